@@ -1,0 +1,72 @@
+/*
+** base.h - what every file of the library uses: the error object and the one place that allocates.
+** Sizes are counted in elements, multiplications are checked, and a test can make the n-th allocation
+** fail. The memory is libc's, never the Lua heap's.
+*/
+#ifndef LUAHEAP_BASE_H
+#define LUAHEAP_BASE_H
+
+#include "luaheap.h"
+
+/* Fills *error (if not NULL) and returns `code`. The message follows printf. */
+int lh_fail(lh_error *error, int code, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* LH_EIO with errno's text behind the message, and LH_EDAMAGED at a byte offset of the file. */
+int lh_fail_errno(lh_error *error, int os_errno, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+int lh_fail_at(lh_error *error, uint64_t offset, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+int lh_fail_memory(lh_error *error, const char *doing);
+
+/* n elements of `size` bytes, not cleared and cleared; NULL when out of memory or too big. */
+void *lh_alloc(size_t n, size_t size);
+void *lh_alloc_zeroed(size_t n, size_t size);
+void *lh_realloc(void *block, size_t n, size_t size);
+
+/* Makes room for one more element in a growing array: *capacity grows by half. The block is
+** unchanged (and still owned) on failure, which is a false. */
+bool lh_grow(void *array_pointer, size_t used, size_t *capacity, size_t size);
+
+/* For tests: the n-th allocation from now on fails, and all after it; 0: none. Compiled with
+** LH_TEST_ALLOC only. Returns how many allocations there were since the last call. */
+#ifdef LH_TEST_ALLOC
+uint64_t lh_test_fail_allocation(uint64_t n);
+#endif
+
+/* XXH64 (Yann Collet's xxHash, specification of doc/xxhash_spec.md), one shot. About 10 GB/s. */
+uint64_t lh_hash(const void *data, size_t n, uint64_t seed);
+
+static inline uint64_t lh_load64(const uint8_t *p) {
+  uint64_t n;
+  __builtin_memcpy(&n, p, sizeof n);
+#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+  n = __builtin_bswap64(n);
+#endif
+  return n;
+}
+
+static inline uint32_t lh_load32(const uint8_t *p) {
+  uint32_t n;
+  __builtin_memcpy(&n, p, sizeof n);
+#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+  n = __builtin_bswap32(n);
+#endif
+  return n;
+}
+
+static inline void lh_store64(uint8_t *p, uint64_t n) {
+#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+  n = __builtin_bswap64(n);
+#endif
+  __builtin_memcpy(p, &n, sizeof n);
+}
+
+static inline void lh_store32(uint8_t *p, uint32_t n) {
+#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+  n = __builtin_bswap32(n);
+#endif
+  __builtin_memcpy(p, &n, sizeof n);
+}
+
+#endif

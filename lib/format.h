@@ -1,0 +1,180 @@
+/*
+** format.h - the snapshot file, byte by byte (format version 1).
+**
+** A snapshot is written once, front to back, without seeking, and read through a memory map.
+** Only the writer and the reader include this file.
+**
+**     +--------+---------------------------------------------+--------+---------+
+**     | header | object records, list by list                | footer | trailer |
+**     | 16 B   | allgc, finobj, tobefnz, fixedgc             | varies | 40 B    |
+**     +--------+---------------------------------------------+--------+---------+
+**     0        16                                            F        F+footer_bytes
+**
+** All fixed-size integers are little-endian. The variable ones:
+**
+**   uvarint   7 bits a byte, least significant first, high bit set on all bytes but the last;
+**             at most 10 bytes, and the tenth is at most 1
+**   svarint   the signed n as the uvarint (n << 1) ^ (n >> 63)
+**   bytes     uvarint count, then that many bytes
+**   ref       the address of another object, as svarint((target >> 3) - (own >> 3)), where own is
+**             the address of the record's object; target 0 means "none" (objects are 8-aligned)
+**
+** Header
+**   8 bytes   LH_HEAD_MAGIC
+**   u32       format version: 1. A reader refuses a greater one
+**   u32       0
+**
+** Record of one object, in the order of the collector's list (on allgc and finobj: youngest first)
+**   u8        low 4 bits: record type (LH_REC_*), high 4 bits: flags. LH_FLAG_DEAD (0x10): the
+**             collector has condemned the object and may have freed what it refers to: no field
+**             follows the shallow size, whatever its type
+**   svarint   (address >> 3) - (address of the previous record's object >> 3), 0 for the first
+**   uvarint   shallow size in bytes
+**   then by type:
+**
+**   string    [flag TRUNCATED: uvarint kept, u64 XXH64 of the whole content] kept bytes; without
+**             the flag kept = shallow size - 25. The length is always shallow size - 25. The hash
+**             has seed 0, but a secret random seed of the state where strings = 0 was asked for,
+**             so that it proves equality inside a process and reveals no content
+**   table     flags WEAK_KEYS, WEAK_VALUES, METATABLE.
+**             uvarint array slots; u8 0 for no hash part, else 1 + log2(hash slots);
+**             [METATABLE: ref]
+**             uvarint covered, then values (below) until `covered` array slots from index 1 on are
+**             described, the last of them not empty;
+**             uvarint entries, then for each used hash slot
+**                 u8 key tag << 4 | value tag, key payload, value payload
+**   Lua closure   uvarint upvalues, ref proto, that many refs to upvalues
+**   C closure     uvarint function pointer, uvarint upvalues, that many values
+**   upvalue   flag OPEN (the value is a slot of a stack). value
+**   proto     ref source, uvarint first line, uvarint last line, u8 parameters, u8 1 if vararg,
+**             uvarint instructions, uvarint upvalues, uvarint constants, uvarint bytes of debug
+**             information; then four lists:
+**             uvarint n, n refs: collectable constants;
+**             uvarint n, n times: ref nested proto, ref its name (from the enclosing code) or none;
+**             uvarint n, n refs: names of the upvalues, in their order (none where stripped);
+**             uvarint n, n refs: names of the local variables
+**   userdata  flag METATABLE. uvarint bytes, [METATABLE: ref], uvarint user values, that many values
+**   thread    flag MAIN. u8 status (lh_thread_status), uvarint stack slots (capacity),
+**             uvarint call frames, outermost first (the first is the host's: its function is nil),
+**             for each:
+**                 value function, uvarint current line (0: unknown),
+**                 uvarint n, n times: u8 slot kind (LH_SLOT_*), uvarint ordinal,
+**                 [LH_SLOT_LOCAL: ref name], ref object
+**                     local: ordinal = register; vararg and argument: counted from 1
+**             uvarint n, n refs: open upvalues
+**   mark      an own userdata of luaheap: as userdata, then u8 kind (LH_MARK_*) and, unless that
+**             is LH_MARK_STATE, u64 state id, uvarint serial (1, 2, ...), u64 nanoseconds since
+**             1970 (UTC), bytes name. Each mark() or snapshot() leaves two, of one serial: one on
+**             allgc, one on finobj
+**
+** Value: u8 tag, payload. In a table's hash part the two tags share a byte.
+**   LH_VAL_SKIP     only in an array part: uvarint n, n > 0 empty slots
+**   LH_VAL_NIL      -                   (upvalues, user values)
+**   LH_VAL_FALSE, LH_VAL_TRUE   -
+**   LH_VAL_INTEGER  svarint
+**   LH_VAL_FLOAT    8 bytes, IEEE 754 little-endian
+**   LH_VAL_POINTER  uvarint             light userdata
+**   LH_VAL_CFUNCTION uvarint            light C function
+**   LH_VAL_OBJECT   ref                 any collectable object, never "none"
+**
+** Footer
+**   u64       state id, random for each Lua state
+**   uvarint   serial of the snapshot's own mark
+**   u64       nanoseconds since 1970 (UTC)
+**   uvarint   process id
+**   bytes     release of Lua, such as "5.4.4", or "5.4" where the host hides it
+**   bytes     program: the command line, words separated by one space
+**   bytes     name: the path that the program gave
+**   uvarint   string limit: bytes kept of each string
+**   uvarint   collector's byte count (collectgarbage("count") * 1024) at the snapshot
+**   uvarint   bytes of the string table
+**   u8 u8     collector: state (0 to 8), kind (0 incremental, 1 generational)
+**   4 uvarint objects on allgc, finobj, tobefnz, fixedgc
+**   uvarint   sum of all shallow sizes
+**   uvarint   number of roots, for each: u8 kind (lh_root_kind), u8 index, uvarint address >> 3
+**   u32       number of blocks, then a u64 for each: XXH64, seed 0, of the bytes of the file
+**             [i * LH_BLOCK_BYTES, min((i + 1) * LH_BLOCK_BYTES, F))
+** Trailer
+**   u64       F, the footer's offset
+**   u64       footer_bytes
+**   u64       XXH64, seed 0, of the footer
+**   u64       0
+**   8 bytes   LH_TAIL_MAGIC
+**
+** So every byte of the file is covered by a hash, a magic or an equation, a file that was cut has
+** no trailer, and the writer keeps 8 bytes for each MiB it has written.
+*/
+#ifndef LUAHEAP_FORMAT_H
+#define LUAHEAP_FORMAT_H
+
+#include <stdint.h>
+
+#include "luaheap.h" /* lh_thread_status, lh_root_kind */
+
+#define LH_HEAD_MAGIC "\x89LHEAP\r\n"
+#define LH_TAIL_MAGIC "\nLHEND\r\n"
+#define LH_FORMAT_VERSION 1u
+#define LH_HEADER_BYTES 16u
+#define LH_TRAILER_BYTES 40u
+#define LH_BLOCK_BYTES (1u << 20)
+#define LH_STRING_OVERHEAD 25u /* shallow size of a string less its length */
+
+enum {
+  LH_REC_STRING = 1,
+  LH_REC_TABLE = 2,
+  LH_REC_LUA_CLOSURE = 3,
+  LH_REC_C_CLOSURE = 4,
+  LH_REC_UPVALUE = 5,
+  LH_REC_PROTO = 6,
+  LH_REC_USERDATA = 7,
+  LH_REC_THREAD = 8,
+  LH_REC_MARK = 9
+};
+
+enum {
+  LH_FLAG_DEAD = 0x10,
+  LH_FLAG_TRUNCATED = 0x20,   /* string */
+  LH_FLAG_METATABLE = 0x20,   /* table, userdata, mark */
+  LH_FLAG_WEAK_KEYS = 0x40,   /* table */
+  LH_FLAG_WEAK_VALUES = 0x80, /* table */
+  LH_FLAG_OPEN = 0x20,        /* upvalue */
+  LH_FLAG_MAIN = 0x20         /* thread */
+};
+
+enum {
+  LH_VAL_SKIP = 0,
+  LH_VAL_NIL = 1,
+  LH_VAL_FALSE = 2,
+  LH_VAL_TRUE = 3,
+  LH_VAL_INTEGER = 4,
+  LH_VAL_FLOAT = 5,
+  LH_VAL_POINTER = 6,
+  LH_VAL_CFUNCTION = 7,
+  LH_VAL_OBJECT = 8
+};
+
+enum { LH_SLOT_LOCAL = 1, LH_SLOT_TEMPORARY = 2, LH_SLOT_VARARG = 3, LH_SLOT_ARGUMENT = 4 };
+
+enum { LH_MARK_STATE = 0, LH_MARK_BY_MARK = 1, LH_MARK_BY_SNAPSHOT = 2, LH_MARK_VOID = 3 };
+
+/* Longest encodings, for the writer's reservations. */
+#define LH_MAX_VARINT 10u
+
+static inline uint8_t *lh_put_uvarint(uint8_t *p, uint64_t n) {
+  while (n >= 0x80) {
+    *p++ = (uint8_t)(n | 0x80);
+    n >>= 7;
+  }
+  *p++ = (uint8_t)n;
+  return p;
+}
+
+static inline uint64_t lh_zigzag(int64_t n) {
+  return ((uint64_t)n << 1) ^ (n < 0 ? UINT64_MAX : 0);
+}
+
+static inline int64_t lh_unzigzag(uint64_t n) {
+  return (int64_t)((n >> 1) ^ (0 - (n & 1)));
+}
+
+#endif

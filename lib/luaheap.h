@@ -1,0 +1,573 @@
+/*
+** luaheap.h - take snapshots of a Lua 5.4 heap, and analyse them.
+**
+** The life of a snapshot:
+**
+**     in the program        lh_attach(L)  lh_take_snapshot(L, "a")  lh_mark(L, "level 2")
+**     on any machine        lh_open("a") -> lh_analyse -> classes, paths, diff -> lh_close
+**
+** The two halves share nothing but the file. Sections, in rising difficulty:
+**
+**     1  errors                     5  retained sizes, dominators, distance
+**     2  writing (needs Lua)        6  classes and names
+**     3  opening, what it is        7  paths and referrers
+**     4  objects and edges          8  finding, comparing, drawing
+**
+** Conventions. A function that can fail returns 0 or a negative LH_E... code and fills the caller's
+** lh_error (which may be NULL). Results through `**out` or a `*out` of arrays are owned by the
+** caller and freed by the function that is named there; everything else is borrowed and lives as
+** long as the snapshot. The library never prints, exits, aborts or keeps globals. A snapshot may be
+** used by one thread at a time. n stands for the number of objects, m for that of edges.
+*/
+#ifndef LUAHEAP_H
+#define LUAHEAP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define LH_VERSION "0.1.0"
+
+/* {=== 1. Errors ===================================================================== */
+
+enum lh_code {
+  LH_OK = 0,
+  LH_EARGUMENT = -1, /* the call makes no sense */
+  LH_EMEMORY = -2,   /* out of memory */
+  LH_EIO = -3,       /* the system said no: os_errno tells why */
+  LH_EFOREIGN = -4,  /* not a snapshot of luaheap */
+  LH_EVERSION = -5,  /* a snapshot of a newer luaheap */
+  LH_EDAMAGED = -6,  /* a snapshot that was cut or changed: offset tells where */
+  LH_EHOST = -7,     /* a Lua whose heap this library does not know */
+  LH_ENOTFOUND = -8, /* no such object, mark or path: an honest no */
+  LH_ELIMIT = -9     /* more than this library can count (2^32 - 2 objects or edges) */
+};
+
+typedef struct lh_error {
+  int code;          /* one of lh_code */
+  int os_errno;      /* with LH_EIO, else 0 */
+  uint64_t offset;   /* with LH_EDAMAGED: the byte offset in the file */
+  char message[512]; /* one sentence: what was being done and what went wrong */
+} lh_error;
+
+/* }=================================================================================== */
+
+/* {=== 2. Writing: inside the process that runs Lua ================================== */
+
+/* Same type as in lua.h, so that readers need no Lua installed. */
+typedef struct lua_State lua_State;
+
+typedef struct lh_take_options {
+  uint64_t string_bytes; /* bytes of each string to keep. 0: none, for heaps full of secrets */
+} lh_take_options;
+
+#define LH_DEFAULT_STRING_BYTES 256u
+
+/* What was written: all objects on the collector's lists and their bytes, the string table
+** included: the figure that collectgarbage("count") * 1024 gives. */
+typedef struct lh_taken {
+  uint64_t objects;
+  uint64_t bytes;
+} lh_taken;
+
+/* Receives the file's bytes in order; returns how many it took. Fewer than n ends the snapshot. */
+typedef size_t (*lh_writer)(const void *data, size_t n, void *payload);
+
+/* Checks that L is a Lua that this library knows and prepares it; needed once for each Lua state
+** before the calls below, and harmless again. Allocates one small userdata and one table in the Lua
+** heap, in protected mode. Fails with LH_EHOST on any other Lua, saying what was expected and what was
+** found, and with LH_EMEMORY. Cost: O(1). */
+int lh_attach(lua_State *L, lh_error *error);
+
+/* Writes the heap of L to `path` (mode 0600, through a temporary file in the same directory and a
+** rename) and leaves a mark named `path` in the heap. Runs no collector step, calls no metamethod,
+** raises no Lua error, allocates nothing in the Lua heap but the mark (two userdata). `options` may be NULL.
+** On failure an existing file at `path` is as it was. Cost: about one full collection, and 1 MiB of
+** memory outside of Lua. */
+int lh_take_snapshot(lua_State *L, const char *path, const lh_take_options *options,
+                     lh_taken *taken, lh_error *error);
+
+/* The same into a callback. `name` names the mark. */
+int lh_stream_snapshot(lua_State *L, const char *name, lh_writer writer, void *payload,
+                       const lh_take_options *options, lh_taken *taken, lh_error *error);
+
+/* Leaves a mark: what is allocated from now on is younger than it. Cost: O(1), two userdata of
+** 88 bytes and the name. */
+int lh_mark(lua_State *L, const char *name, size_t name_length, lh_error *error);
+
+/* The exact shallow size of the value at stack index `index` (positive, or an upvalue's or the
+** registry's pseudo-index is refused): 0 for what is not collectable. Cost: O(1). */
+int lh_sizeof(lua_State *L, int index, uint64_t *bytes, lh_error *error);
+
+/* }=================================================================================== */
+
+/* {=== 3. Opening ==================================================================== */
+
+typedef struct lh_snapshot lh_snapshot;
+
+/* Maps and verifies a snapshot: every byte is checked and every record parsed, so that nothing that is
+** read from it later can fail. Costs one pass over the file; 24 bytes of memory an object. */
+int lh_open(lh_snapshot **out, const char *path, lh_error *error);
+void lh_close(lh_snapshot *snapshot);
+
+typedef struct lh_info {
+  uint32_t format_version;
+  uint64_t file_bytes;
+  uint64_t state_id; /* the same for all snapshots of one Lua state */
+  uint32_t serial;   /* of the snapshot's own mark */
+  uint64_t time_ns;  /* since 1970, UTC */
+  uint64_t process_id;
+  const char *lua_release; /* "5.4.4", or "5.4" where the host hid it */
+  const char *program;     /* its command line */
+  const char *name;        /* the path that the program gave */
+  uint64_t string_limit;
+  uint64_t objects;            /* on the collector's lists */
+  uint64_t object_bytes;       /* their shallow sizes */
+  uint64_t string_table_bytes; /* Lua's table of short strings */
+  uint64_t gc_bytes;           /* collectgarbage("count") * 1024 at the snapshot */
+  int64_t unaccounted_bytes;   /* gc_bytes - object_bytes - string_table_bytes: buffers in use by
+                                  C code, otherwise 0 */
+  uint8_t gc_state;            /* 0 propagate ... 8 pause, as in Lua's lgc.h */
+  uint8_t gc_generational;
+} lh_info;
+
+const lh_info *lh_snapshot_info(const lh_snapshot *snapshot);
+
+/* A point in time that is recorded in the heap itself. */
+typedef struct lh_mark_info {
+  uint32_t serial;  /* 1 is the first of the state */
+  bool is_snapshot; /* planted by a snapshot (name is its path), not by mark() */
+  uint64_t time_ns;
+  const char *name; /* name_length bytes, then a NUL */
+  size_t name_length;
+} lh_mark_info;
+
+/* The marks of the snapshot's own state that are in it, oldest first. The snapshot's own is the last. */
+uint32_t lh_mark_count(const lh_snapshot *snapshot);
+const lh_mark_info *lh_mark_at(const lh_snapshot *snapshot, uint32_t i);
+
+/* }=================================================================================== */
+
+/* {=== 4. Objects and edges ========================================================== */
+
+/* Objects are numbered 1..n in the order of the collector's lists; 0 is a synthetic root whose
+** edges are the heap's roots. */
+typedef uint32_t lh_id;
+#define LH_ROOT ((lh_id)0)
+#define LH_NO_OBJECT ((lh_id)UINT32_MAX)
+
+typedef enum lh_type {
+  LH_TYPE_ROOT,
+  LH_TYPE_STRING,
+  LH_TYPE_TABLE,
+  LH_TYPE_CLOSURE, /* of a Lua or a C function */
+  LH_TYPE_UPVALUE,
+  LH_TYPE_PROTO,
+  LH_TYPE_USERDATA,
+  LH_TYPE_THREAD,
+  LH_TYPE_COUNT
+} lh_type;
+
+typedef enum lh_list { LH_LIST_ALLGC, LH_LIST_FINOBJ, LH_LIST_TOBEFNZ, LH_LIST_FIXEDGC } lh_list;
+
+typedef enum lh_thread_status {
+  LH_THREAD_SUSPENDED, /* in a yield */
+  LH_THREAD_RUNNING,   /* took the snapshot */
+  LH_THREAD_NORMAL,    /* resumed another one; also a main thread under a running coroutine */
+  LH_THREAD_NOT_STARTED,
+  LH_THREAD_FINISHED, /* returned */
+  LH_THREAD_FAILED    /* died of an error */
+} lh_thread_status;
+
+/* Any Lua value. */
+typedef enum lh_value_kind {
+  LH_VALUE_NIL,
+  LH_VALUE_BOOLEAN,
+  LH_VALUE_INTEGER,
+  LH_VALUE_FLOAT,
+  LH_VALUE_POINTER,   /* light userdata */
+  LH_VALUE_CFUNCTION, /* light C function */
+  LH_VALUE_OBJECT
+} lh_value_kind;
+
+typedef struct lh_value {
+  lh_value_kind kind;
+  union {
+    bool boolean;
+    int64_t integer;
+    double number;
+    uint64_t pointer;
+    lh_id object;
+  } as;
+} lh_value;
+
+/* One object, decoded. Fields of other types are not set. An id is LH_NO_OBJECT for "none". */
+typedef struct lh_object {
+  lh_id id;
+  lh_type type;
+  lh_list list;
+  bool
+      dead; /* condemned in a sweep phase: no edges, and only address and shallow_bytes are known */
+  bool own; /* a mark or another object of luaheap: shown in no report */
+  uint64_t address;
+  uint64_t pointer; /* as Lua prints it (%p): differs from address for userdata */
+  uint64_t shallow_bytes;
+  union {
+    struct {
+      const char *bytes; /* the first `kept` bytes, borrowed, no NUL at the end */
+      uint64_t length;
+      uint64_t kept;
+      uint64_t hash; /* where kept < length: XXH64 of the whole; see format.h */
+    } string;
+    struct {
+      uint64_t array_slots, hash_slots;
+      uint64_t array_used, hash_used; /* entries with a value; array_used is an upper bound that
+                                         lh_table_entries makes exact */
+      bool weak_keys, weak_values;
+      lh_id metatable;
+    } table;
+    struct {
+      bool is_c;
+      lh_id proto;       /* Lua function */
+      uint64_t function; /* C function: its address */
+      uint32_t upvalues;
+    } closure;
+    struct {
+      bool open;
+      lh_value value;
+    } upvalue;
+    struct {
+      lh_id source; /* a string such as "@app.lua" */
+      uint32_t line, last_line;
+      uint8_t parameters;
+      bool vararg;
+      uint64_t instructions, debug_bytes;
+      uint32_t constants, upvalues;
+    } proto;
+    struct {
+      uint64_t bytes; /* without header and user values */
+      uint32_t user_values;
+      lh_id metatable;
+    } userdata;
+    struct {
+      lh_thread_status status;
+      bool is_main;
+      uint64_t stack_slots;
+      uint32_t frames;
+    } thread;
+  } as;
+} lh_object;
+
+/* How many objects there are; their ids are 1 to this number. */
+uint32_t lh_object_count(const lh_snapshot *snapshot);
+
+/* Decodes object `id` (1..n). Cost: O(1), but O(record) for a table or thread's counts. */
+void lh_object_at(const lh_snapshot *snapshot, lh_id id, lh_object *out);
+
+/* Cheaper accessors, O(1) without decoding. For LH_ROOT: LH_TYPE_ROOT, 0, 0, false. */
+lh_type lh_type_of(const lh_snapshot *snapshot, lh_id id);
+uint64_t lh_address_of(const lh_snapshot *snapshot, lh_id id);
+uint64_t lh_shallow_bytes(const lh_snapshot *snapshot, lh_id id);
+bool lh_is_own(const lh_snapshot *snapshot, lh_id id);
+bool lh_is_dead(const lh_snapshot *snapshot, lh_id id);
+lh_list lh_list_of(const lh_snapshot *snapshot, lh_id id);
+
+/* How many of the marks (lh_mark_at) are older than the object: 0 before the first, i + 1 if
+** allocated after mark i and before mark i + 1. For an object that was given a finalizer the time of that
+** counts; fixed and to-be-finalized objects are in epoch 0. O(log marks). */
+uint32_t lh_epoch(const lh_snapshot *snapshot, lh_id id);
+
+/* The object at an address, as header address or as Lua prints it; LH_NO_OBJECT if none. O(1). */
+lh_id lh_find_address(const lh_snapshot *snapshot, uint64_t address);
+
+typedef enum lh_root_kind {
+  LH_ROOT_REGISTRY,
+  LH_ROOT_GLOBALS, /* _G: registry[2] */
+  LH_ROOT_LOADED,  /* package.loaded: registry._LOADED */
+  LH_ROOT_MAIN_THREAD,
+  LH_ROOT_RUNNING_THREAD,
+  LH_ROOT_TYPE_METATABLE, /* index: the basic type's number as in lua.h */
+  LH_ROOT_METAMETHOD_NAME,
+  LH_ROOT_MEMORY_MESSAGE, /* the preallocated "not enough memory" */
+  LH_ROOT_FIXED,          /* on fixedgc: reserved words and the like */
+  LH_ROOT_FINALIZER,      /* on tobefnz: waits for its finalizer to run */
+  LH_ROOT_OWN             /* luaheap's state */
+} lh_root_kind;
+
+typedef enum lh_edge_kind {
+  LH_EDGE_ROOT,  /* index: lh_root_kind; ordinal: its number */
+  LH_EDGE_VALUE, /* table value; key: under which key */
+  LH_EDGE_KEY,   /* table key; key: itself */
+  LH_EDGE_METATABLE,
+  LH_EDGE_EPHEMERON,   /* key object -> value, as long as table `holder` (weak keys) lives */
+  LH_EDGE_UPVALUE,     /* Lua closure -> upvalue; name; ordinal from 1 */
+  LH_EDGE_CONTENT,     /* upvalue -> value */
+  LH_EDGE_C_UPVALUE,   /* C closure -> value; ordinal from 1 */
+  LH_EDGE_USER_VALUE,  /* userdata -> value; ordinal from 1 */
+  LH_EDGE_PROTO,       /* Lua closure -> proto */
+  LH_EDGE_CONSTANT,    /* proto -> constant */
+  LH_EDGE_NESTED,      /* proto -> proto of a function inside; name */
+  LH_EDGE_SOURCE,      /* proto -> name of its source */
+  LH_EDGE_DEBUG_NAME,  /* proto -> name of a local variable or upvalue */
+  LH_EDGE_FUNCTION,    /* thread -> function of a frame */
+  LH_EDGE_LOCAL,       /* thread -> value of a local variable; name, function, line */
+  LH_EDGE_TEMPORARY,   /* thread -> intermediate of an expression; function, line */
+  LH_EDGE_VARARG,      /* thread -> element `ordinal` of `...`; function, line */
+  LH_EDGE_ARGUMENT,    /* thread -> argument or other slot `ordinal` of a C function */
+  LH_EDGE_OPEN_UPVALUE /* thread -> upvalue that stands for one of its slots */
+} lh_edge_kind;
+
+typedef struct lh_edge {
+  lh_id source, target;
+  lh_edge_kind kind;
+  bool weak;        /* keeps nothing alive: shown, but part of no path, distance, dominator */
+  uint32_t index;   /* LH_EDGE_ROOT: lh_root_kind; stack slots: frame number, outermost 0 */
+  uint32_t ordinal; /* see the kinds */
+  uint32_t line;    /* stack slots: the frame's current line, 0: unknown */
+  lh_id name;       /* a string object, or LH_NO_OBJECT */
+  lh_id holder;     /* LH_EDGE_EPHEMERON: the table; stack slots: the frame's function (or
+                         LH_NO_OBJECT for a light C function) */
+  lh_value key;     /* LH_EDGE_VALUE, LH_EDGE_KEY, LH_EDGE_EPHEMERON */
+} lh_edge;
+
+/* Iterates over the edges of one object, in the order of its record, or of LH_ROOT:
+**
+**     lh_edges it;
+**     lh_edge edge;
+**     for (lh_edges_begin(snapshot, id, &it); lh_edges_next(&it, &edge);) ...
+**
+** In a table with weak keys the value under a collectable key that is no string appears as a weak
+** LH_EDGE_VALUE of the table; after lh_analyse, the key object yields the LH_EDGE_EPHEMERON (last, and only
+** where the table is reachable). Strings are never weak. References to nothing that is in the snapshot are
+** skipped. O(1) an edge. */
+typedef struct lh_edges {
+  const lh_snapshot *snapshot;
+  const uint8_t *at; /* position in the record */
+  uint64_t state[10];
+} lh_edges;
+
+void lh_edges_begin(const lh_snapshot *snapshot, lh_id id, lh_edges *iterator);
+bool lh_edges_next(lh_edges *iterator, lh_edge *edge);
+
+/* Iterates over all entries of a table, scalars included, array part first. Other types have none. */
+void lh_entries_begin(const lh_snapshot *snapshot, lh_id table, lh_edges *iterator);
+bool lh_entries_next(lh_edges *iterator, lh_value *key, lh_value *value);
+
+/* The call frames of a thread, outermost first. */
+typedef struct lh_frame {
+  lh_value function;
+  uint32_t line; /* current line, 0: unknown or a C function */
+} lh_frame;
+
+void lh_frames_begin(const lh_snapshot *snapshot, lh_id thread, lh_edges *iterator);
+bool lh_frames_next(lh_edges *iterator, lh_frame *frame);
+
+/* }=================================================================================== */
+
+/* {=== 5. Retained sizes, dominators, distance ======================================= */
+
+/* Computes reachability (as the collector sees it: weak tables, ephemerons), distances, shortest
+** paths, immediate dominators and retained sizes. Needed once before the calls below and in the next
+** sections; harmless again. Cost: O(n + m) but for the dominators' O(m log n); at most 80 bytes
+** an object with 3 edges each, at the peak. */
+int lh_analyse(lh_snapshot *snapshot, lh_error *error);
+
+bool lh_is_reachable(const lh_snapshot *snapshot, lh_id id);
+
+/* Bytes that would go if the object went: its own and those of all that it dominates. LH_ROOT: all
+** reachable bytes. Garbage: 0. */
+uint64_t lh_retained_bytes(const lh_snapshot *snapshot, lh_id id);
+
+/* LH_ROOT for what several roots hold; LH_NO_OBJECT for garbage and for LH_ROOT. */
+lh_id lh_immediate_dominator(const lh_snapshot *snapshot, lh_id id);
+
+/* Edges on the shortest path from LH_ROOT; UINT32_MAX for garbage. */
+uint32_t lh_distance(const lh_snapshot *snapshot, lh_id id);
+
+typedef struct lh_reach {
+  uint64_t reachable_objects, reachable_bytes;
+  uint64_t garbage_objects, garbage_bytes;
+} lh_reach;
+
+void lh_reach_totals(const lh_snapshot *snapshot, lh_reach *out);
+
+/* Bytes (and objects, if the pointer is not NULL) that would go if all of `ids` went together: each
+** counted once, whatever they share. O(n + m). */
+int lh_retained_together(lh_snapshot *snapshot, const lh_id *ids, size_t n_ids, uint64_t *bytes,
+                         uint64_t *objects, lh_error *error);
+
+/* }=================================================================================== */
+
+/* {=== 6. Classes and names ========================================================== */
+
+/* The class of an object is what people call it: the metatable's __name, else the name under which the
+** metatable is found, else the shape of a plain table such as "{id, name, next}"; for functions
+** "function name @file:line"; for coroutines the function that they run. */
+typedef struct lh_class {
+  const char *name; /* valid UTF-8, without control characters */
+  lh_type type;
+  uint64_t objects, shallow_bytes; /* reachable instances */
+  uint64_t garbage_objects, garbage_bytes;
+} lh_class;
+
+/* Assigns a class to every object. Needs lh_analyse. Harmless again. O(n + m). */
+int lh_classify(lh_snapshot *snapshot, lh_error *error);
+
+uint32_t lh_class_count(const lh_snapshot *snapshot);
+const lh_class *lh_class_at(const lh_snapshot *snapshot, uint32_t class_index);
+uint32_t lh_class_of(const lh_snapshot *snapshot,
+                     lh_id id); /* class index; own objects: UINT32_MAX */
+
+typedef enum lh_sort { LH_SORT_RETAINED, LH_SORT_SHALLOW, LH_SORT_COUNT } lh_sort;
+
+typedef struct lh_top_query {
+  lh_sort sort;
+  size_t limit;       /* 0: all */
+  uint32_t type_mask; /* 1 << lh_type, or 0 for all types */
+  bool garbage;       /* of the unreachable objects instead: retained sizes are 0 there, and
+                         LH_SORT_RETAINED means LH_SORT_SHALLOW */
+} lh_top_query;
+
+typedef struct lh_class_row {
+  uint32_t class_index;
+  uint64_t objects, shallow_bytes;
+  uint64_t
+      retained_bytes; /* bytes that would go if all instances went: exact, none counted twice */
+} lh_class_row;
+
+/* The first `limit` classes in the order asked for; ties by name. Free *rows with lh_free. */
+int lh_top_classes(lh_snapshot *snapshot, const lh_top_query *query, lh_class_row **rows,
+                   size_t *n_rows, lh_error *error);
+
+/* The first `limit` objects. Sorting by count means by retained size. Free *ids with lh_free. */
+int lh_top_objects(lh_snapshot *snapshot, const lh_top_query *query, lh_id **ids, size_t *n_ids,
+                   lh_error *error);
+
+/* Text for people. All of it is valid UTF-8 on one line, with control characters, quotes and invalid
+** bytes escaped as Lua does. Owned by the caller, freed with lh_free; NULL when out of memory. */
+char *lh_object_text(const lh_snapshot *snapshot, lh_id id); /* table: 0x55d0c0a3f2e0 */
+char *lh_string_text(const lh_snapshot *snapshot, lh_id id,
+                     size_t max_bytes); /* "quoted", shortened */
+char *lh_edge_text(const lh_snapshot *snapshot,
+                   const lh_edge *edge);          /* .listeners  [17]  upvalue bus */
+const char *lh_edge_kind_name(lh_edge_kind kind); /* "value", "upvalue", ... */
+const char *lh_type_name(lh_type type);           /* "table", "closure", ... */
+
+void lh_free(void *result);
+
+/* }=================================================================================== */
+
+/* {=== 7. Paths and referrers ======================================================== */
+
+/* A chain of edges: steps[0] starts at LH_ROOT, each starts where the one before ends. */
+typedef struct lh_path {
+  size_t n_steps;
+  lh_edge *steps;
+} lh_path;
+
+/* The shortest retaining path of `id`; among equally short ones, one through globals and modules
+** rather than through the registry, stacks or debug information. LH_ENOTFOUND: nothing keeps it alive.
+** Free with lh_paths_free(path, 1) (which leaves the struct itself). O(length + edges on it). */
+int lh_shortest_path(lh_snapshot *snapshot, lh_id id, lh_path *path, lh_error *error);
+
+/* The (at most) k shortest paths that end in different referrers, shortest first; none runs through
+** `id` itself. *paths is freed by lh_paths_free and then lh_free. O(n + m). */
+int lh_shortest_paths(lh_snapshot *snapshot, lh_id id, size_t k, lh_path **paths, size_t *n_paths,
+                      lh_error *error);
+void lh_paths_free(lh_path *paths, size_t n_paths);
+
+/* All edges that end in `id`, weak ones too, in order of their source's distance. O(n + m). */
+int lh_referrers(lh_snapshot *snapshot, lh_id id, lh_edge **edges, size_t *n_edges,
+                 lh_error *error);
+
+/* A path in Lua's language: `_G.bus.listeners.tick[17].fn`. With `folded`, the steps that vary between
+** objects of one cause become `*`: `_G.bus.listeners.tick[*].fn`. Freed with lh_free. */
+char *lh_path_text(const lh_snapshot *snapshot, const lh_path *path, bool folded);
+
+/* }=================================================================================== */
+
+/* {=== 8. Finding, comparing, drawing ================================================ */
+
+typedef struct lh_found {
+  lh_id id;             /* the object: where several match, the one that retains most */
+  uint64_t matches;     /* how many matched */
+  uint32_t class_index; /* UINT32_MAX unless found by class */
+} lh_found;
+
+/* Finds an object by the one grammar for objects: an address as Lua prints it (`0x...`,
+** `table: 0x...`), a path (`_G.cache[12].owner`, `package.loaded["app.bus"].x`, `registry[3]`), a function by
+** place (`@file.lua:42`), or a class name. Needs lh_classify. LH_ENOTFOUND says what was looked for
+** and how far it came; LH_EARGUMENT: a malformed expression. O(n). */
+int lh_find(lh_snapshot *snapshot, const char *expression, lh_found *found, lh_error *error);
+
+/* New objects that stay. */
+typedef struct lh_diff_group {
+  uint32_t class_index; /* of the snapshot that was compared */
+  const char *held_by;  /* folded path, owned by the diff */
+  uint64_t objects;     /* that no other new object retains */
+  uint64_t shallow_bytes;
+  uint64_t retained_bytes; /* theirs and all that they dominate: groups add up, no byte twice */
+  uint64_t new_objects;    /* new objects that these retain, themselves included */
+  lh_id example;           /* the one that retains most */
+} lh_diff_group;
+
+/* A container that was there before a and got bigger from a to b and again from b to c. */
+typedef struct lh_grown {
+  lh_id id; /* in c */
+  uint32_t class_index;
+  const char *held_by;                   /* its path, owned by the diff */
+  uint64_t shallow_bytes[3], entries[3]; /* at a, b, c */
+} lh_grown;
+
+/* The change of one class between the first and the last snapshot. */
+typedef struct lh_class_change {
+  const char *name; /* owned by the diff */
+  lh_type type;
+  uint64_t objects[3], shallow_bytes[3]; /* at a, b, c; with two snapshots [1] is unused */
+  uint64_t appeared, gone;               /* objects; only where both snapshots are of one state */
+} lh_class_change;
+
+typedef struct lh_diff {
+  bool same_state; /* false: different processes or states, compared by class only */
+  uint64_t objects, shallow_bytes;   /* new and still reachable */
+  uint64_t retained_bytes;           /* bytes that would go if all of them went */
+  uint64_t gone_objects, gone_bytes; /* two snapshots: reachable in a, not there or garbage in b */
+  lh_diff_group *groups;             /* by retained size, biggest first */
+  size_t n_groups;
+  lh_grown *grown; /* three snapshots only; by bytes grown, biggest first */
+  size_t n_grown;
+  lh_class_change *classes; /* by growth of bytes */
+  size_t n_classes;
+} lh_diff;
+
+/* b NULL: what appeared and went between a and c. Otherwise the three-snapshot technique: what
+** was allocated between a and b and is reachable in c. All must be classified and stay open as long
+** as the diff. Fails with LH_EARGUMENT when the snapshots of one state are not in the order of time.
+** Freed by lh_diff_free. O(n + m). */
+int lh_diff_snapshots(lh_snapshot *a, lh_snapshot *b, lh_snapshot *c, lh_diff **out,
+                      lh_error *error);
+
+/* The same from the marks in one snapshot: allocated after mark `since` and before mark `until` (NULL: the
+** snapshot itself); of marks with the same name the latest. No `grown`, no `classes`.
+** LH_ENOTFOUND names the marks that there are. */
+int lh_diff_marks(lh_snapshot *snapshot, const char *since, const char *until, lh_diff **out,
+                  lh_error *error);
+void lh_diff_free(lh_diff *diff);
+
+/* Writes paths that end in one object (or, with `referrers`, are single edges) as a DOT graph, ready for
+** dot -Tsvg. `long_path`: from how many steps on the middle of a path is folded. Write errors: LH_EIO. */
+int lh_dot_paths(const lh_snapshot *snapshot, const lh_path *paths, size_t n_paths,
+                 size_t long_path, FILE *out, lh_error *error);
+
+/* }=================================================================================== */
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

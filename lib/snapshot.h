@@ -1,0 +1,76 @@
+/*
+** snapshot.h - what an open snapshot is in memory. Private to the reading half of the library.
+**
+** Flat arrays indexed by lh_id (0 is the root, objects are 1..n), each owned by the file that fills it
+** and freed by lh_close. Bytes an object, for ten million objects 10 MB each:
+**
+**     reader     address 8, record 5, kind 1, hash of addresses 6, shallow (see retained)
+**     graph      first_edge 4, edges 4 each
+**     reach      distance 4, parent 4
+**     dominator  idom 4, retained 8
+**     classes    class 4
+**
+** The dominators' scratch memory is gone when lh_analyse returns; its peak stays under 80.
+*/
+#ifndef LUAHEAP_SNAPSHOT_H
+#define LUAHEAP_SNAPSHOT_H
+
+#include "base.h"
+
+/* kind[id]: lh_type in the low 4 bits, and */
+enum { LH_KIND_DEAD = 0x10, LH_KIND_OWN = 0x20, LH_KIND_EPHEMERON_KEY = 0x40 };
+
+typedef struct lh_root {
+  lh_root_kind kind;
+  uint32_t index;
+  lh_id target;
+} lh_root;
+
+/* A collectable key (no string) of a weak-keyed table, and the object under it. */
+typedef struct lh_ephemeron {
+  lh_id table, key, value;
+} lh_ephemeron;
+
+typedef struct lh_classes lh_classes; /* classes.c */
+
+struct lh_snapshot {
+  /* reader.c */
+  const uint8_t *data; /* the mapped file */
+  size_t size;
+  lh_info info;
+  uint32_t n;           /* objects */
+  uint64_t *address;    /* header address; [0] is 0 */
+  uint32_t *record_low; /* file offset of the record: low 32 bits and the 8 above */
+  uint8_t *record_high;
+  uint8_t *kind;
+  uint32_t list_first[5]; /* first id of each lh_list; [4] is n + 1 */
+  uint32_t *by_address;   /* open addressing: ids, 0 where empty */
+  uint32_t address_slots; /* a power of two is not needed: position = hash * slots >> 32 */
+  lh_root *roots;         /* those on the fixedgc and tobefnz lists included */
+  size_t n_roots;
+  lh_mark_info *marks;  /* oldest first */
+  lh_id (*mark_ids)[2]; /* of each mark: the object on allgc and the one on finobj */
+  uint32_t n_marks;
+  char *text; /* the strings of info */
+
+  /* graph.c: strong edges between objects, and LH_ROOT's. Those of source s are
+     edge[first_edge[s]] to edge[first_edge[s + 1] - 1], in the order of lh_edges */
+  uint32_t *first_edge;
+  lh_id *edge;
+  lh_ephemeron *ephemerons; /* sorted by key, only those of reachable tables with reachable keys */
+  size_t n_ephemerons;
+
+  /* reach.c */
+  uint32_t *distance; /* UINT32_MAX: garbage */
+  lh_id *parent;      /* one step back on the shortest path */
+  lh_reach reach;
+
+  /* dominators.c */
+  lh_id *idom;
+  uint64_t *retained;
+
+  /* classes.c */
+  lh_classes *classes;
+};
+
+#endif
