@@ -1,0 +1,324 @@
+/*
+** raw.h - the memory layout of PUC Lua 5.4's objects, in our own words.
+**
+** Only layout.c and the walk_*.c files include this. The object structures below are the same in
+** 5.4.0 to 5.4.8 on LP64 platforms; every offset that is used is asserted. The thread (lua_State) and
+** the global state differ between releases: for these there is a table of offsets, chosen by
+** lh_layout_probe, and the accessors at the end. Everything is read in place and never written,
+** but for one field: see mark.c.
+*/
+#ifndef LUAHEAP_RAW_H
+#define LUAHEAP_RAW_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "base.h"
+
+/* Type bytes: a basic type number, a variant in bits 4 and 5, and in a value bit 6 when collectable. */
+enum {
+  RAW_NIL = 0x00, /* and the variants 0x10 (empty slot), 0x20 (absent key) */
+  RAW_FALSE = 0x01,
+  RAW_TRUE = 0x11,
+  RAW_LIGHT_USERDATA = 0x02,
+  RAW_INTEGER = 0x03,
+  RAW_FLOAT = 0x13,
+  RAW_SHORT_STRING = 0x04,
+  RAW_LONG_STRING = 0x14,
+  RAW_TABLE = 0x05,
+  RAW_LUA_CLOSURE = 0x06,
+  RAW_LIGHT_C_FUNCTION = 0x16,
+  RAW_C_CLOSURE = 0x26,
+  RAW_USERDATA = 0x07,
+  RAW_THREAD = 0x08,
+  RAW_UPVALUE = 0x09,
+  RAW_PROTO = 0x0A,
+  RAW_COLLECTABLE = 0x40,
+  RAW_BASIC_TYPE = 0x0F /* mask */
+};
+
+/* Every collectable object starts with this. `marked`: bits 3 and 4 are the two whites. */
+#define RAW_HEADER               \
+  const struct raw_object *next; \
+  uint8_t type;                  \
+  uint8_t marked
+
+typedef struct raw_object {
+  RAW_HEADER;
+} raw_object;
+
+enum { RAW_WHITES = 0x18 };
+
+typedef union raw_payload {
+  const raw_object *object;
+  void *pointer;
+  int64_t integer;
+  double number;
+} raw_payload;
+
+typedef struct raw_value {
+  raw_payload as;
+  uint8_t type;
+} raw_value;
+
+typedef struct raw_string {
+  RAW_HEADER;
+  uint8_t extra;
+  uint8_t short_length; /* of a short string */
+  uint32_t hash;
+  uint64_t long_length; /* of a long string */
+  char contents[];
+} raw_string;
+
+/* A slot of a table's hash part. */
+typedef struct raw_slot {
+  raw_payload value;
+  uint8_t value_type;
+  uint8_t key_type;
+  int32_t next; /* distance in slots to the next of the same chain, 0 at its end */
+  raw_payload key;
+} raw_slot;
+
+typedef struct raw_table {
+  RAW_HEADER;
+  uint8_t flags;
+  uint8_t log2_slots;
+  uint32_t array_limit;
+  const raw_value *array;
+  const raw_slot *slots;
+  const raw_slot *last_free; /* NULL: the slots are the shared dummy */
+  const struct raw_table *metatable;
+  const raw_object *gclist;
+} raw_table;
+
+typedef struct raw_userdata {
+  RAW_HEADER;
+  uint16_t n_user_values;
+  uint64_t length;
+  const raw_table *metatable;
+  const raw_object *gclist; /* without user values the content starts here */
+  raw_value user_values[];
+} raw_userdata;
+
+typedef struct raw_upvalue {
+  RAW_HEADER;
+  const raw_value *value; /* own_value when closed, else a slot of a stack */
+  union {
+    raw_value own_value;
+    const struct raw_upvalue *next_open;
+  } u;
+} raw_upvalue;
+
+typedef struct raw_upvalue_name {
+  const raw_string *name;
+  uint8_t in_stack, index, kind;
+} raw_upvalue_name;
+
+typedef struct raw_local {
+  const raw_string *name;
+  int32_t start_pc, end_pc; /* alive for start_pc <= pc < end_pc */
+} raw_local;
+
+typedef struct raw_line {
+  int32_t pc, line;
+} raw_line;
+
+typedef struct raw_proto {
+  RAW_HEADER;
+  uint8_t n_parameters, is_vararg, max_stack;
+  int32_t n_upvalues, n_constants, n_code, n_line_deltas, n_nested, n_locals, n_lines;
+  int32_t first_line, last_line;
+  const raw_value *constants;
+  const uint32_t *code;
+  const struct raw_proto *const *nested;
+  const raw_upvalue_name *upvalues;
+  const int8_t *line_deltas; /* one for each instruction; RAW_LINE_ABSOLUTE: look in `lines` */
+  const raw_line *lines;
+  const raw_local *locals;
+  const raw_string *source;
+  const raw_object *gclist;
+} raw_proto;
+
+enum { RAW_LINE_ABSOLUTE = -128 };
+
+typedef struct raw_lua_closure {
+  RAW_HEADER;
+  uint8_t n_upvalues;
+  const raw_object *gclist;
+  const raw_proto *proto;
+  const raw_upvalue *upvalues[];
+} raw_lua_closure;
+
+typedef struct raw_c_closure {
+  RAW_HEADER;
+  uint8_t n_upvalues;
+  const raw_object *gclist;
+  void *function;
+  raw_value upvalues[];
+} raw_c_closure;
+
+typedef struct raw_call {
+  const raw_value *function; /* the slot that holds it; its registers follow */
+  const raw_value *top;
+  const struct raw_call *previous, *next;
+  const uint32_t *saved_pc; /* of a Lua function */
+  int32_t trap, n_varargs;  /* of a Lua function */
+  uint8_t rest[16];
+} raw_call;
+
+enum { RAW_STACK_EXTRA = 5 }; /* slots of a stack past stack_last */
+
+#define RAW_OFFSET(type, field, offset) \
+  _Static_assert(offsetof(type, field) == (offset), #type "." #field)
+
+RAW_OFFSET(raw_object, type, 8);
+RAW_OFFSET(raw_object, marked, 9);
+RAW_OFFSET(raw_value, type, 8);
+RAW_OFFSET(raw_string, short_length, 11);
+RAW_OFFSET(raw_string, hash, 12);
+RAW_OFFSET(raw_string, long_length, 16);
+RAW_OFFSET(raw_string, contents, 24);
+RAW_OFFSET(raw_slot, value_type, 8);
+RAW_OFFSET(raw_slot, key_type, 9);
+RAW_OFFSET(raw_slot, next, 12);
+RAW_OFFSET(raw_slot, key, 16);
+RAW_OFFSET(raw_table, flags, 10);
+RAW_OFFSET(raw_table, log2_slots, 11);
+RAW_OFFSET(raw_table, array_limit, 12);
+RAW_OFFSET(raw_table, array, 16);
+RAW_OFFSET(raw_table, slots, 24);
+RAW_OFFSET(raw_table, last_free, 32);
+RAW_OFFSET(raw_table, metatable, 40);
+RAW_OFFSET(raw_userdata, n_user_values, 10);
+RAW_OFFSET(raw_userdata, length, 16);
+RAW_OFFSET(raw_userdata, metatable, 24);
+RAW_OFFSET(raw_userdata, user_values, 40);
+RAW_OFFSET(raw_upvalue, value, 16);
+RAW_OFFSET(raw_upvalue, u, 24);
+RAW_OFFSET(raw_upvalue_name, kind, 10);
+RAW_OFFSET(raw_local, end_pc, 12);
+RAW_OFFSET(raw_proto, max_stack, 12);
+RAW_OFFSET(raw_proto, n_upvalues, 16);
+RAW_OFFSET(raw_proto, n_lines, 40);
+RAW_OFFSET(raw_proto, last_line, 48);
+RAW_OFFSET(raw_proto, constants, 56);
+RAW_OFFSET(raw_proto, source, 112);
+RAW_OFFSET(raw_lua_closure, n_upvalues, 10);
+RAW_OFFSET(raw_lua_closure, proto, 24);
+RAW_OFFSET(raw_lua_closure, upvalues, 32);
+RAW_OFFSET(raw_c_closure, function, 24);
+RAW_OFFSET(raw_c_closure, upvalues, 32);
+RAW_OFFSET(raw_call, next, 24);
+RAW_OFFSET(raw_call, saved_pc, 32);
+RAW_OFFSET(raw_call, n_varargs, 44);
+_Static_assert(sizeof(raw_value) == 16, "TValue");
+_Static_assert(sizeof(raw_slot) == 24, "Node");
+_Static_assert(sizeof(raw_table) == 56, "Table");
+_Static_assert(sizeof(raw_upvalue) == 40, "UpVal");
+_Static_assert(sizeof(raw_proto) == 128, "Proto");
+_Static_assert(sizeof(raw_call) == 64, "CallInfo");
+
+enum { RAW_METAMETHODS = 25, RAW_BASIC_TYPES = 9, RAW_TM_MODE = 3 };
+
+/* What differs between the releases. Offsets in bytes, from the thread and from the global state. */
+typedef struct lh_layout {
+  const char *releases;
+  uint16_t stack_last, stack, open_upvalues, base_call;                    /* lua_State */
+  uint16_t main_thread, memory_message, metamethod_names, type_metatables; /* global_State */
+  uint16_t thread_bytes;      /* what a thread allocates (LX) */
+  uint16_t main_thread_bytes; /* thread and global state in one block (LG) */
+  uint16_t global_from_main;  /* distance of the two inside the block */
+  bool
+      size_flag_in_mark; /* a table's "limit is not the size": bit 7 of `marked`, else of `flags` */
+} lh_layout;
+
+/* The same in all releases. */
+enum {
+  RAW_THREAD_STATUS = 10,
+  RAW_THREAD_TOP = 16,
+  RAW_THREAD_GLOBAL = 24,
+  RAW_THREAD_CALL = 32,
+  RAW_GLOBAL_ALLOC = 0,
+  RAW_GLOBAL_ALLOC_DATA = 8,
+  RAW_GLOBAL_TOTAL_BYTES = 16,
+  RAW_GLOBAL_DEBT = 24,
+  RAW_GLOBAL_STRINGS_SIZE = 60,
+  RAW_GLOBAL_REGISTRY = 64,
+  RAW_GLOBAL_WHITE = 100,
+  RAW_GLOBAL_GC_STATE = 101,
+  RAW_GLOBAL_GC_KIND = 102,
+  RAW_GLOBAL_ALLGC = 112,
+  RAW_GLOBAL_FINOBJ = 128,
+  RAW_GLOBAL_TOBEFNZ = 176,
+  RAW_GLOBAL_FIXEDGC = 184
+};
+
+#define RAW_FIELD(block, offset, type) \
+  (*(type const *)(const void *)((const char *)(block) + (offset)))
+
+/* What the public API says of a host, for lh_layout_probe to compare with what it reads. */
+typedef struct lh_host {
+  const void *thread;      /* the lua_State that is asking */
+  const void *main_thread; /* registry[1] */
+  const void *registry;    /* lua_topointer */
+  void *alloc;             /* lua_getallocf */
+  void *alloc_data;
+  const void *string_metatable; /* of the basic type string, or NULL */
+  const void *top_pointer;      /* a light userdata on top of the thread's stack */
+  int64_t gc_bytes;  /* collectgarbage("count") * 1024, or -1 when the API does not tell */
+  const char *ident; /* lua_ident, or NULL where the host hides it */
+} lh_host;
+
+/* Chooses the layout that fits the host in every field, or fails with LH_EHOST and says which did not.
+** Reads nothing outside the block of the main thread and the global state before that block is
+** known to be one. */
+int lh_layout_probe(const lh_host *host, const lh_layout **layout, lh_error *error);
+
+/* The layouts, for the tests, ended by one without releases. */
+const lh_layout *lh_layouts(void);
+
+/* Copies the release out of lua_ident ("5.4.4"), or "5.4". `out` has room for 16 bytes. */
+void lh_layout_release(const char *ident, char *out);
+
+static inline bool raw_is_empty(uint8_t type) {
+  return (type & RAW_BASIC_TYPE) == 0;
+}
+
+static inline uint64_t raw_string_length(const raw_string *s) {
+  return s->type == RAW_SHORT_STRING ? s->short_length : s->long_length;
+}
+
+static inline uint64_t raw_hash_slots(const raw_table *t) {
+  return t->last_free ? (uint64_t)1 << t->log2_slots : 0;
+}
+
+/* The array part may be bigger than its limit: then its size is the next power of two. */
+static inline uint64_t raw_array_slots(const lh_layout *layout, const raw_table *t) {
+  uint64_t limit = t->array_limit, slots = 1;
+  uint8_t flags = layout->size_flag_in_mark ? t->marked : t->flags;
+  if (!(flags & 0x80) || (limit & (limit - 1)) == 0) return limit;
+  while (slots < limit) slots *= 2;
+  return slots;
+}
+
+static inline bool raw_is_open(const raw_upvalue *u) {
+  return u->value != &u->u.own_value;
+}
+
+static inline const raw_value *raw_stack(const lh_layout *layout, const void *thread) {
+  return RAW_FIELD(thread, layout->stack, const raw_value *);
+}
+
+/* How many slots the stack was allocated with; 0 before it was. */
+static inline uint64_t raw_stack_slots(const lh_layout *layout, const void *thread) {
+  const raw_value *stack = raw_stack(layout, thread);
+  const raw_value *last = RAW_FIELD(thread, layout->stack_last, const raw_value *);
+  return stack ? (uint64_t)(last - stack) + RAW_STACK_EXTRA : 0;
+}
+
+static inline const raw_call *raw_base_call(const lh_layout *layout, const void *thread) {
+  return (const raw_call *)(const void *)((const char *)thread + layout->base_call);
+}
+
+#endif
