@@ -32,6 +32,7 @@ typedef struct lh_ephemeron {
 } lh_ephemeron;
 
 typedef struct lh_classes lh_classes; /* classes.c */
+void lh_classes_free(lh_classes *classes); /* NULL is fine */
 
 struct lh_snapshot {
   /* reader.c */
