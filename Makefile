@@ -23,13 +23,18 @@ BASE_CFLAGS = -std=c11 -D_GNU_SOURCE -fPIC -fvisibility=hidden $(WARNINGS)
 SANITIZE = -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
 
 # The writing half of the library: all that heap.so holds. It alone sees Lua's headers.
-MODULE_SOURCES = $(wildcard $(addprefix lib/,$(addsuffix .c,base hash layout walk writer mark take)))
+MODULE_SOURCES = $(wildcard $(addprefix lib/,$(addsuffix .c,base hash layout walk* writer* mark take)))
 LIB_SOURCES = $(wildcard lib/*.c)
 TOOLS = heaptop heapdiff heappath
 TOOL_SOURCES = $(wildcard $(TOOLS:%=cli/%.c))
 CLI_SOURCES = $(filter-out $(TOOL_SOURCES),$(wildcard cli/*.c))
 TEST_SOURCES = $(wildcard tests/c/test_*.c)
-TEST_COMMON = $(filter-out $(TEST_SOURCES),$(wildcard tests/c/*.c))
+TEST_COMMON = $(filter-out $(TEST_SOURCES) tests/c/lua_%,$(wildcard tests/c/*.c))
+
+TEST_NAMES = $(patsubst tests/c/%.c,%,$(TEST_SOURCES))
+# Lua modules in C that only the specs use.
+TEST_MODULES = $(patsubst tests/c/%.c,%.so,$(wildcard tests/c/lua_*.c))
+BUILT = $(if $(wildcard lua/heap.c),heap.so) $(TOOL_SOURCES:cli/%.c=bin/%) $(TEST_MODULES:%=tests/%)
 
 # Asked for when a recipe runs, since `make packages` may have to install them first.
 LUA_NAME = $(firstword $(shell for n in lua5.4 lua-5.4 lua54 lua; do \
@@ -44,10 +49,10 @@ TEST_LIBS = $(shell $(PKG_CONFIG) --libs cmocka) $(LUA_LIBS) $(LIB_LIBS) -ldl
 
 .DELETE_ON_ERROR:
 .SUFFIXES:
-.PHONY: all help needs packages demo test bench check-asan check-seams lint install uninstall clean
+.PHONY: all help needs packages demo test bench check-asan check-seams lint install uninstall clean \
+  test-built asan-built
 
-all: build/libluaheap.a $(if $(wildcard lua/heap.c),build/heap.so) \
-     $(patsubst cli/%.c,build/bin/%,$(TOOL_SOURCES))
+all: build/libluaheap.a $(filter-out build/tests/%,$(BUILT:%=build/%))
 
 needs:
 	@.ci/packages --check build
@@ -86,6 +91,9 @@ $(1)/bin/%: $(1)/cli/%.o $$(CLI_SOURCES:%.c=$(1)/%.o) $(1)/libluaheap.a
 	@mkdir -p $$(@D)
 	$$(CC) $$(CFLAGS) $(2) $$(LDFLAGS) -o $$@ $$^ $$(CLI_LIBS)
 
+$(1)/tests/%.so: $(1)/tests/c/%.o
+	$$(CC) $$(CFLAGS) $(2) $$(LDFLAGS) -shared -o $$@ $$<
+
 $(1)/tests/%: $(1)/tests/c/%.o $$(TEST_COMMON:%.c=$(1)/%.o) $(1)/libluaheap.a
 	$$(CC) $$(CFLAGS) $(2) $$(LDFLAGS) -Wl,--export-dynamic -o $$@ $$^ $$(TEST_LIBS)
 endef
@@ -98,14 +106,18 @@ $(eval $(call variant,build/asan,-DLH_TEST_ALLOC $(SANITIZE)))
 -include $(wildcard build/*/*.d build/tests/c/*.d build/test/*/*.d build/test/tests/c/*.d \
   build/asan/*/*.d build/asan/tests/c/*.d)
 
-TEST_PROGRAMS = $(patsubst tests/c/%.c,build/test/tests/%,$(TEST_SOURCES))
-
 test: packages
 	@$(MAKE) --no-print-directory test-built
 
-test-built: all $(TEST_PROGRAMS)
-	@status=0; for program in $(TEST_PROGRAMS); do $$program || status=1; done; \
-	$(BUSTED) --lua=$(LUA) || status=1; exit $$status
+test-built: $(BUILT:%=build/%) $(TEST_NAMES:%=build/test/tests/%)
+	@BUSTED=$(BUSTED) LUA=$(LUA) tests/run.sh build $(TEST_NAMES:%=build/test/tests/%)
+
+check-asan: packages
+	@$(MAKE) --no-print-directory asan-built
+
+asan-built: $(BUILT:%=build/asan/%) $(TEST_NAMES:%=build/asan/tests/%)
+	@CC=$(CC) BUSTED=$(BUSTED) LUA=$(LUA) SANITIZED=1 \
+	  tests/run.sh build/asan $(TEST_NAMES:%=build/asan/tests/%)
 
 clean:
 	rm -rf build

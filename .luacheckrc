@@ -1,0 +1,8 @@
+-- Settings of luacheck: Lua 5.4, and 100 columns as in C.
+std = "lua54"
+max_line_length = 100
+codes = true
+files["tests/*_spec.lua"].std = "+busted"
+files["**/*.rockspec"].std = "+rockspec"
+-- Annotations only: the functions there have no bodies that could use their arguments.
+files["lua/heap/meta.lua"].ignore = {"211", "212", "241"}
