@@ -1,0 +1,169 @@
+/*
+** text.c - growing text and escaping (see text.h).
+*/
+#include "text.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+static bool reserve(lh_text *text, size_t n) {
+  if (text->failed) return false;
+  if (text->capacity - text->n > n) return true; /* one is left for the NUL */
+  size_t wanted = text->n + n + 1;
+  if (wanted < text->capacity + text->capacity / 2) wanted = text->capacity + text->capacity / 2;
+  if (wanted < 64) wanted = 64;
+  char *bytes = lh_realloc(text->bytes, wanted, 1);
+  if (!bytes) {
+    text->failed = true;
+    return false;
+  }
+  text->bytes = bytes;
+  text->capacity = wanted;
+  return true;
+}
+
+void lh_text_add(lh_text *text, const char *bytes, size_t n) {
+  if (!reserve(text, n)) return;
+  if (n) memcpy(text->bytes + text->n, bytes, n);
+  text->n += n;
+}
+
+void lh_text_string(lh_text *text, const char *string) {
+  lh_text_add(text, string, strlen(string));
+}
+
+void lh_text_format(lh_text *text, const char *format, ...) {
+  va_list args;
+  va_start(args, format);
+  va_list again;
+  va_copy(again, args);
+  int n = vsnprintf(NULL, 0, format, args);
+  va_end(args);
+  if (n < 0)
+    text->failed = true;
+  else if (reserve(text, (size_t)n))
+    text->n += (size_t)vsnprintf(text->bytes + text->n, (size_t)n + 1, format, again);
+  va_end(again);
+}
+
+void lh_text_count(lh_text *text, uint64_t count) {
+  char digits[24];
+  int n = snprintf(digits, sizeof digits, "%llu", (unsigned long long)count);
+  for (int i = 0; i < n; i++) {
+    if (i > 0 && (n - i) % 3 == 0) lh_text_add(text, ",", 1);
+    lh_text_add(text, digits + i, 1);
+  }
+}
+
+void lh_text_float(lh_text *text, double number) {
+  char digits[40];
+  if (isnan(number)) {
+    lh_text_string(text, "0/0");
+  } else if (isinf(number)) {
+    lh_text_string(text, number > 0 ? "1/0" : "-1/0");
+  } else {
+    (void)snprintf(digits, sizeof digits, "%.14g", number);
+    if (strtod(digits, NULL) < number || strtod(digits, NULL) > number)
+      (void)snprintf(digits, sizeof digits, "%.17g", number);
+    lh_text_string(text, digits);
+    if (!strpbrk(digits, ".en")) lh_text_string(text, ".0");
+  }
+}
+
+/* The length of the UTF-8 character at `s` and its code point; 0 if there is none. Overlong forms,
+** surrogates and what lies above U+10FFFF are none. */
+static size_t decode_utf8(const unsigned char *s, size_t n, uint32_t *code_point) {
+  static const uint32_t smallest[] = {0, 0, 0x80, 0x800, 0x10000};
+  size_t length = s[0] < 0x80 ? 1 : s[0] >= 0xF8 ? 0 : s[0] >= 0xF0 ? 4 : s[0] >= 0xE0 ? 3 : 2;
+  if (s[0] >= 0x80 && s[0] < 0xC0) return 0;
+  if (length == 0 || length > n) return 0;
+  uint32_t c = length == 1 ? s[0] : s[0] & (0xFFu >> (length + 1));
+  for (size_t i = 1; i < length; i++) {
+    if ((s[i] & 0xC0) != 0x80) return 0;
+    c = c << 6 | (s[i] & 0x3Fu);
+  }
+  if (c < smallest[length] || c > 0x10FFFF || (c >= 0xD800 && c < 0xE000)) return 0;
+  *code_point = c;
+  return length;
+}
+
+/* What would break a line, move the cursor or turn the text around. */
+static bool is_unprintable(uint32_t c) {
+  return c < 0x20 || (c >= 0x7F && c < 0xA0) || (c >= 0x200E && c <= 0x200F) ||
+         (c >= 0x2028 && c <= 0x202E) || (c >= 0x2066 && c <= 0x2069) || c == 0xFEFF;
+}
+
+static void add_escape(lh_text *text, uint32_t c, bool is_byte) {
+  static const char names[] = "abtnvfr"; /* 7 to 13 */
+  if (c >= 7 && c <= 13)
+    lh_text_format(text, "\\%c", names[c - 7]);
+  else if (is_byte || c < 0x80)
+    lh_text_format(text, "\\x%02X", (unsigned)c);
+  else
+    lh_text_format(text, "\\u{%X}", (unsigned)c);
+}
+
+void lh_text_escaped(lh_text *text, const char *bytes, size_t n, bool quoted) {
+  const unsigned char *s = (const unsigned char *)bytes;
+  size_t plain = 0; /* start of what needs no escape */
+  for (size_t i = 0; i < n;) {
+    uint32_t c = 0;
+    size_t length = decode_utf8(s + i, n - i, &c);
+    bool is_mark = quoted && (c == '"' || c == '\\') && length == 1;
+    if (length && !is_mark && !is_unprintable(c)) {
+      i += length;
+      continue;
+    }
+    lh_text_add(text, bytes + plain, i - plain);
+    if (is_mark)
+      lh_text_format(text, "\\%c", (char)c);
+    else
+      add_escape(text, length ? c : s[i], length == 0);
+    i += length ? length : 1;
+    plain = i;
+  }
+  lh_text_add(text, bytes + plain, n - plain);
+}
+
+void lh_text_clear(lh_text *text) {
+  text->n = 0;
+}
+
+char *lh_text_finish(lh_text *text) {
+  char *result = NULL;
+  if (reserve(text, 0)) {
+    text->bytes[text->n] = '\0';
+    result = text->bytes;
+    text->bytes = NULL;
+  }
+  lh_text_free(text);
+  return result;
+}
+
+void lh_text_free(lh_text *text) {
+  lh_free(text->bytes);
+  *text = (lh_text){0};
+}
+
+static bool is_reserved(const char *bytes, size_t n) {
+  static const char *const words[] = {"and",   "break", "do",       "else", "elseif", "end",
+                                      "false", "for",   "function", "goto", "if",     "in",
+                                      "local", "nil",   "not",      "or",   "repeat", "return",
+                                      "then",  "true",  "until",    "while"};
+  for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+    if (strlen(words[i]) == n && memcmp(words[i], bytes, n) == 0) return true;
+  }
+  return false;
+}
+
+bool lh_is_identifier(const char *bytes, size_t n) {
+  if (n == 0) return false;
+  for (size_t i = 0; i < n; i++) {
+    char c = bytes[i];
+    bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+    if (!letter && (i == 0 || c < '0' || c > '9')) return false;
+  }
+  return !is_reserved(bytes, n);
+}

@@ -1,0 +1,43 @@
+/*
+** text.h - text that grows, and the one way in which bytes of a heap become text for people: valid
+** UTF-8 on one line, whatever they are. Private to the library.
+*/
+#ifndef LUAHEAP_TEXT_H
+#define LUAHEAP_TEXT_H
+
+#include "base.h"
+
+/* All zero is an empty text. The first failed allocation is latched: additions after it do
+** nothing, and lh_text_finish returns NULL; so nobody in between has to check. */
+typedef struct lh_text {
+  char *bytes;
+  size_t n, capacity;
+  bool failed;
+} lh_text;
+
+void lh_text_add(lh_text *text, const char *bytes, size_t n);
+void lh_text_string(lh_text *text, const char *string);
+void lh_text_format(lh_text *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* A count with commas: 1,204. */
+void lh_text_count(lh_text *text, uint64_t count);
+
+/* A float as Lua prints it, but so that it reads back: 1e15, 2.0, 1/0. */
+void lh_text_float(lh_text *text, double number);
+
+/* Any bytes: control characters, what turns the direction of text, and what is no UTF-8 as Lua's
+** escapes; with `quoted` also " and \, for use between quotes. */
+void lh_text_escaped(lh_text *text, const char *bytes, size_t n, bool quoted);
+
+/* Empties the text and keeps its memory. */
+void lh_text_clear(lh_text *text);
+
+/* The NUL-terminated result, owned by the caller; NULL when memory ran out. Leaves *text empty. */
+char *lh_text_finish(lh_text *text);
+
+void lh_text_free(lh_text *text);
+
+/* Is this a name in Lua, and no reserved word? */
+bool lh_is_identifier(const char *bytes, size_t n);
+
+#endif
