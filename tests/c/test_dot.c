@@ -1,0 +1,386 @@
+/*
+** test_dot.c - drawn paths, parsed again with libcgraph and compared.
+**
+** lh_dot_paths asks the library for classes, sizes and texts. Here fakes answer, so that any bytes can
+** be put into any label and a path can have any length: the linker takes these instead of the
+** members of the archive. The heap of the fakes:
+**
+**     _G --.bus--> bus --[1]--> Listener        closure --upvalue up--> upvalue --> Listener
+*/
+#include <cgraph.h>
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "luaheap.h"
+
+enum { GLOBALS = 1, BUS, LISTENER, CLOSURE, UPVALUE, N_FAKES };
+
+static const lh_type fake_types[N_FAKES] = {LH_TYPE_ROOT,  LH_TYPE_TABLE,   LH_TYPE_TABLE,
+                                            LH_TYPE_TABLE, LH_TYPE_CLOSURE, LH_TYPE_UPVALUE};
+static const char *fake_class;         /* of all objects */
+static const char *fake_edges[8];      /* by ordinal */
+static unsigned fake_texts_to_failure; /* 0: never */
+
+/* {=== The fakes ===================================================================== */
+
+static char *fake_text(const char *text) {
+  if (fake_texts_to_failure && --fake_texts_to_failure == 0) return NULL;
+  char *copy = malloc(strlen(text) + 1);
+  return copy ? strcpy(copy, text) : NULL;
+}
+
+lh_type lh_type_of(const lh_snapshot *snapshot, lh_id id) {
+  (void)snapshot;
+  return id < N_FAKES ? fake_types[id] : LH_TYPE_TABLE;
+}
+
+uint64_t lh_shallow_bytes(const lh_snapshot *snapshot, lh_id id) {
+  (void)snapshot;
+  (void)id;
+  return 56;
+}
+
+uint64_t lh_retained_bytes(const lh_snapshot *snapshot, lh_id id) {
+  (void)snapshot;
+  return id == GLOBALS ? 1024 * 1024 - 1 : 1536;
+}
+
+uint32_t lh_class_of(const lh_snapshot *snapshot, lh_id id) {
+  (void)snapshot;
+  return id == CLOSURE ? UINT32_MAX : id;
+}
+
+const lh_class *lh_class_at(const lh_snapshot *snapshot, uint32_t class_index) {
+  static lh_class answer;
+  (void)snapshot;
+  (void)class_index;
+  answer.name = fake_class;
+  return &answer;
+}
+
+char *lh_object_text(const lh_snapshot *snapshot, lh_id id) {
+  (void)snapshot;
+  (void)id;
+  return fake_text("table: 0x55d0");
+}
+
+char *lh_string_text(const lh_snapshot *snapshot, lh_id id, size_t max_bytes) {
+  (void)snapshot;
+  (void)id;
+  (void)max_bytes;
+  return fake_text("\"text\"");
+}
+
+char *lh_edge_text(const lh_snapshot *snapshot, const lh_edge *edge) {
+  (void)snapshot;
+  return fake_text(fake_edges[edge->ordinal]);
+}
+
+const char *lh_type_name(lh_type type) {
+  (void)type;
+  return "closure";
+}
+
+/* }=================================================================================== */
+
+static lh_edge edge_of(lh_id source, lh_id target, lh_edge_kind kind, uint32_t ordinal) {
+  return (lh_edge){.source = source, .target = target, .kind = kind, .ordinal = ordinal};
+}
+
+static int setup(void **state) {
+  (void)state;
+  fake_class = "Listener";
+  fake_edges[0] = "_G";
+  fake_edges[1] = ".bus";
+  fake_edges[2] = "[1]";
+  fake_edges[3] = "upvalue up";
+  fake_edges[4] = "(content)";
+  fake_edges[5] = ".next";
+  fake_texts_to_failure = 0;
+  return 0;
+}
+
+/* Draws, and parses what was drawn. */
+static Agraph_t *drawn(const lh_path *paths, size_t n_paths, size_t long_path) {
+  lh_error error;
+  FILE *file = tmpfile();
+  assert_non_null(file);
+  assert_int_equal(lh_dot_paths(NULL, paths, n_paths, long_path, file, &error), 0);
+  rewind(file);
+  Agraph_t *graph = agread(file, NULL);
+  assert_non_null(graph);
+  (void)fclose(file);
+  return graph;
+}
+
+static const char *of(void *object, const char *attribute) {
+  const char *value = agget(object, (char *)attribute);
+  return value ? value : ""; /* an empty default is not written */
+}
+
+static Agnode_t *box(Agraph_t *graph, const char *name) {
+  Agnode_t *found = agnode(graph, (char *)name, 0);
+  assert_non_null(found);
+  return found;
+}
+
+/* The only arrow from one box to another, or one of several. */
+static Agedge_t *arrow(Agraph_t *graph, const char *from, const char *to) {
+  Agedge_t *found = agedge(graph, box(graph, from), box(graph, to), NULL, 0);
+  assert_non_null(found);
+  return found;
+}
+
+static void a_path_has_root_way_and_object(void **state) {
+  (void)state;
+  lh_edge steps[] = {edge_of(LH_ROOT, GLOBALS, LH_EDGE_ROOT, 0),
+                     edge_of(GLOBALS, BUS, LH_EDGE_VALUE, 1),
+                     edge_of(BUS, LISTENER, LH_EDGE_VALUE, 2)};
+  lh_path path = {3, steps};
+  Agraph_t *graph = drawn(&path, 1, 10);
+  assert_int_equal(agnnodes(graph), 3);
+  assert_int_equal(agnedges(graph), 2);
+  assert_string_equal(of(box(graph, "o1"), "shape"), "folder");
+  assert_string_equal(of(box(graph, "o1"), "label"),
+                      "_G\\nListener\\ntable: 0x55d0\\n56 B shallow, 1.0 MB retained");
+  assert_string_equal(of(box(graph, "o2"), "shape"), "box");
+  assert_string_equal(of(box(graph, "o3"), "shape"), "octagon");
+  assert_string_equal(of(box(graph, "o3"), "label"),
+                      "Listener\\ntable: 0x55d0\\n56 B shallow, 1.5 KB retained");
+  assert_string_equal(of(arrow(graph, "o1", "o2"), "label"), ".bus");
+  assert_string_equal(of(arrow(graph, "o2", "o3"), "label"), "[1]");
+  (void)agclose(graph);
+}
+
+static void an_upvalue_is_an_arrow(void **state) {
+  (void)state;
+  lh_edge steps[] = {edge_of(LH_ROOT, CLOSURE, LH_EDGE_ROOT, 0),
+                     edge_of(CLOSURE, UPVALUE, LH_EDGE_UPVALUE, 3),
+                     edge_of(UPVALUE, LISTENER, LH_EDGE_CONTENT, 4)};
+  lh_path path = {3, steps};
+  Agraph_t *graph = drawn(&path, 1, 10);
+  assert_int_equal(agnnodes(graph), 2);
+  assert_string_equal(of(arrow(graph, "o4", "o3"), "label"), "upvalue up");
+  (void)agclose(graph);
+  path.n_steps = 2; /* asked about the upvalue itself, it is a box */
+  graph = drawn(&path, 1, 10);
+  assert_string_equal(of(box(graph, "o5"), "shape"), "octagon");
+  (void)agclose(graph);
+}
+
+static void paths_share_their_boxes(void **state) {
+  (void)state;
+  lh_edge direct[] = {edge_of(LH_ROOT, GLOBALS, LH_EDGE_ROOT, 0),
+                      edge_of(GLOBALS, LISTENER, LH_EDGE_VALUE, 1)};
+  lh_edge through_bus[] = {direct[0], edge_of(GLOBALS, BUS, LH_EDGE_VALUE, 1),
+                           edge_of(BUS, LISTENER, LH_EDGE_VALUE, 2)};
+  lh_edge again[] = {direct[0], through_bus[1], edge_of(BUS, LISTENER, LH_EDGE_VALUE, 5)};
+  lh_path paths[] = {{2, direct}, {3, through_bus}, {3, again}};
+  Agraph_t *graph = drawn(paths, 3, 10);
+  assert_int_equal(agnnodes(graph), 3);
+  assert_int_equal(agnedges(graph), 4); /* two from bus, told apart by their labels */
+  (void)agclose(graph);
+}
+
+static void referrers_are_single_edges_and_weak_ones_dashed(void **state) {
+  (void)state;
+  lh_edge strong = edge_of(BUS, LISTENER, LH_EDGE_VALUE, 2);
+  lh_edge weak = edge_of(GLOBALS, LISTENER, LH_EDGE_VALUE, 1);
+  lh_edge self = edge_of(LISTENER, LISTENER, LH_EDGE_VALUE, 5);
+  weak.weak = true;
+  lh_path paths[] = {{1, &strong}, {1, &weak}, {1, &self}};
+  Agraph_t *graph = drawn(paths, 3, 10);
+  assert_int_equal(agnnodes(graph), 3);
+  assert_string_equal(of(arrow(graph, "o2", "o3"), "style"), "");
+  assert_string_equal(of(arrow(graph, "o1", "o3"), "style"), "dashed");
+  assert_string_equal(of(arrow(graph, "o3", "o3"), "label"), ".next");
+  assert_string_equal(of(box(graph, "o3"), "shape"), "octagon");
+  (void)agclose(graph);
+}
+
+static lh_edge *list_of(size_t n_steps) {
+  lh_edge *steps = calloc(n_steps, sizeof *steps);
+  assert_non_null(steps);
+  steps[0] = edge_of(LH_ROOT, 100, LH_EDGE_ROOT, 0);
+  for (size_t i = 1; i < n_steps; i++)
+    steps[i] = edge_of((lh_id)(99 + i), (lh_id)(100 + i), LH_EDGE_VALUE, 5);
+  return steps;
+}
+
+static void a_long_path_folds_in_the_middle(void **state) {
+  (void)state;
+  const size_t million = 1000000;
+  lh_path path = {million, list_of(million)};
+  Agraph_t *graph = drawn(&path, 1, 10);
+  assert_int_equal(agnnodes(graph), 12);
+  assert_string_equal(of(box(graph, "o104_to_o1000094"), "label"), "… 999,990 more of .next …");
+  assert_string_equal(of(box(graph, "o1000099"), "shape"), "octagon");
+  (void)agclose(graph);
+  path.steps[500].ordinal = 1;
+  graph = drawn(&path, 1, 10);
+  assert_string_equal(of(box(graph, "o104_to_o1000094"), "label"), "… 999,990 more steps …");
+  (void)agclose(graph);
+  path.n_steps = 11; /* a fold of one step would save nothing */
+  graph = drawn(&path, 1, 10);
+  assert_int_equal(agnnodes(graph), 11);
+  assert_null(agnode(graph, "o104_to_o106", 0));
+  (void)agclose(graph);
+  free(path.steps);
+}
+
+/* What Graphviz shows for a label: escapes and entities undone. */
+static void show(const char *label, char *shown) {
+  static const char *const entities[] = {"&amp;", "&lt;", "&gt;"};
+  while (*label) {
+    size_t entity = 0;
+    if (*label == '\\') {
+      label++;
+      assert_true(*label == '\\' || *label == 'n'); /* nothing else may have a meaning */
+      *shown++ = *label == 'n' ? '\n' : '\\';
+      label++;
+      continue;
+    }
+    assert_int_not_equal(*label, '<');
+    if (*label != '&') {
+      *shown++ = *label++;
+      continue;
+    }
+    while (entity < 3 && strncmp(label, entities[entity], strlen(entities[entity])) != 0) entity++;
+    assert_in_range(entity, 0, 2);
+    *shown++ = "&<>"[entity];
+    label += strlen(entities[entity]);
+  }
+  *shown = '\0';
+}
+
+static void check_bytes(const char *text) {
+  char shown[4096], expected[4096];
+  lh_edge steps[] = {edge_of(LH_ROOT, GLOBALS, LH_EDGE_ROOT, 0),
+                     edge_of(GLOBALS, LISTENER, LH_EDGE_VALUE, 1)};
+  lh_path path = {2, steps};
+  fake_class = fake_edges[0] = fake_edges[1] = text;
+  Agraph_t *graph = drawn(&path, 1, 10);
+  show(of(arrow(graph, "o1", "o3"), "label"), shown);
+  assert_string_equal(shown, text);
+  assert_false(aghtmlstr((char *)of(arrow(graph, "o1", "o3"), "label")));
+  show(of(box(graph, "o1"), "label"), shown);
+  (void)snprintf(expected, sizeof expected, "%s\n%s\ntable: 0x55d0\n56 B shallow, 1.0 MB retained",
+                 text, text);
+  assert_string_equal(shown, expected);
+  (void)agclose(graph);
+}
+
+static void any_bytes_are_shown_as_they_are(void **state) {
+  (void)state;
+  static const char *const hostile[] = {"\\",
+                                        "\\\\",
+                                        "\"",
+                                        "\\\"",
+                                        "\\N",
+                                        "\\G\\E\\T\\H\\L",
+                                        "\\n",
+                                        "\\l\\r",
+                                        "<",
+                                        "<b>x</b>",
+                                        "<b>",
+                                        "&lt;",
+                                        "&amp;",
+                                        "&#92;N",
+                                        "&#x3c;",
+                                        "&",
+                                        "% not local",
+                                        "%7",
+                                        "",
+                                        "-1.5",
+                                        "digraph",
+                                        "a\\",
+                                        "/* */",
+                                        "// x",
+                                        "#",
+                                        "\t",
+                                        "\x7f",
+                                        "é😀中",
+                                        "\"];o9[label=\"",
+                                        "\r"};
+  for (size_t i = 0; i < sizeof hostile / sizeof *hostile; i++) check_bytes(hostile[i]);
+  srand(1);
+  for (int round = 0; round < 500; round++) {
+    char text[64];
+    size_t n = 1 + (size_t)rand() % 60;
+    for (size_t i = 0; i < n; i++)
+      text[i] = (char)(rand() % 2 ? "\\\"<>&;{}|n"[rand() % 10] : 1 + rand() % 127);
+    text[n] = '\0';
+    check_bytes(text);
+  }
+}
+
+static void a_long_name_keeps_its_ends(void **state) {
+  (void)state;
+  char name[10001], shown[4096];
+  memset(name, '\\', sizeof name - 1);
+  memcpy(name + sizeof name - 8, "lua:31", 7);
+  memcpy(name, "function ", 9);
+  memcpy(name + 30, "é😀中", 9); /* cut in the middle of a character */
+  lh_edge step = edge_of(LH_ROOT, GLOBALS, LH_EDGE_ROOT, 0);
+  lh_path path = {1, &step};
+  fake_class = fake_edges[0] = name;
+  Agraph_t *graph = drawn(&path, 1, 10);
+  show(of(box(graph, "o1"), "label"), shown);
+  assert_non_null(strstr(shown, "…"));
+  assert_non_null(strstr(shown, "lua:31"));
+  assert_in_range(strlen(shown), 100, 200);
+  (void)agclose(graph);
+}
+
+static void a_full_disk_is_an_error(void **state) {
+  (void)state;
+  lh_error error = {0};
+  lh_path path = {1000, list_of(1000)};
+  for (size_t long_path = 4; long_path <= 1000; long_path *= 10) { /* at the end, and on the way */
+    FILE *full = fopen("/dev/full", "w");
+    assert_non_null(full);
+    assert_int_equal(lh_dot_paths(NULL, &path, 1, long_path, full, &error), LH_EIO);
+    assert_int_equal(error.code, LH_EIO);
+    assert_int_equal(error.os_errno, ENOSPC);
+    assert_non_null(strstr(error.message, "DOT"));
+    (void)fclose(full);
+  }
+  free(path.steps);
+}
+
+static void no_memory_is_an_error(void **state) {
+  (void)state;
+  lh_path path = {20, list_of(20)};
+  int code = LH_EMEMORY;
+  for (unsigned n = 1; code != 0; n++) {
+    FILE *file = tmpfile();
+    lh_error error = {0};
+    fake_texts_to_failure = n;
+    code = lh_dot_paths(NULL, &path, 1, 4, file, &error);
+    assert_true(code == 0 || (code == LH_EMEMORY && ftell(file) == 0));
+    (void)fclose(file);
+    assert_in_range(n, 1, 100);
+  }
+  free(path.steps);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test_setup(a_path_has_root_way_and_object, setup),
+      cmocka_unit_test_setup(an_upvalue_is_an_arrow, setup),
+      cmocka_unit_test_setup(paths_share_their_boxes, setup),
+      cmocka_unit_test_setup(referrers_are_single_edges_and_weak_ones_dashed, setup),
+      cmocka_unit_test_setup(a_long_path_folds_in_the_middle, setup),
+      cmocka_unit_test_setup(any_bytes_are_shown_as_they_are, setup),
+      cmocka_unit_test_setup(a_long_name_keeps_its_ends, setup),
+      cmocka_unit_test_setup(a_full_disk_is_an_error, setup),
+      cmocka_unit_test_setup(no_memory_is_an_error, setup),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
