@@ -23,7 +23,7 @@ BASE_CFLAGS = -std=c11 -D_GNU_SOURCE -fPIC -fvisibility=hidden $(WARNINGS)
 SANITIZE = -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
 
 # The writing half of the library: all that heap.so holds. It alone sees Lua's headers.
-MODULE_SOURCES = $(wildcard $(addprefix lib/,$(addsuffix .c,base hash layout walk* writer* mark take)))
+MODULE_SOURCES = $(wildcard $(addprefix lib/,$(addsuffix .c,base hash layout state walk* writer* mark take)))
 LIB_SOURCES = $(wildcard lib/*.c)
 TOOLS = heaptop heapdiff heappath
 TOOL_SOURCES = $(wildcard $(TOOLS:%=cli/%.c))
@@ -50,7 +50,7 @@ TEST_LIBS = $(shell $(PKG_CONFIG) --libs cmocka) $(LUA_LIBS) $(LIB_LIBS) -ldl
 .DELETE_ON_ERROR:
 .SUFFIXES:
 .PHONY: all help needs packages demo test bench check-asan check-seams lint install uninstall clean \
-  test-built asan-built
+  test-built asan-built bench-built demo-built lint-gcc lint-clang module-sources
 
 all: build/libluaheap.a $(filter-out build/tests/%,$(BUILT:%=build/%))
 
@@ -77,7 +77,7 @@ $(1)/cli/%.o: cli/%.c | needs
 
 $(1)/tests/c/%.o: tests/c/%.c | needs
 	@mkdir -p $$(@D)
-	$$(CC) $$(BASE_CFLAGS) $$(CFLAGS) $(2) $$(CPPFLAGS) -Ilib $$(LUA_CFLAGS) -MMD -MP -c -o $$@ $$<
+	$$(CC) $$(BASE_CFLAGS) $$(CFLAGS) $(2) $$(CPPFLAGS) -Ilib $$(LUA_CFLAGS) $$(LIB_CFLAGS) -MMD -MP -c -o $$@ $$<
 
 $(1)/libluaheap.a: $$(LIB_SOURCES:%.c=$(1)/%.o)
 	rm -f $$@
@@ -101,10 +101,12 @@ endef
 $(eval $(call variant,build,))
 $(eval $(call variant,build/test,-DLH_TEST_ALLOC))
 $(eval $(call variant,build/asan,-DLH_TEST_ALLOC $(SANITIZE)))
+$(eval $(call variant,build/lint-gcc,-DLH_TEST_ALLOC -Werror))
+$(eval $(call variant,build/lint-clang,-DLH_TEST_ALLOC -Werror))
 
 .SECONDARY:
--include $(wildcard build/*/*.d build/tests/c/*.d build/test/*/*.d build/test/tests/c/*.d \
-  build/asan/*/*.d build/asan/tests/c/*.d)
+-include $(wildcard $(addsuffix /*.d,$(foreach root,build build/test build/asan build/lint-gcc \
+  build/lint-clang,$(addprefix $(root)/,lib lua cli tests/c))))
 
 test: packages
 	@$(MAKE) --no-print-directory test-built
@@ -118,6 +120,79 @@ check-asan: packages
 asan-built: $(BUILT:%=build/asan/%) $(TEST_NAMES:%=build/asan/tests/%)
 	@CC=$(CC) BUSTED=$(BUSTED) LUA=$(LUA) SANITIZED=1 \
 	  tests/run.sh build/asan $(TEST_NAMES:%=build/asan/tests/%)
+
+check-seams: packages
+	@$(MAKE) --no-print-directory all
+	@CC=$(CC) tests/check_seams.sh build
+	@CC=$(CC) tests/check_seams.sh --self-test
+
+lint:
+	@.ci/packages build test lint
+	+@.ci/lint
+
+# All objects, tests included, by both compilers. Used by .ci/lint.
+LINT_OBJECTS = $(patsubst %.c,%.o,$(LIB_SOURCES) $(wildcard lua/*.c cli/*.c tests/c/*.c))
+lint-gcc: $(LINT_OBJECTS:%=build/lint-gcc/%)
+lint-clang: $(LINT_OBJECTS:%=build/lint-clang/%)
+build/lint-gcc/%.o: CC = gcc
+build/lint-clang/%.o: CC = clang
+
+module-sources:
+	@echo $(MODULE_SOURCES)
+
+bench: packages
+	@$(MAKE) --no-print-directory bench-built SIZES="$(SIZES)"
+
+bench-built: all build/tests/bench_read
+	@LUA=$(LUA) tests/bench/run.sh build $(SIZES)
+
+demo: packages
+	@$(MAKE) --no-print-directory demo-built
+
+demo-built: all
+	@LUA=$(LUA) examples/demo.sh build
+
+# Only what `all` builds and what is in the tree: an install as root compiles nothing that was built.
+BIN = $(DESTDIR)$(PREFIX)/bin
+LUA_C = $(DESTDIR)$(PREFIX)/lib/lua/5.4
+LUA_LUA = $(DESTDIR)$(PREFIX)/share/lua/5.4
+MAN = $(DESTDIR)$(PREFIX)/share/man/man1
+INCLUDE = $(DESTDIR)$(PREFIX)/include
+LIB = $(DESTDIR)$(PREFIX)/lib
+BASH_COMPLETIONS = $(DESTDIR)$(PREFIX)/share/bash-completion/completions
+ZSH_COMPLETIONS = $(DESTDIR)$(PREFIX)/share/zsh/site-functions
+LUA_FILES = $(wildcard lua/heap/*.lua)
+
+install: all
+	install -d $(BIN) $(LUA_C) $(LUA_LUA)/heap $(MAN) $(INCLUDE) $(LIB) $(BASH_COMPLETIONS) $(ZSH_COMPLETIONS)
+	install -m 755 $(TOOLS:%=build/bin/%) $(BIN)
+	install -m 644 build/heap.so $(LUA_C)
+	install -m 644 $(LUA_FILES) $(LUA_LUA)/heap
+	install -m 644 lib/luaheap.h $(INCLUDE)
+	install -m 644 build/libluaheap.a $(LIB)
+	install -m 644 $(TOOLS:%=cli/man/%.1) $(MAN)
+	for tool in $(TOOLS); do \
+	  install -m 644 cli/completions/$$tool.bash $(BASH_COMPLETIONS)/$$tool && \
+	  install -m 644 cli/completions/_$$tool $(ZSH_COMPLETIONS) || exit 1; done
+
+uninstall:
+	rm -f $(TOOLS:%=$(BIN)/%) $(LUA_C)/heap.so $(LUA_FILES:lua/%=$(LUA_LUA)/%)
+	rm -f $(INCLUDE)/luaheap.h $(LIB)/libluaheap.a $(TOOLS:%=$(MAN)/%.1)
+	rm -f $(TOOLS:%=$(BASH_COMPLETIONS)/%) $(TOOLS:%=$(ZSH_COMPLETIONS)/_%)
+	-rmdir $(LUA_LUA)/heap
+
+help:
+	@echo "make [all]         build the library, the module and the commands into build/"
+	@echo "make demo          find a leak: a, b, c, heapdiff, heappath and a picture"
+	@echo "make test          run all tests; installs what they need (Debian)"
+	@echo "make check-asan    the same under AddressSanitizer and UndefinedBehaviorSanitizer"
+	@echo "make check-seams   see that the parts are joined only where they may be"
+	@echo "make lint          compilers' warnings, formatting, linters for C, Lua, shell and man pages"
+	@echo "make bench         speed and memory against one full collection; SIZES=\"0.2 1 10\" (millions)"
+	@echo "make install       PREFIX=/usr/local DESTDIR=; make uninstall takes it away again"
+	@echo "make packages      install what build and tests need (Debian), or say what is missing"
+	@echo "make clean         remove build/"
+	@echo "Variables: CC CFLAGS CPPFLAGS LDFLAGS PREFIX DESTDIR LUA BUSTED WERROR=1"
 
 clean:
 	rm -rf build

@@ -1,0 +1,62 @@
+---@meta heap
+-- meta.lua - the module's interface for people and for the Lua language server. The functions are
+-- in heap.so; this file is read by editors only, never run.
+--
+--     local heap = require "heap"
+--     heap.snapshot("a")  work()  heap.snapshot("b")  work()  heap.snapshot("c")
+--
+--     $ heapdiff a b c         what was allocated between a and b and is still there in c
+--
+-- `require "heap"` raises an error, which names what was expected and what was found, on every Lua
+-- that it does not know: it knows PUC Lua 5.4.0 to 5.4.8 on 64-bit machines.
+
+---Looks at the heap of the running Lua program, without disturbing it.
+---@class heaplib
+local heap = {}
+
+---@class heap.options
+---@field strings? integer bytes of each string to keep. Default 256; 0 keeps none (for secrets)
+
+---Writes the whole heap, as it is at this moment, to the file `path`, and leaves a mark of that name
+---in the heap, by which later snapshots know what is older and what is younger.
+---
+---It works wherever Lua code runs: in coroutines, finalizers, hooks and error handlers, and in every
+---state of the collector. It runs no collector step and calls no metamethod and no finalizer;
+---the two small userdata of the mark are all that it allocates in the heap.
+---
+---The file has mode 0600, since a heap holds secrets. It is written under a temporary name in the
+---same directory and then renamed: after a failure an older file at `path` is as it was.
+---
+---    local objects, bytes = assert(heap.snapshot("before.heap"))
+---    heap.snapshot("secret.heap", {strings = 0})
+---
+---Cost: about the time of one full collection of the same heap, and 1 MiB of memory outside of it.
+---Raises an error only for wrong arguments. A failure to write is returned.
+---@param path string the file to write; also the mark's name
+---@param options? heap.options
+---@return integer|nil objects how many objects the collector knows; nil on failure
+---@return integer|string bytes their bytes and those of the string table: `collectgarbage("count") * 1024`; on failure what went wrong
+---@return integer? errno on failure: the system's error number, 0 where there is none
+function heap.snapshot(path, options) end
+
+---Leaves a mark in the heap: a point in time with a name, but no file. Later snapshots of this program
+---tell for every object whether it is older or younger than the mark
+---(`heapdiff --since "level 2" c`). Several marks may have one name; the latest counts.
+---
+---Cost: O(1), two userdata of some 100 bytes that stay as long as the program runs.
+---Raises an error for a wrong argument or when there is no memory for the mark.
+---@param name string
+function heap.mark(name) end
+
+---The exact shallow size of one value: the bytes that Lua has allocated for it alone, without what
+---it refers to. A table counts with its array and hash parts, a coroutine with its stack.
+---
+---    heap.sizeof({})                   --> 56
+---    heap.sizeof(42)                   --> 0: not collectable
+---
+---Cost: O(1). Raises an error only when called without a value.
+---@param value any
+---@return integer bytes 0 for what is not collectable: nil, booleans, numbers, light userdata
+function heap.sizeof(value) end
+
+return heap

@@ -1,0 +1,45 @@
+-- The rock of the module alone: heap.so and its annotations. The commands come with `make install`.
+-- To be built in a clone: luarocks make lua/luaheap-scm-1.rockspec
+rockspec_format = "3.0"
+package = "luaheap"
+version = "scm-1"
+source = {
+  url = "git+file://.",
+}
+description = {
+  summary = "Heap snapshots of a running Lua 5.4 program",
+  detailed = [[
+    Writes the heap to a file, exactly and without disturbing the program, in about the time of one
+    full garbage collection. The commands heaptop, heapdiff and heappath, which are built by make,
+    find in such files what leaks and what holds it.
+  ]],
+  license = "MIT",
+  labels = {"debugging", "memory", "profiling"},
+}
+supported_platforms = {"linux"}
+dependencies = {
+  "lua ~> 5.4",
+}
+build = {
+  type = "builtin",
+  modules = {
+    heap = {
+      sources = {
+        "lua/heap.c",
+        "lib/base.c",
+        "lib/hash.c",
+        "lib/layout.c",
+        "lib/mark.c",
+        "lib/state.c",
+        "lib/take.c",
+        "lib/walk.c",
+        "lib/walk_proto.c",
+        "lib/walk_thread.c",
+        "lib/writer.c",
+      },
+      incdirs = {"lib"},
+      defines = {"_GNU_SOURCE"},
+    },
+    ["heap.meta"] = "lua/heap/meta.lua",
+  },
+}

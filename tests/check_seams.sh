@@ -1,0 +1,164 @@
+#!/bin/sh
+# check_seams.sh - fails when the parts of the house are joined where they must not be.
+#
+#     tests/check_seams.sh [BUILD]      checks the sources and, with BUILD, what was built from them
+#     tests/check_seams.sh --self-test  breaks each rule in a copy and expects to be told
+#
+# Data flows one way: lua_State -> walk -> writer -> file -> reader -> graph -> analyses -> report. Most
+# rules are a pattern, the files that it is looked for in, and the files that may have it; comments
+# are taken out first. The others ask the compiler (the public header) and nm (the objects).
+# Prints one line for each rule, and the places that break it.
+set -u
+unset CDPATH
+passed=0
+failed=0
+
+report() { # rule, what breaks it (nothing: it holds)
+  if [ -z "$2" ]; then
+    passed=$((passed + 1))
+    echo "ok    $1"
+  else
+    failed=$((failed + 1))
+    echo "FAIL  $1"
+    echo "$2" | sed 's/^/        /'
+  fi
+}
+
+# All code of the current directory as file:line:code, without comments.
+code() {
+  # shellcheck disable=SC2016 # awk's own dollars
+  find lib cli lua -name '*.[ch]' | sort | xargs awk '
+    FNR == 1 { inside = 0 }
+    {
+      rest = $0
+      kept = ""
+      while (rest != "") {
+        if (inside) {
+          at = index(rest, "*/")
+          if (at) inside = 0
+          rest = at ? substr(rest, at + 2) : ""
+          continue
+        }
+        at = match(rest, /\/[\/*]/)
+        kept = kept (at ? substr(rest, 1, at - 1) : rest)
+        inside = at && substr(rest, at, 2) == "/*"
+        rest = inside ? substr(rest, at + 2) : ""
+      }
+      if (kept ~ /[^ ]/) print FILENAME ":" FNR ":" kept
+    }'
+}
+
+# rule name, pattern, files that are looked at, files that may have it (all: extended regular expressions)
+rule() {
+  report "$1" "$(grep -E "^($3):[0-9]+:.*($2)" "$sources" | grep -vE "^($4):")"
+}
+
+none='-'
+writing='lib/(layout|state|walk[a-z_]*|mark|take)\.[ch]'
+include='# *include +'
+
+check_sources() {
+  sources=$(mktemp)
+  code >"$sources"
+  rule "only layout and walk know Lua's structures" \
+    "${include}\"raw\.h\"" '.*' 'lib/(layout|walk[a-z_]*)\.[ch]'
+  rule "the walk serves only the writing half" \
+    "${include}\"(walk[a-z_]*|writer)\.h\"" '.*' "$writing|lib/writer[a-z_]*\.[ch]"
+  rule "only files that write see Lua's headers" \
+    "${include}[<\"](lua|lauxlib|lualib|luaconf)\.h" '.*' "$writing|lua/.*"
+  rule "the writing half has no part of an open snapshot" \
+    "${include}\"(snapshot|decode)\.h\"" "$writing|lib/writer[a-z_]*\.[ch]" "$none"
+  rule "the analyses never see the file format" \
+    "${include}\"format\.h\"" '.*' 'lib/(walk[a-z_]*|writer[a-z_]*|reader[a-z_]*|decode[a-z_]*)\.[ch]'
+  rule "only dot.c includes cgraph" \
+    "${include}[<\"](graphviz/)?(cgraph|cdt|gvc)" '.*' 'lib/dot\.c'
+  own=$(find cli -name '*.h' | sed 's|.*/||; s|\.h$||' | tr '\n' '|')
+  report "the tools and the module see only the public header" "$(
+    grep -E "^(cli|lua)/[^:]*:[0-9]+:${include}\"" "$sources" |
+      grep -vE ":${include}\"(\.\./lib/)?luaheap\.h\"|^cli/.*${include}\"(${own%|})\.h\"")"
+  rule "the library neither prints nor exits" \
+    '(^|[^A-Za-z0-9_])((v?printf|puts|putchar|perror|exit|abort) *\(|stdout|stderr)' 'lib/.*' "$none"
+  rule "only base.c allocates" \
+    '(^|[^A-Za-z0-9_])(malloc|calloc|realloc|reallocarray|strn?dup|v?asprintf|aligned_alloc) *\(' \
+    'lib/.*' 'lib/base\.c'
+  rm -f "$sources"
+}
+
+check_header() {
+  for language in c c++; do
+    case $language in
+      c) compiler="${CC:-cc} -std=c11" ;;
+      *) compiler="${CXX:-c++} -std=c++11" ;;
+    esac
+    report "luaheap.h compiles alone as $language" "$(
+      echo '#include "luaheap.h"' |
+        $compiler -x $language -Ilib -Wall -Wextra -pedantic -Werror -fsyntax-only - 2>&1)"
+  done
+}
+
+check_built() { # build
+  for file in "$1/heap.so" "$1/bin/heaptop" "$1/lib/base.o"; do
+    [ -e "$file" ] || { report "$file is built" missing; return; }
+  done
+  report "heap.so is linked to libc only" "$(
+    readelf -d "$1/heap.so" | sed -n 's/.*(NEEDED).*\[\(.*\)\].*/\1/p' | grep -vE '^(libc\.so|ld-linux)')"
+  report "heap.so takes only lua_* and libc's functions from its host" "$(
+    nm -D --undefined-only "$1/heap.so" | grep -vE ' (w .*|U (lua_|luaL_).*|U .*@GLIBC_[0-9.]*)$')"
+  report "heap.so shows only its entry" "$(
+    nm -D --defined-only "$1/heap.so" | grep -v ' luaopen_heap$')"
+  report "the tools are linked without liblua" "$(
+    for tool in "$1"/bin/*; do
+      readelf -d "$tool" | grep NEEDED | grep -i lua
+      nm -D --undefined-only "$tool" | grep -E ' luaL?_'
+    done)"
+  report "the library has no globals" "$(
+    size -A "$1"/lib/*.o | awk '$NF ~ /:$/ || /\.o  *:$/ { file = $1 }
+      /^\.(data|bss|tdata|tbss)(\.[a-zA-Z_]|[ ])/ && $1 !~ /^\.data\.rel\.ro/ && $2 > 0 {
+        print file, $1, $2 " bytes"
+      }')"
+}
+
+self_test() {
+  copy=$(mktemp -d)
+  trap 'rm -rf "$copy"' EXIT
+  script=$(pwd)/tests/check_seams.sh
+  wrong=0
+  while IFS='|' read -r file line expected; do
+    rm -rf "$copy/tree"
+    mkdir "$copy/tree"
+    cp -r lib cli lua "$copy/tree"
+    printf '%s\n' "$line" >>"$copy/tree/$file"
+    out=$(cd "$copy/tree" && "$script")
+    case $?:$out in
+      1:*"FAIL  $expected"*"$file:"*) ;;
+      *) wrong=1; echo "FAIL  not seen in $file: $line" ;;
+    esac
+  done <<'END'
+lib/graph.c|#include "raw.h"|only layout and walk know Lua's structures
+lua/heap.c|#include "raw.h"|only layout and walk know Lua's structures
+lib/reader.c|  #  include "walk.h"|the walk serves only the writing half
+lib/names.c|#include <lua.h>|only files that write see Lua's headers
+cli/heaptop.c|#include "lauxlib.h"|only files that write see Lua's headers
+lib/mark.c|#include "snapshot.h"|the writing half has no part of an open snapshot
+lib/top.c|#include "format.h" /* just this once */|the analyses never see the file format
+lib/paths.c|#include <graphviz/cgraph.h>|only dot.c includes cgraph
+cli/heaptop.c|#include "snapshot.h"|the tools and the module see only the public header
+lua/heap.c|#include "base.h"|the tools and the module see only the public header
+lib/diff.c|void f(void) { printf("%d", 1); }|the library neither prints nor exits
+lib/diff.c|/* x */ void f(void) { fputs("", stderr); }|the library neither prints nor exits
+lib/reach.c|void f(void) { abort(); }|the library neither prints nor exits
+lib/graph.c|char *f(void) { return strdup(""); }|only base.c allocates
+lib/luaheap.h|lh_id lh_first(lh_snapshot *class);|luaheap.h compiles alone as c++
+END
+  report "check_seams sees each rule broken" "$([ $wrong = 0 ] || echo "$copy")"
+}
+
+if [ "${1-}" = --self-test ]; then
+  self_test
+else
+  check_sources
+  check_header
+  [ $# -eq 0 ] || check_built "$1"
+fi
+echo "check-seams: $passed passed, $failed failed"
+[ $failed -eq 0 ]
