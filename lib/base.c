@@ -3,6 +3,7 @@
 */
 #include "base.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -48,7 +49,9 @@ int lh_fail_at(lh_error *error, uint64_t offset, const char *format, ...) {
 }
 
 int lh_fail_memory(lh_error *error, const char *doing) {
-  return lh_fail(error, LH_EMEMORY, "not enough memory while %s", doing);
+  int code = lh_fail(error, LH_EMEMORY, "not enough memory while %s", doing);
+  if (error) error->os_errno = ENOMEM;
+  return code;
 }
 
 #ifdef LH_TEST_ALLOC

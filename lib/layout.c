@@ -73,16 +73,15 @@ const lh_layout *lh_layouts(void) {
   return layouts;
 }
 
-/* lua_ident reads "$LuaVersion: Lua 5.4.4  Copyright ...". */
+/* lua_ident reads "$LuaVersion: Lua 5.4.4  Copyright ..."; in 5.1 "$Lua: Lua 5.1.5 ...". */
 void lh_layout_release(const char *ident, char *out) {
-  static const char before[] = "$LuaVersion: Lua ";
+  const char *release = ident ? strstr(ident, "Lua 5.") : NULL;
   size_t n = 0;
   strcpy(out, "5.4");
-  if (!ident || strncmp(ident, before, sizeof before - 1) != 0) return;
-  ident += sizeof before - 1;
-  while (n < 15 && ((ident[n] >= '0' && ident[n] <= '9') || ident[n] == '.')) n++;
-  if (n < 3) return;
-  memcpy(out, ident, n);
+  if (!release) return;
+  release += strlen("Lua ");
+  while (n < 15 && ((release[n] >= '0' && release[n] <= '9') || release[n] == '.')) n++;
+  memcpy(out, release, n);
   out[n] = '\0';
 }
 

@@ -50,7 +50,7 @@ enum lh_code {
 
 typedef struct lh_error {
   int code;          /* one of lh_code */
-  int os_errno;      /* with LH_EIO, else 0 */
+  int os_errno;      /* with LH_EIO and LH_EMEMORY, else 0 */
   uint64_t offset;   /* with LH_EDAMAGED: the byte offset in the file */
   char message[512]; /* one sentence: what was being done and what went wrong */
 } lh_error;

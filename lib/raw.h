@@ -302,6 +302,12 @@ static inline uint64_t raw_array_slots(const lh_layout *layout, const raw_table 
   return slots;
 }
 
+/* Where a userdata's content starts: `gclist` is only there for those with user values. */
+static inline uint64_t raw_content_offset(const raw_userdata *u) {
+  if (u->n_user_values == 0) return offsetof(raw_userdata, gclist);
+  return offsetof(raw_userdata, user_values) + sizeof(raw_value) * (uint64_t)u->n_user_values;
+}
+
 static inline bool raw_is_open(const raw_upvalue *u) {
   return u->value != &u->u.own_value;
 }

@@ -1,0 +1,147 @@
+/*
+** mark.c - plant marks without waking the collector (DESIGN: "Silent planting").
+**
+** A mark is a userdata that is newer than all before it on its list and older than all that comes. There
+** are two for each serial: one stays on allgc; the other gets a metatable with __gc, which moves it to the
+** head of finobj. Three things could disturb the host, and none does:
+**
+** - A collector step. The API checks for one after it made a userdata, but only while the debt is above
+**   zero. So the debt is lowered, and the total raised by as much (their sum is the true total), for the
+**   time of the calls. These two fields are the only ones of Lua's that luaheap ever writes.
+** - A memory error, which would run an emergency collection and jump out of here with the debt
+**   still lowered. So the memory is taken from the host's allocator first, and handed to Lua by an
+**   allocation function that stands in for the host's meanwhile: then Lua cannot fail.
+** - A sweep. Moving an object to finobj makes Lua sweep on when the sweep stands at exactly that object's
+**   `next`. A sweep starts behind the first survivor of the list, so it never stands at
+**   an object that is newer than the sweep, as the mark is: nothing is freed.
+*/
+#include <time.h>
+
+#include "state.h"
+
+enum { MARK_USER_VALUES = 1, MAX_NAME = 4096 };
+
+/* Blocks that were taken from the host's allocator before, in the order of their use. */
+typedef struct reserve {
+  lua_Alloc alloc;
+  void *alloc_data;
+  size_t bytes;
+  void *blocks[2];
+} reserve;
+
+static void *hand_out(void *data, void *block, size_t old_bytes, size_t bytes) {
+  reserve *r = data;
+  if (!block && bytes == r->bytes) {
+    for (int i = 0; i < 2; i++) {
+      void *reserved = r->blocks[i];
+      if (!reserved) continue;
+      r->blocks[i] = NULL;
+      return reserved;
+    }
+  }
+  return r->alloc(r->alloc_data, block, old_bytes, bytes);
+}
+
+static bool take_reserve(lua_State *L, reserve *r, size_t content_bytes) {
+  r->alloc = lua_getallocf(L, &r->alloc_data);
+  r->bytes =
+      offsetof(raw_userdata, user_values) + MARK_USER_VALUES * sizeof(raw_value) + content_bytes;
+  for (int i = 0; i < 2; i++) {
+    r->blocks[i] = r->alloc(r->alloc_data, NULL, LUA_TUSERDATA, r->bytes);
+    if (r->blocks[i]) continue;
+    if (i > 0) (void)r->alloc(r->alloc_data, r->blocks[0], r->bytes, 0);
+    return false;
+  }
+  return true;
+}
+
+/* Lowers the debt to where no allocation here wakes the collector; returns by how much. */
+static int64_t lower_debt(lua_State *L) {
+  enum { ENOUGH = 1 << 20 };
+  int64_t *debt = (void *)(lh_global_state(L) + RAW_GLOBAL_DEBT);
+  int64_t *total = (void *)(lh_global_state(L) + RAW_GLOBAL_TOTAL_BYTES);
+  int64_t shift = *debt > -ENOUGH ? *debt + ENOUGH : 0;
+  *debt -= shift;
+  *total += shift;
+  return shift;
+}
+
+static void restore_debt(lua_State *L, int64_t shift) {
+  *(int64_t *)(void *)(lh_global_state(L) + RAW_GLOBAL_DEBT) += shift;
+  *(int64_t *)(void *)(lh_global_state(L) + RAW_GLOBAL_TOTAL_BYTES) -= shift;
+}
+
+/* Pushes one mark, with the value below it on the stack as its user value. */
+static lh_own_content *push_mark(lua_State *L, const lh_own_content *content, const char *name) {
+  lh_own_content *mark =
+      lua_newuserdatauv(L, sizeof *mark + content->name_length, MARK_USER_VALUES);
+  memcpy(mark, content, sizeof *mark);
+  memcpy(mark->name, name, content->name_length);
+  lua_pushvalue(L, -2);
+  lua_setiuservalue(L, -2, 1);
+  return mark;
+}
+
+int lh_plant(lua_State *L, uint8_t kind, const char *name, size_t name_length, lh_planted *planted,
+             lh_error *error) {
+  reserve r;
+  struct timespec now;
+  if (name_length > MAX_NAME) {
+    return lh_fail(error, LH_EARGUMENT, "the name of a mark is longer than %d bytes", MAX_NAME);
+  }
+  if (!lua_checkstack(L, 6)) return lh_fail_memory(error, "planting a mark");
+  lh_state *state = lh_push_state(L);
+  if (!state) return lh_fail(error, LH_EARGUMENT, "lh_attach was not called for this Lua state");
+  if (!take_reserve(L, &r, sizeof(lh_own_content) + name_length)) {
+    lua_pop(L, 1);
+    return lh_fail_memory(error, "planting a mark");
+  }
+  (void)clock_gettime(CLOCK_REALTIME, &now);
+  *planted = (lh_planted){.serial = ++state->last_serial};
+  planted->time_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+  lh_own_content content = {.magic = LH_OWN_MAGIC,
+                            .state_id = state->own.state_id,
+                            .time_ns = planted->time_ns,
+                            .serial = planted->serial,
+                            .kind = kind,
+                            .name_length = (uint16_t)name_length};
+  int64_t shift = lower_debt(L);
+  lua_setallocf(L, hand_out, &r);
+  lua_getiuservalue(L, -1, LH_STATE_NEWEST_MARK); /* state, newest */
+  planted->contents[0] = push_mark(L, &content, name);
+  planted->contents[1] = push_mark(L, &content, name); /* state, newest, one, two */
+  lua_setallocf(L, r.alloc, r.alloc_data);
+  restore_debt(L, shift);
+  lua_getiuservalue(L, -4, LH_STATE_METATABLE);
+  lua_setmetatable(L, -2);
+  lua_setiuservalue(L, -4, LH_STATE_NEWEST_MARK);
+  lua_pop(L, 3);
+  return LH_OK;
+}
+
+void lh_void_mark(const lh_planted *planted) {
+  for (int i = 0; i < 2; i++) {
+    if (planted->contents[i]) planted->contents[i]->kind = LH_MARK_VOID;
+  }
+}
+
+int lh_mark(lua_State *L, const char *name, size_t name_length, lh_error *error) {
+  lh_planted planted;
+  return lh_plant(L, LH_MARK_BY_MARK, name, name_length, &planted, error);
+}
+
+int lh_sizeof(lua_State *L, int index, uint64_t *bytes, lh_error *error) {
+  const lh_state *state = lh_push_state(L); /* first: it may move the stack */
+  const raw_value *slot = lh_stack_slot(L, index);
+  if (state) lua_pop(L, 1);
+  if (!state || !slot) {
+    return lh_fail(error, LH_EARGUMENT, "no value at this index, or lh_attach was not called");
+  }
+  *bytes = 0;
+  if (slot->type & RAW_COLLECTABLE) {
+    const void *main_thread =
+        RAW_FIELD(lh_global_state(L), state->layout->main_thread, const void *);
+    *bytes = lh_walk_shallow_bytes(state->layout, main_thread, slot->as.object);
+  }
+  return LH_OK;
+}

@@ -1,0 +1,179 @@
+/*
+** state.c - attach to a Lua state: check that its memory is laid out as we believe (layout.c), check its
+** objects with a few of known content, and leave our own userdata in the registry (state.h).
+**
+** What older releases lack is referred to weakly (state.h), so that they get our error message and not
+** one of the dynamic linker's.
+*/
+#include "state.h"
+
+#include <time.h>
+#include <unistd.h>
+
+extern const char lua_ident[] __attribute__((weak)); /* the host may hide it */
+
+static const char registry_key = 0;
+
+lh_state *lh_push_state(lua_State *L) {
+  if (!lua_checkstack(L, 1)) return NULL;
+  lua_rawgetp(L, LUA_REGISTRYINDEX, &registry_key);
+  lh_state *state = lua_touserdata(L, -1);
+  if (!state) lua_pop(L, 1);
+  return state;
+}
+
+const raw_value *lh_stack_slot(lua_State *L, int index) {
+  const raw_call *call = RAW_FIELD(L, RAW_THREAD_CALL, const raw_call *);
+  const raw_value *top = RAW_FIELD(L, RAW_THREAD_TOP, const raw_value *);
+  return index >= 1 && index < top - call->function ? call->function + index : NULL;
+}
+
+/* The release check; touches no memory but through the API. */
+static int check_version(lua_State *L, lh_error *error) {
+  char release[16];
+  if (lua_newuserdatauv && lua_rawgetp && lua_version && (int)lua_version(L) == LUA_VERSION_NUM) {
+    return LH_OK;
+  }
+  lh_layout_release(lua_ident, release);
+  if (!lua_ident) strcpy(release, "not PUC");
+  if (lua_newuserdatauv) strcpy(release, "newer");
+  return lh_fail(error, LH_EHOST, "luaheap needs PUC Lua 5.4.0 to 5.4.8; this Lua is %s%s", release,
+                 lua_newuserdatauv ? " than 5.4" : " and lacks the functions of 5.4");
+}
+
+/* What the API says about the host. Leaves host->top_pointer on the stack, needs three slots. */
+static void ask_host(lua_State *L, lh_host *host) {
+  *host = (lh_host){.thread = L, .ident = lua_ident};
+  lua_rawgeti(L, LUA_REGISTRYINDEX, LUA_RIDX_MAINTHREAD);
+  host->main_thread = lua_tothread(L, -1);
+  lua_pop(L, 1);
+  host->registry = lua_topointer(L, LUA_REGISTRYINDEX);
+  lua_Alloc alloc = lua_getallocf(L, &host->alloc_data);
+  memcpy(&host->alloc, &alloc, sizeof host->alloc);
+  lua_pushlstring(L, "", 0);
+  if (lua_getmetatable(L, -1)) {
+    host->string_metatable = lua_topointer(L, -1);
+    lua_pop(L, 1);
+  }
+  lua_pop(L, 1);
+  host->top_pointer = host;
+  lua_pushlightuserdata(L, host);
+  int kilobytes = lua_gc(L, LUA_GCCOUNT, 0); /* -1 inside a finalizer */
+  host->gc_bytes = kilobytes < 0 ? -1 : (int64_t)kilobytes * 1024 + lua_gc(L, LUA_GCCOUNTB, 0);
+}
+
+static const int64_t known_integer = 1234567890123;
+static const double known_float = 0.5;
+
+/* Leaves a table, a userdata and a C closure of known content in slots 1 to 3. */
+static void make_known_objects(lua_State *L, lua_CFunction function) {
+  lua_settop(L, 0);
+  lua_createtable(L, 2, 2);
+  lua_pushinteger(L, known_integer);
+  lua_rawseti(L, 1, 1);
+  lua_pushnumber(L, known_float);
+  lua_rawseti(L, 1, 2);
+  lua_pushboolean(L, 1);
+  lua_rawsetp(L, 1, &registry_key);
+  lua_pushvalue(L, 1);
+  lua_setmetatable(L, 1);
+  lua_newuserdatauv(L, 24, 1);
+  lua_pushvalue(L, 1);
+  lua_setiuservalue(L, 2, 1);
+  lua_pushvalue(L, 1);
+  lua_pushcclosure(L, function, 1);
+}
+
+static bool known_table_reads_back(const raw_table *t) {
+  if (t->type != RAW_TABLE || t->array_limit != 2 || t->log2_slots != 1 || !t->last_free ||
+      t->metatable != t) {
+    return false;
+  }
+  const raw_slot *s = raw_is_empty(t->slots[0].value_type) ? &t->slots[1] : &t->slots[0];
+  return t->array[0].type == RAW_INTEGER && t->array[0].as.integer == known_integer &&
+         t->array[1].type == RAW_FLOAT && t->array[1].as.number == known_float &&
+         s->value_type == RAW_TRUE && s->key_type == RAW_LIGHT_USERDATA &&
+         s->key.pointer == (const void *)&registry_key;
+}
+
+static bool known_objects_read_back(const raw_value *slots) {
+  static const uint8_t types[3] = {RAW_TABLE, RAW_USERDATA, RAW_C_CLOSURE};
+  for (int i = 0; i < 3; i++) {
+    if (slots[i].type != (types[i] | RAW_COLLECTABLE)) return false;
+    if (slots[i].as.object->type != types[i]) return false;
+  }
+  const raw_object *table = slots[0].as.object;
+  const raw_userdata *u = (const raw_userdata *)slots[1].as.object;
+  const raw_c_closure *c = (const raw_c_closure *)slots[2].as.object;
+  return known_table_reads_back((const raw_table *)table) && u->length == 24 &&
+         u->n_user_values == 1 && u->user_values[0].as.object == table && c->n_upvalues == 1 &&
+         c->upvalues[0].as.object == table;
+}
+
+static uint64_t random64(void) {
+  uint64_t n;
+  struct timespec now;
+  if (getentropy(&n, sizeof n) == 0) return n;
+  (void)clock_gettime(CLOCK_REALTIME, &now);
+  uint64_t seed[3] = {(uint64_t)now.tv_sec, (uint64_t)now.tv_nsec, (uint64_t)getpid()};
+  return lh_hash(seed, sizeof seed, (uintptr_t)&n);
+}
+
+/* The __gc of the marks on finobj: they have one only to be on that list. */
+static int do_nothing(lua_State *L) {
+  (void)L;
+  return 0;
+}
+
+typedef struct attachment {
+  const lh_layout *layout;
+  bool reads_back;
+} attachment;
+
+/* Makes the state and registers it; may raise "not enough memory". Argument: the attachment. */
+static int attach_protected(lua_State *L) {
+  attachment *a = lua_touserdata(L, 1);
+  make_known_objects(L, attach_protected);
+  a->reads_back = known_objects_read_back(lh_stack_slot(L, 1));
+  if (!a->reads_back) return 0;
+  lh_state *state = lua_newuserdatauv(L, sizeof *state, LH_STATE_USER_VALUES);
+  *state = (lh_state){.own = {.magic = LH_OWN_MAGIC, .kind = LH_MARK_STATE}, .layout = a->layout};
+  state->own.state_id = random64();
+  state->string_seed = random64();
+  lh_layout_release(lua_ident, state->release);
+  lua_createtable(L, 0, 1);
+  lua_pushcfunction(L, do_nothing);
+  lua_setfield(L, -2, "__gc");
+  lua_setiuservalue(L, -2, LH_STATE_METATABLE);
+  lua_rawsetp(L, LUA_REGISTRYINDEX, &registry_key);
+  return 0;
+}
+
+int lh_attach(lua_State *L, lh_error *error) {
+  attachment a = {0};
+  lh_host host;
+  int rc = check_version(L, error);
+  if (rc < 0) return rc;
+  if (!lua_checkstack(L, 4)) return lh_fail_memory(error, "attaching to the Lua state");
+  if (lh_push_state(L)) {
+    lua_pop(L, 1);
+    return LH_OK;
+  }
+  ask_host(L, &host);
+  rc = lh_layout_probe(&host, &a.layout, error);
+  lua_pop(L, 1);
+  if (rc < 0) return rc;
+  lua_pushcfunction(L, attach_protected);
+  lua_pushlightuserdata(L, &a);
+  if (lua_pcall(L, 1, 0, 0) != LUA_OK) {
+    lua_pop(L, 1);
+    return lh_fail_memory(error, "attaching to the Lua state");
+  }
+  if (!a.reads_back) {
+    return lh_fail(
+        error, LH_EHOST,
+        "luaheap needs an unmodified PUC Lua 5.4.0 to 5.4.8: this one's objects are laid "
+        "out differently");
+  }
+  return LH_OK;
+}

@@ -1,0 +1,59 @@
+/*
+** state.h - what luaheap keeps in a Lua state that it was attached to. Private to the writing half.
+**
+**     registry[&key] --> state userdata --user value 1--> newest mark --> ... --> oldest mark
+**                                       --user value 2--> the metatable of marks on finobj
+**
+** So the marks live as long as the state, and finding them takes two raw reads that allocate nothing.
+*/
+#ifndef LUAHEAP_STATE_H
+#define LUAHEAP_STATE_H
+
+#include <lua.h>
+
+#include "walk.h"
+
+/* Not in all of Lua 5.1 to 5.3 and LuaJIT. lh_attach refuses these before it calls any. */
+#pragma weak lua_version
+#pragma weak lua_pcallk
+#pragma weak lua_rawgetp
+#pragma weak lua_rawsetp
+#pragma weak lua_newuserdatauv
+#pragma weak lua_setiuservalue
+#pragma weak lua_getiuservalue
+
+enum { LH_STATE_NEWEST_MARK = 1, LH_STATE_METATABLE = 2, LH_STATE_USER_VALUES = 2 };
+
+typedef struct lh_state {
+  lh_own_content own; /* kind LH_MARK_STATE */
+  const lh_layout *layout;
+  uint64_t string_seed; /* secret: of the hashes of strings that are not kept at all */
+  uint32_t last_serial;
+  char release[16];
+} lh_state;
+
+/* The state of an attached L: its userdata is pushed (one stack slot), and its content returned. NULL,
+** and nothing pushed, when L was not attached or has no stack left. */
+lh_state *lh_push_state(lua_State *L);
+
+/* The slot of the running function's value at a positive index; NULL where there is none. */
+const raw_value *lh_stack_slot(lua_State *L, int index);
+
+static inline char *lh_global_state(lua_State *L) {
+  return RAW_FIELD(L, RAW_THREAD_GLOBAL, char *);
+}
+
+/* mark.c: plants the two marks of one serial, named `name`; see lh_mark. */
+typedef struct lh_planted {
+  uint32_t serial;
+  uint64_t time_ns;
+  lh_own_content *contents[2];
+} lh_planted;
+int lh_plant(lua_State *L, uint8_t kind, const char *name, size_t name_length, lh_planted *planted,
+             lh_error *error);
+
+/* Takes a planted mark out of all reports: the snapshot that it stands for was not written. Nothing is
+** done for a mark that was never planted (all fields 0). */
+void lh_void_mark(const lh_planted *planted);
+
+#endif

@@ -1,0 +1,329 @@
+/*
+** walk.c - the pass over the lists, sizes, and the records of all objects but prototypes and threads
+** (see walk.h).
+**
+** Where the time goes (2.2 million objects, 215 MB): two thirds are cache misses on objects, slots and
+** upvalues, the rest is storing varints; the kernel's copy into the page cache comes on top.
+*/
+#include "walk.h"
+
+static uint64_t thread_bytes(const lh_layout *layout, const void *main_thread,
+                             const raw_object *thread) {
+  uint64_t bytes = thread == main_thread ? layout->main_thread_bytes : layout->thread_bytes;
+  bytes += raw_stack_slots(layout, thread) * sizeof(raw_value);
+  if (!raw_stack(layout, thread)) return bytes;
+  /* Lua's own count of calls has 16 bits and wraps in deep recursion: count the list instead */
+  for (const raw_call *c = raw_base_call(layout, thread)->next; c; c = c->next) {
+    bytes += sizeof(raw_call);
+  }
+  return bytes;
+}
+
+static uint64_t proto_bytes(const raw_proto *p) {
+  return sizeof(raw_proto) + sizeof(uint32_t) * (uint64_t)p->n_code +
+         sizeof(raw_value) * (uint64_t)p->n_constants + sizeof(void *) * (uint64_t)p->n_nested +
+         sizeof(raw_upvalue_name) * (uint64_t)p->n_upvalues + (uint64_t)p->n_line_deltas +
+         sizeof(raw_line) * (uint64_t)p->n_lines + sizeof(raw_local) * (uint64_t)p->n_locals;
+}
+
+uint64_t lh_walk_shallow_bytes(const lh_layout *layout, const void *main_thread,
+                               const raw_object *object) {
+  switch (object->type) {
+    case RAW_SHORT_STRING:
+    case RAW_LONG_STRING: return LH_STRING_OVERHEAD + raw_string_length((const raw_string *)object);
+    case RAW_TABLE: {
+      const raw_table *t = (const raw_table *)object;
+      return sizeof(raw_table) + sizeof(raw_value) * raw_array_slots(layout, t) +
+             sizeof(raw_slot) * raw_hash_slots(t);
+    }
+    case RAW_LUA_CLOSURE:
+      return offsetof(raw_lua_closure, upvalues) +
+             sizeof(void *) * ((const raw_lua_closure *)object)->n_upvalues;
+    case RAW_C_CLOSURE:
+      return offsetof(raw_c_closure, upvalues) +
+             sizeof(raw_value) * ((const raw_c_closure *)object)->n_upvalues;
+    case RAW_USERDATA: {
+      const raw_userdata *u = (const raw_userdata *)object;
+      return raw_content_offset(u) + u->length;
+    }
+    case RAW_UPVALUE: return sizeof(raw_upvalue);
+    case RAW_PROTO: return proto_bytes((const raw_proto *)object);
+    case RAW_THREAD: return thread_bytes(layout, main_thread, object);
+    default: return 0;
+  }
+}
+
+bool lh_walk_begin(lh_walk *walk, const raw_object *object, unsigned type_and_flags) {
+  uint64_t address = (uintptr_t)object;
+  uint64_t bytes = lh_walk_shallow_bytes(walk->layout, walk->main_thread, object);
+  bool dead = (object->marked & walk->dead_white) != 0;
+  uint8_t *p = lh_out_room(walk->out);
+  *p++ = (uint8_t)(dead ? (type_and_flags & 0x0F) | LH_FLAG_DEAD : type_and_flags);
+  p = lh_put_uvarint(p, lh_zigzag((int64_t)(address >> 3) - (int64_t)(walk->previous >> 3)));
+  p = lh_put_uvarint(p, bytes);
+  lh_out_took(walk->out, p);
+  walk->previous = address;
+  walk->object_bytes += bytes;
+  return !dead;
+}
+
+void lh_walk_value(lh_walk *walk, uint64_t own, const raw_value *value) {
+  uint8_t *tag = lh_out_room(walk->out);
+  uint8_t *p = tag + 1;
+  *tag = (uint8_t)lh_put_value(&p, own, value->as, value->type);
+  lh_out_took(walk->out, p);
+}
+
+static void walk_string(lh_walk *walk, const raw_string *s) {
+  uint64_t length = raw_string_length(s);
+  bool whole = length <= walk->string_bytes;
+  uint64_t kept = whole ? length : walk->string_bytes;
+  if (!lh_walk_begin(walk, (const raw_object *)s,
+                     whole ? LH_REC_STRING : LH_REC_STRING | LH_FLAG_TRUNCATED)) {
+    return;
+  }
+  if (!whole) {
+    uint8_t *p = lh_put_uvarint(lh_out_room(walk->out), kept);
+    lh_store64(p, lh_hash(s->contents, length, walk->hash_seed));
+    lh_out_took(walk->out, p + 8);
+  }
+  lh_out_bytes(walk->out, s->contents, kept);
+}
+
+/* The value under a short string, by Lua's own chains; NULL when there is none. */
+static const raw_slot *find_slot(const raw_table *t, const raw_string *key) {
+  uint64_t slots = raw_hash_slots(t);
+  uint64_t i = slots ? key->hash & (slots - 1) : 0;
+  for (uint64_t steps = 0; steps < slots; steps++) {
+    const raw_slot *slot = &t->slots[i];
+    if (slot->key_type == (RAW_SHORT_STRING | RAW_COLLECTABLE) &&
+        slot->key.object == (const raw_object *)key) {
+      return raw_is_empty(slot->value_type) ? NULL : slot;
+    }
+    if (slot->next == 0) return NULL;
+    i = (i + (uint64_t)(int64_t)slot->next) & (slots - 1);
+  }
+  return NULL;
+}
+
+static uint8_t weakness(const lh_walk *walk, const raw_table *metatable) {
+  const raw_slot *slot = find_slot(metatable, walk->mode_name);
+  uint8_t flags = 0;
+  if (!slot || (slot->value_type & ~0x10) != (RAW_SHORT_STRING | RAW_COLLECTABLE)) return 0;
+  const raw_string *mode = (const raw_string *)slot->value.object;
+  uint64_t length = raw_string_length(mode);
+  for (uint64_t i = 0; i < length && mode->contents[i]; i++) {
+    if (mode->contents[i] == 'k') flags |= LH_FLAG_WEAK_KEYS;
+    if (mode->contents[i] == 'v') flags |= LH_FLAG_WEAK_VALUES;
+  }
+  return flags;
+}
+
+static uint8_t cached_weakness(lh_walk *walk, const raw_table *metatable) {
+  size_t i = ((uintptr_t)metatable >> 5) % LH_MODES_CACHED;
+  if (walk->modes[i].metatable != metatable) {
+    walk->modes[i].metatable = metatable;
+    walk->modes[i].flags = weakness(walk, metatable);
+  }
+  return walk->modes[i].flags;
+}
+
+static void walk_array(lh_walk *walk, uint64_t own, const raw_value *array, uint64_t slots) {
+  lh_out *out = walk->out;
+  while (slots > 0 && raw_is_empty(array[slots - 1].type)) slots--;
+  lh_out_uvarint(out, slots);
+  for (uint64_t i = 0; i < slots;) {
+    uint64_t empty = 0;
+    while (raw_is_empty(array[i + empty].type)) empty++; /* ends: the last one is not empty */
+    uint8_t *tag = lh_out_room(out);
+    uint8_t *p = tag + 1;
+    if (empty) {
+      *tag = LH_VAL_SKIP;
+      p = lh_put_uvarint(p, empty);
+      i += empty;
+    } else {
+      *tag = (uint8_t)lh_put_value(&p, own, array[i].as, array[i].type);
+      i++;
+    }
+    lh_out_took(out, p);
+  }
+}
+
+static void walk_slots(lh_walk *walk, uint64_t own, const raw_slot *slots, uint64_t n) {
+  lh_out *out = walk->out;
+  uint64_t used = 0;
+  for (uint64_t i = 0; i < n; i++) used += !raw_is_empty(slots[i].value_type);
+  lh_out_uvarint(out, used);
+  for (uint64_t i = 0; i < n; i++) {
+    const raw_slot *s = &slots[i];
+    if (raw_is_empty(s->value_type)) continue; /* its key may be dead */
+    uint8_t *tags = lh_out_room(out);
+    uint8_t *p = tags + 1;
+    unsigned key_tag = lh_put_value(&p, own, s->key, s->key_type);
+    unsigned value_tag = lh_put_value(&p, own, s->value, s->value_type);
+    *tags = (uint8_t)(key_tag << 4 | value_tag);
+    lh_out_took(out, p);
+  }
+}
+
+static void walk_table(lh_walk *walk, const raw_table *t) {
+  uint64_t own = (uintptr_t)t;
+  unsigned head = LH_REC_TABLE;
+  bool dead = (t->marked & walk->dead_white) != 0;
+  if (!dead && t->metatable) head |= LH_FLAG_METATABLE | cached_weakness(walk, t->metatable);
+  if (!lh_walk_begin(walk, (const raw_object *)t, head)) return;
+  uint64_t array_slots = raw_array_slots(walk->layout, t);
+  uint64_t hash_slots = raw_hash_slots(t);
+  uint8_t *p = lh_put_uvarint(lh_out_room(walk->out), array_slots);
+  *p++ = (uint8_t)(hash_slots ? 1 + t->log2_slots : 0);
+  if (t->metatable) p = lh_put_ref(p, own, t->metatable);
+  lh_out_took(walk->out, p);
+  walk_array(walk, own, t->array, array_slots);
+  walk_slots(walk, own, t->slots, hash_slots);
+}
+
+static void walk_lua_closure(lh_walk *walk, const raw_lua_closure *c) {
+  uint64_t own = (uintptr_t)c;
+  if (!lh_walk_begin(walk, (const raw_object *)c, LH_REC_LUA_CLOSURE)) return;
+  lh_out_uvarint(walk->out, c->n_upvalues);
+  lh_out_ref(walk->out, own, c->proto);
+  for (unsigned i = 0; i < c->n_upvalues; i++) lh_out_ref(walk->out, own, c->upvalues[i]);
+}
+
+static void walk_c_closure(lh_walk *walk, const raw_c_closure *c) {
+  if (!lh_walk_begin(walk, (const raw_object *)c, LH_REC_C_CLOSURE)) return;
+  lh_out_uvarint(walk->out, (uintptr_t)c->function);
+  lh_out_uvarint(walk->out, c->n_upvalues);
+  for (unsigned i = 0; i < c->n_upvalues; i++) {
+    lh_walk_value(walk, (uintptr_t)c, &c->upvalues[i]);
+  }
+}
+
+static void walk_upvalue(lh_walk *walk, const raw_upvalue *u) {
+  unsigned head = raw_is_open(u) ? LH_REC_UPVALUE | LH_FLAG_OPEN : LH_REC_UPVALUE;
+  if (lh_walk_begin(walk, (const raw_object *)u, head)) {
+    lh_walk_value(walk, (uintptr_t)u, u->value);
+  }
+}
+
+/* NULL for a userdata that is not ours. */
+static const lh_own_content *own_content(const raw_userdata *u) {
+  const lh_own_content *content = (const void *)((const char *)u + raw_content_offset(u));
+  bool ours = u->length >= sizeof *content && content->magic == LH_OWN_MAGIC;
+  return ours ? content : NULL;
+}
+
+static void walk_mark(lh_walk *walk, const lh_own_content *content) {
+  lh_out *out = walk->out;
+  lh_out_u8(out, content->kind);
+  if (content->kind == LH_MARK_STATE) return;
+  uint8_t *p = lh_out_room(out);
+  lh_store64(p, content->state_id);
+  p = lh_put_uvarint(p + 8, content->serial);
+  lh_store64(p, content->time_ns);
+  lh_out_took(out, p + 8);
+  lh_out_uvarint(out, content->name_length);
+  lh_out_bytes(out, content->name, content->name_length);
+}
+
+static void walk_userdata(lh_walk *walk, const raw_userdata *u) {
+  uint64_t own = (uintptr_t)u;
+  bool dead = (u->marked & walk->dead_white) != 0;
+  const lh_own_content *content = dead ? NULL : own_content(u);
+  unsigned head = content ? LH_REC_MARK : LH_REC_USERDATA;
+  if (u->metatable) head |= LH_FLAG_METATABLE;
+  if (!lh_walk_begin(walk, (const raw_object *)u, head)) return;
+  lh_out_uvarint(walk->out, u->length);
+  if (u->metatable) lh_out_ref(walk->out, own, u->metatable);
+  lh_out_uvarint(walk->out, u->n_user_values);
+  for (unsigned i = 0; i < u->n_user_values; i++) lh_walk_value(walk, own, &u->user_values[i]);
+  if (content) walk_mark(walk, content);
+}
+
+static void walk_object(lh_walk *walk, const raw_object *object) {
+  switch (object->type) {
+    case RAW_SHORT_STRING:
+    case RAW_LONG_STRING: walk_string(walk, (const raw_string *)object); break;
+    case RAW_TABLE: walk_table(walk, (const raw_table *)object); break;
+    case RAW_LUA_CLOSURE: walk_lua_closure(walk, (const raw_lua_closure *)object); break;
+    case RAW_C_CLOSURE: walk_c_closure(walk, (const raw_c_closure *)object); break;
+    case RAW_UPVALUE: walk_upvalue(walk, (const raw_upvalue *)object); break;
+    case RAW_PROTO: lh_walk_proto(walk, (const raw_proto *)object); break;
+    case RAW_USERDATA: walk_userdata(walk, (const raw_userdata *)object); break;
+    case RAW_THREAD: lh_walk_thread(walk, object); break;
+    default: break; /* there is no other type */
+  }
+}
+
+void lh_walk_lists(lh_walk *walk) {
+  static const uint16_t heads[4] = {RAW_GLOBAL_ALLGC, RAW_GLOBAL_FINOBJ, RAW_GLOBAL_TOBEFNZ,
+                                    RAW_GLOBAL_FIXEDGC};
+  uint8_t state = RAW_FIELD(walk->global, RAW_GLOBAL_GC_STATE, uint8_t);
+  uint8_t white = RAW_FIELD(walk->global, RAW_GLOBAL_WHITE, uint8_t);
+  walk->dead_white = state >= 3 && state <= 6 ? (uint8_t)((white ^ RAW_WHITES) & RAW_WHITES) : 0;
+  walk->mode_name =
+      RAW_FIELD(walk->global, walk->layout->metamethod_names + RAW_TM_MODE * sizeof(void *),
+                const raw_string *);
+  for (unsigned list = 0; list < 4; list++) {
+    const raw_object *o = RAW_FIELD(walk->global, heads[list], const raw_object *);
+    for (; o; o = o->next) {
+      walk->n_objects[list]++;
+      walk_object(walk, o);
+    }
+    if (lh_out_failed(walk->out)) return;
+  }
+}
+
+/* The table package.loaded: registry._LOADED. NULL when the host has none. */
+static const void *loaded_modules(const raw_table *registry) {
+  static const char name[] = "_LOADED";
+  uint64_t slots = raw_hash_slots(registry);
+  for (uint64_t i = 0; i < slots; i++) {
+    const raw_slot *s = &registry->slots[i];
+    if (s->value_type != (RAW_TABLE | RAW_COLLECTABLE) ||
+        s->key_type != (RAW_SHORT_STRING | RAW_COLLECTABLE)) {
+      continue;
+    }
+    const raw_string *key = (const raw_string *)s->key.object;
+    if (key->short_length == sizeof name - 1 && memcmp(key->contents, name, sizeof name - 1) == 0) {
+      return s->value.object;
+    }
+  }
+  return NULL;
+}
+
+/* The globals: registry[2], an array slot unless somebody emptied the registry. */
+static const void *globals(const lh_layout *layout, const raw_table *registry) {
+  if (raw_array_slots(layout, registry) < 2) return NULL;
+  const raw_value *v = &registry->array[1];
+  return v->type == (RAW_TABLE | RAW_COLLECTABLE) ? v->as.object : NULL;
+}
+
+size_t lh_walk_roots(const lh_walk *walk, lh_walk_root *roots) {
+  const raw_value *registry = &RAW_FIELD(walk->global, RAW_GLOBAL_REGISTRY, raw_value);
+  const raw_table *registry_table = (const raw_table *)registry->as.object;
+  const lh_layout *layout = walk->layout;
+  size_t n = 0;
+#define ROOT(k, i, a) \
+  (roots[n++] = (lh_walk_root){.kind = (k), .index = (uint8_t)(i), .address = (a)})
+  ROOT(LH_ROOT_REGISTRY, 0, registry_table);
+  ROOT(LH_ROOT_GLOBALS, 0, globals(layout, registry_table));
+  ROOT(LH_ROOT_LOADED, 0, loaded_modules(registry_table));
+  ROOT(LH_ROOT_MAIN_THREAD, 0, walk->main_thread);
+  ROOT(LH_ROOT_RUNNING_THREAD, 0, walk->thread);
+  for (unsigned i = 0; i < RAW_BASIC_TYPES; i++) {
+    size_t at = layout->type_metatables + i * sizeof(void *);
+    ROOT(LH_ROOT_TYPE_METATABLE, i, RAW_FIELD(walk->global, at, const void *));
+  }
+  for (unsigned i = 0; i < RAW_METAMETHODS; i++) {
+    size_t at = layout->metamethod_names + i * sizeof(void *);
+    ROOT(LH_ROOT_METAMETHOD_NAME, i, RAW_FIELD(walk->global, at, const void *));
+  }
+  ROOT(LH_ROOT_MEMORY_MESSAGE, 0, RAW_FIELD(walk->global, layout->memory_message, const void *));
+#undef ROOT
+  size_t kept = 0;
+  for (size_t i = 0; i < n; i++) {
+    if (roots[i].address) roots[kept++] = roots[i];
+  }
+  return kept;
+}

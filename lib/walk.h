@@ -1,0 +1,107 @@
+/*
+** walk.h - one pass over the collector's lists, every object once, each written as a record.
+**
+** walk.c holds the pass and the small objects; walk_proto.c prototypes (with the names of the functions
+** inside, read from the code) and walk_thread.c coroutines (frames, local variables). Nothing follows an
+** edge: only the lists' `next` are followed, and memory that the object itself owns is read. So there
+** is no visited set and no recursion, and a heap of any shape takes the same time: about that of a
+** full collection, most of it cache misses on the objects.
+**
+** In a sweep phase an object that carries the other white is dead: its bytes are counted, its
+** pointers may dangle and are not read. (A thread's call list is its own memory, and is.)
+*/
+#ifndef LUAHEAP_WALK_H
+#define LUAHEAP_WALK_H
+
+#include "raw.h"
+#include "writer.h"
+
+/* The first bytes of every userdata of ours. Not a valid pointer or small number on any platform. */
+#define LH_OWN_MAGIC 0xC8D5F1A7616C6872u
+
+/* The content of a mark; of the state's userdata only the first fields (mark.c). */
+typedef struct lh_own_content {
+  uint64_t magic;
+  uint64_t state_id;
+  uint64_t time_ns;
+  uint32_t serial;
+  uint8_t kind; /* LH_MARK_* */
+  uint8_t unused;
+  uint16_t name_length;
+  char name[];
+} lh_own_content;
+
+enum { LH_MODES_CACHED = 64 };
+
+typedef struct lh_walk {
+  lh_out *out;
+  const lh_layout *layout;
+  const char *global; /* global state */
+  const void *thread; /* running: lua_State of the caller */
+  const void *main_thread;
+  uint64_t string_bytes;       /* to keep of each string */
+  uint64_t hash_seed;          /* of strings that are not kept whole */
+  uint64_t previous;           /* address of the record before */
+  uint8_t dead_white;          /* mask of the other white in a sweep phase, else 0 */
+  const raw_string *mode_name; /* "__mode" */
+  struct {
+    const raw_table *metatable;
+    uint8_t flags;
+  } modes[LH_MODES_CACHED]; /* weakness by metatable, direct-mapped */
+  uint64_t n_objects[4];    /* by list */
+  uint64_t object_bytes;
+} lh_walk;
+
+/* Writes the records of all lists; fills n_objects and object_bytes. Errors are latched in walk->out. */
+void lh_walk_lists(lh_walk *walk);
+
+/* The exact shallow size of an object. */
+uint64_t lh_walk_shallow_bytes(const lh_layout *layout, const void *main_thread,
+                               const raw_object *object);
+
+/* The record's start: type, flags, address, size. Returns false when the record ends there (dead). */
+bool lh_walk_begin(lh_walk *walk, const raw_object *object, unsigned type_and_flags);
+
+/* A value: its tag is returned, its payload stored at *p (at most 20 bytes). */
+static inline unsigned lh_put_value(uint8_t **p, uint64_t own, raw_payload payload, uint8_t type) {
+  if (type & RAW_COLLECTABLE) {
+    *p = lh_put_ref(*p, own, payload.object);
+    return LH_VAL_OBJECT;
+  }
+  switch (type) {
+    case RAW_FALSE: return LH_VAL_FALSE;
+    case RAW_TRUE: return LH_VAL_TRUE;
+    case RAW_INTEGER: *p = lh_put_uvarint(*p, lh_zigzag(payload.integer)); return LH_VAL_INTEGER;
+    case RAW_FLOAT:
+      lh_store64(*p, (uint64_t)payload.integer);
+      *p += 8;
+      return LH_VAL_FLOAT;
+    case RAW_LIGHT_USERDATA:
+      *p = lh_put_uvarint(*p, (uint64_t)payload.integer);
+      return LH_VAL_POINTER;
+    case RAW_LIGHT_C_FUNCTION:
+      *p = lh_put_uvarint(*p, (uint64_t)payload.integer);
+      return LH_VAL_CFUNCTION;
+    default: return LH_VAL_NIL;
+  }
+}
+
+/* Tag and payload. */
+void lh_walk_value(lh_walk *walk, uint64_t own, const raw_value *value);
+
+void lh_walk_proto(lh_walk *walk, const raw_proto *proto);
+void lh_walk_thread(lh_walk *walk, const raw_object *thread);
+
+/* The line of instruction `pc` (walk_proto.c); 0 where the debug information was stripped. */
+uint32_t lh_walk_line(const raw_proto *proto, int64_t pc);
+
+/* The roots, as the footer wants them: stores at most LH_WALK_ROOTS, returns how many. */
+enum { LH_WALK_ROOTS = 64 };
+typedef struct lh_walk_root {
+  lh_root_kind kind;
+  uint8_t index;
+  const void *address;
+} lh_walk_root;
+size_t lh_walk_roots(const lh_walk *walk, lh_walk_root *roots);
+
+#endif

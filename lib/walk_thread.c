@@ -1,0 +1,163 @@
+/*
+** walk_thread.c - the record of a coroutine: its call frames, and what each slot of its stack is (walk.h).
+**
+** The frames partition the stack below `top`. What lies above holds nothing, whatever bits it has.
+**
+**     stack                                                                     top
+**       | nil | host's values | f | a b | c d e ... | g | args ...     ...       |
+**         ^base frame           ^function  registers  ^function
+**
+** A vararg function is copied up behind its extra arguments when it starts, so that these lie in front of
+** the frame's function:   f nil nil v1 v2 v3 | f p1 p2 | registers
+**                         `--------- n_varargs + n_parameters + 1 slots in front
+*/
+#include "walk.h"
+
+enum { MAX_REGISTERS = 256 };
+
+/* One call frame, with the slots that belong to it. */
+typedef struct frame {
+  const raw_value *start; /* first slot: the function, or its first copy */
+  const raw_value *function;
+  const raw_value *end;
+  const raw_proto *proto; /* NULL unless a Lua function */
+  int64_t pc;
+  int64_t n_varargs;
+} frame;
+
+static const raw_proto *lua_proto(const raw_value *function) {
+  if (function->type != (RAW_LUA_CLOSURE | RAW_COLLECTABLE)) return NULL;
+  return ((const raw_lua_closure *)function->as.object)->proto;
+}
+
+static frame read_frame(const raw_call *call, const raw_value *stack) {
+  frame f = {
+      .start = call->function, .function = call->function, .proto = lua_proto(call->function)};
+  f.pc = -1;
+  if (!f.proto) return f;
+  int64_t next_pc = call->saved_pc - f.proto->code;
+  if (next_pc < 0 || next_pc > f.proto->n_code) return f;
+  f.pc = next_pc > 0 ? next_pc - 1 : 0;
+  if (f.proto->is_vararg && next_pc > 0 && call->n_varargs >= 0) {
+    int64_t in_front = (int64_t)call->n_varargs + f.proto->n_parameters + 1;
+    if (in_front <= call->function - stack) {
+      f.n_varargs = call->n_varargs;
+      f.start = call->function - in_front;
+    }
+  }
+  return f;
+}
+
+/* Fills names[register] with the local variables in scope at pc; returns how many there are. */
+static unsigned locals_in_scope(const frame *f, const raw_string **names) {
+  const raw_proto *p = f->proto;
+  unsigned n = 0;
+  if (!p || f->pc < 0) return 0;
+  for (int32_t i = 0; i < p->n_locals && n < MAX_REGISTERS; i++) {
+    const raw_local *l = &p->locals[i];
+    if (!l->name || l->start_pc > f->pc) break;
+    if (f->pc < l->end_pc) names[n++] = l->name;
+  }
+  return n;
+}
+
+static bool is_held(const raw_value *slot) {
+  return (slot->type & RAW_COLLECTABLE) != 0;
+}
+
+static uint64_t count_held(const raw_value *from, const raw_value *to) {
+  uint64_t n = 0;
+  for (; from < to; from++) n += is_held(from);
+  return n;
+}
+
+static void walk_slot(lh_walk *walk, uint64_t own, unsigned kind, uint64_t ordinal,
+                      const raw_string *name, const raw_value *slot) {
+  uint8_t *p = lh_out_room(walk->out);
+  *p++ = (uint8_t)kind;
+  p = lh_put_uvarint(p, ordinal);
+  if (kind == LH_SLOT_LOCAL) p = lh_put_ref(p, own, name);
+  lh_out_took(walk->out, lh_put_ref(p, own, slot->as.object));
+}
+
+static void walk_frame(lh_walk *walk, uint64_t own, const frame *f) {
+  const raw_string *names[MAX_REGISTERS];
+  const raw_value *varargs = f->function - f->n_varargs;
+  const raw_value *registers = f->function + 1;
+  unsigned n_names = locals_in_scope(f, names);
+  lh_walk_value(walk, own, f->function);
+  lh_out_uvarint(walk->out, f->proto && f->pc >= 0 ? lh_walk_line(f->proto, f->pc) : 0);
+  lh_out_uvarint(walk->out, count_held(varargs, f->function) + count_held(registers, f->end));
+  for (const raw_value *v = varargs; v < f->function; v++) {
+    if (is_held(v)) walk_slot(walk, own, LH_SLOT_VARARG, (uint64_t)(v - varargs) + 1, NULL, v);
+  }
+  for (const raw_value *v = registers; v < f->end; v++) {
+    uint64_t i = (uint64_t)(v - registers);
+    if (!is_held(v)) continue;
+    if (i < n_names) {
+      walk_slot(walk, own, LH_SLOT_LOCAL, i, names[i], v);
+    } else if (f->proto) {
+      walk_slot(walk, own, LH_SLOT_TEMPORARY, i, NULL, v);
+    } else {
+      walk_slot(walk, own, LH_SLOT_ARGUMENT, i + 1, NULL, v);
+    }
+  }
+}
+
+static lh_thread_status status_of(const lh_walk *walk, const raw_object *thread,
+                                  const raw_call *base, const raw_value *top) {
+  uint8_t status = RAW_FIELD(thread, RAW_THREAD_STATUS, uint8_t);
+  if ((const void *)thread == walk->thread) return LH_THREAD_RUNNING;
+  if (status == 1) return LH_THREAD_SUSPENDED;
+  if (status > 1) return LH_THREAD_FAILED;
+  if (RAW_FIELD(thread, RAW_THREAD_CALL, const raw_call *) != base) return LH_THREAD_NORMAL;
+  return top - (base->function + 1) > 0 ? LH_THREAD_NOT_STARTED : LH_THREAD_FINISHED;
+}
+
+static void walk_frames(lh_walk *walk, const raw_object *thread, const raw_value *top) {
+  const raw_value *stack = raw_stack(walk->layout, thread);
+  const raw_call *last = RAW_FIELD(thread, RAW_THREAD_CALL, const raw_call *);
+  const raw_call *call = raw_base_call(walk->layout, thread);
+  uint64_t n = 1;
+  for (const raw_call *c = call; c != last; c = c->next) n++;
+  lh_out_uvarint(walk->out, n);
+  frame f = read_frame(call, stack);
+  for (; call != last; call = call->next) {
+    frame next = read_frame(call->next, stack);
+    f.end = next.start;
+    walk_frame(walk, (uintptr_t)thread, &f);
+    f = next;
+  }
+  f.end = top;
+  walk_frame(walk, (uintptr_t)thread, &f);
+}
+
+static void walk_open_upvalues(lh_walk *walk, const raw_object *thread) {
+  size_t at = walk->layout->open_upvalues;
+  const raw_upvalue *first = RAW_FIELD(thread, at, const raw_upvalue *);
+  uint64_t n = 0;
+  for (const raw_upvalue *u = first; u; u = u->u.next_open) n++;
+  lh_out_uvarint(walk->out, n);
+  for (const raw_upvalue *u = first; u; u = u->u.next_open) {
+    lh_out_ref(walk->out, (uintptr_t)thread, u);
+  }
+}
+
+void lh_walk_thread(lh_walk *walk, const raw_object *thread) {
+  unsigned head =
+      (const void *)thread == walk->main_thread ? LH_REC_THREAD | LH_FLAG_MAIN : LH_REC_THREAD;
+  if (!lh_walk_begin(walk, thread, head)) return;
+  if (!raw_stack(walk->layout, thread)) { /* it is just being made */
+    lh_out_u8(walk->out, LH_THREAD_NOT_STARTED);
+    lh_out_uvarint(walk->out, 0);
+    lh_out_uvarint(walk->out, 0);
+    lh_out_uvarint(walk->out, 0);
+    return;
+  }
+  const raw_value *top = RAW_FIELD(thread, RAW_THREAD_TOP, const raw_value *);
+  const raw_call *base = raw_base_call(walk->layout, thread);
+  lh_out_u8(walk->out, status_of(walk, thread, base, top));
+  lh_out_uvarint(walk->out, raw_stack_slots(walk->layout, thread));
+  walk_frames(walk, thread, top);
+  walk_open_upvalues(walk, thread);
+}

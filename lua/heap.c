@@ -1,0 +1,110 @@
+/*
+** heap.c - the module: `local heap = require "heap"`. Thin over lib/luaheap.h; linked to libc alone, it takes
+** the lua_* functions from the host. The functions and what they return are documented in heap/meta.lua.
+**
+** Arguments are checked by type, never converted, and options are read without metamethods: so nothing
+** is allocated before or after a snapshot either. Failures return nil, message, errno; wrong arguments and a
+** Lua that is not known raise errors.
+*/
+#include <lauxlib.h>
+#include <string.h>
+
+#include "luaheap.h"
+
+/* Not in older releases, which lh_attach refuses before these are called. */
+#pragma weak luaL_typeerror
+#pragma weak lua_tointegerx
+
+static const char *check_string(lua_State *L, int index, size_t *length) {
+  if (lua_type(L, index) != LUA_TSTRING) luaL_typeerror(L, index, "string");
+  return lua_tolstring(L, index, length);
+}
+
+/* A path for the system: no NUL inside, not empty. */
+static const char *check_path(lua_State *L, int index) {
+  size_t length;
+  const char *path = check_string(L, index, &length);
+  luaL_argcheck(L, length > 0, index, "the path is empty");
+  luaL_argcheck(L, strlen(path) == length, index, "the path contains a zero byte");
+  return path;
+}
+
+static uint64_t check_string_limit(lua_State *L, int option_index, int value_index) {
+  int is_integer;
+  lua_Integer limit = lua_tointegerx(L, value_index, &is_integer);
+  bool good = lua_type(L, value_index) == LUA_TNUMBER && is_integer && limit >= 0;
+  luaL_argcheck(L, good, option_index, "'strings' must be a number of bytes, 0 or more");
+  return (uint64_t)limit;
+}
+
+static void check_options(lua_State *L, int index, lh_take_options *options) {
+  if (lua_isnoneornil(L, index)) return;
+  luaL_checktype(L, index, LUA_TTABLE);
+  lua_pushnil(L);
+  while (lua_next(L, index)) {
+    bool known = lua_type(L, -2) == LUA_TSTRING && strcmp(lua_tostring(L, -2), "strings") == 0;
+    luaL_argcheck(L, known, index, "the only option is 'strings'");
+    options->string_bytes = check_string_limit(L, index, lua_gettop(L));
+    lua_pop(L, 1);
+  }
+}
+
+static int push_failure(lua_State *L, const lh_error *error) {
+  lua_pushnil(L);
+  lua_pushstring(L, error->message);
+  lua_pushinteger(L, error->os_errno);
+  return 3;
+}
+
+/* snapshot(path [, options]) --> objects, bytes | nil, message, errno */
+static int heap_snapshot(lua_State *L) {
+  lh_take_options options = {.string_bytes = LH_DEFAULT_STRING_BYTES};
+  lh_taken taken;
+  lh_error error;
+  const char *path = check_path(L, 1);
+  check_options(L, 2, &options);
+  if (lh_take_snapshot(L, path, &options, &taken, &error) < 0) return push_failure(L, &error);
+  lua_pushinteger(L, (lua_Integer)taken.objects);
+  lua_pushinteger(L, (lua_Integer)taken.bytes);
+  return 2;
+}
+
+/* mark(name) --> true | nil, message, errno */
+static int heap_mark(lua_State *L) {
+  size_t length;
+  lh_error error;
+  const char *name = check_string(L, 1, &length);
+  if (lh_mark(L, name, length, &error) < 0) return push_failure(L, &error);
+  lua_pushboolean(L, 1);
+  return 1;
+}
+
+/* sizeof(value) --> bytes */
+static int heap_sizeof(lua_State *L) {
+  uint64_t bytes;
+  lh_error error;
+  luaL_checkany(L, 1);
+  if (lh_sizeof(L, 1, &bytes, &error) < 0) return luaL_error(L, "%s", error.message);
+  lua_pushinteger(L, (lua_Integer)bytes);
+  return 1;
+}
+
+__attribute__((visibility("default"))) int luaopen_heap(lua_State *L);
+
+int luaopen_heap(lua_State *L) {
+  static const luaL_Reg functions[] = {
+      {"snapshot", heap_snapshot}, {"mark", heap_mark}, {"sizeof", heap_sizeof}, {NULL, NULL}};
+  lh_error error;
+  if (lh_attach(L, &error) < 0) {
+    lua_pushstring(L, error.message);
+    return lua_error(L);
+  }
+  lua_createtable(L, 0, 4);
+  for (const luaL_Reg *f = functions; f->name; f++) {
+    lua_pushcfunction(L, f->func);
+    lua_setfield(L, -2, f->name);
+  }
+  lua_pushstring(L, LH_VERSION);
+  lua_setfield(L, -2, "_VERSION");
+  return 1;
+}
