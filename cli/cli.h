@@ -1,0 +1,191 @@
+/*
+** cli.h - what the three commands share. A command is one file that parses, opens, computes through
+** lib/luaheap.h, and prints; it needs from here:
+**
+**     options.c   one table of options for each command, from which --help is printed too
+**     output.c    errors on stderr, colours, the progress line, the exit with all output written
+**     open.c      a snapshot, opened and analysed, and what to say about one object of it
+**     text.c      counts, sizes and names as people read them
+**     table.c     aligned columns, with libsmartcols
+**     json.c      JSON written as it is made, with jansson: a million rows need no memory
+**
+** A failure of any of these ends the process with exit status 2 and one sentence; so their callers
+** need no checks. What they hand out lives until the process ends, unless said otherwise.
+*/
+#ifndef LUAHEAP_CLI_H
+#define LUAHEAP_CLI_H
+
+#include <getopt.h>
+#include <jansson.h>
+
+#include "luaheap.h"
+
+enum { CLI_DONE = 0, CLI_NO = 1, CLI_FAILURE = 2 }; /* exit status */
+
+/* {=== Options ======================================================================== */
+
+typedef struct cli_option {
+  int key; /* its letter, or a number from CLI_FIRST_KEY on where it has none */
+  const char *name;
+  const char *argument; /* what --help calls it; NULL: none */
+  const char *help;     /* one line */
+} cli_option;
+
+typedef struct cli_tool {
+  const char *name;
+  const char *summary;
+  const char *usage[3]; /* what follows the name, one line for each form; NULL: no more */
+  const cli_option *options;
+  size_t n_options;
+  const char *epilogue; /* examples and exit status, as --help prints them */
+} cli_tool;
+
+#define CLI_MAX_OPTIONS 24
+
+enum { CLI_JSON = 256, CLI_BYTES, CLI_COLOR, CLI_VERSION, CLI_FIRST_KEY };
+
+/* The rows that end every command's table; cli_next_option deals with them. */
+#define CLI_COMMON_OPTIONS                                                           \
+  {CLI_JSON, "json", NULL, "print JSON; its keys are in the manual page"},           \
+      {CLI_BYTES, "bytes", NULL, "exact bytes (else 1 KB is 1,024 bytes)"},          \
+      {CLI_COLOR, "color", "WHEN", "auto (default; heeds NO_COLOR), always, never"}, \
+      {'h', "help", NULL, "print this help"}, {                                      \
+    CLI_VERSION, "version", NULL, "print the version"                                \
+  }
+
+#define CLI_NUMBER_BYTES 48
+
+typedef struct cli {
+  const cli_tool *tool;
+  bool json, exact_bytes;
+  bool color;             /* colours wanted on stdout */
+  bool stdout_terminal;   /* tables fit its width */
+  bool progress_terminal; /* stderr shows what is being done */
+  bool progress_shown;
+  struct option long_options[CLI_MAX_OPTIONS + 1];
+  char short_options[2 * CLI_MAX_OPTIONS + 2];
+  char numbers[64][CLI_NUMBER_BYTES]; /* the last 64 results of cli_count and its like */
+  unsigned next_number;
+} cli;
+
+void cli_begin(cli *c, const cli_tool *tool);
+
+/* The next option's key (its argument is optarg), or -1 behind the last; then optind is the first
+** operand. Help and version end the process, as does anything that is not in the table. */
+int cli_next_option(cli *c, int argc, char **argv);
+
+/* optarg as a number, or as one of the words in "this|or|that", counted from 0. */
+uint64_t cli_number_argument(const cli *c, const char *option);
+unsigned cli_word_argument(const cli *c, const char *option, const char *words);
+
+/* }=================================================================================== */
+
+/* {=== Errors, colours, progress ===================================================== */
+
+/* "heaptop: ..." on stderr, a hint how to go on, and exit status 2. */
+_Noreturn void cli_usage_error(const cli *c, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* The same for failures: "heaptop: FILE: ...", and what to do if `hint` is not NULL. */
+_Noreturn void cli_die(const cli *c, const char *hint, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* A line on stderr with the command's name in front, control characters made visible. */
+void cli_say(const cli *c, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* Ends the process if `code` is an error of the library that concerns `file` (NULL: none). */
+void cli_check(cli *c, int code, const char *file, const lh_error *error);
+
+/* The result, which ends the process where it is NULL: out of memory. */
+void *cli_must(void *result);
+
+typedef enum cli_style { CLI_PLAIN, CLI_BOLD, CLI_FAINT, CLI_ALARM } cli_style;
+
+/* Escape sequences on stdout, empty without colours. */
+const char *cli_style_on(const cli *c, cli_style style);
+const char *cli_style_off(const cli *c);
+
+/* Shows on a terminal what takes so long, in place of what was shown before; NULL: nothing. */
+void cli_progress(cli *c, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* How many rows a table did not show, if any. */
+void cli_print_hidden(cli *c, uint64_t hidden, const char *one, const char *many);
+
+/* Writes what is left of stdout; returns `status`, or ends the process if anything was not written. */
+int cli_finish(cli *c, int status);
+
+/* }=================================================================================== */
+
+/* {=== Snapshots ===================================================================== */
+
+/* Opened, analysed and classified. */
+lh_snapshot *cli_open(cli *c, const char *file);
+
+/* The class of an object; the name of its type where it has none (our own objects). */
+const char *cli_class_of(const lh_snapshot *snapshot, lh_id id);
+
+/* The class, and of a string its beginning. Freed by lh_free. */
+char *cli_what(const lh_snapshot *snapshot, lh_id id);
+
+/* Where the object is, as Lua prints it: 0x55d0c0a3f2e0. */
+const char *cli_address(cli *c, const lh_snapshot *snapshot, lh_id id);
+
+/* The path to it, steps that vary folded where it is long. Freed by lh_free. */
+char *cli_held_by(cli *c, lh_snapshot *snapshot, lh_id id);
+
+/* From this many steps on a path is folded. */
+#define CLI_LONG_PATH 24u
+
+/* }=================================================================================== */
+
+/* {=== Numbers and text ============================================================== */
+
+const char *cli_count(cli *c, uint64_t n);                                       /* 1,204 */
+const char *cli_count_of(cli *c, uint64_t n, const char *one, const char *many); /* 1 object */
+const char *cli_count_change(cli *c, uint64_t from, uint64_t to);                /* +12 */
+const char *cli_size(cli *c, uint64_t bytes);                                    /* 1.2 MB */
+const char *cli_size_change(cli *c, uint64_t from, uint64_t to);                 /* -1.2 MB */
+const char *cli_share(cli *c, uint64_t part, uint64_t whole);                    /* 12.5% */
+const char *cli_time(cli *c, uint64_t time_ns); /* 2025-11-21 15:08:52 UTC */
+
+/* Valid UTF-8 on one line: control characters and bytes that are no UTF-8 become \x1B. */
+char *cli_escape(const char *text);
+
+/* As a shell takes it: quoted where it must be. */
+char *cli_shell_word(const char *text);
+
+/* }=================================================================================== */
+
+/* {=== Tables ======================================================================== */
+
+typedef struct cli_column {
+  const char *heading;
+  enum { CLI_LEFT, CLI_RIGHT, CLI_WRAP } kind; /* wrapped on a terminal, whole elsewhere */
+} cli_column;
+
+typedef struct cli_table cli_table;
+
+cli_table *cli_table_new(cli *c, const cli_column *columns, size_t n_columns);
+void cli_table_row(cli_table *table, const char *const *cells, cli_style style); /* copies */
+void cli_table_print(cli_table *table);                                          /* and frees it */
+
+/* }=================================================================================== */
+
+/* {=== JSON ========================================================================== */
+
+/* One document on stdout. `key` is NULL inside an array. */
+typedef struct cli_json {
+  bool follows; /* something stands before, so a comma is due */
+  unsigned depth;
+} cli_json;
+
+void cli_json_open(cli_json *w, const char *key, char bracket);
+void cli_json_close(cli_json *w, char bracket);
+void cli_json_value(cli_json *w, const char *key, json_t *value); /* steals value */
+
+json_t *cli_json_size(uint64_t n);
+json_t *cli_json_text(const char *text); /* escaped first */
+
+/* }=================================================================================== */
+
+#endif

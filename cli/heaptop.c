@@ -1,0 +1,323 @@
+/*
+** heaptop - what a snapshot is, and what in it is big: a ledger of the heap, then the classes, then
+** the objects, each with the bytes that would go with them. Ranking is the library's; a heap of ten
+** million objects takes as long as its analysis, a few seconds.
+*/
+#include <string.h>
+
+#include "cli.h"
+
+typedef struct request {
+  lh_top_query query;
+  bool limit_given;
+  bool classes, objects; /* the one table that was asked for; neither: everything */
+} request;
+
+enum { KEY_SORT = CLI_FIRST_KEY, KEY_CLASSES, KEY_OBJECTS, KEY_TYPE, KEY_GARBAGE };
+
+static const cli_option options[] = {
+    {'n', "top", "N", "rows in each table (default 20; 0: all)"},
+    {KEY_SORT, "sort", "ORDER", "retained (default), shallow or count"},
+    {KEY_CLASSES, "classes", NULL, "the classes only"},
+    {KEY_OBJECTS, "objects", NULL, "the biggest objects only"},
+    {KEY_TYPE, "type", "TYPE,...", "table, string, closure, upvalue, proto, userdata, thread"},
+    {KEY_GARBAGE, "garbage", NULL, "of what nothing refers to any more, instead"},
+    CLI_COMMON_OPTIONS};
+
+static const cli_tool tool = {
+    "heaptop",
+    "Shows what a snapshot of a Lua heap holds and what in it is big.",
+    {"[options] SNAPSHOT", NULL, NULL},
+    options,
+    sizeof options / sizeof *options,
+    "shallow: the object's own bytes. retained: what would be freed if it went.\n"
+    "Example: heaptop -n 5 --type table c\n"
+    "Exit status: 0 done, 2 wrong usage or failure.\n"};
+
+/* {=== Options ======================================================================== */
+
+static uint32_t one_type(const char *name, size_t length) {
+  for (lh_type type = LH_TYPE_STRING; type < LH_TYPE_COUNT; type++) {
+    const char *known = lh_type_name(type);
+    if (strlen(known) == length && memcmp(known, name, length) == 0) return 1u << type;
+  }
+  return 0;
+}
+
+static uint32_t type_mask(const cli *c, const char *list) {
+  uint32_t mask = 0;
+  for (const char *name = list; name != NULL;) {
+    const char *comma = strchr(name, ',');
+    size_t length = comma != NULL ? (size_t)(comma - name) : strlen(name);
+    uint32_t bit = one_type(name, length);
+    if (bit == 0)
+      cli_usage_error(c,
+                      "no type '%.*s': there are table, string, closure, upvalue, proto, "
+                      "userdata and thread",
+                      (int)length, name);
+    mask |= bit;
+    name = comma != NULL ? comma + 1 : NULL;
+  }
+  return mask;
+}
+
+static const char *parse(cli *c, request *r, int argc, char **argv) {
+  static const lh_sort orders[] = {LH_SORT_RETAINED, LH_SORT_SHALLOW, LH_SORT_COUNT};
+  *r = (request){.query = {.sort = LH_SORT_RETAINED, .limit = 20}};
+  for (int key; (key = cli_next_option(c, argc, argv)) != -1;) switch (key) {
+      case 'n':
+        r->query.limit = cli_number_argument(c, "--top");
+        r->limit_given = true;
+        break;
+      case KEY_SORT:
+        r->query.sort = orders[cli_word_argument(c, "--sort", "retained|shallow|count")];
+        break;
+      case KEY_CLASSES: r->classes = true; break;
+      case KEY_OBJECTS: r->objects = true; break;
+      case KEY_TYPE: r->query.type_mask |= type_mask(c, optarg); break;
+      case KEY_GARBAGE: r->query.garbage = true; break;
+    }
+  if (optind == argc) cli_usage_error(c, "which snapshot? Name the file");
+  if (optind + 1 < argc)
+    cli_usage_error(c, "one snapshot at a time: '%s' is too many", argv[optind + 1]);
+  return argv[optind];
+}
+
+/* }=================================================================================== */
+
+/* {=== What is shown ================================================================== */
+
+static bool is_shown(const lh_snapshot *snapshot, const request *r, lh_id id) {
+  return !lh_is_own(snapshot, id) && lh_is_reachable(snapshot, id) != r->query.garbage &&
+         (r->query.type_mask == 0 || (r->query.type_mask >> lh_type_of(snapshot, id) & 1) != 0);
+}
+
+static uint64_t count_shown(const lh_snapshot *snapshot, const request *r) {
+  uint64_t n = 0;
+  for (lh_id id = 1; id <= lh_object_count(snapshot); id++) n += is_shown(snapshot, r, id);
+  return n;
+}
+
+static const char *order_name(const request *r, bool of_objects) {
+  if (r->query.sort == LH_SORT_COUNT && !of_objects) return "count";
+  return r->query.sort == LH_SORT_SHALLOW || r->query.garbage ? "shallow size" : "retained size";
+}
+
+/* All classes, to know how many there are; with JSON, all are shown unless -n says otherwise. */
+static size_t rank_classes(cli *c, lh_snapshot *snapshot, const request *r, lh_class_row **rows,
+                           size_t *n_shown) {
+  lh_top_query query = r->query;
+  lh_error error;
+  size_t n;
+  query.limit = 0;
+  cli_check(c, lh_top_classes(snapshot, &query, rows, &n, &error), NULL, &error);
+  *n_shown = r->query.limit == 0 || (c->json && !r->limit_given) || n < r->query.limit
+                 ? n
+                 : r->query.limit;
+  return n;
+}
+
+/* }=================================================================================== */
+
+/* {=== Text =========================================================================== */
+
+static void ledger_line(const char *what, const char *objects, const char *size, const char *note) {
+  printf("  %-23s %12s %14s%s%s\n", what, objects, size, *note != '\0' ? "  " : "", note);
+}
+
+static void print_ledger(cli *c, const lh_snapshot *snapshot) {
+  const lh_info *info = lh_snapshot_info(snapshot);
+  char *program = cli_escape(info->program), *name = cli_escape(info->name);
+  int64_t missing = info->unaccounted_bytes;
+  lh_reach reach;
+  lh_reach_totals(snapshot, &reach);
+  printf("%s%s%s\n", cli_style_on(c, CLI_BOLD), program, cli_style_off(c));
+  printf("Lua %s, process %llu, snapshot %s at %s\n\n", info->lua_release,
+         (unsigned long long)info->process_id, name, cli_time(c, info->time_ns));
+  ledger_line("objects", cli_count(c, info->objects), cli_size(c, info->object_bytes), "");
+  ledger_line("  reachable", cli_count(c, reach.reachable_objects),
+              cli_size(c, reach.reachable_bytes), "");
+  ledger_line("  garbage", cli_count(c, reach.garbage_objects), cli_size(c, reach.garbage_bytes),
+              reach.garbage_objects > 0 ? "waits for the collector" : "");
+  ledger_line("string table", "", cli_size(c, info->string_table_bytes), "");
+  ledger_line(
+      "unaccounted", "",
+      missing < 0 ? cli_size_change(c, (uint64_t)-missing, 0) : cli_size(c, (uint64_t)missing),
+      missing != 0 ? "buffers in use by C code" : "");
+  ledger_line("collectgarbage(\"count\")", "", cli_size(c, info->gc_bytes),
+              missing == 0 ? "all of it, to the byte" : "");
+  free(program);
+  free(name);
+}
+
+static void print_classes(cli *c, lh_snapshot *snapshot, const request *r, uint64_t whole_bytes) {
+  static const cli_column columns[] = {{"shallow", CLI_RIGHT},  {"objects", CLI_RIGHT},
+                                       {"retained", CLI_RIGHT}, {"%", CLI_RIGHT},
+                                       {"type", CLI_LEFT},      {"class", CLI_WRAP}};
+  cli_table *table = cli_table_new(c, columns, 6);
+  lh_class_row *rows;
+  size_t n_shown, n = rank_classes(c, snapshot, r, &rows, &n_shown);
+  for (size_t i = 0; i < n_shown; i++) {
+    const lh_class *class = lh_class_at(snapshot, rows[i].class_index);
+    uint64_t bytes = r->query.garbage ? rows[i].shallow_bytes : rows[i].retained_bytes;
+    const char *cells[] = {cli_size(c, rows[i].shallow_bytes),
+                           cli_count(c, rows[i].objects),
+                           r->query.garbage ? "-" : cli_size(c, bytes),
+                           cli_share(c, bytes, whole_bytes),
+                           lh_type_name(class->type),
+                           class->name};
+    cli_table_row(table, cells, CLI_PLAIN);
+  }
+  printf("%s%s by %s%s\n", cli_style_on(c, CLI_BOLD),
+         r->query.garbage ? "Classes of garbage" : "Classes", order_name(r, false),
+         cli_style_off(c));
+  if (n_shown == 0) puts("none");
+  cli_table_print(table);
+  cli_print_hidden(c, n - n_shown, "class", "classes");
+  lh_free(rows);
+}
+
+static void object_row(cli *c, lh_snapshot *snapshot, const request *r, lh_id id,
+                       uint64_t whole_bytes, cli_table *table) {
+  char *what = cli_what(snapshot, id);
+  char *held_by = r->query.garbage ? NULL : cli_held_by(c, snapshot, id);
+  uint64_t shallow = lh_shallow_bytes(snapshot, id), retained = lh_retained_bytes(snapshot, id);
+  const char *cells[] = {cli_size(c, shallow),
+                         r->query.garbage ? "-" : cli_size(c, retained),
+                         cli_share(c, r->query.garbage ? shallow : retained, whole_bytes),
+                         cli_address(c, snapshot, id),
+                         what,
+                         held_by != NULL ? held_by : "nothing"};
+  cli_table_row(table, cells, CLI_PLAIN);
+  free(what);
+  lh_free(held_by);
+}
+
+static void print_objects(cli *c, lh_snapshot *snapshot, const request *r, uint64_t whole_bytes) {
+  static const cli_column columns[] = {{"shallow", CLI_RIGHT}, {"retained", CLI_RIGHT},
+                                       {"%", CLI_RIGHT},       {"address", CLI_LEFT},
+                                       {"class", CLI_WRAP},    {"held by", CLI_WRAP}};
+  cli_table *table = cli_table_new(c, columns, 6);
+  lh_id *ids;
+  size_t n;
+  lh_error error;
+  cli_check(c, lh_top_objects(snapshot, &r->query, &ids, &n, &error), NULL, &error);
+  for (size_t i = 0; i < n; i++) object_row(c, snapshot, r, ids[i], whole_bytes, table);
+  printf("%s%s by %s%s\n", cli_style_on(c, CLI_BOLD), r->query.garbage ? "Garbage" : "Objects",
+         order_name(r, true), cli_style_off(c));
+  if (n == 0) puts("none");
+  cli_table_print(table);
+  cli_print_hidden(c, count_shown(snapshot, r) - n, "object", "objects");
+  lh_free(ids);
+}
+
+static void print_text(cli *c, lh_snapshot *snapshot, const request *r) {
+  bool everything = r->classes == r->objects;
+  uint64_t whole_bytes;
+  lh_reach reach;
+  lh_reach_totals(snapshot, &reach);
+  whole_bytes = r->query.garbage ? reach.garbage_bytes : reach.reachable_bytes;
+  if (everything) {
+    print_ledger(c, snapshot);
+    putchar('\n');
+  }
+  if (everything || r->classes) print_classes(c, snapshot, r, whole_bytes);
+  if (everything) putchar('\n');
+  if (everything || r->objects) print_objects(c, snapshot, r, whole_bytes);
+}
+
+/* }=================================================================================== */
+
+/* {=== JSON =========================================================================== */
+
+static void json_snapshot(cli_json *w, const lh_snapshot *snapshot) {
+  const lh_info *info = lh_snapshot_info(snapshot);
+  lh_reach reach;
+  lh_reach_totals(snapshot, &reach);
+  cli_json_open(w, "snapshot", '{');
+  cli_json_value(w, "program", cli_json_text(info->program));
+  cli_json_value(w, "name", cli_json_text(info->name));
+  cli_json_value(w, "lua_release", cli_json_text(info->lua_release));
+  cli_json_value(w, "process_id", cli_json_size(info->process_id));
+  cli_json_value(w, "time_ns", cli_json_size(info->time_ns));
+  cli_json_value(w, "file_bytes", cli_json_size(info->file_bytes));
+  cli_json_value(w, "objects", cli_json_size(info->objects));
+  cli_json_value(w, "bytes", cli_json_size(info->object_bytes));
+  cli_json_value(w, "gc_bytes", cli_json_size(info->gc_bytes));
+  cli_json_value(w, "unaccounted_bytes", json_integer(info->unaccounted_bytes));
+  cli_json_value(w, "string_table_bytes", cli_json_size(info->string_table_bytes));
+  cli_json_value(w, "reachable_objects", cli_json_size(reach.reachable_objects));
+  cli_json_value(w, "reachable_bytes", cli_json_size(reach.reachable_bytes));
+  cli_json_value(w, "garbage_objects", cli_json_size(reach.garbage_objects));
+  cli_json_value(w, "garbage_bytes", cli_json_size(reach.garbage_bytes));
+  cli_json_close(w, '}');
+}
+
+static void json_classes(cli *c, cli_json *w, lh_snapshot *snapshot, const request *r) {
+  lh_class_row *rows;
+  size_t n_shown, n = rank_classes(c, snapshot, r, &rows, &n_shown);
+  cli_json_value(w, "total_classes", cli_json_size(n));
+  cli_json_open(w, "classes", '[');
+  for (size_t i = 0; i < n_shown; i++) {
+    const lh_class *class = lh_class_at(snapshot, rows[i].class_index);
+    cli_json_value(w, NULL,
+                   json_pack("{ss ss sI sI sI}", "class", class->name, "type",
+                             lh_type_name(class->type), "objects", (json_int_t)rows[i].objects,
+                             "shallow_bytes", (json_int_t)rows[i].shallow_bytes, "retained_bytes",
+                             (json_int_t)rows[i].retained_bytes));
+  }
+  cli_json_close(w, ']');
+  lh_free(rows);
+}
+
+static json_t *json_object_row(cli *c, lh_snapshot *snapshot, const request *r, lh_id id) {
+  char *held_by = r->query.garbage ? NULL : cli_held_by(c, snapshot, id);
+  json_t *row = cli_must(
+      json_pack("{ss ss ss sI sI so ss?}", "address", cli_address(c, snapshot, id), "class",
+                cli_class_of(snapshot, id), "type", lh_type_name(lh_type_of(snapshot, id)),
+                "shallow_bytes", (json_int_t)lh_shallow_bytes(snapshot, id), "retained_bytes",
+                (json_int_t)lh_retained_bytes(snapshot, id), "distance",
+                r->query.garbage ? json_null() : json_integer(lh_distance(snapshot, id)), "held_by",
+                held_by));
+  lh_free(held_by);
+  return row;
+}
+
+static void json_objects(cli *c, cli_json *w, lh_snapshot *snapshot, const request *r) {
+  lh_id *ids;
+  size_t n;
+  lh_error error;
+  cli_check(c, lh_top_objects(snapshot, &r->query, &ids, &n, &error), NULL, &error);
+  cli_json_value(w, "total_objects", cli_json_size(count_shown(snapshot, r)));
+  cli_json_open(w, "objects", '[');
+  for (size_t i = 0; i < n; i++) cli_json_value(w, NULL, json_object_row(c, snapshot, r, ids[i]));
+  cli_json_close(w, ']');
+  lh_free(ids);
+}
+
+static void print_json(cli *c, lh_snapshot *snapshot, const request *r) {
+  cli_json w = {0};
+  cli_json_open(&w, NULL, '{');
+  json_snapshot(&w, snapshot);
+  if (r->classes || !r->objects) json_classes(c, &w, snapshot, r);
+  if (r->objects || !r->classes) json_objects(c, &w, snapshot, r);
+  cli_json_close(&w, '}');
+}
+
+/* }=================================================================================== */
+
+int main(int argc, char **argv) {
+  cli c;
+  request r;
+  lh_snapshot *snapshot;
+  const char *file;
+  cli_begin(&c, &tool);
+  file = parse(&c, &r, argc, argv);
+  snapshot = cli_open(&c, file);
+  if (c.json)
+    print_json(&c, snapshot, &r);
+  else
+    print_text(&c, snapshot, &r);
+  lh_close(snapshot);
+  return cli_finish(&c, CLI_DONE);
+}

@@ -1,0 +1,45 @@
+/*
+** json.c - JSON on stdout, one value a line inside the outermost two brackets. jansson makes and
+** quotes the values; the brackets are written here as they come, so that a path of a million steps is
+** never held in memory as a million JSON objects.
+*/
+#include "cli.h"
+
+static void begin_item(cli_json *w, const char *key) {
+  if (w->follows) putchar(',');
+  if (w->depth > 0) printf("\n%*s", 2 * (int)w->depth, "");
+  if (key != NULL) printf("\"%s\": ", key);
+}
+
+void cli_json_open(cli_json *w, const char *key, char bracket) {
+  begin_item(w, key);
+  putchar(bracket);
+  w->depth++;
+  w->follows = false;
+}
+
+void cli_json_close(cli_json *w, char bracket) {
+  w->depth--;
+  if (w->follows) printf("\n%*s", 2 * (int)w->depth, "");
+  putchar(bracket);
+  w->follows = true;
+  if (w->depth == 0) putchar('\n');
+}
+
+void cli_json_value(cli_json *w, const char *key, json_t *value) {
+  begin_item(w, key);
+  json_dumpf(cli_must(value), stdout, JSON_ENCODE_ANY); /* a write error is found by cli_finish */
+  json_decref(value);
+  w->follows = true;
+}
+
+json_t *cli_json_size(uint64_t n) {
+  return json_integer((json_int_t)n);
+}
+
+json_t *cli_json_text(const char *text) {
+  char *escaped = cli_escape(text);
+  json_t *value = json_string(escaped);
+  free(escaped);
+  return value;
+}

@@ -1,0 +1,62 @@
+/*
+** open.c - opens a snapshot for a command: reads, analyses and classifies it, and says meanwhile what
+** is being done if that takes longer than a person notices (a file of 8 MB: a quarter of a second).
+*/
+#include <string.h>
+#include <sys/stat.h>
+
+#include "cli.h"
+
+#define SLOW_FILE_BYTES (8 << 20)
+
+lh_snapshot *cli_open(cli *c, const char *file) {
+  lh_snapshot *snapshot;
+  lh_error error;
+  struct stat status;
+  bool slow = stat(file, &status) == 0 && status.st_size > SLOW_FILE_BYTES;
+  if (slow) cli_progress(c, "reading %s, %s", file, cli_size(c, (uint64_t)status.st_size));
+  cli_check(c, lh_open(&snapshot, file, &error), file, &error);
+  if (slow)
+    cli_progress(c, "%s: finding what %s retain", file,
+                 cli_count_of(c, lh_object_count(snapshot), "object", "objects"));
+  cli_check(c, lh_analyse(snapshot, &error), file, &error);
+  if (slow) cli_progress(c, "%s: naming the objects", file);
+  cli_check(c, lh_classify(snapshot, &error), file, &error);
+  cli_progress(c, NULL);
+  return snapshot;
+}
+
+const char *cli_class_of(const lh_snapshot *snapshot, lh_id id) {
+  uint32_t class_index = lh_class_of(snapshot, id);
+  if (class_index == UINT32_MAX) return lh_type_name(lh_type_of(snapshot, id));
+  return lh_class_at(snapshot, class_index)->name;
+}
+
+char *cli_what(const lh_snapshot *snapshot, lh_id id) {
+  const char *class = cli_class_of(snapshot, id);
+  char *text, *beginning;
+  if (lh_type_of(snapshot, id) != LH_TYPE_STRING) return cli_must(strdup(class));
+  beginning = cli_must(lh_string_text(snapshot, id, 32));
+  text = cli_must(malloc(strlen(class) + strlen(beginning) + 2));
+  sprintf(text, "%s %s", class, beginning);
+  lh_free(beginning);
+  return text;
+}
+
+const char *cli_address(cli *c, const lh_snapshot *snapshot, lh_id id) {
+  char *text = c->numbers[c->next_number++ % (sizeof c->numbers / sizeof c->numbers[0])];
+  lh_object object;
+  lh_object_at(snapshot, id, &object);
+  snprintf(text, CLI_NUMBER_BYTES, "0x%llx", (unsigned long long)object.pointer);
+  return text;
+}
+
+char *cli_held_by(cli *c, lh_snapshot *snapshot, lh_id id) {
+  lh_path path;
+  lh_error error;
+  char *text;
+  cli_check(c, lh_shortest_path(snapshot, id, &path, &error), NULL, &error);
+  text = cli_must(lh_path_text(snapshot, &path, path.n_steps > CLI_LONG_PATH));
+  lh_paths_free(&path, 1);
+  return text;
+}

@@ -1,0 +1,111 @@
+/*
+** options.c - a command's options: getopt_long fed from the command's table, and the help printed from
+** the same table. An option that is not in the table, or a wrong argument, is a usage error.
+*/
+#include <errno.h>
+#include <inttypes.h>
+#include <langinfo.h>
+#include <locale.h>
+#include <signal.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli.h"
+
+/* Output is UTF-8 whatever the locale, so widths are computed as in one. A closed pipe ends us
+** quietly, even where the parent ignores that signal. */
+void cli_begin(cli *c, const cli_tool *tool) {
+  const char *no_color = getenv("NO_COLOR"), *terminal = getenv("TERM");
+  char *shorts = c->short_options;
+  memset(c, 0, sizeof *c);
+  c->tool = tool;
+  setlocale(LC_CTYPE, "");
+  if (strcmp(nl_langinfo(CODESET), "UTF-8") != 0) setlocale(LC_CTYPE, "C.UTF-8");
+  signal(SIGPIPE, SIG_DFL);
+  c->stdout_terminal = isatty(STDOUT_FILENO) == 1;
+  c->progress_terminal = isatty(STDERR_FILENO) == 1;
+  c->color = c->stdout_terminal && (no_color == NULL || *no_color == '\0') && terminal != NULL &&
+             strcmp(terminal, "dumb") != 0;
+  *shorts++ = ':'; /* tell a missing argument from an unknown option */
+  for (size_t i = 0; i < tool->n_options; i++) {
+    const cli_option *option = &tool->options[i];
+    c->long_options[i] =
+        (struct option){option->name, option->argument != NULL ? required_argument : no_argument,
+                        NULL, option->key};
+    if (option->key >= CLI_JSON) continue;
+    *shorts++ = (char)option->key;
+    if (option->argument != NULL) *shorts++ = ':';
+  }
+  opterr = 0;
+}
+
+static void print_help(const cli_tool *tool) {
+  for (size_t i = 0; i < 3 && tool->usage[i] != NULL; i++)
+    printf("%s %s %s\n", i == 0 ? "usage:" : "      ", tool->name, tool->usage[i]);
+  printf("%s\n\n", tool->summary);
+  for (size_t i = 0; i < tool->n_options; i++) {
+    const cli_option *option = &tool->options[i];
+    char left[64];
+    snprintf(left, sizeof left, "%s%s%s", option->name, option->argument != NULL ? " " : "",
+             option->argument != NULL ? option->argument : "");
+    if (option->key < CLI_JSON)
+      printf("  -%c, --%-19s %s\n", option->key, left, option->help);
+    else
+      printf("      --%-19s %s\n", left, option->help);
+  }
+  printf("\n%s", tool->epilogue);
+}
+
+static _Noreturn void refuse(const cli *c, int key, char **argv) {
+  const char *word = argv[optind - 1];
+  if (key == ':') cli_usage_error(c, "option '%s' needs an argument", word);
+  if (strncmp(word, "--", 2) == 0 && optopt >= CLI_JSON)
+    cli_usage_error(c, "option '%s' takes no argument", word);
+  if (strncmp(word, "--", 2) == 0) cli_usage_error(c, "unknown option '%s'", word);
+  cli_usage_error(c, "unknown option '-%c'", optopt);
+}
+
+static void set_color(cli *c) {
+  unsigned when = cli_word_argument(c, "--color", "auto|always|never");
+  if (when != 0) c->color = when == 1;
+}
+
+int cli_next_option(cli *c, int argc, char **argv) {
+  for (;;) {
+    int key = getopt_long(argc, argv, c->short_options, c->long_options, NULL);
+    switch (key) {
+      case CLI_JSON: c->json = true; break;
+      case CLI_BYTES: c->exact_bytes = true; break;
+      case CLI_COLOR: set_color(c); break;
+      case 'h': print_help(c->tool); exit(cli_finish(c, CLI_DONE));
+      case CLI_VERSION:
+        printf("%s (luaheap) %s\n", c->tool->name, LH_VERSION);
+        exit(cli_finish(c, CLI_DONE));
+      case ':':
+      case '?': refuse(c, key, argv);
+      default: return key;
+    }
+  }
+}
+
+uint64_t cli_number_argument(const cli *c, const char *option) {
+  char *end;
+  uintmax_t n;
+  errno = 0;
+  n = strtoumax(optarg, &end, 10);
+  if (*optarg < '0' || *optarg > '9' || *end != '\0' || errno != 0 || n > INT64_MAX)
+    cli_usage_error(c, "%s needs a number, not '%s'", option, optarg);
+  return n;
+}
+
+unsigned cli_word_argument(const cli *c, const char *option, const char *words) {
+  size_t length = strlen(optarg);
+  unsigned position = 0;
+  for (const char *word = words; word != NULL; position++) {
+    const char *end = strchr(word, '|');
+    size_t n = end != NULL ? (size_t)(end - word) : strlen(word);
+    if (n == length && memcmp(word, optarg, n) == 0) return position;
+    word = end != NULL ? end + 1 : NULL;
+  }
+  cli_usage_error(c, "%s needs one of %s, not '%s'", option, words, optarg);
+}

@@ -1,0 +1,125 @@
+/*
+** output.c - errors, colours, the line that shows progress, and the end of a command.
+**
+** Results are on stdout and everything else on stderr, as one line that begins with the command's
+** name. Nothing that came from outside reaches stderr with its control characters.
+*/
+#include <errno.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include "cli.h"
+
+static void clear_progress(const cli *c) {
+  if (c->progress_shown) fputs("\r\033[K", stderr);
+}
+
+static void say(const cli *c, const char *format, va_list arguments) {
+  char line[2048];
+  char *escaped;
+  vsnprintf(line, sizeof line, format, arguments);
+  escaped = cli_escape(line);
+  clear_progress(c);
+  fprintf(stderr, "%s: %s\n", c->tool->name, escaped);
+  free(escaped);
+}
+
+void cli_say(const cli *c, const char *format, ...) {
+  va_list arguments;
+  va_start(arguments, format);
+  say(c, format, arguments);
+  va_end(arguments);
+}
+
+void cli_usage_error(const cli *c, const char *format, ...) {
+  va_list arguments;
+  va_start(arguments, format);
+  say(c, format, arguments);
+  va_end(arguments);
+  fprintf(stderr, "Try '%s --help'.\n", c->tool->name);
+  exit(CLI_FAILURE);
+}
+
+void cli_die(const cli *c, const char *hint, const char *format, ...) {
+  va_list arguments;
+  va_start(arguments, format);
+  say(c, format, arguments);
+  va_end(arguments);
+  if (hint != NULL) fprintf(stderr, "%s\n", hint);
+  exit(CLI_FAILURE);
+}
+
+void *cli_must(void *result) {
+  if (result == NULL) {
+    fputs("luaheap: out of memory\n", stderr);
+    exit(CLI_FAILURE);
+  }
+  return result;
+}
+
+static const char *what_to_do(const lh_error *error) {
+  switch (error->code) {
+    case LH_EFOREIGN: return "Give it a file that heap.snapshot(\"file\") wrote.";
+    case LH_EVERSION: return "Update luaheap on this machine: this is version " LH_VERSION ".";
+    case LH_EDAMAGED:
+      return "The file was cut or changed after it was written: copy it again or take it again.";
+    case LH_EMEMORY: return "Close other programs, or read the snapshot on a bigger machine.";
+    case LH_EIO:
+      if (error->os_errno == ENOENT)
+        return "Check the name: heap.snapshot(\"file\") writes into the program's own directory.";
+      if (error->os_errno == EACCES)
+        return "Snapshots can be read only by the user whose program took them.";
+      return NULL;
+    default: return NULL;
+  }
+}
+
+void cli_check(cli *c, int code, const char *file, const lh_error *error) {
+  if (code == LH_OK) return;
+  if (file != NULL)
+    cli_die(c, what_to_do(error), "%s: %s", file, error->message);
+  else
+    cli_die(c, what_to_do(error), "%s", error->message);
+}
+
+const char *cli_style_on(const cli *c, cli_style style) {
+  static const char *const sequences[] = {"", "\033[1m", "\033[2m", "\033[1;31m"};
+  return c->color ? sequences[style] : "";
+}
+
+const char *cli_style_off(const cli *c) {
+  return c->color ? "\033[0m" : "";
+}
+
+void cli_progress(cli *c, const char *format, ...) {
+  va_list arguments;
+  char line[256];
+  char *escaped;
+  if (!c->progress_terminal) return;
+  clear_progress(c);
+  c->progress_shown = format != NULL;
+  if (format == NULL) return;
+  va_start(arguments, format);
+  vsnprintf(line, sizeof line, format, arguments);
+  va_end(arguments);
+  escaped = cli_escape(line);
+  fprintf(stderr, "%s: %s ...", c->tool->name, escaped);
+  fflush(stderr);
+  free(escaped);
+}
+
+void cli_print_hidden(cli *c, uint64_t hidden, const char *one, const char *many) {
+  if (hidden == 0) return;
+  printf("%sand %s more %s: -n 0 shows all%s\n", cli_style_on(c, CLI_FAINT), cli_count(c, hidden),
+         hidden == 1 ? one : many, cli_style_off(c));
+}
+
+int cli_finish(cli *c, int status) {
+  bool failed = ferror(stdout) != 0;
+  cli_progress(c, NULL);
+  errno = 0;
+  if (fclose(stdout) != 0 || failed)
+    cli_die(c, NULL, "cannot write the results: %s",
+            errno != 0 ? strerror(errno) : "the output is full or closed");
+  return status;
+}
