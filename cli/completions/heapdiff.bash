@@ -1,0 +1,27 @@
+# Completion of heapdiff for bash. bash splits --color=always into three words.
+
+_heapdiff() {
+  local current=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]} words=
+  if [[ $before == = ]]; then
+    before=${COMP_WORDS[COMP_CWORD - 2]}
+  elif [[ $current == = ]]; then
+    current=
+  fi
+  case $before in
+    --sort) words='retained shallow count' ;;
+    --color) words='auto always never' ;;
+    -n | --top | --since | --until | --factor | --fail-over) return ;;
+    *)
+      if [[ $current == -* ]]; then
+        words='-n --top --sort --since --until --factor --fail-over --json --bytes
+          --color -h --help --version'
+      else
+        mapfile -t COMPREPLY < <(compgen -f -- "$current")
+        return
+      fi
+      ;;
+  esac
+  mapfile -t COMPREPLY < <(compgen -W "$words" -- "$current")
+}
+
+complete -o filenames -F _heapdiff heapdiff

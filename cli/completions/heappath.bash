@@ -1,0 +1,27 @@
+# Completion of heappath for bash. bash splits --color=always into three words.
+
+_heappath() {
+  local current=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]} words=
+  if [[ $before == = ]]; then
+    before=${COMP_WORDS[COMP_CWORD - 2]}
+  elif [[ $current == = ]]; then
+    current=
+  fi
+  case $before in
+    --format) words='text dot json' ;;
+    --color) words='auto always never' ;;
+    -k | --paths | -n | --top) return ;;
+    *)
+      if [[ $current == -* ]]; then
+        words='-k --paths --referrers --dominators -n --top --format --json --bytes
+          --color -h --help --version'
+      else
+        mapfile -t COMPREPLY < <(compgen -f -- "$current")
+        return
+      fi
+      ;;
+  esac
+  mapfile -t COMPREPLY < <(compgen -W "$words" -- "$current")
+}
+
+complete -o filenames -F _heappath heappath

@@ -1,0 +1,28 @@
+# Completion of heaptop for bash. bash splits --color=always into three words.
+
+_heaptop() {
+  local current=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]} words=
+  if [[ $before == = ]]; then
+    before=${COMP_WORDS[COMP_CWORD - 2]}
+  elif [[ $current == = ]]; then
+    current=
+  fi
+  case $before in
+    --sort) words='retained shallow count' ;;
+    --type) words='table string closure upvalue proto userdata thread' ;;
+    --color) words='auto always never' ;;
+    -n | --top) return ;;
+    *)
+      if [[ $current == -* ]]; then
+        words='-n --top --sort --classes --objects --type --garbage --json --bytes
+          --color -h --help --version'
+      else
+        mapfile -t COMPREPLY < <(compgen -f -- "$current")
+        return
+      fi
+      ;;
+  esac
+  mapfile -t COMPREPLY < <(compgen -W "$words" -- "$current")
+}
+
+complete -o filenames -F _heaptop heaptop
