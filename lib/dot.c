@@ -14,27 +14,23 @@
 ** between a closure and its value is none either: its name stands on the arrow.
 **
 ** A path of a million steps is walked twice, and at most `long_path` of its steps become boxes, so
-** the graph stays small whatever the heap. Labels are built in buffers of fixed size: a name is
-** shortened in its middle to LABEL_PART bytes. All that comes from the heap passes through put(),
-** which leaves it without meaning for DOT: no escapes, no entities, no HTML-like label.
+** the graph stays small whatever the heap. Names longer than NAME_BYTES lose their middle. A box has an HTML-like label (a bold name over small
+** print), an arrow a plain one. All that comes from the heap passes through put(), which leaves it
+** without meaning for both: no escapes, no entities, no tags.
 */
 #include <cgraph.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
 
-#include "base.h"
+#include "text.h"
 
 enum {
-  LABEL_PART = 64, /* bytes of a name in a label */
-  LABEL_SIZE = 1024,
-  LEAST_KEPT = 4 /* steps that folding leaves, at least */
+  NAME_BYTES = 64, /* of one name in a label */
+  LEAST_KEPT = 4   /* steps that folding leaves, at least */
 };
 
-typedef struct label {
-  char text[LABEL_SIZE];
-  size_t used;
-} label;
+#define FONTS "Helvetica,Arial,sans-serif"
 
 typedef struct drawing {
   const lh_snapshot *snapshot;
@@ -43,28 +39,29 @@ typedef struct drawing {
   lh_error *error;
 } drawing;
 
-/* {=== Labels ======================================================================== */
-
-static void put_plain(label *to, const char *text) {
-  size_t room = sizeof to->text - 1 - to->used;
-  size_t n = strlen(text);
-  if (n > room) n = room;
-  memcpy(to->text + to->used, text, n);
-  to->used += n;
-  to->text[to->used] = '\0';
+static int no_memory(const drawing *d) {
+  return lh_fail_memory(d->error, "drawing paths");
 }
 
-/* What Graphviz would read as the start of an escape (\N), of an entity (&amp;) or of an HTML-like
-** label becomes the spelling of the character itself; cgraph quotes the quotes. */
-static void put_bytes(label *to, const char *text, size_t n) {
+/* {=== Labels ======================================================================== */
+
+/* What Graphviz would read as the start of an escape (\\N), an entity (&amp;) or a tag becomes the
+** spelling of the character itself; cgraph quotes the quotes. U+FFFE and U+FFFF are no characters for
+** XML, and so for HTML-like labels. */
+static void put_bytes(lh_text *to, const char *bytes, size_t n) {
   for (size_t i = 0; i < n; i++) {
-    char one[2] = {text[i], '\0'};
-    switch (text[i]) {
-      case '\\': put_plain(to, "\\\\"); break;
-      case '&': put_plain(to, "&amp;"); break;
-      case '<': put_plain(to, "&lt;"); break;
-      case '>': put_plain(to, "&gt;"); break;
-      default: put_plain(to, one);
+    switch (bytes[i]) {
+      case '\\': lh_text_string(to, "\\\\"); break;
+      case '&': lh_text_string(to, "&amp;"); break;
+      case '<': lh_text_string(to, "&lt;"); break;
+      case '>': lh_text_string(to, "&gt;"); break;
+      default:
+        if (n - i >= 3 && memcmp(bytes + i, "\xEF\xBF", 2) == 0 && bytes[i + 2] > '\xBD') {
+          lh_text_string(to, "\uFFFD");
+          i += 2;
+        } else {
+          lh_text_add(to, bytes + i, 1);
+        }
     }
   }
 }
@@ -73,79 +70,73 @@ static bool continues_character(char c) {
   return ((unsigned char)c & 0xC0) == 0x80; /* UTF-8 */
 }
 
-/* Appends text from the heap. Of a long one the two ends stay: the end often is ":line". */
-static void put(label *to, const char *text) {
-  size_t n = strlen(text);
-  if (n <= LABEL_PART) {
-    put_bytes(to, text, n);
+/* Adds text from the heap. Of a long one the two ends stay: the last bytes often are ":line". */
+static void put(lh_text *to, const char *name) {
+  size_t n = strlen(name), head = NAME_BYTES / 2, tail = n - NAME_BYTES / 2;
+  if (n <= NAME_BYTES) {
+    put_bytes(to, name, n);
     return;
   }
-  size_t head = LABEL_PART / 2, tail = n - LABEL_PART / 2;
-  while (head > 0 && continues_character(text[head])) head--;
-  while (tail < n && continues_character(text[tail])) tail++;
-  put_bytes(to, text, head);
-  put_plain(to, "…");
-  put_bytes(to, text + tail, n - tail);
+  while (head > 0 && continues_character(name[head])) head--;
+  while (tail < n && continues_character(name[tail])) tail++;
+  put_bytes(to, name, head);
+  lh_text_string(to, "…");
+  put_bytes(to, name + tail, n - tail);
+}
+
+/* The same for text that the library made for us, and frees it. NULL: memory ran out. */
+static void put_owned(lh_text *to, char *name) {
+  if (name)
+    put(to, name);
+  else
+    to->failed = true;
+  lh_free(name);
 }
 
 /* 56 B, 1.2 KB, 3.4 MB */
-static void put_size(label *to, uint64_t bytes) {
+static void put_size(lh_text *to, uint64_t bytes) {
   static const char *const units[] = {"KB", "MB", "GB", "TB"};
-  char text[48];
   double scaled = (double)bytes / 1024;
   size_t unit = 0;
   for (; scaled >= 1023.95 && unit < 3; unit++) scaled /= 1024;
   if (bytes < 1024)
-    (void)snprintf(text, sizeof text, "%u B", (unsigned)bytes);
+    lh_text_format(to, "%" PRIu64 " B", bytes);
   else
-    (void)snprintf(text, sizeof text, "%.1f %s", scaled, units[unit]);
-  put_plain(to, text);
-}
-
-/* 999,990 */
-static void put_count(label *to, size_t n) {
-  char digits[24], text[32];
-  int n_digits = snprintf(digits, sizeof digits, "%zu", n);
-  size_t used = 0;
-  for (int i = 0; i < n_digits; i++) {
-    if (i > 0 && (n_digits - i) % 3 == 0) text[used++] = ',';
-    text[used++] = digits[i];
-  }
-  text[used] = '\0';
-  put_plain(to, text);
-}
-
-/* Appends text that the library made for us, and frees it. */
-static int put_owned(const drawing *d, label *to, char *text) {
-  if (!text) return lh_fail_memory(d->error, "drawing paths");
-  put(to, text);
-  lh_free(text);
-  return 0;
+    lh_text_format(to, "%.1f %s", scaled, units[unit]);
 }
 
 /* The class of an object; of a string, its beginning. */
-static int put_class(const drawing *d, label *to, lh_id id) {
+static char *class_text(const drawing *d, lh_id id) {
+  lh_text text = {0};
   lh_type type = lh_type_of(d->snapshot, id);
-  if (type == LH_TYPE_STRING)
-    return put_owned(d, to, lh_string_text(d->snapshot, id, LABEL_PART / 2));
   uint32_t index = lh_class_of(d->snapshot, id);
-  put(to, index == UINT32_MAX ? lh_type_name(type) : lh_class_at(d->snapshot, index)->name);
-  return 0;
+  if (type == LH_TYPE_STRING) return lh_string_text(d->snapshot, id, NAME_BYTES / 2);
+  lh_text_string(&text,
+                 index == UINT32_MAX ? lh_type_name(type) : lh_class_at(d->snapshot, index)->name);
+  return lh_text_finish(&text);
 }
 
-/* Class, address, and sizes, a line each. */
-static int put_object(const drawing *d, label *to, lh_id id) {
-  int code = put_class(d, to, id);
-  if (code < 0) return code;
-  put_plain(to, "\\n");
-  code = put_owned(d, to, lh_object_text(d->snapshot, id));
-  if (code < 0) return code;
-  put_plain(to, "\\n");
+/* The label of an object's box: its class, or for the target of a root (edge) the root's name; in
+** small print below it the class, where not said yet, address and sizes. */
+static void put_object(const drawing *d, lh_text *to, lh_id id, const lh_edge *root) {
+  char *class_name = class_text(d, id);
+  char *title = root ? lh_edge_text(d->snapshot, root) : NULL;
+  bool both = title && class_name && strcmp(title, class_name) != 0;
+  if (root && !title) to->failed = true;
+  lh_text_string(to, "<b>");
+  put_owned(to, title ? title : class_name);
+  lh_text_string(to, " </b><br/><font point-size=\"9\" color=\"#57606a\">");
+  if (both) {
+    put(to, class_name);
+    lh_text_string(to, "<br/>");
+  }
+  if (title) lh_free(class_name);
+  put_owned(to, lh_object_text(d->snapshot, id));
+  lh_text_string(to, "<br/>");
   put_size(to, lh_shallow_bytes(d->snapshot, id));
-  put_plain(to, " shallow, ");
+  lh_text_string(to, " shallow, ");
   put_size(to, lh_retained_bytes(d->snapshot, id));
-  put_plain(to, " retained");
-  return 0;
+  lh_text_string(to, " retained</font>");
 }
 
 /* }=================================================================================== */
@@ -161,52 +152,51 @@ static void set_default(Agraph_t *graph, int kind, const char *name, const char 
   (void)agattr(graph, kind, (char *)name, (char *)value);
 }
 
-static void set_colours(void *object, const char *shape, const char *fill, const char *line) {
-  set(object, "shape", shape);
-  set(object, "fillcolor", fill);
-  set(object, "color", line);
+static void set_style(Agnode_t *box, const char *shape, const char *fill, const char *line) {
+  set(box, "shape", shape);
+  set(box, "fillcolor", fill);
+  set(box, "color", line);
 }
 
-/* The box of an object, made when it is first asked for. */
-static int object_box(const drawing *d, lh_id id, Agnode_t **box) {
+/* cgraph tells an HTML-like label from a plain one by where its string comes from. */
+static int set_html_label(const drawing *d, Agnode_t *box, lh_text *label) {
+  char *made = lh_text_finish(label);
+  char *html = made ? agstrdup_html(d->graph, made) : NULL;
+  lh_free(made);
+  if (!html) return no_memory(d);
+  set(box, "label", html);
+  (void)agstrfree(d->graph, html);
+  return 0;
+}
+
+/* The box of an object, made when it is first asked for. With `root`, the edge that makes the object
+** a root, the box says so. */
+static int object_box(const drawing *d, lh_id id, const lh_edge *root, Agnode_t **box) {
   char name[16];
-  label text = {.used = 0};
+  lh_text label = {0};
   (void)snprintf(name, sizeof name, "o%" PRIu32, id);
   *box = agnode(d->graph, name, 0);
-  if (*box) return 0;
-  int code = put_object(d, &text, id);
-  if (code < 0) return code;
+  if (*box && (!root || strcmp(agget(*box, (char *)"shape"), "folder") == 0)) return 0;
   *box = agnode(d->graph, name, 1);
-  if (!*box) return lh_fail_memory(d->error, "drawing paths");
-  set(*box, "label", text.text);
-  return 0;
-}
-
-/* Makes the box of a root's target say so: the first name that it gets stands above the class. */
-static int root_box(const drawing *d, const lh_edge *edge, Agnode_t **box) {
-  label text = {.used = 0};
-  int code = object_box(d, edge->target, box);
-  if (code < 0 || strcmp(agget(*box, (char *)"shape"), "folder") == 0) return code;
-  code = put_owned(d, &text, lh_edge_text(d->snapshot, edge));
-  if (code < 0) return code;
-  put_plain(&text, "\\n");
-  put_plain(&text, agget(*box, (char *)"label"));
-  set(*box, "label", text.text);
-  set_colours(*box, "folder", "#c7ecd0", "#1a7f37");
-  return 0;
+  if (!*box) return no_memory(d);
+  if (root) set_style(*box, "folder", "#c7ecd0", "#1a7f37");
+  put_object(d, &label, id, root);
+  return set_html_label(d, *box, &label);
 }
 
 /* An arrow; several between two boxes are told apart by their labels. */
 static int arrow(const drawing *d, Agnode_t *from, Agnode_t *to, const lh_edge *edge) {
-  label text = {.used = 0};
-  int code = put_owned(d, &text, lh_edge_text(d->snapshot, edge));
-  if (code < 0) return code;
-  if (agedge(d->graph, from, to, text.text, 0)) return 0;
-  Agedge_t *line = agedge(d->graph, from, to, text.text, 1);
-  if (!line) return lh_fail_memory(d->error, "drawing paths");
-  set(line, "label", text.text);
-  if (edge->weak) set(line, "style", "dashed");
-  return 0;
+  lh_text text = {0};
+  lh_text_string(&text, "  "); /* off the line that it stands beside */
+  put_owned(&text, lh_edge_text(d->snapshot, edge));
+  char *label = lh_text_finish(&text);
+  if (!label) return no_memory(d);
+  bool known = agedge(d->graph, from, to, label, 0) != NULL;
+  Agedge_t *line = agedge(d->graph, from, to, label, 1);
+  if (line && !known) set(line, "label", label);
+  if (line && edge->weak) set(line, "style", "dashed");
+  lh_free(label);
+  return line ? 0 : no_memory(d);
 }
 
 /* }=================================================================================== */
@@ -234,68 +224,60 @@ static size_t count_hops(const lh_path *path) {
   return n;
 }
 
-/* The label that `n` hops from step *at on have in common, owned by the caller, or NULL: none. Moves
-** *at behind them, and sets *target to where they end. */
-static int common_label(const drawing *d, const lh_path *path, size_t n, size_t *at, lh_id *target,
-                        char **common) {
-  bool alike = true;
-  *common = NULL;
-  for (size_t i = 0; i < n; i++) {
-    hop h = hop_at(path, *at);
-    *at = h.next;
-    *target = h.target;
-    if (!alike) continue;
-    char *text = lh_edge_text(d->snapshot, h.edge);
-    if (!text) {
-      lh_free(*common);
-      return lh_fail_memory(d->error, "drawing paths");
-    }
-    if (!*common) {
-      *common = text;
-      continue;
-    }
-    alike = strcmp(text, *common) == 0;
+/* Adds what the `n` hops from step `at` on are: " of .next" if they have one label, else " steps". */
+static void put_common(const drawing *d, lh_text *to, const lh_path *path, size_t n, size_t at) {
+  char *common = lh_edge_text(d->snapshot, &path->steps[at]);
+  bool alike = common != NULL;
+  for (size_t i = 1; i < n && alike; i++) {
+    at = hop_at(path, at).next;
+    char *text = lh_edge_text(d->snapshot, &path->steps[at]);
+    if (!text) to->failed = true;
+    alike = text && strcmp(text, common) == 0;
     lh_free(text);
   }
-  if (!alike) {
-    lh_free(*common);
-    *common = NULL;
+  if (alike) {
+    lh_text_string(to, " of ");
+    put(to, common);
+  } else {
+    lh_text_string(to, " steps");
   }
-  return 0;
+  if (!common) to->failed = true;
+  lh_free(common);
 }
 
 /* Draws `n` hops, from step *at on, as one grey box between the box `from` and that of the object where
-** they end, which becomes *box. */
+** they end, which becomes *box. Moves *at behind them. */
 static int draw_folded(const drawing *d, const lh_path *path, size_t n, size_t *at, Agnode_t *from,
                        Agnode_t **box) {
-  char name[64], *common;
-  label text = {.used = 0};
+  char name[64];
+  lh_text label = {0};
+  lh_text_string(&label, "… ");
+  lh_text_count(&label, n);
+  lh_text_string(&label, " more");
+  put_common(d, &label, path, n, *at);
+  lh_text_string(&label, " …");
   lh_id target = LH_ROOT;
-  int code = common_label(d, path, n, at, &target, &common);
-  if (code < 0) return code;
-  put_plain(&text, "… ");
-  put_count(&text, n);
-  put_plain(&text, common ? " more of " : " more steps");
-  if (common) put(&text, common);
-  put_plain(&text, " …");
-  lh_free(common);
-  code = object_box(d, target, box);
-  if (code < 0) return code;
+  for (size_t i = 0; i < n; i++) {
+    hop h = hop_at(path, *at);
+    target = h.target;
+    *at = h.next;
+  }
   (void)snprintf(name, sizeof name, "%s_to_o%" PRIu32, agnameof(from), target);
   Agnode_t *fold = agnode(d->graph, name, 1);
-  if (!fold || !agedge(d->graph, from, fold, (char *)"", 1) ||
-      !agedge(d->graph, fold, *box, (char *)"", 1))
-    return lh_fail_memory(d->error, "drawing paths");
-  set(fold, "label", text.text);
-  set_colours(fold, "box", "#e5e7eb", "#6b7280");
+  int code = fold ? set_html_label(d, fold, &label) : no_memory(d);
+  lh_text_free(&label);
+  if (code == 0) code = object_box(d, target, NULL, box);
+  if (code < 0) return code;
+  set_style(fold, "box", "#e5e7eb", "#6b7280");
+  (void)agedge(d->graph, from, fold, (char *)"", 1);
+  (void)agedge(d->graph, fold, *box, (char *)"", 1);
   return 0;
 }
 
 static int draw_hop(const drawing *d, hop h, Agnode_t *from, Agnode_t **box) {
-  if (h.edge->source == LH_ROOT) return root_box(d, h.edge, box);
-  int code = object_box(d, h.target, box);
-  if (code < 0) return code;
-  return arrow(d, from, *box, h.edge);
+  bool from_root = h.edge->source == LH_ROOT;
+  int code = object_box(d, h.target, from_root ? h.edge : NULL, box);
+  return code < 0 || from_root ? code : arrow(d, from, *box, h.edge);
 }
 
 static int draw_path(const drawing *d, const lh_path *path) {
@@ -304,7 +286,7 @@ static int draw_path(const drawing *d, const lh_path *path) {
   Agnode_t *box = NULL;
   int code = 0;
   if (path->n_steps > 0 && path->steps[0].source != LH_ROOT)
-    code = object_box(d, path->steps[0].source, &box);
+    code = object_box(d, path->steps[0].source, NULL, &box);
   for (size_t i = 0, at = 0; code == 0 && at < path->n_steps; i++) {
     if (folded && i == head) {
       code = draw_folded(d, path, folded, &at, box, &box);
@@ -314,7 +296,7 @@ static int draw_path(const drawing *d, const lh_path *path) {
       code = draw_hop(d, h, box, &box);
     }
   }
-  if (code == 0 && box) set_colours(box, "octagon", "#ffd7d5", "#cf222e");
+  if (code == 0 && box) set_style(box, "octagon", "#ffd7d5", "#cf222e");
   return code;
 }
 
@@ -328,22 +310,21 @@ typedef struct sink {
   int os_errno;
 } sink;
 
+static int checked(sink *to, bool done) {
+  if (!done) to->os_errno = errno ? errno : EIO;
+  return done ? 0 : EOF;
+}
+
 static int put_string(void *channel, const char *text) {
   sink *to = channel;
-  if (to->os_errno) return EOF;
   errno = 0;
-  if (fputs(text, to->out) != EOF) return 0;
-  to->os_errno = errno ? errno : EIO;
-  return EOF;
+  return to->os_errno ? EOF : checked(to, fputs(text, to->out) != EOF);
 }
 
 static int flush_sink(void *channel) {
   sink *to = channel;
-  if (to->os_errno) return EOF;
   errno = 0;
-  if (fflush(to->out) == 0) return 0;
-  to->os_errno = errno ? errno : EIO;
-  return EOF;
+  return to->os_errno ? EOF : checked(to, fflush(to->out) == 0);
 }
 
 static int write_graph(const drawing *d, FILE *out) {
@@ -356,26 +337,37 @@ static int write_graph(const drawing *d, FILE *out) {
 /* }=================================================================================== */
 
 /* Mid-tones for all that stands on the page itself, dark text on pale boxes: readable on white and
-** on black. No wrapping of lines: cgraph would break them between two backslashes. */
+** on black. */
 static void set_defaults(Agraph_t *graph) {
-  set_default(graph, AGRAPH, "linelength", "0");
-  set_default(graph, AGRAPH, "charset", "UTF-8");
-  set_default(graph, AGRAPH, "bgcolor", "transparent");
-  set_default(graph, AGRAPH, "ranksep", "0.35");
-  set_default(graph, AGNODE, "shape", "box");
-  set_default(graph, AGNODE, "style", "filled");
-  set_default(graph, AGNODE, "fillcolor", "#ddf4ff");
-  set_default(graph, AGNODE, "color", "#0969da");
-  set_default(graph, AGNODE, "fontname", "Helvetica,Arial,sans-serif");
-  set_default(graph, AGNODE, "fontsize", "11");
-  set_default(graph, AGNODE, "fontcolor", "#1f2328");
-  set_default(graph, AGNODE, "label", "");
-  set_default(graph, AGEDGE, "color", "#768390");
-  set_default(graph, AGEDGE, "fontname", "Helvetica,Arial,sans-serif");
-  set_default(graph, AGEDGE, "fontsize", "11");
-  set_default(graph, AGEDGE, "fontcolor", "#768390");
-  set_default(graph, AGEDGE, "style", "");
-  set_default(graph, AGEDGE, "label", "");
+  static const struct {
+    int kind;
+    const char *name, *value;
+  } defaults[] = {
+      {AGRAPH, "charset", "UTF-8"},
+      {AGRAPH, "bgcolor", "transparent"},
+      {AGRAPH, "ranksep", "0.35"},
+      {AGRAPH, "fontname", FONTS},
+      {AGRAPH, "fontsize", "9"},
+      {AGRAPH, "fontcolor", "#768390"},
+      {AGNODE, "shape", "box"},
+      {AGNODE, "style", "filled"},
+      {AGNODE, "fillcolor", "#ddf4ff"},
+      {AGNODE, "color", "#0969da"},
+      {AGNODE, "fontname", FONTS},
+      {AGNODE, "fontsize", "11"},
+      {AGNODE, "fontcolor", "#1f2328"},
+      {AGNODE, "label", ""},
+      {AGEDGE, "color", "#768390"},
+      {AGEDGE, "fontname", FONTS},
+      {AGEDGE, "fontsize", "11"},
+      {AGEDGE, "fontcolor", "#768390"},
+      {AGEDGE, "style", ""},
+      {AGEDGE, "label", ""},
+  };
+  for (size_t i = 0; i < sizeof defaults / sizeof *defaults; i++)
+    set_default(graph, defaults[i].kind, defaults[i].name, defaults[i].value);
+  set_default(graph, AGRAPH, "label",
+              "an arrow keeps alive what it points to (dashed: weak, keeps nothing alive)");
 }
 
 int lh_dot_paths(const lh_snapshot *snapshot, const lh_path *paths, size_t n_paths,
@@ -384,7 +376,7 @@ int lh_dot_paths(const lh_snapshot *snapshot, const lh_path *paths, size_t n_pat
   Agdisc_t disciplines = {.id = &AgIdDisc, .io = &to_sink};
   drawing d = {.snapshot = snapshot, .long_path = long_path, .error = error};
   d.graph = agopen((char *)"heappath", Agdirected, &disciplines);
-  if (!d.graph) return lh_fail_memory(error, "drawing paths");
+  if (!d.graph) return no_memory(&d);
   set_defaults(d.graph);
   int code = 0;
   for (size_t i = 0; code == 0 && i < n_paths; i++) code = draw_path(&d, &paths[i]);
