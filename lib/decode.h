@@ -31,9 +31,10 @@ typedef struct lh_ref {
 enum { LH_REF_BATCH = 128 };
 
 typedef struct lh_refs {
-  lh_edges walk; /* inside the record of `source` */
   const lh_snapshot *snapshot;
   lh_id source, last;
+  bool started;
+  uint64_t state[11]; /* the position in the record of `source` */
 } lh_refs;
 
 /* The references of objects first..last (both included, first may be LH_ROOT), by source, without

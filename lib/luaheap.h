@@ -347,14 +347,14 @@ typedef struct lh_edge {
 ** skipped. O(1) an edge. */
 typedef struct lh_edges {
   const lh_snapshot *snapshot;
-  const uint8_t *at; /* position in the record */
-  uint64_t state[10];
+  uint64_t state[11]; /* private: the position in the record */
 } lh_edges;
 
 void lh_edges_begin(const lh_snapshot *snapshot, lh_id id, lh_edges *iterator);
 bool lh_edges_next(lh_edges *iterator, lh_edge *edge);
 
-/* Iterates over all entries of a table, scalars included, array part first. Other types have none. */
+/* Iterates over all entries of a table, scalars included, array part first. Other types have none.
+** A key or value that is an object which is not in the snapshot has as.object LH_NO_OBJECT. */
 void lh_entries_begin(const lh_snapshot *snapshot, lh_id table, lh_edges *iterator);
 bool lh_entries_next(lh_edges *iterator, lh_value *key, lh_value *value);
 

@@ -4,7 +4,7 @@
 ** Flat arrays indexed by lh_id (0 is the root, objects are 1..n), each owned by the file that fills it
 ** and freed by lh_close. Bytes an object, for ten million objects 10 MB each:
 **
-**     reader     address 8, record 5, kind 1, hash of addresses 6, shallow (see retained)
+**     reader     address 8, record 5, kind 1, hash of addresses 8
 **     graph      first_edge 4, edges 4 each
 **     reach      distance 4, parent 4
 **     dominator  idom 4, retained 8
@@ -16,6 +16,9 @@
 #define LUAHEAP_SNAPSHOT_H
 
 #include "base.h"
+
+/* The hash of addresses: units of 64 words (512 bytes) share a line of 16 slots. */
+enum { LH_UNIT_BITS = 6, LH_LINE_SLOTS = 16 };
 
 /* kind[id]: lh_type in the low 4 bits, and */
 enum { LH_KIND_DEAD = 0x10, LH_KIND_OWN = 0x20, LH_KIND_EPHEMERON_KEY = 0x40 };
@@ -31,7 +34,7 @@ typedef struct lh_ephemeron {
   lh_id table, key, value;
 } lh_ephemeron;
 
-typedef struct lh_classes lh_classes; /* classes.c */
+typedef struct lh_classes lh_classes;      /* classes.c */
 void lh_classes_free(lh_classes *classes); /* NULL is fine */
 
 struct lh_snapshot {
@@ -45,13 +48,15 @@ struct lh_snapshot {
   uint8_t *record_high;
   uint8_t *kind;
   uint32_t list_first[5]; /* first id of each lh_list; [4] is n + 1 */
-  uint32_t *by_address;   /* open addressing: ids, 0 where empty */
-  uint32_t address_slots; /* a power of two is not needed: position = hash * slots >> 32 */
-  lh_root *roots;         /* those on the fixedgc and tobefnz lists included */
+  uint32_t *by_address;   /* open addressing (addresses.c): ids, 0 where empty */
+  uint64_t address_slots, address_lines, address_seed;
+  bool mapped;    /* data is a mapping of our own */
+  lh_root *roots; /* those on the fixedgc and tobefnz lists included */
   size_t n_roots;
   lh_mark_info *marks;  /* oldest first */
   lh_id (*mark_ids)[2]; /* of each mark: the object on allgc and the one on finobj */
   uint32_t n_marks;
+  char *mark_names;
   char *text; /* the strings of info */
 
   /* graph.c: strong edges between objects, and LH_ROOT's. Those of source s are
@@ -73,5 +78,10 @@ struct lh_snapshot {
   /* classes.c */
   lh_classes *classes;
 };
+
+/* lh_open for a file that is in memory, which stays the caller's and as long as the snapshot. `name`
+** stands for the path in messages. */
+int lh_open_memory(lh_snapshot **out, const void *data, size_t size, const char *name,
+                   lh_error *error);
 
 #endif

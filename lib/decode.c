@@ -1,0 +1,259 @@
+/*
+** decode.c - the edges of objects, straight from their records.
+**
+** Both ways to read edges step through records with the same scan (scan.h), so they agree: lh_edges_*
+** looks up all that an edge is labelled with, lh_refs_* only who refers to whom, a batch at a time, with
+** the memory that the batch's look-ups will touch fetched ahead.
+*/
+#include "decode.h"
+
+#include <string.h>
+
+#include "scan.h"
+
+static inline bool is_string(const lh_snapshot *s, lh_id id) {
+  return id != LH_NO_OBJECT && (s->kind[id] & 15) == LH_TYPE_STRING;
+}
+
+/* How firmly a table with these flags holds a key or value; `key` is LH_NO_OBJECT for a scalar. */
+static lh_strength table_strength(const lh_snapshot *s, unsigned flags, lh_edge_kind kind,
+                                  lh_id target, lh_id key) {
+  if (kind == LH_EDGE_KEY)
+    return (flags & LH_FLAG_WEAK_KEYS) && !is_string(s, target) ? LH_REF_WEAK : LH_REF_STRONG;
+  if (flags & LH_FLAG_WEAK_VALUES) return is_string(s, target) ? LH_REF_STRONG : LH_REF_WEAK;
+  return key != LH_NO_OBJECT && !is_string(s, key) ? LH_REF_EPHEMERON : LH_REF_STRONG;
+}
+
+static unsigned weak_flags(const lh_snapshot *s, const scan *c) {
+  if (c->record != LH_REC_TABLE || c->section < AT_ARRAY) return 0;
+  return *lh_record(s, c->source) & (LH_FLAG_WEAK_KEYS | LH_FLAG_WEAK_VALUES);
+}
+
+static lh_id find_or_none(const lh_snapshot *s, uint64_t word) {
+  return word ? lh_find_word(s, word) : LH_NO_OBJECT;
+}
+
+/* {=== labelled edges ================================================================ */
+
+_Static_assert(sizeof(scan) <= sizeof((lh_edges *)0)->state, "a scan fits into the iterator");
+
+void lh_edges_begin(const lh_snapshot *s, lh_id id, lh_edges *it) {
+  scan c;
+  begin(s, id, &c);
+  it->snapshot = s;
+  memcpy(it->state, &c, sizeof c);
+}
+
+/* Finds the names of the upvalues of closure c->source in its proto: key_bits is then the proto's
+** word, names_left how many there are. */
+static void find_upvalue_names(const lh_snapshot *s, scan *c) {
+  scan proto;
+  const uint8_t *at = lh_record(s, c->source);
+  c->names_left = 0;
+  c->names_at = LH_HEADER_BYTES; /* known: none */
+  (void)lh_get_shallow(&at);
+  (void)lh_get_count(&at);
+  lh_id id = find_or_none(s, lh_get_ref(&at, c->own_word));
+  if (id == LH_NO_OBJECT || lh_type_of(s, id) != LH_TYPE_PROTO || lh_is_dead(s, id)) return;
+  begin(s, id, &proto);
+  (void)lh_get_ref(&proto.at, 0); /* the source */
+  after_proto_source(&proto);
+  lh_skip_refs(&proto.at, lh_get_count(&proto.at));               /* constants */
+  lh_skip_refs(&proto.at, 2 * (uint64_t)lh_get_count(&proto.at)); /* nested */
+  c->names_left = lh_get_count(&proto.at);
+  c->names_at = (uint64_t)(proto.at - s->data);
+  c->key_bits = proto.own_word;
+}
+
+/* c->frame counts the names that were stepped over. */
+static lh_id upvalue_name(const lh_snapshot *s, scan *c, uint32_t ordinal) {
+  if (c->names_at == 0) find_upvalue_names(s, c);
+  const uint8_t *at = s->data + c->names_at;
+  uint64_t word = 0;
+  while (c->frame < ordinal && c->names_left > 0) {
+    word = lh_get_ref(&at, c->key_bits);
+    c->names_left--;
+    c->frame++;
+  }
+  c->names_at = (uint64_t)(at - s->data);
+  return c->frame == ordinal ? find_or_none(s, word) : LH_NO_OBJECT;
+}
+
+static void label_entry(const lh_snapshot *s, const scan *c, lh_edge *edge) {
+  edge->key = lh_raw_value(s, (lh_raw){c->key_bits, c->key_tag});
+  lh_id key = edge->key.kind == LH_VALUE_OBJECT ? edge->key.as.object : LH_NO_OBJECT;
+  unsigned flags = weak_flags(s, c);
+  edge->weak = flags && table_strength(s, flags, edge->kind, edge->target, key) != LH_REF_STRONG;
+}
+
+static void label_slot(const lh_snapshot *s, const scan *c, lh_edge *edge) {
+  edge->index = c->frame - 1;
+  edge->line = c->line;
+  if (c->key_tag == LH_VAL_OBJECT) edge->holder = find_or_none(s, c->key_bits);
+}
+
+static bool next_ephemeron(scan *c, const lh_snapshot *s, lh_edge *edge) {
+  if (c->done >= s->n_ephemerons || s->ephemerons[c->done].key != c->source) return false;
+  const lh_ephemeron *e = &s->ephemerons[c->done++];
+  *edge = (lh_edge){.source = c->source,
+                    .target = e->value,
+                    .kind = LH_EDGE_EPHEMERON,
+                    .name = LH_NO_OBJECT,
+                    .holder = e->table};
+  edge->key.kind = LH_VALUE_OBJECT;
+  edge->key.as.object = e->key;
+  return true;
+}
+
+/* After the record: the first ephemeron with the object as key. */
+static bool begin_ephemerons(scan *c, const lh_snapshot *s) {
+  if (c->source == LH_ROOT || !(s->kind[c->source] & LH_KIND_EPHEMERON_KEY)) return false;
+  size_t low = 0, high = s->n_ephemerons;
+  while (low < high) {
+    size_t middle = low + (high - low) / 2;
+    if (s->ephemerons[middle].key < c->source)
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  expect(c, AT_EPHEMERONS, LH_EDGE_EPHEMERON, 0);
+  c->done = low;
+  return true;
+}
+
+static bool next_root(scan *c, const lh_snapshot *s, lh_edge *edge) {
+  if (c->left == 0) return false;
+  const lh_root *root = &s->roots[c->done++];
+  c->left--;
+  *edge = (lh_edge){.source = LH_ROOT,
+                    .target = root->target,
+                    .kind = LH_EDGE_ROOT,
+                    .index = root->kind,
+                    .ordinal = root->index,
+                    .name = LH_NO_OBJECT,
+                    .holder = LH_NO_OBJECT};
+  return true;
+}
+
+static bool next_edge(scan *c, const lh_snapshot *s, lh_edge *edge) {
+  found ref;
+  do {
+    if (!step(c, &ref)) return false;
+    *edge = (lh_edge){.source = c->source,
+                      .target = find_or_none(s, ref.word),
+                      .kind = (lh_edge_kind)ref.kind,
+                      .ordinal = ref.ordinal,
+                      .name = find_or_none(s, ref.name_word),
+                      .holder = LH_NO_OBJECT};
+  } while (edge->target == LH_NO_OBJECT);
+  if (ref.kind == LH_EDGE_VALUE || ref.kind == LH_EDGE_KEY) label_entry(s, c, edge);
+  if (ref.kind == LH_EDGE_UPVALUE) edge->name = upvalue_name(s, c, ref.ordinal);
+  if (c->section == AT_SLOTS) label_slot(s, c, edge);
+  return true;
+}
+
+bool lh_edges_next(lh_edges *it, lh_edge *edge) {
+  const lh_snapshot *s = it->snapshot;
+  scan c;
+  bool more;
+  memcpy(&c, it->state, sizeof c);
+  if (c.section == AT_ROOTS)
+    more = next_root(&c, s, edge);
+  else
+    more = (c.section != AT_EPHEMERONS && next_edge(&c, s, edge)) ||
+           ((c.section == AT_EPHEMERONS || begin_ephemerons(&c, s)) && next_ephemeron(&c, s, edge));
+  memcpy(it->state, &c, sizeof c);
+  return more;
+}
+
+/* }=================================================================================== */
+
+/* {=== the sweep ===================================================================== */
+
+/* A reference on its way through a batch. */
+typedef struct look_up {
+  uint64_t word, slot;
+  uint64_t key_word; /* table value under a collectable key; else 0 */
+  lh_id source;
+  uint8_t kind, flags; /* lh_edge_kind; of a weak table, else 0 */
+} look_up;
+
+void lh_refs_begin(const lh_snapshot *s, lh_id first, lh_id last, lh_refs *it) {
+  it->snapshot = s;
+  it->source = first;
+  it->last = last;
+  it->started = false;
+}
+
+static size_t read_roots(scan *c, const lh_snapshot *s, lh_ref *batch) {
+  size_t n = 0;
+  while (n < LH_REF_BATCH && c->left > 0) {
+    batch[n++] = (lh_ref){LH_ROOT, s->roots[c->done++].target, LH_NO_OBJECT, LH_REF_STRONG};
+    c->left--;
+  }
+  return n;
+}
+
+/* Decodes up to a batch of references and asks for the memory of their slots. */
+static size_t gather(lh_refs *it, scan *c, look_up *wanted) {
+  const lh_snapshot *s = it->snapshot;
+  size_t n = 0;
+  found ref;
+  while (n < LH_REF_BATCH) {
+    if (!step(c, &ref)) {
+      if (it->source >= it->last) break;
+      begin(s, ++it->source, c);
+      continue;
+    }
+    look_up *w = &wanted[n++];
+    w->word = ref.word;
+    w->slot = lh_slot_of(s, ref.word);
+    __builtin_prefetch(&s->by_address[w->slot]);
+    w->source = c->source;
+    w->kind = ref.kind;
+    w->flags = (uint8_t)weak_flags(s, c);
+    w->key_word = w->flags && c->key_tag == LH_VAL_OBJECT ? c->key_bits : 0;
+  }
+  return n;
+}
+
+static size_t resolve(const lh_snapshot *s, const look_up *wanted, size_t n, lh_ref *batch) {
+  size_t n_found = 0;
+  for (size_t i = 0; i < n; i++) __builtin_prefetch(&s->address[s->by_address[wanted[i].slot]]);
+  for (size_t i = 0; i < n; i++) {
+    const look_up *w = &wanted[i];
+    lh_ref *ref = &batch[n_found];
+    ref->source = w->source;
+    ref->target = lh_find_from(s, w->slot, w->word);
+    ref->key = LH_NO_OBJECT;
+    ref->strength = LH_REF_STRONG;
+    n_found += ref->target != LH_NO_OBJECT;
+    if (!w->flags || ref->target == LH_NO_OBJECT) continue;
+    lh_id key = find_or_none(s, w->key_word);
+    ref->strength = table_strength(s, w->flags, (lh_edge_kind)w->kind, ref->target, key);
+    if (ref->strength == LH_REF_EPHEMERON) ref->key = key;
+  }
+  return n_found;
+}
+
+size_t lh_refs_read(lh_refs *it, lh_ref batch[LH_REF_BATCH]) {
+  look_up wanted[LH_REF_BATCH];
+  scan c;
+  size_t n = 0, n_found = 0;
+  if (it->source > it->last) return 0;
+  if (it->started)
+    memcpy(&c, it->state, sizeof c);
+  else
+    begin(it->snapshot, it->source, &c);
+  it->started = true;
+  if (c.section == AT_ROOTS) {
+    n_found = read_roots(&c, it->snapshot, batch);
+    if (n_found == 0 && it->source < it->last) begin(it->snapshot, ++it->source, &c);
+  }
+  while (n_found == 0 && c.section != AT_ROOTS && (n = gather(it, &c, wanted)) > 0)
+    n_found = resolve(it->snapshot, wanted, n, batch);
+  memcpy(it->state, &c, sizeof c);
+  return n_found;
+}
+
+/* }=================================================================================== */

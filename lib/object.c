@@ -1,0 +1,209 @@
+/*
+** object.c - one object, decoded; the entries of a table; the frames of a thread.
+*/
+#include <string.h>
+
+#include "reader.h"
+#include "scan.h"
+
+static lh_id find_or_none(const lh_snapshot *s, uint64_t word) {
+  return word ? lh_find_word(s, word) : LH_NO_OBJECT;
+}
+
+lh_value lh_raw_value(const lh_snapshot *s, lh_raw raw) {
+  lh_value value = {.kind = LH_VALUE_NIL};
+  switch (raw.tag) {
+    case LH_VAL_FALSE:
+    case LH_VAL_TRUE:
+      value.kind = LH_VALUE_BOOLEAN;
+      value.as.boolean = raw.tag == LH_VAL_TRUE;
+      break;
+    case LH_VAL_INTEGER:
+      value.kind = LH_VALUE_INTEGER;
+      value.as.integer = (int64_t)raw.bits;
+      break;
+    case LH_VAL_FLOAT:
+      value.kind = LH_VALUE_FLOAT;
+      memcpy(&value.as.number, &raw.bits, sizeof value.as.number);
+      break;
+    case LH_VAL_POINTER:
+    case LH_VAL_CFUNCTION:
+      value.kind = raw.tag == LH_VAL_POINTER ? LH_VALUE_POINTER : LH_VALUE_CFUNCTION;
+      value.as.pointer = raw.bits;
+      break;
+    case LH_VAL_OBJECT:
+      value.kind = LH_VALUE_OBJECT;
+      value.as.object = find_or_none(s, raw.bits);
+      break;
+    default: break;
+  }
+  return value;
+}
+
+/* {=== objects ======================================================================= */
+
+/* Where the fields of one record are read. */
+typedef struct fields {
+  const lh_snapshot *s;
+  const uint8_t *at;
+  uint64_t own_word;
+  unsigned head; /* type and flags */
+} fields;
+
+static lh_id get_object(fields *f) {
+  return find_or_none(f->s, lh_get_ref(&f->at, f->own_word));
+}
+
+static lh_id get_metatable(fields *f) {
+  return f->head & LH_FLAG_METATABLE ? get_object(f) : LH_NO_OBJECT;
+}
+
+static void decode_string(fields *f, lh_object *out) {
+  uint64_t length = out->shallow_bytes - LH_STRING_OVERHEAD;
+  out->as.string.length = length;
+  out->as.string.kept = length;
+  if (f->head & LH_FLAG_TRUNCATED) {
+    out->as.string.kept = lh_get_uvarint(&f->at);
+    out->as.string.hash = lh_load64(f->at);
+    f->at += 8;
+  }
+  out->as.string.bytes = (const char *)f->at;
+}
+
+static void decode_table(fields *f, lh_object *out) {
+  out->as.table.array_slots = lh_get_uvarint(&f->at);
+  unsigned log2 = *f->at++;
+  out->as.table.hash_slots = log2 == 0 ? 0 : UINT64_C(1) << (log2 - 1);
+  out->as.table.weak_keys = f->head & LH_FLAG_WEAK_KEYS;
+  out->as.table.weak_values = f->head & LH_FLAG_WEAK_VALUES;
+  out->as.table.metatable = get_metatable(f);
+  for (uint64_t left = lh_get_uvarint(&f->at); left > 0;) {
+    lh_raw value = lh_get_raw(&f->at, f->own_word);
+    bool skip = value.tag == LH_VAL_SKIP;
+    left -= skip ? value.bits : 1;
+    out->as.table.array_used += !skip;
+  }
+  out->as.table.hash_used = lh_get_uvarint(&f->at);
+}
+
+static void decode_proto(fields *f, lh_object *out) {
+  out->as.proto.source = get_object(f);
+  out->as.proto.line = lh_get_count(&f->at);
+  out->as.proto.last_line = lh_get_count(&f->at);
+  out->as.proto.parameters = *f->at++;
+  out->as.proto.vararg = *f->at++;
+  out->as.proto.instructions = lh_get_uvarint(&f->at);
+  out->as.proto.upvalues = lh_get_count(&f->at);
+  out->as.proto.constants = lh_get_count(&f->at);
+  out->as.proto.debug_bytes = lh_get_uvarint(&f->at);
+}
+
+static void decode_userdata(fields *f, lh_object *out) {
+  out->as.userdata.bytes = lh_get_uvarint(&f->at);
+  out->as.userdata.metatable = get_metatable(f);
+  out->as.userdata.user_values = lh_get_count(&f->at);
+  out->pointer = out->address + lh_userdata_header(out->as.userdata.user_values);
+}
+
+static void decode_thread(fields *f, lh_object *out) {
+  out->as.thread.is_main = f->head & LH_FLAG_MAIN;
+  out->as.thread.status = (lh_thread_status)*f->at++;
+  out->as.thread.stack_slots = lh_get_uvarint(&f->at);
+  out->as.thread.frames = lh_get_count(&f->at);
+}
+
+static void decode_fields(fields *f, lh_object *out) {
+  switch (f->head & 15) {
+    case LH_REC_STRING: decode_string(f, out); break;
+    case LH_REC_TABLE: decode_table(f, out); break;
+    case LH_REC_LUA_CLOSURE:
+      out->as.closure.upvalues = lh_get_count(&f->at);
+      out->as.closure.proto = get_object(f);
+      break;
+    case LH_REC_C_CLOSURE:
+      out->as.closure.is_c = true;
+      out->as.closure.proto = LH_NO_OBJECT;
+      out->as.closure.function = lh_get_uvarint(&f->at);
+      out->as.closure.upvalues = lh_get_count(&f->at);
+      break;
+    case LH_REC_UPVALUE:
+      out->as.upvalue.open = f->head & LH_FLAG_OPEN;
+      out->as.upvalue.value = lh_raw_value(f->s, lh_get_raw(&f->at, f->own_word));
+      break;
+    case LH_REC_PROTO: decode_proto(f, out); break;
+    case LH_REC_THREAD: decode_thread(f, out); break;
+    default: decode_userdata(f, out); break;
+  }
+}
+
+void lh_object_at(const lh_snapshot *s, lh_id id, lh_object *out) {
+  fields f = {.s = s, .at = lh_record(s, id), .own_word = s->address[id] >> 3};
+  memset(out, 0, sizeof *out);
+  f.head = *f.at;
+  out->id = id;
+  out->type = lh_type_of(s, id);
+  out->list = lh_list_of(s, id);
+  out->dead = lh_is_dead(s, id);
+  out->own = lh_is_own(s, id);
+  out->address = s->address[id];
+  out->pointer = out->address;
+  out->shallow_bytes = lh_get_shallow(&f.at);
+  if (!out->dead) decode_fields(&f, out);
+}
+
+/* }=================================================================================== */
+
+/* {=== entries and frames ============================================================ */
+
+static void begin_at(const lh_snapshot *s, lh_id id, unsigned record, lh_edges *it) {
+  scan c;
+  begin(s, id, &c);
+  if (c.record != record) c = (scan){.section = AT_END};
+  it->snapshot = s;
+  memcpy(it->state, &c, sizeof c);
+}
+
+void lh_entries_begin(const lh_snapshot *s, lh_id table, lh_edges *it) {
+  begin_at(s, table, LH_REC_TABLE, it);
+}
+
+bool lh_entries_next(lh_edges *it, lh_value *key, lh_value *value) {
+  scan c;
+  lh_raw raw_key, raw_value;
+  bool more = true, stopped = false;
+  memcpy(&c, it->state, sizeof c);
+  while (more && !stopped) {
+    if (c.section == AT_REFS && c.left > 0) {
+      (void)lh_get_ref(&c.at, 0); /* the metatable */
+      c.left = 0;
+    }
+    if (c.left == 0)
+      more = next_section(&c);
+    else
+      stopped = step_entry(&c, &raw_key, &raw_value);
+  }
+  memcpy(it->state, &c, sizeof c);
+  if (!more) return false;
+  *key = lh_raw_value(it->snapshot, raw_key);
+  *value = lh_raw_value(it->snapshot, raw_value);
+  return true;
+}
+
+void lh_frames_begin(const lh_snapshot *s, lh_id thread, lh_edges *it) {
+  begin_at(s, thread, LH_REC_THREAD, it);
+}
+
+bool lh_frames_next(lh_edges *it, lh_frame *frame) {
+  scan c;
+  found slot;
+  memcpy(&c, it->state, sizeof c);
+  while (c.left > 0) (void)step_slot(&c, &slot);
+  if (c.frames_left == 0) return false;
+  (void)next_section(&c);
+  memcpy(it->state, &c, sizeof c);
+  frame->function = lh_raw_value(it->snapshot, (lh_raw){c.key_bits, c.key_tag});
+  frame->line = c.line;
+  return true;
+}
+
+/* }=================================================================================== */

@@ -1,0 +1,140 @@
+/*
+** reader.c - opens snapshot files: maps the file, then runs the steps of reader.h, after which nothing
+** that is read from the snapshot can fail. Also the accessors that need no decoding.
+**
+** 22 bytes of memory an object; 2.2 million objects (60 MB) open in 0.2 s. The file must not
+** change while it is mapped: the writer never changes a file, it replaces it.
+*/
+#include "reader.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { NAME_BYTES = 256 };
+
+/* A path in messages: the end of a long one. */
+static void shorten(const char *path, char name[NAME_BYTES]) {
+  size_t n = strlen(path);
+  bool fits = n < NAME_BYTES;
+  (void)snprintf(name, NAME_BYTES, "%s%s", fits ? "" : "...",
+                 fits ? path : path + (n - (NAME_BYTES - 4)));
+}
+
+static int map(lh_snapshot *s, int file, const char *name, lh_error *error) {
+  struct stat status;
+  if (fstat(file, &status) != 0) return lh_fail_errno(error, errno, "cannot read '%s'", name);
+  if (S_ISDIR(status.st_mode)) return lh_fail_errno(error, EISDIR, "cannot read '%s'", name);
+  if (!S_ISREG(status.st_mode))
+    return lh_fail_errno(error, ESPIPE, "cannot read '%s', which is no regular file", name);
+  s->size = (size_t)status.st_size;
+  if (s->size == 0) return 0; /* which cannot be mapped */
+  void *data = mmap(NULL, s->size, PROT_READ, MAP_PRIVATE | MAP_POPULATE, file, 0);
+  if (data == MAP_FAILED) return lh_fail_errno(error, errno, "cannot map '%s'", name);
+  s->data = data;
+  s->mapped = true;
+  return 0;
+}
+
+static int open_and_map(lh_snapshot *s, const char *path, const char *name, lh_error *error) {
+  /* Without O_NONBLOCK a named pipe would wait for its writer. */
+  int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (file < 0) return lh_fail_errno(error, errno, "cannot open '%s'", name);
+  int code = map(s, file, name, error);
+  (void)close(file);
+  return code;
+}
+
+static int load(lh_snapshot *s, const char *name, lh_error *error) {
+  lh_footer footer;
+  lh_id *mark_objects = NULL;
+  uint32_t n_mark_objects = 0;
+  int code = lh_read_footer(s, name, &footer, error);
+  if (!code) code = lh_check_records(s, name, footer.offset, &mark_objects, &n_mark_objects, error);
+  if (!code) code = lh_index_addresses(s, name, error);
+  if (!code) code = lh_collect_roots(s, &footer, error);
+  if (!code) code = lh_collect_marks(s, name, mark_objects, n_mark_objects, error);
+  lh_free(mark_objects);
+  return code;
+}
+
+/* With a path the file is mapped, else `data` is used. */
+static int open_any(lh_snapshot **out, const char *path, const void *data, size_t size,
+                    const char *name, lh_error *error) {
+  int code = 0;
+  *out = NULL;
+  lh_snapshot *s = lh_alloc_zeroed(1, sizeof *s);
+  if (!s) return lh_fail_memory(error, "opening a snapshot");
+  s->data = data;
+  s->size = size;
+  if (path) code = open_and_map(s, path, name, error);
+  if (!code) code = load(s, name, error);
+  if (code)
+    lh_close(s);
+  else
+    *out = s;
+  return code;
+}
+
+int lh_open(lh_snapshot **out, const char *path, lh_error *error) {
+  char name[NAME_BYTES];
+  shorten(path, name);
+  return open_any(out, path, NULL, 0, name, error);
+}
+
+int lh_open_memory(lh_snapshot **out, const void *data, size_t size, const char *name,
+                   lh_error *error) {
+  return open_any(out, NULL, data, size, name, error);
+}
+
+void lh_close(lh_snapshot *s) {
+  if (!s) return;
+  lh_classes_free(s->classes);
+  void *const owned[] = {s->address,    s->record_low, s->record_high, s->kind,       s->by_address,
+                         s->roots,      s->marks,      s->mark_ids,    s->mark_names, s->text,
+                         s->first_edge, s->edge,       s->ephemerons,  s->distance,   s->parent,
+                         s->idom,       s->retained};
+  for (size_t i = 0; i < sizeof owned / sizeof *owned; i++) lh_free(owned[i]);
+  if (s->mapped) (void)munmap((void *)(uintptr_t)s->data, s->size);
+  lh_free(s);
+}
+
+const lh_info *lh_snapshot_info(const lh_snapshot *s) {
+  return &s->info;
+}
+
+uint32_t lh_object_count(const lh_snapshot *s) {
+  return s->n;
+}
+
+lh_type lh_type_of(const lh_snapshot *s, lh_id id) {
+  return (lh_type)(s->kind[id] & 15);
+}
+
+uint64_t lh_address_of(const lh_snapshot *s, lh_id id) {
+  return s->address[id];
+}
+
+uint64_t lh_shallow_bytes(const lh_snapshot *s, lh_id id) {
+  if (id == LH_ROOT) return 0;
+  const uint8_t *at = lh_record(s, id);
+  return lh_get_shallow(&at);
+}
+
+bool lh_is_own(const lh_snapshot *s, lh_id id) {
+  return s->kind[id] & LH_KIND_OWN;
+}
+
+bool lh_is_dead(const lh_snapshot *s, lh_id id) {
+  return s->kind[id] & LH_KIND_DEAD;
+}
+
+lh_list lh_list_of(const lh_snapshot *s, lh_id id) {
+  unsigned list = LH_LIST_ALLGC;
+  while (list < LH_LIST_FIXEDGC && id >= s->list_first[list + 1]) list++;
+  return (lh_list)list;
+}

@@ -1,0 +1,126 @@
+/*
+** record.h - reading inside the records of a snapshot that was verified: nothing here checks.
+**
+** check.c has parsed each record once, with every bound, before anyone comes here. The trailer
+** follows the records, so that eight bytes can be loaded from any place in them.
+**
+** A reference is handled as a "word": the address of the object, in units of 8 bytes; 0 is none.
+*/
+#ifndef LUAHEAP_RECORD_H
+#define LUAHEAP_RECORD_H
+
+#include "format.h"
+#include "snapshot.h"
+
+/* Closes up the 7-bit groups of eight bytes. */
+static inline uint64_t lh_squeeze(uint64_t x) {
+  x = (x & 0x007f007f007f007fu) | ((x & 0x7f007f007f007f00u) >> 1);
+  x = (x & 0x00003fff00003fffu) | ((x & 0x3fff00003fff0000u) >> 2);
+  return (x & 0x000000000fffffffu) | ((x & 0x0fffffff00000000u) >> 4);
+}
+
+/* A uvarint of unpredictable length: no branch but for the rare ones of more than 8 bytes. Reads 10
+** bytes at most; the number of bytes of the encoding is added to *at. */
+static inline uint64_t lh_get_long(const uint8_t **at) {
+  const uint8_t *p = *at;
+  uint64_t x = lh_load64(p);
+  uint64_t stops = ~x & 0x8080808080808080u;
+  if (__builtin_expect(stops != 0, 1)) {
+    *at = p + ((__builtin_ctzll(stops) + 1) >> 3);
+    return lh_squeeze(x & (stops ^ (stops - 1)));
+  }
+  uint64_t high = p[8];
+  *at = p + 9;
+  if (high >= 0x80) {
+    high = (high & 0x7f) | (uint64_t)p[9] << 7;
+    *at = p + 10;
+  }
+  return lh_squeeze(x) | high << 56;
+}
+
+/* A uvarint that mostly has one byte. */
+static inline uint64_t lh_get_uvarint(const uint8_t **at) {
+  if (**at < 0x80) return *(*at)++;
+  return lh_get_long(at);
+}
+
+/* A list's number of items or another figure that check.c has found to fit. */
+static inline uint32_t lh_get_count(const uint8_t **at) {
+  return (uint32_t)lh_get_uvarint(at);
+}
+
+static inline uint64_t lh_get_ref(const uint8_t **at, uint64_t own_word) {
+  return own_word + (uint64_t)lh_unzigzag(lh_get_long(at));
+}
+
+/* A value as it is in the file: the word of an object, or the bits of a scalar. */
+typedef struct lh_raw {
+  uint64_t bits;
+  uint8_t tag; /* LH_VAL_* */
+} lh_raw;
+
+static inline lh_raw lh_get_payload(const uint8_t **at, unsigned tag, uint64_t own_word) {
+  lh_raw raw = {0, (uint8_t)tag};
+  switch (tag) {
+    case LH_VAL_OBJECT: raw.bits = lh_get_ref(at, own_word); break;
+    case LH_VAL_INTEGER: raw.bits = (uint64_t)lh_unzigzag(lh_get_uvarint(at)); break;
+    case LH_VAL_FLOAT:
+      raw.bits = lh_load64(*at);
+      *at += 8;
+      break;
+    case LH_VAL_POINTER:
+    case LH_VAL_CFUNCTION:
+    case LH_VAL_SKIP: raw.bits = lh_get_uvarint(at); break;
+    default: break;
+  }
+  return raw;
+}
+
+static inline lh_raw lh_get_raw(const uint8_t **at, uint64_t own_word) {
+  unsigned tag = *(*at)++;
+  return lh_get_payload(at, tag, own_word);
+}
+
+/* The same for the public: an object that is not in the snapshot is LH_NO_OBJECT. */
+lh_value lh_raw_value(const lh_snapshot *snapshot, lh_raw raw);
+
+/* Where the record of object `id` begins. */
+static inline const uint8_t *lh_record(const lh_snapshot *snapshot, lh_id id) {
+  return snapshot->data + ((uint64_t)snapshot->record_high[id] << 32 | snapshot->record_low[id]);
+}
+
+/* Steps over what all records begin with; *at is then at the fields of its type. */
+static inline uint64_t lh_get_shallow(const uint8_t **at) {
+  ++*at;
+  (void)lh_get_long(at);
+  return lh_get_uvarint(at);
+}
+
+/* Steps over the ref list of a proto: its number of refs, then the refs. */
+static inline void lh_skip_refs(const uint8_t **at, uint64_t n) {
+  while (n-- > 0) (void)lh_get_long(at);
+}
+
+/* An address in the index: the id of the object or LH_NO_OBJECT. Inline, because the graph asks three
+** times an object. */
+static inline uint64_t lh_slot_of(const lh_snapshot *s, uint64_t word) {
+  uint64_t h = ((word >> LH_UNIT_BITS) ^ s->address_seed) * 0x9FB21C651E98DF25u;
+  h = (h ^ (h >> 35)) * 0xD6E8FEB86659FD93u;
+  return (uint64_t)(((unsigned __int128)h * s->address_lines) >> 64) * LH_LINE_SLOTS +
+         (word >> 1) % LH_LINE_SLOTS;
+}
+
+static inline lh_id lh_find_from(const lh_snapshot *s, uint64_t slot, uint64_t word) {
+  for (;;) {
+    lh_id id = s->by_address[slot];
+    if (id == 0) return LH_NO_OBJECT;
+    if (s->address[id] == word << 3) return id;
+    if (++slot == s->address_slots) slot = 0;
+  }
+}
+
+static inline lh_id lh_find_word(const lh_snapshot *s, uint64_t word) {
+  return lh_find_from(s, lh_slot_of(s, word), word);
+}
+
+#endif
