@@ -79,6 +79,10 @@ $(1)/tests/c/%.o: tests/c/%.c | needs
 	@mkdir -p $$(@D)
 	$$(CC) $$(BASE_CFLAGS) $$(CFLAGS) $(2) $$(CPPFLAGS) -Ilib $$(LUA_CFLAGS) $$(LIB_CFLAGS) -MMD -MP -c -o $$@ $$<
 
+$(1)/tests/bench/%.o: tests/bench/%.c | needs
+	@mkdir -p $$(@D)
+	$$(CC) $$(BASE_CFLAGS) $$(CFLAGS) $(2) $$(CPPFLAGS) -Ilib $$(LUA_CFLAGS) -MMD -MP -c -o $$@ $$<
+
 $(1)/libluaheap.a: $$(LIB_SOURCES:%.c=$(1)/%.o)
 	rm -f $$@
 	$$(AR) rcs $$@ $$^
@@ -106,7 +110,7 @@ $(eval $(call variant,build/lint-clang,-DLH_TEST_ALLOC -Werror))
 
 .SECONDARY:
 -include $(wildcard $(addsuffix /*.d,$(foreach root,build build/test build/asan build/lint-gcc \
-  build/lint-clang,$(addprefix $(root)/,lib lua cli tests/c))))
+  build/lint-clang,$(addprefix $(root)/,lib lua cli tests/c tests/bench))))
 
 test: packages
 	@$(MAKE) --no-print-directory test-built
@@ -131,7 +135,7 @@ lint:
 	+@.ci/lint
 
 # All objects, tests included, by both compilers. Used by .ci/lint.
-LINT_OBJECTS = $(patsubst %.c,%.o,$(LIB_SOURCES) $(wildcard lua/*.c cli/*.c tests/c/*.c))
+LINT_OBJECTS = $(patsubst %.c,%.o,$(LIB_SOURCES) $(wildcard lua/*.c cli/*.c tests/c/*.c tests/bench/*.c))
 lint-gcc: $(LINT_OBJECTS:%=build/lint-gcc/%)
 lint-clang: $(LINT_OBJECTS:%=build/lint-clang/%)
 build/lint-gcc/%.o: CC = gcc
@@ -143,8 +147,14 @@ module-sources:
 bench: packages
 	@$(MAKE) --no-print-directory bench-built SIZES="$(SIZES)"
 
-bench-built: all build/tests/bench_read
-	@LUA=$(LUA) tests/bench/run.sh build $(SIZES)
+bench-built: all build/tests/bench_read build/tests/lua_bench.so
+	@LUA_CPATH="build/?.so;build/tests/?.so;;" LUA=$(LUA) $(LUA) tests/bench/run.lua build $(SIZES)
+
+build/tests/bench_read: build/tests/bench/bench_read.o build/libluaheap.a
+	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LIB_LIBS)
+
+build/tests/lua_bench.so: build/tests/bench/lua_bench.o
+	$(CC) $(CFLAGS) $(LDFLAGS) -shared -o $@ $^
 
 demo: packages
 	@$(MAKE) --no-print-directory demo-built

@@ -1,0 +1,81 @@
+-- heap.lua - builds the benchmark's heap, and measures snapshots of it against full collections.
+--
+--     lua5.4 heap.lua MILLIONS DIR ROUNDS      prints `name value` lines; leaves DIR/a, b, c
+--
+-- Of 2.1 objects one is a table {id, name, next} in one long list, one is its name, and 0.1
+-- is a closure: some 210 MB for 2.1 million objects, all of them alive. Each round times a
+-- collection and a snapshot, next to each other, so that what disturbs the machine hits both.
+
+-- luacheck: globals FIRST LAST FUNCTIONS
+local bench = require "lua_bench"
+local heap = require "heap"
+
+local millions, dir, rounds = tonumber(arg[1]), arg[2], tonumber(arg[3])
+
+local function grow(last, from, to)
+  for i = from, to do last = {id = i, name = "name" .. i, next = last} end
+  return last
+end
+
+local function status(field)
+  for line in io.lines("/proc/self/status") do
+    local kilobytes = line:match("^" .. field .. ":%s*(%d+)")
+    if kilobytes then return tonumber(kilobytes) * 1024 end
+  end
+  return 0
+end
+
+local function median(values)
+  table.sort(values)
+  return values[(#values + 1) // 2]
+end
+
+local n_tables = math.floor(millions * 1e6 / 2.1 + 0.5)
+FIRST = grow(nil, 1, 1)
+LAST = grow(FIRST, 2, n_tables)
+FUNCTIONS = {}
+for i = 1, n_tables // 10 do FUNCTIONS[i] = function() return LAST end end
+collectgarbage()
+collectgarbage()
+
+local collections, snapshots, path = {}, {}, dir .. "/a"
+local extra, added, objects, bytes = 0, 0, nil, nil
+for _ = 1, rounds do
+  local start = bench.now()
+  collectgarbage()
+  collections[#collections + 1] = bench.now() - start
+
+  -- The peak of resident memory from here on ("5" resets it), and the bytes of the Lua heap.
+  local file <close> = assert(io.open("/proc/self/clear_refs", "w"))
+  file:write("5")
+  file:flush()
+  local resident = status("VmRSS")
+  collectgarbage("stop")
+  local count = collectgarbage("count")
+  start = bench.now()
+  objects, bytes = assert(heap.snapshot(path))
+  snapshots[#snapshots + 1] = bench.now() - start
+  added = math.max(added, collectgarbage("count") - count)
+  collectgarbage("restart")
+  extra = math.max(extra, status("VmHWM") - resident)
+end
+
+local function size_of(name)
+  local file <close> = assert(io.open(name, "rb"))
+  return file:seek("end")
+end
+
+local function report(name, format, value) print(name, (format:format(value))) end
+report("objects", "%d", objects)
+report("lua_bytes", "%d", bytes)
+report("file_bytes", "%d", size_of(path))
+report("collection_s", "%.6f", median(collections))
+report("snapshot_s", "%.6f", median(snapshots))
+report("extra_bytes", "%d", extra)
+report("added_bytes", "%d", math.floor(added * 1024))
+report("deepest", "%s", string.format("%p", FIRST))
+
+LAST = grow(LAST, n_tables + 1, n_tables + n_tables // 100)
+assert(heap.snapshot(dir .. "/b"))
+LAST = grow(LAST, n_tables + n_tables // 100 + 1, n_tables + n_tables // 50)
+assert(heap.snapshot(dir .. "/c"))

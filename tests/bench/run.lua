@@ -1,0 +1,151 @@
+-- run.lua - the benchmark: the figures of the design's table, at several sizes, as ratios.
+--
+--     lua5.4 tests/bench/run.lua BUILD MILLIONS ...      (make bench SIZES="0.2 1 10")
+--
+-- Prints a Markdown table. Every time is the median of several, divided by that of one full
+-- collectgarbage() of the same heap, in the process that took the snapshots, in the same run. The
+-- readers run on files that are in the page cache, each time in a new process. Exits 1 when a
+-- target is missed.
+
+local build = arg[1]
+local bench = require "lua_bench"
+
+local ROUNDS = 5
+
+local dir = os.tmpname()
+os.remove(dir)
+assert(os.execute("mkdir " .. dir))
+local out = dir .. "/out"
+
+local function progress(...) io.stderr:write("bench: ", string.format(...), "\n") end
+
+-- Runs a command; its seconds and peak bytes. It must exit 0.
+local function run(...)
+  local seconds, peak_bytes, code = bench.run(out, ...)
+  if code ~= 0 then error(("%s: exit code %d"):format(table.concat({...}, " "), code), 0) end
+  return seconds, peak_bytes
+end
+
+local function median(n, measure)
+  local values = {}
+  for i = 1, n do values[i] = measure() end
+  table.sort(values)
+  return values[(n + 1) // 2]
+end
+
+local function median_run(...)
+  local words, peak = {...}, 0
+  local seconds = median(3, function()
+    local elapsed, bytes = run(table.unpack(words))
+    peak = math.max(peak, bytes)
+    return elapsed
+  end)
+  return seconds, peak
+end
+
+-- The `name value` lines of the last command.
+local function values()
+  local result = {}
+  for line in io.lines(out) do
+    local name, value = line:match("^(%S+)%s+(%S+)$")
+    result[name] = tonumber(value) and not value:find("^0x") and tonumber(value) or value
+  end
+  return result
+end
+
+local function measure(millions)
+  progress("%s million objects: building the heap, %d collections and snapshots", millions, ROUNDS)
+  run(os.getenv("LUA") or "lua5.4", "tests/bench/heap.lua", millions, dir, tostring(ROUNDS))
+  local m = values()
+  progress("%s million objects: reading", millions)
+  m.read_s = median(3, function()
+    run(build .. "/tests/bench_read", dir .. "/a")
+    m.read = values()
+    return m.read.open_s + m.read.analyse_s
+  end)
+  local bin = build .. "/bin/"
+  m.heaptop_s, m.heaptop_bytes = median_run(bin .. "heaptop", dir .. "/a")
+  m.heapdiff_s, m.heapdiff_bytes = median_run(bin .. "heapdiff", dir .. "/a", dir .. "/b",
+                                              dir .. "/c")
+  m.heappath_s, m.heappath_bytes = median_run(bin .. "heappath", "--format", "text", dir .. "/a",
+                                              m.deepest)
+  return m
+end
+
+local missed = 0
+
+-- One figure, marked when it is above the target.
+local function figure(format, value, target)
+  local text = format:format(value)
+  if target and value > target then
+    missed = missed + 1
+    return "**" .. text .. "** (!)"
+  end
+  return text
+end
+
+local MB, MIB = 1e6, 1024 * 1024
+
+-- What, the figure of one size, its format, the target.
+local rows = {
+  {"objects, millions", function(m) return m.objects / 1e6 end, "%.2f"},
+  {"Lua heap, MB", function(m) return m.lua_bytes / MB end, "%.0f"},
+  {"one full collection, ms: 1 x", function(m) return m.collection_s * 1e3 end, "%.1f"},
+  {"snapshot written to a file", function(m) return m.snapshot_s / m.collection_s end, "%.2f x",
+   1.2},
+  {"extra memory while snapshotting, MiB", function(m) return m.extra_bytes / MIB end, "%.2f", 4},
+  {"left in the Lua heap (the mark), bytes", function(m) return m.added_bytes end, "%d", 512},
+  {"bytes in the file per object", function(m) return m.file_bytes / m.objects end, "%.1f", 28},
+  {"open and analyse, from a cold start", function(m) return m.read_s / m.collection_s end,
+   "%.2f x", 6},
+  {"- open", function(m) return m.read.open_s / m.collection_s end, "%.2f x"},
+  {"- analyse", function(m) return m.read.analyse_s / m.collection_s end, "%.2f x"},
+  {"- then classify", function(m) return m.read.classify_s / m.collection_s end, "%.2f x"},
+  {"edges per object", function(m) return m.read.edges / m.objects end, "%.2f"},
+  {"reader's peak memory per object, bytes", function(m) return m.read.peak_bytes / m.objects end,
+   "%.1f", 80},
+  {"- kept after analysing", function(m) return m.read.kept_bytes / m.objects end, "%.1f"},
+  {"heaptop a", function(m) return m.heaptop_s / m.collection_s end, "%.2f x"},
+  {"- peak memory with the file, MB", function(m) return m.heaptop_bytes / MB end, "%.0f"},
+  {"heapdiff a b c", function(m) return m.heapdiff_s / m.collection_s end, "%.2f x"},
+  {"- peak memory with the files, MB", function(m) return m.heapdiff_bytes / MB end, "%.0f"},
+  {"heappath a (the longest path)", function(m) return m.heappath_s / m.collection_s end, "%.2f x"},
+  {"- peak memory with the file, MB", function(m) return m.heappath_bytes / MB end, "%.0f"},
+}
+
+local function print_table(measured)
+  local head, line = {"what"}, {"---"}
+  for i, m in ipairs(measured) do
+    head[i + 1], line[i + 1] = m.millions .. " M", "---:"
+  end
+  head[#head + 1], line[#line + 1] = "at most", "---:"
+  print("| " .. table.concat(head, " | ") .. " |")
+  print("| " .. table.concat(line, " | ") .. " |")
+  for _, row in ipairs(rows) do
+    local what, value, format, target = table.unpack(row)
+    local cells = {what}
+    for i, m in ipairs(measured) do cells[i + 1] = figure(format, value(m), target) end
+    cells[#cells + 1] = target and format:format(target) or ""
+    print("| " .. table.concat(cells, " | ") .. " |")
+  end
+end
+
+local function main()
+  local measured = {}
+  for i = 2, #arg do
+    measured[i - 1] = measure(arg[i])
+    measured[i - 1].millions = arg[i]
+  end
+  print_table(measured)
+end
+
+local ok, message = pcall(main)
+os.execute("rm -rf " .. dir)
+if not ok then
+  progress("%s", message)
+  os.exit(2)
+end
+if missed > 0 then
+  print(("\n(!) %d missed"):format(missed))
+  os.exit(1)
+end
