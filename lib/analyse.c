@@ -1,0 +1,145 @@
+/*
+** analyse.c - lh_analyse, which runs the analyses in the order that needs least memory, and what it
+** answers afterwards.
+**
+** The dominators come first: while their scratch memory is in use (40 bytes an object with 3 edges each)
+** neither distances nor retained sizes exist yet. All fields are set together at the end or not at all.
+*/
+#include "graph.h"
+
+static bool search_all(lh_snapshot *snapshot) {
+  size_t n = (size_t)snapshot->n + 1;
+  snapshot->distance = lh_alloc(n, sizeof *snapshot->distance);
+  snapshot->parent = lh_alloc(n, sizeof *snapshot->parent);
+  if (!snapshot->distance || !snapshot->parent) return false;
+  lh_search search;
+  lh_search_begin(snapshot, &search, snapshot->distance, snapshot->parent);
+  return lh_search_paths(&search);
+}
+
+static bool retain(lh_snapshot *snapshot, const lh_id *order, uint32_t n_order) {
+  lh_reach reach = {0};
+  uint64_t *bytes = lh_alloc((size_t)snapshot->n + 1, sizeof *bytes);
+  if (!bytes) return false;
+  bytes[LH_ROOT] = 0;
+  for (lh_id id = 1; id <= snapshot->n; id++) {
+    uint64_t shallow_bytes = lh_shallow_bytes(snapshot, id);
+    if (lh_is_reachable(snapshot, id)) {
+      bytes[id] = shallow_bytes;
+      reach.reachable_objects++;
+      reach.reachable_bytes += shallow_bytes;
+    } else {
+      bytes[id] = 0;
+      reach.garbage_objects++;
+      reach.garbage_bytes += shallow_bytes;
+    }
+  }
+  lh_sum_retained(order, n_order, snapshot->idom, bytes);
+  snapshot->retained = bytes;
+  snapshot->reach = reach;
+  return true;
+}
+
+static bool analyse_graph(lh_snapshot *snapshot) {
+  lh_graph graph = lh_graph_of(snapshot);
+  lh_id *order = NULL;
+  uint32_t n_order;
+  snapshot->idom = lh_alloc((size_t)snapshot->n + 1, sizeof *snapshot->idom);
+  bool ok = snapshot->idom && lh_find_dominators(&graph, snapshot->idom, &order, &n_order) &&
+            search_all(snapshot) && retain(snapshot, order, n_order);
+  lh_free(order);
+  return ok;
+}
+
+static void drop_analysis(lh_snapshot *snapshot) {
+  lh_drop_graph(snapshot);
+  lh_free(snapshot->idom);
+  lh_free(snapshot->distance);
+  lh_free(snapshot->parent);
+  snapshot->idom = NULL;
+  snapshot->distance = NULL;
+  snapshot->parent = NULL;
+}
+
+int lh_analyse(lh_snapshot *snapshot, lh_error *error) {
+  if (snapshot->retained) return LH_OK;
+  int code = lh_build_graph(snapshot, error);
+  if (code == LH_OK && !analyse_graph(snapshot)) code = lh_fail_memory(error, "analysing the heap");
+  if (code != LH_OK) drop_analysis(snapshot);
+  return code;
+}
+
+bool lh_is_reachable(const lh_snapshot *snapshot, lh_id id) {
+  return snapshot->distance[id] != LH_UNREACHED;
+}
+
+uint64_t lh_retained_bytes(const lh_snapshot *snapshot, lh_id id) {
+  return snapshot->retained[id];
+}
+
+lh_id lh_immediate_dominator(const lh_snapshot *snapshot, lh_id id) {
+  return snapshot->idom[id];
+}
+
+uint32_t lh_distance(const lh_snapshot *snapshot, lh_id id) {
+  return snapshot->distance[id];
+}
+
+void lh_reach_totals(const lh_snapshot *snapshot, lh_reach *out) {
+  *out = snapshot->reach;
+}
+
+int lh_check_id(const lh_snapshot *snapshot, lh_id id, lh_error *error) {
+  if (!snapshot->retained)
+    return lh_fail(error, LH_EARGUMENT, "the snapshot has not been analysed");
+  if (id == LH_ROOT || id > snapshot->n)
+    return lh_fail(error, LH_EARGUMENT, "there is no object %u: they are numbered 1 to %u", id,
+                   snapshot->n);
+  return LH_OK;
+}
+
+void lh_search_begin(const lh_snapshot *snapshot, lh_search *search, uint32_t *distance,
+                     lh_id *parent) {
+  *search = (lh_search){.graph = lh_graph_of(snapshot),
+                        .kind = snapshot->kind,
+                        .registry = LH_NO_OBJECT,
+                        .distance = distance,
+                        .parent = parent,
+                        .watched = LH_NO_OBJECT};
+  for (size_t i = 0; i < snapshot->n_roots; i++)
+    if (snapshot->roots[i].kind == LH_ROOT_REGISTRY) search->registry = snapshot->roots[i].target;
+  for (lh_id id = 0; id <= snapshot->n; id++) distance[id] = LH_UNREACHED;
+}
+
+/* What is reachable, but not when no path may touch the ids. */
+int lh_retained_together(lh_snapshot *snapshot, const lh_id *ids, size_t n_ids, uint64_t *bytes,
+                         uint64_t *objects, lh_error *error) {
+  int code = LH_OK;
+  uint64_t n_gone = 0, gone_bytes = 0;
+  size_t n = (size_t)snapshot->n + 1;
+  uint32_t *distance = lh_alloc(n, sizeof *distance);
+  lh_id *parent = lh_alloc(n, sizeof *parent);
+  lh_search search;
+  if (!distance || !parent) goto memory;
+  lh_search_begin(snapshot, &search, distance, parent);
+  for (size_t i = 0; i < n_ids; i++) {
+    code = lh_check_id(snapshot, ids[i], error);
+    if (code != LH_OK) goto out;
+    distance[ids[i]] = LH_AVOIDED;
+  }
+  if (!lh_search_paths(&search)) goto memory;
+  for (lh_id id = 1; id <= snapshot->n; id++) {
+    if (!lh_is_reachable(snapshot, id) || distance[id] < LH_AVOIDED) continue;
+    n_gone++;
+    gone_bytes += lh_shallow_bytes(snapshot, id);
+  }
+  *bytes = gone_bytes;
+  if (objects) *objects = n_gone;
+  goto out;
+memory:
+  code = lh_fail_memory(error, "finding what a set retains");
+out:
+  lh_free(distance);
+  lh_free(parent);
+  return code;
+}

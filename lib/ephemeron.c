@@ -1,0 +1,105 @@
+/*
+** ephemeron.c - entries of weak-keyed tables: what is under a key lives while table and key both do.
+**
+** What is reachable is then the least fixpoint of "an edge from something reachable, or an ephemeron
+** with both its table and its key reachable". One traversal finds it: a vertex that is taken from the
+** worklist follows its edges, then looks at the ephemerons of which it is the table and at those of
+** which it is the key; whichever of the two comes last finds the other one seen and activates the
+** value. Each ephemeron is looked at twice, so chains (the value is the next key) cost no more than others.
+**
+** Afterwards the live ones become ordinary edges from key to value, and the heap is a plain graph to
+** everything that follows. Memory: 13 n + 12 for each ephemeron, and none of it where there are none.
+*/
+#include <string.h>
+
+#include "graph.h"
+
+typedef struct traversal {
+  const lh_graph *graph;
+  uint8_t *seen;
+  lh_id *worklist;
+  uint32_t n_work;
+  const lh_ephemeron *of_table; /* those of table v begin at first_of_table[v] */
+  uint32_t *first_of_table;
+  lh_ephemeron *of_key;
+  uint32_t *first_of_key;
+} traversal;
+
+/* Counts into first[v + 2], sums up: first[v + 1] is where those of v begin, until they are filled in. */
+static void sum_up(uint32_t *first, uint32_t n) {
+  for (uint32_t v = 0; v <= n; v++) first[v + 2] += first[v + 1];
+}
+
+static bool index_ephemerons(traversal *t, const lh_ephemeron *all, size_t n_all) {
+  uint32_t n = t->graph->n;
+  t->of_table = all;
+  t->first_of_table = lh_alloc_zeroed((size_t)n + 3, sizeof(uint32_t));
+  t->first_of_key = lh_alloc_zeroed((size_t)n + 3, sizeof(uint32_t));
+  t->of_key = lh_alloc(n_all, sizeof *all);
+  if (!t->first_of_table || !t->first_of_key || !t->of_key) return false;
+  for (size_t i = 0; i < n_all; i++) {
+    t->first_of_table[all[i].table + 2]++;
+    t->first_of_key[all[i].key + 2]++;
+  }
+  sum_up(t->first_of_table, n);
+  sum_up(t->first_of_key, n);
+  for (size_t i = 0; i < n_all; i++) {
+    t->first_of_table[all[i].table + 1]++;
+    t->of_key[t->first_of_key[all[i].key + 1]++] = all[i];
+  }
+  return true;
+}
+
+static void visit(traversal *t, lh_id v) {
+  if (t->seen[v]) return;
+  t->seen[v] = 1;
+  t->worklist[t->n_work++] = v;
+}
+
+static void traverse(traversal *t) {
+  visit(t, LH_ROOT);
+  while (t->n_work) {
+    lh_id v = t->worklist[--t->n_work];
+    for (uint32_t e = t->graph->first_edge[v]; e < t->graph->first_edge[v + 1]; e++)
+      visit(t, t->graph->edge[e]);
+    for (uint32_t i = t->first_of_table[v]; i < t->first_of_table[v + 1]; i++)
+      if (t->seen[t->of_table[i].key]) visit(t, t->of_table[i].value);
+    for (uint32_t i = t->first_of_key[v]; i < t->first_of_key[v + 1]; i++)
+      if (t->seen[t->of_key[i].table]) visit(t, t->of_key[i].value);
+  }
+}
+
+bool lh_live_ephemerons(const lh_graph *graph, lh_ephemeron *all, size_t *n_all) {
+  bool ok = false;
+  size_t n_live = 0;
+  traversal t = {.graph = graph};
+  if (*n_all == 0) return true;
+  t.seen = lh_alloc_zeroed((size_t)graph->n + 1, 1);
+  t.worklist = lh_alloc((size_t)graph->n + 1, sizeof(lh_id));
+  if (!t.seen || !t.worklist || !index_ephemerons(&t, all, *n_all)) goto out;
+  traverse(&t);
+  for (size_t i = 0; i < *n_all; i++)
+    if (t.seen[t.of_key[i].table] && t.seen[t.of_key[i].key]) all[n_live++] = t.of_key[i];
+  *n_all = n_live;
+  ok = true;
+out:
+  lh_free(t.seen);
+  lh_free(t.worklist);
+  lh_free(t.first_of_table);
+  lh_free(t.first_of_key);
+  lh_free(t.of_key);
+  return ok;
+}
+
+void lh_merge_ephemerons(uint32_t n, uint32_t *first_edge, lh_id *edge, const lh_ephemeron *live,
+                         size_t n_live) {
+  uint32_t left = (uint32_t)n_live; /* how far the edges of v move */
+  uint32_t end = first_edge[n + 1];
+  for (uint32_t v = n + 1; v-- > 0 && left;) {
+    uint32_t begin = first_edge[v];
+    first_edge[v + 1] = end + left;
+    for (; left && live[left - 1].key == v; left--) edge[end + left - 1] = live[left - 1].value;
+    memmove(edge + begin + left, edge + begin, (end - begin) * sizeof *edge);
+    end = begin;
+  }
+}

@@ -1,0 +1,91 @@
+/*
+** graph.c - the strong edges of a snapshot as a graph in compressed rows (see graph.h).
+**
+** One sweep over the references of all records, in the order of their sources: what is strong is
+** appended as it comes, so the rows need no second pass. Weak ones are left out, ephemerons are set
+** aside until reachability decides on them (ephemeron.c). 4 bytes an object and 4 an edge. Memory that
+** was reserved ahead of the edges is not touched, and given back.
+*/
+#include "graph.h"
+
+#include "decode.h"
+
+typedef struct builder {
+  lh_snapshot *snapshot;
+  lh_id source; /* first_edge is known up to this one */
+  size_t n_edges, edge_capacity;
+  size_t ephemeron_capacity;
+} builder;
+
+static void advance(builder *b, lh_id source) {
+  while (b->source < source) b->snapshot->first_edge[++b->source] = (uint32_t)b->n_edges;
+}
+
+static bool add(builder *b, const lh_ref *ref) {
+  lh_snapshot *snapshot = b->snapshot;
+  if (ref->strength == LH_REF_STRONG) {
+    advance(b, ref->source);
+    if (!lh_grow(&snapshot->edge, b->n_edges, &b->edge_capacity, sizeof *snapshot->edge))
+      return false;
+    snapshot->edge[b->n_edges++] = ref->target;
+  } else if (ref->strength == LH_REF_EPHEMERON) {
+    if (!lh_grow(&snapshot->ephemerons, snapshot->n_ephemerons, &b->ephemeron_capacity,
+                 sizeof *snapshot->ephemerons))
+      return false;
+    snapshot->ephemerons[snapshot->n_ephemerons++] =
+        (lh_ephemeron){.table = ref->source, .key = ref->key, .value = ref->target};
+  }
+  return true;
+}
+
+static int collect(builder *b, lh_error *error) {
+  lh_refs it;
+  lh_ref batch[LH_REF_BATCH];
+  size_t n_refs;
+  lh_refs_begin(b->snapshot, LH_ROOT, b->snapshot->n, &it);
+  while ((n_refs = lh_refs_read(&it, batch))) {
+    for (size_t i = 0; i < n_refs; i++)
+      if (!add(b, &batch[i])) return lh_fail_memory(error, "reading edges");
+    if (b->n_edges + b->snapshot->n_ephemerons > UINT32_MAX - 2)
+      return lh_fail(error, LH_ELIMIT, "the snapshot has more edges than can be counted (%u)",
+                     UINT32_MAX - 2);
+  }
+  advance(b, b->snapshot->n + 1);
+  return LH_OK;
+}
+
+static bool merge(builder *b) {
+  lh_snapshot *snapshot = b->snapshot;
+  lh_graph graph = lh_graph_of(snapshot);
+  if (!lh_live_ephemerons(&graph, snapshot->ephemerons, &snapshot->n_ephemerons)) return false;
+  lh_id *fitted =
+      lh_realloc(snapshot->edge, b->n_edges + snapshot->n_ephemerons, sizeof *snapshot->edge);
+  if (!fitted) return false;
+  snapshot->edge = fitted;
+  lh_merge_ephemerons(snapshot->n, snapshot->first_edge, fitted, snapshot->ephemerons,
+                      snapshot->n_ephemerons);
+  for (size_t i = 0; i < snapshot->n_ephemerons; i++)
+    snapshot->kind[snapshot->ephemerons[i].key] |= LH_KIND_EPHEMERON_KEY;
+  return true;
+}
+
+int lh_build_graph(lh_snapshot *snapshot, lh_error *error) {
+  builder b = {.snapshot = snapshot};
+  snapshot->first_edge = lh_alloc((size_t)snapshot->n + 2, sizeof *snapshot->first_edge);
+  if (!snapshot->first_edge) return lh_fail_memory(error, "building the graph");
+  snapshot->first_edge[0] = 0;
+  int code = collect(&b, error);
+  if (code == LH_OK && !merge(&b)) code = lh_fail_memory(error, "building the graph");
+  return code;
+}
+
+void lh_drop_graph(lh_snapshot *snapshot) {
+  for (lh_id id = 0; id <= snapshot->n; id++) snapshot->kind[id] &= (uint8_t)~LH_KIND_EPHEMERON_KEY;
+  lh_free(snapshot->first_edge);
+  lh_free(snapshot->edge);
+  lh_free(snapshot->ephemerons);
+  snapshot->first_edge = NULL;
+  snapshot->edge = NULL;
+  snapshot->ephemerons = NULL;
+  snapshot->n_ephemerons = 0;
+}

@@ -1,0 +1,138 @@
+/*
+** graph.h - the heap as a plain directed graph, and the algorithms over it. Private to the reading half.
+**
+** The algorithms know arrays only, no snapshot and no file, so that a test can hand them any graph.
+** Vertices are 0 (the root) to n; the edges of v are edge[first_edge[v]] to edge[first_edge[v + 1] - 1].
+** Edges may repeat and may be loops. All is iterative, whatever the depth. A bool result of false
+** means out of memory; what was filled then is undefined, and nothing is left allocated.
+*/
+#ifndef LUAHEAP_GRAPH_H
+#define LUAHEAP_GRAPH_H
+
+#include "snapshot.h"
+
+typedef struct lh_graph {
+  uint32_t n;
+  const uint32_t *first_edge; /* n + 2 */
+  const lh_id *edge;
+} lh_graph;
+
+static inline lh_graph lh_graph_of(const lh_snapshot *snapshot) {
+  return (lh_graph){snapshot->n, snapshot->first_edge, snapshot->edge};
+}
+
+static inline void lh_prefetch(const void *p) {
+  __builtin_prefetch(p);
+}
+
+/* {=== graph.c ======================================================================= */
+
+/* Fills first_edge and edge of a snapshot: the strong edges of its records, those that live
+** ephemerons add included, and ephemerons, n_ephemerons and LH_KIND_EPHEMERON_KEY. */
+int lh_build_graph(lh_snapshot *snapshot, lh_error *error);
+void lh_drop_graph(lh_snapshot *snapshot);
+
+/* }=================================================================================== */
+
+/* {=== analyse.c ===================================================================== */
+
+/* LH_EARGUMENT unless the snapshot is analysed and has an object of this id. */
+int lh_check_id(const lh_snapshot *snapshot, lh_id id, lh_error *error);
+
+/* Prepares a search over all of a snapshot, into arrays of its caller. */
+typedef struct lh_search lh_search;
+void lh_search_begin(const lh_snapshot *snapshot, lh_search *search, uint32_t *distance,
+                     lh_id *parent);
+
+/* }=================================================================================== */
+
+/* {=== ephemeron.c =================================================================== */
+
+/* Keeps those of `all` (in ascending order of their tables) whose table and key are reachable, where a value
+** counts as reachable when table and key are: the least fixpoint, in O(n + m + ephemerons). They end
+** up in front, sorted by key. */
+bool lh_live_ephemerons(const lh_graph *graph, lh_ephemeron *all, size_t *n_all);
+
+/* Adds an edge key -> value for each ephemeron (sorted by key), behind the key's other edges. `edge` must
+** have room for them. */
+void lh_merge_ephemerons(uint32_t n, uint32_t *first_edge, lh_id *edge, const lh_ephemeron *live,
+                         size_t n_live);
+
+/* }=================================================================================== */
+
+/* {=== reach.c ======================================================================= */
+
+#define LH_UNREACHED UINT32_MAX
+#define LH_AVOIDED (UINT32_MAX - 1)
+
+/* A breadth-first search from the root. Before it distance[v] is LH_UNREACHED, or LH_AVOIDED for what
+** no path may touch; after it the length of the shortest path, and parent[v] the step before. */
+struct lh_search {
+  lh_graph graph;
+  const uint8_t *kind; /* as in the snapshot: what paths had better not run through */
+  lh_id registry;
+  uint32_t *distance;
+  lh_id *parent;
+  /* Optional: the first `max_found` sources of edges to `watched`, nearest and best first. The search ends
+     when there are so many. */
+  lh_id watched;
+  lh_id *found;
+  size_t n_found, max_found;
+};
+
+bool lh_search_paths(lh_search *search);
+
+/* The penalty of paths that run on through a vertex of this kind: see reach.c. */
+unsigned lh_penalty(uint8_t kind, bool is_registry);
+
+/* }=================================================================================== */
+
+/* {=== dominators.c ================================================================== */
+
+/* Fills idom[0..n]; LH_NO_OBJECT for the root and what it does not reach. *order is the reachable
+** vertices so that each comes behind its dominators, owned by the caller. */
+bool lh_find_dominators(const lh_graph *graph, lh_id *idom, lh_id **order, uint32_t *n_order);
+
+/* Turns shallow bytes into retained ones, in place. */
+void lh_sum_retained(const lh_id *order, uint32_t n_order, const lh_id *idom, uint64_t *bytes);
+
+/* }=================================================================================== */
+
+/* {=== union.c ======================================================================= */
+
+/* What goes when a whole set of vertices goes: more than what its members dominate, as they may hold
+** a vertex together. For many disjoint sets over one graph: see union.c. */
+typedef struct lh_unions {
+  lh_graph graph;
+  const uint32_t *distance; /* these four as after lh_analyse */
+  const lh_id *parent;
+  const lh_id *idom;
+  const uint64_t *retained;
+  const uint32_t *set_of; /* of each vertex; n_sets or more: in none, as the root must be */
+  uint32_t n_sets;
+
+  /* filled by lh_bound_unions: the bytes that go with each set lie between these */
+  uint64_t *lower, *upper;
+
+  /* private */
+  uint32_t n_reached;
+  uint64_t *shallow;
+  lh_id *order;
+  uint32_t *end;
+  uint32_t *first_member, *member;
+  uint32_t *first_source;
+  lh_id *source;
+  uint32_t *stamp;
+  lh_id *candidate;
+  uint32_t round;
+} lh_unions;
+
+/* Both to be followed by lh_free_unions, whatever they return. lh_exact_union sets lower and upper of the
+** set to the exact figure. */
+bool lh_bound_unions(lh_unions *unions);
+bool lh_exact_union(lh_unions *unions, uint32_t set);
+void lh_free_unions(lh_unions *unions);
+
+/* }=================================================================================== */
+
+#endif

@@ -1,0 +1,120 @@
+/*
+** reach.c - what the root reaches, and the best shortest path to each object.
+**
+** A breadth-first search, level by level. Among paths of the same length a person prefers the one through
+** globals and modules. So every object has a penalty, that of the worst object that the path to it
+** goes through or that it is itself: 1 for the registry, 2 for a thread, 3 for a proto, 4 for an object
+** of our own. Each level is expanded in ascending order of penalty, and the first to reach an object
+** becomes its parent: the best one, by induction over the levels. Nothing is sorted for that. While the
+** objects of penalty p are expanded, what they find has penalty p and joins the queue, or more, being a
+** thread and the like, and waits in a side list until its penalty's turn comes. Objects of one penalty
+** keep the order in which they were found, so that the order of the roots decides at last.
+**
+** Time goes into cache misses on distance[], one for each edge: they are asked for a few objects
+** ahead, which halves it. 2.2 million objects with 6 million edges: 0.06 s.
+*/
+#include "graph.h"
+
+#include <stdlib.h>
+
+enum { PENALTIES = 5, AHEAD = 8 };
+
+typedef struct side_list {
+  lh_id *id;
+  size_t n, capacity;
+} side_list;
+
+typedef struct frontier {
+  lh_id *queue;
+  uint32_t tail;
+  side_list later[PENALTIES];
+} frontier;
+
+unsigned lh_penalty(uint8_t kind, bool is_registry) {
+  static const uint8_t by_type[16] = {[LH_TYPE_THREAD] = 2, [LH_TYPE_PROTO] = 3};
+  if (kind & LH_KIND_OWN) return 4;
+  return is_registry ? 1 : by_type[kind & 15];
+}
+
+static bool discover(lh_search *search, frontier *front, lh_id id, unsigned penalty) {
+  unsigned own = lh_penalty(search->kind[id], id == search->registry);
+  if (own <= penalty) {
+    front->queue[front->tail++] = id;
+    return true;
+  }
+  side_list *later = &front->later[own];
+  if (!lh_grow(&later->id, later->n, &later->capacity, sizeof *later->id)) return false;
+  later->id[later->n++] = id;
+  return true;
+}
+
+static bool expand(lh_search *search, frontier *front, lh_id source, unsigned penalty) {
+  const uint32_t *first_edge = search->graph.first_edge;
+  uint32_t reached = search->distance[source] + 1;
+  for (uint32_t e = first_edge[source]; e < first_edge[source + 1]; e++) {
+    lh_id target = search->graph.edge[e];
+    if (search->distance[target] == LH_UNREACHED) {
+      search->distance[target] = reached;
+      search->parent[target] = source;
+      if (!discover(search, front, target, penalty)) return false;
+    } else if (target == search->watched && search->n_found < search->max_found &&
+               (search->n_found == 0 || search->found[search->n_found - 1] != source)) {
+      search->found[search->n_found++] = source;
+    }
+  }
+  return true;
+}
+
+/* Asks for the memory that expanding the next objects of the queue will touch. */
+static void look_ahead(const lh_search *search, const frontier *front, uint32_t at) {
+  const lh_graph *graph = &search->graph;
+  if (at + AHEAD >= front->tail) return;
+  lh_prefetch(&graph->first_edge[front->queue[at + AHEAD]]);
+  lh_prefetch(&graph->edge[graph->first_edge[front->queue[at + AHEAD / 2]]]);
+  lh_id next = front->queue[at + AHEAD / 4];
+  uint32_t end = graph->first_edge[next + 1];
+  for (uint32_t e = graph->first_edge[next], last = e + AHEAD; e < end && e < last; e++)
+    lh_prefetch(&search->distance[graph->edge[e]]);
+}
+
+static void fetch_later(frontier *front, unsigned penalty) {
+  side_list *later = &front->later[penalty];
+  for (size_t i = 0; i < later->n; i++) front->queue[front->tail++] = later->id[i];
+  later->n = 0;
+}
+
+/* Expands the level whose objects of penalty p are queue[first[p]] to queue[first[p + 1] - 1], and puts
+** the bounds of the next one in first. */
+static bool expand_level(lh_search *search, frontier *front, uint32_t *first) {
+  uint32_t next[PENALTIES + 1];
+  for (unsigned penalty = 0; penalty < PENALTIES; penalty++) {
+    next[penalty] = front->tail;
+    fetch_later(front, penalty);
+    for (uint32_t at = first[penalty]; at < first[penalty + 1]; at++) {
+      look_ahead(search, front, at);
+      if (!expand(search, front, front->queue[at], penalty)) return false;
+    }
+  }
+  next[PENALTIES] = front->tail;
+  for (unsigned penalty = 0; penalty <= PENALTIES; penalty++) first[penalty] = next[penalty];
+  return true;
+}
+
+bool lh_search_paths(lh_search *search) {
+  bool ok = false;
+  uint32_t first[PENALTIES + 1] = {0, 1, 1, 1, 1, 1}; /* the root, of penalty 0 */
+  frontier front = {.queue = lh_alloc((size_t)search->graph.n + 1, sizeof(lh_id)), .tail = 1};
+  if (!front.queue) goto out;
+  front.queue[0] = LH_ROOT;
+  search->distance[LH_ROOT] = 0;
+  search->parent[LH_ROOT] = LH_NO_OBJECT;
+  search->n_found = 0;
+  ok = true;
+  while (ok && first[0] < first[PENALTIES] &&
+         (search->max_found == 0 || search->n_found < search->max_found))
+    ok = expand_level(search, &front, first);
+out:
+  for (unsigned penalty = 0; penalty < PENALTIES; penalty++) lh_free(front.later[penalty].id);
+  lh_free(front.queue);
+  return ok;
+}

@@ -1,0 +1,250 @@
+/*
+** top.c - the biggest classes and objects.
+**
+** Both rankings keep the best `limit` entries in a heap with the worst on top. A class's retained bytes,
+** those that go when all its instances do, are known within bounds at first (union.c), which for most
+** classes agree. So classes are taken in the order of their upper bounds, each is made exact, and when the
+** next upper bound is below the worst of `limit` exact figures the rest cannot matter.
+*/
+#include <stdlib.h>
+#include <string.h>
+
+#include "graph.h"
+
+/* {=== the best few ================================================================== */
+
+typedef struct entry {
+  uint64_t key; /* big ones first */
+  uint64_t tie; /* then small ones */
+  uint32_t what;
+} entry;
+
+typedef struct ranking {
+  entry *entries;
+  size_t n, limit, capacity;
+} ranking;
+
+static bool is_better(const entry *a, const entry *b) {
+  return a->key != b->key ? a->key > b->key : a->tie < b->tie;
+}
+
+static int compare_entries(const void *a, const void *b) {
+  return is_better(a, b) ? -1 : is_better(b, a);
+}
+
+static void sift_down(entry *heap, size_t n) {
+  size_t at = 0;
+  entry moved = heap[0];
+  for (size_t below; (below = 2 * at + 1) < n; at = below) {
+    if (below + 1 < n && is_better(&heap[below], &heap[below + 1])) below++;
+    if (!is_better(&moved, &heap[below])) break;
+    heap[at] = heap[below];
+  }
+  heap[at] = moved;
+}
+
+static void sift_up(entry *heap, size_t at) {
+  entry moved = heap[at];
+  for (size_t above; at > 0; at = above) {
+    above = (at - 1) / 2;
+    if (!is_better(&heap[above], &moved)) break;
+    heap[at] = heap[above];
+  }
+  heap[at] = moved;
+}
+
+static bool is_full(const ranking *r) {
+  return r->limit > 0 && r->n == r->limit;
+}
+
+static bool offer(ranking *r, entry candidate) {
+  if (is_full(r)) {
+    if (is_better(&candidate, &r->entries[0])) {
+      r->entries[0] = candidate;
+      sift_down(r->entries, r->n);
+    }
+    return true;
+  }
+  if (!lh_grow(&r->entries, r->n, &r->capacity, sizeof *r->entries)) return false;
+  r->entries[r->n++] = candidate;
+  if (r->limit > 0) sift_up(r->entries, r->n - 1);
+  return true;
+}
+
+static void sort_entries(entry *entries, size_t n) {
+  if (n) qsort(entries, n, sizeof *entries, compare_entries);
+}
+
+/* }=================================================================================== */
+
+/* {=== objects ======================================================================= */
+
+static uint64_t object_key(const lh_snapshot *snapshot, const lh_top_query *query, lh_id id) {
+  return query->garbage || query->sort == LH_SORT_SHALLOW ? lh_shallow_bytes(snapshot, id)
+                                                          : snapshot->retained[id];
+}
+
+static bool is_asked_for(const lh_top_query *query, lh_type type) {
+  return query->type_mask == 0 || query->type_mask >> type & 1;
+}
+
+static bool rank_objects(const lh_snapshot *snapshot, const lh_top_query *query, ranking *best) {
+  for (lh_id id = 1; id <= snapshot->n; id++) {
+    if (lh_is_own(snapshot, id) || lh_is_reachable(snapshot, id) == query->garbage ||
+        !is_asked_for(query, lh_type_of(snapshot, id)))
+      continue;
+    entry candidate = {object_key(snapshot, query, id), snapshot->address[id], id};
+    if (!offer(best, candidate)) return false;
+  }
+  return true;
+}
+
+int lh_top_objects(lh_snapshot *snapshot, const lh_top_query *query, lh_id **ids, size_t *n_ids,
+                   lh_error *error) {
+  int code = LH_EMEMORY;
+  ranking best = {.limit = query->limit};
+  lh_id *found = NULL;
+  if (!snapshot->retained)
+    return lh_fail(error, LH_EARGUMENT, "the snapshot has not been analysed");
+  if (!rank_objects(snapshot, query, &best)) goto out;
+  found = lh_alloc(best.n, sizeof *found);
+  if (!found) goto out;
+  sort_entries(best.entries, best.n);
+  for (size_t i = 0; i < best.n; i++) found[i] = best.entries[i].what;
+  *ids = found;
+  *n_ids = best.n;
+  code = LH_OK;
+out:
+  lh_free(best.entries);
+  return code == LH_OK ? code : lh_fail_memory(error, "ranking objects");
+}
+
+/* }=================================================================================== */
+
+/* {=== classes ======================================================================= */
+
+typedef struct class_ranking {
+  const lh_snapshot *snapshot;
+  const lh_top_query *query;
+  lh_unions unions; /* not used where retained bytes are 0 */
+  uint32_t *set_of;
+  uint32_t *by_name; /* class indexes */
+  ranking best;
+} class_ranking;
+
+typedef struct named {
+  const char *name;
+  uint32_t index;
+} named;
+
+static int compare_names(const void *a, const void *b) {
+  const named *x = a, *y = b;
+  int order = strcmp(x->name, y->name);
+  return order ? order : x->index < y->index ? -1 : x->index > y->index;
+}
+
+static bool sort_by_name(class_ranking *c) {
+  uint32_t n = lh_class_count(c->snapshot);
+  named *names = lh_alloc(n, sizeof *names);
+  c->by_name = lh_alloc(n, sizeof *c->by_name);
+  bool ok = names && c->by_name;
+  if (ok) {
+    for (uint32_t i = 0; i < n; i++) names[i] = (named){lh_class_at(c->snapshot, i)->name, i};
+    if (n) qsort(names, n, sizeof *names, compare_names);
+    for (uint32_t i = 0; i < n; i++) c->by_name[i] = names[i].index;
+  }
+  lh_free(names);
+  return ok;
+}
+
+static bool bound_classes(class_ranking *c) {
+  const lh_snapshot *snapshot = c->snapshot;
+  c->set_of = lh_alloc((size_t)snapshot->n + 1, sizeof *c->set_of);
+  if (!c->set_of) return false;
+  c->set_of[LH_ROOT] = UINT32_MAX;
+  for (lh_id id = 1; id <= snapshot->n; id++) c->set_of[id] = lh_class_of(snapshot, id);
+  c->unions = (lh_unions){.graph = lh_graph_of(snapshot),
+                          .distance = snapshot->distance,
+                          .parent = snapshot->parent,
+                          .idom = snapshot->idom,
+                          .retained = snapshot->retained,
+                          .set_of = c->set_of,
+                          .n_sets = lh_class_count(snapshot)};
+  return lh_bound_unions(&c->unions);
+}
+
+static uint64_t count_of(const class_ranking *c, uint32_t class_index) {
+  const lh_class *class = lh_class_at(c->snapshot, class_index);
+  return c->query->garbage ? class->garbage_objects : class->objects;
+}
+
+static uint64_t shallow_of(const class_ranking *c, uint32_t class_index) {
+  const lh_class *class = lh_class_at(c->snapshot, class_index);
+  return c->query->garbage ? class->garbage_bytes : class->shallow_bytes;
+}
+
+static bool is_by_retained(const lh_top_query *query) {
+  return query->sort == LH_SORT_RETAINED && !query->garbage;
+}
+
+/* All classes that may be rows, with what they are sorted by; retained bytes are upper bounds. */
+static bool list_classes(const class_ranking *c, ranking *all) {
+  for (uint32_t i = 0, n = lh_class_count(c->snapshot); i < n; i++) {
+    uint32_t class_index = c->by_name[i];
+    if (count_of(c, class_index) == 0 ||
+        !is_asked_for(c->query, lh_class_at(c->snapshot, class_index)->type))
+      continue;
+    uint64_t key = is_by_retained(c->query)          ? c->unions.upper[class_index]
+                   : c->query->sort == LH_SORT_COUNT ? count_of(c, class_index)
+                                                     : shallow_of(c, class_index);
+    if (!offer(all, (entry){key, i, class_index})) return false;
+  }
+  sort_entries(all->entries, all->n);
+  return true;
+}
+
+static bool rank_classes(class_ranking *c) {
+  ranking all = {.limit = is_by_retained(c->query) ? 0 : c->query->limit};
+  bool ok = list_classes(c, &all);
+  for (size_t i = 0; ok && i < all.n; i++) {
+    entry next = all.entries[i];
+    if (is_full(&c->best) && next.key < c->best.entries[0].key) break;
+    if (!c->query->garbage) ok = lh_exact_union(&c->unions, next.what);
+    if (ok && is_by_retained(c->query)) next.key = c->unions.upper[next.what];
+    ok = ok && offer(&c->best, next);
+  }
+  lh_free(all.entries);
+  if (ok) sort_entries(c->best.entries, c->best.n);
+  return ok;
+}
+
+static bool make_rows(const class_ranking *c, lh_class_row **rows) {
+  *rows = lh_alloc(c->best.n, sizeof **rows);
+  if (!*rows) return false;
+  for (size_t i = 0; i < c->best.n; i++) {
+    uint32_t class_index = c->best.entries[i].what;
+    (*rows)[i] =
+        (lh_class_row){.class_index = class_index,
+                       .objects = count_of(c, class_index),
+                       .shallow_bytes = shallow_of(c, class_index),
+                       .retained_bytes = c->query->garbage ? 0 : c->unions.upper[class_index]};
+  }
+  return true;
+}
+
+int lh_top_classes(lh_snapshot *snapshot, const lh_top_query *query, lh_class_row **rows,
+                   size_t *n_rows, lh_error *error) {
+  if (!snapshot->retained || !snapshot->classes)
+    return lh_fail(error, LH_EARGUMENT, "the snapshot has not been classified");
+  class_ranking c = {.snapshot = snapshot, .query = query, .best = {.limit = query->limit}};
+  bool ok = sort_by_name(&c) && (query->garbage || bound_classes(&c)) && rank_classes(&c) &&
+            make_rows(&c, rows);
+  if (ok) *n_rows = c.best.n;
+  lh_free_unions(&c.unions);
+  lh_free(c.set_of);
+  lh_free(c.by_name);
+  lh_free(c.best.entries);
+  return ok ? LH_OK : lh_fail_memory(error, "ranking classes");
+}
+
+/* }=================================================================================== */

@@ -1,0 +1,227 @@
+/*
+** union.c - what goes when all members of a set go, such as all instances of a class.
+**
+** It is never less than the union of what the members dominate (lower), and never more than the union of their
+** subtrees in the tree of shortest paths (upper): what is outside of those has a path without a
+** member. Both are one sweep over a tree in preorder, where a subtree is an interval, for all sets
+** at once. For most classes the two agree.
+**
+** Where they do not, lh_exact_union looks at the candidates, which are in upper but not in lower. One of them
+** stays if anything that stays refers to it: first those with a source outside of upper, then what
+** these refer to, and so on. What is left goes. That costs the set's part of upper and the edges into
+** the candidates, which is all of the heap at worst (0.1 s at 2 million objects) and little mostly.
+**
+** To tell the candidates from lower needs no second tree: a dominator of v lies on all paths to v, so
+** on the tree's, so an interval in preorder meets it before v.
+**
+** Memory: 40 n + 4 m.
+*/
+#include "graph.h"
+
+/* The reachable vertices by distance: parents and dominators come before their children. */
+static lh_id *sort_by_distance(const lh_unions *u, uint32_t *n_reached) {
+  uint32_t n = u->graph.n;
+  lh_id *sorted = lh_alloc((size_t)n + 1, sizeof *sorted);
+  uint32_t *first = lh_alloc_zeroed((size_t)n + 2, sizeof *first);
+  if (!sorted || !first) {
+    lh_free(sorted);
+    sorted = NULL;
+    goto out;
+  }
+  for (lh_id v = 0; v <= n; v++)
+    if (u->distance[v] <= n) first[u->distance[v] + 1]++;
+  for (uint32_t d = 0; d <= n; d++) first[d + 1] += first[d];
+  *n_reached = first[n + 1];
+  for (lh_id v = 0; v <= n; v++)
+    if (u->distance[v] <= n) sorted[first[u->distance[v]]++] = v;
+out:
+  lh_free(first);
+  return sorted;
+}
+
+/* Preorder of a tree: order[p] is the vertex at position p, its subtree ends before end[p]. `sorted`
+** are its vertices, parents first; `size` and `position` are scratch, for all vertices. */
+static void order_tree(const lh_id *sorted, uint32_t n, const lh_id *parent, uint32_t *size,
+                       uint32_t *position, lh_id *order, uint32_t *end) {
+  for (uint32_t i = 0; i < n; i++) size[sorted[i]] = 1;
+  for (uint32_t i = n; i-- > 1;) size[parent[sorted[i]]] += size[sorted[i]];
+  for (uint32_t i = 0; i < n; i++) {
+    lh_id v = sorted[i];
+    if (i == 0) {
+      position[v] = 0;
+    } else { /* from the end of what the parent has left */
+      size[parent[v]] -= size[v];
+      position[v] = position[parent[v]] + size[parent[v]];
+    }
+    order[position[v]] = v;
+    end[position[v]] = position[v] + size[v];
+  }
+}
+
+/* Adds up, for each set, the subtrees of its members that are below no other member: by bytes before each
+** position, or without those by retained bytes. */
+static bool sum_subtrees(const lh_unions *u, const uint64_t *before, uint64_t *sum) {
+  uint32_t *covered = lh_alloc_zeroed(u->n_sets, sizeof *covered);
+  if (!covered) return false;
+  for (uint32_t p = 0; p < u->n_reached; p++) {
+    uint32_t set = u->set_of[u->order[p]];
+    if (set >= u->n_sets || p < covered[set]) continue;
+    covered[set] = u->end[p];
+    sum[set] += before ? before[u->end[p]] - before[p] : u->retained[u->order[p]];
+  }
+  lh_free(covered);
+  return true;
+}
+
+static bool bound_above(lh_unions *u) {
+  uint64_t *before = lh_alloc((size_t)u->n_reached + 1, sizeof *before);
+  if (!before) return false;
+  before[0] = 0;
+  for (uint32_t p = 0; p < u->n_reached; p++) before[p + 1] = before[p] + u->shallow[u->order[p]];
+  bool ok = sum_subtrees(u, before, u->upper);
+  lh_free(before);
+  return ok;
+}
+
+/* The positions of each set's members, in ascending order. */
+static bool list_members(lh_unions *u) {
+  u->first_member = lh_alloc_zeroed((size_t)u->n_sets + 2, sizeof *u->first_member);
+  u->member = lh_alloc(u->n_reached, sizeof *u->member);
+  if (!u->first_member || !u->member) return false;
+  uint32_t *first = u->first_member;
+  for (uint32_t p = 0; p < u->n_reached; p++) {
+    uint32_t set = u->set_of[u->order[p]];
+    if (set < u->n_sets) first[set + 2]++;
+  }
+  for (uint32_t set = 0; set < u->n_sets; set++) first[set + 2] += first[set + 1];
+  for (uint32_t p = 0; p < u->n_reached; p++) {
+    uint32_t set = u->set_of[u->order[p]];
+    if (set < u->n_sets) u->member[first[set + 1]++] = p;
+  }
+  return true;
+}
+
+static bool shallow_from_retained(lh_unions *u) {
+  u->shallow = lh_alloc((size_t)u->graph.n + 1, sizeof *u->shallow);
+  if (!u->shallow) return false;
+  for (lh_id v = 0; v <= u->graph.n; v++) u->shallow[v] = u->retained[v];
+  for (uint32_t i = 1; i <= u->graph.n; i++)
+    if (u->idom[i] != LH_NO_OBJECT) u->shallow[u->idom[i]] -= u->retained[i];
+  return true;
+}
+
+bool lh_bound_unions(lh_unions *u) {
+  bool ok = false;
+  size_t n = (size_t)u->graph.n + 1;
+  lh_id *sorted = sort_by_distance(u, &u->n_reached);
+  uint32_t *size = lh_alloc(n, sizeof *size);
+  uint32_t *position = lh_alloc(n, sizeof *position);
+  u->order = lh_alloc(n, sizeof *u->order);
+  u->end = lh_alloc(n, sizeof *u->end);
+  u->lower = lh_alloc_zeroed(u->n_sets, sizeof *u->lower);
+  u->upper = lh_alloc_zeroed(u->n_sets, sizeof *u->upper);
+  if (!sorted || !size || !position || !u->order || !u->end || !u->lower || !u->upper) goto out;
+  if (!shallow_from_retained(u)) goto out;
+  order_tree(sorted, u->n_reached, u->idom, size, position, u->order, u->end);
+  if (!sum_subtrees(u, NULL, u->lower)) goto out;
+  order_tree(sorted, u->n_reached, u->parent, size, position, u->order, u->end);
+  ok = bound_above(u) && list_members(u);
+out:
+  lh_free(sorted);
+  lh_free(size);
+  lh_free(position);
+  return ok;
+}
+
+/* {=== exact ========================================================================= */
+
+/* The reachable sources of each vertex's incoming edges. */
+static bool list_sources(lh_unions *u) {
+  const uint32_t *first_edge = u->graph.first_edge;
+  uint32_t n = u->graph.n;
+  uint32_t *first = u->first_source = lh_alloc_zeroed((size_t)n + 3, sizeof *first);
+  u->source = lh_alloc(first_edge[n + 1], sizeof *u->source);
+  if (!first || !u->source) return false;
+  for (lh_id v = 0; v <= n; v++)
+    if (u->distance[v] <= n)
+      for (uint32_t e = first_edge[v]; e < first_edge[v + 1]; e++) first[u->graph.edge[e] + 2]++;
+  for (lh_id v = 0; v <= n; v++) first[v + 2] += first[v + 1];
+  for (lh_id v = 0; v <= n; v++)
+    if (u->distance[v] <= n)
+      for (uint32_t e = first_edge[v]; e < first_edge[v + 1]; e++)
+        u->source[first[u->graph.edge[e] + 1]++] = v;
+  return true;
+}
+
+static bool prepare_exact(lh_unions *u) {
+  if (u->round) return true;
+  size_t n = (size_t)u->graph.n + 1;
+  lh_free(u->first_source); /* of an attempt that failed */
+  lh_free(u->source);
+  lh_free(u->stamp);
+  lh_free(u->candidate);
+  u->stamp = lh_alloc_zeroed(n, sizeof *u->stamp);
+  u->candidate = lh_alloc(n, sizeof *u->candidate);
+  return list_sources(u) && u->stamp && u->candidate;
+}
+
+/* A round stamps with two numbers of its own: even for candidates, odd for what surely goes.
+** Everything with a smaller stamp stays. */
+static uint32_t find_candidates(lh_unions *u, uint32_t set, uint32_t maybe, uint64_t *bytes) {
+  uint32_t n_candidates = 0, covered = 0;
+  for (uint32_t i = u->first_member[set]; i < u->first_member[set + 1]; i++) {
+    uint32_t p = u->member[i];
+    if (p < covered) continue;
+    covered = u->end[p];
+    for (; p < covered; p++) {
+      lh_id v = u->order[p];
+      bool goes = u->set_of[v] == set || u->stamp[u->idom[v]] == maybe + 1;
+      u->stamp[v] = goes ? maybe + 1 : maybe;
+      *bytes += u->shallow[v];
+      if (!goes) u->candidate[n_candidates++] = v;
+    }
+  }
+  return n_candidates;
+}
+
+static bool has_source_that_stays(const lh_unions *u, lh_id v, uint32_t maybe) {
+  for (uint32_t i = u->first_source[v]; i < u->first_source[v + 1]; i++)
+    if (u->stamp[u->source[i]] < maybe) return true;
+  return false;
+}
+
+bool lh_exact_union(lh_unions *u, uint32_t set) {
+  uint64_t bytes = 0;
+  if (u->lower[set] == u->upper[set]) return true;
+  if (!prepare_exact(u)) return false;
+  uint32_t maybe = 2 * ++u->round;
+  uint32_t n_candidates = find_candidates(u, set, maybe, &bytes);
+  uint32_t n_stay =
+      0; /* those that stay and whose edges are to be followed: they replace candidates */
+  for (uint32_t i = 0; i < n_candidates; i++) {
+    lh_id v = u->candidate[i];
+    if (!has_source_that_stays(u, v, maybe)) continue;
+    u->stamp[v] = 0;
+    u->candidate[n_stay++] = v;
+  }
+  while (n_stay) {
+    lh_id v = u->candidate[--n_stay];
+    bytes -= u->shallow[v];
+    for (uint32_t e = u->graph.first_edge[v]; e < u->graph.first_edge[v + 1]; e++) {
+      lh_id target = u->graph.edge[e];
+      if (u->stamp[target] != maybe) continue;
+      u->stamp[target] = 0;
+      u->candidate[n_stay++] = target;
+    }
+  }
+  u->lower[set] = u->upper[set] = bytes;
+  return true;
+}
+
+void lh_free_unions(lh_unions *u) {
+  void *owned[] = {u->lower,  u->upper,        u->shallow, u->order, u->end,      u->first_member,
+                   u->member, u->first_source, u->source,  u->stamp, u->candidate};
+  for (size_t i = 0; i < sizeof owned / sizeof *owned; i++) lh_free(owned[i]);
+}
+
+/* }=================================================================================== */
