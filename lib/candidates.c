@@ -1,0 +1,297 @@
+/*
+** candidates.c - under which names metatables and functions are found: keys of tables, upvalues,
+** local variables. The best name of each wins (lh_name_rank, then the shortest, then the first in the
+** alphabet), so the result does not depend on addresses or on the order of objects.
+**
+** Only what refers to a wanted object is decoded; the flat edges of the graph tell which does.
+*/
+#include "names.h"
+
+#include <string.h>
+
+static bool is_wanted(const lh_namer *namer, lh_id id) {
+  return id != LH_NO_OBJECT && namer->flags[id] & LH_WANTED;
+}
+
+/* Functions are named by prototype, as all closures of one are alike; the rest by object. */
+static lh_id subject_of(const lh_namer *namer, lh_id target) {
+  lh_object object;
+  if (lh_type_of(namer->snapshot, target) != LH_TYPE_CLOSURE) return target;
+  lh_object_at(namer->snapshot, target, &object);
+  return object.as.closure.is_c ? target : object.as.closure.proto;
+}
+
+const lh_candidate *lh_candidate_of(const lh_namer *namer, lh_id id) {
+  uint32_t i = lh_map_get(&namer->candidate_of, id);
+  return i == LH_NO_NUMBER ? NULL : &namer->candidates[i];
+}
+
+static int compare_names(const lh_namer *namer, const lh_candidate *a, const lh_candidate *b) {
+  if (a->rank != b->rank) return a->rank < b->rank ? -1 : 1;
+  const char *x = lh_namer_chars(namer, a->text), *y = lh_namer_chars(namer, b->text);
+  if (strlen(x) != strlen(y)) return strlen(x) < strlen(y) ? -1 : 1;
+  int order = strcmp(x, y);
+  if (order || a->qualifier == b->qualifier) return order;
+  if (a->qualifier == LH_NO_NUMBER || b->qualifier == LH_NO_NUMBER)
+    return a->qualifier == LH_NO_NUMBER ? 1 : -1;
+  return strcmp(lh_namer_chars(namer, a->qualifier), lh_namer_chars(namer, b->qualifier));
+}
+
+static void propose(lh_namer *namer, lh_id target, lh_candidate candidate) {
+  lh_id subject = subject_of(namer, target);
+  if (namer->failed || subject == LH_NO_OBJECT || candidate.rank >= LH_NAME_NONE) return;
+  uint32_t *index = lh_map_at(&namer->candidate_of, subject);
+  if (!index) {
+    namer->failed = true;
+    return;
+  }
+  if (*index != LH_NO_NUMBER) {
+    lh_candidate *best = &namer->candidates[*index];
+    int order = compare_names(namer, &candidate, best);
+    bool other =
+        strcmp(lh_namer_chars(namer, candidate.text), lh_namer_chars(namer, best->text)) != 0;
+    /* A callback that is kept under many names has none. */
+    candidate.ambiguous = candidate.rank == best->rank && candidate.rank >= LH_NAME_CAPITAL_KEY &&
+                          (other || best->ambiguous);
+    if (candidate.ambiguous) best->ambiguous = true;
+    if (order < 0) *best = candidate;
+    return;
+  }
+  if (!lh_grow(&namer->candidates, namer->n_candidates, &namer->candidate_capacity,
+               sizeof *namer->candidates)) {
+    namer->failed = true;
+    return;
+  }
+  *index = (uint32_t)namer->n_candidates;
+  namer->candidates[namer->n_candidates++] = candidate;
+}
+
+/* {=== What a name is worth ========================================================== */
+
+static const char *const generic_names[] = {
+    "base",      "class",  "cls",     "index",     "instance", "instance_mt", "meta",
+    "metatable", "method", "methods", "module",    "mt",       "obj",         "object",
+    "parent",    "proto",  "proxy",   "prototype", "self",     "static",      "super",
+    "this",      "val",    "value",   "_M",        "_mt",      "metamethods"};
+
+static bool is_generic(const char *name) {
+  if (strlen(name) <= 1) return true;
+  for (size_t i = 0; i < sizeof generic_names / sizeof *generic_names; i++) {
+    if (strcmp(name, generic_names[i]) == 0) return true;
+  }
+  return false;
+}
+
+/* session_mt names what it is the metatable of. Returns how much of the name remains. */
+static size_t strip_suffix(const char *name, size_t n) {
+  static const char *const suffixes[] = {"_metatable", "_prototype", "_methods",  "_proto",
+                                         "_meta",      "_mt",        "Metatable", "Methods",
+                                         "Meta",       "Mt",         "MT"};
+  for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++) {
+    size_t length = strlen(suffixes[i]);
+    if (n > length && memcmp(name + n - length, suffixes[i], length) == 0) n -= length;
+  }
+  while (n > 1 && name[n - 1] == '_') n--;
+  return n;
+}
+
+static bool is_capital(const char *name) {
+  return name[0] >= 'A' && name[0] <= 'Z';
+}
+
+/* Ranks a name by where it was found: `by_place` for a special table or a variable. */
+static lh_candidate weigh(lh_namer *namer, const char *name, size_t n, uint32_t rank,
+                          bool of_function) {
+  lh_candidate c = {LH_NAME_NONE, LH_NO_NUMBER, LH_NO_NUMBER, LH_NO_OBJECT, false};
+  char small[64];
+  if (n == 0 || n >= sizeof small || !lh_is_identifier(name, n)) return c;
+  memcpy(small, name, n);
+  small[n] = '\0';
+  c.rank = rank;
+  bool is_dunder = n > 2 && memcmp(name, "__", 2) == 0;
+  if (is_dunder && rank != LH_NAME_GLOBAL) {
+    c.rank = LH_NAME_DUNDER;
+  } else if (!of_function) {
+    if (rank == LH_NAME_KEY && is_capital(small)) c.rank = LH_NAME_CAPITAL_KEY;
+    if (rank == LH_NAME_VARIABLE && is_capital(small)) c.rank = LH_NAME_CAPITAL;
+    if (!is_generic(small)) n = strip_suffix(small, n);
+    small[n] = '\0';
+    if (is_generic(small)) c.rank = LH_NAME_GENERIC;
+  }
+  c.text = lh_namer_string(namer, small, n);
+  return c;
+}
+
+/* }=================================================================================== */
+
+/* {=== Where a name comes from ======================================================= */
+
+static bool ends_with_module(const char *path, size_t n, const char *module) {
+  size_t length = strlen(module);
+  if (length > n || (length < n && path[n - length - 1] != '/')) return false;
+  for (size_t i = 0; i < length; i++) {
+    char c = path[n - length + i];
+    if (c != module[i] && !(c == '/' && module[i] == '.')) return false;
+  }
+  return true;
+}
+
+static lh_text_id qualifier_of_source(lh_namer *namer, lh_id source) {
+  const lh_map *modules = &namer->classes->modules;
+  const char *path;
+  size_t n;
+  if (source == LH_NO_OBJECT || !lh_string_whole(namer->snapshot, source, &path, &n))
+    return LH_NO_NUMBER;
+  if (n < 2 || path[0] != '@') return LH_NO_NUMBER;
+  path++, n--;
+  size_t stem = n > 4 && memcmp(path + n - 4, ".lua", 4) == 0 ? n - 4 : n;
+  if (stem > 5 && memcmp(path + stem - 5, "/init", 5) == 0) stem -= 5;
+  const char *best = NULL;
+  for (size_t i = 0; i < modules->slots; i++) {
+    if (modules->keys[i] == UINT64_MAX) continue;
+    const char *module = lh_namer_chars(namer, modules->values[i]);
+    if (ends_with_module(path, stem, module) && (!best || strlen(module) > strlen(best)))
+      best = module;
+  }
+  if (best) return lh_namer_string(namer, best, strlen(best));
+  size_t start = n;
+  while (start > 0 && path[start - 1] != '/') start--;
+  lh_text text = {0};
+  lh_text_escaped(&text, path + start, n - start, false);
+  return lh_namer_text(namer, &text);
+}
+
+lh_text_id lh_qualifier_of(lh_namer *namer, lh_id proto) {
+  lh_object object;
+  if (proto == LH_NO_OBJECT || lh_type_of(namer->snapshot, proto) != LH_TYPE_PROTO)
+    return LH_NO_NUMBER;
+  lh_object_at(namer->snapshot, proto, &object);
+  if (object.dead || object.as.proto.source == LH_NO_OBJECT) return LH_NO_NUMBER;
+  uint32_t known = lh_map_get(&namer->sources, object.as.proto.source);
+  if (known != LH_NO_NUMBER) return known;
+  lh_text_id made = qualifier_of_source(namer, object.as.proto.source);
+  uint32_t *slot = lh_map_at(&namer->sources, object.as.proto.source);
+  if (slot)
+    *slot = made;
+  else
+    namer->failed = true;
+  return made;
+}
+
+/* }=================================================================================== */
+
+/* {=== The sweep ===================================================================== */
+
+static uint32_t rank_of_container(const lh_namer *namer, lh_id table) {
+  const lh_classes *classes = namer->classes;
+  if (table == classes->globals) return LH_NAME_GLOBAL;
+  if (table == classes->loaded) return LH_NAME_MODULE;
+  if (lh_map_get(&classes->modules, table) != LH_NO_NUMBER) return LH_NAME_MODULE_FIELD;
+  return LH_NAME_KEY;
+}
+
+static void look_into_table(lh_namer *namer, lh_id table) {
+  const lh_snapshot *snapshot = namer->snapshot;
+  uint32_t rank = rank_of_container(namer, table);
+  lh_edges it;
+  lh_edge edge;
+  for (lh_edges_begin(snapshot, table, &it); !namer->failed && lh_edges_next(&it, &edge);) {
+    const char *name;
+    size_t n;
+    if (edge.kind != LH_EDGE_VALUE || edge.key.kind != LH_VALUE_OBJECT ||
+        !is_wanted(namer, edge.target))
+      continue;
+    bool is_function = lh_type_of(snapshot, edge.target) == LH_TYPE_CLOSURE;
+    lh_object closure;
+    if (is_function) lh_object_at(snapshot, edge.target, &closure);
+    /* A C function in a table of the program's own, such as a coroutine.wrap, is no library's. */
+    if (is_function && closure.as.closure.is_c && rank == LH_NAME_KEY) continue;
+    if (!lh_string_whole(snapshot, edge.key.as.object, &name, &n)) continue;
+    lh_candidate c;
+    if (rank == LH_NAME_MODULE) {
+      c = (lh_candidate){rank, LH_NO_NUMBER, LH_NO_NUMBER, table, false};
+      lh_text text = {0};
+      lh_text_escaped(&text, name, n, false);
+      c.text = lh_namer_text(namer, &text);
+    } else {
+      c = weigh(namer, name, n, rank, is_function);
+      c.container = table;
+      if (rank == LH_NAME_MODULE_FIELD) c.qualifier = lh_map_get(&namer->classes->modules, table);
+    }
+    propose(namer, edge.target, c);
+  }
+}
+
+static void look_at_variable(lh_namer *namer, lh_id target, lh_id variable, lh_id proto) {
+  const char *name;
+  size_t n;
+  if (!is_wanted(namer, target) || !lh_string_whole(namer->snapshot, variable, &name, &n)) return;
+  bool is_function = lh_type_of(namer->snapshot, target) == LH_TYPE_CLOSURE;
+  lh_candidate c = weigh(namer, name, n, LH_NAME_VARIABLE, is_function);
+  if (c.rank == LH_NAME_GENERIC) c.qualifier = lh_qualifier_of(namer, proto);
+  propose(namer, target, c);
+}
+
+static lh_id content_of(const lh_snapshot *snapshot, lh_id upvalue) {
+  uint32_t first = snapshot->first_edge[upvalue];
+  return first < snapshot->first_edge[upvalue + 1] ? snapshot->edge[first] : LH_NO_OBJECT;
+}
+
+static void look_into_closure(lh_namer *namer, lh_id closure) {
+  lh_object object;
+  lh_edges it;
+  lh_edge edge;
+  lh_object_at(namer->snapshot, closure, &object);
+  if (object.as.closure.is_c) return;
+  lh_edges_begin(namer->snapshot, closure, &it);
+  while (!namer->failed && lh_edges_next(&it, &edge)) {
+    if (edge.kind == LH_EDGE_UPVALUE && edge.name != LH_NO_OBJECT)
+      look_at_variable(namer, content_of(namer->snapshot, edge.target), edge.name,
+                       object.as.closure.proto);
+  }
+}
+
+static void look_into_thread(lh_namer *namer, lh_id thread) {
+  lh_edges it;
+  lh_edge edge;
+  lh_edges_begin(namer->snapshot, thread, &it);
+  while (!namer->failed && lh_edges_next(&it, &edge)) {
+    if (edge.kind != LH_EDGE_LOCAL || edge.name == LH_NO_OBJECT) continue;
+    lh_id proto = edge.holder == LH_NO_OBJECT ? LH_NO_OBJECT : subject_of(namer, edge.holder);
+    look_at_variable(namer, edge.target, edge.name, proto);
+  }
+}
+
+/* Does anything wanted lie one step (for a closure two: its upvalues' contents) behind `id`, other
+** than its own metatable, which comes first? */
+static bool leads_to_wanted(const lh_namer *namer, lh_id id, lh_type type) {
+  const lh_snapshot *snapshot = namer->snapshot;
+  uint32_t meta = namer->classes->of[id]; /* still the number of its metatable: see classes.c */
+  lh_id metatable = type == LH_TYPE_TABLE && meta != LH_NO_NUMBER ? namer->metas[meta].id : LH_ROOT;
+  for (uint32_t e = snapshot->first_edge[id]; e < snapshot->first_edge[id + 1]; e++) {
+    lh_id target = snapshot->edge[e];
+    if (type == LH_TYPE_CLOSURE && lh_type_of(snapshot, target) == LH_TYPE_UPVALUE)
+      target = content_of(snapshot, target);
+    if (target != metatable && is_wanted(namer, target)) return true;
+  }
+  /* A class that is its own metatable is found under __index in itself: of no use. */
+  return false;
+}
+
+void lh_find_candidates(lh_namer *namer) {
+  const lh_snapshot *snapshot = namer->snapshot;
+  for (lh_id id = 1; id <= snapshot->n && !namer->failed; id++) {
+    lh_type type = lh_type_of(snapshot, id);
+    if (type != LH_TYPE_TABLE && type != LH_TYPE_CLOSURE && type != LH_TYPE_THREAD) continue;
+    if (snapshot->distance[id] == UINT32_MAX || lh_is_own(snapshot, id)) continue;
+    if (!leads_to_wanted(namer, id, type)) continue;
+    if (type == LH_TYPE_TABLE)
+      look_into_table(namer, id);
+    else if (type == LH_TYPE_CLOSURE)
+      look_into_closure(namer, id);
+    else
+      look_into_thread(namer, id);
+  }
+}
+
+/* }=================================================================================== */

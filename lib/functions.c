@@ -1,0 +1,159 @@
+/*
+** functions.c - what functions, their prototypes and the coroutines that run them are called.
+**
+** A Lua function has the name that the enclosing code gives it (the writer found it in the
+** bytecode), else the key or variable under which a closure of it is found; a C function the key
+** under which a loaded module or _G has it, with the module's name in front.
+*/
+#include "names.h"
+
+#include <string.h>
+
+void lh_collect_nested_names(lh_namer *namer) {
+  const lh_snapshot *snapshot = namer->snapshot;
+  for (lh_id id = 1; id <= snapshot->n && !namer->failed; id++) {
+    lh_edges it;
+    lh_edge edge;
+    if (lh_type_of(snapshot, id) != LH_TYPE_PROTO) continue;
+    for (lh_edges_begin(snapshot, id, &it); lh_edges_next(&it, &edge);) {
+      if (edge.kind != LH_EDGE_NESTED || edge.name == LH_NO_OBJECT) continue;
+      uint32_t *name = lh_map_at(&namer->nested, edge.target);
+      if (!name) {
+        namer->failed = true;
+        return;
+      }
+      *name = edge.name;
+    }
+  }
+}
+
+/* Light C functions are no objects: their names are needed where a stack has one. */
+static void collect_from(lh_namer *namer, lh_id table, const char *module) {
+  lh_text text = {0};
+  lh_edges it;
+  lh_value key, value;
+  lh_entries_begin(namer->snapshot, table, &it);
+  while (!namer->failed && lh_entries_next(&it, &key, &value)) {
+    if (value.kind != LH_VALUE_CFUNCTION || key.kind != LH_VALUE_OBJECT) continue;
+    if (lh_type_of(namer->snapshot, key.as.object) != LH_TYPE_STRING) continue;
+    if (module) lh_text_format(&text, "%s.", module);
+    if (!lh_add_name(&text, namer->snapshot, key.as.object)) {
+      lh_text_clear(&text);
+      continue;
+    }
+    lh_text_id name = lh_namer_text(namer, &text);
+    uint32_t *known = lh_map_at(&namer->classes->c_functions, value.as.pointer);
+    if (!known)
+      namer->failed = true;
+    else if (*known == LH_NO_NUMBER ||
+             (!namer->failed &&
+              strcmp(lh_namer_chars(namer, name), lh_namer_chars(namer, *known)) < 0))
+      *known = name;
+  }
+  lh_text_free(&text);
+}
+
+void lh_collect_c_functions(lh_namer *namer) {
+  lh_classes *classes = namer->classes;
+  for (size_t i = 0; i < classes->modules.slots; i++) {
+    if (classes->modules.keys[i] == UINT64_MAX) continue;
+    collect_from(namer, (lh_id)classes->modules.keys[i],
+                 lh_namer_chars(namer, classes->modules.values[i]));
+  }
+  /* What _G has, it has under its own name: print, not _G.print. */
+  if (classes->globals != LH_NO_OBJECT) collect_from(namer, classes->globals, NULL);
+}
+
+static void add_place(lh_text *text, const lh_snapshot *snapshot, const lh_object *proto) {
+  lh_add_source(text, snapshot, proto->as.proto.source);
+  if (proto->as.proto.line) lh_text_format(text, ":%u", proto->as.proto.line);
+}
+
+lh_text_id lh_function_name(lh_namer *namer, lh_id id) {
+  const lh_snapshot *snapshot = namer->snapshot;
+  uint32_t *known = lh_map_at(&namer->classes->functions, id);
+  if (!known) {
+    namer->failed = true;
+    return LH_NO_NUMBER;
+  }
+  if (*known != LH_NO_NUMBER) return *known;
+  lh_text text = {0};
+  lh_object proto;
+  lh_object_at(snapshot, id, &proto);
+  if (proto.as.proto.line == 0) {
+    lh_text_string(&text, "main chunk ");
+  } else {
+    lh_text_string(&text, "function ");
+    lh_id name = lh_map_get(&namer->nested, id);
+    const lh_candidate *candidate = lh_candidate_of(namer, id);
+    if (name != LH_NO_OBJECT && lh_add_name(&text, snapshot, name))
+      lh_text_string(&text, " ");
+    else if (candidate && !candidate->ambiguous)
+      lh_text_format(&text, "%s ", lh_namer_chars(namer, candidate->text));
+  }
+  add_place(&text, snapshot, &proto);
+  *known = lh_namer_text(namer, &text);
+  return *known;
+}
+
+lh_text_id lh_c_function_name(lh_namer *namer, lh_id id) {
+  lh_text text = {0};
+  lh_object closure;
+  lh_object_at(namer->snapshot, id, &closure);
+  const lh_candidate *candidate = lh_candidate_of(namer, id);
+  lh_text_string(&text, "function ");
+  if (candidate && !candidate->ambiguous) {
+    if (candidate->rank == LH_NAME_MODULE_FIELD && candidate->qualifier != LH_NO_NUMBER)
+      lh_text_format(&text, "%s.", lh_namer_chars(namer, candidate->qualifier));
+    lh_text_format(&text, "%s ", lh_namer_chars(namer, candidate->text));
+  }
+  lh_text_string(&text, "[C]");
+  return lh_namer_text(namer, &text);
+}
+
+/* The outermost Lua function of a coroutine says what it is for. */
+static lh_id outermost_proto(const lh_snapshot *snapshot, lh_id thread) {
+  lh_edges it;
+  lh_frame frame;
+  lh_object closure;
+  for (lh_frames_begin(snapshot, thread, &it); lh_frames_next(&it, &frame);) {
+    if (frame.function.kind != LH_VALUE_OBJECT) continue;
+    if (lh_type_of(snapshot, frame.function.as.object) != LH_TYPE_CLOSURE) continue;
+    lh_object_at(snapshot, frame.function.as.object, &closure);
+    if (!closure.dead && !closure.as.closure.is_c) return closure.as.closure.proto;
+  }
+  return LH_NO_OBJECT;
+}
+
+/* A coroutine that has not started has no frame, but its function on the stack. */
+static lh_id first_function(const lh_snapshot *snapshot, lh_id thread) {
+  lh_edges it;
+  lh_edge edge;
+  lh_object closure;
+  for (lh_edges_begin(snapshot, thread, &it); lh_edges_next(&it, &edge);) {
+    if (lh_type_of(snapshot, edge.target) != LH_TYPE_CLOSURE) continue;
+    lh_object_at(snapshot, edge.target, &closure);
+    return closure.dead || closure.as.closure.is_c ? LH_NO_OBJECT : closure.as.closure.proto;
+  }
+  return LH_NO_OBJECT;
+}
+
+lh_text_id lh_thread_name(lh_namer *namer, lh_id id) {
+  lh_text text = {0};
+  lh_object thread;
+  lh_object_at(namer->snapshot, id, &thread);
+  if (thread.as.thread.is_main) return lh_namer_string(namer, "main thread", 11);
+  lh_id proto = outermost_proto(namer->snapshot, id);
+  if (proto == LH_NO_OBJECT && thread.as.thread.status == LH_THREAD_NOT_STARTED)
+    proto = first_function(namer->snapshot, id);
+  lh_text_string(&text, "thread");
+  if (proto != LH_NO_OBJECT && lh_type_of(namer->snapshot, proto) == LH_TYPE_PROTO) {
+    lh_text_id function = lh_function_name(namer, proto);
+    if (namer->failed) return LH_NO_NUMBER;
+    const char *name = lh_namer_chars(namer, function);
+    lh_text_format(&text, " %s", name + (strncmp(name, "function ", 9) == 0 ? 9 : 0));
+  } else if (thread.as.thread.status == LH_THREAD_FINISHED) {
+    lh_text_string(&text, " (finished)");
+  }
+  return lh_namer_text(namer, &text);
+}

@@ -1,0 +1,267 @@
+/*
+** names.c - objects, keys and edges as text for people, in Lua's language where it has one.
+*/
+#include "names.h"
+
+#include <string.h>
+
+const char *lh_type_name(lh_type type) {
+  static const char *const names[LH_TYPE_COUNT] = {"root",    "string", "table",    "closure",
+                                                   "upvalue", "proto",  "userdata", "thread"};
+  return (unsigned)type < LH_TYPE_COUNT ? names[type] : "?";
+}
+
+const char *lh_edge_kind_name(lh_edge_kind kind) {
+  static const char *const names[] = {
+      "root",      "value",     "key",       "metatable", "ephemeron", "upvalue",     "content",
+      "c-upvalue", "uservalue", "proto",     "constant",  "nested",    "source",      "debug-name",
+      "function",  "local",     "temporary", "vararg",    "argument",  "open-upvalue"};
+  return (unsigned)kind < sizeof names / sizeof *names ? names[kind] : "?";
+}
+
+bool lh_string_whole(const lh_snapshot *snapshot, lh_id id, const char **bytes, size_t *n) {
+  if (id > snapshot->n || lh_type_of(snapshot, id) != LH_TYPE_STRING || lh_is_dead(snapshot, id))
+    return false;
+  lh_object object;
+  lh_object_at(snapshot, id, &object);
+  *bytes = object.as.string.bytes;
+  *n = (size_t)object.as.string.kept;
+  return object.as.string.kept == object.as.string.length;
+}
+
+bool lh_add_name(lh_text *text, const lh_snapshot *snapshot, lh_id string) {
+  const char *bytes = "";
+  size_t n = 0;
+  bool whole = lh_string_whole(snapshot, string, &bytes, &n);
+  lh_text_escaped(text, bytes, n, false);
+  if (!whole && n > 0) lh_text_string(text, "...");
+  return n > 0;
+}
+
+/* A string between quotes: at most max_bytes of it. A part of a character at the cut is dropped. */
+static void add_quoted(lh_text *text, const lh_snapshot *snapshot, lh_id id, size_t max_bytes) {
+  lh_object object;
+  lh_object_at(snapshot, id, &object);
+  if (object.dead || (object.as.string.kept == 0 && object.as.string.length > 0)) {
+    lh_text_format(text, "string: 0x%llx", (unsigned long long)object.address);
+    return;
+  }
+  size_t n = (size_t)object.as.string.kept;
+  if (n > max_bytes) {
+    n = max_bytes;
+    while (n > 0 && max_bytes - n < 3 && ((unsigned char)object.as.string.bytes[n] & 0xC0) == 0x80)
+      n--;
+  }
+  lh_text_add(text, "\"", 1);
+  lh_text_escaped(text, object.as.string.bytes, n, true);
+  lh_text_string(text, n < object.as.string.length ? "...\"" : "\"");
+}
+
+char *lh_string_text(const lh_snapshot *snapshot, lh_id id, size_t max_bytes) {
+  lh_text text = {0};
+  if (id <= snapshot->n && lh_type_of(snapshot, id) == LH_TYPE_STRING)
+    add_quoted(&text, snapshot, id, max_bytes);
+  return lh_text_finish(&text);
+}
+
+static void add_object(lh_text *text, const lh_snapshot *snapshot, lh_id id) {
+  if (id == LH_ROOT || id > snapshot->n) {
+    lh_text_string(text, id == LH_ROOT ? "root" : "none");
+    return;
+  }
+  lh_type type = lh_type_of(snapshot, id);
+  uint64_t pointer = lh_address_of(snapshot, id);
+  if (type == LH_TYPE_USERDATA && !lh_is_dead(snapshot, id)) {
+    lh_object object;
+    lh_object_at(snapshot, id, &object);
+    pointer = object.pointer;
+  }
+  lh_text_format(text, "%s: 0x%llx", type == LH_TYPE_CLOSURE ? "function" : lh_type_name(type),
+                 (unsigned long long)pointer);
+}
+
+char *lh_object_text(const lh_snapshot *snapshot, lh_id id) {
+  lh_text text = {0};
+  add_object(&text, snapshot, id);
+  return lh_text_finish(&text);
+}
+
+void lh_add_source(lh_text *text, const lh_snapshot *snapshot, lh_id source) {
+  enum { SHOWN_BYTES = 40 };
+  const char *bytes = "";
+  size_t n = 0;
+  bool whole = source == LH_NO_OBJECT || lh_string_whole(snapshot, source, &bytes, &n);
+  if (n == 0 || (n == 2 && memcmp(bytes, "=?", 2) == 0)) {
+    lh_text_string(text, "@?");
+  } else if (bytes[0] == '@' || bytes[0] == '=') {
+    size_t skip = bytes[0] == '=';
+    lh_text_escaped(text, bytes + skip, n - skip, false);
+    if (!whole) lh_text_string(text, "...");
+  } else {
+    const char *line_end = memchr(bytes, '\n', n);
+    size_t shown = line_end ? (size_t)(line_end - bytes) : n;
+    if (shown > SHOWN_BYTES) shown = SHOWN_BYTES;
+    while (shown < n && shown > 0 && ((unsigned char)bytes[shown] & 0xC0) == 0x80) shown--;
+    lh_text_string(text, "[string \"");
+    lh_text_escaped(text, bytes, shown, true);
+    lh_text_string(text, shown < n || !whole ? "...\"]" : "\"]");
+  }
+}
+
+static void add_scalar(lh_text *text, const lh_snapshot *snapshot, lh_value value) {
+  switch (value.kind) {
+    case LH_VALUE_NIL: lh_text_string(text, "nil"); break;
+    case LH_VALUE_BOOLEAN: lh_text_string(text, value.as.boolean ? "true" : "false"); break;
+    case LH_VALUE_INTEGER: lh_text_format(text, "%lld", (long long)value.as.integer); break;
+    case LH_VALUE_FLOAT: lh_text_float(text, value.as.number); break;
+    case LH_VALUE_POINTER:
+      lh_text_format(text, "userdata: 0x%llx", (unsigned long long)value.as.pointer);
+      break;
+    case LH_VALUE_CFUNCTION:
+      lh_text_format(text, "function: 0x%llx", (unsigned long long)value.as.pointer);
+      break;
+    case LH_VALUE_OBJECT:
+      if (lh_type_of(snapshot, value.as.object) == LH_TYPE_STRING)
+        add_quoted(text, snapshot, value.as.object, SIZE_MAX);
+      else
+        add_object(text, snapshot, value.as.object);
+      break;
+  }
+}
+
+void lh_add_key(lh_text *text, const lh_snapshot *snapshot, lh_value key, bool brackets) {
+  const char *bytes;
+  size_t n;
+  if (!brackets && key.kind == LH_VALUE_OBJECT &&
+      lh_string_whole(snapshot, key.as.object, &bytes, &n) && lh_is_identifier(bytes, n)) {
+    lh_text_add(text, ".", 1);
+    lh_text_add(text, bytes, n);
+    return;
+  }
+  lh_text_add(text, "[", 1);
+  add_scalar(text, snapshot, key);
+  lh_text_add(text, "]", 1);
+}
+
+void lh_add_class(lh_text *text, const lh_snapshot *snapshot, lh_id id) {
+  const lh_class_entry *entry = snapshot->classes ? lh_class_entry_of(snapshot, id) : NULL;
+  if (entry)
+    lh_text_string(text, entry->visible.name);
+  else
+    add_object(text, snapshot, id);
+}
+
+/* {=== Edges ========================================================================= */
+
+void lh_add_root(lh_text *text, const lh_snapshot *snapshot, const lh_edge *edge) {
+  static const char *const types[] = {"nil",    "booleans",  "light userdata", "numbers", "strings",
+                                      "tables", "functions", "userdata",       "threads"};
+  uint32_t type;
+  switch ((lh_root_kind)edge->index) {
+    case LH_ROOT_REGISTRY: lh_text_string(text, "registry"); return;
+    case LH_ROOT_GLOBALS: lh_text_string(text, "_G"); return;
+    case LH_ROOT_LOADED: lh_text_string(text, "package.loaded"); return;
+    case LH_ROOT_MAIN_THREAD: lh_text_string(text, "main thread"); return;
+    case LH_ROOT_RUNNING_THREAD:
+      lh_text_string(text, "running ");
+      lh_add_class(text, snapshot, edge->target);
+      return;
+    case LH_ROOT_TYPE_METATABLE:
+      type = edge->ordinal;
+      lh_text_format(text, "metatable of %s%s", type == 0 || type == 2 ? "" : "all ",
+                     type < sizeof types / sizeof *types ? types[type] : "values of a basic type");
+      return;
+    case LH_ROOT_METAMETHOD_NAME: lh_text_string(text, "names of metamethods"); return;
+    case LH_ROOT_MEMORY_MESSAGE: lh_text_string(text, "message for memory errors"); return;
+    case LH_ROOT_FIXED: lh_text_string(text, "fixed by Lua"); return;
+    case LH_ROOT_FINALIZER: lh_text_string(text, "waiting for its finalizer"); return;
+    case LH_ROOT_OWN: lh_text_string(text, "luaheap's own state"); return;
+  }
+  lh_text_string(text, "root");
+}
+
+/* "upvalue bus", "upvalue 2" */
+static void add_numbered(lh_text *text, const lh_snapshot *snapshot, const char *what,
+                         const lh_edge *edge) {
+  lh_text_string(text, what);
+  if (edge->name != LH_NO_OBJECT && lh_add_name(text, snapshot, edge->name)) return;
+  lh_text_format(text, "%u", edge->ordinal);
+}
+
+/* The function of a stack frame. A light C function is no object; the frame has its address. */
+static void add_frame_function(lh_text *text, const lh_snapshot *snapshot, const lh_edge *edge) {
+  if (edge->holder != LH_NO_OBJECT) {
+    lh_add_class(text, snapshot, edge->holder);
+    return;
+  }
+  lh_edges it;
+  lh_frame frame = {0};
+  uint32_t i = 0;
+  lh_frames_begin(snapshot, edge->source, &it);
+  while (lh_frames_next(&it, &frame) && i < edge->index) i++;
+  if (i != edge->index || frame.function.kind != LH_VALUE_CFUNCTION) {
+    lh_text_string(text, "the host program");
+    return;
+  }
+  uint32_t name = snapshot->classes
+                      ? lh_map_get(&snapshot->classes->c_functions, frame.function.as.pointer)
+                      : LH_NO_NUMBER;
+  lh_text_string(text, "function ");
+  if (name != LH_NO_NUMBER) lh_text_format(text, "%s ", snapshot->classes->texts.texts[name]);
+  lh_text_string(text, "[C]");
+}
+
+void lh_add_slot(lh_text *text, const lh_snapshot *snapshot, const lh_edge *edge) {
+  switch (edge->kind) {
+    case LH_EDGE_LOCAL: add_numbered(text, snapshot, "local ", edge); break;
+    case LH_EDGE_TEMPORARY: lh_text_string(text, "temporary"); break;
+    case LH_EDGE_VARARG: lh_text_format(text, "vararg %u", edge->ordinal); break;
+    case LH_EDGE_ARGUMENT: lh_text_format(text, "argument %u", edge->ordinal); break;
+    default: lh_add_class(text, snapshot, edge->target); return; /* the function itself */
+  }
+  lh_text_string(text, edge->kind == LH_EDGE_ARGUMENT ? " of " : " in ");
+  add_frame_function(text, snapshot, edge);
+}
+
+static void add_edge(lh_text *text, const lh_snapshot *snapshot, const lh_edge *edge) {
+  switch (edge->kind) {
+    case LH_EDGE_ROOT: lh_add_root(text, snapshot, edge); break;
+    case LH_EDGE_VALUE:
+      lh_add_key(text, snapshot, edge->key,
+                 snapshot->classes && edge->source == snapshot->classes->loaded);
+      break;
+    case LH_EDGE_KEY: lh_text_string(text, "key"); break;
+    case LH_EDGE_METATABLE: lh_text_string(text, "metatable"); break;
+    case LH_EDGE_EPHEMERON:
+      lh_text_string(text, "its value in weak table ");
+      add_object(text, snapshot, edge->holder);
+      break;
+    case LH_EDGE_UPVALUE: add_numbered(text, snapshot, "upvalue ", edge); break;
+    case LH_EDGE_CONTENT: lh_text_string(text, "content"); break;
+    case LH_EDGE_C_UPVALUE: lh_text_format(text, "upvalue %u", edge->ordinal); break;
+    case LH_EDGE_USER_VALUE: lh_text_format(text, "user value %u", edge->ordinal); break;
+    case LH_EDGE_PROTO: lh_text_string(text, "proto"); break;
+    case LH_EDGE_CONSTANT: lh_text_string(text, "constant"); break;
+    case LH_EDGE_NESTED: lh_text_string(text, "nested function"); break;
+    case LH_EDGE_SOURCE: lh_text_string(text, "source name"); break;
+    case LH_EDGE_DEBUG_NAME: lh_text_string(text, "name of a variable"); break;
+    case LH_EDGE_OPEN_UPVALUE: lh_text_string(text, "open upvalue"); break;
+    case LH_EDGE_FUNCTION:
+    case LH_EDGE_LOCAL:
+    case LH_EDGE_TEMPORARY:
+    case LH_EDGE_VARARG:
+    case LH_EDGE_ARGUMENT:
+      if (edge->kind == LH_EDGE_FUNCTION) lh_text_string(text, "call of ");
+      lh_add_slot(text, snapshot, edge);
+      if (edge->line) lh_text_format(text, " (line %u)", edge->line);
+      break;
+  }
+}
+
+char *lh_edge_text(const lh_snapshot *snapshot, const lh_edge *edge) {
+  lh_text text = {0};
+  add_edge(&text, snapshot, edge);
+  return lh_text_finish(&text);
+}
+
+/* }=================================================================================== */

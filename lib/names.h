@@ -1,0 +1,168 @@
+/*
+** names.h - what the files that name things share: classes.c (the class of every object), its helpers
+** candidates.c (names under which things are found), metatables.c, functions.c and shapes.c, and the
+** files that turn objects, edges and paths into text. Private to the library.
+**
+** All texts live once in one set of strings (`texts`) and are passed around by their number there.
+*/
+#ifndef LUAHEAP_NAMES_H
+#define LUAHEAP_NAMES_H
+
+#include "map.h"
+#include "snapshot.h"
+#include "text.h"
+
+typedef uint32_t lh_text_id; /* LH_NO_NUMBER: none */
+
+typedef struct lh_class_entry {
+  lh_class visible;
+  uint64_t shape; /* hash of the contents of all keys where the class is a shape, else 0 */
+  bool specific;  /* says what the objects are for, unlike "array" or "map[string]" */
+} lh_class_entry;
+
+struct lh_classes {
+  lh_class_entry *list;
+  size_t n, capacity;
+  lh_map by_identity; /* hash of name, type and shape -> index */
+  lh_strings texts;
+  uint32_t *of;       /* class of each object */
+  lh_map functions;   /* proto -> text such as "function on_tick @app.lua:31" */
+  lh_map c_functions; /* address of a C function -> text such as "string.format" */
+  lh_map modules;     /* table -> its name in package.loaded */
+  lh_id registry, globals, loaded;
+};
+
+/* {=== classes.c ===================================================================== */
+
+/* The index of a class, made if it is new; LH_NO_NUMBER when out of memory. */
+uint32_t lh_class_intern(lh_classes *classes, lh_text_id name, lh_type type, uint64_t shape,
+                         bool specific);
+
+/* The class's index in another snapshot, or LH_NO_NUMBER. */
+uint32_t lh_class_counterpart(const lh_snapshot *snapshot, uint32_t class_index,
+                              const lh_snapshot *other);
+
+static inline const lh_class_entry *lh_class_entry_of(const lh_snapshot *snapshot, lh_id id) {
+  uint32_t i = id && id <= snapshot->n ? snapshot->classes->of[id] : UINT32_MAX;
+  return i == UINT32_MAX ? NULL : &snapshot->classes->list[i];
+}
+
+/* }=================================================================================== */
+
+/* {=== Scratch of lh_classify ======================================================== */
+
+/* Names of metatables and functions, best first. */
+enum lh_name_rank {
+  LH_NAME_GLOBAL,       /* a key of _G */
+  LH_NAME_MODULE,       /* a key of package.loaded */
+  LH_NAME_MODULE_FIELD, /* a key of a module */
+  LH_NAME_CAPITAL_KEY,  /* a key of another table, in a class's spelling */
+  LH_NAME_CAPITAL,      /* such an upvalue or local variable */
+  LH_NAME_KEY,
+  LH_NAME_VARIABLE,
+  LH_NAME_GENERIC, /* mt, self ...: of use with a module's or file's name only */
+  LH_NAME_DUNDER, /* __index and the like: says nothing, but leads to a table that may have a name */
+  LH_NAME_NONE
+};
+
+typedef struct lh_candidate {
+  uint32_t rank;
+  lh_text_id text;
+  lh_text_id qualifier; /* module or file, where known */
+  lh_id container;      /* the table where it was found */
+  bool ambiguous;       /* found under two equally good names */
+} lh_candidate;
+
+/* A metatable, or a table that is the __index of one. */
+typedef struct lh_meta {
+  lh_id id, index;      /* index: the table under __index, or LH_NO_OBJECT */
+  lh_text_id name;      /* __name */
+  lh_text_id strong;    /* _NAME, __cname ...: what class libraries leave */
+  lh_text_id weak;      /* name */
+  lh_text_id result;    /* of its instances, or LH_NO_NUMBER */
+  uint32_t class_index; /* of its instances that are tables; UINT32_MAX: not yet */
+  bool is_metatable;
+} lh_meta;
+
+/* flags[id] */
+enum {
+  LH_WANTED = 1,    /* a name is looked for: metatables, their __index, functions without */
+  LH_KEY_NAME = 2,  /* a string that is an identifier */
+  LH_KEY_OTHER = 4, /* a string that is none */
+  LH_MODULE = 8
+};
+
+typedef struct lh_namer {
+  lh_snapshot *snapshot;
+  lh_classes *classes;
+  uint8_t *flags;
+  lh_map candidate_of; /* metatable, C closure or proto -> index */
+  lh_candidate *candidates;
+  size_t n_candidates, candidate_capacity;
+  lh_map meta_of;
+  lh_meta *metas;
+  size_t n_metas, meta_capacity;
+  lh_map sources; /* source string -> qualifier text */
+  lh_map nested;  /* proto -> the string that the enclosing code calls it */
+  lh_map shapes;  /* hash of a key set -> class */
+  bool failed;    /* out of memory */
+} lh_namer;
+
+/* The text's number; LH_NO_NUMBER and namer->failed when out of memory. The lh_text is emptied. */
+lh_text_id lh_namer_text(lh_namer *namer, lh_text *text);
+lh_text_id lh_namer_string(lh_namer *namer, const char *bytes, size_t n);
+
+static inline const char *lh_namer_chars(const lh_namer *namer, lh_text_id text) {
+  return namer->classes->texts.texts[text];
+}
+
+/* Is string object `id` an identifier? Remembered in flags. */
+bool lh_namer_is_identifier(lh_namer *namer, lh_id id);
+
+/* candidates.c: looks at every reachable table, closure and thread for names of what is LH_WANTED. */
+void lh_find_candidates(lh_namer *namer);
+const lh_candidate *lh_candidate_of(const lh_namer *namer, lh_id id);
+/* The name of a source file for people: its module's, else the last part of its path. */
+lh_text_id lh_qualifier_of(lh_namer *namer, lh_id proto);
+
+/* metatables.c */
+uint32_t lh_add_meta(lh_namer *namer, lh_id id);
+void lh_name_metatables(lh_namer *namer);
+
+/* functions.c */
+void lh_collect_nested_names(lh_namer *namer);
+void lh_collect_c_functions(lh_namer *namer);
+/* "function on_tick @app.lua:31"; lh_candidate_of must be complete. */
+lh_text_id lh_function_name(lh_namer *namer, lh_id proto);
+lh_text_id lh_c_function_name(lh_namer *namer, lh_id closure);
+lh_text_id lh_thread_name(lh_namer *namer, lh_id thread);
+
+/* shapes.c: the class of a table by its keys. */
+uint32_t lh_shape_of(lh_namer *namer, lh_id table);
+
+/* }=================================================================================== */
+
+/* {=== names.c ======================================================================= */
+
+/* The whole of a string object; false if the snapshot has only a part. */
+bool lh_string_whole(const lh_snapshot *snapshot, lh_id id, const char **bytes, size_t *n);
+
+/* The string's bytes that are kept, escaped. False if none is. */
+bool lh_add_name(lh_text *text, const lh_snapshot *snapshot, lh_id string);
+
+/* "@app.lua", "stdin", [string "x = 1..."]; "@?" where stripped. */
+void lh_add_source(lh_text *text, const lh_snapshot *snapshot, lh_id source);
+
+/* A key between brackets or behind a dot: .x  ["odd key"]  [17]  [table: 0x...]. */
+void lh_add_key(lh_text *text, const lh_snapshot *snapshot, lh_value key, bool brackets);
+
+/* The object's class; before lh_classify the object. */
+void lh_add_class(lh_text *text, const lh_snapshot *snapshot, lh_id id);
+
+/* An LH_EDGE_ROOT, and what stands in a stack frame: "local x in function f @app.lua:1". */
+void lh_add_root(lh_text *text, const lh_snapshot *snapshot, const lh_edge *edge);
+void lh_add_slot(lh_text *text, const lh_snapshot *snapshot, const lh_edge *edge);
+
+/* }=================================================================================== */
+
+#endif

@@ -1,0 +1,118 @@
+/*
+** shapes.c - the class of a table that has no better one, by its keys: {id, name, next}, array,
+** map[string], {}. Tables with the same keys are one class.
+**
+** A key set is first looked up by the sum of its keys' mixed ids, so that a million tables of one shape
+** make one text. In a file made to deceive, two shapes could meet under one sum; nothing breaks.
+*/
+#include "names.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAX_KEYS = 32, SHOWN_KEYS = 6, SHOWN_OF_MANY = 4 };
+
+typedef struct keys {
+  lh_id names[MAX_KEYS];
+  size_t n_names; /* may be greater than MAX_KEYS */
+  size_t n_strings, n_integers, n_objects, n_others;
+  int64_t smallest, greatest; /* integers */
+  uint64_t sum;
+} keys;
+
+static void count_key(lh_namer *namer, keys *k, lh_value key) {
+  if (key.kind == LH_VALUE_INTEGER) {
+    if (k->n_integers == 0 || key.as.integer < k->smallest) k->smallest = key.as.integer;
+    if (k->n_integers == 0 || key.as.integer > k->greatest) k->greatest = key.as.integer;
+    k->n_integers++;
+  } else if (key.kind != LH_VALUE_OBJECT) {
+    if (key.kind == LH_VALUE_POINTER || key.kind == LH_VALUE_CFUNCTION)
+      k->n_objects++;
+    else
+      k->n_others++;
+  } else if (lh_type_of(namer->snapshot, key.as.object) != LH_TYPE_STRING) {
+    k->n_objects++;
+  } else if (!lh_namer_is_identifier(namer, key.as.object)) {
+    k->n_strings++;
+  } else {
+    if (k->n_names < MAX_KEYS) k->names[k->n_names] = key.as.object;
+    k->n_names++;
+    k->sum += lh_mix(lh_mix(key.as.object + 1u) + 0x51ED2701u);
+  }
+}
+
+/* Only keys 1, 2, 3 ... with at most as many holes: what Lua itself would keep in an array. */
+static bool is_array(const keys *k) {
+  return k->smallest >= 1 && (uint64_t)k->greatest <= 2 * (uint64_t)k->n_integers + 2;
+}
+
+enum generic { RECORD, EMPTY, ARRAY, MAP_INTEGER, MAP_OBJECT, MAP_STRING, MAP };
+static const char *const generic_names[] = {NULL,          "{}",          "array", "map[integer]",
+                                            "map[object]", "map[string]", "map"};
+
+static enum generic generic_class(const keys *k) {
+  bool has_strings = k->n_names > 0 || k->n_strings > 0;
+  int kinds = has_strings + (k->n_integers > 0) + (k->n_objects > 0) + (k->n_others > 0);
+  if (kinds == 0) return EMPTY;
+  if (kinds == 1 && k->n_integers) return is_array(k) ? ARRAY : MAP_INTEGER;
+  if (kinds == 1 && k->n_objects) return MAP_OBJECT;
+  if (k->n_objects || k->n_others) return MAP;
+  if (k->n_strings || k->n_names > MAX_KEYS) return k->n_integers ? MAP : MAP_STRING;
+  return RECORD;
+}
+
+static int compare_texts(const void *a, const void *b) {
+  return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* A shape that is new: its text, and a hash of the contents of its keys that holds in any snapshot. */
+static uint32_t make_record(lh_namer *namer, const keys *k) {
+  const char *names[MAX_KEYS];
+  lh_text text = {0};
+  uint64_t shape = k->n_integers > 0;
+  for (size_t i = 0; i < k->n_names; i++) {
+    if (!lh_add_name(&text, namer->snapshot, k->names[i])) lh_text_string(&text, "?");
+    lh_text_id name = lh_namer_text(namer, &text);
+    if (namer->failed) return LH_NO_NUMBER;
+    names[i] = lh_namer_chars(namer, name);
+    shape += lh_hash(names[i], strlen(names[i]), 1);
+  }
+  qsort(names, k->n_names, sizeof *names, compare_texts);
+  size_t shown = k->n_names > SHOWN_KEYS ? SHOWN_OF_MANY : k->n_names;
+  for (size_t i = 0; i < shown; i++) lh_text_format(&text, "%s%s", i ? ", " : "{", names[i]);
+  if (shown < k->n_names) lh_text_format(&text, ", ... %zu more", k->n_names - shown);
+  lh_text_string(&text, k->n_integers ? ", [n]}" : "}");
+  lh_text_id name = lh_namer_text(namer, &text);
+  if (namer->failed) return LH_NO_NUMBER;
+  return lh_class_intern(namer->classes, name, LH_TYPE_TABLE, shape, true);
+}
+
+uint32_t lh_shape_of(lh_namer *namer, lh_id table) {
+  keys k;
+  k.n_names = k.n_strings = k.n_integers = k.n_objects = k.n_others = 0;
+  k.sum = 0;
+  lh_edges it;
+  lh_value key, value;
+  for (lh_entries_begin(namer->snapshot, table, &it); lh_entries_next(&it, &key, &value);)
+    count_key(namer, &k, key);
+  enum generic generic = generic_class(&k);
+  uint64_t identity = generic ? generic : (k.sum + (k.n_integers > 0)) | (uint64_t)1 << 63;
+  if (identity == UINT64_MAX) identity--;
+  uint32_t *known = lh_map_at(&namer->shapes, identity);
+  if (!known) {
+    namer->failed = true;
+    return LH_NO_NUMBER;
+  }
+  if (*known != LH_NO_NUMBER) return *known;
+  uint32_t made = LH_NO_NUMBER;
+  if (generic) {
+    const char *chars = generic_names[generic];
+    lh_text_id name = lh_namer_string(namer, chars, strlen(chars));
+    if (!namer->failed) made = lh_class_intern(namer->classes, name, LH_TYPE_TABLE, 0, false);
+  } else {
+    made = make_record(namer, &k);
+  }
+  if (made == LH_NO_NUMBER) namer->failed = true;
+  *known = made;
+  return made;
+}
