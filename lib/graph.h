@@ -87,6 +87,16 @@ unsigned lh_penalty(uint8_t kind, bool is_registry);
 
 /* }=================================================================================== */
 
+/* {=== paths.c ======================================================================= */
+
+/* How well an edge tells a person why its target is alive: 0 is best, 3 the worst. */
+unsigned lh_edge_rank(const lh_snapshot *snapshot, const lh_edge *edge);
+
+/* The best strong edge from source to target: there is one. */
+lh_edge lh_best_edge(const lh_snapshot *snapshot, lh_id source, lh_id target);
+
+/* }=================================================================================== */
+
 /* {=== dominators.c ================================================================== */
 
 /* Fills idom[0..n]; LH_NO_OBJECT for the root and what it does not reach. *order is the reachable

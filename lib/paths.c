@@ -12,8 +12,7 @@
 
 /* {=== one step ====================================================================== */
 
-/* How well an edge tells a person why its target is alive: 0 is best. */
-static unsigned edge_rank(const lh_snapshot *snapshot, const lh_edge *edge) {
+unsigned lh_edge_rank(const lh_snapshot *snapshot, const lh_edge *edge) {
   if (edge->kind == LH_EDGE_KEY) return 3;
   if (edge->kind != LH_EDGE_VALUE) return 2;
   bool named = edge->key.kind == LH_VALUE_OBJECT &&
@@ -21,14 +20,13 @@ static unsigned edge_rank(const lh_snapshot *snapshot, const lh_edge *edge) {
   return named ? 0 : 1;
 }
 
-/* The best strong edge from source to target: there is one. */
-static lh_edge best_edge(const lh_snapshot *snapshot, lh_id source, lh_id target) {
+lh_edge lh_best_edge(const lh_snapshot *snapshot, lh_id source, lh_id target) {
   lh_edges it;
   lh_edge edge, best = {.source = source, .target = target};
   unsigned best_rank = UINT32_MAX;
   for (lh_edges_begin(snapshot, source, &it); best_rank && lh_edges_next(&it, &edge);) {
     if (edge.target != target || edge.weak) continue;
-    unsigned rank = edge_rank(snapshot, &edge);
+    unsigned rank = lh_edge_rank(snapshot, &edge);
     if (rank >= best_rank) continue;
     best = edge;
     best_rank = rank;
@@ -47,9 +45,9 @@ static bool trace(const lh_snapshot *snapshot, const uint32_t *distance, const l
   path->n_steps = n + (target != LH_NO_OBJECT);
   path->steps = lh_alloc(path->n_steps, sizeof *path->steps);
   if (!path->steps) return false;
-  if (target != LH_NO_OBJECT) path->steps[n] = best_edge(snapshot, last, target);
+  if (target != LH_NO_OBJECT) path->steps[n] = lh_best_edge(snapshot, last, target);
   for (lh_id id = last; n > 0; id = parent[id])
-    path->steps[--n] = best_edge(snapshot, parent[id], id);
+    path->steps[--n] = lh_best_edge(snapshot, parent[id], id);
   return true;
 }
 
