@@ -1,0 +1,202 @@
+/*
+** forge.c - makes snapshot files in memory (see forge.h). Written against format.h, not against the
+** writer, so that the two can disagree.
+*/
+#include "forge.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base.h"
+
+static void put(forge_bytes *b, const void *bytes, size_t n) {
+  if (b->size + n > b->capacity) {
+    b->capacity = (b->size + n) * 2 + 256;
+    b->data = realloc(b->data, b->capacity);
+    if (!b->data) abort();
+  }
+  if (n > 0) memcpy(b->data + b->size, bytes, n);
+  b->size += n;
+}
+
+static void put_uvarint(forge_bytes *b, uint64_t n) {
+  uint8_t bytes[LH_MAX_VARINT];
+  put(b, bytes, (size_t)(lh_put_uvarint(bytes, n) - bytes));
+}
+
+static void put_u64(forge_bytes *b, uint64_t n) {
+  uint8_t bytes[8];
+  lh_store64(bytes, n);
+  put(b, bytes, sizeof bytes);
+}
+
+static void put_u32(forge_bytes *b, uint32_t n) {
+  uint8_t bytes[4];
+  lh_store32(bytes, n);
+  put(b, bytes, sizeof bytes);
+}
+
+static void put_text(forge_bytes *b, const char *text) {
+  put_uvarint(b, strlen(text));
+  put(b, text, strlen(text));
+}
+
+void forge_begin(forge *f) {
+  memset(f, 0, sizeof *f);
+  put(&f->out, LH_HEAD_MAGIC, 8);
+  put_u32(&f->out, LH_FORMAT_VERSION);
+  put_u32(&f->out, 0);
+  f->footer.state_id = 0x1122334455667788u;
+  f->footer.serial = 1;
+  f->footer.time_ns = 1700000000000000000u;
+  f->footer.process_id = 4321;
+  f->footer.release = "5.4.4";
+  f->footer.program = "lua5.4 app.lua";
+  f->footer.name = "a";
+  f->footer.string_limit = LH_DEFAULT_STRING_BYTES;
+  f->footer.string_table_bytes = 1024;
+  f->footer.gc_state = 8;
+}
+
+void forge_u8(forge *f, unsigned byte) {
+  uint8_t b = (uint8_t)byte;
+  put(&f->out, &b, 1);
+}
+
+void forge_u64(forge *f, uint64_t n) {
+  put_u64(&f->out, n);
+}
+
+void forge_bytes_of(forge *f, const void *bytes, size_t n) {
+  put(&f->out, bytes, n);
+}
+
+void forge_uvarint(forge *f, uint64_t n) {
+  put_uvarint(&f->out, n);
+}
+
+void forge_svarint(forge *f, int64_t n) {
+  put_uvarint(&f->out, lh_zigzag(n));
+}
+
+void forge_ref(forge *f, uint64_t address) {
+  forge_svarint(f, (int64_t)((address >> 3) - (f->own >> 3)));
+}
+
+void forge_integer(forge *f, int64_t n) {
+  forge_u8(f, LH_VAL_INTEGER);
+  forge_svarint(f, n);
+}
+
+void forge_object(forge *f, uint64_t address) {
+  forge_u8(f, LH_VAL_OBJECT);
+  forge_ref(f, address);
+}
+
+void forge_record(forge *f, unsigned head, uint64_t address, uint64_t shallow_bytes) {
+  forge_u8(f, head);
+  forge_ref(f, address);
+  forge_uvarint(f, shallow_bytes);
+  f->own = address;
+  f->footer.objects[f->list]++;
+  f->footer.object_bytes += shallow_bytes;
+}
+
+void forge_next_list(forge *f) {
+  f->list++;
+}
+
+void forge_string(forge *f, uint64_t address, const char *text) {
+  size_t n = strlen(text);
+  forge_record(f, LH_REC_STRING, address, LH_STRING_OVERHEAD + n);
+  forge_bytes_of(f, text, n);
+}
+
+void forge_mark(forge *f, uint64_t address, unsigned kind, uint64_t serial, const char *name) {
+  forge_record(f, LH_REC_MARK, address, 88 + strlen(name));
+  forge_uvarint(f, 32 + strlen(name));
+  forge_uvarint(f, 1);
+  forge_u8(f, LH_VAL_NIL);
+  forge_u8(f, kind);
+  if (kind == LH_MARK_STATE) return;
+  forge_u64(f, f->footer.state_id);
+  forge_uvarint(f, serial);
+  forge_u64(f, f->footer.time_ns + serial);
+  forge_uvarint(f, strlen(name));
+  forge_bytes_of(f, name, strlen(name));
+}
+
+void forge_table(forge *f, uint64_t address, unsigned flags, uint64_t metatable, uint64_t entries) {
+  unsigned log2 = 0;
+  while (entries > 0 && (UINT64_C(1) << log2) < entries) log2++;
+  uint64_t hash_bytes = entries == 0 ? 0 : 24 * (UINT64_C(1) << log2);
+  forge_record(f, LH_REC_TABLE | flags | (metatable ? LH_FLAG_METATABLE : 0), address,
+               56 + hash_bytes);
+  forge_uvarint(f, 0);
+  forge_u8(f, entries == 0 ? 0 : log2 + 1);
+  if (metatable) forge_ref(f, metatable);
+  forge_uvarint(f, 0);
+  forge_uvarint(f, entries);
+}
+
+void forge_tags(forge *f, unsigned key, unsigned value) {
+  forge_u8(f, key << 4 | value);
+}
+
+void forge_root(forge *f, unsigned kind, unsigned index, uint64_t address) {
+  uint8_t head[2] = {(uint8_t)kind, (uint8_t)index};
+  put(&f->roots, head, sizeof head);
+  put_uvarint(&f->roots, address >> 3);
+  f->footer.roots++;
+}
+
+static void put_footer(forge *f) {
+  forge_bytes *out = &f->out;
+  uint64_t end = out->size;
+  put_u64(out, f->footer.state_id);
+  put_uvarint(out, f->footer.serial);
+  put_u64(out, f->footer.time_ns);
+  put_uvarint(out, f->footer.process_id);
+  put_text(out, f->footer.release);
+  put_text(out, f->footer.program);
+  put_text(out, f->footer.name);
+  put_uvarint(out, f->footer.string_limit);
+  put_uvarint(out, f->footer.gc_bytes ? f->footer.gc_bytes
+                                      : f->footer.object_bytes + f->footer.string_table_bytes);
+  put_uvarint(out, f->footer.string_table_bytes);
+  put(out, &f->footer.gc_state, 1);
+  put(out, &f->footer.gc_generational, 1);
+  for (int i = 0; i < 4; i++) put_uvarint(out, f->footer.objects[i]);
+  put_uvarint(out, f->footer.object_bytes);
+  put_uvarint(out, f->footer.roots);
+  put(out, f->roots.data, f->roots.size);
+  uint64_t n_blocks = (end + LH_BLOCK_BYTES - 1) / LH_BLOCK_BYTES;
+  put_u32(out, (uint32_t)(n_blocks + f->footer.extra_blocks));
+  for (uint64_t i = 0; i < n_blocks; i++) {
+    uint64_t start = i * LH_BLOCK_BYTES;
+    uint64_t bytes = end - start < LH_BLOCK_BYTES ? end - start : LH_BLOCK_BYTES;
+    put_u64(out, lh_hash(out->data + start, bytes, 0));
+  }
+  for (uint64_t i = 0; i < f->footer.extra_blocks; i++) put_u64(out, 0);
+  if (f->footer.tail) put(out, f->footer.tail, strlen(f->footer.tail));
+}
+
+void forge_finish(forge *f) {
+  uint64_t end = f->out.size;
+  put_footer(f);
+  uint64_t footer_bytes = f->out.size - end;
+  uint64_t hash = lh_hash(f->out.data + end, footer_bytes, 0);
+  put_u64(&f->out, end);
+  put_u64(&f->out, footer_bytes);
+  put_u64(&f->out, hash);
+  put_u64(&f->out, 0);
+  put(&f->out, LH_TAIL_MAGIC, 8);
+  f->data = f->out.data;
+  f->size = f->out.size;
+}
+
+void forge_free(forge *f) {
+  free(f->out.data);
+  free(f->roots.data);
+  memset(f, 0, sizeof *f);
+}

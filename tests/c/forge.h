@@ -1,0 +1,73 @@
+/*
+** forge.h - makes snapshot files in memory, byte by byte, with valid checksums whatever else is wrong
+** with them: so that tests can lie.
+**
+**     forge f;
+**     forge_begin(&f);
+**     forge_mark(&f, 0x100, ...);                      allgc, youngest first
+**     forge_table(&f, 0x200, 0, 0, 1);  forge_...      then finobj, tobefnz, fixedgc
+**     forge_next_list(&f);
+**     forge_finish(&f);                                -> f.data, f.size
+**     forge_free(&f);
+**
+** The fields of `footer` that counting fills may be changed before forge_finish. When memory runs out
+** the program ends: it is a test.
+*/
+#ifndef LUAHEAP_FORGE_H
+#define LUAHEAP_FORGE_H
+
+#include "format.h"
+
+typedef struct forge_bytes {
+  uint8_t *data;
+  size_t size, capacity;
+} forge_bytes;
+
+typedef struct forge {
+  uint8_t *data; /* the file, once it is finished */
+  size_t size;
+  forge_bytes out, roots;
+  uint64_t own; /* address of the record being written */
+  int list;
+  struct {
+    uint64_t state_id, serial, time_ns, process_id;
+    const char *release, *program, *name;
+    uint64_t string_limit, gc_bytes, string_table_bytes;
+    uint8_t gc_state, gc_generational;
+    uint64_t objects[4], object_bytes, roots;
+    uint64_t extra_blocks; /* to lie about their number */
+    const char *tail;      /* bytes after the checksums */
+  } footer;
+} forge;
+
+void forge_begin(forge *f);
+void forge_finish(forge *f);
+void forge_free(forge *f);
+
+/* Raw bytes of the current record. */
+void forge_u8(forge *f, unsigned byte);
+void forge_u64(forge *f, uint64_t n);
+void forge_bytes_of(forge *f, const void *bytes, size_t n);
+void forge_uvarint(forge *f, uint64_t n);
+void forge_svarint(forge *f, int64_t n);
+void forge_ref(forge *f, uint64_t address); /* 0: none */
+
+/* Values with their tag. */
+void forge_integer(forge *f, int64_t n);
+void forge_object(forge *f, uint64_t address);
+
+/* What all records begin with: LH_REC_* | LH_FLAG_*. Counts the object and its bytes. */
+void forge_record(forge *f, unsigned head, uint64_t address, uint64_t shallow_bytes);
+void forge_next_list(forge *f);
+
+/* Whole records. */
+void forge_string(forge *f, uint64_t address, const char *text);
+void forge_mark(forge *f, uint64_t address, unsigned kind, uint64_t serial, const char *name);
+
+/* A table without array part up to its first entry. `flags`: LH_FLAG_WEAK_*. metatable 0: none. */
+void forge_table(forge *f, uint64_t address, unsigned flags, uint64_t metatable, uint64_t entries);
+void forge_tags(forge *f, unsigned key, unsigned value);
+
+void forge_root(forge *f, unsigned kind, unsigned index, uint64_t address);
+
+#endif
