@@ -171,10 +171,10 @@ void lh_add_root(lh_text *text, const lh_snapshot *snapshot, const lh_edge *edge
       lh_text_format(text, "metatable of %s%s", type == 0 || type == 2 ? "" : "all ",
                      type < sizeof types / sizeof *types ? types[type] : "values of a basic type");
       return;
-    case LH_ROOT_METAMETHOD_NAME: lh_text_string(text, "names of metamethods"); return;
+    case LH_ROOT_METAMETHOD_NAME: lh_text_string(text, "name of a metamethod"); return;
     case LH_ROOT_MEMORY_MESSAGE: lh_text_string(text, "message for memory errors"); return;
-    case LH_ROOT_FIXED: lh_text_string(text, "fixed by Lua"); return;
-    case LH_ROOT_FINALIZER: lh_text_string(text, "waiting for its finalizer"); return;
+    case LH_ROOT_FIXED: lh_text_string(text, "string fixed by Lua"); return;
+    case LH_ROOT_FINALIZER: lh_text_string(text, "object waiting for its finalizer"); return;
     case LH_ROOT_OWN: lh_text_string(text, "luaheap's own state"); return;
   }
   lh_text_string(text, "root");

@@ -1,0 +1,249 @@
+/*
+** fold.c - folding paths so that all objects of one cause share one text (see fold.h).
+**
+** Numbers and objects as keys become [*], and so do string keys of tables that are used as maps. A
+** link that leads from a class back to the same class stands for any number of such links: .next*,
+** (.children[*])*. Behind 40 pieces all is one "...".
+*/
+#include "fold.h"
+
+#include <string.h>
+
+enum { MAX_DEPTH = 40, LOOK_BACK = 4, MANY_ALIKE = 8, MANY_NAMED_ALIKE = 4 };
+
+/* {=== Maps and records ============================================================== */
+
+lh_key_sense lh_key_sense_of(const lh_snapshot *snapshot, lh_id table) {
+  const lh_classes *classes = snapshot->classes;
+  const lh_class_entry *entry = classes ? lh_class_entry_of(snapshot, table) : NULL;
+  if (!entry || table == classes->globals || table == classes->loaded ||
+      table == classes->registry || lh_map_get(&classes->modules, table) != LH_NO_NUMBER)
+    return LH_KEYS_MEAN;
+  if (!entry->specific && strncmp(entry->visible.name, "map", 3) == 0) return LH_KEYS_VARY;
+  return LH_KEYS_DEPEND;
+}
+
+bool lh_keys_vary(const lh_snapshot *snapshot, uint32_t class_index, uint32_t n_alike,
+                  uint32_t n_values) {
+  if (class_index == UINT32_MAX) return false;
+  const lh_class_entry *entry = &snapshot->classes->list[class_index];
+  if (!entry->specific) return n_alike >= MANY_ALIKE && n_alike == n_values;
+  return n_alike >= (entry->shape ? MANY_ALIKE : MANY_NAMED_ALIKE);
+}
+
+bool lh_is_keyed_object(const lh_snapshot *snapshot, const lh_edge *edge) {
+  if (edge->kind != LH_EDGE_VALUE || edge->key.kind != LH_VALUE_OBJECT) return false;
+  if (lh_type_of(snapshot, edge->key.as.object) != LH_TYPE_STRING) return false;
+  lh_type type = lh_type_of(snapshot, edge->target);
+  return type == LH_TYPE_TABLE || type == LH_TYPE_USERDATA || type == LH_TYPE_THREAD ||
+         type == LH_TYPE_CLOSURE;
+}
+
+/* }=================================================================================== */
+
+/* {=== States ======================================================================== */
+
+static bool equal_states(const lh_fold_state *a, const lh_fold_state *b) {
+  return a->parent == b->parent && a->piece == b->piece && a->class_index == b->class_index &&
+         a->form == b->form && a->starred == b->starred && a->phrase == b->phrase;
+}
+
+static uint32_t intern(lh_folder *folder, lh_fold_state state) {
+  if (state.parent == LH_NO_NUMBER || state.piece == LH_NO_NUMBER) return LH_NO_NUMBER;
+  uint64_t words[3] = {(uint64_t)state.parent << 32 | state.piece,
+                       (uint64_t)state.class_index << 8 | state.form,
+                       (uint64_t)state.starred << 1 | state.phrase};
+  for (uint64_t hash = lh_hash(words, sizeof words, 2) >> 1;; hash++) {
+    uint32_t *index = lh_map_at(&folder->interned, hash);
+    if (!index) return LH_NO_NUMBER;
+    if (*index == LH_NO_NUMBER) {
+      if (!lh_grow(&folder->states, folder->n_states, &folder->capacity, sizeof state))
+        return LH_NO_NUMBER;
+      folder->states[folder->n_states] = state;
+      *index = (uint32_t)folder->n_states++;
+      return *index;
+    }
+    if (equal_states(&folder->states[*index], &state)) return *index;
+  }
+}
+
+int lh_folder_init(lh_folder *folder, const lh_snapshot *snapshot, lh_error *error) {
+  *folder = (lh_folder){.snapshot = snapshot};
+  lh_fold_state start = {.piece = lh_strings_add(&folder->pieces, "root", 4),
+                         .class_index = UINT32_MAX,
+                         .form = LH_FORM_BASE,
+                         .phrase = true};
+  if (intern(folder, start) == LH_FOLD_START) return 0;
+  lh_folder_free(folder);
+  return lh_fail_memory(error, "folding paths");
+}
+
+void lh_folder_free(lh_folder *folder) {
+  lh_strings_free(&folder->pieces);
+  lh_map_free(&folder->interned);
+  lh_map_free(&folder->memo);
+  lh_free(folder->states);
+}
+
+/* The same text, but another object reached. */
+static uint32_t with_class(lh_folder *folder, uint32_t state, uint32_t class_index) {
+  lh_fold_state s = folder->states[state];
+  s.class_index = class_index;
+  return intern(folder, s);
+}
+
+static uint32_t append(lh_folder *folder, uint32_t parent, lh_text_id piece, uint32_t class_index,
+                       bool starred) {
+  lh_fold_state s = {.parent = parent,
+                     .piece = piece,
+                     .class_index = class_index,
+                     .depth = folder->states[parent].depth + 1,
+                     .form = LH_FORM_BEHIND,
+                     .starred = starred};
+  return intern(folder, s);
+}
+
+static lh_text_id add_text(lh_folder *folder, lh_text *text) {
+  lh_text_id id =
+      text->failed ? LH_NO_NUMBER : lh_strings_add(&folder->pieces, text->bytes, text->n);
+  lh_text_free(text);
+  return id;
+}
+
+/* }=================================================================================== */
+
+/* {=== Steps ========================================================================= */
+
+/* "body*" for the pieces behind `from` up to `to`, and then `piece`. */
+static lh_text_id star(lh_folder *folder, uint32_t from, uint32_t to, lh_text_id piece) {
+  lh_text_id chain[LOOK_BACK + 1];
+  size_t n = 0;
+  chain[n++] = piece;
+  for (uint32_t s = to; s != from; s = folder->states[s].parent)
+    chain[n++] = folder->states[s].piece;
+  lh_text text = {0};
+  if (n > 1) lh_text_add(&text, "(", 1);
+  while (n-- > 0) lh_text_string(&text, folder->pieces.texts[chain[n]]);
+  lh_text_string(&text, from == to ? "*" : ")*");
+  return add_text(folder, &text);
+}
+
+/* The state, not far back along the same expression, where an object of this class was reached. */
+static uint32_t same_class_before(const lh_folder *folder, uint32_t state, uint32_t class_index) {
+  if (class_index == UINT32_MAX) return LH_NO_NUMBER;
+  for (int i = 0; i < LOOK_BACK; i++) {
+    const lh_fold_state *s = &folder->states[state];
+    if (s->class_index == class_index) return state;
+    if (s->form != LH_FORM_BEHIND || s->starred) break;
+    state = s->parent;
+  }
+  return LH_NO_NUMBER;
+}
+
+static uint32_t step_behind(lh_folder *folder, uint32_t state, lh_text_id piece,
+                            uint32_t class_index) {
+  const lh_fold_state before = folder->states[state];
+  if (before.depth >= MAX_DEPTH) {
+    lh_text_id dots = lh_strings_add(&folder->pieces, " ...", 4);
+    if (before.piece == dots) return state;
+    return append(folder, state, dots, UINT32_MAX, true);
+  }
+  uint32_t seen = same_class_before(folder, state, class_index);
+  if (seen != LH_NO_NUMBER) {
+    const lh_fold_state s = folder->states[seen];
+    lh_text_id starred = star(folder, seen, state, piece);
+    if (starred == LH_NO_NUMBER) return LH_NO_NUMBER;
+    if (!s.starred) return append(folder, seen, starred, class_index, true);
+    if (s.piece == starred) return seen;
+    lh_text_id any = lh_strings_add(&folder->pieces, ".*", 2); /* .left and .right, in any order */
+    return append(folder, s.parent, any, class_index, true);
+  }
+  bool again = before.form == LH_FORM_BEHIND && before.piece == piece;
+  bool is_index = strcmp(folder->pieces.texts[piece], "[*]") == 0;
+  if (again && is_index)
+    again = folder->states[before.parent].piece == piece; /* [*][*] is a matrix */
+  lh_text_id starred = star(folder, state, state, piece);
+  if (starred == LH_NO_NUMBER) return LH_NO_NUMBER;
+  if (before.starred && before.piece == starred) return with_class(folder, state, class_index);
+  if (!again) return append(folder, state, piece, class_index, false);
+  uint32_t from = is_index ? folder->states[before.parent].parent : before.parent;
+  return append(folder, from, starred, class_index, true);
+}
+
+static uint32_t class_for_folding(const lh_snapshot *snapshot, lh_id id) {
+  const lh_class_entry *entry = snapshot->classes ? lh_class_entry_of(snapshot, id) : NULL;
+  return entry && entry->specific ? snapshot->classes->of[id] : UINT32_MAX;
+}
+
+static bool is_any(const lh_snapshot *snapshot, const lh_edge *edge, bool any_key) {
+  if (edge->key.kind != LH_VALUE_OBJECT) return edge->key.kind != LH_VALUE_BOOLEAN;
+  return any_key || lh_type_of(snapshot, edge->key.as.object) != LH_TYPE_STRING;
+}
+
+/* Most steps are from a table to a value, and seen before. */
+static uint32_t step_to_value(lh_folder *folder, uint32_t state, const lh_edge *edge, bool any,
+                              uint32_t class_index) {
+  uint64_t key = any                                 ? UINT64_MAX
+                 : edge->key.kind == LH_VALUE_OBJECT ? edge->key.as.object
+                                                     : UINT64_MAX - 1 - edge->key.as.boolean;
+  uint64_t words[3] = {
+      key, (uint64_t)state << 32 | class_index,
+      edge->source == (folder->snapshot->classes ? folder->snapshot->classes->loaded : LH_ROOT)};
+  uint64_t hash = lh_hash(words, sizeof words, 3) >> 1;
+  uint32_t next = lh_map_get(&folder->memo, hash);
+  if (next != LH_NO_NUMBER) return next;
+  lh_text text = {0};
+  bool phrase;
+  if (any)
+    lh_text_string(&text, "[*]");
+  else
+    lh_add_piece(&text, folder->snapshot, edge, true, &phrase);
+  lh_text_id piece = add_text(folder, &text);
+  if (piece == LH_NO_NUMBER) return LH_NO_NUMBER;
+  next = step_behind(folder, state, piece, class_index);
+  uint32_t *slot = lh_map_at(&folder->memo, hash);
+  if (!slot) return LH_NO_NUMBER;
+  *slot = next;
+  return next;
+}
+
+uint32_t lh_fold_step(lh_folder *folder, uint32_t state, const lh_edge *edge, bool any_key) {
+  const lh_snapshot *snapshot = folder->snapshot;
+  lh_form form = lh_form_of(snapshot, edge);
+  uint32_t class_index = class_for_folding(snapshot, edge->target);
+  if (form == LH_FORM_NOTHING) return with_class(folder, state, class_index);
+  if (form == LH_FORM_BEHIND)
+    return step_to_value(folder, state, edge, is_any(snapshot, edge, any_key), class_index);
+  const lh_fold_state before = folder->states[state];
+  lh_fold_state next = {.class_index = class_index, .form = (uint8_t)form};
+  lh_text text = {0};
+  lh_add_piece(&text, snapshot, edge, true, &next.phrase);
+  next.piece = add_text(folder, &text);
+  if (form != LH_FORM_BASE) {
+    bool again = before.form == next.form && before.piece == next.piece;
+    if (again || before.depth >= MAX_DEPTH) return with_class(folder, state, class_index);
+    next.parent = state;
+    next.depth = before.depth + 1;
+  }
+  return intern(folder, next);
+}
+
+/* }=================================================================================== */
+
+void lh_fold_text(const lh_folder *folder, uint32_t state, lh_text *text) {
+  uint32_t chain[MAX_DEPTH + 2];
+  size_t n = 0;
+  lh_telling telling = {0};
+  for (;; state = folder->states[state].parent) {
+    chain[n++] = state;
+    if (folder->states[state].form == LH_FORM_BASE) break;
+  }
+  while (n-- > 0) {
+    const lh_fold_state *s = &folder->states[chain[n]];
+    const char *piece = folder->pieces.texts[s->piece];
+    lh_tell(&telling, (lh_form)s->form, piece, strlen(piece), s->phrase);
+  }
+  if (telling.text.failed) text->failed = true;
+  lh_text_add(text, telling.text.bytes, telling.text.n);
+  lh_text_free(&telling.text);
+}

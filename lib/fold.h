@@ -1,0 +1,84 @@
+/*
+** fold.h - paths as text, exact or folded. Private to the library.
+**
+** A path is told piece by piece. Each edge is one of: a new beginning ("_G", "upvalue bus of function f
+** @app.lua:1": what came before it needs no telling), something behind (".x"), something in front
+** ("metatable of "), around ("value of ... in weak table _G.cache"), or nothing (from an upvalue to its
+** content).
+**
+** Folded, a path is a state in a tree that grows as paths are followed: (state before, piece) -> state.
+** So all objects of one cause end in one state, and a million of them cost a lookup for each step.
+*/
+#ifndef LUAHEAP_FOLD_H
+#define LUAHEAP_FOLD_H
+
+#include "names.h"
+
+typedef enum lh_form {
+  LH_FORM_BASE,
+  LH_FORM_BEHIND,
+  LH_FORM_FRONT,
+  LH_FORM_AROUND,
+  LH_FORM_NOTHING
+} lh_form;
+
+lh_form lh_form_of(const lh_snapshot *snapshot, const lh_edge *edge);
+
+/* The piece that an edge adds. `phrase`: a new beginning that needs parentheses before a suffix. */
+void lh_add_piece(lh_text *text, const lh_snapshot *snapshot, const lh_edge *edge, bool folded,
+                  bool *phrase);
+
+/* Text made of pieces so far, and whether it is a phrase. */
+typedef struct lh_telling {
+  lh_text text;
+  bool phrase;
+} lh_telling;
+
+void lh_tell(lh_telling *telling, lh_form form, const char *piece, size_t n, bool phrase);
+
+/* {=== Folding ======================================================================= */
+
+typedef struct lh_fold_state {
+  uint32_t parent;
+  lh_text_id piece;
+  uint32_t class_index; /* of the object reached, if it is specific; else UINT32_MAX */
+  uint32_t depth;       /* pieces since the beginning */
+  uint8_t form;
+  bool phrase;
+  bool starred; /* piece stands for one or more */
+} lh_fold_state;
+
+#define LH_FOLD_START 0u
+
+typedef struct lh_folder {
+  const lh_snapshot *snapshot;
+  lh_strings pieces;
+  lh_map interned;
+  lh_map memo; /* of steps between table and value */
+  lh_fold_state *states;
+  size_t n_states, capacity;
+} lh_folder;
+
+int lh_folder_init(lh_folder *folder, const lh_snapshot *snapshot, lh_error *error);
+void lh_folder_free(lh_folder *folder);
+
+/* The state behind an edge; LH_NO_NUMBER when out of memory. `any_key`: the key varies between objects
+** of one cause (lh_is_map_like). */
+uint32_t lh_fold_step(lh_folder *folder, uint32_t state, const lh_edge *edge, bool any_key);
+
+void lh_fold_text(const lh_folder *folder, uint32_t state, lh_text *text);
+
+/* May the keys of this table vary at all? True for maps, false for _G and modules. */
+typedef enum lh_key_sense { LH_KEYS_MEAN, LH_KEYS_VARY, LH_KEYS_DEPEND } lh_key_sense;
+lh_key_sense lh_key_sense_of(const lh_snapshot *snapshot, lh_id table);
+
+/* With LH_KEYS_DEPEND: do they, if `n_alike` of `n_values` objects under string keys have this class? */
+bool lh_keys_vary(const lh_snapshot *snapshot, uint32_t class_index, uint32_t n_alike,
+                  uint32_t n_values);
+
+/* Is this a value that tells whether keys vary: under a string, and no string? */
+bool lh_is_keyed_object(const lh_snapshot *snapshot, const lh_edge *edge);
+
+/* }=================================================================================== */
+
+#endif

@@ -1,0 +1,269 @@
+/*
+** path_text.c - the pieces of a path's text, and paths told exactly (see fold.h). A path of a million
+** steps takes linear time and folds in the middle.
+*/
+#include "fold.h"
+#include "graph.h"
+
+#include <string.h>
+
+enum { MAX_PIECES = 40, SHOWN_AT_ENDS = 5, MAX_HOLDER_STEPS = 40 };
+
+static bool is_specific(const lh_snapshot *snapshot, lh_id id) {
+  const lh_class_entry *entry = snapshot->classes ? lh_class_entry_of(snapshot, id) : NULL;
+  return entry && entry->specific;
+}
+
+static bool is_globals_module(const lh_snapshot *snapshot, const lh_edge *edge) {
+  const lh_classes *classes = snapshot->classes;
+  return classes && edge->source == classes->loaded && edge->target == classes->globals;
+}
+
+lh_form lh_form_of(const lh_snapshot *snapshot, const lh_edge *edge) {
+  switch (edge->kind) {
+    case LH_EDGE_VALUE: return is_globals_module(snapshot, edge) ? LH_FORM_BASE : LH_FORM_BEHIND;
+    case LH_EDGE_CONTENT: return LH_FORM_NOTHING;
+    case LH_EDGE_EPHEMERON: return LH_FORM_AROUND;
+    case LH_EDGE_KEY:
+    case LH_EDGE_METATABLE:
+    case LH_EDGE_USER_VALUE: return LH_FORM_FRONT;
+    case LH_EDGE_C_UPVALUE:
+      return is_specific(snapshot, edge->source) ? LH_FORM_BASE : LH_FORM_FRONT;
+    default: return LH_FORM_BASE;
+  }
+}
+
+/* The table that keeps an ephemeron's value is told by its own path, if that is a plain one. */
+static void add_holder(lh_text *text, const lh_snapshot *snapshot, lh_id holder, bool folded) {
+  lh_edge steps[MAX_HOLDER_STEPS];
+  uint32_t n = snapshot->distance ? snapshot->distance[holder] : UINT32_MAX;
+  bool plain = n <= MAX_HOLDER_STEPS;
+  lh_id at = holder;
+  for (uint32_t i = n; plain && i > 0; i--) {
+    steps[i - 1] = lh_best_edge(snapshot, snapshot->parent[at], at);
+    at = snapshot->parent[at];
+    if (steps[i - 1].kind == LH_EDGE_EPHEMERON) plain = false;
+  }
+  lh_path path = {n, steps};
+  char *told = plain ? lh_path_text(snapshot, &path, folded) : lh_object_text(snapshot, holder);
+  if (told)
+    lh_text_string(text, told);
+  else
+    text->failed = true;
+  lh_free(told);
+}
+
+static void add_thread(lh_text *text, const lh_snapshot *snapshot, lh_id thread, bool folded) {
+  lh_object object;
+  lh_add_class(text, snapshot, thread);
+  lh_object_at(snapshot, thread, &object);
+  if (!folded && !object.as.thread.is_main)
+    lh_text_format(text, " (0x%llx)", (unsigned long long)object.address);
+}
+
+static void add_of(lh_text *text, const char *what, const lh_snapshot *snapshot, lh_id id) {
+  lh_text_format(text, "%s of ", what);
+  lh_add_class(text, snapshot, id);
+}
+
+static void add_base(lh_text *text, const lh_snapshot *snapshot, const lh_edge *edge, bool folded) {
+  const char *name = edge->kind == LH_EDGE_SOURCE ? "name of the source" : "name of a variable";
+  switch (edge->kind) {
+    case LH_EDGE_ROOT: lh_add_root(text, snapshot, edge); return;
+    case LH_EDGE_VALUE: lh_text_string(text, "_G"); return;
+    case LH_EDGE_PROTO: add_of(text, "proto", snapshot, edge->source); return;
+    case LH_EDGE_CONSTANT: add_of(text, "constant", snapshot, edge->source); return;
+    case LH_EDGE_SOURCE:
+    case LH_EDGE_DEBUG_NAME: add_of(text, name, snapshot, edge->source); return;
+    case LH_EDGE_NESTED:
+      lh_add_class(text, snapshot, edge->target);
+      lh_text_string(text, " in ");
+      lh_add_class(text, snapshot, edge->source);
+      return;
+    case LH_EDGE_UPVALUE:
+    case LH_EDGE_C_UPVALUE:
+      lh_text_string(text, "upvalue ");
+      if (edge->name == LH_NO_OBJECT || !lh_add_name(text, snapshot, edge->name))
+        lh_text_format(text, "%u", edge->ordinal);
+      lh_text_string(text, " of ");
+      lh_add_class(text, snapshot, edge->source);
+      return;
+    case LH_EDGE_OPEN_UPVALUE:
+      lh_text_string(text, "open ");
+      lh_add_class(text, snapshot, edge->target);
+      break;
+    case LH_EDGE_FUNCTION:
+      lh_add_slot(text, snapshot, edge);
+      lh_text_string(text, " on the stack");
+      break;
+    default: lh_add_slot(text, snapshot, edge); break;
+  }
+  lh_text_string(text, " of ");
+  add_thread(text, snapshot, edge->source, folded);
+}
+
+void lh_add_piece(lh_text *text, const lh_snapshot *snapshot, const lh_edge *edge, bool folded,
+                  bool *phrase) {
+  bool is_root = edge->kind == LH_EDGE_ROOT;
+  bool named = edge->kind == LH_EDGE_VALUE ||
+               (is_root && edge->index <= LH_ROOT_LOADED); /* a word of Lua, to be put .x behind */
+  *phrase = !named;
+  switch (lh_form_of(snapshot, edge)) {
+    case LH_FORM_BASE: add_base(text, snapshot, edge, folded); return;
+    case LH_FORM_BEHIND:
+      lh_add_key(text, snapshot, edge->key,
+                 snapshot->classes && edge->source == snapshot->classes->loaded);
+      return;
+    case LH_FORM_AROUND: add_holder(text, snapshot, edge->holder, folded); return;
+    case LH_FORM_NOTHING: return;
+    case LH_FORM_FRONT: break;
+  }
+  if (edge->kind == LH_EDGE_METATABLE) {
+    lh_text_string(text, "metatable of ");
+  } else if (edge->kind == LH_EDGE_KEY) {
+    lh_text_string(text, "key ");
+    if (!folded) {
+      size_t start = text->n;
+      lh_add_key(text, snapshot, edge->key, true);
+      if (text->failed) return;
+      memmove(text->bytes + start, text->bytes + start + 1, text->n - start - 1);
+      text->n--; /* without the brackets */
+      text->bytes[text->n - 1] = ' ';
+    }
+    lh_text_string(text, "of ");
+  } else {
+    lh_text_format(text, "%s %u of ", edge->kind == LH_EDGE_USER_VALUE ? "user value" : "upvalue",
+                   edge->ordinal);
+  }
+}
+
+/* {=== Telling ======================================================================= */
+
+/* Wraps what was told so far. */
+static void surround(lh_telling *telling, const char *before, size_t n, const char *after) {
+  lh_text text = {0};
+  lh_text_add(&text, before, n);
+  lh_text_add(&text, telling->text.bytes, telling->text.n);
+  lh_text_string(&text, after);
+  if (telling->text.failed) text.failed = true;
+  lh_text_free(&telling->text);
+  telling->text = text;
+}
+
+void lh_tell(lh_telling *telling, lh_form form, const char *piece, size_t n, bool phrase) {
+  lh_text *text = &telling->text;
+  switch (form) {
+    case LH_FORM_NOTHING: return;
+    case LH_FORM_BASE:
+      lh_text_clear(text);
+      lh_text_add(text, piece, n);
+      telling->phrase = phrase;
+      return;
+    case LH_FORM_BEHIND:
+      if (telling->phrase) surround(telling, "(", 1, ")");
+      lh_text_add(text, piece, n);
+      telling->phrase = false;
+      return;
+    case LH_FORM_FRONT:
+      surround(telling, piece, n, "");
+      telling->phrase = true;
+      return;
+    case LH_FORM_AROUND:
+      if (telling->phrase) surround(telling, "(", 1, ")");
+      surround(telling, "value of ", 9, " in weak table ");
+      lh_text_add(text, piece, n);
+      telling->phrase = true;
+      return;
+  }
+}
+
+static void tell_edge(lh_telling *telling, const lh_snapshot *snapshot, const lh_edge *edge) {
+  lh_text piece = {0};
+  bool phrase = false;
+  lh_add_piece(&piece, snapshot, edge, false, &phrase);
+  if (piece.failed) telling->text.failed = true;
+  lh_tell(telling, lh_form_of(snapshot, edge), piece.bytes, piece.n, phrase);
+  lh_text_free(&piece);
+}
+
+/* Are these the same piece, such as .next and .next? */
+static bool are_alike(const lh_edge *a, const lh_edge *b) {
+  return a->kind == b->kind && a->kind == LH_EDGE_VALUE && a->key.kind == LH_VALUE_OBJECT &&
+         b->key.kind == LH_VALUE_OBJECT && a->key.as.object == b->key.as.object;
+}
+
+static void tell_middle(lh_telling *telling, const lh_snapshot *snapshot, const lh_edge *steps,
+                        size_t first, size_t last) {
+  lh_text piece = {0};
+  bool alike = true, phrase;
+  for (size_t i = first + 1; i <= last && alike; i++) alike = are_alike(&steps[first], &steps[i]);
+  lh_text_string(&piece, " ... ");
+  lh_text_count(&piece, last - first + 1);
+  if (alike) {
+    lh_text_string(&piece, " more of ");
+    lh_add_piece(&piece, snapshot, &steps[first], false, &phrase);
+    lh_text_string(&piece, " ... ");
+  } else {
+    lh_text_string(&piece, " more steps ... ");
+  }
+  if (piece.failed) telling->text.failed = true;
+  lh_tell(telling, LH_FORM_BEHIND, piece.bytes, piece.n, false);
+  lh_text_free(&piece);
+}
+
+static char *tell_exactly(const lh_snapshot *snapshot, const lh_path *path) {
+  lh_telling telling = {0};
+  size_t first = path->n_steps;
+  while (first > 0 && lh_form_of(snapshot, &path->steps[first - 1]) != LH_FORM_BASE) first--;
+  if (first > 0) first--; /* the step of the last new beginning */
+  size_t n = path->n_steps - first;
+  for (size_t i = first; i < path->n_steps; i++) {
+    if (n > MAX_PIECES && i == first + SHOWN_AT_ENDS) {
+      size_t last = path->n_steps - SHOWN_AT_ENDS - 1;
+      tell_middle(&telling, snapshot, path->steps, i, last);
+      i = last;
+    } else {
+      tell_edge(&telling, snapshot, &path->steps[i]);
+    }
+  }
+  return lh_text_finish(&telling.text);
+}
+
+/* }=================================================================================== */
+
+static bool keys_vary(const lh_snapshot *snapshot, const lh_edge *edge) {
+  lh_key_sense sense = lh_key_sense_of(snapshot, edge->source);
+  if (sense != LH_KEYS_DEPEND || !lh_is_keyed_object(snapshot, edge)) return sense == LH_KEYS_VARY;
+  uint32_t n_alike = 0, n_values = 0, class_index = lh_class_of(snapshot, edge->target);
+  lh_edges it;
+  lh_edge other;
+  for (lh_edges_begin(snapshot, edge->source, &it); lh_edges_next(&it, &other);) {
+    if (!lh_is_keyed_object(snapshot, &other)) continue;
+    n_values++;
+    n_alike += lh_class_of(snapshot, other.target) == class_index;
+  }
+  return lh_keys_vary(snapshot, class_index, n_alike, n_values);
+}
+
+static char *tell_folded(const lh_snapshot *snapshot, const lh_path *path) {
+  lh_folder folder;
+  lh_text text = {0};
+  char *result = NULL;
+  if (lh_folder_init(&folder, snapshot, NULL) != 0) return NULL;
+  uint32_t state = LH_FOLD_START;
+  for (size_t i = 0; i < path->n_steps; i++) {
+    const lh_edge *edge = &path->steps[i];
+    bool any_key = edge->kind == LH_EDGE_VALUE && keys_vary(snapshot, edge);
+    state = lh_fold_step(&folder, state, edge, any_key);
+    if (state == LH_NO_NUMBER) goto out;
+  }
+  lh_fold_text(&folder, state, &text);
+  result = lh_text_finish(&text);
+out:
+  lh_folder_free(&folder);
+  return result;
+}
+
+char *lh_path_text(const lh_snapshot *snapshot, const lh_path *path, bool folded) {
+  return folded ? tell_folded(snapshot, path) : tell_exactly(snapshot, path);
+}
