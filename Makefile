@@ -125,7 +125,8 @@ asan-built: $(BUILT:%=build/asan/%) $(TEST_NAMES:%=build/asan/tests/%)
 	@CC=$(CC) BUSTED=$(BUSTED) LUA=$(LUA) SANITIZED=1 \
 	  tests/run.sh build/asan $(TEST_NAMES:%=build/asan/tests/%)
 
-check-seams: packages
+check-seams:
+	@.ci/packages build seams
 	@$(MAKE) --no-print-directory all
 	@CC=$(CC) tests/check_seams.sh build
 	@CC=$(CC) tests/check_seams.sh --self-test
