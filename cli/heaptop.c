@@ -63,8 +63,10 @@ static uint32_t type_mask(const cli *c, const char *list) {
 
 static const char *parse(cli *c, request *r, int argc, char **argv) {
   static const lh_sort orders[] = {LH_SORT_RETAINED, LH_SORT_SHALLOW, LH_SORT_COUNT};
+  int key;
   *r = (request){.query = {.sort = LH_SORT_RETAINED, .limit = 20}};
-  for (int key; (key = cli_next_option(c, argc, argv)) != -1;) switch (key) {
+  while ((key = cli_next_option(c, argc, argv)) != -1) {
+    switch (key) {
       case 'n':
         r->query.limit = cli_number_argument(c, "--top");
         r->limit_given = true;
@@ -77,6 +79,7 @@ static const char *parse(cli *c, request *r, int argc, char **argv) {
       case KEY_TYPE: r->query.type_mask |= type_mask(c, optarg); break;
       case KEY_GARBAGE: r->query.garbage = true; break;
     }
+  }
   if (optind == argc) cli_usage_error(c, "which snapshot? Name the file");
   if (optind + 1 < argc)
     cli_usage_error(c, "one snapshot at a time: '%s' is too many", argv[optind + 1]);
@@ -150,28 +153,31 @@ static void print_ledger(cli *c, const lh_snapshot *snapshot) {
   free(name);
 }
 
+static void print_heading(const cli *c, const char *what, const char *order) {
+  printf("%s%s by %s%s\n", cli_style_on(c, CLI_BOLD), what, order, cli_style_off(c));
+}
+
+/* Garbage retains nothing and nothing holds it, so the columns for that are left out. */
 static void print_classes(cli *c, lh_snapshot *snapshot, const request *r, uint64_t whole_bytes) {
-  static const cli_column columns[] = {{"shallow", CLI_RIGHT},  {"objects", CLI_RIGHT},
-                                       {"retained", CLI_RIGHT}, {"%", CLI_RIGHT},
+  static const cli_column columns[] = {{"retained", CLI_RIGHT}, {"share", CLI_RIGHT},
+                                       {"shallow", CLI_RIGHT},  {"objects", CLI_RIGHT},
                                        {"type", CLI_LEFT},      {"class", CLI_WRAP}};
-  cli_table *table = cli_table_new(c, columns, 6);
+  size_t hidden = r->query.garbage ? 1 : 0, n_shown, n;
+  cli_table *table = cli_table_new(c, columns + hidden, 6 - hidden);
   lh_class_row *rows;
-  size_t n_shown, n = rank_classes(c, snapshot, r, &rows, &n_shown);
+  n = rank_classes(c, snapshot, r, &rows, &n_shown);
   for (size_t i = 0; i < n_shown; i++) {
     const lh_class *class = lh_class_at(snapshot, rows[i].class_index);
     uint64_t bytes = r->query.garbage ? rows[i].shallow_bytes : rows[i].retained_bytes;
-    const char *cells[] = {cli_size(c, rows[i].shallow_bytes),
-                           cli_count(c, rows[i].objects),
-                           r->query.garbage ? "-" : cli_size(c, bytes),
+    const char *cells[] = {cli_size(c, bytes),
                            cli_share(c, bytes, whole_bytes),
+                           cli_size(c, rows[i].shallow_bytes),
+                           cli_count(c, rows[i].objects),
                            lh_type_name(class->type),
                            class->name};
-    cli_table_row(table, cells, CLI_PLAIN);
+    cli_table_row(table, cells + hidden, CLI_PLAIN);
   }
-  printf("%s%s by %s%s\n", cli_style_on(c, CLI_BOLD),
-         r->query.garbage ? "Classes of garbage" : "Classes", order_name(r, false),
-         cli_style_off(c));
-  if (n_shown == 0) puts("none");
+  print_heading(c, r->query.garbage ? "Classes of garbage" : "Classes", order_name(r, false));
   cli_table_print(table);
   cli_print_hidden(c, n - n_shown, "class", "classes");
   lh_free(rows);
@@ -179,33 +185,33 @@ static void print_classes(cli *c, lh_snapshot *snapshot, const request *r, uint6
 
 static void object_row(cli *c, lh_snapshot *snapshot, const request *r, lh_id id,
                        uint64_t whole_bytes, cli_table *table) {
+  bool garbage = r->query.garbage;
   char *what = cli_what(snapshot, id);
-  char *held_by = r->query.garbage ? NULL : cli_held_by(c, snapshot, id);
+  char *path = garbage ? NULL : cli_held_by(c, snapshot, id);
   uint64_t shallow = lh_shallow_bytes(snapshot, id), retained = lh_retained_bytes(snapshot, id);
-  const char *cells[] = {cli_size(c, shallow),
-                         r->query.garbage ? "-" : cli_size(c, retained),
-                         cli_share(c, r->query.garbage ? shallow : retained, whole_bytes),
+  const char *cells[] = {cli_size(c, retained),
+                         cli_share(c, garbage ? shallow : retained, whole_bytes),
+                         cli_size(c, shallow),
                          cli_address(c, snapshot, id),
                          what,
-                         held_by != NULL ? held_by : "nothing"};
-  cli_table_row(table, cells, CLI_PLAIN);
+                         path};
+  cli_table_row(table, cells + (garbage ? 1 : 0), CLI_PLAIN);
   free(what);
-  lh_free(held_by);
+  lh_free(path);
 }
 
 static void print_objects(cli *c, lh_snapshot *snapshot, const request *r, uint64_t whole_bytes) {
-  static const cli_column columns[] = {{"shallow", CLI_RIGHT}, {"retained", CLI_RIGHT},
-                                       {"%", CLI_RIGHT},       {"address", CLI_LEFT},
-                                       {"class", CLI_WRAP},    {"held by", CLI_WRAP}};
-  cli_table *table = cli_table_new(c, columns, 6);
+  static const cli_column columns[] = {{"retained", CLI_RIGHT}, {"share", CLI_RIGHT},
+                                       {"shallow", CLI_RIGHT},  {"address", CLI_LEFT},
+                                       {"class", CLI_WRAP},     {"path", CLI_WRAP}};
+  bool garbage = r->query.garbage;
+  cli_table *table = cli_table_new(c, columns + (garbage ? 1 : 0), garbage ? 4 : 6);
   lh_id *ids;
   size_t n;
   lh_error error;
   cli_check(c, lh_top_objects(snapshot, &r->query, &ids, &n, &error), NULL, &error);
   for (size_t i = 0; i < n; i++) object_row(c, snapshot, r, ids[i], whole_bytes, table);
-  printf("%s%s by %s%s\n", cli_style_on(c, CLI_BOLD), r->query.garbage ? "Garbage" : "Objects",
-         order_name(r, true), cli_style_off(c));
-  if (n == 0) puts("none");
+  print_heading(c, garbage ? "Garbage" : "Objects", order_name(r, true));
   cli_table_print(table);
   cli_print_hidden(c, count_shown(snapshot, r) - n, "object", "objects");
   lh_free(ids);
