@@ -1,0 +1,595 @@
+-- cli_spec.lua - the manners of heaptop, heapdiff and heappath: options and their documentation,
+-- exit codes, errors, JSON, terminals, pipes, full disks and hostile names. What the numbers mean
+-- is tested elsewhere; what the output looks like, in golden_spec.lua.
+
+local cjson = require "cjson"
+local lfs = require "lfs"
+local support = require "tests.support"
+
+local run, quote = support.run, support.quote
+local tools = {"heaptop", "heapdiff", "heappath"}
+
+-- Three snapshots of a program that leaks listeners:
+--
+--     _G -.bus-> Bus -.listeners-> {tick} -.tick-> {1..30} -[i]-> Listener -.data-> {...}
+--     _G -.log-> {1, 2, 3, ...}         grows from snapshot to snapshot
+--     _G -.weak-> {__mode = "v"} -[1]-> one of the listeners
+local program = [[
+  local heap = require "heap"
+  local Listener = {__name = "Listener"}
+  bus = setmetatable({listeners = {tick = {}}}, {__name = "Bus"})
+  log, weak = {}, setmetatable({}, {__mode = "v"})
+  local function work(n)
+    for i = 1, n do
+      local listener = setmetatable({id = i, data = {i, i}}, Listener)
+      table.insert(bus.listeners.tick, listener)
+      weak[1] = listener
+      for j = 1, 20 do log[#log + 1] = i * j end
+    end
+  end
+  work(5)
+  heap.snapshot "a"
+  work(10)
+  heap.mark "middle"
+  heap.snapshot "b"
+  work(15)
+  lost = {"garbage in c"}
+  lost = nil
+  heap.snapshot "c"
+]]
+
+local dir
+local function in_dir(command, options)
+  options = options or {}
+  options.cwd = dir
+  return run(command, options)
+end
+
+-- The same under a terminal of 80 columns: script(1) joins stdout and stderr there.
+local has_script = select(3, run "command -v script") == 0
+local function on_terminal(command, options)
+  options = options or {}
+  options.env = options.env or {}
+  options.env.TERM = options.env.TERM or "xterm"
+  options.env.SHELL = "/bin/sh"
+  return in_dir("script -qec " .. quote("stty cols 80; " .. command) .. " /dev/null", options)
+end
+
+local function lines(text)
+  local list = {}
+  for line in text:gmatch "[^\n]+" do list[#list + 1] = line end
+  return list
+end
+
+setup(function() dir = select(2, support.lua(program)) end)
+
+-- {=== Options ========================================================================
+
+-- All options that the help, the manual page or the completion of a tool names, sorted.
+local function option_list(names)
+  local list = {}
+  for name in pairs(names) do list[#list + 1] = name end
+  table.sort(list)
+  return table.concat(list, " ")
+end
+
+local function options_of_help(tool)
+  local names = {}
+  for _, line in ipairs(lines((run {tool, "--help"}))) do
+    local letter, name = line:match "^  %-(%w), %-%-([%w-]+)"
+    if letter then names["-" .. letter] = true end
+    name = name or line:match "^      %-%-([%w-]+)"
+    if name then names["--" .. name] = true end
+  end
+  return option_list(names)
+end
+
+local function options_of_manual(tool)
+  local names = {}
+  local section = support.read_file(("cli/man/%s.1"):format(tool)):match "%.Sh OPTIONS(.-)%.Sh"
+  for item in section:gmatch "%.It (Fl [^\n]+)" do
+    for name in item:gmatch "Fl ([%w-]+)" do names["-" .. name] = true end
+  end
+  return option_list(names)
+end
+
+local function options_of_bash(tool)
+  local names = {}
+  local text = support.read_file(("cli/completions/%s.bash"):format(tool))
+  for name in text:match("words='(%-[^']+)'"):gmatch "%S+" do names[name] = true end
+  return option_list(names)
+end
+
+local function options_of_zsh(tool)
+  local names = {}
+  local text = support.read_file(("cli/completions/_%s"):format(tool)):gsub("%(%-[^)]*%)", "")
+  for name in text:gmatch "[{',](%-%-?[%a-]+)[%[=+,}]" do names[name] = true end
+  return option_list(names)
+end
+
+for _, tool in ipairs(tools) do
+  describe(tool .. "'s options", function()
+    it("are the same in help, manual page and completions", function()
+      local help = options_of_help(tool)
+      assert.matches("%-%-json", help)
+      assert.equal(help, options_of_manual(tool))
+      assert.equal(help, options_of_bash(tool))
+      assert.equal(help, options_of_zsh(tool))
+    end)
+
+    it("are printed on stdout by -h and --help", function()
+      for _, flag in ipairs {"-h", "--help"} do
+        local out, err, code = run {tool, flag}
+        assert.equal(0, code)
+        assert.equal("", err)
+        assert.matches("^usage: " .. tool, out)
+        for _, line in ipairs(lines(out)) do assert.is_true(#line <= 90, line) end
+      end
+    end)
+
+    it("have a version", function()
+      local out, err, code = run {tool, "--version"}
+      assert.equal(0, code)
+      assert.equal("", err)
+      assert.matches("^" .. tool .. " %(luaheap%) %d+%.%d+%.%d+\n$", out)
+    end)
+
+    it("have a manual page without a warning", function()
+      local page = "cli/man/" .. tool .. ".1"
+      local out, err, code = run {"mandoc", "-T", "lint", "-W", "warning", page}
+      assert.equal("", out .. err)
+      assert.equal(0, code)
+    end)
+  end)
+end
+
+describe("a usage error", function()
+  local cases = {
+    {"heaptop"},
+    {"heaptop", "a", "b"},
+    {"heaptop", "--nonsense", "a"},
+    {"heaptop", "-z", "a"},
+    {"heaptop", "--json=yes", "a"},
+    {"heaptop", "-n"},
+    {"heaptop", "-n", "many", "a"},
+    {"heaptop", "-n", "-1", "a"},
+    {"heaptop", "-n", "99999999999999999999", "a"},
+    {"heaptop", "--sort", "size", "a"},
+    {"heaptop", "--type", "number", "a"},
+    {"heaptop", "--color", "sometimes", "a"},
+    {"heapdiff"},
+    {"heapdiff", "a"},
+    {"heapdiff", "a", "b", "c", "c"},
+    {"heapdiff", "--until", "middle", "c"},
+    {"heapdiff", "--since", "middle", "a", "b"},
+    {"heapdiff", "--factor", "0", "a", "b"},
+    {"heapdiff", "--fail-over", "much", "a", "b"},
+    {"heappath", "c"},
+    {"heappath", "c", "_G", "_G.bus"},
+    {"heappath", "--referrers", "--dominators", "c", "_G"},
+    {"heappath", "--format", "svg", "c", "_G"},
+    {"heappath", "--json", "--format", "dot", "c", "_G"},
+    {"heappath", "--dominators", "--format", "dot", "c", "_G"},
+    {"heappath", "-k", "0", "c", "_G"},
+    {"heappath", "c", "_G["},
+  }
+  for _, words in ipairs(cases) do
+    it("is said with a hint: " .. table.concat(words, " "), function()
+      local out, err, code = in_dir(words)
+      assert.equal(2, code)
+      assert.equal("", out)
+      assert.matches("^" .. words[1] .. ": [^\n]+\nTry '" .. words[1] .. " %-%-help'%.\n$", err)
+    end)
+  end
+end)
+
+-- }===================================================================================
+
+-- {=== Files that are no snapshots ====================================================
+
+describe("a bad file", function()
+  local function refuses(name, content, pattern)
+    it("is refused: " .. name, function()
+      support.write_file(dir .. "/bad", content())
+      for _, words in ipairs {{"heaptop", "bad"}, {"heapdiff", "bad", "c"},
+                              {"heapdiff", "a", "b", "bad"}, {"heappath", "bad", "_G"}} do
+        local out, err, code = in_dir(words)
+        assert.equal(2, code)
+        assert.equal("", out)
+        assert.matches("^" .. words[1] .. ": bad: [^\n]+\n", err)
+        assert.matches(pattern, err)
+        assert.is_true(#lines(err) <= 2)
+      end
+    end)
+  end
+
+  local function good() return support.read_file(dir .. "/c") end
+  refuses("empty", function() return "" end, "not a snapshot")
+  refuses("foreign", function() return ("text\n"):rep(1000) end, "not a snapshot")
+  refuses("cut in the header", function() return good():sub(1, 12) end, "")
+  refuses("cut in the middle", function() return good():sub(1, #good() // 2) end, "cut or changed")
+  refuses("cut at the end", function() return good():sub(1, -2) end, "cut or changed")
+  refuses("with more behind its end", function() return good() .. "more" end, "cut or changed")
+  refuses("with one bit changed", function()
+    local text, at = good(), #good() // 3
+    return text:sub(1, at - 1) .. string.char(text:byte(at) ~ 1) .. text:sub(at + 1)
+  end, "cut or changed")
+  refuses("of a newer version", function() return good():sub(1, 8) .. "\2" .. good():sub(10) end,
+          "Update luaheap")
+
+  local function cannot_open(words, pattern)
+    local out, err, code = in_dir(words)
+    assert.equal(2, code)
+    assert.equal("", out)
+    assert.matches("^heaptop: " .. words[2]:gsub("%p", "%%%0") .. ": [^\n]*" .. pattern, err)
+  end
+
+  it("is named when it is missing, a directory or unreadable", function()
+    cannot_open({"heaptop", "missing"}, "No such file")
+    assert(lfs.mkdir(dir .. "/directory"))
+    cannot_open({"heaptop", "directory"}, "directory")
+    run {"cp", dir .. "/c", dir .. "/secret"}
+    run {"chmod", "000", dir .. "/secret"}
+    if not io.open(dir .. "/secret") then -- the superuser reads everything
+      cannot_open({"heaptop", "secret"}, "Permission denied")
+    end
+  end)
+
+  it("has its name escaped", function()
+    local out, err, code = in_dir {"heaptop", "no\27[31m\nsuch\255"}
+    assert.equal(2, code)
+    assert.equal("", out)
+    assert.matches("^heaptop: no\\x1B%[31m\\x0Asuch\\xFF: ", err)
+  end)
+end)
+
+describe("heapdiff", function()
+  it("refuses snapshots that are not in the order of time", function()
+    local out, err, code = in_dir {"heapdiff", "c", "b", "a"}
+    assert.equal(2, code)
+    assert.equal("", out)
+    assert.matches("^heapdiff: [^\n]+\n", err)
+  end)
+
+  it("names the marks that there are", function()
+    local out, err, code = in_dir {"heapdiff", "--since", "nowhere", "c"}
+    assert.equal(2, code)
+    assert.equal("", out)
+    assert.matches("middle", err)
+  end)
+
+  it("exits with 1 only when more is retained than --fail-over allows", function()
+    local _, err, code = in_dir {"heapdiff", "--fail-over", "1", "a", "b", "c"}
+    assert.equal(1, code)
+    assert.matches("^heapdiff: ", err)
+    _, err, code = in_dir {"heapdiff", "--fail-over", "1M", "a", "b", "c"}
+    assert.equal(0, code)
+    assert.equal("", err)
+  end)
+
+  it("says so when nothing leaked", function()
+    local _, clean = support.lua [[
+      local heap = require "heap"
+      heap.snapshot "a"  heap.snapshot "b"  heap.snapshot "c"
+    ]]
+    local out, _, code = run({"heapdiff", "a", "b", "c"}, {cwd = clean})
+    assert.equal(0, code)
+    local answer = "Nothing that was allocated between a and b is still alive in c: no leak\n"
+    assert.equal(answer, out:sub(1, #answer))
+  end)
+
+  it("compares snapshots of different processes by class, and says so", function()
+    local _, other = support.lua(program)
+    local out, _, code = in_dir {"heapdiff", "a", other .. "/c"}
+    assert.equal(0, code)
+    assert.matches("different processes", out)
+    assert.matches("%+25 +30 .- Listener", out)
+  end)
+end)
+
+describe("heappath", function()
+  it("exits with 1 when there is no such object", function()
+    for _, object in ipairs {"0x10", "_G.nothing.here", "@no.lua:1", "NoSuchClass"} do
+      local out, err, code = in_dir {"heappath", "c", object}
+      assert.equal(1, code)
+      assert.equal("", out)
+      assert.matches("^heappath: c: [^\n]+\n$", err)
+    end
+  end)
+
+  it("exits with 1 when nothing keeps the object alive", function()
+    local top = in_dir {"heaptop", "--garbage", "--json", "--type", "table", "c"}
+    local address = cjson.decode(top).objects[1].address
+    local out, _, code = in_dir {"heappath", "--format", "text", "c", address}
+    assert.equal(1, code)
+    assert.matches("nothing keeps it alive", out)
+    local err
+    out, err, code = in_dir {"heappath", "c", address}
+    assert.equal(1, code)
+    assert.equal("", out)
+    assert.matches("nothing keeps", err)
+    out, err, code = in_dir {"heappath", "--json", "c", address}
+    assert.equal(1, code)
+    assert.equal("", err)
+    assert.is_false(cjson.decode(out).reachable)
+    assert.same({}, cjson.decode(out).paths)
+  end)
+
+  it("takes an address that was pasted without quotes", function()
+    local group = cjson.decode((in_dir {"heapdiff", "--json", "a", "b", "c"})).groups[1]
+    local out, _, code = in_dir {"heappath", "--format", "text", "c", "table:", group.example}
+    assert.equal(0, code)
+    assert.matches("^Listener " .. group.example ..
+                   " is kept alive by: _G%.bus%.listeners%.tick%[%d+%]\n", out)
+  end)
+
+  it("says how many instances a class has", function()
+    local out, _, code = in_dir {"heappath", "--format", "text", "c", "Listener"}
+    assert.equal(0, code)
+    assert.matches("\n30 Listener in the snapshot; this is the one that retains most\n", out)
+  end)
+
+  it("folds the middle of a path of 100,000 steps", function()
+    local _, long = support.lua [[
+      for i = 1, 100000 do list = {next = list} end
+      last = list
+      while last.next do last = last.next end
+      last.tail = {name = "the end"}
+      last = nil
+      require "heap".snapshot "c"
+    ]]
+    local out, _, code = run({"heappath", "--format", "text", "c", "{name}"}, {cwd = long})
+    assert.equal(0, code)
+    assert.matches("%.%.%. 99,978 more of %.next %.%.%.", out)
+    assert.is_true(#out < 8000)
+    out, _, code = run({"heappath", "c", "{name}"}, {cwd = long})
+    assert.equal(0, code)
+    assert.is_true(#out < 20000)
+    out = run({"heappath", "--json", "c", "{name}"}, {cwd = long})
+    assert.equal(100002, #cjson.decode(out).paths[1].steps)
+  end)
+end)
+
+-- }===================================================================================
+
+-- {=== JSON ===========================================================================
+
+-- Each key with the type of its value; in arrays that of every element.
+local function fits(value, shape, where)
+  if type(shape) == "string" then
+    assert.equal(shape, math.type(value) or type(value), where)
+    if shape == "integer" then assert.is_true(value >= 0, where) end
+  elseif #shape == 1 then
+    assert.equal("table", type(value), where)
+    for i, element in ipairs(value) do fits(element, shape[1], where .. "[" .. i .. "]") end
+  else
+    for key, inner in pairs(shape) do fits(value[key], inner, where .. "." .. key) end
+  end
+end
+
+-- cjson reads every number as a float: what is whole becomes an integer.
+local function decode(text)
+  local function whole(value)
+    if math.type(value) == "float" then return math.tointeger(value) or value end
+    if type(value) ~= "table" then return value end
+    local copy = {}
+    for key, inner in pairs(value) do copy[key] = whole(inner) end
+    return copy
+  end
+  return whole(cjson.decode(text))
+end
+
+local row = {class = "string", type = "string", shallow_bytes = "integer",
+             retained_bytes = "integer"}
+local function row_with(more)
+  local copy = {}
+  for key, shape in pairs(row) do copy[key] = shape end
+  for key, shape in pairs(more) do copy[key] = shape end
+  return copy
+end
+
+local function json_of(words, shape)
+  local out, err, code = in_dir(words)
+  assert.equal(0, code)
+  assert.equal("", err)
+  local document = decode(out)
+  fits(document, shape, words[1])
+  return document
+end
+
+describe("JSON", function()
+  it("of heaptop has its keys", function()
+    local top = json_of({"heaptop", "--json", "c"}, {
+      snapshot = {
+        lua_release = "string", program = "string", name = "string", process_id = "integer",
+        time_ns = "integer", file_bytes = "integer", objects = "integer", bytes = "integer",
+        gc_bytes = "integer", unaccounted_bytes = "integer", string_table_bytes = "integer",
+        reachable_objects = "integer", reachable_bytes = "integer", garbage_objects = "integer",
+        garbage_bytes = "integer",
+      },
+      total_classes = "integer", total_objects = "integer",
+      classes = {row_with {objects = "integer"}},
+      objects = {row_with {address = "string", distance = "integer", held_by = "string"}},
+    })
+    local s = top.snapshot
+    assert.equal(s.gc_bytes, s.bytes + s.string_table_bytes + s.unaccounted_bytes)
+    assert.equal(s.bytes, s.reachable_bytes + s.garbage_bytes)
+    assert.equal(s.objects, s.reachable_objects + s.garbage_objects)
+    assert.equal(top.total_classes, #top.classes)
+    assert.equal(20, #top.objects)
+  end)
+
+  it("of heaptop obeys -n, --type, --sort and --garbage", function()
+    local words = {"heaptop", "--json", "-n", "3", "--type", "string,table", "--sort", "count", "c"}
+    local top = json_of(words, {classes = {row}, objects = {row}})
+    assert.equal(3, #top.classes)
+    assert.equal(3, #top.objects)
+    assert.is_true(top.classes[1].objects >= top.classes[2].objects)
+    for _, object in ipairs(top.objects) do assert.matches("^[st]", object.type) end
+    local garbage = json_of({"heaptop", "--json", "--garbage", "-n", "0", "c"}, {objects = {row}})
+    assert.equal(garbage.total_objects, #garbage.objects)
+    local only = json_of({"heaptop", "--json", "--classes", "c"}, {classes = {row}})
+    assert.is_nil(only.objects)
+  end)
+
+  it("of heapdiff has its keys", function()
+    local group = row_with {held_by = "string", objects = "integer", example = "string",
+                            new_objects = "integer"}
+    local diff = json_of({"heapdiff", "--json", "a", "b", "c"}, {
+      same_state = "boolean", objects = "integer", shallow_bytes = "integer",
+      retained_bytes = "integer", groups = {group},
+      grown = {{address = "string", class = "string", held_by = "string",
+                shallow_bytes = {"integer"}, entries = {"integer"}}},
+      classes = {{class = "string", objects = {"integer"}, shallow_bytes = {"integer"}}},
+    })
+    assert.equal("Listener", diff.groups[1].class)
+    assert.equal(10, diff.groups[1].objects)
+    assert.equal("_G.bus.listeners.tick[*]", diff.groups[1].held_by)
+    local log
+    for _, grown in ipairs(diff.grown) do if grown.held_by == "_G.log" then log = grown end end
+    assert.same({100, 300, 600}, log.entries)
+    local two = json_of({"heapdiff", "--json", "a", "b"},
+                        {gone_objects = "integer", groups = {group}})
+    assert.equal(2, #two.classes[1].objects)
+    local since = json_of({"heapdiff", "--json", "--since", "a", "--until", "middle", "c"},
+                          {groups = {group}})
+    assert.equal(10, since.groups[1].objects)
+    local flagged = json_of({"heapdiff", "--json", "--factor", "10", "a", "b", "c"},
+                            {groups = {group}})
+    assert.is_true(flagged.groups[1].flagged)
+  end)
+
+  it("of heappath has its keys", function()
+    local step = row_with {edge = "string", label = "string", address = "string"}
+    local path = json_of({"heappath", "--json", "-k", "2", "c", "_G.bus.listeners.tick[30]"}, {
+      object = "string", address = "string", class = "string", reachable = "boolean",
+      matches = "integer", paths = {{text = "string", steps = {step}}},
+    })
+    assert.equal("_G.bus.listeners.tick[30]", path.paths[1].text)
+    assert.equal(path.address, path.paths[1].steps[#path.paths[1].steps].address)
+    local listener = "_G.bus.listeners.tick[30]"
+    local referrers = json_of({"heappath", "--json", "--referrers", "c", listener},
+                              {referrers = {row_with {edge = "string", weak = "boolean"}}})
+    local weak = 0
+    for _, edge in ipairs(referrers.referrers) do if edge.weak then weak = weak + 1 end end
+    assert.equal(1, weak)
+    json_of({"heappath", "--json", "--dominators", "c", listener},
+            {dominators = {row_with {address = "string"}}})
+  end)
+end)
+
+-- }===================================================================================
+
+-- {=== Pipes, disks, terminals ========================================================
+
+local questions = {"heaptop -n 0 c", "heapdiff a b c", "heaptop --json c", "heapdiff --json a b c",
+                   "heappath c Listener", "heappath --format text c Listener",
+                   "heappath --json c Listener"}
+
+describe("output", function()
+  for _, question in ipairs(questions) do
+    it("into a closed pipe ends quietly: " .. question, function()
+      local _, err = in_dir("(sleep 0.1; " .. question .. ") | true")
+      assert.equal("", err)
+    end)
+
+    it("onto a full disk is a failure: " .. question, function()
+      local _, err, code = in_dir(question .. " >/dev/full")
+      assert.equal(2, code)
+      assert.matches("^" .. question:match "%w+" .. ": [^\n]*No space left on device\n$", err)
+    end)
+
+    it("is coloured only where it should be: " .. question, function()
+      assert.not_matches("\27", (in_dir(question)))
+      assert.not_matches("\27", (in_dir(question .. " --color=never")))
+    end)
+  end
+
+  it("is coloured by --color=always, even into a pipe", function()
+    assert.matches("\27%[1m", (in_dir "heapdiff --color=always a b c"))
+    assert.matches("\27%[1m", (in_dir("heapdiff --color=always a b c", {env = {NO_COLOR = "1"}})))
+  end)
+
+  it("shows whole paths into a pipe, and wraps on a terminal", function()
+    local name = ("long_name_"):rep(12)
+    local wide = select(2, support.lua(
+      ([[%s = {part = {1, 2, 3}}  require "heap".snapshot "c"]]):format(name)))
+    local words = {"heaptop", "--objects", "--type", "table", "-n", "0", "c"}
+    assert.matches("_G%." .. name .. "%.part\n", (run(words, {cwd = wide})))
+    if not has_script then return end
+    local out = run("script -qec 'stty cols 80; heaptop --objects --type table -n 0 c' /dev/null",
+                    {cwd = wide, env = {TERM = "xterm", SHELL = "/bin/sh", NO_COLOR = "1"}})
+    for _, line in ipairs(lines((out:gsub("\r", "")))) do assert.is_true(#line <= 80, line) end
+  end)
+
+  it("on a terminal is text and coloured, unless NO_COLOR says no", function()
+    if not has_script then return end
+    local out = on_terminal "heappath c Listener"
+    assert.matches("is kept alive by", out)
+    assert.matches("\27%[1m", out)
+    for _, environment in ipairs {{NO_COLOR = "1"}, {TERM = "dumb"}} do
+      assert.not_matches("\27", (on_terminal("heappath c Listener", {env = environment})))
+    end
+    assert.matches("\27%[1m", (on_terminal("heappath c Listener", {env = {NO_COLOR = ""}})))
+  end)
+
+  it("has exact figures with --bytes", function()
+    local out = in_dir "heaptop --bytes c"
+    assert.not_matches("%d [KMG]B", out)
+    assert.matches('collectgarbage%("count"%) +[%d,]+ B', out)
+  end)
+end)
+
+-- }===================================================================================
+
+-- {=== Hostile names ==================================================================
+
+-- Class names, keys, global names, strings, a file name and a mark that try to reach the terminal.
+local hostile = [[
+  local heap = require "heap"
+  local evil = "\27[31mred\7\nline\0nul\255\xC2\x9B31m\u{202E}"
+  _G[evil] = {}
+  heap.snapshot "a"
+  for i = 1, 40 do
+    _G[evil][i] = setmetatable({[evil .. i] = evil:rep(30)}, {__name = evil})
+    _G[evil][evil .. i] = load("return function() end", "@" .. evil)()
+  end
+  heap.mark(evil)
+  heap.snapshot "b"
+  heap.snapshot "c"
+  heap.snapshot(evil:gsub("%z", ""))
+]]
+
+describe("a hostile name", function()
+  local bad
+  setup(function() bad = select(2, support.lua(hostile)) end)
+
+  for _, command in ipairs {
+    "heaptop -n 0 c", "heaptop -n 0 --json c", "heapdiff -n 0 a b c", "heapdiff -n 0 a c",
+    "heapdiff --json a b c", "heaptop --objects --type string c", "heapdiff --since nowhere c",
+    "heappath --format text -k 3 c @$'\\e'x:1", "for f in *red*; do heaptop \"$f\"; done",
+  } do
+    it("never reaches the output raw: " .. command, function()
+      local out, err = run("bash -c " .. quote(command), {cwd = bad})
+      local text = out .. err
+      assert.is_true(#text > 0)
+      assert.not_matches("[%z\1-\9\11-\31\127]", text)
+      assert.not_matches("\xC2[\x80-\x9F]", text)
+      assert.not_matches("\u{202E}", text)
+      assert.truthy(utf8.len(text))
+    end)
+  end
+
+  it("can be asked for in the form in which it is printed", function()
+    local top = cjson.decode((run({"heaptop", "--json", "c"}, {cwd = bad})))
+    local class
+    for _, found in ipairs(top.classes) do
+      if found.objects == 40 and found.type == "table" then class = found.class end
+    end
+    local out, _, code = run({"heappath", "--format", "text", "c", class}, {cwd = bad})
+    assert.equal(0, code)
+    assert.not_matches("[%z\1-\9\11-\31\127]", out)
+  end)
+end)
+
+-- }===================================================================================
