@@ -1,0 +1,46 @@
+/*
+** sample.h - a small heap with every kind of record, reference and value in it, for the reader's tests.
+*/
+#ifndef LUAHEAP_SAMPLE_H
+#define LUAHEAP_SAMPLE_H
+
+#include "forge.h"
+
+enum {
+  AT_MARK_2 = 0x1000, /* allgc, youngest first */
+  AT_TABLE = 0x2000,
+  AT_WEAK_KEYS = 0x2100,
+  AT_WEAK_VALUES = 0x2200,
+  AT_ALL_WEAK = 0x2300,
+  AT_KEY = 0x2400, /* empty tables */
+  AT_VALUE = 0x2500,
+  AT_CLOSURE = 0x3000,
+  AT_C_CLOSURE = 0x3100,
+  AT_UPVALUE = 0x3200,
+  AT_OPEN_UPVALUE = 0x3300,
+  AT_PROTO = 0x3400,
+  AT_NESTED = 0x3500,
+  AT_USERDATA = 0x4000,
+  AT_PLAIN_USERDATA = 0x4100,
+  AT_THREAD = 0x5000,
+  AT_DEAD = 0x5100,
+  AT_MARK_1 = 0x6000,
+  AT_STATE = 0x6100,
+  AT_NAME = 0x7000, /* "name" */
+  AT_BUS = 0x7100,  /* "bus" */
+  AT_SOURCE = 0x7200,
+  AT_LONG = 0x7300, /* 1,000 bytes, 4 of them kept */
+  AT_FINOBJ_MARK_2 = 0x9000,
+  AT_WITH_GC = 0x9100,
+  AT_FINOBJ_MARK_1 = 0x9200,
+  AT_WAITING = 0xa000, /* tobefnz */
+  AT_FIXED = 0xb000,   /* fixedgc: "and" */
+  AT_NOWHERE = 0xf000  /* no object */
+};
+
+enum { SAMPLE_OBJECTS = 28 };
+
+/* Ready to be finished. */
+void sample_heap(forge *f);
+
+#endif

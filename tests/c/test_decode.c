@@ -1,0 +1,452 @@
+/*
+** test_decode.c - what is in the sample heap comes out of it: objects, edges, entries, frames; and the
+** graph's sweep sees the same edges as lh_edges_*.
+*/
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "decode.h"
+#include "sample.h"
+
+static forge file;
+static lh_snapshot *s;
+
+static int setup(void **state) {
+  lh_error error = {0};
+  (void)state;
+  sample_heap(&file);
+  forge_finish(&file);
+  if (lh_open_memory(&s, file.data, file.size, "sample", &error) == 0) return 0;
+  print_error("%s\n", error.message);
+  return -1;
+}
+
+static int teardown(void **state) {
+  (void)state;
+  lh_close(s);
+  forge_free(&file);
+  return 0;
+}
+
+/* Text that grows at its end. */
+static char text[4096];
+
+static void say(const char *format, ...) {
+  va_list args;
+  va_start(args, format);
+  size_t used = strlen(text);
+  (void)vsnprintf(text + used, sizeof text - used, format, args);
+  va_end(args);
+}
+
+static void say_value(const lh_value *value) {
+  switch (value->kind) {
+    case LH_VALUE_NIL: say("nil"); break;
+    case LH_VALUE_BOOLEAN: say(value->as.boolean ? "true" : "false"); break;
+    case LH_VALUE_INTEGER: say("%lld", (long long)value->as.integer); break;
+    case LH_VALUE_FLOAT: say("%g", value->as.number); break;
+    case LH_VALUE_POINTER: say("pointer %llx", (unsigned long long)value->as.pointer); break;
+    case LH_VALUE_CFUNCTION: say("function %llx", (unsigned long long)value->as.pointer); break;
+    case LH_VALUE_OBJECT:
+      if (value->as.object == LH_NO_OBJECT)
+        say("nothing");
+      else
+        say("@%llx", (unsigned long long)lh_address_of(s, value->as.object));
+  }
+}
+
+static void say_edge(const lh_edge *edge) {
+  static const char *const kinds[] = {
+      "root",      "value",      "key",       "metatable", "ephemeron", "upvalue",     "content",
+      "c upvalue", "user value", "proto",     "constant",  "nested",    "source",      "debug name",
+      "function",  "local",      "temporary", "vararg",    "argument",  "open upvalue"};
+  if (edge->weak) say("weak ");
+  say("%s", kinds[edge->kind]);
+  if (edge->kind == LH_EDGE_VALUE || edge->kind == LH_EDGE_KEY || edge->kind == LH_EDGE_EPHEMERON) {
+    say("[");
+    say_value(&edge->key);
+    say("]");
+  }
+  if (edge->ordinal) say(" %u", edge->ordinal);
+  if (edge->index) say(" index %u", edge->index);
+  if (edge->line) say(" line %u", edge->line);
+  if (edge->name != LH_NO_OBJECT)
+    say(" name %llx", (unsigned long long)lh_address_of(s, edge->name));
+  if (edge->holder != LH_NO_OBJECT)
+    say(" in %llx", (unsigned long long)lh_address_of(s, edge->holder));
+  say(" -> %llx\n", (unsigned long long)lh_address_of(s, edge->target));
+}
+
+static const char *edges_of(lh_id id) {
+  lh_edges it;
+  lh_edge edge;
+  text[0] = 0;
+  assert_int_not_equal(id, LH_NO_OBJECT);
+  for (lh_edges_begin(s, id, &it); lh_edges_next(&it, &edge);) {
+    assert_int_equal(edge.source, id);
+    say_edge(&edge);
+  }
+  return text;
+}
+
+static const char *edges_at(uint64_t address) {
+  return edges_of(lh_find_address(s, address));
+}
+
+static lh_object object_at(uint64_t address) {
+  lh_object object;
+  lh_id id = lh_find_address(s, address);
+  assert_int_not_equal(id, LH_NO_OBJECT);
+  lh_object_at(s, id, &object);
+  assert_int_equal(object.id, id);
+  assert_int_equal(object.address, address);
+  return object;
+}
+
+static void edges_of_tables(void **state) {
+  (void)state;
+  assert_string_equal(edges_at(AT_TABLE),
+                      "metatable 1 -> 2500\n"
+                      "value[3] -> 7000\n"
+                      "value[true] -> 2500\n"
+                      "key[@3000] -> 3000\n"
+                      "value[@3000] -> 2400\n"
+                      "key[@7000] -> 7000\n");
+  assert_string_equal(edges_at(AT_WEAK_KEYS),
+                      "weak key[@2400] -> 2400\n"
+                      "weak value[@2400] -> 2500\n"
+                      "key[@7000] -> 7000\n"
+                      "value[@7000] -> 2500\n"
+                      "value[1] -> 2500\n"
+                      "weak key[@3000] -> 3000\n"
+                      "weak value[@3000] -> 7100\n");
+  assert_string_equal(edges_at(AT_WEAK_VALUES),
+                      "key[@2400] -> 2400\n"
+                      "weak value[@2400] -> 2500\n"
+                      "key[@7000] -> 7000\n"
+                      "weak value[@7000] -> 2500\n"
+                      "weak value[1] -> 2500\n"
+                      "key[@3000] -> 3000\n"
+                      "value[@3000] -> 7100\n");
+  assert_string_equal(edges_at(AT_ALL_WEAK),
+                      "weak key[@2400] -> 2400\n"
+                      "weak value[@2400] -> 2500\n"
+                      "key[@7000] -> 7000\n"
+                      "weak value[@7000] -> 2500\n"
+                      "weak value[1] -> 2500\n"
+                      "weak key[@3000] -> 3000\n"
+                      "value[@3000] -> 7100\n");
+}
+
+static void edges_of_functions(void **state) {
+  (void)state;
+  assert_string_equal(edges_at(AT_CLOSURE),
+                      "proto 1 -> 3400\n"
+                      "upvalue 1 name 7100 -> 3200\n"
+                      "upvalue 3 name 7000 -> 3300\n");
+  assert_string_equal(edges_at(AT_C_CLOSURE), "c upvalue 2 -> 2000\n");
+  assert_string_equal(edges_at(AT_UPVALUE), "content 1 -> 2000\n");
+  assert_string_equal(edges_at(AT_OPEN_UPVALUE), "");
+  assert_string_equal(edges_at(AT_PROTO),
+                      "source 1 -> 7200\n"
+                      "constant 1 -> 7000\n"
+                      "nested 1 name 7000 -> 3500\n"
+                      "debug name 1 -> 7100\n"
+                      "debug name 3 -> 7000\n"
+                      "debug name 1 -> 7100\n");
+  assert_string_equal(edges_at(AT_NESTED), "");
+}
+
+static void edges_of_the_rest(void **state) {
+  (void)state;
+  assert_string_equal(edges_at(AT_USERDATA), "metatable 1 -> 2000\nuser value 2 -> 2500\n");
+  assert_string_equal(edges_at(AT_PLAIN_USERDATA), "");
+  assert_string_equal(edges_at(AT_THREAD),
+                      "function index 1 line 14 in 3000 -> 3000\n"
+                      "vararg 2 index 1 line 14 in 3000 -> 2400\n"
+                      "local index 1 line 14 name 7000 in 3000 -> 2000\n"
+                      "temporary 5 index 1 line 14 in 3000 -> 2500\n"
+                      "argument 1 index 2 -> 7100\n"
+                      "open upvalue 1 -> 3300\n");
+  assert_string_equal(edges_at(AT_DEAD), "");
+  assert_string_equal(edges_at(AT_NAME), "");
+  assert_string_equal(edges_at(AT_STATE), "");
+  assert_string_equal(edges_of(LH_ROOT),
+                      "root index 1 -> 2100\n"
+                      "root -> 2000\n"
+                      "root 4 index 5 -> 2500\n"
+                      "root index 3 -> 5000\n"
+                      "root 1 index 9 -> a000\n"
+                      "root 3 index 6 -> 7000\n"
+                      "root 1 index 8 -> b000\n"
+                      "root index 10 -> 6100\n");
+}
+
+static void ephemerons_come_from_their_keys(void **state) {
+  (void)state;
+  lh_id table = lh_find_address(s, AT_WEAK_KEYS), key = lh_find_address(s, AT_KEY);
+  lh_id value = lh_find_address(s, AT_VALUE), closure = lh_find_address(s, AT_CLOSURE);
+  lh_ephemeron ephemerons[] = {
+      {table, key, value}, {table, closure, value}, {table, closure, table}};
+  s->ephemerons = ephemerons;
+  s->n_ephemerons = 3;
+  s->kind[key] |= LH_KIND_EPHEMERON_KEY;
+  s->kind[closure] |= LH_KIND_EPHEMERON_KEY;
+  assert_string_equal(edges_of(key), "ephemeron[@2400] in 2100 -> 2500\n");
+  assert_string_equal(edges_of(closure),
+                      "proto 1 -> 3400\n"
+                      "upvalue 1 name 7100 -> 3200\n"
+                      "upvalue 3 name 7000 -> 3300\n"
+                      "ephemeron[@3000] in 2100 -> 2500\n"
+                      "ephemeron[@3000] in 2100 -> 2100\n");
+  s->ephemerons = NULL;
+  s->n_ephemerons = 0;
+  s->kind[key] &= (uint8_t)~LH_KIND_EPHEMERON_KEY;
+  s->kind[closure] &= (uint8_t)~LH_KIND_EPHEMERON_KEY;
+}
+
+static void entries_of_tables(void **state) {
+  (void)state;
+  lh_edges it;
+  lh_value key, value;
+  text[0] = 0;
+  for (lh_entries_begin(s, lh_find_address(s, AT_TABLE), &it);
+       lh_entries_next(&it, &key, &value);) {
+    say_value(&key);
+    say(" = ");
+    say_value(&value);
+    say("\n");
+  }
+  assert_string_equal(text,
+                      "3 = @7000\n"
+                      "4 = 7.5\n"
+                      "true = @2500\n"
+                      "@3000 = @2400\n"
+                      "@7000 = -1\n"
+                      "2.5 = pointer fedcba9876543210\n"
+                      "false = nothing\n");
+  const uint64_t without[] = {AT_KEY, AT_DEAD, AT_THREAD, AT_NAME};
+  for (size_t i = 0; i < 4; i++) {
+    lh_entries_begin(s, lh_find_address(s, without[i]), &it);
+    assert_false(lh_entries_next(&it, &key, &value));
+    assert_false(lh_entries_next(&it, &key, &value));
+  }
+}
+
+static void frames_of_threads(void **state) {
+  (void)state;
+  lh_edges it;
+  lh_frame frame;
+  text[0] = 0;
+  for (lh_frames_begin(s, lh_find_address(s, AT_THREAD), &it); lh_frames_next(&it, &frame);) {
+    say_value(&frame.function);
+    say(":%u\n", frame.line);
+  }
+  assert_string_equal(text, "nil:0\n@3000:14\nfunction 1000:0\n");
+  assert_false(lh_frames_next(&it, &frame));
+  lh_frames_begin(s, lh_find_address(s, AT_TABLE), &it);
+  assert_false(lh_frames_next(&it, &frame));
+}
+
+static void objects(void **state) {
+  (void)state;
+  lh_object o = object_at(AT_TABLE);
+  assert_int_equal(o.type, LH_TYPE_TABLE);
+  assert_int_equal(o.as.table.array_slots, 4);
+  assert_int_equal(o.as.table.array_used, 2);
+  assert_int_equal(o.as.table.hash_slots, 8);
+  assert_int_equal(o.as.table.hash_used, 5);
+  assert_int_equal(o.as.table.metatable, lh_find_address(s, AT_VALUE));
+  assert_int_equal(o.shallow_bytes, 56 + 4 * 16 + 8 * 24);
+  o = object_at(AT_WEAK_KEYS);
+  assert_true(o.as.table.weak_keys && !o.as.table.weak_values);
+  assert_int_equal(o.as.table.metatable, LH_NO_OBJECT);
+  o = object_at(AT_NAME);
+  assert_int_equal(o.as.string.length, 4);
+  assert_memory_equal(o.as.string.bytes, "name", 4);
+  o = object_at(AT_LONG);
+  assert_int_equal(o.as.string.length, 1000);
+  assert_int_equal(o.as.string.kept, 4);
+  assert_int_equal(o.as.string.hash, 0x0123456789abcdefu);
+  assert_memory_equal(o.as.string.bytes, "long", 4);
+  o = object_at(AT_CLOSURE);
+  assert_true(!o.as.closure.is_c && o.as.closure.upvalues == 3);
+  assert_int_equal(o.as.closure.proto, lh_find_address(s, AT_PROTO));
+  o = object_at(AT_C_CLOSURE);
+  assert_true(o.as.closure.is_c && o.as.closure.function == 0x55501234);
+  assert_int_equal(o.as.closure.upvalues, 2);
+  o = object_at(AT_OPEN_UPVALUE);
+  assert_true(o.as.upvalue.open && o.as.upvalue.value.kind == LH_VALUE_NIL);
+  o = object_at(AT_UPVALUE);
+  assert_true(!o.as.upvalue.open && o.as.upvalue.value.kind == LH_VALUE_OBJECT);
+}
+
+static void more_objects(void **state) {
+  (void)state;
+  lh_object o = object_at(AT_PROTO);
+  assert_int_equal(o.as.proto.source, lh_find_address(s, AT_SOURCE));
+  assert_int_equal(o.as.proto.line, 12);
+  assert_int_equal(o.as.proto.last_line, 345);
+  assert_true(o.as.proto.parameters == 2 && o.as.proto.vararg);
+  assert_int_equal(o.as.proto.instructions, 77);
+  assert_int_equal(o.as.proto.upvalues, 3);
+  assert_int_equal(o.as.proto.constants, 9);
+  assert_int_equal(o.as.proto.debug_bytes, 60);
+  o = object_at(AT_USERDATA);
+  assert_int_equal(o.as.userdata.bytes, 100);
+  assert_int_equal(o.as.userdata.user_values, 2);
+  assert_int_equal(o.as.userdata.metatable, lh_find_address(s, AT_TABLE));
+  assert_int_equal(o.pointer, AT_USERDATA + 40 + 2 * 16);
+  o = object_at(AT_PLAIN_USERDATA);
+  assert_int_equal(o.pointer, AT_PLAIN_USERDATA + 32);
+  assert_int_equal(o.as.userdata.metatable, LH_NO_OBJECT);
+  o = object_at(AT_THREAD);
+  assert_true(o.as.thread.is_main && o.as.thread.status == LH_THREAD_NORMAL);
+  assert_int_equal(o.as.thread.stack_slots, 45);
+  assert_int_equal(o.as.thread.frames, 3);
+  o = object_at(AT_DEAD);
+  assert_true(o.dead && o.type == LH_TYPE_TABLE && o.shallow_bytes == 56);
+  assert_true(lh_is_dead(s, o.id));
+  o = object_at(AT_MARK_1);
+  assert_true(o.own && o.type == LH_TYPE_USERDATA && lh_is_own(s, o.id));
+  o = object_at(AT_FIXED);
+  assert_int_equal(o.list, LH_LIST_FIXEDGC);
+  assert_int_equal(object_at(AT_WAITING).list, LH_LIST_TOBEFNZ);
+  assert_int_equal(object_at(AT_WITH_GC).list, LH_LIST_FINOBJ);
+}
+
+static void addresses_are_found(void **state) {
+  (void)state;
+  assert_int_equal(lh_object_count(s), SAMPLE_OBJECTS);
+  for (lh_id id = 1; id <= SAMPLE_OBJECTS; id++) {
+    lh_object o;
+    lh_object_at(s, id, &o);
+    assert_int_equal(lh_find_address(s, o.address), id);
+    assert_int_equal(lh_find_address(s, o.pointer), id);
+    assert_int_equal(lh_shallow_bytes(s, id), o.shallow_bytes);
+  }
+  const uint64_t none[] = {0,
+                           1,
+                           7,
+                           8,
+                           AT_TABLE + 1,
+                           AT_TABLE + 8,
+                           AT_NOWHERE,
+                           AT_USERDATA + 32,
+                           AT_USERDATA + 56,
+                           AT_TABLE + 32,
+                           UINT64_MAX,
+                           UINT64_MAX - 7};
+  for (size_t i = 0; i < sizeof none / sizeof *none; i++)
+    assert_int_equal(lh_find_address(s, none[i]), LH_NO_OBJECT);
+}
+
+static void the_root_is_no_object(void **state) {
+  (void)state;
+  assert_int_equal(lh_type_of(s, LH_ROOT), LH_TYPE_ROOT);
+  assert_int_equal(lh_address_of(s, LH_ROOT), 0);
+  assert_int_equal(lh_shallow_bytes(s, LH_ROOT), 0);
+  assert_false(lh_is_own(s, LH_ROOT) || lh_is_dead(s, LH_ROOT));
+  assert_int_equal(lh_epoch(s, LH_ROOT), 0);
+}
+
+/* The sweep over `first` to `last` against lh_edges_*. */
+static void compare_sweep(lh_id first, lh_id last) {
+  lh_refs refs;
+  lh_ref batch[LH_REF_BATCH];
+  size_t n = 0, i = 0;
+  lh_refs_begin(s, first, last, &refs);
+  for (lh_id id = first; id <= last; id++) {
+    lh_edges it;
+    lh_edge edge;
+    for (lh_edges_begin(s, id, &it); lh_edges_next(&it, &edge); i++) {
+      if (i == n) {
+        n = lh_refs_read(&refs, batch);
+        i = 0;
+        assert_true(n > 0 && n <= LH_REF_BATCH);
+      }
+      assert_int_equal(batch[i].source, id);
+      assert_int_equal(batch[i].target, edge.target);
+      assert_int_equal(batch[i].strength != LH_REF_STRONG, edge.weak);
+      assert_int_equal(batch[i].strength == LH_REF_EPHEMERON, batch[i].key != LH_NO_OBJECT);
+      if (batch[i].strength == LH_REF_EPHEMERON) assert_int_equal(batch[i].key, edge.key.as.object);
+    }
+  }
+  assert_int_equal(i, n);
+  assert_int_equal(lh_refs_read(&refs, batch), 0);
+}
+
+static void the_sweep_agrees(void **state) {
+  (void)state;
+  compare_sweep(LH_ROOT, s->n);
+  for (lh_id id = 0; id <= s->n; id++) compare_sweep(id, id);
+}
+
+/* Only the table with weak keys, and only collectable keys that are no strings. */
+static void the_sweep_tells_ephemerons(void **state) {
+  (void)state;
+  lh_refs refs;
+  lh_ref batch[LH_REF_BATCH];
+  text[0] = 0;
+  lh_refs_begin(s, 0, s->n, &refs);
+  for (size_t n; (n = lh_refs_read(&refs, batch)) > 0;) {
+    for (size_t i = 0; i < n; i++) {
+      if (batch[i].strength != LH_REF_EPHEMERON) continue;
+      say("%llx: %llx => %llx\n", (unsigned long long)lh_address_of(s, batch[i].source),
+          (unsigned long long)lh_address_of(s, batch[i].key),
+          (unsigned long long)lh_address_of(s, batch[i].target));
+    }
+  }
+  assert_string_equal(text, "2100: 2400 => 2500\n2100: 3000 => 7100\n");
+}
+
+/* More references than batches hold, from the root too. */
+static void the_sweep_crosses_batches(void **state) {
+  enum { N = 3 * LH_REF_BATCH + 5 };
+  lh_snapshot *sample = s;
+  lh_error error = {0};
+  forge f;
+  (void)state;
+  forge_begin(&f);
+  forge_mark(&f, 0x1000, LH_MARK_BY_SNAPSHOT, 1, "a");
+  for (uint64_t i = 1; i <= N; i++) {
+    forge_table(&f, 0x100000 * i, i % 2 ? LH_FLAG_WEAK_KEYS : 0, 0, 2);
+    for (uint64_t k = 1; k <= 2; k++) {
+      forge_tags(&f, LH_VAL_OBJECT, LH_VAL_OBJECT);
+      forge_ref(&f, 0x100000 * (1 + i * 7 % N));
+      forge_ref(&f, 0x100000 * (1 + i * i % (N + 20))); /* some lead nowhere */
+    }
+    forge_root(&f, LH_ROOT_TYPE_METATABLE, 1, 0x100000 * i);
+  }
+  forge_next_list(&f);
+  forge_mark(&f, 0x2000, LH_MARK_BY_SNAPSHOT, 1, "a");
+  forge_finish(&f);
+  assert_int_equal(lh_open_memory(&s, f.data, f.size, "many", &error), 0);
+  compare_sweep(LH_ROOT, s->n);
+  compare_sweep(LH_ROOT, LH_ROOT);
+  compare_sweep(3, s->n - 100);
+  lh_close(s);
+  forge_free(&f);
+  s = sample;
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(edges_of_tables),
+                                     cmocka_unit_test(edges_of_functions),
+                                     cmocka_unit_test(edges_of_the_rest),
+                                     cmocka_unit_test(ephemerons_come_from_their_keys),
+                                     cmocka_unit_test(entries_of_tables),
+                                     cmocka_unit_test(frames_of_threads),
+                                     cmocka_unit_test(objects),
+                                     cmocka_unit_test(more_objects),
+                                     cmocka_unit_test(addresses_are_found),
+                                     cmocka_unit_test(the_root_is_no_object),
+                                     cmocka_unit_test(the_sweep_agrees),
+                                     cmocka_unit_test(the_sweep_tells_ephemerons),
+                                     cmocka_unit_test(the_sweep_crosses_batches)};
+  return cmocka_run_group_tests(tests, setup, teardown);
+}
