@@ -34,7 +34,7 @@ TEST_COMMON = $(filter-out $(TEST_SOURCES) tests/c/lua_%,$(wildcard tests/c/*.c)
 TEST_NAMES = $(patsubst tests/c/%.c,%,$(TEST_SOURCES))
 # Lua modules in C that only the specs use.
 TEST_MODULES = $(patsubst tests/c/%.c,%.so,$(wildcard tests/c/lua_*.c))
-BUILT = $(if $(wildcard lua/heap.c),heap.so) $(TOOL_SOURCES:cli/%.c=bin/%) $(TEST_MODULES:%=tests/%)
+BUILT = heap.so $(TOOLS:%=bin/%) $(TEST_MODULES:%=tests/%)
 
 # Asked for when a recipe runs, since `make packages` may have to install them first.
 LUA_NAME = $(firstword $(shell for n in lua5.4 lua-5.4 lua54 lua; do \
@@ -46,6 +46,9 @@ CLI_CFLAGS = $(shell $(PKG_CONFIG) --cflags jansson smartcols)
 LIB_LIBS = $(shell $(PKG_CONFIG) --libs libcgraph) -lm
 CLI_LIBS = $(shell $(PKG_CONFIG) --libs jansson smartcols) $(LIB_LIBS)
 TEST_LIBS = $(shell $(PKG_CONFIG) --libs cmocka) $(LUA_LIBS) $(LIB_LIBS) -ldl
+
+# Recipes show the target only; V=1 shows the commands.
+Q = $(if $(V),,@echo "  $@" && )
 
 .DELETE_ON_ERROR:
 .SUFFIXES:
@@ -64,42 +67,42 @@ packages:
 define variant
 $(1)/lib/%.o: lib/%.c | needs
 	@mkdir -p $$(@D)
-	$$(CC) $$(BASE_CFLAGS) $$(CFLAGS) $(2) $$(CPPFLAGS) \
+	$$(Q)$$(CC) $$(BASE_CFLAGS) $$(CFLAGS) $(2) $$(CPPFLAGS) \
 	  $$(if $$(filter $$<,$$(MODULE_SOURCES)),$$(LUA_CFLAGS),$$(LIB_CFLAGS)) -MMD -MP -c -o $$@ $$<
 
 $(1)/lua/%.o: lua/%.c | needs
 	@mkdir -p $$(@D)
-	$$(CC) $$(BASE_CFLAGS) $$(CFLAGS) $(2) $$(CPPFLAGS) -Ilib $$(LUA_CFLAGS) -MMD -MP -c -o $$@ $$<
+	$$(Q)$$(CC) $$(BASE_CFLAGS) $$(CFLAGS) $(2) $$(CPPFLAGS) -Ilib $$(LUA_CFLAGS) -MMD -MP -c -o $$@ $$<
 
 $(1)/cli/%.o: cli/%.c | needs
 	@mkdir -p $$(@D)
-	$$(CC) $$(BASE_CFLAGS) $$(CFLAGS) $(2) $$(CPPFLAGS) -Ilib $$(CLI_CFLAGS) -MMD -MP -c -o $$@ $$<
+	$$(Q)$$(CC) $$(BASE_CFLAGS) $$(CFLAGS) $(2) $$(CPPFLAGS) -Ilib $$(CLI_CFLAGS) -MMD -MP -c -o $$@ $$<
 
 $(1)/tests/c/%.o: tests/c/%.c | needs
 	@mkdir -p $$(@D)
-	$$(CC) $$(BASE_CFLAGS) $$(CFLAGS) $(2) $$(CPPFLAGS) -Ilib $$(LUA_CFLAGS) $$(LIB_CFLAGS) -MMD -MP -c -o $$@ $$<
+	$$(Q)$$(CC) $$(BASE_CFLAGS) $$(CFLAGS) $(2) $$(CPPFLAGS) -Ilib $$(LUA_CFLAGS) $$(LIB_CFLAGS) -MMD -MP -c -o $$@ $$<
 
 $(1)/tests/bench/%.o: tests/bench/%.c | needs
 	@mkdir -p $$(@D)
-	$$(CC) $$(BASE_CFLAGS) $$(CFLAGS) $(2) $$(CPPFLAGS) -Ilib $$(LUA_CFLAGS) -MMD -MP -c -o $$@ $$<
+	$$(Q)$$(CC) $$(BASE_CFLAGS) $$(CFLAGS) $(2) $$(CPPFLAGS) -Ilib $$(LUA_CFLAGS) -MMD -MP -c -o $$@ $$<
 
 $(1)/libluaheap.a: $$(LIB_SOURCES:%.c=$(1)/%.o)
-	rm -f $$@
-	$$(AR) rcs $$@ $$^
+	@rm -f $$@
+	$$(Q)$$(AR) rcs $$@ $$^
 
 # Linked to libc only: the lua_* functions are the host's. nodelete: Lua's finalizers may outlive dlclose.
 $(1)/heap.so: $(1)/lua/heap.o $$(MODULE_SOURCES:%.c=$(1)/%.o)
-	$$(CC) $$(CFLAGS) $(2) $$(LDFLAGS) -shared -Wl,-z,nodelete -Wl,--as-needed -o $$@ $$^
+	$$(Q)$$(CC) $$(CFLAGS) $(2) $$(LDFLAGS) -shared -Wl,-z,nodelete -Wl,--as-needed -o $$@ $$^
 
 $(1)/bin/%: $(1)/cli/%.o $$(CLI_SOURCES:%.c=$(1)/%.o) $(1)/libluaheap.a
 	@mkdir -p $$(@D)
-	$$(CC) $$(CFLAGS) $(2) $$(LDFLAGS) -o $$@ $$^ $$(CLI_LIBS)
+	$$(Q)$$(CC) $$(CFLAGS) $(2) $$(LDFLAGS) -o $$@ $$^ $$(CLI_LIBS)
 
 $(1)/tests/%.so: $(1)/tests/c/%.o
-	$$(CC) $$(CFLAGS) $(2) $$(LDFLAGS) -shared -o $$@ $$<
+	$$(Q)$$(CC) $$(CFLAGS) $(2) $$(LDFLAGS) -shared -o $$@ $$<
 
 $(1)/tests/%: $(1)/tests/c/%.o $$(TEST_COMMON:%.c=$(1)/%.o) $(1)/libluaheap.a
-	$$(CC) $$(CFLAGS) $(2) $$(LDFLAGS) -Wl,--export-dynamic -o $$@ $$^ $$(TEST_LIBS)
+	$$(Q)$$(CC) $$(CFLAGS) $(2) $$(LDFLAGS) -Wl,--export-dynamic -o $$@ $$^ $$(TEST_LIBS)
 endef
 
 $(eval $(call variant,build,))
@@ -152,10 +155,10 @@ bench-built: all build/tests/bench_read build/tests/lua_bench.so
 	@LUA_CPATH="build/?.so;build/tests/?.so;;" LUA=$(LUA) $(LUA) tests/bench/run.lua build $(SIZES)
 
 build/tests/bench_read: build/tests/bench/bench_read.o build/libluaheap.a
-	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LIB_LIBS)
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LIB_LIBS)
 
 build/tests/lua_bench.so: build/tests/bench/lua_bench.o
-	$(CC) $(CFLAGS) $(LDFLAGS) -shared -o $@ $^
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -shared -o $@ $^
 
 demo: packages
 	@$(MAKE) --no-print-directory demo-built
@@ -203,7 +206,7 @@ help:
 	@echo "make install       PREFIX=/usr/local DESTDIR=; make uninstall takes it away again"
 	@echo "make packages      install what build and tests need (Debian), or say what is missing"
 	@echo "make clean         remove build/"
-	@echo "Variables: CC CFLAGS CPPFLAGS LDFLAGS PREFIX DESTDIR LUA BUSTED WERROR=1"
+	@echo "Variables: CC CFLAGS CPPFLAGS LDFLAGS PREFIX DESTDIR LUA BUSTED WERROR=1 V=1"
 
 clean:
 	rm -rf build
