@@ -1,0 +1,325 @@
+/*
+** lua_heapcheck.c - a Lua module that looks at a Lua state from outside of luaheap: what a snapshot must
+** not change, and the objects that plain Lua cannot make.
+**
+** It is the oracle, so it shares no code and no structure with the library: the few offsets below are those of
+** 5.4.3 to 5.4.8 on 64 bits, and it refuses to run elsewhere.
+**
+**     silent(f, ...)       calls f and compares the state before and after to the byte; see its comment
+**     bytes(f, ...)        calls f and returns what collectgarbage("count") * 1024 is right behind it
+**                          (inside of finalizers, too), and the results of f
+**     collector()          gcstate, gckind, GCdebt
+**     addresses(path)      writes the list, address, type byte and marked byte of every object to a file
+**     userdata(n, uv)      a full userdata of n bytes and uv user values
+**     closure(...)         a C closure with these upvalues; it returns the first
+**     ref(v), unref(n)     luaL_ref in the registry
+**     loading(f)           loads a chunk whose lua_Reader calls f in the middle of it
+*/
+#include <lauxlib.h>
+#include <lua.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+  THREAD_BYTES = 200,
+  BLOCK_BYTES = 200 + 1416, /* main thread and global state */
+  GLOBAL = 200,
+  THREAD_TOP = 16,
+  THREAD_STACK_LAST = 40,
+  THREAD_STACK = 48,
+  THREAD_BASE_CALL = 96,
+  CALL_NEXT = 24,
+  GLOBAL_TOTAL = 16,
+  GLOBAL_DEBT = 24,
+  GLOBAL_STATE = 101,
+  GLOBAL_KIND = 102,
+  GLOBAL_ALLGC = 112,
+  GLOBAL_SWEEP = 120,
+  GLOBAL_FINOBJ = 128,
+  GLOBAL_GRAYAGAIN = 144,
+  GLOBAL_TOBEFNZ = 176,
+  GLOBAL_FIXEDGC = 184,
+  OBJECT_TYPE = 8,
+  OBJECT_MARKED = 9
+};
+
+static const uint16_t heads[4] = {GLOBAL_ALLGC, GLOBAL_FINOBJ, GLOBAL_TOBEFNZ, GLOBAL_FIXEDGC};
+
+static const void *pointer_at(const void *block, size_t offset) {
+  const void *p;
+  memcpy(&p, (const char *)block + offset, sizeof p);
+  return p;
+}
+
+static int64_t integer_at(const void *block, size_t offset) {
+  int64_t n;
+  memcpy(&n, (const char *)block + offset, sizeof n);
+  return n;
+}
+
+static const char *block_of(lua_State *L) {
+  return (const char *)pointer_at(L, 24) - GLOBAL;
+}
+
+static const char *global_of(lua_State *L) {
+  return pointer_at(L, 24);
+}
+
+/* {=== What a snapshot must not change ================================================ */
+
+typedef struct picture {
+  char thread[THREAD_BYTES]; /* of the running thread */
+  char block[BLOCK_BYTES];   /* the main thread and the global state */
+  int64_t bytes;
+  size_t stack_bytes, calls;
+  const void *first[4];  /* of each list */
+  uint64_t n_objects[4]; /* from there on */
+  uint64_t hash;         /* of their addresses, types and marked bytes */
+  size_t stack_used;
+  uint64_t values; /* hash of the stack below that */
+} picture;
+
+static void mix(uint64_t *hash, uint64_t n) {
+  *hash = (*hash ^ n) * 0x9FB21C651E98DF25u;
+  *hash ^= *hash >> 29;
+}
+
+/* The state of luaheap itself may turn gray when the newest mark is stored in it. */
+static int is_own_state(const char *object) {
+  static const uint64_t magic = 0xC8D5F1A7616C6872u;
+  uint16_t n_user_values;
+  if (object[OBJECT_TYPE] != LUA_TUSERDATA || integer_at(object, 16) < 56) return 0;
+  memcpy(&n_user_values, object + 10, sizeof n_user_values);
+  size_t content = n_user_values ? 40 + 16 * (size_t)n_user_values : 32;
+  return memcmp(object + content, &magic, sizeof magic) == 0 && n_user_values == 2;
+}
+
+/* Fills *p. After the call `from` is the picture before it: objects that are new since are skipped
+** and counted, and the results are on top of the stack that is compared. */
+static uint64_t take_picture(lua_State *L, picture *p, const picture *from) {
+  const char *global = global_of(L);
+  uint64_t skipped = 0;
+  memset(p, 0, sizeof *p);
+  memcpy(p->thread, (const void *)L, THREAD_BYTES);
+  memcpy(p->block, block_of(L), BLOCK_BYTES);
+  memset(p->thread + THREAD_TOP, 0, 8);
+  if (block_of(L) == (const char *)(const void *)L) memset(p->block + THREAD_TOP, 0, 8);
+  p->bytes = integer_at(global, GLOBAL_TOTAL) + integer_at(global, GLOBAL_DEBT);
+  const char *stack = pointer_at(L, THREAD_STACK);
+  p->stack_bytes = (size_t)((const char *)pointer_at(L, THREAD_STACK_LAST) - stack);
+  p->stack_used = (size_t)((const char *)pointer_at(L, THREAD_TOP) - stack);
+  for (size_t i = 0; i < (from ? from->stack_used : p->stack_used); i += 16) {
+    mix(&p->values, (uint64_t)integer_at(stack, i));
+    mix(&p->values, (uint8_t)stack[i + 8]);
+  }
+  const char *call = (const char *)(const void *)L + THREAD_BASE_CALL;
+  for (; call; call = pointer_at(call, CALL_NEXT)) p->calls++;
+  for (int list = 0; list < 4; list++) {
+    const char *o = pointer_at(global, heads[list]);
+    while (from && o && o != from->first[list]) {
+      skipped++;
+      o = pointer_at(o, 0);
+    }
+    p->first[list] = o;
+    for (; o; o = pointer_at(o, 0)) {
+      p->n_objects[list]++;
+      mix(&p->hash, (uintptr_t)o);
+      mix(&p->hash, (uint8_t)o[OBJECT_TYPE]);
+      if (!is_own_state(o)) mix(&p->hash, (uint8_t)o[OBJECT_MARKED]);
+    }
+  }
+  return skipped;
+}
+
+static void complain(luaL_Buffer *b, const char *what, long long before, long long after) {
+  char line[160];
+  snprintf(line, sizeof line, "%s: %lld -> %lld\n", what, before, after);
+  luaL_addstring(b, line);
+}
+
+static int is_allowed(size_t offset) {
+  static const uint16_t allowed[] = {GLOBAL_DEBT, GLOBAL_ALLGC, GLOBAL_FINOBJ, GLOBAL_GRAYAGAIN};
+  for (size_t i = 0; i < sizeof allowed / sizeof allowed[0]; i++) {
+    if (offset == GLOBAL + (size_t)allowed[i]) return 1;
+  }
+  return 0;
+}
+
+static void compare_words(luaL_Buffer *b, const char *what, const char *before, const char *after,
+                          size_t n, int is_block) {
+  for (size_t i = 0; i < n; i += 8) {
+    if (memcmp(before + i, after + i, 8) == 0 || (is_block && is_allowed(i))) continue;
+    char name[64];
+    snprintf(name, sizeof name, "%s at %zu", what, i);
+    complain(b, name, integer_at(before, i), integer_at(after, i));
+  }
+}
+
+static void compare(luaL_Buffer *b, const picture *x, const picture *y) {
+  compare_words(b, "thread", x->thread, y->thread, THREAD_BYTES, 0);
+  compare_words(b, "block", x->block, y->block, BLOCK_BYTES, 1);
+  int64_t debt =
+      integer_at(y->block, GLOBAL + GLOBAL_DEBT) - integer_at(x->block, GLOBAL + GLOBAL_DEBT);
+  if (debt != y->bytes - x->bytes) complain(b, "debt against bytes", debt, y->bytes - x->bytes);
+  if (x->stack_bytes != y->stack_bytes) {
+    complain(b, "stack", (long long)x->stack_bytes, (long long)y->stack_bytes);
+  }
+  if (x->values != y->values) complain(b, "values on the stack", 0, 0);
+  if (x->calls != y->calls) complain(b, "calls", (long long)x->calls, (long long)y->calls);
+  for (int i = 0; i < 4; i++) {
+    if (x->n_objects[i] != y->n_objects[i] || x->first[i] != y->first[i]) {
+      complain(b, "objects", (long long)x->n_objects[i], (long long)y->n_objects[i]);
+    }
+  }
+  if (x->hash != y->hash) complain(b, "addresses, types and marks of the objects", 0, 0);
+}
+
+static int do_nothing(lua_State *L) {
+  lua_settop(L, 0);
+  return 0;
+}
+
+static void call_with_copies(lua_State *L, int n, int n_results) {
+  for (int i = 2; i <= n; i++) lua_pushvalue(L, i);
+  lua_call(L, n - 1, n_results);
+}
+
+/* silent(f, ...) --> what changed ("" for nothing), new bytes, new objects, results of f. Nothing means: not
+** a byte of the running lua_State, the main thread and the global state (but the heads of the lists, the
+** debt, which must grow by exactly the new bytes, and grayagain), no stack or call list, no address,
+** place, type or color of any object. The stack and the call list are made big enough before, so
+** that what Lua itself allocates for a call does not count. */
+static int silent(lua_State *L) {
+  picture *before = malloc(2 * sizeof *before), *after = before + 1;
+  luaL_Buffer b;
+  int n = lua_gettop(L);
+  if (!before) return luaL_error(L, "out of memory");
+  luaL_checkstack(L, 2 * n + 3 * LUA_MINSTACK, "silent");
+  lua_pushcfunction(L, do_nothing);
+  call_with_copies(L, n, 0);
+  take_picture(L, before, NULL);
+  lua_pushvalue(L, 1);
+  call_with_copies(L, n, LUA_MULTRET);
+  uint64_t objects = take_picture(L, after, before);
+  int64_t bytes = after->bytes - before->bytes;
+  int n_results = lua_gettop(L) - n;
+  luaL_buffinit(L, &b);
+  compare(&b, before, after);
+  free(before);
+  luaL_pushresult(&b);
+  lua_pushinteger(L, bytes);
+  lua_pushinteger(L, (lua_Integer)objects);
+  lua_rotate(L, n + 1, 3);
+  return 3 + n_results;
+}
+
+/* }=================================================================================== */
+
+/* {=== Reading ======================================================================= */
+
+static int bytes(lua_State *L) {
+  const char *global = global_of(L);
+  lua_call(L, lua_gettop(L) - 1, LUA_MULTRET);
+  lua_pushinteger(L, integer_at(global, GLOBAL_TOTAL) + integer_at(global, GLOBAL_DEBT));
+  lua_insert(L, 1);
+  return lua_gettop(L);
+}
+
+static int collector(lua_State *L) {
+  const char *global = global_of(L);
+  lua_pushinteger(L, global[GLOBAL_STATE]);
+  lua_pushinteger(L, global[GLOBAL_KIND]);
+  lua_pushinteger(L, integer_at(global, GLOBAL_DEBT));
+  return 3;
+}
+
+/* addresses(path): a line for each object, newest first: list, address, type byte, marked byte. Nothing is
+** allocated in the Lua heap. */
+static int addresses(lua_State *L) {
+  FILE *file = fopen(luaL_checkstring(L, 1), "w");
+  if (!file) return luaL_error(L, "cannot write '%s'", lua_tostring(L, 1));
+  for (int list = 0; list < 4; list++) {
+    const char *o = pointer_at(global_of(L), heads[list]);
+    for (; o; o = pointer_at(o, 0)) {
+      fprintf(file, "%d %p %d %d\n", list, (const void *)o, o[OBJECT_TYPE],
+              (uint8_t)o[OBJECT_MARKED]);
+    }
+  }
+  fclose(file);
+  return 0;
+}
+
+/* }=================================================================================== */
+
+/* {=== Objects that plain Lua cannot make ============================================== */
+
+static int make_userdata(lua_State *L) {
+  size_t n = (size_t)luaL_checkinteger(L, 1);
+  memset(lua_newuserdatauv(L, n, (int)luaL_checkinteger(L, 2)), 0, n);
+  return 1;
+}
+
+static int first_upvalue(lua_State *L) {
+  lua_pushvalue(L, lua_upvalueindex(1));
+  return 1;
+}
+
+static int closure(lua_State *L) {
+  lua_pushcclosure(L, first_upvalue, lua_gettop(L));
+  return 1;
+}
+
+static int ref(lua_State *L) {
+  luaL_checkany(L, 1);
+  lua_settop(L, 1);
+  lua_pushinteger(L, luaL_ref(L, LUA_REGISTRYINDEX));
+  return 1;
+}
+
+static int unref(lua_State *L) {
+  luaL_unref(L, LUA_REGISTRYINDEX, (int)luaL_checkinteger(L, 1));
+  return 0;
+}
+
+/* Gives the chunk in pieces; calls the function between them. */
+static const char *next_piece(lua_State *L, void *payload, size_t *size) {
+  static const char *const pieces[] = {
+      "local a, b = 1, 'constant of a chunk' local function f(x, y) return function() a = x ",
+      "local z = {b, 'another constant', function(...) return ..., y end} goto done ",
+      "for i = 1, 10 do z[i] = i end ::done:: end end return f"};
+  int *at = payload;
+  lua_pushvalue(L, 1);
+  lua_pushinteger(L, *at);
+  lua_call(L, 1, 0);
+  if (*at == 3) return NULL;
+  *size = strlen(pieces[*at]);
+  return pieces[(*at)++];
+}
+
+static int loading(lua_State *L) {
+  int at = 0;
+  if (lua_load(L, next_piece, &at, "=loading", "t") != LUA_OK) return lua_error(L);
+  return 1;
+}
+
+/* }=================================================================================== */
+
+__attribute__((visibility("default"))) int luaopen_lua_heapcheck(lua_State *L);
+
+int luaopen_lua_heapcheck(lua_State *L) {
+  static const luaL_Reg functions[] = {
+      {"silent", silent},   {"bytes", bytes},         {"collector", collector},
+      {"closure", closure}, {"addresses", addresses}, {"userdata", make_userdata},
+      {"ref", ref},         {"unref", unref},         {"loading", loading},
+      {NULL, NULL}};
+  luaL_newlib(L, functions);
+  const char *block = block_of(L);
+  lua_rawgeti(L, LUA_REGISTRYINDEX, LUA_RIDX_MAINTHREAD);
+  if ((const char *)lua_topointer(L, -1) != block) {
+    return luaL_error(L, "lua_heapcheck knows Lua 5.4.3 to 5.4.8 on 64 bits only");
+  }
+  lua_pop(L, 1);
+  return 1;
+}
