@@ -112,7 +112,6 @@ static void find_modules(lh_namer *namer) {
     if (edge.kind != LH_EDGE_VALUE || edge.target == classes->globals ||
         edge.key.kind != LH_VALUE_OBJECT ||
         lh_type_of(namer->snapshot, edge.target) != LH_TYPE_TABLE ||
-        lh_type_of(namer->snapshot, edge.key.as.object) != LH_TYPE_STRING ||
         !lh_add_name(&text, namer->snapshot, edge.key.as.object)) {
       lh_text_free(&text);
       continue;
@@ -149,11 +148,13 @@ static void collect_closure(lh_namer *namer, lh_id id, lh_map *upvalue_classes) 
   bool is_wanted = true; /* C functions have no name of their own */
   lh_edges_begin(namer->snapshot, id, &it);
   while (!namer->failed && lh_edges_next(&it, &edge)) {
-    if (edge.kind == LH_EDGE_PROTO) {
+    lh_type target_type = lh_type_of(namer->snapshot, edge.target);
+    if (edge.kind == LH_EDGE_PROTO && target_type == LH_TYPE_PROTO) {
       of[id] = edge.target;
       is_wanted = lh_map_get(&namer->nested, edge.target) == LH_NO_NUMBER;
     }
-    if (edge.kind != LH_EDGE_UPVALUE || edge.name == LH_NO_OBJECT || of[edge.target] != UINT32_MAX)
+    if (edge.kind != LH_EDGE_UPVALUE || target_type != LH_TYPE_UPVALUE ||
+        edge.name == LH_NO_OBJECT || of[edge.target] != UINT32_MAX)
       continue;
     uint32_t *known = lh_map_at(upvalue_classes, edge.name);
     if (known && *known == LH_NO_NUMBER) {

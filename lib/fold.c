@@ -33,7 +33,7 @@ bool lh_keys_vary(const lh_snapshot *snapshot, uint32_t class_index, uint32_t n_
 
 bool lh_is_keyed_object(const lh_snapshot *snapshot, const lh_edge *edge) {
   if (edge->kind != LH_EDGE_VALUE || edge->key.kind != LH_VALUE_OBJECT) return false;
-  if (lh_type_of(snapshot, edge->key.as.object) != LH_TYPE_STRING) return false;
+  if (!lh_is_string(snapshot, edge->key.as.object)) return false;
   lh_type type = lh_type_of(snapshot, edge->target);
   return type == LH_TYPE_TABLE || type == LH_TYPE_USERDATA || type == LH_TYPE_THREAD ||
          type == LH_TYPE_CLOSURE;
@@ -177,7 +177,7 @@ static uint32_t class_for_folding(const lh_snapshot *snapshot, lh_id id) {
 
 static bool is_any(const lh_snapshot *snapshot, const lh_edge *edge, bool any_key) {
   if (edge->key.kind != LH_VALUE_OBJECT) return edge->key.kind != LH_VALUE_BOOLEAN;
-  return any_key || lh_type_of(snapshot, edge->key.as.object) != LH_TYPE_STRING;
+  return any_key || !lh_is_string(snapshot, edge->key.as.object);
 }
 
 /* Most steps are from a table to a value, and seen before. */

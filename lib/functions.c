@@ -35,7 +35,6 @@ static void collect_from(lh_namer *namer, lh_id table, const char *module) {
   lh_entries_begin(namer->snapshot, table, &it);
   while (!namer->failed && lh_entries_next(&it, &key, &value)) {
     if (value.kind != LH_VALUE_CFUNCTION || key.kind != LH_VALUE_OBJECT) continue;
-    if (lh_type_of(namer->snapshot, key.as.object) != LH_TYPE_STRING) continue;
     if (module) lh_text_format(&text, "%s.", module);
     if (!lh_add_name(&text, namer->snapshot, key.as.object)) {
       lh_text_clear(&text);
@@ -117,9 +116,11 @@ static lh_id outermost_proto(const lh_snapshot *snapshot, lh_id thread) {
   lh_frame frame;
   lh_object closure;
   for (lh_frames_begin(snapshot, thread, &it); lh_frames_next(&it, &frame);) {
-    if (frame.function.kind != LH_VALUE_OBJECT) continue;
-    if (lh_type_of(snapshot, frame.function.as.object) != LH_TYPE_CLOSURE) continue;
-    lh_object_at(snapshot, frame.function.as.object, &closure);
+    lh_id function = frame.function.as.object;
+    if (frame.function.kind != LH_VALUE_OBJECT || function > snapshot->n ||
+        lh_type_of(snapshot, function) != LH_TYPE_CLOSURE)
+      continue;
+    lh_object_at(snapshot, function, &closure);
     if (!closure.dead && !closure.as.closure.is_c) return closure.as.closure.proto;
   }
   return LH_NO_OBJECT;

@@ -20,8 +20,7 @@ const char *lh_edge_kind_name(lh_edge_kind kind) {
 }
 
 bool lh_string_whole(const lh_snapshot *snapshot, lh_id id, const char **bytes, size_t *n) {
-  if (id > snapshot->n || lh_type_of(snapshot, id) != LH_TYPE_STRING || lh_is_dead(snapshot, id))
-    return false;
+  if (!lh_is_string(snapshot, id) || lh_is_dead(snapshot, id)) return false;
   lh_object object;
   lh_object_at(snapshot, id, &object);
   *bytes = object.as.string.bytes;
@@ -59,8 +58,7 @@ static void add_quoted(lh_text *text, const lh_snapshot *snapshot, lh_id id, siz
 
 char *lh_string_text(const lh_snapshot *snapshot, lh_id id, size_t max_bytes) {
   lh_text text = {0};
-  if (id <= snapshot->n && lh_type_of(snapshot, id) == LH_TYPE_STRING)
-    add_quoted(&text, snapshot, id, max_bytes);
+  if (lh_is_string(snapshot, id)) add_quoted(&text, snapshot, id, max_bytes);
   return lh_text_finish(&text);
 }
 
@@ -121,7 +119,7 @@ static void add_scalar(lh_text *text, const lh_snapshot *snapshot, lh_value valu
       lh_text_format(text, "function: 0x%llx", (unsigned long long)value.as.pointer);
       break;
     case LH_VALUE_OBJECT:
-      if (lh_type_of(snapshot, value.as.object) == LH_TYPE_STRING)
+      if (lh_is_string(snapshot, value.as.object))
         add_quoted(text, snapshot, value.as.object, SIZE_MAX);
       else
         add_object(text, snapshot, value.as.object);

@@ -144,6 +144,11 @@ uint32_t lh_shape_of(lh_namer *namer, lh_id table);
 
 /* {=== names.c ======================================================================= */
 
+/* A file may name objects that are none, so an id from a value may be LH_NO_OBJECT. */
+static inline bool lh_is_string(const lh_snapshot *snapshot, lh_id id) {
+  return id <= snapshot->n && lh_type_of(snapshot, id) == LH_TYPE_STRING;
+}
+
 /* The whole of a string object; false if the snapshot has only a part. */
 bool lh_string_whole(const lh_snapshot *snapshot, lh_id id, const char **bytes, size_t *n);
 

@@ -30,7 +30,7 @@ static void count_key(lh_namer *namer, keys *k, lh_value key) {
       k->n_objects++;
     else
       k->n_others++;
-  } else if (lh_type_of(namer->snapshot, key.as.object) != LH_TYPE_STRING) {
+  } else if (!lh_is_string(namer->snapshot, key.as.object)) {
     k->n_objects++;
   } else if (!lh_namer_is_identifier(namer, key.as.object)) {
     k->n_strings++;

@@ -1,0 +1,122 @@
+/*
+** changes.c - how each class changed between snapshots: by name, so across processes too.
+*/
+#include <stdlib.h>
+#include <string.h>
+
+#include "diff.h"
+#include "names.h"
+
+/* Rows of a snapshot's classes: those that another one had before are found again. */
+typedef struct rows {
+  lh_class_change *list;
+  size_t n, capacity;
+  uint32_t *of[3]; /* row of each class of a, b, c */
+} rows;
+
+static bool add_classes(rows *r, const lh_snapshot *const at[3], int which) {
+  const lh_snapshot *s = at[which];
+  uint32_t n = lh_class_count(s);
+  r->of[which] = lh_alloc(n, sizeof **r->of);
+  if (!r->of[which]) return false;
+  for (uint32_t i = 0; i < n; i++) {
+    const lh_class *class = lh_class_at(s, i);
+    uint32_t row = LH_NO_NUMBER;
+    for (int j = 0; j < which && row == LH_NO_NUMBER; j++) {
+      uint32_t same = at[j] ? lh_class_counterpart(s, i, at[j]) : LH_NO_NUMBER;
+      if (same != LH_NO_NUMBER) row = r->of[j][same];
+    }
+    if (row == LH_NO_NUMBER) {
+      if (!lh_grow(&r->list, r->n, &r->capacity, sizeof *r->list)) return false;
+      row = (uint32_t)r->n++;
+      size_t size = strlen(class->name) + 1;
+      char *name = lh_alloc(size, 1);
+      r->list[row] = (lh_class_change){.name = name, .type = class->type};
+      if (!name) return false;
+      memcpy(name, class->name, size);
+    }
+    r->of[which][i] = row;
+    r->list[row].objects[which] += class->objects;
+    r->list[row].shallow_bytes[which] += class->shallow_bytes;
+  }
+  return true;
+}
+
+/* What came: reachable in c, and not there at a. */
+static void count_appeared(rows *r, const lh_window *w) {
+  for (lh_id id = 1; id <= w->c->n; id++) {
+    if (!lh_is_reachable(w->c, id) || lh_is_own(w->c, id) || !lh_is_new(w, id)) continue;
+    r->list[r->of[2][lh_class_of(w->c, id)]].appeared++;
+  }
+}
+
+static lh_id later_self(const lh_window *w, lh_id id) {
+  uint64_t address = lh_address_of(w->a, id);
+  lh_id found = lh_find_address(w->c, address);
+  if (found == LH_NO_OBJECT || found == LH_ROOT || lh_address_of(w->c, found) != address)
+    return LH_NO_OBJECT;
+  return lh_earlier_self(w->c, found, w->a, w->since) == id ? found : LH_NO_OBJECT;
+}
+
+/* What went: reachable at a, and in c garbage or no longer there. */
+static void count_gone(rows *r, const lh_window *w, lh_diff *diff) {
+  for (lh_id id = 1; id <= w->a->n; id++) {
+    if (!lh_is_reachable(w->a, id) || lh_is_own(w->a, id)) continue;
+    lh_id later = later_self(w, id);
+    if (later != LH_NO_OBJECT && lh_is_reachable(w->c, later)) continue;
+    r->list[r->of[0][lh_class_of(w->a, id)]].gone++;
+    if (w->b) continue;
+    diff->gone_objects++;
+    diff->gone_bytes += lh_shallow_bytes(w->a, id);
+  }
+}
+
+static int compare_changes(const void *left, const void *right) {
+  const lh_class_change *a = left, *b = right;
+  int64_t x = (int64_t)(a->shallow_bytes[2] - a->shallow_bytes[0]);
+  int64_t y = (int64_t)(b->shallow_bytes[2] - b->shallow_bytes[0]);
+  if (x != y) return x > y ? -1 : 1;
+  int order = strcmp(a->name, b->name);
+  if (order) return order;
+  if (a->type != b->type) return a->type < b->type ? -1 : 1;
+  if (a->shallow_bytes[2] != b->shallow_bytes[2])
+    return a->shallow_bytes[2] > b->shallow_bytes[2] ? -1 : 1;
+  return (a->objects[2] < b->objects[2]) - (a->objects[2] > b->objects[2]);
+}
+
+/* Classes of garbage only say nothing about what changed. */
+static void drop_empty(rows *r) {
+  size_t kept = 0;
+  for (size_t i = 0; i < r->n; i++) {
+    const uint64_t *objects = r->list[i].objects;
+    if (objects[0] || objects[1] || objects[2])
+      r->list[kept++] = r->list[i];
+    else
+      lh_free((void *)r->list[i].name);
+  }
+  r->n = kept;
+}
+
+int lh_diff_changes(const lh_snapshot *a, const lh_snapshot *b, const lh_snapshot *c,
+                    uint32_t a_in_c, lh_diff *diff, lh_error *error) {
+  const lh_snapshot *const at[3] = {a, b, c};
+  rows r = {0};
+  bool ok = true;
+  for (int i = 0; i < 3 && ok; i++)
+    if (at[i]) ok = add_classes(&r, at, i);
+  if (ok && diff->same_state) {
+    lh_window appeared = {.a = a, .c = c, .since = a_in_c, .until = lh_mark_count(c)};
+    lh_window gone = appeared;
+    gone.b = b;
+    count_appeared(&r, &appeared);
+    count_gone(&r, &gone, diff);
+  }
+  if (ok) {
+    drop_empty(&r);
+    if (r.n > 1) qsort(r.list, r.n, sizeof *r.list, compare_changes);
+  }
+  diff->classes = r.list;
+  diff->n_classes = r.n;
+  for (int i = 0; i < 3; i++) lh_free(r.of[i]);
+  return ok ? 0 : lh_fail_memory(error, "comparing classes");
+}

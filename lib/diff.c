@@ -1,0 +1,165 @@
+/*
+** diff.c - comparing snapshots: what was allocated in a window of time and stays (see diff.h for the parts).
+*/
+#include "diff.h"
+
+#include <string.h>
+
+#include "text.h"
+
+void lh_diff_free(lh_diff *diff) {
+  if (!diff) return;
+  for (size_t i = 0; i < diff->n_groups; i++) lh_free((void *)diff->groups[i].held_by);
+  for (size_t i = 0; i < diff->n_grown; i++) lh_free((void *)diff->grown[i].held_by);
+  for (size_t i = 0; i < diff->n_classes; i++) lh_free((void *)diff->classes[i].name);
+  lh_free(diff->groups);
+  lh_free(diff->grown);
+  lh_free(diff->classes);
+  lh_free(diff);
+}
+
+/* {=== Marks ========================================================================= */
+
+/* A message with two names, which may hold anything. */
+static int fail_named(lh_error *error, int code, const char *format, const char *first,
+                      const char *second) {
+  const char *const names[2] = {first, second};
+  lh_text texts[2] = {{0}, {0}};
+  char *escaped[2];
+  for (int i = 0; i < 2; i++) {
+    lh_text_escaped(&texts[i], names[i], strlen(names[i]), false);
+    escaped[i] = lh_text_finish(&texts[i]);
+  }
+  if (!escaped[0] || !escaped[1])
+    code = lh_fail_memory(error, "comparing snapshots");
+  else
+    code = lh_fail(error, code, format, escaped[0], escaped[1]);
+  lh_free(escaped[0]);
+  lh_free(escaped[1]);
+  return code;
+}
+
+/* The number of a snapshot's own mark in a later one. */
+static int find_mark(const lh_snapshot *earlier, const lh_snapshot *later, uint32_t *mark,
+                     lh_error *error) {
+  const lh_info *old = lh_snapshot_info(earlier), *new = lh_snapshot_info(later);
+  if (old->serial >= new->serial)
+    return fail_named(
+        error, LH_EARGUMENT,
+        "snapshots must be given in the order of time: '%s' was not taken before '%s'", old->name,
+        new->name);
+  for (uint32_t i = 0; i < lh_mark_count(later); i++) {
+    if (lh_mark_at(later, i)->serial != old->serial) continue;
+    *mark = i;
+    return 0;
+  }
+  return fail_named(error, LH_ENOTFOUND,
+                    "'%s' has lost the mark that '%s' left in the heap (was the registry cleared?)",
+                    new->name, old->name);
+}
+
+static bool find_name(const lh_snapshot *snapshot, const char *name, uint32_t *mark) {
+  for (uint32_t i = lh_mark_count(snapshot); i-- > 0;) {
+    const lh_mark_info *info = lh_mark_at(snapshot, i);
+    if (info->name_length != strlen(name) || memcmp(info->name, name, info->name_length) != 0)
+      continue;
+    *mark = i;
+    return true;
+  }
+  return false;
+}
+
+static int no_such_mark(const lh_snapshot *snapshot, const char *name, lh_error *error) {
+  lh_text text = {0};
+  uint32_t n = lh_mark_count(snapshot);
+  enum { SHOWN = 10 };
+  lh_text_string(&text, "no mark \"");
+  lh_text_escaped(&text, name, strlen(name), true);
+  lh_text_string(&text, "\" in the snapshot; it has ");
+  for (uint32_t i = n > SHOWN ? n - SHOWN : 0; i < n; i++) {
+    const lh_mark_info *info = lh_mark_at(snapshot, i);
+    if (i == n - SHOWN && n > SHOWN) lh_text_string(&text, "..., ");
+    lh_text_string(&text, "\"");
+    lh_text_escaped(&text, info->name, info->name_length, true);
+    lh_text_string(&text, i + 1 < n ? "\", " : "\"");
+  }
+  char *message = lh_text_finish(&text);
+  if (!message) return lh_fail_memory(error, "looking for a mark");
+  int code = lh_fail(error, LH_ENOTFOUND, "%s", message);
+  lh_free(message);
+  return code;
+}
+
+/* }=================================================================================== */
+
+/* Flags the reachable objects that are new, and groups them. */
+static int add_groups(lh_snapshot *c, const lh_window *window, lh_diff *diff, lh_error *error) {
+  uint8_t *new_ones = lh_alloc_zeroed((size_t)c->n + 1, 1);
+  if (!new_ones) return lh_fail_memory(error, "looking for new objects");
+  for (lh_id id = 1; id <= c->n; id++)
+    new_ones[id] = lh_is_reachable(c, id) && !lh_is_own(c, id) && lh_is_new(window, id);
+  int code = lh_diff_groups(c, new_ones, diff, error);
+  lh_free(new_ones);
+  return code;
+}
+
+static int compare(lh_snapshot *a, lh_snapshot *b, lh_snapshot *c, lh_diff *diff, lh_error *error) {
+  uint64_t state_id = lh_snapshot_info(c)->state_id;
+  lh_three three = {.a = a, .b = b, .c = c};
+  int code = 0;
+  diff->same_state = lh_snapshot_info(a)->state_id == state_id &&
+                     (!b || lh_snapshot_info(b)->state_id == state_id);
+  if (diff->same_state) {
+    code = find_mark(a, b ? b : c, b ? &three.a_in_b : &three.a_in_c, error);
+    if (!code && b) code = find_mark(b, c, &three.b_in_c, error);
+    if (!code) code = find_mark(a, c, &three.a_in_c, error);
+    lh_window window = {.a = a, .b = b, .c = c, .since = three.a_in_c};
+    window.until = b ? three.b_in_c : lh_mark_count(c);
+    if (!code) code = add_groups(c, &window, diff, error);
+    if (!code && b) code = lh_diff_grown(&three, diff, error);
+  }
+  return code ? code : lh_diff_changes(a, b, c, three.a_in_c, diff, error);
+}
+
+static bool is_ready(const lh_snapshot *snapshot) {
+  return snapshot && snapshot->classes;
+}
+
+static int make(lh_diff **out, lh_error *error) {
+  *out = lh_alloc_zeroed(1, sizeof **out);
+  return *out ? 0 : lh_fail_memory(error, "comparing snapshots");
+}
+
+static int finish(int code, lh_diff **out) {
+  if (code == 0) return 0;
+  lh_diff_free(*out);
+  *out = NULL;
+  return code;
+}
+
+int lh_diff_snapshots(lh_snapshot *a, lh_snapshot *b, lh_snapshot *c, lh_diff **out,
+                      lh_error *error) {
+  *out = NULL;
+  if (!is_ready(a) || !is_ready(c) || (b && !is_ready(b)))
+    return lh_fail(error, LH_EARGUMENT, "a comparison needs classified snapshots (lh_classify)");
+  int code = make(out, error);
+  return finish(code ? code : compare(a, b, c, *out, error), out);
+}
+
+int lh_diff_marks(lh_snapshot *snapshot, const char *since, const char *until, lh_diff **out,
+                  lh_error *error) {
+  lh_window window = {.c = snapshot};
+  *out = NULL;
+  if (!is_ready(snapshot))
+    return lh_fail(error, LH_EARGUMENT, "a comparison needs a classified snapshot (lh_classify)");
+  if (!find_name(snapshot, since, &window.since)) return no_such_mark(snapshot, since, error);
+  window.until = lh_mark_count(snapshot);
+  if (until && !find_name(snapshot, until, &window.until))
+    return no_such_mark(snapshot, until, error);
+  if (window.until <= window.since)
+    return fail_named(error, LH_EARGUMENT, "the mark '%s' was not set before the mark '%s'", since,
+                      until);
+  int code = make(out, error);
+  if (!code) (*out)->same_state = true;
+  return finish(code ? code : add_groups(snapshot, &window, *out, error), out);
+}

@@ -1,0 +1,170 @@
+/*
+** groups.c - the new objects that stay, by class and by what holds them.
+**
+** What another new object retains goes under that one: rows are for the new objects that have no new
+** dominator. Their subtrees are disjoint, so the rows' retained sizes add up with no byte twice.
+*/
+#include <stdlib.h>
+#include <string.h>
+
+#include "diff.h"
+#include "fold.h"
+
+#define UNKNOWN UINT32_MAX
+
+/* top[id]: the new object that is furthest up among id and its dominators; LH_ROOT: none. */
+static lh_id *find_tops(const lh_snapshot *c, const uint8_t *new_ones) {
+  lh_id *top = lh_alloc((size_t)c->n + 1, sizeof *top);
+  if (!top) return NULL;
+  memset(top, 0xFF, ((size_t)c->n + 1) * sizeof *top);
+  top[LH_ROOT] = LH_ROOT;
+  for (lh_id id = 1; id <= c->n; id++) {
+    if (!new_ones[id]) continue;
+    lh_id at = id, highest = LH_ROOT;
+    for (; top[at] == UNKNOWN; at = c->idom[at])
+      if (new_ones[at]) highest = at;
+    lh_id known = top[at], above = known;
+    /* Downwards the answer changes at `highest`; so walk up again, from below it to above it. */
+    lh_id below = known != LH_ROOT ? known : highest;
+    for (at = id; top[at] == UNKNOWN; at = c->idom[at]) {
+      top[at] = below;
+      if (known == LH_ROOT && at == highest) below = above;
+    }
+  }
+  return top;
+}
+
+typedef struct grouping {
+  lh_snapshot *c;
+  lh_folder folder;
+  uint32_t *state; /* of each object on a path; then the group of each top */
+  lh_map by_state; /* class, state -> group */
+  lh_map by_text;  /* class, text -> group */
+  lh_strings texts;
+  lh_diff_group *groups;
+  lh_text_id *text_of; /* of each group */
+  size_t n, capacity, text_capacity;
+} grouping;
+
+static bool visit(const lh_edge *edge, bool any_key, void *payload) {
+  grouping *g = payload;
+  uint32_t state = lh_fold_step(&g->folder, g->state[edge->source], edge, any_key);
+  g->state[edge->target] = state;
+  return state != LH_NO_NUMBER;
+}
+
+/* The group of a class and a text. */
+static uint32_t group_of_text(grouping *g, uint32_t class_index, uint32_t state) {
+  lh_text text = {0};
+  lh_fold_text(&g->folder, state, &text);
+  lh_text_id id = text.failed ? LH_NO_NUMBER : lh_strings_add(&g->texts, text.bytes, text.n);
+  lh_text_free(&text);
+  if (id == LH_NO_NUMBER) return LH_NO_NUMBER;
+  uint32_t *index = lh_map_at(&g->by_text, (uint64_t)class_index << 32 | id);
+  if (!index || *index != LH_NO_NUMBER) return index ? *index : LH_NO_NUMBER;
+  if (!lh_grow(&g->groups, g->n, &g->capacity, sizeof *g->groups) ||
+      !lh_grow(&g->text_of, g->n, &g->text_capacity, sizeof *g->text_of))
+    return LH_NO_NUMBER;
+  g->groups[g->n] = (lh_diff_group){.class_index = class_index};
+  g->text_of[g->n] = id;
+  *index = (uint32_t)g->n++;
+  return *index;
+}
+
+static bool add_top(grouping *g, lh_id id) {
+  uint32_t class_index = lh_class_of(g->c, id);
+  uint64_t key = (uint64_t)class_index << 32 | g->state[id];
+  uint32_t *slot = lh_map_at(&g->by_state, key);
+  if (!slot) return false;
+  uint32_t index = *slot;
+  if (index == LH_NO_NUMBER) *slot = index = group_of_text(g, class_index, g->state[id]);
+  if (index == LH_NO_NUMBER) return false;
+  lh_diff_group *group = &g->groups[index];
+  uint64_t retained = lh_retained_bytes(g->c, id);
+  bool better = group->objects == 0 || retained > lh_retained_bytes(g->c, group->example);
+  if (better) group->example = id;
+  group->objects++;
+  group->shallow_bytes += lh_shallow_bytes(g->c, id);
+  group->retained_bytes += retained;
+  g->state[id] = index;
+  return true;
+}
+
+static int compare_groups(const void *left, const void *right, void *payload) {
+  const lh_diff_group *a = left, *b = right;
+  const lh_snapshot *c = payload;
+  if (a->retained_bytes != b->retained_bytes) return a->retained_bytes > b->retained_bytes ? -1 : 1;
+  int order = strcmp(lh_class_at(c, a->class_index)->name, lh_class_at(c, b->class_index)->name);
+  if (!order) order = strcmp(a->held_by, b->held_by);
+  return order ? order : (a->class_index > b->class_index) - (a->class_index < b->class_index);
+}
+
+/* Hands the groups to *diff, each with a text of its own. */
+static bool finish(grouping *g, lh_diff *diff) {
+  for (size_t i = 0; i < g->n; i++) {
+    const char *text = g->texts.texts[g->text_of[i]];
+    size_t size = strlen(text) + 1;
+    char *copy = lh_alloc(size, 1);
+    if (!copy) {
+      for (; i > 0; i--) lh_free((void *)g->groups[i - 1].held_by);
+      return false;
+    }
+    memcpy(copy, text, size);
+    g->groups[i].held_by = copy;
+  }
+  diff->groups = g->groups;
+  diff->n_groups = g->n;
+  g->groups = NULL;
+  if (diff->n_groups > 1)
+    qsort_r(diff->groups, diff->n_groups, sizeof *diff->groups, compare_groups, g->c);
+  return true;
+}
+
+static bool make_groups(grouping *g, const lh_id *top, const lh_id *ids, size_t n_ids,
+                        lh_diff *diff) {
+  size_t n_tops = 0;
+  lh_id *tops = lh_alloc(n_ids, sizeof *tops);
+  bool ok = tops != NULL;
+  for (size_t i = 0; ok && i < n_ids; i++)
+    if (top[ids[i]] == ids[i]) tops[n_tops++] = ids[i];
+  ok = ok && lh_walk_paths(g->c, tops, n_tops, visit, g);
+  for (size_t i = 0; ok && i < n_tops; i++) ok = add_top(g, tops[i]);
+  for (size_t i = 0; ok && i < n_ids; i++) g->groups[g->state[top[ids[i]]]].new_objects++;
+  lh_free(tops);
+  return ok && finish(g, diff);
+}
+
+int lh_diff_groups(lh_snapshot *c, const uint8_t *new_ones, lh_diff *diff, lh_error *error) {
+  grouping g = {.c = c};
+  lh_id *top = NULL, *ids = NULL;
+  size_t n_ids = 0;
+  int code = lh_folder_init(&g.folder, c, error);
+  if (code) return code;
+  code = LH_EMEMORY;
+  for (lh_id id = 1; id <= c->n; id++) {
+    if (!new_ones[id]) continue;
+    n_ids++;
+    diff->shallow_bytes += lh_shallow_bytes(c, id);
+  }
+  diff->objects = n_ids;
+  top = find_tops(c, new_ones);
+  ids = lh_alloc(n_ids, sizeof *ids);
+  g.state = lh_alloc_zeroed((size_t)c->n + 1, sizeof *g.state);
+  if (!top || !ids || !g.state) goto out;
+  n_ids = 0;
+  for (lh_id id = 1; id <= c->n; id++)
+    if (new_ones[id]) ids[n_ids++] = id;
+  if (!make_groups(&g, top, ids, n_ids, diff)) goto out;
+  code = n_ids ? lh_retained_together(c, ids, n_ids, &diff->retained_bytes, NULL, error) : 0;
+out:
+  lh_free(top);
+  lh_free(ids);
+  lh_free(g.state);
+  lh_free(g.groups);
+  lh_free(g.text_of);
+  lh_map_free(&g.by_state);
+  lh_map_free(&g.by_text);
+  lh_strings_free(&g.texts);
+  lh_folder_free(&g.folder);
+  return code == LH_EMEMORY ? lh_fail_memory(error, "grouping the new objects") : code;
+}

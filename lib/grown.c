@@ -1,0 +1,121 @@
+/*
+** grown.c - containers that were there before a and got bigger from a to b and again from b to c: the
+** leaks that make no new object, such as an array that numbers are appended to.
+*/
+#include <stdlib.h>
+#include <string.h>
+
+#include "diff.h"
+#include "fold.h"
+
+static uint64_t count_entries(const lh_snapshot *snapshot, lh_id id) {
+  lh_object object;
+  if (lh_type_of(snapshot, id) != LH_TYPE_TABLE) return 0;
+  lh_object_at(snapshot, id, &object);
+  return object.as.table.array_used + object.as.table.hash_used;
+}
+
+/* Is object `id` of c such a container? */
+static bool measure(const lh_three *t, lh_id id, lh_grown *out) {
+  lh_type type = lh_type_of(t->c, id);
+  if (type != LH_TYPE_TABLE && type != LH_TYPE_THREAD) return false;
+  if (!lh_is_reachable(t->c, id) || lh_is_own(t->c, id)) return false;
+  lh_id in_b = lh_earlier_self(t->c, id, t->b, t->b_in_c);
+  if (in_b == LH_NO_OBJECT || lh_shallow_bytes(t->b, in_b) > lh_shallow_bytes(t->c, id))
+    return false;
+  lh_id in_a = lh_earlier_self(t->b, in_b, t->a, t->a_in_b);
+  if (in_a == LH_NO_OBJECT) return false;
+  const lh_snapshot *const at[3] = {t->a, t->b, t->c};
+  const lh_id ids[3] = {in_a, in_b, id};
+  *out = (lh_grown){.id = id, .class_index = lh_class_of(t->c, id)};
+  for (int i = 2; i >= 0; i--) {
+    out->shallow_bytes[i] = lh_shallow_bytes(at[i], ids[i]);
+    out->entries[i] = count_entries(at[i], ids[i]);
+  }
+  const uint64_t *bytes = out->shallow_bytes, *entries = out->entries;
+  return (bytes[0] < bytes[1] && bytes[1] < bytes[2]) ||
+         (entries[0] < entries[1] && entries[1] < entries[2]);
+}
+
+static uint64_t grown_by(const uint64_t sizes[3]) {
+  return sizes[2] > sizes[0] ? sizes[2] - sizes[0] : 0;
+}
+
+static int compare_grown(const void *left, const void *right) {
+  const lh_grown *a = left, *b = right;
+  uint64_t x = grown_by(a->shallow_bytes), y = grown_by(b->shallow_bytes);
+  if (x != y) return x > y ? -1 : 1;
+  x = grown_by(a->entries);
+  y = grown_by(b->entries);
+  if (x != y) return x > y ? -1 : 1;
+  int order = strcmp(a->held_by, b->held_by);
+  return order ? order : (a->id > b->id) - (a->id < b->id);
+}
+
+/* The edges that lead to the containers, by object. */
+typedef struct chart {
+  uint32_t *index; /* 1 + number of the edge to an object; 0: none */
+  lh_edge *edges;
+  size_t n, capacity;
+} chart;
+
+static bool visit(const lh_edge *edge, bool any_key, void *payload) {
+  chart *m = payload;
+  (void)any_key;
+  if (!lh_grow(&m->edges, m->n, &m->capacity, sizeof *m->edges)) return false;
+  m->edges[m->n++] = *edge;
+  m->index[edge->target] = (uint32_t)m->n;
+  return true;
+}
+
+/* The path's text needs no more than what follows the last edge that begins anew. */
+static char *tell_path(const lh_snapshot *c, const chart *m, lh_id id) {
+  size_t n = 0;
+  lh_path path = {0, NULL};
+  for (lh_id at = id; m->index[at];) {
+    const lh_edge *edge = &m->edges[m->index[at] - 1];
+    path.n_steps++;
+    if (lh_form_of(c, edge) == LH_FORM_BASE) break;
+    at = edge->source;
+  }
+  path.steps = lh_alloc(path.n_steps, sizeof *path.steps);
+  if (!path.steps) return NULL;
+  for (lh_id at = id; n < path.n_steps; n++) {
+    path.steps[path.n_steps - 1 - n] = m->edges[m->index[at] - 1];
+    at = path.steps[path.n_steps - 1 - n].source;
+  }
+  char *text = lh_path_text(c, &path, false);
+  lh_paths_free(&path, 1);
+  return text;
+}
+
+static bool tell_all(const lh_snapshot *c, lh_diff *diff) {
+  chart m = {0};
+  lh_id *ids = lh_alloc(diff->n_grown, sizeof *ids);
+  m.index = lh_alloc_zeroed((size_t)c->n + 1, sizeof *m.index);
+  bool ok = ids && m.index;
+  for (size_t i = 0; ok && i < diff->n_grown; i++) ids[i] = diff->grown[i].id;
+  ok = ok && lh_walk_paths(c, ids, diff->n_grown, visit, &m);
+  for (size_t i = 0; ok && i < diff->n_grown; i++) {
+    diff->grown[i].held_by = tell_path(c, &m, diff->grown[i].id);
+    ok = diff->grown[i].held_by != NULL;
+  }
+  lh_free(ids);
+  lh_free(m.index);
+  lh_free(m.edges);
+  return ok;
+}
+
+int lh_diff_grown(const lh_three *three, lh_diff *diff, lh_error *error) {
+  size_t capacity = 0;
+  lh_grown grown;
+  for (lh_id id = 1; id <= three->c->n; id++) {
+    if (!measure(three, id, &grown)) continue;
+    if (!lh_grow(&diff->grown, diff->n_grown, &capacity, sizeof grown))
+      return lh_fail_memory(error, "listing containers");
+    diff->grown[diff->n_grown++] = grown;
+  }
+  if (!tell_all(three->c, diff)) return lh_fail_memory(error, "telling who holds the containers");
+  if (diff->n_grown > 1) qsort(diff->grown, diff->n_grown, sizeof grown, compare_grown);
+  return 0;
+}
