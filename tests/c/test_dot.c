@@ -310,7 +310,7 @@ static void graphviz_accepts_any_name(void **state) {
   if (system("dot -V 2>/dev/null") != 0) skip();
   for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
     fake_class = fake_edges[0] = fake_edges[1] = names[i];
-    FILE *dot = popen("test -z \"$(dot -Tsvg 2>&1 >/dev/null | tee /dev/stderr)\"", "w");
+    FILE *dot = popen("test -z \"$(dot -Tsvg 2>&1 >/dev/null | tee -a /dev/stderr)\"", "w");
     assert_non_null(dot);
     assert_int_equal(lh_dot_paths(NULL, &path, 1, 10, dot, NULL), 0);
     assert_int_equal(pclose(dot), 0);
