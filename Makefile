@@ -16,6 +16,7 @@ PKG_CONFIG = pkg-config
 LUA = lua5.4
 BUSTED = busted
 SIZES = 0.2 1 10
+SECONDS = 60
 
 CFLAGS = -O2 -g
 WARNINGS = -Wall -Wextra -Wshadow -Wconversion $(if $(WERROR),-Werror)
@@ -52,7 +53,7 @@ Q = $(if $(V),,@echo "  $@" && )
 
 .DELETE_ON_ERROR:
 .SUFFIXES:
-.PHONY: all help needs packages demo test bench check-asan check-seams lint install uninstall clean \
+.PHONY: all help needs packages demo test bench fuzz check-asan check-seams lint install uninstall clean \
   test-built asan-built bench-built demo-built lint-gcc lint-clang module-sources
 
 all: build/libluaheap.a $(filter-out build/tests/%,$(BUILT:%=build/%))
@@ -78,13 +79,10 @@ $(1)/cli/%.o: cli/%.c | needs
 	@mkdir -p $$(@D)
 	$$(Q)$$(CC) $$(BASE_CFLAGS) $$(CFLAGS) $(2) $$(CPPFLAGS) -Ilib $$(CLI_CFLAGS) -MMD -MP -c -o $$@ $$<
 
-$(1)/tests/c/%.o: tests/c/%.c | needs
+$(1)/tests/%.o: tests/%.c | needs
 	@mkdir -p $$(@D)
-	$$(Q)$$(CC) $$(BASE_CFLAGS) $$(CFLAGS) $(2) $$(CPPFLAGS) -Ilib $$(LUA_CFLAGS) $$(LIB_CFLAGS) -MMD -MP -c -o $$@ $$<
-
-$(1)/tests/bench/%.o: tests/bench/%.c | needs
-	@mkdir -p $$(@D)
-	$$(Q)$$(CC) $$(BASE_CFLAGS) $$(CFLAGS) $(2) $$(CPPFLAGS) -Ilib $$(LUA_CFLAGS) -MMD -MP -c -o $$@ $$<
+	$$(Q)$$(CC) $$(BASE_CFLAGS) $$(CFLAGS) $(2) $$(CPPFLAGS) -Ilib -Itests/c $$(LUA_CFLAGS) $$(LIB_CFLAGS) \
+	  -MMD -MP -c -o $$@ $$<
 
 $(1)/libluaheap.a: $$(LIB_SOURCES:%.c=$(1)/%.o)
 	@rm -f $$@
@@ -98,8 +96,8 @@ $(1)/bin/%: $(1)/cli/%.o $$(CLI_SOURCES:%.c=$(1)/%.o) $(1)/libluaheap.a
 	@mkdir -p $$(@D)
 	$$(Q)$$(CC) $$(CFLAGS) $(2) $$(LDFLAGS) -o $$@ $$^ $$(CLI_LIBS)
 
-$(1)/tests/%.so: $(1)/tests/c/%.o
-	$$(Q)$$(CC) $$(CFLAGS) $(2) $$(LDFLAGS) -shared -o $$@ $$<
+$(1)/tests/%.so: $(1)/tests/c/%.o $(1)/libluaheap.a
+	$$(Q)$$(CC) $$(CFLAGS) $(2) $$(LDFLAGS) -shared -Wl,--as-needed -o $$@ $$^ $$(LIB_LIBS)
 
 $(1)/tests/%: $(1)/tests/c/%.o $$(TEST_COMMON:%.c=$(1)/%.o) $(1)/libluaheap.a
 	$$(Q)$$(CC) $$(CFLAGS) $(2) $$(LDFLAGS) -Wl,--export-dynamic -o $$@ $$^ $$(TEST_LIBS)
@@ -110,10 +108,12 @@ $(eval $(call variant,build/test,-DLH_TEST_ALLOC))
 $(eval $(call variant,build/asan,-DLH_TEST_ALLOC $(SANITIZE)))
 $(eval $(call variant,build/lint-gcc,-DLH_TEST_ALLOC -Werror))
 $(eval $(call variant,build/lint-clang,-DLH_TEST_ALLOC -Werror))
+$(eval $(call variant,build/fuzz,-DFUZZING_BUILD_MODE_UNSAFE_FOR_PRODUCTION \
+  -fsanitize=fuzzer-no-link,address,undefined))
 
 .SECONDARY:
 -include $(wildcard $(addsuffix /*.d,$(foreach root,build build/test build/asan build/lint-gcc \
-  build/lint-clang,$(addprefix $(root)/,lib lua cli tests/c tests/bench))))
+  build/lint-clang build/fuzz,$(addprefix $(root)/,lib lua cli tests/c tests/bench tests/fuzz))))
 
 test: packages
 	@$(MAKE) --no-print-directory test-built
@@ -139,11 +139,21 @@ lint:
 	+@.ci/lint
 
 # All objects, tests included, by both compilers. Used by .ci/lint.
-LINT_OBJECTS = $(patsubst %.c,%.o,$(LIB_SOURCES) $(wildcard lua/*.c cli/*.c tests/c/*.c tests/bench/*.c))
+LINT_OBJECTS = $(patsubst %.c,%.o,$(LIB_SOURCES) $(wildcard lua/*.c cli/*.c tests/c/*.c tests/bench/*.c tests/fuzz/*.c))
 lint-gcc: $(LINT_OBJECTS:%=build/lint-gcc/%)
 lint-clang: $(LINT_OBJECTS:%=build/lint-clang/%)
 build/lint-gcc/%.o: CC = gcc
 build/lint-clang/%.o: CC = clang
+
+# A small snapshot, changed at random, through every parser; build/fuzz/corpus keeps what reached new code.
+fuzz: build/fuzz/fuzz_open build/heap.so
+	@mkdir -p build/fuzz/corpus
+	@LUA_CPATH="build/?.so" $(LUA) -e 'require("heap").snapshot("build/fuzz/corpus/small")'
+	build/fuzz/fuzz_open -max_total_time=$(SECONDS) -max_len=65536 -timeout=10 build/fuzz/corpus
+
+build/fuzz/%: CC = clang
+build/fuzz/fuzz_%: build/fuzz/tests/fuzz/fuzz_%.o build/fuzz/tests/c/visit.o build/fuzz/libluaheap.a
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -fsanitize=fuzzer,address,undefined -o $@ $^ $(LUA_LIBS) $(LIB_LIBS)
 
 module-sources:
 	@echo $(MODULE_SOURCES)
@@ -203,6 +213,7 @@ help:
 	@echo "make check-seams   see that the parts are joined only where they may be"
 	@echo "make lint          compilers' warnings, formatting, linters for C, Lua, shell and man pages"
 	@echo "make bench         speed and memory against one full collection; SIZES=\"0.2 1 10\" (millions)"
+	@echo "make fuzz          random snapshots into the reader, for SECONDS=60 (needs clang)"
 	@echo "make install       PREFIX=/usr/local DESTDIR=; make uninstall takes it away again"
 	@echo "make packages      install what build and tests need (Debian), or say what is missing"
 	@echo "make clean         remove build/"
