@@ -280,8 +280,7 @@ static int report(const checker *check, const char *name, lh_id id, const uint8_
   uint64_t at = (uint64_t)(check->c.fault_at - s->data);
   const char *type = start < check->c.end ? name_of_record[*start & 15] : NULL;
   return lh_fail_at(error, at, "'%s' is damaged at byte %llu: object %u of %u (%s): %s", name,
-                    (unsigned long long)at, id, s->n, type ? type : "of what type?",
-                    check->c.fault);
+                    (unsigned long long)at, id, s->n, type ? type : "unknown", check->c.fault);
 }
 
 static int check_all(checker *check, const char *name, uint64_t end, lh_error *error) {

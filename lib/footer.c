@@ -63,7 +63,7 @@ static int check_blocks(const lh_snapshot *s, const char *name, uint64_t end, lh
   if (c->fault) return 0; /* told by the caller */
   if (n_blocks != (end + LH_BLOCK_BYTES - 1) / LH_BLOCK_BYTES || c->at != c->end)
     return lh_fail_at(error, (uint64_t)(count - s->data),
-                      "'%s' is damaged: its footer has %u checksums for %llu bytes", name, n_blocks,
+                      "'%s' is damaged: its checksums are not those of %llu bytes", name,
                       (unsigned long long)end);
   for (uint32_t i = 0; i < n_blocks; i++) {
     uint64_t start = (uint64_t)i * LH_BLOCK_BYTES;

@@ -150,6 +150,12 @@ void forge_root(forge *f, unsigned kind, unsigned index, uint64_t address) {
   f->footer.roots++;
 }
 
+static uint64_t block_hash(const uint8_t *data, uint64_t end, uint64_t i) {
+  uint64_t start = i * LH_BLOCK_BYTES;
+  uint64_t bytes = end - start < LH_BLOCK_BYTES ? end - start : LH_BLOCK_BYTES;
+  return lh_hash(data + start, bytes, 0);
+}
+
 static void put_footer(forge *f) {
   forge_bytes *out = &f->out;
   uint64_t end = out->size;
@@ -172,11 +178,7 @@ static void put_footer(forge *f) {
   put(out, f->roots.data, f->roots.size);
   uint64_t n_blocks = (end + LH_BLOCK_BYTES - 1) / LH_BLOCK_BYTES;
   put_u32(out, (uint32_t)(n_blocks + f->footer.extra_blocks));
-  for (uint64_t i = 0; i < n_blocks; i++) {
-    uint64_t start = i * LH_BLOCK_BYTES;
-    uint64_t bytes = end - start < LH_BLOCK_BYTES ? end - start : LH_BLOCK_BYTES;
-    put_u64(out, lh_hash(out->data + start, bytes, 0));
-  }
+  for (uint64_t i = 0; i < n_blocks; i++) put_u64(out, block_hash(out->data, end, i));
   for (uint64_t i = 0; i < f->footer.extra_blocks; i++) put_u64(out, 0);
   if (f->footer.tail) put(out, f->footer.tail, strlen(f->footer.tail));
 }
@@ -193,6 +195,15 @@ void forge_finish(forge *f) {
   put(&f->out, LH_TAIL_MAGIC, 8);
   f->data = f->out.data;
   f->size = f->out.size;
+}
+
+void forge_seal(uint8_t *data, size_t size) {
+  uint8_t *trailer = data + size - LH_TRAILER_BYTES;
+  uint64_t end = lh_load64(trailer);
+  uint64_t n_blocks = (end + LH_BLOCK_BYTES - 1) / LH_BLOCK_BYTES;
+  for (uint64_t i = 0; i < n_blocks; i++)
+    lh_store64(trailer - 8 * (n_blocks - i), block_hash(data, end, i));
+  lh_store64(trailer + 16, lh_hash(data + end, lh_load64(trailer + 8), 0));
 }
 
 void forge_free(forge *f) {

@@ -44,6 +44,10 @@ void forge_begin(forge *f);
 void forge_finish(forge *f);
 void forge_free(forge *f);
 
+/* Makes the checksums of a finished file right again after its bytes were changed, as long as its
+** trailer is as it was. */
+void forge_seal(uint8_t *data, size_t size);
+
 /* Raw bytes of the current record. */
 void forge_u8(forge *f, unsigned byte);
 void forge_u64(forge *f, uint64_t n);

@@ -1,0 +1,363 @@
+/*
+** test_lies.c - files with valid checksums whose contents lie, and the exact error for each lie: it names
+** the byte, the object and what is wrong there.
+**
+** Each lie is told in the first object, at byte 16, or in the footer; two objects of a mark follow.
+*/
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "expect.h"
+#include "forge.h"
+
+typedef struct lie {
+  void (*tell)(forge *f); /* the first object; the marks follow */
+  uint64_t offset;
+  const char *message;
+} lie;
+
+static void table_head(forge *f) {
+  forge_record(f, LH_REC_TABLE, 0x8000, 56);
+}
+
+static void unknown_type(forge *f) {
+  forge_record(f, 10, 0x8000, 56);
+}
+
+static void unknown_flag(forge *f) {
+  forge_record(f, LH_REC_UPVALUE | 0x80, 0x8000, 40);
+  forge_u8(f, LH_VAL_NIL);
+}
+
+static void address_zero(forge *f) {
+  forge_record(f, LH_REC_TABLE | LH_FLAG_DEAD, 0, 56);
+}
+
+static void address_beyond(forge *f) {
+  forge_record(f, LH_REC_TABLE | LH_FLAG_DEAD, UINT64_C(8), 56);
+  f->out.size = 17;
+  forge_svarint(f, -5);
+}
+
+static void address_twice(forge *f) {
+  forge_table(f, 0x2000, 0, 0, 0);
+  forge_table(f, 0x8000, 0, 0, 0);
+  forge_table(f, 0x2000, 0, 0, 0);
+}
+
+static void number_too_long(forge *f) {
+  forge_u8(f, LH_REC_TABLE);
+  for (int i = 0; i < 9; i++) forge_u8(f, 0xff);
+  forge_u8(f, 2);
+  f->footer.objects[0]++;
+}
+
+static void sizes_overflow(forge *f) {
+  forge_record(f, LH_REC_UPVALUE | LH_FLAG_DEAD, 0x8000, 40);
+  forge_record(f, LH_REC_UPVALUE | LH_FLAG_DEAD, 0x8100, UINT64_MAX);
+}
+
+static void short_string(forge *f) {
+  forge_record(f, LH_REC_STRING, 0x8000, 24);
+}
+
+static void string_beyond_the_end(forge *f) {
+  forge_record(f, LH_REC_STRING, 0x8000, 1000000);
+}
+
+static void string_keeps_too_much(forge *f) {
+  forge_record(f, LH_REC_STRING | LH_FLAG_TRUNCATED, 0x8000, 25 + 10);
+  forge_uvarint(f, 10);
+  forge_u64(f, 0);
+  forge_bytes_of(f, "0123456789", 10);
+}
+
+static void big_array(forge *f) {
+  table_head(f);
+  forge_uvarint(f, UINT64_C(1) << 32);
+}
+
+static void big_hash(forge *f) {
+  table_head(f);
+  forge_u8(f, 0);
+  forge_u8(f, 33);
+}
+
+static void covers_too_much(forge *f) {
+  table_head(f);
+  forge_u8(f, 4);
+  forge_u8(f, 0);
+  forge_u8(f, 5);
+}
+
+static void too_many_entries(forge *f) {
+  table_head(f);
+  forge_u8(f, 0);
+  forge_u8(f, 3);
+  forge_u8(f, 0);
+  forge_u8(f, 5);
+}
+
+static void array_of_2(forge *f, uint64_t first_tag) {
+  table_head(f);
+  forge_u8(f, 2);
+  forge_u8(f, 0);
+  forge_u8(f, 2);
+  forge_u8(f, (unsigned)first_tag);
+}
+
+static void skips_too_much(forge *f) {
+  array_of_2(f, LH_VAL_SKIP);
+  forge_u8(f, 3);
+}
+
+static void skips_nothing(forge *f) {
+  array_of_2(f, LH_VAL_SKIP);
+  forge_u8(f, 0);
+}
+
+static void nil_in_array(forge *f) {
+  array_of_2(f, LH_VAL_NIL);
+}
+
+static void array_ends_empty(forge *f) {
+  array_of_2(f, LH_VAL_TRUE);
+  forge_u8(f, LH_VAL_SKIP);
+  forge_u8(f, 1);
+  forge_u8(f, 0);
+}
+
+static void unknown_value(forge *f) {
+  array_of_2(f, 9);
+}
+
+static void nil_key(forge *f) {
+  forge_table(f, 0x8000, 0, 0, 1);
+  forge_tags(f, LH_VAL_NIL, LH_VAL_TRUE);
+}
+
+static void nil_value(forge *f) {
+  forge_table(f, 0x8000, 0, 0, 1);
+  forge_tags(f, LH_VAL_TRUE, LH_VAL_SKIP);
+}
+
+static void value_at_zero(forge *f) {
+  forge_record(f, LH_REC_UPVALUE, 0x8000, 40);
+  forge_object(f, 0);
+}
+
+static void reference_beyond(forge *f) {
+  forge_record(f, LH_REC_UPVALUE, 0x8000, 40);
+  forge_u8(f, LH_VAL_OBJECT);
+  forge_svarint(f, INT64_MAX);
+}
+
+static void many_upvalues(forge *f) {
+  forge_record(f, LH_REC_LUA_CLOSURE, 0x8000, 32);
+  forge_uvarint(f, 100000);
+}
+
+static void huge_count(forge *f) {
+  forge_record(f, LH_REC_USERDATA, 0x8000, 32);
+  forge_u8(f, 0);
+  forge_uvarint(f, UINT64_MAX);
+}
+
+static void odd_vararg(forge *f) {
+  forge_record(f, LH_REC_PROTO, 0x8000, 128);
+  forge_ref(f, 0);
+  for (int i = 0; i < 3; i++) forge_u8(f, 0);
+  forge_u8(f, 2);
+}
+
+static void huge_line(forge *f) {
+  forge_record(f, LH_REC_PROTO, 0x8000, 128);
+  forge_ref(f, 0);
+  forge_uvarint(f, UINT64_C(1) << 32);
+}
+
+static void odd_status(forge *f) {
+  forge_record(f, LH_REC_THREAD, 0x8000, 200);
+  forge_u8(f, 6);
+}
+
+static void odd_slot(forge *f) {
+  forge_record(f, LH_REC_THREAD, 0x8000, 200);
+  forge_u8(f, 0);
+  forge_u8(f, 0);
+  forge_u8(f, 1);
+  forge_u8(f, LH_VAL_NIL);
+  forge_u8(f, 0);
+  forge_u8(f, 1);
+  forge_u8(f, 5);
+}
+
+static void odd_mark(forge *f) {
+  forge_mark(f, 0x8000, 4, 1, "");
+}
+
+static void mark_zero(forge *f) {
+  forge_mark(f, 0x8000, LH_MARK_BY_MARK, 0, "");
+}
+
+static void mark_out_of_order(forge *f) {
+  forge_mark(f, 0x8000, LH_MARK_BY_MARK, 1, "");
+}
+
+static void fewer_objects(forge *f) {
+  forge_table(f, 0x8000, 0, 0, 0);
+  f->footer.objects[0]--;
+}
+
+static void more_objects(forge *f) {
+  f->footer.objects[3]++;
+}
+
+static void countless_objects(forge *f) {
+  f->footer.objects[2] = UINT64_MAX;
+}
+
+static void other_bytes(forge *f) {
+  f->footer.object_bytes++;
+}
+
+static void other_serial(forge *f) {
+  f->footer.serial = 2;
+}
+
+static void odd_collector(forge *f) {
+  f->footer.gc_state = 9;
+}
+
+static void odd_root(forge *f) {
+  forge_root(f, LH_ROOT_OWN + 1, 0, 0x1000);
+}
+
+static void many_roots(forge *f) {
+  f->footer.roots = 1000;
+}
+
+static void many_blocks(forge *f) {
+  f->footer.extra_blocks = 1;
+}
+
+static void more_in_the_footer(forge *f) {
+  f->footer.tail = "!";
+}
+
+static const lie lies[] = {
+    {unknown_type, 16,
+     "'f' is damaged at byte 16: object 1 of 3 (unknown): it has an unknown type"},
+    {unknown_flag, 16,
+     "'f' is damaged at byte 16: object 1 of 3 (upvalue): it has an unknown flag"},
+    {address_zero, 16, "'f' is damaged at byte 16: object 1 of 3 (table): its address is 0"},
+    {address_beyond, 17,
+     "'f' is damaged at byte 17: object 1 of 3 (table): a reference is outside of the address "
+     "space"},
+    {address_twice, 32, "'f' is damaged: objects 1 and 3 are both at address 0x2000"},
+    {number_too_long, 17,
+     "'f' is damaged at byte 17: object 1 of 3 (table): a number has more than 64 bits"},
+    {sizes_overflow, 20,
+     "'f' is damaged at byte 20: object 2 of 4 (upvalue): the sizes add up to more than 64 bits"},
+    {short_string, 20,
+     "'f' is damaged at byte 20: object 1 of 3 (string): its size is less than an empty string's"},
+    {string_beyond_the_end, 22,
+     "'f' is damaged at byte 22: object 1 of 3 (string): it runs over the end"},
+    {string_keeps_too_much, 20,
+     "'f' is damaged at byte 20: object 1 of 3 (string): it keeps more bytes than the string has"},
+    {big_array, 20, "'f' is damaged at byte 20: object 1 of 3 (table): its array part is too big"},
+    {big_hash, 21, "'f' is damaged at byte 21: object 1 of 3 (table): its hash part is too big"},
+    {covers_too_much, 22,
+     "'f' is damaged at byte 22: object 1 of 3 (table): it has more array entries than slots"},
+    {too_many_entries, 23,
+     "'f' is damaged at byte 23: object 1 of 3 (table): it has more entries than slots"},
+    {skips_too_much, 23,
+     "'f' is damaged at byte 23: object 1 of 3 (table): it skips more array slots than there are, "
+     "or none"},
+    {skips_nothing, 23,
+     "'f' is damaged at byte 23: object 1 of 3 (table): it skips more array slots than there are, "
+     "or none"},
+    {nil_in_array, 23, "'f' is damaged at byte 23: object 1 of 3 (table): an entry is nil"},
+    {array_ends_empty, 26,
+     "'f' is damaged at byte 26: object 1 of 3 (table): its array part ends with empty slots"},
+    {unknown_value, 23,
+     "'f' is damaged at byte 23: object 1 of 3 (table): a value has an unknown tag"},
+    {nil_key, 24, "'f' is damaged at byte 24: object 1 of 3 (table): an entry is nil"},
+    {nil_value, 24, "'f' is damaged at byte 24: object 1 of 3 (table): an entry is nil"},
+    {value_at_zero, 21,
+     "'f' is damaged at byte 21: object 1 of 3 (upvalue): a value is an object at address 0"},
+    {reference_beyond, 21,
+     "'f' is damaged at byte 21: object 1 of 3 (upvalue): a reference is outside of the address "
+     "space"},
+    {many_upvalues, 20,
+     "'f' is damaged at byte 20: object 1 of 3 (function): a count is greater than the bytes that "
+     "are left"},
+    {huge_count, 21,
+     "'f' is damaged at byte 21: object 1 of 3 (userdata): a count is greater than the bytes that "
+     "are left"},
+    {odd_vararg, 26,
+     "'f' is damaged at byte 26: object 1 of 3 (prototype): its vararg flag is neither 0 nor 1"},
+    {huge_line, 23,
+     "'f' is damaged at byte 23: object 1 of 3 (prototype): a line number is too big"},
+    {odd_status, 21, "'f' is damaged at byte 21: object 1 of 3 (thread): its status is unknown"},
+    {odd_slot, 27,
+     "'f' is damaged at byte 27: object 1 of 3 (thread): a stack slot's kind is unknown"},
+    {odd_mark, 23, "'f' is damaged at byte 23: object 1 of 3 (mark): its kind is unknown"},
+    {mark_zero, 32, "'f' is damaged at byte 32: object 1 of 3 (mark): its serial is 0"},
+    {mark_out_of_order, 42,
+     "'f' is damaged: object 2 (mark): it is older than a mark that was set before it"},
+    {fewer_objects, 51, "'f' is damaged at byte 51: 2 objects end before the footer"},
+    {more_objects, 69, "'f' is damaged at byte 69: object 3 of 3 (unknown): it runs over the end"},
+    {other_bytes, 69, "'f' is damaged: its objects have 178 bytes, its footer says 179"},
+    {other_serial, 178, "'f' is damaged: mark 2, its own, is not its youngest"},
+    {odd_collector, 117, "'f' is damaged at byte 117: footer: the collector's state is unknown"},
+    {countless_objects, 121,
+     "'f' is damaged at byte 121: footer: it counts more objects than there can be"},
+    {odd_root, 126, "'f' is damaged at byte 126: footer: a root's kind is unknown"},
+    {many_roots, 125,
+     "'f' is damaged at byte 125: footer: a count is greater than the bytes that are left"},
+    {many_blocks, 126, "'f' is damaged: its checksums are not those of 69 bytes"},
+    {more_in_the_footer, 126, "'f' is damaged: its checksums are not those of 69 bytes"},
+};
+
+static void tell(forge *f, void (*what)(forge *f)) {
+  forge_begin(f);
+  what(f);
+  forge_mark(f, 0x1000, LH_MARK_BY_SNAPSHOT, 1, "a");
+  forge_next_list(f);
+  forge_mark(f, 0x1100, LH_MARK_BY_SNAPSHOT, 1, "a");
+  forge_finish(f);
+}
+
+static void lies_are_found(void **state) {
+  (void)state;
+  for (size_t i = 0; i < sizeof lies / sizeof *lies; i++) {
+    forge f;
+    tell(&f, lies[i].tell);
+    expect_failure(f.data, f.size, LH_EDAMAGED, lies[i].offset, lies[i].message);
+    forge_free(&f);
+  }
+}
+
+static void halves_must_agree(void **state) {
+  forge f;
+  (void)state;
+  forge_begin(&f);
+  forge_mark(&f, 0x1000, LH_MARK_BY_SNAPSHOT, 1, "a");
+  forge_next_list(&f);
+  forge_mark(&f, 0x1100, LH_MARK_BY_SNAPSHOT, 1, "b");
+  forge_finish(&f);
+  expect_failure(f.data, f.size, LH_EDAMAGED, 43,
+                 "'f' is damaged: object 2 (mark): its two objects differ");
+  forge_free(&f);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(lies_are_found),
+                                     cmocka_unit_test(halves_must_agree)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,47 @@
+/*
+** visit.c - see visit.h.
+*/
+#include "visit.h"
+
+#include <string.h>
+
+#include "decode.h"
+
+static uint64_t visit_object(const lh_snapshot *s, lh_id id) {
+  lh_object o;
+  lh_object_at(s, id, &o);
+  uint64_t sum = o.shallow_bytes + lh_shallow_bytes(s, id) + lh_epoch(s, id) + (uint64_t)o.type;
+  if (o.type == LH_TYPE_STRING && !o.dead)
+    for (uint64_t i = 0; i < o.as.string.kept; i++) sum += (uint8_t)o.as.string.bytes[i];
+  return sum + lh_find_address(s, o.address) + lh_find_address(s, o.pointer);
+}
+
+static uint64_t visit_inside(const lh_snapshot *s, lh_id id) {
+  lh_edges it;
+  lh_edge edge;
+  lh_value key, value;
+  lh_frame frame;
+  uint64_t sum = 0;
+  for (lh_edges_begin(s, id, &it); lh_edges_next(&it, &edge);)
+    sum += lh_address_of(s, edge.target) + edge.ordinal;
+  for (lh_entries_begin(s, id, &it); lh_entries_next(&it, &key, &value);)
+    sum += (uint64_t)key.kind + (uint64_t)value.kind;
+  for (lh_frames_begin(s, id, &it); lh_frames_next(&it, &frame);)
+    sum += frame.line + (uint64_t)frame.function.kind;
+  return sum;
+}
+
+uint64_t visit_all(const lh_snapshot *s) {
+  uint64_t sum = 0;
+  const lh_info *info = lh_snapshot_info(s);
+  sum += strlen(info->name) + strlen(info->program) + strlen(info->lua_release);
+  for (uint32_t i = 0; i < lh_mark_count(s); i++) sum += strlen(lh_mark_at(s, i)->name);
+  for (lh_id id = 1; id <= lh_object_count(s); id++) sum += visit_object(s, id);
+  for (lh_id id = 0; id <= lh_object_count(s); id++) sum += visit_inside(s, id);
+  lh_refs it;
+  lh_ref batch[LH_REF_BATCH];
+  lh_refs_begin(s, LH_ROOT, lh_object_count(s), &it);
+  for (size_t n; (n = lh_refs_read(&it, batch)) > 0;)
+    for (size_t i = 0; i < n; i++) sum += lh_address_of(s, batch[i].target);
+  return sum;
+}

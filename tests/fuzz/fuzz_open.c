@@ -1,0 +1,25 @@
+/*
+** fuzz_open.c - libFuzzer's target: opens any bytes as a snapshot, reads all of it and analyses it.
+**
+** The library is to be compiled with -DFUZZING_BUILD_MODE_UNSAFE_FOR_PRODUCTION, which makes it take
+** any checksum for right, and with -fsanitize=fuzzer,address,undefined (from the top directory):
+**
+**     clang -std=c11 -D_GNU_SOURCE -g -O1 -fsanitize=fuzzer,address,undefined \
+**       -DFUZZING_BUILD_MODE_UNSAFE_FOR_PRODUCTION -Ilib -Itests/c -I/usr/include/lua5.4 \
+**       lib/[a-z]*.c tests/c/visit.c tests/fuzz/fuzz_open.c -lcgraph -llua5.4 -o fuzz_open
+*/
+#include "snapshot.h"
+#include "visit.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+  lh_snapshot *snapshot;
+  lh_error error;
+  if (lh_open_memory(&snapshot, data, size, "fuzz", &error) != 0) return 0;
+  (void)visit_all(snapshot);
+  if (lh_analyse(snapshot, &error) == 0) (void)lh_classify(snapshot, &error);
+  (void)visit_all(snapshot); /* with ephemerons now */
+  lh_close(snapshot);
+  return 0;
+}
