@@ -22,7 +22,7 @@ end
 support.root = root
 support.build = absolute(os.getenv("LUAHEAP_BUILD") or "build")
 support.sanitized = os.getenv("LUAHEAP_PRELOAD") ~= nil
-package.cpath = support.build .. "/?.so;" .. package.cpath
+package.cpath = ("%s/?.so;%s/tests/?.so;%s"):format(support.build, support.build, package.cpath)
 
 --- One word for the shell.
 ---@param word string
@@ -96,8 +96,8 @@ local function execute(prefix, command, options)
     input = support.tmpname()
     write_file(input, options.stdin)
   end
-  local line = ("cd %s && %s %s >%s 2>%s <%s"):format(quote(options.cwd or root), prefix, command,
-                                                      out, err, input)
+  local line = ("cd %s && %s %s %s >%s 2>%s <%s"):format(
+    quote(options.cwd or root), options.before or "", prefix, command, out, err, input)
   local _, reason, code = os.execute(line)
   if reason == "signal" then code = code + 128 end
   local stdout, stderr = read_file(out), read_file(err)
@@ -117,6 +117,7 @@ end
 ---@field cwd? string
 ---@field env? table<string, string>
 ---@field stdin? string
+---@field before? string shell text in front of the command: "ulimit -f 10;", "unshare -m"
 
 --- Runs a command, given as a list of words or as a line for sh. The tools of the build are first
 --- on its PATH. A death by signal n is the code 128 + n.
@@ -149,7 +150,7 @@ function support.lua(program, options)
   local name = options.name or "program.lua"
   write_file(dir .. "/" .. name, program)
   local words = {os.getenv("LUA") or "lua5.4", name, table.unpack(options.args or {})}
-  local run_options = {cwd = dir, stdin = options.stdin}
+  local run_options = {cwd = dir, stdin = options.stdin, before = options.before}
   local out, err, code = execute(environment(true, options.env), command_line(words), run_options)
   if code ~= 0 and not options.fails then
     error(("the Lua program failed with %d:\n%s%s"):format(code, out, err), 2)
