@@ -1,12 +1,8 @@
 /*
 ** fuzz_open.c - libFuzzer's target: opens any bytes as a snapshot, reads all of it and analyses it.
 **
-** The library is to be compiled with -DFUZZING_BUILD_MODE_UNSAFE_FOR_PRODUCTION, which makes it take
-** any checksum for right, and with -fsanitize=fuzzer,address,undefined (from the top directory):
-**
-**     clang -std=c11 -D_GNU_SOURCE -g -O1 -fsanitize=fuzzer,address,undefined \
-**       -DFUZZING_BUILD_MODE_UNSAFE_FOR_PRODUCTION -Ilib -Itests/c -I/usr/include/lua5.4 \
-**       lib/[a-z]*.c tests/c/visit.c tests/fuzz/fuzz_open.c -lcgraph -llua5.4 -o fuzz_open
+** `make fuzz` runs it. The library is compiled with -DFUZZING_BUILD_MODE_UNSAFE_FOR_PRODUCTION, which
+** makes it take any checksum for right.
 */
 #include "snapshot.h"
 #include "visit.h"
