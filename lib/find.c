@@ -1,0 +1,290 @@
+/*
+** find.c - objects by the words of a command line: addresses, places in files, classes (see find.h).
+*/
+#include "find.h"
+
+#include <string.h>
+
+/* {=== Ranges and sets =============================================================== */
+
+bool lh_range_is(lh_range range, const char *text) {
+  return lh_range_length(range) == strlen(text) && memcmp(range.at, text, strlen(text)) == 0;
+}
+
+bool lh_range_skip(lh_range *range, const char *prefix) {
+  size_t n = strlen(prefix);
+  if (lh_range_length(*range) < n || memcmp(range->at, prefix, n) != 0) return false;
+  range->at += n;
+  return true;
+}
+
+bool lh_range_address(lh_range *range, uint64_t *address) {
+  lh_range r = *range;
+  unsigned n_digits = 0;
+  *address = 0;
+  if (!lh_range_skip(&r, "0x")) return false;
+  for (; r.at < r.end && n_digits <= 16; r.at++, n_digits++) {
+    char c = *r.at;
+    int digit = c >= '0' && c <= '9'   ? c - '0'
+                : c >= 'a' && c <= 'f' ? c - 'a' + 10
+                : c >= 'A' && c <= 'F' ? c - 'A' + 10
+                                       : -1;
+    if (digit < 0) break;
+    *address = *address << 4 | (uint64_t)digit;
+  }
+  *range = r;
+  return n_digits > 0 && n_digits <= 16;
+}
+
+bool lh_range_split(lh_range range, const char *text, bool last, lh_range *left, lh_range *right) {
+  size_t n = strlen(text), length = lh_range_length(range);
+  for (size_t i = 0; n <= length && i <= length - n; i++) {
+    const char *at = last ? range.end - n - i : range.at + i;
+    if (memcmp(at, text, n) != 0) continue;
+    *left = (lh_range){range.at, at};
+    *right = (lh_range){at + n, range.end};
+    return true;
+  }
+  return false;
+}
+
+bool lh_set_add(lh_finder *finder, lh_set *set, lh_id id) {
+  if (id == LH_ROOT || id > finder->snapshot->n || finder->seen[id] & LH_SEEN) return true;
+  if (!lh_grow(&set->ids, set->n, &set->capacity, sizeof *set->ids)) return false;
+  finder->seen[id] |= LH_SEEN;
+  set->ids[set->n++] = id;
+  return true;
+}
+
+void lh_set_end(lh_finder *finder, const lh_set *set) {
+  for (size_t i = 0; i < set->n; i++) finder->seen[set->ids[i]] &= (uint8_t)~LH_SEEN;
+}
+
+int lh_find_fail(lh_finder *finder, int code, const char *format, lh_range range) {
+  lh_text text = {0};
+  lh_text_escaped(&text, range.at, lh_range_length(range), false);
+  char *quoted = lh_text_finish(&text);
+  if (quoted)
+    code = lh_fail(finder->error, code, format, quoted);
+  else
+    code = lh_fail_memory(finder->error, "looking for an object");
+  lh_free(quoted);
+  return code;
+}
+
+static int fail_memory(lh_finder *finder) {
+  return lh_fail_memory(finder->error, "looking for an object");
+}
+
+/* }=================================================================================== */
+
+/* {=== Addresses ===================================================================== */
+
+/* "0x55d0", "table: 0x55d0", "thread worker @app.lua:10 (0x55d0)" */
+static bool is_address(lh_range range, uint64_t *address) {
+  lh_range left, right;
+  if (!lh_range_split(range, "0x", true, &left, &right)) return false;
+  right.at -= 2;
+  if (!lh_range_address(&right, address)) return false;
+  if (lh_range_length(left) == 0) return lh_range_length(right) == 0;
+  char before = left.end[-1];
+  if (before == '(') return lh_range_is(right, ")");
+  return lh_range_length(right) == 0 && (before == ' ' || before == ':');
+}
+
+static int find_address(lh_finder *finder, lh_range range, uint64_t address, lh_set *out) {
+  lh_id id = lh_find_address(finder->snapshot, address);
+  if (id == LH_NO_OBJECT || id == LH_ROOT)
+    return lh_find_fail(finder, LH_ENOTFOUND, "no object of the snapshot is at '%s'", range);
+  bool ok = lh_set_add(finder, out, id);
+  lh_set_end(finder, out);
+  return ok ? 0 : fail_memory(finder);
+}
+
+/* }=================================================================================== */
+
+/* {=== Functions by place ============================================================ */
+
+/* Is `asked` the source's path, or its last components? */
+static bool is_source(const lh_snapshot *snapshot, lh_id source, lh_range asked) {
+  const char *bytes;
+  size_t n, n_asked = lh_range_length(asked);
+  if (source == LH_NO_OBJECT || !lh_string_whole(snapshot, source, &bytes, &n) || n == 0)
+    return false;
+  if (bytes[0] != '@' && bytes[0] != '=') return false;
+  bytes++, n--;
+  if (n_asked > n || memcmp(bytes + n - n_asked, asked.at, n_asked) != 0) return false;
+  return n == n_asked || bytes[n - n_asked - 1] == '/';
+}
+
+/* The prototypes of that file that start at `line`; *inside: the innermost one around it. */
+static int find_protos(lh_finder *finder, lh_range file, uint32_t line, lh_set *out, lh_id *inside,
+                       bool *has_file) {
+  const lh_snapshot *snapshot = finder->snapshot;
+  uint32_t best_line = 0;
+  for (lh_id id = 1; id <= snapshot->n; id++) {
+    lh_object proto;
+    if (lh_type_of(snapshot, id) != LH_TYPE_PROTO || lh_is_dead(snapshot, id)) continue;
+    lh_object_at(snapshot, id, &proto);
+    if (!is_source(snapshot, proto.as.proto.source, file)) continue;
+    *has_file = true;
+    if (proto.as.proto.line == line && !lh_set_add(finder, out, id)) return LH_EMEMORY;
+    if (proto.as.proto.line < line && line <= proto.as.proto.last_line &&
+        proto.as.proto.line >= best_line) {
+      best_line = proto.as.proto.line;
+      *inside = id;
+    }
+  }
+  return 0;
+}
+
+/* The closures of the prototypes; a prototype without one stays. */
+static int closures_of(lh_finder *finder, lh_set *protos, lh_set *out) {
+  const lh_snapshot *snapshot = finder->snapshot;
+  for (lh_id id = 1; id <= snapshot->n; id++) {
+    lh_object closure;
+    if (lh_type_of(snapshot, id) != LH_TYPE_CLOSURE || lh_is_dead(snapshot, id)) continue;
+    lh_object_at(snapshot, id, &closure);
+    lh_id proto = closure.as.closure.is_c ? LH_NO_OBJECT : closure.as.closure.proto;
+    for (size_t i = 0; i < protos->n; i++)
+      if (protos->ids[i] == proto && !lh_set_add(finder, out, id)) return LH_EMEMORY;
+  }
+  for (size_t i = 0; out->n == 0 && i < protos->n; i++)
+    if (!lh_set_add(finder, out, protos->ids[i])) return LH_EMEMORY;
+  return 0;
+}
+
+static int fail_place(lh_finder *finder, lh_range range, lh_id inside, bool has_file) {
+  if (!has_file)
+    return lh_find_fail(finder, LH_ENOTFOUND, "no function of the heap comes from the file in '%s'",
+                        range);
+  if (inside == LH_NO_OBJECT)
+    return lh_find_fail(finder, LH_ENOTFOUND, "no function starts at '%s'", range);
+  lh_text text = {0};
+  lh_text_string(&text, "no function starts at '");
+  lh_text_escaped(&text, range.at, lh_range_length(range), false);
+  lh_text_string(&text, "'; around it is ");
+  lh_add_class(&text, finder->snapshot, inside);
+  char *message = lh_text_finish(&text);
+  if (!message) return fail_memory(finder);
+  int code = lh_fail(finder->error, LH_ENOTFOUND, "%s", message);
+  lh_free(message);
+  return code;
+}
+
+static int find_place(lh_finder *finder, lh_range range, lh_set *out) {
+  lh_range file, digits;
+  uint64_t line = 0;
+  lh_set protos = {0};
+  lh_id inside = LH_NO_OBJECT;
+  bool has_file = false;
+  if (!lh_range_split(range, ":", true, &file, &digits) || lh_range_length(digits) == 0)
+    file = range, digits.at = digits.end = range.end; /* a main chunk */
+  for (const char *c = digits.at; c < digits.end && line <= UINT32_MAX; c++) {
+    if (*c < '0' || *c > '9')
+      return lh_find_fail(finder, LH_EARGUMENT, "'%s' is no place: write @file.lua:42", range);
+    line = line * 10 + (uint64_t)(*c - '0');
+  }
+  file.at++; /* the @ */
+  int code = find_protos(finder, file, line > UINT32_MAX ? UINT32_MAX : (uint32_t)line, &protos,
+                         &inside, &has_file);
+  lh_set_end(finder, &protos);
+  if (!code && protos.n == 0) {
+    code = fail_place(finder, range, inside, has_file);
+  } else if (!code) {
+    code = closures_of(finder, &protos, out);
+    lh_set_end(finder, out);
+  }
+  lh_free(protos.ids);
+  return code == LH_EMEMORY ? fail_memory(finder) : code;
+}
+
+/* }=================================================================================== */
+
+/* {=== Classes ======================================================================= */
+
+static int add_instances(lh_finder *finder, lh_range name, bool garbage, lh_set *out) {
+  const lh_snapshot *snapshot = finder->snapshot;
+  uint32_t last = UINT32_MAX;
+  bool matches = false;
+  for (lh_id id = 1; id <= snapshot->n; id++) {
+    uint32_t class_index = lh_class_of(snapshot, id);
+    if (class_index == UINT32_MAX || lh_is_reachable(snapshot, id) == garbage) continue;
+    if (class_index != last) {
+      last = class_index;
+      matches = lh_range_is(name, lh_class_at(snapshot, class_index)->name);
+    }
+    if (matches && !lh_set_add(finder, out, id)) return fail_memory(finder);
+  }
+  return 0;
+}
+
+int lh_find_class(lh_finder *finder, lh_range name, lh_set *out) {
+  uint64_t n_reachable = 0, n_garbage = 0;
+  for (uint32_t i = 0; i < lh_class_count(finder->snapshot); i++) {
+    const lh_class *class = lh_class_at(finder->snapshot, i);
+    if (!lh_range_is(name, class->name)) continue;
+    n_reachable += class->objects;
+    n_garbage += class->garbage_objects;
+  }
+  if (n_reachable == 0 && n_garbage == 0) return 0;
+  int code = add_instances(finder, name, n_reachable == 0, out);
+  lh_set_end(finder, out);
+  return code;
+}
+
+/* }=================================================================================== */
+
+static lh_range trim(lh_range range) {
+  while (range.at < range.end && (*range.at == ' ' || *range.at == '\t')) range.at++;
+  while (range.at < range.end && (range.end[-1] == ' ' || range.end[-1] == '\t')) range.end--;
+  return range;
+}
+
+int lh_find_set(lh_finder *finder, lh_range range, lh_set *out) {
+  uint64_t address;
+  bool found = false;
+  range = trim(range);
+  if (range.at == range.end)
+    return lh_find_fail(finder, LH_EARGUMENT, "no object is named in '%s'",
+                        (lh_range){finder->start, finder->start + strlen(finder->start)});
+  if (++finder->depth > LH_FIND_DEPTH)
+    return lh_find_fail(finder, LH_EARGUMENT, "too many phrases in one another: '%s'", range);
+  int code = 0;
+  if (is_address(range, &address)) {
+    code = find_address(finder, range, address, out);
+  } else if (*range.at == '@') {
+    code = find_place(finder, range, out);
+  } else {
+    code = lh_find_class(finder, range, out);
+    if (!code && out->n && finder->depth == 1)
+      finder->class_index = lh_class_of(finder->snapshot, out->ids[0]);
+    if (!code && out->n == 0) code = lh_find_phrase(finder, range, out, &found);
+    if (!code && out->n == 0 && !found) code = lh_find_path(finder, range, out);
+  }
+  finder->depth--;
+  return code;
+}
+
+int lh_find(lh_snapshot *snapshot, const char *expression, lh_found *found, lh_error *error) {
+  lh_finder finder = {
+      .snapshot = snapshot, .error = error, .start = expression, .class_index = UINT32_MAX};
+  lh_set set = {0};
+  if (!snapshot->classes)
+    return lh_fail(error, LH_EARGUMENT, "finding needs a classified snapshot (lh_classify)");
+  finder.seen = lh_alloc_zeroed((size_t)snapshot->n + 1, 1);
+  if (!finder.seen) return fail_memory(&finder);
+  int code = lh_find_set(&finder, (lh_range){expression, expression + strlen(expression)}, &set);
+  if (!code) {
+    *found = (lh_found){set.ids[0], set.n, finder.class_index};
+    for (size_t i = 1; i < set.n; i++) {
+      uint64_t bytes = lh_retained_bytes(snapshot, set.ids[i]);
+      uint64_t most = lh_retained_bytes(snapshot, found->id);
+      if (bytes > most || (bytes == most && set.ids[i] < found->id)) found->id = set.ids[i];
+    }
+    if (finder.class_index != UINT32_MAX) found->class_index = lh_class_of(snapshot, found->id);
+  }
+  lh_free(set.ids);
+  lh_free(finder.seen);
+  return code;
+}

@@ -1,0 +1,432 @@
+/*
+** find_path.c - objects by path: _G.cache[12].owner, package.loaded["app.bus"].x, registry[3], and
+** folded paths such as _G.list[*].next* or (upvalue bus of function f @app.lua:1)(.children[*])*.
+*/
+#include "find.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct key {
+  enum { KEY_ANY, KEY_STRING, KEY_NUMBER, KEY_BOOLEAN, KEY_ADDRESS } kind;
+  lh_text text; /* string */
+  double number;
+  int64_t integer;
+  bool is_integer, boolean;
+  uint64_t address;
+} key;
+
+static int fail_memory(lh_finder *finder) {
+  return lh_fail_memory(finder->error, "following a path");
+}
+
+/* {=== Keys ========================================================================== */
+
+static bool is_word_character(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+}
+
+static lh_range take_word(lh_range *r) {
+  lh_range word = {r->at, r->at};
+  while (word.end < r->end && is_word_character(*word.end)) word.end++;
+  r->at = word.end;
+  return word;
+}
+
+static void add_utf8(lh_text *text, uint32_t c) {
+  char bytes[4];
+  size_t n = c < 0x80 ? 1 : c < 0x800 ? 2 : c < 0x10000 ? 3 : 4;
+  static const unsigned char leads[] = {0, 0, 0xC0, 0xE0, 0xF0};
+  for (size_t i = n; i-- > 1; c >>= 6) bytes[i] = (char)(0x80 | (c & 0x3F));
+  bytes[0] = (char)(leads[n] | c);
+  lh_text_add(text, bytes, n);
+}
+
+/* Reads digits of a base, at most `max`. */
+static uint32_t take_digits(lh_range *r, int base, int max) {
+  char digits[9];
+  int n = 0;
+  while (n < max && r->at + n < r->end && n < 8) {
+    digits[n] = r->at[n];
+    n++;
+  }
+  digits[n] = '\0';
+  char *end;
+  uint32_t value = (uint32_t)strtoul(digits, &end, base);
+  r->at += end - digits;
+  return value;
+}
+
+/* What follows a backslash. */
+static void take_escape(lh_range *r, lh_text *text) {
+  static const char names[] = "abtnvfr", values[] = "\a\b\t\n\v\f\r";
+  char c = *r->at;
+  const char *name = c ? strchr(names, c) : NULL;
+  char byte;
+  if (c >= '0' && c <= '9') {
+    byte = (char)take_digits(r, 10, 3);
+  } else if (c == 'x') {
+    r->at++;
+    byte = (char)take_digits(r, 16, 2);
+  } else if (lh_range_skip(r, "u{")) {
+    add_utf8(text, take_digits(r, 16, 8) & 0x1FFFFF);
+    if (r->at < r->end) r->at++;
+    return;
+  } else {
+    byte = name ? values[name - names] : c;
+    r->at++;
+  }
+  lh_text_add(text, &byte, 1);
+}
+
+static bool take_string(lh_range *r, lh_text *text) {
+  char quote = *r->at++;
+  while (r->at < r->end && *r->at != quote) {
+    if (*r->at == '\\' && r->at + 1 < r->end) {
+      r->at++;
+      take_escape(r, text);
+    } else {
+      lh_text_add(text, r->at++, 1);
+    }
+  }
+  if (r->at == r->end) return false;
+  r->at++;
+  return true;
+}
+
+/* A number between brackets, as Lua reads it. */
+static bool take_number(lh_range *r, key *k) {
+  char digits[64], *end;
+  size_t n = 0;
+  while (r->at + n < r->end && r->at[n] != ']' && n < sizeof digits - 1) {
+    digits[n] = r->at[n];
+    n++;
+  }
+  digits[n] = '\0';
+  k->kind = KEY_NUMBER;
+  k->integer = strtoll(digits, &end, 10);
+  k->is_integer = n > 0 && *end == '\0';
+  if (!k->is_integer) k->number = strtod(digits, &end);
+  r->at += n;
+  return n > 0 && *end == '\0';
+}
+
+/* What stands between brackets. */
+static bool take_key(lh_range *r, key *k) {
+  lh_range left, right;
+  if (r->at == r->end) return false;
+  if (*r->at == '"' || *r->at == '\'') {
+    k->kind = KEY_STRING;
+    return take_string(r, &k->text);
+  }
+  if (lh_range_skip(r, "*")) return true;
+  k->boolean = lh_range_skip(r, "true");
+  if (k->boolean || lh_range_skip(r, "false")) {
+    k->kind = KEY_BOOLEAN;
+    return true;
+  }
+  if (lh_range_split(*r, "]", false, &left, &right) &&
+      lh_range_split(left, "0x", false, &left, &right)) { /* [table: 0x...] */
+    r->at = left.end;
+    k->kind = KEY_ADDRESS;
+    return lh_range_address(r, &k->address);
+  }
+  return take_number(r, k);
+}
+
+static bool is_number(const key *k, lh_value value) {
+  if (value.kind == LH_VALUE_INTEGER) return k->is_integer && k->integer == value.as.integer;
+  double number = k->is_integer ? (double)k->integer : k->number;
+  return value.kind == LH_VALUE_FLOAT && !(number < value.as.number) && !(number > value.as.number);
+}
+
+/* Names that the snapshot has only in part are written with dots: ["first bytes..."]. */
+static bool is_text(const lh_snapshot *snapshot, const key *k, lh_id id) {
+  const char *bytes;
+  size_t n;
+  if (!lh_is_string(snapshot, id)) return false;
+  bool whole = lh_string_whole(snapshot, id, &bytes, &n);
+  if (whole) return n == k->text.n && (n == 0 || memcmp(bytes, k->text.bytes, n) == 0);
+  return n + 3 == k->text.n && memcmp(bytes, k->text.bytes, n) == 0;
+}
+
+static bool matches(const lh_snapshot *snapshot, const key *k, lh_value value) {
+  switch (k->kind) {
+    case KEY_ANY: return true;
+    case KEY_STRING: return value.kind == LH_VALUE_OBJECT && is_text(snapshot, k, value.as.object);
+    case KEY_NUMBER: return is_number(k, value);
+    case KEY_BOOLEAN: return value.kind == LH_VALUE_BOOLEAN && value.as.boolean == k->boolean;
+    case KEY_ADDRESS:
+      if (value.kind == LH_VALUE_POINTER || value.kind == LH_VALUE_CFUNCTION)
+        return value.as.pointer == k->address;
+      return value.kind == LH_VALUE_OBJECT &&
+             lh_find_address(snapshot, k->address) == value.as.object;
+  }
+  return false;
+}
+
+/* }=================================================================================== */
+
+/* {=== Steps ========================================================================= */
+
+/* One step and what it led to, for the message where it leads nowhere. */
+typedef struct outcome {
+  lh_value_kind scalar; /* what was found where no object was; LH_VALUE_NIL: nothing */
+  lh_id last;           /* the object that was looked into */
+} outcome;
+
+static bool look_into(lh_finder *finder, lh_id id, const key *k, lh_set *out, outcome *o) {
+  const lh_snapshot *snapshot = finder->snapshot;
+  lh_edges it;
+  lh_value name, value;
+  if (lh_type_of(snapshot, id) == LH_TYPE_UPVALUE && !lh_is_dead(snapshot, id)) {
+    lh_object upvalue;
+    lh_object_at(snapshot, id, &upvalue);
+    lh_value content = upvalue.as.upvalue.value;
+    if (content.kind == LH_VALUE_OBJECT && content.as.object <= snapshot->n) id = content.as.object;
+  }
+  o->last = id;
+  for (lh_entries_begin(snapshot, id, &it); lh_entries_next(&it, &name, &value);) {
+    if (!matches(snapshot, k, name)) continue;
+    if (value.kind != LH_VALUE_OBJECT)
+      o->scalar = value.kind;
+    else if (!lh_set_add(finder, out, value.as.object))
+      return false;
+    if (k->kind != KEY_ANY) break;
+  }
+  return true;
+}
+
+static int fail_step(lh_finder *finder, lh_range before, lh_range step, size_t n_before,
+                     const key *k, const outcome *o) {
+  static const char *const kinds[] = {"nil",     "a boolean",        "an integer",
+                                      "a float", "a light userdata", "a light C function"};
+  const lh_snapshot *snapshot = finder->snapshot;
+  lh_text text = {0};
+  lh_range asked = {k->text.bytes, k->text.bytes + k->text.n};
+  lh_text_escaped(&text, before.at, lh_range_length(before), false);
+  if (o->scalar != LH_VALUE_NIL) {
+    lh_text_escaped(&text, step.at, lh_range_length(step), false);
+    lh_text_format(&text, " is %s, no object", kinds[o->scalar]);
+  } else if (n_before > 1) {
+    lh_text_string(&text, " are ");
+    lh_text_count(&text, n_before);
+    lh_text_string(&text, " objects, but none has ");
+    lh_text_escaped(&text, step.at, lh_range_length(step), false);
+  } else {
+    lh_type type = lh_type_of(snapshot, o->last);
+    lh_text_format(&text, " is a %s, %s", lh_type_name(type),
+                   type == LH_TYPE_TABLE ? "but has no " : "and has no fields to look for ");
+    lh_text_string(&text, k->kind == KEY_STRING && type == LH_TYPE_TABLE ? "field '" : "");
+    if (k->kind == KEY_STRING && type == LH_TYPE_TABLE) {
+      lh_text_escaped(&text, k->text.bytes, k->text.n, false);
+      lh_text_string(&text, "'");
+    } else {
+      lh_text_escaped(&text, step.at, lh_range_length(step), false);
+    }
+    if (type == LH_TYPE_TABLE) {
+      if (k->kind == KEY_STRING)
+        lh_add_near(&text, snapshot, asked, o->last, before.at == before.end);
+      lh_add_keys(&text, snapshot, asked, o->last);
+    }
+  }
+  char *message = lh_text_finish(&text);
+  if (!message) return fail_memory(finder);
+  int code = lh_fail(finder->error, LH_ENOTFOUND, "%s", message);
+  lh_free(message);
+  return code;
+}
+
+/* Replaces a set by what a key leads to from its members. With `lenient` nowhere is fine. */
+static int step_by_key(lh_finder *finder, lh_set *set, const key *k, lh_range before, lh_range step,
+                       bool lenient) {
+  lh_set next = {0};
+  outcome o = {LH_VALUE_NIL, LH_NO_OBJECT};
+  bool ok = true;
+  for (size_t i = 0; ok && i < set->n; i++) ok = look_into(finder, set->ids[i], k, &next, &o);
+  lh_set_end(finder, &next);
+  int code = ok ? 0 : fail_memory(finder);
+  if (!code && next.n == 0 && !lenient) code = fail_step(finder, before, step, set->n, k, &o);
+  lh_free(set->ids);
+  *set = next;
+  return code;
+}
+
+static int apply(lh_finder *finder, lh_set *set, lh_range suffixes, lh_range before, bool lenient);
+
+/* "step*": what any number of such steps, at least one, leads to. */
+static int repeat(lh_finder *finder, lh_set *set, lh_range step, lh_range before) {
+  lh_set all = {0};
+  bool lenient = false;
+  int code = 0;
+  if (++finder->depth > LH_FIND_DEPTH)
+    return lh_find_fail(finder, LH_EARGUMENT, "too many parentheses in one another: '%s'", step);
+  while (!code && set->n) {
+    code = apply(finder, set, step, before, lenient);
+    size_t n_fresh = 0;
+    lenient = true;
+    for (size_t i = 0; !code && i < set->n; i++) {
+      lh_id id = set->ids[i];
+      if (finder->seen[id] & LH_REPEATED) continue;
+      if (!lh_grow(&all.ids, all.n, &all.capacity, sizeof *all.ids)) code = fail_memory(finder);
+      if (code) break;
+      finder->seen[id] |= LH_REPEATED;
+      all.ids[all.n++] = id;
+      set->ids[n_fresh++] = id;
+    }
+    set->n = n_fresh;
+  }
+  for (size_t i = 0; i < all.n; i++) finder->seen[all.ids[i]] &= (uint8_t)~LH_REPEATED;
+  lh_free(set->ids);
+  *set = all;
+  finder->depth--;
+  return code;
+}
+
+/* }=================================================================================== */
+
+/* {=== Parsing ======================================================================= */
+
+/* The end of what the parenthesis at the start opens, behind its counterpart; NULL: none. */
+static const char *closing(lh_range r) {
+  int depth = 0;
+  char quote = '\0';
+  for (const char *c = r.at; c < r.end; c++) {
+    if (quote) {
+      if (*c == '\\' && c + 1 < r.end)
+        c++;
+      else if (*c == quote)
+        quote = '\0';
+    } else if (*c == '"') {
+      quote = *c;
+    } else if (*c == '(') {
+      depth++;
+    } else if (*c == ')' && --depth == 0) {
+      return c + 1;
+    }
+  }
+  return NULL;
+}
+
+/* One suffix: where it ends. Fills *k unless it is a group in parentheses. */
+static int take_suffix(lh_finder *finder, lh_range *r, key *k, lh_range *group) {
+  lh_range rest = *r;
+  *group = (lh_range){NULL, NULL};
+  if (lh_range_skip(r, ".*") || lh_range_skip(r, " ..."))
+    return lh_find_fail(finder, LH_EARGUMENT,
+                        "'%s' stands for steps of many kinds: give an address instead", rest);
+  if (*r->at == '(' && closing(*r)) {
+    *group = (lh_range){r->at + 1, closing(*r) - 1};
+    r->at = closing(*r);
+    if (r->at < r->end && *r->at == '*') return 0;
+  } else if (lh_range_skip(r, ".")) {
+    lh_range word = take_word(r);
+    k->kind = KEY_STRING;
+    lh_text_add(&k->text, word.at, lh_range_length(word));
+    if (word.at < word.end) return 0;
+  } else if (lh_range_skip(r, "[")) {
+    if (take_key(r, k) && lh_range_skip(r, "]")) return 0;
+  }
+  return lh_find_fail(finder, LH_EARGUMENT, "cannot read the path from '%s' on", rest);
+}
+
+static int apply(lh_finder *finder, lh_set *set, lh_range r, lh_range before, bool lenient) {
+  int code = 0;
+  while (!code && r.at < r.end) {
+    key k = {.kind = KEY_ANY};
+    lh_range group, step = {r.at, r.at};
+    code = take_suffix(finder, &r, &k, &group);
+    step.end = r.at;
+    bool again = r.at < r.end && *r.at == '*';
+    if (code) {
+      /* nothing to do */
+    } else if (again) {
+      r.at++;
+      code = repeat(finder, set, group.at ? group : step, before);
+    } else {
+      code = step_by_key(finder, set, &k, before, step, lenient);
+    }
+    if (k.text.failed) code = fail_memory(finder);
+    lh_text_free(&k.text);
+    before.end = r.at;
+  }
+  return code;
+}
+
+static int start_at(lh_finder *finder, lh_range range, lh_id id, lh_set *set) {
+  if (id == LH_NO_OBJECT)
+    return lh_find_fail(finder, LH_ENOTFOUND, "the snapshot has nothing for '%s' to start at",
+                        range);
+  bool ok = lh_set_add(finder, set, id);
+  lh_set_end(finder, set);
+  return ok ? 0 : fail_memory(finder);
+}
+
+static int fail_name(lh_finder *finder, lh_range range) {
+  lh_text text = {0};
+  lh_text_string(&text, "no class or path '");
+  lh_text_escaped(&text, range.at, lh_range_length(range), false);
+  lh_text_string(&text, "'");
+  lh_add_near(&text, finder->snapshot, range, LH_NO_OBJECT, true);
+  char *message = lh_text_finish(&text);
+  if (!message) return fail_memory(finder);
+  int code = lh_fail(finder->error, LH_ENOTFOUND, "%s", message);
+  lh_free(message);
+  return code;
+}
+
+/* A global without _G in front. */
+static int start_at_global(lh_finder *finder, lh_range word, lh_range rest, lh_set *set) {
+  const lh_classes *classes = finder->snapshot->classes;
+  lh_range whole = {word.at, rest.end};
+  key k = {.kind = KEY_STRING};
+  outcome o = {LH_VALUE_NIL, LH_NO_OBJECT};
+  bool is_path = rest.at == rest.end || *rest.at == '.' || *rest.at == '[' || *rest.at == '(';
+  if (classes->globals == LH_NO_OBJECT || word.at == word.end || !is_path)
+    return fail_name(finder, whole);
+  lh_text_add(&k.text, word.at, lh_range_length(word));
+  bool ok = look_into(finder, classes->globals, &k, set, &o);
+  lh_set_end(finder, set);
+  int code = ok && !k.text.failed ? 0 : fail_memory(finder);
+  if (!code && set->n == 0 && o.scalar != LH_VALUE_NIL)
+    code = fail_step(finder, (lh_range){word.at, word.at}, word, 1, &k, &o);
+  else if (!code && set->n == 0) {
+    lh_text text = {0};
+    lh_text_string(&text, "no class or global is named '");
+    lh_text_escaped(&text, word.at, lh_range_length(word), false);
+    lh_text_string(&text, "'");
+    lh_add_near(&text, finder->snapshot, word, classes->globals, true);
+    char *message = lh_text_finish(&text);
+    code = message ? lh_fail(finder->error, LH_ENOTFOUND, "%s", message) : fail_memory(finder);
+    lh_free(message);
+  }
+  lh_text_free(&k.text);
+  return code;
+}
+
+int lh_find_path(lh_finder *finder, lh_range range, lh_set *out) {
+  const lh_classes *classes = finder->snapshot->classes;
+  lh_range r = range;
+  int code;
+  if (*r.at == '(' && closing(r)) {
+    lh_range inner = {r.at + 1, closing(r) - 1};
+    r.at = closing(r);
+    code = lh_find_set(finder, inner, out);
+  } else {
+    lh_range word = take_word(&r), loaded = range;
+    if (lh_range_skip(&loaded, "package.loaded") &&
+        (loaded.at == loaded.end || !is_word_character(*loaded.at))) {
+      r = loaded;
+      code = start_at(finder, range, classes->loaded, out);
+    } else if (lh_range_is(word, "_G")) {
+      code = start_at(finder, range, classes->globals, out);
+    } else if (lh_range_is(word, "registry")) {
+      code = start_at(finder, range, classes->registry, out);
+    } else {
+      code = start_at_global(finder, word, r, out);
+    }
+  }
+  return code ? code : apply(finder, out, r, (lh_range){range.at, r.at}, false);
+}
+
+/* }=================================================================================== */

@@ -1,0 +1,201 @@
+/*
+** find_phrase.c - objects by the phrases that paths are told in: "metatable of ...", "upvalue bus of
+** function f @app.lua:1", "local x in function f @app.lua:1 of main thread", "value of ... in weak table
+** ...". What stands before the last part is compared with the text that such an edge would get, so the
+** two cannot drift apart.
+*/
+#include "find.h"
+
+#include <string.h>
+
+typedef bool (*describe)(lh_text *text, const lh_snapshot *snapshot, const lh_edge *edge);
+
+static int fail_memory(lh_finder *finder) {
+  return lh_fail_memory(finder->error, "looking for an object");
+}
+
+/* An upvalue is told like its content: people mean that. */
+static lh_id content(const lh_snapshot *snapshot, lh_id id) {
+  lh_object object;
+  if (lh_type_of(snapshot, id) != LH_TYPE_UPVALUE || lh_is_dead(snapshot, id)) return id;
+  lh_object_at(snapshot, id, &object);
+  lh_value value = object.as.upvalue.value;
+  return value.kind == LH_VALUE_OBJECT && value.as.object <= snapshot->n ? value.as.object : id;
+}
+
+static bool describe_slot(lh_text *text, const lh_snapshot *snapshot, const lh_edge *edge) {
+  switch (edge->kind) {
+    case LH_EDGE_OPEN_UPVALUE:
+      lh_text_string(text, "open ");
+      lh_add_class(text, snapshot, edge->target);
+      return true;
+    case LH_EDGE_FUNCTION:
+      lh_add_slot(text, snapshot, edge);
+      lh_text_string(text, " on the stack");
+      return true;
+    case LH_EDGE_LOCAL:
+    case LH_EDGE_TEMPORARY:
+    case LH_EDGE_VARARG:
+    case LH_EDGE_ARGUMENT: lh_add_slot(text, snapshot, edge); return true;
+    default: return false;
+  }
+}
+
+static bool describe_part(lh_text *text, const lh_snapshot *snapshot, const lh_edge *edge) {
+  switch (edge->kind) {
+    case LH_EDGE_UPVALUE:
+    case LH_EDGE_C_UPVALUE:
+    case LH_EDGE_USER_VALUE:
+    case LH_EDGE_METATABLE:
+    case LH_EDGE_PROTO: break;
+    default: return false;
+  }
+  char *told = lh_edge_text(snapshot, edge);
+  if (told)
+    lh_text_string(text, told);
+  else
+    text->failed = true;
+  lh_free(told);
+  return true;
+}
+
+static bool describe_key(lh_text *text, const lh_snapshot *snapshot, const lh_edge *edge) {
+  if (edge->kind != LH_EDGE_KEY) return false;
+  lh_text_string(text, "key ");
+  lh_add_key(text, snapshot, edge->key, true); /* key ["x"] */
+  return true;
+}
+
+/* Adds the targets of those edges of `sources` that are described like this. */
+static int add_described(lh_finder *finder, const lh_set *sources, lh_range like, describe how,
+                         lh_set *out) {
+  lh_text text = {0};
+  bool ok = true;
+  for (size_t i = 0; ok && i < sources->n; i++) {
+    lh_edges it;
+    lh_edge edge;
+    lh_edges_begin(finder->snapshot, sources->ids[i], &it);
+    while (ok && lh_edges_next(&it, &edge)) {
+      lh_text_clear(&text);
+      if (!how(&text, finder->snapshot, &edge)) continue;
+      ok = !text.failed;
+      if (ok && text.n == lh_range_length(like) && memcmp(text.bytes, like.at, text.n) == 0)
+        ok = lh_set_add(finder, out, content(finder->snapshot, edge.target));
+    }
+  }
+  lh_set_end(finder, out);
+  lh_text_free(&text);
+  return ok ? 0 : fail_memory(finder);
+}
+
+/* The path says: key "x" of ..., folded: key of ... */
+static int add_keys(lh_finder *finder, const lh_set *sources, lh_range which, lh_set *out) {
+  lh_text like = {0};
+  lh_text_string(&like, "key [");
+  lh_text_add(&like, which.at, lh_range_length(which));
+  lh_text_string(&like, "]");
+  lh_range all = {like.bytes, like.bytes + like.n};
+  int code = like.failed ? fail_memory(finder) : 0;
+  if (!code && lh_range_length(which))
+    code = add_described(finder, sources, all, describe_key, out);
+  bool ok = true;
+  for (size_t i = 0; ok && !code && lh_range_length(which) == 0 && i < sources->n; i++) {
+    lh_edges it;
+    lh_edge edge;
+    lh_edges_begin(finder->snapshot, sources->ids[i], &it);
+    while (ok && lh_edges_next(&it, &edge))
+      if (edge.kind == LH_EDGE_KEY) ok = lh_set_add(finder, out, edge.target);
+  }
+  lh_set_end(finder, out);
+  lh_text_free(&like);
+  return ok ? code : fail_memory(finder);
+}
+
+/* Values of the keys `left` in the weak tables `right`. */
+static int add_ephemerons(lh_finder *finder, lh_range left, lh_range right, lh_set *out) {
+  lh_set keys = {0}, tables = {0};
+  int code = lh_find_set(finder, left, &keys);
+  if (!code) code = lh_find_set(finder, right, &tables);
+  bool ok = true;
+  for (size_t i = 0; ok && !code && i < keys.n; i++) {
+    lh_edges it;
+    lh_edge edge;
+    lh_edges_begin(finder->snapshot, keys.ids[i], &it);
+    while (ok && lh_edges_next(&it, &edge)) {
+      bool held = false;
+      for (size_t j = 0; j < tables.n; j++) held = held || tables.ids[j] == edge.holder;
+      if (edge.kind == LH_EDGE_EPHEMERON && held) ok = lh_set_add(finder, out, edge.target);
+    }
+  }
+  lh_set_end(finder, out);
+  lh_free(keys.ids);
+  lh_free(tables.ids);
+  return ok ? code : fail_memory(finder);
+}
+
+/* Roots that are told by what they are for. */
+static int add_roots(lh_finder *finder, lh_range range, lh_set *out) {
+  lh_text text = {0};
+  bool ok = true;
+  for (size_t i = 0; ok && i < finder->snapshot->n_roots; i++) {
+    const lh_root *root = &finder->snapshot->roots[i];
+    lh_edge edge = {.kind = LH_EDGE_ROOT,
+                    .index = (uint32_t)root->kind,
+                    .ordinal = root->index,
+                    .target = root->target};
+    lh_text_clear(&text);
+    lh_add_root(&text, finder->snapshot, &edge);
+    ok = !text.failed;
+    if (ok && text.n == lh_range_length(range) && memcmp(text.bytes, range.at, text.n) == 0)
+      ok = lh_set_add(finder, out, root->target);
+  }
+  lh_set_end(finder, out);
+  lh_text_free(&text);
+  return ok ? 0 : fail_memory(finder);
+}
+
+static bool starts_with(lh_range range, const char *prefix) {
+  return lh_range_skip(&range, prefix);
+}
+
+static bool is_slot(lh_range left) {
+  lh_range before, after;
+  return starts_with(left, "local ") || starts_with(left, "temporary in ") ||
+         starts_with(left, "vararg ") || starts_with(left, "argument ") ||
+         starts_with(left, "open upvalue") ||
+         (lh_range_split(left, " on the stack", true, &before, &after) &&
+          lh_range_length(after) == 0);
+}
+
+int lh_find_phrase(lh_finder *finder, lh_range range, lh_set *out, bool *found) {
+  lh_range left, right;
+  lh_set sources = {0};
+  int code;
+  *found = true;
+  code = add_roots(finder, range, out);
+  if (code || out->n) return code;
+  lh_range rest = range;
+  if (lh_range_skip(&rest, "value of ") &&
+      lh_range_split(rest, " in weak table ", true, &left, &right)) {
+    code = add_ephemerons(finder, left, right, out);
+  } else if (lh_range_split(range, " of ", true, &left, &right) && is_slot(left)) {
+    code = lh_find_set(finder, right, &sources);
+    if (!code) code = add_described(finder, &sources, left, describe_slot, out);
+  } else if (lh_range_split(range, " of ", false, &left, &right) &&
+             (lh_range_is(left, "metatable") || lh_range_is(left, "proto") ||
+              starts_with(left, "upvalue ") || starts_with(left, "user value "))) {
+    code = lh_find_set(finder, right, &sources);
+    if (!code) code = add_described(finder, &sources, left, describe_part, out);
+  } else if (lh_range_split(range, " of ", false, &left, &right) &&
+             (lh_range_is(left, "key") || starts_with(left, "key "))) {
+    code = lh_find_set(finder, right, &sources);
+    left.at += left.end - left.at > 3 ? 4 : 3;
+    if (!code) code = add_keys(finder, &sources, left, out);
+  } else {
+    *found = false;
+  }
+  lh_free(sources.ids);
+  if (!code && *found && out->n == 0)
+    code = lh_find_fail(finder, LH_ENOTFOUND, "the snapshot has no '%s'", range);
+  return code;
+}
