@@ -1,0 +1,84 @@
+--[==[
+coroutine.lua - coroutines that never end
+
+A task waits for an answer that never comes. Its stack, and all that its local variables hold, wait
+with it.
+
+    $ lua5.4 coroutine.lua
+    $ heapdiff a b c
+    790 objects allocated between a and b are still alive in c: 434.1 KB, retaining 434.1 KB
+    200 of them retain the others; by class and by what holds them:
+
+    retained   shallow  objects  class                           held by
+    434.1 KB  218.8 KB      200  thread fetch @coroutine.lua:65  _G.scheduler.waiting[*]
+
+    Containers older than a that grew until b and again until c
+       grew                      bytes          entries  address         class         path
+    +5.8 KB  248 B -> 6.1 KB -> 6.1 KB  5 -> 205 -> 210  0x561704a74b40  map[integer]  _G.scheduler.waiting
+
+    Why the first of them stays: heappath c 0x561704af5b78
+
+200 of the 2,000 tasks between a and b are still there. Where do they wait, and what do they hold?
+    $ heaptop --type thread --objects -n 3 c
+    Objects by retained size
+    retained  share  shallow  address         class                           path
+      4.8 KB   1.0%   3.2 KB  0x561704a6d2a8  main thread                     main thread
+      2.2 KB   0.4%   1.1 KB  0x561704a9fed8  thread fetch @coroutine.lua:65  _G.scheduler.waiting[1240]
+      2.2 KB   0.4%   1.1 KB  0x561704a9ffb8  thread fetch @coroutine.lua:65  _G.scheduler.waiting[1140]
+    and 208 more objects: -n 0 shows all
+
+    $ heappath --format text c '_G.scheduler.waiting[60]'
+    thread fetch @coroutine.lua:65 0x561704a7a2c8 is kept alive by: _G.scheduler.waiting[60]
+
+    reference   class                                 address         shallow  retained
+    _G          globals (_G)                          0x561704a6dc50   1.6 KB  464.2 KB
+    .scheduler  {answer, ask, asked, spawn, waiting}  0x561704a74ac0    248 B  461.8 KB
+    .waiting    map[integer]                          0x561704a74b40   6.1 KB  461.5 KB
+    [60]        thread fetch @coroutine.lua:65        0x561704a7a2c8   1.1 KB    2.1 KB
+
+]==]
+-- luacheck: globals scheduler
+local heap = require "heap"
+
+-- A scheduler: tasks wait for the answer to a question, under the question's number.
+scheduler = {waiting = {}, asked = 0}
+
+function scheduler.spawn(fn, ...)
+  local task = coroutine.create(fn)
+  assert(coroutine.resume(task, ...))
+  return task
+end
+
+function scheduler.ask(question)
+  scheduler.asked = scheduler.asked + 1
+  scheduler.waiting[scheduler.asked] = coroutine.running()
+  return coroutine.yield(question)
+end
+
+function scheduler.answer(number, text)
+  local task = scheduler.waiting[number]
+  scheduler.waiting[number] = nil
+  assert(coroutine.resume(task, text))
+end
+
+-- One request: look a host up, then send it the body.
+local function fetch(host, body)
+  local address = scheduler.ask("address of " .. host)
+  if address then return body .. address end
+end
+
+-- Every tenth host has no address, and then the resolver says nothing at all. The leak: nobody
+-- gives up, so the task, with its stack and the body on it, waits for ever.
+local function serve(requests)
+  for i = 1, requests do
+    scheduler.spawn(fetch, "host" .. i, ("x"):rep(1000) .. i)
+    if i % 10 ~= 0 then scheduler.answer(scheduler.asked, "192.0.2.1") end
+  end
+end
+
+serve(50)
+heap.snapshot("a")
+serve(2000)
+heap.snapshot("b")
+serve(50)
+heap.snapshot("c")

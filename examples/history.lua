@@ -1,0 +1,63 @@
+--[==[
+history.lua - an array that only grows
+
+Numbers are appended to an array for ever. A number is no object: nothing new stays, and a list of
+new objects is empty. The second table of heapdiff finds it: containers that grew.
+
+    $ lua5.4 history.lua
+    $ heapdiff a b c
+    Nothing that was allocated between a and b is still alive in c, but containers grew
+
+    Containers older than a that grew until b and again until c
+          grew                           bytes                    entries  address         class  path
+    +1008.0 KB   16.1 KB -> 512.1 KB -> 1.0 MB  1,000 -> 21,000 -> 41,000  0x5626895a0c80  array  _G.meters.read.history
+     +252.0 KB  4.1 KB -> 128.1 KB -> 256.1 KB     250 -> 5,250 -> 10,250  0x5626895a0d40  array  _G.meters.write.history
+
+    $ heappath --format text c _G.meters.read.history
+    array 0x5626895a0c80 is kept alive by: _G.meters.read.history
+
+    reference  class          address         shallow  retained
+    _G         globals (_G)   0x562689599c50   1.6 KB    1.3 MB
+    .meters    {read, write}  0x5626895a0ab0    104 B    1.3 MB
+    .read      Meter          0x5626895a0c00    104 B    1.0 MB
+    .history   array          0x5626895a0c80   1.0 MB    1.0 MB
+
+]==]
+-- luacheck: globals meters
+local heap = require "heap"
+
+local Meter = {__name = "Meter"}
+Meter.__index = Meter
+
+-- Measures how long requests take. The leak: only the mean is ever asked for, but every single
+-- number is kept.
+local function new_meter(name)
+  return setmetatable({name = name, history = {}}, Meter)
+end
+
+function Meter:add(milliseconds)
+  self.history[#self.history + 1] = milliseconds
+end
+
+function Meter:mean()
+  local sum = 0
+  for _, milliseconds in ipairs(self.history) do sum = sum + milliseconds end
+  return sum / #self.history
+end
+
+meters = {read = new_meter("read"), write = new_meter("write")}
+
+local function serve(requests)
+  for i = 1, requests do
+    meters.read:add(i % 7 + 0.5)
+    if i % 4 == 0 then meters.write:add(i % 11 + 1.5) end
+  end
+  return meters.read:mean(), meters.write:mean()
+end
+
+serve(1000)
+heap.snapshot("a")
+serve(20000)
+heap.snapshot("b")
+serve(20000)
+heap.snapshot("c")
