@@ -196,6 +196,15 @@ static char *when_text(const comparison *x) {
   return text;
 }
 
+static void print_gone(cli *c, const comparison *x) {
+  const lh_diff *d = x->diff;
+  if (d->gone_objects == 0)
+    printf("Nothing of %s is gone\n", x->names[0]);
+  else
+    printf("%s of %s %s gone: %s\n", cli_count_of(c, d->gone_objects, "object", "objects"),
+           x->names[0], d->gone_objects == 1 ? "is" : "are", cli_size(c, d->gone_bytes));
+}
+
 static void print_sentence(cli *c, const comparison *x) {
   const lh_diff *d = x->diff;
   char *when = when_text(x);
@@ -209,9 +218,7 @@ static void print_sentence(cli *c, const comparison *x) {
            cli_count_of(c, d->objects, "object", "objects"), when, d->objects == 1 ? "is" : "are",
            last, cli_size(c, d->shallow_bytes), cli_size(c, d->retained_bytes));
   puts(cli_style_off(c));
-  if (x->snapshots[0] != NULL && x->snapshots[1] == NULL)
-    printf("%s (%s) of %s %s gone\n", cli_count_of(c, d->gone_objects, "object", "objects"),
-           cli_size(c, d->gone_bytes), x->names[0], d->gone_objects == 1 ? "is" : "are");
+  if (x->snapshots[0] != NULL && x->snapshots[1] == NULL) print_gone(c, x);
   free(when);
 }
 
@@ -269,12 +276,19 @@ static void print_groups(cli *c, const comparison *x) {
                                     {"class", CLI_WRAP},     {"held by", CLI_WRAP}};
   bool factor = x->r->factor != 0;
   size_t n = x->diff->n_groups, n_shown = n_rows(c, x->r, n), n_flagged = 0;
+  uint64_t n_heads = 0;
   cli_table *table;
   if (n == 0) return;
   snprintf(heading, sizeof heading, "/ %s", cli_count(c, x->r->factor));
   table = cli_table_new(c, factor ? with_factor : plain, factor ? 6 : 5);
-  for (size_t i = 0; i < n; i++) n_flagged += is_flagged(x->r, &x->diff->groups[i]);
+  for (size_t i = 0; i < n; i++) {
+    n_flagged += is_flagged(x->r, &x->diff->groups[i]);
+    n_heads += x->diff->groups[i].objects;
+  }
   for (size_t i = 0; i < n_shown; i++) group_row(c, x, &x->diff->groups[i], table);
+  if (n_heads < x->diff->objects)
+    printf("%s of them %s the others; by class and by what holds them:\n", cli_count(c, n_heads),
+           n_heads == 1 ? "retains" : "retain");
   if (factor)
     printf("%s of %s %s a multiple of %s objects: %s\n", cli_count(c, n_flagged),
            cli_count_of(c, n, "group", "groups"), n_flagged == 1 ? "has" : "have",
@@ -294,10 +308,25 @@ static void print_next_step(cli *c, const comparison *x) {
   free(file);
 }
 
-static const char *three(cli *c, const uint64_t values[3], const char *(*print)(cli *c, uint64_t n),
-                         char *text, size_t size) {
-  snprintf(text, size, "%s, %s, %s", print(c, values[0]), print(c, values[1]), print(c, values[2]));
+static char *three(cli *c, const uint64_t values[3], const char *(*print)(cli *c, uint64_t n)) {
+  char *text = cli_must(malloc(4 * CLI_NUMBER_BYTES));
+  snprintf(text, 4 * CLI_NUMBER_BYTES, "%s -> %s -> %s", print(c, values[0]), print(c, values[1]),
+           print(c, values[2]));
   return text;
+}
+
+static void grown_row(cli *c, const comparison *x, const lh_grown *grown, cli_table *table) {
+  char *bytes = three(c, grown->shallow_bytes, cli_size);
+  char *entries = three(c, grown->entries, cli_count);
+  const char *cells[] = {cli_size_change(c, grown->shallow_bytes[0], grown->shallow_bytes[2]),
+                         bytes,
+                         entries,
+                         cli_address(c, x->snapshots[2], grown->id),
+                         cli_class_of(x->snapshots[2], grown->id),
+                         grown->held_by};
+  cli_table_row(table, cells, CLI_PLAIN);
+  free(bytes);
+  free(entries);
 }
 
 static void print_grown(cli *c, const comparison *x) {
@@ -308,52 +337,63 @@ static void print_grown(cli *c, const comparison *x) {
   cli_table *table;
   if (x->snapshots[1] == NULL || !x->diff->same_state) return;
   if (n == 0) {
-    printf("\nNo container that is older than %s grew both times.\n", x->names[0]);
+    printf("\nNo container that is older than %s grew both times\n", x->names[0]);
     return;
   }
+  printf("\n%sContainers older than %s that grew until %s and again until %s%s\n",
+         cli_style_on(c, CLI_BOLD), x->names[0], x->names[1], x->names[2], cli_style_off(c));
   table = cli_table_new(c, columns, 6);
-  printf("\n%s%s, and again to %s%s (at %s, %s, %s)\n", cli_style_on(c, CLI_BOLD),
-         "Containers that grew from a to b", "c", cli_style_off(c), x->names[0], x->names[1],
-         x->names[2]);
-  for (size_t i = 0; i < n_shown; i++) {
-    const lh_grown *grown = &x->diff->grown[i];
-    char bytes[4 * CLI_NUMBER_BYTES], entries[4 * CLI_NUMBER_BYTES];
-    const char *cells[] = {cli_size_change(c, grown->shallow_bytes[0], grown->shallow_bytes[2]),
-                           three(c, grown->shallow_bytes, cli_size, bytes, sizeof bytes),
-                           three(c, grown->entries, cli_count, entries, sizeof entries),
-                           cli_address(c, x->snapshots[2], grown->id),
-                           cli_class_of(x->snapshots[2], grown->id),
-                           grown->held_by};
-    cli_table_row(table, cells, CLI_PLAIN);
-  }
+  for (size_t i = 0; i < n_shown; i++) grown_row(c, x, &x->diff->grown[i], table);
   cli_table_print(table);
   cli_print_hidden(c, n - n_shown, "container", "containers");
 }
 
+static bool has_changed(const lh_class_change *change) {
+  return change->objects[0] != change->objects[2] ||
+         change->shallow_bytes[0] != change->shallow_bytes[2] || change->appeared > 0 ||
+         change->gone > 0;
+}
+
+static void class_row(cli *c, const comparison *x, const lh_class_change *change,
+                      cli_table *table) {
+  bool same = x->diff->same_state;
+  const char *cells[] = {cli_size_change(c, change->shallow_bytes[0], change->shallow_bytes[2]),
+                         cli_size(c, change->shallow_bytes[2]),
+                         cli_count_change(c, change->objects[0], change->objects[2]),
+                         cli_count(c, change->objects[2]),
+                         same ? cli_count(c, change->appeared) : change->name,
+                         cli_count(c, change->gone),
+                         change->name};
+  cli_table_row(table, cells, CLI_PLAIN);
+}
+
+/* Only what changed; which objects appeared and went is not known of different states. */
 static void print_classes(cli *c, const comparison *x) {
-  static const cli_column columns[] = {
+  static const cli_column of_one_state[] = {
       {"bytes", CLI_RIGHT},    {"now", CLI_RIGHT},  {"objects", CLI_RIGHT}, {"now", CLI_RIGHT},
       {"appeared", CLI_RIGHT}, {"gone", CLI_RIGHT}, {"class", CLI_WRAP}};
-  size_t n = x->diff->n_classes, n_shown = n_rows(c, x->r, n);
+  static const cli_column of_two[] = {{"bytes", CLI_RIGHT},
+                                      {"now", CLI_RIGHT},
+                                      {"objects", CLI_RIGHT},
+                                      {"now", CLI_RIGHT},
+                                      {"class", CLI_WRAP}};
+  const lh_diff *d = x->diff;
+  size_t n_changed = 0, n_shown = 0;
   cli_table *table;
-  if (n == 0 || (x->snapshots[1] != NULL && x->diff->same_state)) return;
-  table = cli_table_new(c, columns, 7);
-  printf("\n%sChange of each class from %s to %s%s\n", cli_style_on(c, CLI_BOLD), x->names[0],
-         x->names[2], cli_style_off(c));
-  for (size_t i = 0; i < n_shown; i++) {
-    const lh_class_change *change = &x->diff->classes[i];
-    bool same = x->diff->same_state;
-    const char *cells[] = {cli_size_change(c, change->shallow_bytes[0], change->shallow_bytes[2]),
-                           cli_size(c, change->shallow_bytes[2]),
-                           cli_count_change(c, change->objects[0], change->objects[2]),
-                           cli_count(c, change->objects[2]),
-                           same ? cli_count(c, change->appeared) : "-",
-                           same ? cli_count(c, change->gone) : "-",
-                           change->name};
-    cli_table_row(table, cells, CLI_PLAIN);
+  if (d->n_classes == 0 || (x->snapshots[1] != NULL && d->same_state)) return;
+  table = cli_table_new(c, d->same_state ? of_one_state : of_two, d->same_state ? 7 : 5);
+  for (size_t i = 0; i < d->n_classes; i++) {
+    if (!has_changed(&d->classes[i])) continue;
+    if (x->r->limit == 0 || n_changed < x->r->limit) {
+      class_row(c, x, &d->classes[i], table);
+      n_shown++;
+    }
+    n_changed++;
   }
+  printf("\n%sChange of classes from %s to %s%s (%s did not change)\n", cli_style_on(c, CLI_BOLD),
+         x->names[0], x->names[2], cli_style_off(c), cli_count(c, d->n_classes - n_changed));
   cli_table_print(table);
-  cli_print_hidden(c, n - n_shown, "class", "classes");
+  cli_print_hidden(c, n_changed - n_shown, "class", "classes");
 }
 
 static void print_text(cli *c, const comparison *x) {

@@ -282,30 +282,47 @@ static void print_referrers(cli *c, const request *r, const subject *s, const lh
   cli_print_hidden(c, n - n_shown, "reference", "references");
 }
 
-/* The chain of immediate dominators, from the object to the root. Both ends are always shown. */
+static void dominator_row(cli *c, const subject *s, lh_id id, cli_table *table) {
+  char *what = cli_what(s->snapshot, id), *path = cli_held_by(c, s->snapshot, id);
+  const char *cells[] = {cli_size(c, lh_retained_bytes(s->snapshot, id)),
+                         cli_address(c, s->snapshot, id), what, path};
+  cli_table_row(table, cells, CLI_PLAIN);
+  free(what);
+  lh_free(path);
+}
+
+/* The chain of immediate dominators, nearest first; the middle of a long one is folded. */
+static void dominator_rows(cli *c, const subject *s, size_t n, cli_table *table) {
+  size_t half = CLI_LONG_PATH / 2, i = 0;
+  for (lh_id id = s->id; (id = lh_immediate_dominator(s->snapshot, id)) != LH_ROOT; i++) {
+    if (n <= CLI_LONG_PATH || i < half || i >= n - half) {
+      dominator_row(c, s, id, table);
+    } else if (i == half) {
+      char text[2 * CLI_NUMBER_BYTES];
+      const char *cells[] = {"", "", text, ""};
+      snprintf(text, sizeof text, "... %s more ...", cli_count(c, n - 2 * half));
+      cli_table_row(table, cells, CLI_FAINT);
+    }
+  }
+}
+
 static void print_dominators(cli *c, const subject *s) {
   static const cli_column columns[] = {
       {"would free", CLI_RIGHT}, {"address", CLI_LEFT}, {"class", CLI_WRAP}, {"path", CLI_WRAP}};
-  const lh_snapshot *snapshot = s->snapshot;
-  cli_table *table = cli_table_new(c, columns, 4);
-  lh_id id = lh_immediate_dominator(snapshot, s->id);
+  cli_table *table;
   size_t n = 0;
-  for (; id != LH_ROOT; id = lh_immediate_dominator(snapshot, id), n++) {
-    char *what = cli_what(snapshot, id), *path = cli_held_by(c, s->snapshot, id);
-    const char *cells[] = {cli_size(c, lh_retained_bytes(snapshot, id)),
-                           cli_address(c, snapshot, id), what, path};
-    cli_table_row(table, cells, CLI_PLAIN);
-    free(what);
-    lh_free(path);
-  }
+  for (lh_id id = s->id; (id = lh_immediate_dominator(s->snapshot, id)) != LH_ROOT;) n++;
   printf("%s%s, which retains %s, %s%s\n", cli_style_on(c, CLI_BOLD), s->text,
-         cli_size(c, lh_retained_bytes(snapshot, s->id)),
-         n == 0   ? "is held by no single object: independent references or a root hold it"
+         cli_size(c, lh_retained_bytes(s->snapshot, s->id)),
+         n == 0   ? "depends on no single object: roots or independent paths hold it"
          : n == 1 ? "would go too if this went:"
                   : "would go too if any of these went:",
          cli_style_off(c));
   print_matches(c, s);
-  if (n > 0) putchar('\n');
+  if (n == 0) return;
+  putchar('\n');
+  table = cli_table_new(c, columns, 4);
+  dominator_rows(c, s, n, table);
   cli_table_print(table);
 }
 

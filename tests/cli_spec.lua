@@ -102,8 +102,9 @@ end
 
 local function options_of_zsh(tool)
   local names = {}
-  local text = support.read_file(("cli/completions/_%s"):format(tool)):gsub("%(%-[^)]*%)", "")
-  for name in text:gmatch "[{',](%-%-?[%a-]+)[%[=+,}]" do names[name] = true end
+  local text = support.read_file(("cli/completions/_%s"):format(tool))
+  text = text:gsub("#[^\n]*", ""):gsub("%b[]", ""):gsub("%b()", ""):gsub("_%a+ %-s", "")
+  for name in text:gmatch "%f[%w-](%-%-?%a[%a-]*)" do names[name] = true end
   return option_list(names)
 end
 
@@ -557,7 +558,7 @@ local hostile = [[
   heap.mark(evil)
   heap.snapshot "b"
   heap.snapshot "c"
-  heap.snapshot(evil:gsub("%z", ""))
+  heap.snapshot((evil:gsub("%z", "")))
 ]]
 
 describe("a hostile name", function()
