@@ -290,9 +290,10 @@ static void print_groups(cli *c, const comparison *x) {
     printf("%s of them %s the others; by class and by what holds them:\n", cli_count(c, n_heads),
            n_heads == 1 ? "retains" : "retain");
   if (factor)
-    printf("%s of %s %s a multiple of %s objects: %s\n", cli_count(c, n_flagged),
-           cli_count_of(c, n, "group", "groups"), n_flagged == 1 ? "has" : "have",
-           cli_count(c, x->r->factor), n_flagged == 0 ? "none stands out" : "look there first");
+    printf("%s of %s %s a multiple of %s objects%s\n",
+           n_flagged == 0 ? "None" : cli_count(c, n_flagged), cli_count_of(c, n, "group", "groups"),
+           n_flagged < 2 ? "has" : "have", cli_count(c, x->r->factor),
+           n_flagged == 0 ? "" : ": look there first");
   putchar('\n');
   cli_table_print(table);
   cli_print_hidden(c, n - n_shown, "group", "groups");

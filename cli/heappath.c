@@ -240,8 +240,8 @@ static void print_paths(cli *c, const request *r, const subject *s, const lh_pat
     lh_free(text);
   }
   if (n_paths < r->n_paths)
-    printf("\nThere %s no more: nothing else refers to it but through itself.\n",
-           n_paths == 1 ? "is" : "are");
+    printf("\n%s: nothing else keeps it alive.\n",
+           n_paths == 1 ? "This is the only path" : "These are all paths by different referrers");
 }
 
 /* }=================================================================================== */
