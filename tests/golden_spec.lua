@@ -1,0 +1,95 @@
+-- golden_spec.lua - what the commands print, word by word: tests/golden/NAME.txt has the question
+-- in its first line and the answer below. Addresses and times are replaced, and digits that depend
+-- on the libraries of the Lua release (parts of _G, of all strings, of the whole heap) are masked
+-- with #. UPDATE_GOLDEN=1 writes the files anew: read the diff before you commit it.
+
+local support = require "tests.support"
+
+-- A server that leaks in three ways, the work done 10 times between two snapshots:
+--
+--     _G -.bus-> Bus -.listeners-> {tick} -.tick-> array -[i]-> Listener -.fn-> closure -> upvalue
+--     _G -.cache-> map -["user n"]-> {id, name}
+--     _G -.log-> array of numbers              grows, but holds no object
+--     _G -.recent-> {__mode = "v"} -[1]-> Listener
+local program = [[
+  local heap = require "heap"
+  local Listener = {__name = "Listener"}
+  bus = setmetatable({listeners = {tick = {}}}, {__name = "Bus"})
+  cache, log = {}, {}
+  recent = setmetatable({}, {__mode = "v"})
+  local served = 0
+  local function serve()
+    served = served + 1
+    local n = served
+    local listener = setmetatable({id = n, fn = function() return n end}, Listener)
+    table.insert(bus.listeners.tick, listener)
+    recent[1] = listener
+    cache["user " .. n] = {id = n, name = ("x"):rep(100 + n)}
+    for i = 1, 50 do log[#log + 1] = i end
+  end
+  for i = 1, 10 do serve() end
+  heap.snapshot "a"
+  for i = 1, 10 do serve() end
+  heap.mark "served 20"
+  heap.snapshot "b"
+  for i = 1, 10 do serve() end
+  list = nil
+  for i = 1, 40 do list = {next = list} end
+  collectgarbage()
+  collectgarbage()
+  heap.snapshot "c"
+]]
+
+local questions = {
+  heaptop = "heaptop -n 2 --type table c",
+  ["heaptop-classes"] = "heaptop --classes --sort count --type table -n 3 c",
+  ["heaptop-bytes"] = "heaptop --objects --bytes --type table -n 4 c",
+  heapdiff = "heapdiff a b c",
+  ["heapdiff-two"] = "heapdiff a b",
+  ["heapdiff-since"] = "heapdiff --since a --until 'served 20' c",
+  ["heapdiff-factor"] = "heapdiff --factor 10 --sort count -n 1 a b c",
+  ["heapdiff-color"] = "heapdiff --color=always --factor 20 a b c",
+  ["heapdiff-clean"] = "heapdiff --since c c",
+  heappath = "heappath --format text c Listener",
+  ["heappath-k"] = "heappath --format text -k 3 c '_G.bus.listeners.tick[7]'",
+  ["heappath-upvalue"] = "heappath --format text c '_G.bus.listeners.tick[7].fn'",
+  ["heappath-long"] = "heappath --format text c '_G.list" .. (".next"):rep(39) .. "'",
+  ["heappath-referrers"] = "heappath --format text --referrers c '_G.bus.listeners.tick[30]'",
+  ["heappath-dominators"] = "heappath --dominators c '_G.bus.listeners.tick[30]'",
+  ["heappath-missing"] = "heappath c _G.bus.listener.tick 2>&1",
+}
+
+-- Lines whose numbers are not the program's alone.
+local of_libraries = {"globals %(_G%)", "  string$", "  array$", "^  objects", "^    reachable",
+                      "^    garbage", "^  string table", "^  collectgarbage"}
+
+local function mask(text) return (text:gsub("%d", "#"):gsub("#x", "0x")) end
+
+local function mask_line(line)
+  for _, pattern in ipairs(of_libraries) do
+    if line:find(pattern) then return mask(line) end
+  end
+end
+
+-- What is masked leaves its width as it is, so that the columns stay columns.
+local function normalise(text)
+  text = text:gsub("0x%x+", "0x............"):gsub("%d+%-%d+%-%d+ %d+:%d+:%d+ UTC", "TIME")
+  text = text:gsub("^%S+ server.lua\n[^,]+, process %d+,", "lua server.lua\nLua 5.4.#, process #,")
+  text = text:gsub("%d+%.%d%%", mask):gsub("and [%d,]+ more [co]", mask):gsub("%(%d+ did", mask)
+  return (text:gsub("[^\n]+", mask_line))
+end
+
+describe("the output of", function()
+  local dir
+  setup(function() dir = select(2, support.lua(program, {name = "server.lua"})) end)
+
+  for name, question in pairs(questions) do
+    it(question, function()
+      local path = ("%s/tests/golden/%s.txt"):format(support.root, name)
+      local out = support.run(question, {cwd = dir})
+      local text = "$ " .. question .. "\n" .. normalise(out)
+      if os.getenv "UPDATE_GOLDEN" then support.write_file(path, text) end
+      assert.equal(support.read_file(path), text)
+    end)
+  end
+end)
