@@ -8,7 +8,8 @@
 **     silent(f, ...)       calls f and compares the state before and after to the byte; see its comment
 **     bytes(f, ...)        calls f and returns what collectgarbage("count") * 1024 is right behind it
 **                          (inside of finalizers, too), and the results of f
-**     collector()          gcstate, gckind, GCdebt
+**     collector()          gcstate, gckind, GCdebt, whether finalizers are pending
+**     emergency()          a full collection that runs no finalizer, as if memory ran out
 **     addresses(path)      writes the list, address, type byte and marked byte of every object to a file
 **     userdata(n, uv)      a full userdata of n bytes and uv user values
 **     closure(...)         a C closure with these upvalues; it returns the first
@@ -232,7 +233,34 @@ static int collector(lua_State *L) {
   lua_pushinteger(L, global[GLOBAL_STATE]);
   lua_pushinteger(L, global[GLOBAL_KIND]);
   lua_pushinteger(L, integer_at(global, GLOBAL_DEBT));
-  return 3;
+  lua_pushboolean(L, pointer_at(global, GLOBAL_TOBEFNZ) != NULL);
+  return 4;
+}
+
+/* An allocation function that refuses once. */
+typedef struct refusal {
+  lua_Alloc alloc;
+  void *alloc_data;
+  int refused;
+} refusal;
+
+static void *refuse_once(void *data, void *block, size_t old_size, size_t size) {
+  refusal *r = data;
+  if (size > 0 && !block && !r->refused) {
+    r->refused = 1;
+    return NULL;
+  }
+  return r->alloc(r->alloc_data, block, old_size, size);
+}
+
+/* Lua then collects, and asks again: leaves one new small userdata. */
+static int emergency(lua_State *L) {
+  refusal r = {0};
+  r.alloc = lua_getallocf(L, &r.alloc_data);
+  lua_setallocf(L, refuse_once, &r);
+  lua_newuserdatauv(L, 8, 0);
+  lua_setallocf(L, r.alloc, r.alloc_data);
+  return 0;
 }
 
 /* addresses(path): a line for each object, newest first: list, address, type byte, marked byte. Nothing is
@@ -309,11 +337,17 @@ static int loading(lua_State *L) {
 __attribute__((visibility("default"))) int luaopen_lua_heapcheck(lua_State *L);
 
 int luaopen_lua_heapcheck(lua_State *L) {
-  static const luaL_Reg functions[] = {
-      {"silent", silent},   {"bytes", bytes},         {"collector", collector},
-      {"closure", closure}, {"addresses", addresses}, {"userdata", make_userdata},
-      {"ref", ref},         {"unref", unref},         {"loading", loading},
-      {NULL, NULL}};
+  static const luaL_Reg functions[] = {{"silent", silent},
+                                       {"emergency", emergency},
+                                       {"bytes", bytes},
+                                       {"collector", collector},
+                                       {"closure", closure},
+                                       {"addresses", addresses},
+                                       {"userdata", make_userdata},
+                                       {"ref", ref},
+                                       {"unref", unref},
+                                       {"loading", loading},
+                                       {NULL, NULL}};
   luaL_newlib(L, functions);
   const char *block = block_of(L);
   lua_rawgeti(L, LUA_REGISTRYINDEX, LUA_RIDX_MAINTHREAD);
