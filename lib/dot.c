@@ -121,7 +121,7 @@ static char *class_text(const drawing *d, lh_id id) {
 static void put_object(const drawing *d, lh_text *to, lh_id id, const lh_edge *root) {
   char *class_name = class_text(d, id);
   char *title = root ? lh_edge_text(d->snapshot, root) : NULL;
-  bool both = title && class_name && strcmp(title, class_name) != 0;
+  bool both = title && class_name && !strstr(class_name, title);
   if (root && !title) to->failed = true;
   lh_text_string(to, "<b>");
   put_owned(to, title ? title : class_name);
@@ -379,7 +379,12 @@ int lh_dot_paths(const lh_snapshot *snapshot, const lh_path *paths, size_t n_pat
   if (!d.graph) return no_memory(&d);
   set_defaults(d.graph);
   int code = 0;
-  for (size_t i = 0; code == 0 && i < n_paths; i++) code = draw_path(&d, &paths[i]);
+  bool flat = true; /* nothing but referrers: in a column, as a row would be too wide */
+  for (size_t i = 0; code == 0 && i < n_paths; i++) {
+    flat = flat && paths[i].n_steps == 1;
+    code = draw_path(&d, &paths[i]);
+  }
+  if (flat) set(d.graph, "rankdir", "LR");
   if (code == 0) code = write_graph(&d, out);
   (void)agclose(d.graph);
   return code;

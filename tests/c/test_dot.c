@@ -143,6 +143,7 @@ static void a_path_has_root_way_and_object(void **state) {
   Agraph_t *graph = drawn(&path, 1, 10);
   assert_int_equal(agnnodes(graph), 3);
   assert_int_equal(agnedges(graph), 2);
+  assert_string_equal(of(graph, "rankdir"), "");
   assert_string_equal(of(box(graph, "o1"), "shape"), "folder");
   assert_string_equal(of(box(graph, "o1"), "label"),
                       "<b>_G </b><br/><font point-size=\"9\" color=\"#57606a\">Listener<br/>"
@@ -201,6 +202,7 @@ static void referrers_are_single_edges_and_weak_ones_dashed(void **state) {
   assert_string_equal(of(arrow(graph, "o1", "o3"), "style"), "dashed");
   assert_string_equal(of(arrow(graph, "o3", "o3"), "label"), "  .next");
   assert_string_equal(of(box(graph, "o3"), "shape"), "octagon");
+  assert_string_equal(of(graph, "rankdir"), "LR");
   (void)agclose(graph);
 }
 
