@@ -82,6 +82,13 @@ static bool is_generic(const char *name) {
   return false;
 }
 
+static bool is_generic_function(const char *name) {
+  static const char *const names[] = {"callback", "cb", "fn", "fun", "func", "handler"};
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+    if (strcmp(name, names[i]) == 0) return true;
+  return is_generic(name);
+}
+
 /* session_mt names what it is the metatable of. Returns how much of the name remains. */
 static size_t strip_suffix(const char *name, size_t n) {
   static const char *const suffixes[] = {"_metatable", "_prototype", "_methods",  "_proto",
@@ -111,7 +118,9 @@ static lh_candidate weigh(lh_namer *namer, const char *name, size_t n, uint32_t 
   bool is_dunder = n > 2 && memcmp(name, "__", 2) == 0;
   if (is_dunder && rank != LH_NAME_GLOBAL) {
     c.rank = LH_NAME_DUNDER;
-  } else if (!of_function) {
+  } else if (of_function) {
+    if (is_generic_function(small)) c.rank = LH_NAME_GENERIC;
+  } else {
     if (rank == LH_NAME_KEY && is_capital(small)) c.rank = LH_NAME_CAPITAL_KEY;
     if (rank == LH_NAME_VARIABLE && is_capital(small)) c.rank = LH_NAME_CAPITAL;
     if (!is_generic(small)) n = strip_suffix(small, n);

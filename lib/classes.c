@@ -33,13 +33,35 @@ uint32_t lh_class_intern(lh_classes *classes, lh_text_id name, lh_type type, uin
   return *index;
 }
 
+/* The place is what stands behind the last @, or all of a string chunk's name. */
+static uint64_t place_of(const char *name, lh_type type) {
+  const char *place = strstr(name, "[string");
+  if (!place) place = strrchr(name, '@');
+  if (!place || place[1] == '?') return 0; /* stripped */
+  return lh_hash(place, strlen(place), (uint64_t)type) >> 1;
+}
+
+uint32_t lh_class_intern_function(lh_classes *classes, lh_text_id name, lh_type type) {
+  uint32_t index = lh_class_intern(classes, name, type, 0, true);
+  if (index == LH_NO_NUMBER || classes->list[index].place) return index;
+  uint64_t place = place_of(classes->texts.texts[name], type);
+  if (!place) return index;
+  uint32_t *slot = lh_map_at(&classes->by_place, place);
+  if (!slot) return LH_NO_NUMBER;
+  *slot = index;
+  classes->list[index].place = place;
+  return index;
+}
+
 uint32_t lh_class_counterpart(const lh_snapshot *snapshot, uint32_t class_index,
                               const lh_snapshot *other) {
   const lh_class_entry *entry = &snapshot->classes->list[class_index];
   const char *chars = entry->visible.name;
   uint64_t identity =
       identity_of(lh_hash(chars, strlen(chars), 0), entry->visible.type, entry->shape);
-  return lh_map_get(&other->classes->by_identity, identity);
+  uint32_t same = lh_map_get(&other->classes->by_identity, identity);
+  return same == LH_NO_NUMBER && entry->place ? lh_map_get(&other->classes->by_place, entry->place)
+                                              : same;
 }
 
 lh_text_id lh_namer_string(lh_namer *namer, const char *bytes, size_t n) {
@@ -205,6 +227,8 @@ static uint32_t class_by_metatable(lh_namer *namer, uint32_t i, lh_type type) {
 static uint32_t class_of_metatable(lh_namer *namer, lh_id id) {
   uint32_t i = lh_map_get(&namer->meta_of, id);
   const lh_meta *meta = i == LH_NO_NUMBER ? NULL : &namer->metas[i];
+  if (meta && meta->basic != LH_NO_NUMBER)
+    return class_of_chars(namer, lh_namer_chars(namer, meta->basic), LH_TYPE_TABLE, true);
   if (!meta || !meta->is_metatable || meta->result == LH_NO_NUMBER) return UINT32_MAX;
   return class_of_parts(namer, meta->index == id ? "class " : "metatable of ",
                         lh_namer_chars(namer, meta->result), LH_TYPE_TABLE);
@@ -237,22 +261,27 @@ static uint32_t class_of_closure(lh_namer *namer, lh_id id) {
   else
     name = lh_c_function_name(namer, id);
   if (namer->failed) return LH_NO_NUMBER;
-  return lh_class_intern(namer->classes, name, LH_TYPE_CLOSURE, 0, true);
+  return lh_class_intern_function(namer->classes, name, LH_TYPE_CLOSURE);
 }
 
 static uint32_t class_of_proto(lh_namer *namer, lh_id id) {
   lh_text_id name = lh_function_name(namer, id);
   if (namer->failed) return LH_NO_NUMBER;
   const char *chars = lh_namer_chars(namer, name);
-  if (strncmp(chars, "function ", 9) == 0) chars += 9;
-  return class_of_parts(namer, "proto ", chars, LH_TYPE_PROTO);
+  lh_text text = {0};
+  lh_text_format(&text, "proto %s", chars + (strncmp(chars, "function ", 9) == 0 ? 9 : 0));
+  name = lh_namer_text(namer, &text);
+  return namer->failed ? LH_NO_NUMBER
+                       : lh_class_intern_function(namer->classes, name, LH_TYPE_PROTO);
 }
 
 static uint32_t class_of_thread(lh_namer *namer, lh_id id) {
   lh_text_id name = lh_thread_name(namer, id);
   if (namer->failed) return LH_NO_NUMBER;
   const char *chars = lh_namer_chars(namer, name);
-  return lh_class_intern(namer->classes, name, LH_TYPE_THREAD, 0, strcmp(chars, "thread") != 0);
+  if (strcmp(chars, "thread") == 0)
+    return lh_class_intern(namer->classes, name, LH_TYPE_THREAD, 0, false);
+  return lh_class_intern_function(namer->classes, name, LH_TYPE_THREAD);
 }
 
 static uint32_t class_of_object(lh_namer *namer, lh_id id) {
@@ -314,6 +343,7 @@ void lh_classes_free(lh_classes *classes) {
   lh_free(classes->list);
   lh_free(classes->of);
   lh_map_free(&classes->by_identity);
+  lh_map_free(&classes->by_place);
   lh_map_free(&classes->functions);
   lh_map_free(&classes->c_functions);
   lh_map_free(&classes->modules);

@@ -225,8 +225,6 @@ static int fail_step(lh_finder *finder, lh_range before, lh_range step, size_t n
       lh_text_escaped(&text, step.at, lh_range_length(step), false);
     }
     if (type == LH_TYPE_TABLE) {
-      if (k->kind == KEY_STRING)
-        lh_add_near(&text, snapshot, asked, o->last, before.at == before.end);
       lh_add_keys(&text, snapshot, asked, o->last);
     }
   }

@@ -10,6 +10,17 @@
 
 #include <string.h>
 
+static lh_meta empty_meta(lh_id id) {
+  return (lh_meta){.id = id,
+                   .index = LH_NO_OBJECT,
+                   .name = LH_NO_NUMBER,
+                   .strong = LH_NO_NUMBER,
+                   .weak = LH_NO_NUMBER,
+                   .basic = LH_NO_NUMBER,
+                   .result = LH_NO_NUMBER,
+                   .class_index = UINT32_MAX};
+}
+
 uint32_t lh_add_meta(lh_namer *namer, lh_id id) {
   uint32_t *index = lh_map_at(&namer->meta_of, id);
   if (!index ||
@@ -18,8 +29,7 @@ uint32_t lh_add_meta(lh_namer *namer, lh_id id) {
     return LH_NO_NUMBER;
   }
   if (*index == LH_NO_NUMBER) {
-    namer->metas[namer->n_metas] = (lh_meta){id,           LH_NO_OBJECT, LH_NO_NUMBER, LH_NO_NUMBER,
-                                             LH_NO_NUMBER, LH_NO_NUMBER, UINT32_MAX,   false};
+    namer->metas[namer->n_metas] = empty_meta(id);
     *index = (uint32_t)namer->n_metas++;
     namer->flags[id] |= LH_WANTED;
   }
@@ -87,11 +97,28 @@ static lh_text_id container_name(lh_namer *namer, lh_id id) {
   if (!c || c->rank != LH_NAME_DUNDER || c->container == LH_NO_OBJECT || c->container == id)
     return LH_NO_NUMBER;
   lh_text_id module = lh_map_get(&namer->classes->modules, c->container);
-  lh_meta meta = {c->container, LH_NO_OBJECT, LH_NO_NUMBER, LH_NO_NUMBER,
-                  LH_NO_NUMBER, LH_NO_NUMBER, UINT32_MAX,   false};
+  lh_meta meta = empty_meta(c->container);
   read_fields(namer, &meta);
   if (given_name(&meta) != LH_NO_NUMBER) return given_name(&meta);
   return module;
+}
+
+/* The strings' metatable, and those that debug.setmetatable gave to other basic types. */
+static void name_basic_types(lh_namer *namer) {
+  const lh_snapshot *snapshot = namer->snapshot;
+  for (size_t i = 0; i < snapshot->n_roots && !namer->failed; i++) {
+    const lh_root *root = &snapshot->roots[i];
+    if (root->kind != LH_ROOT_TYPE_METATABLE || root->target == LH_NO_OBJECT) continue;
+    lh_edge edge = {.kind = LH_EDGE_ROOT,
+                    .index = (uint32_t)root->kind,
+                    .ordinal = root->index,
+                    .target = root->target};
+    lh_text text = {0};
+    lh_add_root(&text, snapshot, &edge);
+    lh_text_id name = lh_namer_text(namer, &text);
+    uint32_t added = namer->failed ? LH_NO_NUMBER : lh_add_meta(namer, root->target);
+    if (added != LH_NO_NUMBER) namer->metas[added].basic = name;
+  }
 }
 
 static lh_text_id name_instances(lh_namer *namer, const lh_meta *meta) {
@@ -116,6 +143,7 @@ static lh_text_id name_instances(lh_namer *namer, const lh_meta *meta) {
 }
 
 void lh_name_metatables(lh_namer *namer) {
+  name_basic_types(namer);
   size_t n = namer->n_metas; /* those that instances have; then come their __index tables */
   for (size_t i = 0; i < n && !namer->failed; i++) {
     namer->metas[i].is_metatable = true;

@@ -232,7 +232,7 @@ static void add_edge(lh_text *text, const lh_snapshot *snapshot, const lh_edge *
     case LH_EDGE_METATABLE: lh_text_string(text, "metatable"); break;
     case LH_EDGE_EPHEMERON:
       lh_text_string(text, "its value in weak table ");
-      add_object(text, snapshot, edge->holder);
+      lh_add_holder(text, snapshot, edge->holder, false);
       break;
     case LH_EDGE_UPVALUE: add_numbered(text, snapshot, "upvalue ", edge); break;
     case LH_EDGE_CONTENT: lh_text_string(text, "content"); break;

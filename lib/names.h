@@ -17,6 +17,7 @@ typedef uint32_t lh_text_id; /* LH_NO_NUMBER: none */
 typedef struct lh_class_entry {
   lh_class visible;
   uint64_t shape; /* hash of the contents of all keys where the class is a shape, else 0 */
+  uint64_t place; /* hash of the place of its function, or 0: holds when the name changes */
   bool specific;  /* says what the objects are for, unlike "array" or "map[string]" */
 } lh_class_entry;
 
@@ -24,6 +25,7 @@ struct lh_classes {
   lh_class_entry *list;
   size_t n, capacity;
   lh_map by_identity; /* hash of name, type and shape -> index */
+  lh_map by_place;    /* hash of place and type -> index */
   lh_strings texts;
   uint32_t *of;       /* class of each object */
   lh_map functions;   /* proto -> text such as "function on_tick @app.lua:31" */
@@ -38,7 +40,11 @@ struct lh_classes {
 uint32_t lh_class_intern(lh_classes *classes, lh_text_id name, lh_type type, uint64_t shape,
                          bool specific);
 
-/* The class's index in another snapshot, or LH_NO_NUMBER. */
+/* The same for what a Lua function names: `name` ends with the function's place. */
+uint32_t lh_class_intern_function(lh_classes *classes, lh_text_id name, lh_type type);
+
+/* The class's index in another snapshot, or LH_NO_NUMBER. A function may have another name there: the
+** code that names it may be gone. */
 uint32_t lh_class_counterpart(const lh_snapshot *snapshot, uint32_t class_index,
                               const lh_snapshot *other);
 
@@ -79,6 +85,7 @@ typedef struct lh_meta {
   lh_text_id name;      /* __name */
   lh_text_id strong;    /* _NAME, __cname ...: what class libraries leave */
   lh_text_id weak;      /* name */
+  lh_text_id basic;     /* the metatable's own name if it is one of a basic type */
   lh_text_id result;    /* of its instances, or LH_NO_NUMBER */
   uint32_t class_index; /* of its instances that are tables; UINT32_MAX: not yet */
   bool is_metatable;
@@ -160,6 +167,9 @@ void lh_add_source(lh_text *text, const lh_snapshot *snapshot, lh_id source);
 
 /* A key between brackets or behind a dot: .x  ["odd key"]  [17]  [table: 0x...]. */
 void lh_add_key(lh_text *text, const lh_snapshot *snapshot, lh_value key, bool brackets);
+
+/* The table that keeps an ephemeron's value, told by its own path if that is a plain one. */
+void lh_add_holder(lh_text *text, const lh_snapshot *snapshot, lh_id holder, bool folded);
 
 /* The object's class; before lh_classify the object. */
 void lh_add_class(lh_text *text, const lh_snapshot *snapshot, lh_id id);

@@ -33,8 +33,7 @@ lh_form lh_form_of(const lh_snapshot *snapshot, const lh_edge *edge) {
   }
 }
 
-/* The table that keeps an ephemeron's value is told by its own path, if that is a plain one. */
-static void add_holder(lh_text *text, const lh_snapshot *snapshot, lh_id holder, bool folded) {
+void lh_add_holder(lh_text *text, const lh_snapshot *snapshot, lh_id holder, bool folded) {
   lh_edge steps[MAX_HOLDER_STEPS];
   uint32_t n = snapshot->distance ? snapshot->distance[holder] : UINT32_MAX;
   bool plain = n <= MAX_HOLDER_STEPS;
@@ -114,7 +113,7 @@ void lh_add_piece(lh_text *text, const lh_snapshot *snapshot, const lh_edge *edg
       lh_add_key(text, snapshot, edge->key,
                  snapshot->classes && edge->source == snapshot->classes->loaded);
       return;
-    case LH_FORM_AROUND: add_holder(text, snapshot, edge->holder, folded); return;
+    case LH_FORM_AROUND: lh_add_holder(text, snapshot, edge->holder, folded); return;
     case LH_FORM_NOTHING: return;
     case LH_FORM_FRONT: break;
   }
