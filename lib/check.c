@@ -141,7 +141,8 @@ static void check_table(lh_cursor *c, unsigned flags, uint64_t own_word) {
   check_entries(c, own_word, lh_read_upto(c, hash_slots, "it has more entries than slots"));
 }
 
-static void check_proto(lh_cursor *c, uint64_t own_word) {
+/* Returns where the names of the upvalues are. */
+static const uint8_t *check_proto(lh_cursor *c, uint64_t own_word) {
   (void)check_ref(c, own_word);
   for (int i = 0; i < 2; i++) (void)lh_read_upto(c, UINT32_MAX, "a line number is too big");
   (void)lh_read_u8(c);
@@ -151,8 +152,10 @@ static void check_proto(lh_cursor *c, uint64_t own_word) {
   (void)lh_read_uvarint(c);
   check_ref_list(c, own_word); /* constants */
   for (uint32_t n = lh_read_count(c); n > 0 && !c->fault; n--) check_refs(c, own_word, 2);
-  check_ref_list(c, own_word); /* names of upvalues */
+  const uint8_t *upvalue_names = c->at;
+  check_ref_list(c, own_word);
   check_ref_list(c, own_word); /* names of local variables */
+  return upvalue_names;
 }
 
 static void check_userdata(lh_cursor *c, unsigned flags, uint64_t own_word) {
@@ -214,7 +217,6 @@ static inline void check_fields(lh_cursor *c, unsigned type, unsigned flags, uin
       check_values(c, own_word, lh_read_count(c));
       break;
     case LH_REC_UPVALUE: check_values(c, own_word, 1); break;
-    case LH_REC_PROTO: check_proto(c, own_word); break;
     case LH_REC_USERDATA: check_userdata(c, flags, own_word); break;
     case LH_REC_THREAD: check_thread(c, own_word); break;
     default: break;
@@ -228,13 +230,22 @@ typedef struct checker {
   uint64_t word; /* of the object before */
   uint64_t shallow_bytes;
   lh_id *marks;
-  size_t n_marks, marks_capacity;
+  size_t n_marks, marks_capacity, names_capacity;
   bool out_of_memory;
 } checker;
 
 static void note_mark(checker *check, lh_id id) {
   if (lh_grow(&check->marks, check->n_marks, &check->marks_capacity, sizeof *check->marks))
     check->marks[check->n_marks++] = id;
+  else
+    check->out_of_memory = true;
+}
+
+static void note_upvalue_names(checker *check, lh_id proto, const uint8_t *at) {
+  lh_snapshot *s = check->s;
+  if (lh_grow(&s->upvalue_names, s->n_upvalue_names, &check->names_capacity,
+              sizeof *s->upvalue_names))
+    s->upvalue_names[s->n_upvalue_names++] = (lh_upvalue_names){(uint64_t)(at - s->data), proto};
   else
     check->out_of_memory = true;
 }
@@ -267,6 +278,8 @@ static inline void check_record(checker *check, lh_id id) {
   if (type == LH_REC_MARK) kind |= LH_KIND_OWN;
   if (flags & LH_FLAG_DEAD)
     kind |= LH_KIND_DEAD;
+  else if (type == LH_REC_PROTO)
+    note_upvalue_names(check, id, check_proto(c, check->word));
   else if (type != LH_REC_MARK)
     check_fields(c, type, flags, check->word, shallow_bytes);
   else if (is_point_in_time(check_mark(c, flags, check->word)))
@@ -289,7 +302,7 @@ static int check_all(checker *check, const char *name, uint64_t end, lh_error *e
     const uint8_t *start = check->c.at;
     check_record(check, (lh_id)id);
     if (check->c.fault) return report(check, name, (lh_id)id, start, error);
-    if (check->out_of_memory) return lh_fail_memory(error, "collecting marks");
+    if (check->out_of_memory) return lh_fail_memory(error, "reading records");
   }
   uint64_t at = (uint64_t)(check->c.at - s->data);
   if (at != end)

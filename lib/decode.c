@@ -44,25 +44,35 @@ void lh_edges_begin(const lh_snapshot *s, lh_id id, lh_edges *it) {
   memcpy(it->state, &c, sizeof c);
 }
 
-/* Finds the names of the upvalues of closure c->source in its proto: key_bits is then the proto's
+/* Where the names of the upvalues of a prototype are; 0: nowhere. Skipping its constants each time
+** would let a file with a huge prototype and many closures of it take for ever. */
+static uint64_t names_of(const lh_snapshot *s, lh_id proto) {
+  size_t low = 0, high = s->n_upvalue_names;
+  while (low < high) {
+    size_t middle = low + (high - low) / 2;
+    if (s->upvalue_names[middle].proto < proto)
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  bool found_it = low < s->n_upvalue_names && s->upvalue_names[low].proto == proto;
+  return found_it ? s->upvalue_names[low].offset : 0;
+}
+
+/* Puts c->names_at on the names of the upvalues of closure c->source: key_bits is then the proto's
 ** word, names_left how many there are. */
 static void find_upvalue_names(const lh_snapshot *s, scan *c) {
-  scan proto;
   const uint8_t *at = lh_record(s, c->source);
   c->names_left = 0;
   c->names_at = LH_HEADER_BYTES; /* known: none */
   (void)lh_get_shallow(&at);
   (void)lh_get_count(&at);
-  lh_id id = find_or_none(s, lh_get_ref(&at, c->own_word));
-  if (id == LH_NO_OBJECT || lh_type_of(s, id) != LH_TYPE_PROTO || lh_is_dead(s, id)) return;
-  begin(s, id, &proto);
-  (void)lh_get_ref(&proto.at, 0); /* the source */
-  after_proto_source(&proto);
-  lh_skip_refs(&proto.at, lh_get_count(&proto.at));               /* constants */
-  lh_skip_refs(&proto.at, 2 * (uint64_t)lh_get_count(&proto.at)); /* nested */
-  c->names_left = lh_get_count(&proto.at);
-  c->names_at = (uint64_t)(proto.at - s->data);
-  c->key_bits = proto.own_word;
+  c->key_bits = lh_get_ref(&at, c->own_word);
+  uint64_t offset = names_of(s, find_or_none(s, c->key_bits));
+  if (offset == 0) return;
+  at = s->data + offset;
+  c->names_left = lh_get_count(&at);
+  c->names_at = (uint64_t)(at - s->data);
 }
 
 /* c->frame counts the names that were stepped over. */

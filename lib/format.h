@@ -65,7 +65,13 @@
 **   mark      an own userdata of luaheap: as userdata, then u8 kind (LH_MARK_*) and, unless that
 **             is LH_MARK_STATE, u64 state id, uvarint serial (1, 2, ...), u64 nanoseconds since
 **             1970 (UTC), bytes name. Each mark() or snapshot() leaves two, of one serial: one on
-**             allgc, one on finobj
+**             allgc, one on finobj; all that follows the user values is the same in both. Serials
+**             of one state fall along either list, and the snapshot's own mark is the first. One
+**             without its other half, of another state or LH_MARK_VOID marks nothing
+**
+** Limits: F is below 2^40, objects are fewer than 2^32 - 1, array slots below 2^32, hash slots at
+** most 2^31. No two objects have one address. A reference or root whose target has no record is
+** ignored.
 **
 ** Value: u8 tag, payload. In a table's hash part the two tags share a byte.
 **   LH_VAL_SKIP     only in an array part: uvarint n, n > 0 empty slots

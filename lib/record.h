@@ -96,11 +96,6 @@ static inline uint64_t lh_get_shallow(const uint8_t **at) {
   return lh_get_uvarint(at);
 }
 
-/* Steps over the ref list of a proto: its number of refs, then the refs. */
-static inline void lh_skip_refs(const uint8_t **at, uint64_t n) {
-  while (n-- > 0) (void)lh_get_long(at);
-}
-
 /* An address in the index: the id of the object or LH_NO_OBJECT. Inline, because the graph asks three
 ** times an object. */
 static inline uint64_t lh_slot_of(const lh_snapshot *s, uint64_t word) {

@@ -34,6 +34,12 @@ typedef struct lh_ephemeron {
   lh_id table, key, value;
 } lh_ephemeron;
 
+/* Where the names of a prototype's upvalues are. */
+typedef struct lh_upvalue_names {
+  uint64_t offset; /* of their list in the file */
+  lh_id proto;
+} lh_upvalue_names;
+
 typedef struct lh_classes lh_classes;      /* classes.c */
 void lh_classes_free(lh_classes *classes); /* NULL is fine */
 
@@ -47,6 +53,8 @@ struct lh_snapshot {
   uint32_t *record_low; /* file offset of the record: low 32 bits and the 8 above */
   uint8_t *record_high;
   uint8_t *kind;
+  lh_upvalue_names *upvalue_names; /* by proto */
+  size_t n_upvalue_names;
   uint32_t list_first[5]; /* first id of each lh_list; [4] is n + 1 */
   uint32_t *by_address;   /* open addressing (addresses.c): ids, 0 where empty */
   uint64_t address_slots, address_lines, address_seed;
