@@ -10,9 +10,9 @@
 ** Afterwards the live ones become ordinary edges from key to value, and the heap is a plain graph to
 ** everything that follows. Memory: 13 n + 12 for each ephemeron, and none of it where there are none.
 */
-#include <string.h>
-
 #include "graph.h"
+
+#include <string.h>
 
 typedef struct traversal {
   const lh_graph *graph;

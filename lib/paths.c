@@ -5,10 +5,11 @@
 ** its source: the first edge to the next object, but rather one from a table's string key than any other
 ** value, and rather a value than a key. So a path costs the edges of the objects on it.
 */
+#include "graph.h"
+
 #include <stdlib.h>
 
 #include "decode.h"
-#include "graph.h"
 
 /* {=== one step ====================================================================== */
 

@@ -11,11 +11,9 @@
 ** keep the order in which they were found, so that the order of the roots decides at last.
 **
 ** Time goes into cache misses on distance[], one for each edge: they are asked for a few objects
-** ahead, which halves it. 2.2 million objects with 6 million edges: 0.06 s.
+** ahead. 2.2 million objects with 6.4 million edges: 0.03 s.
 */
 #include "graph.h"
-
-#include <stdlib.h>
 
 enum { PENALTIES = 5, AHEAD = 8 };
 

@@ -6,10 +6,10 @@
 ** classes agree. So classes are taken in the order of their upper bounds, each is made exact, and when the
 ** next upper bound is below the worst of `limit` exact figures the rest cannot matter.
 */
+#include "graph.h"
+
 #include <stdlib.h>
 #include <string.h>
-
-#include "graph.h"
 
 /* {=== the best few ================================================================== */
 

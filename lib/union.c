@@ -9,7 +9,8 @@
 ** Where they do not, lh_exact_union looks at the candidates, which are in upper but not in lower. One of them
 ** stays if anything that stays refers to it: first those with a source outside of upper, then what
 ** these refer to, and so on. What is left goes. That costs the set's part of upper and the edges into
-** the candidates, which is all of the heap at worst (0.1 s at 2 million objects) and little mostly.
+** the candidates, which is all of the heap at worst and little mostly. The 38 classes of 2.2 million objects:
+** 0.28 s.
 **
 ** To tell the candidates from lower needs no second tree: a dominator of v lies on all paths to v, so
 ** on the tree's, so an interval in preorder meets it before v.
