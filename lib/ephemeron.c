@@ -8,7 +8,8 @@
 ** value. Each ephemeron is looked at twice, so chains (the value is the next key) cost no more than others.
 **
 ** Afterwards the live ones become ordinary edges from key to value, and the heap is a plain graph to
-** everything that follows. Memory: 13 n + 12 for each ephemeron, and none of it where there are none.
+** everything that follows: to dominators and retained sizes the key holds the value, the table does
+** not. Memory: 13 n + 12 for each ephemeron, and none of it where there are none.
 */
 #include "graph.h"
 

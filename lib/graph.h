@@ -82,9 +82,6 @@ struct lh_search {
 
 bool lh_search_paths(lh_search *search);
 
-/* The penalty of paths that run on through a vertex of this kind: see reach.c. */
-unsigned lh_penalty(uint8_t kind, bool is_registry);
-
 /* }=================================================================================== */
 
 /* {=== paths.c ======================================================================= */

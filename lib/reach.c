@@ -28,14 +28,14 @@ typedef struct frontier {
   side_list later[PENALTIES];
 } frontier;
 
-unsigned lh_penalty(uint8_t kind, bool is_registry) {
+static unsigned penalty_of(uint8_t kind, bool is_registry) {
   static const uint8_t by_type[16] = {[LH_TYPE_THREAD] = 2, [LH_TYPE_PROTO] = 3};
   if (kind & LH_KIND_OWN) return 4;
   return is_registry ? 1 : by_type[kind & 15];
 }
 
 static bool discover(lh_search *search, frontier *front, lh_id id, unsigned penalty) {
-  unsigned own = lh_penalty(search->kind[id], id == search->registry);
+  unsigned own = penalty_of(search->kind[id], id == search->registry);
   if (own <= penalty) {
     front->queue[front->tail++] = id;
     return true;
