@@ -11,10 +11,9 @@
 
 /* A mark's object, as its record has it. */
 typedef struct half {
-  const uint8_t *content; /* from the kind to the end of the name: the same in both halves */
-  uint64_t content_bytes, name_bytes;
-  const uint8_t *name;
   lh_mark_info info;
+  const uint8_t *name;
+  uint64_t name_bytes;
   lh_id id;
 } half;
 
@@ -27,7 +26,7 @@ static bool read_half(const lh_snapshot *s, lh_id id, half *out) {
   (void)lh_get_uvarint(&at);
   if (metatable) (void)lh_get_ref(&at, word);
   for (uint32_t n = lh_get_count(&at); n > 0; n--) (void)lh_get_raw(&at, word);
-  *out = (half){.content = at, .id = id};
+  *out = (half){.id = id};
   out->info.is_snapshot = *at++ == LH_MARK_BY_SNAPSHOT;
   if (lh_load64(at) != s->info.state_id) return false;
   at += 8;
@@ -36,50 +35,46 @@ static bool read_half(const lh_snapshot *s, lh_id id, half *out) {
   at += 8;
   out->name_bytes = lh_get_uvarint(&at);
   out->name = at;
-  out->content_bytes = (uint64_t)(at - out->content) + out->name_bytes;
   return true;
 }
 
-/* The halves on one list, youngest first. False if their serials do not fall. */
-static bool gather(const lh_snapshot *s, const lh_id *objects, uint32_t n, lh_list list,
-                   half *halves, uint32_t *n_halves, lh_id *wrong) {
-  *n_halves = 0;
-  for (uint32_t i = 0; i < n; i++) {
+/* The halves on one list, oldest first. A serial that does not rise is passed over: while a state is closed
+** Lua moves what it has finalized, marks too, to the young end of allgc, but never the other way. */
+static uint32_t gather(const lh_snapshot *s, const lh_id *objects, uint32_t n, lh_list list,
+                       half *halves) {
+  uint32_t n_halves = 0, serial = 0;
+  while (n-- > 0) {
     half h;
-    if (lh_list_of(s, objects[i]) != list || !read_half(s, objects[i], &h)) continue;
-    uint32_t before = *n_halves ? halves[*n_halves - 1].info.serial : UINT32_MAX;
-    *wrong = h.id;
-    if (h.info.serial >= before && *n_halves) return false;
-    halves[(*n_halves)++] = h;
+    if (lh_list_of(s, objects[n]) != list || !read_half(s, objects[n], &h)) continue;
+    if (h.info.serial <= serial) continue;
+    serial = h.info.serial;
+    halves[n_halves++] = h;
   }
-  return true;
+  return n_halves;
 }
 
-/* Joins the halves of each mark, oldest first. One without the other (a program may clear the
-** registry) is no mark. False if the two differ. */
-static bool join(lh_snapshot *s, const half *allgc, uint32_t n_allgc, const half *finobj,
-                 uint32_t n_finobj, lh_id *wrong) {
+/* Each half on allgc makes a mark. Where the other one is gone, the next younger mark's place on finobj
+** serves: 0, before all objects, for the youngest. */
+static void join(lh_snapshot *s, const half *allgc, uint32_t n_allgc, const half *finobj,
+                 uint32_t n_finobj) {
   char *names = s->mark_names;
-  while (n_allgc > 0 && n_finobj > 0) {
-    const half *a = &allgc[n_allgc - 1], *f = &finobj[n_finobj - 1];
-    if (a->info.serial <= f->info.serial) n_allgc--;
-    if (f->info.serial <= a->info.serial) n_finobj--;
-    if (a->info.serial != f->info.serial) continue;
-    *wrong = f->id;
-    if (a->content_bytes != f->content_bytes ||
-        memcmp(a->content, f->content, a->content_bytes) != 0)
-      return false;
-    s->mark_ids[s->n_marks][0] = a->id;
-    s->mark_ids[s->n_marks][1] = f->id;
-    lh_mark_info *info = &s->marks[s->n_marks++];
-    *info = a->info;
-    info->name = names;
-    info->name_length = a->name_bytes;
-    memcpy(names, a->name, a->name_bytes);
-    names[a->name_bytes] = 0;
-    names += a->name_bytes + 1;
+  s->n_marks = n_allgc;
+  for (uint32_t i = 0; i < n_allgc; i++) {
+    s->marks[i] = allgc[i].info;
+    s->marks[i].name = names;
+    s->marks[i].name_length = allgc[i].name_bytes;
+    memcpy(names, allgc[i].name, allgc[i].name_bytes);
+    names += allgc[i].name_bytes;
+    *names++ = 0;
   }
-  return true;
+  lh_id place = 0;
+  for (uint32_t i = n_allgc; i-- > 0;) {
+    while (n_finobj > 0 && finobj[n_finobj - 1].info.serial > allgc[i].info.serial) n_finobj--;
+    if (n_finobj > 0 && finobj[n_finobj - 1].info.serial == allgc[i].info.serial)
+      place = finobj[n_finobj - 1].id;
+    s->mark_ids[i][0] = allgc[i].id;
+    s->mark_ids[i][1] = place;
+  }
 }
 
 static int allocate(lh_snapshot *s, const half *halves, uint32_t n, lh_error *error) {
@@ -92,33 +87,21 @@ static int allocate(lh_snapshot *s, const half *halves, uint32_t n, lh_error *er
   return 0;
 }
 
-static int damaged(const lh_snapshot *s, const char *name, lh_id id, const char *what,
-                   lh_error *error) {
-  return lh_fail_at(error, (uint64_t)(lh_record(s, id) - s->data),
-                    "'%s' is damaged: object %u (mark): %s", name, id, what);
-}
-
 int lh_collect_marks(lh_snapshot *s, const char *name, const lh_id *objects, uint32_t n,
                      lh_error *error) {
   int code = 0;
-  uint32_t n_allgc = 0, n_finobj = 0;
-  lh_id wrong = LH_ROOT;
   half *allgc = lh_alloc(n, sizeof *allgc);
   half *finobj = lh_alloc(n, sizeof *finobj);
   if (!allgc || !finobj) {
     code = lh_fail_memory(error, "reading marks");
     goto out;
   }
-  if (!gather(s, objects, n, LH_LIST_ALLGC, allgc, &n_allgc, &wrong) ||
-      !gather(s, objects, n, LH_LIST_FINOBJ, finobj, &n_finobj, &wrong)) {
-    code = damaged(s, name, wrong, "it is older than a mark that was set before it", error);
-    goto out;
-  }
+  uint32_t n_allgc = gather(s, objects, n, LH_LIST_ALLGC, allgc);
+  uint32_t n_finobj = gather(s, objects, n, LH_LIST_FINOBJ, finobj);
   code = allocate(s, allgc, n_allgc, error);
   if (code) goto out;
-  if (!join(s, allgc, n_allgc, finobj, n_finobj, &wrong))
-    code = damaged(s, name, wrong, "its two objects differ", error);
-  else if (s->n_marks == 0 || s->marks[s->n_marks - 1].serial != s->info.serial)
+  join(s, allgc, n_allgc, finobj, n_finobj);
+  if (n_allgc == 0 || s->marks[n_allgc - 1].serial != s->info.serial)
     code = lh_fail_at(error, s->size, "'%s' is damaged: mark %u, its own, is not its youngest",
                       name, s->info.serial);
 out:

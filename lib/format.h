@@ -65,9 +65,9 @@
 **   mark      an own userdata of luaheap: as userdata, then u8 kind (LH_MARK_*) and, unless that
 **             is LH_MARK_STATE, u64 state id, uvarint serial (1, 2, ...), u64 nanoseconds since
 **             1970 (UTC), bytes name. Each mark() or snapshot() leaves two, of one serial: one on
-**             allgc, one on finobj; all that follows the user values is the same in both. Serials
-**             of one state fall along either list, and the snapshot's own mark is the first. One
-**             without its other half, of another state or LH_MARK_VOID marks nothing
+**             allgc, one on finobj. On allgc, read from the old end, those whose serial rises
+**             count (while a state is closed finalized ones return to the young end); the snapshot's
+**             own is the last of them. Those of another state and LH_MARK_VOID mark nothing
 **
 ** Limits: F is below 2^40, objects are fewer than 2^32 - 1, array slots below 2^32, hash slots at
 ** most 2^31. No two objects have one address. A reference or root whose target has no record is

@@ -62,7 +62,7 @@ struct lh_snapshot {
   lh_root *roots; /* those on the fixedgc and tobefnz lists included */
   size_t n_roots;
   lh_mark_info *marks;  /* oldest first */
-  lh_id (*mark_ids)[2]; /* of each mark: the object on allgc and the one on finobj */
+  lh_id (*mark_ids)[2]; /* of each mark: the object on allgc, the place on finobj */
   uint32_t n_marks;
   char *mark_names;
   char *text; /* the strings of info */

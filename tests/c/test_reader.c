@@ -82,15 +82,22 @@ static void marks_and_epochs(void **state) {
   forge_free(&f);
 }
 
-/* Of another state, of a failed snapshot, and with one object only: none of them counts. */
+/* Opens the finished file. */
+static lh_snapshot *opened(forge *f) {
+  lh_snapshot *s;
+  lh_error error = {0};
+  forge_finish(f);
+  if (lh_open_memory(&s, f->data, f->size, "f", &error) != 0) fail_msg("%s", error.message);
+  return s;
+}
+
+/* Of another state, of a failed snapshot, and without an object on allgc: none of them counts. */
 static void what_is_no_mark(void **state) {
   forge f;
-  lh_snapshot *s;
   (void)state;
   forge_begin(&f);
   f.footer.serial = 5;
   forge_mark(&f, 0x1000, LH_MARK_BY_SNAPSHOT, 5, "a");
-  forge_mark(&f, 0x1100, LH_MARK_BY_MARK, 4, "half");
   forge_mark(&f, 0x1200, LH_MARK_VOID, 3, "failed");
   f.footer.state_id++;
   forge_mark(&f, 0x1300, LH_MARK_BY_MARK, 9, "foreign");
@@ -100,14 +107,64 @@ static void what_is_no_mark(void **state) {
   forge_mark(&f, 0x2000, LH_MARK_BY_SNAPSHOT, 5, "a");
   forge_mark(&f, 0x2100, LH_MARK_BY_MARK, 2, "other half");
   forge_mark(&f, 0x2200, LH_MARK_BY_MARK, 1, "good");
-  forge_next_list(&f);
-  forge_mark(&f, 0x3000, LH_MARK_BY_MARK, 4, "half");
-  forge_finish(&f);
-  assert_int_equal(lh_open_memory(&s, f.data, f.size, "f", NULL), 0);
+  lh_snapshot *s = opened(&f);
   assert_int_equal(lh_mark_count(s), 2);
   assert_string_equal(lh_mark_at(s, 0)->name, "good");
   assert_string_equal(lh_mark_at(s, 1)->name, "a");
   for (lh_id id = 1; id <= lh_object_count(s); id++) assert_true(lh_is_own(s, id));
+  lh_close(s);
+  forge_free(&f);
+}
+
+/* In a finalizer while the state is closed: marks were finalized and have returned to allgc, those that are
+** not yet wait on tobefnz, and the new one cannot get to finobj. */
+static void marks_while_a_state_is_closed(void **state) {
+  forge f;
+  (void)state;
+  forge_begin(&f);
+  f.footer.serial = 4;
+  forge_mark(&f, 0x1000, LH_MARK_BY_SNAPSHOT, 4, "a");
+  forge_mark(&f, 0x1100, LH_MARK_BY_SNAPSHOT, 4, "a");
+  forge_mark(&f, 0x1200, LH_MARK_BY_MARK, 2, "two");
+  forge_mark(&f, 0x1300, LH_MARK_BY_MARK, 3, "three");
+  forge_table(&f, 0x2000, 0, 0, 0);
+  forge_mark(&f, 0x2100, LH_MARK_BY_MARK, 3, "three");
+  forge_table(&f, 0x2200, 0, 0, 0);
+  forge_mark(&f, 0x2300, LH_MARK_BY_MARK, 2, "two");
+  forge_mark(&f, 0x2400, LH_MARK_BY_MARK, 1, "one");
+  forge_table(&f, 0x2500, 0, 0, 0);
+  forge_next_list(&f);
+  forge_table(&f, 0x3000, 0, 0, 0);
+  forge_next_list(&f);
+  forge_mark(&f, 0x4000, LH_MARK_BY_MARK, 1, "one");
+  lh_snapshot *s = opened(&f);
+  assert_int_equal(lh_mark_count(s), 4);
+  for (uint32_t i = 0; i < 4; i++) assert_int_equal(lh_mark_at(s, i)->serial, i + 1);
+  assert_int_equal(epoch_at(s, 0x2000), 3);
+  assert_int_equal(epoch_at(s, 0x2200), 2);
+  assert_int_equal(epoch_at(s, 0x2500), 0);
+  assert_int_equal(epoch_at(s, 0x3000), 0);
+  lh_close(s);
+  forge_free(&f);
+}
+
+/* The object with a finalizer is as old as can be told: mark 2 has lost its place on finobj. */
+static void half_a_mark(void **state) {
+  forge f;
+  (void)state;
+  forge_begin(&f);
+  f.footer.serial = 3;
+  for (uint64_t serial = 3; serial > 0; serial--)
+    forge_mark(&f, 0x1000 * serial, LH_MARK_BY_SNAPSHOT, serial, "x");
+  forge_next_list(&f);
+  forge_mark(&f, 0x5000, LH_MARK_BY_SNAPSHOT, 3, "x");
+  forge_table(&f, 0x6000, 0, 0, 0);
+  forge_mark(&f, 0x7000, LH_MARK_BY_SNAPSHOT, 1, "x");
+  forge_table(&f, 0x8000, 0, 0, 0);
+  lh_snapshot *s = opened(&f);
+  assert_int_equal(lh_mark_count(s), 3);
+  assert_int_equal(epoch_at(s, 0x6000), 1);
+  assert_int_equal(epoch_at(s, 0x8000), 0);
   lh_close(s);
   forge_free(&f);
 }
@@ -398,6 +455,8 @@ int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(what_the_footer_says),
                                      cmocka_unit_test(marks_and_epochs),
                                      cmocka_unit_test(what_is_no_mark),
+                                     cmocka_unit_test(marks_while_a_state_is_closed),
+                                     cmocka_unit_test(half_a_mark),
                                      cmocka_unit_test(what_the_system_refuses),
                                      cmocka_unit_test(a_long_path_keeps_its_end),
                                      cmocka_unit_test(from_a_path),
