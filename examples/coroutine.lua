@@ -10,31 +10,29 @@ with it.
     200 of them retain the others; by class and by what holds them:
 
     retained   shallow  objects  class                           held by
-    434.1 KB  218.8 KB      200  thread fetch @coroutine.lua:65  _G.scheduler.waiting[*]
+    434.1 KB  218.8 KB      200  thread fetch @coroutine.lua:63  _G.scheduler.waiting[*]
 
     Containers older than a that grew until b and again until c
        grew                      bytes          entries  address         class         path
-    +5.8 KB  248 B -> 6.1 KB -> 6.1 KB  5 -> 205 -> 210  0x561704a74b40  map[integer]  _G.scheduler.waiting
+    +5.8 KB  248 B -> 6.1 KB -> 6.1 KB  5 -> 205 -> 210  0x55dd89968b40  map[integer]  _G.scheduler.waiting
 
-    Why the first of them stays: heappath c 0x561704af5b78
+    Why the first of them stays: heappath c 0x55dd899cebd8
 
-200 of the 2,000 tasks between a and b are still there. Where do they wait, and what do they hold?
-    $ heaptop --type thread --objects -n 3 c
-    Objects by retained size
-    retained  share  shallow  address         class                           path
-      4.8 KB   1.0%   3.2 KB  0x561704a6d2a8  main thread                     main thread
-      2.2 KB   0.4%   1.1 KB  0x561704a9fed8  thread fetch @coroutine.lua:65  _G.scheduler.waiting[1240]
-      2.2 KB   0.4%   1.1 KB  0x561704a9ffb8  thread fetch @coroutine.lua:65  _G.scheduler.waiting[1140]
-    and 208 more objects: -n 0 shows all
+200 of the 2,000 tasks between a and b are still there, under the questions that nobody answered.
+    $ heaptop --type thread --classes c
+    Classes by retained size
+    retained  share   shallow  objects  type    class
+    455.4 KB  93.8%  229.7 KB      210  thread  thread fetch @coroutine.lua:63
+      4.8 KB   1.0%    3.2 KB        1  thread  main thread
 
     $ heappath --format text c '_G.scheduler.waiting[60]'
-    thread fetch @coroutine.lua:65 0x561704a7a2c8 is kept alive by: _G.scheduler.waiting[60]
+    thread fetch @coroutine.lua:63 0x55dd8996e2c8 is kept alive by: _G.scheduler.waiting[60]
 
     reference   class                                 address         shallow  retained
-    _G          globals (_G)                          0x561704a6dc50   1.6 KB  464.2 KB
-    .scheduler  {answer, ask, asked, spawn, waiting}  0x561704a74ac0    248 B  461.8 KB
-    .waiting    map[integer]                          0x561704a74b40   6.1 KB  461.5 KB
-    [60]        thread fetch @coroutine.lua:65        0x561704a7a2c8   1.1 KB    2.1 KB
+    _G          globals (_G)                          0x55dd89961c50   1.6 KB  464.2 KB
+    .scheduler  {answer, ask, asked, spawn, waiting}  0x55dd89968ac0    248 B  461.8 KB
+    .waiting    map[integer]                          0x55dd89968b40   6.1 KB  461.5 KB
+    [60]        thread fetch @coroutine.lua:63        0x55dd8996e2c8   1.1 KB    2.1 KB
 
 ]==]
 -- luacheck: globals scheduler

@@ -10,17 +10,17 @@ new objects is empty. The second table of heapdiff finds it: containers that gre
 
     Containers older than a that grew until b and again until c
           grew                           bytes                    entries  address         class  path
-    +1008.0 KB   16.1 KB -> 512.1 KB -> 1.0 MB  1,000 -> 21,000 -> 41,000  0x5626895a0c80  array  _G.meters.read.history
-     +252.0 KB  4.1 KB -> 128.1 KB -> 256.1 KB     250 -> 5,250 -> 10,250  0x5626895a0d40  array  _G.meters.write.history
+    +1008.0 KB   16.1 KB -> 512.1 KB -> 1.0 MB  1,000 -> 21,000 -> 41,000  0x559ac61acc80  array  _G.meters.read.history
+     +252.0 KB  4.1 KB -> 128.1 KB -> 256.1 KB     250 -> 5,250 -> 10,250  0x559ac61acd40  array  _G.meters.write.history
 
     $ heappath --format text c _G.meters.read.history
-    array 0x5626895a0c80 is kept alive by: _G.meters.read.history
+    array 0x559ac61acc80 is kept alive by: _G.meters.read.history
 
     reference  class          address         shallow  retained
-    _G         globals (_G)   0x562689599c50   1.6 KB    1.3 MB
-    .meters    {read, write}  0x5626895a0ab0    104 B    1.3 MB
-    .read      Meter          0x5626895a0c00    104 B    1.0 MB
-    .history   array          0x5626895a0c80   1.0 MB    1.0 MB
+    _G         globals (_G)   0x559ac61a5c50   1.6 KB    1.3 MB
+    .meters    {read, write}  0x559ac61acab0    104 B    1.3 MB
+    .read      Meter          0x559ac61acc00    104 B    1.0 MB
+    .history   array          0x559ac61acc80   1.0 MB    1.0 MB
 
 ]==]
 -- luacheck: globals meters

@@ -56,14 +56,19 @@ local function run(name, program, parts)
   end
 end
 
+local function same(part)
+  return support.normalise(trimmed(part.output)) == support.normalise(trimmed(part.printed))
+end
+
 local function write(path, program, parts)
   local lines = {}
   for _, part in ipairs(parts) do
     lines[#lines + 1] = part.text or "    $ " .. part.command
-    for line in trimmed(part.printed or ""):gmatch("[^\n]+\n*") do
+    local output = part.command and trimmed(same(part) and part.output or part.printed) or ""
+    for line in output:gmatch("[^\n]+\n*") do
       lines[#lines + 1] = "    " .. line:gsub("\n$", "")
     end
-    if part.command and trimmed(part.printed) ~= "" then lines[#lines + 1] = "" end
+    if output ~= "" then lines[#lines + 1] = "" end
   end
   local comment = "--[==[\n" .. table.concat(lines, "\n") .. "\n]==]"
   support.write_file(path, comment .. program:match("\n%]==%](.*)"))

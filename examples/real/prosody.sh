@@ -5,7 +5,7 @@
 #
 # Starts Debian's prosody (on lua5.4) on a port of this machine only, with all its files in DIRECTORY,
 # loads it with prosody_client.lua, and has mod_heap take a, b and c: 200 users log in between a and
-# b, 20 between b and c. Takes some ten seconds.
+# b, 20 between b and c. Prints what they say. Takes some ten seconds.
 set -eu
 
 here=$(cd "$(dirname "$0")" && pwd)
@@ -73,3 +73,5 @@ load 20 5 2001
 snapshot c
 kill "$server"
 wait "$server" || :
+
+heapdiff -n 5 a b c
