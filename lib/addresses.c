@@ -56,6 +56,10 @@ int lh_index_addresses(lh_snapshot *s, const char *name, lh_error *error) {
   return 0;
 }
 
+lh_id lh_find_header(const lh_snapshot *s, uint64_t address) {
+  return address == 0 || address % 8 != 0 ? LH_NO_OBJECT : lh_find_word(s, address >> 3);
+}
+
 /* The userdata with `n` user values whose memory for the program, which is what Lua prints, is at
 ** `address`. */
 static lh_id userdata_of(const lh_snapshot *s, uint64_t address, uint32_t n) {

@@ -6,14 +6,14 @@
 ** finalizer revived returns to the head of allgc, so each looks younger than it is. It is
 ** old if the earlier snapshot has an object of its type at its address which may have moved like that.
 */
+#include "decode.h"
 #include "diff.h"
 
 static lh_id same_place(const lh_snapshot *snapshot, lh_id id, const lh_snapshot *other) {
   if (!other) return LH_NO_OBJECT;
-  uint64_t address = lh_address_of(snapshot, id);
-  lh_id found = lh_find_address(other, address);
-  if (found == LH_NO_OBJECT || found == LH_ROOT || lh_address_of(other, found) != address ||
-      lh_type_of(other, found) != lh_type_of(snapshot, id) || lh_is_dead(other, found))
+  lh_id found = lh_find_header(other, lh_address_of(snapshot, id));
+  if (found == LH_NO_OBJECT || lh_type_of(other, found) != lh_type_of(snapshot, id) ||
+      lh_is_dead(other, found))
     return LH_NO_OBJECT;
   return found;
 }
@@ -27,10 +27,13 @@ static bool may_have_moved(lh_list from, lh_list to) {
 lh_id lh_earlier_self(const lh_snapshot *later, lh_id id, const lh_snapshot *earlier,
                       uint32_t mark) {
   lh_list list = lh_list_of(later, id);
-  lh_id self = same_place(later, id, earlier);
-  if (self == LH_NO_OBJECT) return self;
+  lh_type type = lh_type_of(later, id);
   bool has_age = list == LH_LIST_ALLGC || list == LH_LIST_FINOBJ;
-  if (has_age && lh_epoch(later, id) <= mark) return self;
+  bool is_old = has_age && lh_epoch(later, id) <= mark;
+  bool may_move = type == LH_TYPE_TABLE || type == LH_TYPE_USERDATA; /* may have a finalizer */
+  if (!is_old && !may_move && list != LH_LIST_FIXEDGC) return LH_NO_OBJECT;
+  lh_id self = same_place(later, id, earlier);
+  if (self == LH_NO_OBJECT || is_old) return self;
   if (list == LH_LIST_FIXEDGC || may_have_moved(lh_list_of(earlier, self), list)) return self;
   return LH_NO_OBJECT;
 }

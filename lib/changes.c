@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "decode.h"
 #include "diff.h"
 #include "names.h"
 
@@ -51,10 +52,8 @@ static void count_appeared(rows *r, const lh_window *w) {
 }
 
 static lh_id later_self(const lh_window *w, lh_id id) {
-  uint64_t address = lh_address_of(w->a, id);
-  lh_id found = lh_find_address(w->c, address);
-  if (found == LH_NO_OBJECT || found == LH_ROOT || lh_address_of(w->c, found) != address)
-    return LH_NO_OBJECT;
+  lh_id found = lh_find_header(w->c, lh_address_of(w->a, id));
+  if (found == LH_NO_OBJECT) return found;
   return lh_earlier_self(w->c, found, w->a, w->since) == id ? found : LH_NO_OBJECT;
 }
 

@@ -6,6 +6,7 @@
 ** its class, with a table lookup for most and one pass over its keys for a plain table. Four bytes an
 ** object remain; 2.2 million objects take about 0.25 s.
 */
+#include "decode.h"
 #include "names.h"
 
 #include <string.h>
@@ -155,11 +156,8 @@ static void find_modules(lh_namer *namer) {
 
 /* of[] holds the metatable's number in metas of tables and userdata ... */
 static void collect_metatable(lh_namer *namer, lh_id id) {
-  lh_edges it;
-  lh_edge edge;
-  lh_edges_begin(namer->snapshot, id, &it);
-  if (lh_edges_next(&it, &edge) && edge.kind == LH_EDGE_METATABLE)
-    namer->classes->of[id] = lh_add_meta(namer, edge.target);
+  lh_id metatable = lh_metatable_of(namer->snapshot, id);
+  if (metatable != LH_NO_OBJECT) namer->classes->of[id] = lh_add_meta(namer, metatable);
 }
 
 /* ... the prototype of Lua closures, and the class of upvalues that a closure names. */

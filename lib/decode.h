@@ -46,4 +46,10 @@ void lh_refs_begin(const lh_snapshot *snapshot, lh_id first, lh_id last, lh_refs
 ** over two batches. */
 size_t lh_refs_read(lh_refs *it, lh_ref batch[LH_REF_BATCH]);
 
+/* The metatable of a table or userdata, or LH_NO_OBJECT. O(1), unlike lh_object_at. */
+lh_id lh_metatable_of(const lh_snapshot *snapshot, lh_id id);
+
+/* The object whose header is at this address, whatever Lua prints: one look-up. */
+lh_id lh_find_header(const lh_snapshot *snapshot, uint64_t address);
+
 #endif

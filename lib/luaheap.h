@@ -354,7 +354,8 @@ void lh_edges_begin(const lh_snapshot *snapshot, lh_id id, lh_edges *iterator);
 bool lh_edges_next(lh_edges *iterator, lh_edge *edge);
 
 /* Iterates over all entries of a table, scalars included, array part first. Other types have none.
-** A key or value that is an object which is not in the snapshot has as.object LH_NO_OBJECT. */
+** A key or value that is an object which is not in the snapshot has as.object LH_NO_OBJECT. `value`
+** may be NULL, which is faster. */
 void lh_entries_begin(const lh_snapshot *snapshot, lh_id table, lh_edges *iterator);
 bool lh_entries_next(lh_edges *iterator, lh_value *key, lh_value *value);
 

@@ -81,8 +81,8 @@ static size_t offer_keys(best *b, const lh_snapshot *snapshot, lh_range asked, l
                          bool all) {
   size_t n_entries = 0;
   lh_edges it;
-  lh_value key, value;
-  for (lh_entries_begin(snapshot, table, &it); lh_entries_next(&it, &key, &value); n_entries++) {
+  lh_value key;
+  for (lh_entries_begin(snapshot, table, &it); lh_entries_next(&it, &key, NULL); n_entries++) {
     lh_range name;
     size_t n;
     if (key.kind != LH_VALUE_OBJECT || !lh_string_whole(snapshot, key.as.object, &name.at, &n))

@@ -185,8 +185,21 @@ bool lh_entries_next(lh_edges *it, lh_value *key, lh_value *value) {
   memcpy(it->state, &c, sizeof c);
   if (!more) return false;
   *key = lh_raw_value(it->snapshot, raw_key);
-  *value = lh_raw_value(it->snapshot, raw_value);
+  if (value) *value = lh_raw_value(it->snapshot, raw_value);
   return true;
+}
+
+lh_id lh_metatable_of(const lh_snapshot *s, lh_id id) {
+  fields f = {.s = s, .at = lh_record(s, id), .own_word = s->address[id] >> 3};
+  f.head = *f.at;
+  bool is_userdata = lh_type_of(s, id) == LH_TYPE_USERDATA;
+  if ((lh_type_of(s, id) != LH_TYPE_TABLE && !is_userdata) || lh_is_dead(s, id))
+    return LH_NO_OBJECT;
+  if (!(f.head & LH_FLAG_METATABLE)) return LH_NO_OBJECT;
+  (void)lh_get_shallow(&f.at);
+  (void)lh_get_uvarint(&f.at); /* bytes or array slots */
+  if (!is_userdata) f.at++;    /* hash slots */
+  return get_metatable(&f);
 }
 
 void lh_frames_begin(const lh_snapshot *s, lh_id thread, lh_edges *it) {

@@ -92,8 +92,8 @@ uint32_t lh_shape_of(lh_namer *namer, lh_id table) {
   k.n_names = k.n_strings = k.n_integers = k.n_objects = k.n_others = 0;
   k.sum = 0;
   lh_edges it;
-  lh_value key, value;
-  for (lh_entries_begin(namer->snapshot, table, &it); lh_entries_next(&it, &key, &value);)
+  lh_value key;
+  for (lh_entries_begin(namer->snapshot, table, &it); lh_entries_next(&it, &key, NULL);)
     count_key(namer, &k, key);
   enum generic generic = generic_class(&k);
   uint64_t identity = generic ? generic : (k.sum + (k.n_integers > 0)) | (uint64_t)1 << 63;

@@ -7,7 +7,8 @@
 #include "fold.h"
 #include "graph.h"
 
-enum { WANTED = 1, VISITED = 2 };
+/* A path leads to it; one leads on from it; it was visited. */
+enum { WANTED = 1, INNER = 2, VISITED = 4 };
 
 typedef struct walk {
   const lh_snapshot *snapshot;
@@ -15,6 +16,8 @@ typedef struct walk {
   lh_id *queue;
   size_t n_queue;
   uint32_t *n_alike; /* of each class, among one table's values */
+  uint32_t *counted; /* the classes for which that is not 0 */
+  uint32_t n_counted;
   lh_visit visit;
   void *payload;
 } walk;
@@ -26,18 +29,29 @@ static bool allocate(walk *w, const lh_id *ids, size_t n_ids) {
   if (!w->state) return false;
   w->state[LH_ROOT] = WANTED;
   for (size_t i = 0; i < n_ids; i++) {
-    for (lh_id id = ids[i]; !w->state[id]; id = snapshot->parent[id]) {
-      w->state[id] = WANTED;
+    for (lh_id id = ids[i]; !(w->state[id] & WANTED); id = snapshot->parent[id]) {
+      w->state[id] |= WANTED;
+      w->state[snapshot->parent[id]] |= INNER;
       n_wanted++;
     }
   }
   w->queue = lh_alloc(n_wanted, sizeof *w->queue);
   w->n_alike = lh_alloc_zeroed(lh_class_count(snapshot) + 1, sizeof *w->n_alike);
-  return w->queue && w->n_alike;
+  w->counted = lh_alloc(lh_class_count(snapshot) + 1, sizeof *w->counted);
+  return w->queue && w->n_alike && w->counted;
 }
 
-/* Counts the classes of a table's values; with `undo` clears the counts. */
-static uint32_t count_values(walk *w, lh_id table, bool undo) {
+/* Has a table a key that is a string? The keys alone are quick to read. */
+static bool has_string_key(const lh_snapshot *snapshot, lh_id table) {
+  lh_edges it;
+  lh_value key;
+  for (lh_entries_begin(snapshot, table, &it); lh_entries_next(&it, &key, NULL);)
+    if (key.kind == LH_VALUE_OBJECT && lh_is_string(snapshot, key.as.object)) return true;
+  return false;
+}
+
+/* Counts the classes of a table's values. */
+static uint32_t count_values(walk *w, lh_id table) {
   uint32_t n_values = 0;
   lh_edges it;
   lh_edge edge;
@@ -45,13 +59,13 @@ static uint32_t count_values(walk *w, lh_id table, bool undo) {
     if (!lh_is_keyed_object(w->snapshot, &edge)) continue;
     uint32_t class_index = lh_class_of(w->snapshot, edge.target);
     if (class_index == UINT32_MAX) continue;
-    w->n_alike[class_index] = undo ? 0 : w->n_alike[class_index] + 1;
+    if (w->n_alike[class_index]++ == 0) w->counted[w->n_counted++] = class_index;
     n_values++;
   }
   return n_values;
 }
 
-/* Visits the wanted objects that edges of one rank lead to. `left`: how many the object still has. */
+/* Visits the wanted objects that edges of one rank lead to; *more: those of others lead to some, too. */
 static bool visit_rank(walk *w, lh_id id, unsigned rank, lh_key_sense sense, uint32_t n_values,
                        bool *more) {
   const lh_snapshot *snapshot = w->snapshot;
@@ -59,7 +73,8 @@ static bool visit_rank(walk *w, lh_id id, unsigned rank, lh_key_sense sense, uin
   lh_edge edge;
   *more = false;
   for (lh_edges_begin(snapshot, id, &it); lh_edges_next(&it, &edge);) {
-    if (w->state[edge.target] != WANTED || edge.weak || snapshot->parent[edge.target] != id)
+    uint8_t state = w->state[edge.target];
+    if (!(state & WANTED) || (state & VISITED) || edge.weak || snapshot->parent[edge.target] != id)
       continue;
     if (lh_edge_rank(snapshot, &edge) != rank) {
       *more = true;
@@ -71,7 +86,7 @@ static bool visit_rank(walk *w, lh_id id, unsigned rank, lh_key_sense sense, uin
       any_key = class_index != UINT32_MAX &&
                 lh_keys_vary(snapshot, class_index, w->n_alike[class_index], n_values);
     }
-    w->state[edge.target] = VISITED;
+    w->state[edge.target] |= VISITED;
     w->queue[w->n_queue++] = edge.target;
     if (!w->visit(&edge, any_key, w->payload)) return false;
   }
@@ -82,11 +97,12 @@ static bool visit_targets(walk *w, lh_id id) {
   enum { RANKS = 4 };
   bool is_table = lh_type_of(w->snapshot, id) == LH_TYPE_TABLE;
   lh_key_sense sense = is_table ? lh_key_sense_of(w->snapshot, id) : LH_KEYS_MEAN;
-  uint32_t n_values = sense == LH_KEYS_DEPEND ? count_values(w, id, false) : 0;
+  bool has_strings = is_table && has_string_key(w->snapshot, id);
+  uint32_t n_values = has_strings && sense == LH_KEYS_DEPEND ? count_values(w, id) : 0;
   bool ok = true, more = true;
-  for (unsigned rank = 0; ok && more && rank < RANKS; rank++)
+  for (unsigned rank = !has_strings; ok && more && rank < RANKS; rank++)
     ok = visit_rank(w, id, rank, sense, n_values, &more);
-  if (sense == LH_KEYS_DEPEND) (void)count_values(w, id, true);
+  while (w->n_counted > 0) w->n_alike[w->counted[--w->n_counted]] = 0;
   return ok;
 }
 
@@ -95,12 +111,14 @@ bool lh_walk_paths(const lh_snapshot *snapshot, const lh_id *ids, size_t n_ids, 
   walk w = {.snapshot = snapshot, .visit = visit, .payload = payload};
   bool ok = allocate(&w, ids, n_ids);
   if (ok) {
-    w.state[LH_ROOT] = VISITED;
+    w.state[LH_ROOT] |= VISITED;
     w.queue[w.n_queue++] = LH_ROOT;
   }
-  for (size_t i = 0; ok && i < w.n_queue; i++) ok = visit_targets(&w, w.queue[i]);
+  for (size_t i = 0; ok && i < w.n_queue; i++)
+    if (w.state[w.queue[i]] & INNER) ok = visit_targets(&w, w.queue[i]);
   lh_free(w.state);
   lh_free(w.queue);
   lh_free(w.n_alike);
+  lh_free(w.counted);
   return ok;
 }
