@@ -2,22 +2,30 @@
 ** test_dot.c - drawn paths, parsed again with libcgraph and compared.
 **
 ** lh_dot_paths asks the library for classes, sizes and texts. Here fakes answer, so that any bytes can
-** be put into any label and a path can have any length: the linker takes these instead of the
-** members of the archive. A box's label is "<b>name </b><br/><font ...>small print</font>". The heap of the fakes:
+** be put into any label and a path can have any length: dot.c is compiled into this program, with its
+** questions renamed. A box's label is "<b>name </b><br/><font ...>small print</font>". The heap of the
+** fakes:
 **
 **     _G --.bus--> bus --[1]--> Listener        closure --upvalue up--> upvalue --> Listener
 */
-#include <cgraph.h>
-#include <errno.h>
+#define lh_type_of fake_type_of
+#define lh_shallow_bytes fake_shallow_bytes
+#define lh_retained_bytes fake_retained_bytes
+#define lh_class_of fake_class_of
+#define lh_class_at fake_class_at
+#define lh_object_text fake_object_text
+#define lh_string_text fake_string_text
+#define lh_edge_text fake_edge_text
+#define lh_type_name fake_type_name
+
+#include "../../lib/dot.c"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include <cmocka.h>
-
-#include "base.h"
 
 enum { GLOBALS = 1, BUS, LISTENER, CLOSURE, UPVALUE, N_FAKES };
 
@@ -33,28 +41,28 @@ static char *fake_text(const char *text) {
   return copy ? strcpy(copy, text) : NULL;
 }
 
-lh_type lh_type_of(const lh_snapshot *snapshot, lh_id id) {
+lh_type fake_type_of(const lh_snapshot *snapshot, lh_id id) {
   (void)snapshot;
   return id < N_FAKES ? fake_types[id] : LH_TYPE_TABLE;
 }
 
-uint64_t lh_shallow_bytes(const lh_snapshot *snapshot, lh_id id) {
+uint64_t fake_shallow_bytes(const lh_snapshot *snapshot, lh_id id) {
   (void)snapshot;
   (void)id;
   return 56;
 }
 
-uint64_t lh_retained_bytes(const lh_snapshot *snapshot, lh_id id) {
+uint64_t fake_retained_bytes(const lh_snapshot *snapshot, lh_id id) {
   (void)snapshot;
   return id == GLOBALS ? 1024 * 1024 - 1 : 1536;
 }
 
-uint32_t lh_class_of(const lh_snapshot *snapshot, lh_id id) {
+uint32_t fake_class_of(const lh_snapshot *snapshot, lh_id id) {
   (void)snapshot;
   return id == CLOSURE ? UINT32_MAX : id;
 }
 
-const lh_class *lh_class_at(const lh_snapshot *snapshot, uint32_t class_index) {
+const lh_class *fake_class_at(const lh_snapshot *snapshot, uint32_t class_index) {
   static lh_class answer;
   (void)snapshot;
   (void)class_index;
@@ -62,25 +70,25 @@ const lh_class *lh_class_at(const lh_snapshot *snapshot, uint32_t class_index) {
   return &answer;
 }
 
-char *lh_object_text(const lh_snapshot *snapshot, lh_id id) {
+char *fake_object_text(const lh_snapshot *snapshot, lh_id id) {
   (void)snapshot;
   (void)id;
   return fake_text("table: 0x55d0");
 }
 
-char *lh_string_text(const lh_snapshot *snapshot, lh_id id, size_t max_bytes) {
+char *fake_string_text(const lh_snapshot *snapshot, lh_id id, size_t max_bytes) {
   (void)snapshot;
   (void)id;
   (void)max_bytes;
   return fake_text("\"text\"");
 }
 
-char *lh_edge_text(const lh_snapshot *snapshot, const lh_edge *edge) {
+char *fake_edge_text(const lh_snapshot *snapshot, const lh_edge *edge) {
   (void)snapshot;
   return fake_text(fake_edges[edge->ordinal]);
 }
 
-const char *lh_type_name(lh_type type) {
+const char *fake_type_name(lh_type type) {
   (void)type;
   return "closure";
 }
@@ -128,7 +136,7 @@ static Agnode_t *box(Agraph_t *graph, const char *name) {
 }
 
 /* The only arrow from one box to another, or one of several. */
-static Agedge_t *arrow(Agraph_t *graph, const char *from, const char *to) {
+static Agedge_t *arrow_of(Agraph_t *graph, const char *from, const char *to) {
   Agedge_t *found = agedge(graph, box(graph, from), box(graph, to), NULL, 0);
   assert_non_null(found);
   return found;
@@ -154,8 +162,8 @@ static void a_path_has_root_way_and_object(void **state) {
       of(box(graph, "o3"), "label"),
       "<b>Listener </b><br/><font point-size=\"9\" color=\"#57606a\">table: 0x55d0<br/>"
       "56 B shallow, 1.5 KB retained</font>");
-  assert_string_equal(of(arrow(graph, "o1", "o2"), "label"), "  .bus");
-  assert_string_equal(of(arrow(graph, "o2", "o3"), "label"), "  [1]");
+  assert_string_equal(of(arrow_of(graph, "o1", "o2"), "label"), "  .bus");
+  assert_string_equal(of(arrow_of(graph, "o2", "o3"), "label"), "  [1]");
   (void)agclose(graph);
 }
 
@@ -167,7 +175,7 @@ static void an_upvalue_is_an_arrow(void **state) {
   lh_path path = {3, steps};
   Agraph_t *graph = drawn(&path, 1, 10);
   assert_int_equal(agnnodes(graph), 2);
-  assert_string_equal(of(arrow(graph, "o4", "o3"), "label"), "  upvalue up");
+  assert_string_equal(of(arrow_of(graph, "o4", "o3"), "label"), "  upvalue up");
   (void)agclose(graph);
   path.n_steps = 2; /* asked about the upvalue itself, it is a box */
   graph = drawn(&path, 1, 10);
@@ -198,9 +206,9 @@ static void referrers_are_single_edges_and_weak_ones_dashed(void **state) {
   lh_path paths[] = {{1, &strong}, {1, &weak}, {1, &self}};
   Agraph_t *graph = drawn(paths, 3, 10);
   assert_int_equal(agnnodes(graph), 3);
-  assert_string_equal(of(arrow(graph, "o2", "o3"), "style"), "");
-  assert_string_equal(of(arrow(graph, "o1", "o3"), "style"), "dashed");
-  assert_string_equal(of(arrow(graph, "o3", "o3"), "label"), "  .next");
+  assert_string_equal(of(arrow_of(graph, "o2", "o3"), "style"), "");
+  assert_string_equal(of(arrow_of(graph, "o1", "o3"), "style"), "dashed");
+  assert_string_equal(of(arrow_of(graph, "o3", "o3"), "label"), "  .next");
   assert_string_equal(of(box(graph, "o3"), "shape"), "octagon");
   assert_string_equal(of(graph, "rankdir"), "LR");
   (void)agclose(graph);
@@ -262,7 +270,7 @@ static void check_bytes(const char *text) {
   lh_path path = {2, steps};
   fake_class = fake_edges[0] = fake_edges[1] = text;
   Agraph_t *graph = drawn(&path, 1, 10);
-  const char *label = of(arrow(graph, "o1", "o3"), "label");
+  const char *label = of(arrow_of(graph, "o1", "o3"), "label");
   assert_false(aghtmlstr((char *)label));
   show(label, false, shown);
   (void)snprintf(expected, sizeof expected, "  %s", text);
