@@ -66,7 +66,7 @@ typedef struct cli {
   char short_options[2 * CLI_MAX_OPTIONS + 2];
   char numbers[64][CLI_NUMBER_BYTES]; /* the last 64 results of cli_count and its like */
   unsigned next_number;
-  uint64_t long_steps; /* of long paths that were followed so far */
+  uint64_t paths_work; /* that following paths has cost so far */
 } cli;
 
 void cli_begin(cli *c, const cli_tool *tool);

@@ -51,28 +51,31 @@ const char *cli_address(cli *c, const lh_snapshot *snapshot, lh_id id) {
   return text;
 }
 
-/* Following a path costs its length, so a table of a long list's elements would take the square of
-** that. After as many steps as take some seconds, only the length of long paths is told. */
-#define LONG_PATHS_STEPS 50000000u
+/* Following a path costs its length and the references of each object on it, so a table of all elements
+** of a long list, or of a big array, would take the square of that. After as much work as takes some
+** seconds, only the length of paths is told. The unit is about one reference: 16 bytes of its holder. */
+#define PATHS_WORK 100000000u
 
-static char *distance_text(cli *c, const lh_snapshot *snapshot, lh_id id) {
-  char text[2 * CLI_NUMBER_BYTES];
-  snprintf(text, sizeof text, "... %s steps from a root ...",
-           cli_count(c, lh_distance(snapshot, id)));
-  return cli_must(strdup(text));
+static uint64_t work_of(const lh_snapshot *snapshot, const lh_path *path) {
+  uint64_t work = path->n_steps;
+  for (size_t i = 0; i < path->n_steps; i++)
+    work += lh_shallow_bytes(snapshot, path->steps[i].source) / 16;
+  return work;
 }
 
 char *cli_held_by(cli *c, lh_snapshot *snapshot, lh_id id) {
-  uint32_t distance = lh_distance(snapshot, id);
   lh_path path;
   lh_error error;
   char *text;
-  if (distance > CLI_LONG_PATH) {
-    if (c->long_steps > LONG_PATHS_STEPS) return distance_text(c, snapshot, id);
-    c->long_steps += distance;
+  if (c->paths_work > PATHS_WORK) {
+    text = cli_must(malloc(2 * CLI_NUMBER_BYTES));
+    snprintf(text, 2 * CLI_NUMBER_BYTES, "... %s from a root ...",
+             cli_count_of(c, lh_distance(snapshot, id), "step", "steps"));
+    return text;
   }
   cli_check(c, lh_shortest_path(snapshot, id, &path, &error), NULL, &error);
-  text = lh_path_text(snapshot, &path, distance > CLI_LONG_PATH);
+  c->paths_work += work_of(snapshot, &path);
+  text = lh_path_text(snapshot, &path, path.n_steps > CLI_LONG_PATH);
   lh_paths_free(&path, 1);
   cli_must(text);
   return text;

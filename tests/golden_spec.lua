@@ -56,7 +56,6 @@ local questions = {
   ["heappath-long"] = "heappath --format text c '_G.list" .. (".next"):rep(39) .. "'",
   ["heappath-referrers"] = "heappath --format text --referrers c '_G.bus.listeners.tick[30]'",
   ["heappath-dominators"] = "heappath --dominators c '_G.bus.listeners.tick[30]'",
-  ["heappath-missing"] = "heappath c _G.bus.listener.tick 2>&1",
 }
 
 -- Lines whose numbers are not the program's alone.
