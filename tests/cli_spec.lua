@@ -288,6 +288,23 @@ describe("heapdiff", function()
   end)
 end)
 
+describe("heaptop", function()
+  it("shows the first element of a list, and all of them when asked", function()
+    local _, long = support.lua [[
+      for i = 1, 1000 do list = {next = list} end
+      require "heap".snapshot "c"
+    ]]
+    local out = run({"heaptop", "--objects", "c"}, {cwd = long})
+    assert.equal(1, select(2, out:gsub("{next}", "")))
+    assert.matches("\n%d+ elements of lists left out, whose first is shown\n", out)
+    assert.matches("module math", out)
+    out = run({"heaptop", "--objects", "-n", "0", "c"}, {cwd = long})
+    assert.equal(999, select(2, out:gsub("{next}", "")))
+    out = run({"heaptop", "--objects", "--json", "c"}, {cwd = long})
+    assert.is_true(select(2, out:gsub("{next}", "")) > 10)
+  end)
+end)
+
 describe("heappath", function()
   it("exits with 1 when there is no such object", function()
     for _, object in ipairs {"0x10", "_G.nothing.here", "@no.lua:1", "NoSuchClass"} do
