@@ -12,6 +12,7 @@
 **     emergency()          a full collection that runs no finalizer, as if memory ran out
 **     addresses(path)      writes the list, address, type byte and marked byte of every object to a file
 **     userdata(n, uv)      a full userdata of n bytes and uv user values
+**     table(array, hash)   an empty table of so many slots
 **     closure(...)         a C closure with these upvalues; it returns the first
 **     ref(v), unref(n)     luaL_ref in the registry
 **     loading(f)           loads a chunk whose lua_Reader calls f in the middle of it
@@ -289,6 +290,11 @@ static int make_userdata(lua_State *L) {
   return 1;
 }
 
+static int make_table(lua_State *L) {
+  lua_createtable(L, (int)luaL_checkinteger(L, 1), (int)luaL_checkinteger(L, 2));
+  return 1;
+}
+
 static int first_upvalue(lua_State *L) {
   lua_pushvalue(L, lua_upvalueindex(1));
   return 1;
@@ -345,6 +351,7 @@ int luaopen_lua_heapcheck(lua_State *L) {
                                        {"addresses", addresses},
                                        {"userdata", make_userdata},
                                        {"ref", ref},
+                                       {"table", make_table},
                                        {"unref", unref},
                                        {"loading", loading},
                                        {NULL, NULL}};
