@@ -207,8 +207,8 @@ static void look_into_table(lh_namer *namer, lh_id table) {
   for (lh_edges_begin(snapshot, table, &it); !namer->failed && lh_edges_next(&it, &edge);) {
     const char *name;
     size_t n;
-    if (edge.kind != LH_EDGE_VALUE || edge.key.kind != LH_VALUE_OBJECT ||
-        !is_wanted(namer, edge.target))
+    if (edge.kind != LH_EDGE_VALUE || edge.key.kind != LH_VALUE_OBJECT || edge.target == table ||
+        /* such as its own __index */ !is_wanted(namer, edge.target))
       continue;
     bool is_function = lh_type_of(snapshot, edge.target) == LH_TYPE_CLOSURE;
     lh_object closure;
@@ -283,7 +283,6 @@ static bool leads_to_wanted(const lh_namer *namer, lh_id id, lh_type type) {
       target = content_of(snapshot, target);
     if (target != metatable && is_wanted(namer, target)) return true;
   }
-  /* A class that is its own metatable is found under __index in itself: of no use. */
   return false;
 }
 

@@ -82,12 +82,14 @@ static int fail_memory(lh_finder *finder) {
 
 /* "0x55d0", "table: 0x55d0", "thread worker @app.lua:10 (0x55d0)" */
 static bool is_address(lh_range range, uint64_t *address) {
-  lh_range left, right;
+  lh_range left, right, before_of, after_of;
   if (!lh_range_split(range, "0x", true, &left, &right)) return false;
   right.at -= 2;
   if (!lh_range_address(&right, address)) return false;
   if (lh_range_length(left) == 0) return lh_range_length(right) == 0;
   char before = left.end[-1];
+  if (before == '(' && lh_range_split(left, " of ", true, &before_of, &after_of))
+    return false; /* local x in function f of thread g (0x55d0) */
   if (before == '(') return lh_range_is(right, ")");
   return lh_range_length(right) == 0 && (before == ' ' || before == ':');
 }

@@ -1,0 +1,168 @@
+/*
+** test_text.c - any bytes become valid UTF-8 on one line; growing text and the hash tables behind names,
+** with memory that runs out at every allocation.
+*/
+#include <setjmp.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "map.h"
+#include "text.h"
+
+static void expect_escaped(const char *bytes, size_t n, bool quoted, const char *expected) {
+  lh_text text = {0};
+  lh_text_escaped(&text, bytes, n, quoted);
+  char *made = lh_text_finish(&text);
+  assert_string_equal(made, expected);
+  lh_free(made);
+}
+
+#define ESCAPED(bytes, expected) expect_escaped(bytes, sizeof bytes - 1, true, expected)
+
+static void escapes_what_is_not_plain(void **state) {
+  (void)state;
+  ESCAPED("", "");
+  ESCAPED("plain text", "plain text");
+  ESCAPED("a\nb\tc\rd", "a\\nb\\tc\\rd");
+  ESCAPED("\0\x1B[31m\x7F", "\\x00\\x1B[31m\\x7F");
+  ESCAPED("say \"no\" \\ yes", "say \\\"no\\\" \\\\ yes");
+  expect_escaped("say \"no\" \\", 10, false, "say \"no\" \\");
+  ESCAPED("gr\xC3\xBC\xC3\x9F \xE2\x82\xAC \xF0\x9F\x98\x80",
+          "gr\xC3\xBC\xC3\x9F \xE2\x82\xAC \xF0\x9F\x98\x80");
+}
+
+static void escapes_what_is_no_utf8(void **state) {
+  (void)state;
+  ESCAPED("\xFF\xFE", "\\xFF\\xFE");
+  ESCAPED("\xC3", "\\xC3");                            /* cut */
+  ESCAPED("\xC0\xAF", "\\xC0\\xAF");                   /* overlong */
+  ESCAPED("\xE0\x80\xAF", "\\xE0\\x80\\xAF");          /* overlong */
+  ESCAPED("\xED\xA0\x80", "\\xED\\xA0\\x80");          /* a surrogate */
+  ESCAPED("\xF4\x90\x80\x80", "\\xF4\\x90\\x80\\x80"); /* above U+10FFFF */
+  ESCAPED("a\x80z", "a\\x80z");
+}
+
+static void escapes_what_would_lie_about_the_text(void **state) {
+  (void)state;
+  ESCAPED(
+      "a\xE2\x80\xAE"
+      "b",
+      "a\\u{202E}b"); /* right to left */
+  ESCAPED(
+      "a\xE2\x80\xA8"
+      "b",
+      "a\\u{2028}b"); /* a line's end */
+  ESCAPED(
+      "a\xC2\x9B"
+      "b",
+      "a\\u{9B}b"); /* a control sequence's start */
+  ESCAPED("\xEF\xBB\xBF", "\\u{FEFF}");
+}
+
+static void knows_identifiers(void **state) {
+  (void)state;
+  assert_true(lh_is_identifier("_x9", 3));
+  assert_true(lh_is_identifier("ends", 4));
+  assert_false(lh_is_identifier("end", 3));
+  assert_false(lh_is_identifier("", 0));
+  assert_false(lh_is_identifier("9x", 2));
+  assert_false(lh_is_identifier("a-b", 3));
+  assert_false(lh_is_identifier("\xC3\xBC", 2));
+}
+
+static void expect_float(double number, const char *expected) {
+  lh_text text = {0};
+  lh_text_float(&text, number);
+  char *made = lh_text_finish(&text);
+  assert_string_equal(made, expected);
+  lh_free(made);
+}
+
+static void writes_floats_that_read_back(void **state) {
+  (void)state;
+  expect_float(1.5, "1.5");
+  expect_float(2.0, "2.0");
+  expect_float(-0.0, "-0.0");
+  expect_float(1e100, "1e+100");
+  expect_float(0.1, "0.1");
+  expect_float(0.1 + 0.2, "0.30000000000000004");
+  expect_float(1.0 / 0.0, "1/0");
+  expect_float(-1.0 / 0.0, "-1/0");
+}
+
+static void writes_counts_with_commas(void **state) {
+  static const struct {
+    uint64_t count;
+    const char *text;
+  } cases[] = {
+      {0, "0"}, {999, "999"}, {1000, "1,000"}, {999990, "999,990"}, {1234567, "1,234,567"}};
+  (void)state;
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    lh_text text = {0};
+    lh_text_count(&text, cases[i].count);
+    char *made = lh_text_finish(&text);
+    assert_string_equal(made, cases[i].text);
+    lh_free(made);
+  }
+}
+
+/* The failure is latched: no call in between needs a check, and the end tells. */
+static void text_survives_without_memory(void **state) {
+  (void)state;
+  for (uint64_t n = 1; n <= 3; n++) {
+    lh_text text = {0};
+    lh_test_fail_allocation(n);
+    for (int i = 0; i < 100; i++) lh_text_format(&text, "%d, ", i);
+    lh_text_escaped(&text, "\n", 1, true);
+    assert_null(lh_text_finish(&text));
+    lh_test_fail_allocation(0);
+    assert_null(text.bytes);
+  }
+}
+
+static void maps_keep_what_they_are_given(void **state) {
+  enum { N = 10000 };
+  lh_map map = {0};
+  (void)state;
+  for (uint32_t i = 0; i < N; i++) *lh_map_at(&map, (uint64_t)i << 33 | 7) = i;
+  for (uint32_t i = 0; i < N; i++) assert_int_equal(lh_map_get(&map, (uint64_t)i << 33 | 7), i);
+  assert_int_equal(lh_map_get(&map, 8), LH_NO_NUMBER);
+  assert_int_equal(*lh_map_at(&map, 9), LH_NO_NUMBER);
+  lh_map_free(&map);
+}
+
+static void strings_are_kept_once(void **state) {
+  lh_strings strings = {0};
+  (void)state;
+  assert_int_equal(lh_strings_find(&strings, "a", 1), LH_NO_NUMBER);
+  assert_int_equal(lh_strings_add(&strings, "a", 1), 0);
+  assert_int_equal(lh_strings_add(&strings, "", 0), 1);
+  assert_int_equal(lh_strings_add(&strings, "ab", 2), 2);
+  assert_int_equal(lh_strings_add(&strings, "a", 1), 0);
+  assert_int_equal(lh_strings_find(&strings, "ab", 2), 2);
+  assert_string_equal(strings.texts[2], "ab");
+  lh_strings_free(&strings);
+  for (uint64_t n = 1; n <= 4; n++) {
+    lh_test_fail_allocation(n);
+    assert_int_equal(lh_strings_add(&strings, "a", 1), LH_NO_NUMBER);
+    lh_test_fail_allocation(0);
+    lh_strings_free(&strings);
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(escapes_what_is_not_plain),
+      cmocka_unit_test(escapes_what_is_no_utf8),
+      cmocka_unit_test(escapes_what_would_lie_about_the_text),
+      cmocka_unit_test(knows_identifiers),
+      cmocka_unit_test(writes_floats_that_read_back),
+      cmocka_unit_test(writes_counts_with_commas),
+      cmocka_unit_test(text_survives_without_memory),
+      cmocka_unit_test(maps_keep_what_they_are_given),
+      cmocka_unit_test(strings_are_kept_once),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

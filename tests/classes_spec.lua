@@ -1,0 +1,140 @@
+-- classes_spec.lua - what objects are called: each planted under a name in _G.E, then asked for.
+
+local json = require "cjson"
+local support = require "tests.support"
+
+-- The classes of the objects that a program names: {name = class}.
+local function classes_of(program, files, names)
+  local dir = support.tmpdir()
+  for name, text in pairs(files or {}) do support.write_file(dir .. "/" .. name, text) end
+  local first = 'package.path = "./?.lua;" .. package.path\nlocal heap = require "heap"\n'
+  support.lua(first .. program .. '\nheap.snapshot("s")', {cwd = dir, name = "app.lua"})
+  local classes = {}
+  for _, name in ipairs(names) do
+    local out, errors, code =
+      support.run({"heappath", "--format", "json", "s", name}, {cwd = dir})
+    assert.equal(0, code, errors)
+    classes[name] = json.decode(out).class
+  end
+  return classes
+end
+
+-- Asserts them: the expected is {[name] = class}.
+local function expect(program, files, expected)
+  local names = {}
+  for name in pairs(expected) do names[#names + 1] = name end
+  assert.same(expected, classes_of(program, files, names))
+end
+
+describe("the class of a table", function()
+  it("is its shape", function()
+    expect([[
+      E = {empty = {}, array = {1, 2, 3}, record = {name = 1, id = 2, next = 3},
+           both = {7, 8, id = 1}, sparse = {[1] = 1, [1000] = 2},
+           objects = {[{}] = 1, [print] = 2}, mixed = {[{}] = 1, x = 2},
+           odd = {["Content-Type"] = 1, host = 2}, many = {}, wide = {}}
+      for c in ("abcdefgh"):gmatch(".") do E.wide[c] = 1 end
+      for i = 1, 33 do E.many["k" .. i] = i end
+    ]], nil, {
+      ["_G.E.empty"] = "{}", ["_G.E.array"] = "array", ["_G.E.record"] = "{id, name, next}",
+      ["_G.E.both"] = "{id, [n]}", ["_G.E.sparse"] = "map[integer]",
+      ["_G.E.objects"] = "map[object]",
+      ["_G.E.mixed"] = "map", ["_G.E.odd"] = "map[string]", ["_G.E.many"] = "map[string]",
+      ["_G.E.wide"] = "{a, b, c, d, ... 4 more}"})
+  end)
+
+  it("is what its metatable says or is called", function()
+    expect([[
+      local session_mt, Local = {}, {}
+      Global = {}
+      local function capture() return session_mt, Local end
+      local methods = {__index = methods}
+      E = {named = setmetatable({}, {__name = "My Class"}), global = setmetatable({}, Global),
+           stripped = setmetatable({}, session_mt), captured = setmetatable({}, Local),
+           nameless = setmetatable({x = 1}, {}), env = setmetatable({y = 1}, {__index = _G}),
+           library = setmetatable({}, {__index = {_name = "Fancy"}}),
+           behind = setmetatable({}, {__index = Local}), keep = capture}
+    ]], nil, {
+      ["_G.E.named"] = "My Class", ["_G.E.global"] = "Global", ["_G.E.stripped"] = "session",
+      ["_G.E.captured"] = "Local", ["_G.E.nameless"] = "{x}", ["_G.E.env"] = "{y}",
+      ["_G.E.library"] = "Fancy", ["_G.E.behind"] = "Local", ["_G.Global"] = "metatable of Global"})
+  end)
+
+  it("tells the module where the name alone says nothing", function()
+    expect([[
+      local queue, stack = require "queue", require "stack"
+      E = {queue = queue.new(), stack = stack.new()}
+    ]], {
+      ["queue.lua"] = "local mt = {} return {new = function() return setmetatable({}, mt) end}",
+      ["stack.lua"] = [[
+        local M = {} M.__index = M
+        function M.new() return setmetatable({}, M) end
+        return M
+      ]]},
+      {["_G.E.queue"] = "mt (queue)", ["_G.E.stack"] = "stack",
+       ['package.loaded["queue"]'] = "module queue"})
+  end)
+
+  it("finds the names that class libraries leave", function()
+    expect([[
+      do
+        local dict = {} dict.__index = dict
+        local animal = {name = "Animal", __instanceDict = dict}
+        local plant = {_name = "Plant"} plant.__index = plant
+        E = {middle = setmetatable({class = animal}, dict), pen = setmetatable({}, plant)}
+      end
+    ]], nil, {["_G.E.middle"] = "Animal", ["_G.E.pen"] = "Plant"})
+  end)
+
+  it("is special for what Lua itself keeps", function()
+    expect("", nil, {["_G"] = "globals (_G)", registry = "registry", ['package.loaded["string"]'] =
+      "module string", ["package.loaded"] = "loaded modules (package.loaded)",
+      ["metatable of all strings"] = "metatable of all strings"})
+  end)
+end)
+
+describe("the class of a function", function()
+  it("has name, file and line", function()
+    expect([[
+      E = {}
+      local function on_tick() end
+      function E.method() end
+      E.first, E.second = on_tick, (function() return function() end end)()
+      E.loaded = load("local x = 1\nreturn function() end", "=stdin")()
+      E.chunk = load("return function() end -- " .. ("x"):rep(60))()
+      E.main = load("return 1", "@other.lua")
+    ]], nil, {
+      ["_G.E.first"] = "function on_tick @app.lua:4",
+      ["_G.E.method"] = "function method @app.lua:5",
+      ["_G.E.second"] = "function second @app.lua:6",
+      ["_G.E.loaded"] = "function loaded stdin:2",
+      ["_G.E.chunk"] = 'function chunk [string "return function() end -- xxxxxxxxxxxxxxx..."]:1',
+      ["_G.E.main"] = "main chunk @other.lua"})
+  end)
+
+  it("is a library's where C is", function()
+    expect("E = {wrapped = coroutine.wrap(print)}", nil,
+           {["_G.require"] = "function require [C]", ["_G.E.wrapped"] = "function [C]",
+            ["_G.math.random"] = "function math.random [C]"})
+  end)
+
+  it("is unknown when stripped", function()
+    expect("E = {f = load(string.dump(load('return function() end'), true))()}", nil,
+           {["_G.E.f"] = "function f @?:1"})
+  end)
+end)
+
+describe("the class of other things", function()
+  it("says what they do", function()
+    expect([[
+      local bus = {}
+      local function worker() local x = bus coroutine.yield() return x end
+      E = {started = coroutine.create(worker), fresh = coroutine.create(worker),
+           done = coroutine.create(function() end), file = io.stdout, text = "text"}
+      coroutine.resume(E.started) coroutine.resume(E.done)
+    ]], nil, {
+      ["_G.E.started"] = "thread worker @app.lua:4", ["_G.E.fresh"] = "thread worker @app.lua:4",
+      ["_G.E.done"] = "thread (finished)", ["_G.E.file"] = "FILE*", ["_G.E.text"] = "string",
+      ["main thread"] = "main thread"})
+  end)
+end)

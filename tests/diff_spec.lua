@@ -1,0 +1,181 @@
+-- diff_spec.lua - what comparing snapshots says, for one small leak of each kind.
+
+local json = require "cjson"
+local support = require "tests.support"
+
+-- Runs `leak(n)` between the snapshots a, b and c; returns heapdiff's answer.
+local function diff(program, arguments)
+  local _, dir = support.lua('local heap = require "heap"\n' .. program .. [[
+
+    heap.snapshot("a") leak(1) heap.snapshot("b") leak(2) heap.mark("end") heap.snapshot("c")
+  ]], {name = "app.lua"})
+  local words = {"heapdiff", "--json", table.unpack(arguments or {"a", "b", "c"})}
+  local out, errors, code = support.run(words, {cwd = dir})
+  assert.equal(0, code, errors)
+  return json.decode(out), dir
+end
+
+-- The groups as "objects class <- held_by", in order; strings left out.
+local function groups_of(answer)
+  local list = {}
+  for _, group in ipairs(answer.groups) do
+    if group.type ~= "string" then
+      list[#list + 1] = ("%d %s <- %s"):format(group.objects, group.class, group.held_by)
+    end
+  end
+  return list
+end
+
+describe("new objects that stay", function()
+  --  _G.bus -> listeners -> tick -> [i] -> fn -> upvalue s -> session
+  it("are one row for one cause", function()
+    local answer = diff [[
+      bus = {listeners = {tick = {}}}
+      function leak()
+        for i = 1, 100 do
+          local session = {id = i, buffer = {}}
+          table.insert(bus.listeners.tick, {fn = function() return session end})
+        end
+      end
+    ]]
+    assert.same({"100 {fn} <- _G.bus.listeners.tick[*]"}, groups_of(answer))
+    assert.equal(500, answer.objects) -- record, closure, upvalue, session, buffer
+    assert.equal(answer.retained_bytes, answer.groups[1].retained_bytes)
+  end)
+
+  it("are one row under the keys of a map", function()
+    local answer = diff [[
+      local Session = {__name = "Session"}
+      users = {}
+      function leak(n)
+        for i = 1, 20 do users["u" .. n .. i] = setmetatable({}, Session) end
+      end
+    ]]
+    assert.same({"20 Session <- _G.users[*]"}, groups_of(answer))
+  end)
+
+  it("are one row along a list and down a tree", function()
+    local answer = diff [[
+      list = {value = 0} local tail = list
+      root = {name = "root", children = {}} local at = root
+      function leak()
+        for i = 1, 30 do
+          local other = {value = i, next = false} tail.next = other tail = other
+          local node = {name = "n", children = {}} at.children[1] = node at = node
+        end
+      end
+      leak()
+    ]]
+    assert.same({"1 {children, name} <- _G.root(.children[*])*",
+                 "1 {next, value} <- _G.list.next*"}, groups_of(answer))
+  end)
+
+  it("are held by keys, upvalues, locals and coroutines", function()
+    local answer = diff [[
+      local cache, kept = {}, {}
+      set = {}
+      function leak(n)
+        for i = 1, 10 do
+          cache["k" .. n .. i] = {entry = i}
+          set[{element = i}] = true
+          kept[#kept + 1] = coroutine.create(function(x) coroutine.yield(x) end)
+          coroutine.resume(kept[#kept], i)
+        end
+      end
+    ]]
+    local groups = table.concat(groups_of(answer), "\n")
+    assert.match("10 {entry} <- (local cache in main chunk @app.lua of main thread)[*]", groups, 1,
+                 true)
+    assert.match("10 {element} <- key of _G.set", groups, 1, true)
+    assert.match("10 thread @app.lua:8 <- (local kept in main chunk @app.lua of main thread)[*]",
+                 groups, 1, true)
+  end)
+
+  it("are exact though memory is reused", function()
+    local answer = diff [[
+      keep = {}
+      function leak()
+        for i = 1, 500 do local garbage = {{i}, {i}} keep[i] = {old = i} end
+        collectgarbage() collectgarbage()
+        for i = 1, 500 do keep[i] = i <= 7 and {young = i} or nil end
+        collectgarbage()
+      end
+      leak()
+      local first = leak
+      function leak(n) if n == 1 then first() end end
+    ]]
+    assert.same({"7 {young} <- _G.keep[*]"}, groups_of(answer))
+  end)
+
+  it("are not those that a finalizer revived, nor those that got one later", function()
+    local answer = diff [[
+      revived, later = {}, {{x = 1}}
+      setmetatable({phoenix = true}, {__gc = function(o) revived[1] = o end})
+      function leak(n)
+        if n == 1 then collectgarbage() setmetatable(later[1], {__gc = print}) end
+      end
+    ]]
+    local groups = table.concat(groups_of(answer), "\n")
+    assert.not_match("phoenix", groups)
+    assert.not_match("{x}", groups, 1, true)
+  end)
+
+  it("are found by the marks of one snapshot", function()
+    local program = [[
+      keep = {}
+      function leak() for _ = 1, 5 do keep[#keep + 1] = {leaked = 1} end end
+    ]]
+    local answer, dir = diff(program, {"--since", "a", "--until", "b", "c"})
+    assert.same({"5 {leaked} <- _G.keep[*]"}, groups_of(answer))
+    local _, errors, code = support.run({"heapdiff", "--since", "nosuch", "c"}, {cwd = dir})
+    assert.equal(2, code)
+    assert.match('no mark "nosuch" in the snapshot; it has "a", "b", "end", "c"', errors, 1, true)
+    _, errors, code = support.run({"heapdiff", "c", "b", "a"}, {cwd = dir})
+    assert.equal(2, code)
+    assert.match("must be given in the order of time", errors, 1, true)
+  end)
+end)
+
+describe("containers that grew", function()
+  it("are told with their entries, even if nothing new is in them", function()
+    local answer = diff [[
+      numbers, steady = {}, {}
+      function leak() for i = 1, 50 do numbers[#numbers + 1] = i end end
+    ]]
+    assert.equal(1, #answer.grown)
+    assert.equal("_G.numbers", answer.grown[1].held_by)
+    assert.same({0, 50, 100}, answer.grown[1].entries)
+  end)
+end)
+
+describe("two snapshots", function()
+  it("tell what went", function()
+    local answer = diff([[
+      temporary = {}
+      for i = 1, 40 do temporary[i] = {gone = i} end
+      function leak() temporary = {} collectgarbage() end
+    ]], {"a", "c"})
+    for _, change in ipairs(answer.classes) do
+      if change.class == "{gone}" then
+        assert.equal(40, change.gone)
+        return
+      end
+    end
+    error("{gone} is not in the table of classes")
+  end)
+
+  it("of two programs are compared by class", function()
+    local _, first = support.lua 'require "heap".snapshot("s")'
+    local _, second = support.lua [[
+      many = {}
+      for i = 1, 9 do many[i] = {odd = i} end
+      require "heap".snapshot("s")
+    ]]
+    local out, errors, code = support.run {"heapdiff", "--json", first .. "/s", second .. "/s"}
+    assert.equal(0, code, errors)
+    local answer, found = json.decode(out), false
+    assert.same({}, answer.groups)
+    for _, change in ipairs(answer.classes) do found = found or change.class == "{odd}" end
+    assert.is_true(found)
+  end)
+end)

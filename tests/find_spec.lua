@@ -1,0 +1,107 @@
+-- find_spec.lua - the one grammar for objects, and what is said when nothing is found.
+
+local json = require "cjson"
+local support = require "tests.support"
+
+local program = [[
+  local heap = require "heap"
+  Session = {} Session.__index = Session
+  bus = {listeners = {tick = {}}, name = "bus"}
+  odd = {["a b"] = {}, ["x\ny\"z"] = {}, [true] = {}, [1.5] = {}, [-3] = {}, [print] = {}}
+  local function on_tick(s)
+    return function() return s end
+  end
+  for i = 1, 5 do
+    local s = setmetatable({id = i, data = ("x"):rep(i * 100)}, Session)
+    bus.listeners.tick[i] = {fn = on_tick(s)}
+  end
+  list = {}
+  do local tail = list for i = 1, 60 do tail.next = {i} tail = tail.next end end
+  weak = setmetatable({}, {__mode = "k"}) key = {} weak[key] = {payload = 1}
+  local worker = coroutine.create(function() local mine = {id = "mine"} coroutine.yield(mine) end)
+  coroutine.resume(worker)
+  pool = {worker}
+  print(("%p %p"):format(list, io.stdout))
+  heap.snapshot("s")
+]]
+
+describe("an object", function()
+  local out, dir = support.lua(program, {name = "app.lua"})
+  local list, stdout = out:match("(0x%x+) (0x%x+)")
+
+  -- The first path's text, or nil and the message.
+  local function find(expression)
+    local text, errors, code =
+      support.run({"heappath", "--format", "json", "s", expression}, {cwd = dir})
+    if code ~= 0 then return nil, errors, code end
+    local answer = json.decode(text)
+    return answer.paths[1].text, answer.class
+  end
+
+  local function finds(expected, expression)
+    local text, message = find(expression)
+    assert.equal(expected, text, message)
+  end
+
+  it("is found by its address", function()
+    for _, form in ipairs {list, "table: " .. list, "{next} " .. list} do finds("_G.list", form) end
+    local _, class = find("file (" .. stdout .. ")")
+    assert.equal("FILE*", class)
+    assert.match("no object of the snapshot is at '0x10'", select(2, find("0x10")), 1, true)
+  end)
+
+  it("is found by its path", function()
+    finds("_G.bus.listeners.tick[3].fn", "_G.bus.listeners.tick[3].fn")
+    finds("_G.bus.listeners", "bus.listeners")
+    finds("_G.string", 'package.loaded["string"]')
+    for _, key in ipairs {'["a b"]', '["x\\ny\\"z"]', "[true]", "[1.5]", "[-3]"} do
+      finds("_G.odd" .. key, "_G.odd" .. key)
+    end
+    finds("_G", "registry[2]")
+  end)
+
+  it("is found by every phrase that paths are told in", function()
+    for _, phrase in ipairs {
+      "upvalue s of function fn @app.lua:6", "value of _G.key in weak table _G.weak", "main thread",
+      "metatable of all strings", "metatable of _G.weak",
+    } do finds(phrase, phrase) end
+    local mine = "local mine in function @app.lua:15 of thread @app.lua:15"
+    local text, message = find(mine)
+    assert.match("^" .. mine .. " %(0x%x+%)$", text or message)
+    assert.equal(text, (find(text)))
+  end)
+
+  it("is found by a folded path: the one that retains most", function()
+    finds("_G.bus.listeners.tick[5].fn", "_G.bus.listeners.tick[*].fn")
+    finds("_G.list.next", "_G.list.next*")
+  end)
+
+  it("is found by its class, and by its place", function()
+    local _, class = find("Session")
+    assert.equal("Session", class)
+    _, class = find("@app.lua:6")
+    assert.equal("function fn @app.lua:6", class)
+  end)
+
+  it("is told how far the search came", function()
+    local function fails(message, expression, expected_code)
+      local found, said, code = find(expression)
+      assert.is_nil(found)
+      assert.match(message, said, 1, true)
+      assert.equal(expected_code or 1, code)
+    end
+    fails("_G.bus is a table, but has no field 'listenrs' (it has: listeners, name)",
+          "_G.bus.listenrs")
+    fails("_G.bus.name is a string, and has no fields to look for .x", "_G.bus.name.x")
+    fails("_G.list.next[1] is an integer, no object", "_G.list.next[1]")
+    fails("no class or global is named 'Sesion' (did you mean 'Session'", "Sesion")
+    fails("no function starts at '@app.lua:7'; around it is", "@app.lua:7")
+    fails("no function of the heap comes from the file in '@nosuch.lua:1'", "@nosuch.lua:1")
+    fails("cannot read the path from '[' on", "_G.bus[", 2)
+  end)
+
+  it("keeps long paths short", function()
+    local function path_of(n) return "_G.list" .. (".next"):rep(n) end
+    finds("_G.list.next.next.next ... 52 more of .next ... .next.next.next.next.next", path_of(60))
+  end)
+end)
