@@ -86,7 +86,8 @@ int lh_attach(lua_State *L, lh_error *error);
 
 /* Writes the heap of L to `path` (mode 0600, through a temporary file in the same directory and a
 ** rename) and leaves a mark named `path` in the heap. Runs no collector step, calls no metamethod,
-** raises no Lua error, allocates nothing in the Lua heap but the mark (two userdata). `options` may be NULL.
+** raises no Lua error, allocates nothing in the Lua heap but the mark (two userdata; and a longer stack
+** where L has fewer than ten free slots, see lua_checkstack). `options` may be NULL.
 ** On failure an existing file at `path` is as it was. Cost: about one full collection, and 1 MiB of
 ** memory outside of Lua. */
 int lh_take_snapshot(lua_State *L, const char *path, const lh_take_options *options,

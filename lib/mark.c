@@ -132,8 +132,8 @@ int lh_mark(lua_State *L, const char *name, size_t name_length, lh_error *error)
 
 int lh_sizeof(lua_State *L, int index, uint64_t *bytes, lh_error *error) {
   const lh_state *state = lh_push_state(L); /* first: it may move the stack */
-  const raw_value *slot = lh_stack_slot(L, index);
   if (state) lua_pop(L, 1);
+  const raw_value *slot = lh_stack_slot(L, index);
   if (!state || !slot) {
     return lh_fail(error, LH_EARGUMENT, "no value at this index, or lh_attach was not called");
   }

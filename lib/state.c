@@ -41,7 +41,7 @@ static int check_version(lua_State *L, lh_error *error) {
                  lua_newuserdatauv ? " than 5.4" : " and lacks the functions of 5.4");
 }
 
-/* What the API says about the host. Leaves host->top_pointer on the stack, needs three slots. */
+/* What the API says about the host. Leaves host->top_pointer on the stack. */
 static void ask_host(lua_State *L, lh_host *host) {
   *host = (lh_host){.thread = L, .ident = lua_ident};
   lua_rawgeti(L, LUA_REGISTRYINDEX, LUA_RIDX_MAINTHREAD);
@@ -127,15 +127,27 @@ static int do_nothing(lua_State *L) {
 
 typedef struct attachment {
   const lh_layout *layout;
-  bool reads_back;
+  lh_error *error;
+  int code;
 } attachment;
 
-/* Makes the state and registers it; may raise "not enough memory". Argument: the attachment. */
+static int check_host(lua_State *L, attachment *a) {
+  lh_host host;
+  ask_host(L, &host);
+  int code = lh_layout_probe(&host, &a->layout, a->error);
+  if (code < 0) return code;
+  make_known_objects(L, do_nothing);
+  if (known_objects_read_back(lh_stack_slot(L, 1))) return LH_OK;
+  return lh_fail(a->error, LH_EHOST,
+                 "luaheap needs an unmodified PUC Lua 5.4.0 to 5.4.8: this one's objects are laid "
+                 "out differently");
+}
+
+/* Checks all, makes the state and registers it; may raise "not enough memory". Argument: the attachment. */
 static int attach_protected(lua_State *L) {
   attachment *a = lua_touserdata(L, 1);
-  make_known_objects(L, attach_protected);
-  a->reads_back = known_objects_read_back(lh_stack_slot(L, 1));
-  if (!a->reads_back) return 0;
+  a->code = check_host(L, a);
+  if (a->code < 0) return 0;
   lh_state *state = lua_newuserdatauv(L, sizeof *state, LH_STATE_USER_VALUES);
   *state = (lh_state){.own = {.magic = LH_OWN_MAGIC, .kind = LH_MARK_STATE}, .layout = a->layout};
   state->own.state_id = random64();
@@ -150,30 +162,19 @@ static int attach_protected(lua_State *L) {
 }
 
 int lh_attach(lua_State *L, lh_error *error) {
-  attachment a = {0};
-  lh_host host;
+  attachment a = {.error = error};
   int rc = check_version(L, error);
   if (rc < 0) return rc;
-  if (!lua_checkstack(L, 4)) return lh_fail_memory(error, "attaching to the Lua state");
+  if (!lua_checkstack(L, 2)) return lh_fail_memory(error, "attaching to the Lua state");
   if (lh_push_state(L)) {
     lua_pop(L, 1);
     return LH_OK;
   }
-  ask_host(L, &host);
-  rc = lh_layout_probe(&host, &a.layout, error);
-  lua_pop(L, 1);
-  if (rc < 0) return rc;
   lua_pushcfunction(L, attach_protected);
   lua_pushlightuserdata(L, &a);
   if (lua_pcall(L, 1, 0, 0) != LUA_OK) {
     lua_pop(L, 1);
     return lh_fail_memory(error, "attaching to the Lua state");
   }
-  if (!a.reads_back) {
-    return lh_fail(
-        error, LH_EHOST,
-        "luaheap needs an unmodified PUC Lua 5.4.0 to 5.4.8: this one's objects are laid "
-        "out differently");
-  }
-  return LH_OK;
+  return a.code;
 }
