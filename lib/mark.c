@@ -76,7 +76,7 @@ static lh_own_content *push_mark(lua_State *L, const lh_own_content *content, co
   lh_own_content *mark =
       lua_newuserdatauv(L, sizeof *mark + content->name_length, MARK_USER_VALUES);
   memcpy(mark, content, sizeof *mark);
-  memcpy(mark->name, name, content->name_length);
+  memcpy(mark + 1, name, content->name_length);
   lua_pushvalue(L, -2);
   lua_setiuservalue(L, -2, 1);
   return mark;

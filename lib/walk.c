@@ -223,7 +223,7 @@ static void walk_mark(lh_walk *walk, const lh_own_content *content) {
   lh_store64(p, content->time_ns);
   lh_out_took(out, p + 8);
   lh_out_uvarint(out, content->name_length);
-  lh_out_bytes(out, content->name, content->name_length);
+  lh_out_bytes(out, content + 1, content->name_length); /* the name */
 }
 
 static void walk_userdata(lh_walk *walk, const raw_userdata *u) {

@@ -19,7 +19,7 @@
 /* The first bytes of every userdata of ours. Not a valid pointer or small number on any platform. */
 #define LH_OWN_MAGIC 0xC8D5F1A7616C6872u
 
-/* The content of a mark; of the state's userdata only the first fields (mark.c). */
+/* The content of a mark, followed by its name; of the state's userdata only the first fields (mark.c). */
 typedef struct lh_own_content {
   uint64_t magic;
   uint64_t state_id;
@@ -28,7 +28,6 @@ typedef struct lh_own_content {
   uint8_t kind; /* LH_MARK_* */
   uint8_t unused;
   uint16_t name_length;
-  char name[];
 } lh_own_content;
 
 enum { LH_MODES_CACHED = 64 };
