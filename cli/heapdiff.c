@@ -214,9 +214,11 @@ static void print_sentence(cli *c, const comparison *x) {
     printf("Nothing that was allocated %s is still alive in %s%s", when, last,
            d->n_grown == 0 ? ": no leak" : ", but containers grew");
   else
-    printf("%s allocated %s %s still alive in %s: %s, retaining %s",
+    printf("%s allocated %s %s still alive in %s: %s",
            cli_count_of(c, d->objects, "object", "objects"), when, d->objects == 1 ? "is" : "are",
-           last, cli_size(c, d->shallow_bytes), cli_size(c, d->retained_bytes));
+           last, cli_size(c, d->shallow_bytes));
+  if (d->retained_bytes != d->shallow_bytes)
+    printf(", retaining %s", cli_size(c, d->retained_bytes));
   puts(cli_style_off(c));
   if (x->snapshots[0] != NULL && x->snapshots[1] == NULL) print_gone(c, x);
   free(when);
@@ -318,10 +320,11 @@ static char *three(cli *c, const uint64_t values[3], const char *(*print)(cli *c
 
 static void grown_row(cli *c, const comparison *x, const lh_grown *grown, cli_table *table) {
   char *bytes = three(c, grown->shallow_bytes, cli_size);
-  char *entries = three(c, grown->entries, cli_count);
+  bool has_entries = lh_type_of(x->snapshots[2], grown->id) == LH_TYPE_TABLE;
+  char *entries = has_entries ? three(c, grown->entries, cli_count) : NULL;
   const char *cells[] = {cli_size_change(c, grown->shallow_bytes[0], grown->shallow_bytes[2]),
                          bytes,
-                         entries,
+                         entries != NULL ? entries : "-",
                          cli_address(c, x->snapshots[2], grown->id),
                          cli_class_of(x->snapshots[2], grown->id),
                          grown->held_by};

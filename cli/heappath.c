@@ -135,6 +135,9 @@ static void find(cli *c, const request *r, subject *s) {
 
 /* }=================================================================================== */
 
+/* From this many steps on a path is folded in a picture, so that it fits a page. */
+enum { LONG_PICTURE = 10 };
+
 /* {=== Text of paths ================================================================== */
 
 static const cli_column step_columns[] = {{"reference", CLI_LEFT},
@@ -143,8 +146,10 @@ static const cli_column step_columns[] = {{"reference", CLI_LEFT},
                                           {"shallow", CLI_RIGHT},
                                           {"retained", CLI_RIGHT}};
 
-static void step_row(cli *c, const subject *s, const lh_edge *step, cli_table *table) {
-  char *reference = cli_must(lh_edge_text(s->snapshot, step));
+/* `named` is the edge that says how the step is called. */
+static void step_row(cli *c, const subject *s, const lh_edge *named, const lh_edge *step,
+                     cli_table *table) {
+  char *reference = cli_must(lh_edge_text(s->snapshot, named));
   char *what = cli_what(s->snapshot, step->target);
   const char *cells[] = {reference, what, cli_address(c, s->snapshot, step->target),
                          cli_size(c, lh_shallow_bytes(s->snapshot, step->target)),
@@ -203,15 +208,26 @@ static void fold_row(cli *c, const subject *s, const lh_path *path, size_t first
   free(text);
 }
 
+/* A function's upvalue and what is in it are one step for people. */
+static bool is_upvalue_with_content(const lh_path *path, size_t i) {
+  return i + 1 < path->n_steps && path->steps[i].kind == LH_EDGE_UPVALUE &&
+         path->steps[i + 1].kind == LH_EDGE_CONTENT;
+}
+
 static void print_steps(cli *c, const subject *s, const lh_path *path) {
   cli_table *table = cli_table_new(c, step_columns, 5);
-  size_t n = path->n_steps, half = CLI_LONG_PATH / 2;
+  size_t n = path->n_steps, fold_end = 0, half = CLI_LONG_PATH / 2;
   for (size_t i = 0; i < n; i++) {
-    if (n > CLI_LONG_PATH && i == half) {
-      fold_row(c, s, path, half, n - half, table);
-      i = n - half;
+    const lh_edge *named = &path->steps[i];
+    if (n > CLI_LONG_PATH && i >= half && fold_end == 0) {
+      fold_end = n - half;
+      if (is_upvalue_with_content(path, fold_end - 1)) fold_end--;
+      fold_row(c, s, path, i, fold_end, table);
+      i = fold_end;
+      named = &path->steps[i];
     }
-    step_row(c, s, &path->steps[i], table);
+    if (is_upvalue_with_content(path, i)) i++;
+    step_row(c, s, named, &path->steps[i], table);
   }
   cli_table_print(table);
 }
@@ -412,7 +428,7 @@ static void draw_edges(cli *c, const subject *s, lh_edge *edges, size_t n) {
   lh_path *paths = cli_must(malloc((n + 1) * sizeof *paths));
   lh_error error;
   for (size_t i = 0; i < n; i++) paths[i] = (lh_path){.n_steps = 1, .steps = &edges[i]};
-  cli_check(c, lh_dot_paths(s->snapshot, paths, n, CLI_LONG_PATH, stdout, &error), NULL, &error);
+  cli_check(c, lh_dot_paths(s->snapshot, paths, n, LONG_PICTURE, stdout, &error), NULL, &error);
   free(paths);
 }
 
@@ -438,7 +454,7 @@ static void answer_paths(cli *c, const request *r, const subject *s, cli_json *w
   cli_check(c, lh_shortest_paths(s->snapshot, s->id, r->n_paths, &paths, &n, &error), NULL, &error);
   cli_progress(c, NULL);
   if (r->format == FORMAT_DOT)
-    cli_check(c, lh_dot_paths(s->snapshot, paths, n, CLI_LONG_PATH, stdout, &error), NULL, &error);
+    cli_check(c, lh_dot_paths(s->snapshot, paths, n, LONG_PICTURE, stdout, &error), NULL, &error);
   else if (r->format == FORMAT_TEXT)
     print_paths(c, r, s, paths, n);
   for (size_t i = 0; r->format == FORMAT_JSON && i < n; i++) json_path(c, w, s, &paths[i]);

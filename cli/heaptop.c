@@ -90,9 +90,18 @@ static const char *parse(cli *c, request *r, int argc, char **argv) {
 
 /* {=== What is shown ================================================================== */
 
+/* Upvalues and prototypes are innards of functions: as single objects they only repeat what their
+** function or content says, so they are shown when asked for by --type. */
+static lh_top_query objects_query(const request *r) {
+  lh_top_query query = r->query;
+  if (query.type_mask == 0) query.type_mask = ~(1u << LH_TYPE_UPVALUE | 1u << LH_TYPE_PROTO);
+  return query;
+}
+
 static bool is_shown(const lh_snapshot *snapshot, const request *r, lh_id id) {
+  uint32_t type_mask = objects_query(r).type_mask;
   return !lh_is_own(snapshot, id) && lh_is_reachable(snapshot, id) != r->query.garbage &&
-         (r->query.type_mask == 0 || (r->query.type_mask >> lh_type_of(snapshot, id) & 1) != 0);
+         (type_mask >> lh_type_of(snapshot, id) & 1) != 0;
 }
 
 static uint64_t count_shown(const lh_snapshot *snapshot, const request *r) {
@@ -216,7 +225,7 @@ static bool is_next_element(const lh_snapshot *snapshot, lh_id id) {
 ** *n_left_out says how many of those ranked before the last. Ten million are ranked in some seconds. */
 static size_t rank_objects(cli *c, lh_snapshot *snapshot, const request *r, lh_id **ids,
                            size_t *n_left_out) {
-  lh_top_query query = r->query;
+  lh_top_query query = objects_query(r);
   bool folds = query.sort != LH_SORT_SHALLOW && !query.garbage && query.limit != 0;
   size_t n, n_kept = 0, i;
   lh_error error;
@@ -324,10 +333,11 @@ static json_t *json_object_row(cli *c, lh_snapshot *snapshot, const request *r, 
 }
 
 static void json_objects(cli *c, cli_json *w, lh_snapshot *snapshot, const request *r) {
+  lh_top_query query = objects_query(r);
   lh_id *ids;
   size_t n;
   lh_error error;
-  cli_check(c, lh_top_objects(snapshot, &r->query, &ids, &n, &error), NULL, &error);
+  cli_check(c, lh_top_objects(snapshot, &query, &ids, &n, &error), NULL, &error);
   cli_json_value(w, "total_objects", cli_json_size(count_shown(snapshot, r)));
   cli_json_open(w, "objects", '[');
   for (size_t i = 0; i < n; i++) cli_json_value(w, NULL, json_object_row(c, snapshot, r, ids[i]));

@@ -6,7 +6,7 @@ keeps the listener, its function on_tick, and through that the whole session.
 
     $ lua5.4 listener.lua
     $ heapdiff a b c
-    4,000 objects allocated between a and b are still alive in c: 304.7 KB, retaining 304.7 KB
+    4,000 objects allocated between a and b are still alive in c: 304.7 KB
     1,000 of them retain the others; by class and by what holds them:
 
     retained  shallow  objects  class     held by
@@ -14,9 +14,9 @@ keeps the listener, its function on_tick, and through that the whole session.
 
     Containers older than a that grew until b and again until c
         grew                        bytes               entries  address         class  path
-    +15.8 KB  312 B -> 16.1 KB -> 16.1 KB  10 -> 1,010 -> 1,020  0x55c6341f0370  array  _G.bus.listeners.tick
+    +15.8 KB  312 B -> 16.1 KB -> 16.1 KB  10 -> 1,010 -> 1,020  0x556a0f9cc310  array  _G.bus.listeners.tick
 
-    Why the first of them stays: heappath c 0x55c634253680
+    Why the first of them stays: heappath c 0x556a0fa2f0e0
 
 The 1,000 listeners of the 1,000 connections between a and b are all on one list of the bus.
     $ heappath --format text c Listener
