@@ -16,7 +16,7 @@
 unsigned lh_edge_rank(const lh_snapshot *snapshot, const lh_edge *edge) {
   if (edge->kind == LH_EDGE_KEY) return 3;
   if (edge->kind != LH_EDGE_VALUE) return 2;
-  bool named = edge->key.kind == LH_VALUE_OBJECT &&
+  bool named = edge->key.kind == LH_VALUE_OBJECT && edge->key.as.object <= snapshot->n &&
                lh_type_of(snapshot, edge->key.as.object) == LH_TYPE_STRING;
   return named ? 0 : 1;
 }
