@@ -207,13 +207,25 @@ static uint32_t step_to_value(lh_folder *folder, uint32_t state, const lh_edge *
   return next;
 }
 
+/* Remembers which string key a [*] stands for, as long as it is one. */
+static void note_key(lh_fold_state *state, const lh_snapshot *snapshot, const lh_edge *edge) {
+  bool named = edge->key.kind == LH_VALUE_OBJECT && lh_is_string(snapshot, edge->key.as.object);
+  lh_id key = named ? edge->key.as.object : LH_NO_OBJECT;
+  if (state->key == LH_ROOT) state->key = key;
+  if (state->key != key) state->key = LH_NO_OBJECT;
+}
+
 uint32_t lh_fold_step(lh_folder *folder, uint32_t state, const lh_edge *edge, bool any_key) {
   const lh_snapshot *snapshot = folder->snapshot;
   lh_form form = lh_form_of(snapshot, edge);
   uint32_t class_index = class_for_folding(snapshot, edge->target);
   if (form == LH_FORM_NOTHING) return with_class(folder, state, class_index);
-  if (form == LH_FORM_BEHIND)
-    return step_to_value(folder, state, edge, is_any(snapshot, edge, any_key), class_index);
+  if (form == LH_FORM_BEHIND) {
+    bool any = is_any(snapshot, edge, any_key);
+    uint32_t to = step_to_value(folder, state, edge, any, class_index);
+    if (any && to != LH_NO_NUMBER) note_key(&folder->states[to], snapshot, edge);
+    return to;
+  }
   const lh_fold_state before = folder->states[state];
   lh_fold_state next = {.class_index = class_index, .form = (uint8_t)form};
   lh_text text = {0};
@@ -230,7 +242,7 @@ uint32_t lh_fold_step(lh_folder *folder, uint32_t state, const lh_edge *edge, bo
 
 /* }=================================================================================== */
 
-void lh_fold_text(const lh_folder *folder, uint32_t state, lh_text *text) {
+void lh_fold_text(const lh_folder *folder, uint32_t state, bool keys, lh_text *text) {
   uint32_t chain[MAX_DEPTH + 2];
   size_t n = 0;
   lh_telling telling = {0};
@@ -241,7 +253,16 @@ void lh_fold_text(const lh_folder *folder, uint32_t state, lh_text *text) {
   while (n-- > 0) {
     const lh_fold_state *s = &folder->states[chain[n]];
     const char *piece = folder->pieces.texts[s->piece];
-    lh_tell(&telling, (lh_form)s->form, piece, strlen(piece), s->phrase);
+    lh_text key = {0};
+    if (keys && strcmp(piece, "[*]") == 0 && s->key != LH_ROOT && s->key != LH_NO_OBJECT) {
+      lh_value name = {.kind = LH_VALUE_OBJECT, .as.object = s->key};
+      lh_add_key(&key, folder->snapshot, name, false);
+      lh_tell(&telling, (lh_form)s->form, key.bytes, key.n, s->phrase);
+      if (key.failed) telling.text.failed = true;
+    } else {
+      lh_tell(&telling, (lh_form)s->form, piece, strlen(piece), s->phrase);
+    }
+    lh_text_free(&key);
   }
   if (telling.text.failed) text->failed = true;
   lh_text_add(text, telling.text.bytes, telling.text.n);

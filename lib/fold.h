@@ -43,6 +43,7 @@ typedef struct lh_fold_state {
   lh_text_id piece;
   uint32_t class_index; /* of the object reached, if it is specific; else UINT32_MAX */
   uint32_t depth;       /* pieces since the beginning */
+  lh_id key;            /* the one string key that [*] stood for so far; LH_NO_OBJECT: many */
   uint8_t form;
   bool phrase;
   bool starred; /* piece stands for one or more */
@@ -66,7 +67,9 @@ void lh_folder_free(lh_folder *folder);
 ** of one cause (lh_is_map_like). */
 uint32_t lh_fold_step(lh_folder *folder, uint32_t state, const lh_edge *edge, bool any_key);
 
-void lh_fold_text(const lh_folder *folder, uint32_t state, lh_text *text);
+/* With `keys` a [*] that stood for one string key only is that key: so _G.users[*].mailbox tells which of
+** a user's 50 fields it is. */
+void lh_fold_text(const lh_folder *folder, uint32_t state, bool keys, lh_text *text);
 
 /* May the keys of this table vary at all? True for maps, false for _G and modules. */
 typedef enum lh_key_sense { LH_KEYS_MEAN, LH_KEYS_VARY, LH_KEYS_DEPEND } lh_key_sense;

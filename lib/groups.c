@@ -56,7 +56,7 @@ static bool visit(const lh_edge *edge, bool any_key, void *payload) {
 /* The group of a class and a text. */
 static uint32_t group_of_text(grouping *g, uint32_t class_index, uint32_t state) {
   lh_text text = {0};
-  lh_fold_text(&g->folder, state, &text);
+  lh_fold_text(&g->folder, state, true, &text);
   lh_text_id id = text.failed ? LH_NO_NUMBER : lh_strings_add(&g->texts, text.bytes, text.n);
   lh_text_free(&text);
   if (id == LH_NO_NUMBER) return LH_NO_NUMBER;

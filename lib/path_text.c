@@ -256,7 +256,7 @@ static char *tell_folded(const lh_snapshot *snapshot, const lh_path *path) {
     state = lh_fold_step(&folder, state, edge, any_key);
     if (state == LH_NO_NUMBER) goto out;
   }
-  lh_fold_text(&folder, state, &text);
+  lh_fold_text(&folder, state, false, &text);
   result = lh_text_finish(&text);
 out:
   lh_folder_free(&folder);
