@@ -119,8 +119,9 @@ int cli_finish(cli *c, int status);
 
 /* {=== Snapshots ===================================================================== */
 
-/* Opened, analysed and classified. */
+/* Opened; and analysed and classified, too. */
 lh_snapshot *cli_open(cli *c, const char *file);
+lh_snapshot *cli_open_analysed(cli *c, const char *file);
 
 /* The class of an object; the name of its type where it has none (our own objects). */
 const char *cli_class_of(const lh_snapshot *snapshot, lh_id id);

@@ -384,7 +384,7 @@ static void print_classes(cli *c, const comparison *x) {
   const lh_diff *d = x->diff;
   size_t n_changed = 0, n_shown = 0;
   cli_table *table;
-  if (d->n_classes == 0 || (x->snapshots[1] != NULL && d->same_state)) return;
+  if (d->n_classes == 0) return;
   table = cli_table_new(c, d->same_state ? of_one_state : of_two, d->same_state ? 7 : 5);
   for (size_t i = 0; i < d->n_classes; i++) {
     if (!has_changed(&d->classes[i])) continue;

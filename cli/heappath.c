@@ -121,7 +121,7 @@ static char *describe(cli *c, const lh_snapshot *snapshot, lh_id id) {
 static void find(cli *c, const request *r, subject *s) {
   lh_error error;
   int code;
-  s->snapshot = cli_open(c, r->file);
+  s->snapshot = cli_open_analysed(c, r->file);
   code = lh_find(s->snapshot, r->expression, &s->found, &error);
   if (code == LH_ENOTFOUND) {
     cli_say(c, "%s: %s", r->file, error.message);

@@ -363,7 +363,7 @@ int main(int argc, char **argv) {
   const char *file;
   cli_begin(&c, &tool);
   file = parse(&c, &r, argc, argv);
-  snapshot = cli_open(&c, file);
+  snapshot = cli_open_analysed(&c, file);
   if (c.json)
     print_json(&c, snapshot, &r);
   else

@@ -1,6 +1,6 @@
 /*
-** open.c - opens a snapshot for a command: reads, analyses and classifies it, and says meanwhile what
-** is being done if that takes longer than a person notices (a file of 8 MB: a quarter of a second).
+** open.c - opens a snapshot for a command, analyses and classifies it, and says meanwhile what is
+** being done if that takes longer than a person notices (a file of 8 MB: a quarter of a second).
 */
 #include <string.h>
 #include <sys/stat.h>
@@ -9,13 +9,27 @@
 
 #define SLOW_FILE_BYTES (8 << 20)
 
+static bool is_slow(const char *file, uint64_t *bytes) {
+  struct stat status;
+  *bytes = stat(file, &status) == 0 ? (uint64_t)status.st_size : 0;
+  return *bytes > SLOW_FILE_BYTES;
+}
+
 lh_snapshot *cli_open(cli *c, const char *file) {
   lh_snapshot *snapshot;
   lh_error error;
-  struct stat status;
-  bool slow = stat(file, &status) == 0 && status.st_size > SLOW_FILE_BYTES;
-  if (slow) cli_progress(c, "reading %s, %s", file, cli_size(c, (uint64_t)status.st_size));
+  uint64_t bytes;
+  if (is_slow(file, &bytes)) cli_progress(c, "reading %s, %s", file, cli_size(c, bytes));
   cli_check(c, lh_open(&snapshot, file, &error), file, &error);
+  cli_progress(c, NULL);
+  return snapshot;
+}
+
+lh_snapshot *cli_open_analysed(cli *c, const char *file) {
+  lh_snapshot *snapshot = cli_open(c, file);
+  lh_error error;
+  uint64_t bytes;
+  bool slow = is_slow(file, &bytes);
   if (slow)
     cli_progress(c, "%s: finding what %s retain", file,
                  cli_count_of(c, lh_object_count(snapshot), "object", "objects"));

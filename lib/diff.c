@@ -1,5 +1,6 @@
 /*
-** diff.c - comparing snapshots: what was allocated in a window of time and stays (see diff.h for the parts).
+** diff.c - comparing snapshots: what was allocated in a window of time and stays (see diff.h for
+** the parts).
 */
 #include "diff.h"
 
@@ -103,26 +104,37 @@ static int add_groups(lh_snapshot *c, const lh_window *window, lh_diff *diff, lh
   return code;
 }
 
+static int prepare(lh_snapshot *snapshot, lh_error *error) {
+  int code = lh_analyse(snapshot, error);
+  return code ? code : lh_classify(snapshot, error);
+}
+
+/* The marks of the older snapshots in the younger ones; cheap, and where a wrong order shows. */
+static int find_marks(lh_three *t, lh_error *error) {
+  int code = 0;
+  if (t->b) code = find_mark(t->a, t->b, &t->a_in_b, error);
+  if (!code && t->b) code = find_mark(t->b, t->c, &t->b_in_c, error);
+  return code ? code : find_mark(t->a, t->c, &t->a_in_c, error);
+}
+
 static int compare(lh_snapshot *a, lh_snapshot *b, lh_snapshot *c, lh_diff *diff, lh_error *error) {
   uint64_t state_id = lh_snapshot_info(c)->state_id;
   lh_three three = {.a = a, .b = b, .c = c};
   int code = 0;
   diff->same_state = lh_snapshot_info(a)->state_id == state_id &&
                      (!b || lh_snapshot_info(b)->state_id == state_id);
-  if (diff->same_state) {
-    code = find_mark(a, b ? b : c, b ? &three.a_in_b : &three.a_in_c, error);
-    if (!code && b) code = find_mark(b, c, &three.b_in_c, error);
-    if (!code) code = find_mark(a, c, &three.a_in_c, error);
+  bool by_class = !b || !diff->same_state;
+  if (diff->same_state) code = find_marks(&three, error);
+  if (!code) code = prepare(c, error);
+  if (!code && by_class) code = prepare(a, error);
+  if (!code && b && by_class) code = prepare(b, error);
+  if (!code && diff->same_state) {
     lh_window window = {.a = a, .b = b, .c = c, .since = three.a_in_c};
     window.until = b ? three.b_in_c : lh_mark_count(c);
-    if (!code) code = add_groups(c, &window, diff, error);
+    code = add_groups(c, &window, diff, error);
     if (!code && b) code = lh_diff_grown(&three, diff, error);
   }
-  return code ? code : lh_diff_changes(a, b, c, three.a_in_c, diff, error);
-}
-
-static bool is_ready(const lh_snapshot *snapshot) {
-  return snapshot && snapshot->classes;
+  return code || !by_class ? code : lh_diff_changes(a, b, c, three.a_in_c, diff, error);
 }
 
 static int make(lh_diff **out, lh_error *error) {
@@ -139,27 +151,22 @@ static int finish(int code, lh_diff **out) {
 
 int lh_diff_snapshots(lh_snapshot *a, lh_snapshot *b, lh_snapshot *c, lh_diff **out,
                       lh_error *error) {
-  *out = NULL;
-  if (!is_ready(a) || !is_ready(c) || (b && !is_ready(b)))
-    return lh_fail(error, LH_EARGUMENT, "a comparison needs classified snapshots (lh_classify)");
   int code = make(out, error);
   return finish(code ? code : compare(a, b, c, *out, error), out);
 }
 
 int lh_diff_marks(lh_snapshot *snapshot, const char *since, const char *until, lh_diff **out,
                   lh_error *error) {
-  lh_window window = {.c = snapshot};
+  lh_window window = {.c = snapshot, .until = lh_mark_count(snapshot)};
   *out = NULL;
-  if (!is_ready(snapshot))
-    return lh_fail(error, LH_EARGUMENT, "a comparison needs a classified snapshot (lh_classify)");
   if (!find_name(snapshot, since, &window.since)) return no_such_mark(snapshot, since, error);
-  window.until = lh_mark_count(snapshot);
   if (until && !find_name(snapshot, until, &window.until))
     return no_such_mark(snapshot, until, error);
   if (window.until <= window.since)
     return fail_named(error, LH_EARGUMENT, "the mark '%s' was not set before the mark '%s'", since,
                       until);
-  int code = make(out, error);
+  int code = prepare(snapshot, error);
+  if (!code) code = make(out, error);
   if (!code) (*out)->same_state = true;
   return finish(code ? code : add_groups(snapshot, &window, *out, error), out);
 }

@@ -543,13 +543,14 @@ typedef struct lh_diff {
   size_t n_groups;
   lh_grown *grown; /* three snapshots only; by bytes grown, biggest first */
   size_t n_grown;
-  lh_class_change *classes; /* by growth of bytes */
+  lh_class_change *classes; /* two snapshots, or of different states; by growth of bytes */
   size_t n_classes;
 } lh_diff;
 
-/* b NULL: what appeared and went between a and c. Otherwise the three-snapshot technique: what
-** was allocated between a and b and is reachable in c. All must be classified and stay open as long
-** as the diff. Fails with LH_EARGUMENT when the snapshots of one state are not in the order of time.
+/* b NULL: what appeared and went between a and c. Otherwise the three-snapshot technique: what was
+** allocated between a and b and is reachable in c. All must stay open as long as the diff; they are
+** analysed and classified as far as the comparison needs it (c always; the others where classes are
+** compared). Fails with LH_EARGUMENT when the snapshots of one state are not in the order of time.
 ** Freed by lh_diff_free. O(n + m). */
 int lh_diff_snapshots(lh_snapshot *a, lh_snapshot *b, lh_snapshot *c, lh_diff **out,
                       lh_error *error);
