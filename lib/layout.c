@@ -123,61 +123,85 @@ static bool is_other_release(const lh_layout *layout, const lh_host *host) {
   return has_stack_size_field(layout, host->main_thread) != is_541;
 }
 
-/* NULL when the layout fits, else what does not. The order matters: see the head of the file. */
-static const char *misfit(const lh_layout *layout, const lh_host *host) {
+/* How far a layout comes: the first check that it fails. */
+enum {
+  NO_GLOBAL_STATE,
+  OTHER_GLOBAL_STATE,
+  NO_THREAD,
+  OTHER_MAIN_THREAD,
+  NO_REGISTRY,
+  NO_ALLOC,
+  OTHER_COUNT,
+  NO_GC_STATE,
+  NO_STRING_METATABLE,
+  NO_METAMETHOD_NAMES,
+  NO_STACK,
+  OTHER_RELEASE,
+  FITS
+};
+
+static const char *const misfits[FITS] = {
+    [NO_GLOBAL_STATE] = "the global state does not follow the main thread",
+    [OTHER_GLOBAL_STATE] = "the thread has another global state",
+    [NO_THREAD] = "the main thread's type byte is not a thread's",
+    [OTHER_MAIN_THREAD] = "the global state names another main thread",
+    [NO_REGISTRY] = "the registry is not where it is expected",
+    [NO_ALLOC] = "the allocation function is not where it is expected",
+    [OTHER_COUNT] = "the collector's byte count differs",
+    [NO_GC_STATE] = "the collector's state is unknown",
+    [NO_STRING_METATABLE] = "the metatable of strings is not where it is expected",
+    [NO_METAMETHOD_NAMES] = "the metamethod names are not where they are expected",
+    [NO_STACK] = "the stack is not where it is expected",
+    [OTHER_RELEASE] = "another release"};
+
+static bool has_metamethod_names(const lh_layout *layout, const char *global) {
+  const void *const *names = (const void *const *)(const void *)(global + layout->metamethod_names);
+  return is_metamethod_name(names[0], "__index") &&
+         is_metamethod_name(names[RAW_TM_MODE], "__mode") &&
+         is_metamethod_name(names[RAW_METAMETHODS - 1], "__close");
+}
+
+/* The order of the checks matters: see the head of the file. */
+static int check_layout(const lh_layout *layout, const lh_host *host) {
   const char *global = (const char *)host->main_thread + layout->global_from_main;
   if (RAW_FIELD(host->main_thread, RAW_THREAD_GLOBAL, const void *) != global) {
-    return "the global state does not follow the main thread";
+    return NO_GLOBAL_STATE;
   }
-  if (RAW_FIELD(host->thread, RAW_THREAD_GLOBAL, const void *) != global) {
-    return "the thread has another global state";
-  }
-  if (((const raw_object *)host->main_thread)->type != RAW_THREAD) {
-    return "the main thread's type byte is not a thread's";
-  }
+  if (RAW_FIELD(host->thread, RAW_THREAD_GLOBAL, const void *) != global) return OTHER_GLOBAL_STATE;
+  if (((const raw_object *)host->main_thread)->type != RAW_THREAD) return NO_THREAD;
   if (RAW_FIELD(global, layout->main_thread, const void *) != host->main_thread) {
-    return "the global state names another main thread";
+    return OTHER_MAIN_THREAD;
   }
   const raw_value *registry = &RAW_FIELD(global, RAW_GLOBAL_REGISTRY, raw_value);
   if (registry->type != (RAW_TABLE | RAW_COLLECTABLE) || registry->as.object != host->registry) {
-    return "the registry is not where it is expected";
+    return NO_REGISTRY;
   }
   if (RAW_FIELD(global, RAW_GLOBAL_ALLOC, void *) != host->alloc ||
       RAW_FIELD(global, RAW_GLOBAL_ALLOC_DATA, void *) != host->alloc_data) {
-    return "the allocation function is not where it is expected";
+    return NO_ALLOC;
   }
   int64_t total = RAW_FIELD(global, RAW_GLOBAL_TOTAL_BYTES, int64_t) +
                   RAW_FIELD(global, RAW_GLOBAL_DEBT, int64_t);
-  if (host->gc_bytes >= 0 && total != host->gc_bytes) {
-    return "the collector's byte count differs";
-  }
+  if (host->gc_bytes >= 0 && total != host->gc_bytes) return OTHER_COUNT;
   if (RAW_FIELD(global, RAW_GLOBAL_GC_STATE, uint8_t) > 8 ||
       RAW_FIELD(global, RAW_GLOBAL_GC_KIND, uint8_t) > 1) {
-    return "the collector's state is unknown";
+    return NO_GC_STATE;
   }
-  if (!is_string_metatable(layout, global, host)) {
-    return "the metatable of strings is not where it is expected";
-  }
-  const void *const *names = (const void *const *)(const void *)(global + layout->metamethod_names);
-  if (!is_metamethod_name(names[0], "__index") ||
-      !is_metamethod_name(names[RAW_TM_MODE], "__mode") ||
-      !is_metamethod_name(names[RAW_METAMETHODS - 1], "__close")) {
-    return "the metamethod names are not where they are expected";
-  }
-  if (!fits_stack(layout, host->thread, host)) return "the stack is not where it is expected";
-  if (is_other_release(layout, host)) return "another release";
-  return NULL;
+  if (!is_string_metatable(layout, global, host)) return NO_STRING_METATABLE;
+  if (!has_metamethod_names(layout, global)) return NO_METAMETHOD_NAMES;
+  if (!fits_stack(layout, host->thread, host)) return NO_STACK;
+  return is_other_release(layout, host) ? OTHER_RELEASE : FITS;
 }
 
 int lh_layout_probe(const lh_host *host, const lh_layout **layout, lh_error *error) {
-  const char *why = NULL;
+  int furthest = NO_GLOBAL_STATE;
   for (const lh_layout *l = layouts; l->releases; l++) {
-    const char *reason = misfit(l, host);
-    if (!reason) {
+    int reached = check_layout(l, host);
+    if (reached == FITS) {
       *layout = l;
       return LH_OK;
     }
-    if (!why) why = reason;
+    if (reached > furthest) furthest = reached;
   }
   char release[16];
   lh_layout_release(host->ident, release);
@@ -185,5 +209,5 @@ int lh_layout_probe(const lh_host *host, const lh_layout **layout, lh_error *err
       error, LH_EHOST,
       "luaheap needs an unmodified PUC Lua 5.4.0 to 5.4.8 on a 64-bit platform; this host "
       "says it is Lua %s, but its memory is laid out differently: %s",
-      release, why);
+      release, misfits[furthest]);
 }
