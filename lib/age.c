@@ -4,7 +4,8 @@
 ** New objects stand in front of a mark, old ones behind it, so an address alone never decides. Only
 ** finalizers disturb that: an object that gets one moves to the head of finobj, and one that its
 ** finalizer revived returns to the head of allgc, so each looks younger than it is. It is
-** old if the earlier snapshot has an object of its type at its address which may have moved like that.
+** old if the earlier snapshot has an object of its type at its address which may have moved like
+** that.
 */
 #include "decode.h"
 #include "diff.h"

@@ -1,7 +1,7 @@
 /*
 ** candidates.c - under which names metatables and functions are found: keys of tables, upvalues,
-** local variables. The best name of each wins (lh_name_rank, then the shortest, then the first in the
-** alphabet), so the result does not depend on addresses or on the order of objects.
+** local variables. The best name of each wins (lh_name_rank, then the shortest, then the first in
+** the alphabet), so the result does not depend on addresses or on the order of objects.
 **
 ** Only what refers to a wanted object is decoded; the flat edges of the graph tell which does.
 */
@@ -170,7 +170,8 @@ static lh_text_id qualifier_of_source(lh_namer *namer, lh_id source) {
   return lh_namer_text(namer, &text);
 }
 
-lh_text_id lh_qualifier_of(lh_namer *namer, lh_id proto) {
+/* The name of a source file for people: its module's, else the last part of its path. */
+static lh_text_id qualifier_of(lh_namer *namer, lh_id proto) {
   lh_object object;
   if (proto == LH_NO_OBJECT || lh_type_of(namer->snapshot, proto) != LH_TYPE_PROTO)
     return LH_NO_NUMBER;
@@ -237,7 +238,7 @@ static void look_at_variable(lh_namer *namer, lh_id target, lh_id variable, lh_i
   if (!is_wanted(namer, target) || !lh_string_whole(namer->snapshot, variable, &name, &n)) return;
   bool is_function = lh_type_of(namer->snapshot, target) == LH_TYPE_CLOSURE;
   lh_candidate c = weigh(namer, name, n, LH_NAME_VARIABLE, is_function);
-  if (c.rank == LH_NAME_GENERIC) c.qualifier = lh_qualifier_of(namer, proto);
+  if (c.rank == LH_NAME_GENERIC) c.qualifier = qualifier_of(namer, proto);
   propose(namer, target, c);
 }
 

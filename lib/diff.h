@@ -1,7 +1,8 @@
 /*
-** diff.h - what the files that compare snapshots share: age.c (which object is new, which the same),
-** spanning.c (the paths of many objects at once), groups.c (the leaks by class and holder), grown.c
-** (containers), changes.c (classes) and diff.c, which puts them together. Private to the library.
+** diff.h - what the files that compare snapshots share: age.c (which object is new, which the
+** same), spanning.c (the paths of many objects at once), groups.c (the leaks by class and
+** holder), grown.c (containers), changes.c (classes) and diff.c, which puts them together.
+** Private to the library.
 */
 #ifndef LUAHEAP_DIFF_H
 #define LUAHEAP_DIFF_H
@@ -10,8 +11,8 @@
 
 /* {=== age.c ========================================================================= */
 
-/* A time between two marks of snapshot c. `a` and `b`, where there are any, are the snapshots of those
-** marks: they tell revived objects from new ones. */
+/* A time between two marks of snapshot c. `a` and `b`, where there are any, are the snapshots of
+** those marks: they tell revived objects from new ones. */
 typedef struct lh_window {
   const lh_snapshot *a, *b, *c;
   uint32_t since; /* index of the mark in c; new objects are younger, */
@@ -22,8 +23,8 @@ typedef struct lh_window {
 bool lh_is_new(const lh_window *window, lh_id id);
 
 /* What object `id` of `later` was in `earlier`, whose mark is number `mark` of `later`;
-** LH_NO_OBJECT if it was not there. Exact, though memory is reused: what is younger than the mark is
-** another object. */
+** LH_NO_OBJECT if it was not there. Exact, though memory is reused: what is younger than the mark
+** is another object. */
 lh_id lh_earlier_self(const lh_snapshot *later, lh_id id, const lh_snapshot *earlier,
                       uint32_t mark);
 
@@ -35,7 +36,7 @@ lh_id lh_earlier_self(const lh_snapshot *later, lh_id id, const lh_snapshot *ear
 ** `edge` leads to it, `any_key` as in fold.h. False ends the walk: out of memory. */
 typedef bool (*lh_visit)(const lh_edge *edge, bool any_key, void *payload);
 
-/* Visits the shortest paths of all `ids` (reachable), every object on them once. O(edges of those). */
+/* Visits the shortest paths of all `ids` (reachable), every object once. O(edges of those). */
 bool lh_walk_paths(const lh_snapshot *snapshot, const lh_id *ids, size_t n_ids, lh_visit visit,
                    void *payload);
 

@@ -1,5 +1,6 @@
 /*
-** find.c - objects by the words of a command line: addresses, places in files, classes (see find.h).
+** find.c - objects by the words of a command line: addresses, places in files, classes (see
+** find.h).
 */
 #include "find.h"
 
@@ -221,7 +222,8 @@ static int add_instances(lh_finder *finder, lh_range name, bool garbage, lh_set 
   return 0;
 }
 
-int lh_find_class(lh_finder *finder, lh_range name, lh_set *out) {
+/* All objects of the classes with this name (reachable ones, if any is); none is no error. */
+static int find_class(lh_finder *finder, lh_range name, lh_set *out) {
   uint64_t n_reachable = 0, n_garbage = 0;
   for (uint32_t i = 0; i < lh_class_count(finder->snapshot); i++) {
     const lh_class *class = lh_class_at(finder->snapshot, i);
@@ -258,7 +260,7 @@ int lh_find_set(lh_finder *finder, lh_range range, lh_set *out) {
   } else if (*range.at == '@') {
     code = find_place(finder, range, out);
   } else {
-    code = lh_find_class(finder, range, out);
+    code = find_class(finder, range, out);
     if (!code && out->n && finder->depth == 1)
       finder->class_index = lh_class_of(finder->snapshot, out->ids[0]);
     if (!code && out->n == 0) code = lh_find_phrase(finder, range, out, &found);

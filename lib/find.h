@@ -1,10 +1,10 @@
 /*
 ** find.h - what the files that find objects share: find.c (addresses, places, classes), find_path.c
-** (paths in Lua's language), find_phrase.c (phrases such as "upvalue bus of ...") and near.c (what was
-** meant?). Private to the library.
+** (paths in Lua's language), find_phrase.c (phrases such as "upvalue bus of ...") and near.c
+** (what was meant?). Private to the library.
 **
-** All work on sets of objects, because a folded path such as _G.list[*].next* or "upvalue bus of function
-** on_tick @app.lua:31" names many; lh_find takes the one that retains most.
+** All work on sets of objects, because a folded path such as _G.list[*].next* or "upvalue bus of
+** function on_tick @app.lua:31" names many; lh_find takes the one that retains most.
 */
 #ifndef LUAHEAP_FIND_H
 #define LUAHEAP_FIND_H
@@ -46,15 +46,12 @@ bool lh_range_address(lh_range *range, uint64_t *address);
 /* Splits at the last occurrence of `text`, or the first. */
 bool lh_range_split(lh_range range, const char *text, bool last, lh_range *left, lh_range *right);
 
-/* Adds an object unless it is there: false when out of memory. Between lh_set_begin and lh_set_end. */
+/* Adds an object unless it is there: false when out of memory. lh_set_end follows the last. */
 bool lh_set_add(lh_finder *finder, lh_set *set, lh_id id);
 void lh_set_end(lh_finder *finder, const lh_set *set); /* clears the scratch */
 
 /* Adds the objects that a part of an expression names. LH_ENOTFOUND, LH_EARGUMENT, LH_EMEMORY. */
 int lh_find_set(lh_finder *finder, lh_range range, lh_set *out);
-
-/* All objects of the classes with this name (reachable ones, if any is); none is no error. */
-int lh_find_class(lh_finder *finder, lh_range name, lh_set *out);
 
 /* "_G.bus.listeners[17]" and "(phrase).x". */
 int lh_find_path(lh_finder *finder, lh_range range, lh_set *out);
@@ -65,14 +62,15 @@ int lh_find_phrase(lh_finder *finder, lh_range range, lh_set *out, bool *found);
 /* Fails, quoting the range where `format` has its %s. */
 int lh_find_fail(lh_finder *finder, int code, const char *format, lh_range range);
 
-/* near.c: how well `name` answers to what was asked: 0 best, UINT32_MAX not at all. */
-uint32_t lh_nearness(const char *asked, size_t n_asked, const char *name, size_t n_name);
+/* {=== near.c ======================================================================== */
 
-/* " (did you mean 'x', 'y'?)", from the classes and the keys of a table; nothing if none is near. */
+/* " (did you mean 'x', 'y'?)", from classes and the keys of a table; nothing if none is near. */
 void lh_add_near(lh_text *text, const lh_snapshot *snapshot, lh_range asked, lh_id table,
                  bool classes);
 
 /* " (it has: x, y, 12 more)", the nearest first. */
 void lh_add_keys(lh_text *text, const lh_snapshot *snapshot, lh_range asked, lh_id table);
+
+/* }=================================================================================== */
 
 #endif

@@ -1,8 +1,8 @@
 /*
-** find_phrase.c - objects by the phrases that paths are told in: "metatable of ...", "upvalue bus of
-** function f @app.lua:1", "local x in function f @app.lua:1 of main thread", "value of ... in weak table
-** ...". What stands before the last part is compared with the text that such an edge would get, so the
-** two cannot drift apart.
+** find_phrase.c - objects by the phrases that paths are told in: "metatable of ...", "upvalue bus
+** of function f @app.lua:1", "local x in function f @app.lua:1 of main thread", "value of ... in
+** weak table ...". What stands before the last part is compared with the text that such an edge
+** would get, so the two cannot drift apart.
 */
 #include "find.h"
 

@@ -1,13 +1,14 @@
 /*
 ** fold.h - paths as text, exact or folded. Private to the library.
 **
-** A path is told piece by piece. Each edge is one of: a new beginning ("_G", "upvalue bus of function f
-** @app.lua:1": what came before it needs no telling), something behind (".x"), something in front
-** ("metatable of "), around ("value of ... in weak table _G.cache"), or nothing (from an upvalue to its
-** content).
+** A path is told piece by piece. Each edge is one of: a new beginning ("_G", "upvalue bus of
+** function f @app.lua:1": what came before it needs no telling), something behind (".x"),
+** something in front ("metatable of "), around ("value of ... in weak table _G.cache"), or
+** nothing (from an upvalue to its content).
 **
-** Folded, a path is a state in a tree that grows as paths are followed: (state before, piece) -> state.
-** So all objects of one cause end in one state, and a million of them cost a lookup for each step.
+** Folded, a path is a state in a tree that grows as paths are followed: (state before, piece) ->
+** state. So all objects of one cause end in one state, and a million of them cost a lookup for
+** each step.
 */
 #ifndef LUAHEAP_FOLD_H
 #define LUAHEAP_FOLD_H
@@ -63,19 +64,19 @@ typedef struct lh_folder {
 int lh_folder_init(lh_folder *folder, const lh_snapshot *snapshot, lh_error *error);
 void lh_folder_free(lh_folder *folder);
 
-/* The state behind an edge; LH_NO_NUMBER when out of memory. `any_key`: the key varies between objects
-** of one cause (lh_is_map_like). */
+/* The state behind an edge; LH_NO_NUMBER when out of memory. `any_key`: the key varies between
+** objects of one cause (lh_is_map_like). */
 uint32_t lh_fold_step(lh_folder *folder, uint32_t state, const lh_edge *edge, bool any_key);
 
-/* With `keys` a [*] that stood for one string key only is that key: so _G.users[*].mailbox tells which of
-** a user's 50 fields it is. */
+/* With `keys` a [*] that stood for one string key only is that key: so _G.users[*].mailbox tells
+** which of a user's 50 fields it is. */
 void lh_fold_text(const lh_folder *folder, uint32_t state, bool keys, lh_text *text);
 
 /* May the keys of this table vary at all? True for maps, false for _G and modules. */
 typedef enum lh_key_sense { LH_KEYS_MEAN, LH_KEYS_VARY, LH_KEYS_DEPEND } lh_key_sense;
 lh_key_sense lh_key_sense_of(const lh_snapshot *snapshot, lh_id table);
 
-/* With LH_KEYS_DEPEND: do they, if `n_alike` of `n_values` objects under string keys have this class? */
+/* With LH_KEYS_DEPEND: do they, if `n_alike` of `n_values` keyed objects have this class? */
 bool lh_keys_vary(const lh_snapshot *snapshot, uint32_t class_index, uint32_t n_alike,
                   uint32_t n_values);
 

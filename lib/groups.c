@@ -1,8 +1,9 @@
 /*
 ** groups.c - the new objects that stay, by class and by what holds them.
 **
-** What another new object retains goes under that one: rows are for the new objects that have no new
-** dominator. Their subtrees are disjoint, so the rows' retained sizes add up with no byte twice.
+** What another new object retains goes under that one: rows are for the new objects that have no
+** new dominator. Their subtrees are disjoint, so the rows' retained sizes add up with no byte
+** twice.
 */
 #include <stdlib.h>
 #include <string.h>

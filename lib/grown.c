@@ -1,6 +1,6 @@
 /*
-** grown.c - containers that were there before a and got bigger from a to b and again from b to c: the
-** leaks that make no new object, such as an array that numbers are appended to.
+** grown.c - containers that were there before a and got bigger from a to b and again from b to c:
+** the leaks that make no new object, such as an array that numbers are appended to.
 */
 #include <stdlib.h>
 #include <string.h>

@@ -54,22 +54,9 @@ void lh_map_free(lh_map *map) {
   *map = (lh_map){0};
 }
 
-/* Two strings of one hash would be taken for one another's neighbour: the second takes the next
-** hash that is free, and so on. */
-static uint64_t first_hash(const char *bytes, size_t n) {
-  return lh_hash(bytes, n, 0) >> 1; /* never UINT64_MAX */
-}
-
-uint32_t lh_strings_find(const lh_strings *strings, const char *bytes, size_t n) {
-  for (uint64_t hash = first_hash(bytes, n);; hash++) {
-    uint32_t i = lh_map_get(&strings->by_hash, hash);
-    if (i == LH_NO_NUMBER) return i;
-    if (strlen(strings->texts[i]) == n && memcmp(strings->texts[i], bytes, n) == 0) return i;
-  }
-}
-
+/* The second of two strings with one hash takes the next hash that is free. */
 uint32_t lh_strings_add(lh_strings *strings, const char *bytes, size_t n) {
-  uint64_t hash = first_hash(bytes, n);
+  uint64_t hash = lh_hash(bytes, n, 0) >> 1; /* never UINT64_MAX */
   for (;; hash++) {
     uint32_t i = lh_map_get(&strings->by_hash, hash);
     if (i == LH_NO_NUMBER) break;
@@ -80,7 +67,7 @@ uint32_t lh_strings_add(lh_strings *strings, const char *bytes, size_t n) {
     lh_free(copy);
     return LH_NO_NUMBER;
   }
-  memcpy(copy, bytes, n);
+  if (n) memcpy(copy, bytes, n);
   copy[n] = '\0';
   uint32_t *number = lh_map_at(&strings->by_hash, hash);
   if (!number) {

@@ -36,9 +36,6 @@ typedef struct lh_strings {
 /* The number of a string, which is added if it is new; LH_NO_NUMBER when out of memory. */
 uint32_t lh_strings_add(lh_strings *strings, const char *bytes, size_t n);
 
-/* The number of a string, or LH_NO_NUMBER if it was never added. */
-uint32_t lh_strings_find(const lh_strings *strings, const char *bytes, size_t n);
-
 void lh_strings_free(lh_strings *strings);
 
 static inline uint64_t lh_mix(uint64_t key) {

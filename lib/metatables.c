@@ -2,9 +2,9 @@
 ** metatables.c - what the instances of a metatable are called.
 **
 ** Its __name says it best. Else, in this order: the key that _G, package.loaded or a module has it
-** under; what class libraries leave in it (_name, __cname ...: penlight, middleclass, 30log) or in the
-** table that is its __index; another key or variable; and for a name like mt, which tells nothing, the
-** module or file with it: mt (util.queue).
+** under; what class libraries leave in it (_name, __cname ...: penlight, middleclass, 30log) or
+** in the table that is its __index; another key or variable; and for a name like mt, which tells
+** nothing, the module or file with it: mt (util.queue).
 */
 #include "names.h"
 

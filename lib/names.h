@@ -1,7 +1,7 @@
 /*
-** names.h - what the files that name things share: classes.c (the class of every object), its helpers
-** candidates.c (names under which things are found), metatables.c, functions.c and shapes.c, and the
-** files that turn objects, edges and paths into text. Private to the library.
+** names.h - what the files that name things share: classes.c (the class of every object), its
+** helpers candidates.c (names under which things are found), metatables.c, functions.c and
+** shapes.c, and the files that turn objects, edges and paths into text. Private to the library.
 **
 ** All texts live once in one set of strings (`texts`) and are passed around by their number there.
 */
@@ -40,11 +40,8 @@ struct lh_classes {
 uint32_t lh_class_intern(lh_classes *classes, lh_text_id name, lh_type type, uint64_t shape,
                          bool specific);
 
-/* The same for what a Lua function names: `name` ends with the function's place. */
-uint32_t lh_class_intern_function(lh_classes *classes, lh_text_id name, lh_type type);
-
-/* The class's index in another snapshot, or LH_NO_NUMBER. A function may have another name there: the
-** code that names it may be gone. */
+/* The class's index in another snapshot, or LH_NO_NUMBER. A function may have another name there:
+** the code that names it may be gone. */
 uint32_t lh_class_counterpart(const lh_snapshot *snapshot, uint32_t class_index,
                               const lh_snapshot *other);
 
@@ -67,7 +64,7 @@ enum lh_name_rank {
   LH_NAME_KEY,
   LH_NAME_VARIABLE,
   LH_NAME_GENERIC, /* mt, self ...: of use with a module's or file's name only */
-  LH_NAME_DUNDER, /* __index and the like: says nothing, but leads to a table that may have a name */
+  LH_NAME_DUNDER,  /* __index and the like: says nothing, but its table may have a name */
   LH_NAME_NONE
 };
 
@@ -126,11 +123,9 @@ static inline const char *lh_namer_chars(const lh_namer *namer, lh_text_id text)
 /* Is string object `id` an identifier? Remembered in flags. */
 bool lh_namer_is_identifier(lh_namer *namer, lh_id id);
 
-/* candidates.c: looks at every reachable table, closure and thread for names of what is LH_WANTED. */
+/* candidates.c: looks at every reachable table, closure and thread for names of LH_WANTED ones. */
 void lh_find_candidates(lh_namer *namer);
 const lh_candidate *lh_candidate_of(const lh_namer *namer, lh_id id);
-/* The name of a source file for people: its module's, else the last part of its path. */
-lh_text_id lh_qualifier_of(lh_namer *namer, lh_id proto);
 
 /* metatables.c */
 uint32_t lh_add_meta(lh_namer *namer, lh_id id);

@@ -39,7 +39,8 @@ static bool contains(const char *text, size_t n, const char *part, size_t n_part
   return false;
 }
 
-uint32_t lh_nearness(const char *asked, size_t n_asked, const char *name, size_t n_name) {
+/* How well `name` answers to what was asked: 0 best, UINT32_MAX not at all. */
+static uint32_t nearness(const char *asked, size_t n_asked, const char *name, size_t n_name) {
   if (n_asked == 0) return UINT32_MAX;
   if (n_asked >= 3 && contains(name, n_name, asked, n_asked))
     return 2 + (uint32_t)((n_name - n_asked) / 8);
@@ -88,7 +89,7 @@ static size_t offer_keys(best *b, const lh_snapshot *snapshot, lh_range asked, l
     if (key.kind != LH_VALUE_OBJECT || !lh_string_whole(snapshot, key.as.object, &name.at, &n))
       continue;
     name.end = name.at + n;
-    uint32_t rank = lh_nearness(asked.at, lh_range_length(asked), name.at, n);
+    uint32_t rank = nearness(asked.at, lh_range_length(asked), name.at, n);
     if (all || rank != UINT32_MAX) offer(b, name, rank);
   }
   return n_entries;
@@ -100,7 +101,7 @@ void lh_add_near(lh_text *text, const lh_snapshot *snapshot, lh_range asked, lh_
   if (table != LH_NO_OBJECT) (void)offer_keys(&b, snapshot, asked, table, false);
   for (uint32_t i = 0; classes && i < lh_class_count(snapshot); i++) {
     const char *name = lh_class_at(snapshot, i)->name;
-    uint32_t rank = lh_nearness(asked.at, lh_range_length(asked), name, strlen(name));
+    uint32_t rank = nearness(asked.at, lh_range_length(asked), name, strlen(name));
     if (rank != UINT32_MAX) offer(&b, (lh_range){name, name + strlen(name)}, rank);
   }
   for (size_t i = 0; i < b.n; i++) {

@@ -1,6 +1,6 @@
 /*
-** path_text.c - the pieces of a path's text, and paths told exactly (see fold.h). A path of a million
-** steps takes linear time and folds in the middle.
+** path_text.c - the pieces of a path's text, and paths told exactly (see fold.h). A path of a
+** million steps takes linear time and folds in the middle.
 */
 #include "fold.h"
 #include "graph.h"

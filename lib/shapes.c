@@ -2,8 +2,9 @@
 ** shapes.c - the class of a table that has no better one, by its keys: {id, name, next}, array,
 ** map[string], {}. Tables with the same keys are one class.
 **
-** A key set is first looked up by the sum of its keys' mixed ids, so that a million tables of one shape
-** make one text. In a file made to deceive, two shapes could meet under one sum; nothing breaks.
+** A key set is first looked up by the sum of its keys' mixed ids, so that a million tables of one
+** shape make one text. In a file made to deceive, two shapes could meet under one sum; nothing
+** breaks.
 */
 #include "names.h"
 
@@ -65,7 +66,7 @@ static int compare_texts(const void *a, const void *b) {
   return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* A shape that is new: its text, and a hash of the contents of its keys that holds in any snapshot. */
+/* A shape that is new: its text, and a hash of its keys' contents, the same in any snapshot. */
 static uint32_t make_record(lh_namer *namer, const keys *k) {
   const char *names[MAX_KEYS];
   lh_text text = {0};

@@ -1,7 +1,7 @@
 /*
-** spanning.c - the shortest paths of many objects at once: the part of the tree of parents that leads to
-** them, from the root down. Each object's edges are decoded once, however many paths run through it, so
-** that a million objects in one array cost that array once.
+** spanning.c - the shortest paths of many objects at once: the part of the tree of parents that
+** leads to them, from the root down. Each object's edges are decoded once, however many paths run
+** through it, so that a million objects in one array cost that array once.
 */
 #include "diff.h"
 #include "fold.h"
@@ -65,7 +65,7 @@ static uint32_t count_values(walk *w, lh_id table) {
   return n_values;
 }
 
-/* Visits the wanted objects that edges of one rank lead to; *more: those of others lead to some, too. */
+/* Visits the wanted objects that edges of one rank lead to; *more: others lead to some, too. */
 static bool visit_rank(walk *w, lh_id id, unsigned rank, lh_key_sense sense, uint32_t n_values,
                        bool *more) {
   const lh_snapshot *snapshot = w->snapshot;
