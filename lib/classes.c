@@ -34,21 +34,30 @@ uint32_t lh_class_intern(lh_classes *classes, lh_text_id name, lh_type type, uin
   return *index;
 }
 
-/* The place is what stands behind the last @, or all of a string chunk's name. */
-static uint64_t place_of(const char *name, lh_type type) {
-  const char *place = strstr(name, "[string");
-  if (!place) place = strrchr(name, '@');
-  if (!place || place[1] == '?') return 0; /* stripped */
-  return lh_hash(place, strlen(place), (uint64_t)type) >> 1;
+/* What stays the same about a function when its name changes: its source, its lines and the
+** figures of its code. 0: stripped. */
+static uint64_t place_of(const lh_snapshot *snapshot, lh_id id, lh_type type) {
+  lh_object proto;
+  const char *source;
+  size_t n;
+  lh_object_at(snapshot, id, &proto);
+  if (!lh_string_whole(snapshot, proto.as.proto.source, &source, &n)) return 0;
+  uint64_t words[] = {lh_hash(source, n, 0),
+                      (uint64_t)proto.as.proto.line << 32 | proto.as.proto.last_line,
+                      proto.as.proto.instructions,
+                      (uint64_t)proto.as.proto.constants << 32 | proto.as.proto.upvalues,
+                      proto.as.proto.parameters,
+                      (uint64_t)type};
+  return lh_hash(words, sizeof words, 0) >> 1;
 }
 
-/* The same for what a Lua function names: `name` ends with the function's place. */
-static uint32_t intern_function(lh_classes *classes, lh_text_id name, lh_type type) {
+/* The class of what a Lua function names. */
+static uint32_t intern_function(lh_namer *namer, lh_text_id name, lh_type type, lh_id proto) {
+  lh_classes *classes = namer->classes;
   uint32_t index = lh_class_intern(classes, name, type, 0, true);
   if (index == LH_NO_NUMBER || classes->list[index].place) return index;
-  uint64_t place = place_of(classes->texts.texts[name], type);
-  if (!place) return index;
-  uint32_t *slot = lh_map_at(&classes->by_place, place);
+  uint64_t place = place_of(namer->snapshot, proto, type);
+  uint32_t *slot = place ? lh_map_at(&classes->by_place, place) : &index;
   if (!slot) return LH_NO_NUMBER;
   *slot = index;
   classes->list[index].place = place;
@@ -252,15 +261,13 @@ static uint32_t class_of_table(lh_namer *namer, lh_id id) {
 
 static uint32_t class_of_closure(lh_namer *namer, lh_id id) {
   lh_id proto = namer->classes->of[id];
-  lh_text_id name;
-  if (proto != LH_NO_OBJECT)
-    name = lh_function_name(namer, proto);
-  else if (!lh_candidate_of(namer, id))
+  if (proto == LH_NO_OBJECT && !lh_candidate_of(namer, id))
     return class_of_chars(namer, "function [C]", LH_TYPE_CLOSURE, false);
-  else
-    name = lh_c_function_name(namer, id);
+  bool is_c = proto == LH_NO_OBJECT;
+  lh_text_id name = is_c ? lh_c_function_name(namer, id) : lh_function_name(namer, proto);
   if (namer->failed) return LH_NO_NUMBER;
-  return intern_function(namer->classes, name, LH_TYPE_CLOSURE);
+  return is_c ? lh_class_intern(namer->classes, name, LH_TYPE_CLOSURE, 0, true)
+              : intern_function(namer, name, LH_TYPE_CLOSURE, proto);
 }
 
 static uint32_t class_of_proto(lh_namer *namer, lh_id id) {
@@ -270,16 +277,16 @@ static uint32_t class_of_proto(lh_namer *namer, lh_id id) {
   lh_text text = {0};
   lh_text_format(&text, "proto %s", chars + (strncmp(chars, "function ", 9) == 0 ? 9 : 0));
   name = lh_namer_text(namer, &text);
-  return namer->failed ? LH_NO_NUMBER : intern_function(namer->classes, name, LH_TYPE_PROTO);
+  return namer->failed ? LH_NO_NUMBER : intern_function(namer, name, LH_TYPE_PROTO, id);
 }
 
 static uint32_t class_of_thread(lh_namer *namer, lh_id id) {
-  lh_text_id name = lh_thread_name(namer, id);
+  lh_id proto;
+  lh_text_id name = lh_thread_name(namer, id, &proto);
   if (namer->failed) return LH_NO_NUMBER;
-  const char *chars = lh_namer_chars(namer, name);
-  if (strcmp(chars, "thread") == 0)
-    return lh_class_intern(namer->classes, name, LH_TYPE_THREAD, 0, false);
-  return intern_function(namer->classes, name, LH_TYPE_THREAD);
+  bool specific = strcmp(lh_namer_chars(namer, name), "thread") != 0;
+  return proto == LH_NO_OBJECT ? lh_class_intern(namer->classes, name, LH_TYPE_THREAD, 0, specific)
+                               : intern_function(namer, name, LH_TYPE_THREAD, proto);
 }
 
 static uint32_t class_of_object(lh_namer *namer, lh_id id) {

@@ -139,18 +139,25 @@ static lh_id first_function(const lh_snapshot *snapshot, lh_id thread) {
   return LH_NO_OBJECT;
 }
 
-lh_text_id lh_thread_name(lh_namer *namer, lh_id id) {
+lh_text_id lh_thread_name(lh_namer *namer, lh_id id, lh_id *proto) {
+  const lh_snapshot *snapshot = namer->snapshot;
   lh_text text = {0};
   lh_object thread;
-  lh_object_at(namer->snapshot, id, &thread);
+  lh_object_at(snapshot, id, &thread);
+  *proto = LH_NO_OBJECT;
   if (thread.as.thread.is_main) return lh_namer_string(namer, "main thread", 11);
-  lh_id proto = outermost_proto(namer->snapshot, id);
-  if (proto == LH_NO_OBJECT && thread.as.thread.status == LH_THREAD_NOT_STARTED)
-    proto = first_function(namer->snapshot, id);
+  *proto = outermost_proto(snapshot, id);
+  if (*proto == LH_NO_OBJECT && thread.as.thread.status == LH_THREAD_NOT_STARTED)
+    *proto = first_function(snapshot, id);
+  if (*proto != LH_NO_OBJECT && lh_type_of(snapshot, *proto) != LH_TYPE_PROTO)
+    *proto = LH_NO_OBJECT;
   lh_text_string(&text, "thread");
-  if (proto != LH_NO_OBJECT && lh_type_of(namer->snapshot, proto) == LH_TYPE_PROTO) {
-    lh_text_id function = lh_function_name(namer, proto);
-    if (namer->failed) return LH_NO_NUMBER;
+  if (*proto != LH_NO_OBJECT) {
+    lh_text_id function = lh_function_name(namer, *proto);
+    if (namer->failed) {
+      lh_text_free(&text);
+      return LH_NO_NUMBER;
+    }
     const char *name = lh_namer_chars(namer, function);
     lh_text_format(&text, " %s", name + (strncmp(name, "function ", 9) == 0 ? 9 : 0));
   } else if (thread.as.thread.status == LH_THREAD_FINISHED) {

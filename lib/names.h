@@ -137,7 +137,8 @@ void lh_collect_c_functions(lh_namer *namer);
 /* "function on_tick @app.lua:31"; lh_candidate_of must be complete. */
 lh_text_id lh_function_name(lh_namer *namer, lh_id proto);
 lh_text_id lh_c_function_name(lh_namer *namer, lh_id closure);
-lh_text_id lh_thread_name(lh_namer *namer, lh_id thread);
+/* *proto: of the function that it runs, or LH_NO_OBJECT. */
+lh_text_id lh_thread_name(lh_namer *namer, lh_id thread, lh_id *proto);
 
 /* shapes.c: the class of a table by its keys. */
 uint32_t lh_shape_of(lh_namer *namer, lh_id table);
