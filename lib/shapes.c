@@ -78,7 +78,7 @@ static uint32_t make_record(lh_namer *namer, const keys *k) {
     names[i] = lh_namer_chars(namer, name);
     shape += lh_hash(names[i], strlen(names[i]), 1);
   }
-  qsort(names, k->n_names, sizeof *names, compare_texts);
+  if (k->n_names > 1) qsort(names, k->n_names, sizeof *names, compare_texts);
   size_t shown = k->n_names > SHOWN_KEYS ? SHOWN_OF_MANY : k->n_names;
   for (size_t i = 0; i < shown; i++) lh_text_format(&text, "%s%s", i ? ", " : "{", names[i]);
   if (shown < k->n_names) lh_text_format(&text, ", ... %zu more", k->n_names - shown);
@@ -89,9 +89,7 @@ static uint32_t make_record(lh_namer *namer, const keys *k) {
 }
 
 uint32_t lh_shape_of(lh_namer *namer, lh_id table) {
-  keys k;
-  k.n_names = k.n_strings = k.n_integers = k.n_objects = k.n_others = 0;
-  k.sum = 0;
+  keys k = {.n_names = 0};
   lh_edges it;
   lh_value key;
   for (lh_entries_begin(namer->snapshot, table, &it); lh_entries_next(&it, &key, NULL);)
