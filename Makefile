@@ -24,8 +24,8 @@ BASE_CFLAGS = -std=c11 -D_GNU_SOURCE -fPIC -fvisibility=hidden $(WARNINGS)
 SANITIZE = -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
 
 # The writing half of the library: all that heap.so holds. It alone sees Lua's headers.
-MODULE_SOURCES = $(wildcard $(addprefix lib/,$(addsuffix .c,base hash layout state walk* writer* mark take)))
-LIB_SOURCES = $(wildcard lib/*.c)
+MODULE_SOURCES = lib/base.c lib/hash.c $(wildcard lib/take/*.c)
+LIB_SOURCES = $(wildcard lib/*.c lib/*/*.c)
 TOOLS = heaptop heapdiff heappath
 TOOL_SOURCES = $(wildcard $(TOOLS:%=cli/%.c))
 CLI_SOURCES = $(filter-out $(TOOL_SOURCES),$(wildcard cli/*.c))
@@ -68,7 +68,7 @@ packages:
 define variant
 $(1)/lib/%.o: lib/%.c | needs
 	@mkdir -p $$(@D)
-	$$(Q)$$(CC) $$(BASE_CFLAGS) $$(CFLAGS) $(2) $$(CPPFLAGS) \
+	$$(Q)$$(CC) $$(BASE_CFLAGS) $$(CFLAGS) $(2) $$(CPPFLAGS) -Ilib \
 	  $$(if $$(filter $$<,$$(MODULE_SOURCES)),$$(LUA_CFLAGS),$$(LIB_CFLAGS)) -MMD -MP -c -o $$@ $$<
 
 $(1)/lua/%.o: lua/%.c | needs

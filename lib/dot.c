@@ -23,7 +23,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "text.h"
+#include "name/text.h"
 
 enum {
   NAME_BYTES = 64, /* of one name in a label */

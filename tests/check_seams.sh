@@ -54,23 +54,23 @@ rule() {
 }
 
 none='-'
-writing='lib/(layout|state|walk[a-z_]*|mark|take)\.[ch]'
-reading='lib/(reader|footer|check|addresses|roots|epochs|object|decode|record|scan)\.[ch]'
+writing='lib/take/[a-z_]+\.[ch]'
+reading='lib/read/[a-z_]+\.[ch]'
 include='# *include +'
 
 check_sources() {
   sources=$(mktemp)
   code >"$sources"
   rule "only layout and walk know Lua's structures" \
-    "${include}\"raw\.h\"" '.*' 'lib/(layout|walk[a-z_]*)\.[ch]'
+    "${include}\"(take/)?raw\.h\"" '.*' 'lib/take/(layout|walk[a-z_]*)\.[ch]'
   rule "the walk serves only the writing half" \
-    "${include}\"(walk[a-z_]*|writer)\.h\"" '.*' "$writing|lib/writer[a-z_]*\.[ch]"
+    "${include}\"(take/)?(walk[a-z_]*|writer)\.h\"" '.*' "$writing"
   rule "only files that write see Lua's headers" \
     "${include}[<\"](lua|lauxlib|lualib|luaconf)\.h" '.*' "$writing|lua/.*"
   rule "the writing half has no part of an open snapshot" \
-    "${include}\"(snapshot|reader|record|scan|decode)\.h\"" "$writing|lib/writer[a-z_]*\.[ch]" "$none"
+    "${include}\"(read/)?(snapshot|reader|record|scan|decode)\.h\"" "$writing" "$none"
   rule "the analyses never see the file format" \
-    "${include}\"(format|record|scan|reader)\.h\"" '.*' "$reading|$writing|lib/writer[a-z_]*\.[ch]"
+    "${include}\"((read/)?(record|scan|reader)|format)\.h\"" '.*' "$reading|$writing"
   rule "only dot.c includes cgraph" \
     "${include}[<\"](graphviz/)?(cgraph|cdt|gvc)" '.*' 'lib/dot\.c'
   own=$(find cli -name '*.h' | sed 's|.*/||; s|\.h$||' | tr '\n' '|')
@@ -113,7 +113,7 @@ check_built() { # build
       nm -D --undefined-only "$tool" | grep -E ' luaL?_'
     done)"
   report "the library has no globals" "$(
-    size -A "$1"/lib/*.o | awk '$NF ~ /:$/ || /\.o  *:$/ { file = $1 }
+    size -A "$1"/lib/*.o "$1"/lib/*/*.o | awk '$NF ~ /:$/ || /\.o  *:$/ { file = $1 }
       /^\.(data|bss|tdata|tbss)(\.[a-zA-Z_]|[ ])/ && $1 !~ /^\.data\.rel\.ro/ && $2 > 0 {
         print file, $1, $2 " bytes"
       }')"
@@ -135,21 +135,21 @@ self_test() {
       *) wrong=1; echo "FAIL  not seen in $file: $line" ;;
     esac
   done <<'END'
-lib/graph.c|#include "raw.h"|only layout and walk know Lua's structures
+lib/graph/graph.c|#include "take/raw.h"|only layout and walk know Lua's structures
 lua/heap.c|#include "raw.h"|only layout and walk know Lua's structures
-lib/reader.c|  #  include "walk.h"|the walk serves only the writing half
-lib/names.c|#include <lua.h>|only files that write see Lua's headers
+lib/read/reader.c|  #  include "walk.h"|the walk serves only the writing half
+lib/name/names.c|#include <lua.h>|only files that write see Lua's headers
 cli/heaptop.c|#include "lauxlib.h"|only files that write see Lua's headers
-lib/mark.c|#include "snapshot.h"|the writing half has no part of an open snapshot
-lib/graph.c|#include "record.h"|the analyses never see the file format
-lib/top.c|#include "format.h" /* just this once */|the analyses never see the file format
-lib/paths.c|#include <graphviz/cgraph.h>|only dot.c includes cgraph
+lib/take/mark.c|#include "snapshot.h"|the writing half has no part of an open snapshot
+lib/graph/graph.c|#include "read/record.h"|the analyses never see the file format
+lib/graph/top.c|#include "format.h" /* just this once */|the analyses never see the file format
+lib/graph/paths.c|#include <graphviz/cgraph.h>|only dot.c includes cgraph
 cli/heaptop.c|#include "snapshot.h"|the tools and the module see only the public header
 lua/heap.c|#include "base.h"|the tools and the module see only the public header
-lib/diff.c|void f(void) { printf("%d", 1); }|the library neither prints nor exits
-lib/diff.c|/* x */ void f(void) { fputs("", stderr); }|the library neither prints nor exits
-lib/reach.c|void f(void) { abort(); }|the library neither prints nor exits
-lib/graph.c|char *f(void) { return strdup(""); }|only base.c allocates
+lib/compare/diff.c|void f(void) { printf("%d", 1); }|the library neither prints nor exits
+lib/compare/diff.c|/* x */ void f(void) { fputs("", stderr); }|the library neither prints nor exits
+lib/graph/reach.c|void f(void) { abort(); }|the library neither prints nor exits
+lib/graph/graph.c|char *f(void) { return strdup(""); }|only base.c allocates
 lib/luaheap.h|lh_id lh_first(lh_snapshot *class);|luaheap.h compiles alone as c++
 END
   report "check_seams sees each rule broken" "$([ $wrong = 0 ] || echo "$copy")"

@@ -4,7 +4,7 @@
 #ifndef LUAHEAP_EXPECT_H
 #define LUAHEAP_EXPECT_H
 
-#include "snapshot.h"
+#include "read/snapshot.h"
 
 static inline void expect_failure(const void *data, size_t size, int code, uint64_t offset,
                                   const char *message) {

@@ -10,7 +10,7 @@
 #ifndef LUAHEAP_IMAGE_H
 #define LUAHEAP_IMAGE_H
 
-#include "raw.h"
+#include "take/raw.h"
 
 typedef struct release {
   const char *ident, *releases;

@@ -16,7 +16,7 @@
 #include <lauxlib.h>
 #include <lualib.h>
 
-#include "graph.h"
+#include "graph/graph.h"
 
 /* {=== heaps ========================================================================= */
 

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "decode.h"
+#include "read/decode.h"
 #include "sample.h"
 
 static forge file;

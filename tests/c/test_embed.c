@@ -18,7 +18,7 @@
 
 #include <cmocka.h>
 
-#include "snapshot.h"
+#include "read/snapshot.h"
 
 /* {=== The host ====================================================================== */
 

@@ -16,7 +16,7 @@
 
 #include <cmocka.h>
 
-#include "graph.h"
+#include "graph/graph.h"
 
 /* {=== random graphs ================================================================= */
 

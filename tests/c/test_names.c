@@ -9,8 +9,8 @@
 
 #include <cmocka.h>
 
+#include "read/snapshot.h"
 #include "sample.h"
-#include "snapshot.h"
 
 /* Are all bytes printable, and is it one line? */
 static void expect_clean(char *text) {

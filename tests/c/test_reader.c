@@ -14,8 +14,8 @@
 #include <cmocka.h>
 
 #include "expect.h"
+#include "read/snapshot.h"
 #include "sample.h"
-#include "snapshot.h"
 #include "visit.h"
 
 /* {=== a good file =================================================================== */

@@ -8,8 +8,8 @@
 
 #include <cmocka.h>
 
-#include "map.h"
-#include "text.h"
+#include "name/map.h"
+#include "name/text.h"
 
 static void expect_escaped(const char *bytes, size_t n, bool quoted, const char *expected) {
   lh_text text = {0};

@@ -16,8 +16,8 @@
 
 #include "forge.h"
 #include "image.h"
-#include "snapshot.h"
-#include "walk.h"
+#include "read/snapshot.h"
+#include "take/walk.h"
 
 /* {=== A walk ======================================================================== */
 
@@ -276,7 +276,8 @@ static void threads(image *m) {
   char *closure = new_closure(m, proto, closed);
   const char *slots[] = {closure, values[1], closure, values[0], values[2]};
   for (int i = 0; i < 5; i++) put_object(stack + 16 * (1 + i), slots[i]);
-  put_value(stack + 16 * 6, 0xA5A5A5A5A5A5A5A5u, 5 | 0x40); /* above top: nothing */
+  char *above = image_table(m);
+  put_object(stack + 16 * 6, above); /* above top: holds nothing */
   put_pointer(t + 16, stack + 16 * 6);
   char *call = image_block(m, 64), *unused = image_block(m, 64), *base = t + m->r->base_call;
   put_pointer(base + 24, call);
@@ -287,8 +288,8 @@ static void threads(image *m) {
   put32(call + 44, 0); /* extra arguments: the one slot is the parameter's first place */
   put_pointer(t + 32, call);
   t[10] = 1; /* yielded */
-  char *all[] = {m->main, t,       proto,     name,      local,     open,
-                 closed,  closure, values[0], values[1], values[2], values[3]};
+  char *all[] = {m->main, t,         proto,     name,      local,     open, closed,
+                 closure, values[0], values[1], values[2], values[3], above};
   for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) push(m, ALLGC, all[i]);
   lh_snapshot *s = walk_image(m, &f);
 
@@ -303,6 +304,7 @@ static void threads(image *m) {
   assert_int_equal(only_edge(s, t, values[0]).name, lh_find_address(s, (uintptr_t)name));
   assert_int_equal(only_edge(s, t, values[2]).name, lh_find_address(s, (uintptr_t)local));
   assert_int_equal(only_edge(s, t, open).kind, LH_EDGE_OPEN_UPVALUE);
+  assert_int_equal(edges(s, t, above), 0);
   o = find(s, open, LH_TYPE_UPVALUE, 40);
   assert_true(o.as.upvalue.open);
   assert_int_equal(edges(s, open, values[0]), 1);
@@ -336,6 +338,7 @@ static void half_built(image *m) {
   put64(thread + m->r->stack_last, 0xA5A5A5A5A5A5A5A5u);
   put64(thread + 16, 0xA5A5A5A5A5A5A5A5u);
   put64(thread + 32, 0xA5A5A5A5A5A5A5A5u);
+  put64(thread + m->r->base_call + 24, 0xA5A5A5A5A5A5A5A5u);
   push(m, ALLGC, closure);
   push(m, ALLGC, proto);
   push(m, ALLGC, thread);

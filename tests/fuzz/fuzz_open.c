@@ -4,7 +4,7 @@
 ** `make fuzz` runs it. The library is compiled with -DFUZZING_BUILD_MODE_UNSAFE_FOR_PRODUCTION, which
 ** makes it take any checksum for right.
 */
-#include "snapshot.h"
+#include "read/snapshot.h"
 #include "visit.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

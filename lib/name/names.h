@@ -9,7 +9,7 @@
 #define LUAHEAP_NAMES_H
 
 #include "map.h"
-#include "snapshot.h"
+#include "read/snapshot.h"
 #include "text.h"
 
 typedef uint32_t lh_text_id; /* LH_NO_NUMBER: none */

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "diff.h"
-#include "fold.h"
+#include "name/fold.h"
 
 static uint64_t count_entries(const lh_snapshot *snapshot, lh_id id) {
   lh_object object;

@@ -6,8 +6,8 @@
 ** object its class, with a table lookup for most and one pass over its keys for a plain table.
 ** Four bytes an object remain; 2.2 million objects take about 0.25 s.
 */
-#include "decode.h"
 #include "names.h"
+#include "read/decode.h"
 
 #include <string.h>
 

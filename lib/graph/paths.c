@@ -9,7 +9,7 @@
 
 #include <stdlib.h>
 
-#include "decode.h"
+#include "read/decode.h"
 
 /* {=== one step ====================================================================== */
 

@@ -9,7 +9,7 @@
 */
 #include "graph.h"
 
-#include "decode.h"
+#include "read/decode.h"
 
 typedef struct builder {
   lh_snapshot *snapshot;

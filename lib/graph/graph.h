@@ -9,7 +9,7 @@
 #ifndef LUAHEAP_GRAPH_H
 #define LUAHEAP_GRAPH_H
 
-#include "snapshot.h"
+#include "read/snapshot.h"
 
 typedef struct lh_graph {
   uint32_t n;

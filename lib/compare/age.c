@@ -7,8 +7,8 @@
 ** old if the earlier snapshot has an object of its type at its address which may have moved like
 ** that.
 */
-#include "decode.h"
 #include "diff.h"
+#include "read/decode.h"
 
 static lh_id same_place(const lh_snapshot *snapshot, lh_id id, const lh_snapshot *other) {
   if (!other) return LH_NO_OBJECT;

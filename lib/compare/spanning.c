@@ -4,8 +4,8 @@
 ** through it, so that a million objects in one array cost that array once.
 */
 #include "diff.h"
-#include "fold.h"
-#include "graph.h"
+#include "graph/graph.h"
+#include "name/fold.h"
 
 /* A path leads to it; one leads on from it; it was visited. */
 enum { WANTED = 1, INNER = 2, VISITED = 4 };

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "diff.h"
-#include "fold.h"
+#include "name/fold.h"
 
 #define UNKNOWN UINT32_MAX
 

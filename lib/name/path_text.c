@@ -3,7 +3,7 @@
 ** million steps takes linear time and folds in the middle.
 */
 #include "fold.h"
-#include "graph.h"
+#include "graph/graph.h"
 
 #include <string.h>
 

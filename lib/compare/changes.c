@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "decode.h"
 #include "diff.h"
-#include "names.h"
+#include "name/names.h"
+#include "read/decode.h"
 
 /* Rows of a snapshot's classes: those that another one had before are found again. */
 typedef struct rows {

@@ -7,7 +7,7 @@
 #ifndef LUAHEAP_DIFF_H
 #define LUAHEAP_DIFF_H
 
-#include "snapshot.h"
+#include "read/snapshot.h"
 
 /* {=== age.c ========================================================================= */
 

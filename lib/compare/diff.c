@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-#include "text.h"
+#include "name/text.h"
 
 void lh_diff_free(lh_diff *diff) {
   if (!diff) return;
