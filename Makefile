@@ -99,7 +99,12 @@ $(1)/bin/%: $(1)/cli/%.o $$(CLI_SOURCES:%.c=$(1)/%.o) $(1)/libluaheap.a
 $(1)/tests/%.so: $(1)/tests/c/%.o $(1)/libluaheap.a
 	$$(Q)$$(CC) $$(CFLAGS) $(2) $$(LDFLAGS) -shared -Wl,--as-needed -o $$@ $$^ $$(LIB_LIBS)
 
-$(1)/tests/%: $(1)/tests/c/%.o $$(TEST_COMMON:%.c=$(1)/%.o) $(1)/libluaheap.a
+# An archive, so that a test with fakes in place of the library is linked with no more than it uses.
+$(1)/tests/libcommon.a: $$(TEST_COMMON:%.c=$(1)/%.o)
+	@rm -f $$@
+	$$(Q)$$(AR) rcs $$@ $$^
+
+$(1)/tests/%: $(1)/tests/c/%.o $(1)/tests/libcommon.a $(1)/libluaheap.a
 	$$(Q)$$(CC) $$(CFLAGS) $(2) $$(LDFLAGS) -Wl,--export-dynamic -o $$@ $$^ $$(TEST_LIBS)
 endef
 
@@ -112,8 +117,7 @@ $(eval $(call variant,build/fuzz,-DFUZZING_BUILD_MODE_UNSAFE_FOR_PRODUCTION \
   -fsanitize=fuzzer-no-link,address,undefined))
 
 .SECONDARY:
--include $(wildcard $(addsuffix /*.d,$(foreach root,build build/test build/asan build/lint-gcc \
-  build/lint-clang build/fuzz,$(addprefix $(root)/,lib lua cli tests/c tests/bench tests/fuzz))))
+-include $(shell find build -name '*.d' 2>/dev/null)
 
 test: packages
 	@$(MAKE) --no-print-directory test-built
