@@ -66,7 +66,7 @@ check_sources() {
   flow='lib/take/.*(read|graph|name|compare)|lib/read/.*(take|graph|name|compare)'
   flow="$flow|lib/graph/.*(take|name|compare)|lib/name/.*(take|compare)|lib/compare/.*take"
   report "data flows one way through lib's folders" "$(
-    grep -E ":${include}\"" "$sources" | grep -E "^($flow)/[a-z_]+\.h\"")"
+    grep -E "${include}\"" "$sources" | grep -E "^($flow)/[a-z_]+\.h\"")"
   rule "only files that write see Lua's headers" \
     "${include}[<\"](lua|lauxlib|lualib|luaconf)\.h" '.*' "$writing|lua/.*"
   rule "the analyses never see the file format" \
