@@ -32,15 +32,17 @@ describe("the class of a table", function()
       E = {empty = {}, array = {1, 2, 3}, record = {name = 1, id = 2, next = 3},
            both = {7, 8, id = 1}, sparse = {[1] = 1, [1000] = 2},
            objects = {[{}] = 1, [print] = 2}, mixed = {[{}] = 1, x = 2},
-           odd = {["Content-Type"] = 1, host = 2}, many = {}, wide = {}}
+           odd = {["Content-Type"] = 1, host = 2}, many = {}, wide = {}, session = {}}
       for c in ("abcdefgh"):gmatch(".") do E.wide[c] = 1 end
-      for i = 1, 33 do E.many["k" .. i] = i end
+      for i = 1, 64 do E.session["field" .. i] = i end
+      for i = 1, 65 do E.many["k" .. i] = i end
     ]], nil, {
       ["_G.E.empty"] = "{}", ["_G.E.array"] = "array", ["_G.E.record"] = "{id, name, next}",
       ["_G.E.both"] = "{id, [n]}", ["_G.E.sparse"] = "map[integer]",
       ["_G.E.objects"] = "map[object]",
       ["_G.E.mixed"] = "map", ["_G.E.odd"] = "map[string]", ["_G.E.many"] = "map[string]",
-      ["_G.E.wide"] = "{a, b, c, d, ... 4 more}"})
+      ["_G.E.wide"] = "{a, b, c, d, ... 4 more}",
+      ["_G.E.session"] = "{field1, field10, field11, field12, ... 60 more}"})
   end)
 
   it("is what its metatable says or is called", function()

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_KEYS = 32, SHOWN_KEYS = 6, SHOWN_OF_MANY = 4 };
+enum { MAX_KEYS = 64, SHOWN_KEYS = 6, SHOWN_OF_MANY = 4 };
 
 typedef struct keys {
   lh_id names[MAX_KEYS];
