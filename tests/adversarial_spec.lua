@@ -156,6 +156,21 @@ describe("all commands work on", function()
     ]], million // 10)
   end)
 
+  it("a chunk of a hundred thousand functions, also while it is being loaded", function()
+    all_commands([[
+      local pieces, n, at = {}, million // 10, 0
+      for i = 1, n do
+        pieces[i] = i < 30000 and "do local f = function() end end\n" or "g = function() end\n"
+      end
+      chunk = assert(load(function()
+        at = at + 1
+        if at == n // 2 or at == n then heap.snapshot("loading") end
+        return pieces[at]
+      end))
+      deep(chunk)
+    ]], million // 10)
+  end)
+
   it("half a million strings, long strings and long keys", function()
     all_commands([[
       strings = {}

@@ -284,3 +284,46 @@ describe("heappath finds", function()
     assert.are.equal(2, #found.referrers)
   end)
 end)
+
+describe("a function is called", function()
+  -- By the local variable, global or field that its code stores it in; nothing elsewhere.
+  local functions = [[
+    local heap = require "heap"
+    local M, names = {}, {}
+    local function say(name, f) names[#names + 1] = {name, f} end
+    local function first() end
+    say("first", first)
+    do local gone = {} do local gone_too = gone end end
+    local a, b = function() end, function() end
+    say("a", a) say("b", b)
+    do local inner = function() end say("inner", inner) end
+    for i = 1, 1 do local x = i local looped = function() return x end say("looped", looped) end
+    local again = function() end
+    say("again", again)
+    function M.field() end
+    function M:method() end
+    say("field", M.field) say("method", M.method)
+    function Global() end
+    say("Global", Global)
+    local t = {entry = function() end, (function() end)}
+    say("entry", t.entry) say("", t[1])
+    t[2], t["x y"] = function() end, function() end
+    say("x y", t["x y"])
+    local shadow = function() end
+    say("shadow", shadow)
+    local shadow <const> = function() return shadow end
+    say("shadow", shadow)
+    for _, n in ipairs(names) do print(n[1], ("%p"):format(n[2])) end
+    heap.snapshot("s")
+    return M, names
+  ]]
+
+  it("by what it is stored in", function()
+    local out, dir = support.lua(functions)
+    for name, address in out:gmatch("([^\t\n]*)\t(0x%x+)\n") do
+      local answer = json.decode((support.run({"heappath", "--json", "s", address}, {cwd = dir})))
+      local class = name == "" and "function @program.lua" or "function " .. name .. " @program.lua"
+      assert.are.equal(class, (answer.class:gsub(":%d+$", "")))
+    end
+  end)
+end)

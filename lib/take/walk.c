@@ -209,7 +209,8 @@ static void walk_upvalue(lh_walk *walk, const raw_upvalue *u) {
 /* NULL for a userdata that is not ours. */
 static const lh_own_content *own_content(const raw_userdata *u) {
   const lh_own_content *content = (const void *)((const char *)u + raw_content_offset(u));
-  bool ours = u->length >= sizeof *content && content->magic == LH_OWN_MAGIC;
+  bool ours = u->length >= sizeof *content && content->magic == LH_OWN_MAGIC &&
+              u->length - sizeof *content >= content->name_length;
   return ours ? content : NULL;
 }
 

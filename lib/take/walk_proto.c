@@ -13,7 +13,7 @@
 */
 #include "walk.h"
 
-enum { OP_SETTABUP = 15, OP_SETFIELD = 18, OP_CLOSURE = 79 };
+enum { OP_SETTABUP = 15, OP_SETFIELD = 18, OP_CLOSURE = 79, MAX_REGISTERS = 256 };
 
 static unsigned opcode(uint32_t i) {
   return i & 0x7F;
@@ -39,24 +39,34 @@ static bool is_string_value(const raw_value *v) {
   return (v->type & ~0x10) == (RAW_SHORT_STRING | RAW_COLLECTABLE);
 }
 
-/* The local variable in register `reg` that comes alive at `pc`. Locals are listed in the order in which
-** they become active, so the register of one is the number of those still alive before it. */
-static const raw_string *local_born_at(const raw_proto *p, int32_t pc, unsigned reg) {
-  unsigned alive = 0;
-  for (int32_t i = 0; i < p->n_locals; i++) {
-    const raw_local *l = &p->locals[i];
+/* The local variables in scope, by register, while the closures are met in the order of their code: locals
+** are listed in the order in which they begin, and scopes nest. So all of them take one pass. */
+typedef struct scope {
+  int32_t next; /* the first that has not begun */
+  unsigned n;
+  const raw_local *alive[MAX_REGISTERS];
+} scope;
+
+static void move_scope(scope *s, const raw_proto *p, int32_t pc) {
+  for (; s->next < p->n_locals; s->next++) {
+    const raw_local *l = &p->locals[s->next];
     if (!l->name || l->start_pc > pc) break;
-    if (pc >= l->end_pc) continue;
-    if (alive == reg && l->start_pc == pc) return l->name;
-    alive++;
+    while (s->n > 0 && s->alive[s->n - 1]->end_pc <= l->start_pc) s->n--;
+    if (s->n < MAX_REGISTERS) s->alive[s->n++] = l;
   }
-  return NULL;
+  while (s->n > 0 && s->alive[s->n - 1]->end_pc <= pc) s->n--;
+}
+
+/* The local variable in register `reg` that comes alive at `pc`. */
+static const raw_string *local_born_at(scope *s, const raw_proto *p, int32_t pc, unsigned reg) {
+  move_scope(s, p, pc);
+  return reg < s->n && s->alive[reg]->start_pc == pc ? s->alive[reg]->name : NULL;
 }
 
 /* The name of the closure that instruction `pc` makes, or NULL. */
-static const raw_string *closure_name(const raw_proto *p, int32_t pc) {
+static const raw_string *closure_name(scope *s, const raw_proto *p, int32_t pc) {
   unsigned reg = operand_a(p->code[pc]);
-  const raw_string *local = local_born_at(p, pc + 1, reg);
+  const raw_string *local = local_born_at(s, p, pc + 1, reg);
   if (local || pc + 1 >= p->n_code) return local;
   uint32_t next = p->code[pc + 1];
   bool stores = opcode(next) == OP_SETFIELD || opcode(next) == OP_SETTABUP;
@@ -67,20 +77,25 @@ static const raw_string *closure_name(const raw_proto *p, int32_t pc) {
   return (const raw_string *)p->constants[key].as.object;
 }
 
+/* The OP_CLOSURE of nested prototype `i`, not before `pc`; n_code when there is none. */
+static int32_t find_closure(const raw_proto *p, int32_t pc, int32_t i) {
+  while (pc < p->n_code &&
+         (opcode(p->code[pc]) != OP_CLOSURE || operand_bx(p->code[pc]) != (uint32_t)i)) {
+    pc++;
+  }
+  return pc;
+}
+
 static void walk_nested(lh_walk *walk, const raw_proto *p) {
   uint64_t own = (uintptr_t)p;
+  scope s = {.next = 0, .n = 0};
   int32_t pc = 0; /* the closures are made in the order of their numbers */
   lh_out_uvarint(walk->out, (uint64_t)p->n_nested);
   for (int32_t i = 0; i < p->n_nested; i++) {
     const raw_string *name = NULL;
-    int32_t at = pc;
-    while (at < p->n_code &&
-           (opcode(p->code[at]) != OP_CLOSURE || operand_bx(p->code[at]) != (uint32_t)i)) {
-      at++;
-    }
-    if (at < p->n_code) {
-      name = closure_name(p, at);
-      pc = at + 1;
+    if (p->nested[i]) {
+      pc = find_closure(p, pc, i);
+      if (pc < p->n_code) name = closure_name(&s, p, pc++);
     }
     lh_out_ref(walk->out, own, p->nested[i]);
     lh_out_ref(walk->out, own, name);

@@ -403,6 +403,21 @@ static void alive_outside_of_a_sweep(image *m) {
   }
 }
 
+/* A userdata of somebody else that begins like a mark, but has no room for its name. */
+static void false_mark(image *m) {
+  forge f;
+  push_mark(m);
+  char *u;
+  memcpy(&u, m->global + ALLGC, 8);
+  lh_own_content *content = (lh_own_content *)(void *)(u + 32);
+  content->name_length = 2;
+  lh_snapshot *s = walk_image(m, &f);
+  assert_false(find(s, u, LH_TYPE_USERDATA, 32 + sizeof *content + 1).own);
+  assert_int_equal(lh_mark_count(s), 1);
+  lh_close(s);
+  forge_free(&f);
+}
+
 #define ON_ALL(name)                        \
   static void name##_of_all(void **state) { \
     (void)state;                            \
@@ -413,13 +428,18 @@ ON_ALL(weak_tables)
 ON_ALL(threads)
 ON_ALL(half_built)
 ON_ALL(condemned)
+ON_ALL(false_mark)
 ON_ALL(alive_outside_of_a_sweep)
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(tables_of_all),    cmocka_unit_test(weak_tables_of_all),
-      cmocka_unit_test(threads_of_all),   cmocka_unit_test(half_built_of_all),
-      cmocka_unit_test(condemned_of_all), cmocka_unit_test(alive_outside_of_a_sweep_of_all),
+      cmocka_unit_test(tables_of_all),
+      cmocka_unit_test(weak_tables_of_all),
+      cmocka_unit_test(threads_of_all),
+      cmocka_unit_test(half_built_of_all),
+      cmocka_unit_test(condemned_of_all),
+      cmocka_unit_test(false_mark_of_all),
+      cmocka_unit_test(alive_outside_of_a_sweep_of_all),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
