@@ -240,13 +240,11 @@ describe("the sum of all sizes is exact", function()
 
   it("with luacheck and penlight loaded", function()
     program [[
-      local checked, luacheck = pcall(require, "luacheck")
-      if checked then
-        luacheck.check_strings({"local x = 1 return function() return y end"}, {})
-        exact "luacheck"
-      end
+      local luacheck = require "luacheck"
+      luacheck.check_strings({"local x = 1 return function() return y end"}, {})
+      exact "luacheck"
       local names = {"List", "Map", "OrderedMap", "pretty", "class", "stringx", "tablex", "data"}
-      for _, name in ipairs(names) do pcall(require, "pl." .. name) end
+      for _, name in ipairs(names) do require("pl." .. name) end
       exact "penlight"
     ]]
   end)
@@ -266,7 +264,7 @@ describe("the sum of all sizes is exact", function()
     assert.are.equal("15 compared", out)
   end)
 
-  -- The parser's and table.concat's buffers belong to no object.
+  -- The parser's buffers belong to no object.
   it("but for buffers in use while a chunk is loaded", function()
     local out = support.lua [[
       local heap, check = require "heap", require "lua_heapcheck"

@@ -156,9 +156,9 @@ describe("after full collections", function()
 
   it("all is reachable with luacheck and penlight loaded", function()
     nothing_is_garbage [[
-      local ok, luacheck = pcall(require, "luacheck")
-      if ok then luacheck.check_strings({"local x = 1 return function() return y end"}, {}) end
-      pcall(require, "pl.pretty")
+      local luacheck = require "luacheck"
+      luacheck.check_strings({"local x = 1 return function() return y end"}, {})
+      require "pl.pretty"
     ]]
   end)
 
