@@ -43,9 +43,13 @@ function heap.snapshot(path, options) end
 ---tell for every object whether it is older or younger than the mark
 ---(`heapdiff --since "level 2" c`). Several marks may have one name; the latest counts.
 ---
----Cost: O(1), two userdata of some 100 bytes that stay as long as the program runs.
----Raises an error for a wrong argument or when there is no memory for the mark.
+---Cost: O(1), two userdata of 88 bytes and the name that stay as long as the program runs.
+---Raises an error only for a wrong argument. That there is no memory, or that the name is longer than
+---4,096 bytes, is returned.
 ---@param name string
+---@return true|nil planted nil on failure
+---@return string? message on failure: what went wrong
+---@return integer? errno on failure: the system's error number, 0 where there is none
 function heap.mark(name) end
 
 ---The exact shallow size of one value: the bytes that Lua has allocated for it alone, without what
