@@ -75,7 +75,8 @@ typedef struct lh_taken {
   uint64_t bytes;
 } lh_taken;
 
-/* Receives the file's bytes in order; returns how many it took. Fewer than n ends the snapshot. */
+/* Receives the file's bytes in order; returns how many it took. Fewer than n ends the snapshot. It must not
+** use the Lua state, whose objects are being read. */
 typedef size_t (*lh_writer)(const void *data, size_t n, void *payload);
 
 /* Checks that L is a Lua that this library knows and prepares it; needed once for each Lua state
