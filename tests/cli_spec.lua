@@ -46,7 +46,7 @@ local function in_dir(command, options)
 end
 
 -- The same under a terminal of 80 columns: script(1) joins stdout and stderr there.
-local has_script = select(3, run "command -v script") == 0
+local has_script = select(3, run "script -qec true /dev/null") == 0
 local function on_terminal(command, options)
   options = options or {}
   options.env = options.env or {}
