@@ -53,8 +53,8 @@ Q = $(if $(V),,@echo "  $@" && )
 
 .DELETE_ON_ERROR:
 .SUFFIXES:
-.PHONY: all help needs packages demo test bench fuzz check-asan check-seams lint install uninstall clean \
-  test-built asan-built bench-built demo-built lint-gcc lint-clang module-sources
+.PHONY: all help needs packages demo test bench fuzz check-asan check-seams lint install \
+  uninstall clean test-built asan-built bench-built demo-built lint-gcc lint-clang module-sources
 
 all: build/libluaheap.a $(filter-out build/tests/%,$(BUILT:%=build/%))
 
@@ -73,22 +73,25 @@ $(1)/lib/%.o: lib/%.c | needs
 
 $(1)/lua/%.o: lua/%.c | needs
 	@mkdir -p $$(@D)
-	$$(Q)$$(CC) $$(BASE_CFLAGS) $$(CFLAGS) $(2) $$(CPPFLAGS) -Ilib $$(LUA_CFLAGS) -MMD -MP -c -o $$@ $$<
+	$$(Q)$$(CC) $$(BASE_CFLAGS) $$(CFLAGS) $(2) $$(CPPFLAGS) -Ilib $$(LUA_CFLAGS) \
+	  -MMD -MP -c -o $$@ $$<
 
 $(1)/cli/%.o: cli/%.c | needs
 	@mkdir -p $$(@D)
-	$$(Q)$$(CC) $$(BASE_CFLAGS) $$(CFLAGS) $(2) $$(CPPFLAGS) -Ilib $$(CLI_CFLAGS) -MMD -MP -c -o $$@ $$<
+	$$(Q)$$(CC) $$(BASE_CFLAGS) $$(CFLAGS) $(2) $$(CPPFLAGS) -Ilib $$(CLI_CFLAGS) \
+	  -MMD -MP -c -o $$@ $$<
 
 $(1)/tests/%.o: tests/%.c | needs
 	@mkdir -p $$(@D)
-	$$(Q)$$(CC) $$(BASE_CFLAGS) $$(CFLAGS) $(2) $$(CPPFLAGS) -Ilib -Itests/c $$(LUA_CFLAGS) $$(LIB_CFLAGS) \
-	  -MMD -MP -c -o $$@ $$<
+	$$(Q)$$(CC) $$(BASE_CFLAGS) $$(CFLAGS) $(2) $$(CPPFLAGS) -Ilib -Itests/c $$(LUA_CFLAGS) \
+	  $$(LIB_CFLAGS) -MMD -MP -c -o $$@ $$<
 
 $(1)/libluaheap.a: $$(LIB_SOURCES:%.c=$(1)/%.o)
 	@rm -f $$@
 	$$(Q)$$(AR) rcs $$@ $$^
 
-# Linked to libc only: the lua_* functions are the host's. nodelete: Lua's finalizers may outlive dlclose.
+# Linked to libc only: the lua_* functions are the host's. nodelete: Lua's finalizers may outlive
+# dlclose.
 $(1)/heap.so: $(1)/lua/heap.o $$(MODULE_SOURCES:%.c=$(1)/%.o)
 	$$(Q)$$(CC) $$(CFLAGS) $(2) $$(LDFLAGS) -shared -Wl,-z,nodelete -Wl,--as-needed -o $$@ $$^
 
@@ -143,13 +146,15 @@ lint:
 	+@.ci/lint
 
 # All objects, tests included, by both compilers. Used by .ci/lint.
-LINT_OBJECTS = $(patsubst %.c,%.o,$(LIB_SOURCES) $(wildcard lua/*.c cli/*.c tests/c/*.c tests/bench/*.c tests/fuzz/*.c))
+LINT_OBJECTS = $(patsubst %.c,%.o,$(LIB_SOURCES) \
+  $(wildcard lua/*.c cli/*.c tests/c/*.c tests/bench/*.c tests/fuzz/*.c))
 lint-gcc: $(LINT_OBJECTS:%=build/lint-gcc/%)
 lint-clang: $(LINT_OBJECTS:%=build/lint-clang/%)
 build/lint-gcc/%.o: CC = gcc
 build/lint-clang/%.o: CC = clang
 
-# A small snapshot, changed at random, through every parser; build/fuzz/corpus keeps what reached new code.
+# A small snapshot, changed at random, through every parser; build/fuzz/corpus keeps what reached
+# new code.
 fuzz: build/fuzz/fuzz_open build/heap.so
 	@mkdir -p build/fuzz/corpus
 	@LUA_CPATH="build/?.so" $(LUA) -e 'require("heap").snapshot("build/fuzz/corpus/small")'
@@ -180,7 +185,8 @@ demo: packages
 demo-built: all
 	@LUA=$(LUA) examples/demo.sh build
 
-# Only what `all` builds and what is in the tree: an install as root compiles nothing that was built.
+# Only what `all` builds and what is in the tree: an install as root compiles nothing that was
+# built.
 BIN = $(DESTDIR)$(PREFIX)/bin
 LUA_C = $(DESTDIR)$(PREFIX)/lib/lua/5.4
 LUA_LUA = $(DESTDIR)$(PREFIX)/share/lua/5.4
@@ -192,7 +198,8 @@ ZSH_COMPLETIONS = $(DESTDIR)$(PREFIX)/share/zsh/site-functions
 LUA_FILES = $(wildcard lua/heap/*.lua)
 
 install: all
-	install -d $(BIN) $(LUA_C) $(LUA_LUA)/heap $(MAN) $(INCLUDE) $(LIB) $(BASH_COMPLETIONS) $(ZSH_COMPLETIONS)
+	install -d $(BIN) $(LUA_C) $(LUA_LUA)/heap $(MAN) $(INCLUDE) $(LIB) $(BASH_COMPLETIONS) \
+	  $(ZSH_COMPLETIONS)
 	install -m 755 $(TOOLS:%=build/bin/%) $(BIN)
 	install -m 644 build/heap.so $(LUA_C)
 	install -m 644 $(LUA_FILES) $(LUA_LUA)/heap
@@ -216,7 +223,7 @@ help:
 	@echo "make check-asan    the same under AddressSanitizer and UndefinedBehaviorSanitizer"
 	@echo "make check-seams   see that the parts are joined only where they may be"
 	@echo "make lint          compilers' warnings, formatting, linters for C, Lua, shell and man pages"
-	@echo "make bench         speed and memory against one full collection; SIZES=\"0.2 1 10\" (millions)"
+	@echo "make bench         speed and memory; SIZES=\"0.2 1 10\" (millions of objects)"
 	@echo "make fuzz          random snapshots into the reader, for SECONDS=60 (needs clang)"
 	@echo "make install       PREFIX=/usr/local DESTDIR=; make uninstall takes it away again"
 	@echo "make packages      install what build and tests need (Debian), or say what is missing"

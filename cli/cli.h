@@ -112,7 +112,8 @@ void cli_progress(cli *c, const char *format, ...) __attribute__((format(printf,
 /* How many rows a table did not show, if any. */
 void cli_print_hidden(cli *c, uint64_t hidden, const char *one, const char *many);
 
-/* Writes what is left of stdout; returns `status`, or ends the process if anything was not written. */
+/* Writes what is left of stdout; returns `status`, or ends the process if anything was not
+** written. */
 int cli_finish(cli *c, int status);
 
 /* }=================================================================================== */

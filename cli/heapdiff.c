@@ -1,7 +1,8 @@
 /*
-** heapdiff - what was allocated and stays. Three snapshots: allocated between a and b, alive in c; two:
-** what appeared and what went; one with marks: the same from inside one file. First a sentence, then
-** the groups of one class and one holder, then the containers that grew or the change of each class.
+** heapdiff - what was allocated and stays. Three snapshots: allocated between a and b, alive in c;
+** two: what appeared and what went; one with marks: the same from inside one file. First a
+** sentence, then the groups of one class and one holder, then the containers that grew or the
+** change of each class.
 */
 #include <errno.h>
 #include <string.h>

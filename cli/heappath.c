@@ -1,6 +1,7 @@
 /*
-** heappath - why one object is alive: the shortest chains of references from a root to it, or all that
-** refers to it, or what would free it. Text for a terminal, a DOT graph for a pipe, JSON on demand.
+** heappath - why one object is alive: the shortest chains of references from a root to it, or all
+** that refers to it, or what would free it. Text for a terminal, a DOT graph for a pipe, JSON on
+** demand.
 **
 ** A path may have a million steps (a linked list). Text folds its middle and the graph does so too;
 ** JSON has every step and is written one by one.
@@ -159,8 +160,8 @@ static void step_row(cli *c, const subject *s, const lh_edge *named, const lh_ed
   free(what);
 }
 
-/* The edge that most of the steps first .. end - 1 are, by the majority vote of Boyer and Moore, and
-** how many of them are. */
+/* The edge that most of the steps first .. end - 1 are, by the majority vote of Boyer and Moore,
+** and how many of them are. */
 static char *usual_edge(const subject *s, const lh_path *path, size_t first, size_t end,
                         size_t *n_usual) {
   char *usual = NULL;
@@ -240,7 +241,7 @@ static char *path_text(const subject *s, const lh_path *path) {
 static void print_matches(cli *c, const subject *s) {
   if (s->found.class_index == UINT32_MAX || s->found.matches < 2) return;
   printf("%s %s in the snapshot; this is the one that retains most\n",
-         cli_count(c, s->found.matches), cli_class_of(s->snapshot, s->id));
+         cli_count(c, s->found.matches), lh_class_at(s->snapshot, s->found.class_index)->name);
 }
 
 static void print_paths(cli *c, const request *r, const subject *s, const lh_path *paths,

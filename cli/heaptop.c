@@ -209,8 +209,9 @@ static void object_row(cli *c, lh_snapshot *snapshot, const request *r, lh_id id
   lh_free(path);
 }
 
-/* An element of a linked list, but not its first: it is of its dominator's class, which beside itself
-** retains hardly anything else. A list of a million elements would otherwise be all there is to see. */
+/* An element of a linked list, but not its first: it is of its dominator's class, which beside
+** itself retains hardly anything else. A list of a million elements would otherwise be all there is
+** to see. */
 static bool is_next_element(const lh_snapshot *snapshot, lh_id id) {
   lh_id dominator = lh_immediate_dominator(snapshot, id);
   uint64_t own, retained = lh_retained_bytes(snapshot, id);
@@ -221,8 +222,9 @@ static bool is_next_element(const lh_snapshot *snapshot, lh_id id) {
   return retained >= own && own + retained > lh_retained_bytes(snapshot, dominator) / 10 * 9;
 }
 
-/* The objects to show: without next elements when ranked by what they retain, unless all are asked for;
-** *n_left_out says how many of those ranked before the last. Ten million are ranked in some seconds. */
+/* The objects to show: without next elements when ranked by what they retain, unless all are asked
+** for; *n_left_out says how many of those ranked before the last. Ten million are ranked in some
+** seconds. */
 static size_t rank_objects(cli *c, lh_snapshot *snapshot, const request *r, lh_id **ids,
                            size_t *n_left_out) {
   lh_top_query query = objects_query(r);

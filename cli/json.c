@@ -1,7 +1,7 @@
 /*
 ** json.c - JSON on stdout, one value a line inside the outermost two brackets. jansson makes and
-** quotes the values; the brackets are written here as they come, so that a path of a million steps is
-** never held in memory as a million JSON objects.
+** quotes the values; the brackets are written here as they come, so that a path of a million steps
+** is never held in memory as a million JSON objects.
 */
 #include "cli.h"
 

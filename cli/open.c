@@ -65,9 +65,10 @@ const char *cli_address(cli *c, const lh_snapshot *snapshot, lh_id id) {
   return text;
 }
 
-/* Following a path costs its length and the references of each object on it, so a table of all elements
-** of a long list, or of a big array, would take the square of that. After as much work as takes some
-** seconds, only the length of paths is told. The unit is about one reference: 16 bytes of its holder. */
+/* Following a path costs its length and the references of each object on it, so a table of all
+** elements of a long list, or of a big array, would take the square of that. After as much work as
+** takes some seconds, only the length of paths is told. The unit is about one reference: 16 bytes
+** of its holder. */
 #define PATHS_WORK 100000000u
 
 static uint64_t work_of(const lh_snapshot *snapshot, const lh_path *path) {

@@ -1,6 +1,6 @@
 /*
-** options.c - a command's options: getopt_long fed from the command's table, and the help printed from
-** the same table. An option that is not in the table, or a wrong argument, is a usage error.
+** options.c - a command's options: getopt_long fed from the command's table, and the help printed
+** from the same table. An option that is not in the table, or a wrong argument, is a usage error.
 */
 #include <errno.h>
 #include <inttypes.h>

@@ -1,8 +1,8 @@
 /*
-** table.c - aligned columns, with libsmartcols. Elsewhere than on a terminal every line is as long as
-** it must be, so that grep and awk see whole paths. On a terminal the columns of names and paths are
-** broken to fit its width, never cut, and at places where a person would break them: before `.` and
-** `[`, behind a blank, comma or slash. So rows are kept until all widths are known.
+** table.c - aligned columns, with libsmartcols. Elsewhere than on a terminal every line is as long
+** as it must be, so that grep and awk see whole paths. On a terminal the columns of names and paths
+** are broken to fit its width, never cut, and at places where a person would break them: before `.`
+** and `[`, behind a blank, comma or slash. So rows are kept until all widths are known.
 */
 #include <libsmartcols.h>
 #include <limits.h>
@@ -118,8 +118,8 @@ static void break_column(cli_table *table, size_t column, size_t width) {
   }
 }
 
-/* Columns that may be broken share what the others leave. From the left to the right each takes what
-** it needs, but at most its share or what those behind it do not need. */
+/* Columns that may be broken share what the others leave. From the left to the right each takes
+** what it needs, but at most its share or what those behind it do not need. */
 static void fit(cli_table *table, size_t terminal_width) {
   size_t left = terminal_width, n_wrapped = 0, needed = 0;
   for (size_t i = 0; i < table->n_columns; i++) {

@@ -1,6 +1,7 @@
 /*
-** text.c - numbers and names as people read them. A KB is 1,024 bytes, as in collectgarbage("count").
-** Numbers are handed out from a ring of 64 buffers: enough for any line that is being put together.
+** text.c - numbers and names as people read them. A KB is 1,024 bytes, as in
+** collectgarbage("count"). Numbers are handed out from a ring of 64 buffers: enough for any line
+** that is being put together.
 */
 #include <inttypes.h>
 #include <string.h>
@@ -81,8 +82,8 @@ const char *cli_time(cli *c, uint64_t time_ns) {
   return text;
 }
 
-/* Bytes of the printable UTF-8 character at p, 0 if there is none. Not printable: the controls of ASCII
-** and of Latin-1 (U+0080 to U+009F are terminal commands too), surrogates, line and paragraph
+/* Bytes of the printable UTF-8 character at p, 0 if there is none. Not printable: the controls of
+** ASCII and of Latin-1 (U+0080 to U+009F are terminal commands too), surrogates, line and paragraph
 ** separators, and the marks that turn the direction of text. */
 static size_t printable(const unsigned char *p) {
   static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};

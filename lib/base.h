@@ -1,7 +1,7 @@
 /*
 ** base.h - what every file of the library uses: the error object and the one place that allocates.
-** Sizes are counted in elements, multiplications are checked, and a test can make the n-th allocation
-** fail. The memory is libc's, never the Lua heap's.
+** Sizes are counted in elements, multiplications are checked, and a test can make the n-th
+** allocation fail. The memory is libc's, never the Lua heap's.
 */
 #ifndef LUAHEAP_BASE_H
 #define LUAHEAP_BASE_H

@@ -14,9 +14,10 @@
 ** between a closure and its value is none either: its name stands on the arrow.
 **
 ** A path of a million steps is walked twice, and at most `long_path` of its steps become boxes, so
-** the graph stays small whatever the heap. Names longer than NAME_BYTES lose their middle. A box has an HTML-like label (a bold name over small
-** print), an arrow a plain one. All that comes from the heap passes through put(), which leaves it
-** without meaning for both: no escapes, no entities, no tags.
+** the graph stays small whatever the heap. Names longer than NAME_BYTES lose their middle. A box
+** has an HTML-like label (a bold name over small print), an arrow a plain one. All that comes from
+** the heap passes through put(), which leaves it without meaning for both: no escapes, no entities,
+** no tags.
 */
 #include <cgraph.h>
 #include <errno.h>
@@ -46,8 +47,8 @@ static int no_memory(const drawing *d) {
 /* {=== Labels ======================================================================== */
 
 /* What Graphviz would read as the start of an escape (\\N), an entity (&amp;) or a tag becomes the
-** spelling of the character itself; cgraph quotes the quotes. U+FFFE and U+FFFF are no characters for
-** XML, and so for HTML-like labels. */
+** spelling of the character itself; cgraph quotes the quotes. U+FFFE and U+FFFF are no characters
+** for XML, and so for HTML-like labels. */
 static void put_bytes(lh_text *to, const char *bytes, size_t n) {
   for (size_t i = 0; i < n; i++) {
     switch (bytes[i]) {
@@ -169,8 +170,8 @@ static int set_html_label(const drawing *d, Agnode_t *box, lh_text *label) {
   return 0;
 }
 
-/* The box of an object, made when it is first asked for. With `root`, the edge that makes the object
-** a root, the box says so. */
+/* The box of an object, made when it is first asked for. With `root`, the edge that makes the
+** object a root, the box says so. */
 static int object_box(const drawing *d, lh_id id, const lh_edge *root, Agnode_t **box) {
   char name[16];
   lh_text label = {0};
@@ -224,7 +225,8 @@ static size_t count_hops(const lh_path *path) {
   return n;
 }
 
-/* Adds what the `n` hops from step `at` on are: " of .next" if they have one label, else " steps". */
+/* Adds what the `n` hops from step `at` on are: " of .next" if they have one label, else "
+** steps". */
 static void put_common(const drawing *d, lh_text *to, const lh_path *path, size_t n, size_t at) {
   char *common = lh_edge_text(d->snapshot, &path->steps[at]);
   bool alike = common != NULL;
@@ -245,8 +247,8 @@ static void put_common(const drawing *d, lh_text *to, const lh_path *path, size_
   lh_free(common);
 }
 
-/* Draws `n` hops, from step *at on, as one grey box between the box `from` and that of the object where
-** they end, which becomes *box. Moves *at behind them. */
+/* Draws `n` hops, from step *at on, as one grey box between the box `from` and that of the object
+** where they end, which becomes *box. Moves *at behind them. */
 static int draw_folded(const drawing *d, const lh_path *path, size_t n, size_t *at, Agnode_t *from,
                        Agnode_t **box) {
   char name[64];

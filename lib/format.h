@@ -53,7 +53,8 @@
 **             uvarint n, n times: ref nested proto, ref its name (from the enclosing code) or none;
 **             uvarint n, n refs: names of the upvalues, in their order (none where stripped);
 **             uvarint n, n refs: names of the local variables
-**   userdata  flag METATABLE. uvarint bytes, [METATABLE: ref], uvarint user values, that many values
+**   userdata  flag METATABLE. uvarint bytes, [METATABLE: ref], uvarint user values, that many
+**             values
 **   thread    flag MAIN. u8 status (lh_thread_status), uvarint stack slots (capacity),
 **             uvarint call frames, outermost first (the first is the host's: its function is nil),
 **             for each:
@@ -66,8 +67,9 @@
 **             is LH_MARK_STATE, u64 state id, uvarint serial (1, 2, ...), u64 nanoseconds since
 **             1970 (UTC), bytes name. Each mark() or snapshot() leaves two, of one serial: one on
 **             allgc, one on finobj. On allgc, read from the old end, those whose serial rises
-**             count (while a state is closed finalized ones return to the young end); the snapshot's
-**             own is the last of them. Those of another state and LH_MARK_VOID mark nothing
+**             count (while a state is closed finalized ones return to the young end); the
+**             snapshot's own is the last of them. Those of another state and LH_MARK_VOID mark
+**             nothing
 **
 ** Limits: F is below 2^40, objects are fewer than 2^32 - 1, array slots below 2^32, hash slots at
 ** most 2^31. No two objects have one address. A reference or root whose target has no record is

@@ -1,7 +1,8 @@
 /*
 ** hash.c - XXH64, written from its published specification (xxHash fast digest algorithm, by Yann
 ** Collet): four lanes eat 32 bytes a round, are merged, then the rest is eaten in eights, a four
-** and ones, and the bits are mixed. It guards the blocks of a snapshot and tells long strings apart.
+** and ones, and the bits are mixed. It guards the blocks of a snapshot and tells long strings
+** apart.
 */
 #include "base.h"
 

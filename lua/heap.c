@@ -1,10 +1,11 @@
 /*
-** heap.c - the module: `local heap = require "heap"`. Thin over lib/luaheap.h; linked to libc alone, it takes
-** the lua_* functions from the host. The functions and what they return are documented in heap/meta.lua.
+** heap.c - the module: `local heap = require "heap"`. Thin over lib/luaheap.h; linked to libc
+** alone, it takes the lua_* functions from the host. The functions and what they return are
+** documented in heap/meta.lua.
 **
-** Arguments are checked by type, never converted, and options are read without metamethods: so nothing
-** is allocated before or after a snapshot either. Failures return nil, message, errno; wrong arguments and a
-** Lua that is not known raise errors.
+** Arguments are checked by type, never converted, and options are read without metamethods: so
+** nothing is allocated before or after a snapshot either. Failures return nil, message, errno;
+** wrong arguments and a Lua that is not known raise errors.
 */
 #include <lauxlib.h>
 #include <string.h>

@@ -4,10 +4,10 @@
 #     tests/check_seams.sh [BUILD]      checks the sources and, with BUILD, what was built from them
 #     tests/check_seams.sh --self-test  breaks each rule in a copy and expects to be told
 #
-# Data flows one way: lua_State -> walk -> writer -> file -> reader -> graph -> analyses -> report. Most
-# rules are a pattern, the files that it is looked for in, and the files that may have it; comments
-# are taken out first. The others ask the compiler (the public header) and nm (the objects).
-# Prints one line for each rule, and the places that break it.
+# Data flows one way: lua_State -> walk -> writer -> file -> reader -> graph -> analyses -> report.
+# Most rules are a pattern, the files that it is looked for in, and the files that may have it;
+# comments are taken out first. The others ask the compiler (the public header) and nm (the
+# objects). Prints one line for each rule, and the places that break it.
 set -u
 unset CDPATH
 passed=0
@@ -48,7 +48,8 @@ code() {
     }'
 }
 
-# rule name, pattern, files that are looked at, files that may have it (all: extended regular expressions)
+# rule name, pattern, files that are looked at, files that may have it (all: extended regular
+# expressions)
 rule() {
   report "$1" "$(grep -E "^($3):[0-9]+:.*($2)" "$sources" | grep -vE "^($4):")"
 }
@@ -78,7 +79,8 @@ check_sources() {
     grep -E "^(cli|lua)/[^:]*:[0-9]+:${include}\"" "$sources" |
       grep -vE ":${include}\"(\.\./lib/)?luaheap\.h\"|^cli/.*${include}\"(${own%|})\.h\"")"
   rule "the library neither prints nor exits" \
-    '(^|[^A-Za-z0-9_])((v?printf|puts|putchar|perror|exit|abort) *\(|stdout|stderr)' 'lib/.*' "$none"
+    '(^|[^A-Za-z0-9_])((v?printf|puts|putchar|perror|exit|abort) *\(|stdout|stderr)' \
+    'lib/.*' "$none"
   rule "only base.c allocates" \
     '(^|[^A-Za-z0-9_])(malloc|calloc|realloc|reallocarray|strn?dup|v?asprintf|aligned_alloc) *\(' \
     'lib/.*' 'lib/base\.c'
@@ -102,7 +104,8 @@ check_built() { # build
     [ -e "$file" ] || { report "$file is built" missing; return; }
   done
   report "heap.so is linked to libc only" "$(
-    readelf -d "$1/heap.so" | sed -n 's/.*(NEEDED).*\[\(.*\)\].*/\1/p' | grep -vE '^(libc\.so|ld-linux)')"
+    readelf -d "$1/heap.so" | sed -n 's/.*(NEEDED).*\[\(.*\)\].*/\1/p' |
+      grep -vE '^(libc\.so|ld-linux)')"
   report "heap.so takes only lua_* and libc's functions from its host" "$(
     nm -D --undefined-only "$1/heap.so" | grep -vE ' (w .*|U (lua_|luaL_).*|U .*@GLIBC_[0-9.]*)$')"
   report "heap.so shows only its entry" "$(

@@ -3,8 +3,8 @@
 #
 #     tests/run.sh BUILD PROGRAM ...     BUILD holds heap.so and bin/; exit 1 when anything failed
 #
-# With SANITIZED=1 BUILD is a build for AddressSanitizer. The interpreter is not linked to it, so libasan
-# is preloaded, and it may leak at exit: only our own programs are checked for leaks.
+# With SANITIZED=1 BUILD is a build for AddressSanitizer. The interpreter is not linked to it, so
+# libasan is preloaded, and it may leak at exit: only our own programs are checked for leaks.
 set -u
 build=$1
 shift

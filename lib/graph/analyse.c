@@ -2,12 +2,12 @@
 ** analyse.c - lh_analyse, which runs the analyses in the order that needs least memory, and what it
 ** answers afterwards.
 **
-** The dominators come first: while their scratch memory is in use (36 bytes an object with 3 edges each)
-** neither distances nor retained sizes exist yet. After a failure the snapshot is as before.
+** The dominators come first: while their scratch memory is in use (36 bytes an object with 3 edges
+** each) neither distances nor retained sizes exist yet. After a failure the snapshot is as before.
 **
-** A heap of 2.2 million objects with 6.4 million edges, of which one full collection takes 0.27 s, from a cold
-** start: lh_open 0.18 s, edges 0.27, dominators 0.13, search 0.03, retained sizes 0.03: 0.64 s
-** together, and 74 bytes an object at the peak. Ten million objects: 3.5 s against 1.05 s.
+** A heap of 2.2 million objects with 6.4 million edges, of which one full collection takes 0.27 s,
+** from a cold start: lh_open 0.18 s, edges 0.27, dominators 0.13, search 0.03, retained sizes 0.03:
+** 0.64 s together, and 74 bytes an object at the peak. Ten million objects: 3.5 s against 1.05 s.
 */
 #include "graph.h"
 

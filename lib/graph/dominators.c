@@ -3,25 +3,28 @@
 **
 ** The algorithm of T. Lengauer and R. E. Tarjan, "A Fast Algorithm for Finding Dominators in a
 ** Flowgraph" (TOPLAS 1979), the simple version with path compression: O(m log n) in the worst case,
-** linear in practice. Their words: semi(dominator), label, ancestor, bucket, EVAL, LINK. A vertex is what
-** the graph numbers (an object's id); a number is its place in the depth-first search, from 1 on.
-** The root is number 1, and 0 means "none". After the search only numbers are used, so that neighbours
-** in the tree are neighbours in memory.
+** linear in practice. Their words: semi(dominator), label, ancestor, bucket, EVAL, LINK. A vertex
+** is what the graph numbers (an object's id); a number is its place in the depth-first search, from
+** 1 on. The root is number 1, and 0 means "none". After the search only numbers are used, so that
+** neighbours in the tree are neighbours in memory.
 **
 ** What differs from the paper:
 **   - of the edges into a number only those from higher ones are kept for the main loop: what an
-**     edge from a lower one contributes to semi is known when the search meets it. That halves them.
-**   - vertex w is linked when the loop moves on from w: "linked" is "greater than the loop's number".
-**   - the bucket of w is emptied when the loop comes to w, and not when its tree children do. By then all
-**     that lies below w is linked and w is not: the same forest path. So a bucket's head can stand in
-**     w's label, unused until then, and its chain in the members' idom, unknown until then.
+**     edge from a lower one contributes to semi is known when the search meets it. That halves
+**     them.
+**   - vertex w is linked when the loop moves on from w: "linked" is "greater than the loop's
+**     number".
+**   - the bucket of w is emptied when the loop comes to w, and not when its tree children do. By
+**     then all that lies below w is linked and w is not: the same forest path. So a bucket's head
+**     can stand in w's label, unused until then, and its chain in the members' idom, unknown until
+**     then.
 **   - EVAL turns the ancestors around on its way up and back again on its way down: no stack.
 **
-** Memory beside the result, for n objects and m edges: 24 n, and 4 bytes for each edge from a higher to
-** a lower number, of which there are m - n at most. 2.2 million objects with 6.4 million edges: 0.13 s,
-** more than half of it page faults on fresh memory, a fifth the search. Where every edge leads to a random place
-** cache misses make it 1.2 s for 8 million edges, a bit more than two collections of the same heap;
-** looking ahead as in reach.c was tried there and gained nothing.
+** Memory beside the result, for n objects and m edges: 24 n, and 4 bytes for each edge from a
+** higher to a lower number, of which there are m - n at most. 2.2 million objects with 6.4 million
+** edges: 0.13 s, more than half of it page faults on fresh memory, a fifth the search. Where every
+** edge leads to a random place cache misses make it 1.2 s for 8 million edges, a bit more than two
+** collections of the same heap; looking ahead as in reach.c was tried there and gained nothing.
 */
 #include "graph.h"
 
@@ -29,8 +32,7 @@
 
 typedef struct vertex_state {
   uint32_t ancestor; /* the tree parent; compressed by eval */
-  uint32_t
-      label; /* search: next edge to follow. Unlinked: head of the bucket. Linked: as in the paper */
+  uint32_t label;    /* search: next edge. Unlinked: head of the bucket. Linked: as in the paper */
   uint32_t semi;
   uint32_t idom; /* search: edges from higher numbers. In a bucket: the next member */
 } vertex_state;
@@ -101,8 +103,8 @@ static bool collect_higher(flowgraph *flow) {
   return true;
 }
 
-/* EVAL of the paper, for a linked v: of the vertices on the forest path to v below its root, the one with the
-** least semi. All numbers above `at` are linked. */
+/* EVAL of the paper, for a linked v: of the vertices on the forest path to v below its root, the
+** one with the least semi. All numbers above `at` are linked. */
 static uint32_t eval(vertex_state *state, uint32_t v, uint32_t at) {
   uint32_t below = 0, top = v, up;
   while ((up = state[top].ancestor) > at) {
@@ -151,7 +153,8 @@ static void find_semidominators(flowgraph *flow) {
   state[1].idom = 0;
 }
 
-/* idom is implicit, as in the paper, where it is not semi. In place of the numbers come vertices. */
+/* idom is implicit, as in the paper, where it is not semi. In place of the numbers come
+** vertices. */
 static void finish(flowgraph *flow, lh_id *idom) {
   vertex_state *state = flow->state;
   for (lh_id v = 0; v <= flow->graph->n; v++) idom[v] = LH_NO_OBJECT;

@@ -1,15 +1,17 @@
 /*
-** ephemeron.c - entries of weak-keyed tables: what is under a key lives while table and key both do.
+** ephemeron.c - entries of weak-keyed tables: what is under a key lives while table and key both
+** do.
 **
-** What is reachable is then the least fixpoint of "an edge from something reachable, or an ephemeron
-** with both its table and its key reachable". One traversal finds it: a vertex that is taken from the
-** worklist follows its edges, then looks at the ephemerons of which it is the table and at those of
-** which it is the key; whichever of the two comes last finds the other one seen and activates the
-** value. Each ephemeron is looked at twice, so chains (the value is the next key) cost no more than others.
+** What is reachable is then the least fixpoint of "an edge from something reachable, or an
+** ephemeron with both its table and its key reachable". One traversal finds it: a vertex that is
+** taken from the worklist follows its edges, then looks at the ephemerons of which it is the table
+** and at those of which it is the key; whichever of the two comes last finds the other one seen and
+** activates the value. Each ephemeron is looked at twice, so chains (the value is the next key)
+** cost no more than others.
 **
-** Afterwards the live ones become ordinary edges from key to value, and the heap is a plain graph to
-** everything that follows: to dominators and retained sizes the key holds the value, the table does
-** not. Memory: 13 n + 12 for each ephemeron, and none of it where there are none.
+** Afterwards the live ones become ordinary edges from key to value, and the heap is a plain graph
+** to everything that follows: to dominators and retained sizes the key holds the value, the table
+** does not. Memory: 13 n + 12 for each ephemeron, and none of it where there are none.
 */
 #include "graph.h"
 
@@ -26,7 +28,8 @@ typedef struct traversal {
   uint32_t *first_of_key;
 } traversal;
 
-/* Counts into first[v + 2], sums up: first[v + 1] is where those of v begin, until they are filled in. */
+/* Counts into first[v + 2], sums up: first[v + 1] is where those of v begin, until they are filled
+** in. */
 static void sum_up(uint32_t *first, uint32_t n) {
   for (uint32_t v = 0; v <= n; v++) first[v + 2] += first[v + 1];
 }

@@ -1,9 +1,11 @@
 /*
-** graph.h - the heap as a plain directed graph, and the algorithms over it. Private to the reading half.
+** graph.h - the heap as a plain directed graph, and the algorithms over it. Private to the reading
+** half.
 **
 ** The algorithms know arrays only, no snapshot and no file, so that a test can hand them any graph.
-** Vertices are 0 (the root) to n; the edges of v are edge[first_edge[v]] to edge[first_edge[v + 1] - 1].
-** Edges may repeat and may be loops. All is iterative, whatever the depth. A bool result of false
+** Vertices are 0 (the root) to n; the edges of v are edge[first_edge[v]] to edge[first_edge[v + 1]
+** - 1]. Edges may repeat and may be loops. All is iterative, whatever the depth. A bool result of
+**   false
 ** means out of memory; what was filled then is undefined, and nothing is left allocated.
 */
 #ifndef LUAHEAP_GRAPH_H
@@ -48,13 +50,13 @@ void lh_search_begin(const lh_snapshot *snapshot, lh_search *search, uint32_t *d
 
 /* {=== ephemeron.c =================================================================== */
 
-/* Keeps those of `all` (in ascending order of their tables) whose table and key are reachable, where a value
-** counts as reachable when table and key are: the least fixpoint, in O(n + m + ephemerons). They end
-** up in front, sorted by key. */
+/* Keeps those of `all` (in ascending order of their tables) whose table and key are reachable,
+** where a value counts as reachable when table and key are: the least fixpoint, in O(n + m +
+** ephemerons). They end up in front, sorted by key. */
 bool lh_live_ephemerons(const lh_graph *graph, lh_ephemeron *all, size_t *n_all);
 
-/* Adds an edge key -> value for each ephemeron (sorted by key), behind the key's other edges. `edge` must
-** have room for them. */
+/* Adds an edge key -> value for each ephemeron (sorted by key), behind the key's other edges.
+** `edge` must have room for them. */
 void lh_merge_ephemerons(uint32_t n, uint32_t *first_edge, lh_id *edge, const lh_ephemeron *live,
                          size_t n_live);
 
@@ -65,15 +67,17 @@ void lh_merge_ephemerons(uint32_t n, uint32_t *first_edge, lh_id *edge, const lh
 #define LH_UNREACHED UINT32_MAX
 #define LH_AVOIDED (UINT32_MAX - 1)
 
-/* A breadth-first search from the root. Before it distance[v] is LH_UNREACHED, or LH_AVOIDED for what
-** no path may touch; after it the length of the shortest path, and parent[v] the step before. */
+/* A breadth-first search from the root. Before it distance[v] is LH_UNREACHED, or LH_AVOIDED for
+** what no path may touch; after it the length of the shortest path, and parent[v] the step
+** before. */
 struct lh_search {
   lh_graph graph;
   const uint8_t *kind; /* as in the snapshot: what paths had better not run through */
   lh_id registry;
   uint32_t *distance;
   lh_id *parent;
-  /* Optional: the first `max_found` sources of edges to `watched`, nearest and best first. The search ends
+  /* Optional: the first `max_found` sources of edges to `watched`, nearest and best first. The
+  ** search ends
      when there are so many. */
   lh_id watched;
   lh_id *found;
@@ -107,8 +111,8 @@ void lh_sum_retained(const lh_id *order, uint32_t n_order, const lh_id *idom, ui
 
 /* {=== union.c ======================================================================= */
 
-/* What goes when a whole set of vertices goes: more than what its members dominate, as they may hold
-** a vertex together. For many disjoint sets over one graph: see union.c. */
+/* What goes when a whole set of vertices goes: more than what its members dominate, as they may
+** hold a vertex together. For many disjoint sets over one graph: see union.c. */
 typedef struct lh_unions {
   lh_graph graph;
   const uint32_t *distance; /* these four as after lh_analyse */
@@ -134,8 +138,8 @@ typedef struct lh_unions {
   uint32_t round;
 } lh_unions;
 
-/* Both to be followed by lh_free_unions, whatever they return. lh_exact_union sets lower and upper of the
-** set to the exact figure. */
+/* Both to be followed by lh_free_unions, whatever they return. lh_exact_union sets lower and upper
+** of the set to the exact figure. */
 bool lh_bound_unions(lh_unions *unions);
 bool lh_exact_union(lh_unions *unions, uint32_t set);
 void lh_free_unions(lh_unions *unions);

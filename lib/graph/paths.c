@@ -1,9 +1,9 @@
 /*
 ** paths.c - the chains of edges that keep an object alive, and all that refers to it.
 **
-** The search (reach.c) knows objects only. What each step of a path is, is decoded from the record of
-** its source: the first edge to the next object, but rather one from a table's string key than any other
-** value, and rather a value than a key. So a path costs the edges of the objects on it.
+** The search (reach.c) knows objects only. What each step of a path is, is decoded from the record
+** of its source: the first edge to the next object, but rather one from a table's string key than
+** any other value, and rather a value than a key. So a path costs the edges of the objects on it.
 */
 #include "graph.h"
 

@@ -1,14 +1,15 @@
 /*
 ** reach.c - what the root reaches, and the best shortest path to each object.
 **
-** A breadth-first search, level by level. Among paths of the same length a person prefers the one through
-** globals and modules. So every object has a penalty, that of the worst object that the path to it
-** goes through or that it is itself: 1 for the registry, 2 for a thread, 3 for a proto, 4 for an object
-** of our own. Each level is expanded in ascending order of penalty, and the first to reach an object
-** becomes its parent: the best one, by induction over the levels. Nothing is sorted for that. While the
-** objects of penalty p are expanded, what they find has penalty p and joins the queue, or more, being a
-** thread and the like, and waits in a side list until its penalty's turn comes. Objects of one penalty
-** keep the order in which they were found, so that the order of the roots decides at last.
+** A breadth-first search, level by level. Among paths of the same length a person prefers the one
+** through globals and modules. So every object has a penalty, that of the worst object that the
+** path to it goes through or that it is itself: 1 for the registry, 2 for a thread, 3 for a proto,
+** 4 for an object of our own. Each level is expanded in ascending order of penalty, and the first
+** to reach an object becomes its parent: the best one, by induction over the levels. Nothing is
+** sorted for that. While the objects of penalty p are expanded, what they find has penalty p and
+** joins the queue, or more, being a thread and the like, and waits in a side list until its
+** penalty's turn comes. Objects of one penalty keep the order in which they were found, so that the
+** order of the roots decides at last.
 **
 ** Time goes into cache misses on distance[], one for each edge: they are asked for a few objects
 ** ahead. 2.2 million objects with 6.4 million edges: 0.03 s.
@@ -81,8 +82,8 @@ static void fetch_later(frontier *front, unsigned penalty) {
   later->n = 0;
 }
 
-/* Expands the level whose objects of penalty p are queue[first[p]] to queue[first[p + 1] - 1], and puts
-** the bounds of the next one in first. */
+/* Expands the level whose objects of penalty p are queue[first[p]] to queue[first[p + 1] - 1], and
+** puts the bounds of the next one in first. */
 static bool expand_level(lh_search *search, frontier *front, uint32_t *first) {
   uint32_t next[PENALTIES + 1];
   for (unsigned penalty = 0; penalty < PENALTIES; penalty++) {

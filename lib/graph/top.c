@@ -1,10 +1,11 @@
 /*
 ** top.c - the biggest classes and objects.
 **
-** Both rankings keep the best `limit` entries in a heap with the worst on top. A class's retained bytes,
-** those that go when all its instances do, are known within bounds at first (union.c), which for most
-** classes agree. So classes are taken in the order of their upper bounds, each is made exact, and when the
-** next upper bound is below the worst of `limit` exact figures the rest cannot matter.
+** Both rankings keep the best `limit` entries in a heap with the worst on top. A class's retained
+** bytes, those that go when all its instances do, are known within bounds at first (union.c), which
+** for most classes agree. So classes are taken in the order of their upper bounds, each is made
+** exact, and when the next upper bound is below the worst of `limit` exact figures the rest cannot
+** matter.
 */
 #include "graph.h"
 

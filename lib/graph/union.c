@@ -1,19 +1,19 @@
 /*
 ** union.c - what goes when all members of a set go, such as all instances of a class.
 **
-** It is never less than the union of what the members dominate (lower), and never more than the union of their
-** subtrees in the tree of shortest paths (upper): what is outside of those has a path without a
-** member. Both are one sweep over a tree in preorder, where a subtree is an interval, for all sets
-** at once. For most classes the two agree.
+** It is never less than the union of what the members dominate (lower), and never more than the
+** union of their subtrees in the tree of shortest paths (upper): what is outside of those has a
+** path without a member. Both are one sweep over a tree in preorder, where a subtree is an
+** interval, for all sets at once. For most classes the two agree.
 **
-** Where they do not, lh_exact_union looks at the candidates, which are in upper but not in lower. One of them
-** stays if anything that stays refers to it: first those with a source outside of upper, then what
-** these refer to, and so on. What is left goes. That costs the set's part of upper and the edges into
-** the candidates, which is all of the heap at worst and little mostly. The 38 classes of 2.2 million objects:
-** 0.28 s.
+** Where they do not, lh_exact_union looks at the candidates, which are in upper but not in lower.
+** One of them stays if anything that stays refers to it: first those with a source outside of
+** upper, then what these refer to, and so on. What is left goes. That costs the set's part of upper
+** and the edges into the candidates, which is all of the heap at worst and little mostly. The 38
+** classes of 2.2 million objects: 0.28 s.
 **
-** To tell the candidates from lower needs no second tree: a dominator of v lies on all paths to v, so
-** on the tree's, so an interval in preorder meets it before v.
+** To tell the candidates from lower needs no second tree: a dominator of v lies on all paths to v,
+** so on the tree's, so an interval in preorder meets it before v.
 **
 ** Memory: 40 n + 4 m.
 */
@@ -40,8 +40,8 @@ out:
   return sorted;
 }
 
-/* Preorder of a tree: order[p] is the vertex at position p, its subtree ends before end[p]. `sorted`
-** are its vertices, parents first; `size` and `position` are scratch, for all vertices. */
+/* Preorder of a tree: order[p] is the vertex at position p, its subtree ends before end[p].
+** `sorted` are its vertices, parents first; `size` and `position` are scratch, for all vertices. */
 static void order_tree(const lh_id *sorted, uint32_t n, const lh_id *parent, uint32_t *size,
                        uint32_t *position, lh_id *order, uint32_t *end) {
   for (uint32_t i = 0; i < n; i++) size[sorted[i]] = 1;
@@ -59,8 +59,8 @@ static void order_tree(const lh_id *sorted, uint32_t n, const lh_id *parent, uin
   }
 }
 
-/* Adds up, for each set, the subtrees of its members that are below no other member: by bytes before each
-** position, or without those by retained bytes. */
+/* Adds up, for each set, the subtrees of its members that are below no other member: by bytes
+** before each position, or without those by retained bytes. */
 static bool sum_subtrees(const lh_unions *u, const uint64_t *before, uint64_t *sum) {
   uint32_t *covered = lh_alloc_zeroed(u->n_sets, sizeof *covered);
   if (!covered) return false;

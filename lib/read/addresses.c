@@ -1,11 +1,11 @@
 /*
 ** addresses.c - from an address to the object.
 **
-** One hash table with open addressing and linear probing: an id (4 bytes) a slot, two slots an object
-** (ten million objects: 80 MB). What refers to each other was often allocated together, so the
-** table keeps neighbours together too: the 512 bytes of memory that a unit is share a random line of
-** 16 slots (64 bytes), and the address within the unit chooses the slot. Six million look-ups of
-** neighbours so touch far fewer cache lines than with a hash of the whole address.
+** One hash table with open addressing and linear probing: an id (4 bytes) a slot, two slots an
+** object (ten million objects: 80 MB). What refers to each other was often allocated together, so
+** the table keeps neighbours together too: the 512 bytes of memory that a unit is share a random
+** line of 16 slots (64 bytes), and the address within the unit chooses the slot. Six million
+** look-ups of neighbours so touch far fewer cache lines than with a hash of the whole address.
 **
 ** The lines are random by a seed that is new each time a snapshot is opened, so that nobody can
 ** prepare a file whose addresses meet in one place.

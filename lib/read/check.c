@@ -1,10 +1,10 @@
 /*
 ** check.c - one pass over all records, so that whoever decodes one later needs no checks.
 **
-** It believes nothing but the number of objects, which the footer's reader has compared with the bytes
-** that there are. A record's fields are parsed through a cursor that cannot leave the records and
-** latches its first fault; the loops below end at a fault, and their counts are bounded by the bytes
-** that are left. Two million records (60 MB) take 0.1 s.
+** It believes nothing but the number of objects, which the footer's reader has compared with the
+** bytes that there are. A record's fields are parsed through a cursor that cannot leave the records
+** and latches its first fault; the loops below end at a fault, and their counts are bounded by the
+** bytes that are left. Two million records (60 MB) take 0.1 s.
 */
 #include "reader.h"
 

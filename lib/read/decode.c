@@ -1,9 +1,9 @@
 /*
 ** decode.c - the edges of objects, straight from their records.
 **
-** Both ways to read edges step through records with the same scan (scan.h), so they agree: lh_edges_*
-** looks up all that an edge is labelled with, lh_refs_* only who refers to whom, a batch at a time, with
-** the memory that the batch's look-ups will touch fetched ahead.
+** Both ways to read edges step through records with the same scan (scan.h), so they agree:
+** lh_edges_* looks up all that an edge is labelled with, lh_refs_* only who refers to whom, a batch
+** at a time, with the memory that the batch's look-ups will touch fetched ahead.
 */
 #include "decode.h"
 

@@ -38,12 +38,12 @@ typedef struct lh_refs {
 } lh_refs;
 
 /* The references of objects first..last (both included, first may be LH_ROOT), by source, without
-** the LH_EDGE_EPHEMERON edges, which the caller makes from the ephemerons that it is told of. Targets
-** are always objects of the snapshot. */
+** the LH_EDGE_EPHEMERON edges, which the caller makes from the ephemerons that it is told of.
+** Targets are always objects of the snapshot. */
 void lh_refs_begin(const lh_snapshot *snapshot, lh_id first, lh_id last, lh_refs *it);
 
-/* Fills `batch` and returns how many there are; 0 only at the end. A source's references may be split
-** over two batches. */
+/* Fills `batch` and returns how many there are; 0 only at the end. A source's references may be
+** split over two batches. */
 size_t lh_refs_read(lh_refs *it, lh_ref batch[LH_REF_BATCH]);
 
 /* The metatable of a table or userdata, or LH_NO_OBJECT. O(1), unlike lh_object_at. */

@@ -1,9 +1,9 @@
 /*
 ** epochs.c - marks, and from them the age of every object.
 **
-** Objects stand on allgc and finobj in the order of their allocation, youngest first, so their ids fall
-** with age. Each mark left an object on either list: what has a smaller id is younger than the mark.
-** An object's epoch is a binary search among the marks.
+** Objects stand on allgc and finobj in the order of their allocation, youngest first, so their ids
+** fall with age. Each mark left an object on either list: what has a smaller id is younger than the
+** mark. An object's epoch is a binary search among the marks.
 */
 #include <string.h>
 
@@ -38,8 +38,9 @@ static bool read_half(const lh_snapshot *s, lh_id id, half *out) {
   return true;
 }
 
-/* The halves on one list, oldest first. A serial that does not rise is passed over: while a state is closed
-** Lua moves what it has finalized, marks too, to the young end of allgc, but never the other way. */
+/* The halves on one list, oldest first. A serial that does not rise is passed over: while a state
+** is closed Lua moves what it has finalized, marks too, to the young end of allgc, but never the
+** other way. */
 static uint32_t gather(const lh_snapshot *s, const lh_id *objects, uint32_t n, lh_list list,
                        half *halves) {
   uint32_t n_halves = 0, serial = 0;
@@ -53,8 +54,8 @@ static uint32_t gather(const lh_snapshot *s, const lh_id *objects, uint32_t n, l
   return n_halves;
 }
 
-/* Each half on allgc makes a mark. Where the other one is gone, the next younger mark's place on finobj
-** serves: 0, before all objects, for the youngest. */
+/* Each half on allgc makes a mark. Where the other one is gone, the next younger mark's place on
+** finobj serves: 0, before all objects, for the youngest. */
 static void join(lh_snapshot *s, const half *allgc, uint32_t n_allgc, const half *finobj,
                  uint32_t n_finobj) {
   char *names = s->mark_names;

@@ -2,8 +2,8 @@
 ** footer.c - what a snapshot says about itself: header, trailer, checksums, footer.
 **
 ** From the outside in: only a file with the right magic and version is worth a word on its
-** contents; the trailer, at the very end, tells a complete file from one that was cut, and where the
-** footer is; the footer's checksum covers the checksums of all blocks before it. About 10 GB/s.
+** contents; the trailer, at the very end, tells a complete file from one that was cut, and where
+** the footer is; the footer's checksum covers the checksums of all blocks before it. About 10 GB/s.
 */
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /*
-** reader.c - opens snapshot files: maps the file, then runs the steps of reader.h, after which nothing
-** that is read from the snapshot can fail. Also the accessors that need no decoding.
+** reader.c - opens snapshot files: maps the file, then runs the steps of reader.h, after which
+** nothing that is read from the snapshot can fail. Also the accessors that need no decoding.
 **
 ** 22 bytes of memory an object; 2.2 million objects (60 MB) open in 0.2 s. The file must not
 ** change while it is mapped: the writer never changes a file, it replaces it.

@@ -96,8 +96,8 @@ static inline uint64_t lh_get_shallow(const uint8_t **at) {
   return lh_get_uvarint(at);
 }
 
-/* An address in the index: the id of the object or LH_NO_OBJECT. Inline, because the graph asks three
-** times an object. */
+/* An address in the index: the id of the object or LH_NO_OBJECT. Inline, because the graph asks
+** three times an object. */
 static inline uint64_t lh_slot_of(const lh_snapshot *s, uint64_t word) {
   uint64_t h = ((word >> LH_UNIT_BITS) ^ s->address_seed) * 0x9FB21C651E98DF25u;
   h = (h ^ (h >> 35)) * 0xD6E8FEB86659FD93u;

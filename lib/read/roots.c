@@ -1,9 +1,10 @@
 /*
 ** roots.c - what the heap hangs on: the edges of the synthetic root.
 **
-** The footer names roots by address; the objects on the fixedgc and tobefnz lists are roots too. They
-** are put in the order in which people like to see them, so that a breadth-first search, which finds
-** an object through the first of several roots, finds it through a global rather than the registry.
+** The footer names roots by address; the objects on the fixedgc and tobefnz lists are roots too.
+** They are put in the order in which people like to see them, so that a breadth-first search, which
+** finds an object through the first of several roots, finds it through a global rather than the
+** registry.
 */
 #include "reader.h"
 

@@ -2,8 +2,8 @@
 ** scan.h - stepping through one record from reference to reference. For decode.c and object.c.
 **
 ** A `scan` goes through a record and stops at each reference to another object, whatever stands
-** between. A record is a sequence of sections (a table's: metatable, array part, hash part), each of
-** which holds `left` more items of one kind; next_section knows what follows upon what.
+** between. A record is a sequence of sections (a table's: metatable, array part, hash part), each
+** of which holds `left` more items of one kind; next_section knows what follows upon what.
 */
 #ifndef LUAHEAP_SCAN_H
 #define LUAHEAP_SCAN_H

@@ -1,8 +1,8 @@
 /*
 ** snapshot.h - what an open snapshot is in memory. Private to the reading half of the library.
 **
-** Flat arrays indexed by lh_id (0 is the root, objects are 1..n), each owned by the file that fills it
-** and freed by lh_close. Bytes an object, for ten million objects 10 MB each:
+** Flat arrays indexed by lh_id (0 is the root, objects are 1..n), each owned by the file that fills
+** it and freed by lh_close. Bytes an object, for ten million objects 10 MB each:
 **
 **     reader     address 8, record 5, kind 1, hash of addresses 8
 **     graph      first_edge 4, edges 4 each
@@ -87,8 +87,8 @@ struct lh_snapshot {
   lh_classes *classes;
 };
 
-/* lh_open for a file that is in memory, which stays the caller's and as long as the snapshot. `name`
-** stands for the path in messages. */
+/* lh_open for a file that is in memory, which stays the caller's and as long as the snapshot.
+** `name` stands for the path in messages. */
 int lh_open_memory(lh_snapshot **out, const void *data, size_t size, const char *name,
                    lh_error *error);
 

@@ -17,10 +17,12 @@ local heap = {}
 ---@class heap.options
 ---@field strings? integer bytes of each string to keep. Default 256; 0 keeps none (for secrets)
 
----Writes the whole heap, as it is at this moment, to the file `path`, and leaves a mark of that name
+---Writes the whole heap, as it is at this moment, to the file `path`, and leaves a mark of that
+---name
 ---in the heap, by which later snapshots know what is older and what is younger.
 ---
----It works wherever Lua code runs: in coroutines, finalizers, hooks and error handlers, and in every
+---It works wherever Lua code runs: in coroutines, finalizers, hooks and error handlers, and in
+---every
 ---state of the collector. It runs no collector step and calls no metamethod and no finalizer;
 ---the two small userdata of the mark are all that it allocates in the heap.
 ---
@@ -35,16 +37,18 @@ local heap = {}
 ---@param path string the file to write; also the mark's name
 ---@param options? heap.options
 ---@return integer|nil objects how many objects the collector knows; nil on failure
----@return integer|string bytes their bytes and those of the string table: `collectgarbage("count") * 1024`; on failure what went wrong
+---@return integer|string bytes `collectgarbage("count") * 1024`; on failure what went wrong
 ---@return integer? errno on failure: the system's error number, 0 where there is none
 function heap.snapshot(path, options) end
 
----Leaves a mark in the heap: a point in time with a name, but no file. Later snapshots of this program
+---Leaves a mark in the heap: a point in time with a name, but no file. Later snapshots of this
+---program
 ---tell for every object whether it is older or younger than the mark
 ---(`heapdiff --since "level 2" c`). Several marks may have one name; the latest counts.
 ---
 ---Cost: O(1), two userdata of 88 bytes and the name that stay as long as the program runs.
----Raises an error only for a wrong argument. That there is no memory, or that the name is longer than
+---Raises an error only for a wrong argument. That there is no memory, or that the name is longer
+---than
 ---4,096 bytes, is returned.
 ---@param name string
 ---@return true|nil planted nil on failure

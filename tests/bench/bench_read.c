@@ -3,9 +3,9 @@
 **
 **     bench_read FILE      prints `name value` lines: objects, edges, seconds, bytes
 **
-** Memory: what the reader allocates is anonymous; the mapped file and the program's code are not. The kernel
-** keeps a peak only of their sum (VmHWM). The file's pages, once all were read by lh_open, stay
-** mapped, so the peak of the anonymous part is taken as VmHWM - RssFile at the end.
+** Memory: what the reader allocates is anonymous; the mapped file and the program's code are not.
+** The kernel keeps a peak only of their sum (VmHWM). The file's pages, once all were read by
+** lh_open, stay mapped, so the peak of the anonymous part is taken as VmHWM - RssFile at the end.
 */
 #include <stdio.h>
 #include <stdlib.h>

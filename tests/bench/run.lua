@@ -1,4 +1,4 @@
--- run.lua - the benchmark: the figures of the design's table, at several sizes, as ratios.
+-- run.lua - the benchmark: time and memory at several sizes, as ratios to a full collection.
 --
 --     lua5.4 tests/bench/run.lua BUILD MILLIONS ...      (make bench SIZES="0.2 1 10")
 --

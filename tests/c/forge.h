@@ -1,6 +1,6 @@
 /*
-** forge.h - makes snapshot files in memory, byte by byte, with valid checksums whatever else is wrong
-** with them: so that tests can lie.
+** forge.h - makes snapshot files in memory, byte by byte, with valid checksums whatever else is
+** wrong with them: so that tests can lie.
 **
 **     forge f;
 **     forge_begin(&f);
@@ -10,8 +10,8 @@
 **     forge_finish(&f);                                -> f.data, f.size
 **     forge_free(&f);
 **
-** The fields of `footer` that counting fills may be changed before forge_finish. When memory runs out
-** the program ends: it is a test.
+** The fields of `footer` that counting fills may be changed before forge_finish. When memory runs
+** out the program ends: it is a test.
 */
 #ifndef LUAHEAP_FORGE_H
 #define LUAHEAP_FORGE_H

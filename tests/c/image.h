@@ -1,11 +1,12 @@
 /*
-** image.h - the memory of a Lua 5.4 state, forged byte by byte in the layout of any release, for the probe
-** and the walk to read.
+** image.h - the memory of a Lua 5.4 state, forged byte by byte in the layout of any release, for
+** the probe and the walk to read.
 **
 ** The offsets come from the description of Lua's structures, not from the library's table, and
-** everything that nobody sets holds 0xA5. Each block has exactly its size, so under AddressSanitizer a
-** read behind it ends the program. A new image has: the main thread with a light userdata on top of its
-** stack, the global state, a registry, a metatable of strings, and the names of metamethods.
+** everything that nobody sets holds 0xA5. Each block has exactly its size, so under
+** AddressSanitizer a read behind it ends the program. A new image has: the main thread with a light
+** userdata on top of its stack, the global state, a registry, a metatable of strings, and the names
+** of metamethods.
 */
 #ifndef LUAHEAP_IMAGE_H
 #define LUAHEAP_IMAGE_H
@@ -48,7 +49,8 @@ char *image_table(image *m);                    /* without slots */
 char *image_array(image *m, char *table, uint32_t size_field, size_t slots);
 char *image_slots(image *m, char *table, unsigned log2_slots);
 
-/* Makes a thread of the bytes at `thread`: its stack (stored) holds nils, and there is only the base call. */
+/* Makes a thread of the bytes at `thread`: its stack (stored) holds nils, and there is only the
+** base call. */
 void image_thread(image *m, char *thread, char **stack);
 
 void put64(char *at, uint64_t n);

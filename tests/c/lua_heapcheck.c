@@ -1,16 +1,17 @@
 /*
-** lua_heapcheck.c - a Lua module that looks at a Lua state from outside of luaheap: what a snapshot must
-** not change, and the objects that plain Lua cannot make.
+** lua_heapcheck.c - a Lua module that looks at a Lua state from outside of luaheap: what a snapshot
+** must not change, and the objects that plain Lua cannot make.
 **
-** It is the oracle, so it shares no code and no structure with the library: the few offsets below are those of
-** 5.4.3 to 5.4.8 on 64 bits, and it refuses to run elsewhere.
+** It is the oracle, so it shares no code and no structure with the library: the few offsets below
+** are those of 5.4.3 to 5.4.8 on 64 bits, and it refuses to run elsewhere.
 **
-**     silent(f, ...)       calls f and compares the state before and after to the byte; see its comment
-**     bytes(f, ...)        calls f and returns what collectgarbage("count") * 1024 is right behind it
+**     silent(f, ...)       calls f and compares the state before and after to the byte; see there
+**     finalized()          for finalizers to call: counts them, for silent to compare
+**     bytes(f, ...)        calls f; what collectgarbage("count") * 1024 is right behind it
 **                          (inside of finalizers, too), and the results of f
 **     collector()          gcstate, gckind, GCdebt, whether finalizers are pending
 **     emergency()          a full collection that runs no finalizer, as if memory ran out
-**     addresses(path)      writes the list, address, type byte and marked byte of every object to a file
+**     addresses(path)      writes list, address, type byte and marked byte of every object
 **     userdata(n, uv)      a full userdata of n bytes and uv user values
 **     table(array, hash)   an empty table of so many slots
 **     closure(...)         a C closure with these upvalues; it returns the first
@@ -25,14 +26,10 @@
 #include <string.h>
 
 enum {
-  THREAD_BYTES = 200,
-  BLOCK_BYTES = 200 + 1416, /* main thread and global state */
-  GLOBAL = 200,
   THREAD_TOP = 16,
-  THREAD_STACK_LAST = 40,
-  THREAD_STACK = 48,
-  THREAD_BASE_CALL = 96,
   CALL_NEXT = 24,
+  MAX_THREAD_BYTES = 200,
+  MAX_GLOBAL_BYTES = 1424,
   GLOBAL_TOTAL = 16,
   GLOBAL_DEBT = 24,
   GLOBAL_STATE = 101,
@@ -46,6 +43,21 @@ enum {
   OBJECT_TYPE = 8,
   OBJECT_MARKED = 9
 };
+
+/* Sizes and offsets that differ, by the last digit of the release; 3 stands for all later ones. */
+static const struct release {
+  size_t thread_bytes, global_bytes, stack_last, stack, base_call;
+} releases[] = {{200, 1416, 48, 56, 96},
+                {192, 1424, 40, 48, 88},
+                {192, 1416, 40, 48, 88},
+                {200, 1416, 40, 48, 96}};
+
+extern const char lua_ident[]; /* "$LuaVersion: Lua 5.4.4  ..." */
+
+static const struct release *release(void) {
+  unsigned digit = (unsigned)(lua_ident[sizeof "$LuaVersion: Lua 5.4." - 1] - '0');
+  return &releases[digit < 3 ? digit : 3];
+}
 
 static const uint16_t heads[4] = {GLOBAL_ALLGC, GLOBAL_FINOBJ, GLOBAL_TOBEFNZ, GLOBAL_FIXEDGC};
 
@@ -61,8 +73,9 @@ static int64_t integer_at(const void *block, size_t offset) {
   return n;
 }
 
+/* The main thread; the global state follows it. */
 static const char *block_of(lua_State *L) {
-  return (const char *)pointer_at(L, 24) - GLOBAL;
+  return (const char *)pointer_at(L, 24) - release()->thread_bytes;
 }
 
 static const char *global_of(lua_State *L) {
@@ -72,8 +85,8 @@ static const char *global_of(lua_State *L) {
 /* {=== What a snapshot must not change ================================================ */
 
 typedef struct picture {
-  char thread[THREAD_BYTES]; /* of the running thread */
-  char block[BLOCK_BYTES];   /* the main thread and the global state */
+  char thread[MAX_THREAD_BYTES];                   /* of the running thread */
+  char block[MAX_THREAD_BYTES + MAX_GLOBAL_BYTES]; /* the main thread and the global state */
   int64_t bytes;
   size_t stack_bytes, calls;
   const void *first[4];  /* of each list */
@@ -81,7 +94,24 @@ typedef struct picture {
   uint64_t hash;         /* of their addresses, types and marked bytes */
   size_t stack_used;
   uint64_t values; /* hash of the stack below that */
+  lua_Integer finalized;
 } picture;
+
+/* registry[&finalized_key] is how often finalized() was called. Reading it allocates nothing. */
+static const char finalized_key = 0;
+
+static lua_Integer count_finalized(lua_State *L) {
+  lua_rawgetp(L, LUA_REGISTRYINDEX, &finalized_key);
+  lua_Integer n = lua_tointeger(L, -1);
+  lua_pop(L, 1);
+  return n;
+}
+
+static int finalized(lua_State *L) {
+  lua_pushinteger(L, count_finalized(L) + 1);
+  lua_rawsetp(L, LUA_REGISTRYINDEX, &finalized_key);
+  return 0;
+}
 
 static void mix(uint64_t *hash, uint64_t n) {
   *hash = (*hash ^ n) * 0x9FB21C651E98DF25u;
@@ -104,19 +134,21 @@ static uint64_t take_picture(lua_State *L, picture *p, const picture *from) {
   const char *global = global_of(L);
   uint64_t skipped = 0;
   memset(p, 0, sizeof *p);
-  memcpy(p->thread, (const void *)L, THREAD_BYTES);
-  memcpy(p->block, block_of(L), BLOCK_BYTES);
+  const struct release *r = release();
+  memcpy(p->thread, (const void *)L, r->thread_bytes);
+  memcpy(p->block, block_of(L), r->thread_bytes + r->global_bytes);
   memset(p->thread + THREAD_TOP, 0, 8);
   if (block_of(L) == (const char *)(const void *)L) memset(p->block + THREAD_TOP, 0, 8);
   p->bytes = integer_at(global, GLOBAL_TOTAL) + integer_at(global, GLOBAL_DEBT);
-  const char *stack = pointer_at(L, THREAD_STACK);
-  p->stack_bytes = (size_t)((const char *)pointer_at(L, THREAD_STACK_LAST) - stack);
+  p->finalized = count_finalized(L);
+  const char *stack = pointer_at(L, r->stack);
+  p->stack_bytes = (size_t)((const char *)pointer_at(L, r->stack_last) - stack);
   p->stack_used = (size_t)((const char *)pointer_at(L, THREAD_TOP) - stack);
   for (size_t i = 0; i < (from ? from->stack_used : p->stack_used); i += 16) {
     mix(&p->values, (uint64_t)integer_at(stack, i));
     mix(&p->values, (uint8_t)stack[i + 8]);
   }
-  const char *call = (const char *)(const void *)L + THREAD_BASE_CALL;
+  const char *call = (const char *)(const void *)L + r->base_call;
   for (; call; call = pointer_at(call, CALL_NEXT)) p->calls++;
   for (int list = 0; list < 4; list++) {
     const char *o = pointer_at(global, heads[list]);
@@ -144,7 +176,7 @@ static void complain(luaL_Buffer *b, const char *what, long long before, long lo
 static int is_allowed(size_t offset) {
   static const uint16_t allowed[] = {GLOBAL_DEBT, GLOBAL_ALLGC, GLOBAL_FINOBJ, GLOBAL_GRAYAGAIN};
   for (size_t i = 0; i < sizeof allowed / sizeof allowed[0]; i++) {
-    if (offset == GLOBAL + (size_t)allowed[i]) return 1;
+    if (offset == release()->thread_bytes + allowed[i]) return 1;
   }
   return 0;
 }
@@ -160,10 +192,10 @@ static void compare_words(luaL_Buffer *b, const char *what, const char *before, 
 }
 
 static void compare(luaL_Buffer *b, const picture *x, const picture *y) {
-  compare_words(b, "thread", x->thread, y->thread, THREAD_BYTES, 0);
-  compare_words(b, "block", x->block, y->block, BLOCK_BYTES, 1);
-  int64_t debt =
-      integer_at(y->block, GLOBAL + GLOBAL_DEBT) - integer_at(x->block, GLOBAL + GLOBAL_DEBT);
+  compare_words(b, "thread", x->thread, y->thread, sizeof x->thread, 0);
+  compare_words(b, "block", x->block, y->block, sizeof x->block, 1);
+  size_t debt_at = release()->thread_bytes + GLOBAL_DEBT;
+  int64_t debt = integer_at(y->block, debt_at) - integer_at(x->block, debt_at);
   if (debt != y->bytes - x->bytes) complain(b, "debt against bytes", debt, y->bytes - x->bytes);
   if (x->stack_bytes != y->stack_bytes) {
     complain(b, "stack", (long long)x->stack_bytes, (long long)y->stack_bytes);
@@ -175,6 +207,7 @@ static void compare(luaL_Buffer *b, const picture *x, const picture *y) {
       complain(b, "objects", (long long)x->n_objects[i], (long long)y->n_objects[i]);
     }
   }
+  if (x->finalized != y->finalized) complain(b, "finalizers run", x->finalized, y->finalized);
   if (x->hash != y->hash) complain(b, "addresses, types and marks of the objects", 0, 0);
 }
 
@@ -188,11 +221,11 @@ static void call_with_copies(lua_State *L, int n, int n_results) {
   lua_call(L, n - 1, n_results);
 }
 
-/* silent(f, ...) --> what changed ("" for nothing), new bytes, new objects, results of f. Nothing means: not
-** a byte of the running lua_State, the main thread and the global state (but the heads of the lists, the
-** debt, which must grow by exactly the new bytes, and grayagain), no stack or call list, no address,
-** place, type or color of any object. The stack and the call list are made big enough before, so
-** that what Lua itself allocates for a call does not count. */
+/* silent(f, ...) --> what changed ("" for nothing), new bytes, new objects, results of f. Nothing
+** means: not a byte of the running lua_State, the main thread and the global state (but the heads
+** of the lists, the debt, which must grow by exactly the new bytes, and grayagain), no stack or
+** call list, no address, place, type or color of any object. The stack and the call list are made
+** big enough before, so that what Lua itself allocates for a call does not count. */
 static int silent(lua_State *L) {
   picture *before = malloc(2 * sizeof *before), *after = before + 1;
   luaL_Buffer b;
@@ -264,8 +297,8 @@ static int emergency(lua_State *L) {
   return 0;
 }
 
-/* addresses(path): a line for each object, newest first: list, address, type byte, marked byte. Nothing is
-** allocated in the Lua heap. */
+/* addresses(path): a line for each object, newest first: list, address, type byte, marked byte.
+** Nothing is allocated in the Lua heap. */
 static int addresses(lua_State *L) {
   FILE *file = fopen(luaL_checkstring(L, 1), "w");
   if (!file) return luaL_error(L, "cannot write '%s'", lua_tostring(L, 1));
@@ -344,6 +377,7 @@ __attribute__((visibility("default"))) int luaopen_lua_heapcheck(lua_State *L);
 
 int luaopen_lua_heapcheck(lua_State *L) {
   static const luaL_Reg functions[] = {{"silent", silent},
+                                       {"finalized", finalized},
                                        {"emergency", emergency},
                                        {"bytes", bytes},
                                        {"collector", collector},
@@ -356,10 +390,12 @@ int luaopen_lua_heapcheck(lua_State *L) {
                                        {"loading", loading},
                                        {NULL, NULL}};
   luaL_newlib(L, functions);
+  lua_pushinteger(L, 0);
+  lua_rawsetp(L, LUA_REGISTRYINDEX, &finalized_key);
   const char *block = block_of(L);
   lua_rawgeti(L, LUA_REGISTRYINDEX, LUA_RIDX_MAINTHREAD);
   if ((const char *)lua_topointer(L, -1) != block) {
-    return luaL_error(L, "lua_heapcheck knows Lua 5.4.3 to 5.4.8 on 64 bits only");
+    return luaL_error(L, "lua_heapcheck knows Lua 5.4 on 64 bits only");
   }
   lua_pop(L, 1);
   return 1;

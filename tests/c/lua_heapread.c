@@ -1,10 +1,12 @@
 /*
-** lua_heapread.c - the reading half of the library as a Lua module, for specs that compare whole heaps.
+** lua_heapread.c - the reading half of the library as a Lua module, for specs that compare whole
+** heaps.
 **
 **     info(path)      the figures of the snapshot, and marks: their names, the oldest first; a
 **                     snapshot's own is written "snapshot NAME", one left by mark() "mark NAME"
-**     objects(path)   three tables by address (an integer): how the object is ("reachable", "garbage",
-**                     "dead" or "own"), its type's name, and its path or text where it is garbage
+**     objects(path)   three tables by address (an integer): how the object is ("reachable",
+**                     "garbage", "dead" or "own"), its type's name, and its path or text where it
+**                     is garbage
 */
 #include <lauxlib.h>
 #include <lua.h>

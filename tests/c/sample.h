@@ -1,5 +1,6 @@
 /*
-** sample.h - a small heap with every kind of record, reference and value in it, for the reader's tests.
+** sample.h - a small heap with every kind of record, reference and value in it, for the reader's
+** tests.
 */
 #ifndef LUAHEAP_SAMPLE_H
 #define LUAHEAP_SAMPLE_H

@@ -1,6 +1,6 @@
 /*
-** test_analyse.c - reachability, paths, referrers and rankings of real heaps, and of any allocation that
-** fails on the way to them.
+** test_analyse.c - reachability, paths, referrers and rankings of real heaps, and of any allocation
+** that fails on the way to them.
 **
 ** A case is a small Lua program with its graph drawn above it. Objects are named by where they are:
 ** "x.y" is the value under "y" in the table under "x" in _G.
@@ -195,8 +195,8 @@ static void a_path_through_tables(void **state) {
   drop(&h);
 }
 
-/* Both have length 2: registry --zz--> t <--t-- _G. And of the two edges from t, the one with a name:
-** t --[1]--> x <--x-- t */
+/* Both have length 2: registry --zz--> t <--t-- _G. And of the two edges from t, the one with a
+** name: t --[1]--> x <--x-- t */
 static void the_path_that_names_globals(void **state) {
   (void)state;
   heap h = analysed(
@@ -211,8 +211,8 @@ static void the_path_that_names_globals(void **state) {
   drop(&h);
 }
 
-/* All of length 3: the thread holds x in a local, the function in a constant (x is a string), a table under a
-** name. _G --co--> thread --local--> x, _G --f--> closure -> proto --constant--> x */
+/* All of length 3: the thread holds x in a local, the function in a constant (x is a string), a
+** table under a name. _G --co--> thread --local--> x, _G --f--> closure -> proto --constant--> x */
 static void the_path_without_stacks(void **state) {
   (void)state;
   heap h = analysed(
@@ -312,7 +312,8 @@ static void all_referrers(void **state) {
   drop(&h);
 }
 
-/* b and c share the table d: together they retain it, alone they don't. The string "d" is in _G, too. */
+/* b and c share the table d: together they retain it, alone they don't. The string "d" is in _G,
+** too. */
 static void a_set_retains_more_than_its_members(void **state) {
   (void)state;
   heap h = analysed("b = {} c = {} b.d = {1, 2, 3} c.d = b.d d = 1");
@@ -337,7 +338,8 @@ static void a_set_retains_more_than_its_members(void **state) {
 
 /* {=== rankings ====================================================================== */
 
-/* Each class's retained bytes are what its instances retain together, whatever the limit and order. */
+/* Each class's retained bytes are what its instances retain together, whatever the limit and
+** order. */
 static void top_classes_are_exact(void **state) {
   (void)state;
   heap h = analysed(everything);
@@ -413,7 +415,8 @@ static void top_objects_are_sorted(void **state) {
 
 /* {=== out of memory ================================================================= */
 
-/* Fails the n-th allocation of a call, for all n, and expects that it says so and leaves all as it was. */
+/* Fails the n-th allocation of a call, for all n, and expects that it says so and leaves all as it
+** was. */
 #define FAIL_EACH(call)                                                 \
   do {                                                                  \
     int outcome = LH_EMEMORY;                                           \

@@ -1,6 +1,6 @@
 /*
-** test_decode.c - what is in the sample heap comes out of it: objects, edges, entries, frames; and the
-** graph's sweep sees the same edges as lh_edges_*.
+** test_decode.c - what is in the sample heap comes out of it: objects, edges, entries, frames; and
+** the graph's sweep sees the same edges as lh_edges_*.
 */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,10 +1,10 @@
 /*
 ** test_dot.c - drawn paths, parsed again with libcgraph and compared.
 **
-** lh_dot_paths asks the library for classes, sizes and texts. Here fakes answer, so that any bytes can
-** be put into any label and a path can have any length: dot.c is compiled into this program, with its
-** questions renamed. A box's label is "<b>name </b><br/><font ...>small print</font>". The heap of the
-** fakes:
+** lh_dot_paths asks the library for classes, sizes and texts. Here fakes answer, so that any bytes
+** can be put into any label and a path can have any length: dot.c is compiled into this program,
+** with its questions renamed. A box's label is "<b>name </b><br/><font ...>small print</font>". The
+** heap of the fakes:
 **
 **     _G --.bus--> bus --[1]--> Listener        closure --upvalue up--> upvalue --> Listener
 */

@@ -1,9 +1,10 @@
 /*
-** test_embed.c - the C API in a program that embeds Lua: its own allocator, no module, no libraries.
+** test_embed.c - the C API in a program that embeds Lua: its own allocator, no module, no
+** libraries.
 **
-** The allocator is an oracle of its own: it knows the size of every block that Lua has, to the byte, sees
-** each call, checks the sizes that Lua gives back, and can fail at any of them. A Lua error that nobody
-** catches would end the program through lua_atpanic.
+** The allocator is an oracle of its own: it knows the size of every block that Lua has, to the
+** byte, sees each call, checks the sizes that Lua gives back, and can fail at any of them. A Lua
+** error that nobody catches would end the program through lua_atpanic.
 */
 #include <lauxlib.h>
 #include <lua.h>

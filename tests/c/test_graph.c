@@ -1,10 +1,10 @@
 /*
-** test_graph.c - the graph algorithms against oracles on thousands of random graphs, and on graphs of a
-** million vertices whose answers are known.
+** test_graph.c - the graph algorithms against oracles on thousands of random graphs, and on graphs
+** of a million vertices whose answers are known.
 **
-** An oracle is the definition written down: what stays reachable when this is taken away. It works on
-** a list of edges, relaxes until nothing changes, and shares nothing with the library. A failure prints the
-** seed of its graph: run the program with it as its argument to see only that one.
+** An oracle is the definition written down: what stays reachable when this is taken away. It works
+** on a list of edges, relaxes until nothing changes, and shares nothing with the library. A failure
+** prints the seed of its graph: run the program with it as its argument to see only that one.
 */
 #include <setjmp.h>
 #include <stdarg.h>

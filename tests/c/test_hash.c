@@ -1,6 +1,6 @@
 /*
-** test_hash.c - lh_hash is XXH64: the vectors of the reference implementation's sanity check, over the
-** bytes that its generator makes, and well-known ones.
+** test_hash.c - lh_hash is XXH64: the vectors of the reference implementation's sanity check, over
+** the bytes that its generator makes, and well-known ones.
 */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 /*
-** test_layout.c - the probe picks the right one of the four layouts of Lua 5.4, with and without lua_ident,
-** and refuses each wrong field with its own message. It reads forged memory (image.h).
+** test_layout.c - the probe picks the right one of the four layouts of Lua 5.4, with and without
+** lua_ident, and refuses each wrong field with its own message. It reads forged memory (image.h).
 */
 #include <setjmp.h>
 #include <stdarg.h>

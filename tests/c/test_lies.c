@@ -1,8 +1,9 @@
 /*
-** test_lies.c - files with valid checksums whose contents lie, and the exact error for each lie: it names
-** the byte, the object and what is wrong there.
+** test_lies.c - files with valid checksums whose contents lie, and the exact error for each lie: it
+** names the byte, the object and what is wrong there.
 **
-** Each lie is told in the first object, at byte 16, or in the footer; the two objects of a mark follow.
+** Each lie is told in the first object, at byte 16, or in the footer; the two objects of a mark
+** follow.
 */
 #include <setjmp.h>
 #include <stdarg.h>

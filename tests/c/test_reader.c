@@ -1,6 +1,6 @@
 /*
-** test_reader.c - good files open; what is no snapshot, is cut or was damaged fails with the one error that
-** says why; and whatever stands in a file, reading it does no harm.
+** test_reader.c - good files open; what is no snapshot, is cut or was damaged fails with the one
+** error that says why; and whatever stands in a file, reading it does no harm.
 */
 #include <errno.h>
 #include <fcntl.h>
@@ -116,8 +116,8 @@ static void what_is_no_mark(void **state) {
   forge_free(&f);
 }
 
-/* In a finalizer while the state is closed: marks were finalized and have returned to allgc, those that are
-** not yet wait on tobefnz, and the new one cannot get to finobj. */
+/* In a finalizer while the state is closed: marks were finalized and have returned to allgc, those
+** that are not yet wait on tobefnz, and the new one cannot get to finobj. */
 static void marks_while_a_state_is_closed(void **state) {
   forge f;
   (void)state;

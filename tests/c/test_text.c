@@ -1,6 +1,6 @@
 /*
-** test_text.c - any bytes become valid UTF-8 on one line; growing text and the hash tables behind names,
-** with memory that runs out at every allocation.
+** test_text.c - any bytes become valid UTF-8 on one line; growing text and the hash tables behind
+** names, with memory that runs out at every allocation.
 */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,10 +1,11 @@
 /*
-** test_walk.c - the walk over the objects of each release of Lua 5.4, in forged memory (image.h), read back
-** through lh_open.
+** test_walk.c - the walk over the objects of each release of Lua 5.4, in forged memory (image.h),
+** read back through lh_open.
 **
-** What differs between releases, and what a running Lua hardly ever shows: an array whose size field is
-** not its size, dead keys of both forms, objects that are half built, objects condemned in a sweep
-** with pointers that dangle (0xA5 everywhere: following one ends the program), deep call lists.
+** What differs between releases, and what a running Lua hardly ever shows: an array whose size
+** field is not its size, dead keys of both forms, objects that are half built, objects condemned in
+** a sweep with pointers that dangle (0xA5 everywhere: following one ends the program), deep call
+** lists.
 */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -251,7 +252,8 @@ static char *new_closure(image *m, const char *proto, const char *upvalue) {
   return c;
 }
 
-/* main thread ... coroutine: [nil] [f: its copy, a vararg | f, a parameter, a local] and what is above top */
+/* main thread ... coroutine: [nil] [f: its copy, a vararg | f, a parameter, a local] and what is
+** above top */
 static void threads(image *m) {
   forge f;
   char *stack, *t = image_block(m, m->r->thread_bytes) + 8;
@@ -318,7 +320,8 @@ static void threads(image *m) {
   forge_free(&f);
 }
 
-/* A closure without prototype or upvalue, a prototype with arrays of nulls, a thread without a stack. */
+/* A closure without prototype or upvalue, a prototype with arrays of nulls, a thread without a
+** stack. */
 static void half_built(image *m) {
   forge f;
   char *closure = new_closure(m, NULL, NULL), *proto = new_proto(m);

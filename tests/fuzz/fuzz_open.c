@@ -1,8 +1,8 @@
 /*
 ** fuzz_open.c - libFuzzer's target: opens any bytes as a snapshot, reads all of it and analyses it.
 **
-** `make fuzz` runs it. The library is compiled with -DFUZZING_BUILD_MODE_UNSAFE_FOR_PRODUCTION, which
-** makes it take any checksum for right.
+** `make fuzz` runs it. The library is compiled with -DFUZZING_BUILD_MODE_UNSAFE_FOR_PRODUCTION,
+** which makes it take any checksum for right.
 */
 #include "read/snapshot.h"
 #include "visit.h"
