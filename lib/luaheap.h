@@ -75,20 +75,20 @@ typedef struct lh_taken {
   uint64_t bytes;
 } lh_taken;
 
-/* Receives the file's bytes in order; returns how many it took. Fewer than n ends the snapshot. It must not
-** use the Lua state, whose objects are being read. */
+/* Receives the file's bytes in order; returns how many it took. Fewer than n ends the snapshot. It
+** must not use the Lua state, whose objects are being read. */
 typedef size_t (*lh_writer)(const void *data, size_t n, void *payload);
 
 /* Checks that L is a Lua that this library knows and prepares it; needed once for each Lua state
 ** before the calls below, and harmless again. Allocates one small userdata and one table in the Lua
-** heap, in protected mode. Fails with LH_EHOST on any other Lua, saying what was expected and what was
-** found, and with LH_EMEMORY. Cost: O(1). */
+** heap, in protected mode. Fails with LH_EHOST on any other Lua, saying what was expected and what
+** was found, and with LH_EMEMORY. Cost: O(1). */
 int lh_attach(lua_State *L, lh_error *error);
 
 /* Writes the heap of L to `path` (mode 0600, through a temporary file in the same directory and a
 ** rename) and leaves a mark named `path` in the heap. Runs no collector step, calls no metamethod,
-** raises no Lua error, allocates nothing in the Lua heap but the mark (two userdata; and a longer stack
-** where L has fewer than ten free slots, see lua_checkstack). `options` may be NULL.
+** raises no Lua error, allocates nothing in the Lua heap but the mark (two userdata; and a longer
+** stack where L has fewer than ten free slots, see lua_checkstack). `options` may be NULL.
 ** On failure an existing file at `path` is as it was. Cost: about one full collection, and 1 MiB of
 ** memory outside of Lua. */
 int lh_take_snapshot(lua_State *L, const char *path, const lh_take_options *options,
@@ -98,12 +98,13 @@ int lh_take_snapshot(lua_State *L, const char *path, const lh_take_options *opti
 int lh_stream_snapshot(lua_State *L, const char *name, lh_writer writer, void *payload,
                        const lh_take_options *options, lh_taken *taken, lh_error *error);
 
-/* Leaves a mark: what is allocated from now on is younger than it. Cost: O(1), two userdata of
-** 88 bytes and the name. */
+/* Leaves a mark: what is allocated from now on is younger than it. Fails with LH_EARGUMENT for a
+** name of more than 4,096 bytes, and with LH_EMEMORY. Cost: O(1), two userdata of 88 bytes and the
+** name. */
 int lh_mark(lua_State *L, const char *name, size_t name_length, lh_error *error);
 
-/* The exact shallow size of the value at stack index `index` (positive, or an upvalue's or the
-** registry's pseudo-index is refused): 0 for what is not collectable. Cost: O(1). */
+/* The exact shallow size of the value at stack index `index`, counted from 1: 0 for what is not
+** collectable. Any other index fails with LH_EARGUMENT. Cost: O(1). */
 int lh_sizeof(lua_State *L, int index, uint64_t *bytes, lh_error *error);
 
 /* }=================================================================================== */
@@ -112,8 +113,10 @@ int lh_sizeof(lua_State *L, int index, uint64_t *bytes, lh_error *error);
 
 typedef struct lh_snapshot lh_snapshot;
 
-/* Maps and verifies a snapshot: every byte is checked and every record parsed, so that nothing that is
-** read from it later can fail. Costs one pass over the file; 24 bytes of memory an object. */
+/* Maps and verifies a snapshot: every byte is checked and every record parsed, so that nothing that
+** is read from it later can fail. *out is closed by lh_close, which takes NULL too, and with it all
+** that was borrowed from it. Fails with LH_EFOREIGN, LH_EVERSION, LH_EDAMAGED, LH_EIO, LH_EMEMORY
+** or LH_ELIMIT. Costs one pass over the file; 24 bytes of memory an object. */
 int lh_open(lh_snapshot **out, const char *path, lh_error *error);
 void lh_close(lh_snapshot *snapshot);
 
@@ -149,7 +152,8 @@ typedef struct lh_mark_info {
   size_t name_length;
 } lh_mark_info;
 
-/* The marks of the snapshot's own state that are in it, oldest first. The snapshot's own is the last. */
+/* The marks of the snapshot's own state that are in it, oldest first. The snapshot's own is the
+** last. */
 uint32_t lh_mark_count(const lh_snapshot *snapshot);
 const lh_mark_info *lh_mark_at(const lh_snapshot *snapshot, uint32_t i);
 
@@ -213,9 +217,8 @@ typedef struct lh_object {
   lh_id id;
   lh_type type;
   lh_list list;
-  bool
-      dead; /* condemned in a sweep phase: no edges, and only address and shallow_bytes are known */
-  bool own; /* a mark or another object of luaheap: shown in no report */
+  bool dead; /* condemned in a sweep phase: no edges, only address and shallow_bytes are known */
+  bool own;  /* a mark or another object of luaheap: shown in no report */
   uint64_t address;
   uint64_t pointer; /* as Lua prints it (%p): differs from address for userdata */
   uint64_t shallow_bytes;
@@ -280,8 +283,8 @@ bool lh_is_dead(const lh_snapshot *snapshot, lh_id id);
 lh_list lh_list_of(const lh_snapshot *snapshot, lh_id id);
 
 /* How many of the marks (lh_mark_at) are older than the object: 0 before the first, i + 1 if
-** allocated after mark i and before mark i + 1. For an object that was given a finalizer the time of that
-** counts; fixed and to-be-finalized objects are in epoch 0. O(log marks). */
+** allocated after mark i and before mark i + 1. For an object that was given a finalizer the time
+** of that counts; fixed and to-be-finalized objects are in epoch 0. O(log marks). */
 uint32_t lh_epoch(const lh_snapshot *snapshot, lh_id id);
 
 /* The object at an address, as header address or as Lua prints it; LH_NO_OBJECT if none. O(1). */
@@ -344,9 +347,9 @@ typedef struct lh_edge {
 **     for (lh_edges_begin(snapshot, id, &it); lh_edges_next(&it, &edge);) ...
 **
 ** In a table with weak keys the value under a collectable key that is no string appears as a weak
-** LH_EDGE_VALUE of the table; after lh_analyse, the key object yields the LH_EDGE_EPHEMERON (last, and only
-** where the table is reachable). Strings are never weak. References to nothing that is in the snapshot are
-** skipped. O(1) an edge. */
+** LH_EDGE_VALUE of the table; after lh_analyse, the key object yields the LH_EDGE_EPHEMERON (last,
+** and only where the table is reachable). Strings are never weak. References to nothing that is in
+** the snapshot are skipped. O(1) an edge. */
 typedef struct lh_edges {
   const lh_snapshot *snapshot;
   uint64_t state[11]; /* private: the position in the record */
@@ -375,9 +378,9 @@ bool lh_frames_next(lh_edges *iterator, lh_frame *frame);
 /* {=== 5. Retained sizes, dominators, distance ======================================= */
 
 /* Computes reachability (as the collector sees it: weak tables, ephemerons), distances, shortest
-** paths, immediate dominators and retained sizes. Needed once before the calls below and in the next
-** sections; harmless again. Cost: O(n + m) but for the dominators' O(m log n); at most 80 bytes
-** an object with 3 edges each, at the peak. */
+** paths, immediate dominators and retained sizes. Needed once before the calls below and in the
+** next sections; harmless again. Cost: O(n + m) but for the dominators' O(m log n); at most 80
+** bytes an object with 3 edges each, at the peak. */
 int lh_analyse(lh_snapshot *snapshot, lh_error *error);
 
 bool lh_is_reachable(const lh_snapshot *snapshot, lh_id id);
@@ -408,8 +411,8 @@ int lh_retained_together(lh_snapshot *snapshot, const lh_id *ids, size_t n_ids, 
 
 /* {=== 6. Classes and names ========================================================== */
 
-/* The class of an object is what people call it: the metatable's __name, else the name under which the
-** metatable is found, else the shape of a plain table such as "{id, name, next}"; for functions
+/* The class of an object is what people call it: the metatable's __name, else the name under which
+** the metatable is found, else the shape of a plain table such as "{id, name, next}"; for functions
 ** "function name @file:line"; for coroutines the function that they run. */
 typedef struct lh_class {
   const char *name; /* valid UTF-8, without control characters */
@@ -439,20 +442,23 @@ typedef struct lh_top_query {
 typedef struct lh_class_row {
   uint32_t class_index;
   uint64_t objects, shallow_bytes;
-  uint64_t
-      retained_bytes; /* bytes that would go if all instances went: exact, none counted twice */
+  uint64_t retained_bytes; /* that would go if all instances went: exact, none counted twice */
 } lh_class_row;
 
-/* The first `limit` classes in the order asked for; ties by name. Free *rows with lh_free. */
+/* The first `limit` classes in the order asked for; ties by name. Free *rows with lh_free.
+** O(n + m), and at worst as much again for each class among the first whose retained bytes are not
+** settled by the trees of dominators and shortest paths. */
 int lh_top_classes(lh_snapshot *snapshot, const lh_top_query *query, lh_class_row **rows,
                    size_t *n_rows, lh_error *error);
 
-/* The first `limit` objects. Sorting by count means by retained size. Free *ids with lh_free. */
+/* The first `limit` objects. Sorting by count means by retained size. Free *ids with lh_free.
+** O(n log limit). */
 int lh_top_objects(lh_snapshot *snapshot, const lh_top_query *query, lh_id **ids, size_t *n_ids,
                    lh_error *error);
 
-/* Text for people. All of it is valid UTF-8 on one line, with control characters, quotes and invalid
-** bytes escaped as Lua does. Owned by the caller, freed with lh_free; NULL when out of memory. */
+/* Text for people. All of it is valid UTF-8 on one line, with control characters, quotes and
+** invalid bytes escaped as Lua does. Owned by the caller, freed with lh_free; NULL when out of
+** memory. */
 char *lh_object_text(const lh_snapshot *snapshot, lh_id id); /* table: 0x55d0c0a3f2e0 */
 char *lh_string_text(const lh_snapshot *snapshot, lh_id id,
                      size_t max_bytes); /* "quoted", shortened */
@@ -474,8 +480,9 @@ typedef struct lh_path {
 } lh_path;
 
 /* The shortest retaining path of `id`; among equally short ones, one through globals and modules
-** rather than through the registry, stacks or debug information. LH_ENOTFOUND: nothing keeps it alive.
-** Free with lh_paths_free(path, 1) (which leaves the struct itself). O(length + edges on it). */
+** rather than through the registry, stacks or debug information. LH_ENOTFOUND: nothing keeps it
+** alive. Free with lh_paths_free(path, 1) (which leaves the struct itself). O(length + edges on
+** it). */
 int lh_shortest_path(lh_snapshot *snapshot, lh_id id, lh_path *path, lh_error *error);
 
 /* The (at most) k shortest paths that end in different referrers, shortest first; none runs through
@@ -488,8 +495,8 @@ void lh_paths_free(lh_path *paths, size_t n_paths);
 int lh_referrers(lh_snapshot *snapshot, lh_id id, lh_edge **edges, size_t *n_edges,
                  lh_error *error);
 
-/* A path in Lua's language: `_G.bus.listeners.tick[17].fn`. With `folded`, the steps that vary between
-** objects of one cause become `*`: `_G.bus.listeners.tick[*].fn`. Freed with lh_free. */
+/* A path in Lua's language: `_G.bus.listeners.tick[17].fn`. With `folded`, the steps that vary
+** between objects of one cause become `*`: `_G.bus.listeners.tick[*].fn`. Freed with lh_free. */
 char *lh_path_text(const lh_snapshot *snapshot, const lh_path *path, bool folded);
 
 /* }=================================================================================== */
@@ -503,9 +510,9 @@ typedef struct lh_found {
 } lh_found;
 
 /* Finds an object by the one grammar for objects: an address as Lua prints it (`0x...`,
-** `table: 0x...`), a path (`_G.cache[12].owner`, `package.loaded["app.bus"].x`, `registry[3]`), a function by
-** place (`@file.lua:42`), or a class name. Needs lh_classify. LH_ENOTFOUND says what was looked for
-** and how far it came; LH_EARGUMENT: a malformed expression. O(n). */
+** `table: 0x...`), a path (`_G.cache[12].owner`, `package.loaded["app.bus"].x`, `registry[3]`), a
+** function by place (`@file.lua:42`), or a class name. Needs lh_classify. LH_ENOTFOUND says what
+** was looked for and how far it came; LH_EARGUMENT: a malformed expression. O(n). */
 int lh_find(lh_snapshot *snapshot, const char *expression, lh_found *found, lh_error *error);
 
 /* New objects that stay. */
@@ -556,15 +563,17 @@ typedef struct lh_diff {
 int lh_diff_snapshots(lh_snapshot *a, lh_snapshot *b, lh_snapshot *c, lh_diff **out,
                       lh_error *error);
 
-/* The same from the marks in one snapshot: allocated after mark `since` and before mark `until` (NULL: the
-** snapshot itself); of marks with the same name the latest. No `grown`, no `classes`.
+/* The same from the marks in one snapshot: allocated after mark `since` and before mark `until`
+** (NULL: the snapshot itself); of marks with the same name the latest. No `grown`, no `classes`.
 ** LH_ENOTFOUND names the marks that there are. */
 int lh_diff_marks(lh_snapshot *snapshot, const char *since, const char *until, lh_diff **out,
                   lh_error *error);
 void lh_diff_free(lh_diff *diff);
 
-/* Writes paths that end in one object (or, with `referrers`, are single edges) as a DOT graph, ready for
-** dot -Tsvg. `long_path`: from how many steps on the middle of a path is folded. Write errors: LH_EIO. */
+/* Writes paths that end in one object as a DOT graph, ready for dot -Tsvg. A path may also be a
+** single edge that does not start at LH_ROOT, such as one of lh_referrers. `long_path`: from how
+** many steps on the middle of a path is folded. Fails with LH_EIO where `out` cannot be written,
+** and with LH_EMEMORY. O(steps). */
 int lh_dot_paths(const lh_snapshot *snapshot, const lh_path *paths, size_t n_paths,
                  size_t long_path, FILE *out, lh_error *error);
 
