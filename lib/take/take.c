@@ -1,10 +1,11 @@
 /*
 ** take.c - take a snapshot: plant the mark, walk the heap, write the file.
 **
-** The file is written under a temporary name beside the one asked for and renamed when it is whole, so
-** that no reader ever sees half a snapshot and a failure leaves the older file as it was. The order is:
-** make the temporary file (an unwritable folder shows before anything was done), plant the mark, walk,
-** close, rename. When a later step fails the mark is in the heap already, and is voided.
+** The file is written under a temporary name beside the one asked for and renamed when it is whole,
+** so that no reader ever sees half a snapshot and a failure leaves the older file as it was. The
+** order is: make the temporary file (an unwritable folder shows before anything was done), plant
+** the mark, walk, close, rename. When a later step fails the mark is in the heap already, and is
+** voided.
 */
 #include <errno.h>
 #include <fcntl.h>

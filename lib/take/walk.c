@@ -1,9 +1,9 @@
 /*
-** walk.c - the pass over the lists, sizes, and the records of all objects but prototypes and threads
-** (see walk.h).
+** walk.c - the pass over the lists, sizes, and the records of all objects but prototypes and
+** threads (see walk.h).
 **
-** Where the time goes (2.2 million objects, 215 MB): two thirds are cache misses on objects, slots and
-** upvalues, the rest is storing varints; the kernel's copy into the page cache comes on top.
+** Where the time goes (2.2 million objects, 215 MB): two thirds are cache misses on objects, slots
+** and upvalues, the rest is storing varints; the kernel's copy into the page cache comes on top.
 */
 #include "walk.h"
 

@@ -1,11 +1,11 @@
 /*
 ** walk.h - one pass over the collector's lists, every object once, each written as a record.
 **
-** walk.c holds the pass and the small objects; walk_proto.c prototypes (with the names of the functions
-** inside, read from the code) and walk_thread.c coroutines (frames, local variables). Nothing follows an
-** edge: only the lists' `next` are followed, and memory that the object itself owns is read. So there
-** is no visited set and no recursion, and a heap of any shape takes the same time: about that of a
-** full collection, most of it cache misses on the objects.
+** walk.c holds the pass and the small objects; walk_proto.c prototypes (with the names of the
+** functions inside, read from the code) and walk_thread.c coroutines (frames, local variables).
+** Nothing follows an edge: only the lists' `next` are followed, and memory that the object itself
+** owns is read. So there is no visited set and no recursion, and a heap of any shape takes the same
+** time: about that of a full collection, most of it cache misses on the objects.
 **
 ** In a sweep phase an object that carries the other white is dead: its bytes are counted, its
 ** pointers may dangle and are not read. (A thread's call list is its own memory, and is.)
@@ -16,10 +16,12 @@
 #include "raw.h"
 #include "writer.h"
 
-/* The first bytes of every userdata of ours. Not a valid pointer or small number on any platform. */
+/* The first bytes of every userdata of ours. Not a valid pointer or small number on any
+** platform. */
 #define LH_OWN_MAGIC 0xC8D5F1A7616C6872u
 
-/* The content of a mark, followed by its name; of the state's userdata only the first fields (mark.c). */
+/* The content of a mark, followed by its name; of the state's userdata only the first fields
+** (mark.c). */
 typedef struct lh_own_content {
   uint64_t magic;
   uint64_t state_id;
@@ -51,14 +53,16 @@ typedef struct lh_walk {
   uint64_t object_bytes;
 } lh_walk;
 
-/* Writes the records of all lists; fills n_objects and object_bytes. Errors are latched in walk->out. */
+/* Writes the records of all lists; fills n_objects and object_bytes. Errors are latched in
+** walk->out. */
 void lh_walk_lists(lh_walk *walk);
 
 /* The exact shallow size of an object. */
 uint64_t lh_walk_shallow_bytes(const lh_layout *layout, const void *main_thread,
                                const raw_object *object);
 
-/* The record's start: type, flags, address, size. Returns false when the record ends there (dead). */
+/* The record's start: type, flags, address, size. Returns false when the record ends there
+** (dead). */
 bool lh_walk_begin(lh_walk *walk, const raw_object *object, unsigned type_and_flags);
 
 /* A value: its tag is returned, its payload stored at *p (at most 20 bytes). */

@@ -1,12 +1,14 @@
 /*
-** walk_proto.c - the record of a prototype, the names of the functions inside it, and lines (walk.h).
+** walk_proto.c - the record of a prototype, the names of the functions inside it, and lines
+** (walk.h).
 **
-** A closure does not know its name: `local function f`, `function M.f` and `{f = function` all leave it in
-** what the enclosing function does right behind the OP_CLOSURE that made it: the debug information opens
-** a local variable there, or the next instruction stores the value under a constant key. Each nested
-** prototype is made by one OP_CLOSURE, whose Bx is its number. The opcode numbers and the
-** instruction format are those of all 5.4 releases (they share one bytecode version). A name that is
-** read wrong in a patched Lua is only a wrong name: every index is checked.
+** A closure does not know its name: `local function f`, `function M.f` and `{f = function` all
+** leave it in what the enclosing function does right behind the OP_CLOSURE that made it: the debug
+** information opens a local variable there, or the next instruction stores the value under a
+** constant key. Each nested prototype is made by one OP_CLOSURE, whose Bx is its number. The opcode
+** numbers and the instruction format are those of all 5.4 releases (they share one bytecode
+** version). A name that is read wrong in a patched Lua is only a wrong name: every index is
+** checked.
 **
 ** While a chunk is being loaded its prototypes are half built: arrays may be longer than what is
 ** filled in, and hold nulls.
@@ -39,8 +41,9 @@ static bool is_string_value(const raw_value *v) {
   return (v->type & ~0x10) == (RAW_SHORT_STRING | RAW_COLLECTABLE);
 }
 
-/* The local variables in scope, by register, while the closures are met in the order of their code: locals
-** are listed in the order in which they begin, and scopes nest. So all of them take one pass. */
+/* The local variables in scope, by register, while the closures are met in the order of their code:
+** locals are listed in the order in which they begin, and scopes nest. So all of them take one
+** pass. */
 typedef struct scope {
   int32_t next; /* the first that has not begun */
   unsigned n;

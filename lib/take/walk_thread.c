@@ -1,5 +1,6 @@
 /*
-** walk_thread.c - the record of a coroutine: its call frames, and what each slot of its stack is (walk.h).
+** walk_thread.c - the record of a coroutine: its call frames, and what each slot of its stack is
+** (walk.h).
 **
 ** The frames partition the stack below `top`. What lies above holds nothing, whatever bits it has.
 **
@@ -7,8 +8,9 @@
 **       | nil | host's values | f | a b | c d e ... | g | args ...     ...       |
 **         ^base frame           ^function  registers  ^function
 **
-** A vararg function is copied up behind its extra arguments when it starts, so that these lie in front of
-** the frame's function:   f nil nil v1 v2 v3 | f p1 p2 | registers
+** A vararg function is copied up behind its extra arguments when it starts, so that these lie in
+** front of the frame's function:
+**                         f nil nil v1 v2 v3 | f p1 p2 | registers
 **                         `--------- n_varargs + n_parameters + 1 slots in front
 */
 #include "walk.h"

@@ -1,12 +1,12 @@
 /*
 ** writer.h - the byte stream of a snapshot: varints, references and values into blocks of 1 MiB.
 **
-** All bytes go through one lh_out. It hashes and hands on each full block, and latches the first error,
-** so that its callers need no checks: after an error bytes are dropped. Extra memory: one block and
-** 8 bytes for each block written.
+** All bytes go through one lh_out. It hashes and hands on each full block, and latches the first
+** error, so that its callers need no checks: after an error bytes are dropped. Extra memory: one
+** block and 8 bytes for each block written.
 **
-** The walk writes many small items; for these it takes room once (lh_out_room) and then stores through a
-** plain pointer. One item is never longer than LH_OUT_ITEM.
+** The walk writes many small items; for these it takes room once (lh_out_room) and then stores
+** through a plain pointer. One item is never longer than LH_OUT_ITEM.
 */
 #ifndef LUAHEAP_WRITER_H
 #define LUAHEAP_WRITER_H
@@ -31,8 +31,8 @@ typedef struct lh_out {
 int lh_out_open(lh_out *out, lh_writer writer, void *payload, lh_error *error);
 void lh_out_free(lh_out *out);
 
-/* Ends the file: `footer` is the footer without its block table, which is added here. Returns LH_OK, or the
-** error that was latched. */
+/* Ends the file: `footer` is the footer without its block table, which is added here. Returns
+** LH_OK, or the error that was latched. */
 int lh_out_close(lh_out *out, const uint8_t *footer, size_t footer_bytes, lh_error *error);
 
 /* Hands on what is full. Not for callers: see lh_out_room. */
