@@ -1,0 +1,55 @@
+-- manual_spec.lua - what the manual pages tell people to type: every example of theirs runs.
+
+local support = require "tests.support"
+
+-- All that the examples of the pages name.
+local program = [[
+  local heap = require "heap"
+  local Listener = {__name = "Listener"}
+  cache, listeners = {}, {}
+  local function work(n)
+    for i = 1, n do listeners[#listeners + 1] = setmetatable({}, Listener) end
+  end
+  work(1)
+  heap.snapshot("a")
+  work(100)
+  heap.snapshot("b")
+  heap.mark("level 2")
+  work(10)
+  heap.snapshot("c")
+  print(("%p"):format(cache))
+]]
+
+-- The commands of a page's section EXAMPLES.
+local function examples_of(tool)
+  local text = support.read_file(("%s/cli/man/%s.1"):format(support.root, tool))
+  local commands = {}
+  for line in text:match("\n%.Sh EXAMPLES\n(.-)\n%.Sh "):gmatch("[^\n]+") do
+    local command = line:match("^%.Dl (.*)") or line:match("^" .. tool .. " .*")
+    if command then commands[#commands + 1] = (command:gsub("\\%-", "-"):gsub("\\(aq", "'")) end
+  end
+  return commands
+end
+
+describe("the examples of", function()
+  local dir, cache
+  setup(function()
+    local out
+    out, dir = support.lua(program)
+    cache = out:match("0x%x+")
+  end)
+
+  for _, tool in ipairs {"heaptop", "heapdiff", "heappath"} do
+    it(tool .. "'s manual page", function()
+      local commands = examples_of(tool)
+      assert.is_true(#commands >= 3)
+      for _, command in ipairs(commands) do
+        assert.matches("^" .. tool .. " ", command)
+        local out, err, code = support.run(command:gsub("0x%x+", cache), {cwd = dir})
+        assert.equal("", err, command)
+        assert.equal(0, code, command)
+        assert.is_true(out ~= "" or command:find(" > ", 1, true) ~= nil, command)
+      end
+    end)
+  end
+end)
