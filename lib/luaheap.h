@@ -231,8 +231,7 @@ typedef struct lh_object {
     } string;
     struct {
       uint64_t array_slots, hash_slots;
-      uint64_t array_used, hash_used; /* entries with a value; array_used is an upper bound that
-                                         lh_table_entries makes exact */
+      uint64_t array_used, hash_used; /* entries with a value */
       bool weak_keys, weak_values;
       lh_id metatable;
     } table;
@@ -412,8 +411,9 @@ int lh_retained_together(lh_snapshot *snapshot, const lh_id *ids, size_t n_ids, 
 /* {=== 6. Classes and names ========================================================== */
 
 /* The class of an object is what people call it: the metatable's __name, else the name under which
-** the metatable is found, else the shape of a plain table such as "{id, name, next}"; for functions
-** "function name @file:line"; for coroutines the function that they run. */
+** the metatable is found, else the shape of a plain table such as "{id, name, next}", or what it is a
+** collection of, such as "array of Listener"; for functions "function name @file:line"; for
+** coroutines the function that they run. */
 typedef struct lh_class {
   const char *name; /* valid UTF-8, without control characters */
   lh_type type;
@@ -506,7 +506,8 @@ char *lh_path_text(const lh_snapshot *snapshot, const lh_path *path, bool folded
 typedef struct lh_found {
   lh_id id;             /* the object: where several match, the one that retains most */
   uint64_t matches;     /* how many matched */
-  uint32_t class_index; /* UINT32_MAX unless found by class */
+  uint32_t class_index; /* of the class asked for ("array" is that of "array of Listener", too);
+                           UINT32_MAX unless found by class */
 } lh_found;
 
 /* Finds an object by the one grammar for objects: an address as Lua prints it (`0x...`,
