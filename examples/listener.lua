@@ -13,22 +13,22 @@ keeps the listener, its function on_tick, and through that the whole session.
     304.7 KB  78.1 KB    1,000  Listener  _G.bus.listeners.tick[*]
 
     Containers older than a that grew until b and again until c
-        grew                        bytes               entries  address         class  path
-    +15.8 KB  312 B -> 16.1 KB -> 16.1 KB  10 -> 1,010 -> 1,020  0x556a0f9cc310  array  _G.bus.listeners.tick
+        grew                        bytes               entries  address         class              path
+    +15.8 KB  312 B -> 16.1 KB -> 16.1 KB  10 -> 1,010 -> 1,020  0x55fc285c13b0  array of Listener  _G.bus.listeners.tick
 
-    Why the first of them stays: heappath c 0x556a0fa2f0e0
+    Why the first of them stays: heappath c 0x55fc28624160
 
 The 1,000 listeners of the 1,000 connections between a and b are all on one list of the bus.
     $ heappath --format text c Listener
-    Listener 0x55c634254760 is kept alive by: _G.bus.listeners.tick[1020]
+    Listener 0x55fc28625240 is kept alive by: _G.bus.listeners.tick[1020]
     1,020 Listener in the snapshot; this is the one that retains most
 
     reference   class                       address         shallow  retained
-    _G          globals (_G)                0x55c6341e5c50   1.6 KB  329.6 KB
-    .bus        {emit, listeners, off, on}  0x55c6341eca00    152 B  327.2 KB
-    .listeners  {tick}                      0x55c6341eca40     80 B  326.9 KB
-    .tick       array                       0x55c6341f0370  16.1 KB  326.8 KB
-    [1020]      Listener                    0x55c634254760     80 B     312 B
+    _G          globals (_G)                0x55fc285b6c50   1.6 KB  329.6 KB
+    .bus        {emit, listeners, off, on}  0x55fc285bda60    152 B  327.2 KB
+    .listeners  {tick}                      0x55fc285bdaa0     80 B  326.9 KB
+    .tick       array of Listener           0x55fc285c13b0  16.1 KB  326.8 KB
+    [1020]      Listener                    0x55fc28625240     80 B     312 B
 
 ]==]
 -- luacheck: globals bus

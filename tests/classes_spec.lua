@@ -37,12 +37,51 @@ describe("the class of a table", function()
       for i = 1, 64 do E.session["field" .. i] = i end
       for i = 1, 65 do E.many["k" .. i] = i end
     ]], nil, {
-      ["_G.E.empty"] = "{}", ["_G.E.array"] = "array", ["_G.E.record"] = "{id, name, next}",
-      ["_G.E.both"] = "{id, [n]}", ["_G.E.sparse"] = "map[integer]",
-      ["_G.E.objects"] = "map[object]",
-      ["_G.E.mixed"] = "map", ["_G.E.odd"] = "map[string]", ["_G.E.many"] = "map[string]",
+      ["_G.E.empty"] = "{}", ["_G.E.array"] = "array of number",
+      ["_G.E.record"] = "{id, name, next}",
+      ["_G.E.both"] = "{id, [n]}", ["_G.E.sparse"] = "map[integer] of number",
+      ["_G.E.objects"] = "map[object] of number",
+      ["_G.E.mixed"] = "map of number", ["_G.E.odd"] = "map[string] of number",
+      ["_G.E.many"] = "map[string] of number",
       ["_G.E.wide"] = "{a, b, c, d, ... 4 more}",
       ["_G.E.session"] = "{field1, field10, field11, field12, ... 60 more}"})
+  end)
+
+  it("tells what a collection holds", function()
+    expect([[
+      local Session = {__name = "Session"}
+      local function session() return setmetatable({}, Session) end
+      local co = coroutine.create(function() end)
+      E = {sessions = {session(), session()}, by_name = {["a b"] = session()},
+           by_id = {[99] = session()}, by_object = {[session()] = {id = 1}},
+           by_any = {[print] = session(), [1.5] = session()},
+           records = {{id = 1}, {id = 2}}, several = {{id = 1}, {name = 2}, session()},
+           strings = {"a", "b"}, numbers = {1, 2.5}, booleans = {true, false},
+           functions = {print, function() end}, threads = {co, co},
+           files = {io.stdout, io.stdin}, mixed = {1, "a"}, holes = {{id = 1}, nil, {id = 2}},
+           nested = {{1}, {"a"}, {}}, maps = {{["a b"] = 1}, {["c d"] = {}}}, empties = {{}, {}},
+           optional = {{}, {id = 1}, {}}, long = {}, weak = setmetatable({}, {__mode = "v"})}
+      for i = 1, 16 do E.long[i] = i end
+      E.long[17] = "not looked at"
+      E.weak[2] = E.sessions[1]
+      E.itself = {} E.itself[1] = E.itself
+    ]], nil, {
+      ["_G.E.sessions"] = "array of Session", ["_G.E.by_name"] = "map[string] of Session",
+      ["_G.E.by_id"] = "map[integer] of Session", ["_G.E.by_object"] = "map[object] of {id}",
+      ["_G.E.by_any"] = "map of Session", ["_G.E.records"] = "array of {id}",
+      ["_G.E.several"] = "array of table", ["_G.E.strings"] = "array of string",
+      ["_G.E.numbers"] = "array of number", ["_G.E.booleans"] = "array of boolean",
+      ["_G.E.functions"] = "array of function", ["_G.E.threads"] = "array of thread",
+      ["_G.E.files"] = "array of FILE*", ["_G.E.mixed"] = "array",
+      ["_G.E.holes"] = "array of {id}", ["_G.E.nested"] = "array of arrays",
+      ["_G.E.maps"] = "array of map[string]", ["_G.E.empties"] = "array of {}",
+      ["_G.E.optional"] = "array of {id}", ["_G.E.long"] = "array of number",
+      ["_G.E.weak"] = "array of Session", ["_G.E.itself"] = "array of arrays"})
+  end)
+
+  it("is not a collection where the metatable says so", function()
+    expect("E = {setmetatable({1, 2}, {__name = 'array'})}", nil,
+           {["_G.E[1]"] = "array", ["_G.E"] = "array of array"})
   end)
 
   it("is what its metatable says or is called", function()

@@ -206,6 +206,14 @@ static int find_place(lh_finder *finder, lh_range range, lh_set *out) {
 
 /* {=== Classes ======================================================================= */
 
+/* "array" are the arrays of anything, too. */
+static bool is_class(const lh_snapshot *snapshot, uint32_t class_index, lh_range name) {
+  const lh_class_entry *entry = &snapshot->classes->list[class_index];
+  if (lh_range_is(name, entry->visible.name)) return true;
+  return entry->plain != LH_NO_NUMBER &&
+         lh_range_is(name, snapshot->classes->list[entry->plain].visible.name);
+}
+
 static int add_instances(lh_finder *finder, lh_range name, bool garbage, lh_set *out) {
   const lh_snapshot *snapshot = finder->snapshot;
   uint32_t last = UINT32_MAX;
@@ -215,7 +223,7 @@ static int add_instances(lh_finder *finder, lh_range name, bool garbage, lh_set 
     if (class_index == UINT32_MAX || lh_is_reachable(snapshot, id) == garbage) continue;
     if (class_index != last) {
       last = class_index;
-      matches = lh_range_is(name, lh_class_at(snapshot, class_index)->name);
+      matches = is_class(snapshot, class_index, name);
     }
     if (matches && !lh_set_add(finder, out, id)) return fail_memory(finder);
   }
@@ -227,7 +235,7 @@ static int find_class(lh_finder *finder, lh_range name, lh_set *out) {
   uint64_t n_reachable = 0, n_garbage = 0;
   for (uint32_t i = 0; i < lh_class_count(finder->snapshot); i++) {
     const lh_class *class = lh_class_at(finder->snapshot, i);
-    if (!lh_range_is(name, class->name)) continue;
+    if (!is_class(finder->snapshot, i, name)) continue;
     n_reachable += class->objects;
     n_garbage += class->garbage_objects;
   }
@@ -270,6 +278,14 @@ int lh_find_set(lh_finder *finder, lh_range range, lh_set *out) {
   return code;
 }
 
+/* The class that was asked for: the object's own, or array where that is array of Listener. */
+static uint32_t class_found(const lh_finder *finder, lh_id id) {
+  uint32_t own = lh_class_of(finder->snapshot, id);
+  const lh_class_entry *entry = &finder->snapshot->classes->list[own];
+  lh_range asked = trim((lh_range){finder->start, finder->start + strlen(finder->start)});
+  return lh_range_is(asked, entry->visible.name) ? own : entry->plain;
+}
+
 int lh_find(lh_snapshot *snapshot, const char *expression, lh_found *found, lh_error *error) {
   lh_finder finder = {
       .snapshot = snapshot, .error = error, .start = expression, .class_index = UINT32_MAX};
@@ -286,7 +302,7 @@ int lh_find(lh_snapshot *snapshot, const char *expression, lh_found *found, lh_e
       uint64_t most = lh_retained_bytes(snapshot, found->id);
       if (bytes > most || (bytes == most && set.ids[i] < found->id)) found->id = set.ids[i];
     }
-    if (finder.class_index != UINT32_MAX) found->class_index = lh_class_of(snapshot, found->id);
+    if (finder.class_index != UINT32_MAX) found->class_index = class_found(&finder, found->id);
   }
   lh_free(set.ids);
   lh_free(finder.seen);

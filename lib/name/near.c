@@ -100,7 +100,9 @@ void lh_add_near(lh_text *text, const lh_snapshot *snapshot, lh_range asked, lh_
   best b = {.limit = SHOWN_NEAR};
   if (table != LH_NO_OBJECT) (void)offer_keys(&b, snapshot, asked, table, false);
   for (uint32_t i = 0; classes && i < lh_class_count(snapshot); i++) {
-    const char *name = lh_class_at(snapshot, i)->name;
+    const lh_class *class = lh_class_at(snapshot, i);
+    const char *name = class->name;
+    if (class->objects == 0 && class->garbage_objects == 0) continue;
     uint32_t rank = nearness(asked.at, lh_range_length(asked), name, strlen(name));
     if (rank != UINT32_MAX) offer(&b, (lh_range){name, name + strlen(name)}, rank);
   }

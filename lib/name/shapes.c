@@ -107,7 +107,8 @@ uint32_t lh_shape_of(lh_namer *namer, lh_id table) {
   if (generic) {
     const char *chars = generic_names[generic];
     lh_text_id name = lh_namer_string(namer, chars, strlen(chars));
-    if (!namer->failed) made = lh_class_intern(namer->classes, name, LH_TYPE_TABLE, 0, false);
+    if (!namer->failed) made = lh_class_intern(namer->classes, name, LH_TYPE_TABLE, generic, false);
+    if (made != LH_NO_NUMBER && generic != EMPTY) namer->classes->list[made].plain = made;
   } else {
     made = make_record(namer, &k);
   }

@@ -1,0 +1,121 @@
+/*
+** contents.c - what plain collections hold: array of Listener, map[string] of {id, name}.
+**
+** Runs when each object has a class, over the collections only, and looks at the first 16 values of
+** each. Where all have one class, that is what it holds; where they are of several but all tables,
+** it holds table; otherwise its name stays as it is. A collection in a collection is told by its
+** kind only (array of arrays): nothing nests, and the order of the objects does not matter.
+*/
+#include "names.h"
+
+#include <string.h>
+
+enum { SAMPLED = 16 };
+
+enum word { BOOLEAN, NUMBER, FUNCTION, USERDATA, THREAD, TABLE, EMPTY, ARRAY, ARRAYS, WORDS };
+
+typedef struct describer {
+  lh_namer *namer;
+  lh_text_id words[WORDS];
+  lh_map made; /* class of a plain collection, name of its values -> class */
+} describer;
+
+/* What a value is; several is LH_TYPE_ROOT. */
+typedef struct content {
+  lh_text_id name; /* LH_NO_NUMBER: not known */
+  lh_type type;    /* of scalars LH_TYPE_COUNT */
+} content;
+
+static const content nothing = {LH_NO_NUMBER, LH_TYPE_COUNT};
+
+static content content_of_object(const describer *d, lh_id id) {
+  const lh_snapshot *snapshot = d->namer->snapshot;
+  const lh_class_entry *list = d->namer->classes->list;
+  uint32_t class_index = id <= snapshot->n ? d->namer->classes->of[id] : UINT32_MAX;
+  if (class_index == UINT32_MAX) return nothing; /* not in the snapshot, or luaheap's own */
+  lh_type type = lh_type_of(snapshot, id);
+  if (type == LH_TYPE_CLOSURE) return (content){d->words[FUNCTION], type};
+  if (type == LH_TYPE_THREAD) return (content){d->words[THREAD], type};
+  if (list[class_index].plain != LH_NO_NUMBER) class_index = list[class_index].plain;
+  bool is_array =
+      list[class_index].plain != LH_NO_NUMBER && list[class_index].name == d->words[ARRAY];
+  return (content){is_array ? d->words[ARRAYS] : list[class_index].name, type};
+}
+
+static content content_of(const describer *d, lh_value value) {
+  switch (value.kind) {
+    case LH_VALUE_BOOLEAN: return (content){d->words[BOOLEAN], LH_TYPE_COUNT};
+    case LH_VALUE_INTEGER:
+    case LH_VALUE_FLOAT: return (content){d->words[NUMBER], LH_TYPE_COUNT};
+    case LH_VALUE_POINTER: return (content){d->words[USERDATA], LH_TYPE_USERDATA};
+    case LH_VALUE_CFUNCTION: return (content){d->words[FUNCTION], LH_TYPE_CLOSURE};
+    case LH_VALUE_OBJECT: return content_of_object(d, value.as.object);
+    default: return nothing;
+  }
+}
+
+/* What two values are both. An empty table may be any, had it something in it. */
+static content common(const describer *d, content a, content b) {
+  if (a.name == LH_NO_NUMBER || a.name == b.name) return b;
+  if (b.name == LH_NO_NUMBER) return a;
+  if (a.type == LH_TYPE_TABLE && b.type == LH_TYPE_TABLE) {
+    if (a.name == d->words[EMPTY]) return b;
+    return b.name == d->words[EMPTY] ? a : (content){d->words[TABLE], LH_TYPE_TABLE};
+  }
+  if (a.type == LH_TYPE_USERDATA && b.type == LH_TYPE_USERDATA)
+    return (content){d->words[USERDATA], LH_TYPE_USERDATA};
+  return (content){LH_NO_NUMBER, LH_TYPE_ROOT};
+}
+
+static lh_text_id contents_of(const describer *d, lh_id table) {
+  content all = nothing;
+  lh_edges it;
+  lh_value key, value;
+  lh_entries_begin(d->namer->snapshot, table, &it);
+  for (int i = 0; i < SAMPLED && all.type != LH_TYPE_ROOT && lh_entries_next(&it, &key, &value);
+       i++)
+    all = common(d, all, content_of(d, value));
+  return all.name;
+}
+
+static uint32_t make_class(lh_namer *namer, uint32_t plain, lh_text_id contents) {
+  lh_classes *classes = namer->classes;
+  lh_text text = {0};
+  lh_text_format(&text, "%s of %s", classes->list[plain].visible.name,
+                 lh_namer_chars(namer, contents));
+  lh_text_id name = lh_namer_text(namer, &text);
+  if (namer->failed) return LH_NO_NUMBER;
+  uint64_t shape = classes->list[plain].shape;
+  uint32_t made = lh_class_intern(classes, name, LH_TYPE_TABLE, shape, false);
+  if (made != LH_NO_NUMBER) classes->list[made].plain = plain;
+  return made;
+}
+
+static void describe(describer *d, lh_id table) {
+  uint32_t *of = &d->namer->classes->of[table];
+  lh_text_id contents = contents_of(d, table);
+  if (contents == LH_NO_NUMBER) return;
+  uint32_t *made = lh_map_at(&d->made, (uint64_t)*of << 32 | contents);
+  if (made && *made == LH_NO_NUMBER) *made = make_class(d->namer, *of, contents);
+  if (made && *made != LH_NO_NUMBER)
+    *of = *made;
+  else
+    d->namer->failed = true;
+}
+
+void lh_name_contents(lh_namer *namer) {
+  static const char *const words[WORDS] = {"boolean", "number", "function", "userdata", "thread",
+                                           "table",   "{}",     "array",    "arrays"};
+  const lh_snapshot *snapshot = namer->snapshot;
+  const lh_classes *classes = namer->classes;
+  describer d = {.namer = namer};
+  for (size_t i = 0; i < WORDS && !namer->failed; i++)
+    d.words[i] = lh_namer_string(namer, words[i], strlen(words[i]));
+  for (lh_id id = 1; id <= snapshot->n && !namer->failed; id++) {
+    uint32_t class_index = classes->of[id];
+    if (class_index == UINT32_MAX || classes->list[class_index].plain == LH_NO_NUMBER) continue;
+    describe(&d, id);
+    if (!namer->failed) lh_count_object(namer, id);
+  }
+  lh_map_free(&d.made);
+}
