@@ -125,6 +125,7 @@ static bool is_other_release(const lh_layout *layout, const lh_host *host) {
 
 /* How far a layout comes: the first check that it fails. */
 enum {
+  NO_MAIN_THREAD,
   NO_GLOBAL_STATE,
   OTHER_GLOBAL_STATE,
   NO_THREAD,
@@ -141,6 +142,7 @@ enum {
 };
 
 static const char *const misfits[FITS] = {
+    [NO_MAIN_THREAD] = "the registry does not hold the main thread",
     [NO_GLOBAL_STATE] = "the global state does not follow the main thread",
     [OTHER_GLOBAL_STATE] = "the thread has another global state",
     [NO_THREAD] = "the main thread's type byte is not a thread's",
@@ -163,6 +165,7 @@ static bool has_metamethod_names(const lh_layout *layout, const char *global) {
 
 /* The order of the checks matters: see the head of the file. */
 static int check_layout(const lh_layout *layout, const lh_host *host) {
+  if (!host->main_thread) return NO_MAIN_THREAD;
   const char *global = (const char *)host->main_thread + layout->global_from_main;
   if (RAW_FIELD(host->main_thread, RAW_THREAD_GLOBAL, const void *) != global) {
     return NO_GLOBAL_STATE;
@@ -194,7 +197,7 @@ static int check_layout(const lh_layout *layout, const lh_host *host) {
 }
 
 int lh_layout_probe(const lh_host *host, const lh_layout **layout, lh_error *error) {
-  int furthest = NO_GLOBAL_STATE;
+  int furthest = NO_MAIN_THREAD;
   for (const lh_layout *l = layouts; l->releases; l++) {
     int reached = check_layout(l, host);
     if (reached == FITS) {

@@ -112,7 +112,10 @@ int lh_plant(lua_State *L, uint8_t kind, const char *name, size_t name_length, l
   planted->contents[1] = push_mark(L, &content, name); /* state, newest, one, two */
   lua_setallocf(L, r.alloc, r.alloc_data);
   restore_debt(L, shift);
-  lua_getiuservalue(L, -4, LH_STATE_METATABLE);
+  if (lua_getiuservalue(L, -4, LH_STATE_METATABLE) != LUA_TTABLE) { /* tampered with */
+    lua_pop(L, 1);
+    lua_pushnil(L);
+  }
   lua_setmetatable(L, -2);
   lua_setiuservalue(L, -4, LH_STATE_NEWEST_MARK);
   lua_pop(L, 3);

@@ -260,7 +260,7 @@ enum {
 /* What the public API says of a host, for lh_layout_probe to compare with what it reads. */
 typedef struct lh_host {
   const void *thread;      /* the lua_State that is asking */
-  const void *main_thread; /* registry[1] */
+  const void *main_thread; /* registry[1]; NULL when that is no thread */
   const void *registry;    /* lua_topointer */
   void *alloc;             /* lua_getallocf */
   void *alloc_data;

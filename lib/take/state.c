@@ -18,8 +18,12 @@ lh_state *lh_push_state(lua_State *L) {
   if (!lua_checkstack(L, 1)) return NULL;
   lua_rawgetp(L, LUA_REGISTRYINDEX, &registry_key);
   lh_state *state = lua_touserdata(L, -1);
-  if (!state) lua_pop(L, 1);
-  return state;
+  if (lua_type(L, -1) == LUA_TUSERDATA && lua_rawlen(L, -1) == sizeof *state &&
+      state->own.magic == LH_OWN_MAGIC && state->own.kind == LH_MARK_STATE) {
+    return state;
+  }
+  lua_pop(L, 1);
+  return NULL;
 }
 
 const raw_value *lh_stack_slot(lua_State *L, int index) {

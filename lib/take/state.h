@@ -17,6 +17,7 @@
 #pragma weak lua_version
 #pragma weak lua_pcallk
 #pragma weak lua_rawgetp
+#pragma weak lua_rawlen
 #pragma weak lua_rawsetp
 #pragma weak lua_newuserdatauv
 #pragma weak lua_setiuservalue
@@ -32,8 +33,9 @@ typedef struct lh_state {
   char release[16];
 } lh_state;
 
-/* The state of an attached L: its userdata is pushed (one stack slot), and its content returned. NULL,
-** and nothing pushed, when L was not attached or has no stack left. */
+/* The state of an attached L: its userdata is pushed (one stack slot), and its content returned.
+** NULL, and nothing pushed, when L was not attached, has no stack left, or another value was put in
+** the place of ours. */
 lh_state *lh_push_state(lua_State *L);
 
 /* The slot of the running function's value at a positive index; NULL where there is none. */

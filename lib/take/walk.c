@@ -210,7 +210,7 @@ static void walk_upvalue(lh_walk *walk, const raw_upvalue *u) {
 static const lh_own_content *own_content(const raw_userdata *u) {
   const lh_own_content *content = (const void *)((const char *)u + raw_content_offset(u));
   bool ours = u->length >= sizeof *content && content->magic == LH_OWN_MAGIC &&
-              u->length - sizeof *content >= content->name_length;
+              content->kind <= LH_MARK_VOID && u->length - sizeof *content >= content->name_length;
   return ours ? content : NULL;
 }
 

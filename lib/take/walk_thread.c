@@ -32,7 +32,22 @@ static const raw_proto *lua_proto(const raw_value *function) {
   return ((const raw_lua_closure *)function->as.object)->proto;
 }
 
-static frame read_frame(const raw_call *call, const raw_value *stack) {
+/* Has the vararg function been copied up? Where the stack overflows in that very instruction the
+** frame says how many extra arguments there are, but nothing has moved: the caller's registers lie
+** in front. */
+static bool is_copied_up(const raw_call *call, const raw_value *caller, const raw_proto *proto) {
+  int64_t in_front = (int64_t)call->n_varargs + proto->n_parameters + 1;
+  if (call->n_varargs < 0 || in_front >= call->function - caller) return false;
+  const raw_value *first = call->function - in_front;
+  if (first->as.object != call->function->as.object) return false;
+  for (int i = 1; i <= proto->n_parameters; i++) {
+    if (!raw_is_empty(first[i].type)) return false;
+  }
+  return true;
+}
+
+/* `caller`: the function of the frame before, or the stack's first slot. */
+static frame read_frame(const raw_call *call, const raw_value *caller) {
   frame f = {
       .start = call->function, .function = call->function, .proto = lua_proto(call->function)};
   f.pc = -1;
@@ -40,12 +55,9 @@ static frame read_frame(const raw_call *call, const raw_value *stack) {
   int64_t next_pc = call->saved_pc - f.proto->code;
   if (next_pc < 0 || next_pc > f.proto->n_code) return f;
   f.pc = next_pc > 0 ? next_pc - 1 : 0;
-  if (f.proto->is_vararg && next_pc > 0 && call->n_varargs >= 0) {
-    int64_t in_front = (int64_t)call->n_varargs + f.proto->n_parameters + 1;
-    if (in_front <= call->function - stack) {
-      f.n_varargs = call->n_varargs;
-      f.start = call->function - in_front;
-    }
+  if (f.proto->is_vararg && next_pc > 0 && is_copied_up(call, caller, f.proto)) {
+    f.n_varargs = call->n_varargs;
+    f.start = call->function - (f.n_varargs + f.proto->n_parameters + 1);
   }
   return f;
 }
@@ -117,15 +129,14 @@ static lh_thread_status status_of(const lh_walk *walk, const raw_object *thread,
 }
 
 static void walk_frames(lh_walk *walk, const raw_object *thread, const raw_value *top) {
-  const raw_value *stack = raw_stack(walk->layout, thread);
   const raw_call *last = RAW_FIELD(thread, RAW_THREAD_CALL, const raw_call *);
   const raw_call *call = raw_base_call(walk->layout, thread);
   uint64_t n = 1;
   for (const raw_call *c = call; c != last; c = c->next) n++;
   lh_out_uvarint(walk->out, n);
-  frame f = read_frame(call, stack);
+  frame f = read_frame(call, raw_stack(walk->layout, thread));
   for (; call != last; call = call->next) {
-    frame next = read_frame(call->next, stack);
+    frame next = read_frame(call->next, call->function);
     f.end = next.start;
     walk_frame(walk, (uintptr_t)thread, &f);
     f = next;
