@@ -61,12 +61,13 @@ local program = [=[
     local held = plant("not started", {})
     E.unstarted = coroutine.create(function() return held end)
   end
-  E.wrapped = coroutine.wrap(function()
+  E.prepared = check.thread(function() end, 1, plant("argument of a not started one", {}))
+  E.wrapped = coroutine.wrap(function(argument, ...)
     local inside = plant("in a wrap", {})
-    coroutine.yield()
-    return inside
+    take(plant("temporary in a wrap", {}), coroutine.yield())
+    return inside, argument
   end)
-  E.wrapped()
+  E.wrapped(plant("parameter in a wrap", {}), plant("vararg in a wrap", {}))
   E.failed = coroutine.create(function()
     local left = plant("local of a failed one", {})
     error(left and "x")
@@ -109,12 +110,12 @@ local program = [=[
   lost()
   local of_main = plant("local of the main chunk", {})
   local function varargs(...)
-    local inner = coroutine.wrap(function(...)
+    local inner = coroutine.wrap(function(argument, ...)
       local of_running = plant("local of the running", {})
       take(plant("temporary of the running", {}), heap.snapshot("s"))
-      return of_running
+      return of_running, argument
     end)
-    inner(plant("vararg of the running", {}))
+    inner(plant("parameter of the running", {}), plant("vararg of the running", {}))
     return ...
   end
   varargs(plant("vararg of the main", {}))
@@ -173,8 +174,17 @@ local held = {
    "root value value argument"},
   {"not started", "upvalue held of function @program.lua",
    "root value value argument upvalue content"},
+  {"argument of a not started one",
+   "argument 3 of the host program of thread @program.lua (0x)", -- the function is the first
+   "root value value argument"},
   {"in a wrap", "local inside in function @program.lua of thread @program.lua (0x)",
    "root value value c-upvalue local"},
+  {"temporary in a wrap", "temporary in function @program.lua of thread @program.lua (0x)",
+   "root value value c-upvalue temporary"},
+  {"parameter in a wrap", "local argument in function @program.lua of thread @program.lua (0x)",
+   "root value value c-upvalue local"},
+  {"vararg in a wrap", "vararg 1 in function @program.lua of thread @program.lua (0x)",
+   "root value value c-upvalue vararg"},
   {"local of a failed one", "local left in function @program.lua of thread @program.lua (0x)",
    "root value value local"},
   {"function of a coroutine", "function @program.lua on the stack of thread @program.lua (0x)",
@@ -198,6 +208,9 @@ local held = {
   {"vararg of the main", "vararg 1 in function varargs @program.lua of main thread", "root vararg"},
   {"vararg of the running", "vararg 1 in function @program.lua of thread @program.lua (0x)",
    "root vararg"},
+  {"parameter of the running",
+   "local argument in function @program.lua of thread @program.lua (0x)",
+   "root local"},
   {"local of the running", "local of_running in function @program.lua of thread @program.lua (0x)",
    "root local"},
   {"temporary of the running", "temporary in function @program.lua of thread @program.lua (0x)",

@@ -15,6 +15,7 @@
 **     userdata(n, uv)      a full userdata of n bytes and uv user values
 **     table(array, hash)   an empty table of so many slots
 **     closure(...)         a C closure with these upvalues; it returns the first
+**     thread(f, ...)       a coroutine with f and its arguments on the stack, as before lua_resume
 **     ref(v), unref(n)     luaL_ref in the registry
 **     loading(f)           loads a chunk whose lua_Reader calls f in the middle of it
 */
@@ -338,6 +339,13 @@ static int closure(lua_State *L) {
   return 1;
 }
 
+static int make_thread(lua_State *L) {
+  lua_State *thread = lua_newthread(L);
+  lua_insert(L, 1);
+  lua_xmove(L, thread, lua_gettop(L) - 1);
+  return 1;
+}
+
 static int ref(lua_State *L) {
   luaL_checkany(L, 1);
   lua_settop(L, 1);
@@ -376,19 +384,13 @@ static int loading(lua_State *L) {
 __attribute__((visibility("default"))) int luaopen_lua_heapcheck(lua_State *L);
 
 int luaopen_lua_heapcheck(lua_State *L) {
-  static const luaL_Reg functions[] = {{"silent", silent},
-                                       {"finalized", finalized},
-                                       {"emergency", emergency},
-                                       {"bytes", bytes},
-                                       {"collector", collector},
-                                       {"closure", closure},
-                                       {"addresses", addresses},
-                                       {"userdata", make_userdata},
-                                       {"ref", ref},
-                                       {"table", make_table},
-                                       {"unref", unref},
-                                       {"loading", loading},
-                                       {NULL, NULL}};
+  static const luaL_Reg functions[] = {{"silent", silent},       {"finalized", finalized},
+                                       {"emergency", emergency}, {"bytes", bytes},
+                                       {"collector", collector}, {"closure", closure},
+                                       {"addresses", addresses}, {"userdata", make_userdata},
+                                       {"thread", make_thread},  {"ref", ref},
+                                       {"table", make_table},    {"unref", unref},
+                                       {"loading", loading},     {NULL, NULL}};
   luaL_newlib(L, functions);
   lua_pushinteger(L, 0);
   lua_rawsetp(L, LUA_REGISTRYINDEX, &finalized_key);
