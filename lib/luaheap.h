@@ -520,7 +520,8 @@ int lh_find(lh_snapshot *snapshot, const char *expression, lh_found *found, lh_e
 typedef struct lh_diff_group {
   uint32_t class_index; /* of the snapshot that was compared */
   const char *held_by;  /* folded path, owned by the diff */
-  uint64_t objects;     /* that no other new object retains */
+  uint64_t objects;     /* that no other new object retains, and those of the same class that these
+                           retain, such as the rest of a linked list */
   uint64_t shallow_bytes;
   uint64_t retained_bytes; /* theirs and all that they dominate: groups add up, no byte twice */
   uint64_t new_objects;    /* new objects that these retain, themselves included */

@@ -1,11 +1,10 @@
 /*
 ** age.c - which objects are new and which are the same, by their place on the collector's lists.
 **
-** New objects stand in front of a mark, old ones behind it, so an address alone never decides. Only
-** finalizers disturb that: an object that gets one moves to the head of finobj, and one that its
-** finalizer revived returns to the head of allgc, so each looks younger than it is. It is
-** old if the earlier snapshot has an object of its type at its address which may have moved like
-** that.
+** New objects stand in front of a mark, old ones behind it, so an address alone never decides. On
+** finobj that is the time at which an object got its finalizer. One case looks younger than it is:
+** an object that its finalizer revived returns to the head of allgc. It is told from a new one at
+** a used address by its metatable: a new object with that would be on finobj.
 */
 #include "diff.h"
 #include "read/decode.h"
@@ -19,10 +18,21 @@ static lh_id same_place(const lh_snapshot *snapshot, lh_id id, const lh_snapshot
   return found;
 }
 
-/* Can an object of list `from` have come to the head of list `to`? */
-static bool may_have_moved(lh_list from, lh_list to) {
-  if (to == LH_LIST_ALLGC) return from == LH_LIST_FINOBJ || from == LH_LIST_TOBEFNZ;
-  return to == LH_LIST_FINOBJ || to == LH_LIST_TOBEFNZ;
+/* 0: it has none. */
+static uint64_t metatable_address(const lh_snapshot *snapshot, lh_id id) {
+  lh_id metatable = lh_metatable_of(snapshot, id);
+  return metatable == LH_NO_OBJECT ? 0 : lh_address_of(snapshot, metatable);
+}
+
+/* Is object `id` of `later` one that waited for its finalizer, or was to get one, and has it behind
+** itself? It stands on allgc in spite of a metatable that would have put a new object on finobj. */
+static bool was_revived(const lh_snapshot *later, lh_id id, const lh_snapshot *earlier,
+                        lh_id self) {
+  lh_list before = lh_list_of(earlier, self), now = lh_list_of(later, id);
+  uint64_t metatable = metatable_address(later, id);
+  if (before != LH_LIST_FINOBJ && before != LH_LIST_TOBEFNZ) return false;
+  if (now != LH_LIST_ALLGC && now != LH_LIST_TOBEFNZ) return false;
+  return metatable != 0 && metatable == metatable_address(earlier, self);
 }
 
 lh_id lh_earlier_self(const lh_snapshot *later, lh_id id, const lh_snapshot *earlier,
@@ -34,9 +44,8 @@ lh_id lh_earlier_self(const lh_snapshot *later, lh_id id, const lh_snapshot *ear
   bool may_move = type == LH_TYPE_TABLE || type == LH_TYPE_USERDATA; /* may have a finalizer */
   if (!is_old && !may_move && list != LH_LIST_FIXEDGC) return LH_NO_OBJECT;
   lh_id self = same_place(later, id, earlier);
-  if (self == LH_NO_OBJECT || is_old) return self;
-  if (list == LH_LIST_FIXEDGC || may_have_moved(lh_list_of(earlier, self), list)) return self;
-  return LH_NO_OBJECT;
+  if (self == LH_NO_OBJECT || is_old || list == LH_LIST_FIXEDGC) return self;
+  return was_revived(later, id, earlier, self) ? self : LH_NO_OBJECT;
 }
 
 bool lh_is_new(const lh_window *w, lh_id id) {
