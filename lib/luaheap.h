@@ -480,9 +480,9 @@ typedef struct lh_path {
 } lh_path;
 
 /* The shortest retaining path of `id`; among equally short ones, one through globals and modules
-** rather than through the registry, stacks or debug information. LH_ENOTFOUND: nothing keeps it
-** alive. Free with lh_paths_free(path, 1) (which leaves the struct itself). O(length + edges on
-** it). */
+** rather than through functions, the registry, stacks or debug information. LH_ENOTFOUND: nothing
+** keeps it alive. Free with lh_paths_free(path, 1) (which leaves the struct itself). O(length +
+** edges on it). */
 int lh_shortest_path(lh_snapshot *snapshot, lh_id id, lh_path *path, lh_error *error);
 
 /* The (at most) k shortest paths that end in different referrers, shortest first; none runs through

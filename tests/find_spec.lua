@@ -21,6 +21,11 @@ local program = [[
   local worker = coroutine.create(function() local mine = {id = "mine"} coroutine.yield(mine) end)
   coroutine.resume(worker)
   pool = {worker}
+  for i = 1, 9 do
+    local shared = {}
+    _G["f" .. i], _G["h" .. i] = function() return shared end, function() return shared end
+    _G["g" .. i] = {deep = {shared = shared}}
+  end
   print(("%p %p"):format(list, io.stdout))
   heap.snapshot("s")
 ]]
@@ -58,6 +63,14 @@ describe("an object", function()
       finds("_G.odd" .. key, "_G.odd" .. key)
     end
     finds("_G", "registry[2]")
+  end)
+
+  it("is told by a path through tables rather than through functions", function()
+    for i = 1, 9 do
+      local path = ("_G.g%d.deep.shared"):format(i)
+      finds(path, path)
+      finds(path, ("upvalue shared of _G.f%d"):format(i))
+    end
   end)
 
   it("is found by every phrase that paths are told in", function()

@@ -198,9 +198,10 @@ static void relax_distances(const sample *s, const bool *taken, uint32_t *distan
 }
 
 static unsigned penalty_of(const sample *s, lh_id v) {
-  if (s->kind[v] & LH_KIND_OWN) return 4;
-  if (v == s->registry) return 1;
-  return s->kind[v] == LH_TYPE_THREAD ? 2 : s->kind[v] == LH_TYPE_PROTO ? 3 : 0;
+  if (s->kind[v] & LH_KIND_OWN) return 5;
+  if (v == s->registry) return 2;
+  if (s->kind[v] == LH_TYPE_CLOSURE) return 1;
+  return s->kind[v] == LH_TYPE_THREAD ? 3 : s->kind[v] == LH_TYPE_PROTO ? 4 : 0;
 }
 
 /* The least, over all shortest paths to v, of the worst penalty on the path, v included. */
