@@ -16,7 +16,7 @@
 **             at most 10 bytes, and the tenth is at most 1
 **   svarint   the signed n as the uvarint (n << 1) ^ (n >> 63)
 **   bytes     uvarint count, then that many bytes
-**   ref       the address of another object, as svarint((target >> 3) - (own >> 3)), where own is
+**   reference the address of another object, as svarint((target >> 3) - (own >> 3)), where own is
 **             the address of the record's object; target 0 means "none" (objects are 8-aligned)
 **
 ** Header
@@ -38,31 +38,32 @@
 **             so that it proves equality inside a process and reveals no content
 **   table     flags WEAK_KEYS, WEAK_VALUES, METATABLE.
 **             uvarint array slots; u8 0 for no hash part, else 1 + log2(hash slots);
-**             [METATABLE: ref]
+**             [METATABLE: reference]
 **             uvarint covered, then values (below) until `covered` array slots from index 1 on are
 **             described, the last of them not empty;
 **             uvarint entries, then for each used hash slot
 **                 u8 key tag << 4 | value tag, key payload, value payload
-**   Lua closure   uvarint upvalues, ref proto, that many refs to upvalues
+**   Lua closure   uvarint upvalues, reference proto, that many references to upvalues
 **   C closure     uvarint function pointer, uvarint upvalues, that many values
 **   upvalue   flag OPEN (the value is a slot of a stack). value
-**   proto     ref source, uvarint first line, uvarint last line, u8 parameters, u8 1 if vararg,
-**             uvarint instructions, uvarint upvalues, uvarint constants, uvarint bytes of debug
-**             information; then four lists:
-**             uvarint n, n refs: collectable constants;
-**             uvarint n, n times: ref nested proto, ref its name (from the enclosing code) or none;
-**             uvarint n, n refs: names of the upvalues, in their order (none where stripped);
-**             uvarint n, n refs: names of the local variables
-**   userdata  flag METATABLE. uvarint bytes, [METATABLE: ref], uvarint user values, that many
+**   proto     reference source, uvarint first line, uvarint last line, u8 parameters, u8 1 if
+**             vararg, uvarint instructions, uvarint upvalues, uvarint constants, uvarint bytes of
+**             debug information; then four lists:
+**             uvarint n, n references: collectable constants;
+**             uvarint n, n times: reference nested proto, reference its name (from the enclosing
+**             code) or none;
+**             uvarint n, n references: names of the upvalues, in their order (none where stripped);
+**             uvarint n, n references: names of the local variables
+**   userdata  flag METATABLE. uvarint bytes, [METATABLE: reference], uvarint user values, that many
 **             values
 **   thread    flag MAIN. u8 status (lh_thread_status), uvarint stack slots (capacity),
 **             uvarint call frames, outermost first (the first is the host's: its function is nil),
 **             for each:
 **                 value function, uvarint current line (0: unknown),
 **                 uvarint n, n times: u8 slot kind (LH_SLOT_*), uvarint ordinal,
-**                 [LH_SLOT_LOCAL: ref name], ref object
+**                 [LH_SLOT_LOCAL: reference name], reference object
 **                     local: ordinal = register; vararg and argument: counted from 1
-**             uvarint n, n refs: open upvalues
+**             uvarint n, n references: open upvalues
 **   mark      an own userdata of luaheap: as userdata, then u8 kind (LH_MARK_*) and, unless that
 **             is LH_MARK_STATE, u64 state id, uvarint serial (1, 2, ...), u64 nanoseconds since
 **             1970 (UTC), bytes name. Each mark() or snapshot() leaves two, of one serial: one on
@@ -83,7 +84,7 @@
 **   LH_VAL_FLOAT    8 bytes, IEEE 754 little-endian
 **   LH_VAL_POINTER  uvarint             light userdata
 **   LH_VAL_CFUNCTION uvarint            light C function
-**   LH_VAL_OBJECT   ref                 any collectable object, never "none"
+**   LH_VAL_OBJECT   reference                 any collectable object, never "none"
 **
 ** Footer
 **   u64       state id, random for each Lua state

@@ -22,30 +22,30 @@ static void advance(builder *b, lh_id source) {
   while (b->source < source) b->snapshot->first_edge[++b->source] = (uint32_t)b->n_edges;
 }
 
-static bool add(builder *b, const lh_ref *ref) {
+static bool add(builder *b, const lh_reference *reference) {
   lh_snapshot *snapshot = b->snapshot;
-  if (ref->strength == LH_REF_STRONG) {
-    advance(b, ref->source);
+  if (reference->strength == LH_STRONG) {
+    advance(b, reference->source);
     if (!lh_grow(&snapshot->edge, b->n_edges, &b->edge_capacity, sizeof *snapshot->edge))
       return false;
-    snapshot->edge[b->n_edges++] = ref->target;
-  } else if (ref->strength == LH_REF_EPHEMERON) {
+    snapshot->edge[b->n_edges++] = reference->target;
+  } else if (reference->strength == LH_EPHEMERON) {
     if (!lh_grow(&snapshot->ephemerons, snapshot->n_ephemerons, &b->ephemeron_capacity,
                  sizeof *snapshot->ephemerons))
       return false;
-    snapshot->ephemerons[snapshot->n_ephemerons++] =
-        (lh_ephemeron){.table = ref->source, .key = ref->key, .value = ref->target};
+    snapshot->ephemerons[snapshot->n_ephemerons++] = (lh_ephemeron){
+        .table = reference->source, .key = reference->key, .value = reference->target};
   }
   return true;
 }
 
 static int collect(builder *b, lh_error *error) {
-  lh_refs it;
-  lh_ref batch[LH_REF_BATCH];
-  size_t n_refs;
-  lh_refs_begin(b->snapshot, LH_ROOT, b->snapshot->n, &it);
-  while ((n_refs = lh_refs_read(&it, batch))) {
-    for (size_t i = 0; i < n_refs; i++)
+  lh_references it;
+  lh_reference batch[LH_REFERENCE_BATCH];
+  size_t n_references;
+  lh_references_begin(b->snapshot, LH_ROOT, b->snapshot->n, &it);
+  while ((n_references = lh_references_read(&it, batch))) {
+    for (size_t i = 0; i < n_references; i++)
       if (!add(b, &batch[i])) return lh_fail_memory(error, "reading edges");
     if (b->n_edges + b->snapshot->n_ephemerons > UINT32_MAX - 2)
       return lh_fail(error, LH_ELIMIT, "the snapshot has more edges than can be counted (%u)",

@@ -128,12 +128,12 @@ static bool append(id_list *list, lh_id id) {
 }
 
 static bool list_sources(const lh_snapshot *snapshot, lh_id target, id_list *sources) {
-  lh_refs it;
-  lh_ref batch[LH_REF_BATCH];
-  size_t n_refs;
-  lh_refs_begin(snapshot, LH_ROOT, snapshot->n, &it);
-  while ((n_refs = lh_refs_read(&it, batch)))
-    for (size_t i = 0; i < n_refs; i++)
+  lh_references it;
+  lh_reference batch[LH_REFERENCE_BATCH];
+  size_t n_references;
+  lh_references_begin(snapshot, LH_ROOT, snapshot->n, &it);
+  while ((n_references = lh_references_read(&it, batch)))
+    for (size_t i = 0; i < n_references; i++)
       if (batch[i].target == target && !append(sources, batch[i].source)) return false;
   for (size_t i = 0; i < snapshot->n_ephemerons; i++)
     if (snapshot->ephemerons[i].value == target && !append(sources, snapshot->ephemerons[i].key))

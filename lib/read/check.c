@@ -40,7 +40,7 @@ static const char *const name_of_record[16] = {[LH_REC_STRING] = "string",
                                                [LH_REC_THREAD] = "thread",
                                                [LH_REC_MARK] = "mark"};
 
-static uint64_t check_ref(lh_cursor *c, uint64_t own_word) {
+static uint64_t check_reference(lh_cursor *c, uint64_t own_word) {
   const uint8_t *start = c->at;
   uint64_t word = own_word + (uint64_t)lh_unzigzag(lh_read_long(c));
   if (__builtin_expect(word >= WORD_LIMIT, 0))
@@ -48,19 +48,20 @@ static uint64_t check_ref(lh_cursor *c, uint64_t own_word) {
   return word;
 }
 
-static void check_refs(lh_cursor *c, uint64_t own_word, uint32_t n) {
-  while (n-- > 0 && !c->fault) (void)check_ref(c, own_word);
+static void check_references(lh_cursor *c, uint64_t own_word, uint32_t n) {
+  while (n-- > 0 && !c->fault) (void)check_reference(c, own_word);
 }
 
-static void check_ref_list(lh_cursor *c, uint64_t own_word) {
-  check_refs(c, own_word, lh_read_count(c));
+static void check_reference_list(lh_cursor *c, uint64_t own_word) {
+  check_references(c, own_word, lh_read_count(c));
 }
 
 static inline void check_payload(lh_cursor *c, unsigned tag, uint64_t own_word) {
   const uint8_t *start = c->at;
   switch (tag) {
     case LH_VAL_OBJECT:
-      if (check_ref(c, own_word) == 0) lh_fault(c, start, "a value is an object at address 0");
+      if (check_reference(c, own_word) == 0)
+        lh_fault(c, start, "a value is an object at address 0");
       break;
     case LH_VAL_NIL:
     case LH_VAL_FALSE:
@@ -134,7 +135,7 @@ static void check_table(lh_cursor *c, unsigned flags, uint64_t own_word) {
   const uint8_t *start = c->at;
   unsigned log2 = lh_read_u8(c);
   if (log2 > MAX_LOG2_HASH) lh_fault(c, start, "its hash part is too big");
-  if (flags & LH_FLAG_METATABLE) check_refs(c, own_word, 1);
+  if (flags & LH_FLAG_METATABLE) check_references(c, own_word, 1);
   uint64_t covered = lh_read_upto(c, array_slots, "it has more array entries than slots");
   check_array(c, own_word, covered);
   uint64_t hash_slots = log2 == 0 ? 0 : UINT64_C(1) << ((log2 - 1) & 31);
@@ -143,24 +144,24 @@ static void check_table(lh_cursor *c, unsigned flags, uint64_t own_word) {
 
 /* Returns where the names of the upvalues are. */
 static const uint8_t *check_proto(lh_cursor *c, uint64_t own_word) {
-  (void)check_ref(c, own_word);
+  (void)check_reference(c, own_word);
   for (int i = 0; i < 2; i++) (void)lh_read_upto(c, UINT32_MAX, "a line number is too big");
   (void)lh_read_u8(c);
   if (lh_read_u8(c) > 1) lh_fault(c, c->at - 1, "its vararg flag is neither 0 nor 1");
   (void)lh_read_uvarint(c);
   for (int i = 0; i < 2; i++) (void)lh_read_upto(c, UINT32_MAX, "a count is too big");
   (void)lh_read_uvarint(c);
-  check_ref_list(c, own_word); /* constants */
-  for (uint32_t n = lh_read_count(c); n > 0 && !c->fault; n--) check_refs(c, own_word, 2);
+  check_reference_list(c, own_word); /* constants */
+  for (uint32_t n = lh_read_count(c); n > 0 && !c->fault; n--) check_references(c, own_word, 2);
   const uint8_t *upvalue_names = c->at;
-  check_ref_list(c, own_word);
-  check_ref_list(c, own_word); /* names of local variables */
+  check_reference_list(c, own_word);
+  check_reference_list(c, own_word); /* names of local variables */
   return upvalue_names;
 }
 
 static void check_userdata(lh_cursor *c, unsigned flags, uint64_t own_word) {
   (void)lh_read_uvarint(c);
-  if (flags & LH_FLAG_METATABLE) check_refs(c, own_word, 1);
+  if (flags & LH_FLAG_METATABLE) check_references(c, own_word, 1);
   check_values(c, own_word, lh_read_count(c));
 }
 
@@ -186,7 +187,7 @@ static void check_slots(lh_cursor *c, uint64_t own_word) {
     if (kind < LH_SLOT_LOCAL || kind > LH_SLOT_ARGUMENT)
       lh_fault(c, start, "a stack slot's kind is unknown");
     (void)lh_read_upto(c, UINT32_MAX, "a stack slot's number is too big");
-    check_refs(c, own_word, kind == LH_SLOT_LOCAL ? 2 : 1);
+    check_references(c, own_word, kind == LH_SLOT_LOCAL ? 2 : 1);
   }
 }
 
@@ -198,7 +199,7 @@ static void check_thread(lh_cursor *c, uint64_t own_word) {
     (void)lh_read_upto(c, UINT32_MAX, "a line number is too big");
     check_slots(c, own_word);
   }
-  check_ref_list(c, own_word); /* open upvalues */
+  check_reference_list(c, own_word); /* open upvalues */
 }
 
 static inline void check_fields(lh_cursor *c, unsigned type, unsigned flags, uint64_t own_word,
@@ -208,8 +209,8 @@ static inline void check_fields(lh_cursor *c, unsigned type, unsigned flags, uin
     case LH_REC_TABLE: check_table(c, flags, own_word); break;
     case LH_REC_LUA_CLOSURE: {
       uint32_t n = lh_read_count(c);
-      check_refs(c, own_word, 1); /* the proto */
-      check_refs(c, own_word, n);
+      check_references(c, own_word, 1); /* the proto */
+      check_references(c, own_word, n);
       break;
     }
     case LH_REC_C_CLOSURE:
@@ -266,7 +267,7 @@ static inline void check_record(checker *check, lh_id id) {
     return;
   }
   if (flags & ~(unsigned)flags_of_record[type]) lh_fault(c, start, "it has an unknown flag");
-  check->word = check_ref(c, check->word);
+  check->word = check_reference(c, check->word);
   if (check->word == 0) lh_fault(c, start, "its address is 0");
   uint64_t shallow_bytes = lh_read_uvarint(c);
   if (__builtin_add_overflow(check->shallow_bytes, shallow_bytes, &check->shallow_bytes))

@@ -2,8 +2,8 @@
 ** decode.c - the edges of objects, straight from their records.
 **
 ** Both ways to read edges step through records with the same scan (scan.h), so they agree:
-** lh_edges_* looks up all that an edge is labelled with, lh_refs_* only who refers to whom, a batch
-** at a time, with the memory that the batch's look-ups will touch fetched ahead.
+** lh_edges_* looks up all that an edge is labelled with, lh_references_* only who refers to whom, a
+** batch at a time, with the memory that the batch's look-ups will touch fetched ahead.
 */
 #include "decode.h"
 
@@ -19,9 +19,9 @@ static inline bool is_string(const lh_snapshot *s, lh_id id) {
 static lh_strength table_strength(const lh_snapshot *s, unsigned flags, lh_edge_kind kind,
                                   lh_id target, lh_id key) {
   if (kind == LH_EDGE_KEY)
-    return (flags & LH_FLAG_WEAK_KEYS) && !is_string(s, target) ? LH_REF_WEAK : LH_REF_STRONG;
-  if (flags & LH_FLAG_WEAK_VALUES) return is_string(s, target) ? LH_REF_STRONG : LH_REF_WEAK;
-  return key != LH_NO_OBJECT && !is_string(s, key) ? LH_REF_EPHEMERON : LH_REF_STRONG;
+    return (flags & LH_FLAG_WEAK_KEYS) && !is_string(s, target) ? LH_WEAK : LH_STRONG;
+  if (flags & LH_FLAG_WEAK_VALUES) return is_string(s, target) ? LH_STRONG : LH_WEAK;
+  return key != LH_NO_OBJECT && !is_string(s, key) ? LH_EPHEMERON : LH_STRONG;
 }
 
 static unsigned weak_flags(const lh_snapshot *s, const scan *c) {
@@ -67,7 +67,7 @@ static void find_upvalue_names(const lh_snapshot *s, scan *c) {
   c->names_at = LH_HEADER_BYTES; /* known: none */
   (void)lh_get_shallow(&at);
   (void)lh_get_count(&at);
-  c->key_bits = lh_get_ref(&at, c->own_word);
+  c->key_bits = lh_get_reference(&at, c->own_word);
   uint64_t offset = names_of(s, find_or_none(s, c->key_bits));
   if (offset == 0) return;
   at = s->data + offset;
@@ -81,7 +81,7 @@ static lh_id upvalue_name(const lh_snapshot *s, scan *c, uint32_t ordinal) {
   const uint8_t *at = s->data + c->names_at;
   uint64_t word = 0;
   while (c->frame < ordinal && c->names_left > 0) {
-    word = lh_get_ref(&at, c->key_bits);
+    word = lh_get_reference(&at, c->key_bits);
     c->names_left--;
     c->frame++;
   }
@@ -93,7 +93,7 @@ static void label_entry(const lh_snapshot *s, const scan *c, lh_edge *edge) {
   edge->key = lh_raw_value(s, (lh_raw){c->key_bits, c->key_tag});
   lh_id key = edge->key.kind == LH_VALUE_OBJECT ? edge->key.as.object : LH_NO_OBJECT;
   unsigned flags = weak_flags(s, c);
-  edge->weak = flags && table_strength(s, flags, edge->kind, edge->target, key) != LH_REF_STRONG;
+  edge->weak = flags && table_strength(s, flags, edge->kind, edge->target, key) != LH_STRONG;
 }
 
 static void label_slot(const lh_snapshot *s, const scan *c, lh_edge *edge) {
@@ -146,18 +146,18 @@ static bool next_root(scan *c, const lh_snapshot *s, lh_edge *edge) {
 }
 
 static bool next_edge(scan *c, const lh_snapshot *s, lh_edge *edge) {
-  found ref;
+  found reference;
   do {
-    if (!step(c, &ref)) return false;
+    if (!step(c, &reference)) return false;
     *edge = (lh_edge){.source = c->source,
-                      .target = find_or_none(s, ref.word),
-                      .kind = (lh_edge_kind)ref.kind,
-                      .ordinal = ref.ordinal,
-                      .name = find_or_none(s, ref.name_word),
+                      .target = find_or_none(s, reference.word),
+                      .kind = (lh_edge_kind)reference.kind,
+                      .ordinal = reference.ordinal,
+                      .name = find_or_none(s, reference.name_word),
                       .holder = LH_NO_OBJECT};
   } while (edge->target == LH_NO_OBJECT);
-  if (ref.kind == LH_EDGE_VALUE || ref.kind == LH_EDGE_KEY) label_entry(s, c, edge);
-  if (ref.kind == LH_EDGE_UPVALUE) edge->name = upvalue_name(s, c, ref.ordinal);
+  if (reference.kind == LH_EDGE_VALUE || reference.kind == LH_EDGE_KEY) label_entry(s, c, edge);
+  if (reference.kind == LH_EDGE_UPVALUE) edge->name = upvalue_name(s, c, reference.ordinal);
   if (c->section == AT_SLOTS) label_slot(s, c, edge);
   return true;
 }
@@ -188,66 +188,67 @@ typedef struct look_up {
   uint8_t kind, flags; /* lh_edge_kind; of a weak table, else 0 */
 } look_up;
 
-void lh_refs_begin(const lh_snapshot *s, lh_id first, lh_id last, lh_refs *it) {
+void lh_references_begin(const lh_snapshot *s, lh_id first, lh_id last, lh_references *it) {
   it->snapshot = s;
   it->source = first;
   it->last = last;
   it->started = false;
 }
 
-static size_t read_roots(scan *c, const lh_snapshot *s, lh_ref *batch) {
+static size_t read_roots(scan *c, const lh_snapshot *s, lh_reference *batch) {
   size_t n = 0;
-  while (n < LH_REF_BATCH && c->left > 0) {
-    batch[n++] = (lh_ref){LH_ROOT, s->roots[c->done++].target, LH_NO_OBJECT, LH_REF_STRONG};
+  while (n < LH_REFERENCE_BATCH && c->left > 0) {
+    batch[n++] = (lh_reference){LH_ROOT, s->roots[c->done++].target, LH_NO_OBJECT, LH_STRONG};
     c->left--;
   }
   return n;
 }
 
 /* Decodes up to a batch of references and asks for the memory of their slots. */
-static size_t gather(lh_refs *it, scan *c, look_up *wanted) {
+static size_t gather(lh_references *it, scan *c, look_up *wanted) {
   const lh_snapshot *s = it->snapshot;
   size_t n = 0;
-  found ref;
-  while (n < LH_REF_BATCH) {
-    if (!step(c, &ref)) {
+  found reference;
+  while (n < LH_REFERENCE_BATCH) {
+    if (!step(c, &reference)) {
       if (it->source >= it->last) break;
       begin(s, ++it->source, c);
       continue;
     }
     look_up *w = &wanted[n++];
-    w->word = ref.word;
-    w->slot = lh_slot_of(s, ref.word);
+    w->word = reference.word;
+    w->slot = lh_slot_of(s, reference.word);
     __builtin_prefetch(&s->by_address[w->slot]);
     w->source = c->source;
-    w->kind = ref.kind;
+    w->kind = reference.kind;
     w->flags = (uint8_t)weak_flags(s, c);
     w->key_word = w->flags && c->key_tag == LH_VAL_OBJECT ? c->key_bits : 0;
   }
   return n;
 }
 
-static size_t resolve(const lh_snapshot *s, const look_up *wanted, size_t n, lh_ref *batch) {
+static size_t resolve(const lh_snapshot *s, const look_up *wanted, size_t n, lh_reference *batch) {
   size_t n_found = 0;
   for (size_t i = 0; i < n; i++) __builtin_prefetch(&s->address[s->by_address[wanted[i].slot]]);
   for (size_t i = 0; i < n; i++) {
     const look_up *w = &wanted[i];
-    lh_ref *ref = &batch[n_found];
-    ref->source = w->source;
-    ref->target = lh_find_from(s, w->slot, w->word);
-    ref->key = LH_NO_OBJECT;
-    ref->strength = LH_REF_STRONG;
-    n_found += ref->target != LH_NO_OBJECT;
-    if (!w->flags || ref->target == LH_NO_OBJECT) continue;
+    lh_reference *reference = &batch[n_found];
+    reference->source = w->source;
+    reference->target = lh_find_from(s, w->slot, w->word);
+    reference->key = LH_NO_OBJECT;
+    reference->strength = LH_STRONG;
+    n_found += reference->target != LH_NO_OBJECT;
+    if (!w->flags || reference->target == LH_NO_OBJECT) continue;
     lh_id key = find_or_none(s, w->key_word);
-    ref->strength = table_strength(s, w->flags, (lh_edge_kind)w->kind, ref->target, key);
-    if (ref->strength == LH_REF_EPHEMERON) ref->key = key;
+    reference->strength =
+        table_strength(s, w->flags, (lh_edge_kind)w->kind, reference->target, key);
+    if (reference->strength == LH_EPHEMERON) reference->key = key;
   }
   return n_found;
 }
 
-size_t lh_refs_read(lh_refs *it, lh_ref batch[LH_REF_BATCH]) {
-  look_up wanted[LH_REF_BATCH];
+size_t lh_references_read(lh_references *it, lh_reference batch[LH_REFERENCE_BATCH]) {
+  look_up wanted[LH_REFERENCE_BATCH];
   scan c;
   size_t n = 0, n_found = 0;
   if (it->source > it->last) return 0;

@@ -6,10 +6,10 @@
 ** 0.1 s), so this sweep yields those, in the same order and with the same ones left out, in batches
 ** that let the look-ups of addresses overlap:
 **
-**     lh_refs it;
-**     lh_ref batch[LH_REF_BATCH];
-**     lh_refs_begin(snapshot, 0, snapshot->n, &it);
-**     while ((n_refs = lh_refs_read(&it, batch))) for (i = 0; i < n_refs; i++) ...
+**     lh_references it;
+**     lh_reference batch[LH_REFERENCE_BATCH];
+**     lh_references_begin(snapshot, 0, snapshot->n, &it);
+**     while ((n = lh_references_read(&it, batch))) for (i = 0; i < n; i++) ...
 */
 #ifndef LUAHEAP_DECODE_H
 #define LUAHEAP_DECODE_H
@@ -17,34 +17,34 @@
 #include "snapshot.h"
 
 typedef enum lh_strength {
-  LH_REF_STRONG,
-  LH_REF_WEAK,     /* keeps nothing alive */
-  LH_REF_EPHEMERON /* weak table value; strong from `key` while the table (source) is reachable */
+  LH_STRONG,
+  LH_WEAK,     /* keeps nothing alive */
+  LH_EPHEMERON /* weak table value; strong from `key` while the table (source) is reachable */
 } lh_strength;
 
-typedef struct lh_ref {
+typedef struct lh_reference {
   lh_id source, target;
-  lh_id key; /* LH_REF_EPHEMERON: a collectable key, no string. Otherwise LH_NO_OBJECT */
+  lh_id key; /* LH_EPHEMERON: a collectable key, no string. Otherwise LH_NO_OBJECT */
   lh_strength strength;
-} lh_ref;
+} lh_reference;
 
-enum { LH_REF_BATCH = 128 };
+enum { LH_REFERENCE_BATCH = 128 };
 
-typedef struct lh_refs {
+typedef struct lh_references {
   const lh_snapshot *snapshot;
   lh_id source, last;
   bool started;
   uint64_t state[11]; /* the position in the record of `source` */
-} lh_refs;
+} lh_references;
 
 /* The references of objects first..last (both included, first may be LH_ROOT), by source, without
 ** the LH_EDGE_EPHEMERON edges, which the caller makes from the ephemerons that it is told of.
 ** Targets are always objects of the snapshot. */
-void lh_refs_begin(const lh_snapshot *snapshot, lh_id first, lh_id last, lh_refs *it);
+void lh_references_begin(const lh_snapshot *snapshot, lh_id first, lh_id last, lh_references *it);
 
 /* Fills `batch` and returns how many there are; 0 only at the end. A source's references may be
 ** split over two batches. */
-size_t lh_refs_read(lh_refs *it, lh_ref batch[LH_REF_BATCH]);
+size_t lh_references_read(lh_references *it, lh_reference batch[LH_REFERENCE_BATCH]);
 
 /* The metatable of a table or userdata, or LH_NO_OBJECT. O(1), unlike lh_object_at. */
 lh_id lh_metatable_of(const lh_snapshot *snapshot, lh_id id);

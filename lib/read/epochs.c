@@ -24,7 +24,7 @@ static bool read_half(const lh_snapshot *s, lh_id id, half *out) {
   bool metatable = *at & LH_FLAG_METATABLE;
   (void)lh_get_shallow(&at);
   (void)lh_get_uvarint(&at);
-  if (metatable) (void)lh_get_ref(&at, word);
+  if (metatable) (void)lh_get_reference(&at, word);
   for (uint32_t n = lh_get_count(&at); n > 0; n--) (void)lh_get_raw(&at, word);
   *out = (half){.id = id};
   out->info.is_snapshot = *at++ == LH_MARK_BY_SNAPSHOT;

@@ -51,7 +51,7 @@ typedef struct fields {
 } fields;
 
 static lh_id get_object(fields *f) {
-  return find_or_none(f->s, lh_get_ref(&f->at, f->own_word));
+  return find_or_none(f->s, lh_get_reference(&f->at, f->own_word));
 }
 
 static lh_id get_metatable(fields *f) {
@@ -173,8 +173,8 @@ bool lh_entries_next(lh_edges *it, lh_value *key, lh_value *value) {
   bool more = true, stopped = false;
   memcpy(&c, it->state, sizeof c);
   while (more && !stopped) {
-    if (c.section == AT_REFS && c.left > 0) {
-      (void)lh_get_ref(&c.at, 0); /* the metatable */
+    if (c.section == AT_REFERENCES && c.left > 0) {
+      (void)lh_get_reference(&c.at, 0); /* the metatable */
       c.left = 0;
     }
     if (c.left == 0)

@@ -49,7 +49,7 @@ static inline uint32_t lh_get_count(const uint8_t **at) {
   return (uint32_t)lh_get_uvarint(at);
 }
 
-static inline uint64_t lh_get_ref(const uint8_t **at, uint64_t own_word) {
+static inline uint64_t lh_get_reference(const uint8_t **at, uint64_t own_word) {
   return own_word + (uint64_t)lh_unzigzag(lh_get_long(at));
 }
 
@@ -62,7 +62,7 @@ typedef struct lh_raw {
 static inline lh_raw lh_get_payload(const uint8_t **at, unsigned tag, uint64_t own_word) {
   lh_raw raw = {0, (uint8_t)tag};
   switch (tag) {
-    case LH_VAL_OBJECT: raw.bits = lh_get_ref(at, own_word); break;
+    case LH_VAL_OBJECT: raw.bits = lh_get_reference(at, own_word); break;
     case LH_VAL_INTEGER: raw.bits = (uint64_t)lh_unzigzag(lh_get_uvarint(at)); break;
     case LH_VAL_FLOAT:
       raw.bits = lh_load64(*at);

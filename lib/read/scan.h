@@ -12,8 +12,8 @@
 
 typedef enum section {
   AT_VALUES,
-  AT_REFS,
-  AT_NESTED, /* refs, each followed by a name */
+  AT_REFERENCES,
+  AT_NESTED, /* references, each followed by a name */
   AT_ARRAY,
   AT_HASH,
   AT_SLOTS, /* of one frame of a stack */
@@ -33,7 +33,7 @@ typedef struct scan {
   uint32_t frames_left, frame; /* thread; `frame` counts from 1 */
   uint32_t line;               /* thread */
   lh_id source;
-  uint8_t key_tag, record, section, kind; /* kind: lh_edge_kind in AT_VALUES and AT_REFS */
+  uint8_t key_tag, record, section, kind; /* kind: lh_edge_kind in AT_VALUES and AT_REFERENCES */
 } scan;
 
 /* A reference as found. */
@@ -51,7 +51,7 @@ static inline void expect(scan *c, section what, lh_edge_kind kind, uint64_t n) 
 }
 
 static inline void begin_proto(scan *c) {
-  expect(c, AT_REFS, LH_EDGE_SOURCE, 1);
+  expect(c, AT_REFERENCES, LH_EDGE_SOURCE, 1);
 }
 
 static inline void after_proto_source(scan *c) {
@@ -64,23 +64,23 @@ static inline bool next_in_proto(scan *c) {
   switch (c->kind) {
     case LH_EDGE_SOURCE:
       after_proto_source(c);
-      expect(c, AT_REFS, LH_EDGE_CONSTANT, lh_get_count(&c->at));
+      expect(c, AT_REFERENCES, LH_EDGE_CONSTANT, lh_get_count(&c->at));
       return true;
     case LH_EDGE_CONSTANT: expect(c, AT_NESTED, LH_EDGE_NESTED, lh_get_count(&c->at)); return true;
     case LH_EDGE_NESTED:
-      expect(c, AT_REFS, LH_EDGE_DEBUG_NAME, lh_get_count(&c->at));
+      expect(c, AT_REFERENCES, LH_EDGE_DEBUG_NAME, lh_get_count(&c->at));
       c->frames_left = 1; /* one more list of names */
       return true;
     default: break;
   }
   if (c->frames_left == 0) return false;
   c->frames_left = 0;
-  expect(c, AT_REFS, LH_EDGE_DEBUG_NAME, lh_get_count(&c->at));
+  expect(c, AT_REFERENCES, LH_EDGE_DEBUG_NAME, lh_get_count(&c->at));
   return true;
 }
 
 static inline bool next_in_table(scan *c) {
-  if (c->section == AT_REFS) {
+  if (c->section == AT_REFERENCES) {
     expect(c, AT_ARRAY, LH_EDGE_VALUE, lh_get_uvarint(&c->at));
   } else if (c->section == AT_ARRAY) {
     expect(c, AT_HASH, LH_EDGE_VALUE, lh_get_uvarint(&c->at));
@@ -91,9 +91,9 @@ static inline bool next_in_table(scan *c) {
 }
 
 static inline bool next_in_thread(scan *c) {
-  if (c->section == AT_REFS) return false;
+  if (c->section == AT_REFERENCES) return false;
   if (c->frames_left == 0) {
-    expect(c, AT_REFS, LH_EDGE_OPEN_UPVALUE, lh_get_count(&c->at));
+    expect(c, AT_REFERENCES, LH_EDGE_OPEN_UPVALUE, lh_get_count(&c->at));
     return true;
   }
   lh_raw function = lh_get_raw(&c->at, c->own_word);
@@ -115,11 +115,11 @@ static inline bool next_section(scan *c) {
     case LH_REC_THREAD: return next_in_thread(c);
     case LH_REC_LUA_CLOSURE:
       if (c->kind != LH_EDGE_PROTO) return false;
-      expect(c, AT_REFS, LH_EDGE_UPVALUE, c->names_left);
+      expect(c, AT_REFERENCES, LH_EDGE_UPVALUE, c->names_left);
       return true;
     case LH_REC_USERDATA:
     case LH_REC_MARK:
-      if (c->section != AT_REFS) return false;
+      if (c->section != AT_REFERENCES) return false;
       expect(c, AT_VALUES, LH_EDGE_USER_VALUE, lh_get_count(&c->at));
       return true;
     default: return false;
@@ -132,16 +132,16 @@ static inline void begin_fields(scan *c, bool metatable) {
     case LH_REC_TABLE:
       (void)lh_get_uvarint(&c->at);
       c->at++;
-      expect(c, AT_REFS, LH_EDGE_METATABLE, metatable);
+      expect(c, AT_REFERENCES, LH_EDGE_METATABLE, metatable);
       break;
     case LH_REC_USERDATA:
     case LH_REC_MARK:
       (void)lh_get_uvarint(&c->at);
-      expect(c, AT_REFS, LH_EDGE_METATABLE, metatable);
+      expect(c, AT_REFERENCES, LH_EDGE_METATABLE, metatable);
       break;
     case LH_REC_LUA_CLOSURE:
       c->names_left = lh_get_count(&c->at);
-      expect(c, AT_REFS, LH_EDGE_PROTO, 1);
+      expect(c, AT_REFERENCES, LH_EDGE_PROTO, 1);
       break;
     case LH_REC_C_CLOSURE:
       (void)lh_get_uvarint(&c->at);
@@ -217,8 +217,8 @@ static inline bool step_slot(scan *c, found *out) {
   c->left--;
   *out = (found){.kind = kinds[kind]};
   out->ordinal = lh_get_count(&c->at);
-  if (kind == LH_SLOT_LOCAL) out->name_word = lh_get_ref(&c->at, c->own_word);
-  out->word = lh_get_ref(&c->at, c->own_word);
+  if (kind == LH_SLOT_LOCAL) out->name_word = lh_get_reference(&c->at, c->own_word);
+  out->word = lh_get_reference(&c->at, c->own_word);
   return out->word != 0;
 }
 
@@ -231,8 +231,8 @@ static inline bool step_item(scan *c, found *out) {
     lh_raw value = lh_get_raw(&c->at, c->own_word);
     out->word = value.tag == LH_VAL_OBJECT ? value.bits : 0;
   } else {
-    out->word = lh_get_ref(&c->at, c->own_word);
-    if (c->section == AT_NESTED) out->name_word = lh_get_ref(&c->at, c->own_word);
+    out->word = lh_get_reference(&c->at, c->own_word);
+    if (c->section == AT_NESTED) out->name_word = lh_get_reference(&c->at, c->own_word);
   }
   return out->word != 0;
 }

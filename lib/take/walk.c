@@ -176,7 +176,7 @@ static void walk_table(lh_walk *walk, const raw_table *t) {
   uint64_t hash_slots = raw_hash_slots(t);
   uint8_t *p = lh_put_uvarint(lh_out_room(walk->out), array_slots);
   *p++ = (uint8_t)(hash_slots ? 1 + t->log2_slots : 0);
-  if (t->metatable) p = lh_put_ref(p, own, t->metatable);
+  if (t->metatable) p = lh_put_reference(p, own, t->metatable);
   lh_out_took(walk->out, p);
   walk_array(walk, own, t->array, array_slots);
   walk_slots(walk, own, t->slots, hash_slots);
@@ -186,8 +186,8 @@ static void walk_lua_closure(lh_walk *walk, const raw_lua_closure *c) {
   uint64_t own = (uintptr_t)c;
   if (!lh_walk_begin(walk, (const raw_object *)c, LH_REC_LUA_CLOSURE)) return;
   lh_out_uvarint(walk->out, c->n_upvalues);
-  lh_out_ref(walk->out, own, c->proto);
-  for (unsigned i = 0; i < c->n_upvalues; i++) lh_out_ref(walk->out, own, c->upvalues[i]);
+  lh_out_reference(walk->out, own, c->proto);
+  for (unsigned i = 0; i < c->n_upvalues; i++) lh_out_reference(walk->out, own, c->upvalues[i]);
 }
 
 static void walk_c_closure(lh_walk *walk, const raw_c_closure *c) {
@@ -235,7 +235,7 @@ static void walk_userdata(lh_walk *walk, const raw_userdata *u) {
   if (u->metatable) head |= LH_FLAG_METATABLE;
   if (!lh_walk_begin(walk, (const raw_object *)u, head)) return;
   lh_out_uvarint(walk->out, u->length);
-  if (u->metatable) lh_out_ref(walk->out, own, u->metatable);
+  if (u->metatable) lh_out_reference(walk->out, own, u->metatable);
   lh_out_uvarint(walk->out, u->n_user_values);
   for (unsigned i = 0; i < u->n_user_values; i++) lh_walk_value(walk, own, &u->user_values[i]);
   if (content) walk_mark(walk, content);

@@ -68,7 +68,7 @@ bool lh_walk_begin(lh_walk *walk, const raw_object *object, unsigned type_and_fl
 /* A value: its tag is returned, its payload stored at *p (at most 20 bytes). */
 static inline unsigned lh_put_value(uint8_t **p, uint64_t own, raw_payload payload, uint8_t type) {
   if (type & RAW_COLLECTABLE) {
-    *p = lh_put_ref(*p, own, payload.object);
+    *p = lh_put_reference(*p, own, payload.object);
     return LH_VAL_OBJECT;
   }
   switch (type) {

@@ -100,8 +100,8 @@ static void walk_nested(lh_walk *walk, const raw_proto *p) {
       pc = find_closure(p, pc, i);
       if (pc < p->n_code) name = closure_name(&s, p, pc++);
     }
-    lh_out_ref(walk->out, own, p->nested[i]);
-    lh_out_ref(walk->out, own, name);
+    lh_out_reference(walk->out, own, p->nested[i]);
+    lh_out_reference(walk->out, own, name);
   }
 }
 
@@ -113,7 +113,7 @@ static void walk_constants(lh_walk *walk, const raw_proto *p) {
   lh_out_uvarint(walk->out, n);
   for (int32_t i = 0; i < p->n_constants; i++) {
     const raw_value *k = &p->constants[i];
-    if (k->type & RAW_COLLECTABLE) lh_out_ref(walk->out, (uintptr_t)p, k->as.object);
+    if (k->type & RAW_COLLECTABLE) lh_out_reference(walk->out, (uintptr_t)p, k->as.object);
   }
 }
 
@@ -121,7 +121,7 @@ void lh_walk_proto(lh_walk *walk, const raw_proto *p) {
   uint64_t own = (uintptr_t)p;
   lh_out *out = walk->out;
   if (!lh_walk_begin(walk, (const raw_object *)p, LH_REC_PROTO)) return;
-  lh_out_ref(out, own, p->source);
+  lh_out_reference(out, own, p->source);
   lh_out_uvarint(out, (uint32_t)p->first_line);
   lh_out_uvarint(out, (uint32_t)p->last_line);
   lh_out_u8(out, p->n_parameters);
@@ -134,9 +134,9 @@ void lh_walk_proto(lh_walk *walk, const raw_proto *p) {
   walk_constants(walk, p);
   walk_nested(walk, p);
   lh_out_uvarint(out, (uint64_t)p->n_upvalues);
-  for (int32_t i = 0; i < p->n_upvalues; i++) lh_out_ref(out, own, p->upvalues[i].name);
+  for (int32_t i = 0; i < p->n_upvalues; i++) lh_out_reference(out, own, p->upvalues[i].name);
   lh_out_uvarint(out, (uint64_t)p->n_locals);
-  for (int32_t i = 0; i < p->n_locals; i++) lh_out_ref(out, own, p->locals[i].name);
+  for (int32_t i = 0; i < p->n_locals; i++) lh_out_reference(out, own, p->locals[i].name);
 }
 
 /* Each instruction has the difference to the line before it; where that does not fit there is an

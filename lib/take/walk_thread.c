@@ -90,8 +90,8 @@ static void walk_slot(lh_walk *walk, uint64_t own, unsigned kind, uint64_t ordin
   uint8_t *p = lh_out_room(walk->out);
   *p++ = (uint8_t)kind;
   p = lh_put_uvarint(p, ordinal);
-  if (kind == LH_SLOT_LOCAL) p = lh_put_ref(p, own, name);
-  lh_out_took(walk->out, lh_put_ref(p, own, slot->as.object));
+  if (kind == LH_SLOT_LOCAL) p = lh_put_reference(p, own, name);
+  lh_out_took(walk->out, lh_put_reference(p, own, slot->as.object));
 }
 
 static void walk_frame(lh_walk *walk, uint64_t own, const frame *f) {
@@ -152,7 +152,7 @@ static void walk_open_upvalues(lh_walk *walk, const raw_object *thread) {
   for (const raw_upvalue *u = first; u; u = u->u.next_open) n++;
   lh_out_uvarint(walk->out, n);
   for (const raw_upvalue *u = first; u; u = u->u.next_open) {
-    lh_out_ref(walk->out, (uintptr_t)thread, u);
+    lh_out_reference(walk->out, (uintptr_t)thread, u);
   }
 }
 

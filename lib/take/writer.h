@@ -65,12 +65,12 @@ static inline void lh_out_uvarint(lh_out *out, uint64_t n) {
 }
 
 /* A reference as seen from the object at `own` (format.h). */
-static inline uint8_t *lh_put_ref(uint8_t *p, uint64_t own, const void *target) {
+static inline uint8_t *lh_put_reference(uint8_t *p, uint64_t own, const void *target) {
   return lh_put_uvarint(p, lh_zigzag((int64_t)((uintptr_t)target >> 3) - (int64_t)(own >> 3)));
 }
 
-static inline void lh_out_ref(lh_out *out, uint64_t own, const void *target) {
-  lh_out_took(out, lh_put_ref(lh_out_room(out), own, target));
+static inline void lh_out_reference(lh_out *out, uint64_t own, const void *target) {
+  lh_out_took(out, lh_put_reference(lh_out_room(out), own, target));
 }
 
 #endif

@@ -79,7 +79,7 @@ void forge_svarint(forge *f, int64_t n) {
   put_uvarint(&f->out, lh_zigzag(n));
 }
 
-void forge_ref(forge *f, uint64_t address) {
+void forge_reference(forge *f, uint64_t address) {
   forge_svarint(f, (int64_t)((address >> 3) - (f->own >> 3)));
 }
 
@@ -90,12 +90,12 @@ void forge_integer(forge *f, int64_t n) {
 
 void forge_object(forge *f, uint64_t address) {
   forge_u8(f, LH_VAL_OBJECT);
-  forge_ref(f, address);
+  forge_reference(f, address);
 }
 
 void forge_record(forge *f, unsigned head, uint64_t address, uint64_t shallow_bytes) {
   forge_u8(f, head);
-  forge_ref(f, address);
+  forge_reference(f, address);
   forge_uvarint(f, shallow_bytes);
   f->own = address;
   f->footer.objects[f->list]++;
@@ -134,7 +134,7 @@ void forge_table(forge *f, uint64_t address, unsigned flags, uint64_t metatable,
                56 + hash_bytes);
   forge_uvarint(f, 0);
   forge_u8(f, entries == 0 ? 0 : log2 + 1);
-  if (metatable) forge_ref(f, metatable);
+  if (metatable) forge_reference(f, metatable);
   forge_uvarint(f, 0);
   forge_uvarint(f, entries);
 }

@@ -54,7 +54,7 @@ void forge_u64(forge *f, uint64_t n);
 void forge_bytes_of(forge *f, const void *bytes, size_t n);
 void forge_uvarint(forge *f, uint64_t n);
 void forge_svarint(forge *f, int64_t n);
-void forge_ref(forge *f, uint64_t address); /* 0: none */
+void forge_reference(forge *f, uint64_t address); /* 0: none */
 
 /* Values with their tag. */
 void forge_integer(forge *f, int64_t n);

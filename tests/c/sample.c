@@ -8,7 +8,7 @@ static void tables(forge *f) {
   forge_record(f, LH_REC_TABLE | LH_FLAG_METATABLE, AT_TABLE, 56 + 4 * 16 + 8 * 24);
   forge_uvarint(f, 4);
   forge_u8(f, 4);
-  forge_ref(f, AT_VALUE);
+  forge_reference(f, AT_VALUE);
   forge_uvarint(f, 4);
   forge_u8(f, LH_VAL_SKIP);
   forge_uvarint(f, 2);
@@ -17,40 +17,40 @@ static void tables(forge *f) {
   forge_u64(f, 0x401E000000000000u); /* 7.5 */
   forge_uvarint(f, 5);
   forge_tags(f, LH_VAL_TRUE, LH_VAL_OBJECT);
-  forge_ref(f, AT_VALUE);
+  forge_reference(f, AT_VALUE);
   forge_tags(f, LH_VAL_OBJECT, LH_VAL_OBJECT);
-  forge_ref(f, AT_CLOSURE);
-  forge_ref(f, AT_KEY);
+  forge_reference(f, AT_CLOSURE);
+  forge_reference(f, AT_KEY);
   forge_tags(f, LH_VAL_OBJECT, LH_VAL_INTEGER);
-  forge_ref(f, AT_NAME);
+  forge_reference(f, AT_NAME);
   forge_svarint(f, -1);
   forge_tags(f, LH_VAL_FLOAT, LH_VAL_POINTER);
   forge_u64(f, 0x4004000000000000u); /* 2.5 */
   forge_uvarint(f, UINT64_C(0xfedcba9876543210));
   forge_tags(f, LH_VAL_FALSE, LH_VAL_OBJECT);
-  forge_ref(f, AT_NOWHERE);
+  forge_reference(f, AT_NOWHERE);
 }
 
 /* {[KEY] = VALUE, name = VALUE, [1] = VALUE, [CLOSURE] = "bus"} */
 static void weak_table(forge *f, uint64_t address, unsigned flags) {
   forge_table(f, address, flags, 0, 4);
   forge_tags(f, LH_VAL_OBJECT, LH_VAL_OBJECT);
-  forge_ref(f, AT_KEY);
-  forge_ref(f, AT_VALUE);
+  forge_reference(f, AT_KEY);
+  forge_reference(f, AT_VALUE);
   forge_tags(f, LH_VAL_OBJECT, LH_VAL_OBJECT);
-  forge_ref(f, AT_NAME);
-  forge_ref(f, AT_VALUE);
+  forge_reference(f, AT_NAME);
+  forge_reference(f, AT_VALUE);
   forge_tags(f, LH_VAL_INTEGER, LH_VAL_OBJECT);
   forge_svarint(f, 1);
-  forge_ref(f, AT_VALUE);
+  forge_reference(f, AT_VALUE);
   forge_tags(f, LH_VAL_OBJECT, LH_VAL_OBJECT);
-  forge_ref(f, AT_CLOSURE);
-  forge_ref(f, AT_BUS);
+  forge_reference(f, AT_CLOSURE);
+  forge_reference(f, AT_BUS);
 }
 
 static void protos(forge *f) {
   forge_record(f, LH_REC_PROTO, AT_PROTO, 500);
-  forge_ref(f, AT_SOURCE);
+  forge_reference(f, AT_SOURCE);
   forge_uvarint(f, 12);
   forge_uvarint(f, 345);
   forge_u8(f, 2);
@@ -60,32 +60,32 @@ static void protos(forge *f) {
   forge_uvarint(f, 9);
   forge_uvarint(f, 60);
   forge_uvarint(f, 2); /* constants */
-  forge_ref(f, AT_NAME);
-  forge_ref(f, 0);
+  forge_reference(f, AT_NAME);
+  forge_reference(f, 0);
   forge_uvarint(f, 2); /* nested */
-  forge_ref(f, AT_NESTED);
-  forge_ref(f, AT_NAME);
-  forge_ref(f, 0);
-  forge_ref(f, 0);
+  forge_reference(f, AT_NESTED);
+  forge_reference(f, AT_NAME);
+  forge_reference(f, 0);
+  forge_reference(f, 0);
   forge_uvarint(f, 3); /* names of upvalues */
-  forge_ref(f, AT_BUS);
-  forge_ref(f, 0);
-  forge_ref(f, AT_NAME);
+  forge_reference(f, AT_BUS);
+  forge_reference(f, 0);
+  forge_reference(f, AT_NAME);
   forge_uvarint(f, 1); /* names of local variables */
-  forge_ref(f, AT_BUS);
+  forge_reference(f, AT_BUS);
 
   forge_record(f, LH_REC_PROTO, AT_NESTED, 128); /* stripped */
-  forge_ref(f, 0);
+  forge_reference(f, 0);
   for (int i = 0; i < 12; i++) forge_u8(f, 0);
 }
 
 static void functions(forge *f) {
   forge_record(f, LH_REC_LUA_CLOSURE, AT_CLOSURE, 56);
   forge_uvarint(f, 3);
-  forge_ref(f, AT_PROTO);
-  forge_ref(f, AT_UPVALUE);
-  forge_ref(f, 0);
-  forge_ref(f, AT_OPEN_UPVALUE);
+  forge_reference(f, AT_PROTO);
+  forge_reference(f, AT_UPVALUE);
+  forge_reference(f, 0);
+  forge_reference(f, AT_OPEN_UPVALUE);
   forge_record(f, LH_REC_C_CLOSURE, AT_C_CLOSURE, 64);
   forge_uvarint(f, 0x55501234);
   forge_uvarint(f, 2);
@@ -101,7 +101,7 @@ static void functions(forge *f) {
 static void userdata(forge *f) {
   forge_record(f, LH_REC_USERDATA | LH_FLAG_METATABLE, AT_USERDATA, 40 + 32 + 100);
   forge_uvarint(f, 100);
-  forge_ref(f, AT_TABLE);
+  forge_reference(f, AT_TABLE);
   forge_uvarint(f, 2);
   forge_u8(f, LH_VAL_CFUNCTION);
   forge_uvarint(f, 0x55505678);
@@ -114,8 +114,8 @@ static void userdata(forge *f) {
 static void slot(forge *f, unsigned kind, uint64_t ordinal, uint64_t name, uint64_t object) {
   forge_u8(f, kind);
   forge_uvarint(f, ordinal);
-  if (kind == LH_SLOT_LOCAL) forge_ref(f, name);
-  forge_ref(f, object);
+  if (kind == LH_SLOT_LOCAL) forge_reference(f, name);
+  forge_reference(f, object);
 }
 
 static void thread(forge *f) {
@@ -138,7 +138,7 @@ static void thread(forge *f) {
   forge_uvarint(f, 1);
   slot(f, LH_SLOT_ARGUMENT, 1, 0, AT_BUS);
   forge_uvarint(f, 1);
-  forge_ref(f, AT_OPEN_UPVALUE);
+  forge_reference(f, AT_OPEN_UPVALUE);
 }
 
 static void strings(forge *f) {

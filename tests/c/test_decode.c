@@ -356,28 +356,28 @@ static void the_root_is_no_object(void **state) {
 
 /* The sweep over `first` to `last` against lh_edges_*. */
 static void compare_sweep(lh_id first, lh_id last) {
-  lh_refs refs;
-  lh_ref batch[LH_REF_BATCH];
+  lh_references references;
+  lh_reference batch[LH_REFERENCE_BATCH];
   size_t n = 0, i = 0;
-  lh_refs_begin(s, first, last, &refs);
+  lh_references_begin(s, first, last, &references);
   for (lh_id id = first; id <= last; id++) {
     lh_edges it;
     lh_edge edge;
     for (lh_edges_begin(s, id, &it); lh_edges_next(&it, &edge); i++) {
       if (i == n) {
-        n = lh_refs_read(&refs, batch);
+        n = lh_references_read(&references, batch);
         i = 0;
-        assert_true(n > 0 && n <= LH_REF_BATCH);
+        assert_true(n > 0 && n <= LH_REFERENCE_BATCH);
       }
       assert_int_equal(batch[i].source, id);
       assert_int_equal(batch[i].target, edge.target);
-      assert_int_equal(batch[i].strength != LH_REF_STRONG, edge.weak);
-      assert_int_equal(batch[i].strength == LH_REF_EPHEMERON, batch[i].key != LH_NO_OBJECT);
-      if (batch[i].strength == LH_REF_EPHEMERON) assert_int_equal(batch[i].key, edge.key.as.object);
+      assert_int_equal(batch[i].strength != LH_STRONG, edge.weak);
+      assert_int_equal(batch[i].strength == LH_EPHEMERON, batch[i].key != LH_NO_OBJECT);
+      if (batch[i].strength == LH_EPHEMERON) assert_int_equal(batch[i].key, edge.key.as.object);
     }
   }
   assert_int_equal(i, n);
-  assert_int_equal(lh_refs_read(&refs, batch), 0);
+  assert_int_equal(lh_references_read(&references, batch), 0);
 }
 
 static void the_sweep_agrees(void **state) {
@@ -389,13 +389,13 @@ static void the_sweep_agrees(void **state) {
 /* Only the table with weak keys, and only collectable keys that are no strings. */
 static void the_sweep_tells_ephemerons(void **state) {
   (void)state;
-  lh_refs refs;
-  lh_ref batch[LH_REF_BATCH];
+  lh_references references;
+  lh_reference batch[LH_REFERENCE_BATCH];
   text[0] = 0;
-  lh_refs_begin(s, 0, s->n, &refs);
-  for (size_t n; (n = lh_refs_read(&refs, batch)) > 0;) {
+  lh_references_begin(s, 0, s->n, &references);
+  for (size_t n; (n = lh_references_read(&references, batch)) > 0;) {
     for (size_t i = 0; i < n; i++) {
-      if (batch[i].strength != LH_REF_EPHEMERON) continue;
+      if (batch[i].strength != LH_EPHEMERON) continue;
       say("%llx: %llx => %llx\n", (unsigned long long)lh_address_of(s, batch[i].source),
           (unsigned long long)lh_address_of(s, batch[i].key),
           (unsigned long long)lh_address_of(s, batch[i].target));
@@ -406,7 +406,7 @@ static void the_sweep_tells_ephemerons(void **state) {
 
 /* More references than batches hold, from the root too. */
 static void the_sweep_crosses_batches(void **state) {
-  enum { N = 3 * LH_REF_BATCH + 5 };
+  enum { N = 3 * LH_REFERENCE_BATCH + 5 };
   lh_snapshot *sample = s;
   lh_error error = {0};
   forge f;
@@ -417,8 +417,8 @@ static void the_sweep_crosses_batches(void **state) {
     forge_table(&f, 0x100000 * i, i % 2 ? LH_FLAG_WEAK_KEYS : 0, 0, 2);
     for (uint64_t k = 1; k <= 2; k++) {
       forge_tags(&f, LH_VAL_OBJECT, LH_VAL_OBJECT);
-      forge_ref(&f, 0x100000 * (1 + i * 7 % N));
-      forge_ref(&f, 0x100000 * (1 + i * i % (N + 20))); /* some lead nowhere */
+      forge_reference(&f, 0x100000 * (1 + i * 7 % N));
+      forge_reference(&f, 0x100000 * (1 + i * i % (N + 20))); /* some lead nowhere */
     }
     forge_root(&f, LH_ROOT_TYPE_METATABLE, 1, 0x100000 * i);
   }

@@ -170,14 +170,14 @@ static void huge_count(forge *f) {
 
 static void odd_vararg(forge *f) {
   forge_record(f, LH_REC_PROTO, 0x8000, 128);
-  forge_ref(f, 0);
+  forge_reference(f, 0);
   for (int i = 0; i < 3; i++) forge_u8(f, 0);
   forge_u8(f, 2);
 }
 
 static void huge_line(forge *f) {
   forge_record(f, LH_REC_PROTO, 0x8000, 128);
-  forge_ref(f, 0);
+  forge_reference(f, 0);
   forge_uvarint(f, UINT64_C(1) << 32);
 }
 

@@ -38,10 +38,10 @@ uint64_t visit_all(const lh_snapshot *s) {
   for (uint32_t i = 0; i < lh_mark_count(s); i++) sum += strlen(lh_mark_at(s, i)->name);
   for (lh_id id = 1; id <= lh_object_count(s); id++) sum += visit_object(s, id);
   for (lh_id id = 0; id <= lh_object_count(s); id++) sum += visit_inside(s, id);
-  lh_refs it;
-  lh_ref batch[LH_REF_BATCH];
-  lh_refs_begin(s, LH_ROOT, lh_object_count(s), &it);
-  for (size_t n; (n = lh_refs_read(&it, batch)) > 0;)
+  lh_references it;
+  lh_reference batch[LH_REFERENCE_BATCH];
+  lh_references_begin(s, LH_ROOT, lh_object_count(s), &it);
+  for (size_t n; (n = lh_references_read(&it, batch)) > 0;)
     for (size_t i = 0; i < n; i++) sum += lh_address_of(s, batch[i].target);
   return sum;
 }
