@@ -199,11 +199,22 @@ static char *when_text(const comparison *x) {
 
 static void print_gone(cli *c, const comparison *x) {
   const lh_diff *d = x->diff;
+  if (x->snapshots[0] == NULL || x->snapshots[1] != NULL || !d->same_state) return;
   if (d->gone_objects == 0)
-    printf("Nothing of %s is gone\n", x->names[0]);
+    printf("\nNothing of %s is gone\n", x->names[0]);
   else
-    printf("%s of %s %s gone: %s\n", cli_count_of(c, d->gone_objects, "object", "objects"),
+    printf("\n%s of %s %s gone: %s\n", cli_count_of(c, d->gone_objects, "object", "objects"),
            x->names[0], d->gone_objects == 1 ? "is" : "are", cli_size(c, d->gone_bytes));
+}
+
+/* By how much the containers grew from the first snapshot to the last. */
+static uint64_t grown_bytes(const lh_diff *d) {
+  uint64_t bytes = 0;
+  for (size_t i = 0; i < d->n_grown; i++) {
+    const uint64_t *at = d->grown[i].shallow_bytes;
+    if (at[2] > at[0]) bytes += at[2] - at[0];
+  }
+  return bytes;
 }
 
 static void print_sentence(cli *c, const comparison *x) {
@@ -212,16 +223,17 @@ static void print_sentence(cli *c, const comparison *x) {
   const char *last = x->names[2];
   fputs(cli_style_on(c, CLI_BOLD), stdout);
   if (d->objects == 0)
-    printf("Nothing that was allocated %s is still alive in %s%s", when, last,
-           d->n_grown == 0 ? ": no leak" : ", but containers grew");
+    printf("Nothing that was allocated %s is still alive in %s", when, last);
   else
     printf("%s allocated %s %s still alive in %s: %s",
            cli_count_of(c, d->objects, "object", "objects"), when, d->objects == 1 ? "is" : "are",
            last, cli_size(c, d->shallow_bytes));
   if (d->retained_bytes != d->shallow_bytes)
     printf(", retaining %s", cli_size(c, d->retained_bytes));
+  if (d->n_grown > 0)
+    printf("; %s grew by %s", cli_count_of(c, d->n_grown, "older container", "older containers"),
+           cli_size(c, grown_bytes(d)));
   puts(cli_style_off(c));
-  if (x->snapshots[0] != NULL && x->snapshots[1] == NULL) print_gone(c, x);
   free(when);
 }
 
@@ -408,6 +420,7 @@ static void print_text(cli *c, const comparison *x) {
     print_sentence_by_class(c, x);
   print_groups(c, x);
   print_grown(c, x);
+  print_gone(c, x);
   print_classes(c, x);
   print_next_step(c, x);
 }
@@ -513,7 +526,7 @@ int main(int argc, char **argv) {
     print_json(&c, &x);
   else
     print_text(&c, &x);
-  exceeded = r.has_fail_over && x.diff->retained_bytes > r.fail_over_bytes;
+  exceeded = r.has_fail_over && x.diff->retained_bytes + grown_bytes(x.diff) > r.fail_over_bytes;
   if (exceeded)
     cli_say(&c, "%s retained, which is more than %s", cli_size(&c, x.diff->retained_bytes),
             cli_size(&c, r.fail_over_bytes));

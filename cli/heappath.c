@@ -237,11 +237,14 @@ static char *path_text(const subject *s, const lh_path *path) {
   return cli_must(lh_path_text(s->snapshot, path, path->n_steps > CLI_LONG_PATH));
 }
 
-/* "1,000 Listener; this is the one that retains most" */
+/* "1,000 Listener in the snapshot; this is the one that retains most" */
 static void print_matches(cli *c, const subject *s) {
-  if (s->found.class_index == UINT32_MAX || s->found.matches < 2) return;
+  const char *class_name = "objects like that";
+  if (s->found.matches < 2) return;
+  if (s->found.class_index != UINT32_MAX)
+    class_name = lh_class_at(s->snapshot, s->found.class_index)->name;
   printf("%s %s in the snapshot; this is the one that retains most\n",
-         cli_count(c, s->found.matches), lh_class_at(s->snapshot, s->found.class_index)->name);
+         cli_count(c, s->found.matches), class_name);
 }
 
 static void print_paths(cli *c, const request *r, const subject *s, const lh_path *paths,
@@ -257,8 +260,7 @@ static void print_paths(cli *c, const request *r, const subject *s, const lh_pat
     lh_free(text);
   }
   if (n_paths < r->n_paths)
-    printf("\n%s: nothing else keeps it alive.\n",
-           n_paths == 1 ? "This is the only path" : "These are all paths by different referrers");
+    printf("\nNothing else refers to it, but what does may itself be held in several ways.\n");
 }
 
 /* }=================================================================================== */

@@ -209,17 +209,15 @@ static void object_row(cli *c, lh_snapshot *snapshot, const request *r, lh_id id
   lh_free(path);
 }
 
-/* An element of a linked list, but not its first: it is of its dominator's class, which beside
-** itself retains hardly anything else. A list of a million elements would otherwise be all there is
-** to see. */
+/* An element of a linked list, but not its first: it is of its dominator's class and most of what
+** that retains beside itself. A list of a million elements would else be all there is to see. */
 static bool is_next_element(const lh_snapshot *snapshot, lh_id id) {
   lh_id dominator = lh_immediate_dominator(snapshot, id);
-  uint64_t own, retained = lh_retained_bytes(snapshot, id);
   if (dominator == LH_ROOT || dominator == LH_NO_OBJECT ||
       lh_class_of(snapshot, dominator) != lh_class_of(snapshot, id))
     return false;
-  own = lh_shallow_bytes(snapshot, dominator);
-  return retained >= own && own + retained > lh_retained_bytes(snapshot, dominator) / 10 * 9;
+  uint64_t others = lh_retained_bytes(snapshot, dominator) - lh_shallow_bytes(snapshot, dominator);
+  return lh_retained_bytes(snapshot, id) > others / 2;
 }
 
 /* The objects to show: without next elements when ranked by what they retain, unless all are asked

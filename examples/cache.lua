@@ -5,7 +5,7 @@ Each request adds an entry to a cache, and none is ever used again.
 
     $ lua5.4 cache.lua
     $ heapdiff a b c
-    3,500 objects allocated between a and b are still alive in c: 320.1 KB
+    3,500 objects allocated between a and b are still alive in c: 320.1 KB; 1 older container grew by 23.6 KB
     1,000 of them retain the others; by class and by what holds them:
 
     retained  shallow  objects  class                  held by
@@ -14,9 +14,9 @@ Each request adds an entry to a cache, and none is ever used again.
 
     Containers older than a that grew until b and again until c
         grew                        bytes             entries  address         class                                 path
-    +23.6 KB  440 B -> 12.1 KB -> 24.1 KB  10 -> 510 -> 1,010  0x55a037abdaf0  map[string] of {parts, source, user}  (local templates in main chunk @cache.lua of main thread).cache
+    +23.6 KB  440 B -> 12.1 KB -> 24.1 KB  10 -> 510 -> 1,010  0x556a92cf4af0  map[string] of {parts, source, user}  (local templates in main chunk @cache.lua of main thread).cache
 
-    Why the first of them stays: heappath c 0x55a037b14fb0
+    Why the first of them stays: heappath c 0x556a92d4bfb0
 
 The templates stand first, and the second table shows the container: it grew from a to b and again
 from b to c. Who holds it?

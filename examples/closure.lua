@@ -6,7 +6,7 @@ with two buffers of some 20 KB.
 
     $ lua5.4 closure.lua
     $ heapdiff a b c
-    600 objects allocated between a and b are still alive in c: 2.0 MB
+    600 objects allocated between a and b are still alive in c: 2.0 MB; 1 older container grew by 1.9 KB
     100 of them retain the others; by class and by what holds them:
 
     retained  shallow  objects  class                     held by
@@ -14,9 +14,9 @@ with two buffers of some 20 KB.
 
     Containers older than a that grew until b and again until c
        grew                      bytes          entries  address         class              path
-    +1.9 KB  184 B -> 2.1 KB -> 2.1 KB  5 -> 105 -> 110  0x561b4401bba0  array of function  _G.midnight
+    +1.9 KB  184 B -> 2.1 KB -> 2.1 KB  5 -> 105 -> 110  0x55f5c5260ba0  array of function  _G.midnight
 
-    Why the first of them stays: heappath c 0x561b440c9860
+    Why the first of them stays: heappath c 0x55f5c530e860
 
 The functions are small, but see what they retain. The way from one of them to its session:
     $ heappath --format text c Session

@@ -6,7 +6,7 @@ with it.
 
     $ lua5.4 coroutine.lua
     $ heapdiff a b c
-    790 objects allocated between a and b are still alive in c: 434.1 KB
+    790 objects allocated between a and b are still alive in c: 434.1 KB; 1 older container grew by 5.8 KB
     200 of them retain the others; by class and by what holds them:
 
     retained   shallow  objects  class                           held by
@@ -14,9 +14,9 @@ with it.
 
     Containers older than a that grew until b and again until c
        grew                      bytes          entries  address         class                   path
-    +5.8 KB  248 B -> 6.1 KB -> 6.1 KB  5 -> 205 -> 210  0x55da1db22ba0  map[integer] of thread  _G.scheduler.waiting
+    +5.8 KB  248 B -> 6.1 KB -> 6.1 KB  5 -> 205 -> 210  0x557d4bfacba0  map[integer] of thread  _G.scheduler.waiting
 
-    Why the first of them stays: heappath c 0x55da1dbf7348
+    Why the first of them stays: heappath c 0x557d4c081348
 
 200 of the 2,000 tasks between a and b are still there, under the questions that nobody answered.
     $ heaptop --type thread --classes c

@@ -6,12 +6,12 @@ new objects is empty. The second table of heapdiff finds it: containers that gre
 
     $ lua5.4 history.lua
     $ heapdiff a b c
-    Nothing that was allocated between a and b is still alive in c, but containers grew
+    Nothing that was allocated between a and b is still alive in c; 2 older containers grew by 1.2 MB
 
     Containers older than a that grew until b and again until c
           grew                           bytes                    entries  address         class            path
-    +1008.0 KB   16.1 KB -> 512.1 KB -> 1.0 MB  1,000 -> 21,000 -> 41,000  0x5593898e3ce0  array of number  _G.meters.read.history
-     +252.0 KB  4.1 KB -> 128.1 KB -> 256.1 KB     250 -> 5,250 -> 10,250  0x5593898e3da0  array of number  _G.meters.write.history
+    +1008.0 KB   16.1 KB -> 512.1 KB -> 1.0 MB  1,000 -> 21,000 -> 41,000  0x5618475f4ce0  array of number  _G.meters.read.history
+     +252.0 KB  4.1 KB -> 128.1 KB -> 256.1 KB     250 -> 5,250 -> 10,250  0x5618475f4da0  array of number  _G.meters.write.history
 
     $ heappath --format text c _G.meters.read.history
     array of number 0x5593898e3ce0 is kept alive by: _G.meters.read.history

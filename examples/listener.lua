@@ -6,7 +6,7 @@ keeps the listener, its function on_tick, and through that the whole session.
 
     $ lua5.4 listener.lua
     $ heapdiff a b c
-    4,000 objects allocated between a and b are still alive in c: 304.7 KB
+    4,000 objects allocated between a and b are still alive in c: 304.7 KB; 1 older container grew by 15.8 KB
     1,000 of them retain the others; by class and by what holds them:
 
     retained  shallow  objects  class     held by
@@ -14,9 +14,9 @@ keeps the listener, its function on_tick, and through that the whole session.
 
     Containers older than a that grew until b and again until c
         grew                        bytes               entries  address         class              path
-    +15.8 KB  312 B -> 16.1 KB -> 16.1 KB  10 -> 1,010 -> 1,020  0x55fc285c13b0  array of Listener  _G.bus.listeners.tick
+    +15.8 KB  312 B -> 16.1 KB -> 16.1 KB  10 -> 1,010 -> 1,020  0x557b2e8103b0  array of Listener  _G.bus.listeners.tick
 
-    Why the first of them stays: heappath c 0x55fc28624160
+    Why the first of them stays: heappath c 0x557b2e873160
 
 The 1,000 listeners of the 1,000 connections between a and b are all on one list of the bus.
     $ heappath --format text c Listener

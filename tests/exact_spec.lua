@@ -141,7 +141,7 @@ describe("the sum of all sizes is exact", function()
         for i = 1, n do grown[i] = i end
         for _, t in ipairs {built, packed, grown} do
           local size = heap.sizeof(t)
-          for last = n, n // 3, -1 do
+          for last = n, math.max(1, n // 3), -1 do
             t[last] = nil
             local border = #t
             if heap.sizeof(t) ~= size then limits = limits + 1 end

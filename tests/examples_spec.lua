@@ -56,8 +56,19 @@ local function run(name, program, parts)
   end
 end
 
+-- The comments show the figures of 5.4.4. In other releases threads have other sizes, and the sums,
+-- shares and widths of columns follow.
+local figures_hold =
+  support.run {os.getenv("LUA") or "lua5.4", "-v"}:match("^Lua 5%.4%.4 ") ~= nil
+
+local function comparable(text)
+  text = support.normalise(trimmed(text))
+  if figures_hold then return text end
+  return (text:gsub("%d[%d,.]* [KMG]?B", "SIZE"):gsub("[%d.]+%%", "SHARE"):gsub(" +", " "))
+end
+
 local function same(part)
-  return support.normalise(trimmed(part.output)) == support.normalise(trimmed(part.printed))
+  return comparable(part.output) == comparable(part.printed)
 end
 
 local function write(path, program, parts)
@@ -99,8 +110,7 @@ describe("examples", function()
       for _, part in ipairs(parts) do
         if part.command then
           all = all .. part.printed
-          assert.equal(support.normalise(trimmed(part.output)),
-                       support.normalise(trimmed(part.printed)))
+          assert.equal(comparable(part.output), comparable(part.printed))
         end
       end
       assert.truthy(all:match(assert(culprits[name])))
