@@ -411,8 +411,8 @@ int lh_retained_together(lh_snapshot *snapshot, const lh_id *ids, size_t n_ids, 
 /* {=== 6. Classes and names ========================================================== */
 
 /* The class of an object is what people call it: the metatable's __name, else the name under which
-** the metatable is found, else the shape of a plain table such as "{id, name, next}", or what it is a
-** collection of, such as "array of Listener"; for functions "function name @file:line"; for
+** the metatable is found, else the shape of a plain table such as "{id, name, next}", or what it is
+** a collection of, such as "array of Listener"; for functions "function name @file:line"; for
 ** coroutines the function that they run. */
 typedef struct lh_class {
   const char *name; /* valid UTF-8, without control characters */

@@ -120,8 +120,8 @@ describe("new objects that stay", function()
     assert.match("1 {x} <- _G.later[*]", groups, 1, true)
   end)
 
-  -- Objects with finalizers are freed late, so that new ones land on the addresses of old ones, with
-  -- finalizers and without.
+  -- Objects with finalizers are freed late, so that new ones land on the addresses of old ones,
+  -- with finalizers and without.
   for _, mode in ipairs {"incremental", "generational"} do
     it("are exact with finalizers, the collector being " .. mode, function()
       for _, n in ipairs {100, 1000, 5000} do

@@ -1,15 +1,16 @@
 /*
 ** layout.c - which release of Lua 5.4 is this?
 **
-** The thread and the global state of 5.4 come in four layouts. The probe tries each and takes the one
-** in which every field that the public API also tells agrees with the API. It is careful about
+** The thread and the global state of 5.4 come in four layouts. The probe tries each and takes the
+** one in which every field that the public API also tells agrees with the API. It is careful about
 ** what it reads. A main thread and its global state are one block of some 1,620 bytes, so the
-** first question, "is the global state 192 or 200 bytes behind the main thread?", compares an address and
-** follows none; from then on all reads are inside that block until the pointers found there have been
-** compared too.
+** first question, "is the global state 192 or 200 bytes behind the main thread?", compares an
+** address and follows none; from then on all reads are inside that block until the pointers found
+** there have been compared too.
 **
-** 5.4.1 and 5.4.2 differ in nothing that is read but the size of the block (and the table flag). Where
-** lua_ident is hidden they are told apart by a field that 5.4.2 dropped: the size of the stack.
+** 5.4.1 and 5.4.2 differ in nothing that is read but the size of the block (and the table flag).
+** Where lua_ident is hidden they are told apart by a field that 5.4.2 dropped: the size of the
+** stack.
 */
 #include <stdlib.h>
 

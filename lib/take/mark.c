@@ -1,18 +1,19 @@
 /*
 ** mark.c - plant marks without waking the collector (DESIGN: "Silent planting").
 **
-** A mark is a userdata that is newer than all before it on its list and older than all that comes. There
-** are two for each serial: one stays on allgc; the other gets a metatable with __gc, which moves it to the
-** head of finobj. Three things could disturb the host, and none does:
+** A mark is a userdata that is newer than all before it on its list and older than all that comes.
+** There are two for each serial: one stays on allgc; the other gets a metatable with __gc, which
+** moves it to the head of finobj. Three things could disturb the host, and none does:
 **
-** - A collector step. The API checks for one after it made a userdata, but only while the debt is above
-**   zero. So the debt is lowered, and the total raised by as much (their sum is the true total), for the
-**   time of the calls. These two fields are the only ones of Lua's that luaheap ever writes.
+** - A collector step. The API checks for one after it made a userdata, but only while the debt is
+**   above zero. So the debt is lowered, and the total raised by as much (their sum is the true
+**   total), for the time of the calls. These two fields are the only ones of Lua's that luaheap
+**   ever writes.
 ** - A memory error, which would run an emergency collection and jump out of here with the debt
 **   still lowered. So the memory is taken from the host's allocator first, and handed to Lua by an
 **   allocation function that stands in for the host's meanwhile: then Lua cannot fail.
-** - A sweep. Moving an object to finobj makes Lua sweep on when the sweep stands at exactly that object's
-**   `next`. A sweep starts behind the first survivor of the list, so it never stands at
+** - A sweep. Moving an object to finobj makes Lua sweep on when the sweep stands at exactly that
+**   object's `next`. A sweep starts behind the first survivor of the list, so it never stands at
 **   an object that is newer than the sweep, as the mark is: nothing is freed.
 */
 #include <time.h>

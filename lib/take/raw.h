@@ -2,8 +2,8 @@
 ** raw.h - the memory layout of PUC Lua 5.4's objects, in our own words.
 **
 ** Only layout.c and the walk_*.c files include this. The object structures below are the same in
-** 5.4.0 to 5.4.8 on LP64 platforms; every offset that is used is asserted. The thread (lua_State) and
-** the global state differ between releases: for these there is a table of offsets, chosen by
+** 5.4.0 to 5.4.8 on LP64 platforms; every offset that is used is asserted. The thread (lua_State)
+** and the global state differ between releases: for these there is a table of offsets, chosen by
 ** lh_layout_probe, and the accessors at the end. Everything is read in place and never written,
 ** but for one field: see mark.c.
 */
@@ -16,7 +16,8 @@
 
 #include "base.h"
 
-/* Type bytes: a basic type number, a variant in bits 4 and 5, and in a value bit 6 when collectable. */
+/* Type bytes: a basic type number, a variant in bits 4 and 5, and in a value bit 6 when
+** collectable. */
 enum {
   RAW_NIL = 0x00, /* and the variants 0x10 (empty slot), 0x20 (absent key) */
   RAW_FALSE = 0x01,
@@ -221,7 +222,8 @@ _Static_assert(sizeof(raw_call) == 64, "CallInfo");
 
 enum { RAW_METAMETHODS = 25, RAW_BASIC_TYPES = 9, RAW_TM_MODE = 3 };
 
-/* What differs between the releases. Offsets in bytes, from the thread and from the global state. */
+/* What differs between the releases. Offsets in bytes, from the thread and from the global
+** state. */
 typedef struct lh_layout {
   const char *releases;
   uint16_t stack_last, stack, open_upvalues, base_call;                    /* lua_State */
@@ -270,8 +272,8 @@ typedef struct lh_host {
   const char *ident; /* lua_ident, or NULL where the host hides it */
 } lh_host;
 
-/* Chooses the layout that fits the host in every field, or fails with LH_EHOST and says which did not.
-** Reads nothing outside the block of the main thread and the global state before that block is
+/* Chooses the layout that fits the host in every field, or fails with LH_EHOST and says which did
+** not. Reads nothing outside the block of the main thread and the global state before that block is
 ** known to be one. */
 int lh_layout_probe(const lh_host *host, const lh_layout **layout, lh_error *error);
 

@@ -1,9 +1,10 @@
 /*
-** state.c - attach to a Lua state: check that its memory is laid out as we believe (layout.c), check its
-** objects with a few of known content, and leave our own userdata in the registry (state.h).
+** state.c - attach to a Lua state: check that its memory is laid out as we believe (layout.c),
+** check its objects with a few of known content, and leave our own userdata in the registry
+** (state.h).
 **
-** What older releases lack is referred to weakly (state.h), so that they get our error message and not
-** one of the dynamic linker's.
+** What older releases lack is referred to weakly (state.h), so that they get our error message and
+** not one of the dynamic linker's.
 */
 #include "state.h"
 
@@ -147,7 +148,8 @@ static int check_host(lua_State *L, attachment *a) {
                  "out differently");
 }
 
-/* Checks all, makes the state and registers it; may raise "not enough memory". Argument: the attachment. */
+/* Checks all, makes the state and registers it; may raise "not enough memory". Argument: the
+** attachment. */
 static int attach_protected(lua_State *L) {
   attachment *a = lua_touserdata(L, 1);
   a->code = check_host(L, a);

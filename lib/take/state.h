@@ -4,7 +4,8 @@
 **     registry[&key] --> state userdata --user value 1--> newest mark --> ... --> oldest mark
 **                                       --user value 2--> the metatable of marks on finobj
 **
-** So the marks live as long as the state, and finding them takes two raw reads that allocate nothing.
+** So the marks live as long as the state, and finding them takes two raw reads that allocate
+** nothing.
 */
 #ifndef LUAHEAP_STATE_H
 #define LUAHEAP_STATE_H
@@ -54,8 +55,8 @@ typedef struct lh_planted {
 int lh_plant(lua_State *L, uint8_t kind, const char *name, size_t name_length, lh_planted *planted,
              lh_error *error);
 
-/* Takes a planted mark out of all reports: the snapshot that it stands for was not written. Nothing is
-** done for a mark that was never planted (all fields 0). */
+/* Takes a planted mark out of all reports: the snapshot that it stands for was not written. Nothing
+** is done for a mark that was never planted (all fields 0). */
 void lh_void_mark(const lh_planted *planted);
 
 #endif
