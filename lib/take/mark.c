@@ -1,5 +1,5 @@
 /*
-** mark.c - plant marks without waking the collector (DESIGN: "Silent planting").
+** mark.c - plant marks without waking the collector.
 **
 ** A mark is a userdata that is newer than all before it on its list and older than all that comes.
 ** There are two for each serial: one stays on allgc; the other gets a metatable with __gc, which
