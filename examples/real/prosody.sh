@@ -3,9 +3,9 @@
 #
 #     examples/real/prosody.sh BUILD DIRECTORY
 #
-# Starts Debian's prosody (on lua5.4) on a port of this machine only, with all its files in DIRECTORY,
-# loads it with prosody_client.lua, and has mod_heap take a, b and c: 200 users log in between a and
-# b, 20 between b and c. Prints what they say. Takes some ten seconds.
+# Starts Debian's prosody (on lua5.4) on a port of this machine only, with all its files in
+# DIRECTORY, loads it with prosody_client.lua, and has mod_heap take a, b and c: 200 users log in
+# between a and b, 20 between b and c. Prints what they say. Takes some ten seconds.
 set -eu
 
 here=$(cd "$(dirname "$0")" && pwd)
