@@ -67,6 +67,6 @@ Look at it:
     $build/demo/why.svg
     $build/demo/why.png
 
-The repair: disconnect() must call bus.off("tick", session.listener). More leaks of other kinds, each
-with the commands that find it, are in $examples/README.md
+The repair: disconnect() must call bus.off("tick", session.listener). More leaks of other kinds,
+each with the commands that find it, are in $examples/README.md
 END
