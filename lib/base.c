@@ -89,6 +89,13 @@ void *lh_alloc_zeroed(size_t n, size_t size) {
   return may_allocate() ? calloc(n ? n : 1, size) : NULL;
 }
 
+char *lh_copy_text(const char *text) {
+  size_t n = strlen(text) + 1;
+  char *copy = lh_alloc(n, 1);
+  if (copy) memcpy(copy, text, n);
+  return copy;
+}
+
 bool lh_grow(void *array_pointer, size_t used, size_t *capacity, size_t size) {
   void *block;
   if (used < *capacity) return true;

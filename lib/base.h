@@ -24,6 +24,9 @@ void *lh_alloc(size_t n, size_t size);
 void *lh_alloc_zeroed(size_t n, size_t size);
 void *lh_realloc(void *block, size_t n, size_t size);
 
+/* A copy of the string, or NULL. */
+char *lh_copy_text(const char *text);
+
 /* Makes room for one more element in a growing array: *capacity grows by half. The block is
 ** unchanged (and still owned) on failure, which is a false. */
 bool lh_grow(void *array_pointer, size_t used, size_t *capacity, size_t size);

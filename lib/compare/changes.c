@@ -30,11 +30,9 @@ static bool add_classes(rows *r, const lh_snapshot *const at[3], int which) {
     if (row == LH_NO_NUMBER) {
       if (!lh_grow(&r->list, r->n, &r->capacity, sizeof *r->list)) return false;
       row = (uint32_t)r->n++;
-      size_t size = strlen(class->name) + 1;
-      char *name = lh_alloc(size, 1);
+      char *name = lh_copy_text(class->name);
       r->list[row] = (lh_class_change){.name = name, .type = class->type};
       if (!name) return false;
-      memcpy(name, class->name, size);
     }
     r->of[which][i] = row;
     r->list[row].objects[which] += class->objects;

@@ -113,14 +113,11 @@ static int compare_groups(const void *left, const void *right, void *payload) {
 /* Hands the groups to *diff, each with a text of its own. */
 static bool finish(grouping *g, lh_diff *diff) {
   for (size_t i = 0; i < g->n; i++) {
-    const char *text = g->texts.texts[g->text_of[i]];
-    size_t size = strlen(text) + 1;
-    char *copy = lh_alloc(size, 1);
+    char *copy = lh_copy_text(g->texts.texts[g->text_of[i]]);
     if (!copy) {
       for (; i > 0; i--) lh_free((void *)g->groups[i - 1].held_by);
       return false;
     }
-    memcpy(copy, text, size);
     g->groups[i].held_by = copy;
   }
   diff->groups = g->groups;

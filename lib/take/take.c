@@ -197,14 +197,12 @@ static int name_target(target *t, const char *path, lh_error *error) {
   static const char pattern[] = ".luaheap-XXXXXX";
   const char *slash = strrchr(path, '/');
   size_t folder = slash ? (size_t)(slash - path) + 1 : 0;
-  size_t n = strlen(path) + 1;
   if (path[folder] == '\0') {
     return lh_fail_errno(error, folder ? EISDIR : ENOENT, "cannot write '%s'", path);
   }
-  t->path = lh_alloc(n, 1);
+  t->path = lh_copy_text(path);
   t->temporary = lh_alloc(folder + sizeof pattern, 1);
   if (!t->path || !t->temporary) return lh_fail_memory(error, "opening the snapshot's file");
-  memcpy(t->path, path, n);
   memcpy(t->temporary, path, folder);
   memcpy(t->temporary + folder, pattern, sizeof pattern);
   return LH_OK;
