@@ -121,3 +121,36 @@ describe("an object", function()
     finds("_G.list.next.next.next ... 52 more of .next ... .next.next.next.next.next", path_of(60))
   end)
 end)
+
+describe("a key that the snapshot has not whole", function()
+  local keys = [[
+    local heap = require "heap"
+    long, BIG = {[("k"):rep(400)] = {1}, [("k"):rep(256) .. "zzz"] = {2}}, {}
+    heap.snapshot("some")
+    heap.snapshot("none", {strings = 0})
+  ]]
+  local _, dir = support.lua(keys)
+  local function answer(file, expression)
+    local words = {"heappath", "--format", "json", file, expression}
+    local text, errors, code = support.run(words, {cwd = dir})
+    return text ~= "" and json.decode(text) or errors, code
+  end
+
+  it("is found by all of its bytes, or by those that were kept and dots", function()
+    local first = answer("some", "_G.long." .. ("k"):rep(400)).address
+    local second = answer("some", "_G.long." .. ("k"):rep(256) .. "zzz").address
+    assert.is_string(first)
+    assert.is_string(second)
+    assert.not_equal(first, second)
+    assert.is_string(answer("some", '_G.long["' .. ("k"):rep(256) .. '..."]').address)
+    assert.equal(1, select(2, answer("some", "_G.long." .. ("k"):rep(256) .. "zzy")))
+  end)
+
+  it("is not guessed where no strings were kept", function()
+    for _, expression in ipairs {"BIG", "_G.BIG"} do
+      local message, code = answer("none", expression)
+      assert.equal(1, code)
+      assert.match("keeps no strings, so no names (strings = 0)", message, 1, true)
+    end
+  end)
+end)

@@ -140,14 +140,22 @@ static bool is_number(const key *k, lh_value value) {
   return value.kind == LH_VALUE_FLOAT && !(number < value.as.number) && !(number > value.as.number);
 }
 
-/* Names that the snapshot has only in part are written with dots: ["first bytes..."]. */
+/* A name that the snapshot has only in part is recognised by its length and hash, unless the hash is
+** secret, or as it is written: ["first bytes..."]. */
 static bool is_text(const lh_snapshot *snapshot, const key *k, lh_id id) {
+  static const char dots[3] = {'.', '.', '.'};
   const char *bytes;
   size_t n;
   if (!lh_is_string(snapshot, id)) return false;
   bool whole = lh_string_whole(snapshot, id, &bytes, &n);
   if (whole) return n == k->text.n && (n == 0 || memcmp(bytes, k->text.bytes, n) == 0);
-  return n + 3 == k->text.n && memcmp(bytes, k->text.bytes, n) == 0;
+  if (n == 0) return false;
+  lh_object string;
+  lh_object_at(snapshot, id, &string);
+  if (string.as.string.length == k->text.n)
+    return string.as.string.hash == lh_hash(k->text.bytes, k->text.n, 0);
+  return n + sizeof dots == k->text.n && memcmp(bytes, k->text.bytes, n) == 0 &&
+         memcmp(k->text.bytes + n, dots, sizeof dots) == 0;
 }
 
 static bool matches(const lh_snapshot *snapshot, const key *k, lh_value value) {
@@ -197,6 +205,12 @@ static bool look_into(lh_finder *finder, lh_id id, const key *k, lh_set *out, ou
   return true;
 }
 
+/* Why no name can be found, where that is so. */
+static void add_no_names(lh_text *text, const lh_snapshot *snapshot) {
+  if (lh_snapshot_info(snapshot)->string_limit == 0)
+    lh_text_string(text, ": the snapshot keeps no strings, so no names (strings = 0)");
+}
+
 static int fail_step(lh_finder *finder, lh_range before, lh_range step, size_t n_before,
                      const key *k, const outcome *o) {
   static const char *const kinds[] = {"nil",     "a boolean",        "an integer",
@@ -228,6 +242,7 @@ static int fail_step(lh_finder *finder, lh_range before, lh_range step, size_t n
       lh_add_keys(&text, snapshot, asked, o->last);
     }
   }
+  if (k->kind == KEY_STRING) add_no_names(&text, snapshot);
   char *message = lh_text_finish(&text);
   if (!message) return fail_memory(finder);
   int code = lh_fail(finder->error, LH_ENOTFOUND, "%s", message);
@@ -394,6 +409,7 @@ static int start_at_global(lh_finder *finder, lh_range word, lh_range rest, lh_s
     lh_text_escaped(&text, word.at, lh_range_length(word), false);
     lh_text_string(&text, "'");
     lh_add_near(&text, finder->snapshot, word, classes->globals, true);
+    add_no_names(&text, finder->snapshot);
     char *message = lh_text_finish(&text);
     code = message ? lh_fail(finder->error, LH_ENOTFOUND, "%s", message) : fail_memory(finder);
     lh_free(message);
