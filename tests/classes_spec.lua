@@ -79,6 +79,19 @@ describe("the class of a table", function()
       ["_G.E.weak"] = "array of Session", ["_G.E.itself"] = "array of arrays"})
   end)
 
+  it("is a map where tables of one key differ in nothing else", function()
+    expect([[
+      local Session, Option = {__name = "Session"}, {__name = "Option"}
+      E = {users = {}, options = {}, strings = {}, twice = {{key0 = 1}, {key0 = 1}}}
+      for i = 1, 8 do E.users[i] = {["resource" .. i] = setmetatable({}, Session)} end
+      for i = 1, 7 do E.options[i] = {["option" .. i] = setmetatable({}, Option)} end
+      for i = 1, 9 do E.strings[i] = {["name" .. i] = "text"} end
+    ]], nil, {
+      ["_G.E.users"] = "array of map[string]", ["_G.E.users[3]"] = "map[string] of Session",
+      ["_G.E.options[3]"] = "{option3}", ["_G.E.strings[3]"] = "{name3}",
+      ["_G.E.twice[2]"] = "{key0}"})
+  end)
+
   it("is not a collection where the metatable says so", function()
     expect("E = {setmetatable({1, 2}, {__name = 'array'})}", nil,
            {["_G.E[1]"] = "array", ["_G.E"] = "array of array"})

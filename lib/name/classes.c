@@ -379,6 +379,7 @@ int lh_classify(lh_snapshot *snapshot, lh_error *error) {
   if (!namer.failed) lh_name_metatables(&namer); /* and functions: it looks for both */
   if (!namer.failed) lh_collect_c_functions(&namer);
   if (!namer.failed) assign(&namer);
+  if (!namer.failed) lh_join_singles(&namer);
   if (!namer.failed) lh_name_contents(&namer);
   if (!namer.failed) {
     snapshot->classes = namer.classes;

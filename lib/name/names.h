@@ -1,7 +1,8 @@
 /*
 ** names.h - what the files that name things share: classes.c (the class of every object), its
-** helpers candidates.c (names under which things are found), metatables.c, functions.c,
-** shapes.c and contents.c, and the files that turn objects, edges and paths into text. Private to the library.
+** helpers candidates.c (names under which things are found), metatables.c, functions.c, shapes.c,
+** singles.c and contents.c, and the files that turn objects, edges and paths into text. Private to
+** the library.
 **
 ** All texts live once in one set of strings (`texts`) and are passed around by their number there.
 */
@@ -20,6 +21,7 @@ typedef struct lh_class_entry {
   uint32_t plain; /* of a collection: its class without what it holds; else LH_NO_NUMBER */
   uint64_t shape; /* of a record: hash of the contents of all keys; of a collection: its kind */
   uint64_t place; /* hash of the place of its function, or 0: holds when the name changes */
+  bool one_key;   /* a record with one field */
   bool specific;  /* says what the objects are for, unlike "array" or "map[string]" */
 } lh_class_entry;
 
@@ -144,6 +146,12 @@ lh_text_id lh_thread_name(lh_namer *namer, lh_id thread, lh_id *proto);
 
 /* shapes.c: the class of a table by its keys. */
 uint32_t lh_shape_of(lh_namer *namer, lh_id table);
+
+/* "map[string]"; LH_NO_NUMBER and namer->failed when out of memory. */
+uint32_t lh_map_of_strings(lh_namer *namer);
+
+/* singles.c: makes maps of one entry, which lh_shape_of took for records, maps. */
+void lh_join_singles(lh_namer *namer);
 
 /* contents.c: the final classes of collections, which lh_shape_of left plain and uncounted. */
 void lh_name_contents(lh_namer *namer);

@@ -85,7 +85,26 @@ static uint32_t make_record(lh_namer *namer, const keys *k) {
   lh_text_string(&text, k->n_integers ? ", [n]}" : "}");
   lh_text_id name = lh_namer_text(namer, &text);
   if (namer->failed) return LH_NO_NUMBER;
-  return lh_class_intern(namer->classes, name, LH_TYPE_TABLE, shape, true);
+  uint32_t made = lh_class_intern(namer->classes, name, LH_TYPE_TABLE, shape, true);
+  if (made != LH_NO_NUMBER)
+    namer->classes->list[made].one_key = k->n_names == 1 && k->n_integers == 0;
+  return made;
+}
+
+static uint32_t make_generic(lh_namer *namer, enum generic generic) {
+  const char *chars = generic_names[generic];
+  lh_text_id name = lh_namer_string(namer, chars, strlen(chars));
+  if (namer->failed) return LH_NO_NUMBER;
+  uint32_t made = lh_class_intern(namer->classes, name, LH_TYPE_TABLE, generic, false);
+  if (made == LH_NO_NUMBER)
+    namer->failed = true;
+  else if (generic != EMPTY)
+    namer->classes->list[made].plain = made;
+  return made;
+}
+
+uint32_t lh_map_of_strings(lh_namer *namer) {
+  return make_generic(namer, MAP_STRING);
 }
 
 uint32_t lh_shape_of(lh_namer *namer, lh_id table) {
@@ -103,15 +122,7 @@ uint32_t lh_shape_of(lh_namer *namer, lh_id table) {
     return LH_NO_NUMBER;
   }
   if (*known != LH_NO_NUMBER) return *known;
-  uint32_t made = LH_NO_NUMBER;
-  if (generic) {
-    const char *chars = generic_names[generic];
-    lh_text_id name = lh_namer_string(namer, chars, strlen(chars));
-    if (!namer->failed) made = lh_class_intern(namer->classes, name, LH_TYPE_TABLE, generic, false);
-    if (made != LH_NO_NUMBER && generic != EMPTY) namer->classes->list[made].plain = made;
-  } else {
-    made = make_record(namer, &k);
-  }
+  uint32_t made = generic ? make_generic(namer, generic) : make_record(namer, &k);
   if (made == LH_NO_NUMBER) namer->failed = true;
   *known = made;
   return made;
