@@ -256,6 +256,7 @@ static void print_sentence_by_class(cli *c, const comparison *x) {
       "The snapshots are of different %s, so no object of one is an object of another:\n"
       "compared by class only.\n",
       first->process_id != last->process_id ? "processes" : "Lua states");
+  if (x->snapshots[1] != NULL) printf("The figures of %s are in --json.\n", x->names[1]);
 }
 
 /* }=================================================================================== */
