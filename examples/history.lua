@@ -10,17 +10,17 @@ new objects is empty. The second table of heapdiff finds it: containers that gre
 
     Containers older than a that grew until b and again until c
           grew                           bytes                    entries  address         class            path
-    +1008.0 KB   16.1 KB -> 512.1 KB -> 1.0 MB  1,000 -> 21,000 -> 41,000  0x5618475f4ce0  array of number  _G.meters.read.history
-     +252.0 KB  4.1 KB -> 128.1 KB -> 256.1 KB     250 -> 5,250 -> 10,250  0x5618475f4da0  array of number  _G.meters.write.history
+    +1008.0 KB   16.1 KB -> 512.1 KB -> 1.0 MB  1,000 -> 21,000 -> 41,000  0x5601bf79ece0  array of number  _G.meters.read.history
+     +252.0 KB  4.1 KB -> 128.1 KB -> 256.1 KB     250 -> 5,250 -> 10,250  0x5601bf79eda0  array of number  _G.meters.write.history
 
     $ heappath --format text c _G.meters.read.history
-    array of number 0x5593898e3ce0 is kept alive by: _G.meters.read.history
+    array of number 0x5601bf79ece0 is kept alive by: _G.meters.read.history
 
     reference  class            address         shallow  retained
-    _G         globals (_G)     0x5593898dcc50   1.6 KB    1.3 MB
-    .meters    {read, write}    0x5593898e3b10    104 B    1.3 MB
-    .read      Meter            0x5593898e3c60    104 B    1.0 MB
-    .history   array of number  0x5593898e3ce0   1.0 MB    1.0 MB
+    _G         globals (_G)     0x5601bf797c50   1.6 KB    1.3 MB
+    .meters    {read, write}    0x5601bf79eb10    104 B    1.3 MB
+    .read      Meter            0x5601bf79ec60    104 B    1.0 MB
+    .history   array of number  0x5601bf79ece0   1.0 MB    1.0 MB
 
 ]==]
 -- luacheck: globals meters

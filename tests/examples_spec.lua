@@ -71,11 +71,14 @@ local function same(part)
   return comparable(part.output) == comparable(part.printed)
 end
 
+-- All of it is from one run, so that the addresses agree.
 local function write(path, program, parts)
-  local lines = {}
+  local lines, changed = {}, false
+  for _, part in ipairs(parts) do changed = changed or part.command and not same(part) end
+  if not changed then return end
   for _, part in ipairs(parts) do
     lines[#lines + 1] = part.text or "    $ " .. part.command
-    local output = part.command and trimmed(same(part) and part.output or part.printed) or ""
+    local output = part.command and trimmed(part.printed) or ""
     for line in output:gmatch("[^\n]+\n*") do
       lines[#lines + 1] = "    " .. line:gsub("\n$", "")
     end
