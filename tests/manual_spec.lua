@@ -1,4 +1,5 @@
--- manual_spec.lua - what the manual pages tell people to type: every example of theirs runs.
+-- manual_spec.lua - what the manual pages and the README tell people to type: every example of a
+-- page runs, and the README's session is what the example listener.lua prints.
 
 local support = require "tests.support"
 
@@ -52,4 +53,20 @@ describe("the examples of", function()
       end
     end)
   end
+end)
+
+-- What listener.lua's comment shows is compared with reality by examples_spec.lua.
+describe("the first session of the README", function()
+  it("is that of examples/listener.lua", function()
+    local readme = support.read_file(support.root .. "/README.md")
+    local example = support.read_file(support.root .. "/examples/listener.lua")
+    local compared = 0
+    for line in readme:match("\n    %$ heapdiff a b c\n(.-)\n%S"):gmatch("[^\n]+") do
+      if not line:find("^ +%$ ") then
+        assert.truthy(example:find("\n" .. line .. "\n", 1, true), line)
+        compared = compared + 1
+      end
+    end
+    assert.is_true(compared > 10)
+  end)
 end)
