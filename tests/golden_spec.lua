@@ -1,7 +1,7 @@
 -- golden_spec.lua - what the commands print, word by word: tests/golden/NAME.txt has the question
 -- in its first line and the answer below. Addresses and times are replaced, and digits that depend
 -- on the libraries of the Lua release (parts of _G, of all strings, of the whole heap) are masked
--- with #. UPDATE_GOLDEN=1 writes the files anew: read the diff before you commit it.
+-- with #. LUAHEAP_UPDATE=1 writes the files anew: read the diff before you commit it.
 
 local support = require "tests.support"
 
@@ -87,7 +87,7 @@ describe("the output of", function()
       local path = ("%s/tests/golden/%s.txt"):format(support.root, name)
       local out = support.run(question, {cwd = dir})
       local text = "$ " .. question .. "\n" .. normalise(out)
-      if os.getenv "UPDATE_GOLDEN" then support.write_file(path, text) end
+      if os.getenv "LUAHEAP_UPDATE" then support.write_file(path, text) end
       assert.equal(support.read_file(path), text)
     end)
   end
