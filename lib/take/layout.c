@@ -70,10 +70,6 @@ static const lh_layout layouts[] = {{.releases = "5.4.3 to 5.4.8",
                                      .size_flag_in_mark = true},
                                     {.releases = NULL}};
 
-const lh_layout *lh_layouts(void) {
-  return layouts;
-}
-
 /* lua_ident reads "$LuaVersion: Lua 5.4.4  Copyright ..."; in 5.1 "$Lua: Lua 5.1.5 ...". */
 void lh_layout_release(const char *ident, char *out) {
   const char *release = ident ? strstr(ident, "Lua 5.") : NULL;

@@ -277,9 +277,6 @@ typedef struct lh_host {
 ** known to be one. */
 int lh_layout_probe(const lh_host *host, const lh_layout **layout, lh_error *error);
 
-/* The layouts, for the tests, ended by one without releases. */
-const lh_layout *lh_layouts(void);
-
 /* Copies the release out of lua_ident ("5.4.4"), or "5.4". `out` has room for 16 bytes. */
 void lh_layout_release(const char *ident, char *out);
 
