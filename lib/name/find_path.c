@@ -140,8 +140,8 @@ static bool is_number(const key *k, lh_value value) {
   return value.kind == LH_VALUE_FLOAT && !(number < value.as.number) && !(number > value.as.number);
 }
 
-/* A name that the snapshot has only in part is recognised by its length and hash, unless the hash is
-** secret, or as it is written: ["first bytes..."]. */
+/* A name that the snapshot has only in part is recognised by its length and hash, unless the hash
+** is secret, or as it is written: ["first bytes..."]. */
 static bool is_text(const lh_snapshot *snapshot, const key *k, lh_id id) {
   static const char dots[3] = {'.', '.', '.'};
   const char *bytes;
