@@ -41,7 +41,8 @@ local function trimmed(text)
   return (text:gsub("%s+$", ""))
 end
 
--- Runs the commands of a parsed comment, in one directory; part.printed is what each prints.
+-- Runs the commands of a parsed comment, in one directory, which is returned; part.printed is what
+-- each prints.
 local function run(name, program, parts)
   local dir
   for _, part in ipairs(parts) do
@@ -54,6 +55,7 @@ local function run(name, program, parts)
       part.printed = output
     end
   end
+  return dir
 end
 
 -- The comments show the figures of 5.4.4. In other releases threads have other sizes, and the sums,
@@ -109,7 +111,11 @@ describe("examples", function()
       if os.getenv("LUAHEAP_UPDATE") then update(name, path) end
       local program = support.read_file(path)
       local parts, all = parse(program), ""
-      run(name, program, parts)
+      local dir = run(name, program, parts)
+      for _, file in ipairs {"a", "b", "c"} do
+        local top = support.run({"heaptop", "--json", "-n", "1", file}, {cwd = dir})
+        assert.matches('"unaccounted_bytes": 0,', top)
+      end
       for _, part in ipairs(parts) do
         if part.command then
           all = all .. part.printed
