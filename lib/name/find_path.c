@@ -141,7 +141,7 @@ static bool is_number(const key *k, lh_value value) {
 }
 
 /* A name that the snapshot has only in part is recognised by its length and hash, unless the hash
-** is secret, or as it is written: ["first bytes..."]. */
+** is secret, or as it is written: ["first bytes..."], less a character that was cut. */
 static bool is_text(const lh_snapshot *snapshot, const key *k, lh_id id) {
   static const char dots[3] = {'.', '.', '.'};
   const char *bytes;
@@ -152,10 +152,13 @@ static bool is_text(const lh_snapshot *snapshot, const key *k, lh_id id) {
   if (n == 0) return false;
   lh_object string;
   lh_object_at(snapshot, id, &string);
-  if (string.as.string.length == k->text.n)
+  if (string.as.string.length == k->text.n) {
+    if (string.as.string.kept == k->text.n) return memcmp(bytes, k->text.bytes, k->text.n) == 0;
     return string.as.string.hash == lh_hash(k->text.bytes, k->text.n, 0);
-  return n + sizeof dots == k->text.n && memcmp(bytes, k->text.bytes, n) == 0 &&
-         memcmp(k->text.bytes + n, dots, sizeof dots) == 0;
+  }
+  if (k->text.n <= sizeof dots || k->text.n > n + sizeof dots || k->text.n < n) return false;
+  n = k->text.n - sizeof dots;
+  return memcmp(bytes, k->text.bytes, n) == 0 && memcmp(k->text.bytes + n, dots, sizeof dots) == 0;
 }
 
 static bool matches(const lh_snapshot *snapshot, const key *k, lh_value value) {

@@ -24,8 +24,8 @@ bool lh_string_whole(const lh_snapshot *snapshot, lh_id id, const char **bytes, 
   lh_object object;
   lh_object_at(snapshot, id, &object);
   *bytes = object.as.string.bytes;
-  *n = (size_t)object.as.string.kept;
-  return object.as.string.kept == object.as.string.length;
+  *n = object.as.string.kept < LH_NAME_BYTES ? (size_t)object.as.string.kept : LH_NAME_BYTES;
+  return *n == object.as.string.length;
 }
 
 bool lh_add_name(lh_text *text, const lh_snapshot *snapshot, lh_id string) {
@@ -120,7 +120,7 @@ static void add_scalar(lh_text *text, const lh_snapshot *snapshot, lh_value valu
       break;
     case LH_VALUE_OBJECT:
       if (lh_is_string(snapshot, value.as.object))
-        add_quoted(text, snapshot, value.as.object, SIZE_MAX);
+        add_quoted(text, snapshot, value.as.object, LH_NAME_BYTES);
       else
         add_object(text, snapshot, value.as.object);
       break;

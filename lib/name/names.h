@@ -166,7 +166,12 @@ static inline bool lh_is_string(const lh_snapshot *snapshot, lh_id id) {
   return id <= snapshot->n && lh_type_of(snapshot, id) == LH_TYPE_STRING;
 }
 
-/* The whole of a string object; false if the snapshot has only a part. */
+/* No name and no key is read further than this, so that a long string which names many objects
+** costs no more than a short one. */
+enum { LH_NAME_BYTES = 1024 };
+
+/* The bytes of a string object. False if they are only a part of it: the snapshot has no more, or it
+** is longer than LH_NAME_BYTES. */
 bool lh_string_whole(const lh_snapshot *snapshot, lh_id id, const char **bytes, size_t *n);
 
 /* The string's bytes that are kept, escaped. False if none is. */
