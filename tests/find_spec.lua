@@ -26,7 +26,7 @@ local program = [[
     _G["f" .. i], _G["h" .. i] = function() return shared end, function() return shared end
     _G["g" .. i] = {deep = {shared = shared}}
   end
-  print(("%p %p"):format(list, io.stdout))
+  print(("%p %p"):format(list, io.stdout), io.stdout)
   heap.snapshot("s")
 ]]
 
@@ -89,6 +89,20 @@ describe("an object", function()
     finds("_G.list.next", "_G.list.next*")
   end)
 
+  it("is found by the local variable that holds it, in any thread", function()
+    local place = "local mine in function @app.lua:15"
+    local text, message = find(place)
+    assert.equal(find(place .. " of thread @app.lua:15"), text, message)
+    assert.match("the snapshot has no 'local yours in function @app.lua:15'",
+                 select(2, find("local yours in function @app.lua:15")), 1, true)
+  end)
+
+  it("is not found by the address of C's FILE, which is said", function()
+    local printed = out:match("file %(0x%x+%)")
+    assert.match("no object is at '" .. printed .. "': Lua prints where C's FILE of a file is; " ..
+                 'string.format("%p", file) gives', select(2, find(printed)), 1, true)
+  end)
+
   it("is found by its class, and by its place", function()
     local _, class = find("Session")
     assert.equal("Session", class)
@@ -107,6 +121,9 @@ describe("an object", function()
     end
     fails("_G.bus is a table, but has no field 'listenrs' (it has: listeners, name)",
           "_G.bus.listenrs")
+    fails("has no [99] (it has 5 integer keys, from 1 to 5)", "_G.bus.listeners.tick[99]")
+    fails("has no field 'x' (it has 5 integer keys, from 1 to 5)", "_G.bus.listeners.tick.x")
+    fails("has no [2] (it has 1 integer key, -3)", "_G.odd[2]")
     fails("_G.bus.name is a string, and has no fields to look for .x", "_G.bus.name.x")
     fails("_G.list.next[1] is an integer, no object", "_G.list.next[1]")
     fails("no class or global is named 'Sesion' (did you mean 'Session'", "Sesion")

@@ -97,6 +97,12 @@ static bool is_address(lh_range range, uint64_t *address) {
 
 static int find_address(lh_finder *finder, lh_range range, uint64_t address, lh_set *out) {
   lh_id id = lh_find_address(finder->snapshot, address);
+  lh_range rest = range;
+  if (id == LH_NO_OBJECT && lh_range_skip(&rest, "file ("))
+    return lh_find_fail(finder, LH_ENOTFOUND,
+                        "no object is at '%s': Lua prints where C's FILE of a file is; "
+                        "string.format(\"%%p\", file) gives the object's address",
+                        range);
   if (id == LH_NO_OBJECT || id == LH_ROOT)
     return lh_find_fail(finder, LH_ENOTFOUND, "no object of the snapshot is at '%s'", range);
   bool ok = lh_set_add(finder, out, id);

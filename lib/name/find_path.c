@@ -241,9 +241,7 @@ static int fail_step(lh_finder *finder, lh_range before, lh_range step, size_t n
     } else {
       lh_text_escaped(&text, step.at, lh_range_length(step), false);
     }
-    if (type == LH_TYPE_TABLE) {
-      lh_add_keys(&text, snapshot, asked, o->last);
-    }
+    if (type == LH_TYPE_TABLE) lh_add_keys(&text, snapshot, asked, o->last, k->kind == KEY_NUMBER);
   }
   if (k->kind == KEY_STRING) add_no_names(&text, snapshot);
   char *message = lh_text_finish(&text);

@@ -1,8 +1,8 @@
 /*
 ** find_phrase.c - objects by the phrases that paths are told in: "metatable of ...", "upvalue bus
-** of function f @app.lua:1", "local x in function f @app.lua:1 of main thread", "value of ... in
-** weak table ...". What stands before the last part is compared with the text that such an edge
-** would get, so the two cannot drift apart.
+** of function f @app.lua:1", "local x in function f @app.lua:1 of main thread" (without its thread:
+** in any), "value of ... in weak table ...". What stands before the last part is compared with the
+** text that such an edge would get, so the two cannot drift apart.
 */
 #include "find.h"
 
@@ -167,12 +167,27 @@ static bool is_slot(lh_range left) {
           lh_range_length(after) == 0);
 }
 
+/* "local x in function f @app.lua:1" without its thread is that of any. */
+static int add_slots_of_all(lh_finder *finder, lh_range range, lh_set *out) {
+  const lh_snapshot *snapshot = finder->snapshot;
+  lh_set threads = {0};
+  bool ok = true;
+  for (lh_id id = 1; ok && id <= snapshot->n; id++)
+    if (lh_type_of(snapshot, id) == LH_TYPE_THREAD && lh_is_reachable(snapshot, id))
+      ok = lh_set_add(finder, &threads, id);
+  lh_set_end(finder, &threads);
+  int code = ok ? add_described(finder, &threads, range, describe_slot, out) : fail_memory(finder);
+  lh_free(threads.ids);
+  return code;
+}
+
 int lh_find_phrase(lh_finder *finder, lh_range range, lh_set *out, bool *found) {
   lh_range left, right;
   lh_set sources = {0};
   int code;
   *found = true;
   code = add_roots(finder, range, out);
+  if (!code && out->n == 0 && is_slot(range)) code = add_slots_of_all(finder, range, out);
   if (code || out->n) return code;
   lh_range rest = range;
   if (lh_range_skip(&rest, "value of ") &&
@@ -192,7 +207,7 @@ int lh_find_phrase(lh_finder *finder, lh_range range, lh_set *out, bool *found) 
     left.at += left.end - left.at > 3 ? 4 : 3;
     if (!code) code = add_keys(finder, &sources, left, out);
   } else {
-    *found = false;
+    *found = is_slot(range);
   }
   lh_free(sources.ids);
   if (!code && *found && out->n == 0)

@@ -113,10 +113,35 @@ void lh_add_near(lh_text *text, const lh_snapshot *snapshot, lh_range asked, lh_
   if (b.n) lh_text_string(text, "'?)");
 }
 
-void lh_add_keys(lh_text *text, const lh_snapshot *snapshot, lh_range asked, lh_id table) {
+/* " (it has 22 integer keys, from 1 to 22)": false if it has none. */
+static bool add_integer_keys(lh_text *text, const lh_snapshot *snapshot, lh_id table) {
+  int64_t least = INT64_MAX, greatest = INT64_MIN;
+  size_t n = 0;
+  lh_edges it;
+  lh_value key;
+  for (lh_entries_begin(snapshot, table, &it); lh_entries_next(&it, &key, NULL);) {
+    if (key.kind != LH_VALUE_INTEGER) continue;
+    if (key.as.integer < least) least = key.as.integer;
+    if (key.as.integer > greatest) greatest = key.as.integer;
+    n++;
+  }
+  if (n == 0) return false;
+  lh_text_string(text, " (it has ");
+  lh_text_count(text, n);
+  if (n == 1)
+    lh_text_format(text, " integer key, %lld)", (long long)least);
+  else
+    lh_text_format(text, " integer keys, from %lld to %lld)", (long long)least,
+                   (long long)greatest);
+  return true;
+}
+
+void lh_add_keys(lh_text *text, const lh_snapshot *snapshot, lh_range asked, lh_id table,
+                 bool number) {
   best b = {.limit = SHOWN_KEYS};
   size_t n_entries = offer_keys(&b, snapshot, asked, table, true);
   if (n_entries == 0) lh_text_string(text, " (it is empty)");
+  if ((number || b.n == 0) && add_integer_keys(text, snapshot, table)) return;
   for (size_t i = 0; i < b.n; i++) {
     lh_text_string(text, i == 0 ? " (it has: " : ", ");
     lh_text_escaped(text, b.names[i].at, lh_range_length(b.names[i]), false);
@@ -124,8 +149,8 @@ void lh_add_keys(lh_text *text, const lh_snapshot *snapshot, lh_range asked, lh_
   if (b.n == 0 && n_entries) {
     lh_text_string(text, " (it has ");
     lh_text_count(text, n_entries);
-    lh_text_string(text, n_entries == 1 ? " entry under another kind of key)"
-                                        : " entries under other kinds of keys)");
+    lh_text_string(text,
+                   n_entries == 1 ? " entry, not under a name)" : " entries, none under a name)");
   } else if (b.n < n_entries) {
     lh_text_string(text, ", and ");
     lh_text_count(text, n_entries - b.n);
