@@ -45,7 +45,8 @@ enum lh_code {
   LH_EDAMAGED = -6,  /* a snapshot that was cut or changed: offset tells where */
   LH_EHOST = -7,     /* a Lua whose heap this library does not know */
   LH_ENOTFOUND = -8, /* no such object, mark or path: an honest no */
-  LH_ELIMIT = -9     /* more than this library can count (2^32 - 2 objects or edges) */
+  LH_ELIMIT = -9,    /* more than this library can count (2^32 - 2 objects or edges) */
+  LH_EBUSY = -10     /* a background snapshot that is not finished yet */
 };
 
 typedef struct lh_error {
@@ -97,6 +98,36 @@ int lh_take_snapshot(lua_State *L, const char *path, const lh_take_options *opti
 /* The same into a callback. `name` names the mark. */
 int lh_stream_snapshot(lua_State *L, const char *name, lh_writer writer, void *payload,
                        const lh_take_options *options, lh_taken *taken, lh_error *error);
+
+/* A snapshot that another process writes: the program pauses for a fork alone (under 0.02 times a
+** full collection) and goes on; the file is the heap as it was at the fork, mark included. The child is
+** not seen by the host's wait(), raises no SIGCHLD, and completes the file even if the host exits. */
+typedef struct lh_job lh_job;
+
+/* Starts one. On failure *job is NULL and no file was touched. The job is freed by lh_job_free. Memory:
+** 1 MiB, and what of the heap the program changes meanwhile. */
+int lh_start_snapshot(lua_State *L, const char *path, const lh_take_options *options, lh_job **job,
+                      lh_error *error);
+
+/* Waits for the end, at most `seconds` (negative: for ever). LH_OK fills *taken; LH_EBUSY: not yet;
+** LH_EIO: not written, and nothing left behind. May be called again. */
+int lh_job_wait(lh_job *job, double seconds, lh_taken *taken, lh_error *error);
+
+/* Has it ended, well or not? Never waits. */
+bool lh_job_done(lh_job *job);
+
+/* The child's process id. */
+int64_t lh_job_process(const lh_job *job);
+
+/* Forgets the job; a child that is still writing goes on. */
+void lh_job_free(lh_job *job);
+
+/* Pushes a userdata of `bytes`, cleared, that no report shows, and returns its content: for a binding
+** that hands out jobs. As silent as lh_mark. NULL, and nothing pushed, when out of memory. */
+void *lh_push_userdata(lua_State *L, size_t bytes, lh_error *error);
+
+/* The content of such a userdata from what lua_touserdata says. */
+void *lh_userdata_content(void *userdata);
 
 /* Leaves a mark: what is allocated from now on is younger than it. Fails with LH_EARGUMENT for a
 ** name of more than 4,096 bytes, and with LH_EMEMORY. Cost: O(1), two userdata of 88 bytes and the

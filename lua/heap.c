@@ -15,6 +15,8 @@
 /* Not in older releases, which lh_attach refuses before these are called. */
 #pragma weak luaL_typeerror
 #pragma weak lua_tointegerx
+#pragma weak lua_rawgetp
+#pragma weak lua_rawsetp
 
 static const char *check_string(lua_State *L, int index, size_t *length) {
   if (lua_type(L, index) != LUA_TSTRING) luaL_typeerror(L, index, "string");
@@ -38,14 +40,24 @@ static uint64_t check_string_limit(lua_State *L, int option_index, int value_ind
   return (uint64_t)limit;
 }
 
-static void check_options(lua_State *L, int index, lh_take_options *options) {
+typedef struct snapshot_options {
+  lh_take_options take;
+  bool background;
+} snapshot_options;
+
+static void check_options(lua_State *L, int index, snapshot_options *options) {
   if (lua_isnoneornil(L, index)) return;
   luaL_checktype(L, index, LUA_TTABLE);
   lua_pushnil(L);
   while (lua_next(L, index)) {
-    bool known = lua_type(L, -2) == LUA_TSTRING && strcmp(lua_tostring(L, -2), "strings") == 0;
-    luaL_argcheck(L, known, index, "the only option is 'strings'");
-    options->string_bytes = check_string_limit(L, index, lua_gettop(L));
+    const char *name = lua_type(L, -2) == LUA_TSTRING ? lua_tostring(L, -2) : "";
+    if (strcmp(name, "strings") == 0) {
+      options->take.string_bytes = check_string_limit(L, index, lua_gettop(L));
+    } else if (strcmp(name, "background") == 0) {
+      options->background = lua_toboolean(L, -1);
+    } else {
+      luaL_argerror(L, index, "the options are 'strings' and 'background'");
+    }
     lua_pop(L, 1);
   }
 }
@@ -57,17 +69,107 @@ static int push_failure(lua_State *L, const lh_error *error) {
   return 3;
 }
 
-/* snapshot(path [, options]) --> objects, bytes | nil, message, errno */
+/* {=== Background snapshots ========================================================== */
+
+static const char job_key = 0; /* registry[&job_key] is the metatable of jobs */
+
+/* Where argument 1 keeps its job: NULL after its finalizer ran. */
+static lh_job **job_handle(lua_State *L) {
+  bool good = lua_type(L, 1) == LUA_TUSERDATA && lua_getmetatable(L, 1);
+  if (good) {
+    lua_rawgetp(L, LUA_REGISTRYINDEX, &job_key);
+    good = lua_rawequal(L, -1, -2);
+    lua_pop(L, 2);
+  }
+  if (!good) luaL_typeerror(L, 1, "job of heap.snapshot");
+  return lh_userdata_content(lua_touserdata(L, 1));
+}
+
+static lh_job *check_job(lua_State *L) {
+  lh_job *job = *job_handle(L);
+  luaL_argcheck(L, job, 1, "the job is closed");
+  return job;
+}
+
+static int push_taken(lua_State *L, const lh_taken *taken) {
+  lua_pushinteger(L, (lua_Integer)taken->objects);
+  lua_pushinteger(L, (lua_Integer)taken->bytes);
+  return 2;
+}
+
+static int start_job(lua_State *L, const char *path, const lh_take_options *options) {
+  lh_job *job;
+  lh_error error;
+  if (lh_start_snapshot(L, path, options, &job, &error) < 0) return push_failure(L, &error);
+  lh_job **handle = lh_push_userdata(L, sizeof job, &error);
+  if (!handle) {
+    lh_job_free(job);
+    return push_failure(L, &error);
+  }
+  *handle = job;
+  lua_rawgetp(L, LUA_REGISTRYINDEX, &job_key);
+  lua_setmetatable(L, -2);
+  return 1;
+}
+
+/* job:wait([seconds]) --> objects, bytes | nil, message, errno */
+static int job_wait(lua_State *L) {
+  lh_job *job = check_job(L);
+  double seconds = luaL_optnumber(L, 2, -1);
+  lh_taken taken;
+  lh_error error;
+  if (lh_job_wait(job, seconds, &taken, &error) < 0) return push_failure(L, &error);
+  return push_taken(L, &taken);
+}
+
+/* job:done() --> boolean */
+static int job_done(lua_State *L) {
+  lua_pushboolean(L, lh_job_done(check_job(L)));
+  return 1;
+}
+
+/* job:pid() --> integer */
+static int job_pid(lua_State *L) {
+  lua_pushinteger(L, (lua_Integer)lh_job_process(check_job(L)));
+  return 1;
+}
+
+static int job_gc(lua_State *L) {
+  lh_job **handle = job_handle(L);
+  lh_job_free(*handle);
+  *handle = NULL;
+  return 0;
+}
+
+static void register_jobs(lua_State *L) {
+  static const luaL_Reg methods[] = {
+      {"wait", job_wait}, {"done", job_done}, {"pid", job_pid}, {NULL, NULL}};
+  lua_createtable(L, 0, 3);
+  lua_createtable(L, 0, 3);
+  for (const luaL_Reg *f = methods; f->name; f++) {
+    lua_pushcfunction(L, f->func);
+    lua_setfield(L, -2, f->name);
+  }
+  lua_setfield(L, -2, "__index");
+  lua_pushcfunction(L, job_gc);
+  lua_setfield(L, -2, "__gc");
+  lua_pushliteral(L, "heap.job");
+  lua_setfield(L, -2, "__name");
+  lua_rawsetp(L, LUA_REGISTRYINDEX, &job_key);
+}
+
+/* }=================================================================================== */
+
+/* snapshot(path [, options]) --> objects, bytes | job | nil, message, errno */
 static int heap_snapshot(lua_State *L) {
-  lh_take_options options = {.string_bytes = LH_DEFAULT_STRING_BYTES};
+  snapshot_options options = {.take.string_bytes = LH_DEFAULT_STRING_BYTES};
   lh_taken taken;
   lh_error error;
   const char *path = check_path(L, 1);
   check_options(L, 2, &options);
-  if (lh_take_snapshot(L, path, &options, &taken, &error) < 0) return push_failure(L, &error);
-  lua_pushinteger(L, (lua_Integer)taken.objects);
-  lua_pushinteger(L, (lua_Integer)taken.bytes);
-  return 2;
+  if (options.background) return start_job(L, path, &options.take);
+  if (lh_take_snapshot(L, path, &options.take, &taken, &error) < 0) return push_failure(L, &error);
+  return push_taken(L, &taken);
 }
 
 /* mark(name) --> true | nil, message, errno */
@@ -100,6 +202,7 @@ int luaopen_heap(lua_State *L) {
     lua_pushstring(L, error.message);
     return lua_error(L);
   }
+  register_jobs(L);
   lua_createtable(L, 0, 4);
   for (const luaL_Reg *f = functions; f->name; f++) {
     lua_pushcfunction(L, f->func);

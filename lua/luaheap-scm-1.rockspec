@@ -28,6 +28,8 @@ build = {
         "lua/heap.c",
         "lib/base.c",
         "lib/hash.c",
+        "lib/take/background.c",
+        "lib/take/file.c",
         "lib/take/layout.c",
         "lib/take/mark.c",
         "lib/take/state.c",

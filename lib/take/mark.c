@@ -22,12 +22,13 @@
 
 enum { MARK_USER_VALUES = 1, MAX_NAME = 4096 };
 
-/* Blocks that were taken from the host's allocator before, in the order of their use. */
+/* Blocks of one size that were taken from the host's allocator before. */
 typedef struct reserve {
   lua_Alloc alloc;
   void *alloc_data;
   size_t bytes;
   void *blocks[2];
+  int64_t shift; /* of the debt, meanwhile */
 } reserve;
 
 static void *hand_out(void *data, void *block, size_t old_bytes, size_t bytes) {
@@ -43,11 +44,13 @@ static void *hand_out(void *data, void *block, size_t old_bytes, size_t bytes) {
   return r->alloc(r->alloc_data, block, old_bytes, bytes);
 }
 
-static bool take_reserve(lua_State *L, reserve *r, size_t content_bytes) {
+/* For n (1 or 2) userdata of `content_bytes`. */
+static bool take_reserve(lua_State *L, reserve *r, int n, size_t content_bytes) {
+  *r = (reserve){0};
   r->alloc = lua_getallocf(L, &r->alloc_data);
   r->bytes =
       offsetof(raw_userdata, user_values) + MARK_USER_VALUES * sizeof(raw_value) + content_bytes;
-  for (int i = 0; i < 2; i++) {
+  for (int i = 0; i < n; i++) {
     r->blocks[i] = r->alloc(r->alloc_data, NULL, LUA_TUSERDATA, r->bytes);
     if (r->blocks[i]) continue;
     if (i > 0) (void)r->alloc(r->alloc_data, r->blocks[0], r->bytes, 0);
@@ -56,20 +59,25 @@ static bool take_reserve(lua_State *L, reserve *r, size_t content_bytes) {
   return true;
 }
 
-/* Lowers the debt to where no allocation here wakes the collector; returns by how much. */
-static int64_t lower_debt(lua_State *L) {
-  enum { ENOUGH = 1 << 20 };
-  int64_t *debt = (void *)(lh_global_state(L) + RAW_GLOBAL_DEBT);
-  int64_t *total = (void *)(lh_global_state(L) + RAW_GLOBAL_TOTAL_BYTES);
-  int64_t shift = *debt > -ENOUGH ? *debt + ENOUGH : 0;
-  *debt -= shift;
-  *total += shift;
-  return shift;
+/* Changes the debt and the total by as much, so that their sum stays. */
+static void shift_debt(lua_State *L, int64_t by) {
+  *(int64_t *)(void *)(lh_global_state(L) + RAW_GLOBAL_DEBT) -= by;
+  *(int64_t *)(void *)(lh_global_state(L) + RAW_GLOBAL_TOTAL_BYTES) += by;
 }
 
-static void restore_debt(lua_State *L, int64_t shift) {
-  *(int64_t *)(void *)(lh_global_state(L) + RAW_GLOBAL_DEBT) += shift;
-  *(int64_t *)(void *)(lh_global_state(L) + RAW_GLOBAL_TOTAL_BYTES) -= shift;
+/* From here to end_silence no allocation wakes the collector, and those that the reserve is for cannot
+** fail. */
+static void begin_silence(lua_State *L, reserve *r) {
+  enum { ENOUGH = 1 << 20 };
+  int64_t debt = RAW_FIELD(lh_global_state(L), RAW_GLOBAL_DEBT, int64_t);
+  r->shift = debt > -ENOUGH ? debt + ENOUGH : 0;
+  shift_debt(L, r->shift);
+  lua_setallocf(L, hand_out, r);
+}
+
+static void end_silence(lua_State *L, const reserve *r) {
+  lua_setallocf(L, r->alloc, r->alloc_data);
+  shift_debt(L, -r->shift);
 }
 
 /* Pushes one mark, with the value below it on the stack as its user value. */
@@ -93,7 +101,7 @@ int lh_plant(lua_State *L, uint8_t kind, const char *name, size_t name_length, l
   if (!lua_checkstack(L, 6)) return lh_fail_memory(error, "planting a mark");
   lh_state *state = lh_push_state(L);
   if (!state) return lh_fail(error, LH_EARGUMENT, "lh_attach was not called for this Lua state");
-  if (!take_reserve(L, &r, sizeof(lh_own_content) + name_length)) {
+  if (!take_reserve(L, &r, 2, sizeof(lh_own_content) + name_length)) {
     lua_pop(L, 1);
     return lh_fail_memory(error, "planting a mark");
   }
@@ -106,13 +114,11 @@ int lh_plant(lua_State *L, uint8_t kind, const char *name, size_t name_length, l
                             .serial = planted->serial,
                             .kind = kind,
                             .name_length = (uint16_t)name_length};
-  int64_t shift = lower_debt(L);
-  lua_setallocf(L, hand_out, &r);
+  begin_silence(L, &r);
   lua_getiuservalue(L, -1, LH_STATE_NEWEST_MARK); /* state, newest */
   planted->contents[0] = push_mark(L, &content, name);
   planted->contents[1] = push_mark(L, &content, name); /* state, newest, one, two */
-  lua_setallocf(L, r.alloc, r.alloc_data);
-  restore_debt(L, shift);
+  end_silence(L, &r);
   if (lua_getiuservalue(L, -4, LH_STATE_METATABLE) != LUA_TTABLE) { /* tampered with */
     lua_pop(L, 1);
     lua_pushnil(L);
@@ -127,6 +133,23 @@ void lh_void_mark(const lh_planted *planted) {
   for (int i = 0; i < 2; i++) {
     if (planted->contents[i]) planted->contents[i]->kind = LH_MARK_VOID;
   }
+}
+
+void *lh_push_userdata(lua_State *L, size_t bytes, lh_error *error) {
+  reserve r;
+  if (!lua_checkstack(L, 1) || !take_reserve(L, &r, 1, sizeof(lh_own_content) + bytes)) {
+    (void)lh_fail_memory(error, "making a userdata");
+    return NULL;
+  }
+  begin_silence(L, &r);
+  lh_own_content *own = lua_newuserdatauv(L, sizeof *own + bytes, MARK_USER_VALUES);
+  end_silence(L, &r);
+  *own = (lh_own_content){.magic = LH_OWN_MAGIC, .kind = LH_MARK_STATE};
+  return memset(own + 1, 0, bytes);
+}
+
+void *lh_userdata_content(void *userdata) {
+  return (lh_own_content *)userdata + 1;
 }
 
 int lh_mark(lua_State *L, const char *name, size_t name_length, lh_error *error) {

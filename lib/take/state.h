@@ -46,6 +46,12 @@ static inline char *lh_global_state(lua_State *L) {
   return RAW_FIELD(L, RAW_THREAD_GLOBAL, char *);
 }
 
+/* What collectgarbage("count") * 1024 is. */
+static inline uint64_t lh_gc_bytes(const char *global) {
+  return (uint64_t)(RAW_FIELD(global, RAW_GLOBAL_TOTAL_BYTES, int64_t) +
+                    RAW_FIELD(global, RAW_GLOBAL_DEBT, int64_t));
+}
+
 /* mark.c: plants the two marks of one serial, named `name`; see lh_mark. */
 typedef struct lh_planted {
   uint32_t serial;

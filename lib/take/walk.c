@@ -271,7 +271,7 @@ void lh_walk_lists(lh_walk *walk) {
       walk->n_objects[list]++;
       walk_object(walk, o);
     }
-    if (lh_out_failed(walk->out)) return;
+    if (walk->out->refused) return;
   }
 }
 

@@ -5,10 +5,16 @@
 
 #include <string.h>
 
-int lh_out_open(lh_out *out, lh_writer writer, void *payload, lh_error *error) {
+int lh_out_open(lh_out *out, uint64_t heap_bytes, lh_writer writer, void *payload,
+                lh_error *error) {
   *out = (lh_out){.writer = writer, .payload = payload};
+  out->block_capacity = (size_t)(4 * (heap_bytes >> 20)) + 8;
+  size_t footer_bytes = LH_OUT_FOOTER + 4 + 8 * out->block_capacity + LH_TRAILER_BYTES;
   out->base = lh_alloc(LH_BLOCK_BYTES + LH_OUT_ITEM, 1);
-  if (!out->base) return lh_fail_memory(error, "preparing the snapshot's buffer");
+  out->block_hashes = lh_alloc(out->block_capacity, sizeof *out->block_hashes);
+  out->footer = lh_alloc(footer_bytes, 1);
+  if (!out->base || !out->block_hashes || !out->footer)
+    return lh_fail_memory(error, "preparing the snapshot's buffer");
   memcpy(out->base, LH_HEAD_MAGIC, 8);
   lh_store32(out->base + 8, LH_FORMAT_VERSION);
   lh_store32(out->base + 12, 0);
@@ -19,18 +25,17 @@ int lh_out_open(lh_out *out, lh_writer writer, void *payload, lh_error *error) {
 void lh_out_free(lh_out *out) {
   lh_free(out->base);
   lh_free(out->block_hashes);
+  lh_free(out->footer);
 }
 
 static void hand_on(lh_out *out, const uint8_t *data, size_t n) {
-  if (!lh_out_failed(out) && out->writer(data, n, out->payload) < n) out->refused = true;
+  if (!out->refused && out->writer(data, n, out->payload) < n) out->refused = true;
   out->flushed += n;
 }
 
 static void end_block(lh_out *out, size_t n) {
-  if (!lh_grow(&out->block_hashes, out->n_blocks, &out->block_capacity, sizeof(uint64_t))) {
-    out->out_of_memory = true;
-    return;
-  }
+  if (out->n_blocks == out->block_capacity) out->refused = true;
+  if (out->refused) return;
   out->block_hashes[out->n_blocks++] = lh_hash(out->base, n, 0);
   hand_on(out, out->base, n);
 }
@@ -38,7 +43,7 @@ static void end_block(lh_out *out, size_t n) {
 void lh_out_flush(lh_out *out) {
   size_t filled = (size_t)(out->at - out->base);
   if (filled < LH_BLOCK_BYTES) return;
-  if (!lh_out_failed(out)) end_block(out, LH_BLOCK_BYTES);
+  end_block(out, LH_BLOCK_BYTES);
   memmove(out->base, out->base + LH_BLOCK_BYTES, filled - LH_BLOCK_BYTES);
   out->at = out->base + (filled - LH_BLOCK_BYTES);
 }
@@ -56,37 +61,22 @@ void lh_out_bytes(lh_out *out, const void *data, uint64_t n) {
   }
 }
 
-static int latched(const lh_out *out, lh_error *error) {
-  if (out->out_of_memory) return lh_fail_memory(error, "writing the snapshot");
-  if (out->refused) {
-    return lh_fail(error, LH_EIO, "the snapshot was not written: the writer took too few bytes");
-  }
-  return LH_OK;
-}
-
-int lh_out_close(lh_out *out, const uint8_t *footer, size_t footer_bytes, lh_error *error) {
+int lh_out_close(lh_out *out, size_t footer_bytes, lh_error *error) {
   lh_out_flush(out);
   size_t rest = (size_t)(out->at - out->base);
-  if (rest > 0 && !lh_out_failed(out)) end_block(out, rest);
-  int rc = latched(out, error);
-  if (rc < 0) return rc;
-
+  if (rest > 0) end_block(out, rest);
   uint64_t footer_offset = out->flushed;
+  uint8_t *table = out->footer + footer_bytes;
   size_t n = footer_bytes + 4 + 8 * out->n_blocks;
-  uint8_t *whole = lh_alloc(n + LH_TRAILER_BYTES, 1);
-  if (!whole) return lh_fail_memory(error, "writing the snapshot's footer");
-  memcpy(whole, footer, footer_bytes);
-  lh_store32(whole + footer_bytes, (uint32_t)out->n_blocks);
-  for (size_t i = 0; i < out->n_blocks; i++) {
-    lh_store64(whole + footer_bytes + 4 + 8 * i, out->block_hashes[i]);
-  }
-  uint8_t *trailer = whole + n;
+  lh_store32(table, (uint32_t)out->n_blocks);
+  for (size_t i = 0; i < out->n_blocks; i++) lh_store64(table + 4 + 8 * i, out->block_hashes[i]);
+  uint8_t *trailer = out->footer + n;
   lh_store64(trailer, footer_offset);
   lh_store64(trailer + 8, n);
-  lh_store64(trailer + 16, lh_hash(whole, n, 0));
+  lh_store64(trailer + 16, lh_hash(out->footer, n, 0));
   lh_store64(trailer + 24, 0);
   memcpy(trailer + 32, LH_TAIL_MAGIC, 8);
-  hand_on(out, whole, n + LH_TRAILER_BYTES);
-  lh_free(whole);
-  return latched(out, error);
+  hand_on(out, out->footer, n + LH_TRAILER_BYTES);
+  if (!out->refused) return LH_OK;
+  return lh_fail(error, LH_EIO, "the snapshot was not written: the writer took too few bytes");
 }

@@ -2,8 +2,9 @@
 ** writer.h - the byte stream of a snapshot: varints, references and values into blocks of 1 MiB.
 **
 ** All bytes go through one lh_out. It hashes and hands on each full block, and latches the first
-** error, so that its callers need no checks: after an error bytes are dropped. Extra memory: one
-** block and 8 bytes for each block written.
+** error, so that its callers need no checks: after an error bytes are dropped. All memory is taken at
+** the start (one block, the footer, 8 bytes for each block that there can be), so that a forked child
+** can write where nothing may be allocated.
 **
 ** The walk writes many small items; for these it takes room once (lh_out_room) and then stores
 ** through a plain pointer. One item is never longer than LH_OUT_ITEM.
@@ -24,16 +25,21 @@ typedef struct lh_out {
   uint64_t flushed;       /* bytes handed on */
   uint64_t *block_hashes; /* of the blocks handed on */
   size_t n_blocks, block_capacity;
-  bool out_of_memory, refused; /* latched: no memory; the writer took less than it was given */
+  uint8_t *footer; /* room for LH_OUT_FOOTER, the block table and the trailer */
+  bool refused;    /* latched: the writer took less than it was given */
 } lh_out;
 
-/* LH_EMEMORY or LH_OK. Writes the file's header. */
-int lh_out_open(lh_out *out, lh_writer writer, void *payload, lh_error *error);
+/* The longest footer without its block table. */
+#define LH_OUT_FOOTER (8u << 10)
+
+/* Prepares to write a heap of `heap_bytes`: no record is longer than four times its object. Writes
+** the file's header. LH_EMEMORY or LH_OK; in either case lh_out_free is due. */
+int lh_out_open(lh_out *out, uint64_t heap_bytes, lh_writer writer, void *payload, lh_error *error);
 void lh_out_free(lh_out *out);
 
-/* Ends the file: `footer` is the footer without its block table, which is added here. Returns
-** LH_OK, or the error that was latched. */
-int lh_out_close(lh_out *out, const uint8_t *footer, size_t footer_bytes, lh_error *error);
+/* Ends the file: the first `footer_bytes` of out->footer were filled in by the caller, the block
+** table and the trailer are added. Returns LH_OK, or LH_EIO when the writer refused anything. */
+int lh_out_close(lh_out *out, size_t footer_bytes, lh_error *error);
 
 /* Hands on what is full. Not for callers: see lh_out_room. */
 void lh_out_flush(lh_out *out);
@@ -46,10 +52,6 @@ static inline uint8_t *lh_out_room(lh_out *out) {
 
 static inline void lh_out_took(lh_out *out, uint8_t *end) {
   out->at = end;
-}
-
-static inline bool lh_out_failed(const lh_out *out) {
-  return out->out_of_memory || out->refused;
 }
 
 void lh_out_bytes(lh_out *out, const void *data, uint64_t n);

@@ -16,48 +16,74 @@ local heap = {}
 
 ---@class heap.options
 ---@field strings? integer bytes of each string to keep. Default 256; 0 keeps none (for secrets)
+---@field background? boolean let a forked child write the file, and return a job at once
 
 ---Writes the whole heap, as it is at this moment, to the file `path`, and leaves a mark of that
----name
----in the heap, by which later snapshots know what is older and what is younger.
+---name in the heap, by which later snapshots know what is older and what is younger.
 ---
 ---It works wherever Lua code runs: in coroutines, finalizers, hooks and error handlers, and in
----every
----state of the collector. It runs no collector step and calls no metamethod and no finalizer;
----the two small userdata of the mark are all that it allocates in the heap.
+---every state of the collector. It runs no collector step and calls no metamethod and no
+---finalizer; the two small userdata of the mark are all that it allocates in the heap.
 ---
----The file has mode 0600, since a heap holds secrets. It is written under a temporary name in the
----same directory and then renamed: after a failure an older file at `path` is as it was.
+---The file has mode 0600, since a heap holds secrets. It is written under a temporary name in
+---the same directory and then renamed: after a failure an older file at `path` is as it was.
 ---
 ---    local objects, bytes = assert(heap.snapshot("before.heap"))
 ---    heap.snapshot("secret.heap", {strings = 0})
 ---
----Cost: about the time of one full collection of the same heap, and 1 MiB of memory outside of it.
----Raises an error only for wrong arguments. A failure to write is returned.
+---Cost: about the time of one full collection of the same heap, and 1 MiB of memory outside of
+---it. Raises an error only for wrong arguments. A failure to write is returned.
+---
+---With `background` the program pauses for a fork alone, and a child process writes the heap as it
+---was at that instant. The program's `wait` does not see the child, and no SIGCHLD is raised. The
+---child completes the file even if the program ends first.
+---
+---    local job = assert(heap.snapshot("a", {background = true}))
+---    ...
+---    local objects, bytes = assert(job:wait())
 ---@param path string the file to write; also the mark's name
 ---@param options? heap.options
----@return integer|nil objects how many objects the collector knows; nil on failure
----@return integer|string bytes `collectgarbage("count") * 1024`; on failure what went wrong
+---@return integer|heap.job|nil objects how many objects the collector knows, or the job; nil:
+---failure
+---@return integer|string|nil bytes `collectgarbage("count") * 1024`; on failure what went wrong
 ---@return integer? errno on failure: the system's error number, 0 where there is none
 function heap.snapshot(path, options) end
 
+---A background snapshot. It is collected like any value; a child that still writes goes on then.
+---@class heap.job
+local job = {} -- luacheck: no unused
+
+---Waits until the file is whole, at most `seconds` (default: as long as it takes). May be called
+---again.
+---@param seconds? number
+---@return integer|nil objects nil: not written, or not yet
+---@return integer|string bytes or what went wrong; then nothing was left behind
+---@return integer? errno on failure: the system's error number, 0 where there is none
+function job:wait(seconds) end
+
+---Has the child ended, well or not? Never waits.
+---@return boolean
+function job:done() end
+
+---The child's process id.
+---@return integer
+function job:pid() end
+
 ---Leaves a mark in the heap: a point in time with a name, but no file. Later snapshots of this
----program
----tell for every object whether it is older or younger than the mark
----(`heapdiff --since "level 2" c`). Several marks may have one name; the latest counts.
+---program tell for every object whether it is older or younger than the mark (`heapdiff --since
+---"level 2" c`). Several marks may have one name; the latest counts.
 ---
 ---Cost: O(1), two userdata of 88 bytes and the name that stay as long as the program runs.
 ---Raises an error only for a wrong argument. That there is no memory, or that the name is longer
----than
----4,096 bytes, is returned.
+---than 4,096 bytes, is returned.
 ---@param name string
 ---@return true|nil planted nil on failure
 ---@return string? message on failure: what went wrong
 ---@return integer? errno on failure: the system's error number, 0 where there is none
 function heap.mark(name) end
 
----The exact shallow size of one value: the bytes that Lua has allocated for it alone, without what
----it refers to. A table counts with its array and hash parts, a coroutine with its stack.
+---The exact shallow size of one value: the bytes that Lua has allocated for it alone, without
+---what it refers to. A table counts with its array and hash parts, a coroutine with its stack.
 ---
 ---    heap.sizeof({})                   --> 56
 ---    heap.sizeof(42)                   --> 0: not collectable

@@ -60,6 +60,15 @@ for _ = 1, rounds do
   extra = math.max(extra, status("VmHWM") - resident)
 end
 
+-- The pause of a background snapshot; each is finished before the next thing is measured.
+local pauses = {}
+for _ = 1, rounds do
+  local start = bench.now()
+  local job = assert(heap.snapshot(dir .. "/background", {background = true}))
+  pauses[#pauses + 1] = bench.now() - start
+  assert(job:wait())
+end
+
 local function size_of(name)
   local file <close> = assert(io.open(name, "rb"))
   return file:seek("end")
@@ -71,6 +80,7 @@ report("lua_bytes", "%d", bytes)
 report("file_bytes", "%d", size_of(path))
 report("collection_s", "%.6f", median(collections))
 report("snapshot_s", "%.6f", median(snapshots))
+report("pause_s", "%.6f", median(pauses))
 report("extra_bytes", "%d", extra)
 report("added_bytes", "%d", math.floor(added * 1024))
 report("deepest", "%s", string.format("%p", FIRST))

@@ -96,6 +96,8 @@ local rows = {
   {"one full collection, ms: 1 x", function(m) return m.collection_s * 1e3 end, "%.1f"},
   {"snapshot written to a file", function(m) return m.snapshot_s / m.collection_s end, "%.2f x",
    1.2},
+  {"pause of a background snapshot", function(m) return m.pause_s / m.collection_s end, "%.3f x",
+   0.02},
   {"extra memory while snapshotting, MiB", function(m) return m.extra_bytes / MIB end, "%.2f", 4},
   {"left in the Lua heap (the mark), bytes", function(m) return m.added_bytes end, "%d", 512},
   {"bytes in the file per object", function(m) return m.file_bytes / m.objects end, "%.1f", 28},

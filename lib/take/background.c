@@ -1,0 +1,174 @@
+/*
+** background.c - a snapshot that a forked child writes, so that the program pauses for the fork alone.
+**
+** The child is made by a bare clone() with no exit signal. So the host's wait() does not see it and gets
+** no SIGCHLD, no handler of pthread_atfork or atexit runs, and no stdio buffer is flushed. It has a
+** frozen copy of the whole heap, the buffers that were made ready before, and all signals blocked: a
+** handler of the host must not run twice. It calls nothing but what is async-signal-safe, since other
+** threads of the host may have held any lock at the fork. It closes no descriptor of the host's.
+**
+** Host and child share one page, in which the child leaves its result. If the host exits first, the
+** child goes on and the file is completed. If the child is killed, the host removes the temporary
+** file as soon as it asks for the job; when both are killed that file is left.
+*/
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "file.h"
+#include "take.h"
+
+/* What the child tells. */
+typedef struct report {
+  int finished; /* last, atomically */
+  int os_errno; /* 0: the file is there */
+  lh_taken taken;
+} report;
+
+struct lh_job {
+  pid_t pid;
+  bool reaped;
+  int status; /* of waitpid, once reaped */
+  report *shared;
+  lh_file file; /* to remove the temporary file of a child that was killed */
+  char *path;
+};
+
+/* {=== The child ===================================================================== */
+
+static _Noreturn void write_and_exit(lh_shot *shot, lh_file *file, report *shared) {
+  lh_taken taken;
+  bool written = lh_shot_write(shot, &taken, NULL) == LH_OK && lh_file_finish(file);
+  if (!written && file->made) (void)unlink(file->temporary);
+  shared->taken = taken;
+  shared->os_errno = written ? 0 : file->os_errno ? file->os_errno : EIO;
+  __atomic_store_n(&shared->finished, 1, __ATOMIC_RELEASE);
+  _exit(0);
+}
+
+/* The fork. Returns the child's pid, or -1 and errno. */
+static pid_t fork_child(lh_shot *shot, lh_file *file, report *shared) {
+  sigset_t all, before;
+  (void)sigfillset(&all);
+  (void)pthread_sigmask(SIG_SETMASK, &all, &before);
+  pid_t pid = (pid_t)syscall(SYS_clone, 0, 0, 0, 0, 0); /* no flags, no exit signal: as fork() */
+  if (pid == 0) write_and_exit(shot, file, shared);
+  int os_errno = errno;
+  (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+  errno = os_errno;
+  return pid;
+}
+
+/* }=================================================================================== */
+
+/* {=== The job ======================================================================= */
+
+void lh_job_free(lh_job *job) {
+  if (!job) return;
+  if (job->pid > 0) (void)lh_job_done(job); /* reaps it if it can be */
+  if (job->shared) (void)munmap(job->shared, sizeof *job->shared);
+  lh_file_free(&job->file);
+  lh_free(job->path);
+  lh_free(job);
+}
+
+static int new_job(const char *path, lh_job **out, lh_error *error) {
+  lh_job *job = *out = lh_alloc_zeroed(1, sizeof *job);
+  if (!job) return lh_fail_memory(error, "starting a background snapshot");
+  job->file.fd = -1;
+  job->path = lh_copy_text(path);
+  if (!job->path) return lh_fail_memory(error, "starting a background snapshot");
+  void *page =
+      mmap(NULL, sizeof(report), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  if (page == MAP_FAILED) return lh_fail_errno(error, errno, "cannot start a background snapshot");
+  job->shared = page;
+  return LH_OK;
+}
+
+int lh_start_snapshot(lua_State *L, const char *path, const lh_take_options *options, lh_job **out,
+                      lh_error *error) {
+  lh_shot shot = {0};
+  int rc = new_job(path, out, error);
+  lh_job *job = *out;
+  if (rc == LH_OK) rc = lh_file_open(&job->file, path, error);
+  if (rc == LH_OK) {
+    rc = lh_shot_prepare(L, path, lh_file_write, &job->file, options, &shot, error);
+  }
+  if (rc == LH_OK) {
+    job->pid = fork_child(&shot, &job->file, job->shared);
+    if (job->pid < 0) rc = lh_fail_errno(error, errno, "cannot fork for a background snapshot");
+  }
+  if (job && job->file.fd >= 0) {
+    (void)close(job->file.fd);
+    job->file.fd = -1;
+  }
+  lh_shot_free(&shot);
+  if (rc == LH_OK) {
+    job->file.made = false; /* the child's from now on */
+    return rc;
+  }
+  lh_void_mark(&shot.planted);
+  lh_job_free(job);
+  *out = NULL;
+  return rc;
+}
+
+/* Has the child told its result? */
+static bool is_finished(const lh_job *job) {
+  return __atomic_load_n(&job->shared->finished, __ATOMIC_ACQUIRE) != 0;
+}
+
+bool lh_job_done(lh_job *job) {
+  if (job->reaped) return true;
+  pid_t pid;
+  do {
+    pid = waitpid(job->pid, &job->status, WNOHANG | (int)__WCLONE);
+  } while (pid < 0 && errno == EINTR);
+  if (pid == 0) return false;
+  job->reaped = true; /* or somebody else has reaped it: it is gone all the same */
+  if (!is_finished(job)) (void)unlink(job->file.temporary);
+  return true;
+}
+
+int64_t lh_job_process(const lh_job *job) {
+  return job->pid;
+}
+
+static uint64_t now_ns(void) {
+  struct timespec now;
+  (void)clock_gettime(CLOCK_MONOTONIC, &now);
+  return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+static int tell_result(const lh_job *job, lh_taken *taken, lh_error *error) {
+  if (!is_finished(job)) {
+    int signal_number = WIFSIGNALED(job->status) ? WTERMSIG(job->status) : 0;
+    return lh_fail(error, LH_EIO, "cannot write '%s': the process that wrote it was killed%s%s",
+                   job->path, signal_number ? " by signal: " : "",
+                   signal_number ? strsignal(signal_number) : "");
+  }
+  if (job->shared->os_errno) {
+    return lh_fail_errno(error, job->shared->os_errno, "cannot write '%s'", job->path);
+  }
+  *taken = job->shared->taken;
+  return LH_OK;
+}
+
+int lh_job_wait(lh_job *job, double seconds, lh_taken *taken, lh_error *error) {
+  static const struct timespec nap = {.tv_nsec = 2000000};
+  uint64_t start = now_ns();
+  while (!lh_job_done(job)) {
+    if (seconds >= 0 && (double)(now_ns() - start) >= seconds * 1e9) {
+      return lh_fail(error, LH_EBUSY, "'%s' is still being written", job->path);
+    }
+    (void)nanosleep(&nap, NULL);
+  }
+  return tell_result(job, taken, error);
+}
+
+/* }=================================================================================== */
