@@ -4,6 +4,7 @@
 ** that is being put together.
 */
 #include <inttypes.h>
+#include <math.h>
 #include <string.h>
 #include <time.h>
 
@@ -35,6 +36,7 @@ const char *cli_count_of(cli *c, uint64_t n, const char *one, const char *many) 
 const char *cli_size(cli *c, uint64_t bytes) {
   static const char *const units[] = {"KB", "MB", "GB", "TB", "PB", "EB"};
   char *text = next_number(c);
+  uint64_t tenths;
   double size = (double)bytes / 1024;
   size_t unit = 0;
   if (c->exact_bytes || bytes < 1024) {
@@ -45,7 +47,9 @@ const char *cli_size(cli *c, uint64_t bytes) {
     size /= 1024;
     unit++;
   }
-  snprintf(text, CLI_NUMBER_BYTES, "%.1f %s", size, units[unit]);
+  tenths = (uint64_t)nearbyint(10 * size);
+  snprintf(text, CLI_NUMBER_BYTES, "%s.%u %s", cli_count(c, tenths / 10), (unsigned)(tenths % 10),
+           units[unit]);
   return text;
 }
 

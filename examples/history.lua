@@ -9,9 +9,9 @@ new objects is empty. The second table of heapdiff finds it: containers that gre
     Nothing that was allocated between a and b is still alive in c; 2 older containers grew by 1.2 MB
 
     Containers older than a that grew until b and again until c
-          grew                           bytes                    entries  address         class            path
-    +1008.0 KB   16.1 KB -> 512.1 KB -> 1.0 MB  1,000 -> 21,000 -> 41,000  0x5601bf79ece0  array of number  _G.meters.read.history
-     +252.0 KB  4.1 KB -> 128.1 KB -> 256.1 KB     250 -> 5,250 -> 10,250  0x5601bf79eda0  array of number  _G.meters.write.history
+           grew                           bytes                    entries  address         class            path
+    +1,008.0 KB   16.1 KB -> 512.1 KB -> 1.0 MB  1,000 -> 21,000 -> 41,000  0x5601bf79ece0  array of number  _G.meters.read.history
+      +252.0 KB  4.1 KB -> 128.1 KB -> 256.1 KB     250 -> 5,250 -> 10,250  0x5601bf79eda0  array of number  _G.meters.write.history
 
     $ heappath --format text c _G.meters.read.history
     array of number 0x5601bf79ece0 is kept alive by: _G.meters.read.history

@@ -22,6 +22,7 @@
 #include <cgraph.h>
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 #include <string.h>
 
 #include "name/text.h"
@@ -100,10 +101,13 @@ static void put_size(lh_text *to, uint64_t bytes) {
   double scaled = (double)bytes / 1024;
   size_t unit = 0;
   for (; scaled >= 1023.95 && unit < 3; unit++) scaled /= 1024;
-  if (bytes < 1024)
+  if (bytes < 1024) {
     lh_text_format(to, "%" PRIu64 " B", bytes);
-  else
-    lh_text_format(to, "%.1f %s", scaled, units[unit]);
+    return;
+  }
+  uint64_t tenths = (uint64_t)nearbyint(10 * scaled);
+  lh_text_count(to, tenths / 10);
+  lh_text_format(to, ".%u %s", (unsigned)(tenths % 10), units[unit]);
 }
 
 /* The class of an object; of a string, its beginning. */
