@@ -20,7 +20,7 @@ lh_snapshot *cli_open(cli *c, const char *file) {
   lh_error error;
   uint64_t bytes;
   if (is_slow(file, &bytes)) cli_progress(c, "reading %s, %s", file, cli_size(c, bytes));
-  cli_check(c, lh_open(&snapshot, file, &error), file, &error);
+  cli_check(c, lh_open(&snapshot, file, &error), NULL, &error); /* the message names it */
   cli_progress(c, NULL);
   return snapshot;
 }

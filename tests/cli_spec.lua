@@ -197,7 +197,7 @@ describe("a bad file", function()
         local out, err, code = in_dir(words)
         assert.equal(2, code)
         assert.equal("", out)
-        assert.matches("^" .. words[1] .. ": bad: [^\n]+\n", err)
+        assert.matches("^" .. words[1] .. ": 'bad' [^\n]+\n", err)
         assert.matches(pattern, err)
         assert.is_true(#lines(err) <= 2)
       end
@@ -222,7 +222,7 @@ describe("a bad file", function()
     local out, err, code = in_dir(words)
     assert.equal(2, code)
     assert.equal("", out)
-    assert.matches("^heaptop: " .. words[2]:gsub("%p", "%%%0") .. ": [^\n]*" .. pattern, err)
+    assert.matches("^heaptop: cannot %l+ '" .. words[2] .. "': [^\n]*" .. pattern, err)
   end
 
   it("is named when it is missing, a directory or unreadable", function()
@@ -240,7 +240,7 @@ describe("a bad file", function()
     local out, err, code = in_dir {"heaptop", "no\27[31m\nsuch\255"}
     assert.equal(2, code)
     assert.equal("", out)
-    assert.matches("^heaptop: no\\x1B%[31m\\x0Asuch\\xFF: ", err)
+    assert.matches("^heaptop: cannot open 'no\\x1B%[31m\\x0Asuch\\xFF': ", err)
   end)
 end)
 

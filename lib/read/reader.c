@@ -29,8 +29,11 @@ static int map(lh_snapshot *s, int file, const char *name, lh_error *error) {
   struct stat status;
   if (fstat(file, &status) != 0) return lh_fail_errno(error, errno, "cannot read '%s'", name);
   if (S_ISDIR(status.st_mode)) return lh_fail_errno(error, EISDIR, "cannot read '%s'", name);
-  if (!S_ISREG(status.st_mode))
-    return lh_fail_errno(error, ESPIPE, "cannot read '%s', which is no regular file", name);
+  if (!S_ISREG(status.st_mode)) {
+    int code = lh_fail(error, LH_EIO, "cannot read '%s': it is no regular file", name);
+    if (error) error->os_errno = ESPIPE;
+    return code;
+  }
   s->size = (size_t)status.st_size;
   if (s->size == 0) return 0; /* which cannot be mapped */
   void *data = mmap(NULL, s->size, PROT_READ, MAP_PRIVATE | MAP_POPULATE, file, 0);

@@ -193,7 +193,7 @@ static void what_the_system_refuses(void **state) {
   (void)snprintf(path, sizeof path, "%s/x", directory);
   expect_open_failure(path, ENOENT, "cannot open '%s': No such file or directory");
   assert_int_equal(mkfifo(path, 0600), 0);
-  expect_open_failure(path, ESPIPE, "cannot read '%s', which is no regular file: Illegal seek");
+  expect_open_failure(path, ESPIPE, "cannot read '%s': it is no regular file");
   assert_int_equal(unlink(path), 0);
   int file = open(path, O_CREAT | O_WRONLY, 0);
   assert_true(file >= 0);
