@@ -170,10 +170,15 @@ static int fail_place(lh_finder *finder, lh_range range, lh_id inside, bool has_
   if (inside == LH_NO_OBJECT)
     return lh_find_fail(finder, LH_ENOTFOUND, "no function starts at '%s'", range);
   lh_text text = {0};
+  lh_range file = range, digits;
+  lh_object proto;
+  lh_object_at(finder->snapshot, inside, &proto);
   lh_text_string(&text, "no function starts at '");
   lh_text_escaped(&text, range.at, lh_range_length(range), false);
-  lh_text_string(&text, "'; around it is ");
-  lh_add_class(&text, finder->snapshot, inside);
+  lh_text_string(&text, "': try the one around it, ");
+  (void)lh_range_split(range, ":", true, &file, &digits); /* else no line was asked for */
+  lh_text_escaped(&text, file.at, lh_range_length(file), false);
+  lh_text_format(&text, ":%u", proto.as.proto.line);
   char *message = lh_text_finish(&text);
   if (!message) return fail_memory(finder);
   int code = lh_fail(finder->error, LH_ENOTFOUND, "%s", message);
