@@ -141,7 +141,7 @@ enum { LONG_PICTURE = 10 };
 
 /* {=== Text of paths ================================================================== */
 
-static const cli_column step_columns[] = {{"reference", CLI_LEFT},
+static const cli_column step_columns[] = {{"reference", CLI_WRAP},
                                           {"class", CLI_WRAP},
                                           {"address", CLI_LEFT},
                                           {"shallow", CLI_RIGHT},
@@ -269,7 +269,7 @@ static void print_paths(cli *c, const request *r, const subject *s, const lh_pat
 
 static void print_referrers(cli *c, const request *r, const subject *s, const lh_edge *edges,
                             size_t n) {
-  static const cli_column columns[] = {{"reference", CLI_LEFT},
+  static const cli_column columns[] = {{"reference", CLI_WRAP},
                                        {"from class", CLI_WRAP},
                                        {"address", CLI_LEFT},
                                        {"", CLI_LEFT},

@@ -1,8 +1,10 @@
 /*
 ** table.c - aligned columns, with libsmartcols. Elsewhere than on a terminal every line is as long
-** as it must be, so that grep and awk see whole paths. On a terminal the columns of names and paths
-** are broken to fit its width, never cut, and at places where a person would break them: before `.`
-** and `[`, behind a blank, comma or slash. So rows are kept until all widths are known.
+** as it must be, so that grep and awk see whole paths; only of a key in quotes with more than 64
+** bytes no more than the beginning is shown, by which heappath finds it, too. On a terminal the
+** columns of names and paths are broken to fit its width, at places where a person would break
+** them: before `.` and `[`, behind a blank, comma or slash. So rows are kept until all widths are
+** known.
 */
 #include <libsmartcols.h>
 #include <limits.h>
@@ -34,6 +36,50 @@ cli_table *cli_table_new(cli *c, const cli_column *columns, size_t n_columns) {
   return table;
 }
 
+/* {=== Long keys ====================================================================== */
+
+enum { LONGEST_KEY = 64, DOTS = 3 };
+
+/* Bytes of the character or Lua's escape at p, between quotes. */
+static size_t quoted_unit(const char *p) {
+  size_t n = 1;
+  if (*p == '\\' && p[1] == 'u') n = strcspn(p, "}\"");
+  if (*p == '\\' && p[1] == 'u') return p[n] == '}' ? n + 1 : n;
+  if (*p == '\\' && p[1] == 'x' && p[2] != '\0' && p[3] != '\0') return 4;
+  if (*p == '\\' && p[1] != '\0') return 2;
+  while (((unsigned char)p[n] & 0xC0) == 0x80) n++;
+  return n;
+}
+
+/* Bytes of what stands at p between quotes; *shown: of them, whole characters that fit. */
+static size_t quoted_length(const char *p, size_t *shown) {
+  size_t n = 0;
+  *shown = 0;
+  while (p[n] != '\0' && p[n] != '"') {
+    n += quoted_unit(p + n);
+    if (n <= LONGEST_KEY - DOTS) *shown = n;
+  }
+  return n;
+}
+
+/* The text with ["first bytes..."] in place of longer keys. */
+static char *with_short_keys(const char *text) {
+  char *result = cli_must(malloc(strlen(text) + 1)), *q = result;
+  while (*text != '\0') {
+    size_t shown = 0, n = strncmp(text, "[\"", 2) == 0 ? quoted_length(text + 2, &shown) : 0;
+    if (n <= LONGEST_KEY || strncmp(text + 2 + n, "\"]", 2) != 0) {
+      *q++ = *text++;
+      continue;
+    }
+    q += sprintf(q, "[\"%.*s...\"]", (int)shown, text + 2);
+    text += n + 4;
+  }
+  *q = '\0';
+  return result;
+}
+
+/* }=================================================================================== */
+
 void cli_table_row(cli_table *table, const char *const *cells, cli_style style) {
   size_t n = table->n_columns;
   if (table->n_rows == table->capacity) {
@@ -41,7 +87,7 @@ void cli_table_row(cli_table *table, const char *const *cells, cli_style style) 
     table->cells = cli_must(realloc(table->cells, table->capacity * n * sizeof(char *)));
     table->styles = cli_must(realloc(table->styles, table->capacity * sizeof(cli_style)));
   }
-  for (size_t i = 0; i < n; i++) table->cells[table->n_rows * n + i] = cli_must(strdup(cells[i]));
+  for (size_t i = 0; i < n; i++) table->cells[table->n_rows * n + i] = with_short_keys(cells[i]);
   table->styles[table->n_rows++] = style;
 }
 

@@ -495,6 +495,9 @@ describe("JSON", function()
     assert.equal(1, weak)
     json_of({"heappath", "--json", "--dominators", "c", listener},
             {dominators = {row_with {address = "string"}}})
+    local out, err, code = in_dir {"heappath", "--json", "c", "_G.nosuch"}
+    assert.same({"", 1}, {out, code})
+    assert.matches("has no field 'nosuch'", err)
   end)
 end)
 
@@ -537,9 +540,30 @@ describe("output", function()
     local words = {"heaptop", "--objects", "--type", "table", "-n", "0", "c"}
     assert.matches("_G%." .. name .. "%.part\n", (run(words, {cwd = wide})))
     if not has_script then return end
-    local out = run("script -qec 'stty cols 80; heaptop --objects --type table -n 0 c' /dev/null",
-                    {cwd = wide, env = {TERM = "xterm", SHELL = "/bin/sh", NO_COLOR = "1"}})
-    for _, line in ipairs(lines((out:gsub("\r", "")))) do assert.is_true(#line <= 80, line) end
+    local environment = {TERM = "xterm", SHELL = "/bin/sh", NO_COLOR = "1"}
+    local function fits_screen(command, first)
+      local out = run(("script -qec %s /dev/null"):format(quote("stty cols 80; " .. command)),
+                      {cwd = wide, env = environment}):gsub("\r", "")
+      for _, line in ipairs(lines(out:match(first))) do assert.is_true(#line <= 80, line) end
+    end
+    fits_screen("heaptop --objects --type table -n 0 c", ".*")
+    fits_screen("heappath c " .. name .. ".part", "\n\n.*") -- but for the first line
+  end)
+
+  it("shows a long key by its beginning, which finds the object", function()
+    local dir_of_keys = select(2, support.lua [[
+      local function key(c) return "\u{200E}" .. ("k"):rep(60) .. c:rep(400) end
+      long = {[key "a"] = {part = {1}}, [key "b"] = {part = {1, 2, 3}}}
+      require "heap".snapshot "c"
+    ]])
+    local function ask(expression)
+      return (run({"heappath", "--format", "text", "c", expression}, {cwd = dir_of_keys}))
+    end
+    local shown = '_G.long["\\u{200E}' .. ("k"):rep(53) .. '..."].part'
+    local out = ask(shown)
+    assert.matches("2 objects like that in the snapshot", out)
+    assert.matches('\n["\\u{200E}' .. ("k"):rep(53) .. '..."]  ', out, 1, true)
+    for _, line in ipairs(lines(out:match "\n\n(.*)")) do assert.is_true(#line <= 140, line) end
   end)
 
   it("on a terminal is text and coloured, unless NO_COLOR says no", function()

@@ -8,8 +8,8 @@
 #include <string.h>
 
 typedef struct key {
-  enum { KEY_ANY, KEY_STRING, KEY_NUMBER, KEY_BOOLEAN, KEY_ADDRESS } kind;
-  lh_text text; /* string */
+  enum { KEY_ANY, KEY_STRING, KEY_PREFIX, KEY_NUMBER, KEY_BOOLEAN, KEY_ADDRESS } kind;
+  lh_text text; /* string, or how it begins */
   double number;
   int64_t integer;
   bool is_integer, boolean;
@@ -141,9 +141,8 @@ static bool is_number(const key *k, lh_value value) {
 }
 
 /* A name that the snapshot has only in part is recognised by its length and hash, unless the hash
-** is secret, or as it is written: ["first bytes..."], less a character that was cut. */
+** is secret. */
 static bool is_text(const lh_snapshot *snapshot, const key *k, lh_id id) {
-  static const char dots[3] = {'.', '.', '.'};
   const char *bytes;
   size_t n;
   if (!lh_is_string(snapshot, id)) return false;
@@ -152,19 +151,35 @@ static bool is_text(const lh_snapshot *snapshot, const key *k, lh_id id) {
   if (n == 0) return false;
   lh_object string;
   lh_object_at(snapshot, id, &string);
-  if (string.as.string.length == k->text.n) {
-    if (string.as.string.kept == k->text.n) return memcmp(bytes, k->text.bytes, k->text.n) == 0;
-    return string.as.string.hash == lh_hash(k->text.bytes, k->text.n, 0);
-  }
-  if (k->text.n <= sizeof dots || k->text.n > n + sizeof dots || k->text.n < n) return false;
-  n = k->text.n - sizeof dots;
-  return memcmp(bytes, k->text.bytes, n) == 0 && memcmp(k->text.bytes + n, dots, sizeof dots) == 0;
+  if (string.as.string.length != k->text.n) return false;
+  if (string.as.string.kept == k->text.n) return memcmp(bytes, k->text.bytes, k->text.n) == 0;
+  return string.as.string.hash == lh_hash(k->text.bytes, k->text.n, 0);
+}
+
+static bool begins_with(const lh_snapshot *snapshot, const key *k, lh_id id) {
+  const char *bytes;
+  size_t n;
+  if (!lh_is_string(snapshot, id)) return false;
+  (void)lh_string_whole(snapshot, id, &bytes, &n);
+  return n >= k->text.n && memcmp(bytes, k->text.bytes, k->text.n) == 0;
+}
+
+/* A long name is written ["as it begins..."]. */
+static bool take_dots(key *k) {
+  enum { DOTS = 3 };
+  if (k->kind != KEY_STRING || k->text.n <= DOTS) return false;
+  if (memcmp(k->text.bytes + k->text.n - DOTS, "...", DOTS) != 0) return false;
+  k->kind = KEY_PREFIX;
+  k->text.n -= DOTS;
+  return true;
 }
 
 static bool matches(const lh_snapshot *snapshot, const key *k, lh_value value) {
   switch (k->kind) {
     case KEY_ANY: return true;
     case KEY_STRING: return value.kind == LH_VALUE_OBJECT && is_text(snapshot, k, value.as.object);
+    case KEY_PREFIX:
+      return value.kind == LH_VALUE_OBJECT && begins_with(snapshot, k, value.as.object);
     case KEY_NUMBER: return is_number(k, value);
     case KEY_BOOLEAN: return value.kind == LH_VALUE_BOOLEAN && value.as.boolean == k->boolean;
     case KEY_ADDRESS:
@@ -203,7 +218,7 @@ static bool look_into(lh_finder *finder, lh_id id, const key *k, lh_set *out, ou
       o->scalar = value.kind;
     else if (!lh_set_add(finder, out, value.as.object))
       return false;
-    if (k->kind != KEY_ANY) break;
+    if (k->kind != KEY_ANY && k->kind != KEY_PREFIX) break;
   }
   return true;
 }
@@ -251,13 +266,22 @@ static int fail_step(lh_finder *finder, lh_range before, lh_range step, size_t n
   return code;
 }
 
+static bool look_into_all(lh_finder *finder, const lh_set *set, const key *k, lh_set *out,
+                          outcome *o) {
+  bool ok = true;
+  for (size_t i = 0; ok && i < set->n; i++) ok = look_into(finder, set->ids[i], k, out, o);
+  return ok;
+}
+
 /* Replaces a set by what a key leads to from its members. With `lenient` nowhere is fine. */
 static int step_by_key(lh_finder *finder, lh_set *set, const key *k, lh_range before, lh_range step,
                        bool lenient) {
   lh_set next = {0};
   outcome o = {LH_VALUE_NIL, LH_NO_OBJECT};
-  bool ok = true;
-  for (size_t i = 0; ok && i < set->n; i++) ok = look_into(finder, set->ids[i], k, &next, &o);
+  key beginning = *k; /* borrows the text */
+  bool ok = look_into_all(finder, set, k, &next, &o);
+  if (ok && next.n == 0 && o.scalar == LH_VALUE_NIL && take_dots(&beginning))
+    ok = look_into_all(finder, set, &beginning, &next, &o);
   lh_set_end(finder, &next);
   int code = ok ? 0 : fail_memory(finder);
   if (!code && next.n == 0 && !lenient) code = fail_step(finder, before, step, set->n, k, &o);

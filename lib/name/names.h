@@ -170,8 +170,8 @@ static inline bool lh_is_string(const lh_snapshot *snapshot, lh_id id) {
 ** costs no more than a short one. */
 enum { LH_NAME_BYTES = 1024 };
 
-/* The bytes of a string object. False if they are only a part of it: the snapshot has no more, or it
-** is longer than LH_NAME_BYTES. */
+/* The bytes of a string object. False if they are only a part of it: the snapshot has no more, or
+** it is longer than LH_NAME_BYTES. */
 bool lh_string_whole(const lh_snapshot *snapshot, lh_id id, const char **bytes, size_t *n);
 
 /* The string's bytes that are kept, escaped. False if none is. */
