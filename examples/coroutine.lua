@@ -14,25 +14,25 @@ with it.
 
     Containers older than a that grew until b and again until c
        grew                      bytes          entries  address         class                   path
-    +5.8 KB  248 B -> 6.1 KB -> 6.1 KB  5 -> 205 -> 210  0x56034731aba0  map[integer] of thread  _G.scheduler.waiting
+    +5.8 KB  248 B -> 6.1 KB -> 6.1 KB  5 -> 205 -> 210  0x55791725dd00  map[integer] of thread  _G.scheduler.waiting
 
-    Why the first of them stays: heappath c 0x5603473ef348
+    Why the first of them stays: heappath c 0x55791732b3c8
 
 200 of the 2,000 tasks between a and b are still there, under the questions that nobody answered.
     $ heaptop --type thread --classes c
     Classes by retained size
     retained  share   shallow  objects  type    class
-    455.4 KB  93.8%  229.7 KB      210  thread  thread fetch @coroutine.lua:63
+    455.4 KB  93.7%  229.7 KB      210  thread  thread fetch @coroutine.lua:63
       4.8 KB   1.0%    3.2 KB        1  thread  main thread
 
     $ heappath --format text c '_G.scheduler.waiting[60]'
-    thread fetch @coroutine.lua:63 0x560347323fe8 is kept alive by: _G.scheduler.waiting[60]
+    thread fetch @coroutine.lua:63 0x5579172622e8 is kept alive by: _G.scheduler.waiting[60]
 
     reference   class                                 address         shallow  retained
-    _G          globals (_G)                          0x560347313c50   1.6 KB  464.2 KB
-    .scheduler  {answer, ask, asked, spawn, waiting}  0x56034731ab20    248 B  461.8 KB
-    .waiting    map[integer] of thread                0x56034731aba0   6.1 KB  461.5 KB
-    [60]        thread fetch @coroutine.lua:63        0x560347323fe8   1.1 KB    2.1 KB
+    _G          globals (_G)                          0x557917256c50   1.6 KB  464.2 KB
+    .scheduler  {answer, ask, asked, spawn, waiting}  0x55791725dc80    248 B  461.8 KB
+    .waiting    map[integer] of thread                0x55791725dd00   6.1 KB  461.5 KB
+    [60]        thread fetch @coroutine.lua:63        0x5579172622e8   1.1 KB    2.1 KB
 
 ]==]
 -- luacheck: globals scheduler

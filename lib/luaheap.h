@@ -33,7 +33,7 @@ extern "C" {
 
 #define LH_VERSION "0.1.0"
 
-/* {=== 1. Errors ===================================================================== */
+/* ==== 1. Errors ===================================================================== */
 
 enum lh_code {
   LH_OK = 0,
@@ -56,9 +56,7 @@ typedef struct lh_error {
   char message[512]; /* one sentence: what was being done and what went wrong */
 } lh_error;
 
-/* }=================================================================================== */
-
-/* {=== 2. Writing: inside the process that runs Lua ================================== */
+/* ==== 2. Writing: inside the process that runs Lua ================================== */
 
 /* Same type as in lua.h, so that readers need no Lua installed. */
 typedef struct lua_State lua_State;
@@ -100,12 +98,11 @@ int lh_stream_snapshot(lua_State *L, const char *name, lh_writer writer, void *p
                        const lh_take_options *options, lh_taken *taken, lh_error *error);
 
 /* A snapshot that another process writes: the program pauses for a fork alone (under 0.02 times a
-** full collection) and goes on; the file is the heap as it was at the fork, mark included. The child is
-** not seen by the host's wait(), raises no SIGCHLD, and completes the file even if the host exits. */
+** full collection) and goes on; the file is the heap as it was at the fork, mark included. The
+** child is not seen by the host's wait(), raises no SIGCHLD, and completes the file even if the
+** host exits. On failure *job is NULL and no file was touched. The job is freed by lh_job_free.
+** Memory: 1 MiB, and what of the heap the program changes meanwhile. */
 typedef struct lh_job lh_job;
-
-/* Starts one. On failure *job is NULL and no file was touched. The job is freed by lh_job_free. Memory:
-** 1 MiB, and what of the heap the program changes meanwhile. */
 int lh_start_snapshot(lua_State *L, const char *path, const lh_take_options *options, lh_job **job,
                       lh_error *error);
 
@@ -113,20 +110,17 @@ int lh_start_snapshot(lua_State *L, const char *path, const lh_take_options *opt
 ** LH_EIO: not written, and nothing left behind. May be called again. */
 int lh_job_wait(lh_job *job, double seconds, lh_taken *taken, lh_error *error);
 
-/* Has it ended, well or not? Never waits. */
+/* Has it ended, well or not? Never waits. And the child's process id. */
 bool lh_job_done(lh_job *job);
-
-/* The child's process id. */
 int64_t lh_job_process(const lh_job *job);
 
 /* Forgets the job; a child that is still writing goes on. */
 void lh_job_free(lh_job *job);
 
-/* Pushes a userdata of `bytes`, cleared, that no report shows, and returns its content: for a binding
-** that hands out jobs. As silent as lh_mark. NULL, and nothing pushed, when out of memory. */
+/* Pushes a userdata of `bytes`, cleared, that no report shows, for a binding that hands out jobs.
+** Returns its content; NULL, and nothing pushed, when out of memory. As silent as lh_mark.
+** lh_userdata_content tells the content from what lua_touserdata says. */
 void *lh_push_userdata(lua_State *L, size_t bytes, lh_error *error);
-
-/* The content of such a userdata from what lua_touserdata says. */
 void *lh_userdata_content(void *userdata);
 
 /* Leaves a mark: what is allocated from now on is younger than it. Fails with LH_EARGUMENT for a
@@ -138,9 +132,7 @@ int lh_mark(lua_State *L, const char *name, size_t name_length, lh_error *error)
 ** collectable. Any other index fails with LH_EARGUMENT. Cost: O(1). */
 int lh_sizeof(lua_State *L, int index, uint64_t *bytes, lh_error *error);
 
-/* }=================================================================================== */
-
-/* {=== 3. Opening ==================================================================== */
+/* ==== 3. Opening ==================================================================== */
 
 typedef struct lh_snapshot lh_snapshot;
 
@@ -188,9 +180,7 @@ typedef struct lh_mark_info {
 uint32_t lh_mark_count(const lh_snapshot *snapshot);
 const lh_mark_info *lh_mark_at(const lh_snapshot *snapshot, uint32_t i);
 
-/* }=================================================================================== */
-
-/* {=== 4. Objects and edges ========================================================== */
+/* ==== 4. Objects and edges ========================================================== */
 
 /* Objects are numbered 1..n in the order of the collector's lists; 0 is a synthetic root whose
 ** edges are the heap's roots. */
@@ -403,9 +393,7 @@ typedef struct lh_frame {
 void lh_frames_begin(const lh_snapshot *snapshot, lh_id thread, lh_edges *iterator);
 bool lh_frames_next(lh_edges *iterator, lh_frame *frame);
 
-/* }=================================================================================== */
-
-/* {=== 5. Retained sizes, dominators, distance ======================================= */
+/* ==== 5. Retained sizes, dominators, distance ======================================= */
 
 /* Computes reachability (as the collector sees it: weak tables, ephemerons), distances, shortest
 ** paths, immediate dominators and retained sizes. Needed once before the calls below and in the
@@ -437,9 +425,7 @@ void lh_reach_totals(const lh_snapshot *snapshot, lh_reach *out);
 int lh_retained_together(lh_snapshot *snapshot, const lh_id *ids, size_t n_ids, uint64_t *bytes,
                          uint64_t *objects, lh_error *error);
 
-/* }=================================================================================== */
-
-/* {=== 6. Classes and names ========================================================== */
+/* ==== 6. Classes and names ========================================================== */
 
 /* The class of an object is what people call it: the metatable's __name, else the name under which
 ** the metatable is found, else the shape of a plain table such as "{id, name, next}", or what it is
@@ -500,9 +486,7 @@ const char *lh_type_name(lh_type type);           /* "table", "closure", ... */
 
 void lh_free(void *result);
 
-/* }=================================================================================== */
-
-/* {=== 7. Paths and referrers ======================================================== */
+/* ==== 7. Paths and referrers ======================================================== */
 
 /* A chain of edges: steps[0] starts at LH_ROOT, each starts where the one before ends. */
 typedef struct lh_path {
@@ -530,9 +514,7 @@ int lh_referrers(lh_snapshot *snapshot, lh_id id, lh_edge **edges, size_t *n_edg
 ** between objects of one cause become `*`: `_G.bus.listeners.tick[*].fn`. Freed with lh_free. */
 char *lh_path_text(const lh_snapshot *snapshot, const lh_path *path, bool folded);
 
-/* }=================================================================================== */
-
-/* {=== 8. Finding, comparing, drawing ================================================ */
+/* ==== 8. Finding, comparing, drawing ================================================ */
 
 typedef struct lh_found {
   lh_id id;             /* the object: where several match, the one that retains most */
@@ -609,8 +591,6 @@ void lh_diff_free(lh_diff *diff);
 ** and with LH_EMEMORY. O(steps). */
 int lh_dot_paths(const lh_snapshot *snapshot, const lh_path *paths, size_t n_paths,
                  size_t long_path, FILE *out, lh_error *error);
-
-/* }=================================================================================== */
 
 #ifdef __cplusplus
 }

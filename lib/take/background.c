@@ -1,15 +1,17 @@
 /*
-** background.c - a snapshot that a forked child writes, so that the program pauses for the fork alone.
+** background.c - a snapshot that a forked child writes, so that the program pauses for the fork
+** alone.
 **
-** The child is made by a bare clone() with no exit signal. So the host's wait() does not see it and gets
-** no SIGCHLD, no handler of pthread_atfork or atexit runs, and no stdio buffer is flushed. It has a
-** frozen copy of the whole heap, the buffers that were made ready before, and all signals blocked: a
-** handler of the host must not run twice. It calls nothing but what is async-signal-safe, since other
-** threads of the host may have held any lock at the fork. It closes no descriptor of the host's.
+** The child is made by a bare clone() with no exit signal. So the host's wait() does not see it
+** and gets no SIGCHLD, no handler of pthread_atfork or atexit runs, and no stdio buffer is
+** flushed. It has a frozen copy of the whole heap, the buffers that were made ready before, and
+** all signals blocked: a handler of the host must not run twice. It calls nothing but what is
+** async-signal-safe, since other threads of the host may have held any lock at the fork. It closes
+** no descriptor of the host's.
 **
-** Host and child share one page, in which the child leaves its result. If the host exits first, the
-** child goes on and the file is completed. If the child is killed, the host removes the temporary
-** file as soon as it asks for the job; when both are killed that file is left.
+** Host and child share one page, in which the child leaves its result. If the host exits first,
+** the child goes on and the file is completed. If the child is killed, the host removes the
+** temporary file as soon as it asks for the job; when both are killed that file is left.
 */
 #include <errno.h>
 #include <signal.h>

@@ -65,8 +65,8 @@ static void shift_debt(lua_State *L, int64_t by) {
   *(int64_t *)(void *)(lh_global_state(L) + RAW_GLOBAL_TOTAL_BYTES) += by;
 }
 
-/* From here to end_silence no allocation wakes the collector, and those that the reserve is for cannot
-** fail. */
+/* From here to end_silence no allocation wakes the collector, and those that the reserve is for
+** cannot fail. */
 static void begin_silence(lua_State *L, reserve *r) {
   enum { ENOUGH = 1 << 20 };
   int64_t debt = RAW_FIELD(lh_global_state(L), RAW_GLOBAL_DEBT, int64_t);

@@ -85,6 +85,7 @@ int lh_shot_prepare(lua_State *L, const char *name, lh_writer writer, void *payl
                     const lh_take_options *options, lh_shot *shot, lh_error *error) {
   *shot = (lh_shot){.name = name, .process_id = (uint64_t)getpid()};
   uint64_t string_bytes = options ? options->string_bytes : LH_DEFAULT_STRING_BYTES;
+  if (!lua_checkstack(L, 2)) return lh_fail_memory(error, "planting a mark");
   const lh_state *state = lh_push_state(L);
   if (!state) return lh_fail(error, LH_EARGUMENT, "lh_attach was not called for this Lua state");
   shot->state = state;

@@ -1,6 +1,6 @@
 /*
-** take.h - the two halves of a snapshot: what may fail, allocate and call Lua, and then the writing,
-** which does none of that and is async-signal-safe, so that a forked child can do it.
+** take.h - the two halves of a snapshot: what may fail, allocate and call Lua, and then the
+** writing, which does none of that and is async-signal-safe, so that a forked child can do it.
 */
 #ifndef LUAHEAP_TAKE_H
 #define LUAHEAP_TAKE_H
@@ -17,8 +17,8 @@ typedef struct lh_shot {
   uint64_t process_id, gc_bytes, string_table_bytes;
 } lh_shot;
 
-/* Takes all memory and plants the mark. LH_EMEMORY, LH_EARGUMENT or LH_OK; in either case lh_shot_free
-** is due, and shot->planted may be voided. */
+/* Takes all memory and plants the mark. LH_EMEMORY, LH_EARGUMENT or LH_OK; in either case
+** lh_shot_free is due, and shot->planted may be voided. */
 int lh_shot_prepare(lua_State *L, const char *name, lh_writer writer, void *payload,
                     const lh_take_options *options, lh_shot *shot, lh_error *error);
 

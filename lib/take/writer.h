@@ -2,9 +2,9 @@
 ** writer.h - the byte stream of a snapshot: varints, references and values into blocks of 1 MiB.
 **
 ** All bytes go through one lh_out. It hashes and hands on each full block, and latches the first
-** error, so that its callers need no checks: after an error bytes are dropped. All memory is taken at
-** the start (one block, the footer, 8 bytes for each block that there can be), so that a forked child
-** can write where nothing may be allocated.
+** error, so that its callers need no checks: after an error bytes are dropped. All memory is taken
+** at the start (one block, the footer, 8 bytes for each block that there can be), so that a forked
+** child can write where nothing may be allocated.
 **
 ** The walk writes many small items; for these it takes room once (lh_out_room) and then stores
 ** through a plain pointer. One item is never longer than LH_OUT_ITEM.
