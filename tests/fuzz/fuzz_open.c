@@ -1,6 +1,6 @@
 /*
-** fuzz_open.c - libFuzzer's target: opens any bytes as a snapshot, reads all of it, analyses it, and
-** asks of it all that the commands ask, of one snapshot and of two or three.
+** fuzz_open.c - libFuzzer's target: opens any bytes as a snapshot, reads all of it, analyses it,
+** and asks of it all that the commands ask, of one snapshot and of two or three.
 **
 ** `make fuzz` runs it. The library is compiled with -DFUZZING_BUILD_MODE_UNSAFE_FOR_PRODUCTION,
 ** which makes it take any checksum for right.
