@@ -353,7 +353,11 @@ static void print_grown(cli *c, const comparison *x) {
                                        {"class", CLI_WRAP},    {"path", CLI_WRAP}};
   size_t n = x->diff->n_grown, n_shown = n_rows(c, x->r, n);
   cli_table *table;
-  if (x->snapshots[1] == NULL || !x->diff->same_state) return;
+  if (!x->diff->same_state) return;
+  if (x->snapshots[1] == NULL) {
+    printf("\nWhether older containers grew is told by three snapshots only\n");
+    return;
+  }
   if (n == 0) {
     printf("\nNo container that is older than %s grew both times\n", x->names[0]);
     return;

@@ -14,21 +14,21 @@ Each request adds an entry to a cache, and none is ever used again.
 
     Containers older than a that grew until b and again until c
         grew                        bytes             entries  address         class                                 path
-    +23.6 KB  440 B -> 12.1 KB -> 24.1 KB  10 -> 510 -> 1,010  0x5643e770faf0  map[string] of {parts, source, user}  (local templates in main chunk @cache.lua of main thread).cache
+    +23.6 KB  440 B -> 12.1 KB -> 24.1 KB  10 -> 510 -> 1,010  0x562749a91c50  map[string] of {parts, source, user}  (local templates in main chunk @cache.lua of main thread).cache
 
-    Why the first of them stays: heappath c 0x5643e7766fb0
+    Why the first of them stays: heappath c 0x562749aedbe0
 
 The templates stand first, and the second table shows the container: it grew from a to b and again
 from b to c. Who holds it?
     $ heappath --format text c '{parts, source, user}'
-    {parts, source, user} 0x5643e77e2ec0 is kept alive by: (local templates in main chunk @cache.lua of main thread).cache["shipped/user1010"]
+    {parts, source, user} 0x562749b33190 is kept alive by: (local templates in main chunk @cache.lua of main thread).cache["shipped/user1010"]
     1,010 {parts, source, user} in the snapshot; this is the one that retains most
 
-    reference                                           class                                 address         shallow  retained
-    main thread                                         main thread                           0x5643e77082a8   3.3 KB  678.2 KB
-    local templates in main chunk @cache.lua (line 81)  {cache, compiled, get}                0x5643e770fa70    152 B  671.2 KB
-    .cache                                              map[string] of {parts, source, user}  0x5643e770faf0  24.1 KB  671.0 KB
-    ["shipped/user1010"]                                {parts, source, user}                 0x5643e77e2ec0    152 B     617 B
+    reference                                                  class                                 address         shallow  retained
+    main thread                                                main thread                           0x562749a8a2a8   3.3 KB  678.2 KB
+    local templates in main chunk @cache.lua (now at line 81)  {cache, compiled, get}                0x562749a91bd0    152 B  671.2 KB
+    .cache                                                     map[string] of {parts, source, user}  0x562749a91c50  24.1 KB  671.0 KB
+    ["shipped/user1010"]                                       {parts, source, user}                 0x562749b33190    152 B     617 B
 
 ]==]
 local heap = require "heap"

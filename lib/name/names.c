@@ -251,7 +251,7 @@ static void add_edge(lh_text *text, const lh_snapshot *snapshot, const lh_edge *
     case LH_EDGE_ARGUMENT:
       if (edge->kind == LH_EDGE_FUNCTION) lh_text_string(text, "call of ");
       lh_add_slot(text, snapshot, edge);
-      if (edge->line) lh_text_format(text, " (line %u)", edge->line);
+      if (edge->line) lh_text_format(text, " (now at line %u)", edge->line);
       break;
   }
 }
