@@ -13,6 +13,7 @@
 #include "luaheap.h"
 
 /* Not in older releases, which lh_attach refuses before these are called. */
+#pragma weak luaL_setfuncs
 #pragma weak luaL_typeerror
 #pragma weak lua_tointegerx
 #pragma weak lua_rawgetp
@@ -146,10 +147,7 @@ static void register_jobs(lua_State *L) {
       {"wait", job_wait}, {"done", job_done}, {"pid", job_pid}, {NULL, NULL}};
   lua_createtable(L, 0, 3);
   lua_createtable(L, 0, 3);
-  for (const luaL_Reg *f = methods; f->name; f++) {
-    lua_pushcfunction(L, f->func);
-    lua_setfield(L, -2, f->name);
-  }
+  luaL_setfuncs(L, methods, 0);
   lua_setfield(L, -2, "__index");
   lua_pushcfunction(L, job_gc);
   lua_setfield(L, -2, "__gc");
@@ -204,10 +202,7 @@ int luaopen_heap(lua_State *L) {
   }
   register_jobs(L);
   lua_createtable(L, 0, 4);
-  for (const luaL_Reg *f = functions; f->name; f++) {
-    lua_pushcfunction(L, f->func);
-    lua_setfield(L, -2, f->name);
-  }
+  luaL_setfuncs(L, functions, 0);
   lua_pushstring(L, LH_VERSION);
   lua_setfield(L, -2, "_VERSION");
   return 1;

@@ -20,7 +20,7 @@
 
 #include "state.h"
 
-enum { MARK_USER_VALUES = 1, MAX_NAME = 4096 };
+enum { MARK_USER_VALUES = 1 };
 
 /* Blocks of one size that were taken from the host's allocator before. */
 typedef struct reserve {
@@ -95,8 +95,9 @@ int lh_plant(lua_State *L, uint8_t kind, const char *name, size_t name_length, l
              lh_error *error) {
   reserve r;
   struct timespec now;
-  if (name_length > MAX_NAME) {
-    return lh_fail(error, LH_EARGUMENT, "the name of a mark is longer than %d bytes", MAX_NAME);
+  if (name_length > LH_MARK_NAME_BYTES) {
+    return lh_fail(error, LH_EARGUMENT, "the name of a mark is longer than %d bytes",
+                   LH_MARK_NAME_BYTES);
   }
   if (!lua_checkstack(L, 6)) return lh_fail_memory(error, "planting a mark");
   lh_state *state = lh_push_state(L);

@@ -52,6 +52,8 @@ static inline uint64_t lh_gc_bytes(const char *global) {
                     RAW_FIELD(global, RAW_GLOBAL_DEBT, int64_t));
 }
 
+enum { LH_MARK_NAME_BYTES = 4096 }; /* longer names are refused */
+
 /* mark.c: plants the two marks of one serial, named `name`; see lh_mark. */
 typedef struct lh_planted {
   uint32_t serial;

@@ -15,7 +15,13 @@
 
 /* {=== The footer ==================================================================== */
 
-enum { PROGRAM_BYTES = 1024 };
+enum { PROGRAM_BYTES = 1024, ROOT_BYTES = 2 + LH_MAX_VARINT };
+
+/* Its numbers are fewer than 24, each with at most the longest encoding. */
+_Static_assert(24 * LH_MAX_VARINT + sizeof(((lh_state *)0)->release) + PROGRAM_BYTES +
+                       LH_MARK_NAME_BYTES + LH_WALK_ROOTS * ROOT_BYTES <=
+                   LH_OUT_FOOTER,
+               "every footer fits");
 
 /* The command line of the process, its words separated by spaces. */
 static size_t read_program(char *out, size_t size) {
