@@ -523,6 +523,7 @@ int main(int argc, char **argv) {
   cli c;
   request r;
   comparison x;
+  uint64_t growth;
   bool exceeded;
   cli_begin(&c, &tool);
   parse(&c, &r, argc, argv);
@@ -531,9 +532,10 @@ int main(int argc, char **argv) {
     print_json(&c, &x);
   else
     print_text(&c, &x);
-  exceeded = r.has_fail_over && x.diff->retained_bytes + grown_bytes(x.diff) > r.fail_over_bytes;
+  growth = x.diff->retained_bytes + grown_bytes(x.diff);
+  exceeded = r.has_fail_over && growth > r.fail_over_bytes;
   if (exceeded)
-    cli_say(&c, "%s retained, which is more than %s", cli_size(&c, x.diff->retained_bytes),
+    cli_say(&c, "%s retained, which is more than %s", cli_size(&c, growth),
             cli_size(&c, r.fail_over_bytes));
   close_all(&x);
   return cli_finish(&c, exceeded ? CLI_NO : CLI_DONE);
