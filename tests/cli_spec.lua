@@ -268,23 +268,6 @@ describe("heapdiff", function()
     assert.equal("", err)
   end)
 
-  it("counts what containers grew by for --fail-over, and says so", function()
-    local _, dir = support.lua [[
-      local heap = require "heap"
-      numbers = {}
-      for i, name in ipairs {"a", "b", "c"} do
-        for k = (i - 1) * 1000 + 1, i * 1000 do numbers[k] = k end
-        heap.snapshot(name)
-      end
-    ]]
-    local words = {"heapdiff", "--fail-over", "1K", "a", "b", "c"}
-    local out, err, code = run(words, {cwd = dir})
-    local grew = out:match("1 older container grew by ([%d.]+ KB)\n")
-    assert.is_string(grew)
-    assert.equal(1, code)
-    assert.equal("heapdiff: " .. grew .. " retained, which is more than 1.0 KB\n", err)
-  end)
-
   it("says so when nothing leaked", function()
     local _, clean = support.lua [[
       local heap = require "heap"

@@ -202,3 +202,22 @@ describe("two snapshots", function()
     assert.is_true(found)
   end)
 end)
+
+describe("containers that grew", function()
+  it("count for --fail-over, which says so", function()
+    local _, dir = support.lua [[
+      local heap = require "heap"
+      numbers = {}
+      for i, name in ipairs {"a", "b", "c"} do
+        for k = (i - 1) * 1000 + 1, i * 1000 do numbers[k] = k end
+        heap.snapshot(name)
+      end
+    ]]
+    local words = {"heapdiff", "--fail-over", "1K", "a", "b", "c"}
+    local out, err, code = support.run(words, {cwd = dir})
+    local grew = out:match("1 older container grew by ([%d.]+ KB)\n")
+    assert.is_string(grew)
+    assert.equal(1, code)
+    assert.equal("heapdiff: " .. grew .. " retained, which is more than 1.0 KB\n", err)
+  end)
+end)
