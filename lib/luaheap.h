@@ -128,6 +128,13 @@ void *lh_userdata_content(void *userdata);
 ** name. */
 int lh_mark(lua_State *L, const char *name, size_t name_length, lh_error *error);
 
+/* Leaves a mark named with the time in UTC, such as "2026-11-21 17:40:05", for programs that call
+** this by period for months. There are at most 128 of these: with one more, every second of them is
+** dropped, but neither the oldest nor the newest, and *thinned (may be NULL) is true: double the
+** period, and 64 to 128 even steps cover the life of the process. Marks of snapshots and of lh_mark
+** stay. Fails with LH_EMEMORY. Cost: O(1), amortised where most marks are periodic. */
+int lh_mark_period(lua_State *L, bool *thinned, lh_error *error);
+
 /* The exact shallow size of the value at stack index `index`, counted from 1: 0 for what is not
 ** collectable. Any other index fails with LH_EARGUMENT. Cost: O(1). */
 int lh_sizeof(lua_State *L, int index, uint64_t *bytes, lh_error *error);

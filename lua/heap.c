@@ -170,14 +170,18 @@ static int heap_snapshot(lua_State *L) {
   return push_taken(L, &taken);
 }
 
-/* mark(name) --> true | nil, message, errno */
+/* mark(name) --> true; mark() --> true, thinned | nil, message, errno */
 static int heap_mark(lua_State *L) {
   size_t length;
+  bool thinned = false;
   lh_error error;
-  const char *name = check_string(L, 1, &length);
-  if (lh_mark(L, name, length, &error) < 0) return push_failure(L, &error);
+  const char *name = lua_isnone(L, 1) ? NULL : check_string(L, 1, &length);
+  int rc = name ? lh_mark(L, name, length, &error) : lh_mark_period(L, &thinned, &error);
+  if (rc < 0) return push_failure(L, &error);
   lua_pushboolean(L, 1);
-  return 1;
+  if (name) return 1;
+  lua_pushboolean(L, thinned);
+  return 2;
 }
 
 /* sizeof(value) --> bytes */

@@ -32,6 +32,7 @@ build = {
         "lib/take/file.c",
         "lib/take/layout.c",
         "lib/take/mark.c",
+        "lib/take/period.c",
         "lib/take/state.c",
         "lib/take/take.c",
         "lib/take/walk.c",

@@ -38,12 +38,13 @@ local prelude = [[
       if i % 7 == 0 then setmetatable(t, {__gc = function() check.finalized() end}) end
     end
   end
-  local function one(where, f, name, ...)
+  local function one(where, f, ...)
     anger(angry)
-    local changed, bytes, objects, result, message = check.silent(f, name, ...)
+    local name, changed, bytes, objects, result, message = ..., check.silent(f, ...)
     anger(nil)
     if result == nil then changed = changed .. "failed: " .. message .. "\n" end
     if objects ~= 2 then changed = changed .. objects .. " new objects\n" end
+    name = name or "2026-11-21 17:40:05"
     if bytes ~= 2 * (88 + rawlen(name)) then changed = changed .. bytes .. " bytes\n" end
     if changed ~= "" then io.write(where, ": ", changed) end
     calls = calls + 1
@@ -52,13 +53,14 @@ local prelude = [[
   local function quiet(where)
     one(where, heap.snapshot, "snapshot")
     one(where, heap.mark, "a mark")
+    one(where, heap.mark)
     one(where, heap.snapshot, "snapshot", options)
   end
 ]]
 
 -- Runs a program after the prelude; quiet() must have complained of nothing, `expected` times.
 local function program(text, expected)
-  local lines = prelude .. text .. '\nio.write("calls ", calls // 3, "\\n")\n'
+  local lines = prelude .. text .. '\nio.write("calls ", calls // 4, "\\n")\n'
   local out = support.lua(lines)
   local calls = out:match("calls (%d+)\n$")
   assert.are.equal("", (out:gsub("calls %d+\n", "")))
@@ -93,7 +95,8 @@ describe("a snapshot is silent", function()
       collectgarbage("incremental", 1000, 1, 1)
       collectgarbage()
       local keep = {}
-      for round = 1, 3 do
+      for round = 1, 30 do -- a step may pass through a state in which there is nothing to do
+        if round > 3 and left == 0 then break end
         garbage(300)
         keep[round] = setmetatable({}, {__gc = function() look("finalizer") end})
         if round == 2 then keep = {} end
@@ -171,7 +174,7 @@ describe("a snapshot is silent", function()
   it("in the finalizers of a state that closes", function()
     local out = support.lua(prelude .. [[
       collectgarbage("stop")
-      setmetatable({}, {__gc = function() io.write("calls ", calls // 3, "\n") end})
+      setmetatable({}, {__gc = function() io.write("calls ", calls // 4, "\n") end})
       for i = 1, 5 do
         setmetatable({}, {__gc = function() quiet("closing " .. i) end})
       end

@@ -23,6 +23,7 @@
 #pragma weak lua_newuserdatauv
 #pragma weak lua_setiuservalue
 #pragma weak lua_getiuservalue
+#pragma weak lua_copy
 
 enum { LH_STATE_NEWEST_MARK = 1, LH_STATE_METATABLE = 2, LH_STATE_USER_VALUES = 2 };
 
@@ -31,6 +32,7 @@ typedef struct lh_state {
   const lh_layout *layout;
   uint64_t string_seed; /* secret: of the hashes of strings that are not kept at all */
   uint32_t last_serial;
+  uint32_t n_periodic; /* marks: see period.c */
   char release[16];
 } lh_state;
 

@@ -27,8 +27,8 @@ typedef struct lh_own_content {
   uint64_t state_id;
   uint64_t time_ns;
   uint32_t serial;
-  uint8_t kind; /* LH_MARK_* */
-  uint8_t unused;
+  uint8_t kind;     /* LH_MARK_* */
+  uint8_t periodic; /* see period.c; not in the file */
   uint16_t name_length;
 } lh_own_content;
 

@@ -119,14 +119,14 @@ static void mix(uint64_t *hash, uint64_t n) {
   *hash ^= *hash >> 29;
 }
 
-/* The state of luaheap itself may turn gray when the newest mark is stored in it. */
-static int is_own_state(const char *object) {
+/* luaheap's state and its marks may turn gray when another mark is stored in them. */
+static int is_own(const char *object) {
   static const uint64_t magic = 0xC8D5F1A7616C6872u;
   uint16_t n_user_values;
   if (object[OBJECT_TYPE] != LUA_TUSERDATA || integer_at(object, 16) < 56) return 0;
   memcpy(&n_user_values, object + 10, sizeof n_user_values);
   size_t content = n_user_values ? 40 + 16 * (size_t)n_user_values : 32;
-  return memcmp(object + content, &magic, sizeof magic) == 0 && n_user_values == 2;
+  return memcmp(object + content, &magic, sizeof magic) == 0;
 }
 
 /* Fills *p. After the call `from` is the picture before it: objects that are new since are skipped
@@ -162,7 +162,7 @@ static uint64_t take_picture(lua_State *L, picture *p, const picture *from) {
       p->n_objects[list]++;
       mix(&p->hash, (uintptr_t)o);
       mix(&p->hash, (uint8_t)o[OBJECT_TYPE]);
-      if (!is_own_state(o)) mix(&p->hash, (uint8_t)o[OBJECT_MARKED]);
+      if (!is_own(o)) mix(&p->hash, (uint8_t)o[OBJECT_MARKED]);
     }
   }
   return skipped;

@@ -2,8 +2,9 @@
 ** lua_heapread.c - the reading half of the library as a Lua module, for specs that compare whole
 ** heaps.
 **
-**     info(path)      the figures of the snapshot, and marks: their names, the oldest first; a
-**                     snapshot's own is written "snapshot NAME", one left by mark() "mark NAME"
+**     info(path)      the figures of the snapshot; marks: their names, the oldest first (a
+**                     snapshot's own is written "snapshot NAME", one left by mark() "mark NAME");
+**                     and serials, their numbers
 **     objects(path)   three tables by address (an integer): how the object is ("reachable",
 **                     "garbage", "dead" or "own"), its type's name, and its path or text where it
 **                     is garbage
@@ -31,9 +32,12 @@ static void set_integer(lua_State *L, const char *name, uint64_t n) {
 
 static void push_marks(lua_State *L, const lh_snapshot *snapshot) {
   lua_newtable(L);
+  lua_newtable(L);
   for (uint32_t i = 0; i < lh_mark_count(snapshot); i++) {
     const lh_mark_info *mark = lh_mark_at(snapshot, i);
     lua_pushfstring(L, "%s %s", mark->is_snapshot ? "snapshot" : "mark", mark->name);
+    lua_rawseti(L, -3, (lua_Integer)i + 1);
+    lua_pushinteger(L, mark->serial);
     lua_rawseti(L, -2, (lua_Integer)i + 1);
   }
 }
@@ -58,6 +62,7 @@ static int info(lua_State *L) {
   lua_pushstring(L, about->lua_release);
   lua_setfield(L, -2, "lua_release");
   push_marks(L, snapshot);
+  lua_setfield(L, -3, "serials");
   lua_setfield(L, -2, "marks");
   lh_close(snapshot);
   return 1;
