@@ -28,6 +28,7 @@ MODULE_SOURCES = lib/base.c lib/hash.c $(wildcard lib/take/*.c)
 LIB_SOURCES = $(wildcard lib/*.c lib/*/*.c)
 TOOLS = heaptop heapdiff heappath
 TOOL_SOURCES = $(wildcard $(TOOLS:%=cli/%.c))
+# What the tools share; what only one of them needs is in cli/TOOL/.
 CLI_SOURCES = $(filter-out $(TOOL_SOURCES),$(wildcard cli/*.c))
 TEST_SOURCES = $(wildcard tests/c/test_*.c)
 TEST_COMMON = $(filter-out $(TEST_SOURCES) tests/c/lua_%,$(wildcard tests/c/*.c))
@@ -53,6 +54,7 @@ Q = $(if $(V),,@echo "  $@" && )
 
 .DELETE_ON_ERROR:
 .SUFFIXES:
+.SECONDEXPANSION:
 .PHONY: all help needs packages demo test bench fuzz check-asan check-seams lint install \
   uninstall clean test-built asan-built bench-built demo-built lint-gcc lint-clang module-sources
 
@@ -78,7 +80,7 @@ $(1)/lua/%.o: lua/%.c | needs
 
 $(1)/cli/%.o: cli/%.c | needs
 	@mkdir -p $$(@D)
-	$$(Q)$$(CC) $$(BASE_CFLAGS) $$(CFLAGS) $(2) $$(CPPFLAGS) -Ilib $$(CLI_CFLAGS) \
+	$$(Q)$$(CC) $$(BASE_CFLAGS) $$(CFLAGS) $(2) $$(CPPFLAGS) -Ilib -Icli $$(CLI_CFLAGS) \
 	  -MMD -MP -c -o $$@ $$<
 
 $(1)/tests/%.o: tests/%.c | needs
@@ -95,7 +97,9 @@ $(1)/libluaheap.a: $$(LIB_SOURCES:%.c=$(1)/%.o)
 $(1)/heap.so: $(1)/lua/heap.o $$(MODULE_SOURCES:%.c=$(1)/%.o)
 	$$(Q)$$(CC) $$(CFLAGS) $(2) $$(LDFLAGS) -shared -Wl,-z,nodelete -Wl,--as-needed -o $$@ $$^
 
-$(1)/bin/%: $(1)/cli/%.o $$(CLI_SOURCES:%.c=$(1)/%.o) $(1)/libluaheap.a
+$(1)/bin/%: $(1)/cli/%.o $$(CLI_SOURCES:%.c=$(1)/%.o) \
+  $$$$(addprefix $(1)/,$$$$(addsuffix .o,$$$$(basename $$$$(wildcard cli/$$$$*/*.c)))) \
+  $(1)/libluaheap.a
 	@mkdir -p $$(@D)
 	$$(Q)$$(CC) $$(CFLAGS) $(2) $$(LDFLAGS) -o $$@ $$^ $$(CLI_LIBS)
 
@@ -147,7 +151,7 @@ lint:
 
 # All objects, tests included, by both compilers. Used by .ci/lint.
 LINT_OBJECTS = $(patsubst %.c,%.o,$(LIB_SOURCES) \
-  $(wildcard lua/*.c cli/*.c tests/c/*.c tests/bench/*.c tests/fuzz/*.c))
+  $(wildcard lua/*.c cli/*.c cli/*/*.c tests/c/*.c tests/bench/*.c tests/fuzz/*.c))
 lint-gcc: $(LINT_OBJECTS:%=build/lint-gcc/%)
 lint-clang: $(LINT_OBJECTS:%=build/lint-clang/%)
 build/lint-gcc/%.o: CC = gcc

@@ -1,0 +1,340 @@
+/*
+** leaks.c - the new objects that stay, for a person: first a sentence, then the groups of one class
+** and one holder, then the containers that grew or the change of each class.
+*/
+#include <string.h>
+
+#include "heapdiff.h"
+
+/* {=== Comparing ====================================================================== */
+
+bool is_flagged(const request *r, const lh_diff_group *group) {
+  return r->factor != 0 && group->objects > 0 && group->objects % r->factor == 0;
+}
+
+static uint64_t rank(const request *r, const lh_diff_group *group) {
+  if (r->sort == LH_SORT_SHALLOW) return group->shallow_bytes;
+  return r->sort == LH_SORT_COUNT ? group->objects : group->retained_bytes;
+}
+
+/* Flagged groups first, then by the order asked for; no two groups have the same example. */
+static int compare_groups(const void *left, const void *right, void *payload) {
+  const lh_diff_group *a = left, *b = right;
+  const request *r = payload;
+  if (is_flagged(r, a) != is_flagged(r, b)) return is_flagged(r, a) ? -1 : 1;
+  if (rank(r, a) != rank(r, b)) return rank(r, a) > rank(r, b) ? -1 : 1;
+  if (a->retained_bytes != b->retained_bytes) return a->retained_bytes > b->retained_bytes ? -1 : 1;
+  return a->example < b->example ? -1 : a->example > b->example;
+}
+
+static void compare(cli *c, request *r, comparison *x) {
+  lh_error error;
+  int code;
+  *x = (comparison){.r = r};
+  for (int i = 0; i < 3; i++) {
+    if (r->files[i] == NULL) continue;
+    x->snapshots[i] = cli_open(c, r->files[i]);
+    x->names[i] = cli_escape(r->files[i]);
+  }
+  if (lh_object_count(x->snapshots[2]) > 200000) cli_progress(c, "comparing");
+  if (r->since != NULL)
+    code = lh_diff_marks(x->snapshots[2], r->since, r->until, &x->diff, &error);
+  else
+    code = lh_diff_snapshots(x->snapshots[0], x->snapshots[1], x->snapshots[2], &x->diff, &error);
+  cli_progress(c, NULL);
+  cli_check(c, code, r->since != NULL ? r->files[2] : NULL, &error);
+  if (x->diff->n_groups > 1)
+    qsort_r(x->diff->groups, x->diff->n_groups, sizeof *x->diff->groups, compare_groups, r);
+}
+
+static void close_all(comparison *x) {
+  lh_diff_free(x->diff);
+  for (int i = 0; i < 3; i++) {
+    lh_close(x->snapshots[i]);
+    free(x->names[i]);
+  }
+}
+
+size_t n_rows(const cli *c, const request *r, size_t n) {
+  return r->limit == 0 || n < r->limit || (c->json && !r->limit_given) ? n : r->limit;
+}
+
+/* }=================================================================================== */
+
+/* {=== Text: the sentence ============================================================= */
+
+/* "between a and b", "since mark x": the time in which the objects were allocated. */
+static char *when_text(const comparison *x) {
+  size_t size = 64;
+  char *text, *since, *until;
+  if (x->r->since == NULL) {
+    const char *to = x->names[x->names[1] != NULL ? 1 : 2];
+    size += strlen(x->names[0]) + strlen(to);
+    text = cli_must(malloc(size));
+    snprintf(text, size, "between %s and %s", x->names[0], to);
+    return text;
+  }
+  since = cli_escape(x->r->since);
+  until = cli_escape(x->r->until != NULL ? x->r->until : "");
+  size += strlen(since) + strlen(until);
+  text = cli_must(malloc(size));
+  if (x->r->until != NULL)
+    snprintf(text, size, "between the marks %s and %s", since, until);
+  else
+    snprintf(text, size, "since the mark %s", since);
+  free(since);
+  free(until);
+  return text;
+}
+
+static void print_gone(cli *c, const comparison *x) {
+  const lh_diff *d = x->diff;
+  if (x->snapshots[0] == NULL || x->snapshots[1] != NULL || !d->same_state) return;
+  if (d->gone_objects == 0)
+    printf("\nNothing of %s is gone\n", x->names[0]);
+  else
+    printf("\n%s of %s %s gone: %s\n", cli_count_of(c, d->gone_objects, "object", "objects"),
+           x->names[0], d->gone_objects == 1 ? "is" : "are", cli_size(c, d->gone_bytes));
+}
+
+uint64_t grown_bytes(const lh_diff *d) {
+  uint64_t bytes = 0;
+  for (size_t i = 0; i < d->n_grown; i++) {
+    const uint64_t *at = d->grown[i].shallow_bytes;
+    if (at[2] > at[0]) bytes += at[2] - at[0];
+  }
+  return bytes;
+}
+
+static void print_sentence(cli *c, const comparison *x) {
+  const lh_diff *d = x->diff;
+  char *when = when_text(x);
+  const char *last = x->names[2];
+  fputs(cli_style_on(c, CLI_BOLD), stdout);
+  if (d->objects == 0)
+    printf("Nothing that was allocated %s is still alive in %s", when, last);
+  else
+    printf("%s allocated %s %s still alive in %s: %s",
+           cli_count_of(c, d->objects, "object", "objects"), when, d->objects == 1 ? "is" : "are",
+           last, cli_size(c, d->shallow_bytes));
+  if (d->retained_bytes != d->shallow_bytes)
+    printf(", retaining %s", cli_size(c, d->retained_bytes));
+  if (d->n_grown > 0)
+    printf("; %s grew by %s", cli_count_of(c, d->n_grown, "older container", "older containers"),
+           cli_size(c, grown_bytes(d)));
+  puts(cli_style_off(c));
+  free(when);
+}
+
+/* Of different states nothing but numbers can be compared; the sums are over the classes. */
+static void print_sentence_by_class(cli *c, const comparison *x) {
+  const lh_info *first = lh_snapshot_info(x->snapshots[0]),
+                *last = lh_snapshot_info(x->snapshots[2]);
+  uint64_t objects[2] = {0, 0}, bytes[2] = {0, 0};
+  for (size_t i = 0; i < x->diff->n_classes; i++) {
+    const lh_class_change *change = &x->diff->classes[i];
+    for (int k = 0; k < 2; k++) {
+      objects[k] += change->objects[2 * k];
+      bytes[k] += change->shallow_bytes[2 * k];
+    }
+  }
+  printf("%sFrom %s to %s: %s objects, %s%s\n", cli_style_on(c, CLI_BOLD), x->names[0], x->names[2],
+         cli_count_change(c, objects[0], objects[1]), cli_size_change(c, bytes[0], bytes[1]),
+         cli_style_off(c));
+  printf(
+      "The snapshots are of different %s, so no object of one is an object of another:\n"
+      "compared by class only.\n",
+      first->process_id != last->process_id ? "processes" : "Lua states");
+  if (x->snapshots[1] != NULL) printf("The figures of %s are in --json.\n", x->names[1]);
+}
+
+/* }=================================================================================== */
+
+/* {=== Text: the tables =============================================================== */
+
+static void group_row(cli *c, const comparison *x, const lh_diff_group *group, cli_table *table) {
+  const lh_class *class = lh_class_at(x->snapshots[2], group->class_index);
+  bool flagged = is_flagged(x->r, group);
+  const char *cells[] = {cli_size(c, group->retained_bytes),
+                         cli_size(c, group->shallow_bytes),
+                         cli_count(c, group->objects),
+                         class->name,
+                         group->held_by,
+                         flagged ? cli_count(c, group->objects / x->r->factor) : ""};
+  if (x->r->factor == 0) {
+    cli_table_row(table, cells, CLI_PLAIN);
+  } else {
+    const char *with_factor[] = {cells[0], cells[1], cells[2], cells[5], cells[3], cells[4]};
+    cli_table_row(table, with_factor, flagged ? CLI_ALARM : CLI_PLAIN);
+  }
+}
+
+static void print_groups(cli *c, const comparison *x) {
+  char heading[CLI_NUMBER_BYTES];
+  const cli_column plain[] = {{"retained", CLI_RIGHT},
+                              {"shallow", CLI_RIGHT},
+                              {"objects", CLI_RIGHT},
+                              {"class", CLI_WRAP},
+                              {"held by", CLI_WRAP}};
+  const cli_column with_factor[] = {{"retained", CLI_RIGHT}, {"shallow", CLI_RIGHT},
+                                    {"objects", CLI_RIGHT},  {heading, CLI_RIGHT},
+                                    {"class", CLI_WRAP},     {"held by", CLI_WRAP}};
+  bool factor = x->r->factor != 0;
+  size_t n = x->diff->n_groups, n_shown = n_rows(c, x->r, n), n_flagged = 0;
+  uint64_t n_heads = 0;
+  cli_table *table;
+  if (n == 0) return;
+  snprintf(heading, sizeof heading, "/ %s", cli_count(c, x->r->factor));
+  table = cli_table_new(c, factor ? with_factor : plain, factor ? 6 : 5);
+  for (size_t i = 0; i < n; i++) {
+    n_flagged += is_flagged(x->r, &x->diff->groups[i]);
+    n_heads += x->diff->groups[i].objects;
+  }
+  for (size_t i = 0; i < n_shown; i++) group_row(c, x, &x->diff->groups[i], table);
+  if (n_heads < x->diff->objects)
+    printf("%s of them %s the others; by class and by what holds them:\n", cli_count(c, n_heads),
+           n_heads == 1 ? "retains" : "retain");
+  if (factor)
+    printf("%s of %s %s a multiple of %s objects%s\n",
+           n_flagged == 0 ? "None" : cli_count(c, n_flagged), cli_count_of(c, n, "group", "groups"),
+           n_flagged < 2 ? "has" : "have", cli_count(c, x->r->factor),
+           n_flagged == 0 ? "" : ": look there first");
+  putchar('\n');
+  cli_table_print(table);
+  cli_print_hidden(c, n - n_shown, "group", "groups");
+}
+
+/* The question that comes next, ready to be copied: of the biggest group. */
+static void print_next_step(cli *c, const comparison *x) {
+  char *file;
+  if (x->diff->n_groups == 0) return;
+  file = cli_shell_word(x->r->files[2]);
+  printf("\n%sWhy the first of them stays: heappath %s %s%s\n", cli_style_on(c, CLI_FAINT), file,
+         cli_address(c, x->snapshots[2], x->diff->groups[0].example), cli_style_off(c));
+  free(file);
+}
+
+static char *three(cli *c, const uint64_t values[3], const char *(*print)(cli *c, uint64_t n)) {
+  char *text = cli_must(malloc(4 * CLI_NUMBER_BYTES));
+  snprintf(text, 4 * CLI_NUMBER_BYTES, "%s -> %s -> %s", print(c, values[0]), print(c, values[1]),
+           print(c, values[2]));
+  return text;
+}
+
+static void grown_row(cli *c, const comparison *x, const lh_grown *grown, cli_table *table) {
+  char *bytes = three(c, grown->shallow_bytes, cli_size);
+  bool has_entries = lh_type_of(x->snapshots[2], grown->id) == LH_TYPE_TABLE;
+  char *entries = has_entries ? three(c, grown->entries, cli_count) : NULL;
+  const char *cells[] = {cli_size_change(c, grown->shallow_bytes[0], grown->shallow_bytes[2]),
+                         bytes,
+                         entries != NULL ? entries : "-",
+                         cli_address(c, x->snapshots[2], grown->id),
+                         cli_class_of(x->snapshots[2], grown->id),
+                         grown->held_by};
+  cli_table_row(table, cells, CLI_PLAIN);
+  free(bytes);
+  free(entries);
+}
+
+static void print_grown(cli *c, const comparison *x) {
+  static const cli_column columns[] = {{"grew", CLI_RIGHT},    {"bytes", CLI_RIGHT},
+                                       {"entries", CLI_RIGHT}, {"address", CLI_LEFT},
+                                       {"class", CLI_WRAP},    {"path", CLI_WRAP}};
+  size_t n = x->diff->n_grown, n_shown = n_rows(c, x->r, n);
+  cli_table *table;
+  if (!x->diff->same_state) return;
+  if (x->snapshots[1] == NULL) {
+    printf("\nWhether older containers grew is told by three snapshots only\n");
+    return;
+  }
+  if (n == 0) {
+    printf("\nNo container that is older than %s grew both times\n", x->names[0]);
+    return;
+  }
+  printf("\n%sContainers older than %s that grew until %s and again until %s%s\n",
+         cli_style_on(c, CLI_BOLD), x->names[0], x->names[1], x->names[2], cli_style_off(c));
+  table = cli_table_new(c, columns, 6);
+  for (size_t i = 0; i < n_shown; i++) grown_row(c, x, &x->diff->grown[i], table);
+  cli_table_print(table);
+  cli_print_hidden(c, n - n_shown, "container", "containers");
+}
+
+static bool has_changed(const lh_class_change *change) {
+  return change->objects[0] != change->objects[2] ||
+         change->shallow_bytes[0] != change->shallow_bytes[2] || change->appeared > 0 ||
+         change->gone > 0;
+}
+
+static void class_row(cli *c, const comparison *x, const lh_class_change *change,
+                      cli_table *table) {
+  bool same = x->diff->same_state;
+  const char *cells[] = {cli_size_change(c, change->shallow_bytes[0], change->shallow_bytes[2]),
+                         cli_size(c, change->shallow_bytes[2]),
+                         cli_count_change(c, change->objects[0], change->objects[2]),
+                         cli_count(c, change->objects[2]),
+                         same ? cli_count(c, change->appeared) : change->name,
+                         cli_count(c, change->gone),
+                         change->name};
+  cli_table_row(table, cells, CLI_PLAIN);
+}
+
+/* Only what changed; which objects appeared and went is not known of different states. */
+static void print_classes(cli *c, const comparison *x) {
+  static const cli_column of_one_state[] = {
+      {"bytes", CLI_RIGHT},    {"now", CLI_RIGHT},  {"objects", CLI_RIGHT}, {"now", CLI_RIGHT},
+      {"appeared", CLI_RIGHT}, {"gone", CLI_RIGHT}, {"class", CLI_WRAP}};
+  static const cli_column of_two[] = {{"bytes", CLI_RIGHT},
+                                      {"now", CLI_RIGHT},
+                                      {"objects", CLI_RIGHT},
+                                      {"now", CLI_RIGHT},
+                                      {"class", CLI_WRAP}};
+  const lh_diff *d = x->diff;
+  size_t n_changed = 0, n_shown = 0;
+  cli_table *table;
+  if (d->n_classes == 0) return;
+  table = cli_table_new(c, d->same_state ? of_one_state : of_two, d->same_state ? 7 : 5);
+  for (size_t i = 0; i < d->n_classes; i++) {
+    if (!has_changed(&d->classes[i])) continue;
+    if (x->r->limit == 0 || n_changed < x->r->limit) {
+      class_row(c, x, &d->classes[i], table);
+      n_shown++;
+    }
+    n_changed++;
+  }
+  printf("\n%sChange of classes from %s to %s%s (%s did not change)\n", cli_style_on(c, CLI_BOLD),
+         x->names[0], x->names[2], cli_style_off(c), cli_count(c, d->n_classes - n_changed));
+  cli_table_print(table);
+  cli_print_hidden(c, n_changed - n_shown, "class", "classes");
+}
+
+static void print_text(cli *c, const comparison *x) {
+  if (x->diff->same_state)
+    print_sentence(c, x);
+  else
+    print_sentence_by_class(c, x);
+  print_groups(c, x);
+  print_grown(c, x);
+  print_gone(c, x);
+  print_classes(c, x);
+  print_next_step(c, x);
+}
+
+/* }=================================================================================== */
+
+int leaks_report(cli *c, request *r) {
+  comparison x;
+  uint64_t growth;
+  bool exceeded;
+  compare(c, r, &x);
+  if (c->json)
+    leaks_print_json(c, &x);
+  else
+    print_text(c, &x);
+  growth = x.diff->retained_bytes + grown_bytes(x.diff);
+  exceeded = r->has_fail_over && growth > r->fail_over_bytes;
+  if (exceeded)
+    cli_say(c, "%s retained, which is more than %s", cli_size(c, growth),
+            cli_size(c, r->fail_over_bytes));
+  close_all(&x);
+  return exceeded ? CLI_NO : CLI_DONE;
+}
