@@ -98,18 +98,14 @@ static int push_taken(lua_State *L, const lh_taken *taken) {
   return 2;
 }
 
+/* The handle comes first: what follows the fork cannot fail. */
 static int start_job(lua_State *L, const char *path, const lh_take_options *options) {
-  lh_job *job;
   lh_error error;
-  if (lh_start_snapshot(L, path, options, &job, &error) < 0) return push_failure(L, &error);
-  lh_job **handle = lh_push_userdata(L, sizeof job, &error);
-  if (!handle) {
-    lh_job_free(job);
-    return push_failure(L, &error);
-  }
-  *handle = job;
+  lh_job **handle = lh_push_userdata(L, sizeof *handle, &error);
+  if (!handle) return push_failure(L, &error);
   lua_rawgetp(L, LUA_REGISTRYINDEX, &job_key);
   lua_setmetatable(L, -2);
+  if (lh_start_snapshot(L, path, options, handle, &error) < 0) return push_failure(L, &error);
   return 1;
 }
 
@@ -135,8 +131,15 @@ static int job_pid(lua_State *L) {
   return 1;
 }
 
+/* A job that was dropped while its child writes stays until the next collection: somebody must reap
+** the child. */
 static int job_gc(lua_State *L) {
   lh_job **handle = job_handle(L);
+  if (*handle && !lh_job_done(*handle)) {
+    lua_getmetatable(L, 1);
+    lua_setmetatable(L, 1); /* once more, please */
+    return 0;
+  }
   lh_job_free(*handle);
   *handle = NULL;
   return 0;
