@@ -84,12 +84,14 @@ typedef size_t (*lh_writer)(const void *data, size_t n, void *payload);
 ** was found, and with LH_EMEMORY. Cost: O(1). */
 int lh_attach(lua_State *L, lh_error *error);
 
-/* Writes the heap of L to `path` (mode 0600, through a temporary file in the same directory and a
-** rename) and leaves a mark named `path` in the heap. Runs no collector step, calls no metamethod,
-** raises no Lua error, allocates nothing in the Lua heap but the mark (two userdata; and a longer
-** stack where L has fewer than ten free slots, see lua_checkstack). `options` may be NULL.
-** On failure an existing file at `path` is as it was. Cost: about one full collection, and 1 MiB of
-** memory outside of Lua. */
+/* Writes the heap of L to `path` (mode 0600; the file has no name until it is whole, or a temporary
+** one in the same directory) and leaves a mark named `path` in the heap. Runs no collector step,
+** calls no metamethod, raises no Lua error, allocates nothing in the Lua heap but the mark (two
+** userdata; and a longer stack where L has fewer than ten free slots, see lua_checkstack).
+** `options` may be NULL. On failure an existing file at `path` is as it was. LH_EIO with ENOSPC or
+** EFBIG: there is too little room (disk, RLIMIT_FSIZE), which is seen before a byte is written.
+** Cost: about one full collection (half of one more where there is less room than 2.25 times the
+** heap, so that the file is measured first), and 1 MiB of memory outside of Lua. */
 int lh_take_snapshot(lua_State *L, const char *path, const lh_take_options *options,
                      lh_taken *taken, lh_error *error);
 
@@ -101,6 +103,7 @@ int lh_stream_snapshot(lua_State *L, const char *name, lh_writer writer, void *p
 ** full collection) and goes on; the file is the heap as it was at the fork, mark included. The
 ** child is not seen by the host's wait(), raises no SIGCHLD, and completes the file even if the
 ** host exits. On failure *job is NULL and no file was touched. The job is freed by lh_job_free.
+** What room any such file needs is asked for before the fork, what this one needs by the child.
 ** Memory: 1 MiB, and what of the heap the program changes meanwhile. */
 typedef struct lh_job lh_job;
 int lh_start_snapshot(lua_State *L, const char *path, const lh_take_options *options, lh_job **job,
@@ -114,7 +117,8 @@ int lh_job_wait(lh_job *job, double seconds, lh_taken *taken, lh_error *error);
 bool lh_job_done(lh_job *job);
 int64_t lh_job_process(const lh_job *job);
 
-/* Forgets the job; a child that is still writing goes on. */
+/* Forgets the job; a child that is still writing goes on, and is a zombie from its end to that of
+** the host: free a job when it is done. */
 void lh_job_free(lh_job *job);
 
 /* Pushes a userdata of `bytes`, cleared, that no report shows, for a binding that hands out jobs.

@@ -10,8 +10,9 @@
 ** no descriptor of the host's.
 **
 ** Host and child share one page, in which the child leaves its result. If the host exits first,
-** the child goes on and the file is completed. If the child is killed, the host removes the
-** temporary file as soon as it asks for the job; when both are killed that file is left.
+** the child goes on and the file is completed. If the child is killed a nameless file goes with it;
+** one that has a temporary name (see file.h) is removed by the host as soon as it asks for the job,
+** and left when both are killed.
 */
 #include <errno.h>
 #include <signal.h>
@@ -22,13 +23,13 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "file.h"
 #include "take.h"
 
 /* What the child tells. */
 typedef struct report {
   int finished; /* last, atomically */
-  int os_errno; /* 0: the file is there */
+  bool written;
+  lh_file_failure failure; /* unless written */
   lh_taken taken;
 } report;
 
@@ -37,7 +38,7 @@ struct lh_job {
   bool reaped;
   int status; /* of waitpid, once reaped */
   report *shared;
-  lh_file file; /* to remove the temporary file of a child that was killed */
+  lh_file file; /* `temporary` of a child that was killed */
   char *path;
 };
 
@@ -45,10 +46,10 @@ struct lh_job {
 
 static _Noreturn void write_and_exit(lh_shot *shot, lh_file *file, report *shared) {
   lh_taken taken;
-  bool written = lh_shot_write(shot, &taken, NULL) == LH_OK && lh_file_finish(file);
-  if (!written && file->made) (void)unlink(file->temporary);
+  shared->written = lh_shot_save(shot, file, &taken);
+  if (file->made) (void)unlink(file->temporary);
+  shared->failure = file->failure;
   shared->taken = taken;
-  shared->os_errno = written ? 0 : file->os_errno ? file->os_errno : EIO;
   __atomic_store_n(&shared->finished, 1, __ATOMIC_RELEASE);
   _exit(0);
 }
@@ -101,6 +102,9 @@ int lh_start_snapshot(lua_State *L, const char *path, const lh_take_options *opt
   if (rc == LH_OK) {
     rc = lh_shot_prepare(L, path, lh_file_write, &job->file, options, &shot, error);
   }
+  if (rc == LH_OK && !lh_shot_may_fit(&shot, &job->file)) {
+    rc = lh_file_fail(&job->file.failure, path, error);
+  }
   if (rc == LH_OK) {
     job->pid = fork_child(&shot, &job->file, job->shared);
     if (job->pid < 0) rc = lh_fail_errno(error, errno, "cannot fork for a background snapshot");
@@ -133,7 +137,7 @@ bool lh_job_done(lh_job *job) {
   } while (pid < 0 && errno == EINTR);
   if (pid == 0) return false;
   job->reaped = true; /* or somebody else has reaped it: it is gone all the same */
-  if (!is_finished(job)) (void)unlink(job->file.temporary);
+  if (!is_finished(job) && !job->file.nameless) (void)unlink(job->file.temporary);
   return true;
 }
 
@@ -154,9 +158,7 @@ static int tell_result(const lh_job *job, lh_taken *taken, lh_error *error) {
                    job->path, signal_number ? " by signal: " : "",
                    signal_number ? strsignal(signal_number) : "");
   }
-  if (job->shared->os_errno) {
-    return lh_fail_errno(error, job->shared->os_errno, "cannot write '%s'", job->path);
-  }
+  if (!job->shared->written) return lh_file_fail(&job->shared->failure, job->path, error);
   *taken = job->shared->taken;
   return LH_OK;
 }

@@ -1,17 +1,16 @@
 /*
 ** take.c - take a snapshot: plant the mark, walk the heap, write the file.
 **
-** The order is: make the temporary file (an unwritable folder shows before anything was done), take
-** all memory, plant the mark, walk, close, rename. When a later step fails the mark is in the heap
-** already, and is voided. background.c does the same with a fork behind the mark.
+** The order is: make the file (an unwritable folder shows before anything was done), take all
+** memory, plant the mark, see that there is room, walk, give the file its name. When a later step
+** fails the mark is in the heap already, and is voided. background.c does the same with a fork
+** behind the mark.
 */
 #include "take.h"
 
 #include <fcntl.h>
 #include <string.h>
 #include <unistd.h>
-
-#include "file.h"
 
 /* {=== The footer ==================================================================== */
 
@@ -107,6 +106,7 @@ int lh_shot_prepare(lua_State *L, const char *name, lh_writer writer, void *payl
   shot->gc_bytes = lh_gc_bytes(global);
   shot->string_table_bytes =
       sizeof(void *) * (uint64_t)RAW_FIELD(global, RAW_GLOBAL_STRINGS_SIZE, int32_t);
+  shot->short_strings = (uint64_t)RAW_FIELD(global, RAW_GLOBAL_STRINGS_USED, int32_t);
   shot->walk = (lh_walk){.out = &shot->out,
                          .layout = state->layout,
                          .global = global,
@@ -117,8 +117,10 @@ int lh_shot_prepare(lua_State *L, const char *name, lh_writer writer, void *payl
   return LH_OK;
 }
 
-int lh_shot_write(lh_shot *shot, lh_taken *taken, lh_error *error) {
+/* Writes everything; may be done again. Async-signal-safe if `error` is NULL. */
+static int write_shot(lh_shot *shot, lh_taken *taken, lh_error *error) {
   lh_walk *walk = &shot->walk;
+  lh_out_begin(&shot->out);
   lh_walk_lists(walk);
   taken->bytes = walk->object_bytes + shot->string_table_bytes;
   taken->objects = 0;
@@ -130,38 +132,65 @@ void lh_shot_free(lh_shot *shot) {
   lh_out_free(&shot->out);
 }
 
-/* Prepares and writes; the caller voids the mark if what follows fails. */
-static int stream(lua_State *L, const char *name, lh_writer writer, void *payload,
-                  const lh_take_options *options, lh_taken *taken, lh_planted *planted,
-                  lh_error *error) {
+int lh_stream_snapshot(lua_State *L, const char *name, lh_writer writer, void *payload,
+                       const lh_take_options *options, lh_taken *taken, lh_error *error) {
   lh_shot shot;
   lh_taken ignored;
   int rc = lh_shot_prepare(L, name, writer, payload, options, &shot, error);
-  if (rc == LH_OK) rc = lh_shot_write(&shot, taken ? taken : &ignored, error);
-  *planted = shot.planted;
+  if (rc == LH_OK) rc = write_shot(&shot, taken ? taken : &ignored, error);
+  if (rc < 0) lh_void_mark(&shot.planted);
   lh_shot_free(&shot);
   return rc;
 }
 
-int lh_stream_snapshot(lua_State *L, const char *name, lh_writer writer, void *payload,
-                       const lh_take_options *options, lh_taken *taken, lh_error *error) {
-  lh_planted planted;
-  int rc = stream(L, name, writer, payload, options, taken, &planted, error);
-  if (rc < 0) lh_void_mark(&planted);
-  return rc;
+/* }=================================================================================== */
+
+/* {=== The file ====================================================================== */
+
+static size_t take_all(const void *data, size_t n, void *payload) {
+  (void)data, (void)payload;
+  return n;
+}
+
+static uint64_t measure(lh_shot *shot) {
+  lh_taken ignored;
+  lh_writer writer = shot->out.writer;
+  shot->out.writer = take_all;
+  (void)write_shot(shot, &ignored, NULL);
+  shot->out.writer = writer;
+  return shot->out.flushed;
+}
+
+bool lh_shot_may_fit(const lh_shot *shot, lh_file *file) {
+  return lh_file_has_room(file, lh_out_shortest(shot->short_strings), true);
+}
+
+bool lh_shot_save(lh_shot *shot, lh_file *file, lh_taken *taken) {
+  lh_file_end end = LH_FILE_AGAIN;
+  if (file->room < lh_out_longest(shot->gc_bytes) &&
+      !lh_file_has_room(file, measure(shot), false)) {
+    return false;
+  }
+  while (end == LH_FILE_AGAIN) {
+    if (write_shot(shot, taken, NULL) < 0) return false;
+    end = lh_file_finish(file);
+  }
+  return end == LH_FILE_DONE;
 }
 
 int lh_take_snapshot(lua_State *L, const char *path, const lh_take_options *options,
                      lh_taken *taken, lh_error *error) {
   lh_file file;
-  lh_planted planted = {0};
+  lh_shot shot = {0};
+  lh_taken ignored;
   int rc = lh_file_open(&file, path, error);
-  if (rc == LH_OK) {
-    rc = stream(L, path, lh_file_write, &file, options, taken, &planted, error);
-    bool failed = rc == LH_OK ? !lh_file_finish(&file) : file.os_errno != 0;
-    if (failed) rc = lh_fail_errno(error, file.os_errno, "cannot write '%s'", path);
+  if (rc == LH_OK) rc = lh_shot_prepare(L, path, lh_file_write, &file, options, &shot, error);
+  if (rc == LH_OK &&
+      !(lh_shot_may_fit(&shot, &file) && lh_shot_save(&shot, &file, taken ? taken : &ignored))) {
+    rc = lh_file_fail(&file.failure, path, error);
   }
-  if (rc < 0) lh_void_mark(&planted);
+  if (rc < 0) lh_void_mark(&shot.planted);
+  lh_shot_free(&shot);
   lh_file_free(&file);
   return rc;
 }

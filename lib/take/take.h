@@ -5,6 +5,7 @@
 #ifndef LUAHEAP_TAKE_H
 #define LUAHEAP_TAKE_H
 
+#include "file.h"
 #include "state.h"
 
 typedef struct lh_shot {
@@ -14,7 +15,7 @@ typedef struct lh_shot {
   const lh_state *state;
   const void *metatable; /* of the marks */
   const char *name;      /* borrowed */
-  uint64_t process_id, gc_bytes, string_table_bytes;
+  uint64_t process_id, gc_bytes, string_table_bytes, short_strings;
 } lh_shot;
 
 /* Takes all memory and plants the mark. LH_EMEMORY, LH_EARGUMENT or LH_OK; in either case
@@ -22,8 +23,14 @@ typedef struct lh_shot {
 int lh_shot_prepare(lua_State *L, const char *name, lh_writer writer, void *payload,
                     const lh_take_options *options, lh_shot *shot, lh_error *error);
 
-/* Writes everything. Async-signal-safe if `error` is NULL. Once for each shot. */
-int lh_shot_write(lh_shot *shot, lh_taken *taken, lh_error *error);
+/* Is there room for as much as any such heap needs? O(1). False and file->failure where not. */
+bool lh_shot_may_fit(const lh_shot *shot, lh_file *file);
+
+/* Writes the file that is the shot's payload, and gives it its name; false and file->failure where
+** that fails. Unless there is room for more than any such heap needs, the file's size is measured
+** first, by a walk whose bytes go nowhere. Async-signal-safe. */
+bool lh_shot_save(lh_shot *shot, lh_file *file, lh_taken *taken);
+
 void lh_shot_free(lh_shot *shot);
 
 #endif

@@ -262,11 +262,14 @@ void lh_walk_lists(lh_walk *walk) {
   uint8_t state = RAW_FIELD(walk->global, RAW_GLOBAL_GC_STATE, uint8_t);
   uint8_t white = RAW_FIELD(walk->global, RAW_GLOBAL_WHITE, uint8_t);
   walk->dead_white = state >= 3 && state <= 6 ? (uint8_t)((white ^ RAW_WHITES) & RAW_WHITES) : 0;
+  walk->previous = 0;
+  walk->object_bytes = 0;
   walk->mode_name =
       RAW_FIELD(walk->global, walk->layout->metamethod_names + RAW_TM_MODE * sizeof(void *),
                 const raw_string *);
   for (unsigned list = 0; list < 4; list++) {
     const raw_object *o = RAW_FIELD(walk->global, heads[list], const raw_object *);
+    walk->n_objects[list] = 0;
     for (; o; o = o->next) {
       walk->n_objects[list]++;
       walk_object(walk, o);

@@ -8,18 +8,24 @@
 int lh_out_open(lh_out *out, uint64_t heap_bytes, lh_writer writer, void *payload,
                 lh_error *error) {
   *out = (lh_out){.writer = writer, .payload = payload};
-  out->block_capacity = (size_t)(4 * (heap_bytes >> 20)) + 8;
+  out->block_capacity = (size_t)(lh_out_longest(heap_bytes) / LH_BLOCK_BYTES) + 1;
   size_t footer_bytes = LH_OUT_FOOTER + 4 + 8 * out->block_capacity + LH_TRAILER_BYTES;
   out->base = lh_alloc(LH_BLOCK_BYTES + LH_OUT_ITEM, 1);
   out->block_hashes = lh_alloc(out->block_capacity, sizeof *out->block_hashes);
   out->footer = lh_alloc(footer_bytes, 1);
   if (!out->base || !out->block_hashes || !out->footer)
     return lh_fail_memory(error, "preparing the snapshot's buffer");
+  return LH_OK;
+}
+
+void lh_out_begin(lh_out *out) {
   memcpy(out->base, LH_HEAD_MAGIC, 8);
   lh_store32(out->base + 8, LH_FORMAT_VERSION);
   lh_store32(out->base + 12, 0);
   out->at = out->base + LH_HEADER_BYTES;
-  return LH_OK;
+  out->flushed = 0;
+  out->n_blocks = 0;
+  out->refused = false;
 }
 
 void lh_out_free(lh_out *out) {

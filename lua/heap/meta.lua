@@ -25,8 +25,9 @@ local heap = {}
 ---every state of the collector. It runs no collector step and calls no metamethod and no
 ---finalizer; the two small userdata of the mark are all that it allocates in the heap.
 ---
----The file has mode 0600, since a heap holds secrets. It is written under a temporary name in
----the same directory and then renamed: after a failure an older file at `path` is as it was.
+---The file has mode 0600, since a heap holds secrets, and it gets its name when it is whole: after a
+---failure an older file at `path` is as it was. A file for which there is no room, on the disk or
+---under `ulimit -f`, is not begun.
 ---
 ---    local objects, bytes = assert(heap.snapshot("before.heap"))
 ---    heap.snapshot("secret.heap", {strings = 0})
