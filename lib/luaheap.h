@@ -139,6 +139,61 @@ int lh_mark(lua_State *L, const char *name, size_t name_length, lh_error *error)
 ** stay. Fails with LH_EMEMORY. Cost: O(1), amortised where most marks are periodic. */
 int lh_mark_period(lua_State *L, bool *thinned, lh_error *error);
 
+/* What the collector says of itself. Costs next to nothing, O(marks), and allocates nothing; so it
+** may be asked every second and in every place. */
+typedef struct lh_gc_stats {
+  uint64_t bytes;         /* collectgarbage("count") * 1024 */
+  int64_t debt_bytes;     /* allocated since the next step was due; negative: to go until then */
+  uint64_t table_strings; /* in Lua's table of short strings, */
+  uint64_t table_slots;   /* which has so many slots of 8 bytes */
+  uint32_t marks;
+  uint8_t gc_state; /* 0 propagate ... 8 pause, as in lh_info */
+  bool gc_generational;
+  bool gc_stopped; /* by the program; in a finalizer of 5.4.0 to 5.4.3 always */
+} lh_gc_stats;
+
+int lh_stats(lua_State *L, lh_gc_stats *stats, lh_error *error);
+
+typedef enum lh_type {
+  LH_TYPE_ROOT,
+  LH_TYPE_STRING,
+  LH_TYPE_TABLE,
+  LH_TYPE_CLOSURE, /* of a Lua or a C function */
+  LH_TYPE_UPVALUE,
+  LH_TYPE_PROTO,
+  LH_TYPE_USERDATA,
+  LH_TYPE_THREAD,
+  LH_TYPE_COUNT
+} lh_type;
+
+typedef struct lh_count {
+  uint64_t objects, bytes; /* bytes: shallow sizes */
+} lh_count;
+
+typedef struct lh_counts {
+  lh_count all; /* on the collector's lists: what a snapshot would hold, and luaheap's own */
+  lh_count by_type[LH_TYPE_COUNT];
+  lh_count dead; /* of all: condemned by a sweep that is under way */
+} lh_counts;
+
+/* An epoch: what was allocated between two marks, dead or alive. The name has no NUL at its end and
+** lives as long as the Lua state and, of a periodic mark, as this struct. */
+typedef struct lh_epoch_count {
+  lh_count allocated;
+  const char *name; /* of the mark that begins it; NULL in the first, before all marks */
+  size_t name_length;
+  uint64_t time_ns; /* of that mark */
+  bool is_snapshot; /* planted by a snapshot */
+  char periodic_name[23];
+} lh_epoch_count;
+
+/* Counts all objects, exactly, without a snapshot. Fills epochs[0] to epochs[marks], the oldest
+** first (see lh_stats for the number of marks); where there is room for n_epochs only, what is
+** older is in the first. n_epochs may be 0. Allocates nothing and disturbs nothing. Cost: one pass
+** over all objects, 0.15 to 0.45 times a full collection; 30 to 200 ns an object. */
+int lh_count_objects(lua_State *L, lh_counts *counts, lh_epoch_count *epochs, size_t n_epochs,
+                     lh_error *error);
+
 /* The exact shallow size of the value at stack index `index`, counted from 1: 0 for what is not
 ** collectable. Any other index fails with LH_EARGUMENT. Cost: O(1). */
 int lh_sizeof(lua_State *L, int index, uint64_t *bytes, lh_error *error);
@@ -198,18 +253,6 @@ const lh_mark_info *lh_mark_at(const lh_snapshot *snapshot, uint32_t i);
 typedef uint32_t lh_id;
 #define LH_ROOT ((lh_id)0)
 #define LH_NO_OBJECT ((lh_id)UINT32_MAX)
-
-typedef enum lh_type {
-  LH_TYPE_ROOT,
-  LH_TYPE_STRING,
-  LH_TYPE_TABLE,
-  LH_TYPE_CLOSURE, /* of a Lua or a C function */
-  LH_TYPE_UPVALUE,
-  LH_TYPE_PROTO,
-  LH_TYPE_USERDATA,
-  LH_TYPE_THREAD,
-  LH_TYPE_COUNT
-} lh_type;
 
 typedef enum lh_list { LH_LIST_ALLGC, LH_LIST_FINOBJ, LH_LIST_TOBEFNZ, LH_LIST_FIXEDGC } lh_list;
 

@@ -197,18 +197,122 @@ static int heap_sizeof(lua_State *L) {
   return 1;
 }
 
+/* {=== Statistics ===================================================================== */
+
+static void set_integer(lua_State *L, const char *key, uint64_t n) {
+  lua_pushinteger(L, (lua_Integer)n);
+  lua_setfield(L, -2, key);
+}
+
+static void set_count(lua_State *L, const lh_count *count) {
+  set_integer(L, "objects", count->objects);
+  set_integer(L, "bytes", count->bytes);
+}
+
+static void push_gc_stats(lua_State *L, const lh_gc_stats *gc) {
+  static const char *const states[] = {"propagate",   "enter atomic",    "atomic",
+                                       "sweep allgc", "sweep finobj",    "sweep tobefnz",
+                                       "sweep end",   "call finalizers", "pause"};
+  lua_createtable(L, 0, 10);
+  set_integer(L, "bytes", gc->bytes);
+  set_integer(L, "debt", (uint64_t)gc->debt_bytes);
+  lua_pushstring(L, states[gc->gc_state]);
+  lua_setfield(L, -2, "state");
+  lua_pushstring(L, gc->gc_generational ? "generational" : "incremental");
+  lua_setfield(L, -2, "kind");
+  lua_pushboolean(L, gc->gc_stopped);
+  lua_setfield(L, -2, "stopped");
+  lua_createtable(L, 0, 3);
+  set_integer(L, "strings", gc->table_strings);
+  set_integer(L, "slots", gc->table_slots);
+  lua_pushnumber(L, (lua_Number)gc->table_strings / (lua_Number)gc->table_slots);
+  lua_setfield(L, -2, "load");
+  lua_setfield(L, -2, "string_table");
+}
+
+static void set_types(lua_State *L, const lh_counts *counts) {
+  static const char *const names[LH_TYPE_COUNT] = {
+      [LH_TYPE_STRING] = "string",   [LH_TYPE_TABLE] = "table", [LH_TYPE_CLOSURE] = "closure",
+      [LH_TYPE_UPVALUE] = "upvalue", [LH_TYPE_PROTO] = "proto", [LH_TYPE_USERDATA] = "userdata",
+      [LH_TYPE_THREAD] = "thread"};
+  lua_createtable(L, 0, LH_TYPE_COUNT - 1);
+  for (lh_type type = LH_TYPE_STRING; type < LH_TYPE_COUNT; type++) {
+    lua_createtable(L, 0, 2);
+    set_count(L, &counts->by_type[type]);
+    lua_setfield(L, -2, names[type]);
+  }
+  lua_setfield(L, -2, "types");
+}
+
+static void set_epochs(lua_State *L, const lh_epoch_count *epochs, size_t n) {
+  lua_createtable(L, (int)n, 0);
+  for (size_t i = 0; i < n; i++) {
+    const lh_epoch_count *epoch = &epochs[i];
+    lua_createtable(L, 0, 4);
+    set_count(L, &epoch->allocated);
+    if (epoch->name) {
+      lua_pushlstring(L, epoch->name, epoch->name_length);
+      lua_setfield(L, -2, "name");
+      set_integer(L, "time", epoch->time_ns / 1000000000u);
+    }
+    lua_rawseti(L, -2, (lua_Integer)i + 1);
+  }
+  lua_setfield(L, -2, "epochs");
+}
+
+static bool wants_objects(lua_State *L) {
+  bool wanted = true;
+  if (lua_isnoneornil(L, 1)) return wanted;
+  luaL_checktype(L, 1, LUA_TTABLE);
+  lua_pushnil(L);
+  while (lua_next(L, 1)) {
+    const char *name = lua_type(L, -2) == LUA_TSTRING ? lua_tostring(L, -2) : "";
+    luaL_argcheck(L, strcmp(name, "objects") == 0, 1, "the only option is 'objects'");
+    wanted = lua_toboolean(L, -1);
+    lua_pop(L, 1);
+  }
+  return wanted;
+}
+
+/* stats([options]) --> table. All is counted before anything is allocated. */
+static int heap_stats(lua_State *L) {
+  enum { MOST_EPOCHS = 256 };
+  lh_epoch_count epochs[MOST_EPOCHS];
+  lh_gc_stats gc;
+  lh_counts counts;
+  lh_error error;
+  bool objects = wants_objects(L);
+  int rc = lh_stats(L, &gc, &error);
+  if (rc == LH_OK && objects) rc = lh_count_objects(L, &counts, epochs, MOST_EPOCHS, &error);
+  if (rc < 0) return luaL_error(L, "%s", error.message);
+  push_gc_stats(L, &gc);
+  if (!objects) return 1;
+  set_integer(L, "objects", counts.all.objects);
+  lua_createtable(L, 0, 2);
+  set_count(L, &counts.dead);
+  lua_setfield(L, -2, "dead");
+  set_types(L, &counts);
+  set_epochs(L, epochs, gc.marks < MOST_EPOCHS ? gc.marks + 1 : MOST_EPOCHS);
+  return 1;
+}
+
+/* }=================================================================================== */
+
 __attribute__((visibility("default"))) int luaopen_heap(lua_State *L);
 
 int luaopen_heap(lua_State *L) {
-  static const luaL_Reg functions[] = {
-      {"snapshot", heap_snapshot}, {"mark", heap_mark}, {"sizeof", heap_sizeof}, {NULL, NULL}};
+  static const luaL_Reg functions[] = {{"snapshot", heap_snapshot},
+                                       {"mark", heap_mark},
+                                       {"sizeof", heap_sizeof},
+                                       {"stats", heap_stats},
+                                       {NULL, NULL}};
   lh_error error;
   if (lh_attach(L, &error) < 0) {
     lua_pushstring(L, error.message);
     return lua_error(L);
   }
   register_jobs(L);
-  lua_createtable(L, 0, 4);
+  lua_createtable(L, 0, 5);
   luaL_setfuncs(L, functions, 0);
   lua_pushstring(L, LH_VERSION);
   lua_setfield(L, -2, "_VERSION");

@@ -34,6 +34,7 @@ build = {
         "lib/take/mark.c",
         "lib/take/period.c",
         "lib/take/state.c",
+        "lib/take/stats.c",
         "lib/take/take.c",
         "lib/take/walk.c",
         "lib/take/walk_proto.c",

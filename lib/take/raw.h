@@ -49,7 +49,7 @@ typedef struct raw_object {
   RAW_HEADER;
 } raw_object;
 
-enum { RAW_WHITES = 0x18 };
+enum { RAW_WHITES = 0x18, RAW_FINALIZED = 0x40 /* is to be: on finobj or tobefnz */ };
 
 typedef union raw_payload {
   const raw_object *object;
@@ -251,6 +251,7 @@ enum {
   RAW_GLOBAL_WHITE = 100,
   RAW_GLOBAL_GC_STATE = 101,
   RAW_GLOBAL_GC_KIND = 102,
+  RAW_GLOBAL_STOP = 106, /* from 5.4.4 on */
   RAW_GLOBAL_ALLGC = 112,
   RAW_GLOBAL_FINOBJ = 128,
   RAW_GLOBAL_TOBEFNZ = 176,
@@ -280,6 +281,19 @@ int lh_layout_probe(const lh_host *host, const lh_layout **layout, lh_error *err
 
 /* Copies the release out of lua_ident ("5.4.4"), or "5.4". `out` has room for 16 bytes. */
 void lh_layout_release(const char *ident, char *out);
+
+static inline const raw_object *raw_list(const char *global, lh_list list) {
+  static const uint16_t heads[] = {RAW_GLOBAL_ALLGC, RAW_GLOBAL_FINOBJ, RAW_GLOBAL_TOBEFNZ,
+                                   RAW_GLOBAL_FIXEDGC};
+  return RAW_FIELD(global, heads[list], const raw_object *);
+}
+
+/* The mask of the other white in a sweep phase, when it stands for a dead object; else 0. */
+static inline uint8_t raw_dead_white(const char *global) {
+  uint8_t state = RAW_FIELD(global, RAW_GLOBAL_GC_STATE, uint8_t);
+  uint8_t white = RAW_FIELD(global, RAW_GLOBAL_WHITE, uint8_t);
+  return state >= 3 && state <= 6 ? (uint8_t)((white ^ RAW_WHITES) & RAW_WHITES) : 0;
+}
 
 static inline bool raw_is_empty(uint8_t type) {
   return (type & RAW_BASIC_TYPE) == 0;

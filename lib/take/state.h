@@ -41,6 +41,12 @@ typedef struct lh_state {
 ** the place of ours. */
 lh_state *lh_push_state(lua_State *L);
 
+/* Where it is on the collector's list. */
+static inline const raw_userdata *lh_state_object(const lh_state *state) {
+  return (const void *)((const char *)state - offsetof(raw_userdata, user_values) -
+                        LH_STATE_USER_VALUES * sizeof(raw_value));
+}
+
 /* The slot of the running function's value at a positive index; NULL where there is none. */
 const raw_value *lh_stack_slot(lua_State *L, int index);
 

@@ -45,9 +45,7 @@ static uint8_t *put_roots(uint8_t *p, const lh_walk *walk, const lh_state *state
                           const void *metatable) {
   lh_walk_root roots[LH_WALK_ROOTS];
   size_t n = lh_walk_roots(walk, roots);
-  const char *state_object = (const char *)state - offsetof(raw_userdata, user_values) -
-                             LH_STATE_USER_VALUES * sizeof(raw_value);
-  roots[n++] = (lh_walk_root){.kind = LH_ROOT_OWN, .index = 0, .address = state_object};
+  roots[n++] = (lh_walk_root){.kind = LH_ROOT_OWN, .index = 0, .address = lh_state_object(state)};
   roots[n++] = (lh_walk_root){.kind = LH_ROOT_OWN, .index = 1, .address = metatable};
   p = lh_put_uvarint(p, n);
   for (size_t i = 0; i < n; i++) {

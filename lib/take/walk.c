@@ -206,8 +206,7 @@ static void walk_upvalue(lh_walk *walk, const raw_upvalue *u) {
   }
 }
 
-/* NULL for a userdata that is not ours. */
-static const lh_own_content *own_content(const raw_userdata *u) {
+const lh_own_content *lh_walk_own_content(const raw_userdata *u) {
   const lh_own_content *content = (const void *)((const char *)u + raw_content_offset(u));
   bool ours = u->length >= sizeof *content && content->magic == LH_OWN_MAGIC &&
               content->kind <= LH_MARK_VOID && u->length - sizeof *content >= content->name_length;
@@ -230,7 +229,7 @@ static void walk_mark(lh_walk *walk, const lh_own_content *content) {
 static void walk_userdata(lh_walk *walk, const raw_userdata *u) {
   uint64_t own = (uintptr_t)u;
   bool dead = (u->marked & walk->dead_white) != 0;
-  const lh_own_content *content = dead ? NULL : own_content(u);
+  const lh_own_content *content = dead ? NULL : lh_walk_own_content(u);
   unsigned head = content ? LH_REC_MARK : LH_REC_USERDATA;
   if (u->metatable) head |= LH_FLAG_METATABLE;
   if (!lh_walk_begin(walk, (const raw_object *)u, head)) return;
@@ -257,20 +256,15 @@ static void walk_object(lh_walk *walk, const raw_object *object) {
 }
 
 void lh_walk_lists(lh_walk *walk) {
-  static const uint16_t heads[4] = {RAW_GLOBAL_ALLGC, RAW_GLOBAL_FINOBJ, RAW_GLOBAL_TOBEFNZ,
-                                    RAW_GLOBAL_FIXEDGC};
-  uint8_t state = RAW_FIELD(walk->global, RAW_GLOBAL_GC_STATE, uint8_t);
-  uint8_t white = RAW_FIELD(walk->global, RAW_GLOBAL_WHITE, uint8_t);
-  walk->dead_white = state >= 3 && state <= 6 ? (uint8_t)((white ^ RAW_WHITES) & RAW_WHITES) : 0;
+  walk->dead_white = raw_dead_white(walk->global);
   walk->previous = 0;
   walk->object_bytes = 0;
   walk->mode_name =
       RAW_FIELD(walk->global, walk->layout->metamethod_names + RAW_TM_MODE * sizeof(void *),
                 const raw_string *);
-  for (unsigned list = 0; list < 4; list++) {
-    const raw_object *o = RAW_FIELD(walk->global, heads[list], const raw_object *);
+  for (lh_list list = LH_LIST_ALLGC; list <= LH_LIST_FIXEDGC; list++) {
     walk->n_objects[list] = 0;
-    for (; o; o = o->next) {
+    for (const raw_object *o = raw_list(walk->global, list); o; o = o->next) {
       walk->n_objects[list]++;
       walk_object(walk, o);
     }

@@ -57,6 +57,9 @@ typedef struct lh_walk {
 ** walk->out. */
 void lh_walk_lists(lh_walk *walk);
 
+/* What is in a userdata of ours; NULL for any other. */
+const lh_own_content *lh_walk_own_content(const raw_userdata *u);
+
 /* The exact shallow size of an object. */
 uint64_t lh_walk_shallow_bytes(const lh_layout *layout, const void *main_thread,
                                const raw_object *object);

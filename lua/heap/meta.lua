@@ -91,6 +91,64 @@ function job:pid() end
 ---@return integer? errno on failure: the system's error number, 0 where there is none
 function heap.mark(name) end
 
+---@class heap.count
+---@field objects integer
+---@field bytes integer shallow sizes
+
+---@class heap.epoch: heap.count
+---@field name? string of the mark that begins it; nil in the first, which is before all marks
+---@field time? integer of that mark, as os.time() has it
+
+---@class heap.string_table
+---@field strings integer short strings that are alive or not yet collected
+---@field slots integer of 8 bytes each
+---@field load number strings / slots; Lua doubles the slots at 1
+
+---@class heap.stats
+---@field bytes integer `collectgarbage("count") * 1024`
+---@field debt integer bytes allocated since a step of the collector was due; negative: to go
+---@field state string "propagate", "enter atomic", "atomic", "sweep allgc", "sweep finobj", "sweep
+---tobefnz", "sweep end", "call finalizers" or "pause"
+---@field kind string "incremental" or "generational"
+---@field stopped boolean by `collectgarbage("stop")`; in a finalizer of 5.4.0 to 5.4.3 always true
+---@field string_table heap.string_table
+---@field objects? integer all that the collector knows, luaheap's own included
+---@field types? table<string, heap.count> by "string", "table", "closure", "upvalue", "proto",
+---"userdata" and "thread"
+---@field dead? heap.count of all: condemned, and not yet freed by a sweep that is under way
+---@field epochs? heap.epoch[] what was allocated between two marks and is not collected, oldest
+---first; of more than 255 marks the youngest count, and what is older is in the first
+
+---The state of the collector, and how many objects of which type and age there are, exactly: the
+---bytes of all types and 8 for each slot of the string table are `bytes`. Nothing of the program is
+---disturbed; what it allocates is the table that it returns.
+---
+---Cost: a pass over all objects, 0.15 to 0.45 times a full collection, 30 to 200 ns an object: some
+---10 ms for 10 MB. Every second that is fine for a small heap; for a big one leave the objects out,
+---which takes 1 microsecond: `heap.stats({objects = false})` has neither of `objects`, `types`,
+---`dead` and `epochs`. All is counted before the table is made, so it is not in it.
+---
+---For a metrics endpoint, in the text format of Prometheus:
+---
+---    local function metrics()
+---      local lines, s = {}, heap.stats()
+---      local function add(format, ...) lines[#lines + 1] = format:format(...) .. "\n" end
+---      add("lua_heap_bytes %d", s.bytes)
+---      add("lua_gc_debt_bytes %d", s.debt)
+---      add("lua_gc_stopped %d", s.stopped and 1 or 0)
+---      add("lua_string_table_load %g", s.string_table.load)
+---      for name, count in pairs(s.types) do
+---        add('lua_objects{type="%s"} %d', name, count.objects)
+---        add('lua_object_bytes{type="%s"} %d', name, count.bytes)
+---      end
+---      return table.concat(lines)
+---    end
+---
+---Raises an error only for wrong arguments.
+---@param options? {objects: boolean}
+---@return heap.stats
+function heap.stats(options) end
+
 ---The exact shallow size of one value: the bytes that Lua has allocated for it alone, without
 ---what it refers to. A table counts with its array and hash parts, a coroutine with its stack.
 ---

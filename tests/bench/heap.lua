@@ -38,7 +38,7 @@ for i = 1, n_tables // 10 do FUNCTIONS[i] = function() return LAST end end
 collectgarbage()
 collectgarbage()
 
-local collections, snapshots, path = {}, {}, dir .. "/a"
+local collections, snapshots, counts, path = {}, {}, {}, dir .. "/a"
 local extra, added, objects, bytes = 0, 0, nil, nil
 for _ = 1, rounds do
   local start = bench.now()
@@ -58,7 +58,16 @@ for _ = 1, rounds do
   added = math.max(added, collectgarbage("count") - count)
   collectgarbage("restart")
   extra = math.max(extra, status("VmHWM") - resident)
+
+  start = bench.now()
+  heap.stats()
+  counts[#counts + 1] = bench.now() - start
 end
+
+local STATS = 1000
+local begin = bench.now()
+for _ = 1, STATS do heap.stats({objects = false}) end
+local stats_s = (bench.now() - begin) / STATS
 
 -- The pause of a background snapshot; each is finished before the next thing is measured.
 local pauses = {}
@@ -80,6 +89,8 @@ report("lua_bytes", "%d", bytes)
 report("file_bytes", "%d", size_of(path))
 report("collection_s", "%.6f", median(collections))
 report("snapshot_s", "%.6f", median(snapshots))
+report("count_s", "%.6f", median(counts))
+report("stats_s", "%.9f", stats_s)
 report("pause_s", "%.6f", median(pauses))
 report("extra_bytes", "%d", extra)
 report("added_bytes", "%d", math.floor(added * 1024))

@@ -8,9 +8,13 @@
 **     objects(path)   three tables by address (an integer): how the object is ("reachable",
 **                     "garbage", "dead" or "own"), its type's name, and its path or text where it
 **                     is garbage
+**     counts(path)    what heap.stats() said at that moment of types, dead and epochs: lines of
+**                     text, each with objects and bytes
 */
 #include <lauxlib.h>
 #include <lua.h>
+#include <stdio.h>
+#include <string.h>
 
 #include "luaheap.h"
 
@@ -99,10 +103,46 @@ static int objects(lua_State *L) {
   return 3;
 }
 
+static void add_line(luaL_Buffer *b, const char *what, const lh_count *count) {
+  char line[64];
+  snprintf(line, sizeof line, "%s %llu %llu\n", what, (unsigned long long)count->objects,
+           (unsigned long long)count->bytes);
+  luaL_addstring(b, line);
+}
+
+static void add_object(lh_count *count, uint64_t bytes) {
+  count->objects++;
+  count->bytes += bytes;
+}
+
+static int counts(lua_State *L) {
+  lh_snapshot *snapshot = open_snapshot(L);
+  lh_count types[LH_TYPE_COUNT] = {{0}}, dead = {0};
+  uint32_t n_epochs = lh_mark_count(snapshot) + 1;
+  lh_count *epochs = lua_newuserdatauv(L, n_epochs * sizeof *epochs, 0);
+  memset(epochs, 0, n_epochs * sizeof *epochs);
+  for (lh_id id = 1; id <= lh_object_count(snapshot); id++) {
+    uint64_t bytes = lh_shallow_bytes(snapshot, id);
+    add_object(&types[lh_type_of(snapshot, id)], bytes);
+    add_object(&epochs[lh_epoch(snapshot, id)], bytes);
+    if (lh_is_dead(snapshot, id)) add_object(&dead, bytes);
+  }
+  luaL_Buffer b;
+  luaL_buffinit(L, &b);
+  for (lh_type type = LH_TYPE_STRING; type < LH_TYPE_COUNT; type++)
+    add_line(&b, lh_type_name(type), &types[type]);
+  add_line(&b, "dead", &dead);
+  for (uint32_t i = 0; i < n_epochs; i++) add_line(&b, "epoch", &epochs[i]);
+  luaL_pushresult(&b);
+  lh_close(snapshot);
+  return 1;
+}
+
 __attribute__((visibility("default"))) int luaopen_lua_heapread(lua_State *L);
 
 int luaopen_lua_heapread(lua_State *L) {
-  static const luaL_Reg functions[] = {{"info", info}, {"objects", objects}, {NULL, NULL}};
+  static const luaL_Reg functions[] = {
+      {"info", info}, {"objects", objects}, {"counts", counts}, {NULL, NULL}};
   luaL_newlib(L, functions);
   return 1;
 }

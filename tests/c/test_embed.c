@@ -95,6 +95,50 @@ static size_t write_sink(const void *data, size_t n, void *payload) {
   return take;
 }
 
+static void add(lh_count *count, uint64_t bytes) {
+  count->objects++;
+  count->bytes += bytes;
+}
+
+/* Behind a snapshot, with room for n epochs: the same figures, without an allocation. */
+static void counts_the_same(lua_State *L, const host *h, const lh_snapshot *snapshot, uint32_t n) {
+  enum { MOST = 32 };
+  lh_epoch_count epochs[MOST + 1];
+  lh_count by_epoch[MOST + 1] = {{0}};
+  lh_counts counts, expected = {0};
+  lh_gc_stats stats;
+  host before = *h;
+  assert_int_equal(lh_stats(L, &stats, NULL), LH_OK);
+  assert_int_equal(lh_count_objects(L, &counts, n ? epochs : NULL, n, NULL), LH_OK);
+  assert_memory_equal(h, &before, sizeof before);
+  assert_int_equal(stats.marks, lh_mark_count(snapshot));
+  assert_true(n <= MOST && stats.marks <= MOST);
+  uint32_t merged = n > stats.marks ? 0 : stats.marks + 1 - n;
+  for (lh_id id = 1; id <= lh_object_count(snapshot); id++) {
+    uint64_t bytes = lh_shallow_bytes(snapshot, id);
+    uint32_t epoch = lh_epoch(snapshot, id);
+    add(&expected.all, bytes);
+    add(&expected.by_type[lh_type_of(snapshot, id)], bytes);
+    if (lh_is_dead(snapshot, id)) add(&expected.dead, bytes);
+    add(&by_epoch[epoch > merged ? epoch - merged : 0], bytes);
+  }
+  assert_memory_equal(&counts, &expected, sizeof counts);
+  assert_int_equal(stats.bytes, h->live);
+  assert_int_equal(counts.all.bytes + 8 * stats.table_slots, h->live);
+  for (uint32_t i = 0; i < n && i + merged <= stats.marks; i++) {
+    assert_memory_equal(&epochs[i].allocated, &by_epoch[i], sizeof by_epoch[i]);
+    if (i == 0) {
+      assert_null(epochs[i].name);
+      continue;
+    }
+    const lh_mark_info *mark = lh_mark_at(snapshot, i + merged - 1);
+    assert_int_equal(epochs[i].name_length, mark->name_length);
+    assert_memory_equal(epochs[i].name, mark->name, mark->name_length);
+    assert_int_equal(epochs[i].time_ns, mark->time_ns);
+    assert_int_equal(epochs[i].is_snapshot, mark->is_snapshot);
+  }
+}
+
 /* Streams a snapshot, checks it against the allocator, and opens it. */
 static lh_snapshot *stream(lua_State *L, host *h, const char *name, sink *s) {
   lh_error error = {0};
@@ -115,6 +159,7 @@ static lh_snapshot *stream(lua_State *L, host *h, const char *name, sink *s) {
   assert_int_equal(info->gc_bytes, h->live);
   assert_int_equal(info->objects, taken.objects);
   assert_string_equal(info->name, name);
+  for (uint32_t n = 0; n <= 32; n += 4) counts_the_same(L, h, snapshot, n);
   return snapshot;
 }
 
@@ -217,6 +262,8 @@ static void asks_for_attaching_first(void **state) {
   lh_error error;
   lh_taken taken;
   uint64_t bytes;
+  lh_gc_stats stats;
+  lh_counts counts;
   sink s = {.limit = SIZE_MAX};
   lua_State *L = new_host(&h);
   lua_newtable(L);
@@ -226,6 +273,10 @@ static void asks_for_attaching_first(void **state) {
   refused(lh_take_snapshot(L, "not-made", NULL, &taken, &error), &error, LH_EARGUMENT,
           "lh_attach was not called");
   refused(lh_sizeof(L, 1, &bytes, &error), &error, LH_EARGUMENT, "lh_attach was not called");
+  refused(lh_mark_period(L, NULL, &error), &error, LH_EARGUMENT, "lh_attach was not called");
+  refused(lh_stats(L, &stats, &error), &error, LH_EARGUMENT, "lh_attach was not called");
+  refused(lh_count_objects(L, &counts, NULL, 0, &error), &error, LH_EARGUMENT,
+          "lh_attach was not called");
   assert_int_equal(access("not-made", F_OK), -1);
   assert_int_equal(s.size, 0);
   assert_int_equal(lua_gettop(L), 1);
@@ -251,6 +302,8 @@ static void survives_a_host_without_memory(void **state) {
       size_t live = h.live;
       h.fail_at = m;
       refused(lh_mark(L, "x", 1, &error), &error, LH_EMEMORY, "planting a mark");
+      h.fail_at = m;
+      refused(lh_mark_period(L, NULL, &error), &error, LH_EMEMORY, "planting a mark");
       h.fail_at = 0;
       assert_int_equal(h.live, live);
     }

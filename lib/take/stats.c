@@ -1,0 +1,214 @@
+/*
+** stats.c - the state of the collector, and a count of all objects by type and by epoch, without a
+** snapshot.
+**
+** The count is one pass over the collector's lists that reads each object's header and what its
+** size depends on, mostly in the same cache line. So it costs the misses on the objects, some 30 to
+** 200 ns each: 0.15 to 0.45 times a full collection. Leaving the sizes out saves nothing.
+**
+** Marks need no look into userdata: our state and the marks are a chain (state.h), the youngest
+** first, as they stand on both lists. So the pass waits for one address.
+*/
+#include "state.h"
+
+/* {=== The marks, youngest first ====================================================== */
+
+typedef struct chain {
+  const raw_userdata *last;      /* the older userdata of the mark; at first the state */
+  const raw_userdata *halves[2]; /* of the next mark: on allgc and, if all is well, on finobj */
+  const lh_own_content *content;
+} chain;
+
+static chain begin_chain(const lh_state *state) {
+  return (chain){.last = lh_state_object(state)};
+}
+
+static const lh_own_content *next_half(const raw_userdata **half, const raw_userdata *holder) {
+  const raw_value *v = &holder->user_values[0];
+  if (v->type != (RAW_USERDATA | RAW_COLLECTABLE)) return NULL;
+  *half = (const raw_userdata *)v->as.object;
+  const lh_own_content *content = lh_walk_own_content(*half);
+  return content && (*half)->n_user_values == 1 && content->kind != LH_MARK_STATE ? content : NULL;
+}
+
+/* False behind the oldest mark. The program may have changed user values with its debug library:
+** then the chain ends early, but ends, since serials must fall. */
+static bool next_mark(chain *c) {
+  for (;;) {
+    uint32_t before = c->content ? c->content->serial : UINT32_MAX;
+    const lh_own_content *one = next_half(&c->halves[1], c->last);
+    const lh_own_content *other = one ? next_half(&c->halves[0], c->halves[1]) : NULL;
+    if (!other || other->serial != one->serial || one->serial >= before) return false;
+    c->last = c->halves[0];
+    c->content = one;
+    if (one->kind != LH_MARK_VOID) return true;
+  }
+}
+
+static uint32_t count_marks(const lh_state *state) {
+  uint32_t n = 0;
+  for (chain c = begin_chain(state); next_mark(&c);) n++;
+  return n;
+}
+
+/* }=================================================================================== */
+
+/* {=== The pass ======================================================================= */
+
+/* Where a list has come to in time. */
+typedef struct position {
+  chain marks;
+  lh_list list;
+  const raw_userdata *awaited; /* the youngest mark's half that is older than what was passed */
+  uint32_t older;              /* how many marks are: the epoch of the objects here */
+} position;
+
+/* A half that Lua has finalized, or is about to, as it does while a state is closed, is on its list
+** no more. */
+static void await_mark(position *p) {
+  for (; next_mark(&p->marks); p->older--) {
+    p->awaited = p->marks.halves[p->list];
+    bool on_finobj = (p->awaited->marked & RAW_FINALIZED) != 0;
+    if (on_finobj == (p->list == LH_LIST_FINOBJ)) return;
+  }
+  p->awaited = NULL;
+}
+
+typedef struct pass {
+  const lh_layout *layout;
+  const void *main_thread;
+  uint8_t dead_white;
+  lh_count by_type[64]; /* by the type byte */
+  lh_count dead;
+  lh_epoch_count *epochs;
+  uint32_t merged; /* so many of the oldest epochs are in epochs[0] */
+} pass;
+
+static void count_object(lh_count *count, uint64_t bytes) {
+  count->objects++;
+  count->bytes += bytes;
+}
+
+static void add_to_epoch(const pass *p, uint32_t older, lh_count *count) {
+  lh_count *epoch = &p->epochs[older > p->merged ? older - p->merged : 0].allocated;
+  epoch->objects += count->objects;
+  epoch->bytes += count->bytes;
+  *count = (lh_count){0};
+}
+
+/* Where a half is awaited in vain, so are all older ones: then what is left is older than the marks,
+** as for the reader. */
+static void count_list(pass *p, const raw_object *o, position *at) {
+  lh_count passed = {0};
+  for (; o; o = o->next) {
+    uint64_t bytes = lh_walk_shallow_bytes(p->layout, p->main_thread, o);
+    if (o == (const raw_object *)at->awaited) {
+      add_to_epoch(p, at->older--, &passed);
+      await_mark(at);
+    }
+    count_object(&passed, bytes);
+    count_object(&p->by_type[o->type & 0x3F], bytes);
+    if (o->marked & p->dead_white) count_object(&p->dead, bytes);
+  }
+  add_to_epoch(p, at->awaited ? 0 : at->older, &passed);
+}
+
+static void count_lists(pass *p, const lh_state *state, const char *global, uint32_t n_marks) {
+  for (lh_list list = LH_LIST_ALLGC; list <= LH_LIST_FIXEDGC; list++) {
+    position at = {.marks = begin_chain(state), .list = list};
+    if (list <= LH_LIST_FINOBJ) {
+      at.older = n_marks;
+      await_mark(&at);
+    }
+    count_list(p, raw_list(global, list), &at);
+  }
+}
+
+/* A periodic mark may be dropped while the caller uses its name; the others stay. */
+static void name_epochs(const pass *p, const lh_state *state, uint32_t n_marks) {
+  chain c = begin_chain(state);
+  for (uint32_t i = n_marks; i > p->merged && next_mark(&c); i--) {
+    lh_epoch_count *epoch = &p->epochs[i - p->merged];
+    epoch->name = (const char *)(c.content + 1);
+    epoch->name_length = c.content->name_length;
+    if (c.content->periodic && epoch->name_length <= sizeof epoch->periodic_name) {
+      epoch->name = memcpy(epoch->periodic_name, epoch->name, epoch->name_length);
+    }
+    epoch->time_ns = c.content->time_ns;
+    epoch->is_snapshot = c.content->kind == LH_MARK_BY_SNAPSHOT;
+  }
+}
+
+static void sum_up(const pass *p, lh_counts *counts) {
+  static const struct {
+    uint8_t raw, type;
+  } types[] = {{RAW_SHORT_STRING, LH_TYPE_STRING}, {RAW_LONG_STRING, LH_TYPE_STRING},
+               {RAW_TABLE, LH_TYPE_TABLE},         {RAW_LUA_CLOSURE, LH_TYPE_CLOSURE},
+               {RAW_C_CLOSURE, LH_TYPE_CLOSURE},   {RAW_USERDATA, LH_TYPE_USERDATA},
+               {RAW_THREAD, LH_TYPE_THREAD},       {RAW_UPVALUE, LH_TYPE_UPVALUE},
+               {RAW_PROTO, LH_TYPE_PROTO}};
+  *counts = (lh_counts){.dead = p->dead};
+  for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
+    const lh_count *from = &p->by_type[types[i].raw];
+    lh_count *to = &counts->by_type[types[i].type];
+    to->objects += from->objects;
+    to->bytes += from->bytes;
+    counts->all.objects += from->objects;
+    counts->all.bytes += from->bytes;
+  }
+}
+
+/* }=================================================================================== */
+
+/* The state of L, and nothing on the stack; NULL: not attached. */
+static const lh_state *state_of(lua_State *L, lh_error *error) {
+  const lh_state *state = lh_push_state(L);
+  if (state)
+    lua_pop(L, 1);
+  else
+    (void)lh_fail(error, LH_EARGUMENT, "lh_attach was not called for this Lua state");
+  return state;
+}
+
+int lh_count_objects(lua_State *L, lh_counts *counts, lh_epoch_count *epochs, size_t n_epochs,
+                     lh_error *error) {
+  lh_epoch_count all;
+  const lh_state *state = state_of(L, error);
+  if (!state) return LH_EARGUMENT;
+  const char *global = lh_global_state(L);
+  uint32_t n_marks = count_marks(state);
+  pass p = {.layout = state->layout,
+            .main_thread = RAW_FIELD(global, state->layout->main_thread, const void *),
+            .dead_white = raw_dead_white(global),
+            .epochs = n_epochs ? epochs : &all};
+  if (n_epochs <= n_marks) p.merged = n_marks - (n_epochs ? (uint32_t)n_epochs - 1 : 0);
+  for (uint32_t i = p.merged; i <= n_marks; i++) p.epochs[i - p.merged] = (lh_epoch_count){0};
+  name_epochs(&p, state, n_marks);
+  count_lists(&p, state, global, n_marks);
+  sum_up(&p, counts);
+  return LH_OK;
+}
+
+/* Inside of a finalizer lua_gc tells nothing from 5.4.4 on, where the reasons for a stop are bits
+** of one byte. */
+static bool is_stopped(lua_State *L, const char *global) {
+  enum { BY_USER = 1 };
+  int running = lua_gc(L, LUA_GCISRUNNING, 0);
+  return running < 0 ? RAW_FIELD(global, RAW_GLOBAL_STOP, uint8_t) & BY_USER : !running;
+}
+
+int lh_stats(lua_State *L, lh_gc_stats *stats, lh_error *error) {
+  const lh_state *state = state_of(L, error);
+  if (!state) return LH_EARGUMENT;
+  const char *global = lh_global_state(L);
+  *stats =
+      (lh_gc_stats){.bytes = lh_gc_bytes(global),
+                    .debt_bytes = RAW_FIELD(global, RAW_GLOBAL_DEBT, int64_t),
+                    .table_strings = (uint64_t)RAW_FIELD(global, RAW_GLOBAL_STRINGS_USED, int32_t),
+                    .table_slots = (uint64_t)RAW_FIELD(global, RAW_GLOBAL_STRINGS_SIZE, int32_t),
+                    .marks = count_marks(state),
+                    .gc_state = RAW_FIELD(global, RAW_GLOBAL_GC_STATE, uint8_t),
+                    .gc_generational = RAW_FIELD(global, RAW_GLOBAL_GC_KIND, uint8_t) != 0,
+                    .gc_stopped = is_stopped(L, global)};
+  return LH_OK;
+}
