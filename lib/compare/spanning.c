@@ -3,12 +3,14 @@
 ** leads to them, from the root down. Each object's edges are decoded once, however many paths run
 ** through it, so that a million objects in one array cost that array once.
 */
+#include <stdlib.h>
+
 #include "diff.h"
 #include "graph/graph.h"
 #include "name/fold.h"
 
-/* A path leads to it; one leads on from it; it was visited. */
-enum { WANTED = 1, INNER = 2, VISITED = 4 };
+/* A path leads to it; one leads on from it; it was visited; its parent has an edge to it. */
+enum { WANTED = 1, INNER = 2, VISITED = 4, MET = 8 };
 
 typedef struct walk {
   const lh_snapshot *snapshot;
@@ -65,43 +67,88 @@ static uint32_t count_values(walk *w, lh_id table) {
   return n_values;
 }
 
-/* Visits the wanted objects that edges of one rank lead to; *more: others lead to some, too. */
-static bool visit_rank(walk *w, lh_id id, unsigned rank, lh_key_sense sense, uint32_t n_values,
-                       bool *more) {
+/* Does any wanted object stand under several edges of its parent `id`? */
+static bool has_doubles(walk *w, lh_id id) {
   const lh_snapshot *snapshot = w->snapshot;
-  lh_edges it;
-  lh_edge edge;
-  *more = false;
-  for (lh_edges_begin(snapshot, id, &it); lh_edges_next(&it, &edge);) {
-    uint8_t state = w->state[edge.target];
-    if (!(state & WANTED) || (state & VISITED) || edge.weak || snapshot->parent[edge.target] != id)
-      continue;
-    if (lh_edge_rank(snapshot, &edge) != rank) {
-      *more = true;
-      continue;
-    }
-    bool any_key = sense == LH_KEYS_VARY;
-    if (sense == LH_KEYS_DEPEND && lh_is_keyed_object(snapshot, &edge)) {
-      uint32_t class_index = lh_class_of(snapshot, edge.target);
-      any_key = class_index != UINT32_MAX &&
-                lh_keys_vary(snapshot, class_index, w->n_alike[class_index], n_values);
-    }
-    w->state[edge.target] |= VISITED;
-    w->queue[w->n_queue++] = edge.target;
-    if (!w->visit(&edge, any_key, w->payload)) return false;
+  bool doubles = false;
+  for (uint32_t e = snapshot->first_edge[id]; e < snapshot->first_edge[id + 1]; e++) {
+    lh_id target = snapshot->edge[e];
+    if (!(w->state[target] & WANTED) || snapshot->parent[target] != id) continue;
+    if (w->state[target] & MET) doubles = true;
+    w->state[target] |= MET;
   }
-  return true;
+  return doubles;
+}
+
+/* How the keys of the table whose targets are visited are to be read. */
+typedef struct keys {
+  lh_key_sense sense;
+  uint32_t n_values;
+} keys;
+
+static bool is_to_visit(const walk *w, const lh_edge *edge) {
+  uint8_t state = w->state[edge->target];
+  return (state & WANTED) && !(state & VISITED) && !edge->weak &&
+         w->snapshot->parent[edge->target] == edge->source;
+}
+
+static bool visit_edge(walk *w, const lh_edge *edge, keys k) {
+  bool any_key = k.sense == LH_KEYS_VARY;
+  if (k.sense == LH_KEYS_DEPEND && lh_is_keyed_object(w->snapshot, edge)) {
+    uint32_t class_index = lh_class_of(w->snapshot, edge->target);
+    any_key = class_index != UINT32_MAX &&
+              lh_keys_vary(w->snapshot, class_index, w->n_alike[class_index], k.n_values);
+  }
+  w->state[edge->target] |= VISITED;
+  w->queue[w->n_queue++] = edge->target;
+  return w->visit(edge, any_key, w->payload);
+}
+
+typedef struct numbered_edge {
+  lh_edge edge;
+  uint32_t number; /* in the order of the record */
+} numbered_edge;
+
+static int compare_numbered(const void *left, const void *right, void *payload) {
+  const numbered_edge *a = left, *b = right;
+  if (a->edge.target != b->edge.target) return a->edge.target < b->edge.target ? -1 : 1;
+  int order = lh_compare_edges(payload, &a->edge, &b->edge);
+  return order ? order : (a->number > b->number) - (a->number < b->number);
+}
+
+/* Visits the targets of `id` by the best of the edges that lead to each. */
+static bool visit_best(walk *w, lh_id id, keys k) {
+  numbered_edge *list = NULL, item = {.number = 0};
+  size_t n = 0, capacity = 0;
+  lh_edges it;
+  bool ok = true;
+  for (lh_edges_begin(w->snapshot, id, &it); ok && lh_edges_next(&it, &item.edge);) {
+    if (!is_to_visit(w, &item.edge)) continue;
+    ok = lh_grow(&list, n, &capacity, sizeof item);
+    if (!ok) break;
+    item.number = (uint32_t)n;
+    list[n++] = item;
+  }
+  if (n > 1) qsort_r(list, n, sizeof item, compare_numbered, (void *)w->snapshot);
+  for (size_t i = 0; ok && i < n; i++)
+    if (is_to_visit(w, &list[i].edge)) ok = visit_edge(w, &list[i].edge, k);
+  lh_free(list);
+  return ok;
 }
 
 static bool visit_targets(walk *w, lh_id id) {
-  enum { RANKS = 4 };
-  bool is_table = lh_type_of(w->snapshot, id) == LH_TYPE_TABLE;
-  lh_key_sense sense = is_table ? lh_key_sense_of(w->snapshot, id) : LH_KEYS_MEAN;
-  bool has_strings = is_table && has_string_key(w->snapshot, id);
-  uint32_t n_values = has_strings && sense == LH_KEYS_DEPEND ? count_values(w, id) : 0;
-  bool ok = true, more = true;
-  for (unsigned rank = !has_strings; ok && more && rank < RANKS; rank++)
-    ok = visit_rank(w, id, rank, sense, n_values, &more);
+  bool is_table = lh_type_of(w->snapshot, id) == LH_TYPE_TABLE, ok = true;
+  keys k = {.sense = is_table ? lh_key_sense_of(w->snapshot, id) : LH_KEYS_MEAN};
+  lh_edges it;
+  lh_edge edge;
+  if (k.sense == LH_KEYS_DEPEND && has_string_key(w->snapshot, id))
+    k.n_values = count_values(w, id);
+  if (has_doubles(w, id)) {
+    ok = visit_best(w, id, k);
+  } else {
+    for (lh_edges_begin(w->snapshot, id, &it); ok && lh_edges_next(&it, &edge);)
+      if (is_to_visit(w, &edge)) ok = visit_edge(w, &edge, k);
+  }
   while (w->n_counted > 0) w->n_alike[w->counted[--w->n_counted]] = 0;
   return ok;
 }

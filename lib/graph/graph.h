@@ -93,6 +93,10 @@ bool lh_search_paths(lh_search *search);
 /* How well an edge tells a person why its target is alive: 0 is best, 3 the worst. */
 unsigned lh_edge_rank(const lh_snapshot *snapshot, const lh_edge *edge);
 
+/* Orders two edges of one source to one target: negative if a person had better be told a. By rank,
+** and of string keys the least: the order of a table's entries differs from run to run. */
+int lh_compare_edges(const lh_snapshot *snapshot, const lh_edge *a, const lh_edge *b);
+
 /* The best strong edge from source to target: there is one. */
 lh_edge lh_best_edge(const lh_snapshot *snapshot, lh_id source, lh_id target);
 

@@ -25,6 +25,7 @@ typedef struct side_list {
 
 typedef struct frontier {
   lh_id *queue;
+  uint8_t *through; /* of each object: the penalty of the path to its parent */
   uint32_t tail;
   side_list later[PENALTIES];
 } frontier;
@@ -56,11 +57,16 @@ static bool expand(lh_search *search, frontier *front, lh_id source, unsigned pe
     if (search->distance[target] == LH_UNREACHED) {
       search->distance[target] = reached;
       search->parent[target] = source;
+      front->through[target] = (uint8_t)penalty;
       if (!discover(search, front, target, penalty)) return false;
-    } else if (target == search->watched && search->n_found < search->max_found &&
-               (search->n_found == 0 || search->found[search->n_found - 1] != source)) {
-      search->found[search->n_found++] = source;
+      continue;
     }
+    if (search->distance[target] == reached && source > search->parent[target] &&
+        front->through[target] == penalty)
+      search->parent[target] = source;
+    if (target == search->watched && search->n_found < search->max_found &&
+        (search->n_found == 0 || search->found[search->n_found - 1] != source))
+      search->found[search->n_found++] = source;
   }
   return true;
 }
@@ -103,8 +109,9 @@ static bool expand_level(lh_search *search, frontier *front, uint32_t *first) {
 bool lh_search_paths(lh_search *search) {
   bool ok = false;
   uint32_t first[PENALTIES + 1] = {0, 1, 1, 1, 1, 1, 1}; /* the root, of penalty 0 */
-  frontier front = {.queue = lh_alloc((size_t)search->graph.n + 1, sizeof(lh_id)), .tail = 1};
-  if (!front.queue) goto out;
+  size_t n = (size_t)search->graph.n + 1;
+  frontier front = {.queue = lh_alloc(n, sizeof(lh_id)), .through = lh_alloc(n, 1), .tail = 1};
+  if (!front.queue || !front.through) goto out;
   front.queue[0] = LH_ROOT;
   search->distance[LH_ROOT] = 0;
   search->parent[LH_ROOT] = LH_NO_OBJECT;
@@ -116,5 +123,6 @@ bool lh_search_paths(lh_search *search) {
 out:
   for (unsigned penalty = 0; penalty < PENALTIES; penalty++) lh_free(front.later[penalty].id);
   lh_free(front.queue);
+  lh_free(front.through);
   return ok;
 }

@@ -292,7 +292,8 @@ static void check_search(const sample *s, const bool *taken) {
     check(s, has_edge(s, parent[v], v) && distance[parent[v]] + 1 == distance[v]);
     for (lh_id u = 0; u <= s->n; u++)
       check(s, !has_edge(s, u, v) || distance[u] != distance[parent[v]] ||
-                   penalty[parent[v]] <= penalty[u]);
+                   penalty[parent[v]] < penalty[u] ||
+                   (penalty[parent[v]] == penalty[u] && parent[v] >= u));
   }
 }
 
