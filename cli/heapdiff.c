@@ -8,7 +8,16 @@
 
 #include "heapdiff/heapdiff.h"
 
-enum { KEY_SORT = CLI_FIRST_KEY, KEY_SINCE, KEY_UNTIL, KEY_FACTOR, KEY_FAIL_OVER };
+enum {
+  KEY_SORT = CLI_FIRST_KEY,
+  KEY_SINCE,
+  KEY_UNTIL,
+  KEY_FACTOR,
+  KEY_KNOWN,
+  KEY_FINGERPRINTS,
+  KEY_FAIL_OVER,
+  KEY_FAIL_OBJECTS
+};
 
 static const cli_option options[] = {
     {'n', "top", "N", "rows in each table (default 20; 0: all)"},
@@ -16,7 +25,10 @@ static const cli_option options[] = {
     {KEY_SINCE, "since", "MARK", "what was allocated after this mark of the snapshot"},
     {KEY_UNTIL, "until", "MARK", "with --since: and before this one"},
     {KEY_FACTOR, "factor", "N", "flag groups whose object count is a multiple of N"},
-    {KEY_FAIL_OVER, "fail-over", "SIZE", "exit with 1 if more is retained; 512, 100K, 2M, 1G"},
+    {KEY_FINGERPRINTS, "fingerprints", NULL, "show what --known takes, for each group"},
+    {KEY_KNOWN, "known", "FILE", "leave out what has a fingerprint listed in FILE"},
+    {KEY_FAIL_OVER, "fail-over", "SIZE", "exit with 1 if more is retained: 512, 100KB, 2MB"},
+    {KEY_FAIL_OBJECTS, "fail-objects", "N", "exit with 1 if more new objects stay"},
     CLI_COMMON_OPTIONS};
 
 static const cli_tool tool = {
@@ -28,7 +40,8 @@ static const cli_tool tool = {
     options,
     sizeof options / sizeof *options,
     "Example: heapdiff --factor 100 a b c     the suspicious work ran 100 times\n"
-    "Exit status: 0 done, 1 more than --fail-over is retained, 2 wrong usage or failure.\n"};
+    "Exit status: 0 done, 1 more stays than --fail-over or --fail-objects allows,\n"
+    "2 wrong usage or failure.\n"};
 
 static uint64_t size_argument(const cli *c, const char *option) {
   static const char units[] = "KMGT";
@@ -42,9 +55,10 @@ static uint64_t size_argument(const cli *c, const char *option) {
   if (unit != NULL) {
     shift = 10 * (unsigned)(unit - units + 1);
     end++;
+    if (*end == 'B') end++;
   }
   if (*optarg < '0' || *optarg > '9' || *end != '\0' || errno != 0 || n > UINT64_MAX >> shift)
-    cli_usage_error(c, "%s needs a size such as 512, 100K, 2M or 1G, not '%s'", option, optarg);
+    cli_usage_error(c, "%s needs a size such as 512, 100KB, 2MB or 1GB, not '%s'", option, optarg);
   return (uint64_t)n << shift;
 }
 
@@ -70,6 +84,12 @@ static void parse_options(cli *c, request *r, int argc, char **argv) {
         r->fail_over_bytes = size_argument(c, "--fail-over");
         r->has_fail_over = true;
         break;
+      case KEY_FAIL_OBJECTS:
+        r->fail_objects = cli_number_argument(c, "--fail-objects");
+        r->has_fail_objects = true;
+        break;
+      case KEY_KNOWN: known_read(c, &r->known, optarg); break;
+      case KEY_FINGERPRINTS: r->fingerprints = true; break;
     }
   }
 }
@@ -97,7 +117,10 @@ static void parse(cli *c, request *r, int argc, char **argv) {
 int main(int argc, char **argv) {
   cli c;
   request r;
+  int status;
   cli_begin(&c, &tool);
   parse(&c, &r, argc, argv);
-  return cli_finish(&c, leaks_report(&c, &r));
+  status = leaks_report(&c, &r);
+  free(r.known.list);
+  return cli_finish(&c, status);
 }

@@ -583,6 +583,20 @@ typedef struct lh_found {
 ** was looked for and how far it came; LH_EARGUMENT: a malformed expression. O(n). */
 int lh_find(lh_snapshot *snapshot, const char *expression, lh_found *found, lh_error *error);
 
+/* What stays the same about a group of objects: a hash of its class and its folded path, in ten
+** hexadecimal digits. It is the same in every run and on every machine, and in every build in which
+** the class and the path are called the same: the lines of functions and the directories of their
+** files are left out, and so are addresses, counts, and what a collection holds. */
+#define LH_FINGERPRINT_BYTES 11 /* with the NUL */
+
+bool lh_is_fingerprint(const char *text);
+
+/* All reachable objects with a fingerprint, of any age, and those of the same class that they
+** dominate, such as the rest of a linked list. Needs lh_classify. Free *ids with lh_free.
+** LH_ENOTFOUND: there are none; LH_EARGUMENT: it is no fingerprint. O(n + m). */
+int lh_objects_with(lh_snapshot *snapshot, const char *fingerprint, lh_id **ids, size_t *n_ids,
+                    lh_error *error);
+
 /* New objects that stay. */
 typedef struct lh_diff_group {
   uint32_t class_index; /* of the snapshot that was compared */
@@ -592,7 +606,9 @@ typedef struct lh_diff_group {
   uint64_t shallow_bytes;
   uint64_t retained_bytes; /* theirs and all that they dominate: groups add up, no byte twice */
   uint64_t new_objects;    /* new objects that these retain, themselves included */
+  uint64_t new_bytes;      /* and the shallow bytes of those */
   lh_id example;           /* the one that retains most */
+  char fingerprint[LH_FINGERPRINT_BYTES];
 } lh_diff_group;
 
 /* A container that was there before a and got bigger from a to b and again from b to c. */
@@ -601,6 +617,7 @@ typedef struct lh_grown {
   uint32_t class_index;
   const char *held_by;                   /* its path, owned by the diff */
   uint64_t shallow_bytes[3], entries[3]; /* at a, b, c */
+  char fingerprint[LH_FINGERPRINT_BYTES];
 } lh_grown;
 
 /* The change of one class between the first and the last snapshot. */

@@ -452,11 +452,12 @@ describe("JSON", function()
 
   it("of heapdiff has its keys", function()
     local group = row_with {held_by = "string", objects = "integer", example = "string",
-                            new_objects = "integer"}
+                            new_objects = "integer", new_bytes = "integer",
+                            fingerprint = "string"}
     local diff = json_of({"heapdiff", "--json", "a", "b", "c"}, {
       same_state = "boolean", objects = "integer", shallow_bytes = "integer",
       retained_bytes = "integer", groups = {group},
-      grown = {{address = "string", class = "string", held_by = "string",
+      grown = {{fingerprint = "string", address = "string", class = "string", held_by = "string",
                 shallow_bytes = {"integer"}, entries = {"integer"}}},
     })
     assert.same({}, diff.classes)

@@ -48,6 +48,7 @@ local questions = {
   ["heapdiff-two"] = "heapdiff a b",
   ["heapdiff-since"] = "heapdiff --since a --until 'served 20' c",
   ["heapdiff-factor"] = "heapdiff --factor 10 --sort count -n 1 a b c",
+  ["heapdiff-fingerprints"] = "heapdiff --fingerprints a b c",
   ["heapdiff-color"] = "heapdiff --color=always --factor 20 a b c",
   ["heapdiff-clean"] = "heapdiff --since c c",
   heappath = "heappath --format text c Listener",

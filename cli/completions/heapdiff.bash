@@ -10,11 +10,11 @@ _heapdiff() {
   case $before in
     --sort) words='retained shallow count' ;;
     --color) words='auto always never' ;;
-    -n | --top | --since | --until | --factor | --fail-over) return ;;
+    -n | --top | --since | --until | --factor | --fail-over | --fail-objects) return ;;
     *)
       if [[ $current == -* ]]; then
-        words='-n --top --sort --since --until --factor --fail-over --json --bytes
-          --color -h --help --version'
+        words='-n --top --sort --since --until --factor --fingerprints --known --fail-over
+          --fail-objects --json --bytes --color -h --help --version'
       else
         mapfile -t COMPREPLY < <(compgen -f -- "$current")
         return

@@ -17,14 +17,58 @@ static uint64_t rank(const request *r, const lh_diff_group *group) {
   return r->sort == LH_SORT_COUNT ? group->objects : group->retained_bytes;
 }
 
-/* Flagged groups first, then by the order asked for; no two groups have the same example. */
+/* What is known last, flagged groups first, then by the order asked for; no two groups have the same
+** example. */
 static int compare_groups(const void *left, const void *right, void *payload) {
   const lh_diff_group *a = left, *b = right;
   const request *r = payload;
+  bool known = known_has(&r->known, a->fingerprint);
+  if (known != known_has(&r->known, b->fingerprint)) return known ? 1 : -1;
   if (is_flagged(r, a) != is_flagged(r, b)) return is_flagged(r, a) ? -1 : 1;
   if (rank(r, a) != rank(r, b)) return rank(r, a) > rank(r, b) ? -1 : 1;
   if (a->retained_bytes != b->retained_bytes) return a->retained_bytes > b->retained_bytes ? -1 : 1;
   return a->example < b->example ? -1 : a->example > b->example;
+}
+
+/* By how much a container grew from the first snapshot to the last. */
+static uint64_t grown_bytes(const lh_grown *grown) {
+  const uint64_t *at = grown->shallow_bytes;
+  return at[2] > at[0] ? at[2] - at[0] : 0;
+}
+
+/* Counts what is known apart from what is not. */
+static void split_groups(comparison *x) {
+  const lh_diff *d = x->diff;
+  for (size_t i = 0; i < d->n_groups; i++) {
+    const lh_diff_group *group = &d->groups[i];
+    if (!known_has(&x->r->known, group->fingerprint)) {
+      x->n_groups++;
+      continue;
+    }
+    x->known.objects += group->new_objects;
+    x->known.shallow_bytes += group->new_bytes;
+    x->known.retained_bytes += group->retained_bytes;
+  }
+  x->unknown.objects = d->objects - x->known.objects;
+  x->unknown.shallow_bytes = d->shallow_bytes - x->known.shallow_bytes;
+  x->unknown.retained_bytes = d->retained_bytes - x->known.retained_bytes;
+}
+
+/* The same with the containers, which keep their order. */
+static void split_grown(comparison *x) {
+  lh_diff *d = x->diff;
+  lh_grown *known = cli_must(malloc((d->n_grown + 1) * sizeof *known));
+  size_t n_known = 0;
+  for (size_t i = 0; i < d->n_grown; i++) {
+    bool is_known = known_has(&x->r->known, d->grown[i].fingerprint);
+    *(is_known ? &x->known.grown_bytes : &x->unknown.grown_bytes) += grown_bytes(&d->grown[i]);
+    if (is_known)
+      known[n_known++] = d->grown[i];
+    else
+      d->grown[x->n_grown++] = d->grown[i];
+  }
+  if (n_known > 0) memcpy(d->grown + x->n_grown, known, n_known * sizeof *known);
+  free(known);
 }
 
 static void compare(cli *c, request *r, comparison *x) {
@@ -45,6 +89,8 @@ static void compare(cli *c, request *r, comparison *x) {
   cli_check(c, code, r->since != NULL ? r->files[2] : NULL, &error);
   if (x->diff->n_groups > 1)
     qsort_r(x->diff->groups, x->diff->n_groups, sizeof *x->diff->groups, compare_groups, r);
+  split_groups(x);
+  split_grown(x);
 }
 
 static void close_all(comparison *x) {
@@ -97,32 +143,25 @@ static void print_gone(cli *c, const comparison *x) {
            x->names[0], d->gone_objects == 1 ? "is" : "are", cli_size(c, d->gone_bytes));
 }
 
-uint64_t grown_bytes(const lh_diff *d) {
-  uint64_t bytes = 0;
-  for (size_t i = 0; i < d->n_grown; i++) {
-    const uint64_t *at = d->grown[i].shallow_bytes;
-    if (at[2] > at[0]) bytes += at[2] - at[0];
-  }
-  return bytes;
-}
-
 static void print_sentence(cli *c, const comparison *x) {
-  const lh_diff *d = x->diff;
+  const sums *new = &x->unknown;
   char *when = when_text(x);
   const char *last = x->names[2];
   fputs(cli_style_on(c, CLI_BOLD), stdout);
-  if (d->objects == 0)
+  if (new->objects == 0)
     printf("Nothing that was allocated %s is still alive in %s", when, last);
   else
     printf("%s allocated %s %s still alive in %s: %s",
-           cli_count_of(c, d->objects, "object", "objects"), when, d->objects == 1 ? "is" : "are",
-           last, cli_size(c, d->shallow_bytes));
-  if (d->retained_bytes != d->shallow_bytes)
-    printf(", retaining %s", cli_size(c, d->retained_bytes));
-  if (d->n_grown > 0)
-    printf("; %s grew by %s", cli_count_of(c, d->n_grown, "older container", "older containers"),
-           cli_size(c, grown_bytes(d)));
+           cli_count_of(c, new->objects, "object", "objects"), when,
+           new->objects == 1 ? "is" : "are", last, cli_size(c, new->shallow_bytes));
+  if (new->retained_bytes != new->shallow_bytes)
+    printf(", retaining %s", cli_size(c, new->retained_bytes));
+  if (x->n_grown > 0)
+    printf("; %s grew by %s", cli_count_of(c, x->n_grown, "older container", "older containers"),
+           cli_size(c, new->grown_bytes));
   puts(cli_style_off(c));
+  known_print(c, &x->r->known, x->diff->n_groups - x->n_groups + x->diff->n_grown - x->n_grown,
+              x->known.retained_bytes + x->known.grown_bytes, x->known.objects);
   free(when);
 }
 
@@ -152,62 +191,67 @@ static void print_sentence_by_class(cli *c, const comparison *x) {
 
 /* {=== Text: the tables =============================================================== */
 
+enum { MOST_COLUMNS = 7 };
+
+/* With --fingerprints and --factor there is one more column each. */
 static void group_row(cli *c, const comparison *x, const lh_diff_group *group, cli_table *table) {
   const lh_class *class = lh_class_at(x->snapshots[2], group->class_index);
   bool flagged = is_flagged(x->r, group);
-  const char *cells[] = {cli_size(c, group->retained_bytes),
-                         cli_size(c, group->shallow_bytes),
-                         cli_count(c, group->objects),
-                         class->name,
-                         group->held_by,
-                         flagged ? cli_count(c, group->objects / x->r->factor) : ""};
-  if (x->r->factor == 0) {
-    cli_table_row(table, cells, CLI_PLAIN);
-  } else {
-    const char *with_factor[] = {cells[0], cells[1], cells[2], cells[5], cells[3], cells[4]};
-    cli_table_row(table, with_factor, flagged ? CLI_ALARM : CLI_PLAIN);
-  }
+  const char *cells[MOST_COLUMNS];
+  size_t n = 0;
+  if (x->r->fingerprints) cells[n++] = group->fingerprint;
+  cells[n++] = cli_size(c, group->retained_bytes);
+  cells[n++] = cli_size(c, group->shallow_bytes);
+  cells[n++] = cli_count(c, group->objects);
+  if (x->r->factor != 0) cells[n++] = flagged ? cli_count(c, group->objects / x->r->factor) : "";
+  cells[n++] = class->name;
+  cells[n] = group->held_by;
+  cli_table_row(table, cells, flagged ? CLI_ALARM : CLI_PLAIN);
+}
+
+static void print_group_table(cli *c, const comparison *x, size_t n_shown) {
+  char heading[CLI_NUMBER_BYTES];
+  cli_column columns[MOST_COLUMNS];
+  size_t n = 0;
+  cli_table *table;
+  snprintf(heading, sizeof heading, "/ %s", cli_count(c, x->r->factor));
+  if (x->r->fingerprints) columns[n++] = (cli_column){"fingerprint", CLI_LEFT};
+  columns[n++] = (cli_column){"retained", CLI_RIGHT};
+  columns[n++] = (cli_column){"shallow", CLI_RIGHT};
+  columns[n++] = (cli_column){"objects", CLI_RIGHT};
+  if (x->r->factor != 0) columns[n++] = (cli_column){heading, CLI_RIGHT};
+  columns[n++] = (cli_column){"class", CLI_WRAP};
+  columns[n++] = (cli_column){"held by", CLI_WRAP};
+  table = cli_table_new(c, columns, n);
+  for (size_t i = 0; i < n_shown; i++) group_row(c, x, &x->diff->groups[i], table);
+  cli_table_print(table);
 }
 
 static void print_groups(cli *c, const comparison *x) {
-  char heading[CLI_NUMBER_BYTES];
-  const cli_column plain[] = {{"retained", CLI_RIGHT},
-                              {"shallow", CLI_RIGHT},
-                              {"objects", CLI_RIGHT},
-                              {"class", CLI_WRAP},
-                              {"held by", CLI_WRAP}};
-  const cli_column with_factor[] = {{"retained", CLI_RIGHT}, {"shallow", CLI_RIGHT},
-                                    {"objects", CLI_RIGHT},  {heading, CLI_RIGHT},
-                                    {"class", CLI_WRAP},     {"held by", CLI_WRAP}};
-  bool factor = x->r->factor != 0;
-  size_t n = x->diff->n_groups, n_shown = n_rows(c, x->r, n), n_flagged = 0;
+  size_t n = x->n_groups, n_shown = n_rows(c, x->r, n), n_flagged = 0;
   uint64_t n_heads = 0;
-  cli_table *table;
   if (n == 0) return;
-  snprintf(heading, sizeof heading, "/ %s", cli_count(c, x->r->factor));
-  table = cli_table_new(c, factor ? with_factor : plain, factor ? 6 : 5);
   for (size_t i = 0; i < n; i++) {
     n_flagged += is_flagged(x->r, &x->diff->groups[i]);
     n_heads += x->diff->groups[i].objects;
   }
-  for (size_t i = 0; i < n_shown; i++) group_row(c, x, &x->diff->groups[i], table);
-  if (n_heads < x->diff->objects)
+  if (n_heads < x->unknown.objects)
     printf("%s of them %s the others; by class and by what holds them:\n", cli_count(c, n_heads),
            n_heads == 1 ? "retains" : "retain");
-  if (factor)
+  if (x->r->factor != 0)
     printf("%s of %s %s a multiple of %s objects%s\n",
            n_flagged == 0 ? "None" : cli_count(c, n_flagged), cli_count_of(c, n, "group", "groups"),
            n_flagged < 2 ? "has" : "have", cli_count(c, x->r->factor),
            n_flagged == 0 ? "" : ": look there first");
   putchar('\n');
-  cli_table_print(table);
+  print_group_table(c, x, n_shown);
   cli_print_hidden(c, n - n_shown, "group", "groups");
 }
 
 /* The question that comes next, ready to be copied: of the biggest group. */
 static void print_next_step(cli *c, const comparison *x) {
   char *file;
-  if (x->diff->n_groups == 0) return;
+  if (x->n_groups == 0) return;
   file = cli_shell_word(x->r->files[2]);
   printf("\n%sWhy the first of them stays: heappath %s %s%s\n", cli_style_on(c, CLI_FAINT), file,
          cli_address(c, x->snapshots[2], x->diff->groups[0].example), cli_style_off(c));
@@ -225,22 +269,24 @@ static void grown_row(cli *c, const comparison *x, const lh_grown *grown, cli_ta
   char *bytes = three(c, grown->shallow_bytes, cli_size);
   bool has_entries = lh_type_of(x->snapshots[2], grown->id) == LH_TYPE_TABLE;
   char *entries = has_entries ? three(c, grown->entries, cli_count) : NULL;
-  const char *cells[] = {cli_size_change(c, grown->shallow_bytes[0], grown->shallow_bytes[2]),
+  const char *cells[] = {grown->fingerprint,
+                         cli_size_change(c, grown->shallow_bytes[0], grown->shallow_bytes[2]),
                          bytes,
                          entries != NULL ? entries : "-",
                          cli_address(c, x->snapshots[2], grown->id),
                          cli_class_of(x->snapshots[2], grown->id),
                          grown->held_by};
-  cli_table_row(table, cells, CLI_PLAIN);
+  cli_table_row(table, cells + !x->r->fingerprints, CLI_PLAIN);
   free(bytes);
   free(entries);
 }
 
 static void print_grown(cli *c, const comparison *x) {
-  static const cli_column columns[] = {{"grew", CLI_RIGHT},    {"bytes", CLI_RIGHT},
-                                       {"entries", CLI_RIGHT}, {"address", CLI_LEFT},
-                                       {"class", CLI_WRAP},    {"path", CLI_WRAP}};
-  size_t n = x->diff->n_grown, n_shown = n_rows(c, x->r, n);
+  static const cli_column columns[] = {
+      {"fingerprint", CLI_LEFT}, {"grew", CLI_RIGHT}, {"bytes", CLI_RIGHT}, {"entries", CLI_RIGHT},
+      {"address", CLI_LEFT},     {"class", CLI_WRAP}, {"path", CLI_WRAP}};
+  bool fingerprints = x->r->fingerprints;
+  size_t n = x->n_grown, n_shown = n_rows(c, x->r, n);
   cli_table *table;
   if (!x->diff->same_state) return;
   if (x->snapshots[1] == NULL) {
@@ -253,7 +299,7 @@ static void print_grown(cli *c, const comparison *x) {
   }
   printf("\n%sContainers older than %s that grew until %s and again until %s%s\n",
          cli_style_on(c, CLI_BOLD), x->names[0], x->names[1], x->names[2], cli_style_off(c));
-  table = cli_table_new(c, columns, 6);
+  table = cli_table_new(c, columns + !fingerprints, 6 + fingerprints);
   for (size_t i = 0; i < n_shown; i++) grown_row(c, x, &x->diff->grown[i], table);
   cli_table_print(table);
   cli_print_hidden(c, n - n_shown, "container", "containers");
@@ -323,18 +369,14 @@ static void print_text(cli *c, const comparison *x) {
 
 int leaks_report(cli *c, request *r) {
   comparison x;
-  uint64_t growth;
-  bool exceeded;
+  int status;
   compare(c, r, &x);
   if (c->json)
     leaks_print_json(c, &x);
   else
     print_text(c, &x);
-  growth = x.diff->retained_bytes + grown_bytes(x.diff);
-  exceeded = r->has_fail_over && growth > r->fail_over_bytes;
-  if (exceeded)
-    cli_say(c, "%s retained, which is more than %s", cli_size(c, growth),
-            cli_size(c, r->fail_over_bytes));
+  status =
+      gate(c, r, x.unknown.retained_bytes + x.unknown.grown_bytes, x.unknown.objects, "retained");
   close_all(&x);
-  return exceeded ? CLI_NO : CLI_DONE;
+  return status;
 }

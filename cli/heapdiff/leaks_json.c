@@ -10,16 +10,17 @@ static json_t *json_triple(const uint64_t values[3]) {
 
 static void json_groups(cli *c, cli_json *w, const comparison *x) {
   const lh_diff *d = x->diff;
-  cli_json_value(w, "total_groups", cli_json_size(d->n_groups));
+  cli_json_value(w, "total_groups", cli_json_size(x->n_groups));
   cli_json_open(w, "groups", '[');
-  for (size_t i = 0; i < n_rows(c, x->r, d->n_groups); i++) {
+  for (size_t i = 0; i < n_rows(c, x->r, x->n_groups); i++) {
     const lh_diff_group *group = &d->groups[i];
     const lh_class *class = lh_class_at(x->snapshots[2], group->class_index);
     json_t *row = cli_must(json_pack(
-        "{ss ss ss sI sI sI sI ss}", "class", class->name, "type", lh_type_name(class->type),
-        "held_by", group->held_by, "objects", (json_int_t)group->objects, "shallow_bytes",
-        (json_int_t)group->shallow_bytes, "retained_bytes", (json_int_t)group->retained_bytes,
-        "new_objects", (json_int_t)group->new_objects, "example",
+        "{ss ss ss ss sI sI sI sI sI ss}", "fingerprint", group->fingerprint, "class", class->name,
+        "type", lh_type_name(class->type), "held_by", group->held_by, "objects",
+        (json_int_t)group->objects, "shallow_bytes", (json_int_t)group->shallow_bytes,
+        "retained_bytes", (json_int_t)group->retained_bytes, "new_objects",
+        (json_int_t)group->new_objects, "new_bytes", (json_int_t)group->new_bytes, "example",
         cli_address(c, x->snapshots[2], group->example)));
     if (x->r->factor != 0)
       json_object_set_new(row, "flagged", json_boolean(is_flagged(x->r, group)));
@@ -30,16 +31,16 @@ static void json_groups(cli *c, cli_json *w, const comparison *x) {
 
 static void json_grown(cli *c, cli_json *w, const comparison *x) {
   const lh_diff *d = x->diff;
-  cli_json_value(w, "total_grown", cli_json_size(d->n_grown));
+  cli_json_value(w, "total_grown", cli_json_size(x->n_grown));
   cli_json_open(w, "grown", '[');
-  for (size_t i = 0; i < n_rows(c, x->r, d->n_grown); i++) {
+  for (size_t i = 0; i < n_rows(c, x->r, x->n_grown); i++) {
     const lh_grown *grown = &d->grown[i];
-    cli_json_value(
-        w, NULL,
-        json_pack("{ss ss ss so so}", "address", cli_address(c, x->snapshots[2], grown->id),
-                  "class", cli_class_of(x->snapshots[2], grown->id), "held_by", grown->held_by,
-                  "shallow_bytes", json_triple(grown->shallow_bytes), "entries",
-                  json_triple(grown->entries)));
+    cli_json_value(w, NULL,
+                   json_pack("{ss ss ss ss so so}", "fingerprint", grown->fingerprint, "address",
+                             cli_address(c, x->snapshots[2], grown->id), "class",
+                             cli_class_of(x->snapshots[2], grown->id), "held_by", grown->held_by,
+                             "shallow_bytes", json_triple(grown->shallow_bytes), "entries",
+                             json_triple(grown->entries)));
   }
   cli_json_close(w, ']');
 }
@@ -70,14 +71,24 @@ static void json_classes(cli *c, cli_json *w, const comparison *x) {
   cli_json_close(w, ']');
 }
 
+/* What --known left out. */
+static json_t *json_known(const comparison *x) {
+  const sums *k = &x->known;
+  return json_pack("{sI sI sI sI sI}", "groups", (json_int_t)(x->diff->n_groups - x->n_groups),
+                   "grown", (json_int_t)(x->diff->n_grown - x->n_grown), "objects",
+                   (json_int_t)k->objects, "retained_bytes", (json_int_t)k->retained_bytes,
+                   "grown_bytes", (json_int_t)k->grown_bytes);
+}
+
 void leaks_print_json(cli *c, const comparison *x) {
   const lh_diff *d = x->diff;
   cli_json w = {0};
   cli_json_open(&w, NULL, '{');
   cli_json_value(&w, "same_state", json_boolean(d->same_state));
-  cli_json_value(&w, "objects", cli_json_size(d->objects));
-  cli_json_value(&w, "shallow_bytes", cli_json_size(d->shallow_bytes));
-  cli_json_value(&w, "retained_bytes", cli_json_size(d->retained_bytes));
+  cli_json_value(&w, "objects", cli_json_size(x->unknown.objects));
+  cli_json_value(&w, "shallow_bytes", cli_json_size(x->unknown.shallow_bytes));
+  cli_json_value(&w, "retained_bytes", cli_json_size(x->unknown.retained_bytes));
+  if (x->r->known.file != NULL) cli_json_value(&w, "known", json_known(x));
   cli_json_value(&w, "gone_objects", cli_json_size(d->gone_objects));
   cli_json_value(&w, "gone_bytes", cli_json_size(d->gone_bytes));
   json_groups(c, &w, x);

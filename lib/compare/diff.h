@@ -1,12 +1,14 @@
 /*
 ** diff.h - what the files that compare snapshots share: age.c (which object is new, which the
-** same), spanning.c (the paths of many objects at once), groups.c (the leaks by class and
-** holder), grown.c (containers), changes.c (classes) and diff.c, which puts them together.
+** same), spanning.c (the paths of many objects at once), fingerprint.c (what stays the same about a
+** group), groups.c (the leaks by class and holder), grown.c (containers), changes.c (classes) and
+** diff.c, which puts them together.
 ** Private to the library.
 */
 #ifndef LUAHEAP_DIFF_H
 #define LUAHEAP_DIFF_H
 
+#include "name/names.h"
 #include "read/snapshot.h"
 
 /* {=== age.c ========================================================================= */
@@ -39,6 +41,21 @@ typedef bool (*lh_visit)(const lh_edge *edge, bool any_key, void *payload);
 /* Visits the shortest paths of all `ids` (reachable), every object once. O(edges of those). */
 bool lh_walk_paths(const lh_snapshot *snapshot, const lh_id *ids, size_t n_ids, lh_visit visit,
                    void *payload);
+
+/* }=================================================================================== */
+
+/* {=== fingerprint.c ================================================================= */
+
+/* The text of a class or path without what differs between runs, machines and builds: the lines of
+** functions, the directories of their files, addresses. */
+void lh_stable_text(lh_text *out, const char *text);
+
+/* What is the same about a class: its name, type and fields; collections are alike. */
+void lh_stable_class(lh_text *out, const lh_class_entry *class);
+
+/* The fingerprint of objects of a class under a folded path. False: out of memory. */
+bool lh_fingerprint(const lh_class_entry *class, const char *path,
+                    char fingerprint[LH_FINGERPRINT_BYTES]);
 
 /* }=================================================================================== */
 

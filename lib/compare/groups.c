@@ -55,6 +55,20 @@ static bool visit(const lh_edge *edge, bool any_key, void *payload) {
   return state != LH_NO_NUMBER;
 }
 
+/* Where states with different fingerprints have one text, it is the first in their order that
+** counts: so it does not depend on the order of the objects. */
+static bool set_fingerprint(const grouping *g, lh_diff_group *group, uint32_t state, lh_id id) {
+  lh_text text = {0};
+  char fingerprint[LH_FINGERPRINT_BYTES];
+  lh_fold_text(&g->folder, state, false, &text);
+  char *path = lh_text_finish(&text);
+  bool ok = path && lh_fingerprint(lh_class_entry_of(g->c, id), path, fingerprint);
+  if (ok && (group->objects == 0 || strcmp(fingerprint, group->fingerprint) < 0))
+    memcpy(group->fingerprint, fingerprint, sizeof fingerprint);
+  lh_free(path);
+  return ok;
+}
+
 /* The group of a class and a text. */
 static uint32_t group_of_text(grouping *g, uint32_t class_index, uint32_t state) {
   lh_text text = {0};
@@ -79,8 +93,11 @@ static bool add_top(grouping *g, lh_id id) {
   uint32_t *slot = lh_map_at(&g->by_state, key);
   if (!slot) return false;
   uint32_t index = *slot;
-  if (index == LH_NO_NUMBER) *slot = index = group_of_text(g, class_index, g->state[id]);
-  if (index == LH_NO_NUMBER) return false;
+  if (index == LH_NO_NUMBER) {
+    *slot = index = group_of_text(g, class_index, g->state[id]);
+    if (index == LH_NO_NUMBER || !set_fingerprint(g, &g->groups[index], g->state[id], id))
+      return false;
+  }
   lh_diff_group *group = &g->groups[index];
   uint64_t retained = lh_retained_bytes(g->c, id);
   bool better = group->objects == 0 || retained > lh_retained_bytes(g->c, group->example);
@@ -96,6 +113,7 @@ static bool add_top(grouping *g, lh_id id) {
 static void count_new(grouping *g, lh_id top, lh_id id) {
   lh_diff_group *group = &g->groups[g->state[top]];
   group->new_objects++;
+  group->new_bytes += lh_shallow_bytes(g->c, id);
   if (id == top || lh_class_of(g->c, id) != group->class_index) return;
   group->objects++;
   group->shallow_bytes += lh_shallow_bytes(g->c, id);

@@ -52,16 +52,21 @@ static int compare_grown(const void *left, const void *right) {
   return order ? order : (a->id > b->id) - (a->id < b->id);
 }
 
-/* The edges that lead to the containers, by object. */
+/* The edges that lead to the containers, by object, and where they lead when folded. */
 typedef struct chart {
   uint32_t *index; /* 1 + number of the edge to an object; 0: none */
   lh_edge *edges;
-  size_t n, capacity;
+  uint32_t *states;
+  lh_folder folder;
+  size_t n, capacity, state_capacity;
 } chart;
 
 static bool visit(const lh_edge *edge, bool any_key, void *payload) {
   chart *m = payload;
-  (void)any_key;
+  uint32_t before = m->index[edge->source] ? m->states[m->index[edge->source] - 1] : LH_FOLD_START;
+  if (!lh_grow(&m->states, m->n, &m->state_capacity, sizeof *m->states)) return false;
+  m->states[m->n] = lh_fold_step(&m->folder, before, edge, any_key);
+  if (m->states[m->n] == LH_NO_NUMBER) return false;
   if (!lh_grow(&m->edges, m->n, &m->capacity, sizeof *m->edges)) return false;
   m->edges[m->n++] = *edge;
   m->index[edge->target] = (uint32_t)m->n;
@@ -89,20 +94,30 @@ static char *tell_path(const lh_snapshot *c, const chart *m, lh_id id) {
   return text;
 }
 
+static bool tell(const lh_snapshot *c, const chart *m, lh_grown *grown) {
+  lh_text text = {0};
+  lh_fold_text(&m->folder, m->states[m->index[grown->id] - 1], false, &text);
+  char *folded = lh_text_finish(&text);
+  bool ok = folded && lh_fingerprint(lh_class_entry_of(c, grown->id), folded, grown->fingerprint);
+  lh_free(folded);
+  grown->held_by = ok ? tell_path(c, m, grown->id) : NULL;
+  return grown->held_by != NULL;
+}
+
 static bool tell_all(const lh_snapshot *c, lh_diff *diff) {
   chart m = {0};
+  if (lh_folder_init(&m.folder, c, NULL) != 0) return false;
   lh_id *ids = lh_alloc(diff->n_grown, sizeof *ids);
   m.index = lh_alloc_zeroed((size_t)c->n + 1, sizeof *m.index);
   bool ok = ids && m.index;
   for (size_t i = 0; ok && i < diff->n_grown; i++) ids[i] = diff->grown[i].id;
   ok = ok && lh_walk_paths(c, ids, diff->n_grown, visit, &m);
-  for (size_t i = 0; ok && i < diff->n_grown; i++) {
-    diff->grown[i].held_by = tell_path(c, &m, diff->grown[i].id);
-    ok = diff->grown[i].held_by != NULL;
-  }
+  for (size_t i = 0; ok && i < diff->n_grown; i++) ok = tell(c, &m, &diff->grown[i]);
+  lh_folder_free(&m.folder);
   lh_free(ids);
   lh_free(m.index);
   lh_free(m.edges);
+  lh_free(m.states);
   return ok;
 }
 

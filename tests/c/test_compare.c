@@ -1,0 +1,216 @@
+/*
+** test_compare.c - groups, fingerprints and growth of real heaps, recomputed object by object from
+** their definitions, and any allocation that fails on the way to them.
+**
+** A case is a small Lua program that is run in steps, with a snapshot after each.
+*/
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+#include <lauxlib.h>
+#include <lualib.h>
+
+#include "read/snapshot.h"
+
+/* {=== Heaps ========================================================================= */
+
+enum { MOST_HEAPS = 8 };
+
+typedef struct heap {
+  uint8_t *bytes;
+  size_t n, capacity;
+  lh_snapshot *snapshot;
+} heap;
+
+/* A Lua state and the snapshots that were taken in it, analysed and classified. */
+typedef struct program {
+  lua_State *L;
+  heap heaps[MOST_HEAPS];
+  size_t n_heaps;
+} program;
+
+static size_t keep(const void *data, size_t n, void *payload) {
+  heap *h = payload;
+  if (h->n + n > h->capacity) {
+    h->capacity = 2 * (h->n + n);
+    h->bytes = realloc(h->bytes, h->capacity);
+    assert_non_null(h->bytes);
+  }
+  memcpy(h->bytes + h->n, data, n);
+  h->n += n;
+  return n;
+}
+
+static program begin(void) {
+  program p = {.L = luaL_newstate()};
+  assert_non_null(p.L);
+  luaL_openlibs(p.L);
+  assert_int_equal(lh_attach(p.L, NULL), LH_OK);
+  return p;
+}
+
+/* Runs the text, collects garbage and takes a snapshot. */
+static lh_snapshot *step(program *p, const char *text) {
+  heap *h = &p->heaps[p->n_heaps++];
+  lh_error error;
+  lh_taken taken;
+  assert_true(p->n_heaps <= MOST_HEAPS);
+  if (luaL_dostring(p->L, text)) fail_msg("%s", lua_tostring(p->L, -1));
+  lua_gc(p->L, LUA_GCCOLLECT, 0);
+  assert_int_equal(lh_stream_snapshot(p->L, "test", keep, h, NULL, &taken, &error), LH_OK);
+  if (lh_open_memory(&h->snapshot, h->bytes, h->n, "test", &error)) fail_msg("%s", error.message);
+  assert_int_equal(lh_analyse(h->snapshot, NULL), LH_OK);
+  assert_int_equal(lh_classify(h->snapshot, NULL), LH_OK);
+  return h->snapshot;
+}
+
+static void end(program *p) {
+  for (size_t i = 0; i < p->n_heaps; i++) {
+    lh_close(p->heaps[i].snapshot);
+    free(p->heaps[i].bytes);
+  }
+  lua_close(p->L);
+}
+
+/* }=================================================================================== */
+
+/* {=== Fingerprints =================================================================== */
+
+static const char leaks[] =
+    "local Listener = {__name = 'Listener'}\n"
+    "bus = bus or {tick = {}}  cache = cache or {}\n"
+    "for i = 1, 10 do\n"
+    "  local session = {id = i, buffer = {}}\n"
+    "  bus.tick[#bus.tick + 1] = setmetatable({fn = function() return session end}, Listener)\n"
+    "  cache['key' .. #bus.tick] = {value = 'string' .. #bus.tick}\n"
+    "  list = {next = list, value = i}\n"
+    "end";
+
+/* The folded path, found object by object. */
+static char *path_of(lh_snapshot *s, lh_id id) {
+  lh_path path;
+  char *text;
+  assert_int_equal(lh_shortest_path(s, id, &path, NULL), LH_OK);
+  text = lh_path_text(s, &path, true);
+  assert_non_null(text);
+  lh_paths_free(&path, 1);
+  return text;
+}
+
+static size_t count_in(const lh_id *ids, size_t n, lh_id id) {
+  size_t found = 0;
+  for (size_t i = 0; i < n; i++) found += ids[i] == id;
+  return found;
+}
+
+/* Is the object, or one that dominates it, of this class and under this folded path? */
+static bool belongs_to(lh_snapshot *s, lh_id id, uint32_t class_index, const char *path) {
+  bool found = false;
+  for (; !found && id != LH_ROOT; id = lh_immediate_dominator(s, id)) {
+    if (lh_class_of(s, id) != class_index) continue;
+    char *other = path_of(s, id);
+    found = strcmp(path, other) == 0;
+    lh_free(other);
+  }
+  return found;
+}
+
+/* Objects with a group's fingerprint: those of its class under its folded path, and those of its
+** class that these dominate. */
+static void fingerprints_find_their_objects(void **state) {
+  program p = begin();
+  lh_diff *diff;
+  (void)state;
+  lh_snapshot *a = step(&p, leaks), *c = step(&p, leaks);
+  assert_int_equal(lh_diff_snapshots(a, NULL, c, &diff, NULL), LH_OK);
+  assert_true(diff->n_groups >= 4);
+  for (size_t i = 0; i < diff->n_groups; i++) {
+    const lh_diff_group *group = &diff->groups[i];
+    char *path = path_of(c, group->example);
+    lh_id *ids;
+    size_t n_ids, n_right = 0;
+    assert_true(lh_is_fingerprint(group->fingerprint));
+    assert_int_equal(lh_objects_with(c, group->fingerprint, &ids, &n_ids, NULL), LH_OK);
+    for (lh_id id = 1; id <= lh_object_count(c); id++) {
+      if (!lh_is_reachable(c, id) || lh_class_of(c, id) != group->class_index) continue;
+      bool is_right = belongs_to(c, id, group->class_index, path);
+      assert_int_equal(count_in(ids, n_ids, id), is_right);
+      n_right += is_right;
+    }
+    assert_int_equal(n_ids, n_right);
+    assert_true(n_ids >= group->objects);
+    lh_free(path);
+    lh_free(ids);
+  }
+  lh_diff_free(diff);
+  end(&p);
+}
+
+static void other_texts_are_no_fingerprints(void **state) {
+  static const char *const texts[] = {"",           "0123456789a", "012345678",
+                                      "012345678g", "0x23456789",  "012345678A"};
+  program p = begin();
+  lh_error error;
+  lh_id *ids;
+  size_t n;
+  (void)state;
+  lh_snapshot *s = step(&p, "");
+  for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+    assert_false(lh_is_fingerprint(texts[i]));
+    assert_int_equal(lh_objects_with(s, texts[i], &ids, &n, &error), LH_EARGUMENT);
+  }
+  assert_int_equal(lh_objects_with(s, "0123456789", &ids, &n, &error), LH_ENOTFOUND);
+  assert_string_equal(error.message, "no object in the snapshot has the fingerprint 0123456789");
+  end(&p);
+}
+
+/* }=================================================================================== */
+
+/* {=== No memory ====================================================================== */
+
+/* Fails the n-th allocation of a call, for all n, until it has enough. */
+#define FAIL_EACH(call)                                             \
+  do {                                                              \
+    int outcome = LH_EMEMORY;                                       \
+    for (uint64_t nth = 1; outcome == LH_EMEMORY; nth++) {          \
+      (void)lh_test_fail_allocation(nth);                           \
+      outcome = (call);                                             \
+      (void)lh_test_fail_allocation(0);                             \
+      n_cases++;                                                    \
+      if (outcome != LH_EMEMORY) break;                             \
+      assert_memory_equal(error.message, "not enough memory ", 18); \
+    }                                                               \
+    assert_int_equal(outcome, LH_OK);                               \
+  } while (0)
+
+static void each_allocation_fails(void **state) {
+  program p = begin();
+  lh_error error;
+  lh_diff *diff;
+  lh_id *ids;
+  size_t n, n_cases = 0;
+  (void)state;
+  lh_snapshot *a = step(&p, leaks), *b = step(&p, leaks), *c = step(&p, leaks);
+  FAIL_EACH(lh_diff_snapshots(a, b, c, &diff, &error));
+  FAIL_EACH(lh_objects_with(c, diff->groups[0].fingerprint, &ids, &n, &error));
+  lh_free(ids);
+  lh_diff_free(diff);
+  end(&p);
+  printf("faults: allocations while comparing: %zu cases, %zu survived\n", n_cases, n_cases);
+}
+
+/* }=================================================================================== */
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(fingerprints_find_their_objects),
+      cmocka_unit_test(other_texts_are_no_fingerprints),
+      cmocka_unit_test(each_allocation_fails),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
