@@ -8,17 +8,46 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void set_message(lh_error *error, int code, const char *format, va_list args) {
+static bool continues_character(char c) {
+  return ((unsigned char)c & 0xC0) == 0x80; /* UTF-8 */
+}
+
+/* Copies a text that is too long without its middle: a long name stands there, and the end says
+** what is wrong. */
+static void copy_ends(char *message, size_t size, const char *text) {
+  size_t head = (size - 4) / 2, tail = strlen(text) - head;
+  while (head > 0 && continues_character(text[head])) head--;
+  while (continues_character(text[tail])) tail++;
+  (void)snprintf(message, size, "%.*s...%s", (int)head, text, text + tail);
+}
+
+static void set_message(lh_error *error, int code, int os_errno, const char *format, va_list args) {
+  const char *colon = os_errno ? ": " : "", *why = os_errno ? strerror(os_errno) : "";
+  size_t size = sizeof error->message, needed;
+  va_list again;
+  va_copy(again, args);
   memset(error, 0, sizeof *error);
   error->code = code;
-  (void)vsnprintf(error->message, sizeof error->message, format, args);
+  error->os_errno = os_errno;
+  int n = vsnprintf(error->message, size, format, args);
+  needed = (n < 0 ? 0 : (size_t)n) + strlen(colon) + strlen(why) + 1;
+  char *whole = needed > size ? lh_alloc(needed, 1) : NULL; /* NULL: the beginning must do */
+  if (whole) {
+    (void)vsnprintf(whole, needed, format, again);
+    strcat(strcat(whole, colon), why);
+    copy_ends(error->message, size, whole);
+    lh_free(whole);
+  } else if (needed <= size) {
+    strcat(strcat(error->message, colon), why);
+  }
+  va_end(again);
 }
 
 int lh_fail(lh_error *error, int code, const char *format, ...) {
   if (error) {
     va_list args;
     va_start(args, format);
-    set_message(error, code, format, args);
+    set_message(error, code, 0, format, args);
     va_end(args);
   }
   return code;
@@ -28,11 +57,8 @@ int lh_fail_errno(lh_error *error, int os_errno, const char *format, ...) {
   if (error) {
     va_list args;
     va_start(args, format);
-    set_message(error, LH_EIO, format, args);
+    set_message(error, LH_EIO, os_errno, format, args);
     va_end(args);
-    error->os_errno = os_errno;
-    size_t used = strlen(error->message);
-    (void)snprintf(error->message + used, sizeof error->message - used, ": %s", strerror(os_errno));
   }
   return LH_EIO;
 }
@@ -41,7 +67,7 @@ int lh_fail_at(lh_error *error, uint64_t offset, const char *format, ...) {
   if (error) {
     va_list args;
     va_start(args, format);
-    set_message(error, LH_EDAMAGED, format, args);
+    set_message(error, LH_EDAMAGED, 0, format, args);
     va_end(args);
     error->offset = offset;
   }

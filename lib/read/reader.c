@@ -15,16 +15,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { NAME_BYTES = 256 };
-
-/* A path in messages: the end of a long one. */
-static void shorten(const char *path, char name[NAME_BYTES]) {
-  size_t n = strlen(path);
-  bool fits = n < NAME_BYTES;
-  (void)snprintf(name, NAME_BYTES, "%s%s", fits ? "" : "...",
-                 fits ? path : path + (n - (NAME_BYTES - 4)));
-}
-
 static int map(lh_snapshot *s, int file, const char *name, lh_error *error) {
   struct stat status;
   if (fstat(file, &status) != 0) return lh_fail_errno(error, errno, "cannot read '%s'", name);
@@ -84,9 +74,7 @@ static int open_any(lh_snapshot **out, const char *path, const void *data, size_
 }
 
 int lh_open(lh_snapshot **out, const char *path, lh_error *error) {
-  char name[NAME_BYTES];
-  shorten(path, name);
-  return open_any(out, path, NULL, 0, name, error);
+  return open_any(out, path, NULL, 0, path, error);
 }
 
 int lh_open_memory(lh_snapshot **out, const void *data, size_t size, const char *name,

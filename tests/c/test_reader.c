@@ -203,15 +203,16 @@ static void what_the_system_refuses(void **state) {
   assert_int_equal(rmdir(directory), 0);
 }
 
-static void a_long_path_keeps_its_end(void **state) {
-  char path[400];
+static void a_long_path_keeps_its_ends(void **state) {
+  char path[800];
   lh_error error;
   lh_snapshot *s;
   (void)state;
   memset(path, '/', sizeof path);
-  strcpy(path + 390, "none");
+  strcpy(path + 790, "none");
   assert_int_equal(lh_open(&s, path, &error), LH_EIO);
-  assert_memory_equal(error.message, "cannot open '...////", 20);
+  assert_memory_equal(error.message, "cannot open '////", 17);
+  assert_non_null(strstr(error.message, "//...//"));
   assert_non_null(strstr(error.message, "//none': No such file or directory"));
 }
 
@@ -458,7 +459,7 @@ int main(void) {
                                      cmocka_unit_test(marks_while_a_state_is_closed),
                                      cmocka_unit_test(half_a_mark),
                                      cmocka_unit_test(what_the_system_refuses),
-                                     cmocka_unit_test(a_long_path_keeps_its_end),
+                                     cmocka_unit_test(a_long_path_keeps_its_ends),
                                      cmocka_unit_test(from_a_path),
                                      cmocka_unit_test(foreign_files),
                                      cmocka_unit_test(newer_files),
