@@ -151,10 +151,11 @@ const char *cli_size_change(cli *c, uint64_t from, uint64_t to);                
 const char *cli_share(cli *c, uint64_t part, uint64_t whole);                    /* 12.5% */
 const char *cli_time(cli *c, uint64_t time_ns); /* 2025-11-21 15:08:52 UTC */
 
-/* Valid UTF-8 on one line: control characters and bytes that are no UTF-8 become \x1B. */
+/* lh_escaped: valid UTF-8 on one line, with nothing in it that a terminal would obey. What is
+** escaped already stays as it is. Freed by lh_free. */
 char *cli_escape(const char *text);
 
-/* As a shell takes it: quoted where it must be. */
+/* As a shell takes it: quoted where it must be, in the way of bash where not all can be seen. */
 char *cli_shell_word(const char *text);
 
 /* }=================================================================================== */

@@ -158,8 +158,8 @@ static void print_ledger(cli *c, const lh_snapshot *snapshot) {
       missing != 0 ? "buffers in use by C code" : "");
   ledger_line("collectgarbage(\"count\")", "", cli_size(c, info->gc_bytes),
               missing == 0 ? "all of it, to the byte" : "");
-  free(program);
-  free(name);
+  lh_free(program);
+  lh_free(name);
 }
 
 static void print_heading(const cli *c, const char *what, const char *order) {

@@ -2,7 +2,12 @@
 ** json.c - JSON on stdout, one value a line inside the outermost two brackets. jansson makes and
 ** quotes the values; the brackets are written here as they come, so that a path of a million steps
 ** is never held in memory as a million JSON objects.
+**
+** Every < in a string is written \u003C, so that a page may have the text inside a script element:
+** nothing in it ends that, or begins a comment there.
 */
+#include <string.h>
+
 #include "cli.h"
 
 static void begin_item(cli_json *w, const char *key) {
@@ -26,9 +31,21 @@ void cli_json_close(cli_json *w, char bracket) {
   if (w->depth == 0) putchar('\n');
 }
 
+/* Outside of strings JSON has no <. A write error is found by cli_finish. */
+static int put(const char *text, size_t n, void *unused) {
+  (void)unused;
+  for (const char *less; (less = memchr(text, '<', n)) != NULL; text = less + 1) {
+    fwrite(text, 1, (size_t)(less - text), stdout);
+    fputs("\\u003C", stdout);
+    n -= (size_t)(less + 1 - text);
+  }
+  fwrite(text, 1, n, stdout);
+  return 0;
+}
+
 void cli_json_value(cli_json *w, const char *key, json_t *value) {
   begin_item(w, key);
-  json_dumpf(cli_must(value), stdout, JSON_ENCODE_ANY); /* a write error is found by cli_finish */
+  json_dump_callback(cli_must(value), put, NULL, JSON_ENCODE_ANY);
   json_decref(value);
   w->follows = true;
 }
@@ -40,6 +57,6 @@ json_t *cli_json_size(uint64_t n) {
 json_t *cli_json_text(const char *text) {
   char *escaped = cli_escape(text);
   json_t *value = json_string(escaped);
-  free(escaped);
+  lh_free(escaped);
   return value;
 }

@@ -15,13 +15,13 @@ static void clear_progress(const cli *c) {
 }
 
 static void say(const cli *c, const char *format, va_list arguments) {
-  char line[2048];
-  char *escaped;
-  vsnprintf(line, sizeof line, format, arguments);
+  char *line, *escaped;
+  cli_must(vasprintf(&line, format, arguments) >= 0 ? line : NULL);
   escaped = cli_escape(line);
   clear_progress(c);
   fprintf(stderr, "%s: %s\n", c->tool->name, escaped);
-  free(escaped);
+  free(line);
+  lh_free(escaped);
 }
 
 void cli_say(const cli *c, const char *format, ...) {
@@ -105,7 +105,7 @@ void cli_progress(cli *c, const char *format, ...) {
   escaped = cli_escape(line);
   fprintf(stderr, "%s: %s ...", c->tool->name, escaped);
   fflush(stderr);
-  free(escaped);
+  lh_free(escaped);
 }
 
 void cli_print_hidden(cli *c, uint64_t hidden, const char *one, const char *many) {

@@ -86,53 +86,39 @@ const char *cli_time(cli *c, uint64_t time_ns) {
   return text;
 }
 
-/* Bytes of the printable UTF-8 character at p, 0 if there is none. Not printable: the controls of
-** ASCII and of Latin-1 (U+0080 to U+009F are terminal commands too), surrogates, line and paragraph
-** separators, and the marks that turn the direction of text. */
-static size_t printable(const unsigned char *p) {
-  static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
-  size_t n = *p < 0x80 ? 1 : *p >= 0xF0 && *p < 0xF8 ? 4 : *p >= 0xE0 ? 3 : *p >= 0xC0 ? 2 : 0;
-  uint32_t character = n == 1 ? *p : n == 0 ? 0 : *p & (0x7Fu >> n);
-  if (*p >= 0xF8) return 0;
-  for (size_t i = 1; i < n; i++) {
-    if ((p[i] & 0xC0) != 0x80) return 0; /* a NUL stops here too */
-    character = character << 6 | (p[i] & 0x3Fu);
-  }
-  if (n == 0 || character < least[n] || character > 0x10FFFF || character < 0x20 ||
-      (character >= 0x7F && character < 0xA0) || (character >= 0xD800 && character < 0xE000) ||
-      (character >= 0x2028 && character <= 0x202E) || (character >= 0x2066 && character <= 0x2069))
-    return 0;
-  return n;
-}
-
 char *cli_escape(const char *text) {
-  const unsigned char *p = (const unsigned char *)text;
-  char *result = cli_must(malloc(4 * strlen(text) + 1)), *q = result;
-  while (*p != '\0') {
-    size_t n = printable(p);
-    if (n == 0) {
-      q += sprintf(q, "\\x%02X", *p++);
-    } else {
-      memcpy(q, p, n);
-      q += n;
-      p += n;
-    }
-  }
-  *q = '\0';
-  return result;
+  return cli_must(lh_escaped(text, strlen(text)));
 }
 
-char *cli_shell_word(const char *text) {
-  char *word, *q;
-  if (*text != '\0' && text[strspn(text,
-                                   "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-                                   "0123456789_-./,:@%+")] == '\0')
-    return cli_escape(text);
-  q = word = cli_must(malloc(4 * strlen(text) + 3));
+/* What the terminal must not see stands in $'...', which all shells but the plainest read. */
+static char *dollar_quoted(const char *text) {
+  char *word = cli_must(malloc(4 * strlen(text) + 4)), *q = word + sprintf(word, "$'");
+  for (; *text != '\0'; text++)
+    q += sprintf(q,
+                 *text < ' ' || *text > '~'     ? "\\%03o"
+                 : strchr("'\\", *text) != NULL ? "\\%c"
+                                                : "%c",
+                 (unsigned char)*text);
+  memcpy(q, "'", 2);
+  return word;
+}
+
+static char *single_quoted(const char *text) {
+  char *word = cli_must(malloc(4 * strlen(text) + 3)), *q = word;
   *q++ = '\'';
   for (; *text != '\0'; text++) q += sprintf(q, *text == '\'' ? "'\\''" : "%c", *text);
   memcpy(q, "'", 2);
-  q = cli_escape(word);
-  free(word);
-  return q;
+  return word;
+}
+
+char *cli_shell_word(const char *text) {
+  char *escaped = cli_escape(text);
+  bool hidden = strcmp(escaped, text) != 0;
+  lh_free(escaped);
+  if (hidden) return dollar_quoted(text);
+  if (*text != '\0' && text[strspn(text,
+                                   "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                                   "0123456789_-./,:@%+")] == '\0')
+    return cli_must(strdup(text));
+  return single_quoted(text);
 }

@@ -16,8 +16,8 @@
 ** A path of a million steps is walked twice, and at most `long_path` of its steps become boxes, so
 ** the graph stays small whatever the heap. Names longer than NAME_BYTES lose their middle. A box
 ** has an HTML-like label (a bold name over small print), an arrow a plain one. All that comes from
-** the heap passes through put(), which leaves it without meaning for both: no escapes, no entities,
-** no tags.
+** the heap is text for people, so it has no controls, and passes through put(), which leaves it
+** without meaning for both kinds of label: no escapes, no entities, no tags.
 */
 #include <cgraph.h>
 #include <errno.h>
@@ -48,8 +48,7 @@ static int no_memory(const drawing *d) {
 /* {=== Labels ======================================================================== */
 
 /* What Graphviz would read as the start of an escape (\\N), an entity (&amp;) or a tag becomes the
-** spelling of the character itself; cgraph quotes the quotes. U+FFFE and U+FFFF are no characters
-** for XML, and so for HTML-like labels. */
+** spelling of the character itself; cgraph quotes the quotes. */
 static void put_bytes(lh_text *to, const char *bytes, size_t n) {
   for (size_t i = 0; i < n; i++) {
     switch (bytes[i]) {
@@ -57,31 +56,20 @@ static void put_bytes(lh_text *to, const char *bytes, size_t n) {
       case '&': lh_text_string(to, "&amp;"); break;
       case '<': lh_text_string(to, "&lt;"); break;
       case '>': lh_text_string(to, "&gt;"); break;
-      default:
-        if (n - i >= 3 && memcmp(bytes + i, "\xEF\xBF", 2) == 0 && bytes[i + 2] > '\xBD') {
-          lh_text_string(to, "\uFFFD");
-          i += 2;
-        } else {
-          lh_text_add(to, bytes + i, 1);
-        }
+      default: lh_text_add(to, bytes + i, 1);
     }
   }
 }
 
-static bool continues_character(char c) {
-  return ((unsigned char)c & 0xC0) == 0x80; /* UTF-8 */
-}
-
 /* Adds text from the heap. Of a long one the two ends stay: the last bytes often are ":line". */
 static void put(lh_text *to, const char *name) {
-  size_t n = strlen(name), head = NAME_BYTES / 2, tail = n - NAME_BYTES / 2;
+  size_t n = strlen(name), tail;
   if (n <= NAME_BYTES) {
     put_bytes(to, name, n);
     return;
   }
-  while (head > 0 && continues_character(name[head])) head--;
-  while (tail < n && continues_character(name[tail])) tail++;
-  put_bytes(to, name, head);
+  tail = lh_text_cut(name, n - NAME_BYTES / 2);
+  put_bytes(to, name, lh_text_cut(name, NAME_BYTES / 2));
   lh_text_string(to, "…");
   put_bytes(to, name + tail, n - tail);
 }

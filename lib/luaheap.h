@@ -527,14 +527,15 @@ int lh_top_classes(lh_snapshot *snapshot, const lh_top_query *query, lh_class_ro
 int lh_top_objects(lh_snapshot *snapshot, const lh_top_query *query, lh_id **ids, size_t *n_ids,
                    lh_error *error);
 
-/* Text for people. All of it is valid UTF-8 on one line, with control characters, quotes and
-** invalid bytes escaped as Lua does. Owned by the caller, freed with lh_free; NULL when out of
-** memory. */
+/* Text for people. All of it is valid UTF-8 on one line, with control characters, what cannot be
+** seen, quotes and invalid bytes escaped as Lua does. Owned by the caller, freed with lh_free; NULL
+** when out of memory. */
 char *lh_object_text(const lh_snapshot *snapshot, lh_id id); /* table: 0x55d0c0a3f2e0 */
 char *lh_string_text(const lh_snapshot *snapshot, lh_id id,
                      size_t max_bytes); /* "quoted", shortened */
 char *lh_edge_text(const lh_snapshot *snapshot,
                    const lh_edge *edge);          /* .listeners  [17]  upvalue bus */
+char *lh_escaped(const char *bytes, size_t n);    /* any bytes, such as a mark's name */
 const char *lh_edge_kind_name(lh_edge_kind kind); /* "value", "upvalue", ... */
 const char *lh_type_name(lh_type type);           /* "table", "closure", ... */
 
@@ -651,7 +652,7 @@ int lh_diff_snapshots(lh_snapshot *a, lh_snapshot *b, lh_snapshot *c, lh_diff **
 
 /* The same from the marks in one snapshot: allocated after mark `since` and before mark `until`
 ** (NULL: the snapshot itself); of marks with the same name the latest. No `grown`, no `classes`.
-** LH_ENOTFOUND names the marks that there are. */
+** LH_ENOTFOUND names the marks that there are; a name may be given as it shows it. */
 int lh_diff_marks(lh_snapshot *snapshot, const char *since, const char *until, lh_diff **out,
                   lh_error *error);
 void lh_diff_free(lh_diff *diff);

@@ -240,7 +240,7 @@ describe("a bad file", function()
     local out, err, code = in_dir {"heaptop", "no\27[31m\nsuch\255"}
     assert.equal(2, code)
     assert.equal("", out)
-    assert.matches("^heaptop: cannot open 'no\\x1B%[31m\\x0Asuch\\xFF': ", err)
+    assert.matches("^heaptop: cannot open 'no\\x1B%[31m\\nsuch\\xFF': ", err)
   end)
 end)
 

@@ -68,7 +68,7 @@ void known_print(cli *c, const known_list *k, uint64_t n, uint64_t bytes, uint64
     printf("Left out, since %s lists them: %s, %s, %s\n", file,
            cli_count_of(c, n, "group", "groups"), cli_count_of(c, objects, "object", "objects"),
            cli_size(c, bytes));
-  free(file);
+  lh_free(file);
 }
 
 int gate(cli *c, const request *r, uint64_t bytes, uint64_t objects, const char *what) {

@@ -97,7 +97,7 @@ static void close_all(comparison *x) {
   lh_diff_free(x->diff);
   for (int i = 0; i < 3; i++) {
     lh_close(x->snapshots[i]);
-    free(x->names[i]);
+    lh_free(x->names[i]);
   }
 }
 
@@ -128,8 +128,8 @@ static char *when_text(const comparison *x) {
     snprintf(text, size, "between the marks %s and %s", since, until);
   else
     snprintf(text, size, "since the mark %s", since);
-  free(since);
-  free(until);
+  lh_free(since);
+  lh_free(until);
   return text;
 }
 
@@ -253,7 +253,8 @@ static void print_next_step(cli *c, const comparison *x) {
   char *file;
   if (x->n_groups == 0) return;
   file = cli_shell_word(x->r->files[2]);
-  printf("\n%sWhy the first of them stays: heappath %s %s%s\n", cli_style_on(c, CLI_FAINT), file,
+  printf("\n%sWhy the first of them stays: heappath %s%s %s%s\n", cli_style_on(c, CLI_FAINT),
+         x->r->files[2][0] == '-' ? "-- " : "", file,
          cli_address(c, x->snapshots[2], x->diff->groups[0].example), cli_style_off(c));
   free(file);
 }

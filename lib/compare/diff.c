@@ -24,13 +24,7 @@ void lh_diff_free(lh_diff *diff) {
 /* A message with two names, which may hold anything. */
 static int fail_named(lh_error *error, int code, const char *format, const char *first,
                       const char *second) {
-  const char *const names[2] = {first, second};
-  lh_text texts[2] = {{0}, {0}};
-  char *escaped[2];
-  for (int i = 0; i < 2; i++) {
-    lh_text_escaped(&texts[i], names[i], strlen(names[i]), false);
-    escaped[i] = lh_text_finish(&texts[i]);
-  }
+  char *escaped[2] = {lh_escaped(first, strlen(first)), lh_escaped(second, strlen(second))};
   if (!escaped[0] || !escaped[1])
     code = lh_fail_memory(error, "comparing snapshots");
   else

@@ -62,9 +62,7 @@ void lh_set_end(lh_finder *finder, const lh_set *set) {
 }
 
 int lh_find_fail(lh_finder *finder, int code, const char *format, lh_range range) {
-  lh_text text = {0};
-  lh_text_escaped(&text, range.at, lh_range_length(range), false);
-  char *quoted = lh_text_finish(&text);
+  char *quoted = lh_escaped(range.at, lh_range_length(range));
   if (quoted)
     code = lh_fail(finder->error, code, format, quoted);
   else

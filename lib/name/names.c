@@ -25,7 +25,9 @@ bool lh_string_whole(const lh_snapshot *snapshot, lh_id id, const char **bytes, 
   lh_object_at(snapshot, id, &object);
   *bytes = object.as.string.bytes;
   *n = object.as.string.kept < LH_NAME_BYTES ? (size_t)object.as.string.kept : LH_NAME_BYTES;
-  return *n == object.as.string.length;
+  if (*n == object.as.string.length) return true;
+  *n = lh_text_cut(*bytes, *n);
+  return false;
 }
 
 bool lh_add_name(lh_text *text, const lh_snapshot *snapshot, lh_id string) {
@@ -37,7 +39,7 @@ bool lh_add_name(lh_text *text, const lh_snapshot *snapshot, lh_id string) {
   return n > 0;
 }
 
-/* A string between quotes: at most max_bytes of it. A part of a character at the cut is dropped. */
+/* A string between quotes: at most max_bytes of it. */
 static void add_quoted(lh_text *text, const lh_snapshot *snapshot, lh_id id, size_t max_bytes) {
   lh_object object;
   lh_object_at(snapshot, id, &object);
@@ -45,15 +47,12 @@ static void add_quoted(lh_text *text, const lh_snapshot *snapshot, lh_id id, siz
     lh_text_format(text, "string: 0x%llx", (unsigned long long)object.address);
     return;
   }
-  size_t n = (size_t)object.as.string.kept;
-  if (n > max_bytes) {
-    n = max_bytes;
-    while (n > 0 && max_bytes - n < 3 && ((unsigned char)object.as.string.bytes[n] & 0xC0) == 0x80)
-      n--;
-  }
+  size_t n = object.as.string.kept < max_bytes ? (size_t)object.as.string.kept : max_bytes;
+  bool whole = n == object.as.string.length;
+  if (!whole) n = lh_text_cut(object.as.string.bytes, n);
   lh_text_add(text, "\"", 1);
   lh_text_escaped(text, object.as.string.bytes, n, true);
-  lh_text_string(text, n < object.as.string.length ? "...\"" : "\"");
+  lh_text_string(text, whole ? "\"" : "...\"");
 }
 
 char *lh_string_text(const lh_snapshot *snapshot, lh_id id, size_t max_bytes) {
@@ -98,8 +97,7 @@ void lh_add_source(lh_text *text, const lh_snapshot *snapshot, lh_id source) {
   } else {
     const char *line_end = memchr(bytes, '\n', n);
     size_t shown = line_end ? (size_t)(line_end - bytes) : n;
-    if (shown > SHOWN_BYTES) shown = SHOWN_BYTES;
-    while (shown < n && shown > 0 && ((unsigned char)bytes[shown] & 0xC0) == 0x80) shown--;
+    if (shown > SHOWN_BYTES) shown = lh_text_cut(bytes, SHOWN_BYTES);
     lh_text_string(text, "[string \"");
     lh_text_escaped(text, bytes, shown, true);
     lh_text_string(text, shown < n || !whole ? "...\"]" : "\"]");

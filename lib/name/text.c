@@ -89,10 +89,24 @@ static size_t decode_utf8(const unsigned char *s, size_t n, uint32_t *code_point
   return length;
 }
 
-/* What would break a line, move the cursor or turn the text around. */
+/* What would break a line, move the cursor, turn the text around, or not be seen: controls, all
+** that Unicode draws as nothing, and blanks other than the common one. So two names that look alike
+** are alike, and a character is as wide on the screen as wcwidth says. */
 static bool is_unprintable(uint32_t c) {
-  return c < 0x20 || (c >= 0x7F && c < 0xA0) || (c >= 0x200E && c <= 0x200F) ||
-         (c >= 0x2028 && c <= 0x202E) || (c >= 0x2066 && c <= 0x2069) || c == 0xFEFF;
+  static const struct {
+    uint32_t first, last;
+  } ranges[] = {
+      {0x00, 0x1F},       {0x7F, 0xA0},       {0xAD, 0xAD},       {0x34F, 0x34F},
+      {0x61C, 0x61C},     {0x115F, 0x1160},   {0x1680, 0x1680},   {0x17B4, 0x17B5},
+      {0x180B, 0x180F},   {0x2000, 0x200F},   {0x2028, 0x202F},   {0x205F, 0x206F},
+      {0x2800, 0x2800},   {0x3000, 0x3000},   {0x3164, 0x3164},   {0xFDD0, 0xFDEF},
+      {0xFE00, 0xFE0F},   {0xFEFF, 0xFEFF},   {0xFFA0, 0xFFA0},   {0xFFF0, 0xFFFB},
+      {0x1BCA0, 0x1BCA3}, {0x1D173, 0x1D17A}, {0xE0000, 0xE0FFF},
+  };
+  if ((c & 0xFFFE) == 0xFFFE) return true; /* no characters, not even for XML */
+  for (size_t i = 0; i < sizeof ranges / sizeof *ranges && ranges[i].first <= c; i++)
+    if (c <= ranges[i].last) return true;
+  return false;
 }
 
 static void add_escape(lh_text *text, uint32_t c, bool is_byte) {
@@ -125,6 +139,21 @@ void lh_text_escaped(lh_text *text, const char *bytes, size_t n, bool quoted) {
     plain = i;
   }
   lh_text_add(text, bytes + plain, n - plain);
+}
+
+char *lh_escaped(const char *bytes, size_t n) {
+  lh_text text = {0};
+  lh_text_escaped(&text, bytes, n, false);
+  return lh_text_finish(&text);
+}
+
+size_t lh_text_cut(const char *bytes, size_t n) {
+  const unsigned char *s = (const unsigned char *)bytes;
+  size_t lead = n; /* behind the last byte that may begin a character */
+  while (lead > 0 && n - lead < 3 && (s[lead - 1] & 0xC0) == 0x80) lead--;
+  if (lead == 0 || s[lead - 1] < 0xC0) return n;
+  size_t length = s[lead - 1] >= 0xF0 ? 4 : s[lead - 1] >= 0xE0 ? 3 : 2;
+  return lead - 1 + length > n ? lead - 1 : n;
 }
 
 void lh_text_clear(lh_text *text) {

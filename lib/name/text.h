@@ -25,9 +25,12 @@ void lh_text_count(lh_text *text, uint64_t count);
 /* A float as Lua prints it, but so that it reads back: 1e15, 2.0, 1/0. */
 void lh_text_float(lh_text *text, double number);
 
-/* Any bytes: control characters, what turns the direction of text, and what is no UTF-8 as Lua's
-** escapes; with `quoted` also " and \, for use between quotes. */
+/* Any bytes: control characters, what turns the direction of text or cannot be seen, and what is no
+** UTF-8 as Lua's escapes; with `quoted` also " and \, for use between quotes. */
 void lh_text_escaped(lh_text *text, const char *bytes, size_t n, bool quoted);
+
+/* The first n bytes of a longer text end where? Before n if n would cut a character in two. */
+size_t lh_text_cut(const char *bytes, size_t n);
 
 /* Empties the text and keeps its memory. */
 void lh_text_clear(lh_text *text);

@@ -2,6 +2,7 @@
 ** test_text.c - any bytes become valid UTF-8 on one line; growing text and the hash tables behind
 ** names, with memory that runs out at every allocation.
 */
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <string.h>
@@ -59,6 +60,60 @@ static void escapes_what_would_lie_about_the_text(void **state) {
       "b",
       "a\\u{9B}b"); /* a control sequence's start */
   ESCAPED("\xEF\xBB\xBF", "\\u{FEFF}");
+  ESCAPED(u8"us\u200Ber\u00A0\u3000\u00AD", "us\\u{200B}er\\u{A0}\\u{3000}\\u{AD}"); /* unseen */
+  ESCAPED("\xEF\xBF\xBE\xF4\x8F\xBF\xBF", "\\u{FFFE}\\u{10FFFF}"); /* no characters */
+}
+
+/* The ends of each range, and their neighbours. */
+static void escapes_whole_ranges(void **state) {
+  static const struct {
+    const char *bytes;
+    bool escaped;
+  } cases[] = {{u8"\u061B", false},     {u8"\u061C", true},     {u8"\u061D", false},
+               {u8"\u1FFF", false},     {u8"\u2000", true},     {u8"\u200F", true},
+               {u8"\u2010", false},     {u8"\u2027", false},    {u8"\u2028", true},
+               {u8"\u202F", true},      {u8"\u2030", false},    {u8"\u205F", true},
+               {u8"\u206F", true},      {u8"\u2070", false},    {u8"\uFDFF", false},
+               {u8"\uFE0F", true},      {u8"\uFE10", false},    {u8"\uFFFB", true},
+               {u8"\uFFFC", false},     {u8"\uFFFD", false},    {u8"\uFFFF", true},
+               {u8"\U0001F98A", false}, {u8"\U000E0FFF", true}, {u8"\U000E1000", false}};
+  (void)state;
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    char *made = lh_escaped(cases[i].bytes, strlen(cases[i].bytes));
+    assert_int_equal(strcmp(made, cases[i].bytes) != 0, cases[i].escaped);
+    assert_int_equal(strncmp(made, "\\u{", 3) == 0, cases[i].escaped);
+    lh_free(made);
+  }
+}
+
+static void is_cut_between_characters(void **state) {
+  static const char text[] = "a\xC3\xA9\xE2\x82\xAC\xF0\x9F\x98\x80";
+  static const size_t expected[] = {0, 1, 1, 3, 3, 3, 6, 6, 6, 6, 10};
+  (void)state;
+  for (size_t n = 0; n < sizeof expected / sizeof *expected; n++)
+    assert_int_equal(lh_text_cut(text, n), expected[n]);
+  assert_int_equal(lh_text_cut("\x80\x80\x80\x80\x80", 5), 5);
+}
+
+/* The name loses its middle, not the reason its place. */
+static void long_messages_keep_both_ends(void **state) {
+  char name[4001];
+  lh_error error;
+  (void)state;
+  for (size_t i = 0; i + 1 < sizeof name; i += 2) memcpy(name + i, "\xC3\xA9", 3);
+  for (size_t n = 400; n < 600; n++) {
+    (void)lh_fail_errno(&error, ENOENT, "cannot open '%s'", name + sizeof name - 1 - 2 * (n / 2));
+    assert_non_null(strstr(error.message, "': No such file or directory"));
+    assert_non_null(strstr(error.message, "cannot open '\xC3\xA9"));
+    char *made = lh_escaped(error.message, strlen(error.message));
+    assert_string_equal(made, error.message); /* no character is cut in two */
+    lh_free(made);
+  }
+  assert_int_equal(strlen(error.message) > sizeof error.message - 8, true);
+  lh_test_fail_allocation(1);
+  assert_int_equal(lh_fail(&error, LH_ENOTFOUND, "no '%s' there", name), LH_ENOTFOUND);
+  lh_test_fail_allocation(0);
+  assert_int_equal(strncmp(error.message, "no '\xC3\xA9", 6), 0);
 }
 
 static void knows_identifiers(void **state) {
@@ -156,6 +211,9 @@ int main(void) {
       cmocka_unit_test(escapes_what_is_not_plain),
       cmocka_unit_test(escapes_what_is_no_utf8),
       cmocka_unit_test(escapes_what_would_lie_about_the_text),
+      cmocka_unit_test(escapes_whole_ranges),
+      cmocka_unit_test(is_cut_between_characters),
+      cmocka_unit_test(long_messages_keep_both_ends),
       cmocka_unit_test(knows_identifiers),
       cmocka_unit_test(writes_floats_that_read_back),
       cmocka_unit_test(writes_counts_with_commas),
