@@ -53,11 +53,21 @@ static int find_mark(const lh_snapshot *earlier, const lh_snapshot *later, uint3
                     new->name, old->name);
 }
 
+/* By its name, or by the text that a message shows of it. */
+static bool is_called(const lh_mark_info *mark, const char *name) {
+  lh_text text = {0};
+  if (mark->name_length == strlen(name) && memcmp(mark->name, name, mark->name_length) == 0)
+    return true;
+  lh_text_escaped(&text, mark->name, mark->name_length, true);
+  char *shown = lh_text_finish(&text);
+  bool same = shown && strcmp(shown, name) == 0;
+  lh_free(shown);
+  return same;
+}
+
 static bool find_name(const lh_snapshot *snapshot, const char *name, uint32_t *mark) {
   for (uint32_t i = lh_mark_count(snapshot); i-- > 0;) {
-    const lh_mark_info *info = lh_mark_at(snapshot, i);
-    if (info->name_length != strlen(name) || memcmp(info->name, name, info->name_length) != 0)
-      continue;
+    if (!is_called(lh_mark_at(snapshot, i), name)) continue;
     *mark = i;
     return true;
   }

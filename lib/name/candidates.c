@@ -216,7 +216,7 @@ static void look_into_table(lh_namer *namer, lh_id table) {
     if (is_function) lh_object_at(snapshot, edge.target, &closure);
     /* A C function in a table of the program's own, such as a coroutine.wrap, is no library's. */
     if (is_function && closure.as.closure.is_c && rank == LH_NAME_KEY) continue;
-    if (!lh_string_whole(snapshot, edge.key.as.object, &name, &n)) continue;
+    if (!lh_string_whole(snapshot, edge.key.as.object, &name, &n) || n == 0) continue;
     lh_candidate c;
     if (rank == LH_NAME_MODULE) {
       c = (lh_candidate){rank, LH_NO_NUMBER, LH_NO_NUMBER, table, false};

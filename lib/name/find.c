@@ -81,13 +81,14 @@ static int fail_memory(lh_finder *finder) {
 
 /* "0x55d0", "table: 0x55d0", "thread worker @app.lua:10 (0x55d0)" */
 static bool is_address(lh_range range, uint64_t *address) {
-  lh_range left, right, before_of, after_of;
+  lh_range left, right, before_of, after_of, thread = range;
   if (!lh_range_split(range, "0x", true, &left, &right)) return false;
   right.at -= 2;
   if (!lh_range_address(&right, address)) return false;
   if (lh_range_length(left) == 0) return lh_range_length(right) == 0;
   char before = left.end[-1];
-  if (before == '(' && lh_range_split(left, " of ", true, &before_of, &after_of))
+  if (before == '(' && !lh_range_skip(&thread, "thread ") &&
+      lh_range_split(left, " of ", true, &before_of, &after_of))
     return false; /* local x in function f of thread g (0x55d0) */
   if (before == '(') return lh_range_is(right, ")");
   return lh_range_length(right) == 0 && (before == ' ' || before == ':');
@@ -262,27 +263,31 @@ static lh_range trim(lh_range range) {
   return range;
 }
 
-int lh_find_set(lh_finder *finder, lh_range range, lh_set *out) {
-  uint64_t address;
+/* A class's name may begin or end with blanks, and with @ like a place. */
+static int find_class_or(lh_finder *finder, lh_range whole, lh_range range, lh_set *out) {
   bool found = false;
-  range = trim(range);
+  int code = find_class(finder, whole, out);
+  if (!code && out->n == 0) code = find_class(finder, range, out);
+  if (code || out->n) {
+    if (out->n && finder->depth == 1)
+      finder->class_index = lh_class_of(finder->snapshot, out->ids[0]);
+    return code;
+  }
   if (range.at == range.end)
     return lh_find_fail(finder, LH_EARGUMENT, "no object is named in '%s'",
                         (lh_range){finder->start, finder->start + strlen(finder->start)});
+  if (*range.at == '@') return find_place(finder, range, out);
+  code = lh_find_phrase(finder, range, out, &found);
+  return code || out->n || found ? code : lh_find_path(finder, range, out);
+}
+
+int lh_find_set(lh_finder *finder, lh_range range, lh_set *out) {
+  lh_range trimmed = trim(range);
+  uint64_t address;
   if (++finder->depth > LH_FIND_DEPTH)
-    return lh_find_fail(finder, LH_EARGUMENT, "too many phrases in one another: '%s'", range);
-  int code = 0;
-  if (is_address(range, &address)) {
-    code = find_address(finder, range, address, out);
-  } else if (*range.at == '@') {
-    code = find_place(finder, range, out);
-  } else {
-    code = find_class(finder, range, out);
-    if (!code && out->n && finder->depth == 1)
-      finder->class_index = lh_class_of(finder->snapshot, out->ids[0]);
-    if (!code && out->n == 0) code = lh_find_phrase(finder, range, out, &found);
-    if (!code && out->n == 0 && !found) code = lh_find_path(finder, range, out);
-  }
+    return lh_find_fail(finder, LH_EARGUMENT, "too many phrases in one another: '%s'", trimmed);
+  int code = is_address(trimmed, &address) ? find_address(finder, trimmed, address, out)
+                                           : find_class_or(finder, range, trimmed, out);
   finder->depth--;
   return code;
 }
@@ -291,8 +296,9 @@ int lh_find_set(lh_finder *finder, lh_range range, lh_set *out) {
 static uint32_t class_found(const lh_finder *finder, lh_id id) {
   uint32_t own = lh_class_of(finder->snapshot, id);
   const lh_class_entry *entry = &finder->snapshot->classes->list[own];
-  lh_range asked = trim((lh_range){finder->start, finder->start + strlen(finder->start)});
-  return lh_range_is(asked, entry->visible.name) ? own : entry->plain;
+  lh_range asked = {finder->start, finder->start + strlen(finder->start)};
+  const char *name = entry->visible.name;
+  return lh_range_is(asked, name) || lh_range_is(trim(asked), name) ? own : entry->plain;
 }
 
 int lh_find(lh_snapshot *snapshot, const char *expression, lh_found *found, lh_error *error) {

@@ -181,6 +181,52 @@ static int add_slots_of_all(lh_finder *finder, lh_range range, lh_set *out) {
   return code;
 }
 
+/* Splits at the " of " before one of the owners, else at the last, or the first: names may say " of ",
+** too. */
+static bool split_of(lh_range range, const char *const owners[2], bool last, lh_range *left,
+                     lh_range *right) {
+  for (int i = 0; i < 2; i++) {
+    if (!lh_range_split(range, owners[i], false, left, right)) continue;
+    right->at = left->end + strlen(" of ");
+    return true;
+  }
+  return lh_range_split(range, " of ", last, left, right);
+}
+
+static bool split_slot(lh_range range, lh_range *left, lh_range *right) {
+  static const char *const threads[2] = {" of thread ", " of main thread"};
+  return split_of(range, threads, true, left, right) && is_slot(*left);
+}
+
+static bool split_part(lh_range range, lh_range *left, lh_range *right) {
+  static const char *const functions[2] = {" of function ", " of main chunk "};
+  if (starts_with(range, "upvalue ")) return split_of(range, functions, false, left, right);
+  return (starts_with(range, "metatable of ") || starts_with(range, "proto of ") ||
+          starts_with(range, "user value ")) &&
+         lh_range_split(range, " of ", false, left, right);
+}
+
+/* *left: the key, in quotes that may have " of " between them, or nothing. */
+static bool split_key(lh_range range, lh_range *left, lh_range *right) {
+  lh_range rest = range;
+  if (!lh_range_skip(&rest, "key ")) return false;
+  *left = rest;
+  if (lh_range_skip(&rest, "\"")) {
+    while (rest.at < rest.end && *rest.at != '"') rest.at += *rest.at == '\\' ? 2 : 1;
+    if (rest.at >= rest.end) return false;
+    rest.at++;
+    left->end = rest.at;
+    *right = rest;
+    return lh_range_skip(right, " of ");
+  }
+  if (lh_range_skip(&rest, "of ")) {
+    left->end = left->at;
+    *right = rest;
+    return true;
+  }
+  return lh_range_split(*left, " of ", false, left, right);
+}
+
 int lh_find_phrase(lh_finder *finder, lh_range range, lh_set *out, bool *found) {
   lh_range left, right;
   lh_set sources = {0};
@@ -193,18 +239,14 @@ int lh_find_phrase(lh_finder *finder, lh_range range, lh_set *out, bool *found) 
   if (lh_range_skip(&rest, "value of ") &&
       lh_range_split(rest, " in weak table ", true, &left, &right)) {
     code = add_ephemerons(finder, left, right, out);
-  } else if (lh_range_split(range, " of ", true, &left, &right) && is_slot(left)) {
+  } else if (split_slot(range, &left, &right)) {
     code = lh_find_set(finder, right, &sources);
     if (!code) code = add_described(finder, &sources, left, describe_slot, out);
-  } else if (lh_range_split(range, " of ", false, &left, &right) &&
-             (lh_range_is(left, "metatable") || lh_range_is(left, "proto") ||
-              starts_with(left, "upvalue ") || starts_with(left, "user value "))) {
+  } else if (split_part(range, &left, &right)) {
     code = lh_find_set(finder, right, &sources);
     if (!code) code = add_described(finder, &sources, left, describe_part, out);
-  } else if (lh_range_split(range, " of ", false, &left, &right) &&
-             (lh_range_is(left, "key") || starts_with(left, "key "))) {
+  } else if (split_key(range, &left, &right)) {
     code = lh_find_set(finder, right, &sources);
-    left.at += left.end - left.at > 3 ? 4 : 3;
     if (!code) code = add_keys(finder, &sources, left, out);
   } else {
     *found = is_slot(range);

@@ -166,9 +166,9 @@ static inline bool lh_is_string(const lh_snapshot *snapshot, lh_id id) {
   return id <= snapshot->n && lh_type_of(snapshot, id) == LH_TYPE_STRING;
 }
 
-/* No name and no key is read further than this, so that a long string which names many objects
-** costs no more than a short one. */
-enum { LH_NAME_BYTES = 1024 };
+/* No name and no key is read further than a snapshot usually keeps it, so that a long string which
+** names many objects costs no more than a short one, and lines stay readable. */
+enum { LH_NAME_BYTES = LH_DEFAULT_STRING_BYTES };
 
 /* The bytes of a string object. False if they are only a part of it: the snapshot has no more, or
 ** it is longer than LH_NAME_BYTES. */
