@@ -1,55 +1,314 @@
--- cli_hostile_spec.lua - names and strings that try to reach the terminal: whatever a program has
--- in its heap, the commands print valid UTF-8 without a control character.
+-- cli_hostile_spec.lua - names and strings that try to get out of the text in which they are
+-- printed: to the terminal, into another column or row, out of a JSON string or a page, into DOT.
+-- One heap has 400 of them (see hostile.lua) in every place that has a name; what is printed of it
+-- is parsed again and compared with what hostile.lua says that it must be.
 
 local cjson = require "cjson"
+local hostile = require "tests.hostile"
 local support = require "tests.support"
+local svg = require "tests.svg"
+local heapread = require "lua_heapread"
 
 local run, quote = support.run, support.quote
+local seed = 1
+local names = hostile.names(seed, 300)
+local n_cases, n_survived = 0, 0 -- names times the outputs that were checked
 
--- Class names, keys, global names, strings, a file name and a mark that try to reach the terminal.
-local hostile = [[
-  local heap = require "heap"
-  local evil = "\27[31mred\7\nline\0nul\255\xC2\x9B31m\u{202E}"
-  _G[evil] = {}
+-- Every name as a class, as a key of a table, _G and package.loaded, in a string, as the name of a
+-- source, of a local variable, an upvalue and functions, in a coroutine, as a mark:
+--
+--     _G -.H-> {} -[name]-> name (class) -[name]-> _G.TARGET
+--     _G -.C-> coroutines, each with a local variable `name` and an upvalue `name` of the function
+--              `name` from the source `name`
+local program = [[
+  local heap, hostile = require "heap", require "tests.hostile"
+  local code = "local NAME0001 = {...} local function NAME0002() return NAME0001 end "
+    .. "coroutine.yield(NAME0002, {f = NAME0002})"
   heap.snapshot "a"
-  for i = 1, 40 do
-    _G[evil][i] = setmetatable({[evil .. i] = evil:rep(30)}, {__name = evil})
-    _G[evil][evil .. i] = load("return function() end", "@" .. evil)()
+  H, S, F, M, C, T, TARGET = {}, {}, {}, {}, {}, {}, {}
+  for i, name in ipairs(hostile.names(]] .. seed .. [[, 300)) do
+    local class = setmetatable({[name] = TARGET}, {__name = name})
+    local sign = ("@= "):sub(i % 3 + 1, i % 3 + 1)
+    H[name] = class
+    if _G[name] == nil then _G[name] = {class} end
+    package.loaded[name] = package.loaded[name] or {}
+    M[i] = setmetatable({}, package.loaded[name])
+    S[i] = name:rep(20)
+    C[i] = coroutine.create(hostile.renamed(code, sign .. name, name))
+    F[i] = select(2, coroutine.resume(C[i]))
+    T[i] = load(('local t = {} t[%q] = function() end return t'):format(name), "@x.lua")()
+    if i % 40 == 0 then heap.mark(name) end
   end
-  heap.mark(evil)
   heap.snapshot "b"
   heap.snapshot "c"
-  heap.snapshot((evil:gsub("%z", "")))
+  heap.snapshot("cut", {strings = 5})
 ]]
 
-describe("a hostile name", function()
-  local bad
-  setup(function() bad = select(2, support.lua(hostile)) end)
+describe(("a heap of hostile names (seed %d)"):format(seed), function()
+  local dir
+  setup(function()
+    local args = {}
+    for i = 1, 40 do args[i] = names[i]:gsub("%z.*", "") end
+    dir = select(2, support.lua(program, {args = args}))
+  end)
+  teardown(function()
+    io.write(("faults: hostile names in text, JSON and DOT: %d cases, %d survived\n")
+      :format(n_cases, n_survived))
+  end)
 
-  for _, command in ipairs {
-    "heaptop -n 0 c", "heaptop -n 0 --json c", "heapdiff -n 0 a b c", "heapdiff -n 0 a c",
-    "heapdiff --json a b c", "heaptop --objects --type string c", "heapdiff --since nowhere c",
-    "heappath --format text -k 3 c @$'\\e'x:1", "for f in *red*; do heaptop \"$f\"; done",
-  } do
-    it("never reaches the output raw: " .. command, function()
-      local out, err = run("bash -c " .. quote(command), {cwd = bad})
-      local text = out .. err
-      assert.is_true(#text > 0)
-      assert.not_matches("[%z\1-\9\11-\31\127]", text)
-      assert.not_matches("\xC2[\x80-\x9F]", text)
-      assert.not_matches("\u{202E}", text)
-      assert.truthy(utf8.len(text))
-    end)
+  -- What a command prints on stdout, with nothing on stderr and nothing that does harm; colours are
+  -- the command's own.
+  local function output(words, environment)
+    n_cases = n_cases + #names
+    local out, errors, code = run(words, {cwd = dir, env = environment})
+    local plain = out:gsub("\27%[[%d;]*m", "")
+    assert.equal("", errors)
+    assert.equal(0, code)
+    assert.is_nil(hostile.faults(plain))
+    n_survived = n_survived + #names
+    return plain
   end
 
-  it("can be asked for in the form in which it is printed", function()
-    local top = cjson.decode((run({"heaptop", "--json", "c"}, {cwd = bad})))
-    local class
-    for _, found in ipairs(top.classes) do
-      if found.objects == 40 and found.type == "table" then class = found.class end
+  local function json(words)
+    local out = output(words)
+    local parser = cjson.new()
+    parser.decode_invalid_numbers(false)
+    assert.is_nil(out:find("<", 1, true))
+    return parser.decode(out)
+  end
+
+  -- {=== Text ===
+
+  -- The lines of the table whose heading is this.
+  local function rows(text, heading)
+    local list, begun = {}, false
+    for line in text:gmatch("[^\n]*") do
+      if begun and line == "" then return list end
+      if begun then list[#list + 1] = line end
+      begun = begun or line:match(heading .. "$") ~= nil
     end
-    local out, _, code = run({"heappath", "--format", "text", "c", class}, {cwd = bad})
-    assert.equal(0, code)
-    assert.not_matches("[%z\1-\9\11-\31\127]", out)
+    error("no table of " .. heading)
+  end
+
+  -- The texts as a column of a table, as wide as the widest and its heading.
+  local function column(heading, texts)
+    local width, padded = #heading, {}
+    for _, text in ipairs(texts) do width = math.max(width, hostile.width(text)) end
+    for i, text in ipairs(texts) do padded[i] = text .. (" "):rep(width - hostile.width(text)) end
+    return padded
+  end
+
+  local function field(list, name)
+    local values = {}
+    for i, element in ipairs(list) do values[i] = element[name] end
+    return values
+  end
+
+  -- The last two columns of a table are exactly what JSON says, aligned. (A table shows only the
+  -- beginning of a key that is very long.)
+  local function same(text, heading, list, name)
+    local lines, classes, n = rows(text, heading), column("class", field(list, "class")), 0
+    for i, element in ipairs(list) do
+      local expected = ("  %s  %s"):format(classes[i], element[name])
+      if not lines[i]:find('..."]', 1, true) or element[name]:find('..."]', 1, true) then
+        assert.equal(expected, lines[i]:sub(-#expected))
+        n = n + 1
+      end
+    end
+    assert.is_true(n > 0.9 * #list)
+  end
+
+  it("stays text in every table", function()
+    for _, command in ipairs {
+      "heaptop -n 0 c", "heaptop -n 0 --garbage c", "heaptop -n 0 --color=always c",
+      "heaptop -n 0 --objects --type string,proto,upvalue c", "heaptop -n 0 cut",
+      "heapdiff -n 0 a b c", "heapdiff -n 0 a c", "heapdiff -n 0 --since a c",
+      "heapdiff -n 0 --factor 2 --color=always a b c",
+      "heappath --format text -k 500 c TARGET", "heappath --format text --color=always c 'C[9]'",
+      "heappath --format text --referrers -n 0 c TARGET",
+      "heappath --format text --dominators c 'H[*]'",
+    } do assert.is_true(#output(command) > 0, command) end
   end)
+
+  it("is the same text in aligned tables as in JSON", function()
+    local command = "heaptop -n 0 --objects --type table,closure,thread c"
+    same(output(command), "class +path", json(command .. " --json").objects, "held_by")
+    command = "heapdiff -n 0 a b c"
+    same(output(command), "class +held by", json(command .. " --json").groups, "held_by")
+  end)
+
+  it("is the same text whatever the locale, and in colours", function()
+    local command = "heaptop -n 100 --objects c"
+    local expected = output(command)
+    for _, locale in ipairs {"C", "POSIX", "no_SUCH.UTF-8"} do
+      assert.equal(expected, output(command, {LC_ALL = locale}))
+    end
+    assert.equal(expected, output(command .. " --color=always", {LC_ALL = "C", NO_COLOR = "1"}))
+  end)
+
+  it("fits a terminal", function()
+    if select(3, run "script -qec true /dev/null") ~= 0 then return end
+    for _, command in ipairs {
+      "heaptop -n 200 --objects c", "heapdiff -n 200 a b c", "heappath c 'C[50]'"
+    } do
+      local out = run("script -qec " .. quote("stty cols 80; " .. command) .. " /dev/null",
+                      {cwd = dir, env = {TERM = "xterm", SHELL = "/bin/sh"}})
+      local plain, n = out:gsub("\27%[[%d;]*m", ""):gsub("\r\n", "\n"):gsub("^.-\n\n", ""), 0
+      assert.is_nil(hostile.faults(plain))
+      for line in plain:gmatch("[^\n]+") do
+        assert.is_true(hostile.width(line) <= 80 or line:find("^%u%l+ ") ~= nil, line)
+        n = n + 1
+      end
+    end
+  end)
+
+  -- }===
+
+  -- {=== JSON ===
+
+  it("is in JSON as text, and harmless in a page", function()
+    local classes = {}
+    for _, class in ipairs(json("heaptop --json -n 0 c").classes) do classes[class.class] = true end
+    for _, name in ipairs(names) do
+      assert.is_true(name == "" or classes[hostile.text(name)], hostile.text(name))
+    end
+    for _, command in ipairs {
+      "heaptop --json --garbage -n 0 c", "heaptop --json cut", "heapdiff --json -n 0 a b c",
+      "heapdiff --json -n 0 a c", "heapdiff --json --since a c", "heappath --json -k 500 c TARGET",
+      "heappath --json --referrers c TARGET", "heappath --json --dominators c 'H[*]'",
+    } do json(command) end
+  end)
+
+  it("of a cut string ends with a whole character", function()
+    local strings = output("heaptop -n 0 --objects --type string cut")
+    assert.matches('"\u{65E5}..."', strings, 1, true)
+    assert.not_matches('\u{65E5}\\xE6', strings, 1, true)
+  end)
+
+  -- }===
+
+  -- {=== DOT ===
+
+  -- Of a long text a label has the two ends.
+  local function in_label(text)
+    if #text <= 64 then return text end
+    local head, tail = text:sub(1, 32), text:sub(-32)
+    while not utf8.len(head) do head = head:sub(1, -2) end
+    while not utf8.len(tail) do tail = text:sub(-#tail - 1) end
+    return head .. "\u{2026}" .. tail
+  end
+
+  local function drawn(command)
+    local picture = output("bash -c " .. quote("set -o pipefail; " .. command .. " | dot -Tsvg"))
+    return svg.read((picture:gsub("&#160;", " ")))
+  end
+
+  it("is in a picture as text, one box an object and one arrow a reference", function()
+    local texts, counts = drawn("heappath --referrers -n 0 c TARGET")
+    local labels, titles, sources, n_sources = {}, {}, {}, 0
+    for _, text in ipairs(texts) do
+      if text.class == "edge" then labels[text.text] = true end
+      if text.bold then titles[text.text] = true end
+    end
+    local referrers = json("heappath --json --referrers -n 0 c TARGET").referrers
+    for _, referrer in ipairs(referrers) do
+      if not sources[referrer.address] then n_sources = n_sources + 1 end
+      sources[referrer.address] = true
+      assert.is_true(labels["  " .. in_label(referrer.label)], referrer.label)
+      assert.is_true(titles[in_label(referrer.class) .. " "], referrer.class)
+    end
+    assert.equal(n_sources + 1, counts.node)
+    assert.equal(#referrers, counts.edge)
+    drawn("heappath -k 500 c TARGET")
+    for _, object in ipairs(json("heaptop -n 0 --objects --type table --json c").objects) do
+      if object.held_by:find("^local") and object.address:find("70$") then
+        drawn(("heappath -k 5 c '%s'"):format(object.address))
+      end
+    end
+  end)
+
+  -- }===
+
+  -- {=== What is printed can be asked for ===
+
+  -- Names that are addresses are taken for such, and _G is _G.
+  it("is found again by its path and by its class", function()
+    local n, lost = heapread.lost(dir .. "/c")
+    n_cases, n_survived = n_cases + n, n_survived + n - #lost
+    assert.is_true(n > 8000)
+    assert.same({}, lost)
+  end)
+
+  it("can be pasted into a shell between single quotes", function()
+    local objects = json("heaptop -n 0 --objects --type table --json c").objects
+    local known, n = {}, 0
+    for _, name in ipairs(names) do known[hostile.text(name)] = true end
+    for _, object in ipairs(objects) do
+      if known[object.class] and n < 40 and object.class:find("[^%w ]") then
+        n = n + 1
+        local command = "heappath --json c -- " .. quote(object.held_by)
+        assert.equal(object.address, json(command).address, command)
+      end
+    end
+    assert.equal(40, n)
+  end)
+
+  it("that is a mark can be asked for as the message shows it", function()
+    local _, errors = run({"heapdiff", "--since", "nowhere", "c"}, {cwd = dir})
+    assert.is_nil(hostile.faults(errors))
+    local n = 0
+    for mark in errors:match("it has (.*)\n$"):gmatch('"(.-)"%f[,\0]') do
+      n = n + 1
+      output({"heapdiff", "--since", mark, "c"})
+    end
+    assert.equal(10, n)
+  end)
+
+  -- }===
+
+  -- {=== Names of files ===
+
+  it("as a file is named safely, and in a command that can be pasted", function()
+    local n = 0
+    for i = 1, #names, 11 do
+      local file = names[i]:gsub("[%z/]", "")
+      if file ~= "" and file ~= "." and file ~= ".." then
+        n = n + 1
+        support.write_file(dir .. "/" .. file, support.read_file(dir .. "/c"))
+        local out = output({"heapdiff", "--", "a", "b", file})
+        local command = out:match("\nWhy the first of them stays: (heappath [^\n]+)\n$")
+        output({"bash", "-c", (command:gsub("^heappath", "%0 --json"))})
+        local _, errors, code = run({"heaptop", "--", file .. "/no"}, {cwd = dir})
+        assert.equal(2, code)
+        assert.is_nil(hostile.faults(errors))
+        assert.is_truthy(errors:find("'" .. hostile.text(file) .. "/no'", 1, true), errors)
+        os.remove(dir .. "/" .. file)
+      end
+    end
+    assert.is_true(n > 30)
+  end)
+
+  it("is refused with one safe line where it is no option, object, number or file", function()
+    for i = 1, #names, 23 do
+      local word = names[i]:gsub("%z", "")
+      for _, words in ipairs {
+        {"heaptop", "--x" .. word, "c"}, {"heaptop", "-n", "x" .. word, "c"},
+        {"heaptop", "c", "x" .. word},
+        {"heaptop", "--type", "x" .. word, "c"}, {"heapdiff", "--fail-over", "x" .. word, "a", "c"},
+        {"heapdiff", "--since", "x" .. word, "c"},
+        {"heappath", "c", "--", "_G.x[" .. word .. "].y"},
+        {"heappath", "c", "--", "@x" .. word .. ":7"}, {"heappath", "c", "--", "x" .. word, "y"},
+      } do
+        n_cases = n_cases + 1
+        local out, errors, code = run(words, {cwd = dir})
+        assert.equal(0, #out)
+        assert.is_true(code == 1 or code == 2, table.concat(words, " "))
+        assert.is_nil(hostile.faults(errors))
+        assert.is_true(select(2, errors:gsub("\n", "")) <= 2, errors)
+        n_survived = n_survived + 1
+      end
+    end
+  end)
+
+  -- }===
 end)

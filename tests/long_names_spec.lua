@@ -1,22 +1,31 @@
 -- long_names_spec.lua - strings of megabytes, kept whole, that name thousands of objects: each
--- object costs no more than one with a short name, and what is printed is found again.
+-- object costs no more than one with a short name, lines stay short, and what is printed is found
+-- again.
 
 local cjson = require "cjson"
+local lfs = require "lfs"
 local support = require "tests.support"
 
 local program = [[
   local heap = require "heap"
   local long, options = ("N"):rep(8 << 20), {strings = 1 << 30}
   assert(heap.snapshot("a", options))
-  T = {}
+  T, wide = {}, {[("\u{20AC}"):rep(1 << 20)] = {}, [long] = {}}
   for i = 1, 5000 do
     T[3 * i] = setmetatable({}, {__name = long, ["k" .. i] = 1})
     T[3 * i - 1] = {[long] = 1, ["x" .. i] = 2}
-    T[3 * i - 2] = load("return function() end", long)()
+    if i <= 500 then T[3 * i - 2] = load("return function() end", long)() end
   end
-  wide = {[("\u{20AC}"):rep(1 << 20)] = {}, [long] = {}}
+  wide.at = load("local x = {} return function() return x end", "@" .. long)()
+  wide.is = coroutine.create(load("local x = {} coroutine.yield() return x", "=\27" .. long))
+  coroutine.resume(wide.is)
+  _G[long], package.loaded[long] = {}, {}
+  wide.modules = setmetatable({}, package.loaded[long])
   assert(heap.snapshot("b", options))
   T.x = 1
+  assert(heap.mark(("m"):rep(4096)))
+  print(heap.mark(long))
+  print(heap.snapshot(("s"):rep(300)))
   assert(heap.snapshot("c", options))
   for _, object in pairs(wide) do print(("%p"):format(object)) end
   os.exit(true, false)
@@ -25,10 +34,20 @@ local program = [[
 describe("a name of megabytes", function()
   local out, dir = support.lua(program)
 
+  -- A fifth more than what the three files need, and 64 MB.
+  local function limit()
+    local bytes = 64 << 20
+    for _, file in ipairs {"a", "b", "c"} do
+      bytes = bytes + lfs.attributes(dir .. "/" .. file, "size") * 6 // 5
+    end
+    return support.sanitized and "" or ("ulimit -v %d;"):format(bytes // 1024)
+  end
+
   local function run(...)
-    local result, errors, code = support.run({"timeout", "60", ...}, {cwd = dir})
-    assert.are.equal("", errors)
-    assert.are.equal(0, code)
+    local words = {"timeout", "60", ...}
+    local result, errors, code = support.run(words, {cwd = dir, before = limit()})
+    assert.equal("", errors)
+    assert.equal(0, code)
     return result
   end
 
@@ -37,12 +56,36 @@ describe("a name of megabytes", function()
     assert.is_true(#run("heapdiff", "--json", "a", "b", "c") < 1e8)
   end)
 
+  it("makes no long lines", function()
+    for _, words in ipairs {
+      {"heaptop", "c"}, {"heapdiff", "a", "b", "c"}, {"heapdiff", "a", "c"},
+      {"heappath", "--format", "text", "c", "_G.wide.is"},
+      {"heappath", "--format", "text", "--referrers", "c", "_G.wide.at"},
+      {"heappath", "c", "_G.wide.at"},
+    } do
+      for line in run(table.unpack(words)):gmatch("[^\n]+") do
+        assert.is_true(#line < 1000, words[1] .. ": " .. #line)
+      end
+    end
+  end)
+
   it("is found as it is printed", function()
+    local n = 0
     for address in out:gmatch("0x%x+") do
       local path = cjson.decode(run("heappath", "--format", "json", "c", address)).paths[1].text
-      assert.is_true(#path < 5000, #path)
+      assert.is_true(#path < 1000, #path)
       local found = cjson.decode(run("heappath", "--format", "json", "c", path))
       assert.is_truthy(found.object:find(address, 1, true), path)
+      n = n + 1
     end
+    assert.equal(5, n)
+  end)
+
+  it("is refused as a mark and as a file, with the reason", function()
+    assert.matches("^nil\tthe name of a mark is longer than 4096 bytes", out)
+    assert.matches("nil\tcannot write '" .. ("s"):rep(300) .. "': File name too long", out, 1, true)
+    local _, errors, code = support.run({"heapdiff", "--since", "none", "c"}, {cwd = dir})
+    assert.equal(2, code)
+    assert.is_true(#errors < 600)
   end)
 end)
