@@ -123,7 +123,7 @@ describe(("a heap of hostile names (seed %d)"):format(seed), function()
       "heaptop -n 0 c", "heaptop -n 0 --garbage c", "heaptop -n 0 --color=always c",
       "heaptop -n 0 --objects --type string,proto,upvalue c", "heaptop -n 0 cut",
       "heapdiff -n 0 a b c", "heapdiff -n 0 a c", "heapdiff -n 0 --since a c",
-      "heapdiff -n 0 --factor 2 --color=always a b c",
+      "heapdiff -n 0 --factor 2 --color=always --fingerprints a b c",
       "heappath --format text -k 500 c TARGET", "heappath --format text --color=always c 'C[9]'",
       "heappath --format text --referrers -n 0 c TARGET",
       "heappath --format text --dominators c 'H[*]'",
