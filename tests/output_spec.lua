@@ -1,0 +1,153 @@
+-- output_spec.lua - where the commands' output goes: pipes that close, full disks, descriptors that
+-- are closed already, terminals, colours.
+
+local support = require "tests.support"
+
+local run, quote = support.run, support.quote
+
+-- Three snapshots, between which _G.listeners gets more Listeners.
+local program = [[
+  local heap = require "heap"
+  local Listener = {__name = "Listener"}
+  listeners, lost = {}, {"garbage in c"}
+  local function work(n)
+    for i = 1, n do listeners[#listeners + 1] = setmetatable({id = i, data = {i}}, Listener) end
+  end
+  work(5)
+  heap.snapshot "a"
+  work(10)
+  heap.mark "middle"
+  heap.snapshot "b"
+  work(30)
+  lost = nil
+  heap.snapshot "c"
+]]
+
+local dir
+local function in_dir(command, options)
+  options = options or {}
+  options.cwd = dir
+  return run(command, options)
+end
+
+-- The same under a terminal of 80 columns: script(1) joins stdout and stderr there.
+local has_script = select(3, run "script -qec true /dev/null") == 0
+local function on_terminal(command, options)
+  options = options or {}
+  options.env = options.env or {}
+  options.env.TERM = options.env.TERM or "xterm"
+  options.env.SHELL = "/bin/sh"
+  return in_dir("script -qec " .. quote("stty cols 80; " .. command) .. " /dev/null", options)
+end
+
+local function lines(text)
+  local list = {}
+  for line in text:gmatch "[^\n]+" do list[#list + 1] = line end
+  return list
+end
+
+setup(function() dir = select(2, support.lua(program)) end)
+
+local questions = {
+  "heaptop -n 0 c", "heaptop --json c", "heaptop --garbage c", "heapdiff a b c", "heapdiff a c",
+  "heapdiff --since middle c", "heapdiff --json a b c", "heapdiff --fingerprints a b c",
+  "heappath c Listener", "heappath --format text c Listener", "heappath --json c Listener",
+  "heappath --referrers c Listener", "heappath --referrers --format text c Listener",
+  "heappath --dominators c Listener", "heaptop --help", "heapdiff --version",
+}
+
+describe("output", function()
+  for _, question in ipairs(questions) do
+    it("into a closed pipe ends quietly: " .. question, function()
+      local _, err = in_dir("(sleep 0.1; " .. question .. ") | true")
+      assert.equal("", err)
+      _, err = in_dir(question .. " | head -c 1")
+      assert.equal("", err)
+    end)
+
+    it("that cannot be written is a failure: " .. question, function()
+      for target, reason in pairs {["/dev/full"] = "No space left on device",
+                                   ["&-"] = "Bad file descriptor"} do
+        local _, err, code = in_dir(question .. " >" .. target)
+        assert.equal(2, code)
+        assert.matches("^" .. question:match "%w+" .. ": [^\n]*" .. reason .. "\n$", err)
+      end
+    end)
+
+    it("needs no other descriptor: " .. question, function()
+      local expected = in_dir(question)
+      local out, _, code = in_dir(question .. " 2>&- <&-")
+      assert.equal(expected, out)
+      assert.equal(0, code)
+    end)
+
+    it("is coloured only where it should be: " .. question, function()
+      assert.not_matches("\27", (in_dir(question)))
+      assert.not_matches("\27", (in_dir(question .. " --color=never")))
+    end)
+  end
+
+  it("says no without a word more where stderr is closed or full", function()
+    for _, target in ipairs {"&-", "/dev/full"} do
+      local out, _, code = in_dir("heappath c NoSuchClass 2>" .. target)
+      assert.same({"", 1}, {out, code})
+      out, _, code = in_dir("heaptop nosuch 2>" .. target)
+      assert.same({"", 2}, {out, code})
+    end
+  end)
+
+  it("is coloured by --color=always, even into a pipe", function()
+    assert.matches("\27%[1m", (in_dir "heapdiff --color=always a b c"))
+    assert.matches("\27%[1m", (in_dir("heapdiff --color=always a b c", {env = {NO_COLOR = "1"}})))
+  end)
+
+  it("shows whole paths into a pipe, and wraps on a terminal", function()
+    local name = ("long_name_"):rep(12)
+    local wide = select(2, support.lua(
+      ([[%s = {part = {1, 2, 3}}  require "heap".snapshot "c"]]):format(name)))
+    local words = {"heaptop", "--objects", "--type", "table", "-n", "0", "c"}
+    assert.matches("_G%." .. name .. "%.part\n", (run(words, {cwd = wide})))
+    if not has_script then return end
+    local environment = {TERM = "xterm", SHELL = "/bin/sh", NO_COLOR = "1"}
+    local function fits_screen(command, first)
+      local out = run(("script -qec %s /dev/null"):format(quote("stty cols 80; " .. command)),
+                      {cwd = wide, env = environment}):gsub("\r", "")
+      for _, line in ipairs(lines(out:match(first))) do assert.is_true(#line <= 80, line) end
+    end
+    fits_screen("heaptop --objects --type table -n 0 c", ".*")
+    fits_screen("heappath c " .. name .. ".part", "\n\n.*") -- but for the first line
+  end)
+
+  it("shows a long key by its beginning, which finds the object", function()
+    local dir_of_keys = select(2, support.lua [[
+      local function key(c) return "\u{200E}" .. ("k"):rep(60) .. c:rep(400) end
+      long = {[key "a"] = {part = {1}}, [key "b"] = {part = {1, 2, 3}}}
+      require "heap".snapshot "c"
+    ]])
+    local function ask(expression)
+      return (run({"heappath", "--format", "text", "c", expression}, {cwd = dir_of_keys}))
+    end
+    local shown = '_G.long["\\u{200E}' .. ("k"):rep(53) .. '..."].part'
+    local out = ask(shown)
+    assert.matches("2 objects like that in the snapshot", out)
+    assert.matches('\n["\\u{200E}' .. ("k"):rep(53) .. '..."]  ', out, 1, true)
+    for _, line in ipairs(lines(out:match "\n\n(.*)")) do assert.is_true(#line <= 140, line) end
+  end)
+
+  it("on a terminal is text and coloured, unless NO_COLOR says no", function()
+    if not has_script then return end
+    local out = on_terminal "heappath c Listener"
+    assert.matches("is kept alive by", out)
+    assert.matches("\27%[1m", out)
+    for _, environment in ipairs {{NO_COLOR = "1"}, {TERM = "dumb"}} do
+      assert.not_matches("\27", (on_terminal("heappath c Listener", {env = environment})))
+    end
+    assert.matches("\27%[1m", (on_terminal("heappath c Listener", {env = {NO_COLOR = ""}})))
+  end)
+
+  it("has exact figures with --bytes", function()
+    local out = in_dir "heaptop --bytes c"
+    assert.not_matches("%d [KMG]B", out)
+    assert.matches('collectgarbage%("count"%) +[%d,]+ B', out)
+  end)
+end)
