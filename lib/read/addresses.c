@@ -38,7 +38,7 @@ static lh_id insert(lh_snapshot *s, lh_id id) {
   return 0;
 }
 
-int lh_index_addresses(lh_snapshot *s, const char *name, lh_error *error) {
+int lh_index_addresses(lh_snapshot *s, lh_error *error) {
   s->address_lines = (uint64_t)s->n / (LH_LINE_SLOTS / 2) + 1;
   s->address_slots = s->address_lines * LH_LINE_SLOTS;
   s->address_seed = random_seed();
@@ -50,8 +50,8 @@ int lh_index_addresses(lh_snapshot *s, const char *name, lh_error *error) {
     lh_id twin = insert(s, (lh_id)id);
     if (twin)
       return lh_fail_at(error, (uint64_t)(lh_record(s, (lh_id)id) - s->data),
-                        "'%s' is damaged: objects %u and %u are both at address 0x%llx", name, twin,
-                        (lh_id)id, (unsigned long long)s->address[id]);
+                        "'%s' is damaged: objects %u and %u are both at address 0x%llx", s->name,
+                        twin, (lh_id)id, (unsigned long long)s->address[id]);
   }
   return 0;
 }

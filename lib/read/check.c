@@ -40,6 +40,10 @@ static const char *const name_of_record[16] = {[LH_REC_STRING] = "string",
                                                [LH_REC_THREAD] = "thread",
                                                [LH_REC_MARK] = "mark"};
 
+const char *lh_record_name(unsigned head) {
+  return name_of_record[head & 15];
+}
+
 static uint64_t check_reference(lh_cursor *c, uint64_t own_word) {
   const uint8_t *start = c->at;
   uint64_t word = own_word + (uint64_t)lh_unzigzag(lh_read_long(c));
@@ -288,36 +292,35 @@ static inline void check_record(checker *check, lh_id id) {
   s->kind[id] = (uint8_t)kind;
 }
 
-static int report(const checker *check, const char *name, lh_id id, const uint8_t *start,
-                  lh_error *error) {
+static int report(const checker *check, lh_id id, const uint8_t *start, lh_error *error) {
   const lh_snapshot *s = check->s;
   uint64_t at = (uint64_t)(check->c.fault_at - s->data);
-  const char *type = start < check->c.end ? name_of_record[*start & 15] : NULL;
-  return lh_fail_at(error, at, "'%s' is damaged at byte %llu: object %u of %u (%s): %s", name,
+  const char *type = start < check->c.end ? lh_record_name(*start) : NULL;
+  return lh_fail_at(error, at, "'%s' is damaged at byte %llu: object %u of %u (%s): %s", s->name,
                     (unsigned long long)at, id, s->n, type ? type : "unknown", check->c.fault);
 }
 
-static int check_all(checker *check, const char *name, uint64_t end, lh_error *error) {
+static int check_all(checker *check, uint64_t end, lh_error *error) {
   lh_snapshot *s = check->s;
   for (uint64_t id = 1; id <= s->n; id++) {
     const uint8_t *start = check->c.at;
     check_record(check, (lh_id)id);
-    if (check->c.fault) return report(check, name, (lh_id)id, start, error);
+    if (check->c.fault) return report(check, (lh_id)id, start, error);
     if (check->out_of_memory) return lh_fail_memory(error, "reading records");
   }
   uint64_t at = (uint64_t)(check->c.at - s->data);
   if (at != end)
     return lh_fail_at(error, at, "'%s' is damaged at byte %llu: %u objects end before the footer",
-                      name, (unsigned long long)at, s->n);
+                      s->name, (unsigned long long)at, s->n);
   if (check->shallow_bytes != s->info.object_bytes)
     return lh_fail_at(
-        error, end, "'%s' is damaged: its objects have %llu bytes, its footer says %llu", name,
+        error, end, "'%s' is damaged: its objects have %llu bytes, its footer says %llu", s->name,
         (unsigned long long)check->shallow_bytes, (unsigned long long)s->info.object_bytes);
   return 0;
 }
 
-int lh_check_records(lh_snapshot *s, const char *name, uint64_t end, lh_id **mark_objects,
-                     uint32_t *n_mark_objects, lh_error *error) {
+int lh_check_records(lh_snapshot *s, uint64_t end, lh_id **mark_objects, uint32_t *n_mark_objects,
+                     lh_error *error) {
   size_t n = (size_t)s->n + 1;
   s->address = lh_alloc(n, sizeof *s->address);
   s->record_low = lh_alloc(n, sizeof *s->record_low);
@@ -331,7 +334,7 @@ int lh_check_records(lh_snapshot *s, const char *name, uint64_t end, lh_id **mar
   s->kind[LH_ROOT] = LH_TYPE_ROOT;
   checker check = {.s = s};
   check.c = (lh_cursor){s->data + LH_HEADER_BYTES, s->data + end, NULL, NULL};
-  int code = check_all(&check, name, end, error);
+  int code = check_all(&check, end, error);
   *mark_objects = check.marks;
   *n_mark_objects = (uint32_t)check.n_marks;
   return code;

@@ -88,8 +88,7 @@ static int allocate(lh_snapshot *s, const half *halves, uint32_t n, lh_error *er
   return 0;
 }
 
-int lh_collect_marks(lh_snapshot *s, const char *name, const lh_id *objects, uint32_t n,
-                     lh_error *error) {
+int lh_collect_marks(lh_snapshot *s, const lh_id *objects, uint32_t n, lh_error *error) {
   int code = 0;
   half *allgc = lh_alloc(n, sizeof *allgc);
   half *finobj = lh_alloc(n, sizeof *finobj);
@@ -104,7 +103,7 @@ int lh_collect_marks(lh_snapshot *s, const char *name, const lh_id *objects, uin
   join(s, allgc, n_allgc, finobj, n_finobj);
   if (n_allgc == 0 || s->marks[n_allgc - 1].serial != s->info.serial)
     code = lh_fail_at(error, s->size, "'%s' is damaged: mark %u, its own, is not its youngest",
-                      name, s->info.serial);
+                      s->name, s->info.serial);
 out:
   lh_free(allgc);
   lh_free(finobj);

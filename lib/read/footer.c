@@ -9,61 +9,56 @@
 
 #include "reader.h"
 
-static int check_head(const lh_snapshot *s, const char *name, lh_error *error) {
+static int check_head(const lh_snapshot *s, lh_error *error) {
   size_t n = s->size < 8 ? s->size : 8;
-  if (n == 0) return lh_fail(error, LH_EFOREIGN, "'%s' is empty, not a snapshot", name);
+  if (n == 0) return lh_fail(error, LH_EFOREIGN, "'%s' is empty, not a snapshot", s->name);
   if (memcmp(s->data, LH_HEAD_MAGIC, n) != 0)
-    return lh_fail(error, LH_EFOREIGN, "'%s' is not a snapshot of luaheap", name);
+    return lh_fail(error, LH_EFOREIGN, "'%s' is not a snapshot of luaheap", s->name);
   uint32_t version = s->size >= 12 ? lh_load32(s->data + 8) : LH_FORMAT_VERSION;
   if (version > LH_FORMAT_VERSION)
     return lh_fail(error, LH_EVERSION,
                    "'%s' is a snapshot of format version %u: it takes a newer luaheap, this one "
                    "reads version %u",
-                   name, version, LH_FORMAT_VERSION);
+                   s->name, version, LH_FORMAT_VERSION);
   if (s->size < LH_HEADER_BYTES + LH_TRAILER_BYTES ||
       memcmp(s->data + s->size - 8, LH_TAIL_MAGIC, 8) != 0)
-    return lh_fail_at(error, s->size, "'%s' was cut or is not finished: it has no trailer", name);
+    return lh_fail_at(error, s->size, "'%s' was cut or is not finished: it has no trailer",
+                      s->name);
   if (version != LH_FORMAT_VERSION || lh_load32(s->data + 12) != 0)
-    return lh_fail_at(error, 8, "'%s' is damaged: its header makes no sense", name);
+    return lh_fail_at(error, 8, "'%s' is damaged: its header makes no sense", s->name);
   return 0;
 }
 
-#ifdef FUZZING_BUILD_MODE_UNSAFE_FOR_PRODUCTION
-static bool fits(const uint8_t *data, uint64_t n, uint64_t hash) {
-  (void)data, (void)n, (void)hash; /* a fuzzer cannot be expected to guess checksums */
-  return true;
-}
-#else
 static bool fits(const uint8_t *data, uint64_t n, uint64_t hash) {
   return lh_hash(data, n, 0) == hash;
 }
-#endif
 
 /* Finds the footer and checks it as a whole. */
-static int find_footer(const lh_snapshot *s, const char *name, lh_cursor *c, lh_error *error) {
+static int find_footer(const lh_snapshot *s, lh_cursor *c, lh_error *error) {
   uint64_t trailer_offset = s->size - LH_TRAILER_BYTES;
   const uint8_t *trailer = s->data + trailer_offset;
   uint64_t offset = lh_load64(trailer), bytes = lh_load64(trailer + 8);
   if (offset < LH_HEADER_BYTES || offset > trailer_offset || bytes != trailer_offset - offset ||
       lh_load64(trailer + 24) != 0)
-    return lh_fail_at(error, trailer_offset, "'%s' is damaged: its trailer makes no sense", name);
+    return lh_fail_at(error, trailer_offset, "'%s' is damaged: its trailer makes no sense",
+                      s->name);
   if (offset >> 40)
-    return lh_fail(error, LH_ELIMIT, "'%s' is too big: more than 1 TB of objects", name);
+    return lh_fail(error, LH_ELIMIT, "'%s' is too big: more than 1 TB of objects", s->name);
   *c = (lh_cursor){s->data + offset, trailer, NULL, NULL};
   if (!fits(c->at, bytes, lh_load64(trailer + 16)))
-    return lh_fail_at(error, offset, "'%s' is damaged: its footer does not fit its checksum", name);
+    return lh_fail_at(error, offset, "'%s' is damaged: its footer does not fit its checksum",
+                      s->name);
   return 0;
 }
 
-static int check_blocks(const lh_snapshot *s, const char *name, uint64_t end, lh_cursor *c,
-                        lh_error *error) {
+static int check_blocks(const lh_snapshot *s, uint64_t end, lh_cursor *c, lh_error *error) {
   const uint8_t *count = lh_read_bytes(c, 4);
   uint32_t n_blocks = count ? lh_load32(count) : 0;
   const uint8_t *hashes = lh_read_bytes(c, 8 * (uint64_t)n_blocks);
   if (c->fault) return 0; /* told by the caller */
   if (n_blocks != (end + LH_BLOCK_BYTES - 1) / LH_BLOCK_BYTES || c->at != c->end)
     return lh_fail_at(error, (uint64_t)(count - s->data),
-                      "'%s' is damaged: its checksums are not those of %llu bytes", name,
+                      "'%s' is damaged: its checksums are not those of %llu bytes", s->name,
                       (unsigned long long)end);
   for (uint32_t i = 0; i < n_blocks; i++) {
     uint64_t start = (uint64_t)i * LH_BLOCK_BYTES;
@@ -72,7 +67,7 @@ static int check_blocks(const lh_snapshot *s, const char *name, uint64_t end, lh
       return lh_fail_at(error, start,
                         "'%s' is damaged: block %u of %u (bytes %llu to %llu) does not fit its "
                         "checksum",
-                        name, i + 1, n_blocks, (unsigned long long)start,
+                        s->name, i + 1, n_blocks, (unsigned long long)start,
                         (unsigned long long)(start + bytes - 1));
   }
   return 0;
@@ -121,17 +116,17 @@ static void read_counts(lh_snapshot *s, lh_cursor *c, uint64_t end) {
   s->info.objects = s->n;
 }
 
-static void read_roots(lh_cursor *c, lh_footer *footer) {
-  footer->n_roots = lh_read_count(c);
-  footer->roots = *c;
-  for (uint32_t n = footer->n_roots; n > 0 && !c->fault; n--) {
+static void read_roots(lh_snapshot *s, lh_cursor *c) {
+  s->n_named_roots = lh_read_count(c);
+  s->named_roots = c->at;
+  for (uint32_t n = s->n_named_roots; n > 0 && !c->fault; n--) {
     if (lh_read_u8(c) > LH_ROOT_OWN) lh_fault(c, c->at - 1, "a root's kind is unknown");
     (void)lh_read_u8(c);
     (void)lh_read_upto(c, UINT64_MAX >> 3, "a root is outside of the address space");
   }
 }
 
-static void read_fields(lh_snapshot *s, lh_cursor *c, text texts[3], lh_footer *footer) {
+static void read_fields(lh_snapshot *s, lh_cursor *c, text texts[3], uint64_t end) {
   lh_info *info = &s->info;
   info->state_id = lh_read_u64(c);
   info->serial = (uint32_t)lh_read_upto(c, UINT32_MAX, "its serial is too big");
@@ -145,28 +140,28 @@ static void read_fields(lh_snapshot *s, lh_cursor *c, text texts[3], lh_footer *
   info->gc_generational = lh_read_u8(c);
   if (info->gc_state > 8 || info->gc_generational > 1)
     lh_fault(c, c->at - 2, "the collector's state is unknown");
-  read_counts(s, c, footer->offset);
+  read_counts(s, c, end);
   info->object_bytes = lh_read_uvarint(c);
   info->unaccounted_bytes =
       (int64_t)(info->gc_bytes - info->object_bytes - info->string_table_bytes);
-  read_roots(c, footer);
+  read_roots(s, c);
 }
 
-int lh_read_footer(lh_snapshot *s, const char *name, lh_footer *footer, lh_error *error) {
+int lh_read_footer(lh_snapshot *s, uint64_t *end, lh_error *error) {
   lh_cursor c;
   text texts[3];
-  int code = check_head(s, name, error);
-  if (!code) code = find_footer(s, name, &c, error);
+  int code = check_head(s, error);
+  if (!code) code = find_footer(s, &c, error);
   if (code) return code;
-  footer->offset = (uint64_t)(c.at - s->data);
+  *end = (uint64_t)(c.at - s->data);
   s->info.format_version = LH_FORMAT_VERSION;
   s->info.file_bytes = s->size;
-  read_fields(s, &c, texts, footer);
-  if (!c.fault) code = check_blocks(s, name, footer->offset, &c, error);
+  read_fields(s, &c, texts, *end);
+  if (!c.fault) code = check_blocks(s, *end, &c, error);
   if (code) return code;
   if (c.fault) {
     uint64_t at = (uint64_t)(c.fault_at - s->data);
-    return lh_fail_at(error, at, "'%s' is damaged at byte %llu: footer: %s", name,
+    return lh_fail_at(error, at, "'%s' is damaged at byte %llu: footer: %s", s->name,
                       (unsigned long long)at, c.fault);
   }
   return keep_texts(s, texts, error);

@@ -15,57 +15,59 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static int map(lh_snapshot *s, int file, const char *name, lh_error *error) {
+static int map(lh_snapshot *s, int file, lh_error *error) {
   struct stat status;
-  if (fstat(file, &status) != 0) return lh_fail_errno(error, errno, "cannot read '%s'", name);
-  if (S_ISDIR(status.st_mode)) return lh_fail_errno(error, EISDIR, "cannot read '%s'", name);
+  if (fstat(file, &status) != 0) return lh_fail_errno(error, errno, "cannot read '%s'", s->name);
+  if (S_ISDIR(status.st_mode)) return lh_fail_errno(error, EISDIR, "cannot read '%s'", s->name);
   if (!S_ISREG(status.st_mode)) {
-    int code = lh_fail(error, LH_EIO, "cannot read '%s': it is no regular file", name);
+    int code = lh_fail(error, LH_EIO, "cannot read '%s': it is no regular file", s->name);
     if (error) error->os_errno = ESPIPE;
     return code;
   }
   s->size = (size_t)status.st_size;
   if (s->size == 0) return 0; /* which cannot be mapped */
   void *data = mmap(NULL, s->size, PROT_READ, MAP_PRIVATE | MAP_POPULATE, file, 0);
-  if (data == MAP_FAILED) return lh_fail_errno(error, errno, "cannot map '%s'", name);
+  if (data == MAP_FAILED) return lh_fail_errno(error, errno, "cannot map '%s'", s->name);
   s->data = data;
   s->mapped = true;
   return 0;
 }
 
-static int open_and_map(lh_snapshot *s, const char *path, const char *name, lh_error *error) {
+static int open_and_map(lh_snapshot *s, const char *path, lh_error *error) {
   /* Without O_NONBLOCK a named pipe would wait for its writer. */
   int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  if (file < 0) return lh_fail_errno(error, errno, "cannot open '%s'", name);
-  int code = map(s, file, name, error);
+  if (file < 0) return lh_fail_errno(error, errno, "cannot open '%s'", s->name);
+  int code = map(s, file, error);
   (void)close(file);
   return code;
 }
 
-static int load(lh_snapshot *s, const char *name, lh_error *error) {
-  lh_footer footer;
+static int load(lh_snapshot *s, lh_error *error) {
+  uint64_t end;
   lh_id *mark_objects = NULL;
   uint32_t n_mark_objects = 0;
-  int code = lh_read_footer(s, name, &footer, error);
-  if (!code) code = lh_check_records(s, name, footer.offset, &mark_objects, &n_mark_objects, error);
-  if (!code) code = lh_index_addresses(s, name, error);
-  if (!code) code = lh_collect_roots(s, &footer, error);
-  if (!code) code = lh_collect_marks(s, name, mark_objects, n_mark_objects, error);
+  int code = lh_read_footer(s, &end, error);
+  if (!code) code = lh_check_records(s, end, &mark_objects, &n_mark_objects, error);
+  if (!code) code = lh_index_addresses(s, error);
+  if (!code) code = lh_collect_roots(s, error);
+  if (!code) code = lh_collect_marks(s, mark_objects, n_mark_objects, error);
   lh_free(mark_objects);
   return code;
 }
 
-/* With a path the file is mapped, else `data` is used. */
-static int open_any(lh_snapshot **out, const char *path, const void *data, size_t size,
-                    const char *name, lh_error *error) {
+/* Without data the file is mapped. */
+static int open_any(lh_snapshot **out, const void *data, size_t size, const char *path,
+                    lh_error *error) {
   int code = 0;
   *out = NULL;
   lh_snapshot *s = lh_alloc_zeroed(1, sizeof *s);
   if (!s) return lh_fail_memory(error, "opening a snapshot");
   s->data = data;
   s->size = size;
-  if (path) code = open_and_map(s, path, name, error);
-  if (!code) code = load(s, name, error);
+  s->name = lh_copy_text(path);
+  if (!s->name) code = lh_fail_memory(error, "opening a snapshot");
+  if (!code && !data) code = open_and_map(s, path, error);
+  if (!code) code = load(s, error);
   if (code)
     lh_close(s);
   else
@@ -74,12 +76,12 @@ static int open_any(lh_snapshot **out, const char *path, const void *data, size_
 }
 
 int lh_open(lh_snapshot **out, const char *path, lh_error *error) {
-  return open_any(out, path, NULL, 0, path, error);
+  return open_any(out, NULL, 0, path, error);
 }
 
 int lh_open_memory(lh_snapshot **out, const void *data, size_t size, const char *name,
                    lh_error *error) {
-  return open_any(out, NULL, data, size, name, error);
+  return open_any(out, data, size, name, error);
 }
 
 void lh_close(lh_snapshot *s) {
@@ -91,6 +93,7 @@ void lh_close(lh_snapshot *s) {
       s->edge,    s->ephemerons, s->distance,    s->parent, s->idom,          s->retained};
   for (size_t i = 0; i < sizeof owned / sizeof *owned; i++) lh_free(owned[i]);
   if (s->mapped) (void)munmap((void *)(uintptr_t)s->data, s->size);
+  lh_free(s->name);
   lh_free(s);
 }
 

@@ -1,6 +1,6 @@
 /*
 ** reader.h - the steps of lh_open, one a file, in their order. Each gets the snapshot as far as it
-** is and a `name` to use in messages; on failure lh_close frees what there is.
+** is; on failure lh_close frees what there is.
 **
 ** All parsing of what is not verified yet goes through a cursor: it never leaves its range, and it
 ** latches the first fault, after which it yields zeros. So callers check once, where it suits.
@@ -86,30 +86,26 @@ static inline uint32_t lh_read_count(lh_cursor *c) {
                                 "a count is greater than the bytes that are left");
 }
 
-/* What the footer says that no field of the snapshot keeps. */
-typedef struct lh_footer {
-  uint64_t offset; /* where the records end */
-  lh_cursor roots; /* at the first root; checked already */
-  uint32_t n_roots;
-} lh_footer;
-
-/* footer.c: header, trailer, checksums; fills info, n and list_first. */
-int lh_read_footer(lh_snapshot *s, const char *name, lh_footer *footer, lh_error *error);
+/* footer.c: header, trailer, checksums; fills info, n, list_first, named_roots. *end: where the
+** records end. */
+int lh_read_footer(lh_snapshot *s, uint64_t *end, lh_error *error);
 
 /* check.c: every record; fills address, record and kind, and lists the marks that are points
 ** in time. */
-int lh_check_records(lh_snapshot *s, const char *name, uint64_t end, lh_id **mark_objects,
-                     uint32_t *n_mark_objects, lh_error *error);
+int lh_check_records(lh_snapshot *s, uint64_t end, lh_id **mark_objects, uint32_t *n_mark_objects,
+                     lh_error *error);
+
+/* What a record's first byte says that the object is, for messages. NULL: nothing known. */
+const char *lh_record_name(unsigned head);
 
 /* addresses.c */
-int lh_index_addresses(lh_snapshot *s, const char *name, lh_error *error);
+int lh_index_addresses(lh_snapshot *s, lh_error *error);
 
 /* roots.c */
-int lh_collect_roots(lh_snapshot *s, const lh_footer *footer, lh_error *error);
+int lh_collect_roots(lh_snapshot *s, lh_error *error);
 
 /* epochs.c */
-int lh_collect_marks(lh_snapshot *s, const char *name, const lh_id *objects, uint32_t n,
-                     lh_error *error);
+int lh_collect_marks(lh_snapshot *s, const lh_id *objects, uint32_t n, lh_error *error);
 
 /* The bytes before the memory of a userdata that the program sees. */
 static inline uint64_t lh_userdata_header(uint32_t user_values) {

@@ -17,9 +17,9 @@ static void add(lh_snapshot *s, unsigned kind, uint32_t index, lh_id target) {
   s->roots[s->n_roots++] = (lh_root){(lh_root_kind)kind, index, target};
 }
 
-static void add_named(lh_snapshot *s, const lh_footer *footer, unsigned wanted) {
-  const uint8_t *at = footer->roots.at;
-  for (uint32_t i = 0; i < footer->n_roots; i++) {
+static void add_named(lh_snapshot *s, unsigned wanted) {
+  const uint8_t *at = s->named_roots;
+  for (uint32_t i = 0; i < s->n_named_roots; i++) {
     unsigned kind = *at++;
     uint32_t index = *at++;
     uint64_t word = lh_get_uvarint(&at);
@@ -35,12 +35,12 @@ static void add_list(lh_snapshot *s, lh_list list, lh_root_kind kind) {
   for (uint32_t id = first; id < s->list_first[list + 1]; id++) add(s, kind, id - first + 1, id);
 }
 
-int lh_collect_roots(lh_snapshot *s, const lh_footer *footer, lh_error *error) {
+int lh_collect_roots(lh_snapshot *s, lh_error *error) {
   size_t listed = s->list_first[4] - s->list_first[LH_LIST_TOBEFNZ];
-  s->roots = lh_alloc(footer->n_roots + listed, sizeof *s->roots);
+  s->roots = lh_alloc(s->n_named_roots + listed, sizeof *s->roots);
   if (!s->roots) return lh_fail_memory(error, "collecting roots");
   for (size_t i = 0; i < sizeof order; i++) {
-    add_named(s, footer, order[i]);
+    add_named(s, order[i]);
     if (order[i] == LH_ROOT_FIXED) add_list(s, LH_LIST_FIXEDGC, LH_ROOT_FIXED);
     if (order[i] == LH_ROOT_FINALIZER) add_list(s, LH_LIST_TOBEFNZ, LH_ROOT_FINALIZER);
   }

@@ -1,5 +1,6 @@
 /*
-** scan.h - stepping through one record from reference to reference. For decode.c and object.c.
+** scan.h - stepping through one record from reference to reference. For decode.c, object.c and
+** verify.c.
 **
 ** A `scan` goes through a record and stops at each reference to another object, whatever stands
 ** between. A record is a sequence of sections (a table's: metatable, array part, hash part), each
@@ -237,25 +238,33 @@ static inline bool step_item(scan *c, found *out) {
   return out->word != 0;
 }
 
+typedef enum step_result { STEP_END, STEP_OVER, STEP_FOUND } step_result;
+
+/* One item or section further: over a scalar, to a reference, or the end of the record. */
+static inline step_result step_once(scan *c, found *out) {
+  bool is_found;
+  if (c->pending) {
+    lh_edge_kind kind = c->section == AT_SLOTS ? LH_EDGE_FUNCTION : LH_EDGE_VALUE;
+    *out = (found){.word = c->pending, .kind = (uint8_t)kind};
+    c->pending = 0;
+    return STEP_FOUND;
+  }
+  if (c->left == 0) return next_section(c) ? STEP_OVER : STEP_END;
+  if (c->section == AT_ARRAY || c->section == AT_HASH)
+    is_found = step_table(c, out);
+  else if (c->section == AT_SLOTS)
+    is_found = step_slot(c, out);
+  else
+    is_found = step_item(c, out);
+  return is_found ? STEP_FOUND : STEP_OVER;
+}
+
 /* The next reference; false at the end of the record. */
 static inline bool step(scan *c, found *out) {
-  for (;;) {
-    if (c->pending) {
-      lh_edge_kind kind = c->section == AT_SLOTS ? LH_EDGE_FUNCTION : LH_EDGE_VALUE;
-      *out = (found){.word = c->pending, .kind = (uint8_t)kind};
-      c->pending = 0;
-      return true;
-    }
-    if (c->left == 0) {
-      if (!next_section(c)) return false;
-    } else if (c->section == AT_ARRAY || c->section == AT_HASH) {
-      if (step_table(c, out)) return true;
-    } else if (c->section == AT_SLOTS) {
-      if (step_slot(c, out)) return true;
-    } else if (step_item(c, out)) {
-      return true;
-    }
-  }
+  step_result result;
+  do result = step_once(c, out);
+  while (result == STEP_OVER);
+  return result == STEP_FOUND;
 }
 
 #endif

@@ -47,6 +47,7 @@ struct lh_snapshot {
   /* reader.c */
   const uint8_t *data; /* the mapped file */
   size_t size;
+  char *name; /* of the file, for messages */
   lh_info info;
   uint32_t n;           /* objects */
   uint64_t *address;    /* header address; [0] is 0 */
@@ -58,7 +59,9 @@ struct lh_snapshot {
   uint32_t list_first[5]; /* first id of each lh_list; [4] is n + 1 */
   uint32_t *by_address;   /* open addressing (addresses.c): ids, 0 where empty */
   uint64_t address_slots, address_lines, address_seed;
-  bool mapped;    /* data is a mapping of our own */
+  bool mapped;                /* data is a mapping of our own */
+  const uint8_t *named_roots; /* in the footer */
+  uint32_t n_named_roots;
   lh_root *roots; /* those on the fixedgc and tobefnz lists included */
   size_t n_roots;
   lh_mark_info *marks;  /* oldest first */

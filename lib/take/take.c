@@ -46,7 +46,7 @@ static uint8_t *put_roots(uint8_t *p, const lh_walk *walk, const lh_state *state
   lh_walk_root roots[LH_WALK_ROOTS];
   size_t n = lh_walk_roots(walk, roots);
   roots[n++] = (lh_walk_root){.kind = LH_ROOT_OWN, .index = 0, .address = lh_state_object(state)};
-  roots[n++] = (lh_walk_root){.kind = LH_ROOT_OWN, .index = 1, .address = metatable};
+  if (metatable) roots[n++] = (lh_walk_root){.kind = LH_ROOT_OWN, .index = 1, .address = metatable};
   p = lh_put_uvarint(p, n);
   for (size_t i = 0; i < n; i++) {
     *p++ = (uint8_t)roots[i].kind;
@@ -93,7 +93,7 @@ int lh_shot_prepare(lua_State *L, const char *name, lh_writer writer, void *payl
   if (!state) return lh_fail(error, LH_EARGUMENT, "lh_attach was not called for this Lua state");
   shot->state = state;
   lua_getiuservalue(L, -1, LH_STATE_METATABLE);
-  shot->metatable = lua_topointer(L, -1);
+  shot->metatable = lua_istable(L, -1) ? lua_topointer(L, -1) : NULL; /* or tampered with */
   lua_pop(L, 2);
   const char *global = lh_global_state(L);
   int rc = lh_out_open(&shot->out, lh_gc_bytes(global), writer, payload, error);

@@ -121,7 +121,7 @@ void forge_mark(forge *f, uint64_t address, unsigned kind, uint64_t serial, cons
   if (kind == LH_MARK_STATE) return;
   forge_u64(f, f->footer.state_id);
   forge_uvarint(f, serial);
-  forge_u64(f, f->footer.time_ns + serial);
+  forge_u64(f, f->footer.time_ns + serial - f->footer.serial); /* the snapshot's own: the same */
   forge_uvarint(f, strlen(name));
   forge_bytes_of(f, name, strlen(name));
 }
@@ -198,12 +198,16 @@ void forge_finish(forge *f) {
 }
 
 void forge_seal(uint8_t *data, size_t size) {
+  if (size < LH_HEADER_BYTES + LH_TRAILER_BYTES) return;
   uint8_t *trailer = data + size - LH_TRAILER_BYTES;
-  uint64_t end = lh_load64(trailer);
-  uint64_t n_blocks = (end + LH_BLOCK_BYTES - 1) / LH_BLOCK_BYTES;
+  uint64_t end = lh_load64(trailer), footer_bytes = lh_load64(trailer + 8);
+  uint64_t n_blocks = end / LH_BLOCK_BYTES + (end % LH_BLOCK_BYTES != 0);
+  if (end > size - LH_TRAILER_BYTES || footer_bytes != size - LH_TRAILER_BYTES - end ||
+      n_blocks > footer_bytes / 8)
+    return;
   for (uint64_t i = 0; i < n_blocks; i++)
     lh_store64(trailer - 8 * (n_blocks - i), block_hash(data, end, i));
-  lh_store64(trailer + 16, lh_hash(data + end, lh_load64(trailer + 8), 0));
+  lh_store64(trailer + 16, lh_hash(data + end, footer_bytes, 0));
 }
 
 void forge_free(forge *f) {

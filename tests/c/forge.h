@@ -44,8 +44,8 @@ void forge_begin(forge *f);
 void forge_finish(forge *f);
 void forge_free(forge *f);
 
-/* Makes the checksums of a finished file right again after its bytes were changed, as long as its
-** trailer is as it was. */
+/* Makes the checksums of a finished file right again after its bytes were changed; nothing if its
+** trailer does not tell where they are. */
 void forge_seal(uint8_t *data, size_t size);
 
 /* Raw bytes of the current record. */

@@ -1,6 +1,6 @@
 /*
 ** lua_heapread.c - the reading half of the library as a Lua module, for specs that compare whole
-** heaps.
+** heaps. What is read is verified first: the writer and lh_verify have to agree on every heap.
 **
 **     info(path)      the figures of the snapshot; marks: their names, the oldest first (a
 **                     snapshot's own is written "snapshot NAME", one left by mark() "mark NAME");
@@ -25,7 +25,8 @@ static lh_snapshot *open_snapshot(lua_State *L) {
   lh_snapshot *snapshot;
   lh_error error;
   if (lh_open(&snapshot, luaL_checkstring(L, 1), &error) == LH_OK) {
-    if (lh_analyse(snapshot, &error) == LH_OK) return snapshot;
+    if (lh_verify(snapshot, NULL, &error) == LH_OK && lh_analyse(snapshot, &error) == LH_OK)
+      return snapshot;
     lh_close(snapshot);
   }
   luaL_error(L, "%s", error.message);

@@ -1,0 +1,314 @@
+/*
+** verify.c - what lh_open leaves unchecked, since nothing breaks when it is wrong: that a snapshot
+** is the heap of some Lua.
+**
+** lh_open has seen that every byte is where it was written and that every record can be parsed.
+** A file with right checksums can still be wrong, by a fault in what wrote it or by intent. Here
+** every reference and root must end in an object, of a type that may stand there and that is not
+** condemned; every size must be the one that Lua allocates for the object's fields; the lists, the
+** threads, the marks and the totals must fit each other. One sweep over the file, as long as
+** lh_open takes; no memory.
+*/
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "reader.h"
+#include "scan.h"
+
+enum {
+  STRING = 1 << LH_TYPE_STRING,
+  TABLE = 1 << LH_TYPE_TABLE,
+  CLOSURE = 1 << LH_TYPE_CLOSURE,
+  UPVALUE = 1 << LH_TYPE_UPVALUE,
+  PROTO = 1 << LH_TYPE_PROTO,
+  USERDATA = 1 << LH_TYPE_USERDATA,
+  THREAD = 1 << LH_TYPE_THREAD,
+  VALUE = STRING | TABLE | CLOSURE | USERDATA | THREAD /* what a variable can hold */
+};
+
+typedef struct expected {
+  const char *what;
+  unsigned types; /* 1 << lh_type */
+} expected;
+
+static const expected of_edge[] = {[LH_EDGE_VALUE] = {"a value", VALUE},
+                                   [LH_EDGE_KEY] = {"a key", VALUE},
+                                   [LH_EDGE_METATABLE] = {"its metatable", TABLE},
+                                   [LH_EDGE_UPVALUE] = {"an upvalue", UPVALUE},
+                                   [LH_EDGE_CONTENT] = {"its value", VALUE},
+                                   [LH_EDGE_C_UPVALUE] = {"an upvalue", VALUE},
+                                   [LH_EDGE_USER_VALUE] = {"a user value", VALUE},
+                                   [LH_EDGE_PROTO] = {"its prototype", PROTO},
+                                   [LH_EDGE_CONSTANT] = {"a constant", STRING},
+                                   [LH_EDGE_NESTED] = {"a prototype inside", PROTO},
+                                   [LH_EDGE_SOURCE] = {"its source", STRING},
+                                   [LH_EDGE_DEBUG_NAME] = {"the name of a variable", STRING},
+                                   [LH_EDGE_FUNCTION] = {"the function of a frame", CLOSURE},
+                                   [LH_EDGE_LOCAL] = {"a local variable", VALUE},
+                                   [LH_EDGE_TEMPORARY] = {"a temporary value", VALUE},
+                                   [LH_EDGE_VARARG] = {"an extra argument", VALUE},
+                                   [LH_EDGE_ARGUMENT] = {"an argument", VALUE},
+                                   [LH_EDGE_OPEN_UPVALUE] = {"an open upvalue", UPVALUE}};
+
+static const expected a_name = {"a name", STRING};
+
+static const expected of_root[] = {[LH_ROOT_REGISTRY] = {"the registry", TABLE},
+                                   [LH_ROOT_GLOBALS] = {"the globals", TABLE},
+                                   [LH_ROOT_LOADED] = {"package.loaded", TABLE},
+                                   [LH_ROOT_MAIN_THREAD] = {"the main thread", THREAD},
+                                   [LH_ROOT_RUNNING_THREAD] = {"the running thread", THREAD},
+                                   [LH_ROOT_TYPE_METATABLE] = {"a type's metatable", TABLE},
+                                   [LH_ROOT_METAMETHOD_NAME] = {"a metamethod's name", STRING},
+                                   [LH_ROOT_MEMORY_MESSAGE] = {"the memory message", STRING},
+                                   [LH_ROOT_FIXED] = {"a fixed object", STRING},
+                                   [LH_ROOT_FINALIZER] = {"a finalizer's object", VALUE},
+                                   [LH_ROOT_OWN] = {"luaheap's state", VALUE}};
+
+static const unsigned of_list[] = {[LH_LIST_ALLGC] = ~0u,
+                                   [LH_LIST_FINOBJ] = TABLE | USERDATA,
+                                   [LH_LIST_TOBEFNZ] = TABLE | USERDATA,
+                                   [LH_LIST_FIXEDGC] = STRING};
+
+typedef struct verifier {
+  const lh_snapshot *s;
+  lh_error *error;
+  uint64_t n_edges;
+  uint32_t n_threads, n_main_threads;
+  lh_id main_thread;
+  bool sweeping;
+} verifier;
+
+/* {=== faults ======================================================================== */
+
+static int fault(verifier *v, const uint8_t *at, const char *where, const char *format,
+                 va_list args) {
+  char what[160];
+  uint64_t offset = (uint64_t)(at - v->s->data);
+  (void)vsnprintf(what, sizeof what, format, args);
+  return lh_fail_at(v->error, offset, "'%s' is damaged at byte %llu: %s: %s", v->s->name,
+                    (unsigned long long)offset, where, what);
+}
+
+static int object_fault(verifier *v, lh_id id, const uint8_t *at, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+static int footer_fault(verifier *v, const uint8_t *at, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+static int object_fault(verifier *v, lh_id id, const uint8_t *at, const char *format, ...) {
+  char where[64];
+  va_list args;
+  (void)snprintf(where, sizeof where, "object %u of %u (%s)", id, v->s->n,
+                 lh_record_name(*lh_record(v->s, id)));
+  va_start(args, format);
+  int code = fault(v, at, where, format, args);
+  va_end(args);
+  return code;
+}
+
+static int footer_fault(verifier *v, const uint8_t *at, const char *format, ...) {
+  va_list args;
+  va_start(args, format);
+  int code = fault(v, at, "footer", format, args);
+  va_end(args);
+  return code;
+}
+
+/* }=================================================================================== */
+
+/* {=== references ==================================================================== */
+
+enum { WRONG_BYTES = 64 };
+
+/* Does a reference end in an object of one of these types? Else `wrong` says where it ends. */
+static bool is_target(const lh_snapshot *s, uint64_t word, unsigned types,
+                      char wrong[WRONG_BYTES]) {
+  lh_id target = lh_find_word(s, word);
+  unsigned long long address = (unsigned long long)word << 3;
+  if (target == LH_NO_OBJECT)
+    (void)snprintf(wrong, WRONG_BYTES, "0x%llx, where there is no object", address);
+  else if (!(types >> lh_type_of(s, target) & 1))
+    (void)snprintf(wrong, WRONG_BYTES, "0x%llx, which is a %s", address,
+                   lh_record_name(*lh_record(s, target)));
+  else if (lh_is_dead(s, target))
+    (void)snprintf(wrong, WRONG_BYTES, "0x%llx, which the collector has condemned", address);
+  else
+    return true;
+  return false;
+}
+
+static int check_target(verifier *v, lh_id id, const uint8_t *at, uint64_t word,
+                        const expected *wanted) {
+  char wrong[WRONG_BYTES];
+  if (is_target(v->s, word, wanted->types, wrong)) return 0;
+  return object_fault(v, id, at, "%s refers to %s", wanted->what, wrong);
+}
+
+/* What the lists of a prototype say about its size. */
+typedef struct lists {
+  uint64_t nested, upvalue_names, locals;
+} lists;
+
+static void note_list(const scan *c, lists *l) {
+  if (c->kind == LH_EDGE_NESTED) l->nested = c->left;
+  if (c->kind != LH_EDGE_DEBUG_NAME) return;
+  if (c->frames_left == 1)
+    l->upvalue_names = c->left;
+  else
+    l->locals = c->left;
+}
+
+static int check_references(verifier *v, lh_id id, lists *l) {
+  scan c;
+  found reference;
+  const uint8_t *at;
+  step_result result;
+  int code = 0;
+  begin(v->s, id, &c);
+  at = c.at;
+  do {
+    if (!c.pending) at = c.at; /* else it came with what was before */
+    bool new_section = c.left == 0 && !c.pending;
+    result = step_once(&c, &reference);
+    if (new_section && result != STEP_END) note_list(&c, l);
+    if (result != STEP_FOUND) continue;
+    v->n_edges++;
+    code = check_target(v, id, at, reference.word, &of_edge[reference.kind]);
+    if (!code && reference.name_word) code = check_target(v, id, at, reference.name_word, &a_name);
+  } while (!code && result != STEP_END);
+  return code;
+}
+
+/* }=================================================================================== */
+
+/* {=== objects ======================================================================= */
+
+/* What Lua allocates for the object; 0 for a thread, of which the least is checked: the list of its
+** calls may be longer than what is in use. */
+static uint64_t bytes_needed(const lh_object *o, const lists *l) {
+  switch (o->type) {
+    case LH_TYPE_STRING: return LH_STRING_OVERHEAD + o->as.string.length;
+    case LH_TYPE_TABLE: return 56 + 16 * o->as.table.array_slots + 24 * o->as.table.hash_slots;
+    case LH_TYPE_CLOSURE: return 32 + (o->as.closure.is_c ? 16 : 8) * o->as.closure.upvalues;
+    case LH_TYPE_UPVALUE: return 40;
+    case LH_TYPE_PROTO:
+      return 128 + 4 * o->as.proto.instructions + 16 * (uint64_t)o->as.proto.constants +
+             8 * l->nested + 16 * l->upvalue_names + o->as.proto.debug_bytes;
+    case LH_TYPE_USERDATA:
+      return lh_userdata_header(o->as.userdata.user_values) + o->as.userdata.bytes;
+    default: return 0;
+  }
+}
+
+static int check_size(verifier *v, const lh_object *o, const lists *l) {
+  const uint8_t *at = lh_record(v->s, o->id);
+  uint64_t needed = bytes_needed(o, l);
+  if (o->type != LH_TYPE_THREAD && o->shallow_bytes != needed)
+    return object_fault(v, o->id, at, "it has %llu bytes, its fields need %llu",
+                        (unsigned long long)o->shallow_bytes, (unsigned long long)needed);
+  if (o->type == LH_TYPE_PROTO && o->as.proto.upvalues != l->upvalue_names)
+    return object_fault(v, o->id, at, "it names %llu of its %u upvalues",
+                        (unsigned long long)l->upvalue_names, o->as.proto.upvalues);
+  if (o->type == LH_TYPE_PROTO && o->as.proto.debug_bytes / 16 < l->locals)
+    return object_fault(v, o->id, at, "it names more local variables than it has");
+  if (o->type == LH_TYPE_THREAD && o->shallow_bytes / 16 < o->as.thread.stack_slots)
+    return object_fault(v, o->id, at, "its stack is bigger than itself");
+  return 0;
+}
+
+static int check_place(verifier *v, const lh_object *o) {
+  const uint8_t *at = lh_record(v->s, o->id);
+  if (!(of_list[o->list] >> o->type & 1))
+    return object_fault(v, o->id, at, "it is on a list that never has objects of its type");
+  if (o->dead && !v->sweeping)
+    return object_fault(v, o->id, at, "it is condemned, though the collector is not sweeping");
+  if (!o->own && lh_epoch(v->s, o->id) == v->s->n_marks)
+    return object_fault(v, o->id, at, "it is younger than the snapshot");
+  return 0;
+}
+
+static int check_object(verifier *v, lh_id id) {
+  lh_object o;
+  lists l = {0, 0, 0};
+  lh_object_at(v->s, id, &o);
+  int code = check_place(v, &o);
+  if (code || o.dead) return code;
+  if (o.type == LH_TYPE_THREAD) {
+    v->n_threads++;
+    if (o.as.thread.is_main) {
+      v->n_main_threads++;
+      v->main_thread = id;
+    }
+  }
+  code = check_references(v, id, &l);
+  return code ? code : check_size(v, &o, &l);
+}
+
+/* }=================================================================================== */
+
+/* {=== the footer ==================================================================== */
+
+static int check_roots(verifier *v) {
+  const lh_snapshot *s = v->s;
+  const uint8_t *at = s->named_roots;
+  uint32_t n_of[LH_ROOT_OWN + 1] = {0};
+  for (uint32_t i = 0; i < s->n_named_roots; i++) {
+    const uint8_t *start = at;
+    unsigned kind = *at++;
+    at++;
+    uint64_t word = lh_get_uvarint(&at);
+    char wrong[WRONG_BYTES];
+    if (!is_target(s, word, of_root[kind].types, wrong))
+      return footer_fault(v, start, "root %u of %u, %s, refers to %s", i + 1, s->n_named_roots,
+                          of_root[kind].what, wrong);
+    if (kind == LH_ROOT_MAIN_THREAD && lh_find_word(s, word) != v->main_thread)
+      return footer_fault(v, start, "its main thread is not the object that says so");
+    n_of[kind]++;
+  }
+  v->n_edges += s->n_roots;
+  if (n_of[LH_ROOT_REGISTRY] != 1 || n_of[LH_ROOT_MAIN_THREAD] != 1 ||
+      n_of[LH_ROOT_RUNNING_THREAD] != 1 || v->n_main_threads != 1)
+    return footer_fault(v, s->named_roots,
+                        "there is not one registry, one main thread and one running thread");
+  return 0;
+}
+
+static int check_totals(verifier *v) {
+  const lh_info *info = &v->s->info;
+  uint64_t table = info->string_table_bytes;
+  const uint8_t *at = v->s->named_roots;
+  /* a Lua built without the extra space in front of each thread has 8 bytes fewer in each */
+  if (info->unaccounted_bytes < -8 * (int64_t)v->n_threads)
+    return footer_fault(v, at,
+                        "its objects and string table have more bytes than the collector "
+                        "counted");
+  if (table < 8 || (table & (table - 1)) != 0)
+    return footer_fault(v, at, "its string table has %llu bytes: no power of two",
+                        (unsigned long long)table);
+  return 0;
+}
+
+static int check_own_mark(verifier *v) {
+  const lh_snapshot *s = v->s;
+  const lh_mark_info *own = &s->marks[s->n_marks - 1];
+  lh_id id = s->mark_ids[s->n_marks - 1][0];
+  const uint8_t *at = lh_record(s, id);
+  if (!own->is_snapshot) return object_fault(v, id, at, "the youngest mark is no snapshot's");
+  if (own->time_ns != s->info.time_ns || strcmp(own->name, s->info.name) != 0)
+    return object_fault(v, id, at, "its name or time is not that of the snapshot");
+  return 0;
+}
+
+/* }=================================================================================== */
+
+int lh_verify(const lh_snapshot *s, uint64_t *edges, lh_error *error) {
+  verifier v = {.s = s, .error = error};
+  int code = 0;
+  v.sweeping = s->info.gc_state >= 3 && s->info.gc_state <= 6;
+  for (uint64_t id = 1; id <= s->n && !code; id++) code = check_object(&v, (lh_id)id);
+  if (!code) code = check_roots(&v);
+  if (!code) code = check_totals(&v);
+  if (!code) code = check_own_mark(&v);
+  if (!code && edges) *edges = v.n_edges;
+  return code;
+}
