@@ -26,7 +26,7 @@ SANITIZE = -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omi
 # The writing half of the library: all that heap.so holds. It alone sees Lua's headers.
 MODULE_SOURCES = lib/base.c lib/hash.c $(wildcard lib/take/*.c)
 LIB_SOURCES = $(wildcard lib/*.c lib/*/*.c)
-TOOLS = heaptop heapdiff heappath
+TOOLS = heaptop heapdiff heappath heapcheck
 TOOL_SOURCES = $(wildcard $(TOOLS:%=cli/%.c))
 # What the tools share; what only one of them needs is in cli/TOOL/.
 CLI_SOURCES = $(filter-out $(TOOL_SOURCES),$(wildcard cli/*.c))

@@ -1,10 +1,11 @@
 /*
-** cli.h - what the three commands share. A command is one file that parses, opens, computes through
+** cli.h - what the commands share. A command is one file that parses, opens, computes through
 ** lib/luaheap.h, and prints; it needs from here:
 **
 **     options.c   one table of options for each command, from which --help is printed too
 **     output.c    errors on stderr, colours, the progress line, the exit with all output written
 **     open.c      a snapshot, opened and analysed, and what to say about one object of it
+**     changed.c   what to say when a snapshot changes while it is read
 **     text.c      counts, sizes and names as people read them
 **     table.c     aligned columns, with libsmartcols
 **     json.c      JSON written as it is made, with jansson: a million rows need no memory
@@ -17,6 +18,7 @@
 
 #include <getopt.h>
 #include <jansson.h>
+#include <sys/stat.h>
 
 #include "luaheap.h"
 
@@ -54,6 +56,14 @@ enum { CLI_JSON = 256, CLI_BYTES, CLI_COLOR, CLI_VERSION, CLI_FIRST_KEY };
   }
 
 #define CLI_NUMBER_BYTES 48
+#define CLI_MAX_FILES 3
+
+/* A file that was opened, as it was then. */
+typedef struct cli_file {
+  const char *path;
+  struct stat status;
+  char line[1024]; /* that says that it is another one now */
+} cli_file;
 
 typedef struct cli {
   const cli_tool *tool;
@@ -67,6 +77,8 @@ typedef struct cli {
   char numbers[64][CLI_NUMBER_BYTES]; /* the last 64 results of cli_count and its like */
   unsigned next_number;
   uint64_t paths_work; /* that following paths has cost so far */
+  cli_file files[CLI_MAX_FILES];
+  unsigned n_files;
 } cli;
 
 void cli_begin(cli *c, const cli_tool *tool);
@@ -119,6 +131,17 @@ int cli_finish(cli *c, int status);
 /* }=================================================================================== */
 
 /* {=== Snapshots ===================================================================== */
+
+/* From now on cli_changed and cli_finish look whether the file was changed in place; paths must
+** stay. cli_changed returns a line that says so, or NULL. */
+void cli_watch(cli *c, const char *file);
+const char *cli_changed(const cli *c);
+
+/* A fault while a changed file is read ends the process with that line. */
+void cli_catch_faults(const cli *c);
+
+/* As lh_open does, for a command that goes on after a failure. */
+int cli_try_open(cli *c, const char *file, lh_snapshot **snapshot, lh_error *error);
 
 /* Opened; and analysed and classified, too. */
 lh_snapshot *cli_open(cli *c, const char *file);

@@ -3,7 +3,6 @@
 ** being done if that takes longer than a person notices (a file of 8 MB: a quarter of a second).
 */
 #include <string.h>
-#include <sys/stat.h>
 
 #include "cli.h"
 
@@ -15,13 +14,19 @@ static bool is_slow(const char *file, uint64_t *bytes) {
   return *bytes > SLOW_FILE_BYTES;
 }
 
+int cli_try_open(cli *c, const char *file, lh_snapshot **snapshot, lh_error *error) {
+  uint64_t bytes;
+  if (is_slow(file, &bytes)) cli_progress(c, "reading %s, %s", file, cli_size(c, bytes));
+  cli_watch(c, file);
+  int code = lh_open(snapshot, file, error);
+  cli_progress(c, NULL);
+  return code;
+}
+
 lh_snapshot *cli_open(cli *c, const char *file) {
   lh_snapshot *snapshot;
   lh_error error;
-  uint64_t bytes;
-  if (is_slow(file, &bytes)) cli_progress(c, "reading %s, %s", file, cli_size(c, bytes));
-  cli_check(c, lh_open(&snapshot, file, &error), NULL, &error); /* the message names it */
-  cli_progress(c, NULL);
+  cli_check(c, cli_try_open(c, file, &snapshot, &error), NULL, &error); /* the message names it */
   return snapshot;
 }
 

@@ -22,6 +22,7 @@ void cli_begin(cli *c, const cli_tool *tool) {
   setlocale(LC_CTYPE, "");
   if (strcmp(nl_langinfo(CODESET), "UTF-8") != 0) setlocale(LC_CTYPE, "C.UTF-8");
   signal(SIGPIPE, SIG_DFL);
+  cli_catch_faults(c);
   c->stdout_terminal = isatty(STDOUT_FILENO) == 1;
   c->progress_terminal = isatty(STDERR_FILENO) == 1;
   c->color = c->stdout_terminal && (no_color == NULL || *no_color == '\0') && terminal != NULL &&

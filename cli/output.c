@@ -116,10 +116,13 @@ void cli_print_hidden(cli *c, uint64_t hidden, const char *one, const char *many
 
 int cli_finish(cli *c, int status) {
   bool failed = ferror(stdout) != 0;
+  const char *changed;
   cli_progress(c, NULL);
   errno = 0;
   if (fclose(stdout) != 0 || failed)
     cli_die(c, NULL, "cannot write the results: %s",
             errno != 0 ? strerror(errno) : "the output is full or closed");
-  return status;
+  if ((changed = cli_changed(c)) == NULL) return status;
+  fputs(changed, stderr);
+  return CLI_FAILURE;
 }

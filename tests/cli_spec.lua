@@ -1,4 +1,4 @@
--- cli_spec.lua - the manners of heaptop, heapdiff and heappath: options and their documentation,
+-- cli_spec.lua - the manners of the commands: options and their documentation,
 -- exit codes, errors, JSON. Where the output goes is tested in output_spec.lua, what it looks like
 -- in golden_spec.lua, what the numbers mean elsewhere.
 
@@ -7,7 +7,7 @@ local lfs = require "lfs"
 local support = require "tests.support"
 
 local run = support.run
-local tools = {"heaptop", "heapdiff", "heappath"}
+local tools = {"heaptop", "heapdiff", "heappath", "heapcheck"}
 
 -- Three snapshots of a program that leaks listeners:
 --
@@ -163,6 +163,8 @@ describe("a usage error", function()
     {"heappath", "--dominators", "--format", "dot", "c", "_G"},
     {"heappath", "-k", "0", "c", "_G"},
     {"heappath", "c", "_G["},
+    {"heapcheck"},
+    {"heapcheck", "--nonsense", "a"},
   }
   for _, words in ipairs(cases) do
     it("is said with a hint: " .. table.concat(words, " "), function()

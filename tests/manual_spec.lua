@@ -40,7 +40,7 @@ describe("the examples of", function()
     cache = out:match("0x%x+")
   end)
 
-  for _, tool in ipairs {"heaptop", "heapdiff", "heappath"} do
+  for _, tool in ipairs {"heaptop", "heapdiff", "heappath", "heapcheck"} do
     it(tool .. "'s manual page", function()
       local commands = examples_of(tool)
       assert.is_true(#commands >= 3)

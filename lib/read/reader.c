@@ -87,13 +87,13 @@ int lh_open_memory(lh_snapshot **out, const void *data, size_t size, const char 
 void lh_close(lh_snapshot *s) {
   if (!s) return;
   lh_classes_free(s->classes);
-  void *const owned[] = {
-      s->address, s->record_low, s->record_high, s->kind,   s->by_address,    s->roots,
-      s->marks,   s->mark_ids,   s->mark_names,  s->text,   s->upvalue_names, s->first_edge,
-      s->edge,    s->ephemerons, s->distance,    s->parent, s->idom,          s->retained};
+  void *const owned[] = {s->address,    s->record_low, s->record_high,   s->kind,
+                         s->by_address, s->roots,      s->marks,         s->mark_ids,
+                         s->mark_names, s->text,       s->upvalue_names, s->first_edge,
+                         s->edge,       s->ephemerons, s->distance,      s->parent,
+                         s->idom,       s->retained,   s->name};
   for (size_t i = 0; i < sizeof owned / sizeof *owned; i++) lh_free(owned[i]);
   if (s->mapped) (void)munmap((void *)(uintptr_t)s->data, s->size);
-  lh_free(s->name);
   lh_free(s);
 }
 

@@ -1,0 +1,171 @@
+-- heapcheck_spec.lua - heapcheck's lines, and what all commands say about a file that is no whole
+-- snapshot, or that changes while it is read. What heapcheck finds in forged files is tested in
+-- tests/c/test_verify.c, and that good files have nothing of it wherever the specs read heaps.
+
+local cjson = require "cjson"
+local lfs = require "lfs"
+local support = require "tests.support"
+
+local run, quote = support.run, support.quote
+
+local program = [[
+  local heap = require "heap"
+  list = {}
+  for i = 1, 3000 do list[i] = {id = i, name = "object " .. i} end
+  heap.snapshot "big"
+  list = {}
+  collectgarbage()
+  heap.snapshot "good"
+]]
+
+local dir, good
+setup(function()
+  dir = select(2, support.lua(program))
+  good = support.read_file(dir .. "/good")
+end)
+
+local function in_dir(command) return run(command, {cwd = dir}) end
+
+describe("heapcheck", function()
+  it("says what is in a good file", function()
+    local out, err, code = in_dir {"heapcheck", "--bytes", "good"}
+    assert.equal("", err)
+    assert.equal(0, code)
+    local objects, bytes, edges, file =
+      out:match "^good: ok: ([%d,]+) objects, ([%d,]+) B, ([%d,]+) edges, ([%d,]+) B in the file\n$"
+    local function number(text) return tonumber((text:gsub(",", ""))) end
+    local snapshot = cjson.decode((in_dir {"heaptop", "--json", "good"})).snapshot
+    assert.equal(snapshot.objects, number(objects))
+    assert.equal(snapshot.bytes, number(bytes))
+    assert.equal(#good, number(file))
+    assert.is_true(number(edges) > snapshot.objects)
+  end)
+
+  it("says how many bytes are unaccounted", function()
+    local other = select(2, support.lua [[
+      local heap, pieces = require "heap", {"local a, b = {}, ", "{}", " return a"}
+      load(function()
+        if #pieces == 1 then heap.snapshot("s") end
+        return table.remove(pieces, 1)
+      end)
+    ]])
+    local out, err, code = run {"heapcheck", other .. "/s"}
+    assert.equal("", err)
+    assert.equal(0, code)
+    assert.matches(" in the file, %d+ B unaccounted\n$", out)
+  end)
+
+  it("goes on after a bad file", function()
+    support.write_file(dir .. "/cut", good:sub(1, -2))
+    local out, err, code = in_dir {"heapcheck", "good", "cut", "missing", "good"}
+    assert.equal(2, code)
+    assert.matches("^good: ok: [^\n]+\ngood: ok: [^\n]+\n$", out)
+    assert.equal("heapcheck: 'cut' was cut or is not finished: it has no trailer\n" ..
+                 "heapcheck: cannot open 'missing': No such file or directory\n", err)
+  end)
+
+  it("has its keys in JSON", function()
+    local damaged = good:sub(1, 999) .. string.char(good:byte(1000) ~ 1) .. good:sub(1001)
+    support.write_file(dir .. "/damaged", damaged)
+    local out, err, code = in_dir {"heapcheck", "--json", "good", "damaged", "/dev/null"}
+    local files = cjson.decode(out).files
+    assert.equal(2, code)
+    assert.equal(3, #files)
+    assert.equal(#good, files[1].file_bytes)
+    assert.equal(0, files[1].unaccounted_bytes)
+    assert.is_true(files[1].ok and files[1].edges > files[1].objects and files[1].objects > 100)
+    assert.is_true(files[1].gc_bytes > files[1].bytes)
+    assert.same({file = "damaged", ok = false, offset = 0, message = files[2].message}, files[2])
+    assert.same({file = "/dev/null", ok = false, message = files[3].message}, files[3])
+    assert.equal(("heapcheck: %s\nheapcheck: %s\n"):format(files[2].message, files[3].message), err)
+  end)
+end)
+
+-- {=== What is no snapshot ==============================================================
+
+local commands = {"heaptop FILE", "heapdiff FILE good", "heapdiff good good FILE",
+                  "heappath FILE _G", "heapcheck FILE"}
+
+-- Each command must end with exit code 2 and its one line, and a hint what to do at most.
+local function refuse(file, pattern)
+  for _, command in ipairs(commands) do
+    local name = command:match "%w+"
+    local out, err, code = in_dir("timeout 20 " .. command:gsub("FILE", quote(file)))
+    assert.equal(2, code, command .. err)
+    assert.equal("", out)
+    assert.matches("^" .. name .. ": [^\n]+\n[^\n]*\n?$", err)
+    if name == "heapcheck" then assert.matches("^[^\n]+\n$", err) end
+    assert.matches(pattern, err)
+  end
+  return #commands
+end
+
+describe("all commands refuse", function()
+  it("what the system has instead of a file", function()
+    assert(lfs.mkdir(dir .. "/directory"))
+    support.write_file(dir .. "/empty", "")
+    assert.equal(0, select(3, in_dir "mkfifo fifo && ln -s loop loop && ln -s nowhere dangling"))
+    local n = refuse("directory", "Is a directory") + refuse("empty", "is empty")
+    n = n + refuse("fifo", "no regular file") + refuse("/dev/null", "no regular file")
+    n = n + refuse("/dev/zero", "no regular file") + refuse("/dev/tty", "/dev/tty")
+    n = n + refuse("loop", "symbolic links") + refuse("dangling", "No such file")
+    n = n + refuse("empty/file", "Not a directory") + refuse("/proc/self/mem", "")
+    n = n + refuse(("x"):rep(300), "File name too long") + refuse("", "No such file")
+    io.write(("\nfaults: what is no file, by all commands: %d cases, %d survived\n"):format(n, n))
+  end)
+
+  it("a snapshot with a fault, anywhere in it", function()
+    local n, seed = 0, os.time()
+    math.randomseed(seed)
+    local function fault(content, pattern)
+      support.write_file(dir .. "/bad", content)
+      n = n + refuse("bad", pattern)
+    end
+    fault(good:sub(1, 8) .. "\2" .. good:sub(10), "it takes a newer luaheap")
+    fault("\127ELF" .. good, "is not a snapshot of luaheap")
+    for _ = 1, 5 do
+      local at = math.random(17, #good - 1)
+      fault(good:sub(1, at), "was cut or is not finished")
+      fault(good:sub(1, at) .. ("\0"):rep(#good - at), "was cut or is not finished")
+      fault(good:sub(1, at - 1) .. string.char(good:byte(at) ~ (1 << math.random(0, 7))) ..
+            good:sub(at + 1), "is damaged")
+      fault(good:sub(1, at) .. "more" .. good:sub(at + 1), "is damaged")
+    end
+    io.write(("\nfaults: damaged files, by all commands (seed %d): %d cases, %d survived\n")
+             :format(seed, n, n))
+  end)
+end)
+
+-- }=====================================================================================
+
+-- {=== What changes while it is read ====================================================
+
+describe("a snapshot that changes while it is read", function()
+  -- heaptop waits for its reader, which meanwhile does what `change` says, to `file`.
+  local function reading(change)
+    assert.equal(0, select(3, in_dir "cp big file"))
+    local line = [[(heaptop --json -n 0 file; echo "exit $?" >&2) |
+                   (head -c 1000 >/dev/null; ]] .. change .. "; cat >/dev/null)"
+    local _, err = in_dir("bash -c " .. quote(line))
+    return err
+  end
+
+  local complaint = "heaptop: 'file' was changed while it was read: run it again\nexit 2\n"
+
+  it("is noticed when it is cut, overwritten or filled with something else", function()
+    for _, change in ipairs {"truncate -s 100 file", ": >file", "cp good file", "cat big >>file",
+                             "dd if=/dev/zero of=file bs=64k count=9 conv=notrunc 2>&1"} do
+      -- where the memory behind the mapping is wrong AddressSanitizer speaks first
+      if not (support.sanitized and change:find "^dd") then
+        assert.equal(complaint, reading(change), change)
+      end
+    end
+  end)
+
+  it("is read to its end when it is replaced or deleted, as snapshots are", function()
+    assert.equal("exit 0\n", reading "cp good new && mv new file")
+    assert.equal("exit 0\n", reading "rm file")
+  end)
+end)
+
+-- }=====================================================================================
