@@ -120,8 +120,7 @@ $(eval $(call variant,build/test,-DLH_TEST_ALLOC))
 $(eval $(call variant,build/asan,-DLH_TEST_ALLOC $(SANITIZE)))
 $(eval $(call variant,build/lint-gcc,-DLH_TEST_ALLOC -Werror))
 $(eval $(call variant,build/lint-clang,-DLH_TEST_ALLOC -Werror))
-$(eval $(call variant,build/fuzz,-DFUZZING_BUILD_MODE_UNSAFE_FOR_PRODUCTION \
-  -fsanitize=fuzzer-no-link,address,undefined))
+$(eval $(call variant,build/fuzz,-fsanitize=fuzzer-no-link,address,undefined))
 
 .SECONDARY:
 -include $(shell find build -name '*.d' 2>/dev/null)
@@ -165,8 +164,10 @@ fuzz: build/fuzz/fuzz_open build/heap.so
 	build/fuzz/fuzz_open -max_total_time=$(SECONDS) -max_len=65536 -timeout=10 build/fuzz/corpus
 
 build/fuzz/%: CC = clang
-build/fuzz/fuzz_%: build/fuzz/tests/fuzz/fuzz_%.o build/fuzz/tests/c/visit.o build/fuzz/libluaheap.a
-	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -fsanitize=fuzzer,address,undefined -o $@ $^ $(LUA_LIBS) $(LIB_LIBS)
+build/fuzz/fuzz_%: build/fuzz/tests/fuzz/fuzz_%.o build/fuzz/tests/fuzz/mutate.o \
+  build/fuzz/tests/c/ask.o build/fuzz/tests/c/visit.o build/fuzz/tests/c/forge.o \
+  build/fuzz/libluaheap.a
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -fsanitize=fuzzer,address,undefined -o $@ $^ $(LIB_LIBS)
 
 module-sources:
 	@echo $(MODULE_SOURCES)

@@ -1,0 +1,130 @@
+/*
+** ask.c - see ask.h.
+*/
+#include "ask.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "read/snapshot.h"
+#include "visit.h"
+
+static void drop_text(char *text) {
+  if (text && strlen(text) == SIZE_MAX) __builtin_trap(); /* reads all of it */
+  lh_free(text);
+}
+
+static void draw(const lh_snapshot *s, const lh_path *paths, size_t n) {
+  char *dot = NULL;
+  size_t dot_bytes;
+  FILE *out = open_memstream(&dot, &dot_bytes);
+  if (!out) return;
+  (void)lh_dot_paths(s, paths, n, 6, out, NULL);
+  (void)fclose(out);
+  lh_free(dot);
+}
+
+static void ask_paths(lh_snapshot *s, lh_id id) {
+  lh_path *paths;
+  size_t n;
+  if (lh_shortest_paths(s, id, 3, &paths, &n, NULL) != LH_OK) return;
+  for (size_t i = 0; i < n; i++) {
+    drop_text(lh_path_text(s, &paths[i], true));
+    for (size_t k = 0; k < paths[i].n_steps; k++) drop_text(lh_edge_text(s, &paths[i].steps[k]));
+  }
+  draw(s, paths, n);
+  lh_paths_free(paths, n);
+  lh_free(paths);
+}
+
+/* The path that is printed for an object, and what that finds. */
+static void ask_back(lh_snapshot *s, lh_id id) {
+  lh_path path;
+  lh_found found;
+  if (lh_shortest_path(s, id, &path, NULL) != LH_OK) return;
+  char *text = lh_path_text(s, &path, false);
+  if (text) (void)lh_find(s, text, &found, NULL);
+  lh_free(text);
+  lh_paths_free(&path, 1);
+}
+
+static void ask_object(lh_snapshot *s, lh_id id) {
+  lh_edge *edges;
+  size_t n;
+  ask_paths(s, id);
+  ask_back(s, id);
+  if (lh_referrers(s, id, &edges, &n, NULL) == LH_OK) lh_free(edges);
+  drop_text(lh_object_text(s, id));
+  drop_text(lh_string_text(s, id, 20));
+}
+
+static void ask_rankings(lh_snapshot *s) {
+  for (int i = 0; i < 6; i++) {
+    lh_top_query query = {.sort = (lh_sort)(i % 3), .limit = 10, .garbage = i > 2};
+    lh_class_row *rows;
+    lh_id *ids;
+    size_t n;
+    if (lh_top_classes(s, &query, &rows, &n, NULL) == LH_OK) lh_free(rows);
+    if (lh_top_objects(s, &query, &ids, &n, NULL) != LH_OK) continue;
+    for (size_t k = 0; k < n; k++) ask_object(s, ids[k]);
+    lh_free(ids);
+  }
+}
+
+static void ask_names(lh_snapshot *s) {
+  static const char *const expressions[] = {"_G.x", "@a.lua:3", "registry[3].y", "main thread"};
+  lh_found found;
+  for (uint32_t i = 0; i < lh_class_count(s) && i < 30; i++)
+    (void)lh_find(s, lh_class_at(s, i)->name, &found, NULL);
+  for (size_t i = 0; i < sizeof expressions / sizeof *expressions; i++)
+    (void)lh_find(s, expressions[i], &found, NULL);
+}
+
+static void ask_marks(lh_snapshot *s) {
+  for (uint32_t i = 0; i < lh_mark_count(s) && i < 20; i++) {
+    lh_diff *diff;
+    const char *name = lh_mark_at(s, i)->name;
+    if (lh_diff_marks(s, name, NULL, &diff, NULL) == LH_OK) lh_diff_free(diff);
+  }
+}
+
+/* The same bytes as three snapshots: of one state, the later ones with later marks, and of two. */
+static void compare(lh_snapshot *a, const uint8_t *data, size_t size) {
+  lh_snapshot *others[2] = {NULL, NULL};
+  lh_diff *diff;
+  bool ok = true;
+  for (uint32_t i = 0; ok && i < 2; i++) {
+    ok = lh_open_memory(&others[i], data, size, "later", NULL) == LH_OK;
+    if (ok) others[i]->info.serial += i + 1;
+  }
+  for (int i = 0; ok && i < 2; i++) {
+    if (lh_diff_snapshots(a, NULL, others[1], &diff, NULL) == LH_OK) lh_diff_free(diff);
+    if (lh_diff_snapshots(a, others[0], others[1], &diff, NULL) == LH_OK) lh_diff_free(diff);
+    others[1]->info.state_id++;
+  }
+  for (int i = 0; i < 2; i++) {
+    if (others[i]) lh_close(others[i]);
+  }
+}
+
+void ask_open(const uint8_t *data, size_t size) {
+  lh_snapshot *s;
+  if (lh_open_memory(&s, data, size, "fuzz", NULL) != LH_OK) return;
+  (void)lh_verify(s, NULL, NULL);
+  if (lh_analyse(s, NULL) == LH_OK) (void)lh_classify(s, NULL);
+  lh_close(s);
+}
+
+void ask_all(const uint8_t *data, size_t size) {
+  lh_snapshot *s;
+  if (lh_open_memory(&s, data, size, "fuzz", NULL) != LH_OK) return;
+  (void)visit_all(s);
+  if (lh_analyse(s, NULL) == LH_OK && lh_classify(s, NULL) == LH_OK) {
+    ask_rankings(s);
+    ask_names(s);
+    ask_marks(s);
+  }
+  (void)visit_all(s); /* with ephemerons now */
+  compare(s, data, size);
+  lh_close(s);
+}

@@ -1,0 +1,12 @@
+/*
+** fuzz_ask.c - libFuzzer's target for what stands on the reader: asks of any bytes all that the
+** commands ask of a snapshot. Ten times slower than fuzz_open.c; the inputs are made the same way.
+*/
+#include "ask.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+  ask_all(data, size);
+  return 0;
+}
