@@ -68,6 +68,7 @@ typedef struct cli_file {
 typedef struct cli {
   const cli_tool *tool;
   bool json, exact_bytes;
+  bool unicode;           /* in the user's locale */
   bool color;             /* colours wanted on stdout */
   bool stdout_terminal;   /* tables fit its width */
   bool progress_terminal; /* stderr shows what is being done */

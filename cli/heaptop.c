@@ -1,25 +1,21 @@
 /*
 ** heaptop - what a snapshot is, and what in it is big: a ledger of the heap, then the classes, then
-** the objects, each with the bytes that would go with them. Ranking is the library's; a heap of ten
-** million objects takes as long as its analysis, a few seconds.
+** the objects, each with the bytes that would go with them; or when it was allocated
+** (heaptop/epochs.c). Ranking is the library's; a heap of ten million objects takes as long as its
+** analysis, a few seconds.
 */
 #include <string.h>
 
-#include "cli.h"
+#include "heaptop/heaptop.h"
 
-typedef struct request {
-  lh_top_query query;
-  bool limit_given;
-  bool classes, objects; /* the one table that was asked for; neither: everything */
-} request;
-
-enum { KEY_SORT = CLI_FIRST_KEY, KEY_CLASSES, KEY_OBJECTS, KEY_TYPE, KEY_GARBAGE };
+enum { KEY_SORT = CLI_FIRST_KEY, KEY_BY, KEY_CLASSES, KEY_OBJECTS, KEY_TYPE, KEY_GARBAGE };
 
 static const cli_option options[] = {
     {'n', "top", "N", "rows in each table (default 20; 0: all)"},
     {KEY_SORT, "sort", "ORDER", "retained (default), shallow or count"},
-    {KEY_CLASSES, "classes", NULL, "the classes only"},
-    {KEY_OBJECTS, "objects", NULL, "the biggest objects only"},
+    {KEY_BY, "by", "WHAT", "one table: class, object, or epoch: when it was allocated"},
+    {KEY_CLASSES, "classes", NULL, "the classes only: --by class"},
+    {KEY_OBJECTS, "objects", NULL, "the biggest objects only: --by object"},
     {KEY_TYPE, "type", "TYPE,...", "table, string, closure, upvalue, proto, userdata, thread"},
     {KEY_GARBAGE, "garbage", NULL, "of what nothing refers to any more, instead"},
     CLI_COMMON_OPTIONS};
@@ -61,10 +57,10 @@ static uint32_t type_mask(const cli *c, const char *list) {
   return mask;
 }
 
-static const char *parse(cli *c, request *r, int argc, char **argv) {
+static void parse_options(cli *c, request *r, int argc, char **argv) {
   static const lh_sort orders[] = {LH_SORT_RETAINED, LH_SORT_SHALLOW, LH_SORT_COUNT};
+  static const unsigned tables[] = {BY_CLASS, BY_OBJECT, BY_EPOCH};
   int key;
-  *r = (request){.query = {.sort = LH_SORT_RETAINED, .limit = 20}};
   while ((key = cli_next_option(c, argc, argv)) != -1) {
     switch (key) {
       case 'n':
@@ -73,22 +69,35 @@ static const char *parse(cli *c, request *r, int argc, char **argv) {
         break;
       case KEY_SORT:
         r->query.sort = orders[cli_word_argument(c, "--sort", "retained|shallow|count")];
+        r->sort_given = true;
         break;
-      case KEY_CLASSES: r->classes = true; break;
-      case KEY_OBJECTS: r->objects = true; break;
+      case KEY_BY: r->by |= tables[cli_word_argument(c, "--by", "class|object|epoch")]; break;
+      case KEY_CLASSES: r->by |= BY_CLASS; break;
+      case KEY_OBJECTS: r->by |= BY_OBJECT; break;
       case KEY_TYPE: r->query.type_mask |= type_mask(c, optarg); break;
       case KEY_GARBAGE: r->query.garbage = true; break;
     }
   }
+}
+
+static void parse(cli *c, request *r, int argc, char **argv) {
+  *r = (request){.query = {.sort = LH_SORT_RETAINED, .limit = 20}};
+  parse_options(c, r, argc, argv);
+  if (r->by == BY_EPOCH && r->sort_given)
+    cli_usage_error(c, "--by epoch is in the order of time: leave --sort out");
   if (optind == argc) cli_usage_error(c, "which snapshot? Name the file");
   if (optind + 1 < argc)
     cli_usage_error(c, "one snapshot at a time: '%s' is too many", argv[optind + 1]);
-  return argv[optind];
+  r->file = argv[optind];
 }
 
 /* }=================================================================================== */
 
 /* {=== What is shown ================================================================== */
+
+static unsigned tables_of(const request *r) {
+  return r->by != 0 ? r->by : BY_CLASS | BY_OBJECT;
+}
 
 /* Upvalues and prototypes are innards of functions: as single objects they only repeat what their
 ** function or content says, so they are shown when asked for by --type. */
@@ -98,15 +107,14 @@ static lh_top_query objects_query(const request *r) {
   return query;
 }
 
-static bool is_shown(const lh_snapshot *snapshot, const request *r, lh_id id) {
-  uint32_t type_mask = objects_query(r).type_mask;
-  return !lh_is_own(snapshot, id) && lh_is_reachable(snapshot, id) != r->query.garbage &&
-         (type_mask >> lh_type_of(snapshot, id) & 1) != 0;
+bool is_shown(const lh_snapshot *snapshot, const lh_top_query *query, lh_id id) {
+  return !lh_is_own(snapshot, id) && lh_is_reachable(snapshot, id) != query->garbage &&
+         (query->type_mask == 0 || (query->type_mask >> lh_type_of(snapshot, id) & 1) != 0);
 }
 
-static uint64_t count_shown(const lh_snapshot *snapshot, const request *r) {
+static uint64_t count_shown(const lh_snapshot *snapshot, const lh_top_query *query) {
   uint64_t n = 0;
-  for (lh_id id = 1; id <= lh_object_count(snapshot); id++) n += is_shown(snapshot, r, id);
+  for (lh_id id = 1; id <= lh_object_count(snapshot); id++) n += is_shown(snapshot, query, id);
   return n;
 }
 
@@ -256,23 +264,26 @@ static void print_objects(cli *c, lh_snapshot *snapshot, const request *r, uint6
   if (n_left_out > 0)
     printf("%s%s of lists left out, whose first is shown%s\n", cli_style_on(c, CLI_FAINT),
            cli_count_of(c, n_left_out, "element", "elements"), cli_style_off(c));
-  cli_print_hidden(c, count_shown(snapshot, r) - n - n_left_out, "object", "objects");
+  lh_top_query query = objects_query(r);
+  cli_print_hidden(c, count_shown(snapshot, &query) - n - n_left_out, "object", "objects");
   lh_free(ids);
 }
 
 static void print_text(cli *c, lh_snapshot *snapshot, const request *r) {
-  bool everything = r->classes == r->objects;
   uint64_t whole_bytes;
   lh_reach reach;
   lh_reach_totals(snapshot, &reach);
   whole_bytes = r->query.garbage ? reach.garbage_bytes : reach.reachable_bytes;
-  if (everything) {
+  if (r->by == 0) {
     print_ledger(c, snapshot);
     putchar('\n');
   }
-  if (everything || r->classes) print_classes(c, snapshot, r, whole_bytes);
-  if (everything) putchar('\n');
-  if (everything || r->objects) print_objects(c, snapshot, r, whole_bytes);
+  unsigned by = tables_of(r);
+  if (by & BY_CLASS) print_classes(c, snapshot, r, whole_bytes);
+  if ((by & BY_CLASS) && (by & BY_OBJECT)) putchar('\n');
+  if (by & BY_OBJECT) print_objects(c, snapshot, r, whole_bytes);
+  if ((by & BY_EPOCH) && by != BY_EPOCH) putchar('\n');
+  if (by & BY_EPOCH) epochs_print(c, snapshot, r);
 }
 
 /* }=================================================================================== */
@@ -338,7 +349,7 @@ static void json_objects(cli *c, cli_json *w, lh_snapshot *snapshot, const reque
   size_t n;
   lh_error error;
   cli_check(c, lh_top_objects(snapshot, &query, &ids, &n, &error), NULL, &error);
-  cli_json_value(w, "total_objects", cli_json_size(count_shown(snapshot, r)));
+  cli_json_value(w, "total_objects", cli_json_size(count_shown(snapshot, &query)));
   cli_json_open(w, "objects", '[');
   for (size_t i = 0; i < n; i++) cli_json_value(w, NULL, json_object_row(c, snapshot, r, ids[i]));
   cli_json_close(w, ']');
@@ -349,8 +360,10 @@ static void print_json(cli *c, lh_snapshot *snapshot, const request *r) {
   cli_json w = {0};
   cli_json_open(&w, NULL, '{');
   json_snapshot(&w, snapshot);
-  if (r->classes || !r->objects) json_classes(c, &w, snapshot, r);
-  if (r->objects || !r->classes) json_objects(c, &w, snapshot, r);
+  unsigned by = tables_of(r);
+  if (by & BY_CLASS) json_classes(c, &w, snapshot, r);
+  if (by & BY_OBJECT) json_objects(c, &w, snapshot, r);
+  if (by & BY_EPOCH) epochs_print_json(&w, snapshot, r);
   cli_json_close(&w, '}');
 }
 
@@ -360,10 +373,9 @@ int main(int argc, char **argv) {
   cli c;
   request r;
   lh_snapshot *snapshot;
-  const char *file;
   cli_begin(&c, &tool);
-  file = parse(&c, &r, argc, argv);
-  snapshot = cli_open_analysed(&c, file);
+  parse(&c, &r, argc, argv);
+  snapshot = cli_open_analysed(&c, r.file);
   if (c.json)
     print_json(&c, snapshot, &r);
   else

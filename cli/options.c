@@ -20,7 +20,8 @@ void cli_begin(cli *c, const cli_tool *tool) {
   memset(c, 0, sizeof *c);
   c->tool = tool;
   setlocale(LC_CTYPE, "");
-  if (strcmp(nl_langinfo(CODESET), "UTF-8") != 0) setlocale(LC_CTYPE, "C.UTF-8");
+  c->unicode = strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
+  if (!c->unicode) setlocale(LC_CTYPE, "C.UTF-8");
   signal(SIGPIPE, SIG_DFL);
   cli_catch_faults(c);
   c->stdout_terminal = isatty(STDOUT_FILENO) == 1;

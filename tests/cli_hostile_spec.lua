@@ -122,6 +122,7 @@ describe(("a heap of hostile names (seed %d)"):format(seed), function()
     for _, command in ipairs {
       "heaptop -n 0 c", "heaptop -n 0 --garbage c", "heaptop -n 0 --color=always c",
       "heaptop -n 0 --objects --type string,proto,upvalue c", "heaptop -n 0 cut",
+      "heaptop --by epoch c",
       "heapdiff -n 0 a b c", "heapdiff -n 0 a c", "heapdiff -n 0 --since a c",
       "heapdiff -n 0 --factor 2 --color=always --fingerprints a b c",
       "heappath --format text -k 500 c TARGET", "heappath --format text --color=always c 'C[9]'",
@@ -173,7 +174,8 @@ describe(("a heap of hostile names (seed %d)"):format(seed), function()
       assert.is_true(name == "" or classes[hostile.text(name)], hostile.text(name))
     end
     for _, command in ipairs {
-      "heaptop --json --garbage -n 0 c", "heaptop --json cut", "heapdiff --json -n 0 a b c",
+      "heaptop --json --garbage -n 0 c", "heaptop --json cut", "heaptop --by epoch --json c",
+      "heapdiff --json -n 0 a b c",
       "heapdiff --json -n 0 a c", "heapdiff --json --since a c", "heappath --json -k 500 c TARGET",
       "heappath --json --referrers c TARGET", "heappath --json --dominators c 'H[*]'",
     } do json(command) end

@@ -147,6 +147,8 @@ describe("a usage error", function()
     {"heaptop", "-n", "99999999999999999999", "a"},
     {"heaptop", "--sort", "size", "a"},
     {"heaptop", "--type", "number", "a"},
+    {"heaptop", "--by", "age", "a"},
+    {"heaptop", "--by", "epoch", "--sort", "count", "a"},
     {"heaptop", "--color", "sometimes", "a"},
     {"heapdiff"},
     {"heapdiff", "a"},
@@ -440,6 +442,11 @@ describe("JSON", function()
     assert.equal(garbage.total_objects, #garbage.objects)
     local only = json_of({"heaptop", "--json", "--classes", "c"}, {classes = {row}})
     assert.is_nil(only.objects)
+    local epochs = json_of({"heaptop", "--json", "--by", "epoch", "c"}, {
+      snapshot = {}, total_epochs = "integer",
+      epochs = {{objects = "integer", shallow_bytes = "integer"}},
+    })
+    assert.is_nil(epochs.classes or epochs.objects)
   end)
 
   it("of heapdiff has its keys", function()

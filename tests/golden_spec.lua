@@ -44,6 +44,7 @@ local questions = {
   heaptop = "heaptop -n 2 --type table c",
   ["heaptop-classes"] = "heaptop --classes --sort count --type table -n 3 c",
   ["heaptop-bytes"] = "heaptop --objects --bytes --type table -n 4 c",
+  ["heaptop-epoch"] = "heaptop --by epoch --type table c",
   heapdiff = "heapdiff a b c",
   ["heapdiff-two"] = "heapdiff a b",
   ["heapdiff-since"] = "heapdiff --since a --until 'served 20' c",
@@ -61,7 +62,7 @@ local questions = {
 
 -- Lines whose numbers are not the program's alone.
 local of_libraries = {"globals %(_G%)", "  string$", "^  objects", "^    reachable",
-                      "^    garbage", "^  string table", "^  collectgarbage"}
+                      "^    garbage", "^  string table", "^  collectgarbage", "the start$"}
 
 local function mask(text) return (text:gsub("%d", "#"):gsub("#x", "0x")) end
 
@@ -73,7 +74,8 @@ end
 
 -- What is masked leaves its width as it is, so that the columns stay columns.
 local function normalise(text)
-  text = text:gsub("0x%x+", "0x............"):gsub("%d+%-%d+%-%d+ %d+:%d+:%d+ UTC", "TIME")
+  text = text:gsub("0x%x+", "0x............")
+  text = text:gsub("%d+%-%d+%-%d+ %d+:%d+:%d+", "TIME"):gsub("TIME UTC", "TIME")
   text = text:gsub("^%S+ server.lua\n[^,]+, process %d+,", "lua server.lua\nLua 5.4.#, process #,")
   text = text:gsub("%d+%.%d%%", mask):gsub("and [%d,]+ more [co]", mask):gsub("%(%d+ did", mask)
   return (text:gsub("[^\n]+", mask_line))

@@ -1,5 +1,5 @@
 -- manual_spec.lua - what the manual pages and the README tell people to type: every example of a
--- page runs, and the README's session is what the example listener.lua prints.
+-- page runs, and the README's sessions are what the examples print.
 
 local support = require "tests.support"
 
@@ -55,18 +55,27 @@ describe("the examples of", function()
   end
 end)
 
--- What listener.lua's comment shows is compared with reality by examples_spec.lua.
-describe("the first session of the README", function()
-  it("is that of examples/listener.lua", function()
-    local readme = support.read_file(support.root .. "/README.md")
-    local example = support.read_file(support.root .. "/examples/listener.lua")
-    local compared = 0
-    for line in readme:match("\n    %$ heapdiff a b c\n(.-)\n%S"):gmatch("[^\n]+") do
-      if not line:find("^ +%$ ") then
-        assert.truthy(example:find("\n" .. line .. "\n", 1, true), line)
-        compared = compared + 1
-      end
+-- What the examples' comments show is compared with reality by examples_spec.lua.
+local function compare_session(session, example_name)
+  local readme = support.normalise(support.read_file(support.root .. "/README.md"))
+  local example = support.normalise(support.read_file(("%s/examples/%s.lua"):format(
+    support.root, example_name)))
+  local compared = 0
+  for line in readme:match(session):gmatch("[^\n]+") do
+    if not line:find("^ +%$ ") and line ~= "    ..." then
+      assert.truthy(example:find("\n" .. line .. "\n", 1, true), line)
+      compared = compared + 1
     end
-    assert.is_true(compared > 10)
+  end
+  assert.is_true(compared > 10)
+end
+
+describe("the sessions of the README", function()
+  it("are that of examples/listener.lua", function()
+    compare_session("\n    %$ heapdiff a b c\n(.-)\n%S", "listener")
+  end)
+
+  it("and that of examples/timeline.lua", function()
+    compare_session("\n    %$ heaptop %-%-by epoch c\n(.-)\n%S", "timeline")
   end)
 end)

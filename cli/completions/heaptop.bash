@@ -9,12 +9,13 @@ _heaptop() {
   fi
   case $before in
     --sort) words='retained shallow count' ;;
+    --by) words='class object epoch' ;;
     --type) words='table string closure upvalue proto userdata thread' ;;
     --color) words='auto always never' ;;
     -n | --top) return ;;
     *)
       if [[ $current == -* ]]; then
-        words='-n --top --sort --classes --objects --type --garbage --json --bytes
+        words='-n --top --sort --by --classes --objects --type --garbage --json --bytes
           --color -h --help --version'
       else
         mapfile -t COMPREPLY < <(compgen -f -- "$current")

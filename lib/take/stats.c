@@ -96,8 +96,8 @@ static void add_to_epoch(const pass *p, uint32_t older, lh_count *count) {
   *count = (lh_count){0};
 }
 
-/* Where a half is awaited in vain, so are all older ones: then what is left is older than the marks,
-** as for the reader. */
+/* Where a half is awaited in vain, so are all older ones: then what is left is older than the
+** marks, as for the reader. */
 static void count_list(pass *p, const raw_object *o, position *at) {
   lh_count passed = {0};
   for (; o; o = o->next) {
