@@ -148,11 +148,12 @@ static void ledger_line(const char *what, const char *objects, const char *size,
 static void print_ledger(cli *c, const lh_snapshot *snapshot) {
   const lh_info *info = lh_snapshot_info(snapshot);
   char *program = cli_escape(info->program), *name = cli_escape(info->name);
+  char *release = cli_escape(info->lua_release);
   int64_t missing = info->unaccounted_bytes;
   lh_reach reach;
   lh_reach_totals(snapshot, &reach);
   printf("%s%s%s\n", cli_style_on(c, CLI_BOLD), program, cli_style_off(c));
-  printf("Lua %s, process %llu, snapshot %s at %s\n\n", info->lua_release,
+  printf("Lua %s, process %llu, snapshot %s at %s\n\n", release,
          (unsigned long long)info->process_id, name, cli_time(c, info->time_ns));
   ledger_line("objects", cli_count(c, info->objects), cli_size(c, info->object_bytes), "");
   ledger_line("  reachable", cli_count(c, reach.reachable_objects),
@@ -168,6 +169,7 @@ static void print_ledger(cli *c, const lh_snapshot *snapshot) {
               missing == 0 ? "all of it, to the byte" : "");
   lh_free(program);
   lh_free(name);
+  lh_free(release);
 }
 
 static void print_heading(const cli *c, const char *what, const char *order) {

@@ -290,6 +290,14 @@ describe(("a heap of hostile names (seed %d)"):format(seed), function()
     assert.is_true(n > 30)
   end)
 
+  it("is safe where a file lies about the release of Lua", function()
+    local content, n = support.read_file(dir .. "/c"):gsub("\5(5%.4%.%d)", "\5\27[31m")
+    if n == 0 then return end -- this host hides its release
+    support.write_file(dir .. "/forged", heapread.sealed(content))
+    assert.matches("\nLua \\x1B[31m, process", output("heaptop forged"), 1, true)
+    assert.equal("\\x1B[31m", json("heaptop --json forged").snapshot.lua_release)
+  end)
+
   it("is refused with one safe line where it is no option, object, number or file", function()
     for i = 1, #names, 23 do
       local word = names[i]:gsub("%z", "")

@@ -10,6 +10,7 @@
 **                     is garbage
 **     counts(path)    what heap.stats() said at that moment of types, dead and epochs: lines of
 **                     text, each with objects and bytes
+**     sealed(bytes)   a snapshot file's content, with the checksum of its footer made right again
 **     lost(path)      how many tables, functions and threads were looked for by their paths, and
 **                     classes by their names, as printed; and a list of the paths and names by
 **                     which something else was found, or nothing
@@ -19,6 +20,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base.h"
+#include "format.h"
 #include "luaheap.h"
 
 static lh_snapshot *open_snapshot(lua_State *L) {
@@ -200,11 +203,24 @@ static int lost(lua_State *L) {
   return 2;
 }
 
+static int sealed(lua_State *L) {
+  size_t n;
+  const char *bytes = luaL_checklstring(L, 1, &n);
+  luaL_argcheck(L, n >= LH_HEADER_BYTES + LH_TRAILER_BYTES, 1, "too short");
+  uint8_t *copy = lua_newuserdatauv(L, n, 0), *trailer = copy + n - LH_TRAILER_BYTES;
+  memcpy(copy, bytes, n);
+  uint64_t at = lh_load64(trailer), footer_bytes = lh_load64(trailer + 8);
+  luaL_argcheck(L, at + footer_bytes + LH_TRAILER_BYTES == n, 1, "no footer");
+  lh_store64(trailer + 16, lh_hash(copy + at, footer_bytes, 0));
+  lua_pushlstring(L, (const char *)copy, n);
+  return 1;
+}
+
 __attribute__((visibility("default"))) int luaopen_lua_heapread(lua_State *L);
 
 int luaopen_lua_heapread(lua_State *L) {
-  static const luaL_Reg functions[] = {
-      {"info", info}, {"objects", objects}, {"counts", counts}, {"lost", lost}, {NULL, NULL}};
+  static const luaL_Reg functions[] = {{"info", info}, {"objects", objects}, {"counts", counts},
+                                       {"lost", lost}, {"sealed", sealed},   {NULL, NULL}};
   luaL_newlib(L, functions);
   return 1;
 }
