@@ -57,16 +57,32 @@ local questions = {
   "heapcheck a b c", "heapcheck --json c",
 }
 
+local n_cases, n_survived = 0, 0
+
+-- A test of `n` broken outputs.
+local function broken(n, name, test)
+  it(name, function()
+    n_cases = n_cases + n
+    test()
+    n_survived = n_survived + n
+  end)
+end
+
 describe("output", function()
+  teardown(function()
+    io.write(("\nfaults: closed pipes and descriptors, full disks: %d cases, %d survived\n")
+      :format(n_cases, n_survived))
+  end)
+
   for _, question in ipairs(questions) do
-    it("into a closed pipe ends quietly: " .. question, function()
+    broken(2, "into a closed pipe ends quietly: " .. question, function()
       local _, err = in_dir("(sleep 0.1; " .. question .. ") | true")
       assert.equal("", err)
       _, err = in_dir(question .. " | head -c 1")
       assert.equal("", err)
     end)
 
-    it("that cannot be written is a failure: " .. question, function()
+    broken(2, "that cannot be written is a failure: " .. question, function()
       for target, reason in pairs {["/dev/full"] = "No space left on device",
                                    ["&-"] = "Bad file descriptor"} do
         local _, err, code = in_dir(question .. " >" .. target)
@@ -75,7 +91,7 @@ describe("output", function()
       end
     end)
 
-    it("needs no other descriptor: " .. question, function()
+    broken(1, "needs no other descriptor: " .. question, function()
       local expected = in_dir(question)
       local out, _, code = in_dir(question .. " 2>&- <&-")
       assert.equal(expected, out)
@@ -89,7 +105,7 @@ describe("output", function()
     end)
   end
 
-  it("says no without a word more where stderr is closed or full", function()
+  broken(4, "says no without a word more where stderr is closed or full", function()
     for _, target in ipairs {"&-", "/dev/full"} do
       local out, _, code = in_dir("heappath c NoSuchClass 2>" .. target)
       assert.same({"", 1}, {out, code})
