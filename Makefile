@@ -34,6 +34,9 @@ TEST_SOURCES = $(wildcard tests/c/test_*.c)
 TEST_COMMON = $(filter-out $(TEST_SOURCES) tests/c/lua_%,$(wildcard tests/c/*.c))
 
 TEST_NAMES = $(patsubst tests/c/%.c,%,$(TEST_SOURCES))
+# Tests that make the system fail (tests/c/faults.h), and the calls that go through them.
+WRAPPED = access close fcntl fsync fstatfs linkat open rename syscall write
+WRAPPING_TESTS = test_background test_faults test_kill test_room
 # Lua modules in C that only the specs use.
 TEST_MODULES = $(patsubst tests/c/%.c,%.so,$(wildcard tests/c/lua_*.c))
 BUILT = heap.so $(TOOLS:%=bin/%) $(TEST_MODULES:%=tests/%)
@@ -111,8 +114,10 @@ $(1)/tests/libcommon.a: $$(TEST_COMMON:%.c=$(1)/%.o)
 	@rm -f $$@
 	$$(Q)$$(AR) rcs $$@ $$^
 
+$(1)/tests/test_memory: $(1)/lua/heap.o
 $(1)/tests/%: $(1)/tests/c/%.o $(1)/tests/libcommon.a $(1)/libluaheap.a
-	$$(Q)$$(CC) $$(CFLAGS) $(2) $$(LDFLAGS) -Wl,--export-dynamic -o $$@ $$^ $$(TEST_LIBS)
+	$$(Q)$$(CC) $$(CFLAGS) $(2) $$(LDFLAGS) -Wl,--export-dynamic \
+	  $$(if $$(filter $$(@F),$$(WRAPPING_TESTS)),$$(WRAPPED:%=-Wl,--wrap=%)) -o $$@ $$^ $$(TEST_LIBS)
 endef
 
 $(eval $(call variant,build,))

@@ -133,10 +133,14 @@ bool lh_job_done(lh_job *job) {
   if (job->reaped) return true;
   pid_t pid;
   do {
-    pid = waitpid(job->pid, &job->status, WNOHANG | (int)__WCLONE);
+    pid = waitpid(job->pid, &job->status, WNOHANG | (int)__WALL);
   } while (pid < 0 && errno == EINTR);
   if (pid == 0) return false;
-  job->reaped = true; /* or somebody else has reaped it: it is gone all the same */
+  if (pid < 0 && !is_finished(job)) { /* it is no child of ours: the host has forked or reaped it */
+    if (kill(job->pid, 0) == 0 || errno != ESRCH) return false;
+    job->status = 0;
+  }
+  job->reaped = true;
   if (!is_finished(job) && !job->file.nameless) (void)unlink(job->file.temporary);
   return true;
 }

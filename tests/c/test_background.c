@@ -2,11 +2,12 @@
 ** test_background.c - what the host sees of the child that writes a background snapshot: nothing.
 */
 #include <errno.h>
-#include <lauxlib.h>
 #include <lua.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,7 +19,9 @@
 
 #include <cmocka.h>
 
+#include "faults.h"
 #include "luaheap.h"
+#include "scene.h"
 
 static volatile sig_atomic_t n_signals;
 static FILE *log_file;
@@ -32,32 +35,31 @@ static void write_at_exit(void) {
   if (log_file) (void)fputs("exit", log_file);
 }
 
-/* A state with some 100,000 objects, in a folder of its own. */
-static int set_up(void **state) {
-  static const char program[] = "local t = {} for i = 1, 100000 do t[i] = {i} end kept = t";
-  char folder[] = "/tmp/luaheap-test-XXXXXX";
-  lua_State *L = luaL_newstate();
-  if (!L || !mkdtemp(folder) || chdir(folder) < 0) return -1;
-  if (luaL_dostring(L, program) != LUA_OK || lh_attach(L, NULL) < 0) return -1;
-  *state = L;
-  return 0;
-}
-
 static int tear_down(void **state) {
-  char folder[4096];
-  lua_close(*state);
-  (void)unlink("a");
-  (void)unlink("b");
   (void)unlink("log");
-  return getcwd(folder, sizeof folder) && chdir("/") == 0 && rmdir(folder) == 0 ? 0 : -1;
+  faults_clear();
+  return scene_tear_down(state);
 }
 
-static bool is_whole(const char *path) {
-  lh_snapshot *snapshot;
-  if (lh_open(&snapshot, path, NULL) < 0) return false;
-  bool whole = lh_snapshot_info(snapshot)->unaccounted_bytes == 0;
-  lh_close(snapshot);
-  return whole;
+static lh_job *start(lua_State *L, const char *path) {
+  lh_job *job;
+  lh_error error;
+  if (lh_start_snapshot(L, path, NULL, &job, &error) < 0) fail_msg("%s", error.message);
+  return job;
+}
+
+/* Waits for the end, which is to be a good one. */
+static void finish(lh_job *job, const char *path) {
+  lh_taken taken;
+  lh_error error;
+  if (lh_job_wait(job, -1, &taken, &error) < 0) fail_msg("%s", error.message);
+  lh_job_free(job);
+  assert_true(scene_is_whole(path));
+}
+
+static bool has_children(void) {
+  siginfo_t info;
+  return waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT | __WALL) == 0;
 }
 
 static void is_no_child_that_wait_sees(void **state) {
@@ -76,7 +78,7 @@ static void is_no_child_that_wait_sees(void **state) {
   assert_int_equal(sigaction(SIGCHLD, &before, NULL), 0);
   assert_int_equal(kill((pid_t)lh_job_process(job), 0), -1); /* and no zombie is left */
   lh_job_free(job);
-  assert_true(is_whole("a"));
+  assert_true(scene_is_whole("a"));
 }
 
 static void flushes_no_buffer_and_runs_no_exit_handler(void **state) {
@@ -104,7 +106,7 @@ static void is_not_disturbed_by_signals(void **state) {
   (void)kill((pid_t)lh_job_process(job), SIGINT);
   assert_int_equal(lh_job_wait(job, -1, &taken, NULL), LH_OK);
   lh_job_free(job);
-  assert_true(is_whole("a"));
+  assert_true(scene_is_whole("a"));
 }
 
 static void leaves_the_hosts_signal_mask(void **state) {
@@ -129,7 +131,7 @@ static void writes_two_at_once(void **state) {
   lh_job_free(one);
   lh_job_free(two);
   assert_int_equal(taken[1].objects, taken[0].objects + 2); /* one more mark */
-  assert_true(is_whole("a") && is_whole("b"));
+  assert_true(scene_is_whole("a") && scene_is_whole("b"));
 }
 
 static void says_what_a_file_may_not_have(void **state) {
@@ -175,16 +177,122 @@ static void changes_nothing_where_fork_fails(void **state) {
   assert_int_equal(rmdir(folder), 0); /* nothing is in it */
 }
 
+static void names_the_cause_where_fork_fails(void **state) {
+  static const struct {
+    int os_errno;
+    const char *message;
+  } cases[] = {{EAGAIN, "cannot fork for a background snapshot: Resource temporarily unavailable"},
+               {ENOMEM, "cannot fork for a background snapshot: Cannot allocate memory"}};
+  size_t descriptors = scene_count_descriptors();
+  for (int i = 0; i < 4; i++) {
+    lh_job *job;
+    lh_error error;
+    faults_clear();
+    faults_plan(FAULT_SYSCALL, 1, 1, cases[i / 2].os_errno);
+    scene_set_older(i % 2);
+    assert_int_equal(lh_start_snapshot(*state, "a", NULL, &job, &error), LH_EIO);
+    assert_null(job);
+    assert_string_equal(error.message, cases[i / 2].message);
+    assert_true(scene_is_older(i % 2));
+    assert_int_equal(scene_count_strays(), 0);
+  }
+  assert_int_equal(scene_count_descriptors(), descriptors);
+  (void)printf("faults: fork fails (limits, memory): 4 cases, 4 survived\n");
+}
+
+/* {=== What hosts do about children ================================================== */
+
+static void goes_on_where_children_are_ignored(void **state) {
+  struct sigaction ignored = {.sa_handler = SIG_IGN}, no_wait = {.sa_flags = SA_NOCLDWAIT}, before;
+  assert_int_equal(sigaction(SIGCHLD, &ignored, &before), 0);
+  finish(start(*state, "a"), "a");
+  assert_int_equal(sigaction(SIGCHLD, &no_wait, NULL), 0);
+  finish(start(*state, "b"), "b");
+  assert_int_equal(sigaction(SIGCHLD, &before, NULL), 0);
+  assert_false(has_children());
+}
+
+/* A host that waits for children of any kind: it gets ours, and we tell from what it has left. */
+static void survives_a_host_that_reaps_its_child(void **state) {
+  lh_taken taken;
+  lh_error error;
+  lh_job *job = start(*state, "a");
+  assert_int_equal(waitpid(-1, NULL, __WALL), (pid_t)lh_job_process(job));
+  finish(job, "a");
+  job = start(*state, "b");
+  assert_int_equal(kill((pid_t)lh_job_process(job), SIGKILL), 0);
+  assert_int_equal(waitpid(-1, NULL, __WALL), (pid_t)lh_job_process(job));
+  assert_int_equal(lh_job_wait(job, -1, &taken, &error), LH_EIO);
+  assert_string_equal(error.message, "cannot write 'b': the process that wrote it was killed");
+  lh_job_free(job);
+  assert_int_equal(scene_count_strays(), 0);
+  assert_int_equal(access("b", F_OK), -1);
+}
+
+/* A host that forks meanwhile, as daemons do, and goes on in its child. */
+static void survives_a_host_that_forks(void **state) {
+  int status;
+  for (int named = 0; named < 2; named++) {
+    if (named) faults_plan(FAULT_NAMELESS, 1, 1, EOPNOTSUPP);
+    scene_set_older(false);
+    lh_job *job = start(*state, "a");
+    pid_t pid = fork();
+    if (pid == 0) {
+      lh_taken taken;
+      (void)lh_job_done(job); /* removes nothing */
+      _exit(lh_job_wait(job, -1, &taken, NULL) == LH_OK ? 7 : 8);
+    }
+    assert_int_equal(waitpid(-1, &status, 0), pid);
+    assert_int_equal(WIFEXITED(status) ? WEXITSTATUS(status) : -1, 7);
+    finish(job, "a");
+    assert_int_equal(scene_count_strays(), 0);
+  }
+}
+
+static atomic_bool hold_locks;
+
+static void *hold(void *unused) {
+  (void)unused;
+  while (hold_locks) {
+    char text[64];
+    char *block = malloc(1000);
+    (void)snprintf(text, sizeof text, "%p", (void *)block);
+    (void)fputs(text, log_file);
+    free(block);
+  }
+  return NULL;
+}
+
+/* Other threads have malloc's and stdio's locks at the fork: the child must not need them. */
+static void needs_no_lock_of_other_threads(void **state) {
+  pthread_t threads[2];
+  assert_non_null(log_file = fopen("log", "w"));
+  hold_locks = true;
+  for (int i = 0; i < 2; i++) assert_int_equal(pthread_create(&threads[i], NULL, hold, NULL), 0);
+  for (int i = 0; i < 20; i++) finish(start(*state, "a"), "a");
+  hold_locks = false;
+  for (int i = 0; i < 2; i++) assert_int_equal(pthread_join(threads[i], NULL), 0);
+  assert_int_equal(fclose(log_file), 0);
+  log_file = NULL;
+}
+
+/* }=================================================================================== */
+
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test_setup_teardown(is_no_child_that_wait_sees, set_up, tear_down),
-      cmocka_unit_test_setup_teardown(flushes_no_buffer_and_runs_no_exit_handler, set_up,
+      cmocka_unit_test_setup_teardown(is_no_child_that_wait_sees, scene_big, tear_down),
+      cmocka_unit_test_setup_teardown(flushes_no_buffer_and_runs_no_exit_handler, scene_big,
                                       tear_down),
-      cmocka_unit_test_setup_teardown(is_not_disturbed_by_signals, set_up, tear_down),
-      cmocka_unit_test_setup_teardown(leaves_the_hosts_signal_mask, set_up, tear_down),
-      cmocka_unit_test_setup_teardown(writes_two_at_once, set_up, tear_down),
-      cmocka_unit_test_setup_teardown(says_what_a_file_may_not_have, set_up, tear_down),
-      cmocka_unit_test_setup_teardown(changes_nothing_where_fork_fails, set_up, tear_down)};
+      cmocka_unit_test_setup_teardown(is_not_disturbed_by_signals, scene_big, tear_down),
+      cmocka_unit_test_setup_teardown(leaves_the_hosts_signal_mask, scene_big, tear_down),
+      cmocka_unit_test_setup_teardown(writes_two_at_once, scene_big, tear_down),
+      cmocka_unit_test_setup_teardown(says_what_a_file_may_not_have, scene_big, tear_down),
+      cmocka_unit_test_setup_teardown(changes_nothing_where_fork_fails, scene_big, tear_down),
+      cmocka_unit_test_setup_teardown(names_the_cause_where_fork_fails, scene_big, tear_down),
+      cmocka_unit_test_setup_teardown(goes_on_where_children_are_ignored, scene_big, tear_down),
+      cmocka_unit_test_setup_teardown(survives_a_host_that_reaps_its_child, scene_big, tear_down),
+      cmocka_unit_test_setup_teardown(survives_a_host_that_forks, scene_big, tear_down),
+      cmocka_unit_test_setup_teardown(needs_no_lock_of_other_threads, scene_big, tear_down)};
   (void)atexit(write_at_exit);
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

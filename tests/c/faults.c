@@ -1,0 +1,143 @@
+/*
+** faults.c - the calls that fail when they are told to (see faults.h).
+*/
+#include "faults.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/types.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+/* The linker's names for the originals, and for ours. */
+int __real_open(const char *path, int flags, ...);
+int __real_access(const char *path, int mode);
+int __real_fstatfs(int fd, struct statfs *disk);
+ssize_t __real_write(int fd, const void *data, size_t n);
+int __real_fcntl(int fd, int command, ...);
+int __real_fsync(int fd);
+int __real_close(int fd);
+int __real_linkat(int from_folder, const char *from, int to_folder, const char *to, int flags);
+int __real_rename(const char *from, const char *to);
+long __real_syscall(long number, ...);
+int __wrap_open(const char *path, int flags, ...);
+int __wrap_access(const char *path, int mode);
+int __wrap_fstatfs(int fd, struct statfs *disk);
+ssize_t __wrap_write(int fd, const void *data, size_t n);
+int __wrap_fcntl(int fd, int command, ...);
+int __wrap_fsync(int fd);
+int __wrap_close(int fd);
+int __wrap_linkat(int from_folder, const char *from, int to_folder, const char *to, int flags);
+int __wrap_rename(const char *from, const char *to);
+long __wrap_syscall(long number, ...);
+
+typedef struct shared_plan {
+  fault_plan plan;
+  pid_t forker; /* has a child that writes */
+} shared_plan;
+
+static shared_plan *shared;
+
+static shared_plan *get(void) {
+  if (shared) return shared;
+  void *page =
+      mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  if (page == MAP_FAILED) abort();
+  return shared = page;
+}
+
+fault_plan *faults(void) {
+  return &get()->plan;
+}
+
+void faults_clear(void) {
+  memset(get(), 0, sizeof *shared);
+}
+
+void faults_plan(fault_call call, size_t first, size_t last, int os_errno) {
+  faults()->calls[call] = (fault){.os_errno = os_errno, .first = first, .last = last};
+}
+
+/* Counts the call; true, with errno, if it is to fail. */
+static bool fails(fault_call call) {
+  fault *f = &faults()->calls[call];
+  f->seen++;
+  if (f->first == 0 || f->seen < f->first || f->seen > f->last) return false;
+  errno = f->os_errno;
+  return true;
+}
+
+int __wrap_open(const char *path, int flags, ...) {
+  mode_t mode = 0;
+  if ((flags & O_ACCMODE) == O_RDONLY) return __real_open(path, flags);
+  va_list args;
+  va_start(args, flags);
+  mode = va_arg(args, mode_t);
+  va_end(args);
+  bool nameless = (flags & O_TMPFILE) == O_TMPFILE;
+  return fails(nameless ? FAULT_NAMELESS : FAULT_OPEN) ? -1 : __real_open(path, flags, mode);
+}
+
+int __wrap_access(const char *path, int mode) {
+  return fails(FAULT_ACCESS) ? -1 : __real_access(path, mode);
+}
+
+int __wrap_fstatfs(int fd, struct statfs *disk) {
+  if (fails(FAULT_FSTATFS)) return -1;
+  int rc = __real_fstatfs(fd, disk);
+  if (!faults()->forged_disk) return rc;
+  disk->f_frsize = disk->f_bsize = 1;
+  disk->f_blocks = faults()->total_bytes;
+  disk->f_bavail = disk->f_bfree = faults()->free_bytes;
+  return rc;
+}
+
+ssize_t __wrap_write(int fd, const void *data, size_t n) {
+  fault_plan *plan = faults();
+  void (*before)(void) = plan->before_write;
+  plan->before_write = NULL;
+  if (before) before();
+  if (fails(FAULT_WRITE)) return -1;
+  if (plan->interrupt && plan->calls[FAULT_WRITE].seen % 2 == 1) {
+    errno = EINTR;
+    return -1;
+  }
+  return __real_write(fd, data, plan->limited && n > plan->write_bytes ? plan->write_bytes : n);
+}
+
+int __wrap_fcntl(int fd, int command, ...) {
+  va_list args;
+  va_start(args, command);
+  int argument = va_arg(args, int);
+  va_end(args);
+  return fails(FAULT_FCNTL) ? -1 : __real_fcntl(fd, command, argument);
+}
+
+int __wrap_fsync(int fd) {
+  return fails(FAULT_FSYNC) ? -1 : __real_fsync(fd);
+}
+
+/* A descriptor is closed even where that fails. */
+int __wrap_close(int fd) {
+  int rc = __real_close(fd);
+  if (get()->forker == getpid()) return rc;
+  return fails(FAULT_CLOSE) ? -1 : rc;
+}
+
+int __wrap_linkat(int from_folder, const char *from, int to_folder, const char *to, int flags) {
+  return fails(FAULT_LINKAT) ? -1 : __real_linkat(from_folder, from, to_folder, to, flags);
+}
+
+int __wrap_rename(const char *from, const char *to) {
+  return fails(FAULT_RENAME) ? -1 : __real_rename(from, to);
+}
+
+long __wrap_syscall(long number, ...) {
+  if (fails(FAULT_SYSCALL)) return -1;
+  get()->forker = getpid();
+  return __real_syscall(number, 0, 0, 0, 0, 0);
+}
