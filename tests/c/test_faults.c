@@ -107,18 +107,27 @@ static const struct kind {
 
 /* The n-th call of the kind, for n = 1, 2 ... as long as there is one; and all from the n-th on. */
 static size_t fail_each(lua_State *L, way w, const struct kind *kind, int os_errno, bool rest) {
+  bool failed = false;
   for (size_t n = 1;; n++) {
     assert_true(n < 100);
     begin(w);
     faults_plan(kind->call, n, rest ? SIZE_MAX : n, os_errno);
     int rc = survive(L, w, os_errno);
-    if (faults()->calls[kind->call].seen < n) return n - 1;
-    if (kind->outcome != EITHER) assert_int_equal(rc == LH_OK, kind->outcome == WRITTEN);
+    if (faults()->calls[kind->call].seen < n) {
+      assert_true(failed || n == 1 || kind->outcome == WRITTEN);
+      return n - 1;
+    }
+    if (rc < 0) failed = true;
+    if (kind->outcome != EITHER) assert_int_equal(failed, kind->outcome == FAILED);
   }
 }
 
 static void survives_each_call(void **state) {
-  static const int reasons[] = {EIO, ENOSPC};
+#ifdef __SANITIZE_ADDRESS__ /* a fork takes ten times as long there */
+  static const int reasons[] = {ENOSPC};
+#else
+  static const int reasons[] = {ENOSPC, EIO};
+#endif
   size_t cases = 0;
   for (size_t k = 0; k < sizeof kinds / sizeof kinds[0]; k++) {
     size_t of_kind = 0;
@@ -134,7 +143,7 @@ static void survives_each_call(void **state) {
     assert_true(of_kind > 0);
     cases += of_kind;
   }
-  report("a system call of the writer fails (EIO, ENOSPC)", cases);
+  report("a system call of the writer fails (ENOSPC, EIO)", cases);
 }
 
 /* Where no descriptor is left to ask with, fsync does. */
