@@ -202,12 +202,13 @@ static void is_not_disturbed_by_a_timer(void **state) {
   for (int background = 0; background < 2; background++) {
     sig_atomic_t alarms = n_alarms;
     assert_int_equal(setitimer(ITIMER_REAL, &often, NULL), 0);
-    for (int i = 0; i < 10 || n_alarms < alarms + 10; i++, cases++) {
+    for (int i = 0; i < 10; i++, cases++) {
       scene_set_older(true);
       assert_int_equal(scene_take(*state, "a", background, NULL), LH_OK);
       assert_true(scene_is_whole("a"));
     }
     assert_int_equal(setitimer(ITIMER_REAL, &never, NULL), 0);
+    assert_true(n_alarms > alarms);
   }
   assert_int_equal(sigaction(SIGALRM, &before, NULL), 0);
   assert_int_equal(scene_count_strays(), 0);
