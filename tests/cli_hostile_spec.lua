@@ -12,7 +12,7 @@ local heapread = require "lua_heapread"
 local run, quote = support.run, support.quote
 local seed = 1
 local names = hostile.names(seed, 300)
-local n_cases, n_survived = 0, 0 -- names times the outputs that were checked
+local n_cases, n_survived = 0, 0 -- names in each of the outputs that were checked
 
 -- Every name as a class, as a key of a table, _G and package.loaded, in a string, as the name of a
 -- source, of a local variable, an upvalue and functions, in a coroutine, as a mark:
@@ -57,20 +57,20 @@ describe(("a heap of hostile names (seed %d)"):format(seed), function()
   end)
 
   -- What a command prints on stdout, with nothing on stderr and nothing that does harm; colours are
-  -- the command's own.
-  local function output(words, environment)
-    n_cases = n_cases + #names
+  -- the command's own. It is about all names, or about `n`.
+  local function output(words, n, environment)
+    n_cases = n_cases + (n or #names)
     local out, errors, code = run(words, {cwd = dir, env = environment})
     local plain = out:gsub("\27%[[%d;]*m", "")
     assert.equal("", errors)
     assert.equal(0, code)
     assert.is_nil(hostile.faults(plain))
-    n_survived = n_survived + #names
+    n_survived = n_survived + (n or #names)
     return plain
   end
 
-  local function json(words)
-    local out = output(words)
+  local function json(words, n)
+    local out = output(words, n)
     local parser = cjson.new()
     parser.decode_invalid_numbers(false)
     assert.is_nil(out:find("<", 1, true))
@@ -125,10 +125,12 @@ describe(("a heap of hostile names (seed %d)"):format(seed), function()
       "heaptop --by epoch c",
       "heapdiff -n 0 a b c", "heapdiff -n 0 a c", "heapdiff -n 0 --since a c",
       "heapdiff -n 0 --factor 2 --color=always --fingerprints a b c",
-      "heappath --format text -k 500 c TARGET", "heappath --format text --color=always c 'C[9]'",
-      "heappath --format text --referrers -n 0 c TARGET",
-      "heappath --format text --dominators c 'H[*]'",
+      "heappath --format text -k 500 c TARGET", "heappath --format text --referrers -n 0 c TARGET",
     } do assert.is_true(#output(command) > 0, command) end
+    for _, command in ipairs {
+      "heappath --format text --color=always c 'C[9]'", "heapcheck a b c cut",
+      "heappath --format text --dominators c 'H[*]'", "heaptop -n 0 --by epoch c",
+    } do assert.is_true(#output(command, 1) > 0, command) end
   end)
 
   it("is the same text in aligned tables as in JSON", function()
@@ -140,11 +142,12 @@ describe(("a heap of hostile names (seed %d)"):format(seed), function()
 
   it("is the same text whatever the locale, and in colours", function()
     local command = "heaptop -n 100 --objects c"
-    local expected = output(command)
+    local expected = output(command, 100)
     for _, locale in ipairs {"C", "POSIX", "no_SUCH.UTF-8"} do
-      assert.equal(expected, output(command, {LC_ALL = locale}))
+      assert.equal(expected, output(command, 100, {LC_ALL = locale}))
     end
-    assert.equal(expected, output(command .. " --color=always", {LC_ALL = "C", NO_COLOR = "1"}))
+    command = command .. " --color=always"
+    assert.equal(expected, output(command, 100, {LC_ALL = "C", NO_COLOR = "1"}))
   end)
 
   it("fits a terminal", function()
@@ -177,8 +180,12 @@ describe(("a heap of hostile names (seed %d)"):format(seed), function()
       "heaptop --json --garbage -n 0 c", "heaptop --json cut", "heaptop --by epoch --json c",
       "heapdiff --json -n 0 a b c",
       "heapdiff --json -n 0 a c", "heapdiff --json --since a c", "heappath --json -k 500 c TARGET",
-      "heappath --json --referrers c TARGET", "heappath --json --dominators c 'H[*]'",
+      "heappath --json --referrers c TARGET",
     } do json(command) end
+    for _, command in ipairs {
+      "heappath --json --dominators c 'H[*]'", "heaptop --json --by epoch c",
+      "heapcheck --json a b c cut",
+    } do json(command, 1) end
   end)
 
   it("of a cut string ends with a whole character", function()
@@ -200,8 +207,8 @@ describe(("a heap of hostile names (seed %d)"):format(seed), function()
     return head .. "\u{2026}" .. tail
   end
 
-  local function drawn(command)
-    local picture = output("bash -c " .. quote("set -o pipefail; " .. command .. " | dot -Tsvg"))
+  local function drawn(command, n)
+    local picture = output("bash -c " .. quote("set -o pipefail; " .. command .. " | dot -Tsvg"), n)
     return svg.read((picture:gsub("&#160;", " ")))
   end
 
@@ -226,7 +233,7 @@ describe(("a heap of hostile names (seed %d)"):format(seed), function()
     for _, object in ipairs(json("heaptop -n 0 --objects --type table --json c").objects) do
       if object.held_by:find("^local") then n = n + 1 end
       if object.held_by:find("^local") and n % 100 == 1 then
-        drawn(("heappath -k 5 c '%s'"):format(object.address))
+        drawn(("heappath -k 5 c '%s'"):format(object.address), 1)
       end
     end
     assert.is_true(n > 100)
@@ -252,7 +259,7 @@ describe(("a heap of hostile names (seed %d)"):format(seed), function()
       if known[object.class] and n < 40 and object.class:find("[^%w ]") then
         n = n + 1
         local command = "heappath --json c -- " .. quote(object.held_by)
-        assert.equal(object.address, json(command).address, command)
+        assert.equal(object.address, json(command, 1).address, command)
       end
     end
     assert.equal(40, n)
@@ -264,7 +271,7 @@ describe(("a heap of hostile names (seed %d)"):format(seed), function()
     local n = 0
     for mark in errors:match("it has (.*)\n$"):gmatch('"(.-)"%f[,\0]') do
       n = n + 1
-      output({"heapdiff", "--since", mark, "c"})
+      output({"heapdiff", "--since", mark, "c"}, 1)
     end
     assert.equal(10, n)
   end)
@@ -280,10 +287,11 @@ describe(("a heap of hostile names (seed %d)"):format(seed), function()
       if file ~= "" and file ~= "." and file ~= ".." then
         n = n + 1
         support.write_file(dir .. "/" .. file, support.read_file(dir .. "/c"))
-        local out = output({"heapdiff", "--", "a", "b", file})
+        local out = output({"heapdiff", "--", "a", "b", file}, 1)
         local command = out:match("\nWhy the first of them stays: (heappath [^\n]+)\n$")
-        output({"bash", "-c", (command:gsub("^heappath", "%0 --json"))})
-        local _, errors, code = run({"heaptop", "--", file .. "/no"}, {cwd = dir})
+        output({"bash", "-c", (command:gsub("^heappath", "%0 --json"))}, 1)
+        assert.equal(hostile.text(file), output({"heapcheck", "--", file}, 1):match("^(.*): ok: "))
+        local _, errors, code = run({"heapcheck", "--", file .. "/no"}, {cwd = dir})
         assert.equal(2, code)
         assert.is_nil(hostile.faults(errors))
         assert.is_truthy(errors:find("'" .. hostile.text(file) .. "/no'", 1, true), errors)
@@ -297,8 +305,8 @@ describe(("a heap of hostile names (seed %d)"):format(seed), function()
     local content, n = support.read_file(dir .. "/c"):gsub("\5(5%.4%.%d)", "\5\27[31m")
     if n == 0 then return end -- this host hides its release
     support.write_file(dir .. "/forged", heapread.sealed(content))
-    assert.matches("\nLua \\x1B[31m, process", output("heaptop forged"), 1, true)
-    assert.equal("\\x1B[31m", json("heaptop --json forged").snapshot.lua_release)
+    assert.matches("\nLua \\x1B[31m, process", output("heaptop forged", 1), 1, true)
+    assert.equal("\\x1B[31m", json("heaptop --json forged", 1).snapshot.lua_release)
   end)
 
   it("is refused with one safe line where it is no option, object, number or file", function()
