@@ -106,7 +106,7 @@ $(1)/bin/%: $(1)/cli/%.o $$(CLI_SOURCES:%.c=$(1)/%.o) \
 	@mkdir -p $$(@D)
 	$$(Q)$$(CC) $$(CFLAGS) $(2) $$(LDFLAGS) -o $$@ $$^ $$(CLI_LIBS)
 
-$(1)/tests/%.so: $(1)/tests/c/%.o $(1)/libluaheap.a
+$(1)/tests/%.so: $(1)/tests/c/%.o $(1)/tests/libcommon.a $(1)/libluaheap.a
 	$$(Q)$$(CC) $$(CFLAGS) $(2) $$(LDFLAGS) -shared -Wl,--as-needed -o $$@ $$^ $$(LIB_LIBS)
 
 # An archive, so that a test with fakes in place of the library is linked with no more than it uses.

@@ -19,6 +19,11 @@ static void put(forge_bytes *b, const void *bytes, size_t n) {
   b->size += n;
 }
 
+size_t forge_write(const void *data, size_t n, void *payload) {
+  put(payload, data, n);
+  return n;
+}
+
 static void put_uvarint(forge_bytes *b, uint64_t n) {
   uint8_t bytes[LH_MAX_VARINT];
   put(b, bytes, (size_t)(lh_put_uvarint(bytes, n) - bytes));

@@ -48,6 +48,9 @@ void forge_free(forge *f);
 ** trailer does not tell where they are. */
 void forge_seal(uint8_t *data, size_t size);
 
+/* An lh_writer: adds to the forge_bytes that `payload` points to; its data are freed by free. */
+size_t forge_write(const void *data, size_t n, void *payload);
+
 /* Raw bytes of the current record. */
 void forge_u8(forge *f, unsigned byte);
 void forge_u64(forge *f, uint64_t n);

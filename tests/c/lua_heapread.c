@@ -10,7 +10,7 @@
 **                     is garbage
 **     counts(path)    what heap.stats() said at that moment of types, dead and epochs: lines of
 **                     text, each with objects and bytes
-**     sealed(bytes)   a snapshot file's content, with the checksum of its footer made right again
+**     sealed(bytes)   a snapshot file's content, with its checksums made right again
 **     lost(path)      how many tables, functions and threads were looked for by their paths, and
 **                     classes by their names, as printed; and a list of the paths and names by
 **                     which something else was found, or nothing
@@ -20,8 +20,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base.h"
-#include "format.h"
+#include "forge.h"
 #include "luaheap.h"
 
 static lh_snapshot *open_snapshot(lua_State *L) {
@@ -206,12 +205,9 @@ static int lost(lua_State *L) {
 static int sealed(lua_State *L) {
   size_t n;
   const char *bytes = luaL_checklstring(L, 1, &n);
-  luaL_argcheck(L, n >= LH_HEADER_BYTES + LH_TRAILER_BYTES, 1, "too short");
-  uint8_t *copy = lua_newuserdatauv(L, n, 0), *trailer = copy + n - LH_TRAILER_BYTES;
+  uint8_t *copy = lua_newuserdatauv(L, n, 0);
   memcpy(copy, bytes, n);
-  uint64_t at = lh_load64(trailer), footer_bytes = lh_load64(trailer + 8);
-  luaL_argcheck(L, at + footer_bytes + LH_TRAILER_BYTES == n, 1, "no footer");
-  lh_store64(trailer + 16, lh_hash(copy + at, footer_bytes, 0));
+  forge_seal(copy, n);
   lua_pushlstring(L, (const char *)copy, n);
   return 1;
 }

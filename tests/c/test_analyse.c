@@ -16,27 +16,15 @@
 #include <lauxlib.h>
 #include <lualib.h>
 
+#include "forge.h"
 #include "graph/graph.h"
 
 /* {=== heaps ========================================================================= */
 
 typedef struct heap {
-  uint8_t *bytes;
-  size_t n, capacity;
+  forge_bytes file;
   lh_snapshot *snapshot;
 } heap;
-
-static size_t keep(const void *data, size_t n, void *payload) {
-  heap *h = payload;
-  if (h->n + n > h->capacity) {
-    h->capacity = 2 * (h->n + n);
-    h->bytes = realloc(h->bytes, h->capacity);
-    assert_non_null(h->bytes);
-  }
-  memcpy(h->bytes + h->n, data, n);
-  h->n += n;
-  return n;
-}
 
 /* The opened snapshot of a state that ran the program, before anything is analysed. */
 static heap heap_after(const char *program) {
@@ -48,9 +36,11 @@ static heap heap_after(const char *program) {
   luaL_openlibs(L);
   assert_int_equal(lh_attach(L, &error), LH_OK);
   if (luaL_dostring(L, program)) fail_msg("%s", lua_tostring(L, -1));
-  assert_int_equal(lh_stream_snapshot(L, "test", keep, &h, NULL, &taken, &error), LH_OK);
+  assert_int_equal(lh_stream_snapshot(L, "test", forge_write, &h.file, NULL, &taken, &error),
+                   LH_OK);
   lua_close(L);
-  if (lh_open_memory(&h.snapshot, h.bytes, h.n, "test", &error)) fail_msg("%s", error.message);
+  if (lh_open_memory(&h.snapshot, h.file.data, h.file.size, "test", &error))
+    fail_msg("%s", error.message);
   return h;
 }
 
@@ -63,7 +53,7 @@ static heap analysed(const char *program) {
 
 static void drop(heap *h) {
   lh_close(h->snapshot);
-  free(h->bytes);
+  free(h->file.data);
 }
 
 static bool is_string(const lh_snapshot *s, lh_value value, const char *bytes, size_t n) {

@@ -15,6 +15,7 @@
 #include <lauxlib.h>
 #include <lualib.h>
 
+#include "forge.h"
 #include "read/snapshot.h"
 
 /* {=== Heaps ========================================================================= */
@@ -22,8 +23,7 @@
 enum { MOST_HEAPS = 8 };
 
 typedef struct heap {
-  uint8_t *bytes;
-  size_t n, capacity;
+  forge_bytes file;
   lh_snapshot *snapshot;
 } heap;
 
@@ -33,18 +33,6 @@ typedef struct program {
   heap heaps[MOST_HEAPS];
   size_t n_heaps;
 } program;
-
-static size_t keep(const void *data, size_t n, void *payload) {
-  heap *h = payload;
-  if (h->n + n > h->capacity) {
-    h->capacity = 2 * (h->n + n);
-    h->bytes = realloc(h->bytes, h->capacity);
-    assert_non_null(h->bytes);
-  }
-  memcpy(h->bytes + h->n, data, n);
-  h->n += n;
-  return n;
-}
 
 static program begin(void) {
   program p = {.L = luaL_newstate()};
@@ -62,8 +50,10 @@ static lh_snapshot *step(program *p, const char *text) {
   assert_true(p->n_heaps <= MOST_HEAPS);
   if (luaL_dostring(p->L, text)) fail_msg("%s", lua_tostring(p->L, -1));
   lua_gc(p->L, LUA_GCCOLLECT, 0);
-  assert_int_equal(lh_stream_snapshot(p->L, "test", keep, h, NULL, &taken, &error), LH_OK);
-  if (lh_open_memory(&h->snapshot, h->bytes, h->n, "test", &error)) fail_msg("%s", error.message);
+  assert_int_equal(lh_stream_snapshot(p->L, "test", forge_write, &h->file, NULL, &taken, &error),
+                   LH_OK);
+  if (lh_open_memory(&h->snapshot, h->file.data, h->file.size, "test", &error))
+    fail_msg("%s", error.message);
   assert_int_equal(lh_analyse(h->snapshot, NULL), LH_OK);
   assert_int_equal(lh_classify(h->snapshot, NULL), LH_OK);
   return h->snapshot;
@@ -72,7 +62,7 @@ static lh_snapshot *step(program *p, const char *text) {
 static void end(program *p) {
   for (size_t i = 0; i < p->n_heaps; i++) {
     lh_close(p->heaps[i].snapshot);
-    free(p->heaps[i].bytes);
+    free(p->heaps[i].file.data);
   }
   lua_close(p->L);
 }

@@ -13,30 +13,18 @@
 
 #include <cmocka.h>
 
+#include "forge.h"
 #include "read/snapshot.h"
 #include "take/walk.h"
 
 /* {=== Snapshots into memory ========================================================== */
 
-typedef struct sink {
-  uint8_t *data;
-  size_t size;
-} sink;
-
-static size_t write_sink(const void *data, size_t n, void *payload) {
-  sink *s = payload;
-  s->data = realloc(s->data, s->size + n);
-  memcpy(s->data + s->size, data, n);
-  s->size += n;
-  return n;
-}
-
 /* Takes, opens and analyses; everything must be accounted for. */
-static lh_snapshot *take(lua_State *L, sink *s) {
+static lh_snapshot *take(lua_State *L, forge_bytes *s) {
   lh_error error = {0};
   lh_snapshot *snapshot = NULL;
-  *s = (sink){0};
-  if (lh_stream_snapshot(L, "s", write_sink, s, NULL, NULL, &error) < 0 ||
+  *s = (forge_bytes){0};
+  if (lh_stream_snapshot(L, "s", forge_write, s, NULL, NULL, &error) < 0 ||
       lh_open_memory(&snapshot, s->data, s->size, "memory", &error) < 0 ||
       lh_analyse(snapshot, &error) < 0) {
     fail_msg("%s", error.message);
@@ -45,7 +33,7 @@ static lh_snapshot *take(lua_State *L, sink *s) {
   return snapshot;
 }
 
-static void drop(lh_snapshot *snapshot, sink *s) {
+static void drop(lh_snapshot *snapshot, forge_bytes *s) {
   lh_close(snapshot);
   free(s->data);
 }
@@ -81,7 +69,7 @@ static void refuses_a_registry_without_main_thread(void **state) {
 
 static void needs_no_registry_but_its_own(void **state) {
   (void)state;
-  sink s;
+  forge_bytes s;
   lua_State *L = attached();
   run(L,
       "local r = debug.getregistry()"
@@ -108,7 +96,7 @@ static void knows_its_state(void **state) {
   static const char *const programs[] = {"registry[key] = io.stdout", "registry[key] = key",
                                          "registry[key] = 'x'", "registry[key] = nil"};
   for (size_t i = 0; i < sizeof programs / sizeof programs[0]; i++) {
-    sink s;
+    forge_bytes s;
     lh_error error;
     lua_State *L = tampered(programs[i]);
     assert_int_equal(lh_mark(L, "x", 1, &error), LH_EARGUMENT);
@@ -125,7 +113,7 @@ static void lives_with_changed_user_values(void **state) {
       "debug.setuservalue(state, nil, 2)", "debug.setuservalue(state, 42, 2)",
       "debug.setuservalue(state, {}, 2)"};
   for (size_t i = 0; i < sizeof programs / sizeof programs[0]; i++) {
-    sink s;
+    forge_bytes s;
     lua_State *L = tampered(programs[i]);
     drop(take(L, &s), &s);
     lua_gc(L, LUA_GCCOLLECT);
@@ -148,7 +136,7 @@ static void pretend(lua_State *L, size_t bytes, uint8_t kind, uint16_t name_leng
 
 static void believes_no_false_mark(void **state) {
   (void)state;
-  sink s;
+  forge_bytes s;
   lua_State *L = attached();
   pretend(L, sizeof(lh_own_content), LH_MARK_BY_SNAPSHOT, 1);
   pretend(L, sizeof(lh_own_content), LH_MARK_BY_MARK, UINT16_MAX);
@@ -177,7 +165,7 @@ static const char overflow_program[] =
 
 /* The message handler. Upvalue: how often `callee` had a frame. */
 static int look(lua_State *L) {
-  sink s;
+  forge_bytes s;
   lua_Debug ar;
   lh_reach totals;
   lua_gc(L, LUA_GCCOLLECT);
