@@ -6,7 +6,7 @@ local cjson = require "cjson"
 local lfs = require "lfs"
 local support = require "tests.support"
 
-local run = support.run
+local run, lines = support.run, support.lines
 local tools = {"heaptop", "heapdiff", "heappath", "heapcheck"}
 
 -- Three snapshots of a program that leaks listeners:
@@ -43,12 +43,6 @@ local function in_dir(command, options)
   options = options or {}
   options.cwd = dir
   return run(command, options)
-end
-
-local function lines(text)
-  local list = {}
-  for line in text:gmatch "[^\n]+" do list[#list + 1] = line end
-  return list
 end
 
 setup(function() dir = select(2, support.lua(program)) end)

@@ -41,12 +41,6 @@ local prelude = [[
   end
 ]]
 
-local function lines_of(text)
-  local lines = {}
-  for line in text:gmatch("[^\n]+") do lines[#lines + 1] = line end
-  return lines
-end
-
 describe("where there is little room", function()
   it("a small disk is not filled up", function()
     local dir = support.tmpdir()
@@ -68,7 +62,7 @@ describe("where there is little room", function()
       collectgarbage()
       twice(function() take(dir .. "/old") end)
     ]], {before = "unshare -rm", args = {mount, dir}})
-    local lines = lines_of(out)
+    local lines = support.lines(out)
     assert.equal("old\twritten\t0", lines[1])
     for i = 2, 5 do
       local message = lines[i]:gsub(dir, "DIR"):gsub("DIR/%a+", "DIR/x")
@@ -88,7 +82,7 @@ describe("where there is little room", function()
       twice(function() take("new") take("old") end)
       print(#big)
     ]], {before = "ulimit -f 2000;"})
-    local lines = lines_of(out)
+    local lines = support.lines(out)
     assert.equal("old\twritten\t0", lines[1])
     for i = 2, 5 do
       local message = lines[i]:match("\tcannot write '%a+': the file needs 2%.9 MB (.*)")
@@ -109,7 +103,7 @@ describe("where there is little room", function()
       twice(function() take("a") end)
       print(#full > 10000, reserve)
     ]], {before = "ulimit -v 100000;"})
-    assert.same({"a\twritten\t0", "a\twritten\t0", "true\tnil"}, lines_of(out))
+    assert.same({"a\twritten\t0", "a\twritten\t0", "true\tnil"}, support.lines(out))
     assert.is_true(is_whole(dir .. "/a"))
     report("a limit of address space (ulimit -v)", 2)
   end)
@@ -130,7 +124,7 @@ describe("where the rights are missing", function()
       local out = support.lua(prelude .. "twice(function() take(arg[1] .. '/old') end)",
                               {before = as_user, args = {dir}})
       local expected = ("old\tcannot write '%s/old': %s\t%d"):format(dir, case[2], case[3])
-      assert.same({expected, expected}, lines_of(out))
+      assert.same({expected, expected}, support.lines(out))
       assert(os.execute("chmod 755 " .. dir))
       assert.equal("the older file", support.read_file(dir .. "/old"))
       assert.equal("old", names_in(dir))

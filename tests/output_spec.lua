@@ -3,7 +3,7 @@
 
 local support = require "tests.support"
 
-local run, quote = support.run, support.quote
+local run, lines = support.run, support.lines
 
 -- Three snapshots, between which _G.listeners gets more Listeners.
 local program = [[
@@ -30,20 +30,10 @@ local function in_dir(command, options)
   return run(command, options)
 end
 
--- The same under a terminal of 80 columns: script(1) joins stdout and stderr there.
-local has_script = select(3, run "script -qec true /dev/null") == 0
 local function on_terminal(command, options)
   options = options or {}
-  options.env = options.env or {}
-  options.env.TERM = options.env.TERM or "xterm"
-  options.env.SHELL = "/bin/sh"
-  return in_dir("script -qec " .. quote("stty cols 80; " .. command) .. " /dev/null", options)
-end
-
-local function lines(text)
-  local list = {}
-  for line in text:gmatch "[^\n]+" do list[#list + 1] = line end
-  return list
+  options.cwd = dir
+  return support.on_terminal(command, options)
 end
 
 setup(function() dir = select(2, support.lua(program)) end)
@@ -126,11 +116,9 @@ describe("output", function()
       ([[%s = {part = {1, 2, 3}}  require "heap".snapshot "c"]]):format(name)))
     local words = {"heaptop", "--objects", "--type", "table", "-n", "0", "c"}
     assert.matches("_G%." .. name .. "%.part\n", (run(words, {cwd = wide})))
-    if not has_script then return end
-    local environment = {TERM = "xterm", SHELL = "/bin/sh", NO_COLOR = "1"}
     local function fits_screen(command, first)
-      local out = run(("script -qec %s /dev/null"):format(quote("stty cols 80; " .. command)),
-                      {cwd = wide, env = environment}):gsub("\r", "")
+      local out = support.on_terminal(command, {cwd = wide, env = {NO_COLOR = "1"}})
+      if not out then return end
       for _, line in ipairs(lines(out:match(first))) do assert.is_true(#line <= 80, line) end
     end
     fits_screen("heaptop --objects --type table -n 0 c", ".*")
@@ -154,8 +142,8 @@ describe("output", function()
   end)
 
   it("on a terminal is text and coloured, unless NO_COLOR says no", function()
-    if not has_script then return end
     local out = on_terminal "heappath c Listener"
+    if not out then return end
     assert.matches("is kept alive by", out)
     assert.matches("\27%[1m", out)
     for _, environment in ipairs {{NO_COLOR = "1"}, {TERM = "dumb"}} do

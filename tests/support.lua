@@ -161,6 +161,31 @@ function support.lua(program, options)
   return out, dir, err, code
 end
 
+local has_script
+
+--- The same under a terminal of 80 columns, where script(1) is there: stdout and stderr in one.
+---@param command string
+---@param options? support.options
+---@return string? out nil: there is no script
+function support.on_terminal(command, options)
+  local env = {TERM = "xterm", SHELL = "/bin/sh"}
+  for name, value in pairs(options and options.env or {}) do env[name] = value end
+  if has_script == nil then has_script = select(3, support.run "script -qec : /dev/null") == 0 end
+  if not has_script then return nil end
+  local line = "script -qec " .. quote("stty cols 80; " .. command) .. " /dev/null"
+  local out = support.run(line, {cwd = options and options.cwd, env = env})
+  return (out:gsub("\r", ""))
+end
+
+--- The lines of a text that are not empty.
+---@param text string
+---@return string[]
+function support.lines(text)
+  local list = {}
+  for line in text:gmatch("[^\n]+") do list[#list + 1] = line end
+  return list
+end
+
 --- Text with what differs from run to run replaced: addresses, times, the temporary directory.
 ---@param text string
 ---@return string
