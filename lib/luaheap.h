@@ -139,8 +139,9 @@ int lh_mark(lua_State *L, const char *name, size_t name_length, lh_error *error)
 ** stay. Fails with LH_EMEMORY. Cost: O(1), amortised where most marks are periodic. */
 int lh_mark_period(lua_State *L, bool *thinned, lh_error *error);
 
-/* What the collector says of itself. Costs next to nothing, O(marks), and allocates nothing; so it
-** may be asked every second and in every place. */
+/* What the collector says of itself. Costs next to nothing, O(marks), and allocates nothing (but a
+** longer stack where L has no free slot, see lua_checkstack), so it may be asked every second and in
+** every place. Fails with LH_EARGUMENT where L was not attached. */
 typedef struct lh_gc_stats {
   uint64_t bytes;         /* collectgarbage("count") * 1024 */
   int64_t debt_bytes;     /* allocated since the next step was due; negative: to go until then */
@@ -189,8 +190,8 @@ typedef struct lh_epoch_count {
 
 /* Counts all objects, exactly, without a snapshot. Fills epochs[0] to epochs[marks], the oldest
 ** first (see lh_stats for the number of marks); where there is room for n_epochs only, what is
-** older is in the first. n_epochs may be 0. Allocates nothing and disturbs nothing. Cost: one pass
-** over all objects, 0.15 to 0.45 times a full collection; 30 to 200 ns an object. */
+** older is in the first. n_epochs may be 0. Allocates and fails as lh_stats does. Cost: one pass over
+** all objects, 0.15 to 0.45 times a full collection; 30 to 200 ns an object. */
 int lh_count_objects(lua_State *L, lh_counts *counts, lh_epoch_count *epochs, size_t n_epochs,
                      lh_error *error);
 
