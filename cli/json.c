@@ -3,11 +3,9 @@
 ** quotes the values; the brackets are written here as they come, so that a path of a million steps
 ** is never held in memory as a million JSON objects.
 **
-** Every < in a string is written \u003C, so that a page may have the text inside a script element:
-** nothing in it ends that, or begins a comment there.
+** Every < and > in a string is written \u003C and \u003E, so that a page may have the text inside a
+** script element, and XML in a CDATA section: nothing in it ends that, or begins a comment there.
 */
-#include <string.h>
-
 #include "cli.h"
 
 static void begin_item(cli_json *w, const char *key) {
@@ -31,15 +29,17 @@ void cli_json_close(cli_json *w, char bracket) {
   if (w->depth == 0) putchar('\n');
 }
 
-/* Outside of strings JSON has no <. A write error is found by cli_finish. */
+/* Outside of strings JSON has neither. A write error is found by cli_finish. */
 static int put(const char *text, size_t n, void *unused) {
+  const char *end = text + n;
   (void)unused;
-  for (const char *less; (less = memchr(text, '<', n)) != NULL; text = less + 1) {
-    fwrite(text, 1, (size_t)(less - text), stdout);
-    fputs("\\u003C", stdout);
-    n -= (size_t)(less + 1 - text);
+  for (const char *at = text; at < end; at++) {
+    if (*at != '<' && *at != '>') continue;
+    fwrite(text, 1, (size_t)(at - text), stdout);
+    fputs(*at == '<' ? "\\u003C" : "\\u003E", stdout);
+    text = at + 1;
   }
-  fwrite(text, 1, n, stdout);
+  fwrite(text, 1, (size_t)(end - text), stdout);
   return 0;
 }
 

@@ -73,7 +73,7 @@ describe(("a heap of hostile names (seed %d)"):format(seed), function()
     local out = output(words, n)
     local parser = cjson.new()
     parser.decode_invalid_numbers(false)
-    assert.is_nil(out:find("<", 1, true))
+    assert.is_nil(out:find("[<>]"))
     return parser.decode(out)
   end
 
