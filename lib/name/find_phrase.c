@@ -181,8 +181,8 @@ static int add_slots_of_all(lh_finder *finder, lh_range range, lh_set *out) {
   return code;
 }
 
-/* Splits at the " of " before one of the owners, else at the last, or the first: names may say " of ",
-** too. */
+/* Splits at the " of " before one of the owners, else at the last, or the first: names may have
+** it, too. */
 static bool split_of(lh_range range, const char *const owners[2], bool last, lh_range *left,
                      lh_range *right) {
   for (int i = 0; i < 2; i++) {
