@@ -26,10 +26,12 @@ SANITIZE = -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omi
 # The writing half of the library: all that heap.so holds. It alone sees Lua's headers.
 MODULE_SOURCES = lib/base.c lib/hash.c $(wildcard lib/take/*.c)
 LIB_SOURCES = $(wildcard lib/*.c lib/*/*.c)
-TOOLS = heaptop heapdiff heappath heapcheck
+TOOLS = heaptop heapdiff heappath heapcheck heapsql
 TOOL_SOURCES = $(wildcard $(TOOLS:%=cli/%.c))
 # What the tools share; what only one of them needs is in cli/TOOL/.
 CLI_SOURCES = $(filter-out $(TOOL_SOURCES),$(wildcard cli/*.c))
+# SQLite's extension, which is a part of heapsql, too.
+SNAP_SOURCES = $(wildcard cli/heapsnap/*.c)
 TEST_SOURCES = $(wildcard tests/c/test_*.c)
 TEST_COMMON = $(filter-out $(TEST_SOURCES) tests/c/lua_%,$(wildcard tests/c/*.c))
 
@@ -39,7 +41,7 @@ WRAPPED = access close fcntl fsync fstatfs linkat open rename syscall write
 WRAPPING_TESTS = test_background test_faults test_kill test_room
 # Lua modules in C that only the specs use.
 TEST_MODULES = $(patsubst tests/c/%.c,%.so,$(wildcard tests/c/lua_*.c))
-BUILT = heap.so $(TOOLS:%=bin/%) $(TEST_MODULES:%=tests/%)
+BUILT = heap.so heapsnap.so $(TOOLS:%=bin/%) $(TEST_MODULES:%=tests/%)
 
 # Asked for when a recipe runs, since `make packages` may have to install them first.
 LUA_NAME = $(firstword $(shell for n in lua5.4 lua-5.4 lua54 lua; do \
@@ -47,9 +49,10 @@ LUA_NAME = $(firstword $(shell for n in lua5.4 lua-5.4 lua54 lua; do \
 LUA_CFLAGS = $(shell $(PKG_CONFIG) --cflags $(LUA_NAME))
 LUA_LIBS = $(shell $(PKG_CONFIG) --libs $(LUA_NAME))
 LIB_CFLAGS = $(shell $(PKG_CONFIG) --cflags libcgraph)
-CLI_CFLAGS = $(shell $(PKG_CONFIG) --cflags jansson smartcols)
+CLI_CFLAGS = $(shell $(PKG_CONFIG) --cflags jansson smartcols sqlite3)
 LIB_LIBS = $(shell $(PKG_CONFIG) --libs libcgraph) -lm
 CLI_LIBS = $(shell $(PKG_CONFIG) --libs jansson smartcols) $(LIB_LIBS)
+SQL_LIBS = $(shell $(PKG_CONFIG) --libs sqlite3)
 TEST_LIBS = $(shell $(PKG_CONFIG) --libs cmocka) $(LUA_LIBS) $(LIB_LIBS) -ldl
 
 # Recipes show the target only; V=1 shows the commands.
@@ -104,7 +107,14 @@ $(1)/bin/%: $(1)/cli/%.o $$(CLI_SOURCES:%.c=$(1)/%.o) \
   $$$$(addprefix $(1)/,$$$$(addsuffix .o,$$$$(basename $$$$(wildcard cli/$$$$*/*.c)))) \
   $(1)/libluaheap.a
 	@mkdir -p $$(@D)
-	$$(Q)$$(CC) $$(CFLAGS) $(2) $$(LDFLAGS) -o $$@ $$^ $$(CLI_LIBS)
+	$$(Q)$$(CC) $$(CFLAGS) $(2) $$(LDFLAGS) -o $$@ $$(filter %.o,$$^) $$(filter %.a,$$^) $$(CLI_LIBS)
+
+$(1)/bin/heapsql: $$(SNAP_SOURCES:%.c=$(1)/%.o)
+$(1)/bin/heapsql: CLI_LIBS += $$(SQL_LIBS)
+
+# SQLite's functions are the host's, as Lua's are for heap.so; of the library it has what it uses.
+$(1)/heapsnap.so: $$(SNAP_SOURCES:%.c=$(1)/%.o) $(1)/libluaheap.a
+	$$(Q)$$(CC) $$(CFLAGS) $(2) $$(LDFLAGS) -shared -Wl,--as-needed -o $$@ $$^ -lm
 
 $(1)/tests/%.so: $(1)/tests/c/%.o $(1)/tests/libcommon.a $(1)/libluaheap.a
 	$$(Q)$$(CC) $$(CFLAGS) $(2) $$(LDFLAGS) -shared -Wl,--as-needed -o $$@ $$^ $$(LIB_LIBS)
@@ -204,15 +214,17 @@ LUA_LUA = $(DESTDIR)$(PREFIX)/share/lua/5.4
 MAN = $(DESTDIR)$(PREFIX)/share/man/man1
 INCLUDE = $(DESTDIR)$(PREFIX)/include
 LIB = $(DESTDIR)$(PREFIX)/lib
+EXTENSION = $(LIB)/luaheap
 BASH_COMPLETIONS = $(DESTDIR)$(PREFIX)/share/bash-completion/completions
 ZSH_COMPLETIONS = $(DESTDIR)$(PREFIX)/share/zsh/site-functions
 LUA_FILES = $(wildcard lua/heap/*.lua)
 
 install: all
-	install -d $(BIN) $(LUA_C) $(LUA_LUA)/heap $(MAN) $(INCLUDE) $(LIB) $(BASH_COMPLETIONS) \
-	  $(ZSH_COMPLETIONS)
+	install -d $(BIN) $(LUA_C) $(LUA_LUA)/heap $(MAN) $(INCLUDE) $(LIB) $(EXTENSION) \
+	  $(BASH_COMPLETIONS) $(ZSH_COMPLETIONS)
 	install -m 755 $(TOOLS:%=build/bin/%) $(BIN)
 	install -m 644 build/heap.so $(LUA_C)
+	install -m 644 build/heapsnap.so $(EXTENSION)
 	install -m 644 $(LUA_FILES) $(LUA_LUA)/heap
 	install -m 644 lib/luaheap.h $(INCLUDE)
 	install -m 644 build/libluaheap.a $(LIB)
@@ -225,7 +237,8 @@ uninstall:
 	rm -f $(TOOLS:%=$(BIN)/%) $(LUA_C)/heap.so $(LUA_FILES:lua/%=$(LUA_LUA)/%)
 	rm -f $(INCLUDE)/luaheap.h $(LIB)/libluaheap.a $(TOOLS:%=$(MAN)/%.1)
 	rm -f $(TOOLS:%=$(BASH_COMPLETIONS)/%) $(TOOLS:%=$(ZSH_COMPLETIONS)/_%)
-	-rmdir $(LUA_LUA)/heap
+	rm -f $(EXTENSION)/heapsnap.so
+	-rmdir $(LUA_LUA)/heap $(EXTENSION)
 
 help:
 	@echo "make [all]         build the library, the module and the commands into build/"

@@ -211,6 +211,9 @@ void cli_json_open(cli_json *w, const char *key, char bracket);
 void cli_json_close(cli_json *w, char bracket);
 void cli_json_value(cli_json *w, const char *key, json_t *value); /* steals value */
 
+/* Inside an array: text keeps its control characters, and all beyond ASCII is \uXXXX. */
+void cli_json_exact(cli_json *w, json_t *value);
+
 json_t *cli_json_size(uint64_t n);
 json_t *cli_json_text(const char *text); /* escaped first */
 

@@ -50,6 +50,19 @@ void cli_json_value(cli_json *w, const char *key, json_t *value) {
   w->follows = true;
 }
 
+void cli_json_exact(cli_json *w, json_t *value) {
+  char *text = cli_must(json_dumps(cli_must(value), JSON_ENSURE_ASCII));
+  begin_item(w, NULL);
+  for (const char *p = text; *p != '\0'; p++)
+    if (*p == 0x7F) /* the one control character that jansson leaves */
+      fputs("\\u007F", stdout);
+    else
+      putchar(*p);
+  free(text);
+  json_decref(value);
+  w->follows = true;
+}
+
 json_t *cli_json_size(uint64_t n) {
   return json_integer((json_int_t)n);
 }

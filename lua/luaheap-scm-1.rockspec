@@ -10,8 +10,8 @@ description = {
   summary = "Heap snapshots of a running Lua 5.4 program",
   detailed = [[
     Writes the heap to a file, exactly and without disturbing the program, in about the time of one
-    full garbage collection. The commands heaptop, heapdiff, heappath and heapcheck, which are built
-    by make, find in such files what leaks and what holds it.
+    full garbage collection. The commands, such as heaptop and heapdiff, which are built by make,
+    find in such files what leaks and what holds it.
   ]],
   license = "MIT",
   labels = {"debugging", "memory", "profiling"},

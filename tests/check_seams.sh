@@ -74,6 +74,10 @@ check_sources() {
     "${include}\"((read/)?(record|scan|reader)|format)\.h\"" '.*' "$reading|$writing"
   rule "only dot.c includes cgraph" \
     "${include}[<\"](graphviz/)?(cgraph|cdt|gvc)" '.*' 'lib/dot\.c'
+  rule "only heapsql and its extension see SQLite" \
+    "${include}[<\"]sqlite3" '.*' 'cli/(heapsql(/[a-z_]+)?|heapsnap/[a-z_]+)\.[ch]'
+  rule "the extension can be loaded without the commands" \
+    "${include}\"([a-z_/]*/)?(cli|heapsql)\.h\"" 'cli/heapsnap/.*' "$none"
   own=$(find cli -name '*.h' | sed 's|.*/||; s|\.h$||' | tr '\n' '|')
   report "the tools and the module see only the public header" "$(
     grep -E "^(cli|lua)/[^:]*:[0-9]+:${include}\"" "$sources" |
@@ -100,12 +104,19 @@ check_header() {
 }
 
 check_built() { # build
-  for file in "$1/heap.so" "$1/bin/heaptop" "$1/lib/base.o"; do
+  for file in "$1/heap.so" "$1/heapsnap.so" "$1/bin/heaptop" "$1/lib/base.o"; do
     [ -e "$file" ] || { report "$file is built" missing; return; }
   done
   report "heap.so is linked to libc only" "$(
     readelf -d "$1/heap.so" | sed -n 's/.*(NEEDED).*\[\(.*\)\].*/\1/p' |
       grep -vE '^(libc\.so|ld-linux)')"
+  report "heapsnap.so is linked to libc only" "$(
+    readelf -d "$1/heapsnap.so" | sed -n 's/.*(NEEDED).*\[\(.*\)\].*/\1/p' |
+      grep -vE '^(libc\.so|libm\.so|ld-linux)')"
+  report "heapsnap.so takes only libc's functions by name" "$(
+    nm -D --undefined-only "$1/heapsnap.so" | grep -vE ' (w .*|U .*@GLIBC_[0-9.]*)$')"
+  report "heapsnap.so shows only its entry" "$(
+    nm -D --defined-only "$1/heapsnap.so" | grep -v ' sqlite3_heapsnap_init$')"
   report "heap.so takes only lua_* and libc's functions from its host" "$(
     nm -D --undefined-only "$1/heap.so" | grep -vE ' (w .*|U (lua_|luaL_).*|U .*@GLIBC_[0-9.]*)$')"
   report "heap.so shows only its entry" "$(
@@ -147,6 +158,9 @@ cli/heaptop.c|#include "lauxlib.h"|only files that write see Lua's headers
 lib/take/mark.c|#include "read/snapshot.h"|data flows one way through lib's folders
 lib/graph/graph.c|#include "read/record.h"|the analyses never see the file format
 lib/graph/top.c|#include "format.h" /* just this once */|the analyses never see the file format
+cli/heaptop.c|#include <sqlite3.h>|only heapsql and its extension see SQLite
+lib/dot.c|#include "sqlite3.h"|only heapsql and its extension see SQLite
+cli/heapsnap/table.c|#include "cli.h"|the extension can be loaded without the commands
 lib/graph/paths.c|#include <graphviz/cgraph.h>|only dot.c includes cgraph
 cli/heaptop.c|#include "snapshot.h"|the tools and the module see only the public header
 lua/heap.c|#include "base.h"|the tools and the module see only the public header

@@ -7,7 +7,7 @@ local lfs = require "lfs"
 local support = require "tests.support"
 
 local run, lines = support.run, support.lines
-local tools = {"heaptop", "heapdiff", "heappath", "heapcheck"}
+local tools = {"heaptop", "heapdiff", "heappath", "heapcheck", "heapsql"}
 
 -- Three snapshots of a program that leaks listeners:
 --

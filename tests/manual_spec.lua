@@ -27,7 +27,7 @@ local function examples_of(tool)
   local commands = {}
   for line in text:match("\n%.Sh EXAMPLES\n(.-)\n%.Sh "):gmatch("[^\n]+") do
     local command = line:match("^%.Dl (.*)") or line:match("^" .. tool .. " .*")
-    if command then commands[#commands + 1] = (command:gsub("\\%-", "-"):gsub("\\(aq", "'")) end
+    if command then commands[#commands + 1] = (command:gsub("\\%-", "-"):gsub("\\%(aq", "'")) end
   end
   return commands
 end
@@ -40,7 +40,7 @@ describe("the examples of", function()
     cache = out:match("0x%x+")
   end)
 
-  for _, tool in ipairs {"heaptop", "heapdiff", "heappath", "heapcheck"} do
+  for _, tool in ipairs {"heaptop", "heapdiff", "heappath", "heapcheck", "heapsql"} do
     it(tool .. "'s manual page", function()
       local commands = examples_of(tool)
       assert.is_true(#commands >= 3)

@@ -1,0 +1,81 @@
+/*
+** guard.c - what a query may do once heap_read_only() was called: select from our tables, ask
+** SQLite about itself, and call functions that reach no file. All else is refused when the query is
+** compiled, before anything has happened: ATTACH, VACUUM INTO, CREATE, INSERT, PRAGMAs that set
+** something, the functions and tables by which the sqlite3 shell reaches files. What is not known
+** to be harmless is refused, but for functions: of these the dangerous ones are listed.
+*/
+#include <string.h>
+
+#include "heapsnap.h"
+
+static bool is_one_of(const char *name, const char *const *list) {
+  for (; *list != NULL; list++)
+    if (sqlite3_stricmp(name, *list) == 0) return true;
+  return false;
+}
+
+/* Tables of SQLite and its shell that make rows from arguments or show the connection itself. */
+static const char *const harmless_tables[] = {"completion", "generate_series",   "json_each",
+                                              "json_tree",  "pragma_table_info", NULL};
+
+static bool may_read(const char *table) {
+  static const char *const schemas[] = {"sqlite_master", "sqlite_schema", "sqlite_temp_master",
+                                        "sqlite_temp_schema", NULL};
+  for (const hs_kind *const *kind = hs_kinds; *kind != NULL; kind++)
+    if (sqlite3_stricmp(table, (*kind)->name) == 0) return true;
+  return is_one_of(table, schemas) || is_one_of(table, harmless_tables);
+}
+
+static bool may_call(const char *function) {
+  static const char *const refused[] = {
+      "heap_open", "load_extension", "fts3_tokenizer", "readfile", "writefile",
+      "edit",      "zipfile",        "zipfile_cds",    "lsmode",   NULL};
+  return !is_one_of(function, refused);
+}
+
+/* PRAGMAs that tell and cannot set, and those that tell about the table in their argument. */
+static bool may_ask(const char *pragma, const char *argument) {
+  static const char *const telling[] = {
+      "compile_options", "collation_list", "database_list", "function_list",
+      "module_list",     "pragma_list",    "table_list",    NULL};
+  static const char *const about[] = {"table_info", "table_xinfo", "table_list", NULL};
+  return is_one_of(pragma, argument != NULL ? about : telling);
+}
+
+/* To read no column, as count(*) does, is to read anything or a part of the query itself. */
+static int authorize(void *unused, int action, const char *first, const char *second,
+                     const char *schema, const char *trigger) {
+  bool allowed = false;
+  (void)unused;
+  (void)schema;
+  (void)trigger;
+  switch (action) {
+    case SQLITE_SELECT:
+    case SQLITE_RECURSIVE: allowed = true; break;
+    case SQLITE_READ: allowed = *second == '\0' || may_read(first); break;
+    case SQLITE_FUNCTION: allowed = may_call(second); break;
+    case SQLITE_PRAGMA: allowed = may_ask(first, second); break;
+  }
+  return allowed ? SQLITE_OK : SQLITE_DENY;
+}
+
+/* A table that SQLite makes when it is first used, as most of the shell's, is declared by a CREATE
+** TABLE, which will be refused: so those that may be used are made now. One that this SQLite does
+** not have will not be missed. */
+static void make_harmless_tables(sqlite3 *db) {
+  for (const char *const *name = harmless_tables; *name != NULL; name++) {
+    char *sql = sqlite3_mprintf("SELECT 1 FROM %s", *name);
+    sqlite3_stmt *query = NULL;
+    if (sql != NULL) (void)sqlite3_prepare_v2(db, sql, -1, &query, NULL);
+    sqlite3_finalize(query);
+    sqlite3_free(sql);
+  }
+}
+
+int hs_guard(sqlite3 *db) {
+  make_harmless_tables(db);
+  sqlite3_db_config(db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
+  sqlite3_limit(db, SQLITE_LIMIT_ATTACHED, 0);
+  return sqlite3_set_authorizer(db, authorize, NULL);
+}

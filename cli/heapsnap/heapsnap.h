@@ -1,0 +1,220 @@
+/*
+** heapsnap.h - what the files of the SQLite extension heapsnap.so share. It shows snapshots as
+** virtual tables: rows are decoded from the mapped file when a query asks for them, nothing is
+** copied, and what has to be computed (retained bytes, classes, an index) is computed once, by the
+** first query that needs it. Over lib/luaheap.h alone; SQLite is the host's, reached through the
+** pointers that it hands to an extension.
+**
+**     heapsnap.c    the entry; the SQL functions, such as heap_open and path_of
+**     shelf.c       the snapshots of one connection: opened, named, analysed, closed
+**     index.c       objects by class and by dominator, edges by target: made when needed
+**     table.c       one SQLite module for all tables: plans and cursors
+**     result.c      what a column hands to SQLite
+**     objects.c     objects and strings
+**     edges.c       edges and entries
+**     threads.c     threads and frames
+**     summary.c     the short ones: classes, modules, marks, info
+**     guard.c       heap_read_only: from then on queries can only ask
+**
+** An id in SQL is unique over all snapshots of a connection: snapshot i (from 0), object n is
+** i * 10,000,000,000 + n. So an id alone says everything to path_of(id), and ids of two snapshots,
+** which have nothing to do with each other, never meet in a join.
+*/
+#ifndef HEAPSNAP_H
+#define HEAPSNAP_H
+
+#include <sqlite3ext.h>
+
+#include "luaheap.h"
+
+SQLITE_EXTENSION_INIT3
+
+/* {=== shelf.c ======================================================================== */
+
+/* Numbers by a key, in the order of keys: those of key k are item[first[k]] to
+** item[first[k + 1] - 1]. NULL: not made yet. */
+typedef struct hs_index {
+  uint32_t *first, *item;
+} hs_index;
+
+/* An edge: the number `position`, from 1, of those of its source. */
+typedef struct hs_place {
+  lh_id source;
+  uint32_t position;
+} hs_place;
+
+/* Behind edge `position` of the source, so that those of a big object can be found quickly. */
+typedef struct hs_checkpoint {
+  lh_id source;
+  uint32_t position;
+  lh_edges iterator;
+} hs_checkpoint;
+
+/* Edges by target, like hs_index; and the checkpoints in the order of source and position. */
+typedef struct hs_targets {
+  uint32_t *first;
+  hs_place *place;
+  hs_checkpoint *checkpoints;
+  size_t n_checkpoints;
+} hs_targets;
+
+typedef struct hs_file {
+  lh_snapshot *snapshot;
+  char *schema; /* its name in SQL */
+  int64_t base; /* added to an object's number gives its id */
+  bool analysed, named;
+  bool for_terminal;  /* control characters in the heap's strings are made visible */
+  uint32_t *class_at; /* classes in the order of their names; the key of by_class */
+  hs_index by_class, by_dominator;
+  hs_targets by_target;
+  uint64_t *class_retained; /* by class index */
+} hs_file;
+
+typedef struct hs_shelf {
+  hs_file **files;
+  unsigned n_files;
+  bool for_terminal;
+} hs_shelf;
+
+#define HS_ID_STEP INT64_C(10000000000)
+
+/* Opens `path` and puts it on the shelf under `schema`, which it copies. */
+int hs_shelf_add(hs_shelf *shelf, const char *path, const char *schema, lh_error *error);
+void hs_shelf_remove_last(hs_shelf *shelf);
+void hs_shelf_free(void *shelf);
+
+void hs_shelf_for_terminal(hs_shelf *shelf);
+
+/* The snapshot of that name, or NULL. SQLite's names have no case. */
+hs_file *hs_shelf_find(const hs_shelf *shelf, const char *schema);
+
+/* The snapshot and the object that an id stands for; NULL if there is none. */
+hs_file *hs_shelf_resolve(const hs_shelf *shelf, int64_t id, lh_id *object);
+
+/* Retained bytes, distances and so on; classes, too. */
+int hs_need_analysis(hs_file *file, lh_error *error);
+int hs_need_classes(hs_file *file, lh_error *error);
+
+int hs_no_memory(lh_error *error, const char *doing);
+
+/* }=================================================================================== */
+
+/* {=== index.c ======================================================================== */
+
+/* Make by_class (and class_at), by_dominator, by_target; harmless again. */
+int hs_index_classes(hs_file *file, lh_error *error);
+int hs_index_dominators(hs_file *file, lh_error *error);
+int hs_index_targets(hs_file *file, lh_error *error);
+void hs_targets_free(hs_targets *targets);
+
+/* The edge at a place of by_target. */
+void hs_edge_at(const hs_file *file, hs_place place, lh_edge *edge);
+
+/* The places in by_class of the objects whose class has that name. */
+void hs_find_class(const hs_file *file, const char *name, uint32_t *first, uint32_t *end);
+
+/* }=================================================================================== */
+
+/* {=== table.c ======================================================================== */
+
+/* How a column's value finds rows without looking at all of them. */
+typedef enum hs_lookup {
+  HS_NONE,
+  HS_BY_TYPE,  /* text; all are looked at, but not by SQLite */
+  HS_BY_CLASS, /* text */
+  HS_FEW_IDS,  /* an id of which there are some rows */
+  HS_ONE_TEXT,
+  HS_ONE_ID
+} hs_lookup;
+
+typedef struct hs_column {
+  const char *name;
+  enum { HS_INTEGER, HS_TEXT, HS_ANY } type;
+  hs_lookup lookup;
+  bool hidden; /* not in `select *` */
+} hs_column;
+
+typedef struct hs_cursor hs_cursor;
+
+/* A kind of table. Its column 0 is `snapshot`, which table.c fills. */
+typedef struct hs_kind {
+  const char *name;
+  const hs_column *columns;
+  int n_columns;
+  const char *key;        /* the primary key: an id, which is the rowid too; or two columns */
+  double rows_per_object; /* about; for plans */
+  /* Goes in front of the first row of cursor->file that fits cursor->lookup. LH_OK or an error */
+  int (*begin)(hs_cursor *cursor, lh_error *error);
+  /* 1: there is another row, 0: no more, negative: an error */
+  int (*next)(hs_cursor *cursor, lh_error *error);
+  int (*column)(hs_cursor *cursor, sqlite3_context *context, int column, lh_error *error);
+} hs_kind;
+
+extern const hs_kind hs_objects, hs_strings, hs_edges, hs_entries, hs_threads, hs_frames,
+    hs_classes, hs_modules, hs_marks, hs_info;
+
+/* All kinds; NULL behind the last. */
+extern const hs_kind *const hs_kinds[];
+
+struct hs_cursor {
+  sqlite3_vtab_cursor base;
+  const hs_kind *kind;
+  hs_shelf *shelf;
+  unsigned next_file, end_file; /* to be visited yet */
+  hs_file *file;                /* being visited; NULL: none yet */
+  bool done;
+  int lookup;   /* the column that the query gives a value for; -1: none */
+  lh_id object; /* its value, or */
+  char *text;
+  bool by_class, descending; /* rows in the order of class names, or backwards */
+  uint32_t row;              /* its number within the file, from which the rowid is made */
+  /* of the kinds: where they are */
+  const uint32_t *list; /* of ids, or NULL: all numbers */
+  uint32_t at, end;     /* the next in it, and behind the last */
+  lh_id id;             /* of the row */
+  lh_object decoded;    /* its .id tells whose it is; LH_NO_OBJECT: none's */
+  lh_edges iterator;
+  uint32_t position; /* within the object, from 1; 0: iterator is not begun */
+  lh_edge edge;
+  lh_value key, value;
+  lh_frame frame;
+};
+
+int hs_register_tables(sqlite3 *db, hs_shelf *shelf); /* the shelf goes with the connection */
+
+/* The object of the row, decoded. */
+const lh_object *hs_decoded(hs_cursor *cursor, lh_id id);
+
+/* For begin: all objects, or the one asked for by a column of HS_ONE_ID or HS_FEW_IDS. */
+void hs_begin_objects(hs_cursor *cursor);
+
+/* The next id of the list or range, luaheap's own left out; LH_NO_OBJECT at the end. */
+lh_id hs_next_object(hs_cursor *cursor);
+
+/* }=================================================================================== */
+
+/* {=== result.c ======================================================================= */
+
+/* A text is one of lh_..._text, which is freed; NULL: out of memory. */
+void hs_result_id(sqlite3_context *context, const hs_file *file, lh_id id);
+void hs_result_bytes(sqlite3_context *context, uint64_t n);
+void hs_result_static(sqlite3_context *context, const char *text);
+void hs_result_text(sqlite3_context *context, char *text);
+void hs_result_hex(sqlite3_context *context, uint64_t n);
+void hs_result_time(sqlite3_context *context, uint64_t time_ns);
+void hs_result_string(sqlite3_context *context, const hs_file *file, lh_id id);
+void hs_result_value(sqlite3_context *context, const hs_file *file, lh_value value);
+/* Bytes as the program had them; `cut`: the snapshot has no more of them. */
+void hs_result_heap_text(sqlite3_context *context, const hs_file *file, const char *bytes, size_t n,
+                         bool cut);
+int hs_result_class(sqlite3_context *context, hs_file *file, lh_id id, lh_error *error);
+int hs_result_path(sqlite3_context *context, hs_file *file, lh_id id, bool folded, lh_error *error);
+int hs_result_retained(sqlite3_context *context, hs_file *file, lh_id id, lh_error *error);
+void hs_result_error(sqlite3_context *context, const lh_error *error);
+
+/* }=================================================================================== */
+
+/* guard.c: from now on the connection's queries read the tables here and nothing else. */
+int hs_guard(sqlite3 *db);
+
+#endif

@@ -1,0 +1,175 @@
+/*
+** result.c - what a column or a function hands to SQLite. Bytes from the heap are TEXT where they
+** are UTF-8 without a zero byte, else BLOB, and point into the mapped file; what the library made
+** for people is TEXT. The sqlite3 shell prints what it gets, so for a terminal the controls in a heap's
+** strings are made visible here.
+*/
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "heapsnap.h"
+
+void hs_result_id(sqlite3_context *context, const hs_file *file, lh_id id) {
+  if (id != LH_NO_OBJECT) sqlite3_result_int64(context, file->base + id);
+}
+
+void hs_result_bytes(sqlite3_context *context, uint64_t n) {
+  sqlite3_result_int64(context, (sqlite3_int64)n);
+}
+
+void hs_result_static(sqlite3_context *context, const char *text) {
+  sqlite3_result_text(context, text, -1, SQLITE_STATIC);
+}
+
+void hs_result_text(sqlite3_context *context, char *text) {
+  if (text == NULL)
+    sqlite3_result_error_nomem(context);
+  else
+    sqlite3_result_text(context, text, -1, lh_free);
+}
+
+void hs_result_hex(sqlite3_context *context, uint64_t n) {
+  char text[32];
+  snprintf(text, sizeof text, "0x%llx", (unsigned long long)n);
+  sqlite3_result_text(context, text, -1, SQLITE_TRANSIENT);
+}
+
+void hs_result_time(sqlite3_context *context, uint64_t time_ns) {
+  char text[64];
+  time_t seconds = (time_t)(time_ns / 1000000000u);
+  struct tm utc;
+  if (gmtime_r(&seconds, &utc) == NULL ||
+      strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S", &utc) == 0)
+    return;
+  sqlite3_result_text(context, text, -1, SQLITE_TRANSIENT);
+}
+
+void hs_result_error(sqlite3_context *context, const lh_error *error) {
+  sqlite3_result_error(context, error->message, -1);
+  if (error->code == LH_EMEMORY) sqlite3_result_error_nomem(context);
+}
+
+/* {=== Text of the heap =============================================================== */
+
+/* The UTF-8 character at p: its bytes, of which no more than `left` are there; 0: none. With `cut`,
+** more than left where its end is missing. */
+static size_t read_character(const unsigned char *p, size_t left, bool cut, uint32_t *character) {
+  static const uint32_t least[] = {0, 1, 0x80, 0x800, 0x10000};
+  size_t n = *p < 0x80 ? 1 : *p >= 0xF0 && *p < 0xF8 ? 4 : *p >= 0xE0 ? 3 : *p >= 0xC0 ? 2 : 0;
+  *character = n == 1 ? *p : n == 0 ? 0 : *p & (0x7Fu >> n);
+  if (*p >= 0xF8 || n == 0) return 0;
+  for (size_t i = 1; i < n; i++) {
+    if (i == left) return cut ? n : 0;
+    if ((p[i] & 0xC0) != 0x80) return 0;
+    *character = *character << 6 | (p[i] & 0x3Fu);
+  }
+  bool valid = *character >= least[n] && *character <= 0x10FFFF &&
+               (*character < 0xD800 || *character > 0xDFFF);
+  return valid ? n : 0;
+}
+
+/* Controls, and marks that turn the direction of text. */
+static bool is_control(uint32_t character) {
+  return character < 0x20 || (character >= 0x7F && character < 0xA0) ||
+         (character >= 0x2028 && character <= 0x202E) ||
+         (character >= 0x2066 && character <= 0x2069);
+}
+
+/* What cannot be shown becomes \x1B. */
+static void result_escaped(sqlite3_context *context, const char *bytes, size_t n) {
+  sqlite3_str *text = sqlite3_str_new(sqlite3_context_db_handle(context));
+  for (size_t at = 0; at < n;) {
+    uint32_t character;
+    size_t width = read_character((const unsigned char *)bytes + at, n - at, false, &character);
+    if (width == 0 || is_control(character))
+      sqlite3_str_appendf(text, "\\x%02X", (unsigned char)bytes[at++]);
+    else
+      sqlite3_str_append(text, bytes + at, (int)width);
+    at += width == 0 || is_control(character) ? 0 : width;
+  }
+  int length = sqlite3_str_length(text);
+  sqlite3_result_text(context, sqlite3_str_finish(text), length, sqlite3_free);
+}
+
+void hs_result_heap_text(sqlite3_context *context, const hs_file *file, const char *bytes, size_t n,
+                         bool cut) {
+  size_t at = 0;
+  bool shows = true;
+  while (at < n) {
+    uint32_t character;
+    size_t width = read_character((const unsigned char *)bytes + at, n - at, cut, &character);
+    if (width > n - at) break;
+    if (width == 0) {
+      if (file->for_terminal)
+        result_escaped(context, bytes, n);
+      else
+        sqlite3_result_blob64(context, bytes, n, SQLITE_STATIC);
+      return;
+    }
+    shows = shows && !is_control(character);
+    at += width;
+  }
+  if (file->for_terminal && !shows)
+    result_escaped(context, bytes, at);
+  else
+    sqlite3_result_text64(context, bytes, at, SQLITE_STATIC, SQLITE_UTF8);
+}
+
+/* }=================================================================================== */
+
+void hs_result_string(sqlite3_context *context, const hs_file *file, lh_id id) {
+  lh_object object;
+  lh_object_at(file->snapshot, id, &object);
+  if (!object.dead)
+    hs_result_heap_text(context, file, object.as.string.bytes, object.as.string.kept,
+                        object.as.string.kept < object.as.string.length);
+}
+
+void hs_result_value(sqlite3_context *context, const hs_file *file, lh_value value) {
+  switch (value.kind) {
+    case LH_VALUE_NIL: break;
+    case LH_VALUE_BOOLEAN: sqlite3_result_int(context, value.as.boolean); break;
+    case LH_VALUE_INTEGER: sqlite3_result_int64(context, value.as.integer); break;
+    case LH_VALUE_FLOAT: sqlite3_result_double(context, value.as.number); break;
+    case LH_VALUE_POINTER:
+    case LH_VALUE_CFUNCTION: hs_result_hex(context, value.as.pointer); break;
+    case LH_VALUE_OBJECT:
+      if (value.as.object != LH_NO_OBJECT &&
+          lh_type_of(file->snapshot, value.as.object) == LH_TYPE_STRING)
+        hs_result_string(context, file, value.as.object);
+      break;
+  }
+}
+
+int hs_result_class(sqlite3_context *context, hs_file *file, lh_id id, lh_error *error) {
+  int code = hs_need_classes(file, error);
+  if (code != LH_OK) return code;
+  uint32_t class_index = lh_class_of(file->snapshot, id);
+  hs_result_static(context, class_index != UINT32_MAX
+                                ? lh_class_at(file->snapshot, class_index)->name
+                                : lh_type_name(lh_type_of(file->snapshot, id)));
+  return LH_OK;
+}
+
+int hs_result_retained(sqlite3_context *context, hs_file *file, lh_id id, lh_error *error) {
+  int code = hs_need_analysis(file, error);
+  if (code == LH_OK) hs_result_bytes(context, lh_retained_bytes(file->snapshot, id));
+  return code;
+}
+
+/* As the commands print it: steps that vary are folded from this many on. */
+#define LONG_PATH 24u
+
+int hs_result_path(sqlite3_context *context, hs_file *file, lh_id id, bool folded,
+                   lh_error *error) {
+  lh_path path;
+  int code = hs_need_classes(file, error);
+  if (code != LH_OK || id == LH_ROOT) return code;
+  code = lh_shortest_path(file->snapshot, id, &path, error);
+  if (code == LH_ENOTFOUND) return LH_OK;
+  if (code != LH_OK) return code;
+  hs_result_text(context, lh_path_text(file->snapshot, &path, folded || path.n_steps > LONG_PATH));
+  lh_paths_free(&path, 1);
+  return LH_OK;
+}

@@ -1,0 +1,210 @@
+/*
+** heapsql - asks snapshots in SQL. The extension heapsnap is part of this command: each file is
+** opened by its heap_open, then heap_read_only locks the connection, and only then are queries
+** compiled. What costs time (retained sizes, classes, indices) is done by the first query that
+** needs it; two million objects grouped by class take three collections of their heap.
+*/
+#include <ctype.h>
+#include <errno.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "heapsql/heapsql.h"
+
+enum { KEY_CSV = CLI_FIRST_KEY, KEY_SAVE };
+
+static const cli_option options[] = {
+    {KEY_CSV, "csv", NULL, "print CSV, the names of the columns first"},
+    {KEY_SAVE, "save", "FILE", "write all snapshots as an SQLite database"},
+    {CLI_JSON, "json", NULL, "print JSON; its keys are in the manual page"},
+    {CLI_COLOR, "color", "WHEN", "auto (default; heeds NO_COLOR), always, never"},
+    {'h', "help", NULL, "print this help"},
+    {CLI_VERSION, "version", NULL, "print the version"}};
+
+static const cli_tool tool = {
+    "heapsql",
+    "Asks snapshots of a Lua heap in SQL.",
+    {"[options] SNAPSHOT ... [QUERY ...]", "[options] --save FILE SNAPSHOT ...", NULL},
+    options,
+    sizeof options / sizeof *options,
+    "Tables: objects, edges, entries, strings, classes, threads, frames, modules, marks,\n"
+    "info; c.objects are those of the snapshot c. QUERY - is read from stdin.\n"
+    "Without QUERY the sqlite3 shell starts. A query reads the snapshots and nothing else.\n"
+    "Example: heapsql c 'select class, count(*) from objects group by 1 order by 2 desc'\n"
+    "Exit status: 0 done, 2 wrong usage or failure.\n"};
+
+typedef struct request {
+  char **files, **queries, **schemas; /* schemas: what the files are called in SQL */
+  size_t n_files, n_queries;
+  const char *save;
+  heapsql_format format;
+} request;
+
+/* The entry of the extension, which is called with pointers to SQLite's functions. */
+int sqlite3_heapsnap_init(sqlite3 *db, char **message, const struct sqlite3_api_routines *api);
+
+/* {=== Options ======================================================================== */
+
+/* Is this word SQL, and not the name of a snapshot? Names rarely have blanks, queries always. */
+static bool is_query(const char *word) {
+  struct stat status;
+  return strcmp(word, "-") == 0 || (strpbrk(word, " \t\n;(") != NULL && stat(word, &status) != 0);
+}
+
+static void parse(cli *c, request *r, int argc, char **argv) {
+  int key;
+  *r = (request){.format = HEAPSQL_TABLE};
+  while ((key = cli_next_option(c, argc, argv)) != -1) {
+    if (key == KEY_CSV) r->format = HEAPSQL_CSV;
+    if (key == KEY_SAVE) r->save = optarg;
+  }
+  r->files = argv + optind;
+  while (optind + (int)r->n_files < argc && !is_query(r->files[r->n_files])) r->n_files++;
+  r->queries = r->files + r->n_files;
+  r->n_queries = (size_t)(argc - optind) - r->n_files;
+  if (r->n_files == 0 && r->n_queries > 0)
+    cli_usage_error(c, "no file '%s': name a snapshot, then the query", r->queries[0]);
+  if (r->n_files == 0) cli_usage_error(c, "which snapshot? Name the file, then the query");
+  if (c->json && r->format == HEAPSQL_CSV) cli_usage_error(c, "--json and --csv: choose one");
+  if (r->n_queries == 0 && r->save == NULL && (c->json || r->format == HEAPSQL_CSV))
+    cli_usage_error(c, "%s of what? Give a query", c->json ? "--json" : "--csv");
+  if (c->json) r->format = HEAPSQL_JSON;
+}
+
+static char *read_stdin(cli *c) {
+  size_t n = 0, size = 4096;
+  char *text = cli_must(malloc(size));
+  for (size_t got; (got = fread(text + n, 1, size - n - 1, stdin)) > 0;) {
+    n += got;
+    if (n + 1 < size) continue;
+    size *= 2;
+    text = cli_must(realloc(text, size));
+  }
+  if (ferror(stdin)) cli_die(c, NULL, "cannot read the query from stdin: %s", strerror(errno));
+  if (memchr(text, '\0', n) != NULL) cli_die(c, NULL, "the query on stdin has a zero byte");
+  text[n] = '\0';
+  return text;
+}
+
+/* }=================================================================================== */
+
+/* {=== The connection ================================================================= */
+
+static sqlite3 *connect_memory(void) {
+  sqlite3 *db;
+  (void)sqlite3_auto_extension((void (*)(void))sqlite3_heapsnap_init);
+  if (sqlite3_open(":memory:", &db) != SQLITE_OK ||
+      sqlite3_exec(db, "PRAGMA temp_store = 2", NULL, NULL, NULL) != SQLITE_OK)
+    cli_must(NULL);
+  sqlite3_reset_auto_extension();
+  return db;
+}
+
+/* What heap_open calls the file. A file that is no good is opened once more, for the library's own
+** error and hint. */
+static char *open_file(cli *c, sqlite3 *db, const char *file) {
+  sqlite3_stmt *statement;
+  struct stat status;
+  char *schema = NULL;
+  if (stat(file, &status) == 0 && status.st_size > (8 << 20))
+    cli_progress(c, "reading %s, %s", file, cli_size(c, (uint64_t)status.st_size));
+  if (sqlite3_prepare_v2(db, "SELECT heap_open(?)", -1, &statement, NULL) != SQLITE_OK)
+    cli_must(NULL);
+  (void)sqlite3_bind_text(statement, 1, file, -1, SQLITE_STATIC);
+  if (sqlite3_step(statement) == SQLITE_ROW)
+    schema = cli_must(strdup((const char *)sqlite3_column_text(statement, 0)));
+  cli_progress(c, NULL);
+  if (schema == NULL) {
+    lh_close(cli_open(c, file));
+    cli_die(c, NULL, "%s: %s", file, sqlite3_errmsg(db));
+  }
+  sqlite3_finalize(statement);
+  return schema;
+}
+
+static void open_all(cli *c, sqlite3 *db, request *r) {
+  r->schemas = cli_must(calloc(r->n_files, sizeof *r->schemas));
+  for (size_t i = 0; i < r->n_files; i++) r->schemas[i] = open_file(c, db, r->files[i]);
+}
+
+/* }=================================================================================== */
+
+/* {=== Queries ======================================================================== */
+
+static _Noreturn void refuse(cli *c, const request *r, sqlite3 *db, int code) {
+  const char *message = sqlite3_errmsg(db);
+  if (code == SQLITE_AUTH || strncmp(message, "not authorized", 14) == 0)
+    cli_die(c, NULL, "a query can only read the snapshots: use select (%s)", message);
+  if (strncmp(message, "no such table", 13) == 0)
+    cli_die(c, NULL,
+            "%s; each snapshot (%s%s) has objects, edges, entries, strings, classes, threads, "
+            "frames, modules, marks, info",
+            message, r->schemas[0], r->n_files > 1 ? ", ..." : "");
+  if (strncmp(message, "no such column", 14) == 0)
+    cli_die(c, NULL, "%s; the columns of a table: pragma table_xinfo(objects)", message);
+  cli_die(c, NULL, "%s", message);
+}
+
+static void run_queries(cli *c, const request *r, sqlite3 *db) {
+  cli_json document = {0};
+  bool first = true;
+  if (r->format == HEAPSQL_JSON) {
+    cli_json_open(&document, NULL, '{');
+    cli_json_open(&document, "results", '[');
+  }
+  for (size_t i = 0; i < r->n_queries; i++) {
+    char *typed = strcmp(r->queries[i], "-") == 0 ? read_stdin(c) : NULL;
+    const char *sql = typed != NULL ? typed : r->queries[i];
+    while (*sql != '\0') {
+      sqlite3_stmt *statement;
+      int code = sqlite3_prepare_v2(db, sql, -1, &statement, &sql);
+      if (code != SQLITE_OK) refuse(c, r, db, code);
+      if (statement == NULL) continue; /* a comment */
+      cli_progress(c, "looking");
+      code = heapsql_print(c, statement, r->format, first, &document);
+      cli_progress(c, NULL);
+      if (code != SQLITE_DONE) refuse(c, r, db, code);
+      sqlite3_finalize(statement);
+      first = false;
+    }
+    free(typed);
+  }
+  if (r->format == HEAPSQL_JSON) {
+    cli_json_close(&document, ']');
+    cli_json_close(&document, '}');
+  }
+}
+
+/* }=================================================================================== */
+
+static void say_saved(cli *c, const request *r) {
+  char *name = cli_escape(r->save);
+  printf("%s: %s, all tables\n", name, cli_count_of(c, r->n_files, "snapshot", "snapshots"));
+  free(name);
+}
+
+int main(int argc, char **argv) {
+  cli c;
+  request r;
+  sqlite3 *db;
+  cli_begin(&c, &tool);
+  parse(&c, &r, argc, argv);
+  db = connect_memory();
+  open_all(&c, db, &r);
+  if (r.save != NULL) {
+    heapsql_save(&c, db, r.save);
+    if (r.n_queries == 0) say_saved(&c, &r);
+  } else if (r.n_queries == 0) {
+    sqlite3_close(db);
+    heapsql_shell(&c, r.files, r.schemas, r.n_files);
+  }
+  if (sqlite3_exec(db, "SELECT heap_read_only()", NULL, NULL, NULL) != SQLITE_OK)
+    cli_die(&c, NULL, "%s", sqlite3_errmsg(db));
+  if (r.n_queries > 0) run_queries(&c, &r, db);
+  sqlite3_close(db);
+  for (size_t i = 0; i < r.n_files; i++) free(r.schemas[i]);
+  free(r.schemas);
+  return cli_finish(&c, CLI_DONE);
+}

@@ -1,0 +1,208 @@
+/*
+** print.c - what a query answers, as a table for people, as CSV or as JSON. Values are exact: a
+** program's strings are made harmless where they may reach a terminal, and nothing else is changed.
+** A table keeps its rows until all widths are known; CSV and JSON are written row by row.
+*/
+#include <math.h>
+#include <string.h>
+
+#include "heapsql.h"
+
+static const char *text_of(sqlite3_stmt *row, int column, size_t *n) {
+  const void *bytes = sqlite3_column_type(row, column) == SQLITE_BLOB
+                          ? sqlite3_column_blob(row, column)
+                          : sqlite3_column_text(row, column);
+  *n = (size_t)sqlite3_column_bytes(row, column);
+  return bytes != NULL ? bytes : "";
+}
+
+/* As cli_escape, but for bytes among which may be zeros. */
+static char *escaped(const char *bytes, size_t n) {
+  char *result = cli_must(malloc(4 * n + 1)), *end = result;
+  char *copy = cli_must(malloc(n + 1));
+  memcpy(copy, bytes, n);
+  copy[n] = '\0';
+  for (size_t at = 0; at <= n; at++) { /* the zero behind the last is the end */
+    char *part = cli_escape(copy + at);
+    end += sprintf(end, "%s", part);
+    free(part);
+    at += strlen(copy + at);
+    if (at < n) end += sprintf(end, "\\x00");
+  }
+  free(copy);
+  return result;
+}
+
+/* {=== Tables ======================================================================== */
+
+static bool is_number(sqlite3_stmt *row, int column) {
+  int type = sqlite3_column_type(row, column);
+  return type == SQLITE_INTEGER || type == SQLITE_FLOAT;
+}
+
+/* A column of numbers stands on the right; of nothing but NULL, on the left. */
+static void note_kinds(sqlite3_stmt *row, cli_column *columns, bool *seen, int n) {
+  for (int i = 0; i < n; i++) {
+    if (sqlite3_column_type(row, i) == SQLITE_NULL) continue;
+    if (!is_number(row, i))
+      columns[i].kind = CLI_WRAP;
+    else if (!seen[i])
+      columns[i].kind = CLI_RIGHT;
+    seen[i] = true;
+  }
+}
+
+static void add_row(cli_table *table, sqlite3_stmt *row, char **cells, int n) {
+  for (int i = 0; i < n; i++) {
+    size_t length;
+    const char *text = text_of(row, i, &length);
+    cells[i] = escaped(text, length);
+  }
+  cli_table_row(table, (const char *const *)cells, CLI_PLAIN);
+  for (int i = 0; i < n; i++) free(cells[i]);
+}
+
+static int print_table(cli *c, sqlite3_stmt *statement, int n) {
+  cli_column *columns = cli_must(calloc((size_t)n, sizeof *columns));
+  char **cells = cli_must(calloc((size_t)n, sizeof *cells));
+  bool *seen = cli_must(calloc((size_t)n, sizeof *seen));
+  int code;
+  for (int i = 0; i < n; i++) {
+    columns[i].heading = cli_escape(cli_must((void *)sqlite3_column_name(statement, i)));
+    columns[i].kind = CLI_LEFT;
+  }
+  cli_table *table = cli_table_new(c, columns, (size_t)n);
+  while ((code = sqlite3_step(statement)) == SQLITE_ROW) {
+    note_kinds(statement, columns, seen, n);
+    add_row(table, statement, cells, n);
+  }
+  cli_progress(c, NULL);
+  if (code == SQLITE_DONE) cli_table_print(table);
+  for (int i = 0; i < n; i++) free((char *)columns[i].heading);
+  free(columns);
+  free(cells);
+  free(seen);
+  return code;
+}
+
+/* }=================================================================================== */
+
+/* {=== CSV =========================================================================== */
+
+/* RFC 4180, but lines end as they do here. */
+static void print_field(const cli *c, const char *bytes, size_t n, bool follows) {
+  char *harmless = c->stdout_terminal ? escaped(bytes, n) : NULL;
+  if (harmless != NULL) {
+    bytes = harmless;
+    n = strlen(harmless);
+  }
+  if (follows) putchar(',');
+  bool quoted = n == 0 ? false
+                       : memchr(bytes, ',', n) || memchr(bytes, '"', n) || memchr(bytes, '\n', n) ||
+                             memchr(bytes, '\r', n);
+  if (quoted) putchar('"');
+  for (size_t i = 0; i < n; i++) {
+    if (bytes[i] == '"') putchar('"');
+    putchar(bytes[i]);
+  }
+  if (quoted) putchar('"');
+  free(harmless);
+}
+
+static int print_csv(cli *c, sqlite3_stmt *statement, int n) {
+  int code;
+  for (int i = 0; i < n; i++) {
+    const char *name = cli_must((void *)sqlite3_column_name(statement, i));
+    print_field(c, name, strlen(name), i > 0);
+  }
+  putchar('\n');
+  while ((code = sqlite3_step(statement)) == SQLITE_ROW) {
+    cli_progress(c, NULL);
+    for (int i = 0; i < n; i++) {
+      size_t length;
+      const char *text = text_of(statement, i, &length);
+      print_field(c, text, length, i > 0);
+    }
+    putchar('\n');
+  }
+  return code;
+}
+
+/* }=================================================================================== */
+
+/* {=== JSON ========================================================================== */
+
+static json_t *json_value(sqlite3_stmt *row, int column) {
+  size_t n;
+  const char *text;
+  json_t *value;
+  switch (sqlite3_column_type(row, column)) {
+    case SQLITE_NULL: return json_null();
+    case SQLITE_INTEGER: return json_integer(sqlite3_column_int64(row, column));
+    case SQLITE_FLOAT:
+      return isfinite(sqlite3_column_double(row, column))
+                 ? json_real(sqlite3_column_double(row, column))
+                 : json_null();
+    default: break;
+  }
+  text = text_of(row, column, &n);
+  value = json_stringn(text, n);
+  if (value == NULL) { /* not UTF-8 */
+    char *visible = escaped(text, n);
+    value = json_string(visible);
+    free(visible);
+  }
+  return value;
+}
+
+/* The names of the columns; the second `class` is class_2, so that no key hides another. */
+static char **key_names(sqlite3_stmt *statement, int n) {
+  char **names = cli_must(calloc((size_t)n, sizeof *names));
+  for (int i = 0; i < n; i++) {
+    char *name = cli_escape(cli_must((void *)sqlite3_column_name(statement, i)));
+    size_t size = strlen(name) + 16;
+    names[i] = cli_must(malloc(size));
+    snprintf(names[i], size, "%s", name);
+    unsigned number = 1;
+    for (int k = 0; k < i; k++) {
+      if (strcmp(names[i], names[k]) != 0) continue;
+      snprintf(names[i], size, "%s_%u", name, ++number);
+      k = -1; /* the new name may be taken too */
+    }
+    free(name);
+  }
+  return names;
+}
+
+static int print_json(cli *c, sqlite3_stmt *statement, int n, cli_json *w) {
+  char **names = key_names(statement, n);
+  json_t *list = cli_must(json_array());
+  int code;
+  for (int i = 0; i < n; i++) (void)json_array_append_new(list, cli_must(json_string(names[i])));
+  cli_json_open(w, NULL, '{');
+  cli_json_value(w, "columns", list);
+  cli_json_open(w, "rows", '[');
+  while ((code = sqlite3_step(statement)) == SQLITE_ROW) {
+    json_t *row = cli_must(json_object());
+    cli_progress(c, NULL);
+    for (int i = 0; i < n; i++)
+      (void)json_object_set_new(row, names[i], cli_must(json_value(statement, i)));
+    cli_json_exact(w, row);
+  }
+  cli_json_close(w, ']');
+  cli_json_close(w, '}');
+  for (int i = 0; i < n; i++) free(names[i]);
+  free(names);
+  return code;
+}
+
+/* }=================================================================================== */
+
+int heapsql_print(cli *c, sqlite3_stmt *statement, heapsql_format format, bool first,
+                  cli_json *document) {
+  int n = sqlite3_column_count(statement);
+  if (n == 0) return sqlite3_step(statement);
+  if (format == HEAPSQL_JSON) return print_json(c, statement, n, document);
+  if (!first) putchar('\n');
+  return format == HEAPSQL_CSV ? print_csv(c, statement, n) : print_table(c, statement, n);
+}

@@ -1,0 +1,358 @@
+-- heapsql_guard_spec.lua - what queries must not do: every way that SQLite and its shell have to
+-- write or open a file, or to change anything. Then what does touch files: --save, the sqlite3
+-- shell that heapsql becomes, and the extension in a shell of one's own.
+
+local lfs = require "lfs"
+local support = require "tests.support"
+
+local run, quote = support.run, support.quote
+
+local dir
+setup(function()
+  dir = select(2, support.lua [[
+    local heap = require "heap"
+    local Listener = {__name = "Listener"}
+    listeners = {}
+    for i = 1, 100 do listeners[i] = setmetatable({}, Listener) end
+    heap.snapshot "a"
+    evil = "\27[31mred\0"
+    heap.snapshot "c"
+  ]])
+  support.write_file(dir .. "/secret", "text\n")
+end)
+
+-- The shell is not linked to libasan, and forgets memory at its exit.
+local function of_shell(options)
+  options = options or {}
+  options.env = options.env or {}
+  options.env.LD_PRELOAD = os.getenv "LUAHEAP_PRELOAD"
+  if support.sanitized then options.env.ASAN_OPTIONS = "detect_leaks=0" end
+  return options
+end
+
+local function in_dir(command, options)
+  options = options or {}
+  options.cwd = options.cwd or dir
+  return run(command, options)
+end
+
+-- Names, sizes and times of all that is in the directory.
+local function listing()
+  local list = {}
+  for name in lfs.dir(dir) do
+    local a = lfs.attributes(dir .. "/" .. name)
+    local line = table.concat({name, a.mode, a.size, a.modification}, " ")
+    if name:sub(1, 1) ~= "." or a.mode ~= "directory" then list[#list + 1] = line end
+  end
+  table.sort(list)
+  return table.concat(list, "\n")
+end
+
+-- {=== Queries ========================================================================
+
+local forbidden = {
+  "attach 'x' as y", "attach ':memory:' as y", "attach 'file:x?mode=memory' as y", "detach c",
+  "attach char(120) as y", "vacuum", "vacuum into 'x'", "vacuum c into 'x'", "vacuum main into 'x'",
+  "create table x(y)", "create temp table x(y)", "create table c.x as select * from objects",
+  "create view x as select 1", "create temp view x as select 1", "create index x on objects(id)",
+  "create temp trigger x after insert on main.x begin select 1; end",
+  "create virtual table temp.x using fts5(y)", "create virtual table x using rtree(a, b, c)",
+  "create virtual table temp.strings2 using heapsnap", "create virtual table x using dbstat",
+  "create virtual table x using fts3tokenize",
+  "create virtual table x using csv(filename = 'secret')",
+  "insert into objects values (1)", "insert into c.objects(id) values (1)",
+  "update objects set class = 'x'", "delete from objects", "delete from edges where source = 0",
+  "insert into sqlite_schema values (1, 2, 3, 4, 5)", "update temp.sqlite_schema set sql = ''",
+  "with x as (select 1) insert into objects select * from x", "replace into objects(id) values (1)",
+  "drop table objects", "drop table temp.objects", "drop table c.objects",
+  "alter table objects rename to x", "alter table c.objects add column x", "analyze",
+  "begin", "begin immediate", "commit", "rollback", "savepoint x", "release x",
+  "pragma journal_mode = wal", "pragma c.journal_mode = delete", "pragma writable_schema = 1",
+  "pragma temp_store = 1", "pragma temp_store_directory = '.'", "pragma query_only = 0",
+  "pragma data_store_directory = '.'", "pragma trusted_schema = 1", "pragma mmap_size = 1000000",
+  "pragma hard_heap_limit = 1", "pragma schema_version = 7", "pragma user_version = 7",
+  "pragma incremental_vacuum", "pragma wal_checkpoint", "pragma optimize", "pragma cache_spill = 1",
+  "pragma load_extension('x')", "pragma lock_proxy_file = 'x'", "pragma integrity_check",
+  "select load_extension('./x.so')", "select load_extension('./x.so', 'entry')",
+  "select readfile('secret')", "select writefile('x', 'y')", "select edit('x')",
+  "select edit('x', 'sh')", "select fts3_tokenizer('simple')", "select fts3_tokenizer('x', x'00')",
+  "select zipfile('x', 'y')", "select zipfile_cds('secret')", "select * from fsdir('.')",
+  "select count(*) from fsdir('.')", "select count(*) from zipfile('secret')",
+  "select * from zipfile('secret')", "select * from dbstat",
+  "select * from sqlite_dbpage", "select * from sqlite_dbdata", "select * from sqlite_dbptr",
+  "select * from sqlite_stmt", "select * from bytecode('select 1')", "select lsmode(1)",
+  "select * from pragma_journal_mode('wal')", "select * from pragma_temp_store_directory('.')",
+  "select heap_open('a')", "select heap_open('secret')", "select heap_open('a', 'y')",
+  "select (select heap_open('a')) from objects", "select id from objects where heap_open('a') > ''",
+  "with x as (select readfile('secret')) select * from x",
+  "select case when 0 then writefile('x', 'y') end", "select * from (select writefile('x', 1))",
+  "select sum(writefile('x', 1)) over () from objects", "explain select readfile('secret')",
+  "select 1; attach 'x' as y", "/* c */ attach 'x' as y", "explain attach 'x' as y",
+  ".open x", ".shell touch x", ".output x\nselect 1", "select * from 'secret'",
+}
+
+describe("a query", function()
+  local before
+  setup(function() before = listing() end)
+
+  it("of heapsql does nothing else but read the snapshots", function()
+    for _, sql in ipairs(forbidden) do
+      local _, err, code = in_dir {"heapsql", "c", "a", sql .. ";"}
+      assert.equal(2, code, sql)
+      assert.matches("^heapsql: [^\n]+\n$", err)
+      assert.equal(before, listing(), sql)
+    end
+    local _, err = in_dir {"heapsql", "c", "attach 'x' as y"}
+    assert.equal("heapsql: a query can only read the snapshots: use select (not authorized)\n", err)
+  end)
+
+  -- Between its answers the shell says how far it came.
+  it("in the sqlite3 shell does not either, once heap_read_only was called", function()
+    local script, n = {".load " .. support.build .. "/heapsnap", "select heap_open('c');",
+                       "select heap_read_only();"}, 0
+    for _, sql in ipairs(forbidden) do
+      if sql:sub(1, 1) ~= "." and not sql:find("^select 1;") then
+        n = n + 1
+        script[#script + 1] = (".print %d\n%s;"):format(n, sql)
+      end
+    end
+    local text = table.concat(script, "\n")
+    local out, err = in_dir({"sqlite3", ":memory:"}, of_shell {stdin = text})
+    for i = 1, n do
+      assert.matches("\n" .. i .. "\n" .. (i < n and i + 1 .. "\n" or "$"), out)
+    end
+    assert.equal(n, select(2, err:gsub("rror[^\n]* near line", "")))
+    assert.equal(before, listing())
+    local bail = select(3, in_dir({"heapsql", "c"}, of_shell {stdin = "attach 'x' as y;"}))
+    assert.equal(1, bail)
+    assert.equal(before, listing())
+  end)
+
+  it("may ask SQLite about the tables", function()
+    for _, sql in ipairs {
+      "pragma table_info(objects)", "pragma c.table_xinfo(edges)", "pragma database_list",
+      "pragma table_list", "pragma function_list", "pragma compile_options",
+      "select * from pragma_table_info('objects')", "select * from sqlite_schema",
+      "select * from c.sqlite_schema", "select * from temp.sqlite_schema",
+      "select value from json_each('[1,2]')", "explain query plan select * from objects",
+      "with recursive n(i) as (select 1 union select i + 1 from n where i < 9) select * from n",
+      "select class, rank() over (order by shallow_bytes) from objects limit 1",
+      "select upper(class), instr(class, 'x'), abs(-1), date('now') from objects limit 1",
+    } do
+      local out, err, code = in_dir {"heapsql", "c", sql}
+      assert.equal("", err, sql)
+      assert.equal(0, code, sql)
+      assert.not_equal("", out, sql)
+    end
+  end)
+
+  it("sorts more than fits its cache in memory, not in a file", function()
+    local sql = [[select count(*) from (select a.address || b.id as x from objects a, objects b
+                  order by x limit -1)]]
+    local out, err, code = in_dir({"heapsql", "--csv", "c", sql}, {before = "ulimit -f 1;"})
+    assert.equal("", err)
+    assert.equal(0, code)
+    assert.matches("^count%(%*%)\n%d%d%d%d%d+\n$", out)
+  end)
+
+  it("ends at once when it is interrupted", function()
+    local endless = "with recursive n(i) as (select 1 union all select i + 1 from n) " ..
+                    "select count(*) from n"
+    local _, _, code = in_dir("timeout -s INT 0.3 heapsql c " .. quote(endless))
+    assert.equal(124, code)
+  end)
+end)
+
+-- }===================================================================================
+
+-- {=== --save =========================================================================
+
+describe("heapsql --save", function()
+  local function sqlite(file, sql)
+    local out, err, code = in_dir {"sqlite3", "-json", file, sql}
+    assert.equal("", err)
+    assert.equal(0, code)
+    return out
+  end
+
+  it("writes every table with every row", function()
+    local out, err, code = in_dir {"heapsql", "--save", "all.sqlite", "a", "c"}
+    assert.equal("all.sqlite: 2 snapshots, all tables\n", out)
+    assert.equal("", err)
+    assert.equal(0, code)
+    assert.equal("rw-------", lfs.attributes(dir .. "/all.sqlite", "permissions"))
+    for _, name in ipairs {"objects", "edges", "entries", "strings", "classes", "threads", "frames",
+                           "modules", "marks", "info"} do
+      local sql = "select count(*) from " .. name
+      assert.equal(in_dir {"heapsql", "--csv", "a", "c", sql},
+                   sqlite("all.sqlite", sql):gsub('%[{"(.*)":(%d+)}%]', "%1\n%2"), name)
+    end
+    local sums = "select sum(id), sum(retained_bytes), sum(array_slots), count(file), sum(line) " ..
+                 "from objects union all select sum(source), sum(target), sum(position), " ..
+                 "count(label), count(key) from edges union all select sum(value), " ..
+                 "count(value), sum(position), count(key_id), sum(value_id) from entries"
+    assert.equal((in_dir {"heapsql", "--csv", "a", "c", sums}):gsub("^[^\n]*\n", ""),
+                 (in_dir {"sqlite3", "-separator", ",", "all.sqlite", sums}))
+    assert.matches("ok", sqlite("all.sqlite", "pragma integrity_check"))
+    assert.matches("USING COVERING INDEX objects_class", in_dir {"sqlite3", "all.sqlite",
+      "explain query plan select class from objects where class = 'Listener'"})
+  end)
+
+  it("answers queries after it, and takes odd names", function()
+    local out = in_dir {"heapsql", "--csv", "--save", "file:x?mode=ro", "c", "select 1"}
+    assert.equal("1\n1\n", out)
+    assert.is_truthy(lfs.attributes(dir .. "/file:x?mode=ro"))
+    os.remove(dir .. "/file:x?mode=ro")
+  end)
+
+  local function refuses(file, message, options)
+    local before = listing()
+    local out, err, code = in_dir({"heapsql", "--save", file, "c"}, options)
+    assert.equal(2, code)
+    assert.equal("", out)
+    assert.matches("^heapsql: cannot save to '" .. file:gsub("%p", "%%%0") .. "': [^\n]+\n$", err)
+    assert.matches(message, err)
+    assert.equal(before, listing())
+  end
+
+  it("leaves alone what is no database, or cannot be written", function()
+    refuses("c", "no database: it stays as it is")
+    refuses("secret", "no database")
+    refuses(".", "no regular file")
+    refuses("/dev/null", "no regular file")
+    refuses("nowhere/x", "No such file")
+    refuses("", "No such file")
+  end)
+
+  it("replaces a database only by a whole one", function()
+    in_dir {"heapsql", "--save", "old.sqlite", "a"}
+    refuses("old.sqlite", "disk I/O error", {before = "trap '' XFSZ; ulimit -f 20;"})
+    assert.equal('[{"snapshot":"a"}]\n', sqlite("old.sqlite", "select snapshot from info"))
+    assert(lfs.link("old.sqlite", dir .. "/link.sqlite", true))
+    in_dir {"heapsql", "--save", "link.sqlite", "c"}
+    assert.equal('[{"snapshot":"c"}]\n', sqlite("old.sqlite", "select snapshot from info"))
+    assert.equal("link", lfs.symlinkattributes(dir .. "/link.sqlite", "mode"))
+    support.write_file(dir .. "/empty.sqlite", "")
+    in_dir {"heapsql", "--save", "empty.sqlite", "c"}
+    assert.equal('[{"snapshot":"c"}]\n', sqlite("empty.sqlite", "select snapshot from info"))
+  end)
+
+  it("leaves nothing behind when it is interrupted", function()
+    local big = select(2, support.lua [[
+      t = {}
+      for i = 1, 200000 do t[i] = {i, {i}} end
+      require "heap".snapshot "c"
+    ]])
+    for _, signal in ipairs {"INT", "TERM", "HUP"} do
+      local _, _, code = run("timeout -s " .. signal .. " 1 heapsql --save x c", {cwd = big})
+      assert.equal(124, code)
+      for name in lfs.dir(big) do assert.not_matches("heapsql", name) end
+      assert.is_nil(lfs.attributes(big .. "/x"))
+    end
+  end)
+end)
+
+-- }===================================================================================
+
+-- {=== The shell ======================================================================
+
+describe("heapsql without a query", function()
+  local has_script = select(3, run "script -qec true /dev/null") == 0
+
+  it("is the sqlite3 shell with the snapshots loaded", function()
+    local out, err, code = in_dir({"heapsql", "a", "c"}, of_shell {stdin = [[
+      select count(*) from objects where class = 'Listener';
+      select path_of(id) from c.objects where class = 'Listener' order by id limit 1;
+      select hex(text) from c.strings where text like '%red%' or typeof(text) = 'blob' limit 1;]]})
+    assert.equal("", err)
+    assert.equal(0, code)
+    assert.matches("^200\n_G.listeners%[100%]\n1B", out)
+  end)
+
+  it("says on a terminal what can be asked, and sends no control characters there", function()
+    if not has_script then return pending "script(1) is not there" end
+    local options = of_shell {env = {TERM = "dumb", HOME = dir, SHELL = "/bin/sh"},
+                              stdin = "select name from info;\nattach 'x' as y;\n.quit\n"}
+    local out = in_dir("script -qec 'stty cols 200; heapsql a c' /dev/null", options)
+    assert.matches("Snapshots: a, c", out)
+    local queries = 0
+    for sql in out:gmatch "\n  (select [^\r\n]+;)" do
+      queries = queries + 1
+      assert.equal("", (select(2, in_dir {"heapsql", "a", "c", sql})), sql)
+    end
+    assert.equal(4, queries)
+    assert.matches("not authorized", out)
+    assert.is_nil(lfs.attributes(dir .. "/x"))
+    local file = io.open(dir .. "/evil.sql", "w")
+    file:write("select text from strings where text like '%red%';\n")
+    file:close()
+    out = in_dir("script -qec 'heapsql c < evil.sql' /dev/null", options)
+    os.remove(dir .. "/evil.sql")
+    assert.matches("\\x1B%[31mred\\x00", out)
+    assert.not_matches("\27", out)
+  end)
+
+  it("says what is missing", function()
+    local bin = support.tmpdir()
+    run {"ln", "-s", support.build .. "/bin/heapsql", bin .. "/heapsql"}
+    local _, err, code = in_dir({bin .. "/heapsql", "c"}, {env = {PATH = bin}})
+    assert.equal(2, code)
+    assert.equal("heapsql: sqlite3 is not installed: install it (Debian's package sqlite3), or " ..
+                 "give a query here\n", err)
+    run {"cp", "--remove-destination", support.build .. "/bin/heapsql", bin .. "/heapsql"}
+    _, err, code = in_dir({bin .. "/heapsql", "c"})
+    assert.equal(2, code)
+    assert.matches("^heapsql: heapsnap.so is neither beside this command nor [^\n]+\n$", err)
+    local _, bad = in_dir {"heapsql", "secret"}
+    assert.matches("^heapsql: 'secret' is not a snapshot", bad)
+  end)
+end)
+
+describe("the extension in a shell of one's own", function()
+  local function shell(sql)
+    return in_dir({"sqlite3", ":memory:"}, of_shell {
+      stdin = ".load " .. support.build .. "/heapsnap\n" .. sql})
+  end
+
+  it("opens snapshots beside one's own tables", function()
+    local out, err, code = shell [[
+      create table objects(x); insert into objects values (7);
+      select heap_open('a'), heap_open('c', 'after');
+      select count(*) from after.objects where class = 'Listener';
+      select x from main.objects;
+      select count(*) from objects where class = 'Listener' and snapshot = 'a';
+      attach ':memory:' as other; create table other.t as select * from after.objects;
+      select count(*) from t where class = 'Listener';]]
+    assert.equal("", err)
+    assert.equal(0, code)
+    assert.equal("a|after\n100\n7\n100\n100\n", out)
+  end)
+
+  it("says what cannot be opened, and leaves nothing of it", function()
+    for sql, message in pairs {
+      ["select heap_open('nowhere')"] = "cannot open 'nowhere': No such file",
+      ["select heap_open('secret')"] = "'secret' is not a snapshot",
+      ["select heap_open('a', 'main')"] = "database main is already in use",
+      ["select heap_open('a', 'x'), heap_open('c', 'x')"] = "database x is already in use",
+      ["select heap_open(null)"] = "which file",
+      ["create virtual table t using heapsnap"] = "no table 't'",
+      ["create virtual table objects using heapsnap"] = "no snapshot is open as 'main'",
+      ["select heap_open('a'); create virtual table a.objects2 using heapsnap(1)"] = "no table",
+    } do
+      local left = "select count(*) from pragma_database_list where name like 'n%'"
+      local out, err = shell(sql .. ";\n" .. left .. ";")
+      assert.matches(message, err)
+      assert.matches("0\n$", out)
+    end
+  end)
+
+  it("keeps what is open until the end", function()
+    local out, err = shell [[
+      select heap_open('a'); detach a; select count(*) from objects where class = 'Listener';
+      select heap_open('c', 'a'); select count(*) from a.objects where class = 'Listener';]]
+    assert.equal("", err)
+    assert.equal("a\n100\na\n100\n", out)
+  end)
+end)
+
+-- }===================================================================================
