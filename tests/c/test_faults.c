@@ -3,9 +3,9 @@
 ** damaged file under the final name, never a lost older file, nothing is left beside it, and the
 ** message names the cause.
 **
-** There are three ways to the name (file.h): nameless and linked, with a temporary name and renamed,
-** and nameless but then not to be linked; each over an older file and without, in this process and
-** in the background.
+** There are three ways to the name (file.h): nameless and linked, with a temporary name and
+** renamed, and nameless but then not to be linked; each over an older file and without, in this
+** process and in the background.
 */
 #include <errno.h>
 #include <lua.h>
