@@ -110,7 +110,7 @@ int lh_start_snapshot(lua_State *L, const char *path, const lh_take_options *opt
                       lh_error *error);
 
 /* Waits for the end, at most `seconds` (negative: for ever). LH_OK fills *taken; LH_EBUSY: not yet;
-** LH_EIO: not written, and nothing left behind. May be called again. */
+** LH_EIO: not written, and nothing left behind but the mark. May be called again. */
 int lh_job_wait(lh_job *job, double seconds, lh_taken *taken, lh_error *error);
 
 /* Has it ended, well or not? Never waits. And the child's process id. */

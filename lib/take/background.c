@@ -118,7 +118,7 @@ int lh_start_snapshot(lua_State *L, const char *path, const lh_take_options *opt
     job->file.made = false; /* the child's from now on */
     return rc;
   }
-  lh_void_mark(&shot.planted);
+  lh_void_mark(L, &shot.planted);
   lh_job_free(job);
   *out = NULL;
   return rc;

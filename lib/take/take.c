@@ -136,7 +136,7 @@ int lh_stream_snapshot(lua_State *L, const char *name, lh_writer writer, void *p
   lh_taken ignored;
   int rc = lh_shot_prepare(L, name, writer, payload, options, &shot, error);
   if (rc == LH_OK) rc = write_shot(&shot, taken ? taken : &ignored, error);
-  if (rc < 0) lh_void_mark(&shot.planted);
+  if (rc < 0) lh_void_mark(L, &shot.planted);
   lh_shot_free(&shot);
   return rc;
 }
@@ -187,7 +187,7 @@ int lh_take_snapshot(lua_State *L, const char *path, const lh_take_options *opti
       !(lh_shot_may_fit(&shot, &file) && lh_shot_save(&shot, &file, taken ? taken : &ignored))) {
     rc = lh_file_fail(&file.failure, path, error);
   }
-  if (rc < 0) lh_void_mark(&shot.planted);
+  if (rc < 0) lh_void_mark(L, &shot.planted);
   lh_shot_free(&shot);
   lh_file_free(&file);
   return rc;

@@ -282,6 +282,27 @@ static void survives_a_folder_that_changes(void **state) {
 
 /* }=================================================================================== */
 
+/* A program that tries again and again on a full disk does not grow. */
+static void leaves_nothing_in_the_heap(void **state) {
+  lua_State *L = *state;
+  int before = 0;
+  for (int i = 0; i < 20; i++) {
+    faults_clear();
+    if (i % 2) {
+      faults_plan(FAULT_SYSCALL, 1, 1, EAGAIN);
+    } else {
+      faults_plan(FAULT_WRITE, 1, 1, ENOSPC);
+    }
+    assert_int_equal(scene_take(L, "a", i % 2, NULL), LH_EIO);
+    lua_gc(L, LUA_GCCOLLECT);
+    lua_gc(L, LUA_GCCOLLECT); /* finalizers have run */
+    int bytes = lua_gc(L, LUA_GCCOUNT) * 1024 + lua_gc(L, LUA_GCCOUNTB);
+    assert_true(i < 2 || bytes == before); /* Lua's string table has shrunk */
+    before = bytes;
+  }
+  assert_int_equal(lua_gettop(L), 0);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup_teardown(survives_each_call, scene_set_up, scene_tear_down),
@@ -290,6 +311,7 @@ int main(void) {
       cmocka_unit_test_setup_teardown(survives_a_writer_that_refuses, scene_set_up,
                                       scene_tear_down),
       cmocka_unit_test_setup_teardown(survives_a_folder_that_changes, scene_set_up,
-                                      scene_tear_down)};
+                                      scene_tear_down),
+      cmocka_unit_test_setup_teardown(leaves_nothing_in_the_heap, scene_set_up, scene_tear_down)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
