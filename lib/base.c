@@ -4,6 +4,7 @@
 #include "base.h"
 
 #include <errno.h>
+#include <malloc.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -95,16 +96,46 @@ static bool may_allocate(void) {
   test_count++;
   return test_fail_at == 0 || test_count < test_fail_at;
 }
+
+static uint64_t test_bytes, test_peak_bytes;
+
+uint64_t lh_test_peak_bytes(void) {
+  uint64_t peak = test_peak_bytes;
+  test_peak_bytes = test_bytes;
+  return peak;
+}
+
+static size_t bytes_of(void *block) {
+  return malloc_usable_size(block);
+}
+
+static void *count_bytes(size_t before, void *block) {
+  test_bytes += bytes_of(block) - before;
+  if (test_bytes > test_peak_bytes) test_peak_bytes = test_bytes;
+  return block;
+}
 #else
 static bool may_allocate(void) {
   return true;
+}
+
+static size_t bytes_of(void *block) {
+  (void)block;
+  return 0;
+}
+
+static void *count_bytes(size_t before, void *block) {
+  (void)before;
+  return block;
 }
 #endif
 
 void *lh_realloc(void *block, size_t n, size_t size) {
   size_t bytes;
   if (__builtin_mul_overflow(n, size, &bytes) || !may_allocate()) return NULL;
-  return realloc(block, bytes ? bytes : 1);
+  size_t before = bytes_of(block);
+  void *moved = realloc(block, bytes ? bytes : 1);
+  return moved ? count_bytes(before, moved) : NULL;
 }
 
 void *lh_alloc(size_t n, size_t size) {
@@ -112,7 +143,7 @@ void *lh_alloc(size_t n, size_t size) {
 }
 
 void *lh_alloc_zeroed(size_t n, size_t size) {
-  return may_allocate() ? calloc(n ? n : 1, size) : NULL;
+  return may_allocate() ? count_bytes(0, calloc(n ? n : 1, size)) : NULL;
 }
 
 char *lh_copy_text(const char *text) {
@@ -135,5 +166,6 @@ bool lh_grow(void *array_pointer, size_t used, size_t *capacity, size_t size) {
 }
 
 void lh_free(void *result) {
+  (void)count_bytes(bytes_of(result), NULL);
   free(result);
 }

@@ -35,6 +35,9 @@ bool lh_grow(void *array_pointer, size_t used, size_t *capacity, size_t size);
 ** LH_TEST_ALLOC only. Returns how many allocations there were since the last call. */
 #ifdef LH_TEST_ALLOC
 uint64_t lh_test_fail_allocation(uint64_t n);
+
+/* The most bytes that were allocated at one time since the last call. */
+uint64_t lh_test_peak_bytes(void);
 #endif
 
 /* XXH64 (Yann Collet's xxHash, specification of doc/xxhash_spec.md), one shot. About 10 GB/s. */

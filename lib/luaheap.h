@@ -45,7 +45,7 @@ enum lh_code {
   LH_EDAMAGED = -6,  /* a snapshot that was cut or changed: offset tells where */
   LH_EHOST = -7,     /* a Lua whose heap this library does not know */
   LH_ENOTFOUND = -8, /* no such object, mark or path: an honest no */
-  LH_ELIMIT = -9,    /* more than this library can count (2^32 - 2 objects or edges) */
+  LH_ELIMIT = -9,    /* more than this library can count (2^32 - 2 objects or edges) or hold */
   LH_EBUSY = -10     /* a background snapshot that is not finished yet */
 };
 
@@ -500,7 +500,8 @@ typedef struct lh_class {
   uint64_t garbage_objects, garbage_bytes;
 } lh_class;
 
-/* Assigns a class to every object. Needs lh_analyse. Harmless again. O(n + m). */
+/* Assigns a class to every object. Needs lh_analyse. Harmless again. Fails with LH_ELIMIT where all
+** names together would take more than 16 times the file's size (and 1 MiB). O(n + m). */
 int lh_classify(lh_snapshot *snapshot, lh_error *error);
 
 uint32_t lh_class_count(const lh_snapshot *snapshot);

@@ -12,6 +12,11 @@
 
 #include <string.h>
 
+/* The texts may take so many times the bytes of the file. Those of a program are made of strings
+** that are in it and take less than it; a file that is made for that, with one long name for very
+** many functions, would need 150 times its size. */
+enum { MOST_NAMES = 16 };
+
 /* {=== Interning ===================================================================== */
 
 static uint64_t identity_of(uint64_t name_hash, lh_type type, uint64_t shape) {
@@ -369,6 +374,7 @@ int lh_classify(lh_snapshot *snapshot, lh_error *error) {
   namer.classes = lh_alloc_zeroed(1, sizeof *namer.classes);
   namer.flags = lh_alloc_zeroed(n, 1);
   if (!namer.classes || !namer.flags) goto out;
+  namer.classes->texts.most_bytes = MOST_NAMES * (uint64_t)snapshot->size + (1u << 20);
   namer.classes->of = lh_alloc(n, sizeof *namer.classes->of);
   if (!namer.classes->of) goto out;
   memset(namer.classes->of, 0xFF, n * sizeof *namer.classes->of);
@@ -385,9 +391,14 @@ int lh_classify(lh_snapshot *snapshot, lh_error *error) {
     snapshot->classes = namer.classes;
     namer.classes = NULL;
   }
-out:
+out:;
+  bool is_full = namer.classes && namer.classes->texts.full;
   lh_classes_free(namer.classes);
   namer_free(&namer);
+  if (is_full)
+    return lh_fail(error, LH_ELIMIT,
+                   "'%s' is no heap of a program: its names take %d times its size", snapshot->name,
+                   MOST_NAMES);
   return snapshot->classes ? 0 : lh_fail_memory(error, "naming the objects");
 }
 

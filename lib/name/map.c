@@ -62,7 +62,8 @@ uint32_t lh_strings_add(lh_strings *strings, const char *bytes, size_t n) {
     if (i == LH_NO_NUMBER) break;
     if (strlen(strings->texts[i]) == n && memcmp(strings->texts[i], bytes, n) == 0) return i;
   }
-  char *copy = lh_alloc(n + 1, 1);
+  strings->full |= strings->most_bytes > 0 && strings->bytes + n > strings->most_bytes;
+  char *copy = strings->full ? NULL : lh_alloc(n + 1, 1);
   if (!copy || !lh_grow(&strings->texts, strings->n, &strings->capacity, sizeof *strings->texts)) {
     lh_free(copy);
     return LH_NO_NUMBER;
@@ -74,6 +75,7 @@ uint32_t lh_strings_add(lh_strings *strings, const char *bytes, size_t n) {
     lh_free(copy);
     return LH_NO_NUMBER;
   }
+  strings->bytes += n;
   strings->texts[strings->n] = copy;
   *number = (uint32_t)strings->n++;
   return *number;

@@ -30,10 +30,12 @@ void lh_map_free(lh_map *map);
 typedef struct lh_strings {
   char **texts;
   size_t n, capacity;
+  uint64_t bytes, most_bytes; /* of all; 0: as many as there may be */
+  bool full;                  /* one was refused because of most_bytes */
   lh_map by_hash;
 } lh_strings;
 
-/* The number of a string, which is added if it is new; LH_NO_NUMBER when out of memory. */
+/* The number of a string, which is added if it is new; LH_NO_NUMBER when out of memory or full. */
 uint32_t lh_strings_add(lh_strings *strings, const char *bytes, size_t n);
 
 void lh_strings_free(lh_strings *strings);
