@@ -61,7 +61,7 @@ Q = $(if $(V),,@echo "  $@" && )
 .DELETE_ON_ERROR:
 .SUFFIXES:
 .SECONDEXPANSION:
-.PHONY: all help needs packages demo test bench fuzz check-asan check-seams lint install \
+.PHONY: all help needs packages demo test bench fuzz fuzz-corpus check-asan check-seams lint install \
   uninstall clean test-built asan-built bench-built demo-built lint-gcc lint-clang module-sources
 
 all: build/libluaheap.a $(filter-out build/tests/%,$(BUILT:%=build/%))
@@ -172,12 +172,17 @@ lint-clang: $(LINT_OBJECTS:%=build/lint-clang/%)
 build/lint-gcc/%.o: CC = gcc
 build/lint-clang/%.o: CC = clang
 
-# A small snapshot, changed at random, through every parser; build/fuzz/corpus keeps what reached
-# new code.
-fuzz: build/fuzz/fuzz_open build/heap.so
+# First the reader, then what stands on it, SECONDS each, from the committed corpus on;
+# build/fuzz/corpus keeps what reached new code, and fuzz-corpus takes from that what adds to the
+# committed one.
+FUZZ = -max_len=4096 -timeout=20 -rss_limit_mb=1024 -artifact_prefix=build/fuzz/
+fuzz: build/fuzz/fuzz_open build/fuzz/fuzz_ask
 	@mkdir -p build/fuzz/corpus
-	@LUA_CPATH="build/?.so" $(LUA) -e 'require("heap").snapshot("build/fuzz/corpus/small")'
-	build/fuzz/fuzz_open -max_total_time=$(SECONDS) -max_len=65536 -timeout=10 build/fuzz/corpus
+	build/fuzz/fuzz_open -max_total_time=$(SECONDS) $(FUZZ) build/fuzz/corpus tests/fuzz/corpus
+	build/fuzz/fuzz_ask -max_total_time=$(SECONDS) $(FUZZ) build/fuzz/corpus tests/fuzz/corpus
+
+fuzz-corpus: build/fuzz/fuzz_open
+	build/fuzz/fuzz_open -merge=1 -use_counters=0 tests/fuzz/corpus build/fuzz/corpus
 
 build/fuzz/%: CC = clang
 build/fuzz/fuzz_%: build/fuzz/tests/fuzz/fuzz_%.o build/fuzz/tests/fuzz/mutate.o \

@@ -4,6 +4,7 @@
 #include "ask.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "read/snapshot.h"
@@ -21,7 +22,7 @@ static void draw(const lh_snapshot *s, const lh_path *paths, size_t n) {
   if (!out) return;
   (void)lh_dot_paths(s, paths, n, 6, out, NULL);
   (void)fclose(out);
-  lh_free(dot);
+  free(dot); /* libc's */
 }
 
 static void ask_paths(lh_snapshot *s, lh_id id) {

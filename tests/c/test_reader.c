@@ -260,40 +260,6 @@ static void newer_files(void **state) {
   forge_free(&f);
 }
 
-static void cut_anywhere(void **state) {
-  forge f;
-  (void)state;
-  sample_heap(&f);
-  forge_finish(&f);
-  for (size_t size = 1; size < f.size; size++) {
-    uint8_t *cut = malloc(size); /* of exactly that size, for the sanitizer */
-    assert_non_null(cut);
-    memcpy(cut, f.data, size);
-    expect_failure(cut, size, LH_EDAMAGED, size,
-                   "'f' was cut or is not finished: it has no trailer");
-    free(cut);
-  }
-  forge_free(&f);
-}
-
-static void any_bit_flipped(void **state) {
-  forge f;
-  lh_snapshot *s;
-  (void)state;
-  sample_heap(&f);
-  forge_finish(&f);
-  for (size_t bit = 0; bit < f.size * 8; bit++) {
-    lh_error error;
-    f.data[bit / 8] ^= (uint8_t)(1 << bit % 8);
-    int code = lh_open_memory(&s, f.data, f.size, "f", &error);
-    assert_true(code == (bit < 64                ? LH_EFOREIGN
-                         : bit < 96 && bit != 64 ? LH_EVERSION
-                                                 : LH_EDAMAGED));
-    f.data[bit / 8] ^= (uint8_t)(1 << bit % 8);
-  }
-  forge_free(&f);
-}
-
 static void damaged_in_one_place(void **state) {
   forge f;
   (void)state;
@@ -463,8 +429,6 @@ int main(void) {
                                      cmocka_unit_test(from_a_path),
                                      cmocka_unit_test(foreign_files),
                                      cmocka_unit_test(newer_files),
-                                     cmocka_unit_test(cut_anywhere),
-                                     cmocka_unit_test(any_bit_flipped),
                                      cmocka_unit_test(damaged_in_one_place),
                                      cmocka_unit_test(random_damage_with_valid_checksums),
                                      cmocka_unit_test(crowded_and_lonely_addresses),
