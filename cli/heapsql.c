@@ -182,7 +182,7 @@ static void run_queries(cli *c, const request *r, sqlite3 *db) {
 static void say_saved(cli *c, const request *r) {
   char *name = cli_escape(r->save);
   printf("%s: %s, all tables\n", name, cli_count_of(c, r->n_files, "snapshot", "snapshots"));
-  free(name);
+  lh_free(name);
 }
 
 int main(int argc, char **argv) {

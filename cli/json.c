@@ -29,38 +29,34 @@ void cli_json_close(cli_json *w, char bracket) {
   if (w->depth == 0) putchar('\n');
 }
 
-/* Outside of strings JSON has neither. A write error is found by cli_finish. */
+/* What jansson leaves as it is, though it should not reach a page or a terminal; outside of strings
+** JSON has none of it. A write error is found by cli_finish. */
 static int put(const char *text, size_t n, void *unused) {
   const char *end = text + n;
   (void)unused;
   for (const char *at = text; at < end; at++) {
-    if (*at != '<' && *at != '>') continue;
+    if (*at != '<' && *at != '>' && *at != 0x7F) continue;
     fwrite(text, 1, (size_t)(at - text), stdout);
-    fputs(*at == '<' ? "\\u003C" : "\\u003E", stdout);
+    printf("\\u%04X", (unsigned)*at);
     text = at + 1;
   }
   fwrite(text, 1, (size_t)(end - text), stdout);
   return 0;
 }
 
-void cli_json_value(cli_json *w, const char *key, json_t *value) {
+static void put_value(cli_json *w, const char *key, json_t *value, size_t flags) {
   begin_item(w, key);
-  json_dump_callback(cli_must(value), put, NULL, JSON_ENCODE_ANY);
+  json_dump_callback(cli_must(value), put, NULL, flags | JSON_ENCODE_ANY);
   json_decref(value);
   w->follows = true;
 }
 
+void cli_json_value(cli_json *w, const char *key, json_t *value) {
+  put_value(w, key, value, 0);
+}
+
 void cli_json_exact(cli_json *w, json_t *value) {
-  char *text = cli_must(json_dumps(cli_must(value), JSON_ENSURE_ASCII));
-  begin_item(w, NULL);
-  for (const char *p = text; *p != '\0'; p++)
-    if (*p == 0x7F) /* the one control character that jansson leaves */
-      fputs("\\u007F", stdout);
-    else
-      putchar(*p);
-  free(text);
-  json_decref(value);
-  w->follows = true;
+  put_value(w, NULL, value, JSON_ENSURE_ASCII);
 }
 
 json_t *cli_json_size(uint64_t n) {

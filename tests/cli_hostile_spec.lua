@@ -125,6 +125,7 @@ describe(("a heap of hostile names (seed %d)"):format(seed), function()
       "heaptop --by epoch c",
       "heapdiff -n 0 a b c", "heapdiff -n 0 a c", "heapdiff -n 0 --since a c",
       "heapdiff -n 0 --factor 2 --color=always --fingerprints a b c",
+      "heapsql c 'select * from classes'", "heapsql c 'select * from strings'",
       "heappath --format text -k 500 c TARGET", "heappath --format text --referrers -n 0 c TARGET",
     } do assert.is_true(#output(command) > 0, command) end
     for _, command in ipairs {
@@ -180,7 +181,8 @@ describe(("a heap of hostile names (seed %d)"):format(seed), function()
       "heaptop --json --garbage -n 0 c", "heaptop --json cut", "heaptop --by epoch --json c",
       "heapdiff --json -n 0 a b c",
       "heapdiff --json -n 0 a c", "heapdiff --json --since a c", "heappath --json -k 500 c TARGET",
-      "heappath --json --referrers c TARGET",
+      "heappath --json --referrers c TARGET", "heapsql --json c 'select * from strings'",
+      "heapsql --json c 'select class, path from objects'",
     } do json(command) end
     for _, command in ipairs {
       "heappath --json --dominators c 'H[*]'", "heaptop --json --by epoch c",

@@ -16,23 +16,6 @@ static const char *text_of(sqlite3_stmt *row, int column, size_t *n) {
   return bytes != NULL ? bytes : "";
 }
 
-/* As cli_escape, but for bytes among which may be zeros. */
-static char *escaped(const char *bytes, size_t n) {
-  char *result = cli_must(malloc(4 * n + 1)), *end = result;
-  char *copy = cli_must(malloc(n + 1));
-  memcpy(copy, bytes, n);
-  copy[n] = '\0';
-  for (size_t at = 0; at <= n; at++) { /* the zero behind the last is the end */
-    char *part = cli_escape(copy + at);
-    end += sprintf(end, "%s", part);
-    free(part);
-    at += strlen(copy + at);
-    if (at < n) end += sprintf(end, "\\x00");
-  }
-  free(copy);
-  return result;
-}
-
 /* {=== Tables ======================================================================== */
 
 static bool is_number(sqlite3_stmt *row, int column) {
@@ -56,10 +39,10 @@ static void add_row(cli_table *table, sqlite3_stmt *row, char **cells, int n) {
   for (int i = 0; i < n; i++) {
     size_t length;
     const char *text = text_of(row, i, &length);
-    cells[i] = escaped(text, length);
+    cells[i] = cli_must(lh_escaped(text, length));
   }
   cli_table_row(table, (const char *const *)cells, CLI_PLAIN);
-  for (int i = 0; i < n; i++) free(cells[i]);
+  for (int i = 0; i < n; i++) lh_free(cells[i]);
 }
 
 static int print_table(cli *c, sqlite3_stmt *statement, int n) {
@@ -78,7 +61,7 @@ static int print_table(cli *c, sqlite3_stmt *statement, int n) {
   }
   cli_progress(c, NULL);
   if (code == SQLITE_DONE) cli_table_print(table);
-  for (int i = 0; i < n; i++) free((char *)columns[i].heading);
+  for (int i = 0; i < n; i++) lh_free((char *)columns[i].heading);
   free(columns);
   free(cells);
   free(seen);
@@ -91,7 +74,7 @@ static int print_table(cli *c, sqlite3_stmt *statement, int n) {
 
 /* RFC 4180, but lines end as they do here. */
 static void print_field(const cli *c, const char *bytes, size_t n, bool follows) {
-  char *harmless = c->stdout_terminal ? escaped(bytes, n) : NULL;
+  char *harmless = c->stdout_terminal ? cli_must(lh_escaped(bytes, n)) : NULL;
   if (harmless != NULL) {
     bytes = harmless;
     n = strlen(harmless);
@@ -106,7 +89,7 @@ static void print_field(const cli *c, const char *bytes, size_t n, bool follows)
     putchar(bytes[i]);
   }
   if (quoted) putchar('"');
-  free(harmless);
+  lh_free(harmless);
 }
 
 static int print_csv(cli *c, sqlite3_stmt *statement, int n) {
@@ -148,9 +131,9 @@ static json_t *json_value(sqlite3_stmt *row, int column) {
   text = text_of(row, column, &n);
   value = json_stringn(text, n);
   if (value == NULL) { /* not UTF-8 */
-    char *visible = escaped(text, n);
+    char *visible = cli_must(lh_escaped(text, n));
     value = json_string(visible);
-    free(visible);
+    lh_free(visible);
   }
   return value;
 }
@@ -169,7 +152,7 @@ static char **key_names(sqlite3_stmt *statement, int n) {
       snprintf(names[i], size, "%s_%u", name, ++number);
       k = -1; /* the new name may be taken too */
     }
-    free(name);
+    lh_free(name);
   }
   return names;
 }
