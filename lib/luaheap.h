@@ -90,8 +90,8 @@ int lh_attach(lua_State *L, lh_error *error);
 ** userdata; and a longer stack where L has fewer than ten free slots, see lua_checkstack).
 ** `options` may be NULL. On failure an existing file at `path` is as it was. LH_EIO with ENOSPC or
 ** EFBIG: there is too little room (disk, RLIMIT_FSIZE), which is seen before a byte is written.
-** Cost: about one full collection (half of one more where there is less room than 2.25 times the
-** heap, so that the file is measured first), and 1 MiB of memory outside of Lua. */
+** Cost: about one full collection, or two where there is less room than 2.25 times the heap, since
+** the file is measured first then; and 1 MiB of memory outside of Lua. */
 int lh_take_snapshot(lua_State *L, const char *path, const lh_take_options *options,
                      lh_taken *taken, lh_error *error);
 
