@@ -61,7 +61,8 @@ Q = $(if $(V),,@echo "  $@" && )
 .DELETE_ON_ERROR:
 .SUFFIXES:
 .SECONDEXPANSION:
-.PHONY: all help needs packages demo test bench fuzz fuzz-corpus check-asan check-seams lint install \
+.PHONY: all help needs packages demo test bench fuzz fuzz-corpus check-asan check-seams lint \
+  install \
   uninstall clean test-built asan-built bench-built demo-built lint-gcc lint-clang module-sources
 
 all: build/libluaheap.a $(filter-out build/tests/%,$(BUILT:%=build/%))

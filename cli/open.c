@@ -76,10 +76,21 @@ const char *cli_address(cli *c, const lh_snapshot *snapshot, lh_id id) {
 ** of its holder. */
 #define PATHS_WORK 100000000u
 
+/* Objects that wait for their finalizer are roots: there may be a hundred thousand. */
+static uint64_t count_roots(const lh_snapshot *snapshot) {
+  uint64_t n = 0;
+  lh_edges it;
+  lh_edge edge;
+  for (lh_edges_begin(snapshot, LH_ROOT, &it); lh_edges_next(&it, &edge);) n++;
+  return n;
+}
+
 static uint64_t work_of(const lh_snapshot *snapshot, const lh_path *path) {
   uint64_t work = path->n_steps;
-  for (size_t i = 0; i < path->n_steps; i++)
-    work += lh_shallow_bytes(snapshot, path->steps[i].source) / 16;
+  for (size_t i = 0; i < path->n_steps; i++) {
+    lh_id source = path->steps[i].source;
+    work += source == LH_ROOT ? count_roots(snapshot) : lh_shallow_bytes(snapshot, source) / 16;
+  }
   return work;
 }
 

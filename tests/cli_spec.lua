@@ -291,6 +291,20 @@ describe("heaptop", function()
     out = run({"heaptop", "--objects", "--json", "c"}, {cwd = long})
     assert.is_true(select(2, out:gsub("{next}", "")) > 10)
   end)
+
+  it("tells only how long paths are, when all would take for ever", function()
+    local _, crowd = support.lua [[
+      collectgarbage("stop")
+      local finalizer = {__gc = function() end}
+      for i = 1, 20000 do setmetatable({i}, finalizer) end
+      require "lua_heapcheck".emergency()
+      require "heap".snapshot "c"
+      os.exit(true, false)
+    ]]
+    local out = run({"heaptop", "--objects", "--type", "table", "-n", "0", "c"}, {cwd = crowd})
+    assert.is_true(select(2, out:gsub("object waiting for its finalizer", "")) > 1000)
+    assert.is_true(select(2, out:gsub("%.%.%. 1 step from a root %.%.%.", "")) > 10000)
+  end)
 end)
 
 describe("heappath", function()
