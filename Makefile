@@ -126,6 +126,8 @@ $(1)/tests/libcommon.a: $$(TEST_COMMON:%.c=$(1)/%.o)
 	$$(Q)$$(AR) rcs $$@ $$^
 
 $(1)/tests/test_memory: $(1)/lua/heap.o
+$(1)/tests/test_heapsnap: $$(SNAP_SOURCES:%.c=$(1)/%.o)
+$(1)/tests/test_heapsnap: TEST_LIBS += $$(SQL_LIBS)
 $(1)/tests/%: $(1)/tests/c/%.o $(1)/tests/libcommon.a $(1)/libluaheap.a
 	$$(Q)$$(CC) $$(CFLAGS) $(2) $$(LDFLAGS) -Wl,--export-dynamic \
 	  $$(if $$(filter $$(@F),$$(WRAPPING_TESTS)),$$(WRAPPED:%=-Wl,--wrap=%)) -o $$@ \

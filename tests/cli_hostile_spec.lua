@@ -125,10 +125,13 @@ describe(("a heap of hostile names (seed %d)"):format(seed), function()
       "heaptop --by epoch c",
       "heapdiff -n 0 a b c", "heapdiff -n 0 a c", "heapdiff -n 0 --since a c",
       "heapdiff -n 0 --factor 2 --color=always --fingerprints a b c",
-      "heapsql c 'select * from classes'", "heapsql c 'select * from strings'",
+      "heapsql c 'select * from classes'",
       "heappath --format text -k 500 c TARGET", "heappath --format text --referrers -n 0 c TARGET",
+      "heapsql c 'select *, path, held_by from objects'", "heapsql c 'select * from strings'",
+      "heapsql c 'select * from edges'", "heapsql c 'select * from entries'",
     } do assert.is_true(#output(command) > 0, command) end
     for _, command in ipairs {
+      "heapsql c 'select * from marks'", "heapsql c 'select * from info'",
       "heappath --format text --color=always c 'C[9]'", "heapcheck a b c cut",
       "heappath --format text --dominators c 'H[*]'", "heaptop -n 0 --by epoch c",
     } do assert.is_true(#output(command, 1) > 0, command) end
@@ -153,7 +156,8 @@ describe(("a heap of hostile names (seed %d)"):format(seed), function()
 
   it("fits a terminal", function()
     for _, command in ipairs {
-      "heaptop -n 200 --objects c", "heapdiff -n 200 a b c", "heappath c 'C[50]'"
+      "heaptop -n 200 --objects c", "heapdiff -n 200 a b c", "heappath c 'C[50]'",
+      "heapsql c 'select path from objects'"
     } do
       local out, n = support.on_terminal(command, {cwd = dir}), 0
       if not out then return end
@@ -181,8 +185,8 @@ describe(("a heap of hostile names (seed %d)"):format(seed), function()
       "heaptop --json --garbage -n 0 c", "heaptop --json cut", "heaptop --by epoch --json c",
       "heapdiff --json -n 0 a b c",
       "heapdiff --json -n 0 a c", "heapdiff --json --since a c", "heappath --json -k 500 c TARGET",
-      "heappath --json --referrers c TARGET", "heapsql --json c 'select * from strings'",
-      "heapsql --json c 'select class, path from objects'",
+      "heappath --json --referrers c TARGET", "heapsql --json c 'select * from objects'",
+      "heapsql --json c 'select * from edges; select * from strings; select * from entries'",
     } do json(command) end
     for _, command in ipairs {
       "heappath --json --dominators c 'H[*]'", "heaptop --json --by epoch c",

@@ -159,6 +159,14 @@ describe("a usage error", function()
     {"heappath", "--dominators", "--format", "dot", "c", "_G"},
     {"heappath", "-k", "0", "c", "_G"},
     {"heappath", "c", "_G["},
+    {"heapsql"},
+    {"heapsql", "select 1"},
+    {"heapsql", "-"},
+    {"heapsql", "--csv", "c"},
+    {"heapsql", "--json", "c"},
+    {"heapsql", "--json", "--csv", "c", "select 1"},
+    {"heapsql", "--save"},
+    {"heapsql", "--nonsense", "c"},
     {"heapcheck"},
     {"heapcheck", "--nonsense", "a"},
   }
@@ -181,7 +189,8 @@ describe("a bad file", function()
     it("is refused: " .. name, function()
       support.write_file(dir .. "/bad", content())
       for _, words in ipairs {{"heaptop", "bad"}, {"heapdiff", "bad", "c"},
-                              {"heapdiff", "a", "b", "bad"}, {"heappath", "bad", "_G"}} do
+                              {"heapdiff", "a", "b", "bad"}, {"heappath", "bad", "_G"},
+                              {"heapsql", "a", "bad", "select 1"}, {"heapsql", "bad"}} do
         local out, err, code = in_dir(words)
         assert.equal(2, code)
         assert.equal("", out)

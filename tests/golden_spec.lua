@@ -53,6 +53,10 @@ local questions = {
   ["heapdiff-color"] = "heapdiff --color=always --factor 20 a b c",
   ["heapdiff-clean"] = "heapdiff --since c c",
   heappath = "heappath --format text c Listener",
+  heapsql = [[heapsql c "select class, type, address, shallow_bytes, retained_bytes, distance, ]] ..
+    [[epoch, held_by from objects where id = id_of('_G.bus.listeners.tick[7]')" ]] ..
+    [["select kind, label, weak, class_of(source) as holder from edges ]] ..
+    [[where target = id_of('_G.bus.listeners.tick[30]')" "select null as empty where 0"]],
   ["heappath-k"] = "heappath --format text -k 3 c '_G.bus.listeners.tick[7]'",
   ["heappath-upvalue"] = "heappath --format text c '_G.bus.listeners.tick[7].fn'",
   ["heappath-long"] = "heappath --format text c '_G.list" .. (".next"):rep(39) .. "'",

@@ -45,6 +45,8 @@ local questions = {
   "heapdiff --fingerprints a b c",
   "heappath c Listener", "heappath --format text c Listener", "heappath --json c Listener",
   "heappath --referrers c Listener", "heappath --referrers --format text c Listener",
+  "heapsql c 'select class from objects'", "heapsql --csv a c 'select * from strings'",
+  "heapsql --json a c 'select * from edges'", "heapsql --save x c",
   "heappath --dominators c Listener", "heaptop --help", "heapdiff --version",
 }
 

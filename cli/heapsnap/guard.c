@@ -16,8 +16,9 @@ static bool is_one_of(const char *name, const char *const *list) {
 }
 
 /* Tables of SQLite and its shell that make rows from arguments or show the connection itself. */
-static const char *const harmless_tables[] = {"completion", "generate_series",   "json_each",
-                                              "json_tree",  "pragma_table_info", NULL};
+static const char *const harmless_tables[] = {
+    "completion",        "generate_series",    "json_each", "json_tree",
+    "pragma_table_info", "pragma_table_xinfo", NULL};
 
 static bool may_read(const char *table) {
   static const char *const schemas[] = {"sqlite_master", "sqlite_schema", "sqlite_temp_master",

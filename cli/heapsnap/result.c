@@ -1,8 +1,8 @@
 /*
 ** result.c - what a column or a function hands to SQLite. Bytes from the heap are TEXT where they
 ** are UTF-8 without a zero byte, else BLOB, and point into the mapped file; what the library made
-** for people is TEXT. The sqlite3 shell prints what it gets, so for a terminal the controls in a heap's
-** strings are made visible here.
+** for people is TEXT. The sqlite3 shell prints what it gets, so for a terminal the controls in a
+** heap's strings are made visible here.
 */
 #include <stdio.h>
 #include <string.h>
@@ -89,7 +89,11 @@ static void result_escaped(sqlite3_context *context, const char *bytes, size_t n
     at += width == 0 || is_control(character) ? 0 : width;
   }
   int length = sqlite3_str_length(text);
-  sqlite3_result_text(context, sqlite3_str_finish(text), length, sqlite3_free);
+  char *visible = sqlite3_str_finish(text);
+  if (visible != NULL)
+    sqlite3_result_text(context, visible, length, sqlite3_free);
+  else
+    sqlite3_result_error_nomem(context);
 }
 
 void hs_result_heap_text(sqlite3_context *context, const hs_file *file, const char *bytes, size_t n,

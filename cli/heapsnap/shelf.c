@@ -1,7 +1,7 @@
 /*
 ** shelf.c - the snapshots that one connection has open. They stay until it closes: tables,
 ** functions and queries that run all point to them. What lh_analyse and lh_classify find is asked
-** for here, by the first query that needs it (two million objects: about a second), and never again.
+** for here, by the first query that needs it (two million objects: a second), and never again.
 */
 #include <stdlib.h>
 #include <string.h>

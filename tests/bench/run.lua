@@ -70,6 +70,9 @@ local function measure(millions)
   m.heaptop_s, m.heaptop_bytes = median_run(bin .. "heaptop", dir .. "/a")
   m.heapdiff_s, m.heapdiff_bytes = median_run(bin .. "heapdiff", dir .. "/a", dir .. "/b",
                                               dir .. "/c")
+  m.heapsql_s, m.heapsql_bytes = median_run(
+    bin .. "heapsql", dir .. "/a", dir .. "/b", dir .. "/c",
+    "select class, count(*), sum(shallow_bytes) from c.objects group by 1 order by 3 desc limit 10")
   m.heappath_s, m.heappath_bytes = median_run(bin .. "heappath", "--format", "text", dir .. "/a",
                                               m.deepest)
   return m
@@ -117,6 +120,9 @@ local rows = {
   {"- peak memory with the file, MB", function(m) return m.heaptop_bytes / MB end, "%.0f"},
   {"heapdiff a b c", function(m) return m.heapdiff_s / m.collection_s end, "%.2f x"},
   {"- peak memory with the files, MB", function(m) return m.heapdiff_bytes / MB end, "%.0f"},
+  {"heapsql a b c (classes of c)", function(m) return m.heapsql_s / m.collection_s end, "%.2f x",
+   8},
+  {"- peak memory with the files, MB", function(m) return m.heapsql_bytes / MB end, "%.0f"},
   {"heappath a (the longest path)", function(m) return m.heappath_s / m.collection_s end, "%.2f x"},
   {"- peak memory with the file, MB", function(m) return m.heappath_bytes / MB end, "%.0f"},
 }
