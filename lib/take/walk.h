@@ -32,7 +32,18 @@ typedef struct lh_own_content {
   uint16_t name_length;
 } lh_own_content;
 
-enum { LH_MODES_CACHED = 64 };
+enum { LH_MODES_CACHED = 64, LH_PLACES_CACHED = 4, LH_REGISTERS = 256 };
+
+/* A place in a function's code: its line, and the local variables in scope there by register. A
+** hundred thousand coroutines, or the frames of a deep recursion, stand at a few places, while a
+** big function has thousands of local variables to look through. */
+typedef struct lh_place {
+  const raw_proto *proto; /* NULL: of no Lua function */
+  int64_t pc;
+  uint32_t line; /* 0: unknown */
+  unsigned n_names;
+  const raw_string *names[LH_REGISTERS];
+} lh_place;
 
 typedef struct lh_walk {
   lh_out *out;
@@ -48,8 +59,9 @@ typedef struct lh_walk {
   struct {
     const raw_table *metatable;
     uint8_t flags;
-  } modes[LH_MODES_CACHED]; /* weakness by metatable, direct-mapped */
-  uint64_t n_objects[4];    /* by list */
+  } modes[LH_MODES_CACHED];          /* weakness by metatable, direct-mapped */
+  lh_place places[LH_PLACES_CACHED]; /* by pc, direct-mapped */
+  uint64_t n_objects[4];             /* by list */
   uint64_t object_bytes;
 } lh_walk;
 

@@ -15,8 +15,6 @@
 */
 #include "walk.h"
 
-enum { MAX_REGISTERS = 256 };
-
 /* One call frame, with the slots that belong to it. */
 typedef struct frame {
   const raw_value *start; /* first slot: the function, or its first copy */
@@ -62,17 +60,24 @@ static frame read_frame(const raw_call *call, const raw_value *caller) {
   return f;
 }
 
-/* Fills names[register] with the local variables in scope at pc; returns how many there are. */
-static unsigned locals_in_scope(const frame *f, const raw_string **names) {
-  const raw_proto *p = f->proto;
-  unsigned n = 0;
-  if (!p || f->pc < 0) return 0;
-  for (int32_t i = 0; i < p->n_locals && n < MAX_REGISTERS; i++) {
+static void find_place(const raw_proto *p, int64_t pc, lh_place *place) {
+  place->proto = p;
+  place->pc = pc;
+  place->line = lh_walk_line(p, pc);
+  place->n_names = 0;
+  for (int32_t i = 0; i < p->n_locals && place->n_names < LH_REGISTERS; i++) {
     const raw_local *l = &p->locals[i];
-    if (!l->name || l->start_pc > f->pc) break;
-    if (f->pc < l->end_pc) names[n++] = l->name;
+    if (!l->name || l->start_pc > pc) break;
+    if (pc < l->end_pc) place->names[place->n_names++] = l->name;
   }
-  return n;
+}
+
+/* Where the frame stands; NULL for a C function. */
+static const lh_place *place_of(lh_walk *walk, const frame *f) {
+  if (!f->proto || f->pc < 0) return NULL;
+  lh_place *place = &walk->places[f->pc % LH_PLACES_CACHED];
+  if (place->proto != f->proto || place->pc != f->pc) find_place(f->proto, f->pc, place);
+  return place;
 }
 
 static bool is_held(const raw_value *slot) {
@@ -95,12 +100,11 @@ static void walk_slot(lh_walk *walk, uint64_t own, unsigned kind, uint64_t ordin
 }
 
 static void walk_frame(lh_walk *walk, uint64_t own, const frame *f) {
-  const raw_string *names[MAX_REGISTERS];
   const raw_value *varargs = f->function - f->n_varargs;
   const raw_value *registers = f->function + 1;
-  unsigned n_names = locals_in_scope(f, names);
+  const lh_place *place = place_of(walk, f);
   lh_walk_value(walk, own, f->function);
-  lh_out_uvarint(walk->out, f->proto && f->pc >= 0 ? lh_walk_line(f->proto, f->pc) : 0);
+  lh_out_uvarint(walk->out, place ? place->line : 0);
   lh_out_uvarint(walk->out, count_held(varargs, f->function) + count_held(registers, f->end));
   for (const raw_value *v = varargs; v < f->function; v++) {
     if (is_held(v)) walk_slot(walk, own, LH_SLOT_VARARG, (uint64_t)(v - varargs) + 1, NULL, v);
@@ -108,8 +112,8 @@ static void walk_frame(lh_walk *walk, uint64_t own, const frame *f) {
   for (const raw_value *v = registers; v < f->end; v++) {
     uint64_t i = (uint64_t)(v - registers);
     if (!is_held(v)) continue;
-    if (i < n_names) {
-      walk_slot(walk, own, LH_SLOT_LOCAL, i, names[i], v);
+    if (place && i < place->n_names) {
+      walk_slot(walk, own, LH_SLOT_LOCAL, i, place->names[i], v);
     } else if (f->proto) {
       walk_slot(walk, own, LH_SLOT_TEMPORARY, i, NULL, v);
     } else {
