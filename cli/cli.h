@@ -77,7 +77,7 @@ typedef struct cli {
   char short_options[2 * CLI_MAX_OPTIONS + 2];
   char numbers[64][CLI_NUMBER_BYTES]; /* the last 64 results of cli_count and its like */
   unsigned next_number;
-  uint64_t paths_work; /* that following paths has cost so far */
+  uint64_t path_steps; /* that were followed so far */
   cli_file files[CLI_MAX_FILES];
   unsigned n_files;
 } cli;

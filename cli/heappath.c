@@ -160,32 +160,34 @@ static void step_row(cli *c, const subject *s, const lh_edge *named, const lh_ed
   free(what);
 }
 
+/* Do they read the same? The texts of ephemerons are long paths of their own. */
+static bool are_alike(const subject *s, const lh_edge *a, const lh_edge *b) {
+  if (a->kind != b->kind) return false;
+  if (a->kind == LH_EDGE_EPHEMERON) return a->holder == b->holder;
+  if (a->kind == LH_EDGE_VALUE && a->key.kind == LH_VALUE_OBJECT && b->key.kind == LH_VALUE_OBJECT)
+    return a->key.as.object == b->key.as.object;
+  char *x = cli_must(lh_edge_text(s->snapshot, a)), *y = cli_must(lh_edge_text(s->snapshot, b));
+  bool alike = strcmp(x, y) == 0;
+  lh_free(x);
+  lh_free(y);
+  return alike;
+}
+
 /* The edge that most of the steps first .. end - 1 are, by the majority vote of Boyer and Moore,
 ** and how many of them are. */
-static char *usual_edge(const subject *s, const lh_path *path, size_t first, size_t end,
-                        size_t *n_usual) {
-  char *usual = NULL;
+static const lh_edge *usual_edge(const subject *s, const lh_path *path, size_t first, size_t end,
+                                 size_t *n_usual) {
+  const lh_edge *usual = NULL;
   size_t votes = 0;
   for (size_t i = first; i < end; i++) {
-    char *text = cli_must(lh_edge_text(s->snapshot, &path->steps[i]));
-    if (votes == 0) {
-      lh_free(usual);
-      usual = text;
-      votes = 1;
-      continue;
-    }
-    if (strcmp(usual, text) == 0)
+    if (votes == 0) usual = &path->steps[i];
+    if (are_alike(s, usual, &path->steps[i]))
       votes++;
     else
       votes--;
-    lh_free(text);
   }
   *n_usual = 0;
-  for (size_t i = first; i < end; i++) {
-    char *text = cli_must(lh_edge_text(s->snapshot, &path->steps[i]));
-    *n_usual += strcmp(usual, text) == 0;
-    lh_free(text);
-  }
+  for (size_t i = first; i < end; i++) *n_usual += are_alike(s, usual, &path->steps[i]);
   return usual;
 }
 
@@ -193,7 +195,7 @@ static char *usual_edge(const subject *s, const lh_path *path, size_t first, siz
 static void fold_row(cli *c, const subject *s, const lh_path *path, size_t first, size_t end,
                      cli_table *table) {
   size_t n = end - first, n_usual;
-  char *usual = usual_edge(s, path, first, end, &n_usual);
+  char *usual = cli_must(lh_edge_text(s->snapshot, usual_edge(s, path, first, end, &n_usual)));
   size_t size = strlen(usual) + 128;
   char *text = cli_must(malloc(size));
   const char *cells[] = {text, "", "", "", ""};

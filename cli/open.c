@@ -70,42 +70,22 @@ const char *cli_address(cli *c, const lh_snapshot *snapshot, lh_id id) {
   return text;
 }
 
-/* Following a path costs its length and the references of each object on it, so a table of all
-** elements of a long list, or of a big array, would take the square of that. After as much work as
-** takes some seconds, only the length of paths is told. The unit is about one reference: 16 bytes
-** of its holder. */
-#define PATHS_WORK 100000000u
-
-/* Objects that wait for their finalizer are roots: there may be a hundred thousand. */
-static uint64_t count_roots(const lh_snapshot *snapshot) {
-  uint64_t n = 0;
-  lh_edges it;
-  lh_edge edge;
-  for (lh_edges_begin(snapshot, LH_ROOT, &it); lh_edges_next(&it, &edge);) n++;
-  return n;
-}
-
-static uint64_t work_of(const lh_snapshot *snapshot, const lh_path *path) {
-  uint64_t work = path->n_steps;
-  for (size_t i = 0; i < path->n_steps; i++) {
-    lh_id source = path->steps[i].source;
-    work += source == LH_ROOT ? count_roots(snapshot) : lh_shallow_bytes(snapshot, source) / 16;
-  }
-  return work;
-}
+/* Following a path costs its length, so a table of all elements of a long list would take the
+** square of that. After some seconds' worth of steps only the length of paths is told. */
+#define PATHS_STEPS 5000000u
 
 char *cli_held_by(cli *c, lh_snapshot *snapshot, lh_id id) {
   lh_path path;
   lh_error error;
   char *text;
-  if (c->paths_work > PATHS_WORK) {
+  if (c->path_steps > PATHS_STEPS) {
     text = cli_must(malloc(2 * CLI_NUMBER_BYTES));
     snprintf(text, 2 * CLI_NUMBER_BYTES, "... %s from a root ...",
              cli_count_of(c, lh_distance(snapshot, id), "step", "steps"));
     return text;
   }
   cli_check(c, lh_shortest_path(snapshot, id, &path, &error), NULL, &error);
-  c->paths_work += work_of(snapshot, &path);
+  c->path_steps += path.n_steps;
   text = lh_path_text(snapshot, &path, path.n_steps > CLI_LONG_PATH);
   lh_paths_free(&path, 1);
   cli_must(text);

@@ -50,7 +50,8 @@ static bool analyse_graph(lh_snapshot *snapshot) {
   uint32_t n_order;
   snapshot->idom = lh_alloc((size_t)snapshot->n + 1, sizeof *snapshot->idom);
   bool ok = snapshot->idom && lh_find_dominators(&graph, snapshot->idom, &order, &n_order) &&
-            search_all(snapshot) && retain(snapshot, order, n_order);
+            search_all(snapshot) && lh_steps_new(&snapshot->steps) &&
+            retain(snapshot, order, n_order);
   lh_free(order);
   return ok;
 }
@@ -60,6 +61,8 @@ static void drop_analysis(lh_snapshot *snapshot) {
   lh_free(snapshot->idom);
   lh_free(snapshot->distance);
   lh_free(snapshot->parent);
+  lh_steps_free(snapshot->steps);
+  snapshot->steps = NULL;
   snapshot->idom = NULL;
   snapshot->distance = NULL;
   snapshot->parent = NULL;

@@ -88,7 +88,10 @@ bool lh_search_paths(lh_search *search);
 
 /* }=================================================================================== */
 
-/* {=== paths.c ======================================================================= */
+/* {=== steps.c ======================================================================= */
+
+/* What was learned about steps. */
+bool lh_steps_new(lh_steps **out);
 
 /* How well an edge tells a person why its target is alive: 0 is best, 3 the worst. */
 unsigned lh_edge_rank(const lh_snapshot *snapshot, const lh_edge *edge);
@@ -97,7 +100,8 @@ unsigned lh_edge_rank(const lh_snapshot *snapshot, const lh_edge *edge);
 ** and of string keys the least: the order of a table's entries differs from run to run. */
 int lh_compare_edges(const lh_snapshot *snapshot, const lh_edge *a, const lh_edge *b);
 
-/* The best strong edge from source to target: there is one. */
+/* The best strong edge from source to target: there is one. O(edges of the source), and if it is
+** asked for many steps of the search tree O(1). */
 lh_edge lh_best_edge(const lh_snapshot *snapshot, lh_id source, lh_id target);
 
 /* }=================================================================================== */
@@ -140,6 +144,7 @@ typedef struct lh_unions {
   uint32_t *stamp;
   lh_id *candidate;
   uint32_t round;
+  uint64_t work; /* of lh_exact_union so far */
 } lh_unions;
 
 /* Both to be followed by lh_free_unions, whatever they return. lh_exact_union sets lower and upper

@@ -2,56 +2,13 @@
 ** paths.c - the chains of edges that keep an object alive, and all that refers to it.
 **
 ** The search (reach.c) knows objects only. What each step of a path is, is decoded from the record
-** of its source: the first edge to the next object, but rather one from a table's string key than
-** any other value (of several the least key), and rather a value than a key. So a path costs the
-** edges of the objects on it.
+** of its source (steps.c). So a path costs the edges of the objects on it.
 */
 #include "graph.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "read/decode.h"
-
-/* {=== one step ====================================================================== */
-
-unsigned lh_edge_rank(const lh_snapshot *snapshot, const lh_edge *edge) {
-  if (edge->kind == LH_EDGE_KEY) return 3;
-  if (edge->kind != LH_EDGE_VALUE) return 2;
-  bool named = edge->key.kind == LH_VALUE_OBJECT && edge->key.as.object <= snapshot->n &&
-               lh_type_of(snapshot, edge->key.as.object) == LH_TYPE_STRING;
-  return named ? 0 : 1;
-}
-
-int lh_compare_edges(const lh_snapshot *snapshot, const lh_edge *a, const lh_edge *b) {
-  unsigned rank = lh_edge_rank(snapshot, a), other = lh_edge_rank(snapshot, b);
-  if (rank != other || rank != 0) return (rank > other) - (rank < other);
-  lh_object x, y;
-  lh_object_at(snapshot, a->key.as.object, &x);
-  lh_object_at(snapshot, b->key.as.object, &y);
-  if (x.dead || y.dead) return x.dead - y.dead;
-  uint64_t n = x.as.string.kept, m = y.as.string.kept;
-  int order = memcmp(x.as.string.bytes, y.as.string.bytes, (size_t)(n < m ? n : m));
-  return order ? order : (n > m) - (n < m);
-}
-
-lh_edge lh_best_edge(const lh_snapshot *snapshot, lh_id source, lh_id target) {
-  lh_edges it;
-  lh_edge edge, best = {.source = source, .target = target};
-  uint32_t n_left = 0, first = snapshot->first_edge[source];
-  for (uint32_t e = first; e < snapshot->first_edge[source + 1]; e++)
-    n_left += snapshot->edge[e] == target;
-  bool found = false;
-  for (lh_edges_begin(snapshot, source, &it); n_left > 0 && lh_edges_next(&it, &edge);) {
-    if (edge.target != target || edge.weak) continue;
-    if (!found || lh_compare_edges(snapshot, &edge, &best) < 0) best = edge;
-    found = true;
-    n_left--;
-  }
-  return best;
-}
-
-/* }=================================================================================== */
 
 /* {=== paths ========================================================================= */
 

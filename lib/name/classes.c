@@ -361,6 +361,7 @@ void lh_classes_free(lh_classes *classes) {
   lh_map_free(&classes->functions);
   lh_map_free(&classes->c_functions);
   lh_map_free(&classes->modules);
+  lh_map_free(&classes->varying);
   lh_strings_free(&classes->texts);
   lh_free(classes);
 }

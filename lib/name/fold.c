@@ -82,6 +82,7 @@ void lh_folder_free(lh_folder *folder) {
   lh_strings_free(&folder->pieces);
   lh_map_free(&folder->interned);
   lh_map_free(&folder->memo);
+  lh_map_free(&folder->holders);
   lh_free(folder->states);
 }
 
@@ -215,6 +216,21 @@ static void note_key(lh_fold_state *state, const lh_snapshot *snapshot, const lh
   if (state->key != key) state->key = LH_NO_OBJECT;
 }
 
+static lh_text_id piece_of(lh_folder *folder, const lh_edge *edge, bool *phrase) {
+  lh_text text = {0};
+  lh_add_piece(&text, folder->snapshot, edge, true, phrase);
+  return add_text(folder, &text);
+}
+
+/* A weak table is told by its own path, which is long work for each of its entries. */
+static lh_text_id holder_piece(lh_folder *folder, const lh_edge *edge, bool *phrase) {
+  uint32_t *known = lh_map_at(&folder->holders, edge->holder);
+  if (!known) return LH_NO_NUMBER;
+  if (*known == LH_NO_NUMBER) *known = piece_of(folder, edge, phrase);
+  *phrase = true;
+  return *known;
+}
+
 uint32_t lh_fold_step(lh_folder *folder, uint32_t state, const lh_edge *edge, bool any_key) {
   const lh_snapshot *snapshot = folder->snapshot;
   lh_form form = lh_form_of(snapshot, edge);
@@ -228,9 +244,8 @@ uint32_t lh_fold_step(lh_folder *folder, uint32_t state, const lh_edge *edge, bo
   }
   const lh_fold_state before = folder->states[state];
   lh_fold_state next = {.class_index = class_index, .form = (uint8_t)form};
-  lh_text text = {0};
-  lh_add_piece(&text, snapshot, edge, true, &next.phrase);
-  next.piece = add_text(folder, &text);
+  next.piece = form == LH_FORM_AROUND ? holder_piece(folder, edge, &next.phrase)
+                                      : piece_of(folder, edge, &next.phrase);
   if (form != LH_FORM_BASE) {
     bool again = before.form == next.form && before.piece == next.piece;
     if (again || before.depth >= MAX_DEPTH) return with_class(folder, state, class_index);

@@ -56,7 +56,8 @@ typedef struct lh_folder {
   const lh_snapshot *snapshot;
   lh_strings pieces;
   lh_map interned;
-  lh_map memo; /* of steps between table and value */
+  lh_map memo;    /* of steps between table and value */
+  lh_map holders; /* weak table -> the piece that tells it */
   lh_fold_state *states;
   size_t n_states, capacity;
 } lh_folder;

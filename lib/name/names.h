@@ -35,6 +35,7 @@ struct lh_classes {
   lh_map functions;   /* proto -> text such as "function on_tick @app.lua:31" */
   lh_map c_functions; /* address of a C function -> text such as "string.format" */
   lh_map modules;     /* table -> its name in package.loaded */
+  lh_map varying;     /* table, class -> do its keys vary there: what was asked for before */
   lh_id registry, globals, loaded;
 };
 

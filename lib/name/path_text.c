@@ -230,18 +230,28 @@ static char *tell_exactly(const lh_snapshot *snapshot, const lh_path *path) {
 
 /* }=================================================================================== */
 
-static bool keys_vary(const lh_snapshot *snapshot, const lh_edge *edge) {
-  lh_key_sense sense = lh_key_sense_of(snapshot, edge->source);
-  if (sense != LH_KEYS_DEPEND || !lh_is_keyed_object(snapshot, edge)) return sense == LH_KEYS_VARY;
-  uint32_t n_alike = 0, n_values = 0, class_index = lh_class_of(snapshot, edge->target);
+static bool count_alike(const lh_snapshot *snapshot, lh_id table, uint32_t class_index) {
+  uint32_t n_alike = 0, n_values = 0;
   lh_edges it;
   lh_edge other;
-  for (lh_edges_begin(snapshot, edge->source, &it); lh_edges_next(&it, &other);) {
+  for (lh_edges_begin(snapshot, table, &it); lh_edges_next(&it, &other);) {
     if (!lh_is_keyed_object(snapshot, &other)) continue;
     n_values++;
     n_alike += lh_class_of(snapshot, other.target) == class_index;
   }
   return lh_keys_vary(snapshot, class_index, n_alike, n_values);
+}
+
+static bool keys_vary(const lh_snapshot *snapshot, const lh_edge *edge) {
+  lh_key_sense sense = lh_key_sense_of(snapshot, edge->source);
+  if (sense != LH_KEYS_DEPEND || !lh_is_keyed_object(snapshot, edge)) return sense == LH_KEYS_VARY;
+  uint32_t class_index = lh_class_of(snapshot, edge->target);
+  uint32_t *known =
+      lh_map_at(&snapshot->classes->varying, (uint64_t)edge->source << 32 | class_index);
+  if (known && *known != LH_NO_NUMBER) return *known != 0;
+  bool vary = count_alike(snapshot, edge->source, class_index);
+  if (known) *known = vary;
+  return vary;
 }
 
 static char *tell_folded(const lh_snapshot *snapshot, const lh_path *path) {

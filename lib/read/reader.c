@@ -87,6 +87,7 @@ int lh_open_memory(lh_snapshot **out, const void *data, size_t size, const char 
 void lh_close(lh_snapshot *s) {
   if (!s) return;
   lh_classes_free(s->classes);
+  lh_steps_free(s->steps);
   void *const owned[] = {s->address,    s->record_low, s->record_high,   s->kind,
                          s->by_address, s->roots,      s->marks,         s->mark_ids,
                          s->mark_names, s->text,       s->upvalue_names, s->first_edge,

@@ -9,6 +9,7 @@
 **     reach      distance 4, parent 4
 **     dominator  idom 4, retained 8
 **     classes    class 4
+**     steps      edge 4, only after reports of many objects
 **
 ** The dominators' scratch memory is gone when lh_analyse returns; its peak stays under 80.
 */
@@ -42,6 +43,9 @@ typedef struct lh_upvalue_names {
 
 typedef struct lh_classes lh_classes;      /* classes.c */
 void lh_classes_free(lh_classes *classes); /* NULL is fine */
+
+typedef struct lh_steps lh_steps; /* steps.c */
+void lh_steps_free(lh_steps *steps);
 
 struct lh_snapshot {
   /* reader.c */
@@ -81,6 +85,9 @@ struct lh_snapshot {
   uint32_t *distance; /* UINT32_MAX: garbage */
   lh_id *parent;      /* one step back on the shortest path */
   lh_reach reach;
+
+  /* steps.c */
+  lh_steps *steps;
 
   /* dominators.c */
   lh_id *idom;
