@@ -199,8 +199,9 @@ module-sources:
 bench: packages
 	@$(MAKE) --no-print-directory bench-built SIZES="$(SIZES)"
 
-bench-built: all build/tests/bench_read build/tests/lua_bench.so
+bench-built: all build/tests/bench_read build/tests/lua_bench.so build/tests/lua_heapcheck.so
 	@LUA_CPATH="build/?.so;build/tests/?.so;;" LUA=$(LUA) $(LUA) tests/bench/run.lua build $(SIZES)
+	@LUA_CPATH="build/?.so;build/tests/?.so;;" LUA=$(LUA) $(LUA) tests/bench/shapes.lua build
 
 build/tests/bench_read: build/tests/bench/bench_read.o build/libluaheap.a
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LIB_LIBS)

@@ -51,7 +51,7 @@ int main(int argc, char **argv) {
   if (lh_open(&snapshot, argv[1], &error) != 0) goto failed;
   double opened = now(), open_bytes = status_bytes("RssAnon:");
   if (lh_analyse(snapshot, &error) != 0) goto failed;
-  double analysed = now();
+  double analysed = now(), analysed_cpu = (double)clock() / CLOCKS_PER_SEC;
   double peak_bytes = status_bytes("VmHWM:") - status_bytes("RssFile:");
   double kept_bytes = status_bytes("RssAnon:");
   double classifying = now();
@@ -60,6 +60,7 @@ int main(int argc, char **argv) {
   printf("objects %u\nedges %.0f\n", lh_object_count(snapshot), count_edges(snapshot));
   printf("open_s %.6f\nanalyse_s %.6f\nclassify_s %.6f\n", opened - start, analysed - opened,
          classified - classifying);
+  printf("analysed_cpu_s %.6f\n", analysed_cpu);
   printf("open_bytes %.0f\npeak_bytes %.0f\nkept_bytes %.0f\n", open_bytes, peak_bytes, kept_bytes);
   lh_close(snapshot);
   return 0;
