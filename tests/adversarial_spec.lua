@@ -59,6 +59,7 @@ local function answers(dir, address)
     assert.are.equal(0, code)
     return result
   end
+  run("heapcheck", "c")
   local top = cjson.decode(run("heaptop", "--json", "-n", "5", "c"))
   local diff = cjson.decode(run("heapdiff", "--json", "a", "b", "c"))
   run("heapdiff", "a", "c")

@@ -17,6 +17,7 @@
 
 #include <cmocka.h>
 
+#include "forge.h"
 #include "graph/graph.h"
 
 static const char program[] =
@@ -43,27 +44,14 @@ static const char program[] =
     "for i = 1, 150 do text[#text + 1] = 'v' .. i .. (i < 150 and ',' or ' end') end\n"
     "upvalues = load(table.concat(text))(table.unpack(other, 1, 150))\n";
 
-typedef struct sink {
-  uint8_t *data;
-  size_t size;
-} sink;
-
-static size_t write_sink(const void *data, size_t n, void *payload) {
-  sink *s = payload;
-  s->data = realloc(s->data, s->size + n);
-  memcpy(s->data + s->size, data, n);
-  s->size += n;
-  return n;
-}
-
-static sink file;
+static forge_bytes file;
 
 static int write_snapshot(void **state) {
   (void)state;
   lua_State *L = luaL_newstate();
   luaL_openlibs(L);
   bool ok = luaL_dostring(L, program) == LUA_OK && lh_attach(L, NULL) == LH_OK &&
-            lh_stream_snapshot(L, "s", write_sink, &file, NULL, NULL, NULL) == LH_OK;
+            lh_stream_snapshot(L, "s", forge_write, &file, NULL, NULL, NULL) == LH_OK;
   lua_close(L);
   return ok ? 0 : -1;
 }
