@@ -301,18 +301,30 @@ describe("heaptop", function()
     assert.is_true(select(2, out:gsub("{next}", "")) > 10)
   end)
 
-  it("tells only how long paths are, when all would take for ever", function()
+  it("tells the paths of all objects that one holds", function()
     local _, crowd = support.lua [[
       collectgarbage("stop")
       local finalizer = {__gc = function() end}
       for i = 1, 20000 do setmetatable({i}, finalizer) end
+      all = {}
+      for i = 1, 20000 do all[i], all["k" .. i] = {}, {} end
       require "lua_heapcheck".emergency()
       require "heap".snapshot "c"
       os.exit(true, false)
     ]]
     local out = run({"heaptop", "--objects", "--type", "table", "-n", "0", "c"}, {cwd = crowd})
-    assert.is_true(select(2, out:gsub("object waiting for its finalizer", "")) > 1000)
-    assert.is_true(select(2, out:gsub("%.%.%. 1 step from a root %.%.%.", "")) > 10000)
+    assert.is_true(select(2, out:gsub("object waiting for its finalizer", "")) >= 20000)
+    assert.equal(20000, select(2, out:gsub("_G%.all%[%d+%]\n", "")))
+    assert.equal(20000, select(2, out:gsub("_G%.all%.k%d+\n", "")))
+  end)
+
+  it("tells only how long paths are, when all would take for ever", function()
+    local _, long = support.lua [[
+      for i = 1, 20000 do list = {next = list} end
+      require "heap".snapshot "c"
+    ]]
+    local out = run({"heaptop", "--objects", "--type", "table", "-n", "0", "c"}, {cwd = long})
+    assert.is_true(select(2, out:gsub(" steps from a root %.%.%.", "")) > 10000)
   end)
 end)
 
