@@ -117,6 +117,19 @@ void lh_sum_retained(const lh_id *order, uint32_t n_order, const lh_id *idom, ui
 
 /* }=================================================================================== */
 
+/* {=== preorder.c ==================================================================== */
+
+/* The reachable vertices by distance: parents and dominators come before their children. NULL when
+** out of memory; freed by the caller. */
+lh_id *lh_sort_by_distance(uint32_t n, const uint32_t *distance, uint32_t *n_reached);
+
+/* Preorder of a tree: order[p] is the vertex at position p, its subtree ends before end[p].
+** `sorted` are its vertices, parents first; `size` and `position` are for all vertices. */
+void lh_order_tree(const lh_id *sorted, uint32_t n, const lh_id *parent, uint32_t *size,
+                   uint32_t *position, lh_id *order, uint32_t *end);
+
+/* }=================================================================================== */
+
 /* {=== union.c ======================================================================= */
 
 /* What goes when a whole set of vertices goes: more than what its members dominate, as they may

@@ -20,46 +20,6 @@
 */
 #include "graph.h"
 
-/* The reachable vertices by distance: parents and dominators come before their children. */
-static lh_id *sort_by_distance(const lh_unions *u, uint32_t *n_reached) {
-  uint32_t n = u->graph.n;
-  lh_id *sorted = lh_alloc((size_t)n + 1, sizeof *sorted);
-  uint32_t *first = lh_alloc_zeroed((size_t)n + 2, sizeof *first);
-  if (!sorted || !first) {
-    lh_free(sorted);
-    sorted = NULL;
-    goto out;
-  }
-  for (lh_id v = 0; v <= n; v++)
-    if (u->distance[v] <= n) first[u->distance[v] + 1]++;
-  for (uint32_t d = 0; d <= n; d++) first[d + 1] += first[d];
-  *n_reached = first[n + 1];
-  for (lh_id v = 0; v <= n; v++)
-    if (u->distance[v] <= n) sorted[first[u->distance[v]]++] = v;
-out:
-  lh_free(first);
-  return sorted;
-}
-
-/* Preorder of a tree: order[p] is the vertex at position p, its subtree ends before end[p].
-** `sorted` are its vertices, parents first; `size` and `position` are scratch, for all vertices. */
-static void order_tree(const lh_id *sorted, uint32_t n, const lh_id *parent, uint32_t *size,
-                       uint32_t *position, lh_id *order, uint32_t *end) {
-  for (uint32_t i = 0; i < n; i++) size[sorted[i]] = 1;
-  for (uint32_t i = n; i-- > 1;) size[parent[sorted[i]]] += size[sorted[i]];
-  for (uint32_t i = 0; i < n; i++) {
-    lh_id v = sorted[i];
-    if (i == 0) {
-      position[v] = 0;
-    } else { /* from the end of what the parent has left */
-      size[parent[v]] -= size[v];
-      position[v] = position[parent[v]] + size[parent[v]];
-    }
-    order[position[v]] = v;
-    end[position[v]] = position[v] + size[v];
-  }
-}
-
 /* Adds up, for each set, the subtrees of its members that are below no other member: by bytes
 ** before each position, or without those by retained bytes. */
 static bool sum_subtrees(const lh_unions *u, const uint64_t *before, uint64_t *sum) {
@@ -115,7 +75,7 @@ static bool shallow_from_retained(lh_unions *u) {
 bool lh_bound_unions(lh_unions *u) {
   bool ok = false;
   size_t n = (size_t)u->graph.n + 1;
-  lh_id *sorted = sort_by_distance(u, &u->n_reached);
+  lh_id *sorted = lh_sort_by_distance(u->graph.n, u->distance, &u->n_reached);
   uint32_t *size = lh_alloc(n, sizeof *size);
   uint32_t *position = lh_alloc(n, sizeof *position);
   u->order = lh_alloc(n, sizeof *u->order);
@@ -124,9 +84,9 @@ bool lh_bound_unions(lh_unions *u) {
   u->upper = lh_alloc_zeroed(u->n_sets, sizeof *u->upper);
   if (!sorted || !size || !position || !u->order || !u->end || !u->lower || !u->upper) goto out;
   if (!shallow_from_retained(u)) goto out;
-  order_tree(sorted, u->n_reached, u->idom, size, position, u->order, u->end);
+  lh_order_tree(sorted, u->n_reached, u->idom, size, position, u->order, u->end);
   if (!sum_subtrees(u, NULL, u->lower)) goto out;
-  order_tree(sorted, u->n_reached, u->parent, size, position, u->order, u->end);
+  lh_order_tree(sorted, u->n_reached, u->parent, size, position, u->order, u->end);
   ok = bound_above(u) && list_members(u);
 out:
   lh_free(sorted);
