@@ -1,14 +1,22 @@
 /*
 ** heaptop - what a snapshot is, and what in it is big: a ledger of the heap, then the classes, then
 ** the objects, each with the bytes that would go with them; or when it was allocated
-** (heaptop/epochs.c). Ranking is the library's; a heap of ten million objects takes as long as its
+** (heaptop/epochs.c); or one of the reports, each a file of heaptop/. Ranking is the library's; a heap of ten million objects takes as long as its
 ** analysis, a few seconds.
 */
 #include <string.h>
 
 #include "heaptop/heaptop.h"
 
-enum { KEY_SORT = CLI_FIRST_KEY, KEY_BY, KEY_CLASSES, KEY_OBJECTS, KEY_TYPE, KEY_GARBAGE };
+enum {
+  KEY_SORT = CLI_FIRST_KEY,
+  KEY_BY,
+  KEY_CLASSES,
+  KEY_OBJECTS,
+  KEY_TYPE,
+  KEY_GARBAGE,
+  KEY_SUSPECTS
+};
 
 static const cli_option options[] = {
     {'n', "top", "N", "rows in each table (default 20; 0: all)"},
@@ -18,6 +26,7 @@ static const cli_option options[] = {
     {KEY_OBJECTS, "objects", NULL, "the biggest objects only: --by object"},
     {KEY_TYPE, "type", "TYPE,...", "table, string, closure, upvalue, proto, userdata, thread"},
     {KEY_GARBAGE, "garbage", NULL, "of what nothing refers to any more, instead"},
+    {KEY_SUSPECTS, "suspects", NULL, "what leaks, as far as one snapshot can tell"},
     CLI_COMMON_OPTIONS};
 
 static const cli_tool tool = {
@@ -57,6 +66,12 @@ static uint32_t type_mask(const cli *c, const char *list) {
   return mask;
 }
 
+static void choose_report(const cli *c, request *r, const report *chosen) {
+  if (r->report != NULL && r->report != chosen)
+    cli_usage_error(c, "one report at a time: --%s or --%s", r->report->name, chosen->name);
+  r->report = chosen;
+}
+
 static void parse_options(cli *c, request *r, int argc, char **argv) {
   static const lh_sort orders[] = {LH_SORT_RETAINED, LH_SORT_SHALLOW, LH_SORT_COUNT};
   static const unsigned tables[] = {BY_CLASS, BY_OBJECT, BY_EPOCH};
@@ -76,6 +91,7 @@ static void parse_options(cli *c, request *r, int argc, char **argv) {
       case KEY_OBJECTS: r->by |= BY_OBJECT; break;
       case KEY_TYPE: r->query.type_mask |= type_mask(c, optarg); break;
       case KEY_GARBAGE: r->query.garbage = true; break;
+      case KEY_SUSPECTS: choose_report(c, r, &suspects_report); break;
     }
   }
 }
@@ -85,6 +101,9 @@ static void parse(cli *c, request *r, int argc, char **argv) {
   parse_options(c, r, argc, argv);
   if (r->by == BY_EPOCH && r->sort_given)
     cli_usage_error(c, "--by epoch is in the order of time: leave --sort out");
+  if (r->report != NULL &&
+      (r->by != 0 || r->sort_given || r->query.type_mask != 0 || r->query.garbage))
+    cli_usage_error(c, "--%s goes with no --by, --sort, --type or --garbage", r->report->name);
   if (optind == argc) cli_usage_error(c, "which snapshot? Name the file");
   if (optind + 1 < argc)
     cli_usage_error(c, "one snapshot at a time: '%s' is too many", argv[optind + 1]);
@@ -272,6 +291,10 @@ static void print_objects(cli *c, lh_snapshot *snapshot, const request *r, uint6
 }
 
 static void print_text(cli *c, lh_snapshot *snapshot, const request *r) {
+  if (r->report != NULL) {
+    r->report->print(c, snapshot, r);
+    return;
+  }
   uint64_t whole_bytes;
   lh_reach reach;
   lh_reach_totals(snapshot, &reach);
@@ -362,7 +385,8 @@ static void print_json(cli *c, lh_snapshot *snapshot, const request *r) {
   cli_json w = {0};
   cli_json_open(&w, NULL, '{');
   json_snapshot(&w, snapshot);
-  unsigned by = tables_of(r);
+  if (r->report != NULL) r->report->print_json(c, &w, snapshot, r);
+  unsigned by = r->report != NULL ? 0 : tables_of(r);
   if (by & BY_CLASS) json_classes(c, &w, snapshot, r);
   if (by & BY_OBJECT) json_objects(c, &w, snapshot, r);
   if (by & BY_EPOCH) epochs_print_json(&w, snapshot, r);

@@ -12,6 +12,7 @@
 **     2  writing (needs Lua)        6  classes and names
 **     3  opening, what it is        7  paths and referrers
 **     4  objects and edges          8  finding, comparing, drawing
+**                                   9  advice about one snapshot
 **
 ** Conventions. A function that can fail returns 0 or a negative LH_E... code and fills the caller's
 ** lh_error (which may be NULL). Results through `**out` or a `*out` of arrays are owned by the
@@ -674,6 +675,62 @@ void lh_diff_free(lh_diff *diff);
 ** and with LH_EMEMORY. O(steps). */
 int lh_dot_paths(const lh_snapshot *snapshot, const lh_path *paths, size_t n_paths,
                  size_t long_path, FILE *out, lh_error *error);
+
+/* ==== 9. Advice about one snapshot ================================================== */
+
+/* Objects of one class that accumulated in one place. */
+typedef struct lh_accumulated {
+  uint32_t class_index;
+  uint64_t objects; /* of a list or tree all its elements */
+  uint64_t bytes;   /* that would go with them */
+  lh_id example;    /* the one that retains most */
+} lh_accumulated;
+
+typedef enum lh_suspect_kind {
+  LH_SUSPECT_HOLDER, /* object `id` holds many others */
+  LH_SUSPECT_ITSELF, /* object `id` is big, without others */
+  LH_SUSPECT_LIST,   /* object `id` is the first of a linked list, */
+  LH_SUSPECT_TREE,   /* or the root of a tree */
+  LH_SUSPECT_SPREAD  /* many objects of a class are held by many; `id` dominates them all */
+} lh_suspect_kind;
+
+/* An object that refers to `objects` of those that accumulated. */
+typedef struct lh_holder {
+  const char *path; /* folded: of several alike */
+  uint64_t objects;
+} lh_holder;
+
+enum { LH_MOST_ACCUMULATED = 3, LH_MOST_HOLDERS = 5 };
+
+typedef struct lh_suspect {
+  lh_suspect_kind kind;
+  lh_id id;
+  uint64_t bytes; /* that would go with what accumulated, all classes together, but not those of
+                     other suspects */
+  lh_accumulated accumulated[LH_MOST_ACCUMULATED]; /* most bytes first; of HOLDER at least one, of
+                     ITSELF none, of the others one */
+  uint32_t n_accumulated;
+  uint32_t n_classes;                 /* of all that accumulated */
+  uint64_t objects;                   /* all that accumulated */
+  lh_holder holders[LH_MOST_HOLDERS]; /* of SPREAD, those with most objects first */
+  uint32_t n_holders;
+  uint64_t total_holders;
+} lh_suspect;
+
+typedef struct lh_suspects {
+  lh_suspect *list; /* most bytes first */
+  size_t n;
+  uint64_t least_bytes; /* of a suspect */
+} lh_suspects;
+
+/* What holds a tenth or more of the reachable bytes (and 16 KB): for each object that dominates so
+** much, its accumulation point, which is the first object on the way down from it whose biggest
+** dominated object holds less than 0.7 of it; then the classes of which so much is spread over
+** many. No byte is told twice. Not suspected as such are _G, package.loaded, modules, the registry,
+** the main thread's locals and code: the way down leads through them. Needs lh_classify. Freed by
+** lh_suspects_free. O(n + m). */
+int lh_find_suspects(lh_snapshot *snapshot, lh_suspects *out, lh_error *error);
+void lh_suspects_free(lh_suspects *suspects);
 
 #ifdef __cplusplus
 }

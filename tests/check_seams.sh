@@ -64,8 +64,9 @@ check_sources() {
   code >"$sources"
   rule "only layout and walk know Lua's structures" \
     "${include}\"(take/)?raw\.h\"" '.*' 'lib/take/(layout|walk[a-z_]*)\.[ch]'
-  flow='lib/take/.*(read|graph|name|compare)|lib/read/.*(take|graph|name|compare)'
-  flow="$flow|lib/graph/.*(take|name|compare)|lib/name/.*(take|compare)|lib/compare/.*take"
+  flow='lib/take/.*(read|graph|name|compare|advise)|lib/read/.*(take|graph|name|compare|advise)'
+  flow="$flow|lib/graph/.*(take|name|compare|advise)|lib/name/.*(take|compare|advise)"
+  flow="$flow|lib/compare/.*(take|advise)|lib/advise/.*take"
   report "data flows one way through lib's folders" "$(
     grep -E "${include}\"" "$sources" | grep -E "^($flow)/[a-z_]+\.h\"")"
   rule "only files that write see Lua's headers" \

@@ -56,7 +56,7 @@ describe("the examples of", function()
 end)
 
 -- What the examples' comments show is compared with reality by examples_spec.lua.
-local function compare_session(session, example_name)
+local function compare_session(session, example_name, least_lines)
   local readme = support.normalise(support.read_file(support.root .. "/README.md"))
   local example = support.normalise(support.read_file(("%s/examples/%s.lua"):format(
     support.root, example_name)))
@@ -67,12 +67,16 @@ local function compare_session(session, example_name)
       compared = compared + 1
     end
   end
-  assert.is_true(compared > 10)
+  assert.is_true(compared >= (least_lines or 10))
 end
 
 describe("the sessions of the README", function()
   it("are that of examples/listener.lua", function()
     compare_session("\n    %$ heapdiff a b c\n(.-)\n%S", "listener")
+  end)
+
+  it("with the suspects of its last snapshot", function()
+    compare_session("\n    %$ heaptop %-%-suspects c\n(.-)\n%S", "listener", 3)
   end)
 
   it("and that of examples/timeline.lua", function()

@@ -15,7 +15,7 @@ _heaptop() {
     -n | --top) return ;;
     *)
       if [[ $current == -* ]]; then
-        words='-n --top --sort --by --classes --objects --type --garbage --json --bytes
+        words='-n --top --sort --by --classes --objects --type --garbage --suspects --json --bytes
           --color -h --help --version'
       else
         mapfile -t COMPREPLY < <(compgen -f -- "$current")

@@ -1,6 +1,6 @@
 /*
-** heaptop.h - what the files of heaptop share: what was asked for (cli/heaptop.c), and the timeline
-** (epochs.c).
+** heaptop.h - what the files of heaptop share: what was asked for (cli/heaptop.c), the timeline
+** (epochs.c), and the reports, each in a file of its name.
 */
 #ifndef LUAHEAP_HEAPTOP_H
 #define LUAHEAP_HEAPTOP_H
@@ -10,12 +10,24 @@
 /* The tables that can be asked for. */
 enum { BY_CLASS = 1, BY_OBJECT = 2, BY_EPOCH = 4 };
 
-typedef struct request {
+typedef struct request request;
+
+/* An answer of its own, in place of the tables. */
+typedef struct report {
+  const char *name; /* of its option */
+  void (*print)(cli *c, lh_snapshot *snapshot, const request *r);
+  void (*print_json)(cli *c, cli_json *w, lh_snapshot *snapshot, const request *r);
+} report;
+
+extern const report suspects_report;
+
+struct request {
   const char *file;
   lh_top_query query;
   bool limit_given, sort_given;
-  unsigned by; /* a set of tables; 0: the ledger, classes and objects */
-} request;
+  unsigned by;          /* a set of tables; 0: the ledger, classes and objects */
+  const report *report; /* NULL: the tables */
+};
 
 /* Is the object of those that the table is about? */
 bool is_shown(const lh_snapshot *snapshot, const lh_top_query *query, lh_id id);

@@ -68,6 +68,7 @@ local function measure(millions)
   m.read = reads[m.read_s]
   local bin = build .. "/bin/"
   m.heaptop_s, m.heaptop_bytes = median_run(bin .. "heaptop", dir .. "/a")
+  m.suspects_s = median_run(bin .. "heaptop", "--suspects", dir .. "/a")
   m.heapdiff_s, m.heapdiff_bytes = median_run(bin .. "heapdiff", dir .. "/a", dir .. "/b",
                                               dir .. "/c")
   m.heapsql_s, m.heapsql_bytes = median_run(
@@ -118,6 +119,7 @@ local rows = {
   {"- kept after analysing", function(m) return m.read.kept_bytes / m.objects end, "%.1f"},
   {"heaptop a", function(m) return m.heaptop_s / m.collection_s end, "%.2f x"},
   {"- peak memory with the file, MB", function(m) return m.heaptop_bytes / MB end, "%.0f"},
+  {"heaptop --suspects a", function(m) return m.suspects_s / m.collection_s end, "%.2f x", 8},
   {"heapdiff a b c", function(m) return m.heapdiff_s / m.collection_s end, "%.2f x"},
   {"- peak memory with the files, MB", function(m) return m.heapdiff_bytes / MB end, "%.0f"},
   {"heapsql a b c (classes of c)", function(m) return m.heapsql_s / m.collection_s end, "%.2f x",

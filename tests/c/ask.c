@@ -89,6 +89,11 @@ static void ask_marks(lh_snapshot *s) {
   }
 }
 
+static void ask_advice(lh_snapshot *s) {
+  lh_suspects suspects;
+  if (lh_find_suspects(s, &suspects, NULL) == LH_OK) lh_suspects_free(&suspects);
+}
+
 /* The same bytes as three snapshots: of one state, the later ones with later marks, and of two. */
 static void compare(lh_snapshot *a, const uint8_t *data, size_t size) {
   lh_snapshot *others[2] = {NULL, NULL};
@@ -124,6 +129,7 @@ void ask_all(const uint8_t *data, size_t size) {
     ask_rankings(s);
     ask_names(s);
     ask_marks(s);
+    ask_advice(s);
   }
   (void)visit_all(s); /* with ephemerons now */
   compare(s, data, size);

@@ -1,0 +1,94 @@
+/*
+** gather.c - many objects as a few classes: what hangs below a place in the tree of dominators,
+** clusters taken as one. The arrays are made once and used again, so that gathering costs what is
+** gathered.
+*/
+#include "advise.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+bool lh_gathering_make(lh_gathering *g, const lh_tree *tree, const lh_id *top) {
+  uint32_t n_classes = lh_class_count(tree->snapshot);
+  *g = (lh_gathering){.tree = tree, .top = top};
+  g->row_of = lh_alloc(n_classes, sizeof *g->row_of);
+  g->rows = lh_alloc(n_classes, sizeof *g->rows);
+  if (g->row_of) memset(g->row_of, 0xFF, n_classes * sizeof *g->row_of);
+  return g->row_of && g->rows;
+}
+
+void lh_gathering_free(lh_gathering *g) {
+  lh_free(g->row_of);
+  lh_free(g->rows);
+  lh_free(g->ids);
+}
+
+static bool append(lh_gathering *g, lh_id id) {
+  if (!lh_grow(&g->ids, g->n_ids, &g->id_capacity, sizeof *g->ids)) return false;
+  g->ids[g->n_ids++] = id;
+  return true;
+}
+
+/* In a chain each member is below the one before. */
+bool lh_list_below(lh_gathering *g, lh_id top, lh_extent *extent) {
+  const lh_tree *tree = g->tree;
+  const lh_snapshot *snapshot = tree->snapshot;
+  lh_id last = top;
+  *extent = (lh_extent){0};
+  for (uint32_t p = tree->position[top], end = tree->end[p]; p < end;) {
+    lh_id id = tree->order[p];
+    if (g->top[id] != top) {
+      if (!lh_is_own(snapshot, id) && !append(g, id)) return false;
+      p = tree->end[p];
+      continue;
+    }
+    if (!lh_dominates(tree, last, id)) extent->branches = true;
+    last = id;
+    extent->members += lh_class_of(snapshot, id) == lh_class_of(snapshot, top);
+    extent->shallow_bytes += lh_shallow_bytes(snapshot, id);
+    p++;
+  }
+  return true;
+}
+
+static uint64_t count_members(const lh_gathering *g, lh_id top) {
+  const lh_tree *tree = g->tree;
+  uint64_t n = 0;
+  for (uint32_t p = tree->position[top], end = tree->end[p]; p < end;) {
+    lh_id id = tree->order[p];
+    bool member = g->top[id] == top;
+    n += member && lh_class_of(tree->snapshot, id) == lh_class_of(tree->snapshot, top);
+    p = member ? p + 1 : tree->end[p];
+  }
+  return n;
+}
+
+static int compare_rows(const void *left, const void *right, void *payload) {
+  const lh_accumulated *a = left, *b = right;
+  const lh_snapshot *snapshot = payload;
+  if (a->bytes != b->bytes) return a->bytes > b->bytes ? -1 : 1;
+  int order = strcmp(lh_class_at(snapshot, a->class_index)->name,
+                     lh_class_at(snapshot, b->class_index)->name);
+  return order ? order : (a->class_index > b->class_index) - (a->class_index < b->class_index);
+}
+
+void lh_gather(lh_gathering *g, const lh_id *tops, size_t n_tops) {
+  const lh_snapshot *snapshot = g->tree->snapshot;
+  g->n_rows = 0;
+  for (size_t i = 0; i < n_tops; i++) {
+    uint32_t class_index = lh_class_of(snapshot, tops[i]);
+    if (class_index == UINT32_MAX) continue;
+    uint32_t *row = &g->row_of[class_index];
+    if (*row == LH_NO_NUMBER) {
+      *row = g->n_rows++;
+      g->rows[*row] = (lh_accumulated){.class_index = class_index, .example = tops[i]};
+    }
+    lh_accumulated *to = &g->rows[*row];
+    uint64_t retained = lh_retained_bytes(snapshot, tops[i]);
+    if (retained > lh_retained_bytes(snapshot, to->example)) to->example = tops[i];
+    to->objects += count_members(g, tops[i]);
+    to->bytes += retained;
+  }
+  for (uint32_t i = 0; i < g->n_rows; i++) g->row_of[g->rows[i].class_index] = LH_NO_NUMBER;
+  if (g->n_rows > 1) qsort_r(g->rows, g->n_rows, sizeof *g->rows, compare_rows, (void *)snapshot);
+}

@@ -1,0 +1,205 @@
+/*
+** suspects.c - what leaks, from one snapshot: what dominates a large share of the reachable bytes,
+** and the place where it accumulates.
+**
+** The idea, and the 0.7, are those of the leak suspects of the Eclipse Memory Analyzer. From the
+** root the way leads down the tree of dominators, clusters (clusters.c) taken as one, into all that
+** retains LEAST_SHARE. Where the biggest of what a place dominates has less than 0.7 of it, many
+** small things hang: they are told by class, without those that are big enough to be looked at by
+** themselves. Where these many are few (the 16 shards of a map), or but collections, the many are
+** looked for below them: what hangs there instead, eight times as many, with 0.7 of the bytes.
+**
+** Each object is met at most a few times: once as a child, and once or twice in a row. 2.2 million
+** objects in one list: 0.12 s.
+*/
+#include "advise.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Of the reachable bytes; and less is not worth anybody's time. */
+#define LEAST_SHARE 0.1
+enum { LEAST_BYTES = 16384 };
+
+enum { MANY_MORE = 8, FEW = 64, MOST_LEVELS = 4 };
+
+typedef struct search {
+  const lh_snapshot *snapshot;
+  lh_tree tree;
+  lh_id *top;
+  lh_gathering here, below;
+  uint8_t *told;
+  lh_id *stack;
+  size_t n_stack, stack_capacity;
+  lh_suspects *suspects;
+  size_t capacity;
+} search;
+
+static bool push(search *s, lh_id id) {
+  if (!lh_grow(&s->stack, s->n_stack, &s->stack_capacity, sizeof *s->stack)) return false;
+  s->stack[s->n_stack++] = id;
+  return true;
+}
+
+static uint64_t retained(const search *s, lh_id id) {
+  return lh_retained_bytes(s->snapshot, id);
+}
+
+/* {=== What has accumulated =========================================================== */
+
+static void keep_rows(lh_suspect *suspect, const lh_gathering *g) {
+  suspect->n_classes = g->n_rows;
+  suspect->objects = 0;
+  for (uint32_t i = 0; i < g->n_rows; i++) suspect->objects += g->rows[i].objects;
+  suspect->n_accumulated = g->n_rows < LH_MOST_ACCUMULATED ? g->n_rows : LH_MOST_ACCUMULATED;
+  for (uint32_t i = 0; i < suspect->n_accumulated; i++) suspect->accumulated[i] = g->rows[i];
+}
+
+/* Of ids, those of the class that has accumulated most; returns how many. */
+static size_t keep_first_class(const search *s, const lh_gathering *g, lh_id *ids, size_t n) {
+  size_t n_kept = 0;
+  for (size_t i = 0; i < n; i++)
+    if (lh_class_of(s->snapshot, ids[i]) == g->rows[0].class_index) ids[n_kept++] = ids[i];
+  return n_kept;
+}
+
+bool lh_tells_more(const lh_snapshot *snapshot, const lh_accumulated *many,
+                   const lh_accumulated *few) {
+  const lh_class_entry *list = snapshot->classes->list;
+  if (list[many->class_index].visible.type == LH_TYPE_STRING) return false;
+  return (few->objects <= FEW || !list[few->class_index].specific) &&
+         many->objects >= MANY_MORE * few->objects &&
+         (double)many->bytes >= LH_GOES_ON * (double)few->bytes;
+}
+
+/* s->here.ids are what hangs there. Follows a class of few that hold many. */
+static bool gather(search *s, lh_suspect *suspect) {
+  lh_gathering *here = &s->here, *below = &s->below;
+  lh_gather(here, here->ids, here->n_ids);
+  keep_rows(suspect, here);
+  for (unsigned level = 0; here->n_rows > 0 && level < MOST_LEVELS; level++) {
+    lh_accumulated few = here->rows[0];
+    size_t n = keep_first_class(s, here, here->ids, here->n_ids);
+    below->n_ids = 0;
+    for (size_t i = 0; i < n; i++) {
+      lh_extent extent;
+      if (!lh_list_below(below, here->ids[i], &extent)) return false;
+    }
+    lh_gather(below, below->ids, below->n_ids);
+    lh_gathering swap = *here;
+    *here = *below;
+    *below = swap;
+    if (here->n_rows == 0 || (double)here->rows[0].bytes < LH_GOES_ON * (double)few.bytes) break;
+    if (lh_tells_more(s->snapshot, &here->rows[0], &suspect->accumulated[0]))
+      keep_rows(suspect, here);
+  }
+  return true;
+}
+
+/* }=================================================================================== */
+
+void lh_mark_told(const lh_snapshot *snapshot, uint8_t *told, lh_id id) {
+  told[id] |= LH_TOLD;
+  while (id != LH_ROOT && !(told[snapshot->idom[id]] & LH_ABOVE_TOLD)) {
+    id = snapshot->idom[id];
+    told[id] |= LH_ABOVE_TOLD;
+  }
+}
+
+static bool add_suspect(search *s, const lh_suspect *suspect) {
+  lh_suspects *all = s->suspects;
+  if (!lh_grow(&all->list, all->n, &s->capacity, sizeof *all->list)) return false;
+  all->list[all->n++] = *suspect;
+  lh_mark_told(s->snapshot, s->told, suspect->id);
+  return true;
+}
+
+/* `rest`: what hangs there in small things, which are s->here.ids, and the place's own bytes. */
+static bool tell(search *s, lh_id id, const lh_extent *extent, uint64_t rest) {
+  lh_suspect suspect = {.kind = LH_SUSPECT_ITSELF, .id = id, .bytes = rest};
+  if (extent->members >= LH_LEAST_CLUSTER) {
+    suspect.kind = extent->branches ? LH_SUSPECT_TREE : LH_SUSPECT_LIST;
+    suspect.accumulated[0] =
+        (lh_accumulated){lh_class_of(s->snapshot, id), extent->members, rest, id};
+    suspect.n_accumulated = suspect.n_classes = 1;
+    suspect.objects = extent->members;
+    return add_suspect(s, &suspect);
+  }
+  if (!gather(s, &suspect)) return false;
+  if (rest > 2 * extent->shallow_bytes)
+    suspect.kind = LH_SUSPECT_HOLDER;
+  else
+    suspect.n_accumulated = suspect.n_classes = 0, suspect.objects = 0;
+  return add_suspect(s, &suspect);
+}
+
+/* Looks at a place that retains enough: goes on from there, tells it, or both. */
+static bool look_at(search *s, lh_id id) {
+  uint64_t least = s->suspects->least_bytes, rest = retained(s, id), biggest = 0;
+  bool plumbing = lh_is_plumbing(s->snapshot, id);
+  lh_extent extent;
+  size_t n_small = 0;
+  s->here.n_ids = 0;
+  if (!lh_list_below(&s->here, id, &extent)) return false;
+  for (size_t i = 0; i < s->here.n_ids; i++) {
+    lh_id child = s->here.ids[i];
+    uint64_t bytes = retained(s, child);
+    if (bytes > biggest) biggest = bytes;
+    if (bytes < least) {
+      s->here.ids[n_small++] = child;
+      continue;
+    }
+    rest -= bytes;
+    if (!push(s, child)) return false;
+  }
+  s->here.n_ids = plumbing ? 0 : n_small;
+  if (plumbing) rest = extent.shallow_bytes; /* a table that big is no one's plumbing */
+  if (rest < least || id == LH_ROOT || lh_is_own(s->snapshot, id) ||
+      (!plumbing && (double)biggest >= LH_GOES_ON * (double)retained(s, id)))
+    return true;
+  return tell(s, id, &extent, rest);
+}
+
+static bool walk_down(search *s) {
+  bool ok = push(s, LH_ROOT);
+  while (ok && s->n_stack > 0) ok = look_at(s, s->stack[--s->n_stack]);
+  return ok;
+}
+
+static int compare_suspects(const void *left, const void *right) {
+  const lh_suspect *a = left, *b = right;
+  if (a->bytes != b->bytes) return a->bytes > b->bytes ? -1 : 1;
+  return (a->id > b->id) - (a->id < b->id);
+}
+
+int lh_find_suspects(lh_snapshot *snapshot, lh_suspects *out, lh_error *error) {
+  *out = (lh_suspects){0};
+  if (!snapshot->retained || !snapshot->classes)
+    return lh_fail(error, LH_EARGUMENT, "the snapshot has not been classified");
+  search s = {.snapshot = snapshot, .suspects = out};
+  out->least_bytes = (uint64_t)(LEAST_SHARE * (double)snapshot->reach.reachable_bytes);
+  if (out->least_bytes < LEAST_BYTES) out->least_bytes = LEAST_BYTES;
+  bool ok = lh_tree_make(&s.tree, snapshot) && (s.top = lh_find_clusters(&s.tree)) &&
+            lh_gathering_make(&s.here, &s.tree, s.top) &&
+            lh_gathering_make(&s.below, &s.tree, s.top) &&
+            (s.told = lh_alloc_zeroed((size_t)snapshot->n + 1, 1)) && walk_down(&s) &&
+            lh_find_spread(&s.tree, out->least_bytes, s.told, out, &s.capacity);
+  if (ok && out->n > 1) qsort(out->list, out->n, sizeof *out->list, compare_suspects);
+  lh_gathering_free(&s.here);
+  lh_gathering_free(&s.below);
+  lh_free(s.told);
+  lh_free(s.stack);
+  lh_free(s.top);
+  lh_tree_free(&s.tree);
+  if (ok) return LH_OK;
+  lh_suspects_free(out);
+  return lh_fail_memory(error, "looking for suspects");
+}
+
+void lh_suspects_free(lh_suspects *suspects) {
+  for (size_t i = 0; i < suspects->n; i++)
+    for (uint32_t j = 0; j < suspects->list[i].n_holders; j++)
+      lh_free((void *)suspects->list[i].holders[j].path);
+  lh_free(suspects->list);
+  *suspects = (lh_suspects){0};
+}

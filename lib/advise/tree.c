@@ -1,0 +1,41 @@
+/*
+** tree.c - the tree of dominators as intervals (preorder.c), and what in it belongs to every
+** program. 12 bytes an object.
+*/
+#include "advise.h"
+
+bool lh_tree_make(lh_tree *tree, const lh_snapshot *snapshot) {
+  size_t n = (size_t)snapshot->n + 1;
+  *tree = (lh_tree){.snapshot = snapshot};
+  lh_id *sorted = lh_sort_by_distance(snapshot->n, snapshot->distance, &tree->n);
+  uint32_t *size = lh_alloc(n, sizeof *size);
+  tree->order = lh_alloc(n, sizeof *tree->order);
+  tree->end = lh_alloc(n, sizeof *tree->end);
+  tree->position = lh_alloc(n, sizeof *tree->position);
+  bool ok = sorted && size && tree->order && tree->end && tree->position;
+  if (ok)
+    lh_order_tree(sorted, tree->n, snapshot->idom, size, tree->position, tree->order, tree->end);
+  lh_free(sorted);
+  lh_free(size);
+  return ok;
+}
+
+void lh_tree_free(lh_tree *tree) {
+  lh_free(tree->order);
+  lh_free(tree->end);
+  lh_free(tree->position);
+}
+
+bool lh_is_plumbing(const lh_snapshot *snapshot, lh_id id) {
+  const lh_classes *classes = snapshot->classes;
+  lh_object object;
+  if (id == LH_ROOT || id == classes->registry || id == classes->globals || id == classes->loaded)
+    return true;
+  if (lh_is_own(snapshot, id)) return true;
+  switch (lh_type_of(snapshot, id)) {
+    case LH_TYPE_PROTO: return true;
+    case LH_TYPE_TABLE: return lh_map_get(&classes->modules, id) != LH_NO_NUMBER;
+    case LH_TYPE_THREAD: lh_object_at(snapshot, id, &object); return object.as.thread.is_main;
+    default: return false;
+  }
+}

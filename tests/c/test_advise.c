@@ -1,0 +1,303 @@
+/*
+** test_advise.c - the advice about one snapshot against oracles on random heaps, and with any
+** allocation failing.
+**
+** An oracle is the definition written down, with the tree of dominators climbed object by object. A
+** failure prints the seed of its heap: run the program with it as its argument to see only that
+** one.
+*/
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+#include <lauxlib.h>
+#include <lualib.h>
+
+#include "advise/advise.h"
+#include "forge.h"
+
+/* {=== random heaps ================================================================== */
+
+typedef struct heap {
+  unsigned long seed;
+  forge_bytes file;
+  lh_snapshot *snapshot;
+} heap;
+
+#define check(heap, condition)                                            \
+  do {                                                                    \
+    if (!(condition)) fail_msg("seed %lu: %s", (heap)->seed, #condition); \
+  } while (0)
+
+/* Tables in a random tree with some more links, each with a string of up to 4,000 bytes. KIND: each
+** has a class of its own ("own"), or one of three that are held from everywhere ("few"). */
+static const char random_heap[] =
+    "math.randomseed(SEED)\n"
+    "local n, all = math.random(5, 120), {}\n"
+    "local function class(i)\n"
+    "  return {__name = KIND == 'own' and 'Own' .. i or 'Few' .. math.random(3)}\n"
+    "end\n"
+    "for i = 1, n do\n"
+    "  local o = setmetatable({('x'):rep(math.random(0, 4000)) .. i}, class(i))\n"
+    "  local from = all[math.random(math.max(1, i - 1))]\n"
+    "  if i == 1 then top = o elseif math.random(8) == 1 then _G['g' .. i] = o else from[o] = 1 "
+    "end\n"
+    "  all[i] = o\n"
+    "end\n"
+    "for i = 1, n // 6 do all[math.random(n)][i] = all[math.random(n)] end\n";
+
+static heap heap_after(const char *program, unsigned long seed, const char *kind) {
+  heap h = {.seed = seed};
+  lh_error error;
+  lh_taken taken;
+  lua_State *L = luaL_newstate();
+  assert_non_null(L);
+  luaL_openlibs(L);
+  assert_int_equal(lh_attach(L, &error), LH_OK);
+  lua_pushinteger(L, (lua_Integer)seed);
+  lua_setglobal(L, "SEED");
+  lua_pushstring(L, kind);
+  lua_setglobal(L, "KIND");
+  if (luaL_dostring(L, program)) fail_msg("%s", lua_tostring(L, -1));
+  assert_int_equal(lh_stream_snapshot(L, "test", forge_write, &h.file, NULL, &taken, &error),
+                   LH_OK);
+  lua_close(L);
+  if (lh_open_memory(&h.snapshot, h.file.data, h.file.size, "test", &error))
+    fail_msg("%s", error.message);
+  assert_int_equal(lh_analyse(h.snapshot, NULL), LH_OK);
+  assert_int_equal(lh_classify(h.snapshot, NULL), LH_OK);
+  return h;
+}
+
+static void drop(heap *h) {
+  lh_close(h->snapshot);
+  free(h->file.data);
+}
+
+static unsigned long only_seed;
+
+/* Calls `test` for some hundreds of heaps, or for the one whose seed was given. */
+static void with_heaps(unsigned long n, const char *kind, void (*test)(heap *h)) {
+  for (unsigned long seed = 1; seed <= n; seed++) {
+    if (only_seed && seed != only_seed) continue;
+    heap h = heap_after(random_heap, seed, kind);
+    test(&h);
+    drop(&h);
+  }
+}
+
+static bool climbs_to(const lh_snapshot *s, lh_id id, lh_id above) {
+  while (id != above && id != LH_ROOT) id = lh_immediate_dominator(s, id);
+  return id == above;
+}
+
+/* }=================================================================================== */
+
+/* {=== the tree ====================================================================== */
+
+static void check_tree(heap *h) {
+  lh_tree tree;
+  lh_snapshot *s = h->snapshot;
+  assert_true(lh_tree_make(&tree, s));
+  for (lh_id a = 0; a <= s->n; a++)
+    for (lh_id b = 0; b <= s->n; b += 7)
+      if (lh_is_reachable(s, a) && lh_is_reachable(s, b))
+        check(h, lh_dominates(&tree, a, b) == climbs_to(s, b, a));
+  lh_tree_free(&tree);
+}
+
+static void a_subtree_is_an_interval(void **state) {
+  (void)state;
+  with_heaps(30, "own", check_tree);
+}
+
+/* }=================================================================================== */
+
+/* {=== suspects ====================================================================== */
+
+typedef struct place {
+  lh_id id;
+  uint64_t bytes;
+} place;
+
+/* What the definition says of an object that retains enough: no object is in a cluster, since each
+** has a class of its own. */
+static bool is_place(const lh_snapshot *s, lh_id id, uint64_t least, uint64_t *bytes) {
+  uint64_t biggest = 0, in_big = 0;
+  for (lh_id child = 1; child <= s->n; child++) {
+    if (lh_immediate_dominator(s, child) != id || lh_is_own(s, child)) continue;
+    uint64_t retained = lh_retained_bytes(s, child);
+    if (retained > biggest) biggest = retained;
+    if (retained >= least) in_big += retained;
+  }
+  *bytes = lh_retained_bytes(s, id) - in_big;
+  if (lh_is_plumbing(s, id)) {
+    *bytes = lh_shallow_bytes(s, id);
+    biggest = 0;
+  }
+  return !lh_is_own(s, id) && *bytes >= least &&
+         (double)biggest < 0.7 * (double)lh_retained_bytes(s, id);
+}
+
+static void check_places(heap *h) {
+  lh_suspects suspects;
+  lh_snapshot *s = h->snapshot;
+  lh_error error;
+  size_t n = 0, n_expected = 0;
+  check(h, lh_find_suspects(s, &suspects, &error) == LH_OK);
+  for (lh_id id = 1; id <= s->n; id++) {
+    uint64_t bytes = 0, told = 0;
+    bool expected = lh_retained_bytes(s, id) >= suspects.least_bytes &&
+                    is_place(s, id, suspects.least_bytes, &bytes);
+    for (size_t i = 0; i < suspects.n; i++)
+      if (suspects.list[i].id == id && suspects.list[i].kind != LH_SUSPECT_SPREAD)
+        told = suspects.list[i].bytes;
+    n_expected += expected;
+    check(h, told == (expected ? bytes : 0));
+  }
+  for (size_t i = 0; i < suspects.n; i++) {
+    n += suspects.list[i].kind != LH_SUSPECT_SPREAD;
+    check(h, i == 0 || suspects.list[i].bytes <= suspects.list[i - 1].bytes);
+  }
+  check(h, n == n_expected);
+  lh_suspects_free(&suspects);
+}
+
+static void places_are_those_of_the_definition(void **state) {
+  (void)state;
+  with_heaps(400, "own", check_places);
+}
+
+/* Is the object in what was told, or above it? */
+static bool is_told(const lh_snapshot *s, const lh_suspects *suspects, lh_id id) {
+  for (size_t i = 0; i < suspects->n; i++) {
+    const lh_suspect *suspect = &suspects->list[i];
+    if (suspect->kind != LH_SUSPECT_SPREAD) {
+      if (climbs_to(s, id, suspect->id) || climbs_to(s, suspect->id, id)) return true;
+      continue;
+    }
+    for (lh_id other = 1; other <= s->n; other++)
+      if (lh_is_reachable(s, other) &&
+          lh_class_of(s, other) == suspect->accumulated[0].class_index &&
+          (climbs_to(s, id, other) || climbs_to(s, other, id)))
+        return true;
+  }
+  return false;
+}
+
+/* Nothing is told twice, and no class is left of which enough is spread. */
+static void check_spread(heap *h) {
+  lh_suspects suspects;
+  lh_snapshot *s = h->snapshot;
+  uint64_t sum = 0, *left = calloc(lh_class_count(s) + 1, sizeof *left);
+  uint32_t *n_left = calloc(lh_class_count(s) + 1, sizeof *n_left);
+  lh_reach reach;
+  lh_reach_totals(s, &reach);
+  assert_int_equal(lh_find_suspects(s, &suspects, NULL), LH_OK);
+  for (size_t i = 0; i < suspects.n; i++) {
+    sum += suspects.list[i].bytes;
+    if (suspects.list[i].kind != LH_SUSPECT_SPREAD) continue;
+    for (lh_id id = 1; id <= s->n; id++)
+      check(h, !lh_is_reachable(s, id) ||
+                   lh_class_of(s, id) != suspects.list[i].accumulated[0].class_index ||
+                   is_told(s, &suspects, id));
+    check(h, suspects.list[i].total_holders >= 1);
+  }
+  check(h, sum <= reach.reachable_bytes);
+  for (lh_id id = 1; id <= s->n; id++) {
+    uint32_t class_index = lh_class_of(s, id);
+    if (!lh_is_reachable(s, id) || lh_type_of(s, id) != LH_TYPE_TABLE || class_index == UINT32_MAX)
+      continue;
+    if (is_told(s, &suspects, id)) continue;
+    bool inner = false;
+    for (lh_id at = lh_immediate_dominator(s, id); at != LH_ROOT && !inner;
+         at = lh_immediate_dominator(s, at))
+      inner = lh_class_of(s, at) == class_index;
+    n_left[class_index]++;
+    if (!inner) left[class_index] += lh_retained_bytes(s, id);
+  }
+  for (uint32_t i = 0; i < lh_class_count(s); i++)
+    check(h, left[i] < suspects.least_bytes || n_left[i] < 8);
+  lh_suspects_free(&suspects);
+  free(left);
+  free(n_left);
+}
+
+static void no_class_is_left_and_none_told_twice(void **state) {
+  (void)state;
+  with_heaps(100, "few", check_spread);
+}
+
+/* }=================================================================================== */
+
+/* {=== failures ====================================================================== */
+
+/* A list, a place, and a class that two indexes hold. */
+static const char all_kinds[] =
+    "for i = 1, 500 do list = {value = i, next = list} end\n"
+    "sessions, by_id, by_name = {}, {}, {}\n"
+    "for i = 1, 300 do sessions[i] = {id = i, text = ('x'):rep(100) .. i} end\n"
+    "for i = 1, 300 do\n"
+    "  local user = {user = i, text = ('y'):rep(100) .. i}\n"
+    "  by_id[i], by_name['u' .. i] = user, user\n"
+    "end\n";
+
+#define FAIL_EACH(call)                                                 \
+  do {                                                                  \
+    int outcome = LH_EMEMORY;                                           \
+    for (uint64_t nth = 1; outcome != LH_OK; nth++) {                   \
+      (void)lh_test_fail_allocation(nth);                               \
+      outcome = (call);                                                 \
+      (void)lh_test_fail_allocation(0);                                 \
+      assert_true(outcome == LH_OK || outcome == LH_EMEMORY);           \
+      assert_int_equal(outcome, outcome == LH_OK ? LH_OK : error.code); \
+      n_failed += outcome != LH_OK;                                     \
+      assert_true(nth < 2000);                                          \
+    }                                                                   \
+  } while (0)
+
+static void each_allocation_fails(void **state) {
+  (void)state;
+  heap h = heap_after(all_kinds, 0, "");
+  lh_error error = {0};
+  lh_suspects suspects;
+  unsigned n_failed = 0;
+  FAIL_EACH(lh_find_suspects(h.snapshot, &suspects, &error));
+  assert_int_equal(suspects.n, 3);
+  lh_suspects_free(&suspects);
+  printf("faults: allocations of the advice: %u cases, %u survived\n", n_failed, n_failed);
+  drop(&h);
+}
+
+static void nothing_before_its_time(void **state) {
+  (void)state;
+  heap h = heap_after("", 0, "");
+  lh_suspects suspects;
+  lh_snapshot *s;
+  lh_error error;
+  assert_int_equal(lh_open_memory(&s, h.file.data, h.file.size, "test", &error), LH_OK);
+  assert_int_equal(lh_find_suspects(s, &suspects, &error), LH_EARGUMENT);
+  assert_int_equal(lh_analyse(s, &error), LH_OK);
+  assert_int_equal(lh_find_suspects(s, &suspects, &error), LH_EARGUMENT);
+  lh_close(s);
+  drop(&h);
+}
+
+/* }=================================================================================== */
+
+int main(int argc, char **argv) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(a_subtree_is_an_interval),
+      cmocka_unit_test(places_are_those_of_the_definition),
+      cmocka_unit_test(no_class_is_left_and_none_told_twice),
+      cmocka_unit_test(each_allocation_fails),
+      cmocka_unit_test(nothing_before_its_time),
+  };
+  if (argc > 1) only_seed = strtoul(argv[1], NULL, 10);
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
