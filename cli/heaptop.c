@@ -15,7 +15,9 @@ enum {
   KEY_OBJECTS,
   KEY_TYPE,
   KEY_GARBAGE,
-  KEY_SUSPECTS
+  KEY_SUSPECTS,
+  KEY_UNDER,
+  KEY_DEPTH
 };
 
 static const cli_option options[] = {
@@ -27,6 +29,8 @@ static const cli_option options[] = {
     {KEY_TYPE, "type", "TYPE,...", "table, string, closure, upvalue, proto, userdata, thread"},
     {KEY_GARBAGE, "garbage", NULL, "of what nothing refers to any more, instead"},
     {KEY_SUSPECTS, "suspects", NULL, "what leaks, as far as one snapshot can tell"},
+    {KEY_UNDER, "under", "OBJECT", "what OBJECT (or root) keeps alive alone, as a tree"},
+    {KEY_DEPTH, "depth", "N", "levels of --under (default 4)"},
     CLI_COMMON_OPTIONS};
 
 static const cli_tool tool = {
@@ -92,6 +96,14 @@ static void parse_options(cli *c, request *r, int argc, char **argv) {
       case KEY_TYPE: r->query.type_mask |= type_mask(c, optarg); break;
       case KEY_GARBAGE: r->query.garbage = true; break;
       case KEY_SUSPECTS: choose_report(c, r, &suspects_report); break;
+      case KEY_UNDER:
+        r->under = optarg;
+        choose_report(c, r, &under_report);
+        break;
+      case KEY_DEPTH:
+        r->depth = cli_number_argument(c, "--depth");
+        r->depth_given = true;
+        break;
     }
   }
 }
@@ -104,6 +116,8 @@ static void parse(cli *c, request *r, int argc, char **argv) {
   if (r->report != NULL &&
       (r->by != 0 || r->sort_given || r->query.type_mask != 0 || r->query.garbage))
     cli_usage_error(c, "--%s goes with no --by, --sort, --type or --garbage", r->report->name);
+  if (r->depth_given && r->report != &under_report)
+    cli_usage_error(c, "--depth goes with --under only");
   if (optind == argc) cli_usage_error(c, "which snapshot? Name the file");
   if (optind + 1 < argc)
     cli_usage_error(c, "one snapshot at a time: '%s' is too many", argv[optind + 1]);

@@ -732,6 +732,39 @@ typedef struct lh_suspects {
 int lh_find_suspects(lh_snapshot *snapshot, lh_suspects *out, lh_error *error);
 void lh_suspects_free(lh_suspects *suspects);
 
+typedef enum lh_branch_kind {
+  LH_BRANCH_OBJECT,
+  LH_BRANCH_LIST,  /* a linked list, whose first element is `id`, */
+  LH_BRANCH_TREE,  /* or a tree, whose root it is */
+  LH_BRANCH_GROUP, /* many objects of one class; `id` is the one that retains most */
+  LH_BRANCH_REST   /* what is not shown of a level; `id` is LH_NO_OBJECT */
+} lh_branch_kind;
+
+/* A row of a tree of dominators. What is below a group, list or tree is below any of its objects. */
+typedef struct lh_branch {
+  lh_branch_kind kind;
+  uint32_t depth; /* 0: the object asked for */
+  lh_id id;
+  uint32_t class_index; /* UINT32_MAX: none */
+  uint64_t objects;     /* of the class; of the rest all that are directly there */
+  uint64_t shallow_bytes, retained_bytes;
+  bool has_edge; /* the row above is one object and refers to `id` by this one: */
+  lh_edge edge;
+} lh_branch;
+
+typedef struct lh_under_query {
+  uint32_t depth;       /* levels below the object */
+  size_t limit;         /* rows of each level, the rest not counted; 0: all */
+  uint64_t least_bytes; /* smaller ones belong to the rest */
+} lh_under_query;
+
+/* What object `id` (or LH_ROOT) keeps alive alone: down the tree of dominators, in preorder, biggest
+** first; eight or more of a class at one place are one row. LH_ENOTFOUND: it is garbage, and keeps
+** nothing alive. Needs lh_classify. Free *rows with lh_free. O(n log n + the edges of the objects
+** shown). */
+int lh_under(lh_snapshot *snapshot, lh_id id, const lh_under_query *query, lh_branch **rows,
+             size_t *n_rows, lh_error *error);
+
 #ifdef __cplusplus
 }
 #endif

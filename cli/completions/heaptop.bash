@@ -12,11 +12,11 @@ _heaptop() {
     --by) words='class object epoch' ;;
     --type) words='table string closure upvalue proto userdata thread' ;;
     --color) words='auto always never' ;;
-    -n | --top) return ;;
+    -n | --top | --under | --depth) return ;;
     *)
       if [[ $current == -* ]]; then
-        words='-n --top --sort --by --classes --objects --type --garbage --suspects --json --bytes
-          --color -h --help --version'
+        words='-n --top --sort --by --classes --objects --type --garbage --suspects --under
+          --depth --json --bytes --color -h --help --version'
       else
         mapfile -t COMPREPLY < <(compgen -f -- "$current")
         return

@@ -19,10 +19,13 @@ typedef struct report {
   void (*print_json)(cli *c, cli_json *w, lh_snapshot *snapshot, const request *r);
 } report;
 
-extern const report suspects_report;
+extern const report suspects_report, under_report;
 
 struct request {
   const char *file;
+  const char *under; /* OBJECT */
+  uint64_t depth;
+  bool depth_given;
   lh_top_query query;
   bool limit_given, sort_given;
   unsigned by;          /* a set of tables; 0: the ledger, classes and objects */
@@ -31,6 +34,11 @@ struct request {
 
 /* Is the object of those that the table is about? */
 bool is_shown(const lh_snapshot *snapshot, const lh_top_query *query, lh_id id);
+
+/* suspects.c: "48,112 Session tables", the class, and what it is where the class does not say
+** (freed by free); bytes in what is reachable. */
+char *things(cli *c, const lh_snapshot *snapshot, uint32_t class_index, uint64_t objects);
+const char *share_of_heap(cli *c, const lh_snapshot *snapshot, uint64_t bytes);
 
 void epochs_print(cli *c, const lh_snapshot *snapshot, const request *r);
 void epochs_print_json(cli_json *w, const lh_snapshot *snapshot, const request *r);

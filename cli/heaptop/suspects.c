@@ -8,18 +8,17 @@
 
 /* {=== The words ====================================================================== */
 
-/* "48,112 Session tables": the class, and what it is where the class does not say. */
-static char *things(cli *c, const lh_snapshot *snapshot, const lh_accumulated *a) {
-  const lh_class *class = lh_class_at(snapshot, a->class_index);
-  const char *type = lh_type_name(class->type), *plural = a->objects == 1 ? "" : "s";
+char *things(cli *c, const lh_snapshot *snapshot, uint32_t class_index, uint64_t objects) {
+  const lh_class *class = lh_class_at(snapshot, class_index);
+  const char *type = lh_type_name(class->type), *plural = objects == 1 ? "" : "s";
   char *text = cli_must(malloc(strlen(class->name) + 2 * CLI_NUMBER_BYTES));
   if (strcmp(class->name, type) == 0)
-    sprintf(text, "%s %s%s", cli_count(c, a->objects), type, plural);
+    sprintf(text, "%s %s%s", cli_count(c, objects), type, plural);
   else if (class->type == LH_TYPE_TABLE || class->type == LH_TYPE_USERDATA)
-    sprintf(text, "%s %s %s%s", cli_count(c, a->objects), class->name, type,
+    sprintf(text, "%s %s %s%s", cli_count(c, objects), class->name, type,
             class->type == LH_TYPE_TABLE ? plural : "");
   else
-    sprintf(text, "%s %s", cli_count(c, a->objects), class->name);
+    sprintf(text, "%s %s", cli_count(c, objects), class->name);
   return text;
 }
 
@@ -47,14 +46,15 @@ static char *itself(cli *c, const lh_snapshot *snapshot, lh_id id) {
 /* What hangs there: the class with most, if it has half. */
 static char *contents(cli *c, const lh_snapshot *snapshot, const lh_suspect *s) {
   if (s->n_accumulated == 0) return itself(c, snapshot, s->id);
-  if (2 * s->accumulated[0].bytes >= s->bytes) return things(c, snapshot, &s->accumulated[0]);
+  if (2 * s->accumulated[0].bytes >= s->bytes)
+    return things(c, snapshot, s->accumulated[0].class_index, s->accumulated[0].objects);
   char *text = cli_must(malloc(4 * CLI_NUMBER_BYTES));
   sprintf(text, "%s of %s", cli_count_of(c, s->objects, "object", "objects"),
           cli_count_of(c, s->n_classes, "class", "classes"));
   return text;
 }
 
-static const char *share_of_heap(cli *c, const lh_snapshot *snapshot, uint64_t bytes) {
+const char *share_of_heap(cli *c, const lh_snapshot *snapshot, uint64_t bytes) {
   lh_reach reach;
   lh_reach_totals(snapshot, &reach);
   return cli_share(c, bytes, reach.reachable_bytes);
@@ -91,7 +91,7 @@ static void print_accumulated(cli *c, const lh_snapshot *snapshot, const lh_susp
   }
   for (uint32_t i = 0; i < s->n_accumulated; i++) {
     const lh_accumulated *a = &s->accumulated[i];
-    char *what = things(c, snapshot, a);
+    char *what = things(c, snapshot, a->class_index, a->objects);
     printf("    %s, %s, %s each%s\n", what, cli_size(c, a->bytes),
            cli_size(c, a->bytes / a->objects), a->objects > 1 ? " on average" : "");
     objects -= a->objects;
@@ -116,13 +116,16 @@ static void print_holders(cli *c, lh_snapshot *snapshot, const lh_suspect *s) {
   lh_free(path);
 }
 
-/* The command that tells more. Where no single object has them, it is about one of them. */
+/* The commands that tell more. Where no single object has them, they are about one of them. */
 static void print_next(cli *c, const lh_snapshot *snapshot, const lh_suspect *s, const char *file) {
   bool spread = s->kind == LH_SUSPECT_SPREAD;
   char *word = cli_shell_word(file);
   printf("    Why %s: heappath %s%s %s\n", spread ? "one of them stays" : "it stays",
          s->total_holders > 1 ? "-k 5 " : "", word,
          cli_address(c, snapshot, spread ? s->accumulated[0].example : s->id));
+  if (s->kind != LH_SUSPECT_ITSELF)
+    printf("    What is in %s: heaptop --under %s %s\n", spread ? "one" : "it",
+           cli_address(c, snapshot, spread ? s->accumulated[0].example : s->id), word);
   free(word);
 }
 

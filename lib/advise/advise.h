@@ -76,8 +76,10 @@ typedef struct lh_extent {
   bool branches;          /* a member dominates two others */
 } lh_extent;
 
+lh_extent lh_extent_of(const lh_gathering *g, lh_id top);
+
 /* Appends the tops of the clusters that are directly below a cluster to g->ids. O(both). */
-bool lh_list_below(lh_gathering *g, lh_id top, lh_extent *extent);
+bool lh_list_below(lh_gathering *g, lh_id top);
 
 /* Puts clusters, given by their tops, into rows by the class of those. O(their members). */
 void lh_gather(lh_gathering *g, const lh_id *tops, size_t n_tops);

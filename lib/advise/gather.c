@@ -29,38 +29,36 @@ static bool append(lh_gathering *g, lh_id id) {
   return true;
 }
 
-/* In a chain each member is below the one before. */
-bool lh_list_below(lh_gathering *g, lh_id top, lh_extent *extent) {
+bool lh_list_below(lh_gathering *g, lh_id top) {
   const lh_tree *tree = g->tree;
-  const lh_snapshot *snapshot = tree->snapshot;
-  lh_id last = top;
-  *extent = (lh_extent){0};
   for (uint32_t p = tree->position[top], end = tree->end[p]; p < end;) {
     lh_id id = tree->order[p];
-    if (g->top[id] != top) {
-      if (!lh_is_own(snapshot, id) && !append(g, id)) return false;
-      p = tree->end[p];
-      continue;
-    }
-    if (!lh_dominates(tree, last, id)) extent->branches = true;
-    last = id;
-    extent->members += lh_class_of(snapshot, id) == lh_class_of(snapshot, top);
-    extent->shallow_bytes += lh_shallow_bytes(snapshot, id);
-    p++;
+    bool member = g->top[id] == top;
+    if (!member && !lh_is_own(tree->snapshot, id) && !append(g, id)) return false;
+    p = member ? p + 1 : tree->end[p];
   }
   return true;
 }
 
-static uint64_t count_members(const lh_gathering *g, lh_id top) {
+/* In a chain each member is below the one before. */
+lh_extent lh_extent_of(const lh_gathering *g, lh_id top) {
   const lh_tree *tree = g->tree;
-  uint64_t n = 0;
+  const lh_snapshot *snapshot = tree->snapshot;
+  lh_extent extent = {0};
+  lh_id last = top;
   for (uint32_t p = tree->position[top], end = tree->end[p]; p < end;) {
     lh_id id = tree->order[p];
-    bool member = g->top[id] == top;
-    n += member && lh_class_of(tree->snapshot, id) == lh_class_of(tree->snapshot, top);
-    p = member ? p + 1 : tree->end[p];
+    if (g->top[id] != top) {
+      p = tree->end[p];
+      continue;
+    }
+    if (!lh_dominates(tree, last, id)) extent.branches = true;
+    last = id;
+    extent.members += lh_class_of(snapshot, id) == lh_class_of(snapshot, top);
+    extent.shallow_bytes += lh_shallow_bytes(snapshot, id);
+    p++;
   }
-  return n;
+  return extent;
 }
 
 static int compare_rows(const void *left, const void *right, void *payload) {
@@ -86,7 +84,7 @@ void lh_gather(lh_gathering *g, const lh_id *tops, size_t n_tops) {
     lh_accumulated *to = &g->rows[*row];
     uint64_t retained = lh_retained_bytes(snapshot, tops[i]);
     if (retained > lh_retained_bytes(snapshot, to->example)) to->example = tops[i];
-    to->objects += count_members(g, tops[i]);
+    to->objects += lh_extent_of(g, tops[i]).members;
     to->bytes += retained;
   }
   for (uint32_t i = 0; i < g->n_rows; i++) g->row_of[g->rows[i].class_index] = LH_NO_NUMBER;

@@ -81,10 +81,8 @@ static bool gather(search *s, lh_suspect *suspect) {
     lh_accumulated few = here->rows[0];
     size_t n = keep_first_class(s, here, here->ids, here->n_ids);
     below->n_ids = 0;
-    for (size_t i = 0; i < n; i++) {
-      lh_extent extent;
-      if (!lh_list_below(below, here->ids[i], &extent)) return false;
-    }
+    for (size_t i = 0; i < n; i++)
+      if (!lh_list_below(below, here->ids[i])) return false;
     lh_gather(below, below->ids, below->n_ids);
     lh_gathering swap = *here;
     *here = *below;
@@ -137,10 +135,10 @@ static bool tell(search *s, lh_id id, const lh_extent *extent, uint64_t rest) {
 static bool look_at(search *s, lh_id id) {
   uint64_t least = s->suspects->least_bytes, rest = retained(s, id), biggest = 0;
   bool plumbing = lh_is_plumbing(s->snapshot, id);
-  lh_extent extent;
+  lh_extent extent = lh_extent_of(&s->here, id);
   size_t n_small = 0;
   s->here.n_ids = 0;
-  if (!lh_list_below(&s->here, id, &extent)) return false;
+  if (!lh_list_below(&s->here, id)) return false;
   for (size_t i = 0; i < s->here.n_ids; i++) {
     lh_id child = s->here.ids[i];
     uint64_t bytes = retained(s, child);

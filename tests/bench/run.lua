@@ -69,6 +69,7 @@ local function measure(millions)
   local bin = build .. "/bin/"
   m.heaptop_s, m.heaptop_bytes = median_run(bin .. "heaptop", dir .. "/a")
   m.suspects_s = median_run(bin .. "heaptop", "--suspects", dir .. "/a")
+  m.under_s = median_run(bin .. "heaptop", "--under", "root", dir .. "/a")
   m.heapdiff_s, m.heapdiff_bytes = median_run(bin .. "heapdiff", dir .. "/a", dir .. "/b",
                                               dir .. "/c")
   m.heapsql_s, m.heapsql_bytes = median_run(
@@ -120,6 +121,7 @@ local rows = {
   {"heaptop a", function(m) return m.heaptop_s / m.collection_s end, "%.2f x"},
   {"- peak memory with the file, MB", function(m) return m.heaptop_bytes / MB end, "%.0f"},
   {"heaptop --suspects a", function(m) return m.suspects_s / m.collection_s end, "%.2f x", 8},
+  {"heaptop --under root a", function(m) return m.under_s / m.collection_s end, "%.2f x", 8},
   {"heapdiff a b c", function(m) return m.heapdiff_s / m.collection_s end, "%.2f x"},
   {"- peak memory with the files, MB", function(m) return m.heapdiff_bytes / MB end, "%.0f"},
   {"heapsql a b c (classes of c)", function(m) return m.heapsql_s / m.collection_s end, "%.2f x",

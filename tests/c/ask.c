@@ -92,6 +92,12 @@ static void ask_marks(lh_snapshot *s) {
 static void ask_advice(lh_snapshot *s) {
   lh_suspects suspects;
   if (lh_find_suspects(s, &suspects, NULL) == LH_OK) lh_suspects_free(&suspects);
+  lh_under_query query = {.depth = 3, .limit = 4};
+  for (lh_id id = 0; id <= lh_object_count(s) && id < 8; id++) {
+    lh_branch *rows;
+    size_t n;
+    if (lh_under(s, id, &query, &rows, &n, NULL) == LH_OK) lh_free(rows);
+  }
 }
 
 /* The same bytes as three snapshots: of one state, the later ones with later marks, and of two. */

@@ -235,6 +235,62 @@ static void no_class_is_left_and_none_told_twice(void **state) {
 
 /* }=================================================================================== */
 
+/* {=== under an object =============================================================== */
+
+/* The bytes that are directly below the row at `i`, and itself. */
+static uint64_t sum_of_row(const lh_branch *rows, size_t n, size_t i) {
+  uint64_t bytes = rows[i].shallow_bytes;
+  for (size_t k = i + 1; k < n && rows[k].depth > rows[i].depth; k++)
+    if (rows[k].depth == rows[i].depth + 1) bytes += rows[k].retained_bytes;
+  return bytes;
+}
+
+static void check_branches(heap *h, lh_id id, const lh_branch *rows, size_t n) {
+  const lh_snapshot *s = h->snapshot;
+  check(h, rows[0].depth == 0 && rows[0].id == id);
+  for (size_t i = 0; i < n; i++) {
+    bool expanded = i + 1 < n && rows[i + 1].depth > rows[i].depth;
+    if (expanded) check(h, sum_of_row(rows, n, i) == rows[i].retained_bytes);
+    if (rows[i].kind == LH_BRANCH_REST) continue;
+    check(h, climbs_to(s, rows[i].id, id));
+    if (rows[i].kind != LH_BRANCH_OBJECT) continue;
+    check(h, rows[i].retained_bytes == lh_retained_bytes(s, rows[i].id));
+    if (!rows[i].has_edge) continue;
+    check(h, rows[i].edge.target == rows[i].id && !rows[i].edge.weak);
+    check(h, lh_immediate_dominator(s, rows[i].id) == rows[i].edge.source);
+  }
+}
+
+/* Objects of luaheap are in no row: what is above them does not add up. */
+static bool has_own_below(const lh_snapshot *s, lh_id id) {
+  for (lh_id other = 1; other <= s->n; other++)
+    if (lh_is_reachable(s, other) && lh_is_own(s, other) && climbs_to(s, other, id)) return true;
+  return false;
+}
+
+static void check_under(heap *h) {
+  lh_snapshot *s = h->snapshot;
+  for (lh_id id = 1; id <= s->n; id += 3) {
+    lh_under_query query = {.depth = id % 5, .limit = id % 7 * 2, .least_bytes = id % 2 * 100};
+    lh_branch *rows;
+    lh_error error;
+    size_t n;
+    int code = lh_under(s, id, &query, &rows, &n, &error);
+    check(h, code == (lh_is_reachable(s, id) ? LH_OK : LH_ENOTFOUND));
+    if (code != LH_OK) continue;
+    if (!has_own_below(s, id)) check_branches(h, id, rows, n);
+    lh_free(rows);
+  }
+}
+
+static void branches_add_up(void **state) {
+  (void)state;
+  with_heaps(30, "own", check_under);
+  with_heaps(30, "few", check_under);
+}
+
+/* }=================================================================================== */
+
 /* {=== failures ====================================================================== */
 
 /* A list, a place, and a class that two indexes hold. */
@@ -270,6 +326,11 @@ static void each_allocation_fails(void **state) {
   FAIL_EACH(lh_find_suspects(h.snapshot, &suspects, &error));
   assert_int_equal(suspects.n, 3);
   lh_suspects_free(&suspects);
+  lh_under_query query = {.depth = 5};
+  lh_branch *rows;
+  size_t n_rows;
+  FAIL_EACH(lh_under(h.snapshot, LH_ROOT, &query, &rows, &n_rows, &error));
+  lh_free(rows);
   printf("faults: allocations of the advice: %u cases, %u survived\n", n_failed, n_failed);
   drop(&h);
 }
@@ -282,8 +343,14 @@ static void nothing_before_its_time(void **state) {
   lh_error error;
   assert_int_equal(lh_open_memory(&s, h.file.data, h.file.size, "test", &error), LH_OK);
   assert_int_equal(lh_find_suspects(s, &suspects, &error), LH_EARGUMENT);
+  lh_under_query query = {.depth = 1};
+  lh_branch *rows;
+  size_t n;
+  assert_int_equal(lh_under(s, 1, &query, &rows, &n, &error), LH_EARGUMENT);
   assert_int_equal(lh_analyse(s, &error), LH_OK);
   assert_int_equal(lh_find_suspects(s, &suspects, &error), LH_EARGUMENT);
+  assert_int_equal(lh_classify(s, &error), LH_OK);
+  assert_int_equal(lh_under(s, s->n + 1, &query, &rows, &n, &error), LH_EARGUMENT);
   lh_close(s);
   drop(&h);
 }
@@ -295,6 +362,7 @@ int main(int argc, char **argv) {
       cmocka_unit_test(a_subtree_is_an_interval),
       cmocka_unit_test(places_are_those_of_the_definition),
       cmocka_unit_test(no_class_is_left_and_none_told_twice),
+      cmocka_unit_test(branches_add_up),
       cmocka_unit_test(each_allocation_fails),
       cmocka_unit_test(nothing_before_its_time),
   };

@@ -1,0 +1,230 @@
+/*
+** under.c - down the tree of dominators from one object, as a tree with few rows: what it keeps
+** alive alone.
+**
+** A row stands for one object, or for many of a class; below it is what any of them dominates
+** directly. So a million sessions and what is in each of them take a row for each class. Clusters
+** (clusters.c) are one thing.
+**
+** Rows come in preorder from a stack of rows yet to be expanded. The objects of each stand in
+** `pool`, those of the next row last, so that they can be taken off with it. A level costs sorting
+** what is in it; the edges of an object are decoded once, to say how it refers to the rows below.
+*/
+#include "advise.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* From so many objects of a class at one place on they are one row. */
+enum { LEAST_GROUP = 8 };
+
+typedef struct pending {
+  lh_branch row;
+  size_t n_tops;   /* in the pool; 0: of the rest */
+  size_t first_id; /* while it is not in the pool: in the gathering's ids */
+} pending;
+
+typedef struct descent {
+  const lh_snapshot *snapshot;
+  const lh_under_query *query;
+  lh_tree tree;
+  lh_id *top;
+  lh_gathering below;
+  lh_id *pool;
+  size_t n_pool, pool_capacity;
+  pending *stack;
+  size_t n_stack, stack_capacity;
+  pending *level; /* the rows below the one that is expanded */
+  size_t n_level, level_capacity;
+  lh_branch *rows;
+  size_t n_rows, row_capacity;
+} descent;
+
+/* {=== One level ====================================================================== */
+
+static int compare_ids(const void *left, const void *right, void *payload) {
+  const lh_snapshot *s = payload;
+  lh_id a = *(const lh_id *)left, b = *(const lh_id *)right;
+  uint32_t of_a = lh_class_of(s, a), of_b = lh_class_of(s, b);
+  if (of_a != of_b) return of_a < of_b ? -1 : 1;
+  if (s->retained[a] != s->retained[b]) return s->retained[a] > s->retained[b] ? -1 : 1;
+  return (a > b) - (a < b);
+}
+
+static int compare_pending(const void *left, const void *right) {
+  const lh_branch *a = &((const pending *)left)->row, *b = &((const pending *)right)->row;
+  if (a->retained_bytes != b->retained_bytes) return a->retained_bytes > b->retained_bytes ? -1 : 1;
+  return (a->id > b->id) - (a->id < b->id);
+}
+
+/* The row of some clusters of one class, which stand from ids[first] on. */
+static pending make_row(const descent *d, const lh_id *ids, size_t first, size_t n_tops,
+                        uint32_t depth) {
+  pending p = {.n_tops = n_tops, .first_id = first};
+  p.row = (lh_branch){
+      .depth = depth, .id = ids[first], .class_index = lh_class_of(d->snapshot, ids[first])};
+  for (size_t i = first; i < first + n_tops; i++) {
+    lh_extent extent = lh_extent_of(&d->below, ids[i]);
+    p.row.objects += extent.members;
+    p.row.shallow_bytes += extent.shallow_bytes;
+    p.row.retained_bytes += lh_retained_bytes(d->snapshot, ids[i]);
+    if (extent.members >= LH_LEAST_CLUSTER)
+      p.row.kind = extent.branches ? LH_BRANCH_TREE : LH_BRANCH_LIST;
+  }
+  if (n_tops > 1) p.row.kind = LH_BRANCH_GROUP;
+  return p;
+}
+
+static bool add_to_level(descent *d, pending p) {
+  if (!lh_grow(&d->level, d->n_level, &d->level_capacity, sizeof p)) return false;
+  d->level[d->n_level++] = p;
+  return true;
+}
+
+/* Rows for the clusters in below.ids: those of a class, if they are many, are one. */
+static bool make_level(descent *d, uint32_t depth) {
+  lh_id *ids = d->below.ids;
+  size_t n = d->below.n_ids;
+  d->n_level = 0;
+  if (n > 1) qsort_r(ids, n, sizeof *ids, compare_ids, (void *)d->snapshot);
+  for (size_t i = 0, end; i < n; i = end) {
+    uint32_t class_index = lh_class_of(d->snapshot, ids[i]);
+    for (end = i + 1; end < n && lh_class_of(d->snapshot, ids[end]) == class_index;) end++;
+    size_t step = end - i >= LEAST_GROUP ? end - i : 1;
+    for (size_t k = i; k < end; k += step)
+      if (!add_to_level(d, make_row(d, ids, k, step, depth))) return false;
+  }
+  if (d->n_level > 1) qsort(d->level, d->n_level, sizeof *d->level, compare_pending);
+  return true;
+}
+
+/* Puts what is too much, or too small, into one row, the last. */
+static void fold_rest(descent *d, uint32_t depth) {
+  const lh_under_query *query = d->query;
+  size_t n = 0;
+  pending rest = {
+      .row = {
+          .kind = LH_BRANCH_REST, .depth = depth, .id = LH_NO_OBJECT, .class_index = UINT32_MAX}};
+  while (n < d->n_level && (query->limit == 0 || n < query->limit) &&
+         d->level[n].row.retained_bytes >= query->least_bytes)
+    n++;
+  if (n + 1 >= d->n_level) return; /* a single one takes no more room than the rest */
+  for (size_t i = n; i < d->n_level; i++) {
+    rest.row.objects += d->level[i].row.objects;
+    rest.row.shallow_bytes += d->level[i].row.shallow_bytes;
+    rest.row.retained_bytes += d->level[i].row.retained_bytes;
+  }
+  d->level[n] = rest;
+  d->n_level = n + 1;
+}
+
+/* How object `id` refers to the rows below it. */
+static bool find_edges(descent *d, lh_id id) {
+  lh_map row_of = {0};
+  lh_edges it;
+  lh_edge edge;
+  bool ok = true;
+  for (size_t i = 0; ok && i < d->n_level; i++) {
+    if (d->level[i].row.kind > LH_BRANCH_TREE) continue;
+    uint32_t *slot = lh_map_at(&row_of, d->level[i].row.id);
+    ok = slot != NULL;
+    if (ok) *slot = (uint32_t)i;
+  }
+  for (lh_edges_begin(d->snapshot, id, &it); ok && lh_edges_next(&it, &edge);) {
+    uint32_t i = edge.weak ? LH_NO_NUMBER : lh_map_get(&row_of, edge.target);
+    if (i == LH_NO_NUMBER) continue;
+    lh_branch *row = &d->level[i].row;
+    if (row->has_edge && lh_compare_edges(d->snapshot, &edge, &row->edge) >= 0) continue;
+    row->has_edge = true;
+    row->edge = edge;
+  }
+  lh_map_free(&row_of);
+  return ok;
+}
+
+/* }=================================================================================== */
+
+/* Takes the level as what comes next, the first row on top. */
+static bool push_level(descent *d) {
+  for (size_t i = d->n_level; i-- > 0;) {
+    const pending *p = &d->level[i];
+    if (!lh_grow(&d->stack, d->n_stack, &d->stack_capacity, sizeof *d->stack)) return false;
+    d->stack[d->n_stack++] = *p;
+    for (size_t k = 0; k < p->n_tops; k++) {
+      if (!lh_grow(&d->pool, d->n_pool, &d->pool_capacity, sizeof *d->pool)) return false;
+      d->pool[d->n_pool++] = d->below.ids[p->first_id + k];
+    }
+  }
+  return true;
+}
+
+static bool expand(descent *d, const pending *p) {
+  uint32_t depth = p->row.depth + 1;
+  d->n_pool -= p->n_tops;
+  if (depth > d->query->depth || p->n_tops == 0) return true;
+  d->below.n_ids = 0;
+  for (size_t i = 0; i < p->n_tops; i++)
+    if (!lh_list_below(&d->below, d->pool[d->n_pool + i])) return false;
+  if (!make_level(d, depth)) return false;
+  fold_rest(d, depth);
+  if (p->row.kind == LH_BRANCH_OBJECT && !find_edges(d, p->row.id)) return false;
+  return push_level(d);
+}
+
+static bool descend(descent *d, lh_id id) {
+  d->below.n_ids = 0;
+  d->level = NULL;
+  bool ok = lh_grow(&d->below.ids, 0, &d->below.id_capacity, sizeof *d->below.ids);
+  if (!ok) return false;
+  d->below.ids[0] = id;
+  d->below.n_ids = 1;
+  ok = add_to_level(d, make_row(d, d->below.ids, 0, 1, 0)) && push_level(d);
+  while (ok && d->n_stack > 0) {
+    pending p = d->stack[--d->n_stack];
+    ok = lh_grow(&d->rows, d->n_rows, &d->row_capacity, sizeof *d->rows);
+    if (!ok) break;
+    d->rows[d->n_rows++] = p.row;
+    ok = expand(d, &p);
+  }
+  return ok;
+}
+
+/* The object asked for begins a cluster, even in the middle of one. */
+static void begin_at(const descent *d, lh_id id) {
+  const lh_tree *tree = &d->tree;
+  lh_id old = d->top[id];
+  if (old == id) return;
+  for (uint32_t p = tree->position[id]; p < tree->end[tree->position[id]]; p++)
+    if (d->top[tree->order[p]] == old) d->top[tree->order[p]] = id;
+}
+
+int lh_under(lh_snapshot *snapshot, lh_id id, const lh_under_query *query, lh_branch **rows,
+             size_t *n_rows, lh_error *error) {
+  if (!snapshot->retained || !snapshot->classes)
+    return lh_fail(error, LH_EARGUMENT, "the snapshot has not been classified");
+  if (id > snapshot->n)
+    return lh_fail(error, LH_EARGUMENT, "there is no object %u: they are numbered 1 to %u", id,
+                   snapshot->n);
+  if (!lh_is_reachable(snapshot, id))
+    return lh_fail(error, LH_ENOTFOUND, "it is garbage: it keeps nothing alive");
+  descent d = {.snapshot = snapshot, .query = query};
+  bool ok = lh_tree_make(&d.tree, snapshot) && (d.top = lh_find_clusters(&d.tree)) &&
+            lh_gathering_make(&d.below, &d.tree, d.top);
+  if (ok) {
+    begin_at(&d, id);
+    ok = descend(&d, id);
+  }
+  lh_gathering_free(&d.below);
+  lh_tree_free(&d.tree);
+  lh_free(d.top);
+  lh_free(d.pool);
+  lh_free(d.stack);
+  lh_free(d.level);
+  if (!ok) {
+    lh_free(d.rows);
+    return lh_fail_memory(error, "walking down the tree of dominators");
+  }
+  *rows = d.rows;
+  *n_rows = d.n_rows;
+  return LH_OK;
+}
