@@ -18,8 +18,12 @@ static const cli *watching;
 
 void cli_watch(cli *c, const char *file) {
   char *name;
-  cli_file *f = &c->files[c->n_files];
-  if (c->n_files == CLI_MAX_FILES || stat(file, &f->status) != 0) return;
+  struct stat status;
+  cli_file *f;
+  if (stat(file, &status) != 0) return;
+  c->files = cli_must(realloc(c->files, (c->n_files + 1) * sizeof *c->files));
+  f = &c->files[c->n_files];
+  f->status = status;
   name = cli_escape(file);
   snprintf(f->line, sizeof f->line, "%s: '%.900s' was changed while it was read: run it again\n",
            c->tool->name, name);
@@ -30,7 +34,7 @@ void cli_watch(cli *c, const char *file) {
 
 /* Calls only what a signal handler may call. */
 const char *cli_changed(const cli *c) {
-  for (unsigned i = 0; i < c->n_files; i++) {
+  for (size_t i = 0; i < c->n_files; i++) {
     const cli_file *f = &c->files[i];
     struct stat now;
     if (stat(f->path, &now) != 0 || now.st_dev != f->status.st_dev ||

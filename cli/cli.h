@@ -56,7 +56,6 @@ enum { CLI_JSON = 256, CLI_BYTES, CLI_COLOR, CLI_VERSION, CLI_FIRST_KEY };
   }
 
 #define CLI_NUMBER_BYTES 48
-#define CLI_MAX_FILES 3
 
 /* A file that was opened, as it was then. */
 typedef struct cli_file {
@@ -78,8 +77,8 @@ typedef struct cli {
   char numbers[64][CLI_NUMBER_BYTES]; /* the last 64 results of cli_count and its like */
   unsigned next_number;
   uint64_t path_steps; /* that were followed so far */
-  cli_file files[CLI_MAX_FILES];
-  unsigned n_files;
+  cli_file *files;     /* that were opened */
+  size_t n_files;
 } cli;
 
 void cli_begin(cli *c, const cli_tool *tool);

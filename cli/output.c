@@ -122,7 +122,11 @@ int cli_finish(cli *c, int status) {
   if (fclose(stdout) != 0 || failed)
     cli_die(c, NULL, "cannot write the results: %s",
             errno != 0 ? strerror(errno) : "the output is full or closed");
-  if ((changed = cli_changed(c)) == NULL) return status;
-  fputs(changed, stderr);
-  return CLI_FAILURE;
+  if ((changed = cli_changed(c)) != NULL) {
+    fputs(changed, stderr);
+    status = CLI_FAILURE;
+  }
+  c->n_files = 0;
+  free(c->files);
+  return status;
 }

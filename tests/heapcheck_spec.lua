@@ -84,7 +84,8 @@ end)
 -- {=== What is no snapshot ==============================================================
 
 local commands = {"heaptop FILE", "heapdiff FILE good", "heapdiff good good FILE",
-                  "heappath FILE _G", "heapcheck FILE"}
+                  "heappath FILE _G", "heapsql FILE 'select count(*) from edges'",
+                  "heapcheck FILE"}
 
 -- Whatever is in a file, a command answers it or refuses it, in one line with at most a hint. What
 -- heapcheck calls damaged the others may take: they need less of it to be right.
