@@ -141,8 +141,8 @@ int lh_mark(lua_State *L, const char *name, size_t name_length, lh_error *error)
 int lh_mark_period(lua_State *L, bool *thinned, lh_error *error);
 
 /* What the collector says of itself. Costs next to nothing, O(marks), and allocates nothing (but a
-** longer stack where L has no free slot, see lua_checkstack), so it may be asked every second and in
-** every place. Fails with LH_EARGUMENT where L was not attached. */
+** longer stack where L has no free slot, see lua_checkstack), so it may be asked every second and
+** in every place. Fails with LH_EARGUMENT where L was not attached. */
 typedef struct lh_gc_stats {
   uint64_t bytes;         /* collectgarbage("count") * 1024 */
   int64_t debt_bytes;     /* allocated since the next step was due; negative: to go until then */
@@ -191,8 +191,8 @@ typedef struct lh_epoch_count {
 
 /* Counts all objects, exactly, without a snapshot. Fills epochs[0] to epochs[marks], the oldest
 ** first (see lh_stats for the number of marks); where there is room for n_epochs only, what is
-** older is in the first. n_epochs may be 0. Allocates and fails as lh_stats does. Cost: one pass over
-** all objects, 0.15 to 0.45 times a full collection; 30 to 200 ns an object. */
+** older is in the first. n_epochs may be 0. Allocates and fails as lh_stats does. Cost: one pass
+** over all objects, 0.15 to 0.45 times a full collection; 30 to 200 ns an object. */
 int lh_count_objects(lua_State *L, lh_counts *counts, lh_epoch_count *epochs, size_t n_epochs,
                      lh_error *error);
 
@@ -740,7 +740,8 @@ typedef enum lh_branch_kind {
   LH_BRANCH_REST   /* what is not shown of a level; `id` is LH_NO_OBJECT */
 } lh_branch_kind;
 
-/* A row of a tree of dominators. What is below a group, list or tree is below any of its objects. */
+/* A row of a tree of dominators. What is below a group, list or tree is below any of its objects.
+** */
 typedef struct lh_branch {
   lh_branch_kind kind;
   uint32_t depth; /* 0: the object asked for */
@@ -758,10 +759,10 @@ typedef struct lh_under_query {
   uint64_t least_bytes; /* smaller ones belong to the rest */
 } lh_under_query;
 
-/* What object `id` (or LH_ROOT) keeps alive alone: down the tree of dominators, in preorder, biggest
-** first; eight or more of a class at one place are one row. LH_ENOTFOUND: it is garbage, and keeps
-** nothing alive. Needs lh_classify. Free *rows with lh_free. O(n log n + the edges of the objects
-** shown). */
+/* What object `id` (or LH_ROOT) keeps alive alone: down the tree of dominators, in preorder,
+** biggest first; eight or more of a class at one place are one row. LH_ENOTFOUND: it is garbage,
+** and keeps nothing alive. Needs lh_classify. Free *rows with lh_free. O(n log n + the edges of the
+** objects shown). */
 int lh_under(lh_snapshot *snapshot, lh_id id, const lh_under_query *query, lh_branch **rows,
              size_t *n_rows, lh_error *error);
 

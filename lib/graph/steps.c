@@ -2,13 +2,13 @@
 ** steps.c - which edge leads from one object to the next, as a path shows it.
 **
 ** The first edge of the source's record that leads there, but rather one from a table's string key
-** than any other value (of several the least key), and rather a value than a key. To find it costs the edges of the source,
-** which is nothing for one path, but with a row for each of a million objects in one table it would
-** be a million times half a million. So once more edges were looked at than the heap has, an index
-** is made of the steps of the search tree, those that reports ask for: for each object that is
-** found through a big one the number of the edge, and for each big one its iterator at every 64th
-** edge. From then on a step costs 64 edges at most. 4 bytes an object and 1.5 for each edge of big
-** ones; a list of a million objects in one table: 25 ms.
+** than any other value (of several the least key), and rather a value than a key. To find it costs
+** the edges of the source, which is nothing for one path, but with a row for each of a million
+** objects in one table it would be a million times half a million. So once more edges were looked
+** at than the heap has, an index is made of the steps of the search tree, those that reports ask
+** for: for each object that is found through a big one the number of the edge, and for each big one
+** its iterator at every 64th edge. From then on a step costs 64 edges at most. 4 bytes an object
+** and 1.5 for each edge of big ones; a list of a million objects in one table: 25 ms.
 */
 #include "graph.h"
 

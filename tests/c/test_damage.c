@@ -1,7 +1,8 @@
 /*
 ** test_damage.c - what becomes of good snapshots on their way: cut, with holes, with bits flipped,
-** and changed by somebody who makes the checksums right again. Each must be noticed, or read without
-** harm and in little memory. The suite's figures are collected from the lines that are printed.
+** and changed by somebody who makes the checksums right again. Each must be noticed, or read
+** without harm and in little memory. The suite's figures are collected from the lines that are
+** printed.
 */
 #include <setjmp.h>
 #include <stdarg.h>
