@@ -10,12 +10,12 @@
 
 void lh_diff_free(lh_diff *diff) {
   if (!diff) return;
-  for (size_t i = 0; i < diff->n_groups; i++) lh_free((void *)diff->groups[i].held_by);
   for (size_t i = 0; i < diff->n_grown; i++) lh_free((void *)diff->grown[i].held_by);
   for (size_t i = 0; i < diff->n_classes; i++) lh_free((void *)diff->classes[i].name);
   lh_free(diff->groups);
   lh_free(diff->grown);
   lh_free(diff->classes);
+  lh_strings_free(&((lh_whole_diff *)diff)->paths);
   lh_free(diff);
 }
 
@@ -103,7 +103,7 @@ static int add_groups(lh_snapshot *c, const lh_window *window, lh_diff *diff, lh
   if (!new_ones) return lh_fail_memory(error, "looking for new objects");
   for (lh_id id = 1; id <= c->n; id++)
     new_ones[id] = lh_is_reachable(c, id) && !lh_is_own(c, id) && lh_is_new(window, id);
-  int code = lh_diff_groups(c, new_ones, diff, error);
+  int code = lh_diff_groups(c, new_ones, (lh_whole_diff *)diff, error);
   lh_free(new_ones);
   return code;
 }
@@ -142,8 +142,9 @@ static int compare(lh_snapshot *a, lh_snapshot *b, lh_snapshot *c, lh_diff *diff
 }
 
 static int make(lh_diff **out, lh_error *error) {
-  *out = lh_alloc_zeroed(1, sizeof **out);
-  return *out ? 0 : lh_fail_memory(error, "comparing snapshots");
+  lh_whole_diff *whole = lh_alloc_zeroed(1, sizeof *whole);
+  *out = whole ? &whole->visible : NULL;
+  return whole ? 0 : lh_fail_memory(error, "comparing snapshots");
 }
 
 static int finish(int code, lh_diff **out) {

@@ -61,8 +61,14 @@ bool lh_fingerprint(const lh_class_entry *class, const char *path,
 
 /* {=== The parts of a diff: each fills its fields of *diff ============================ */
 
+/* What the caller sees, and what holds the groups. */
+typedef struct lh_whole_diff {
+  lh_diff visible;
+  lh_strings paths;
+} lh_whole_diff;
+
 /* groups.c: objects, shallow_bytes, retained_bytes and groups, of the objects with new_ones[id]. */
-int lh_diff_groups(lh_snapshot *c, const uint8_t *new_ones, lh_diff *diff, lh_error *error);
+int lh_diff_groups(lh_snapshot *c, const uint8_t *new_ones, lh_whole_diff *diff, lh_error *error);
 
 /* grown.c: grown. The numbers are those of the marks of a and b in c, and of a in b. */
 typedef struct lh_three {

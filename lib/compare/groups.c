@@ -14,6 +14,10 @@
 
 #define UNKNOWN UINT32_MAX
 
+/* The paths may take so many times the bytes of the file, as the names of its classes may; what is
+** held by one more is told as held by "...". Only a file that was made for that has so many. */
+enum { MOST_PATHS = 16 };
+
 /* top[id]: the new object that is furthest up among id and its dominators; LH_ROOT: none. */
 static lh_id *find_tops(const lh_snapshot *c, const uint8_t *new_ones) {
   lh_id *top = lh_alloc((size_t)c->n + 1, sizeof *top);
@@ -42,7 +46,8 @@ typedef struct grouping {
   uint32_t *state; /* of each object on a path; then the group of each top */
   lh_map by_state; /* class, state -> group */
   lh_map by_text;  /* class, text -> group */
-  lh_strings texts;
+  lh_strings *texts;
+  lh_text_id untold; /* "..." */
   lh_diff_group *groups;
   lh_text_id *text_of; /* of each group */
   size_t n, capacity, text_capacity;
@@ -73,7 +78,8 @@ static bool set_fingerprint(const grouping *g, lh_diff_group *group, uint32_t st
 static uint32_t group_of_text(grouping *g, uint32_t class_index, uint32_t state) {
   lh_text text = {0};
   lh_fold_text(&g->folder, state, true, &text);
-  lh_text_id id = text.failed ? LH_NO_NUMBER : lh_strings_add(&g->texts, text.bytes, text.n);
+  lh_text_id id = text.failed ? LH_NO_NUMBER : lh_strings_add(g->texts, text.bytes, text.n);
+  if (id == LH_NO_NUMBER && g->texts->full) id = g->untold;
   lh_text_free(&text);
   if (id == LH_NO_NUMBER) return LH_NO_NUMBER;
   uint32_t *index = lh_map_at(&g->by_text, (uint64_t)class_index << 32 | id);
@@ -128,40 +134,36 @@ static int compare_groups(const void *left, const void *right, void *payload) {
   return order ? order : (a->class_index > b->class_index) - (a->class_index < b->class_index);
 }
 
-/* Hands the groups to *diff, each with a text of its own. */
-static bool finish(grouping *g, lh_diff *diff) {
-  for (size_t i = 0; i < g->n; i++) {
-    char *copy = lh_copy_text(g->texts.texts[g->text_of[i]]);
-    if (!copy) {
-      for (; i > 0; i--) lh_free((void *)g->groups[i - 1].held_by);
-      return false;
-    }
-    g->groups[i].held_by = copy;
-  }
+/* Hands the groups to *diff. */
+static void finish(grouping *g, lh_diff *diff) {
+  for (size_t i = 0; i < g->n; i++) g->groups[i].held_by = g->texts->texts[g->text_of[i]];
   diff->groups = g->groups;
   diff->n_groups = g->n;
   g->groups = NULL;
   if (diff->n_groups > 1)
     qsort_r(diff->groups, diff->n_groups, sizeof *diff->groups, compare_groups, g->c);
-  return true;
 }
 
 static bool make_groups(grouping *g, const lh_id *top, const lh_id *ids, size_t n_ids,
                         lh_diff *diff) {
+  g->untold = lh_strings_add(g->texts, "...", 3);
+  g->texts->most_bytes = MOST_PATHS * (uint64_t)g->c->size + (1u << 20);
   size_t n_tops = 0;
   lh_id *tops = lh_alloc(n_ids, sizeof *tops);
-  bool ok = tops != NULL;
+  bool ok = tops != NULL && g->untold != LH_NO_NUMBER;
   for (size_t i = 0; ok && i < n_ids; i++)
     if (top[ids[i]] == ids[i]) tops[n_tops++] = ids[i];
   ok = ok && lh_walk_paths(g->c, tops, n_tops, visit, g);
   for (size_t i = 0; ok && i < n_tops; i++) ok = add_top(g, tops[i]);
   for (size_t i = 0; ok && i < n_ids; i++) count_new(g, top[ids[i]], ids[i]);
   lh_free(tops);
-  return ok && finish(g, diff);
+  if (ok) finish(g, diff);
+  return ok;
 }
 
-int lh_diff_groups(lh_snapshot *c, const uint8_t *new_ones, lh_diff *diff, lh_error *error) {
-  grouping g = {.c = c};
+int lh_diff_groups(lh_snapshot *c, const uint8_t *new_ones, lh_whole_diff *whole, lh_error *error) {
+  lh_diff *diff = &whole->visible;
+  grouping g = {.c = c, .texts = &whole->paths};
   lh_id *top = NULL, *ids = NULL;
   size_t n_ids = 0;
   int code = lh_folder_init(&g.folder, c, error);
@@ -190,7 +192,6 @@ out:
   lh_free(g.text_of);
   lh_map_free(&g.by_state);
   lh_map_free(&g.by_text);
-  lh_strings_free(&g.texts);
   lh_folder_free(&g.folder);
   return code == LH_EMEMORY ? lh_fail_memory(error, "grouping the new objects") : code;
 }

@@ -449,11 +449,63 @@ static void names_have_a_limit(void **state) {
   forge_free(&f);
 }
 
+/* A tree, both branches of each level under two long names of their own: a path that none other is
+** like to each leaf. The leaves are younger than the mark "old". */
+static void many_paths(forge *f, unsigned depth) {
+  unsigned n_leaves = 1u << depth;
+  forge_begin(f);
+  f->footer.serial = 2;
+  forge_mark(f, 0x1000, LH_MARK_BY_SNAPSHOT, 2, "a");
+  for (unsigned i = 0; i < n_leaves; i++) forge_table(f, at(n_leaves + i), 0, 0, 0);
+  forge_mark(f, 0x1100, LH_MARK_BY_MARK, 1, "old");
+  for (unsigned i = 1, level = 0; i < n_leaves; i++) {
+    if (i >> (level + 1)) level++;
+    forge_table(f, at(i), 0, 0, 2);
+    entry(f, 0x2000 + 128 * level, at(2 * i));
+    entry(f, 0x2040 + 128 * level, at(2 * i + 1));
+  }
+  for (unsigned i = 0; i < 2 * depth; i++) {
+    char name[240];
+    memset(name, 'x', sizeof name);
+    name[sizeof name - 1] = '\0';
+    name[0] = (char)('A' + i);
+    forge_string(f, 0x2000 + 64 * i, name);
+  }
+  forge_next_list(f);
+  forge_mark(f, 0x1200, LH_MARK_BY_SNAPSHOT, 2, "a");
+  forge_mark(f, 0x1300, LH_MARK_BY_MARK, 1, "old");
+  forge_root(f, LH_ROOT_GLOBALS, 0, at(1));
+}
+
+/* Of the new objects the paths are told until they take too much; what comes then is one group. */
+static void paths_have_a_limit(void **state) {
+  enum { DEPTH = 15 };
+  forge f;
+  lh_snapshot *s;
+  lh_diff *diff;
+  uint64_t objects = 0, untold = 0;
+  (void)state;
+  many_paths(&f, DEPTH);
+  forge_finish(&f);
+  (void)lh_test_peak_bytes();
+  assert_int_equal(lh_open_memory(&s, f.data, f.size, "f", NULL), LH_OK);
+  assert_int_equal(lh_diff_marks(s, "old", NULL, &diff, NULL), LH_OK);
+  assert_true(lh_test_peak_bytes() < MOST_TIMES * f.size);
+  for (size_t i = 0; i < diff->n_groups; i++) {
+    objects += diff->groups[i].objects;
+    if (strcmp(diff->groups[i].held_by, "...") == 0) untold += diff->groups[i].objects;
+  }
+  assert_true(objects == 1u << DEPTH && untold > 1000 && diff->n_groups > 1000);
+  lh_diff_free(diff);
+  lh_close(s);
+  forge_free(&f);
+}
+
 /* }=================================================================================== */
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(cycles_of_every_sort),
-                                     cmocka_unit_test(depth_and_memory),
-                                     cmocka_unit_test(names_have_a_limit)};
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(cycles_of_every_sort), cmocka_unit_test(depth_and_memory),
+      cmocka_unit_test(names_have_a_limit), cmocka_unit_test(paths_have_a_limit)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
