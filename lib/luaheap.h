@@ -741,8 +741,8 @@ typedef enum lh_branch_kind {
   LH_BRANCH_REST   /* what is not shown of a level; `id` is LH_NO_OBJECT */
 } lh_branch_kind;
 
-/* A row of a tree of dominators. What is below a group, list or tree is below any of its objects.
-** */
+/* A row of a tree of dominators. What is below a group, list or tree is below any of its
+** objects. */
 typedef struct lh_branch {
   lh_branch_kind kind;
   uint32_t depth; /* 0: the object asked for */
