@@ -17,6 +17,8 @@ enum {
   KEY_GARBAGE,
   KEY_SUSPECTS,
   KEY_UNDER,
+  KEY_MODULES,
+  KEY_THREADS,
   KEY_DEPTH
 };
 
@@ -30,7 +32,9 @@ static const cli_option options[] = {
     {KEY_GARBAGE, "garbage", NULL, "of what nothing refers to any more, instead"},
     {KEY_SUSPECTS, "suspects", NULL, "what leaks, as far as one snapshot can tell"},
     {KEY_UNDER, "under", "OBJECT", "what OBJECT (or root) keeps alive alone, as a tree"},
-    {KEY_DEPTH, "depth", "N", "levels of --under (default 4)"},
+    {KEY_MODULES, "modules", NULL, "what modules and globals keep alive, alone or not"},
+    {KEY_THREADS, "threads", NULL, "where coroutines stand, and what they retain"},
+    {KEY_DEPTH, "depth", "N", "levels of --under (default 4), frames of --threads (8)"},
     CLI_COMMON_OPTIONS};
 
 static const cli_tool tool = {
@@ -100,6 +104,8 @@ static void parse_options(cli *c, request *r, int argc, char **argv) {
         r->under = optarg;
         choose_report(c, r, &under_report);
         break;
+      case KEY_MODULES: choose_report(c, r, &modules_report); break;
+      case KEY_THREADS: choose_report(c, r, &threads_report); break;
       case KEY_DEPTH:
         r->depth = cli_number_argument(c, "--depth");
         r->depth_given = true;
@@ -116,8 +122,8 @@ static void parse(cli *c, request *r, int argc, char **argv) {
   if (r->report != NULL &&
       (r->by != 0 || r->sort_given || r->query.type_mask != 0 || r->query.garbage))
     cli_usage_error(c, "--%s goes with no --by, --sort, --type or --garbage", r->report->name);
-  if (r->depth_given && r->report != &under_report)
-    cli_usage_error(c, "--depth goes with --under only");
+  if (r->depth_given && r->report != &under_report && r->report != &threads_report)
+    cli_usage_error(c, "--depth goes with --under or --threads");
   if (optind == argc) cli_usage_error(c, "which snapshot? Name the file");
   if (optind + 1 < argc)
     cli_usage_error(c, "one snapshot at a time: '%s' is too many", argv[optind + 1]);

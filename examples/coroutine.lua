@@ -10,29 +10,44 @@ with it.
     200 of them retain the others; by class and by what holds them:
 
     retained   shallow  objects  class                           held by
-    434.1 KB  218.8 KB      200  thread fetch @coroutine.lua:63  _G.scheduler.waiting[*]
+    434.1 KB  218.8 KB      200  thread fetch @coroutine.lua:78  _G.scheduler.waiting[*]
 
     Containers older than a that grew until b and again until c
        grew                      bytes          entries  address         class                   path
-    +5.8 KB  248 B -> 6.1 KB -> 6.1 KB  5 -> 205 -> 210  0x55791725dd00  map[integer] of thread  _G.scheduler.waiting
+    +5.8 KB  248 B -> 6.1 KB -> 6.1 KB  5 -> 205 -> 210  0x55bdc3388d50  map[integer] of thread  _G.scheduler.waiting
 
-    Why the first of them stays: heappath c 0x55791732b3c8
+    Why the first of them stays: heappath c 0x55bdc33eb5d8
 
 200 of the 2,000 tasks between a and b are still there, under the questions that nobody answered.
     $ heaptop --type thread --classes c
     Classes by retained size
     retained  share   shallow  objects  type    class
-    455.4 KB  93.7%  229.7 KB      210  thread  thread fetch @coroutine.lua:63
+    455.4 KB  93.7%  229.7 KB      210  thread  thread fetch @coroutine.lua:78
       4.8 KB   1.0%    3.2 KB        1  thread  main thread
 
     $ heappath --format text c '_G.scheduler.waiting[60]'
-    thread fetch @coroutine.lua:63 0x5579172622e8 is kept alive by: _G.scheduler.waiting[60]
+    thread fetch @coroutine.lua:78 0x55bdc3385298 is kept alive by: _G.scheduler.waiting[60]
 
     reference   class                                 address         shallow  retained
-    _G          globals (_G)                          0x557917256c50   1.6 KB  464.2 KB
-    .scheduler  {answer, ask, asked, spawn, waiting}  0x55791725dc80    248 B  461.8 KB
-    .waiting    map[integer] of thread                0x55791725dd00   6.1 KB  461.5 KB
-    [60]        thread fetch @coroutine.lua:63        0x5579172622e8   1.1 KB    2.1 KB
+    _G          globals (_G)                          0x55bdc3381c50   1.6 KB  464.2 KB
+    .scheduler  {answer, ask, asked, spawn, waiting}  0x55bdc3388cd0    248 B  461.8 KB
+    .waiting    map[integer] of thread                0x55bdc3388d50   6.1 KB  461.5 KB
+    [60]        thread fetch @coroutine.lua:78        0x55bdc3385298   1.1 KB    2.1 KB
+
+Where do they wait? Those that stand at one place are one:
+    $ heaptop --threads c
+    211 threads at 2 places; most is retained by 210 coroutines at coroutine.lua:68 in function ask
+
+    210 coroutines, suspended: 455.4 KB, 93.7% of the heap; of that stacks 229.7 KB
+        [C] in function coroutine.yield
+        coroutine.lua:68 in function ask
+        coroutine.lua:79 in function fetch
+        Why one of them stays: heappath c 0x55bdc33eb5d8
+
+    The main thread, running: 4.8 KB, 1.0% of the heap; of that its stack 3.2 KB
+        [C] in function heap.snapshot
+        coroutine.lua:97 in main chunk
+        [C] in a function
 
 ]==]
 -- luacheck: globals scheduler

@@ -767,6 +767,51 @@ typedef struct lh_under_query {
 int lh_under(lh_snapshot *snapshot, lh_id id, const lh_under_query *query, lh_branch **rows,
              size_t *n_rows, lh_error *error);
 
+/* A loaded module, or a global variable, whose value is an object. */
+typedef struct lh_module {
+  const char *name; /* as a path: package.loaded["app.bus"], _G.cache */
+  lh_id id;
+  uint64_t retained_bytes; /* that it alone keeps alive */
+  uint64_t reached_objects, reached_bytes;
+} lh_module;
+
+typedef struct lh_modules {
+  lh_module *list; /* those that keep most alive alone first; ties by name */
+  size_t n;        /* of them, those asked for */
+  uint64_t total;
+  uint64_t retained_bytes; /* the sum of all: no byte is kept alive alone by two */
+  uint64_t reached_bytes;  /* that all of them reach together */
+} lh_modules;
+
+/* For each value of package.loaded and then of _G: what it keeps alive alone, and what it reaches:
+** all objects on strong paths from it that do not lead through _G, package.loaded, the registry or
+** the main thread, by which any module reaches all others. What others reach or keep alive too is
+** reached_bytes - retained_bytes. An object with several names is there once, as a module rather
+** than a global. `limit` 0: all. Needs lh_classify. Freed by lh_modules_free. O(n + m) for each 64
+** modules asked for. */
+int lh_find_modules(lh_snapshot *snapshot, size_t limit, lh_modules *out, lh_error *error);
+void lh_modules_free(lh_modules *modules);
+
+/* Threads with the same status whose frames have the same functions at the same lines. */
+typedef struct lh_standing {
+  lh_thread_status status;
+  bool is_main;
+  lh_id example; /* the one that retains most */
+  uint64_t threads;
+  uint64_t shallow_bytes;  /* their stacks, with frames and header */
+  uint64_t retained_bytes; /* that would go if all of them went */
+} lh_standing;
+
+/* Where threads stand, by retained bytes, biggest first, the main thread, by whose locals nearly all
+** may be held, last; *n_threads: how many there are in all.
+** Needs lh_classify. Free *list with lh_free. Costs as much as lh_top_classes, and the frames. */
+int lh_find_standings(lh_snapshot *snapshot, lh_standing **list, size_t *n_standings,
+                      uint64_t *n_threads, lh_error *error);
+
+/* Where a frame stands: `app.lua:31 in function on_tick`, `[C] in function string.gsub`. Owned by
+** the caller, freed with lh_free; NULL when out of memory. */
+char *lh_frame_text(const lh_snapshot *snapshot, const lh_frame *frame);
+
 #ifdef __cplusplus
 }
 #endif

@@ -16,7 +16,7 @@ _heaptop() {
     *)
       if [[ $current == -* ]]; then
         words='-n --top --sort --by --classes --objects --type --garbage --suspects --under
-          --depth --json --bytes --color -h --help --version'
+          --modules --threads --depth --json --bytes --color -h --help --version'
       else
         mapfile -t COMPREPLY < <(compgen -f -- "$current")
         return

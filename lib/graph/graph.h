@@ -130,6 +130,21 @@ void lh_order_tree(const lh_id *sorted, uint32_t n, const lh_id *parent, uint32_
 
 /* }=================================================================================== */
 
+/* {=== sets.c ======================================================================== */
+
+typedef struct lh_reached {
+  uint64_t objects, bytes;
+} lh_reached;
+
+/* What each of the first n_asked sources reaches, itself included, on paths that touch no vertex v
+** with avoided[v] (sources are none of those), and what all n_sources reach together. O(n + m) for
+** each 64 that are asked for. */
+bool lh_reach_each(const lh_graph *graph, const uint8_t *avoided, const uint64_t *weight,
+                   const lh_id *sources, uint32_t n_sources, uint32_t n_asked, lh_reached *sums,
+                   lh_reached *together);
+
+/* }=================================================================================== */
+
 /* {=== union.c ======================================================================= */
 
 /* What goes when a whole set of vertices goes: more than what its members dominate, as they may

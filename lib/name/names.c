@@ -184,6 +184,14 @@ static void add_numbered(lh_text *text, const lh_snapshot *snapshot, const char 
   lh_text_format(text, "%u", edge->ordinal);
 }
 
+static void add_c_function(lh_text *text, const lh_snapshot *snapshot, uint64_t function) {
+  uint32_t name =
+      snapshot->classes ? lh_map_get(&snapshot->classes->c_functions, function) : LH_NO_NUMBER;
+  lh_text_string(text, "function ");
+  if (name != LH_NO_NUMBER) lh_text_format(text, "%s ", snapshot->classes->texts.texts[name]);
+  lh_text_string(text, "[C]");
+}
+
 /* The function of a stack frame. A light C function is no object; the frame has its address. */
 static void add_frame_function(lh_text *text, const lh_snapshot *snapshot, const lh_edge *edge) {
   if (edge->holder != LH_NO_OBJECT) {
@@ -195,16 +203,58 @@ static void add_frame_function(lh_text *text, const lh_snapshot *snapshot, const
   uint32_t i = 0;
   lh_frames_begin(snapshot, edge->source, &it);
   while (lh_frames_next(&it, &frame) && i < edge->index) i++;
-  if (i != edge->index || frame.function.kind != LH_VALUE_CFUNCTION) {
+  if (i != edge->index || frame.function.kind != LH_VALUE_CFUNCTION)
     lh_text_string(text, "the host program");
-    return;
+  else
+    add_c_function(text, snapshot, frame.function.as.pointer);
+}
+
+/* Without the place at its end, if it has a name. */
+static void add_function(lh_text *text, const char *name) {
+  const char *place = strstr(name, " @");
+  if (!place) place = strstr(name, " [");
+  bool named = place && place != name + strlen("function");
+  lh_text_add(text, name, named ? (size_t)(place - name) : strlen(name));
+}
+
+/* A Lua function is a closure with a prototype, unless the file lies. */
+static bool find_proto(const lh_snapshot *snapshot, lh_value function, lh_object *proto) {
+  lh_object closure;
+  if (function.kind != LH_VALUE_OBJECT || function.as.object > snapshot->n ||
+      lh_type_of(snapshot, function.as.object) != LH_TYPE_CLOSURE)
+    return false;
+  lh_object_at(snapshot, function.as.object, &closure);
+  if (closure.dead || closure.as.closure.is_c || closure.as.closure.proto > snapshot->n ||
+      lh_type_of(snapshot, closure.as.closure.proto) != LH_TYPE_PROTO)
+    return false;
+  lh_object_at(snapshot, closure.as.closure.proto, proto);
+  return !proto->dead;
+}
+
+char *lh_frame_text(const lh_snapshot *snapshot, const lh_frame *frame) {
+  lh_text text = {0}, function = {0};
+  lh_object proto;
+  if (find_proto(snapshot, frame->function, &proto)) {
+    lh_add_source(&text, snapshot, proto.as.proto.source);
+    if (text.n > 0 && text.bytes[0] == '@') memmove(text.bytes, text.bytes + 1, --text.n);
+    if (frame->line > 0) lh_text_format(&text, ":%u", frame->line);
+  } else {
+    lh_text_string(&text, "[C]");
   }
-  uint32_t name = snapshot->classes
-                      ? lh_map_get(&snapshot->classes->c_functions, frame.function.as.pointer)
-                      : LH_NO_NUMBER;
-  lh_text_string(text, "function ");
-  if (name != LH_NO_NUMBER) lh_text_format(text, "%s ", snapshot->classes->texts.texts[name]);
-  lh_text_string(text, "[C]");
+  lh_text_string(&text, " in ");
+  if (frame->function.kind == LH_VALUE_CFUNCTION)
+    add_c_function(&function, snapshot, frame->function.as.pointer);
+  else if (frame->function.kind == LH_VALUE_OBJECT)
+    lh_add_class(&function, snapshot, frame->function.as.object);
+  else
+    lh_text_string(&function, "the host program");
+  char *name = lh_text_finish(&function);
+  if (name)
+    add_function(&text, strcmp(name, "function [C]") == 0 ? "a function" : name);
+  else
+    text.failed = true;
+  lh_free(name);
+  return lh_text_finish(&text);
 }
 
 void lh_add_slot(lh_text *text, const lh_snapshot *snapshot, const lh_edge *edge) {

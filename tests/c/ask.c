@@ -89,8 +89,25 @@ static void ask_marks(lh_snapshot *s) {
   }
 }
 
+static void ask_threads(lh_snapshot *s) {
+  lh_standing *list;
+  size_t n;
+  uint64_t n_threads;
+  if (lh_find_standings(s, &list, &n, &n_threads, NULL) != LH_OK) return;
+  for (size_t i = 0; i < n && i < 20; i++) {
+    lh_edges it;
+    lh_frame frame;
+    lh_frames_begin(s, list[i].example, &it);
+    for (int k = 0; k < 20 && lh_frames_next(&it, &frame); k++) drop_text(lh_frame_text(s, &frame));
+  }
+  lh_free(list);
+}
+
 static void ask_advice(lh_snapshot *s) {
   lh_suspects suspects;
+  lh_modules modules;
+  if (lh_find_modules(s, 100, &modules, NULL) == LH_OK) lh_modules_free(&modules);
+  ask_threads(s);
   if (lh_find_suspects(s, &suspects, NULL) == LH_OK) lh_suspects_free(&suspects);
   lh_under_query query = {.depth = 3, .limit = 4};
   for (lh_id id = 0; id <= lh_object_count(s) && id < 8; id++) {

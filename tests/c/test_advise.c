@@ -291,6 +291,109 @@ static void branches_add_up(void **state) {
 
 /* }=================================================================================== */
 
+/* {=== modules ======================================================================= */
+
+/* What a search from the object meets that passes through none of the four. */
+static uint64_t naive_module(const lh_snapshot *s, lh_id from) {
+  uint64_t bytes = 0;
+  uint8_t *in = calloc((size_t)s->n + 1, 1);
+  in[from] = 1;
+  for (size_t i = 0; i < s->n_roots; i++)
+    if (s->roots[i].kind <= LH_ROOT_MAIN_THREAD) in[s->roots[i].target] = 2;
+  for (bool changed = true; changed;) {
+    changed = false;
+    for (lh_id v = 1; v <= s->n; v++)
+      for (uint32_t e = s->first_edge[v]; in[v] == 1 && e < s->first_edge[v + 1]; e++) {
+        changed |= in[s->edge[e]] == 0;
+        if (in[s->edge[e]] == 0) in[s->edge[e]] = 1;
+      }
+  }
+  for (lh_id v = 1; v <= s->n; v++) bytes += in[v] == 1 ? lh_shallow_bytes(s, v) : 0;
+  free(in);
+  return bytes;
+}
+
+static void check_modules(heap *h) {
+  lh_modules m;
+  lh_snapshot *s = h->snapshot;
+  uint64_t sum = 0;
+  assert_int_equal(lh_find_modules(s, h->seed % 2 * 10, &m, NULL), LH_OK);
+  check(h, m.n == (h->seed % 2 ? 10 : m.total));
+  for (size_t i = 0; i < m.n; i++) {
+    const lh_module *row = &m.list[i];
+    lh_found found;
+    check(h, row->retained_bytes == lh_retained_bytes(s, row->id));
+    check(h, row->reached_bytes == naive_module(s, row->id));
+    check(h, row->reached_bytes >= row->retained_bytes);
+    check(h, lh_find(s, row->name, &found, NULL) == LH_OK && found.id == row->id);
+    sum += row->retained_bytes;
+  }
+  check(h, h->seed % 2 ? sum <= m.retained_bytes : sum == m.retained_bytes);
+  check(h, m.retained_bytes <= m.reached_bytes);
+  lh_modules_free(&m);
+}
+
+static void modules_reach_what_a_search_meets(void **state) {
+  (void)state;
+  with_heaps(40, "own", check_modules);
+}
+
+/* }=================================================================================== */
+
+/* {=== threads ======================================================================= */
+
+/* Coroutines at three places, some of which share a table; one is not started, one returned. */
+static const char coroutines[] =
+    "math.randomseed(SEED)\n"
+    "local shared, yield = {}, coroutine.yield\n"
+    "local function a(x) yield(x) end\n"
+    "local function b(x) local y = {x}\n yield(y) end\n"
+    "local function c(x) a(x) end\n"
+    "all = {coroutine.create(a), coroutine.create(function() end)}\n"
+    "coroutine.resume(all[2])\n"
+    "for i = 3, 40 do\n"
+    "  all[i] = coroutine.create(({a, b, c})[math.random(3)])\n"
+    "  coroutine.resume(all[i], math.random(2) == 1 and shared or {('x'):rep(i) .. i})\n"
+    "end\n";
+
+static void threads_at_one_place_are_one(void **state) {
+  (void)state;
+  for (unsigned long seed = 1; seed <= 20; seed++) {
+    heap h = heap_after(coroutines, seed, "");
+    lh_snapshot *s = h.snapshot;
+    lh_standing *list;
+    size_t n;
+    uint64_t n_threads, sum = 0, n_main = 0;
+    assert_int_equal(lh_find_standings(s, &list, &n, &n_threads, NULL), LH_OK);
+    check(&h, n == 6 && n_threads == 41);
+    for (size_t i = 0; i < n; i++) {
+      lh_id ids[41];
+      size_t n_ids = 0;
+      uint64_t bytes;
+      lh_object example, object;
+      lh_object_at(s, list[i].example, &example);
+      sum += list[i].threads;
+      n_main += list[i].is_main;
+      for (lh_id id = 1; id <= s->n; id++) {
+        if (lh_type_of(s, id) != LH_TYPE_THREAD || lh_class_of(s, id) != lh_class_of(s, example.id))
+          continue;
+        lh_object_at(s, id, &object);
+        if (object.as.thread.status == example.as.thread.status) ids[n_ids++] = id;
+      }
+      check(&h, n_ids == list[i].threads);
+      assert_int_equal(lh_retained_together(s, ids, n_ids, &bytes, NULL, NULL), LH_OK);
+      check(&h, bytes == list[i].retained_bytes);
+      check(&h, list[i].is_main == (i == n - 1));
+      check(&h, i == 0 || list[i].is_main || list[i - 1].retained_bytes >= list[i].retained_bytes);
+    }
+    check(&h, sum == n_threads && n_main == 1);
+    lh_free(list);
+    drop(&h);
+  }
+}
+
+/* }=================================================================================== */
+
 /* {=== failures ====================================================================== */
 
 /* A list, a place, and a class that two indexes hold. */
@@ -301,7 +404,8 @@ static const char all_kinds[] =
     "for i = 1, 300 do\n"
     "  local user = {user = i, text = ('y'):rep(100) .. i}\n"
     "  by_id[i], by_name['u' .. i] = user, user\n"
-    "end\n";
+    "end\n"
+    "task = coroutine.create(function() string.gsub('x', '.', coroutine.yield) end)\n";
 
 #define FAIL_EACH(call)                                                 \
   do {                                                                  \
@@ -329,6 +433,22 @@ static void each_allocation_fails(void **state) {
   lh_under_query query = {.depth = 5};
   lh_branch *rows;
   size_t n_rows;
+  lh_modules modules;
+  FAIL_EACH(lh_find_modules(h.snapshot, 0, &modules, &error));
+  lh_modules_free(&modules);
+  lh_standing *list;
+  uint64_t n_threads;
+  FAIL_EACH(lh_find_standings(h.snapshot, &list, &n_rows, &n_threads, &error));
+  assert_int_equal(n_rows, 2);
+  lh_edges it;
+  lh_frame frame;
+  lh_frames_begin(h.snapshot, list[0].example, &it);
+  while (lh_frames_next(&it, &frame)) {
+    char *text = NULL;
+    FAIL_EACH((text = lh_frame_text(h.snapshot, &frame)) ? LH_OK : (error.code = LH_EMEMORY));
+    lh_free(text);
+  }
+  lh_free(list);
   FAIL_EACH(lh_under(h.snapshot, LH_ROOT, &query, &rows, &n_rows, &error));
   lh_free(rows);
   printf("faults: allocations of the advice: %u cases, %u survived\n", n_failed, n_failed);
@@ -346,7 +466,12 @@ static void nothing_before_its_time(void **state) {
   lh_under_query query = {.depth = 1};
   lh_branch *rows;
   size_t n;
+  lh_modules modules;
+  lh_standing *list;
+  uint64_t n_threads;
   assert_int_equal(lh_under(s, 1, &query, &rows, &n, &error), LH_EARGUMENT);
+  assert_int_equal(lh_find_modules(s, 0, &modules, &error), LH_EARGUMENT);
+  assert_int_equal(lh_find_standings(s, &list, &n, &n_threads, &error), LH_EARGUMENT);
   assert_int_equal(lh_analyse(s, &error), LH_OK);
   assert_int_equal(lh_find_suspects(s, &suspects, &error), LH_EARGUMENT);
   assert_int_equal(lh_classify(s, &error), LH_OK);
@@ -363,6 +488,8 @@ int main(int argc, char **argv) {
       cmocka_unit_test(places_are_those_of_the_definition),
       cmocka_unit_test(no_class_is_left_and_none_told_twice),
       cmocka_unit_test(branches_add_up),
+      cmocka_unit_test(modules_reach_what_a_search_meets),
+      cmocka_unit_test(threads_at_one_place_are_one),
       cmocka_unit_test(each_allocation_fails),
       cmocka_unit_test(nothing_before_its_time),
   };

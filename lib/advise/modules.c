@@ -1,0 +1,149 @@
+/*
+** modules.c - what each loaded module and each global keeps alive alone, and what it reaches.
+**
+** All modules reach each other through _G (which is in the upvalue _ENV of nearly every function),
+** package.loaded, the registry and the main thread, so the search leads through none of these. What
+** a module keeps alive alone is what it dominates, and lies within what it reaches: a path around
+** by one of the four would be one without the module.
+*/
+#include "advise.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct finder {
+  const lh_snapshot *snapshot;
+  uint8_t *avoided;
+  lh_map row_of; /* object -> row */
+  lh_modules *out;
+  size_t capacity;
+} finder;
+
+static bool avoid(finder *f) {
+  const lh_snapshot *snapshot = f->snapshot;
+  f->avoided = lh_alloc_zeroed((size_t)snapshot->n + 1, 1);
+  if (!f->avoided) return false;
+  for (size_t i = 0; i < snapshot->n_roots; i++) {
+    lh_root_kind kind = snapshot->roots[i].kind;
+    bool leads_to_all = kind == LH_ROOT_REGISTRY || kind == LH_ROOT_GLOBALS ||
+                        kind == LH_ROOT_LOADED || kind == LH_ROOT_MAIN_THREAD;
+    if (leads_to_all && snapshot->roots[i].target <= snapshot->n)
+      f->avoided[snapshot->roots[i].target] = 1;
+  }
+  return true;
+}
+
+static char *name_of(const lh_snapshot *snapshot, const char *table, const lh_edge *edge,
+                     bool brackets) {
+  lh_text text = {0};
+  lh_text_string(&text, table);
+  lh_add_key(&text, snapshot, edge->key, brackets);
+  return lh_text_finish(&text);
+}
+
+/* Of two names in one table the shorter one counts. */
+static bool is_better(const char *name, const char *than) {
+  size_t n = strlen(name), m = strlen(than);
+  return n != m ? n < m : strcmp(name, than) < 0;
+}
+
+static bool add_module(finder *f, lh_id id, char *name, size_t n_before) {
+  lh_modules *out = f->out;
+  uint32_t *row = lh_map_at(&f->row_of, id);
+  if (!row) goto failed;
+  if (*row != LH_NO_NUMBER) {
+    lh_module *known = &out->list[*row];
+    bool better = *row >= n_before && is_better(name, known->name);
+    lh_free(better ? (void *)known->name : name);
+    if (better) known->name = name;
+    return true;
+  }
+  if (!lh_grow(&out->list, out->n, &f->capacity, sizeof *out->list)) goto failed;
+  *row = (uint32_t)out->n;
+  out->list[out->n++] =
+      (lh_module){.name = name, .id = id, .retained_bytes = lh_retained_bytes(f->snapshot, id)};
+  return true;
+failed:
+  lh_free(name);
+  return false;
+}
+
+/* The values of a table: those that are there already keep their names. */
+static bool add_table(finder *f, lh_id table, const char *name, bool brackets) {
+  const lh_snapshot *snapshot = f->snapshot;
+  size_t n_before = f->out->n;
+  lh_edges it;
+  lh_edge edge;
+  if (table == LH_NO_OBJECT) return true;
+  for (lh_edges_begin(snapshot, table, &it); lh_edges_next(&it, &edge);) {
+    if (edge.kind != LH_EDGE_VALUE || edge.weak || f->avoided[edge.target] ||
+        lh_is_own(snapshot, edge.target))
+      continue;
+    char *text = name_of(snapshot, name, &edge, brackets);
+    if (!text || !add_module(f, edge.target, text, n_before)) return false;
+  }
+  return true;
+}
+
+static int compare_modules(const void *left, const void *right) {
+  const lh_module *a = left, *b = right;
+  if (a->retained_bytes != b->retained_bytes) return a->retained_bytes > b->retained_bytes ? -1 : 1;
+  return strcmp(a->name, b->name);
+}
+
+static bool reach(finder *f, size_t limit) {
+  const lh_snapshot *snapshot = f->snapshot;
+  lh_modules *out = f->out;
+  lh_graph graph = lh_graph_of(snapshot);
+  uint32_t n_asked = (uint32_t)(limit == 0 || limit > out->n ? out->n : limit);
+  lh_reached together;
+  uint64_t *weight = lh_alloc((size_t)snapshot->n + 1, sizeof *weight);
+  lh_id *sources = lh_alloc(out->n, sizeof *sources);
+  lh_reached *sums = lh_alloc(out->n, sizeof *sums);
+  bool ok = weight && sources && sums;
+  for (lh_id id = 0; ok && id <= snapshot->n; id++) weight[id] = lh_shallow_bytes(snapshot, id);
+  for (size_t i = 0; ok && i < out->n; i++) sources[i] = out->list[i].id;
+  ok = ok && lh_reach_each(&graph, f->avoided, weight, sources, (uint32_t)out->n, n_asked, sums,
+                           &together);
+  for (uint32_t i = 0; ok && i < n_asked; i++) {
+    out->list[i].reached_objects = sums[i].objects;
+    out->list[i].reached_bytes = sums[i].bytes;
+  }
+  if (ok) out->reached_bytes = together.bytes;
+  lh_free(weight);
+  lh_free(sources);
+  lh_free(sums);
+  return ok;
+}
+
+/* Names of what was not asked for are not kept. */
+static void finish(lh_modules *out, size_t limit) {
+  out->total = out->n;
+  for (size_t i = 0; i < out->n; i++) out->retained_bytes += out->list[i].retained_bytes;
+  while (limit > 0 && out->n > limit) lh_free((void *)out->list[--out->n].name);
+}
+
+int lh_find_modules(lh_snapshot *snapshot, size_t limit, lh_modules *out, lh_error *error) {
+  *out = (lh_modules){0};
+  if (!snapshot->retained || !snapshot->classes)
+    return lh_fail(error, LH_EARGUMENT, "the snapshot has not been classified");
+  finder f = {.snapshot = snapshot, .out = out};
+  bool ok = avoid(&f) && add_table(&f, snapshot->classes->loaded, "package.loaded", true) &&
+            add_table(&f, snapshot->classes->globals, "_G", false);
+  if (ok && out->n > 1) qsort(out->list, out->n, sizeof *out->list, compare_modules);
+  ok = ok && reach(&f, limit);
+  lh_free(f.avoided);
+  lh_map_free(&f.row_of);
+  if (ok) {
+    finish(out, limit);
+    return LH_OK;
+  }
+  lh_modules_free(out);
+  return lh_fail_memory(error, "finding what modules reach");
+}
+
+void lh_modules_free(lh_modules *modules) {
+  for (size_t i = 0; i < modules->n; i++) lh_free((void *)modules->list[i].name);
+  lh_free(modules->list);
+  *modules = (lh_modules){0};
+}

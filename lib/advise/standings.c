@@ -1,0 +1,124 @@
+/*
+** standings.c - where threads stand: a thousand coroutines that wait at one place are one thing.
+**
+** Threads stand alike when status and frames agree, told by a text of them. A thread that has no
+** frame yet, or no more, stands where its class says: at its function. What the threads of one
+** standing retain together is a union (union.c): its bounds first, and the exact figure where they
+** differ.
+*/
+#include "advise.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct grouping {
+  const lh_snapshot *snapshot;
+  lh_strings keys;
+  uint32_t *set_of;
+  lh_standing *list;
+  size_t n, capacity;
+  uint64_t n_threads;
+} grouping;
+
+/* What identifies a function: its code. */
+static uint64_t code_of(const lh_snapshot *snapshot, lh_value function) {
+  lh_object closure;
+  if (function.kind != LH_VALUE_OBJECT) return function.as.pointer;
+  if (function.as.object > snapshot->n ||
+      lh_type_of(snapshot, function.as.object) != LH_TYPE_CLOSURE)
+    return 0;
+  lh_object_at(snapshot, function.as.object, &closure);
+  if (closure.dead) return 0;
+  return closure.as.closure.is_c ? closure.as.closure.function : closure.as.closure.proto;
+}
+
+static uint32_t key_of(grouping *g, lh_id id, const lh_object *thread) {
+  lh_text key = {0};
+  lh_edges it;
+  lh_frame frame;
+  lh_text_format(&key, "%d %u", (int)thread->as.thread.status, lh_class_of(g->snapshot, id));
+  for (lh_frames_begin(g->snapshot, id, &it); lh_frames_next(&it, &frame);)
+    lh_text_format(&key, " %llx:%u", (unsigned long long)code_of(g->snapshot, frame.function),
+                   frame.line);
+  uint32_t number = key.failed ? LH_NO_NUMBER : lh_strings_add(&g->keys, key.bytes, key.n);
+  lh_text_free(&key);
+  return number;
+}
+
+static bool add_thread(grouping *g, lh_id id) {
+  lh_object thread;
+  lh_object_at(g->snapshot, id, &thread);
+  uint32_t number = key_of(g, id, &thread);
+  if (number == LH_NO_NUMBER) return false;
+  if (number == g->n) {
+    if (!lh_grow(&g->list, g->n, &g->capacity, sizeof *g->list)) return false;
+    g->list[g->n++] = (lh_standing){
+        .status = thread.as.thread.status, .is_main = thread.as.thread.is_main, .example = id};
+  }
+  lh_standing *to = &g->list[number];
+  g->set_of[id] = number;
+  g->n_threads++;
+  to->threads++;
+  to->shallow_bytes += thread.shallow_bytes;
+  if (lh_retained_bytes(g->snapshot, id) > lh_retained_bytes(g->snapshot, to->example))
+    to->example = id;
+  return true;
+}
+
+static bool group(grouping *g) {
+  const lh_snapshot *snapshot = g->snapshot;
+  g->set_of = lh_alloc((size_t)snapshot->n + 1, sizeof *g->set_of);
+  if (!g->set_of) return false;
+  memset(g->set_of, 0xFF, ((size_t)snapshot->n + 1) * sizeof *g->set_of);
+  for (lh_id id = 1; id <= snapshot->n; id++) {
+    if (lh_type_of(snapshot, id) != LH_TYPE_THREAD || lh_is_own(snapshot, id) ||
+        !lh_is_reachable(snapshot, id))
+      continue;
+    if (!add_thread(g, id)) return false;
+  }
+  return true;
+}
+
+static bool retain(grouping *g) {
+  const lh_snapshot *s = g->snapshot;
+  lh_unions unions = {.graph = lh_graph_of(s),
+                      .distance = s->distance,
+                      .parent = s->parent,
+                      .idom = s->idom,
+                      .retained = s->retained,
+                      .set_of = g->set_of,
+                      .n_sets = (uint32_t)g->n};
+  bool ok = lh_bound_unions(&unions);
+  for (uint32_t i = 0; ok && i < g->n; i++) {
+    ok = lh_exact_union(&unions, i);
+    if (ok) g->list[i].retained_bytes = unions.upper[i];
+  }
+  lh_free_unions(&unions);
+  return ok;
+}
+
+static int compare_standings(const void *left, const void *right) {
+  const lh_standing *a = left, *b = right;
+  if (a->is_main != b->is_main) return a->is_main ? 1 : -1;
+  if (a->retained_bytes != b->retained_bytes) return a->retained_bytes > b->retained_bytes ? -1 : 1;
+  return (a->example > b->example) - (a->example < b->example);
+}
+
+int lh_find_standings(lh_snapshot *snapshot, lh_standing **list, size_t *n_standings,
+                      uint64_t *n_threads, lh_error *error) {
+  if (!snapshot->retained || !snapshot->classes)
+    return lh_fail(error, LH_EARGUMENT, "the snapshot has not been classified");
+  grouping g = {.snapshot = snapshot};
+  bool ok = group(&g) && retain(&g);
+  if (ok && g.n > 1) qsort(g.list, g.n, sizeof *g.list, compare_standings);
+  lh_strings_free(&g.keys);
+  lh_free(g.set_of);
+  if (!ok) {
+    lh_free(g.list);
+    return lh_fail_memory(error, "finding where threads stand");
+  }
+  *list = g.list;
+  *n_standings = g.n;
+  *n_threads = g.n_threads;
+  return LH_OK;
+}
