@@ -144,6 +144,8 @@ static _Noreturn void refuse(cli *c, const request *r, sqlite3 *db, int code) {
             message, r->schemas[0], r->n_files > 1 ? ", ..." : "");
   if (strncmp(message, "no such column", 14) == 0)
     cli_die(c, NULL, "%s; the columns of a table: pragma table_xinfo(objects)", message);
+  if (strstr(message, "syntax error") != NULL || strcmp(message, "incomplete input") == 0)
+    cli_die(c, NULL, "%s; heapsql(1) has examples", message);
   cli_die(c, NULL, "%s", message);
 }
 

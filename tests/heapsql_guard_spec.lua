@@ -333,7 +333,7 @@ describe("the extension in a shell of one's own", function()
       ["select heap_open('nowhere')"] = "cannot open 'nowhere': No such file",
       ["select heap_open('secret')"] = "'secret' is not a snapshot",
       ["select heap_open('a', 'main')"] = "database main is already in use",
-      ["select heap_open('a', 'x'), heap_open('c', 'x')"] = "database x is already in use",
+      ["select heap_open('a', 'x'), heap_open('c', 'x')"] = "a snapshot has that name already",
       ["select heap_open(null)"] = "which file",
       ["create virtual table t using heapsnap"] = "no table 't'",
       ["create virtual table objects using heapsnap"] = "no snapshot is open as 'main'",
@@ -349,9 +349,9 @@ describe("the extension in a shell of one's own", function()
   it("keeps what is open until the end", function()
     local out, err = shell [[
       select heap_open('a'); detach a; select count(*) from objects where class = 'Listener';
-      select heap_open('c', 'a'); select count(*) from a.objects where class = 'Listener';]]
+      select heap_open('a'); select count(*) from a_2.objects where class = 'Listener';]]
     assert.equal("", err)
-    assert.equal("a\n100\na\n100\n", out)
+    assert.equal("a\n100\na_2\n100\n", out)
   end)
 end)
 

@@ -355,6 +355,8 @@ describe("heapsql finds the same rows at once as by a scan", function()
       assert.is_true(same("select class, count(*), min(id) from c.objects group by #class" ..
                           order:gsub("class", "#class")) > 20)
     end
+    same("select id from c.objects where class in ('Listener', 'Bus') order by #class desc, id")
+    same("select id from c.objects where class in ('Listener', 'Bus') order by #class limit 2")
     assert.matches("B%-TREE", in_dir {"heapsql", "c",
                               "explain query plan select class from objects order by +class"})
     assert.not_matches("B%-TREE", in_dir {"heapsql", "c",
@@ -489,7 +491,8 @@ break' as d, null as e, 1.5 as f, '' as g; select 2 as h]]}
       ["select x from objects"] = "no such column: x; the columns of a table: pragma",
       ["select * from object"] = "no such table: object; each snapshot %(c%) has objects, edges",
       ["select * from d.objects"] = "no such table: d.objects; each snapshot",
-      ["selec 1"] = 'near "selec": syntax error',
+      ["selec 1"] = 'near "selec": syntax error; heapsql%(1%) has examples',
+      ["select ("] = "incomplete input; heapsql",
       ["select path_of('x')"] = "no object has this id: take it from a table, or from id_of",
       ["select class_of(99999999999)"] = "no object has this id",
       ["select id_of('_G[')"] = "cannot read the path from '%[' on",

@@ -34,9 +34,11 @@ static int run(sqlite3 *db, char *sql, lh_error *error) {
   return result == SQLITE_OK ? LH_OK : error->code;
 }
 
-static bool is_taken(sqlite3 *db, const char *name) {
+/* A name stays taken when its schema is detached: what is open stays open. */
+static bool is_taken(sqlite3 *db, const hs_shelf *shelf, const char *name) {
   sqlite3_stmt *query = NULL;
   bool found = false;
+  if (hs_shelf_find(shelf, name) != NULL) return true;
   if (sqlite3_prepare_v2(db, "SELECT 1 FROM pragma_database_list WHERE name = ? COLLATE NOCASE", -1,
                          &query, NULL) == SQLITE_OK) {
     sqlite3_bind_text(query, 1, name, -1, SQLITE_STATIC);
@@ -48,7 +50,7 @@ static bool is_taken(sqlite3 *db, const char *name) {
 
 /* The file's base name with letters, digits and _ only, a letter first, as no schema is called yet:
 ** run-1.heap is run_1_heap, then run_1_heap_2. NULL: out of memory. */
-static char *make_name(sqlite3 *db, const char *path) {
+static char *make_name(sqlite3 *db, const hs_shelf *shelf, const char *path) {
   const char *slash = strrchr(path, '/');
   char *base = sqlite3_mprintf("%s", slash != NULL ? slash + 1 : path), *name;
   if (base == NULL) return NULL;
@@ -57,7 +59,7 @@ static char *make_name(sqlite3 *db, const char *path) {
   bool plain = isalpha((unsigned char)*base) && !sqlite3_keyword_check(base, (int)strlen(base)) &&
                sqlite3_stricmp(base, "main") != 0;
   name = sqlite3_mprintf("%s%s", plain ? "" : "_", base);
-  for (unsigned n = 2; name != NULL && is_taken(db, name); n++) {
+  for (unsigned n = 2; name != NULL && is_taken(db, shelf, name); n++) {
     sqlite3_free(name);
     name = sqlite3_mprintf("%s%s_%u", plain ? "" : "_", base, n);
   }
@@ -101,6 +103,7 @@ static int open_as(sqlite3 *db, hs_shelf *shelf, const char *path, const char *s
 
 static void heap_open(sqlite3_context *context, int argc, sqlite3_value **argv) {
   sqlite3 *db = sqlite3_context_db_handle(context);
+  hs_shelf *shelf = sqlite3_user_data(context);
   const char *path = (const char *)sqlite3_value_text(argv[0]);
   const char *wish = argc > 1 ? (const char *)sqlite3_value_text(argv[1]) : NULL;
   char *schema;
@@ -109,10 +112,12 @@ static void heap_open(sqlite3_context *context, int argc, sqlite3_value **argv) 
     sqlite3_result_error(context, "heap_open(file): which file?", -1);
     return;
   }
-  schema = wish != NULL ? sqlite3_mprintf("%s", wish) : make_name(db, path);
+  schema = wish != NULL ? sqlite3_mprintf("%s", wish) : make_name(db, shelf, path);
   if (schema == NULL) {
     sqlite3_result_error_nomem(context);
-  } else if (open_as(db, sqlite3_user_data(context), path, schema, &error) != LH_OK) {
+  } else if (hs_shelf_find(shelf, schema) != NULL) {
+    sqlite3_result_error(context, "heap_open: a snapshot has that name already", -1);
+  } else if (open_as(db, shelf, path, schema, &error) != LH_OK) {
     hs_result_error(context, &error);
   } else {
     sqlite3_result_text(context, schema, -1, SQLITE_TRANSIENT);
