@@ -55,9 +55,29 @@ static void on_fault(int signal_number) {
   const char *line = cli_changed(watching);
   if (line == NULL && signal_number == SIGBUS) line = unknown;
   if (line == NULL) return;
+  if (watching->unfinished != NULL) (void)unlink(watching->unfinished);
   if (watching->progress_shown) (void)!write(STDERR_FILENO, "\r\033[K", 4);
   (void)!write(STDERR_FILENO, line, strlen(line));
   _exit(CLI_FAILURE);
+}
+
+static void on_signal(int signal_number) {
+  if (watching->unfinished != NULL) (void)unlink(watching->unfinished);
+  (void)raise(signal_number); /* the handler is gone */
+}
+
+void cli_unfinished(cli *c, const char *path) {
+  static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
+  struct sigaction action;
+  c->unfinished = path;
+  memset(&action, 0, sizeof action);
+  action.sa_handler = path != NULL ? on_signal : SIG_DFL;
+  action.sa_flags = (int)(SA_RESETHAND | SA_NODEFER);
+  for (size_t i = 0; i < sizeof signals / sizeof *signals; i++) {
+    struct sigaction old;
+    (void)sigaction(signals[i], NULL, &old);
+    if (old.sa_handler != SIG_IGN) (void)sigaction(signals[i], &action, NULL);
+  }
 }
 
 void cli_catch_faults(const cli *c) {

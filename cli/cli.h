@@ -79,6 +79,7 @@ typedef struct cli {
   uint64_t path_steps; /* that were followed so far */
   cli_file *files;     /* that were opened */
   size_t n_files;
+  const char *volatile unfinished; /* a file to be removed when the process must end */
 } cli;
 
 void cli_begin(cli *c, const cli_tool *tool);
@@ -139,6 +140,10 @@ const char *cli_changed(const cli *c);
 
 /* A fault while a changed file is read ends the process with that line. */
 void cli_catch_faults(const cli *c);
+
+/* From now on this file, which is not complete yet, is removed when a fault or a signal that asks
+** to end does end the process; the path must stay. NULL: it is complete. */
+void cli_unfinished(cli *c, const char *path);
 
 /* As lh_open does, for a command that goes on after a failure. */
 int cli_try_open(cli *c, const char *file, lh_snapshot **snapshot, lh_error *error);

@@ -84,8 +84,8 @@ end)
 -- {=== What is no snapshot ==============================================================
 
 local commands = {"heaptop FILE", "heapdiff FILE good", "heapdiff good good FILE",
-                  "heappath FILE _G", "heapsql FILE 'select count(*) from edges'",
-                  "heapcheck FILE"}
+                  "heappath FILE _G", "heapcheck FILE",
+                  "heapsql FILE 'select path, key from objects, edges limit 9'"}
 
 -- Whatever is in a file, a command answers it or refuses it, in one line with at most a hint. What
 -- heapcheck calls damaged the others may take: they need less of it to be right.
@@ -167,10 +167,10 @@ end)
 -- {=== What changes while it is read ====================================================
 
 describe("a snapshot that changes while it is read", function()
-  -- heaptop waits for its reader, which meanwhile does what `change` says, to `file`.
-  local function reading(change)
+  -- A command waits for its reader, which meanwhile does what `change` says, to `file`.
+  local function reading(change, command)
     assert.equal(0, select(3, in_dir "cp big file"))
-    local line = [[(heaptop --json -n 0 file; echo "exit $?" >&2) |
+    local line = "(" .. (command or "heaptop --json -n 0 file") .. [[; echo "exit $?" >&2) |
                    (head -c 1000 >/dev/null; ]] .. change .. "; cat >/dev/null)"
     local _, err = in_dir("bash -c " .. quote(line))
     return err
@@ -186,6 +186,13 @@ describe("a snapshot that changes while it is read", function()
         assert.equal(complaint, reading(change), change)
       end
     end
+  end)
+
+  it("is noticed by heapsql, too", function()
+    local command = "heapsql --csv good file 'select path, id from file.objects'"
+    local expected = complaint:gsub("heaptop", "heapsql")
+    assert.equal(expected, reading("truncate -s 100 file", command))
+    assert.equal(expected, reading("cp good file", command))
   end)
 
   it("is read to its end when it is replaced or deleted, as snapshots are", function()

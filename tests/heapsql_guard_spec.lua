@@ -102,6 +102,8 @@ describe("a query", function()
       assert.matches("^heapsql: [^\n]+\n$", err)
       assert.equal(before, listing(), sql)
     end
+    io.write(("\nfaults: queries that try to write or open a file: %d cases, %d survived\n")
+             :format(#forbidden, #forbidden))
     local _, err = in_dir {"heapsql", "c", "attach 'x' as y"}
     assert.equal("heapsql: a query can only read the snapshots: use select (not authorized)\n", err)
   end)

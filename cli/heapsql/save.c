@@ -10,7 +10,6 @@
 */
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -24,21 +23,11 @@ typedef struct save {
   char *target, *temporary; /* path with links followed; where it is written */
 } save;
 
-/* For the signal handler alone, which can be told nothing else: what to remove when interrupted. */
-static const char *volatile half_written;
-
-static void remove_and_die(int number) {
-  if (half_written != NULL) (void)unlink((const char *)half_written);
-  (void)signal(number, SIG_DFL);
-  (void)raise(number);
-}
-
 static _Noreturn void fail(save *s, const char *reason) {
   char text[512];
   snprintf(text, sizeof text, "%s", reason); /* it may be the connection's own */
   sqlite3_close(s->to);
   if (s->temporary != NULL) (void)unlink(s->temporary);
-  half_written = NULL;
   cli_die(s->c, NULL, "cannot save to '%s': %s", s->path, text);
 }
 
@@ -69,7 +58,6 @@ static void check_old(save *s) {
 
 /* A link is followed: what it points to is replaced. */
 static void open_new(save *s) {
-  static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
   static const char pattern[] = ".heapsql-XXXXXX";
   s->target = realpath(s->path, NULL);
   if (s->target == NULL) s->target = cli_must(strdup(s->path));
@@ -83,9 +71,7 @@ static void open_new(save *s) {
     fail(s, strerror(errno));
   }
   (void)close(file);
-  half_written = s->temporary;
-  for (size_t i = 0; i < sizeof signals / sizeof *signals; i++)
-    (void)signal(signals[i], remove_and_die);
+  cli_unfinished(s->c, s->temporary);
   must(s, sqlite3_open(s->temporary, &s->to));
   run(s, "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA temp_store = 2; BEGIN");
 }
@@ -93,8 +79,9 @@ static void open_new(save *s) {
 static void finish(save *s) {
   must(s, sqlite3_close(s->to));
   s->to = NULL;
+  if (cli_changed(s->c) != NULL) fail(s, "a snapshot was changed while it was read: run it again");
   if (rename(s->temporary, s->target) != 0) fail(s, strerror(errno));
-  half_written = NULL;
+  cli_unfinished(s->c, NULL);
   free(s->target);
   free(s->temporary);
 }
