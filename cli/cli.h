@@ -200,6 +200,7 @@ typedef struct cli_table cli_table;
 cli_table *cli_table_new(cli *c, const cli_column *columns, size_t n_columns);
 void cli_table_row(cli_table *table, const char *const *cells, cli_style style); /* copies */
 void cli_table_print(cli_table *table);                                          /* and frees it */
+void cli_table_free(cli_table *table); /* in place of printing it */
 
 /* }=================================================================================== */
 

@@ -221,6 +221,13 @@ static void add_rows(const cli_table *table, struct libscols_table *scols) {
   }
 }
 
+void cli_table_free(cli_table *table) {
+  for (size_t i = 0; i < table->n_rows * table->n_columns; i++) free(table->cells[i]);
+  free(table->cells);
+  free(table->styles);
+  free(table);
+}
+
 void cli_table_print(cli_table *table) {
   struct libscols_table *scols = cli_must(scols_new_table());
   if (table->c->stdout_terminal) fit(table, scols_table_get_termwidth(scols));
@@ -235,7 +242,6 @@ void cli_table_print(cli_table *table) {
   else
     must_be_done(scols_print_table(scols));
   scols_unref_table(scols);
-  free(table->cells);
-  free(table->styles);
-  free(table);
+  table->n_rows = 0; /* they were taken over */
+  cli_table_free(table);
 }

@@ -60,7 +60,10 @@ static int print_table(cli *c, sqlite3_stmt *statement, int n) {
     add_row(table, statement, cells, n);
   }
   cli_progress(c, NULL);
-  if (code == SQLITE_DONE) cli_table_print(table);
+  if (code == SQLITE_DONE)
+    cli_table_print(table);
+  else
+    cli_table_free(table);
   for (int i = 0; i < n; i++) lh_free((char *)columns[i].heading);
   free(columns);
   free(cells);
