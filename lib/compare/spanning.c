@@ -8,6 +8,7 @@
 #include "diff.h"
 #include "graph/graph.h"
 #include "name/fold.h"
+#include "read/decode.h"
 
 /* A path leads to it; one leads on from it; it was visited; its parent has an edge to it. */
 enum { WANTED = 1, INNER = 2, VISITED = 4, MET = 8 };
@@ -67,17 +68,21 @@ static uint32_t count_values(walk *w, lh_id table) {
   return n_values;
 }
 
-/* Does any wanted object stand under several edges of its parent `id`? */
-static bool has_doubles(walk *w, lh_id id) {
+/* How many wanted objects have `id` as their parent; *doubles: one of them under several edges. */
+static uint32_t count_targets(walk *w, lh_id id, bool *doubles) {
   const lh_snapshot *snapshot = w->snapshot;
-  bool doubles = false;
+  uint32_t n = 0;
+  *doubles = false;
   for (uint32_t e = snapshot->first_edge[id]; e < snapshot->first_edge[id + 1]; e++) {
     lh_id target = snapshot->edge[e];
     if (!(w->state[target] & WANTED) || snapshot->parent[target] != id) continue;
-    if (w->state[target] & MET) doubles = true;
+    if (w->state[target] & MET)
+      *doubles = true;
+    else
+      n++;
     w->state[target] |= MET;
   }
-  return doubles;
+  return n;
 }
 
 /* How the keys of the table whose targets are visited are to be read. */
@@ -136,18 +141,28 @@ static bool visit_best(walk *w, lh_id id, keys k) {
   return ok;
 }
 
+/* Records are many, and small: with fewer values than a map has they need no closer look. */
+static bool may_be_map(const lh_snapshot *snapshot, lh_id id) {
+  uint32_t n_edges = snapshot->first_edge[id + 1] - snapshot->first_edge[id];
+  return n_edges >= 2 * LH_LEAST_ALIKE && has_string_key(snapshot, id); /* a key and a value each */
+}
+
 static bool visit_targets(walk *w, lh_id id) {
-  bool is_table = lh_type_of(w->snapshot, id) == LH_TYPE_TABLE, ok = true;
+  bool is_table = lh_type_of(w->snapshot, id) == LH_TYPE_TABLE, ok = true, doubles;
+  lh_prefetch_edges(w->snapshot, id);
+  uint32_t n_targets = count_targets(w, id, &doubles);
   keys k = {.sense = is_table ? lh_key_sense_of(w->snapshot, id) : LH_KEYS_MEAN};
   lh_edges it;
   lh_edge edge;
-  if (k.sense == LH_KEYS_DEPEND && has_string_key(w->snapshot, id))
-    k.n_values = count_values(w, id);
-  if (has_doubles(w, id)) {
+  if (k.sense == LH_KEYS_DEPEND && may_be_map(w->snapshot, id)) k.n_values = count_values(w, id);
+  if (doubles) {
     ok = visit_best(w, id, k);
   } else {
-    for (lh_edges_begin(w->snapshot, id, &it); ok && lh_edges_next(&it, &edge);)
-      if (is_to_visit(w, &edge)) ok = visit_edge(w, &edge, k);
+    for (lh_edges_begin(w->snapshot, id, &it); ok && n_targets > 0 && lh_edges_next(&it, &edge);) {
+      if (!is_to_visit(w, &edge)) continue;
+      ok = visit_edge(w, &edge, k);
+      n_targets--;
+    }
   }
   while (w->n_counted > 0) w->n_alike[w->counted[--w->n_counted]] = 0;
   return ok;

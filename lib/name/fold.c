@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-enum { MAX_DEPTH = 40, LOOK_BACK = 4, MANY_ALIKE = 8, MANY_NAMED_ALIKE = 4 };
+enum { MAX_DEPTH = 40, LOOK_BACK = 4, MANY_ALIKE = 8 };
 
 /* {=== Maps and records ============================================================== */
 
@@ -28,7 +28,7 @@ bool lh_keys_vary(const lh_snapshot *snapshot, uint32_t class_index, uint32_t n_
   if (class_index == UINT32_MAX) return false;
   const lh_class_entry *entry = &snapshot->classes->list[class_index];
   if (!entry->specific) return n_alike >= MANY_ALIKE && n_alike == n_values;
-  return n_alike >= (entry->shape ? MANY_ALIKE : MANY_NAMED_ALIKE);
+  return n_alike >= (entry->shape ? MANY_ALIKE : LH_LEAST_ALIKE);
 }
 
 bool lh_is_keyed_object(const lh_snapshot *snapshot, const lh_edge *edge) {

@@ -77,6 +77,9 @@ void lh_fold_text(const lh_folder *folder, uint32_t state, bool keys, lh_text *t
 typedef enum lh_key_sense { LH_KEYS_MEAN, LH_KEYS_VARY, LH_KEYS_DEPEND } lh_key_sense;
 lh_key_sense lh_key_sense_of(const lh_snapshot *snapshot, lh_id table);
 
+/* Fewer values than this of one class never do. */
+enum { LH_LEAST_ALIKE = 4 };
+
 /* With LH_KEYS_DEPEND: do they, if `n_alike` of `n_values` keyed objects have this class? */
 bool lh_keys_vary(const lh_snapshot *snapshot, uint32_t class_index, uint32_t n_alike,
                   uint32_t n_values);

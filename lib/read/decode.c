@@ -162,6 +162,14 @@ static bool next_edge(scan *c, const lh_snapshot *s, lh_edge *edge) {
   return true;
 }
 
+void lh_prefetch_edges(const lh_snapshot *s, lh_id id) {
+  enum { MOST = 8 };
+  uint32_t first = s->first_edge[id], end = s->first_edge[id + 1];
+  if (id != LH_ROOT) __builtin_prefetch(lh_record(s, id));
+  for (uint32_t e = first; e < end && e < first + MOST; e++)
+    __builtin_prefetch(&s->by_address[lh_slot_of(s, s->address[s->edge[e]] >> 3)]);
+}
+
 bool lh_edges_next(lh_edges *it, lh_edge *edge) {
   const lh_snapshot *s = it->snapshot;
   scan c;

@@ -46,6 +46,9 @@ void lh_references_begin(const lh_snapshot *snapshot, lh_id first, lh_id last, l
 ** split over two batches. */
 size_t lh_references_read(lh_references *it, lh_reference batch[LH_REFERENCE_BATCH]);
 
+/* Asks for the memory that reading the edges of an object will touch. Needs the graph. */
+void lh_prefetch_edges(const lh_snapshot *snapshot, lh_id id);
+
 /* The metatable of a table or userdata, or LH_NO_OBJECT. O(1), unlike lh_object_at. */
 lh_id lh_metatable_of(const lh_snapshot *snapshot, lh_id id);
 
