@@ -13,6 +13,7 @@
 **     3  opening, what it is        7  paths and referrers
 **     4  objects and edges          8  finding, comparing, drawing
 **                                   9  advice about one snapshot
+**                                  10  growth over many snapshots
 **
 ** Conventions. A function that can fail returns 0 or a negative LH_E... code and fills the caller's
 ** lh_error (which may be NULL). Results through `**out` or a `*out` of arrays are owned by the
@@ -670,6 +671,25 @@ int lh_diff_marks(lh_snapshot *snapshot, const char *since, const char *until, l
                   lh_error *error);
 void lh_diff_free(lh_diff *diff);
 
+/* Strings of one content, more of them in c than in a. */
+typedef struct lh_string_change {
+  lh_id example;                 /* in c */
+  uint64_t objects[2], bytes[2]; /* in a and in c; more than one object: long strings */
+} lh_string_change;
+
+typedef struct lh_string_changes {
+  uint64_t new_contents;  /* that a has not at all, */
+  uint64_t more_contents; /* and those that it has, but fewer of them */
+  uint64_t more_bytes;    /* by which both are more */
+  lh_string_change *rows; /* all of them, by bytes more; freed with lh_free */
+  size_t n_rows;
+} lh_string_changes;
+
+/* Compares reachable strings by content, never by address, so those of other processes, too. A
+** content is its length and hash where the snapshot does not keep all of it. Needs lh_analyse of
+** both. O(n log n). */
+int lh_compare_strings(lh_snapshot *a, lh_snapshot *c, lh_string_changes *out, lh_error *error);
+
 /* Writes paths that end in one object as a DOT graph, ready for dot -Tsvg. A path may also be a
 ** single edge that does not start at LH_ROOT, such as one of lh_referrers. `long_path`: from how
 ** many steps on the middle of a path is folded. Fails with LH_EIO where `out` cannot be written,
@@ -811,6 +831,119 @@ int lh_find_standings(lh_snapshot *snapshot, lh_standing **list, size_t *n_stand
 /* Where a frame stands: `app.lua:31 in function on_tick`, `[C] in function string.gsub`. Owned by
 ** the caller, freed with lh_free; NULL when out of memory. */
 char *lh_frame_text(const lh_snapshot *snapshot, const lh_frame *frame);
+
+/* ==== 10. Growth over many snapshots ================================================ */
+
+/* What any number of snapshots have, side by side, to see what grows. They may be of one Lua state
+** or of several, also of different builds of a program: no object of one is looked for in another,
+** all is compared by class and by folded path. A ladder keeps figures only, so the snapshots can be
+** opened one after another. */
+typedef struct lh_ladder lh_ladder;
+
+/* An empty ladder, freed by lh_ladder_free. */
+int lh_ladder_new(lh_ladder **out, lh_error *error);
+void lh_ladder_free(lh_ladder *ladder);
+
+/* Adds one more snapshot, which is analysed and classified and may be closed then. O(n + m); some
+** 40 bytes are kept for each path, and 24 for each path in each snapshot. */
+int lh_ladder_add(lh_ladder *ladder, lh_snapshot *snapshot, lh_error *error);
+
+/* Are all its snapshots of one Lua state? If not, functions are told without their lines. */
+bool lh_ladder_same_state(const lh_ladder *ladder);
+
+/* What became of a row. A figure that goes up and down counts as going up if the way down is at
+** most a tenth of the way up, and as going down if it is the other way round. */
+typedef enum lh_verdict {
+  LH_LEVEL,           /* never changed */
+  LH_SHRINKS,         /* went down */
+  LH_SAW_TOOTH,       /* went up and down */
+  LH_GREW_ONCE,       /* went up, but not steadily: the program has warmed up */
+  LH_GROWS_STEADILY,  /* went up in each third of the time after the first step (in each step, where
+                         those are fewer than three; of three snapshots in the first step, too) */
+  LH_NO_LONGER_GROWS, /* lh_ladder_halves: grew before, and after at most a tenth of that */
+  LH_STILL_GROWS,     /* grew before, and after more than a tenth of that */
+  LH_GROWS_NOW        /* grew after, and not before */
+} lh_verdict;
+
+typedef struct lh_figures {
+  uint64_t objects, entries; /* of the row itself; entries of tables */
+  uint64_t bytes;            /* with what they retain */
+  uint64_t all_objects;      /* the same */
+} lh_figures;
+
+typedef struct lh_growth_row {
+  const char *class_name; /* by path: of most of its objects in the last snapshot that has any */
+  lh_type type;
+  const char *held_by; /* folded path; NULL in a row by class */
+  char fingerprint[LH_FINGERPRINT_BYTES];
+  lh_verdict verdict;      /* of objects, entries and bytes the worst */
+  const lh_figures *at;    /* in each snapshot */
+  int64_t grew_bytes[2];   /* in the first step, and after it; of two snapshots: 0, and from one to
+                               the other; of halves: before, and after */
+  int64_t grew_objects[2]; /* the same of all_objects */
+  double bytes_per_step;   /* of the second of these */
+  double bytes_per_second;
+} lh_growth_row;
+
+typedef struct lh_growth {
+  bool same_state; /* false: several processes or states, so lines of functions are left out */
+  size_t n_snapshots;
+  double *at_seconds;   /* each snapshot, since the first */
+  double seconds;       /* from the second snapshot (of two the first) to the last; 0: not known */
+  lh_figures *whole;    /* in each snapshot: all that is reachable */
+  lh_figures *level;    /* of that, what is in no row by path */
+  lh_growth_row *paths; /* worst verdict first, then by bytes a step. Their bytes and all_objects,
+                           and `level`, add up to `whole` */
+  size_t n_paths;
+  lh_growth_row *classes; /* bytes are shallow here, and all_objects are objects */
+  size_t n_classes;
+  struct lh_growth_memory *memory; /* private */
+} lh_growth;
+
+/* The rows of a ladder of at least two snapshots that are not level. Of a path and what it retains
+** there is one row, unless something below it goes up more steadily; then that has a row of its
+** own. LH_EARGUMENT: those of one state are not in the order of time. Texts are borrowed from the
+** ladder, which stays as it is. Freed by lh_growth_free. O(paths * snapshots). */
+int lh_ladder_growth(const lh_ladder *ladder, lh_growth **out, lh_error *error);
+
+/* The same where the first half of the snapshots was taken before a change of the program and the
+** second half after it: what grew from the first to the last of each half, side by side, by the
+** greater of the two. Of one snapshot before and one after: what became more and less. */
+int lh_ladder_halves(const lh_ladder *ladder, lh_growth **out, lh_error *error);
+
+/* Is it fixed? Rows by path count whose growth is at least a tenth of the greatest there is, before
+** or after. NULL: there is none. */
+typedef struct lh_answer {
+  bool is_fixed;                  /* something no longer grows, and nothing still does */
+  const lh_growth_row *no_longer; /* the greatest of each kind */
+  const lh_growth_row *still;
+  const lh_growth_row *now;
+} lh_answer;
+
+/* O(rows). */
+void lh_answer_of(const lh_growth *growth, lh_answer *answer);
+
+/* A part of the heap in the first and the last snapshot of a ladder: what is called so by its
+** folded path, and all that only it keeps alive. Below the whole are the globals, the modules, the
+** entries of the registry, the threads and the like: _G, package.loaded and the registry are no
+** owners, but the whole. Below each are the parts that it consists of, with no byte twice. */
+typedef struct lh_part {
+  const char *held_by; /* folded path, borrowed from the ladder; "" for the whole and if shared */
+  const char *class_name; /* NULL for the whole and if shared */
+  lh_type type;
+  bool shared;                   /* what several parts of the one above keep alive together */
+  size_t above;                  /* index of the part that it is a part of, smaller than its own */
+  uint64_t objects[2], bytes[2]; /* with all parts below */
+  uint64_t own_objects[2], own_bytes[2]; /* without */
+} lh_part;
+
+/* The tree of parts; the first is the whole. At each of both times the own figures of a part and
+** the figures of the parts below it add up to its figures, exactly, and so do the differences. Free
+** *parts with lh_free. O(paths). */
+int lh_ladder_owners(const lh_ladder *ladder, lh_part **parts, size_t *n_parts, lh_error *error);
+
+const char *lh_verdict_name(lh_verdict verdict); /* "grows steadily", "grew once", ... */
+void lh_growth_free(lh_growth *growth);
 
 #ifdef __cplusplus
 }

@@ -1,5 +1,6 @@
 /*
-** changes.c - how each class changed between snapshots: by name, so across processes too.
+** changes.c - how each class changed between snapshots: by name, so across processes too. Those may
+** run different builds of a program: a function is then the same in spite of another line.
 */
 #include <stdlib.h>
 #include <string.h>
@@ -12,8 +13,54 @@
 typedef struct rows {
   lh_class_change *list;
   size_t n, capacity;
-  uint32_t *of[3]; /* row of each class of a, b, c */
+  uint32_t *of[3];  /* row of each class of a, b, c */
+  bool same_state;  /* false: */
+  lh_map by_stable; /* hash of the class without lines -> row */
 } rows;
+
+/* The stable name of a class; freed by lh_free. */
+static char *stable_name(const lh_class *class) {
+  lh_text text = {0};
+  lh_stable_text(&text, class->name);
+  return lh_text_finish(&text);
+}
+
+/* Where the row of a class of another process is kept; NULL: out of memory. */
+static uint32_t *row_by_stable(rows *r, const lh_class_entry *entry) {
+  char *name = stable_name(&entry->visible);
+  if (!name) return NULL;
+  uint64_t words[3] = {lh_hash(name, strlen(name), 0), entry->visible.type, entry->shape};
+  lh_free(name);
+  return lh_map_at(&r->by_stable, lh_hash(words, sizeof words, 0) >> 1);
+}
+
+/* The row of a class that another snapshot has, too; else LH_NO_NUMBER. */
+static bool find_row(rows *r, const lh_snapshot *const at[3], int which, uint32_t class_index,
+                     uint32_t *row) {
+  *row = LH_NO_NUMBER;
+  if (!r->same_state) {
+    uint32_t *known = row_by_stable(r, &at[which]->classes->list[class_index]);
+    if (!known) return false;
+    *row = *known;
+    if (*known == LH_NO_NUMBER) *known = (uint32_t)r->n;
+    return true;
+  }
+  for (int j = 0; j < which && *row == LH_NO_NUMBER; j++) {
+    uint32_t same = at[j] ? lh_class_counterpart(at[which], class_index, at[j]) : LH_NO_NUMBER;
+    if (same != LH_NO_NUMBER) *row = r->of[j][same];
+  }
+  return true;
+}
+
+/* A row that is called differently in two builds is told by what both call it. */
+static bool rename_row(lh_class_change *row, const lh_class *class) {
+  if (strcmp(row->name, class->name) == 0) return true;
+  char *name = stable_name(class);
+  if (!name) return false;
+  lh_free((void *)row->name);
+  row->name = name;
+  return true;
+}
 
 static bool add_classes(rows *r, const lh_snapshot *const at[3], int which) {
   const lh_snapshot *s = at[which];
@@ -22,11 +69,9 @@ static bool add_classes(rows *r, const lh_snapshot *const at[3], int which) {
   if (!r->of[which]) return false;
   for (uint32_t i = 0; i < n; i++) {
     const lh_class *class = lh_class_at(s, i);
-    uint32_t row = LH_NO_NUMBER;
-    for (int j = 0; j < which && row == LH_NO_NUMBER; j++) {
-      uint32_t same = at[j] ? lh_class_counterpart(s, i, at[j]) : LH_NO_NUMBER;
-      if (same != LH_NO_NUMBER) row = r->of[j][same];
-    }
+    uint32_t row;
+    if (!find_row(r, at, which, i, &row)) return false;
+    if (row != LH_NO_NUMBER && !r->same_state && !rename_row(&r->list[row], class)) return false;
     if (row == LH_NO_NUMBER) {
       if (!lh_grow(&r->list, r->n, &r->capacity, sizeof *r->list)) return false;
       row = (uint32_t)r->n++;
@@ -97,7 +142,7 @@ static void drop_empty(rows *r) {
 int lh_diff_changes(const lh_snapshot *a, const lh_snapshot *b, const lh_snapshot *c,
                     uint32_t a_in_c, lh_diff *diff, lh_error *error) {
   const lh_snapshot *const at[3] = {a, b, c};
-  rows r = {0};
+  rows r = {.same_state = diff->same_state};
   bool ok = true;
   for (int i = 0; i < 3 && ok; i++)
     if (at[i]) ok = add_classes(&r, at, i);
@@ -114,6 +159,7 @@ int lh_diff_changes(const lh_snapshot *a, const lh_snapshot *b, const lh_snapsho
   }
   diff->classes = r.list;
   diff->n_classes = r.n;
+  lh_map_free(&r.by_stable);
   for (int i = 0; i < 3; i++) lh_free(r.of[i]);
   return ok ? 0 : lh_fail_memory(error, "comparing classes");
 }

@@ -117,6 +117,39 @@ static void ask_advice(lh_snapshot *s) {
   }
 }
 
+static void ask_fingerprints(lh_snapshot *s, const lh_diff *diff) {
+  for (size_t i = 0; i < diff->n_groups && i < 3; i++) {
+    lh_id *ids;
+    size_t n;
+    if (lh_objects_with(s, diff->groups[i].fingerprint, &ids, &n, NULL) == LH_OK) lh_free(ids);
+  }
+}
+
+static void ask_ladder(const lh_ladder *ladder) {
+  lh_growth *growth;
+  lh_answer answer;
+  lh_part *parts;
+  size_t n;
+  if (lh_ladder_growth(ladder, &growth, NULL) == LH_OK) lh_growth_free(growth);
+  if (lh_ladder_owners(ladder, &parts, &n, NULL) == LH_OK) lh_free(parts);
+  if (lh_ladder_halves(ladder, &growth, NULL) != LH_OK) return;
+  lh_answer_of(growth, &answer);
+  lh_growth_free(growth);
+}
+
+/* Of snapshots of one state and of several. */
+static void climb(lh_snapshot *a, lh_snapshot *b, lh_snapshot *c) {
+  lh_ladder *ladder;
+  lh_string_changes strings;
+  if (lh_ladder_new(&ladder, NULL) != LH_OK) return;
+  if (lh_ladder_add(ladder, a, NULL) == LH_OK && lh_ladder_add(ladder, b, NULL) == LH_OK) {
+    ask_ladder(ladder);
+    if (lh_ladder_add(ladder, c, NULL) == LH_OK) ask_ladder(ladder);
+  }
+  lh_ladder_free(ladder);
+  if (lh_compare_strings(a, c, &strings, NULL) == LH_OK) lh_free(strings.rows);
+}
+
 /* The same bytes as three snapshots: of one state, the later ones with later marks, and of two. */
 static void compare(lh_snapshot *a, const uint8_t *data, size_t size) {
   lh_snapshot *others[2] = {NULL, NULL};
@@ -128,7 +161,11 @@ static void compare(lh_snapshot *a, const uint8_t *data, size_t size) {
   }
   for (int i = 0; ok && i < 2; i++) {
     if (lh_diff_snapshots(a, NULL, others[1], &diff, NULL) == LH_OK) lh_diff_free(diff);
-    if (lh_diff_snapshots(a, others[0], others[1], &diff, NULL) == LH_OK) lh_diff_free(diff);
+    if (lh_diff_snapshots(a, others[0], others[1], &diff, NULL) == LH_OK) {
+      ask_fingerprints(others[1], diff);
+      lh_diff_free(diff);
+    }
+    climb(a, others[0], others[1]);
     others[1]->info.state_id++;
   }
   for (int i = 0; i < 2; i++) {

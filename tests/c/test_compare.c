@@ -1,8 +1,6 @@
 /*
-** test_compare.c - groups, fingerprints and growth of real heaps, recomputed object by object from
-** their definitions, and any allocation that fails on the way to them.
-**
-** A case is a small Lua program that is run in steps, with a snapshot after each.
+** test_compare.c - groups and fingerprints of real heaps, recomputed object by object from their
+** definitions, and any allocation that fails on the way to them.
 */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -12,62 +10,8 @@
 #include <string.h>
 
 #include <cmocka.h>
-#include <lauxlib.h>
-#include <lualib.h>
 
-#include "forge.h"
-#include "read/snapshot.h"
-
-/* {=== Heaps ========================================================================= */
-
-enum { MOST_HEAPS = 8 };
-
-typedef struct heap {
-  forge_bytes file;
-  lh_snapshot *snapshot;
-} heap;
-
-/* A Lua state and the snapshots that were taken in it, analysed and classified. */
-typedef struct program {
-  lua_State *L;
-  heap heaps[MOST_HEAPS];
-  size_t n_heaps;
-} program;
-
-static program begin(void) {
-  program p = {.L = luaL_newstate()};
-  assert_non_null(p.L);
-  luaL_openlibs(p.L);
-  assert_int_equal(lh_attach(p.L, NULL), LH_OK);
-  return p;
-}
-
-/* Runs the text, collects garbage and takes a snapshot. */
-static lh_snapshot *step(program *p, const char *text) {
-  heap *h = &p->heaps[p->n_heaps++];
-  lh_error error;
-  lh_taken taken;
-  assert_true(p->n_heaps <= MOST_HEAPS);
-  if (luaL_dostring(p->L, text)) fail_msg("%s", lua_tostring(p->L, -1));
-  lua_gc(p->L, LUA_GCCOLLECT, 0);
-  assert_int_equal(lh_stream_snapshot(p->L, "test", forge_write, &h->file, NULL, &taken, &error),
-                   LH_OK);
-  if (lh_open_memory(&h->snapshot, h->file.data, h->file.size, "test", &error))
-    fail_msg("%s", error.message);
-  assert_int_equal(lh_analyse(h->snapshot, NULL), LH_OK);
-  assert_int_equal(lh_classify(h->snapshot, NULL), LH_OK);
-  return h->snapshot;
-}
-
-static void end(program *p) {
-  for (size_t i = 0; i < p->n_heaps; i++) {
-    lh_close(p->heaps[i].snapshot);
-    free(p->heaps[i].file.data);
-  }
-  lua_close(p->L);
-}
-
-/* }=================================================================================== */
+#include "steps.h"
 
 /* {=== Fingerprints =================================================================== */
 
@@ -113,10 +57,10 @@ static bool belongs_to(lh_snapshot *s, lh_id id, uint32_t class_index, const cha
 /* Objects with a group's fingerprint: those of its class under its folded path, and those of its
 ** class that these dominate. */
 static void fingerprints_find_their_objects(void **state) {
-  program p = begin();
+  program p = program_begin();
   lh_diff *diff;
   (void)state;
-  lh_snapshot *a = step(&p, leaks), *c = step(&p, leaks);
+  lh_snapshot *a = program_step(&p, leaks), *c = program_step(&p, leaks);
   assert_int_equal(lh_diff_snapshots(a, NULL, c, &diff, NULL), LH_OK);
   assert_true(diff->n_groups >= 4);
   for (size_t i = 0; i < diff->n_groups; i++) {
@@ -138,25 +82,25 @@ static void fingerprints_find_their_objects(void **state) {
     lh_free(ids);
   }
   lh_diff_free(diff);
-  end(&p);
+  program_end(&p);
 }
 
 static void other_texts_are_no_fingerprints(void **state) {
   static const char *const texts[] = {"",           "0123456789a", "012345678",
                                       "012345678g", "0x23456789",  "012345678A"};
-  program p = begin();
+  program p = program_begin();
   lh_error error;
   lh_id *ids;
   size_t n;
   (void)state;
-  lh_snapshot *s = step(&p, "");
+  lh_snapshot *s = program_step(&p, "");
   for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
     assert_false(lh_is_fingerprint(texts[i]));
     assert_int_equal(lh_objects_with(s, texts[i], &ids, &n, &error), LH_EARGUMENT);
   }
   assert_int_equal(lh_objects_with(s, "0123456789", &ids, &n, &error), LH_ENOTFOUND);
   assert_string_equal(error.message, "no object in the snapshot has the fingerprint 0123456789");
-  end(&p);
+  program_end(&p);
 }
 
 /* }=================================================================================== */
@@ -179,18 +123,19 @@ static void other_texts_are_no_fingerprints(void **state) {
   } while (0)
 
 static void each_allocation_fails(void **state) {
-  program p = begin();
+  program p = program_begin();
   lh_error error;
   lh_diff *diff;
   lh_id *ids;
   size_t n, n_cases = 0;
   (void)state;
-  lh_snapshot *a = step(&p, leaks), *b = step(&p, leaks), *c = step(&p, leaks);
+  lh_snapshot *a = program_step(&p, leaks), *b = program_step(&p, leaks),
+              *c = program_step(&p, leaks);
   FAIL_EACH(lh_diff_snapshots(a, b, c, &diff, &error));
   FAIL_EACH(lh_objects_with(c, diff->groups[0].fingerprint, &ids, &n, &error));
   lh_free(ids);
   lh_diff_free(diff);
-  end(&p);
+  program_end(&p);
   printf("faults: allocations while comparing: %zu cases, %zu survived\n", n_cases, n_cases);
 }
 

@@ -1,0 +1,246 @@
+/*
+** census.c - what a snapshot has, by class and place, in a form that outlives it (see growth.h).
+**
+** One walk along the shortest paths, parents first. An object's dominators are on all paths to it,
+** so they have been met: its vertex is a step below that of its immediate dominator. The registry,
+** _G and package.loaded count as the root there, so that a global is a part of the whole, whether
+** something else refers to it, too, or not. 2.2 million objects take 0.5 s; what remains is 24
+** bytes for each vertex.
+*/
+#include "growth.h"
+#include "name/fold.h"
+
+#include <string.h>
+
+/* {=== Names ========================================================================= */
+
+static lh_text_id add_text(lh_ladder *ladder, lh_text *text) {
+  lh_text_id id =
+      text->failed ? LH_NO_NUMBER : lh_strings_add(&ladder->texts, text->bytes, text->n);
+  lh_text_free(text);
+  return id;
+}
+
+static lh_text_id stable_text(lh_ladder *ladder, const char *text) {
+  lh_text stable = {0};
+  lh_stable_text(&stable, text);
+  return add_text(ladder, &stable);
+}
+
+static uint32_t add_class(lh_ladder *ladder, const lh_class_entry *entry) {
+  lh_known_class known = {.entry = *entry};
+  lh_text name = {0};
+  lh_text_string(&name, entry->visible.name);
+  known.entry.name = add_text(ladder, &name);
+  known.stable = stable_text(ladder, entry->visible.name);
+  if (known.entry.name == LH_NO_NUMBER || known.stable == LH_NO_NUMBER ||
+      !lh_grow(&ladder->classes, ladder->n_classes, &ladder->class_capacity, sizeof known))
+    return LH_NO_NUMBER;
+  known.entry.visible.name = ladder->texts.texts[known.entry.name];
+  ladder->classes[ladder->n_classes] = known;
+  return (uint32_t)ladder->n_classes++;
+}
+
+/* The row of a class: by its name, type and fields; or by its place, for a function whose name is
+** gone with the code that named it. */
+static uint32_t class_row(lh_ladder *ladder, const lh_class_entry *entry) {
+  const char *name = entry->visible.name;
+  uint64_t words[3] = {lh_hash(name, strlen(name), 0), entry->visible.type, entry->shape};
+  uint32_t *row = lh_map_at(&ladder->class_by_identity, lh_hash(words, sizeof words, 0) >> 1);
+  if (!row) return LH_NO_NUMBER;
+  if (*row == LH_NO_NUMBER && entry->place)
+    *row = lh_map_get(&ladder->class_by_place, entry->place);
+  if (*row == LH_NO_NUMBER) *row = add_class(ladder, entry);
+  uint32_t found = *row;
+  if (found == LH_NO_NUMBER || !entry->place) return found;
+  row = lh_map_at(&ladder->class_by_place, entry->place);
+  if (!row) return LH_NO_NUMBER;
+  *row = found;
+  return found;
+}
+
+/* }=================================================================================== */
+
+/* {=== Counting ====================================================================== */
+
+typedef struct census {
+  lh_ladder *ladder;
+  const lh_snapshot *snapshot;
+  lh_rung *rung;
+  uint32_t *row_of; /* of each class of the snapshot */
+  lh_folder folder;
+  uint32_t *state, *vertex; /* of each object */
+  lh_map kinds;             /* state, class, shared -> kind */
+  size_t vertex_capacity;
+} census;
+
+static uint32_t make_kind(census *c, uint32_t state, uint32_t class_row, bool shared) {
+  lh_ladder *ladder = c->ladder;
+  lh_text text = {0};
+  lh_fold_text(&c->folder, state, false, &text);
+  lh_kind kind = {.path = add_text(ladder, &text), .class_row = class_row, .shared = shared};
+  if (kind.path == LH_NO_NUMBER) return LH_NO_NUMBER;
+  uint64_t words[2] = {(uint64_t)kind.path << 1 | shared, class_row};
+  uint32_t *known = lh_map_at(&ladder->kind_by_words, lh_hash(words, sizeof words, 0) >> 1);
+  if (!known || *known != LH_NO_NUMBER) return known ? *known : LH_NO_NUMBER;
+  kind.stable_path = stable_text(ladder, ladder->texts.texts[kind.path]);
+  if (kind.stable_path == LH_NO_NUMBER ||
+      !lh_grow(&ladder->kinds, ladder->n_kinds, &ladder->kind_capacity, sizeof kind))
+    return LH_NO_NUMBER;
+  ladder->kinds[ladder->n_kinds] = kind;
+  *known = (uint32_t)ladder->n_kinds++;
+  return *known;
+}
+
+static uint32_t kind_of(census *c, lh_id id, bool shared) {
+  uint32_t class_row = c->row_of[lh_class_of(c->snapshot, id)], state = c->state[id];
+  uint32_t *known = lh_map_at(&c->kinds, (uint64_t)state << 32 | (uint64_t)class_row << 1 | shared);
+  if (known && *known == LH_NO_NUMBER) *known = make_kind(c, state, class_row, shared);
+  return known ? *known : LH_NO_NUMBER;
+}
+
+/* Vertices that are new to the ladder have no counts yet. */
+static bool make_room(census *c, uint32_t vertex) {
+  lh_rung *rung = c->rung;
+  while (rung->n_vertices <= vertex) {
+    if (!lh_grow(&rung->of_vertex, rung->n_vertices, &c->vertex_capacity, sizeof(lh_tally)))
+      return false;
+    rung->of_vertex[rung->n_vertices++] = (lh_tally){0};
+  }
+  return true;
+}
+
+static void count(lh_tally *count, uint64_t bytes, uint64_t entries) {
+  count->objects++;
+  count->bytes += bytes;
+  count->entries += entries;
+}
+
+static bool count_object(census *c, lh_id id) {
+  lh_object object;
+  uint64_t entries = 0, bytes = lh_shallow_bytes(c->snapshot, id);
+  if (lh_type_of(c->snapshot, id) == LH_TYPE_TABLE) {
+    lh_object_at(c->snapshot, id, &object);
+    entries = object.as.table.array_used + object.as.table.hash_used;
+  }
+  if (!make_room(c, c->vertex[id])) return false;
+  count(&c->rung->of_vertex[c->vertex[id]], bytes, entries);
+  count(&c->rung->of_class[c->row_of[lh_class_of(c->snapshot, id)]], bytes, entries);
+  count(&c->rung->whole, bytes, entries);
+  return true;
+}
+
+/* Does it stand for the whole of the heap? */
+static bool is_base(const lh_snapshot *snapshot, lh_id id) {
+  const lh_classes *classes = snapshot->classes;
+  return id == LH_ROOT || id == classes->registry || id == classes->globals ||
+         id == classes->loaded;
+}
+
+static bool visit(const lh_edge *edge, bool any_key, void *payload) {
+  census *c = payload;
+  lh_id id = edge->target, above = c->snapshot->idom[id];
+  bool in_base = is_base(c->snapshot, above);
+  c->state[id] = lh_fold_step(&c->folder, c->state[edge->source], edge, any_key);
+  if (c->state[id] == LH_NO_NUMBER) return false;
+  c->vertex[id] = in_base ? 0 : c->vertex[above];
+  if (lh_is_own(c->snapshot, id)) return true;
+  bool shared = in_base ? !is_base(c->snapshot, edge->source) : edge->source != above;
+  uint32_t kind = kind_of(c, id, shared);
+  if (kind == LH_NO_NUMBER) return false;
+  c->vertex[id] = lh_trie_step(&c->ladder->trie, c->vertex[id], kind);
+  return c->vertex[id] != LH_NO_NUMBER && count_object(c, id);
+}
+
+static bool map_classes(census *c) {
+  uint32_t n = lh_class_count(c->snapshot);
+  c->row_of = lh_alloc(n, sizeof *c->row_of);
+  if (!c->row_of) return false;
+  for (uint32_t i = 0; i < n; i++) {
+    c->row_of[i] = class_row(c->ladder, &c->snapshot->classes->list[i]);
+    if (c->row_of[i] == LH_NO_NUMBER) return false;
+  }
+  c->rung->n_classes = c->ladder->n_classes;
+  c->rung->of_class = lh_alloc_zeroed(c->rung->n_classes, sizeof *c->rung->of_class);
+  return c->rung->of_class != NULL;
+}
+
+static bool take_census(census *c) {
+  uint32_t n = c->snapshot->n;
+  size_t n_ids = 0;
+  lh_id *ids = lh_alloc(n, sizeof *ids);
+  c->state = lh_alloc_zeroed((size_t)n + 1, sizeof *c->state);
+  c->vertex = lh_alloc_zeroed((size_t)n + 1, sizeof *c->vertex);
+  bool ok = ids && c->state && c->vertex && map_classes(c);
+  for (lh_id id = 1; ok && id <= n; id++)
+    if (lh_is_reachable(c->snapshot, id)) ids[n_ids++] = id;
+  ok = ok && lh_walk_paths(c->snapshot, ids, n_ids, visit, c);
+  lh_free(ids);
+  lh_free(c->state);
+  lh_free(c->vertex);
+  lh_free(c->row_of);
+  lh_map_free(&c->kinds);
+  return ok;
+}
+
+/* }=================================================================================== */
+
+/* {=== The ladder ==================================================================== */
+
+int lh_ladder_new(lh_ladder **out, lh_error *error) {
+  *out = lh_alloc_zeroed(1, sizeof **out);
+  if (*out && lh_trie_begin(&(*out)->trie)) return 0;
+  lh_free(*out);
+  *out = NULL;
+  return lh_fail_memory(error, "beginning a ladder");
+}
+
+static void free_rung(lh_rung *rung) {
+  lh_free(rung->of_vertex);
+  lh_free(rung->of_class);
+}
+
+void lh_ladder_free(lh_ladder *ladder) {
+  if (!ladder) return;
+  for (size_t i = 0; i < ladder->n_rungs; i++) free_rung(&ladder->rungs[i]);
+  lh_free(ladder->rungs);
+  lh_trie_free(&ladder->trie);
+  lh_free(ladder->kinds);
+  lh_map_free(&ladder->kind_by_words);
+  lh_free(ladder->classes);
+  lh_map_free(&ladder->class_by_identity);
+  lh_map_free(&ladder->class_by_place);
+  lh_strings_free(&ladder->texts);
+  lh_free(ladder);
+}
+
+int lh_ladder_add(lh_ladder *ladder, lh_snapshot *snapshot, lh_error *error) {
+  int code = lh_analyse(snapshot, error);
+  if (!code) code = lh_classify(snapshot, error);
+  if (code) return code;
+  lh_rung rung = {.state_id = snapshot->info.state_id,
+                  .time_ns = snapshot->info.time_ns,
+                  .serial = snapshot->info.serial};
+  census c = {.ladder = ladder, .snapshot = snapshot, .rung = &rung};
+  code = lh_folder_init(&c.folder, snapshot, error);
+  if (code) return code;
+  const char *name = snapshot->info.name;
+  rung.name = lh_strings_add(&ladder->texts, name, strlen(name));
+  bool ok = rung.name != LH_NO_NUMBER && take_census(&c) &&
+            lh_grow(&ladder->rungs, ladder->n_rungs, &ladder->rung_capacity, sizeof rung);
+  lh_folder_free(&c.folder);
+  if (!ok) {
+    free_rung(&rung);
+    return lh_fail_memory(error, "counting what is in the snapshot");
+  }
+  ladder->rungs[ladder->n_rungs++] = rung;
+  return 0;
+}
+
+bool lh_ladder_same_state(const lh_ladder *ladder) {
+  for (size_t i = 1; i < ladder->n_rungs; i++)
+    if (ladder->rungs[i].state_id != ladder->rungs[0].state_id) return false;
+  return true;
+}
+
+/* }=================================================================================== */

@@ -1,0 +1,427 @@
+/*
+** ladder.c - the rows of a ladder: what grows, by path and by class.
+**
+** A path and all that its objects retain are one row, so that a leak is one row and not one for
+** each object in it. What makes a path a row of its own is that the number of its objects changes;
+** what lies below it in the tree then belongs to it, unless that goes up more steadily (a list that
+** grows in a module that was loaded once). A container whose objects stay the same while it gets
+** bigger is a row for itself alone. The rest is level. So each byte is in one row or in the rest.
+*/
+#include "growth.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define NOBODY LH_NO_NUMBER
+
+struct lh_growth_memory {
+  lh_figures *by_path, *by_class;
+};
+
+typedef struct builder {
+  const lh_ladder *ladder;
+  bool halves; /* the first half was before, the second after */
+  lh_view view;
+  lh_figures *figures; /* of row r in snapshot k: [r * n_rungs + k] */
+  uint8_t *verdict;    /* of each row */
+  bool *changes;       /* has its own bytes or entries changed? */
+  uint32_t *head;      /* of each vertex: the row to which what is below it belongs */
+  uint32_t *owner;     /* of each vertex: the row to which it belongs itself */
+  uint64_t *series;    /* scratch: a figure in each snapshot */
+  lh_growth *growth;
+} builder;
+
+/* {=== Verdicts ====================================================================== */
+
+typedef uint64_t (*lh_figure)(const lh_figures *figures);
+
+static uint64_t objects_of(const lh_figures *figures) {
+  return figures->objects;
+}
+
+static uint64_t entries_of(const lh_figures *figures) {
+  return figures->entries;
+}
+
+static uint64_t bytes_of(const lh_figures *figures) {
+  return figures->bytes;
+}
+
+/* By how much a figure grew among the first and among the last half of the snapshots; of one before
+** and one after, by how much it is less and more. */
+static void find_growths(const uint64_t *series, size_t n, int64_t growth[2]) {
+  int64_t change = (int64_t)(series[n - 1] - series[0]);
+  growth[0] = n > 2 ? (int64_t)(series[n / 2 - 1] - series[0]) : -change;
+  growth[1] = n > 2 ? (int64_t)(series[n - 1] - series[n / 2]) : change;
+}
+
+static lh_verdict judge(const builder *b, const lh_figures *at, lh_figure figure) {
+  size_t n = b->ladder->n_rungs;
+  int64_t growth[2];
+  for (size_t k = 0; k < n; k++) b->series[k] = figure(&at[k]);
+  if (!b->halves) return lh_verdict_of(b->series, n);
+  find_growths(b->series, n, growth);
+  return lh_verdict_of_two(growth[0], growth[1]);
+}
+
+/* Of two figures of one row. What grew before by one figure and after by another still grows. */
+static lh_verdict join(const builder *b, lh_verdict x, lh_verdict y) {
+  if (b->halves && x != y && x != LH_LEVEL && y != LH_LEVEL) return LH_STILL_GROWS;
+  return x > y ? x : y;
+}
+
+static lh_verdict judge_row(const builder *b, const lh_figures *at) {
+  lh_verdict joined = join(b, judge(b, at, objects_of), judge(b, at, entries_of));
+  return join(b, joined, judge(b, at, bytes_of));
+}
+
+/* }=================================================================================== */
+
+/* {=== Rows by path ================================================================== */
+
+static void add(lh_figures *to, const lh_tally *own, bool is_itself) {
+  if (is_itself) {
+    to->objects += own->objects;
+    to->entries += own->entries;
+  }
+  to->bytes += own->bytes;
+  to->all_objects += own->objects;
+}
+
+/* Each row with what is called so, wherever in the tree that is. */
+static void judge_rows_alone(builder *b) {
+  size_t n_rungs = b->ladder->n_rungs, n = b->view.trie.n;
+  for (size_t k = 0; k < n_rungs; k++)
+    for (size_t v = 1; v < n; v++)
+      add(&b->figures[b->view.trie.vertices[v].label * n_rungs + k], &b->view.counts[k * n + v],
+          true);
+  for (size_t row = 0; row < b->view.n_rows; row++) {
+    const lh_figures *at = &b->figures[row * n_rungs];
+    b->verdict[row] = (uint8_t)judge(b, at, objects_of);
+    b->changes[row] = judge(b, at, bytes_of) != LH_LEVEL || judge(b, at, entries_of) != LH_LEVEL;
+  }
+}
+
+/* From the root down: who owns what. */
+static void find_owners(builder *b) {
+  const lh_trie *trie = &b->view.trie;
+  b->head[0] = b->owner[0] = NOBODY;
+  for (size_t v = 1; v < trie->n; v++) {
+    uint32_t row = trie->vertices[v].label, above = b->head[trie->vertices[v].above];
+    lh_verdict verdict = (lh_verdict)b->verdict[row];
+    bool is_head = verdict > LH_LEVEL && (above == NOBODY || verdict > b->verdict[above]);
+    b->head[v] = is_head ? row : above;
+    b->owner[v] = b->head[v] == NOBODY && b->changes[row] ? row : b->head[v];
+  }
+}
+
+static void fill_rows(builder *b) {
+  size_t n_rungs = b->ladder->n_rungs, n = b->view.trie.n;
+  memset(b->figures, 0, b->view.n_rows * n_rungs * sizeof *b->figures);
+  for (size_t k = 0; k < n_rungs; k++) {
+    for (size_t v = 1; v < n; v++) {
+      uint32_t owner = b->owner[v];
+      lh_figures *to = owner == NOBODY ? &b->growth->level[k] : &b->figures[owner * n_rungs + k];
+      add(to, &b->view.counts[k * n + v], owner == b->view.trie.vertices[v].label);
+    }
+  }
+}
+
+/* }=================================================================================== */
+
+/* {=== Rows ========================================================================== */
+
+static uint64_t all_objects_of(const lh_figures *figures) {
+  return figures->all_objects;
+}
+
+/* In a ladder the first step is the one before: it warms up. */
+static void find_growth(const builder *b, const lh_figures *at, lh_figure figure,
+                        int64_t growth[2]) {
+  size_t n = b->ladder->n_rungs, second = n > 2;
+  for (size_t k = 0; k < n; k++) b->series[k] = figure(&at[k]);
+  find_growths(b->series, n, growth);
+  if (b->halves) return;
+  growth[0] = (int64_t)(b->series[second] - b->series[0]);
+  growth[1] = (int64_t)(b->series[n - 1] - b->series[second]);
+}
+
+static void set_growth(const builder *b, lh_growth_row *row) {
+  const lh_growth *growth = b->growth;
+  size_t n = growth->n_snapshots, n_steps = b->halves ? 1 : n - 1 - (n > 2);
+  find_growth(b, row->at, bytes_of, row->grew_bytes);
+  find_growth(b, row->at, all_objects_of, row->grew_objects);
+  row->bytes_per_step = (double)row->grew_bytes[1] / (double)n_steps;
+  row->bytes_per_second = growth->seconds > 0 ? (double)row->grew_bytes[1] / growth->seconds : 0;
+}
+
+static uint64_t size_of(int64_t change) {
+  return change < 0 ? 0 - (uint64_t)change : (uint64_t)change;
+}
+
+/* What makes a row come first among those with its verdict. */
+static uint64_t weight_of(const lh_growth_row *row, size_t n_snapshots) {
+  uint64_t most = 0;
+  switch (row->verdict) {
+    case LH_GROWS_STEADILY:
+    case LH_STILL_GROWS:
+    case LH_GROWS_NOW: return row->grew_bytes[1] > 0 ? (uint64_t)row->grew_bytes[1] : 0;
+    case LH_NO_LONGER_GROWS: return size_of(row->grew_bytes[0]);
+    case LH_SAW_TOOTH: break;
+    default: return size_of(row->grew_bytes[0] + row->grew_bytes[1]);
+  }
+  for (size_t k = 1; k < n_snapshots; k++) {
+    uint64_t step = size_of((int64_t)(row->at[k].bytes - row->at[k - 1].bytes));
+    if (step > most) most = step;
+  }
+  return most;
+}
+
+static int compare_rows(const void *left, const void *right, void *payload) {
+  const lh_growth_row *a = left, *b = right;
+  const lh_growth *growth = payload;
+  bool of_ladder = a->verdict <= LH_GROWS_STEADILY;
+  if (of_ladder && a->verdict != b->verdict) return a->verdict > b->verdict ? -1 : 1;
+  uint64_t x = weight_of(a, growth->n_snapshots), y = weight_of(b, growth->n_snapshots);
+  if (x != y) return x > y ? -1 : 1;
+  int order = a->held_by ? strcmp(a->held_by, b->held_by) : 0;
+  if (!order) order = strcmp(a->class_name, b->class_name);
+  if (!order) order = (a->type > b->type) - (a->type < b->type);
+  return order ? order : a->at > b->at ? 1 : -1;
+}
+
+static void sort_rows(const builder *b, lh_growth_row *rows, size_t n) {
+  for (size_t i = 0; i < n; i++) set_growth(b, &rows[i]);
+  if (n > 1) qsort_r(rows, n, sizeof *rows, compare_rows, b->growth);
+}
+
+static void add_level(builder *b, const lh_figures *at) {
+  for (size_t k = 0; k < b->ladder->n_rungs; k++) {
+    b->growth->level[k].bytes += at[k].bytes;
+    b->growth->level[k].all_objects += at[k].all_objects;
+  }
+}
+
+static bool list_paths(builder *b) {
+  lh_growth *growth = b->growth;
+  const lh_ladder *ladder = b->ladder;
+  uint32_t *main_class = lh_alloc(b->view.n_rows, sizeof *main_class);
+  growth->paths = lh_alloc(b->view.n_rows, sizeof *growth->paths);
+  bool ok = main_class && growth->paths && lh_find_main_classes(ladder, &b->view, main_class);
+  for (size_t i = 0; ok && i < b->view.n_rows; i++) {
+    const lh_figures *at = &b->figures[i * ladder->n_rungs];
+    lh_growth_row *row = &growth->paths[growth->n_paths];
+    lh_verdict verdict = judge_row(b, at);
+    if (verdict == LH_LEVEL) {
+      add_level(b, at);
+      continue;
+    }
+    const lh_class_entry *class = &ladder->classes[main_class[i]].entry;
+    *row = (lh_growth_row){.class_name = class->visible.name,
+                           .type = class->visible.type,
+                           .held_by = ladder->texts.texts[b->view.names[i]],
+                           .verdict = verdict,
+                           .at = at};
+    ok = lh_fingerprint(class, row->held_by, row->fingerprint);
+    growth->n_paths++;
+  }
+  lh_free(main_class);
+  if (ok) sort_rows(b, growth->paths, growth->n_paths);
+  return ok;
+}
+
+/* }=================================================================================== */
+
+/* {=== Rows by class ================================================================= */
+
+/* The row of each class: its own; or with all that are called the same in other builds. */
+static bool label_classes(const lh_ladder *ladder, uint32_t *row_of, size_t *n_rows) {
+  bool exact = lh_ladder_same_state(ladder), ok = true;
+  lh_map rows = {0};
+  *n_rows = 0;
+  for (size_t i = 0; ok && i < ladder->n_classes; i++) {
+    const lh_known_class *class = &ladder->classes[i];
+    uint64_t words[3] = {exact ? i : class->stable, class->entry.visible.type, class->entry.shape};
+    uint32_t *row = lh_map_at(&rows, lh_hash(words, sizeof words, 0) >> 1);
+    ok = row != NULL;
+    if (ok && *row == LH_NO_NUMBER) *row = (uint32_t)(*n_rows)++;
+    if (ok) row_of[i] = *row;
+  }
+  lh_map_free(&rows);
+  return ok;
+}
+
+static void name_class(const lh_ladder *ladder, const lh_known_class *class, lh_growth_row *row) {
+  const char *name = class->entry.visible.name;
+  if (row->class_name && strcmp(row->class_name, name) != 0)
+    name = ladder->texts.texts[class->stable];
+  row->class_name = name;
+  row->type = class->entry.visible.type;
+}
+
+static bool list_classes(builder *b) {
+  const lh_ladder *ladder = b->ladder;
+  lh_growth *growth = b->growth;
+  size_t n_rows = 0, n = ladder->n_classes, n_rungs = ladder->n_rungs;
+  uint32_t *row_of = lh_alloc(n, sizeof *row_of);
+  lh_figures *figures = lh_alloc_zeroed(n, n_rungs * sizeof *figures);
+  growth->memory->by_class = figures;
+  growth->classes = lh_alloc_zeroed(n, sizeof *growth->classes);
+  bool ok = row_of && figures && growth->classes && label_classes(ladder, row_of, &n_rows);
+  for (size_t i = 0; ok && i < n; i++) {
+    name_class(ladder, &ladder->classes[i], &growth->classes[row_of[i]]);
+    for (size_t k = 0; k < n_rungs; k++)
+      if (i < ladder->rungs[k].n_classes)
+        add(&figures[row_of[i] * n_rungs + k], &ladder->rungs[k].of_class[i], true);
+  }
+  for (size_t i = 0; ok && i < n_rows; i++) {
+    lh_growth_row *row = &growth->classes[i];
+    row->at = &figures[i * n_rungs];
+    row->verdict = judge_row(b, row->at);
+    if (row->verdict != LH_LEVEL) growth->classes[growth->n_classes++] = *row;
+  }
+  lh_free(row_of);
+  if (ok) sort_rows(b, growth->classes, growth->n_classes);
+  return ok;
+}
+
+/* }=================================================================================== */
+
+/* Each byte is in one row or in none. */
+static void check_sums(const lh_growth *growth) {
+  for (size_t k = 0; k < growth->n_snapshots; k++) {
+    uint64_t bytes = growth->level[k].bytes, objects = growth->level[k].all_objects;
+    for (size_t i = 0; i < growth->n_paths; i++) {
+      bytes += growth->paths[i].at[k].bytes;
+      objects += growth->paths[i].at[k].all_objects;
+    }
+    assert(bytes == growth->whole[k].bytes && objects == growth->whole[k].all_objects);
+    (void)bytes;
+    (void)objects;
+  }
+}
+
+static bool begin(builder *b) {
+  const lh_ladder *ladder = b->ladder;
+  lh_growth *growth = b->growth;
+  size_t n = ladder->n_rungs;
+  growth->n_snapshots = n;
+  growth->same_state = lh_ladder_same_state(ladder);
+  growth->whole = lh_alloc_zeroed(n, sizeof *growth->whole);
+  growth->level = lh_alloc_zeroed(n, sizeof *growth->level);
+  growth->at_seconds = lh_alloc_zeroed(n, sizeof *growth->at_seconds);
+  growth->memory = lh_alloc_zeroed(1, sizeof *growth->memory);
+  b->series = lh_alloc(n, sizeof *b->series);
+  if (!growth->whole || !growth->level || !growth->at_seconds || !growth->memory || !b->series)
+    return false;
+  for (size_t k = 0; k < n; k++) {
+    add(&growth->whole[k], &ladder->rungs[k].whole, true);
+    growth->at_seconds[k] =
+        ((double)ladder->rungs[k].time_ns - (double)ladder->rungs[0].time_ns) / 1e9;
+  }
+  double seconds = growth->at_seconds[n - 1] - growth->at_seconds[n > 2];
+  if (seconds > 0) growth->seconds = seconds;
+  if (!lh_view_make(ladder, false, &b->view)) return false;
+  growth->memory->by_path = lh_alloc_zeroed(b->view.n_rows, n * sizeof *b->figures);
+  b->figures = growth->memory->by_path;
+  b->verdict = lh_alloc(b->view.n_rows, sizeof *b->verdict);
+  b->changes = lh_alloc(b->view.n_rows, sizeof *b->changes);
+  b->head = lh_alloc(b->view.trie.n, sizeof *b->head);
+  b->owner = lh_alloc(b->view.trie.n, sizeof *b->owner);
+  return b->figures && b->verdict && b->changes && b->head && b->owner;
+}
+
+static int check_order(const lh_ladder *ladder, bool halves, lh_error *error) {
+  size_t n = ladder->n_rungs;
+  if (n < 2) return lh_fail(error, LH_EARGUMENT, "growth needs at least two snapshots");
+  if (halves && n % 2 != 0)
+    return lh_fail(error, LH_EARGUMENT, "as many snapshots are needed after as before");
+  for (size_t k = 1; k < n; k++) {
+    const lh_rung *a = &ladder->rungs[k - 1], *b = &ladder->rungs[k];
+    bool is_change = halves && k == n / 2; /* from before to after: in any order */
+    if (is_change || a->state_id != b->state_id || a->serial < b->serial) continue;
+    lh_text text = {0};
+    const char *names[2] = {ladder->texts.texts[a->name], ladder->texts.texts[b->name]};
+    lh_text_string(&text, "snapshots must be given in the order of time: '");
+    lh_text_escaped(&text, names[0], strlen(names[0]), false);
+    lh_text_string(&text, "' was not taken before '");
+    lh_text_escaped(&text, names[1], strlen(names[1]), false);
+    lh_text_string(&text, "'");
+    char *message = lh_text_finish(&text);
+    if (!message) return lh_fail_memory(error, "comparing snapshots");
+    int code = lh_fail(error, LH_EARGUMENT, "%s", message);
+    lh_free(message);
+    return code;
+  }
+  return 0;
+}
+
+static int build(const lh_ladder *ladder, bool halves, lh_growth **out, lh_error *error) {
+  *out = NULL;
+  int code = check_order(ladder, halves, error);
+  if (code) return code;
+  builder b = {.ladder = ladder, .halves = halves, .growth = lh_alloc_zeroed(1, sizeof *b.growth)};
+  bool ok = b.growth && begin(&b);
+  if (ok) {
+    judge_rows_alone(&b);
+    find_owners(&b);
+    fill_rows(&b);
+    ok = list_paths(&b) && list_classes(&b);
+  }
+  if (ok) check_sums(b.growth);
+  lh_view_free(&b.view);
+  lh_free(b.verdict);
+  lh_free(b.changes);
+  lh_free(b.head);
+  lh_free(b.owner);
+  lh_free(b.series);
+  if (!ok) {
+    lh_growth_free(b.growth);
+    return lh_fail_memory(error, "comparing snapshots");
+  }
+  *out = b.growth;
+  return 0;
+}
+
+int lh_ladder_growth(const lh_ladder *ladder, lh_growth **out, lh_error *error) {
+  return build(ladder, false, out, error);
+}
+
+int lh_ladder_halves(const lh_ladder *ladder, lh_growth **out, lh_error *error) {
+  return build(ladder, true, out, error);
+}
+
+/* The growth of each row that counts is at least a tenth of the greatest there is. */
+void lh_answer_of(const lh_growth *growth, lh_answer *answer) {
+  enum { TENTH = 10 };
+  uint64_t most = 0;
+  *answer = (lh_answer){.is_fixed = false};
+  for (size_t i = 0; i < growth->n_paths; i++) {
+    uint64_t weight = weight_of(&growth->paths[i], growth->n_snapshots);
+    if (weight > most) most = weight;
+  }
+  for (size_t i = growth->n_paths; i-- > 0;) { /* the greatest of each kind is met last */
+    const lh_growth_row *row = &growth->paths[i];
+    if (weight_of(row, growth->n_snapshots) < most / TENTH) continue;
+    if (row->verdict == LH_NO_LONGER_GROWS) answer->no_longer = row;
+    if (row->verdict == LH_STILL_GROWS) answer->still = row;
+    if (row->verdict == LH_GROWS_NOW) answer->now = row;
+  }
+  answer->is_fixed = answer->no_longer && !answer->still;
+}
+
+void lh_growth_free(lh_growth *growth) {
+  if (!growth) return;
+  if (growth->memory) {
+    lh_free(growth->memory->by_path);
+    lh_free(growth->memory->by_class);
+  }
+  lh_free(growth->memory);
+  lh_free(growth->whole);
+  lh_free(growth->level);
+  lh_free(growth->at_seconds);
+  lh_free(growth->paths);
+  lh_free(growth->classes);
+  lh_free(growth);
+}

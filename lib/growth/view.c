@@ -1,0 +1,85 @@
+/*
+** view.c - the ladder's tree with each vertex told by its path alone (see growth.h).
+*/
+#include "growth.h"
+
+static lh_text_id text_of(const lh_ladder *ladder, const lh_kind *kind) {
+  return lh_ladder_same_state(ladder) ? kind->path : kind->stable_path;
+}
+
+/* A row that has several names in the snapshots is told by what they have in common. */
+static void name_row(const lh_ladder *ladder, const lh_kind *kind, lh_text_id *name) {
+  if (*name == LH_NO_NUMBER)
+    *name = kind->path;
+  else if (*name != kind->path)
+    *name = text_of(ladder, kind);
+}
+
+static bool label_kinds(const lh_ladder *ladder, lh_view *view) {
+  lh_map rows = {0};
+  bool ok = true;
+  view->row_of = lh_alloc(ladder->n_kinds, sizeof *view->row_of);
+  view->names = lh_alloc(ladder->n_kinds, sizeof *view->names);
+  if (!view->row_of || !view->names) return false;
+  for (size_t i = 0; ok && i < ladder->n_kinds; i++) {
+    uint32_t *row = lh_map_at(&rows, text_of(ladder, &ladder->kinds[i]));
+    ok = row != NULL;
+    if (!ok) break;
+    if (*row == LH_NO_NUMBER) {
+      view->names[view->n_rows] = LH_NO_NUMBER;
+      *row = (uint32_t)view->n_rows++;
+    }
+    view->row_of[i] = *row;
+    name_row(ladder, &ladder->kinds[i], &view->names[*row]);
+  }
+  lh_map_free(&rows);
+  return ok;
+}
+
+static bool plant(const lh_ladder *ladder, bool apart, lh_view *view) {
+  const lh_trie *from = &ladder->trie;
+  view->vertex_of = lh_alloc(from->n, sizeof *view->vertex_of);
+  if (!view->vertex_of || !lh_trie_begin(&view->trie)) return false;
+  view->vertex_of[0] = 0;
+  for (size_t v = 1; v < from->n; v++) {
+    uint32_t kind = from->vertices[v].label, at = view->vertex_of[from->vertices[v].above];
+    if (apart && ladder->kinds[kind].shared) /* a label that is nowhere else */
+      at = lh_trie_step(&view->trie, at, (uint32_t)view->n_rows + at);
+    if (at != LH_NO_NUMBER) at = lh_trie_step(&view->trie, at, view->row_of[kind]);
+    if (at == LH_NO_NUMBER) return false;
+    view->vertex_of[v] = at;
+  }
+  return true;
+}
+
+static bool add_up(const lh_ladder *ladder, lh_view *view) {
+  size_t n = view->trie.n;
+  view->counts = lh_alloc_zeroed(n, ladder->n_rungs * sizeof *view->counts);
+  if (!view->counts) return false;
+  for (size_t k = 0; k < ladder->n_rungs; k++) {
+    const lh_rung *rung = &ladder->rungs[k];
+    for (size_t v = 0; v < rung->n_vertices; v++) {
+      lh_tally *to = &view->counts[k * n + view->vertex_of[v]];
+      to->objects += rung->of_vertex[v].objects;
+      to->bytes += rung->of_vertex[v].bytes;
+      to->entries += rung->of_vertex[v].entries;
+    }
+  }
+  return true;
+}
+
+bool lh_view_make(const lh_ladder *ladder, bool apart, lh_view *view) {
+  *view = (lh_view){0};
+  if (label_kinds(ladder, view) && plant(ladder, apart, view) && add_up(ladder, view)) return true;
+  lh_view_free(view);
+  return false;
+}
+
+void lh_view_free(lh_view *view) {
+  lh_free(view->row_of);
+  lh_free(view->names);
+  lh_trie_free(&view->trie);
+  lh_free(view->vertex_of);
+  lh_free(view->counts);
+  *view = (lh_view){0};
+}
