@@ -33,10 +33,13 @@ typedef struct cli_option {
   const char *help;     /* one line */
 } cli_option;
 
+enum { CLI_MAX_FORMS = 6 };
+
 typedef struct cli_tool {
   const char *name;
   const char *summary;
-  const char *usage[3]; /* what follows the name, one line for each form; NULL: no more */
+  const char
+      *usage[CLI_MAX_FORMS]; /* what follows the name, one line for each form; NULL: no more */
   const cli_option *options;
   size_t n_options;
   const char *epilogue; /* examples and exit status, as --help prints them */

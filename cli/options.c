@@ -42,7 +42,7 @@ void cli_begin(cli *c, const cli_tool *tool) {
 }
 
 static void print_help(const cli_tool *tool) {
-  for (size_t i = 0; i < 3 && tool->usage[i] != NULL; i++)
+  for (size_t i = 0; i < CLI_MAX_FORMS && tool->usage[i] != NULL; i++)
     printf("%s %s %s\n", i == 0 ? "usage:" : "      ", tool->name, tool->usage[i]);
   printf("%s\n\n", tool->summary);
   for (size_t i = 0; i < tool->n_options; i++) {

@@ -186,21 +186,6 @@ describe("two snapshots", function()
     end
     error("{gone} is not in the table of classes")
   end)
-
-  it("of two programs are compared by class", function()
-    local _, first = support.lua 'require "heap".snapshot("s")'
-    local _, second = support.lua [[
-      many = {}
-      for i = 1, 9 do many[i] = {odd = i} end
-      require "heap".snapshot("s")
-    ]]
-    local out, errors, code = support.run {"heapdiff", "--json", first .. "/s", second .. "/s"}
-    assert.equal(0, code, errors)
-    local answer, found = json.decode(out), false
-    assert.same({}, answer.groups)
-    for _, change in ipairs(answer.classes) do found = found or change.class == "{odd}" end
-    assert.is_true(found)
-  end)
 end)
 
 describe("containers that grew", function()

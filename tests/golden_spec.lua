@@ -52,6 +52,9 @@ local questions = {
   ["heapdiff-since"] = "heapdiff --since a --until 'served 20' c",
   ["heapdiff-factor"] = "heapdiff --factor 10 --sort count -n 1 a b c",
   ["heapdiff-fingerprints"] = "heapdiff --fingerprints a b c",
+  ["heapdiff-ladder"] = "heapdiff --ladder a b c",
+  ["heapdiff-owners"] = "heapdiff --owners -n 8 a c",
+  ["heapdiff-halves"] = "heapdiff --before a b --after b c",
   ["heapdiff-color"] = "heapdiff --color=always --factor 20 a b c",
   ["heapdiff-clean"] = "heapdiff --since c c",
   heappath = "heappath --format text c Listener",
@@ -68,7 +71,9 @@ local questions = {
 
 -- Lines whose numbers are not the program's alone.
 local of_libraries = {"globals %(_G%)", "  string$", "^  objects", "^    reachable",
-                      "^    garbage", "^  string table", "^  collectgarbage", "the start$"}
+                      "^    garbage", "^  string table", "^  collectgarbage", "the start$",
+                      "^In all ", "^From a to c: ", "main thread", "other parts?%)",
+                      "proto main chunk", "key of _G$", "  {}$"}
 
 local function mask(text) return (text:gsub("%d", "#"):gsub("#x", "0x")) end
 

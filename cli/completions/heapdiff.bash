@@ -13,8 +13,9 @@ _heapdiff() {
     -n | --top | --since | --until | --factor | --fail-over | --fail-objects) return ;;
     *)
       if [[ $current == -* ]]; then
-        words='-n --top --sort --since --until --factor --fingerprints --known --fail-over
-          --fail-objects --json --bytes --color -h --help --version'
+        words='-n --top --sort --since --until --factor --ladder --csv --owners --before --after
+          --fingerprints --known --fail-over --fail-objects --json --bytes --color -h --help
+          --version'
       else
         mapfile -t COMPREPLY < <(compgen -f -- "$current")
         return

@@ -1,7 +1,7 @@
 /*
-** gate.c - heapdiff as a gate: the fingerprints that a team has accepted, and how much growth is too
-** much. --known names a text file with a fingerprint on each line, and behind a # what it is; lines
-** that are empty or begin with # say nothing to us.
+** gate.c - heapdiff as a gate: the fingerprints that a team has accepted, and how much growth is
+** too much. --known names a text file with a fingerprint on each line, and behind a # what it is;
+** lines that are empty or begin with # say nothing to us.
 */
 #include <errno.h>
 #include <string.h>
@@ -39,11 +39,16 @@ static int compare(const void *a, const void *b) {
   return strcmp(a, b);
 }
 
+static FILE *must_open(cli *c, const char *file) {
+  FILE *in = fopen(file, "r");
+  if (in == NULL) cli_die(c, NULL, "%s: %s", file, strerror(errno));
+  return in;
+}
+
 void known_read(cli *c, known_list *k, const char *file) {
   char line[LONGEST_LINE];
-  FILE *in = fopen(file, "r");
+  FILE *in = must_open(c, file);
   k->file = file;
-  if (in == NULL) cli_die(c, NULL, "%s: %s", file, strerror(errno));
   for (unsigned number = 1; fgets(line, sizeof line, in) != NULL; number++) {
     if (strlen(line) == sizeof line - 1)
       cli_die(c, NULL, "%s:%u: the line is too long", file, number);

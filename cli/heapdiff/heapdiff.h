@@ -1,7 +1,9 @@
 /*
 ** heapdiff.h - what the files of heapdiff share: what was asked for (cli/heapdiff.c), what is
-** accepted and what is too much (gate.c), and the report of new objects that stay (leaks.c for a
-** person, leaks_json.c).
+** accepted and what is too much (gate.c), and the reports: new objects that stay (leaks.c for a
+** person, leaks_json.c) and growth over many snapshots (ladder.c, ladder_data.c
+** for machines), and from before to after (halves.c), and
+** by owner (owners.c).
 */
 #ifndef LUAHEAP_HEAPDIFF_H
 #define LUAHEAP_HEAPDIFF_H
@@ -16,11 +18,14 @@ typedef struct known_list {
 } known_list;
 
 typedef struct request {
-  const char *files[3]; /* a, b, c; two: a, NULL, c; marks: NULL, NULL, c */
+  const char **files; /* in the order given */
+  size_t n_files;
+  const char *halves[2][2]; /* --before and --after: one or two files each */
+  size_t n_before, n_after;
   const char *since, *until;
   lh_sort sort;
   size_t limit;
-  bool limit_given, fingerprints, has_fail_over, has_fail_objects;
+  bool limit_given, sorted, ladder, csv, owners, fingerprints, has_fail_over, has_fail_objects;
   uint64_t factor, fail_over_bytes, fail_objects;
   known_list known;
 } request;
@@ -52,6 +57,7 @@ typedef struct sums {
 /* What is compared, and how; names are escaped. */
 typedef struct comparison {
   const request *r;
+  const char *files[3]; /* a, b, c; two: a, NULL, c; marks: NULL, NULL, c */
   lh_snapshot *snapshots[3];
   char *names[3];
   lh_diff *diff;            /* the groups and containers that are known stand last, */
@@ -62,8 +68,43 @@ typedef struct comparison {
 bool is_flagged(const request *r, const lh_diff_group *group);
 void leaks_print_json(cli *c, const comparison *x);
 
+/* classes.c */
+void print_class_changes(cli *c, const comparison *x);
+void json_class_changes(cli *c, cli_json *w, const comparison *x);
+
+/* apart.c: the same for snapshots of different Lua states. */
+int apart_report(cli *c, const comparison *x);
+
 /* Compares, reports, and returns the exit status. */
 int leaks_report(cli *c, request *r);
+
+/* }=================================================================================== */
+
+/* {=== ladder.c, ladder_data.c, halves.c, owners.c =================================== */
+
+/* What --known leaves out of a growth: the rows are taken from its list. */
+typedef struct known_rows {
+  size_t n;
+  uint64_t bytes, objects; /* in the last snapshot */
+} known_rows;
+
+/* Reads the files one after another; to be freed by lh_ladder_free. */
+lh_ladder *ladder_read(cli *c, const request *r);
+known_rows leave_out_known(const request *r, lh_growth *growth);
+
+/* How snapshots of different states were compared. */
+void print_compared(bool same_state);
+void json_growth_rows(cli *c, cli_json *w, const request *r, const lh_growth *growth,
+                      const char *key, const lh_growth_row *rows, size_t n);
+void ladder_print_json(cli *c, const request *r, const lh_growth *growth, const known_rows *known);
+void ladder_print_csv(const cli *c, const request *r, const lh_growth *growth);
+int ladder_report(cli *c, request *r);
+
+/* owners.c */
+int owners_report(cli *c, request *r);
+
+/* --before and --after. */
+int halves_report(cli *c, request *r);
 
 /* }=================================================================================== */
 

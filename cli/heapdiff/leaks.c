@@ -17,8 +17,8 @@ static uint64_t rank(const request *r, const lh_diff_group *group) {
   return r->sort == LH_SORT_COUNT ? group->objects : group->retained_bytes;
 }
 
-/* What is known last, flagged groups first, then by the order asked for; no two groups have the same
-** example. */
+/* What is known last, flagged groups first, then by the order asked for; no two groups have the
+** same example. */
 static int compare_groups(const void *left, const void *right, void *payload) {
   const lh_diff_group *a = left, *b = right;
   const request *r = payload;
@@ -74,11 +74,13 @@ static void split_grown(comparison *x) {
 static void compare(cli *c, request *r, comparison *x) {
   lh_error error;
   int code;
-  *x = (comparison){.r = r};
+  *x = (comparison){.r = r, .files[2] = r->files[r->n_files - 1]};
+  if (r->n_files > 1) x->files[0] = r->files[0];
+  if (r->n_files > 2) x->files[1] = r->files[1];
   for (int i = 0; i < 3; i++) {
-    if (r->files[i] == NULL) continue;
-    x->snapshots[i] = cli_open(c, r->files[i]);
-    x->names[i] = cli_escape(r->files[i]);
+    if (x->files[i] == NULL) continue;
+    x->snapshots[i] = cli_open(c, x->files[i]);
+    x->names[i] = cli_escape(x->files[i]);
   }
   if (lh_object_count(x->snapshots[2]) > 200000) cli_progress(c, "comparing");
   if (r->since != NULL)
@@ -86,7 +88,7 @@ static void compare(cli *c, request *r, comparison *x) {
   else
     code = lh_diff_snapshots(x->snapshots[0], x->snapshots[1], x->snapshots[2], &x->diff, &error);
   cli_progress(c, NULL);
-  cli_check(c, code, r->since != NULL ? r->files[2] : NULL, &error);
+  cli_check(c, code, r->since != NULL ? x->files[2] : NULL, &error);
   if (x->diff->n_groups > 1)
     qsort_r(x->diff->groups, x->diff->n_groups, sizeof *x->diff->groups, compare_groups, r);
   split_groups(x);
@@ -102,7 +104,7 @@ static void close_all(comparison *x) {
 }
 
 size_t n_rows(const cli *c, const request *r, size_t n) {
-  return r->limit == 0 || n < r->limit || (c->json && !r->limit_given) ? n : r->limit;
+  return r->limit == 0 || n < r->limit || ((c->json || r->csv) && !r->limit_given) ? n : r->limit;
 }
 
 /* }=================================================================================== */
@@ -135,7 +137,7 @@ static char *when_text(const comparison *x) {
 
 static void print_gone(cli *c, const comparison *x) {
   const lh_diff *d = x->diff;
-  if (x->snapshots[0] == NULL || x->snapshots[1] != NULL || !d->same_state) return;
+  if (x->snapshots[0] == NULL || x->snapshots[1] != NULL) return;
   if (d->gone_objects == 0)
     printf("\nNothing of %s is gone\n", x->names[0]);
   else
@@ -163,28 +165,6 @@ static void print_sentence(cli *c, const comparison *x) {
   known_print(c, &x->r->known, x->diff->n_groups - x->n_groups + x->diff->n_grown - x->n_grown,
               x->known.retained_bytes + x->known.grown_bytes, x->known.objects);
   free(when);
-}
-
-/* Of different states nothing but numbers can be compared; the sums are over the classes. */
-static void print_sentence_by_class(cli *c, const comparison *x) {
-  const lh_info *first = lh_snapshot_info(x->snapshots[0]),
-                *last = lh_snapshot_info(x->snapshots[2]);
-  uint64_t objects[2] = {0, 0}, bytes[2] = {0, 0};
-  for (size_t i = 0; i < x->diff->n_classes; i++) {
-    const lh_class_change *change = &x->diff->classes[i];
-    for (int k = 0; k < 2; k++) {
-      objects[k] += change->objects[2 * k];
-      bytes[k] += change->shallow_bytes[2 * k];
-    }
-  }
-  printf("%sFrom %s to %s: %s objects, %s%s\n", cli_style_on(c, CLI_BOLD), x->names[0], x->names[2],
-         cli_count_change(c, objects[0], objects[1]), cli_size_change(c, bytes[0], bytes[1]),
-         cli_style_off(c));
-  printf(
-      "The snapshots are of different %s, so no object of one is an object of another:\n"
-      "compared by class only.\n",
-      first->process_id != last->process_id ? "processes" : "Lua states");
-  if (x->snapshots[1] != NULL) printf("The figures of %s are in --json.\n", x->names[1]);
 }
 
 /* }=================================================================================== */
@@ -252,9 +232,9 @@ static void print_groups(cli *c, const comparison *x) {
 static void print_next_step(cli *c, const comparison *x) {
   char *file;
   if (x->n_groups == 0) return;
-  file = cli_shell_word(x->r->files[2]);
+  file = cli_shell_word(x->files[2]);
   printf("\n%sWhy the first of them stays: heappath %s%s %s%s\n", cli_style_on(c, CLI_FAINT),
-         x->r->files[2][0] == '-' ? "-- " : "", file,
+         x->files[2][0] == '-' ? "-- " : "", file,
          cli_address(c, x->snapshots[2], x->diff->groups[0].example), cli_style_off(c));
   free(file);
 }
@@ -289,7 +269,6 @@ static void print_grown(cli *c, const comparison *x) {
   bool fingerprints = x->r->fingerprints;
   size_t n = x->n_grown, n_shown = n_rows(c, x->r, n);
   cli_table *table;
-  if (!x->diff->same_state) return;
   if (x->snapshots[1] == NULL) {
     printf("\nWhether older containers grew is told by three snapshots only\n");
     return;
@@ -306,63 +285,12 @@ static void print_grown(cli *c, const comparison *x) {
   cli_print_hidden(c, n - n_shown, "container", "containers");
 }
 
-static bool has_changed(const lh_class_change *change) {
-  return change->objects[0] != change->objects[2] ||
-         change->shallow_bytes[0] != change->shallow_bytes[2] || change->appeared > 0 ||
-         change->gone > 0;
-}
-
-static void class_row(cli *c, const comparison *x, const lh_class_change *change,
-                      cli_table *table) {
-  bool same = x->diff->same_state;
-  const char *cells[] = {cli_size_change(c, change->shallow_bytes[0], change->shallow_bytes[2]),
-                         cli_size(c, change->shallow_bytes[2]),
-                         cli_count_change(c, change->objects[0], change->objects[2]),
-                         cli_count(c, change->objects[2]),
-                         same ? cli_count(c, change->appeared) : change->name,
-                         cli_count(c, change->gone),
-                         change->name};
-  cli_table_row(table, cells, CLI_PLAIN);
-}
-
-/* Only what changed; which objects appeared and went is not known of different states. */
-static void print_classes(cli *c, const comparison *x) {
-  static const cli_column of_one_state[] = {
-      {"bytes", CLI_RIGHT},    {"now", CLI_RIGHT},  {"objects", CLI_RIGHT}, {"now", CLI_RIGHT},
-      {"appeared", CLI_RIGHT}, {"gone", CLI_RIGHT}, {"class", CLI_WRAP}};
-  static const cli_column of_two[] = {{"bytes", CLI_RIGHT},
-                                      {"now", CLI_RIGHT},
-                                      {"objects", CLI_RIGHT},
-                                      {"now", CLI_RIGHT},
-                                      {"class", CLI_WRAP}};
-  const lh_diff *d = x->diff;
-  size_t n_changed = 0, n_shown = 0;
-  cli_table *table;
-  if (d->n_classes == 0) return;
-  table = cli_table_new(c, d->same_state ? of_one_state : of_two, d->same_state ? 7 : 5);
-  for (size_t i = 0; i < d->n_classes; i++) {
-    if (!has_changed(&d->classes[i])) continue;
-    if (x->r->limit == 0 || n_changed < x->r->limit) {
-      class_row(c, x, &d->classes[i], table);
-      n_shown++;
-    }
-    n_changed++;
-  }
-  printf("\n%sChange of classes from %s to %s%s (%s did not change)\n", cli_style_on(c, CLI_BOLD),
-         x->names[0], x->names[2], cli_style_off(c), cli_count(c, d->n_classes - n_changed));
-  cli_table_print(table);
-  cli_print_hidden(c, n_changed - n_shown, "class", "classes");
-}
-
 static void print_text(cli *c, const comparison *x) {
-  if (x->diff->same_state)
-    print_sentence(c, x);
-  else
-    print_sentence_by_class(c, x);
+  print_sentence(c, x);
   print_groups(c, x);
   print_grown(c, x);
   print_gone(c, x);
-  print_classes(c, x);
+  print_class_changes(c, x);
   print_next_step(c, x);
 }
 
@@ -372,6 +300,11 @@ int leaks_report(cli *c, request *r) {
   comparison x;
   int status;
   compare(c, r, &x);
+  if (!x.diff->same_state) {
+    status = apart_report(c, &x);
+    close_all(&x);
+    return status;
+  }
   if (c->json)
     leaks_print_json(c, &x);
   else

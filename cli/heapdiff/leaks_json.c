@@ -51,7 +51,7 @@ static json_t *json_change(const uint64_t values[3], bool has_middle) {
   return json_pack("[I, I]", (json_int_t)values[0], (json_int_t)values[2]);
 }
 
-static void json_classes(cli *c, cli_json *w, const comparison *x) {
+void json_class_changes(cli *c, cli_json *w, const comparison *x) {
   const lh_diff *d = x->diff;
   cli_json_value(w, "total_classes", cli_json_size(d->n_classes));
   cli_json_open(w, "classes", '[');
@@ -93,6 +93,6 @@ void leaks_print_json(cli *c, const comparison *x) {
   cli_json_value(&w, "gone_bytes", cli_json_size(d->gone_bytes));
   json_groups(c, &w, x);
   json_grown(c, &w, x);
-  json_classes(c, &w, x);
+  json_class_changes(c, &w, x);
   cli_json_close(&w, '}');
 }

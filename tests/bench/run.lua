@@ -77,6 +77,9 @@ local function measure(millions)
   m.heapsql_s, m.heapsql_bytes = median_run(
     bin .. "heapsql", dir .. "/a", dir .. "/b", dir .. "/c",
     "select class, count(*), sum(shallow_bytes) from c.objects group by 1 order by 3 desc limit 10")
+  m.ladder_s, m.ladder_bytes = median_run(bin .. "heapdiff", "--ladder", dir .. "/a", dir .. "/b",
+                                          dir .. "/c")
+  m.owners_s = median_run(bin .. "heapdiff", "--owners", dir .. "/a", dir .. "/c")
   m.heappath_s, m.heappath_bytes = median_run(bin .. "heappath", "--format", "text", dir .. "/a",
                                               m.deepest)
   return m
@@ -131,6 +134,10 @@ local rows = {
   {"heapsql a b c (classes of c)", function(m) return m.heapsql_s / m.collection_s end, "%.2f x",
    8},
   {"- peak memory with the files, MB", function(m) return m.heapsql_bytes / MB end, "%.0f"},
+  {"heapdiff --ladder a b c, for each snapshot",
+   function(m) return m.ladder_s / 3 / m.collection_s end, "%.2f x", 8},
+  {"- peak memory with one file, MB", function(m) return m.ladder_bytes / MB end, "%.0f"},
+  {"heapdiff --owners a c", function(m) return m.owners_s / m.collection_s end, "%.2f x", 8},
   {"heappath a (the longest path)", function(m) return m.heappath_s / m.collection_s end, "%.2f x"},
   {"- peak memory with the file, MB", function(m) return m.heappath_bytes / MB end, "%.0f"},
 }
