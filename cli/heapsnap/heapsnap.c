@@ -217,10 +217,10 @@ int sqlite3_heapsnap_init(sqlite3 *db, char **message, const sqlite3_api_routine
                    {"heap_open", 2, SQLITE_DIRECTONLY, heap_open},
                    {"heap_read_only", 0, SQLITE_DIRECTONLY, heap_read_only},
                    {"heap_for_terminal", 0, SQLITE_DIRECTONLY, heap_for_terminal},
-                   {"path_of", 1, 0, path_of},
-                   {"class_of", 1, 0, class_of},
-                   {"id_of", 1, 0, id_of},
-                   {"id_of", 2, 0, id_of}};
+                   {"path_of", 1, SQLITE_DETERMINISTIC, path_of},
+                   {"class_of", 1, SQLITE_DETERMINISTIC, class_of},
+                   {"id_of", 1, SQLITE_DETERMINISTIC, id_of},
+                   {"id_of", 2, SQLITE_DETERMINISTIC, id_of}};
   hs_shelf *shelf;
   int result;
   (void)message;

@@ -1,7 +1,6 @@
 /*
 ** objects.c - the tables objects and strings. Each row is one object, and its rowid is its id.
 */
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
