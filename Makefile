@@ -17,6 +17,7 @@ LUA = lua5.4
 BUSTED = busted
 SIZES = 0.2 1 10
 SECONDS = 60
+MINUTES = 10
 
 CFLAGS = -O2 -g
 WARNINGS = -Wall -Wextra -Wshadow -Wconversion $(if $(WERROR),-Werror)
@@ -62,8 +63,8 @@ Q = $(if $(V),,@echo "  $@" && )
 .SUFFIXES:
 .SECONDEXPANSION:
 .PHONY: all help needs packages demo test bench fuzz fuzz-corpus check-asan check-seams lint \
-  install \
-  uninstall clean test-built asan-built bench-built demo-built lint-gcc lint-clang module-sources
+  install uninstall clean test-built asan-built tsan-built soak-built bench-built demo-built \
+  lint-gcc lint-clang module-sources
 
 all: build/libluaheap.a $(filter-out build/tests/%,$(BUILT:%=build/%))
 
@@ -137,6 +138,7 @@ endef
 $(eval $(call variant,build,))
 $(eval $(call variant,build/test,-DLH_TEST_ALLOC))
 $(eval $(call variant,build/asan,-DLH_TEST_ALLOC $(SANITIZE)))
+$(eval $(call variant,build/tsan,-fsanitize=thread))
 $(eval $(call variant,build/lint-gcc,-DLH_TEST_ALLOC -Werror))
 $(eval $(call variant,build/lint-clang,-DLH_TEST_ALLOC -Werror))
 $(eval $(call variant,build/fuzz,-fsanitize=fuzzer-no-link,address,undefined))
@@ -156,6 +158,21 @@ check-asan: packages
 asan-built: $(BUILT:%=build/asan/%) $(TEST_NAMES:%=build/asan/tests/%)
 	@CC=$(CC) BUSTED=$(BUSTED) LUA=$(LUA) SANITIZED=1 \
 	  tests/run.sh build/asan $(TEST_NAMES:%=build/asan/tests/%)
+
+# The tests with several threads, under ThreadSanitizer.
+THREAD_TESTS = test_threads
+check-tsan: packages
+	@$(MAKE) --no-print-directory tsan-built
+
+tsan-built: $(THREAD_TESTS:%=build/tsan/tests/%)
+	@for test in $^; do echo "== $$test" && $$test || exit 1; done
+
+# A server under load that is looked at every second; in `make test` it runs for seconds.
+soak: packages
+	@$(MAKE) --no-print-directory soak-built MINUTES="$(MINUTES)"
+
+soak-built: all
+	@$(LUA) tests/soak.lua build $$(($(MINUTES) * 60))
 
 check-seams:
 	@.ci/packages build seams
@@ -254,10 +271,12 @@ help:
 	@echo "make demo          find a leak: a, b, c, heapdiff, heappath and a picture"
 	@echo "make test          run all tests; installs what they need (Debian)"
 	@echo "make check-asan    the same under AddressSanitizer and UndefinedBehaviorSanitizer"
+	@echo "make check-tsan    the tests with threads under ThreadSanitizer"
 	@echo "make check-seams   see that the parts are joined only where they may be"
 	@echo "make lint          compilers' warnings, formatting, linters for C, Lua, shell and man pages"
 	@echo "make bench         speed and memory; SIZES=\"0.2 1 10\" (millions of objects)"
 	@echo "make fuzz          random snapshots into the reader, for SECONDS=60 (needs clang)"
+	@echo "make soak          a server looked at every second, for MINUTES=10"
 	@echo "make install       PREFIX=/usr/local DESTDIR=; make uninstall takes it away again"
 	@echo "make packages      install what build and tests need (Debian), or say what is missing"
 	@echo "make clean         remove build/"

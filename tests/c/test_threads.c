@@ -1,0 +1,98 @@
+/*
+** test_threads.c - two Lua states in two threads take snapshots at the same time, direct ones and
+** in the background, while both allocate. `make check-tsan` runs it under ThreadSanitizer too.
+*/
+#include <lauxlib.h>
+#include <lualib.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "luaheap.h"
+#include "scene.h"
+
+enum { N_THREADS = 2, ROUNDS = 20 };
+
+typedef struct runner {
+  pthread_t thread;
+  int number;
+  unsigned n_good;
+  char problem[600]; /* cmocka's assertions belong to the main thread */
+} runner;
+
+static bool is_good(runner *r, int rc, const lh_error *error, const char *path) {
+  lh_snapshot *snapshot;
+  lh_error open_error;
+  if (rc < 0) {
+    (void)snprintf(r->problem, sizeof r->problem, "%s", error->message);
+    return false;
+  }
+  if (lh_open(&snapshot, path, &open_error) < 0) {
+    (void)snprintf(r->problem, sizeof r->problem, "%s", open_error.message);
+    return false;
+  }
+  bool is_exact = lh_snapshot_info(snapshot)->unaccounted_bytes == 0;
+  if (!is_exact) (void)snprintf(r->problem, sizeof r->problem, "'%s' is not exact", path);
+  lh_close(snapshot);
+  return is_exact;
+}
+
+static bool take_one(runner *r, lua_State *L, int round) {
+  char path[32];
+  lh_error error;
+  (void)snprintf(path, sizeof path, "%d-%d", r->number, round);
+  int rc = scene_take(L, path, round % 2 != 0, &error);
+  bool good = is_good(r, rc, &error, path);
+  (void)unlink(path);
+  return good;
+}
+
+static void *run(void *data) {
+  static const char work[] =
+      "kept = kept or {} for i = 1, 2000 do kept[i] = {i, ('x'):rep(i % 50)} end "
+      "kept[2001] = coroutine.wrap(function() coroutine.yield() end) kept[2001]()";
+  runner *r = data;
+  lua_State *L = luaL_newstate();
+  if (!L) return NULL;
+  luaL_openlibs(L);
+  bool good = lh_attach(L, NULL) == LH_OK;
+  for (int round = 0; good && round < ROUNDS; round++) {
+    good = luaL_dostring(L, work) == LUA_OK && take_one(r, L, round);
+    if (good) r->n_good++;
+  }
+  lua_close(L);
+  return NULL;
+}
+
+static void two_states_in_two_threads(void **state) {
+  (void)state;
+  runner runners[N_THREADS];
+  unsigned n_good = 0;
+  for (int i = 0; i < N_THREADS; i++) {
+    runners[i] = (runner){.number = i};
+    assert_int_equal(pthread_create(&runners[i].thread, NULL, run, &runners[i]), 0);
+  }
+  for (int i = 0; i < N_THREADS; i++) {
+    assert_int_equal(pthread_join(runners[i].thread, NULL), 0);
+    if (*runners[i].problem) print_error("%s\n", runners[i].problem);
+    n_good += runners[i].n_good;
+  }
+  printf("faults: two states in two threads at the same time: %d cases, %u survived\n",
+         N_THREADS * ROUNDS, n_good);
+  assert_int_equal(n_good, N_THREADS * ROUNDS);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(two_states_in_two_threads)};
+  char folder[] = "/tmp/luaheap-threads-XXXXXX";
+  if (!mkdtemp(folder) || chdir(folder) != 0) return 1;
+  int failed = cmocka_run_group_tests(tests, NULL, NULL);
+  if (rmdir(folder) != 0) fprintf(stderr, "something was left in %s\n", folder);
+  return failed;
+}
