@@ -218,7 +218,7 @@ void lh_close(lh_snapshot *snapshot);
 ** ends in an object of a type that may stand there, that each size is what the object's fields
 ** need, that lists, threads, marks and totals fit each other. So it finds a file whose checksums
 ** are right and whose contents are not. *edges, if not NULL: how many references and roots there
-** are. Fails with LH_EDAMAGED at the first fault. Costs about as much as lh_open, and no memory. */
+** are. Fails with LH_EDAMAGED at the first fault. Costs as much as lh_analyse, and no memory. */
 int lh_verify(const lh_snapshot *snapshot, uint64_t *edges, lh_error *error);
 
 typedef struct lh_info {
