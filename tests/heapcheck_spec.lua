@@ -140,6 +140,13 @@ describe("all commands refuse", function()
     io.write(("\nfaults: what is no file, by all commands: %d cases, %d survived\n"):format(n, n))
   end)
 
+  it("a huge file without reading it", function()
+    local _, _, code = in_dir "truncate -s 100G huge"
+    if code ~= 0 then return end -- files cannot be so big here
+    refuse("huge", "'huge' is not a snapshot")
+    assert(os.remove(dir .. "/huge"))
+  end)
+
   it("a snapshot with a fault, anywhere in it", function()
     local n, seed = 0, os.time()
     math.randomseed(seed)

@@ -9,7 +9,7 @@
 
 #include "reader.h"
 
-static int check_head(const lh_snapshot *s, lh_error *error) {
+int lh_check_head(const lh_snapshot *s, lh_error *error) {
   size_t n = s->size < 8 ? s->size : 8;
   if (n == 0) return lh_fail(error, LH_EFOREIGN, "'%s' is empty, not a snapshot", s->name);
   if (memcmp(s->data, LH_HEAD_MAGIC, n) != 0)
@@ -150,8 +150,7 @@ static void read_fields(lh_snapshot *s, lh_cursor *c, text texts[3], uint64_t en
 int lh_read_footer(lh_snapshot *s, uint64_t *end, lh_error *error) {
   lh_cursor c;
   text texts[3];
-  int code = check_head(s, error);
-  if (!code) code = find_footer(s, &c, error);
+  int code = find_footer(s, &c, error);
   if (code) return code;
   *end = (uint64_t)(c.at - s->data);
   s->info.format_version = LH_FORMAT_VERSION;

@@ -86,7 +86,10 @@ static inline uint32_t lh_read_count(lh_cursor *c) {
                                 "a count is greater than the bytes that are left");
 }
 
-/* footer.c: header, trailer, checksums; fills info, n, list_first, named_roots. *end: where the
+/* footer.c: is it a whole snapshot of a known version, by its first and last bytes? */
+int lh_check_head(const lh_snapshot *s, lh_error *error);
+
+/* footer.c: trailer, checksums, footer; fills info, n, list_first, named_roots. *end: where the
 ** records end. */
 int lh_read_footer(lh_snapshot *s, uint64_t *end, lh_error *error);
 
