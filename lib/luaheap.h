@@ -933,6 +933,7 @@ void lh_answer_of(const lh_growth *growth, lh_answer *answer);
 ** owners, but the whole. Below each are the parts that it consists of, with no byte twice. */
 typedef struct lh_part {
   const char *held_by; /* folded path, borrowed from the ladder; "" for the whole and if shared */
+  const char *path;    /* the same with [*] for any key that varies: so it is found again */
   const char *class_name; /* NULL for the whole and if shared */
   lh_type type;
   bool shared;                   /* what several parts of the one above keep alive together */

@@ -191,15 +191,22 @@ static void print_tree(cli *c, const tree *t) {
   cli_table_print(table);
 }
 
+/* The part that changed most; of what is shared, that one of it. */
+static const lh_part *greatest_part(const tree *t) {
+  size_t part = t->order[0];
+  if (t->parts[part].shared && t->first[part] < t->first[part + 1]) part = t->order[t->first[part]];
+  return &t->parts[part];
+}
+
 static void print_sentence(cli *c, const request *r, const tree *t) {
-  const lh_part *whole = &t->parts[0];
-  const lh_part *first = t->n > 1 ? &t->parts[t->order[0]] : whole;
+  const lh_part *whole = &t->parts[0], *first = t->n > 1 ? greatest_part(t) : whole;
+  bool shared = t->parts[first->above].shared;
   char *from = cli_escape(r->files[0]), *to = cli_escape(r->files[r->n_files - 1]);
   printf("%sFrom %s to %s: %s -> %s, %s", cli_style_on(c, CLI_BOLD), from, to,
          cli_size(c, whole->bytes[0]), cli_size(c, whole->bytes[1]),
          cli_size_change(c, whole->bytes[0], whole->bytes[1]));
   if (change_of(first) > 0)
-    printf("; most by %s: %s", first->shared ? "what several own together" : first->held_by,
+    printf("; most by %s%s: %s", first->held_by, shared ? ", which several hold" : "",
            cli_size_change(c, first->bytes[0], first->bytes[1]));
   printf("%s\n", cli_style_off(c));
   free(from);

@@ -78,7 +78,10 @@ static uint32_t make_kind(census *c, uint32_t state, uint32_t class_row, bool sh
   lh_ladder *ladder = c->ladder;
   lh_text text = {0};
   lh_fold_text(&c->folder, state, false, &text);
-  lh_kind kind = {.path = add_text(ladder, &text), .class_row = class_row, .shared = shared};
+  lh_kind kind = {.path = add_text(ladder, &text),
+                  .name = LH_NO_NUMBER,
+                  .class_row = class_row,
+                  .shared = shared};
   if (kind.path == LH_NO_NUMBER) return LH_NO_NUMBER;
   uint64_t words[2] = {(uint64_t)kind.path << 1 | shared, class_row};
   uint32_t *known = lh_map_at(&ladder->kind_by_words, lh_hash(words, sizeof words, 0) >> 1);
@@ -165,6 +168,21 @@ static bool map_classes(census *c) {
   return c->rung->of_class != NULL;
 }
 
+/* Tells each kind by the one key that it has, if it has one; else by its path. */
+static bool name_kinds(census *c) {
+  lh_ladder *ladder = c->ladder;
+  for (size_t i = 0; i < c->kinds.slots; i++) {
+    if (c->kinds.keys[i] == UINT64_MAX) continue;
+    lh_text text = {0};
+    lh_fold_text(&c->folder, (uint32_t)(c->kinds.keys[i] >> 32), true, &text);
+    lh_text_id name = add_text(ladder, &text);
+    if (name == LH_NO_NUMBER) return false;
+    lh_kind *kind = &ladder->kinds[c->kinds.values[i]];
+    kind->name = kind->name == LH_NO_NUMBER || kind->name == name ? name : kind->path;
+  }
+  return true;
+}
+
 static bool take_census(census *c) {
   uint32_t n = c->snapshot->n;
   size_t n_ids = 0;
@@ -174,7 +192,7 @@ static bool take_census(census *c) {
   bool ok = ids && c->state && c->vertex && map_classes(c);
   for (lh_id id = 1; ok && id <= n; id++)
     if (lh_is_reachable(c->snapshot, id)) ids[n_ids++] = id;
-  ok = ok && lh_walk_paths(c->snapshot, ids, n_ids, visit, c);
+  ok = ok && lh_walk_paths(c->snapshot, ids, n_ids, visit, c) && name_kinds(c);
   lh_free(ids);
   lh_free(c->state);
   lh_free(c->vertex);

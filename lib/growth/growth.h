@@ -45,6 +45,7 @@ uint32_t lh_trie_step(lh_trie *trie, uint32_t vertex, uint32_t label);
 /* What is called the same. */
 typedef struct lh_kind {
   lh_text_id path, stable_path; /* folded; and without lines of functions and the like */
+  lh_text_id name;              /* with a key in place of [*], if all snapshots had that one only */
   uint32_t class_row;
   bool shared; /* its immediate dominator does not hold it, but several things do that it holds */
 } lh_kind;
@@ -88,7 +89,8 @@ struct lh_ladder {
 /* The ladder's tree with other labels, rows: kinds that are told as one. */
 typedef struct lh_view {
   uint32_t *row_of;  /* of each kind */
-  lh_text_id *names; /* of each row: its path as it is in the snapshots, if all call it so */
+  lh_text_id *paths; /* of each row: what its kinds have in common, */
+  lh_text_id *names; /* and what a person is told: more exact, where all of them agree */
   size_t n_rows;
   lh_trie trie;
   uint32_t *vertex_of; /* of each vertex of the ladder's tree */

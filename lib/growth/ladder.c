@@ -223,7 +223,7 @@ static bool list_paths(builder *b) {
                            .held_by = ladder->texts.texts[b->view.names[i]],
                            .verdict = verdict,
                            .at = at};
-    ok = lh_fingerprint(class, row->held_by, row->fingerprint);
+    ok = lh_fingerprint(class, ladder->texts.texts[b->view.paths[i]], row->fingerprint);
     growth->n_paths++;
   }
   lh_free(main_class);

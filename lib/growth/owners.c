@@ -16,15 +16,16 @@ static void add(lh_part *to, const lh_part *from) {
 
 static void name_parts(const lh_ladder *ladder, const lh_view *view, const uint32_t *main_class,
                        lh_part *parts) {
-  parts[0].held_by = "";
+  parts[0].held_by = parts[0].path = "";
   for (size_t v = 1; v < view->trie.n; v++) {
     uint32_t row = view->trie.vertices[v].label;
     parts[v].above = view->trie.vertices[v].above;
     parts[v].shared = row >= view->n_rows;
-    parts[v].held_by = "";
+    parts[v].held_by = parts[v].path = "";
     if (parts[v].shared) continue;
     const lh_class_entry *class = &ladder->classes[main_class[row]].entry;
     parts[v].held_by = ladder->texts.texts[view->names[row]];
+    parts[v].path = ladder->texts.texts[view->paths[row]];
     parts[v].class_name = class->visible.name;
     parts[v].type = class->visible.type;
   }

@@ -7,20 +7,23 @@ static lh_text_id text_of(const lh_ladder *ladder, const lh_kind *kind) {
   return lh_ladder_same_state(ladder) ? kind->path : kind->stable_path;
 }
 
-/* A row that has several names in the snapshots is told by what they have in common. */
-static void name_row(const lh_ladder *ladder, const lh_kind *kind, lh_text_id *name) {
-  if (*name == LH_NO_NUMBER)
-    *name = kind->path;
-  else if (*name != kind->path)
-    *name = text_of(ladder, kind);
+/* The first kind of a row names it, and the others that are called differently unname it. */
+static void name_row(const lh_ladder *ladder, const lh_kind *kind, lh_view *view, uint32_t row) {
+  if (view->names[row] == LH_NO_NUMBER) {
+    view->paths[row] = text_of(ladder, kind);
+    view->names[row] = kind->name;
+  } else if (view->names[row] != kind->name) {
+    view->names[row] = view->paths[row];
+  }
 }
 
 static bool label_kinds(const lh_ladder *ladder, lh_view *view) {
   lh_map rows = {0};
   bool ok = true;
   view->row_of = lh_alloc(ladder->n_kinds, sizeof *view->row_of);
+  view->paths = lh_alloc(ladder->n_kinds, sizeof *view->paths);
   view->names = lh_alloc(ladder->n_kinds, sizeof *view->names);
-  if (!view->row_of || !view->names) return false;
+  if (!view->row_of || !view->paths || !view->names) return false;
   for (size_t i = 0; ok && i < ladder->n_kinds; i++) {
     uint32_t *row = lh_map_at(&rows, text_of(ladder, &ladder->kinds[i]));
     ok = row != NULL;
@@ -30,7 +33,7 @@ static bool label_kinds(const lh_ladder *ladder, lh_view *view) {
       *row = (uint32_t)view->n_rows++;
     }
     view->row_of[i] = *row;
-    name_row(ladder, &ladder->kinds[i], &view->names[*row]);
+    name_row(ladder, &ladder->kinds[i], view, *row);
   }
   lh_map_free(&rows);
   return ok;
@@ -77,6 +80,7 @@ bool lh_view_make(const lh_ladder *ladder, bool apart, lh_view *view) {
 
 void lh_view_free(lh_view *view) {
   lh_free(view->row_of);
+  lh_free(view->paths);
   lh_free(view->names);
   lh_trie_free(&view->trie);
   lh_free(view->vertex_of);

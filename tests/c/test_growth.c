@@ -155,7 +155,7 @@ static void name_part(const lh_part *parts, size_t i, char *name) {
   *name = '\0';
   if (i == 0) return;
   name_part(parts, parts[i].above, name);
-  strcat(strcat(name, "\n"), parts[i].shared ? "+" : parts[i].held_by);
+  strcat(strcat(name, "\n"), parts[i].shared ? "+" : parts[i].path);
 }
 
 /* The own figures of each part are those of the objects with this chain of dominators, and the
