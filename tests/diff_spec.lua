@@ -172,6 +172,33 @@ describe("containers that grew", function()
 end)
 
 describe("two snapshots", function()
+  it("do not count what only the call of heap.snapshot holds", function()
+    local _, dir = support.lua [[
+      local heap = require "heap"
+      keep = {}
+      local function take(name) heap.snapshot("s" .. name, {strings = 50 + #name}) end
+      take "a"
+      keep[1] = {kept = 1}
+      take "b"
+      local options = {strings = 60}
+      keep.options = options
+      coroutine.wrap(function() heap.snapshot("sc", options) end)()
+    ]]
+    local function diff_of(...)
+      local words = {"heapdiff", "--json", ...}
+      return json.decode((support.run(words, {cwd = dir})))
+    end
+    local answer = diff_of("sa", "sb")
+    assert.same({"1 {kept} <- _G.keep[*]"}, groups_of(answer))
+    assert.equal(0, answer.gone_objects)
+    for _, change in ipairs(answer.classes) do
+      if change.class == "{strings}" then assert.same({0, 0}, {change.appeared, change.gone}) end
+    end
+    assert.same({"1 {kept} <- _G.keep[*]"}, groups_of(diff_of("--since", "sa", "sb")))
+    local held = table.concat(groups_of(diff_of("sb", "sc")), "\n")
+    assert.matches("1 {strings} <- ", held, 1, true) -- by the program, too
+  end)
+
   it("tell what went", function()
     local answer = diff([[
       temporary = {}

@@ -133,6 +133,32 @@ describe("examples", function()
     for _, name in ipairs(names) do assert.truthy(index:find(name .. ".lua", 1, true)) end
   end)
 
+  it("have a gate for continuous integration, which passes over what is known", function()
+    local env = {LUA_CPATH = support.build .. "/?.so;;", LUA = os.getenv("LUA") or "lua5.4"}
+    if support.sanitized then
+      env.LD_PRELOAD, env.ASAN_OPTIONS = os.getenv("LUAHEAP_PRELOAD"), "detect_leaks=0"
+    end
+    local function gate(...)
+      return support.run({"examples/gate.sh", ...}, {env = env})
+    end
+    local output, errors, code = gate("examples/listener.lua")
+    assert.equal(1, code)
+    assert.matches("heapdiff: 4,000 objects retained, which is more than 10\n$", errors)
+    assert.matches("%x+ +304.7 KB +78.1 KB +1,000 +Listener +_G%.bus%.listeners%.tick%[%*%]",
+                   output)
+    local known = support.tmpname()
+    local lines = {"# accepted until the next release"}
+    for fingerprint in output:gmatch("\n(%x%x%x%x%x%x%x%x%x%x) ") do
+      lines[#lines + 1] = fingerprint .. "  # the bus"
+    end
+    support.write_file(known, table.concat(lines, "\n"))
+    output, errors, code = gate("examples/listener.lua", known)
+    assert.same({"", 0}, {errors, code})
+    assert.matches("^Nothing that was allocated between a and b is still alive in c\nLeft out",
+                   output)
+    assert.equal(1, (select(3, gate("examples/cache.lua", known))))
+  end)
+
   it("make a demonstration that tells a story and leaves a picture", function()
     local build = support.tmpdir()
     assert.equal(0, select(3, support.run({"ln", "-s", support.build .. "/bin", support.build

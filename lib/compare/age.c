@@ -6,6 +6,8 @@
 ** an object that its finalizer revived returns to the head of allgc. It is told from a new one at
 ** a used address by its metatable: a new object with that would be on finobj.
 */
+#include <string.h>
+
 #include "diff.h"
 #include "read/decode.h"
 
@@ -48,8 +50,33 @@ lh_id lh_earlier_self(const lh_snapshot *later, lh_id id, const lh_snapshot *ear
   return was_revived(later, id, earlier, self) ? self : LH_NO_OBJECT;
 }
 
+static bool is_of_snapshot(const lh_snapshot *snapshot, const lh_edge *edge) {
+  lh_text text = {0};
+  lh_add_slot(&text, snapshot, edge);
+  char *told = lh_text_finish(&text);
+  bool found = told && strstr(told, " of function heap.snapshot [C]");
+  lh_free(told);
+  return found;
+}
+
+void lh_find_call(const lh_snapshot *snapshot, lh_id arguments[2]) {
+  lh_id thread = LH_NO_OBJECT;
+  lh_edges it;
+  lh_edge edge;
+  arguments[0] = arguments[1] = LH_NO_OBJECT;
+  for (size_t i = 0; i < snapshot->n_roots; i++)
+    if (snapshot->roots[i].kind == LH_ROOT_RUNNING_THREAD) thread = snapshot->roots[i].target;
+  if (thread == LH_NO_OBJECT) return;
+  for (lh_edges_begin(snapshot, thread, &it); lh_edges_next(&it, &edge);) {
+    if (edge.kind != LH_EDGE_ARGUMENT || edge.ordinal < 1 || edge.ordinal > 2) continue;
+    if (snapshot->idom[edge.target] != thread || !is_of_snapshot(snapshot, &edge)) continue;
+    arguments[edge.ordinal - 1] = edge.target;
+  }
+}
+
 bool lh_is_new(const lh_window *w, lh_id id) {
   lh_list list = lh_list_of(w->c, id);
+  if (id == w->call[0] || id == w->call[1]) return false;
   if (list == LH_LIST_FIXEDGC) return false;
   uint32_t epoch = lh_epoch(w->c, id);
   if (list != LH_LIST_TOBEFNZ && epoch <= w->since) return false;

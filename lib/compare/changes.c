@@ -102,8 +102,11 @@ static lh_id later_self(const lh_window *w, lh_id id) {
 
 /* What went: reachable at a, and in c garbage or no longer there. */
 static void count_gone(rows *r, const lh_window *w, lh_diff *diff) {
+  lh_id call[2];
+  lh_find_call(w->a, call);
   for (lh_id id = 1; id <= w->a->n; id++) {
     if (!lh_is_reachable(w->a, id) || lh_is_own(w->a, id)) continue;
+    if (id == call[0] || id == call[1]) continue;
     lh_id later = later_self(w, id);
     if (later != LH_NO_OBJECT && lh_is_reachable(w->c, later)) continue;
     r->list[r->of[0][lh_class_of(w->a, id)]].gone++;
@@ -150,6 +153,7 @@ int lh_diff_changes(const lh_snapshot *a, const lh_snapshot *b, const lh_snapsho
     lh_window appeared = {.a = a, .c = c, .since = a_in_c, .until = lh_mark_count(c)};
     lh_window gone = appeared;
     gone.b = b;
+    lh_find_call(c, appeared.call);
     count_appeared(&r, &appeared);
     count_gone(&r, &gone, diff);
   }

@@ -135,6 +135,7 @@ static int compare(lh_snapshot *a, lh_snapshot *b, lh_snapshot *c, lh_diff *diff
   if (!code && diff->same_state) {
     lh_window window = {.a = a, .b = b, .c = c, .since = three.a_in_c};
     window.until = b ? three.b_in_c : lh_mark_count(c);
+    lh_find_call(c, window.call);
     code = add_groups(c, &window, diff, error);
     if (!code && b) code = lh_diff_grown(&three, diff, error);
   }
@@ -171,6 +172,7 @@ int lh_diff_marks(lh_snapshot *snapshot, const char *since, const char *until, l
     return fail_named(error, LH_EARGUMENT, "the mark '%s' was not set before the mark '%s'", since,
                       until);
   int code = prepare(snapshot, error);
+  if (!code) lh_find_call(snapshot, window.call);
   if (!code) code = make(out, error);
   if (!code) (*out)->same_state = true;
   return finish(code ? code : add_groups(snapshot, &window, *out, error), out);

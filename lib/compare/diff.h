@@ -19,7 +19,12 @@ typedef struct lh_window {
   const lh_snapshot *a, *b, *c;
   uint32_t since; /* index of the mark in c; new objects are younger, */
   uint32_t until; /* and older than this one; the number of marks: any */
+  lh_id call[2];  /* of c: lh_find_call */
 } lh_window;
+
+/* The objects that only the call heap.snapshot(name, options) keeps alive, which took the snapshot:
+** its arguments. They are no part of the program. LH_NO_OBJECT where there is none. */
+void lh_find_call(const lh_snapshot *snapshot, lh_id arguments[2]);
 
 /* Was object `id` of c allocated in the window? */
 bool lh_is_new(const lh_window *window, lh_id id);
