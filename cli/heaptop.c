@@ -1,8 +1,8 @@
 /*
 ** heaptop - what a snapshot is, and what in it is big: a ledger of the heap, then the classes, then
 ** the objects, each with the bytes that would go with them; or when it was allocated
-** (heaptop/epochs.c); or one of the reports, each a file of heaptop/. Ranking is the library's; a heap of ten million objects takes as long as its
-** analysis, a few seconds.
+** (heaptop/epochs.c); or one of the reports, each a file of heaptop/. Ranking is the library's; a
+** heap of ten million objects takes as long as its analysis, a few seconds.
 */
 #include <string.h>
 

@@ -826,8 +826,8 @@ typedef struct lh_standing {
   uint64_t retained_bytes; /* that would go if all of them went */
 } lh_standing;
 
-/* Where threads stand, by retained bytes, biggest first, the main thread, by whose locals nearly all
-** may be held, last; *n_threads: how many there are in all.
+/* Where threads stand, by retained bytes, biggest first; the main thread, whose locals may hold
+** nearly all, comes last. *n_threads: how many there are in all.
 ** Needs lh_classify. Free *list with lh_free. Costs as much as lh_top_classes, and the frames. */
 int lh_find_standings(lh_snapshot *snapshot, lh_standing **list, size_t *n_standings,
                       uint64_t *n_threads, lh_error *error);

@@ -16,7 +16,7 @@ typedef struct standings {
   uint64_t n_threads;
 } standings;
 
-/* Of one thread, the innermost last. The first of all is that of the host, which calls no function. */
+/* Of one thread, the innermost last; without the host's own frame, which calls no function. */
 typedef struct stack {
   lh_frame *frames;
   size_t n;
