@@ -122,8 +122,9 @@ describe(("a heap of hostile names (seed %d)"):format(seed), function()
     for _, command in ipairs {
       "heaptop -n 0 c", "heaptop -n 0 --garbage c", "heaptop -n 0 --color=always c",
       "heaptop -n 0 --objects --type string,proto,upvalue c", "heaptop -n 0 cut",
-      "heaptop --by epoch c",
-      "heapdiff -n 0 a b c", "heapdiff -n 0 a c", "heapdiff -n 0 --since a c",
+      "heaptop --by epoch c", "heaptop --under root -n 0 --depth 9 c", "heaptop --modules -n 0 c",
+      "heaptop --threads -n 0 c", "heapdiff -n 0 a b c", "heapdiff -n 0 a c",
+      "heapdiff -n 0 --since a c",
       "heapdiff -n 0 --factor 2 --color=always --fingerprints a b c",
       "heapsql c 'select * from classes'",
       "heappath --format text -k 500 c TARGET", "heappath --format text --referrers -n 0 c TARGET",
@@ -133,6 +134,7 @@ describe(("a heap of hostile names (seed %d)"):format(seed), function()
     for _, command in ipairs {
       "heapsql c 'select * from marks'", "heapsql c 'select * from info'",
       "heappath --format text --color=always c 'C[9]'", "heapcheck a b c cut",
+      "heaptop --suspects c", "heaptop --under H c",
       "heappath --format text --dominators c 'H[*]'", "heaptop -n 0 --by epoch c",
     } do assert.is_true(#output(command, 1) > 0, command) end
   end)
@@ -157,6 +159,7 @@ describe(("a heap of hostile names (seed %d)"):format(seed), function()
   it("fits a terminal", function()
     for _, command in ipairs {
       "heaptop -n 200 --objects c", "heapdiff -n 200 a b c", "heappath c 'C[50]'",
+      "heaptop --modules -n 200 c", "heaptop --under root -n 50 c",
       "heapsql c 'select path from objects'"
     } do
       local out, n = support.on_terminal(command, {cwd = dir}), 0
@@ -183,8 +186,10 @@ describe(("a heap of hostile names (seed %d)"):format(seed), function()
     end
     for _, command in ipairs {
       "heaptop --json --garbage -n 0 c", "heaptop --json cut", "heaptop --by epoch --json c",
-      "heapdiff --json -n 0 a b c",
-      "heapdiff --json -n 0 a c", "heapdiff --json --since a c", "heappath --json -k 500 c TARGET",
+      "heaptop --json --modules c", "heaptop --json --threads c",
+      "heaptop --json --under root -n 0 c",
+      "heaptop --json --suspects c", "heapdiff --json -n 0 a b c", "heapdiff --json -n 0 a c",
+      "heapdiff --json --since a c", "heappath --json -k 500 c TARGET",
       "heappath --json --referrers c TARGET", "heapsql --json c 'select * from objects'",
       "heapsql --json c 'select * from edges; select * from strings; select * from entries'",
     } do json(command) end

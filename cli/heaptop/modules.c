@@ -25,24 +25,21 @@ static void print_answer(cli *c, const lh_snapshot *snapshot, const lh_modules *
 }
 
 static void print(cli *c, lh_snapshot *snapshot, const request *r) {
-  static const cli_column columns[] = {
-      {"alone", CLI_RIGHT},   {"share", CLI_RIGHT}, {"shared", CLI_RIGHT}, {"reached", CLI_RIGHT},
-      {"objects", CLI_RIGHT}, {"class", CLI_WRAP},  {"name", CLI_WRAP}};
+  static const cli_column columns[] = {{"alone", CLI_RIGHT},   {"share", CLI_RIGHT},
+                                       {"shared", CLI_RIGHT},  {"reached", CLI_RIGHT},
+                                       {"objects", CLI_RIGHT}, {"name", CLI_WRAP}};
   lh_modules m = find(c, snapshot, r->query.limit);
   cli_table *table = cli_table_new(c, columns, sizeof columns / sizeof *columns);
   if (m.n > 0) print_answer(c, snapshot, &m);
   for (size_t i = 0; i < m.n; i++) {
     const lh_module *row = &m.list[i];
-    char *what = cli_what(snapshot, row->id);
     const char *cells[] = {cli_size(c, row->retained_bytes),
                            share_of_heap(c, snapshot, row->retained_bytes),
                            cli_size(c, row->reached_bytes - row->retained_bytes),
                            cli_size(c, row->reached_bytes),
                            cli_count(c, row->reached_objects),
-                           what,
                            row->name};
     cli_table_row(table, cells, CLI_PLAIN);
-    free(what);
   }
   cli_table_print(table);
   cli_print_hidden(c, m.total - m.n, "module or global", "modules and globals");

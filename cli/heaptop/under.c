@@ -85,7 +85,7 @@ static void print_rows(cli *c, const lh_snapshot *snapshot, const answer *a) {
   static const cli_column columns[] = {{"retained", CLI_RIGHT},
                                        {"share", CLI_RIGHT},
                                        {"shallow", CLI_RIGHT},
-                                       {"keeps alive alone", CLI_LEFT}};
+                                       {"keeps alive alone", CLI_WRAP}};
   cli_table *table = cli_table_new(c, columns, sizeof columns / sizeof *columns);
   uint32_t deepest = 0;
   for (size_t i = 0; i < a->n; i++)
