@@ -52,7 +52,7 @@ local questions = {
   ["heapdiff-since"] = "heapdiff --since a --until 'served 20' c",
   ["heapdiff-factor"] = "heapdiff --factor 10 --sort count -n 1 a b c",
   ["heapdiff-fingerprints"] = "heapdiff --fingerprints a b c",
-  ["heapdiff-ladder"] = "heapdiff --ladder a b c",
+  ["heapdiff-ladder"] = "heapdiff --ladder -n 8 a b c",
   ["heapdiff-owners"] = "heapdiff --owners -n 8 a c",
   ["heapdiff-halves"] = "heapdiff --before a b --after b c",
   ["heapdiff-color"] = "heapdiff --color=always --factor 20 a b c",
@@ -72,8 +72,7 @@ local questions = {
 -- Lines whose numbers are not the program's alone.
 local of_libraries = {"globals %(_G%)", "  string$", "^  objects", "^    reachable",
                       "^    garbage", "^  string table", "^  collectgarbage", "the start$",
-                      "^In all ", "^From a to c: ", "main thread", "other parts?%)",
-                      "proto main chunk", "key of _G$", "  {}$"}
+                      "^In all ", "^From a to c: "}
 
 local function mask(text) return (text:gsub("%d", "#"):gsub("#x", "0x")) end
 
@@ -88,7 +87,8 @@ local function normalise(text)
   text = text:gsub("0x%x+", "0x............")
   text = text:gsub("%d+%-%d+%-%d+ %d+:%d+:%d+", "TIME"):gsub("TIME UTC", "TIME")
   text = text:gsub("^%S+ server.lua\n[^,]+, process %d+,", "lua server.lua\nLua 5.4.#, process #,")
-  text = text:gsub("%d+%.%d%%", mask):gsub("and [%d,]+ more [co]", mask):gsub("%(%d+ did", mask)
+  text = text:gsub("%d+%.%d%%", mask):gsub("and [%d,]+ more [cor]", mask):gsub("%(%d+ did", mask)
+  text = text:gsub("\n[^\n]+  (%(%d+ other parts%))", "\nthe rest  %1")
   return (text:gsub("[^\n]+", mask_line))
 end
 
