@@ -244,7 +244,9 @@ describe("owners", function()
       one, two = {name = "one"}, {name = "two"}
       heap.snapshot("a")
       for i = 1, 10 do
-        local both = {payload = {}}
+        local both = {p = {}, q = {}}
+        both.p.r = {i}
+        both.q.r = both.p.r
         one[i], two[i] = both, both
         one["only" .. i] = {}
       end
@@ -254,8 +256,8 @@ describe("owners", function()
       heap.snapshot("b")
     ]]
     local parts = check(json_of("heapdiff --json --owners a b", shared).parts)
-    assert.same({0, 20}, parts["|shared"] and
-                {parts["|shared|_G.one[*]"].objects[1], parts["|shared|_G.one[*]"].objects[2]})
+    assert.same({0, 40}, parts["|shared|_G.one[*]"].objects)
+    assert.same({0, 10}, parts["|shared|_G.one[*]|shared|_G.one[*].p.r"].objects)
     assert.same({0, 10}, parts["|_G.one|_G.one[*]"].objects)
     assert.is_nil(parts["|_G.two|_G.two[*]"])
     assert.same({0, 2}, parts["|_G.inner|shared|_G.inner.x.z"].objects)
