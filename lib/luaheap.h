@@ -50,7 +50,7 @@ enum lh_code {
   LH_EHOST = -7,     /* a Lua whose heap this library does not know */
   LH_ENOTFOUND = -8, /* no such object, mark or path: an honest no */
   LH_ELIMIT = -9,    /* more than this library can count (2^32 - 2 objects or edges) or hold */
-  LH_EBUSY = -10     /* a background snapshot that is not finished yet */
+  LH_EBUSY = -10     /* a background snapshot that is not finished yet; Lua amid a change */
 };
 
 typedef struct lh_error {
@@ -62,7 +62,15 @@ typedef struct lh_error {
 
 /* ==== 2. Writing: inside the process that runs Lua ================================== */
 
-/* Same type as in lua.h, so that readers need no Lua installed. */
+/* Same type as in lua.h, so that readers need no Lua installed.
+**
+** The calls of this section may be made wherever Lua code could run: in coroutines, hooks, message
+** handlers, finalizers (also of a state that closes), warn and panic functions, readers and
+** writers, with the collector stopped or anywhere in its work. Threads may snapshot a state each at
+** the same time; a state that another thread is running is out of bounds, and so is a signal
+** handler. In the state's own allocation function they may be made while it is asked for more
+** memory, refused or not, through a coroutine that was made before; never while it frees. LH_EBUSY:
+** Lua is just moving a stack, or frees after all; releases before 5.4.4 do not tell. */
 typedef struct lua_State lua_State;
 
 typedef struct lh_take_options {

@@ -102,6 +102,10 @@ int lh_plant(lua_State *L, uint8_t kind, const char *name, size_t name_length, l
   if (!lua_checkstack(L, 6)) return lh_fail_memory(error, "planting a mark");
   lh_state *state = lh_push_state(L);
   if (!state) return lh_fail(error, LH_EARGUMENT, "lh_attach was not called for this Lua state");
+  if (state->tells_work && RAW_FIELD(lh_global_state(L), RAW_GLOBAL_AT_WORK, uint8_t)) {
+    lua_pop(L, 1);
+    return lh_fail(error, LH_EBUSY, "Lua is moving a stack or sweeping: not from an allocation");
+  }
   if (!take_reserve(L, &r, 2, sizeof(lh_own_content) + name_length)) {
     lua_pop(L, 1);
     return lh_fail_memory(error, "planting a mark");

@@ -251,7 +251,8 @@ enum {
   RAW_GLOBAL_WHITE = 100,
   RAW_GLOBAL_GC_STATE = 101,
   RAW_GLOBAL_GC_KIND = 102,
-  RAW_GLOBAL_STOP = 106, /* from 5.4.4 on */
+  RAW_GLOBAL_AT_WORK = 103, /* "no emergency collection" from 5.4.4 on; before a multiplier */
+  RAW_GLOBAL_STOP = 106,    /* from 5.4.4 on */
   RAW_GLOBAL_ALLGC = 112,
   RAW_GLOBAL_FINOBJ = 128,
   RAW_GLOBAL_TOBEFNZ = 176,

@@ -158,6 +158,7 @@ static int attach_protected(lua_State *L) {
   *state = (lh_state){.own = {.magic = LH_OWN_MAGIC, .kind = LH_MARK_STATE}, .layout = a->layout};
   state->own.state_id = random64();
   state->string_seed = random64();
+  state->tells_work = RAW_FIELD(lh_global_state(L), RAW_GLOBAL_AT_WORK, uint8_t) == 0;
   lh_layout_release(lua_ident, state->release);
   lua_createtable(L, 0, 1);
   lua_pushcfunction(L, do_nothing);

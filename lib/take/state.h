@@ -34,6 +34,7 @@ typedef struct lh_state {
   uint32_t last_serial;
   uint32_t n_periodic; /* marks: see period.c */
   char release[16];
+  bool tells_work; /* RAW_GLOBAL_AT_WORK tells when Lua must not be looked at */
 } lh_state;
 
 /* The state of an attached L: its userdata is pushed (one stack slot), and its content returned.
