@@ -102,7 +102,7 @@ $(1)/libluaheap.a: $$(LIB_SOURCES:%.c=$(1)/%.o)
 
 # Linked to libc only: the lua_* functions are the host's. nodelete: Lua's finalizers may outlive
 # dlclose.
-$(1)/heap.so: $(1)/lua/heap.o $$(MODULE_SOURCES:%.c=$(1)/%.o)
+$(1)/heap.so: $(1)/lua/heap.o $(1)/lua/watch.o $$(MODULE_SOURCES:%.c=$(1)/%.o)
 	$$(Q)$$(CC) $$(CFLAGS) $(2) $$(LDFLAGS) -shared -Wl,-z,nodelete -Wl,--as-needed -o $$@ $$^
 
 $(1)/bin/%: $(1)/cli/%.o $$(CLI_SOURCES:%.c=$(1)/%.o) \
@@ -160,7 +160,7 @@ asan-built: $(BUILT:%=build/asan/%) $(TEST_NAMES:%=build/asan/tests/%)
 	  tests/run.sh build/asan $(TEST_NAMES:%=build/asan/tests/%)
 
 # The tests with several threads, under ThreadSanitizer.
-THREAD_TESTS = test_threads
+THREAD_TESTS = test_threads test_watch_process
 check-tsan: packages
 	@$(MAKE) --no-print-directory tsan-built
 

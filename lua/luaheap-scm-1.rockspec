@@ -1,4 +1,4 @@
--- The rock of the module alone: heap.so and its annotations. The commands come with `make install`.
+-- The rock of the module: heap.so, heap.auto, annotations. The commands come with `make install`.
 -- To be built in a clone: luarocks make lua/luaheap-scm-1.rockspec
 rockspec_format = "3.0"
 package = "luaheap"
@@ -26,6 +26,7 @@ build = {
     heap = {
       sources = {
         "lua/heap.c",
+        "lua/watch.c",
         "lib/base.c",
         "lib/hash.c",
         "lib/take/background.c",
@@ -39,11 +40,18 @@ build = {
         "lib/take/walk.c",
         "lib/take/walk_proto.c",
         "lib/take/walk_thread.c",
+        "lib/take/watch.c",
+        "lib/take/watch_alloc.c",
+        "lib/take/watch_hook.c",
+        "lib/take/watch_signal.c",
+        "lib/take/watch_take.c",
+        "lib/take/watch_threads.c",
         "lib/take/writer.c",
       },
       incdirs = {"lib"},
       defines = {"_GNU_SOURCE"},
     },
+    ["heap.auto"] = "lua/heap/auto.lua",
     ["heap.meta"] = "lua/heap/meta.lua",
   },
 }

@@ -9,8 +9,8 @@
 ** sources in the bits of a word. Sums are taken for runs of vertices with the same word, of which
 ** there are few.
 **
-** 2.2 million objects with 6.4 million edges: 0.2 s, and 0.05 to 0.15 s for each 64 sources. Memory:
-** 32 n.
+** 2.2 million objects with 6.4 million edges: 0.2 s, and 0.05 to 0.15 s for each 64 sources.
+** Memory: 32 n.
 */
 #include "graph.h"
 

@@ -165,9 +165,11 @@ typedef struct raw_call {
   const struct raw_call *previous, *next;
   const uint32_t *saved_pc; /* of a Lua function */
   int32_t trap, n_varargs;  /* of a Lua function */
-  uint8_t rest[16];
+  uint8_t rest[14];
+  uint16_t status;
 } raw_call;
 
+enum { RAW_CALL_IS_C = 2 };   /* bit of raw_call.status */
 enum { RAW_STACK_EXTRA = 5 }; /* slots of a stack past stack_last */
 
 #define RAW_OFFSET(type, field, offset) \
@@ -213,6 +215,7 @@ RAW_OFFSET(raw_c_closure, upvalues, 32);
 RAW_OFFSET(raw_call, next, 24);
 RAW_OFFSET(raw_call, saved_pc, 32);
 RAW_OFFSET(raw_call, n_varargs, 44);
+RAW_OFFSET(raw_call, status, 62);
 _Static_assert(sizeof(raw_value) == 16, "TValue");
 _Static_assert(sizeof(raw_slot) == 24, "Node");
 _Static_assert(sizeof(raw_table) == 56, "Table");
@@ -231,6 +234,7 @@ typedef struct lh_layout {
   uint16_t thread_bytes;      /* what a thread allocates (LX) */
   uint16_t main_thread_bytes; /* thread and global state in one block (LG) */
   uint16_t global_from_main;  /* distance of the two inside the block */
+  uint16_t hook_count;        /* lua_State: instructions left until its hook is called */
   bool
       size_flag_in_mark; /* a table's "limit is not the size": bit 7 of `marked`, else of `flags` */
 } lh_layout;
@@ -340,6 +344,18 @@ static inline uint64_t raw_stack_slots(const lh_layout *layout, const void *thre
 
 static inline const raw_call *raw_base_call(const lh_layout *layout, const void *thread) {
   return (const raw_call *)(const void *)((const char *)thread + layout->base_call);
+}
+
+/* Its innermost protected call: a place on the C stack; NULL when it runs none. */
+static inline uintptr_t raw_protected_call(const lh_layout *layout, const void *thread) {
+  return RAW_FIELD(thread, layout->base_call - sizeof(void *), uintptr_t);
+}
+
+/* Does it run, or has it resumed one that runs? False also while it is being made. */
+static inline bool raw_stands_in_call(const lh_layout *layout, const void *thread) {
+  const raw_call *call = RAW_FIELD(thread, RAW_THREAD_CALL, const raw_call *);
+  return RAW_FIELD(thread, RAW_THREAD_STATUS, uint8_t) == 0 && call &&
+         call != raw_base_call(layout, thread);
 }
 
 #endif

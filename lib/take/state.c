@@ -124,9 +124,11 @@ static uint64_t random64(void) {
   return lh_hash(seed, sizeof seed, (uintptr_t)&n);
 }
 
-/* The __gc of the marks on finobj: they have one only to be on that list. */
-static int do_nothing(lua_State *L) {
-  (void)L;
+/* The __gc of our userdata. Marks have one only to be on finobj; a watcher's tells it that the
+** state closes. */
+static int finalize(lua_State *L) {
+  const lh_own_content *own = lua_touserdata(L, 1);
+  if (own && own->magic == LH_OWN_MAGIC && own->kind == LH_MARK_STATE) lh_watch_finalize(L);
   return 0;
 }
 
@@ -141,7 +143,7 @@ static int check_host(lua_State *L, attachment *a) {
   ask_host(L, &host);
   int code = lh_layout_probe(&host, &a->layout, a->error);
   if (code < 0) return code;
-  make_known_objects(L, do_nothing);
+  make_known_objects(L, finalize);
   if (known_objects_read_back(lh_stack_slot(L, 1))) return LH_OK;
   return lh_fail(a->error, LH_EHOST,
                  "luaheap needs an unmodified PUC Lua 5.4.0 to 5.4.8: this one's objects are laid "
@@ -161,7 +163,7 @@ static int attach_protected(lua_State *L) {
   state->tells_work = RAW_FIELD(lh_global_state(L), RAW_GLOBAL_AT_WORK, uint8_t) == 0;
   lh_layout_release(lua_ident, state->release);
   lua_createtable(L, 0, 1);
-  lua_pushcfunction(L, do_nothing);
+  lua_pushcfunction(L, finalize);
   lua_setfield(L, -2, "__gc");
   lua_setiuservalue(L, -2, LH_STATE_METATABLE);
   lua_rawsetp(L, LUA_REGISTRYINDEX, &registry_key);

@@ -4,6 +4,8 @@
 **     registry[&key] --> state userdata --user value 1--> newest mark --> ... --> oldest mark
 **                                       --user value 2--> the metatable of marks on finobj
 **
+**     registry[&key of watch.c] --> watcher's userdata --user value 1--> a thread of our own
+**
 ** So the marks live as long as the state, and finding them takes two raw reads that allocate
 ** nothing.
 */
@@ -34,7 +36,9 @@ typedef struct lh_state {
   uint32_t last_serial;
   uint32_t n_periodic; /* marks: see period.c */
   char release[16];
-  bool tells_work; /* RAW_GLOBAL_AT_WORK tells when Lua must not be looked at */
+  bool tells_work;            /* RAW_GLOBAL_AT_WORK tells when Lua must not be looked at */
+  const void *own_thread;     /* of a watcher (watch.c); NULL: there is none */
+  const void *running_thread; /* while own_thread stands in for it */
 } lh_state;
 
 /* The state of an attached L: its userdata is pushed (one stack slot), and its content returned.
@@ -76,5 +80,8 @@ int lh_plant(lua_State *L, uint8_t kind, const char *name, size_t name_length, l
 ** snapshot that it stands for was not written. Nothing is done for a mark that was never planted
 ** (all fields 0). */
 void lh_void_mark(lua_State *L, const lh_planted *planted);
+
+/* watch.c: the watcher's userdata, at index 1, is finalized: the state closes. */
+void lh_watch_finalize(lua_State *L);
 
 #endif

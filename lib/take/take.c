@@ -47,6 +47,9 @@ static uint8_t *put_roots(uint8_t *p, const lh_walk *walk, const lh_state *state
   size_t n = lh_walk_roots(walk, roots);
   roots[n++] = (lh_walk_root){.kind = LH_ROOT_OWN, .index = 0, .address = lh_state_object(state)};
   if (metatable) roots[n++] = (lh_walk_root){.kind = LH_ROOT_OWN, .index = 1, .address = metatable};
+  if (state->own_thread) {
+    roots[n++] = (lh_walk_root){.kind = LH_ROOT_OWN, .index = 2, .address = state->own_thread};
+  }
   p = lh_put_uvarint(p, n);
   for (size_t i = 0; i < n; i++) {
     *p++ = (uint8_t)roots[i].kind;
@@ -108,7 +111,7 @@ int lh_shot_prepare(lua_State *L, const char *name, lh_writer writer, void *payl
   shot->walk = (lh_walk){.out = &shot->out,
                          .layout = state->layout,
                          .global = global,
-                         .thread = L,
+                         .thread = L == state->own_thread ? state->running_thread : L,
                          .main_thread = RAW_FIELD(global, state->layout->main_thread, const void *),
                          .string_bytes = string_bytes,
                          .hash_seed = string_bytes ? 0 : state->string_seed};

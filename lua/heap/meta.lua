@@ -9,6 +9,8 @@
 --
 -- `require "heap"` raises an error, which names what was expected and what was found, on every Lua
 -- that it does not know: it knows PUC Lua 5.4.0 to 5.4.8 on 64-bit machines.
+--
+-- Snapshots with no change to the program are in a file of their own: heap/auto.lua.
 
 ---Looks at the heap of the running Lua program, without disturbing it.
 ---@class heaplib

@@ -4,7 +4,8 @@
 --
 -- Of 2.1 objects one is a table {id, name, next} in one long list, one is its name, and 0.1
 -- is a closure: some 210 MB for 2.1 million objects, all of them alive. Each round times a
--- collection and a snapshot, next to each other, so that what disturbs the machine hits both.
+-- collection and a snapshot, next to each other, so that what disturbs the machine hits both. So
+-- are a loop that makes such tables, and the same while heap.auto watches.
 
 -- luacheck: globals FIRST LAST FUNCTIONS
 local bench = require "lua_bench"
@@ -28,6 +29,23 @@ end
 local function median(values)
   table.sort(values)
   return values[(#values + 1) // 2]
+end
+
+-- The cost of being watched, by all that can be watched for.
+local watch = require "heap.watch"
+local watching = {signal = watch.signals.USR2, at = 2 ^ 50, every = 1e6, oom = true, dir = dir}
+local function seconds_of_work()
+  local start = bench.now()
+  grow(nil, 1, 100000)
+  collectgarbage()
+  return bench.now() - start
+end
+local plain_s, watched_s = math.huge, math.huge
+for _ = 1, 20 do
+  plain_s = math.min(plain_s, seconds_of_work())
+  assert(watch.start(watching))
+  watched_s = math.min(watched_s, seconds_of_work())
+  watch.stop()
 end
 
 local n_tables = math.floor(millions * 1e6 / 2.1 + 0.5)
@@ -84,6 +102,7 @@ local function size_of(name)
 end
 
 local function report(name, format, value) print(name, (format:format(value))) end
+report("watched", "%.4f", watched_s / plain_s)
 report("objects", "%d", objects)
 report("lua_bytes", "%d", bytes)
 report("file_bytes", "%d", size_of(path))

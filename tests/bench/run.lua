@@ -111,6 +111,7 @@ local rows = {
   {"heap.stats()", function(m) return m.count_s / m.collection_s end, "%.2f x"},
   {"- per object, ns", function(m) return m.count_s / m.objects * 1e9 end, "%.0f"},
   {"heap.stats({objects = false}), µs", function(m) return m.stats_s * 1e6 end, "%.1f"},
+  {"a loop that makes tables and strings, watched", function(m) return m.watched end, "%.3f x"},
   {"extra memory while snapshotting, MiB", function(m) return m.extra_bytes / MIB end, "%.2f", 4},
   {"left in the Lua heap (the mark), bytes", function(m) return m.added_bytes end, "%d", 512},
   {"bytes in the file per object", function(m) return m.file_bytes / m.objects end, "%.1f", 28},

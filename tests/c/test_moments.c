@@ -1,7 +1,7 @@
 /*
 ** test_moments.c - snapshots at the moments that only C code can make: where memory is asked for or
-** refused, in warn and panic functions, in readers and writers, where a C function's stack is used up. Those
-** that Lua code can make are in tests/moments_spec.lua.
+** refused, in warn and panic functions, in readers and writers, where a C function's stack is used
+** up. Those that Lua code can make are in tests/moments_spec.lua.
 **
 ** The host's allocator keeps books: what it gave out must be what a snapshot finds, but for the
 ** buffers that Lua holds at that moment.

@@ -1,0 +1,252 @@
+/*
+** watch.c - the life of a watcher.
+**
+** It is made by the first lh_watch of a state and lives as long as that: C code may have taken our
+** allocation function for its own use, so even one that was stopped stays to pass its calls on.
+** lua_close runs the finalizer of a userdata of ours, which is our last chance to take a snapshot
+** (it was made early, so it runs late); after it the state still frees all its blocks, through us,
+** and with the main thread's the watcher goes.
+**
+** exit() may come without lua_close, as in os.exit(0). The heap is whole then if a C function has
+** called it. If the running thread is in the middle of Lua code, a signal handler has, and nothing
+** is taken.
+**
+** The thread of our own is there for the moments when no running thread is known, or its stack must
+** not be touched: memory has run out, and exit().
+*/
+#include "watch.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { RESERVE_BYTES = 2 << 20 }; /* for the buffers of a snapshot: see lh_out_open */
+
+static const char registry_key = 0;
+
+/* The content of our userdata. */
+typedef struct handle {
+  lh_own_content own; /* kind LH_MARK_STATE */
+  lh_watcher *watcher;
+} handle;
+
+/* The watcher of L's state, watching or not; NULL if it never had one. */
+static lh_watcher *find_watcher(lua_State *L) {
+  if (!lua_checkstack(L, 1)) return NULL;
+  lua_rawgetp(L, LUA_REGISTRYINDEX, &registry_key);
+  const handle *h = lua_touserdata(L, -1);
+  lh_watcher *w = h ? h->watcher : NULL;
+  lua_pop(L, 1);
+  return w;
+}
+
+/* {=== Starting ====================================================================== */
+
+static bool is_period(double seconds) {
+  return seconds >= 0 && seconds < 1e9;
+}
+
+static int check_options(const lh_watch_options *options, lh_error *error) {
+  bool triggers = options->signal_number || options->at_bytes || options->every_seconds > 0 ||
+                  options->mark_seconds > 0 || options->at_exit || options->out_of_memory;
+  if (!triggers) {
+    return lh_fail(error, LH_EARGUMENT,
+                   "nothing to watch for: give a signal, a size, a period, exit or out of memory");
+  }
+  if (options->again != 0 && !(options->again > 1 && options->again < 1e9)) {
+    return lh_fail(error, LH_EARGUMENT, "the factor between two sizes must be above 1");
+  }
+  if (!is_period(options->every_seconds) || !is_period(options->mark_seconds)) {
+    return lh_fail(error, LH_EARGUMENT, "a period must be a number of seconds above 0");
+  }
+  return LH_OK;
+}
+
+static int copy_names(lh_watcher *w, const lh_watch_options *options, lh_error *error) {
+  const char *directory = options->directory ? options->directory : ".";
+  const char *program = options->program ? options->program : program_invocation_short_name;
+  const char *slash = strrchr(program, '/');
+  if (slash) program = slash + 1;
+  enum { TAIL_BYTES = 64 }; /* "-PID-N.heap" */
+  size_t length = strnlen(program, sizeof w->program - TAIL_BYTES);
+  memcpy(w->program, program, length);
+  w->program[length] = '\0';
+  struct stat info;
+  bool found = realpath(directory, w->directory) && stat(w->directory, &info) == 0;
+  if (found && S_ISDIR(info.st_mode) && access(w->directory, W_OK | X_OK) == 0) return LH_OK;
+  int os_errno = found && !S_ISDIR(info.st_mode) ? ENOTDIR : errno;
+  return lh_fail_errno(error, os_errno, "cannot write into the directory '%s'", directory);
+}
+
+static void copy_options(lh_watcher *w, const lh_watch_options *options) {
+  w->options = *options;
+  w->options.directory = w->options.program = NULL;
+  w->take =
+      options->take ? *options->take : (lh_take_options){.string_bytes = LH_DEFAULT_STRING_BYTES};
+  w->options.take = &w->take;
+  if (options->again == 0) w->options.again = LH_DEFAULT_AGAIN;
+  if (options->max_files == 0) w->options.max_files = LH_DEFAULT_MAX_FILES;
+  w->n_files = 0;
+  w->exited = w->memory_taken = w->forked = false;
+}
+
+/* Makes our userdata and our thread; may raise "not enough memory". Argument: the watcher. */
+static int make_objects(lua_State *L) {
+  lh_watcher *w = lua_touserdata(L, 1);
+  handle *h = lua_newuserdatauv(L, sizeof *h, 1);
+  *h = (handle){.own = {.magic = LH_OWN_MAGIC, .kind = LH_MARK_STATE}};
+  w->own_thread = lua_newthread(L);
+  lua_setiuservalue(L, -2, 1);
+  (void)lh_push_state(L);
+  lua_getiuservalue(L, -1, LH_STATE_METATABLE);
+  lua_setmetatable(L, -3);
+  lua_pop(L, 1);
+  lua_pushvalue(L, -1);
+  lua_rawsetp(L, LUA_REGISTRYINDEX, &registry_key);
+  h->watcher = w; /* last: from here on the finalizer frees it */
+  return 0;
+}
+
+/* The first time, with our allocation function in place already: are we told of a new thread, and
+** is the hook where we believe it is? */
+static int make_own(lua_State *L, lh_watcher *w, lh_error *error) {
+  lua_pushcfunction(L, make_objects);
+  lua_pushlightuserdata(L, w);
+  if (lua_pcall(L, 1, 0, 0) != LUA_OK) {
+    lua_pop(L, 1);
+    return lh_fail_memory(error, "starting to watch a Lua state");
+  }
+  if (lh_threads_has(w, w->own_thread) && lh_hook_fits(w)) return LH_OK;
+  return lh_fail(error, LH_EHOST,
+                 "this Lua makes threads in another way than PUC Lua 5.4: it cannot be watched");
+}
+
+static lh_watcher *new_watcher(lua_State *L, lh_state *state) {
+  const lh_layout *layout = state->layout;
+  lh_watcher *w = lh_alloc_zeroed(1, sizeof *w);
+  if (!w) return NULL;
+  w->state = state;
+  w->layout = layout;
+  w->global = lh_global_state(L);
+  w->main_thread = RAW_FIELD(w->global, layout->main_thread, lua_State *);
+  w->thread_bytes = layout->thread_bytes;
+  w->extra_bytes = w->thread_bytes - layout->global_from_main;
+  w->main_block = (char *)w->main_thread - w->extra_bytes;
+  return w;
+}
+
+/* Everything but the list and the signal. */
+static int set_up(lua_State *L, lh_watcher *w, lh_error *error) {
+  lh_watch_install(w);
+  if (w->options.out_of_memory) {
+    w->reserve = lh_alloc(RESERVE_BYTES, 1);
+    w->state_reserve = w->alloc(w->alloc_data, NULL, 0, LH_STATE_RESERVE);
+    if (!w->reserve || !w->state_reserve) {
+      return lh_fail_memory(error, "taking a reserve of memory");
+    }
+  }
+  if (!lh_threads_init(w)) return lh_fail_memory(error, "starting to watch a Lua state");
+  w->on = true;
+  return w->own_thread ? LH_OK : make_own(L, w, error);
+}
+
+/* }=================================================================================== */
+
+/* {=== Stopping ====================================================================== */
+
+/* The handler does not know the watcher any more when its parts go. */
+static void stop(lh_watcher *w) {
+  w->busy = 1;
+  lh_disarm(w);
+  lh_watchers_remove(w);
+  lh_watch_leave_jobs(w);
+  w->on = false;
+  w->newborn = NULL;
+  w->failed_bytes = 0;
+  atomic_store(&w->wanted, 0);
+  lh_threads_free(w);
+  lh_watch_free_reserve(w);
+  w->busy = 0;
+}
+
+/* What is wanted at the end, and what was wanted and had no safe point before. */
+static void take_last(lh_watcher *w, lua_State *L) {
+  w->busy = 1;
+  lh_disarm(w);
+  unsigned wanted = atomic_exchange(&w->wanted, 0);
+  if (w->options.at_exit && !w->exited) wanted |= LH_WANT_SNAPSHOT;
+  if (w->failed_bytes) wanted |= LH_WANT_MEMORY;
+  w->failed_bytes = 0;
+  w->exited = true;
+  lh_watch_serve(w, L, wanted, false);
+  lh_watch_leave_jobs(w);
+  w->busy = 0;
+}
+
+static bool runs_lua_code(const void *thread) {
+  return thread && !(RAW_FIELD(thread, RAW_THREAD_CALL, const raw_call *)->status & RAW_CALL_IS_C);
+}
+
+void lh_watch_exit(lh_watcher *w) {
+  const void *running = lh_threads_running(w);
+  if (w->busy || runs_lua_code(running)) return;
+  w->state->running_thread = running;
+  take_last(w, w->own_thread);
+}
+
+void lh_watch_finalize(lua_State *L) {
+  handle *h = lua_touserdata(L, 1);
+  lh_watcher *w = lua_rawlen(L, 1) == sizeof *h ? h->watcher : NULL;
+  if (!w) return;
+  h->watcher = NULL;
+  if (w->on) {
+    take_last(w, L);
+    stop(w);
+  }
+  w->state->own_thread = NULL;
+  if (!w->installed) lh_free(w); /* else with the main thread */
+}
+
+void lh_watch_end(lh_watcher *w) {
+  if (w->on) stop(w);
+  lh_free(w);
+}
+
+/* }=================================================================================== */
+
+int lh_watch(lua_State *L, const lh_watch_options *options, lh_error *error) {
+  int rc = check_options(options, error);
+  if (rc < 0) return rc;
+  if (!lua_checkstack(L, 2)) return lh_fail_memory(error, "starting to watch a Lua state");
+  lh_state *state = lh_push_state(L);
+  if (!state) return lh_fail(error, LH_EARGUMENT, "lh_attach was not called for this Lua state");
+  lua_pop(L, 1);
+  lh_watcher *w = find_watcher(L);
+  if (w && w->on) return lh_fail(error, LH_EARGUMENT, "this Lua state is watched already");
+  if (!w) w = new_watcher(L, state);
+  if (!w) return lh_fail_memory(error, "starting to watch a Lua state");
+  w->busy = 1;
+  copy_options(w, options);
+  rc = copy_names(w, options, error);
+  if (rc == LH_OK) rc = set_up(L, w, error);
+  if (rc == LH_OK) rc = lh_watchers_add(w, error);
+  w->busy = 0;
+  if (rc == LH_OK) {
+    state->own_thread = w->own_thread;
+    lh_watch_begin(w);
+    return rc;
+  }
+  stop(w);
+  lh_watch_uninstall(w);
+  if (find_watcher(L) != w) lh_free(w);
+  return rc;
+}
+
+void lh_unwatch(lua_State *L) {
+  lh_watcher *w = find_watcher(L);
+  if (!w || !w->on) return;
+  stop(w);
+  lh_watch_uninstall(w);
+}

@@ -1,0 +1,180 @@
+/*
+** watch.h - a watcher takes snapshots of its Lua state by itself (lh_watch). Private to watch*.c.
+**
+**     watch.c          its life: options, start, stop, the state that closes, exit()
+**     watch_alloc.c    our allocation function in front of the host's: sizes, times, no memory left
+**     watch_threads.c  the set of the state's threads, which a signal handler may read
+**     watch_signal.c   the list of all watchers, and the handler
+**     watch_hook.c     arming: a debug hook that fires at the next safe point
+**     watch_take.c     taking: the names of files, background jobs, reports
+**
+** Something asks for a snapshot by a bit in `wanted`; the threads that run are armed; the hook
+** fires, disarms and takes:
+**
+**     signal handler --.
+**     size, time ------+--> wanted --> arm --> hook --> disarm --> snapshot
+**     no memory -------'
+**
+** All of it happens in the thread that runs the state, and the handler only while `busy` is not
+** set; so no field needs a lock. The few that a handler in another thread uses are atomic.
+*/
+#ifndef LUAHEAP_WATCH_H
+#define LUAHEAP_WATCH_H
+
+#include <limits.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+
+#include "state.h"
+
+enum { LH_WANT_SNAPSHOT = 1, LH_WANT_MARK = 2, LH_WANT_MEMORY = 4 };
+
+/* A thread with our hook in place of its own. A resume chain is at most some 200 threads long. */
+typedef struct lh_armed {
+  lua_State *thread; /* NULL: it died */
+  lua_Hook hook;
+  int mask, count, left;
+} lh_armed;
+
+enum { LH_MOST_ARMED = 256, LH_MOST_JOBS = 4, LH_STATE_RESERVE = 1024 };
+
+typedef struct lh_threads lh_threads;
+
+typedef struct lh_watcher {
+  /* What our allocation function reads each time. */
+  lua_Alloc alloc; /* the host's */
+  void *alloc_data;
+  void *volatile newborn;           /* block of a thread that Lua is about to fill in */
+  size_t failed_bytes;              /* not 0: the last growth failed, and may be tried again */
+  int64_t room_bytes;               /* growth until the next look at sizes and times */
+  size_t thread_bytes, extra_bytes; /* of a thread's block, and in it before the thread */
+  void *main_block;
+  int64_t later_room_bytes; /* while there is a newborn */
+
+  lh_state *state; /* goes before the watcher does */
+  const lh_layout *layout;
+  const char *global;
+  lua_State *main_thread, *own_thread;
+  lh_watch_options options;
+  lh_take_options take;
+  bool on;        /* between lh_watch and lh_unwatch or the end of the state */
+  bool installed; /* our allocation function is in place, or was hidden by another one */
+  bool exited;    /* what is taken at the end was taken */
+  bool forked;    /* this is a child of the process that has started the jobs */
+
+  volatile sig_atomic_t busy; /* the handler must not arm */
+  _Atomic unsigned wanted;
+  atomic_bool forwarded; /* a handler in another thread sent us the signal */
+  _Atomic pthread_t owner;
+  _Atomic pid_t owner_id;
+  _Atomic(lh_threads *) threads;
+
+  size_t n_armed;
+  int64_t patience_bytes; /* growth until an armed hook that did not fire is looked after */
+  lh_armed armed[LH_MOST_ARMED];
+
+  struct {
+    void *block;
+    size_t old_bytes;
+  } failed;                      /* with failed_bytes */
+  void *reserve, *state_reserve; /* of the process's memory, and LH_STATE_RESERVE of the state's */
+  bool memory_taken;
+
+  uint32_t n_files; /* by size and time */
+  uint64_t at_bytes;
+  uint64_t next_file_ns, next_mark_ns;
+  lh_job *jobs[LH_MOST_JOBS];
+  char *job_paths[LH_MOST_JOBS];
+  char directory[PATH_MAX], program[NAME_MAX + 1], path[PATH_MAX + NAME_MAX + 64];
+} lh_watcher;
+
+/* {=== watch.c ======================================================================= */
+
+/* exit() was called by the thread that runs the state: takes what is still to be taken. */
+void lh_watch_exit(lh_watcher *watcher);
+
+/* The block of the main thread goes, the last of all. Frees the watcher. */
+void lh_watch_end(lh_watcher *watcher);
+
+/* }=================================================================================== */
+
+/* {=== watch_alloc.c ================================================================= */
+
+void lh_watch_install(lh_watcher *watcher);
+void lh_watch_uninstall(lh_watcher *watcher);
+bool lh_watch_is_installed(const lh_watcher *watcher); /* and is called first */
+
+/* Takes note of the thread that runs, and starts to look at sizes and times. */
+void lh_watch_begin(lh_watcher *watcher);
+
+/* }=================================================================================== */
+
+/* {=== watch_threads.c =============================================================== */
+
+/* All threads that exist now; later ones are added one by one. */
+bool lh_threads_init(lh_watcher *watcher);
+void lh_threads_free(lh_watcher *watcher);
+
+/* Lua has filled in `newborn`. */
+void lh_threads_born(lh_watcher *watcher);
+
+/* A block of a thread's size goes. */
+void lh_threads_died(lh_watcher *watcher, const void *block);
+
+/* The next thread of the set; *place starts at 0. NULL at the end. Async-signal-safe. */
+lua_State *lh_threads_next(const lh_watcher *watcher, size_t *place);
+
+/* The thread that runs, as far as it can be told from outside; NULL if not. */
+const void *lh_threads_running(const lh_watcher *watcher);
+
+/* Is it in the set? And is this the block of a stack? */
+bool lh_threads_has(const lh_watcher *watcher, const lua_State *thread);
+bool lh_threads_has_stack(const lh_watcher *watcher, const void *block);
+
+/* }=================================================================================== */
+
+/* {=== watch_signal.c ================================================================ */
+
+/* LH_OK, LH_EARGUMENT for a signal that nobody should catch, LH_EMEMORY. */
+int lh_watchers_add(lh_watcher *watcher, lh_error *error);
+
+/* Back from here no handler in any thread uses the watcher. */
+void lh_watchers_remove(lh_watcher *watcher);
+
+/* The watcher of L's state; NULL if none. */
+lh_watcher *lh_watchers_find(lua_State *L);
+
+/* 1, 2, 3 ... in each process. */
+uint64_t lh_watchers_number(void);
+
+/* }=================================================================================== */
+
+/* {=== watch_hook.c ================================================================== */
+
+/* Both do nothing where there is nothing to do. */
+void lh_arm(lh_watcher *watcher);
+void lh_disarm(lh_watcher *watcher);
+
+/* Does our hook work with this Lua? */
+bool lh_hook_fits(lh_watcher *watcher);
+
+/* }=================================================================================== */
+
+/* {=== watch_take.c ================================================================== */
+
+/* Takes what is wanted, with L: the running thread, or our own in its place. */
+void lh_watch_serve(lh_watcher *watcher, lua_State *L, unsigned wanted, bool background);
+
+/* Reports the background snapshots that have ended. */
+void lh_watch_reap(lh_watcher *watcher);
+
+/* Reports those that have not, and forgets all. */
+void lh_watch_leave_jobs(lh_watcher *watcher);
+
+/* Gives back what is kept for the moment when memory runs out. */
+void lh_watch_free_reserve(lh_watcher *watcher);
+
+/* }=================================================================================== */
+
+#endif

@@ -1,0 +1,232 @@
+/*
+** watch_alloc.c - our allocation function, in front of the one that the state had. It changes
+** nothing of what that one is asked and answers; it looks on, to know four things.
+**
+** - Which threads there are: see watch_threads.c. While Lua makes a thread no hook of ours is set,
+**   since the new one inherits what it finds.
+** - How big the heap is, and what time it is: after each 4 KiB of growth, or at the exact byte
+**   where a size is waited for. A program that does not grow is not looked at: its heap is what it
+**   was.
+** - That something is wanted and no hook has fired: the program may have set its own over ours, or
+**   resumed a coroutine from C. Then the threads are armed again, after 4 KiB, 8, 16, ... of
+**   growth.
+** - That memory has run out. Lua reacts to a failure with an emergency collection and asks again
+**   for the very same. So nothing is sure at the first failure: the threads are armed, for C code
+**   that does not ask again (luaL_Buffer). If the second fails, Lua will raise its error as soon as
+**   it has our answer, and this is the moment: the collector has just seen the whole heap, so it is
+**   consistent, and the stack is still there. Not so where a stack grows: some releases then have
+**   offsets in place of its pointers. That waits for the hook.
+**
+** Cost: some 2 ns a call, where malloc and Lua's own work take 50 (make bench).
+*/
+#include <errno.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "watch.h"
+
+enum { LOOK_BYTES = 4096 };
+#define RARE(condition) __builtin_expect((condition), 0)
+
+static uint64_t now_ns(void) {
+  struct timespec now;
+  (void)clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+  return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+static uint64_t to_ns(double seconds) {
+  return seconds < 1e9 ? (uint64_t)(seconds * 1e9) : (uint64_t)1e18;
+}
+
+static void want(lh_watcher *w, unsigned what) {
+  (void)atomic_fetch_or(&w->wanted, what);
+}
+
+/* {=== Sizes and times =============================================================== */
+
+/* One file by size or time. */
+static void want_file(lh_watcher *w) {
+  if (w->n_files >= w->options.max_files) return;
+  w->n_files++;
+  want(w, LH_WANT_SNAPSHOT);
+}
+
+static void look_at_time(lh_watcher *w) {
+  if (w->next_file_ns == UINT64_MAX && w->next_mark_ns == UINT64_MAX) return;
+  uint64_t now = now_ns();
+  if (now >= w->next_file_ns) {
+    w->next_file_ns = now + to_ns(w->options.every_seconds);
+    want_file(w);
+  }
+  if (now >= w->next_mark_ns) {
+    w->next_mark_ns = now + to_ns(w->options.mark_seconds);
+    want(w, LH_WANT_MARK);
+  }
+}
+
+static void look_at_size(lh_watcher *w, uint64_t bytes) {
+  if (bytes >= w->at_bytes) {
+    double next = (double)bytes * w->options.again;
+    w->at_bytes = next < 1e18 ? (uint64_t)next : UINT64_MAX;
+    want_file(w);
+  }
+  w->room_bytes = w->at_bytes - bytes < LOOK_BYTES ? (int64_t)(w->at_bytes - bytes) : LOOK_BYTES;
+}
+
+static void note_owner(lh_watcher *w) {
+  pthread_t self = pthread_self();
+  if (atomic_load_explicit(&w->owner, memory_order_relaxed) == self) return;
+  atomic_store(&w->owner, self);
+  atomic_store(&w->owner_id, (pid_t)syscall(SYS_gettid));
+}
+
+/* After an allocation by which the heap grows to `bytes`. */
+static void look(lh_watcher *w, uint64_t bytes) {
+  int os_errno = errno;
+  w->room_bytes = w->on ? LOOK_BYTES : INT64_MAX;
+  if (!w->on || w->busy) return;
+  note_owner(w);
+  lh_watch_reap(w);
+  look_at_time(w);
+  look_at_size(w, bytes);
+  if (atomic_load(&w->wanted)) {
+    lh_arm(w);
+    w->room_bytes = w->patience_bytes;
+    if (w->patience_bytes < INT64_MAX / 2) w->patience_bytes *= 2;
+  }
+  errno = os_errno;
+}
+
+void lh_watch_begin(lh_watcher *w) {
+  uint64_t now = now_ns();
+  const lh_watch_options *options = &w->options;
+  w->next_file_ns = options->every_seconds > 0 ? now + to_ns(options->every_seconds) : UINT64_MAX;
+  w->next_mark_ns = options->mark_seconds > 0 ? now + to_ns(options->mark_seconds) : UINT64_MAX;
+  w->at_bytes = options->at_bytes ? options->at_bytes : UINT64_MAX;
+  w->room_bytes = 0;
+  w->patience_bytes = LOOK_BYTES;
+  note_owner(w);
+}
+
+/* }=================================================================================== */
+
+/* {=== No memory left ================================================================ */
+
+/* With our own thread, so that the running one's stack, of which Lua holds addresses, stays. */
+static void take_without_memory(lh_watcher *w) {
+  int os_errno = errno;
+  w->busy = 1;
+  lh_disarm(w);
+  unsigned wanted = atomic_exchange(&w->wanted, 0) | LH_WANT_MEMORY;
+  w->state->running_thread = lh_threads_running(w);
+  lh_watch_serve(w, w->own_thread, wanted, w->options.background);
+  w->busy = 0;
+  lh_arm(w);
+  errno = os_errno;
+}
+
+/* A growth failed (made is NULL), or follows one that did. */
+static void note_failure(lh_watcher *w, const void *made, const void *block, size_t old_bytes,
+                         size_t bytes) {
+  if (!w->on || !w->options.out_of_memory || w->memory_taken || w->busy) {
+    w->failed_bytes = 0;
+    return;
+  }
+  bool again =
+      w->failed_bytes == bytes && w->failed.block == block && w->failed.old_bytes == old_bytes;
+  bool was_last = w->failed_bytes && !again; /* nobody has asked again */
+  w->failed_bytes = 0;
+  if (was_last) want(w, LH_WANT_MEMORY);
+  if (made) {
+    if (!atomic_load(&w->wanted)) lh_disarm(w);
+  } else if (!again) {
+    w->failed_bytes = bytes;
+    w->room_bytes = 0; /* the next growth is looked at */
+    w->failed.block = (void *)(uintptr_t)block;
+    w->failed.old_bytes = old_bytes;
+    lh_arm(w);
+  } else if (block && lh_threads_has_stack(w, block)) {
+    want(w, LH_WANT_MEMORY);
+  } else {
+    take_without_memory(w);
+  }
+}
+
+/* }=================================================================================== */
+
+/* A thread's block goes, the main thread's the last of all, or one that happens to be as big. */
+static __attribute__((noinline)) void *free_thread(lh_watcher *w, void *block, size_t old_bytes) {
+  lua_Alloc alloc = w->alloc;
+  void *alloc_data = w->alloc_data;
+  if (block) lh_threads_died(w, block);
+  if (block == w->main_block) lh_watch_end(w);
+  return alloc(alloc_data, block, old_bytes, 0);
+}
+
+/* A thread is made: nothing is armed until the next growth, which is its stack's. */
+static void begin_thread(lh_watcher *w, void *block) {
+  w->newborn = block;
+  if (w->n_armed) lh_disarm(w);
+  w->later_room_bytes = w->room_bytes;
+  w->room_bytes = 0;
+}
+
+static void end_thread(lh_watcher *w, size_t bytes) {
+  lh_threads_born(w);
+  w->room_bytes = w->later_room_bytes - (int64_t)bytes;
+}
+
+/* Growth with something to do: a thread that is or was made, a look, a failure before. */
+static __attribute__((noinline)) void *grow(lh_watcher *w, void *block, size_t old_bytes,
+                                            size_t bytes) {
+  size_t more_bytes = bytes - (block ? old_bytes : 0);
+  if (w->newborn) end_thread(w, more_bytes);
+  void *made = w->alloc(w->alloc_data, block, old_bytes, bytes);
+  if (!made || w->failed_bytes) note_failure(w, made, block, old_bytes, bytes);
+  if (!made) return NULL;
+  if (w->room_bytes <= 0) look(w, lh_gc_bytes(w->global) + more_bytes);
+  if (!block && old_bytes == LUA_TTHREAD && bytes == w->thread_bytes) begin_thread(w, made);
+  return made;
+}
+
+/* Where there is nothing to do the host's function is jumped to; so its answer is not seen unless
+** failures matter. */
+static void *allocate(void *data, void *block, size_t old_bytes, size_t bytes) {
+  lh_watcher *w = data;
+  size_t held_bytes = block ? old_bytes : 0; /* else it is the kind of object */
+  if (bytes == 0) {
+    if (RARE(old_bytes == w->thread_bytes || block == w->main_block)) {
+      return free_thread(w, block, old_bytes);
+    }
+  } else if (bytes > held_bytes) {
+    w->room_bytes -= (int64_t)(bytes - held_bytes);
+    if (RARE(w->room_bytes <= 0 || bytes == w->thread_bytes)) {
+      return grow(w, block, old_bytes, bytes);
+    }
+    if (w->options.out_of_memory) {
+      void *made = w->alloc(w->alloc_data, block, old_bytes, bytes);
+      if (RARE(!made)) note_failure(w, made, block, old_bytes, bytes);
+      return made;
+    }
+  }
+  return w->alloc(w->alloc_data, block, old_bytes, bytes);
+}
+
+bool lh_watch_is_installed(const lh_watcher *w) {
+  return RAW_FIELD(w->global, RAW_GLOBAL_ALLOC, lua_Alloc) == allocate &&
+         RAW_FIELD(w->global, RAW_GLOBAL_ALLOC_DATA, void *) == w;
+}
+
+void lh_watch_install(lh_watcher *w) {
+  if (w->installed) return; /* it is behind another one, which would be called in a circle */
+  w->alloc = lua_getallocf(w->main_thread, &w->alloc_data);
+  w->installed = true;
+  lua_setallocf(w->main_thread, allocate, w);
+}
+
+void lh_watch_uninstall(lh_watcher *w) {
+  if (!lh_watch_is_installed(w)) return;
+  lua_setallocf(w->main_thread, w->alloc, w->alloc_data);
+  w->installed = false;
+}

@@ -1,0 +1,226 @@
+/*
+** watch_signal.c - the list of all watchers and the signal handler that reads it.
+**
+** The list is the library's only global, because a handler gets no argument, and neither does a
+** function of atexit. It is changed under a lock and read without: a node is never freed, only its
+** watcher taken out, and who does that waits until nobody reads in any thread. There are never more
+** nodes than there were watchers at once.
+**
+** The kernel gives a signal of the process to any of its threads. Only the thread that runs a state
+** may arm it, between two of its instructions. So a handler in another thread sends the signal on;
+** if that thread is gone (it came out of a fork), our allocation function sees that something is
+** wanted. A signal that was sent on asks for nothing again, and is not handed on to the handler of
+** the host, which has seen it.
+*/
+#include <errno.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "watch.h"
+
+typedef struct node {
+  _Atomic(lh_watcher *) watcher;
+  struct node *next;
+} node;
+
+enum { SIGNALS = 65 };
+
+static struct {
+  _Atomic(node *) first;
+  atomic_int readers; /* of the list, now, but under the lock */
+  _Atomic uint64_t n_files;
+  pthread_mutex_t lock;
+  bool process_is_watched;
+  struct {
+    unsigned users;
+    bool caught;
+    struct sigaction earlier;
+  } signals[SIGNALS];
+} watchers = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static node *first_node(void) {
+  return atomic_load_explicit(&watchers.first, memory_order_acquire);
+}
+
+/* {=== The handler =================================================================== */
+
+/* A signal that another handler has sent on to this thread. */
+static bool take_forwarded(int number, pthread_t self) {
+  bool found = false;
+  for (node *n = first_node(); n; n = n->next) {
+    lh_watcher *w = atomic_load(&n->watcher);
+    if (!w || w->options.signal_number != number || atomic_load(&w->owner) != self) continue;
+    if (!atomic_exchange(&w->forwarded, false)) continue;
+    if (!w->busy) lh_arm(w);
+    found = true;
+  }
+  return found;
+}
+
+static void request(int number, pthread_t self) {
+  for (node *n = first_node(); n; n = n->next) {
+    lh_watcher *w = atomic_load(&n->watcher);
+    if (!w || w->options.signal_number != number) continue;
+    (void)atomic_fetch_or(&w->wanted, (unsigned)LH_WANT_SNAPSHOT);
+    if (atomic_load(&w->owner) != self) {
+      atomic_store(&w->forwarded, true);
+      (void)syscall(SYS_tgkill, getpid(), atomic_load(&w->owner_id), number);
+    } else if (!w->busy) {
+      lh_arm(w);
+    }
+  }
+}
+
+static void on_signal(int number, siginfo_t *info, void *context) {
+  int os_errno = errno;
+  pthread_t self = pthread_self();
+  (void)atomic_fetch_add(&watchers.readers, 1);
+  bool forwarded = take_forwarded(number, self);
+  if (!forwarded) request(number, self);
+  (void)atomic_fetch_sub(&watchers.readers, 1); /* the host's handler may never return */
+  errno = os_errno;
+  const struct sigaction *earlier = &watchers.signals[number].earlier;
+  if (forwarded) return;
+  if (earlier->sa_flags & SA_SIGINFO)
+    earlier->sa_sigaction(number, info, context);
+  else if (earlier->sa_handler != SIG_DFL && earlier->sa_handler != SIG_IGN)
+    earlier->sa_handler(number);
+}
+
+/* }=================================================================================== */
+
+/* {=== Catching and letting go, under the lock ======================================= */
+
+/* Those that cannot be caught, that a fault in the program raises, or that libc uses itself. */
+static bool may_be_caught(int number) {
+  static const int never[] = {SIGKILL, SIGSTOP, SIGSEGV, SIGBUS, SIGFPE, SIGILL,
+                              SIGTRAP, SIGABRT, SIGSYS,  32,     33};
+  for (size_t i = 0; i < sizeof never / sizeof never[0]; i++) {
+    if (never[i] == number) return false;
+  }
+  return number > 0 && number < SIGNALS;
+}
+
+/* If it was caught before, and could not be let go since another handler was put in front of ours,
+** that one calls ours still. */
+static int catch_signal(int number, lh_error *error) {
+  struct sigaction ours = {.sa_flags = SA_SIGINFO | SA_ONSTACK};
+  if (number == 0) return LH_OK;
+  if (!may_be_caught(number)) {
+    return lh_fail(error, LH_EARGUMENT, "signal %d cannot be used to ask for snapshots", number);
+  }
+  watchers.signals[number].users++;
+  if (watchers.signals[number].caught) return LH_OK;
+  struct sigaction *earlier = &watchers.signals[number].earlier;
+  bool caught = sigaction(number, NULL, earlier) == 0;
+  bool is_new = earlier->sa_handler == SIG_DFL || earlier->sa_handler == SIG_IGN;
+  ours.sa_flags |= is_new ? SA_RESTART : earlier->sa_flags & (SA_RESTART | SA_NODEFER);
+  ours.sa_mask = earlier->sa_mask;
+  ours.sa_sigaction = on_signal;
+  if (!caught || sigaction(number, &ours, NULL) < 0) {
+    watchers.signals[number].users--;
+    return lh_fail_errno(error, errno, "cannot catch signal %d", number);
+  }
+  watchers.signals[number].caught = true;
+  return LH_OK;
+}
+
+static void let_go(int number) {
+  struct sigaction current;
+  if (number == 0 || --watchers.signals[number].users > 0) return;
+  if (sigaction(number, NULL, &current) < 0 || !(current.sa_flags & SA_SIGINFO) ||
+      current.sa_sigaction != on_signal) {
+    return;
+  }
+  (void)sigaction(number, &watchers.signals[number].earlier, NULL);
+  watchers.signals[number].caught = false;
+}
+
+/* }=================================================================================== */
+
+/* {=== The list ====================================================================== */
+
+/* The first watcher of the list, from *place on, that this thread owns. */
+static lh_watcher *next_own(node **place, pthread_t self) {
+  lh_watcher *found = NULL;
+  (void)atomic_fetch_add(&watchers.readers, 1);
+  for (; *place && !found; *place = (*place)->next) {
+    lh_watcher *w = atomic_load(&(*place)->watcher);
+    if (w && atomic_load(&w->owner) == self) found = w;
+  }
+  (void)atomic_fetch_sub(&watchers.readers, 1);
+  return found;
+}
+
+static void on_exit_of_process(void) {
+  node *place = first_node();
+  for (lh_watcher *w; (w = next_own(&place, pthread_self())) != NULL;) lh_watch_exit(w);
+}
+
+/* In the child, where only this thread lives on: others may have been anywhere. */
+static void on_fork_of_process(void) {
+  node *place = first_node();
+  (void)pthread_mutex_init(&watchers.lock, NULL);
+  atomic_store(&watchers.readers, 0);
+  atomic_store(&watchers.n_files, 0);
+  for (lh_watcher *w; (w = next_own(&place, pthread_self())) != NULL;) {
+    atomic_store(&w->owner_id, (pid_t)syscall(SYS_gettid));
+    w->forked = true;
+  }
+}
+
+static node *free_node(void) {
+  node *n = first_node();
+  while (n && atomic_load(&n->watcher)) n = n->next;
+  if (n) return n;
+  n = lh_alloc_zeroed(1, sizeof *n);
+  if (!n) return NULL;
+  n->next = first_node();
+  atomic_store_explicit(&watchers.first, n, memory_order_release);
+  return n;
+}
+
+int lh_watchers_add(lh_watcher *w, lh_error *error) {
+  (void)pthread_mutex_lock(&watchers.lock);
+  if (!watchers.process_is_watched) {
+    watchers.process_is_watched =
+        pthread_atfork(NULL, NULL, on_fork_of_process) == 0 && atexit(on_exit_of_process) == 0;
+  }
+  node *n = watchers.process_is_watched ? free_node() : NULL;
+  int rc = n ? catch_signal(w->options.signal_number, error)
+             : lh_fail_memory(error, "starting to watch a Lua state");
+  if (rc == LH_OK) atomic_store(&n->watcher, w);
+  (void)pthread_mutex_unlock(&watchers.lock);
+  return rc;
+}
+
+void lh_watchers_remove(lh_watcher *w) {
+  (void)pthread_mutex_lock(&watchers.lock);
+  for (node *n = first_node(); n; n = n->next) {
+    if (atomic_load(&n->watcher) != w) continue;
+    atomic_store(&n->watcher, NULL);
+    let_go(w->options.signal_number);
+  }
+  (void)pthread_mutex_unlock(&watchers.lock);
+  while (atomic_load(&watchers.readers) > 0) (void)sched_yield();
+}
+
+lh_watcher *lh_watchers_find(lua_State *L) {
+  const char *global = lh_global_state(L);
+  lh_watcher *found = NULL;
+  (void)atomic_fetch_add(&watchers.readers, 1);
+  for (node *n = first_node(); n && !found; n = n->next) {
+    lh_watcher *w = atomic_load(&n->watcher);
+    if (w && w->global == global) found = w;
+  }
+  (void)atomic_fetch_sub(&watchers.readers, 1);
+  return found;
+}
+
+uint64_t lh_watchers_number(void) {
+  return atomic_fetch_add(&watchers.n_files, 1) + 1;
+}
+
+/* }=================================================================================== */

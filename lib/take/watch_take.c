@@ -1,0 +1,124 @@
+/*
+** watch_take.c - takes what a watcher was asked for: finds a name for the file, writes it or starts
+** the child that does, and reports how it went.
+**
+** Two things may be asked for at once; they get one file. When four children are still writing, a
+** fifth file is refused and reported.
+*/
+#include <errno.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "watch.h"
+
+/* The next name that no file has: a process of some other day may have had our id. */
+static void name_file(lh_watcher *w) {
+  struct stat info;
+  do {
+    (void)snprintf(w->path, sizeof w->path, "%s/%s-%lld-%llu.heap", w->directory, w->program,
+                   (long long)getpid(), (unsigned long long)lh_watchers_number());
+  } while (lstat(w->path, &info) == 0);
+}
+
+static void report(const lh_watcher *w, const char *path, const lh_taken *taken,
+                   const lh_error *error) {
+  lh_watch_report r = {.path = path, .taken = taken, .error = error};
+  if (w->options.report) w->options.report(&r, w->options.payload);
+}
+
+/* {=== Background jobs =============================================================== */
+
+static void forget_job(lh_watcher *w, size_t i) {
+  lh_job_free(w->jobs[i]);
+  lh_free(w->job_paths[i]);
+  w->jobs[i] = NULL;
+  w->job_paths[i] = NULL;
+}
+
+static void forget_jobs_of_parent(lh_watcher *w) {
+  w->forked = false;
+  for (size_t i = 0; i < LH_MOST_JOBS; i++) forget_job(w, i);
+}
+
+void lh_watch_reap(lh_watcher *w) {
+  lh_taken taken;
+  lh_error error;
+  if (w->forked) forget_jobs_of_parent(w);
+  for (size_t i = 0; i < LH_MOST_JOBS; i++) {
+    if (!w->jobs[i]) continue;
+    int rc = lh_job_wait(w->jobs[i], 0, &taken, &error);
+    if (rc == LH_EBUSY) continue;
+    report(w, w->job_paths[i], rc == LH_OK ? &taken : NULL, rc == LH_OK ? NULL : &error);
+    forget_job(w, i);
+  }
+}
+
+void lh_watch_leave_jobs(lh_watcher *w) {
+  lh_watch_reap(w);
+  for (size_t i = 0; i < LH_MOST_JOBS; i++) {
+    lh_error error;
+    if (!w->jobs[i]) continue;
+    (void)lh_fail(&error, LH_EBUSY, "process %lld is still writing '%s'",
+                  (long long)lh_job_process(w->jobs[i]), w->job_paths[i]);
+    report(w, w->job_paths[i], NULL, &error);
+    forget_job(w, i);
+  }
+}
+
+static int start_job(lh_watcher *w, lua_State *L, lh_error *error) {
+  size_t i = 0;
+  while (i < LH_MOST_JOBS && w->jobs[i]) i++;
+  if (i == LH_MOST_JOBS) {
+    return lh_fail(error, LH_EBUSY, "%d background snapshots are still being written",
+                   LH_MOST_JOBS);
+  }
+  w->job_paths[i] = lh_copy_text(w->path);
+  int rc = w->job_paths[i] ? lh_start_snapshot(L, w->path, &w->take, &w->jobs[i], error)
+                           : lh_fail_memory(error, "starting a background snapshot");
+  if (rc < 0) forget_job(w, i);
+  return rc;
+}
+
+/* }=================================================================================== */
+
+void lh_watch_free_reserve(lh_watcher *w) {
+  lh_free(w->reserve);
+  w->reserve = NULL;
+  if (w->state_reserve) {
+    (void)w->alloc(w->alloc_data, w->state_reserve, LH_STATE_RESERVE, 0);
+    w->state_reserve = NULL;
+  }
+}
+
+static void take(lh_watcher *w, lua_State *L, bool background, bool or_direct) {
+  lh_taken taken;
+  lh_error error;
+  name_file(w);
+  if (background) {
+    int rc = start_job(w, L, &error);
+    if (rc == LH_OK) return;
+    if (!or_direct) {
+      report(w, w->path, NULL, &error);
+      return;
+    }
+  }
+  int rc = lh_take_snapshot(L, w->path, &w->take, &taken, &error);
+  report(w, w->path, rc == LH_OK ? &taken : NULL, rc == LH_OK ? NULL : &error);
+}
+
+void lh_watch_serve(lh_watcher *w, lua_State *L, unsigned wanted, bool background) {
+  lh_watch_reap(w);
+  if (wanted & LH_WANT_MEMORY) {
+    w->memory_taken = true;
+    lh_watch_free_reserve(w);
+  }
+  if (wanted & (LH_WANT_SNAPSHOT | LH_WANT_MEMORY)) {
+    take(w, L, background, wanted & LH_WANT_MEMORY);
+  }
+  if (wanted & LH_WANT_MARK) {
+    bool thinned = false;
+    (void)lh_mark_period(L, &thinned, NULL);
+    if (thinned) w->options.mark_seconds *= 2;
+  }
+}
