@@ -203,6 +203,9 @@ typedef struct cli_table cli_table;
 cli_table *cli_table_new(cli *c, const cli_column *columns, size_t n_columns);
 void cli_table_row(cli_table *table, const char *const *cells, cli_style style); /* copies */
 void cli_table_print(cli_table *table);                                          /* and frees it */
+
+/* Is stdout a terminal on which there is room only for the columns that matter most? */
+bool cli_is_narrow(const cli *c);
 void cli_table_free(cli_table *table); /* in place of printing it */
 
 /* }=================================================================================== */

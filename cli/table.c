@@ -228,6 +228,17 @@ void cli_table_free(cli_table *table) {
   free(table);
 }
 
+bool cli_is_narrow(const cli *c) {
+  enum { WIDE = 120 };
+  struct libscols_table *scols;
+  bool narrow;
+  if (!c->stdout_terminal) return false;
+  scols = cli_must(scols_new_table());
+  narrow = scols_table_get_termwidth(scols) < WIDE;
+  scols_unref_table(scols);
+  return narrow;
+}
+
 void cli_table_print(cli_table *table) {
   struct libscols_table *scols = cli_must(scols_new_table());
   if (table->c->stdout_terminal) fit(table, scols_table_get_termwidth(scols));

@@ -50,6 +50,7 @@ describe(("a heap of hostile names (seed %d)"):format(seed), function()
     local args = {}
     for i = 1, 40 do args[i] = names[i]:gsub("%z.*", "") end
     dir = select(2, support.lua(program, {args = args}))
+    support.lua('require "heap".snapshot "other"', {cwd = dir, name = "other.lua"})
   end)
   teardown(function()
     io.write(("\nfaults: hostile names in text, JSON and DOT: %d cases, %d survived\n")
@@ -126,6 +127,9 @@ describe(("a heap of hostile names (seed %d)"):format(seed), function()
       "heaptop --threads -n 0 c", "heapdiff -n 0 a b c", "heapdiff -n 0 a c",
       "heapdiff -n 0 --since a c",
       "heapdiff -n 0 --factor 2 --color=always --fingerprints a b c",
+      "heapdiff -n 0 --ladder --color=always --fingerprints a b c", "heapdiff --ladder --csv a b c",
+      "heapdiff -n 0 --owners a c", "heapdiff -n 0 --before a b --after b c",
+      "heapdiff -n 0 other c",
       "heapsql c 'select * from classes'",
       "heappath --format text -k 500 c TARGET", "heappath --format text --referrers -n 0 c TARGET",
       "heapsql c 'select *, path, held_by from objects'", "heapsql c 'select * from strings'",
@@ -160,6 +164,8 @@ describe(("a heap of hostile names (seed %d)"):format(seed), function()
     for _, command in ipairs {
       "heaptop -n 200 --objects c", "heapdiff -n 200 a b c", "heappath c 'C[50]'",
       "heaptop --modules -n 200 c", "heaptop --under root -n 50 c",
+      "heapdiff -n 200 --ladder a b c", "heapdiff -n 200 --owners a c",
+      "heapdiff -n 200 --before a b --after b c", "heapdiff -n 200 other c",
       "heapsql c 'select path from objects'"
     } do
       local out, n = support.on_terminal(command, {cwd = dir}), 0
@@ -189,7 +195,10 @@ describe(("a heap of hostile names (seed %d)"):format(seed), function()
       "heaptop --json --modules c", "heaptop --json --threads c",
       "heaptop --json --under root -n 0 c",
       "heaptop --json --suspects c", "heapdiff --json -n 0 a b c", "heapdiff --json -n 0 a c",
-      "heapdiff --json --since a c", "heappath --json -k 500 c TARGET",
+      "heapdiff --json --since a c", "heapdiff --json --ladder a b c",
+      "heapdiff --json --owners a c", "heapdiff --json --before a b --after b c",
+      "heapdiff --json other c",
+      "heappath --json -k 500 c TARGET",
       "heappath --json --referrers c TARGET", "heapsql --json c 'select * from objects'",
       "heapsql --json c 'select * from edges; select * from strings; select * from entries'",
     } do json(command) end

@@ -84,7 +84,7 @@ static void print_paths(cli *c, const apart *a) {
 
 static void print_strings(cli *c, const apart *a) {
   static const cli_column columns[] = {
-      {"bytes", CLI_RIGHT}, {"objects", CLI_RIGHT}, {"string", CLI_LEFT}, {"held by", CLI_WRAP}};
+      {"bytes", CLI_RIGHT}, {"objects", CLI_RIGHT}, {"string", CLI_WRAP}, {"held by", CLI_WRAP}};
   const lh_string_changes *s = &a->strings;
   lh_snapshot *snapshot = a->x->snapshots[2];
   size_t n_shown = n_rows(c, a->x->r, s->n_rows);

@@ -6,6 +6,8 @@
 
 #include "heapdiff.h"
 
+enum { MOST_COLUMNS = 8 };
+
 /* By what a row grew, or has, in one half. */
 static const char *amount(cli *c, const request *r, const lh_growth_row *row, int half) {
   int64_t grew = row->grew_bytes[half];
@@ -53,14 +55,16 @@ static void print_answer(cli *c, const request *r, const lh_growth *growth) {
 static void print_row(cli *c, const request *r, const lh_growth_row *row, cli_table *table) {
   static const char *const levels[] = {"less", "", "more"};
   bool is_now = row->verdict == LH_GROWS_NOW;
-  const char *cells[8];
+  const char *cells[MOST_COLUMNS];
   size_t n = 0;
   if (r->fingerprints && row->held_by != NULL) cells[n++] = row->fingerprint;
   cells[n++] = r->n_before == 1 ? levels[is_now ? 2 : 0] : lh_verdict_name(row->verdict);
   cells[n++] = amount(c, r, row, 0);
   cells[n++] = amount(c, r, row, 1);
-  cells[n++] = objects(c, r, row, 0);
-  cells[n++] = objects(c, r, row, 1);
+  if (!cli_is_narrow(c)) {
+    cells[n++] = objects(c, r, row, 0);
+    cells[n++] = objects(c, r, row, 1);
+  }
   cells[n++] = row->class_name;
   if (row->held_by != NULL) cells[n] = row->held_by;
   cli_table_row(table, cells, row->verdict == LH_NO_LONGER_GROWS ? CLI_PLAIN : CLI_ALARM);
@@ -69,13 +73,20 @@ static void print_row(cli *c, const request *r, const lh_growth_row *row, cli_ta
 static void print_rows(cli *c, const request *r, const lh_growth *growth, bool by_path) {
   const lh_growth_row *rows = by_path ? growth->paths : growth->classes;
   size_t n_all = by_path ? growth->n_paths : growth->n_classes, n_shown = n_rows(c, r, n_all);
-  static const cli_column columns[] = {{"fingerprint", CLI_LEFT}, {"verdict", CLI_LEFT},
-                                       {"before", CLI_RIGHT},     {"after", CLI_RIGHT},
-                                       {"objects", CLI_RIGHT},    {"after", CLI_RIGHT},
-                                       {"class", CLI_WRAP},       {"held by", CLI_WRAP}};
-  bool fingerprints = r->fingerprints && by_path;
-  cli_table *table =
-      cli_table_new(c, columns + !fingerprints, 6 + (size_t)fingerprints + (size_t)by_path);
+  cli_column columns[MOST_COLUMNS];
+  size_t n = 0;
+  cli_table *table;
+  if (r->fingerprints && by_path) columns[n++] = (cli_column){"fingerprint", CLI_LEFT};
+  columns[n++] = (cli_column){"verdict", CLI_LEFT};
+  columns[n++] = (cli_column){"before", CLI_RIGHT};
+  columns[n++] = (cli_column){"after", CLI_RIGHT};
+  if (!cli_is_narrow(c)) {
+    columns[n++] = (cli_column){"objects", CLI_RIGHT};
+    columns[n++] = (cli_column){"after", CLI_RIGHT};
+  }
+  columns[n++] = (cli_column){"class", CLI_WRAP};
+  if (by_path) columns[n++] = (cli_column){"held by", CLI_WRAP};
+  table = cli_table_new(c, columns, n);
   for (size_t i = 0; i < n_shown; i++) print_row(c, r, &rows[i], table);
   printf("\n%sBy %s%s\n", cli_style_on(c, CLI_BOLD), by_path ? "what holds them" : "class",
          cli_style_off(c));

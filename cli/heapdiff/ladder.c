@@ -153,18 +153,21 @@ static bool shows_seconds(const lh_growth *growth) {
   return growth->seconds >= 1;
 }
 
+/* On a narrow terminal of each figure the last. */
 static void print_row(cli *c, const request *r, const lh_growth *growth, const lh_growth_row *row,
                       cli_table *table) {
   char *bytes = series(c, row->at, growth->n_snapshots, bytes_of, cli_size);
   char *objects = counts(c, row->at, growth->n_snapshots);
   const char *cells[MOST_COLUMNS];
+  const lh_figures *last = &row->at[growth->n_snapshots - 1];
+  bool narrow = cli_is_narrow(c);
   size_t n = 0;
   if (r->fingerprints && row->held_by != NULL) cells[n++] = row->fingerprint;
   cells[n++] = lh_verdict_name(row->verdict);
   cells[n++] = rate(c, row->bytes_per_step);
-  if (shows_seconds(growth)) cells[n++] = rate(c, row->bytes_per_second);
-  cells[n++] = bytes;
-  cells[n++] = objects;
+  if (shows_seconds(growth) && !narrow) cells[n++] = rate(c, row->bytes_per_second);
+  cells[n++] = narrow ? cli_size(c, last->bytes) : bytes;
+  cells[n++] = narrow ? cli_count(c, last->objects) : objects;
   cells[n++] = row->class_name;
   if (row->held_by != NULL) cells[n] = row->held_by;
   cli_table_row(table, cells, row->verdict == LH_GROWS_STEADILY ? CLI_ALARM : CLI_PLAIN);
@@ -181,8 +184,10 @@ static void print_rows(cli *c, const request *r, const lh_growth *growth, bool b
   if (r->fingerprints && by_path) columns[n++] = (cli_column){"fingerprint", CLI_LEFT};
   columns[n++] = (cli_column){"verdict", CLI_LEFT};
   columns[n++] = (cli_column){"a step", CLI_RIGHT};
-  if (shows_seconds(growth)) columns[n++] = (cli_column){"a second", CLI_RIGHT};
-  columns[n++] = (cli_column){by_path ? "bytes, with what they retain" : "bytes", CLI_RIGHT};
+  if (shows_seconds(growth) && !cli_is_narrow(c))
+    columns[n++] = (cli_column){"a second", CLI_RIGHT};
+  columns[n++] = (cli_column){
+      by_path && !cli_is_narrow(c) ? "bytes, with what they retain" : "bytes", CLI_RIGHT};
   columns[n++] = (cli_column){"objects", CLI_RIGHT};
   columns[n++] = (cli_column){"class", CLI_WRAP};
   if (by_path) columns[n++] = (cli_column){"held by", CLI_WRAP};

@@ -127,13 +127,15 @@ static void line(cli *c, const tree *t, const uint64_t bytes[2], const uint64_t 
                  unsigned depth, const char *name, const char *class, cli_table *table) {
   uint64_t change = bytes[1] > bytes[0] ? bytes[1] - bytes[0] : bytes[0] - bytes[1];
   char *text = cli_must(malloc(2 * depth + strlen(name) + 1));
-  const char *cells[] = {cli_size_change(c, bytes[0], bytes[1]),
-                         change > t->total ? "-" : cli_share(c, change, t->total),
-                         cli_size(c, bytes[0]),
-                         cli_size(c, bytes[1]),
-                         cli_count_change(c, objects[0], objects[1]),
-                         text,
-                         class};
+  const char *cells[7];
+  size_t n = 0;
+  cells[n++] = cli_size_change(c, bytes[0], bytes[1]);
+  cells[n++] = change > t->total ? "-" : cli_share(c, change, t->total);
+  if (!cli_is_narrow(c)) cells[n++] = cli_size(c, bytes[0]);
+  cells[n++] = cli_size(c, bytes[1]);
+  cells[n++] = cli_count_change(c, objects[0], objects[1]);
+  cells[n++] = text;
+  cells[n] = class;
   sprintf(text, "%*s%s", 2 * (int)depth, "", name);
   cli_table_row(table, cells, CLI_PLAIN);
   free(text);
@@ -164,10 +166,13 @@ static void print_rest(cli *c, const tree *t, size_t part, unsigned depth, cli_t
 
 /* From each part down to the first below it, then to the next beside it. */
 static void print_tree(cli *c, const tree *t) {
-  static const cli_column columns[] = {
+  static const cli_column wide[] = {
       {"bytes", CLI_RIGHT},   {"share", CLI_RIGHT}, {"before", CLI_RIGHT}, {"after", CLI_RIGHT},
       {"objects", CLI_RIGHT}, {"owner", CLI_WRAP},  {"class", CLI_WRAP}};
-  cli_table *table = cli_table_new(c, columns, 7);
+  static const cli_column narrow[] = {{"bytes", CLI_RIGHT}, {"share", CLI_RIGHT},
+                                      {"after", CLI_RIGHT}, {"objects", CLI_RIGHT},
+                                      {"owner", CLI_WRAP},  {"class", CLI_WRAP}};
+  cli_table *table = cli_is_narrow(c) ? cli_table_new(c, narrow, 6) : cli_table_new(c, wide, 7);
   size_t *next = cli_must(malloc(t->n * sizeof *next)), part = 0;
   unsigned depth = 0;
   memcpy(next, t->first, t->n * sizeof *next);
