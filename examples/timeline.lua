@@ -7,46 +7,46 @@ collector's lists is that of allocation; the marks in it take the place of the s
 
     $ lua5.4 timeline.lua
     $ heaptop --by epoch c
-    80.4% of what lives, 106.4 KB, was allocated since 00:00, the first mark: 76.5% of it between 14:00 and 15:00
+    80.7% of what lives, 108.8 KB, was allocated since 00:00, the first mark: 77.0% of it between 14:00 and 15:00
     What that is: heapdiff --since 14:00 --until 15:00 c
 
     shallow  share  objects                        since (UTC)
-    26.0 KB  19.6%      286  ██████▍               the start
-      951 B   0.7%       30  ▎                     2026-11-21 18:31:00  00:00
-      960 B   0.7%       30  ▎                     2026-11-21 18:31:00  01:00
-      960 B   0.7%       30  ▎                     2026-11-21 18:31:00  02:00
-      319 B   0.2%       10  ▏                     2026-11-21 18:31:00  03:00
-        0 B   0.0%        0                        2026-11-21 18:31:00  04:00
-        0 B   0.0%        0                        2026-11-21 18:31:00  05:00
-        0 B   0.0%        0                        2026-11-21 18:31:00  06:00
-        0 B   0.0%        0                        2026-11-21 18:31:00  07:00
-        0 B   0.0%        0                        2026-11-21 18:31:00  08:00
-        0 B   0.0%        0                        2026-11-21 18:31:00  09:00
-        0 B   0.0%        0                        2026-11-21 18:31:00  10:00
-        0 B   0.0%        0                        2026-11-21 18:31:00  11:00
-        0 B   0.0%        0                        2026-11-21 18:31:00  12:00
-        0 B   0.0%        0                        2026-11-21 18:31:00  13:00
-    81.4 KB  61.5%    1,260  ████████████████████  2026-11-21 18:31:00  14:00
-        0 B   0.0%        0                        2026-11-21 18:31:00  15:00
-        0 B   0.0%        0                        2026-11-21 18:31:00  16:00
-        0 B   0.0%        0                        2026-11-21 18:31:00  17:00
-        0 B   0.0%        0                        2026-11-21 18:31:00  18:00
-        0 B   0.0%        0                        2026-11-21 18:31:00  19:00
-     2.2 KB   1.7%       20  ▌                     2026-11-21 18:31:00  20:00
-     6.6 KB   5.0%       60  █▋                    2026-11-21 18:31:00  21:00
-     6.6 KB   5.0%       60  █▋                    2026-11-21 18:31:00  22:00
-     6.6 KB   5.0%       60  █▋                    2026-11-21 18:31:00  23:00
+    26.0 KB  19.3%      286  ██████▎               the start
+      951 B   0.7%       30  ▎                     2026-11-21 20:31:56  00:00
+      960 B   0.7%       30  ▎                     2026-11-21 20:31:56  01:00
+      960 B   0.7%       30  ▎                     2026-11-21 20:31:56  02:00
+      319 B   0.2%       10  ▏                     2026-11-21 20:31:56  03:00
+        0 B   0.0%        0                        2026-11-21 20:31:56  04:00
+        0 B   0.0%        0                        2026-11-21 20:31:56  05:00
+        0 B   0.0%        0                        2026-11-21 20:31:56  06:00
+        0 B   0.0%        0                        2026-11-21 20:31:56  07:00
+        0 B   0.0%        0                        2026-11-21 20:31:56  08:00
+        0 B   0.0%        0                        2026-11-21 20:31:56  09:00
+        0 B   0.0%        0                        2026-11-21 20:31:56  10:00
+        0 B   0.0%        0                        2026-11-21 20:31:56  11:00
+        0 B   0.0%        0                        2026-11-21 20:31:56  12:00
+        0 B   0.0%        0                        2026-11-21 20:31:56  13:00
+    83.8 KB  62.2%    1,320  ████████████████████  2026-11-21 20:31:56  14:00
+        0 B   0.0%        0                        2026-11-21 20:31:56  15:00
+        0 B   0.0%        0                        2026-11-21 20:31:56  16:00
+        0 B   0.0%        0                        2026-11-21 20:31:56  17:00
+        0 B   0.0%        0                        2026-11-21 20:31:56  18:00
+        0 B   0.0%        0                        2026-11-21 20:31:56  19:00
+     2.2 KB   1.6%       20  ▌                     2026-11-21 20:31:56  20:00
+     6.6 KB   4.9%       60  █▋                    2026-11-21 20:31:56  21:00
+     6.6 KB   4.9%       60  █▋                    2026-11-21 20:31:56  22:00
+     6.6 KB   4.9%       60  █▋                    2026-11-21 20:31:56  23:00
 
     $ heapdiff --since 14:00 --until 15:00 c
-    1,260 objects allocated between the marks 14:00 and 15:00 are still alive in c: 81.4 KB
+    1,320 objects allocated between the marks 14:00 and 15:00 are still alive in c: 83.8 KB
     30 of them retain the others; by class and by what holds them:
 
     retained  shallow  objects  class               held by
-     81.4 KB   4.5 KB       30  {rows, sent, user}  _G.exports[*]
+     83.8 KB   4.5 KB       30  {rows, sent, user}  _G.exports[*]
 
     Whether older containers grew is told by three snapshots only
 
-    Why the first of them stays: heappath c 0x56473df49a40
+    Why the first of them stays: heappath c 0x55e30f65c890
 
 ]==]
 -- luacheck: globals sessions exports
@@ -57,7 +57,7 @@ sessions, exports = {}, {}
 -- The leak: an export is put here to be sent, and stays when it was.
 local function export(user)
   local rows = {}
-  for i = 1, 40 do rows[i] = ("%s;%d;%d"):format(user, i, i * i) end
+  for i = 1, 42 do rows[i] = ("%s;%d;%d"):format(user, i, i * i) end
   exports[#exports + 1] = {user = user, rows = rows, sent = true}
 end
 

@@ -166,10 +166,12 @@ static void a_killed_child_damages_nothing(void **state) {
     int killed = 0;
     plan_naming(named);
     uint64_t most = duration(*state, true) * 3 / 2;
-    for (int i = 0; i < KILLS; i++) {
+    /* On a busy machine the first ones may all come too late. */
+    for (int i = 0; i < KILLS || (killed == 0 && i < 10 * KILLS); i++) {
       bool older = i % 2;
       scene_set_older(older);
-      bool early = kill_child(*state, (uint64_t)rand() % most);
+      uint64_t latest = i < KILLS ? most : most / 16 + 1;
+      bool early = kill_child(*state, (uint64_t)rand() % latest);
       killed += early;
       if (!early) assert_true(scene_is_whole("a"));
       expect_whole_or_older(older, false); /* the host cleans up after its child */
