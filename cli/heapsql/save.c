@@ -65,13 +65,12 @@ static void open_new(save *s) {
   size_t folder = slash != NULL ? (size_t)(slash - s->target) + 1 : 0;
   s->temporary = cli_must(malloc(folder + sizeof pattern + 2));
   sprintf(s->temporary, "%s%.*s%s", folder == 0 ? "./" : "", (int)folder, s->target, pattern);
-  int file = mkstemp(s->temporary); /* mode 0600 */
+  int file = cli_begin_file(s->c, s->temporary); /* mode 0600 */
   if (file < 0) {
     s->temporary[0] = '\0'; /* nothing to remove */
     fail(s, strerror(errno));
   }
   (void)close(file);
-  cli_unfinished(s->c, s->temporary);
   must(s, sqlite3_open(s->temporary, &s->to));
   run(s, "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA temp_store = 2; BEGIN");
 }
@@ -81,7 +80,7 @@ static void finish(save *s) {
   s->to = NULL;
   if (cli_changed(s->c) != NULL) fail(s, "a snapshot was changed while it was read: run it again");
   if (rename(s->temporary, s->target) != 0) fail(s, strerror(errno));
-  cli_unfinished(s->c, NULL);
+  cli_end_file(s->c);
   free(s->target);
   free(s->temporary);
 }
