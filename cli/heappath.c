@@ -4,11 +4,11 @@
 ** demand.
 **
 ** A path may have a million steps (a linked list). Text folds its middle and the graph does so too;
-** JSON has every step and is written one by one.
+** JSON has every step and is written one by one. The answers are in cli/heappath/.
 */
 #include <string.h>
 
-#include "cli.h"
+#include "heappath/heappath.h"
 
 enum { KEY_REFERRERS = CLI_FIRST_KEY, KEY_DOMINATORS, KEY_FORMAT };
 
@@ -32,24 +32,6 @@ static const cli_tool tool = {
     "        a class                       Listener   (the instance that retains most)\n"
     "Example: heappath c Listener | dot -Tsvg > why.svg\n"
     "Exit status: 0 done, 1 not there or nothing keeps it alive, 2 wrong usage or failure.\n"};
-
-typedef enum format { FORMAT_TEXT, FORMAT_DOT, FORMAT_JSON, FORMAT_AUTO } format;
-
-typedef struct request {
-  const char *file;
-  char *expression;
-  size_t n_paths, limit;
-  bool limit_given, referrers, dominators;
-  format format;
-} request;
-
-/* The object that was asked for. */
-typedef struct subject {
-  lh_snapshot *snapshot;
-  lh_found found;
-  lh_id id;
-  char *text; /* Listener 0x55d0c0a3f2e0 */
-} subject;
 
 /* {=== Options ======================================================================== */
 
@@ -136,111 +118,8 @@ static void find(cli *c, const request *r, subject *s) {
 
 /* }=================================================================================== */
 
-/* From this many steps on a path is folded in a picture, so that it fits a page. */
-enum { LONG_PICTURE = 10 };
-
-/* {=== Text of paths ================================================================== */
-
-static const cli_column step_columns[] = {{"reference", CLI_WRAP},
-                                          {"class", CLI_WRAP},
-                                          {"address", CLI_LEFT},
-                                          {"shallow", CLI_RIGHT},
-                                          {"retained", CLI_RIGHT}};
-
-/* `named` is the edge that says how the step is called. */
-static void step_row(cli *c, const subject *s, const lh_edge *named, const lh_edge *step,
-                     cli_table *table) {
-  char *reference = cli_must(lh_edge_text(s->snapshot, named));
-  char *what = cli_what(s->snapshot, step->target);
-  const char *cells[] = {reference, what, cli_address(c, s->snapshot, step->target),
-                         cli_size(c, lh_shallow_bytes(s->snapshot, step->target)),
-                         cli_size(c, lh_retained_bytes(s->snapshot, step->target))};
-  cli_table_row(table, cells, step->target == s->id ? CLI_BOLD : CLI_PLAIN);
-  lh_free(reference);
-  free(what);
-}
-
-/* Do they read the same? The texts of ephemerons are long paths of their own. */
-static bool are_alike(const subject *s, const lh_edge *a, const lh_edge *b) {
-  if (a->kind != b->kind) return false;
-  if (a->kind == LH_EDGE_EPHEMERON) return a->holder == b->holder;
-  if (a->kind == LH_EDGE_VALUE && a->key.kind == LH_VALUE_OBJECT && b->key.kind == LH_VALUE_OBJECT)
-    return a->key.as.object == b->key.as.object;
-  char *x = cli_must(lh_edge_text(s->snapshot, a)), *y = cli_must(lh_edge_text(s->snapshot, b));
-  bool alike = strcmp(x, y) == 0;
-  lh_free(x);
-  lh_free(y);
-  return alike;
-}
-
-/* The edge that most of the steps first .. end - 1 are, by the majority vote of Boyer and Moore,
-** and how many of them are. */
-static const lh_edge *usual_edge(const subject *s, const lh_path *path, size_t first, size_t end,
-                                 size_t *n_usual) {
-  const lh_edge *usual = NULL;
-  size_t votes = 0;
-  for (size_t i = first; i < end; i++) {
-    if (votes == 0) usual = &path->steps[i];
-    if (are_alike(s, usual, &path->steps[i]))
-      votes++;
-    else
-      votes--;
-  }
-  *n_usual = 0;
-  for (size_t i = first; i < end; i++) *n_usual += are_alike(s, usual, &path->steps[i]);
-  return usual;
-}
-
-/* One row that stands for the steps first .. end - 1: "... 999,990 more of .next ..." */
-static void fold_row(cli *c, const subject *s, const lh_path *path, size_t first, size_t end,
-                     cli_table *table) {
-  size_t n = end - first, n_usual;
-  char *usual = cli_must(lh_edge_text(s->snapshot, usual_edge(s, path, first, end, &n_usual)));
-  size_t size = strlen(usual) + 128;
-  char *text = cli_must(malloc(size));
-  const char *cells[] = {text, "", "", "", ""};
-  if (n_usual == n)
-    snprintf(text, size, "... %s more of %s ...", cli_count(c, n), usual);
-  else if (2 * n_usual > n)
-    snprintf(text, size, "... %s more, %s of them %s ...", cli_count(c, n), cli_count(c, n_usual),
-             usual);
-  else
-    snprintf(text, size, "... %s more ...", cli_count(c, n));
-  cli_table_row(table, cells, CLI_FAINT);
-  lh_free(usual);
-  free(text);
-}
-
-/* A function's upvalue and what is in it are one step for people. */
-static bool is_upvalue_with_content(const lh_path *path, size_t i) {
-  return i + 1 < path->n_steps && path->steps[i].kind == LH_EDGE_UPVALUE &&
-         path->steps[i + 1].kind == LH_EDGE_CONTENT;
-}
-
-static void print_steps(cli *c, const subject *s, const lh_path *path) {
-  cli_table *table = cli_table_new(c, step_columns, 5);
-  size_t n = path->n_steps, fold_end = 0, half = CLI_LONG_PATH / 2;
-  for (size_t i = 0; i < n; i++) {
-    const lh_edge *named = &path->steps[i];
-    if (n > CLI_LONG_PATH && i >= half && fold_end == 0) {
-      fold_end = n - half;
-      if (is_upvalue_with_content(path, fold_end - 1)) fold_end--;
-      fold_row(c, s, path, i, fold_end, table);
-      i = fold_end;
-      named = &path->steps[i];
-    }
-    if (is_upvalue_with_content(path, i)) i++;
-    step_row(c, s, named, &path->steps[i], table);
-  }
-  cli_table_print(table);
-}
-
-static char *path_text(const subject *s, const lh_path *path) {
-  return cli_must(lh_path_text(s->snapshot, path, path->n_steps > CLI_LONG_PATH));
-}
-
 /* "1,000 Listener in the snapshot; this is the one that retains most" */
-static void print_matches(cli *c, const subject *s) {
+void print_matches(cli *c, const subject *s) {
   const char *class_name = "objects like that";
   if (s->found.matches < 2) return;
   if (s->found.class_index != UINT32_MAX)
@@ -249,109 +128,9 @@ static void print_matches(cli *c, const subject *s) {
          cli_count(c, s->found.matches), class_name);
 }
 
-static void print_paths(cli *c, const request *r, const subject *s, const lh_path *paths,
-                        size_t n_paths) {
-  for (size_t i = 0; i < n_paths; i++) {
-    char *text = path_text(s, &paths[i]);
-    printf("%s%s%s %s%s%s\n", i == 0 ? "" : "\n", cli_style_on(c, CLI_BOLD),
-           i == 0 ? s->text : "and by:", i == 0 ? "is kept alive by: " : "", text,
-           cli_style_off(c));
-    if (i == 0) print_matches(c, s);
-    putchar('\n');
-    print_steps(c, s, &paths[i]);
-    lh_free(text);
-  }
-  if (n_paths < r->n_paths)
-    printf("\nNothing else refers to it, but what does may itself be held in several ways.\n");
-}
-
-/* }=================================================================================== */
-
-/* {=== Text of referrers and dominators =============================================== */
-
-static void print_referrers(cli *c, const request *r, const subject *s, const lh_edge *edges,
-                            size_t n) {
-  static const cli_column columns[] = {{"reference", CLI_WRAP},
-                                       {"from class", CLI_WRAP},
-                                       {"address", CLI_LEFT},
-                                       {"", CLI_LEFT},
-                                       {"from", CLI_WRAP}};
-  size_t n_shown = r->limit == 0 || n < r->limit ? n : r->limit;
-  cli_table *table = cli_table_new(c, columns, 5);
-  printf("%s%s %s to %s%s\n", cli_style_on(c, CLI_BOLD),
-         cli_count_of(c, n, "reference", "references"), n == 1 ? "leads" : "lead", s->text,
-         cli_style_off(c));
-  print_matches(c, s);
-  putchar('\n');
-  for (size_t i = 0; i < n_shown; i++) {
-    lh_id source = edges[i].source;
-    bool alive = source == LH_ROOT || lh_is_reachable(s->snapshot, source);
-    char *reference = cli_must(lh_edge_text(s->snapshot, &edges[i]));
-    char *from = source != LH_ROOT && alive ? cli_held_by(c, s->snapshot, source) : NULL;
-    const char *cells[] = {reference,
-                           source == LH_ROOT ? "root" : cli_class_of(s->snapshot, source),
-                           source == LH_ROOT ? "" : cli_address(c, s->snapshot, source),
-                           !alive          ? "garbage"
-                           : edges[i].weak ? "weak"
-                                           : "",
-                           from != NULL ? from : ""};
-    cli_table_row(table, cells, edges[i].weak || !alive ? CLI_FAINT : CLI_PLAIN);
-    lh_free(reference);
-    lh_free(from);
-  }
-  cli_table_print(table);
-  cli_print_hidden(c, n - n_shown, "reference", "references");
-}
-
-static void dominator_row(cli *c, const subject *s, lh_id id, cli_table *table) {
-  char *what = cli_what(s->snapshot, id), *path = cli_held_by(c, s->snapshot, id);
-  const char *cells[] = {cli_size(c, lh_retained_bytes(s->snapshot, id)),
-                         cli_address(c, s->snapshot, id), what, path};
-  cli_table_row(table, cells, CLI_PLAIN);
-  free(what);
-  lh_free(path);
-}
-
-/* The chain of immediate dominators, nearest first; the middle of a long one is folded. */
-static void dominator_rows(cli *c, const subject *s, size_t n, cli_table *table) {
-  size_t half = CLI_LONG_PATH / 2, i = 0;
-  for (lh_id id = s->id; (id = lh_immediate_dominator(s->snapshot, id)) != LH_ROOT; i++) {
-    if (n <= CLI_LONG_PATH || i < half || i >= n - half) {
-      dominator_row(c, s, id, table);
-    } else if (i == half) {
-      char text[2 * CLI_NUMBER_BYTES];
-      const char *cells[] = {"", "", text, ""};
-      snprintf(text, sizeof text, "... %s more ...", cli_count(c, n - 2 * half));
-      cli_table_row(table, cells, CLI_FAINT);
-    }
-  }
-}
-
-static void print_dominators(cli *c, const subject *s) {
-  static const cli_column columns[] = {
-      {"would free", CLI_RIGHT}, {"address", CLI_LEFT}, {"class", CLI_WRAP}, {"path", CLI_WRAP}};
-  cli_table *table;
-  size_t n = 0;
-  for (lh_id id = s->id; (id = lh_immediate_dominator(s->snapshot, id)) != LH_ROOT;) n++;
-  printf("%s%s, which retains %s, %s%s\n", cli_style_on(c, CLI_BOLD), s->text,
-         cli_size(c, lh_retained_bytes(s->snapshot, s->id)),
-         n == 0   ? "depends on no single object: roots or independent paths hold it"
-         : n == 1 ? "would go too if this went:"
-                  : "would go too if any of these went:",
-         cli_style_off(c));
-  print_matches(c, s);
-  if (n == 0) return;
-  putchar('\n');
-  table = cli_table_new(c, columns, 4);
-  dominator_rows(c, s, n, table);
-  cli_table_print(table);
-}
-
-/* }=================================================================================== */
-
 /* {=== JSON =========================================================================== */
 
-static json_t *json_of_object(cli *c, const lh_snapshot *snapshot, lh_id id) {
+json_t *json_of_object(cli *c, const lh_snapshot *snapshot, lh_id id) {
   if (id == LH_ROOT) return cli_must(json_pack("{ss}", "class", "root"));
   return cli_must(json_pack("{ss ss ss sI sI}", "address", cli_address(c, snapshot, id), "class",
                             cli_class_of(snapshot, id), "type",
@@ -360,52 +139,11 @@ static json_t *json_of_object(cli *c, const lh_snapshot *snapshot, lh_id id) {
                             (json_int_t)lh_retained_bytes(snapshot, id)));
 }
 
-static void add_edge(json_t *row, const lh_snapshot *snapshot, const lh_edge *edge) {
+void add_edge(json_t *row, const lh_snapshot *snapshot, const lh_edge *edge) {
   char *label = cli_must(lh_edge_text(snapshot, edge));
   json_object_set_new(row, "edge", json_string(lh_edge_kind_name(edge->kind)));
   json_object_set_new(row, "label", json_string(label));
   lh_free(label);
-}
-
-static void json_path(cli *c, cli_json *w, const subject *s, const lh_path *path) {
-  char *text = cli_must(lh_path_text(s->snapshot, path, false));
-  cli_json_open(w, NULL, '{');
-  cli_json_value(w, "text", json_string(text));
-  cli_json_open(w, "steps", '[');
-  for (size_t i = 0; i < path->n_steps; i++) {
-    json_t *row = json_of_object(c, s->snapshot, path->steps[i].target);
-    add_edge(row, s->snapshot, &path->steps[i]);
-    cli_json_value(w, NULL, row);
-  }
-  cli_json_close(w, ']');
-  cli_json_close(w, '}');
-  lh_free(text);
-}
-
-static void json_referrers(cli *c, cli_json *w, const request *r, const subject *s,
-                           const lh_edge *edges, size_t n) {
-  size_t n_shown = r->limit == 0 || !r->limit_given || n < r->limit ? n : r->limit;
-  cli_json_value(w, "total_referrers", cli_json_size(n));
-  cli_json_open(w, "referrers", '[');
-  for (size_t i = 0; i < n_shown; i++) {
-    lh_id source = edges[i].source;
-    json_t *row = json_of_object(c, s->snapshot, source);
-    bool alive = source == LH_ROOT || lh_is_reachable(s->snapshot, source);
-    add_edge(row, s->snapshot, &edges[i]);
-    json_object_set_new(row, "weak", json_boolean(edges[i].weak));
-    json_object_set_new(row, "reachable", json_boolean(alive));
-    cli_json_value(w, NULL, row);
-  }
-  cli_json_close(w, ']');
-}
-
-static void json_dominators(cli *c, cli_json *w, const subject *s) {
-  lh_id id = s->id;
-  cli_json_open(w, "dominators", '[');
-  if (lh_is_reachable(s->snapshot, id))
-    while ((id = lh_immediate_dominator(s->snapshot, id)) != LH_ROOT)
-      cli_json_value(w, NULL, json_of_object(c, s->snapshot, id));
-  cli_json_close(w, ']');
 }
 
 static void json_subject(cli *c, cli_json *w, const subject *s) {
@@ -427,45 +165,6 @@ static void json_subject(cli *c, cli_json *w, const subject *s) {
 /* }=================================================================================== */
 
 /* {=== The questions ================================================================== */
-
-/* Edges as paths of one step each, as the graph wants them. */
-static void draw_edges(cli *c, const subject *s, lh_edge *edges, size_t n) {
-  lh_path *paths = cli_must(malloc((n + 1) * sizeof *paths));
-  lh_error error;
-  for (size_t i = 0; i < n; i++) paths[i] = (lh_path){.n_steps = 1, .steps = &edges[i]};
-  cli_check(c, lh_dot_paths(s->snapshot, paths, n, LONG_PICTURE, stdout, &error), NULL, &error);
-  free(paths);
-}
-
-static void answer_referrers(cli *c, const request *r, const subject *s, cli_json *w) {
-  lh_edge *edges;
-  size_t n;
-  lh_error error;
-  cli_check(c, lh_referrers(s->snapshot, s->id, &edges, &n, &error), NULL, &error);
-  if (r->format == FORMAT_JSON)
-    json_referrers(c, w, r, s, edges, n);
-  else if (r->format == FORMAT_DOT)
-    draw_edges(c, s, edges, r->limit == 0 || n < r->limit ? n : r->limit);
-  else
-    print_referrers(c, r, s, edges, n);
-  lh_free(edges);
-}
-
-static void answer_paths(cli *c, const request *r, const subject *s, cli_json *w) {
-  lh_path *paths;
-  size_t n;
-  lh_error error;
-  if (lh_object_count(s->snapshot) > 1000000) cli_progress(c, "looking for paths");
-  cli_check(c, lh_shortest_paths(s->snapshot, s->id, r->n_paths, &paths, &n, &error), NULL, &error);
-  cli_progress(c, NULL);
-  if (r->format == FORMAT_DOT)
-    cli_check(c, lh_dot_paths(s->snapshot, paths, n, LONG_PICTURE, stdout, &error), NULL, &error);
-  else if (r->format == FORMAT_TEXT)
-    print_paths(c, r, s, paths, n);
-  for (size_t i = 0; r->format == FORMAT_JSON && i < n; i++) json_path(c, w, s, &paths[i]);
-  lh_paths_free(paths, n);
-  lh_free(paths);
-}
 
 /* Text goes where the answer is expected; a graph of nothing is none, so there it is said aside. */
 static void answer_garbage(const cli *c, const request *r, const subject *s) {

@@ -1,0 +1,57 @@
+/*
+** dominators.c - the objects that would free the one asked for if they went.
+*/
+#include "heappath.h"
+
+static void dominator_row(cli *c, const subject *s, lh_id id, cli_table *table) {
+  char *what = cli_what(s->snapshot, id), *path = cli_held_by(c, s->snapshot, id);
+  const char *cells[] = {cli_size(c, lh_retained_bytes(s->snapshot, id)),
+                         cli_address(c, s->snapshot, id), what, path};
+  cli_table_row(table, cells, CLI_PLAIN);
+  free(what);
+  lh_free(path);
+}
+
+/* The chain of immediate dominators, nearest first; the middle of a long one is folded. */
+static void dominator_rows(cli *c, const subject *s, size_t n, cli_table *table) {
+  size_t half = CLI_LONG_PATH / 2, i = 0;
+  for (lh_id id = s->id; (id = lh_immediate_dominator(s->snapshot, id)) != LH_ROOT; i++) {
+    if (n <= CLI_LONG_PATH || i < half || i >= n - half) {
+      dominator_row(c, s, id, table);
+    } else if (i == half) {
+      char text[2 * CLI_NUMBER_BYTES];
+      const char *cells[] = {"", "", text, ""};
+      snprintf(text, sizeof text, "... %s more ...", cli_count(c, n - 2 * half));
+      cli_table_row(table, cells, CLI_FAINT);
+    }
+  }
+}
+
+void print_dominators(cli *c, const subject *s) {
+  static const cli_column columns[] = {
+      {"would free", CLI_RIGHT}, {"address", CLI_LEFT}, {"class", CLI_WRAP}, {"path", CLI_WRAP}};
+  cli_table *table;
+  size_t n = 0;
+  for (lh_id id = s->id; (id = lh_immediate_dominator(s->snapshot, id)) != LH_ROOT;) n++;
+  printf("%s%s, which retains %s, %s%s\n", cli_style_on(c, CLI_BOLD), s->text,
+         cli_size(c, lh_retained_bytes(s->snapshot, s->id)),
+         n == 0   ? "depends on no single object: roots or independent paths hold it"
+         : n == 1 ? "would go too if this went:"
+                  : "would go too if any of these went:",
+         cli_style_off(c));
+  print_matches(c, s);
+  if (n == 0) return;
+  putchar('\n');
+  table = cli_table_new(c, columns, 4);
+  dominator_rows(c, s, n, table);
+  cli_table_print(table);
+}
+
+void json_dominators(cli *c, cli_json *w, const subject *s) {
+  lh_id id = s->id;
+  cli_json_open(w, "dominators", '[');
+  if (lh_is_reachable(s->snapshot, id))
+    while ((id = lh_immediate_dominator(s->snapshot, id)) != LH_ROOT)
+      cli_json_value(w, NULL, json_of_object(c, s->snapshot, id));
+  cli_json_close(w, ']');
+}

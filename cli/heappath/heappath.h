@@ -1,0 +1,44 @@
+/*
+** heappath.h - what the files of heappath share: what was asked for and of which object
+** (cli/heappath.c), and the answers: paths.c, referrers.c and dominators.c.
+*/
+#ifndef LUAHEAP_HEAPPATH_H
+#define LUAHEAP_HEAPPATH_H
+
+#include "cli.h"
+
+typedef enum format { FORMAT_TEXT, FORMAT_DOT, FORMAT_JSON, FORMAT_AUTO } format;
+
+typedef struct request {
+  const char *file;
+  char *expression;
+  size_t n_paths, limit;
+  bool limit_given, referrers, dominators;
+  format format;
+} request;
+
+/* The object that was asked for. */
+typedef struct subject {
+  lh_snapshot *snapshot;
+  lh_found found;
+  lh_id id;
+  char *text; /* Listener 0x55d0c0a3f2e0 */
+} subject;
+
+/* From this many steps on a path is folded in a picture, so that it fits a page. */
+enum { LONG_PICTURE = 10 };
+
+/* "1,000 Listener in the snapshot; this is the one that retains most" */
+void print_matches(cli *c, const subject *s);
+
+/* The keys of an object, and in a row those of an edge. */
+json_t *json_of_object(cli *c, const lh_snapshot *snapshot, lh_id id);
+void add_edge(json_t *row, const lh_snapshot *snapshot, const lh_edge *edge);
+
+/* In JSON an answer adds keys to the object that `w` has open, or paths to the array. */
+void answer_paths(cli *c, const request *r, const subject *s, cli_json *w);
+void answer_referrers(cli *c, const request *r, const subject *s, cli_json *w);
+void print_dominators(cli *c, const subject *s);
+void json_dominators(cli *c, cli_json *w, const subject *s);
+
+#endif
