@@ -11,8 +11,6 @@
 enum {
   KEY_SORT = CLI_FIRST_KEY,
   KEY_BY,
-  KEY_CLASSES,
-  KEY_OBJECTS,
   KEY_TYPE,
   KEY_GARBAGE,
   KEY_SUSPECTS,
@@ -26,8 +24,6 @@ static const cli_option options[] = {
     {'n', "top", "N", "rows in each table (default 20; 0: all)"},
     {KEY_SORT, "sort", "ORDER", "retained (default), shallow or count"},
     {KEY_BY, "by", "WHAT", "one table: class, object, or epoch: when it was allocated"},
-    {KEY_CLASSES, "classes", NULL, "the classes only: --by class"},
-    {KEY_OBJECTS, "objects", NULL, "the biggest objects only: --by object"},
     {KEY_TYPE, "type", "TYPE,...", "table, string, closure, upvalue, proto, userdata, thread"},
     {KEY_GARBAGE, "garbage", NULL, "of what nothing refers to any more, instead"},
     {KEY_SUSPECTS, "suspects", NULL, "what leaks, as far as one snapshot can tell"},
@@ -95,8 +91,6 @@ static void parse_options(cli *c, request *r, int argc, char **argv) {
         r->sort_given = true;
         break;
       case KEY_BY: r->by |= tables[cli_word_argument(c, "--by", "class|object|epoch")]; break;
-      case KEY_CLASSES: r->by |= BY_CLASS; break;
-      case KEY_OBJECTS: r->by |= BY_OBJECT; break;
       case KEY_TYPE: r->query.type_mask |= type_mask(c, optarg); break;
       case KEY_GARBAGE: r->query.garbage = true; break;
       case KEY_SUSPECTS: choose_report(c, r, &suspects_report); break;

@@ -19,7 +19,7 @@ with it.
     Why the first of them stays: heappath c 0x55bdc33eb5d8
 
 200 of the 2,000 tasks between a and b are still there, under the questions that nobody answered.
-    $ heaptop --type thread --classes c
+    $ heaptop --by class --type thread c
     Classes by retained size
     retained  share   shallow  objects  type    class
     455.4 KB  93.7%  229.7 KB      210  thread  thread fetch @coroutine.lua:78

@@ -122,7 +122,7 @@ describe(("a heap of hostile names (seed %d)"):format(seed), function()
   it("stays text in every table", function()
     for _, command in ipairs {
       "heaptop -n 0 c", "heaptop -n 0 --garbage c", "heaptop -n 0 --color=always c",
-      "heaptop -n 0 --objects --type string,proto,upvalue c", "heaptop -n 0 cut",
+      "heaptop -n 0 --by object --type string,proto,upvalue c", "heaptop -n 0 cut",
       "heaptop --by epoch c", "heaptop --under root -n 0 --depth 9 c", "heaptop --modules -n 0 c",
       "heaptop --threads -n 0 c", "heapdiff -n 0 a b c", "heapdiff -n 0 a c",
       "heapdiff -n 0 --since a c",
@@ -144,14 +144,14 @@ describe(("a heap of hostile names (seed %d)"):format(seed), function()
   end)
 
   it("is the same text in aligned tables as in JSON", function()
-    local command = "heaptop -n 0 --objects --type table,closure,thread c"
+    local command = "heaptop -n 0 --by object --type table,closure,thread c"
     same(output(command), "class +path", json(command .. " --json").objects, "held_by")
     command = "heapdiff -n 0 a b c"
     same(output(command), "class +held by", json(command .. " --json").groups, "held_by")
   end)
 
   it("is the same text whatever the locale, and in colours", function()
-    local command = "heaptop -n 100 --objects c"
+    local command = "heaptop -n 100 --by object c"
     local expected = output(command, 100)
     for _, locale in ipairs {"C", "POSIX", "no_SUCH.UTF-8"} do
       assert.equal(expected, output(command, 100, {LC_ALL = locale}))
@@ -162,7 +162,7 @@ describe(("a heap of hostile names (seed %d)"):format(seed), function()
 
   it("fits a terminal", function()
     for _, command in ipairs {
-      "heaptop -n 200 --objects c", "heapdiff -n 200 a b c", "heappath c 'C[50]'",
+      "heaptop -n 200 --by object c", "heapdiff -n 200 a b c", "heappath c 'C[50]'",
       "heaptop --modules -n 200 c", "heaptop --under root -n 50 c",
       "heapdiff -n 200 --ladder a b c", "heapdiff -n 200 --owners a c",
       "heapdiff -n 200 --before a b --after b c", "heapdiff -n 200 other c",
@@ -209,7 +209,7 @@ describe(("a heap of hostile names (seed %d)"):format(seed), function()
   end)
 
   it("of a cut string ends with a whole character", function()
-    local strings = output("heaptop -n 0 --objects --type string cut")
+    local strings = output("heaptop -n 0 --by object --type string cut")
     assert.matches('"\u{65E5}..."', strings, 1, true)
     assert.not_matches('\u{65E5}\\xE6', strings, 1, true)
   end)
@@ -250,7 +250,7 @@ describe(("a heap of hostile names (seed %d)"):format(seed), function()
     assert.equal(#referrers, counts.edge)
     drawn("heappath -k 500 c TARGET")
     local n = 0
-    for _, object in ipairs(json("heaptop -n 0 --objects --type table --json c").objects) do
+    for _, object in ipairs(json("heaptop -n 0 --by object --type table --json c").objects) do
       if object.held_by:find("^local") then n = n + 1 end
       if object.held_by:find("^local") and n % 100 == 1 then
         drawn(("heappath -k 5 c '%s'"):format(object.address), 1)
@@ -272,7 +272,7 @@ describe(("a heap of hostile names (seed %d)"):format(seed), function()
   end)
 
   it("can be pasted into a shell between single quotes", function()
-    local objects = json("heaptop -n 0 --objects --type table --json c").objects
+    local objects = json("heaptop -n 0 --by object --type table --json c").objects
     local known, n = {}, 0
     for _, name in ipairs(names) do known[hostile.text(name)] = true end
     for _, object in ipairs(objects) do

@@ -301,13 +301,13 @@ describe("heaptop", function()
       for i = 1, 1000 do list = {next = list} end
       require "heap".snapshot "c"
     ]]
-    local out = run({"heaptop", "--objects", "c"}, {cwd = long})
+    local out = run({"heaptop", "--by", "object", "c"}, {cwd = long})
     assert.equal(1, select(2, out:gsub("{next}", "")))
     assert.matches("\n%d+ elements of lists left out, whose first is shown\n", out)
     assert.matches("module math", out)
-    out = run({"heaptop", "--objects", "-n", "0", "c"}, {cwd = long})
+    out = run({"heaptop", "--by", "object", "-n", "0", "c"}, {cwd = long})
     assert.equal(999, select(2, out:gsub("{next}", "")))
-    out = run({"heaptop", "--objects", "--json", "c"}, {cwd = long})
+    out = run({"heaptop", "--by", "object", "--json", "c"}, {cwd = long})
     assert.is_true(select(2, out:gsub("{next}", "")) > 10)
   end)
 
@@ -322,7 +322,7 @@ describe("heaptop", function()
       require "heap".snapshot "c"
       os.exit(true, false)
     ]]
-    local out = run({"heaptop", "--objects", "--type", "table", "-n", "0", "c"}, {cwd = crowd})
+    local out = run({"heaptop", "--by", "object", "--type", "table", "-n", "0", "c"}, {cwd = crowd})
     assert.is_true(select(2, out:gsub("object waiting for its finalizer", "")) >= 20000)
     assert.equal(20000, select(2, out:gsub("_G%.all%[%d+%]\n", "")))
     assert.equal(20000, select(2, out:gsub("_G%.all%.k%d+\n", "")))
@@ -333,7 +333,7 @@ describe("heaptop", function()
       for i = 1, 20000 do list = {next = list} end
       require "heap".snapshot "c"
     ]]
-    local out = run({"heaptop", "--objects", "--type", "table", "-n", "0", "c"}, {cwd = long})
+    local out = run({"heaptop", "--by", "object", "--type", "table", "-n", "0", "c"}, {cwd = long})
     assert.is_true(select(2, out:gsub(" steps from a root %.%.%.", "")) > 10000)
   end)
 end)
@@ -479,7 +479,7 @@ describe("JSON", function()
     for _, object in ipairs(top.objects) do assert.matches("^[st]", object.type) end
     local garbage = json_of({"heaptop", "--json", "--garbage", "-n", "0", "c"}, {objects = {row}})
     assert.equal(garbage.total_objects, #garbage.objects)
-    local only = json_of({"heaptop", "--json", "--classes", "c"}, {classes = {row}})
+    local only = json_of({"heaptop", "--json", "--by", "class", "c"}, {classes = {row}})
     assert.is_nil(only.objects)
     local epochs = json_of({"heaptop", "--json", "--by", "epoch", "c"}, {
       snapshot = {}, total_epochs = "integer",

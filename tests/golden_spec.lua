@@ -42,8 +42,8 @@ local program = [[
 
 local questions = {
   heaptop = "heaptop -n 2 --type table c",
-  ["heaptop-classes"] = "heaptop --classes --sort count --type table -n 3 c",
-  ["heaptop-bytes"] = "heaptop --objects --bytes --type table -n 4 c",
+  ["heaptop-classes"] = "heaptop --by class --sort count --type table -n 3 c",
+  ["heaptop-bytes"] = "heaptop --by object --bytes --type table -n 4 c",
   ["heaptop-epoch"] = "heaptop --by epoch --type table c",
   ["heaptop-suspects"] = "heaptop --suspects c",
   ["heaptop-under"] = "heaptop --under _G.bus c",

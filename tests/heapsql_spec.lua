@@ -146,7 +146,7 @@ describe("heapsql agrees with", function()
   end)
 
   it("heaptop about every class", function()
-    local top = json_of("heaptop", "--json", "--classes", "c").classes
+    local top = json_of("heaptop", "--json", "--by", "class", "c").classes
     local sums = {}
     for _, row in ipairs(ask [[
       select class, type, count(*) as objects, sum(shallow_bytes) as shallow_bytes
@@ -176,7 +176,8 @@ describe("heapsql agrees with", function()
 
   it("heaptop about every object", function()
     local all = "table,string,closure,upvalue,proto,userdata,thread"
-    local top = json_of("heaptop", "--json", "--objects", "-n", "0", "--type", all, "c").objects
+    local words = {"heaptop", "--json", "--by", "object", "-n", "0", "--type", all, "c"}
+    local top = json_of(table.unpack(words)).objects
     local rows = {}
     for _, row in ipairs(ask [[select *, path, path_of(id) as by_function, class_of(id) as named
                                from objects where reachable]]) do

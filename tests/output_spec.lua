@@ -120,14 +120,14 @@ describe("output", function()
     local name = ("long_name_"):rep(12)
     local wide = select(2, support.lua(
       ([[%s = {part = {1, 2, 3}}  require "heap".snapshot "c"]]):format(name)))
-    local words = {"heaptop", "--objects", "--type", "table", "-n", "0", "c"}
+    local words = {"heaptop", "--by", "object", "--type", "table", "-n", "0", "c"}
     assert.matches("_G%." .. name .. "%.part\n", (run(words, {cwd = wide})))
     local function fits_screen(command, first)
       local out = support.on_terminal(command, {cwd = wide, env = {NO_COLOR = "1"}})
       if not out then return end
       for _, line in ipairs(lines(out:match(first))) do assert.is_true(#line <= 80, line) end
     end
-    fits_screen("heaptop --objects --type table -n 0 c", ".*")
+    fits_screen("heaptop --by object --type table -n 0 c", ".*")
     fits_screen("heappath c " .. name .. ".part", "\n\n.*") -- but for the first line
   end)
 

@@ -262,7 +262,7 @@ end)
 
 describe("a report of heaptop", function()
   it("is asked for alone", function()
-    for _, option in ipairs {"--classes", "--garbage", "--sort=count", "--type=table"} do
+    for _, option in ipairs {"--by=class", "--garbage", "--sort=count", "--type=table"} do
       local out, err, code = support.run({"heaptop", "--suspects", option, "s"})
       assert.equal("", out)
       assert.equal(2, code)

@@ -15,7 +15,7 @@ _heaptop() {
     -n | --top | --under | --depth) return ;;
     *)
       if [[ $current == -* ]]; then
-        words='-n --top --sort --by --classes --objects --type --garbage --suspects --under
+        words='-n --top --sort --by --type --garbage --suspects --under
           --modules --threads --depth --json --bytes --color -h --help --version'
       else
         mapfile -t COMPREPLY < <(compgen -f -- "$current")
