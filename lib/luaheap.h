@@ -484,6 +484,7 @@ typedef struct lh_edge {
   lh_id source, target;
   lh_edge_kind kind;
   bool weak;        /* keeps nothing alive: shown, but part of no path, distance, dominator */
+  bool left_out;    /* by lh_analyse_without; then it is weak, too */
   uint32_t index;   /* LH_EDGE_ROOT: lh_root_kind; stack slots: frame number, outermost 0 */
   uint32_t ordinal; /* see the kinds */
   uint32_t line;    /* stack slots: the frame's current line, 0: unknown */
@@ -533,6 +534,25 @@ bool lh_frames_next(lh_edges *iterator, lh_frame *frame);
 ** next sections; harmless again. Cost: O(n + m) but for the dominators' O(m log n); at most 80
 ** bytes an object with 3 edges each, at the peak. */
 int lh_analyse(lh_snapshot *snapshot, lh_error *error);
+
+/* What is taken as gone. Edges are told by what lh_edges_next says of them: source, target, kind,
+** and the key, or index and ordinal. An entry under a weak key is one with its ephemeron: leaving
+** out either edge leaves out both. With an object go all its edges, in and out. */
+typedef struct lh_without {
+  const lh_edge *edges;
+  size_t n_edges;
+  const lh_id *objects;
+  size_t n_objects;
+} lh_without;
+
+/* lh_analyse as though these were not there: what only they keep alive is garbage, and they are
+** part of no path, distance, dominator, retained size, or name that is found on the way; they are
+** still told as edges, weak and left_out. In place of lh_analyse, or after it: then all is analysed
+** anew and results of before are void, but classes keep their names, and count what is reachable
+** now. What was left out before is not any more. After a failure (LH_EARGUMENT: no such edge or
+** object; LH_EMEMORY) the snapshot is not analysed. Costs as much as lh_analyse, and the edges of
+** the objects that edges are left out of. */
+int lh_analyse_without(lh_snapshot *snapshot, const lh_without *without, lh_error *error);
 
 bool lh_is_reachable(const lh_snapshot *snapshot, lh_id id);
 

@@ -10,6 +10,7 @@
 #include "graph.h"
 
 #include "read/decode.h"
+#include "read/left_out.h"
 
 typedef struct builder {
   lh_snapshot *snapshot;
@@ -55,6 +56,64 @@ static int collect(builder *b, lh_error *error) {
   return LH_OK;
 }
 
+/* {=== what is left out ============================================================== */
+
+/* Moves the edges of a row that are kept down to `to`; returns where they end. */
+static uint32_t keep_row(lh_snapshot *s, const lh_left_out *set, lh_id id, uint32_t first,
+                         uint32_t to) {
+  lh_edges it;
+  lh_edge edge;
+  for (lh_edges_begin(s, id, &it); lh_edges_next(&it, &edge);) {
+    if (edge.weak) continue;
+    if (!lh_is_edge_left_out(s, set, &edge)) s->edge[to++] = s->edge[first];
+    first++;
+  }
+  return to;
+}
+
+static void keep_edges(lh_snapshot *s, const lh_left_out *set) {
+  uint32_t to = 0, first = 0;
+  for (lh_id id = 0; id <= s->n; id++) {
+    uint32_t end = s->first_edge[id + 1];
+    s->first_edge[id] = to;
+    if (s->kind[id] & LH_KIND_LEFT_OUT)
+      to = keep_row(s, set, id, first, to);
+    else
+      for (uint32_t e = first; e < end; e++)
+        if (!lh_is_object_left_out(s, set, s->edge[e])) s->edge[to++] = s->edge[e];
+    first = end;
+  }
+  s->first_edge[s->n + 1] = to;
+}
+
+static void keep_ephemerons(lh_snapshot *s, const lh_left_out *set) {
+  size_t n_kept = 0;
+  for (size_t i = 0; i < s->n_ephemerons; i++) {
+    const lh_ephemeron *e = &s->ephemerons[i];
+    lh_edge edge = {.kind = LH_EDGE_EPHEMERON,
+                    .source = e->key,
+                    .target = e->value,
+                    .holder = e->table,
+                    .key = {.kind = LH_VALUE_OBJECT, .as.object = e->key}};
+    if (!lh_is_edge_left_out(s, set, &edge)) s->ephemerons[n_kept++] = *e;
+  }
+  s->n_ephemerons = n_kept;
+}
+
+/* The rows have all strong edges, as lh_edges_next tells them while it knows of no set. */
+static void leave_out(builder *b) {
+  lh_snapshot *snapshot = b->snapshot;
+  lh_left_out *set = snapshot->left_out;
+  if (!set) return;
+  snapshot->left_out = NULL;
+  keep_edges(snapshot, set);
+  keep_ephemerons(snapshot, set);
+  snapshot->left_out = set;
+  b->n_edges = snapshot->first_edge[snapshot->n + 1];
+}
+
+/* }=================================================================================== */
+
 static bool merge(builder *b) {
   lh_snapshot *snapshot = b->snapshot;
   lh_graph graph = lh_graph_of(snapshot);
@@ -76,6 +135,7 @@ int lh_build_graph(lh_snapshot *snapshot, lh_error *error) {
   if (!snapshot->first_edge) return lh_fail_memory(error, "building the graph");
   snapshot->first_edge[0] = 0;
   int code = collect(&b, error);
+  if (code == LH_OK) leave_out(&b);
   if (code == LH_OK && !merge(&b)) code = lh_fail_memory(error, "building the graph");
   return code;
 }

@@ -29,8 +29,8 @@ static inline void lh_prefetch(const void *p) {
 
 /* {=== graph.c ======================================================================= */
 
-/* Fills first_edge and edge of a snapshot: the strong edges of its records, those that live
-** ephemerons add included, and ephemerons, n_ephemerons and LH_KIND_EPHEMERON_KEY. */
+/* Fills first_edge and edge of a snapshot: the strong edges of its records but for those that are
+** left out, those that live ephemerons add included, and ephemerons, n_ephemerons and LH_KIND_EPHEMERON_KEY. */
 int lh_build_graph(lh_snapshot *snapshot, lh_error *error);
 void lh_drop_graph(lh_snapshot *snapshot);
 

@@ -314,11 +314,21 @@ static uint32_t class_of_object(lh_namer *namer, lh_id id) {
   return known != UINT32_MAX ? known : class_of_chars(namer, lh_type_name(type), type, false);
 }
 
-void lh_count_object(lh_namer *namer, lh_id id) {
-  lh_class *c = &namer->classes->list[namer->classes->of[id]].visible;
-  bool garbage = namer->snapshot->distance[id] == UINT32_MAX;
+void lh_count_object(const lh_snapshot *snapshot, lh_classes *classes, lh_id id) {
+  lh_class *c = &classes->list[classes->of[id]].visible;
+  bool garbage = snapshot->distance[id] == UINT32_MAX;
   *(garbage ? &c->garbage_objects : &c->objects) += 1;
-  *(garbage ? &c->garbage_bytes : &c->shallow_bytes) += lh_shallow_bytes(namer->snapshot, id);
+  *(garbage ? &c->garbage_bytes : &c->shallow_bytes) += lh_shallow_bytes(snapshot, id);
+}
+
+void lh_count_classes(lh_snapshot *snapshot) {
+  lh_classes *classes = snapshot->classes;
+  for (size_t i = 0; i < classes->n; i++) {
+    lh_class *c = &classes->list[i].visible;
+    *c = (lh_class){.name = c->name, .type = c->type};
+  }
+  for (lh_id id = 1; id <= snapshot->n; id++)
+    if (classes->of[id] != UINT32_MAX) lh_count_object(snapshot, classes, id);
 }
 
 static void assign(lh_namer *namer) {
@@ -335,7 +345,7 @@ static void assign(lh_namer *namer) {
     if (of[id] == LH_NO_NUMBER)
       namer->failed = true;
     else if (namer->classes->list[of[id]].plain == LH_NO_NUMBER)
-      lh_count_object(namer, id);
+      lh_count_object(snapshot, namer->classes, id);
   }
 }
 

@@ -115,7 +115,7 @@ void lh_name_contents(lh_namer *namer) {
     uint32_t class_index = classes->of[id];
     if (class_index == UINT32_MAX || classes->list[class_index].plain == LH_NO_NUMBER) continue;
     describe(&d, id);
-    if (!namer->failed) lh_count_object(namer, id);
+    if (!namer->failed) lh_count_object(namer->snapshot, namer->classes, id);
   }
   lh_map_free(&d.made);
 }

@@ -156,7 +156,8 @@ void lh_join_singles(lh_namer *namer);
 
 /* contents.c: the final classes of collections, which lh_shape_of left plain and uncounted. */
 void lh_name_contents(lh_namer *namer);
-void lh_count_object(lh_namer *namer, lh_id id); /* classes.c: adds it to its class */
+/* classes.c: adds it to its class */
+void lh_count_object(const lh_snapshot *snapshot, lh_classes *classes, lh_id id);
 
 /* }=================================================================================== */
 

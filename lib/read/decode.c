@@ -9,6 +9,7 @@
 
 #include <string.h>
 
+#include "left_out.h"
 #include "scan.h"
 
 static inline bool is_string(const lh_snapshot *s, lh_id id) {
@@ -181,6 +182,8 @@ bool lh_edges_next(lh_edges *it, lh_edge *edge) {
     more = (c.section != AT_EPHEMERONS && next_edge(&c, s, edge)) ||
            ((c.section == AT_EPHEMERONS || begin_ephemerons(&c, s)) && next_ephemeron(&c, s, edge));
   memcpy(it->state, &c, sizeof c);
+  if (s->left_out && more && lh_is_edge_left_out(s, s->left_out, edge))
+    edge->left_out = edge->weak = true;
   return more;
 }
 

@@ -7,6 +7,7 @@
 ** with those who do.)
 */
 #include "reader.h"
+#include "left_out.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -102,6 +103,7 @@ void lh_close(lh_snapshot *s) {
   if (!s) return;
   lh_classes_free(s->classes);
   lh_steps_free(s->steps);
+  lh_left_out_free(s);
   void *const owned[] = {s->address,    s->record_low, s->record_high,   s->kind,
                          s->by_address, s->roots,      s->marks,         s->mark_ids,
                          s->mark_names, s->text,       s->upvalue_names, s->first_edge,

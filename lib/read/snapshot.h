@@ -22,7 +22,12 @@
 enum { LH_UNIT_BITS = 6, LH_LINE_SLOTS = 16 };
 
 /* kind[id]: lh_type in the low 4 bits, and */
-enum { LH_KIND_DEAD = 0x10, LH_KIND_OWN = 0x20, LH_KIND_EPHEMERON_KEY = 0x40 };
+enum {
+  LH_KIND_DEAD = 0x10,
+  LH_KIND_OWN = 0x20,
+  LH_KIND_EPHEMERON_KEY = 0x40,
+  LH_KIND_LEFT_OUT = 0x80 /* left_out has the object, or edges of it */
+};
 
 typedef struct lh_root {
   lh_root_kind kind;
@@ -41,8 +46,11 @@ typedef struct lh_upvalue_names {
   lh_id proto;
 } lh_upvalue_names;
 
-typedef struct lh_classes lh_classes;      /* classes.c */
-void lh_classes_free(lh_classes *classes); /* NULL is fine */
+typedef struct lh_classes lh_classes;         /* classes.c */
+void lh_classes_free(lh_classes *classes);    /* NULL is fine */
+void lh_count_classes(lh_snapshot *snapshot); /* anew, after another analysis */
+
+typedef struct lh_left_out lh_left_out; /* left_out.c */
 
 typedef struct lh_steps lh_steps; /* steps.c */
 void lh_steps_free(lh_steps *steps);
@@ -73,6 +81,8 @@ struct lh_snapshot {
   uint32_t n_marks;
   char *mark_names;
   char *text; /* the strings of info */
+
+  lh_left_out *left_out; /* NULL: nothing */
 
   /* graph.c: strong edges between objects, and LH_ROOT's. Those of source s are
      edge[first_edge[s]] to edge[first_edge[s + 1] - 1], in the order of lh_edges */

@@ -1,0 +1,125 @@
+/*
+** left_out.c - the edges and objects that an analysis takes as gone (lh_analyse_without).
+**
+** They are kept sorted, each edge as a few numbers that tell it from all others, and every object
+** that they concern has LH_KIND_LEFT_OUT: so an edge of any other object costs a look at that. An
+** entry of a table with weak keys is one thing, whichever of its two edges names it: that of the
+** table, or the ephemeron's.
+*/
+#include "left_out.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct left_edge {
+  lh_id source, target;
+  uint32_t kind, index, ordinal, key_kind;
+  uint64_t key_bits;
+} left_edge;
+
+struct lh_left_out {
+  left_edge *edges;
+  size_t n_edges;
+  lh_id *objects;
+  size_t n_objects;
+};
+
+static uint64_t bits_of(lh_value value) {
+  uint64_t bits = 0;
+  switch (value.kind) {
+    case LH_VALUE_BOOLEAN: return value.as.boolean;
+    case LH_VALUE_OBJECT: return value.as.object;
+    case LH_VALUE_FLOAT: memcpy(&bits, &value.as.number, sizeof bits); return bits;
+    default: return value.kind == LH_VALUE_NIL ? 0 : value.as.pointer;
+  }
+}
+
+static left_edge told_apart(const lh_edge *edge) {
+  bool is_ephemeron = edge->kind == LH_EDGE_EPHEMERON;
+  left_edge e = {.source = is_ephemeron ? edge->holder : edge->source,
+                 .target = edge->target,
+                 .kind = is_ephemeron ? LH_EDGE_VALUE : edge->kind};
+  if (e.kind == LH_EDGE_VALUE || e.kind == LH_EDGE_KEY) {
+    e.key_kind = edge->key.kind;
+    e.key_bits = bits_of(edge->key);
+  } else {
+    e.index = edge->index;
+    e.ordinal = edge->ordinal;
+  }
+  return e;
+}
+
+static int compare_edges(const void *a, const void *b) {
+  return memcmp(a, b, sizeof(left_edge)); /* it has no padding */
+}
+
+_Static_assert(sizeof(left_edge) == 32, "no padding");
+
+static int compare_ids(const void *a, const void *b) {
+  lh_id x = *(const lh_id *)a, y = *(const lh_id *)b;
+  return x < y ? -1 : x > y;
+}
+
+void lh_left_out_free(lh_snapshot *s) {
+  if (!s->left_out) return;
+  for (lh_id id = 0; id <= s->n; id++) s->kind[id] &= (uint8_t)~LH_KIND_LEFT_OUT;
+  lh_free(s->left_out->edges);
+  lh_free(s->left_out->objects);
+  lh_free(s->left_out);
+  s->left_out = NULL;
+}
+
+static int check(const lh_snapshot *s, const lh_without *without, lh_error *error) {
+  for (size_t i = 0; i < without->n_edges; i++) {
+    left_edge e = told_apart(&without->edges[i]);
+    if (e.source > s->n || e.target > s->n || e.target == LH_ROOT)
+      return lh_fail(error, LH_EARGUMENT, "an edge to be left out is none of the snapshot");
+  }
+  for (size_t i = 0; i < without->n_objects; i++)
+    if (without->objects[i] > s->n || without->objects[i] == LH_ROOT)
+      return lh_fail(error, LH_EARGUMENT, "an object to be left out is none of the snapshot");
+  return LH_OK;
+}
+
+int lh_left_out_new(lh_snapshot *s, const lh_without *without, lh_error *error) {
+  int code = check(s, without, error);
+  if (code != LH_OK) return code;
+  lh_left_out *made = lh_alloc_zeroed(1, sizeof *made);
+  if (!made) return lh_fail_memory(error, "leaving edges out");
+  made->edges = lh_alloc(without->n_edges, sizeof *made->edges);
+  made->objects = lh_alloc(without->n_objects, sizeof *made->objects);
+  s->left_out = made;
+  if (!made->edges || !made->objects) {
+    lh_left_out_free(s);
+    return lh_fail_memory(error, "leaving edges out");
+  }
+  for (size_t i = 0; i < without->n_edges; i++) {
+    made->edges[i] = told_apart(&without->edges[i]);
+    s->kind[made->edges[i].source] |= LH_KIND_LEFT_OUT;
+  }
+  for (size_t i = 0; i < without->n_objects; i++) {
+    made->objects[i] = without->objects[i];
+    s->kind[made->objects[i]] |= LH_KIND_LEFT_OUT;
+  }
+  made->n_edges = without->n_edges;
+  made->n_objects = without->n_objects;
+  qsort(made->edges, made->n_edges, sizeof *made->edges, compare_edges);
+  qsort(made->objects, made->n_objects, sizeof *made->objects, compare_ids);
+  return LH_OK;
+}
+
+bool lh_is_object_left_out(const lh_snapshot *s, const lh_left_out *set, lh_id id) {
+  return set->n_objects && (s->kind[id] & LH_KIND_LEFT_OUT) &&
+         bsearch(&id, set->objects, set->n_objects, sizeof id, compare_ids);
+}
+
+bool lh_is_edge_left_out(const lh_snapshot *s, const lh_left_out *set, const lh_edge *edge) {
+  bool is_ephemeron = edge->kind == LH_EDGE_EPHEMERON;
+  lh_id source = is_ephemeron ? edge->holder : edge->source;
+  if (lh_is_object_left_out(s, set, edge->target) || lh_is_object_left_out(s, set, source) ||
+      (is_ephemeron && lh_is_object_left_out(s, set, edge->source)))
+    return true;
+  if (!(s->kind[source] & LH_KIND_LEFT_OUT)) return false;
+  left_edge e = told_apart(edge);
+  return bsearch(&e, set->edges, set->n_edges, sizeof e, compare_edges);
+}
