@@ -24,9 +24,9 @@ WARNINGS = -Wall -Wextra -Wshadow -Wconversion $(if $(WERROR),-Werror)
 BASE_CFLAGS = -std=c11 -D_GNU_SOURCE -fPIC -fvisibility=hidden $(WARNINGS)
 SANITIZE = -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
 
-# The writing half of the library: all that heap.so holds. It alone sees Lua's headers.
-MODULE_SOURCES = lib/base.c lib/hash.c $(wildcard lib/take/*.c)
 LIB_SOURCES = $(wildcard lib/*.c lib/*/*.c)
+# heap.so: the library without the picture, for which libcgraph is needed, and the module.
+MODULE_SOURCES = $(wildcard lua/*.c) $(filter-out lib/dot.c,$(LIB_SOURCES))
 TOOLS = heaptop heapdiff heappath heapcheck heapsql
 TOOL_SOURCES = $(wildcard $(TOOLS:%=cli/%.c))
 # What the tools share; what only one of them needs is in cli/TOOL/.
@@ -79,7 +79,7 @@ define variant
 $(1)/lib/%.o: lib/%.c | needs
 	@mkdir -p $$(@D)
 	$$(Q)$$(CC) $$(BASE_CFLAGS) $$(CFLAGS) $(2) $$(CPPFLAGS) -Ilib \
-	  $$(if $$(filter $$<,$$(MODULE_SOURCES)),$$(LUA_CFLAGS),$$(LIB_CFLAGS)) -MMD -MP -c -o $$@ $$<
+	  $$(if $$(filter lib/take/%,$$<),$$(LUA_CFLAGS),$$(LIB_CFLAGS)) -MMD -MP -c -o $$@ $$<
 
 $(1)/lua/%.o: lua/%.c | needs
 	@mkdir -p $$(@D)
@@ -102,7 +102,7 @@ $(1)/libluaheap.a: $$(LIB_SOURCES:%.c=$(1)/%.o)
 
 # Linked to libc only: the lua_* functions are the host's. nodelete: Lua's finalizers may outlive
 # dlclose.
-$(1)/heap.so: $(1)/lua/heap.o $(1)/lua/watch.o $$(MODULE_SOURCES:%.c=$(1)/%.o)
+$(1)/heap.so: $$(MODULE_SOURCES:%.c=$(1)/%.o)
 	$$(Q)$$(CC) $$(CFLAGS) $(2) $$(LDFLAGS) -shared -Wl,-z,nodelete -Wl,--as-needed -o $$@ $$^
 
 $(1)/bin/%: $(1)/cli/%.o $$(CLI_SOURCES:%.c=$(1)/%.o) \

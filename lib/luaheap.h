@@ -281,6 +281,12 @@ typedef struct lh_snapshot lh_snapshot;
 int lh_open(lh_snapshot **out, const char *path, lh_error *error);
 void lh_close(lh_snapshot *snapshot);
 
+/* The same for a file whose bytes are in memory, such as lh_stream_snapshot gave them: they stay
+** the caller's, and must stay as they are until lh_close. `name` stands for the path in
+** messages. */
+int lh_open_memory(lh_snapshot **out, const void *data, size_t size, const char *name,
+                   lh_error *error);
+
 /* Checks what lh_open leaves, since nothing breaks when it is wrong: that each reference and root
 ** ends in an object of a type that may stand there, that each size is what the object's fields
 ** need, that lists, threads, marks and totals fit each other. So it finds a file whose checksums

@@ -80,11 +80,12 @@ check_sources() {
     "${include}[<\"]sqlite3" '.*' 'cli/(heapsql(/[a-z_]+)?|heapsnap/[a-z_]+)\.[ch]'
   rule "the extension can be loaded without the commands" \
     "${include}\"([a-z_/]*/)?(cli|heapsql)\.h\"" 'cli/heapsnap/.*' "$none"
-  own=$(find cli -name '*.h' | sed 's|.*/||; s|\.h$||' | tr '\n' '|')
-  report "the tools and the module see only the public header" "$(
-    grep -E "^(cli|lua)/[^:]*:[0-9]+:${include}\"" "$sources" |
-      grep -vE ":${include}\"(\.\./lib/)?luaheap\.h\"" |
-      grep -vE "^cli/.*${include}\"([a-z]+/)?(${own%|})\.h\"")"
+  for part in cli lua; do
+    own=$(find $part -name '*.h' | sed 's|.*/||; s|\.h$||' | tr '\n' '|')
+    report "of the library $part sees only the public header" "$(
+      grep -E "^$part/[^:]*:[0-9]+:${include}\"" "$sources" |
+        grep -vE ":${include}\"((\.\./lib/)?luaheap|([a-z]+/)?(${own%|}))\.h\"")"
+  done
   rule "the library neither prints nor exits" \
     '(^|[^A-Za-z0-9_])((v?printf|puts|putchar|perror|exit|abort) *\(|stdout|stderr)' \
     'lib/.*' "$none"
@@ -122,8 +123,8 @@ check_built() { # build
     nm -D --defined-only "$1/heapsnap.so" | grep -v ' sqlite3_heapsnap_init$')"
   report "heap.so takes only lua_* and libc's functions from its host" "$(
     nm -D --undefined-only "$1/heap.so" | grep -vE ' (w .*|U (lua_|luaL_).*|U .*@GLIBC_[0-9.]*)$')"
-  report "heap.so shows only its two entries" "$(
-    nm -D --defined-only "$1/heap.so" | grep -vE ' luaopen_heap(_watch)?$')"
+  report "heap.so shows only its three entries" "$(
+    nm -D --defined-only "$1/heap.so" | grep -vE ' luaopen_heap(_watch|_reader)?$')"
   report "the tools are linked without liblua" "$(
     for tool in "$1"/bin/*; do
       readelf -d "$tool" | grep NEEDED | grep -i lua
@@ -166,8 +167,8 @@ cli/heaptop.c|#include <sqlite3.h>|only heapsql and its extension see SQLite
 lib/dot.c|#include "sqlite3.h"|only heapsql and its extension see SQLite
 cli/heapsnap/table.c|#include "cli.h"|the extension can be loaded without the commands
 lib/graph/paths.c|#include <graphviz/cgraph.h>|only dot.c includes cgraph
-cli/heaptop.c|#include "snapshot.h"|the tools and the module see only the public header
-lua/heap.c|#include "base.h"|the tools and the module see only the public header
+cli/heaptop.c|#include "snapshot.h"|of the library cli sees only the public header
+lua/heap.c|#include "base.h"|of the library lua sees only the public header
 lib/compare/diff.c|void f(void) { printf("%d", 1); }|the library neither prints nor exits
 lib/compare/diff.c|/* x */ void f(void) { fputs("", stderr); }|the library neither prints nor exits
 lib/graph/reach.c|void f(void) { abort(); }|the library neither prints nor exits

@@ -23,6 +23,7 @@ support.root = root
 support.build = absolute(os.getenv("LUAHEAP_BUILD") or "build")
 support.sanitized = os.getenv("LUAHEAP_PRELOAD") ~= nil
 package.cpath = ("%s/?.so;%s/tests/?.so;%s"):format(support.build, support.build, package.cpath)
+package.path = ("%s/lua/?.lua;%s"):format(root, package.path)
 
 --- One word for the shell.
 ---@param word string

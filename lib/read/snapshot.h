@@ -107,9 +107,4 @@ struct lh_snapshot {
   lh_classes *classes;
 };
 
-/* lh_open for a file that is in memory, which stays the caller's and as long as the snapshot.
-** `name` stands for the path in messages. */
-int lh_open_memory(lh_snapshot **out, const void *data, size_t size, const char *name,
-                   lh_error *error);
-
 #endif

@@ -1,0 +1,266 @@
+/*
+** edges.c - what refers to what: an edge is a userdata whose fields are decoded when they are asked
+** for; a path, and the referrers of an object, are lists that make each edge when it is asked for.
+** So the path to the last element of a list of a million takes 56 MB outside of the Lua heap, and
+** nothing in it.
+*/
+#include <string.h>
+
+#include "handles.h"
+
+/* {=== One edge ======================================================================= */
+
+typedef struct edge {
+  hr_snapshot *of; /* the first user value */
+  lh_edge edge;
+} edge;
+
+void hr_push_edge(lua_State *L, int index, const lh_edge *what) {
+  edge *e = lua_newuserdatauv(L, sizeof *e, 1);
+  e->of = lua_touserdata(L, index);
+  e->edge = *what;
+  lua_pushvalue(L, index);
+  lua_setiuservalue(L, -2, 1);
+  (void)hr_has_kind(L, hr_edge_kind);
+  lua_setmetatable(L, -2);
+}
+
+static const lh_edge *check_edge(lua_State *L) {
+  return &((const edge *)luaL_checkudata(L, 1, hr_edge_kind))->edge;
+}
+
+static int push_object(lua_State *L, lh_id id) {
+  (void)lua_getiuservalue(L, 1, 1);
+  hr_push_object(L, lua_gettop(L), id);
+  return 1;
+}
+
+static int push_value(lua_State *L, lh_value value) {
+  (void)lua_getiuservalue(L, 1, 1);
+  hr_push_value(L, lua_gettop(L), value);
+  return 1;
+}
+
+static int push_number(lua_State *L, uint32_t n) {
+  if (n == 0) return 0;
+  lua_pushinteger(L, n);
+  return 1;
+}
+
+static int get_source(lua_State *L) {
+  return push_object(L, check_edge(L)->source);
+}
+
+static int get_target(lua_State *L) {
+  return push_object(L, check_edge(L)->target);
+}
+
+static int get_kind(lua_State *L) {
+  lua_pushstring(L, lh_edge_kind_name(check_edge(L)->kind));
+  return 1;
+}
+
+/* As the commands print it; it takes the names of functions, so what they are called. */
+static int get_label(lua_State *L) {
+  edge *e = luaL_checkudata(L, 1, hr_edge_kind);
+  hr_push_text(L, e->of, lh_edge_text(hr_analysed(L, e->of), &e->edge));
+  return 1;
+}
+
+static int get_weak(lua_State *L) {
+  lua_pushboolean(L, check_edge(L)->weak);
+  return 1;
+}
+
+static int get_key(lua_State *L) {
+  const lh_edge *e = check_edge(L);
+  bool has_key = e->kind == LH_EDGE_VALUE || e->kind == LH_EDGE_KEY || e->kind == LH_EDGE_EPHEMERON;
+  return has_key ? push_value(L, e->key) : 0;
+}
+
+static int get_name(lua_State *L) {
+  const lh_edge *e = check_edge(L);
+  if (e->name == LH_NO_OBJECT) return 0;
+  return push_value(L, (lh_value){LH_VALUE_OBJECT, {.object = e->name}});
+}
+
+static int get_holder(lua_State *L) {
+  return push_object(L, check_edge(L)->holder);
+}
+
+static int get_line(lua_State *L) {
+  return push_number(L, check_edge(L)->line);
+}
+
+static int get_ordinal(lua_State *L) {
+  return push_number(L, check_edge(L)->ordinal);
+}
+
+/* }=================================================================================== */
+
+/* {=== Lists of edges ================================================================= */
+
+static void free_path(void *content) {
+  lh_path *path = content;
+  if (path->steps) lh_paths_free(path, 1);
+  *path = (lh_path){0};
+}
+
+void hr_push_path(lua_State *L, int index, const char *kind, lh_path *path) {
+  lh_path *own = lua_newuserdatauv(L, sizeof *own, 1);
+  *own = (lh_path){0};
+  lua_pushvalue(L, index);
+  lua_setiuservalue(L, -2, 1);
+  (void)hr_has_kind(L, kind);
+  lua_setmetatable(L, -2);
+  *own = *path;
+  *path = (lh_path){0};
+}
+
+/* Of either kind. */
+static lh_path *check_list(lua_State *L) {
+  lh_path *path = luaL_testudata(L, 1, hr_referrers_kind);
+  return path ? path : luaL_checkudata(L, 1, hr_path_kind);
+}
+
+static int count_edges(lua_State *L) {
+  lua_pushinteger(L, (lua_Integer)check_list(L)->n_steps);
+  return 1;
+}
+
+static int collect_list(lua_State *L) {
+  free_path(check_list(L));
+  return 0;
+}
+
+static int push_text(lua_State *L, const lh_path *path, bool folded) {
+  (void)lua_getiuservalue(L, 1, 1);
+  hr_snapshot *of = lua_touserdata(L, -1);
+  hr_push_text(L, of, lh_path_text(hr_analysed(L, of), path, folded));
+  return 1;
+}
+
+/* list[i], and of a path its text and, folded, held_by. */
+static int edge_at(lua_State *L) {
+  const lh_path *path = check_list(L);
+  const char *key = lua_type(L, 2) == LUA_TSTRING ? lua_tostring(L, 2) : "";
+  int is_integer;
+  lua_Integer i = lua_tointegerx(L, 2, &is_integer);
+  if (luaL_testudata(L, 1, hr_path_kind) && strcmp(key, "text") == 0)
+    return push_text(L, path, false);
+  if (luaL_testudata(L, 1, hr_path_kind) && strcmp(key, "held_by") == 0)
+    return push_text(L, path, true);
+  if (strcmp(key, "snapshot") == 0) return lua_getiuservalue(L, 1, 1) != LUA_TNIL;
+  if (!is_integer || i < 1 || (lua_Unsigned)i > path->n_steps) return 0;
+  (void)lua_getiuservalue(L, 1, 1);
+  hr_push_edge(L, lua_gettop(L), &path->steps[i - 1]);
+  return 1;
+}
+
+/* }=================================================================================== */
+
+/* {=== Questions ====================================================================== */
+
+/* object:path() --> text | nil: nothing keeps it alive. */
+static int path_text(lua_State *L, bool folded) {
+  hr_snapshot *of;
+  lh_id id = hr_subject(L, &of);
+  lh_snapshot *snapshot = hr_analysed(L, of);
+  lh_path *path = hr_hold(L, 1, sizeof *path, free_path);
+  lh_error error;
+  int code = id == LH_ROOT ? LH_ENOTFOUND : lh_shortest_path(snapshot, id, path, &error);
+  if (code == LH_ENOTFOUND) {
+    lua_pushnil(L);
+    return 1;
+  }
+  hr_check(L, code, &error);
+  hr_push_text(L, of, lh_path_text(snapshot, path, folded));
+  hr_let_go(L, -2);
+  return 1;
+}
+
+int hr_path(lua_State *L) {
+  return path_text(L, false);
+}
+
+int hr_held_by(lua_State *L) {
+  lua_settop(L, 1);
+  return path_text(L, true);
+}
+
+typedef struct paths {
+  lh_path *list;
+  size_t n;
+} paths;
+
+static void free_paths(void *content) {
+  paths *p = content;
+  if (p->list) lh_paths_free(p->list, p->n);
+  lh_free(p->list);
+}
+
+/* object:paths([k]) --> list of paths by different referrers, shortest first. */
+int hr_paths(lua_State *L) {
+  hr_snapshot *of;
+  lh_id id = hr_subject(L, &of);
+  lh_snapshot *snapshot = hr_analysed(L, of);
+  lua_Integer k = luaL_optinteger(L, 3, 1);
+  lh_error error;
+  luaL_argcheck(L, k > 0, 3, "a number of paths, 1 or more");
+  paths *p = hr_hold(L, 1, sizeof *p, free_paths);
+  int hold = lua_gettop(L);
+  int code = lh_shortest_paths(snapshot, id, (size_t)k, &p->list, &p->n, &error);
+  if (code != LH_ENOTFOUND) hr_check(L, code, &error);
+  hr_push_list(L, "heap.paths", p->n);
+  for (size_t i = 0; i < p->n; i++) {
+    hr_push_path(L, 1, hr_path_kind, &p->list[i]);
+    lua_rawseti(L, -2, (lua_Integer)i + 1);
+  }
+  hr_set_object(L, "object", 1, id);
+  hr_set_integer(L, "asked", (uint64_t)k);
+  hr_let_go(L, hold);
+  return 1;
+}
+
+/* object:referrers() --> list of all edges that end in it. */
+int hr_referrers(lua_State *L) {
+  hr_snapshot *of;
+  lh_id id = hr_subject(L, &of);
+  lh_snapshot *snapshot = hr_analysed(L, of);
+  lh_path *path = hr_hold(L, 1, sizeof *path, free_path);
+  lh_error error;
+  hr_check(L, lh_referrers(snapshot, id, &path->steps, &path->n_steps, &error), &error);
+  hr_push_path(L, 1, hr_referrers_kind, path);
+  hr_let_go(L, -2);
+  return 1;
+}
+
+/* }=================================================================================== */
+
+void hr_open_edges(lua_State *L) {
+  static const luaL_Reg none[] = {{NULL, NULL}};
+  static const luaL_Reg fields[] = {{"holder", get_holder},
+                                    {"key", get_key},
+                                    {"kind", get_kind},
+                                    {"label", get_label},
+                                    {"line", get_line},
+                                    {"name", get_name},
+                                    {"ordinal", get_ordinal},
+                                    {"source", get_source},
+                                    {"target", get_target},
+                                    {"weak", get_weak},
+                                    {NULL, NULL}};
+  static const luaL_Reg events[] = {
+      {"__len", count_edges}, {"__index", edge_at}, {"__gc", collect_list}, {NULL, NULL}};
+  const char *const lists[] = {hr_path_kind, hr_referrers_kind};
+  hr_new_kind(L, hr_edge_kind);
+  hr_set_index(L, none, fields, NULL);
+  hr_keep_kind(L, hr_edge_kind);
+  lua_pop(L, 1);
+  for (size_t i = 0; i < 2; i++) {
+    hr_new_kind(L, lists[i]);
+    luaL_setfuncs(L, events, 0);
+    hr_keep_kind(L, lists[i]);
+    lua_pop(L, 1);
+  }
+}

@@ -1,0 +1,197 @@
+/*
+** handles.h - what the C files of heap.reader share. A snapshot is a userdata with an lh_snapshot
+** in it; objects, edges and lists of them are small userdata that refer to it and are decoded when
+** a field is asked for, so nothing of a heap is copied into Lua before somebody wants to see it.
+**
+**     reader.c      the module; snapshots, and how long they last
+**     kinds.c       metatables, rows, options, errors
+**     objects.c     one object: its fields, and lists of objects
+**     edges.c       edges, and lists of them: paths and referrers
+**     streams.c     what `for` runs over: objects, edges, entries
+**     rankings.c    the biggest classes and objects; timelines, marks, strings
+**     advice.c      suspects, trees of dominators, modules, threads
+**     compare.c     two or three snapshots, and any number of them
+**
+** Rows are tables with the keys of the commands' --json, but with objects where that has addresses.
+** How things are printed is written in Lua, in heap/text.lua.
+**
+** Lua may run a finalizer, and with it anything, whenever a function of its API allocates: also
+** snapshot:close(). So either a pointer from the library is used up before the next call to Lua, or
+** the snapshot is held (hr_hold), which puts its end off. The same userdata owns what has to be
+** freed if Lua runs out of memory meanwhile.
+*/
+#ifndef LUAHEAP_HANDLES_H
+#define LUAHEAP_HANDLES_H
+
+#include <lauxlib.h>
+
+#include "luaheap.h"
+
+/* Not in releases before 5.4, which luaopen_heap_reader refuses; but heap.so must load there, to
+ * say so. */
+#pragma weak lua_callk
+#pragma weak lua_copy
+#pragma weak lua_getglobal
+#pragma weak lua_getiuservalue
+#pragma weak lua_geti
+#pragma weak lua_isinteger
+#pragma weak lua_newuserdatauv
+#pragma weak lua_rawlen
+#pragma weak lua_rotate
+#pragma weak lua_setiuservalue
+#pragma weak lua_tointegerx
+#pragma weak lua_tonumberx
+#pragma weak luaL_setfuncs
+#pragma weak luaL_setmetatable
+#pragma weak luaL_testudata
+#pragma weak luaL_tolstring
+#pragma weak luaL_typeerror
+
+/* {=== Snapshots: reader.c ============================================================ */
+
+typedef struct hr_snapshot {
+  lh_snapshot *snapshot; /* NULL: closed, or not opened yet */
+  uint32_t holds;        /* uses that go on; the last one closes it if it is to be closed */
+  bool closed;           /* as far as Lua is concerned */
+  char *scratch;         /* text of the library on its way to Lua */
+  void *data;            /* what lh_open_memory reads; freed with it by release(data) */
+  void (*release)(void *data);
+} hr_snapshot;
+
+/* Pushes a snapshot userdata with nothing in it, which the caller fills. It is closed by close(),
+** by the end of a variable that is <close>, or when it is collected. Its first user value may be
+** set to the file's name. */
+hr_snapshot *hr_push_snapshot(lua_State *L);
+
+/* The snapshot at this index; raises an error unless it is one, and open. */
+hr_snapshot *hr_check_snapshot(lua_State *L, int index);
+
+/* What is in it; raises an error if it is closed. And the same, analysed and classified. */
+lh_snapshot *hr_opened(lua_State *L, const hr_snapshot *of);
+lh_snapshot *hr_analysed(lua_State *L, const hr_snapshot *of);
+
+/* Pushes a cleared userdata of `size` bytes and returns it. Until hr_let_go, or until it is
+** collected, the snapshot at `index` stays what it is (0: it is about none); then
+** release(content), which must be harmless for cleared content; NULL: nothing to release. */
+void *hr_hold(lua_State *L, int index, size_t size, void (*release)(void *content));
+void hr_let_go(lua_State *L, int index);
+
+/* For contents that are one pointer which lh_free takes. */
+void hr_free_pointer(void *content);
+
+/* Pushes text that the library made, and frees it; NULL raises "not enough memory". */
+void hr_push_text(lua_State *L, hr_snapshot *of, char *text);
+
+/* }=================================================================================== */
+
+/* {=== Metatables, rows, options, errors: kinds.c ===================================== */
+
+extern const char hr_snapshot_kind[], hr_object_kind[], hr_objects_kind[], hr_edge_kind[],
+    hr_path_kind[], hr_referrers_kind[], hr_stream_kind[];
+
+/* Pushes the metatable of a kind of value, if it was made. Pushes a new one, with its name and a
+** __tostring that calls the function of that name in heap/text.lua. And keeps it, when it is
+** complete, for all values to come. */
+bool hr_has_kind(lua_State *L, const char *kind);
+void hr_new_kind(lua_State *L, const char *kind);
+void hr_keep_kind(lua_State *L, const char *kind);
+
+/* Gives the new metatable on the top of the stack an __index: of methods, and of fields, which are
+** functions that push what is in the field. What neither has is asked of `other`(L), whose
+** arguments are the value and the key; NULL: it is nil. */
+void hr_set_index(lua_State *L, const luaL_Reg *methods, const luaL_Reg *fields,
+                  lua_CFunction other);
+
+/* Raises an error unless `code` is LH_OK. Or pushes nil, message and a word for the code. */
+void hr_check(lua_State *L, int code, const lh_error *error);
+int hr_fail(lua_State *L, const lh_error *error);
+
+/* Pushes a table of a kind, with room for n rows. */
+void hr_push_list(lua_State *L, const char *kind, size_t n);
+
+/* Fields of the table on the top. */
+void hr_set_integer(lua_State *L, const char *key, uint64_t n);
+void hr_set_number(lua_State *L, const char *key, double n);
+void hr_set_boolean(lua_State *L, const char *key, bool value);
+void hr_set_string(lua_State *L, const char *key, const char *value); /* NULL: no such field */
+void hr_set_integers(lua_State *L, const char *key, const uint64_t *values, size_t n);
+
+/* Raises an error if the table at `index` has a field that is not in `names`, which ends with NULL.
+** Nothing in place of the table is put right to an empty one. */
+void hr_check_options(lua_State *L, int index, const char *const *names);
+
+/* Options of the table at `index`, which was checked; no metamethods are called. The first pushes
+** the value; true: it is not nil. */
+bool hr_option(lua_State *L, int index, const char *name);
+lua_Integer hr_integer_option(lua_State *L, int index, const char *name, lua_Integer otherwise);
+bool hr_boolean_option(lua_State *L, int index, const char *name);
+uint32_t hr_types_option(lua_State *L, int index); /* type = "table,string" as a mask; 0: all */
+
+/* }=================================================================================== */
+
+/* {=== Objects: objects.c ============================================================= */
+
+typedef struct hr_object {
+  hr_snapshot *of; /* its first user value: there as long as this is */
+  lh_id id;
+} hr_object;
+
+/* Pushes the object `id` of the snapshot at `index`; nil for LH_NO_OBJECT. */
+void hr_push_object(lua_State *L, int index, lh_id id);
+void hr_set_object(lua_State *L, const char *key, int index, lh_id id);
+
+/* Pushes a value as Lua has it. Strings are objects where the snapshot has not all of their bytes,
+** light C functions are light userdata, and so (NULL) is what is not in the snapshot. */
+void hr_push_value(lua_State *L, int index, lh_value value);
+
+/* What the value at `index` stands for in the snapshot `of`: an object, its number, or an
+** expression as lh_find takes it. LH_ENOTFOUND: there is none, and `error` says so. Raises an error
+** for what is none of these. */
+int hr_find_object(lua_State *L, int index, hr_snapshot *of, lh_id *id, lh_error *error);
+
+/* The object that a method is about: of object:method(...) or of snapshot:method(object, ...).
+** From then on index 1 is the snapshot, 2 the object, and 3 what follows. Raises an error if it is
+** not there. */
+lh_id hr_subject(lua_State *L, hr_snapshot **of);
+
+/* Pushes a list of objects of the snapshot at `index`, each made when it is asked for. It copies
+** the ids. */
+void hr_push_objects(lua_State *L, int index, const lh_id *ids, size_t n);
+
+/* The name of a class, as the commands print it, lives as long as the snapshot. */
+const char *hr_class_of(const lh_snapshot *snapshot, lh_id id);
+
+void hr_open_objects(lua_State *L); /* makes the metatables */
+
+/* }=================================================================================== */
+
+/* {=== Edges: edges.c ================================================================= */
+
+/* Pushes an edge. */
+void hr_push_edge(lua_State *L, int index, const lh_edge *edge);
+
+/* Pushes a list of edges, each made when it is asked for. It takes the steps over, and clears
+** *path. */
+void hr_push_path(lua_State *L, int index, const char *kind, lh_path *path);
+
+/* object:path(), :paths(k), :referrers() */
+int hr_path(lua_State *L);
+int hr_held_by(lua_State *L); /* a field: only the object is looked at */
+int hr_paths(lua_State *L);
+int hr_referrers(lua_State *L);
+
+void hr_open_edges(lua_State *L);
+
+/* }=================================================================================== */
+
+/* {=== What can be asked of snapshots and objects ===================================== */
+
+/* streams.c: snapshot:objects(filter), object:edges(), :entries() */
+int hr_each_object(lua_State *L);
+int hr_each_edge(lua_State *L);
+int hr_each_entry(lua_State *L);
+void hr_open_streams(lua_State *L);
+
+/* }=================================================================================== */
+
+#endif

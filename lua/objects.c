@@ -1,0 +1,471 @@
+/*
+** objects.c - one object of a snapshot: 72 bytes in Lua, whose fields are decoded when they are
+** asked for; and lists of objects. Fields have the names of heapsql's columns.
+*/
+#include <stdio.h>
+#include <string.h>
+
+#include "handles.h"
+
+/* {=== Objects ======================================================================== */
+
+void hr_push_object(lua_State *L, int index, lh_id id) {
+  hr_object *o;
+  if (id == LH_NO_OBJECT) {
+    lua_pushnil(L);
+    return;
+  }
+  o = lua_newuserdatauv(L, sizeof *o, 1);
+  o->of = lua_touserdata(L, index);
+  o->id = id;
+  lua_pushvalue(L, index);
+  lua_setiuservalue(L, -2, 1);
+  (void)hr_has_kind(L, hr_object_kind);
+  lua_setmetatable(L, -2);
+}
+
+void hr_set_object(lua_State *L, const char *key, int index, lh_id id) {
+  hr_push_object(L, index, id);
+  lua_setfield(L, -2, key);
+}
+
+static const hr_object *check_object(lua_State *L) {
+  return luaL_checkudata(L, 1, hr_object_kind);
+}
+
+static int find_expression(lua_State *L, int index, const hr_snapshot *of, lh_id *id,
+                           lh_error *error) {
+  size_t length;
+  const char *text = lua_tolstring(L, index, &length);
+  lh_found found;
+  luaL_argcheck(L, strlen(text) == length, index, "a zero byte is in no name of an object");
+  *id = LH_ROOT;
+  if (strcmp(text, "root") == 0) return LH_OK;
+  int code = lh_find(hr_analysed(L, of), text, &found, error);
+  if (code != LH_ENOTFOUND) hr_check(L, code, error);
+  if (code == LH_OK) *id = found.id;
+  return code;
+}
+
+int hr_find_object(lua_State *L, int index, hr_snapshot *of, lh_id *id, lh_error *error) {
+  const hr_object *o = luaL_testudata(L, index, hr_object_kind);
+  const lh_snapshot *snapshot = hr_opened(L, of);
+  if (o) {
+    luaL_argcheck(L, o->of == of, index, "this object is of another snapshot");
+    *id = o->id;
+    return LH_OK;
+  }
+  if (lua_type(L, index) == LUA_TSTRING) return find_expression(L, index, of, id, error);
+  if (!lua_isinteger(L, index)) luaL_typeerror(L, index, "object, its number, path, class");
+  lua_Integer number = lua_tointegerx(L, index, NULL);
+  luaL_argcheck(L, number >= 0 && number <= lh_object_count(snapshot), index,
+                "there is no object of that number");
+  *id = (lh_id)number;
+  return LH_OK;
+}
+
+lh_id hr_subject(lua_State *L, hr_snapshot **of) {
+  lh_error error;
+  lh_id id;
+  if (luaL_testudata(L, 1, hr_object_kind)) {
+    (void)lua_getiuservalue(L, 1, 1);
+    lua_insert(L, 1);
+  }
+  *of = hr_check_snapshot(L, 1);
+  hr_check(L, hr_find_object(L, 2, *of, &id, &error), &error);
+  return id;
+}
+
+const char *hr_class_of(const lh_snapshot *snapshot, lh_id id) {
+  uint32_t class_index = id == LH_ROOT ? UINT32_MAX : lh_class_of(snapshot, id);
+  if (class_index == UINT32_MAX) return lh_type_name(lh_type_of(snapshot, id));
+  return lh_class_at(snapshot, class_index)->name;
+}
+
+/* }=================================================================================== */
+
+/* {=== Values ========================================================================= */
+
+static void push_string(lua_State *L, int index, const lh_snapshot *snapshot, lh_id id) {
+  lh_object object;
+  lh_object_at(snapshot, id, &object);
+  if (!object.dead && object.as.string.kept == object.as.string.length)
+    lua_pushlstring(L, object.as.string.bytes, (size_t)object.as.string.length);
+  else
+    hr_push_object(L, index, id);
+}
+
+void hr_push_value(lua_State *L, int index, lh_value value) {
+  const lh_snapshot *snapshot = hr_opened(L, lua_touserdata(L, index));
+  switch (value.kind) {
+    case LH_VALUE_BOOLEAN: lua_pushboolean(L, value.as.boolean); break;
+    case LH_VALUE_INTEGER: lua_pushinteger(L, value.as.integer); break;
+    case LH_VALUE_FLOAT: lua_pushnumber(L, value.as.number); break;
+    case LH_VALUE_POINTER:
+    case LH_VALUE_CFUNCTION: lua_pushlightuserdata(L, (void *)(uintptr_t)value.as.pointer); break;
+    case LH_VALUE_OBJECT:
+      if (value.as.object == LH_NO_OBJECT)
+        lua_pushlightuserdata(L, NULL);
+      else if (lh_type_of(snapshot, value.as.object) == LH_TYPE_STRING)
+        push_string(L, index, snapshot, value.as.object);
+      else
+        hr_push_object(L, index, value.as.object);
+      break;
+    default: lua_pushnil(L);
+  }
+}
+
+/* }=================================================================================== */
+
+/* {=== Fields that all objects have =================================================== */
+
+static int get_id(lua_State *L) {
+  lua_pushinteger(L, check_object(L)->id);
+  return 1;
+}
+
+static int get_snapshot(lua_State *L) {
+  (void)check_object(L);
+  (void)lua_getiuservalue(L, 1, 1);
+  return 1;
+}
+
+static int get_type(lua_State *L) {
+  const hr_object *o = check_object(L);
+  lua_pushstring(L, lh_type_name(lh_type_of(hr_opened(L, o->of), o->id)));
+  return 1;
+}
+
+static int get_class(lua_State *L) {
+  const hr_object *o = check_object(L);
+  lua_pushstring(L, hr_class_of(hr_analysed(L, o->of), o->id));
+  return 1;
+}
+
+/* As Lua prints it, which of userdata is another one than the collector's. */
+static int get_address(lua_State *L) {
+  const hr_object *o = check_object(L);
+  const lh_snapshot *snapshot = hr_opened(L, o->of);
+  char text[24];
+  lh_object object;
+  if (o->id == LH_ROOT) return 0;
+  lh_object_at(snapshot, o->id, &object);
+  (void)snprintf(text, sizeof text, "0x%llx", (unsigned long long)object.pointer);
+  lua_pushstring(L, text);
+  return 1;
+}
+
+static int get_shallow_bytes(lua_State *L) {
+  const hr_object *o = check_object(L);
+  lua_pushinteger(L, (lua_Integer)lh_shallow_bytes(hr_opened(L, o->of), o->id));
+  return 1;
+}
+
+static int get_retained_bytes(lua_State *L) {
+  const hr_object *o = check_object(L);
+  lua_pushinteger(L, (lua_Integer)lh_retained_bytes(hr_analysed(L, o->of), o->id));
+  return 1;
+}
+
+static int get_reachable(lua_State *L) {
+  const hr_object *o = check_object(L);
+  lua_pushboolean(L, lh_is_reachable(hr_analysed(L, o->of), o->id));
+  return 1;
+}
+
+static int get_distance(lua_State *L) {
+  const hr_object *o = check_object(L);
+  const lh_snapshot *snapshot = hr_analysed(L, o->of);
+  if (!lh_is_reachable(snapshot, o->id)) return 0;
+  lua_pushinteger(L, lh_distance(snapshot, o->id));
+  return 1;
+}
+
+static int get_dominator(lua_State *L) {
+  const hr_object *o = check_object(L);
+  lh_id dominator = lh_immediate_dominator(hr_analysed(L, o->of), o->id);
+  (void)lua_getiuservalue(L, 1, 1);
+  hr_push_object(L, lua_gettop(L), dominator);
+  return 1;
+}
+
+static int get_epoch(lua_State *L) {
+  const hr_object *o = check_object(L);
+  const lh_snapshot *snapshot = hr_opened(L, o->of);
+  lua_pushinteger(L, o->id == LH_ROOT ? 0 : lh_epoch(snapshot, o->id));
+  return 1;
+}
+
+static int get_list(lua_State *L) {
+  static const char *const names[] = {"allgc", "finobj", "tobefnz", "fixedgc"};
+  const hr_object *o = check_object(L);
+  const lh_snapshot *snapshot = hr_opened(L, o->of);
+  if (o->id == LH_ROOT) return 0;
+  lua_pushstring(L, names[lh_list_of(snapshot, o->id)]);
+  return 1;
+}
+
+static int get_dead(lua_State *L) {
+  const hr_object *o = check_object(L);
+  lua_pushboolean(L, lh_is_dead(hr_opened(L, o->of), o->id));
+  return 1;
+}
+
+static int get_own(lua_State *L) {
+  const hr_object *o = check_object(L);
+  lua_pushboolean(L, lh_is_own(hr_opened(L, o->of), o->id));
+  return 1;
+}
+
+/* }=================================================================================== */
+
+/* {=== Fields of one type ============================================================= */
+
+static int push_integer(lua_State *L, uint64_t n) {
+  lua_pushinteger(L, (lua_Integer)n);
+  return 1;
+}
+
+static int push_boolean(lua_State *L, bool value) {
+  lua_pushboolean(L, value);
+  return 1;
+}
+
+/* Of the snapshot of the object at index 1. */
+static int push_other(lua_State *L, lh_id id) {
+  (void)lua_getiuservalue(L, 1, 1);
+  hr_push_object(L, lua_gettop(L), id);
+  return 1;
+}
+
+static int push_other_value(lua_State *L, lh_value value) {
+  (void)lua_getiuservalue(L, 1, 1);
+  hr_push_value(L, lua_gettop(L), value);
+  return 1;
+}
+
+static int string_field(lua_State *L, const lh_object *o, const char *key) {
+  if (strcmp(key, "length_bytes") == 0) return push_integer(L, o->as.string.length);
+  if (strcmp(key, "kept_bytes") == 0) return push_integer(L, o->as.string.kept);
+  if (strcmp(key, "value") != 0) return 0;
+  lua_pushlstring(L, o->as.string.bytes, (size_t)o->as.string.kept);
+  return 1;
+}
+
+static int table_field(lua_State *L, const lh_object *o, const char *key) {
+  static const char *const modes[] = {NULL, "k", "v", "kv"};
+  if (strcmp(key, "array_slots") == 0) return push_integer(L, o->as.table.array_slots);
+  if (strcmp(key, "array_used") == 0) return push_integer(L, o->as.table.array_used);
+  if (strcmp(key, "hash_slots") == 0) return push_integer(L, o->as.table.hash_slots);
+  if (strcmp(key, "hash_used") == 0) return push_integer(L, o->as.table.hash_used);
+  if (strcmp(key, "metatable") == 0) return push_other(L, o->as.table.metatable);
+  if (strcmp(key, "weak_mode") != 0) return 0;
+  lua_pushstring(L, modes[o->as.table.weak_keys + 2 * o->as.table.weak_values]);
+  return 1;
+}
+
+static int userdata_field(lua_State *L, const lh_object *o, const char *key) {
+  if (strcmp(key, "user_bytes") == 0) return push_integer(L, o->as.userdata.bytes);
+  if (strcmp(key, "user_values") == 0) return push_integer(L, o->as.userdata.user_values);
+  if (strcmp(key, "metatable") == 0) return push_other(L, o->as.userdata.metatable);
+  return 0;
+}
+
+static int proto_field(lua_State *L, const lh_object *o, const char *key) {
+  if (strcmp(key, "line") == 0) return push_integer(L, o->as.proto.line);
+  if (strcmp(key, "last_line") == 0) return push_integer(L, o->as.proto.last_line);
+  if (strcmp(key, "instructions") == 0) return push_integer(L, o->as.proto.instructions);
+  if (strcmp(key, "debug_bytes") == 0) return push_integer(L, o->as.proto.debug_bytes);
+  if (strcmp(key, "parameters") == 0) return push_integer(L, o->as.proto.parameters);
+  if (strcmp(key, "vararg") == 0) return push_boolean(L, o->as.proto.vararg);
+  if (strcmp(key, "file") == 0 && o->as.proto.source != LH_NO_OBJECT)
+    return push_other_value(L, (lh_value){LH_VALUE_OBJECT, {.object = o->as.proto.source}});
+  return 0;
+}
+
+static int closure_field(lua_State *L, const lh_object *o, const char *key,
+                         const lh_snapshot *snapshot) {
+  lh_object proto = {.dead = true};
+  if (strcmp(key, "is_c") == 0) return push_boolean(L, o->as.closure.is_c);
+  if (strcmp(key, "upvalues") == 0) return push_integer(L, o->as.closure.upvalues);
+  if (o->as.closure.is_c || o->as.closure.proto == LH_NO_OBJECT) return 0;
+  if (strcmp(key, "proto") == 0) return push_other(L, o->as.closure.proto);
+  if (lh_type_of(snapshot, o->as.closure.proto) == LH_TYPE_PROTO)
+    lh_object_at(snapshot, o->as.closure.proto, &proto);
+  return proto.dead ? 0 : proto_field(L, &proto, key);
+}
+
+static int thread_field(lua_State *L, const lh_object *o, const char *key) {
+  static const char *const names[] = {"suspended",   "running",  "normal",
+                                      "not started", "finished", "failed"};
+  if (strcmp(key, "is_main") == 0) return push_boolean(L, o->as.thread.is_main);
+  if (strcmp(key, "stack_slots") == 0) return push_integer(L, o->as.thread.stack_slots);
+  if (strcmp(key, "status") != 0) return 0;
+  lua_pushstring(L, names[o->as.thread.status]);
+  return 1;
+}
+
+static int other_field(lua_State *L) {
+  const hr_object *o = check_object(L);
+  const char *key = lua_type(L, 2) == LUA_TSTRING ? lua_tostring(L, 2) : "";
+  const lh_snapshot *snapshot = hr_opened(L, o->of);
+  lh_object object;
+  if (o->id == LH_ROOT) return 0;
+  lh_object_at(snapshot, o->id, &object);
+  if (object.dead) return 0;
+  switch (object.type) {
+    case LH_TYPE_STRING: return string_field(L, &object, key);
+    case LH_TYPE_TABLE: return table_field(L, &object, key);
+    case LH_TYPE_CLOSURE: return closure_field(L, &object, key, snapshot);
+    case LH_TYPE_PROTO: return proto_field(L, &object, key);
+    case LH_TYPE_USERDATA: return userdata_field(L, &object, key);
+    case LH_TYPE_THREAD: return thread_field(L, &object, key);
+    case LH_TYPE_UPVALUE:
+      if (strcmp(key, "open") == 0) return push_boolean(L, object.as.upvalue.open);
+      return strcmp(key, "value") == 0 ? push_other_value(L, object.as.upvalue.value) : 0;
+    default: return 0;
+  }
+}
+
+/* }=================================================================================== */
+
+/* {=== Methods ======================================================================== */
+
+static int equal(lua_State *L) {
+  const hr_object *a = luaL_testudata(L, 1, hr_object_kind);
+  const hr_object *b = luaL_testudata(L, 2, hr_object_kind);
+  lua_pushboolean(L, a && b && a->of == b->of && a->id == b->id);
+  return 1;
+}
+
+/* text([most_bytes]): as Lua prints it; a string in quotes, and at most so many bytes of it. */
+static int text(lua_State *L) {
+  const hr_object *o = check_object(L);
+  lua_Integer most = luaL_optinteger(L, 2, 64);
+  const lh_snapshot *snapshot = hr_opened(L, o->of);
+  luaL_argcheck(L, most >= 0, 2, "a number of bytes, 0 or more");
+  if (o->id == LH_ROOT)
+    lua_pushliteral(L, "root");
+  else if (lh_type_of(snapshot, o->id) == LH_TYPE_STRING && !lh_is_dead(snapshot, o->id))
+    hr_push_text(L, o->of, lh_string_text(snapshot, o->id, (size_t)most));
+  else
+    hr_push_text(L, o->of, lh_object_text(snapshot, o->id));
+  return 1;
+}
+
+static bool is_key(const lh_snapshot *snapshot, lua_State *L, int index, lh_value key) {
+  lh_object object;
+  size_t length;
+  int is_integer;
+  lua_Integer integer = lua_tointegerx(L, index, &is_integer);
+  switch (key.kind) {
+    case LH_VALUE_BOOLEAN:
+      return lua_isboolean(L, index) && lua_toboolean(L, index) == (int)key.as.boolean;
+    case LH_VALUE_INTEGER:
+      return lua_type(L, index) == LUA_TNUMBER && is_integer && integer == key.as.integer;
+    case LH_VALUE_FLOAT:
+      return lua_type(L, index) == LUA_TNUMBER && lua_tonumberx(L, index, NULL) == key.as.number;
+    case LH_VALUE_OBJECT: break;
+    default: return false;
+  }
+  if (lua_type(L, index) != LUA_TSTRING) {
+    const hr_object *o = luaL_testudata(L, index, hr_object_kind);
+    return o && o->of->snapshot == snapshot && o->id == key.as.object;
+  }
+  if (key.as.object == LH_NO_OBJECT || lh_type_of(snapshot, key.as.object) != LH_TYPE_STRING)
+    return false;
+  lh_object_at(snapshot, key.as.object, &object);
+  const char *name = lua_tolstring(L, index, &length);
+  return !object.dead && object.as.string.length == length && object.as.string.kept == length &&
+         memcmp(object.as.string.bytes, name, length) == 0;
+}
+
+/* object:get(key): what a table has under a key. */
+static int get(lua_State *L) {
+  hr_snapshot *of;
+  lh_id id = hr_subject(L, &of);
+  const lh_snapshot *snapshot = hr_opened(L, of);
+  lh_edges it;
+  lh_value key, value;
+  luaL_checkany(L, 3);
+  for (lh_entries_begin(snapshot, id, &it); lh_entries_next(&it, &key, &value);) {
+    if (!is_key(snapshot, L, 3, key)) continue;
+    hr_push_value(L, 1, value);
+    return 1;
+  }
+  lua_pushnil(L);
+  return 1;
+}
+
+/* }=================================================================================== */
+
+/* {=== Lists of objects =============================================================== */
+
+typedef struct list {
+  size_t n;
+  lh_id ids[];
+} list;
+
+void hr_push_objects(lua_State *L, int index, const lh_id *ids, size_t n) {
+  list *l = lua_newuserdatauv(L, sizeof *l + n * sizeof *ids, 2);
+  l->n = n;
+  if (n > 0) memcpy(l->ids, ids, n * sizeof *ids);
+  lua_pushvalue(L, index);
+  lua_setiuservalue(L, -2, 1);
+  (void)hr_has_kind(L, hr_objects_kind);
+  lua_setmetatable(L, -2);
+}
+
+static int count(lua_State *L) {
+  const list *l = luaL_checkudata(L, 1, hr_objects_kind);
+  return push_integer(L, l->n);
+}
+
+/* list[i]; and what else is known of the list is in a table, its second user value. */
+static int at(lua_State *L) {
+  const list *l = luaL_checkudata(L, 1, hr_objects_kind);
+  int is_integer;
+  lua_Integer i = lua_tointegerx(L, 2, &is_integer);
+  if (!is_integer) {
+    if (lua_getiuservalue(L, 1, 2) != LUA_TTABLE) return 0;
+    lua_pushvalue(L, 2);
+    lua_rawget(L, -2);
+    return 1;
+  }
+  if (i < 1 || (lua_Unsigned)i > l->n) return 0;
+  return push_other(L, l->ids[i - 1]);
+}
+
+/* }=================================================================================== */
+
+void hr_open_objects(lua_State *L) {
+  static const luaL_Reg methods[] = {
+      {"edges", hr_each_edge}, {"entries", hr_each_entry},  {"get", get},   {"path", hr_path},
+      {"paths", hr_paths},     {"referrers", hr_referrers}, {"text", text}, {NULL, NULL}};
+  static const luaL_Reg fields[] = {{"address", get_address},
+                                    {"class", get_class},
+                                    {"dead", get_dead},
+                                    {"distance", get_distance},
+                                    {"dominator", get_dominator},
+                                    {"epoch", get_epoch},
+                                    {"held_by", hr_held_by},
+                                    {"id", get_id},
+                                    {"list", get_list},
+                                    {"own", get_own},
+                                    {"reachable", get_reachable},
+                                    {"retained_bytes", get_retained_bytes},
+                                    {"shallow_bytes", get_shallow_bytes},
+                                    {"snapshot", get_snapshot},
+                                    {"type", get_type},
+                                    {NULL, NULL}};
+  static const luaL_Reg list_events[] = {{"__len", count}, {"__index", at}, {NULL, NULL}};
+  hr_new_kind(L, hr_object_kind);
+  lua_pushcfunction(L, equal);
+  lua_setfield(L, -2, "__eq");
+  hr_set_index(L, methods, fields, other_field);
+  hr_keep_kind(L, hr_object_kind);
+  hr_new_kind(L, hr_objects_kind);
+  luaL_setfuncs(L, list_events, 0);
+  hr_keep_kind(L, hr_objects_kind);
+  lua_pop(L, 2);
+}

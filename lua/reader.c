@@ -1,0 +1,252 @@
+/*
+** reader.c - `local reader = require "heap.reader"`, found in heap.so: snapshots to be read in Lua.
+** The functions and what they return are documented in heap/reader_meta.lua. Nothing here needs the
+** heap of the state that it runs in, so it works in any Lua 5.4.
+*/
+#include <string.h>
+
+#include "handles.h"
+
+/* {=== How long a snapshot lasts ====================================================== */
+
+static void close_if_unused(hr_snapshot *of) {
+  if (!of->closed || of->holds > 0) return;
+  lh_close(of->snapshot);
+  lh_free(of->scratch);
+  if (of->release) of->release(of->data);
+  *of = (hr_snapshot){.closed = true};
+}
+
+static int close_snapshot(lua_State *L) {
+  hr_snapshot *of = luaL_checkudata(L, 1, hr_snapshot_kind);
+  of->closed = true;
+  close_if_unused(of);
+  return 0;
+}
+
+hr_snapshot *hr_check_snapshot(lua_State *L, int index) {
+  hr_snapshot *of = luaL_checkudata(L, index, hr_snapshot_kind);
+  luaL_argcheck(L, of->snapshot && !of->closed, index, "the snapshot is closed");
+  return of;
+}
+
+lh_snapshot *hr_opened(lua_State *L, const hr_snapshot *of) {
+  if (!of->snapshot || of->closed) luaL_error(L, "the snapshot is closed");
+  return of->snapshot;
+}
+
+lh_snapshot *hr_analysed(lua_State *L, const hr_snapshot *of) {
+  lh_snapshot *snapshot = hr_opened(L, of);
+  lh_error error;
+  hr_check(L, lh_analyse(snapshot, &error), &error);
+  hr_check(L, lh_classify(snapshot, &error), &error);
+  return snapshot;
+}
+
+typedef struct hold {
+  hr_snapshot *of; /* the user value */
+  void (*release)(void *content);
+  uint64_t content[];
+} hold;
+
+static const char hold_kind[] = "heap.hold";
+
+static void let_go(hold *h) {
+  hr_snapshot *of = h->of;
+  if (h->release) h->release(h->content);
+  h->release = NULL;
+  h->of = NULL;
+  if (!of) return;
+  of->holds--;
+  close_if_unused(of);
+}
+
+static int collect_hold(lua_State *L) {
+  let_go(luaL_checkudata(L, 1, hold_kind));
+  return 0;
+}
+
+void *hr_hold(lua_State *L, int index, size_t size, void (*release)(void *content)) {
+  hold *h = lua_newuserdatauv(L, sizeof *h + size, 1);
+  memset(h, 0, sizeof *h + size);
+  if (!hr_has_kind(L, hold_kind)) {
+    hr_new_kind(L, hold_kind);
+    lua_pushcfunction(L, collect_hold);
+    lua_setfield(L, -2, "__gc");
+    hr_keep_kind(L, hold_kind);
+  }
+  lua_setmetatable(L, -2);
+  h->release = release;
+  if (index == 0) return h->content;
+  hr_snapshot *of = hr_check_snapshot(L, index);
+  lua_pushvalue(L, index);
+  lua_setiuservalue(L, -2, 1);
+  h->of = of;
+  of->holds++;
+  return h->content;
+}
+
+void hr_let_go(lua_State *L, int index) {
+  let_go(lua_touserdata(L, index));
+}
+
+void hr_free_pointer(void *content) {
+  lh_free(*(void **)content);
+}
+
+void hr_push_text(lua_State *L, hr_snapshot *of, char *text) {
+  lh_free(of->scratch);
+  of->scratch = text;
+  if (!text) luaL_error(L, "not enough memory");
+  lua_pushstring(L, text);
+  lh_free(of->scratch);
+  of->scratch = NULL;
+}
+
+/* }=================================================================================== */
+
+/* {=== What a snapshot is ============================================================= */
+
+/* `info`: the keys of heaptop --json, and what tells of which state it is. */
+static int info(lua_State *L) {
+  const hr_snapshot *of = hr_check_snapshot(L, 1);
+  const lh_info *i = lh_snapshot_info(hr_analysed(L, of));
+  lh_info copy = *i;
+  lh_reach reach;
+  lh_reach_totals(of->snapshot, &reach);
+  lua_createtable(L, 0, 20);
+  hr_set_integer(L, "process_id", copy.process_id);
+  hr_set_integer(L, "state_id", copy.state_id);
+  hr_set_integer(L, "serial", copy.serial);
+  hr_set_integer(L, "time_ns", copy.time_ns);
+  hr_set_integer(L, "file_bytes", copy.file_bytes);
+  hr_set_integer(L, "string_limit", copy.string_limit);
+  hr_set_integer(L, "objects", copy.objects);
+  hr_set_integer(L, "bytes", copy.object_bytes);
+  hr_set_integer(L, "gc_bytes", copy.gc_bytes);
+  hr_set_integer(L, "unaccounted_bytes", (uint64_t)copy.unaccounted_bytes);
+  hr_set_integer(L, "string_table_bytes", copy.string_table_bytes);
+  hr_set_integer(L, "reachable_objects", reach.reachable_objects);
+  hr_set_integer(L, "reachable_bytes", reach.reachable_bytes);
+  hr_set_integer(L, "garbage_objects", reach.garbage_objects);
+  hr_set_integer(L, "garbage_bytes", reach.garbage_bytes);
+  hr_set_string(L, "program", lh_snapshot_info(hr_opened(L, of))->program);
+  hr_set_string(L, "name", lh_snapshot_info(hr_opened(L, of))->name);
+  hr_set_string(L, "lua_release", lh_snapshot_info(hr_opened(L, of))->lua_release);
+  return 1;
+}
+
+/* `file`: what it was opened from; nil if that was no file. */
+static int file(lua_State *L) {
+  (void)luaL_checkudata(L, 1, hr_snapshot_kind);
+  (void)lua_getiuservalue(L, 1, 1);
+  return 1;
+}
+
+static int root(lua_State *L) {
+  (void)hr_check_snapshot(L, 1);
+  hr_push_object(L, 1, LH_ROOT);
+  return 1;
+}
+
+static int closed(lua_State *L) {
+  const hr_snapshot *of = luaL_checkudata(L, 1, hr_snapshot_kind);
+  lua_pushboolean(L, of->closed || !of->snapshot);
+  return 1;
+}
+
+/* object(what) --> object | nil, message, code */
+static int find(lua_State *L) {
+  hr_snapshot *of = hr_check_snapshot(L, 1);
+  lh_error error;
+  lh_id id;
+  if (hr_find_object(L, 2, of, &id, &error) != LH_OK) return hr_fail(L, &error);
+  hr_push_object(L, 1, id);
+  return 1;
+}
+
+/* verify() --> edges | nil, message, code */
+static int verify(lua_State *L) {
+  const hr_snapshot *of = hr_check_snapshot(L, 1);
+  uint64_t edges;
+  lh_error error;
+  if (lh_verify(of->snapshot, &edges, &error) != LH_OK) return hr_fail(L, &error);
+  lua_pushinteger(L, (lua_Integer)edges);
+  return 1;
+}
+
+static int count(lua_State *L) {
+  lua_pushinteger(L, lh_object_count(hr_check_snapshot(L, 1)->snapshot));
+  return 1;
+}
+
+static void make_kind(lua_State *L) {
+  static const luaL_Reg methods[] = {{"close", close_snapshot},   {"object", find},
+                                     {"objects", hr_each_object}, {"edges", hr_each_edge},
+                                     {"entries", hr_each_entry},  {"path", hr_path},
+                                     {"paths", hr_paths},         {"referrers", hr_referrers},
+                                     {"verify", verify},          {NULL, NULL}};
+  static const luaL_Reg fields[] = {
+      {"info", info}, {"file", file}, {"root", root}, {"closed", closed}, {NULL, NULL}};
+  static const luaL_Reg events[] = {
+      {"__gc", close_snapshot}, {"__close", close_snapshot}, {"__len", count}, {NULL, NULL}};
+  hr_open_objects(L);
+  hr_open_edges(L);
+  hr_open_streams(L);
+  hr_new_kind(L, hr_snapshot_kind);
+  luaL_setfuncs(L, events, 0);
+  hr_set_index(L, methods, fields, NULL);
+  hr_keep_kind(L, hr_snapshot_kind);
+}
+
+hr_snapshot *hr_push_snapshot(lua_State *L) {
+  hr_snapshot *of = lua_newuserdatauv(L, sizeof *of, 1);
+  memset(of, 0, sizeof *of);
+  if (!hr_has_kind(L, hr_snapshot_kind)) make_kind(L);
+  lua_setmetatable(L, -2);
+  return of;
+}
+
+/* }=================================================================================== */
+
+/* {=== The module ===================================================================== */
+
+/* open(path) --> snapshot | nil, message, code */
+static int open_file(lua_State *L) {
+  size_t length;
+  const char *path = luaL_checklstring(L, 1, &length);
+  hr_snapshot *of;
+  lh_error error;
+  luaL_argcheck(L, strlen(path) == length, 1, "the path contains a zero byte");
+  of = hr_push_snapshot(L);
+  lua_pushvalue(L, 1);
+  lua_setiuservalue(L, -2, 1);
+  if (lh_open(&of->snapshot, path, &error) != LH_OK) return hr_fail(L, &error);
+  return 1;
+}
+
+/* escape(text) --> text that a terminal can be shown */
+static int escape(lua_State *L) {
+  size_t length;
+  const char *text = luaL_checklstring(L, 1, &length);
+  char **escaped = hr_hold(L, 0, sizeof *escaped, hr_free_pointer);
+  *escaped = lh_escaped(text, length);
+  if (!*escaped) return luaL_error(L, "not enough memory");
+  lua_pushstring(L, *escaped);
+  hr_let_go(L, -2);
+  return 1;
+}
+
+__attribute__((visibility("default"))) int luaopen_heap_reader(lua_State *L);
+
+int luaopen_heap_reader(lua_State *L) {
+  static const luaL_Reg functions[] = {{"open", open_file}, {"escape", escape}, {NULL, NULL}};
+  if (!lua_newuserdatauv) return luaL_error(L, "heap.reader needs Lua 5.4");
+  lua_createtable(L, 0, 4);
+  luaL_setfuncs(L, functions, 0);
+  lua_pushliteral(L, LH_VERSION);
+  lua_setfield(L, -2, "_VERSION");
+  return 1;
+}
+
+/* }=================================================================================== */

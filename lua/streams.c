@@ -1,0 +1,191 @@
+/*
+** streams.c - what `for` runs over: the objects of a snapshot that pass a filter, the edges of an
+** object, the entries of a table. A stream is a userdata that is called for each: no list is made.
+*/
+#include <string.h>
+
+#include "handles.h"
+
+typedef enum stream_kind { OBJECTS, EDGES, ENTRIES } stream_kind;
+
+typedef struct stream {
+  stream_kind kind;
+  hr_snapshot *of; /* the first user value; the second keeps class_name */
+  lh_id next;      /* OBJECTS: the first that is not looked at yet */
+  lh_edges it;
+  uint32_t type_mask;
+  const char *class_name; /* NULL: of any class */
+  bool garbage;
+  uint32_t since, until; /* epochs, the last one not included */
+} stream;
+
+static stream *push_stream(lua_State *L, stream_kind kind) {
+  stream *s = lua_newuserdatauv(L, sizeof *s, 2);
+  *s = (stream){.kind = kind, .of = lua_touserdata(L, 1), .next = 1, .until = UINT32_MAX};
+  lua_pushvalue(L, 1);
+  lua_setiuservalue(L, -2, 1);
+  (void)hr_has_kind(L, hr_stream_kind);
+  lua_setmetatable(L, -2);
+  return s;
+}
+
+/* {=== What comes next ================================================================ */
+
+static bool passes(const stream *s, const lh_snapshot *snapshot, lh_id id) {
+  uint32_t class_index = lh_class_of(snapshot, id);
+  if (class_index == UINT32_MAX || lh_is_reachable(snapshot, id) == s->garbage) return false;
+  if (s->type_mask && !(s->type_mask & 1u << lh_type_of(snapshot, id))) return false;
+  if (s->class_name && strcmp(lh_class_at(snapshot, class_index)->name, s->class_name) != 0)
+    return false;
+  if (s->since == 0 && s->until == UINT32_MAX) return true;
+  uint32_t epoch = lh_epoch(snapshot, id);
+  return epoch >= s->since && epoch < s->until;
+}
+
+static int next_object(lua_State *L, stream *s, const lh_snapshot *snapshot) {
+  while (s->next <= lh_object_count(snapshot)) {
+    lh_id id = s->next++;
+    if (!passes(s, snapshot, id)) continue;
+    (void)lua_getiuservalue(L, 1, 1);
+    hr_push_object(L, lua_gettop(L), id);
+    return 1;
+  }
+  return 0;
+}
+
+static int next_edge(lua_State *L, stream *s, const lh_snapshot *snapshot) {
+  lh_edge edge;
+  do {
+    if (!lh_edges_next(&s->it, &edge)) return 0;
+  } while (lh_is_own(snapshot, edge.target));
+  (void)lua_getiuservalue(L, 1, 1);
+  hr_push_edge(L, lua_gettop(L), &edge);
+  return 1;
+}
+
+static int next_entry(lua_State *L, stream *s) {
+  lh_value key, value;
+  int snapshot;
+  if (!lh_entries_next(&s->it, &key, &value)) return 0;
+  (void)lua_getiuservalue(L, 1, 1);
+  snapshot = lua_gettop(L);
+  hr_push_value(L, snapshot, key);
+  hr_push_value(L, snapshot, value);
+  return 2;
+}
+
+static int next(lua_State *L) {
+  stream *s = luaL_checkudata(L, 1, hr_stream_kind);
+  const lh_snapshot *snapshot = hr_opened(L, s->of);
+  switch (s->kind) {
+    case OBJECTS: return next_object(L, s, snapshot);
+    case EDGES: return next_edge(L, s, snapshot);
+    default: return next_entry(L, s);
+  }
+}
+
+/* copy() --> another one that stands at the same place; for __tostring, which must not move it. */
+static int copy(lua_State *L) {
+  const stream *s = luaL_checkudata(L, 1, hr_stream_kind);
+  (void)lua_getiuservalue(L, 1, 1);
+  lua_insert(L, 1);
+  stream *other = push_stream(L, s->kind);
+  *other = *s;
+  (void)lua_getiuservalue(L, 2, 2);
+  lua_setiuservalue(L, -2, 2);
+  return 1;
+}
+
+static int get_kind(lua_State *L) {
+  static const char *const names[] = {"objects", "edges", "entries"};
+  const stream *s = luaL_checkudata(L, 1, hr_stream_kind);
+  lua_pushstring(L, names[s->kind]);
+  return 1;
+}
+
+/* }=================================================================================== */
+
+/* {=== Questions ====================================================================== */
+
+/* The epoch that begins with a mark: of several with one name the latest, or a number in marks().
+*/
+static uint32_t check_mark(lua_State *L, const hr_snapshot *of, const char *option) {
+  const lh_snapshot *snapshot = hr_opened(L, of);
+  uint32_t n = lh_mark_count(snapshot);
+  size_t length;
+  if (lua_isinteger(L, -1)) {
+    lua_Integer number = lua_tointegerx(L, -1, NULL);
+    if (number < 1 || number > n) luaL_error(L, "'%s': there are %d marks", option, (int)n);
+    return (uint32_t)number;
+  }
+  const char *name = lua_tolstring(L, -1, &length);
+  while (name && n > 0) {
+    const lh_mark_info *mark = lh_mark_at(snapshot, n - 1);
+    if (mark->name_length == length && memcmp(mark->name, name, length) == 0) return n;
+    n--;
+  }
+  luaL_error(L, "'%s': there is no such mark in the snapshot; marks() lists those that there are",
+             option);
+  return 0;
+}
+
+static void read_filter(lua_State *L, int index, stream *s) {
+  s->garbage = hr_boolean_option(L, index, "garbage");
+  s->type_mask = hr_types_option(L, index);
+  if (hr_option(L, index, "class")) {
+    if (lua_type(L, -1) != LUA_TSTRING) luaL_error(L, "'class' must be the name of a class");
+    s->class_name = lua_tostring(L, -1);
+    lua_setiuservalue(L, -2, 2);
+  } else {
+    lua_pop(L, 1);
+  }
+  if (hr_option(L, index, "since")) s->since = check_mark(L, s->of, "since");
+  if (hr_option(L, index, "until")) s->until = check_mark(L, s->of, "until");
+  lua_pop(L, 2);
+}
+
+/* snapshot:objects([filter]) */
+int hr_each_object(lua_State *L) {
+  static const char *const names[] = {"class", "type", "garbage", "since", "until", NULL};
+  const hr_snapshot *of = hr_check_snapshot(L, 1);
+  lua_settop(L, 2);
+  hr_check_options(L, 2, names);
+  (void)hr_analysed(L, of);
+  stream *s = push_stream(L, OBJECTS);
+  read_filter(L, 2, s);
+  return 1;
+}
+
+/* object:edges() */
+int hr_each_edge(lua_State *L) {
+  hr_snapshot *of;
+  lh_id id = hr_subject(L, &of);
+  stream *s = push_stream(L, EDGES);
+  lh_edges_begin(hr_analysed(L, of), id, &s->it); /* the analysis finds the ephemerons */
+  return 1;
+}
+
+/* object:entries() */
+int hr_each_entry(lua_State *L) {
+  hr_snapshot *of;
+  lh_id id = hr_subject(L, &of);
+  if (lh_type_of(of->snapshot, id) != LH_TYPE_TABLE)
+    return luaL_error(L, "only tables have entries, and this is a %s",
+                      lh_type_name(lh_type_of(of->snapshot, id)));
+  stream *s = push_stream(L, ENTRIES);
+  lh_entries_begin(hr_opened(L, of), id, &s->it);
+  return 1;
+}
+
+/* }=================================================================================== */
+
+void hr_open_streams(lua_State *L) {
+  static const luaL_Reg methods[] = {{"copy", copy}, {NULL, NULL}};
+  static const luaL_Reg fields[] = {{"kind", get_kind}, {NULL, NULL}};
+  hr_new_kind(L, hr_stream_kind);
+  lua_pushcfunction(L, next);
+  lua_setfield(L, -2, "__call");
+  hr_set_index(L, methods, fields, NULL);
+  hr_keep_kind(L, hr_stream_kind);
+  lua_pop(L, 1);
+}
