@@ -17,6 +17,7 @@ enum {
   KEY_UNDER,
   KEY_MODULES,
   KEY_THREADS,
+  KEY_CLASS,
   KEY_DEPTH
 };
 
@@ -30,6 +31,7 @@ static const cli_option options[] = {
     {KEY_UNDER, "under", "OBJECT", "what OBJECT (or root) keeps alive alone, as a tree"},
     {KEY_MODULES, "modules", NULL, "what modules and globals keep alive, alone or not"},
     {KEY_THREADS, "threads", NULL, "where coroutines stand, and what they retain"},
+    {KEY_CLASS, "class", "NAME", "what the instances of a class are like"},
     {KEY_DEPTH, "depth", "N", "levels of --under (default 4), frames of --threads (8)"},
     CLI_COMMON_OPTIONS};
 
@@ -100,6 +102,10 @@ static void parse_options(cli *c, request *r, int argc, char **argv) {
         break;
       case KEY_MODULES: choose_report(c, r, &modules_report); break;
       case KEY_THREADS: choose_report(c, r, &threads_report); break;
+      case KEY_CLASS:
+        r->class_name = optarg;
+        choose_report(c, r, &class_report);
+        break;
       case KEY_DEPTH:
         r->depth = cli_number_argument(c, "--depth");
         r->depth_given = true;

@@ -927,6 +927,85 @@ int lh_find_standings(lh_snapshot *snapshot, lh_standing **list, size_t *n_stand
 ** the caller, freed with lh_free; NULL when out of memory. */
 char *lh_frame_text(const lh_snapshot *snapshot, const lh_frame *frame);
 
+/* Exact figures of single objects, in the order of size: of n the median is number (n + 1) / 2, and
+** nine of ten have at most `ninth_tenth`. */
+typedef enum lh_measure {
+  LH_MEASURE_SHALLOW,
+  LH_MEASURE_RETAINED,
+  LH_MEASURE_ALONE,       /* retained, without what other instances inside of it retain */
+  LH_MEASURE_ENTRIES,     /* of tables: those with a value */
+  LH_MEASURE_LENGTH,      /* of strings, in bytes */
+  LH_MEASURE_CONTENT,     /* of userdata, in bytes: without header and user values */
+  LH_MEASURE_UPVALUES,    /* of functions */
+  LH_MEASURE_FRAMES,      /* of threads */
+  LH_MEASURE_INSTRUCTIONS /* of protos */
+} lh_measure;
+
+typedef struct lh_spread {
+  lh_measure measure;
+  uint64_t objects; /* that have it */
+  uint64_t least, median, ninth_tenth, most, sum;
+} lh_spread;
+
+enum { LH_MOST_SPREADS = 9, LH_MOST_KINDS = 3 };
+
+/* What some values are: the class of objects, else "number", "boolean", "pointer" (light userdata)
+** or "function". */
+typedef struct lh_value_class {
+  const char *name;
+  uint64_t values;
+} lh_value_class;
+
+/* What instances have in one place: under a string key, as an upvalue, as a user value; of
+** collections under all keys of a type. */
+typedef struct lh_field {
+  const char *name;   /* .id, ["odd key"], [integer], [string], [object], upvalue bus, ... */
+  uint64_t instances; /* that have a value there */
+  uint64_t values;    /* these may be more: of all keys of a type */
+  uint64_t bytes;     /* that instances keep alive alone there, keys included; without what other
+                     instances retain. The fields of a class add up, no byte twice */
+  lh_value_class kinds[LH_MOST_KINDS]; /* those with most values first */
+  uint32_t n_kinds;
+  uint64_t total_kinds;
+} lh_field;
+
+/* References to instances that are made alike. */
+typedef struct lh_referring {
+  uint32_t class_index; /* of what refers to them; UINT32_MAX: the roots */
+  const char *label;    /* by what: .owner, [*], upvalue bus, ... */
+  bool weak;
+  uint64_t sources, references;
+} lh_referring;
+
+typedef struct lh_description {
+  uint32_t class_index; /* with this name */
+  uint64_t objects;     /* reachable ones, which all other figures are about */
+  uint64_t garbage_objects, garbage_bytes;
+  uint64_t shallow_bytes, retained_bytes; /* of all together: no byte twice */
+  lh_spread spreads[LH_MOST_SPREADS];     /* SHALLOW, RETAINED, ALONE, then what there is */
+  uint32_t n_spreads;
+  uint64_t contents, repeated_bytes; /* of strings: how many different ones; shallow bytes of those
+                                        that are equal to another one, without the first of each */
+  lh_field *fields;                  /* those with most bytes first */
+  size_t n_fields;
+  lh_referring *referrers; /* those with most references first */
+  size_t n_referrers;
+  uint64_t *epochs; /* how many are of each epoch, 0 to lh_mark_count - 1: the last is ended by the
+                       snapshot's own mark */
+  uint32_t n_epochs;
+  lh_id biggest; /* that retains most */
+} lh_description;
+
+/* What the instances of a class are like: how many, how big, what is in them and who refers to
+** them. On average one costs retained_bytes / objects; the median of ALONE is what one more costs.
+** `name` as in lh_find: "array" means "array of Listener", too. Needs lh_classify. LH_ENOTFOUND:
+** there is no such class, with the names that are near. Freed by lh_description_free.
+** O(n log n + m). */
+int lh_describe_class(lh_snapshot *snapshot, const char *name, lh_description *out,
+                      lh_error *error);
+void lh_description_free(lh_description *description);
+const char *lh_measure_name(lh_measure measure); /* "shallow", "entries", ... */
+
 /* ==== 10. Growth over many snapshots ================================================ */
 
 /* What any number of snapshots have, side by side, to see what grows. They may be of one Lua state

@@ -46,6 +46,7 @@ local questions = {
   ["heaptop-bytes"] = "heaptop --by object --bytes --type table -n 4 c",
   ["heaptop-epoch"] = "heaptop --by epoch --type table c",
   ["heaptop-suspects"] = "heaptop --suspects c",
+  ["heaptop-class"] = "heaptop --class Listener c",
   ["heaptop-under"] = "heaptop --under _G.bus c",
   heapdiff = "heapdiff a b c",
   ["heapdiff-two"] = "heapdiff a b",

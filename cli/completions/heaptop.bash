@@ -12,11 +12,11 @@ _heaptop() {
     --by) words='class object epoch' ;;
     --type) words='table string closure upvalue proto userdata thread' ;;
     --color) words='auto always never' ;;
-    -n | --top | --under | --depth) return ;;
+    -n | --top | --under | --class | --depth) return ;;
     *)
       if [[ $current == -* ]]; then
         words='-n --top --sort --by --type --garbage --suspects --under
-          --modules --threads --depth --json --bytes --color -h --help --version'
+          --modules --threads --class --depth --json --bytes --color -h --help --version'
       else
         mapfile -t COMPREPLY < <(compgen -f -- "$current")
         return

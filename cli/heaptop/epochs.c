@@ -92,16 +92,14 @@ static void draw_bar(const cli *c, uint64_t part, uint64_t whole, char bar[3 * B
   if (n == 0) *bar = '\0';
 }
 
-/* The time of a mark as marks are named by period: 2026-11-21 17:40:05. Freed by lh_free, like what
-** mark_name returns. */
+/* The time of a mark as marks are named by period: 2026-11-21 17:40:05. Freed by lh_free. */
 static char *time_text(cli *c, const lh_mark_info *mark) {
   char *text = cli_escape(cli_time(c, mark->time_ns));
   text[strlen(text) - strlen(" UTC")] = '\0';
   return text;
 }
 
-/* What calls the mark: its name or, if it has none of its own, its time; then *is_time. */
-static char *mark_name(cli *c, const lh_mark_info *mark, bool *is_time) {
+char *mark_name(cli *c, const lh_mark_info *mark, bool *is_time) {
   char *time = time_text(c, mark);
   *is_time = *mark->name == '\0' || strcmp(mark->name, time) == 0;
   if (*is_time) return time;

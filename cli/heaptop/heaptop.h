@@ -20,10 +20,12 @@ typedef struct report {
 } report;
 
 extern const report suspects_report, under_report, modules_report, threads_report;
+extern const report class_report;
 
 struct request {
   const char *file;
-  const char *under; /* OBJECT */
+  const char *under;      /* OBJECT */
+  const char *class_name; /* of --class */
   uint64_t depth;
   bool depth_given;
   lh_top_query query;
@@ -39,6 +41,14 @@ bool is_shown(const lh_snapshot *snapshot, const lh_top_query *query, lh_id id);
 ** (freed by free); bytes in what is reachable. */
 char *things(cli *c, const lh_snapshot *snapshot, uint32_t class_index, uint64_t objects);
 const char *share_of_heap(cli *c, const lh_snapshot *snapshot, uint64_t bytes);
+
+/* class.c: "10 before a, 1,000 between a and b", from counts by epoch (freed by free); NULL where
+** there is no mark but the snapshot's own. */
+char *ages(cli *c, const lh_snapshot *snapshot, const uint64_t *epochs, uint32_t n);
+
+/* epochs.c: what calls the mark: its name or, if it has none of its own, its time; then *is_time.
+** Freed by lh_free. */
+char *mark_name(cli *c, const lh_mark_info *mark, bool *is_time);
 
 void epochs_print(cli *c, const lh_snapshot *snapshot, const request *r);
 void epochs_print_json(cli_json *w, const lh_snapshot *snapshot, const request *r);

@@ -1,8 +1,9 @@
 /*
 ** advise.h - what the files share that say what to do about one snapshot: tree.c (the tree of
 ** dominators, as intervals), clusters.c (lists and trees seen as one thing), gather.c (many objects
-** as a few classes), suspects.c (what dominates a large share, and where it accumulates) and
-** spread.c (many objects of a class that no single object holds). Private to the library.
+** as a few classes), suspects.c (what dominates a large share, and where it accumulates), spread.c
+** (many objects of a class that no single object holds), and describe.c with fields.c and
+** referring.c (the instances of one class). Private to the library.
 */
 #ifndef LUAHEAP_ADVISE_H
 #define LUAHEAP_ADVISE_H
@@ -105,6 +106,31 @@ void lh_mark_told(const lh_snapshot *snapshot, uint8_t *told, lh_id id);
 ** is told, and marks them as told. */
 bool lh_find_spread(const lh_tree *tree, uint64_t least_bytes, uint8_t *told, lh_suspects *suspects,
                     size_t *capacity);
+
+/* }=================================================================================== */
+
+/* {=== describe.c ==================================================================== */
+
+/* The reachable instances of a class. */
+typedef struct lh_instances {
+  lh_snapshot *snapshot;
+  lh_id *ids;
+  size_t n;
+  uint8_t *is_one;  /* of each object */
+  uint64_t *nested; /* of each object: what the instances retain that it dominates, the object
+                       itself being one included: no byte twice */
+} lh_instances;
+
+/* What an object retains without the instances that it dominates; of an instance itself, 0. */
+static inline uint64_t lh_bytes_around(const lh_instances *of, lh_id id) {
+  return of->snapshot->retained[id] - of->nested[id];
+}
+
+/* fields.c: fills fields and n_fields. */
+bool lh_describe_fields(const lh_instances *of, lh_description *out);
+
+/* referring.c: fills referrers and n_referrers. */
+bool lh_describe_referrers(const lh_instances *of, lh_description *out);
 
 /* }=================================================================================== */
 

@@ -13,20 +13,10 @@ typedef struct contents {
   size_t n, capacity;
 } contents;
 
-static uint64_t hash_of(const lh_snapshot *snapshot, lh_id id) {
-  lh_object object;
-  lh_object_at(snapshot, id, &object);
-  bool whole = object.as.string.kept == object.as.string.length;
-  uint64_t words[2] = {object.as.string.length,
-                       whole ? lh_hash(object.as.string.bytes, (size_t)object.as.string.kept, 0)
-                             : object.as.string.hash};
-  return lh_hash(words, sizeof words, 0) >> 1;
-}
-
 static bool count(contents *c, const lh_snapshot *snapshot, int which) {
   for (lh_id id = 1; id <= snapshot->n; id++) {
     if (lh_type_of(snapshot, id) != LH_TYPE_STRING || !lh_is_reachable(snapshot, id)) continue;
-    uint32_t *row = lh_map_at(&c->by_hash, hash_of(snapshot, id));
+    uint32_t *row = lh_map_at(&c->by_hash, lh_content_hash(snapshot, id));
     if (!row) return false;
     if (*row == LH_NO_NUMBER) {
       if (!lh_grow(&c->rows, c->n, &c->capacity, sizeof *c->rows)) return false;

@@ -216,8 +216,7 @@ static int find_place(lh_finder *finder, lh_range range, lh_set *out) {
 
 /* {=== Classes ======================================================================= */
 
-/* "array" are the arrays of anything, too. */
-static bool is_class(const lh_snapshot *snapshot, uint32_t class_index, lh_range name) {
+bool lh_is_class(const lh_snapshot *snapshot, uint32_t class_index, lh_range name) {
   const lh_class_entry *entry = &snapshot->classes->list[class_index];
   if (lh_range_is(name, entry->visible.name)) return true;
   return entry->plain != LH_NO_NUMBER &&
@@ -233,7 +232,7 @@ static int add_instances(lh_finder *finder, lh_range name, bool garbage, lh_set 
     if (class_index == UINT32_MAX || lh_is_reachable(snapshot, id) == garbage) continue;
     if (class_index != last) {
       last = class_index;
-      matches = is_class(snapshot, class_index, name);
+      matches = lh_is_class(snapshot, class_index, name);
     }
     if (matches && !lh_set_add(finder, out, id)) return fail_memory(finder);
   }
@@ -245,7 +244,7 @@ static int find_class(lh_finder *finder, lh_range name, lh_set *out) {
   uint64_t n_reachable = 0, n_garbage = 0;
   for (uint32_t i = 0; i < lh_class_count(finder->snapshot); i++) {
     const lh_class *class = lh_class_at(finder->snapshot, i);
-    if (!is_class(finder->snapshot, i, name)) continue;
+    if (!lh_is_class(finder->snapshot, i, name)) continue;
     n_reachable += class->objects;
     n_garbage += class->garbage_objects;
   }

@@ -50,6 +50,9 @@ bool lh_range_split(lh_range range, const char *text, bool last, lh_range *left,
 bool lh_set_add(lh_finder *finder, lh_set *set, lh_id id);
 void lh_set_end(lh_finder *finder, const lh_set *set); /* clears the scratch */
 
+/* Is this what a class is called? "array" are the arrays of anything, too. */
+bool lh_is_class(const lh_snapshot *snapshot, uint32_t class_index, lh_range name);
+
 /* Adds the objects that a part of an expression names. LH_ENOTFOUND, LH_EARGUMENT, LH_EMEMORY. */
 int lh_find_set(lh_finder *finder, lh_range range, lh_set *out);
 

@@ -30,6 +30,16 @@ bool lh_string_whole(const lh_snapshot *snapshot, lh_id id, const char **bytes, 
   return false;
 }
 
+uint64_t lh_content_hash(const lh_snapshot *snapshot, lh_id id) {
+  lh_object object;
+  lh_object_at(snapshot, id, &object);
+  bool whole = object.as.string.kept == object.as.string.length;
+  uint64_t words[2] = {object.as.string.length,
+                       whole ? lh_hash(object.as.string.bytes, (size_t)object.as.string.kept, 0)
+                             : object.as.string.hash};
+  return lh_hash(words, sizeof words, 0) >> 1;
+}
+
 bool lh_add_name(lh_text *text, const lh_snapshot *snapshot, lh_id string) {
   const char *bytes = "";
   size_t n = 0;

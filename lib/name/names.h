@@ -176,6 +176,10 @@ enum { LH_NAME_BYTES = LH_DEFAULT_STRING_BYTES };
 ** it is longer than LH_NAME_BYTES. */
 bool lh_string_whole(const lh_snapshot *snapshot, lh_id id, const char **bytes, size_t *n);
 
+/* What a string says, by its length and XXH64, which the snapshot has even where it does not keep
+** all bytes. Never UINT64_MAX. */
+uint64_t lh_content_hash(const lh_snapshot *snapshot, lh_id id);
+
 /* The string's bytes that are kept, escaped. False if none is. */
 bool lh_add_name(lh_text *text, const lh_snapshot *snapshot, lh_id string);
 

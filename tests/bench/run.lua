@@ -72,6 +72,7 @@ local function measure(millions)
   m.under_s = median_run(bin .. "heaptop", "--under", "root", dir .. "/a")
   m.modules_s = median_run(bin .. "heaptop", "--modules", dir .. "/a")
   m.threads_s = median_run(bin .. "heaptop", "--threads", dir .. "/a")
+  m.class_s = median_run(bin .. "heaptop", "--class", "{id, name, next}", dir .. "/a")
   m.heapdiff_s, m.heapdiff_bytes = median_run(bin .. "heapdiff", dir .. "/a", dir .. "/b",
                                               dir .. "/c")
   m.heapsql_s, m.heapsql_bytes = median_run(
@@ -130,6 +131,8 @@ local rows = {
   {"heaptop --under root a", function(m) return m.under_s / m.collection_s end, "%.2f x", 8},
   {"heaptop --modules a", function(m) return m.modules_s / m.collection_s end, "%.2f x", 8},
   {"heaptop --threads a", function(m) return m.threads_s / m.collection_s end, "%.2f x", 8},
+  {"heaptop --class {id, name, next} a", function(m) return m.class_s / m.collection_s end,
+   "%.2f x", 8},
   {"heapdiff a b c", function(m) return m.heapdiff_s / m.collection_s end, "%.2f x"},
   {"- peak memory with the files, MB", function(m) return m.heapdiff_bytes / MB end, "%.0f"},
   {"heapsql a b c (classes of c)", function(m) return m.heapsql_s / m.collection_s end, "%.2f x",

@@ -103,11 +103,19 @@ static void ask_threads(lh_snapshot *s) {
   lh_free(list);
 }
 
+static void ask_classes(lh_snapshot *s) {
+  for (uint32_t i = 0; i < lh_class_count(s) && i < 12; i++) {
+    lh_description d;
+    if (lh_describe_class(s, lh_class_at(s, i)->name, &d, NULL) == LH_OK) lh_description_free(&d);
+  }
+}
+
 static void ask_advice(lh_snapshot *s) {
   lh_suspects suspects;
   lh_modules modules;
   if (lh_find_modules(s, 100, &modules, NULL) == LH_OK) lh_modules_free(&modules);
   ask_threads(s);
+  ask_classes(s);
   if (lh_find_suspects(s, &suspects, NULL) == LH_OK) lh_suspects_free(&suspects);
   lh_under_query query = {.depth = 3, .limit = 4};
   for (lh_id id = 0; id <= lh_object_count(s) && id < 8; id++) {

@@ -1,0 +1,248 @@
+/*
+** fields.c - what the instances of a class have in them, place by place: string keys of tables,
+** upvalues of functions, user values. Of what is a collection the keys are no places, so all of one
+** type are one row; other keys than strings always are.
+**
+** A place is known by a number that its name gives, and the kinds of values in it by the place and
+** their class; both are looked up for each entry, so that a million tables with three fields take
+** 0.4 s.
+*/
+#include "advise.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* The kinds of a field are a list. */
+typedef struct kind_entry {
+  lh_value_class visible;
+  uint32_t next; /* LH_NO_NUMBER: the last */
+} kind_entry;
+
+typedef struct field_entry {
+  lh_field visible;
+  uint32_t first_kind;
+  uint32_t last; /* one more than the number of the last instance that has it */
+} field_entry;
+
+typedef struct collecting {
+  const lh_instances *of;
+  const lh_snapshot *snapshot;
+  lh_map by_place, by_kind;
+  field_entry *fields;
+  size_t n, capacity;
+  kind_entry *kinds;
+  size_t n_kinds, kind_capacity;
+  lh_id *counted; /* of each object: the last instance with whose fields its bytes were counted */
+} collecting;
+
+/* {=== Places ========================================================================= */
+
+/* What tells places apart: in the high half what it is, in the low half which. */
+enum { BY_KEY, BY_KEY_TYPE, BY_NAME, BY_ORDINAL };
+
+typedef struct place {
+  uint64_t number;
+  const lh_value *key; /* BY_KEY, BY_KEY_TYPE */
+  const lh_edge *edge; /* the others */
+} place;
+
+static uint64_t number_of(uint32_t what, uint32_t which) {
+  return (uint64_t)what << 32 | which;
+}
+
+static const char *type_of_key(const lh_snapshot *snapshot, lh_value key) {
+  switch (key.kind) {
+    case LH_VALUE_INTEGER: return "[integer]";
+    case LH_VALUE_FLOAT: return "[number]";
+    case LH_VALUE_BOOLEAN: return "[boolean]";
+    case LH_VALUE_OBJECT: return lh_is_string(snapshot, key.as.object) ? "[string]" : "[object]";
+    default: return "[pointer]";
+  }
+}
+
+static place place_of_key(const lh_snapshot *snapshot, const lh_value *key, bool collection) {
+  bool is_string = key->kind == LH_VALUE_OBJECT && lh_is_string(snapshot, key->as.object);
+  if (is_string && !collection) return (place){number_of(BY_KEY, key->as.object), key, NULL};
+  return (place){number_of(BY_KEY_TYPE, (uint32_t)key->kind * 2 + is_string), key, NULL};
+}
+
+static place place_of_edge(const lh_edge *edge) {
+  if (edge->kind != LH_EDGE_USER_VALUE && edge->name != LH_NO_OBJECT)
+    return (place){number_of(BY_NAME, edge->name), NULL, edge};
+  return (place){number_of(BY_ORDINAL, edge->ordinal), NULL, edge};
+}
+
+static char *name_of(const lh_snapshot *snapshot, const place *p) {
+  lh_text text = {0};
+  if (p->edge) return lh_edge_text(snapshot, p->edge);
+  if (p->number >> 32 == BY_KEY)
+    lh_add_key(&text, snapshot, *p->key, false);
+  else
+    lh_text_string(&text, type_of_key(snapshot, *p->key));
+  return lh_text_finish(&text);
+}
+
+/* The field at a place; NULL when out of memory. */
+static field_entry *field_at(collecting *c, const place *p) {
+  uint32_t *known = lh_map_at(&c->by_place, p->number);
+  if (!known) return NULL;
+  if (*known != LH_NO_NUMBER) return &c->fields[*known];
+  if (!lh_grow(&c->fields, c->n, &c->capacity, sizeof *c->fields)) return NULL;
+  char *name = name_of(c->snapshot, p);
+  if (!name) return NULL;
+  c->fields[c->n] = (field_entry){.visible = {.name = name}, .first_kind = LH_NO_NUMBER};
+  *known = (uint32_t)c->n;
+  return &c->fields[c->n++];
+}
+
+/* }=================================================================================== */
+
+/* {=== Values ========================================================================= */
+
+/* Classes have their index, scalars what no class has. */
+static uint32_t kind_of(const lh_snapshot *snapshot, lh_value value, const char **name) {
+  static const char *const names[] = {"nil",     "boolean",  "number", "number",
+                                      "pointer", "function", "object"};
+  uint32_t class_index = value.kind == LH_VALUE_OBJECT && value.as.object <= snapshot->n
+                             ? lh_class_of(snapshot, value.as.object)
+                             : UINT32_MAX;
+  lh_value_kind kind = value.kind == LH_VALUE_FLOAT ? LH_VALUE_INTEGER : value.kind;
+  *name = class_index == UINT32_MAX ? names[kind] : lh_class_at(snapshot, class_index)->name;
+  return class_index == UINT32_MAX ? UINT32_MAX - 1 - (uint32_t)kind : class_index;
+}
+
+static bool count_kind(collecting *c, field_entry *field, lh_value value) {
+  const char *name;
+  uint32_t kind = kind_of(c->snapshot, value, &name);
+  uint64_t key = (uint64_t)(field - c->fields) << 32 | kind;
+  uint32_t *known = lh_map_at(&c->by_kind, key);
+  if (!known) return false;
+  if (*known == LH_NO_NUMBER) {
+    if (!lh_grow(&c->kinds, c->n_kinds, &c->kind_capacity, sizeof *c->kinds)) return false;
+    c->kinds[c->n_kinds] = (kind_entry){.visible = {.name = name}, .next = field->first_kind};
+    *known = field->first_kind = (uint32_t)c->n_kinds++;
+    field->visible.total_kinds++;
+  }
+  c->kinds[*known].visible.values++;
+  return true;
+}
+
+/* What an instance keeps alive alone by an object in it; 0 if that was counted with it already. */
+static uint64_t bytes_of(collecting *c, lh_id instance, lh_id id) {
+  if (id == LH_ROOT || id > c->snapshot->n || c->snapshot->idom[id] != instance ||
+      c->counted[id] == instance)
+    return 0;
+  c->counted[id] = instance;
+  return lh_bytes_around(c->of, id);
+}
+
+static uint64_t bytes_of_value(collecting *c, lh_id instance, lh_value value) {
+  return value.kind == LH_VALUE_OBJECT ? bytes_of(c, instance, value.as.object) : 0;
+}
+
+static field_entry *add_value(collecting *c, uint32_t instance, const place *p, lh_value value) {
+  field_entry *field = field_at(c, p);
+  if (!field || !count_kind(c, field, value)) return NULL;
+  field->visible.values++;
+  if (field->last != instance + 1) field->visible.instances++;
+  field->last = instance + 1;
+  return field;
+}
+
+static bool add_entries(collecting *c, uint32_t instance) {
+  lh_id id = c->of->ids[instance];
+  bool collection = lh_class_entry_of(c->snapshot, id)->plain != LH_NO_NUMBER;
+  lh_edges it;
+  lh_value key, value;
+  for (lh_entries_begin(c->snapshot, id, &it); lh_entries_next(&it, &key, &value);) {
+    place p = place_of_key(c->snapshot, &key, collection);
+    field_entry *field = add_value(c, instance, &p, value);
+    if (!field) return false;
+    field->visible.bytes += bytes_of_value(c, id, key) + bytes_of_value(c, id, value);
+  }
+  return true;
+}
+
+/* An upvalue is told like its content. */
+static lh_value content_of(const lh_snapshot *snapshot, const lh_edge *edge) {
+  lh_object upvalue;
+  if (edge->kind != LH_EDGE_UPVALUE || lh_type_of(snapshot, edge->target) != LH_TYPE_UPVALUE ||
+      lh_is_dead(snapshot, edge->target))
+    return (lh_value){.kind = LH_VALUE_OBJECT, .as.object = edge->target};
+  lh_object_at(snapshot, edge->target, &upvalue);
+  return upvalue.as.upvalue.value;
+}
+
+static bool add_edges(collecting *c, uint32_t instance) {
+  lh_id id = c->of->ids[instance];
+  lh_edges it;
+  lh_edge edge;
+  for (lh_edges_begin(c->snapshot, id, &it); lh_edges_next(&it, &edge);) {
+    if (edge.kind != LH_EDGE_UPVALUE && edge.kind != LH_EDGE_C_UPVALUE &&
+        edge.kind != LH_EDGE_USER_VALUE)
+      continue;
+    place p = place_of_edge(&edge);
+    field_entry *field = add_value(c, instance, &p, content_of(c->snapshot, &edge));
+    if (!field) return false;
+    field->visible.bytes += bytes_of(c, id, edge.target);
+  }
+  return true;
+}
+
+/* }=================================================================================== */
+
+/* Keeps the kinds with most values, those that came first first among equals. */
+static void keep_kinds(const collecting *c, field_entry *field) {
+  lh_field *f = &field->visible;
+  for (uint32_t k = field->first_kind; k != LH_NO_NUMBER; k = c->kinds[k].next) {
+    const lh_value_class *kind = &c->kinds[k].visible;
+    uint32_t at = f->n_kinds;
+    while (at > 0 && (f->kinds[at - 1].values < kind->values ||
+                      (f->kinds[at - 1].values == kind->values &&
+                       strcmp(f->kinds[at - 1].name, kind->name) > 0)))
+      at--;
+    if (at == LH_MOST_KINDS) continue;
+    if (f->n_kinds < LH_MOST_KINDS) f->n_kinds++;
+    memmove(&f->kinds[at + 1], &f->kinds[at], (f->n_kinds - at - 1) * sizeof *f->kinds);
+    f->kinds[at] = *kind;
+  }
+}
+
+static int compare_fields(const void *left, const void *right) {
+  const lh_field *a = left, *b = right;
+  if (a->bytes != b->bytes) return a->bytes > b->bytes ? -1 : 1;
+  if (a->instances != b->instances) return a->instances > b->instances ? -1 : 1;
+  return strcmp(a->name, b->name);
+}
+
+static bool finish(collecting *c, lh_description *out) {
+  out->fields = lh_alloc(c->n, sizeof *out->fields);
+  if (!out->fields) return false;
+  for (size_t i = 0; i < c->n; i++) {
+    keep_kinds(c, &c->fields[i]);
+    out->fields[out->n_fields++] = c->fields[i].visible;
+  }
+  c->n = 0; /* the names are the result's now */
+  if (out->n_fields > 1) qsort(out->fields, out->n_fields, sizeof *out->fields, compare_fields);
+  return true;
+}
+
+bool lh_describe_fields(const lh_instances *of, lh_description *out) {
+  collecting c = {.of = of, .snapshot = of->snapshot};
+  c.counted = lh_alloc_zeroed((size_t)of->snapshot->n + 1, sizeof *c.counted);
+  bool ok = c.counted != NULL;
+  for (uint32_t i = 0; ok && i < of->n; i++) {
+    lh_type type = lh_type_of(of->snapshot, of->ids[i]);
+    if (lh_is_dead(of->snapshot, of->ids[i])) continue;
+    if (type == LH_TYPE_TABLE) ok = add_entries(&c, i);
+    if (type == LH_TYPE_CLOSURE || type == LH_TYPE_USERDATA) ok = add_edges(&c, i);
+  }
+  ok = ok && finish(&c, out);
+  for (size_t i = 0; i < c.n; i++) lh_free((void *)c.fields[i].visible.name);
+  lh_free(c.fields);
+  lh_free(c.kinds);
+  lh_free(c.counted);
+  lh_map_free(&c.by_place);
+  lh_map_free(&c.by_kind);
+  return ok;
+}

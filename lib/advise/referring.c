@@ -1,0 +1,192 @@
+/*
+** referring.c - who refers to the instances of a class: the references by the class of what they
+** come from and by what they are called there, weak ones too.
+**
+** One sweep over all references (0.1 s for 6 million) finds what refers to an instance at all; the
+** edges of those alone are decoded. Keys that vary are [*]: integers and objects always, strings in
+** maps, and where one class has more than MANY of them.
+*/
+#include "advise.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "name/fold.h"
+#include "read/decode.h"
+
+enum { MANY = 16 };
+
+/* The labels may take so many times the bytes of the file, as names of classes may; what is called
+** otherwise still is "...". */
+enum { MOST_LABELS = 16 };
+
+typedef struct row {
+  lh_referring visible;
+  lh_text_id label;
+  lh_id last; /* source */
+} row;
+
+typedef struct collecting {
+  const lh_instances *of;
+  lh_snapshot *snapshot;
+  uint8_t *refers; /* of each object: does it refer to an instance? */
+  lh_strings labels;
+  lh_text_id any, untold; /* "[*]" and "..." */
+  lh_map by_edge;         /* what an edge says -> label */
+  lh_map by_label;        /* class, label, weak -> row */
+  lh_map names_of;        /* class -> how many rows are names; MANY + 1: too many */
+  row *rows;
+  size_t n, capacity;
+  bool too_many, again; /* names of a class: then all is counted again */
+} collecting;
+
+static bool find_sources(collecting *c) {
+  const lh_snapshot *snapshot = c->snapshot;
+  lh_references it;
+  lh_reference batch[LH_REFERENCE_BATCH];
+  size_t n;
+  c->refers = lh_alloc_zeroed((size_t)snapshot->n + 1, 1);
+  if (!c->refers) return false;
+  lh_references_begin(snapshot, LH_ROOT, snapshot->n, &it);
+  while ((n = lh_references_read(&it, batch)))
+    for (size_t i = 0; i < n; i++)
+      if (c->of->is_one[batch[i].target]) c->refers[batch[i].source] = 1;
+  for (size_t i = 0; i < snapshot->n_ephemerons; i++)
+    if (c->of->is_one[snapshot->ephemerons[i].value]) c->refers[snapshot->ephemerons[i].key] = 1;
+  return true;
+}
+
+/* {=== What an edge is called ========================================================= */
+
+static bool has_name(const lh_snapshot *snapshot, const lh_edge *edge) {
+  return edge->kind == LH_EDGE_VALUE && edge->key.kind == LH_VALUE_OBJECT &&
+         lh_is_string(snapshot, edge->key.as.object) &&
+         lh_key_sense_of(snapshot, edge->source) != LH_KEYS_VARY;
+}
+
+/* Edges with the same hash are called the same. */
+static uint64_t hash_of(const collecting *c, const lh_edge *edge) {
+  bool named = edge->kind == LH_EDGE_VALUE;
+  uint64_t words[4] = {(uint64_t)edge->kind << 32 | (named ? edge->key.as.object : edge->name),
+                       (uint64_t)edge->ordinal << 32 | edge->line,
+                       (uint64_t)edge->index << 32 | edge->holder,
+                       lh_type_of(c->snapshot, edge->source) == LH_TYPE_THREAD ? edge->source : 0};
+  return lh_hash(words, sizeof words, 4) >> 1;
+}
+
+static lh_text_id label_of(collecting *c, const lh_edge *edge) {
+  if (edge->kind == LH_EDGE_VALUE && !has_name(c->snapshot, edge)) return c->any;
+  uint32_t *known = lh_map_at(&c->by_edge, hash_of(c, edge));
+  if (!known || *known != LH_NO_NUMBER) return known ? *known : LH_NO_NUMBER;
+  char *text = lh_edge_text(c->snapshot, edge);
+  if (!text) return LH_NO_NUMBER;
+  lh_text_id label = lh_strings_add(&c->labels, text, strlen(text));
+  if (label == LH_NO_NUMBER && c->labels.full) label = c->untold;
+  lh_free(text);
+  return *known = label;
+}
+
+/* }=================================================================================== */
+
+static row *row_at(collecting *c, uint32_t class_index, lh_text_id label, bool weak) {
+  uint64_t words[2] = {(uint64_t)class_index << 32 | label, weak};
+  uint32_t *known = lh_map_at(&c->by_label, lh_hash(words, sizeof words, 5) >> 1);
+  if (!known) return NULL;
+  if (*known != LH_NO_NUMBER) return &c->rows[*known];
+  if (!lh_grow(&c->rows, c->n, &c->capacity, sizeof *c->rows)) return NULL;
+  c->rows[c->n] = (row){
+      .visible = {.class_index = class_index, .weak = weak}, .label = label, .last = LH_NO_OBJECT};
+  *known = (uint32_t)c->n;
+  return &c->rows[c->n++];
+}
+
+/* The names of a class with too many of them are [*]. */
+static row *row_of(collecting *c, const lh_edge *edge, lh_text_id label) {
+  uint32_t class_index = lh_class_of(c->snapshot, edge->source);
+  if (label == c->any || !has_name(c->snapshot, edge))
+    return row_at(c, class_index, label, edge->weak);
+  uint32_t *names = lh_map_at(&c->names_of, class_index);
+  if (!names) return NULL;
+  if (*names == LH_NO_NUMBER) *names = 0;
+  if (*names > MANY) return row_at(c, class_index, c->any, edge->weak);
+  size_t n_before = c->n;
+  row *found = row_at(c, class_index, label, edge->weak);
+  if (found && c->n > n_before && !c->again && ++*names > MANY) c->too_many = true;
+  return found;
+}
+
+static bool add_edges(collecting *c, lh_id source) {
+  lh_edges it;
+  lh_edge edge;
+  for (lh_edges_begin(c->snapshot, source, &it); lh_edges_next(&it, &edge);) {
+    if (!c->of->is_one[edge.target]) continue;
+    lh_text_id label = label_of(c, &edge);
+    row *found = label == LH_NO_NUMBER ? NULL : row_of(c, &edge, label);
+    if (!found) return false;
+    found->visible.references++;
+    found->visible.sources += found->last != source;
+    found->last = source;
+  }
+  return true;
+}
+
+static bool add_all(collecting *c) {
+  const lh_snapshot *snapshot = c->snapshot;
+  c->n = 0;
+  lh_map_free(&c->by_label);
+  for (lh_id id = 0; id <= snapshot->n; id++)
+    if (c->refers[id] && lh_is_reachable(snapshot, id) && !lh_is_own(snapshot, id) &&
+        !add_edges(c, id))
+      return false;
+  c->again = true;
+  return true;
+}
+
+/* {=== The result ===================================================================== */
+
+static int compare_rows(const void *left, const void *right, void *payload) {
+  const lh_referring *a = left, *b = right;
+  const lh_snapshot *snapshot = payload;
+  if (a->references != b->references) return a->references > b->references ? -1 : 1;
+  if (a->class_index != b->class_index && a->class_index != UINT32_MAX &&
+      b->class_index != UINT32_MAX) {
+    int order = strcmp(lh_class_at(snapshot, a->class_index)->name,
+                       lh_class_at(snapshot, b->class_index)->name);
+    if (order) return order;
+  }
+  int order = strcmp(a->label, b->label);
+  if (!order) order = (a->class_index > b->class_index) - (a->class_index < b->class_index);
+  return order ? order : a->weak - b->weak;
+}
+
+static bool finish(collecting *c, lh_description *out) {
+  out->referrers = lh_alloc(c->n, sizeof *out->referrers);
+  if (!out->referrers) return false;
+  for (size_t i = 0; i < c->n; i++) {
+    lh_referring told = c->rows[i].visible;
+    told.label = lh_copy_text(c->labels.texts[c->rows[i].label]);
+    if (!told.label) return false;
+    out->referrers[out->n_referrers++] = told;
+  }
+  if (out->n_referrers > 1)
+    qsort_r(out->referrers, out->n_referrers, sizeof *out->referrers, compare_rows, c->snapshot);
+  return true;
+}
+
+/* }=================================================================================== */
+
+bool lh_describe_referrers(const lh_instances *of, lh_description *out) {
+  collecting c = {.of = of, .snapshot = of->snapshot};
+  c.any = lh_strings_add(&c.labels, "[*]", 3);
+  c.untold = lh_strings_add(&c.labels, "...", 3);
+  c.labels.most_bytes = MOST_LABELS * (uint64_t)of->snapshot->size + (1u << 20);
+  bool ok = c.any != LH_NO_NUMBER && c.untold != LH_NO_NUMBER && find_sources(&c) && add_all(&c) &&
+            (!c.too_many || add_all(&c)) && finish(&c, out);
+  lh_free(c.refers);
+  lh_free(c.rows);
+  lh_strings_free(&c.labels);
+  lh_map_free(&c.by_edge);
+  lh_map_free(&c.by_label);
+  lh_map_free(&c.names_of);
+  return ok;
+}
