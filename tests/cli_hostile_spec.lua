@@ -138,7 +138,7 @@ describe(("a heap of hostile names (seed %d)"):format(seed), function()
     for _, command in ipairs {
       "heapsql c 'select * from marks'", "heapsql c 'select * from info'",
       "heappath --format text --color=always c 'C[9]'", "heapcheck a b c cut",
-      "heaptop --suspects c", "heaptop --under H c", "heaptop -n 0 --class C c",
+      "heaptop --suspects c", "heaptop --under H c", "heaptop -n 0 --class '{}' c",
       "heappath --format text --dominators c 'H[*]'", "heaptop -n 0 --by epoch c",
     } do assert.is_true(#output(command, 1) > 0, command) end
   end)
@@ -193,7 +193,7 @@ describe(("a heap of hostile names (seed %d)"):format(seed), function()
     for _, command in ipairs {
       "heaptop --json --garbage -n 0 c", "heaptop --json cut", "heaptop --by epoch --json c",
       "heaptop --json --modules c", "heaptop --json --threads c",
-      "heaptop --json --under root -n 0 c", "heaptop --json --class C c",
+      "heaptop --json --under root -n 0 c", "heaptop --json --class '{}' c",
       "heaptop --json --suspects c", "heapdiff --json -n 0 a b c", "heapdiff --json -n 0 a c",
       "heapdiff --json --since a c", "heapdiff --json --ladder a b c",
       "heapdiff --json --owners a c", "heapdiff --json --before a b --after b c",
