@@ -8,6 +8,7 @@
 **     changed.c   what to say when a snapshot changes while it is read
 **     text.c      counts, sizes and names as people read them
 **     table.c     aligned columns, with libsmartcols
+**     tree.c      the lines of a tree beside the text of its rows
 **     json.c      JSON written as it is made, with jansson: a million rows need no memory
 **
 ** A failure of any of these ends the process with exit status 2 and one sentence; so their callers
@@ -162,6 +163,10 @@ const char *cli_class_of(const lh_snapshot *snapshot, lh_id id);
 /* The class, and of a string its beginning. Freed by lh_free. */
 char *cli_what(const lh_snapshot *snapshot, lh_id id);
 
+/* "48,112 Session tables": so many of a class, and what it is where its name does not say. Freed by
+** free. */
+char *cli_things(cli *c, const lh_snapshot *snapshot, uint32_t class_index, uint64_t objects);
+
 /* Where the object is, as Lua prints it: 0x55d0c0a3f2e0. */
 const char *cli_address(cli *c, const lh_snapshot *snapshot, lh_id id);
 
@@ -208,6 +213,19 @@ void cli_table_print(cli_table *table);                                         
 /* Is stdout a terminal on which there is room only for the columns that matter most? */
 bool cli_is_narrow(const cli *c);
 void cli_table_free(cli_table *table); /* in place of printing it */
+
+/* The lines that join the rows of a tree in preorder. */
+typedef struct cli_tree {
+  uint32_t *depths; /* of each row, for the caller to fill after cli_tree_begin */
+  size_t n;
+  bool *more;
+} cli_tree;
+
+/* cli_tree_line: the text of a row with its lines in front, freed by free; for one row after the
+** other. */
+void cli_tree_begin(cli_tree *tree, size_t n);
+char *cli_tree_line(const cli *c, cli_tree *tree, size_t at, const char *text);
+void cli_tree_end(cli_tree *tree);
 
 /* }=================================================================================== */
 

@@ -78,7 +78,7 @@ static const lh_spread *spread_of(const lh_description *d, lh_measure measure) {
 /* {=== Text =========================================================================== */
 
 static void print_answer(cli *c, lh_snapshot *snapshot, const lh_description *d) {
-  char *what = things(c, snapshot, d->class_index, d->objects);
+  char *what = cli_things(c, snapshot, d->class_index, d->objects);
   printf("%s%s retain %s%s, %s of the heap%s\n", cli_style_on(c, CLI_BOLD), what,
          cli_size(c, d->retained_bytes), d->objects == 1 ? "" : " together",
          share_of_heap(c, snapshot, d->retained_bytes), cli_style_off(c));
@@ -204,7 +204,7 @@ static void print_referrers(cli *c, const lh_snapshot *snapshot, const lh_descri
 static void print(cli *c, lh_snapshot *snapshot, const request *r) {
   lh_description d = find(c, snapshot, r);
   if (d.objects == 0) {
-    char *what = things(c, snapshot, d.class_index, d.garbage_objects);
+    char *what = cli_things(c, snapshot, d.class_index, d.garbage_objects);
     printf("Nothing keeps %s alive: garbage, %s\n", what, cli_size(c, d.garbage_bytes));
     free(what);
   } else {

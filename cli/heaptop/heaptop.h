@@ -37,9 +37,7 @@ struct request {
 /* Is the object of those that the table is about? */
 bool is_shown(const lh_snapshot *snapshot, const lh_top_query *query, lh_id id);
 
-/* suspects.c: "48,112 Session tables", the class, and what it is where the class does not say
-** (freed by free); bytes in what is reachable. */
-char *things(cli *c, const lh_snapshot *snapshot, uint32_t class_index, uint64_t objects);
+/* suspects.c: bytes in what is reachable. */
 const char *share_of_heap(cli *c, const lh_snapshot *snapshot, uint64_t bytes);
 
 /* class.c: "10 before a, 1,000 between a and b", from counts by epoch (freed by free); NULL where

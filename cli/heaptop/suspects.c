@@ -8,20 +8,6 @@
 
 /* {=== The words ====================================================================== */
 
-char *things(cli *c, const lh_snapshot *snapshot, uint32_t class_index, uint64_t objects) {
-  const lh_class *class = lh_class_at(snapshot, class_index);
-  const char *type = lh_type_name(class->type), *plural = objects == 1 ? "" : "s";
-  char *text = cli_must(malloc(strlen(class->name) + 2 * CLI_NUMBER_BYTES));
-  if (strcmp(class->name, type) == 0)
-    sprintf(text, "%s %s%s", cli_count(c, objects), type, plural);
-  else if (class->type == LH_TYPE_TABLE || class->type == LH_TYPE_USERDATA)
-    sprintf(text, "%s %s %s%s", cli_count(c, objects), class->name, type,
-            class->type == LH_TYPE_TABLE ? plural : "");
-  else
-    sprintf(text, "%s %s", cli_count(c, objects), class->name);
-  return text;
-}
-
 /* What is big about it, where that can be counted. */
 static char *itself(cli *c, const lh_snapshot *snapshot, lh_id id) {
   char *what = cli_what(snapshot, id);
@@ -47,7 +33,7 @@ static char *itself(cli *c, const lh_snapshot *snapshot, lh_id id) {
 static char *contents(cli *c, const lh_snapshot *snapshot, const lh_suspect *s) {
   if (s->n_accumulated == 0) return itself(c, snapshot, s->id);
   if (2 * s->accumulated[0].bytes >= s->bytes)
-    return things(c, snapshot, s->accumulated[0].class_index, s->accumulated[0].objects);
+    return cli_things(c, snapshot, s->accumulated[0].class_index, s->accumulated[0].objects);
   char *text = cli_must(malloc(4 * CLI_NUMBER_BYTES));
   sprintf(text, "%s of %s", cli_count_of(c, s->objects, "object", "objects"),
           cli_count_of(c, s->n_classes, "class", "classes"));
@@ -91,7 +77,7 @@ static void print_accumulated(cli *c, const lh_snapshot *snapshot, const lh_susp
   }
   for (uint32_t i = 0; i < s->n_accumulated; i++) {
     const lh_accumulated *a = &s->accumulated[i];
-    char *what = things(c, snapshot, a->class_index, a->objects);
+    char *what = cli_things(c, snapshot, a->class_index, a->objects);
     printf("    %s, %s, %s each%s\n", what, cli_size(c, a->bytes),
            cli_size(c, a->bytes / a->objects), a->objects > 1 ? " on average" : "");
     objects -= a->objects;

@@ -1,7 +1,5 @@
 /*
-** under.c - what an object keeps alive alone, as a tree: the rows are the library's (lh_under), the
-** lines that join them are drawn here. A row has children if the next one is deeper, and is the
-** last of its level if none of that depth follows before a row that is less deep.
+** under.c - what an object keeps alive alone, as a tree, whose rows are the library's (lh_under).
 */
 #include <string.h>
 
@@ -46,7 +44,7 @@ static char *row_text(cli *c, const lh_snapshot *snapshot, const lh_branch *row)
                                                      : "";
   char *edge = row->has_edge ? cli_must(lh_edge_text(snapshot, &row->edge)) : NULL;
   char *what = row->kind == LH_BRANCH_REST ? NULL
-               : row->objects > 1          ? things(c, snapshot, row->class_index, row->objects)
+               : row->objects > 1          ? cli_things(c, snapshot, row->class_index, row->objects)
                                            : cli_what(snapshot, row->id);
   bool address = row->kind != LH_BRANCH_GROUP && row->kind != LH_BRANCH_REST && row->id != LH_ROOT;
   char *text = NULL;
@@ -63,39 +61,18 @@ static char *row_text(cli *c, const lh_snapshot *snapshot, const lh_branch *row)
   return text;
 }
 
-/* more[d]: does another row of depth d follow under the same row? */
-static void find_lines(const lh_branch *rows, size_t n, size_t at, bool *more) {
-  uint32_t depth = rows[at].depth;
-  more[depth] = false;
-  for (size_t i = at + 1; i < n && rows[i].depth >= depth && !more[depth]; i++)
-    more[depth] = rows[i].depth == depth;
-}
-
-static char *draw_row(const cli *c, uint32_t depth, const bool *more, const char *text) {
-  static const char *const drawn[2][4] = {{"|  ", "   ", "|- ", "`- "},
-                                          {"\u2502  ", "   ", "\u251C\u2500 ", "\u2514\u2500 "}};
-  const char *const *lines = drawn[c->unicode];
-  char *line = cli_must(malloc(strlen(text) + 9 * (size_t)depth + 1)), *end = line;
-  for (uint32_t d = 1; d <= depth; d++) end = stpcpy(end, lines[(d == depth) * 2 + !more[d]]);
-  strcpy(end, text);
-  return line;
-}
-
 static void print_rows(cli *c, const lh_snapshot *snapshot, const answer *a) {
   static const cli_column columns[] = {{"retained", CLI_RIGHT},
                                        {"share", CLI_RIGHT},
                                        {"shallow", CLI_RIGHT},
                                        {"keeps alive alone", CLI_WRAP}};
   cli_table *table = cli_table_new(c, columns, sizeof columns / sizeof *columns);
-  uint32_t deepest = 0;
-  for (size_t i = 0; i < a->n; i++)
-    if (a->rows[i].depth > deepest) deepest = a->rows[i].depth;
-  bool *more = cli_must(calloc((size_t)deepest + 1, sizeof *more));
+  cli_tree tree;
+  cli_tree_begin(&tree, a->n);
+  for (size_t i = 0; i < a->n; i++) tree.depths[i] = a->rows[i].depth;
   for (size_t i = 0; i < a->n; i++) {
     const lh_branch *row = &a->rows[i];
-    char *text = row_text(c, snapshot, row);
-    find_lines(a->rows, a->n, i, more);
-    char *line = draw_row(c, row->depth, more, text);
+    char *text = row_text(c, snapshot, row), *line = cli_tree_line(c, &tree, i, text);
     const char *cells[] = {cli_size(c, row->retained_bytes),
                            cli_share(c, row->retained_bytes, a->rows[0].retained_bytes),
                            cli_size(c, row->shallow_bytes), line};
@@ -103,7 +80,7 @@ static void print_rows(cli *c, const lh_snapshot *snapshot, const answer *a) {
     free(line);
     free(text);
   }
-  free(more);
+  cli_tree_end(&tree);
   cli_table_print(table);
 }
 
