@@ -109,34 +109,33 @@ static bool visit_edge(walk *w, const lh_edge *edge, keys k) {
   return w->visit(edge, any_key, w->payload);
 }
 
-typedef struct numbered_edge {
-  lh_edge edge;
-  uint32_t number; /* in the order of the record */
-} numbered_edge;
-
-static int compare_numbered(const void *left, const void *right, void *payload) {
-  const numbered_edge *a = left, *b = right;
-  if (a->edge.target != b->edge.target) return a->edge.target < b->edge.target ? -1 : 1;
-  int order = lh_compare_edges(payload, &a->edge, &b->edge);
-  return order ? order : (a->number > b->number) - (a->number < b->number);
+static int compare_targets(const void *left, const void *right) {
+  const lh_edge *a = left, *b = right;
+  return (a->target > b->target) - (a->target < b->target);
 }
 
 /* Visits the targets of `id` by the best of the edges that lead to each. */
 static bool visit_best(walk *w, lh_id id, keys k) {
-  numbered_edge *list = NULL, item = {.number = 0};
+  lh_edge *list = NULL, edge;
+  lh_map place = {0}; /* of each target in the list */
   size_t n = 0, capacity = 0;
   lh_edges it;
   bool ok = true;
-  for (lh_edges_begin(w->snapshot, id, &it); ok && lh_edges_next(&it, &item.edge);) {
-    if (!is_to_visit(w, &item.edge)) continue;
-    ok = lh_grow(&list, n, &capacity, sizeof item);
+  for (lh_edges_begin(w->snapshot, id, &it); ok && lh_edges_next(&it, &edge);) {
+    if (!is_to_visit(w, &edge)) continue;
+    uint32_t *known = lh_map_at(&place, edge.target);
+    ok = known && lh_grow(&list, n, &capacity, sizeof edge);
     if (!ok) break;
-    item.number = (uint32_t)n;
-    list[n++] = item;
+    if (*known == LH_NO_NUMBER) {
+      *known = (uint32_t)n;
+      list[n++] = edge;
+    } else if (lh_compare_edges(w->snapshot, &edge, &list[*known]) < 0) {
+      list[*known] = edge;
+    }
   }
-  if (n > 1) qsort_r(list, n, sizeof item, compare_numbered, (void *)w->snapshot);
-  for (size_t i = 0; ok && i < n; i++)
-    if (is_to_visit(w, &list[i].edge)) ok = visit_edge(w, &list[i].edge, k);
+  if (n > 1) qsort(list, n, sizeof edge, compare_targets);
+  for (size_t i = 0; ok && i < n; i++) ok = visit_edge(w, &list[i], k);
+  lh_map_free(&place);
   lh_free(list);
   return ok;
 }
