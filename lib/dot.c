@@ -360,19 +360,135 @@ static void set_defaults(Agraph_t *graph) {
   };
   for (size_t i = 0; i < sizeof defaults / sizeof *defaults; i++)
     set_default(graph, defaults[i].kind, defaults[i].name, defaults[i].value);
-  set_default(graph, AGRAPH, "label",
-              "an arrow keeps alive what it points to (dashed: weak, keeps nothing alive)");
+}
+
+/* {=== Many objects =================================================================== */
+
+enum { THICKEST = 8 }; /* points */
+
+/* What is there: "50 Session"; nothing where the steps say it, such as "registry". */
+static void put_things(const drawing *d, lh_text *to, const lh_way *way) {
+  bool several = way->class_index == UINT32_MAX;
+  char *one = class_text(d, way->id);
+  if (!one) to->failed = true;
+  if (way->through > 1) {
+    lh_text_count(to, way->through);
+    lh_text_string(to, " ");
+    put(to, several ? "objects" : lh_class_at(d->snapshot, way->class_index)->name);
+    lh_text_string(to, "<br/>");
+  } else if (one && !strstr(one, way->steps)) {
+    put(to, one);
+    lh_text_string(to, "<br/>");
+  }
+  lh_free(one);
+}
+
+/* A row's box: the steps that lead to it; in small print what is there, how many of the set are
+** further on, and the bytes. */
+static void put_way(const drawing *d, lh_text *to, const lh_ways *ways, const lh_way *way) {
+  lh_text_string(to, "<b>");
+  put(to, way->steps);
+  lh_text_string(to, " </b><br/><font point-size=\"9\" color=\"#57606a\">");
+  if (way->id != LH_ROOT) put_things(d, to, way);
+  if (way->here < way->objects) {
+    lh_text_string(to, "leads to ");
+    lh_text_count(to, way->objects);
+    lh_text_string(to, " of ");
+    lh_text_count(to, ways->objects);
+    lh_text_string(to, ", ");
+  }
+  put_size(to, way->bytes);
+  lh_text_string(to, " retained</font>");
+}
+
+static int way_box(const drawing *d, const lh_ways *ways, size_t i, Agnode_t **box) {
+  const lh_way *way = &ways->rows[i];
+  char name[32];
+  lh_text label = {0};
+  (void)snprintf(name, sizeof name, "w%zu", i);
+  *box = agnode(d->graph, name, 1);
+  if (!*box) return no_memory(d);
+  if (way->hidden > 0) {
+    lh_text_string(&label, "… ");
+    lh_text_count(&label, way->hidden);
+    lh_text_string(&label, " more<br/><font point-size=\"9\" color=\"#57606a\">");
+    lh_text_count(&label, way->objects);
+    lh_text_string(&label, way->objects == 1 ? " object, " : " objects, ");
+    put_size(&label, way->bytes);
+    lh_text_string(&label, " retained</font>");
+    set_style(*box, "box", "#e5e7eb", "#6b7280");
+  } else {
+    put_way(d, &label, ways, way);
+    if (way->id == LH_ROOT) set_style(*box, "folder", "#c7ecd0", "#1a7f37");
+    if (way->here > 0) set_style(*box, "octagon", "#ffd7d5", "#cf222e");
+  }
+  return set_html_label(d, *box, &label);
+}
+
+/* As thick as the row's bytes are in all. */
+static int way_arrow(const drawing *d, const lh_ways *ways, const lh_way *way, Agnode_t *from,
+                     Agnode_t *to) {
+  char width[16];
+  double part = ways->bytes > 0 ? (double)way->bytes / (double)ways->bytes : 0;
+  (void)snprintf(width, sizeof width, "%.1f", 1 + (THICKEST - 1) * part);
+  Agedge_t *line = agedge(d->graph, from, to, (char *)"", 1);
+  if (!line) return no_memory(d);
+  set(line, "penwidth", width);
+  return 0;
+}
+
+static int draw_ways(const drawing *d, const lh_ways *ways) {
+  int code = 0;
+  Agnode_t **above = lh_alloc(ways->n_rows, sizeof(Agnode_t *)); /* the last of each depth */
+  if (!above) return no_memory(d);
+  for (size_t i = 0; code == 0 && i < ways->n_rows; i++) {
+    const lh_way *way = &ways->rows[i];
+    code = way_box(d, ways, i, &above[way->depth]);
+    if (code == 0 && way->depth > 0)
+      code = way_arrow(d, ways, way, above[way->depth - 1], above[way->depth]);
+  }
+  lh_free(above);
+  return code;
+}
+
+/* }=================================================================================== */
+
+/* Opens a graph, which is written to `to`. */
+static int open_graph(drawing *d, Agiodisc_t *io, Agdisc_t *disciplines, const char *legend) {
+  *io = (Agiodisc_t){.putstr = put_string, .flush = flush_sink};
+  *disciplines = (Agdisc_t){.id = &AgIdDisc, .io = io};
+  d->graph = agopen((char *)"heappath", Agdirected, disciplines);
+  if (!d->graph) return no_memory(d);
+  set_defaults(d->graph);
+  set_default(d->graph, AGRAPH, "label", legend);
+  return 0;
+}
+
+int lh_dot_ways(const lh_snapshot *snapshot, const lh_ways *ways, FILE *out, lh_error *error) {
+  Agiodisc_t io;
+  Agdisc_t disciplines;
+  drawing d = {.snapshot = snapshot, .error = error};
+  int code = open_graph(&d, &io, &disciplines,
+                        "red: objects of the set; blue: what leads to them; thick: many bytes");
+  if (code < 0) return code;
+  set(d.graph, "rankdir", "LR"); /* a level may have many boxes, and boxes are wide */
+  set_default(d.graph, AGEDGE, "penwidth", "1");
+  set_default(d.graph, AGEDGE, "arrowsize", "0.5");
+  code = draw_ways(&d, ways);
+  if (code == 0) code = write_graph(&d, out);
+  (void)agclose(d.graph);
+  return code;
 }
 
 int lh_dot_paths(const lh_snapshot *snapshot, const lh_path *paths, size_t n_paths,
                  size_t long_path, FILE *out, lh_error *error) {
-  Agiodisc_t to_sink = {.putstr = put_string, .flush = flush_sink};
-  Agdisc_t disciplines = {.id = &AgIdDisc, .io = &to_sink};
+  Agiodisc_t io;
+  Agdisc_t disciplines;
   drawing d = {.snapshot = snapshot, .long_path = long_path, .error = error};
-  d.graph = agopen((char *)"heappath", Agdirected, &disciplines);
-  if (!d.graph) return no_memory(&d);
-  set_defaults(d.graph);
-  int code = 0;
+  int code =
+      open_graph(&d, &io, &disciplines,
+                 "an arrow keeps alive what it points to (dashed: weak, keeps nothing alive)");
+  if (code < 0) return code;
   bool flat = true; /* nothing but referrers: in a column, as a row would be too wide */
   for (size_t i = 0; code == 0 && i < n_paths; i++) {
     flat = flat && paths[i].n_steps == 1;

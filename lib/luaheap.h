@@ -692,6 +692,11 @@ typedef struct lh_found {
 ** was looked for and how far it came; LH_EARGUMENT: a malformed expression. O(n). */
 int lh_find(lh_snapshot *snapshot, const char *expression, lh_found *found, lh_error *error);
 
+/* All objects that match, garbage of the class asked for too. Free *ids with lh_free. The rest as
+** lh_find. */
+int lh_find_all(lh_snapshot *snapshot, const char *expression, lh_id **ids, size_t *n_ids,
+                lh_error *error);
+
 /* What stays the same about a group of objects: a hash of its class and its folded path, in ten
 ** hexadecimal digits. It is the same in every run and on every machine, and in every build in which
 ** the class and the path are called the same: the lines of functions and the directories of their
@@ -922,6 +927,47 @@ typedef struct lh_standing {
 ** Needs lh_classify. Free *list with lh_free. Costs as much as lh_top_classes, and the frames. */
 int lh_find_standings(lh_snapshot *snapshot, lh_standing **list, size_t *n_standings,
                       uint64_t *n_threads, lh_error *error);
+
+/* A row of the tree of the ways on which the objects of a set are kept alive. */
+typedef struct lh_way {
+  uint32_t depth;       /* 0: the root */
+  uint64_t hidden;      /* so many rows of a level that are not shown: no steps, path, id, class */
+  const char *steps;    /* how it goes on from the row above, folded: .listeners.tick[*] */
+  const char *path;     /* where it leads, as in lh_diff_group; "" for the root */
+  lh_id id;             /* an object there: the one of the set, if any is, that retains most */
+  uint32_t class_index; /* of the objects there; UINT32_MAX: of several */
+  uint64_t through;     /* objects there, of the set or on the way to it */
+  uint64_t here;        /* objects of the set that are there, */
+  uint64_t objects;     /* and those that are further on, too */
+  uint64_t bytes;       /* of what goes if the whole set goes: that to which these are the last of
+                           the set on all paths */
+} lh_way;
+
+typedef struct lh_ways {
+  uint64_t objects, bytes;                 /* of the set, alive; and what would go if all went */
+  uint32_t class_index;                    /* of all these; UINT32_MAX: several */
+  uint64_t garbage_objects, garbage_bytes; /* of the set, not alive; their shallow bytes */
+  lh_way *rows;                            /* in preorder; those of one level by bytes */
+  size_t n_rows;                           /* 0: none is alive */
+  lh_holder holders[LH_MOST_HOLDERS];      /* the paths by which most of them are held */
+  uint32_t n_holders;
+  uint64_t total_holders;
+} lh_ways;
+
+/* Why a whole set of objects is alive: the shortest paths of all `ids` as one tree, its steps
+** folded as in lh_path_text, those that follow each other without a branch as one row. The bytes of
+** a row are those of the rows below it, of the objects of the set that are there, and what several
+** of these hold together: no byte is in two rows, unless one is below the other. `limit`: about so
+** many rows, the biggest (0: all). An id may be there twice; objects of luaheap are left out. Needs
+** lh_classify. Freed by lh_ways_free. Costs the edges on the paths, and as much as the dominators
+** of lh_analyse. */
+int lh_merge_paths(lh_snapshot *snapshot, const lh_id *ids, size_t n_ids, size_t limit,
+                   lh_ways **out, lh_error *error);
+void lh_ways_free(lh_ways *ways);
+
+/* Writes them as a DOT graph with a box for each row, and the steps on its arrow, which is thicker
+** where more bytes are. Fails as lh_dot_paths does. O(rows). */
+int lh_dot_ways(const lh_snapshot *snapshot, const lh_ways *ways, FILE *out, lh_error *error);
 
 /* Where a frame stands: `app.lua:31 in function on_tick`, `[C] in function string.gsub`. Owned by
 ** the caller, freed with lh_free; NULL when out of memory. */

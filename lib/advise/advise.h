@@ -2,13 +2,15 @@
 ** advise.h - what the files share that say what to do about one snapshot: tree.c (the tree of
 ** dominators, as intervals), clusters.c (lists and trees seen as one thing), gather.c (many objects
 ** as a few classes), suspects.c (what dominates a large share, and where it accumulates), spread.c
-** (many objects of a class that no single object holds), and describe.c with fields.c and
-** referring.c (the instances of one class). Private to the library.
+** (many objects of a class that no single object holds), describe.c with fields.c and referring.c
+** (the instances of one class), and places.c (the paths of many objects as one tree) with divide.c
+** (its bytes). Private to the library.
 */
 #ifndef LUAHEAP_ADVISE_H
 #define LUAHEAP_ADVISE_H
 
 #include "graph/graph.h"
+#include "name/fold.h"
 #include "name/names.h"
 
 /* {=== tree.c ======================================================================== */
@@ -131,6 +133,52 @@ bool lh_describe_fields(const lh_instances *of, lh_description *out);
 
 /* referring.c: fills referrers and n_referrers. */
 bool lh_describe_referrers(const lh_instances *of, lh_description *out);
+
+/* }=================================================================================== */
+
+/* {=== places.c ====================================================================== */
+
+/* Where paths whose texts are alike go together. */
+typedef struct lh_place {
+  uint32_t above;   /* a smaller index; of the first place itself */
+  lh_text_id piece; /* as in fold.h */
+  uint8_t form;
+  bool phrase;
+  bool again;     /* a new beginning that leads to itself */
+  bool keys_vary; /* else [*] stands for one key only */
+  lh_value key;
+  uint32_t level;       /* pieces since the last new beginning */
+  uint32_t depth;       /* places above */
+  uint32_t n_below;     /* directly */
+  lh_id entry;          /* the first object that was reached here, */
+  lh_id example;        /* and a member, if any is here: the one that retains most */
+  uint32_t class_index; /* of all objects here; UINT32_MAX: of several classes */
+  uint32_t through;     /* objects here on the paths, the members included */
+  uint32_t here;        /* members, */
+  uint32_t objects;     /* and those further on, too */
+  uint64_t bytes;       /* divide.c */
+} lh_place;
+
+typedef struct lh_places {
+  lh_folder folder;
+  lh_place *list; /* the first is the root */
+  size_t n, capacity;
+  uint32_t *of;       /* the place of each object on a path; 0: of none */
+  uint8_t *is_member; /* of each object */
+} lh_places;
+
+/* The tree of the shortest paths to all `ids`, which are reachable and not luaheap's own. False:
+** out of memory. `places` is all zero before; to be followed by lh_places_free, whatever it
+** returns. */
+bool lh_places_make(lh_places *places, const lh_snapshot *snapshot, const lh_id *ids, size_t n_ids);
+void lh_places_free(lh_places *places);
+
+/* }=================================================================================== */
+
+/* {=== divide.c ====================================================================== */
+
+/* Sets the bytes of each place. False: out of memory. */
+bool lh_divide_retained(lh_places *places, const lh_snapshot *snapshot);
 
 /* }=================================================================================== */
 

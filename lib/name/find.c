@@ -300,15 +300,21 @@ static uint32_t class_found(const lh_finder *finder, lh_id id) {
   return lh_range_is(asked, name) || lh_range_is(trim(asked), name) ? own : entry->plain;
 }
 
+static int find_matches(lh_finder *finder, lh_set *set) {
+  const char *end = finder->start + strlen(finder->start);
+  if (!finder->snapshot->classes)
+    return lh_fail(finder->error, LH_EARGUMENT,
+                   "finding needs a classified snapshot (lh_classify)");
+  finder->seen = lh_alloc_zeroed((size_t)finder->snapshot->n + 1, 1);
+  return finder->seen ? lh_find_set(finder, (lh_range){finder->start, end}, set)
+                      : fail_memory(finder);
+}
+
 int lh_find(lh_snapshot *snapshot, const char *expression, lh_found *found, lh_error *error) {
   lh_finder finder = {
       .snapshot = snapshot, .error = error, .start = expression, .class_index = UINT32_MAX};
   lh_set set = {0};
-  if (!snapshot->classes)
-    return lh_fail(error, LH_EARGUMENT, "finding needs a classified snapshot (lh_classify)");
-  finder.seen = lh_alloc_zeroed((size_t)snapshot->n + 1, 1);
-  if (!finder.seen) return fail_memory(&finder);
-  int code = lh_find_set(&finder, (lh_range){expression, expression + strlen(expression)}, &set);
+  int code = find_matches(&finder, &set);
   if (!code) {
     *found = (lh_found){set.ids[0], set.n, finder.class_index};
     for (size_t i = 1; i < set.n; i++) {
@@ -317,6 +323,27 @@ int lh_find(lh_snapshot *snapshot, const char *expression, lh_found *found, lh_e
       if (bytes > most || (bytes == most && set.ids[i] < found->id)) found->id = set.ids[i];
     }
     if (finder.class_index != UINT32_MAX) found->class_index = class_found(&finder, found->id);
+  }
+  lh_free(set.ids);
+  lh_free(finder.seen);
+  return code;
+}
+
+int lh_find_all(lh_snapshot *snapshot, const char *expression, lh_id **ids, size_t *n_ids,
+                lh_error *error) {
+  lh_finder finder = {
+      .snapshot = snapshot, .error = error, .start = expression, .class_index = UINT32_MAX};
+  lh_set set = {0};
+  int code = find_matches(&finder, &set);
+  if (!code && finder.class_index != UINT32_MAX && lh_is_reachable(snapshot, set.ids[0])) {
+    lh_range name = {expression, expression + strlen(expression)};
+    if (!lh_is_class(snapshot, finder.class_index, name)) name = trim(name);
+    code = add_instances(&finder, name, true, &set);
+  }
+  if (!code) {
+    *ids = set.ids;
+    *n_ids = set.n;
+    set.ids = NULL;
   }
   lh_free(set.ids);
   lh_free(finder.seen);

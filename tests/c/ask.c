@@ -25,6 +25,16 @@ static void draw(const lh_snapshot *s, const lh_path *paths, size_t n) {
   free(dot); /* libc's */
 }
 
+static void draw_ways(const lh_snapshot *s, const lh_ways *ways) {
+  char *dot = NULL;
+  size_t dot_bytes;
+  FILE *out = open_memstream(&dot, &dot_bytes);
+  if (!out) return;
+  (void)lh_dot_ways(s, ways, out, NULL);
+  (void)fclose(out);
+  free(dot);
+}
+
 static void ask_paths(lh_snapshot *s, lh_id id) {
   lh_path *paths;
   size_t n;
@@ -75,8 +85,12 @@ static void ask_rankings(lh_snapshot *s) {
 static void ask_names(lh_snapshot *s) {
   static const char *const expressions[] = {"_G.x", "@a.lua:3", "registry[3].y", "main thread"};
   lh_found found;
-  for (uint32_t i = 0; i < lh_class_count(s) && i < 30; i++)
+  for (uint32_t i = 0; i < lh_class_count(s) && i < 30; i++) {
+    lh_id *ids;
+    size_t n;
     (void)lh_find(s, lh_class_at(s, i)->name, &found, NULL);
+    if (lh_find_all(s, lh_class_at(s, i)->name, &ids, &n, NULL) == LH_OK) lh_free(ids);
+  }
   for (size_t i = 0; i < sizeof expressions / sizeof *expressions; i++)
     (void)lh_find(s, expressions[i], &found, NULL);
 }
@@ -110,11 +124,27 @@ static void ask_classes(lh_snapshot *s) {
   }
 }
 
+/* Of all objects, and of each third; whole, and as a picture. */
+static void ask_ways(lh_snapshot *s) {
+  uint32_t n = lh_object_count(s);
+  lh_id *ids = malloc((n + 1) * sizeof *ids);
+  for (uint32_t step = 1; ids && step < 4; step += 2) {
+    lh_ways *ways;
+    size_t n_ids = 0;
+    for (lh_id id = 1; id <= n; id += step) ids[n_ids++] = id;
+    if (lh_merge_paths(s, ids, n_ids, step == 1 ? 0 : 30, &ways, NULL) != LH_OK) continue;
+    if (step > 1) draw_ways(s, ways);
+    lh_ways_free(ways);
+  }
+  free(ids);
+}
+
 static void ask_advice(lh_snapshot *s) {
   lh_suspects suspects;
   lh_modules modules;
   if (lh_find_modules(s, 100, &modules, NULL) == LH_OK) lh_modules_free(&modules);
   ask_threads(s);
+  ask_ways(s);
   ask_classes(s);
   if (lh_find_suspects(s, &suspects, NULL) == LH_OK) lh_suspects_free(&suspects);
   lh_under_query query = {.depth = 3, .limit = 4};

@@ -397,6 +397,23 @@ static uint64_t peak_bytes_of(const forge *f) {
   return lh_test_peak_bytes();
 }
 
+/* The same, and then merges the paths of all objects. */
+static uint64_t merging_peak_of(const forge *f, lh_ways **ways) {
+  lh_snapshot *s;
+  (void)lh_test_peak_bytes();
+  assert_int_equal(lh_open_memory(&s, f->data, f->size, "f", NULL), LH_OK);
+  *ways = NULL;
+  if (lh_analyse(s, NULL) == LH_OK && lh_classify(s, NULL) == LH_OK) {
+    uint32_t n = lh_object_count(s);
+    lh_id *ids = malloc(n * sizeof *ids);
+    for (lh_id id = 1; id <= n; id++) ids[id - 1] = id;
+    assert_int_equal(lh_merge_paths(s, ids, n, 0, ways, NULL), LH_OK);
+    free(ids);
+  }
+  lh_close(s);
+  return lh_test_peak_bytes();
+}
+
 static void depth_and_memory(void **state) {
   static const hostile cases[] = {{"deep tables", deep_tables, 50000},
                                   {"deep upvalues", deep_upvalues, 100000},
@@ -422,6 +439,9 @@ static void depth_and_memory(void **state) {
     double times = (double)peak_bytes_of(&f) / (double)f.size;
     if (times > MOST_TIMES) fail_msg("%s: %.1f times the file", cases[i].name, times);
     if (times < 1) fail_msg("%s was not read", cases[i].name);
+    lh_ways *ways;
+    if (merging_peak_of(&f, &ways) > MOST_TIMES * f.size) fail_msg("%s, merged", cases[i].name);
+    lh_ways_free(ways);
     if (times > most) most = times;
     forge_free(&f);
   }
@@ -477,7 +497,8 @@ static void many_paths(forge *f, unsigned depth) {
   forge_root(f, LH_ROOT_GLOBALS, 0, at(1));
 }
 
-/* Of the new objects the paths are told until they take too much; what comes then is one group. */
+/* Of the new objects the paths are told until they take too much; what comes then is one group. In
+** the merged paths of all each is a row. */
 static void paths_have_a_limit(void **state) {
   enum { DEPTH = 15 };
   forge f;
@@ -498,6 +519,12 @@ static void paths_have_a_limit(void **state) {
   assert_true(objects == 1u << DEPTH && untold > 1000 && diff->n_groups > 1000);
   lh_diff_free(diff);
   lh_close(s);
+  lh_ways *ways;
+  assert_true(merging_peak_of(&f, &ways) < MOST_TIMES * f.size);
+  untold = 0;
+  for (size_t i = 0; i < ways->n_rows; i++) untold += strcmp(ways->rows[i].path, "...") == 0;
+  assert_true(untold > 1000 && ways->n_rows - untold > 1000 && ways->n_holders > 0);
+  lh_ways_free(ways);
   forge_free(&f);
 }
 

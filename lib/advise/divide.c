@@ -1,0 +1,76 @@
+/*
+** divide.c - the bytes that go when all members of a set go, divided among the places of their
+** tree, with no byte twice.
+**
+** Whatever goes with the members is reached through members only. Where the last members on all
+** paths to it are below one place, it belongs to that place, and to none that is not above or below
+** it. So the bytes of a place are those of the places below it, of its own members, and what
+** several of these hold together.
+**
+** That is dominance in another graph: the places become vertices, a member is entered from its
+** place alone, a place from the one above, and the topmost from the root. There the place dominates
+** what belongs to it, and what it retains are its bytes. For p places: as lh_find_dominators for
+** n + p vertices, and 4 (m + p) + 20 (n + p) bytes more.
+*/
+#include "advise.h"
+
+typedef struct joined {
+  const lh_places *places;
+  lh_graph from; /* the heap's */
+  uint32_t n;    /* vertices: its objects, and from first_place on the places */
+  uint32_t first_place;
+  uint32_t *first_edge;
+  lh_id *edge;
+} joined;
+
+/* Puts each edge where first_edge says, or only counts it there. */
+static void put_edge(joined *g, lh_id source, lh_id target) {
+  if (g->edge)
+    g->edge[g->first_edge[source + 1]++] = target;
+  else
+    g->first_edge[source + 2]++;
+}
+
+static void put_edges(joined *g) {
+  const lh_places *t = g->places;
+  put_edge(g, LH_ROOT, g->first_place);
+  for (uint32_t i = 1; i < t->n; i++)
+    put_edge(g, g->first_place + t->list[i].above, g->first_place + i);
+  for (lh_id v = 0; v < g->first_place; v++) {
+    if (t->is_member[v]) put_edge(g, g->first_place + t->of[v], v);
+    for (uint32_t e = g->from.first_edge[v]; e < g->from.first_edge[v + 1]; e++)
+      if (!t->is_member[g->from.edge[e]]) put_edge(g, v, g->from.edge[e]);
+  }
+}
+
+static bool join(joined *g) {
+  size_t n = (size_t)g->n + 1;
+  g->first_edge = lh_alloc_zeroed(n + 2, sizeof *g->first_edge);
+  if (!g->first_edge) return false;
+  put_edges(g);
+  for (size_t v = 0; v < n; v++) g->first_edge[v + 2] += g->first_edge[v + 1];
+  g->edge = lh_alloc(g->first_edge[n + 1], sizeof *g->edge);
+  if (g->edge) put_edges(g);
+  return g->edge != NULL;
+}
+
+bool lh_divide_retained(lh_places *t, const lh_snapshot *snapshot) {
+  joined g = {.places = t, .from = lh_graph_of(snapshot), .first_place = snapshot->n + 1};
+  g.n = snapshot->n + (uint32_t)t->n;
+  size_t n = (size_t)g.n + 1;
+  lh_id *idom = lh_alloc(n, sizeof *idom), *order = NULL;
+  uint64_t *bytes = lh_alloc_zeroed(n, sizeof *bytes);
+  uint32_t n_order;
+  bool ok = idom && bytes && join(&g);
+  const lh_graph graph = {g.n, g.first_edge, g.edge};
+  ok = ok && lh_find_dominators(&graph, idom, &order, &n_order);
+  for (lh_id v = 1; ok && v < g.first_place; v++) bytes[v] = lh_shallow_bytes(snapshot, v);
+  if (ok) lh_sum_retained(order, n_order, idom, bytes);
+  for (size_t i = 0; ok && i < t->n; i++) t->list[i].bytes = bytes[g.first_place + i];
+  lh_free(idom);
+  lh_free(order);
+  lh_free(bytes);
+  lh_free(g.first_edge);
+  lh_free(g.edge);
+  return ok;
+}

@@ -1,0 +1,402 @@
+/*
+** ways.c - why many objects are alive: the tree of their paths (places.c) as rows for people.
+**
+** Places that follow each other without a branch, and where no member is, are one row. The rows of
+** one level come by bytes. Where there may be so many rows only, it is the biggest of all that are
+** shown; since none is bigger than the one above it, those hang together. What is not shown of a
+** level is one more row, and the least of a level, since what is shown comes first there.
+*/
+#include "advise.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* From so many steps on the middle of a row is left out, but for some at both ends. */
+enum { LONG_ROW = 24, SHOWN_AT_ENDS = 5 };
+
+/* All texts may take so many times the bytes of the file, as the names of its classes may. */
+enum { MOST_TEXT = 16 };
+
+/* A row to be: the places from `first`, the upper one, down to `last`. */
+typedef struct draft {
+  uint32_t first, last;
+  uint32_t depth;
+  uint32_t above;    /* the row above */
+  uint32_t n_below;  /* rows directly below, */
+  uint32_t n_hidden; /* and those of them that are not shown */
+  bool shown;
+} draft;
+
+typedef struct writing {
+  const lh_snapshot *snapshot;
+  lh_places places;
+  uint32_t *first_below; /* of each place; those below it stand in `below`, biggest first */
+  uint32_t *below;
+  draft *drafts; /* in preorder */
+  size_t n_drafts, draft_capacity;
+  uint64_t text_bytes; /* that may be used yet */
+  lh_ways *ways;
+  size_t row_capacity;
+} writing;
+
+/* {=== Rows =========================================================================== */
+
+static int compare_places(const void *left, const void *right, void *payload) {
+  const lh_places *t = payload;
+  uint32_t a = *(const uint32_t *)left, b = *(const uint32_t *)right;
+  const lh_place *x = &t->list[a], *y = &t->list[b];
+  if (x->bytes != y->bytes) return x->bytes > y->bytes ? -1 : 1;
+  if (x->objects != y->objects) return x->objects > y->objects ? -1 : 1;
+  int order = strcmp(t->folder.pieces.texts[x->piece], t->folder.pieces.texts[y->piece]);
+  return order ? order : (a > b) - (a < b);
+}
+
+static bool sort_places(writing *w) {
+  const lh_places *t = &w->places;
+  w->first_below = lh_alloc_zeroed(t->n + 2, sizeof *w->first_below);
+  w->below = lh_alloc(t->n, sizeof *w->below);
+  if (!w->first_below || !w->below) return false;
+  uint32_t *first = w->first_below;
+  for (size_t i = 0; i + 1 < t->n; i++) first[i + 2] = first[i + 1] + t->list[i].n_below;
+  for (uint32_t i = 1; i < t->n; i++) w->below[first[t->list[i].above + 1]++] = i;
+  for (size_t i = 0; i < t->n; i++)
+    if (first[i + 1] - first[i] > 1)
+      qsort_r(w->below + first[i], first[i + 1] - first[i], sizeof *w->below, compare_places,
+              (void *)t);
+  return true;
+}
+
+/* In preorder, from a stack of places. */
+static bool make_drafts(writing *w) {
+  const lh_places *t = &w->places;
+  draft *stack = NULL, at = {.above = 0};
+  size_t n_stack = 0, capacity = 0;
+  for (bool more = true; more;) {
+    while (at.first > 0 && t->list[at.last].here == 0 && t->list[at.last].n_below == 1)
+      at.last = w->below[w->first_below[at.last]];
+    at.n_below = t->list[at.last].n_below;
+    if (!lh_grow(&w->drafts, w->n_drafts, &w->draft_capacity, sizeof at)) goto out;
+    w->drafts[w->n_drafts++] = at;
+    for (uint32_t i = at.n_below; i-- > 0;) {
+      uint32_t place = w->below[w->first_below[at.last] + i];
+      if (!lh_grow(&stack, n_stack, &capacity, sizeof at)) goto out;
+      stack[n_stack++] = (draft){
+          .first = place, .last = place, .depth = at.depth + 1, .above = (uint32_t)w->n_drafts - 1};
+    }
+    more = n_stack > 0;
+    if (more) at = stack[--n_stack];
+  }
+  lh_free(stack);
+  return true;
+out:
+  lh_free(stack);
+  return false;
+}
+
+static int compare_drafts(const void *left, const void *right, void *payload) {
+  const writing *w = payload;
+  uint32_t a = *(const uint32_t *)left, b = *(const uint32_t *)right;
+  const lh_place *x = &w->places.list[w->drafts[a].first];
+  const lh_place *y = &w->places.list[w->drafts[b].first];
+  if (x->bytes != y->bytes) return x->bytes > y->bytes ? -1 : 1;
+  if (x->objects != y->objects) return x->objects > y->objects ? -1 : 1;
+  return (a > b) - (a < b);
+}
+
+/* How many more rows are printed if this one is: where something is hidden of a level, that is one,
+** too. */
+static size_t rows_more(const writing *w, const draft *d) {
+  return (d->n_below > 0) + (size_t)(w->drafts[d->above].n_hidden != 1);
+}
+
+static void show(writing *w, draft *d) {
+  d->shown = true;
+  d->n_hidden = d->n_below;
+  if (d->first > 0) w->drafts[d->above].n_hidden--;
+}
+
+/* A single row that is hidden and has none below takes no more room than "1 more". */
+static void show_single(writing *w) {
+  for (uint32_t i = 1; i < w->n_drafts; i++) {
+    draft *d = &w->drafts[i];
+    if (!d->shown && d->n_below == 0 && w->drafts[d->above].shown &&
+        w->drafts[d->above].n_hidden == 1)
+      show(w, d);
+  }
+}
+
+/* Chooses the biggest rows: as many as `limit` allows, those for what is hidden included. */
+static bool choose(writing *w, size_t limit) {
+  uint32_t *order = lh_alloc(w->n_drafts, sizeof *order);
+  if (!order) return false;
+  for (uint32_t i = 0; i < w->n_drafts; i++) order[i] = i;
+  qsort_r(order, w->n_drafts, sizeof *order, compare_drafts, w);
+  size_t n = rows_more(w, &w->drafts[0]);
+  show(w, &w->drafts[0]);
+  for (size_t i = 1; i < w->n_drafts; i++) {
+    draft *d = &w->drafts[order[i]];
+    n += rows_more(w, d);
+    if (limit > 0 && n > limit) break;
+    show(w, d);
+  }
+  show_single(w);
+  lh_free(order);
+  return true;
+}
+
+/* }=================================================================================== */
+
+/* {=== Texts ========================================================================== */
+
+/* The text of a piece; [*] that stood for one key is that key. */
+static void add_piece(lh_text *text, const writing *w, const lh_place *place) {
+  bool any = place->key.kind != LH_VALUE_NIL;
+  if (any && !place->keys_vary)
+    lh_add_key(text, w->snapshot, place->key, false);
+  else
+    lh_text_string(text, w->places.folder.pieces.texts[place->piece]);
+}
+
+/* As a path: from the last new beginning on. */
+static char *path_of(const writing *w, uint32_t at) {
+  const lh_place *list = w->places.list;
+  lh_telling telling = {0};
+  uint32_t *chain = lh_alloc((size_t)list[at].level + 1, sizeof *chain);
+  if (!chain) return NULL;
+  uint32_t n = 0;
+  for (uint32_t i = at;; i = list[i].above) {
+    chain[n++] = i;
+    if (list[i].form == LH_FORM_BASE) break;
+  }
+  while (n-- > 0) {
+    const lh_place *place = &list[chain[n]];
+    lh_text piece = {0};
+    add_piece(&piece, w, place);
+    if (piece.failed) telling.text.failed = true;
+    lh_tell(&telling, (lh_form)place->form, piece.bytes, piece.n, place->phrase);
+    lh_text_free(&piece);
+  }
+  lh_free(chain);
+  return lh_text_finish(&telling.text);
+}
+
+/* A step that is no key is told by its edge, since what it is from stands before it. `joins`: the
+** next may follow without a comma. */
+static void add_step(lh_text *text, const writing *w, const lh_place *place, bool *joins) {
+  if (place->form == LH_FORM_BEHIND) {
+    if (text->n > 0 && !*joins) lh_text_string(text, ", ");
+    add_piece(text, w, place);
+    *joins = true;
+    return;
+  }
+  lh_edge edge = lh_best_edge(w->snapshot, w->snapshot->parent[place->entry], place->entry);
+  char *told = lh_edge_text(w->snapshot, &edge);
+  if (text->n > 0) lh_text_string(text, ", ");
+  if (told)
+    lh_text_string(text, told);
+  else
+    text->failed = true;
+  if (place->again) lh_text_string(text, "*");
+  *joins = !place->phrase;
+  lh_free(told);
+}
+
+/* The steps of a row, with the middle of many left out. */
+static char *steps_of(const writing *w, const draft *d) {
+  const lh_place *list = w->places.list;
+  uint32_t n = list[d->last].depth - list[d->first].depth + 1;
+  uint32_t *chain = lh_alloc(n, sizeof *chain);
+  lh_text text = {0};
+  bool joins = false;
+  if (!chain) return NULL;
+  uint32_t at = d->last;
+  for (uint32_t i = n; i-- > 0; at = list[at].above) chain[i] = at;
+  for (uint32_t i = 0; i < n; i++) {
+    if (n > LONG_ROW && i == SHOWN_AT_ENDS) {
+      lh_text_string(&text, " ... ");
+      lh_text_count(&text, n - 2 * SHOWN_AT_ENDS);
+      lh_text_string(&text, " more steps ... ");
+      i = n - SHOWN_AT_ENDS;
+      joins = true;
+    }
+    add_step(&text, w, &list[chain[i]], &joins);
+  }
+  lh_free(chain);
+  return lh_text_finish(&text);
+}
+
+/* }=================================================================================== */
+
+/* {=== The result ===================================================================== */
+
+/* Only of a file that was made for that the texts take more than they may: then "..." is told. */
+static char *taken(writing *w, char *text) {
+  uint64_t used = text ? strlen(text) : 0;
+  w->text_bytes -= used < w->text_bytes ? used : w->text_bytes;
+  return text;
+}
+
+static bool add_way(writing *w, const draft *d) {
+  lh_ways *ways = w->ways;
+  const lh_place *place = &w->places.list[d->last];
+  bool is_root = d->first == 0, untold = w->text_bytes == 0;
+  if (!lh_grow(&ways->rows, ways->n_rows, &w->row_capacity, sizeof *ways->rows)) return false;
+  lh_way *way = &ways->rows[ways->n_rows++];
+  *way = (lh_way){.depth = d->depth,
+                  .id = is_root ? LH_ROOT : place->example,
+                  .class_index = is_root ? UINT32_MAX : place->class_index,
+                  .through = place->through,
+                  .here = place->here,
+                  .objects = place->objects,
+                  .bytes = place->bytes};
+  way->steps = is_root  ? lh_copy_text("root")
+               : untold ? lh_copy_text("...")
+                        : taken(w, steps_of(w, d));
+  way->path = is_root  ? lh_copy_text("")
+              : untold ? lh_copy_text("...")
+                       : taken(w, path_of(w, d->last));
+  return way->steps && way->path;
+}
+
+/* The row for what is hidden of a level. */
+static bool add_rest(writing *w, const draft *d, const draft *above) {
+  lh_ways *ways = w->ways;
+  const lh_place *list = w->places.list;
+  lh_way rest = {
+      .depth = d->depth, .hidden = above->n_hidden, .id = LH_NO_OBJECT, .class_index = UINT32_MAX};
+  uint32_t end = w->first_below[above->last] + above->n_below;
+  for (uint32_t i = end - above->n_hidden; i < end; i++) {
+    rest.objects += list[w->below[i]].objects;
+    rest.bytes += list[w->below[i]].bytes;
+  }
+  if (!lh_grow(&ways->rows, ways->n_rows, &w->row_capacity, sizeof rest)) return false;
+  ways->rows[ways->n_rows++] = rest;
+  return true;
+}
+
+static bool add_rows(writing *w) {
+  bool ok = true;
+  for (size_t i = 0; ok && i < w->n_drafts; i++) {
+    draft *d = &w->drafts[i], *above = &w->drafts[d->above];
+    if (d->shown) {
+      ok = add_way(w, d);
+    } else if (above->shown && above->n_hidden > 0) {
+      ok = add_rest(w, d, above);
+      above->n_hidden = 0;
+    }
+  }
+  return ok;
+}
+
+/* Those of the paths that most members have. */
+static bool keep_holders(lh_ways *ways, const lh_strings *paths, uint64_t *objects) {
+  while (ways->n_holders < LH_MOST_HOLDERS) {
+    size_t best = paths->n;
+    for (size_t i = 0; i < paths->n; i++) {
+      if (objects[i] == 0) continue;
+      if (best == paths->n || objects[i] > objects[best] ||
+          (objects[i] == objects[best] && strcmp(paths->texts[i], paths->texts[best]) < 0))
+        best = i;
+    }
+    if (best == paths->n) break;
+    char *path = lh_copy_text(paths->texts[best]);
+    if (!path) return false;
+    ways->holders[ways->n_holders++] = (lh_holder){path, objects[best]};
+    objects[best] = 0;
+  }
+  return true;
+}
+
+/* Counts members by path: different places may have the same. */
+static bool add_holders(writing *w) {
+  const lh_places *t = &w->places;
+  lh_strings paths = {.most_bytes = w->text_bytes};
+  uint64_t *objects = lh_alloc_zeroed(t->n, sizeof *objects), n_untold = 0;
+  bool ok = objects != NULL;
+  for (uint32_t i = 0; ok && i < t->n; i++) {
+    if (t->list[i].here == 0) continue;
+    char *path = paths.full ? NULL : path_of(w, i);
+    uint32_t number = path ? lh_strings_add(&paths, path, strlen(path)) : LH_NO_NUMBER;
+    lh_free(path);
+    if (number != LH_NO_NUMBER)
+      objects[number] += t->list[i].here;
+    else
+      ok = paths.full;
+    n_untold += number == LH_NO_NUMBER;
+  }
+  w->ways->total_holders = paths.n + n_untold;
+  ok = ok && keep_holders(w->ways, &paths, objects);
+  lh_strings_free(&paths);
+  lh_free(objects);
+  return ok;
+}
+
+/* }=================================================================================== */
+
+/* Those that are reachable, each once; garbage is counted. */
+static int sort_out(const lh_snapshot *snapshot, const lh_id *ids, size_t n_ids, lh_id *reachable,
+                    lh_ways *ways, lh_error *error) {
+  uint8_t *seen = lh_alloc_zeroed((size_t)snapshot->n + 1, 1);
+  int code = seen ? 0 : lh_fail_memory(error, "merging paths");
+  for (size_t i = 0; code == 0 && i < n_ids; i++) {
+    lh_id id = ids[i];
+    code = lh_check_id(snapshot, id, error);
+    if (code || seen[id] || lh_is_own(snapshot, id)) continue;
+    seen[id] = 1;
+    if (!lh_is_reachable(snapshot, id)) {
+      ways->garbage_objects++;
+      ways->garbage_bytes += lh_shallow_bytes(snapshot, id);
+      continue;
+    }
+    uint32_t class_index = lh_class_of(snapshot, id);
+    if (ways->objects++ == 0) ways->class_index = class_index;
+    if (ways->class_index != class_index) ways->class_index = UINT32_MAX;
+    reachable[ways->objects - 1] = id;
+  }
+  lh_free(seen);
+  return code;
+}
+
+static bool merge(writing *w, const lh_id *ids, size_t limit) {
+  w->text_bytes = MOST_TEXT * (uint64_t)w->snapshot->size + (1u << 20);
+  bool ok = lh_places_make(&w->places, w->snapshot, ids, w->ways->objects) &&
+            lh_divide_retained(&w->places, w->snapshot) && sort_places(w) && make_drafts(w) &&
+            add_holders(w) && choose(w, limit) && add_rows(w);
+  if (ok) w->ways->bytes = w->places.list[0].bytes;
+  return ok;
+}
+
+int lh_merge_paths(lh_snapshot *snapshot, const lh_id *ids, size_t n_ids, size_t limit,
+                   lh_ways **out, lh_error *error) {
+  if (!snapshot->classes)
+    return lh_fail(error, LH_EARGUMENT, "merging paths needs the classes of a snapshot");
+  writing w = {.snapshot = snapshot};
+  lh_id *reachable = lh_alloc(n_ids, sizeof *reachable);
+  w.ways = lh_alloc_zeroed(1, sizeof *w.ways);
+  int code = reachable && w.ways ? 0 : lh_fail_memory(error, "merging paths");
+  if (!code) code = sort_out(snapshot, ids, n_ids, reachable, w.ways, error);
+  if (!code && w.ways->objects > 0 && !merge(&w, reachable, limit))
+    code = lh_fail_memory(error, "merging paths");
+  lh_places_free(&w.places);
+  lh_free(w.first_below);
+  lh_free(w.below);
+  lh_free(w.drafts);
+  lh_free(reachable);
+  if (code) {
+    lh_ways_free(w.ways);
+    w.ways = NULL;
+  }
+  *out = w.ways;
+  return code;
+}
+
+void lh_ways_free(lh_ways *ways) {
+  if (!ways) return;
+  for (size_t i = 0; i < ways->n_rows; i++) {
+    lh_free((char *)ways->rows[i].steps);
+    lh_free((char *)ways->rows[i].path);
+  }
+  for (uint32_t i = 0; i < ways->n_holders; i++) lh_free((char *)ways->holders[i].path);
+  lh_free(ways->rows);
+  lh_free(ways);
+}
