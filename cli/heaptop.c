@@ -18,6 +18,7 @@ enum {
   KEY_MODULES,
   KEY_THREADS,
   KEY_CLASS,
+  KEY_WASTE,
   KEY_DEPTH
 };
 
@@ -32,6 +33,7 @@ static const cli_option options[] = {
     {KEY_MODULES, "modules", NULL, "what modules and globals keep alive, alone or not"},
     {KEY_THREADS, "threads", NULL, "where coroutines stand, and what they retain"},
     {KEY_CLASS, "class", "NAME", "what the instances of a class are like"},
+    {KEY_WASTE, "waste", NULL, "what could be given back, and what to do for it"},
     {KEY_DEPTH, "depth", "N", "levels of --under (default 4), frames of --threads (8)"},
     CLI_COMMON_OPTIONS};
 
@@ -106,6 +108,7 @@ static void parse_options(cli *c, request *r, int argc, char **argv) {
         r->class_name = optarg;
         choose_report(c, r, &class_report);
         break;
+      case KEY_WASTE: choose_report(c, r, &waste_report); break;
       case KEY_DEPTH:
         r->depth = cli_number_argument(c, "--depth");
         r->depth_given = true;

@@ -1051,6 +1051,55 @@ int lh_describe_class(lh_snapshot *snapshot, const char *name, lh_description *o
                       lh_error *error);
 void lh_description_free(lh_description *description);
 const char *lh_measure_name(lh_measure measure); /* "shallow", "entries", ... */
+/* What memory holds without need. No byte is in two kinds. */
+typedef enum lh_waste_kind {
+  LH_WASTE_EMPTIED, /* tables without an entry: all their slots */
+  LH_WASTE_SLOTS,   /* tables with entries: the empty slots that Lua would not give them if they
+                            were filled anew */
+  LH_WASTE_SMALL_TABLES, /* tables with one entry or none, but no metatables, none with one, no
+                            modules: what is left of them without the slots above */
+  LH_WASTE_STRINGS,      /* strings with the content of another one */
+  LH_WASTE_CLOSURES,     /* functions of the same code with the same upvalues as another one */
+  LH_WASTE_USER_VALUES,  /* userdata with user values, all nil: the room for these */
+  LH_WASTE_DEBUG,        /* what a program loaded from string.dump(f, true) has not: lines, local
+                            variables, names that nothing else refers to */
+  LH_WASTE_KINDS
+} lh_waste_kind;
+
+/* Objects of one class at one place; of LH_WASTE_DEBUG the prototypes of one source. */
+typedef struct lh_waste_row {
+  uint32_t class_index; /* of LH_WASTE_DEBUG UINT32_MAX */
+  const char *held_by;  /* folded path, or the source, such as @app.lua */
+  uint64_t objects;     /* tables; strings, functions: without those that they are equal to */
+  uint64_t bytes;       /* that could be given back */
+  uint64_t slots, used; /* of tables: all, and those with a value */
+  uint64_t by_hash;     /* of the strings those that are equal by length and XXH64: the snapshot
+                           does not keep all of their bytes */
+  lh_id example;        /* the one with most bytes to give back */
+  lh_id original;       /* what the example is equal to; else LH_NO_OBJECT */
+} lh_waste_row;
+
+typedef struct lh_waste_sum {
+  uint64_t objects, bytes, by_hash; /* of all rows */
+  uint64_t originals;               /* equal ones: how many different ones they are equal to */
+  lh_waste_row *rows;               /* most bytes first */
+  size_t n_rows;
+} lh_waste_sum;
+
+typedef struct lh_waste {
+  uint64_t bytes; /* of all kinds */
+  lh_waste_sum kinds[LH_WASTE_KINDS];
+  uint64_t string_table_bytes; /* not in `bytes`: of Lua's table of short strings, what Lua takes
+                                  off by itself, by halves, one at each collection */
+  uint64_t block_bytes; /* not in `bytes`: of all userdata. What C code uses of them is not in
+                                  a snapshot */
+} lh_waste;
+
+/* What of the reachable objects could be given back. A name that only debug information of several
+** sources refers to counts with one of them. *out is freed by lh_waste_free. Needs lh_classify.
+** O(n + m). */
+int lh_find_waste(lh_snapshot *snapshot, lh_waste **out, lh_error *error);
+void lh_waste_free(lh_waste *waste);
 
 /* ==== 10. Growth over many snapshots ================================================ */
 

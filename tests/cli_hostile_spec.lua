@@ -139,6 +139,7 @@ describe(("a heap of hostile names (seed %d)"):format(seed), function()
       "heapsql c 'select * from marks'", "heapsql c 'select * from info'",
       "heappath --format text --color=always c 'C[9]'", "heapcheck a b c cut",
       "heaptop --suspects c", "heaptop --under H c", "heaptop -n 0 --class '{}' c",
+      "heaptop -n 0 --waste c", "heaptop --waste cut",
       "heappath --format text --dominators c 'H[*]'", "heaptop -n 0 --by epoch c",
     } do assert.is_true(#output(command, 1) > 0, command) end
   end)
@@ -163,7 +164,7 @@ describe(("a heap of hostile names (seed %d)"):format(seed), function()
   it("fits a terminal", function()
     for _, command in ipairs {
       "heaptop -n 200 --by object c", "heapdiff -n 200 a b c", "heappath c 'C[50]'",
-      "heaptop --modules -n 200 c", "heaptop --under root -n 50 c",
+      "heaptop --modules -n 200 c", "heaptop --under root -n 50 c", "heaptop --waste -n 50 c",
       "heapdiff -n 200 --ladder a b c", "heapdiff -n 200 --owners a c",
       "heapdiff -n 200 --before a b --after b c", "heapdiff -n 200 other c",
       "heapsql c 'select path from objects'"
@@ -194,6 +195,7 @@ describe(("a heap of hostile names (seed %d)"):format(seed), function()
       "heaptop --json --garbage -n 0 c", "heaptop --json cut", "heaptop --by epoch --json c",
       "heaptop --json --modules c", "heaptop --json --threads c",
       "heaptop --json --under root -n 0 c", "heaptop --json --class '{}' c",
+      "heaptop --json --waste c",
       "heaptop --json --suspects c", "heapdiff --json -n 0 a b c", "heapdiff --json -n 0 a c",
       "heapdiff --json --since a c", "heapdiff --json --ladder a b c",
       "heapdiff --json --owners a c", "heapdiff --json --before a b --after b c",

@@ -48,6 +48,7 @@ local questions = {
   ["heaptop-suspects"] = "heaptop --suspects c",
   ["heaptop-class"] = "heaptop --class Listener c",
   ["heaptop-under"] = "heaptop --under _G.bus c",
+  ["heaptop-waste"] = "heaptop --waste c",
   heapdiff = "heapdiff a b c",
   ["heapdiff-two"] = "heapdiff a b",
   ["heapdiff-since"] = "heapdiff --since a --until 'served 20' c",
@@ -73,7 +74,7 @@ local questions = {
 -- Lines whose numbers are not the program's alone.
 local of_libraries = {"globals %(_G%)", "  string$", "^  objects", "^    reachable",
                       "^    garbage", "^  string table", "^  collectgarbage", "the start$",
-                      "^In all ", "^From a to c: "}
+                      "^In all ", "^From a to c: ", "debug information", "@server.lua$"}
 
 local function mask(text) return (text:gsub("%d", "#"):gsub("#x", "0x")) end
 

@@ -41,7 +41,7 @@ setup(function() dir = select(2, support.lua(program)) end)
 local questions = {
   "heaptop -n 0 c", "heaptop --json c", "heaptop --garbage c", "heaptop --by epoch c",
   "heaptop --suspects c", "heaptop --under _G c", "heaptop --modules --json c",
-  "heaptop --threads c",
+  "heaptop --threads c", "heaptop --waste c", "heaptop --waste --json c",
   "heaptop --by epoch --json c", "heapcheck a b c", "heapcheck --json c", "heapdiff a b c",
   "heapdiff a c", "heapdiff --since middle c", "heapdiff --json a b c",
   "heapdiff --fingerprints a b c", "heapdiff --ladder a b c", "heapdiff --ladder --csv a b c",

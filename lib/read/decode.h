@@ -52,6 +52,9 @@ void lh_prefetch_edges(const lh_snapshot *snapshot, lh_id id);
 /* The metatable of a table or userdata, or LH_NO_OBJECT. O(1), unlike lh_object_at. */
 lh_id lh_metatable_of(const lh_snapshot *snapshot, lh_id id);
 
+/* Has a userdata a user value that is not nil? */
+bool lh_has_user_value(const lh_snapshot *snapshot, lh_id userdata);
+
 /* The object whose header is at this address, whatever Lua prints: one look-up. */
 lh_id lh_find_header(const lh_snapshot *snapshot, uint64_t address);
 

@@ -202,6 +202,18 @@ lh_id lh_metatable_of(const lh_snapshot *s, lh_id id) {
   return get_metatable(&f);
 }
 
+bool lh_has_user_value(const lh_snapshot *s, lh_id userdata) {
+  fields f = {.s = s, .at = lh_record(s, userdata), .own_word = s->address[userdata] >> 3};
+  lh_object object = {.type = LH_TYPE_USERDATA};
+  f.head = *f.at;
+  if (lh_is_dead(s, userdata)) return false;
+  object.shallow_bytes = lh_get_shallow(&f.at);
+  decode_userdata(&f, &object);
+  for (uint32_t i = 0; i < object.as.userdata.user_values; i++)
+    if (lh_get_raw(&f.at, f.own_word).tag != LH_VAL_NIL) return true;
+  return false;
+}
+
 void lh_frames_begin(const lh_snapshot *s, lh_id thread, lh_edges *it) {
   begin_at(s, thread, LH_REC_THREAD, it);
 }

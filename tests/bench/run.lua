@@ -73,6 +73,7 @@ local function measure(millions)
   m.modules_s = median_run(bin .. "heaptop", "--modules", dir .. "/a")
   m.threads_s = median_run(bin .. "heaptop", "--threads", dir .. "/a")
   m.class_s = median_run(bin .. "heaptop", "--class", "{id, name, next}", dir .. "/a")
+  m.waste_s = median_run(bin .. "heaptop", "--waste", dir .. "/a")
   m.heapdiff_s, m.heapdiff_bytes = median_run(bin .. "heapdiff", dir .. "/a", dir .. "/b",
                                               dir .. "/c")
   m.heapsql_s, m.heapsql_bytes = median_run(
@@ -133,6 +134,7 @@ local rows = {
   {"heaptop --threads a", function(m) return m.threads_s / m.collection_s end, "%.2f x", 8},
   {"heaptop --class {id, name, next} a", function(m) return m.class_s / m.collection_s end,
    "%.2f x", 8},
+  {"heaptop --waste a", function(m) return m.waste_s / m.collection_s end, "%.2f x", 8},
   {"heapdiff a b c", function(m) return m.heapdiff_s / m.collection_s end, "%.2f x"},
   {"- peak memory with the files, MB", function(m) return m.heapdiff_bytes / MB end, "%.0f"},
   {"heapsql a b c (classes of c)", function(m) return m.heapsql_s / m.collection_s end, "%.2f x",

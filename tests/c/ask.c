@@ -142,6 +142,8 @@ static void ask_ways(lh_snapshot *s) {
 static void ask_advice(lh_snapshot *s) {
   lh_suspects suspects;
   lh_modules modules;
+  lh_waste *waste;
+  if (lh_find_waste(s, &waste, NULL) == LH_OK) lh_waste_free(waste);
   if (lh_find_modules(s, 100, &modules, NULL) == LH_OK) lh_modules_free(&modules);
   ask_threads(s);
   ask_ways(s);
