@@ -584,6 +584,18 @@ void lh_reach_totals(const lh_snapshot *snapshot, lh_reach *out);
 int lh_retained_together(lh_snapshot *snapshot, const lh_id *ids, size_t n_ids, uint64_t *bytes,
                          uint64_t *objects, lh_error *error);
 
+/* What a cut frees. */
+typedef struct lh_freed {
+  uint64_t objects, bytes;
+  bool frees_it; /* the object asked for, too */
+} lh_freed;
+
+/* What of the reachable would be garbage if each of the cuts were made alone, if all of them were,
+** and of that what no one of them frees. `id`: an object that is asked for, or LH_NO_OBJECT. Exact,
+** with ephemerons: a value goes with its weak table, and with its key. O(n + m) for each cut. */
+int lh_what_if(lh_snapshot *snapshot, const lh_without *cuts, size_t n_cuts, lh_id id,
+               lh_freed *alone, lh_freed *together, lh_freed *only_together, lh_error *error);
+
 /* ==== 6. Classes and names ========================================================== */
 
 /* The class of an object is what people call it: the metatable's __name, else the name under which
@@ -688,14 +700,25 @@ typedef struct lh_found {
 
 /* Finds an object by the one grammar for objects: an address as Lua prints it (`0x...`,
 ** `table: 0x...`), a path (`_G.cache[12].owner`, `package.loaded["app.bus"].x`, `registry[3]`), a
-** function by place (`@file.lua:42`), or a class name. Needs lh_classify. LH_ENOTFOUND says what
-** was looked for and how far it came; LH_EARGUMENT: a malformed expression. O(n). */
+** function by place (`@file.lua:42`), or a class name. A * in a name stands for any text if nothing
+** is called so literally. Needs lh_classify. LH_ENOTFOUND says what was looked for and how far it
+** came; LH_EARGUMENT: a malformed expression. O(n). */
 int lh_find(lh_snapshot *snapshot, const char *expression, lh_found *found, lh_error *error);
 
 /* All objects that match, garbage of the class asked for too. Free *ids with lh_free. The rest as
 ** lh_find. */
 int lh_find_all(lh_snapshot *snapshot, const char *expression, lh_id **ids, size_t *n_ids,
                 lh_error *error);
+
+/* Finds what an expression takes away. Of a path or a phrase that ends in a reference: the reference
+** of its last step, as though it were set to nil, that is a table's entry with its key, a variable's
+** value for all functions that share it, a metatable. Else, told by address, place or class: the
+** objects themselves. All that match; and where nothing is called so literally, a * in a name
+** stands for any text (`_G.debugger.*`, `upvalue watched of function *`). Needs lh_classify, of
+** which what is left out now may be found, too. Freed by lh_without_free. Fails as lh_find does.
+** O(n). */
+int lh_find_cut(lh_snapshot *snapshot, const char *expression, lh_without *out, lh_error *error);
+void lh_without_free(lh_without *without);
 
 /* What stays the same about a group of objects: a hash of its class and its folded path, in ten
 ** hexadecimal digits. It is the same in every run and on every machine, and in every build in which

@@ -80,14 +80,18 @@ int lh_analyse(lh_snapshot *snapshot, lh_error *error) {
 }
 
 int lh_analyse_without(lh_snapshot *snapshot, const lh_without *without, lh_error *error) {
+  lh_left_out *set;
   lh_classes *classes = snapshot->classes;
-  drop_analysis(snapshot);
-  lh_left_out_free(snapshot);
   snapshot->classes = NULL;
-  int code = lh_left_out_new(snapshot, without, error);
-  if (code == LH_OK) code = lh_analyse(snapshot, error);
+  drop_analysis(snapshot);
+  lh_leave_out(snapshot, NULL);
+  int code = lh_left_out_new(snapshot, without, &set, error);
+  if (code == LH_OK) {
+    lh_leave_out(snapshot, set);
+    code = lh_analyse(snapshot, error);
+  }
   if (code != LH_OK) {
-    lh_left_out_free(snapshot);
+    lh_leave_out(snapshot, NULL);
     lh_classes_free(classes);
     return code;
   }

@@ -56,7 +56,7 @@ static bool index_ephemerons(traversal *t, const lh_ephemeron *all, size_t n_all
 
 static void visit(traversal *t, lh_id v) {
   if (t->seen[v]) return;
-  t->seen[v] = 1;
+  t->seen[v] = LH_SEEN_ALIVE;
   t->worklist[t->n_work++] = v;
 }
 
@@ -66,11 +66,28 @@ static void traverse(traversal *t) {
     lh_id v = t->worklist[--t->n_work];
     for (uint32_t e = t->graph->first_edge[v]; e < t->graph->first_edge[v + 1]; e++)
       visit(t, t->graph->edge[e]);
+    if (!t->of_key) continue;
     for (uint32_t i = t->first_of_table[v]; i < t->first_of_table[v + 1]; i++)
-      if (t->seen[t->of_table[i].key]) visit(t, t->of_table[i].value);
+      if (t->seen[t->of_table[i].key] == LH_SEEN_ALIVE) visit(t, t->of_table[i].value);
     for (uint32_t i = t->first_of_key[v]; i < t->first_of_key[v + 1]; i++)
-      if (t->seen[t->of_key[i].table]) visit(t, t->of_key[i].value);
+      if (t->seen[t->of_key[i].table] == LH_SEEN_ALIVE) visit(t, t->of_key[i].value);
   }
+}
+
+static void traversal_free(traversal *t) {
+  lh_free(t->worklist);
+  lh_free(t->first_of_table);
+  lh_free(t->first_of_key);
+  lh_free(t->of_key);
+}
+
+bool lh_reach_alive(const lh_graph *graph, const lh_ephemeron *by_table, size_t n, uint8_t *seen) {
+  traversal t = {.graph = graph, .seen = seen};
+  t.worklist = lh_alloc((size_t)graph->n + 1, sizeof(lh_id));
+  bool ok = t.worklist && (n == 0 || index_ephemerons(&t, by_table, n));
+  if (ok) traverse(&t);
+  traversal_free(&t);
+  return ok;
 }
 
 bool lh_live_ephemerons(const lh_graph *graph, lh_ephemeron *all, size_t *n_all) {
@@ -88,10 +105,7 @@ bool lh_live_ephemerons(const lh_graph *graph, lh_ephemeron *all, size_t *n_all)
   ok = true;
 out:
   lh_free(t.seen);
-  lh_free(t.worklist);
-  lh_free(t.first_of_table);
-  lh_free(t.first_of_key);
-  lh_free(t.of_key);
+  traversal_free(&t);
   return ok;
 }
 

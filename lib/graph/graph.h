@@ -55,6 +55,12 @@ void lh_search_begin(const lh_snapshot *snapshot, lh_search *search, uint32_t *d
 ** ephemerons). They end up in front, sorted by key. */
 bool lh_live_ephemerons(const lh_graph *graph, lh_ephemeron *all, size_t *n_all);
 
+/* What the root reaches becomes LH_SEEN_ALIVE; before it 0, or LH_SEEN_GONE for what may not be
+** touched. `by_table`: ephemerons that are no edges of the graph, in ascending order of their
+** tables. Table and key play the same part: of keys is fine, too, with the two exchanged. */
+enum { LH_SEEN_ALIVE = 1, LH_SEEN_GONE = 2 };
+bool lh_reach_alive(const lh_graph *graph, const lh_ephemeron *by_table, size_t n, uint8_t *seen);
+
 /* Adds an edge key -> value for each ephemeron (sorted by key), behind the key's other edges.
 ** `edge` must have room for them. */
 void lh_merge_ephemerons(uint32_t n, uint32_t *first_edge, lh_id *edge, const lh_ephemeron *live,

@@ -49,6 +49,32 @@ bool lh_range_split(lh_range range, const char *text, bool last, lh_range *left,
   return false;
 }
 
+bool lh_range_has_star(lh_range range) {
+  return memchr(range.at, '*', lh_range_length(range)) != NULL;
+}
+
+/* A star that turns out too short grows by a byte; only the last one ever has to. */
+bool lh_range_fits(lh_range range, const char *bytes, size_t n) {
+  const char *at = range.at, *after_star = NULL;
+  size_t i = 0, resume = 0;
+  while (i < n) {
+    if (at < range.end && *at == '*') {
+      after_star = ++at;
+      resume = i;
+    } else if (at < range.end && *at == bytes[i]) {
+      at++;
+      i++;
+    } else if (after_star) {
+      at = after_star;
+      i = ++resume;
+    } else {
+      return false;
+    }
+  }
+  while (at < range.end && *at == '*') at++;
+  return at == range.end;
+}
+
 bool lh_set_add(lh_finder *finder, lh_set *set, lh_id id) {
   if (id == LH_ROOT || id > finder->snapshot->n || finder->seen[id] & LH_SEEN) return true;
   if (!lh_grow(&set->ids, set->n, &set->capacity, sizeof *set->ids)) return false;
@@ -216,14 +242,25 @@ static int find_place(lh_finder *finder, lh_range range, lh_set *out) {
 
 /* {=== Classes ======================================================================= */
 
-bool lh_is_class(const lh_snapshot *snapshot, uint32_t class_index, lh_range name) {
-  const lh_class_entry *entry = &snapshot->classes->list[class_index];
-  if (lh_range_is(name, entry->visible.name)) return true;
-  return entry->plain != LH_NO_NUMBER &&
-         lh_range_is(name, snapshot->classes->list[entry->plain].visible.name);
+static bool is_name(lh_range asked, bool pattern, const char *name) {
+  return pattern ? lh_range_fits(asked, name, strlen(name)) : lh_range_is(asked, name);
 }
 
-static int add_instances(lh_finder *finder, lh_range name, bool garbage, lh_set *out) {
+/* "array" are the arrays of anything, too. */
+static bool is_class(const lh_snapshot *snapshot, uint32_t class_index, lh_range name,
+                     bool pattern) {
+  const lh_class_entry *entry = &snapshot->classes->list[class_index];
+  if (is_name(name, pattern, entry->visible.name)) return true;
+  return entry->plain != LH_NO_NUMBER &&
+         is_name(name, pattern, snapshot->classes->list[entry->plain].visible.name);
+}
+
+bool lh_is_class(const lh_snapshot *snapshot, uint32_t class_index, lh_range name) {
+  return is_class(snapshot, class_index, name, false);
+}
+
+static int add_instances(lh_finder *finder, lh_range name, bool pattern, bool garbage,
+                         lh_set *out) {
   const lh_snapshot *snapshot = finder->snapshot;
   uint32_t last = UINT32_MAX;
   bool matches = false;
@@ -232,7 +269,7 @@ static int add_instances(lh_finder *finder, lh_range name, bool garbage, lh_set 
     if (class_index == UINT32_MAX || lh_is_reachable(snapshot, id) == garbage) continue;
     if (class_index != last) {
       last = class_index;
-      matches = lh_is_class(snapshot, class_index, name);
+      matches = is_class(snapshot, class_index, name, pattern);
     }
     if (matches && !lh_set_add(finder, out, id)) return fail_memory(finder);
   }
@@ -240,16 +277,16 @@ static int add_instances(lh_finder *finder, lh_range name, bool garbage, lh_set 
 }
 
 /* All objects of the classes with this name (reachable ones, if any is); none is no error. */
-static int find_class(lh_finder *finder, lh_range name, lh_set *out) {
+static int find_class(lh_finder *finder, lh_range name, bool pattern, lh_set *out) {
   uint64_t n_reachable = 0, n_garbage = 0;
   for (uint32_t i = 0; i < lh_class_count(finder->snapshot); i++) {
     const lh_class *class = lh_class_at(finder->snapshot, i);
-    if (!lh_is_class(finder->snapshot, i, name)) continue;
+    if (!is_class(finder->snapshot, i, name, pattern)) continue;
     n_reachable += class->objects;
     n_garbage += class->garbage_objects;
   }
   if (n_reachable == 0 && n_garbage == 0) return 0;
-  int code = add_instances(finder, name, n_reachable == 0, out);
+  int code = add_instances(finder, name, pattern, n_reachable == 0, out);
   lh_set_end(finder, out);
   return code;
 }
@@ -265,8 +302,8 @@ static lh_range trim(lh_range range) {
 /* A class's name may begin or end with blanks, and with @ like a place. */
 static int find_class_or(lh_finder *finder, lh_range whole, lh_range range, lh_set *out) {
   bool found = false;
-  int code = find_class(finder, whole, out);
-  if (!code && out->n == 0) code = find_class(finder, range, out);
+  int code = find_class(finder, whole, false, out);
+  if (!code && out->n == 0) code = find_class(finder, range, false, out);
   if (code || out->n) {
     if (out->n && finder->depth == 1)
       finder->class_index = lh_class_of(finder->snapshot, out->ids[0]);
@@ -277,6 +314,7 @@ static int find_class_or(lh_finder *finder, lh_range whole, lh_range range, lh_s
                         (lh_range){finder->start, finder->start + strlen(finder->start)});
   if (*range.at == '@') return find_place(finder, range, out);
   code = lh_find_phrase(finder, range, out, &found);
+  if (!code && !found && lh_range_has_star(range)) code = find_class(finder, range, true, out);
   return code || out->n || found ? code : lh_find_path(finder, range, out);
 }
 
@@ -300,7 +338,7 @@ static uint32_t class_found(const lh_finder *finder, lh_id id) {
   return lh_range_is(asked, name) || lh_range_is(trim(asked), name) ? own : entry->plain;
 }
 
-static int find_matches(lh_finder *finder, lh_set *set) {
+int lh_find_matches(lh_finder *finder, lh_set *set) {
   const char *end = finder->start + strlen(finder->start);
   if (!finder->snapshot->classes)
     return lh_fail(finder->error, LH_EARGUMENT,
@@ -314,7 +352,7 @@ int lh_find(lh_snapshot *snapshot, const char *expression, lh_found *found, lh_e
   lh_finder finder = {
       .snapshot = snapshot, .error = error, .start = expression, .class_index = UINT32_MAX};
   lh_set set = {0};
-  int code = find_matches(&finder, &set);
+  int code = lh_find_matches(&finder, &set);
   if (!code) {
     *found = (lh_found){set.ids[0], set.n, finder.class_index};
     for (size_t i = 1; i < set.n; i++) {
@@ -325,7 +363,6 @@ int lh_find(lh_snapshot *snapshot, const char *expression, lh_found *found, lh_e
     if (finder.class_index != UINT32_MAX) found->class_index = class_found(&finder, found->id);
   }
   lh_free(set.ids);
-  lh_free(finder.seen);
   return code;
 }
 
@@ -334,11 +371,11 @@ int lh_find_all(lh_snapshot *snapshot, const char *expression, lh_id **ids, size
   lh_finder finder = {
       .snapshot = snapshot, .error = error, .start = expression, .class_index = UINT32_MAX};
   lh_set set = {0};
-  int code = find_matches(&finder, &set);
+  int code = lh_find_matches(&finder, &set);
   if (!code && finder.class_index != UINT32_MAX && lh_is_reachable(snapshot, set.ids[0])) {
     lh_range name = {expression, expression + strlen(expression)};
     if (!lh_is_class(snapshot, finder.class_index, name)) name = trim(name);
-    code = add_instances(&finder, name, true, &set);
+    code = add_instances(&finder, name, false, true, &set);
   }
   if (!code) {
     *ids = set.ids;

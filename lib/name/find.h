@@ -4,7 +4,9 @@
 ** (what was meant?). Private to the library.
 **
 ** All work on sets of objects, because a folded path such as _G.list[*].next* or "upvalue bus of
-** function on_tick @app.lua:31" names many; lh_find takes the one that retains most.
+** function on_tick @app.lua:31" names many; lh_find takes the one that retains most. In a name, a *
+** stands for any text, if nothing is called so literally. lh_find_cut wants the references that the
+** last step of a path or phrase follows (find_cut.c).
 */
 #ifndef LUAHEAP_FIND_H
 #define LUAHEAP_FIND_H
@@ -20,6 +22,12 @@ typedef struct lh_set {
   size_t n, capacity;
 } lh_set;
 
+/* References, as lh_edges_next tells them. */
+typedef struct lh_edge_list {
+  lh_edge *edges;
+  size_t n, capacity;
+} lh_edge_list;
+
 typedef struct lh_finder {
   lh_snapshot *snapshot;
   lh_error *error;
@@ -27,6 +35,8 @@ typedef struct lh_finder {
   const char *start;
   uint32_t class_index; /* where the whole expression was a class's name */
   int depth;
+  lh_edge_list *followed; /* by the last step; NULL: not wanted */
+  bool is_last;           /* this step is the last one, and they are wanted */
 } lh_finder;
 
 /* Part of an expression: [at, end). */
@@ -46,12 +56,19 @@ bool lh_range_address(lh_range *range, uint64_t *address);
 /* Splits at the last occurrence of `text`, or the first. */
 bool lh_range_split(lh_range range, const char *text, bool last, lh_range *left, lh_range *right);
 
+/* Is it this text, where * stands for any text? */
+bool lh_range_fits(lh_range range, const char *bytes, size_t n);
+bool lh_range_has_star(lh_range range);
+
 /* Adds an object unless it is there: false when out of memory. lh_set_end follows the last. */
 bool lh_set_add(lh_finder *finder, lh_set *set, lh_id id);
 void lh_set_end(lh_finder *finder, const lh_set *set); /* clears the scratch */
 
 /* Is this what a class is called? "array" are the arrays of anything, too. */
 bool lh_is_class(const lh_snapshot *snapshot, uint32_t class_index, lh_range name);
+
+/* All objects that the whole expression names. The caller frees the set and finder->seen. */
+int lh_find_matches(lh_finder *finder, lh_set *set);
 
 /* Adds the objects that a part of an expression names. LH_ENOTFOUND, LH_EARGUMENT, LH_EMEMORY. */
 int lh_find_set(lh_finder *finder, lh_range range, lh_set *out);
@@ -61,6 +78,17 @@ int lh_find_path(lh_finder *finder, lh_range range, lh_set *out);
 
 /* "metatable of ...", "upvalue bus of ...". *found: whether it is such a phrase at all. */
 int lh_find_phrase(lh_finder *finder, lh_range range, lh_set *out, bool *found);
+
+/* Whether the references of the step that follows now are wanted: not those of a part in
+** parentheses or in another phrase. */
+static inline bool lh_find_is_outermost(const lh_finder *finder) {
+  return finder->followed && finder->depth == 1;
+}
+
+/* find_cut.c: with finder->is_last a reference or a table's entry that was followed is noted. False
+** when out of memory. */
+bool lh_follow_edge(lh_finder *finder, const lh_edge *edge);
+bool lh_follow_entry(lh_finder *finder, lh_id table, lh_value key, lh_value value);
 
 /* Fails, quoting the range where `format` has its %s. */
 int lh_find_fail(lh_finder *finder, int code, const char *format, lh_range range);

@@ -8,8 +8,8 @@
 #include <string.h>
 
 typedef struct key {
-  enum { KEY_ANY, KEY_STRING, KEY_PREFIX, KEY_NUMBER, KEY_BOOLEAN, KEY_ADDRESS } kind;
-  lh_text text; /* string, or how it begins */
+  enum { KEY_ANY, KEY_STRING, KEY_PREFIX, KEY_PATTERN, KEY_NUMBER, KEY_BOOLEAN, KEY_ADDRESS } kind;
+  lh_text text; /* string, or how it begins, or with stars */
   double number;
   int64_t integer;
   bool is_integer, boolean;
@@ -156,11 +156,14 @@ static bool is_text(const lh_snapshot *snapshot, const key *k, lh_id id) {
   return string.as.string.hash == lh_hash(k->text.bytes, k->text.n, 0);
 }
 
-static bool begins_with(const lh_snapshot *snapshot, const key *k, lh_id id) {
+/* By as much of it as is kept. */
+static bool fits(const lh_snapshot *snapshot, const key *k, lh_id id) {
   const char *bytes;
   size_t n;
   if (!lh_is_string(snapshot, id)) return false;
   (void)lh_string_whole(snapshot, id, &bytes, &n);
+  if (k->kind == KEY_PATTERN)
+    return lh_range_fits((lh_range){k->text.bytes, k->text.bytes + k->text.n}, bytes, n);
   return n >= k->text.n && memcmp(bytes, k->text.bytes, k->text.n) == 0;
 }
 
@@ -174,12 +177,20 @@ static bool take_dots(key *k) {
   return true;
 }
 
+/* A part of a name is written ["user *"]. */
+static bool take_stars(key *k) {
+  lh_range text = {k->text.bytes, k->text.bytes + k->text.n};
+  if (k->kind != KEY_STRING || k->text.n == 0 || !lh_range_has_star(text)) return false;
+  k->kind = KEY_PATTERN;
+  return true;
+}
+
 static bool matches(const lh_snapshot *snapshot, const key *k, lh_value value) {
   switch (k->kind) {
     case KEY_ANY: return true;
     case KEY_STRING: return value.kind == LH_VALUE_OBJECT && is_text(snapshot, k, value.as.object);
     case KEY_PREFIX:
-      return value.kind == LH_VALUE_OBJECT && begins_with(snapshot, k, value.as.object);
+    case KEY_PATTERN: return value.kind == LH_VALUE_OBJECT && fits(snapshot, k, value.as.object);
     case KEY_NUMBER: return is_number(k, value);
     case KEY_BOOLEAN: return value.kind == LH_VALUE_BOOLEAN && value.as.boolean == k->boolean;
     case KEY_ADDRESS:
@@ -214,11 +225,12 @@ static bool look_into(lh_finder *finder, lh_id id, const key *k, lh_set *out, ou
   o->last = id;
   for (lh_entries_begin(snapshot, id, &it); lh_entries_next(&it, &name, &value);) {
     if (!matches(snapshot, k, name)) continue;
+    if (!lh_follow_entry(finder, id, name, value)) return false;
     if (value.kind != LH_VALUE_OBJECT)
       o->scalar = value.kind;
     else if (!lh_set_add(finder, out, value.as.object))
       return false;
-    if (k->kind != KEY_ANY && k->kind != KEY_PREFIX) break;
+    if (k->kind != KEY_ANY && k->kind != KEY_PREFIX && k->kind != KEY_PATTERN) break;
   }
   return true;
 }
@@ -280,27 +292,31 @@ static int step_by_key(lh_finder *finder, lh_set *set, const key *k, lh_range be
   outcome o = {LH_VALUE_NIL, LH_NO_OBJECT};
   key beginning = *k; /* borrows the text */
   bool ok = look_into_all(finder, set, k, &next, &o);
-  if (ok && next.n == 0 && o.scalar == LH_VALUE_NIL && take_dots(&beginning))
+  if (ok && next.n == 0 && o.scalar == LH_VALUE_NIL &&
+      (take_dots(&beginning) || take_stars(&beginning)))
     ok = look_into_all(finder, set, &beginning, &next, &o);
   lh_set_end(finder, &next);
   int code = ok ? 0 : fail_memory(finder);
-  if (!code && next.n == 0 && !lenient) code = fail_step(finder, before, step, set->n, k, &o);
+  bool followed = finder->is_last && finder->followed->n > 0; /* if only to a key */
+  if (!code && next.n == 0 && !lenient && !followed)
+    code = fail_step(finder, before, step, set->n, k, &o);
   lh_free(set->ids);
   *set = next;
   return code;
 }
 
-static int apply(lh_finder *finder, lh_set *set, lh_range suffixes, lh_range before, bool lenient);
+static int apply(lh_finder *finder, lh_set *set, lh_range suffixes, lh_range before, bool lenient,
+                 bool wanted);
 
 /* "step*": what any number of such steps, at least one, leads to. */
-static int repeat(lh_finder *finder, lh_set *set, lh_range step, lh_range before) {
+static int repeat(lh_finder *finder, lh_set *set, lh_range step, lh_range before, bool wanted) {
   lh_set all = {0};
   bool lenient = false;
   int code = 0;
   if (++finder->depth > LH_FIND_DEPTH)
     return lh_find_fail(finder, LH_EARGUMENT, "too many parentheses in one another: '%s'", step);
   while (!code && set->n) {
-    code = apply(finder, set, step, before, lenient);
+    code = apply(finder, set, step, before, lenient, wanted);
     size_t n_fresh = 0;
     lenient = true;
     for (size_t i = 0; !code && i < set->n; i++) {
@@ -346,11 +362,28 @@ static const char *closing(lh_range r) {
   return NULL;
 }
 
+/* What stands behind a dot. A star at its end is for apply, which knows what it repeats. */
+static bool take_name(lh_finder *finder, lh_range *r, key *k) {
+  lh_range name = {r->at, r->at};
+  while (name.end < r->end && (is_word_character(*name.end) || *name.end == '*')) name.end++;
+  if (lh_range_is(name, "*") && finder->followed) {
+    r->at = name.end;
+    return true;
+  }
+  if (name.at < name.end && name.end[-1] == '*') name.end--;
+  r->at = name.end;
+  k->kind = lh_range_has_star(name) ? KEY_PATTERN : KEY_STRING;
+  lh_text_add(&k->text, name.at, lh_range_length(name));
+  return name.at < name.end;
+}
+
 /* One suffix: where it ends. Fills *k unless it is a group in parentheses. */
 static int take_suffix(lh_finder *finder, lh_range *r, key *k, lh_range *group) {
-  lh_range rest = *r;
+  lh_range rest = *r, many = *r;
   *group = (lh_range){NULL, NULL};
-  if (lh_range_skip(r, ".*") || lh_range_skip(r, " ..."))
+  bool is_any = lh_range_skip(&many, ".*") && !finder->followed &&
+                (many.at == many.end || !is_word_character(*many.at));
+  if (is_any || lh_range_skip(r, " ..."))
     return lh_find_fail(finder, LH_EARGUMENT,
                         "'%s' stands for steps of many kinds: give an address instead", rest);
   if (*r->at == '(' && closing(*r)) {
@@ -358,32 +391,45 @@ static int take_suffix(lh_finder *finder, lh_range *r, key *k, lh_range *group) 
     r->at = closing(*r);
     if (r->at < r->end && *r->at == '*') return 0;
   } else if (lh_range_skip(r, ".")) {
-    lh_range word = take_word(r);
-    k->kind = KEY_STRING;
-    lh_text_add(&k->text, word.at, lh_range_length(word));
-    if (word.at < word.end) return 0;
+    if (take_name(finder, r, k)) return 0;
   } else if (lh_range_skip(r, "[")) {
     if (take_key(r, k) && lh_range_skip(r, "]")) return 0;
   }
   return lh_find_fail(finder, LH_EARGUMENT, "cannot read the path from '%s' on", rest);
 }
 
-static int apply(lh_finder *finder, lh_set *set, lh_range r, lh_range before, bool lenient) {
+static bool has_field(lh_finder *finder, const lh_set *set, const key *k) {
+  lh_set found = {0};
+  outcome o = {LH_VALUE_NIL, LH_NO_OBJECT};
+  bool ok = look_into_all(finder, set, k, &found, &o);
+  bool has = found.n > 0 || o.scalar != LH_VALUE_NIL;
+  lh_set_end(finder, &found);
+  lh_free(found.ids);
+  return !ok || has;
+}
+
+/* `wanted`: the references that the last suffix follows are. */
+static int apply(lh_finder *finder, lh_set *set, lh_range r, lh_range before, bool lenient,
+                 bool wanted) {
   int code = 0;
   while (!code && r.at < r.end) {
     key k = {.kind = KEY_ANY};
     lh_range group, step = {r.at, r.at};
     code = take_suffix(finder, &r, &k, &group);
     step.end = r.at;
-    bool again = r.at < r.end && *r.at == '*';
-    if (code) {
-      /* nothing to do */
-    } else if (again) {
-      r.at++;
-      code = repeat(finder, set, group.at ? group : step, before);
-    } else {
-      code = step_by_key(finder, set, &k, before, step, lenient);
+    bool starred = !code && r.at < r.end && *r.at == '*', again = starred;
+    if (starred && *step.at == '.' && !has_field(finder, set, &k)) { /* .name*, all that begin so */
+      lh_text_add(&k.text, "*", 1);
+      k.kind = KEY_PATTERN;
+      again = false;
     }
+    if (starred) r.at++;
+    finder->is_last = wanted && r.at == r.end;
+    if (again)
+      code = repeat(finder, set, group.at ? group : step, before, finder->is_last);
+    else if (!code)
+      code = step_by_key(finder, set, &k, before, step, lenient);
+    finder->is_last = false;
     if (k.text.failed) code = fail_memory(finder);
     lh_text_free(&k.text);
     before.end = r.at;
@@ -423,7 +469,9 @@ static int start_at_global(lh_finder *finder, lh_range word, lh_range rest, lh_s
   if (classes->globals == LH_NO_OBJECT || word.at == word.end || !is_path)
     return fail_name(finder, whole);
   lh_text_add(&k.text, word.at, lh_range_length(word));
+  finder->is_last = lh_find_is_outermost(finder) && rest.at == rest.end;
   bool ok = look_into(finder, classes->globals, &k, set, &o);
+  finder->is_last = false;
   lh_set_end(finder, set);
   int code = ok && !k.text.failed ? 0 : fail_memory(finder);
   if (!code && set->n == 0 && o.scalar != LH_VALUE_NIL)
@@ -465,7 +513,9 @@ int lh_find_path(lh_finder *finder, lh_range range, lh_set *out) {
       code = start_at_global(finder, word, r, out);
     }
   }
-  return code ? code : apply(finder, out, r, (lh_range){range.at, r.at}, false);
+  return code ? code
+              : apply(finder, out, r, (lh_range){range.at, r.at}, false,
+                      lh_find_is_outermost(finder));
 }
 
 /* }=================================================================================== */

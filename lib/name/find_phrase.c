@@ -66,6 +66,18 @@ static bool describe_key(lh_text *text, const lh_snapshot *snapshot, const lh_ed
   return true;
 }
 
+/* The table's value under the key goes with it. */
+static bool describe_entry(lh_text *text, const lh_snapshot *snapshot, const lh_edge *edge) {
+  lh_edge key = *edge;
+  if (edge->kind == LH_EDGE_VALUE && edge->key.kind == LH_VALUE_OBJECT) key.kind = LH_EDGE_KEY;
+  return describe_key(text, snapshot, &key);
+}
+
+static bool is_described(const lh_text *text, lh_range like) {
+  if (text->n == lh_range_length(like) && memcmp(text->bytes, like.at, text->n) == 0) return true;
+  return lh_range_has_star(like) && lh_range_fits(like, text->bytes, text->n);
+}
+
 /* Adds the targets of those edges of `sources` that are described like this. */
 static int add_described(lh_finder *finder, const lh_set *sources, lh_range like, describe how,
                          lh_set *out) {
@@ -79,8 +91,9 @@ static int add_described(lh_finder *finder, const lh_set *sources, lh_range like
       lh_text_clear(&text);
       if (!how(&text, finder->snapshot, &edge)) continue;
       ok = !text.failed;
-      if (ok && text.n == lh_range_length(like) && memcmp(text.bytes, like.at, text.n) == 0)
-        ok = lh_set_add(finder, out, content(finder->snapshot, edge.target));
+      if (ok && is_described(&text, like))
+        ok = lh_follow_edge(finder, &edge) &&
+             lh_set_add(finder, out, content(finder->snapshot, edge.target));
     }
   }
   lh_set_end(finder, out);
@@ -97,14 +110,18 @@ static int add_keys(lh_finder *finder, const lh_set *sources, lh_range which, lh
   lh_range all = {like.bytes, like.bytes + like.n};
   int code = like.failed ? fail_memory(finder) : 0;
   if (!code && lh_range_length(which))
-    code = add_described(finder, sources, all, describe_key, out);
+    code =
+        add_described(finder, sources, all, finder->is_last ? describe_entry : describe_key, out);
   bool ok = true;
   for (size_t i = 0; ok && !code && lh_range_length(which) == 0 && i < sources->n; i++) {
     lh_edges it;
     lh_edge edge;
     lh_edges_begin(finder->snapshot, sources->ids[i], &it);
     while (ok && lh_edges_next(&it, &edge))
-      if (edge.kind == LH_EDGE_KEY) ok = lh_set_add(finder, out, edge.target);
+      if (edge.kind == LH_EDGE_KEY)
+        ok = lh_follow_edge(finder, &edge) && lh_set_add(finder, out, edge.target);
+      else if (edge.kind == LH_EDGE_VALUE && edge.key.kind == LH_VALUE_OBJECT)
+        ok = lh_follow_edge(finder, &edge);
   }
   lh_set_end(finder, out);
   lh_text_free(&like);
@@ -117,6 +134,7 @@ static int add_ephemerons(lh_finder *finder, lh_range left, lh_range right, lh_s
   int code = lh_find_set(finder, left, &keys);
   if (!code) code = lh_find_set(finder, right, &tables);
   bool ok = true;
+  finder->is_last = lh_find_is_outermost(finder);
   for (size_t i = 0; ok && !code && i < keys.n; i++) {
     lh_edges it;
     lh_edge edge;
@@ -124,7 +142,8 @@ static int add_ephemerons(lh_finder *finder, lh_range left, lh_range right, lh_s
     while (ok && lh_edges_next(&it, &edge)) {
       bool held = false;
       for (size_t j = 0; j < tables.n; j++) held = held || tables.ids[j] == edge.holder;
-      if (edge.kind == LH_EDGE_EPHEMERON && held) ok = lh_set_add(finder, out, edge.target);
+      if (edge.kind == LH_EDGE_EPHEMERON && held)
+        ok = lh_follow_edge(finder, &edge) && lh_set_add(finder, out, edge.target);
     }
   }
   lh_set_end(finder, out);
@@ -233,24 +252,29 @@ int lh_find_phrase(lh_finder *finder, lh_range range, lh_set *out, bool *found) 
   int code;
   *found = true;
   code = add_roots(finder, range, out);
+  finder->is_last = lh_find_is_outermost(finder);
   if (!code && out->n == 0 && is_slot(range)) code = add_slots_of_all(finder, range, out);
+  finder->is_last = false;
   if (code || out->n) return code;
   lh_range rest = range;
+  describe how = NULL;
+  bool keys = false;
   if (lh_range_skip(&rest, "value of ") &&
-      lh_range_split(rest, " in weak table ", true, &left, &right)) {
+      lh_range_split(rest, " in weak table ", true, &left, &right))
     code = add_ephemerons(finder, left, right, out);
-  } else if (split_slot(range, &left, &right)) {
-    code = lh_find_set(finder, right, &sources);
-    if (!code) code = add_described(finder, &sources, left, describe_slot, out);
-  } else if (split_part(range, &left, &right)) {
-    code = lh_find_set(finder, right, &sources);
-    if (!code) code = add_described(finder, &sources, left, describe_part, out);
-  } else if (split_key(range, &left, &right)) {
-    code = lh_find_set(finder, right, &sources);
-    if (!code) code = add_keys(finder, &sources, left, out);
-  } else {
+  else if (split_slot(range, &left, &right))
+    how = describe_slot;
+  else if (split_part(range, &left, &right))
+    how = describe_part;
+  else if (split_key(range, &left, &right))
+    keys = true;
+  else
     *found = is_slot(range);
-  }
+  if (how || keys) code = lh_find_set(finder, right, &sources);
+  finder->is_last = lh_find_is_outermost(finder);
+  if (how && !code) code = add_described(finder, &sources, left, how, out);
+  if (keys && !code) code = add_keys(finder, &sources, left, out);
+  finder->is_last = false;
   lh_free(sources.ids);
   if (!code && *found && out->n == 0)
     code = lh_find_fail(finder, LH_ENOTFOUND, "the snapshot has no '%s'", range);

@@ -60,13 +60,11 @@ static int compare_ids(const void *a, const void *b) {
   return x < y ? -1 : x > y;
 }
 
-void lh_left_out_free(lh_snapshot *s) {
-  if (!s->left_out) return;
-  for (lh_id id = 0; id <= s->n; id++) s->kind[id] &= (uint8_t)~LH_KIND_LEFT_OUT;
-  lh_free(s->left_out->edges);
-  lh_free(s->left_out->objects);
-  lh_free(s->left_out);
-  s->left_out = NULL;
+void lh_left_out_free(lh_left_out *set) {
+  if (!set) return;
+  lh_free(set->edges);
+  lh_free(set->objects);
+  lh_free(set);
 }
 
 static int check(const lh_snapshot *s, const lh_without *without, lh_error *error) {
@@ -81,31 +79,47 @@ static int check(const lh_snapshot *s, const lh_without *without, lh_error *erro
   return LH_OK;
 }
 
-int lh_left_out_new(lh_snapshot *s, const lh_without *without, lh_error *error) {
+int lh_left_out_new(const lh_snapshot *s, const lh_without *without, lh_left_out **out,
+                    lh_error *error) {
   int code = check(s, without, error);
   if (code != LH_OK) return code;
-  lh_left_out *made = lh_alloc_zeroed(1, sizeof *made);
-  if (!made) return lh_fail_memory(error, "leaving edges out");
-  made->edges = lh_alloc(without->n_edges, sizeof *made->edges);
-  made->objects = lh_alloc(without->n_objects, sizeof *made->objects);
-  s->left_out = made;
-  if (!made->edges || !made->objects) {
-    lh_left_out_free(s);
+  lh_left_out *set = lh_alloc_zeroed(1, sizeof *set);
+  if (!set) return lh_fail_memory(error, "leaving edges out");
+  set->n_edges = without->n_edges;
+  set->n_objects = without->n_objects;
+  set->edges = lh_alloc(set->n_edges, sizeof *set->edges);
+  set->objects = lh_alloc(set->n_objects, sizeof *set->objects);
+  if (!set->edges || !set->objects) {
+    lh_left_out_free(set);
     return lh_fail_memory(error, "leaving edges out");
   }
-  for (size_t i = 0; i < without->n_edges; i++) {
-    made->edges[i] = told_apart(&without->edges[i]);
-    s->kind[made->edges[i].source] |= LH_KIND_LEFT_OUT;
-  }
-  for (size_t i = 0; i < without->n_objects; i++) {
-    made->objects[i] = without->objects[i];
-    s->kind[made->objects[i]] |= LH_KIND_LEFT_OUT;
-  }
-  made->n_edges = without->n_edges;
-  made->n_objects = without->n_objects;
-  qsort(made->edges, made->n_edges, sizeof *made->edges, compare_edges);
-  qsort(made->objects, made->n_objects, sizeof *made->objects, compare_ids);
+  for (size_t i = 0; i < set->n_edges; i++) set->edges[i] = told_apart(&without->edges[i]);
+  for (size_t i = 0; i < set->n_objects; i++) set->objects[i] = without->objects[i];
+  qsort(set->edges, set->n_edges, sizeof *set->edges, compare_edges);
+  qsort(set->objects, set->n_objects, sizeof *set->objects, compare_ids);
+  *out = set;
   return LH_OK;
+}
+
+void lh_leave_out(lh_snapshot *s, lh_left_out *set) {
+  if (s->left_out)
+    for (lh_id id = 0; id <= s->n; id++) s->kind[id] &= (uint8_t)~LH_KIND_LEFT_OUT;
+  lh_left_out_free(s->left_out);
+  s->left_out = set;
+  for (size_t i = 0; set && i < set->n_edges; i++)
+    s->kind[set->edges[i].source] |= LH_KIND_LEFT_OUT;
+  for (size_t i = 0; set && i < set->n_objects; i++) s->kind[set->objects[i]] |= LH_KIND_LEFT_OUT;
+}
+
+bool lh_left_out_has(const lh_left_out *set, const lh_edge *edge) {
+  left_edge e = told_apart(edge);
+  return set->n_edges && bsearch(&e, set->edges, set->n_edges, sizeof e, compare_edges);
+}
+
+lh_id lh_left_out_source(const lh_left_out *set, size_t *at) {
+  lh_id source = *at < set->n_edges ? set->edges[*at].source : LH_NO_OBJECT;
+  while (*at < set->n_edges && set->edges[*at].source == source) ++*at;
+  return source;
 }
 
 bool lh_is_object_left_out(const lh_snapshot *s, const lh_left_out *set, lh_id id) {
@@ -119,7 +133,10 @@ bool lh_is_edge_left_out(const lh_snapshot *s, const lh_left_out *set, const lh_
   if (lh_is_object_left_out(s, set, edge->target) || lh_is_object_left_out(s, set, source) ||
       (is_ephemeron && lh_is_object_left_out(s, set, edge->source)))
     return true;
-  if (!(s->kind[source] & LH_KIND_LEFT_OUT)) return false;
-  left_edge e = told_apart(edge);
-  return bsearch(&e, set->edges, set->n_edges, sizeof e, compare_edges);
+  return (s->kind[source] & LH_KIND_LEFT_OUT) && lh_left_out_has(set, edge);
+}
+
+void lh_without_free(lh_without *without) {
+  lh_free((void *)(uintptr_t)without->edges);
+  lh_free((void *)(uintptr_t)without->objects);
 }

@@ -145,6 +145,84 @@ static void as_though_they_were_gone(void **state) {
     if ((!only_seed || seed == only_seed) && !check(seed)) fail_msg("seed %lu", seed);
 }
 
+/* {=== what if ======================================================================= */
+
+/* What is reachable in s, but not in a heap without what was cut; and not in `before`. */
+static lh_freed naive(const lh_snapshot *s, const random_heap *less, bool *gone,
+                      const bool *before) {
+  forge file;
+  lh_freed freed = {0};
+  lh_snapshot *fewer = opened(less, &file);
+  assert_int_equal(lh_analyse(fewer, NULL), LH_OK);
+  for (lh_id id = 1; id <= s->n; id++) {
+    gone[id] = lh_is_reachable(s, id) && !lh_is_reachable(fewer, id);
+    if (!gone[id] || (before && before[id])) continue;
+    freed.objects++;
+    freed.bytes += lh_shallow_bytes(s, id);
+  }
+  lh_close(fewer);
+  forge_free(&file);
+  return freed;
+}
+
+static bool same_freed(lh_freed a, lh_freed b) {
+  return a.objects == b.objects && a.bytes == b.bytes;
+}
+
+static bool check_cuts(unsigned long seed) {
+  enum { CUTS = 4 };
+  uint64_t random = seed;
+  random_heap h = random_heap_make(seed), all = h;
+  forge file;
+  lh_snapshot *s = opened(&h, &file);
+  cuts c[CUTS];
+  lh_without without[CUTS];
+  lh_freed alone[CUTS], together, only_together;
+  bool gone[CUTS + 1][RANDOM_MOST_OBJECTS + 1], alone_gone[RANDOM_MOST_OBJECTS + 1] = {false};
+  lh_id asked = 2 + random_below(&random, h.n - 1);
+  assert_int_equal(lh_analyse(s, NULL), LH_OK);
+  lh_error error;
+  bool ok = true;
+  for (int i = 0; i < CUTS; i++) {
+    random_heap less = h;
+    choose(s, &less, &random, &c[i]);
+    without[i] =
+        (lh_without){c[i].edges, c[i].without.n_edges, c[i].objects, c[i].without.n_objects};
+    alone[i] = naive(s, &less, gone[i], NULL);
+    for (lh_id id = 1; id <= s->n; id++) alone_gone[id] |= gone[i][id];
+  }
+  for (int kind = 0; kind < 2; kind++) /* values before keys, and objects after all edges */
+    for (int i = 0; i < CUTS; i++)
+      for (size_t k = 0; k < without[i].n_edges; k++)
+        if ((without[i].edges[k].kind == LH_EDGE_KEY) == kind)
+          random_heap_cut(&all, &without[i].edges[k], 1);
+  for (int i = 0; i < CUTS; i++)
+    for (size_t k = 0; k < without[i].n_objects; k++)
+      random_heap_remove(&all, without[i].objects[k]);
+  lh_freed expected = naive(s, &all, gone[CUTS], NULL);
+  lh_freed expected_only = naive(s, &all, gone[CUTS], alone_gone), found[CUTS];
+  assert_int_equal(lh_what_if(s, without, CUTS, asked, found, &together, &only_together, &error),
+                   LH_OK);
+  for (int i = 0; i < CUTS; i++) {
+    ok &= same_freed(found[i], alone[i]);
+    ok &= found[i].frees_it == (gone[i][asked] || !lh_is_reachable(s, asked));
+  }
+  ok &= same_freed(together, expected) && same_freed(only_together, expected_only);
+  ok &= together.frees_it == (gone[CUTS][asked] || !lh_is_reachable(s, asked));
+  ok &= rows_agree(s); /* it is as it was */
+  lh_close(s);
+  forge_free(&file);
+  return ok;
+}
+
+static void cuts_free_what_they_free(void **state) {
+  (void)state;
+  for (unsigned long seed = 1; seed <= 2000; seed++)
+    if ((!only_seed || seed == only_seed) && !check_cuts(seed)) fail_msg("seed %lu", seed);
+}
+
+/* }=================================================================================== */
+
 /* Classes keep their names and count what is still reachable. */
 static void classes_are_counted_anew(void **state) {
   (void)state;
@@ -217,15 +295,24 @@ static void each_allocation_fails(void **state) {
     assert_true(nth < 200);
     if (code == LH_EMEMORY) assert_int_equal(lh_class_count(s), 0);
   }
+  lh_freed alone, together, only_together;
+  assert_int_equal(lh_analyse_without(s, &(lh_without){0}, NULL), LH_OK);
+  code = LH_EMEMORY;
+  for (uint64_t nth = 1; code != LH_OK; nth++) {
+    (void)lh_test_fail_allocation(nth);
+    code = lh_what_if(s, &without, 1, LH_NO_OBJECT, &alone, &together, &only_together, NULL);
+    (void)lh_test_fail_allocation(0);
+    assert_true(code == LH_OK || code == LH_EMEMORY);
+    assert_true(rows_agree(s));
+  }
   lh_close(s);
   forge_free(&file);
 }
 
 int main(int argc, char **argv) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(as_though_they_were_gone),
-      cmocka_unit_test(classes_are_counted_anew),
-      cmocka_unit_test(no_such_edges),
+      cmocka_unit_test(as_though_they_were_gone), cmocka_unit_test(cuts_free_what_they_free),
+      cmocka_unit_test(classes_are_counted_anew), cmocka_unit_test(no_such_edges),
       cmocka_unit_test(each_allocation_fails),
   };
   if (argc > 1) only_seed = strtoul(argv[1], NULL, 10);

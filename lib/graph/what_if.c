@@ -1,0 +1,180 @@
+/*
+** what_if.c - what would be garbage if edges or objects were gone: each cut alone, and all together.
+**
+** One search a cut, over the graph of lh_analyse in which the edges that are cut lead back to where
+** they come from meanwhile. The edges that stand for ephemerons do so for all searches: the value
+** lives while table and key both do, and a cut may free either (ephemeron.c). 2.2 million objects
+** with 6.4 million edges: 0.05 s a cut; memory: 6 n, and 8 n and 24 for each ephemeron if there are
+** any.
+*/
+#include "graph.h"
+#include "read/left_out.h"
+
+#include <string.h>
+
+/* An edge of the graph that leads back to its source for a while. */
+typedef struct bent {
+  uint32_t at;
+  lh_id target;
+} bent;
+
+typedef struct bent_list {
+  bent *list;
+  size_t n, capacity;
+} bent_list;
+
+typedef struct question {
+  lh_snapshot *snapshot;
+  const lh_left_out *cut;
+  bent_list of_ephemerons, of_cut;
+  lh_ephemeron *ephemerons; /* that are left, keys and tables exchanged */
+  uint8_t *seen;
+  uint8_t *freed_alone; /* by any cut so far */
+} question;
+
+static bool bend(question *q, bent_list *bents, uint32_t at, lh_id source) {
+  if (!lh_grow(&bents->list, bents->n, &bents->capacity, sizeof *bents->list)) return false;
+  bents->list[bents->n++] = (bent){at, q->snapshot->edge[at]};
+  q->snapshot->edge[at] = source;
+  return true;
+}
+
+static void straighten(question *q, bent_list *bents) {
+  for (size_t i = 0; i < bents->n; i++)
+    q->snapshot->edge[bents->list[i].at] = bents->list[i].target;
+  bents->n = 0;
+}
+
+/* They stand at the end of their key's row. */
+static bool bend_ephemerons(question *q) {
+  const lh_snapshot *s = q->snapshot;
+  for (size_t first = 0, end; first < s->n_ephemerons; first = end) {
+    lh_id key = s->ephemerons[first].key;
+    for (end = first; end < s->n_ephemerons && s->ephemerons[end].key == key;) end++;
+    uint32_t row_end = s->first_edge[key + 1];
+    for (uint32_t at = row_end - (uint32_t)(end - first); at < row_end; at++)
+      if (!bend(q, &q->of_ephemerons, at, key)) return false;
+  }
+  return true;
+}
+
+static bool bend_cut(question *q) {
+  size_t at = 0;
+  for (lh_id source; (source = lh_left_out_source(q->cut, &at)) != LH_NO_OBJECT;) {
+    lh_edges it;
+    lh_edge edge;
+    uint32_t e = q->snapshot->first_edge[source];
+    for (lh_edges_begin(q->snapshot, source, &it); lh_edges_next(&it, &edge);) {
+      if (edge.weak) continue;
+      if (edge.kind != LH_EDGE_EPHEMERON && lh_left_out_has(q->cut, &edge) &&
+          !bend(q, &q->of_cut, e, source))
+        return false;
+      e++;
+    }
+  }
+  return true;
+}
+
+static size_t take_ephemerons(question *q) {
+  const lh_snapshot *s = q->snapshot;
+  size_t n = 0;
+  for (size_t i = 0; i < s->n_ephemerons; i++) {
+    const lh_ephemeron *e = &s->ephemerons[i];
+    lh_edge edge = {.kind = LH_EDGE_EPHEMERON,
+                    .source = e->key,
+                    .target = e->value,
+                    .holder = e->table,
+                    .key = {.kind = LH_VALUE_OBJECT, .as.object = e->key}};
+    if (!lh_left_out_has(q->cut, &edge))
+      q->ephemerons[n++] = (lh_ephemeron){.table = e->key, .key = e->table, .value = e->value};
+  }
+  return n;
+}
+
+static void sum_freed(const question *q, bool together, lh_freed *freed, lh_freed *only_together) {
+  const lh_snapshot *s = q->snapshot;
+  for (lh_id id = 1; id <= s->n; id++) {
+    if (q->seen[id] == LH_SEEN_ALIVE || !lh_is_reachable(s, id)) continue;
+    uint64_t bytes = lh_shallow_bytes(s, id);
+    freed->objects++;
+    freed->bytes += bytes;
+    if (together && !q->freed_alone[id]) {
+      only_together->objects++;
+      only_together->bytes += bytes;
+    }
+    q->freed_alone[id] |= !together;
+  }
+}
+
+/* Searches as though the cut were made. */
+static int search(question *q, const lh_without *cut, lh_error *error) {
+  lh_left_out *set;
+  lh_graph graph = lh_graph_of(q->snapshot);
+  int code = lh_left_out_new(q->snapshot, cut, &set, error);
+  if (code != LH_OK) return code;
+  q->cut = set;
+  memset(q->seen, 0, (size_t)q->snapshot->n + 1);
+  for (size_t i = 0; i < cut->n_objects; i++) q->seen[cut->objects[i]] = LH_SEEN_GONE;
+  bool ok = bend_cut(q) && lh_reach_alive(&graph, q->ephemerons, take_ephemerons(q), q->seen);
+  straighten(q, &q->of_cut);
+  lh_left_out_free(set);
+  return ok ? LH_OK : lh_fail_memory(error, "searching what is left");
+}
+
+static int answer(question *q, const lh_without *cut, bool together, lh_id id, lh_freed *freed,
+                  lh_freed *only_together, lh_error *error) {
+  *freed = (lh_freed){0};
+  int code = search(q, cut, error);
+  if (code != LH_OK) return code;
+  sum_freed(q, together, freed, only_together);
+  freed->frees_it = id != LH_NO_OBJECT && q->seen[id] != LH_SEEN_ALIVE;
+  return LH_OK;
+}
+
+/* All cuts as one. */
+static bool join(const lh_without *cuts, size_t n_cuts, lh_without *out) {
+  size_t n_edges = 0, n_objects = 0;
+  for (size_t i = 0; i < n_cuts; i++) {
+    n_edges += cuts[i].n_edges;
+    n_objects += cuts[i].n_objects;
+  }
+  lh_edge *edges = lh_alloc(n_edges, sizeof *edges);
+  lh_id *objects = lh_alloc(n_objects, sizeof *objects);
+  *out = (lh_without){.edges = edges, .objects = objects};
+  if (!edges || !objects) return false;
+  for (size_t i = 0; i < n_cuts; i++) {
+    for (size_t k = 0; k < cuts[i].n_edges; k++) edges[out->n_edges++] = cuts[i].edges[k];
+    for (size_t k = 0; k < cuts[i].n_objects; k++) objects[out->n_objects++] = cuts[i].objects[k];
+  }
+  return true;
+}
+
+int lh_what_if(lh_snapshot *snapshot, const lh_without *cuts, size_t n_cuts, lh_id id,
+               lh_freed *alone, lh_freed *together, lh_freed *only_together, lh_error *error) {
+  lh_without all = {0};
+  question q = {.snapshot = snapshot};
+  size_t n = (size_t)snapshot->n + 1;
+  int code = LH_OK;
+  if (!snapshot->retained)
+    return lh_fail(error, LH_EARGUMENT, "the snapshot has not been analysed");
+  if (id != LH_NO_OBJECT) code = lh_check_id(snapshot, id, error);
+  if (code != LH_OK) return code;
+  *only_together = (lh_freed){0};
+  q.seen = lh_alloc(n, 1);
+  q.freed_alone = lh_alloc_zeroed(n, 1);
+  q.ephemerons = lh_alloc(snapshot->n_ephemerons, sizeof *q.ephemerons);
+  if (!q.seen || !q.freed_alone || !q.ephemerons || !bend_ephemerons(&q) ||
+      !join(cuts, n_cuts, &all))
+    code = lh_fail_memory(error, "preparing cuts");
+  for (size_t i = 0; code == LH_OK && i < n_cuts; i++)
+    code = answer(&q, &cuts[i], false, id, &alone[i], NULL, error);
+  if (code == LH_OK) code = answer(&q, &all, true, id, together, only_together, error);
+  straighten(&q, &q.of_ephemerons);
+  lh_without_free(&all);
+  lh_free(q.of_ephemerons.list);
+  lh_free(q.of_cut.list);
+  lh_free(q.ephemerons);
+  lh_free(q.seen);
+  lh_free(q.freed_alone);
+  return code;
+}
