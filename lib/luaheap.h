@@ -681,6 +681,21 @@ int lh_shortest_paths(lh_snapshot *snapshot, lh_id id, size_t k, lh_path **paths
                       lh_error *error);
 void lh_paths_free(lh_path *paths, size_t n_paths);
 
+/* The paths that hold an object independently: from where they part on, no two share a reference,
+** nor two references that are cut at once (a table's entry and its key, a captured variable). */
+typedef struct lh_independent {
+  lh_id from;      /* the nearest object that all paths to it run through, or LH_ROOT */
+  lh_path *paths;  /* from LH_ROOT, shortest first */
+  size_t n;        /* so many cuts free the object, and no fewer, unless `from` goes */
+  bool is_limited; /* it may be more: no more were looked for */
+} lh_independent;
+
+/* Looks for at most `limit` of them. LH_ENOTFOUND: nothing keeps the object alive. Freed by
+** lh_independent_free. O(n + m) for each. */
+int lh_find_independent(lh_snapshot *snapshot, lh_id id, size_t limit, lh_independent *out,
+                        lh_error *error);
+void lh_independent_free(lh_independent *independent);
+
 /* All edges that end in `id`, weak ones too, in order of their source's distance. O(n + m). */
 int lh_referrers(lh_snapshot *snapshot, lh_id id, lh_edge **edges, size_t *n_edges,
                  lh_error *error);

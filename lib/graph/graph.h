@@ -43,6 +43,7 @@ int lh_check_id(const lh_snapshot *snapshot, lh_id id, lh_error *error);
 
 /* Prepares a search over all of a snapshot, into arrays of its caller. */
 typedef struct lh_search lh_search;
+typedef struct lh_flow lh_flow;
 void lh_search_begin(const lh_snapshot *snapshot, lh_search *search, uint32_t *distance,
                      lh_id *parent);
 
@@ -68,12 +69,23 @@ void lh_merge_ephemerons(uint32_t n, uint32_t *first_edge, lh_id *edge, const lh
 
 /* }=================================================================================== */
 
+/* {=== variable.c ==================================================================== */
+
+/* Where an edge stands for a local variable that is captured while it is in scope: the other edge
+** that does. O(n), but to see whether it may be such an edge O(1). */
+/* Of more of them nobody should ask at once: programs have few. */
+enum { LH_MOST_VARIABLES = 64 };
+bool lh_may_be_variable(const lh_snapshot *snapshot, const lh_edge *edge);
+bool lh_same_variable(const lh_snapshot *snapshot, const lh_edge *edge, lh_edge *other);
+
+/* }=================================================================================== */
+
 /* {=== reach.c ======================================================================= */
 
 #define LH_UNREACHED UINT32_MAX
 #define LH_AVOIDED (UINT32_MAX - 1)
 
-/* A breadth-first search from the root. Before it distance[v] is LH_UNREACHED, or LH_AVOIDED for
+/* A breadth-first search, from the root if not said otherwise. Before it distance[v] is LH_UNREACHED, or LH_AVOIDED for
 ** what no path may touch; after it the length of the shortest path, and parent[v] the step
 ** before. */
 struct lh_search {
@@ -88,9 +100,33 @@ struct lh_search {
   lh_id watched;
   lh_id *found;
   size_t n_found, max_found;
+  lh_id from;    /* where it begins, LH_ROOT if not set */
+  lh_flow *flow; /* optional: paths that are taken already (flow.c) */
 };
 
 bool lh_search_paths(lh_search *search);
+
+/* }=================================================================================== */
+
+/* {=== flow.c ======================================================================== */
+
+/* References, each of which at most one path may take. A few may be one for people (a table's entry
+** and its key, a variable), and then one path may take any of them. */
+lh_flow *lh_flow_new(const lh_snapshot *snapshot); /* NULL: out of memory */
+void lh_flow_free(lh_flow *flow);
+
+/* Takes one more path, whose vertices a search with this flow has found: parts of paths that it
+** crosses change over. False: out of memory. */
+bool lh_flow_take(lh_flow *flow, const lh_id *vertices, size_t n);
+
+/* Has any path come by this vertex? If so, where a search may go on from there. NULL: out of
+** memory. */
+bool lh_flow_touches(const lh_flow *flow, lh_id vertex);
+const lh_id *lh_flow_targets(lh_flow *flow, lh_id vertex, size_t *n);
+
+/* Follows one of the paths and takes it out: its edges, without loops. `place` is UINT32_MAX for
+** each vertex, and so again. */
+bool lh_flow_next(lh_flow *flow, lh_id from, lh_id to, uint32_t *place, lh_path *path);
 
 /* }=================================================================================== */
 

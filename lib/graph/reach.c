@@ -51,9 +51,15 @@ static bool discover(lh_search *search, frontier *front, lh_id id, unsigned pena
 
 static bool expand(lh_search *search, frontier *front, lh_id source, unsigned penalty) {
   const uint32_t *first_edge = search->graph.first_edge;
+  const lh_id *targets = &search->graph.edge[first_edge[source]];
+  size_t n = first_edge[source + 1] - first_edge[source];
   uint32_t reached = search->distance[source] + 1;
-  for (uint32_t e = first_edge[source]; e < first_edge[source + 1]; e++) {
-    lh_id target = search->graph.edge[e];
+  if (search->flow && lh_flow_touches(search->flow, source)) {
+    targets = lh_flow_targets(search->flow, source, &n);
+    if (!targets) return false;
+  }
+  for (size_t i = 0; i < n; i++) {
+    lh_id target = targets[i];
     if (search->distance[target] == LH_UNREACHED) {
       search->distance[target] = reached;
       search->parent[target] = source;
@@ -112,9 +118,9 @@ bool lh_search_paths(lh_search *search) {
   size_t n = (size_t)search->graph.n + 1;
   frontier front = {.queue = lh_alloc(n, sizeof(lh_id)), .through = lh_alloc(n, 1), .tail = 1};
   if (!front.queue || !front.through) goto out;
-  front.queue[0] = LH_ROOT;
-  search->distance[LH_ROOT] = 0;
-  search->parent[LH_ROOT] = LH_NO_OBJECT;
+  front.queue[0] = search->from;
+  search->distance[search->from] = 0;
+  search->parent[search->from] = LH_NO_OBJECT;
   search->n_found = 0;
   ok = true;
   while (ok && first[0] < first[PENALTIES] &&

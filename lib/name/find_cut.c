@@ -5,15 +5,23 @@
 **
 ** The ways of find.c lead there, and note on the last step what they follow. An entry of a table
 ** goes with its key. An upvalue is a variable: what goes is what it refers to, for all functions
-** that share it.
+** that share it, and for its thread if it is in scope there.
 */
 #include "find.h"
+#include "graph/graph.h"
 
-static bool note(lh_finder *finder, const lh_edge *edge) {
-  lh_edge_list *list = finder->followed;
+static bool note_one(lh_edge_list *list, const lh_edge *edge) {
   if (!lh_grow(&list->edges, list->n, &list->capacity, sizeof *list->edges)) return false;
   list->edges[list->n++] = *edge;
   return true;
+}
+
+static bool note(lh_finder *finder, const lh_edge *edge) {
+  lh_edge_list *list = finder->followed;
+  lh_edge other;
+  if (!note_one(list, edge)) return false;
+  return !lh_may_be_variable(finder->snapshot, edge) || list->n_variables++ >= LH_MOST_VARIABLES ||
+         !lh_same_variable(finder->snapshot, edge, &other) || note_one(list, &other);
 }
 
 bool lh_follow_edge(lh_finder *finder, const lh_edge *edge) {

@@ -1,0 +1,189 @@
+/*
+** test_independent.c - independent paths, against all ways to cut: on thousands of random heaps
+** they share nothing from where they part on, and as many cuts as there are paths can part the
+** object from there. A failure prints the seed of its heap: run the program with it as its argument
+** to see only that one.
+*/
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "random_heap.h"
+#include "read/snapshot.h"
+
+static unsigned long only_seed;
+
+enum { LIMIT = 4, MOST_UNITS = 200 };
+
+/* What is cut at once: a reference, or a table's entry with its key. */
+typedef struct unit {
+  lh_edge edges[2];
+  int n_edges;
+  bool is_cut;
+} unit;
+
+typedef struct units {
+  unit list[MOST_UNITS];
+  size_t n;
+} units;
+
+static bool is_keyed(const lh_edge *edge) {
+  return (edge->kind == LH_EDGE_VALUE || edge->kind == LH_EDGE_KEY) &&
+         edge->key.kind == LH_VALUE_OBJECT;
+}
+
+static void list_units(const lh_snapshot *s, units *all) {
+  all->n = 0;
+  for (lh_id id = 0; id <= s->n; id++) {
+    lh_edges it;
+    lh_edge edge;
+    size_t first = all->n;
+    for (lh_edges_begin(s, id, &it); lh_edges_next(&it, &edge);) {
+      if (edge.weak) continue;
+      size_t i = first;
+      while (i < all->n && !(is_keyed(&edge) && is_keyed(&all->list[i].edges[0]) &&
+                             all->list[i].edges[0].key.as.object == edge.key.as.object))
+        i++;
+      assert_true(i < MOST_UNITS);
+      if (i == all->n) all->list[all->n++] = (unit){.n_edges = 0};
+      all->list[i].edges[all->list[i].n_edges++] = edge;
+    }
+  }
+}
+
+static bool reaches(const units *all, lh_id from, lh_id to) {
+  bool seen[RANDOM_MOST_OBJECTS + 1] = {false};
+  seen[from] = true;
+  for (bool changed = true; changed;) {
+    changed = false;
+    for (size_t i = 0; i < all->n; i++) {
+      const unit *u = &all->list[i];
+      for (int k = 0; k < u->n_edges; k++) {
+        lh_id target = u->edges[k].target;
+        if (u->is_cut || !seen[u->edges[k].source] || seen[target]) continue;
+        seen[target] = changed = true;
+      }
+    }
+  }
+  return seen[to];
+}
+
+/* Can `n` cuts part them? All sets are tried. */
+static bool can_part(units *all, lh_id from, lh_id to, size_t n, size_t first) {
+  if (n == 0) return !reaches(all, from, to);
+  for (size_t i = first; i < all->n; i++) {
+    all->list[i].is_cut = true;
+    bool parted = can_part(all, from, to, n - 1, i + 1);
+    all->list[i].is_cut = false;
+    if (parted) return true;
+  }
+  return false;
+}
+
+static bool is_same(const lh_edge *a, const lh_edge *b) {
+  bool by_key = a->kind == LH_EDGE_VALUE || a->kind == LH_EDGE_KEY;
+  return a->source == b->source && a->target == b->target && a->kind == b->kind &&
+         a->ordinal == b->ordinal && a->holder == b->holder &&
+         (!by_key || (a->key.kind == b->key.kind && a->key.as.integer == b->key.as.integer));
+}
+
+/* Cuts the reference's unit: false if it was before, or if there is none. */
+static bool cut(units *all, const lh_edge *edge) {
+  for (size_t i = 0; i < all->n; i++) {
+    unit *u = &all->list[i];
+    for (int k = 0; k < u->n_edges; k++) {
+      if (!is_same(&u->edges[k], edge)) continue;
+      bool was_cut = u->is_cut;
+      u->is_cut = true;
+      return !was_cut;
+    }
+  }
+  return false;
+}
+
+/* From LH_ROOT to the object, by `from`; behind it each unit is used once. */
+static bool are_independent(const lh_independent *found, units *all, lh_id to) {
+  bool ok = true;
+  for (size_t i = 0; ok && i < found->n; i++) {
+    const lh_path *path = &found->paths[i];
+    bool behind = false;
+    for (size_t k = 0; ok && k < path->n_steps; k++) {
+      const lh_edge *edge = &path->steps[k];
+      ok = edge->source == (k ? path->steps[k - 1].target : LH_ROOT) && !edge->weak;
+      behind |= edge->source == found->from;
+      if (behind) ok = ok && cut(all, edge);
+    }
+    ok = ok && behind && path->steps[path->n_steps - 1].target == to;
+    ok = ok && (i == 0 || found->paths[i - 1].n_steps <= path->n_steps);
+  }
+  for (size_t i = 0; i < all->n; i++) all->list[i].is_cut = false;
+  return ok;
+}
+
+static bool check(lh_snapshot *s, units *all, lh_id id) {
+  lh_independent found;
+  assert_int_equal(lh_find_independent(s, id, LIMIT, &found, NULL), LH_OK);
+  bool ok = found.n > 0 && found.n <= LIMIT && found.from == lh_immediate_dominator(s, id) &&
+            found.is_limited == (found.n == LIMIT) && are_independent(&found, all, id) &&
+            (found.is_limited || can_part(all, found.from, id, found.n, 0));
+  lh_independent_free(&found);
+  return ok;
+}
+
+static void as_many_as_cuts_are_needed(void **state) {
+  (void)state;
+  for (unsigned long seed = 1; seed <= 6000; seed++) {
+    if (only_seed && seed != only_seed) continue;
+    random_heap h = random_heap_make(seed);
+    if (h.n > 16) continue;
+    forge file;
+    units all;
+    lh_snapshot *s = random_heap_open(&h, &file);
+    assert_non_null(s);
+    assert_int_equal(lh_analyse(s, NULL), LH_OK);
+    list_units(s, &all);
+    for (lh_id id = 1; id <= s->n; id++)
+      if (lh_is_reachable(s, id) && !check(s, &all, id)) fail_msg("seed %lu, object %u", seed, id);
+    lh_close(s);
+    forge_free(&file);
+  }
+}
+
+static void each_allocation_fails(void **state) {
+  (void)state;
+  random_heap h = random_heap_make(7);
+  forge file;
+  lh_independent found;
+  lh_error error;
+  lh_snapshot *s = random_heap_open(&h, &file);
+  assert_non_null(s);
+  assert_int_equal(lh_find_independent(s, h.root[0], 3, &found, &error), LH_EARGUMENT);
+  assert_int_equal(lh_analyse(s, NULL), LH_OK);
+  assert_int_equal(lh_find_independent(s, h.root[0], 0, &found, &error), LH_EARGUMENT);
+  for (lh_id id = 2; id <= h.n; id++) {
+    int code = LH_EMEMORY;
+    for (uint64_t nth = 1; code == LH_EMEMORY; nth++) {
+      (void)lh_test_fail_allocation(nth);
+      code = lh_find_independent(s, id, 3, &found, &error);
+      (void)lh_test_fail_allocation(0);
+      assert_true(nth < 1000);
+    }
+    assert_int_equal(code, lh_is_reachable(s, id) ? LH_OK : LH_ENOTFOUND);
+    if (code == LH_OK) lh_independent_free(&found);
+  }
+  lh_close(s);
+  forge_free(&file);
+}
+
+int main(int argc, char **argv) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(as_many_as_cuts_are_needed),
+      cmocka_unit_test(each_allocation_fails),
+  };
+  if (argc > 1) only_seed = strtoul(argv[1], NULL, 10);
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
