@@ -13,7 +13,7 @@
 **     compare.c     two or three snapshots, and any number of them
 **
 ** Rows are tables with the keys of the commands' --json, but with objects where that has addresses.
-** How things are printed is written in Lua, in heap/text.lua.
+** How things are printed is written in Lua, in heap/print.lua.
 **
 ** Lua may run a finalizer, and with it anything, whenever a function of its API allocates: also
 ** snapshot:close(). So either a pointer from the library is used up before the next call to Lua, or
@@ -63,6 +63,9 @@ typedef struct hr_snapshot {
 ** set to the file's name. */
 hr_snapshot *hr_push_snapshot(lua_State *L);
 
+/* Pushes a snapshot of the file whose name is at `index`, which is closed after a failure. */
+int hr_open_file(lua_State *L, int index, lh_error *error);
+
 /* The snapshot at this index; raises an error unless it is one, and open. */
 hr_snapshot *hr_check_snapshot(lua_State *L, int index);
 
@@ -90,7 +93,7 @@ extern const char hr_snapshot_kind[], hr_object_kind[], hr_objects_kind[], hr_ed
     hr_path_kind[], hr_referrers_kind[], hr_stream_kind[];
 
 /* Pushes the metatable of a kind of value, if it was made. Pushes a new one, with its name and a
-** __tostring that calls the function of that name in heap/text.lua. And keeps it, when it is
+** __tostring that calls the function of that name in heap/print.lua. And keeps it, when it is
 ** complete, for all values to come. */
 bool hr_has_kind(lua_State *L, const char *kind);
 void hr_new_kind(lua_State *L, const char *kind);
@@ -155,11 +158,13 @@ int hr_find_object(lua_State *L, int index, hr_snapshot *of, lh_id *id, lh_error
 lh_id hr_subject(lua_State *L, hr_snapshot **of);
 
 /* Pushes a list of objects of the snapshot at `index`, each made when it is asked for. It copies
-** the ids. */
-void hr_push_objects(lua_State *L, int index, const lh_id *ids, size_t n);
+** the ids. What else it has as fields is in the table at `about`; 0: nothing. */
+void hr_push_objects(lua_State *L, int index, const lh_id *ids, size_t n, int about);
 
 /* The name of a class, as the commands print it, lives as long as the snapshot. */
 const char *hr_class_of(const lh_snapshot *snapshot, lh_id id);
+
+const char *hr_status_name(lh_thread_status status);
 
 void hr_open_objects(lua_State *L); /* makes the metatables */
 
@@ -186,11 +191,35 @@ void hr_open_edges(lua_State *L);
 
 /* {=== What can be asked of snapshots and objects ===================================== */
 
-/* streams.c: snapshot:objects(filter), object:edges(), :entries() */
-int hr_each_object(lua_State *L);
-int hr_each_edge(lua_State *L);
-int hr_each_entry(lua_State *L);
+/* streams.c */
+int hr_each_object(lua_State *L); /* snapshot:objects(filter) */
+int hr_each_edge(lua_State *L);   /* object:edges() */
+int hr_each_entry(lua_State *L);  /* object:entries() */
 void hr_open_streams(lua_State *L);
+
+/* rankings.c */
+int hr_classes(lua_State *L);      /* snapshot:classes(n, order) */
+int hr_top(lua_State *L);          /* snapshot:top(n, order) */
+int hr_marks(lua_State *L);        /* snapshot:marks() */
+int hr_epochs(lua_State *L);       /* snapshot:epochs(options) */
+int hr_retained(lua_State *L);     /* snapshot:retained(objects) */
+int hr_objects_with(lua_State *L); /* snapshot:objects_with(fingerprint) */
+int hr_dominators(lua_State *L);   /* object:dominators() */
+
+/* advice.c */
+int hr_suspects(lua_State *L); /* snapshot:suspects() */
+int hr_under(lua_State *L);    /* object:under(options) */
+int hr_modules(lua_State *L);  /* snapshot:modules(n) */
+int hr_threads(lua_State *L);  /* snapshot:threads() */
+int hr_frames(lua_State *L);   /* object:frames() */
+
+/* compare.c */
+int hr_diff(lua_State *L);    /* snapshot:diff(other, another) */
+int hr_since(lua_State *L);   /* snapshot:since(mark, until) */
+int hr_strings(lua_State *L); /* snapshot:strings(older) */
+int hr_growth(lua_State *L);  /* growth(list) */
+int hr_compare(lua_State *L); /* compare(before, after) */
+int hr_owners(lua_State *L);  /* owners(list) */
 
 /* }=================================================================================== */
 

@@ -16,7 +16,7 @@ const char hr_snapshot_kind[] = "heap.snapshot", hr_object_kind[] = "heap.object
 static int print_kind(lua_State *L) {
   lua_settop(L, 1);
   lua_getglobal(L, "require");
-  lua_pushliteral(L, "heap.text");
+  lua_pushliteral(L, "heap.print");
   lua_call(L, 1, 1);
   lua_pushvalue(L, lua_upvalueindex(1));
   lua_gettable(L, -2);

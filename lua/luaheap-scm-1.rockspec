@@ -26,10 +26,13 @@ build = {
   modules = {
     heap = {
       sources = {
+        "lua/advice.c",
+        "lua/compare.c",
         "lua/edges.c",
         "lua/heap.c",
         "lua/kinds.c",
         "lua/objects.c",
+        "lua/rankings.c",
         "lua/reader.c",
         "lua/streams.c",
         "lua/watch.c",
@@ -95,6 +98,7 @@ build = {
         "lib/read/decode.c",
         "lib/read/epochs.c",
         "lib/read/footer.c",
+        "lib/read/left_out.c",
         "lib/read/object.c",
         "lib/read/reader.c",
         "lib/read/roots.c",
@@ -123,6 +127,10 @@ build = {
     },
     ["heap.auto"] = "lua/heap/auto.lua",
     ["heap.meta"] = "lua/heap/meta.lua",
+    ["heap.print"] = "lua/heap/print.lua",
+    ["heap.reader_meta"] = "lua/heap/reader_meta.lua",
+    ["heap.reports"] = "lua/heap/reports.lua",
+    ["heap.reports_of_growth"] = "lua/heap/reports_of_growth.lua",
     ["heap.text"] = "lua/heap/text.lua",
   },
 }

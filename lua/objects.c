@@ -295,13 +295,17 @@ static int closure_field(lua_State *L, const lh_object *o, const char *key,
   return proto.dead ? 0 : proto_field(L, &proto, key);
 }
 
-static int thread_field(lua_State *L, const lh_object *o, const char *key) {
+const char *hr_status_name(lh_thread_status status) {
   static const char *const names[] = {"suspended",   "running",  "normal",
                                       "not started", "finished", "failed"};
+  return names[status];
+}
+
+static int thread_field(lua_State *L, const lh_object *o, const char *key) {
   if (strcmp(key, "is_main") == 0) return push_boolean(L, o->as.thread.is_main);
   if (strcmp(key, "stack_slots") == 0) return push_integer(L, o->as.thread.stack_slots);
   if (strcmp(key, "status") != 0) return 0;
-  lua_pushstring(L, names[o->as.thread.status]);
+  lua_pushstring(L, hr_status_name(o->as.thread.status));
   return 1;
 }
 
@@ -406,12 +410,16 @@ typedef struct list {
   lh_id ids[];
 } list;
 
-void hr_push_objects(lua_State *L, int index, const lh_id *ids, size_t n) {
+void hr_push_objects(lua_State *L, int index, const lh_id *ids, size_t n, int about) {
   list *l = lua_newuserdatauv(L, sizeof *l + n * sizeof *ids, 2);
   l->n = n;
   if (n > 0) memcpy(l->ids, ids, n * sizeof *ids);
   lua_pushvalue(L, index);
   lua_setiuservalue(L, -2, 1);
+  if (about != 0) {
+    lua_pushvalue(L, about);
+    lua_setiuservalue(L, -2, 2);
+  }
   (void)hr_has_kind(L, hr_objects_kind);
   lua_setmetatable(L, -2);
 }
@@ -439,9 +447,17 @@ static int at(lua_State *L) {
 /* }=================================================================================== */
 
 void hr_open_objects(lua_State *L) {
-  static const luaL_Reg methods[] = {
-      {"edges", hr_each_edge}, {"entries", hr_each_entry},  {"get", get},   {"path", hr_path},
-      {"paths", hr_paths},     {"referrers", hr_referrers}, {"text", text}, {NULL, NULL}};
+  static const luaL_Reg methods[] = {{"dominators", hr_dominators},
+                                     {"edges", hr_each_edge},
+                                     {"entries", hr_each_entry},
+                                     {"frames", hr_frames},
+                                     {"get", get},
+                                     {"path", hr_path},
+                                     {"paths", hr_paths},
+                                     {"referrers", hr_referrers},
+                                     {"text", text},
+                                     {"under", hr_under},
+                                     {NULL, NULL}};
   static const luaL_Reg fields[] = {{"address", get_address},
                                     {"class", get_class},
                                     {"dead", get_dead},

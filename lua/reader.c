@@ -1,6 +1,6 @@
 /*
 ** reader.c - `local reader = require "heap.reader"`, found in heap.so: snapshots to be read in Lua.
-** The functions and what they return are documented in heap/reader_meta.lua. Nothing here needs the
+** What there is and what it returns is documented in heap/reader_meta.lua. Nothing here needs the
 ** heap of the state that it runs in, so it works in any Lua 5.4.
 */
 #include <string.h>
@@ -114,7 +114,7 @@ static int info(lua_State *L) {
   lh_info copy = *i;
   lh_reach reach;
   lh_reach_totals(of->snapshot, &reach);
-  lua_createtable(L, 0, 20);
+  hr_push_list(L, "heap.info", 0);
   hr_set_integer(L, "process_id", copy.process_id);
   hr_set_integer(L, "state_id", copy.state_id);
   hr_set_integer(L, "serial", copy.serial);
@@ -181,11 +181,31 @@ static int count(lua_State *L) {
 }
 
 static void make_kind(lua_State *L) {
-  static const luaL_Reg methods[] = {{"close", close_snapshot},   {"object", find},
-                                     {"objects", hr_each_object}, {"edges", hr_each_edge},
-                                     {"entries", hr_each_entry},  {"path", hr_path},
-                                     {"paths", hr_paths},         {"referrers", hr_referrers},
-                                     {"verify", verify},          {NULL, NULL}};
+  static const luaL_Reg methods[] = {{"classes", hr_classes},
+                                     {"close", close_snapshot},
+                                     {"diff", hr_diff},
+                                     {"dominators", hr_dominators},
+                                     {"edges", hr_each_edge},
+                                     {"entries", hr_each_entry},
+                                     {"epochs", hr_epochs},
+                                     {"frames", hr_frames},
+                                     {"marks", hr_marks},
+                                     {"modules", hr_modules},
+                                     {"object", find},
+                                     {"objects", hr_each_object},
+                                     {"objects_with", hr_objects_with},
+                                     {"path", hr_path},
+                                     {"paths", hr_paths},
+                                     {"referrers", hr_referrers},
+                                     {"retained", hr_retained},
+                                     {"since", hr_since},
+                                     {"strings", hr_strings},
+                                     {"suspects", hr_suspects},
+                                     {"threads", hr_threads},
+                                     {"top", hr_top},
+                                     {"under", hr_under},
+                                     {"verify", verify},
+                                     {NULL, NULL}};
   static const luaL_Reg fields[] = {
       {"info", info}, {"file", file}, {"root", root}, {"closed", closed}, {NULL, NULL}};
   static const luaL_Reg events[] = {
@@ -211,18 +231,21 @@ hr_snapshot *hr_push_snapshot(lua_State *L) {
 
 /* {=== The module ===================================================================== */
 
+int hr_open_file(lua_State *L, int index, lh_error *error) {
+  size_t length;
+  const char *path = luaL_checklstring(L, index, &length);
+  hr_snapshot *of;
+  luaL_argcheck(L, strlen(path) == length, index, "the path contains a zero byte");
+  of = hr_push_snapshot(L);
+  lua_pushvalue(L, index);
+  lua_setiuservalue(L, -2, 1);
+  return lh_open(&of->snapshot, path, error);
+}
+
 /* open(path) --> snapshot | nil, message, code */
 static int open_file(lua_State *L) {
-  size_t length;
-  const char *path = luaL_checklstring(L, 1, &length);
-  hr_snapshot *of;
   lh_error error;
-  luaL_argcheck(L, strlen(path) == length, 1, "the path contains a zero byte");
-  of = hr_push_snapshot(L);
-  lua_pushvalue(L, 1);
-  lua_setiuservalue(L, -2, 1);
-  if (lh_open(&of->snapshot, path, &error) != LH_OK) return hr_fail(L, &error);
-  return 1;
+  return hr_open_file(L, 1, &error) == LH_OK ? 1 : hr_fail(L, &error);
 }
 
 /* escape(text) --> text that a terminal can be shown */
@@ -240,7 +263,9 @@ static int escape(lua_State *L) {
 __attribute__((visibility("default"))) int luaopen_heap_reader(lua_State *L);
 
 int luaopen_heap_reader(lua_State *L) {
-  static const luaL_Reg functions[] = {{"open", open_file}, {"escape", escape}, {NULL, NULL}};
+  static const luaL_Reg functions[] = {{"open", open_file},   {"escape", escape},
+                                       {"growth", hr_growth}, {"compare", hr_compare},
+                                       {"owners", hr_owners}, {NULL, NULL}};
   if (!lua_newuserdatauv) return luaL_error(L, "heap.reader needs Lua 5.4");
   lua_createtable(L, 0, 4);
   luaL_setfuncs(L, functions, 0);

@@ -1,15 +1,14 @@
--- text.lua - how what heap.reader hands out is printed: for each kind of value the function that
--- tostring calls. Lists say the answer first, in the words of the commands, then show their first
--- rows in a table; all rows are in the list itself.
---
--- Names that come from a heap are escaped by the library already, but for those in `info`.
+-- text.lua - numbers, tables and objects as the commands print them, for what heap.reader prints.
 
 local reader = require "heap.reader"
 
 local text = {}
 
--- Rows of a table, and steps of a path at each end.
-local MOST_ROWS, MOST_STEPS = 20, 12
+-- Rows of a table; and steps that a path is shown with before it is folded.
+text.MOST_ROWS, text.MOST_STEPS = 20, 24
+
+---A name from outside of the library, such as that of a file: one line, for a terminal.
+text.escape = reader.escape
 
 -- {=== Numbers, as the commands print them ================================================
 
@@ -79,8 +78,6 @@ function text.time(time_ns)
   return os.date("!%Y-%m-%d %H:%M:%S UTC", time_ns // 1000000000) --[[@as string]]
 end
 
-local count, count_of, size = text.count, text.count_of, text.size
-
 -- }=======================================================================================
 
 -- {=== Tables =============================================================================
@@ -119,6 +116,16 @@ function text.columns(headings, rows)
   return table.concat(lines, "\n")
 end
 
+---How many rows are not shown: "and 12 more classes"; nothing where all are.
+---@param n integer
+---@param one string
+---@param many? string
+---@return string
+function text.hidden(n, one, many)
+  if n <= 0 then return "" end
+  return ("\nand %s more %s"):format(text.count(n), n == 1 and one or many or one .. "s")
+end
+
 ---The first rows of a list as a table, and how many more there are.
 ---@param list table what has a length and an index
 ---@param headings string[]
@@ -129,24 +136,14 @@ end
 ---@return string
 function text.rows(list, headings, make, one, many, total)
   local rows = {}
-  for i = 1, math.min(#list, MOST_ROWS) do rows[i] = make(list[i], i) end
+  for i = 1, math.min(#list, text.MOST_ROWS) do rows[i] = make(list[i], i) end
   local more = (total or #list) - #rows
-  local hidden = more > 0 and ("\nand %s more"):format(count_of(more, one, many)) or ""
-  return text.columns(headings, rows) .. hidden
+  return text.columns(headings, rows) .. text.hidden(more, one, many)
 end
 
 -- }=======================================================================================
 
--- {=== Snapshots and objects ==============================================================
-
-text["heap.snapshot"] = function(s)
-  local name = reader.escape(s.file or "in memory")
-  if s.closed then return ("snapshot %s, closed"):format(name) end
-  local info = s.info
-  return ("snapshot %s of %s at %s: %s, %s"):format(
-    name, reader.escape(info.program), text.time(info.time_ns),
-    count_of(info.reachable_objects, "object"), size(info.reachable_bytes))
-end
+-- {=== What things are called =============================================================
 
 ---The class, and of a string its beginning.
 ---@param o heap.object
@@ -156,107 +153,21 @@ function text.what(o)
   return o.class .. " " .. o:text(32)
 end
 
----What holds it, as people write it; long chains folded.
+---"Listener 0x55d0c0a3f2e0".
+---@param o heap.object
+---@return string
+function text.object(o)
+  return o.address and ("%s %s"):format(text.what(o), o.address) or "root"
+end
+
+---What keeps it alive; long chains folded.
 ---@param o heap.object
 ---@return string
 function text.held_by(o)
   if not o.reachable then return "garbage" end
-  return o.distance > 2 * MOST_STEPS and o.held_by or o:path()
+  if not o.address then return "" end
+  return o.distance > text.MOST_STEPS and o.held_by or o:path()
 end
-
-text["heap.object"] = function(o)
-  if o.snapshot.closed then return ("object %d of a closed snapshot"):format(o.id) end
-  if o.type == "root" then return ("root, %s"):format(size(o.retained_bytes)) end
-  local bytes = o.reachable and o.retained_bytes or o.shallow_bytes
-  return ("%s %s, %s, %s"):format(text.what(o), o.address, size(bytes), text.held_by(o))
-end
-
----@param o heap.object
-local function object_row(o)
-  return {size(o.retained_bytes), size(o.shallow_bytes), o.address or "", text.what(o),
-    o.type == "root" and "" or text.held_by(o)}
-end
-
-local OBJECT_COLUMNS = {">retained", ">shallow", "address", "class", "path"}
-
-text["heap.objects"] = function(list)
-  local head = list.total_objects and
-    ("%s by %s\n"):format(list.garbage and "Garbage" or "Objects", list.sort) or ""
-  return head .. text.rows(list, OBJECT_COLUMNS, object_row, "object", nil, list.total_objects)
-end
-
--- }=======================================================================================
-
--- {=== Edges ==============================================================================
-
-local function target_text(o)
-  return o.type == "root" and "root" or ("%s %s"):format(text.what(o), o.address)
-end
-
-text["heap.edge"] = function(e)
-  return ("%s -> %s"):format(e.label, target_text(e.target))
-end
-
--- A function's upvalue and what is in it are one step for people.
-local function step_rows(path)
-  local rows, i = {}, 1
-  while i <= #path do
-    if i > MOST_STEPS and i <= #path - MOST_STEPS then
-      local skipped = #path - MOST_STEPS + 1 - i
-      rows[#rows + 1] = {("... %s more ..."):format(count(skipped)), "", "", "", ""}
-      i = i + skipped
-    end
-    local named = path[i]
-    local following = i < #path and path[i + 1]
-    if named.kind == "upvalue" and following and following.kind == "content" then i = i + 1 end
-    local o = path[i].target
-    rows[#rows + 1] = {named.label, text.what(o), o.address, size(o.shallow_bytes),
-      size(o.retained_bytes)}
-    i = i + 1
-  end
-  return rows
-end
-
-local STEP_COLUMNS = {"reference", "class", "address", ">shallow", ">retained"}
-
-text["heap.path"] = function(path)
-  local name = #path > 2 * MOST_STEPS and path.held_by or path.text
-  return name .. "\n\n" .. text.columns(STEP_COLUMNS, step_rows(path))
-end
-
-text["heap.paths"] = function(paths)
-  if #paths == 0 then return "nothing keeps " .. target_text(paths.object) .. " alive" end
-  local parts = {}
-  for i, path in ipairs(paths) do
-    local head = i == 1 and target_text(paths.object) .. " is kept alive by: " or "and by: "
-    parts[i] = head .. tostring(path)
-  end
-  if #paths < paths.asked then
-    parts[#parts + 1] =
-      "Nothing else refers to it, but what does may itself be held in several ways."
-  end
-  return table.concat(parts, "\n\n")
-end
-
-local function referrer_row(e)
-  local o = e.source
-  local alive = o.reachable and o.type ~= "root"
-  return {e.label, o.class, o.address or "",
-    not o.reachable and "garbage" or e.weak and "weak" or "", alive and text.held_by(o) or ""}
-end
-
-text["heap.referrers"] = function(list)
-  local head = #list == 0 and "No reference leads to it" or
-    ("%s to %s\n\n"):format(#list == 1 and "1 reference leads" or
-      count_of(#list, "reference") .. " lead", target_text(list[1].target))
-  if #list == 0 then return head end
-  return head .. text.rows(list, {"reference", "from class", "address", "", "from"}, referrer_row,
-    "reference")
-end
-
--- }=======================================================================================
-
--- {=== Streams ============================================================================
 
 ---A value of an entry, on one line.
 ---@param value any
@@ -264,35 +175,10 @@ end
 function text.value(value)
   if type(value) == "string" then
     local shown = #value > 64 and value:sub(1, 61) .. "..." or value
-    return '"' .. reader.escape(shown) .. '"'
+    return '"' .. text.escape(shown) .. '"'
   end
   if type(value) ~= "userdata" or not getmetatable(value) then return tostring(value) end
-  return target_text(value)
-end
-
-local function edge_row(e)
-  local o = e.target
-  return {e.label, e.weak and "weak" or "", text.what(o), o.address, size(o.shallow_bytes),
-    size(o.retained_bytes)}
-end
-
-local shows = {
-  objects = {OBJECT_COLUMNS, object_row},
-  edges = {{"reference", "", "class", "address", ">shallow", ">retained"}, edge_row},
-  entries = {{"key", "value"}, function(k, v) return {text.value(k), text.value(v)} end},
-}
-
-text["heap.stream"] = function(stream)
-  local headings, make = table.unpack(shows[stream.kind])
-  local rows, n = {}, 0
-  for a, b in stream:copy() do
-    n = n + 1
-    if n > MOST_ROWS then
-      return text.columns(headings, rows) .. "\nand more"
-    end
-    rows[n] = make(a, b)
-  end
-  return text.columns(headings, rows)
+  return text.object(value)
 end
 
 -- }=======================================================================================

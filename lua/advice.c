@@ -1,0 +1,262 @@
+/*
+** advice.c - what leaks, and who owns what, from one snapshot: the reports of heaptop as rows.
+*/
+#include "handles.h"
+
+/* A list has what its rows are measured by. */
+static void set_reachable(lua_State *L, const lh_snapshot *snapshot) {
+  lh_reach reach;
+  lh_reach_totals(snapshot, &reach);
+  hr_set_integer(L, "reachable_bytes", reach.reachable_bytes);
+}
+
+static void set_class(lua_State *L, const lh_snapshot *snapshot, uint32_t class_index) {
+  const lh_class *class = lh_class_at(snapshot, class_index);
+  hr_set_string(L, "class", class->name);
+  hr_set_string(L, "type", lh_type_name(class->type));
+}
+
+static void set_object(lua_State *L, const lh_snapshot *snapshot, const char *key, lh_id id) {
+  if (id == LH_NO_OBJECT || id == LH_ROOT) return;
+  hr_set_object(L, key, 1, id);
+  hr_set_string(L, "class", hr_class_of(snapshot, id));
+  hr_set_string(L, "type", lh_type_name(lh_type_of(snapshot, id)));
+}
+
+/* {=== Suspects ======================================================================= */
+
+static void free_suspects(void *content) {
+  lh_suspects *s = content;
+  if (s->list) lh_suspects_free(s);
+}
+
+static void set_accumulated(lua_State *L, const lh_snapshot *snapshot, const lh_suspect *s) {
+  lua_createtable(L, (int)s->n_accumulated, 0);
+  for (uint32_t i = 0; i < s->n_accumulated; i++) {
+    const lh_accumulated *a = &s->accumulated[i];
+    lua_createtable(L, 0, 5);
+    set_class(L, snapshot, a->class_index);
+    hr_set_integer(L, "objects", a->objects);
+    hr_set_integer(L, "retained_bytes", a->bytes);
+    hr_set_object(L, "example", 1, a->example);
+    lua_rawseti(L, -2, (lua_Integer)i + 1);
+  }
+  lua_setfield(L, -2, "accumulated");
+}
+
+static void set_holders(lua_State *L, const lh_suspect *s) {
+  lua_createtable(L, (int)s->n_holders, 0);
+  for (uint32_t i = 0; i < s->n_holders; i++) {
+    lua_createtable(L, 0, 2);
+    hr_set_string(L, "path", s->holders[i].path);
+    hr_set_integer(L, "objects", s->holders[i].objects);
+    lua_rawseti(L, -2, (lua_Integer)i + 1);
+  }
+  lua_setfield(L, -2, "holders");
+}
+
+static void push_suspect(lua_State *L, const lh_snapshot *snapshot, const lh_suspect *s) {
+  static const char *const kinds[] = {"holder", "itself", "list", "tree", "spread"};
+  lua_createtable(L, 0, 10);
+  hr_set_string(L, "kind", kinds[s->kind]);
+  set_object(L, snapshot, "object", s->id);
+  hr_set_integer(L, "retained_bytes", s->bytes);
+  hr_set_integer(L, "objects", s->objects);
+  hr_set_integer(L, "total_classes", s->n_classes);
+  hr_set_integer(L, "total_holders", s->total_holders);
+  set_accumulated(L, snapshot, s);
+  set_holders(L, s);
+}
+
+/* suspects() */
+int hr_suspects(lua_State *L) {
+  lh_snapshot *snapshot = hr_analysed(L, hr_check_snapshot(L, 1));
+  lh_suspects *s = hr_hold(L, 1, sizeof *s, free_suspects);
+  int hold = lua_gettop(L);
+  lh_error error;
+  hr_check(L, lh_find_suspects(snapshot, s, &error), &error);
+  hr_push_list(L, "heap.suspects", s->n);
+  for (size_t i = 0; i < s->n; i++) {
+    push_suspect(L, snapshot, &s->list[i]);
+    lua_rawseti(L, -2, (lua_Integer)i + 1);
+  }
+  hr_set_integer(L, "least_bytes", s->least_bytes);
+  set_reachable(L, snapshot);
+  hr_let_go(L, hold);
+  return 1;
+}
+
+/* }=================================================================================== */
+
+/* {=== Trees of dominators ============================================================ */
+
+typedef struct branches {
+  lh_branch *rows;
+  size_t n;
+} branches;
+
+static void push_branch(lua_State *L, const lh_snapshot *snapshot, const lh_branch *b) {
+  static const char *const kinds[] = {"object", "list", "tree", "group", "rest"};
+  lua_createtable(L, 0, 9);
+  hr_set_string(L, "kind", kinds[b->kind]);
+  hr_set_integer(L, "depth", b->depth);
+  if (b->kind != LH_BRANCH_REST) set_object(L, snapshot, "object", b->id);
+  if (b->class_index != UINT32_MAX) set_class(L, snapshot, b->class_index);
+  hr_set_integer(L, "objects", b->objects);
+  hr_set_integer(L, "shallow_bytes", b->shallow_bytes);
+  hr_set_integer(L, "retained_bytes", b->retained_bytes);
+  if (!b->has_edge) return;
+  hr_push_edge(L, 1, &b->edge);
+  lua_setfield(L, -2, "edge");
+}
+
+/* Four levels of ten rows, each of them a hundredth of all at least, unless more is asked for. */
+enum { USUAL_DEPTH = 4, USUAL_ROWS = 10, USUAL_PART = 100 };
+
+static lh_under_query check_under(lua_State *L, const lh_snapshot *snapshot, lh_id id) {
+  static const char *const names[] = {"depth", "n", "least_bytes", NULL};
+  lh_under_query query = {0};
+  lua_Integer part = (lua_Integer)(lh_retained_bytes(snapshot, id) / USUAL_PART), depth;
+  lua_settop(L, 3);
+  hr_check_options(L, 3, names);
+  if (hr_option(L, 3, "n")) part = 0;
+  lua_pop(L, 1);
+  depth = hr_integer_option(L, 3, "depth", USUAL_DEPTH);
+  query.depth = depth < UINT32_MAX ? (uint32_t)depth : UINT32_MAX;
+  query.limit = (size_t)hr_integer_option(L, 3, "n", USUAL_ROWS);
+  query.least_bytes = (uint64_t)hr_integer_option(L, 3, "least_bytes", part);
+  return query;
+}
+
+/* object:under([options]) --> rows, the object itself first | nil, message, code: it is garbage. */
+int hr_under(lua_State *L) {
+  hr_snapshot *of;
+  lh_id id = hr_subject(L, &of);
+  lh_snapshot *snapshot = hr_analysed(L, of);
+  lh_under_query query = check_under(L, snapshot, id);
+  branches *b = hr_hold(L, 1, sizeof *b, hr_free_pointer);
+  int hold = lua_gettop(L), code;
+  lh_error error;
+  code = lh_under(snapshot, id, &query, &b->rows, &b->n, &error);
+  if (code == LH_ENOTFOUND) return hr_fail(L, &error);
+  hr_check(L, code, &error);
+  hr_push_list(L, "heap.tree", b->n);
+  for (size_t i = 0; i < b->n; i++) {
+    push_branch(L, snapshot, &b->rows[i]);
+    lua_rawseti(L, -2, (lua_Integer)i + 1);
+  }
+  set_reachable(L, snapshot);
+  hr_let_go(L, hold);
+  return 1;
+}
+
+/* }=================================================================================== */
+
+/* {=== Modules ======================================================================== */
+
+static void free_modules(void *content) {
+  lh_modules *m = content;
+  if (m->list) lh_modules_free(m);
+}
+
+/* modules([n]): n 0, or not given: all. */
+int hr_modules(lua_State *L) {
+  lh_snapshot *snapshot = hr_analysed(L, hr_check_snapshot(L, 1));
+  lua_Integer limit = luaL_optinteger(L, 2, 0);
+  lh_error error;
+  luaL_argcheck(L, limit >= 0, 2, "a number of rows, or 0 for all");
+  lh_modules *m = hr_hold(L, 1, sizeof *m, free_modules);
+  int hold = lua_gettop(L);
+  hr_check(L, lh_find_modules(snapshot, (size_t)limit, m, &error), &error);
+  hr_push_list(L, "heap.modules", m->n);
+  for (size_t i = 0; i < m->n; i++) {
+    const lh_module *row = &m->list[i];
+    lua_createtable(L, 0, 8);
+    hr_set_string(L, "name", row->name);
+    set_object(L, snapshot, "object", row->id);
+    hr_set_integer(L, "retained_bytes", row->retained_bytes);
+    hr_set_integer(L, "reached_bytes", row->reached_bytes);
+    hr_set_integer(L, "shared_bytes", row->reached_bytes - row->retained_bytes);
+    hr_set_integer(L, "reached_objects", row->reached_objects);
+    lua_rawseti(L, -2, (lua_Integer)i + 1);
+  }
+  hr_set_integer(L, "total_modules", m->total);
+  hr_set_integer(L, "retained_bytes", m->retained_bytes);
+  hr_set_integer(L, "reached_bytes", m->reached_bytes);
+  set_reachable(L, snapshot);
+  hr_let_go(L, hold);
+  return 1;
+}
+
+/* }=================================================================================== */
+
+/* {=== Threads ======================================================================== */
+
+/* The frames of a thread, innermost first, without the host's own, which calls no function. */
+static void push_frames(lua_State *L, hr_snapshot *of, lh_id thread) {
+  const lh_snapshot *snapshot = of->snapshot;
+  lh_edges it;
+  lh_frame frame;
+  lua_Integer n = 0;
+  for (lh_frames_begin(snapshot, thread, &it); lh_frames_next(&it, &frame);)
+    n += frame.function.kind != LH_VALUE_NIL;
+  lua_createtable(L, n < 1000000 ? (int)n : 1000000, 0);
+  for (lh_frames_begin(snapshot, thread, &it); lh_frames_next(&it, &frame);) {
+    if (frame.function.kind == LH_VALUE_NIL) continue;
+    hr_push_text(L, of, lh_frame_text(snapshot, &frame));
+    lua_rawseti(L, -2, n--);
+  }
+}
+
+/* object:frames(): of a thread, a line of text for each. */
+int hr_frames(lua_State *L) {
+  hr_snapshot *of;
+  lh_id id = hr_subject(L, &of);
+  lh_snapshot *snapshot = hr_analysed(L, of);
+  if (lh_type_of(snapshot, id) != LH_TYPE_THREAD)
+    return luaL_error(L, "only threads have frames, and this is a %s",
+                      lh_type_name(lh_type_of(snapshot, id)));
+  (void)hr_hold(L, 1, 0, NULL);
+  push_frames(L, of, id);
+  hr_let_go(L, -2);
+  return 1;
+}
+
+typedef struct standings {
+  lh_standing *list;
+  size_t n;
+} standings;
+
+static void push_standing(lua_State *L, hr_snapshot *of, const lh_standing *s) {
+  lua_createtable(L, 0, 8);
+  hr_set_string(L, "status", hr_status_name(s->status));
+  hr_set_boolean(L, "main", s->is_main);
+  hr_set_integer(L, "threads", s->threads);
+  hr_set_integer(L, "shallow_bytes", s->shallow_bytes);
+  hr_set_integer(L, "retained_bytes", s->retained_bytes);
+  set_object(L, of->snapshot, "example", s->example);
+  push_frames(L, of, s->example);
+  lua_setfield(L, -2, "frames");
+}
+
+/* threads(): where they stand. */
+int hr_threads(lua_State *L) {
+  hr_snapshot *of = hr_check_snapshot(L, 1);
+  lh_snapshot *snapshot = hr_analysed(L, of);
+  standings *s = hr_hold(L, 1, sizeof *s, hr_free_pointer);
+  int hold = lua_gettop(L);
+  uint64_t n_threads;
+  lh_error error;
+  hr_check(L, lh_find_standings(snapshot, &s->list, &s->n, &n_threads, &error), &error);
+  hr_push_list(L, "heap.threads", s->n);
+  for (size_t i = 0; i < s->n; i++) {
+    push_standing(L, of, &s->list[i]);
+    lua_rawseti(L, -2, (lua_Integer)i + 1);
+  }
+  hr_set_integer(L, "total_threads", n_threads);
+  set_reachable(L, snapshot);
+  hr_let_go(L, hold);
+  return 1;
+}
+
+/* }=================================================================================== */

@@ -1,0 +1,139 @@
+-- print.lua - how what heap.reader hands out is printed: for each kind of value the function that
+-- tostring calls. Lists say the answer first, in the words of the commands, then show their first
+-- rows in a table; all rows are in the list itself. The reports are in reports.lua.
+
+local text = require "heap.text"
+
+local count, count_of, size = text.count, text.count_of, text.size
+local print = {}
+
+-- {=== Snapshots and objects ==============================================================
+
+print["heap.snapshot"] = function(s)
+  local name = text.escape(s.file or "in memory")
+  if s.closed then return ("snapshot %s, closed"):format(name) end
+  local info = s.info
+  return ("snapshot %s of %s at %s: %s, %s"):format(
+    name, text.escape(info.program), text.time(info.time_ns),
+    count_of(info.reachable_objects, "object"), size(info.reachable_bytes))
+end
+
+print["heap.object"] = function(o)
+  if o.snapshot.closed then return ("object %d of a closed snapshot"):format(o.id) end
+  if o.type == "root" then return ("root, %s"):format(size(o.retained_bytes)) end
+  local bytes = o.reachable and o.retained_bytes or o.shallow_bytes
+  return ("%s, %s, %s"):format(text.object(o), size(bytes), text.held_by(o))
+end
+
+local OBJECT_COLUMNS = {">retained", ">shallow", "address", "class", "path"}
+
+---@param o heap.object
+local function object_row(o)
+  return {size(o.retained_bytes), size(o.shallow_bytes), o.address or "", text.what(o),
+    text.held_by(o)}
+end
+
+print["heap.objects"] = function(list)
+  local head = list.total_objects and
+    ("%s by %s size\n\n"):format(list.garbage and "Garbage" or "Objects", list.sort) or ""
+  return head .. text.rows(list, OBJECT_COLUMNS, object_row, "object", nil, list.total_objects)
+end
+
+-- }=======================================================================================
+
+-- {=== Edges ==============================================================================
+
+print["heap.edge"] = function(e) return ("%s -> %s"):format(e.label, text.object(e.target)) end
+
+-- A function's upvalue and what is in it are one step for people.
+local function step_rows(path)
+  local rows, half, i = {}, text.MOST_STEPS // 2, 1
+  while i <= #path do
+    if i > half and i <= #path - half then
+      local skipped = #path - half + 1 - i
+      rows[#rows + 1] = {("... %s more ..."):format(count(skipped)), "", "", "", ""}
+      i = i + skipped
+    end
+    local named = path[i]
+    local following = i < #path and path[i + 1]
+    if named.kind == "upvalue" and following and following.kind == "content" then i = i + 1 end
+    local o = path[i].target
+    rows[#rows + 1] = {named.label, text.what(o), o.address, size(o.shallow_bytes),
+      size(o.retained_bytes)}
+    i = i + 1
+  end
+  return rows
+end
+
+local STEP_COLUMNS = {"reference", "class", "address", ">shallow", ">retained"}
+
+print["heap.path"] = function(path)
+  local name = #path > text.MOST_STEPS and path.held_by or path.text
+  return name .. "\n\n" .. text.columns(STEP_COLUMNS, step_rows(path))
+end
+
+print["heap.paths"] = function(paths)
+  if #paths == 0 then
+    return ("nothing keeps it alive: %s is garbage that was not yet collected"):format(
+      text.object(paths.object))
+  end
+  local parts = {}
+  for i, path in ipairs(paths) do
+    local head = i == 1 and text.object(paths.object) .. " is kept alive by: " or "and by: "
+    parts[i] = head .. tostring(path)
+  end
+  if #paths < paths.asked then
+    parts[#parts + 1] =
+      "Nothing else refers to it, but what does may itself be held in several ways."
+  end
+  return table.concat(parts, "\n\n")
+end
+
+local REFERRER_COLUMNS = {"reference", "from class", "address", "", "from"}
+
+local function referrer_row(e)
+  local o = e.source
+  local alive = o.reachable
+  return {e.label, o.class, o.address or "", not alive and "garbage" or e.weak and "weak" or "",
+    alive and text.held_by(o) or ""}
+end
+
+print["heap.referrers"] = function(list)
+  if #list == 0 then return "0 references lead to it" end
+  return ("%s %s to %s\n\n%s"):format(
+    count_of(#list, "reference"), #list == 1 and "leads" or "lead", text.object(list[1].target),
+    text.rows(list, REFERRER_COLUMNS, referrer_row, "reference"))
+end
+
+-- }=======================================================================================
+
+-- {=== Streams ============================================================================
+
+local function edge_row(e)
+  local o = e.target
+  return {e.label, e.weak and "weak" or "", text.what(o), o.address, size(o.shallow_bytes),
+    size(o.retained_bytes)}
+end
+
+local STREAMS = {
+  objects = {OBJECT_COLUMNS, object_row},
+  edges = {{"reference", "", "class", "address", ">shallow", ">retained"}, edge_row},
+  entries = {{"key", "value"}, function(k, v) return {text.value(k), text.value(v)} end},
+}
+
+-- It prints what is still to come, and leaves it where it is.
+print["heap.stream"] = function(stream)
+  local headings, make = table.unpack(STREAMS[stream.kind])
+  local rows = {}
+  for a, b in stream:copy() do
+    if #rows == text.MOST_ROWS then return text.columns(headings, rows) .. "\nand more" end
+    rows[#rows + 1] = make(a, b)
+  end
+  return text.columns(headings, rows)
+end
+
+-- }=======================================================================================
+
+for kind, report in pairs(require "heap.reports") do print[kind] = report end
+
+return print

@@ -1,0 +1,287 @@
+/*
+** rankings.c - what is big, and when it was allocated: classes and objects in order, the timeline
+** between marks, and what several objects retain together.
+*/
+#include <string.h>
+
+#include "handles.h"
+
+/* {=== Classes and objects in order =================================================== */
+
+static const char *const orders[] = {"retained", "shallow", "count", NULL};
+
+static void read_order(lua_State *L, int index, lh_top_query *query) {
+  const char *word = lua_tostring(L, index);
+  for (int i = 0; word && orders[i]; i++) {
+    if (strcmp(word, orders[i]) != 0) continue;
+    query->sort = (lh_sort)i;
+    return;
+  }
+  luaL_argerror(L, index, "the order is retained, shallow or count");
+}
+
+/* (n, order), or a table of options; n 0: all. */
+static lh_top_query check_query(lua_State *L, size_t limit) {
+  static const char *const names[] = {"n", "sort", "type", "garbage", NULL};
+  lh_top_query query = {.limit = limit};
+  if (lua_type(L, 2) != LUA_TTABLE) {
+    lua_Integer n = luaL_optinteger(L, 2, (lua_Integer)limit);
+    luaL_argcheck(L, n >= 0, 2, "a number of rows, or 0 for all");
+    query.limit = (size_t)n;
+    if (!lua_isnoneornil(L, 3)) read_order(L, 3, &query);
+    return query;
+  }
+  lua_settop(L, 2);
+  hr_check_options(L, 2, names);
+  query.limit = (size_t)hr_integer_option(L, 2, "n", (lua_Integer)limit);
+  query.type_mask = hr_types_option(L, 2);
+  query.garbage = hr_boolean_option(L, 2, "garbage");
+  if (hr_option(L, 2, "sort")) read_order(L, 3, &query);
+  lua_pop(L, 1);
+  return query;
+}
+
+/* What an order comes to in a table with what is known of a ranking. */
+static void set_query(lua_State *L, const lh_top_query *query, lh_sort sort) {
+  hr_set_string(L, "sort", orders[query->garbage && sort == LH_SORT_RETAINED ? 1 : sort]);
+  hr_set_boolean(L, "garbage", query->garbage);
+}
+
+static bool is_shown(const lh_snapshot *snapshot, const lh_top_query *query, lh_id id) {
+  if (lh_is_own(snapshot, id) || lh_is_reachable(snapshot, id) == query->garbage) return false;
+  return query->type_mask == 0 || (query->type_mask & 1u << lh_type_of(snapshot, id));
+}
+
+static uint64_t count_shown(const lh_snapshot *snapshot, const lh_top_query *query) {
+  uint64_t n = 0;
+  for (lh_id id = 1; id <= lh_object_count(snapshot); id++) n += is_shown(snapshot, query, id);
+  return n;
+}
+
+typedef struct ranked {
+  void *rows;
+  size_t n;
+} ranked;
+
+static void push_class_row(lua_State *L, const lh_snapshot *snapshot, const lh_class_row *row) {
+  const lh_class *class = lh_class_at(snapshot, row->class_index);
+  lua_createtable(L, 0, 5);
+  hr_set_string(L, "class", class->name);
+  hr_set_string(L, "type", lh_type_name(class->type));
+  hr_set_integer(L, "objects", row->objects);
+  hr_set_integer(L, "shallow_bytes", row->shallow_bytes);
+  hr_set_integer(L, "retained_bytes", row->retained_bytes);
+}
+
+/* classes([n [, order]] | options) */
+int hr_classes(lua_State *L) {
+  lh_snapshot *snapshot = hr_analysed(L, hr_check_snapshot(L, 1));
+  lh_top_query query = check_query(L, 0);
+  size_t limit = query.limit;
+  ranked *r = hr_hold(L, 1, sizeof *r, hr_free_pointer);
+  lh_class_row *rows;
+  lh_reach reach;
+  lh_error error;
+  int hold = lua_gettop(L);
+  query.limit = 0;
+  hr_check(L, lh_top_classes(snapshot, &query, &rows, &r->n, &error), &error);
+  r->rows = rows;
+  lh_reach_totals(snapshot, &reach);
+  size_t n = limit > 0 && limit < r->n ? limit : r->n;
+  hr_push_list(L, "heap.classes", n);
+  for (size_t i = 0; i < n; i++) {
+    push_class_row(L, snapshot, &rows[i]);
+    lua_rawseti(L, -2, (lua_Integer)i + 1);
+  }
+  set_query(L, &query, query.sort);
+  hr_set_integer(L, "total_classes", r->n);
+  hr_set_integer(L, "all_bytes", query.garbage ? reach.garbage_bytes : reach.reachable_bytes);
+  hr_let_go(L, hold);
+  return 1;
+}
+
+/* Upvalues and prototypes only repeat what their function or content says. */
+#define INNARDS (1u << LH_TYPE_UPVALUE | 1u << LH_TYPE_PROTO)
+
+/* top([n [, order]] | options): the objects; n is 20 if it is not given. */
+int hr_top(lua_State *L) {
+  lh_snapshot *snapshot = hr_analysed(L, hr_check_snapshot(L, 1));
+  lh_top_query query = check_query(L, 20);
+  if (query.type_mask == 0) query.type_mask = ~INNARDS;
+  ranked *r = hr_hold(L, 1, sizeof *r, hr_free_pointer);
+  lh_id *ids;
+  lh_error error;
+  hr_check(L, lh_top_objects(snapshot, &query, &ids, &r->n, &error), &error);
+  r->rows = ids;
+  lua_createtable(L, 0, 3);
+  hr_set_integer(L, "total_objects", count_shown(snapshot, &query));
+  set_query(L, &query, query.sort == LH_SORT_COUNT ? LH_SORT_RETAINED : query.sort);
+  hr_push_objects(L, 1, ids, r->n, lua_gettop(L));
+  hr_let_go(L, -3);
+  return 1;
+}
+
+/* }=================================================================================== */
+
+/* {=== When =========================================================================== */
+
+/* marks(): the oldest first; the snapshot's own is the last. */
+int hr_marks(lua_State *L) {
+  const hr_snapshot *of = hr_check_snapshot(L, 1);
+  uint32_t n = lh_mark_count(of->snapshot);
+  hr_push_list(L, "heap.marks", n);
+  for (uint32_t i = 0; i < n; i++) {
+    const lh_mark_info *mark = lh_mark_at(hr_opened(L, of), i);
+    lua_pushlstring(L, mark->name, mark->name_length);
+    lua_createtable(L, 0, 4);
+    mark = lh_mark_at(hr_opened(L, of), i);
+    lh_mark_info copy = *mark;
+    hr_set_integer(L, "serial", copy.serial);
+    hr_set_integer(L, "time_ns", copy.time_ns);
+    hr_set_boolean(L, "is_snapshot", copy.is_snapshot);
+    lua_insert(L, -2);
+    lua_setfield(L, -2, "name");
+    lua_rawseti(L, -2, (lua_Integer)i + 1);
+  }
+  return 1;
+}
+
+static void count_epochs(const lh_snapshot *snapshot, const lh_top_query *query, lh_count *epochs,
+                         uint32_t n) {
+  for (lh_id id = 1; id <= lh_object_count(snapshot); id++) {
+    if (!is_shown(snapshot, query, id)) continue;
+    uint32_t epoch = lh_epoch(snapshot, id);
+    lh_count *e = &epochs[epoch < n ? epoch : n - 1];
+    e->objects++;
+    e->bytes += lh_shallow_bytes(snapshot, id);
+  }
+}
+
+/* epochs([options]): row 1 is what was allocated before the first mark, row i + 1 what was
+** allocated from mark i on. */
+int hr_epochs(lua_State *L) {
+  static const char *const names[] = {"type", "garbage", NULL};
+  const hr_snapshot *of = hr_check_snapshot(L, 1);
+  lh_top_query query = {0};
+  lua_settop(L, 2);
+  hr_check_options(L, 2, names);
+  query.type_mask = hr_types_option(L, 2);
+  query.garbage = hr_boolean_option(L, 2, "garbage");
+  const lh_snapshot *snapshot = hr_analysed(L, of);
+  uint32_t n =
+      lh_mark_count(snapshot) > 0 ? lh_mark_count(snapshot) : 1; /* its own ends the last */
+  lh_count *epochs = hr_hold(L, 1, n * sizeof *epochs, NULL);
+  int hold = lua_gettop(L);
+  count_epochs(snapshot, &query, epochs, n);
+  hr_push_list(L, "heap.epochs", n);
+  for (uint32_t i = 0; i < n; i++) {
+    lua_createtable(L, 0, 4);
+    if (i > 0) {
+      const lh_mark_info *mark = lh_mark_at(snapshot, i - 1);
+      lua_pushlstring(L, mark->name, mark->name_length);
+      lua_setfield(L, -2, "mark");
+      hr_set_integer(L, "time_ns", mark->time_ns);
+    }
+    hr_set_integer(L, "objects", epochs[i].objects);
+    hr_set_integer(L, "shallow_bytes", epochs[i].bytes);
+    lua_rawseti(L, -2, (lua_Integer)i + 1);
+  }
+  hr_set_boolean(L, "garbage", query.garbage);
+  hr_let_go(L, hold);
+  return 1;
+}
+
+/* }=================================================================================== */
+
+/* {=== Several objects ================================================================ */
+
+/* Which objects are meant: a bit for each. */
+typedef struct chosen {
+  uint32_t *bits;
+  size_t n;
+} chosen;
+
+static void choose(lua_State *L, int index, hr_snapshot *of, chosen *c) {
+  lh_error error;
+  lh_id id;
+  hr_check(L, hr_find_object(L, index, of, &id, &error), &error);
+  luaL_argcheck(L, id != LH_ROOT, 2, "the root is no object");
+  c->n += !(c->bits[id / 32] >> id % 32 & 1);
+  c->bits[id / 32] |= 1u << id % 32;
+}
+
+/* A stream is called, and a list is indexed, until there is nothing more. */
+static void choose_all(lua_State *L, hr_snapshot *of, chosen *c) {
+  bool is_stream = luaL_testudata(L, 2, hr_stream_kind);
+  for (lua_Integer i = 1;; i++) {
+    if (is_stream) {
+      lua_pushvalue(L, 2);
+      lua_call(L, 0, 1);
+    } else {
+      (void)lua_geti(L, 2, i);
+    }
+    if (lua_isnil(L, -1)) break;
+    choose(L, lua_gettop(L), of, c);
+    lua_pop(L, 1);
+  }
+  lua_pop(L, 1);
+}
+
+/* retained(object | list | stream) --> bytes, objects that would go if all of them went. */
+int hr_retained(lua_State *L) {
+  hr_snapshot *of = hr_check_snapshot(L, 1);
+  lh_snapshot *snapshot = hr_analysed(L, of);
+  uint32_t n = lh_object_count(snapshot);
+  chosen c = {0};
+  uint64_t bytes, objects;
+  lh_error error;
+  lua_settop(L, 2);
+  c.bits = hr_hold(L, 1, (n / 32 + 1) * sizeof *c.bits, NULL);
+  if (lua_istable(L, 2) || luaL_testudata(L, 2, hr_stream_kind) ||
+      luaL_testudata(L, 2, hr_objects_kind))
+    choose_all(L, of, &c);
+  else
+    choose(L, 2, of, &c);
+  lh_id *ids = lua_newuserdatauv(L, (c.n + 1) * sizeof *ids, 0);
+  c.n = 0;
+  for (lh_id id = 1; id <= n; id++)
+    if (c.bits[id / 32] >> id % 32 & 1) ids[c.n++] = id;
+  hr_check(L, lh_retained_together(snapshot, ids, c.n, &bytes, &objects, &error), &error);
+  lua_pushinteger(L, (lua_Integer)bytes);
+  lua_pushinteger(L, (lua_Integer)objects);
+  hr_let_go(L, 3);
+  return 2;
+}
+
+/* objects_with(fingerprint) --> list of objects | nil, message, code */
+int hr_objects_with(lua_State *L) {
+  lh_snapshot *snapshot = hr_analysed(L, hr_check_snapshot(L, 1));
+  const char *fingerprint = luaL_checkstring(L, 2);
+  ranked *r = hr_hold(L, 1, sizeof *r, hr_free_pointer);
+  lh_id *ids;
+  lh_error error;
+  int code = lh_objects_with(snapshot, fingerprint, &ids, &r->n, &error);
+  if (code == LH_ENOTFOUND) return hr_fail(L, &error);
+  hr_check(L, code, &error);
+  r->rows = ids;
+  hr_push_objects(L, 1, ids, r->n, 0);
+  hr_let_go(L, -2);
+  return 1;
+}
+
+/* object:dominators() --> list of objects that would free it, the nearest first. */
+int hr_dominators(lua_State *L) {
+  hr_snapshot *of;
+  lh_id id = hr_subject(L, &of);
+  const lh_snapshot *snapshot = hr_analysed(L, of);
+  size_t n = 0;
+  for (lh_id d = lh_immediate_dominator(snapshot, id); d != LH_ROOT && d != LH_NO_OBJECT; n++)
+    d = lh_immediate_dominator(snapshot, d);
+  lh_id *ids = hr_hold(L, 1, (n + 1) * sizeof *ids, NULL);
+  for (size_t i = 0; i < n; i++) ids[i] = id = lh_immediate_dominator(snapshot, id);
+  hr_push_objects(L, 1, ids, n, 0);
+  hr_let_go(L, -2);
+  return 1;
+}
+
+/* }=================================================================================== */

@@ -1,0 +1,328 @@
+-- reader_reports_spec.lua - what heap.reader answers is what the commands answer, number by number,
+-- and it is printed with the same words.
+
+local json = require "cjson"
+local support = require "tests.support"
+local reader = require "heap.reader"
+
+local program = [[
+  local heap = require "heap"
+  local Listener = {__name = "Listener"}
+  bus = {tick = {}, names = {}}
+  sessions, count = {}, 0
+  local function work(n)
+    for _ = 1, n do
+      count = count + 1
+      local l = setmetatable({data = ("x"):rep(100) .. count}, Listener)
+      l.fn = function() return l end
+      bus.tick[count] = l
+      bus.names["listener " .. count] = l
+    end
+  end
+  for i = 1, 12 do
+    sessions[i] = coroutine.create(function(a) local mine = {} coroutine.yield(mine) end)
+    coroutine.resume(sessions[i])
+  end
+  work(10)
+  heap.snapshot "a" work(300) cache = {} for i = 1, 50 do cache[i] = {id = i} end
+  heap.snapshot "b" work(300) heap.mark "noon" cache = nil
+  heap.snapshot "c" work(300)
+  heap.snapshot "d"
+]]
+local _, dir = support.lua(program, {name = "app.lua"})
+local _, other = support.lua(program:gsub("300", "310"), {name = "app.lua"})
+
+local function path(name) return dir .. "/" .. name end
+local function open(name) return assert(reader.open(path(name))) end
+
+local function ask(...)
+  local out, err, code = support.run({...}, {cwd = dir})
+  assert.equal("", err)
+  assert.is_true(code < 2)
+  return json.decode(out)
+end
+
+-- An object stands for its address.
+local function plain(value)
+  if type(value) == "userdata" then return value.address end
+  return value
+end
+
+-- Every field of the commands' rows is in ours; `names` maps theirs to ours, false: not there.
+local function check_rows(wanted, rows, names)
+  assert.equal(#wanted, #rows)
+  for i, row in ipairs(wanted) do
+    for key, value in pairs(row) do
+      local name = names and names[key]
+      if name == nil then name = key end
+      if value == json.null then value = nil end
+      if name then assert.same(value, plain(rows[i][name]), ("row %d, %s"):format(i, key)) end
+    end
+  end
+end
+
+local function check_fields(wanted, list, ...)
+  for _, key in ipairs {...} do assert.equal(wanted[key], list[key], key) end
+end
+
+-- The first line of what the command prints, but for names of files.
+local function first_line(...)
+  return (support.run({...}, {cwd = dir}):match("[^\n]*"))
+end
+
+local function headline(list) return (tostring(list):gsub(dir .. "/", ""):match("[^\n]*")) end
+
+describe("heap.reader answers as", function()
+  it("heaptop's ledger", function()
+    local printed = support.lines((support.run({"heaptop", "d"}, {cwd = dir})))
+    for i, line in ipairs(support.lines(tostring(open("d").info))) do
+      assert.equal(line, printed[i]:sub(1, #line))
+    end
+  end)
+
+  it("heaptop --by class", function()
+    local wanted = ask("heaptop", "--json", "--by", "class", "d")
+    local list = open("d"):classes()
+    check_rows(wanted.classes, list)
+    check_fields(wanted, list, "total_classes")
+    wanted = ask("heaptop", "--json", "--by", "class", "-n", "3", "--sort", "count", "d")
+    list = open("d"):classes(3, "count")
+    check_rows(wanted.classes, list)
+    assert.match("^Classes by count\n\nretained +share +shallow +objects +type +class\n",
+      tostring(list))
+    assert.match("\nand %d+ more classes$", tostring(list))
+    wanted = ask("heaptop", "--json", "--by", "class", "--garbage", "--type", "table", "d")
+    check_rows(wanted.classes, open("d"):classes {garbage = true, type = "table"})
+  end)
+
+  it("heaptop --by object", function()
+    local not_there = {held_by = false}
+    local wanted = ask("heaptop", "--json", "--by", "object", "-n", "30", "d")
+    local list = open("d"):top(30)
+    check_rows(wanted.objects, list, not_there)
+    check_fields(wanted, list, "total_objects")
+    for i, row in ipairs(wanted.objects) do assert.equal(row.held_by, list[i]:path()) end
+    wanted = ask("heaptop", "--json", "--by", "object", "-n", "7", "--sort", "shallow", "d")
+    check_rows(wanted.objects, open("d"):top(7, "shallow"), not_there)
+    assert.match("^Objects by shallow size\n", tostring(open("d"):top(7, "shallow")))
+    assert.equal(20, #open("d"):top())
+    wanted = ask("heaptop", "--json", "--by", "object", "-n", "0", "--type", "string", "d")
+    check_rows(wanted.objects, open("d"):top {n = 0, type = "string"}, not_there)
+  end)
+
+  it("heaptop --by epoch, and has the marks", function()
+    local s = open "d"
+    local wanted = ask("heaptop", "--json", "--by", "epoch", "d")
+    check_rows(wanted.epochs, s:epochs(), {time_ns = false})
+    local names = {}
+    for i, mark in ipairs(s:marks()) do names[i] = mark.name end
+    assert.same({"a", "b", "noon", "c", "d"}, names)
+    assert.same({true, true, false, true}, {s:marks()[1].is_snapshot, s:marks()[2].is_snapshot,
+      s:marks()[3].is_snapshot, s:marks()[4].is_snapshot})
+    local line = first_line("heaptop", "--by", "epoch", "d")
+    local printed = headline(s:epochs())
+    assert.equal(line:sub(1, #printed), printed)
+  end)
+
+  it("heaptop --suspects", function()
+    local wanted = ask("heaptop", "--json", "--suspects", "d")
+    local list = open("d"):suspects()
+    check_fields(wanted, list, "least_bytes")
+    assert.is_true(#list > 0)
+    for i, row in ipairs(wanted.suspects) do
+      check_rows(row.accumulated, list[i].accumulated)
+      check_rows(row.holders, list[i].holders)
+      row.accumulated, row.holders = nil, nil
+    end
+    check_rows(wanted.suspects, list, {address = "object", held_by = false})
+    local words = {}
+    for _, line in ipairs(support.lines((support.run({"heaptop", "--suspects", "d"},
+      {cwd = dir})))) do
+      if not line:find "heappath" and not line:find "heaptop" then words[#words + 1] = line end
+    end
+    for _, line in ipairs(words) do assert.is_truthy(tostring(list):find(line, 1, true), line) end
+  end)
+
+  it("heaptop --suspects, where there are none", function()
+    local _, empty = support.lua [[require "heap".snapshot "s"]]
+    local list = assert(reader.open(empty .. "/s")):suspects()
+    assert.equal(support.run({"heaptop", "--suspects", "s"}, {cwd = empty}), tostring(list) .. "\n")
+  end)
+
+  it("heaptop --under", function()
+    local s = open "d"
+    for _, name in ipairs {"_G.bus", "root", "_G.sessions"} do
+      local wanted = ask("heaptop", "--json", "--under", name, "d")
+      local rows = s:under(name)
+      for _, row in ipairs(rows) do
+        if row.kind == "rest" then assert.is_nil(row.object) end
+      end
+      for i, row in ipairs(wanted.rows) do
+        assert.equal(row.edge, rows[i].edge and rows[i].edge.label or json.null)
+      end
+      check_rows(wanted.rows, rows, {address = "object", edge = false})
+      assert.equal(first_line("heaptop", "--under", name, "d"), headline(rows))
+    end
+    local wanted = ask("heaptop", "--json", "--under", "root", "--depth", "2", "-n", "3", "d")
+    check_rows(wanted.rows, s.root:under {depth = 2, n = 3}, {address = "object", edge = false})
+    local none, message, code = s:objects({garbage = true})():under()
+    assert.is_nil(none)
+    assert.match("garbage", message)
+    assert.equal("absent", code)
+  end)
+
+  it("heaptop --modules", function()
+    local wanted = ask("heaptop", "--json", "--modules", "d")
+    local list = open("d"):modules()
+    check_rows(wanted.modules, list, {address = "object"})
+    check_fields(wanted, list, "total_modules", "retained_bytes", "reached_bytes")
+    assert.equal(first_line("heaptop", "--modules", "d"), headline(list))
+    assert.equal(4, #open("d"):modules(4))
+  end)
+
+  it("heaptop --threads", function()
+    local wanted = ask("heaptop", "--json", "--threads", "d")
+    local list = open("d"):threads()
+    check_rows(wanted.threads, list)
+    check_fields(wanted, list, "total_threads")
+    assert.same(list[1].frames, list[1].example:frames())
+    assert.match("\n12 coroutines, suspended: ", tostring(list))
+  end)
+
+  it("heappath --dominators", function()
+    local wanted = ask("heappath", "--json", "--dominators", "d", "_G.bus.tick[1].fn").dominators
+    check_rows(wanted, open("d"):object("_G.bus.tick[1].fn"):dominators())
+  end)
+
+  it("heapdiff with three snapshots", function()
+    local wanted = ask("heapdiff", "--json", "a", "b", "c")
+    local a, b, c = open "a", open "b", open "c"
+    for _, d in ipairs {c:diff(a, b), a:diff(c, b), b:diff(c, a)} do
+      check_rows(wanted.groups, d)
+      check_rows(wanted.grown, d.grown, {address = "object"})
+      check_fields(wanted, d, "same_state", "objects", "shallow_bytes", "retained_bytes",
+        "gone_objects", "gone_bytes")
+      assert.equal(first_line("heapdiff", "a", "b", "c"), headline(d))
+    end
+    assert.match("grew until", tostring(c:diff(a, b).grown))
+  end)
+
+  it("heapdiff with two snapshots", function()
+    local wanted = ask("heapdiff", "--json", "b", "d")
+    local d = open("d"):diff(open "b")
+    check_rows(wanted.groups, d)
+    check_rows(wanted.classes, d.classes)
+    assert.is_true(d.gone_objects > 50)
+    assert.equal(first_line("heapdiff", "b", "d"), headline(d))
+    assert.match("\n%d+ objects of [^\n]*b are gone: ", tostring(d))
+  end)
+
+  it("heapdiff --since", function()
+    local wanted = ask("heapdiff", "--json", "--since", "a", "--until", "noon", "d")
+    local d = open("d"):since("a", "noon")
+    check_rows(wanted.groups, d)
+    check_fields(wanted, d, "objects", "shallow_bytes", "retained_bytes")
+    check_rows(ask("heapdiff", "--json", "--since", "noon", "d").groups, open("d"):since "noon")
+    local none, message, code = open("d"):since "midnight"
+    assert.is_nil(none)
+    assert.match('it has "a", "b", "noon"', message)
+    assert.equal("absent", code)
+  end)
+
+  it("heapdiff with snapshots of two processes", function()
+    local theirs = assert(reader.open(other .. "/d"))
+    local wanted = ask("heapdiff", "--json", "d", other .. "/d")
+    local d = open("d"):diff(theirs)
+    assert.is_false(d.same_state)
+    check_rows(wanted.classes, d.classes)
+    check_rows(wanted.paths, reader.growth {path "d", other .. "/d"})
+    local strings = theirs:strings(open "d")
+    assert.equal(wanted.new_strings, strings.new_strings)
+    assert.equal(#wanted.strings, #strings)
+    for i, row in ipairs(wanted.strings) do
+      assert.same({row.objects, row.bytes}, {strings[i].objects, strings[i].bytes})
+      assert.equal(row.string, strings[i].example:text(256))
+    end
+    assert.match("different Lua states", tostring(d))
+    assert.match("^Strings of .*: %d+ new, ", tostring(strings))
+  end)
+
+  it("heapdiff with a ladder of snapshots", function()
+    local wanted = ask("heapdiff", "--json", "a", "b", "c", "d")
+    local files = {path "a", path "b", path "c", path "d"}
+    for _, list in ipairs {files, {path "a", open "b", path "c", open "d"}} do
+      local g = reader.growth(list)
+      check_rows(wanted.paths, g)
+      check_rows(wanted.classes, g.classes)
+      check_fields(wanted, g, "same_state")
+      assert.same(wanted.whole, g.whole)
+      assert.same(wanted.level, g.level)
+      assert.same(files, g.snapshots)
+      assert.equal(first_line("heapdiff", "a", "b", "c", "d"), headline(g))
+    end
+    local none, message, code = reader.growth {path "a", path "nope"}
+    assert.is_nil(none)
+    assert.match("cannot open '.*/nope'", message)
+    assert.equal("io", code)
+  end)
+
+  it("heapdiff --before and --after", function()
+    local wanted = ask("heapdiff", "--json", "--before", "a", "b", "--after", "c", "d")
+    local g = reader.compare({path "a", path "b"}, {path "c", path "d"})
+    check_rows(wanted.paths, g)
+    assert.equal(wanted.fixed, g.fixed)
+    assert.equal(plain(wanted.still_grows), g.still_grows)
+    assert.match("^Is it fixed%? No: _G%.bus%.tick", tostring(g))
+    assert.match("^More: ", tostring(reader.compare({path "a"}, {path "b"})))
+  end)
+
+  it("heapdiff --owners", function()
+    local wanted = ask("heapdiff", "--json", "-n", "0", "--owners", "a", "d")
+    local list = reader.owners {path "a", path "d"}
+    assert.equal(wanted.total_parts, #list)
+    local function sorted(parts)
+      local lines = {}
+      for i, p in ipairs(parts) do
+        local figures = {p.bytes, p.objects, p.own_bytes, p.own_objects}
+        for k, pair in ipairs(figures) do figures[k] = ("%d %d"):format(pair[1], pair[2]) end
+        lines[i] = table.concat({p.held_by, plain(p.class) or "", tostring(p.shared),
+          table.concat(figures, " ")}, " ")
+      end
+      table.sort(lines)
+      return lines
+    end
+    for _, part in ipairs(wanted.parts) do
+      if part.class == json.null then part.class = nil end
+    end
+    assert.same(sorted(wanted.parts), sorted(list))
+    for i = 2, #list do assert.is_true(list[i].above < i) end
+    assert.match("^From .*a to .*d: [%d.]+ KB %-> [%d.]+ KB, %+[%d.]+ KB\n", tostring(list))
+    assert.match("\n *%+[%d.]+ KB +[%d.]+ KB +[%d.]+ KB +%+[%d,]+ +_G.bus ", tostring(list))
+  end)
+
+  it("heapcheck", function()
+    local edges = open("d"):verify()
+    assert.equal(ask("heapcheck", "--json", "d").files[1].edges, edges)
+  end)
+end)
+
+describe("several objects", function()
+  it("retain together what none of them does alone", function()
+    local s = open "d"
+    local tick, names = s:object "_G.bus.tick", s:object "_G.bus.names"
+    local bytes, objects = s:retained {tick, names}
+    assert.is_true(bytes > tick.retained_bytes + names.retained_bytes)
+    assert.same({bytes, objects}, {s:retained {tick, names, tick, "_G.bus.names"}})
+    assert.equal(tick.retained_bytes, (s:retained(tick)))
+    for _, row in ipairs(s:classes()) do
+      if row.class == "Listener" then
+        assert.equal(row.retained_bytes, (s:retained(s:objects {class = "Listener"})))
+      end
+    end
+    assert.same({0, 0}, {s:retained {}})
+    local list = s:objects_with(s:since("a", "b")[1].fingerprint)
+    assert.equal("Listener", list[1].class)
+    assert.same({s:retained(list)}, {s:retained(s:objects {class = "Listener"})})
+    assert.equal("absent", select(3, s:objects_with "0123456789"))
+  end)
+end)
