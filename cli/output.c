@@ -119,6 +119,7 @@ int cli_finish(cli *c, int status) {
   const char *changed;
   cli_progress(c, NULL);
   errno = 0;
+  if (failed) putchar('\n'); /* what failed is not pending any more: this will tell why */
   if (fclose(stdout) != 0 || failed)
     cli_die(c, NULL, "cannot write the results: %s",
             errno != 0 ? strerror(errno) : "the output is full or closed");

@@ -102,6 +102,14 @@ describe("output", function()
     end)
   end
 
+  broken(8, "says why it cannot be written where all of it but the buffer's end was lost", function()
+    for length = 4065, 4072 do -- with the line above it 4,096 bytes, which is a buffer
+      local _, err, code = in_dir(("heapsql --csv c \"select printf('%%.*c', %d, 'x')\" >/dev/full")
+        :format(length))
+      assert.same({"heapsql: cannot write the results: No space left on device\n", 2}, {err, code})
+    end
+  end)
+
   broken(4, "says no without a word more where stderr is closed or full", function()
     for _, target in ipairs {"&-", "/dev/full"} do
       local out, _, code = in_dir("heappath c NoSuchClass 2>" .. target)
