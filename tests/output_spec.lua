@@ -104,8 +104,8 @@ describe("output", function()
 
   broken(8, "says why it cannot be written where all of it but the buffer's end was lost", function()
     for length = 4065, 4072 do -- with the line above it 4,096 bytes, which is a buffer
-      local _, err, code = in_dir(("heapsql --csv c \"select printf('%%.*c', %d, 'x')\" >/dev/full")
-        :format(length))
+      local query = ("select printf('%%.*c', %d, 'x')"):format(length)
+      local _, err, code = in_dir(('heapsql --csv c "%s" >/dev/full'):format(query))
       assert.same({"heapsql: cannot write the results: No space left on device\n", 2}, {err, code})
     end
   end)
