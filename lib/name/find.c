@@ -363,6 +363,7 @@ int lh_find(lh_snapshot *snapshot, const char *expression, lh_found *found, lh_e
     if (finder.class_index != UINT32_MAX) found->class_index = class_found(&finder, found->id);
   }
   lh_free(set.ids);
+  lh_free(finder.seen);
   return code;
 }
 
