@@ -42,9 +42,6 @@ typedef struct request {
   heapsql_format format;
 } request;
 
-/* The entry of the extension, which is called with pointers to SQLite's functions. */
-int sqlite3_heapsnap_init(sqlite3 *db, char **message, const struct sqlite3_api_routines *api);
-
 /* {=== Options ======================================================================== */
 
 /* Is this word SQL, and not the name of a snapshot? Names rarely have blanks, queries always. */
@@ -92,16 +89,6 @@ static char *read_stdin(cli *c) {
 
 /* {=== The connection ================================================================= */
 
-static sqlite3 *connect_memory(void) {
-  sqlite3 *db;
-  (void)sqlite3_auto_extension((void (*)(void))sqlite3_heapsnap_init);
-  if (sqlite3_open(":memory:", &db) != SQLITE_OK ||
-      sqlite3_exec(db, "PRAGMA temp_store = 2", NULL, NULL, NULL) != SQLITE_OK)
-    cli_must(NULL);
-  sqlite3_reset_auto_extension();
-  return db;
-}
-
 /* What heap_open calls the file. A file that is no good is opened once more, for the library's own
 ** error and hint. */
 static char *open_file(cli *c, sqlite3 *db, const char *file) {
@@ -134,22 +121,6 @@ static void open_all(cli *c, sqlite3 *db, request *r) {
 
 /* {=== Queries ======================================================================== */
 
-static _Noreturn void refuse(cli *c, const request *r, sqlite3 *db, int code) {
-  const char *message = sqlite3_errmsg(db);
-  if (code == SQLITE_AUTH || strncmp(message, "not authorized", 14) == 0)
-    cli_die(c, NULL, "a query can only read the snapshots: use select (%s)", message);
-  if (strncmp(message, "no such table", 13) == 0)
-    cli_die(c, NULL,
-            "%s; each snapshot (%s%s) has objects, edges, entries, strings, classes, threads, "
-            "frames, modules, marks, info",
-            message, r->schemas[0], r->n_files > 1 ? ", ..." : "");
-  if (strncmp(message, "no such column", 14) == 0)
-    cli_die(c, NULL, "%s; the columns of a table: pragma table_xinfo(objects)", message);
-  if (strstr(message, "syntax error") != NULL || strcmp(message, "incomplete input") == 0)
-    cli_die(c, NULL, "%s; heapsql(1) has examples", message);
-  cli_die(c, NULL, "%s", message);
-}
-
 static void run_queries(cli *c, const request *r, sqlite3 *db) {
   cli_json document = {0};
   bool first = true;
@@ -163,12 +134,12 @@ static void run_queries(cli *c, const request *r, sqlite3 *db) {
     while (*sql != '\0') {
       sqlite3_stmt *statement;
       int code = sqlite3_prepare_v2(db, sql, -1, &statement, &sql);
-      if (code != SQLITE_OK) refuse(c, r, db, code);
+      if (code != SQLITE_OK) heapsql_refuse(c, db, code, r->schemas[0], r->n_files > 1);
       if (statement == NULL) continue; /* a comment */
       cli_progress(c, "looking");
       code = heapsql_print(c, statement, r->format, first, &document);
       cli_progress(c, NULL);
-      if (code != SQLITE_DONE) refuse(c, r, db, code);
+      if (code != SQLITE_DONE) heapsql_refuse(c, db, code, r->schemas[0], r->n_files > 1);
       sqlite3_finalize(statement);
       first = false;
     }
@@ -194,7 +165,7 @@ int main(int argc, char **argv) {
   sqlite3 *db;
   cli_begin(&c, &tool);
   parse(&c, &r, argc, argv);
-  db = connect_memory();
+  db = heapsql_connect();
   open_all(&c, db, &r);
   if (r.save != NULL) {
     heapsql_save(&c, db, r.save);
@@ -203,8 +174,7 @@ int main(int argc, char **argv) {
     sqlite3_close(db);
     heapsql_shell(&c, r.files, r.schemas, r.n_files);
   }
-  if (sqlite3_exec(db, "SELECT heap_read_only()", NULL, NULL, NULL) != SQLITE_OK)
-    cli_die(&c, NULL, "%s", sqlite3_errmsg(db));
+  heapsql_lock(&c, db);
   if (r.n_queries > 0) run_queries(&c, &r, db);
   sqlite3_close(db);
   for (size_t i = 0; i < r.n_files; i++) free(r.schemas[i]);

@@ -2,6 +2,8 @@
 ** heapsnap.c - the entry of the extension, and its SQL functions:
 **
 **     heap_open(file [, name])   opens a snapshot as a schema; its name, made from the file's
+**                                (a host with the library binds one that is open, a pointer of type
+**                                lh_snapshot, as third argument: that one is shown)
 **     heap_read_only()           from then on queries read the tables here and nothing else
 **     heap_for_terminal()        from then on control characters in a heap's strings are visible
 **     path_of(id)                the retaining path: _G.bus.listeners.tick[17]
@@ -86,13 +88,13 @@ static int attach(sqlite3 *db, const char *schema, lh_error *error) {
   return code;
 }
 
-static int open_as(sqlite3 *db, hs_shelf *shelf, const char *path, const char *schema,
-                   lh_error *error) {
+static int open_as(sqlite3 *db, hs_shelf *shelf, const char *path, lh_snapshot *open,
+                   const char *schema, lh_error *error) {
   unsigned n_files = shelf->n_files;
   lh_error ignored;
   int code = attach(db, schema, error);
   if (code != LH_OK) return code;
-  code = hs_shelf_add(shelf, path, schema, error);
+  code = hs_shelf_add(shelf, path, open, schema, error);
   if (code == LH_OK) code = create_tables(db, schema, error);
   if (code == LH_OK) code = create_tables(db, "temp", error);
   if (code == LH_OK) return code;
@@ -106,6 +108,7 @@ static void heap_open(sqlite3_context *context, int argc, sqlite3_value **argv) 
   hs_shelf *shelf = sqlite3_user_data(context);
   const char *path = (const char *)sqlite3_value_text(argv[0]);
   const char *wish = argc > 1 ? (const char *)sqlite3_value_text(argv[1]) : NULL;
+  lh_snapshot *open = argc > 2 ? sqlite3_value_pointer(argv[2], "lh_snapshot") : NULL;
   char *schema;
   lh_error error;
   if (path == NULL) {
@@ -117,7 +120,7 @@ static void heap_open(sqlite3_context *context, int argc, sqlite3_value **argv) 
     sqlite3_result_error_nomem(context);
   } else if (hs_shelf_find(shelf, schema) != NULL) {
     sqlite3_result_error(context, "heap_open: a snapshot has that name already", -1);
-  } else if (open_as(db, shelf, path, schema, &error) != LH_OK) {
+  } else if (open_as(db, shelf, path, open, schema, &error) != LH_OK) {
     hs_result_error(context, &error);
   } else {
     sqlite3_result_text(context, schema, -1, SQLITE_TRANSIENT);
@@ -215,6 +218,7 @@ int sqlite3_heapsnap_init(sqlite3 *db, char **message, const sqlite3_api_routine
     void (*function)(sqlite3_context *context, int argc, sqlite3_value **argv);
   } functions[] = {{"heap_open", 1, SQLITE_DIRECTONLY, heap_open},
                    {"heap_open", 2, SQLITE_DIRECTONLY, heap_open},
+                   {"heap_open", 3, SQLITE_DIRECTONLY, heap_open},
                    {"heap_read_only", 0, SQLITE_DIRECTONLY, heap_read_only},
                    {"heap_for_terminal", 0, SQLITE_DIRECTONLY, heap_for_terminal},
                    {"path_of", 1, SQLITE_DETERMINISTIC, path_of},

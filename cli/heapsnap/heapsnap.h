@@ -60,8 +60,9 @@ typedef struct hs_targets {
 
 typedef struct hs_file {
   lh_snapshot *snapshot;
-  char *schema; /* its name in SQL */
-  int64_t base; /* added to an object's number gives its id */
+  char *schema;  /* its name in SQL */
+  int64_t base;  /* added to an object's number gives its id */
+  bool borrowed; /* the snapshot is the host's */
   bool analysed, named;
   bool for_terminal;  /* control characters in the heap's strings are made visible */
   uint32_t *class_at; /* classes in the order of their names; the key of by_class */
@@ -78,8 +79,10 @@ typedef struct hs_shelf {
 
 #define HS_ID_STEP INT64_C(10000000000)
 
-/* Opens `path` and puts it on the shelf under `schema`, which it copies. */
-int hs_shelf_add(hs_shelf *shelf, const char *path, const char *schema, lh_error *error);
+/* Opens `path`, if it is not `open` already (else NULL), and puts it on the shelf under `schema`,
+** which it copies. */
+int hs_shelf_add(hs_shelf *shelf, const char *path, lh_snapshot *open, const char *schema,
+                 lh_error *error);
 void hs_shelf_remove_last(hs_shelf *shelf);
 void hs_shelf_free(void *shelf);
 

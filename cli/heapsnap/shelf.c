@@ -27,11 +27,12 @@ static void free_file(hs_file *file) {
   sqlite3_free(file->class_at);
   sqlite3_free(file->class_retained);
   sqlite3_free(file->schema);
-  lh_close(file->snapshot);
+  if (!file->borrowed) lh_close(file->snapshot);
   sqlite3_free(file);
 }
 
-int hs_shelf_add(hs_shelf *shelf, const char *path, const char *schema, lh_error *error) {
+int hs_shelf_add(hs_shelf *shelf, const char *path, lh_snapshot *open, const char *schema,
+                 lh_error *error) {
   hs_file **files = sqlite3_realloc64(shelf->files, (shelf->n_files + 1) * sizeof *files);
   hs_file *file = NULL;
   int code = LH_OK;
@@ -41,10 +42,12 @@ int hs_shelf_add(hs_shelf *shelf, const char *path, const char *schema, lh_error
   if (file == NULL) return hs_no_memory(error, "opening a snapshot");
   *file = (hs_file){.schema = sqlite3_mprintf("%s", schema),
                     .base = shelf->n_files * HS_ID_STEP,
-                    .for_terminal = shelf->for_terminal};
+                    .for_terminal = shelf->for_terminal,
+                    .snapshot = open,
+                    .borrowed = open != NULL};
   if (file->schema == NULL)
     code = hs_no_memory(error, "opening a snapshot");
-  else
+  else if (open == NULL)
     code = lh_open(&file->snapshot, path, error);
   if (code == LH_OK)
     files[shelf->n_files++] = file;

@@ -1,7 +1,8 @@
 /*
 ** heapsql.h - what the files of the command heapsql share.
 **
-**     ../heapsql.c   options, the connection, the queries of the command line
+**     ../heapsql.c   options, the queries of the command line
+**     connect.c      the connection, and its errors; heappath has it, too
 **     print.c        answers as tables, CSV and JSON
 **     save.c         whole snapshots as an SQLite database
 **     shell.c        the sqlite3 shell, with the snapshots loaded
@@ -14,6 +15,16 @@
 #include <sqlite3.h>
 
 #include "cli.h"
+
+/* A connection in memory that has the extension's functions. */
+sqlite3 *heapsql_connect(void);
+
+/* From now on queries read the snapshots and nothing else. */
+void heapsql_lock(cli *c, sqlite3 *db);
+
+/* Ends the process because of a query's error, and says what to do; `schema` is the first, of
+** several. */
+_Noreturn void heapsql_refuse(cli *c, sqlite3 *db, int code, const char *schema, bool several);
 
 typedef enum heapsql_format { HEAPSQL_TABLE, HEAPSQL_CSV, HEAPSQL_JSON } heapsql_format;
 

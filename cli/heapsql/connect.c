@@ -1,0 +1,41 @@
+/*
+** connect.c - a connection to nothing but memory, with the extension in it, and what its errors
+** mean to somebody who asks snapshots.
+*/
+#include <string.h>
+
+#include "heapsql.h"
+
+/* The entry of the extension, which is called with pointers to SQLite's functions. */
+int sqlite3_heapsnap_init(sqlite3 *db, char **message, const struct sqlite3_api_routines *api);
+
+sqlite3 *heapsql_connect(void) {
+  sqlite3 *db;
+  (void)sqlite3_auto_extension((void (*)(void))sqlite3_heapsnap_init);
+  if (sqlite3_open(":memory:", &db) != SQLITE_OK ||
+      sqlite3_exec(db, "PRAGMA temp_store = 2", NULL, NULL, NULL) != SQLITE_OK)
+    cli_must(NULL);
+  sqlite3_reset_auto_extension();
+  return db;
+}
+
+void heapsql_lock(cli *c, sqlite3 *db) {
+  if (sqlite3_exec(db, "SELECT heap_read_only()", NULL, NULL, NULL) != SQLITE_OK)
+    cli_die(c, NULL, "%s", sqlite3_errmsg(db));
+}
+
+_Noreturn void heapsql_refuse(cli *c, sqlite3 *db, int code, const char *schema, bool several) {
+  const char *message = sqlite3_errmsg(db);
+  if (code == SQLITE_AUTH || strncmp(message, "not authorized", 14) == 0)
+    cli_die(c, NULL, "a query can only read the snapshots: use select (%s)", message);
+  if (strncmp(message, "no such table", 13) == 0)
+    cli_die(c, NULL,
+            "%s; each snapshot (%s%s) has objects, edges, entries, strings, classes, threads, "
+            "frames, modules, marks, info",
+            message, schema, several ? ", ..." : "");
+  if (strncmp(message, "no such column", 14) == 0)
+    cli_die(c, NULL, "%s; the columns of a table: pragma table_xinfo(objects)", message);
+  if (strstr(message, "syntax error") != NULL || strcmp(message, "incomplete input") == 0)
+    cli_die(c, NULL, "%s; heapsql(1) has examples", message);
+  cli_die(c, NULL, "%s", message);
+}
