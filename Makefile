@@ -31,8 +31,9 @@ TOOLS = heaptop heapdiff heappath heapcheck heapsql
 TOOL_SOURCES = $(wildcard $(TOOLS:%=cli/%.c))
 # What the tools share; what only one of them needs is in cli/TOOL/.
 CLI_SOURCES = $(filter-out $(TOOL_SOURCES),$(wildcard cli/*.c))
-# SQLite's extension, which is a part of heapsql, too.
+# SQLite's extension, which is a part of heapsql and heappath, too.
 SNAP_SOURCES = $(wildcard cli/heapsnap/*.c)
+SQL_TOOLS = heapsql heappath
 TEST_SOURCES = $(wildcard tests/c/test_*.c)
 TEST_COMMON = $(filter-out $(TEST_SOURCES) tests/c/lua_%,$(wildcard tests/c/*.c))
 
@@ -111,8 +112,8 @@ $(1)/bin/%: $(1)/cli/%.o $$(CLI_SOURCES:%.c=$(1)/%.o) \
 	@mkdir -p $$(@D)
 	$$(Q)$$(CC) $$(CFLAGS) $(2) $$(LDFLAGS) -o $$@ $$(filter %.o,$$^) $$(filter %.a,$$^) $$(CLI_LIBS)
 
-$(1)/bin/heapsql: $$(SNAP_SOURCES:%.c=$(1)/%.o)
-$(1)/bin/heapsql: CLI_LIBS += $$(SQL_LIBS)
+$$(SQL_TOOLS:%=$(1)/bin/%): $$(SNAP_SOURCES:%.c=$(1)/%.o) $(1)/cli/heapsql/connect.o
+$$(SQL_TOOLS:%=$(1)/bin/%): CLI_LIBS += $$(SQL_LIBS)
 
 # SQLite's functions are the host's, as Lua's are for heap.so; of the library it has what it uses.
 $(1)/heapsnap.so: $$(SNAP_SOURCES:%.c=$(1)/%.o) $(1)/libluaheap.a

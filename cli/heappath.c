@@ -1,6 +1,6 @@
 /*
 ** heappath - why one object is alive: the shortest chains of references from a root to it, or all
-** that refers to it, or what would free it. Text for a terminal, a DOT graph for a pipe, JSON on
+** that refers to it, or what would free it; and why a whole set of objects is. Text for a terminal, a DOT graph for a pipe, JSON on
 ** demand.
 **
 ** A path may have a million steps (a linked list). Text folds its middle and the graph does so too;
@@ -10,26 +10,29 @@
 
 #include "heappath/heappath.h"
 
-enum { KEY_REFERRERS = CLI_FIRST_KEY, KEY_DOMINATORS, KEY_FORMAT };
+enum { KEY_REFERRERS = CLI_FIRST_KEY, KEY_DOMINATORS, KEY_SET, KEY_FORMAT };
 
 static const cli_option options[] = {
     {'k', "paths", "N", "the N shortest paths by different referrers (default 1)"},
     {KEY_REFERRERS, "referrers", NULL, "all that refers to it, weak references too"},
     {KEY_DOMINATORS, "dominators", NULL, "the objects that would free it if they went"},
-    {'n', "top", "N", "rows of --referrers (default 20; 0: all)"},
+    {KEY_SET, "set", "WHAT", "why many objects are alive: of a class, fingerprint, query"},
+    {'n', "top", "N", "rows of --referrers and --set (default 20; 0: all)"},
     {KEY_FORMAT, "format", "FORMAT", "text (default on a terminal), dot (default else), json"},
     CLI_COMMON_OPTIONS};
 
 static const cli_tool tool = {
     "heappath",
     "Shows what keeps an object of a snapshot alive.",
-    {"[options] SNAPSHOT OBJECT", NULL, NULL},
+    {"[options] SNAPSHOT OBJECT", "[options] --set WHAT SNAPSHOT", NULL},
     options,
     sizeof options / sizeof *options,
     "OBJECT: an address as Lua prints it   'table: 0x55d0c0a3f2e0'\n"
     "        a path                        '_G.cache[12].owner'\n"
     "        a function by place           @app.lua:42\n"
     "        a class                       Listener   (the instance that retains most)\n"
+    "WHAT:   any of these, for all objects that it names; a fingerprint of heapdiff;\n"
+    "        'select id from ...', as for heapsql\n"
     "Example: heappath c Listener | dot -Tsvg > why.svg\n"
     "Exit status: 0 done, 1 not there or nothing keeps it alive, 2 wrong usage or failure.\n"};
 
@@ -45,6 +48,7 @@ static void parse_options(cli *c, request *r, int argc, char **argv) {
         break;
       case KEY_REFERRERS: r->referrers = true; break;
       case KEY_DOMINATORS: r->dominators = true; break;
+      case KEY_SET: r->set = optarg; break;
       case 'n':
         r->limit = cli_number_argument(c, "--top");
         r->limit_given = true;
@@ -72,7 +76,12 @@ static void parse(cli *c, request *r, int argc, char **argv) {
   parse_options(c, r, argc, argv);
   if (optind == argc) cli_usage_error(c, "which snapshot? Name the file, then the object");
   r->file = argv[optind];
-  r->expression = join_expression(c, argc - optind - 1, argv + optind + 1);
+  if (r->set == NULL)
+    r->expression = join_expression(c, argc - optind - 1, argv + optind + 1);
+  else if (argc - optind > 1)
+    cli_usage_error(c, "--set already says which objects: '%s' is too much", argv[optind + 1]);
+  if (r->set != NULL && (r->referrers || r->dominators || r->n_paths > 1))
+    cli_usage_error(c, "--set goes without --referrers, --dominators and -k");
   if (r->referrers && r->dominators)
     cli_usage_error(c, "--referrers and --dominators are two questions: ask one");
   if (c->json && r->format != FORMAT_AUTO && r->format != FORMAT_JSON)
@@ -201,6 +210,7 @@ int main(int argc, char **argv) {
   bool reachable;
   cli_begin(&c, &tool);
   parse(&c, &r, argc, argv);
+  if (r.set != NULL) return cli_finish(&c, answer_set(&c, &r));
   find(&c, &r, &s);
   answer(&c, &r, &s);
   reachable = lh_is_reachable(s.snapshot, s.id);

@@ -13,6 +13,9 @@
 ** The synthetic root is no box: all that it could say is said by the shape of the roots. An upvalue
 ** between a closure and its value is none either: its name stands on the arrow.
 **
+** For many objects (lh_dot_ways) a box is a row of their merged paths: red where some of them are,
+** grey for rows that are not shown.
+**
 ** A path of a million steps is walked twice, and at most `long_path` of its steps become boxes, so
 ** the graph stays small whatever the heap. Names longer than NAME_BYTES lose their middle. A box
 ** has an HTML-like label (a bold name over small print), an arrow a plain one. All that comes from
@@ -420,7 +423,7 @@ static int way_box(const drawing *d, const lh_ways *ways, size_t i, Agnode_t **b
   } else {
     put_way(d, &label, ways, way);
     if (way->id == LH_ROOT) set_style(*box, "folder", "#c7ecd0", "#1a7f37");
-    if (way->here > 0) set_style(*box, "octagon", "#ffd7d5", "#cf222e");
+    if (way->here > 0) set_style(*box, "box", "#ffd7d5", "#cf222e");
   }
   return set_html_label(d, *box, &label);
 }

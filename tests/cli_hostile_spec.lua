@@ -132,6 +132,7 @@ describe(("a heap of hostile names (seed %d)"):format(seed), function()
       "heapdiff -n 0 other c",
       "heapsql c 'select * from classes'",
       "heappath --format text -k 500 c TARGET", "heappath --format text --referrers -n 0 c TARGET",
+      "heappath --format text -n 0 --set 'select id from objects' c",
       "heapsql c 'select *, path, held_by from objects'", "heapsql c 'select * from strings'",
       "heapsql c 'select * from edges'", "heapsql c 'select * from entries'",
     } do assert.is_true(#output(command) > 0, command) end
@@ -167,7 +168,7 @@ describe(("a heap of hostile names (seed %d)"):format(seed), function()
       "heaptop --modules -n 200 c", "heaptop --under root -n 50 c", "heaptop --waste -n 50 c",
       "heapdiff -n 200 --ladder a b c", "heapdiff -n 200 --owners a c",
       "heapdiff -n 200 --before a b --after b c", "heapdiff -n 200 other c",
-      "heapsql c 'select path from objects'"
+      "heapsql c 'select path from objects'", "heappath -n 200 --set 'select id from objects' c"
     } do
       local out, n = support.on_terminal(command, {cwd = dir}), 0
       if not out then return end
@@ -200,7 +201,7 @@ describe(("a heap of hostile names (seed %d)"):format(seed), function()
       "heapdiff --json --since a c", "heapdiff --json --ladder a b c",
       "heapdiff --json --owners a c", "heapdiff --json --before a b --after b c",
       "heapdiff --json other c",
-      "heappath --json -k 500 c TARGET",
+      "heappath --json -k 500 c TARGET", "heappath --json --set 'select id from objects' c",
       "heappath --json --referrers c TARGET", "heapsql --json c 'select * from objects'",
       "heapsql --json c 'select * from edges; select * from strings; select * from entries'",
     } do json(command) end
@@ -251,6 +252,7 @@ describe(("a heap of hostile names (seed %d)"):format(seed), function()
     assert.equal(n_sources + 1, counts.node)
     assert.equal(#referrers, counts.edge)
     drawn("heappath -k 500 c TARGET")
+    drawn("heappath -n 0 --set \"select id from objects where type in ('table', 'string')\" c")
     local n = 0
     for _, object in ipairs(json("heaptop -n 0 --by object --type table --json c").objects) do
       if object.held_by:find("^local") then n = n + 1 end
@@ -339,7 +341,7 @@ describe(("a heap of hostile names (seed %d)"):format(seed), function()
         {"heaptop", "c", "x" .. word},
         {"heaptop", "--type", "x" .. word, "c"}, {"heapdiff", "--fail-over", "x" .. word, "a", "c"},
         {"heapdiff", "--since", "x" .. word, "c"},
-        {"heappath", "c", "--", "_G.x[" .. word .. "].y"},
+        {"heappath", "--set", "x" .. word, "c"}, {"heappath", "c", "--", "_G.x[" .. word .. "].y"},
         {"heappath", "c", "--", "@x" .. word .. ":7"}, {"heappath", "c", "--", "x" .. word, "y"},
       } do
         n_cases = n_cases + 1

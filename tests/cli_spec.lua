@@ -169,6 +169,11 @@ describe("a usage error", function()
     {"heappath", "--dominators", "--format", "dot", "c", "_G"},
     {"heappath", "-k", "0", "c", "_G"},
     {"heappath", "c", "_G["},
+    {"heappath", "--set", "Listener"},
+    {"heappath", "--set", "Listener", "c", "_G"},
+    {"heappath", "--set", "Listener", "--referrers", "c"},
+    {"heappath", "--set", "_G[", "c"},
+    {"heappath", "--set", "select 1; select 2", "c"},
     {"heapsql"},
     {"heapsql", "select 1"},
     {"heapsql", "-"},
@@ -534,6 +539,13 @@ describe("JSON", function()
     assert.equal(1, weak)
     json_of({"heappath", "--json", "--dominators", "c", listener},
             {dominators = {row_with {address = "string"}}})
+    local way = {depth = "integer", objects = "integer", retained_bytes = "integer",
+                 steps = "string", path = "string"}
+    json_of({"heappath", "--json", "--set", "Listener", "c"}, {
+      set = "string", class = "string", objects = "integer", retained_bytes = "integer",
+      garbage_objects = "integer", garbage_bytes = "integer", total_held_by = "integer",
+      held_by = {{path = "string", objects = "integer"}}, rows = {way},
+    })
     local out, err, code = in_dir {"heappath", "--json", "c", "_G.nosuch"}
     assert.same({"", 1}, {out, code})
     assert.matches("has no field 'nosuch'", err)

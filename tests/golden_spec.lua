@@ -68,6 +68,9 @@ local questions = {
   ["heappath-upvalue"] = "heappath --format text c '_G.bus.listeners.tick[7].fn'",
   ["heappath-long"] = "heappath --format text c '_G.list" .. (".next"):rep(39) .. "'",
   ["heappath-referrers"] = "heappath --format text --referrers c '_G.bus.listeners.tick[30]'",
+  ["heappath-set"] = "heappath --format text --set Listener c",
+  ["heappath-set-n"] = "heappath --format text -n 5 --set \"select id from objects where class in "
+    .. "('Listener', 'array of number', '{id, name}', '{next}')\" c",
   ["heappath-dominators"] = "heappath --dominators c '_G.bus.listeners.tick[30]'",
 }
 

@@ -10,10 +10,10 @@ _heappath() {
   case $before in
     --format) words='text dot json' ;;
     --color) words='auto always never' ;;
-    -k | --paths | -n | --top) return ;;
+    -k | --paths | -n | --top | --set) return ;;
     *)
       if [[ $current == -* ]]; then
-        words='-k --paths --referrers --dominators -n --top --format --json --bytes
+        words='-k --paths --referrers --dominators --set -n --top --format --json --bytes
           --color -h --help --version'
       else
         mapfile -t COMPREPLY < <(compgen -f -- "$current")

@@ -1,6 +1,6 @@
 /*
 ** heappath.h - what the files of heappath share: what was asked for and of which object
-** (cli/heappath.c), and the answers: paths.c, referrers.c and dominators.c.
+** (cli/heappath.c), and the answers: paths.c, referrers.c, dominators.c, and set.c with query.c.
 */
 #ifndef LUAHEAP_HEAPPATH_H
 #define LUAHEAP_HEAPPATH_H
@@ -12,6 +12,7 @@ typedef enum format { FORMAT_TEXT, FORMAT_DOT, FORMAT_JSON, FORMAT_AUTO } format
 typedef struct request {
   const char *file;
   char *expression;
+  const char *set; /* NULL: one object is asked for */
   size_t n_paths, limit;
   bool limit_given, referrers, dominators;
   format format;
@@ -40,5 +41,18 @@ void answer_paths(cli *c, const request *r, const subject *s, cli_json *w);
 void answer_referrers(cli *c, const request *r, const subject *s, cli_json *w);
 void print_dominators(cli *c, const subject *s);
 void json_dominators(cli *c, cli_json *w, const subject *s);
+
+/* The answer about a set; returns the exit status. */
+int answer_set(cli *c, const request *r);
+
+typedef struct object_set {
+  lh_id *ids;
+  size_t n;
+} object_set;
+
+/* query.c: is this SQL, and the objects that it names; set->ids is freed by free. */
+bool is_query(const char *text);
+void find_by_query(cli *c, const char *file, lh_snapshot *snapshot, const char *query,
+                   object_set *set);
 
 #endif

@@ -84,6 +84,7 @@ local function measure(millions)
   m.owners_s = median_run(bin .. "heapdiff", "--owners", dir .. "/a", dir .. "/c")
   m.heappath_s, m.heappath_bytes = median_run(bin .. "heappath", "--format", "text", dir .. "/a",
                                               m.deepest)
+  m.set_s, m.set_bytes = median_run(bin .. "heappath", "--set", "{id, name, next}", dir .. "/a")
   return m
 end
 
@@ -146,6 +147,9 @@ local rows = {
   {"heapdiff --owners a c", function(m) return m.owners_s / m.collection_s end, "%.2f x", 8},
   {"heappath a (the longest path)", function(m) return m.heappath_s / m.collection_s end, "%.2f x"},
   {"- peak memory with the file, MB", function(m) return m.heappath_bytes / MB end, "%.0f"},
+  {"heappath --set (half of all objects) a", function(m) return m.set_s / m.collection_s end,
+   "%.2f x", 8},
+  {"- peak memory with the file, MB", function(m) return m.set_bytes / MB end, "%.0f"},
 }
 
 local function print_table(measured)
