@@ -14,6 +14,7 @@
 **     4  objects and edges          8  finding, comparing, drawing
 **                                   9  advice about one snapshot
 **                                  10  growth over many snapshots
+**                                  11  a program that looks at itself (needs Lua)
 **
 ** Conventions. A function that can fail returns 0 or a negative LH_E... code and fills the caller's
 ** lh_error (which may be NULL). Results through `**out` or a `*out` of arrays are owned by the
@@ -112,6 +113,10 @@ int lh_take_snapshot(lua_State *L, const char *path, const lh_take_options *opti
 int lh_stream_snapshot(lua_State *L, const char *name, lh_writer writer, void *payload,
                        const lh_take_options *options, lh_taken *taken, lh_error *error);
 
+/* Writes one that is in memory, as lh_stream_snapshot gave it, to a file as lh_take_snapshot would
+** have done. O(size). */
+int lh_save_snapshot(const void *data, size_t size, const char *path, lh_error *error);
+
 /* A snapshot that another process writes: the program pauses for a fork alone (under 0.02 times a
 ** full collection) and goes on; the file is the heap as it was at the fork, mark included. The
 ** child is not seen by the host's wait(), raises no SIGCHLD, and completes the file even if the
@@ -161,7 +166,8 @@ typedef struct lh_gc_stats {
   uint64_t table_strings; /* in Lua's table of short strings, */
   uint64_t table_slots;   /* which has so many slots of 8 bytes */
   uint32_t marks;
-  uint8_t gc_state; /* 0 propagate ... 8 pause, as in lh_info */
+  uint32_t newest_mark; /* its serial; 0: there was none */
+  uint8_t gc_state;     /* 0 propagate ... 8 pause, as in lh_info */
   bool gc_generational;
   bool gc_stopped; /* by the program; in a finalizer of 5.4.0 to 5.4.3 always */
 } lh_gc_stats;
@@ -1252,6 +1258,28 @@ int lh_ladder_owners(const lh_ladder *ladder, lh_part **parts, size_t *n_parts, 
 
 const char *lh_verdict_name(lh_verdict verdict); /* "grows steadily", "grew once", ... */
 void lh_growth_free(lh_growth *growth);
+
+/* ==== 11. A program that looks at itself (needs Lua) ================================== */
+
+/* table[i] = the object ids[i - 1] of a snapshot of this very state (from wherever it was opened),
+** for each that still is the same object, and nothing is set for the others: those that were freed
+** or are condemned, wait for their finalizer, were given one since or were revived by one; upvalues
+** and prototypes, which are no values; and what is luaheap's own. That their memory was used again
+** deceives nobody: see lib/take/values.c.
+**
+** `ids` rise. The table at stack index `table`, counted from 1, has been made with at least n array
+** slots, since nothing may be allocated here. Who asks for many in batches begins each with the
+** last id of the batch before, and leaves that object in table[1]: then the pass goes on from
+** there. Raises no Lua error, calls no metamethod. LH_ENOTFOUND: the snapshot is of another state,
+** or lh_drop_mark took its mark away. Cost: a pass over the objects, 5 to 50 ns each, and less than
+** one of heap.stats. */
+int lh_push_values(lua_State *L, const lh_snapshot *snapshot, const lh_id *ids, size_t n, int table,
+                   lh_error *error);
+
+/* Takes away the mark of a snapshot that nothing will be compared with any more, by its serial
+** (lh_info). From then on no report shows it, and its memory is left to the collector. Harmless
+** where there is none, and as silent as lh_mark. O(marks). */
+void lh_drop_mark(lua_State *L, uint32_t serial);
 
 #ifdef __cplusplus
 }

@@ -5,7 +5,7 @@
 ** 5.4.0 to 5.4.8 on LP64 platforms; every offset that is used is asserted. The thread (lua_State)
 ** and the global state differ between releases: for these there is a table of offsets, chosen by
 ** lh_layout_probe, and the accessors at the end. Everything is read in place and never written,
-** but for one field: see mark.c.
+** but for one field (mark.c) and slots on top of a stack (values.c).
 */
 #ifndef LUAHEAP_RAW_H
 #define LUAHEAP_RAW_H

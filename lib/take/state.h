@@ -81,6 +81,17 @@ int lh_plant(lua_State *L, uint8_t kind, const char *name, size_t name_length, l
 ** (all fields 0). */
 void lh_void_mark(lua_State *L, const lh_planted *planted);
 
+/* chain.c: the marks of a state, youngest first. */
+typedef struct lh_chain {
+  const raw_userdata *last;      /* the older userdata of the mark; at first the state */
+  const raw_userdata *halves[2]; /* of the mark: on allgc and, if all is well, on finobj */
+  const lh_own_content *content;
+} lh_chain;
+
+lh_chain lh_chain_begin(const lh_state *state);
+bool lh_chain_next(lh_chain *chain); /* false behind the oldest */
+uint32_t lh_chain_marks(const lh_state *state);
+
 /* watch.c: the watcher's userdata, at index 1, is finalized: the state closes. */
 void lh_watch_finalize(lua_State *L);
 

@@ -6,58 +6,16 @@
 ** size depends on, mostly in the same cache line. So it costs the misses on the objects, some 30 to
 ** 200 ns each: 0.15 to 0.45 times a full collection. Leaving the sizes out saves nothing.
 **
-** Marks need no look into userdata: our state and the marks are a chain (state.h), the youngest
-** first, as they stand on both lists. So the pass waits for one address.
+** Marks need no look into userdata: they are a chain (chain.c), the youngest first, as they stand on
+** both lists. So the pass waits for one address.
 */
 #include "state.h"
-
-/* {=== The marks, youngest first ====================================================== */
-
-typedef struct chain {
-  const raw_userdata *last;      /* the older userdata of the mark; at first the state */
-  const raw_userdata *halves[2]; /* of the next mark: on allgc and, if all is well, on finobj */
-  const lh_own_content *content;
-} chain;
-
-static chain begin_chain(const lh_state *state) {
-  return (chain){.last = lh_state_object(state)};
-}
-
-static const lh_own_content *next_half(const raw_userdata **half, const raw_userdata *holder) {
-  const raw_value *v = &holder->user_values[0];
-  if (v->type != (RAW_USERDATA | RAW_COLLECTABLE)) return NULL;
-  *half = (const raw_userdata *)v->as.object;
-  const lh_own_content *content = lh_walk_own_content(*half);
-  return content && (*half)->n_user_values == 1 && content->kind != LH_MARK_STATE ? content : NULL;
-}
-
-/* False behind the oldest mark. The program may have changed user values with its debug library:
-** then the chain ends early, but ends, since serials must fall. */
-static bool next_mark(chain *c) {
-  for (;;) {
-    uint32_t before = c->content ? c->content->serial : UINT32_MAX;
-    const lh_own_content *one = next_half(&c->halves[1], c->last);
-    const lh_own_content *other = one ? next_half(&c->halves[0], c->halves[1]) : NULL;
-    if (!other || other->serial != one->serial || one->serial >= before) return false;
-    c->last = c->halves[0];
-    c->content = one;
-    if (one->kind != LH_MARK_VOID) return true;
-  }
-}
-
-static uint32_t count_marks(const lh_state *state) {
-  uint32_t n = 0;
-  for (chain c = begin_chain(state); next_mark(&c);) n++;
-  return n;
-}
-
-/* }=================================================================================== */
 
 /* {=== The pass ======================================================================= */
 
 /* Where a list has come to in time. */
 typedef struct position {
-  chain marks;
+  lh_chain marks;
   lh_list list;
   const raw_userdata *awaited; /* the youngest mark's half that is older than what was passed */
   uint32_t older;              /* how many marks are: the epoch of the objects here */
@@ -66,7 +24,7 @@ typedef struct position {
 /* A half that Lua has finalized, or is about to, as it does while a state is closed, is on its list
 ** no more. */
 static void await_mark(position *p) {
-  for (; next_mark(&p->marks); p->older--) {
+  for (; lh_chain_next(&p->marks); p->older--) {
     p->awaited = p->marks.halves[p->list];
     bool on_finobj = (p->awaited->marked & RAW_FINALIZED) != 0;
     if (on_finobj == (p->list == LH_LIST_FINOBJ)) return;
@@ -115,7 +73,7 @@ static void count_list(pass *p, const raw_object *o, position *at) {
 
 static void count_lists(pass *p, const lh_state *state, const char *global, uint32_t n_marks) {
   for (lh_list list = LH_LIST_ALLGC; list <= LH_LIST_FIXEDGC; list++) {
-    position at = {.marks = begin_chain(state), .list = list};
+    position at = {.marks = lh_chain_begin(state), .list = list};
     if (list <= LH_LIST_FINOBJ) {
       at.older = n_marks;
       await_mark(&at);
@@ -126,8 +84,8 @@ static void count_lists(pass *p, const lh_state *state, const char *global, uint
 
 /* A periodic mark may be dropped while the caller uses its name; the others stay. */
 static void name_epochs(const pass *p, const lh_state *state, uint32_t n_marks) {
-  chain c = begin_chain(state);
-  for (uint32_t i = n_marks; i > p->merged && next_mark(&c); i--) {
+  lh_chain c = lh_chain_begin(state);
+  for (uint32_t i = n_marks; i > p->merged && lh_chain_next(&c); i--) {
     lh_epoch_count *epoch = &p->epochs[i - p->merged];
     epoch->name = (const char *)(c.content + 1);
     epoch->name_length = c.content->name_length;
@@ -176,7 +134,7 @@ int lh_count_objects(lua_State *L, lh_counts *counts, lh_epoch_count *epochs, si
   const lh_state *state = state_of(L, error);
   if (!state) return LH_EARGUMENT;
   const char *global = lh_global_state(L);
-  uint32_t n_marks = count_marks(state);
+  uint32_t n_marks = lh_chain_marks(state);
   pass p = {.layout = state->layout,
             .main_thread = RAW_FIELD(global, state->layout->main_thread, const void *),
             .dead_white = raw_dead_white(global),
@@ -206,7 +164,8 @@ int lh_stats(lua_State *L, lh_gc_stats *stats, lh_error *error) {
                     .debt_bytes = RAW_FIELD(global, RAW_GLOBAL_DEBT, int64_t),
                     .table_strings = (uint64_t)RAW_FIELD(global, RAW_GLOBAL_STRINGS_USED, int32_t),
                     .table_slots = (uint64_t)RAW_FIELD(global, RAW_GLOBAL_STRINGS_SIZE, int32_t),
-                    .marks = count_marks(state),
+                    .marks = lh_chain_marks(state),
+                    .newest_mark = state->last_serial,
                     .gc_state = RAW_FIELD(global, RAW_GLOBAL_GC_STATE, uint8_t),
                     .gc_generational = RAW_FIELD(global, RAW_GLOBAL_GC_KIND, uint8_t) != 0,
                     .gc_stopped = is_stopped(L, global)};

@@ -196,4 +196,22 @@ int lh_take_snapshot(lua_State *L, const char *path, const lh_take_options *opti
   return rc;
 }
 
+static bool save(lh_file *file, const void *data, size_t size) {
+  lh_file_end end = LH_FILE_AGAIN;
+  if (!lh_file_has_room(file, size, false)) return false;
+  while (end == LH_FILE_AGAIN) {
+    if (lh_file_write(data, size, file) < size) return false;
+    end = lh_file_finish(file);
+  }
+  return end == LH_FILE_DONE;
+}
+
+int lh_save_snapshot(const void *data, size_t size, const char *path, lh_error *error) {
+  lh_file file;
+  int rc = lh_file_open(&file, path, error);
+  if (rc == LH_OK && !save(&file, data, size)) rc = lh_file_fail(&file.failure, path, error);
+  lh_file_free(&file);
+  return rc;
+}
+
 /* }=================================================================================== */
