@@ -56,6 +56,7 @@ typedef struct hr_snapshot {
   char *scratch;         /* text of the library on its way to Lua */
   void *data;            /* what lh_open_memory reads; freed with it by release(data) */
   void (*release)(void *data);
+  int (*analyse)(lh_snapshot *snapshot, lh_error *error); /* the first time; NULL: lh_analyse */
 } hr_snapshot;
 
 /* Pushes a snapshot userdata with nothing in it, which the caller fills. It is closed by close(),
@@ -71,7 +72,11 @@ hr_snapshot *hr_check_snapshot(lua_State *L, int index);
 
 /* What is in it; raises an error if it is closed. And the same, analysed and classified. */
 lh_snapshot *hr_opened(lua_State *L, const hr_snapshot *of);
-lh_snapshot *hr_analysed(lua_State *L, const hr_snapshot *of);
+lh_snapshot *hr_analysed(lua_State *L, hr_snapshot *of);
+
+/* Closes it, as soon as nobody holds it; ends a use that began with holds++. */
+void hr_close(hr_snapshot *of);
+void hr_unhold(hr_snapshot *of);
 
 /* Pushes a cleared userdata of `size` bytes and returns it. Until hr_let_go, or until it is
 ** collected, the snapshot at `index` stays what it is (0: it is about none); then

@@ -10,7 +10,7 @@
 #include <lauxlib.h>
 #include <string.h>
 
-#include "luaheap.h"
+#include "live.h"
 
 /* Not in older releases, which lh_attach refuses before these are called. */
 #pragma weak luaL_setfuncs
@@ -316,5 +316,6 @@ int luaopen_heap(lua_State *L) {
   luaL_setfuncs(L, functions, 0);
   lua_pushstring(L, LH_VERSION);
   lua_setfield(L, -2, "_VERSION");
+  hl_register(L);
   return 1;
 }

@@ -33,8 +33,7 @@ static const hr_object *check_object(lua_State *L) {
   return luaL_checkudata(L, 1, hr_object_kind);
 }
 
-static int find_expression(lua_State *L, int index, const hr_snapshot *of, lh_id *id,
-                           lh_error *error) {
+static int find_expression(lua_State *L, int index, hr_snapshot *of, lh_id *id, lh_error *error) {
   size_t length;
   const char *text = lua_tolstring(L, index, &length);
   lh_found found;

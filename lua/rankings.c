@@ -161,7 +161,7 @@ static void count_epochs(const lh_snapshot *snapshot, const lh_top_query *query,
 ** allocated from mark i on. */
 int hr_epochs(lua_State *L) {
   static const char *const names[] = {"type", "garbage", NULL};
-  const hr_snapshot *of = hr_check_snapshot(L, 1);
+  hr_snapshot *of = hr_check_snapshot(L, 1);
   lh_top_query query = {0};
   lua_settop(L, 2);
   hr_check_options(L, 2, names);

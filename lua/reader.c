@@ -17,10 +17,18 @@ static void close_if_unused(hr_snapshot *of) {
   *of = (hr_snapshot){.closed = true};
 }
 
-static int close_snapshot(lua_State *L) {
-  hr_snapshot *of = luaL_checkudata(L, 1, hr_snapshot_kind);
+void hr_close(hr_snapshot *of) {
   of->closed = true;
   close_if_unused(of);
+}
+
+void hr_unhold(hr_snapshot *of) {
+  of->holds--;
+  close_if_unused(of);
+}
+
+static int close_snapshot(lua_State *L) {
+  hr_close(luaL_checkudata(L, 1, hr_snapshot_kind));
   return 0;
 }
 
@@ -35,10 +43,11 @@ lh_snapshot *hr_opened(lua_State *L, const hr_snapshot *of) {
   return of->snapshot;
 }
 
-lh_snapshot *hr_analysed(lua_State *L, const hr_snapshot *of) {
+lh_snapshot *hr_analysed(lua_State *L, hr_snapshot *of) {
   lh_snapshot *snapshot = hr_opened(L, of);
   lh_error error;
-  hr_check(L, lh_analyse(snapshot, &error), &error);
+  hr_check(L, of->analyse ? of->analyse(snapshot, &error) : lh_analyse(snapshot, &error), &error);
+  of->analyse = NULL;
   hr_check(L, lh_classify(snapshot, &error), &error);
   return snapshot;
 }
@@ -56,9 +65,7 @@ static void let_go(hold *h) {
   if (h->release) h->release(h->content);
   h->release = NULL;
   h->of = NULL;
-  if (!of) return;
-  of->holds--;
-  close_if_unused(of);
+  if (of) hr_unhold(of);
 }
 
 static int collect_hold(lua_State *L) {
@@ -109,7 +116,7 @@ void hr_push_text(lua_State *L, hr_snapshot *of, char *text) {
 
 /* `info`: the keys of heaptop --json, and what tells of which state it is. */
 static int info(lua_State *L) {
-  const hr_snapshot *of = hr_check_snapshot(L, 1);
+  hr_snapshot *of = hr_check_snapshot(L, 1);
   const lh_info *i = lh_snapshot_info(hr_analysed(L, of));
   lh_info copy = *i;
   lh_reach reach;

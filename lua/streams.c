@@ -147,7 +147,7 @@ static void read_filter(lua_State *L, int index, stream *s) {
 /* snapshot:objects([filter]) */
 int hr_each_object(lua_State *L) {
   static const char *const names[] = {"class", "type", "garbage", "since", "until", NULL};
-  const hr_snapshot *of = hr_check_snapshot(L, 1);
+  hr_snapshot *of = hr_check_snapshot(L, 1);
   lua_settop(L, 2);
   hr_check_options(L, 2, names);
   (void)hr_analysed(L, of);

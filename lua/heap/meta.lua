@@ -162,4 +162,210 @@ function heap.stats(options) end
 ---@return integer bytes 0 for what is not collectable: nil, booleans, numbers, light userdata
 function heap.sizeof(value) end
 
+-- {=== Looking at the heap from inside ====================================================
+--
+-- These calls ask about the heap as it is, in the words of the commands and with their figures.
+-- They take a snapshot into memory outside the Lua heap, analyse it, and give the memory back
+-- before they return. A question costs about as much as heaptop on that snapshot: some 0.3 seconds
+-- and 100 bytes an object for a million objects. Who asks several questions about one moment takes
+-- a capture, and shares that cost.
+--
+-- The asking itself is left out: what only the call holds is not there. What the *asker* holds, the
+-- function that makes the call, by its local variables and upvalues, counts for paths only where
+-- nothing else does, and is named last. Results are plain values, made when all is done. Rows do
+-- not keep `object` alive, so looking does not change the next answer: it is nil when the object
+-- is gone.
+--
+-- Numbers, booleans, nil, light userdata and C functions without upvalues are no objects: asked
+-- about these, the calls return nil and say so.
+
+---@class heap.row
+---@field object? any the object itself, not kept alive by the row; nil: gone, or no value of Lua
+---(an upvalue, a prototype, the root)
+---@field type string
+---@field class string as heaptop calls it
+---@field address? string as Lua prints it
+---@field shallow_bytes? integer
+
+---A reference, and the object that it leads to; of a list of referrers the one that it comes from.
+---@class heap.step: heap.row
+---@field label string ".listeners", "[17]", "upvalue bus", "local v in function f @app.lua:3 ..."
+---@field edge string its kind: "value", "key", "upvalue", "local", ...
+---@field skipped? integer so many steps in the middle of a long path; then nothing else is set
+---@field weak? true it keeps nothing alive
+---@field asker? true by a local variable or upvalue of the asker
+
+---The shortest chain of references that keeps a value alive, as heappath prints it.
+---
+---    heap.path(bus.listeners.tick[17])   --> "_G.bus.listeners.tick[17]", steps
+---
+---Nothing but the asker holds it: nil, and a sentence that names what does. Of more than 24 steps
+---the text is folded, and the middle of the list is one entry with `skipped`.
+---@param value any
+---@return string|nil path
+---@return heap.step[]|string steps or why there is no path
+function heap.path(value) end
+
+---@class heap.way
+---@field path string the text
+---@field asker? true it needs the asker
+---@field [integer] heap.step
+
+---The k shortest paths that end in different referrers, shortest first; those of the asker last.
+---@param value any
+---@param k integer
+---@return heap.way[]|nil
+---@return string? message
+function heap.paths(value, k) end
+
+---All references to a value that come from something alive, those of the asker last. `object` is
+---what refers to it.
+---@param value any
+---@return heap.step[]|nil
+---@return string? message
+function heap.referrers(value) end
+
+---The bytes that would be freed if the value went: its own, and those of all that only it keeps
+---alive. What is no object retains 0 bytes.
+---@param value any
+---@return integer|nil bytes
+---@return string? message
+function heap.retained(value) end
+
+---What is alive, by type ("table", "string", "closure", ...) or by class.
+---
+---    heap.count().table                --> {objects = 1204, bytes = 98304}
+---    heap.count("class").Listener.objects
+---@param by? "type"|"class"
+---@return table<string, heap.count>
+function heap.count(by) end
+
+---@class heap.class_row
+---@field class string
+---@field type string
+---@field objects integer
+---@field shallow_bytes integer
+---@field retained_bytes integer that would go if all of them went
+
+---The n first classes by "retained" (default), "shallow" or "count". 0: all of them.
+---@param n? integer default 20
+---@param by? "retained"|"shallow"|"count"
+---@return heap.class_row[]
+function heap.classes(n, by) end
+
+---@class heap.top_row: heap.row
+---@field retained_bytes integer
+
+---The n biggest objects by "retained" (default) or "shallow" size.
+---@param n? integer default 20
+---@param by? "retained"|"shallow"|"count"
+---@return heap.top_row[]
+function heap.top(n, by) end
+
+---New objects that stay, of one class and held by one thing: a row of heapdiff.
+---@class heap.group
+---@field class string
+---@field type string
+---@field held_by string folded path: "_G.bus.listeners.tick[*]"
+---@field fingerprint string
+---@field objects integer
+---@field shallow_bytes integer
+---@field retained_bytes integer
+---@field new_objects integer what is new of what these retain, themselves included
+---@field new_bytes integer
+---@field example string address of the one that retains most
+
+---@class heap.groups
+---@field objects integer all that is new and stays
+---@field shallow_bytes integer
+---@field retained_bytes integer
+---@field [integer] heap.group by retained bytes, biggest first
+
+---What was allocated since a mark (or a snapshot) of that name and is alive.
+---@param mark string of several with that name the latest counts
+---@return heap.groups|nil nil: there is no such mark
+---@return string? message names those that there are
+function heap.since(mark) end
+
+---Runs a function n times and tells what stayed of what was allocated meanwhile. Full collections
+---come before and after, until finalizers have run too. What the asker holds has stayed as well.
+---Errors of the function are passed on. Let it run once before, if its first run makes things that
+---are meant to stay.
+---
+---    for _, group in ipairs(heap.diff(function() Session.new():close() end, 10)) do
+---      print(group.objects / 10, group.class, group.held_by)
+---    end
+---@param f function
+---@param n? integer default 1
+---@return heap.groups
+function heap.diff(f, n) end
+
+---@class heap.filter
+---@field class? string
+---@field type? string "table", "string", "closure" or "function", "userdata", "thread"
+
+---Calls a function for every object that is alive: `f(object, type, shallow_bytes)`. It may
+---allocate, collect and raise errors; what it lets go is passed over when its turn comes, and what
+---it makes is not seen. Upvalues and prototypes are no values and are left out. Objects that get a
+---finalizer meanwhile are passed over, too.
+---@param f fun(object: any, type: string, bytes: integer)
+---@param filter? heap.filter|string a string: the name of a class
+---@return integer calls
+function heap.each(f, filter) end
+
+---The living objects of a class, in a list that does not keep them alive (its values are weak): so
+---it has gaps when some are gone, and is gone through with `pairs`.
+---
+---    for _, session in pairs(heap.objects("Session")) do print(session.user) end
+---@param filter heap.filter|string a string: the name of a class
+---@return any[]
+function heap.objects(filter) end
+
+---A snapshot in memory outside the Lua heap, to be asked many questions about one moment: each
+---function above is a method, too, but for heap.diff. All else that heap.reader's snapshots can be
+---asked can be asked here (`s:suspects()`, `c:diff(a, b)`); `s.reader` is that snapshot. Its memory,
+---some 50 bytes an object and 80 more when it is analysed, goes back with s:close(), at the end of a
+---variable that is <close>, or when it is collected: sooner is better, since the collector knows
+---nothing of it.
+---
+---    do
+---      local s <close> = heap.capture()
+---      print(s:path(bus), s:retained(bus))
+---      for _, row in ipairs(s:top(10)) do print(row.retained_bytes, row.class) end
+---      s:save("a")
+---    end
+---
+---What is asked about a value that is younger than the capture is answered with nil and a message.
+---@class heap.capture: heap.snapshot
+---@field reader heap.snapshot
+local capture = {} -- luacheck: no unused
+
+---Raises an error only where memory runs out.
+---@return heap.capture
+function heap.capture() end
+
+capture.path, capture.paths, capture.referrers = heap.path, heap.paths, heap.referrers
+capture.retained, capture.count, capture.classes = heap.retained, heap.count, heap.classes
+capture.top, capture.since, capture.each = heap.top, heap.since, heap.each
+capture.objects = heap.objects
+
+---The object with this number (`id` of heap.reader's objects), or that an expression finds, as a
+---value: only if it still is the very same object, and never another one that has its memory now.
+---@param id integer|string
+---@return any value nil: it is gone, is no value, or was given a finalizer since
+---@return string? message
+function capture:object(id) end
+
+---Writes it to a file, as heap.snapshot would have done.
+---@param path string
+---@return integer|nil bytes
+---@return string? message
+---@return integer? errno
+function capture:save(path) end
+
+---Gives its memory back.
+function capture:close() end
+
+-- }=======================================================================================
+
 return heap

@@ -1,0 +1,102 @@
+/*
+** asker.c - who asks, and what only the asking holds (live.h). Read from the snapshot itself, by the
+** frames of the thread that ran.
+*/
+#include <stdlib.h>
+
+#include "live.h"
+
+static lh_id running_thread(const lh_snapshot *snapshot) {
+  lh_edges it;
+  lh_edge edge;
+  for (lh_edges_begin(snapshot, LH_ROOT, &it); lh_edges_next(&it, &edge);) {
+    if (edge.kind == LH_EDGE_ROOT && edge.index == LH_ROOT_RUNNING_THREAD) return edge.target;
+  }
+  return LH_NO_OBJECT;
+}
+
+static bool is_lua_function(const lh_snapshot *snapshot, lh_value function) {
+  lh_object object;
+  if (function.kind != LH_VALUE_OBJECT || function.as.object == LH_NO_OBJECT) return false;
+  lh_object_at(snapshot, function.as.object, &object);
+  return object.type == LH_TYPE_CLOSURE && !object.dead && !object.as.closure.is_c;
+}
+
+void hl_find_asker(const lh_snapshot *snapshot, hl_asker *asker) {
+  lh_edges it;
+  lh_frame frame;
+  uint32_t n = 0;
+  *asker = (hl_asker){.thread = running_thread(snapshot), .function = LH_NO_OBJECT};
+  if (asker->thread == LH_NO_OBJECT) return;
+  for (lh_frames_begin(snapshot, asker->thread, &it); lh_frames_next(&it, &frame); n++) {
+    if (!is_lua_function(snapshot, frame.function)) continue;
+    asker->asker_frame = n;
+    asker->function = frame.function.as.object;
+  }
+  asker->call_frame = n > 0 ? n - 1 : 0;
+  if (asker->function == LH_NO_OBJECT) asker->asker_frame = asker->call_frame;
+}
+
+static bool is_of_frames(const hl_asker *asker, const lh_edge *edge, uint32_t from) {
+  return edge->source == asker->thread && edge->index >= from && edge->kind >= LH_EDGE_FUNCTION &&
+         edge->kind <= LH_EDGE_ARGUMENT;
+}
+
+bool hl_is_of_call(const hl_asker *asker, const lh_edge *edge) {
+  return is_of_frames(asker, edge, asker->call_frame);
+}
+
+/* An open upvalue says nothing of its frame, but what it stands for is told as a local variable,
+** too. */
+bool hl_is_of_asker(const hl_asker *asker, const lh_edge *edge) {
+  return is_of_frames(asker, edge, asker->asker_frame) ||
+         (edge->kind == LH_EDGE_OPEN_UPVALUE && edge->source == asker->thread) ||
+         (edge->kind == LH_EDGE_UPVALUE && edge->source == asker->function);
+}
+
+typedef struct edge_list {
+  lh_edge *edges;
+  size_t n, capacity;
+  bool failed;
+} edge_list;
+
+static void add_edges(edge_list *list, const lh_snapshot *snapshot, lh_id source,
+                      const hl_asker *asker,
+                      bool (*is_left_out)(const hl_asker *asker, const lh_edge *edge)) {
+  lh_edges it;
+  lh_edge edge;
+  if (source == LH_NO_OBJECT) return;
+  for (lh_edges_begin(snapshot, source, &it); lh_edges_next(&it, &edge);) {
+    if (!is_left_out(asker, &edge)) continue;
+    if (list->n == list->capacity) {
+      size_t capacity = 2 * list->capacity + 16;
+      lh_edge *grown = realloc(list->edges, capacity * sizeof *grown);
+      if (!grown) {
+        list->failed = true;
+        return;
+      }
+      list->edges = grown;
+      list->capacity = capacity;
+    }
+    list->edges[list->n++] = edge;
+  }
+}
+
+int hl_analyse(lh_snapshot *snapshot, hl_scope scope, lh_error *error) {
+  hl_asker asker;
+  edge_list list = {0};
+  int code = LH_EMEMORY;
+  bool others = scope == HL_OTHERS;
+  hl_find_asker(snapshot, &asker);
+  add_edges(&list, snapshot, asker.thread, &asker, others ? hl_is_of_asker : hl_is_of_call);
+  if (others) add_edges(&list, snapshot, asker.function, &asker, hl_is_of_asker);
+  if (list.failed) {
+    *error = (lh_error){.code = code, .message = "not enough memory while leaving edges out"};
+  } else {
+    const lh_without without = {.edges = list.edges, .n_edges = list.n};
+    code = lh_analyse_without(snapshot, &without, error);
+    if (code == LH_OK) code = lh_classify(snapshot, error);
+  }
+  free(list.edges);
+  return code;
+}

@@ -1,0 +1,316 @@
+/*
+** capture.c - a snapshot in memory, outside the Lua heap, that the program asks questions about
+** (live.h): `local s = heap.capture()`. Some 20 bytes an object for the file; 24 when it is opened,
+** and up to 80 while it is analysed, which happens when the first question needs it.
+*/
+#include <stdlib.h>
+#include <string.h>
+
+#include "live.h"
+
+static const char capture_key = 0; /* registry[&capture_key] is the metatable of captures */
+
+/* {=== Life =========================================================================== */
+
+static size_t write_bytes(const void *data, size_t n, void *payload) {
+  hl_capture *c = payload;
+  if (c->capacity - c->size < n) {
+    size_t capacity = c->capacity + c->capacity / 2 + n;
+    uint8_t *grown = realloc(c->bytes, capacity);
+    if (!grown) return 0;
+    c->bytes = grown;
+    c->capacity = capacity;
+  }
+  memcpy(c->bytes + c->size, data, n);
+  c->size += n;
+  return n;
+}
+
+static void close_if_unused(lua_State *L, hl_capture *c) {
+  if (!c->closed || c->holds > 0) return;
+  lh_close(c->others);
+  if (c->reader)
+    hr_close(c->reader);
+  else
+    free(c->bytes);
+  if (c->serial != 0 && !c->saved) lh_drop_mark(L, c->serial);
+  *c = (hl_capture){.closed = true};
+}
+
+static void close_capture(lua_State *L, hl_capture *c) {
+  c->closed = true;
+  close_if_unused(L, c);
+}
+
+uint32_t hl_newest_mark(lua_State *L) {
+  lh_gc_stats stats;
+  return lh_stats(L, &stats, NULL) == LH_OK ? stats.newest_mark : 0;
+}
+
+/* Pushes a capture that is not opened yet. Nothing of Lua's is allocated before the snapshot, and
+** it is taken by the function that Lua has called, for the sake of asker.c. */
+static hl_capture *push_capture(lua_State *L) {
+  lh_error error;
+  void *content = lh_push_userdata(L, sizeof(hl_capture), &error);
+  if (!content) luaL_error(L, "%s", error.message);
+  hl_capture *c = content;
+  lua_rawgetp(L, LUA_REGISTRYINDEX, &capture_key);
+  lua_setmetatable(L, -2);
+  if (lh_stream_snapshot(L, "heap.capture", write_bytes, c, NULL, NULL, &error) == LH_OK) {
+    c->serial = hl_newest_mark(L);
+    return c;
+  }
+  close_capture(L, c);
+  luaL_error(L, "%s", error.code == LH_EIO ? "not enough memory for a capture" : error.message);
+  return NULL;
+}
+
+static int analyse_whole(lh_snapshot *snapshot, lh_error *error) {
+  return hl_analyse(snapshot, HL_WHOLE, error);
+}
+
+/* Index 2: the capture. It gets a snapshot of heap.reader, which owns the bytes from now on. */
+static void open_capture(lua_State *L, hl_capture *c) {
+  lh_error error;
+  hr_snapshot *reader = hr_push_snapshot(L);
+  reader->data = c->bytes;
+  reader->release = free;
+  reader->analyse = analyse_whole;
+  c->reader = reader;
+  lua_setiuservalue(L, 2, 1);
+  hr_check(L, lh_open_memory(&reader->snapshot, c->bytes, c->size, "heap.capture", &error), &error);
+  hl_find_asker(reader->snapshot, &c->asker);
+}
+
+static hl_capture *to_capture(lua_State *L) {
+  bool good = lua_type(L, 1) == LUA_TUSERDATA && lua_getmetatable(L, 1);
+  if (good) {
+    lua_rawgetp(L, LUA_REGISTRYINDEX, &capture_key);
+    good = lua_rawequal(L, -1, -2);
+    lua_pop(L, 2);
+  }
+  if (!good) luaL_typeerror(L, 1, "capture of heap.capture");
+  return lh_userdata_content(lua_touserdata(L, 1));
+}
+
+static hl_capture *check_capture(lua_State *L) {
+  hl_capture *c = to_capture(L);
+  luaL_argcheck(L, !c->closed && c->reader && !c->reader->closed, 1, "the capture is closed");
+  return c;
+}
+
+/* }=================================================================================== */
+
+/* {=== Analyses ======================================================================= */
+
+lh_snapshot *hl_analysed(lua_State *L, hl_task *t, hl_scope scope) {
+  hl_capture *c = t->capture;
+  lh_snapshot **snapshot = &c->reader->snapshot;
+  lh_error error;
+  if (scope == HL_OTHERS && c->asker.function == LH_NO_OBJECT) scope = HL_WHOLE;
+  if (!t->is_fresh && scope == HL_WHOLE) return hr_analysed(L, c->reader);
+  if (!t->is_fresh) snapshot = &c->others;
+  if (!*snapshot) {
+    hr_check(L, lh_open_memory(snapshot, c->bytes, c->size, "heap.capture", &error), &error);
+  }
+  if (t->is_fresh ? t->scope != scope : !c->others_analysed) {
+    hr_check(L, hl_analyse(*snapshot, scope, &error), &error);
+    t->scope = scope;
+    c->others_analysed = !t->is_fresh;
+  }
+  return *snapshot;
+}
+
+lh_snapshot *hl_opened(const hl_task *t) {
+  return t->capture->reader->snapshot;
+}
+
+/* }=================================================================================== */
+
+/* {=== Questions ====================================================================== */
+
+static void free_task(hl_task *t) {
+  lh_paths_free(&t->path, 1);
+  lh_paths_free(t->paths, t->n_paths);
+  lh_free(t->paths);
+  lh_free(t->edges);
+  free(t->ids);
+  free(t->taken);
+  lh_free(t->rows);
+  lh_free(t->found);
+  lh_diff_free(t->diff);
+  lh_free(t->scratch);
+}
+
+static bool is_fresh(lua_State *L) {
+  return lua_toboolean(L, lua_upvalueindex(1));
+}
+
+int hl_argument(lua_State *L, int i) {
+  return is_fresh(L) ? i : i + 1;
+}
+
+hl_task *hl_task_of(lua_State *L) {
+  return lua_touserdata(L, 1);
+}
+
+static int answer(lua_State *L) {
+  hl_task *t = hl_task_of(L);
+  if (!t->capture->reader) open_capture(L, t->capture);
+  t->capture->reader->holds++;
+  t->holds_reader = true;
+  return t->body(L);
+}
+
+/* Runs the body with the capture that is at index 1. */
+static int run(lua_State *L, hl_task *t) {
+  hl_capture *c = t->capture;
+  int n = lua_gettop(L);
+  lua_pushcfunction(L, answer);
+  lua_pushlightuserdata(L, t);
+  for (int i = 1; i <= n; i++) lua_pushvalue(L, i);
+  c->holds++;
+  int status = lua_pcall(L, n + 1, LUA_MULTRET, 0);
+  c->holds--;
+  free_task(t);
+  if (t->holds_reader) hr_unhold(c->reader);
+  c->closed = c->closed || t->is_fresh;
+  close_if_unused(L, c);
+  if (status != LUA_OK) lua_error(L);
+  return lua_gettop(L) - n;
+}
+
+int hl_ask(lua_State *L, hl_task *t, lua_CFunction body) {
+  t->body = body;
+  t->is_fresh = is_fresh(L);
+  luaL_checkstack(L, lua_gettop(L) + 4, "too many arguments");
+  if (t->is_fresh) {
+    t->capture = push_capture(L);
+    lua_insert(L, 1);
+  } else {
+    t->capture = check_capture(L);
+  }
+  return run(L, t);
+}
+
+void hl_push_text(lua_State *L, hl_task *t, char *text) {
+  lh_free(t->scratch);
+  t->scratch = text;
+  if (!text) luaL_error(L, "not enough memory");
+  lua_pushstring(L, text);
+}
+
+/* }=================================================================================== */
+
+/* {=== Captures that last ============================================================= */
+
+static int do_nothing(lua_State *L) {
+  (void)L;
+  return 0;
+}
+
+/* capture() --> capture */
+static int capture(lua_State *L) {
+  hl_task t = {.body = do_nothing};
+  lua_settop(L, 0);
+  t.capture = push_capture(L);
+  (void)run(L, &t);
+  lua_settop(L, 1);
+  return 1;
+}
+
+/* close() */
+static int end_capture(lua_State *L) {
+  close_capture(L, to_capture(L));
+  return 0;
+}
+
+/* save(path) --> bytes | nil, message, errno. The mark stays, since other files may be compared with
+** this one. */
+static int save(lua_State *L) {
+  hl_capture *c = check_capture(L);
+  size_t length;
+  const char *path = luaL_checklstring(L, 2, &length);
+  lh_error error;
+  luaL_argcheck(L, length > 0 && strlen(path) == length, 2, "no path");
+  if (lh_save_snapshot(c->bytes, c->size, path, &error) < 0) {
+    lua_pushnil(L);
+    lua_pushstring(L, error.message);
+    lua_pushinteger(L, error.os_errno);
+    return 3;
+  }
+  c->saved = true;
+  lua_pushinteger(L, (lua_Integer)c->size);
+  return 1;
+}
+
+/* A method of heap.reader's: upvalue 1, called with the snapshot in place of the capture. */
+static int call_reader(lua_State *L) {
+  (void)check_capture(L);
+  for (int i = 1; i <= lua_gettop(L); i++) { /* c:diff(a, b) */
+    if (lua_type(L, i) != LUA_TUSERDATA || !lua_getmetatable(L, i)) continue;
+    lua_rawgetp(L, LUA_REGISTRYINDEX, &capture_key);
+    if (lua_rawequal(L, -1, -2)) {
+      lua_getiuservalue(L, i, 1);
+      lua_replace(L, i);
+    }
+    lua_pop(L, 2);
+  }
+  lua_pushvalue(L, lua_upvalueindex(1));
+  lua_insert(L, 1);
+  lua_call(L, lua_gettop(L) - 1, LUA_MULTRET);
+  return lua_gettop(L);
+}
+
+/* Methods of captures are in upvalue 1; `reader` is the snapshot of heap.reader, and all else is
+** asked of that. */
+static int index_capture(lua_State *L) {
+  lua_settop(L, 2);
+  lua_pushvalue(L, 2);
+  if (lua_rawget(L, lua_upvalueindex(1)) != LUA_TNIL) return 1;
+  (void)check_capture(L);
+  lua_getiuservalue(L, 1, 1);
+  if (lua_type(L, 2) == LUA_TSTRING && strcmp(lua_tostring(L, 2), "reader") == 0) return 1;
+  lua_pushvalue(L, 2);
+  lua_gettable(L, -2);
+  if (lua_isfunction(L, -1)) lua_pushcclosure(L, call_reader, 1);
+  return 1;
+}
+
+/* }=================================================================================== */
+
+/* {=== The module ===================================================================== */
+
+/* Each is a function of the module, which takes a capture for itself, and a method of captures. */
+static const luaL_Reg questions[] = {
+    {"path", hl_path},         {"paths", hl_paths}, {"referrers", hl_referrers},
+    {"retained", hl_retained}, {"count", hl_count}, {"classes", hl_classes},
+    {"top", hl_top},           {"since", hl_since}, {"objects", hl_objects},
+    {"each", hl_each},         {NULL, NULL}};
+
+static void register_captures(lua_State *L) {
+  static const luaL_Reg methods[] = {
+      {"object", hl_object}, {"save", save}, {"close", end_capture}, {NULL, NULL}};
+  static const luaL_Reg events[] = {{"__gc", end_capture}, {"__close", end_capture}, {NULL, NULL}};
+  lua_createtable(L, 0, 4);
+  lua_createtable(L, 0, 16);
+  lua_pushboolean(L, 0);
+  luaL_setfuncs(L, questions, 1);
+  luaL_setfuncs(L, methods, 0);
+  lua_pushcclosure(L, index_capture, 1);
+  lua_setfield(L, -2, "__index");
+  luaL_setfuncs(L, events, 0);
+  lua_pushliteral(L, "heap.capture");
+  lua_setfield(L, -2, "__name");
+  lua_rawsetp(L, LUA_REGISTRYINDEX, &capture_key);
+}
+
+void hl_register(lua_State *L) {
+  static const luaL_Reg functions[] = {{"capture", capture}, {"diff", hl_diff}, {NULL, NULL}};
+  register_captures(L);
+  lua_pushboolean(L, 1);
+  luaL_setfuncs(L, questions, 1);
+  luaL_setfuncs(L, functions, 0);
+}
+
+/* }=================================================================================== */

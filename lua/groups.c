@@ -1,0 +1,234 @@
+/*
+** groups.c - many objects at once: how many of which kind there are, what is big, what is new and
+** stays (live.h). Rows have the keys of the commands' --json.
+*/
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "live.h"
+
+/* {=== Counts ========================================================================= */
+
+/* Adds to the row t[key], which may be there. */
+static void add_count(lua_State *L, const char *key, uint64_t objects, uint64_t bytes) {
+  if (objects == 0) return;
+  if (lua_getfield(L, -1, key) == LUA_TTABLE) {
+    lua_getfield(L, -1, "objects");
+    lua_getfield(L, -2, "bytes");
+    objects += (uint64_t)lua_tointegerx(L, -2, NULL);
+    bytes += (uint64_t)lua_tointegerx(L, -1, NULL);
+    lua_pop(L, 2);
+  } else {
+    lua_pop(L, 1);
+    lua_createtable(L, 0, 2);
+    lua_pushvalue(L, -1);
+    lua_setfield(L, -3, key);
+  }
+  hr_set_integer(L, "objects", objects);
+  hr_set_integer(L, "bytes", bytes);
+  lua_pop(L, 1);
+}
+
+static int count_body(lua_State *L) {
+  hl_task *t = hl_task_of(L);
+  const lh_snapshot *s = hl_analysed(L, t, HL_WHOLE);
+  lh_count counts[LH_TYPE_COUNT] = {{0}};
+  lua_newtable(L);
+  for (uint32_t i = 0; i < lh_class_count(s); i++) {
+    const lh_class *class = lh_class_at(s, i);
+    counts[class->type].objects += class->objects;
+    counts[class->type].bytes += class->shallow_bytes;
+    if (t->by_class) add_count(L, class->name, class->objects, class->shallow_bytes);
+  }
+  for (lh_type type = LH_TYPE_STRING; type < LH_TYPE_COUNT && !t->by_class; type++) {
+    add_count(L, lh_type_name(type), counts[type].objects, counts[type].bytes);
+  }
+  return 1;
+}
+
+/* count(["class" | "type"]) --> {table = {objects = , bytes = }, ...} */
+int hl_count(lua_State *L) {
+  static const char *const words[] = {"type", "class", NULL};
+  hl_task t = {.by_class = luaL_checkoption(L, hl_argument(L, 1), "type", words) == 1};
+  return hl_ask(L, &t, count_body);
+}
+
+/* }=================================================================================== */
+
+/* {=== The biggest ==================================================================== */
+
+static int classes_body(lua_State *L) {
+  hl_task *t = hl_task_of(L);
+  lh_snapshot *s = hl_analysed(L, t, HL_WHOLE);
+  lh_error error;
+  const lh_top_query query = {.sort = t->sort, .limit = t->limit};
+  hr_check(L, lh_top_classes(s, &query, &t->rows, &t->n_rows, &error), &error);
+  lua_createtable(L, (int)t->n_rows, 0);
+  for (size_t i = 0; i < t->n_rows; i++) {
+    const lh_class_row *row = &t->rows[i];
+    const lh_class *class = lh_class_at(s, row->class_index);
+    lua_createtable(L, 0, 5);
+    hr_set_string(L, "class", class->name);
+    hr_set_string(L, "type", lh_type_name(class->type));
+    hr_set_integer(L, "objects", row->objects);
+    hr_set_integer(L, "shallow_bytes", row->shallow_bytes);
+    hr_set_integer(L, "retained_bytes", row->retained_bytes);
+    lua_rawseti(L, -2, (lua_Integer)i + 1);
+  }
+  return 1;
+}
+
+static int top_body(lua_State *L) {
+  hl_task *t = hl_task_of(L);
+  lh_snapshot *s = hl_analysed(L, t, HL_WHOLE);
+  lh_error error;
+  const lh_top_query query = {.sort = t->sort, .limit = t->limit};
+  hr_check(L, lh_top_objects(s, &query, &t->found, &t->n_found, &error), &error);
+  lh_id *ids = hl_new_ids(L, t, t->n_found);
+  if (t->n_found > 0) memcpy(ids, t->found, t->n_found * sizeof *ids);
+  t->n_ids = t->n_found;
+  hl_push_values(L, t);
+  int values = lua_gettop(L);
+  lua_createtable(L, (int)t->n_found, 0);
+  for (size_t i = 0; i < t->n_found; i++) {
+    hl_push_row(L, 0, 6);
+    hl_set_object_fields(L, s, t->found[i]);
+    hr_set_integer(L, "retained_bytes", lh_retained_bytes(s, t->found[i]));
+    hl_set_value(L, t, values, t->found[i]);
+    lua_rawseti(L, -2, (lua_Integer)i + 1);
+  }
+  return 1;
+}
+
+/* Takes the arguments n and by: as heaptop's --top and --sort. */
+static void check_ranking(lua_State *L, hl_task *t) {
+  static const char *const words[] = {"retained", "shallow", "count", NULL};
+  static const lh_sort sorts[] = {LH_SORT_RETAINED, LH_SORT_SHALLOW, LH_SORT_COUNT};
+  lua_Integer n = luaL_optinteger(L, hl_argument(L, 1), 20);
+  luaL_argcheck(L, n >= 0 && n <= INT32_MAX, hl_argument(L, 1), "how many rows; 0: all");
+  t->limit = (uint32_t)n;
+  t->sort = sorts[luaL_checkoption(L, hl_argument(L, 2), "retained", words)];
+}
+
+/* classes([n [, by]]) --> list */
+int hl_classes(lua_State *L) {
+  hl_task t = {0};
+  check_ranking(L, &t);
+  return hl_ask(L, &t, classes_body);
+}
+
+/* top([n [, by]]) --> list of objects */
+int hl_top(lua_State *L) {
+  hl_task t = {0};
+  check_ranking(L, &t);
+  return hl_ask(L, &t, top_body);
+}
+
+/* }=================================================================================== */
+
+/* {=== What is new and stays ========================================================== */
+
+static void push_group(lua_State *L, const lh_snapshot *s, const lh_diff_group *group) {
+  char address[24];
+  lh_object example;
+  const lh_class *class = lh_class_at(s, group->class_index);
+  lh_object_at(s, group->example, &example);
+  (void)snprintf(address, sizeof address, "0x%" PRIx64, example.pointer);
+  lua_createtable(L, 0, 10);
+  hr_set_string(L, "class", class->name);
+  hr_set_string(L, "type", lh_type_name(class->type));
+  hr_set_string(L, "held_by", group->held_by);
+  hr_set_string(L, "fingerprint", group->fingerprint);
+  hr_set_integer(L, "objects", group->objects);
+  hr_set_integer(L, "shallow_bytes", group->shallow_bytes);
+  hr_set_integer(L, "retained_bytes", group->retained_bytes);
+  hr_set_integer(L, "new_objects", group->new_objects);
+  hr_set_integer(L, "new_bytes", group->new_bytes);
+  hr_set_string(L, "example", address);
+}
+
+static int diff_body(lua_State *L) {
+  hl_task *t = hl_task_of(L);
+  lh_snapshot *s = hl_analysed(L, t, HL_WHOLE);
+  lh_error error;
+  int code = lh_diff_marks(s, t->since, t->until, &t->diff, &error);
+  if (code == LH_ENOTFOUND) {
+    lua_pushnil(L);
+    lua_pushstring(L, error.message);
+    return 2;
+  }
+  hr_check(L, code, &error);
+  lua_createtable(L, (int)t->diff->n_groups, 3);
+  for (size_t i = 0; i < t->diff->n_groups; i++) {
+    push_group(L, s, &t->diff->groups[i]);
+    lua_rawseti(L, -2, (lua_Integer)i + 1);
+  }
+  hr_set_integer(L, "objects", t->diff->objects);
+  hr_set_integer(L, "shallow_bytes", t->diff->shallow_bytes);
+  hr_set_integer(L, "retained_bytes", t->diff->retained_bytes);
+  return 1;
+}
+
+/* since(mark) --> list of groups | nil, message */
+int hl_since(lua_State *L) {
+  hl_task t = {.since = luaL_checkstring(L, hl_argument(L, 1))};
+  return hl_ask(L, &t, diff_body);
+}
+
+/* }=================================================================================== */
+
+/* {=== What a function leaves ========================================================= */
+
+static const char before[] = "heap.diff: before", after[] = "heap.diff: after";
+
+/* Until nothing is left that only finalizers were to let go. */
+static void settle(lua_State *L) {
+  for (int i = 0; i < 3; i++) lua_gc(L, LUA_GCCOLLECT);
+}
+
+static uint32_t plant(lua_State *L, const char *name) {
+  lh_error error;
+  hr_check(L, lh_mark(L, name, strlen(name), &error), &error);
+  return hl_newest_mark(L);
+}
+
+typedef struct run {
+  lua_Integer n;
+  uint32_t marks[2];
+} run;
+
+/* Index 1: the run; index 2: the function. */
+static int diff_protected(lua_State *L) {
+  run *r = lua_touserdata(L, 1);
+  hl_task t = {.since = before, .until = after};
+  settle(L);
+  r->marks[0] = plant(L, before);
+  for (lua_Integer i = 0; i < r->n; i++) {
+    lua_pushvalue(L, 2);
+    lua_call(L, 0, 0);
+  }
+  r->marks[1] = plant(L, after);
+  settle(L);
+  return hl_ask(L, &t, diff_body);
+}
+
+/* diff(f [, n]) --> list of groups. Runs f n times and tells what stayed. */
+int hl_diff(lua_State *L) {
+  run r = {.n = luaL_optinteger(L, 2, 1)};
+  luaL_checkany(L, 1);
+  luaL_argcheck(L, r.n > 0, 2, "how many times: 1 or more");
+  lua_settop(L, 1);
+  lua_pushboolean(L, 1);
+  lua_pushcclosure(L, diff_protected, 1);
+  lua_pushlightuserdata(L, &r);
+  lua_pushvalue(L, 1);
+  int status = lua_pcall(L, 2, LUA_MULTRET, 0);
+  for (int i = 0; i < 2; i++) {
+    if (r.marks[i] != 0) lh_drop_mark(L, r.marks[i]);
+  }
+  if (status != LUA_OK) lua_error(L);
+  return lua_gettop(L) - 1;
+}
+
+/* }=================================================================================== */

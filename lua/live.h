@@ -1,0 +1,158 @@
+/*
+** live.h - what the C files of the live calls share: heap.capture(), and heap.path(v) and its
+** like, which are a capture, one question and its end.
+**
+**     capture.c     the snapshot in memory, its analyses, and how long it lasts
+**     asker.c       who asks: which references are only the call's, and which the asker's
+**     ways.c        path, paths, referrers, retained
+**     groups.c      count, classes, top, since, diff
+**     values.c      object, objects, each: the objects themselves
+**
+** All else that a capture can be asked is heap.reader's (handles.h), of the same snapshot.
+**
+** The analyses need memory outside the Lua heap, some 100 bytes an object, and it has to go back
+** whatever happens: Lua may run out of memory, or call a finalizer that closes the capture, at any
+** result that is made. So a question is asked in two halves. The outer one checks arguments, which
+** may raise errors, and has a `task` on the C stack that owns all that the library returns. The
+** inner one runs in protected mode (hl_ask). What it made or raised is passed on when the task's
+** memory is given back.
+*/
+#ifndef LUAHEAP_LIVE_H
+#define LUAHEAP_LIVE_H
+
+#include "handles.h"
+
+/* Not in older releases, which lh_attach refuses before these are called. */
+#pragma weak lua_pcallk
+#pragma weak lua_rawgetp
+#pragma weak lua_rawsetp
+
+/* {=== Who asks: asker.c ============================================================== */
+
+/* The stack at the moment of the capture:
+**
+**     frame 0 ... | the asker, a Lua function | C functions such as pcall | the call
+**                   asker_frame ..........................................  call_frame
+**
+** Nobody asks where only C functions are below the call: then both are the same. */
+typedef struct hl_asker {
+  lh_id thread;
+  uint32_t asker_frame, call_frame;
+  lh_id function; /* LH_NO_OBJECT: nobody asks */
+} hl_asker;
+
+void hl_find_asker(const lh_snapshot *snapshot, hl_asker *asker);
+
+/* Is the edge the call's own, or the asker's: from its frame, or an upvalue of its function? */
+bool hl_is_of_call(const hl_asker *asker, const lh_edge *edge);
+bool hl_is_of_asker(const hl_asker *asker, const lh_edge *edge);
+
+/* What an analysis is of: the heap without the call, or without the asker, too. */
+typedef enum hl_scope { HL_WHOLE = 1, HL_OTHERS } hl_scope;
+
+int hl_analyse(lh_snapshot *snapshot, hl_scope scope, lh_error *error);
+
+/* }=================================================================================== */
+
+/* {=== Captures: capture.c ============================================================ */
+
+typedef struct hl_capture {
+  uint8_t *bytes; /* the snapshot's file */
+  size_t size, capacity;
+  uint32_t serial; /* of its mark */
+  uint32_t holds;  /* questions that are being answered */
+  bool closed, saved;
+  hl_asker asker;
+  hr_snapshot *reader; /* owns the bytes; the user value of the capture; NULL: not opened yet */
+  lh_snapshot *others; /* the bytes once more, analysed as HL_OTHERS; NULL: nobody asked */
+  bool others_analysed;
+} hl_capture;
+
+/* What one question needs: freed when it is answered. */
+typedef struct hl_task {
+  lua_CFunction body;
+  hl_capture *capture;
+  bool is_fresh;  /* the capture was taken for this question only */
+  hl_scope scope; /* then, how it is analysed now */
+  bool holds_reader;
+  lh_id id; /* of the object that is asked about */
+  uint32_t limit;
+  lh_sort sort;
+  bool by_class;
+  const char *since, *until; /* names of marks */
+  const char *class_name, *type_name;
+  uint8_t *taken; /* by class: does the filter take it? */
+  lh_path path;
+  lh_path *paths;
+  size_t n_paths;
+  lh_edge *edges;
+  size_t n_edges;
+  lh_id *ids; /* malloc'ed here; */
+  size_t n_ids;
+  lh_id *found; /* the library's */
+  size_t n_found;
+  lh_class_row *rows;
+  size_t n_rows;
+  lh_diff *diff;
+  char *scratch; /* text on its way to Lua */
+} hl_task;
+
+/* A question's function stands in two places: heap.path(v), which takes a capture for itself, and
+** s:path(v); upvalue 1 tells. This is the index of its i-th argument, the capture not counted. */
+int hl_argument(lua_State *L, int i);
+
+/* Answers by `body`, in protected mode: there the task is hl_task_of, the capture is at index 2, and
+** arguments follow from index 3 on. Returns how many results are on the stack, or raises the
+** error. */
+int hl_ask(lua_State *L, hl_task *task, lua_CFunction body);
+hl_task *hl_task_of(lua_State *L);
+
+/* The snapshot, analysed and classified when that is first asked for: of a fresh capture one that
+** is analysed anew if need be; and as it is, for what needs no analysis. */
+lh_snapshot *hl_analysed(lua_State *L, hl_task *task, hl_scope scope);
+lh_snapshot *hl_opened(const hl_task *task);
+
+/* The serial of the newest mark of the state. */
+uint32_t hl_newest_mark(lua_State *L);
+
+/* Pushes text that the library made, which the task frees. */
+void hl_push_text(lua_State *L, hl_task *task, char *text);
+
+/* Pushes a table with weak values, for rows: so looking at objects does not keep them alive, nor
+** does it show in the next answer. */
+void hl_push_row(lua_State *L, int n_array, int n_fields);
+
+/* Pushes a table with the values of task->ids, which it sorts, each once; and sets `object` of the
+** row on top to one of them, if it is there. */
+void hl_push_values(lua_State *L, hl_task *task);
+void hl_set_value(lua_State *L, const hl_task *task, int values, lh_id id);
+lh_id *hl_new_ids(lua_State *L, hl_task *task, size_t n);
+
+/* Sets type, class, address and shallow_bytes of the row on top. */
+void hl_set_object_fields(lua_State *L, const lh_snapshot *snapshot, lh_id id);
+
+/* }=================================================================================== */
+
+/* {=== Questions ====================================================================== */
+
+int hl_path(lua_State *L); /* ways.c */
+int hl_paths(lua_State *L);
+int hl_referrers(lua_State *L);
+int hl_retained(lua_State *L);
+
+int hl_count(lua_State *L); /* groups.c */
+int hl_classes(lua_State *L);
+int hl_top(lua_State *L);
+int hl_since(lua_State *L);
+int hl_diff(lua_State *L);
+
+int hl_object(lua_State *L); /* values.c */
+int hl_objects(lua_State *L);
+int hl_each(lua_State *L);
+
+/* Adds all to the module's table on top of the stack. */
+void hl_register(lua_State *L);
+
+/* }=================================================================================== */
+
+#endif

@@ -1,0 +1,298 @@
+/*
+** values.c - the objects themselves, as values (live.h): one by its number or name, those of a
+** class, and each that lives. How the library knows that it is still the same object is told in
+** lib/take/values.c.
+*/
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "live.h"
+
+/* {=== Objects as values ============================================================== */
+
+static const char weak_key = 0; /* registry[&weak_key] is {__mode = "v"} */
+
+static void push_weak_metatable(lua_State *L) {
+  if (lua_rawgetp(L, LUA_REGISTRYINDEX, &weak_key) == LUA_TTABLE) return;
+  lua_pop(L, 1);
+  lua_createtable(L, 0, 2);
+  lua_pushliteral(L, "v");
+  lua_setfield(L, -2, "__mode");
+  lua_pushliteral(L, "heap.row");
+  lua_setfield(L, -2, "__name");
+  lua_pushvalue(L, -1);
+  lua_rawsetp(L, LUA_REGISTRYINDEX, &weak_key);
+}
+
+void hl_push_row(lua_State *L, int n_array, int n_fields) {
+  lua_createtable(L, n_array, n_fields);
+  push_weak_metatable(L);
+  lua_setmetatable(L, -2);
+}
+
+static int compare_ids(const void *a, const void *b) {
+  lh_id x = *(const lh_id *)a, y = *(const lh_id *)b;
+  return x < y ? -1 : x > y;
+}
+
+lh_id *hl_new_ids(lua_State *L, hl_task *t, size_t n) {
+  free(t->ids);
+  t->ids = malloc((n + 1) * sizeof *t->ids);
+  t->n_ids = 0;
+  if (!t->ids) luaL_error(L, "not enough memory");
+  return t->ids;
+}
+
+void hl_push_values(lua_State *L, hl_task *t) {
+  size_t n = 0;
+  lh_error error;
+  qsort(t->ids, t->n_ids, sizeof *t->ids, compare_ids);
+  for (size_t i = 0; i < t->n_ids; i++) {
+    if (t->ids[i] != LH_ROOT && (n == 0 || t->ids[i] != t->ids[n - 1])) t->ids[n++] = t->ids[i];
+  }
+  t->n_ids = n;
+  luaL_argcheck(L, n <= INT32_MAX, 1, "too many objects");
+  lua_createtable(L, (int)n, 0);
+  hr_check(L, lh_push_values(L, hl_opened(t), t->ids, n, lua_gettop(L), &error), &error);
+}
+
+void hl_set_value(lua_State *L, const hl_task *t, int values, lh_id id) {
+  const lh_id *at = bsearch(&id, t->ids, t->n_ids, sizeof id, compare_ids);
+  if (!at) return;
+  lua_rawgeti(L, values, at - t->ids + 1);
+  lua_setfield(L, -2, "object");
+}
+
+void hl_set_object_fields(lua_State *L, const lh_snapshot *s, lh_id id) {
+  char address[24];
+  lh_object object;
+  uint32_t class_index = id == LH_ROOT ? UINT32_MAX : lh_class_of(s, id);
+  const char *type = lh_type_name(lh_type_of(s, id));
+  hr_set_string(L, "type", type);
+  hr_set_string(L, "class", class_index == UINT32_MAX ? type : lh_class_at(s, class_index)->name);
+  if (id == LH_ROOT) return;
+  lh_object_at(s, id, &object);
+  (void)snprintf(address, sizeof address, "0x%" PRIx64, object.pointer);
+  hr_set_string(L, "address", address);
+  hr_set_integer(L, "shallow_bytes", object.shallow_bytes);
+}
+
+/* }=================================================================================== */
+
+/* {=== One ============================================================================ */
+
+/* Index 3: its number, or an expression. */
+static int object_body(lua_State *L) {
+  hl_task *t = hl_task_of(L);
+  const lh_snapshot *s = hl_opened(t);
+  lh_error error;
+  lh_found found;
+  if (lua_type(L, 3) == LUA_TSTRING) {
+    int code = lh_find(hl_analysed(L, t, HL_WHOLE), lua_tostring(L, 3), &found, &error);
+    if (code < 0) {
+      lua_pushnil(L);
+      lua_pushstring(L, error.message);
+      return 2;
+    }
+    t->id = found.id;
+  }
+  if (t->id == LH_ROOT || t->id > lh_object_count(s)) {
+    lua_pushnil(L);
+    lua_pushliteral(L, "the capture has no object of this number");
+    return 2;
+  }
+  lua_createtable(L, 1, 0);
+  hr_check(L, lh_push_values(L, s, &t->id, 1, lua_gettop(L), &error), &error);
+  if (lua_rawgeti(L, -1, 1) != LUA_TNIL) return 1;
+  lua_pushfstring(L, "this %s is no value, is gone, or was given a finalizer since",
+                  lh_type_name(lh_type_of(s, t->id)));
+  return 2;
+}
+
+/* capture:object(number | expression) --> value | nil, message */
+int hl_object(lua_State *L) {
+  hl_task t = {.id = LH_ROOT};
+  if (lua_type(L, 2) != LUA_TSTRING) {
+    lua_Integer number = luaL_checkinteger(L, 2);
+    t.id = number > 0 && number < UINT32_MAX ? (lh_id)number : LH_ROOT;
+  }
+  return hl_ask(L, &t, object_body);
+}
+
+/* }=================================================================================== */
+
+/* {=== Those that a filter takes ====================================================== */
+
+/* Takes the filter at `index`: nothing, the name of a class, or {class = , type = }. */
+static void check_filter(lua_State *L, int index, hl_task *t) {
+  if (lua_isnoneornil(L, index)) return;
+  if (lua_type(L, index) == LUA_TSTRING) {
+    t->class_name = lua_tostring(L, index);
+    return;
+  }
+  luaL_checktype(L, index, LUA_TTABLE);
+  lua_pushnil(L);
+  while (lua_next(L, index)) {
+    const char *name = lua_type(L, -2) == LUA_TSTRING ? lua_tostring(L, -2) : "";
+    const char *value = lua_type(L, -1) == LUA_TSTRING ? lua_tostring(L, -1) : NULL;
+    if (strcmp(name, "class") == 0 && value) {
+      t->class_name = value; /* the table has it */
+    } else if (strcmp(name, "type") == 0 && value) {
+      t->type_name = value;
+    } else {
+      luaL_argerror(L, index, "a filter is the name of a class, or {class = name, type = name}");
+    }
+    lua_pop(L, 1);
+  }
+}
+
+/* Types whose objects are values, by the names of the reports and of Lua. */
+static bool is_type(const char *wanted, lh_type type) {
+  return !wanted || strcmp(wanted, lh_type_name(type)) == 0 ||
+         (type == LH_TYPE_CLOSURE && strcmp(wanted, "function") == 0);
+}
+
+static bool is_value_type(lh_type type) {
+  return type != LH_TYPE_UPVALUE && type != LH_TYPE_PROTO;
+}
+
+/* t->ids: the living objects that the filter takes. */
+static void find_objects(lua_State *L, hl_task *t) {
+  const lh_snapshot *s = hl_analysed(L, t, HL_WHOLE);
+  uint32_t n = lh_object_count(s), n_classes = lh_class_count(s);
+  t->ids = malloc(((size_t)n + 1) * sizeof *t->ids);
+  t->taken = malloc((size_t)n_classes + 1);
+  if (!t->ids || !t->taken) luaL_error(L, "not enough memory");
+  for (uint32_t i = 0; i < n_classes; i++) {
+    const lh_class *class = lh_class_at(s, i);
+    t->taken[i] = is_value_type(class->type) && is_type(t->type_name, class->type) &&
+                  (!t->class_name || strcmp(t->class_name, class->name) == 0);
+  }
+  for (lh_id id = 1; id <= n; id++) {
+    if (lh_is_own(s, id) || !lh_is_reachable(s, id)) continue;
+    uint32_t class_index = lh_class_of(s, id);
+    if (class_index < n_classes && t->taken[class_index]) t->ids[t->n_ids++] = id;
+  }
+}
+
+/* }=================================================================================== */
+
+/* {=== A list of them ================================================================= */
+
+/* The values stand at their places in t->ids: move them together, so that it is a list. */
+static int objects_body(lua_State *L) {
+  hl_task *t = hl_task_of(L);
+  lh_error error;
+  lua_Integer n = 0;
+  find_objects(L, t);
+  if (t->n_ids > INT32_MAX) return luaL_error(L, "too many objects");
+  lua_createtable(L, (int)t->n_ids, 0);
+  int list = lua_gettop(L);
+  hr_check(L, lh_push_values(L, hl_opened(t), t->ids, t->n_ids, list, &error), &error);
+  for (lua_Integer i = 1; i <= (lua_Integer)t->n_ids; i++) {
+    if (lua_rawgeti(L, list, i) == LUA_TNIL) {
+      lua_pop(L, 1);
+      continue;
+    }
+    if (++n == i) {
+      lua_pop(L, 1);
+      continue;
+    }
+    lua_rawseti(L, list, n);
+    lua_pushnil(L);
+    lua_rawseti(L, list, i);
+  }
+  push_weak_metatable(L);
+  lua_setmetatable(L, list);
+  return 1;
+}
+
+/* objects(filter) --> list with weak values */
+int hl_objects(lua_State *L) {
+  hl_task t = {0};
+  luaL_checkany(L, hl_argument(L, 1));
+  check_filter(L, hl_argument(L, 1), &t);
+  return hl_ask(L, &t, objects_body);
+}
+
+/* }=================================================================================== */
+
+/* {=== Each of them =================================================================== */
+
+enum { BATCH = 4096, FUNCTION = 3, VALUES = 4 };
+
+/* The last of the n values at VALUES that is there; 0: none is. */
+static size_t last_value(lua_State *L, size_t n) {
+  for (; n > 0; n--) {
+    bool there = lua_rawgeti(L, VALUES, (lua_Integer)n) != LUA_TNIL;
+    lua_pop(L, 1);
+    if (there) break;
+  }
+  return n;
+}
+
+/* Calls the function for the values from `first` to `last`, and drops all but the last. */
+static lua_Integer call_for_each(lua_State *L, const lh_snapshot *s, const lh_id *ids, size_t first,
+                                 size_t last) {
+  lua_Integer n_calls = 0;
+  for (size_t i = first; i <= last; i++) {
+    lua_pushvalue(L, FUNCTION);
+    if (lua_rawgeti(L, VALUES, (lua_Integer)i) == LUA_TNIL) {
+      lua_pop(L, 2);
+      continue;
+    }
+    if (i < last) {
+      lua_pushnil(L);
+      lua_rawseti(L, VALUES, (lua_Integer)i);
+    }
+    lh_id id = ids[i - 1];
+    lua_pushstring(L, lh_type_name(lh_type_of(s, id)));
+    lua_pushinteger(L, (lua_Integer)lh_shallow_bytes(s, id));
+    lua_call(L, 3, 0);
+    n_calls++;
+  }
+  return n_calls;
+}
+
+/* Batch by batch: each begins with the last object of the one before, which is kept alive, so that
+** the library goes on from there. */
+static int each_body(lua_State *L) {
+  hl_task *t = hl_task_of(L);
+  lh_error error;
+  lh_id batch[BATCH + 1];
+  lua_Integer n_calls = 0;
+  find_objects(L, t);
+  const lh_snapshot *s = hl_opened(t);
+  lua_settop(L, FUNCTION);
+  lua_createtable(L, BATCH + 1, 0);
+  for (size_t at = 0, kept = 0; at < t->n_ids;) {
+    size_t n = t->n_ids - at < BATCH ? t->n_ids - at : BATCH;
+    memcpy(batch + kept, t->ids + at, n * sizeof *batch);
+    at += n;
+    n += kept;
+    hr_check(L, lh_push_values(L, s, batch, n, VALUES, &error), &error);
+    size_t last = last_value(L, n);
+    n_calls += call_for_each(L, s, batch, kept + 1, last);
+    if (last == 0) continue;
+    lua_createtable(L, BATCH + 1, 0);
+    lua_rawgeti(L, VALUES, (lua_Integer)last);
+    lua_rawseti(L, -2, 1);
+    lua_replace(L, VALUES);
+    batch[0] = batch[last - 1];
+    kept = 1;
+  }
+  lua_pushinteger(L, n_calls);
+  return 1;
+}
+
+/* each(f [, filter]) --> how many there were */
+int hl_each(lua_State *L) {
+  hl_task t = {0};
+  luaL_checkany(L, hl_argument(L, 1));
+  check_filter(L, hl_argument(L, 2), &t);
+  return hl_ask(L, &t, each_body);
+}
+
+/* }=================================================================================== */

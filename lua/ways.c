@@ -1,0 +1,293 @@
+/*
+** ways.c - what holds one object: path, paths, referrers, and what it retains (live.h). The words
+** are those of heappath.
+*/
+#include <stdlib.h>
+
+#include "live.h"
+
+/* {=== The object that is asked about ================================================= */
+
+/* Why there is no answer for the value at `index`; NULL: it is an object. */
+static const char *no_object(lua_State *L, int index) {
+  uint64_t bytes;
+  lh_error error;
+  luaL_checkany(L, index);
+  if (lh_sizeof(L, index, &bytes, &error) < 0) luaL_error(L, "%s", error.message);
+  if (bytes > 0) return NULL;
+  return lua_pushfstring(
+      L,
+      "a %s is not on the heap: every variable that has it has its own copy, and "
+      "nothing refers to it",
+      lua_iscfunction(L, index)       ? "C function without upvalues"
+      : lua_islightuserdata(L, index) ? "light userdata"
+                                      : luaL_typename(L, index));
+}
+
+/* Is the value at `index` the object `id`, or does its memory only look so? */
+static bool is_object(lua_State *L, const hl_task *t, int index, lh_id id) {
+  lh_error error;
+  lua_createtable(L, 1, 0);
+  hr_check(L, lh_push_values(L, hl_opened(t), &id, 1, lua_gettop(L), &error), &error);
+  lua_rawgeti(L, -1, 1);
+  bool same = lua_rawequal(L, -1, index);
+  lua_pop(L, 2);
+  return same;
+}
+
+enum { SUBJECT = 3 }; /* its index in a body */
+
+/* Finds it in the capture, where it may also be an object of heap.reader's; false, and nil and a message pushed: it is not there. */
+static bool find_subject(lua_State *L, hl_task *t) {
+  const char *message = "it is luaheap's own, of which nothing is told";
+  const lh_snapshot *s = hl_opened(t);
+  const hr_object *object = luaL_testudata(L, SUBJECT, hr_object_kind);
+  if (object && object->of == t->capture->reader && object->id != LH_ROOT) {
+    t->id = object->id;
+    return true;
+  }
+  t->id = lh_find_address(s, (uintptr_t)lua_topointer(L, SUBJECT));
+  if (t->id == LH_NO_OBJECT || !lh_is_own(s, t->id)) {
+    if (t->id != LH_NO_OBJECT && (t->is_fresh || is_object(L, t, SUBJECT, t->id))) return true;
+    message = "it is not in the capture: it was made later, or given a finalizer since";
+  }
+  lua_pushnil(L);
+  lua_pushstring(L, message);
+  return false;
+}
+
+/* Answers about argument 1, once it is known to be an object. */
+static int ask_about(lua_State *L, hl_task *t, lua_CFunction body) {
+  const char *message = no_object(L, hl_argument(L, 1));
+  if (!message) return hl_ask(L, t, body);
+  lua_pushnil(L);
+  lua_insert(L, -2);
+  return 2;
+}
+
+/* }=================================================================================== */
+
+/* {=== Rows =========================================================================== */
+
+static void set_edge_fields(lua_State *L, hl_task *t, const lh_snapshot *s, const lh_edge *edge) {
+  hr_set_string(L, "edge", lh_edge_kind_name(edge->kind));
+  hl_push_text(L, t, lh_edge_text(s, edge));
+  lua_setfield(L, -2, "label");
+}
+
+static void set_flag(lua_State *L, const char *key, bool value) {
+  if (!value) return;
+  lua_pushboolean(L, 1);
+  lua_setfield(L, -2, key);
+}
+
+/* }=================================================================================== */
+
+/* {=== Paths ========================================================================== */
+
+enum { LONG_PATH = 24 }; /* as in the commands */
+
+/* A function's upvalue and what is in it are one step for people. */
+static bool is_upvalue_with_content(const lh_path *path, size_t i) {
+  return i + 1 < path->n_steps && path->steps[i].kind == LH_EDGE_UPVALUE &&
+         path->steps[i + 1].kind == LH_EDGE_CONTENT;
+}
+
+/* The steps that are told: `next` of `i`, where the middle of a long path is passed over. */
+static size_t next_step(const lh_path *path, size_t i, size_t *skipped) {
+  size_t n = path->n_steps, half = LONG_PATH / 2;
+  *skipped = 0;
+  if (n <= LONG_PATH || i < half || i >= n - half) return i;
+  *skipped = n - half - i;
+  return n - half;
+}
+
+/* Pushes the list of steps: the reference, and the object that it leads to. */
+static void push_steps(lua_State *L, hl_task *t, const lh_snapshot *s, const lh_path *path) {
+  size_t skipped;
+  lh_id *ids = hl_new_ids(L, t, path->n_steps);
+  for (size_t i = 0; i < path->n_steps; i++) {
+    i = next_step(path, i, &skipped);
+    ids[t->n_ids++] = path->steps[i].target;
+  }
+  hl_push_values(L, t);
+  int values = lua_gettop(L);
+  lua_createtable(L, path->n_steps < LONG_PATH ? (int)path->n_steps : LONG_PATH, 0);
+  for (size_t i = 0, row = 1; i < path->n_steps; i++, row++) {
+    i = next_step(path, i, &skipped);
+    if (skipped) {
+      hl_push_row(L, 0, 1);
+      hr_set_integer(L, "skipped", skipped);
+      lua_rawseti(L, -2, (lua_Integer)row++);
+    }
+    const lh_edge *named = &path->steps[i];
+    if (is_upvalue_with_content(path, i)) i++;
+    lh_id target = path->steps[i].target;
+    hl_push_row(L, 0, 7);
+    set_edge_fields(L, t, s, named);
+    hl_set_object_fields(L, s, target);
+    hl_set_value(L, t, values, target);
+    lua_rawseti(L, -2, (lua_Integer)row);
+  }
+  lua_remove(L, values);
+}
+
+static void push_path_text(lua_State *L, hl_task *t, const lh_snapshot *s, const lh_path *path) {
+  hl_push_text(L, t, lh_path_text(s, path, path->n_steps > LONG_PATH));
+}
+
+/* Nothing but the asker holds it, if anything: nil and what does. */
+static int push_no_path(lua_State *L, hl_task *t) {
+  lh_error error;
+  lh_snapshot *whole = hl_analysed(L, t, HL_WHOLE);
+  int code = lh_shortest_path(whole, t->id, &t->path, &error);
+  lua_pushnil(L);
+  if (code == LH_OK) {
+    push_path_text(L, t, whole, &t->path);
+    lua_pushfstring(L, "only the asker holds it: %s", lua_tostring(L, -1));
+    return (lua_remove(L, -2), 2);
+  }
+  if (code != LH_ENOTFOUND) hr_check(L, code, &error);
+  lua_pushstring(L, t->is_fresh ? "nothing holds it but this call" : "nothing holds it");
+  return 2;
+}
+
+static int path_body(lua_State *L) {
+  hl_task *t = hl_task_of(L);
+  lh_error error;
+  if (!find_subject(L, t)) return 2;
+  lh_snapshot *s = hl_analysed(L, t, HL_OTHERS);
+  int code = lh_shortest_path(s, t->id, &t->path, &error);
+  if (code == LH_ENOTFOUND) return push_no_path(L, t);
+  hr_check(L, code, &error);
+  push_path_text(L, t, s, &t->path);
+  push_steps(L, t, s, &t->path);
+  return 2;
+}
+
+/* Appends those of t->paths to the list on top, at most t->limit in all; `asker`: only those that
+** need the asker. */
+static void add_paths(lua_State *L, hl_task *t, const lh_snapshot *s, bool asker) {
+  size_t n = lua_rawlen(L, -1);
+  for (size_t i = 0; i < t->n_paths && n < t->limit; i++) {
+    const lh_path *path = &t->paths[i];
+    bool is_askers = false;
+    for (size_t k = 0; k < path->n_steps; k++) {
+      is_askers = is_askers || hl_is_of_asker(&t->capture->asker, &path->steps[k]);
+    }
+    if (is_askers != asker) continue;
+    push_steps(L, t, s, path);
+    push_path_text(L, t, s, path);
+    lua_setfield(L, -2, "path");
+    set_flag(L, "asker", asker);
+    lua_rawseti(L, -2, (lua_Integer)++n);
+  }
+}
+
+static int find_paths(lua_State *L, hl_task *t, lh_snapshot *s) {
+  lh_error error;
+  int code = lh_shortest_paths(s, t->id, t->limit, &t->paths, &t->n_paths, &error);
+  if (code != LH_ENOTFOUND) hr_check(L, code, &error);
+  return code;
+}
+
+static int paths_body(lua_State *L) {
+  hl_task *t = hl_task_of(L);
+  if (!find_subject(L, t)) return 2;
+  lh_snapshot *s = hl_analysed(L, t, HL_OTHERS);
+  lua_newtable(L);
+  if (find_paths(L, t, s) == LH_OK) add_paths(L, t, s, false);
+  if (lua_rawlen(L, -1) >= t->limit || t->capture->asker.function == LH_NO_OBJECT) return 1;
+  lh_paths_free(t->paths, t->n_paths);
+  lh_free(t->paths);
+  t->paths = NULL;
+  t->n_paths = 0;
+  s = hl_analysed(L, t, HL_WHOLE);
+  if (find_paths(L, t, s) == LH_OK) add_paths(L, t, s, true);
+  return 1;
+}
+
+/* }=================================================================================== */
+
+/* {=== Referrers ====================================================================== */
+
+static void push_referrer(lua_State *L, hl_task *t, const lh_snapshot *s, const lh_edge *edge,
+                          int values) {
+  hl_push_row(L, 0, 7);
+  set_edge_fields(L, t, s, edge);
+  hl_set_object_fields(L, s, edge->source);
+  hl_set_value(L, t, values, edge->source);
+  set_flag(L, "weak", edge->weak);
+  set_flag(L, "asker", hl_is_of_asker(&t->capture->asker, edge));
+}
+
+static int referrers_body(lua_State *L) {
+  hl_task *t = hl_task_of(L);
+  lh_error error;
+  lua_Integer row = 0;
+  if (!find_subject(L, t)) return 2;
+  lh_snapshot *s = hl_analysed(L, t, HL_WHOLE);
+  hr_check(L, lh_referrers(s, t->id, &t->edges, &t->n_edges, &error), &error);
+  lh_id *ids = hl_new_ids(L, t, t->n_edges);
+  for (size_t i = 0; i < t->n_edges; i++) ids[t->n_ids++] = t->edges[i].source;
+  hl_push_values(L, t);
+  int values = lua_gettop(L);
+  lua_newtable(L);
+  for (int askers = 0; askers <= 1; askers++) {
+    for (size_t i = 0; i < t->n_edges; i++) {
+      const lh_edge *edge = &t->edges[i];
+      bool is_told = !edge->left_out && lh_is_reachable(s, edge->source);
+      if (!is_told || hl_is_of_asker(&t->capture->asker, edge) != askers) continue;
+      push_referrer(L, t, s, edge, values);
+      lua_rawseti(L, -2, ++row);
+    }
+  }
+  return 1;
+}
+
+/* }=================================================================================== */
+
+/* {=== Retained bytes ================================================================= */
+
+/* The argument of this very call may be all that holds it, which changes nothing of what it
+** retains: so nothing is left out. */
+static int retained_body(lua_State *L) {
+  hl_task *t = hl_task_of(L);
+  lh_error error;
+  if (!find_subject(L, t)) return 2;
+  lh_snapshot *s = t->is_fresh ? hl_opened(t) : hl_analysed(L, t, HL_WHOLE);
+  hr_check(L, lh_analyse(s, &error), &error);
+  lua_pushinteger(L, (lua_Integer)lh_retained_bytes(s, t->id));
+  return 1;
+}
+
+/* }=================================================================================== */
+
+/* path(value) --> text, steps | nil, message */
+int hl_path(lua_State *L) {
+  hl_task t = {0};
+  return ask_about(L, &t, path_body);
+}
+
+/* paths(value, k) --> list | nil, message */
+int hl_paths(lua_State *L) {
+  hl_task t = {0};
+  lua_Integer k = luaL_checkinteger(L, hl_argument(L, 2));
+  luaL_argcheck(L, k > 0, hl_argument(L, 2), "how many paths: 1 or more");
+  t.limit = k < 100000 ? (uint32_t)k : 100000;
+  return ask_about(L, &t, paths_body);
+}
+
+/* referrers(value) --> list | nil, message */
+int hl_referrers(lua_State *L) {
+  hl_task t = {0};
+  return ask_about(L, &t, referrers_body);
+}
+
+/* retained(value) --> bytes | nil, message */
+int hl_retained(lua_State *L) {
+  hl_task t = {0};
+  if (!no_object(L, hl_argument(L, 1))) return ask_about(L, &t, retained_body);
+  lua_pushinteger(L, 0);
+  return 1;
+}
