@@ -1,7 +1,7 @@
 /*
 ** heappath - why one object is alive: the shortest chains of references from a root to it, or all
-** that refers to it, or what would free it; and why a whole set of objects is. Text for a terminal, a DOT graph for a pipe, JSON on
-** demand.
+** that refers to it, or what would free it; and why a whole set of objects is. Text for
+** a terminal, a DOT graph for a pipe, JSON on demand.
 **
 ** A path may have a million steps (a linked list). Text folds its middle and the graph does so too;
 ** JSON has every step and is written one by one. The answers are in cli/heappath/.
@@ -210,7 +210,7 @@ int main(int argc, char **argv) {
   bool reachable;
   cli_begin(&c, &tool);
   parse(&c, &r, argc, argv);
-  if (r.set != NULL) return cli_finish(&c, answer_set(&c, &r));
+  if (r.set != NULL) return cli_finish(&c, answer_set(&c, &r, cli_open_analysed(&c, r.file)));
   find(&c, &r, &s);
   answer(&c, &r, &s);
   reachable = lh_is_reachable(s.snapshot, s.id);

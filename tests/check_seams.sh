@@ -76,7 +76,7 @@ check_sources() {
     "${include}\"((read/)?(record|scan|reader)|format)\.h\"" '.*' "$reading|$writing"
   rule "only dot.c includes cgraph" \
     "${include}[<\"](graphviz/)?(cgraph|cdt|gvc)" '.*' 'lib/dot\.c'
-  rule "only heapsql, its extension and the queries of heappath see SQLite" \
+  rule "only what asks in SQL sees SQLite" \
     "${include}[<\"](heapsql/heapsql|sqlite3)" '.*' \
     'cli/(heapsql(/[a-z_]+)?|heapsnap/[a-z_]+|heappath/query)\.[ch]'
   rule "the extension can be loaded without the commands" \
@@ -164,9 +164,9 @@ cli/heaptop.c|#include "lauxlib.h"|only files that write see Lua's headers
 lib/take/mark.c|#include "read/snapshot.h"|data flows one way through lib's folders
 lib/graph/graph.c|#include "read/record.h"|the analyses never see the file format
 lib/graph/top.c|#include "format.h" /* just this once */|the analyses never see the file format
-cli/heaptop.c|#include <sqlite3.h>|only heapsql, its extension and the queries of heappath see SQLite
-cli/heappath.c|#include "heapsql/heapsql.h"|only heapsql, its extension and the queries of heappath see SQLite
-lib/dot.c|#include "sqlite3.h"|only heapsql, its extension and the queries of heappath see SQLite
+cli/heaptop.c|#include <sqlite3.h>|only what asks in SQL sees SQLite
+cli/heappath.c|#include "heapsql/heapsql.h"|only what asks in SQL sees SQLite
+lib/dot.c|#include "sqlite3.h"|only what asks in SQL sees SQLite
 cli/heapsnap/table.c|#include "cli.h"|the extension can be loaded without the commands
 lib/graph/paths.c|#include <graphviz/cgraph.h>|only dot.c includes cgraph
 cli/heaptop.c|#include "snapshot.h"|of the library cli sees only the public header

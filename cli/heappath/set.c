@@ -98,7 +98,7 @@ static void print_garbage(cli *c, const lh_ways *ways) {
          ways->garbage_objects == 1 ? "is" : "are", cli_size(c, ways->garbage_bytes));
 }
 
-/* What is there, unless it is known: the class of the set, or one that the steps tell. NULL then. */
+/* What is there; NULL where that is known: the class of the set, or one that the steps tell. */
 static char *row_things(cli *c, const lh_snapshot *snapshot, const lh_ways *ways,
                         const lh_way *way) {
   if (way->id == LH_ROOT) return NULL;
@@ -223,8 +223,7 @@ static void print_json(cli *c, const request *r, const lh_snapshot *snapshot, co
 
 /* }=================================================================================== */
 
-int answer_set(cli *c, const request *r) {
-  lh_snapshot *snapshot = cli_open_analysed(c, r->file);
+int answer_set(cli *c, const request *r, lh_snapshot *snapshot) {
   bool query = is_query(r->set);
   object_set set = find_objects(c, r, snapshot, query);
   size_t limit = r->limit_given             ? r->limit
