@@ -19,6 +19,7 @@ enum {
   KEY_THREADS,
   KEY_CLASS,
   KEY_WASTE,
+  KEY_GROWING,
   KEY_DEPTH
 };
 
@@ -34,6 +35,7 @@ static const cli_option options[] = {
     {KEY_THREADS, "threads", NULL, "where coroutines stand, and what they retain"},
     {KEY_CLASS, "class", "NAME", "what the instances of a class are like"},
     {KEY_WASTE, "waste", NULL, "what could be given back, and what to do for it"},
+    {KEY_GROWING, "growing", NULL, "collections that look as if they had no limit"},
     {KEY_DEPTH, "depth", "N", "levels of --under (default 4), frames of --threads (8)"},
     CLI_COMMON_OPTIONS};
 
@@ -109,6 +111,7 @@ static void parse_options(cli *c, request *r, int argc, char **argv) {
         choose_report(c, r, &class_report);
         break;
       case KEY_WASTE: choose_report(c, r, &waste_report); break;
+      case KEY_GROWING: choose_report(c, r, &growing_report); break;
       case KEY_DEPTH:
         r->depth = cli_number_argument(c, "--depth");
         r->depth_given = true;

@@ -1145,6 +1145,74 @@ typedef struct lh_waste {
 int lh_find_waste(lh_snapshot *snapshot, lh_waste **out, lh_error *error);
 void lh_waste_free(lh_waste *waste);
 
+/* How a collection looks in a single snapshot. */
+typedef enum lh_prospect {
+  LH_FILLED_ONCE, /* in one go, or before the first mark, and nothing was added since */
+  LH_MAY_GROW,    /* nothing speaks for that */
+  LH_GROWS        /* it has elements of the youngest interval between marks, and of half or more of
+                     those since the first mark */
+} lh_prospect;
+
+/* What the keys of a collection are, in nine cases of ten. */
+typedef enum lh_keying {
+  LH_KEYED_NOT,      /* a linked list, or objects that are linked otherwise */
+  LH_KEYED_SEQUENCE, /* 1, 2, 3 ... without a gap */
+  LH_KEYED_INTEGERS,
+  LH_KEYED_TIMES, /* of this century up to a year after the snapshot, as seconds since 1970 */
+  LH_KEYED_MILLISECONDS, /* or as milliseconds */
+  LH_KEYED_NUMBERS,
+  LH_KEYED_UUIDS,
+  LH_KEYED_HEX,      /* of one length, 8 or more */
+  LH_KEYED_NUMBERED, /* alike but for their digits: user:123 */
+  LH_KEYED_TOKENS,   /* of one length, 8 or more, with digits or capitals inside */
+  LH_KEYED_NAMES,    /* without digits and blanks */
+  LH_KEYED_STRINGS,
+  LH_KEYED_OBJECTS,
+  LH_KEYED_MIXED
+} lh_keying;
+
+/* Tables at one path with many elements that are alike; or linked objects of one class. From
+** `elements` on all is about `id`. */
+typedef struct lh_growing {
+  bool is_list; /* linked objects, no tables */
+  lh_prospect prospect;
+  const char *held_by; /* folded path */
+  uint64_t tables;     /* at that path; of linked objects 1 */
+  uint64_t entries;    /* in all of them */
+  uint64_t bytes;      /* of all, with what their elements retain, shared with others or not */
+  lh_id id;            /* the one with most bytes; of linked objects the one nearest to the root */
+  uint64_t elements;
+  const char *element; /* the class or type of most elements, as in lh_value_class */
+  lh_type type;        /* LH_TYPE_ROOT: no objects */
+  uint64_t alike;      /* how many are of that class or type; others are of other classes */
+  bool are_keys;       /* the elements are the keys, and the values booleans or numbers */
+  lh_keying keying;
+  double least, greatest; /* keys that are numbers; times in seconds */
+  lh_id example_key;      /* of keys that are strings; else LH_NO_OBJECT */
+  bool exact;             /* its array part has just as many slots, as a constructor makes it */
+  uint64_t aged;          /* elements that are objects: of these, */
+  uint64_t since_first_mark;
+  uint32_t epochs;                       /* different ones: how many, the oldest and */
+  uint32_t oldest_epoch, youngest_epoch; /* youngest, all less than lh_mark_count */
+  bool in_one_go;                        /* from the table to its youngest element */
+  double younger; /* share of all reachable objects that are younger than the youngest */
+} lh_growing;
+
+typedef struct lh_growings {
+  lh_growing *list; /* those with most bytes first, but what was filled once last */
+  size_t n;
+  size_t n_filled_once; /* of them, the last */
+} lh_growings;
+
+/* What looks like a collection without a limit: tables with 16 entries or more of which nine tenths
+** are alike, and linked lists and the like of so many objects; with a thousandth of the reachable
+** bytes, and 1 KB. Weak tables do not count: what is in them goes when others let go. Alike are objects of one class, strings,
+** numbers, booleans; under keys that are no names also tables of any class. Tables that were filled
+** once, such as a program's constants, are told apart by the age of their elements and by what a
+** constructor leaves. Needs lh_classify. Freed by lh_growings_free. O(n log n + m). */
+int lh_find_growing(lh_snapshot *snapshot, lh_growings *out, lh_error *error);
+void lh_growings_free(lh_growings *growings);
+
 /* ==== 10. Growth over many snapshots ================================================ */
 
 /* What any number of snapshots have, side by side, to see what grows. They may be of one Lua state

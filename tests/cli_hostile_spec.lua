@@ -141,6 +141,8 @@ describe(("a heap of hostile names (seed %d)"):format(seed), function()
       "heappath --format text --color=always c 'C[9]'", "heapcheck a b c cut",
       "heaptop --suspects c", "heaptop --under H c", "heaptop -n 0 --class '{}' c",
       "heaptop -n 0 --waste c", "heaptop --waste cut",
+      "heaptop --suspects c", "heaptop --under H c", "heaptop --growing -n 0 c",
+      "heaptop -n 0 --class '{}' c",
       "heappath --format text --dominators c 'H[*]'", "heaptop -n 0 --by epoch c",
     } do assert.is_true(#output(command, 1) > 0, command) end
   end)
@@ -198,6 +200,7 @@ describe(("a heap of hostile names (seed %d)"):format(seed), function()
       "heaptop --json --under root -n 0 c", "heaptop --json --class '{}' c",
       "heaptop --json --waste c",
       "heaptop --json --suspects c", "heapdiff --json -n 0 a b c", "heapdiff --json -n 0 a c",
+      "heaptop --json --growing c",
       "heapdiff --json --since a c", "heapdiff --json --ladder a b c",
       "heapdiff --json --owners a c", "heapdiff --json --before a b --after b c",
       "heapdiff --json other c",

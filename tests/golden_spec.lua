@@ -47,6 +47,7 @@ local questions = {
   ["heaptop-epoch"] = "heaptop --by epoch --type table c",
   ["heaptop-suspects"] = "heaptop --suspects c",
   ["heaptop-class"] = "heaptop --class Listener c",
+  ["heaptop-growing"] = "heaptop --growing -n 0 c",
   ["heaptop-under"] = "heaptop --under _G.bus c",
   ["heaptop-waste"] = "heaptop --waste c",
   heapdiff = "heapdiff a b c",

@@ -16,8 +16,8 @@ _heaptop() {
     *)
       if [[ $current == -* ]]; then
         words='-n --top --sort --by --type --garbage --suspects --under
-          --modules --threads --class --waste --depth --json --bytes --color -h --help
-          --version'
+          --modules --threads --class --waste --growing --depth --json --bytes --color -h
+          --help --version'
       else
         mapfile -t COMPREPLY < <(compgen -f -- "$current")
         return

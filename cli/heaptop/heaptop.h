@@ -20,7 +20,7 @@ typedef struct report {
 } report;
 
 extern const report suspects_report, under_report, modules_report, threads_report;
-extern const report class_report, waste_report;
+extern const report class_report, waste_report, growing_report;
 
 struct request {
   const char *file;

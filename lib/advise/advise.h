@@ -3,8 +3,9 @@
 ** dominators, as intervals), clusters.c (lists and trees seen as one thing), gather.c (many objects
 ** as a few classes), suspects.c (what dominates a large share, and where it accumulates), spread.c
 ** (many objects of a class that no single object holds), describe.c with fields.c and referring.c
-** (the instances of one class), and places.c (the paths of many objects as one tree) with divide.c
-** (its bytes). Private to the library.
+** (the instances of one class), places.c (the paths of many objects as one tree) with divide.c (its
+** bytes), and growing.c with elements.c, keying.c, ages.c and linked.c (collections without a
+** limit). Private to the library.
 */
 #ifndef LUAHEAP_ADVISE_H
 #define LUAHEAP_ADVISE_H
@@ -179,6 +180,81 @@ void lh_places_free(lh_places *places);
 
 /* Sets the bytes of each place. False: out of memory. */
 bool lh_divide_retained(lh_places *places, const lh_snapshot *snapshot);
+
+/* }=================================================================================== */
+
+/* {=== ages.c ======================================================================== */
+
+/* How old objects are among all, by the order of their allocation. Fixed ones, and those with a
+** finalizer, have no place in it, but the latter have their epoch. */
+typedef struct lh_ages {
+  const lh_snapshot *snapshot;
+  const lh_tree *tree;
+  uint32_t *younger;       /* of each object on allgc: how many reachable ones there are younger */
+  uint32_t n;              /* reachable ones on allgc */
+  double since_first_mark; /* share of the reachable objects */
+  uint32_t round;          /* a number for each collection that is looked at */
+  uint32_t *counted;       /* of each object: the last round in which it was an element */
+  uint32_t *epochs;        /* of each epoch: the last round with an element of it */
+} lh_ages;
+
+bool lh_ages_make(lh_ages *ages, const lh_tree *tree);
+void lh_ages_free(lh_ages *ages);
+
+/* The youngest element; how many objects elements are, with what they dominate. */
+typedef struct lh_youth {
+  lh_id youngest;
+  uint64_t objects;
+} lh_youth;
+
+/* Begins a round; then comes each element, once. One that only others retain, `inner`, counts no
+** bytes. */
+lh_youth lh_ages_begin(lh_ages *ages);
+void lh_age_element(lh_ages *ages, lh_growing *g, lh_youth *youth, lh_id id, bool inner);
+
+/* Fills in `younger`, and in_one_go from the allocation of `first` on. */
+void lh_ages_end(const lh_ages *ages, lh_growing *g, const lh_youth *youth, lh_id first);
+
+lh_prospect lh_prospect_of(const lh_ages *ages, const lh_growing *g);
+
+/* }=================================================================================== */
+
+/* {=== growing.c ===================================================================== */
+
+enum { LH_LEAST_ELEMENTS = 16 };
+
+typedef struct lh_grower {
+  lh_snapshot *snapshot;
+  lh_tree tree;
+  lh_ages ages;
+  lh_growing *found;
+  size_t n, capacity;
+} lh_grower;
+
+bool lh_add_growing(lh_grower *grower, const lh_growing *g);
+
+static inline bool lh_are_most(uint64_t part, uint64_t whole) {
+  return 10 * part >= 9 * whole;
+}
+
+/* elements.c: adds the tables with many elements that are alike. O(entries). */
+bool lh_find_collections(lh_grower *grower);
+
+/* linked.c: adds the sets of linked objects, after the tables. O(n + m). */
+bool lh_find_linked(lh_grower *grower);
+
+/* keying.c: what the keys of a table have in common. All zero is a table without any. */
+typedef struct lh_keys_seen {
+  uint64_t n, n_integers, n_numbers, n_strings, n_objects;
+  double least, greatest;                     /* of the numbers, integers included */
+  uint64_t n_uuids, n_hex, n_names, n_tokens; /* of the strings */
+  uint64_t masks[4], n_masked[4];             /* the first four without their digits, how many */
+  uint64_t length;                            /* of all strings; UINT64_MAX: they differ */
+  lh_id example;                              /* the first string in the order of bytes */
+} lh_keys_seen;
+
+void lh_see_key(lh_keys_seen *seen, const lh_snapshot *snapshot, lh_value key);
+lh_keying lh_keying_of(const lh_keys_seen *seen, const lh_snapshot *snapshot);
 
 /* }=================================================================================== */
 

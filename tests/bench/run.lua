@@ -74,6 +74,7 @@ local function measure(millions)
   m.threads_s = median_run(bin .. "heaptop", "--threads", dir .. "/a")
   m.class_s = median_run(bin .. "heaptop", "--class", "{id, name, next}", dir .. "/a")
   m.waste_s = median_run(bin .. "heaptop", "--waste", dir .. "/a")
+  m.growing_s = median_run(bin .. "heaptop", "--growing", dir .. "/a")
   m.heapdiff_s, m.heapdiff_bytes = median_run(bin .. "heapdiff", dir .. "/a", dir .. "/b",
                                               dir .. "/c")
   m.heapsql_s, m.heapsql_bytes = median_run(
@@ -136,6 +137,7 @@ local rows = {
   {"heaptop --class {id, name, next} a", function(m) return m.class_s / m.collection_s end,
    "%.2f x", 8},
   {"heaptop --waste a", function(m) return m.waste_s / m.collection_s end, "%.2f x", 8},
+  {"heaptop --growing a", function(m) return m.growing_s / m.collection_s end, "%.2f x", 8},
   {"heapdiff a b c", function(m) return m.heapdiff_s / m.collection_s end, "%.2f x"},
   {"- peak memory with the files, MB", function(m) return m.heapdiff_bytes / MB end, "%.0f"},
   {"heapsql a b c (classes of c)", function(m) return m.heapsql_s / m.collection_s end, "%.2f x",

@@ -141,6 +141,7 @@ static void ask_ways(lh_snapshot *s) {
 
 static void ask_advice(lh_snapshot *s) {
   lh_suspects suspects;
+  lh_growings growings;
   lh_modules modules;
   lh_waste *waste;
   if (lh_find_waste(s, &waste, NULL) == LH_OK) lh_waste_free(waste);
@@ -148,6 +149,7 @@ static void ask_advice(lh_snapshot *s) {
   ask_threads(s);
   ask_ways(s);
   ask_classes(s);
+  if (lh_find_growing(s, &growings, NULL) == LH_OK) lh_growings_free(&growings);
   if (lh_find_suspects(s, &suspects, NULL) == LH_OK) lh_suspects_free(&suspects);
   lh_under_query query = {.depth = 3, .limit = 4};
   for (lh_id id = 0; id <= lh_object_count(s) && id < 8; id++) {

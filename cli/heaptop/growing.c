@@ -1,0 +1,213 @@
+/*
+** growing.c - collections that look as if they had no limit, in sentences, with what speaks for and
+** against that. Finding them is the library's (lh_find_growing).
+*/
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#include "heaptop.h"
+
+static lh_growings find(cli *c, lh_snapshot *snapshot) {
+  lh_growings found;
+  lh_error error;
+  cli_check(c, lh_find_growing(snapshot, &found, &error), NULL, &error);
+  return found;
+}
+
+/* Twenty rows, none of those that were filled once; -n 0, and JSON, have all. */
+static size_t shown(const cli *c, const request *r, const lh_growings *found) {
+  if (r->query.limit == 0 || (c->json && !r->limit_given)) return found->n;
+  size_t n = c->json ? found->n : found->n - found->n_filled_once;
+  return r->query.limit < n ? r->query.limit : n;
+}
+
+/* {=== The words ====================================================================== */
+
+/* "1,020 Listener tables", "5,012 strings as keys", "240 tables of several classes" */
+static void put_elements(FILE *out, cli *c, const lh_growing *g) {
+  const char *type = lh_type_name(g->type), *plural = g->entries == 1 ? "" : "s";
+  bool by_type = strcmp(g->element, type) == 0;
+  fprintf(out, "%s %s%s", cli_count(c, g->entries), g->element,
+          by_type || g->type == LH_TYPE_ROOT ? plural : "");
+  if (!by_type && (g->type == LH_TYPE_TABLE || g->type == LH_TYPE_USERDATA))
+    fprintf(out, " %s%s", type, g->type == LH_TYPE_TABLE ? plural : "");
+  if (by_type && g->type == LH_TYPE_TABLE) fputs(" of several classes", out);
+  if (g->are_keys) fputs(" as keys", out);
+}
+
+static const char *number(cli *c, double n) {
+  if (fabs(n) < 9e15 && n == floor(n) && n >= 0) return cli_count(c, (uint64_t)n);
+  char *text = c->numbers[c->next_number++ % (sizeof c->numbers / sizeof c->numbers[0])];
+  snprintf(text, CLI_NUMBER_BYTES, "%.14g", n);
+  return text;
+}
+
+static const char *time_of(cli *c, double seconds) {
+  return cli_time(c, (uint64_t)(seconds * 1e9));
+}
+
+static void print_keys(cli *c, const lh_snapshot *snapshot, const lh_growing *g) {
+  static const char *const words[] = {
+      [LH_KEYED_UUIDS] = "uuids",
+      [LH_KEYED_HEX] = "hexadecimal ids",
+      [LH_KEYED_NUMBERED] = "strings that differ in their digits",
+      [LH_KEYED_TOKENS] = "strings of one length, as of a random generator",
+      [LH_KEYED_NAMES] = "names",
+      [LH_KEYED_STRINGS] = "strings"};
+  switch (g->keying) {
+    case LH_KEYED_NOT: printf("linked with each other"); return;
+    case LH_KEYED_SEQUENCE:
+      printf("keys are 1 to %s, one after the other", cli_count(c, g->elements));
+      return;
+    case LH_KEYED_INTEGERS:
+      printf("keys are integers from %s to %s", number(c, g->least), number(c, g->greatest));
+      return;
+    case LH_KEYED_NUMBERS:
+      printf("keys are numbers from %s to %s", number(c, g->least), number(c, g->greatest));
+      return;
+    case LH_KEYED_TIMES:
+    case LH_KEYED_MILLISECONDS:
+      printf("keys are times from %s to %s", time_of(c, g->least), time_of(c, g->greatest));
+      return;
+    case LH_KEYED_OBJECTS: printf("keys are objects"); return;
+    case LH_KEYED_MIXED: printf("keys are of all kinds"); return;
+    default: break;
+  }
+  char *example = cli_must(lh_string_text(snapshot, g->example_key, 40));
+  printf("keys are %s, such as %s", words[g->keying], example);
+  lh_free(example);
+}
+
+static char *interval_begin(cli *c, const lh_snapshot *snapshot, uint32_t epoch) {
+  bool is_time;
+  return epoch == 0 ? cli_must(strdup("the start"))
+                    : mark_name(c, lh_mark_at(snapshot, epoch - 1), &is_time);
+}
+
+/* In which intervals between marks its elements were allocated. */
+static void print_epochs(cli *c, const lh_snapshot *snapshot, const lh_growing *g) {
+  uint32_t n = lh_mark_count(snapshot);
+  if (n < 2 || g->aged == 0 || 2 * g->aged < g->elements) return; /* they share a few */
+  char *first = interval_begin(c, snapshot, 1), *oldest, *youngest;
+  oldest = interval_begin(c, snapshot, g->oldest_epoch);
+  youngest = interval_begin(c, snapshot, g->youngest_epoch);
+  if (g->since_first_mark == 0)
+    printf("    all of it from before %s, the first mark\n", first);
+  else if (g->epochs == 1)
+    printf("    all of it allocated in the interval that begins with %s\n", oldest);
+  else
+    printf("    allocated in %s of %s intervals between marks, from %s to %s\n",
+           cli_count(c, g->epochs), cli_count(c, n), oldest, youngest);
+  lh_free(first);
+  lh_free(oldest);
+  lh_free(youngest);
+}
+
+/* What is known without marks. */
+static void print_order(cli *c, const lh_growing *g) {
+  if (g->exact) printf("    made in one piece: nothing was ever put behind its end\n");
+  if (2 * g->aged < g->elements || g->aged == 0) return;
+  uint64_t thousandths = (uint64_t)(g->younger * 1000);
+  if (g->in_one_go && g->prospect == LH_FILLED_ONCE)
+    printf("    allocated in one go; %s of the heap's objects are younger\n",
+           cli_share(c, thousandths, 1000));
+  else if (g->younger < 0.1)
+    printf("    its youngest is among the youngest %s of the heap's objects\n",
+           g->younger < 0.01 ? "hundredth" : "tenth");
+  else
+    printf("    %s of the heap's objects are younger than its youngest\n",
+           cli_share(c, thousandths, 1000));
+}
+
+/* }=================================================================================== */
+
+/* {=== Text =========================================================================== */
+
+static void print_row(cli *c, lh_snapshot *snapshot, const lh_growing *g, const char *file) {
+  static const char *const verdicts[] = {"was filled once:", "may grow:", "grows:"};
+  char *word = cli_shell_word(file);
+  printf("%s%s %s ", cli_style_on(c, g->prospect == LH_FILLED_ONCE ? CLI_PLAIN : CLI_BOLD),
+         g->held_by, verdicts[g->prospect]);
+  put_elements(stdout, c, g);
+  if (g->tables > 1) printf(" in %s tables", cli_count(c, g->tables));
+  printf(", %s, %s of the heap%s\n", cli_size(c, g->bytes), share_of_heap(c, snapshot, g->bytes),
+         cli_style_off(c));
+  fputs("    ", stdout);
+  print_keys(c, snapshot, g);
+  if (g->tables > 1) printf("; of the biggest, with %s", cli_count(c, g->elements));
+  putchar('\n');
+  print_epochs(c, snapshot, g);
+  print_order(c, g);
+  printf("    Why it stays: heappath %s %s\n", word, cli_address(c, snapshot, g->id));
+  free(word);
+}
+
+static void print(cli *c, lh_snapshot *snapshot, const request *r) {
+  lh_growings found = find(c, snapshot);
+  size_t n = shown(c, r, &found), n_left = found.n - found.n_filled_once;
+  if (n_left == 0) printf("Nothing looks like a collection without a limit\n");
+  for (size_t i = 0; i < n; i++) {
+    if (i > 0 || n_left == 0) putchar('\n');
+    print_row(c, snapshot, &found.list[i], r->file);
+  }
+  if (n < n_left) cli_print_hidden(c, n_left - n, "collection", "collections");
+  if (n <= n_left && found.n_filled_once > 0)
+    printf("\n%sLeft out: %s that %s filled once; -n 0 shows all%s\n", cli_style_on(c, CLI_FAINT),
+           cli_count_of(c, found.n_filled_once, "collection", "collections"),
+           found.n_filled_once == 1 ? "was" : "were", cli_style_off(c));
+  lh_growings_free(&found);
+}
+
+/* }=================================================================================== */
+
+/* {=== JSON =========================================================================== */
+
+static const char *keying_name(lh_keying keying) {
+  static const char *const names[] = {"linked",  "sequence", "integers", "times",    "milliseconds",
+                                      "numbers", "uuids",    "hex",      "numbered", "tokens",
+                                      "names",   "strings",  "objects",  "mixed"};
+  return names[keying];
+}
+
+static json_t *row_json(cli *c, const lh_snapshot *snapshot, const lh_growing *g) {
+  static const char *const prospects[] = {"filled once", "may grow", "grows"};
+  bool numbers = g->keying >= LH_KEYED_SEQUENCE && g->keying <= LH_KEYED_NUMBERS;
+  char *example = g->example_key == LH_NO_OBJECT
+                      ? NULL
+                      : cli_must(lh_string_text(snapshot, g->example_key, 64));
+  json_t *json = cli_must(json_pack(
+      "{ss ss ss sI sI sI sI sI ss sI sb ss so so ss? sb}", "prospect", prospects[g->prospect],
+      "held_by", g->held_by, "address", cli_address(c, snapshot, g->id), "tables",
+      (json_int_t)g->tables, "entries", (json_int_t)g->entries, "bytes", (json_int_t)g->bytes,
+      "retained_bytes", (json_int_t)lh_retained_bytes(snapshot, g->id), "elements",
+      (json_int_t)g->elements, "element", g->element, "alike", (json_int_t)g->alike, "are_keys",
+      (int)g->are_keys, "keys", keying_name(g->keying), "least",
+      numbers ? json_real(g->least) : json_null(), "greatest",
+      numbers ? json_real(g->greatest) : json_null(), "example_key", example, "exact",
+      (int)g->exact));
+  json_object_set_new(json, "aged", json_integer((json_int_t)g->aged));
+  json_object_set_new(json, "since_first_mark", json_integer((json_int_t)g->since_first_mark));
+  json_object_set_new(json, "epochs", json_integer((json_int_t)g->epochs));
+  json_object_set_new(json, "oldest_epoch", json_integer((json_int_t)g->oldest_epoch));
+  json_object_set_new(json, "youngest_epoch", json_integer((json_int_t)g->youngest_epoch));
+  json_object_set_new(json, "in_one_go", json_boolean(g->in_one_go));
+  json_object_set_new(json, "younger_share", json_real(g->younger));
+  lh_free(example);
+  return json;
+}
+
+static void print_json(cli *c, cli_json *w, lh_snapshot *snapshot, const request *r) {
+  lh_growings found = find(c, snapshot);
+  size_t n = shown(c, r, &found);
+  cli_json_value(w, "total_collections", cli_json_size(found.n));
+  cli_json_value(w, "total_filled_once", cli_json_size(found.n_filled_once));
+  cli_json_open(w, "collections", '[');
+  for (size_t i = 0; i < n; i++) cli_json_value(w, NULL, row_json(c, snapshot, &found.list[i]));
+  cli_json_close(w, ']');
+  lh_growings_free(&found);
+}
+
+/* }=================================================================================== */
+
+const report growing_report = {"growing", print, print_json};

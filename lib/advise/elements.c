@@ -1,0 +1,199 @@
+/*
+** elements.c - tables with many elements that are alike: what they are, under what keys, how old.
+**
+** Two passes over the entries of each table that is big enough, and a third over its keys where the
+** values are but booleans or numbers: a set, or counters. A table costs its entries.
+*/
+#include "advise.h"
+
+#include <string.h>
+
+typedef struct counting {
+  lh_grower *grower;
+  const lh_snapshot *snapshot;
+  uint32_t *n_of; /* of each class, in one table */
+  uint32_t *met;  /* the classes of which that is not 0 */
+  uint32_t n_met;
+} counting;
+
+typedef struct contents {
+  lh_keys_seen keys;
+  uint64_t n_numbers, n_booleans, n_functions, n_tables; /* values */
+  uint32_t best;                                         /* class of most objects */
+  uint64_t n_best;
+} contents;
+
+/* Arrays of anything are alike. */
+static uint32_t class_of_element(const lh_snapshot *snapshot, lh_id id) {
+  const lh_class_entry *entry = lh_class_entry_of(snapshot, id);
+  if (!entry) return UINT32_MAX;
+  return entry->plain != LH_NO_NUMBER ? entry->plain : snapshot->classes->of[id];
+}
+
+static void count_object(counting *f, contents *c, lh_id id) {
+  uint32_t class_index = class_of_element(f->snapshot, id);
+  if (class_index == UINT32_MAX) return;
+  if (f->n_of[class_index]++ == 0) f->met[f->n_met++] = class_index;
+  c->n_tables += lh_type_of(f->snapshot, id) == LH_TYPE_TABLE;
+}
+
+static void count_value(counting *f, contents *c, lh_value value) {
+  switch (value.kind) {
+    case LH_VALUE_INTEGER:
+    case LH_VALUE_FLOAT: c->n_numbers++; break;
+    case LH_VALUE_BOOLEAN: c->n_booleans++; break;
+    case LH_VALUE_CFUNCTION: c->n_functions++; break;
+    case LH_VALUE_OBJECT: count_object(f, c, value.as.object); break;
+    default: break;
+  }
+}
+
+/* The class of most, by its name among equals; clears the counts. */
+static void choose_class(counting *f, contents *c) {
+  c->best = UINT32_MAX;
+  c->n_best = 0;
+  for (; f->n_met > 0; f->n_met--) {
+    uint32_t class_index = f->met[f->n_met - 1], n = f->n_of[class_index];
+    bool better = n > c->n_best;
+    if (n == c->n_best)
+      better = strcmp(lh_class_at(f->snapshot, class_index)->name,
+                      lh_class_at(f->snapshot, c->best)->name) < 0;
+    if (better) c->best = class_index, c->n_best = n;
+    f->n_of[class_index] = 0;
+  }
+}
+
+static void look_at_values(counting *f, lh_id table, contents *c) {
+  lh_edges it;
+  lh_value key, value;
+  *c = (contents){.best = UINT32_MAX};
+  for (lh_entries_begin(f->snapshot, table, &it); lh_entries_next(&it, &key, &value);) {
+    lh_see_key(&c->keys, f->snapshot, key);
+    count_value(f, c, value);
+  }
+  choose_class(f, c);
+}
+
+static void look_at_keys(counting *f, lh_id table, contents *c) {
+  lh_edges it;
+  lh_value key;
+  for (lh_entries_begin(f->snapshot, table, &it); lh_entries_next(&it, &key, NULL);)
+    if (key.kind == LH_VALUE_OBJECT) count_object(f, c, key.as.object);
+  choose_class(f, c);
+}
+
+static bool are_objects(const contents *c) {
+  return lh_are_most(c->keys.n_strings + c->keys.n_objects, c->keys.n);
+}
+
+/* A table with fields, such as a module or an object with settings: what is under names there is
+** no collection, unless it is of one class that says what it is for, and no function. */
+static bool is_record(const lh_snapshot *snapshot, lh_id table, const contents *c) {
+  const lh_class_entry *entry = lh_class_entry_of(snapshot, table);
+  const lh_class_entry *best = c->best == UINT32_MAX ? NULL : &snapshot->classes->list[c->best];
+  if (best && best->visible.type == LH_TYPE_CLOSURE) return true;
+  return entry && entry->specific && !(best && best->specific);
+}
+
+/* The class of most, or else that they are tables; false if they are not alike. */
+static bool tell_class(const counting *f, lh_growing *g, const contents *c) {
+  bool any_table = !lh_are_most(c->n_best, g->elements) && g->keying != LH_KEYED_NAMES;
+  if (c->best == UINT32_MAX) return false;
+  g->element = any_table ? "table" : lh_class_at(f->snapshot, c->best)->name;
+  g->type = any_table ? LH_TYPE_TABLE : lh_class_at(f->snapshot, c->best)->type;
+  g->alike = any_table ? c->n_tables : c->n_best;
+  return lh_are_most(g->alike, g->elements);
+}
+
+static bool tell_keys_as_elements(counting *f, lh_growing *g, contents *c) {
+  g->are_keys = true;
+  c->n_tables = 0;
+  look_at_keys(f, g->id, c);
+  return tell_class(f, g, c);
+}
+
+/* Fills in what the elements are; false if they are not alike. */
+static bool tell_elements(counting *f, lh_growing *g, contents *c) {
+  bool numbers = lh_are_most(c->n_numbers, g->elements);
+  bool booleans = lh_are_most(c->n_booleans, g->elements);
+  if (g->keying == LH_KEYED_MIXED) return false;
+  if (g->keying == LH_KEYED_NAMES && is_record(f->snapshot, g->id, c)) return false;
+  if (!numbers && !booleans) return tell_class(f, g, c);
+  if (are_objects(c)) return tell_keys_as_elements(f, g, c);
+  g->element = numbers ? "number" : "boolean";
+  g->alike = numbers ? c->n_numbers : c->n_booleans;
+  return true;
+}
+
+static void tell_keys(const counting *f, lh_growing *g, const contents *c) {
+  const lh_keys_seen *keys = &c->keys;
+  g->keying = lh_keying_of(keys, f->snapshot);
+  double unit = g->keying == LH_KEYED_MILLISECONDS ? 1000 : 1;
+  g->least = keys->least / unit;
+  g->greatest = keys->greatest / unit;
+  g->example_key = keys->n_strings > 0 ? keys->example : LH_NO_OBJECT;
+}
+
+/* An element that has the table itself inside, such as _G, is not in it. */
+static bool is_element(const counting *f, lh_value value, lh_id table) {
+  lh_id id = value.kind == LH_VALUE_OBJECT ? value.as.object : LH_ROOT;
+  return id != LH_ROOT && id <= f->snapshot->n && !lh_is_own(f->snapshot, id) &&
+         lh_is_reachable(f->snapshot, id) && !lh_dominates(&f->grower->tree, id, table);
+}
+
+static void look_at_ages(counting *f, lh_growing *g) {
+  lh_ages *ages = &f->grower->ages;
+  lh_youth youth = lh_ages_begin(ages);
+  lh_edges it;
+  lh_value key, value;
+  g->bytes = lh_shallow_bytes(f->snapshot, g->id);
+  for (lh_entries_begin(f->snapshot, g->id, &it); lh_entries_next(&it, &key, &value);) {
+    lh_value element = g->are_keys ? key : value;
+    if (is_element(f, element, g->id)) lh_age_element(ages, g, &youth, element.as.object, false);
+  }
+  uint32_t p = f->grower->tree.position[g->id], inside = f->grower->tree.end[p] - p;
+  if (inside > youth.objects) youth.objects = inside; /* the keys of values, too */
+  lh_ages_end(ages, g, &youth, g->id);
+}
+
+static bool look_at_table(counting *f, lh_id id) {
+  lh_object table;
+  contents c;
+  lh_object_at(f->snapshot, id, &table);
+  uint64_t n = table.as.table.array_used + table.as.table.hash_used;
+  if (n < LH_LEAST_ELEMENTS || table.as.table.weak_keys || table.as.table.weak_values) return true;
+  lh_growing g = {.tables = 1, .entries = n, .id = id, .elements = n, .example_key = LH_NO_OBJECT};
+  look_at_values(f, id, &c);
+  tell_keys(f, &g, &c);
+  if (!tell_elements(f, &g, &c)) return true;
+  g.exact = g.keying == LH_KEYED_SEQUENCE && table.as.table.hash_used == 0 &&
+            table.as.table.array_slots == n && (n & (n - 1)) != 0;
+  look_at_ages(f, &g);
+  bool few = !g.are_keys && g.type != LH_TYPE_ROOT && 2 * g.aged < n;
+  if (few && are_objects(&c)) { /* many keys have the same few values */
+    g.aged = g.since_first_mark = g.epochs = 0;
+    if (!tell_keys_as_elements(f, &g, &c)) return true;
+    look_at_ages(f, &g);
+  }
+  return lh_add_growing(f->grower, &g);
+}
+
+/* The array part of 16 elements alone takes 256 bytes: most tables are not looked at. */
+static bool is_big(const lh_snapshot *snapshot, lh_id id) {
+  return lh_type_of(snapshot, id) == LH_TYPE_TABLE && lh_shallow_bytes(snapshot, id) >= 256 &&
+         lh_is_reachable(snapshot, id) && !lh_is_own(snapshot, id) &&
+         id != snapshot->classes->loaded;
+}
+
+bool lh_find_collections(lh_grower *grower) {
+  const lh_snapshot *snapshot = grower->snapshot;
+  counting f = {.grower = grower, .snapshot = snapshot};
+  f.n_of = lh_alloc_zeroed((size_t)lh_class_count(snapshot) + 1, sizeof *f.n_of);
+  f.met = lh_alloc((size_t)lh_class_count(snapshot) + 1, sizeof *f.met);
+  bool ok = f.n_of && f.met;
+  for (lh_id id = 1; ok && id <= snapshot->n; id++)
+    if (is_big(snapshot, id)) ok = look_at_table(&f, id);
+  lh_free(f.n_of);
+  lh_free(f.met);
+  return ok;
+}

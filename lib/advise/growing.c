@@ -1,0 +1,159 @@
+/*
+** growing.c - what looks like a collection without a limit, from one snapshot: tables with many
+** elements that are alike (elements.c, keying.c), and linked objects (linked.c). Whether it grows
+** is told by the ages of the elements (ages.c). Here all at one folded path become one row.
+**
+** 2.2 million objects: 0.4 s; 45 bytes an object.
+*/
+#include "advise.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "compare/diff.h"
+#include "name/fold.h"
+
+/* Of the reachable bytes, and at least. */
+#define LEAST_SHARE 0.001
+enum { LEAST_BYTES = 1024 };
+
+/* The paths may take so many times the bytes of the file, as the names of its classes may. */
+enum { MOST_PATHS = 16 };
+
+typedef struct grouping {
+  lh_grower *grower;
+  lh_folder folder;
+  uint32_t *state; /* of each object on a path */
+  lh_strings paths;
+  lh_text_id untold; /* "..." */
+  lh_map row_of;     /* path -> row */
+} grouping;
+
+bool lh_add_growing(lh_grower *grower, const lh_growing *g) {
+  if (!lh_grow(&grower->found, grower->n, &grower->capacity, sizeof *grower->found)) return false;
+  grower->found[grower->n] = *g;
+  grower->found[grower->n++].prospect = lh_prospect_of(&grower->ages, g);
+  return true;
+}
+
+static bool visit(const lh_edge *edge, bool any_key, void *payload) {
+  grouping *f = payload;
+  uint32_t state = lh_fold_step(&f->folder, f->state[edge->source], edge, any_key);
+  f->state[edge->target] = state;
+  return state != LH_NO_NUMBER;
+}
+
+static lh_text_id path_of(grouping *f, lh_id id) {
+  lh_text text = {0};
+  lh_fold_text(&f->folder, f->state[id], true, &text);
+  lh_text_id path = text.failed ? LH_NO_NUMBER : lh_strings_add(&f->paths, text.bytes, text.n);
+  if (path == LH_NO_NUMBER && f->paths.full) path = f->untold;
+  lh_text_free(&text);
+  return path;
+}
+
+/* Tables at one path are told by the one with most bytes. */
+static void merge(lh_growing *row, const lh_growing *g) {
+  lh_growing both = g->bytes > row->bytes ? *g : *row;
+  both.held_by = row->held_by;
+  both.tables = row->tables + g->tables;
+  both.entries = row->entries + g->entries;
+  *row = both;
+}
+
+static bool make_rows(grouping *f, lh_growings *out) {
+  uint64_t *bytes = lh_alloc(f->grower->n, sizeof *bytes);
+  bool ok = bytes != NULL;
+  for (size_t i = 0; ok && i < f->grower->n; i++) {
+    lh_text_id path = path_of(f, f->grower->found[i].id);
+    uint64_t key = (uint64_t)path << 1 | f->grower->found[i].is_list;
+    uint32_t *row = path == LH_NO_NUMBER ? NULL : lh_map_at(&f->row_of, key);
+    ok = row != NULL;
+    if (!ok) break;
+    lh_growing g = f->grower->found[i];
+    if (*row != LH_NO_NUMBER) {
+      bytes[*row] += g.bytes;
+      merge(&out->list[*row], &g);
+      continue;
+    }
+    *row = (uint32_t)out->n;
+    g.held_by = f->paths.texts[path];
+    bytes[out->n] = g.bytes;
+    out->list[out->n++] = g; /* rows never pass what was found */
+  }
+  for (size_t i = 0; ok && i < out->n; i++) out->list[i].bytes = bytes[i];
+  lh_free(bytes);
+  return ok;
+}
+
+static int compare_rows(const void *left, const void *right) {
+  const lh_growing *a = left, *b = right;
+  int once = (a->prospect == LH_FILLED_ONCE) - (b->prospect == LH_FILLED_ONCE);
+  if (once) return once;
+  if (a->bytes != b->bytes) return a->bytes > b->bytes ? -1 : 1;
+  int order = strcmp(a->held_by, b->held_by);
+  return order ? order : a->is_list - b->is_list;
+}
+
+/* Those that are big enough, in order, with paths of their own. */
+static bool keep_rows(const grouping *f, lh_growings *out) {
+  uint64_t least = (uint64_t)(LEAST_SHARE * (double)f->grower->snapshot->reach.reachable_bytes);
+  size_t n = 0, n_all = out->n;
+  out->n = 0;
+  for (size_t i = 0; i < n_all; i++)
+    if (out->list[i].bytes >= least && out->list[i].bytes >= LEAST_BYTES)
+      out->list[n++] = out->list[i];
+  if (n > 1) qsort(out->list, n, sizeof *out->list, compare_rows);
+  for (; out->n < n; out->n++) {
+    lh_growing *row = &out->list[out->n];
+    row->held_by = lh_copy_text(row->held_by);
+    if (!row->held_by) return false;
+    out->n_filled_once += row->prospect == LH_FILLED_ONCE;
+  }
+  return true;
+}
+
+static bool group(grouping *f, lh_growings *out) {
+  lh_id *ids = lh_alloc(f->grower->n, sizeof *ids);
+  f->state = lh_alloc_zeroed((size_t)f->grower->snapshot->n + 1, sizeof *f->state);
+  out->list = lh_alloc(f->grower->n, sizeof *out->list);
+  f->untold = lh_strings_add(&f->paths, "...", 3);
+  f->paths.most_bytes = MOST_PATHS * (uint64_t)f->grower->snapshot->size + (1u << 20);
+  bool ok = ids && f->state && out->list && f->untold != LH_NO_NUMBER;
+  for (size_t i = 0; ok && i < f->grower->n; i++) ids[i] = f->grower->found[i].id;
+  ok = ok && lh_walk_paths(f->grower->snapshot, ids, f->grower->n, visit, f) && make_rows(f, out);
+  lh_free(ids);
+  if (!ok) out->n = 0; /* the paths are not its own yet */
+  return ok && keep_rows(f, out);
+}
+
+static bool find(lh_grower *grower) {
+  return lh_tree_make(&grower->tree, grower->snapshot) &&
+         lh_ages_make(&grower->ages, &grower->tree) && lh_find_collections(grower) &&
+         lh_find_linked(grower);
+}
+
+int lh_find_growing(lh_snapshot *snapshot, lh_growings *out, lh_error *error) {
+  *out = (lh_growings){0};
+  if (!snapshot->retained || !snapshot->classes)
+    return lh_fail(error, LH_EARGUMENT, "the snapshot has not been classified");
+  lh_grower grower = {.snapshot = snapshot};
+  grouping f = {.grower = &grower};
+  bool ok = find(&grower) && lh_folder_init(&f.folder, snapshot, NULL) == 0 && group(&f, out);
+  lh_tree_free(&grower.tree);
+  lh_ages_free(&grower.ages);
+  lh_free(grower.found);
+  lh_free(f.state);
+  lh_folder_free(&f.folder);
+  lh_strings_free(&f.paths);
+  lh_map_free(&f.row_of);
+  if (ok) return LH_OK;
+  lh_growings_free(out);
+  return lh_fail_memory(error, "looking for what grows");
+}
+
+void lh_growings_free(lh_growings *growings) {
+  for (size_t i = 0; i < growings->n; i++) lh_free((void *)growings->list[i].held_by);
+  lh_free(growings->list);
+  *growings = (lh_growings){0};
+}

@@ -1,0 +1,147 @@
+/*
+** keying.c - what the keys of a table are, as a person would say it: 1 to n, ids, times, uuids,
+** "strings like user:123". Keys that something counts up, or draws at random, have no end; a set
+** of names has.
+*/
+#include "advise.h"
+
+#include <string.h>
+
+/* Times are of this century, and at most a year ahead. */
+#define YEAR_2000 946684800.0
+#define A_YEAR 31557600.0
+
+/* {=== Strings ======================================================================== */
+
+static bool is_digit(char c) {
+  return c >= '0' && c <= '9';
+}
+
+static bool is_hex(char c) {
+  return is_digit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
+}
+
+static bool is_uuid(const char *bytes, size_t n) {
+  if (n != 36) return false;
+  for (size_t i = 0; i < n; i++) {
+    bool dash = i == 8 || i == 13 || i == 18 || i == 23;
+    if (dash ? bytes[i] != '-' : !is_hex(bytes[i])) return false;
+  }
+  return true;
+}
+
+typedef struct letters {
+  size_t digits, hex, inner_capitals, others;
+} letters;
+
+static letters count_letters(const char *bytes, size_t n) {
+  letters l = {0};
+  for (size_t i = 0; i < n; i++) {
+    l.digits += is_digit(bytes[i]);
+    l.hex += is_hex(bytes[i]);
+    l.inner_capitals += i > 0 && bytes[i] >= 'A' && bytes[i] <= 'Z';
+    l.others += (unsigned char)bytes[i] <= ' ' || (unsigned char)bytes[i] > '~';
+  }
+  return l;
+}
+
+/* The same for strings that differ in digits only. */
+static uint64_t mask_of(const char *bytes, size_t n) {
+  char mask[LH_NAME_BYTES];
+  size_t length = 0;
+  for (size_t i = 0; i < n && i < sizeof mask; i++) {
+    bool again = is_digit(bytes[i]) && length > 0 && mask[length - 1] == '0';
+    if (!again) mask[length++] = is_digit(bytes[i]) ? '0' : bytes[i];
+  }
+  return lh_hash(mask, length, 0);
+}
+
+static void see_mask(lh_keys_seen *seen, uint64_t mask) {
+  for (int i = 0; i < 4; i++) {
+    if (seen->n_masked[i] > 0 && seen->masks[i] != mask) continue;
+    seen->masks[i] = mask;
+    seen->n_masked[i]++;
+    return;
+  }
+}
+
+/* The example is the first in the order of bytes: the same in each run. */
+static bool comes_before(const lh_snapshot *snapshot, const lh_object *string, lh_id other) {
+  lh_object o;
+  lh_object_at(snapshot, other, &o);
+  size_t n = (size_t)string->as.string.kept, m = (size_t)o.as.string.kept;
+  int order = memcmp(string->as.string.bytes, o.as.string.bytes, n < m ? n : m);
+  return order ? order < 0 : n < m;
+}
+
+static void see_string(lh_keys_seen *seen, const lh_snapshot *snapshot, lh_id id) {
+  lh_object object;
+  lh_object_at(snapshot, id, &object);
+  const char *bytes = object.as.string.bytes;
+  size_t n = (size_t)object.as.string.kept;
+  letters l = count_letters(bytes, n);
+  if (seen->n_strings++ == 0) seen->length = object.as.string.length;
+  if (seen->n_strings == 1 || comes_before(snapshot, &object, seen->example)) seen->example = id;
+  if (seen->length != object.as.string.length) seen->length = UINT64_MAX;
+  seen->n_uuids += is_uuid(bytes, n);
+  seen->n_hex += n >= 8 && l.hex == n;
+  seen->n_names += l.digits == 0 && l.others == 0 && n > 1;
+  seen->n_tokens += n >= 8 && (l.digits > 0 || l.inner_capitals > 0);
+  if (l.digits > 0) see_mask(seen, mask_of(bytes, n));
+}
+
+/* }=================================================================================== */
+
+static void see_number(lh_keys_seen *seen, double number) {
+  bool first = seen->n_numbers++ == 0;
+  if (first || number < seen->least) seen->least = number;
+  if (first || number > seen->greatest) seen->greatest = number;
+}
+
+void lh_see_key(lh_keys_seen *seen, const lh_snapshot *snapshot, lh_value key) {
+  seen->n++;
+  switch (key.kind) {
+    case LH_VALUE_INTEGER:
+      seen->n_integers++;
+      see_number(seen, (double)key.as.integer);
+      break;
+    case LH_VALUE_FLOAT: see_number(seen, key.as.number); break;
+    case LH_VALUE_POINTER:
+    case LH_VALUE_CFUNCTION: seen->n_objects++; break;
+    case LH_VALUE_OBJECT:
+      if (lh_is_string(snapshot, key.as.object))
+        see_string(seen, snapshot, key.as.object);
+      else
+        seen->n_objects++;
+      break;
+    default: break;
+  }
+}
+
+static bool are_times(const lh_keys_seen *seen, const lh_snapshot *snapshot, double unit) {
+  double now = (double)snapshot->info.time_ns / 1e9;
+  return seen->least / unit >= YEAR_2000 && seen->greatest / unit <= now + A_YEAR;
+}
+
+static lh_keying keying_of_strings(const lh_keys_seen *seen) {
+  bool one_length = seen->length != UINT64_MAX && seen->length >= 8;
+  uint64_t n = seen->n_strings, most = 0;
+  for (int i = 0; i < 4; i++)
+    if (seen->n_masked[i] > most) most = seen->n_masked[i];
+  if (lh_are_most(seen->n_uuids, n)) return LH_KEYED_UUIDS;
+  if (lh_are_most(most, n)) return LH_KEYED_NUMBERED;
+  if (lh_are_most(seen->n_hex, n) && one_length) return LH_KEYED_HEX;
+  if (lh_are_most(seen->n_tokens, n) && one_length) return LH_KEYED_TOKENS;
+  return lh_are_most(seen->n_names, n) ? LH_KEYED_NAMES : LH_KEYED_STRINGS;
+}
+
+lh_keying lh_keying_of(const lh_keys_seen *seen, const lh_snapshot *snapshot) {
+  if (lh_are_most(seen->n_strings, seen->n)) return keying_of_strings(seen);
+  if (lh_are_most(seen->n_objects, seen->n)) return LH_KEYED_OBJECTS;
+  if (!lh_are_most(seen->n_numbers, seen->n)) return LH_KEYED_MIXED;
+  if (are_times(seen, snapshot, 1)) return LH_KEYED_TIMES;
+  if (are_times(seen, snapshot, 1000)) return LH_KEYED_MILLISECONDS;
+  if (seen->n_integers < seen->n_numbers) return LH_KEYED_NUMBERS;
+  bool dense = seen->least == 1 && seen->greatest == (double)seen->n;
+  return dense ? LH_KEYED_SEQUENCE : LH_KEYED_INTEGERS;
+}
