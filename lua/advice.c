@@ -74,7 +74,7 @@ int hr_suspects(lua_State *L) {
   lh_suspects *s = hr_hold(L, 1, sizeof *s, free_suspects);
   int hold = lua_gettop(L);
   lh_error error;
-  hr_check(L, lh_find_suspects(snapshot, s, &error), &error);
+  hr_check(L, hr_filled(L, hold, lh_find_suspects(snapshot, s, &error)), &error);
   hr_push_list(L, "heap.suspects", s->n);
   for (size_t i = 0; i < s->n; i++) {
     push_suspect(L, snapshot, &s->list[i]);
@@ -138,7 +138,7 @@ int hr_under(lua_State *L) {
   int hold = lua_gettop(L), code;
   lh_error error;
   code = lh_under(snapshot, id, &query, &b->rows, &b->n, &error);
-  if (code == LH_ENOTFOUND) return hr_fail(L, &error);
+  if (hr_filled(L, hold, code) == LH_ENOTFOUND) return hr_fail(L, &error);
   hr_check(L, code, &error);
   hr_push_list(L, "heap.tree", b->n);
   for (size_t i = 0; i < b->n; i++) {
@@ -167,7 +167,7 @@ int hr_modules(lua_State *L) {
   luaL_argcheck(L, limit >= 0, 2, "a number of rows, or 0 for all");
   lh_modules *m = hr_hold(L, 1, sizeof *m, free_modules);
   int hold = lua_gettop(L);
-  hr_check(L, lh_find_modules(snapshot, (size_t)limit, m, &error), &error);
+  hr_check(L, hr_filled(L, hold, lh_find_modules(snapshot, (size_t)limit, m, &error)), &error);
   hr_push_list(L, "heap.modules", m->n);
   for (size_t i = 0; i < m->n; i++) {
     const lh_module *row = &m->list[i];
@@ -247,7 +247,8 @@ int hr_threads(lua_State *L) {
   int hold = lua_gettop(L);
   uint64_t n_threads;
   lh_error error;
-  hr_check(L, lh_find_standings(snapshot, &s->list, &s->n, &n_threads, &error), &error);
+  int code = lh_find_standings(snapshot, &s->list, &s->n, &n_threads, &error);
+  hr_check(L, hr_filled(L, hold, code), &error);
   hr_push_list(L, "heap.threads", s->n);
   for (size_t i = 0; i < s->n; i++) {
     push_standing(L, of, &s->list[i]);

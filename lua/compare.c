@@ -92,7 +92,7 @@ int hr_since(lua_State *L) {
   lua_settop(L, 3);
   lh_diff **d = hr_hold(L, 1, sizeof(lh_diff *), free_diff);
   int code = lh_diff_marks(snapshot, since, until, d, &error);
-  if (code == LH_ENOTFOUND) return hr_fail(L, &error);
+  if (hr_filled(L, 4, code) == LH_ENOTFOUND) return hr_fail(L, &error);
   hr_check(L, code, &error);
   push_diff(L, 1, *d, false);
   lua_pushvalue(L, 2);
@@ -146,7 +146,8 @@ int hr_diff(lua_State *L) {
   for (int i = 1; i <= n; i++) (void)hr_hold(L, i, 0, NULL);
   lh_diff **d = hr_hold(L, 0, sizeof(lh_diff *), free_diff);
   for (int i = 1; i <= n; i++) s[i - 1] = hr_analysed(L, hr_check_snapshot(L, i));
-  hr_check(L, lh_diff_snapshots(s[0], n == 3 ? s[1] : NULL, s[n - 1], d, &error), &error);
+  int code = lh_diff_snapshots(s[0], n == 3 ? s[1] : NULL, s[n - 1], d, &error);
+  hr_check(L, hr_filled(L, -1, code), &error);
   push_diff(L, n, *d, n == 3);
   set_names(L, n);
   for (int i = 0; i <= n; i++) hr_let_go(L, n + 1 + i);
@@ -202,7 +203,7 @@ static lh_ladder **push_ladder(lua_State *L) {
   lh_error error;
   lua_settop(L, 2);
   lh_ladder **ladder = hr_hold(L, 0, sizeof(lh_ladder *), free_ladder);
-  hr_check(L, lh_ladder_new(ladder, &error), &error);
+  hr_check(L, hr_filled(L, LADDER, lh_ladder_new(ladder, &error)), &error);
   lua_newtable(L);
   return ladder;
 }
@@ -302,7 +303,7 @@ int hr_growth(lua_State *L) {
   lh_error error;
   if (add_steps(L, 1, *ladder, &error) != LH_OK) return hr_fail(L, &error);
   lh_growth **growth = hr_hold(L, 0, sizeof(lh_growth *), free_growth);
-  hr_check(L, lh_ladder_growth(*ladder, growth, &error), &error);
+  hr_check(L, hr_filled(L, -1, lh_ladder_growth(*ladder, growth, &error)), &error);
   push_growth(L, *growth);
   hr_let_go(L, -2);
   hr_let_go(L, LADDER);
@@ -322,7 +323,7 @@ int hr_compare(lua_State *L) {
   if (code == LH_OK) code = add_steps(L, 2, *ladder, &error);
   if (code != LH_OK) return hr_fail(L, &error);
   lh_growth **growth = hr_hold(L, 0, sizeof(lh_growth *), free_growth);
-  hr_check(L, lh_ladder_halves(*ladder, growth, &error), &error);
+  hr_check(L, hr_filled(L, -1, lh_ladder_halves(*ladder, growth, &error)), &error);
   lh_answer_of(*growth, &answer);
   push_growth(L, *growth);
   hr_set_boolean(L, "fixed", answer.is_fixed);
@@ -358,7 +359,7 @@ int hr_owners(lua_State *L) {
   lh_error error;
   if (add_steps(L, 1, *ladder, &error) != LH_OK) return hr_fail(L, &error);
   parts *p = hr_hold(L, 0, sizeof *p, hr_free_pointer);
-  hr_check(L, lh_ladder_owners(*ladder, &p->list, &p->n, &error), &error);
+  hr_check(L, hr_filled(L, -1, lh_ladder_owners(*ladder, &p->list, &p->n, &error)), &error);
   hr_push_list(L, "heap.owners", p->n);
   for (size_t i = 0; i < p->n; i++) {
     push_part(L, &p->list[i], i == 0);

@@ -169,6 +169,7 @@ static int path_text(lua_State *L, bool folded) {
   lh_path *path = hr_hold(L, 1, sizeof *path, free_path);
   lh_error error;
   int code = id == LH_ROOT ? LH_ENOTFOUND : lh_shortest_path(snapshot, id, path, &error);
+  (void)hr_filled(L, -1, code);
   if (code == LH_ENOTFOUND) {
     lua_pushnil(L);
     return 1;
@@ -210,7 +211,10 @@ int hr_paths(lua_State *L) {
   paths *p = hr_hold(L, 1, sizeof *p, free_paths);
   int hold = lua_gettop(L);
   int code = lh_shortest_paths(snapshot, id, (size_t)k, &p->list, &p->n, &error);
-  if (code != LH_ENOTFOUND) hr_check(L, code, &error);
+  if (hr_filled(L, hold, code) == LH_ENOTFOUND)
+    *p = (paths){0};
+  else
+    hr_check(L, code, &error);
   hr_push_list(L, "heap.paths", p->n);
   for (size_t i = 0; i < p->n; i++) {
     hr_push_path(L, 1, hr_path_kind, &p->list[i]);
@@ -229,7 +233,8 @@ int hr_referrers(lua_State *L) {
   lh_snapshot *snapshot = hr_analysed(L, of);
   lh_path *path = hr_hold(L, 1, sizeof *path, free_path);
   lh_error error;
-  hr_check(L, lh_referrers(snapshot, id, &path->steps, &path->n_steps, &error), &error);
+  int code = lh_referrers(snapshot, id, &path->steps, &path->n_steps, &error);
+  hr_check(L, hr_filled(L, -1, code), &error);
   hr_push_path(L, 1, hr_referrers_kind, path);
   hr_let_go(L, -2);
   return 1;

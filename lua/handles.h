@@ -84,6 +84,10 @@ void hr_unhold(hr_snapshot *of);
 void *hr_hold(lua_State *L, int index, size_t size, void (*release)(void *content));
 void hr_let_go(lua_State *L, int index);
 
+/* Returns `code`: of a function that was to fill the content of the userdata at `index`. If it
+** failed there is nothing to release, whatever it has left there. */
+int hr_filled(lua_State *L, int index, int code);
+
 /* For contents that are one pointer which lh_free takes. */
 void hr_free_pointer(void *content);
 

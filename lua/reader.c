@@ -97,6 +97,12 @@ void hr_let_go(lua_State *L, int index) {
   let_go(lua_touserdata(L, index));
 }
 
+int hr_filled(lua_State *L, int index, int code) {
+  hold *h = lua_touserdata(L, index);
+  if (code != LH_OK) h->release = NULL;
+  return code;
+}
+
 void hr_free_pointer(void *content) {
   lh_free(*(void **)content);
 }
