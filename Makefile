@@ -127,8 +127,7 @@ $(1)/tests/libcommon.a: $$(TEST_COMMON:%.c=$(1)/%.o)
 	@rm -f $$@
 	$$(Q)$$(AR) rcs $$@ $$^
 
-$(1)/tests/test_memory: $(1)/lua/heap.o
-$(1)/tests/test_reader_memory: $$(patsubst %.c,$(1)/%.o,$$(wildcard lua/*.c))
+$(1)/tests/test_memory $(1)/tests/test_reader_memory: $$(patsubst %.c,$(1)/%.o,$$(wildcard lua/*.c))
 $(1)/tests/test_heapsnap: $$(SNAP_SOURCES:%.c=$(1)/%.o)
 $(1)/tests/test_heapsnap: TEST_LIBS += $$(SQL_LIBS)
 $(1)/tests/%: $(1)/tests/c/%.o $(1)/tests/libcommon.a $(1)/libluaheap.a

@@ -263,7 +263,7 @@ function heap.classes(n, by) end
 function heap.top(n, by) end
 
 ---New objects that stay, of one class and held by one thing: a row of heapdiff.
----@class heap.group
+---@class heap.new_group
 ---@field class string
 ---@field type string
 ---@field held_by string folded path: "_G.bus.listeners.tick[*]"
@@ -275,15 +275,15 @@ function heap.top(n, by) end
 ---@field new_bytes integer
 ---@field example string address of the one that retains most
 
----@class heap.groups
+---@class heap.new_groups
 ---@field objects integer all that is new and stays
 ---@field shallow_bytes integer
 ---@field retained_bytes integer
----@field [integer] heap.group by retained bytes, biggest first
+---@field [integer] heap.new_group by retained bytes, biggest first
 
 ---What was allocated since a mark (or a snapshot) of that name and is alive.
 ---@param mark string of several with that name the latest counts
----@return heap.groups|nil nil: there is no such mark
+---@return heap.new_groups|nil nil: there is no such mark
 ---@return string? message names those that there are
 function heap.since(mark) end
 
@@ -297,10 +297,10 @@ function heap.since(mark) end
 ---    end
 ---@param f function
 ---@param n? integer default 1
----@return heap.groups
+---@return heap.new_groups
 function heap.diff(f, n) end
 
----@class heap.filter
+---@class heap.each_filter
 ---@field class? string
 ---@field type? string "table", "string", "closure" or "function", "userdata", "thread"
 
@@ -309,7 +309,7 @@ function heap.diff(f, n) end
 ---it makes is not seen. Upvalues and prototypes are no values and are left out. Objects that get a
 ---finalizer meanwhile are passed over, too.
 ---@param f fun(object: any, type: string, bytes: integer)
----@param filter? heap.filter|string a string: the name of a class
+---@param filter? heap.each_filter|string a string: the name of a class
 ---@return integer calls
 function heap.each(f, filter) end
 
@@ -317,7 +317,7 @@ function heap.each(f, filter) end
 ---it has gaps when some are gone, and is gone through with `pairs`.
 ---
 ---    for _, session in pairs(heap.objects("Session")) do print(session.user) end
----@param filter heap.filter|string a string: the name of a class
+---@param filter heap.each_filter|string a string: the name of a class
 ---@return any[]
 function heap.objects(filter) end
 

@@ -231,14 +231,27 @@ static void drop_jobs(lua_State *L) {
 }
 
 static void the_module_survives_it(void **state) {
-  static const char *const chunks[] = {"heap = open()",
-                                       "heap.snapshot('a')",
-                                       "assert(heap.snapshot('a', {background = true})):wait()",
-                                       "heap.snapshot('a', {background = true})",
-                                       "heap.mark('m')",
-                                       "heap.mark()",
-                                       "heap.snapshot('nosuch/a')",
-                                       "heap.sizeof({})"};
+  static const char *const chunks[] = {
+      "heap = open()",
+      "heap.snapshot('a')",
+      "assert(heap.snapshot('a', {background = true})):wait()",
+      "heap.snapshot('a', {background = true})",
+      "heap.mark('m')",
+      "heap.mark()",
+      "heap.snapshot('nosuch/a')",
+      "heap.sizeof({})",
+      "heap.path(t[7])",
+      "heap.paths(t, 3)",
+      "heap.referrers(t[7])",
+      "heap.retained(t)",
+      "heap.count('class')",
+      "heap.classes(5)",
+      "heap.top(5)",
+      "heap.since('m')",
+      "heap.diff(function() u = {} end)",
+      "heap.each(function(o) u = {o} end)",
+      "heap.objects('table')",
+      "local s = heap.capture() s:path(t) s:object('_G.t') s:close()"};
   (void)state;
   allocator a;
   size_t cases = 0;
@@ -262,6 +275,40 @@ static void the_module_survives_it(void **state) {
                cases, cases);
 }
 
+/* What the live calls take outside of Lua's heap fails in turn. */
+static void the_live_calls_survive_their_own_lack(void **state) {
+  static const char *const chunks[] = {"heap.path(t[7])",      "heap.paths(v or t, 3)",
+                                       "heap.referrers(t[7])", "heap.count()",
+                                       "heap.classes(5)",      "heap.diff(function() u = {} end)",
+                                       "heap.each(print or t)"};
+  (void)state;
+  allocator a;
+  size_t cases = 0;
+  lua_State *L = new_host(&a);
+  lua_register(L, "open", luaopen_heap);
+  assert_int_equal(luaL_dostring(L, "heap = open() print = function() end"), LUA_OK);
+  for (size_t i = 0; i < sizeof chunks / sizeof chunks[0]; i++) {
+    for (uint64_t n = 1;; n++, cases++) {
+      (void)lh_test_fail_allocation(n);
+      int rc = luaL_dostring(L, chunks[i]);
+      bool done = lh_test_fail_allocation(0) < n;
+      if (rc != LUA_OK) assert_non_null(strstr(lua_tostring(L, -1), "not enough memory"));
+      if (done) assert_int_equal(rc, LUA_OK);
+      lua_settop(L, 0);
+      if (done) break;
+    }
+  }
+  lua_getglobal(L, "heap");
+  lua_getfield(L, -1, "stats");
+  lua_call(L, 0, 1);
+  lua_getfield(L, -1, "epochs");
+  assert_int_equal(lua_rawlen(L, -1), 1); /* no mark stays */
+  lua_close(L);
+  assert_true(cases > 200);
+  (void)printf("faults: an allocation under the live calls fails: %zu cases, %zu survived\n", cases,
+               cases);
+}
+
 /* }=================================================================================== */
 
 int main(void) {
@@ -269,6 +316,7 @@ int main(void) {
       cmocka_unit_test_setup_teardown(survives_its_own_lack, scene_set_up, scene_tear_down),
       cmocka_unit_test_setup_teardown(survives_a_host_without_memory, scene_set_up,
                                       scene_tear_down),
-      cmocka_unit_test_setup_teardown(the_module_survives_it, scene_set_up, scene_tear_down)};
+      cmocka_unit_test_setup_teardown(the_module_survives_it, scene_set_up, scene_tear_down),
+      cmocka_unit_test(the_live_calls_survive_their_own_lack)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
