@@ -3,7 +3,7 @@
 **
 ** First each object is marked with the kinds in which it counts; then one walk along the shortest
 ** paths tells where all of those are; then each kind is added up by class and place. 2.2 million
-** objects take 0.9 s, and 13 bytes each beside the walk.
+** objects take 0.3 s, or 2 s where most of them are waste; 13 bytes each beside the walk.
 */
 #include "waste.h"
 
@@ -164,11 +164,12 @@ int lh_find_waste(lh_snapshot *snapshot, lh_waste **out, lh_error *error) {
   int code = lh_folder_init(&f.folder, snapshot, error);
   if (code) return code;
   f.out = lh_alloc_zeroed(1, sizeof *f.out);
-  if (f.out) {
+  bool ok = f.out && lh_strings_add(&f.out->texts, LH_UNTOLD, strlen(LH_UNTOLD)) != LH_NO_NUMBER;
+  if (ok) {
     f.w.out = &f.out->visible;
     f.out->texts.most_bytes = MOST_PATHS * (uint64_t)snapshot->size + (1u << 20);
+    ok = find(&f);
   }
-  bool ok = f.out && find(&f);
   lh_folder_free(&f.folder);
   lh_free(f.w.kinds);
   lh_free(f.w.original);

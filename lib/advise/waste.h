@@ -52,6 +52,9 @@ bool lh_find_twins(lh_wasted *w);
 
 /* {=== waste_rows.c ================================================================== */
 
+/* The text of rows whose own would be too much for the set of texts: it is there from the start. */
+#define LH_UNTOLD "..."
+
 /* The rows of one kind. */
 typedef struct lh_waste_rows {
   lh_strings *texts; /* that held_by is in */

@@ -9,11 +9,10 @@
 
 #include "waste.h"
 
-/* A row with another text than those before is told as "..." where the texts would take more than
-** texts->most_bytes. */
 static lh_text_id text_number(lh_waste_rows *rows, lh_text *text) {
   lh_text_id id = text->failed ? LH_NO_NUMBER : lh_strings_add(rows->texts, text->bytes, text->n);
-  if (id == LH_NO_NUMBER && rows->texts->full) id = lh_strings_add(rows->texts, "...", 3);
+  if (id == LH_NO_NUMBER && rows->texts->full)
+    id = lh_strings_add(rows->texts, LH_UNTOLD, strlen(LH_UNTOLD));
   lh_text_free(text);
   return id;
 }

@@ -9,7 +9,7 @@
 ** are no waste: each may assign to its own. Nor are C functions, which may change theirs.
 **
 ** Of equal ones the one nearest to a root is the original. All are told by a hash, two passes: the
-** first finds the originals, the second compares the others to them. 2.2 million: 0.3 s.
+** first finds the originals, the second compares the others to them. 700,000: 0.15 s.
 */
 #include <string.h>
 

@@ -414,6 +414,17 @@ static uint64_t merging_peak_of(const forge *f, lh_ways **ways) {
   return lh_test_peak_bytes();
 }
 
+static uint64_t waste_peak_of(const forge *f, lh_waste **waste) {
+  lh_snapshot *s;
+  (void)lh_test_peak_bytes();
+  assert_int_equal(lh_open_memory(&s, f->data, f->size, "f", NULL), LH_OK);
+  *waste = NULL;
+  if (lh_analyse(s, NULL) == LH_OK && lh_classify(s, NULL) == LH_OK)
+    assert_int_equal(lh_find_waste(s, waste, NULL), LH_OK);
+  lh_close(s);
+  return lh_test_peak_bytes();
+}
+
 static void depth_and_memory(void **state) {
   static const hostile cases[] = {{"deep tables", deep_tables, 50000},
                                   {"deep upvalues", deep_upvalues, 100000},
@@ -442,6 +453,9 @@ static void depth_and_memory(void **state) {
     lh_ways *ways;
     if (merging_peak_of(&f, &ways) > MOST_TIMES * f.size) fail_msg("%s, merged", cases[i].name);
     lh_ways_free(ways);
+    lh_waste *waste;
+    if (waste_peak_of(&f, &waste) > MOST_TIMES * f.size) fail_msg("%s, waste", cases[i].name);
+    lh_waste_free(waste);
     if (times > most) most = times;
     forge_free(&f);
   }
@@ -525,6 +539,14 @@ static void paths_have_a_limit(void **state) {
   for (size_t i = 0; i < ways->n_rows; i++) untold += strcmp(ways->rows[i].path, "...") == 0;
   assert_true(untold > 1000 && ways->n_rows - untold > 1000 && ways->n_holders > 0);
   lh_ways_free(ways);
+  lh_waste *waste;
+  assert_true(waste_peak_of(&f, &waste) < MOST_TIMES * f.size);
+  const lh_waste_sum *small = &waste->kinds[LH_WASTE_SMALL_TABLES];
+  untold = 0;
+  for (size_t i = 0; i < small->n_rows; i++)
+    if (strcmp(small->rows[i].held_by, "...") == 0) untold += small->rows[i].objects;
+  assert_true(small->objects == 1u << DEPTH && untold > 1000 && small->n_rows > 1000);
+  lh_waste_free(waste);
   forge_free(&f);
 }
 
