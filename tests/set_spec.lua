@@ -86,7 +86,8 @@ describe("heappath --set", function()
     local out = ask("--set", "Session", "s")
     assert.matches("^56 Session tables retain [%d.]+ KB together:\n"
       .. "    40 are held by _G%.app%.sessions%[%*%]\n    10 by upvalue s of function @%S+:%d+\n"
-      .. "    5 by key of _G%.app%.bus%.tock\n    1 by local s in function @[^\n]+\n3 more are garbage that was not yet collected, 168 B\n\n", out)
+      .. "    5 by key of _G%.app%.bus%.tock\n    1 by local s in function @[^\n]+\n"
+      .. "3 more are garbage that was not yet collected, 168 B\n\n", out)
     local local_s = out:match("upvalue 1, (local s in function @%S+ %(now at line %d+%))")
     assert.same({
       "56 root",
