@@ -134,6 +134,22 @@ describe("heappath --set", function()
     assert.is_true(#rows <= 6, table.concat(rows, "\n"))
   end)
 
+  it("leaves out the middle of a long row", function()
+    support.lua([[
+      local heap = require "heap"
+      local f = {only = true}
+      for i = 1, 40 do f = load("local f = ... return function() return f end", "@f" .. i)(f) end
+      chain = f
+      f = nil
+      heap.snapshot "long"
+    ]], {cwd = dir, name = "long.lua"})
+    assert.same({
+      "1 root",
+      "1 └─ _G.chain" .. (", upvalue f"):rep(3) .. " ... 32 more steps ... "
+        .. (", upvalue f"):rep(5):sub(3),
+    }, tree_of(ask("--set", "{only}", "long")))
+  end)
+
   it("takes a path, a place and a fingerprint", function()
     assert.matches("^40 Session tables retain [^\n]+: all are held by _G%.app%.sessions%[%*%]\n",
                    ask("--set", "_G.app.sessions[*]", "s"))

@@ -191,7 +191,7 @@ static void add_step(lh_text *text, const writing *w, const lh_place *place, boo
   }
   lh_edge edge = lh_best_edge(w->snapshot, w->snapshot->parent[place->entry], place->entry);
   char *told = lh_edge_text(w->snapshot, &edge);
-  if (text->n > 0) lh_text_string(text, ", ");
+  if (text->n > 0 && text->bytes[text->n - 1] != ' ') lh_text_string(text, ", ");
   if (told)
     lh_text_string(text, told);
   else
