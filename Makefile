@@ -43,7 +43,7 @@ WRAPPED = access close fcntl fsync fstatfs linkat open rename syscall write
 WRAPPING_TESTS = test_background test_faults test_kill test_room
 # Lua modules in C that only the specs use.
 TEST_MODULES = $(patsubst tests/c/%.c,%.so,$(wildcard tests/c/lua_*.c))
-BUILT = heap.so heapsnap.so $(TOOLS:%=bin/%) $(TEST_MODULES:%=tests/%)
+BUILT = heap.so heap/dot.so heapsnap.so $(TOOLS:%=bin/%) $(TEST_MODULES:%=tests/%)
 
 # Asked for when a recipe runs, since `make packages` may have to install them first.
 LUA_NAME = $(firstword $(shell for n in lua5.4 lua-5.4 lua54 lua; do \
@@ -84,7 +84,7 @@ $(1)/lib/%.o: lib/%.c | needs
 
 $(1)/lua/%.o: lua/%.c | needs
 	@mkdir -p $$(@D)
-	$$(Q)$$(CC) $$(BASE_CFLAGS) $$(CFLAGS) $(2) $$(CPPFLAGS) -Ilib $$(LUA_CFLAGS) \
+	$$(Q)$$(CC) $$(BASE_CFLAGS) $$(CFLAGS) $(2) $$(CPPFLAGS) -Ilib -Ilua $$(LUA_CFLAGS) \
 	  -MMD -MP -c -o $$@ $$<
 
 $(1)/cli/%.o: cli/%.c | needs
@@ -105,6 +105,11 @@ $(1)/libluaheap.a: $$(LIB_SOURCES:%.c=$(1)/%.o)
 # dlclose.
 $(1)/heap.so: $$(MODULE_SOURCES:%.c=$(1)/%.o)
 	$$(Q)$$(CC) $$(CFLAGS) $(2) $$(LDFLAGS) -shared -Wl,-z,nodelete -Wl,--as-needed -o $$@ $$^
+
+# What of it needs libcgraph: loaded when heap.dot is first called.
+$(1)/heap/dot.so: $(1)/lua/dot/dot.o $(1)/lua/asker.o $(1)/libluaheap.a
+	@mkdir -p $$(@D)
+	$$(Q)$$(CC) $$(CFLAGS) $(2) $$(LDFLAGS) -shared -Wl,--as-needed -o $$@ $$^ $$(LIB_LIBS)
 
 $(1)/bin/%: $(1)/cli/%.o $$(CLI_SOURCES:%.c=$(1)/%.o) \
   $$$$(addprefix $(1)/,$$$$(addsuffix .o,$$$$(basename $$$$(wildcard cli/$$$$*/*.c)))) \
@@ -187,7 +192,7 @@ lint:
 
 # All objects, tests included, by both compilers. Used by .ci/lint.
 LINT_OBJECTS = $(patsubst %.c,%.o,$(LIB_SOURCES) \
-  $(wildcard lua/*.c cli/*.c cli/*/*.c tests/c/*.c tests/bench/*.c tests/fuzz/*.c))
+  $(wildcard lua/*.c lua/*/*.c cli/*.c cli/*/*.c tests/c/*.c tests/bench/*.c tests/fuzz/*.c))
 lint-gcc: $(LINT_OBJECTS:%=build/lint-gcc/%)
 lint-clang: $(LINT_OBJECTS:%=build/lint-clang/%)
 build/lint-gcc/%.o: CC = gcc
@@ -247,10 +252,11 @@ ZSH_COMPLETIONS = $(DESTDIR)$(PREFIX)/share/zsh/site-functions
 LUA_FILES = $(wildcard lua/heap/*.lua)
 
 install: all
-	install -d $(BIN) $(LUA_C) $(LUA_LUA)/heap $(MAN) $(INCLUDE) $(LIB) $(EXTENSION) \
+	install -d $(BIN) $(LUA_C)/heap $(LUA_LUA)/heap $(MAN) $(INCLUDE) $(LIB) $(EXTENSION) \
 	  $(BASH_COMPLETIONS) $(ZSH_COMPLETIONS)
 	install -m 755 $(TOOLS:%=build/bin/%) $(BIN)
 	install -m 644 build/heap.so $(LUA_C)
+	install -m 644 build/heap/dot.so $(LUA_C)/heap
 	install -m 644 build/heapsnap.so $(EXTENSION)
 	install -m 644 $(LUA_FILES) $(LUA_LUA)/heap
 	install -m 644 lib/luaheap.h $(INCLUDE)
@@ -261,11 +267,11 @@ install: all
 	  install -m 644 cli/completions/_$$tool $(ZSH_COMPLETIONS) || exit 1; done
 
 uninstall:
-	rm -f $(TOOLS:%=$(BIN)/%) $(LUA_C)/heap.so $(LUA_FILES:lua/%=$(LUA_LUA)/%)
+	rm -f $(TOOLS:%=$(BIN)/%) $(LUA_C)/heap.so $(LUA_C)/heap/dot.so $(LUA_FILES:lua/%=$(LUA_LUA)/%)
 	rm -f $(INCLUDE)/luaheap.h $(LIB)/libluaheap.a $(TOOLS:%=$(MAN)/%.1)
 	rm -f $(TOOLS:%=$(BASH_COMPLETIONS)/%) $(TOOLS:%=$(ZSH_COMPLETIONS)/_%)
 	rm -f $(EXTENSION)/heapsnap.so
-	-rmdir $(LUA_LUA)/heap $(EXTENSION)
+	-rmdir $(LUA_C)/heap $(LUA_LUA)/heap $(EXTENSION)
 
 help:
 	@echo "make [all]         build the library, the module and the commands into build/"

@@ -41,6 +41,7 @@ typedef struct drawing {
   const lh_snapshot *snapshot;
   Agraph_t *graph;
   size_t long_path;
+  bool below; /* paths do not end in the object that was asked about, but lead down from it */
   lh_error *error;
 } drawing;
 
@@ -293,7 +294,34 @@ static int draw_path(const drawing *d, const lh_path *path) {
       code = draw_hop(d, h, box, &box);
     }
   }
-  if (code == 0 && box) set_style(box, "octagon", "#ffd7d5", "#cf222e");
+  if (code == 0 && box && !d->below) set_style(box, "octagon", "#ffd7d5", "#cf222e");
+  return code;
+}
+
+/* A grey box for the references of an object that are not shown. */
+static int draw_rest(const drawing *d, const lh_below_rest *rest) {
+  char name[32];
+  lh_text label = {0};
+  Agnode_t *box;
+  int code = object_box(d, rest->id, NULL, &box);
+  if (code < 0) return code;
+  (void)snprintf(name, sizeof name, "rest_of_o%" PRIu32, rest->id);
+  Agnode_t *more = agnode(d->graph, name, 1);
+  if (!more) return no_memory(d);
+  lh_text_string(&label, "… ");
+  lh_text_count(&label, rest->references);
+  lh_text_string(&label, " more …");
+  set_style(more, "box", "#e5e7eb", "#6b7280");
+  (void)agedge(d->graph, box, more, (char *)"", 1);
+  return set_html_label(d, more, &label);
+}
+
+static int draw_below(const drawing *d, const lh_below *below) {
+  Agnode_t *box;
+  int code = object_box(d, below->id, NULL, &box);
+  if (code == 0) set_style(box, "octagon", "#ffd7d5", "#cf222e");
+  for (size_t i = 0; code == 0 && i < below->n_paths; i++) code = draw_path(d, &below->paths[i]);
+  for (size_t i = 0; code == 0 && i < below->n_rests; i++) code = draw_rest(d, &below->rests[i]);
   return code;
 }
 
@@ -478,6 +506,19 @@ int lh_dot_ways(const lh_snapshot *snapshot, const lh_ways *ways, FILE *out, lh_
   set_default(d.graph, AGEDGE, "penwidth", "1");
   set_default(d.graph, AGEDGE, "arrowsize", "0.5");
   code = draw_ways(&d, ways);
+  if (code == 0) code = write_graph(&d, out);
+  (void)agclose(d.graph);
+  return code;
+}
+
+int lh_dot_below(const lh_snapshot *snapshot, const lh_below *below, FILE *out, lh_error *error) {
+  Agiodisc_t io;
+  Agdisc_t disciplines;
+  drawing d = {.snapshot = snapshot, .below = true, .error = error};
+  int code = open_graph(&d, &io, &disciplines, "an arrow keeps alive what it points to");
+  if (code < 0) return code;
+  set(d.graph, "rankdir", "LR");
+  code = draw_below(&d, below);
   if (code == 0) code = write_graph(&d, out);
   (void)agclose(d.graph);
   return code;

@@ -841,6 +841,37 @@ int lh_compare_strings(lh_snapshot *a, lh_snapshot *c, lh_string_changes *out, l
 int lh_dot_paths(const lh_snapshot *snapshot, const lh_path *paths, size_t n_paths,
                  size_t long_path, FILE *out, lh_error *error);
 
+enum { LH_MOST_WIDTH = 1000 };
+
+typedef struct lh_below_query {
+  uint32_t depth; /* levels below the object */
+  uint32_t width; /* references of each object, those to what retains most: 1 to LH_MOST_WIDTH */
+} lh_below_query;
+
+/* References of an object that are not shown. */
+typedef struct lh_below_rest {
+  lh_id id;
+  uint64_t references;
+} lh_below_rest;
+
+typedef struct lh_below {
+  lh_id id;
+  lh_path *paths; /* each one edge, or the two of an upvalue; breadth first */
+  size_t n_paths;
+  lh_below_rest *rests;
+  size_t n_rests;
+} lh_below;
+
+/* What object `id` refers to, and so on, as far as fits a picture. Names, code and what is weak are
+** left out. Needs lh_analyse. Freed by lh_below_free. O(n / 8 bytes + the edges of the objects
+** shown). */
+int lh_find_below(lh_snapshot *snapshot, lh_id id, const lh_below_query *query, lh_below *out,
+                  lh_error *error);
+void lh_below_free(lh_below *below);
+
+/* Writes it as a DOT graph, as lh_dot_paths does. Needs lh_classify. */
+int lh_dot_below(const lh_snapshot *snapshot, const lh_below *below, FILE *out, lh_error *error);
+
 /* ==== 9. Advice about one snapshot ================================================== */
 
 /* Objects of one class that accumulated in one place. */

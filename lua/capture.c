@@ -286,7 +286,7 @@ static const luaL_Reg questions[] = {
     {"path", hl_path},         {"paths", hl_paths}, {"referrers", hl_referrers},
     {"retained", hl_retained}, {"count", hl_count}, {"classes", hl_classes},
     {"top", hl_top},           {"since", hl_since}, {"objects", hl_objects},
-    {"each", hl_each},         {NULL, NULL}};
+    {"each", hl_each},         {"dot", hl_dot},     {NULL, NULL}};
 
 static void register_captures(lua_State *L) {
   static const luaL_Reg methods[] = {

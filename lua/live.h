@@ -7,6 +7,7 @@
 **     ways.c        path, paths, referrers, retained
 **     groups.c      count, classes, top, since, diff
 **     values.c      object, objects, each: the objects themselves
+**     picture.c     dot, and dot/dot.c, which is loaded for it
 **
 ** All else that a capture can be asked is heap.reader's (handles.h), of the same snapshot.
 **
@@ -112,6 +113,12 @@ hl_task *hl_task_of(lua_State *L);
 lh_snapshot *hl_analysed(lua_State *L, hl_task *task, hl_scope scope);
 lh_snapshot *hl_opened(const hl_task *task);
 
+/* Answers about argument 1: with nil and a message, if it is no object. And then, in the body, finds
+** it in the capture, where it may also be one of heap.reader's objects; false, and nil and a message
+** pushed: it is not there. */
+int hl_ask_about(lua_State *L, hl_task *task, lua_CFunction body);
+bool hl_find_subject(lua_State *L, hl_task *task);
+
 /* The serial of the newest mark of the state. */
 uint32_t hl_newest_mark(lua_State *L);
 
@@ -139,6 +146,8 @@ int hl_path(lua_State *L); /* ways.c */
 int hl_paths(lua_State *L);
 int hl_referrers(lua_State *L);
 int hl_retained(lua_State *L);
+
+int hl_dot(lua_State *L); /* picture.c */
 
 int hl_count(lua_State *L); /* groups.c */
 int hl_classes(lua_State *L);

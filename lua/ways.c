@@ -37,8 +37,7 @@ static bool is_object(lua_State *L, const hl_task *t, int index, lh_id id) {
 
 enum { SUBJECT = 3 }; /* its index in a body */
 
-/* Finds it in the capture, where it may also be an object of heap.reader's; false, and nil and a message pushed: it is not there. */
-static bool find_subject(lua_State *L, hl_task *t) {
+bool hl_find_subject(lua_State *L, hl_task *t) {
   const char *message = "it is luaheap's own, of which nothing is told";
   const lh_snapshot *s = hl_opened(t);
   const hr_object *object = luaL_testudata(L, SUBJECT, hr_object_kind);
@@ -57,7 +56,7 @@ static bool find_subject(lua_State *L, hl_task *t) {
 }
 
 /* Answers about argument 1, once it is known to be an object. */
-static int ask_about(lua_State *L, hl_task *t, lua_CFunction body) {
+int hl_ask_about(lua_State *L, hl_task *t, lua_CFunction body) {
   const char *message = no_object(L, hl_argument(L, 1));
   if (!message) return hl_ask(L, t, body);
   lua_pushnil(L);
@@ -155,7 +154,7 @@ static int push_no_path(lua_State *L, hl_task *t) {
 static int path_body(lua_State *L) {
   hl_task *t = hl_task_of(L);
   lh_error error;
-  if (!find_subject(L, t)) return 2;
+  if (!hl_find_subject(L, t)) return 2;
   lh_snapshot *s = hl_analysed(L, t, HL_OTHERS);
   int code = lh_shortest_path(s, t->id, &t->path, &error);
   if (code == LH_ENOTFOUND) return push_no_path(L, t);
@@ -193,7 +192,7 @@ static int find_paths(lua_State *L, hl_task *t, lh_snapshot *s) {
 
 static int paths_body(lua_State *L) {
   hl_task *t = hl_task_of(L);
-  if (!find_subject(L, t)) return 2;
+  if (!hl_find_subject(L, t)) return 2;
   lh_snapshot *s = hl_analysed(L, t, HL_OTHERS);
   lua_newtable(L);
   if (find_paths(L, t, s) == LH_OK) add_paths(L, t, s, false);
@@ -225,7 +224,7 @@ static int referrers_body(lua_State *L) {
   hl_task *t = hl_task_of(L);
   lh_error error;
   lua_Integer row = 0;
-  if (!find_subject(L, t)) return 2;
+  if (!hl_find_subject(L, t)) return 2;
   lh_snapshot *s = hl_analysed(L, t, HL_WHOLE);
   hr_check(L, lh_referrers(s, t->id, &t->edges, &t->n_edges, &error), &error);
   lh_id *ids = hl_new_ids(L, t, t->n_edges);
@@ -254,7 +253,7 @@ static int referrers_body(lua_State *L) {
 static int retained_body(lua_State *L) {
   hl_task *t = hl_task_of(L);
   lh_error error;
-  if (!find_subject(L, t)) return 2;
+  if (!hl_find_subject(L, t)) return 2;
   lh_snapshot *s = t->is_fresh ? hl_opened(t) : hl_analysed(L, t, HL_WHOLE);
   hr_check(L, lh_analyse(s, &error), &error);
   lua_pushinteger(L, (lua_Integer)lh_retained_bytes(s, t->id));
@@ -266,7 +265,7 @@ static int retained_body(lua_State *L) {
 /* path(value) --> text, steps | nil, message */
 int hl_path(lua_State *L) {
   hl_task t = {0};
-  return ask_about(L, &t, path_body);
+  return hl_ask_about(L, &t, path_body);
 }
 
 /* paths(value, k) --> list | nil, message */
@@ -275,19 +274,19 @@ int hl_paths(lua_State *L) {
   lua_Integer k = luaL_checkinteger(L, hl_argument(L, 2));
   luaL_argcheck(L, k > 0, hl_argument(L, 2), "how many paths: 1 or more");
   t.limit = k < 100000 ? (uint32_t)k : 100000;
-  return ask_about(L, &t, paths_body);
+  return hl_ask_about(L, &t, paths_body);
 }
 
 /* referrers(value) --> list | nil, message */
 int hl_referrers(lua_State *L) {
   hl_task t = {0};
-  return ask_about(L, &t, referrers_body);
+  return hl_ask_about(L, &t, referrers_body);
 }
 
 /* retained(value) --> bytes | nil, message */
 int hl_retained(lua_State *L) {
   hl_task t = {0};
-  if (!no_object(L, hl_argument(L, 1))) return ask_about(L, &t, retained_body);
+  if (!no_object(L, hl_argument(L, 1))) return hl_ask_about(L, &t, retained_body);
   lua_pushinteger(L, 0);
   return 1;
 }

@@ -109,7 +109,7 @@ check_header() {
 }
 
 check_built() { # build
-  for file in "$1/heap.so" "$1/heapsnap.so" "$1/bin/heaptop" "$1/lib/base.o"; do
+  for file in "$1/heap.so" "$1/heap/dot.so" "$1/heapsnap.so" "$1/bin/heaptop" "$1/lib/base.o"; do
     [ -e "$file" ] || { report "$file is built" missing; return; }
   done
   report "heap.so is linked to libc only" "$(
@@ -126,7 +126,10 @@ check_built() { # build
     nm -D --undefined-only "$1/heap.so" | grep -vE ' (w .*|U (lua_|luaL_).*|U .*@GLIBC_[0-9.]*)$')"
   report "heap.so shows only its three entries" "$(
     nm -D --defined-only "$1/heap.so" | grep -vE ' luaopen_heap(_watch|_reader)?$')"
-  report "the tools are linked without liblua" "$(
+  report "heap/dot.so shows only its entry" "$(
+    nm -D --defined-only "$1/heap/dot.so" | grep -v ' luaopen_heap_dot$')"
+  report "the tools and heap/dot.so are linked without liblua" "$(
+    readelf -d "$1/heap/dot.so" | grep NEEDED | grep -i lua
     for tool in "$1"/bin/*; do
       readelf -d "$tool" | grep NEEDED | grep -i lua
       nm -D --undefined-only "$tool" | grep -E ' luaL?_'

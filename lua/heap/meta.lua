@@ -321,6 +321,23 @@ function heap.each(f, filter) end
 ---@return any[]
 function heap.objects(filter) end
 
+---@class heap.dot_options
+---@field depth? integer levels below the value (3); with `up` steps of a path, of which the middle of
+---a longer one is folded (24)
+---@field width? integer of each object so many references, those to what retains most (8); with `up`
+---so many paths (10)
+---@field up? boolean what keeps the value alive, instead of what is below it
+
+---Writes the graph below a value, or above it, for Graphviz: `dot -Tsvg why.dot > why.svg`. It is in
+---a module of its own, heap/dot.so, that needs libcgraph and is loaded when it is first called.
+---@param value any
+---@param file string
+---@param options? heap.dot_options
+---@return true|nil
+---@return string? message what cannot be written, or is to be installed
+---@return integer? errno
+function heap.dot(value, file, options) end
+
 ---A snapshot in memory outside the Lua heap, to be asked many questions about one moment: each
 ---function above is a method, too, but for heap.diff. All else that heap.reader's snapshots can be
 ---asked can be asked here (`s:suspects()`, `c:diff(a, b)`); `s.reader` is that snapshot. Its memory,
@@ -347,7 +364,7 @@ function heap.capture() end
 capture.path, capture.paths, capture.referrers = heap.path, heap.paths, heap.referrers
 capture.retained, capture.count, capture.classes = heap.retained, heap.count, heap.classes
 capture.top, capture.since, capture.each = heap.top, heap.since, heap.each
-capture.objects = heap.objects
+capture.objects, capture.dot = heap.objects, heap.dot
 
 ---The object with this number (`id` of heap.reader's objects), or that an expression finds, as a
 ---value: only if it still is the very same object, and never another one that has its memory now.

@@ -35,6 +35,21 @@ static void draw_ways(const lh_snapshot *s, const lh_ways *ways) {
   free(dot);
 }
 
+static void draw_below(lh_snapshot *s, lh_id id) {
+  static const lh_below_query query = {.depth = 3, .width = 4};
+  lh_below below;
+  char *dot = NULL;
+  size_t dot_bytes;
+  if (lh_find_below(s, id, &query, &below, NULL) != LH_OK) return;
+  FILE *out = open_memstream(&dot, &dot_bytes);
+  if (out) {
+    (void)lh_dot_below(s, &below, out, NULL);
+    (void)fclose(out);
+    free(dot);
+  }
+  lh_below_free(&below);
+}
+
 static void ask_paths(lh_snapshot *s, lh_id id) {
   lh_path *paths;
   size_t n;
@@ -46,6 +61,7 @@ static void ask_paths(lh_snapshot *s, lh_id id) {
   draw(s, paths, n);
   lh_paths_free(paths, n);
   lh_free(paths);
+  draw_below(s, id);
 }
 
 /* The path that is printed for an object, and what that finds. */

@@ -1,0 +1,159 @@
+/*
+** below.c - what an object refers to, and what that refers to, as far as fits a picture: of each
+** object the references to those that retain most, a few levels down. Breadth first, so that every
+** object is shown where it is nearest; a closure's upvalue and its value are one step.
+**
+** Time: the edges of the objects that are shown, which is nothing but for huge tables: of those the
+** best few are kept while going through, as an insertion into a sorted array of `width`.
+*/
+#include <string.h>
+
+#include "graph.h"
+
+/* A reference that may be shown: one edge, or the two through an upvalue. */
+typedef struct step {
+  lh_edge edges[2];
+  size_t n_edges;
+  lh_id target;
+} step;
+
+typedef struct finder {
+  lh_snapshot *snapshot;
+  const lh_below_query *query;
+  lh_below *out;
+  size_t path_capacity, rest_capacity;
+  uint8_t *seen; /* a bit for each object */
+  step *best;    /* `width` of them, biggest first */
+  size_t n_best;
+  uint64_t n_steps; /* of the object at hand */
+} finder;
+
+/* Names, code and what is weak are no part of what people call a structure. */
+static bool is_shown(const lh_edge *edge) {
+  switch (edge->kind) {
+    case LH_EDGE_KEY:
+    case LH_EDGE_PROTO:
+    case LH_EDGE_CONSTANT:
+    case LH_EDGE_NESTED:
+    case LH_EDGE_SOURCE:
+    case LH_EDGE_DEBUG_NAME:
+    case LH_EDGE_OPEN_UPVALUE: return false;
+    default: return !edge->weak;
+  }
+}
+
+static step step_of(const lh_snapshot *snapshot, const lh_edge *edge) {
+  step s = {.edges = {*edge}, .n_edges = 1, .target = edge->target};
+  lh_edges it;
+  if (edge->kind != LH_EDGE_UPVALUE) return s;
+  for (lh_edges_begin(snapshot, edge->target, &it); lh_edges_next(&it, &s.edges[1]);) {
+    if (s.edges[1].kind != LH_EDGE_CONTENT) continue;
+    s.n_edges = 2;
+    s.target = s.edges[1].target;
+    break;
+  }
+  return s;
+}
+
+static void consider(finder *f, const step *s) {
+  uint64_t bytes = lh_retained_bytes(f->snapshot, s->target);
+  size_t at = f->n_best;
+  f->n_steps++;
+  while (at > 0 && lh_retained_bytes(f->snapshot, f->best[at - 1].target) < bytes) at--;
+  if (at == f->query->width) return;
+  if (f->n_best < f->query->width) f->n_best++;
+  memmove(f->best + at + 1, f->best + at, (f->n_best - at - 1) * sizeof *f->best);
+  f->best[at] = *s;
+}
+
+static void find_best(finder *f, lh_id id) {
+  lh_edges it;
+  lh_edge edge;
+  f->n_best = 0;
+  f->n_steps = 0;
+  for (lh_edges_begin(f->snapshot, id, &it); lh_edges_next(&it, &edge);) {
+    step s;
+    if (!is_shown(&edge)) continue;
+    s = step_of(f->snapshot, &edge);
+    consider(f, &s);
+  }
+}
+
+static bool add_path(finder *f, const step *s) {
+  lh_below *out = f->out;
+  if (!lh_grow(&out->paths, out->n_paths, &f->path_capacity, sizeof *out->paths)) return false;
+  lh_path *path = &out->paths[out->n_paths];
+  path->steps = lh_alloc(s->n_edges, sizeof *path->steps);
+  if (!path->steps) return false;
+  memcpy(path->steps, s->edges, s->n_edges * sizeof *path->steps);
+  path->n_steps = s->n_edges;
+  out->n_paths++;
+  return true;
+}
+
+static bool add_rest(finder *f, lh_id id, uint64_t n) {
+  lh_below *out = f->out;
+  if (!lh_grow(&out->rests, out->n_rests, &f->rest_capacity, sizeof *out->rests)) return false;
+  out->rests[out->n_rests++] = (lh_below_rest){.id = id, .references = n};
+  return true;
+}
+
+static bool see(finder *f, lh_id id) {
+  uint8_t bit = (uint8_t)(1u << (id & 7));
+  bool first = !(f->seen[id >> 3] & bit);
+  f->seen[id >> 3] |= bit;
+  return first;
+}
+
+/* The objects of the next level are the targets of the paths that this one adds. */
+static bool find_levels(finder *f, lh_id id) {
+  lh_id *level = lh_alloc(1, sizeof *level), *next = NULL;
+  size_t n = 1, n_next = 0, capacity = 0;
+  if (!level) return false;
+  level[0] = id;
+  (void)see(f, id);
+  bool good = true;
+  for (uint32_t depth = 0; good && depth < f->query->depth && n > 0; depth++) {
+    for (size_t i = 0; good && i < n; i++) {
+      find_best(f, level[i]);
+      for (size_t k = 0; good && k < f->n_best; k++) {
+        good = add_path(f, &f->best[k]);
+        if (!good || !see(f, f->best[k].target)) continue;
+        good = lh_grow(&next, n_next, &capacity, sizeof *next);
+        if (good) next[n_next++] = f->best[k].target;
+      }
+      if (good && f->n_steps > f->n_best) good = add_rest(f, level[i], f->n_steps - f->n_best);
+    }
+    lh_free(level);
+    level = next;
+    n = n_next;
+    next = NULL;
+    n_next = capacity = 0;
+  }
+  lh_free(level);
+  lh_free(next);
+  return good;
+}
+
+int lh_find_below(lh_snapshot *snapshot, lh_id id, const lh_below_query *query, lh_below *out,
+                  lh_error *error) {
+  *out = (lh_below){.id = id};
+  if (query->width == 0 || query->width > LH_MOST_WIDTH)
+    return lh_fail(error, LH_EARGUMENT, "the width of a picture is 1 to %d", LH_MOST_WIDTH);
+  finder f = {.snapshot = snapshot, .query = query, .out = out};
+  f.seen = lh_alloc_zeroed(((size_t)snapshot->n >> 3) + 1, 1);
+  f.best = lh_alloc(query->width + 1, sizeof *f.best);
+  bool good = f.seen && f.best && find_levels(&f, id);
+  lh_free(f.seen);
+  lh_free(f.best);
+  if (good) return LH_OK;
+  lh_below_free(out);
+  return lh_fail_memory(error, "drawing what is below an object");
+}
+
+void lh_below_free(lh_below *below) {
+  lh_paths_free(below->paths, below->n_paths);
+  lh_free(below->paths);
+  lh_free(below->rests);
+  *below = (lh_below){.id = below->id};
+}

@@ -1,0 +1,90 @@
+/*
+** dot.c - the module that heap.dot loads when it is first called: pictures need libcgraph, and
+** heap.so is to be linked to libc alone. It gets the bytes of a capture, and opens and analyses them
+** with the copy of the library that it is linked to; nothing else is shared with heap.so.
+*/
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "live.h"
+
+typedef struct picture {
+  lh_id id;
+  bool up; /* what keeps the object alive, and not what is below it */
+  uint32_t depth, width;
+  const char *path;
+} picture;
+
+static int draw_up(lh_snapshot *s, const picture *p, FILE *out, lh_error *error) {
+  lh_path *paths = NULL;
+  size_t n = 0;
+  int code = lh_shortest_paths(s, p->id, p->width, &paths, &n, error);
+  if (code == LH_OK) code = lh_dot_paths(s, paths, n, p->depth, out, error);
+  lh_paths_free(paths, n);
+  lh_free(paths);
+  return code;
+}
+
+static int draw_down(lh_snapshot *s, const picture *p, FILE *out, lh_error *error) {
+  lh_below below;
+  const lh_below_query query = {.depth = p->depth, .width = p->width};
+  int code = lh_find_below(s, p->id, &query, &below, error);
+  if (code == LH_OK) code = lh_dot_below(s, &below, out, error);
+  lh_below_free(&below);
+  return code;
+}
+
+static int fail(lh_error *error, const char *path) {
+  error->code = LH_EIO;
+  error->os_errno = errno;
+  (void)snprintf(error->message, sizeof error->message, "cannot write '%.300s': %s", path,
+                 strerror(errno));
+  return LH_EIO;
+}
+
+/* What only the asker holds is drawn with the asker. */
+static int analyse(lh_snapshot *s, const picture *p, lh_error *error) {
+  int code = hl_analyse(s, p->up ? HL_OTHERS : HL_WHOLE, error);
+  if (code == LH_OK && p->up && !lh_is_reachable(s, p->id)) code = hl_analyse(s, HL_WHOLE, error);
+  return code;
+}
+
+static int draw_to(lh_snapshot *s, const picture *p, lh_error *error) {
+  FILE *out = fopen(p->path, "we");
+  if (!out) return fail(error, p->path);
+  int code = p->up ? draw_up(s, p, out, error) : draw_down(s, p, out, error);
+  if (fclose(out) != 0 && code == LH_OK) code = fail(error, p->path);
+  return code;
+}
+
+/* draw(bytes, size, id, path, up, depth, width) --> true | nil, message, errno */
+static int draw(lua_State *L) {
+  lh_snapshot *s = NULL;
+  lh_error error;
+  const picture p = {.id = (lh_id)luaL_checkinteger(L, 3),
+                     .path = luaL_checkstring(L, 4),
+                     .up = lua_toboolean(L, 5),
+                     .depth = (uint32_t)luaL_checkinteger(L, 6),
+                     .width = (uint32_t)luaL_checkinteger(L, 7)};
+  size_t size = (size_t)luaL_checkinteger(L, 2);
+  int code = lh_open_memory(&s, lua_touserdata(L, 1), size, "heap.dot", &error);
+  if (code == LH_OK) code = analyse(s, &p, &error);
+  if (code == LH_OK) code = draw_to(s, &p, &error);
+  lh_close(s);
+  if (code == LH_OK) {
+    lua_pushboolean(L, 1);
+    return 1;
+  }
+  lua_pushnil(L);
+  lua_pushstring(L, error.message);
+  lua_pushinteger(L, error.os_errno);
+  return 3;
+}
+
+__attribute__((visibility("default"))) int luaopen_heap_dot(lua_State *L);
+
+int luaopen_heap_dot(lua_State *L) {
+  lua_pushcfunction(L, draw);
+  return 1;
+}

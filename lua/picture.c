@@ -1,0 +1,56 @@
+/*
+** picture.c - heap.dot(v, file): the graph below or above a value, for Graphviz (live.h). All but
+** the arguments is in dot/dot.c, a module of its own.
+*/
+#include <string.h>
+
+#include "live.h"
+
+enum { DEPTH = 3, WIDTH = 8, STEPS = 24, WAYS = 10 };
+
+/* Arguments: value, file, options. The function that draws is behind them. */
+static int dot_body(lua_State *L) {
+  hl_task *t = hl_task_of(L);
+  if (!hl_find_subject(L, t)) return 2;
+  bool up = hr_boolean_option(L, 5, "up");
+  int top = lua_gettop(L);
+  lua_pushvalue(L, 6);
+  lua_pushlightuserdata(L, t->capture->bytes);
+  lua_pushinteger(L, (lua_Integer)t->capture->size);
+  lua_pushinteger(L, t->id);
+  lua_pushvalue(L, 4);
+  lua_pushboolean(L, up);
+  lua_pushinteger(L, hr_integer_option(L, 5, "depth", up ? STEPS : DEPTH));
+  lua_pushinteger(L, hr_integer_option(L, 5, "width", up ? WAYS : WIDTH));
+  lua_call(L, 7, LUA_MULTRET);
+  return lua_gettop(L) - top;
+}
+
+/* Pushes the function that draws; false, and nil and a message pushed: it cannot be had. */
+static bool push_drawing(lua_State *L) {
+  lua_getglobal(L, "require");
+  lua_pushliteral(L, "heap.dot");
+  if (lua_pcall(L, 1, 1, 0) == LUA_OK) return true;
+  const char *why = lua_tostring(L, -1);
+  lua_pushnil(L);
+  if (why && strstr(why, "libcgraph")) {
+    lua_pushliteral(L, "heap.dot needs libcgraph, of Graphviz: apt install libcgraph6");
+  } else {
+    lua_pushliteral(L, "heap.dot is not installed: `make install` puts heap/dot.so beside heap.so");
+  }
+  return false;
+}
+
+/* dot(value, file [, {depth = , width = , up = }]) --> true | nil, message, errno */
+int hl_dot(lua_State *L) {
+  static const char *const names[] = {"depth", "width", "up", NULL};
+  hl_task t = {0};
+  int value = hl_argument(L, 1), options = hl_argument(L, 3);
+  luaL_checkany(L, value);
+  (void)luaL_checkstring(L, hl_argument(L, 2));
+  lua_settop(L, options);
+  hr_check_options(L, options, names);
+  luaL_argcheck(L, hr_integer_option(L, options, "width", 1) > 0, options, "'width' is 1 or more");
+  if (!push_drawing(L)) return 2;
+  return hl_ask_about(L, &t, dot_body);
+}
