@@ -69,7 +69,8 @@ static place place_of_key(const lh_snapshot *snapshot, const lh_value *key, bool
 static place place_of_edge(const lh_edge *edge) {
   if (edge->kind != LH_EDGE_USER_VALUE && edge->name != LH_NO_OBJECT)
     return (place){number_of(BY_NAME, edge->name), NULL, edge};
-  return (place){number_of(BY_ORDINAL, edge->ordinal), NULL, edge};
+  bool many = edge->ordinal > LH_MOST_ORDINALS;
+  return (place){number_of(BY_ORDINAL, many ? 0 : edge->ordinal), NULL, many ? NULL : edge};
 }
 
 static char *name_of(const lh_snapshot *snapshot, const place *p) {
@@ -77,6 +78,8 @@ static char *name_of(const lh_snapshot *snapshot, const place *p) {
   if (p->edge) return lh_edge_text(snapshot, p->edge);
   if (p->number >> 32 == BY_KEY)
     lh_add_key(&text, snapshot, *p->key, false);
+  else if (p->number >> 32 == BY_ORDINAL)
+    lh_text_string(&text, "...");
   else
     lh_text_string(&text, type_of_key(snapshot, *p->key));
   return lh_text_finish(&text);

@@ -22,7 +22,7 @@ static lh_id find(lh_id *set, lh_id id) {
 static void join(lh_id *set, const uint32_t *distance, lh_id a, lh_id b) {
   a = find(set, a);
   b = find(set, b);
-  bool a_is_nearer = distance[a] < distance[b] || (distance[a] == distance[b] && a < b);
+  bool a_is_nearer = distance[a] != distance[b] ? distance[a] < distance[b] : a < b;
   set[a_is_nearer ? b : a] = a_is_nearer ? a : b;
 }
 

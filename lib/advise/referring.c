@@ -31,10 +31,10 @@ typedef struct collecting {
   lh_snapshot *snapshot;
   uint8_t *refers; /* of each object: does it refer to an instance? */
   lh_strings labels;
-  lh_text_id any, untold; /* "[*]" and "..." */
-  lh_map by_edge;         /* what an edge says -> label */
-  lh_map by_label;        /* class, label, weak -> row */
-  lh_map names_of;        /* class -> how many rows are names; MANY + 1: too many */
+  lh_text_id any, slot, untold;
+  lh_map by_edge;  /* what an edge says -> label */
+  lh_map by_label; /* class, label, weak -> row */
+  lh_map names_of; /* class -> how many rows are names; MANY + 1: too many */
   row *rows;
   size_t n, capacity;
   bool too_many, again; /* names of a class: then all is counted again */
@@ -64,19 +64,27 @@ static bool has_name(const lh_snapshot *snapshot, const lh_edge *edge) {
          lh_key_sense_of(snapshot, edge->source) != LH_KEYS_VARY;
 }
 
+/* A slot of a C function that is no object has no name; to find its function takes all frames
+** below. */
+static bool is_nameless_slot(const lh_edge *edge) {
+  return edge->kind >= LH_EDGE_FUNCTION && edge->kind <= LH_EDGE_ARGUMENT &&
+         edge->holder == LH_NO_OBJECT;
+}
+
 /* Edges with the same hash are called the same. */
-static uint64_t hash_of(const collecting *c, const lh_edge *edge) {
-  bool named = edge->kind == LH_EDGE_VALUE;
-  uint64_t words[4] = {(uint64_t)edge->kind << 32 | (named ? edge->key.as.object : edge->name),
-                       (uint64_t)edge->ordinal << 32 | edge->line,
-                       (uint64_t)edge->index << 32 | edge->holder,
-                       lh_type_of(c->snapshot, edge->source) == LH_TYPE_THREAD ? edge->source : 0};
+static uint64_t hash_of(const lh_snapshot *snapshot, const lh_edge *edge) {
+  bool keyed = edge->kind == LH_EDGE_VALUE, of_loaded = edge->source == snapshot->classes->loaded;
+  uint64_t words[3] = {(uint64_t)edge->kind << 32 | (keyed ? edge->key.as.object : edge->name),
+                       (uint64_t)(keyed ? of_loaded : edge->ordinal) << 32 | edge->line,
+                       edge->kind == LH_EDGE_ROOT ? edge->index : edge->holder};
   return lh_hash(words, sizeof words, 4) >> 1;
 }
 
 static lh_text_id label_of(collecting *c, const lh_edge *edge) {
   if (edge->kind == LH_EDGE_VALUE && !has_name(c->snapshot, edge)) return c->any;
-  uint32_t *known = lh_map_at(&c->by_edge, hash_of(c, edge));
+  if (is_nameless_slot(edge)) return c->slot;
+  if (edge->ordinal > LH_MOST_ORDINALS && edge->kind != LH_EDGE_ROOT) return c->untold;
+  uint32_t *known = lh_map_at(&c->by_edge, hash_of(c->snapshot, edge));
   if (!known || *known != LH_NO_NUMBER) return known ? *known : LH_NO_NUMBER;
   char *text = lh_edge_text(c->snapshot, edge);
   if (!text) return LH_NO_NUMBER;
@@ -178,10 +186,11 @@ static bool finish(collecting *c, lh_description *out) {
 bool lh_describe_referrers(const lh_instances *of, lh_description *out) {
   collecting c = {.of = of, .snapshot = of->snapshot};
   c.any = lh_strings_add(&c.labels, "[*]", 3);
+  c.slot = lh_strings_add(&c.labels, "slot of a C function", 20);
   c.untold = lh_strings_add(&c.labels, "...", 3);
   c.labels.most_bytes = MOST_LABELS * (uint64_t)of->snapshot->size + (1u << 20);
-  bool ok = c.any != LH_NO_NUMBER && c.untold != LH_NO_NUMBER && find_sources(&c) && add_all(&c) &&
-            (!c.too_many || add_all(&c)) && finish(&c, out);
+  bool ok = c.any != LH_NO_NUMBER && c.slot != LH_NO_NUMBER && c.untold != LH_NO_NUMBER &&
+            find_sources(&c) && add_all(&c) && (!c.too_many || add_all(&c)) && finish(&c, out);
   lh_free(c.refers);
   lh_free(c.rows);
   lh_strings_free(&c.labels);

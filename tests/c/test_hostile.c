@@ -425,6 +425,27 @@ static uint64_t waste_peak_of(const forge *f, lh_waste **waste) {
   return lh_test_peak_bytes();
 }
 
+/* The same, and then describes classes and looks for what grows. */
+static uint64_t advising_peak_of(const forge *f) {
+  lh_snapshot *s;
+  (void)lh_test_peak_bytes();
+  assert_int_equal(lh_open_memory(&s, f->data, f->size, "f", NULL), LH_OK);
+  if (lh_analyse(s, NULL) == LH_OK && lh_classify(s, NULL) == LH_OK) {
+    lh_growings growings;
+    assert_int_equal(lh_find_growing(s, &growings, NULL), LH_OK);
+    lh_growings_free(&growings);
+    for (uint32_t i = 0; i < lh_class_count(s) && i < 5; i++) {
+      lh_description d;
+      const lh_class *class = lh_class_at(s, i);
+      if (class->objects + class->garbage_objects == 0) continue;
+      assert_int_equal(lh_describe_class(s, class->name, &d, NULL), LH_OK);
+      lh_description_free(&d);
+    }
+  }
+  lh_close(s);
+  return lh_test_peak_bytes();
+}
+
 static void depth_and_memory(void **state) {
   static const hostile cases[] = {{"deep tables", deep_tables, 50000},
                                   {"deep upvalues", deep_upvalues, 100000},
@@ -456,6 +477,7 @@ static void depth_and_memory(void **state) {
     lh_waste *waste;
     if (waste_peak_of(&f, &waste) > MOST_TIMES * f.size) fail_msg("%s, waste", cases[i].name);
     lh_waste_free(waste);
+    if (advising_peak_of(&f) > MOST_TIMES * f.size) fail_msg("%s, advised", cases[i].name);
     if (times > most) most = times;
     forge_free(&f);
   }
