@@ -14,21 +14,44 @@ Each request adds an entry to a cache, and none is ever used again.
 
     Containers older than a that grew until b and again until c
         grew                        bytes             entries  address         class                                 path
-    +23.6 KB  440 B -> 12.1 KB -> 24.1 KB  10 -> 510 -> 1,010  0x562749a91c50  map[string] of {parts, source, user}  (local templates in main chunk @cache.lua of main thread).cache
+    +23.6 KB  440 B -> 12.1 KB -> 24.1 KB  10 -> 510 -> 1,010  0x5588e487de20  map[string] of {parts, source, user}  (local templates in main chunk @cache.lua of main thread).cache
 
-    Why the first of them stays: heappath c 0x562749aedbe0
+    Why the first of them stays: heappath c 0x5588e48ed860
 
 The templates stand first, and the second table shows the container: it grew from a to b and again
 from b to c. Who holds it?
     $ heappath --format text c '{parts, source, user}'
-    {parts, source, user} 0x562749b33190 is kept alive by: (local templates in main chunk @cache.lua of main thread).cache["shipped/user1010"]
+    {parts, source, user} 0x5588e48f2f40 is kept alive by: (local templates in main chunk @cache.lua of main thread).cache["shipped/user1010"]
     1,010 {parts, source, user} in the snapshot; this is the one that retains most
 
-    reference                                                  class                                 address         shallow  retained
-    main thread                                                main thread                           0x562749a8a2a8   3.3 KB  678.2 KB
-    local templates in main chunk @cache.lua (now at line 81)  {cache, compiled, get}                0x562749a91bd0    152 B  671.2 KB
-    .cache                                                     map[string] of {parts, source, user}  0x562749a91c50  24.1 KB  671.0 KB
-    ["shipped/user1010"]                                       {parts, source, user}                 0x562749b33190    152 B     617 B
+    reference                                                   class                                 address         shallow  retained
+    main thread                                                 main thread                           0x5588e48722a8   3.3 KB  678.2 KB
+    local templates in main chunk @cache.lua (now at line 104)  {cache, compiled, get}                0x5588e487dda0    152 B  671.2 KB
+    .cache                                                      map[string] of {parts, source, user}  0x5588e487de20  24.1 KB  671.0 KB
+    ["shipped/user1010"]                                        {parts, source, user}                 0x5588e48f2f40    152 B     617 B
+
+What does one more cost, and what of it? A template is kept for its parts, which are all the same:
+    $ heaptop --class '{parts, source, user}' c
+    1,010 {parts, source, user} tables retain 607.6 KB together, 87.0% of the heap
+    One more costs 616 B: the median of what one retains; on average one costs 616 B
+    Allocated: 10 before a, 500 between a and b, 500 since b
+    The one that retains most: (local templates in main chunk @cache.lua of main thread).cache["shipped/user1010"], 617 B
+    Why it stays: heappath c 0x5588e48f2f40
+
+    each      least  median  90% at most   most  together
+    shallow   152 B   152 B        152 B  152 B  149.9 KB
+    retained  614 B   616 B        616 B  617 B  607.6 KB
+    entries       3       3            3      3     3,030
+
+    Fields, and the bytes that only they keep alive
+       bytes  instances   share  values  field    of class or type
+    426.1 KB      1,010  100.0%   1,010  .parts   array of {field, text}
+     31.5 KB      1,010  100.0%   1,010  .user    string
+         0 B      1,010  100.0%   1,010  .source  string
+
+    Who refers to them
+    references  from     class                                 by
+         1,010     1     map[string] of {parts, source, user}  [*]
 
 ]==]
 local heap = require "heap"
