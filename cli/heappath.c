@@ -10,13 +10,24 @@
 
 #include "heappath/heappath.h"
 
-enum { KEY_REFERRERS = CLI_FIRST_KEY, KEY_DOMINATORS, KEY_SET, KEY_FORMAT };
+enum {
+  KEY_REFERRERS = CLI_FIRST_KEY,
+  KEY_DOMINATORS,
+  KEY_SET,
+  KEY_IGNORE,
+  KEY_CUT,
+  KEY_WHAT_IF,
+  KEY_FORMAT
+};
 
 static const cli_option options[] = {
     {'k', "paths", "N", "the N shortest paths by different referrers (default 1)"},
     {KEY_REFERRERS, "referrers", NULL, "all that refers to it, weak references too"},
     {KEY_DOMINATORS, "dominators", NULL, "the objects that would free it if they went"},
     {KEY_SET, "set", "WHAT", "why many objects are alive: of a class, fingerprint, query"},
+    {KEY_IGNORE, "ignore", "PATTERN", "as though these references were not there; repeatable"},
+    {KEY_CUT, "cut", "PATTERN", "what goes if these references or objects do; repeatable"},
+    {KEY_WHAT_IF, "what-if", NULL, "what each --cut frees alone, and only all together"},
     {'n', "top", "N", "rows of --referrers and --set (default 20; 0: all)"},
     {KEY_FORMAT, "format", "FORMAT", "text (default on a terminal), dot (default else), json"},
     CLI_COMMON_OPTIONS};
@@ -24,7 +35,8 @@ static const cli_option options[] = {
 static const cli_tool tool = {
     "heappath",
     "Shows what keeps an object of a snapshot alive.",
-    {"[options] SNAPSHOT OBJECT", "[options] --set WHAT SNAPSHOT", NULL},
+    {"[options] SNAPSHOT OBJECT", "[options] --set WHAT SNAPSHOT",
+     "[options] --cut PATTERN [--what-if] SNAPSHOT [OBJECT]"},
     options,
     sizeof options / sizeof *options,
     "OBJECT: an address as Lua prints it   'table: 0x55d0c0a3f2e0'\n"
@@ -33,6 +45,8 @@ static const cli_tool tool = {
     "        a class                       Listener   (the instance that retains most)\n"
     "WHAT:   any of these, for all objects that it names; a fingerprint of heapdiff;\n"
     "        'select id from ...', as for heapsql\n"
+    "PATTERN: a path, for the reference of its last step, with * for any name: '_G.cache',\n"
+    "        '_G.debugger.*', 'upvalue bus of function *'; or an OBJECT, for that itself\n"
     "Example: heappath c Listener | dot -Tsvg > why.svg\n"
     "Exit status: 0 done, 1 not there or nothing keeps it alive, 2 wrong usage or failure.\n"};
 
@@ -44,11 +58,15 @@ static void parse_options(cli *c, request *r, int argc, char **argv) {
     switch (key) {
       case 'k':
         r->n_paths = cli_number_argument(c, "--paths");
+        r->paths_given = true;
         if (r->n_paths == 0) cli_usage_error(c, "--paths needs a number of at least 1");
         break;
       case KEY_REFERRERS: r->referrers = true; break;
       case KEY_DOMINATORS: r->dominators = true; break;
       case KEY_SET: r->set = optarg; break;
+      case KEY_IGNORE: r->ignored[r->n_ignored++].text = optarg; break;
+      case KEY_CUT: r->cuts[r->n_cuts++].text = optarg; break;
+      case KEY_WHAT_IF: r->what_if = true; break;
       case 'n':
         r->limit = cli_number_argument(c, "--top");
         r->limit_given = true;
@@ -73,24 +91,29 @@ static char *join_expression(const cli *c, int n, char **words) {
 
 static void parse(cli *c, request *r, int argc, char **argv) {
   *r = (request){.n_paths = 1, .limit = 20, .format = FORMAT_AUTO};
+  r->ignored = cli_must(calloc((size_t)argc, sizeof *r->ignored));
+  r->cuts = cli_must(calloc((size_t)argc, sizeof *r->cuts));
   parse_options(c, r, argc, argv);
   if (optind == argc) cli_usage_error(c, "which snapshot? Name the file, then the object");
   r->file = argv[optind];
-  if (r->set == NULL)
-    r->expression = join_expression(c, argc - optind - 1, argv + optind + 1);
-  else if (argc - optind > 1)
+  if (r->set != NULL && argc - optind > 1)
     cli_usage_error(c, "--set already says which objects: '%s' is too much", argv[optind + 1]);
-  if (r->set != NULL && (r->referrers || r->dominators || r->n_paths > 1))
-    cli_usage_error(c, "--set goes without --referrers, --dominators and -k");
-  if (r->referrers && r->dominators)
-    cli_usage_error(c, "--referrers and --dominators are two questions: ask one");
+  if (r->set == NULL && (r->n_cuts == 0 || optind + 1 < argc))
+    r->expression = join_expression(c, argc - optind - 1, argv + optind + 1);
+  if ((r->set != NULL) + r->referrers + r->dominators + (r->n_cuts > 0) > 1)
+    cli_usage_error(c, "--set, --referrers, --dominators and --cut: ask one at a time");
+  if (r->paths_given && (r->set != NULL || r->n_cuts > 0))
+    cli_usage_error(c, "-k goes without --set and --cut");
+  if (r->what_if && r->n_cuts == 0)
+    cli_usage_error(c, "--what-if tells what cuts would free: name them with --cut");
   if (c->json && r->format != FORMAT_AUTO && r->format != FORMAT_JSON)
     cli_usage_error(c, "--json and another --format: choose one");
   if (c->json) r->format = FORMAT_JSON;
-  if (r->dominators && r->format == FORMAT_DOT)
-    cli_usage_error(c, "--dominators has no picture: use --format text or json");
+  if ((r->dominators || r->n_cuts > 0) && r->format == FORMAT_DOT)
+    cli_usage_error(c, "%s has no picture: use --format text or json",
+                    r->dominators ? "--dominators" : "--cut");
   if (r->format == FORMAT_AUTO)
-    r->format = c->stdout_terminal || r->dominators ? FORMAT_TEXT : FORMAT_DOT;
+    r->format = c->stdout_terminal || r->dominators || r->n_cuts > 0 ? FORMAT_TEXT : FORMAT_DOT;
   c->json = r->format == FORMAT_JSON;
 }
 
@@ -98,7 +121,7 @@ static void parse(cli *c, request *r, int argc, char **argv) {
 
 /* {=== The object ===================================================================== */
 
-static char *describe(cli *c, const lh_snapshot *snapshot, lh_id id) {
+char *describe(cli *c, const lh_snapshot *snapshot, lh_id id) {
   const char *address = cli_address(c, snapshot, id);
   char *what = cli_what(snapshot, id);
   size_t size = strlen(what) + strlen(address) + 2;
@@ -112,9 +135,7 @@ static char *describe(cli *c, const lh_snapshot *snapshot, lh_id id) {
 ** usage. */
 static void find(cli *c, const request *r, subject *s) {
   lh_error error;
-  int code;
-  s->snapshot = cli_open_analysed(c, r->file);
-  code = lh_find(s->snapshot, r->expression, &s->found, &error);
+  int code = lh_find(s->snapshot, r->expression, &s->found, &error);
   if (code == LH_ENOTFOUND) {
     cli_say(c, "%s: %s", r->file, error.message);
     exit(cli_finish(c, CLI_NO));
@@ -122,6 +143,20 @@ static void find(cli *c, const request *r, subject *s) {
   if (code == LH_EARGUMENT) cli_usage_error(c, "%s", error.message);
   cli_check(c, code, r->file, &error);
   s->id = s->found.id;
+}
+
+/* Of a class the instance that retains most without what is ignored, if that keeps any alive. */
+static void open_subject(cli *c, const request *r, subject *s) {
+  bool was_alive = false;
+  *s = (subject){.snapshot = cli_open_analysed(c, r->file), .id = LH_NO_OBJECT};
+  if (r->n_ignored > 0) {
+    if (r->expression != NULL) find(c, r, s);
+    was_alive = s->id != LH_NO_OBJECT && lh_is_reachable(s->snapshot, s->id);
+    ignore(c, r, s->snapshot);
+  }
+  if (r->expression == NULL) return;
+  find(c, r, s);
+  s->only_ignored = was_alive && !lh_is_reachable(s->snapshot, s->id);
   s->text = describe(c, s->snapshot, s->id);
 }
 
@@ -155,7 +190,7 @@ void add_edge(json_t *row, const lh_snapshot *snapshot, const lh_edge *edge) {
   lh_free(label);
 }
 
-static void json_subject(cli *c, cli_json *w, const subject *s) {
+void json_subject(cli *c, cli_json *w, const subject *s) {
   char *object = cli_must(lh_object_text(s->snapshot, s->id));
   bool reachable = lh_is_reachable(s->snapshot, s->id);
   cli_json_value(w, "object", json_string(object));
@@ -176,46 +211,69 @@ static void json_subject(cli *c, cli_json *w, const subject *s) {
 /* {=== The questions ================================================================== */
 
 /* Text goes where the answer is expected; a graph of nothing is none, so there it is said aside. */
-static void answer_garbage(const cli *c, const request *r, const subject *s) {
+static void answer_garbage(cli *c, const request *r, const subject *s) {
   if (r->format == FORMAT_DOT)
-    cli_say(c, "nothing keeps %s alive: it is garbage that was not yet collected", s->text);
-  else if (r->format == FORMAT_TEXT)
+    cli_say(c,
+            s->only_ignored ? "only what is ignored keeps %s alive"
+                            : "nothing keeps %s alive: it is garbage that was not yet collected",
+            s->text);
+  if (r->format != FORMAT_TEXT) return;
+  if (s->only_ignored)
+    printf("%sonly what is ignored keeps it alive:%s %s\n", cli_style_on(c, CLI_BOLD),
+           cli_style_off(c), s->text);
+  else
     printf("%snothing keeps it alive:%s %s is garbage that was not yet collected\n",
            cli_style_on(c, CLI_BOLD), cli_style_off(c), s->text);
+  print_ignored(c, r);
 }
 
-static void answer(cli *c, const request *r, const subject *s) {
-  cli_json w = {0};
+static void json_no_paths(cli_json *w) {
+  cli_json_open(w, "paths", '[');
+  cli_json_close(w, ']');
+}
+
+static void answer(cli *c, const request *r, const subject *s, cli_json *w) {
   bool reachable = lh_is_reachable(s->snapshot, s->id), json = r->format == FORMAT_JSON;
   if (json) {
-    cli_json_open(&w, NULL, '{');
-    json_subject(c, &w, s);
-    cli_json_open(&w, "paths", '[');
+    json_subject(c, w, s);
+    json_ignored(w, r);
+    cli_json_value(w, "only_ignored", json_boolean(s->only_ignored));
   }
   if (!reachable && !r->referrers) answer_garbage(c, r, s);
-  if (reachable && !r->referrers && !r->dominators) answer_paths(c, r, s, &w);
-  if (json) cli_json_close(&w, ']');
-  if (r->referrers) answer_referrers(c, r, s, &w);
-  if (r->dominators && json) json_dominators(c, &w, s);
-  if (r->dominators && !json && reachable) print_dominators(c, s);
-  if (json) cli_json_close(&w, '}');
+  if (reachable && !r->referrers && !r->dominators)
+    answer_paths(c, r, s, w);
+  else if (json)
+    json_no_paths(w);
+  if (r->referrers) answer_referrers(c, r, s, w);
+  if (r->dominators && json) json_dominators(c, w, s);
+  if (r->dominators && !json && reachable) print_dominators(c, r, s);
 }
 
 /* }=================================================================================== */
 
 int main(int argc, char **argv) {
   cli c;
+  cli_json w = {0};
   request r;
   subject s;
-  bool reachable;
+  bool done = true;
   cli_begin(&c, &tool);
   parse(&c, &r, argc, argv);
-  if (r.set != NULL) return cli_finish(&c, answer_set(&c, &r, cli_open_analysed(&c, r.file)));
-  find(&c, &r, &s);
-  answer(&c, &r, &s);
-  reachable = lh_is_reachable(s.snapshot, s.id);
+  open_subject(&c, &r, &s);
+  if (r.set != NULL) return cli_finish(&c, answer_set(&c, &r, s.snapshot));
+  if (c.json) cli_json_open(&w, NULL, '{');
+  if (r.n_cuts > 0 && (s.id == LH_NO_OBJECT || lh_is_reachable(s.snapshot, s.id))) {
+    find_cuts(&c, &r, s.snapshot);
+    answer_cuts(&c, &r, &s, &w);
+  } else {
+    answer(&c, &r, &s, &w);
+    done = lh_is_reachable(s.snapshot, s.id);
+  }
+  if (c.json) cli_json_close(&w, '}');
   lh_close(s.snapshot);
   free(s.text);
   free(r.expression);
-  return cli_finish(&c, reachable ? CLI_DONE : CLI_NO);
+  free_gone(r.ignored, r.n_ignored);
+  free_gone(r.cuts, r.n_cuts);
+  return cli_finish(&c, done ? CLI_DONE : CLI_NO);
 }

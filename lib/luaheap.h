@@ -690,9 +690,10 @@ void lh_paths_free(lh_path *paths, size_t n_paths);
 /* The paths that hold an object independently: from where they part on, no two share a reference,
 ** nor two references that are cut at once (a table's entry and its key, a captured variable). */
 typedef struct lh_independent {
-  lh_id from;      /* the nearest object that all paths to it run through, or LH_ROOT */
-  lh_path *paths;  /* from LH_ROOT, shortest first */
-  size_t n;        /* so many cuts free the object, and no fewer, unless `from` goes */
+  lh_id from;     /* the nearest object that all paths to it run through, or LH_ROOT */
+  lh_path *paths; /* from LH_ROOT, shortest first */
+  size_t n;       /* so many cuts free the object, and no fewer, unless `from` goes. What leads from
+                      LH_ROOT to other objects is not cut */
   bool is_limited; /* it may be more: no more were looked for */
 } lh_independent;
 

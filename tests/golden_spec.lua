@@ -72,6 +72,11 @@ local questions = {
   ["heappath-set"] = "heappath --format text --set Listener c",
   ["heappath-set-n"] = "heappath --format text -n 5 --set \"select id from objects where class in "
     .. "('Listener', 'array of number', '{id, name}', '{next}')\" c",
+  ["heappath-ignore"] =
+    "heappath --format text --ignore _G.bus --ignore '_G.c*.*' c '_G.bus.listeners.tick[30]'",
+  ["heappath-cut"] = "heappath --cut _G.recent c Listener",
+  ["heappath-what-if"] =
+    [[heappath --what-if --cut '_G.cache["user *"]' --cut _G.bus.listeners c Listener]],
   ["heappath-dominators"] = "heappath --dominators c '_G.bus.listeners.tick[30]'",
 }
 

@@ -8,6 +8,7 @@ local program = [[
   local heap = require "heap"
   local Listener = {__name = "Listener"}
   cache, listeners = {}, {}
+  cache.first, log, debugger = {}, {}, {watched = {}}
   local function work(n)
     for i = 1, n do listeners[#listeners + 1] = setmetatable({}, Listener) end
   end

@@ -10,11 +10,11 @@ _heappath() {
   case $before in
     --format) words='text dot json' ;;
     --color) words='auto always never' ;;
-    -k | --paths | -n | --top | --set) return ;;
+    -k | --paths | -n | --top | --set | --ignore | --cut) return ;;
     *)
       if [[ $current == -* ]]; then
-        words='-k --paths --referrers --dominators --set -n --top --format --json --bytes
-          --color -h --help --version'
+        words='-k --paths --referrers --dominators --set --ignore --cut --what-if
+          -n --top --format --json --bytes --color -h --help --version'
       else
         mapfile -t COMPREPLY < <(compgen -f -- "$current")
         return

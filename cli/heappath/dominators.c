@@ -27,7 +27,7 @@ static void dominator_rows(cli *c, const subject *s, size_t n, cli_table *table)
   }
 }
 
-void print_dominators(cli *c, const subject *s) {
+void print_dominators(cli *c, const request *r, const subject *s) {
   static const cli_column columns[] = {
       {"would free", CLI_RIGHT}, {"address", CLI_LEFT}, {"class", CLI_WRAP}, {"path", CLI_WRAP}};
   cli_table *table;
@@ -40,6 +40,7 @@ void print_dominators(cli *c, const subject *s) {
                   : "would go too if any of these went:",
          cli_style_off(c));
   print_matches(c, s);
+  print_ignored(c, r);
   if (n == 0) return;
   putchar('\n');
   table = cli_table_new(c, columns, 4);

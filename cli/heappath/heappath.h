@@ -1,6 +1,7 @@
 /*
 ** heappath.h - what the files of heappath share: what was asked for and of which object
-** (cli/heappath.c), and the answers: paths.c, referrers.c, dominators.c, and set.c with query.c.
+** (cli/heappath.c), what is taken as gone (ignore.c), and the answers: paths.c, independent.c,
+** referrers.c, dominators.c, cuts.c, and set.c with query.c.
 */
 #ifndef LUAHEAP_HEAPPATH_H
 #define LUAHEAP_HEAPPATH_H
@@ -9,12 +10,20 @@
 
 typedef enum format { FORMAT_TEXT, FORMAT_DOT, FORMAT_JSON, FORMAT_AUTO } format;
 
+/* What an option takes as gone. */
+typedef struct gone {
+  const char *text; /* as it was given */
+  lh_without what;
+} gone;
+
 typedef struct request {
   const char *file;
-  char *expression;
-  const char *set; /* NULL: one object is asked for */
+  char *expression; /* NULL: none, with --set or --cut */
+  const char *set;  /* NULL: one object is asked for */
   size_t n_paths, limit;
-  bool limit_given, referrers, dominators;
+  bool paths_given, limit_given, referrers, dominators, what_if;
+  gone *ignored, *cuts;
+  size_t n_ignored, n_cuts;
   format format;
 } request;
 
@@ -22,12 +31,16 @@ typedef struct request {
 typedef struct subject {
   lh_snapshot *snapshot;
   lh_found found;
-  lh_id id;
-  char *text; /* Listener 0x55d0c0a3f2e0 */
+  lh_id id;          /* LH_NO_OBJECT: none */
+  char *text;        /* Listener 0x55d0c0a3f2e0 */
+  bool only_ignored; /* what is ignored, and nothing else, keeps it alive */
 } subject;
 
 /* From this many steps on a path is folded in a picture, so that it fits a page. */
 enum { LONG_PICTURE = 10 };
+
+/* Listener 0x55d0c0a3f2e0, freed by free. */
+char *describe(cli *c, const lh_snapshot *snapshot, lh_id id);
 
 /* "1,000 Listener in the snapshot; this is the one that retains most" */
 void print_matches(cli *c, const subject *s);
@@ -35,11 +48,45 @@ void print_matches(cli *c, const subject *s);
 /* The keys of an object, and in a row those of an edge. */
 json_t *json_of_object(cli *c, const lh_snapshot *snapshot, lh_id id);
 void add_edge(json_t *row, const lh_snapshot *snapshot, const lh_edge *edge);
+void json_subject(cli *c, cli_json *w, const subject *s);
+
+/* {=== ignore.c ======================================================================= */
+
+/* Fills `what` of --ignore and analyses without it; of --cut, where each must be there. */
+void ignore(cli *c, const request *r, lh_snapshot *snapshot);
+void find_cuts(cli *c, const request *r, lh_snapshot *snapshot);
+
+/* Analyses without what is ignored, and what is cut if wanted. */
+void leave_out(cli *c, const request *r, lh_snapshot *snapshot, bool cuts);
+
+/* "_G.debugger.* (12 references)", freed by free. */
+char *gone_text(cli *c, const gone *g);
+void json_gone(cli_json *w, const gone *g);
+void print_ignored(cli *c, const request *r);
+void json_ignored(cli_json *w, const request *r);
+void free_gone(gone *list, size_t n);
+
+/* }=================================================================================== */
+
+/* {=== independent.c ================================================================== */
+
+/* To be freed by lh_independent_free. */
+lh_independent find_independent(cli *c, const subject *s);
+
+/* "2 independent paths below _G.app", freed by free. */
+char *independent_text(cli *c, const subject *s, const lh_independent *found);
+
+/* The paths from number `first` on, a line each. */
+void print_independent(cli *c, const subject *s, const lh_independent *found, size_t first);
+void json_independent(cli *c, cli_json *w, const subject *s, const lh_independent *found);
+
+/* }=================================================================================== */
 
 /* In JSON an answer adds keys to the object that `w` has open, or paths to the array. */
 void answer_paths(cli *c, const request *r, const subject *s, cli_json *w);
+void answer_cuts(cli *c, const request *r, subject *s, cli_json *w);
 void answer_referrers(cli *c, const request *r, const subject *s, cli_json *w);
-void print_dominators(cli *c, const subject *s);
+void print_dominators(cli *c, const request *r, const subject *s);
 void json_dominators(cli *c, cli_json *w, const subject *s);
 
 /* The answer about a set of objects in the snapshot, which it closes; returns the exit status. */

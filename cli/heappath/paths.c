@@ -106,14 +106,27 @@ static char *path_text(const subject *s, const lh_path *path) {
   return cli_must(lh_path_text(s->snapshot, path, path->n_steps > CLI_LONG_PATH));
 }
 
+/* held by 2 independent paths, so one cut does not free it; also by: ... */
+static void print_others(cli *c, const request *r, const subject *s, const lh_independent *found) {
+  if (found->n < 2) return;
+  char *text = independent_text(c, s, found);
+  printf("held by %s, so one cut does not free it%s\n", text, r->paths_given ? "" : "; also by:");
+  if (!r->paths_given) print_independent(c, s, found, 1);
+  free(text);
+}
+
 static void print_paths(cli *c, const request *r, const subject *s, const lh_path *paths,
-                        size_t n_paths) {
+                        size_t n_paths, const lh_independent *found) {
   for (size_t i = 0; i < n_paths; i++) {
     char *text = path_text(s, &paths[i]);
     printf("%s%s%s %s%s%s\n", i == 0 ? "" : "\n", cli_style_on(c, CLI_BOLD),
            i == 0 ? s->text : "and by:", i == 0 ? "is kept alive by: " : "", text,
            cli_style_off(c));
-    if (i == 0) print_matches(c, s);
+    if (i == 0) {
+      print_matches(c, s);
+      print_ignored(c, r);
+      print_others(c, r, s, found);
+    }
     putchar('\n');
     print_steps(c, s, &paths[i]);
     lh_free(text);
@@ -139,18 +152,39 @@ static void json_path(cli *c, cli_json *w, const subject *s, const lh_path *path
   lh_free(text);
 }
 
+static void draw_paths(cli *c, const subject *s, const lh_path *paths, size_t n) {
+  lh_error error;
+  cli_check(c, lh_dot_paths(s->snapshot, paths, n, LONG_PICTURE, stdout, &error), NULL, &error);
+}
+
+static void tell_paths(cli *c, const request *r, const subject *s, const lh_path *paths, size_t n,
+                       const lh_independent *found, cli_json *w) {
+  bool all = !r->paths_given && r->format == FORMAT_DOT;
+  if (r->format == FORMAT_TEXT) print_paths(c, r, s, paths, n, found);
+  if (r->format == FORMAT_DOT) draw_paths(c, s, all ? found->paths : paths, all ? found->n : n);
+  if (r->format != FORMAT_JSON) return;
+  cli_json_open(w, "paths", '[');
+  for (size_t i = 0; i < n; i++) json_path(c, w, s, &paths[i]);
+  cli_json_close(w, ']');
+  json_independent(c, w, s, found);
+}
+
+/* Without -k it is the shortest of the independent ones that is told, and all are drawn. */
 void answer_paths(cli *c, const request *r, const subject *s, cli_json *w) {
   lh_path *paths;
   size_t n;
   lh_error error;
-  if (lh_object_count(s->snapshot) > 1000000) cli_progress(c, "looking for paths");
-  cli_check(c, lh_shortest_paths(s->snapshot, s->id, r->n_paths, &paths, &n, &error), NULL, &error);
-  cli_progress(c, NULL);
-  if (r->format == FORMAT_DOT)
-    cli_check(c, lh_dot_paths(s->snapshot, paths, n, LONG_PICTURE, stdout, &error), NULL, &error);
-  else if (r->format == FORMAT_TEXT)
-    print_paths(c, r, s, paths, n);
-  for (size_t i = 0; r->format == FORMAT_JSON && i < n; i++) json_path(c, w, s, &paths[i]);
-  lh_paths_free(paths, n);
-  lh_free(paths);
+  lh_independent found = find_independent(c, s);
+  if (!r->paths_given && found.n > 1) {
+    tell_paths(c, r, s, found.paths, 1, &found, w);
+  } else {
+    if (lh_object_count(s->snapshot) > 1000000) cli_progress(c, "looking for paths");
+    cli_check(c, lh_shortest_paths(s->snapshot, s->id, r->n_paths, &paths, &n, &error), NULL,
+              &error);
+    cli_progress(c, NULL);
+    tell_paths(c, r, s, paths, n, &found, w);
+    lh_paths_free(paths, n);
+    lh_free(paths);
+  }
+  lh_independent_free(&found);
 }

@@ -16,6 +16,7 @@ static void print_referrers(cli *c, const request *r, const subject *s, const lh
          cli_count_of(c, n, "reference", "references"), n == 1 ? "leads" : "lead", s->text,
          cli_style_off(c));
   print_matches(c, s);
+  print_ignored(c, r);
   putchar('\n');
   for (size_t i = 0; i < n_shown; i++) {
     lh_id source = edges[i].source;
@@ -25,9 +26,10 @@ static void print_referrers(cli *c, const request *r, const subject *s, const lh
     const char *cells[] = {reference,
                            source == LH_ROOT ? "root" : cli_class_of(s->snapshot, source),
                            source == LH_ROOT ? "" : cli_address(c, s->snapshot, source),
-                           !alive          ? "garbage"
-                           : edges[i].weak ? "weak"
-                                           : "",
+                           edges[i].left_out ? "ignored"
+                           : !alive          ? "garbage"
+                           : edges[i].weak   ? "weak"
+                                             : "",
                            from != NULL ? from : ""};
     cli_table_row(table, cells, edges[i].weak || !alive ? CLI_FAINT : CLI_PLAIN);
     lh_free(reference);
@@ -47,7 +49,8 @@ static void json_referrers(cli *c, cli_json *w, const request *r, const subject 
     json_t *row = json_of_object(c, s->snapshot, source);
     bool alive = source == LH_ROOT || lh_is_reachable(s->snapshot, source);
     add_edge(row, s->snapshot, &edges[i]);
-    json_object_set_new(row, "weak", json_boolean(edges[i].weak));
+    json_object_set_new(row, "weak", json_boolean(edges[i].weak && !edges[i].left_out));
+    json_object_set_new(row, "ignored", json_boolean(edges[i].left_out));
     json_object_set_new(row, "reachable", json_boolean(alive));
     cli_json_value(w, NULL, row);
   }

@@ -92,10 +92,16 @@ static void print_answer(cli *c, const lh_snapshot *snapshot, const lh_ways *way
 }
 
 /* Garbage of the set, whose bytes are in no row. */
-static void print_garbage(cli *c, const lh_ways *ways) {
+static const char *garbage_text(const request *r) {
+  return r->n_ignored > 0 ? "garbage or held by what is ignored only"
+                          : "garbage that was not yet collected";
+}
+
+static void print_garbage(cli *c, const request *r, const lh_ways *ways) {
   if (ways->garbage_objects == 0) return;
-  printf("%s more %s garbage that was not yet collected, %s\n", cli_count(c, ways->garbage_objects),
-         ways->garbage_objects == 1 ? "is" : "are", cli_size(c, ways->garbage_bytes));
+  printf("%s more %s %s, %s\n", cli_count(c, ways->garbage_objects),
+         ways->garbage_objects == 1 ? "is" : "are", garbage_text(r),
+         cli_size(c, ways->garbage_bytes));
 }
 
 /* What is there; NULL where that is known: the class of the set, or one that the steps tell. */
@@ -150,10 +156,11 @@ static void print_tree(cli *c, const lh_snapshot *snapshot, const lh_ways *ways)
   cli_table_print(table);
 }
 
-static void print(cli *c, const lh_snapshot *snapshot, const lh_ways *ways) {
+static void print(cli *c, const request *r, const lh_snapshot *snapshot, const lh_ways *ways) {
   uint64_t hidden = 0;
   print_answer(c, snapshot, ways);
-  print_garbage(c, ways);
+  print_ignored(c, r);
+  print_garbage(c, r, ways);
   putchar('\n');
   print_tree(c, snapshot, ways);
   for (size_t i = 0; i < ways->n_rows; i++) hidden += ways->rows[i].hidden;
@@ -164,10 +171,11 @@ static void print(cli *c, const lh_snapshot *snapshot, const lh_ways *ways) {
 static void print_none(cli *c, const request *r, const lh_ways *ways) {
   const char *objects = cli_count_of(c, ways->garbage_objects, "object", "objects");
   if (r->format == FORMAT_DOT)
-    cli_say(c, "nothing keeps %s alive: %s, garbage that was not yet collected", r->set, objects);
-  else if (r->format == FORMAT_TEXT)
-    printf("%snothing keeps them alive:%s %s, %s, garbage that was not yet collected\n",
-           cli_style_on(c, CLI_BOLD), cli_style_off(c), objects, cli_size(c, ways->garbage_bytes));
+    cli_say(c, "nothing keeps %s alive: %s, %s", r->set, objects, garbage_text(r));
+  if (r->format != FORMAT_TEXT) return;
+  printf("%snothing keeps them alive:%s %s, %s, %s\n", cli_style_on(c, CLI_BOLD), cli_style_off(c),
+         objects, cli_size(c, ways->garbage_bytes), garbage_text(r));
+  print_ignored(c, r);
 }
 
 /* }=================================================================================== */
@@ -201,6 +209,7 @@ static void print_json(cli *c, const request *r, const lh_snapshot *snapshot, co
   cli_json w = {0};
   cli_json_open(&w, NULL, '{');
   cli_json_value(&w, "set", cli_json_text(r->set));
+  json_ignored(&w, r);
   cli_json_value(&w, "objects", cli_json_size(ways->objects));
   cli_json_value(&w, "class",
                  ways->objects > 0 ? class_json(snapshot, ways->class_index) : json_null());
@@ -243,7 +252,7 @@ int answer_set(cli *c, const request *r, lh_snapshot *snapshot) {
   else if (r->format == FORMAT_DOT)
     cli_check(c, lh_dot_ways(snapshot, ways, stdout, &error), NULL, &error);
   else
-    print(c, snapshot, ways);
+    print(c, r, snapshot, ways);
   lh_ways_free(ways);
   if (query)
     free(set.ids);

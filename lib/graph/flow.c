@@ -14,13 +14,11 @@
 **     and from v's member of a unit of which another is taken to the source of that, likewise.
 **
 ** Units are looked for when a reference is taken first, so it costs the edges of the objects on the
-** paths; all else is the search's. A member takes 40 bytes.
+** paths; all else is the search's. Memory: 8 n and 4 m, and 28 bytes for each reference on a path.
 */
 #include "graph.h"
 
 #include <assert.h>
-
-#include "name/map.h"
 
 enum { NONE = UINT32_MAX };
 
@@ -35,35 +33,42 @@ typedef struct member {
 
 struct lh_flow {
   const lh_snapshot *snapshot;
-  uint8_t *touched; /* vertices that members come from or lead to */
+  lh_id to;
   member *members;
   size_t n_members, capacity;
-  unsigned n_variables;        /* that were looked for */
-  lh_map by_at;                /* edge -> member */
-  lh_map of_source, of_target; /* vertex -> first of its chain */
-  lh_id *targets;              /* of lh_flow_targets */
+  unsigned n_variables;            /* that were looked for */
+  uint32_t *by_at;                 /* number of an edge's member, from 1 on; 0: none */
+  uint32_t *of_source, *of_target; /* of a vertex's first, likewise */
+  lh_id *targets;                  /* of lh_flow_targets */
   size_t n_targets, target_capacity;
 };
 
-lh_flow *lh_flow_new(const lh_snapshot *snapshot) {
+lh_flow *lh_flow_new(const lh_snapshot *snapshot, lh_id to) {
+  size_t n = (size_t)snapshot->n + 1;
   lh_flow *flow = lh_alloc_zeroed(1, sizeof *flow);
   if (!flow) return NULL;
   flow->snapshot = snapshot;
-  flow->touched = lh_alloc_zeroed((size_t)snapshot->n + 1, 1);
-  if (flow->touched) return flow;
+  flow->to = to;
+  flow->by_at = lh_alloc_zeroed(snapshot->first_edge[n], sizeof *flow->by_at);
+  flow->of_source = lh_alloc_zeroed(n, sizeof *flow->of_source);
+  flow->of_target = lh_alloc_zeroed(n, sizeof *flow->of_target);
+  if (flow->by_at && flow->of_source && flow->of_target) return flow;
   lh_flow_free(flow);
   return NULL;
 }
 
 void lh_flow_free(lh_flow *flow) {
   if (!flow) return;
-  lh_free(flow->touched);
   lh_free(flow->members);
   lh_free(flow->targets);
-  lh_map_free(&flow->by_at);
-  lh_map_free(&flow->of_source);
-  lh_map_free(&flow->of_target);
+  lh_free(flow->by_at);
+  lh_free(flow->of_source);
+  lh_free(flow->of_target);
   lh_free(flow);
+}
+
+static uint32_t known_member(const lh_flow *flow, uint32_t at) {
+  return flow->by_at[at] - 1; /* 0 becomes NONE */
 }
 
 /* {=== Units ========================================================================== */
@@ -104,44 +109,58 @@ static uint32_t find_edge(const lh_snapshot *s, const lh_edge *edge) {
   return NONE;
 }
 
-static bool chain(lh_map *map, lh_id vertex, uint32_t i, uint32_t *next) {
-  uint32_t *first = lh_map_at(map, vertex);
-  if (!first) return false;
-  *next = *first;
-  *first = i;
-  return true;
-}
-
 /* NONE when out of memory. */
 static uint32_t add_member(lh_flow *flow, lh_id source, uint32_t at) {
   if (!lh_grow(&flow->members, flow->n_members, &flow->capacity, sizeof *flow->members))
     return NONE;
-  uint32_t i = (uint32_t)flow->n_members;
-  member *m = &flow->members[i];
-  *m = (member){.at = at, .source = source, .target = flow->snapshot->edge[at], .other = NONE};
-  uint32_t *by_at = lh_map_at(&flow->by_at, at);
-  if (!by_at) return NONE;
-  *by_at = i;
-  if (!chain(&flow->of_source, m->source, i, &m->next_of_source) ||
-      !chain(&flow->of_target, m->target, i, &m->next_of_target))
-    return NONE;
-  flow->touched[m->source] = flow->touched[m->target] = 1;
-  flow->n_members++;
+  uint32_t i = (uint32_t)flow->n_members++;
+  lh_id target = flow->snapshot->edge[at];
+  flow->members[i] = (member){.at = at,
+                              .source = source,
+                              .target = target,
+                              .other = NONE,
+                              .next_of_source = flow->of_source[source] - 1,
+                              .next_of_target = flow->of_target[target] - 1};
+  flow->by_at[at] = flow->of_source[source] = flow->of_target[target] = i + 1;
   return i;
+}
+
+/* Does it matter what stands beside the edge? No path goes on from a string. */
+static bool is_way(const lh_flow *flow, lh_id source, uint32_t at) {
+  const lh_snapshot *s = flow->snapshot;
+  if (at < s->first_edge[source] || at >= s->first_edge[source + 1]) return false;
+  return lh_type_of(s, s->edge[at]) != LH_TYPE_STRING || s->edge[at] == flow->to;
+}
+
+/* The edge that is cut with this one, and where it comes from; NONE. */
+static uint32_t find_other(lh_flow *flow, lh_id *source, uint32_t at) {
+  const lh_snapshot *s = flow->snapshot;
+  lh_type type = lh_type_of(s, *source);
+  uint32_t other_at = NONE;
+  lh_edge edge, other;
+  if (type == LH_TYPE_TABLE) {
+    if (is_way(flow, *source, at - 1) || is_way(flow, *source, at + 1))
+      (void)edge_at(s, *source, at, &other_at);
+    return other_at;
+  }
+  if (type != LH_TYPE_UPVALUE && type != LH_TYPE_THREAD) return NONE;
+  edge = edge_at(s, *source, at, &other_at);
+  if (!lh_may_be_variable(s, &edge) || flow->n_variables++ >= LH_MOST_VARIABLES ||
+      !lh_same_variable(s, &edge, &other))
+    return NONE;
+  *source = other.source;
+  return find_edge(s, &other);
 }
 
 /* The member for an edge of the graph, with its unit; NONE when out of memory. */
 static uint32_t member_of(lh_flow *flow, lh_id source, uint32_t at) {
-  uint32_t known = lh_map_get(&flow->by_at, at), other_at;
+  uint32_t known = known_member(flow, at);
   if (known != NONE) return known;
-  lh_edge edge = edge_at(flow->snapshot, source, at, &other_at), other = {.source = source};
-  if (lh_may_be_variable(flow->snapshot, &edge) && flow->n_variables++ < LH_MOST_VARIABLES &&
-      lh_same_variable(flow->snapshot, &edge, &other))
-    other_at = find_edge(flow->snapshot, &other);
   known = add_member(flow, source, at);
-  if (known == NONE || other_at == NONE) return known;
-  if (lh_map_get(&flow->by_at, other_at) != NONE) return known; /* of two variables of one name */
-  uint32_t second = add_member(flow, other.source, other_at);
+  uint32_t other_at = known == NONE ? NONE : find_other(flow, &source, at);
+  if (other_at == NONE) return known;
+  if (known_member(flow, other_at) != NONE) return known; /* of two variables of one name */
+  uint32_t second = add_member(flow, source, other_at);
   if (second == NONE) return NONE;
   flow->members[known].other = second;
   flow->members[second].other = known;
@@ -160,7 +179,7 @@ static uint32_t taken_of(const lh_flow *flow, uint32_t i) {
 /* {=== Where a search may go ========================================================== */
 
 bool lh_flow_touches(const lh_flow *flow, lh_id vertex) {
-  return flow->touched[vertex];
+  return flow->of_source[vertex] || flow->of_target[vertex];
 }
 
 static bool add_target(lh_flow *flow, lh_id target) {
@@ -175,13 +194,13 @@ const lh_id *lh_flow_targets(lh_flow *flow, lh_id vertex, size_t *n) {
   bool ok = true;
   flow->n_targets = 0;
   for (uint32_t e = s->first_edge[vertex]; ok && e < s->first_edge[vertex + 1]; e++) {
-    uint32_t i = lh_map_get(&flow->by_at, e), taken = i == NONE ? NONE : taken_of(flow, i);
+    uint32_t i = known_member(flow, e), taken = i == NONE ? NONE : taken_of(flow, i);
     if (taken == NONE)
       ok = add_target(flow, s->edge[e]);
     else if (taken != i)
       ok = add_target(flow, flow->members[taken].source);
   }
-  uint32_t i = lh_map_get(&flow->of_target, vertex);
+  uint32_t i = flow->of_target[vertex] - 1;
   for (; ok && i != NONE; i = flow->members[i].next_of_target) {
     const member *m = &flow->members[i];
     if (!m->is_taken) continue;
@@ -203,7 +222,7 @@ static bool take_forward(lh_flow *flow, lh_id from, lh_id to, bool *done) {
   uint32_t back = NONE;
   *done = true;
   for (uint32_t e = s->first_edge[from]; e < s->first_edge[from + 1]; e++) {
-    uint32_t i = lh_map_get(&flow->by_at, e), taken = i == NONE ? NONE : taken_of(flow, i);
+    uint32_t i = known_member(flow, e), taken = i == NONE ? NONE : taken_of(flow, i);
     if (taken == NONE && s->edge[e] == to) {
       i = member_of(flow, from, e);
       if (i == NONE) return false;
@@ -223,7 +242,7 @@ static bool take_forward(lh_flow *flow, lh_id from, lh_id to, bool *done) {
 /* A step that gives up a taken reference to `from`, or takes the other member of its unit. */
 static void take_back(lh_flow *flow, lh_id from, lh_id to) {
   uint32_t other = NONE;
-  uint32_t i = lh_map_get(&flow->of_target, from);
+  uint32_t i = flow->of_target[from] - 1;
   for (; i != NONE; i = flow->members[i].next_of_target) {
     member *m = &flow->members[i];
     if (!m->is_taken) continue;
@@ -247,46 +266,67 @@ bool lh_flow_take(lh_flow *flow, const lh_id *vertices, size_t n) {
   return true;
 }
 
-/* The taken members from `from` to `to`, as a list of their numbers. */
+/* The taken member of a vertex that was taken first, or NONE. */
 static uint32_t next_taken(const lh_flow *flow, lh_id vertex) {
-  uint32_t i = lh_map_get(&flow->of_source, vertex);
-  while (i != NONE && !flow->members[i].is_taken) i = flow->members[i].next_of_source;
-  return i;
+  uint32_t first = NONE;
+  uint32_t i = flow->of_source[vertex] - 1;
+  for (; i != NONE; i = flow->members[i].next_of_source)
+    if (flow->members[i].is_taken) first = i; /* the chain's last are its oldest */
+  return first;
 }
 
-bool lh_flow_next(lh_flow *flow, lh_id from, lh_id to, uint32_t *place, lh_path *path) {
-  uint32_t *list = NULL;
-  size_t n = 0, capacity = 0;
-  bool ok = true;
-  lh_id at = from;
-  place[from] = 0;
-  while (ok && at != to) {
-    uint32_t i = next_taken(flow, at);
-    assert(i != NONE);
-    ok = lh_grow(&list, n, &capacity, sizeof *list);
-    if (!ok) break;
-    flow->members[i].is_taken = false;
-    list[n++] = i;
-    at = flow->members[i].target;
-    if (place[at] != UINT32_MAX) { /* a loop */
-      size_t kept = place[at];
-      while (n > kept) {
-        lh_id target = flow->members[list[--n]].target;
-        if (target != at) place[target] = UINT32_MAX;
-      }
-    }
-    place[at] = (uint32_t)n;
+/* Where a path begins that was not taken out yet: of those the first that was taken. */
+static lh_id find_start(const lh_flow *flow, lh_id from) {
+  for (size_t i = 0; i < flow->n_members; i++) {
+    lh_id source = flow->members[i].source;
+    if (!flow->members[i].is_taken) continue;
+    if (source == from || (from == LH_ROOT && flow->snapshot->distance[source] == 1)) return source;
   }
-  place[from] = UINT32_MAX;
-  for (size_t i = 0; i < n; i++) place[flow->members[list[i]].target] = UINT32_MAX;
+  return LH_NO_OBJECT;
+}
+
+/* Goes back to where the vertex was met first. */
+static size_t drop_loop(const lh_flow *flow, const uint32_t *list, size_t n, lh_id vertex,
+                        uint32_t *place) {
+  size_t kept = place[vertex];
+  while (n > kept) {
+    lh_id target = flow->members[list[--n]].target;
+    if (target != vertex) place[target] = UINT32_MAX;
+  }
+  return n;
+}
+
+static bool tell_edges(const lh_flow *flow, const uint32_t *list, size_t n, lh_path *path) {
   *path = (lh_path){.n_steps = n, .steps = lh_alloc(n, sizeof *path->steps)};
-  ok = ok && path->steps;
-  for (size_t i = 0; ok && i < n; i++) {
+  for (size_t i = 0; path->steps && i < n; i++) {
     const member *m = &flow->members[list[i]];
     uint32_t other_at;
     path->steps[i] = edge_at(flow->snapshot, m->source, m->at, &other_at);
   }
-  if (!ok) lh_free(path->steps);
+  return path->steps;
+}
+
+bool lh_flow_next(lh_flow *flow, lh_id from, uint32_t *place, lh_path *path) {
+  uint32_t *list = NULL;
+  size_t n = 0, capacity = 0;
+  bool ok = true;
+  lh_id start = find_start(flow, from), at = start;
+  assert(start != LH_NO_OBJECT);
+  place[start] = 0;
+  while (ok && at != flow->to) {
+    uint32_t i = next_taken(flow, at);
+    assert(i != NONE);
+    flow->members[i].is_taken = false;
+    ok = lh_grow(&list, n, &capacity, sizeof *list);
+    if (!ok) break;
+    list[n++] = i;
+    at = flow->members[i].target;
+    if (place[at] != UINT32_MAX) n = drop_loop(flow, list, n, at, place);
+    place[at] = (uint32_t)n;
+  }
+  place[start] = UINT32_MAX;
+  for (size_t i = 0; i < n; i++) place[flow->members[list[i]].target] = UINT32_MAX;
+  ok = ok && tell_edges(flow, list, n, path);
   lh_free(list);
   return ok;
 }

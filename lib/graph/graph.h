@@ -112,7 +112,7 @@ bool lh_search_paths(lh_search *search);
 
 /* References, each of which at most one path may take. A few may be one for people (a table's entry
 ** and its key, a variable), and then one path may take any of them. */
-lh_flow *lh_flow_new(const lh_snapshot *snapshot); /* NULL: out of memory */
+lh_flow *lh_flow_new(const lh_snapshot *snapshot, lh_id to); /* NULL: out of memory */
 void lh_flow_free(lh_flow *flow);
 
 /* Takes one more path, whose vertices a search with this flow has found: parts of paths that it
@@ -124,9 +124,10 @@ bool lh_flow_take(lh_flow *flow, const lh_id *vertices, size_t n);
 bool lh_flow_touches(const lh_flow *flow, lh_id vertex);
 const lh_id *lh_flow_targets(lh_flow *flow, lh_id vertex, size_t *n);
 
-/* Follows one of the paths and takes it out: its edges, without loops. `place` is UINT32_MAX for
-** each vertex, and so again. */
-bool lh_flow_next(lh_flow *flow, lh_id from, lh_id to, uint32_t *place, lh_path *path);
+/* Takes out the path that was taken first: its edges, without loops. It begins at `from`, or where
+** that is the root, behind one of its edges, which stay free. `place` is UINT32_MAX for each vertex,
+** and so again. False: out of memory. */
+bool lh_flow_next(lh_flow *flow, lh_id from, uint32_t *place, lh_path *path);
 
 /* }=================================================================================== */
 

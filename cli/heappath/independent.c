@@ -1,0 +1,68 @@
+/*
+** independent.c - the paths that hold an object independently of each other: as many cuts as there
+** are of them free it, unless the object goes where they part.
+*/
+#include <string.h>
+
+#include "heappath.h"
+
+/* More are not looked for: who has to cut so often had better look elsewhere. */
+enum { MOST_INDEPENDENT = 5 };
+
+lh_independent find_independent(cli *c, const subject *s) {
+  lh_independent found;
+  lh_error error;
+  if (lh_object_count(s->snapshot) > 1000000) cli_progress(c, "looking for independent paths");
+  cli_check(c, lh_find_independent(s->snapshot, s->id, MOST_INDEPENDENT, &found, &error), NULL,
+            &error);
+  cli_progress(c, NULL);
+  return found;
+}
+
+/* 2 independent paths below _G.app */
+char *independent_text(cli *c, const subject *s, const lh_independent *found) {
+  char *from = found->from == LH_ROOT ? NULL : cli_held_by(c, s->snapshot, found->from);
+  size_t size = (from != NULL ? strlen(from) : 0) + 96;
+  char *text = cli_must(malloc(size));
+  snprintf(text, size, "%s%s independent path%s%s%s", cli_count(c, found->n),
+           found->is_limited ? " or more" : "", found->n == 1 ? "" : "s",
+           from != NULL && found->n > 1 ? " below " : "", from != NULL && found->n > 1 ? from : "");
+  lh_free(from);
+  return text;
+}
+
+/* One line each; those that read the same (two functions of one place) are one. */
+void print_independent(cli *c, const subject *s, const lh_independent *found, size_t first) {
+  char **texts = cli_must(malloc((found->n + 1) * sizeof *texts));
+  for (size_t i = first; i < found->n; i++)
+    texts[i] = cli_must(lh_path_text(s->snapshot, &found->paths[i], false));
+  for (size_t i = first; i < found->n; i++) {
+    size_t n_alike = 0;
+    for (size_t k = first; k < i && n_alike == 0; k++) n_alike = strcmp(texts[k], texts[i]) == 0;
+    if (n_alike > 0) continue;
+    for (size_t k = i; k < found->n; k++) n_alike += strcmp(texts[k], texts[i]) == 0;
+    printf("    %s", texts[i]);
+    if (n_alike > 1) printf("  (%s that read the same)", cli_count(c, n_alike));
+    putchar('\n');
+  }
+  for (size_t i = first; i < found->n; i++) lh_free(texts[i]);
+  free(texts);
+}
+
+void json_independent(cli *c, cli_json *w, const subject *s, const lh_independent *found) {
+  cli_json_open(w, "independent", '{');
+  cli_json_value(w, "count", cli_json_size(found->n));
+  cli_json_value(w, "or_more", json_boolean(found->is_limited));
+  cli_json_value(w, "below",
+                 found->n < 2 || found->from == LH_ROOT
+                     ? json_null()
+                     : json_of_object(c, s->snapshot, found->from));
+  cli_json_open(w, "paths", '[');
+  for (size_t i = 0; i < found->n; i++) {
+    char *text = cli_must(lh_path_text(s->snapshot, &found->paths[i], false));
+    cli_json_value(w, NULL, json_string(text));
+    lh_free(text);
+  }
+  cli_json_close(w, ']');
+  cli_json_close(w, '}');
+}
