@@ -214,6 +214,11 @@ typedef struct lh_epoch_count {
 int lh_count_objects(lua_State *L, lh_counts *counts, lh_epoch_count *epochs, size_t n_epochs,
                      lh_error *error);
 
+/* How many entries all tables have together, dead ones too: what leaks no object, such as numbers
+** in a list, shows here. Allocates and fails as lh_stats does. Cost: one pass over all objects, and
+** over all slots of the tables; 0.1 to 0.4 times a full collection. */
+int lh_count_entries(lua_State *L, uint64_t *entries, lh_error *error);
+
 /* A watcher takes snapshots of its state by itself, with no change to the program. Each goes to a
 ** file of its own, DIRECTORY/PROGRAM-PID-N.heap with N from 1 in each process; no older file is
 ** replaced. It waits for a safe point: the next instruction of Lua code, in whichever coroutine

@@ -260,18 +260,25 @@ static void set_epochs(lua_State *L, const lh_epoch_count *epochs, size_t n) {
   lua_setfield(L, -2, "epochs");
 }
 
-static bool wants_objects(lua_State *L) {
-  bool wanted = true;
-  if (lua_isnoneornil(L, 1)) return wanted;
+typedef struct stats_options {
+  bool objects, entries;
+} stats_options;
+
+static void check_stats_options(lua_State *L, stats_options *options) {
+  if (lua_isnoneornil(L, 1)) return;
   luaL_checktype(L, 1, LUA_TTABLE);
   lua_pushnil(L);
   while (lua_next(L, 1)) {
     const char *name = lua_type(L, -2) == LUA_TSTRING ? lua_tostring(L, -2) : "";
-    luaL_argcheck(L, strcmp(name, "objects") == 0, 1, "the only option is 'objects'");
-    wanted = lua_toboolean(L, -1);
+    if (strcmp(name, "objects") == 0) {
+      options->objects = lua_toboolean(L, -1);
+    } else if (strcmp(name, "entries") == 0) {
+      options->entries = lua_toboolean(L, -1);
+    } else {
+      luaL_argerror(L, 1, "the options are 'objects' and 'entries'");
+    }
     lua_pop(L, 1);
   }
-  return wanted;
 }
 
 /* stats([options]) --> table. All is counted before anything is allocated. */
@@ -280,13 +287,17 @@ static int heap_stats(lua_State *L) {
   lh_epoch_count epochs[MOST_EPOCHS];
   lh_gc_stats gc;
   lh_counts counts;
+  uint64_t entries;
   lh_error error;
-  bool objects = wants_objects(L);
+  stats_options wants = {.objects = true};
+  check_stats_options(L, &wants);
   int rc = lh_stats(L, &gc, &error);
-  if (rc == LH_OK && objects) rc = lh_count_objects(L, &counts, epochs, MOST_EPOCHS, &error);
+  if (rc == LH_OK && wants.objects) rc = lh_count_objects(L, &counts, epochs, MOST_EPOCHS, &error);
+  if (rc == LH_OK && wants.entries) rc = lh_count_entries(L, &entries, &error);
   if (rc < 0) return luaL_error(L, "%s", error.message);
   push_gc_stats(L, &gc);
-  if (!objects) return 1;
+  if (wants.entries) set_integer(L, "entries", entries);
+  if (!wants.objects) return 1;
   set_integer(L, "objects", counts.all.objects);
   lua_createtable(L, 0, 2);
   set_count(L, &counts.dead);

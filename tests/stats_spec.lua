@@ -208,9 +208,31 @@ describe("heap.stats", function()
 bad argument #1 to 'stats' (table expected, got number)
 bad argument #1 to 'stats' (table expected, got string)
 bad argument #1 to 'stats' (table expected, got boolean)
-bad argument #1 to 'stats' (the only option is 'objects')
-bad argument #1 to 'stats' (the only option is 'objects')
+bad argument #1 to 'stats' (the options are 'objects' and 'entries')
+bad argument #1 to 'stats' (the options are 'objects' and 'entries')
 ]], out)
+  end)
+
+  it("counts the entries of all tables where asked to", function()
+    local out, dir = support.lua [[
+      local heap = require "heap"
+      local options, part = {entries = true}, {entries = true, objects = false}
+      local list, gaps, cleared = {}, {}, {}
+      for i = 1, 1000 do list[i], gaps["k" .. i], cleared[i] = i, i % 3 == 0 or nil, {} end
+      for i = 1, 1000 do cleared[i] = i % 7 == 0 and i or nil end
+      heap.snapshot("a")
+      print(heap.stats(options).entries)
+      collectgarbage()
+      local before = heap.stats(part).entries
+      for i = 1, 20 do list[#list + 1], gaps["k" .. i] = i, nil end
+      collectgarbage()
+      print(heap.stats(part).entries - before, heap.stats(part).objects, heap.stats().entries)
+    ]]
+    local entries = support.run {"heapsql", dir .. "/a", "--csv", "select count(*) from entries"}
+    local counted, rest = out:match("^(%d+)\n(.*)$")
+    -- One more is in the metatable of the marks, which no report shows.
+    assert.equal(tonumber(entries:match("%d+")) + 1, tonumber(counted))
+    assert.equal("14\tnil\tnil\n", rest)
   end)
 
   it("serves an endpoint for metrics, as its documentation shows", function()

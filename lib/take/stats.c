@@ -147,6 +147,25 @@ int lh_count_objects(lua_State *L, lh_counts *counts, lh_epoch_count *epochs, si
   return LH_OK;
 }
 
+static uint64_t used_slots(const lh_layout *layout, const raw_table *t) {
+  uint64_t used = 0, array_slots = raw_array_slots(layout, t), hash_slots = raw_hash_slots(t);
+  for (uint64_t i = 0; i < array_slots; i++) used += !raw_is_empty(t->array[i].type);
+  for (uint64_t i = 0; i < hash_slots; i++) used += !raw_is_empty(t->slots[i].value_type);
+  return used;
+}
+
+int lh_count_entries(lua_State *L, uint64_t *entries, lh_error *error) {
+  const lh_state *state = state_of(L, error);
+  if (!state) return LH_EARGUMENT;
+  const char *global = lh_global_state(L);
+  *entries = 0;
+  for (lh_list list = LH_LIST_ALLGC; list <= LH_LIST_FIXEDGC; list++) {
+    for (const raw_object *o = raw_list(global, list); o; o = o->next)
+      if (o->type == RAW_TABLE) *entries += used_slots(state->layout, (const raw_table *)o);
+  }
+  return LH_OK;
+}
+
 /* Inside of a finalizer lua_gc tells nothing from 5.4.4 on, where the reasons for a stop are bits
 ** of one byte. */
 static bool is_stopped(lua_State *L, const char *global) {

@@ -114,6 +114,7 @@ function heap.mark(name) end
 ---@field kind string "incremental" or "generational"
 ---@field stopped boolean by `collectgarbage("stop")`; in a finalizer of 5.4.0 to 5.4.3 always true
 ---@field string_table heap.string_table
+---@field entries? integer of all tables together, where asked for
 ---@field objects? integer all that the collector knows, luaheap's own included
 ---@field types? table<string, heap.count> by "string", "table", "closure", "upvalue", "proto",
 ---"userdata" and "thread"
@@ -128,7 +129,9 @@ function heap.mark(name) end
 ---Cost: a pass over all objects, 0.15 to 0.45 times a full collection, 30 to 200 ns an object: some
 ---10 ms for 10 MB. Every second that is fine for a small heap; for a big one leave the objects out,
 ---which takes 1 microsecond: `heap.stats({objects = false})` has neither of `objects`, `types`,
----`dead` and `epochs`. All is counted before the table is made, so it is not in it.
+---`dead` and `epochs`. With `entries = true` the entries of all tables are counted, too: numbers
+---that pile up in a list are no objects. That is one more such pass. All is counted before the
+---table is made, so it is not in it.
 ---
 ---For a metrics endpoint, in the text format of Prometheus:
 ---
@@ -147,7 +150,7 @@ function heap.mark(name) end
 ---    end
 ---
 ---Raises an error only for wrong arguments.
----@param options? {objects: boolean}
+---@param options? {objects?: boolean, entries?: boolean}
 ---@return heap.stats
 function heap.stats(options) end
 
