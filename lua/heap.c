@@ -13,6 +13,8 @@
 #include "live.h"
 
 /* Not in older releases, which lh_attach refuses before these are called. */
+#pragma weak lua_callk
+#pragma weak lua_getglobal
 #pragma weak luaL_setfuncs
 #pragma weak luaL_typeerror
 #pragma weak lua_tointegerx
@@ -309,6 +311,31 @@ static int heap_stats(lua_State *L) {
 
 /* }=================================================================================== */
 
+/* {=== What is written in Lua ========================================================= */
+
+/* __index of the module: heap.leaks is in heap/leaks.lua, which is loaded when it is asked for. */
+static int load_part(lua_State *L) {
+  const char *name = lua_type(L, 2) == LUA_TSTRING ? lua_tostring(L, 2) : "";
+  if (strcmp(name, "leaks") != 0) return 0;
+  lua_settop(L, 2);
+  lua_getglobal(L, "require");
+  lua_pushliteral(L, "heap.leaks");
+  lua_call(L, 1, 1);
+  lua_pushvalue(L, 2);
+  lua_pushvalue(L, 3);
+  lua_rawset(L, 1);
+  return 1;
+}
+
+static void register_parts(lua_State *L) {
+  lua_createtable(L, 0, 1);
+  lua_pushcfunction(L, load_part);
+  lua_setfield(L, -2, "__index");
+  lua_setmetatable(L, -2);
+}
+
+/* }=================================================================================== */
+
 __attribute__((visibility("default"))) int luaopen_heap(lua_State *L);
 
 int luaopen_heap(lua_State *L) {
@@ -328,5 +355,6 @@ int luaopen_heap(lua_State *L) {
   lua_pushstring(L, LH_VERSION);
   lua_setfield(L, -2, "_VERSION");
   hl_register(L);
+  register_parts(L);
   return 1;
 }

@@ -303,6 +303,23 @@ function heap.since(mark) end
 ---@return heap.new_groups
 function heap.diff(f, n) end
 
+---Runs a function five times to warm up and twenty times more, and tells what each of these runs
+---leaves behind; nil if that is nothing. Where something stayed, forty more runs show whether it is
+---a leak: objects, or entries of older tables, that are left about evenly by all of the runs, and
+---by which there are more than before. What is made once, or has a bound, is none; but a cache that
+---keeps more than the runs can fill looks like a leak until it is full: let more runs warm it up.
+---`tostring` tells it as a table. For luassert and busted there is heap/busted.lua.
+---
+---    assert(not heap.leaks(function() Session.new():close() end))
+---    print(heap.leaks(f, {warm_up = 200, runs = 50}))
+---
+---Errors of the function are passed on. Cost, where nothing stayed: the runs, and some five full
+---collections; else twenty more collections, and three captures and their analyses.
+---@param f function
+---@param options? heap.leaks.options
+---@return heap.leaks?
+function heap.leaks(f, options) end
+
 ---@class heap.each_filter
 ---@field class? string
 ---@field type? string "table", "string", "closure" or "function", "userdata", "thread"

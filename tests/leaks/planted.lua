@@ -1,0 +1,266 @@
+-- planted.lua - functions that leak, each in its own way, with what must be told of them: the class
+-- of what each run leaves behind, what holds it, and how many there are per run (1 if not given).
+--
+-- `class` and `held` are patterns; a leak of entries that are no objects has `entries` instead of a
+-- class, for what the table is. The code returns the function.
+
+return {
+  {"a list", class = "^Listener$", held = "^_G.listeners%[%*%]$", code = [[
+    local Listener = {__name = "Listener"}
+    listeners = {}
+    return function() listeners[#listeners + 1] = setmetatable({}, Listener) end]]},
+  {"a list of a module", class = "^{name}$", held = '^package.loaded%["a.bus"%].items%[%*%]$',
+   code = [[
+    local bus = {items = {}}
+    package.loaded["a.bus"] = bus
+    return function() table.insert(bus.items, {name = "x"}) end]]},
+  {"an upvalue of the function", class = "^{}$", held = "upvalue kept", code = [[
+    local kept = {}
+    return function() kept[#kept + 1] = {} end]]},
+  {"an upvalue of what it calls", class = "^{id}$", held = "upvalue seen", code = [[
+    local seen, n = {}, 0
+    local function see() n = n + 1 seen[n] = {id = n} end
+    return function() see() end]]},
+  {"keys made of strings", class = "string", held = "key of _G.names", code = [[
+    local n = 0
+    names = {}
+    return function() n = n + 1 names["name " .. n] = true end]]},
+  {"values that are long strings", class = "string", held = "_G.pages%[%*%]", code = [[
+    local n = 0
+    pages = {}
+    return function() n = n + 1 pages[n] = ("x"):rep(1000) .. n end]]},
+  {"numbers in a list", entries = "array of number", held = "^_G.samples$", code = [[
+    samples = {}
+    return function() samples[#samples + 1] = os.clock() end]]},
+  {"flags under numbers", entries = "boolean", held = "^_G.flags$", code = [[
+    local n = 0
+    flags = {}
+    return function() n = n + 1000 flags[n] = true end]]},
+  {"light functions under numbers", entries = "", held = "^_G.handlers$", code = [[
+    local n = 0
+    handlers = {}
+    return function() n = n + 1 handlers[n + 0.5] = print end]]},
+  {"numbers in a list that an upvalue holds", entries = "number", held = "upvalue log", code = [[
+    local log = {}
+    return function() log[#log + 1] = #log end]]},
+  {"a linked list, at its head", class = "^{next}$", held = "^_G.head.next", code = [[
+    return function() head = {next = head} end]]},
+  {"a linked list, at its tail", class = "{next}", held = "^_G.first.next", code = [[
+    first = {}
+    local last = first
+    return function() last.next = {} last = last.next end]]},
+  {"a ring, linked both ways", class = "^{next, prev}$", held = "^_G.ring", code = [[
+    ring = {}
+    ring.next, ring.prev = ring, ring
+    return function()
+      local one = {next = ring, prev = ring.prev}
+      ring.prev.next, ring.prev = one, one
+    end]]},
+  {"a tree", class = "^{key", held = "^_G.tree", per_run = false, code = [[
+    tree = {key = 0}
+    local n = 0
+    return function()
+      n = (n * 13 + 7) % 1009
+      local at = tree
+      while true do
+        local side = n < at.key and "left" or "right"
+        if not at[side] then at[side] = {key = n} return end
+        at = at[side]
+      end
+    end]]},
+  {"closures", class = "^function", held = "^_G.callbacks%[%*%]$", code = [[
+    callbacks = {}
+    return function()
+      local state = {}
+      callbacks[#callbacks + 1] = function() return state end
+    end]]},
+  {"a chain of closures", class = "^function", held = "upvalue inner", code = [[
+    chain = function() end
+    return function()
+      local inner = chain
+      chain = function() return inner() end
+    end]]},
+  {"coroutines that wait", class = "^thread", held = "^_G.waiting%[%*%]$", code = [[
+    waiting = {}
+    return function()
+      local one = coroutine.create(function() coroutine.yield() end)
+      coroutine.resume(one)
+      waiting[#waiting + 1] = one
+    end]]},
+  {"coroutines that never ran", class = "^thread", held = "_G.idle", code = [[
+    idle = {}
+    return function() idle[#idle + 1] = coroutine.create(print) end]]},
+  {"coroutines that ended", class = "^thread", held = "_G.ended", code = [[
+    ended = {}
+    return function()
+      local one = coroutine.create(function() end)
+      coroutine.resume(one)
+      ended[one] = true
+    end]]},
+  {"in a local of a coroutine", class = "^array of number$", held = "local mine", code = [[
+    local one = coroutine.wrap(function()
+      local mine = {}
+      while true do mine[#mine + 1] = {1} coroutine.yield() end
+    end)
+    pump = one
+    return function() one() end]]},
+  {"in a recursion that waits", class = "^{}$", held = "_G.deep|function down", code = [[
+    local function down(t) coroutine.yield() down({}) return t end
+    deep = coroutine.create(down)
+    return function() assert(coroutine.resume(deep, {})) end]]},
+  {"wrapped coroutines", class = "^function", held = "_G.wraps", code = [[
+    wraps = {}
+    return function() wraps[#wraps + 1] = coroutine.wrap(function() end) end]]},
+  {"files that stay open", class = "^FILE%*$", held = "^_G.files%[%*%]$", code = [[
+    files = {}
+    return function() files[#files + 1] = io.tmpfile() end]]},
+  {"objects with a finalizer", class = "^Handle$", held = "^_G.handles%[%*%]$", code = [[
+    local Handle = {__name = "Handle", __gc = function() end}
+    handles = {}
+    return function() handles[#handles + 1] = setmetatable({}, Handle) end]]},
+  {"objects that their finalizer revives", class = "^Ghost$", held = "^_G.ghosts%[%*%]$", code = [[
+    ghosts = {}
+    local Ghost = {__name = "Ghost"}
+    function Ghost.__gc(o) ghosts[#ghosts + 1] = o end
+    return function() setmetatable({}, Ghost) end]]},
+  {"what finalizers make", class = "^Remains$", held = "_G.remains", code = [[
+    remains = {}
+    local Remains = {__name = "Remains"}
+    return function()
+      setmetatable({}, {__gc = function() remains[#remains + 1] = setmetatable({}, Remains) end})
+    end]]},
+  {"keys of a table with weak values", class = "^{}$|^{key", held = "key of _G.by_object", code = [[
+    by_object = setmetatable({}, {__mode = "v"})
+    return function() by_object[{}] = 1 end]]},
+  {"strings in a weak table", class = "^string", held = "key of _G.interned", code = [[
+    interned = setmetatable({}, {__mode = "k"})
+    local n = 0
+    return function() n = n + 1 interned["s" .. n] = true end]]},
+  {"an ephemeron whose key is kept", class = "Meta", held = "_G.meta", code = [[
+    local Meta = {__name = "Meta"}
+    metas, metakeys = setmetatable({}, {__mode = "k"}), {}
+    return function()
+      local key = setmetatable({}, Meta)
+      metakeys[#metakeys + 1] = key
+      metas[key] = {}
+    end]]},
+  {"under names and numbers", class = "^Owner$", held = "_G.owners",
+   code = [[
+    local Owner = {__name = "Owner"}
+    owners = {}
+    return function()
+      local one = setmetatable({}, Owner)
+      owners[tostring(one) .. #owners] = one
+      owners[#owners + 1] = true
+    end]]},
+  {"references in the registry", class = "^Reference$", held = "^registry%[%*%]$", code = [[
+    local Reference = {__name = "Reference"}
+    local registry = debug.getregistry()
+    return function() registry[#registry + 1] = setmetatable({}, Reference) end]]},
+  {"the metatable of a file", class = "^Kept$", held = "_G.holder%).chain", code = [[
+    local Kept = {__name = "Kept"}
+    holder = io.tmpfile()
+    local chain = {}
+    debug.setmetatable(holder, {__name = "Holder", chain = chain})
+    return function() chain[#chain + 1] = setmetatable({}, Kept) end]]},
+  {"the metatable of strings", class = "^{}$", held = "string|_G.string", code = [[
+    local meta = getmetatable("")
+    meta.cache = {}
+    return function() table.insert(meta.cache, {}) end]]},
+  {"package.loaded", class = "^module plugin", held = "package.loaded", code = [[
+    local n = 0
+    return function() n = n + 1 package.loaded["plugin." .. n] = {version = n} end]]},
+  {"package.preload", class = "function", held = "_PRELOAD", code = [[
+    local n = 0
+    return function() n = n + 1 package.preload["lazy." .. n] = function() return n end end]]},
+  {"searchers", class = "function", held = "package.searchers", code = [[
+    return function() table.insert(package.searchers, function() end) end]]},
+  {"global variables", class = "^{}$", held = "^_G.global_%*", code = [[
+    local n = 0
+    return function() n = n + 1 _G["global_" .. n] = {} end]]},
+  {"compiled code", class = "^main chunk", held = "_G.compiled", code = [[
+    compiled = {}
+    local n = 0
+    return function() n = n + 1 compiled[n] = load("return " .. n) end]]},
+  {"environments", class = "", held = "_G.sandboxes", code = [[
+    sandboxes = {}
+    return function()
+      sandboxes[#sandboxes + 1] = load("x = {} return function() return x end", "=box", "t", {})()
+    end]]},
+  {"a memoized function", class = "^string$|table|{}|array", held = "upvalue", code = [[
+    local memoize = require "pl.utils".memoize
+    local squares, n = memoize(function(x) return {x * x} end), 0
+    return function() n = n + 1 squares(n) end]]},
+  {"subscribers of a mediator", class = "^{", held = "_G.mediator", code = [[
+    mediator = require "mediator"()
+    return function() mediator:subscribe({"news"}, function() end) end]]},
+  {"every third run", class = "^Third$", held = "_G.thirds", per_run = 1 / 3, code = [[
+    local Third = {__name = "Third"}
+    local n = 0
+    thirds = {}
+    return function()
+      n = n + 1
+      if n % 3 == 0 then thirds[#thirds + 1] = setmetatable({}, Third) end
+    end]]},
+  {"every seventh run", class = "^Seventh$", held = "_G.sevenths", per_run = 1 / 7, code = [[
+    local Seventh = {__name = "Seventh"}
+    local n = 0
+    sevenths = {}
+    return function()
+      n = n + 1
+      if n % 7 == 0 then sevenths[#sevenths + 1] = setmetatable({}, Seventh) end
+    end]]},
+  {"five in each run", class = "^Five$", held = "_G.fives", per_run = 5, code = [[
+    local Five = {__name = "Five"}
+    fives = {}
+    return function() for _ = 1, 5 do fives[#fives + 1] = setmetatable({}, Five) end end]]},
+  {"a batch in every tenth run", class = "^Batch$", held = "_G.batches", per_run = 1, code = [[
+    local Batch = {__name = "Batch"}
+    local n = 0
+    batches = {}
+    return function()
+      n = n + 1
+      if n % 10 ~= 0 then return end
+      for _ = 1, 10 do batches[#batches + 1] = setmetatable({}, Batch) end
+    end]]},
+  {"one of two that are made", class = "^Half$", held = "_G.halves", code = [[
+    local Half = {__name = "Half"}
+    halves = {}
+    return function()
+      local one, two = setmetatable({}, Half), setmetatable({}, Half)
+      halves[one], halves[two] = 1, 1
+      halves[two] = nil
+    end]]},
+  {"beside a cache that is bounded", class = "^Leak$", held = "_G.beside%[%*%]", code = [[
+    local Leak = {__name = "Leak"}
+    local n, cache = 0, {}
+    beside = {cache = cache}
+    return function()
+      n = n + 1
+      cache[n % 10] = {n}
+      beside[n] = setmetatable({}, Leak)
+    end]]},
+  {"after an error", class = "^Open$", held = "_G.open", code = [[
+    local Open = {__name = "Open"}
+    open = {}
+    return function()
+      pcall(function()
+        open[#open + 1] = setmetatable({}, Open)
+        error "no close"
+        open[#open] = nil
+      end)
+    end]]},
+  {"where a pair of objects holds each other", class = "^Parent$", held = "_G.parents", code = [[
+    local Parent, Child = {__name = "Parent"}, {__name = "Child"}
+    parents = {}
+    return function()
+      local parent = setmetatable({}, Parent)
+      parent.child = setmetatable({parent = parent}, Child)
+      parents[parent] = true
+    end]]},
+  {"listeners on a deep path", class = "^function", held = "^_G.app.ui.events.click%[%*%]$",
+   code = [[
+    app = {ui = {events = {click = {}}}}
+    local click = app.ui.events.click
+    return function() click[#click + 1] = function() end end]]},
+}

@@ -1,0 +1,140 @@
+-- quiet.lua - functions that keep something and leak nothing: what they keep has a bound, is made
+-- once, or goes later. The code returns the function, and options where it needs any.
+
+return {
+  {"a cache that fills up", [[
+    local n, cache = 0, {}
+    return function() n = n + 1 local k = n % 40 cache[k] = cache[k] or {k} end]]},
+  {"the last ten", [[
+    local n, last = 0, {}
+    return function() n = n + 1 last[n % 10] = {n} end]]},
+  {"the last thirty", [[
+    local n, last = 0, {}
+    return function() n = n + 1 last[n % 30] = {name = "n" .. n} end]]},
+  {"a full cache of a hundred, new for old", [[
+    local n, cache, order = 0, {}, {}
+    return function()
+      n = n + 1
+      cache["key" .. n] = {n}
+      order[#order + 1] = "key" .. n
+      if #order > 100 then cache[table.remove(order, 1)] = nil end
+    end, {warm_up = 101}]]},
+  {"two generations", [[
+    local young, old, n = {}, {}, 0
+    return function()
+      n = n + 1
+      young[n] = {n}
+      if n % 8 == 0 then young, old = {}, young end
+    end]]},
+  {"growth by doubling", [[
+    local n, blocks = 0, {}
+    return function()
+      n = n + 1
+      if n & (n - 1) == 0 then blocks[#blocks + 1] = {n} end
+    end]]},
+  {"what is made in the twelfth run", [[
+    local n = 0
+    return function() n = n + 1 if n == 12 then late = {{}, {}, {}} end end]]},
+  {"much that is made in the fortieth run", [[
+    local n = 0
+    return function()
+      n = n + 1
+      if n == 40 then later = {} for i = 1, 1000 do later[i] = {i} end end
+    end]]},
+  {"a module that is loaded late", [[
+    local n = 0
+    return function() n = n + 1 if n == 7 then require "pl.template" end end]]},
+  {"a module that is loaded again and again", [[
+    return function() package.loaded["pl.sip"] = nil require "pl.sip" end]]},
+  {"memory of what was asked for", [[
+    local n, seen = 1, {}
+    return function() n = n * 5 % 23 seen[n] = seen[n] or tostring(n) .. "!" end]]},
+  {"the last value alone", [[
+    return function() last_value = {{}, {}} end]]},
+  {"a text that grows, one at a time", [[
+    text = ""
+    return function() text = text .. "more and more of this, so that it is a long string" end]]},
+  {"a batch that is written every sixth time", [[
+    local batch = {}
+    return function() batch[#batch + 1] = {} if #batch == 6 then batch = {} end end]]},
+  {"a log that is cut to twenty-five lines", [[
+    local lines, n = {}, 0
+    return function()
+      n = n + 1
+      lines[#lines + 1] = "line " .. n
+      if #lines > 25 then table.remove(lines, 1) end
+    end]]},
+  {"a pool", [[
+    local pool = {}
+    return function() local one = table.remove(pool) or {} pool[#pool + 1] = one end]]},
+  {"a pool from which some are taken for a while", [[
+    local pool, out, n = {}, {}, 0
+    return function()
+      n = n + 1
+      out[#out + 1] = table.remove(pool) or {}
+      if n % 5 == 0 then for _ = 1, #out do pool[#pool + 1] = table.remove(out) end end
+    end]]},
+  {"a pool that is drained", [[
+    local pool, taken = {}, {}
+    for i = 1, 1000 do pool[i] = {i} end
+    return function() taken[#taken + 1] = table.remove(pool) end]]},
+  {"weak values", [[
+    local cache = setmetatable({}, {__mode = "v"})
+    local n = 0
+    return function() n = n + 1 cache[n] = {n} end]]},
+  {"weak keys", [[
+    local names = setmetatable({}, {__mode = "k"})
+    return function() names[{}] = {} end]]},
+  {"ephemerons that refer to their keys", [[
+    local data = setmetatable({}, {__mode = "k"})
+    return function() local k = {} data[k] = {owner = k} end]]},
+  {"a chain of ephemerons", [[
+    local data = setmetatable({}, {__mode = "k"})
+    return function() local a, b, c = {}, {}, {} data[a] = b data[b] = c data[c] = a end]]},
+  {"finalizers that take five collections", [[
+    local function chain(n)
+      if n > 0 then setmetatable({}, {__gc = function() chain(n - 1) end}) end
+    end
+    return function() chain(5) end]]},
+  {"objects that are revived once", [[
+    local Once = {}
+    function Once.__gc(o) revived = o end
+    return function() setmetatable({}, Once) end]]},
+  {"a finalizer that takes an entry away", [[
+    local open, n = {}, 0
+    local File = {__gc = function(f) open[f.n] = nil end}
+    return function() n = n + 1 open[n] = true setmetatable({n = n}, File) end]]},
+  {"coroutines that are left in a yield", [[
+    return function() coroutine.wrap(function() local t = {} coroutine.yield(t) end)() end]]},
+  {"one coroutine for all", [[
+    local one = coroutine.wrap(function() while true do local t = {} coroutine.yield(t) end end)
+    return function() one() end]]},
+  {"rings", [[
+    return function() local a, b = {}, {} a.b, b.a = b, a end]]},
+  {"files that are closed", [[
+    return function() local f = io.tmpfile() f:write("x") f:close() end]]},
+  {"files that are left to the collector", [[
+    return function() io.tmpfile() end]]},
+  {"errors", [[
+    return function() pcall(error, {code = 1}) end]]},
+  {"compiled code", [[
+    local n = 0
+    return function() n = n + 1 load("return {" .. n .. "}")() end]]},
+  {"entries that come and go", [[
+    local n, index = 0, {}
+    return function() n = n + 1 index["k" .. n] = true index["k" .. n - 5] = nil end]]},
+  {"a table that is refilled", [[
+    local t, n = {}, 0
+    return function()
+      n = n + 1
+      for k in pairs(t) do t[k] = nil end
+      for i = 1, n % 7 do t[i] = {i} end
+    end]]},
+  {"counters", [[
+    hits = {}
+    local n = 0
+    return function() n = n + 1 local k = n % 3 hits[k] = (hits[k] or 0) + 1 end]]},
+  {"a metatable changed", [[
+    local object = {}
+    return function() setmetatable(object, {__index = {}}) end]]},
+}
