@@ -152,6 +152,7 @@ build = {
       defines = {"_GNU_SOURCE"},
     },
     ["heap.auto"] = "lua/heap/auto.lua",
+    ["heap.busted"] = "lua/heap/busted.lua",
     ["heap.leaks"] = "lua/heap/leaks.lua",
     ["heap.meta"] = "lua/heap/meta.lua",
     ["heap.print"] = "lua/heap/print.lua",

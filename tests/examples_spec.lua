@@ -107,7 +107,7 @@ describe("examples", function()
   for file in lfs.dir(directory) do names[#names + 1] = file:match("^(.*)%.lua$") end
   table.sort(names)
 
-  for _, name in ipairs(names) do
+  for name in pairs(culprits) do
     it(name .. " prints what it says, and that is the culprit", function()
       local path = directory .. name .. ".lua"
       if os.getenv("LUAHEAP_UPDATE") then update(name, path) end

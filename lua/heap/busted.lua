@@ -1,0 +1,184 @@
+-- busted.lua - leak tests for luassert, and so for busted.
+--
+--     require "heap.busted"
+--     it("forgets its sessions", function()
+--       assert.leaks_nothing(function() local s = Session.new() s:close() end)
+--       assert.leaks_at_most(1, "Page", function() cache:get(new_url()) end)
+--       assert.collected(function() return Session.new() end)
+--     end)
+--
+-- They say what heap.leaks says (leaks.lua), so a test that fails tells what leaks, how much of it,
+-- and which path holds it. What is collected or not is seen by full collections.
+
+local assert = require "luassert"
+local say = require "say"
+local heap = require "heap"
+local runs = require "heap.runs"
+
+local MOST_COLLECTIONS = 10
+local MOST_SHOWN = 5
+
+-- {=== Messages ============================================================================
+
+local function register(name, check, positive, negative)
+  say:set("assertion." .. name .. ".positive", positive)
+  say:set("assertion." .. name .. ".negative", negative)
+  assert:register("assertion", name, check, "assertion." .. name .. ".positive",
+                  "assertion." .. name .. ".negative")
+end
+
+-- What the message is made of; luassert would quote it.
+local function set_message(arguments, ...)
+  local n = select("#", ...)
+  for i = 1, n do arguments[i] = (select(i, ...)) end
+  for i = n + 1, arguments.n do arguments[i] = nil end
+  arguments.n, arguments.nofmt = n, {true, true, true}
+end
+
+-- A global variable of a spec is in a table of busted, which says nothing to whoever reads it.
+local function readable(text)
+  return (text:gsub("%(local [%w_]+ in function [^()]+[/\\]busted[/\\]core%.lua:%d+[^()]*%)%.env%.",
+                    "the spec's global "))
+end
+
+local function tell(report)
+  for _, leak in ipairs(report) do leak.held_by = readable(leak.held_by) end
+  return tostring(report)
+end
+
+-- A wrong argument is the test's mistake.
+local function check_argument(good, message, level)
+  if not good then error(message, level + 2) end
+end
+
+local function is_callable(f)
+  local meta = debug.getmetatable(f)
+  return type(f) == "function" or type(meta) == "table" and meta.__call ~= nil
+end
+
+-- A last argument that is a text is the failure message, as of luassert's own assertions.
+local function set_failure_message(state, arguments, from)
+  for i = from, arguments.n do
+    if type(arguments[i]) == "string" then state.failure_message = arguments[i] end
+  end
+end
+
+-- }========================================================================================
+
+-- assert.leaks_nothing(f [, options] [, message])
+local function leaks_nothing(state, arguments, level)
+  local f, options = arguments[1], arguments[2]
+  check_argument(is_callable(f), "leaks_nothing needs a function", level)
+  set_failure_message(state, arguments, 2)
+  local report = heap.leaks(f, type(options) == "table" and options or nil)
+  set_message(arguments, report and tell(report) or "")
+  return not report
+end
+
+register("leaks_nothing", leaks_nothing, "Expected that nothing is left behind, but %s",
+         "Expected that something is left behind, but nothing is")
+
+-- assert.leaks_at_most(n, class, f [, options] [, message]): n objects in each run
+local function leaks_at_most(state, arguments, level)
+  local most, class, f, options = table.unpack(arguments, 1, 4)
+  check_argument(type(most) == "number" and type(class) == "string" and is_callable(f),
+                 "leaks_at_most needs a number, the name of a class and a function", level)
+  set_failure_message(state, arguments, 4)
+  local report = heap.leaks(f, type(options) == "table" and options or nil)
+  local left = report and report.classes[class] or 0
+  set_message(arguments, ("%g %s"):format(most, class),
+              ("%.3g%s"):format(left, report and "; " .. tell(report) or ""))
+  return left <= most
+end
+
+register("leaks_at_most", leaks_at_most,
+         "Expected that each run leaves at most %s behind, but it leaves %s",
+         "Expected that each run leaves more than %s behind, but it leaves %s")
+
+-- {=== What must be collected ==============================================================
+
+local function is_object(value)
+  local kind = type(value)
+  return kind == "table" or kind == "function" or kind == "userdata" or kind == "thread"
+end
+
+-- Calls f and returns a weak table with the objects that it returned; nil if there are none.
+local function hold_weakly(f)
+  local weak = setmetatable({}, {__mode = "k"})
+  for _, value in ipairs({n = 0, f()}) do
+    if is_object(value) then weak[value] = true end
+  end
+  return next(weak) ~= nil and weak or nil
+end
+
+-- The objects that keep entries in a weak table, at most `most` of them, and how many there are. An
+-- entry whose weak parts are no objects can never go.
+local function left_in(weak, mode, most)
+  local left, n = {}, 0
+  for key, value in next, weak do
+    n = n + 1
+    if n <= most then
+      left[n] = {mode:find("k", 1, true) and is_object(key) and key
+                 or mode:find("v", 1, true) and is_object(value) and value or nil, key = key}
+    end
+  end
+  return left, n
+end
+
+-- Why the object of an entry is still there, without us and those who called us, and the steps.
+local function tell_path(snapshot, entry)
+  local object = entry[1]
+  if object == nil then
+    return ("\nthe entry of %s: what is no object, such as a string, is never collected")
+      :format(tostring(entry.key))
+  end
+  local found = snapshot:object(("%p"):format(object))
+  local path = found and found:paths(1)[1]
+  return ("\n%s %p is kept alive by: %s"):format(
+    found and found.class or type(object), object,
+    path and readable(path.text) or "nothing but the call of this assertion"), path
+end
+
+local function tell_left(weak, mode, main)
+  local left, n = left_in(weak, mode, MOST_SHOWN)
+  local lines, steps = {}, nil
+  local capture <close> = heap.capture()
+  local snapshot = capture.reader
+  runs.analyse(snapshot, main)
+  for i, entry in ipairs(left) do
+    lines[i], steps = tell_path(snapshot, entry)
+  end
+  table.sort(lines)
+  if n > #left then lines[#lines + 1] = ("\nand %d more"):format(n - #left) end
+  if n == 1 and steps then lines[2] = tostring(steps):match("\n\n.*") end
+  return n, table.concat(lines)
+end
+
+-- assert.collected(weak table or function [, message])
+local function collected(state, arguments, level)
+  local what = arguments[1]
+  set_failure_message(state, arguments, 2)
+  local meta = debug.getmetatable(what)
+  local mode = type(what) == "table" and type(meta) == "table" and rawget(meta, "__mode")
+  local weak = what
+  if type(mode) ~= "string" then
+    check_argument(is_callable(what), "collected needs a weak table, or a function", level)
+    weak, mode = hold_weakly(what), "k"
+    check_argument(weak, "collected: the function returned no object", level)
+  end
+  for _ = 1, MOST_COLLECTIONS do
+    collectgarbage()
+    if next(weak) == nil then
+      set_message(arguments, "", "")
+      return true
+    end
+  end
+  local n, text = tell_left(weak, mode, collected)
+  set_message(arguments, n == 1 and "1 object is" or n .. " objects are", text)
+  return false
+end
+
+register("collected", collected, "Expected to be collected, but %s not:%s",
+         "Expected not to be collected, but it is%s%s")
+
+-- }========================================================================================

@@ -1,0 +1,143 @@
+-- busted_spec.lua - heap.busted: assertions that fail with the diagnosis, in busted itself.
+
+local json = require "cjson"
+local support = require "tests.support"
+
+-- Runs a spec under busted; returns for each test "successes" or its message.
+local function busted(spec, name)
+  local program = [[require "busted.runner"({standalone = false})]]
+  local dir = support.tmpdir()
+  support.write_file(dir .. "/" .. name, spec)
+  local out = support.lua(program, {cwd = dir, fails = true,
+                                    args = {"-o", "json", name}})
+  local found = json.decode(out:match("{.*}"))
+  local messages = {}
+  for _, kind in ipairs {"successes", "failures", "errors"} do
+    for _, test in ipairs(found[kind]) do
+      local message = type(test.message) == "string" and test.message or kind
+      messages[test.element.name] = message:gsub("0x%x+", "0x1")
+    end
+  end
+  return messages
+end
+
+local program = [[
+  require "heap.busted"
+  local Session, Data = {__name = "Session"}, {__name = "Data"}
+  local app = {sessions = {}}
+  package.loaded.app = app
+  local function new()
+    local one = setmetatable({data = setmetatable({}, Data)}, Session)
+    table.insert(app.sessions, one)
+    return one
+  end
+  local function clean() return setmetatable({}, Session) end
+]]
+
+describe("heap.busted", function()
+  local told = busted(program .. [[
+    it("nothing", function() assert.leaks_nothing(clean) end)
+    it("something", function() assert.leaks_nothing(new) end)
+    it("not nothing", function() assert.is_not.leaks_nothing(new) end)
+    it("not something", function() assert.does_not.leaks_nothing(clean) end)
+    it("runs", function() assert.leaks_nothing(new, {runs = 4}, "sessions stay") end)
+    it("at most", function() assert.leaks_at_most(1, "Session", new) end)
+    it("at most none", function() assert.leaks_at_most(0, "Session", new) end)
+    it("at most inside", function() assert.leaks_at_most(0, "Data", new) end)
+    it("more than", function() assert.is_not.leaks_at_most(2, "Session", new) end)
+    it("collected", function() assert.collected(clean) end)
+    it("held", function() assert.collected(new) end)
+    it("not collected", function() assert.is_not.collected(new) end)
+    it("not held", function() assert.is_not.collected(clean) end)
+    it("weak", function()
+      local mine = {}
+      assert.collected(setmetatable({mine, {}, new()}, {__mode = "v"}))
+      return mine
+    end)
+    it("all weak", function() assert.collected(setmetatable({{}, {}}, {__mode = "v"})) end)
+    it("many", function()
+      local all = setmetatable({}, {__mode = "k"})
+      for _ = 1, 12 do all[new()] = 1 end
+      assert.collected(all, "they must go")
+    end)
+    it("strings", function() assert.collected(setmetatable({name = "x"}, {__mode = "v"})) end)
+    it("no function", function() assert.leaks_nothing(1) end)
+    it("no class", function() assert.leaks_at_most(1, new) end)
+    it("not weak", function() assert.collected({}) end)
+    it("nothing returned", function() assert.collected(function() return 1 end) end)
+    it("fails", function() assert.leaks_nothing(function() error "boom" end) end)
+    it("assertion", function() assert.leaks_nothing(function() assert.equal(1, 2) end) end)
+    it("spies", function()
+      assert.leaks_nothing(function()
+        local s = spy.new(function() end)
+        s(1)
+        assert.spy(s).was.called_with(1)
+      end)
+    end)
+  ]], "app_spec.lua")
+
+  local function check(name, ...)
+    local wanted = table.concat({...}, "\n")
+    it("tells: " .. name, function() assert.equal(wanted, told[name]) end)
+  end
+
+  for _, good in ipairs {"nothing", "not nothing", "at most", "collected", "not collected",
+                         "all weak", "spies"} do
+    check(good, "successes")
+  end
+
+  local function left_in(runs)
+    return "each run leaves 1 object (136 B in all) behind, seen in " .. runs
+           .. [[ runs
+
+ per run  retained  class    held by                            fingerprint
+1 object     136 B  Session  package.loaded["app"].sessions[*]  8ab23ac853]]
+  end
+  check("something", "app_spec.lua:12: Expected that nothing is left behind, but " .. left_in(40))
+  check("runs", "app_spec.lua:15: sessions stay",
+        "Expected that nothing is left behind, but " .. left_in(8))
+  check("not something",
+        "app_spec.lua:14: Expected that something is left behind, but nothing is")
+  check("at most none", "app_spec.lua:17: Expected that each run leaves at most 0 Session behind, "
+                        .. "but it leaves 1; " .. left_in(40))
+  check("at most inside", "app_spec.lua:18: Expected that each run leaves at most 0 Data behind, "
+                          .. "but it leaves 1; " .. left_in(40))
+  check("more than", "app_spec.lua:19: Expected that each run leaves more than 2 Session behind, "
+                     .. "but it leaves 1; " .. left_in(40))
+
+  check("not held", "app_spec.lua:23: Expected not to be collected, but it is")
+  it("tells what holds an object that was not collected", function()
+    local path = 'Session 0x1 is kept alive by: package.loaded["app"].sessions[*]\n'
+    local function unnumbered(name) return (told[name]:gsub("%[%d+%]", "[*]")) .. "\n" end
+    local head = "Expected to be collected, but "
+    local held = unnumbered("held")
+    assert.equal("app_spec.lua:21: " .. head .. "1 object is not:\n" .. path,
+                 held:match("^.-\n.-\n"))
+    assert.matches("\n%[\"app\"%] +module app .*\n%.sessions +array of Session .*\n", held)
+    assert.equal("app_spec.lua:33: they must go\n" .. head .. "12 objects are not:\n"
+                 .. path:rep(5) .. "and 7 more\n", unnumbered("many"))
+    assert.matches(path, unnumbered("weak"), 1, true)
+    assert.matches("{} 0x1 is kept alive by: local mine in function run @app_spec.lua:24 of main "
+                   .. "thread\n", unnumbered("weak"), 1, true)
+  end)
+  check("strings", "app_spec.lua:35: Expected to be collected, but 1 object is not:",
+        "the entry of name: what is no object, such as a string, is never collected")
+
+  check("no function", "app_spec.lua:36: leaks_nothing needs a function")
+  check("no class",
+        "app_spec.lua:37: leaks_at_most needs a number, the name of a class and a function")
+  check("not weak", "app_spec.lua:38: collected needs a weak table, or a function")
+  check("nothing returned", "app_spec.lua:39: collected: the function returned no object")
+  check("fails", "app_spec.lua:40: boom")
+  check("assertion", "app_spec.lua:41: Expected objects to be equal.", "Passed in:", "(number) 2",
+        "Expected:", "(number) 1")
+
+  it("is in the README as the example prints it", function()
+    local example = support.read_file(support.root .. "/examples/leak_spec.lua")
+    local printed = busted(example, "leak_spec.lua")
+    local readme = support.read_file(support.root .. "/README.md"):gsub("\n    ", "\n")
+    assert.equal("successes", printed["is kept by the bus alone"])
+    assert.matches("package.loaded  loaded modules", printed["can be collected"], 1, true)
+    assert.matches(printed["leaves nothing behind"], readme, 1, true)
+  end)
+end)
