@@ -14,28 +14,28 @@ keeps the listener, its function on_tick, and through that the whole session.
 
     Containers older than a that grew until b and again until c
         grew                        bytes               entries  address         class              path
-    +15.8 KB  312 B -> 16.1 KB -> 16.1 KB  10 -> 1,010 -> 1,020  0x555f1a8c48a0  array of Listener  _G.bus.listeners.tick
+    +15.8 KB  312 B -> 16.1 KB -> 16.1 KB  10 -> 1,010 -> 1,020  0x55a0d4c47990  array of Listener  _G.bus.listeners.tick
 
-    Why the first of them stays: heappath c 0x555f1a9273e0
+    Why the first of them stays: heappath c 0x55a0d4caa4c0
 
 The 1,000 listeners of the 1,000 connections between a and b are all on one list of the bus.
     $ heappath --format text c Listener
-    Listener 0x555f1aa28510 is kept alive by: _G.bus.listeners.tick[1020]
+    Listener 0x55a0d4dab5f0 is kept alive by: _G.bus.listeners.tick[1020]
     1,020 Listener in the snapshot; this is the one that retains most
 
     reference   class                       address         shallow  retained
-    _G          globals (_G)                0x555f1a8b8c50   1.6 KB  329.6 KB
-    .bus        {emit, listeners, off, on}  0x555f1a8c3e70    152 B  327.2 KB
-    .listeners  {tick}                      0x555f1a8c3eb0     80 B  326.9 KB
-    .tick       array of Listener           0x555f1a8c48a0  16.1 KB  326.8 KB
-    [1020]      Listener                    0x555f1aa28510     80 B     312 B
+    _G          globals (_G)                0x55a0d4c3bc50   1.6 KB  329.6 KB
+    .bus        {emit, listeners, off, on}  0x55a0d4c46f60    152 B  327.2 KB
+    .listeners  {tick}                      0x55a0d4c46fa0     80 B  326.9 KB
+    .tick       array of Listener           0x55a0d4c47990  16.1 KB  326.8 KB
+    [1020]      Listener                    0x55a0d4dab5f0     80 B     312 B
 
 The last snapshot alone would have told, since the list is most of the heap:
     $ heaptop --suspects c
-    _G.bus.listeners.tick holds 1,020 Listener tables, 326.8 KB, 92.0% of the heap
+    _G.bus.listeners.tick holds 1,020 Listener tables, 326.8 KB, 91.9% of the heap
         312 B each on average
-        Why it stays: heappath c 0x555f1a8c48a0
-        What is in it: heaptop --under 0x555f1a8c48a0 c
+        Why it stays: heappath c 0x55a0d4c47990
+        What is in it: heaptop --under 0x55a0d4c47990 c
 
 ]==]
 -- luacheck: globals bus
