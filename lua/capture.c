@@ -306,7 +306,8 @@ static void register_captures(lua_State *L) {
 }
 
 void hl_register(lua_State *L) {
-  static const luaL_Reg functions[] = {{"capture", capture}, {"diff", hl_diff}, {NULL, NULL}};
+  static const luaL_Reg functions[] = {
+      {"capture", capture}, {"diff", hl_diff}, {"show", hl_show}, {NULL, NULL}};
   register_captures(L);
   lua_pushboolean(L, 1);
   luaL_setfuncs(L, questions, 1);

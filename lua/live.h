@@ -148,6 +148,7 @@ int hl_referrers(lua_State *L);
 int hl_retained(lua_State *L);
 
 int hl_dot(lua_State *L); /* picture.c */
+int hl_show(lua_State *L);
 
 int hl_count(lua_State *L); /* groups.c */
 int hl_classes(lua_State *L);

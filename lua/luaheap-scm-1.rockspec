@@ -159,6 +159,7 @@ build = {
     ["heap.reader_meta"] = "lua/heap/reader_meta.lua",
     ["heap.reports"] = "lua/heap/reports.lua",
     ["heap.reports_of_growth"] = "lua/heap/reports_of_growth.lua",
+    ["heap.show"] = "lua/heap/show.lua",
     ["heap.text"] = "lua/heap/text.lua",
   },
 }

@@ -1,6 +1,7 @@
 /*
-** picture.c - heap.dot(v, file): the graph below or above a value, for Graphviz (live.h). All but
-** the arguments is in dot/dot.c, a module of its own.
+** picture.c - what a value looks like: heap.dot(v, file) for Graphviz, and heap.show(v) as text
+** (live.h). Both are in modules of their own, dot/dot.c and heap/show.lua, which are loaded when
+** they are first called; here are their arguments.
 */
 #include <string.h>
 
@@ -53,4 +54,19 @@ int hl_dot(lua_State *L) {
   luaL_argcheck(L, hr_integer_option(L, options, "width", 1) > 0, options, "'width' is 1 or more");
   if (!push_drawing(L)) return 2;
   return hl_ask_about(L, &t, dot_body);
+}
+
+/* show(value [, {depth = }]) --> text */
+int hl_show(lua_State *L) {
+  static const char *const names[] = {"depth", NULL};
+  luaL_checkany(L, 1);
+  lua_settop(L, 2);
+  hr_check_options(L, 2, names);
+  lua_getglobal(L, "require");
+  lua_pushliteral(L, "heap.show");
+  lua_call(L, 1, 1);
+  lua_pushvalue(L, 1);
+  lua_pushinteger(L, hr_integer_option(L, 2, "depth", DEPTH));
+  lua_call(L, 2, 1);
+  return 1;
 }

@@ -358,6 +358,24 @@ function heap.objects(filter) end
 ---@return integer? errno
 function heap.dot(value, file, options) end
 
+---A value as text, a few levels deep (default 3), with addresses and shallow sizes; at a prompt it is
+---printed. It copes with cycles, long strings and big tables, of which it shows the first 20 entries
+---(it looks at all, to count them), and calls no metamethod. No snapshot is taken.
+---
+---    > heap.show({name = "bus", list = {{}, {}}, size = 2.5})
+---    { -- 0x55cf576cf770, 152 B, 3 entries
+---      list = { -- 0x55cf576c9e80, 88 B, 2 entries
+---        [1] = {} -- 0x55cf576c9ec0, 56 B
+---        [2] = {} -- 0x55cf576c9f00, 56 B
+---      }
+---      name = "bus"
+---      size = 2.5
+---    }
+---@param value any
+---@param options? {depth: integer}
+---@return string
+function heap.show(value, options) end
+
 ---A snapshot in memory outside the Lua heap, to be asked many questions about one moment: each
 ---function above is a method, too, but for heap.diff. All else that heap.reader's snapshots can be
 ---asked can be asked here (`s:suspects()`, `c:diff(a, b)`); `s.reader` is that snapshot. Its memory,
