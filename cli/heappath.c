@@ -249,31 +249,36 @@ static void answer(cli *c, const request *r, const subject *s, cli_json *w) {
   if (r->dominators && !json && reachable) print_dominators(c, r, s);
 }
 
+/* About one object, or cuts. False: nothing keeps it alive. */
+static bool answer_one(cli *c, const request *r, subject *s) {
+  cli_json w = {0};
+  bool alive = s->id == LH_NO_OBJECT || lh_is_reachable(s->snapshot, s->id);
+  if (c->json) cli_json_open(&w, NULL, '{');
+  if (r->n_cuts > 0 && alive) {
+    find_cuts(c, r, s->snapshot);
+    answer_cuts(c, r, s, &w);
+  } else {
+    answer(c, r, s, &w);
+  }
+  if (c->json) cli_json_close(&w, '}');
+  return alive;
+}
+
 /* }=================================================================================== */
 
 int main(int argc, char **argv) {
   cli c;
-  cli_json w = {0};
   request r;
   subject s;
-  bool done = true;
+  bool alive;
   cli_begin(&c, &tool);
   parse(&c, &r, argc, argv);
   open_subject(&c, &r, &s);
-  if (r.set != NULL) return cli_finish(&c, answer_set(&c, &r, s.snapshot));
-  if (c.json) cli_json_open(&w, NULL, '{');
-  if (r.n_cuts > 0 && (s.id == LH_NO_OBJECT || lh_is_reachable(s.snapshot, s.id))) {
-    find_cuts(&c, &r, s.snapshot);
-    answer_cuts(&c, &r, &s, &w);
-  } else {
-    answer(&c, &r, &s, &w);
-    done = lh_is_reachable(s.snapshot, s.id);
-  }
-  if (c.json) cli_json_close(&w, '}');
+  alive = r.set != NULL ? answer_set(&c, &r, s.snapshot) : answer_one(&c, &r, &s);
   lh_close(s.snapshot);
   free(s.text);
   free(r.expression);
   free_gone(r.ignored, r.n_ignored);
   free_gone(r.cuts, r.n_cuts);
-  return cli_finish(&c, done ? CLI_DONE : CLI_NO);
+  return cli_finish(&c, alive ? CLI_DONE : CLI_NO);
 }

@@ -89,8 +89,8 @@ void answer_referrers(cli *c, const request *r, const subject *s, cli_json *w);
 void print_dominators(cli *c, const request *r, const subject *s);
 void json_dominators(cli *c, cli_json *w, const subject *s);
 
-/* The answer about a set of objects in the snapshot, which it closes; returns the exit status. */
-int answer_set(cli *c, const request *r, lh_snapshot *snapshot);
+/* The answer about a set of objects. False: none of them is alive. */
+bool answer_set(cli *c, const request *r, lh_snapshot *snapshot);
 
 typedef struct object_set {
   lh_id *ids;

@@ -232,7 +232,7 @@ static void print_json(cli *c, const request *r, const lh_snapshot *snapshot, co
 
 /* }=================================================================================== */
 
-int answer_set(cli *c, const request *r, lh_snapshot *snapshot) {
+bool answer_set(cli *c, const request *r, lh_snapshot *snapshot) {
   bool query = is_query(r->set);
   object_set set = find_objects(c, r, snapshot, query);
   size_t limit = r->limit_given             ? r->limit
@@ -258,6 +258,5 @@ int answer_set(cli *c, const request *r, lh_snapshot *snapshot) {
     free(set.ids);
   else
     lh_free(set.ids);
-  lh_close(snapshot);
-  return alive ? CLI_DONE : CLI_NO;
+  return alive;
 }
