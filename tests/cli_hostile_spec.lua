@@ -168,6 +168,7 @@ describe(("a heap of hostile names (seed %d)"):format(seed), function()
     for _, command in ipairs {
       "heaptop -n 200 --by object c", "heapdiff -n 200 a b c", "heappath c 'C[50]'",
       "heaptop --modules -n 200 c", "heaptop --under root -n 50 c", "heaptop --waste -n 50 c",
+      "heaptop --class string -n 200 c", "heaptop --class '{}' -n 200 c",
       "heapdiff -n 200 --ladder a b c", "heapdiff -n 200 --owners a c",
       "heapdiff -n 200 --before a b --after b c", "heapdiff -n 200 other c",
       "heapsql c 'select path from objects'", "heappath -n 200 --set 'select id from objects' c"

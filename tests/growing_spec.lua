@@ -234,6 +234,24 @@ describe("heaptop --growing has no false alarm for", function()
   end)
 end)
 
+describe("heaptop --growing names first", function()
+  local leaks = {
+    cache = "(local templates in main chunk @cache.lua of main thread).cache",
+    closure = "_G.midnight",
+    coroutine = "_G.scheduler.waiting",
+    history = "_G.meters.read.history",
+    listener = "_G.bus.listeners.tick",
+    timeline = "_G.exports",
+  }
+  for name, path in pairs(leaks) do
+    it("the leak of the example " .. name, function()
+      local program = support.read_file(("%s/examples/%s.lua"):format(support.root, name))
+      local _, dir = support.lua(program, {name = name .. ".lua"})
+      assert.equal(path, cjson.decode(ask(dir, "--json", "-n", "1", "c")).collections[1].held_by)
+    end)
+  end
+end)
+
 describe("heaptop --growing", function()
   it("says that there is nothing", function()
     assert.equal("Nothing looks like a collection without a limit\n", ask(take "", "s"))

@@ -183,18 +183,18 @@ static const char *class_name(const lh_snapshot *snapshot, const lh_referring *r
 
 static void print_referrers(cli *c, const lh_snapshot *snapshot, const lh_description *d,
                             const request *r) {
-  static const cli_column columns[] = {{"references", CLI_RIGHT},
-                                       {"from", CLI_RIGHT},
-                                       {"", CLI_LEFT},
-                                       {"class", CLI_WRAP},
-                                       {"by", CLI_WRAP}};
+  static const cli_column columns[] = {
+      {"references", CLI_RIGHT}, {"from", CLI_RIGHT}, {"class", CLI_WRAP}, {"by", CLI_WRAP}};
   size_t n = shown(c, r, d->n_referrers);
   cli_table *table = cli_table_new(c, columns, sizeof columns / sizeof *columns);
   for (size_t i = 0; i < n; i++) {
     const lh_referring *row = &d->referrers[i];
+    char *label = cli_must(malloc(strlen(row->label) + sizeof " (weak)"));
+    sprintf(label, "%s%s", row->label, row->weak ? " (weak)" : "");
     const char *cells[] = {cli_count(c, row->references), cli_count(c, row->sources),
-                           row->weak ? "weak" : "", class_name(snapshot, row), row->label};
+                           class_name(snapshot, row), label};
     cli_table_row(table, cells, row->weak ? CLI_FAINT : CLI_PLAIN);
+    free(label);
   }
   printf("\n%sWho refers to them%s\n", cli_style_on(c, CLI_BOLD), cli_style_off(c));
   cli_table_print(table);
