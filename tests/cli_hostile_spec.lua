@@ -133,6 +133,7 @@ describe(("a heap of hostile names (seed %d)"):format(seed), function()
       "heapsql c 'select * from classes'",
       "heappath --format text -k 500 c TARGET", "heappath --format text --referrers -n 0 c TARGET",
       "heappath --format text -n 0 --set 'select id from objects' c",
+      "heappath --format text c TARGET", "heappath --format text --ignore '_G.x*' c TARGET",
       "heapsql c 'select *, path, held_by from objects'", "heapsql c 'select * from strings'",
       "heapsql c 'select * from edges'", "heapsql c 'select * from entries'",
     } do assert.is_true(#output(command) > 0, command) end
@@ -140,6 +141,7 @@ describe(("a heap of hostile names (seed %d)"):format(seed), function()
       "heapsql c 'select * from marks'", "heapsql c 'select * from info'",
       "heappath --format text --color=always c 'C[9]'", "heapcheck a b c cut",
       "heaptop --suspects c", "heaptop --under H c", "heaptop -n 0 --class '{}' c",
+      "heappath --what-if --cut H --cut '_G.*' --cut 'C[*]' c TARGET",
       "heaptop -n 0 --waste c", "heaptop --waste cut",
       "heaptop --suspects c", "heaptop --under H c", "heaptop --growing -n 0 c",
       "heaptop -n 0 --class '{}' c",
@@ -167,6 +169,7 @@ describe(("a heap of hostile names (seed %d)"):format(seed), function()
   it("fits a terminal", function()
     for _, command in ipairs {
       "heaptop -n 200 --by object c", "heapdiff -n 200 a b c", "heappath c 'C[50]'",
+      "heappath c TARGET", "heappath --what-if --cut H --cut 'C[*]' c TARGET",
       "heaptop --modules -n 200 c", "heaptop --under root -n 50 c", "heaptop --waste -n 50 c",
       "heaptop --class string -n 200 c", "heaptop --class '{}' -n 200 c",
       "heapdiff -n 200 --ladder a b c", "heapdiff -n 200 --owners a c",
@@ -205,6 +208,7 @@ describe(("a heap of hostile names (seed %d)"):format(seed), function()
       "heapdiff --json --since a c", "heapdiff --json --ladder a b c",
       "heapdiff --json --owners a c", "heapdiff --json --before a b --after b c",
       "heapdiff --json other c",
+      "heappath --json --what-if --ignore 'C[1]' --cut H --cut 'C[*]' c TARGET",
       "heappath --json -k 500 c TARGET", "heappath --json --set 'select id from objects' c",
       "heappath --json --referrers c TARGET", "heapsql --json c 'select * from objects'",
       "heapsql --json c 'select * from edges; select * from strings; select * from entries'",

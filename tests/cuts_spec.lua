@@ -78,7 +78,7 @@ describe("independent paths", function()
     local out = run("c", address.TWICE)
     local first, second = out:match(
       "is kept alive by: (%S+)\nheld by 2 independent paths below _G%.app, " ..
-      "so one cut does not free it; also by:\n    (%S+)\n\n")
+      "so one cut does not free it; the others:\n\nsteps  path\n +4  (%S+)\n\n")
     assert.is_true(first == paths[1] and second == paths[2] or
                    first == paths[2] and second == paths[1], out)
   end)
@@ -172,7 +172,7 @@ describe("--cut", function()
   it("tells what still holds the object that it leads to", function()
     local out, err, code = run("--cut", "_G.app.a.x", "c")
     assert.equal("cutting _G.app.a.x frees nothing: {} 0x is still alive\n\n" ..
-                 "one path still holds it:\n    _G.app.b.y\n", out)
+                 "one path still holds it:\n\nsteps  path\n    4  _G.app.b.y\n", out)
     assert.equal("", err)
     assert.equal(0, code)
     out = run("--cut", "_G.names.p", "--cut", "_G.names.q", "c", address.SAME)

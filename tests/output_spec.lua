@@ -48,6 +48,7 @@ local questions = {
   "heapdiff --json --ladder a b c", "heapdiff --owners a c", "heapdiff --json --owners a c",
   "heapdiff --before a b --after b c", "heapdiff --json --before a --after c",
   "heappath c Listener", "heappath --format text c Listener", "heappath --json c Listener",
+  "heappath --cut _G --what-if c Listener", "heappath --json --cut Listener c",
   "heappath --set Listener c", "heappath --json --set string c",
   "heappath --set string --format text c", "heappath --referrers c Listener", "heappath --referrers --format text c Listener",
   "heapsql c 'select class from objects'", "heapsql --csv a c 'select * from strings'",

@@ -76,7 +76,7 @@ lh_independent find_independent(cli *c, const subject *s);
 /* "2 independent paths below _G.app", freed by free. */
 char *independent_text(cli *c, const subject *s, const lh_independent *found);
 
-/* The paths from number `first` on, a line each. */
+/* A table of the paths from number `first` on. */
 void print_independent(cli *c, const subject *s, const lh_independent *found, size_t first);
 void json_independent(cli *c, cli_json *w, const subject *s, const lh_independent *found);
 

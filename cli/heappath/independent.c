@@ -31,22 +31,34 @@ char *independent_text(cli *c, const subject *s, const lh_independent *found) {
   return text;
 }
 
-/* One line each; those that read the same (two functions of one place) are one. */
+/* How many of them read the same as number i: two functions of one place. 0: told already. */
+static size_t count_alike(char *const *texts, size_t first, size_t n, size_t i) {
+  size_t n_alike = 0;
+  for (size_t k = first; k < i; k++)
+    if (strcmp(texts[k], texts[i]) == 0) return 0;
+  for (size_t k = i; k < n; k++) n_alike += strcmp(texts[k], texts[i]) == 0;
+  return n_alike;
+}
+
 void print_independent(cli *c, const subject *s, const lh_independent *found, size_t first) {
+  static const cli_column columns[] = {{"steps", CLI_RIGHT}, {"path", CLI_WRAP}};
+  cli_table *table = cli_table_new(c, columns, sizeof columns / sizeof *columns);
   char **texts = cli_must(malloc((found->n + 1) * sizeof *texts));
   for (size_t i = first; i < found->n; i++)
     texts[i] = cli_must(lh_path_text(s->snapshot, &found->paths[i], false));
   for (size_t i = first; i < found->n; i++) {
-    size_t n_alike = 0;
-    for (size_t k = first; k < i && n_alike == 0; k++) n_alike = strcmp(texts[k], texts[i]) == 0;
-    if (n_alike > 0) continue;
-    for (size_t k = i; k < found->n; k++) n_alike += strcmp(texts[k], texts[i]) == 0;
-    printf("    %s", texts[i]);
-    if (n_alike > 1) printf("  (%s that read the same)", cli_count(c, n_alike));
-    putchar('\n');
+    size_t n_alike = count_alike(texts, first, found->n, i), size = strlen(texts[i]) + 64;
+    char *text = cli_must(malloc(size));
+    const char *cells[] = {cli_count(c, found->paths[i].n_steps), text};
+    snprintf(text, size, n_alike > 1 ? "%s (%s that read the same)" : "%s", texts[i],
+             cli_count(c, n_alike));
+    if (n_alike > 0) cli_table_row(table, cells, CLI_PLAIN);
+    free(text);
   }
   for (size_t i = first; i < found->n; i++) lh_free(texts[i]);
   free(texts);
+  putchar('\n');
+  cli_table_print(table);
 }
 
 void json_independent(cli *c, cli_json *w, const subject *s, const lh_independent *found) {

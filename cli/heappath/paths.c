@@ -106,11 +106,12 @@ static char *path_text(const subject *s, const lh_path *path) {
   return cli_must(lh_path_text(s->snapshot, path, path->n_steps > CLI_LONG_PATH));
 }
 
-/* held by 2 independent paths, so one cut does not free it; also by: ... */
+/* held by 2 independent paths, so one cut does not free it; the others: ... */
 static void print_others(cli *c, const request *r, const subject *s, const lh_independent *found) {
   if (found->n < 2) return;
   char *text = independent_text(c, s, found);
-  printf("held by %s, so one cut does not free it%s\n", text, r->paths_given ? "" : "; also by:");
+  printf("held by %s, so one cut does not free it%s\n", text,
+         r->paths_given ? "" : "; the others:");
   if (!r->paths_given) print_independent(c, s, found, 1);
   free(text);
 }

@@ -76,8 +76,13 @@ static void ask_back(lh_snapshot *s, lh_id id) {
 }
 
 static void ask_object(lh_snapshot *s, lh_id id) {
+  lh_independent independent;
   lh_edge *edges;
   size_t n;
+  if (lh_find_independent(s, id, 3, &independent, NULL) == LH_OK) {
+    draw(s, independent.paths, independent.n);
+    lh_independent_free(&independent);
+  }
   ask_paths(s, id);
   ask_back(s, id);
   if (lh_referrers(s, id, &edges, &n, NULL) == LH_OK) lh_free(edges);
@@ -175,6 +180,22 @@ static void ask_advice(lh_snapshot *s) {
   }
 }
 
+/* Some of what there is gone, alone and together, and then all that is left asked again. */
+static void ask_cuts(lh_snapshot *s) {
+  static const char *const expressions[] = {"_G.*", "registry[*]", "upvalue * of function *",
+                                            "key of array*", "local * in function *"};
+  enum { MOST = sizeof expressions / sizeof *expressions };
+  lh_without cuts[MOST];
+  lh_freed alone[MOST], together, only_together;
+  size_t n = 0;
+  for (int i = 0; i < MOST; i++)
+    if (lh_find_cut(s, expressions[i], &cuts[n], NULL) == LH_OK) n++;
+  (void)lh_what_if(s, cuts, n, LH_NO_OBJECT, alone, &together, &only_together, NULL);
+  bool ok = n == 0 || lh_analyse_without(s, &cuts[0], NULL) == LH_OK;
+  for (size_t i = 0; i < n; i++) lh_without_free(&cuts[i]);
+  if (ok) ask_rankings(s);
+}
+
 static void ask_fingerprints(lh_snapshot *s, const lh_diff *diff) {
   for (size_t i = 0; i < diff->n_groups && i < 3; i++) {
     lh_id *ids;
@@ -257,6 +278,7 @@ void ask_all(const uint8_t *data, size_t size) {
     ask_names(s);
     ask_marks(s);
     ask_advice(s);
+    ask_cuts(s);
   }
   (void)visit_all(s); /* with ephemerons now */
   compare(s, data, size);
