@@ -4,19 +4,19 @@
 #include "handles.h"
 
 /* A list has what its rows are measured by. */
-static void set_reachable(lua_State *L, const lh_snapshot *snapshot) {
+void hr_set_reachable(lua_State *L, const lh_snapshot *snapshot) {
   lh_reach reach;
   lh_reach_totals(snapshot, &reach);
   hr_set_integer(L, "reachable_bytes", reach.reachable_bytes);
 }
 
-static void set_class(lua_State *L, const lh_snapshot *snapshot, uint32_t class_index) {
+void hr_set_class(lua_State *L, const lh_snapshot *snapshot, uint32_t class_index) {
   const lh_class *class = lh_class_at(snapshot, class_index);
   hr_set_string(L, "class", class->name);
   hr_set_string(L, "type", lh_type_name(class->type));
 }
 
-static void set_object(lua_State *L, const lh_snapshot *snapshot, const char *key, lh_id id) {
+void hr_set_what(lua_State *L, const lh_snapshot *snapshot, const char *key, lh_id id) {
   if (id == LH_NO_OBJECT || id == LH_ROOT) return;
   hr_set_object(L, key, 1, id);
   hr_set_string(L, "class", hr_class_of(snapshot, id));
@@ -35,7 +35,7 @@ static void set_accumulated(lua_State *L, const lh_snapshot *snapshot, const lh_
   for (uint32_t i = 0; i < s->n_accumulated; i++) {
     const lh_accumulated *a = &s->accumulated[i];
     lua_createtable(L, 0, 5);
-    set_class(L, snapshot, a->class_index);
+    hr_set_class(L, snapshot, a->class_index);
     hr_set_integer(L, "objects", a->objects);
     hr_set_integer(L, "retained_bytes", a->bytes);
     hr_set_object(L, "example", 1, a->example);
@@ -59,7 +59,7 @@ static void push_suspect(lua_State *L, const lh_snapshot *snapshot, const lh_sus
   static const char *const kinds[] = {"holder", "itself", "list", "tree", "spread"};
   lua_createtable(L, 0, 10);
   hr_set_string(L, "kind", kinds[s->kind]);
-  set_object(L, snapshot, "object", s->id);
+  hr_set_what(L, snapshot, "object", s->id);
   hr_set_integer(L, "retained_bytes", s->bytes);
   hr_set_integer(L, "objects", s->objects);
   hr_set_integer(L, "total_classes", s->n_classes);
@@ -81,7 +81,7 @@ int hr_suspects(lua_State *L) {
     lua_rawseti(L, -2, (lua_Integer)i + 1);
   }
   hr_set_integer(L, "least_bytes", s->least_bytes);
-  set_reachable(L, snapshot);
+  hr_set_reachable(L, snapshot);
   hr_let_go(L, hold);
   return 1;
 }
@@ -100,8 +100,8 @@ static void push_branch(lua_State *L, const lh_snapshot *snapshot, const lh_bran
   lua_createtable(L, 0, 9);
   hr_set_string(L, "kind", kinds[b->kind]);
   hr_set_integer(L, "depth", b->depth);
-  if (b->kind != LH_BRANCH_REST) set_object(L, snapshot, "object", b->id);
-  if (b->class_index != UINT32_MAX) set_class(L, snapshot, b->class_index);
+  if (b->kind != LH_BRANCH_REST) hr_set_what(L, snapshot, "object", b->id);
+  if (b->class_index != UINT32_MAX) hr_set_class(L, snapshot, b->class_index);
   hr_set_integer(L, "objects", b->objects);
   hr_set_integer(L, "shallow_bytes", b->shallow_bytes);
   hr_set_integer(L, "retained_bytes", b->retained_bytes);
@@ -145,7 +145,7 @@ int hr_under(lua_State *L) {
     push_branch(L, snapshot, &b->rows[i]);
     lua_rawseti(L, -2, (lua_Integer)i + 1);
   }
-  set_reachable(L, snapshot);
+  hr_set_reachable(L, snapshot);
   hr_let_go(L, hold);
   return 1;
 }
@@ -173,7 +173,7 @@ int hr_modules(lua_State *L) {
     const lh_module *row = &m->list[i];
     lua_createtable(L, 0, 8);
     hr_set_string(L, "name", row->name);
-    set_object(L, snapshot, "object", row->id);
+    hr_set_what(L, snapshot, "object", row->id);
     hr_set_integer(L, "retained_bytes", row->retained_bytes);
     hr_set_integer(L, "reached_bytes", row->reached_bytes);
     hr_set_integer(L, "shared_bytes", row->reached_bytes - row->retained_bytes);
@@ -183,7 +183,7 @@ int hr_modules(lua_State *L) {
   hr_set_integer(L, "total_modules", m->total);
   hr_set_integer(L, "retained_bytes", m->retained_bytes);
   hr_set_integer(L, "reached_bytes", m->reached_bytes);
-  set_reachable(L, snapshot);
+  hr_set_reachable(L, snapshot);
   hr_let_go(L, hold);
   return 1;
 }
@@ -234,7 +234,7 @@ static void push_standing(lua_State *L, hr_snapshot *of, const lh_standing *s) {
   hr_set_integer(L, "threads", s->threads);
   hr_set_integer(L, "shallow_bytes", s->shallow_bytes);
   hr_set_integer(L, "retained_bytes", s->retained_bytes);
-  set_object(L, of->snapshot, "example", s->example);
+  hr_set_what(L, of->snapshot, "example", s->example);
   push_frames(L, of, s->example);
   lua_setfield(L, -2, "frames");
 }
@@ -255,7 +255,7 @@ int hr_threads(lua_State *L) {
     lua_rawseti(L, -2, (lua_Integer)i + 1);
   }
   hr_set_integer(L, "total_threads", n_threads);
-  set_reachable(L, snapshot);
+  hr_set_reachable(L, snapshot);
   hr_let_go(L, hold);
   return 1;
 }

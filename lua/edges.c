@@ -25,6 +25,12 @@ void hr_push_edge(lua_State *L, int index, const lh_edge *what) {
   lua_setmetatable(L, -2);
 }
 
+const lh_edge *hr_test_edge(lua_State *L, int index, hr_snapshot **of) {
+  const edge *e = luaL_testudata(L, index, hr_edge_kind);
+  if (e) *of = e->of;
+  return e ? &e->edge : NULL;
+}
+
 static const lh_edge *check_edge(lua_State *L) {
   return &((const edge *)luaL_checkudata(L, 1, hr_edge_kind))->edge;
 }
@@ -69,6 +75,12 @@ static int get_label(lua_State *L) {
 
 static int get_weak(lua_State *L) {
   lua_pushboolean(L, check_edge(L)->weak);
+  return 1;
+}
+
+/* By ignore(), when the edge was made. */
+static int get_left_out(lua_State *L) {
+  lua_pushboolean(L, check_edge(L)->left_out);
   return 1;
 }
 
@@ -171,6 +183,7 @@ static int path_text(lua_State *L, bool folded) {
   int code = id == LH_ROOT ? LH_ENOTFOUND : lh_shortest_path(snapshot, id, path, &error);
   (void)hr_filled(L, -1, code);
   if (code == LH_ENOTFOUND) {
+    hr_let_go(L, -1);
     lua_pushnil(L);
     return 1;
   }
@@ -244,17 +257,11 @@ int hr_referrers(lua_State *L) {
 
 void hr_open_edges(lua_State *L) {
   static const luaL_Reg none[] = {{NULL, NULL}};
-  static const luaL_Reg fields[] = {{"holder", get_holder},
-                                    {"key", get_key},
-                                    {"kind", get_kind},
-                                    {"label", get_label},
-                                    {"line", get_line},
-                                    {"name", get_name},
-                                    {"ordinal", get_ordinal},
-                                    {"source", get_source},
-                                    {"target", get_target},
-                                    {"weak", get_weak},
-                                    {NULL, NULL}};
+  static const luaL_Reg fields[] = {
+      {"holder", get_holder}, {"key", get_key},           {"kind", get_kind},
+      {"label", get_label},   {"left_out", get_left_out}, {"line", get_line},
+      {"name", get_name},     {"ordinal", get_ordinal},   {"source", get_source},
+      {"target", get_target}, {"weak", get_weak},         {NULL, NULL}};
   static const luaL_Reg events[] = {
       {"__len", count_edges}, {"__index", edge_at}, {"__gc", collect_list}, {NULL, NULL}};
   const char *const lists[] = {hr_path_kind, hr_referrers_kind};

@@ -53,6 +53,7 @@ typedef struct hr_snapshot {
   lh_snapshot *snapshot; /* NULL: closed, or not opened yet */
   uint32_t holds;        /* uses that go on; the last one closes it if it is to be closed */
   bool closed;           /* as far as Lua is concerned */
+  uint32_t analyses;     /* how many times what is ignored was changed */
   char *scratch;         /* text of the library on its way to Lua */
   void *data;            /* what lh_open_memory reads; freed with it by release(data) */
   void (*release)(void *data);
@@ -88,6 +89,9 @@ void hr_let_go(lua_State *L, int index);
 ** failed there is nothing to release, whatever it has left there. */
 int hr_filled(lua_State *L, int index, int code);
 
+/* Lets go all that is held on the stack, and pushes nil, message and a word for the code. */
+int hr_fail(lua_State *L, const lh_error *error);
+
 /* For contents that are one pointer which lh_free takes. */
 void hr_free_pointer(void *content);
 
@@ -114,12 +118,16 @@ void hr_keep_kind(lua_State *L, const char *kind);
 void hr_set_index(lua_State *L, const luaL_Reg *methods, const luaL_Reg *fields,
                   lua_CFunction other);
 
-/* Raises an error unless `code` is LH_OK. Or pushes nil, message and a word for the code. */
+/* Raises an error unless `code` is LH_OK. */
 void hr_check(lua_State *L, int code, const lh_error *error);
-int hr_fail(lua_State *L, const lh_error *error);
 
 /* Pushes a table of a kind, with room for n rows. */
 void hr_push_list(lua_State *L, const char *kind, size_t n);
+
+/* The same of objects of the snapshot at index 1, with class and type; nothing for none. */
+void hr_set_what(lua_State *L, const lh_snapshot *snapshot, const char *key, lh_id id);
+void hr_set_class(lua_State *L, const lh_snapshot *snapshot, uint32_t class_index);
+void hr_set_reachable(lua_State *L, const lh_snapshot *snapshot); /* reachable_bytes */
 
 /* Fields of the table on the top. */
 void hr_set_integer(lua_State *L, const char *key, uint64_t n);
@@ -170,6 +178,12 @@ lh_id hr_subject(lua_State *L, hr_snapshot **of);
 ** the ids. What else it has as fields is in the table at `about`; 0: nothing. */
 void hr_push_objects(lua_State *L, int index, const lh_id *ids, size_t n, int about);
 
+/* The objects that the value at `index` stands for, in the order of their ids: one of them, a list
+** of them, a stream, a fingerprint, or all that an expression may mean. *ids is in a userdata that
+** it pushes. LH_ENOTFOUND: there are none, and `error` says so. */
+int hr_check_set(lua_State *L, int index, hr_snapshot *of, const lh_id **ids, size_t *n,
+                 lh_error *error);
+
 /* The name of a class, as the commands print it, lives as long as the snapshot. */
 const char *hr_class_of(const lh_snapshot *snapshot, lh_id id);
 
@@ -183,6 +197,9 @@ void hr_open_objects(lua_State *L); /* makes the metatables */
 
 /* Pushes an edge. */
 void hr_push_edge(lua_State *L, int index, const lh_edge *edge);
+
+/* The edge at `index` and its snapshot; NULL: it is none. */
+const lh_edge *hr_test_edge(lua_State *L, int index, hr_snapshot **of);
 
 /* Pushes a list of edges, each made when it is asked for. It takes the steps over, and clears
 ** *path. */
@@ -221,6 +238,17 @@ int hr_under(lua_State *L);    /* object:under(options) */
 int hr_modules(lua_State *L);  /* snapshot:modules(n) */
 int hr_threads(lua_State *L);  /* snapshot:threads() */
 int hr_frames(lua_State *L);   /* object:frames() */
+
+/* insides.c */
+int hr_growing(lua_State *L); /* snapshot:growing() */
+int hr_class(lua_State *L);   /* snapshot:class(name) */
+int hr_waste(lua_State *L);   /* snapshot:waste() */
+
+/* cuts.c */
+int hr_ways(lua_State *L);        /* snapshot:ways(set, n) */
+int hr_ignore(lua_State *L);      /* snapshot:ignore(list) */
+int hr_what_if(lua_State *L);     /* snapshot:what_if(list, object) */
+int hr_independent(lua_State *L); /* object:independent(limit) */
 
 /* compare.c */
 int hr_diff(lua_State *L);    /* snapshot:diff(other, another) */

@@ -82,16 +82,6 @@ void hr_check(lua_State *L, int code, const lh_error *error) {
   if (code != LH_OK) luaL_error(L, "%s", error->message);
 }
 
-int hr_fail(lua_State *L, const lh_error *error) {
-  static const char *const words[] = {"ok",      "argument", "memory",  "io",
-                                      "foreign", "version",  "damaged", "host",
-                                      "absent",  "too much", "busy"};
-  lua_pushnil(L);
-  lua_pushstring(L, error->message);
-  lua_pushstring(L, words[-error->code]);
-  return 3;
-}
-
 /* }=================================================================================== */
 
 /* {=== Rows =========================================================================== */

@@ -451,6 +451,7 @@ void hr_open_objects(lua_State *L) {
                                      {"entries", hr_each_entry},
                                      {"frames", hr_frames},
                                      {"get", get},
+                                     {"independent", hr_independent},
                                      {"path", hr_path},
                                      {"paths", hr_paths},
                                      {"referrers", hr_referrers},

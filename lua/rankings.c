@@ -201,55 +201,88 @@ typedef struct chosen {
   size_t n;
 } chosen;
 
-static void choose(lua_State *L, int index, hr_snapshot *of, chosen *c) {
-  lh_error error;
-  lh_id id;
-  hr_check(L, hr_find_object(L, index, of, &id, &error), &error);
-  luaL_argcheck(L, id != LH_ROOT, 2, "the root is no object");
+static void choose(chosen *c, lh_id id) {
   c->n += !(c->bits[id / 32] >> id % 32 & 1);
   c->bits[id / 32] |= 1u << id % 32;
 }
 
+static void choose_one(lua_State *L, int index, hr_snapshot *of, chosen *c) {
+  lh_error error;
+  lh_id id;
+  hr_check(L, hr_find_object(L, index, of, &id, &error), &error);
+  if (id == LH_ROOT) luaL_error(L, "the root is no object");
+  choose(c, id);
+}
+
 /* A stream is called, and a list is indexed, until there is nothing more. */
-static void choose_all(lua_State *L, hr_snapshot *of, chosen *c) {
-  bool is_stream = luaL_testudata(L, 2, hr_stream_kind);
+static void choose_all(lua_State *L, int index, hr_snapshot *of, chosen *c) {
+  bool is_stream = luaL_testudata(L, index, hr_stream_kind);
   for (lua_Integer i = 1;; i++) {
     if (is_stream) {
-      lua_pushvalue(L, 2);
+      lua_pushvalue(L, index);
       lua_call(L, 0, 1);
     } else {
-      (void)lua_geti(L, 2, i);
+      (void)lua_geti(L, index, i);
     }
     if (lua_isnil(L, -1)) break;
-    choose(L, lua_gettop(L), of, c);
+    choose_one(L, lua_gettop(L), of, c);
     lua_pop(L, 1);
   }
   lua_pop(L, 1);
 }
 
-/* retained(object | list | stream) --> bytes, objects that would go if all of them went. */
+static int choose_called(lua_State *L, int index, hr_snapshot *of, chosen *c, lh_error *error) {
+  size_t length;
+  const char *text = lua_tolstring(L, index, &length);
+  lh_snapshot *snapshot = hr_analysed(L, of);
+  lh_id *ids;
+  size_t n;
+  luaL_argcheck(L, strlen(text) == length, index, "a zero byte is in no name of an object");
+  int code = lh_is_fingerprint(text) ? lh_objects_with(snapshot, text, &ids, &n, error)
+                                     : lh_find_all(snapshot, text, &ids, &n, error);
+  if (code == LH_ENOTFOUND) return code;
+  hr_check(L, code, error);
+  for (size_t i = 0; i < n; i++) choose(c, ids[i]);
+  lh_free(ids);
+  return LH_OK;
+}
+
+int hr_check_set(lua_State *L, int index, hr_snapshot *of, const lh_id **ids, size_t *n,
+                 lh_error *error) {
+  uint32_t n_objects = lh_object_count(hr_opened(L, of));
+  chosen c = {0};
+  int code = LH_OK;
+  c.bits = lua_newuserdatauv(L, (n_objects / 32 + 1) * sizeof *c.bits, 0);
+  memset(c.bits, 0, (n_objects / 32 + 1) * sizeof *c.bits);
+  if (lua_type(L, index) == LUA_TSTRING)
+    code = choose_called(L, index, of, &c, error);
+  else if (lua_istable(L, index) || luaL_testudata(L, index, hr_stream_kind) ||
+           luaL_testudata(L, index, hr_objects_kind))
+    choose_all(L, index, of, &c);
+  else
+    choose_one(L, index, of, &c);
+  lh_id *list = lua_newuserdatauv(L, (c.n + 1) * sizeof *list, 0);
+  *ids = list;
+  *n = c.n;
+  for (lh_id id = 1; id <= n_objects; id++)
+    if (c.bits[id / 32] >> id % 32 & 1) *list++ = id;
+  lua_remove(L, -2);
+  return code;
+}
+
+/* retained(set) --> bytes, objects that would go if all of them went | nil, message, code */
 int hr_retained(lua_State *L) {
   hr_snapshot *of = hr_check_snapshot(L, 1);
-  lh_snapshot *snapshot = hr_analysed(L, of);
-  uint32_t n = lh_object_count(snapshot);
-  chosen c = {0};
+  const lh_id *ids;
+  size_t n;
   uint64_t bytes, objects;
   lh_error error;
   lua_settop(L, 2);
-  c.bits = hr_hold(L, 1, (n / 32 + 1) * sizeof *c.bits, NULL);
-  if (lua_istable(L, 2) || luaL_testudata(L, 2, hr_stream_kind) ||
-      luaL_testudata(L, 2, hr_objects_kind))
-    choose_all(L, of, &c);
-  else
-    choose(L, 2, of, &c);
-  lh_id *ids = lua_newuserdatauv(L, (c.n + 1) * sizeof *ids, 0);
-  c.n = 0;
-  for (lh_id id = 1; id <= n; id++)
-    if (c.bits[id / 32] >> id % 32 & 1) ids[c.n++] = id;
-  hr_check(L, lh_retained_together(snapshot, ids, c.n, &bytes, &objects, &error), &error);
+  if (hr_check_set(L, 2, of, &ids, &n, &error) != LH_OK) return hr_fail(L, &error);
+  lh_snapshot *snapshot = hr_analysed(L, of);
+  hr_check(L, lh_retained_together(snapshot, ids, n, &bytes, &objects, &error), &error);
   lua_pushinteger(L, (lua_Integer)bytes);
   lua_pushinteger(L, (lua_Integer)objects);
-  hr_let_go(L, 3);
   return 2;
 }
 

@@ -97,6 +97,20 @@ void hr_let_go(lua_State *L, int index) {
   let_go(lua_touserdata(L, index));
 }
 
+int hr_fail(lua_State *L, const lh_error *error) {
+  static const char *const words[] = {"ok",      "argument", "memory",  "io",
+                                      "foreign", "version",  "damaged", "host",
+                                      "absent",  "too much", "busy"};
+  for (int i = 1; i <= lua_gettop(L); i++) {
+    hold *h = luaL_testudata(L, i, hold_kind);
+    if (h) let_go(h);
+  }
+  lua_pushnil(L);
+  lua_pushstring(L, error->message);
+  lua_pushstring(L, words[-error->code]);
+  return 3;
+}
+
 int hr_filled(lua_State *L, int index, int code) {
   hold *h = lua_touserdata(L, index);
   if (code != LH_OK) h->release = NULL;
@@ -195,7 +209,14 @@ static int count(lua_State *L) {
 
 static void make_kind(lua_State *L) {
   static const luaL_Reg methods[] = {{"classes", hr_classes},
+                                     {"class", hr_class},
                                      {"close", close_snapshot},
+                                     {"growing", hr_growing},
+                                     {"ignore", hr_ignore},
+                                     {"independent", hr_independent},
+                                     {"waste", hr_waste},
+                                     {"ways", hr_ways},
+                                     {"what_if", hr_what_if},
                                      {"diff", hr_diff},
                                      {"dominators", hr_dominators},
                                      {"edges", hr_each_edge},

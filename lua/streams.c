@@ -10,8 +10,9 @@ typedef enum stream_kind { OBJECTS, EDGES, ENTRIES } stream_kind;
 
 typedef struct stream {
   stream_kind kind;
-  hr_snapshot *of; /* the first user value; the second keeps class_name */
-  lh_id next;      /* OBJECTS: the first that is not looked at yet */
+  hr_snapshot *of;   /* the first user value; the second keeps class_name */
+  uint32_t analyses; /* of it, when this began */
+  lh_id next;        /* OBJECTS: the first that is not looked at yet */
   lh_edges it;
   uint32_t type_mask;
   const char *class_name; /* NULL: of any class */
@@ -21,7 +22,8 @@ typedef struct stream {
 
 static stream *push_stream(lua_State *L, stream_kind kind) {
   stream *s = lua_newuserdatauv(L, sizeof *s, 2);
-  *s = (stream){.kind = kind, .of = lua_touserdata(L, 1), .next = 1, .until = UINT32_MAX};
+  hr_snapshot *of = lua_touserdata(L, 1);
+  *s = (stream){.kind = kind, .of = of, .analyses = of->analyses, .next = 1, .until = UINT32_MAX};
   lua_pushvalue(L, 1);
   lua_setiuservalue(L, -2, 1);
   (void)hr_has_kind(L, hr_stream_kind);
@@ -76,7 +78,9 @@ static int next_entry(lua_State *L, stream *s) {
 
 static int next(lua_State *L) {
   stream *s = luaL_checkudata(L, 1, hr_stream_kind);
-  const lh_snapshot *snapshot = hr_opened(L, s->of);
+  const lh_snapshot *snapshot = s->kind == OBJECTS ? hr_analysed(L, s->of) : hr_opened(L, s->of);
+  if (s->analyses != s->of->analyses)
+    return luaL_error(L, "what the snapshot ignores was changed meanwhile: begin again");
   switch (s->kind) {
     case OBJECTS: return next_object(L, s, snapshot);
     case EDGES: return next_edge(L, s, snapshot);

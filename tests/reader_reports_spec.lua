@@ -189,6 +189,75 @@ describe("heap.reader answers as", function()
     assert.match("\n12 coroutines, suspended: ", tostring(list))
   end)
 
+  it("heaptop --growing", function()
+    local wanted = ask("heaptop", "--json", "--growing", "d")
+    local list = open("d"):growing()
+    assert.is_true(#list > 0)
+    for i, row in ipairs(wanted.collections) do
+      if row.example_key ~= json.null then
+        assert.equal(row.example_key, list[i].example_key:text(64))
+      end
+    end
+    check_rows(wanted.collections, list, {address = "object", example_key = false})
+    check_fields(wanted, list, "total_filled_once")
+    assert.equal(first_line("heaptop", "--growing", "d"), headline(list))
+  end)
+
+  it("heaptop --class", function()
+    for _, name in ipairs {"Listener", "string", "array of thread", "array"} do
+      local wanted = ask("heaptop", "--json", "--class", name, "d")
+      local d = open("d"):class(name)
+      check_fields(wanted, d, "class", "type", "objects", "garbage_objects", "shallow_bytes",
+        "retained_bytes", "average_bytes", "one_more_bytes", "contents", "repeated_bytes")
+      assert.same(wanted.spreads, d.spreads)
+      assert.equal(wanted.biggest, d.biggest.address)
+      check_rows(wanted.fields, d.fields)
+      check_rows(wanted.referrers, d.referrers, {edge = "label"})
+      check_rows(wanted.epochs, d.epochs)
+      assert.equal(first_line("heaptop", "--class", name, "d"), headline(d))
+    end
+    assert.equal("absent", select(3, open("d"):class "Nope"))
+  end)
+
+  it("heaptop --waste", function()
+    local wanted = ask("heaptop", "--json", "--waste", "d")
+    local list = open("d"):waste()
+    check_fields(wanted, list, "waste_bytes", "string_table_waste_bytes", "userdata_block_bytes")
+    local by_kind = {}
+    for i, kind in ipairs(list) do
+      by_kind[kind.kind] = kind
+      assert.is_true(i == 1 or list[i - 1].bytes >= kind.bytes)
+    end
+    for _, kind in ipairs(wanted.waste) do
+      check_fields(kind, by_kind[kind.kind], "bytes", "objects", "originals", "by_hash")
+      check_rows(kind.places, by_kind[kind.kind].places)
+    end
+    local line = first_line("heaptop", "--waste", "d")
+    assert.equal(line:match("^[^:]*"), headline(list):match("^[^:]*"))
+  end)
+
+  it("heappath --set", function()
+    local s = open "d"
+    local sets = {Listener = "Listener", ["_G.bus.tick[*]"] = "_G.bus.tick[*]",
+      ["function *"] = s:objects {type = "closure"}}
+    local fingerprint = s:since("a")[1].fingerprint
+    sets[fingerprint] = fingerprint
+    sets["three sessions"] = {s:object "_G.sessions[1]", "_G.sessions[2]", "_G.sessions[3]"}
+    for expression, set in pairs(sets) do
+      local list = s:ways(set, 0)
+      if type(set) == "string" then
+        local wanted = ask("heappath", "--json", "--set", expression, "d")
+        check_rows(wanted.rows, list)
+        check_rows(wanted.held_by, list.held_by)
+        check_fields(wanted, list, "objects", "retained_bytes", "garbage_objects",
+          "garbage_bytes", "total_held_by")
+      end
+      assert.is_true(list.objects > 2)
+      assert.match("^[^\n]* retain [^\n]* together\n", tostring(list))
+    end
+    assert.equal("absent", select(3, s:ways "Nope"))
+  end)
+
   it("heappath --dominators", function()
     local wanted = ask("heappath", "--json", "--dominators", "d", "_G.bus.tick[1].fn").dominators
     check_rows(wanted, open("d"):object("_G.bus.tick[1].fn"):dominators())
@@ -310,6 +379,7 @@ describe("several objects", function()
   it("retain together what none of them does alone", function()
     local s = open "d"
     local tick, names = s:object "_G.bus.tick", s:object "_G.bus.names"
+    assert.equal("absent", select(3, s:retained "Nope"))
     local bytes, objects = s:retained {tick, names}
     assert.is_true(bytes > tick.retained_bytes + names.retained_bytes)
     assert.same({bytes, objects}, {s:retained {tick, names, tick, "_G.bus.names"}})
@@ -317,6 +387,7 @@ describe("several objects", function()
     for _, row in ipairs(s:classes()) do
       if row.class == "Listener" then
         assert.equal(row.retained_bytes, (s:retained(s:objects {class = "Listener"})))
+        assert.equal(row.retained_bytes, (s:retained "Listener"))
       end
     end
     assert.same({0, 0}, {s:retained {}})
@@ -324,5 +395,58 @@ describe("several objects", function()
     assert.equal("Listener", list[1].class)
     assert.same({s:retained(list)}, {s:retained(s:objects {class = "Listener"})})
     assert.equal("absent", select(3, s:objects_with "0123456789"))
+  end)
+end)
+
+describe("what is ignored", function()
+  it("is as though it were not there, until it is told otherwise", function()
+    local s = open "d"
+    local listener = s:object "_G.bus.tick[1]"
+    assert.is_true(s:ignore {"_G.bus.tick"})
+    assert.match("^_G%.bus%.names", listener:path())
+    assert.is_true(s:ignore {"_G.bus.tick", s:object "_G.bus.names"})
+    assert.is_nil(listener:path())
+    assert.is_false(listener.reachable)
+    local none, message, code = s:ignore {"_G.bus.tick", "_G.nothing"}
+    assert.is_nil(none)
+    assert.match("nothing", message)
+    assert.equal("absent", code)
+    assert.is_false(listener.reachable)
+    assert.is_true(s:ignore())
+    assert.is_true(listener.reachable)
+    for _, edge in ipairs(listener:referrers()) do
+      if edge.source == s:object "_G.bus.tick" then assert.is_true(s:ignore(edge)) end
+    end
+    assert.match("^_G%.bus%.names", listener:path())
+    assert.equal("_G.bus.tick[2]", s:object("_G.bus.tick[2]"):path())
+    for _, edge in ipairs(listener:referrers()) do
+      assert.equal(edge.source == s:object "_G.bus.tick", edge.left_out)
+    end
+  end)
+
+  it("can be asked for without doing it", function()
+    local s = open "d"
+    local tick, listener = s:object "_G.bus.tick", s:object "_G.bus.tick[1]"
+    local list = s:what_if({"_G.bus.tick", "_G.bus.names"}, listener)
+    assert.equal(tick.retained_bytes, list[1].frees_bytes)
+    assert.is_false(list[1].frees_it)
+    assert.is_true(list.together.frees_it)
+    local bytes, objects = s:retained {tick, "_G.bus.names"}
+    assert.is_true(list.together.frees_bytes >= bytes)
+    assert.is_true(list.together.frees_objects >= objects)
+    assert.equal(list.together.frees_bytes - list[1].frees_bytes - list[2].frees_bytes,
+      list.only_together.frees_bytes)
+    assert.equal("_G.bus.names", list[2].cut)
+    assert.is_true(listener.reachable)
+    assert.match("all of them\n.*of that only all of them together$", tostring(list))
+    assert.equal("absent", select(3, s:what_if "_G.nothing"))
+    local paths = listener:independent()
+    assert.equal(2, #paths)
+    local texts = {[paths[1].text] = true, [paths[2].text] = true}
+    assert.same({["_G.bus.tick[1]"] = true, ['_G.bus.names["listener 1"]'] = true}, texts)
+    assert.is_false(paths.limited)
+    assert.equal(s:object "_G.bus", paths.from)
+    assert.is_true(listener:independent(1).limited)
+    assert.match("is held by 2 independent paths\n", tostring(paths))
   end)
 end)

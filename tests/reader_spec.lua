@@ -304,6 +304,24 @@ describe("wrong use", function()
     raises("no class or global is named 'Nope'", s.path, s, "Nope")
     raises("only tables have entries, and this is a closure", s.entries, s, "_G.require")
     raises("1 or more", object.paths, object, 0)
+    raises("1 or more", object.independent, object, 0)
+    raises("options are depth, n and least_bytes", object.under, object, {deep = 1})
+    raises("'depth' must be a whole number", object.under, object, {depth = -1})
+    raises("only threads have frames", object.frames, object)
+    raises("order is retained, shallow or count", s.top, s, 5, "name")
+    raises("or 0 for all", s.classes, s, -1)
+    raises("options are n, sort, type and garbage", s.top, s, {by = "x"})
+    raises("the root is no object", s.retained, s, s.root)
+    raises("in the order of time", s.diff, s, s)
+    raises("of snapshots, or of names of files", reader.growth, {1})
+    raises("table expected", reader.growth, "a")
+    raises("two of each", reader.compare, {dir .. "/a"}, {})
+    raises("of another snapshot", s.what_if, s, {open("a"):object "_G.bus":referrers()[1]})
+    raises("object, its number, path, class expected", s.ignore, s, {{}})
+    local stream = object:edges()
+    s:ignore "_G.odd"
+    raises("was changed meanwhile: begin again", stream)
+    s:ignore()
   end)
 
   it("of methods on other values is told", function()
@@ -311,9 +329,15 @@ describe("wrong use", function()
     local values = {s, object, object:edges(), object:paths()[1], object:referrers(), s:objects(),
       object:referrers()[1], io.stdout, {}, 1, "x", false, print}
     local functions = {}
-    for _, name in ipairs {"close", "object", "objects", "edges", "entries", "path", "paths",
-      "referrers", "verify"} do
+    for _, name in ipairs {"class", "classes", "diff", "dominators", "epochs", "frames",
+      "growing", "ignore", "independent", "marks", "modules", "objects_with", "retained", "since",
+      "strings", "suspects", "threads", "top", "under", "waste", "ways", "what_if", "close",
+      "object", "objects", "edges", "entries", "path", "paths", "referrers", "verify"} do
+      assert.is_function(s[name])
       functions[#functions + 1] = s[name]
+    end
+    for _, name in ipairs {"open", "growth", "compare", "owners", "escape"} do
+      functions[#functions + 1] = reader[name]
     end
     for _, name in ipairs {"edges", "entries", "get", "path", "paths", "referrers", "text"} do
       functions[#functions + 1] = object[name]
@@ -377,32 +401,44 @@ describe("the collector", function()
     assert.equal("value", edges().kind)
   end)
 
-  it("may close a snapshot in the middle of anything", function()
-    local out = support.lua([[
-      local reader = require "heap.reader"
-      local closed, done = 0, 0
-      collectgarbage(arg[2], 1, 1)
-      for i = 1, 400 do
-        local s = assert(reader.open(arg[1]))
-        local function bomb()
-          setmetatable({}, {__gc = function() closed = closed + 1 s:close() end})
-        end
-        local ok, message = pcall(function()
-          local object = s:object "Listener"
-          for k = 1, i do if k == i then bomb() end local _ = {k, tostring(k)} end
-          for o in s:objects() do local _ = o.class, o.held_by, o.address end
-          for _, path in ipairs(object:paths(3)) do
-            for k = 1, #path do local _ = path[k].label end
-          end
-          for e in object:edges() do local _ = e.label, e.target.class end
-          for k, v in s:object("_G.odd"):entries() do local _ = tostring(k), tostring(v) end
-          local _ = tostring(object:referrers()), tostring(object), tostring(s:objects()), s.info
-          done = done + 1
-        end)
-        assert(ok or message:find("the snapshot is closed", 1, true), message)
+  local program = [[
+    local reader = require "heap.reader"
+    local closed, done, n = 0, 0, 72
+    collectgarbage(arg[2], 1, arg[2] == "generational" and 1 or 1000)
+    for i = 1, n do
+      local s = assert(reader.open(arg[1]))
+      local answers = 0
+      local function bomb()
+        setmetatable({}, {__gc = function() closed = closed + 1 s:close() end})
       end
-      print(closed > 0, done < 400)
-    ]], {args = {dir .. "/s", "incremental"}})
-    assert.equal("true\ttrue\n", out)
-  end)
+      local ok, message = pcall(function()
+        local function ask(f)
+          answers = answers + 1
+          if answers == i % 24 then bomb() end
+          f()
+        end
+        local object = s:object "Listener"
+        for _ = 1, 3 do
+          ask(function() for o in s:objects() do local _ = o.class, o.held_by, o.address end end)
+          ask(function() return tostring(object:paths(3)), tostring(object:referrers()) end)
+          ask(function() for e in object:edges() do local _ = e.label, e.target.class end end)
+          ask(function() return tostring(s:object("_G.odd"):entries()), tostring(s.info) end)
+          ask(function() return s:classes(), s:top(50), s:marks(), s:epochs(), s:threads() end)
+          ask(function() return s:suspects(), s:modules(), s.root:under {n = 0} end)
+          ask(function() return s:growing(), s:waste(), s:class "Listener", s:ways "Listener" end)
+          ask(function() return s:what_if "_G.bus", s:retained(s:objects()), s:since "a" end)
+        end
+        done = done + 1
+      end)
+      assert(ok or message:find("the snapshot is closed", 1, true), message)
+      s:close()
+    end
+    print(closed > n / 2, done < n / 2)
+  ]]
+
+  for _, mode in ipairs {"incremental", "generational"} do
+    it("may close a snapshot in the middle of anything, " .. mode, function()
+      assert.equal("true\ttrue\n", (support.lua(program, {args = {dir .. "/s", mode}})))
+    end)
+  end
 end)

@@ -166,6 +166,147 @@ function snapshot:epochs(options) end
 ---@field objects integer
 ---@field shallow_bytes integer
 
+---What looks like a collection without a limit, those with most bytes first, and those that were
+---filled once last.
+---@return heap.growing[]
+function snapshot:growing() end
+
+---@class heap.growing
+---@field prospect "grows"|"may grow"|"filled once"
+---@field held_by string a folded path
+---@field object heap.object of several at that path the one with most bytes
+---@field tables integer at that path
+---@field entries integer in all of them
+---@field bytes integer of all, with what their elements retain, shared or not
+---@field retained_bytes integer of the object; and so to younger_share
+---@field elements integer
+---@field element string the class or type of most
+---@field element_type? string nil for what is no object
+---@field alike integer how many are of that class
+---@field are_keys boolean the elements are the keys
+---@field keys string "linked", "sequence", "integers", "times", "milliseconds", "numbers", "uuids",
+---"hex", "numbered", "tokens", "names", "strings", "objects" or "mixed"
+---@field least? number of keys that are numbers
+---@field greatest? number
+---@field example_key? heap.object a string
+---@field exact boolean made in one piece
+---@field aged integer elements that are objects
+---@field since_first_mark integer
+---@field epochs integer
+---@field oldest_epoch integer
+---@field youngest_epoch integer
+---@field in_one_go boolean
+---@field younger_share number of all objects those that are younger
+
+---What the instances of a class are like.
+---@param name string "array" means "array of Listener", too
+---@return heap.description|nil
+---@return string? message
+---@return string? code
+function snapshot:class(name) end
+
+---@class heap.description
+---@field class string
+---@field type string
+---@field objects integer
+---@field garbage_objects integer
+---@field garbage_bytes integer
+---@field shallow_bytes integer
+---@field retained_bytes integer of all together
+---@field average_bytes integer
+---@field one_more_bytes integer what one more costs: the median
+---@field contents integer of strings: how many different ones
+---@field repeated_bytes integer of strings that are equal to another
+---@field biggest? heap.object
+---@field spreads table<string, {objects: integer, least: integer, median: integer, ninth_tenth: integer, most: integer, sum: integer}> by "shallow", "retained", "alone", "entries" ...
+---@field fields {field: string, instances: integer, values: integer, retained_bytes: integer, total_kinds: integer, kinds: {class: string, values: integer}[]}[]
+---@field referrers {class: string?, type: string?, label: string, weak: boolean, referrers: integer, references: integer}[]
+---@field epochs {mark: string?, objects: integer}[]
+
+---What memory holds without need, those kinds with most bytes first.
+---@return heap.waste
+function snapshot:waste() end
+
+---@class heap.waste: { [integer]: heap.waste_kind }
+---@field waste_bytes integer
+---@field string_table_waste_bytes integer
+---@field userdata_block_bytes integer
+
+---@class heap.waste_kind
+---@field kind "emptied_tables"|"empty_slots"|"small_tables"|"equal_strings"|"equal_functions"|"user_values"|"debug_information"
+---@field bytes integer
+---@field objects integer
+---@field originals integer
+---@field by_hash integer
+---@field places {bytes: integer, objects: integer, held_by: string?, source: string?, example: heap.object, class: string?, slots: integer?, used: integer?, original: heap.object?, by_hash: integer?}[]
+
+---A set of objects: one of them, a list of them, what objects() returns, a fingerprint, or an
+---expression for all that match: a class is all of its instances.
+---@alias heap.set heap.subject|heap.subject[]|heap.objects|fun(): heap.object
+
+---Why a whole set is alive: the paths of all of them as one tree.
+---@param set heap.set
+---@param n? integer about so many rows, the biggest (default 20); 0: all
+---@return heap.ways|nil
+---@return string? message
+---@return string? code
+function snapshot:ways(set, n) end
+
+---@class heap.ways: { [integer]: heap.way }
+---@field objects integer of the set, alive
+---@field retained_bytes integer what would go if all of them went
+---@field class? string of all of them
+---@field type? string
+---@field garbage_objects integer
+---@field garbage_bytes integer
+---@field held_by {path: string, objects: integer}[] those that hold most of them
+---@field total_held_by integer
+
+---@class heap.way
+---@field depth integer
+---@field objects integer of the set, there and further on
+---@field retained_bytes integer
+---@field hidden? integer so many rows are not shown: there are no other fields
+---@field steps? string from the row above
+---@field path? string
+---@field class? string
+---@field type? string
+---@field through? integer objects there, of the set or on the way to it
+---@field here? integer objects of the set that are there
+---@field example? heap.object
+
+---What is taken as gone: a reference, by a path that ends in it ("_G.cache", as though it were set
+---to nil) or as an edge; or objects, by address, place, class or as an object.
+---@alias heap.cut string|heap.edge|heap.object
+
+---From now on all is answered as though these were not there: what only they keep alive is garbage.
+---What was ignored before is not any more; without an argument nothing is. Costs as much as the
+---first question. Lists of before keep what they have.
+---@param cuts? heap.cut|heap.cut[]
+---@return true|nil
+---@return string? message nothing is changed
+---@return string? code
+function snapshot:ignore(cuts) end
+
+---What would be freed if each of the cuts were made alone, and all of them together; and is an
+---object among it? Nothing is changed.
+---@param cuts heap.cut|heap.cut[]
+---@param object? heap.subject
+---@return heap.what_if|nil
+---@return string? message
+---@return string? code
+function snapshot:what_if(cuts, object) end
+
+---@class heap.what_if: { [integer]: heap.freed }
+---@field together heap.freed
+---@field only_together heap.freed what no one of them frees alone
+
+---@class heap.freed
+---@field cut? heap.cut
+---@field frees_objects integer
+---@field frees_bytes integer
+---@field frees_it? boolean the object that was asked for
+
 ---What leaks, as far as one snapshot can tell.
 ---@return heap.suspect[]
 function snapshot:suspects() end
@@ -208,10 +349,11 @@ function snapshot:threads() end
 ---@field frames string[] the innermost first
 
 ---What would go if all of these objects went together; each byte counts once.
----@param objects heap.subject|heap.subject[]|heap.objects|fun(): heap.object
----@return integer bytes
----@return integer objects
-function snapshot:retained(objects) end
+---@param set heap.set
+---@return integer|nil bytes
+---@return integer|string objects
+---@return string? code
+function snapshot:retained(set) end
 
 ---What changed. They are put into the order of their time: with two others, what was allocated
 ---between the oldest and the next and still lives in the youngest, and which older containers grew
@@ -358,6 +500,14 @@ function object:get(key) end
 ---@return heap.objects
 function object:dominators() end
 
+---Paths that hold it independently: so many cuts are needed to free it. `from` is the object from
+---which they part, `limited` whether there may be more.
+---@param limit? integer default 20
+---@return heap.path[]|nil
+---@return string? message nothing keeps it alive
+---@return string? code
+function object:independent(limit) end
+
 ---What it keeps alive alone, as a tree, itself first; what is below a row is deeper. Eight or more
 ---of one class at one place are one row.
 ---@param options? {depth?: integer, n?: integer, least_bytes?: integer} default: 4 levels of 10
@@ -398,6 +548,7 @@ function object:text(most_bytes) end
 ---@field kind string "value", "key", "metatable", "upvalue", "local", ...
 ---@field label string as the commands print it: .listeners, [17], upvalue bus
 ---@field weak boolean it keeps nothing alive
+---@field left_out boolean by snapshot:ignore()
 ---@field key? any of an edge from a table
 ---@field name? string of an upvalue or a local variable
 ---@field line? integer of an edge from a stack

@@ -83,14 +83,7 @@ end
 
 -- {=== Suspects ===========================================================================
 
--- "1,020 Listener tables", "12 function on_tick @app.lua:3".
-local function things(r, objects)
-  local plural = objects == 1 and "" or "s"
-  if r.class == r.type then return ("%s %s%s"):format(count(objects), r.type, plural) end
-  if r.type == "table" then return ("%s %s table%s"):format(count(objects), r.class, plural) end
-  if r.type == "userdata" then return ("%s %s userdata"):format(count(objects), r.class) end
-  return ("%s %s"):format(count(objects), r.class)
-end
+local things = text.things
 
 local VERBS = {holder = "holds", itself = "is big by itself:", list = "begins a list of",
   tree = "is the root of a tree of", spread = "are held by many"}
@@ -142,7 +135,8 @@ local function suspect_lines(s, all_bytes)
   end
   local example = s.kind == "spread" and s.accumulated[1].example or s.object
   local one = s.kind == "spread"
-  add('    Why %s: object("%s"):paths()', one and "one of them stays" or "it stays", example.address)
+  add('    Why %s: object("%s"):paths()', one and "one of them stays" or "it stays",
+    example.address)
   if s.kind ~= "itself" then
     add('    What is in %s: object("%s"):under()', one and "one" or "it", example.address)
   end
@@ -226,6 +220,8 @@ end
 
 -- }=======================================================================================
 
-for kind, report in pairs(require "heap.reports_of_growth") do reports[kind] = report end
+for _, name in ipairs {"heap.reports_of_growth", "heap.reports_of_insides"} do
+  for kind, report in pairs(require(name)) do reports[kind] = report end
+end
 
 return reports

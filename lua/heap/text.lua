@@ -153,6 +153,20 @@ function text.what(o)
   return o.class .. " " .. o:text(32)
 end
 
+---"1,020 Listener tables", "12 function on_tick @app.lua:3".
+---@param r {class: string, type: string}
+---@param objects integer
+---@return string
+function text.things(r, objects)
+  local plural = objects == 1 and "" or "s"
+  if r.class == r.type then return ("%s %s%s"):format(text.count(objects), r.type, plural) end
+  if r.type == "table" then
+    return ("%s %s table%s"):format(text.count(objects), r.class, plural)
+  end
+  if r.type == "userdata" then return ("%s %s userdata"):format(text.count(objects), r.class) end
+  return ("%s %s"):format(text.count(objects), r.class)
+end
+
 ---"Listener 0x55d0c0a3f2e0".
 ---@param o heap.object
 ---@return string

@@ -1,0 +1,263 @@
+/*
+** cuts.c - why a whole set of objects is alive, and what would change that: references and objects
+** that are taken as gone, and the paths that hold an object independently.
+*/
+#include <string.h>
+
+#include "handles.h"
+
+/* {=== The ways on which a set is held ================================================ */
+
+static void free_ways(void *content) {
+  lh_ways *ways = *(lh_ways **)content;
+  if (ways) lh_ways_free(ways);
+}
+
+static void push_way(lua_State *L, const lh_snapshot *snapshot, const lh_way *way) {
+  lua_createtable(L, 0, 9);
+  hr_set_integer(L, "depth", way->depth);
+  hr_set_integer(L, "objects", way->objects);
+  hr_set_integer(L, "retained_bytes", way->bytes);
+  if (way->hidden > 0) {
+    hr_set_integer(L, "hidden", way->hidden);
+    return;
+  }
+  hr_set_string(L, "steps", way->steps);
+  hr_set_string(L, "path", way->path);
+  if (way->id == LH_ROOT) return;
+  if (way->class_index != UINT32_MAX) hr_set_class(L, snapshot, way->class_index);
+  hr_set_integer(L, "through", way->through);
+  hr_set_integer(L, "here", way->here);
+  hr_set_object(L, "example", 1, way->id);
+}
+
+static void push_ways(lua_State *L, const lh_snapshot *snapshot, const lh_ways *w) {
+  hr_push_list(L, "heap.ways", w->n_rows);
+  for (size_t i = 0; i < w->n_rows; i++) {
+    push_way(L, snapshot, &w->rows[i]);
+    lua_rawseti(L, -2, (lua_Integer)i + 1);
+  }
+  hr_set_integer(L, "objects", w->objects);
+  hr_set_integer(L, "retained_bytes", w->bytes);
+  if (w->objects > 0 && w->class_index != UINT32_MAX) hr_set_class(L, snapshot, w->class_index);
+  hr_set_integer(L, "garbage_objects", w->garbage_objects);
+  hr_set_integer(L, "garbage_bytes", w->garbage_bytes);
+  hr_set_integer(L, "total_held_by", w->total_holders);
+  lua_createtable(L, (int)w->n_holders, 0);
+  for (uint32_t i = 0; i < w->n_holders; i++) {
+    lua_createtable(L, 0, 2);
+    hr_set_string(L, "path", w->holders[i].path);
+    hr_set_integer(L, "objects", w->holders[i].objects);
+    lua_rawseti(L, -2, (lua_Integer)i + 1);
+  }
+  lua_setfield(L, -2, "held_by");
+}
+
+/* ways(set [, n]) --> a tree of rows, about n (default 20; 0: all) | nil, message, code */
+int hr_ways(lua_State *L) {
+  hr_snapshot *of = hr_check_snapshot(L, 1);
+  lua_Integer limit = luaL_optinteger(L, 3, 20);
+  const lh_id *ids;
+  size_t n;
+  lh_error error;
+  luaL_argcheck(L, limit >= 0, 3, "a number of rows, or 0 for all");
+  if (hr_check_set(L, 2, of, &ids, &n, &error) != LH_OK) return hr_fail(L, &error);
+  lh_ways **ways = hr_hold(L, 1, sizeof *ways, free_ways);
+  int hold = lua_gettop(L);
+  lh_snapshot *snapshot = hr_analysed(L, of);
+  int code = lh_merge_paths(snapshot, ids, n, (size_t)limit, ways, &error);
+  hr_check(L, hr_filled(L, hold, code), &error);
+  push_ways(L, snapshot, *ways);
+  hr_let_go(L, hold);
+  return 1;
+}
+
+/* }=================================================================================== */
+
+/* {=== What is taken as gone ========================================================== */
+
+/* What an expression takes away, or one edge (of which the target is an object), or an object. */
+typedef struct cut {
+  lh_without found;
+  lh_edge edge;
+  lh_id id;
+} cut;
+
+typedef struct cuts {
+  size_t n;
+  cut list[];
+} cuts;
+
+static void free_cuts(void *content) {
+  cuts *c = content;
+  for (size_t i = 0; i < c->n; i++) lh_without_free(&c->list[i].found);
+}
+
+static lh_without without_of(const cut *one) {
+  lh_without w = one->found;
+  if (one->id != LH_NO_OBJECT) w = (lh_without){.objects = &one->id, .n_objects = 1};
+  if (one->edge.target != LH_NO_OBJECT) w = (lh_without){.edges = &one->edge, .n_edges = 1};
+  return w;
+}
+
+/* What stands at `index` as a cut; LH_ENOTFOUND: there is no such thing. */
+static int read_cut(lua_State *L, int index, hr_snapshot *of, cut *out, lh_error *error) {
+  hr_snapshot *of_edge;
+  const lh_edge *edge = hr_test_edge(L, index, &of_edge);
+  *out = (cut){.edge.target = LH_NO_OBJECT, .id = LH_NO_OBJECT};
+  if (edge) {
+    if (of_edge != of) luaL_error(L, "this edge is of another snapshot");
+    out->edge = *edge;
+    return LH_OK;
+  }
+  if (lua_type(L, index) != LUA_TSTRING) return hr_find_object(L, index, of, &out->id, error);
+  int code = lh_find_cut(hr_analysed(L, of), lua_tolstring(L, index, NULL), &out->found, error);
+  if (code != LH_OK) out->found = (lh_without){0};
+  if (code != LH_ENOTFOUND) hr_check(L, code, error);
+  return code;
+}
+
+/* The cuts of the list at `index`, or the one that is there; in a userdata that it pushes, which
+** holds the snapshot. */
+static int read_cuts(lua_State *L, int index, hr_snapshot *of, cuts **out, lh_error *error) {
+  bool is_list = lua_istable(L, index);
+  size_t n = is_list ? (size_t)lua_rawlen(L, index) : 1;
+  int code = LH_OK;
+  cuts *c = hr_hold(L, 1, sizeof *c + n * sizeof *c->list, free_cuts);
+  for (size_t i = 0; code == LH_OK && i < n; i++) {
+    if (is_list)
+      (void)lua_rawgeti(L, index, (lua_Integer)i + 1);
+    else
+      lua_pushvalue(L, index);
+    code = read_cut(L, lua_gettop(L), of, &c->list[i], error);
+    if (code == LH_OK) c->n = i + 1;
+    lua_pop(L, 1);
+  }
+  *out = c;
+  return code;
+}
+
+/* All of them as one; in a userdata that it pushes. */
+static lh_without together(lua_State *L, const cuts *c) {
+  size_t n_edges = 0, n_objects = 0;
+  for (size_t i = 0; i < c->n; i++) {
+    lh_without w = without_of(&c->list[i]);
+    n_edges += w.n_edges;
+    n_objects += w.n_objects;
+  }
+  lh_edge *edges = lua_newuserdatauv(L, n_edges * sizeof *edges + n_objects * sizeof(lh_id), 0);
+  lh_id *objects = (lh_id *)(edges + n_edges);
+  lh_without all = {edges, n_edges, objects, n_objects};
+  for (size_t i = 0; i < c->n; i++) {
+    lh_without w = without_of(&c->list[i]);
+    if (w.n_edges > 0) memcpy(edges, w.edges, w.n_edges * sizeof *edges);
+    if (w.n_objects > 0) memcpy(objects, w.objects, w.n_objects * sizeof *objects);
+    edges += w.n_edges;
+    objects += w.n_objects;
+  }
+  return all;
+}
+
+/* ignore([cuts]) --> true | nil, message, code. From now on, all is answered as though these were
+** not there; without an argument nothing is ignored. */
+int hr_ignore(lua_State *L) {
+  hr_snapshot *of = hr_check_snapshot(L, 1);
+  lh_error error;
+  cuts *c;
+  lua_settop(L, 2);
+  if (lua_isnil(L, 2)) {
+    lua_newtable(L);
+    lua_replace(L, 2);
+  }
+  (void)hr_analysed(L, of);
+  if (read_cuts(L, 2, of, &c, &error) != LH_OK) return hr_fail(L, &error);
+  lh_without all = together(L, c);
+  lh_snapshot *snapshot = hr_opened(L, of);
+  if (of->holds > 1) lua_gc(L, LUA_GCCOLLECT); /* they may be left from errors */
+  if (of->holds > 1) return luaL_error(L, "the snapshot is just being asked something else");
+  (void)hr_opened(L, of); /* what was collected may have closed it */
+  of->analyses++;
+  hr_check(L, lh_analyse_without(snapshot, &all, &error), &error);
+  hr_check(L, lh_classify(snapshot, &error), &error);
+  hr_let_go(L, 3);
+  lua_pushboolean(L, true);
+  return 1;
+}
+
+static void push_freed(lua_State *L, const lh_freed *freed, bool has_object) {
+  lua_createtable(L, 0, 4);
+  hr_set_integer(L, "frees_objects", freed->objects);
+  hr_set_integer(L, "frees_bytes", freed->bytes);
+  if (has_object) hr_set_boolean(L, "frees_it", freed->frees_it);
+}
+
+/* what_if(cuts [, object]) --> a row for each cut, together, only_together | nil, message, code */
+int hr_what_if(lua_State *L) {
+  hr_snapshot *of = hr_check_snapshot(L, 1);
+  lh_id id = LH_NO_OBJECT;
+  lh_freed all, only;
+  lh_error error;
+  cuts *c;
+  lua_settop(L, 3);
+  if (!lua_isnil(L, 3)) hr_check(L, hr_find_object(L, 3, of, &id, &error), &error);
+  if (read_cuts(L, 2, of, &c, &error) != LH_OK) return hr_fail(L, &error);
+  lh_without *each = lua_newuserdatauv(L, (c->n + 1) * sizeof *each, 0);
+  lh_freed *alone = lua_newuserdatauv(L, (c->n + 1) * sizeof *alone, 0);
+  for (size_t i = 0; i < c->n; i++) each[i] = without_of(&c->list[i]);
+  int code = lh_what_if(hr_analysed(L, of), each, c->n, id, alone, &all, &only, &error);
+  hr_check(L, code, &error);
+  hr_push_list(L, "heap.what_if", c->n);
+  for (size_t i = 0; i < c->n; i++) {
+    push_freed(L, &alone[i], id != LH_NO_OBJECT);
+    if (lua_istable(L, 2))
+      (void)lua_rawgeti(L, 2, (lua_Integer)i + 1);
+    else
+      lua_pushvalue(L, 2);
+    lua_setfield(L, -2, "cut");
+    lua_rawseti(L, -2, (lua_Integer)i + 1);
+  }
+  push_freed(L, &all, id != LH_NO_OBJECT);
+  lua_setfield(L, -2, "together");
+  push_freed(L, &only, false);
+  lua_setfield(L, -2, "only_together");
+  if (id != LH_NO_OBJECT) hr_set_object(L, "object", 1, id);
+  hr_set_reachable(L, hr_opened(L, of));
+  hr_let_go(L, 4);
+  return 1;
+}
+
+/* }=================================================================================== */
+
+/* {=== Independent paths ============================================================== */
+
+static void free_independent(void *content) {
+  lh_independent *found = content;
+  if (found->paths) lh_independent_free(found);
+}
+
+/* object:independent([limit]) --> list of paths; nil: nothing keeps it alive. */
+int hr_independent(lua_State *L) {
+  hr_snapshot *of;
+  lh_id id = hr_subject(L, &of);
+  lh_snapshot *snapshot = hr_analysed(L, of);
+  lua_Integer limit = luaL_optinteger(L, 3, 20);
+  lh_error error;
+  luaL_argcheck(L, limit > 0, 3, "a number of paths, 1 or more");
+  lh_independent *found = hr_hold(L, 1, sizeof *found, free_independent);
+  int hold = lua_gettop(L);
+  int code = lh_find_independent(snapshot, id, (size_t)limit, found, &error);
+  if (hr_filled(L, hold, code) == LH_ENOTFOUND) return hr_fail(L, &error);
+  hr_check(L, code, &error);
+  hr_push_list(L, "heap.independent", found->n);
+  for (size_t i = 0; i < found->n; i++) {
+    hr_push_path(L, 1, hr_path_kind, &found->paths[i]);
+    lua_rawseti(L, -2, (lua_Integer)i + 1);
+  }
+  hr_set_object(L, "object", 1, id);
+  hr_set_object(L, "from", 1, found->from);
+  hr_set_boolean(L, "limited", found->is_limited);
+  hr_let_go(L, hold);
+  return 1;
+}
+
+/* }=================================================================================== */
