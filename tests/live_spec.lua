@@ -729,3 +729,26 @@ describe("heap.capture", function()
     ]]
   end)
 end)
+
+describe("the README", function()
+  it("lists what there is", function()
+    local readme = support.read_file(support.root .. "/README.md")
+    local meta = support.read_file(support.root .. "/lua/heap/meta.lua")
+    local section = readme:match("\n## From inside the program\n(.-)\n## ")
+    local out = live [[
+      local names = {}
+      for name, value in pairs(heap) do
+        if type(value) == "function" then names[#names + 1] = name end
+      end
+      print(table.concat(names, " "))
+    ]]
+    local n = 0
+    for name in out:gmatch("%a+") do
+      assert.matches("function heap." .. name .. "(", meta, 1, true)
+      if readme:match("heap%." .. name .. "[^%a]") then n = n + 1 end
+      assert.is_true(section:find("heap." .. name, 1, true) ~= nil or
+        ("snapshot mark sizeof stats leaks"):find(name, 1, true) ~= nil, name)
+    end
+    assert.is_true(n >= 16)
+  end)
+end)

@@ -169,9 +169,9 @@ function heap.sizeof(value) end
 --
 -- These calls ask about the heap as it is, in the words of the commands and with their figures.
 -- They take a snapshot into memory outside the Lua heap, analyse it, and give the memory back
--- before they return. A question costs about as much as heaptop on that snapshot: some 0.3 seconds
--- and 100 bytes an object for a million objects. Who asks several questions about one moment takes
--- a capture, and shares that cost.
+-- before they return. A question costs about as much as heaptop on that snapshot: five full
+-- collections or so, half a second for a million objects, and meanwhile 100 bytes an object. Who
+-- asks several questions about one moment takes a capture, and shares that cost.
 --
 -- The asking itself is left out: what only the call holds is not there. What the *asker* holds, the
 -- function that makes the call, by its local variables and upvalues, counts for paths only where
@@ -379,7 +379,7 @@ function heap.show(value, options) end
 ---A snapshot in memory outside the Lua heap, to be asked many questions about one moment: each
 ---function above is a method, too, but for heap.diff. All else that heap.reader's snapshots can be
 ---asked can be asked here (`s:suspects()`, `c:diff(a, b)`); `s.reader` is that snapshot. Its memory,
----some 50 bytes an object and 80 more when it is analysed, goes back with s:close(), at the end of a
+---some 50 bytes an object and 50 more when it is analysed, goes back with s:close(), at the end of a
 ---variable that is <close>, or when it is collected: sooner is better, since the collector knows
 ---nothing of it.
 ---

@@ -96,6 +96,21 @@ for _ = 1, rounds do
   assert(job:wait())
 end
 
+-- Questions from inside.
+local function seconds_of(ask)
+  local times = {}
+  for i = 1, 3 do
+    local start = bench.now()
+    ask()
+    times[i] = bench.now() - start
+  end
+  collectgarbage()
+  return median(times)
+end
+local path_s = seconds_of(function() assert(heap.path(FIRST)) end)
+local classes_s = seconds_of(function() assert(#heap.classes(10) > 5) end)
+local each_s = seconds_of(function() assert(heap.each(function() end) > 2 * n_tables) end)
+
 local function size_of(name)
   local file <close> = assert(io.open(name, "rb"))
   return file:seek("end")
@@ -110,6 +125,9 @@ report("collection_s", "%.6f", median(collections))
 report("snapshot_s", "%.6f", median(snapshots))
 report("count_s", "%.6f", median(counts))
 report("stats_s", "%.9f", stats_s)
+report("live_path_s", "%.6f", path_s)
+report("live_classes_s", "%.6f", classes_s)
+report("live_each_s", "%.6f", each_s)
 report("pause_s", "%.6f", median(pauses))
 report("extra_bytes", "%d", extra)
 report("added_bytes", "%d", math.floor(added * 1024))
