@@ -125,9 +125,13 @@ static int compare_values(const void *left, const void *right) {
 
 static void add_spread(lh_description *out, lh_measure measure, uint64_t *values, size_t n) {
   lh_spread spread = {.measure = measure, .objects = n};
+  bool in_order = true; /* mostly all are the same */
   if (n == 0) return;
-  qsort(values, n, sizeof *values, compare_values);
-  for (size_t i = 0; i < n; i++) spread.sum += values[i];
+  for (size_t i = 0; i < n; i++) {
+    spread.sum += values[i];
+    in_order = in_order && (i == 0 || values[i - 1] <= values[i]);
+  }
+  if (!in_order) qsort(values, n, sizeof *values, compare_values);
   spread.least = values[0];
   spread.median = values[(n - 1) / 2];
   spread.ninth_tenth = values[n - 1 - n / 10];
