@@ -1231,8 +1231,11 @@ typedef struct lh_growing {
   uint64_t since_first_mark;
   uint32_t epochs;                       /* different ones: how many, the oldest and */
   uint32_t oldest_epoch, youngest_epoch; /* youngest, all less than lh_mark_count */
-  bool in_one_go;                        /* from the table to its youngest element */
-  double younger; /* share of all reachable objects that are younger than the youngest */
+  bool in_one_go;   /* next to nothing else that lives was allocated from the table to its youngest
+                     element */
+  double younger;   /* share of all reachable objects that are younger than the youngest */
+  uint64_t content; /* private: the same for just the same elements */
+  size_t same_as;   /* index of the first row with just the same elements; of most rows its own */
 } lh_growing;
 
 typedef struct lh_growings {

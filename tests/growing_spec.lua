@@ -120,6 +120,20 @@ describe("heaptop --growing tells", function()
     end)
   end
 
+  it("objects that stand in two tables once", function()
+    local dir = take [[by_id, by_name = {}, {}
+      for i = 1, 40 do
+        by_id[i] = session(i)
+        by_name["s" .. i] = by_id[i]
+      end]]
+    local rows = cjson.decode(ask(dir, "--json", "s")).collections
+    assert.same({2, "_G.by_name", cjson.null, "_G.by_id", "_G.by_name"},
+                {#rows, rows[1].held_by, rows[1].same_as, rows[2].held_by, rows[2].same_as})
+    local out = ask(dir, "s")
+    assert.truthy(out:find("\n    also in _G.by_id\n", 1, true), out)
+    assert.equal(1, select(2, out:gsub("may grow", "")))
+  end)
+
   it("tables at one path as one, by the biggest", function()
     local row = collections([[
       users = {}

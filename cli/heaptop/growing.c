@@ -15,13 +15,6 @@ static lh_growings find(cli *c, lh_snapshot *snapshot) {
   return found;
 }
 
-/* Twenty rows, none of those that were filled once; -n 0, and JSON, have all. */
-static size_t shown(const cli *c, const request *r, const lh_growings *found) {
-  if (r->query.limit == 0 || (c->json && !r->limit_given)) return found->n;
-  size_t n = c->json ? found->n : found->n - found->n_filled_once;
-  return r->query.limit < n ? r->query.limit : n;
-}
-
 /* {=== The words ====================================================================== */
 
 /* "1,020 Listener tables", "5,012 strings as keys", "240 tables of several classes" */
@@ -124,35 +117,76 @@ static void print_order(cli *c, const lh_growing *g) {
 
 /* {=== Text =========================================================================== */
 
-static void print_row(cli *c, lh_snapshot *snapshot, const lh_growing *g, const char *file) {
+static void print_sentence(cli *c, lh_snapshot *snapshot, const lh_growing *g) {
   static const char *const verdicts[] = {"was filled once:", "may grow:", "grows:"};
-  char *word = cli_shell_word(file);
   printf("%s%s %s ", cli_style_on(c, g->prospect == LH_FILLED_ONCE ? CLI_PLAIN : CLI_BOLD),
          g->held_by, verdicts[g->prospect]);
   put_elements(stdout, c, g);
   if (g->tables > 1) printf(" in %s tables", cli_count(c, g->tables));
   printf(", %s, %s of the heap%s\n", cli_size(c, g->bytes), share_of_heap(c, snapshot, g->bytes),
          cli_style_off(c));
+}
+
+static void print_evidence(cli *c, const lh_snapshot *snapshot, const lh_growing *g) {
   fputs("    ", stdout);
   print_keys(c, snapshot, g);
   if (g->tables > 1) printf("; of the biggest, with %s", cli_count(c, g->elements));
   putchar('\n');
   print_epochs(c, snapshot, g);
   print_order(c, g);
+}
+
+/* next[i]: the next row with just the elements of row i, or found->n. Freed by free. */
+static size_t *link_same(const lh_growings *found) {
+  size_t *next = cli_must(calloc(found->n + 1, sizeof *next));
+  size_t *last = cli_must(calloc(found->n + 1, sizeof *last));
+  for (size_t i = 0; i < found->n; i++) {
+    size_t first = found->list[i].same_as;
+    next[i] = found->n;
+    if (first != i) next[last[first]] = i;
+    last[first] = i;
+  }
+  free(last);
+  return next;
+}
+
+static void print_row(cli *c, lh_snapshot *snapshot, const lh_growings *found, size_t i,
+                      const size_t *next, const char *file) {
+  const lh_growing *g = &found->list[i];
+  char *word = cli_shell_word(file);
+  print_sentence(c, snapshot, g);
+  print_evidence(c, snapshot, g);
+  for (size_t k = next[i]; k < found->n; k = next[k])
+    printf("    also in %s\n", found->list[k].held_by);
   printf("    Why it stays: heappath %s %s\n", word, cli_address(c, snapshot, g->id));
   free(word);
 }
 
+/* The first n rows; of those with just the same elements the first. */
+static void print_rows(cli *c, lh_snapshot *snapshot, const lh_growings *found, size_t n,
+                       const request *r) {
+  size_t *next = link_same(found), n_printed = 0, n_hidden = 0;
+  for (size_t i = 0; i < n; i++) {
+    if (found->list[i].same_as != i) continue;
+    if (r->query.limit != 0 && n_printed == r->query.limit) {
+      n_hidden++;
+      continue;
+    }
+    if (n_printed++ > 0) putchar('\n');
+    print_row(c, snapshot, found, i, next, r->file);
+  }
+  cli_print_hidden(c, n_hidden, "collection", "collections");
+  free(next);
+}
+
+/* Those that were filled once are left out, unless all are asked for. */
 static void print(cli *c, lh_snapshot *snapshot, const request *r) {
   lh_growings found = find(c, snapshot);
-  size_t n = shown(c, r, &found), n_left = found.n - found.n_filled_once;
+  size_t n_left = found.n - found.n_filled_once, n = r->query.limit == 0 ? found.n : n_left;
   if (n_left == 0) printf("Nothing looks like a collection without a limit\n");
-  for (size_t i = 0; i < n; i++) {
-    if (i > 0 || n_left == 0) putchar('\n');
-    print_row(c, snapshot, &found.list[i], r->file);
-  }
-  if (n < n_left) cli_print_hidden(c, n_left - n, "collection", "collections");
-  if (n <= n_left && found.n_filled_once > 0)
+  if (n_left == 0 && n > 0) putchar('\n');
+  print_rows(c, snapshot, &found, n, r);
+  if (n < found.n)
     printf("\n%sLeft out: %s that %s filled once; -n 0 shows all%s\n", cli_style_on(c, CLI_FAINT),
            cli_count_of(c, found.n_filled_once, "collection", "collections"),
            found.n_filled_once == 1 ? "was" : "were", cli_style_off(c));
@@ -170,7 +204,8 @@ static const char *keying_name(lh_keying keying) {
   return names[keying];
 }
 
-static json_t *row_json(cli *c, const lh_snapshot *snapshot, const lh_growing *g) {
+static json_t *row_json(cli *c, const lh_snapshot *snapshot, const lh_growings *found, size_t i) {
+  const lh_growing *g = &found->list[i];
   static const char *const prospects[] = {"filled once", "may grow", "grows"};
   bool numbers = g->keying >= LH_KEYED_SEQUENCE && g->keying <= LH_KEYED_NUMBERS;
   char *example = g->example_key == LH_NO_OBJECT
@@ -193,17 +228,20 @@ static json_t *row_json(cli *c, const lh_snapshot *snapshot, const lh_growing *g
   json_object_set_new(json, "youngest_epoch", json_integer((json_int_t)g->youngest_epoch));
   json_object_set_new(json, "in_one_go", json_boolean(g->in_one_go));
   json_object_set_new(json, "younger_share", json_real(g->younger));
+  json_object_set_new(json, "same_as",
+                      g->same_as == i ? json_null() : json_string(found->list[g->same_as].held_by));
   lh_free(example);
   return json;
 }
 
 static void print_json(cli *c, cli_json *w, lh_snapshot *snapshot, const request *r) {
   lh_growings found = find(c, snapshot);
-  size_t n = shown(c, r, &found);
+  bool all = !r->limit_given || r->query.limit == 0 || r->query.limit > found.n;
+  size_t n = all ? found.n : r->query.limit;
   cli_json_value(w, "total_collections", cli_json_size(found.n));
   cli_json_value(w, "total_filled_once", cli_json_size(found.n_filled_once));
   cli_json_open(w, "collections", '[');
-  for (size_t i = 0; i < n; i++) cli_json_value(w, NULL, row_json(c, snapshot, &found.list[i]));
+  for (size_t i = 0; i < n; i++) cli_json_value(w, NULL, row_json(c, snapshot, &found, i));
   cli_json_close(w, ']');
   lh_growings_free(&found);
 }

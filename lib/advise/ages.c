@@ -71,6 +71,7 @@ void lh_age_element(lh_ages *a, lh_growing *g, lh_youth *youth, lh_id id, bool i
   a->counted[id] = a->round;
   count_epoch(a, g, id);
   g->aged++;
+  g->content += lh_mix(lh_mix(id) + 1);
   if (lh_list_of(a->snapshot, id) == LH_LIST_ALLGC && id < youth->youngest) youth->youngest = id;
   if (inner) return;
   uint32_t p = a->tree->position[id];

@@ -171,7 +171,7 @@ static bool look_at_table(counting *f, lh_id id) {
   look_at_ages(f, &g);
   bool few = !g.are_keys && g.type != LH_TYPE_ROOT && 2 * g.aged < n;
   if (few && are_objects(&c)) { /* many keys have the same few values */
-    g.aged = g.since_first_mark = g.epochs = 0;
+    g.aged = g.since_first_mark = g.content = g.epochs = 0;
     if (!tell_keys_as_elements(f, &g, &c)) return true;
     look_at_ages(f, &g);
   }

@@ -95,6 +95,23 @@ static int compare_rows(const void *left, const void *right) {
   return order ? order : a->is_list - b->is_list;
 }
 
+/* Objects that stand in two indexes are told there only once. */
+static bool find_same(lh_growings *out) {
+  lh_map first = {0};
+  bool ok = true;
+  for (size_t i = 0; ok && i < out->n; i++) {
+    lh_growing *row = &out->list[i];
+    uint64_t words[2] = {row->aged, row->content};
+    uint32_t *known = lh_map_at(&first, lh_hash(words, sizeof words, 0) >> 1);
+    ok = known != NULL;
+    row->same_as = i;
+    if (ok && row->aged > 0 && *known != LH_NO_NUMBER) row->same_as = *known;
+    if (ok && *known == LH_NO_NUMBER) *known = (uint32_t)i;
+  }
+  lh_map_free(&first);
+  return ok;
+}
+
 /* Those that are big enough, in order, with paths of their own. */
 static bool keep_rows(const grouping *f, lh_growings *out) {
   uint64_t least = (uint64_t)(LEAST_SHARE * (double)f->grower->snapshot->reach.reachable_bytes);
@@ -110,7 +127,7 @@ static bool keep_rows(const grouping *f, lh_growings *out) {
     if (!row->held_by) return false;
     out->n_filled_once += row->prospect == LH_FILLED_ONCE;
   }
-  return true;
+  return find_same(out);
 }
 
 static bool group(grouping *f, lh_growings *out) {

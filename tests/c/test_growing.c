@@ -195,6 +195,8 @@ static void rows_are_as_the_definition_says(void **state) {
       check(once == (i >= all.n - all.n_filled_once));
       check(i == 0 || i == all.n - all.n_filled_once || g->bytes <= all.list[i - 1].bytes);
       check(g->tables == 1);
+      check(g->same_as <= i && all.list[g->same_as].same_as == g->same_as);
+      check(all.list[g->same_as].aged == g->aged);
       n_tables += !g->is_list;
       n_links += g->is_list;
       if (g->is_list)
