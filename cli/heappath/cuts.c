@@ -48,8 +48,10 @@ static void print_headline(cli *c, const request *r, const subject *s, const lh_
   printf("%s", cli_style_on(c, CLI_BOLD));
   if (r->n_cuts == 1)
     printf("cutting %s", cut);
+  else if (r->n_cuts == 2)
+    printf("making both cuts");
   else
-    printf("making %s", r->n_cuts == 2 ? "both cuts" : "all the cuts");
+    printf("making all %s cuts", cli_count(c, r->n_cuts));
   if (freed->objects == 0)
     printf(" frees nothing");
   else

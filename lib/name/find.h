@@ -26,6 +26,7 @@ typedef struct lh_set {
 typedef struct lh_edge_list {
   lh_edge *edges;
   size_t n, capacity;
+  lh_map upvalues;      /* whose contents are noted: functions share them */
   unsigned n_variables; /* of which it was asked whether they have two */
 } lh_edge_list;
 

@@ -29,6 +29,9 @@ bool lh_follow_edge(lh_finder *finder, const lh_edge *edge) {
   lh_edge content;
   if (!finder->is_last) return true;
   if (edge->kind != LH_EDGE_UPVALUE) return note(finder, edge);
+  uint32_t *noted = lh_map_at(&finder->followed->upvalues, edge->target);
+  if (!noted || *noted == edge->target) return noted;
+  *noted = edge->target;
   for (lh_edges_begin(finder->snapshot, edge->target, &it); lh_edges_next(&it, &content);)
     if (!note(finder, &content)) return false;
   return true;
@@ -66,6 +69,7 @@ int lh_find_cut(lh_snapshot *snapshot, const char *expression, lh_without *out, 
     set.ids = NULL;
   }
   lh_free(followed.edges);
+  lh_map_free(&followed.upvalues);
   lh_free(set.ids);
   lh_free(finder.seen);
   return code;

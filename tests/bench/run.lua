@@ -83,6 +83,10 @@ local function measure(millions)
   m.ladder_s, m.ladder_bytes = median_run(bin .. "heapdiff", "--ladder", dir .. "/a", dir .. "/b",
                                           dir .. "/c")
   m.owners_s = median_run(bin .. "heapdiff", "--owners", dir .. "/a", dir .. "/c")
+  m.what_if_s = median_run(bin .. "heappath", "--what-if", "--cut", "_G.LAST", "--cut", "_G.FIRST",
+                           "--cut", "_G.FUNCTIONS.*", dir .. "/a", m.deepest)
+  m.ignore_s = median_run(bin .. "heappath", "--ignore", "_G.FUNCTIONS.*", "--format", "text",
+                          dir .. "/a", m.deepest)
   m.heappath_s, m.heappath_bytes = median_run(bin .. "heappath", "--format", "text", dir .. "/a",
                                               m.deepest)
   m.set_s, m.set_bytes = median_run(bin .. "heappath", "--set", "{id, name, next}", dir .. "/a")
@@ -150,7 +154,11 @@ local rows = {
    function(m) return m.ladder_s / 3 / m.collection_s end, "%.2f x", 8},
   {"- peak memory with one file, MB", function(m) return m.ladder_bytes / MB end, "%.0f"},
   {"heapdiff --owners a c", function(m) return m.owners_s / m.collection_s end, "%.2f x", 8},
-  {"heappath a (the longest path)", function(m) return m.heappath_s / m.collection_s end, "%.2f x"},
+  {"heappath a (two paths, the longest)", function(m) return m.heappath_s / m.collection_s end,
+   "%.2f x", 8},
+  {"heappath --ignore a", function(m) return m.ignore_s / m.collection_s end, "%.2f x", 8},
+  {"heappath --what-if a (three cuts)", function(m) return m.what_if_s / m.collection_s end,
+   "%.2f x", 8},
   {"- peak memory with the file, MB", function(m) return m.heappath_bytes / MB end, "%.0f"},
   {"heappath --set (half of all objects) a", function(m) return m.set_s / m.collection_s end,
    "%.2f x", 8},
