@@ -159,6 +159,7 @@ build = {
     ["heap.meta"] = "lua/heap/meta.lua",
     ["heap.print"] = "lua/heap/print.lua",
     ["heap.reader_meta"] = "lua/heap/reader_meta.lua",
+    ["heap.reader_rows_meta"] = "lua/heap/reader_rows_meta.lua",
     ["heap.reports"] = "lua/heap/reports.lua",
     ["heap.reports_of_growth"] = "lua/heap/reports_of_growth.lua",
     ["heap.reports_of_insides"] = "lua/heap/reports_of_insides.lua",

@@ -61,6 +61,28 @@ describe("heap.reader", function()
     assert.equal(s.info.state_id, open("a").info.state_id)
   end)
 
+  it("is documented: each function and field is in the annotations", function()
+    local meta = support.read_file(support.root .. "/lua/heap/reader_meta.lua")
+    local s, checked = open(), 0
+    local bus = s:object "_G.bus"
+    for kind, value in pairs {reader = reader, snapshot = s, object = bus, edge = bus:edges()()} do
+      local index = value ~= reader and getmetatable(value).__index
+      local functions = index and select(2, debug.getupvalue(index, 1)) or value
+      for name, f in pairs(functions) do
+        local shared = kind == "snapshot" and ("\nfunction object:%s("):format(name)
+        local own = ("\nfunction %s%s%s("):format(kind, kind == "reader" and "." or ":", name)
+        assert.is_truthy(type(f) ~= "function" or meta:find(own, 1, true) or
+          shared and meta:find(shared, 1, true), own)
+        checked = checked + 1
+      end
+      for name in pairs(index and select(2, debug.getupvalue(index, 2)) or {}) do
+        assert.is_truthy(meta:find("\n%-%-%-@field " .. name .. "%?? "), name)
+        checked = checked + 1
+      end
+    end
+    assert.is_true(checked > 60)
+  end)
+
   it("says of a bad file what is wrong with it", function()
     local function fails(path, code, pattern)
       local none, message, word = reader.open(path)

@@ -117,8 +117,8 @@ static const char *const questions[] = {
     "return tostring(s:suspects())",
     "return tostring(s:object 'root':under())",
     "return tostring(s:modules()), tostring(s:threads())",
-    "local x <close> = assert(reader.open(a)) local y <close> = assert(reader.open(b)) "
-    "return tostring(s:diff(x, y)), tostring(s:diff(x))",
+    "local x <close>, y = assert(reader.open(a)), b return tostring(s:diff(x)), y",
+    "local x <close> = assert(reader.open(a)) return tostring(s:diff(assert(reader.open(b)), x))",
     "local x <close> = assert(reader.open(a)) return tostring(s:strings(x))",
     "return tostring(assert(reader.growth {a, b, s}))",
     "return tostring(assert(reader.compare({a, b}, {b, s})))",

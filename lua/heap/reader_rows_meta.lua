@@ -1,0 +1,235 @@
+---@meta heap.reader_rows
+-- reader_rows_meta.lua - the rows of the reports of heap.reader, for people and for the Lua language
+-- server (reader_meta.lua). They are plain tables, with the keys of the commands' --json.
+
+---@class heap.info
+---@field program string its command line
+---@field name string the path that the program gave
+---@field lua_release string "5.4.6"
+---@field process_id integer
+---@field state_id integer the same for all snapshots of one Lua state
+---@field serial integer of the snapshot's own mark; later ones are higher
+---@field time_ns integer
+---@field file_bytes integer
+---@field string_limit integer bytes of each string that were kept
+---@field objects integer
+---@field bytes integer their shallow sizes
+---@field gc_bytes integer collectgarbage("count") * 1024
+---@field unaccounted_bytes integer
+---@field string_table_bytes integer
+---@field reachable_objects integer
+---@field reachable_bytes integer
+---@field garbage_objects integer
+---@field garbage_bytes integer
+
+---@class heap.class
+---@field class string
+---@field type string
+---@field objects integer
+---@field shallow_bytes integer
+---@field retained_bytes integer that would go if all of them went
+
+---@class heap.mark_row
+---@field name string
+---@field serial integer
+---@field time_ns integer
+---@field is_snapshot boolean
+
+---@class heap.epoch_row
+---@field mark? string that begins it
+---@field time_ns? integer
+---@field objects integer
+---@field shallow_bytes integer
+
+---@class heap.growing
+---@field prospect "grows"|"may grow"|"filled once"
+---@field held_by string a folded path
+---@field object heap.object of several at that path the one with most bytes
+---@field tables integer at that path
+---@field entries integer in all of them
+---@field bytes integer of all, with what their elements retain, shared or not
+---@field retained_bytes integer of the object; and so to younger_share
+---@field elements integer
+---@field element string the class or type of most
+---@field element_type? string nil for what is no object
+---@field alike integer how many are of that class
+---@field are_keys boolean the elements are the keys
+---@field keys string "linked", "sequence", "integers", "times", "milliseconds", "numbers", "uuids",
+---"hex", "numbered", "tokens", "names", "strings", "objects" or "mixed"
+---@field least? number of keys that are numbers
+---@field greatest? number
+---@field example_key? heap.object a string
+---@field exact boolean made in one piece
+---@field aged integer elements that are objects
+---@field since_first_mark integer
+---@field epochs integer
+---@field oldest_epoch integer
+---@field youngest_epoch integer
+---@field in_one_go boolean
+---@field younger_share number of all objects those that are younger
+
+---@class heap.description
+---@field class string
+---@field type string
+---@field objects integer
+---@field garbage_objects integer
+---@field garbage_bytes integer
+---@field shallow_bytes integer
+---@field retained_bytes integer of all together
+---@field average_bytes integer
+---@field one_more_bytes integer what one more costs: the median
+---@field contents integer of strings: how many different ones
+---@field repeated_bytes integer of strings that are equal to another
+---@field biggest? heap.object
+---@field spreads table<string, {objects: integer, least: integer, median: integer, ninth_tenth: integer, most: integer, sum: integer}> by "shallow", "retained", "alone", "entries" ...
+---@field fields {field: string, instances: integer, values: integer, retained_bytes: integer, total_kinds: integer, kinds: {class: string, values: integer}[]}[]
+---@field referrers {class: string?, type: string?, label: string, weak: boolean, referrers: integer, references: integer}[]
+---@field epochs {mark: string?, objects: integer}[]
+
+---@class heap.waste: { [integer]: heap.waste_kind }
+---@field waste_bytes integer
+---@field string_table_waste_bytes integer
+---@field userdata_block_bytes integer
+
+---@class heap.waste_kind
+---@field kind "emptied_tables"|"empty_slots"|"small_tables"|"equal_strings"|"equal_functions"|"user_values"|"debug_information"
+---@field bytes integer
+---@field objects integer
+---@field originals integer
+---@field by_hash integer
+---@field places {bytes: integer, objects: integer, held_by: string?, source: string?, example: heap.object, class: string?, slots: integer?, used: integer?, original: heap.object?, by_hash: integer?}[]
+
+---@class heap.ways: { [integer]: heap.way }
+---@field objects integer of the set, alive
+---@field retained_bytes integer what would go if all of them went
+---@field class? string of all of them
+---@field type? string
+---@field garbage_objects integer
+---@field garbage_bytes integer
+---@field held_by {path: string, objects: integer}[] those that hold most of them
+---@field total_held_by integer
+
+---@class heap.way
+---@field depth integer
+---@field objects integer of the set, there and further on
+---@field retained_bytes integer
+---@field hidden? integer so many rows are not shown: there are no other fields
+---@field steps? string from the row above
+---@field path? string
+---@field class? string
+---@field type? string
+---@field through? integer objects there, of the set or on the way to it
+---@field here? integer objects of the set that are there
+---@field example? heap.object
+
+---@class heap.what_if: { [integer]: heap.freed }
+---@field together heap.freed
+---@field only_together heap.freed what no one of them frees alone
+
+---@class heap.freed
+---@field cut? heap.cut
+---@field frees_objects integer
+---@field frees_bytes integer
+---@field frees_it? boolean the object that was asked for
+
+---@class heap.suspect
+---@field kind "holder"|"itself"|"list"|"tree"|"spread"
+---@field object? heap.object nil for what no single object holds
+---@field retained_bytes integer
+---@field objects integer
+---@field total_classes integer
+---@field accumulated {class: string, type: string, objects: integer, retained_bytes: integer, example: heap.object}[]
+---@field holders {path: string, objects: integer}[]
+---@field total_holders integer
+
+---@class heap.module
+---@field name string
+---@field object heap.object
+---@field retained_bytes integer
+---@field reached_bytes integer
+---@field shared_bytes integer
+---@field reached_objects integer
+
+---@class heap.standing
+---@field status string "suspended", "running", "normal", "not started", "finished", "failed"
+---@field main boolean
+---@field threads integer
+---@field shallow_bytes integer
+---@field retained_bytes integer
+---@field example heap.object
+---@field frames string[] the innermost first
+
+---A list of groups, those that retain most first.
+---@class heap.diff: { [integer]: heap.group }
+---@field same_state boolean
+---@field objects integer
+---@field shallow_bytes integer
+---@field retained_bytes integer
+---@field gone_objects integer of two snapshots
+---@field gone_bytes integer
+---@field grown {object: heap.object, class: string, held_by: string, shallow_bytes: integer[], entries: integer[], fingerprint: string}[]
+---@field classes {class: string, type: string, objects: integer[], shallow_bytes: integer[], appeared: integer?, gone: integer?}[]
+
+---@class heap.group
+---@field class string
+---@field type string
+---@field held_by string a folded path
+---@field objects integer
+---@field shallow_bytes integer
+---@field retained_bytes integer
+---@field new_objects integer
+---@field new_bytes integer
+---@field example heap.object
+---@field fingerprint string the same in every run of the program
+
+---@class heap.branch
+---@field kind "object"|"list"|"tree"|"group"|"rest"
+---@field depth integer
+---@field object? heap.object of a group the one that retains most
+---@field class? string
+---@field type? string
+---@field edge? heap.edge by which the row above refers to it
+---@field objects integer
+---@field shallow_bytes integer
+---@field retained_bytes integer
+
+---A list of rows by path, the worst first.
+---@class heap.growth: { [integer]: heap.growth_row }
+---@field classes heap.growth_row[]
+---@field whole heap.figures
+---@field level heap.figures what is in no row by path
+---@field same_state boolean
+---@field snapshots string[]
+---@field seconds? number
+---@field fixed? boolean of reader.compare; and so to grows_now, which are held_by of rows
+---@field no_longer_grows? string
+---@field still_grows? string
+---@field grows_now? string
+
+---Each is a list: a figure for each snapshot.
+---@class heap.figures
+---@field objects integer[]
+---@field entries integer[]
+---@field bytes integer[]
+---@field all_objects integer[]
+
+---@class heap.growth_row: heap.figures
+---@field verdict string "grows steadily", "grew once", "saw-tooth", "shrinks", ...
+---@field class string
+---@field type string
+---@field held_by? string
+---@field fingerprint? string
+---@field grew_bytes integer[] in the first step, and after it
+---@field grew_objects integer[]
+---@field bytes_per_step number
+---@field bytes_per_second? number
+
+---@class heap.part
+---@field held_by string "" for the whole and what is shared
+---@field class? string
+---@field shared boolean what several parts of the one above keep alive together
+---@field above? integer the number of the part that it is a part of
+---@field bytes integer[] in the first and in the last snapshot, with all parts below
+---@field objects integer[]
+---@field own_bytes integer[] without
+---@field own_objects integer[]
