@@ -80,6 +80,11 @@ local function measure(millions)
   m.heapsql_s, m.heapsql_bytes = median_run(
     bin .. "heapsql", dir .. "/a", dir .. "/b", dir .. "/c",
     "select class, count(*), sum(shallow_bytes) from c.objects group by 1 order by 3 desc limit 10")
+  m.reader_s, m.reader_bytes = median_run(os.getenv("LUA") or "lua5.4", "-e", [[
+    local bytes = {}
+    for o in require "heap.reader".open(arg[1]):objects() do
+      bytes[o.class] = (bytes[o.class] or 0) + o.retained_bytes
+    end]], "/dev/null", dir .. "/a")
   m.ladder_s, m.ladder_bytes = median_run(bin .. "heapdiff", "--ladder", dir .. "/a", dir .. "/b",
                                           dir .. "/c")
   m.owners_s = median_run(bin .. "heapdiff", "--owners", dir .. "/a", dir .. "/c")
@@ -150,6 +155,9 @@ local rows = {
   {"heapsql a b c (classes of c)", function(m) return m.heapsql_s / m.collection_s end, "%.2f x",
    8},
   {"- peak memory with the files, MB", function(m) return m.heapsql_bytes / MB end, "%.0f"},
+  {"heap.reader, class and bytes of all objects of a",
+   function(m) return m.reader_s / m.collection_s end, "%.2f x"},
+  {"- peak memory with the file, MB", function(m) return m.reader_bytes / MB end, "%.0f"},
   {"heapdiff --ladder a b c, for each snapshot",
    function(m) return m.ladder_s / 3 / m.collection_s end, "%.2f x", 8},
   {"- peak memory with one file, MB", function(m) return m.ladder_bytes / MB end, "%.0f"},
