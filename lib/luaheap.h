@@ -737,13 +737,12 @@ int lh_find(lh_snapshot *snapshot, const char *expression, lh_found *found, lh_e
 int lh_find_all(lh_snapshot *snapshot, const char *expression, lh_id **ids, size_t *n_ids,
                 lh_error *error);
 
-/* Finds what an expression takes away. Of a path or a phrase that ends in a reference: the reference
-** of its last step, as though it were set to nil, that is a table's entry with its key, a variable's
+/* Finds what an expression takes away. Of a path or a phrase that ends in a reference: the one of
+** its last step, as though it were set to nil; that is a table's entry with its key, a variable's
 ** value for all functions that share it, a metatable. Else, told by address, place or class: the
 ** objects themselves. All that match; and where nothing is called so literally, a * in a name
-** stands for any text (`_G.debugger.*`, `upvalue watched of function *`). Needs lh_classify, of
-** which what is left out now may be found, too. Freed by lh_without_free. Fails as lh_find does.
-** O(n). */
+** stands for any text (`_G.debugger.*`, `upvalue watched of function *`). What is left out already
+** is found, too. Needs lh_classify. Freed by lh_without_free. Fails as lh_find does. O(n). */
 int lh_find_cut(lh_snapshot *snapshot, const char *expression, lh_without *out, lh_error *error);
 void lh_without_free(lh_without *without);
 

@@ -30,7 +30,8 @@ static inline void lh_prefetch(const void *p) {
 /* {=== graph.c ======================================================================= */
 
 /* Fills first_edge and edge of a snapshot: the strong edges of its records but for those that are
-** left out, those that live ephemerons add included, and ephemerons, n_ephemerons and LH_KIND_EPHEMERON_KEY. */
+** left out, those that live ephemerons add included, and ephemerons, n_ephemerons and
+** LH_KIND_EPHEMERON_KEY. */
 int lh_build_graph(lh_snapshot *snapshot, lh_error *error);
 void lh_drop_graph(lh_snapshot *snapshot);
 
@@ -85,9 +86,9 @@ bool lh_same_variable(const lh_snapshot *snapshot, const lh_edge *edge, lh_edge 
 #define LH_UNREACHED UINT32_MAX
 #define LH_AVOIDED (UINT32_MAX - 1)
 
-/* A breadth-first search, from the root if not said otherwise. Before it distance[v] is LH_UNREACHED, or LH_AVOIDED for
-** what no path may touch; after it the length of the shortest path, and parent[v] the step
-** before. */
+/* A breadth-first search, from the root if not said otherwise. Before it distance[v] is
+** LH_UNREACHED, or LH_AVOIDED for what no path may touch; after it the length of the shortest path,
+** and parent[v] the step before. */
 struct lh_search {
   lh_graph graph;
   const uint8_t *kind; /* as in the snapshot: what paths had better not run through */
@@ -125,8 +126,8 @@ bool lh_flow_touches(const lh_flow *flow, lh_id vertex);
 const lh_id *lh_flow_targets(lh_flow *flow, lh_id vertex, size_t *n);
 
 /* Takes out the path that was taken first: its edges, without loops. It begins at `from`, or where
-** that is the root, behind one of its edges, which stay free. `place` is UINT32_MAX for each vertex,
-** and so again. False: out of memory. */
+** that is the root, behind one of its edges, which stay free. `place` is UINT32_MAX for each
+** vertex, and so again. False: out of memory. */
 bool lh_flow_next(lh_flow *flow, lh_id from, uint32_t *place, lh_path *path);
 
 /* }=================================================================================== */

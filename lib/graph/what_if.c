@@ -1,5 +1,5 @@
 /*
-** what_if.c - what would be garbage if edges or objects were gone: each cut alone, and all together.
+** what_if.c - what would be garbage if edges or objects were gone: each cut alone, and all of them.
 **
 ** One search a cut, over the graph of lh_analyse in which the edges that are cut lead back to where
 ** they come from meanwhile. The edges that stand for ephemerons do so for all searches: the value
