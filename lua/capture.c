@@ -133,7 +133,7 @@ static void free_task(hl_task *t) {
   lh_paths_free(&t->path, 1);
   lh_paths_free(t->paths, t->n_paths);
   lh_free(t->paths);
-  lh_free(t->edges);
+  free(t->edges);
   free(t->ids);
   free(t->taken);
   lh_free(t->rows);

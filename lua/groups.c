@@ -63,7 +63,9 @@ static int classes_body(lua_State *L) {
   lh_snapshot *s = hl_analysed(L, t, HL_WHOLE);
   lh_error error;
   const lh_top_query query = {.sort = t->sort, .limit = t->limit};
-  hr_check(L, lh_top_classes(s, &query, &t->rows, &t->n_rows, &error), &error);
+  int code = lh_top_classes(s, &query, &t->rows, &t->n_rows, &error);
+  if (code != LH_OK) t->rows = NULL;
+  hr_check(L, code, &error);
   lua_createtable(L, (int)t->n_rows, 0);
   for (size_t i = 0; i < t->n_rows; i++) {
     const lh_class_row *row = &t->rows[i];
@@ -84,7 +86,9 @@ static int top_body(lua_State *L) {
   lh_snapshot *s = hl_analysed(L, t, HL_WHOLE);
   lh_error error;
   const lh_top_query query = {.sort = t->sort, .limit = t->limit};
-  hr_check(L, lh_top_objects(s, &query, &t->found, &t->n_found, &error), &error);
+  int code = lh_top_objects(s, &query, &t->found, &t->n_found, &error);
+  if (code != LH_OK) t->found = NULL;
+  hr_check(L, code, &error);
   lh_id *ids = hl_new_ids(L, t, t->n_found);
   if (t->n_found > 0) memcpy(ids, t->found, t->n_found * sizeof *ids);
   t->n_ids = t->n_found;
@@ -153,6 +157,7 @@ static int diff_body(lua_State *L) {
   lh_snapshot *s = hl_analysed(L, t, HL_WHOLE);
   lh_error error;
   int code = lh_diff_marks(s, t->since, t->until, &t->diff, &error);
+  if (code != LH_OK) t->diff = NULL;
   if (code == LH_ENOTFOUND) {
     lua_pushnil(L);
     lua_pushstring(L, error.message);

@@ -86,9 +86,9 @@ typedef struct hl_task {
   lh_path path;
   lh_path *paths;
   size_t n_paths;
-  lh_edge *edges;
+  lh_edge *edges; /* malloc'ed here, and so are these: */
   size_t n_edges;
-  lh_id *ids; /* malloc'ed here; */
+  lh_id *ids;
   size_t n_ids;
   lh_id *found; /* the library's */
   size_t n_found;
@@ -133,7 +133,10 @@ void hl_push_row(lua_State *L, int n_array, int n_fields);
 ** row on top to one of them, if it is there. */
 void hl_push_values(lua_State *L, hl_task *task);
 void hl_set_value(lua_State *L, const hl_task *task, int values, lh_id id);
+
+/* Makes task->ids, with room for n and none in it. How to sort them. */
 lh_id *hl_new_ids(lua_State *L, hl_task *task, size_t n);
+int hl_compare_ids(const void *a, const void *b);
 
 /* Sets type, class, address and shallow_bytes of the row on top. */
 void hl_set_object_fields(lua_State *L, const lh_snapshot *snapshot, lh_id id);

@@ -32,7 +32,7 @@ void hl_push_row(lua_State *L, int n_array, int n_fields) {
   lua_setmetatable(L, -2);
 }
 
-static int compare_ids(const void *a, const void *b) {
+int hl_compare_ids(const void *a, const void *b) {
   lh_id x = *(const lh_id *)a, y = *(const lh_id *)b;
   return x < y ? -1 : x > y;
 }
@@ -48,7 +48,7 @@ lh_id *hl_new_ids(lua_State *L, hl_task *t, size_t n) {
 void hl_push_values(lua_State *L, hl_task *t) {
   size_t n = 0;
   lh_error error;
-  qsort(t->ids, t->n_ids, sizeof *t->ids, compare_ids);
+  qsort(t->ids, t->n_ids, sizeof *t->ids, hl_compare_ids);
   for (size_t i = 0; i < t->n_ids; i++) {
     if (t->ids[i] != LH_ROOT && (n == 0 || t->ids[i] != t->ids[n - 1])) t->ids[n++] = t->ids[i];
   }
@@ -59,7 +59,7 @@ void hl_push_values(lua_State *L, hl_task *t) {
 }
 
 void hl_set_value(lua_State *L, const hl_task *t, int values, lh_id id) {
-  const lh_id *at = bsearch(&id, t->ids, t->n_ids, sizeof id, compare_ids);
+  const lh_id *at = bsearch(&id, t->ids, t->n_ids, sizeof id, hl_compare_ids);
   if (!at) return;
   lua_rawgeti(L, values, at - t->ids + 1);
   lua_setfield(L, -2, "object");

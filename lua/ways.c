@@ -3,6 +3,7 @@
 ** are those of heappath.
 */
 #include <stdlib.h>
+#include <string.h>
 
 #include "live.h"
 
@@ -135,30 +136,35 @@ static void push_path_text(lua_State *L, hl_task *t, const lh_snapshot *s, const
   hl_push_text(L, t, lh_path_text(s, path, path->n_steps > LONG_PATH));
 }
 
+/* LH_OK: it is t->path. LH_ENOTFOUND: there is none. */
+static int find_path(lua_State *L, hl_task *t, lh_snapshot *s) {
+  lh_error error;
+  lh_path path;
+  int code = lh_shortest_path(s, t->id, &path, &error);
+  if (code == LH_OK) t->path = path;
+  if (code != LH_ENOTFOUND) hr_check(L, code, &error);
+  return code;
+}
+
 /* Nothing but the asker holds it, if anything: nil and what does. */
 static int push_no_path(lua_State *L, hl_task *t) {
-  lh_error error;
   lh_snapshot *whole = hl_analysed(L, t, HL_WHOLE);
-  int code = lh_shortest_path(whole, t->id, &t->path, &error);
+  int code = find_path(L, t, whole);
   lua_pushnil(L);
   if (code == LH_OK) {
     push_path_text(L, t, whole, &t->path);
     lua_pushfstring(L, "only the asker holds it: %s", lua_tostring(L, -1));
     return (lua_remove(L, -2), 2);
   }
-  if (code != LH_ENOTFOUND) hr_check(L, code, &error);
   lua_pushstring(L, t->is_fresh ? "nothing holds it but this call" : "nothing holds it");
   return 2;
 }
 
 static int path_body(lua_State *L) {
   hl_task *t = hl_task_of(L);
-  lh_error error;
   if (!hl_find_subject(L, t)) return 2;
   lh_snapshot *s = hl_analysed(L, t, HL_OTHERS);
-  int code = lh_shortest_path(s, t->id, &t->path, &error);
-  if (code == LH_ENOTFOUND) return push_no_path(L, t);
-  hr_check(L, code, &error);
+  if (find_path(L, t, s) == LH_ENOTFOUND) return push_no_path(L, t);
   push_path_text(L, t, s, &t->path);
   push_steps(L, t, s, &t->path);
   return 2;
@@ -185,7 +191,13 @@ static void add_paths(lua_State *L, hl_task *t, const lh_snapshot *s, bool asker
 
 static int find_paths(lua_State *L, hl_task *t, lh_snapshot *s) {
   lh_error error;
-  int code = lh_shortest_paths(s, t->id, t->limit, &t->paths, &t->n_paths, &error);
+  lh_path *paths;
+  size_t n;
+  int code = lh_shortest_paths(s, t->id, t->limit, &paths, &n, &error);
+  if (code == LH_OK) {
+    t->paths = paths;
+    t->n_paths = n;
+  }
   if (code != LH_ENOTFOUND) hr_check(L, code, &error);
   return code;
 }
@@ -210,23 +222,61 @@ static int paths_body(lua_State *L) {
 
 /* {=== Referrers ====================================================================== */
 
-static void push_referrer(lua_State *L, hl_task *t, const lh_snapshot *s, const lh_edge *edge,
-                          int values) {
-  hl_push_row(L, 0, 7);
-  set_edge_fields(L, t, s, edge);
-  hl_set_object_fields(L, s, edge->source);
-  hl_set_value(L, t, values, edge->source);
-  set_flag(L, "weak", edge->weak);
-  set_flag(L, "asker", hl_is_of_asker(&t->capture->asker, edge));
+/* An upvalue says nothing to people: in place of each of those that refer to the subject come the
+** functions that have it. Their number is not known before, and one pass finds all. */
+static void add_functions(lua_State *L, hl_task *t, const lh_snapshot *s) {
+  size_t capacity = t->n_edges;
+  for (size_t i = 0; i < t->n_edges; i++) {
+    if (t->edges[i].kind == LH_EDGE_CONTENT) t->ids[t->n_ids++] = t->edges[i].source;
+  }
+  if (t->n_ids == 0) return;
+  qsort(t->ids, t->n_ids, sizeof *t->ids, hl_compare_ids);
+  for (lh_id id = 1; id <= lh_object_count(s); id++) {
+    lh_edges it;
+    lh_edge edge;
+    if (lh_type_of(s, id) != LH_TYPE_CLOSURE || !lh_is_reachable(s, id)) continue;
+    for (lh_edges_begin(s, id, &it); lh_edges_next(&it, &edge);) {
+      if (edge.kind != LH_EDGE_UPVALUE) continue;
+      if (!bsearch(&edge.target, t->ids, t->n_ids, sizeof edge.target, hl_compare_ids)) continue;
+      if (t->n_edges == capacity) {
+        capacity = 2 * capacity + 1;
+        lh_edge *grown = realloc(t->edges, capacity * sizeof *grown);
+        if (!grown) luaL_error(L, "not enough memory");
+        t->edges = grown;
+      }
+      t->edges[t->n_edges++] = edge;
+    }
+  }
+}
+
+/* Finds the references that are told: those of the call itself were left out, and what refers to the
+** subject must be alive. */
+static lh_snapshot *find_referrers(lua_State *L, hl_task *t) {
+  lh_error error;
+  lh_edge *edges;
+  lh_snapshot *s = hl_analysed(L, t, HL_WHOLE);
+  size_t n = 0;
+  hr_check(L, lh_referrers(s, t->id, &edges, &t->n_edges, &error), &error);
+  t->edges = malloc((t->n_edges + 1) * sizeof *t->edges);
+  if (t->edges && t->n_edges > 0) memcpy(t->edges, edges, t->n_edges * sizeof *edges);
+  lh_free(edges);
+  if (!t->edges) luaL_error(L, "not enough memory");
+  (void)hl_new_ids(L, t, t->n_edges);
+  add_functions(L, t, s);
+  for (size_t i = 0; i < t->n_edges; i++) {
+    const lh_edge *edge = &t->edges[i];
+    bool is_told = edge->kind != LH_EDGE_CONTENT && edge->kind != LH_EDGE_OPEN_UPVALUE;
+    if (is_told && !edge->left_out && lh_is_reachable(s, edge->source)) t->edges[n++] = *edge;
+  }
+  t->n_edges = n;
+  return s;
 }
 
 static int referrers_body(lua_State *L) {
   hl_task *t = hl_task_of(L);
-  lh_error error;
   lua_Integer row = 0;
   if (!hl_find_subject(L, t)) return 2;
-  lh_snapshot *s = hl_analysed(L, t, HL_WHOLE);
-  hr_check(L, lh_referrers(s, t->id, &t->edges, &t->n_edges, &error), &error);
+  const lh_snapshot *s = find_referrers(L, t);
   lh_id *ids = hl_new_ids(L, t, t->n_edges);
   for (size_t i = 0; i < t->n_edges; i++) ids[t->n_ids++] = t->edges[i].source;
   hl_push_values(L, t);
@@ -235,9 +285,13 @@ static int referrers_body(lua_State *L) {
   for (int askers = 0; askers <= 1; askers++) {
     for (size_t i = 0; i < t->n_edges; i++) {
       const lh_edge *edge = &t->edges[i];
-      bool is_told = !edge->left_out && lh_is_reachable(s, edge->source);
-      if (!is_told || hl_is_of_asker(&t->capture->asker, edge) != askers) continue;
-      push_referrer(L, t, s, edge, values);
+      if (hl_is_of_asker(&t->capture->asker, edge) != askers) continue;
+      hl_push_row(L, 0, 8);
+      set_edge_fields(L, t, s, edge);
+      hl_set_object_fields(L, s, edge->source);
+      hl_set_value(L, t, values, edge->source);
+      set_flag(L, "weak", edge->weak);
+      set_flag(L, "asker", askers);
       lua_rawseti(L, -2, ++row);
     }
   }

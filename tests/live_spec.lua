@@ -238,6 +238,22 @@ describe("heap.paths and heap.referrers", function()
       for _, row in ipairs(heap.referrers(v)) do weakly = weakly or row.weak and row.object end
       is(weakly, weak)
       for _, bad in ipairs {0, -1, "x"} do is(pcall(heap.paths, v, bad), false) end
+      -- an upvalue is told as the functions that have it
+      local function two()
+        local hidden = {}
+        local list = {function() return hidden end, function() hidden = nil end}
+        return list, function() return heap.referrers(hidden) end
+      end
+      local functions, ask = two()
+      rows = ask()
+      is(#rows, 3)
+      for i = 1, 2 do
+        is(rows[i].edge, "upvalue")
+        is(rows[i].label, "upvalue hidden")
+        is(rows[i].object == functions[1] or rows[i].object == functions[2], true)
+      end
+      is(rows[3].object, ask)
+      is(rows[3].asker, true)
     ]]
   end)
 end)

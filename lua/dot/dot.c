@@ -17,10 +17,11 @@ typedef struct picture {
 } picture;
 
 static int draw_up(lh_snapshot *s, const picture *p, FILE *out, lh_error *error) {
-  lh_path *paths = NULL;
-  size_t n = 0;
+  lh_path *paths;
+  size_t n;
   int code = lh_shortest_paths(s, p->id, p->width, &paths, &n, error);
-  if (code == LH_OK) code = lh_dot_paths(s, paths, n, p->depth, out, error);
+  if (code != LH_OK) return code;
+  code = lh_dot_paths(s, paths, n, p->depth, out, error);
   lh_paths_free(paths, n);
   lh_free(paths);
   return code;
@@ -30,7 +31,8 @@ static int draw_down(lh_snapshot *s, const picture *p, FILE *out, lh_error *erro
   lh_below below;
   const lh_below_query query = {.depth = p->depth, .width = p->width};
   int code = lh_find_below(s, p->id, &query, &below, error);
-  if (code == LH_OK) code = lh_dot_below(s, &below, out, error);
+  if (code != LH_OK) return code;
+  code = lh_dot_below(s, &below, out, error);
   lh_below_free(&below);
   return code;
 }
