@@ -8,16 +8,10 @@
 **     objects(path)   three tables by address (an integer): how the object is ("reachable",
 **                     "garbage", "dead" or "own"), its type's name, and its path or text where it
 **                     is garbage
-**     counts(path)    what heap.stats() said at that moment of types, dead and epochs: lines of
-**                     text, each with objects and bytes
 **     sealed(bytes)   a snapshot file's content, with its checksums made right again
-**     lost(path)      how many tables, functions and threads were looked for by their paths, and
-**                     classes by their names, as printed; and a list of the paths and names by
-**                     which something else was found, or nothing
 */
 #include <lauxlib.h>
 #include <lua.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "forge.h"
@@ -109,99 +103,6 @@ static int objects(lua_State *L) {
   return 3;
 }
 
-static void add_line(luaL_Buffer *b, const char *what, const lh_count *count) {
-  char line[64];
-  snprintf(line, sizeof line, "%s %llu %llu\n", what, (unsigned long long)count->objects,
-           (unsigned long long)count->bytes);
-  luaL_addstring(b, line);
-}
-
-static void add_object(lh_count *count, uint64_t bytes) {
-  count->objects++;
-  count->bytes += bytes;
-}
-
-static int counts(lua_State *L) {
-  lh_snapshot *snapshot = open_snapshot(L);
-  lh_count types[LH_TYPE_COUNT] = {{0}}, dead = {0};
-  uint32_t n_epochs = lh_mark_count(snapshot) + 1;
-  lh_count *epochs = lua_newuserdatauv(L, n_epochs * sizeof *epochs, 0);
-  memset(epochs, 0, n_epochs * sizeof *epochs);
-  for (lh_id id = 1; id <= lh_object_count(snapshot); id++) {
-    uint64_t bytes = lh_shallow_bytes(snapshot, id);
-    add_object(&types[lh_type_of(snapshot, id)], bytes);
-    add_object(&epochs[lh_epoch(snapshot, id)], bytes);
-    if (lh_is_dead(snapshot, id)) add_object(&dead, bytes);
-  }
-  luaL_Buffer b;
-  luaL_buffinit(L, &b);
-  for (lh_type type = LH_TYPE_STRING; type < LH_TYPE_COUNT; type++)
-    add_line(&b, lh_type_name(type), &types[type]);
-  add_line(&b, "dead", &dead);
-  for (uint32_t i = 0; i < n_epochs; i++) add_line(&b, "epoch", &epochs[i]);
-  luaL_pushresult(&b);
-  lh_close(snapshot);
-  return 1;
-}
-
-static char *told_path(lh_snapshot *snapshot, lh_id id) {
-  lh_path path;
-  char *text;
-  if (lh_shortest_path(snapshot, id, &path, NULL) != LH_OK) return NULL;
-  text = lh_path_text(snapshot, &path, false);
-  lh_paths_free(&path, 1);
-  return text;
-}
-
-/* Several may be told alike: such as locals of one name. */
-static bool finds(lh_snapshot *snapshot, lh_id id, const char *text) {
-  lh_found found;
-  char *other;
-  bool same;
-  if (lh_find(snapshot, text, &found, NULL) != LH_OK) return false;
-  if (found.id == id) return true;
-  other = told_path(snapshot, found.id);
-  same = found.matches > 1 && other && strcmp(other, text) == 0;
-  lh_free(other);
-  return same;
-}
-
-static bool finds_class(lh_snapshot *snapshot, const lh_class *class) {
-  lh_found found;
-  if (lh_find(snapshot, class->name, &found, NULL) != LH_OK || found.class_index == UINT32_MAX)
-    return false;
-  return strcmp(lh_class_at(snapshot, found.class_index)->name, class->name) == 0;
-}
-
-static bool is_asked_for(const lh_snapshot *snapshot, lh_id id) {
-  static const unsigned types = 1u << LH_TYPE_TABLE | 1u << LH_TYPE_CLOSURE | 1u << LH_TYPE_THREAD;
-  return (types >> lh_type_of(snapshot, id) & 1) != 0 && *how(snapshot, id) == 'r';
-}
-
-static int lost(lua_State *L) {
-  lh_snapshot *snapshot = open_snapshot(L);
-  lua_Integer n_asked = 0, n_lost = 0;
-  lh_classify(snapshot, NULL);
-  lua_newtable(L);
-  for (lh_id id = 1; id <= lh_object_count(snapshot); id++) {
-    if (!is_asked_for(snapshot, id)) continue;
-    char *text = told_path(snapshot, id);
-    n_asked++;
-    if (!finds(snapshot, id, text)) set_text(L, -2, (uint64_t)++n_lost, text);
-    lh_free(text);
-  }
-  for (uint32_t i = 0; i < lh_class_count(snapshot); i++) {
-    const lh_class *class = lh_class_at(snapshot, i);
-    if (class->objects == 0) continue;
-    n_asked++;
-    if (!finds_class(snapshot, class)) set_text(L, -2, (uint64_t)++n_lost, class->name);
-  }
-  lh_close(snapshot);
-  lua_pushinteger(L, n_asked);
-  lua_insert(L, -2);
-  return 2;
-}
-
 static int sealed(lua_State *L) {
   size_t n;
   const char *bytes = luaL_checklstring(L, 1, &n);
@@ -215,8 +116,8 @@ static int sealed(lua_State *L) {
 __attribute__((visibility("default"))) int luaopen_lua_heapread(lua_State *L);
 
 int luaopen_lua_heapread(lua_State *L) {
-  static const luaL_Reg functions[] = {{"info", info}, {"objects", objects}, {"counts", counts},
-                                       {"lost", lost}, {"sealed", sealed},   {NULL, NULL}};
+  static const luaL_Reg functions[] = {
+      {"info", info}, {"objects", objects}, {"sealed", sealed}, {NULL, NULL}};
   luaL_newlib(L, functions);
   return 1;
 }
