@@ -8,6 +8,9 @@
 */
 #include "graph.h"
 
+/* So many captured variables of one thread that have the same value are looked at. */
+enum { MOST_OF_ONE_VALUE = 8 };
+
 static bool refers_to(const lh_snapshot *s, lh_id source, lh_id target) {
   for (uint32_t e = s->first_edge[source]; e < s->first_edge[source + 1]; e++)
     if (s->edge[e] == target) return true;
@@ -50,11 +53,15 @@ static bool find_local(const lh_snapshot *s, lh_id upvalue, lh_id value, lh_edge
 static bool find_content(const lh_snapshot *s, const lh_edge *local, lh_edge *content) {
   lh_edges it;
   lh_edge open;
-  for (lh_edges_begin(s, local->source, &it); lh_edges_next(&it, &open);)
-    if (open.kind == LH_EDGE_OPEN_UPVALUE && lh_type_of(s, open.target) == LH_TYPE_UPVALUE &&
-        find_edge(s, open.target, LH_EDGE_CONTENT, local->target, LH_NO_OBJECT, content) &&
-        name_of(s, open.target) == local->name)
-      return true;
+  unsigned n_tried = 0;
+  lh_edges_begin(s, local->source, &it);
+  while (n_tried < MOST_OF_ONE_VALUE && lh_edges_next(&it, &open)) {
+    if (open.kind != LH_EDGE_OPEN_UPVALUE || lh_type_of(s, open.target) != LH_TYPE_UPVALUE ||
+        !find_edge(s, open.target, LH_EDGE_CONTENT, local->target, LH_NO_OBJECT, content))
+      continue;
+    if (name_of(s, open.target) == local->name) return true;
+    n_tried++;
+  }
   return false;
 }
 
