@@ -1,14 +1,16 @@
--- busted_spec.lua - heap.busted: assertions that fail with the diagnosis, in busted itself.
+-- busted_spec.lua - heap.busted: assertions that fail with the diagnosis, in busted itself; and
+-- heap.busted_watch, the helper that tells which test files left something behind.
 
 local json = require "cjson"
 local support = require "tests.support"
 
+local runner = [[require "busted.runner"({standalone = false})]]
+
 -- Runs a spec under busted; returns for each test "successes" or its message.
 local function busted(spec, name)
-  local program = [[require "busted.runner"({standalone = false})]]
   local dir = support.tmpdir()
   support.write_file(dir .. "/" .. name, spec)
-  local out = support.lua(program, {cwd = dir, fails = true,
+  local out = support.lua(runner, {cwd = dir, fails = true,
                                     args = {"-o", "json", name}})
   local found = json.decode(out:match("{.*}"))
   local messages = {}
@@ -139,5 +141,68 @@ describe("heap.busted", function()
     assert.equal("successes", printed["is kept by the bus alone"])
     assert.matches("package.loaded  loaded modules", printed["can be collected"], 1, true)
     assert.matches(printed["leaves nothing behind"], readme, 1, true)
+  end)
+end)
+
+describe("heap.busted_watch", function()
+  local function watch(files, ...)
+    local dir = support.tmpdir()
+    for name, spec in pairs(files) do
+      support.write_file(("%s/%s_spec.lua"):format(dir, name), spec)
+    end
+    local _, _, err, code = support.lua(runner, {cwd = dir, fails = true, args = {
+      "--helper=heap.busted_watch", "-o", "json", "--sort-files", ".", ...}})
+    return err, code
+  end
+
+  it("tells which files left what behind, without what busted keeps", function()
+    local err, code = watch {
+      clean = [[
+        local kept = {}
+        it("keeps what goes with the file", function() for i = 1, 100 do kept[i] = {i} end end)
+        it("fails", function() assert.equal({1}, kept) end)
+        it("spies", function() spy.on(kept, 1) stub(kept, "x") end)
+      ]],
+      few = [[
+        it("leaves two", function()
+          table.insert(debug.getregistry(), setmetatable({{}}, {__name = "Lost"}))
+        end)
+      ]],
+      many = [[
+        string.cache = {}
+        describe("many", function()
+          for i = 1, 10 do
+            it("leaves " .. i, function()
+              for k = 1, 10 do table.insert(string.cache, {i, k}) end
+            end)
+          end
+        end)
+        global = {}
+        package.loaded.module = {}
+      ]],
+    }
+    assert.equal(1, code)
+    assert.equal([[
+
+heap: 2 of 3 test files left 104 objects behind, 10.9 KB
+
+./many_spec.lua: 101 objects, 10.6 KB
+objects    bytes  class            held by
+    101  10.6 KB  array of arrays  _G.string.cache
+
+./few_spec.lua: 3 objects, 208 B
+objects  bytes  class  held by
+      3  208 B  Lost   registry[*]
+]], err)
+  end)
+
+  it("tells that nothing was left, and which modules stay without insulation", function()
+    local uses = [[it("uses", function() require "pl.template" end)]]
+    local none = 'it("nothing", function() end)'
+    assert.equal("\nheap: none of 2 test files left anything behind\n",
+                 (watch {a = none, b = 'it("none", function() local _ = {} end)'}))
+    local err = watch({a = none, b = uses}, "--no-auto-insulate")
+    assert.matches("^\nheap: 1 of 2 test files left %d+ objects behind, .*\n%./b_spec.lua: ", err)
+    assert.matches('package.loaded["pl.template"]', err, 1, true)
   end)
 end)

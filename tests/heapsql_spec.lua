@@ -445,8 +445,8 @@ describe("heapsql prints", function()
     assert.equal("tab\there", name(5).s)
     local out = in_dir {"heapsql", "--csv", "c", ("select s from (" .. sql .. ")"):format(3)}
     assert.equal("s\n\xFF\0x\n", out)
-    assert.equal(2, value [[select count(*) from strings
-                            where text like 'long long%' and length_bytes = 100]])
+    assert.equal(2, value [[select count(*) from strings join objects using (id)
+                            where text like 'long long%' and length_bytes = 100 and reachable]])
     assert.equal(1, value [[select count(*) from (select 1 from strings where length_bytes > 40
                             group by text, length_bytes, hash having count(*) > 1)]])
     assert.equal(2, value "select count(distinct hash) from strings where text like 'yyyyy%'")

@@ -13,6 +13,7 @@
 local assert = require "luassert"
 local say = require "say"
 local heap = require "heap"
+local leaks = require "heap.leaks"
 local runs = require "heap.runs"
 
 local MOST_COLLECTIONS = 10
@@ -70,7 +71,7 @@ local function leaks_nothing(state, arguments, level)
   local f, options = arguments[1], arguments[2]
   check_argument(is_callable(f), "leaks_nothing needs a function", level)
   set_failure_message(state, arguments, 2)
-  local report = heap.leaks(f, type(options) == "table" and options or nil)
+  local report = leaks(f, type(options) == "table" and options or nil)
   set_message(arguments, report and tell(report) or "")
   return not report
 end
@@ -84,7 +85,7 @@ local function leaks_at_most(state, arguments, level)
   check_argument(type(most) == "number" and type(class) == "string" and is_callable(f),
                  "leaks_at_most needs a number, the name of a class and a function", level)
   set_failure_message(state, arguments, 4)
-  local report = heap.leaks(f, type(options) == "table" and options or nil)
+  local report = leaks(f, type(options) == "table" and options or nil)
   local left = report and report.classes[class] or 0
   set_message(arguments, ("%g %s"):format(most, class),
               ("%.3g%s"):format(left, report and "; " .. tell(report) or ""))
