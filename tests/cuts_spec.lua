@@ -218,3 +218,53 @@ describe("--cut", function()
     assert.equal(1, code)
   end)
 end)
+
+-- The same cuts made in Lua, after the snapshot, and what the collector gives back then.
+describe("the collector frees what --cut says:", function()
+  local cutting = [[
+    local heap = require "heap"
+    local function part() return {("x"):rep(100 + #_G.parts), {1, 2, 3}} end
+    parts = {}
+    shared = part()
+    cache = {first = {part(), shared}}
+    names = {[("a long key "):rep(9)] = part()}
+    by_object = {[part()] = part()}
+    weak, key = setmetatable({}, {__mode = "k"}), {}
+    weak[key] = part()
+    other_weak = setmetatable({[key] = part()}, {__mode = "k"})
+    object = setmetatable({}, {__index = part()})
+    local state, held = part(), part()
+    function use() return state, held end
+    function forget() state = nil end
+    local function entry(t) return "[" .. tostring(next(t)) .. "]" end
+    local by_object_key = "_G.by_object" .. entry(by_object)
+    local weak_key = "_G.weak" .. entry(weak)
+    collectgarbage() collectgarbage()
+    heap.snapshot "c"
+    local function free(what, cut)
+      collectgarbage() collectgarbage()
+      local before = collectgarbage "count"
+      cut()
+      collectgarbage() collectgarbage()
+      print(what, math.tointeger((before - collectgarbage "count") * 1024))
+    end
+    free("_G.cache.first", function() cache.first = nil end)
+    free("_G.names.*", function() names[next(names)] = nil end)
+    free(by_object_key, function() by_object[next(by_object)] = nil end)
+    free(weak_key, function() weak[next(weak)] = nil end)
+    free("_G.other_weak", function() other_weak = nil end)
+    free("metatable of _G.object", function() setmetatable(object, nil) end)
+    free("upvalue state of function use @cut.lua:13", forget)
+    free("local held in main chunk @cut.lua", function() held = nil end)
+  ]]
+  local out, here = support.lua(cutting, {name = "cut.lua"})
+  for what, bytes in out:gmatch "([^\n\t]+)\t(%d+)\n" do
+    it(what:gsub("0x%x+", "0x"), function()
+      local text, err = support.run({"heappath", "--json", "--cut", what, "c"}, {cwd = here})
+      assert.equal("", err)
+      assert.equal(tonumber(bytes), json.decode(text).together.frees_bytes)
+      assert.is_true(tonumber(bytes) > 100)
+    end)
+  end
+  it("in eight ways", function() assert.equal(8, select(2, out:gsub("\n", ""))) end)
+end)

@@ -275,8 +275,7 @@ static uint32_t next_taken(const lh_flow *flow, lh_id vertex) {
   return first;
 }
 
-/* Where a path begins that was not taken out yet: of those the first that was taken. */
-static lh_id find_start(const lh_flow *flow, lh_id from) {
+lh_id lh_flow_start(const lh_flow *flow, lh_id from) {
   for (size_t i = 0; i < flow->n_members; i++) {
     lh_id source = flow->members[i].source;
     if (!flow->members[i].is_taken) continue;
@@ -296,22 +295,27 @@ static size_t drop_loop(const lh_flow *flow, const uint32_t *list, size_t n, lh_
   return n;
 }
 
-static bool tell_edges(const lh_flow *flow, const uint32_t *list, size_t n, lh_path *path) {
-  *path = (lh_path){.n_steps = n, .steps = lh_alloc(n, sizeof *path->steps)};
-  for (size_t i = 0; path->steps && i < n; i++) {
-    const member *m = &flow->members[list[i]];
+static bool tell_edges(const lh_flow *flow, const uint32_t *list, size_t n, const lh_path *way,
+                       lh_path *path) {
+  path->n_steps = way->n_steps + n;
+  path->steps = lh_alloc(path->n_steps, sizeof *path->steps);
+  for (size_t i = 0; path->steps && i < path->n_steps; i++) {
     uint32_t other_at;
-    path->steps[i] = edge_at(flow->snapshot, m->source, m->at, &other_at);
+    if (i < way->n_steps) {
+      path->steps[i] = way->steps[i];
+    } else {
+      const member *m = &flow->members[list[i - way->n_steps]];
+      path->steps[i] = edge_at(flow->snapshot, m->source, m->at, &other_at);
+    }
   }
   return path->steps;
 }
 
-bool lh_flow_next(lh_flow *flow, lh_id from, uint32_t *place, lh_path *path) {
+bool lh_flow_next(lh_flow *flow, lh_id start, const lh_path *way, uint32_t *place, lh_path *path) {
   uint32_t *list = NULL;
   size_t n = 0, capacity = 0;
   bool ok = true;
-  lh_id start = find_start(flow, from), at = start;
-  assert(start != LH_NO_OBJECT);
+  lh_id at = start;
   place[start] = 0;
   while (ok && at != flow->to) {
     uint32_t i = next_taken(flow, at);
@@ -326,7 +330,7 @@ bool lh_flow_next(lh_flow *flow, lh_id from, uint32_t *place, lh_path *path) {
   }
   place[start] = UINT32_MAX;
   for (size_t i = 0; i < n; i++) place[flow->members[list[i]].target] = UINT32_MAX;
-  ok = ok && tell_edges(flow, list, n, path);
+  ok = ok && tell_edges(flow, list, n, way, path);
   lh_free(list);
   return ok;
 }

@@ -125,10 +125,13 @@ bool lh_flow_take(lh_flow *flow, const lh_id *vertices, size_t n);
 bool lh_flow_touches(const lh_flow *flow, lh_id vertex);
 const lh_id *lh_flow_targets(lh_flow *flow, lh_id vertex, size_t *n);
 
-/* Takes out the path that was taken first: its edges, without loops. It begins at `from`, or where
-** that is the root, behind one of its edges, which stay free. `place` is UINT32_MAX for each
+/* Where the path begins that was taken first and was not taken out yet: at `from`, or where that
+** is the root, behind one of its edges, which stay free. LH_NO_OBJECT: there is none. */
+lh_id lh_flow_start(const lh_flow *flow, lh_id from);
+
+/* Takes it out: its edges behind those of `way`, without loops. `place` is UINT32_MAX for each
 ** vertex, and so again. False: out of memory. */
-bool lh_flow_next(lh_flow *flow, lh_id from, uint32_t *place, lh_path *path);
+bool lh_flow_next(lh_flow *flow, lh_id start, const lh_path *way, uint32_t *place, lh_path *path);
 
 /* }=================================================================================== */
 

@@ -11,6 +11,7 @@
 */
 #include "graph.h"
 
+#include <assert.h>
 #include <string.h>
 
 typedef struct work {
@@ -40,21 +41,15 @@ static bool find_one(work *w, bool *found) {
   return lh_flow_take(w->flow, w->vertices + first, (size_t)length + 1 - first);
 }
 
-/* Puts the way to where a path begins in front of it. */
-static bool prepend_way(lh_snapshot *snapshot, lh_path *path) {
-  lh_path way;
-  lh_id from = path->steps[0].source;
-  if (from == LH_ROOT) return true;
-  if (lh_shortest_path(snapshot, from, &way, NULL) != LH_OK) return false;
-  lh_edge *steps = lh_alloc(way.n_steps + path->n_steps, sizeof *steps);
-  for (size_t i = 0; steps && i < way.n_steps; i++) steps[i] = way.steps[i];
-  for (size_t i = 0; steps && i < path->n_steps; i++) steps[way.n_steps + i] = path->steps[i];
+/* The path that was taken first, from LH_ROOT on. */
+static bool tell_next(work *w, uint32_t *place, lh_path *path) {
+  lh_path way = {0};
+  lh_id start = lh_flow_start(w->flow, w->from);
+  assert(start != LH_NO_OBJECT);
+  bool ok = (start == LH_ROOT || lh_shortest_path(w->snapshot, start, &way, NULL) == LH_OK) &&
+            lh_flow_next(w->flow, start, &way, place, path);
   lh_paths_free(&way, 1);
-  if (!steps) return false;
-  lh_free(path->steps);
-  path->steps = steps;
-  path->n_steps += way.n_steps;
-  return true;
+  return ok;
 }
 
 /* Puts the last path among those before it; of equally long ones what was taken first comes first,
@@ -66,16 +61,13 @@ static void sort_last(lh_path *paths, size_t n) {
   paths[i] = last;
 }
 
-/* out->n counts those that are whole. */
+/* out->n counts those that are told. */
 static bool tell(work *w, size_t n, lh_independent *out) {
   uint32_t *place = w->search.distance; /* which no search needs any more */
   memset(place, 0xFF, ((size_t)w->snapshot->n + 1) * sizeof *place);
   while (out->n < n) {
-    lh_path *path = &out->paths[out->n];
-    if (!lh_flow_next(w->flow, w->from, place, path)) return false;
-    out->n++;
-    if (!prepend_way(w->snapshot, path)) return false;
-    sort_last(out->paths, out->n);
+    if (!tell_next(w, place, &out->paths[out->n])) return false;
+    sort_last(out->paths, ++out->n);
   }
   return true;
 }

@@ -51,7 +51,7 @@ static bool discover(lh_search *search, frontier *front, lh_id id, unsigned pena
 
 static bool expand(lh_search *search, frontier *front, lh_id source, unsigned penalty) {
   const uint32_t *first_edge = search->graph.first_edge;
-  const lh_id *targets = &search->graph.edge[first_edge[source]];
+  const lh_id *targets = search->graph.edge + first_edge[source];
   size_t n = first_edge[source + 1] - first_edge[source];
   uint32_t reached = search->distance[source] + 1;
   if (search->flow && lh_flow_touches(search->flow, source)) {
