@@ -264,17 +264,6 @@ static void object_row(cli *c, lh_snapshot *snapshot, const request *r, lh_id id
   lh_free(path);
 }
 
-/* An element of a linked list, but not its first: it is of its dominator's class and most of what
-** that retains beside itself. A list of a million elements would else be all there is to see. */
-static bool is_next_element(const lh_snapshot *snapshot, lh_id id) {
-  lh_id dominator = lh_immediate_dominator(snapshot, id);
-  if (dominator == LH_ROOT || dominator == LH_NO_OBJECT ||
-      lh_class_of(snapshot, dominator) != lh_class_of(snapshot, id))
-    return false;
-  uint64_t others = lh_retained_bytes(snapshot, dominator) - lh_shallow_bytes(snapshot, dominator);
-  return lh_retained_bytes(snapshot, id) > others / 2;
-}
-
 /* The objects to show: without next elements when ranked by what they retain, unless all are asked
 ** for; *n_left_out says how many of those ranked before the last. Ten million are ranked in some
 ** seconds. */
@@ -286,13 +275,13 @@ static size_t rank_objects(cli *c, lh_snapshot *snapshot, const request *r, lh_i
   lh_error error;
   *n_left_out = 0;
   cli_check(c, lh_top_objects(snapshot, &query, ids, &n, &error), NULL, &error);
-  for (i = 0; folds && i < n; i++) *n_left_out += is_next_element(snapshot, (*ids)[i]);
+  for (i = 0; folds && i < n; i++) *n_left_out += lh_continues_list(snapshot, (*ids)[i]);
   if (*n_left_out == 0) return n;
   lh_free(*ids);
   query.limit = 0;
   cli_check(c, lh_top_objects(snapshot, &query, ids, &n, &error), NULL, &error);
   for (i = 0; i < n && n_kept < r->query.limit; i++)
-    if (!is_next_element(snapshot, (*ids)[i])) (*ids)[n_kept++] = (*ids)[i];
+    if (!lh_continues_list(snapshot, (*ids)[i])) (*ids)[n_kept++] = (*ids)[i];
   *n_left_out = i - n_kept;
   return n_kept;
 }

@@ -658,6 +658,11 @@ int lh_top_classes(lh_snapshot *snapshot, const lh_top_query *query, lh_class_ro
 int lh_top_objects(lh_snapshot *snapshot, const lh_top_query *query, lh_id **ids, size_t *n_ids,
                    lh_error *error);
 
+/* Is the object an element of a linked list, but not its first? It is of its dominator's class, and
+** most of what that retains beside itself. A list of a million would else be all that a ranking by
+** retained size shows. O(1). */
+bool lh_continues_list(const lh_snapshot *snapshot, lh_id id);
+
 /* Text for people. All of it is valid UTF-8 on one line, with control characters, what cannot be
 ** seen, quotes and invalid bytes escaped as Lua does. Owned by the caller, freed with lh_free; NULL
 ** when out of memory. */

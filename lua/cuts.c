@@ -164,6 +164,7 @@ int hr_ignore(lua_State *L) {
   hr_snapshot *of = hr_check_snapshot(L, 1);
   lh_error error;
   cuts *c;
+  luaL_argcheck(L, !of->data, 1, "a capture cannot leave out anything: save it, and open the file");
   lua_settop(L, 2);
   if (lua_isnil(L, 2)) {
     lua_newtable(L);

@@ -18,8 +18,10 @@ static const char *keying_name(lh_keying keying) {
   return names[keying];
 }
 
-static void push_growing(lua_State *L, const lh_snapshot *snapshot, const lh_growing *g) {
+static void push_growing(lua_State *L, const lh_snapshot *snapshot, const lh_growings *all,
+                         size_t i) {
   static const char *const prospects[] = {"filled once", "may grow", "grows"};
+  const lh_growing *g = &all->list[i];
   lua_createtable(L, 0, 28);
   hr_set_string(L, "prospect", prospects[g->prospect]);
   hr_set_string(L, "held_by", g->held_by);
@@ -47,6 +49,7 @@ static void push_growing(lua_State *L, const lh_snapshot *snapshot, const lh_gro
   hr_set_integer(L, "youngest_epoch", g->youngest_epoch);
   hr_set_boolean(L, "in_one_go", g->in_one_go);
   hr_set_number(L, "younger_share", g->younger);
+  if (g->same_as != i) hr_set_string(L, "same_as", all->list[g->same_as].held_by);
 }
 
 /* growing() */
@@ -58,7 +61,7 @@ int hr_growing(lua_State *L) {
   hr_check(L, hr_filled(L, hold, lh_find_growing(snapshot, g, &error)), &error);
   hr_push_list(L, "heap.growing", g->n);
   for (size_t i = 0; i < g->n; i++) {
-    push_growing(L, snapshot, &g->list[i]);
+    push_growing(L, snapshot, g, i);
     lua_rawseti(L, -2, (lua_Integer)i + 1);
   }
   hr_set_integer(L, "total_filled_once", g->n_filled_once);

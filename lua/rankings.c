@@ -103,21 +103,49 @@ int hr_classes(lua_State *L) {
 /* Upvalues and prototypes only repeat what their function or content says. */
 #define INNARDS (1u << LH_TYPE_UPVALUE | 1u << LH_TYPE_PROTO)
 
-/* top([n [, order]] | options): the objects; n is 20 if it is not given. */
+/* Of linked lists only the first element, in place: how many are left, of those ranked before the
+** last; the others in *n_left_out. */
+static size_t fold_lists(const lh_snapshot *snapshot, lh_id *ids, size_t n, size_t limit,
+                         size_t *n_left_out) {
+  size_t n_kept = 0, i;
+  for (i = 0; i < n && n_kept < limit; i++)
+    if (!lh_continues_list(snapshot, ids[i])) ids[n_kept++] = ids[i];
+  *n_left_out = i - n_kept;
+  return n_kept;
+}
+
+static bool has_lists(const lh_snapshot *snapshot, const lh_id *ids, size_t n) {
+  for (size_t i = 0; i < n; i++)
+    if (lh_continues_list(snapshot, ids[i])) return true;
+  return false;
+}
+
+/* top([n [, order]] | options): the objects; n is 20 if it is not given. Ranked by what they retain
+** the elements of lists are left out, unless all are asked for. */
 int hr_top(lua_State *L) {
   lh_snapshot *snapshot = hr_analysed(L, hr_check_snapshot(L, 1));
   lh_top_query query = check_query(L, 20);
-  if (query.type_mask == 0) query.type_mask = ~INNARDS;
+  size_t limit = query.limit, n_left_out = 0;
+  bool folds = limit > 0 && query.sort != LH_SORT_SHALLOW && !query.garbage;
   ranked *r = hr_hold(L, 1, sizeof *r, hr_free_pointer);
+  int hold = lua_gettop(L);
   lh_id *ids;
   lh_error error;
+  if (query.type_mask == 0) query.type_mask = ~INNARDS;
   hr_check(L, lh_top_objects(snapshot, &query, &ids, &r->n, &error), &error);
+  if (folds && has_lists(snapshot, ids, r->n)) {
+    lh_free(ids);
+    query.limit = 0;
+    hr_check(L, lh_top_objects(snapshot, &query, &ids, &r->n, &error), &error);
+    r->n = fold_lists(snapshot, ids, r->n, limit, &n_left_out);
+  }
   r->rows = ids;
-  lua_createtable(L, 0, 3);
+  lua_createtable(L, 0, 4);
   hr_set_integer(L, "total_objects", count_shown(snapshot, &query));
+  hr_set_integer(L, "left_out", n_left_out);
   set_query(L, &query, query.sort == LH_SORT_COUNT ? LH_SORT_RETAINED : query.sort);
   hr_push_objects(L, 1, ids, r->n, lua_gettop(L));
-  hr_let_go(L, -3);
+  hr_let_go(L, hold);
   return 1;
 }
 

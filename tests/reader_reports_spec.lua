@@ -110,6 +110,23 @@ describe("heap.reader answers as", function()
     check_rows(wanted.objects, open("d"):top {n = 0, type = "string"}, not_there)
   end)
 
+  it("heaptop --by object, of linked lists the first element", function()
+    local _, lists = support.lua [[
+      for i = 1, 300 do list = {value = i, next = list} end
+      require "heap".snapshot "s"
+    ]]
+    local s = assert(reader.open(lists .. "/s"))
+    local out = support.run({"heaptop", "--by", "object", "-n", "5", "s"}, {cwd = lists})
+    local top = s:top(5)
+    for i = 1, 5 do assert.is_truthy(out:find(top[i].address, 1, true)) end
+    local left_out = out:match("([%d,]+) elements of lists left out"):gsub(",", "")
+    assert.equal(tonumber(left_out), top.left_out)
+    assert.match("elements of lists left out, whose first is shown$", tostring(top))
+    local more = "and [%d,]+ more objects"
+    assert.equal(out:match(more), tostring(top):match(more))
+    assert.equal(top.total_objects, #s:top(0))
+  end)
+
   it("heaptop --by epoch, and has the marks", function()
     local s = open "d"
     local wanted = ask("heaptop", "--json", "--by", "epoch", "d")
@@ -422,6 +439,14 @@ describe("what is ignored", function()
     for _, edge in ipairs(listener:referrers()) do
       assert.equal(edge.source == s:object "_G.bus.tick", edge.left_out)
     end
+  end)
+
+  it("is nothing in a capture, which leaves out the call itself", function()
+    local out = support.lua [[
+      local s = require "heap".capture()
+      print(pcall(s.ignore, s, "_G.print"))
+    ]]
+    assert.match("^false\t.*a capture cannot leave out anything", out)
   end)
 
   it("can be asked for without doing it", function()

@@ -106,7 +106,8 @@ function snapshot:objects(filter) end
 ---@return heap.class[]
 function snapshot:classes(n, order) end
 
----The biggest objects; upvalues and protos only if their type is asked for.
+---The biggest objects; upvalues and protos only if their type is asked for. Of linked lists only
+---the first element, unless all are asked for, or the order is shallow.
 ---@param n? integer|heap.ranking how many (default 20); 0: all
 ---@param order? "retained"|"shallow"
 ---@return heap.objects
@@ -161,7 +162,7 @@ function snapshot:ways(set, n) end
 
 ---From now on all is answered as though these were not there: what only they keep alive is garbage.
 ---What was ignored before is not any more; without an argument nothing is. Costs as much as the
----first question. Lists of before keep what they have.
+---first question. Lists of before keep what they have. Captures cannot: open what save() wrote.
 ---@param cuts? heap.cut|heap.cut[]
 ---@return true|nil
 ---@return string? message nothing is changed
@@ -350,6 +351,7 @@ function object:text(most_bytes) end
 ---Objects that are made when they are asked for: list[1] to list[#list].
 ---@class heap.objects: { [integer]: heap.object }
 ---@field total_objects? integer of a ranking: how many there are in all
+---@field left_out? integer elements of lists that would have come before the last
 
 ---@class heap.edge
 ---@field source heap.object

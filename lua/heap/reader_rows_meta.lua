@@ -67,6 +67,7 @@
 ---@field youngest_epoch integer
 ---@field in_one_go boolean
 ---@field younger_share number of all objects those that are younger
+---@field same_as? string held_by of an earlier row with just the same elements
 
 ---@class heap.description
 ---@field class string

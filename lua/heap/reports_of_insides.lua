@@ -26,23 +26,36 @@ local function key_range(g)
   return ("keys are %s%s"):format(g.keys == "mixed" and "of all kinds" or g.keys, like)
 end
 
-reports["heap.growing"] = function(list)
-  local shown, n = {}, #list - list.total_filled_once
-  for i = 1, math.min(n, text.MOST_ROWS) do
-    local g = list[i]
-    local what = text.things({class = g.element, type = g.element_type or g.element}, g.entries)
-    local where = g.tables > 1 and (" in %s tables"):format(count(g.tables)) or ""
-    shown[i] = ("%s %s: %s%s%s, %s, %s of the heap\n    %s\n    Why it stays: object(%q):paths()")
-      :format(g.held_by, VERDICTS[g.prospect], what, g.are_keys and " as keys" or "", where,
-        size(g.bytes), share(g.bytes, list.reachable_bytes), key_range(g), g.object.address)
+local function growing_lines(g, list)
+  local what = text.things({class = g.element, type = g.element_type or g.element}, g.entries)
+  local where = g.tables > 1 and (" in %s tables"):format(count(g.tables)) or ""
+  local lines = {("%s %s: %s%s%s, %s, %s of the heap"):format(g.held_by, VERDICTS[g.prospect], what,
+    g.are_keys and " as keys" or "", where, size(g.bytes), share(g.bytes, list.reachable_bytes))}
+  lines[2] = "    " .. key_range(g)
+  for _, other in ipairs(list) do
+    if other.same_as == g.held_by then lines[#lines + 1] = "    also in " .. other.held_by end
   end
-  if n == 0 then shown[1] = "Nothing looks like a collection without a limit" end
-  local once = list.total_filled_once
+  lines[#lines + 1] = ('    Why it stays: object("%s"):paths()'):format(g.object.address)
+  return table.concat(lines, "\n")
+end
+
+-- Those that were filled once are left out, and so are those that have the elements of another.
+reports["heap.growing"] = function(list)
+  local shown, hidden = {}, 0
+  for i = 1, #list - list.total_filled_once do
+    if #shown == text.MOST_ROWS then
+      hidden = hidden + 1
+    elseif not list[i].same_as then
+      shown[#shown + 1] = growing_lines(list[i], list)
+    end
+  end
+  if #shown == 0 then shown[1] = "Nothing looks like a collection without a limit" end
+  local once, note = list.total_filled_once, ""
   if once > 0 then
-    shown[#shown + 1] = ("In the list, but not shown: %s that %s filled once"):format(
+    note = ("\n\nIn the list, but not shown: %s that %s filled once"):format(
       count_of(once, "collection"), once == 1 and "was" or "were")
   end
-  return table.concat(shown, "\n\n") .. text.hidden(n - text.MOST_ROWS, "collection")
+  return table.concat(shown, "\n\n") .. text.hidden(hidden, "collection") .. note
 end
 
 -- }=======================================================================================
