@@ -155,8 +155,10 @@ describe("heap.path", function()
   end)
 
   it("takes the line at the prompt for the asker", function()
-    local out = support.run({"lua5.4", "-i", "-e", ""}, {
-      env = {LUA_CPATH = support.build .. "/?.so;;"},
+    local env = {LUA_CPATH = support.build .. "/?.so;;", LD_PRELOAD = os.getenv("LUAHEAP_PRELOAD"),
+                 ASAN_OPTIONS = support.sanitized and os.getenv("ASAN_OPTIONS") or nil}
+    local out = support.run({os.getenv("LUA") or "lua5.4", "-i", "-e", ""}, {
+      env = env,
       stdin = "heap = require 'heap'\nt = {x = {}}\nheap.path(t.x)\nheap.path({})\n" ..
         "local mine = {} print(heap.path(mine))\n"})
     assert.matches("_G.t.x\ttable: 0x", out, 1, true)
@@ -656,7 +658,7 @@ describe("heap.capture", function()
   end)
 
   it("gives memory and mark back, however it ends", function()
-    live [[
+    live([[
       for i = 1, 100000 do _G[i] = {} end
       local function resident()
         for line in io.lines("/proc/self/status") do
@@ -685,10 +687,10 @@ describe("heap.capture", function()
         collectgarbage()
         is(#heap.stats().epochs, n, "epochs after " .. i)
         local more = resident() - before
-        is(more < 15, true, ("way %d: %.1f MB more"):format(i, more))
+        is(more < tonumber(arg[1]), true, ("way %d: %.1f MB more"):format(i, more))
       end
       is(#heap.stats().epochs, 1)
-    ]]
+    ]], {args = {support.sanitized and "1000" or "15"}}) -- there, what is freed is kept for a while
   end)
 
   it("may be closed by a finalizer in the middle of anything", function()
