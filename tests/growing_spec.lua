@@ -282,6 +282,13 @@ describe("heaptop --growing", function()
     assert.matches("^digraph", dot)
   end)
 
+  it("counts what is alike: the others are of the queue itself", function()
+    local out = ask(take [[queue = {first = 1, last = 40}
+      for i = 1, 40 do queue[i] = session(i) end]], "s")
+    assert.matches("^_G%.queue may grow: 40 Session tables, ", out)
+    assert.matches("\n    keys are integers from 1 to 40\n", out)
+  end)
+
   it("shows no more than -n", function()
     local dir = take [[one, two = {}, {}
       for i = 1, 40 do one[i], two["x" .. i] = session(i), session(-i) end]]

@@ -17,14 +17,15 @@ static lh_growings find(cli *c, lh_snapshot *snapshot) {
 
 /* {=== The words ====================================================================== */
 
-/* "1,020 Listener tables", "5,012 strings as keys", "240 tables of several classes" */
+/* "1,020 Listener tables", "5,012 strings as keys", "240 tables of several classes": how many of that
+** class there are; in several tables how many entries, of which nine tenths are. */
 static void put_elements(FILE *out, cli *c, const lh_growing *g) {
-  const char *type = lh_type_name(g->type), *plural = g->entries == 1 ? "" : "s";
+  const char *type = lh_type_name(g->type);
   bool by_type = strcmp(g->element, type) == 0;
-  fprintf(out, "%s %s%s", cli_count(c, g->entries), g->element,
-          by_type || g->type == LH_TYPE_ROOT ? plural : "");
+  fprintf(out, "%s %s%s", cli_count(c, g->tables > 1 ? g->entries : g->alike), g->element,
+          by_type || g->type == LH_TYPE_ROOT ? "s" : "");
   if (!by_type && (g->type == LH_TYPE_TABLE || g->type == LH_TYPE_USERDATA))
-    fprintf(out, " %s%s", type, g->type == LH_TYPE_TABLE ? plural : "");
+    fprintf(out, " %s%s", type, g->type == LH_TYPE_TABLE ? "s" : "");
   if (by_type && g->type == LH_TYPE_TABLE) fputs(" of several classes", out);
   if (g->are_keys) fputs(" as keys", out);
 }
