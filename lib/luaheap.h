@@ -1226,7 +1226,7 @@ typedef struct lh_growing {
   const char *element; /* the class or type of most elements, as in lh_value_class */
   lh_type type;        /* LH_TYPE_ROOT: no objects */
   uint64_t alike;      /* how many are of that class or type; others are of other classes */
-  bool are_keys;       /* the elements are the keys, and the values booleans or numbers */
+  bool are_keys;       /* the elements are the keys; the values are booleans, numbers or few */
   lh_keying keying;
   double least, greatest; /* keys that are numbers; times in seconds */
   lh_id example_key;      /* of keys that are strings; else LH_NO_OBJECT */

@@ -20,7 +20,7 @@
 #define LEAST_YOUNGER_LATER 0.25
 #define LARGE_SHARE 0.1
 
-static bool order_by_age(lh_ages *a) {
+static void order_by_age(lh_ages *a) {
   const lh_snapshot *snapshot = a->snapshot;
   uint64_t n = 0, n_since = 0;
   for (lh_id id = 1; id <= snapshot->n; id++) {
@@ -31,7 +31,6 @@ static bool order_by_age(lh_ages *a) {
     a->n += lh_list_of(snapshot, id) == LH_LIST_ALLGC;
   }
   a->since_first_mark = n > 0 ? (double)n_since / (double)n : 0;
-  return true;
 }
 
 bool lh_ages_make(lh_ages *ages, const lh_tree *tree) {
@@ -41,7 +40,9 @@ bool lh_ages_make(lh_ages *ages, const lh_tree *tree) {
   ages->younger = lh_alloc_zeroed(n, sizeof *ages->younger);
   ages->counted = lh_alloc_zeroed(n, sizeof *ages->counted);
   ages->epochs = lh_alloc_zeroed((size_t)lh_mark_count(snapshot) + 1, sizeof *ages->epochs);
-  return ages->younger && ages->counted && ages->epochs && order_by_age(ages);
+  if (!ages->younger || !ages->counted || !ages->epochs) return false;
+  order_by_age(ages);
+  return true;
 }
 
 void lh_ages_free(lh_ages *ages) {

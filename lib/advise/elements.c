@@ -2,7 +2,7 @@
 ** elements.c - tables with many elements that are alike: what they are, under what keys, how old.
 **
 ** Two passes over the entries of each table that is big enough, and a third over its keys where the
-** values are but booleans or numbers: a set, or counters. A table costs its entries.
+** values are but booleans or numbers, as in a set, or few. A table costs its entries.
 */
 #include "advise.h"
 
@@ -18,8 +18,8 @@ typedef struct counting {
 
 typedef struct contents {
   lh_keys_seen keys;
-  uint64_t n_numbers, n_booleans, n_functions, n_tables; /* values */
-  uint32_t best;                                         /* class of most objects */
+  uint64_t n_numbers, n_booleans, n_tables; /* values */
+  uint32_t best;                            /* class of most objects */
   uint64_t n_best;
 } contents;
 
@@ -42,7 +42,6 @@ static void count_value(counting *f, contents *c, lh_value value) {
     case LH_VALUE_INTEGER:
     case LH_VALUE_FLOAT: c->n_numbers++; break;
     case LH_VALUE_BOOLEAN: c->n_booleans++; break;
-    case LH_VALUE_CFUNCTION: c->n_functions++; break;
     case LH_VALUE_OBJECT: count_object(f, c, value.as.object); break;
     default: break;
   }
