@@ -1,6 +1,6 @@
 /*
-** asker.c - who asks, and what only the asking holds (live.h). Read from the snapshot itself, by the
-** frames of the thread that ran.
+** asker.c - who asks, and what only the asking holds (live.h). Read from the snapshot itself, by
+** the frames of the thread that ran.
 */
 #include <stdlib.h>
 

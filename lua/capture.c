@@ -225,8 +225,8 @@ static int end_capture(lua_State *L) {
   return 0;
 }
 
-/* save(path) --> bytes | nil, message, errno. The mark stays, since other files may be compared with
-** this one. */
+/* save(path) --> bytes | nil, message, errno. The mark stays, since other files may be compared
+** with this one. */
 static int save(lua_State *L) {
   hl_capture *c = check_capture(L);
   size_t length;

@@ -102,8 +102,8 @@ typedef struct hl_task {
 ** s:path(v); upvalue 1 tells. This is the index of its i-th argument, the capture not counted. */
 int hl_argument(lua_State *L, int i);
 
-/* Answers by `body`, in protected mode: there the task is hl_task_of, the capture is at index 2, and
-** arguments follow from index 3 on. Returns how many results are on the stack, or raises the
+/* Answers by `body`, in protected mode: there the task is hl_task_of, the capture is at index 2,
+** and arguments follow from index 3 on. Returns how many results are on the stack, or raises the
 ** error. */
 int hl_ask(lua_State *L, hl_task *task, lua_CFunction body);
 hl_task *hl_task_of(lua_State *L);
@@ -113,9 +113,9 @@ hl_task *hl_task_of(lua_State *L);
 lh_snapshot *hl_analysed(lua_State *L, hl_task *task, hl_scope scope);
 lh_snapshot *hl_opened(const hl_task *task);
 
-/* Answers about argument 1: with nil and a message, if it is no object. And then, in the body, finds
-** it in the capture, where it may also be one of heap.reader's objects; false, and nil and a message
-** pushed: it is not there. */
+/* Answers about argument 1: with nil and a message, if it is no object. And then, in the body,
+** finds it in the capture, where it may also be one of heap.reader's objects; false, and nil and a
+** message pushed: it is not there. */
 int hl_ask_about(lua_State *L, hl_task *task, lua_CFunction body);
 bool hl_find_subject(lua_State *L, hl_task *task);
 

@@ -249,8 +249,8 @@ static void add_functions(lua_State *L, hl_task *t, const lh_snapshot *s) {
   }
 }
 
-/* Finds the references that are told: those of the call itself were left out, and what refers to the
-** subject must be alive. */
+/* Finds the references that are told: those of the call itself were left out, and what refers to
+** the subject must be alive. */
 static lh_snapshot *find_referrers(lua_State *L, hl_task *t) {
   lh_error error;
   lh_edge *edges;

@@ -2,10 +2,10 @@
 ** period.c - marks by period, bounded in number, for programs that run for months; and dropping
 ** marks.
 **
-** Each periodic mark is named with its time. When the 129th is planted, every second one is dropped,
-** so that the first and the last stay and the steps between those that are left are twice as long:
-** so are those to come, if the caller doubles its period now. So 64 to 128 steps cover the whole
-** life of the state, in 27 KB at most.
+** Each periodic mark is named with its time. When the 129th is planted, every second one is
+** dropped, so that the first and the last stay and the steps between those that are left are twice
+** as long: so are those to come, if the caller doubles its period now. So 64 to 128 steps cover the
+** whole life of the state, in 27 KB at most.
 **
 ** To drop a mark is to void both of its userdata, so that no reader takes them for one, and to take
 ** them out of the chain of user values (state.h), so that Lua may collect them. That allocates

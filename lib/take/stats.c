@@ -6,8 +6,8 @@
 ** size depends on, mostly in the same cache line. So it costs the misses on the objects, some 30 to
 ** 200 ns each: 0.15 to 0.45 times a full collection. Leaving the sizes out saves nothing.
 **
-** Marks need no look into userdata: they are a chain (chain.c), the youngest first, as they stand on
-** both lists. So the pass waits for one address.
+** Marks need no look into userdata: they are a chain (chain.c), the youngest first, as they stand
+** on both lists. So the pass waits for one address.
 */
 #include "state.h"
 

@@ -1,7 +1,7 @@
 /*
 ** dot.c - the module that heap.dot loads when it is first called: pictures need libcgraph, and
-** heap.so is to be linked to libc alone. It gets the bytes of a capture, and opens and analyses them
-** with the copy of the library that it is linked to; nothing else is shared with heap.so.
+** heap.so is to be linked to libc alone. It gets the bytes of a capture, and opens and analyses
+** them with the copy of the library that it is linked to; nothing else is shared with heap.so.
 */
 #include <errno.h>
 #include <stdio.h>
