@@ -69,12 +69,12 @@ local function count()
 end
 
 -- Is there no more than before, when the function has run n times more? What finalizers let go of
--- may take some collections.
+-- takes a second collection.
 local function leaves_nothing(f, n)
   settle()
   local objects, entries = count()
   run(f, n)
-  for _ = 1, MOST_COLLECTIONS do
+  for _ = 1, 2 do
     collectgarbage()
     local objects_now, entries_now = count()
     if objects_now <= objects and entries_now <= entries then return true end

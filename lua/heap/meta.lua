@@ -313,8 +313,8 @@ function heap.diff(f, n) end
 ---    assert(not heap.leaks(function() Session.new():close() end))
 ---    print(heap.leaks(f, {warm_up = 200, runs = 50}))
 ---
----Errors of the function are passed on. Cost, where nothing stayed: the runs, and some five full
----collections; else twenty more collections, and three captures and their analyses.
+---Errors of the function are passed on. Cost: the runs, and where nothing stayed three to five
+---times a full collection; else fifty times, for three captures, and for settling again and again.
 ---@param f function
 ---@param options? heap.leaks.options
 ---@return heap.leaks?
