@@ -69,10 +69,13 @@ static int analyse_whole(lh_snapshot *snapshot, lh_error *error) {
   return hl_analyse(snapshot, HL_WHOLE, error);
 }
 
-/* Index 2: the capture. It gets a snapshot of heap.reader, which owns the bytes from now on. */
+/* Index 2: the capture. It gets a snapshot of heap.reader, which owns the bytes from now on, and is
+** closed with the capture. Its metatable comes when heap.reader is asked: who never does should not
+** find what belongs to that among the new objects of his program. */
 static void open_capture(lua_State *L, hl_capture *c) {
   lh_error error;
-  hr_snapshot *reader = hr_push_snapshot(L);
+  hr_snapshot *reader = lua_newuserdatauv(L, sizeof *reader, 1);
+  *reader = (hr_snapshot){0};
   reader->data = c->bytes;
   reader->release = free;
   reader->analyse = analyse_whole;
@@ -252,6 +255,7 @@ static int call_reader(lua_State *L) {
     lua_rawgetp(L, LUA_REGISTRYINDEX, &capture_key);
     if (lua_rawequal(L, -1, -2)) {
       lua_getiuservalue(L, i, 1);
+      hr_set_snapshot_kind(L, lua_gettop(L));
       lua_replace(L, i);
     }
     lua_pop(L, 2);
@@ -270,6 +274,7 @@ static int index_capture(lua_State *L) {
   if (lua_rawget(L, lua_upvalueindex(1)) != LUA_TNIL) return 1;
   (void)check_capture(L);
   lua_getiuservalue(L, 1, 1);
+  hr_set_snapshot_kind(L, lua_gettop(L));
   if (lua_type(L, 2) == LUA_TSTRING && strcmp(lua_tostring(L, 2), "reader") == 0) return 1;
   lua_pushvalue(L, 2);
   lua_gettable(L, -2);

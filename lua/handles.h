@@ -65,6 +65,9 @@ typedef struct hr_snapshot {
 ** set to the file's name. */
 hr_snapshot *hr_push_snapshot(lua_State *L);
 
+/* Makes the userdata at a positive index, whose content is an hr_snapshot, one of these. */
+void hr_set_snapshot_kind(lua_State *L, int index);
+
 /* Pushes a snapshot of the file whose name is at `index`, which is closed after a failure. */
 int hr_open_file(lua_State *L, int index, lh_error *error);
 

@@ -253,11 +253,15 @@ static void make_kind(lua_State *L) {
   hr_keep_kind(L, hr_snapshot_kind);
 }
 
+void hr_set_snapshot_kind(lua_State *L, int index) {
+  if (!hr_has_kind(L, hr_snapshot_kind)) make_kind(L);
+  lua_setmetatable(L, index);
+}
+
 hr_snapshot *hr_push_snapshot(lua_State *L) {
   hr_snapshot *of = lua_newuserdatauv(L, sizeof *of, 1);
   memset(of, 0, sizeof *of);
-  if (!hr_has_kind(L, hr_snapshot_kind)) make_kind(L);
-  lua_setmetatable(L, -2);
+  hr_set_snapshot_kind(L, lua_gettop(L));
   return of;
 }
 
