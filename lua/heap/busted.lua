@@ -10,6 +10,10 @@
 -- They say what heap.leaks says (leaks.lua), so a test that fails tells what leaks, how much of it,
 -- and which path holds it. What is collected or not is seen by full collections.
 
+---@class luassert
+---@field leaks_nothing fun(f: function, options?: heap.leaks.options, message?: string)
+---@field leaks_at_most fun(objects_per_run: number, class: string, f: function, ...)
+---@field collected fun(weak_table_or_function: any, message?: string)
 local assert = require "luassert"
 local say = require "say"
 local heap = require "heap"

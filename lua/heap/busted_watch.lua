@@ -1,6 +1,6 @@
 -- busted_watch.lua - tells which test files left what behind, after the suite:
 --
---     busted --helper=heap.busted_watch
+--     busted --helper=heap.busted_watch     (or require it in a helper of your own)
 --
 -- A mark at the beginning and at the end of each file tell, by the order of Lua's own lists, which
 -- file made what is still alive when the last has run: one capture, and one analysis of it. What

@@ -261,7 +261,7 @@ local function tells(leak, container)
   local from, to = leak.held_by:find(path, 1, true)
   if not from then return false end
   local step = leak.held_by:sub(to + 1)
-  return step:find("^%)?%.[%w_*]+$") ~= nil or step:find("^%)?%[[^%[%]]*%]$") ~= nil
+  return step:find("^%)?%.[%w_]+%*?$") ~= nil or step:find("^%)?%[[^%[%]]*%]%*?$") ~= nil
 end
 
 -- Containers that are older than the runs and got entries in each half of them, which are no
