@@ -1087,7 +1087,7 @@ typedef struct lh_value_class {
   uint64_t values;
 } lh_value_class;
 
-/* What instances have in one place: under a string key, as an upvalue, as a user value; of
+/* What instances have in one place: under a string key, as an upvalue, user value or local; of
 ** collections under all keys of a type. */
 typedef struct lh_field {
   const char *name;   /* .id, ["odd key"], [integer], [string], [object], upvalue bus, ... */

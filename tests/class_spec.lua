@@ -127,6 +127,37 @@ describe("heaptop --class", function()
     assert.is_true(strings.spreads.length.most >= 127)
   end)
 
+  it("tells what stands in local variables of coroutines, and in upvalues", function()
+    local tasks = select(2, support.lua [[
+      local heap = require "heap"
+      tasks = {}
+      for i = 10, 29 do
+        local function task(body)
+          local line = ("y"):rep(100) .. i
+          coroutine.yield(body, line)
+          return i
+        end
+        tasks[i] = coroutine.wrap(task)
+        tasks[i](("x"):rep(1000) .. i)
+      end
+      heap.snapshot "s"
+    ]])
+    local threads = cjson.decode((support.run({"heaptop", "--json", "--class",
+                                               "thread task @program.lua:4", "s"}, {cwd = tasks})))
+    assert.equal(20, threads.objects)
+    assert.equal("thread", threads.type)
+    assert.same({"local body in function task @program.lua:4", 20, 20 * (ONE_STRING + 1002)},
+                {threads.fields[1].field, threads.fields[1].instances,
+                 threads.fields[1].retained_bytes})
+    assert.equal(20 * (ONE_STRING + 102), threads.fields[2].retained_bytes)
+    local functions = cjson.decode((support.run({"heaptop", "--json", "--class",
+                                                 "function task @program.lua:4", "s"},
+                                                {cwd = tasks})))
+    assert.equal("upvalue i", functions.fields[1].field)
+    assert.same({{class = "number", values = 20}}, functions.fields[1].kinds)
+    assert.equal(20, functions.fields[1].instances)
+  end)
+
   it("says that all are garbage", function()
     local gone = select(2, support.lua [[
       local heap = require "heap"

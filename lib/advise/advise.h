@@ -129,9 +129,9 @@ static inline uint64_t lh_bytes_around(const lh_instances *of, lh_id id) {
   return of->snapshot->retained[id] - of->nested[id];
 }
 
-/* Lua's functions have 255 upvalues at most. Only a file that was made for that has more places of
-** this kind: what is behind is told as "...". */
-enum { LH_MOST_ORDINALS = 256 };
+/* Lua's functions have 255 upvalues at most, and no coroutine thousands of different local
+** variables. Only a file that was made for that has more such places: the others are "...". */
+enum { LH_MOST_ORDINALS = 256, LH_MOST_LOCALS = 4096 };
 
 /* fields.c: fills fields and n_fields. */
 bool lh_describe_fields(const lh_instances *of, lh_description *out);

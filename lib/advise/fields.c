@@ -1,6 +1,6 @@
 /*
 ** fields.c - what the instances of a class have in them, place by place: string keys of tables,
-** upvalues of functions, user values. Of what is a collection the keys are no places, so all of one
+** upvalues of functions, user values, local variables of coroutines. Of what is a collection the keys are no places, so all of one
 ** type are one row; other keys than strings always are.
 **
 ** A place is known by a number that its name gives, and the kinds of values in it by the place and
@@ -66,15 +66,28 @@ static place place_of_key(const lh_snapshot *snapshot, const lh_value *key, bool
   return (place){number_of(BY_KEY_TYPE, (uint32_t)key->kind * 2 + is_string), key, NULL};
 }
 
-static place place_of_edge(const lh_edge *edge) {
+/* "..." */
+static place the_rest(void) {
+  return (place){number_of(BY_ORDINAL, 0), NULL, NULL};
+}
+
+static place place_of_edge(const lh_snapshot *snapshot, const lh_edge *edge) {
+  if (edge->kind == LH_EDGE_LOCAL) {
+    uint64_t words[2] = {edge->name, lh_class_of(snapshot, edge->holder)};
+    return (place){lh_hash(words, sizeof words, 0) >> 1, NULL, edge};
+  }
   if (edge->kind != LH_EDGE_USER_VALUE && edge->name != LH_NO_OBJECT)
     return (place){number_of(BY_NAME, edge->name), NULL, edge};
-  bool many = edge->ordinal > LH_MOST_ORDINALS;
-  return (place){number_of(BY_ORDINAL, many ? 0 : edge->ordinal), NULL, many ? NULL : edge};
+  if (edge->ordinal > LH_MOST_ORDINALS) return the_rest();
+  return (place){number_of(BY_ORDINAL, edge->ordinal), NULL, edge};
 }
 
 static char *name_of(const lh_snapshot *snapshot, const place *p) {
   lh_text text = {0};
+  if (p->edge && p->edge->kind == LH_EDGE_LOCAL) {
+    lh_add_slot(&text, snapshot, p->edge);
+    return lh_text_finish(&text);
+  }
   if (p->edge) return lh_edge_text(snapshot, p->edge);
   if (p->number >> 32 == BY_KEY)
     lh_add_key(&text, snapshot, *p->key, false);
@@ -181,10 +194,13 @@ static bool add_edges(collecting *c, uint32_t instance) {
   lh_edges it;
   lh_edge edge;
   for (lh_edges_begin(c->snapshot, id, &it); lh_edges_next(&it, &edge);) {
+    bool is_local = edge.kind == LH_EDGE_LOCAL && edge.holder != LH_NO_OBJECT;
     if (edge.kind != LH_EDGE_UPVALUE && edge.kind != LH_EDGE_C_UPVALUE &&
-        edge.kind != LH_EDGE_USER_VALUE)
+        edge.kind != LH_EDGE_USER_VALUE && !is_local)
       continue;
-    place p = place_of_edge(&edge);
+    place p = place_of_edge(c->snapshot, &edge);
+    bool many = is_local && c->n >= LH_MOST_LOCALS;
+    if (many && lh_map_get(&c->by_place, p.number) == LH_NO_NUMBER) p = the_rest();
     field_entry *field = add_value(c, instance, &p, content_of(c->snapshot, &edge));
     if (!field) return false;
     field->visible.bytes += bytes_of(c, id, edge.target);
@@ -238,7 +254,8 @@ bool lh_describe_fields(const lh_instances *of, lh_description *out) {
     lh_type type = lh_type_of(of->snapshot, of->ids[i]);
     if (lh_is_dead(of->snapshot, of->ids[i])) continue;
     if (type == LH_TYPE_TABLE) ok = add_entries(&c, i);
-    if (type == LH_TYPE_CLOSURE || type == LH_TYPE_USERDATA) ok = add_edges(&c, i);
+    if (type == LH_TYPE_CLOSURE || type == LH_TYPE_USERDATA || type == LH_TYPE_THREAD)
+      ok = add_edges(&c, i);
   }
   ok = ok && finish(&c, out);
   for (size_t i = 0; i < c.n; i++) lh_free((void *)c.fields[i].visible.name);

@@ -39,6 +39,10 @@ static const char random_heap[] =
     "  local from = all[math.random(math.max(1, #all))]\n"
     "  if i == 1 or math.random(4) == 1 then _G['g' .. i] = o else from['k' .. i % 7] = o end\n"
     "  if math.random(3) == 1 then weak[i] = o end\n"
+    "  if math.random(9) == 1 then\n"
+    "    o.task = coroutine.wrap(function(...) local x, y = {i}, o coroutine.yield(x, y) end)\n"
+    "    o.task()\n"
+    "  end\n"
     "  all[i] = o\n"
     "end end\n"
     "grow(math.random(4, 40))\n";
@@ -82,7 +86,8 @@ static bool is_in_field(const lh_snapshot *s, lh_id instance, lh_id id) {
   lh_edge edge;
   for (lh_edges_begin(s, instance, &it); lh_edges_next(&it, &edge);)
     if (edge.target == id && (edge.kind == LH_EDGE_VALUE || edge.kind == LH_EDGE_KEY ||
-                              edge.kind == LH_EDGE_UPVALUE || edge.kind == LH_EDGE_USER_VALUE))
+                              edge.kind == LH_EDGE_UPVALUE || edge.kind == LH_EDGE_USER_VALUE ||
+                              edge.kind == LH_EDGE_LOCAL || edge.kind == LH_EDGE_C_UPVALUE))
       return true;
   return false;
 }
@@ -198,6 +203,7 @@ static void classes_are_as_the_definition_says(void **state) {
       for (size_t k = 0; k < sizeof names / sizeof *names; k++)
         if (!one_of_many && strcmp(class->name, names[k]) == 0) check_class(s, names[k]);
       if (class->type == LH_TYPE_CLOSURE && i % 8 == 0) check_class(s, class->name);
+      if (class->type == LH_TYPE_THREAD) check_class(s, class->name);
     }
     program_end(&p);
   }
