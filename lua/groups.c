@@ -66,7 +66,7 @@ static int classes_body(lua_State *L) {
   int code = lh_top_classes(s, &query, &t->rows, &t->n_rows, &error);
   if (code != LH_OK) t->rows = NULL;
   hr_check(L, code, &error);
-  lua_createtable(L, (int)t->n_rows, 0);
+  hr_push_list(L, "heap.live_classes", t->n_rows);
   for (size_t i = 0; i < t->n_rows; i++) {
     const lh_class_row *row = &t->rows[i];
     const lh_class *class = lh_class_at(s, row->class_index);
@@ -94,7 +94,7 @@ static int top_body(lua_State *L) {
   t->n_ids = t->n_found;
   hl_push_values(L, t);
   int values = lua_gettop(L);
-  lua_createtable(L, (int)t->n_found, 0);
+  hr_push_list(L, "heap.live_top", t->n_found);
   for (size_t i = 0; i < t->n_found; i++) {
     hl_push_row(L, 0, 6);
     hl_set_object_fields(L, s, t->found[i]);
@@ -164,7 +164,7 @@ static int diff_body(lua_State *L) {
     return 2;
   }
   hr_check(L, code, &error);
-  lua_createtable(L, (int)t->diff->n_groups, 3);
+  hr_push_list(L, "heap.live_groups", t->diff->n_groups);
   for (size_t i = 0; i < t->diff->n_groups; i++) {
     push_group(L, s, &t->diff->groups[i]);
     lua_rawseti(L, -2, (lua_Integer)i + 1);

@@ -164,6 +164,7 @@ build = {
     ["heap.reports"] = "lua/heap/reports.lua",
     ["heap.reports_of_growth"] = "lua/heap/reports_of_growth.lua",
     ["heap.reports_of_insides"] = "lua/heap/reports_of_insides.lua",
+    ["heap.reports_of_live"] = "lua/heap/reports_of_live.lua",
     ["heap.show"] = "lua/heap/show.lua",
     ["heap.text"] = "lua/heap/text.lua",
   },

@@ -112,7 +112,7 @@ static void push_steps(lua_State *L, hl_task *t, const lh_snapshot *s, const lh_
   }
   hl_push_values(L, t);
   int values = lua_gettop(L);
-  lua_createtable(L, path->n_steps < LONG_PATH ? (int)path->n_steps : LONG_PATH, 0);
+  hr_push_list(L, "heap.live_steps", path->n_steps < LONG_PATH ? path->n_steps : LONG_PATH);
   for (size_t i = 0, row = 1; i < path->n_steps; i++, row++) {
     i = next_step(path, i, &skipped);
     if (skipped) {
@@ -206,7 +206,7 @@ static int paths_body(lua_State *L) {
   hl_task *t = hl_task_of(L);
   if (!hl_find_subject(L, t)) return 2;
   lh_snapshot *s = hl_analysed(L, t, HL_OTHERS);
-  lua_newtable(L);
+  hr_push_list(L, "heap.live_paths", t->limit < LONG_PATH ? t->limit : LONG_PATH);
   if (find_paths(L, t, s) == LH_OK) add_paths(L, t, s, false);
   if (lua_rawlen(L, -1) >= t->limit || t->capture->asker.function == LH_NO_OBJECT) return 1;
   lh_paths_free(t->paths, t->n_paths);
@@ -281,7 +281,7 @@ static int referrers_body(lua_State *L) {
   for (size_t i = 0; i < t->n_edges; i++) ids[t->n_ids++] = t->edges[i].source;
   hl_push_values(L, t);
   int values = lua_gettop(L);
-  lua_newtable(L);
+  hr_push_list(L, "heap.live_referrers", t->n_edges);
   for (int askers = 0; askers <= 1; askers++) {
     for (size_t i = 0; i < t->n_edges; i++) {
       const lh_edge *edge = &t->edges[i];

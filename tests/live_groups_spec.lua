@@ -157,3 +157,59 @@ describe("heap.since and heap.diff", function()
     ]]
   end)
 end)
+
+describe("the lists of the live calls", function()
+  it("can be read at a prompt", function()
+    local out = live.lua [[
+      Session = {__name = "Session"}
+      sessions = {}
+      for i = 1, 30 do sessions[i] = setmetatable({i}, Session) end
+      local mine = sessions[7]
+      print(select(2, heap.path(mine)))
+      print(heap.paths(mine, 3))
+      print(heap.referrers(mine))
+      print(heap.diff(function() left = {{}} end))
+      print(heap.diff(function() end))
+      print(heap.paths({}, 1), heap.referrers({}))
+      local list, texts = nil, {}
+      for i = 1, 100 do list = {next = list} end
+      chain = list
+      for i = 1, 99 do list = list.next end
+      has(select(2, heap.path(list)), "\n... 77 more ...\n")
+      for i, rows in ipairs {heap.classes(2), heap.top(3)} do
+        texts[i] = tostring(rows)
+        is(select(2, texts[i]:gsub("\n", "")), i + 1)
+      end
+      has(texts[1], "retained  shallow  objects  type")
+      has(texts[2], "retained  shallow  type")
+    ]]
+    assert.equal([[
+
+reference  class             address
+_G         globals (_G)      0xADDRESS
+.sessions  array of Session  0xADDRESS
+[7]        Session           0xADDRESS
+_G.sessions[7]
+
+reference  class             address
+_G         globals (_G)      0xADDRESS
+.sessions  array of Session  0xADDRESS
+[7]        Session           0xADDRESS
+
+local mine in main chunk @program.lua of main thread (the asker's)
+
+reference                                               class        address
+main thread                                             main thread  0xADDRESS
+local mine in main chunk @program.lua (now at line 17)  Session      0xADDRESS
+reference                                               from class        address
+[7]                                                     array of Session  0xADDRESS
+local mine in main chunk @program.lua (now at line 18)  main thread       0xADDRESS  the asker's
+2 objects new and still alive: 128 B
+
+retained  shallow  objects  class        held by
+   128 B     72 B        1  array of {}  _G.left
+0 objects new and still alive: 0 B
+no paths	none
+]], support.normalise(out))
+  end)
+end)

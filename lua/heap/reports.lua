@@ -220,7 +220,9 @@ end
 
 -- }=======================================================================================
 
-for _, name in ipairs {"heap.reports_of_growth", "heap.reports_of_insides"} do
+for _, name in ipairs {
+  "heap.reports_of_growth", "heap.reports_of_insides", "heap.reports_of_live"
+} do
   for kind, report in pairs(require(name)) do reports[kind] = report end
 end
 

@@ -1,0 +1,63 @@
+-- reports_of_live.lua - how the lists are printed that the live calls return (meta.lua): at a
+-- prompt, `heap.top(5)` is a table that can be read.
+
+local text = require "heap.text"
+local count, count_of, size = text.count, text.count_of, text.size
+
+local reports = {}
+
+local function class_row(r)
+  return {size(r.retained_bytes), size(r.shallow_bytes), count(r.objects), r.type, r.class}
+end
+
+reports["heap.live_classes"] = function(list)
+  return text.rows(list, {">retained", ">shallow", ">objects", "type", "class"}, class_row,
+    "class", "classes")
+end
+
+local function top_row(r)
+  return {size(r.retained_bytes), size(r.shallow_bytes), r.type, r.class, r.address}
+end
+
+reports["heap.live_top"] = function(list)
+  return text.rows(list, {">retained", ">shallow", "type", "class", "address"}, top_row, "object")
+end
+
+local function group_row(g)
+  return {size(g.retained_bytes), size(g.shallow_bytes), count(g.objects), g.class, g.held_by}
+end
+
+reports["heap.live_groups"] = function(list)
+  local answer = ("%s new and still alive: %s"):format(
+    count_of(list.objects, "object"), size(list.shallow_bytes))
+  if #list == 0 then return answer end
+  return answer .. "\n\n" ..
+    text.rows(list, {">retained", ">shallow", ">objects", "class", "held by"}, group_row, "group")
+end
+
+-- A reference, and the object at its other end.
+local function step_row(step)
+  if step.skipped then return {("... %s more ..."):format(count(step.skipped)), "", "", ""} end
+  return {step.label, step.class, step.address or "",
+    step.asker and "the asker's" or step.weak and "weak" or ""}
+end
+
+reports["heap.live_steps"] = function(list)
+  local rows = {}
+  for i, step in ipairs(list) do rows[i] = step_row(step) end
+  local steps = text.columns({"reference", "class", "address", ""}, rows)
+  if not list.path then return "\n" .. steps end -- the prompt prints the path before it
+  return ("%s%s\n\n%s"):format(list.path, list.asker and " (the asker's)" or "", steps)
+end
+
+reports["heap.live_paths"] = function(list)
+  local parts = {}
+  for i, way in ipairs(list) do parts[i] = reports["heap.live_steps"](way) end
+  return #parts > 0 and table.concat(parts, "\n\n") or "no paths"
+end
+
+reports["heap.live_referrers"] = function(list)
+  return text.rows(list, {"reference", "from class", "address", ""}, step_row, "reference")
+end
+
+return reports
