@@ -39,18 +39,19 @@ void lh_paths_free(lh_path *paths, size_t n_paths) {
   for (size_t i = 0; i < n_paths; i++) lh_free(paths[i].steps);
 }
 
-/* One path for each referrer that the search has found. */
+/* One path for each referrer that the search has found. *paths is set where that succeeds. */
 static bool trace_all(const lh_snapshot *snapshot, const lh_search *search, lh_path **paths) {
-  *paths = lh_alloc(search->n_found, sizeof **paths);
-  if (!*paths) return false;
+  lh_path *list = lh_alloc(search->n_found, sizeof *list);
+  if (!list) return false;
   for (size_t i = 0; i < search->n_found; i++) {
     if (trace(snapshot, search->distance, search->parent, search->found[i], search->watched,
-              &(*paths)[i]))
+              &list[i]))
       continue;
-    lh_paths_free(*paths, i);
-    lh_free(*paths);
+    lh_paths_free(list, i);
+    lh_free(list);
     return false;
   }
+  *paths = list;
   return true;
 }
 
