@@ -77,6 +77,29 @@ describe("an object", function()
     finds("_G", "registry[2]")
   end)
 
+  it("is found under every number that is a key", function()
+    local _, folder = support.lua [[
+      t = {}
+      for _, key in ipairs {1 / 0, -1 / 0, 2.0 ^ 63, -2.0 ^ 63, math.maxinteger, 2 ^ 53, 0.1, 3} do
+        t[key] = {}
+      end
+      require "heap".snapshot("s")
+    ]]
+    for key, path in pairs {
+      ["1/0"] = "1/0", ["-1/0"] = "-1/0", ["9223372036854775807"] = "9223372036854775807",
+      ["9223372036854775808"] = "9.2233720368547758e+18", ["3.0"] = "3", ["0.1"] = "0.1",
+      ["9.2233720368547758e+18"] = "9.2233720368547758e+18", ["1e-1"] = "0.1",
+      ["-9223372036854775808"] = "-9223372036854775808", ["9007199254740992"] = "9007199254740992",
+    } do
+      local text, why = support.run({"heappath", "--format", "json", "s", "_G.t[" .. key .. "]"},
+                                    {cwd = folder})
+      assert.equal("_G.t[" .. path .. "]", text ~= "" and json.decode(text).paths[1].text or why)
+    end
+    for _, key in ipairs {"nan", "1/0x", "2/0", "4"} do
+      assert.equal("", (support.run({"heappath", "s", "_G.t[" .. key .. "]"}, {cwd = folder})))
+    end
+  end)
+
   it("is told by a path through tables rather than through functions", function()
     for i = 1, 9 do
       local path = ("_G.g%d.deep.shared"):format(i)

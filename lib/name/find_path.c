@@ -4,6 +4,8 @@
 */
 #include "find.h"
 
+#include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -94,21 +96,35 @@ static bool take_string(lh_range *r, lh_text *text) {
   return true;
 }
 
-/* A number between brackets, as Lua reads it. */
+/* What Lua takes a float for when it is a key: an integer, if it has the value of one. */
+static void normalise(key *k) {
+  if (!(k->number >= -0x1p63 && k->number < 0x1p63)) return;
+  k->integer = (int64_t)k->number;
+  k->is_integer = !((double)k->integer < k->number || (double)k->integer > k->number);
+}
+
+/* A number between brackets, as Lua reads it; and what paths have for those that are no digits. */
 static bool take_number(lh_range *r, key *k) {
   char digits[64], *end;
   size_t n = 0;
+  k->kind = KEY_NUMBER;
+  k->is_integer = false;
+  k->number = lh_range_skip(r, "-1/0") ? -HUGE_VAL : lh_range_skip(r, "1/0") ? HUGE_VAL : 0;
+  if (isinf(k->number)) return true;
   while (r->at + n < r->end && r->at[n] != ']' && n < sizeof digits - 1) {
     digits[n] = r->at[n];
     n++;
   }
   digits[n] = '\0';
-  k->kind = KEY_NUMBER;
+  errno = 0;
   k->integer = strtoll(digits, &end, 10);
-  k->is_integer = n > 0 && *end == '\0';
-  if (!k->is_integer) k->number = strtod(digits, &end);
+  k->is_integer = n > 0 && *end == '\0' && errno == 0;
+  if (!k->is_integer) {
+    k->number = strtod(digits, &end);
+    normalise(k);
+  }
   r->at += n;
-  return n > 0 && *end == '\0';
+  return n > 0 && *end == '\0' && !isnan(k->number);
 }
 
 /* What stands between brackets. */
@@ -135,9 +151,9 @@ static bool take_key(lh_range *r, key *k) {
 }
 
 static bool is_number(const key *k, lh_value value) {
-  if (value.kind == LH_VALUE_INTEGER) return k->is_integer && k->integer == value.as.integer;
-  double number = k->is_integer ? (double)k->integer : k->number;
-  return value.kind == LH_VALUE_FLOAT && !(number < value.as.number) && !(number > value.as.number);
+  if (k->is_integer) return value.kind == LH_VALUE_INTEGER && k->integer == value.as.integer;
+  return value.kind == LH_VALUE_FLOAT && !(k->number < value.as.number) &&
+         !(k->number > value.as.number);
 }
 
 /* A name that the snapshot has only in part is recognised by its length and hash, unless the hash
