@@ -1388,6 +1388,12 @@ void lh_growth_free(lh_growth *growth);
 int lh_push_values(lua_State *L, const lh_snapshot *snapshot, const lh_id *ids, size_t n, int table,
                    lh_error *error);
 
+/* The object that the value at stack index `index`, counted from 1, is in a snapshot of this very
+** state; LH_NO_OBJECT if there is none. Of a userdata it is known where its header is, so it is
+** never taken for what lies behind it. What had its address before it was made is taken for it:
+** lh_push_values tells. O(1). */
+lh_id lh_find_value(lua_State *L, const lh_snapshot *snapshot, int index);
+
 /* Takes away the mark of a snapshot that nothing will be compared with any more, by its serial
 ** (lh_info). From then on no report shows it, and its memory is left to the collector. Harmless
 ** where there is none, and as silent as lh_mark. O(marks). */

@@ -46,7 +46,7 @@ bool hl_find_subject(lua_State *L, hl_task *t) {
     t->id = object->id;
     return true;
   }
-  t->id = lh_find_address(s, (uintptr_t)lua_topointer(L, SUBJECT));
+  t->id = lh_find_value(L, s, SUBJECT);
   if (t->id == LH_NO_OBJECT || !lh_is_own(s, t->id)) {
     if (t->id != LH_NO_OBJECT && (t->is_fresh || is_object(L, t, SUBJECT, t->id))) return true;
     message = "it is not in the capture: it was made later, or given a finalizer since";

@@ -141,3 +141,9 @@ int lh_push_values(lua_State *L, const lh_snapshot *snapshot, const lh_id *ids, 
   }
   return LH_OK;
 }
+
+lh_id lh_find_value(lua_State *L, const lh_snapshot *snapshot, int index) {
+  const raw_value *slot = lh_stack_slot(L, index);
+  if (!slot || !(slot->type & RAW_COLLECTABLE)) return LH_NO_OBJECT;
+  return lh_find_address(snapshot, (uintptr_t)slot->as.object);
+}

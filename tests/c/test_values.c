@@ -334,9 +334,46 @@ static void hands_out_no_half_built_function(void **state) {
   lua_close(L);
 }
 
+typedef struct arena {
+  _Alignas(8) uint8_t bytes[1 << 20];
+  size_t used;
+} arena;
+
+/* Block behind block, with nothing in between and nothing used again. */
+static void *place_tightly(void *data, void *block, size_t old_size, size_t size) {
+  arena *a = data;
+  void *placed = a->bytes + a->used;
+  if (size == 0) return NULL;
+  a->used += (size + 7) & ~(size_t)7;
+  if (a->used > sizeof a->bytes) return NULL;
+  return block ? memcpy(placed, block, old_size < size ? old_size : size) : placed;
+}
+
+/* What Lua prints as the place of an empty userdata may be the place of the next object. */
+static void knows_an_empty_userdata_from_what_is_behind_it(void **state) {
+  (void)state;
+  arena *a = calloc(1, sizeof *a);
+  lua_State *L = lua_newstate(place_tightly, a);
+  sink bytes;
+  assert_int_equal(lh_attach(L, NULL), LH_OK);
+  (void)lua_newuserdatauv(L, 0, 0);
+  lua_createtable(L, 0, 0);
+  lua_pushinteger(L, 1);
+  assert_ptr_equal(lua_topointer(L, 1), lua_topointer(L, 2));
+  lh_snapshot *s = capture(L, &bytes);
+  assert_int_equal(lh_type_of(s, lh_find_value(L, s, 1)), LH_TYPE_USERDATA);
+  assert_int_equal(lh_type_of(s, lh_find_value(L, s, 2)), LH_TYPE_TABLE);
+  assert_int_equal(lh_find_value(L, s, 3), LH_NO_OBJECT);
+  assert_int_equal(lh_find_value(L, s, 4), LH_NO_OBJECT);
+  end_capture(s, &bytes);
+  lua_close(L);
+  free(a);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(hands_out_the_same_objects), cmocka_unit_test(refuses_what_makes_no_sense),
-      cmocka_unit_test(drops_marks), cmocka_unit_test(hands_out_no_half_built_function)};
+      cmocka_unit_test(drops_marks), cmocka_unit_test(hands_out_no_half_built_function),
+      cmocka_unit_test(knows_an_empty_userdata_from_what_is_behind_it)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
