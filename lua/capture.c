@@ -69,31 +69,50 @@ static int analyse_whole(lh_snapshot *snapshot, lh_error *error) {
   return hl_analyse(snapshot, HL_WHOLE, error);
 }
 
-/* Index 2: the capture. It gets a snapshot of heap.reader, which owns the bytes from now on, and is
-** closed with the capture. Its metatable comes when heap.reader is asked: who never does should not
-** find what belongs to that among the new objects of his program. */
+/* Index 2: the capture. It gets a snapshot of heap.reader, which owns the bytes from now on, and
+** keeps the capture alive: its end would close what the program still reads. The metatable comes
+** when heap.reader is asked: who never does should not find what belongs to that among the new
+** objects of his program. */
 static void open_capture(lua_State *L, hl_capture *c) {
   lh_error error;
-  hr_snapshot *reader = lua_newuserdatauv(L, sizeof *reader, 1);
+  hr_snapshot *reader = lua_newuserdatauv(L, sizeof *reader, 2);
   *reader = (hr_snapshot){0};
   reader->data = c->bytes;
   reader->release = free;
   reader->analyse = analyse_whole;
   c->reader = reader;
+  lua_pushvalue(L, 2);
+  lua_setiuservalue(L, -2, 2);
   lua_setiuservalue(L, 2, 1);
   hr_check(L, lh_open_memory(&reader->snapshot, c->bytes, c->size, "heap.capture", &error), &error);
   hl_find_asker(reader->snapshot, &c->asker);
 }
 
+/* debug.setuservalue may have taken the reader away: then it is gone, or will be, and the bytes with
+** it. While a question is answered the stack has it, too. */
+static void forget_lost_reader(lua_State *L, hl_capture *c) {
+  lua_getiuservalue(L, 1, 1);
+  if (c->holds == 0 && lua_touserdata(L, -1) != c->reader) {
+    c->reader = NULL;
+    c->bytes = NULL;
+    c->closed = true;
+  }
+  lua_pop(L, 1);
+}
+
+/* Another userdata that debug.setmetatable made look like a capture is too small for one. */
 static hl_capture *to_capture(lua_State *L) {
-  bool good = lua_type(L, 1) == LUA_TUSERDATA && lua_getmetatable(L, 1);
+  bool good = lua_type(L, 1) == LUA_TUSERDATA && lua_rawlen(L, 1) > sizeof(hl_capture) &&
+              lua_getmetatable(L, 1);
   if (good) {
     lua_rawgetp(L, LUA_REGISTRYINDEX, &capture_key);
     good = lua_rawequal(L, -1, -2);
     lua_pop(L, 2);
   }
   if (!good) luaL_typeerror(L, 1, "capture of heap.capture");
-  return lh_userdata_content(lua_touserdata(L, 1));
+  hl_capture *c = lh_userdata_content(lua_touserdata(L, 1));
+  if (c->reader) forget_lost_reader(L, c);
+  return c;
 }
 
 static hl_capture *check_capture(lua_State *L) {
@@ -186,12 +205,13 @@ static int run(lua_State *L, hl_task *t) {
 int hl_ask(lua_State *L, hl_task *t, lua_CFunction body) {
   t->body = body;
   t->is_fresh = is_fresh(L);
-  luaL_checkstack(L, lua_gettop(L) + 4, "too many arguments");
+  luaL_checkstack(L, lua_gettop(L) + 5, "too many arguments");
   if (t->is_fresh) {
     t->capture = push_capture(L);
     lua_insert(L, 1);
   } else {
     t->capture = check_capture(L);
+    lua_getiuservalue(L, 1, 1); /* the reader, so that it stays */
   }
   return run(L, t);
 }

@@ -62,7 +62,7 @@ typedef struct hr_snapshot {
 
 /* Pushes a snapshot userdata with nothing in it, which the caller fills. It is closed by close(),
 ** by the end of a variable that is <close>, or when it is collected. Its first user value may be
-** set to the file's name. */
+** set to the file's name, its second to what is to live as long as it does. */
 hr_snapshot *hr_push_snapshot(lua_State *L);
 
 /* Makes the userdata at a positive index, whose content is an hr_snapshot, one of these. */

@@ -259,7 +259,7 @@ void hr_set_snapshot_kind(lua_State *L, int index) {
 }
 
 hr_snapshot *hr_push_snapshot(lua_State *L) {
-  hr_snapshot *of = lua_newuserdatauv(L, sizeof *of, 1);
+  hr_snapshot *of = lua_newuserdatauv(L, sizeof *of, 2);
   memset(of, 0, sizeof *of);
   hr_set_snapshot_kind(L, lua_gettop(L));
   return of;

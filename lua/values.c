@@ -125,7 +125,8 @@ int hl_object(lua_State *L) {
 
 /* {=== Those that a filter takes ====================================================== */
 
-/* Takes the filter at `index`: nothing, the name of a class, or {class = , type = }. */
+/* Takes the filter at `index`: nothing, the name of a class, or {class = , type = }. Its strings
+** stay on the stack, since a finalizer may change the table before they are used. */
 static void check_filter(lua_State *L, int index, hl_task *t) {
   if (lua_isnoneornil(L, index)) return;
   if (lua_type(L, index) == LUA_TSTRING) {
@@ -133,18 +134,19 @@ static void check_filter(lua_State *L, int index, hl_task *t) {
     return;
   }
   luaL_checktype(L, index, LUA_TTABLE);
+  lua_settop(L, index);
   lua_pushnil(L);
   while (lua_next(L, index)) {
     const char *name = lua_type(L, -2) == LUA_TSTRING ? lua_tostring(L, -2) : "";
     const char *value = lua_type(L, -1) == LUA_TSTRING ? lua_tostring(L, -1) : NULL;
     if (strcmp(name, "class") == 0 && value) {
-      t->class_name = value; /* the table has it */
+      t->class_name = value;
     } else if (strcmp(name, "type") == 0 && value) {
       t->type_name = value;
     } else {
       luaL_argerror(L, index, "a filter is the name of a class, or {class = name, type = name}");
     }
-    lua_pop(L, 1);
+    lua_insert(L, index + 1);
   }
 }
 
