@@ -36,6 +36,7 @@
 #pragma weak lua_geti
 #pragma weak lua_isinteger
 #pragma weak lua_newuserdatauv
+#pragma weak lua_pcallk
 #pragma weak lua_rawlen
 #pragma weak lua_rotate
 #pragma weak lua_setiuservalue

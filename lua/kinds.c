@@ -17,7 +17,10 @@ static int print_kind(lua_State *L) {
   lua_settop(L, 1);
   lua_getglobal(L, "require");
   lua_pushliteral(L, "heap.print");
-  lua_call(L, 1, 1);
+  if (lua_pcall(L, 1, 1, 0) != LUA_OK) { /* where heap.so came alone */
+    lua_pushfstring(L, "%s: %p", lua_tostring(L, lua_upvalueindex(1)), lua_topointer(L, 1));
+    return 1;
+  }
   lua_pushvalue(L, lua_upvalueindex(1));
   lua_gettable(L, -2);
   lua_pushvalue(L, 1);

@@ -24,7 +24,6 @@
 #include "handles.h"
 
 /* Not in older releases, which lh_attach refuses before these are called. */
-#pragma weak lua_pcallk
 #pragma weak lua_rawgetp
 #pragma weak lua_rawsetp
 
