@@ -20,7 +20,7 @@ with two buffers of some 20 KB.
 
 The functions are small, but see what they retain. The way from one of them to its session:
     $ heappath --format text c Session
-    Session 0x55a1a6028380 is kept alive by: upvalue session of function @closure.lua:53
+    Session 0x55a1a6028380 is kept alive by: upvalue session of function @closure.lua:53 (through _G.midnight[110])
     110 Session in the snapshot; this is the one that retains most
 
     reference        class                     address         shallow  retained

@@ -713,6 +713,16 @@ int lh_find_independent(lh_snapshot *snapshot, lh_id id, size_t limit, lh_indepe
                         lh_error *error);
 void lh_independent_free(lh_independent *independent);
 
+/* Of an object that one path holds: the nearest on the way to it, one that all paths to it run
+** through, that two or more independent paths hold. A cut below it frees the object; above it, up
+** to out->from, no single one does. (An entry whose key and value both lead to the object is one
+** cut, which does.) *out is of the junction, as lh_find_independent has it. LH_ENOTFOUND: there is
+** none, and each cut of the path frees the object; or it could not be settled, in a chain where
+** again and again two references are one cut. O(n + m), and as lh_find_independent for each
+** dominator that several references enter, at most 8. */
+int lh_find_junction(lh_snapshot *snapshot, lh_id id, size_t limit, lh_id *junction,
+                     lh_independent *out, lh_error *error);
+
 /* All edges that end in `id`, weak ones too, in order of their source's distance. O(n + m). */
 int lh_referrers(lh_snapshot *snapshot, lh_id id, lh_edge **edges, size_t *n_edges,
                  lh_error *error);
@@ -720,6 +730,13 @@ int lh_referrers(lh_snapshot *snapshot, lh_id id, lh_edge **edges, size_t *n_edg
 /* A path in Lua's language: `_G.bus.listeners.tick[17].fn`. With `folded`, the steps that vary
 ** between objects of one cause become `*`: `_G.bus.listeners.tick[*].fn`. Freed with lh_free. */
 char *lh_path_text(const lh_snapshot *snapshot, const lh_path *path, bool folded);
+
+/* A text that begins at an upvalue, at code, or in a coroutine does not say who holds that: here is
+** the part of the path, from the root on, that leads to the first such beginning, as text:
+** `_G.handlers.h17`. *out is NULL where lh_path_text tells all; else freed with lh_free. Fails with
+** LH_EMEMORY. */
+int lh_path_through(const lh_snapshot *snapshot, const lh_path *path, bool folded, char **out,
+                    lh_error *error);
 
 /* ==== 8. Finding, comparing, drawing ================================================ */
 

@@ -86,6 +86,7 @@ build = {
         "lib/graph/flow.c",
         "lib/graph/graph.c",
         "lib/graph/independent.c",
+        "lib/graph/junction.c",
         "lib/graph/paths.c",
         "lib/graph/preorder.c",
         "lib/graph/reach.c",

@@ -111,6 +111,70 @@ describe("independent paths", function()
   end)
 end)
 
+-- Two ways to one object that share their end: captured by functions in two places, and an event
+-- bus with two owners:
+--
+--     main chunk -.local conns-> {} -[1..]-> function --> upvalue c -> {buf, id}
+--     _G -.handlers-> {} -.h1..-> function --------------^
+--     main chunk -.local bus-> {} -.listeners-> {} -[1..]-> function -.upvalue v-> {name}
+--     _G -.app-> {} -.bus-> ^
+describe("paths that share their end", function()
+  local here
+  local function told(...)
+    local out, err = support.run({"heappath", "--format", "text", ...}, {cwd = here})
+    assert.equal("", err)
+    return (out:gsub("0x%x+", "0x"))
+  end
+
+  setup(function()
+    local _
+    _, here = support.lua([[
+      local heap = require "heap"
+      local conns, bus = {}, {listeners = {}}
+      handlers, app = {}, {bus = bus}
+      for n = 1, 50 do
+        local c, v = {id = n, buf = ("z"):rep(200) .. n}, {name = n}
+        conns[n] = function() return c end
+        handlers["h" .. n] = function() return c.id end
+        bus.listeners[n] = function() return v end
+      end
+      heap.snapshot "c"
+    ]], {name = "two.lua"})
+  end)
+
+  it("are told from their roots, with where they come together", function()
+    local out = told("c", "{buf, id}")
+    assert.match("by: upvalue c of function @two.lua:7 %(through _G.handlers.h50%)\n", out)
+    assert.match("\nabove upvalue c of function @two.lua:7 one cut does not free it: that is held "
+                 .. "by 2 independent paths; the others:\n\nsteps  path\n +4  upvalue c of "
+                 .. "function @two.lua:6 %(through %(local conns in main chunk [^\n]+%)%[50%]%)\n", out)
+  end)
+
+  it("are told by --cut: the one that is left, from its root", function()
+    local out = told("--cut", "_G.handlers.*", "c", "{buf, id}")
+    assert.match(", but not {buf, id} 0x\n.*\none path still holds it:\n\nsteps  path\n +%d  "
+                 .. "upvalue c of function @two.lua:6 %(through %(local conns in main chunk "
+                 .. "[^\n]+%)%[50%]%)\n$", out)
+    out = told("--cut", "local bus in main chunk*", "c", "{name}")
+    assert.match(" frees nothing: .*\n +7  upvalue v of function @two.lua:8 "
+                 .. "%(through _G.app.bus.listeners%[50%]%)\n$", out)
+  end)
+
+  it("say where in the middle they come together", function()
+    local out = support.run({"heappath", "--json", "c", "{name}"}, {cwd = here})
+    local found = json.decode(out).independent
+    assert.equal(1, found.count)
+    assert.equal("{listeners}", found.junction.object.class)
+    assert.equal(2, found.junction.count)
+    local paths = found.junction.paths
+    table.sort(paths)
+    assert.equal("_G.app.bus", paths[1])
+    assert.match("^local bus in main chunk", paths[2])
+    assert.match("listeners%[50%]$", found.through[1])
+    assert.match("above local bus in main [^\n]+ one cut does not free it", told("c", "{name}"))
+  end)
+end)
+
 describe("--ignore", function()
   it("leaves references out of all paths and figures", function()
     local user = '_G.cache["user 3"]'

@@ -56,6 +56,18 @@ describe("the examples of", function()
   end
 end)
 
+-- On a macro's line double quotes may be eaten; the reader's page must show what was run.
+describe("rendered, the examples of", function()
+  for _, tool in ipairs {"heaptop", "heapdiff", "heappath", "heapcheck", "heapsql"} do
+    it(tool .. " are as they are run", function()
+      local page = support.read_file(("%s/cli/man/%s.1"):format(support.root, tool))
+      for line in page:match("\n%.Sh EXAMPLES\n(.-)\n%.Sh "):gmatch("[^\n]+") do
+        assert.is_false(line:find("^%.Dl") ~= nil and line:find('"', 1, true) ~= nil, line)
+      end
+    end)
+  end
+end)
+
 -- What the examples' comments show is compared with reality by examples_spec.lua.
 local function compare_session(session, example_name, least_lines)
   local readme = support.normalise(support.read_file(support.root .. "/README.md"))

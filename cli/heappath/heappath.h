@@ -73,11 +73,28 @@ void free_gone(gone *list, size_t n);
 /* To be freed by lh_independent_free. */
 lh_independent find_independent(cli *c, const subject *s);
 
+/* "upvalue c of function @app.lua:6 (through _G.handlers.h17)": a path, with who holds the function
+** where its text begins at one. Freed by free. */
+char *path_told(const subject *s, const lh_path *path, bool folded);
+json_t *json_through(const subject *s, const lh_path *path); /* null where the text says it */
+
 /* "2 independent paths below _G.app", freed by free. */
 char *independent_text(cli *c, const subject *s, const lh_independent *found);
 
 /* A table of the paths from number `first` on. */
 void print_independent(cli *c, const subject *s, const lh_independent *found, size_t first);
+
+/* Where on the one path that holds the object several come together. */
+typedef struct junction {
+  lh_id id;
+  lh_independent found; /* what holds that, to be freed by lh_independent_free */
+} junction;
+
+/* False: nowhere. */
+bool find_junction(cli *c, const subject *s, junction *out);
+
+/* A line that says so, if it is so, behind `before`, and with `paths` a table of the other ones. */
+void print_junction(cli *c, const subject *s, const char *before, bool paths);
 void json_independent(cli *c, cli_json *w, const subject *s, const lh_independent *found);
 
 /* }=================================================================================== */

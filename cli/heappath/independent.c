@@ -1,6 +1,7 @@
 /*
 ** independent.c - the paths that hold an object independently of each other: as many cuts as there
-** are of them free it, unless the object goes where they part.
+** are of them free it, unless the object goes where they part. Where it is one path, and not every
+** cut of it frees the object: where several come together on the way.
 */
 #include <string.h>
 
@@ -17,6 +18,20 @@ lh_independent find_independent(cli *c, const subject *s) {
             &error);
   cli_progress(c, NULL);
   return found;
+}
+
+char *path_told(const subject *s, const lh_path *path, bool folded) {
+  char *told = cli_must(lh_path_text(s->snapshot, path, folded)), *through;
+  if (lh_path_through(s->snapshot, path, folded, &through, NULL) != LH_OK) cli_must(NULL);
+  size_t size = strlen(told) + (through != NULL ? strlen(through) : 0) + 16;
+  char *text = cli_must(malloc(size));
+  if (through != NULL)
+    snprintf(text, size, "%s (through %s)", told, through);
+  else
+    snprintf(text, size, "%s", told);
+  lh_free(told);
+  lh_free(through);
+  return text;
 }
 
 /* 2 independent paths below _G.app */
@@ -44,8 +59,7 @@ void print_independent(cli *c, const subject *s, const lh_independent *found, si
   static const cli_column columns[] = {{"steps", CLI_RIGHT}, {"path", CLI_WRAP}};
   cli_table *table = cli_table_new(c, columns, sizeof columns / sizeof *columns);
   char **texts = cli_must(malloc((found->n + 1) * sizeof *texts));
-  for (size_t i = first; i < found->n; i++)
-    texts[i] = cli_must(lh_path_text(s->snapshot, &found->paths[i], false));
+  for (size_t i = first; i < found->n; i++) texts[i] = path_told(s, &found->paths[i], false);
   for (size_t i = first; i < found->n; i++) {
     size_t n_alike = count_alike(texts, first, found->n, i), size = strlen(texts[i]) + 64;
     char *text = cli_must(malloc(size));
@@ -55,14 +69,42 @@ void print_independent(cli *c, const subject *s, const lh_independent *found, si
     if (n_alike > 0) cli_table_row(table, cells, CLI_PLAIN);
     free(text);
   }
-  for (size_t i = first; i < found->n; i++) lh_free(texts[i]);
+  for (size_t i = first; i < found->n; i++) free(texts[i]);
   free(texts);
   putchar('\n');
   cli_table_print(table);
 }
 
-void json_independent(cli *c, cli_json *w, const subject *s, const lh_independent *found) {
-  cli_json_open(w, "independent", '{');
+bool find_junction(cli *c, const subject *s, junction *out) {
+  lh_error error;
+  int code = lh_find_junction(s->snapshot, s->id, MOST_INDEPENDENT, &out->id, &out->found, &error);
+  if (code == LH_ENOTFOUND) return false;
+  cli_check(c, code, NULL, &error);
+  return true;
+}
+
+void print_junction(cli *c, const subject *s, const char *before, bool paths) {
+  junction j;
+  if (!find_junction(c, s, &j)) return;
+  char *at = cli_held_by(c, s->snapshot, j.id), *text = independent_text(c, s, &j.found);
+  printf("%sabove %s one cut does not free it: that is held by %s%s\n", before, at, text,
+         paths ? "; the others:" : "");
+  if (paths) print_independent(c, s, &j.found, 1);
+  lh_free(at);
+  free(text);
+  lh_independent_free(&j.found);
+}
+
+json_t *json_through(const subject *s, const lh_path *path) {
+  char *through;
+  if (lh_path_through(s->snapshot, path, false, &through, NULL) != LH_OK) cli_must(NULL);
+  json_t *json = through != NULL ? json_string(through) : json_null();
+  lh_free(through);
+  return json;
+}
+
+/* The keys of what is found, in the object that is open. */
+static void json_found(cli *c, cli_json *w, const subject *s, const lh_independent *found) {
   cli_json_value(w, "count", cli_json_size(found->n));
   cli_json_value(w, "or_more", json_boolean(found->is_limited));
   cli_json_value(w, "below",
@@ -76,5 +118,23 @@ void json_independent(cli *c, cli_json *w, const subject *s, const lh_independen
     lh_free(text);
   }
   cli_json_close(w, ']');
+  cli_json_open(w, "through", '[');
+  for (size_t i = 0; i < found->n; i++) cli_json_value(w, NULL, json_through(s, &found->paths[i]));
+  cli_json_close(w, ']');
+}
+
+void json_independent(cli *c, cli_json *w, const subject *s, const lh_independent *found) {
+  junction j;
+  cli_json_open(w, "independent", '{');
+  json_found(c, w, s, found);
+  if (found->n == 1 && find_junction(c, s, &j)) {
+    cli_json_open(w, "junction", '{');
+    cli_json_value(w, "object", json_of_object(c, s->snapshot, j.id));
+    json_found(c, w, s, &j.found);
+    cli_json_close(w, '}');
+    lh_independent_free(&j.found);
+  } else {
+    cli_json_value(w, "junction", json_null());
+  }
   cli_json_close(w, '}');
 }

@@ -102,13 +102,13 @@ static void print_steps(cli *c, const subject *s, const lh_path *path) {
   cli_table_print(table);
 }
 
-static char *path_text(const subject *s, const lh_path *path) {
-  return cli_must(lh_path_text(s->snapshot, path, path->n_steps > CLI_LONG_PATH));
-}
-
-/* held by 2 independent paths, so one cut does not free it; the others: ... */
+/* held by 2 independent paths, so one cut does not free it; the others: ...
+** above _G.app one cut does not free it: that is held by 2 independent paths; the others: ... */
 static void print_others(cli *c, const request *r, const subject *s, const lh_independent *found) {
-  if (found->n < 2) return;
+  if (found->n < 2) {
+    print_junction(c, s, "", !r->paths_given);
+    return;
+  }
   char *text = independent_text(c, s, found);
   printf("held by %s, so one cut does not free it%s\n", text,
          r->paths_given ? "" : "; the others:");
@@ -119,7 +119,7 @@ static void print_others(cli *c, const request *r, const subject *s, const lh_in
 static void print_paths(cli *c, const request *r, const subject *s, const lh_path *paths,
                         size_t n_paths, const lh_independent *found) {
   for (size_t i = 0; i < n_paths; i++) {
-    char *text = path_text(s, &paths[i]);
+    char *text = path_told(s, &paths[i], paths[i].n_steps > CLI_LONG_PATH);
     printf("%s%s%s %s%s%s\n", i == 0 ? "" : "\n", cli_style_on(c, CLI_BOLD),
            i == 0 ? s->text : "and by:", i == 0 ? "is kept alive by: " : "", text,
            cli_style_off(c));
@@ -130,7 +130,7 @@ static void print_paths(cli *c, const request *r, const subject *s, const lh_pat
     }
     putchar('\n');
     print_steps(c, s, &paths[i]);
-    lh_free(text);
+    free(text);
   }
   if (n_paths < r->n_paths)
     printf("\nNothing else refers to it, but what does may itself be held in several ways.\n");
@@ -142,6 +142,7 @@ static void json_path(cli *c, cli_json *w, const subject *s, const lh_path *path
   char *text = cli_must(lh_path_text(s->snapshot, path, false));
   cli_json_open(w, NULL, '{');
   cli_json_value(w, "text", json_string(text));
+  cli_json_value(w, "through", json_through(s, path));
   cli_json_open(w, "steps", '[');
   for (size_t i = 0; i < path->n_steps; i++) {
     json_t *row = json_of_object(c, s->snapshot, path->steps[i].target);

@@ -61,6 +61,19 @@ static void sort_last(lh_path *paths, size_t n) {
   paths[i] = last;
 }
 
+/* Of equally short ones that is told first which lh_shortest_path tells: one answer to one
+** question. */
+static void put_usual_first(const lh_snapshot *snapshot, lh_id to, lh_path *paths, size_t n) {
+  size_t i = 0;
+  while (i < n && paths[i].n_steps == paths[0].n_steps &&
+         paths[i].steps[paths[i].n_steps - 1].source != snapshot->parent[to])
+    i++;
+  if (i == n || paths[i].n_steps != paths[0].n_steps) return;
+  lh_path usual = paths[i];
+  for (; i > 0; i--) paths[i] = paths[i - 1];
+  paths[0] = usual;
+}
+
 /* out->n counts those that are told. */
 static bool tell(work *w, size_t n, lh_independent *out) {
   uint32_t *place = w->search.distance; /* which no search needs any more */
@@ -81,6 +94,7 @@ static int find_all(work *w, size_t limit, lh_independent *out) {
   }
   out->paths = lh_alloc(n, sizeof *out->paths);
   if (!out->paths || !tell(w, n, out)) return LH_EMEMORY;
+  put_usual_first(w->snapshot, w->to, out->paths, out->n);
   out->is_limited = found;
   return LH_OK;
 }

@@ -276,3 +276,21 @@ out:
 char *lh_path_text(const lh_snapshot *snapshot, const lh_path *path, bool folded) {
   return folded ? tell_folded(snapshot, path) : tell_exactly(snapshot, path);
 }
+
+/* Who holds _G, the main thread and the like needs no telling. */
+static bool hides_holder(const lh_snapshot *snapshot, const lh_edge *edge) {
+  return edge->kind != LH_EDGE_ROOT && edge->kind != LH_EDGE_VALUE &&
+         lh_form_of(snapshot, edge) == LH_FORM_BASE && snapshot->distance[edge->source] > 1;
+}
+
+int lh_path_through(const lh_snapshot *snapshot, const lh_path *path, bool folded, char **out,
+                    lh_error *error) {
+  lh_path before = {0, path->steps};
+  size_t last = path->n_steps;
+  *out = NULL;
+  while (last > 0 && lh_form_of(snapshot, &path->steps[last - 1]) != LH_FORM_BASE) last--;
+  if (last == 0 || !hides_holder(snapshot, &path->steps[last - 1])) return LH_OK;
+  while (!hides_holder(snapshot, &path->steps[before.n_steps])) before.n_steps++;
+  *out = lh_path_text(snapshot, &before, folded);
+  return *out ? LH_OK : lh_fail_memory(error, "telling a path");
+}

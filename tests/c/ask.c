@@ -69,7 +69,8 @@ static void ask_back(lh_snapshot *s, lh_id id) {
   lh_path path;
   lh_found found;
   if (lh_shortest_path(s, id, &path, NULL) != LH_OK) return;
-  char *text = lh_path_text(s, &path, false);
+  char *text = lh_path_text(s, &path, false), *through;
+  if (lh_path_through(s, &path, true, &through, NULL) == LH_OK) lh_free(through);
   if (text) (void)lh_find(s, text, &found, NULL);
   lh_free(text);
   lh_paths_free(&path, 1);
@@ -77,9 +78,14 @@ static void ask_back(lh_snapshot *s, lh_id id) {
 
 static void ask_object(lh_snapshot *s, lh_id id) {
   lh_independent independent;
+  lh_id junction;
   lh_edge *edges;
   size_t n;
   if (lh_find_independent(s, id, 3, &independent, NULL) == LH_OK) {
+    draw(s, independent.paths, independent.n);
+    lh_independent_free(&independent);
+  }
+  if (lh_find_junction(s, id, 3, &junction, &independent, NULL) == LH_OK) {
     draw(s, independent.paths, independent.n);
     lh_independent_free(&independent);
   }

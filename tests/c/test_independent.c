@@ -1,7 +1,8 @@
 /*
 ** test_independent.c - independent paths, against all ways to cut: on thousands of random heaps
 ** they share nothing from where they part on, and as many cuts as there are paths can part the
-** object from there. A failure prints the seed of its heap: run the program with it as its argument
+** object from there. Where one path is left, each reference of it below the junction frees the
+** object if it is cut, and none between the junction and where its paths part. A failure prints the seed of its heap: run the program with it as its argument
 ** to see only that one.
 */
 #include <setjmp.h>
@@ -16,6 +17,7 @@
 #include "read/snapshot.h"
 
 static unsigned long only_seed;
+static unsigned n_junctions; /* that were found */
 
 enum { LIMIT = 4, MOST_UNITS = 200 };
 
@@ -138,6 +140,65 @@ static bool check(lh_snapshot *s, units *all, lh_id id) {
   return ok;
 }
 
+static unit *unit_of(units *all, const lh_edge *edge) {
+  for (size_t i = 0; i < all->n; i++)
+    for (int k = 0; k < all->list[i].n_edges; k++)
+      if (is_same(&all->list[i].edges[k], edge)) return &all->list[i];
+  return NULL;
+}
+
+/* Does each single cut from step `first` to step `end` of the path free the object? */
+static bool each_cut_frees(units *all, const lh_path *path, size_t first, size_t end, lh_id id,
+                           bool frees) {
+  bool ok = true;
+  for (size_t i = first; ok && i < end; i++) {
+    unit *u = unit_of(all, &path->steps[i]);
+    if (u->is_fixed) continue;
+    u->is_cut = true;
+    ok = reaches(all, LH_ROOT, id) != frees;
+    u->is_cut = false;
+  }
+  return ok;
+}
+
+/* Where both the key and the value of an entry lead to the object, the cut of the entry frees it,
+** but none of those behind it need do so. */
+static bool has_entry(units *all, const lh_path *path) {
+  bool has = false;
+  for (size_t i = 0; i < path->n_steps; i++) has |= unit_of(all, &path->steps[i])->n_edges > 1;
+  return has;
+}
+
+/* The number of steps that lead to `id`. */
+static size_t steps_to(const lh_path *path, lh_id id) {
+  size_t n = 0;
+  while (id != LH_ROOT && path->steps[n].target != id) n++;
+  return id == LH_ROOT ? 0 : n + 1;
+}
+
+static bool check_junction(lh_snapshot *s, units *all, lh_id id) {
+  lh_independent found;
+  lh_path path;
+  lh_id junction = LH_ROOT;
+  assert_int_equal(lh_find_independent(s, id, LIMIT, &found, NULL), LH_OK);
+  size_t n = found.n;
+  lh_independent_free(&found);
+  if (n > 1) return true;
+  assert_int_equal(lh_shortest_path(s, id, &path, NULL), LH_OK);
+  int code = lh_find_junction(s, id, LIMIT, &junction, &found, NULL);
+  assert_true(code == LH_OK || code == LH_ENOTFOUND);
+  size_t below = steps_to(&path, junction);
+  bool ok = has_entry(all, &path) || each_cut_frees(all, &path, below, path.n_steps, id, true);
+  if (code == LH_OK) {
+    ok = ok && found.n > 1;
+    ok = ok && each_cut_frees(all, &path, steps_to(&path, found.from), below, id, false);
+    lh_independent_free(&found);
+    n_junctions++;
+  }
+  lh_paths_free(&path, 1);
+  return ok;
+}
+
 static void as_many_as_cuts_are_needed(void **state) {
   (void)state;
   for (unsigned long seed = 1; seed <= 6000; seed++) {
@@ -151,10 +212,12 @@ static void as_many_as_cuts_are_needed(void **state) {
     assert_int_equal(lh_analyse(s, NULL), LH_OK);
     list_units(s, &all);
     for (lh_id id = 1; id <= s->n; id++)
-      if (lh_is_reachable(s, id) && !check(s, &all, id)) fail_msg("seed %lu, object %u", seed, id);
+      if (lh_is_reachable(s, id) && !(check(s, &all, id) && check_junction(s, &all, id)))
+        fail_msg("seed %lu, object %u", seed, id);
     lh_close(s);
     forge_free(&file);
   }
+  assert_true(only_seed || n_junctions > 100);
 }
 
 static void each_allocation_fails(void **state) {
@@ -162,6 +225,7 @@ static void each_allocation_fails(void **state) {
   random_heap h = random_heap_make(7);
   forge file;
   lh_independent found;
+  lh_id junction;
   lh_error error;
   lh_snapshot *s = random_heap_open(&h, &file);
   assert_non_null(s);
@@ -177,6 +241,14 @@ static void each_allocation_fails(void **state) {
       assert_true(nth < 1000);
     }
     assert_int_equal(code, lh_is_reachable(s, id) ? LH_OK : LH_ENOTFOUND);
+    if (code == LH_OK) lh_independent_free(&found);
+    code = LH_EMEMORY;
+    for (uint64_t nth = 1; code == LH_EMEMORY; nth++) {
+      (void)lh_test_fail_allocation(nth);
+      code = lh_find_junction(s, id, 3, &junction, &found, &error);
+      (void)lh_test_fail_allocation(0);
+    }
+    assert_true(code == LH_OK || code == LH_ENOTFOUND);
     if (code == LH_OK) lh_independent_free(&found);
   }
   lh_close(s);
