@@ -12,6 +12,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "read/decode.h"
+
+enum { LOOK_AHEAD = 8 };
+
 /* The kinds of a field are a list. */
 typedef struct kind_entry {
   lh_value_class visible;
@@ -252,6 +256,7 @@ bool lh_describe_fields(const lh_instances *of, lh_description *out) {
   bool ok = c.counted != NULL;
   for (uint32_t i = 0; ok && i < of->n; i++) {
     lh_type type = lh_type_of(of->snapshot, of->ids[i]);
+    if (i + LOOK_AHEAD < of->n) lh_prefetch_edges(of->snapshot, of->ids[i + LOOK_AHEAD]);
     if (lh_is_dead(of->snapshot, of->ids[i])) continue;
     if (type == LH_TYPE_TABLE) ok = add_entries(&c, i);
     if (type == LH_TYPE_CLOSURE || type == LH_TYPE_USERDATA || type == LH_TYPE_THREAD)

@@ -2,8 +2,8 @@
 ** referring.c - who refers to the instances of a class: the references by the class of what they
 ** come from and by what they are called there, weak ones too.
 **
-** One sweep over all references (0.1 s for 6 million) finds what refers to an instance at all; the
-** edges of those alone are decoded. Keys that vary are [*]: integers and objects always, strings in
+** One sweep over the graph finds what refers to an instance at all; the edges of those alone are
+** decoded, and those of tables that may be weak. Keys that vary are [*]: integers and objects always, strings in
 ** maps, and where one class has more than MANY of them.
 */
 #include "advise.h"
@@ -11,10 +11,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "graph/graph.h"
 #include "name/fold.h"
 #include "read/decode.h"
 
-enum { MANY = 16 };
+enum { MANY = 16, LOOK_AHEAD = 8 };
 
 /* The labels may take so many times the bytes of the file, as names of classes may; what is called
 ** otherwise still is "...". */
@@ -40,19 +41,29 @@ typedef struct collecting {
   bool too_many, again; /* names of a class: then all is counted again */
 } collecting;
 
-static bool find_sources(collecting *c) {
-  const lh_snapshot *snapshot = c->snapshot;
+/* Weak references are no edges of the graph. A weak table has a metatable, which says so. */
+static void find_weak_source(collecting *c, lh_id table) {
   lh_references it;
   lh_reference batch[LH_REFERENCE_BATCH];
   size_t n;
-  c->refers = lh_alloc_zeroed((size_t)snapshot->n + 1, 1);
-  if (!c->refers) return false;
-  lh_references_begin(snapshot, LH_ROOT, snapshot->n, &it);
+  lh_references_begin(c->snapshot, table, table, &it);
   while ((n = lh_references_read(&it, batch)))
     for (size_t i = 0; i < n; i++)
-      if (c->of->is_one[batch[i].target]) c->refers[batch[i].source] = 1;
-  for (size_t i = 0; i < snapshot->n_ephemerons; i++)
-    if (c->of->is_one[snapshot->ephemerons[i].value]) c->refers[snapshot->ephemerons[i].key] = 1;
+      if (c->of->is_one[batch[i].target]) c->refers[table] = 1;
+}
+
+static bool find_sources(collecting *c) {
+  const lh_snapshot *snapshot = c->snapshot;
+  const lh_graph graph = lh_graph_of(snapshot);
+  c->refers = lh_alloc_zeroed((size_t)snapshot->n + 1, 1);
+  if (!c->refers) return false;
+  for (lh_id id = 0; id <= snapshot->n; id++) {
+    for (uint32_t e = graph.first_edge[id]; e < graph.first_edge[id + 1]; e++)
+      if (c->of->is_one[graph.edge[e]]) c->refers[id] = 1;
+    if (lh_type_of(snapshot, id) == LH_TYPE_TABLE && !c->refers[id] && !lh_is_dead(snapshot, id) &&
+        lh_metatable_of(snapshot, id) != LH_NO_OBJECT)
+      find_weak_source(c, id);
+  }
   return true;
 }
 
@@ -142,10 +153,13 @@ static bool add_all(collecting *c) {
   const lh_snapshot *snapshot = c->snapshot;
   c->n = 0;
   lh_map_free(&c->by_label);
-  for (lh_id id = 0; id <= snapshot->n; id++)
+  for (lh_id id = 0; id <= snapshot->n; id++) {
+    lh_id soon = id + LOOK_AHEAD;
+    if (soon <= snapshot->n && c->refers[soon]) lh_prefetch_edges(snapshot, soon);
     if (c->refers[id] && lh_is_reachable(snapshot, id) && !lh_is_own(snapshot, id) &&
         !add_edges(c, id))
       return false;
+  }
   c->again = true;
   return true;
 }
