@@ -167,7 +167,7 @@ local rows = {
    function(m) return m.ladder_s / 3 / m.collection_s end, "%.2f x", 8},
   {"- peak memory with one file, MB", function(m) return m.ladder_bytes / MB end, "%.0f"},
   {"heapdiff --owners a c", function(m) return m.owners_s / m.collection_s end, "%.2f x", 8},
-  {"heappath a (two paths, the longest)", function(m) return m.heappath_s / m.collection_s end,
+  {"heappath a (the longest path)", function(m) return m.heappath_s / m.collection_s end,
    "%.2f x", 8},
   {"heappath --ignore a", function(m) return m.ignore_s / m.collection_s end, "%.2f x", 8},
   {"heappath --what-if a (three cuts)", function(m) return m.what_if_s / m.collection_s end,
