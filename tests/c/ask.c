@@ -92,6 +92,7 @@ static void ask_object(lh_snapshot *s, lh_id id) {
   ask_paths(s, id);
   ask_back(s, id);
   if (lh_referrers(s, id, &edges, &n, NULL) == LH_OK) lh_free(edges);
+  (void)lh_continues_list(s, id);
   drop_text(lh_object_text(s, id));
   drop_text(lh_string_text(s, id, 20));
 }
