@@ -185,7 +185,7 @@ describe("an object", function()
   it("is printed with its class, bytes and path", function()
     local tick = s:object "_G.bus.listeners.tick"
     assert.match("^array of Listener 0x%x+, [%d.]+ KB, _G%.bus%.listeners%.tick$", tostring(tick))
-    assert.match("^snapshot .*/s of .*app%.lua at %d+%-.* UTC: [%d,]+ objects, [%d.]+ KB$",
+    assert.match("^snapshot .*/s at %d+%-.* UTC: [%d,]+ objects, [%d.]+ KB, of .*app%.lua$",
       tostring(s))
   end)
 end)

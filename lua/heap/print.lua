@@ -13,9 +13,9 @@ print["heap.snapshot"] = function(s)
   local name = text.escape(s.file or "in memory")
   if s.closed then return ("snapshot %s, closed"):format(name) end
   local info = s.info
-  return ("snapshot %s of %s at %s: %s, %s"):format(
-    name, text.escape(info.program), text.time(info.time_ns),
-    count_of(info.reachable_objects, "object"), size(info.reachable_bytes))
+  return ("snapshot %s at %s: %s, %s, of %s"):format(name, text.time(info.time_ns),
+    count_of(info.reachable_objects, "object"), size(info.reachable_bytes),
+    text.cut(info.program, 60))
 end
 
 print["heap.object"] = function(o)

@@ -137,9 +137,12 @@ local function waste_row(r)
   return {size(r.bytes), count(r.objects), r.example.address, what or "", r.held_by or r.source}
 end
 
-reports["heap.waste_places"] = function(list)
-  return text.rows(list, {">bytes", ">objects", "example", "class", "held by"}, waste_row, "place")
+local function waste_places(list, most)
+  return text.rows(list, {">bytes", ">objects", "example", "class", "held by"}, waste_row, "place",
+    nil, nil, most)
 end
+
+reports["heap.waste_places"] = function(list) return waste_places(list) end
 
 -- Kinds of less than a hundredth of the heap are in the first line only.
 reports["heap.waste"] = function(list)
@@ -150,7 +153,7 @@ reports["heap.waste"] = function(list)
     end
     if kind.bytes * 100 >= list.reachable_bytes then
       parts[#parts + 1] = ("%s, %s of the heap: %s\n%s"):format(size(kind.bytes),
-        share(kind.bytes, list.reachable_bytes), KINDS[kind.kind], tostring(kind.places))
+        share(kind.bytes, list.reachable_bytes), KINDS[kind.kind], waste_places(kind.places, 5))
     end
   end
   local head = ("%s, %s of the heap, could be given back%s%s"):format(size(list.waste_bytes),

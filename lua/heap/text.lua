@@ -133,10 +133,11 @@ end
 ---@param one string what a row is
 ---@param many? string
 ---@param total? integer where the list does not have them all
+---@param most? integer rows
 ---@return string
-function text.rows(list, headings, make, one, many, total)
+function text.rows(list, headings, make, one, many, total, most)
   local rows = {}
-  for i = 1, math.min(#list, text.MOST_ROWS) do rows[i] = make(list[i], i) end
+  for i = 1, math.min(#list, most or text.MOST_ROWS) do rows[i] = make(list[i], i) end
   local more = (total or #list) - #rows
   return text.columns(headings, rows) .. text.hidden(more, one, many)
 end
@@ -144,6 +145,14 @@ end
 -- }=======================================================================================
 
 -- {=== What things are called =============================================================
+
+---The beginning of a long text, to be printed.
+---@param line string
+---@param most integer
+---@return string
+function text.cut(line, most)
+  return text.escape(#line > most and line:sub(1, most - 3) .. "..." or line)
+end
 
 ---The class, and of a string its beginning.
 ---@param o heap.object
@@ -188,8 +197,7 @@ end
 ---@return string
 function text.value(value)
   if type(value) == "string" then
-    local shown = #value > 64 and value:sub(1, 61) .. "..." or value
-    return '"' .. text.escape(shown) .. '"'
+    return '"' .. text.cut(value, 64) .. '"'
   end
   if type(value) ~= "userdata" or not getmetatable(value) then return tostring(value) end
   return text.object(value)
