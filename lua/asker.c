@@ -1,8 +1,10 @@
 /*
-** asker.c - who asks, and what only the asking holds (live.h). Read from the snapshot itself, by
-** the frames of the thread that ran.
+** asker.c - who asks, and what only the asking holds (live.h): read from the snapshot itself, by
+** the frames of the thread that ran, and by the names under which our parts are loaded and our
+** metatables kept.
 */
 #include <stdlib.h>
+#include <string.h>
 
 #include "live.h"
 
@@ -60,6 +62,20 @@ typedef struct edge_list {
   bool failed;
 } edge_list;
 
+static void add_edge(edge_list *list, const lh_edge *edge) {
+  if (list->n == list->capacity) {
+    size_t capacity = 2 * list->capacity + 16;
+    lh_edge *grown = realloc(list->edges, capacity * sizeof *grown);
+    if (!grown) {
+      list->failed = true;
+      return;
+    }
+    list->edges = grown;
+    list->capacity = capacity;
+  }
+  list->edges[list->n++] = *edge;
+}
+
 static void add_edges(edge_list *list, const lh_snapshot *snapshot, lh_id source,
                       const hl_asker *asker,
                       bool (*is_left_out)(const hl_asker *asker, const lh_edge *edge)) {
@@ -67,18 +83,31 @@ static void add_edges(edge_list *list, const lh_snapshot *snapshot, lh_id source
   lh_edge edge;
   if (source == LH_NO_OBJECT) return;
   for (lh_edges_begin(snapshot, source, &it); lh_edges_next(&it, &edge);) {
-    if (!is_left_out(asker, &edge)) continue;
-    if (list->n == list->capacity) {
-      size_t capacity = 2 * list->capacity + 16;
-      lh_edge *grown = realloc(list->edges, capacity * sizeof *grown);
-      if (!grown) {
-        list->failed = true;
-        return;
-      }
-      list->edges = grown;
-      list->capacity = capacity;
+    if (is_left_out(asker, &edge)) add_edge(list, &edge);
+  }
+}
+
+/* Is the key "heap." and more? Then it is the name of a part of ours or of a metatable. */
+static bool is_our_name(const lh_snapshot *snapshot, lh_value key) {
+  static const char prefix[] = "heap.";
+  lh_object object;
+  if (key.kind != LH_VALUE_OBJECT || key.as.object == LH_NO_OBJECT) return false;
+  if (lh_type_of(snapshot, key.as.object) != LH_TYPE_STRING) return false;
+  lh_object_at(snapshot, key.as.object, &object);
+  return object.as.string.kept >= strlen(prefix) &&
+         memcmp(object.as.string.bytes, prefix, strlen(prefix)) == 0;
+}
+
+/* What is loaded and made when answers are printed, but for what the program itself holds. */
+static void add_our_parts(edge_list *list, const lh_snapshot *snapshot) {
+  lh_edges roots, it;
+  lh_edge root, edge;
+  for (lh_edges_begin(snapshot, LH_ROOT, &roots); lh_edges_next(&roots, &root);) {
+    if (root.index != LH_ROOT_REGISTRY && root.index != LH_ROOT_LOADED) continue;
+    for (lh_edges_begin(snapshot, root.target, &it); lh_edges_next(&it, &edge);) {
+      bool is_entry = edge.kind == LH_EDGE_VALUE || edge.kind == LH_EDGE_KEY;
+      if (is_entry && is_our_name(snapshot, edge.key)) add_edge(list, &edge);
     }
-    list->edges[list->n++] = edge;
   }
 }
 
@@ -88,6 +117,7 @@ int hl_analyse(lh_snapshot *snapshot, hl_scope scope, lh_error *error) {
   int code = LH_EMEMORY;
   bool others = scope == HL_OTHERS;
   hl_find_asker(snapshot, &asker);
+  add_our_parts(&list, snapshot);
   add_edges(&list, snapshot, asker.thread, &asker, others ? hl_is_of_asker : hl_is_of_call);
   if (others) add_edges(&list, snapshot, asker.function, &asker, hl_is_of_asker);
   if (list.failed) {

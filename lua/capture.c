@@ -313,11 +313,25 @@ static const luaL_Reg questions[] = {
     {"top", hl_top},           {"since", hl_since}, {"objects", hl_objects},
     {"each", hl_each},         {"dot", hl_dot},     {NULL, NULL}};
 
+/* __tostring: as that of the snapshot of heap.reader. */
+static int capture_text(lua_State *L) {
+  hl_capture *c = to_capture(L);
+  if (c->closed || !c->reader) {
+    lua_pushliteral(L, "capture, closed");
+    return 1;
+  }
+  lua_getiuservalue(L, 1, 1);
+  hr_set_snapshot_kind(L, lua_gettop(L));
+  luaL_tolstring(L, -1, NULL);
+  return 1;
+}
+
 static void register_captures(lua_State *L) {
   static const luaL_Reg methods[] = {
       {"object", hl_object}, {"save", save}, {"close", end_capture}, {NULL, NULL}};
-  static const luaL_Reg events[] = {{"__gc", end_capture}, {"__close", end_capture}, {NULL, NULL}};
-  lua_createtable(L, 0, 4);
+  static const luaL_Reg events[] = {
+      {"__gc", end_capture}, {"__close", end_capture}, {"__tostring", capture_text}, {NULL, NULL}};
+  lua_createtable(L, 0, 5);
   lua_createtable(L, 0, 16);
   lua_pushboolean(L, 0);
   luaL_setfuncs(L, questions, 1);
@@ -334,6 +348,7 @@ void hl_register(lua_State *L) {
   static const luaL_Reg functions[] = {
       {"capture", capture}, {"diff", hl_diff}, {"show", hl_show}, {NULL, NULL}};
   register_captures(L);
+  hl_register_rows(L);
   lua_pushboolean(L, 1);
   luaL_setfuncs(L, questions, 1);
   luaL_setfuncs(L, functions, 0);

@@ -127,6 +127,7 @@ void hl_push_text(lua_State *L, hl_task *task, char *text);
 /* Pushes a table with weak values, for rows: so looking at objects does not keep them alive, nor
 ** does it show in the next answer. */
 void hl_push_row(lua_State *L, int n_array, int n_fields);
+void hl_register_rows(lua_State *L); /* needed before */
 
 /* Pushes a table with the values of task->ids, which it sorts, each once; and sets `object` of the
 ** row on top to one of them, if it is there. */

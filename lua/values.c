@@ -14,21 +14,18 @@
 
 static const char weak_key = 0; /* registry[&weak_key] is {__mode = "v"} */
 
-static void push_weak_metatable(lua_State *L) {
-  if (lua_rawgetp(L, LUA_REGISTRYINDEX, &weak_key) == LUA_TTABLE) return;
-  lua_pop(L, 1);
+void hl_register_rows(lua_State *L) {
   lua_createtable(L, 0, 2);
   lua_pushliteral(L, "v");
   lua_setfield(L, -2, "__mode");
   lua_pushliteral(L, "heap.row");
   lua_setfield(L, -2, "__name");
-  lua_pushvalue(L, -1);
   lua_rawsetp(L, LUA_REGISTRYINDEX, &weak_key);
 }
 
 void hl_push_row(lua_State *L, int n_array, int n_fields) {
   lua_createtable(L, n_array, n_fields);
-  push_weak_metatable(L);
+  lua_rawgetp(L, LUA_REGISTRYINDEX, &weak_key);
   lua_setmetatable(L, -2);
 }
 
@@ -206,7 +203,7 @@ static int objects_body(lua_State *L) {
     lua_pushnil(L);
     lua_rawseti(L, list, i);
   }
-  push_weak_metatable(L);
+  lua_rawgetp(L, LUA_REGISTRYINDEX, &weak_key);
   lua_setmetatable(L, list);
   return 1;
 }

@@ -213,3 +213,32 @@ no paths	none
 ]], support.normalise(out))
   end)
 end)
+
+describe("what prints the answers", function()
+  it("is not told in them, and a capture says what it is", function()
+    live.lua [[
+      Listener = {__name = "Listener"}
+      local _ = ("x"):rep(10000) -- makes the metatable of Lua's own buffers
+      heap.mark "start"
+      bus = {}
+      for i = 1, 30 do bus[i] = setmetatable({}, Listener) end
+      for _, question in ipairs {"count", "classes", "top", "capture"} do
+        tostring(heap[question]())
+      end
+      tostring(heap.capture():suspects())
+      tostring(heap.referrers(bus)[1])
+      local groups = heap.since "start"
+      is(#groups, 1, tostring(groups))
+      is(groups[1].held_by, "_G.bus")
+      is(groups.objects, 31)
+      is(heap.count("class")["module heap.print"], nil)
+      is(heap.path(require "heap.print"), nil)
+      print_answers = require "heap.print"
+      is(heap.path(print_answers), "_G.print_answers")
+      local s = heap.capture()
+      is(tostring(s):match("^snapshot in memory of .+: [%d,]+ objects, [%d.]+ KB$"), tostring(s))
+      s:close()
+      is(tostring(s), "capture, closed")
+    ]]
+  end)
+end)

@@ -74,13 +74,14 @@ static bool find_name(const lh_snapshot *snapshot, const char *name, uint32_t *m
   return false;
 }
 
+/* Nothing is younger than the snapshot's own, which is the last. */
 static int no_such_mark(const lh_snapshot *snapshot, const char *name, lh_error *error) {
   lh_text text = {0};
-  uint32_t n = lh_mark_count(snapshot);
+  uint32_t n = lh_mark_count(snapshot) - 1;
   enum { SHOWN = 10 };
   lh_text_string(&text, "no mark \"");
   lh_text_escaped(&text, name, strlen(name), true);
-  lh_text_string(&text, "\" in the snapshot; it has ");
+  lh_text_string(&text, n > 0 ? "\" in the snapshot; it has " : "\" in the snapshot; it has none");
   for (uint32_t i = n > SHOWN ? n - SHOWN : 0; i < n; i++) {
     const lh_mark_info *info = lh_mark_at(snapshot, i);
     if (i == n - SHOWN && n > SHOWN) lh_text_string(&text, "..., ");

@@ -175,9 +175,9 @@ function heap.sizeof(value) end
 --
 -- The asking itself is left out: what only the call holds is not there. What the *asker* holds, the
 -- function that makes the call, by its local variables and upvalues, counts for paths only where
--- nothing else does, and is named last. Results are plain values, made when all is done; lists
--- print as tables that can be read. Rows do not keep `object` alive, so looking does not change the
--- next answer: it is nil when the object is gone.
+-- nothing else does, and is named last. Left out is also what luaheap loads to print answers. Results
+-- are plain values, made when all is done; lists print as tables that can be read. Rows do not keep
+-- `object` alive, so looking does not change the next answer: it is nil when the object is gone.
 --
 -- Numbers, booleans, nil, light userdata and C functions without upvalues are no objects: asked
 -- about these, the calls return nil and say so.

@@ -135,10 +135,10 @@ local function suspect_lines(s, all_bytes)
   end
   local example = s.kind == "spread" and s.accumulated[1].example or s.object
   local one = s.kind == "spread"
-  add('    Why %s: object("%s"):paths()', one and "one of them stays" or "it stays",
+  add('    Why %s: SNAPSHOT:object("%s"):paths()', one and "one of them stays" or "it stays",
     example.address)
   if s.kind ~= "itself" then
-    add('    What is in %s: object("%s"):under()', one and "one" or "it", example.address)
+    add('    What is in %s: SNAPSHOT:object("%s"):under()', one and "one" or "it", example.address)
   end
   return table.concat(lines, "\n")
 end

@@ -35,7 +35,7 @@ local function growing_lines(g, list)
   for _, other in ipairs(list) do
     if other.same_as == g.held_by then lines[#lines + 1] = "    also in " .. other.held_by end
   end
-  lines[#lines + 1] = ('    Why it stays: object("%s"):paths()'):format(g.object.address)
+  lines[#lines + 1] = ('    Why it stays: SNAPSHOT:object("%s"):paths()'):format(g.object.address)
   return table.concat(lines, "\n")
 end
 
