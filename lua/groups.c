@@ -221,7 +221,8 @@ static int diff_protected(lua_State *L) {
 /* diff(f [, n]) --> list of groups. Runs f n times and tells what stayed. */
 int hl_diff(lua_State *L) {
   run r = {.n = luaL_optinteger(L, 2, 1)};
-  luaL_checkany(L, 1);
+  if (!lua_isfunction(L, 1) && luaL_getmetafield(L, 1, "__call") == LUA_TNIL)
+    luaL_typeerror(L, 1, "function");
   luaL_argcheck(L, r.n > 0, 2, "how many times: 1 or more");
   lua_settop(L, 1);
   lua_pushboolean(L, 1);

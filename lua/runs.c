@@ -44,6 +44,42 @@ static int count(lua_State *L) {
   return 1;
 }
 
+/* Finds side[id], and that of its dominators up to where it is known. */
+static void find_side(const lh_snapshot *snapshot, uint8_t *side, lh_id id) {
+  lh_id at = id;
+  while (!side[at]) at = lh_immediate_dominator(snapshot, at);
+  uint8_t found = side[at];
+  for (at = id; !side[at]; at = lh_immediate_dominator(snapshot, at)) side[at] = found;
+}
+
+/* What an object keeps alive, itself included, of an epoch or younger: below(object, epoch) -->
+** {class = objects} */
+static int below(lua_State *L) {
+  enum { INSIDE = 1, OUTSIDE };
+  hr_snapshot *of;
+  lh_id top = hr_subject(L, &of);
+  const lh_snapshot *snapshot = hr_analysed(L, of);
+  lua_Integer epoch = luaL_checkinteger(L, 3);
+  lh_id n = lh_object_count(snapshot);
+  uint8_t *side = hr_hold(L, 1, (size_t)n + 1, NULL);
+  lua_newtable(L);
+  side[LH_ROOT] = OUTSIDE;
+  side[top] = INSIDE;
+  for (lh_id id = 1; id <= n; id++) {
+    if (!lh_is_reachable(snapshot, id) || lh_epoch(snapshot, id) < epoch) continue;
+    find_side(snapshot, side, id);
+    if (side[id] != INSIDE) continue;
+    lua_pushstring(L, hr_class_of(snapshot, id));
+    lua_pushvalue(L, -1);
+    (void)lua_rawget(L, -3);
+    lua_pushinteger(L, lua_tointegerx(L, -1, NULL) + 1);
+    lua_remove(L, -2);
+    lua_rawset(L, -3);
+  }
+  hr_let_go(L, -2);
+  return 1;
+}
+
 /* {=== What is left out =============================================================== */
 
 typedef struct left_out {
@@ -132,9 +168,9 @@ static int analyse(lua_State *L) {
 __attribute__((visibility("default"))) int luaopen_heap_runs(lua_State *L);
 
 int luaopen_heap_runs(lua_State *L) {
-  static const luaL_Reg functions[] = {
-      {"mark", mark}, {"drop", drop}, {"analyse", analyse}, {"count", count}, {NULL, NULL}};
-  lua_createtable(L, 0, 5);
+  static const luaL_Reg functions[] = {{"mark", mark},   {"drop", drop},   {"analyse", analyse},
+                                       {"count", count}, {"below", below}, {NULL, NULL}};
+  lua_createtable(L, 0, 6);
   luaL_setfuncs(L, functions, 0);
   return 1;
 }

@@ -151,7 +151,11 @@ describe("heap.since and heap.diff", function()
       local ok, why = pcall(heap.diff, function() error("on purpose") end, 3)
       is(ok, false)
       has(why, "on purpose")
-      is(pcall(heap.diff), false)
+      is(select(2, pcall(heap.diff)),
+         "bad argument #1 to 'heap.diff' (function expected, got no value)")
+      is(select(2, pcall(heap.diff, 1)),
+         "bad argument #1 to 'heap.diff' (function expected, got number)")
+      is(heap.diff(setmetatable({}, {__call = function() held[#held + 1] = {} end})).objects, 1)
       is(pcall(heap.diff, work, 0), false)
       is(#heap.stats().epochs, 1) -- no mark stays
     ]]

@@ -89,7 +89,7 @@ local function leaks_at_most(state, arguments, level)
   check_argument(type(most) == "number" and type(class) == "string" and is_callable(f),
                  "leaks_at_most needs a number, the name of a class and a function", level)
   set_failure_message(state, arguments, 4)
-  local report = leaks(f, type(options) == "table" and options or nil)
+  local report = leaks(f, type(options) == "table" and options or nil, class)
   local left = report and report.classes[class] or 0
   set_message(arguments, ("%g %s"):format(most, class),
               ("%.3g%s"):format(left, report and "; " .. tell(report) or ""))

@@ -56,6 +56,68 @@ return {
       local one = {next = ring, prev = ring.prev}
       ring.prev.next, ring.prev = one, one
     end]]},
+  {"a linked list of two shapes", class = "^{a, next}, {b, next}$", held = "^_G.shapes$", code = [[
+    local n = 0
+    return function()
+      n = n + 1
+      shapes = n % 2 == 0 and {next = shapes, a = 1} or {next = shapes, b = 1}
+    end]]},
+  {"a linked list of three classes", class = "^[ABC], [ABC], [ABC]$", held = "^_G.queue$", code = [[
+    local kinds, n = {{__name = "A"}, {__name = "B"}, {__name = "C"}}, 0
+    return function() n = n + 1 queue = setmetatable({next = queue}, kinds[n % 3 + 1]) end]]},
+  {"a linked list of twelve classes", class = "^Message%*$", held = "^_G.inbox$", code = [[
+    local kinds, n = {}, 0
+    for i = 1, 12 do kinds[i] = {__name = "Message" .. i} end
+    return function() n = n + 1 inbox = setmetatable({next = inbox}, kinds[n % 12 + 1]) end]]},
+  {"a linked list of any of two classes", class = "^[AB], [AB]$", held = "^_G.mixed$", code = [[
+    local kinds = {{__name = "A"}, {__name = "B"}}
+    return function() mixed = setmetatable({next = mixed}, kinds[math.random(2)]) end]]},
+  {"a linked list of two classes, at its tail", class = "^[AB], [AB]$", held = "^_G.jobs.next",
+   code = [[
+    local kinds, n = {{__name = "A"}, {__name = "B"}}, 0
+    jobs = {}
+    local last = jobs
+    return function()
+      n = n + 1
+      last.next = setmetatable({}, kinds[n % 2 + 1])
+      last = last.next
+    end]]},
+  {"a list of two classes, linked both ways", class = "^[AB], [AB]$", held = "^_G.recent$",
+   code = [[
+    local kinds, n = {{__name = "A"}, {__name = "B"}}, 0
+    return function()
+      n = n + 1
+      local one = setmetatable({next = recent}, kinds[n % 2 + 1])
+      if recent then recent.prev = one end
+      recent = one
+    end]]},
+  {"a history of two classes", class = "^Delete, Insert$", held = "^_G.doc.undo$", code = [[
+    local Insert, Delete, n = {__name = "Insert"}, {__name = "Delete"}, 0
+    doc = {}
+    return function()
+      n = n + 1
+      doc.undo = setmetatable({prev = doc.undo}, n % 2 == 0 and Insert or Delete)
+    end]]},
+  {"a linked list with a field for each", class = "^{f%*, next}, string$", held = "^_G.fields$",
+   per_run = 2, code = [[
+    local n = 0
+    return function() n = n + 1 fields = {next = fields, ["f" .. n] = 1} end]]},
+  {"a configuration above another", class = "^{__index}, {opt%*}, string$", held = "^_G.config$",
+   per_run = 3, code = [[
+    local n = 0
+    config = {}
+    return function()
+      n = n + 1
+      config = setmetatable({["opt" .. n] = n}, {__index = config})
+    end]]},
+  {"a list of two classes, beside what is made anew", class = "^[AB], [AB]$", held = "^_G.trail$",
+   code = [[
+    local kinds, n = {{__name = "A"}, {__name = "B"}}, 0
+    return function()
+      n = n + 1
+      state = {{n}, {n}, n % 2 == 0 and {} or nil}
+      trail = setmetatable({next = trail}, kinds[n % 2 + 1])
+    end]]},
   {"a tree", class = "^{key", held = "^_G.tree", per_run = false, code = [[
     tree = {key = 0}
     local n = 0

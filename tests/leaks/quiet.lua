@@ -78,6 +78,60 @@ return {
     local pool, taken = {}, {}
     for i = 1, 1000 do pool[i] = {i} end
     return function() taken[#taken + 1] = table.remove(pool) end]]},
+  {"a history of two classes with a bound", [[
+    local kinds, n = {{__name = "A"}, {__name = "B"}}, 0
+    local function push(undo, depth)
+      local at = undo
+      for _ = 1, depth do at = at and at.prev end
+      if at then at.prev = nil end
+      n = n + 1
+      return setmetatable({prev = undo}, kinds[n % 2 + 1])
+    end
+    for _ = 1, 100 do history = push(history, 60) end
+    return function() history = push(history, 60) end]]},
+  {"a list of two shapes that is begun anew", [[
+    local n = 0
+    return function()
+      n = n + 1
+      steps = n % 7 > 0 and (n % 2 == 0 and {next = steps, a = n} or {next = steps, b = n}) or nil
+    end]]},
+  {"a ring of two classes, linked both ways, that stays as long", [[
+    local kinds, n = {{__name = "A"}, {__name = "B"}}, 0
+    local first = {}
+    first.next, first.prev = first, first
+    local function add()
+      n = n + 1
+      local one = setmetatable({next = first, prev = first.prev}, kinds[n % 2 + 1])
+      first.prev.next, first.prev = one, one
+    end
+    for _ = 1, 70 do add() end
+    return function()
+      add()
+      first.next.next.prev, first.next = first, first.next.next
+    end]]},
+  {"a stack of configurations that is as high as before", [[
+    local n = 0
+    local function push(below)
+      n = n + 1
+      return setmetatable({["opt" .. n] = n}, {__index = below})
+    end
+    for _ = 1, 50 do settings = push(settings) end
+    return function()
+      settings = push(settings)
+      local at = settings
+      for _ = 1, 48 do at = getmetatable(at).__index end
+      setmetatable(at, nil)
+    end]]},
+  {"a queue of many shapes, from which one is taken", [[
+    local n, last = 0, {}
+    waiting = last
+    local function add()
+      n = n + 1
+      last.next = {["f" .. n] = n}
+      last = last.next
+    end
+    for _ = 1, 60 do add() end
+    return function() add() waiting = waiting.next end]]},
   {"weak values", [[
     local cache = setmetatable({}, {__mode = "v"})
     local n = 0
