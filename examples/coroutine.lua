@@ -14,35 +14,35 @@ with it.
 
     Containers older than a that grew until b and again until c
        grew                      bytes          entries  address         class                   path
-    +5.8 KB  248 B -> 6.1 KB -> 6.1 KB  5 -> 205 -> 210  0x55f57d67e600  map[integer] of thread  _G.scheduler.waiting
+    +5.8 KB  248 B -> 6.1 KB -> 6.1 KB  5 -> 205 -> 210  0x55e1d81fbdd0  map[integer] of thread  _G.scheduler.waiting
 
-    Why the first of them stays: heappath c 0x55f57d6e98e8
+    Why the first of them stays: heappath c 0x55e1d827d638
 
 200 of the 2,000 tasks between a and b are still there, under the questions that nobody answered.
     $ heaptop --by class --type thread c
     Classes by retained size
     retained  share   shallow  objects  type    class
-    455.4 KB  93.1%  229.7 KB      210  thread  thread fetch @coroutine.lua:78
+    455.4 KB  93.0%  229.7 KB      210  thread  thread fetch @coroutine.lua:78
       4.8 KB   1.0%    3.2 KB        1  thread  main thread
 
     $ heappath --format text c '_G.scheduler.waiting[60]'
-    thread fetch @coroutine.lua:78 0x55f57d68d2e8 is kept alive by: _G.scheduler.waiting[60]
+    thread fetch @coroutine.lua:78 0x55e1d8202348 is kept alive by: _G.scheduler.waiting[60]
 
     reference   class                                 address         shallow  retained
-    _G          globals (_G)                          0x55f57d67ac50   1.6 KB  464.2 KB
-    .scheduler  {answer, ask, asked, spawn, waiting}  0x55f57d67e580    248 B  461.8 KB
-    .waiting    map[integer] of thread                0x55f57d67e600   6.1 KB  461.5 KB
-    [60]        thread fetch @coroutine.lua:78        0x55f57d68d2e8   1.1 KB    2.1 KB
+    _G          globals (_G)                          0x55e1d81f0c50   1.6 KB  464.2 KB
+    .scheduler  {answer, ask, asked, spawn, waiting}  0x55e1d81fbd50    248 B  461.8 KB
+    .waiting    map[integer] of thread                0x55e1d81fbdd0   6.1 KB  461.5 KB
+    [60]        thread fetch @coroutine.lua:78        0x55e1d8202348   1.1 KB    2.1 KB
 
 Where do they wait? Those that stand at one place are one:
     $ heaptop --threads c
     211 threads at 2 places; most is retained by 210 coroutines at coroutine.lua:68 in function ask
 
-    210 coroutines, suspended: 455.4 KB, 93.1% of the heap; of that stacks 229.7 KB
+    210 coroutines, suspended: 455.4 KB, 93.0% of the heap; of that stacks 229.7 KB
         [C] in function coroutine.yield
         coroutine.lua:68 in function ask
         coroutine.lua:79 in function fetch
-        Why one of them stays: heappath c 0x55f57d6e98e8
+        Why one of them stays: heappath c 0x55e1d827d638
 
     The main thread, running: 4.8 KB, 1.0% of the heap; of that its stack 3.2 KB
         [C] in function heap.snapshot

@@ -52,6 +52,9 @@ support.read_file, support.write_file = read_file, write_file
 local temporary = os.tmpname()
 os.remove(temporary)
 assert(lfs.mkdir(temporary))
+-- Programs find the modules by paths of the same length everywhere: these are in their heaps.
+assert(lfs.link(support.build, temporary .. "/build", true))
+assert(lfs.link(root, temporary .. "/root", true))
 local count = 0
 support.temporary = temporary
 local cleaner = {__gc = function() os.execute("rm -rf " .. quote(temporary)) end}
@@ -81,8 +84,9 @@ local function environment(for_lua, extra)
   local words = {}
   local function set(name, value) words[#words + 1] = name .. "=" .. quote(value) end
   if for_lua then
-    set("LUA_CPATH", support.build .. "/?.so;" .. support.build .. "/tests/?.so;;")
-    set("LUA_PATH", root .. "/lua/?.lua;" .. root .. "/?.lua;;" .. of_luacheck)
+    local build, sources = temporary .. "/build", temporary .. "/root"
+    set("LUA_CPATH", build .. "/?.so;" .. build .. "/tests/?.so;;")
+    set("LUA_PATH", sources .. "/lua/?.lua;" .. sources .. "/?.lua;;" .. of_luacheck)
   else
     words[1] = "-u LD_PRELOAD"
     if support.sanitized then set("ASAN_OPTIONS", os.getenv("LUAHEAP_ASAN_COMMANDS") or "") end
