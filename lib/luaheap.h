@@ -921,6 +921,8 @@ typedef enum lh_suspect_kind {
 typedef struct lh_holder {
   const char *path; /* folded: of several alike */
   uint64_t objects;
+  const char *through; /* of lh_ways: who holds the function where the path begins at one, as
+                          lh_path_through tells it, of most of them; else NULL */
 } lh_holder;
 
 enum { LH_MOST_ACCUMULATED = 3, LH_MOST_HOLDERS = 5 };
@@ -1054,6 +1056,9 @@ typedef struct lh_ways {
   lh_holder holders[LH_MOST_HOLDERS];      /* the paths by which most of them are held */
   uint32_t n_holders;
   uint64_t total_holders;
+  uint64_t objects_elsewhere; /* so many of the set would stay if of each one's path the last
+                                 reference went, */
+  lh_holder elsewhere;        /* and the path by which most of these would; path NULL: none */
 } lh_ways;
 
 /* Why a whole set of objects is alive: the shortest paths of all `ids` as one tree, its steps

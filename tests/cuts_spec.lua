@@ -146,8 +146,9 @@ describe("paths that share their end", function()
     local out = told("c", "{buf, id}")
     assert.match("by: upvalue c of function @two.lua:7 %(through _G.handlers.h50%)\n", out)
     assert.match("\nabove upvalue c of function @two.lua:7 one cut does not free it: that is held "
-                 .. "by 2 independent paths; the others:\n\nsteps  path\n +4  upvalue c of "
-                 .. "function @two.lua:6 %(through %(local conns in main chunk [^\n]+%)%[50%]%)\n", out)
+                 .. "by 2 independent paths; the others:\n\nsteps  path\n +4  upvalue "
+                 .. "c of function @two.lua:6 %(through %(local conns in main chunk [^\n]+%)"
+                 .. "%[50%]%)\n", out)
   end)
 
   it("are told by --cut: the one that is left, from its root", function()
@@ -158,6 +159,13 @@ describe("paths that share their end", function()
     out = told("--cut", "local bus in main chunk*", "c", "{name}")
     assert.match(" frees nothing: .*\n +7  upvalue v of function @two.lua:8 "
                  .. "%(through _G.app.bus.listeners%[50%]%)\n$", out)
+  end)
+
+  it("are told of a set, too", function()
+    local out = told("--set", "{buf, id}", "c")
+    assert.match(": all are held by upvalue c of function @two.lua:7 %(through _G.handlers%[%*%]%)"
+                 .. "\n%(all of them also by upvalue c of function @two.lua:6 "
+                 .. "%(through %(local conns in main chunk [^\n]+%)%[%*%]%)%)\n\n", out)
   end)
 
   it("say where in the middle they come together", function()
@@ -172,6 +180,64 @@ describe("paths that share their end", function()
     assert.match("^local bus in main chunk", paths[2])
     assert.match("listeners%[50%]$", found.through[1])
     assert.match("above local bus in main [^\n]+ one cut does not free it", told("c", "{name}"))
+  end)
+end)
+
+--     _G -.by_id-> {} -[1..50]-> {id, name} <-.user1..- {} <-.by_name- _G
+--     _G -.line-> {next, value} <--.next, .last--> {last, next, value} ...
+describe("a set that is held twice", function()
+  local here
+  setup(function()
+    local _
+    _, here = support.lua([[
+      local heap = require "heap"
+      DB = {users = {}, index = {}}
+      by_id, by_name = {}, {}
+      for n = 1, 50 do
+        local user, session = {user = n, name = "u" .. n}, {id = n, name = "name" .. n}
+        DB.users[n], DB.index[user.name] = user, user
+        by_id[n] = session
+        if n > 10 then by_name[session.name] = session end
+      end
+      line = {value = 0}
+      for n = 1, 50 do
+        line.next = {value = n, last = line}
+        line = line.next
+      end
+      while line.last do line = line.last end
+      heap.snapshot "c"
+    ]], {name = "twice.lua"})
+  end)
+
+  local function ask_set(what)
+    local out, err = support.run({"heappath", "--json", "--set", what, "c"}, {cwd = here})
+    assert.equal("", err)
+    return json.decode(out)
+  end
+
+  it("is told with what would hold it still, and how many", function()
+    local answer = ask_set "{id, name}"
+    local places = {answer.held_by[1].path, answer.elsewhere.path}
+    assert.equal(50, answer.objects)
+    if answer.held_by[1].path == "_G.by_name[*]" then places[2] = "_G.by_name[*]" end
+    assert.equal(40, answer.objects_elsewhere)
+    assert.equal("_G.by_name[*]", places[2])
+    local out = support.run({"heappath", "--format", "text", "--set", "{id, name}", "c"},
+                            {cwd = here})
+    assert.match("\n%(40 of them also by _G.by_%w+%[%*%]%)\n", out)
+  end)
+
+  it("is not where the second reference comes from the set itself", function()
+    local answer = ask_set "{last, next, value}"
+    assert.equal(49, answer.objects)
+    assert.equal(0, answer.objects_elsewhere)
+    assert.equal(json.null, answer.elsewhere)
+  end)
+
+  it("has one path first, of one object and of all", function()
+    local one = support.run({"heappath", "--json", "c", "{name, user}"}, {cwd = here})
+    local place = json.decode(one).paths[1].text:match("^_G%.DB%.%a+")
+    assert.equal(place .. "[*]", ask_set("{name, user}").held_by[1].path)
   end)
 end)
 

@@ -85,8 +85,11 @@ describe("heappath --set", function()
   it("merges the paths of a class", function()
     local out = ask("--set", "Session", "s")
     assert.matches("^56 Session tables retain [%d.]+ KB together:\n"
-      .. "    40 are held by _G%.app%.sessions%[%*%]\n    10 by upvalue s of function @%S+:%d+\n"
-      .. "    5 by key of _G%.app%.bus%.tock\n    1 by local s in function @[^\n]+\n"
+      .. "    40 are held by _G%.app%.sessions%[%*%]\n    10 by upvalue s of function @%S+:%d+ "
+      .. "%(through _G%.app%.bus%.tick%[%*%]%)\n"
+      .. "    5 by key of _G%.app%.bus%.tock\n"
+      .. "    1 by local s in function @[^\n]+ %(through _G%.co%)\n"
+      .. "%(20 of them also by _G%.app%.by_name%[%*%]%)\n"
       .. "3 more are garbage that was not yet collected, 168 B\n\n", out)
     local local_s = out:match("upvalue 1, (local s in function @%S+ %(now at line %d+%))")
     assert.same({
@@ -153,7 +156,7 @@ describe("heappath --set", function()
   it("takes a path, a place and a fingerprint", function()
     assert.matches("^40 Session tables retain [^\n]+: all are held by _G%.app%.sessions%[%*%]\n",
                    ask("--set", "_G.app.sessions[*]", "s"))
-    assert.matches("^1 thread @%S+ retains [^\n]+: held by upvalue 1 of function co %[C%]\n",
+    assert.matches("^1 thread @%S+ retains [^\n]+: held by upvalue 1 of function co %[C%] %(through _G.co%)\n",
                    ask("--set", "select id from threads where is_main = 0", "s"))
     support.lua([[
       local heap = require "heap"

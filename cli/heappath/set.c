@@ -48,6 +48,12 @@ static char *things(cli *c, const lh_snapshot *snapshot, uint32_t class_index, u
   return cli_must(strdup(cli_count_of(c, objects, "object", "objects")));
 }
 
+/* "upvalue s of function @app.lua:7 (through _G.bus[*])" */
+static void print_holder(FILE *out, const lh_holder *holder) {
+  fprintf(out, "%s", holder->path);
+  if (holder->through != NULL) fprintf(out, " (through %s)", holder->through);
+}
+
 /* "198 are held by _G.bus.listeners.tick[*], 2 by registry[*] and 3 by 2 other paths"; with `lines`
 ** each on a line of its own. */
 static char *holders_text(cli *c, const lh_ways *ways, bool lines) {
@@ -61,13 +67,13 @@ static char *holders_text(cli *c, const lh_ways *ways, bool lines) {
   for (uint32_t i = 0; i < n; i++) {
     uint64_t objects = ways->holders[i].objects;
     bool all = objects == ways->objects, one = objects == 1;
-    fprintf(out, "%s%s%s by %s", i > 0 || lines ? between : " ", all ? "" : cli_count(c, objects),
+    fprintf(out, "%s%s%s by ", i > 0 || lines ? between : " ", all ? "" : cli_count(c, objects),
             i > 0        ? ""
             : all && one ? "held"
             : all        ? "all are held"
             : one        ? " is held"
-                         : " are held",
-            ways->holders[i].path);
+                         : " are held");
+    print_holder(out, &ways->holders[i]);
     left -= objects;
   }
   if (left > 0)
@@ -77,6 +83,18 @@ static char *holders_text(cli *c, const lh_ways *ways, bool lines) {
   return text;
 }
 
+/* "(all of them also by _G.by_name[*])": so a cut of what was named does not free these. */
+static void print_elsewhere(cli *c, const lh_ways *ways) {
+  uint64_t n = ways->objects_elsewhere;
+  if (n == 0) return;
+  if (ways->objects == 1)
+    printf("\n(also by ");
+  else
+    printf("\n(%s of them also by ", n == ways->objects ? "all" : cli_count(c, n));
+  print_holder(stdout, &ways->elsewhere);
+  printf("%s)", ways->elsewhere.objects < n ? " and others" : "");
+}
+
 static void print_answer(cli *c, const lh_snapshot *snapshot, const lh_ways *ways) {
   char *what = things(c, snapshot, ways->class_index, ways->objects);
   char *holders = holders_text(c, ways, false);
@@ -84,9 +102,11 @@ static void print_answer(cli *c, const lh_snapshot *snapshot, const lh_ways *way
     free(holders);
     holders = holders_text(c, ways, true);
   }
-  printf("%s%s %s %s%s:%s%s\n", cli_style_on(c, CLI_BOLD), what,
+  printf("%s%s %s %s%s:%s", cli_style_on(c, CLI_BOLD), what,
          ways->objects == 1 ? "retains" : "retain", cli_size(c, ways->bytes),
-         ways->objects == 1 ? "" : " together", holders, cli_style_off(c));
+         ways->objects == 1 ? "" : " together", holders);
+  print_elsewhere(c, ways);
+  printf("%s\n", cli_style_off(c));
   free(holders);
   free(what);
 }
@@ -205,6 +225,11 @@ static json_t *row_json(cli *c, const lh_snapshot *snapshot, const lh_way *way) 
   return json;
 }
 
+static json_t *holder_json(const lh_holder *holder) {
+  return cli_must(json_pack("{ss ss? sI}", "path", holder->path, "through", holder->through,
+                            "objects", (json_int_t)holder->objects));
+}
+
 static void print_json(cli *c, const request *r, const lh_snapshot *snapshot, const lh_ways *ways) {
   cli_json w = {0};
   cli_json_open(&w, NULL, '{');
@@ -219,10 +244,11 @@ static void print_json(cli *c, const request *r, const lh_snapshot *snapshot, co
   cli_json_value(&w, "total_held_by", cli_json_size(ways->total_holders));
   cli_json_open(&w, "held_by", '[');
   for (uint32_t i = 0; i < ways->n_holders; i++)
-    cli_json_value(&w, NULL,
-                   cli_must(json_pack("{ss sI}", "path", ways->holders[i].path, "objects",
-                                      (json_int_t)ways->holders[i].objects)));
+    cli_json_value(&w, NULL, holder_json(&ways->holders[i]));
   cli_json_close(&w, ']');
+  cli_json_value(&w, "objects_elsewhere", cli_json_size(ways->objects_elsewhere));
+  cli_json_value(&w, "elsewhere",
+                 ways->objects_elsewhere > 0 ? holder_json(&ways->elsewhere) : json_null());
   cli_json_open(&w, "rows", '[');
   for (size_t i = 0; i < ways->n_rows; i++)
     cli_json_value(&w, NULL, row_json(c, snapshot, &ways->rows[i]));

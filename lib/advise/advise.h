@@ -4,7 +4,7 @@
 ** as a few classes), suspects.c (what dominates a large share, and where it accumulates), spread.c
 ** (many objects of a class that no single object holds), describe.c with fields.c and referring.c
 ** (the instances of one class), places.c (the paths of many objects as one tree) with divide.c (its
-** bytes), and growing.c with elements.c, keying.c, ages.c and linked.c (collections without a
+** bytes), holders.c (the paths by which most are held) and elsewhere.c (and by which else), and growing.c with elements.c, keying.c, ages.c and linked.c (collections without a
 ** limit). Private to the library.
 */
 #ifndef LUAHEAP_ADVISE_H
@@ -177,6 +177,30 @@ typedef struct lh_places {
 ** returns. */
 bool lh_places_make(lh_places *places, const lh_snapshot *snapshot, const lh_id *ids, size_t n_ids);
 void lh_places_free(lh_places *places);
+
+/* }=================================================================================== */
+
+/* {=== holders.c ===================================================================== */
+
+/* The text of a piece; [*] that stood for one key is that key. */
+void lh_place_piece(lh_text *text, const lh_snapshot *snapshot, const lh_places *places,
+                    const lh_place *place);
+
+/* A place as a path: from the last new beginning on. NULL: out of memory; freed by lh_free. */
+char *lh_place_path(const lh_snapshot *snapshot, const lh_places *places, uint32_t at);
+
+/* Sets holders, n_holders and total_holders, of texts that take `most_bytes`. False: out of memory.
+** lh_drop_holder frees what one owns. */
+bool lh_count_holders(const lh_snapshot *snapshot, const lh_places *places, uint64_t most_bytes,
+                      lh_ways *ways);
+void lh_drop_holder(lh_holder *holder);
+
+/* }=================================================================================== */
+
+/* {=== elsewhere.c =================================================================== */
+
+/* Sets elsewhere and objects_elsewhere. False: out of memory. */
+bool lh_find_elsewhere(const lh_snapshot *snapshot, const lh_places *places, lh_ways *ways);
 
 /* }=================================================================================== */
 

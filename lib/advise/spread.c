@@ -150,7 +150,7 @@ static bool keep_holders(holding *h, lh_suspect *suspect) {
     if (best == h->texts.n) break;
     char *path = lh_copy_text(h->texts.texts[best]);
     if (!path) return false;
-    suspect->holders[suspect->n_holders++] = (lh_holder){path, h->rows[best]};
+    suspect->holders[suspect->n_holders++] = (lh_holder){.path = path, .objects = h->rows[best]};
     h->rows[best] = 0;
   }
   return true;

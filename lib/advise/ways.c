@@ -148,44 +148,12 @@ static bool choose(writing *w, size_t limit) {
 
 /* {=== Texts ========================================================================== */
 
-/* The text of a piece; [*] that stood for one key is that key. */
-static void add_piece(lh_text *text, const writing *w, const lh_place *place) {
-  bool any = place->key.kind != LH_VALUE_NIL;
-  if (any && !place->keys_vary)
-    lh_add_key(text, w->snapshot, place->key, false);
-  else
-    lh_text_string(text, w->places.folder.pieces.texts[place->piece]);
-}
-
-/* As a path: from the last new beginning on. */
-static char *path_of(const writing *w, uint32_t at) {
-  const lh_place *list = w->places.list;
-  lh_telling telling = {0};
-  uint32_t *chain = lh_alloc((size_t)list[at].level + 1, sizeof *chain);
-  if (!chain) return NULL;
-  uint32_t n = 0;
-  for (uint32_t i = at;; i = list[i].above) {
-    chain[n++] = i;
-    if (list[i].form == LH_FORM_BASE) break;
-  }
-  while (n-- > 0) {
-    const lh_place *place = &list[chain[n]];
-    lh_text piece = {0};
-    add_piece(&piece, w, place);
-    if (piece.failed) telling.text.failed = true;
-    lh_tell(&telling, (lh_form)place->form, piece.bytes, piece.n, place->phrase);
-    lh_text_free(&piece);
-  }
-  lh_free(chain);
-  return lh_text_finish(&telling.text);
-}
-
 /* A step that is no key is told by its edge, since what it is from stands before it. `joins`: the
 ** next may follow without a comma. */
 static void add_step(lh_text *text, const writing *w, const lh_place *place, bool *joins) {
   if (place->form == LH_FORM_BEHIND) {
     if (text->n > 0 && !*joins) lh_text_string(text, ", ");
-    add_piece(text, w, place);
+    lh_place_piece(text, w->snapshot, &w->places, place);
     *joins = true;
     return;
   }
@@ -254,7 +222,7 @@ static bool add_way(writing *w, const draft *d) {
                         : taken(w, steps_of(w, d));
   way->path = is_root  ? lh_copy_text("")
               : untold ? lh_copy_text("...")
-                       : taken(w, path_of(w, d->last));
+                       : taken(w, lh_place_path(w->snapshot, &w->places, d->last));
   return way->steps && way->path;
 }
 
@@ -288,49 +256,6 @@ static bool add_rows(writing *w) {
   return ok;
 }
 
-/* Those of the paths that most members have. */
-static bool keep_holders(lh_ways *ways, const lh_strings *paths, uint64_t *objects) {
-  while (ways->n_holders < LH_MOST_HOLDERS) {
-    size_t best = paths->n;
-    for (size_t i = 0; i < paths->n; i++) {
-      if (objects[i] == 0) continue;
-      if (best == paths->n || objects[i] > objects[best] ||
-          (objects[i] == objects[best] && strcmp(paths->texts[i], paths->texts[best]) < 0))
-        best = i;
-    }
-    if (best == paths->n) break;
-    char *path = lh_copy_text(paths->texts[best]);
-    if (!path) return false;
-    ways->holders[ways->n_holders++] = (lh_holder){path, objects[best]};
-    objects[best] = 0;
-  }
-  return true;
-}
-
-/* Counts members by path: different places may have the same. */
-static bool add_holders(writing *w) {
-  const lh_places *t = &w->places;
-  lh_strings paths = {.most_bytes = w->text_bytes};
-  uint64_t *objects = lh_alloc_zeroed(t->n, sizeof *objects), n_untold = 0;
-  bool ok = objects != NULL;
-  for (uint32_t i = 0; ok && i < t->n; i++) {
-    if (t->list[i].here == 0) continue;
-    char *path = paths.full ? NULL : path_of(w, i);
-    uint32_t number = path ? lh_strings_add(&paths, path, strlen(path)) : LH_NO_NUMBER;
-    lh_free(path);
-    if (number != LH_NO_NUMBER)
-      objects[number] += t->list[i].here;
-    else
-      ok = paths.full;
-    n_untold += number == LH_NO_NUMBER;
-  }
-  w->ways->total_holders = paths.n + n_untold;
-  ok = ok && keep_holders(w->ways, &paths, objects);
-  lh_strings_free(&paths);
-  lh_free(objects);
-  return ok;
-}
-
 /* }=================================================================================== */
 
 /* Those that are reachable, each once; garbage is counted. */
@@ -361,7 +286,8 @@ static bool merge(writing *w, const lh_id *ids, size_t limit) {
   w->text_bytes = MOST_TEXT * (uint64_t)w->snapshot->size + (1u << 20);
   bool ok = lh_places_make(&w->places, w->snapshot, ids, w->ways->objects) &&
             lh_divide_retained(&w->places, w->snapshot) && sort_places(w) && make_drafts(w) &&
-            add_holders(w) && choose(w, limit) && add_rows(w);
+            lh_count_holders(w->snapshot, &w->places, w->text_bytes, w->ways) && choose(w, limit) &&
+            add_rows(w) && lh_find_elsewhere(w->snapshot, &w->places, w->ways);
   if (ok) w->ways->bytes = w->places.list[0].bytes;
   return ok;
 }
@@ -396,7 +322,8 @@ void lh_ways_free(lh_ways *ways) {
     lh_free((char *)ways->rows[i].steps);
     lh_free((char *)ways->rows[i].path);
   }
-  for (uint32_t i = 0; i < ways->n_holders; i++) lh_free((char *)ways->holders[i].path);
+  for (uint32_t i = 0; i < ways->n_holders; i++) lh_drop_holder(&ways->holders[i]);
+  lh_drop_holder(&ways->elsewhere);
   lh_free(ways->rows);
   lh_free(ways);
 }

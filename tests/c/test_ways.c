@@ -180,6 +180,35 @@ static uint64_t hidden_rows(const lh_ways *ways) {
   return n;
 }
 
+/* Members that are reached though the last reference of each one's shortest path is gone. */
+static uint64_t count_elsewhere(const trial *t) {
+  bool seen[RANDOM_MOST_OBJECTS + 1] = {true};
+  lh_id last[RANDOM_MOST_OBJECTS + 1] = {0};
+  uint64_t n = 0;
+  for (lh_id id = 1; id <= t->s->n; id++) {
+    lh_path path;
+    last[id] = LH_NO_OBJECT;
+    if (!is_member(t, id)) continue;
+    assert_int_equal(lh_shortest_path(t->s, id, &path, NULL), LH_OK);
+    last[id] = path.steps[path.n_steps - 1].source;
+    lh_paths_free(&path, 1);
+  }
+  for (bool more = true; more;) {
+    more = false;
+    for (lh_id id = 0; id <= t->s->n; id++) {
+      lh_edges it;
+      lh_edge edge;
+      if (!seen[id]) continue;
+      for (lh_edges_begin(t->s, id, &it); lh_edges_next(&it, &edge);) {
+        if (edge.weak || seen[edge.target] || last[edge.target] == id) continue;
+        seen[edge.target] = more = true;
+      }
+    }
+  }
+  for (lh_id id = 1; id <= t->s->n; id++) n += seen[id] && is_member(t, id);
+  return n;
+}
+
 static void check_ways(const trial *t, const lh_ways *ways) {
   uint64_t bytes = 0, objects = 0, garbage = 0, garbage_bytes = 0, held = 0;
   lh_id members[RANDOM_MOST_OBJECTS];
@@ -207,6 +236,9 @@ static void check_ways(const trial *t, const lh_ways *ways) {
     check(t, i == 0 || ways->holders[i].objects <= ways->holders[i - 1].objects);
   }
   check(t, ways->total_holders > LH_MOST_HOLDERS ? held < objects : held == objects);
+  check(t, ways->objects_elsewhere == count_elsewhere(t));
+  check(t, (ways->objects_elsewhere > 0) == (ways->elsewhere.path != NULL));
+  check(t, ways->elsewhere.objects <= ways->objects_elsewhere);
 }
 
 static void rows_add_up(void **state) {

@@ -1,0 +1,79 @@
+/*
+** elsewhere.c - members of a set that would stay if the paths that are told of them were cut: by
+** the next path of those, each one's shortest without the last reference of its path in the tree.
+**
+** A search over the same graph, but for these references: what it still reaches is held elsewhere,
+** too. It counts for all members at once: what hangs on others of them only goes with those. 2.2
+** million objects, half of them members: 0.2 s.
+*/
+#include "advise.h"
+
+#include <string.h>
+
+/* Nobody cuts between an upvalue and its content: the last reference is the function's. */
+static lh_id last_target(const lh_snapshot *snapshot, lh_id id) {
+  lh_id parent = snapshot->parent[id];
+  return parent != LH_ROOT && lh_type_of(snapshot, parent) == LH_TYPE_UPVALUE ? parent : id;
+}
+
+/* Makes loops of the last references. NULL: out of memory. */
+static lh_id *cut_last(const lh_snapshot *snapshot, const uint8_t *is_member) {
+  uint32_t n_edges = snapshot->first_edge[snapshot->n + 1];
+  lh_id *edge = lh_alloc((size_t)n_edges + 1, sizeof *edge);
+  uint8_t *is_last = lh_alloc_zeroed((size_t)snapshot->n + 1, 1);
+  if (!edge || !is_last) {
+    lh_free(edge);
+    edge = NULL;
+    goto out;
+  }
+  memcpy(edge, snapshot->edge, n_edges * sizeof *edge);
+  for (lh_id id = 1; id <= snapshot->n; id++)
+    if (is_member[id]) is_last[last_target(snapshot, id)] = 1;
+  for (lh_id source = 0; source <= snapshot->n; source++)
+    for (uint32_t e = snapshot->first_edge[source]; e < snapshot->first_edge[source + 1]; e++)
+      if (is_last[edge[e]] && snapshot->parent[edge[e]] == source) edge[e] = source;
+out:
+  lh_free(is_last);
+  return edge;
+}
+
+/* The paths of those that were reached, in a snapshot whose shortest paths they are. */
+static bool tell(const lh_snapshot *snapshot, const lh_id *ids, size_t n, lh_ways *ways) {
+  lh_places places = {0};
+  lh_ways found = {0};
+  bool ok = lh_places_make(&places, snapshot, ids, n) &&
+            lh_count_holders(snapshot, &places, (uint64_t)snapshot->size, &found);
+  if (ok && found.n_holders > 0) {
+    ways->elsewhere = found.holders[0];
+    found.holders[0] = (lh_holder){0};
+    ways->objects_elsewhere = n;
+  }
+  for (uint32_t i = 0; i < found.n_holders; i++) lh_drop_holder(&found.holders[i]);
+  lh_places_free(&places);
+  return ok;
+}
+
+bool lh_find_elsewhere(const lh_snapshot *snapshot, const lh_places *of, lh_ways *ways) {
+  size_t n = (size_t)snapshot->n + 1, n_ids = 0;
+  lh_search search;
+  lh_snapshot without = *snapshot;
+  without.edge = cut_last(snapshot, of->is_member);
+  without.distance = lh_alloc(n, sizeof *without.distance);
+  without.parent = lh_alloc(n, sizeof *without.parent);
+  lh_id *ids = lh_alloc(ways->objects + 1, sizeof *ids);
+  bool ok =
+      lh_steps_new(&without.steps) && without.edge && without.distance && without.parent && ids;
+  if (!ok) goto out;
+  lh_search_begin(&without, &search, without.distance, without.parent);
+  ok = lh_search_paths(&search);
+  for (lh_id id = 1; ok && id <= snapshot->n; id++)
+    if (of->is_member[id] && without.distance[id] != LH_UNREACHED) ids[n_ids++] = id;
+  ok = ok && (n_ids == 0 || tell(&without, ids, n_ids, ways));
+out:
+  lh_steps_free(without.steps);
+  lh_free(without.edge);
+  lh_free(without.distance);
+  lh_free(without.parent);
+  lh_free(ids);
+  return ok;
+}
