@@ -19,6 +19,9 @@ local program = [[
   heap.mark("level 2")
   work(10)
   heap.snapshot("c")
+  heap.snapshot("a2")
+  work(1)
+  heap.snapshot("b2")
   print(("%p"):format(cache))
 ]]
 

@@ -52,6 +52,13 @@ static void print_answer(cli *c, const request *r, const lh_growth *growth) {
 
 /* }=================================================================================== */
 
+/* Two pairs of one run are easily given: the second tells no more than that it was taken later. */
+static void warn_of_one_run(cli *c, const request *r, const lh_growth *growth) {
+  if (r->n_before == 2 && growth->same_state)
+    printf("%sAll these snapshots are of one run: after is only later, not after a change%s\n",
+           cli_style_on(c, CLI_ALARM), cli_style_off(c));
+}
+
 static void print_row(cli *c, const request *r, const lh_growth_row *row, cli_table *table) {
   static const char *const levels[] = {"less", "", "more"};
   bool is_now = row->verdict == LH_GROWS_NOW;
@@ -118,6 +125,7 @@ int halves_report(cli *c, request *r) {
     ladder_print_json(c, r, growth, &known);
   } else {
     print_answer(c, r, growth);
+    warn_of_one_run(c, r, growth);
     known_print(c, &r->known, known.n, known.bytes, known.objects);
     print_compared(growth->same_state);
     print_rows(c, r, growth, true);
