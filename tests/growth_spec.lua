@@ -399,7 +399,7 @@ describe("before and after", function()
     local program = [[
       local heap = require "heap"
       cache = {}
-      for step = 1, 2 do
+      for step = 1, 3 do
         for i = 1, 100 do
           local n = #cache + 1
           if arg[1] ~= "fixed" then cache[n] = {n = n} end
@@ -417,7 +417,7 @@ describe("before and after", function()
     assert.matches("^New: _G%.cache%[%*%] %({n}%) grows now: 0 B before, ", new)
     assert.not_match("of one run", yes .. no .. new)
     assert.match("\nAll these snapshots are of one run: after is only later, not after a change\n",
-                 (ask(at(bad, "s1", "s2"), at(bad, "s2", "s2"))))
+                 (ask(at(bad, "s1", "s2"), at(bad, "s2", "s3"))))
     local nothing = ask(at(good, "s1", "s2"), at(snapshots(program, "fixed"), "s1", "s2"))
     assert.matches("^Nothing grows, before or after\n", nothing)
     local answer = json.decode((ask(at(bad, "s1", "s2"), at(good, "s1", "s2"), "--json")))
