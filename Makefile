@@ -26,7 +26,8 @@ SANITIZE = -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omi
 
 LIB_SOURCES = $(wildcard lib/*.c lib/*/*.c)
 # heap.so: the library without the picture, for which libcgraph is needed, and the module.
-MODULE_SOURCES = $(wildcard lua/*.c) $(filter-out lib/dot.c,$(LIB_SOURCES))
+MODULE_C = $(wildcard lua/*.c lua/reader/*.c lua/live/*.c)
+MODULE_SOURCES = $(MODULE_C) $(filter-out lib/dot.c,$(LIB_SOURCES))
 TOOLS = heaptop heapdiff heappath heapcheck heapsql
 TOOL_SOURCES = $(wildcard $(TOOLS:%=cli/%.c))
 # What the tools share; what only one of them needs is in cli/TOOL/.
@@ -107,7 +108,7 @@ $(1)/heap.so: $$(MODULE_SOURCES:%.c=$(1)/%.o)
 	$$(Q)$$(CC) $$(CFLAGS) $(2) $$(LDFLAGS) -shared -Wl,-z,nodelete -Wl,--as-needed -o $$@ $$^
 
 # What of it needs libcgraph: loaded when heap.dot is first called.
-$(1)/heap/dot.so: $(1)/lua/dot/dot.o $(1)/lua/asker.o $(1)/libluaheap.a
+$(1)/heap/dot.so: $(1)/lua/dot/dot.o $(1)/lua/live/asker.o $(1)/libluaheap.a
 	@mkdir -p $$(@D)
 	$$(Q)$$(CC) $$(CFLAGS) $(2) $$(LDFLAGS) -shared -Wl,--as-needed -o $$@ $$^ $$(LIB_LIBS)
 
@@ -132,7 +133,7 @@ $(1)/tests/libcommon.a: $$(TEST_COMMON:%.c=$(1)/%.o)
 	@rm -f $$@
 	$$(Q)$$(AR) rcs $$@ $$^
 
-$(1)/tests/test_memory $(1)/tests/test_reader_memory: $$(patsubst %.c,$(1)/%.o,$$(wildcard lua/*.c))
+$(1)/tests/test_memory $(1)/tests/test_reader_memory: $$(MODULE_C:%.c=$(1)/%.o)
 $(1)/tests/test_heapsnap: $$(SNAP_SOURCES:%.c=$(1)/%.o)
 $(1)/tests/test_heapsnap: TEST_LIBS += $$(SQL_LIBS)
 $(1)/tests/%: $(1)/tests/c/%.o $(1)/tests/libcommon.a $(1)/libluaheap.a

@@ -10,7 +10,7 @@
 #include <lauxlib.h>
 #include <string.h>
 
-#include "live.h"
+#include "live/live.h"
 
 /* Not in older releases, which lh_attach refuses before these are called. */
 #pragma weak lua_callk

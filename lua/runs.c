@@ -5,7 +5,7 @@
 */
 #include <stdlib.h>
 
-#include "handles.h"
+#include "reader/handles.h"
 
 /* {=== Marks ========================================================================== */
 

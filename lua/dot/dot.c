@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "live.h"
+#include "live/live.h"
 
 typedef struct picture {
   lh_id id;

@@ -21,7 +21,7 @@
 #ifndef LUAHEAP_LIVE_H
 #define LUAHEAP_LIVE_H
 
-#include "handles.h"
+#include "reader/handles.h"
 
 /* Not in older releases, which lh_attach refuses before these are called. */
 #pragma weak lua_rawgetp
