@@ -2,6 +2,7 @@
 
 local json = require "cjson"
 local support = require "tests.support"
+local reader = require "heap.reader"
 
 -- Runs `leak(n)` between the snapshots a, b and c; returns heapdiff's answer.
 local function diff(program, arguments)
@@ -52,6 +53,27 @@ describe("new objects that stay", function()
       end
     ]]
     assert.same({"20 Session <- _G.users[*]"}, groups_of(answer))
+  end)
+
+  --  _G.req_1 ... _G.req_20, _G.few_1 ... _G.few_3
+  it("are one row under globals that differ in a number, if they are many", function()
+    local answer, dir = diff [[
+      local n = 0
+      function leak(k)
+        for i = 1, 20 do n = n + 1 _G["req_" .. n] = {id = i, list = {}} end
+        for i = 3 * k - 2, 3 * k do _G["few_" .. i] = {few = i} end
+      end
+    ]]
+    assert.same({"20 {id, list} <- _G.req_*", "1 {few} <- _G.few_3", "1 {few} <- _G.few_2",
+                 "1 {few} <- _G.few_1"}, groups_of(answer))
+    assert.equal(40, answer.groups[1].new_objects)
+    local found <close> = assert(reader.open(dir .. "/c"))
+    assert.equal(40, #found:objects_with(answer.groups[1].fingerprint))
+    local text = support.lua [[
+      local n = 0
+      print(require "heap".leaks(function() n = n + 1 _G["req_" .. n] = {id = n, list = {}} end))
+    ]]
+    assert.matches("_G.req_*   " .. answer.groups[1].fingerprint, text, 1, true)
   end)
 
   it("are one row along a list and down a tree", function()

@@ -8,6 +8,7 @@
 #ifndef LUAHEAP_DIFF_H
 #define LUAHEAP_DIFF_H
 
+#include "name/fold.h"
 #include "name/names.h"
 #include "read/snapshot.h"
 
@@ -61,6 +62,19 @@ void lh_stable_class(lh_text *out, const lh_class_entry *class);
 /* The fingerprint of objects of a class under a folded path. False: out of memory. */
 bool lh_fingerprint(const lh_class_entry *class, const char *path,
                     char fingerprint[LH_FINGERPRINT_BYTES]);
+
+/* A path from _G or package.loaded with * for each number in it: _G.request_*. False: it has none,
+** and what was added to `out` is of no use. */
+bool lh_fold_numbers(lh_text *out, const char *path);
+
+/* The fingerprint of a folded path, and that with * for its numbers; "" if it has none. */
+typedef struct lh_prints {
+  char exact[LH_FINGERPRINT_BYTES], folded[LH_FINGERPRINT_BYTES];
+} lh_prints;
+
+/* False: out of memory. */
+bool lh_fingerprints(const lh_folder *folder, uint32_t state, const lh_class_entry *class,
+                     lh_prints *prints);
 
 /* }=================================================================================== */
 

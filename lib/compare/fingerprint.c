@@ -69,6 +69,20 @@ void lh_stable_class(lh_text *out, const lh_class_entry *class) {
                  (unsigned long long)class->shape);
 }
 
+/* Only where a name begins with _G or package.loaded: elsewhere numbers are lines of functions and
+** the like, and keys that are many are [*]. */
+bool lh_fold_numbers(lh_text *out, const char *path) {
+  size_t n = strncmp(path, "package.loaded", 14) == 0 ? 14 : strncmp(path, "_G", 2) == 0 ? 2 : 0;
+  bool any = false;
+  if (n == 0 || (path[n] != '.' && path[n] != '[')) return false;
+  for (const char *p = path; *p; p += n > 0 ? n : 1) {
+    n = n_digits(p);
+    any = any || n > 0;
+    lh_text_add(out, n > 0 ? "*" : p, 1);
+  }
+  return any;
+}
+
 bool lh_fingerprint(const lh_class_entry *class, const char *path,
                     char fingerprint[LH_FINGERPRINT_BYTES]) {
   lh_text text = {0};
@@ -80,6 +94,25 @@ bool lh_fingerprint(const lh_class_entry *class, const char *path,
     (void)snprintf(fingerprint, LH_FINGERPRINT_BYTES, "%010llx", (unsigned long long)(hash >> 24));
   bool ok = !text.failed;
   lh_text_free(&text);
+  return ok;
+}
+
+bool lh_fingerprints(const lh_folder *folder, uint32_t state, const lh_class_entry *class,
+                     lh_prints *prints) {
+  lh_text text = {0}, numbers = {0};
+  char *folded = NULL;
+  *prints = (lh_prints){{0}, {0}};
+  lh_fold_text(folder, state, false, &text);
+  char *path = lh_text_finish(&text);
+  bool ok = path && lh_fingerprint(class, path, prints->exact);
+  if (ok && lh_fold_numbers(&numbers, path)) {
+    folded = lh_text_finish(&numbers);
+    ok = folded && lh_fingerprint(class, folded, prints->folded);
+  } else {
+    lh_text_free(&numbers);
+  }
+  lh_free(path);
+  lh_free(folded);
   return ok;
 }
 
@@ -107,14 +140,12 @@ static bool has_fingerprint(finder *f, lh_id id, bool *answer) {
   uint32_t *known = lh_map_at(&f->known, (uint64_t)class_index << 32 | state);
   if (!known) return false;
   if (*known == LH_NO_NUMBER) {
-    lh_text path = {0};
-    char fingerprint[LH_FINGERPRINT_BYTES];
-    lh_fold_text(&f->folder, state, false, &path);
-    char *text = lh_text_finish(&path);
-    bool ok = text && lh_fingerprint(lh_class_entry_of(f->snapshot, id), text, fingerprint);
-    lh_free(text);
-    if (!ok) return false;
-    *known = strcmp(fingerprint, f->fingerprint) == 0 ? IS_WANTED : IS_OTHER;
+    lh_prints prints;
+    if (!lh_fingerprints(&f->folder, state, lh_class_entry_of(f->snapshot, id), &prints))
+      return false;
+    *known = strcmp(prints.exact, f->fingerprint) == 0 || strcmp(prints.folded, f->fingerprint) == 0
+                 ? IS_WANTED
+                 : IS_OTHER;
   }
   *answer = *known == IS_WANTED;
   return true;

@@ -5,6 +5,10 @@
 ** new dominator. Their subtrees are disjoint, so the rows' retained sizes add up with no byte
 ** twice. What is retained by a new object of its own class counts with it: of a list of a thousand
 ** elements the first one retains the others, and it is a thousand elements that stay.
+**
+** Keys of _G, package.loaded and modules mean something, so each is a path of its own; but a
+** thousand globals _G.request_1 ... are one leak. Where 8 groups or more of one class differ in
+** the numbers of their paths only, they are one group, _G.request_*.
 */
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +20,7 @@
 
 /* The paths may take so many times the bytes of the file, as the names of its classes may; what is
 ** held by one more is told as held by "...". Only a file that was made for that has so many. */
-enum { MOST_PATHS = 16 };
+enum { MOST_PATHS = 16, MANY_ALIKE = 8 };
 
 /* top[id]: the new object that is furthest up among id and its dominators; LH_ROOT: none. */
 static lh_id *find_tops(const lh_snapshot *c, const uint8_t *new_ones) {
@@ -40,6 +44,13 @@ static lh_id *find_tops(const lh_snapshot *c, const uint8_t *new_ones) {
   return top;
 }
 
+/* How a group is told. */
+typedef struct told {
+  lh_text_id text;
+  lh_text_id folded;                      /* with * for numbers; LH_NO_NUMBER: has none */
+  char fingerprint[LH_FINGERPRINT_BYTES]; /* of that */
+} told;
+
 typedef struct grouping {
   lh_snapshot *c;
   lh_folder folder;
@@ -49,8 +60,8 @@ typedef struct grouping {
   lh_strings *texts;
   lh_text_id untold; /* "..." */
   lh_diff_group *groups;
-  lh_text_id *text_of; /* of each group */
-  size_t n, capacity, text_capacity;
+  told *told; /* of each group */
+  size_t n, capacity, told_capacity;
 } grouping;
 
 static bool visit(const lh_edge *edge, bool any_key, void *payload) {
@@ -60,17 +71,31 @@ static bool visit(const lh_edge *edge, bool any_key, void *payload) {
   return state != LH_NO_NUMBER;
 }
 
+static void take_least(char *fingerprint, const char *other) {
+  if (*other && (!*fingerprint || strcmp(other, fingerprint) < 0))
+    memcpy(fingerprint, other, LH_FINGERPRINT_BYTES);
+}
+
 /* Where states with different fingerprints have one text, it is the first in their order that
 ** counts: so it does not depend on the order of the objects. */
-static bool set_fingerprint(const grouping *g, lh_diff_group *group, uint32_t state, lh_id id) {
-  lh_text text = {0};
-  char fingerprint[LH_FINGERPRINT_BYTES];
-  lh_fold_text(&g->folder, state, false, &text);
-  char *path = lh_text_finish(&text);
-  bool ok = path && lh_fingerprint(lh_class_entry_of(g->c, id), path, fingerprint);
-  if (ok && (group->objects == 0 || strcmp(fingerprint, group->fingerprint) < 0))
-    memcpy(group->fingerprint, fingerprint, sizeof fingerprint);
-  lh_free(path);
+static bool set_fingerprint(const grouping *g, uint32_t index, uint32_t state, lh_id id) {
+  lh_prints prints;
+  if (!lh_fingerprints(&g->folder, state, lh_class_entry_of(g->c, id), &prints)) return false;
+  take_least(g->groups[index].fingerprint, prints.exact);
+  take_least(g->told[index].fingerprint, prints.folded);
+  return true;
+}
+
+/* The text with * for numbers; LH_NO_NUMBER: it has none, or there is no room for more texts. */
+static bool add_folded(grouping *g, lh_text_id text, lh_text_id *folded) {
+  lh_text numbers = {0};
+  *folded = LH_NO_NUMBER;
+  bool ok = true;
+  if (lh_fold_numbers(&numbers, g->texts->texts[text])) {
+    if (!numbers.failed) *folded = lh_strings_add(g->texts, numbers.bytes, numbers.n);
+    ok = *folded != LH_NO_NUMBER || g->texts->full;
+  }
+  lh_text_free(&numbers);
   return ok;
 }
 
@@ -85,10 +110,11 @@ static uint32_t group_of_text(grouping *g, uint32_t class_index, uint32_t state)
   uint32_t *index = lh_map_at(&g->by_text, (uint64_t)class_index << 32 | id);
   if (!index || *index != LH_NO_NUMBER) return index ? *index : LH_NO_NUMBER;
   if (!lh_grow(&g->groups, g->n, &g->capacity, sizeof *g->groups) ||
-      !lh_grow(&g->text_of, g->n, &g->text_capacity, sizeof *g->text_of))
+      !lh_grow(&g->told, g->n, &g->told_capacity, sizeof *g->told))
     return LH_NO_NUMBER;
   g->groups[g->n] = (lh_diff_group){.class_index = class_index};
-  g->text_of[g->n] = id;
+  g->told[g->n] = (told){.text = id};
+  if (!add_folded(g, id, &g->told[g->n].folded)) return LH_NO_NUMBER;
   *index = (uint32_t)g->n++;
   return *index;
 }
@@ -101,8 +127,7 @@ static bool add_top(grouping *g, lh_id id) {
   uint32_t index = *slot;
   if (index == LH_NO_NUMBER) {
     *slot = index = group_of_text(g, class_index, g->state[id]);
-    if (index == LH_NO_NUMBER || !set_fingerprint(g, &g->groups[index], g->state[id], id))
-      return false;
+    if (index == LH_NO_NUMBER || !set_fingerprint(g, index, g->state[id], id)) return false;
   }
   lh_diff_group *group = &g->groups[index];
   uint64_t retained = lh_retained_bytes(g->c, id);
@@ -134,9 +159,63 @@ static int compare_groups(const void *left, const void *right, void *payload) {
   return order ? order : (a->class_index > b->class_index) - (a->class_index < b->class_index);
 }
 
+static void merge(const lh_snapshot *c, lh_diff_group *to, const lh_diff_group *from) {
+  uint64_t most = lh_retained_bytes(c, to->example), other = lh_retained_bytes(c, from->example);
+  if (other > most || (other == most && from->example < to->example)) to->example = from->example;
+  to->objects += from->objects;
+  to->shallow_bytes += from->shallow_bytes;
+  to->retained_bytes += from->retained_bytes;
+  to->new_objects += from->new_objects;
+  to->new_bytes += from->new_bytes;
+}
+
+static uint64_t folded_key(const grouping *g, size_t i) {
+  return (uint64_t)g->groups[i].class_index << 32 | g->told[i].folded;
+}
+
+static bool count_alike(const grouping *g, lh_map *n_alike) {
+  for (size_t i = 0; i < g->n; i++) {
+    if (g->told[i].folded == LH_NO_NUMBER) continue;
+    uint32_t *count = lh_map_at(n_alike, folded_key(g, i));
+    if (!count) return false;
+    *count = *count == LH_NO_NUMBER ? 1 : *count + 1;
+  }
+  return true;
+}
+
+/* Groups of one class whose paths differ in their numbers only are one, if they are many. */
+static bool merge_alike(grouping *g) {
+  lh_map n_alike = {0}, merged = {0};
+  size_t n = 0;
+  bool ok = count_alike(g, &n_alike);
+  for (size_t i = 0; ok && i < g->n; i++) {
+    const told *by = &g->told[i];
+    lh_diff_group group = g->groups[i];
+    uint64_t key = folded_key(g, i);
+    group.held_by = g->texts->texts[by->text];
+    if (by->folded != LH_NO_NUMBER && lh_map_get(&n_alike, key) >= MANY_ALIKE) {
+      uint32_t *to = lh_map_at(&merged, key);
+      ok = to != NULL;
+      if (!ok) break;
+      if (*to != LH_NO_NUMBER) {
+        merge(g->c, &g->groups[*to], &group);
+        take_least(g->groups[*to].fingerprint, by->fingerprint);
+        continue;
+      }
+      *to = (uint32_t)n;
+      group.held_by = g->texts->texts[by->folded];
+      memcpy(group.fingerprint, by->fingerprint, sizeof by->fingerprint);
+    }
+    g->groups[n++] = group;
+  }
+  if (ok) g->n = n;
+  lh_map_free(&n_alike);
+  lh_map_free(&merged);
+  return ok;
+}
+
 /* Hands the groups to *diff. */
 static void finish(grouping *g, lh_diff *diff) {
-  for (size_t i = 0; i < g->n; i++) g->groups[i].held_by = g->texts->texts[g->text_of[i]];
   diff->groups = g->groups;
   diff->n_groups = g->n;
   g->groups = NULL;
@@ -157,6 +236,7 @@ static bool make_groups(grouping *g, const lh_id *top, const lh_id *ids, size_t 
   for (size_t i = 0; ok && i < n_tops; i++) ok = add_top(g, tops[i]);
   for (size_t i = 0; ok && i < n_ids; i++) count_new(g, top[ids[i]], ids[i]);
   lh_free(tops);
+  ok = ok && merge_alike(g);
   if (ok) finish(g, diff);
   return ok;
 }
@@ -189,7 +269,7 @@ out:
   lh_free(ids);
   lh_free(g.state);
   lh_free(g.groups);
-  lh_free(g.text_of);
+  lh_free(g.told);
   lh_map_free(&g.by_state);
   lh_map_free(&g.by_text);
   lh_folder_free(&g.folder);
