@@ -56,6 +56,22 @@ describe("a program that asks anywhere", function()
     ]]
   end)
 
+  it("does not wait for the square of anything", function()
+    live [[
+      local n = 100000
+      list = {}
+      for i = 1, n do list[i] = v end
+      is(#heap.referrers(v), n + 1)
+      for i = 1, n do list[i] = {v} end
+      local paths = heap.paths(v, n)
+      is(#paths, n)
+      is(paths[n][#paths[n]].object, v)
+      local s <close> = heap.capture()
+      local object = s.reader:object("_G.list")
+      for _ = 1, n do assert(object.address) end
+    ]]
+  end)
+
   it("may call what it is handed", function()
     live [[
       local check = require "lua_heapcheck"

@@ -102,16 +102,24 @@ static size_t next_step(const lh_path *path, size_t i, size_t *skipped) {
   return n - half;
 }
 
-/* Pushes the list of steps: the reference, and the object that it leads to. */
-static void push_steps(lua_State *L, hl_task *t, const lh_snapshot *s, const lh_path *path) {
+/* Pushes what the told steps of some paths lead to, all in one pass over the heap. */
+static void push_values(lua_State *L, hl_task *t, const lh_path *paths, size_t n_paths) {
   size_t skipped;
-  lh_id *ids = hl_new_ids(L, t, path->n_steps);
-  for (size_t i = 0; i < path->n_steps; i++) {
-    i = next_step(path, i, &skipped);
-    ids[t->n_ids++] = path->steps[i].target;
+  lh_id *ids = hl_new_ids(L, t, n_paths * LONG_PATH);
+  for (const lh_path *path = paths; path < paths + n_paths; path++) {
+    for (size_t i = 0; i < path->n_steps; i++) {
+      i = next_step(path, i, &skipped);
+      ids[t->n_ids++] = path->steps[i].target;
+    }
   }
   hl_push_values(L, t);
-  int values = lua_gettop(L);
+}
+
+/* Pushes the list of steps: the reference, and the object that it leads to, which is in the table
+** at `values`. */
+static void push_steps(lua_State *L, hl_task *t, const lh_snapshot *s, const lh_path *path,
+                       int values) {
+  size_t skipped;
   hr_push_list(L, "heap.live_steps", path->n_steps < LONG_PATH ? path->n_steps : LONG_PATH);
   for (size_t i = 0, row = 1; i < path->n_steps; i++, row++) {
     i = next_step(path, i, &skipped);
@@ -129,7 +137,6 @@ static void push_steps(lua_State *L, hl_task *t, const lh_snapshot *s, const lh_
     hl_set_value(L, t, values, target);
     lua_rawseti(L, -2, (lua_Integer)row);
   }
-  lua_remove(L, values);
 }
 
 static void push_path_text(lua_State *L, hl_task *t, const lh_snapshot *s, const lh_path *path) {
@@ -165,8 +172,9 @@ static int path_body(lua_State *L) {
   if (!hl_find_subject(L, t)) return 2;
   lh_snapshot *s = hl_analysed(L, t, HL_OTHERS);
   if (find_path(L, t, s) == LH_ENOTFOUND) return push_no_path(L, t);
+  push_values(L, t, &t->path, 1);
   push_path_text(L, t, s, &t->path);
-  push_steps(L, t, s, &t->path);
+  push_steps(L, t, s, &t->path, lua_gettop(L) - 1);
   return 2;
 }
 
@@ -174,6 +182,8 @@ static int path_body(lua_State *L) {
 ** need the asker. */
 static void add_paths(lua_State *L, hl_task *t, const lh_snapshot *s, bool asker) {
   size_t n = lua_rawlen(L, -1);
+  push_values(L, t, t->paths, t->n_paths);
+  int values = lua_gettop(L);
   for (size_t i = 0; i < t->n_paths && n < t->limit; i++) {
     const lh_path *path = &t->paths[i];
     bool is_askers = false;
@@ -181,12 +191,13 @@ static void add_paths(lua_State *L, hl_task *t, const lh_snapshot *s, bool asker
       is_askers = is_askers || hl_is_of_asker(&t->capture->asker, &path->steps[k]);
     }
     if (is_askers != asker) continue;
-    push_steps(L, t, s, path);
+    push_steps(L, t, s, path, values);
     push_path_text(L, t, s, path);
     lua_setfield(L, -2, "path");
     set_flag(L, "asker", asker);
-    lua_rawseti(L, -2, (lua_Integer)++n);
+    lua_rawseti(L, values - 1, (lua_Integer)++n);
   }
+  lua_pop(L, 1);
 }
 
 static int find_paths(lua_State *L, hl_task *t, lh_snapshot *s) {

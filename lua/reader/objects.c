@@ -141,15 +141,19 @@ static int get_class(lua_State *L) {
   return 1;
 }
 
-/* As Lua prints it, which of userdata is another one than the collector's. */
+uint64_t hr_pointer_of(const lh_snapshot *snapshot, lh_id id) {
+  lh_object object;
+  if (lh_type_of(snapshot, id) != LH_TYPE_USERDATA) return lh_address_of(snapshot, id);
+  lh_object_at(snapshot, id, &object);
+  return object.pointer;
+}
+
 static int get_address(lua_State *L) {
   const hr_object *o = check_object(L);
   const lh_snapshot *snapshot = hr_opened(L, o->of);
   char text[24];
-  lh_object object;
   if (o->id == LH_ROOT) return 0;
-  lh_object_at(snapshot, o->id, &object);
-  (void)snprintf(text, sizeof text, "0x%llx", (unsigned long long)object.pointer);
+  (void)snprintf(text, sizeof text, "0x%llx", (unsigned long long)hr_pointer_of(snapshot, o->id));
   lua_pushstring(L, text);
   return 1;
 }
