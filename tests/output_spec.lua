@@ -50,7 +50,8 @@ local questions = {
   "heappath c Listener", "heappath --format text c Listener", "heappath --json c Listener",
   "heappath --cut _G --what-if c Listener", "heappath --json --cut Listener c",
   "heappath --set Listener c", "heappath --json --set string c",
-  "heappath --set string --format text c", "heappath --referrers c Listener", "heappath --referrers --format text c Listener",
+  "heappath --set string --format text c", "heappath --referrers c Listener",
+  "heappath --referrers --format text c Listener",
   "heapsql c 'select class from objects'", "heapsql --csv a c 'select * from strings'",
   "heapsql --json a c 'select * from edges'", "heapsql --save x c",
   "heappath --dominators c Listener", "heaptop --help", "heapdiff --version",
@@ -104,7 +105,7 @@ describe("output", function()
     end)
   end
 
-  broken(8, "says why it cannot be written where all of it but the buffer's end was lost", function()
+  broken(8, "says why it cannot be written where all but the buffer's end was lost", function()
     for length = 4065, 4072 do -- with the line above it 4,096 bytes, which is a buffer
       local query = ("select printf('%%.*c', %d, 'x')"):format(length)
       local _, err, code = in_dir(('heapsql --csv c "%s" >/dev/full'):format(query))

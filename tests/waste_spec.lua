@@ -189,8 +189,8 @@ describe("heaptop --waste finds", function()
       assert.matches("%d", texts[1])
       assert.equal(texts[1], texts[2])
     end
-    assert.matches("\n    90 of them by length and hash %(256 bytes are kept%), the others by all " ..
-                   "bytes\n", ask(found.dir, "-n", "0", "s"))
+    assert.matches("\n    90 of them by length and hash %(256 bytes are kept%), the others by " ..
+                   "all bytes\n", ask(found.dir, "-n", "0", "s"))
   end)
 
   it("the same where the snapshot keeps all of them, or nothing", function()

@@ -4,8 +4,9 @@
 ** as a few classes), suspects.c (what dominates a large share, and where it accumulates), spread.c
 ** (many objects of a class that no single object holds), describe.c with fields.c and referring.c
 ** (the instances of one class), places.c (the paths of many objects as one tree) with divide.c (its
-** bytes), holders.c (the paths by which most are held) and elsewhere.c (and by which else), and growing.c with elements.c, keying.c, ages.c and linked.c (collections without a
-** limit). Private to the library.
+** bytes), holders.c (the paths by which most are held) and elsewhere.c (and by which else), and
+** growing.c with elements.c, keying.c, ages.c and linked.c (collections without a limit). Private
+** to the library.
 */
 #ifndef LUAHEAP_ADVISE_H
 #define LUAHEAP_ADVISE_H

@@ -3,8 +3,8 @@
 ** come from and by what they are called there, weak ones too.
 **
 ** One sweep over the graph finds what refers to an instance at all; the edges of those alone are
-** decoded, and those of tables that may be weak. Keys that vary are [*]: integers and objects always, strings in
-** maps, and where one class has more than MANY of them.
+** decoded, and those of tables that may be weak. Keys that vary are [*]: integers and objects
+** always, strings in maps, and where one class has more than MANY of them.
 */
 #include "advise.h"
 

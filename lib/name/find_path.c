@@ -98,7 +98,8 @@ static bool take_string(lh_range *r, lh_text *text) {
 
 /* What Lua takes a float for when it is a key: an integer, if it has the value of one. */
 static void normalise(key *k) {
-  if (!(k->number >= -0x1p63 && k->number < 0x1p63)) return;
+  const double limit = 9223372036854775808.0; /* 2^63 */
+  if (!(k->number >= -limit && k->number < limit)) return;
   k->integer = (int64_t)k->number;
   k->is_integer = !((double)k->integer < k->number || (double)k->integer > k->number);
 }

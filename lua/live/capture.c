@@ -88,8 +88,8 @@ static void open_capture(lua_State *L, hl_capture *c) {
   hl_find_asker(reader->snapshot, &c->asker);
 }
 
-/* debug.setuservalue may have taken the reader away: then it is gone, or will be, and the bytes with
-** it. While a question is answered the stack has it, too. */
+/* debug.setuservalue may have taken the reader away: then it is gone, or will be, and the bytes
+** with it. While a question is answered the stack has it, too. */
 static void forget_lost_reader(lua_State *L, hl_capture *c) {
   lua_getiuservalue(L, 1, 1);
   if (c->holds == 0 && lua_touserdata(L, -1) != c->reader) {

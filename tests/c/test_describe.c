@@ -20,7 +20,7 @@
 #include "steps.h"
 
 /* Objects of three classes, nested in each other at random, with fields that some have, a weak
-** index, records of two shapes, functions with upvalues, made in two steps, with a mark in between. */
+** index, records of two shapes, functions with upvalues, made in two steps, with a mark between. */
 static const char random_heap[] =
     "math.randomseed(SEED)\n"
     "local classes, all = {}, {}\n"

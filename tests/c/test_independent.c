@@ -2,8 +2,8 @@
 ** test_independent.c - independent paths, against all ways to cut: on thousands of random heaps
 ** they share nothing from where they part on, and as many cuts as there are paths can part the
 ** object from there. Where one path is left, each reference of it below the junction frees the
-** object if it is cut, and none between the junction and where its paths part. A failure prints the seed of its heap: run the program with it as its argument
-** to see only that one.
+** object if it is cut, and none between the junction and where its paths part. A failure prints the
+** seed of its heap: run the program with it as its argument to see only that one.
 */
 #include <setjmp.h>
 #include <stdarg.h>
