@@ -65,7 +65,8 @@ describe("a program that asks anywhere", function()
       for i = 1, n do list[i] = {v} end
       local paths = heap.paths(v, n)
       is(#paths, n)
-      is(paths[n][#paths[n]].object, v)
+      local last = paths[n]
+      is(last[#last].object, v)
       local s <close> = heap.capture()
       local object = s.reader:object("_G.list")
       for _ = 1, n do assert(object.address) end
