@@ -2,6 +2,8 @@
 --
 --     lua5.4 inside_luacheck.lua STEP OPTIONS... FILES...
 --
+-- (Debian has luacheck where Lua 5.1 looks: LUA_PATH="/usr/share/lua/5.1/?.lua;;" in front.)
+--
 -- Takes a, b and c when STEP, twice and three times STEP files were checked. For luacheck keeps a
 -- report of each file till the end, that is what should have grown. It changes nothing of luacheck:
 -- it counts calls of the function that checks one file.
