@@ -159,6 +159,7 @@ build = {
     ["heap.auto"] = "lua/heap/auto.lua",
     ["heap.busted"] = "lua/heap/busted.lua",
     ["heap.busted_watch"] = "lua/heap/busted_watch.lua",
+    ["heap.leak_groups"] = "lua/heap/leak_groups.lua",
     ["heap.leaks"] = "lua/heap/leaks.lua",
     ["heap.meta"] = "lua/heap/meta.lua",
     ["heap.print"] = "lua/heap/print.lua",

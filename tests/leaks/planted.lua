@@ -91,6 +91,17 @@ return {
       if recent then recent.prev = one end
       recent = one
     end]]},
+  {"a deque of five classes", class = "^[A-E], [A-E], [A-E] and 2 more$", held = "^_G.deque",
+   code = [[
+    local kinds, n = {}, 0
+    for i = 1, 5 do kinds[i] = {__name = ("ABCDE"):sub(i, i)} end
+    deque = {}
+    return function()
+      n = n + 1
+      local one = setmetatable({next = deque.head}, kinds[n % 5 + 1])
+      if deque.head then deque.head.prev = one else deque.tail = one end
+      deque.head = one
+    end]]},
   {"a history of two classes", class = "^Delete, Insert$", held = "^_G.doc.undo$", code = [[
     local Insert, Delete, n = {__name = "Insert"}, {__name = "Delete"}, 0
     doc = {}

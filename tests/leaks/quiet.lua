@@ -132,6 +132,26 @@ return {
     end
     for _ = 1, 60 do add() end
     return function() add() waiting = waiting.next end]]},
+  {"a list of many shapes with a bound", [[
+    local n, rows = 0, {}
+    local function add() n = n + 1 table.insert(rows, {["f" .. n] = n}) end
+    for _ = 1, 60 do add() end
+    return function()
+      add()
+      table.remove(rows, 1)
+      beat = {}
+      for i = 1, n % 9 do beat[i] = {} end
+    end]]},
+  {"many shapes under names of their own, with a bound", [[
+    local n, rows = 0, {}
+    local function add() n = n + 1 rows["k" .. n] = {["f" .. n] = n} end
+    for _ = 1, 60 do add() end
+    return function()
+      add()
+      rows["k" .. n - 60] = nil
+      beat = {}
+      for i = 1, n % 9 do beat[i] = {} end
+    end]]},
   {"weak values", [[
     local cache = setmetatable({}, {__mode = "v"})
     local n = 0
