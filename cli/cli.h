@@ -173,6 +173,10 @@ const char *cli_address(cli *c, const lh_snapshot *snapshot, lh_id id);
 /* The path to it, steps that vary folded where it is long. Freed by lh_free. */
 char *cli_held_by(cli *c, lh_snapshot *snapshot, lh_id id);
 
+/* "upvalue c of function @app.lua:6 (through _G.handlers.h17)": a path, with who holds the function
+** where its text begins at one. Freed by free. */
+char *cli_path_told(const lh_snapshot *snapshot, const lh_path *path, bool folded);
+
 /* From this many steps on a path is folded. */
 #define CLI_LONG_PATH 24u
 

@@ -44,6 +44,41 @@ describe("new objects that stay", function()
     assert.equal(answer.retained_bytes, answer.groups[1].retained_bytes)
   end)
 
+  it("are told with the second path that holds them, if there is one", function()
+    local function text_of(program)
+      local _, dir = diff(program)
+      return (support.run({"heapdiff", "a", "b", "c"}, {cwd = dir}))
+    end
+    local twice = text_of [[
+      by_id, by_name = {}, {}
+      function leak()
+        for i = #by_id + 1, #by_id + 100 do
+          local user = {id = i, name = "user" .. i}
+          by_id[i], by_name[user.name] = user, user
+        end
+      end
+    ]]
+    assert.match("\nOf the first group, 0x%x+ is held by _G.by_id%[%d+%], and also by "
+                 .. "_G.by_name.user%d+\n", twice)
+    local shared = text_of [[
+      gets, sets = {}, {}
+      function leak()
+        for i = #gets + 1, #gets + 100 do
+          local user = {id = i, name = "user" .. i}
+          gets[i] = function() return user end
+          sets[i] = function(new) user = new end
+        end
+      end
+    ]]
+    assert.match("\nOf the first group, 0x%x+ is held by upvalue user of function @app.lua:%d+ "
+                 .. "%(through _G.gets%[%d+%]%), and also by upvalue user of function @app.lua:%d+ "
+                 .. "%(through _G.sets%[%d+%]%)\n", shared)
+    assert.not_match("and also by", text_of [[
+      list = {}
+      function leak() for i = 1, 100 do list[#list + 1] = {id = i} end end
+    ]])
+  end)
+
   it("are one row under the keys of a map", function()
     local answer = diff [[
       local Session = {__name = "Session"}

@@ -1,7 +1,7 @@
 /*
 ** heapdiff.h - what the files of heapdiff share: what was asked for (cli/heapdiff.c), what is
 ** accepted and what is too much (gate.c), and the reports: new objects that stay (leaks.c for a
-** person, leaks_json.c) and growth over many snapshots (ladder.c, ladder_data.c
+** person, leaks_json.c; held.c) and growth over many snapshots (ladder.c, ladder_data.c
 ** for machines), and from before to after (halves.c), and
 ** by owner (owners.c).
 */
@@ -91,6 +91,9 @@ typedef struct known_rows {
 /* Reads the files one after another; to be freed by lh_ladder_free. */
 lh_ladder *ladder_read(cli *c, const request *r);
 known_rows leave_out_known(const request *r, lh_growth *growth);
+
+/* held.c: a line on the two paths that hold an object of the first group, if there are two. */
+void print_how_held(cli *c, lh_snapshot *snapshot, lh_id id);
 
 /* How snapshots of different states were compared. */
 void print_compared(bool same_state);

@@ -226,6 +226,7 @@ static void print_groups(cli *c, const comparison *x) {
   putchar('\n');
   print_group_table(c, x, n_shown);
   cli_print_hidden(c, n - n_shown, "group", "groups");
+  print_how_held(c, x->snapshots[2], x->diff->groups[0].example);
 }
 
 /* The question that comes next, ready to be copied: of the biggest group. */

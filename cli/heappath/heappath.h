@@ -73,10 +73,8 @@ void free_gone(gone *list, size_t n);
 /* To be freed by lh_independent_free. */
 lh_independent find_independent(cli *c, const subject *s);
 
-/* "upvalue c of function @app.lua:6 (through _G.handlers.h17)": a path, with who holds the function
-** where its text begins at one. Freed by free. */
-char *path_told(const subject *s, const lh_path *path, bool folded);
-json_t *json_through(const subject *s, const lh_path *path); /* null where the text says it */
+/* Who holds the function where the text of the path begins at one; null where it does not. */
+json_t *json_through(const subject *s, const lh_path *path);
 
 /* "2 independent paths below _G.app", freed by free. */
 char *independent_text(cli *c, const subject *s, const lh_independent *found);

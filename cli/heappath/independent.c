@@ -20,20 +20,6 @@ lh_independent find_independent(cli *c, const subject *s) {
   return found;
 }
 
-char *path_told(const subject *s, const lh_path *path, bool folded) {
-  char *told = cli_must(lh_path_text(s->snapshot, path, folded)), *through;
-  if (lh_path_through(s->snapshot, path, folded, &through, NULL) != LH_OK) cli_must(NULL);
-  size_t size = strlen(told) + (through != NULL ? strlen(through) : 0) + 16;
-  char *text = cli_must(malloc(size));
-  if (through != NULL)
-    snprintf(text, size, "%s (through %s)", told, through);
-  else
-    snprintf(text, size, "%s", told);
-  lh_free(told);
-  lh_free(through);
-  return text;
-}
-
 /* 2 independent paths below _G.app */
 char *independent_text(cli *c, const subject *s, const lh_independent *found) {
   char *from = found->from == LH_ROOT ? NULL : cli_held_by(c, s->snapshot, found->from);
@@ -59,7 +45,8 @@ void print_independent(cli *c, const subject *s, const lh_independent *found, si
   static const cli_column columns[] = {{"steps", CLI_RIGHT}, {"path", CLI_WRAP}};
   cli_table *table = cli_table_new(c, columns, sizeof columns / sizeof *columns);
   char **texts = cli_must(malloc((found->n + 1) * sizeof *texts));
-  for (size_t i = first; i < found->n; i++) texts[i] = path_told(s, &found->paths[i], false);
+  for (size_t i = first; i < found->n; i++)
+    texts[i] = cli_path_told(s->snapshot, &found->paths[i], false);
   for (size_t i = first; i < found->n; i++) {
     size_t n_alike = count_alike(texts, first, found->n, i), size = strlen(texts[i]) + 64;
     char *text = cli_must(malloc(size));

@@ -119,7 +119,7 @@ static void print_others(cli *c, const request *r, const subject *s, const lh_in
 static void print_paths(cli *c, const request *r, const subject *s, const lh_path *paths,
                         size_t n_paths, const lh_independent *found) {
   for (size_t i = 0; i < n_paths; i++) {
-    char *text = path_told(s, &paths[i], paths[i].n_steps > CLI_LONG_PATH);
+    char *text = cli_path_told(s->snapshot, &paths[i], paths[i].n_steps > CLI_LONG_PATH);
     printf("%s%s%s %s%s%s\n", i == 0 ? "" : "\n", cli_style_on(c, CLI_BOLD),
            i == 0 ? s->text : "and by:", i == 0 ? "is kept alive by: " : "", text,
            cli_style_off(c));
