@@ -287,6 +287,81 @@ describe("containers that grew", function()
     local grew = out:match("1 older container grew by ([%d.]+ KB)\n")
     assert.is_string(grew)
     assert.equal(1, code)
-    assert.equal("heapdiff: " .. grew .. " retained, which is more than 1.0 KB\n", err)
+    assert.equal("heapdiff: older containers grew by " .. grew .. ", which is more than 1.0 KB\n",
+                 err)
+  end)
+
+  it("are told by it in the words of the report, beside what new objects retain", function()
+    local _, dir = support.lua [[
+      local heap = require "heap"
+      numbers = {}
+      for i, name in ipairs {"a", "b", "c"} do
+        for k = (i - 1) * 1000 + 1, i * 1000 do numbers[k] = k end
+        _G[name] = {("x"):rep(1000 + i)}
+        heap.snapshot(name)
+      end
+    ]]
+    local out, err = support.run("heapdiff --fail-over 1K a b c", {cwd = dir})
+    local retained, grew = out:match(" ([%d.]+ KB); %d older containers? grew by ([%d.]+ KB)\n")
+    assert.equal(("heapdiff: %s retained, and older containers grew by %s: together more than "
+                  .. "1.0 KB\n"):format(retained, grew), err)
+  end)
+end)
+
+describe("three snapshots of a heap that grew", function()
+  --  _G.tenants -> 1,000 strings, then empty: the table is as big as before
+  local program = [[
+    local heap = require "heap"
+    tenants, old = {}, {("y"):rep(4000)}
+    heap.snapshot "a"
+    for i = 1, 1000 do tenants[i .. ""] = true end
+    heap.snapshot "b"
+    for key in pairs(tenants) do tenants[key] = nil end
+    old[1] = nil
+    collectgarbage()
+    heap.snapshot "c"
+  ]]
+
+  it("say so if neither new objects nor containers tell why", function()
+    local _, dir = support.lua(program)
+    local text = support.run("heapdiff a b c", {cwd = dir})
+    local grew = text:match("\nThe heap grew by ([%d.]+ KB) all the same: heapdiff %-%-owners a c "
+                            .. "tells where,\nheaptop %-%-waste c what could be given back\n$")
+    local owners = support.run("heapdiff --owners a c", {cwd = dir})
+    assert.matches((", +%s; most by _G.tenants"):format(grew), owners, 1, true)
+  end)
+
+  it("do not where it grew less, or where they tell it", function()
+    for what, by in pairs {["1, 1000"] = "1, 100", ["tenants[key] = nil"] = ""} do
+      local _, dir = support.lua((program:gsub(what:gsub("%W", "%%%0"), by)))
+      assert.is_nil(support.run("heapdiff a b c", {cwd = dir}):find("all the same", 1, true))
+    end
+  end)
+
+  it("show the share of what explains more than the whole growth", function()
+    local _, dir = support.lua(program)
+    local text = support.run("heapdiff --owners a c", {cwd = dir})
+    local share = tonumber(text:match("%+[%d.]+ KB +([%d.]+)%% [^\n]* _G.tenants "))
+    local rest = tonumber(text:match("%-[%d.]+ K?B +(%-[%d.]+)%% [^\n]* _G.old "))
+    assert.is_true(share > 100)
+    assert.near(100, share + rest, 0.5)
+  end)
+end)
+
+describe("the bytes of new objects", function()
+  it("are told once where they are what is retained, or print the same", function()
+    local _, dir = support.lua [[
+      local heap = require "heap"
+      heap.snapshot "a"
+      text = ("x"):rep(4000000)
+      holder = setmetatable({}, {__gc = function() end})
+      heap.snapshot "b"
+      holder[1] = "later" .. #text
+      heap.snapshot "c"
+    ]]
+    local text = support.run("heapdiff a b c", {cwd = dir})
+    assert.matches("alive in c: 3.8 MB\n", text, 1, true)
+    local exact = support.run("heapdiff --bytes a b c", {cwd = dir})
+    assert.matches("alive in c: [%d,]+ B, retaining [%d,]+ B\n", exact)
   end)
 end)

@@ -189,7 +189,7 @@ describe("heapdiff --known", function()
       assert.same({"", "heapdiff: " .. message .. "\n", 2}, {out, err, code})
     end
     local _, err, code = support.run("heapdiff --known nosuch a b c", {cwd = dir})
-    assert.same({"heapdiff: nosuch: No such file or directory\n", 2}, {err, code})
+    assert.same({"heapdiff: cannot open 'nosuch': No such file or directory\n", 2}, {err, code})
   end)
 end)
 

@@ -142,7 +142,7 @@ static int limit(cli *c, const apart *a) {
     bytes += row->grew_bytes[0] + row->grew_bytes[1];
     objects += row->grew_objects[0] + row->grew_objects[1];
   }
-  return gate(c, a->x->r, bytes > 0 ? (uint64_t)bytes : 0, objects > 0 ? (uint64_t)objects : 0,
+  return gate(c, a->x->r, bytes > 0 ? (uint64_t)bytes : 0, 0, objects > 0 ? (uint64_t)objects : 0,
               "more");
 }
 

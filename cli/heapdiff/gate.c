@@ -41,7 +41,7 @@ static int compare(const void *a, const void *b) {
 
 static FILE *must_open(cli *c, const char *file) {
   FILE *in = fopen(file, "r");
-  if (in == NULL) cli_die(c, NULL, "%s: %s", file, strerror(errno));
+  if (in == NULL) cli_die(c, NULL, "cannot open '%s': %s", file, strerror(errno));
   return in;
 }
 
@@ -76,12 +76,19 @@ void known_print(cli *c, const known_list *k, uint64_t n, uint64_t bytes, uint64
   lh_free(file);
 }
 
-int gate(cli *c, const request *r, uint64_t bytes, uint64_t objects, const char *what) {
-  bool too_many_bytes = r->has_fail_over && bytes > r->fail_over_bytes;
+int gate(cli *c, const request *r, uint64_t bytes, uint64_t grown_bytes, uint64_t objects,
+         const char *what) {
+  bool too_many_bytes = r->has_fail_over && bytes + grown_bytes > r->fail_over_bytes;
   bool too_many_objects = r->has_fail_objects && objects > r->fail_objects;
-  if (too_many_bytes)
-    cli_say(c, "%s %s, which is more than %s", cli_size(c, bytes), what,
-            cli_size(c, r->fail_over_bytes));
+  const char *limit = cli_size(c, r->fail_over_bytes);
+  if (too_many_bytes && grown_bytes == 0)
+    cli_say(c, "%s %s, which is more than %s", cli_size(c, bytes), what, limit);
+  else if (too_many_bytes && bytes == 0)
+    cli_say(c, "older containers grew by %s, which is more than %s", cli_size(c, grown_bytes),
+            limit);
+  else if (too_many_bytes)
+    cli_say(c, "%s %s, and older containers grew by %s: together more than %s", cli_size(c, bytes),
+            what, cli_size(c, grown_bytes), limit);
   if (too_many_objects)
     cli_say(c, "%s %s, which is more than %s", cli_count_of(c, objects, "object", "objects"), what,
             cli_count(c, r->fail_objects));

@@ -132,7 +132,8 @@ int halves_report(cli *c, request *r) {
     print_rows(c, r, growth, false);
   }
   sum_after(growth, &bytes, &n_objects);
-  status = gate(c, r, bytes, n_objects, r->n_before == 1 ? "more than before" : "of growth after");
+  status =
+      gate(c, r, bytes, 0, n_objects, r->n_before == 1 ? "more than before" : "of growth after");
   lh_growth_free(growth);
   lh_ladder_free(ladder);
   return status;

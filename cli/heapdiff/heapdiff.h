@@ -42,8 +42,10 @@ bool known_has(const known_list *k, const char *fingerprint);
 /* With --known: says how much was left out. */
 void known_print(cli *c, const known_list *k, uint64_t n, uint64_t bytes, uint64_t objects);
 
-/* The exit status for growth of so much; says so if it is too much. `what`: "retained". */
-int gate(cli *c, const request *r, uint64_t bytes, uint64_t objects, const char *what);
+/* The exit status for growth of so much; says so if it is too much. `what`: "retained";
+** `grown_bytes`: what older containers grew by, which is told apart. */
+int gate(cli *c, const request *r, uint64_t bytes, uint64_t grown_bytes, uint64_t objects,
+         const char *what);
 
 /* }=================================================================================== */
 

@@ -218,7 +218,7 @@ int ladder_report(cli *c, request *r) {
     print_rows(c, r, growth, true);
     print_rows(c, r, growth, false);
   }
-  status = gate(c, r, s.bytes, s.objects, "more after the first step, growing steadily");
+  status = gate(c, r, s.bytes, 0, s.objects, "more after the first step, growing steadily");
   lh_growth_free(growth);
   lh_ladder_free(ladder);
   return status;

@@ -7,7 +7,10 @@
 
 #include "heapdiff.h"
 
-enum { LEAST_SHARE = 100 }; /* shown is what changed by a hundredth of the greatest change */
+enum {
+  LEAST_SHARE = 100, /* shown is what changed by a hundredth of the greatest change */
+  MOST_SHARES = 10   /* a part of what changed by less is told no share of it */
+};
 
 typedef struct tree {
   lh_ladder *ladder;
@@ -123,14 +126,25 @@ static const char *name_of(const tree *t, const lh_part *part) {
   return name;
 }
 
+/* Of the change of the whole; less than 0 is what went the other way, so they add up to 100 %.
+** Where nearly as much went as came they say nothing. */
+static const char *share(cli *c, const tree *t, const uint64_t bytes[2], char text[]) {
+  uint64_t change = bytes[1] > bytes[0] ? bytes[1] - bytes[0] : bytes[0] - bytes[1];
+  const uint64_t *whole = t->parts[0].bytes;
+  bool against = change > 0 && (bytes[1] > bytes[0]) != (whole[1] > whole[0]);
+  if (change > 0 && change / MOST_SHARES >= t->total) return "-";
+  snprintf(text, CLI_NUMBER_BYTES + 1, "%s%s", against ? "-" : "", cli_share(c, change, t->total));
+  return text;
+}
+
 static void line(cli *c, const tree *t, const uint64_t bytes[2], const uint64_t objects[2],
                  unsigned depth, const char *name, const char *class, cli_table *table) {
-  uint64_t change = bytes[1] > bytes[0] ? bytes[1] - bytes[0] : bytes[0] - bytes[1];
   char *text = cli_must(malloc(2 * depth + strlen(name) + 1));
+  char of_whole[CLI_NUMBER_BYTES + 1];
   const char *cells[7];
   size_t n = 0;
   cells[n++] = cli_size_change(c, bytes[0], bytes[1]);
-  cells[n++] = change > t->total ? "-" : cli_share(c, change, t->total);
+  cells[n++] = share(c, t, bytes, of_whole);
   if (!cli_is_narrow(c)) cells[n++] = cli_size(c, bytes[0]);
   cells[n++] = cli_size(c, bytes[1]);
   cells[n++] = cli_count_change(c, objects[0], objects[1]);
@@ -275,7 +289,7 @@ int owners_report(cli *c, request *r) {
     print_tree(c, &t);
   }
   grew = whole->bytes[1] > whole->bytes[0];
-  status = gate(c, r, grew ? t.total : 0,
+  status = gate(c, r, grew ? t.total : 0, 0,
                 whole->objects[1] > whole->objects[0] ? whole->objects[1] - whole->objects[0] : 0,
                 "more");
   free(t.order);
