@@ -197,6 +197,46 @@ describe("a ladder", function()
   end)
 end)
 
+--  _G.req_1 -> {id, list}, _G.req_2 ...      10 more at each step
+--  _G.few_1 ... _G.few_4                     one more at each step
+describe("globals that differ in a number", function()
+  local dir
+  setup(function()
+    dir = snapshots [[
+      local heap = require "heap"
+      local n = 0
+      for step = 1, 4 do
+        for _ = 1, 10 do n = n + 1 _G["req_" .. n] = {id = n, list = {}} end
+        _G["few_" .. step] = {step = step}
+        heap.snapshot("s" .. step)
+      end
+    ]]
+  end)
+
+  it("are one row of a ladder, if they are many", function()
+    local rows = by_path(json_of("heapdiff --json s1 s2 s3 s4", dir).paths)
+    local row = rows["_G.req_*"]
+    assert.same({10, 20, 30, 40}, row.objects)
+    assert.equal("grows steadily", row.verdict)
+    for _, name in ipairs {"_G.few_2", "_G.few_3", "_G.few_4"} do assert.is_table(rows[name]) end
+    assert.is_nil(rows["_G.few_*"])
+    for _, group in ipairs(json_of("heapdiff --json s1 s3 s4", dir).groups) do
+      if group.held_by == "_G.req_*" then assert.equal(group.fingerprint, row.fingerprint) end
+      row.met = row.met or group.held_by == "_G.req_*"
+    end
+    assert.is_true(row.met)
+  end)
+
+  it("are one owner", function()
+    local found
+    for _, part in ipairs(json_of("heapdiff --json --owners s1 s4", dir).parts) do
+      if part.held_by == "_G.req_*" then found = part end
+    end
+    assert.same({20, 80}, found.objects)
+    assert.same({10, 40}, found.own_objects)
+  end)
+end)
+
 describe("owners", function()
   local dir
   setup(function() dir = snapshots(server) end)

@@ -132,8 +132,10 @@ static const char *share(cli *c, const tree *t, const uint64_t bytes[2], char te
   uint64_t change = bytes[1] > bytes[0] ? bytes[1] - bytes[0] : bytes[0] - bytes[1];
   const uint64_t *whole = t->parts[0].bytes;
   bool against = change > 0 && (bytes[1] > bytes[0]) != (whole[1] > whole[0]);
+  const char *positive = cli_share(c, change, t->total);
   if (change > 0 && change / MOST_SHARES >= t->total) return "-";
-  snprintf(text, CLI_NUMBER_BYTES + 1, "%s%s", against ? "-" : "", cli_share(c, change, t->total));
+  against = against && strcmp(positive, "0.0%") != 0;
+  snprintf(text, CLI_NUMBER_BYTES + 1, "%s%s", against ? "-" : "", positive);
   return text;
 }
 

@@ -63,6 +63,9 @@ void lh_stable_class(lh_text *out, const lh_class_entry *class);
 bool lh_fingerprint(const lh_class_entry *class, const char *path,
                     char fingerprint[LH_FINGERPRINT_BYTES]);
 
+/* From so many paths on that differ in their numbers only they are one. */
+enum { LH_MANY_NUMBERS = 8 };
+
 /* A path from _G or package.loaded with * for each number in it: _G.request_*. False: it has none,
 ** and what was added to `out` is of no use. */
 bool lh_fold_numbers(lh_text *out, const char *path);

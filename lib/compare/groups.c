@@ -20,7 +20,7 @@
 
 /* The paths may take so many times the bytes of the file, as the names of its classes may; what is
 ** held by one more is told as held by "...". Only a file that was made for that has so many. */
-enum { MOST_PATHS = 16, MANY_ALIKE = 8 };
+enum { MOST_PATHS = 16 };
 
 /* top[id]: the new object that is furthest up among id and its dominators; LH_ROOT: none. */
 static lh_id *find_tops(const lh_snapshot *c, const uint8_t *new_ones) {
@@ -193,7 +193,7 @@ static bool merge_alike(grouping *g) {
     lh_diff_group group = g->groups[i];
     uint64_t key = folded_key(g, i);
     group.held_by = g->texts->texts[by->text];
-    if (by->folded != LH_NO_NUMBER && lh_map_get(&n_alike, key) >= MANY_ALIKE) {
+    if (by->folded != LH_NO_NUMBER && lh_map_get(&n_alike, key) >= LH_MANY_NUMBERS) {
       uint32_t *to = lh_map_at(&merged, key);
       ok = to != NULL;
       if (!ok) break;

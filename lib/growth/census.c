@@ -74,6 +74,16 @@ typedef struct census {
   size_t vertex_capacity;
 } census;
 
+/* The path with * for its numbers, if it has any. */
+static bool fold_numbers(lh_ladder *ladder, lh_kind *kind) {
+  lh_text text = {0};
+  kind->numbers = LH_NO_NUMBER;
+  if (lh_fold_numbers(&text, ladder->texts.texts[kind->path]))
+    return (kind->numbers = add_text(ladder, &text)) != LH_NO_NUMBER;
+  lh_text_free(&text);
+  return true;
+}
+
 static uint32_t make_kind(census *c, uint32_t state, uint32_t class_row, bool shared) {
   lh_ladder *ladder = c->ladder;
   lh_text text = {0};
@@ -87,7 +97,7 @@ static uint32_t make_kind(census *c, uint32_t state, uint32_t class_row, bool sh
   uint32_t *known = lh_map_at(&ladder->kind_by_words, lh_hash(words, sizeof words, 0) >> 1);
   if (!known || *known != LH_NO_NUMBER) return known ? *known : LH_NO_NUMBER;
   kind.stable_path = stable_text(ladder, ladder->texts.texts[kind.path]);
-  if (kind.stable_path == LH_NO_NUMBER ||
+  if (kind.stable_path == LH_NO_NUMBER || !fold_numbers(ladder, &kind) ||
       !lh_grow(&ladder->kinds, ladder->n_kinds, &ladder->kind_capacity, sizeof kind))
     return LH_NO_NUMBER;
   ladder->kinds[ladder->n_kinds] = kind;

@@ -45,6 +45,7 @@ uint32_t lh_trie_step(lh_trie *trie, uint32_t vertex, uint32_t label);
 /* What is called the same. */
 typedef struct lh_kind {
   lh_text_id path, stable_path; /* folded; and without lines of functions and the like */
+  lh_text_id numbers;           /* with * for numbers in names; LH_NO_NUMBER: has none */
   lh_text_id name;              /* with a key in place of [*], if all snapshots had that one only */
   uint32_t class_row;
   bool shared; /* its immediate dominator does not hold it, but several things do that it holds */
@@ -97,7 +98,8 @@ typedef struct lh_view {
   lh_tally *counts;    /* of vertex v in snapshot k: [k * trie.n + v] */
 } lh_view;
 
-/* One row for each path (each stable path, where the ladder is not exact). With `apart`, what is
+/* One row for each path (each stable path, where the ladder is not exact), and for all that differ
+** in numbers in their names only, where they are many (lh_fold_numbers). With `apart`, what is
 ** shared is below a vertex of its own, whose label is n_rows or greater. */
 bool lh_view_make(const lh_ladder *ladder, bool apart, lh_view *view);
 void lh_view_free(lh_view *view);

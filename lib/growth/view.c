@@ -7,10 +7,34 @@ static lh_text_id text_of(const lh_ladder *ladder, const lh_kind *kind) {
   return lh_ladder_same_state(ladder) ? kind->path : kind->stable_path;
 }
 
+/* How many texts are the same but for their numbers. */
+static bool count_alike(const lh_ladder *ladder, lh_map *n_alike) {
+  lh_map texts = {0};
+  bool ok = true;
+  for (size_t i = 0; ok && i < ladder->n_kinds; i++) {
+    const lh_kind *kind = &ladder->kinds[i];
+    if (kind->numbers == LH_NO_NUMBER) continue;
+    uint32_t *known = lh_map_at(&texts, text_of(ladder, kind));
+    uint32_t *count = lh_map_at(n_alike, kind->numbers);
+    ok = known && count;
+    if (!ok || *known != LH_NO_NUMBER) continue;
+    *known = kind->numbers;
+    *count = *count == LH_NO_NUMBER ? 1 : *count + 1;
+  }
+  lh_map_free(&texts);
+  return ok;
+}
+
+static lh_text_id row_text(const lh_ladder *ladder, const lh_kind *kind, const lh_map *n_alike) {
+  bool many =
+      kind->numbers != LH_NO_NUMBER && lh_map_get(n_alike, kind->numbers) >= LH_MANY_NUMBERS;
+  return many ? kind->numbers : text_of(ladder, kind);
+}
+
 /* The first kind of a row names it, and the others that are called differently unname it. */
-static void name_row(const lh_ladder *ladder, const lh_kind *kind, lh_view *view, uint32_t row) {
+static void name_row(const lh_kind *kind, lh_text_id text, lh_view *view, uint32_t row) {
   if (view->names[row] == LH_NO_NUMBER) {
-    view->paths[row] = text_of(ladder, kind);
+    view->paths[row] = text;
     view->names[row] = kind->name;
   } else if (view->names[row] != kind->name) {
     view->names[row] = view->paths[row];
@@ -18,14 +42,15 @@ static void name_row(const lh_ladder *ladder, const lh_kind *kind, lh_view *view
 }
 
 static bool label_kinds(const lh_ladder *ladder, lh_view *view) {
-  lh_map rows = {0};
-  bool ok = true;
+  lh_map rows = {0}, n_alike = {0};
   view->row_of = lh_alloc(ladder->n_kinds, sizeof *view->row_of);
   view->paths = lh_alloc(ladder->n_kinds, sizeof *view->paths);
   view->names = lh_alloc(ladder->n_kinds, sizeof *view->names);
   if (!view->row_of || !view->paths || !view->names) return false;
+  bool ok = count_alike(ladder, &n_alike);
   for (size_t i = 0; ok && i < ladder->n_kinds; i++) {
-    uint32_t *row = lh_map_at(&rows, text_of(ladder, &ladder->kinds[i]));
+    lh_text_id text = row_text(ladder, &ladder->kinds[i], &n_alike);
+    uint32_t *row = lh_map_at(&rows, text);
     ok = row != NULL;
     if (!ok) break;
     if (*row == LH_NO_NUMBER) {
@@ -33,8 +58,9 @@ static bool label_kinds(const lh_ladder *ladder, lh_view *view) {
       *row = (uint32_t)view->n_rows++;
     }
     view->row_of[i] = *row;
-    name_row(ladder, &ladder->kinds[i], view, *row);
+    name_row(&ladder->kinds[i], text, view, *row);
   }
+  lh_map_free(&n_alike);
   lh_map_free(&rows);
   return ok;
 }
