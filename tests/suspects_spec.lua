@@ -198,6 +198,19 @@ describe("heaptop --suspects tells", function()
     assert.truthy(out:find("\n    all of them go with _G only\n", 1, true), out)
   end)
 
+  it("who holds the functions whose variables hold", function()
+    local dir = take [[
+      handlers, out = {}, {}
+      for i = 1, 1000 do
+        local s = session(i)
+        handlers[i] = function() return s end
+        out[i] = function() s = nil end
+      end
+    ]]
+    assert.match("^upvalue s of function @[^ ]+ %(through _G.%a+%[%*%]%) holds 1,000 Session",
+                 sentences(dir)[1])
+  end)
+
   it("what to type next, which answers", function()
     for _, name in ipairs {"many in one place", "one index more than one", "a linked list"} do
       local dir = take(cases[name][1])

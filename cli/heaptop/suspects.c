@@ -46,20 +46,39 @@ const char *share_of_heap(cli *c, const lh_snapshot *snapshot, uint64_t bytes) {
   return cli_share(c, bytes, reach.reachable_bytes);
 }
 
+/* " (through _G.handlers[*])", of an object whose path begins at a function; else empty. */
+static char *through_text(cli *c, lh_snapshot *snapshot, lh_id id, bool folded) {
+  lh_path path;
+  lh_error error;
+  char *through;
+  cli_check(c, lh_shortest_path(snapshot, id, &path, &error), NULL, &error);
+  cli_check(c, lh_path_through(snapshot, &path, folded, &through, &error), NULL, &error);
+  lh_paths_free(&path, 1);
+  if (through == NULL) return cli_must(strdup(""));
+  size_t size = strlen(through) + 16;
+  char *text = cli_must(malloc(size));
+  snprintf(text, size, " (through %s)", through);
+  lh_free(through);
+  return text;
+}
+
 static void print_sentence(cli *c, lh_snapshot *snapshot, const lh_suspect *s) {
   static const char *const words[] = {"holds", "is big by itself:", "begins a list of",
                                       "is the root of a tree of", "are held by many"};
   char *path = s->kind == LH_SUSPECT_SPREAD ? NULL : cli_held_by(c, snapshot, s->id);
   char *what = contents(c, snapshot, s);
+  char *through =
+      through_text(c, snapshot, path != NULL ? s->id : s->accumulated[0].example, path == NULL);
   printf("%s", cli_style_on(c, CLI_BOLD));
   if (path != NULL)
-    printf("%s %s %s", path, words[s->kind], what);
+    printf("%s%s %s %s", path, through, words[s->kind], what);
   else if (s->total_holders == 1)
-    printf("%s %s %s", s->holders[0].path, words[LH_SUSPECT_HOLDER], what);
+    printf("%s%s %s %s", s->holders[0].path, through, words[LH_SUSPECT_HOLDER], what);
   else
     printf("%s %s", what, words[s->kind]);
   printf(", %s, %s of the heap%s\n", cli_size(c, s->bytes), share_of_heap(c, snapshot, s->bytes),
          cli_style_off(c));
+  free(through);
   lh_free(path);
   free(what);
 }
