@@ -1241,16 +1241,20 @@ typedef enum lh_keying {
 typedef struct lh_growing {
   bool is_list; /* linked objects, no tables */
   lh_prospect prospect;
-  const char *held_by; /* folded path */
-  uint64_t tables;     /* at that path; of linked objects 1 */
-  uint64_t entries;    /* in all of them */
-  uint64_t bytes;      /* of all, with what their elements retain, shared with others or not */
-  lh_id id;            /* the one with most bytes; of linked objects the one nearest to the root */
+  const char *held_by;    /* folded path */
+  uint64_t tables;        /* at that path; of linked objects 1 */
+  uint64_t entries;       /* in all of them, */
+  uint64_t alike_entries; /* those that are alike */
+  uint64_t bytes;         /* of all, with what their elements and keys retain, shared with others or
+                             not, no byte twice; of _G and the like that of the alike ones alone */
+  lh_id id; /* the one with most bytes; of linked objects the one nearest to the root */
   uint64_t elements;
   const char *element; /* the class or type of most elements, as in lh_value_class */
   lh_type type;        /* LH_TYPE_ROOT: no objects */
   uint64_t alike;      /* how many are of that class or type; others are of other classes */
   bool are_keys;       /* the elements are the keys; the values are booleans, numbers or few */
+  bool weak_keys, weak_values; /* so the table says; but what is weak are strings, numbers and the
+                                  like, which never go */
   lh_keying keying;
   double least, greatest; /* keys that are numbers; times in seconds */
   lh_id example_key;      /* of keys that are strings; else LH_NO_OBJECT */
@@ -1274,10 +1278,11 @@ typedef struct lh_growings {
 
 /* What looks like a collection without a limit: tables with 16 entries or more of which nine tenths
 ** are alike, and linked lists and the like of so many objects; with a thousandth of the reachable
-** bytes, and 1 KB. Weak tables do not count: what is in them goes when others let go. Alike are objects of one class, strings,
-** numbers, booleans; under keys that are no names also tables of any class. Tables that were filled
-** once, such as a program's constants, are told apart by the age of their elements and by what a
-** constructor leaves. Needs lh_classify. Freed by lh_growings_free. O(n log n + m). */
+** bytes, and 1 KB. Weak tables count only where nothing ever goes from them. Alike are objects of
+** one class, strings, numbers, booleans; under keys that are no names also tables of any class; in
+** package.loaded modules under keys as of a generator. Tables that were filled once, such as a
+** program's constants, are told apart by the age of their elements and by what a constructor
+** leaves. Needs lh_classify. Freed by lh_growings_free. O(n log n + m). */
 int lh_find_growing(lh_snapshot *snapshot, lh_growings *out, lh_error *error);
 void lh_growings_free(lh_growings *growings);
 

@@ -231,9 +231,11 @@ describe("heaptop --growing has no false alarm for", function()
                                 table.concat(module, "\n")))
     assert.same({}, collections [[
       config = {}
-      for i = 1, 40 do config[("x"):rep(i)] = i % 2 == 0 and ("y"):rep(100) or i end
       weak = setmetatable({}, {__mode = "v"})
-      for i = 1, 40 do weak[i] = ("z"):rep(100) .. i end
+      for i = 1, 40 do
+        weak[i] = session(i)
+        config[("x"):rep(i)] = i % 2 == 0 and ("y"):rep(100) or weak[i]
+      end
       small = {} for i = 1, 15 do small[i] = session(i) end]])
   end)
 
@@ -246,6 +248,76 @@ describe("heaptop --growing has no false alarm for", function()
         _G["x" .. ("y"):rep(i)] = {of = s}
       end]], "_G.server"))
   end)
+end)
+
+describe("heaptop --growing counts", function()
+  local function bytes_in(program)
+    local dir = take(program)
+    local summary = cjson.decode((support.run({"heaptop", "--json", "s"}, {cwd = dir}))).snapshot
+    return cjson.decode(ask(dir, "--json", "s")).collections, summary.reachable_bytes
+  end
+
+  it("no byte twice where lists hang from each other", function()
+    local rows, heap_bytes = bytes_in [[
+      local Insert, Delete = {__name = "Insert"}, {__name = "Delete"}
+      doc = {}
+      for i = 1, 1000 do
+        local class = i % 50 < 40 and Insert or Delete
+        doc.undo = setmetatable({prev = doc.undo, text = "t" .. i}, class)
+      end]]
+    assert.equal("Insert", rows[1].element)
+    assert.is_true(rows[1].tables > 10)
+    assert.is_true(rows[1].bytes < heap_bytes, rows[1].bytes)
+  end)
+
+  it("keys, too", function()
+    local row = row_of(collections [[hits = {}
+      for i = 1, 40 do hits[("u"):rep(550) .. i] = {hits = 1} end]], "_G.hits")
+    assert.is_true(row.bytes > 40 * (550 + 56))
+    assert.equal(row.retained_bytes, row.bytes)
+  end)
+
+  it("of _G and the registry what is alike", function()
+    local rows, heap_bytes = bytes_in [[
+      other = ("z"):rep(200000)
+      for i = 1, 1000 do
+        _G["req_" .. i] = {id = i}
+        debug.getregistry()[i + 100] = function() return i end
+      end]]
+    local globals, registry = row_of(rows, "_G"), row_of(rows, "registry")
+    assert.same({1000, 1000, '"req_1"'},
+                {globals.alike, globals.alike_entries, globals.example_key})
+    assert.same({1000, 101, 1100}, {registry.alike_entries, registry.least, registry.greatest})
+    assert.is_true(globals.bytes + registry.bytes < heap_bytes - 200000)
+  end)
+
+  it("modules under made names in package.loaded", function()
+    local row = row_of(collections [[
+      for i = 1, 300 do package.loaded["plugin_v" .. i] = {n = i} end]], "package.loaded")
+    assert.equal("module *", row.element)
+    assert.is_true(row.alike >= 300)
+  end)
+end)
+
+describe("heaptop --growing knows of weak tables that let nothing go", function()
+  local made = {
+    ["keys that are strings"] = {'{__mode = "k"}', 'weak["user" .. i] = {i}',
+      "weak keys, but the keys are strings: nothing goes"},
+    ["keys that are numbers"] = {'{__mode = "k"}', "weak[i] = {i}",
+      "weak keys, but the keys are numbers: nothing goes"},
+    ["values that are strings"] = {'{__mode = "v"}', 'weak[i] = ("z"):rep(100) .. i',
+      "weak values, but the values are strings: nothing goes"},
+    ["both"] = {'{__mode = "kv"}', 'weak["k" .. i] = ("z"):rep(100) .. i',
+      "weak, but neither its keys nor its values are objects: nothing goes"},
+  }
+  for name, case in pairs(made) do
+    it(name, function()
+      local out = ask(take("weak = setmetatable({}, " .. case[1] .. ") for i = 1, 40 do " ..
+                           case[2] .. " end"), "s")
+      assert.truthy(out:find("_G.weak may grow: 40 ", 1, true), out)
+      assert.truthy(out:find("\n    " .. case[3] .. "\n", 1, true), out)
+    end)
+  end
 end)
 
 describe("heaptop --growing names first", function()

@@ -18,11 +18,11 @@ static lh_growings find(cli *c, lh_snapshot *snapshot) {
 /* {=== The words ====================================================================== */
 
 /* "1,020 Listener tables", "5,012 strings as keys", "240 tables of several classes": how many of that
-** class there are; in several tables how many entries, of which nine tenths are. */
+** class there are. */
 static void put_elements(FILE *out, cli *c, const lh_growing *g) {
   const char *type = lh_type_name(g->type);
   bool by_type = strcmp(g->element, type) == 0;
-  fprintf(out, "%s %s%s", cli_count(c, g->tables > 1 ? g->entries : g->alike), g->element,
+  fprintf(out, "%s %s%s", cli_count(c, g->alike_entries), g->element,
           by_type || g->type == LH_TYPE_ROOT ? "s" : "");
   if (!by_type && (g->type == LH_TYPE_TABLE || g->type == LH_TYPE_USERDATA))
     fprintf(out, " %s%s", type, g->type == LH_TYPE_TABLE ? "s" : "");
@@ -71,6 +71,18 @@ static void print_keys(cli *c, const lh_snapshot *snapshot, const lh_growing *g)
   char *example = cli_must(lh_string_text(snapshot, g->example_key, 40));
   printf("keys are %s, such as %s", words[g->keying], example);
   lh_free(example);
+}
+
+/* Why a table that should let go does not. */
+static void print_weak(const lh_growing *g) {
+  bool numbers = g->keying >= LH_KEYED_SEQUENCE && g->keying <= LH_KEYED_NUMBERS;
+  if (g->weak_keys && g->weak_values)
+    puts("    weak, but neither its keys nor its values are objects: nothing goes");
+  else if (g->weak_keys)
+    printf("    weak keys, but the keys are %s: nothing goes\n", numbers ? "numbers" : "strings");
+  else if (g->weak_values)
+    printf("    weak values, but the values are %s: nothing goes\n",
+           g->type == LH_TYPE_STRING && !g->are_keys ? "strings" : "no objects");
 }
 
 static char *interval_begin(cli *c, const lh_snapshot *snapshot, uint32_t epoch) {
@@ -123,7 +135,7 @@ static void print_sentence(cli *c, lh_snapshot *snapshot, const lh_growing *g) {
   printf("%s%s %s ", cli_style_on(c, g->prospect == LH_FILLED_ONCE ? CLI_PLAIN : CLI_BOLD),
          g->held_by, verdicts[g->prospect]);
   put_elements(stdout, c, g);
-  if (g->tables > 1) printf(" in %s tables", cli_count(c, g->tables));
+  if (g->tables > 1) printf(" in %s %s", cli_count(c, g->tables), g->is_list ? "lists" : "tables");
   printf(", %s, %s of the heap%s\n", cli_size(c, g->bytes), share_of_heap(c, snapshot, g->bytes),
          cli_style_off(c));
 }
@@ -133,6 +145,7 @@ static void print_evidence(cli *c, const lh_snapshot *snapshot, const lh_growing
   print_keys(c, snapshot, g);
   if (g->tables > 1) printf("; of the biggest, with %s", cli_count(c, g->elements));
   putchar('\n');
+  print_weak(g);
   print_epochs(c, snapshot, g);
   print_order(c, g);
 }
@@ -222,6 +235,9 @@ static json_t *row_json(cli *c, const lh_snapshot *snapshot, const lh_growings *
       numbers ? json_real(g->least) : json_null(), "greatest",
       numbers ? json_real(g->greatest) : json_null(), "example_key", example, "exact",
       (int)g->exact));
+  json_object_set_new(json, "alike_entries", json_integer((json_int_t)g->alike_entries));
+  json_object_set_new(json, "weak_keys", json_boolean(g->weak_keys));
+  json_object_set_new(json, "weak_values", json_boolean(g->weak_values));
   json_object_set_new(json, "aged", json_integer((json_int_t)g->aged));
   json_object_set_new(json, "since_first_mark", json_integer((json_int_t)g->since_first_mark));
   json_object_set_new(json, "epochs", json_integer((json_int_t)g->epochs));

@@ -236,8 +236,8 @@ typedef struct lh_youth {
   uint64_t objects;
 } lh_youth;
 
-/* Begins a round; then comes each element, once. One that only others retain, `inner`, counts no
-** bytes. */
+/* Begins a round; then comes each element. One that another object of the collection retains,
+** `inner`, counts no objects. */
 lh_youth lh_ages_begin(lh_ages *ages);
 void lh_age_element(lh_ages *ages, lh_growing *g, lh_youth *youth, lh_id id, bool inner);
 
@@ -252,14 +252,30 @@ lh_prospect lh_prospect_of(const lh_ages *ages, const lh_growing *g);
 
 enum { LH_LEAST_ELEMENTS = 16 };
 
+typedef struct lh_top {
+  uint32_t of; /* index of what was found, or of its row */
+  uint32_t position;
+} lh_top;
+
 typedef struct lh_grower {
   lh_snapshot *snapshot;
   lh_tree tree;
   lh_ages ages;
   lh_growing *found;
   size_t n, capacity;
+  lh_top *tops; /* of all found, and from first_top on of the one that comes next */
+  size_t n_tops, first_top, top_capacity;
 } lh_grower;
 
+/* The bytes of a collection are what its tops dominate, however these are nested: begin, name each
+** of them, add. */
+static inline void lh_begin_tops(lh_grower *grower) {
+  grower->n_tops = grower->first_top;
+}
+
+bool lh_add_top(lh_grower *grower, lh_id id);
+
+/* Fills in bytes and prospect. */
 bool lh_add_growing(lh_grower *grower, const lh_growing *g);
 
 static inline bool lh_are_most(uint64_t part, uint64_t whole) {

@@ -77,7 +77,6 @@ void lh_age_element(lh_ages *a, lh_growing *g, lh_youth *youth, lh_id id, bool i
   if (inner) return;
   uint32_t p = a->tree->position[id];
   youth->objects += a->tree->end[p] - p;
-  g->bytes += lh_retained_bytes(a->snapshot, id);
 }
 
 void lh_ages_end(const lh_ages *a, lh_growing *g, const lh_youth *youth, lh_id first) {

@@ -14,6 +14,10 @@ typedef struct counting {
   uint32_t *n_of; /* of each class, in one table */
   uint32_t *met;  /* the classes of which that is not 0 */
   uint32_t n_met;
+  bool is_shared; /* the table is of every program, such as _G, and has other things, too */
+  bool is_loaded; /* the table is package.loaded: each module in it is of a class of its own, and */
+  uint32_t module_class; /* one more, "module *", stands for all of them */
+  uint32_t alike;        /* what the elements are; UINT32_MAX: any table, or no objects */
 } counting;
 
 typedef struct contents {
@@ -21,17 +25,25 @@ typedef struct contents {
   uint64_t n_numbers, n_booleans, n_tables; /* values */
   uint32_t best;                            /* class of most objects */
   uint64_t n_best;
+  bool weak_keys, weak_values; /* the table's */
+  uint64_t n_staying;          /* entries with nothing weak: strings and numbers never are */
 } contents;
 
 /* Arrays of anything are alike. */
-static uint32_t class_of_element(const lh_snapshot *snapshot, lh_id id) {
-  const lh_class_entry *entry = lh_class_entry_of(snapshot, id);
+static uint32_t class_of_element(const counting *f, lh_id id) {
+  const lh_class_entry *entry = lh_class_entry_of(f->snapshot, id);
+  if (f->is_loaded && lh_type_of(f->snapshot, id) == LH_TYPE_TABLE) return f->module_class;
   if (!entry) return UINT32_MAX;
-  return entry->plain != LH_NO_NUMBER ? entry->plain : snapshot->classes->of[id];
+  return entry->plain != LH_NO_NUMBER ? entry->plain : f->snapshot->classes->of[id];
+}
+
+static lh_class class_at(const counting *f, uint32_t class_index) {
+  if (class_index == f->module_class) return (lh_class){.name = "module *", .type = LH_TYPE_TABLE};
+  return *lh_class_at(f->snapshot, class_index);
 }
 
 static void count_object(counting *f, contents *c, lh_id id) {
-  uint32_t class_index = class_of_element(f->snapshot, id);
+  uint32_t class_index = class_of_element(f, id);
   if (class_index == UINT32_MAX) return;
   if (f->n_of[class_index]++ == 0) f->met[f->n_met++] = class_index;
   c->n_tables += lh_type_of(f->snapshot, id) == LH_TYPE_TABLE;
@@ -55,20 +67,24 @@ static void choose_class(counting *f, contents *c) {
     uint32_t class_index = f->met[f->n_met - 1], n = f->n_of[class_index];
     bool better = n > c->n_best;
     if (n == c->n_best)
-      better = strcmp(lh_class_at(f->snapshot, class_index)->name,
-                      lh_class_at(f->snapshot, c->best)->name) < 0;
+      better = strcmp(class_at(f, class_index).name, class_at(f, c->best).name) < 0;
     if (better) c->best = class_index, c->n_best = n;
     f->n_of[class_index] = 0;
   }
 }
 
+static bool is_never_weak(const lh_snapshot *snapshot, lh_value value) {
+  return value.kind != LH_VALUE_OBJECT || lh_is_string(snapshot, value.as.object);
+}
+
 static void look_at_values(counting *f, lh_id table, contents *c) {
   lh_edges it;
   lh_value key, value;
-  *c = (contents){.best = UINT32_MAX};
   for (lh_entries_begin(f->snapshot, table, &it); lh_entries_next(&it, &key, &value);) {
     lh_see_key(&c->keys, f->snapshot, key);
     count_value(f, c, value);
+    c->n_staying += (!c->weak_keys || is_never_weak(f->snapshot, key)) &&
+                    (!c->weak_values || is_never_weak(f->snapshot, value));
   }
   choose_class(f, c);
 }
@@ -95,12 +111,13 @@ static bool is_record(const lh_snapshot *snapshot, lh_id table, const contents *
 }
 
 /* The class of most, or else that they are tables; false if they are not alike. */
-static bool tell_class(const counting *f, lh_growing *g, const contents *c) {
+static bool tell_class(counting *f, lh_growing *g, const contents *c) {
   bool any_table = !lh_are_most(c->n_best, g->elements) && g->keying != LH_KEYED_NAMES;
   if (c->best == UINT32_MAX) return false;
-  g->element = any_table ? "table" : lh_class_at(f->snapshot, c->best)->name;
-  g->type = any_table ? LH_TYPE_TABLE : lh_class_at(f->snapshot, c->best)->type;
+  g->element = any_table ? "table" : class_at(f, c->best).name;
+  g->type = any_table ? LH_TYPE_TABLE : class_at(f, c->best).type;
   g->alike = any_table ? c->n_tables : c->n_best;
+  f->alike = any_table ? UINT32_MAX : c->best;
   return lh_are_most(g->alike, g->elements);
 }
 
@@ -115,7 +132,9 @@ static bool tell_keys_as_elements(counting *f, lh_growing *g, contents *c) {
 static bool tell_elements(counting *f, lh_growing *g, contents *c) {
   bool numbers = lh_are_most(c->n_numbers, g->elements);
   bool booleans = lh_are_most(c->n_booleans, g->elements);
+  f->alike = UINT32_MAX;
   if (g->keying == LH_KEYED_MIXED) return false;
+  if (f->is_loaded && (g->keying < LH_KEYED_UUIDS || g->keying > LH_KEYED_TOKENS)) return false;
   if (g->keying == LH_KEYED_NAMES && is_record(f->snapshot, g->id, c)) return false;
   if (!numbers && !booleans) return tell_class(f, g, c);
   if (are_objects(c)) return tell_keys_as_elements(f, g, c);
@@ -140,53 +159,103 @@ static bool is_element(const counting *f, lh_value value, lh_id table) {
          lh_is_reachable(f->snapshot, id) && !lh_dominates(&f->grower->tree, id, table);
 }
 
-static void look_at_ages(counting *f, lh_growing *g) {
-  lh_ages *ages = &f->grower->ages;
-  lh_youth youth = lh_ages_begin(ages);
+/* Of a table with other things beside its elements: is this one of them? */
+static bool is_alike(const counting *f, const lh_growing *g, lh_value value) {
+  if (g->type == LH_TYPE_ROOT || value.kind != LH_VALUE_OBJECT) return g->type == LH_TYPE_ROOT;
+  if (value.as.object > f->snapshot->n) return false;
+  if (f->alike != UINT32_MAX) return class_of_element(f, value.as.object) == f->alike;
+  return lh_type_of(f->snapshot, value.as.object) == LH_TYPE_TABLE;
+}
+
+static bool add_entry(counting *f, lh_growing *g, lh_youth *youth, lh_value key, lh_value value) {
+  const lh_tree *tree = &f->grower->tree;
+  lh_value element = g->are_keys ? key : value;
+  bool inner;
+  if (f->is_shared && !is_alike(f, g, element)) return true;
+  if (is_element(f, element, g->id)) {
+    inner = !f->is_shared && lh_dominates(tree, g->id, element.as.object);
+    lh_age_element(&f->grower->ages, g, youth, element.as.object, inner);
+    if (!inner && !lh_add_top(f->grower, element.as.object)) return false;
+  }
+  if (g->are_keys || !is_element(f, key, g->id)) return true;
+  inner = !f->is_shared && lh_dominates(tree, g->id, key.as.object);
+  return inner || lh_add_top(f->grower, key.as.object);
+}
+
+/* All that the table retains is its own, but of those that belong to every program: of these the
+** elements alone. */
+static bool look_at_ages(counting *f, lh_growing *g) {
+  const lh_tree *tree = &f->grower->tree;
+  lh_youth youth = lh_ages_begin(&f->grower->ages);
   lh_edges it;
   lh_value key, value;
-  g->bytes = lh_shallow_bytes(f->snapshot, g->id);
-  for (lh_entries_begin(f->snapshot, g->id, &it); lh_entries_next(&it, &key, &value);) {
-    lh_value element = g->are_keys ? key : value;
-    if (is_element(f, element, g->id)) lh_age_element(ages, g, &youth, element.as.object, false);
+  bool ok = true;
+  lh_begin_tops(f->grower);
+  if (!f->is_shared) {
+    youth.objects = tree->end[tree->position[g->id]] - tree->position[g->id];
+    ok = lh_add_top(f->grower, g->id);
   }
-  uint32_t p = f->grower->tree.position[g->id], inside = f->grower->tree.end[p] - p;
-  if (inside > youth.objects) youth.objects = inside; /* the keys of values, too */
-  lh_ages_end(ages, g, &youth, g->id);
+  for (lh_entries_begin(f->snapshot, g->id, &it); ok && lh_entries_next(&it, &key, &value);)
+    ok = add_entry(f, g, &youth, key, value);
+  lh_ages_end(&f->grower->ages, g, &youth, g->id);
+  return ok;
+}
+
+/* The keys of the elements, without those of what else is in the table. */
+static void look_at_keys_of_alike(const counting *f, lh_growing *g) {
+  contents c = {0};
+  lh_edges it;
+  lh_value key, value;
+  for (lh_entries_begin(f->snapshot, g->id, &it); lh_entries_next(&it, &key, &value);)
+    if (is_alike(f, g, value)) lh_see_key(&c.keys, f->snapshot, key);
+  tell_keys(f, g, &c);
 }
 
 static bool look_at_table(counting *f, lh_id id) {
   lh_object table;
-  contents c;
   lh_object_at(f->snapshot, id, &table);
   uint64_t n = table.as.table.array_used + table.as.table.hash_used;
-  if (n < LH_LEAST_ELEMENTS || table.as.table.weak_keys || table.as.table.weak_values) return true;
-  lh_growing g = {.tables = 1, .entries = n, .id = id, .elements = n, .example_key = LH_NO_OBJECT};
+  if (n < LH_LEAST_ELEMENTS) return true;
+  contents c = {.best = UINT32_MAX,
+                .weak_keys = table.as.table.weak_keys,
+                .weak_values = table.as.table.weak_values};
+  lh_growing g = {.tables = 1,
+                  .entries = n,
+                  .id = id,
+                  .elements = n,
+                  .example_key = LH_NO_OBJECT,
+                  .weak_keys = c.weak_keys,
+                  .weak_values = c.weak_values};
+  f->is_shared = lh_is_plumbing(f->snapshot, id);
+  f->is_loaded = id == f->snapshot->classes->loaded;
   look_at_values(f, id, &c);
+  if ((c.weak_keys || c.weak_values) && !lh_are_most(c.n_staying, n)) return true;
   tell_keys(f, &g, &c);
   if (!tell_elements(f, &g, &c)) return true;
   g.exact = g.keying == LH_KEYED_SEQUENCE && table.as.table.hash_used == 0 &&
             table.as.table.array_slots == n && (n & (n - 1)) != 0;
-  look_at_ages(f, &g);
+  if (!look_at_ages(f, &g)) return false;
   bool few = !g.are_keys && g.type != LH_TYPE_ROOT && 2 * g.aged < n;
   if (few && are_objects(&c)) { /* many keys have the same few values */
     g.aged = g.since_first_mark = g.content = g.epochs = 0;
     if (!tell_keys_as_elements(f, &g, &c)) return true;
-    look_at_ages(f, &g);
+    if (!look_at_ages(f, &g)) return false;
   }
+  if (f->is_shared && !g.are_keys) look_at_keys_of_alike(f, &g);
+  g.alike_entries = g.alike;
   return lh_add_growing(f->grower, &g);
 }
 
 /* The array part of 16 elements alone takes 256 bytes: most tables are not looked at. */
 static bool is_big(const lh_snapshot *snapshot, lh_id id) {
   return lh_type_of(snapshot, id) == LH_TYPE_TABLE && lh_shallow_bytes(snapshot, id) >= 256 &&
-         lh_is_reachable(snapshot, id) && !lh_is_own(snapshot, id) &&
-         id != snapshot->classes->loaded;
+         lh_is_reachable(snapshot, id) && !lh_is_own(snapshot, id);
 }
 
 bool lh_find_collections(lh_grower *grower) {
   const lh_snapshot *snapshot = grower->snapshot;
-  counting f = {.grower = grower, .snapshot = snapshot};
+  counting f = {
+      .grower = grower, .snapshot = snapshot, .module_class = (uint32_t)lh_class_count(snapshot)};
   f.n_of = lh_alloc_zeroed((size_t)lh_class_count(snapshot) + 1, sizeof *f.n_of);
   f.met = lh_alloc((size_t)lh_class_count(snapshot) + 1, sizeof *f.met);
   bool ok = f.n_of && f.met;

@@ -29,12 +29,56 @@ typedef struct grouping {
   lh_map row_of;     /* path -> row */
 } grouping;
 
-bool lh_add_growing(lh_grower *grower, const lh_growing *g) {
-  if (!lh_grow(&grower->found, grower->n, &grower->capacity, sizeof *grower->found)) return false;
-  grower->found[grower->n] = *g;
-  grower->found[grower->n++].prospect = lh_prospect_of(&grower->ages, g);
+/* {=== Bytes ========================================================================== */
+
+bool lh_add_top(lh_grower *grower, lh_id id) {
+  if (!lh_grow(&grower->tops, grower->n_tops, &grower->top_capacity, sizeof *grower->tops))
+    return false;
+  grower->tops[grower->n_tops++] = (lh_top){.position = grower->tree.position[id]};
   return true;
 }
+
+static int compare_tops(const void *left, const void *right) {
+  const lh_top *a = left, *b = right;
+  if (a->of != b->of) return a->of < b->of ? -1 : 1;
+  return (a->position > b->position) - (a->position < b->position);
+}
+
+/* Drops what another one of the same number dominates, and adds up the bytes of the others by that
+** number. Returns how many are left. */
+static size_t add_up(const lh_tree *tree, lh_top *tops, size_t n, uint64_t *bytes) {
+  size_t n_left = 0;
+  if (n > 1) qsort(tops, n, sizeof *tops, compare_tops);
+  for (size_t i = 0; i < n; i++) {
+    const lh_top *last = n_left > 0 ? &tops[n_left - 1] : NULL;
+    if (last && last->of == tops[i].of && tops[i].position < tree->end[last->position]) continue;
+    bytes[tops[i].of] += lh_retained_bytes(tree->snapshot, tree->order[tops[i].position]);
+    tops[n_left++] = tops[i];
+  }
+  return n_left;
+}
+
+/* A table of every program is not among its tops, but its slots are of its elements. */
+static uint64_t slot_bytes(const lh_snapshot *snapshot, const lh_growing *g) {
+  return lh_is_plumbing(snapshot, g->id) ? lh_shallow_bytes(snapshot, g->id) : 0;
+}
+
+bool lh_add_growing(lh_grower *grower, const lh_growing *g) {
+  if (!lh_grow(&grower->found, grower->n, &grower->capacity, sizeof *grower->found)) return false;
+  lh_growing *added = &grower->found[grower->n];
+  lh_top *tops = grower->tops + grower->first_top;
+  size_t n = grower->n_tops - grower->first_top;
+  *added = *g;
+  added->bytes = slot_bytes(grower->snapshot, g);
+  n = n > 0 ? add_up(&grower->tree, tops, n, &added->bytes) : 0;
+  for (size_t i = 0; i < n; i++) tops[i].of = (uint32_t)grower->n;
+  grower->n_tops = grower->first_top += n;
+  added->prospect = lh_prospect_of(&grower->ages, added);
+  grower->n++;
+  return true;
+}
+
+/* }=================================================================================== */
 
 static bool visit(const lh_edge *edge, bool any_key, void *payload) {
   grouping *f = payload;
@@ -58,12 +102,23 @@ static void merge(lh_growing *row, const lh_growing *g) {
   both.held_by = row->held_by;
   both.tables = row->tables + g->tables;
   both.entries = row->entries + g->entries;
+  both.alike_entries = row->alike_entries + g->alike_entries;
   *row = both;
 }
 
+/* No byte twice, where the tables of a row, or the lists, hold one another. */
+static void add_up_rows(grouping *f, const uint32_t *row_of, uint64_t *bytes, lh_growings *out) {
+  lh_grower *g = f->grower;
+  lh_begin_tops(g); /* without those of what was not added */
+  for (size_t i = 0; i < g->n_tops; i++) g->tops[i].of = row_of[g->tops[i].of];
+  if (g->n_tops > 0) g->n_tops = add_up(&g->tree, g->tops, g->n_tops, bytes);
+  for (size_t i = 0; i < out->n; i++) out->list[i].bytes = bytes[i];
+}
+
 static bool make_rows(grouping *f, lh_growings *out) {
-  uint64_t *bytes = lh_alloc(f->grower->n, sizeof *bytes);
-  bool ok = bytes != NULL;
+  uint64_t *bytes = lh_alloc_zeroed(f->grower->n, sizeof *bytes);
+  uint32_t *row_of = lh_alloc(f->grower->n, sizeof *row_of);
+  bool ok = bytes && row_of;
   for (size_t i = 0; ok && i < f->grower->n; i++) {
     lh_text_id path = path_of(f, f->grower->found[i].id);
     uint64_t key = (uint64_t)path << 1 | f->grower->found[i].is_list;
@@ -71,18 +126,19 @@ static bool make_rows(grouping *f, lh_growings *out) {
     ok = row != NULL;
     if (!ok) break;
     lh_growing g = f->grower->found[i];
-    if (*row != LH_NO_NUMBER) {
-      bytes[*row] += g.bytes;
+    if (*row == LH_NO_NUMBER) {
+      *row = (uint32_t)out->n;
+      g.held_by = f->paths.texts[path];
+      out->list[out->n++] = g; /* rows never pass what was found */
+    } else {
       merge(&out->list[*row], &g);
-      continue;
     }
-    *row = (uint32_t)out->n;
-    g.held_by = f->paths.texts[path];
-    bytes[out->n] = g.bytes;
-    out->list[out->n++] = g; /* rows never pass what was found */
+    row_of[i] = *row;
+    bytes[*row] += slot_bytes(f->grower->snapshot, &f->grower->found[i]);
   }
-  for (size_t i = 0; ok && i < out->n; i++) out->list[i].bytes = bytes[i];
+  if (ok) add_up_rows(f, row_of, bytes, out);
   lh_free(bytes);
+  lh_free(row_of);
   return ok;
 }
 
@@ -160,6 +216,7 @@ int lh_find_growing(lh_snapshot *snapshot, lh_growings *out, lh_error *error) {
   lh_tree_free(&grower.tree);
   lh_ages_free(&grower.ages);
   lh_free(grower.found);
+  lh_free(grower.tops);
   lh_free(f.state);
   lh_folder_free(&f.folder);
   lh_strings_free(&f.paths);

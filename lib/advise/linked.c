@@ -73,6 +73,7 @@ static bool tell_set(lh_grower *grower, const lh_id *set, const uint8_t *held, c
   lh_id nearest = set[members[0]], oldest = 0;
   const lh_class_entry *class = lh_class_entry_of(snapshot, nearest);
   uint32_t n_elsewhere = 0, n_held = 0;
+  bool ok = true;
   if (n < LH_LEAST_ELEMENTS || !class) return true;
   lh_growing g = {.is_list = true,
                   .tables = 1,
@@ -82,17 +83,21 @@ static bool tell_set(lh_grower *grower, const lh_id *set, const uint8_t *held, c
                   .element = class->visible.name,
                   .type = class->visible.type,
                   .alike = n,
+                  .alike_entries = n,
                   .example_key = LH_NO_OBJECT};
   lh_youth youth = lh_ages_begin(ages);
-  for (uint32_t i = 0; i < n; i++) {
+  lh_begin_tops(grower);
+  for (uint32_t i = 0; ok && i < n; i++) {
     lh_id id = members[i], above = snapshot->idom[id];
     bool inner = above != LH_ROOT && set[above] == nearest;
     n_elsewhere += ages->counted[id] != 0;
     n_held += held[id] || inner;
     if (id > oldest && lh_list_of(snapshot, id) == LH_LIST_ALLGC) oldest = id;
     lh_age_element(ages, &g, &youth, id, inner);
+    ok = inner || lh_add_top(grower, id);
   }
   lh_ages_end(ages, &g, &youth, oldest);
+  if (!ok) return false;
   if (2 * n_elsewhere >= n || !lh_are_most(n_held + 1, n)) return true;
   return lh_add_growing(grower, &g);
 }

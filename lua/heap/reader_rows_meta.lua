@@ -47,13 +47,16 @@
 ---@field object heap.object of several at that path the one with most bytes
 ---@field tables integer at that path
 ---@field entries integer in all of them
----@field bytes integer of all, with what their elements retain, shared or not
+---@field alike_entries integer those of that class
+---@field bytes integer of all, with what their elements and keys retain, shared or not, no byte twice
 ---@field retained_bytes integer of the object; and so to younger_share
 ---@field elements integer
 ---@field element string the class or type of most
 ---@field element_type? string nil for what is no object
 ---@field alike integer how many are of that class
 ---@field are_keys boolean the elements are the keys
+---@field weak_keys boolean the keys are weak, but never go: strings, numbers and the like
+---@field weak_values boolean the values are
 ---@field keys string "linked", "sequence", "integers", "times", "milliseconds", "numbers", "uuids",
 ---"hex", "numbered", "tokens", "names", "strings", "objects" or "mixed"
 ---@field least? number of keys that are numbers

@@ -27,11 +27,16 @@ local function key_range(g)
 end
 
 local function growing_lines(g, list)
-  local what = text.things({class = g.element, type = g.element_type or g.element}, g.entries)
-  local where = g.tables > 1 and (" in %s tables"):format(count(g.tables)) or ""
+  local what = text.things({class = g.element, type = g.element_type or g.element}, g.alike_entries)
+  local where = g.tables > 1 and (" in %s %s"):format(count(g.tables),
+    g.keys == "linked" and "lists" or "tables") or ""
   local lines = {("%s %s: %s%s%s, %s, %s of the heap"):format(g.held_by, VERDICTS[g.prospect], what,
     g.are_keys and " as keys" or "", where, size(g.bytes), share(g.bytes, list.reachable_bytes))}
   lines[2] = "    " .. key_range(g)
+  if g.weak_keys or g.weak_values then
+    local weak = g.weak_keys and (g.weak_values and "keys and values" or "keys") or "values"
+    lines[3] = ("    weak %s, but these are no objects: nothing goes"):format(weak)
+  end
   for _, other in ipairs(list) do
     if other.same_as == g.held_by then lines[#lines + 1] = "    also in " .. other.held_by end
   end

@@ -22,12 +22,13 @@ static void push_growing(lua_State *L, const lh_snapshot *snapshot, const lh_gro
                          size_t i) {
   static const char *const prospects[] = {"filled once", "may grow", "grows"};
   const lh_growing *g = &all->list[i];
-  lua_createtable(L, 0, 28);
+  lua_createtable(L, 0, 31);
   hr_set_string(L, "prospect", prospects[g->prospect]);
   hr_set_string(L, "held_by", g->held_by);
   hr_set_what(L, snapshot, "object", g->id);
   hr_set_integer(L, "tables", g->tables);
   hr_set_integer(L, "entries", g->entries);
+  hr_set_integer(L, "alike_entries", g->alike_entries);
   hr_set_integer(L, "bytes", g->bytes);
   hr_set_integer(L, "retained_bytes", lh_retained_bytes(snapshot, g->id));
   hr_set_integer(L, "elements", g->elements);
@@ -35,6 +36,8 @@ static void push_growing(lua_State *L, const lh_snapshot *snapshot, const lh_gro
   hr_set_string(L, "element_type", g->type == LH_TYPE_ROOT ? NULL : lh_type_name(g->type));
   hr_set_integer(L, "alike", g->alike);
   hr_set_boolean(L, "are_keys", g->are_keys);
+  hr_set_boolean(L, "weak_keys", g->weak_keys);
+  hr_set_boolean(L, "weak_values", g->weak_values);
   hr_set_string(L, "keys", keying_name(g->keying));
   if (g->keying >= LH_KEYED_SEQUENCE && g->keying <= LH_KEYED_NUMBERS) {
     hr_set_number(L, "least", g->least);

@@ -84,6 +84,18 @@ static bool climbs_to(const lh_snapshot *s, lh_id id, lh_id above) {
   return id == above;
 }
 
+/* Of all that one of them dominates, each object once. */
+static uint64_t bytes_below(const lh_snapshot *s, const uint8_t *is_top) {
+  uint64_t bytes = 0;
+  for (lh_id id = 1; id <= s->n; id++) {
+    lh_id above = id;
+    if (!lh_is_reachable(s, id)) continue;
+    while (above != LH_ROOT && !is_top[above]) above = lh_immediate_dominator(s, above);
+    if (above != LH_ROOT) bytes += lh_shallow_bytes(s, id);
+  }
+  return bytes;
+}
+
 static void check_elements(const lh_snapshot *s, const lh_growing *g, elements *e) {
   uint8_t has_epoch[MOST_STEPS] = {0};
   uint64_t n_younger = 0, n_aged = 0;
@@ -105,27 +117,32 @@ static void check_elements(const lh_snapshot *s, const lh_growing *g, elements *
 }
 
 static void check_table(const lh_snapshot *s, const lh_growing *g) {
-  elements e = {.is_one = calloc((size_t)s->n + 1, 1), .bytes = lh_shallow_bytes(s, g->id)};
+  elements e = {.is_one = calloc((size_t)s->n + 1, 1)};
+  uint8_t *is_top = calloc((size_t)s->n + 1, 1);
   uint64_t n = 0, alike = 0;
   lh_edges it;
   lh_value key, value;
   for (lh_entries_begin(s, g->id, &it); lh_entries_next(&it, &key, &value); n++) {
     lh_value element = g->are_keys ? key : value;
     lh_id id = element.kind == LH_VALUE_OBJECT ? element.as.object : LH_ROOT;
+    if (key.kind == LH_VALUE_OBJECT && !climbs_to(s, g->id, key.as.object))
+      is_top[key.as.object] = 1;
     if (id == LH_ROOT) {
       alike += strcmp(g->element, "number") == 0 && element.kind == LH_VALUE_INTEGER;
       continue;
     }
     alike += strcmp(g->element, lh_class_at(s, lh_class_of(s, id))->name) == 0;
     if (e.is_one[id] || climbs_to(s, g->id, id)) continue;
-    e.is_one[id] = 1;
-    e.bytes += lh_retained_bytes(s, id);
+    e.is_one[id] = is_top[id] = 1;
   }
+  is_top[g->id] = 1;
+  e.bytes = bytes_below(s, is_top);
   check(n == g->elements && n >= 16);
   check(strcmp(g->element, "table") == 0 || alike == g->alike);
   check(10 * g->alike >= 9 * n);
   check_elements(s, g, &e);
   free(e.is_one);
+  free(is_top);
 }
 
 /* Adds what refers to an element or is referred to, of the same class, until nothing is added. */
@@ -148,9 +165,8 @@ static void check_links(const lh_snapshot *s, const lh_growing *g) {
   for (lh_id id = 1; id <= s->n; id++) {
     if (!e.is_one[id]) continue;
     check(lh_distance(s, id) >= lh_distance(s, g->id));
-    lh_id above = lh_immediate_dominator(s, id);
-    if (above == LH_ROOT || !e.is_one[above]) e.bytes += lh_retained_bytes(s, id);
   }
+  e.bytes = bytes_below(s, e.is_one);
   check_elements(s, g, &e);
   check(e.n == g->elements && g->keying == LH_KEYED_NOT);
   free(e.is_one);
