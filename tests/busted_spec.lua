@@ -117,9 +117,9 @@ describe("heap.busted", function()
                           :gsub("%[%*%]  ", "%0     "))
   it("tells first the class that was asked for, where others retain it", function()
     assert.matches("at most 1 Session behind, but it leaves 2; each run leaves 5 objects "
-                   .. "%(240 B in all%) behind, seen in 40 runs;\n1 of the objects retains the others\n"
-                   .. "\n[^\n]*\n2 objects +112 B +Session +upvalue o[^\n]*\n 1 object +240 B +function",
-                   told["inside others"])
+                   .. "%(240 B in all%) behind, seen in 40 runs;\n1 of the objects retains the "
+                   .. "others\n\n[^\n]*\n2 objects +112 B +Session +upvalue o[^\n]*\n"
+                   .. " 1 object +240 B +function", told["inside others"])
   end)
   check("more than", "app_spec.lua:19: Expected that each run leaves more than 2 Session behind, "
                      .. "but it leaves 1; " .. left_in(40))
