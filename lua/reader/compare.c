@@ -134,8 +134,13 @@ static void set_names(lua_State *L, int n) {
   lua_setfield(L, -2, "snapshots");
 }
 
+static bool is_of_state(const hr_snapshot *a, const hr_snapshot *b) {
+  return lh_snapshot_info(a->snapshot)->state_id == lh_snapshot_info(b->snapshot)->state_id;
+}
+
 /* diff(other [, another]) --> rows: what was allocated between the two oldest of them, and is
-** still alive in the youngest. Of two: what appeared and what went. */
+** still alive in the youngest. Of two: what appeared and what went. Of the one in the middle, if it
+** is of the same state, no analysis is needed: only which objects are there, and their entries. */
 int hr_diff(lua_State *L) {
   lh_snapshot *s[3] = {NULL};
   lh_error error;
@@ -145,7 +150,11 @@ int hr_diff(lua_State *L) {
   sort_by_time(L, n);
   for (int i = 1; i <= n; i++) (void)hr_hold(L, i, 0, NULL);
   lh_diff **d = hr_hold(L, 0, sizeof(lh_diff *), free_diff);
-  for (int i = 1; i <= n; i++) s[i - 1] = hr_analysed(L, hr_check_snapshot(L, i));
+  for (int i = 1; i <= n; i++) {
+    hr_snapshot *of = hr_check_snapshot(L, i);
+    bool is_middle = i == 2 && n == 3 && is_of_state(of, hr_check_snapshot(L, 3));
+    s[i - 1] = is_middle ? hr_opened(L, of) : hr_analysed(L, of);
+  }
   int code = lh_diff_snapshots(s[0], n == 3 ? s[1] : NULL, s[n - 1], d, &error);
   hr_check(L, hr_filled(L, -1, code), &error);
   push_diff(L, n, *d, n == 3);
