@@ -141,6 +141,24 @@ describe("a capture", function()
     ]]
   end)
 
+  it("is not read by what the debug library took its snapshot from", function()
+    live [[
+      for _, read in ipairs {
+        function(o) return o.class end, function(o) return o.address end,
+        function(o) return o:path() end, function(_, each) return each() end,
+        function(_, _, edge) return edge.label end,
+      } do
+        local reader = heap.capture().reader
+        local object, each = reader:object("_G.v"), reader:objects()
+        local edge = object:referrers()[1]
+        for _, o in ipairs {object, each, edge} do debug.setuservalue(o, nil, 1) end
+        reader = nil
+        settle()
+        refuses("snapshot", read, object, each, edge)
+      end
+    ]]
+  end)
+
   it("is not what the debug library makes look like one", function()
     live [[
       local metatable = getmetatable(heap.capture())

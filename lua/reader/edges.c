@@ -69,6 +69,7 @@ static int get_kind(lua_State *L) {
 /* As the commands print it; it takes the names of functions, so what they are called. */
 static int get_label(lua_State *L) {
   edge *e = luaL_checkudata(L, 1, hr_edge_kind);
+  hr_check_kept(L, e->of);
   hr_push_text(L, e->of, lh_edge_text(hr_analysed(L, e->of), &e->edge));
   return 1;
 }

@@ -75,6 +75,10 @@ int hr_open_file(lua_State *L, int index, lh_error *error);
 /* The snapshot at this index; raises an error unless it is one, and open. */
 hr_snapshot *hr_check_snapshot(lua_State *L, int index);
 
+/* Raises an error unless the value at index 1 still keeps its snapshot alive, as its first user
+** value: debug.setuservalue can take it away. */
+void hr_check_kept(lua_State *L, const hr_snapshot *of);
+
 /* What is in it; raises an error if it is closed. And the same, analysed and classified. */
 lh_snapshot *hr_opened(lua_State *L, const hr_snapshot *of);
 lh_snapshot *hr_analysed(lua_State *L, hr_snapshot *of);

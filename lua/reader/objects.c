@@ -30,7 +30,9 @@ void hr_set_object(lua_State *L, const char *key, int index, lh_id id) {
 }
 
 static const hr_object *check_object(lua_State *L) {
-  return luaL_checkudata(L, 1, hr_object_kind);
+  const hr_object *o = luaL_checkudata(L, 1, hr_object_kind);
+  hr_check_kept(L, o->of);
+  return o;
 }
 
 static int find_expression(lua_State *L, int index, hr_snapshot *of, lh_id *id, lh_error *error) {

@@ -38,6 +38,12 @@ hr_snapshot *hr_check_snapshot(lua_State *L, int index) {
   return of;
 }
 
+void hr_check_kept(lua_State *L, const hr_snapshot *of) {
+  (void)lua_getiuservalue(L, 1, 1);
+  if (lua_touserdata(L, -1) != of) luaL_error(L, "the snapshot was taken away from this value");
+  lua_pop(L, 1);
+}
+
 lh_snapshot *hr_opened(lua_State *L, const hr_snapshot *of) {
   if (!of->snapshot || of->closed) luaL_error(L, "the snapshot is closed");
   return of->snapshot;

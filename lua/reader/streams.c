@@ -78,6 +78,7 @@ static int next_entry(lua_State *L, stream *s) {
 
 static int next(lua_State *L) {
   stream *s = luaL_checkudata(L, 1, hr_stream_kind);
+  hr_check_kept(L, s->of);
   const lh_snapshot *snapshot = s->kind == OBJECTS ? hr_analysed(L, s->of) : hr_opened(L, s->of);
   if (s->analyses != s->of->analyses)
     return luaL_error(L, "what the snapshot ignores was changed meanwhile: begin again");
