@@ -784,13 +784,14 @@ int lh_objects_with(lh_snapshot *snapshot, const char *fingerprint, lh_id **ids,
 
 /* New objects that stay. */
 typedef struct lh_diff_group {
-  uint32_t class_index; /* of the snapshot that was compared */
-  const char *held_by;  /* folded path, owned by the diff; "..." for what is left where all of them
-                           would take more than 16 times the file (and 1 MiB). Eight paths or more
-                           from _G or package.loaded that differ in the numbers in their names only
-                           are one: _G.request_* */
-  uint64_t objects;     /* that no other new object retains, and those of the same class that these
-                           retain, such as the rest of a linked list */
+  uint32_t class_index;   /* of the snapshot that was compared; that of the example */
+  const char *class_name; /* its name, or what several modules have in common: module tenant_* */
+  const char *held_by; /* folded path, owned by the diff; "..." for what is left where all of them
+                          would take more than 16 times the file (and 1 MiB). Eight paths or more
+                          from _G or package.loaded that differ in the numbers in their names only
+                          are one: _G.request_* */
+  uint64_t objects;    /* that no other new object retains, and those of the same class that these
+                          retain, such as the rest of a linked list */
   uint64_t shallow_bytes;
   uint64_t retained_bytes; /* theirs and all that they dominate: groups add up, no byte twice */
   uint64_t new_objects;    /* new objects that these retain, themselves included */

@@ -111,6 +111,21 @@ describe("new objects that stay", function()
     assert.matches("_G.req_*   " .. answer.groups[1].fingerprint, text, 1, true)
   end)
 
+  --  package.loaded["tenant_1"] -> {id, list}, ...: each a class of its own
+  it("are one row under modules that differ in a number", function()
+    local answer, dir = diff [[
+      local n = 0
+      function leak()
+        for i = 1, 20 do n = n + 1 package.loaded["tenant_" .. n] = {id = i, list = {}} end
+      end
+    ]]
+    assert.same({'20 module tenant_* <- package.loaded["tenant_*"]'}, groups_of(answer))
+    local found <close> = assert(reader.open(dir .. "/c"))
+    local group = found:since("a", "b")[1]
+    assert.same({"module tenant_*", answer.groups[1].fingerprint}, {group.class, group.fingerprint})
+    assert.equal(40, #found:objects_with(group.fingerprint))
+  end)
+
   it("are one row along a list and down a tree", function()
     local answer = diff [[
       list = {value = 0} local tail = list

@@ -176,7 +176,6 @@ enum { MOST_COLUMNS = 7 };
 
 /* With --fingerprints and --factor there is one more column each. */
 static void group_row(cli *c, const comparison *x, const lh_diff_group *group, cli_table *table) {
-  const lh_class *class = lh_class_at(x->snapshots[2], group->class_index);
   bool flagged = is_flagged(x->r, group);
   const char *cells[MOST_COLUMNS];
   size_t n = 0;
@@ -185,7 +184,7 @@ static void group_row(cli *c, const comparison *x, const lh_diff_group *group, c
   cells[n++] = cli_size(c, group->shallow_bytes);
   cells[n++] = cli_count(c, group->objects);
   if (x->r->factor != 0) cells[n++] = flagged ? cli_count(c, group->objects / x->r->factor) : "";
-  cells[n++] = class->name;
+  cells[n++] = group->class_name;
   cells[n] = group->held_by;
   cli_table_row(table, cells, flagged ? CLI_ALARM : CLI_PLAIN);
 }

@@ -16,8 +16,8 @@ static void json_groups(cli *c, cli_json *w, const comparison *x) {
     const lh_diff_group *group = &d->groups[i];
     const lh_class *class = lh_class_at(x->snapshots[2], group->class_index);
     json_t *row = cli_must(json_pack(
-        "{ss ss ss ss sI sI sI sI sI ss}", "fingerprint", group->fingerprint, "class", class->name,
-        "type", lh_type_name(class->type), "held_by", group->held_by, "objects",
+        "{ss ss ss ss sI sI sI sI sI ss}", "fingerprint", group->fingerprint, "class",
+        group->class_name, "type", lh_type_name(class->type), "held_by", group->held_by, "objects",
         (json_int_t)group->objects, "shallow_bytes", (json_int_t)group->shallow_bytes,
         "retained_bytes", (json_int_t)group->retained_bytes, "new_objects",
         (json_int_t)group->new_objects, "new_bytes", (json_int_t)group->new_bytes, "example",

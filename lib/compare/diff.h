@@ -70,6 +70,9 @@ enum { LH_MANY_NUMBERS = 8 };
 ** and what was added to `out` is of no use. */
 bool lh_fold_numbers(lh_text *out, const char *path);
 
+/* The same of the class of a module, which has its name: module tenant_*. */
+bool lh_fold_module(lh_text *out, const lh_class *class);
+
 /* The fingerprint of a folded path, and that with * for its numbers; "" if it has none. */
 typedef struct lh_prints {
   char exact[LH_FINGERPRINT_BYTES], folded[LH_FINGERPRINT_BYTES];

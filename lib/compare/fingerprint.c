@@ -69,18 +69,26 @@ void lh_stable_class(lh_text *out, const lh_class_entry *class) {
                  (unsigned long long)class->shape);
 }
 
+static bool fold_digits(lh_text *out, const char *text) {
+  bool any = false;
+  for (size_t n; *text; text += n > 0 ? n : 1) {
+    n = n_digits(text);
+    any = any || n > 0;
+    lh_text_add(out, n > 0 ? "*" : text, 1);
+  }
+  return any;
+}
+
 /* Only where a name begins with _G or package.loaded: elsewhere numbers are lines of functions and
 ** the like, and keys that are many are [*]. */
 bool lh_fold_numbers(lh_text *out, const char *path) {
   size_t n = strncmp(path, "package.loaded", 14) == 0 ? 14 : strncmp(path, "_G", 2) == 0 ? 2 : 0;
-  bool any = false;
-  if (n == 0 || (path[n] != '.' && path[n] != '[')) return false;
-  for (const char *p = path; *p; p += n > 0 ? n : 1) {
-    n = n_digits(p);
-    any = any || n > 0;
-    lh_text_add(out, n > 0 ? "*" : p, 1);
-  }
-  return any;
+  return n > 0 && (path[n] == '.' || path[n] == '[') && fold_digits(out, path);
+}
+
+bool lh_fold_module(lh_text *out, const lh_class *class) {
+  return class->type == LH_TYPE_TABLE && strncmp(class->name, "module ", 7) == 0 &&
+         fold_digits(out, class->name);
 }
 
 bool lh_fingerprint(const lh_class_entry *class, const char *path,
@@ -97,22 +105,36 @@ bool lh_fingerprint(const lh_class_entry *class, const char *path,
   return ok;
 }
 
+static bool set_folded(const lh_class_entry *class, char *path, lh_prints *prints) {
+  lh_class_entry any = *class;
+  lh_text module = {0};
+  char *name = NULL;
+  bool ok = path != NULL;
+  if (ok && lh_fold_module(&module, &class->visible)) {
+    name = lh_text_finish(&module);
+    any.visible.name = name;
+    ok = name != NULL;
+  } else {
+    lh_text_free(&module);
+  }
+  ok = ok && lh_fingerprint(&any, path, prints->folded);
+  lh_free(name);
+  lh_free(path);
+  return ok;
+}
+
 bool lh_fingerprints(const lh_folder *folder, uint32_t state, const lh_class_entry *class,
                      lh_prints *prints) {
   lh_text text = {0}, numbers = {0};
-  char *folded = NULL;
   *prints = (lh_prints){{0}, {0}};
   lh_fold_text(folder, state, false, &text);
   char *path = lh_text_finish(&text);
   bool ok = path && lh_fingerprint(class, path, prints->exact);
-  if (ok && lh_fold_numbers(&numbers, path)) {
-    folded = lh_text_finish(&numbers);
-    ok = folded && lh_fingerprint(class, folded, prints->folded);
-  } else {
+  if (ok && lh_fold_numbers(&numbers, path))
+    ok = set_folded(class, lh_text_finish(&numbers), prints);
+  else
     lh_text_free(&numbers);
-  }
   lh_free(path);
-  lh_free(folded);
   return ok;
 }
 

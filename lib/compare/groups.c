@@ -48,6 +48,7 @@ static lh_id *find_tops(const lh_snapshot *c, const uint8_t *new_ones) {
 typedef struct told {
   lh_text_id text;
   lh_text_id folded;                      /* with * for numbers; LH_NO_NUMBER: has none */
+  lh_text_id class_name;                  /* the same, of a module */
   char fingerprint[LH_FINGERPRINT_BYTES]; /* of that */
 } told;
 
@@ -86,16 +87,23 @@ static bool set_fingerprint(const grouping *g, uint32_t index, uint32_t state, l
   return true;
 }
 
-/* The text with * for numbers; LH_NO_NUMBER: it has none, or there is no room for more texts. */
-static bool add_folded(grouping *g, lh_text_id text, lh_text_id *folded) {
-  lh_text numbers = {0};
-  *folded = LH_NO_NUMBER;
+/* *id stays LH_NO_NUMBER if there is no room for more texts. False: out of memory. */
+static bool add_told(grouping *g, lh_text *text, lh_text_id *id) {
+  if (!text->failed) *id = lh_strings_add(g->texts, text->bytes, text->n);
+  return *id != LH_NO_NUMBER || (!text->failed && g->texts->full);
+}
+
+/* What a group is called with * for numbers, if there are any. */
+static bool add_folded(grouping *g, told *by, const lh_class *class) {
+  lh_text path = {0}, module = {0};
   bool ok = true;
-  if (lh_fold_numbers(&numbers, g->texts->texts[text])) {
-    if (!numbers.failed) *folded = lh_strings_add(g->texts, numbers.bytes, numbers.n);
-    ok = *folded != LH_NO_NUMBER || g->texts->full;
+  by->folded = by->class_name = LH_NO_NUMBER;
+  if (lh_fold_numbers(&path, g->texts->texts[by->text])) {
+    ok = add_told(g, &path, &by->folded);
+    if (ok && lh_fold_module(&module, class)) ok = add_told(g, &module, &by->class_name);
   }
-  lh_text_free(&numbers);
+  lh_text_free(&path);
+  lh_text_free(&module);
   return ok;
 }
 
@@ -114,7 +122,7 @@ static uint32_t group_of_text(grouping *g, uint32_t class_index, uint32_t state)
     return LH_NO_NUMBER;
   g->groups[g->n] = (lh_diff_group){.class_index = class_index};
   g->told[g->n] = (told){.text = id};
-  if (!add_folded(g, id, &g->told[g->n].folded)) return LH_NO_NUMBER;
+  if (!add_folded(g, &g->told[g->n], lh_class_at(g->c, class_index))) return LH_NO_NUMBER;
   *index = (uint32_t)g->n++;
   return *index;
 }
@@ -150,18 +158,20 @@ static void count_new(grouping *g, lh_id top, lh_id id) {
   group->shallow_bytes += lh_shallow_bytes(g->c, id);
 }
 
-static int compare_groups(const void *left, const void *right, void *payload) {
+static int compare_groups(const void *left, const void *right) {
   const lh_diff_group *a = left, *b = right;
-  const lh_snapshot *c = payload;
   if (a->retained_bytes != b->retained_bytes) return a->retained_bytes > b->retained_bytes ? -1 : 1;
-  int order = strcmp(lh_class_at(c, a->class_index)->name, lh_class_at(c, b->class_index)->name);
+  int order = strcmp(a->class_name, b->class_name);
   if (!order) order = strcmp(a->held_by, b->held_by);
   return order ? order : (a->class_index > b->class_index) - (a->class_index < b->class_index);
 }
 
 static void merge(const lh_snapshot *c, lh_diff_group *to, const lh_diff_group *from) {
   uint64_t most = lh_retained_bytes(c, to->example), other = lh_retained_bytes(c, from->example);
-  if (other > most || (other == most && from->example < to->example)) to->example = from->example;
+  if (other > most || (other == most && from->example < to->example)) {
+    to->example = from->example;
+    to->class_index = from->class_index;
+  }
   to->objects += from->objects;
   to->shallow_bytes += from->shallow_bytes;
   to->retained_bytes += from->retained_bytes;
@@ -170,7 +180,10 @@ static void merge(const lh_snapshot *c, lh_diff_group *to, const lh_diff_group *
 }
 
 static uint64_t folded_key(const grouping *g, size_t i) {
-  return (uint64_t)g->groups[i].class_index << 32 | g->told[i].folded;
+  const told *by = &g->told[i];
+  bool is_module = by->class_name != LH_NO_NUMBER;
+  uint32_t class = is_module ? 1u << 31 | by->class_name : g->groups[i].class_index;
+  return (uint64_t) class << 32 | by->folded;
 }
 
 static bool count_alike(const grouping *g, lh_map *n_alike) {
@@ -193,6 +206,7 @@ static bool merge_alike(grouping *g) {
     lh_diff_group group = g->groups[i];
     uint64_t key = folded_key(g, i);
     group.held_by = g->texts->texts[by->text];
+    group.class_name = lh_class_at(g->c, group.class_index)->name;
     if (by->folded != LH_NO_NUMBER && lh_map_get(&n_alike, key) >= LH_MANY_NUMBERS) {
       uint32_t *to = lh_map_at(&merged, key);
       ok = to != NULL;
@@ -204,6 +218,7 @@ static bool merge_alike(grouping *g) {
       }
       *to = (uint32_t)n;
       group.held_by = g->texts->texts[by->folded];
+      if (by->class_name != LH_NO_NUMBER) group.class_name = g->texts->texts[by->class_name];
       memcpy(group.fingerprint, by->fingerprint, sizeof by->fingerprint);
     }
     g->groups[n++] = group;
@@ -219,8 +234,7 @@ static void finish(grouping *g, lh_diff *diff) {
   diff->groups = g->groups;
   diff->n_groups = g->n;
   g->groups = NULL;
-  if (diff->n_groups > 1)
-    qsort_r(diff->groups, diff->n_groups, sizeof *diff->groups, compare_groups, g->c);
+  if (diff->n_groups > 1) qsort(diff->groups, diff->n_groups, sizeof *diff->groups, compare_groups);
 }
 
 static bool make_groups(grouping *g, const lh_id *top, const lh_id *ids, size_t n_ids,

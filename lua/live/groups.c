@@ -140,7 +140,7 @@ static void push_group(lua_State *L, const lh_snapshot *s, const lh_diff_group *
   lh_object_at(s, group->example, &example);
   (void)snprintf(address, sizeof address, "0x%" PRIx64, example.pointer);
   lua_createtable(L, 0, 10);
-  hr_set_string(L, "class", class->name);
+  hr_set_string(L, "class", group->class_name);
   hr_set_string(L, "type", lh_type_name(class->type));
   hr_set_string(L, "held_by", group->held_by);
   hr_set_string(L, "fingerprint", group->fingerprint);

@@ -14,7 +14,7 @@ static void push_group(lua_State *L, int index, const lh_snapshot *c, const lh_d
   const lh_class *class = lh_class_at(c, g->class_index);
   lua_createtable(L, 0, 10);
   hr_set_string(L, "fingerprint", g->fingerprint);
-  hr_set_string(L, "class", class->name);
+  hr_set_string(L, "class", g->class_name);
   hr_set_string(L, "type", lh_type_name(class->type));
   hr_set_string(L, "held_by", g->held_by);
   hr_set_integer(L, "objects", g->objects);
