@@ -1197,7 +1197,7 @@ typedef struct lh_waste_sum {
 } lh_waste_sum;
 
 typedef struct lh_waste {
-  uint64_t bytes; /* of all kinds */
+  uint64_t bytes; /* of all kinds but LH_WASTE_SMALL_TABLES: a program may need these */
   lh_waste_sum kinds[LH_WASTE_KINDS];
   uint64_t string_table_bytes; /* not in `bytes`: of Lua's table of short strings, what Lua takes
                                   off by itself, by halves, one at each collection */

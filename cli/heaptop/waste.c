@@ -81,12 +81,20 @@ static size_t order_kinds(const lh_waste *waste, lh_waste_kind kinds[LH_WASTE_KI
 
 static void print_answer(cli *c, const lh_snapshot *snapshot, const lh_waste *waste,
                          const lh_waste_kind *kinds, size_t n) {
+  const lh_waste_sum *small = &waste->kinds[LH_WASTE_SMALL_TABLES];
+  const char *before = ": ";
   printf("%s%s, %s of the heap, could be given back", cli_style_on(c, CLI_BOLD),
          cli_size(c, waste->bytes), share_of_heap(c, snapshot, waste->bytes));
-  for (size_t i = 0; i < n; i++)
-    printf("%s%s in %s", i == 0 ? ": " : ", ", cli_size(c, waste->kinds[kinds[i]].bytes),
+  for (size_t i = 0; i < n; i++) {
+    if (kinds[i] == LH_WASTE_SMALL_TABLES) continue;
+    printf("%s%s in %s", before, cli_size(c, waste->kinds[kinds[i]].bytes),
            wordings[kinds[i]].name);
+    before = ", ";
+  }
   printf("%s\n", cli_style_off(c));
+  if (small->objects > 0)
+    printf("also: %s in %s, if they can be done without\n", cli_size(c, small->bytes),
+           wordings[LH_WASTE_SMALL_TABLES].name);
 }
 
 /* How it is known that strings are equal. */
@@ -197,7 +205,7 @@ static void print_not_counted(cli *c, const lh_snapshot *snapshot, const lh_wast
         cli_size(c, waste->block_bytes));
 }
 
-/* Kinds of less than LEAST_PART are in the first line only, unless -n asks for more. */
+/* Kinds of less than LEAST_PART are in the first lines only, unless -n asks for more. */
 static void print(cli *c, lh_snapshot *snapshot, const request *r) {
   lh_waste *waste = find(c, snapshot);
   lh_waste_kind kinds[LH_WASTE_KINDS];

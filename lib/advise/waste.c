@@ -135,7 +135,7 @@ static bool add_up(finder *f, lh_waste_kind kind) {
   for (size_t i = 0; ok && i < f->n_ids; i++)
     if (f->w.kinds[f->ids[i]] & 1u << kind) ok = add_object(f, &rows, f->ids[i], kind);
   lh_end_waste_rows(&rows, f->w.snapshot);
-  out->bytes += out->kinds[kind].bytes;
+  if (kind != LH_WASTE_SMALL_TABLES) out->bytes += out->kinds[kind].bytes;
   return ok;
 }
 

@@ -91,7 +91,7 @@
 ---@field epochs {mark: string?, objects: integer}[]
 
 ---@class heap.waste: { [integer]: heap.waste_kind }
----@field waste_bytes integer
+---@field waste_bytes integer of all kinds but small_tables, which a program may need
 ---@field string_table_waste_bytes integer
 ---@field userdata_block_bytes integer
 

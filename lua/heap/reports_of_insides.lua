@@ -149,11 +149,14 @@ end
 
 reports["heap.waste_places"] = function(list) return waste_places(list) end
 
--- Kinds of less than a hundredth of the heap are in the first line only.
+-- Kinds of less than a hundredth of the heap are in the first lines only.
 reports["heap.waste"] = function(list)
-  local kinds, parts = {}, {}
+  local kinds, parts, also = {}, {}, ""
   for _, kind in ipairs(list) do
-    if kind.bytes > 0 then
+    if kind.kind == "small_tables" and kind.bytes > 0 then
+      also = ("\nalso: %s in %s, if they can be done without"):format(size(kind.bytes),
+        KINDS.small_tables)
+    elseif kind.bytes > 0 then
       kinds[#kinds + 1] = ("%s in %s"):format(size(kind.bytes), KINDS[kind.kind])
     end
     if kind.bytes * 100 >= list.reachable_bytes then
@@ -161,9 +164,9 @@ reports["heap.waste"] = function(list)
         share(kind.bytes, list.reachable_bytes), KINDS[kind.kind], waste_places(kind.places, 5))
     end
   end
-  local head = ("%s, %s of the heap, could be given back%s%s"):format(size(list.waste_bytes),
+  local head = ("%s, %s of the heap, could be given back%s%s%s"):format(size(list.waste_bytes),
     share(list.waste_bytes, list.reachable_bytes), #kinds > 0 and ": " or "",
-    table.concat(kinds, ", "))
+    table.concat(kinds, ", "), also)
   return table.concat({head, table.unpack(parts)}, "\n\n")
 end
 
