@@ -28,11 +28,17 @@ static lh_text_id stable_text(lh_ladder *ladder, const char *text) {
 }
 
 static uint32_t add_class(lh_ladder *ladder, const lh_class_entry *entry) {
-  lh_known_class known = {.entry = *entry};
-  lh_text name = {0};
+  lh_known_class known = {.entry = *entry, .numbers = LH_NO_NUMBER};
+  lh_text name = {0}, numbers = {0};
   lh_text_string(&name, entry->visible.name);
   known.entry.name = add_text(ladder, &name);
   known.stable = stable_text(ladder, entry->visible.name);
+  bool has_numbers = lh_fold_module(&numbers, &entry->visible);
+  if (has_numbers)
+    known.numbers = add_text(ladder, &numbers);
+  else
+    lh_text_free(&numbers);
+  if (has_numbers && known.numbers == LH_NO_NUMBER) return LH_NO_NUMBER;
   if (known.entry.name == LH_NO_NUMBER || known.stable == LH_NO_NUMBER ||
       !lh_grow(&ladder->classes, ladder->n_classes, &ladder->class_capacity, sizeof known))
     return LH_NO_NUMBER;

@@ -54,6 +54,7 @@ typedef struct lh_kind {
 typedef struct lh_known_class {
   lh_class_entry entry; /* its name is one of `texts` */
   lh_text_id stable;    /* the name without lines of functions and the like */
+  lh_text_id numbers;   /* of a module, with * for numbers in its name; LH_NO_NUMBER: has none */
 } lh_known_class;
 
 typedef struct lh_tally {
@@ -92,6 +93,7 @@ typedef struct lh_view {
   uint32_t *row_of;  /* of each kind */
   lh_text_id *paths; /* of each row: what its kinds have in common, */
   lh_text_id *names; /* and what a person is told: more exact, where all of them agree */
+  bool *has_numbers; /* of each row: is it told with * for them? */
   size_t n_rows;
   lh_trie trie;
   uint32_t *vertex_of; /* of each vertex of the ladder's tree */
@@ -103,6 +105,10 @@ typedef struct lh_view {
 ** shared is below a vertex of its own, whose label is n_rows or greater. */
 bool lh_view_make(const lh_ladder *ladder, bool apart, lh_view *view);
 void lh_view_free(lh_view *view);
+
+/* A class as a row tells it. */
+lh_class_entry lh_view_class(const lh_ladder *ladder, const lh_view *view, uint32_t row,
+                             uint32_t class_row);
 
 /* }=================================================================================== */
 

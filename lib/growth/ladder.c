@@ -217,13 +217,13 @@ static bool list_paths(builder *b) {
       add_level(b, at);
       continue;
     }
-    const lh_class_entry *class = &ladder->classes[main_class[i]].entry;
-    *row = (lh_growth_row){.class_name = class->visible.name,
-                           .type = class->visible.type,
+    lh_class_entry class = lh_view_class(ladder, &b->view, (uint32_t)i, main_class[i]);
+    *row = (lh_growth_row){.class_name = class.visible.name,
+                           .type = class.visible.type,
                            .held_by = ladder->texts.texts[b->view.names[i]],
                            .verdict = verdict,
                            .at = at};
-    ok = lh_fingerprint(class, ladder->texts.texts[b->view.paths[i]], row->fingerprint);
+    ok = lh_fingerprint(&class, ladder->texts.texts[b->view.paths[i]], row->fingerprint);
     growth->n_paths++;
   }
   lh_free(main_class);

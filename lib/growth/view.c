@@ -35,6 +35,7 @@ static lh_text_id row_text(const lh_ladder *ladder, const lh_kind *kind, const l
 static void name_row(const lh_kind *kind, lh_text_id text, lh_view *view, uint32_t row) {
   if (view->names[row] == LH_NO_NUMBER) {
     view->paths[row] = text;
+    view->has_numbers[row] = text == kind->numbers;
     view->names[row] = kind->name;
   } else if (view->names[row] != kind->name) {
     view->names[row] = view->paths[row];
@@ -46,7 +47,8 @@ static bool label_kinds(const lh_ladder *ladder, lh_view *view) {
   view->row_of = lh_alloc(ladder->n_kinds, sizeof *view->row_of);
   view->paths = lh_alloc(ladder->n_kinds, sizeof *view->paths);
   view->names = lh_alloc(ladder->n_kinds, sizeof *view->names);
-  if (!view->row_of || !view->paths || !view->names) return false;
+  view->has_numbers = lh_alloc(ladder->n_kinds, sizeof *view->has_numbers);
+  if (!view->row_of || !view->paths || !view->names || !view->has_numbers) return false;
   bool ok = count_alike(ladder, &n_alike);
   for (size_t i = 0; ok && i < ladder->n_kinds; i++) {
     lh_text_id text = row_text(ladder, &ladder->kinds[i], &n_alike);
@@ -108,8 +110,18 @@ void lh_view_free(lh_view *view) {
   lh_free(view->row_of);
   lh_free(view->paths);
   lh_free(view->names);
+  lh_free(view->has_numbers);
   lh_trie_free(&view->trie);
   lh_free(view->vertex_of);
   lh_free(view->counts);
   *view = (lh_view){0};
+}
+
+lh_class_entry lh_view_class(const lh_ladder *ladder, const lh_view *view, uint32_t row,
+                             uint32_t class_row) {
+  const lh_known_class *class = &ladder->classes[class_row];
+  lh_class_entry entry = class->entry;
+  if (view->has_numbers[row] && class->numbers != LH_NO_NUMBER)
+    entry.visible.name = ladder->texts.texts[class->numbers];
+  return entry;
 }
