@@ -3,7 +3,7 @@
 ** elements that are alike (elements.c, keying.c), and linked objects (linked.c). Whether it grows
 ** is told by the ages of the elements (ages.c). Here all at one folded path become one row.
 **
-** 2.2 million objects: 0.4 s; 45 bytes an object.
+** 2.2 million objects: 0.4 s; 45 bytes an object, 8 more for an element that others refer to, too.
 */
 #include "advise.h"
 
