@@ -17,8 +17,8 @@ static lh_growings find(cli *c, lh_snapshot *snapshot) {
 
 /* {=== The words ====================================================================== */
 
-/* "1,020 Listener tables", "5,012 strings as keys", "240 tables of several classes": how many of that
-** class there are. */
+/* "1,020 Listener tables", "5,012 strings as keys", "240 tables of several classes": how many of
+** that class there are. */
 static void put_elements(FILE *out, cli *c, const lh_growing *g) {
   const char *type = lh_type_name(g->type);
   bool by_type = strcmp(g->element, type) == 0;
