@@ -1,37 +1,46 @@
 #!/bin/sh
-# run.sh - runs the suite on one build: first the C programs, then the specs under busted.
+# run.sh - runs the suite on one build: the C programs, and the specs under busted, one process for
+# each file and as many at the same time as there are processors.
 #
 #     tests/run.sh BUILD PROGRAM ...     BUILD holds heap.so and bin/; exit 1 when anything failed
+#     tests/run.sh --one FILE            a program or a spec, in the environment that the above made
 #
 # With SANITIZED=1 BUILD is a build for AddressSanitizer. The interpreter is not linked to it, so
 # libasan is preloaded, and it may leak at exit: only our own programs are checked for leaks.
 set -u
-build=$1
-shift
-status=0
 
-export LUAHEAP_BUILD="$build"
+run_one() {
+  case $1 in
+    *_spec.lua) set -- "${BUSTED:-busted}" --lua="${LUA:-lua5.4}" "$1" ;;
+    *) set -- "$1" ;;
+  esac
+  if [ "${SANITIZED-}" = 1 ] && [ $# -gt 1 ]; then
+    set -- env LD_PRELOAD="$LUAHEAP_PRELOAD" \
+      ASAN_OPTIONS="detect_leaks=0:allocator_may_return_null=1" "$@"
+  fi
+  "$@"
+}
+
+if [ "$1" = --one ]; then
+  log=$(mktemp)
+  echo "== $2" >"$log"
+  run_one "$2" >>"$log" 2>&1 </dev/null
+  status=$?
+  [ $status -eq 0 ] || echo "$2: failed with exit code $status" >>"$log"
+  flock "$0" cat "$log" # whole, not mixed with what another one prints
+  rm -f "$log"
+  [ $status -eq 0 ]
+  exit
+fi
+
+export LUAHEAP_BUILD="$1"
+shift
 if [ "${SANITIZED-}" = 1 ]; then
   export UBSAN_OPTIONS=print_stacktrace=1
   LUAHEAP_ASAN_COMMANDS="detect_leaks=1:allocator_may_return_null=1"
   export LUAHEAP_ASAN_COMMANDS
   export ASAN_OPTIONS="$LUAHEAP_ASAN_COMMANDS"
-fi
-
-for program in "$@"; do
-  echo "== $program"
-  "$program" </dev/null 2>&1 || { echo "$program: failed with exit code $?"; status=1; }
-done
-
-if [ "${SANITIZED-}" = 1 ]; then
   LUAHEAP_PRELOAD=$("${CC:-gcc}" -print-file-name=libasan.so)
   export LUAHEAP_PRELOAD
-  export LD_PRELOAD="$LUAHEAP_PRELOAD"
-  export ASAN_OPTIONS="detect_leaks=0:allocator_may_return_null=1"
 fi
-if ls tests/*_spec.lua >/dev/null 2>&1; then
-  echo "== busted"
-  "${BUSTED:-busted}" --lua="${LUA:-lua5.4}" </dev/null 2>&1 ||
-    { echo "busted: failed with exit code $?"; status=1; }
-fi
-exit $status
+printf '%s\n' "$@" tests/*_spec.lua | xargs -P "$(nproc)" -n 1 "$0" --one || exit 1
