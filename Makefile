@@ -220,12 +220,13 @@ build/fuzz/fuzz_%: build/fuzz/tests/fuzz/fuzz_%.o build/fuzz/tests/fuzz/mutate.o
 module-sources:
 	@echo $(MODULE_SOURCES)
 
+BENCH = LUA_CPATH="build/?.so;build/tests/?.so;;" LUA_PATH="lua/?.lua;;" LUA=$(LUA) $(LUA)
 bench: packages
 	@$(MAKE) --no-print-directory bench-built SIZES="$(SIZES)"
 
 bench-built: all build/tests/bench_read build/tests/lua_bench.so build/tests/lua_heapcheck.so
-	@LUA_CPATH="build/?.so;build/tests/?.so;;" LUA=$(LUA) $(LUA) tests/bench/run.lua build $(SIZES)
-	@LUA_CPATH="build/?.so;build/tests/?.so;;" LUA=$(LUA) $(LUA) tests/bench/shapes.lua build
+	@$(BENCH) tests/bench/run.lua build $(SIZES)
+	@$(BENCH) tests/bench/shapes.lua build
 
 build/tests/bench_read: build/tests/bench/bench_read.o build/libluaheap.a
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LIB_LIBS)
