@@ -90,11 +90,7 @@ static void keep_ephemerons(lh_snapshot *s, const lh_left_out *set) {
   size_t n_kept = 0;
   for (size_t i = 0; i < s->n_ephemerons; i++) {
     const lh_ephemeron *e = &s->ephemerons[i];
-    lh_edge edge = {.kind = LH_EDGE_EPHEMERON,
-                    .source = e->key,
-                    .target = e->value,
-                    .holder = e->table,
-                    .key = {.kind = LH_VALUE_OBJECT, .as.object = e->key}};
+    lh_edge edge = lh_ephemeron_edge(e);
     if (!lh_is_edge_left_out(s, set, &edge)) s->ephemerons[n_kept++] = *e;
   }
   s->n_ephemerons = n_kept;

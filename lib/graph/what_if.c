@@ -80,11 +80,7 @@ static size_t take_ephemerons(question *q) {
   size_t n = 0;
   for (size_t i = 0; i < s->n_ephemerons; i++) {
     const lh_ephemeron *e = &s->ephemerons[i];
-    lh_edge edge = {.kind = LH_EDGE_EPHEMERON,
-                    .source = e->key,
-                    .target = e->value,
-                    .holder = e->table,
-                    .key = {.kind = LH_VALUE_OBJECT, .as.object = e->key}};
+    lh_edge edge = lh_ephemeron_edge(e);
     if (!lh_left_out_has(q->cut, &edge))
       q->ephemerons[n++] = (lh_ephemeron){.table = e->key, .key = e->table, .value = e->value};
   }

@@ -103,16 +103,18 @@ static void label_slot(const lh_snapshot *s, const scan *c, lh_edge *edge) {
   if (c->key_tag == LH_VAL_OBJECT) edge->holder = find_or_none(s, c->key_bits);
 }
 
+lh_edge lh_ephemeron_edge(const lh_ephemeron *ephemeron) {
+  return (lh_edge){.source = ephemeron->key,
+                   .target = ephemeron->value,
+                   .kind = LH_EDGE_EPHEMERON,
+                   .name = LH_NO_OBJECT,
+                   .holder = ephemeron->table,
+                   .key = {.kind = LH_VALUE_OBJECT, .as.object = ephemeron->key}};
+}
+
 static bool next_ephemeron(scan *c, const lh_snapshot *s, lh_edge *edge) {
   if (c->done >= s->n_ephemerons || s->ephemerons[c->done].key != c->source) return false;
-  const lh_ephemeron *e = &s->ephemerons[c->done++];
-  *edge = (lh_edge){.source = c->source,
-                    .target = e->value,
-                    .kind = LH_EDGE_EPHEMERON,
-                    .name = LH_NO_OBJECT,
-                    .holder = e->table};
-  edge->key.kind = LH_VALUE_OBJECT;
-  edge->key.as.object = e->key;
+  *edge = lh_ephemeron_edge(&s->ephemerons[c->done++]);
   return true;
 }
 

@@ -40,6 +40,9 @@ typedef struct lh_ephemeron {
   lh_id table, key, value;
 } lh_ephemeron;
 
+/* As the edge of its key: decode.c. */
+lh_edge lh_ephemeron_edge(const lh_ephemeron *ephemeron);
+
 /* Where the names of a prototype's upvalues are. */
 typedef struct lh_upvalue_names {
   uint64_t offset; /* of their list in the file */

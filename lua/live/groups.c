@@ -2,8 +2,6 @@
 ** groups.c - many objects at once: how many of which kind there are, what is big, what is new and
 ** stays (live.h). Rows have the keys of the commands' --json.
 */
-#include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "live.h"
@@ -68,14 +66,7 @@ static int classes_body(lua_State *L) {
   hr_check(L, code, &error);
   hr_push_list(L, "heap.live_classes", t->n_rows);
   for (size_t i = 0; i < t->n_rows; i++) {
-    const lh_class_row *row = &t->rows[i];
-    const lh_class *class = lh_class_at(s, row->class_index);
-    lua_createtable(L, 0, 5);
-    hr_set_string(L, "class", class->name);
-    hr_set_string(L, "type", lh_type_name(class->type));
-    hr_set_integer(L, "objects", row->objects);
-    hr_set_integer(L, "shallow_bytes", row->shallow_bytes);
-    hr_set_integer(L, "retained_bytes", row->retained_bytes);
+    hr_push_class_row(L, s, &t->rows[i]);
     lua_rawseti(L, -2, (lua_Integer)i + 1);
   }
   return 1;
@@ -133,25 +124,6 @@ int hl_top(lua_State *L) {
 
 /* {=== What is new and stays ========================================================== */
 
-static void push_group(lua_State *L, const lh_snapshot *s, const lh_diff_group *group) {
-  char address[24];
-  lh_object example;
-  const lh_class *class = lh_class_at(s, group->class_index);
-  lh_object_at(s, group->example, &example);
-  (void)snprintf(address, sizeof address, "0x%" PRIx64, example.pointer);
-  lua_createtable(L, 0, 10);
-  hr_set_string(L, "class", group->class_name);
-  hr_set_string(L, "type", lh_type_name(class->type));
-  hr_set_string(L, "held_by", group->held_by);
-  hr_set_string(L, "fingerprint", group->fingerprint);
-  hr_set_integer(L, "objects", group->objects);
-  hr_set_integer(L, "shallow_bytes", group->shallow_bytes);
-  hr_set_integer(L, "retained_bytes", group->retained_bytes);
-  hr_set_integer(L, "new_objects", group->new_objects);
-  hr_set_integer(L, "new_bytes", group->new_bytes);
-  hr_set_string(L, "example", address);
-}
-
 static int diff_body(lua_State *L) {
   hl_task *t = hl_task_of(L);
   lh_snapshot *s = hl_analysed(L, t, HL_WHOLE);
@@ -166,7 +138,10 @@ static int diff_body(lua_State *L) {
   hr_check(L, code, &error);
   hr_push_list(L, "heap.live_groups", t->diff->n_groups);
   for (size_t i = 0; i < t->diff->n_groups; i++) {
-    push_group(L, s, &t->diff->groups[i]);
+    const lh_diff_group *group = &t->diff->groups[i];
+    hr_push_group(L, s, group);
+    hr_push_address(L, s, group->example);
+    lua_setfield(L, -2, "example");
     lua_rawseti(L, -2, (lua_Integer)i + 1);
   }
   hr_set_integer(L, "objects", t->diff->objects);

@@ -3,8 +3,6 @@
 ** class, and each that lives. How the library knows that it is still the same object is told in
 ** lib/take/values.c.
 */
-#include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -63,14 +61,13 @@ void hl_set_value(lua_State *L, const hl_task *t, int values, lh_id id) {
 }
 
 void hl_set_object_fields(lua_State *L, const lh_snapshot *s, lh_id id) {
-  char address[24];
   uint32_t class_index = id == LH_ROOT ? UINT32_MAX : lh_class_of(s, id);
   const char *type = lh_type_name(lh_type_of(s, id));
   hr_set_string(L, "type", type);
   hr_set_string(L, "class", class_index == UINT32_MAX ? type : lh_class_at(s, class_index)->name);
   if (id == LH_ROOT) return;
-  (void)snprintf(address, sizeof address, "0x%" PRIx64, hr_pointer_of(s, id));
-  hr_set_string(L, "address", address);
+  hr_push_address(L, s, id);
+  lua_setfield(L, -2, "address");
   hr_set_integer(L, "shallow_bytes", lh_shallow_bytes(s, id));
 }
 

@@ -10,7 +10,7 @@ static void free_diff(void *content) {
   lh_diff_free(*(lh_diff **)content);
 }
 
-static void push_group(lua_State *L, int index, const lh_snapshot *c, const lh_diff_group *g) {
+void hr_push_group(lua_State *L, const lh_snapshot *c, const lh_diff_group *g) {
   const lh_class *class = lh_class_at(c, g->class_index);
   lua_createtable(L, 0, 10);
   hr_set_string(L, "fingerprint", g->fingerprint);
@@ -22,7 +22,6 @@ static void push_group(lua_State *L, int index, const lh_snapshot *c, const lh_d
   hr_set_integer(L, "retained_bytes", g->retained_bytes);
   hr_set_integer(L, "new_objects", g->new_objects);
   hr_set_integer(L, "new_bytes", g->new_bytes);
-  hr_set_object(L, "example", index, g->example);
 }
 
 static void set_grown(lua_State *L, int index, const lh_snapshot *c, const lh_diff *d) {
@@ -70,7 +69,8 @@ static void push_diff(lua_State *L, int index, const lh_diff *d, bool has_middle
   const lh_snapshot *c = hr_check_snapshot(L, index)->snapshot;
   hr_push_list(L, "heap.diff", d->n_groups);
   for (size_t i = 0; i < d->n_groups; i++) {
-    push_group(L, index, c, &d->groups[i]);
+    hr_push_group(L, c, &d->groups[i]);
+    hr_set_object(L, "example", index, d->groups[i].example);
     lua_rawseti(L, -2, (lua_Integer)i + 1);
   }
   hr_set_boolean(L, "same_state", d->same_state);

@@ -192,9 +192,10 @@ void hr_push_objects(lua_State *L, int index, const lh_id *ids, size_t n, int ab
 int hr_check_set(lua_State *L, int index, hr_snapshot *of, const lh_id **ids, size_t *n,
                  lh_error *error);
 
-/* Where Lua prints it, which of userdata is another place than the collector's. O(1): to decode a
-** table for that would take as long as it has entries, for each reference to it. */
-uint64_t hr_pointer_of(const lh_snapshot *snapshot, lh_id id);
+/* Pushes the address of an object as Lua prints it, which of userdata is another place than the
+** collector's. O(1): to decode a table for that would take as long as it has entries, for each
+** reference to it. */
+void hr_push_address(lua_State *L, const lh_snapshot *snapshot, lh_id id);
 
 /* The name of a class, as the commands print it, lives as long as the snapshot. */
 const char *hr_class_of(const lh_snapshot *snapshot, lh_id id);
@@ -243,6 +244,7 @@ int hr_epochs(lua_State *L);       /* snapshot:epochs(options) */
 int hr_retained(lua_State *L);     /* snapshot:retained(objects) */
 int hr_objects_with(lua_State *L); /* snapshot:objects_with(fingerprint) */
 int hr_dominators(lua_State *L);   /* object:dominators() */
+void hr_push_class_row(lua_State *L, const lh_snapshot *snapshot, const lh_class_row *row);
 
 /* advice.c */
 int hr_suspects(lua_State *L); /* snapshot:suspects() */
@@ -263,6 +265,8 @@ int hr_what_if(lua_State *L);     /* snapshot:what_if(list, object) */
 int hr_independent(lua_State *L); /* object:independent(limit) */
 
 /* compare.c */
+/* The row of a group, without its example. */
+void hr_push_group(lua_State *L, const lh_snapshot *c, const lh_diff_group *group);
 int hr_diff(lua_State *L);    /* snapshot:diff(other, another) */
 int hr_since(lua_State *L);   /* snapshot:since(mark, until) */
 int hr_strings(lua_State *L); /* snapshot:strings(older) */

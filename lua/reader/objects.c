@@ -143,20 +143,24 @@ static int get_class(lua_State *L) {
   return 1;
 }
 
-uint64_t hr_pointer_of(const lh_snapshot *snapshot, lh_id id) {
+static uint64_t pointer_of(const lh_snapshot *snapshot, lh_id id) {
   lh_object object;
   if (lh_type_of(snapshot, id) != LH_TYPE_USERDATA) return lh_address_of(snapshot, id);
   lh_object_at(snapshot, id, &object);
   return object.pointer;
 }
 
+void hr_push_address(lua_State *L, const lh_snapshot *snapshot, lh_id id) {
+  char text[24];
+  (void)snprintf(text, sizeof text, "0x%llx", (unsigned long long)pointer_of(snapshot, id));
+  lua_pushstring(L, text);
+}
+
 static int get_address(lua_State *L) {
   const hr_object *o = check_object(L);
   const lh_snapshot *snapshot = hr_opened(L, o->of);
-  char text[24];
   if (o->id == LH_ROOT) return 0;
-  (void)snprintf(text, sizeof text, "0x%llx", (unsigned long long)hr_pointer_of(snapshot, o->id));
-  lua_pushstring(L, text);
+  hr_push_address(L, snapshot, o->id);
   return 1;
 }
 

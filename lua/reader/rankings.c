@@ -63,7 +63,7 @@ typedef struct ranked {
   size_t n;
 } ranked;
 
-static void push_class_row(lua_State *L, const lh_snapshot *snapshot, const lh_class_row *row) {
+void hr_push_class_row(lua_State *L, const lh_snapshot *snapshot, const lh_class_row *row) {
   const lh_class *class = lh_class_at(snapshot, row->class_index);
   lua_createtable(L, 0, 5);
   hr_set_string(L, "class", class->name);
@@ -90,7 +90,7 @@ int hr_classes(lua_State *L) {
   size_t n = limit > 0 && limit < r->n ? limit : r->n;
   hr_push_list(L, "heap.classes", n);
   for (size_t i = 0; i < n; i++) {
-    push_class_row(L, snapshot, &rows[i]);
+    hr_push_class_row(L, snapshot, &rows[i]);
     lua_rawseti(L, -2, (lua_Integer)i + 1);
   }
   set_query(L, &query, query.sort);
