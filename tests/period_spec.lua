@@ -8,12 +8,26 @@ describe("marks by period", function()
     local out, dir = support.lua [[
       local heap = require "heap"
       print(heap.mark())
-      print(os.date("!%Y-%m-%d"))
       heap.snapshot("s")
     ]]
     local marks = read.info(dir .. "/s").marks
     assert.matches("^true\tfalse\n", out)
     assert.matches("^mark %d%d%d%d%-%d%d%-%d%d %d%d:%d%d:%d%d$", marks[1])
+  end)
+
+  it("are named with the very time that they have, at the turn of a second too", function()
+    local out = support.lua [[
+      local heap = require "heap"
+      local second = os.time()
+      repeat heap.mark() until os.time() ~= second
+      local epochs = heap.stats().epochs
+      for _, epoch in ipairs(epochs) do
+        local time = os.date("!%Y-%m-%d %H:%M:%S", epoch.time)
+        if epoch.name and epoch.name ~= time then print(epoch.name, "at", time) end
+      end
+      print(#epochs > 1)
+    ]]
+    assert.equal("true\n", out)
   end)
 
   it("lose every second one when there are too many, and others stay", function()

@@ -91,10 +91,25 @@ static lh_own_content *push_mark(lua_State *L, const lh_own_content *content, co
   return mark;
 }
 
+enum { TIME_NAME_BYTES = 32 };
+
+/* Its length. */
+static size_t name_by_time(const struct timespec *now, char name[TIME_NAME_BYTES]) {
+  struct tm utc;
+  if (gmtime_r(&now->tv_sec, &utc) == NULL) return 0;
+  return strftime(name, TIME_NAME_BYTES, "%Y-%m-%d %H:%M:%S", &utc);
+}
+
 int lh_plant(lua_State *L, uint8_t kind, const char *name, size_t name_length, lh_planted *planted,
              lh_error *error) {
   reserve r;
   struct timespec now;
+  char time_name[TIME_NAME_BYTES];
+  (void)clock_gettime(CLOCK_REALTIME, &now);
+  if (name == NULL) {
+    name = time_name;
+    name_length = name_by_time(&now, time_name);
+  }
   if (name_length > LH_MARK_NAME_BYTES) {
     return lh_fail(error, LH_EARGUMENT, "the name of a mark is longer than %d bytes",
                    LH_MARK_NAME_BYTES);
@@ -110,7 +125,6 @@ int lh_plant(lua_State *L, uint8_t kind, const char *name, size_t name_length, l
     lua_pop(L, 1);
     return lh_fail_memory(error, "planting a mark");
   }
-  (void)clock_gettime(CLOCK_REALTIME, &now);
   *planted = (lh_planted){.serial = ++state->last_serial};
   planted->time_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
   lh_own_content content = {.magic = LH_OWN_MAGIC,

@@ -15,8 +15,6 @@
 ** period: other files and people refer to them. Nobody refers to a periodic mark but by its place
 ** in the heap that it is in; and to that of a snapshot nobody does that was never in a file.
 */
-#include <time.h>
-
 #include "state.h"
 
 enum { MOST_MARKS = 128, CHAIN = LH_STATE_NEWEST_MARK /* user value, of each mark too */ };
@@ -84,12 +82,8 @@ void lh_drop_mark(lua_State *L, uint32_t serial) {
 }
 
 int lh_mark_period(lua_State *L, bool *thinned, lh_error *error) {
-  char name[32];
-  struct tm utc;
   lh_planted planted;
-  time_t now = time(NULL);
-  size_t length = gmtime_r(&now, &utc) ? strftime(name, sizeof name, "%Y-%m-%d %H:%M:%S", &utc) : 0;
-  int rc = lh_plant(L, LH_MARK_BY_MARK, name, length, &planted, error);
+  int rc = lh_plant(L, LH_MARK_BY_MARK, NULL, 0, &planted, error);
   if (thinned) *thinned = false;
   if (rc < 0) return rc;
   planted.contents[0]->periodic = planted.contents[1]->periodic = 1;

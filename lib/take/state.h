@@ -67,7 +67,8 @@ static inline uint64_t lh_gc_bytes(const char *global) {
 
 enum { LH_MARK_NAME_BYTES = 4096 }; /* longer names are refused */
 
-/* mark.c: plants the two marks of one serial, named `name`; see lh_mark. */
+/* mark.c: plants the two marks of one serial, named `name`, or with NULL after their own time,
+** which is read once: the name and time_ns are of the same second. See lh_mark. */
 typedef struct lh_planted {
   uint32_t serial;
   uint64_t time_ns;
