@@ -151,10 +151,10 @@ describe("heap.busted", function()
   check("assertion", "app_spec.lua:41: Expected objects to be equal.", "Passed in:", "(number) 2",
         "Expected:", "(number) 1")
 
-  it("is in the README as the example prints it", function()
+  it("is in lua/README.md as the example prints it", function()
     local example = support.read_file(support.root .. "/examples/leak_spec.lua")
     local printed = busted(example, "leak_spec.lua")
-    local readme = support.read_file(support.root .. "/README.md"):gsub("\n    ", "\n")
+    local readme = support.read_file(support.root .. "/lua/README.md"):gsub("\n    ", "\n")
     assert.equal("successes", printed["is kept by the bus alone"])
     assert.matches("package.loaded  loaded modules", printed["can be collected"], 1, true)
     assert.matches(printed["leaves nothing behind"], readme, 1, true)

@@ -1,6 +1,7 @@
--- manual_spec.lua - what the manual pages and the README tell people to type: every example of a
--- page runs, and the README's sessions are what the examples print.
+-- manual_spec.lua - what the manual pages and the READMEs tell people to type: every example of a
+-- page runs, the READMEs' sessions are what the examples print, and their links lead somewhere.
 
+local lfs = require "lfs"
 local support = require "tests.support"
 
 -- All that the examples of the pages name.
@@ -72,8 +73,8 @@ describe("rendered, the examples of", function()
 end)
 
 -- What the examples' comments show is compared with reality by examples_spec.lua.
-local function compare_session(session, example_name, least_lines)
-  local readme = support.normalise(support.read_file(support.root .. "/README.md"))
+local function compare_session(file, session, example_name, least_lines)
+  local readme = support.normalise(support.read_file(support.root .. file))
   local example = support.normalise(support.read_file(("%s/examples/%s.lua"):format(
     support.root, example_name)))
   local compared = 0
@@ -86,16 +87,44 @@ local function compare_session(session, example_name, least_lines)
   assert.is_true(compared >= (least_lines or 10))
 end
 
-describe("the sessions of the README", function()
+describe("the sessions of the READMEs", function()
   it("are that of examples/listener.lua", function()
-    compare_session("\n    %$ heapdiff a b c\n(.-)\n%S", "listener")
+    compare_session("/README.md", "\n    %$ heapdiff a b c\n(.-)\n%S", "listener")
   end)
 
   it("with the suspects of its last snapshot", function()
-    compare_session("\n    %$ heaptop %-%-suspects c\n(.-)\n%S", "listener", 3)
+    compare_session("/cli/README.md", "\n    %$ heaptop %-%-suspects c\n(.-)\n%S", "listener", 3)
   end)
 
   it("and that of examples/timeline.lua", function()
-    compare_session("\n    %$ heaptop %-%-by epoch c\n(.-)\n%S", "timeline")
+    compare_session("/cli/README.md", "\n    %$ heaptop %-%-by epoch c\n(.-)\n%S", "timeline")
   end)
+end)
+
+-- A heading's anchor, as GitHub makes it.
+local function anchor(heading)
+  return (heading:lower():gsub("[^%w _-]", ""):gsub(" ", "-"))
+end
+
+describe("the links of", function()
+  for _, dir in ipairs {"", "cli/", "lua/", "tests/", "examples/"} do
+    it(dir .. "README.md lead somewhere", function()
+      local base = ("%s/%s"):format(support.root, dir)
+      local n_links = 0
+      for link in support.read_file(base .. "README.md"):gmatch("%]%(([^)]+)%)") do
+        local file, place = link:match("^([^#]*)#?(.*)$")
+        local path = base .. (file == "" and "README.md" or file)
+        assert.truthy(lfs.attributes(path), link)
+        local anchors = {}
+        if place ~= "" then
+          for heading in support.read_file(path):gmatch("\n##+ ([^\n]+)") do
+            anchors[anchor(heading)] = true
+          end
+          assert.is_true(anchors[place], link)
+        end
+        n_links = n_links + 1
+      end
+      assert.is_true(n_links > 0)
+    end)
+  end
 end)
