@@ -78,9 +78,7 @@ char *cli_things(cli *c, const lh_snapshot *snapshot, uint32_t class_index, uint
 
 const char *cli_address(cli *c, const lh_snapshot *snapshot, lh_id id) {
   char *text = c->numbers[c->next_number++ % (sizeof c->numbers / sizeof c->numbers[0])];
-  lh_object object;
-  lh_object_at(snapshot, id, &object);
-  snprintf(text, CLI_NUMBER_BYTES, "0x%llx", (unsigned long long)object.pointer);
+  snprintf(text, CLI_NUMBER_BYTES, "0x%llx", (unsigned long long)lh_pointer_of(snapshot, id));
   return text;
 }
 

@@ -444,9 +444,11 @@ uint32_t lh_object_count(const lh_snapshot *snapshot);
 /* Decodes object `id` (1..n). Cost: O(1), but O(record) for a table or thread's counts. */
 void lh_object_at(const lh_snapshot *snapshot, lh_id id, lh_object *out);
 
-/* Cheaper accessors, O(1) without decoding. For LH_ROOT: LH_TYPE_ROOT, 0, 0, false. */
+/* Cheaper accessors, O(1): no entry of a table is decoded. For LH_ROOT: LH_TYPE_ROOT, 0, 0, 0,
+** false. The pointer is the address as Lua prints it, as in lh_object. */
 lh_type lh_type_of(const lh_snapshot *snapshot, lh_id id);
 uint64_t lh_address_of(const lh_snapshot *snapshot, lh_id id);
+uint64_t lh_pointer_of(const lh_snapshot *snapshot, lh_id id);
 uint64_t lh_shallow_bytes(const lh_snapshot *snapshot, lh_id id);
 bool lh_is_own(const lh_snapshot *snapshot, lh_id id);
 bool lh_is_dead(const lh_snapshot *snapshot, lh_id id);

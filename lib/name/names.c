@@ -77,14 +77,8 @@ static void add_object(lh_text *text, const lh_snapshot *snapshot, lh_id id) {
     return;
   }
   lh_type type = lh_type_of(snapshot, id);
-  uint64_t pointer = lh_address_of(snapshot, id);
-  if (type == LH_TYPE_USERDATA && !lh_is_dead(snapshot, id)) {
-    lh_object object;
-    lh_object_at(snapshot, id, &object);
-    pointer = object.pointer;
-  }
   lh_text_format(text, "%s: 0x%llx", type == LH_TYPE_CLOSURE ? "function" : lh_type_name(type),
-                 (unsigned long long)pointer);
+                 (unsigned long long)lh_pointer_of(snapshot, id));
 }
 
 char *lh_object_text(const lh_snapshot *snapshot, lh_id id) {

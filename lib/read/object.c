@@ -151,6 +151,13 @@ void lh_object_at(const lh_snapshot *s, lh_id id, lh_object *out) {
   if (!out->dead) decode_fields(&f, out);
 }
 
+uint64_t lh_pointer_of(const lh_snapshot *s, lh_id id) {
+  lh_object userdata;
+  if (lh_type_of(s, id) != LH_TYPE_USERDATA) return lh_address_of(s, id);
+  lh_object_at(s, id, &userdata);
+  return userdata.pointer;
+}
+
 /* }=================================================================================== */
 
 /* {=== entries and frames ============================================================ */

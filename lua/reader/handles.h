@@ -192,9 +192,7 @@ void hr_push_objects(lua_State *L, int index, const lh_id *ids, size_t n, int ab
 int hr_check_set(lua_State *L, int index, hr_snapshot *of, const lh_id **ids, size_t *n,
                  lh_error *error);
 
-/* Pushes the address of an object as Lua prints it, which of userdata is another place than the
-** collector's. O(1): to decode a table for that would take as long as it has entries, for each
-** reference to it. */
+/* Pushes the address of an object as Lua prints it. */
 void hr_push_address(lua_State *L, const lh_snapshot *snapshot, lh_id id);
 
 /* The name of a class, as the commands print it, lives as long as the snapshot. */

@@ -143,16 +143,9 @@ static int get_class(lua_State *L) {
   return 1;
 }
 
-static uint64_t pointer_of(const lh_snapshot *snapshot, lh_id id) {
-  lh_object object;
-  if (lh_type_of(snapshot, id) != LH_TYPE_USERDATA) return lh_address_of(snapshot, id);
-  lh_object_at(snapshot, id, &object);
-  return object.pointer;
-}
-
 void hr_push_address(lua_State *L, const lh_snapshot *snapshot, lh_id id) {
   char text[24];
-  (void)snprintf(text, sizeof text, "0x%llx", (unsigned long long)pointer_of(snapshot, id));
+  (void)snprintf(text, sizeof text, "0x%llx", (unsigned long long)lh_pointer_of(snapshot, id));
   lua_pushstring(L, text);
 }
 
