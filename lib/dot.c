@@ -461,7 +461,8 @@ static int way_arrow(const drawing *d, const lh_ways *ways, const lh_way *way, A
                      Agnode_t *to) {
   char width[16];
   double part = ways->bytes > 0 ? (double)way->bytes / (double)ways->bytes : 0;
-  (void)snprintf(width, sizeof width, "%.1f", 1 + (THICKEST - 1) * part);
+  unsigned tenths = (unsigned)(10 * (1 + (THICKEST - 1) * part) + 0.5);
+  (void)snprintf(width, sizeof width, "%u.%u", tenths / 10, tenths % 10); /* in any locale */
   Agedge_t *line = agedge(d->graph, from, to, (char *)"", 1);
   if (!line) return no_memory(d);
   set(line, "penwidth", width);

@@ -117,6 +117,8 @@ static bool take_number(lh_range *r, key *k) {
     n++;
   }
   digits[n] = '\0';
+  char *point = strchr(digits, '.');
+  if (point) *point = lh_decimal_point();
   errno = 0;
   k->integer = strtoll(digits, &end, 10);
   k->is_integer = n > 0 && *end == '\0' && errno == 0;

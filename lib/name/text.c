@@ -67,6 +67,8 @@ void lh_text_float(lh_text *text, double number) {
     (void)snprintf(digits, sizeof digits, "%.14g", number);
     if (strtod(digits, NULL) < number || strtod(digits, NULL) > number)
       (void)snprintf(digits, sizeof digits, "%.17g", number);
+    char *point = strchr(digits, lh_decimal_point());
+    if (point) *point = '.';
     lh_text_string(text, digits);
     if (!strpbrk(digits, ".en")) lh_text_string(text, ".0");
   }

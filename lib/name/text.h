@@ -5,6 +5,8 @@
 #ifndef LUAHEAP_TEXT_H
 #define LUAHEAP_TEXT_H
 
+#include <locale.h>
+
 #include "base.h"
 
 /* All zero is an empty text. The first failed allocation is latched: additions after it do
@@ -22,8 +24,13 @@ void lh_text_format(lh_text *text, const char *format, ...) __attribute__((forma
 /* A count with commas: 1,204. */
 void lh_text_count(lh_text *text, uint64_t count);
 
-/* A float as Lua prints it, but so that it reads back: 1e15, 2.0, 1/0. */
+/* A float as Lua prints it, but so that it reads back, in any locale: 1e15, 2.0, 1/0. */
 void lh_text_float(lh_text *text, double number);
+
+/* What printf and strtod take for a point, which a program may change by os.setlocale. */
+static inline char lh_decimal_point(void) {
+  return localeconv()->decimal_point[0];
+}
 
 /* Any bytes: control characters, what turns the direction of text or cannot be seen, and what is no
 ** UTF-8 as Lua's escapes; with `quoted` also " and \, for use between quotes. */

@@ -42,7 +42,7 @@ function text.size(bytes)
   local size, unit = bytes / 1024, 1
   if bytes < 1024 then return text.count(bytes) .. " B" end
   while size >= 1023.95 do size, unit = size / 1024, unit + 1 end
-  local whole, tenth = ("%.1f"):format(size):match("^(%d+)%.(%d)$")
+  local whole, tenth = ("%.1f"):format(size):match("^(%d+)%D(%d)$") -- in any locale
   return ("%s.%s %s"):format(text.count(whole), tenth, UNITS[unit])
 end
 
