@@ -146,15 +146,19 @@ describe("a capture", function()
       for _, read in ipairs {
         function(o) return o.class end, function(o) return o.address end,
         function(o) return o:path() end, function(_, each) return each() end,
-        function(_, _, edge) return edge.label end,
+        function(_, _, edge) return edge.label end, function(_, _, edge) return edge.source end,
+        function(_, _, edge) return edge.key end, function(_, _, _, list) return list[1] end,
+        function(_, _, _, _, path) return path[1] end,
+        function(_, _, _, _, path) return path.text end,
       } do
         local reader = heap.capture().reader
         local object, each = reader:object("_G.v"), reader:objects()
         local edge = object:referrers()[1]
-        for _, o in ipairs {object, each, edge} do debug.setuservalue(o, nil, 1) end
+        local list, path = reader:top(1), object:paths(1)[1]
+        for _, o in ipairs {object, each, edge, list, path} do debug.setuservalue(o, nil, 1) end
         reader = nil
         settle()
-        refuses("snapshot", read, object, each, edge)
+        refuses("snapshot", read, object, each, edge, list, path)
       end
     ]]
   end)

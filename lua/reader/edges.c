@@ -11,7 +11,7 @@
 /* {=== One edge ======================================================================= */
 
 typedef struct edge {
-  hr_snapshot *of; /* the first user value */
+  hr_snapshot *of; /* its first user value */
   lh_edge edge;
 } edge;
 
@@ -32,7 +32,9 @@ const lh_edge *hr_test_edge(lua_State *L, int index, hr_snapshot **of) {
 }
 
 static const lh_edge *check_edge(lua_State *L) {
-  return &((const edge *)luaL_checkudata(L, 1, hr_edge_kind))->edge;
+  const edge *e = luaL_checkudata(L, 1, hr_edge_kind);
+  hr_check_kept(L, e->of);
+  return &e->edge;
 }
 
 static int push_object(lua_State *L, lh_id id) {
@@ -68,9 +70,9 @@ static int get_kind(lua_State *L) {
 
 /* As the commands print it; it takes the names of functions, so what they are called. */
 static int get_label(lua_State *L) {
-  edge *e = luaL_checkudata(L, 1, hr_edge_kind);
-  hr_check_kept(L, e->of);
-  hr_push_text(L, e->of, lh_edge_text(hr_analysed(L, e->of), &e->edge));
+  const lh_edge *e = check_edge(L);
+  hr_snapshot *of = ((edge *)lua_touserdata(L, 1))->of;
+  hr_push_text(L, of, lh_edge_text(hr_analysed(L, of), e));
   return 1;
 }
 
@@ -119,54 +121,57 @@ static void free_path(void *content) {
   *path = (lh_path){0};
 }
 
+typedef struct list {
+  hr_snapshot *of; /* its first user value */
+  lh_path path;
+} list;
+
 void hr_push_path(lua_State *L, int index, const char *kind, lh_path *path) {
-  lh_path *own = lua_newuserdatauv(L, sizeof *own, 1);
-  *own = (lh_path){0};
+  list *l = lua_newuserdatauv(L, sizeof *l, 1);
+  *l = (list){.of = lua_touserdata(L, index)};
   lua_pushvalue(L, index);
   lua_setiuservalue(L, -2, 1);
   (void)hr_has_kind(L, kind);
   lua_setmetatable(L, -2);
-  *own = *path;
+  l->path = *path;
   *path = (lh_path){0};
 }
 
 /* Of either kind. */
-static lh_path *check_list(lua_State *L) {
-  lh_path *path = luaL_testudata(L, 1, hr_referrers_kind);
-  return path ? path : luaL_checkudata(L, 1, hr_path_kind);
+static list *check_list(lua_State *L) {
+  list *l = luaL_testudata(L, 1, hr_referrers_kind);
+  return l ? l : luaL_checkudata(L, 1, hr_path_kind);
 }
 
 static int count_edges(lua_State *L) {
-  lua_pushinteger(L, (lua_Integer)check_list(L)->n_steps);
+  lua_pushinteger(L, (lua_Integer)check_list(L)->path.n_steps);
   return 1;
 }
 
 static int collect_list(lua_State *L) {
-  free_path(check_list(L));
+  free_path(&check_list(L)->path);
   return 0;
 }
 
-static int push_text(lua_State *L, const lh_path *path, bool folded) {
-  (void)lua_getiuservalue(L, 1, 1);
-  hr_snapshot *of = lua_touserdata(L, -1);
-  hr_push_text(L, of, lh_path_text(hr_analysed(L, of), path, folded));
+static int push_text(lua_State *L, const list *l, bool folded) {
+  hr_push_text(L, l->of, lh_path_text(hr_analysed(L, l->of), &l->path, folded));
   return 1;
 }
 
 /* list[i], and of a path its text and, folded, held_by. */
 static int edge_at(lua_State *L) {
-  const lh_path *path = check_list(L);
+  const list *l = check_list(L);
   const char *key = lua_type(L, 2) == LUA_TSTRING ? lua_tostring(L, 2) : "";
+  bool is_path = luaL_testudata(L, 1, hr_path_kind) != NULL;
   int is_integer;
   lua_Integer i = lua_tointegerx(L, 2, &is_integer);
-  if (luaL_testudata(L, 1, hr_path_kind) && strcmp(key, "text") == 0)
-    return push_text(L, path, false);
-  if (luaL_testudata(L, 1, hr_path_kind) && strcmp(key, "held_by") == 0)
-    return push_text(L, path, true);
-  if (strcmp(key, "snapshot") == 0) return lua_getiuservalue(L, 1, 1) != LUA_TNIL;
-  if (!is_integer || i < 1 || (lua_Unsigned)i > path->n_steps) return 0;
+  hr_check_kept(L, l->of);
+  if (is_path && strcmp(key, "text") == 0) return push_text(L, l, false);
+  if (is_path && strcmp(key, "held_by") == 0) return push_text(L, l, true);
+  bool is_edge = is_integer && i >= 1 && (lua_Unsigned)i <= l->path.n_steps;
+  if (!is_edge && strcmp(key, "snapshot") != 0) return 0;
   (void)lua_getiuservalue(L, 1, 1);
-  hr_push_edge(L, lua_gettop(L), &path->steps[i - 1]);
+  if (is_edge) hr_push_edge(L, lua_gettop(L), &l->path.steps[i - 1]);
   return 1;
 }
 

@@ -408,12 +408,14 @@ static int get(lua_State *L) {
 /* {=== Lists of objects =============================================================== */
 
 typedef struct list {
+  hr_snapshot *of; /* its first user value */
   size_t n;
   lh_id ids[];
 } list;
 
 void hr_push_objects(lua_State *L, int index, const lh_id *ids, size_t n, int about) {
   list *l = lua_newuserdatauv(L, sizeof *l + n * sizeof *ids, 2);
+  l->of = lua_touserdata(L, index);
   l->n = n;
   if (n > 0) memcpy(l->ids, ids, n * sizeof *ids);
   lua_pushvalue(L, index);
@@ -443,6 +445,7 @@ static int at(lua_State *L) {
     return 1;
   }
   if (i < 1 || (lua_Unsigned)i > l->n) return 0;
+  hr_check_kept(L, l->of);
   return push_other(L, l->ids[i - 1]);
 }
 

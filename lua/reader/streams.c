@@ -10,12 +10,11 @@ typedef enum stream_kind { OBJECTS, EDGES, ENTRIES } stream_kind;
 
 typedef struct stream {
   stream_kind kind;
-  hr_snapshot *of;   /* the first user value; the second keeps class_name */
+  hr_snapshot *of;   /* the first user value; the second is the class of OBJECTS; nil: any */
   uint32_t analyses; /* of it, when this began */
   lh_id next;        /* OBJECTS: the first that is not looked at yet */
   lh_edges it;
   uint32_t type_mask;
-  const char *class_name; /* NULL: of any class */
   bool garbage;
   uint32_t since, until; /* epochs, the last one not included */
 } stream;
@@ -33,21 +32,23 @@ static stream *push_stream(lua_State *L, stream_kind kind) {
 
 /* {=== What comes next ================================================================ */
 
-static bool passes(const stream *s, const lh_snapshot *snapshot, lh_id id) {
+/* `class_name` may be NULL: of any class. */
+static bool passes(const stream *s, const lh_snapshot *snapshot, const char *class_name, lh_id id) {
   uint32_t class_index = lh_class_of(snapshot, id);
   if (class_index == UINT32_MAX || lh_is_reachable(snapshot, id) == s->garbage) return false;
   if (s->type_mask && !(s->type_mask & 1u << lh_type_of(snapshot, id))) return false;
-  if (s->class_name && strcmp(lh_class_at(snapshot, class_index)->name, s->class_name) != 0)
-    return false;
+  if (class_name && strcmp(lh_class_at(snapshot, class_index)->name, class_name) != 0) return false;
   if (s->since == 0 && s->until == UINT32_MAX) return true;
   uint32_t epoch = lh_epoch(snapshot, id);
   return epoch >= s->since && epoch < s->until;
 }
 
 static int next_object(lua_State *L, stream *s, const lh_snapshot *snapshot) {
+  (void)lua_getiuservalue(L, 1, 2);
+  const char *class_name = lua_tostring(L, -1);
   while (s->next <= lh_object_count(snapshot)) {
     lh_id id = s->next++;
-    if (!passes(s, snapshot, id)) continue;
+    if (!passes(s, snapshot, class_name, id)) continue;
     (void)lua_getiuservalue(L, 1, 1);
     hr_push_object(L, lua_gettop(L), id);
     return 1;
@@ -139,7 +140,6 @@ static void read_filter(lua_State *L, int index, stream *s) {
   s->type_mask = hr_types_option(L, index);
   if (hr_option(L, index, "class")) {
     if (lua_type(L, -1) != LUA_TSTRING) luaL_error(L, "'class' must be the name of a class");
-    s->class_name = lua_tostring(L, -1);
     lua_setiuservalue(L, -2, 2);
   } else {
     lua_pop(L, 1);
