@@ -1239,18 +1239,20 @@ typedef enum lh_keying {
   LH_KEYED_MIXED
 } lh_keying;
 
-/* Tables at one path with many elements that are alike; or linked objects of one class. From
-** `elements` on all is about `id`. */
+/* Tables at one path with many elements that are alike, and of one class in all of them; or linked
+** objects of one class. From `elements` on all is about `id`, and so is the prospect. */
 typedef struct lh_growing {
   bool is_list; /* linked objects, no tables */
   lh_prospect prospect;
-  const char *held_by;    /* folded path */
-  uint64_t tables;        /* at that path; of linked objects 1 */
+  const char *held_by; /* folded path */
+  uint64_t tables;     /* at that path; of linked objects how many lists; */
+  uint64_t tables_filled_once;
   uint64_t entries;       /* in all of them, */
   uint64_t alike_entries; /* those that are alike */
   uint64_t bytes;         /* of all, with what their elements and keys retain, shared with others or
                              not, no byte twice; of _G and the like that of the alike ones alone */
-  lh_id id; /* the one with most bytes; of linked objects the one nearest to the root */
+  lh_id id; /* of those with the best prospect to grow the one with most bytes; of linked objects
+               the one nearest to the root */
   uint64_t elements;
   const char *element; /* the class or type of most elements, as in lh_value_class */
   lh_type type;        /* LH_TYPE_ROOT: no objects */
@@ -1371,10 +1373,10 @@ int lh_ladder_halves(const lh_ladder *ladder, lh_growth **out, lh_error *error);
 /* Is it fixed? Rows by path count whose growth is at least a tenth of the greatest there is, before
 ** or after. NULL: there is none. */
 typedef struct lh_answer {
-  bool is_fixed;                  /* something no longer grows, and nothing still does */
+  bool is_fixed; /* something no longer grows, nothing still does, and none of its class now */
   const lh_growth_row *no_longer; /* the greatest of each kind */
   const lh_growth_row *still;
-  const lh_growth_row *now;
+  const lh_growth_row *now; /* but one of the class of no_longer first: it may have moved */
 } lh_answer;
 
 /* O(rows). */

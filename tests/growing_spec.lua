@@ -145,6 +145,27 @@ describe("heaptop --growing tells", function()
     assert.same({30, 20 * 30 + 465, 50, "string"},
                 {row.tables, row.entries, row.elements, row.element})
   end)
+
+  it("tables at one path apart, if their elements are of several classes", function()
+    local rows = collections [[
+      local function memoize(f)
+        local known = {}
+        return function(x)
+          known[x] = known[x] or f(x)
+          return known[x]
+        end
+      end
+      caches = {memoize(session), memoize(function(x) return ("text"):rep(20) .. x end)}
+      for i = 1, 60 do caches[1](i) end
+      for i = 1, 80 do caches[2](i) end]]
+    local counts = {}
+    for _, row in ipairs(rows) do
+      if row.held_by:find("^upvalue known of ") then
+        counts[row.element] = {row.tables, row.alike_entries}
+      end
+    end
+    assert.same({Session = {1, 60}, string = {1, 80}}, counts)
+  end)
 end)
 
 describe("heaptop --growing with marks", function()
@@ -185,6 +206,24 @@ describe("heaptop --growing with marks", function()
     assert.equal(row, rows.collections[rows.total_collections])
     assert.is_nil(text:find("_G.constants", 1, true))
     assert.matches("\nLeft out: 1 collection that was filled once; %-n 0 shows all\n$", text)
+  end)
+
+  it("is not misled by tables at the same path that were filled once", function()
+    local dir = take [[
+      zones = {{objects = {}}, {objects = {}}}
+      for i = 1, 1000 do zones[1].objects[i] = session(i) end
+      for hour = 1, 4 do
+        heap.mark("hour " .. hour)
+        for _ = 1, 50 do table.insert(zones[2].objects, session(hour)) end
+      end]]
+    local row = cjson.decode(ask(dir, "--json", "s")).collections[1]
+    assert.same({"_G.zones[*].objects", "grows", 2, 1, 1200, 200},
+                {row.held_by, row.prospect, row.tables, row.tables_filled_once, row.entries,
+                 row.elements})
+    local out = ask(dir, "s")
+    assert.matches("^_G%.zones%[%*%]%.objects grows: 1,200 Session tables in 2 tables " ..
+                   "%(1 filled once%), [%d.]+ KB, [%d.]+%% of the heap\n" ..
+                   "    one of these, with 200 elements:\n    keys are 1 to 200, ", out)
   end)
 
   it("does not know of what came once, or goes again", function()

@@ -136,14 +136,17 @@ static void print_sentence(cli *c, lh_snapshot *snapshot, const lh_growing *g) {
          g->held_by, verdicts[g->prospect]);
   put_elements(stdout, c, g);
   if (g->tables > 1) printf(" in %s %s", cli_count(c, g->tables), g->is_list ? "lists" : "tables");
+  if (g->prospect != LH_FILLED_ONCE && g->tables_filled_once > 0)
+    printf(" (%s filled once)", cli_count(c, g->tables_filled_once));
   printf(", %s, %s of the heap%s\n", cli_size(c, g->bytes), share_of_heap(c, snapshot, g->bytes),
          cli_style_off(c));
 }
 
 static void print_evidence(cli *c, const lh_snapshot *snapshot, const lh_growing *g) {
+  if (g->tables > 1)
+    printf("    one of these, with %s:\n", cli_count_of(c, g->elements, "element", "elements"));
   fputs("    ", stdout);
   print_keys(c, snapshot, g);
-  if (g->tables > 1) printf("; of the biggest, with %s", cli_count(c, g->elements));
   putchar('\n');
   print_weak(g);
   print_epochs(c, snapshot, g);
@@ -236,6 +239,7 @@ static json_t *row_json(cli *c, const lh_snapshot *snapshot, const lh_growings *
       numbers ? json_real(g->greatest) : json_null(), "example_key", example, "exact",
       (int)g->exact));
   json_object_set_new(json, "alike_entries", json_integer((json_int_t)g->alike_entries));
+  json_object_set_new(json, "tables_filled_once", json_integer((json_int_t)g->tables_filled_once));
   json_object_set_new(json, "weak_keys", json_boolean(g->weak_keys));
   json_object_set_new(json, "weak_values", json_boolean(g->weak_values));
   json_object_set_new(json, "aged", json_integer((json_int_t)g->aged));

@@ -44,8 +44,9 @@
 ---@class heap.growing
 ---@field prospect "grows"|"may grow"|"filled once"
 ---@field held_by string a folded path
----@field object heap.object of several at that path the one with most bytes
+---@field object heap.object of several the biggest of those that grow most surely
 ---@field tables integer at that path
+---@field tables_filled_once integer how many of these were
 ---@field entries integer in all of them
 ---@field alike_entries integer those of that class
 ---@field bytes integer of all, with what their elements and keys retain, shared or not, no byte twice

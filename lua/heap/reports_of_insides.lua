@@ -30,6 +30,9 @@ local function growing_lines(g, list)
   local what = text.things({class = g.element, type = g.element_type or g.element}, g.alike_entries)
   local where = g.tables > 1 and (" in %s %s"):format(count(g.tables),
     g.keys == "linked" and "lists" or "tables") or ""
+  if g.prospect ~= "filled once" and g.tables_filled_once > 0 then
+    where = ("%s (%s filled once)"):format(where, count(g.tables_filled_once))
+  end
   local lines = {("%s %s: %s%s%s, %s, %s of the heap"):format(g.held_by, VERDICTS[g.prospect], what,
     g.are_keys and " as keys" or "", where, size(g.bytes), share(g.bytes, list.reachable_bytes))}
   lines[2] = "    " .. key_range(g)

@@ -27,6 +27,7 @@ static void push_growing(lua_State *L, const lh_snapshot *snapshot, const lh_gro
   hr_set_string(L, "held_by", g->held_by);
   hr_set_what(L, snapshot, "object", g->id);
   hr_set_integer(L, "tables", g->tables);
+  hr_set_integer(L, "tables_filled_once", g->tables_filled_once);
   hr_set_integer(L, "entries", g->entries);
   hr_set_integer(L, "alike_entries", g->alike_entries);
   hr_set_integer(L, "bytes", g->bytes);
