@@ -478,6 +478,31 @@ describe("before and after", function()
     assert.same({100, 200, 0, 0}, row.objects)
   end)
 
+  it("say that it may have moved", function()
+    local program = [[
+      local heap = require "heap"
+      cache, index, names = {}, {}, {}
+      for step = 1, 2 do
+        for i = 1, 100 do
+          local n = step * 1000 + i
+          if arg[1] == "moved" then index["r" .. n] = {n = n} else cache[#cache + 1] = {n = n} end
+          if arg[1] == "moved" then names[#names + 1] = ("name"):rep(60) .. n end
+        end
+        collectgarbage()
+        heap.snapshot("s" .. step)
+      end
+    ]]
+    local before, after = snapshots(program), snapshots(program, "moved")
+    local both = {at(before, "s1", "s2"), at(after, "s1", "s2")}
+    assert.matches("^Is it fixed%? No, it may have moved: _G%.cache%[%*%] %({n}%) no longer " ..
+                   "grows: %+[%d.]+ KB before, 0 B after\n" ..
+                   "New: _G%.index%[%*%] %({n}%) grows now: 0 B before, %+[%d.]+ KB after\n",
+                   (ask(both[1], both[2])))
+    local answer = json.decode((ask(both[1], both[2], "--json")))
+    assert.same({false, "_G.cache[*]", json.null, "_G.index[*]"},
+                {answer.fixed, answer.no_longer_grows, answer.still_grows, answer.grows_now})
+  end)
+
   it("take one snapshot of each, too", function()
     local text = ask(at(leaky, "s8"), at(clean, "s8"))
     assert.matches("^Less: _G%.bus%.listeners%.tick%[%*%] %(Listener%) has less: " ..

@@ -37,8 +37,10 @@ static void print_answer(cli *c, const request *r, const lh_growth *growth) {
     if (answer.no_longer != NULL) print_part(c, r, "Less: ", answer.no_longer, "has less");
   } else if (answer.no_longer != NULL) {
     print_part(c, r,
-               answer.is_fixed ? "Is it fixed? Yes: " : "Is it fixed? In part: ", answer.no_longer,
-               "no longer grows");
+               answer.is_fixed        ? "Is it fixed? Yes: "
+               : answer.still != NULL ? "Is it fixed? In part: "
+                                      : "Is it fixed? No, it may have moved: ",
+               answer.no_longer, "no longer grows");
     if (answer.still != NULL) print_part(c, r, "But: ", answer.still, "still grows");
   } else if (answer.still != NULL) {
     print_part(c, r, "Is it fixed? No: ", answer.still, "still grows");

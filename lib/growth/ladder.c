@@ -392,6 +392,19 @@ int lh_ladder_halves(const lh_ladder *ladder, lh_growth **out, lh_error *error) 
   return build(ladder, true, out, error);
 }
 
+/* Of the rows that count: the greatest that grows now and is of the class that no longer grows where
+** it did. Or NULL. */
+static const lh_growth_row *moved_to(const lh_growth *growth, const lh_growth_row *no_longer,
+                                     uint64_t least) {
+  for (size_t i = 0; no_longer && i < growth->n_paths; i++) {
+    const lh_growth_row *row = &growth->paths[i];
+    if (row->verdict == LH_GROWS_NOW && weight_of(row, growth->n_snapshots) >= least &&
+        strcmp(row->class_name, no_longer->class_name) == 0)
+      return row;
+  }
+  return NULL;
+}
+
 /* The growth of each row that counts is at least a tenth of the greatest there is. */
 void lh_answer_of(const lh_growth *growth, lh_answer *answer) {
   enum { TENTH = 10 };
@@ -408,7 +421,9 @@ void lh_answer_of(const lh_growth *growth, lh_answer *answer) {
     if (row->verdict == LH_STILL_GROWS) answer->still = row;
     if (row->verdict == LH_GROWS_NOW) answer->now = row;
   }
-  answer->is_fixed = answer->no_longer && !answer->still;
+  const lh_growth_row *moved = moved_to(growth, answer->no_longer, most / TENTH);
+  if (moved) answer->now = moved;
+  answer->is_fixed = answer->no_longer && !answer->still && !moved;
 }
 
 void lh_growth_free(lh_growth *growth) {

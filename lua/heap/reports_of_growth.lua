@@ -147,8 +147,8 @@ end
 
 local function is_fixed(g)
   local answer = g.no_longer_grows and
-    ("Is it fixed? %s: %s no longer grows"):format(g.fixed and "Yes" or "In part",
-      g.no_longer_grows) or
+    ("Is it fixed? %s: %s no longer grows"):format(g.fixed and "Yes" or
+      g.still_grows and "In part" or "No, it may have moved", g.no_longer_grows) or
     g.still_grows and ("Is it fixed? No: %s still grows"):format(g.still_grows) or
     "Nothing grows, before or after"
   if g.no_longer_grows and g.still_grows then
