@@ -166,6 +166,18 @@ describe("the class of a function", function()
       ["_G.E.main"] = "main chunk @other.lua"})
   end)
 
+  it("is no name that only one of those that the same code made has", function()
+    expect([[
+      local function memoize(f) return function(x) return f(x) end end
+      local function counter() local n = 0 return function() n = n + 1 return n end end
+      E = {parse = memoize(print), upper = memoize(string.upper), next = counter()}
+      package.loaded.parser = {parse = E.parse, upper = E.upper, next = E.next, step = E.next}
+    ]], nil, {
+      ["_G.E.parse"] = "function @app.lua:3",
+      ["_G.E.upper"] = "function @app.lua:3",
+      ["_G.E.next"] = "function next @app.lua:4"}) -- one, with two names
+  end)
+
   it("is a library's where C is", function()
     expect("E = {wrapped = coroutine.wrap(print)}", nil,
            {["_G.require"] = "function require [C]", ["_G.E.wrapped"] = "function [C]",

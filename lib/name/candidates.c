@@ -37,10 +37,23 @@ static int compare_names(const lh_namer *namer, const lh_candidate *a, const lh_
   return strcmp(lh_namer_chars(namer, a->qualifier), lh_namer_chars(namer, b->qualifier));
 }
 
+/* A callback that is kept under many names has none; nor have closures of one proto that are called
+** differently, such as what memoize(f) returned. But print and _G.log may be the same one. */
+static void merge(const lh_namer *namer, lh_candidate *candidate, lh_candidate *best) {
+  const char *name = lh_namer_chars(namer, candidate->text);
+  bool several = best->several || candidate->closure != best->closure;
+  bool other = best->other_names || strcmp(name, lh_namer_chars(namer, best->text)) != 0;
+  best->several = candidate->several = several;
+  best->other_names = candidate->other_names = other;
+  best->ambiguous = candidate->ambiguous =
+      other && (several || candidate->rank >= LH_NAME_CAPITAL_KEY);
+}
+
 static void propose(lh_namer *namer, lh_id target, lh_candidate candidate) {
   lh_id subject = subject_of(namer, target);
   if (namer->failed || subject == LH_NO_OBJECT || candidate.rank >= LH_NAME_NONE) return;
   uint32_t *index = lh_map_at(&namer->candidate_of, subject);
+  candidate.closure = target;
   if (!index) {
     namer->failed = true;
     return;
@@ -48,12 +61,7 @@ static void propose(lh_namer *namer, lh_id target, lh_candidate candidate) {
   if (*index != LH_NO_NUMBER) {
     lh_candidate *best = &namer->candidates[*index];
     int order = compare_names(namer, &candidate, best);
-    bool other =
-        strcmp(lh_namer_chars(namer, candidate.text), lh_namer_chars(namer, best->text)) != 0;
-    /* A callback that is kept under many names has none. */
-    candidate.ambiguous = candidate.rank == best->rank && candidate.rank >= LH_NAME_CAPITAL_KEY &&
-                          (other || best->ambiguous);
-    if (candidate.ambiguous) best->ambiguous = true;
+    if (candidate.rank == best->rank) merge(namer, &candidate, best);
     if (order < 0) *best = candidate;
     return;
   }
@@ -109,7 +117,7 @@ static bool is_capital(const char *name) {
 /* Ranks a name by where it was found: `by_place` for a special table or a variable. */
 static lh_candidate weigh(lh_namer *namer, const char *name, size_t n, uint32_t rank,
                           bool of_function) {
-  lh_candidate c = {LH_NAME_NONE, LH_NO_NUMBER, LH_NO_NUMBER, LH_NO_OBJECT, false};
+  lh_candidate c = {LH_NAME_NONE, LH_NO_NUMBER, LH_NO_NUMBER, .container = LH_NO_OBJECT};
   char small[64];
   if (n == 0 || n >= sizeof small || !lh_is_identifier(name, n)) return c;
   memcpy(small, name, n);
@@ -219,7 +227,7 @@ static void look_into_table(lh_namer *namer, lh_id table) {
     if (!lh_string_whole(snapshot, edge.key.as.object, &name, &n) || n == 0) continue;
     lh_candidate c;
     if (rank == LH_NAME_MODULE) {
-      c = (lh_candidate){rank, LH_NO_NUMBER, LH_NO_NUMBER, table, false};
+      c = (lh_candidate){rank, LH_NO_NUMBER, LH_NO_NUMBER, .container = table};
       lh_text text = {0};
       lh_text_escaped(&text, name, n, false);
       c.text = lh_namer_text(namer, &text);

@@ -78,7 +78,10 @@ typedef struct lh_candidate {
   lh_text_id text;
   lh_text_id qualifier; /* module or file, where known */
   lh_id container;      /* the table where it was found */
-  bool ambiguous;       /* found under two equally good names */
+  lh_id closure;        /* one of those that have a name as good, for a proto; */
+  bool several;         /* there are others: what one is called, they are not */
+  bool other_names;     /* found under two equally good names */
+  bool ambiguous;       /* and neither is better than none */
 } lh_candidate;
 
 /* A metatable, or a table that is the __index of one. */
