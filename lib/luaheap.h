@@ -564,14 +564,14 @@ typedef struct lh_without {
   size_t n_objects;
 } lh_without;
 
-/* lh_analyse as though these were not there: what only they keep alive is garbage, and they are
+/* lh_analyse as though none of the n were there: what only they keep alive is garbage, and they are
 ** part of no path, distance, dominator, retained size, or name that is found on the way; they are
 ** still told as edges, weak and left_out. In place of lh_analyse, or after it: then all is analysed
 ** anew and results of before are void, but classes keep their names, and count what is reachable
 ** now. What was left out before is not any more. After a failure (LH_EARGUMENT: no such edge or
 ** object; LH_EMEMORY) the snapshot is not analysed. Costs as much as lh_analyse, and the edges of
 ** the objects that edges are left out of. */
-int lh_analyse_without(lh_snapshot *snapshot, const lh_without *without, lh_error *error);
+int lh_analyse_without(lh_snapshot *snapshot, const lh_without *without, size_t n, lh_error *error);
 
 bool lh_is_reachable(const lh_snapshot *snapshot, lh_id id);
 

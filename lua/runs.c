@@ -156,7 +156,7 @@ static int analyse(lua_State *L) {
   }
   const lh_without without = {out.edges, out.n_edges, objects, n_objects};
   int code = LH_EMEMORY;
-  if (ok) code = lh_analyse_without(snapshot, &without, &error);
+  if (ok) code = lh_analyse_without(snapshot, &without, 1, &error);
   of->analyse = NULL;
   free(out.edges);
   hr_check(L, code, &error);

@@ -54,30 +54,15 @@ char *gone_text(cli *c, const gone *g) {
 
 /* Analyses anew, without what is ignored and what is cut. */
 void leave_out(cli *c, const request *r, lh_snapshot *snapshot, bool cuts) {
-  const gone *lists[] = {r->ignored, r->cuts};
-  size_t lengths[] = {r->n_ignored, cuts ? r->n_cuts : 0}, n_edges = 0, n_objects = 0;
-  for (int i = 0; i < 2; i++) {
-    for (size_t k = 0; k < lengths[i]; k++) {
-      n_edges += lists[i][k].what.n_edges;
-      n_objects += lists[i][k].what.n_objects;
-    }
-  }
-  lh_edge *edges = cli_must(malloc((n_edges + 1) * sizeof *edges)), *edge = edges;
-  lh_id *objects = cli_must(malloc((n_objects + 1) * sizeof *objects)), *object = objects;
-  for (int i = 0; i < 2; i++) {
-    for (size_t k = 0; k < lengths[i]; k++) {
-      const lh_without *what = &lists[i][k].what;
-      for (size_t e = 0; e < what->n_edges; e++) *edge++ = what->edges[e];
-      for (size_t o = 0; o < what->n_objects; o++) *object++ = what->objects[o];
-    }
-  }
-  lh_without all = {edges, n_edges, objects, n_objects};
+  size_t n = 0;
+  lh_without *without = cli_must(calloc(r->n_ignored + r->n_cuts, sizeof *without));
   lh_error error;
+  for (size_t i = 0; i < r->n_ignored; i++) without[n++] = r->ignored[i].what;
+  for (size_t i = 0; cuts && i < r->n_cuts; i++) without[n++] = r->cuts[i].what;
   if (lh_object_count(snapshot) > 1000000) cli_progress(c, "finding what is left");
-  cli_check(c, lh_analyse_without(snapshot, &all, &error), r->file, &error);
+  cli_check(c, lh_analyse_without(snapshot, without, n, &error), r->file, &error);
   cli_progress(c, NULL);
-  free(edges);
-  free(objects);
+  free(without);
 }
 
 void ignore(cli *c, const request *r, lh_snapshot *snapshot) {

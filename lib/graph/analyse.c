@@ -79,13 +79,14 @@ int lh_analyse(lh_snapshot *snapshot, lh_error *error) {
   return code;
 }
 
-int lh_analyse_without(lh_snapshot *snapshot, const lh_without *without, lh_error *error) {
+int lh_analyse_without(lh_snapshot *snapshot, const lh_without *without, size_t n,
+                       lh_error *error) {
   lh_left_out *set;
   lh_classes *classes = snapshot->classes;
   snapshot->classes = NULL;
   drop_analysis(snapshot);
   lh_leave_out(snapshot, NULL);
-  int code = lh_left_out_new(snapshot, without, &set, error);
+  int code = lh_left_out_new(snapshot, without, n, &set, error);
   if (code == LH_OK) {
     lh_leave_out(snapshot, set);
     code = lh_analyse(snapshot, error);

@@ -87,67 +87,50 @@ static size_t take_ephemerons(question *q) {
   return n;
 }
 
-static void sum_freed(const question *q, bool together, lh_freed *freed, lh_freed *only_together) {
+static void sum_freed(const question *q, lh_freed *freed, lh_freed *only_together) {
   const lh_snapshot *s = q->snapshot;
   for (lh_id id = 1; id <= s->n; id++) {
     if (q->seen[id] == LH_SEEN_ALIVE || !lh_is_reachable(s, id)) continue;
     uint64_t bytes = lh_shallow_bytes(s, id);
     freed->objects++;
     freed->bytes += bytes;
-    if (together && !q->freed_alone[id]) {
+    if (only_together && !q->freed_alone[id]) {
       only_together->objects++;
       only_together->bytes += bytes;
     }
-    q->freed_alone[id] |= !together;
+    q->freed_alone[id] |= !only_together;
   }
 }
 
-/* Searches as though the cut were made. */
-static int search(question *q, const lh_without *cut, lh_error *error) {
+/* Searches as though the n cuts were made. */
+static int search(question *q, const lh_without *cuts, size_t n, lh_error *error) {
   lh_left_out *set;
   lh_graph graph = lh_graph_of(q->snapshot);
-  int code = lh_left_out_new(q->snapshot, cut, &set, error);
+  int code = lh_left_out_new(q->snapshot, cuts, n, &set, error);
   if (code != LH_OK) return code;
   q->cut = set;
   memset(q->seen, 0, (size_t)q->snapshot->n + 1);
-  for (size_t i = 0; i < cut->n_objects; i++) q->seen[cut->objects[i]] = LH_SEEN_GONE;
+  for (size_t i = 0; i < n; i++)
+    for (size_t k = 0; k < cuts[i].n_objects; k++) q->seen[cuts[i].objects[k]] = LH_SEEN_GONE;
   bool ok = bend_cut(q) && lh_reach_alive(&graph, q->ephemerons, take_ephemerons(q), q->seen);
   straighten(q, &q->of_cut);
   lh_left_out_free(set);
   return ok ? LH_OK : lh_fail_memory(error, "searching what is left");
 }
 
-static int answer(question *q, const lh_without *cut, bool together, lh_id id, lh_freed *freed,
+/* Of one cut alone, or with `only_together` of all of them. */
+static int answer(question *q, const lh_without *cuts, size_t n, lh_id id, lh_freed *freed,
                   lh_freed *only_together, lh_error *error) {
   *freed = (lh_freed){0};
-  int code = search(q, cut, error);
+  int code = search(q, cuts, n, error);
   if (code != LH_OK) return code;
-  sum_freed(q, together, freed, only_together);
+  sum_freed(q, freed, only_together);
   freed->frees_it = id != LH_NO_OBJECT && q->seen[id] != LH_SEEN_ALIVE;
   return LH_OK;
 }
 
-/* All cuts as one. */
-static bool join(const lh_without *cuts, size_t n_cuts, lh_without *out) {
-  size_t n_edges = 0, n_objects = 0;
-  for (size_t i = 0; i < n_cuts; i++) {
-    n_edges += cuts[i].n_edges;
-    n_objects += cuts[i].n_objects;
-  }
-  lh_edge *edges = lh_alloc(n_edges, sizeof *edges);
-  lh_id *objects = lh_alloc(n_objects, sizeof *objects);
-  *out = (lh_without){.edges = edges, .objects = objects};
-  if (!edges || !objects) return false;
-  for (size_t i = 0; i < n_cuts; i++) {
-    for (size_t k = 0; k < cuts[i].n_edges; k++) edges[out->n_edges++] = cuts[i].edges[k];
-    for (size_t k = 0; k < cuts[i].n_objects; k++) objects[out->n_objects++] = cuts[i].objects[k];
-  }
-  return true;
-}
-
 int lh_what_if(lh_snapshot *snapshot, const lh_without *cuts, size_t n_cuts, lh_id id,
                lh_freed *alone, lh_freed *together, lh_freed *only_together, lh_error *error) {
-  lh_without all = {0};
   question q = {.snapshot = snapshot};
   size_t n = (size_t)snapshot->n + 1;
   int code = LH_OK;
@@ -159,14 +142,12 @@ int lh_what_if(lh_snapshot *snapshot, const lh_without *cuts, size_t n_cuts, lh_
   q.seen = lh_alloc(n, 1);
   q.freed_alone = lh_alloc_zeroed(n, 1);
   q.ephemerons = lh_alloc(snapshot->n_ephemerons, sizeof *q.ephemerons);
-  if (!q.seen || !q.freed_alone || !q.ephemerons || !bend_ephemerons(&q) ||
-      !join(cuts, n_cuts, &all))
+  if (!q.seen || !q.freed_alone || !q.ephemerons || !bend_ephemerons(&q))
     code = lh_fail_memory(error, "preparing cuts");
   for (size_t i = 0; code == LH_OK && i < n_cuts; i++)
-    code = answer(&q, &cuts[i], false, id, &alone[i], NULL, error);
-  if (code == LH_OK) code = answer(&q, &all, true, id, together, only_together, error);
+    code = answer(&q, &cuts[i], 1, id, &alone[i], NULL, error);
+  if (code == LH_OK) code = answer(&q, cuts, n_cuts, id, together, only_together, error);
   straighten(&q, &q.of_ephemerons);
-  lh_without_free(&all);
   lh_free(q.of_ephemerons.list);
   lh_free(q.of_cut.list);
   lh_free(q.ephemerons);

@@ -79,22 +79,31 @@ static int check(const lh_snapshot *s, const lh_without *without, lh_error *erro
   return LH_OK;
 }
 
-int lh_left_out_new(const lh_snapshot *s, const lh_without *without, lh_left_out **out,
+static void add(lh_left_out *set, const lh_without *without) {
+  for (size_t i = 0; i < without->n_edges; i++)
+    set->edges[set->n_edges++] = told_apart(&without->edges[i]);
+  for (size_t i = 0; i < without->n_objects; i++)
+    set->objects[set->n_objects++] = without->objects[i];
+}
+
+int lh_left_out_new(const lh_snapshot *s, const lh_without *without, size_t n, lh_left_out **out,
                     lh_error *error) {
-  int code = check(s, without, error);
-  if (code != LH_OK) return code;
+  size_t n_edges = 0, n_objects = 0;
+  for (size_t i = 0; i < n; i++) {
+    int code = check(s, &without[i], error);
+    if (code != LH_OK) return code;
+    n_edges += without[i].n_edges;
+    n_objects += without[i].n_objects;
+  }
   lh_left_out *set = lh_alloc_zeroed(1, sizeof *set);
   if (!set) return lh_fail_memory(error, "leaving edges out");
-  set->n_edges = without->n_edges;
-  set->n_objects = without->n_objects;
-  set->edges = lh_alloc(set->n_edges, sizeof *set->edges);
-  set->objects = lh_alloc(set->n_objects, sizeof *set->objects);
+  set->edges = lh_alloc(n_edges, sizeof *set->edges);
+  set->objects = lh_alloc(n_objects, sizeof *set->objects);
   if (!set->edges || !set->objects) {
     lh_left_out_free(set);
     return lh_fail_memory(error, "leaving edges out");
   }
-  for (size_t i = 0; i < set->n_edges; i++) set->edges[i] = told_apart(&without->edges[i]);
-  for (size_t i = 0; i < set->n_objects; i++) set->objects[i] = without->objects[i];
+  for (size_t i = 0; i < n; i++) add(set, &without[i]);
   qsort(set->edges, set->n_edges, sizeof *set->edges, compare_edges);
   qsort(set->objects, set->n_objects, sizeof *set->objects, compare_ids);
   *out = set;

@@ -6,9 +6,9 @@
 
 #include "snapshot.h"
 
-/* LH_EARGUMENT: not of this snapshot; LH_EMEMORY. Freed by lh_left_out_free. */
-int lh_left_out_new(const lh_snapshot *snapshot, const lh_without *without, lh_left_out **out,
-                    lh_error *error);
+/* All n as one set. LH_EARGUMENT: not of this snapshot; LH_EMEMORY. Freed by lh_left_out_free. */
+int lh_left_out_new(const lh_snapshot *snapshot, const lh_without *without, size_t n,
+                    lh_left_out **out, lh_error *error);
 void lh_left_out_free(lh_left_out *set);
 
 /* Is the edge itself in the set? O(log of the set). */

@@ -124,7 +124,7 @@ int hl_analyse(lh_snapshot *snapshot, hl_scope scope, lh_error *error) {
     *error = (lh_error){.code = code, .message = "not enough memory while leaving edges out"};
   } else {
     const lh_without without = {.edges = list.edges, .n_edges = list.n};
-    code = lh_analyse_without(snapshot, &without, error);
+    code = lh_analyse_without(snapshot, &without, 1, error);
     if (code == LH_OK) code = lh_classify(snapshot, error);
   }
   free(list.edges);

@@ -2,8 +2,6 @@
 ** cuts.c - why a whole set of objects is alive, and what would change that: references and objects
 ** that are taken as gone, and the paths that hold an object independently.
 */
-#include <string.h>
-
 #include "handles.h"
 
 /* {=== The ways on which a set is held ================================================ */
@@ -137,25 +135,11 @@ static int read_cuts(lua_State *L, int index, hr_snapshot *of, cuts **out, lh_er
   return code;
 }
 
-/* All of them as one; in a userdata that it pushes. */
-static lh_without together(lua_State *L, const cuts *c) {
-  size_t n_edges = 0, n_objects = 0;
-  for (size_t i = 0; i < c->n; i++) {
-    lh_without w = without_of(&c->list[i]);
-    n_edges += w.n_edges;
-    n_objects += w.n_objects;
-  }
-  lh_edge *edges = lua_newuserdatauv(L, n_edges * sizeof *edges + n_objects * sizeof(lh_id), 0);
-  lh_id *objects = (lh_id *)(edges + n_edges);
-  lh_without all = {edges, n_edges, objects, n_objects};
-  for (size_t i = 0; i < c->n; i++) {
-    lh_without w = without_of(&c->list[i]);
-    if (w.n_edges > 0) memcpy(edges, w.edges, w.n_edges * sizeof *edges);
-    if (w.n_objects > 0) memcpy(objects, w.objects, w.n_objects * sizeof *objects);
-    edges += w.n_edges;
-    objects += w.n_objects;
-  }
-  return all;
+/* Each of them, in a userdata that it pushes. */
+static lh_without *push_withouts(lua_State *L, const cuts *c) {
+  lh_without *list = lua_newuserdatauv(L, (c->n + 1) * sizeof *list, 0);
+  for (size_t i = 0; i < c->n; i++) list[i] = without_of(&c->list[i]);
+  return list;
 }
 
 /* ignore([cuts]) --> true | nil, message, code. From now on, all is answered as though these were
@@ -172,13 +156,13 @@ int hr_ignore(lua_State *L) {
   }
   (void)hr_analysed(L, of);
   if (read_cuts(L, 2, of, &c, &error) != LH_OK) return hr_fail(L, &error);
-  lh_without all = together(L, c);
+  const lh_without *list = push_withouts(L, c);
   lh_snapshot *snapshot = hr_opened(L, of);
   if (of->holds > 1) lua_gc(L, LUA_GCCOLLECT); /* they may be left from errors */
   if (of->holds > 1) return luaL_error(L, "the snapshot is just being asked something else");
   (void)hr_opened(L, of); /* what was collected may have closed it */
   of->analyses++;
-  hr_check(L, lh_analyse_without(snapshot, &all, &error), &error);
+  hr_check(L, lh_analyse_without(snapshot, list, c->n, &error), &error);
   hr_check(L, lh_classify(snapshot, &error), &error);
   hr_let_go(L, 3);
   lua_pushboolean(L, true);
@@ -202,10 +186,9 @@ int hr_what_if(lua_State *L) {
   lua_settop(L, 3);
   if (!lua_isnil(L, 3)) hr_check(L, hr_find_object(L, 3, of, &id, &error), &error);
   if (read_cuts(L, 2, of, &c, &error) != LH_OK) return hr_fail(L, &error);
-  lh_without *each = lua_newuserdatauv(L, (c->n + 1) * sizeof *each, 0);
+  const lh_without *list = push_withouts(L, c);
   lh_freed *alone = lua_newuserdatauv(L, (c->n + 1) * sizeof *alone, 0);
-  for (size_t i = 0; i < c->n; i++) each[i] = without_of(&c->list[i]);
-  int code = lh_what_if(hr_analysed(L, of), each, c->n, id, alone, &all, &only, &error);
+  int code = lh_what_if(hr_analysed(L, of), list, c->n, id, alone, &all, &only, &error);
   hr_check(L, code, &error);
   hr_push_list(L, "heap.what_if", c->n);
   for (size_t i = 0; i < c->n; i++) {

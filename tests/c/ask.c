@@ -198,7 +198,7 @@ static void ask_cuts(lh_snapshot *s) {
   for (int i = 0; i < MOST; i++)
     if (lh_find_cut(s, expressions[i], &cuts[n], NULL) == LH_OK) n++;
   (void)lh_what_if(s, cuts, n, LH_NO_OBJECT, alone, &together, &only_together, NULL);
-  bool ok = n == 0 || lh_analyse_without(s, &cuts[0], NULL) == LH_OK;
+  bool ok = n == 0 || lh_analyse_without(s, cuts, 1, NULL) == LH_OK;
   for (size_t i = 0; i < n; i++) lh_without_free(&cuts[i]);
   if (ok) ask_rankings(s);
 }

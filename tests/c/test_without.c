@@ -123,10 +123,10 @@ static bool check(unsigned long seed) {
   choose(s, &less, &random, &c);
   lh_snapshot *fewer = opened(&less, &less_file);
   assert_int_equal(lh_analyse(fewer, NULL), LH_OK);
-  assert_int_equal(lh_analyse_without(s, &c.without, NULL), LH_OK);
+  assert_int_equal(lh_analyse_without(s, &c.without, 1, NULL), LH_OK);
   bool ok = same_analysis(s, fewer) && rows_agree(s) && are_told(s, &c);
   if (seed % 8 == 1) {
-    assert_int_equal(lh_analyse_without(s, &(lh_without){0}, NULL), LH_OK);
+    assert_int_equal(lh_analyse_without(s, NULL, 0, NULL), LH_OK);
     assert_int_equal(lh_analyse(whole, NULL), LH_OK);
     ok = ok && same_analysis(s, whole) && rows_agree(s);
   }
@@ -240,7 +240,7 @@ static void classes_are_counted_anew(void **state) {
   const char *name = of_4->name;
   uint64_t before = of_4->objects;
   assert_int_equal(of_4->garbage_objects, 0);
-  assert_int_equal(lh_analyse_without(s, &(lh_without){.objects = &gone, .n_objects = 1}, NULL),
+  assert_int_equal(lh_analyse_without(s, &(lh_without){.objects = &gone, .n_objects = 1}, 1, NULL),
                    LH_OK);
   assert_ptr_equal(lh_class_at(s, lh_class_of(s, 4))->name, name);
   assert_true(of_4->objects < before);
@@ -259,14 +259,14 @@ static void no_such_edges(void **state) {
   lh_id ids[] = {LH_ROOT, 4, LH_NO_OBJECT};
   lh_error error;
   lh_without without = {.edges = &edge, .n_edges = 1};
-  assert_int_equal(lh_analyse_without(s, &without, &error), LH_EARGUMENT);
+  assert_int_equal(lh_analyse_without(s, &without, 1, &error), LH_EARGUMENT);
   edge = (lh_edge){.source = 2, .target = LH_ROOT};
-  assert_int_equal(lh_analyse_without(s, &without, &error), LH_EARGUMENT);
+  assert_int_equal(lh_analyse_without(s, &without, 1, &error), LH_EARGUMENT);
   edge = (lh_edge){.kind = LH_EDGE_EPHEMERON, .source = 2, .target = 3, .holder = LH_NO_OBJECT};
-  assert_int_equal(lh_analyse_without(s, &without, &error), LH_EARGUMENT);
+  assert_int_equal(lh_analyse_without(s, &without, 1, &error), LH_EARGUMENT);
   for (int i = 0; i < 3; i++) {
     without = (lh_without){.objects = &ids[i], .n_objects = 1};
-    assert_int_equal(lh_analyse_without(s, &without, &error), LH_EARGUMENT);
+    assert_int_equal(lh_analyse_without(s, &without, 1, &error), LH_EARGUMENT);
   }
   assert_int_equal(lh_analyse(s, &error), LH_OK);
   lh_close(s);
@@ -289,14 +289,14 @@ static void each_allocation_fails(void **state) {
     assert_int_equal(lh_analyse(s, NULL), LH_OK);
     assert_int_equal(lh_classify(s, NULL), LH_OK);
     (void)lh_test_fail_allocation(nth);
-    code = lh_analyse_without(s, &without, NULL);
+    code = lh_analyse_without(s, &without, 1, NULL);
     (void)lh_test_fail_allocation(0);
     assert_true(code == LH_OK || code == LH_EMEMORY);
     assert_true(nth < 200);
     if (code == LH_EMEMORY) assert_int_equal(lh_class_count(s), 0);
   }
   lh_freed alone, together, only_together;
-  assert_int_equal(lh_analyse_without(s, &(lh_without){0}, NULL), LH_OK);
+  assert_int_equal(lh_analyse_without(s, NULL, 0, NULL), LH_OK);
   code = LH_EMEMORY;
   for (uint64_t nth = 1; code != LH_OK; nth++) {
     (void)lh_test_fail_allocation(nth);
