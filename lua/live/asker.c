@@ -111,22 +111,50 @@ static void add_our_parts(edge_list *list, const lh_snapshot *snapshot) {
   }
 }
 
+/* Ends an analysis without the edges of the list, which it frees, and without these objects. */
+static int analyse_without(lh_snapshot *snapshot, edge_list *list, const lh_id *objects,
+                           size_t n_objects, lh_error *error) {
+  int code = LH_EMEMORY;
+  const lh_without without = {list->edges, list->n, objects, n_objects};
+  if (list->failed)
+    *error = (lh_error){.code = code, .message = "not enough memory while leaving edges out"};
+  else
+    code = lh_analyse_without(snapshot, &without, 1, error);
+  if (code == LH_OK) code = lh_classify(snapshot, error);
+  free(list->edges);
+  return code;
+}
+
 int hl_analyse(lh_snapshot *snapshot, hl_scope scope, lh_error *error) {
   hl_asker asker;
   edge_list list = {0};
-  int code = LH_EMEMORY;
   bool others = scope == HL_OTHERS;
   hl_find_asker(snapshot, &asker);
   add_our_parts(&list, snapshot);
   add_edges(&list, snapshot, asker.thread, &asker, others ? hl_is_of_asker : hl_is_of_call);
   if (others) add_edges(&list, snapshot, asker.function, &asker, hl_is_of_asker);
-  if (list.failed) {
-    *error = (lh_error){.code = code, .message = "not enough memory while leaving edges out"};
-  } else {
-    const lh_without without = {.edges = list.edges, .n_edges = list.n};
-    code = lh_analyse_without(snapshot, &without, 1, error);
-    if (code == LH_OK) code = lh_classify(snapshot, error);
+  return analyse_without(snapshot, &list, NULL, 0, error);
+}
+
+/* The outermost frame of the thread that runs `function`; 0 if there is none. */
+static uint32_t frame_of(const lh_snapshot *snapshot, lh_id thread, lh_id function) {
+  lh_edges it;
+  lh_frame frame;
+  uint32_t n = 0;
+  if (function == LH_NO_OBJECT) return 0;
+  for (lh_frames_begin(snapshot, thread, &it); lh_frames_next(&it, &frame); n++) {
+    if (frame.function.kind == LH_VALUE_OBJECT && frame.function.as.object == function) return n;
   }
-  free(list.edges);
-  return code;
+  return 0;
+}
+
+int hl_analyse_below(lh_snapshot *snapshot, lh_id function, const lh_id *objects, size_t n_objects,
+                     lh_error *error) {
+  hl_asker asker = {.thread = running_thread(snapshot), .function = LH_NO_OBJECT};
+  edge_list list = {0};
+  if (asker.thread != LH_NO_OBJECT) {
+    asker.asker_frame = frame_of(snapshot, asker.thread, function);
+    add_edges(&list, snapshot, asker.thread, &asker, hl_is_of_asker);
+  }
+  return analyse_without(snapshot, &list, objects, n_objects, error);
 }

@@ -52,6 +52,11 @@ typedef enum hl_scope { HL_WHOLE = 1, HL_OTHERS } hl_scope;
 
 int hl_analyse(lh_snapshot *snapshot, hl_scope scope, lh_error *error);
 
+/* The same without the objects, and without the frames from the outermost on that runs `function`;
+** LH_NO_OBJECT, or where there is none: without all frames. */
+int hl_analyse_below(lh_snapshot *snapshot, lh_id function, const lh_id *objects, size_t n_objects,
+                     lh_error *error);
+
 /* }=================================================================================== */
 
 /* {=== Captures: capture.c ============================================================ */
