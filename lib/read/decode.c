@@ -41,6 +41,7 @@ _Static_assert(sizeof(scan) <= sizeof((lh_edges *)0)->state, "a scan fits into t
 void lh_edges_begin(const lh_snapshot *s, lh_id id, lh_edges *it) {
   scan c;
   begin(s, id, &c);
+  begin_row(s, &c);
   it->snapshot = s;
   memcpy(it->state, &c, sizeof c);
 }
@@ -90,9 +91,13 @@ static lh_id upvalue_name(const lh_snapshot *s, scan *c, uint32_t ordinal) {
   return c->frame == ordinal ? find_or_none(s, word) : LH_NO_OBJECT;
 }
 
+/* A key that is an object comes before its value, as an edge of its own. */
 static void label_entry(const lh_snapshot *s, const scan *c, lh_edge *edge) {
-  edge->key = lh_raw_value(s, (lh_raw){c->key_bits, c->key_tag});
-  lh_id key = edge->key.kind == LH_VALUE_OBJECT ? edge->key.as.object : LH_NO_OBJECT;
+  lh_id key = c->key_tag == LH_VAL_OBJECT ? c->key : LH_NO_OBJECT;
+  if (c->key_tag == LH_VAL_OBJECT)
+    edge->key = (lh_value){.kind = LH_VALUE_OBJECT, .as.object = key};
+  else
+    edge->key = lh_raw_value(s, (lh_raw){c->key_bits, c->key_tag});
   unsigned flags = weak_flags(s, c);
   edge->weak = flags && table_strength(s, flags, edge->kind, edge->target, key) != LH_STRONG;
 }
@@ -153,11 +158,12 @@ static bool next_edge(scan *c, const lh_snapshot *s, lh_edge *edge) {
   do {
     if (!step(c, &reference)) return false;
     *edge = (lh_edge){.source = c->source,
-                      .target = find_or_none(s, reference.word),
+                      .target = find_next(s, c, reference.word),
                       .kind = (lh_edge_kind)reference.kind,
                       .ordinal = reference.ordinal,
                       .name = find_or_none(s, reference.name_word),
                       .holder = LH_NO_OBJECT};
+    if (reference.kind == LH_EDGE_KEY) c->key = edge->target;
   } while (edge->target == LH_NO_OBJECT);
   if (reference.kind == LH_EDGE_VALUE || reference.kind == LH_EDGE_KEY) label_entry(s, c, edge);
   if (reference.kind == LH_EDGE_UPVALUE) edge->name = upvalue_name(s, c, reference.ordinal);
@@ -170,7 +176,7 @@ void lh_prefetch_edges(const lh_snapshot *s, lh_id id) {
   uint32_t first = s->first_edge[id], end = s->first_edge[id + 1];
   if (id != LH_ROOT) __builtin_prefetch(lh_record(s, id));
   for (uint32_t e = first; e < end && e < first + MOST; e++)
-    __builtin_prefetch(&s->by_address[lh_slot_of(s, s->address[s->edge[e]] >> 3)]);
+    __builtin_prefetch(&s->address[s->edge[e]]);
 }
 
 bool lh_edges_next(lh_edges *it, lh_edge *edge) {

@@ -165,6 +165,7 @@ uint64_t lh_pointer_of(const lh_snapshot *s, lh_id id) {
 static void begin_at(const lh_snapshot *s, lh_id id, unsigned record, lh_edges *it) {
   scan c;
   begin(s, id, &c);
+  begin_row(s, &c);
   if (c.record != record) c = (scan){.section = AT_END};
   it->snapshot = s;
   memcpy(it->state, &c, sizeof c);
@@ -172,6 +173,11 @@ static void begin_at(const lh_snapshot *s, lh_id id, unsigned record, lh_edges *
 
 void lh_entries_begin(const lh_snapshot *s, lh_id table, lh_edges *it) {
   begin_at(s, table, LH_REC_TABLE, it);
+}
+
+static lh_value next_value(const lh_snapshot *s, scan *c, lh_raw raw) {
+  if (raw.tag != LH_VAL_OBJECT) return lh_raw_value(s, raw);
+  return (lh_value){.kind = LH_VALUE_OBJECT, .as.object = find_next(s, c, raw.bits)};
 }
 
 bool lh_entries_next(lh_edges *it, lh_value *key, lh_value *value) {
@@ -183,17 +189,20 @@ bool lh_entries_next(lh_edges *it, lh_value *key, lh_value *value) {
     if (c.section == AT_REFERENCES && c.left > 0) {
       (void)lh_get_reference(&c.at, 0); /* the metatable */
       c.left = 0;
+      c.row++;
     }
     if (c.left == 0)
       more = next_section(&c);
     else
       stopped = step_entry(&c, &raw_key, &raw_value);
   }
+  if (more) *key = next_value(it->snapshot, &c, raw_key);
+  if (more && value)
+    *value = next_value(it->snapshot, &c, raw_value);
+  else if (more && raw_value.tag == LH_VAL_OBJECT)
+    c.row++;
   memcpy(it->state, &c, sizeof c);
-  if (!more) return false;
-  *key = lh_raw_value(it->snapshot, raw_key);
-  if (value) *value = lh_raw_value(it->snapshot, raw_value);
-  return true;
+  return more;
 }
 
 lh_id lh_metatable_of(const lh_snapshot *s, lh_id id) {

@@ -434,6 +434,42 @@ static void the_sweep_crosses_batches(void **state) {
   s = sample;
 }
 
+/* All edges but the ephemerons', which only the graph knows, and all entries; by malloc. */
+static char *all_texts(void) {
+  char *all = strdup("");
+  for (lh_id id = LH_ROOT; id <= lh_object_count(s); id++) {
+    lh_edges it;
+    lh_edge edge;
+    lh_value key, value;
+    char *joined;
+    text[0] = 0;
+    for (lh_edges_begin(s, id, &it); lh_edges_next(&it, &edge);)
+      if (edge.kind != LH_EDGE_EPHEMERON) say_edge(&edge);
+    for (int keys_only = 0; id != LH_ROOT && keys_only < 2; keys_only++) {
+      for (lh_entries_begin(s, id, &it); lh_entries_next(&it, &key, keys_only ? NULL : &value);) {
+        say_value(&key);
+        if (!keys_only) say_value(&value);
+        say(" ");
+      }
+    }
+    assert_true(asprintf(&joined, "%s%s\n", all, text) > 0);
+    free(all);
+    all = joined;
+  }
+  return all;
+}
+
+/* Then they are read with its help. */
+static void the_graph_changes_nothing(void **state) {
+  (void)state;
+  char *before = all_texts();
+  assert_int_equal(lh_analyse(s, NULL), 0);
+  char *after = all_texts();
+  assert_string_equal(after, before);
+  free(before);
+  free(after);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(edges_of_tables),
                                      cmocka_unit_test(edges_of_functions),
@@ -447,6 +483,7 @@ int main(void) {
                                      cmocka_unit_test(the_root_is_no_object),
                                      cmocka_unit_test(the_sweep_agrees),
                                      cmocka_unit_test(the_sweep_tells_ephemerons),
-                                     cmocka_unit_test(the_sweep_crosses_batches)};
+                                     cmocka_unit_test(the_sweep_crosses_batches),
+                                     cmocka_unit_test(the_graph_changes_nothing)};
   return cmocka_run_group_tests(tests, setup, teardown);
 }
