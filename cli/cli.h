@@ -80,8 +80,7 @@ typedef struct cli {
   char short_options[2 * CLI_MAX_OPTIONS + 2];
   char numbers[64][CLI_NUMBER_BYTES]; /* the last 64 results of cli_count and its like */
   unsigned next_number;
-  uint64_t path_steps; /* that were followed so far */
-  cli_file *files;     /* that were opened */
+  cli_file *files; /* that were opened */
   size_t n_files;
   const char *volatile unfinished; /* a file to be removed when the process must end */
 } cli;

@@ -82,26 +82,18 @@ const char *cli_address(cli *c, const lh_snapshot *snapshot, lh_id id) {
   return text;
 }
 
-/* Following a path costs its length, so a table of all elements of a long list would take the
-** square of that. After some seconds' worth of steps only the length of paths is told. */
-#define PATHS_STEPS 5000000u
-
 char *cli_held_by(cli *c, lh_snapshot *snapshot, lh_id id) {
   lh_path path;
   lh_error error;
   char *text;
-  if (c->path_steps > PATHS_STEPS) {
-    text = cli_must(malloc(2 * CLI_NUMBER_BYTES));
-    snprintf(text, 2 * CLI_NUMBER_BYTES, "... %s from a root ...",
-             cli_count_of(c, lh_distance(snapshot, id), "step", "steps"));
+  if (lh_distance(snapshot, id) > CLI_LONG_PATH) {
+    cli_check(c, lh_held_by(snapshot, id, &text, &error), NULL, &error);
     return text;
   }
   cli_check(c, lh_shortest_path(snapshot, id, &path, &error), NULL, &error);
-  c->path_steps += path.n_steps;
-  text = lh_path_text(snapshot, &path, path.n_steps > CLI_LONG_PATH);
+  text = lh_path_text(snapshot, &path, false);
   lh_paths_free(&path, 1);
-  cli_must(text);
-  return text;
+  return cli_must(text);
 }
 
 char *cli_path_told(const lh_snapshot *snapshot, const lh_path *path, bool folded) {

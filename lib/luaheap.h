@@ -733,6 +733,12 @@ int lh_referrers(lh_snapshot *snapshot, lh_id id, lh_edge **edges, size_t *n_edg
 ** between objects of one cause become `*`: `_G.bus.listeners.tick[*].fn`. Freed with lh_free. */
 char *lh_path_text(const lh_snapshot *snapshot, const lh_path *path, bool folded);
 
+/* The same of the shortest path of `id`, folded, for one object after another: all of them together
+** cost about as much as lh_analyse, however long their paths are. Freed with lh_free. LH_ENOTFOUND:
+** nothing keeps it alive. Needs lh_classify. Keeps up to 4 bytes for each object that is on the way
+** to one that was asked for. */
+int lh_held_by(lh_snapshot *snapshot, lh_id id, char **out, lh_error *error);
+
 /* A text that begins at an upvalue, at code, or in a coroutine does not say who holds that: here is
 ** the part of the path, from the root on, that leads to the first such beginning, as text:
 ** `_G.handlers.h17`. *out is NULL where lh_path_text tells all; else freed with lh_free. Fails with

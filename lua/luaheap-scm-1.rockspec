@@ -114,6 +114,7 @@ build = {
         "lib/name/find_phrase.c",
         "lib/name/fold.c",
         "lib/name/functions.c",
+        "lib/name/held_by.c",
         "lib/name/map.c",
         "lib/name/metatables.c",
         "lib/name/names.c",

@@ -167,13 +167,19 @@ int hs_result_retained(sqlite3_context *context, hs_file *file, lh_id id, lh_err
 
 int hs_result_path(sqlite3_context *context, hs_file *file, lh_id id, bool folded,
                    lh_error *error) {
+  lh_snapshot *snapshot = file->snapshot;
   lh_path path;
+  char *text;
   int code = hs_need_classes(file, error);
-  if (code != LH_OK || id == LH_ROOT) return code;
-  code = lh_shortest_path(file->snapshot, id, &path, error);
-  if (code == LH_ENOTFOUND) return LH_OK;
+  if (code != LH_OK || id == LH_ROOT || !lh_is_reachable(snapshot, id)) return code;
+  if (folded || lh_distance(snapshot, id) > LONG_PATH) {
+    code = lh_held_by(snapshot, id, &text, error);
+    if (code == LH_OK) hs_result_text(context, text);
+    return code;
+  }
+  code = lh_shortest_path(snapshot, id, &path, error);
   if (code != LH_OK) return code;
-  hs_result_text(context, lh_path_text(file->snapshot, &path, folded || path.n_steps > LONG_PATH));
+  hs_result_text(context, lh_path_text(snapshot, &path, false));
   lh_paths_free(&path, 1);
   return LH_OK;
 }

@@ -63,7 +63,9 @@ static void drop_analysis(lh_snapshot *snapshot) {
   lh_free(snapshot->distance);
   lh_free(snapshot->parent);
   lh_steps_free(snapshot->steps);
+  lh_folds_free(snapshot->folds);
   snapshot->steps = NULL;
+  snapshot->folds = NULL;
   snapshot->idom = NULL;
   snapshot->distance = NULL;
   snapshot->parent = NULL;

@@ -69,6 +69,9 @@ void lh_folder_free(lh_folder *folder);
 ** objects of one cause (lh_is_map_like). */
 uint32_t lh_fold_step(lh_folder *folder, uint32_t state, const lh_edge *edge, bool any_key);
 
+/* The same for one who follows a single path: what varies is found out here. */
+uint32_t lh_fold_edge(lh_folder *folder, uint32_t state, const lh_edge *edge);
+
 /* With `keys` a [*] that stood for one string key only is that key: so _G.users[*].mailbox tells
 ** which of a user's 50 fields it is. */
 void lh_fold_text(const lh_folder *folder, uint32_t state, bool keys, lh_text *text);

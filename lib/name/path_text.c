@@ -254,6 +254,11 @@ static bool keys_vary(const lh_snapshot *snapshot, const lh_edge *edge) {
   return vary;
 }
 
+uint32_t lh_fold_edge(lh_folder *folder, uint32_t state, const lh_edge *edge) {
+  bool any_key = edge->kind == LH_EDGE_VALUE && keys_vary(folder->snapshot, edge);
+  return lh_fold_step(folder, state, edge, any_key);
+}
+
 static char *tell_folded(const lh_snapshot *snapshot, const lh_path *path) {
   lh_folder folder;
   lh_text text = {0};
@@ -261,9 +266,7 @@ static char *tell_folded(const lh_snapshot *snapshot, const lh_path *path) {
   if (lh_folder_init(&folder, snapshot, NULL) != 0) return NULL;
   uint32_t state = LH_FOLD_START;
   for (size_t i = 0; i < path->n_steps; i++) {
-    const lh_edge *edge = &path->steps[i];
-    bool any_key = edge->kind == LH_EDGE_VALUE && keys_vary(snapshot, edge);
-    state = lh_fold_step(&folder, state, edge, any_key);
+    state = lh_fold_edge(&folder, state, &path->steps[i]);
     if (state == LH_NO_NUMBER) goto out;
   }
   lh_fold_text(&folder, state, false, &text);

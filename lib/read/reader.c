@@ -103,6 +103,7 @@ void lh_close(lh_snapshot *s) {
   if (!s) return;
   lh_classes_free(s->classes);
   lh_steps_free(s->steps);
+  lh_folds_free(s->folds);
   lh_left_out_free(s->left_out);
   void *const owned[] = {s->address,    s->record_low, s->record_high,   s->kind,
                          s->by_address, s->roots,      s->marks,         s->mark_ids,

@@ -10,6 +10,7 @@
 **     dominator  idom 4, retained 8
 **     classes    class 4
 **     steps      edge 4, only after reports of many objects
+**     held by    state 4, of those that were asked for and on the way there
 **
 ** The dominators' scratch memory is gone when lh_analyse returns; its peak stays under 80.
 */
@@ -57,6 +58,9 @@ typedef struct lh_left_out lh_left_out; /* left_out.c */
 
 typedef struct lh_steps lh_steps; /* steps.c */
 void lh_steps_free(lh_steps *steps);
+
+typedef struct lh_folds lh_folds; /* held_by.c */
+void lh_folds_free(lh_folds *folds);
 
 struct lh_snapshot {
   /* reader.c */
@@ -108,6 +112,9 @@ struct lh_snapshot {
 
   /* classes.c */
   lh_classes *classes;
+
+  /* held_by.c */
+  lh_folds *folds;
 };
 
 #endif

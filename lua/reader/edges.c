@@ -180,7 +180,7 @@ static int edge_at(lua_State *L) {
 /* {=== Questions ====================================================================== */
 
 /* object:path() --> text | nil: nothing keeps it alive. */
-static int path_text(lua_State *L, bool folded) {
+int hr_path(lua_State *L) {
   hr_snapshot *of;
   lh_id id = hr_subject(L, &of);
   lh_snapshot *snapshot = hr_analysed(L, of);
@@ -194,18 +194,27 @@ static int path_text(lua_State *L, bool folded) {
     return 1;
   }
   hr_check(L, code, &error);
-  hr_push_text(L, of, lh_path_text(snapshot, path, folded));
+  hr_push_text(L, of, lh_path_text(snapshot, path, false));
   hr_let_go(L, -2);
   return 1;
 }
 
-int hr_path(lua_State *L) {
-  return path_text(L, false);
-}
-
+/* The same, folded. */
 int hr_held_by(lua_State *L) {
   lua_settop(L, 1);
-  return path_text(L, true);
+  hr_snapshot *of;
+  lh_id id = hr_subject(L, &of);
+  lh_snapshot *snapshot = hr_analysed(L, of);
+  char *text = NULL;
+  lh_error error;
+  int code = id == LH_ROOT ? LH_ENOTFOUND : lh_held_by(snapshot, id, &text, &error);
+  if (code != LH_ENOTFOUND) {
+    hr_check(L, code, &error);
+    hr_push_text(L, of, text);
+  } else {
+    lua_pushnil(L);
+  }
+  return 1;
 }
 
 typedef struct paths {

@@ -33,7 +33,11 @@ static void tell(lh_snapshot *s, lh_id id) {
   if (class_index != UINT32_MAX)
     (void)lh_find(s, lh_class_at(s, class_index)->name, &found, &error);
   if (lh_shortest_path(s, id, &path, &error) != 0) return;
-  expect_clean(lh_path_text(s, &path, true));
+  char *folded = lh_path_text(s, &path, true), *held_by;
+  assert_int_equal(lh_held_by(s, id, &held_by, &error), 0);
+  assert_string_equal(held_by, folded);
+  lh_free(held_by);
+  expect_clean(folded);
   char *text = lh_path_text(s, &path, false);
   (void)lh_find(s, text, &found, &error);
   expect_clean(text);
@@ -98,6 +102,13 @@ static int tell_path(const lh_snapshot *s, const lh_path *path, bool folded, lh_
   return 0;
 }
 
+static int tell_held_by(lh_snapshot *s, lh_id id, lh_error *error) {
+  char *text;
+  int code = lh_held_by(s, id, &text, error);
+  if (code == 0) expect_clean(text);
+  return code;
+}
+
 static void each_allocation_fails(void **state) {
   forge f;
   lh_snapshot *s;
@@ -133,6 +144,7 @@ static void each_allocation_fails(void **state) {
     if (lh_shortest_path(s, id, &path, NULL) != 0) continue;
     FAIL_EACH(tell_path(s, &path, false, &error), 0);
     FAIL_EACH(tell_path(s, &path, true, &error), 0);
+    FAIL_EACH(tell_held_by(s, id, &error), 0);
     lh_paths_free(&path, 1);
   }
   lh_close(s);
