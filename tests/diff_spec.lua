@@ -142,6 +142,24 @@ describe("new objects that stay", function()
                  "30 {next, value} <- _G.list.next*"}, groups_of(answer))
   end)
 
+  it("are one row along a chain through metatables or keys", function()
+    local answer, dir = diff [[
+      settings, keyed = {level = 0}, {}
+      function leak()
+        for i = 1, 30 do
+          settings = setmetatable({level = i}, {__index = settings})
+          keyed = {inner = {[keyed] = true}, level = i, kind = "keyed"}
+        end
+      end
+      leak()
+    ]]
+    assert.same({"30 {inner, kind, level} <- key of _G.keyed.inner(key.inner)*",
+                 "30 {level} <- _G.settings(metatable.__index)*"}, groups_of(answer))
+    local c = reader.open(dir .. "/c") -- the first steps of the 90 are told without a star
+    assert.equal(87, #c:objects_with(answer.groups[1].fingerprint))
+    assert.equal(89, #c:objects_with(answer.groups[2].fingerprint))
+  end)
+
   it("are held by keys, upvalues, locals and coroutines", function()
     local answer = diff [[
       local cache, kept = {}, {}

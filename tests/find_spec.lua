@@ -21,6 +21,15 @@ local program = [[
   local worker = coroutine.create(function() local mine = {id = "mine"} coroutine.yield(mine) end)
   coroutine.resume(worker)
   pool = {worker}
+  settings = {level = 0}
+  for i = 1, 9 do settings = setmetatable({level = i}, {__index = settings, name = {i}}) end
+  keyed = {inner = {}}
+  for i = 1, 3 do keyed = {inner = {[keyed] = true}, i} end
+  for i = 1, 4 do
+    local new = require "lua_heapcheck".userdata(8, 1)
+    debug.setuservalue(new, {next = handle})
+    handle = new
+  end
   for i = 1, 9 do
     local shared = {}
     _G["f" .. i], _G["h" .. i] = function() return shared end, function() return shared end
@@ -122,6 +131,14 @@ describe("an object", function()
   it("is found by a folded path: the one that retains most", function()
     finds("_G.bus.listeners.tick[5].fn", "_G.bus.listeners.tick[*].fn")
     finds("_G.list.next", "_G.list.next*")
+    finds("(metatable of _G.settings).__index", "_G.settings(metatable.__index)*")
+    finds("(metatable of (metatable of _G.settings).__index).name",
+          "(metatable of _G.settings(metatable.__index)*).name")
+    assert.match("^key table: 0x%x+ of %(key table: 0x%x+ of _G%.keyed%.inner%)%.inner$",
+                 find("key of _G.keyed.inner(key.inner)*"))
+    finds("(user value 1 of _G.handle).next", "_G.handle(user value 1.next)*")
+    assert.match("nothing is there that has a 'metatable'",
+                 select(2, find("_G.list(metatable.x)*")), 1, true)
   end)
 
   it("is found by the local variable that holds it, in any thread", function()

@@ -1,6 +1,7 @@
 /*
 ** find_path.c - objects by path: _G.cache[12].owner, package.loaded["app.bus"].x, registry[3], and
-** folded paths such as _G.list[*].next* or (upvalue bus of function f @app.lua:1)(.children[*])*.
+** folded paths such as _G.list[*].next*, (upvalue bus of function f @app.lua:1)(.children[*])* or
+** _G.settings(metatable.__index)*.
 */
 #include "find.h"
 
@@ -427,10 +428,25 @@ static bool has_field(lh_finder *finder, const lh_set *set, const key *k) {
   return !ok || has;
 }
 
+/* The beginning of "metatable.__index", in a group that is repeated. */
+static int step_in_front(lh_finder *finder, lh_set *set, lh_range *r, bool lenient) {
+  lh_range what = {r->at, r->at};
+  lh_set next = {0};
+  while (what.end < r->end && *what.end != '.' && *what.end != '[') what.end++;
+  r->at = what.end;
+  int code = lh_find_in_front(finder, set, what, &next);
+  if (!code && next.n == 0 && !lenient)
+    code = lh_find_fail(finder, LH_ENOTFOUND, "nothing is there that has a '%s'", what);
+  lh_free(set->ids);
+  *set = next;
+  return code;
+}
+
 /* `wanted`: the references that the last suffix follows are. */
 static int apply(lh_finder *finder, lh_set *set, lh_range r, lh_range before, bool lenient,
                  bool wanted) {
   int code = 0;
+  if (r.at < r.end && is_word_character(*r.at)) code = step_in_front(finder, set, &r, lenient);
   while (!code && r.at < r.end) {
     key k = {.kind = KEY_ANY};
     lh_range group, step = {r.at, r.at};

@@ -128,6 +128,12 @@ static int add_keys(lh_finder *finder, const lh_set *sources, lh_range which, lh
   return ok ? code : fail_memory(finder);
 }
 
+int lh_find_in_front(lh_finder *finder, const lh_set *sources, lh_range what, lh_set *out) {
+  lh_range any = {what.at, what.at};
+  if (lh_range_is(what, "key")) return add_keys(finder, sources, any, out);
+  return add_described(finder, sources, what, describe_part, out);
+}
+
 /* Values of the keys `left` in the weak tables `right`. */
 static int add_ephemerons(lh_finder *finder, lh_range left, lh_range right, lh_set *out) {
   lh_set keys = {0}, tables = {0};

@@ -3,7 +3,9 @@
 **
 ** Numbers and objects as keys become [*], and so do string keys of tables that are used as maps. A
 ** link that leads from a class back to the same class stands for any number of such links: .next*,
-** (.children[*])*. Behind 40 pieces all is one "...".
+** (.children[*])*. So does a step to what is in front, with a key behind it, that follows itself: a
+** chain of defaults, each in the metatable of the next, is (metatable.__index)*. Behind 40 pieces
+** all is one "...".
 */
 #include "fold.h"
 
@@ -141,8 +143,45 @@ static uint32_t same_class_before(const lh_folder *folder, uint32_t state, uint3
   return LH_NO_NUMBER;
 }
 
+/* "(metatable.__index)*" for "metatable of " and ".__index". */
+static lh_text_id star_in_front(lh_folder *folder, lh_text_id front, lh_text_id behind) {
+  const char *before = folder->pieces.texts[front];
+  lh_text text = {0};
+  lh_text_add(&text, "(", 1);
+  lh_text_add(&text, before, strlen(before) - strlen(" of "));
+  lh_text_string(&text, folder->pieces.texts[behind]);
+  lh_text_string(&text, ")*");
+  return add_text(folder, &text);
+}
+
+/* The state after a piece in front and then `piece`, if the two follow themselves. False when out
+** of memory; *to is LH_NO_NUMBER if they do not. */
+static bool repeat_in_front(lh_folder *folder, uint32_t state, lh_text_id piece,
+                            uint32_t class_index, uint32_t *to) {
+  *to = LH_NO_NUMBER;
+  const lh_fold_state front = folder->states[state];
+  if (front.form != LH_FORM_FRONT) return true;
+  const lh_fold_state last = folder->states[front.parent];
+  const lh_fold_state first = folder->states[last.parent];
+  if (last.form != LH_FORM_BEHIND) return true;
+  bool again = last.piece == piece && first.form == LH_FORM_FRONT && first.piece == front.piece;
+  if (!again && !last.starred) return true;
+  lh_text_id starred = star_in_front(folder, front.piece, piece);
+  if (starred == LH_NO_NUMBER) return false;
+  if (last.piece == starred)
+    *to = with_class(folder, front.parent, class_index);
+  else if (again)
+    *to = append(folder, first.parent, starred, class_index, true);
+  else
+    return true;
+  return *to != LH_NO_NUMBER;
+}
+
 static uint32_t step_behind(lh_folder *folder, uint32_t state, lh_text_id piece,
                             uint32_t class_index) {
+  uint32_t repeated;
+  if (!repeat_in_front(folder, state, piece, class_index, &repeated)) return LH_NO_NUMBER;
+  if (repeated != LH_NO_NUMBER) return repeated;
   const lh_fold_state before = folder->states[state];
   if (before.depth >= MAX_DEPTH) {
     lh_text_id dots = lh_strings_add(&folder->pieces, " ...", 4);
