@@ -393,6 +393,7 @@ describe("snapshots of different processes", function()
     local strings = {}
     for _, row in ipairs(answer.strings) do strings[row.string] = row end
     assert.same({0, 1}, strings['"brand new"'].objects)
+    assert.equal("_G.texts[3]", strings['"brand new"'].held_by)
     assert.is_nil(strings['"old"'])
     local long
     for text, row in pairs(strings) do if text:find("longlong", 1, true) then long = row end end
@@ -402,6 +403,14 @@ describe("snapshots of different processes", function()
     assert.matches("\nStrings of [^\n]+/s: %d+ new, 1 more often than in [^\n]+, %+[%d.]+ K?B\n",
                    text)
     assert.matches('"brand new" +_G%.texts%[3%]\n', text)
+  end)
+
+  it("tell no path that only a snapshot between them had", function()
+    local words = {"heapdiff", other .. "/s8", leaky .. "/s8", fixed() .. "/s8"}
+    local out = run(words)
+    assert.is_nil(out:find("_G.bus", 1, true), out)
+    table.insert(words, 2, "--json")
+    assert.same({0, 40, 0}, by_path(json_of(words).paths)["_G.bus.listeners.tick[*]"].objects)
   end)
 
   it("may be a gate, too", function()

@@ -55,18 +55,28 @@ static int compare_rows(const void *left, const void *right) {
   return order != 0 ? order : strcmp(a->fingerprint, b->fingerprint);
 }
 
+/* Or did only a snapshot between the two have more or less of it? */
+static bool has_changed(const lh_growth_row *row, size_t last) {
+  return row->at[0].bytes != row->at[last].bytes || row->at[0].objects != row->at[last].objects;
+}
+
 /* As the classes: what grew most first, what shrank most last. */
 static void print_paths(cli *c, const apart *a) {
   static const cli_column columns[] = {
       {"fingerprint", CLI_LEFT}, {"bytes", CLI_RIGHT}, {"now", CLI_RIGHT},   {"objects", CLI_RIGHT},
       {"now", CLI_RIGHT},        {"class", CLI_WRAP},  {"held by", CLI_WRAP}};
   const request *r = a->x->r;
-  size_t n = a->growth->n_paths, n_shown = n_rows(c, r, n), last = a->growth->n_snapshots - 1;
+  size_t last = a->growth->n_snapshots - 1;
   lh_growth_row *rows = a->growth->paths;
   cli_table *table = cli_table_new(c, columns + !r->fingerprints, 6 + (size_t)r->fingerprints);
-  if (n > 1) qsort(rows, n, sizeof *rows, compare_rows);
-  for (size_t i = 0; i < n_shown; i++) {
+  size_t n_all = a->growth->n_paths, n = 0;
+  for (size_t i = 0; i < n_all; i++) n += has_changed(&rows[i], last);
+  size_t n_left = n_rows(c, r, n);
+  if (n_all > 1) qsort(rows, n_all, sizeof *rows, compare_rows);
+  for (size_t i = 0; i < n_all && n_left > 0; i++) {
+    if (!has_changed(&rows[i], last)) continue;
     const lh_figures *at = rows[i].at;
+    n_left--;
     const char *cells[] = {rows[i].fingerprint,
                            cli_size_change(c, at[0].bytes, at[last].bytes),
                            cli_size(c, at[last].bytes),
@@ -79,7 +89,7 @@ static void print_paths(cli *c, const apart *a) {
   printf("\n%sChange of what is held, with what it retains, from %s to %s%s\n",
          cli_style_on(c, CLI_BOLD), a->x->names[0], a->x->names[2], cli_style_off(c));
   cli_table_print(table);
-  cli_print_hidden(c, n - n_shown, "path", "paths");
+  cli_print_hidden(c, n - n_rows(c, r, n), "path", "paths");
 }
 
 static void print_strings(cli *c, const apart *a) {
@@ -122,13 +132,16 @@ static void print_json(cli *c, const apart *a) {
   cli_json_value(&w, "total_strings", cli_json_size(s->n_rows));
   cli_json_open(&w, "strings", '[');
   for (size_t i = 0; i < n_rows(c, x->r, s->n_rows); i++) {
-    char *text = cli_must(lh_string_text(x->snapshots[2], s->rows[i].example, 256));
+    const lh_string_change *row = &s->rows[i];
+    char *text = cli_must(lh_string_text(x->snapshots[2], row->example, 256));
+    char *path = cli_held_by(c, x->snapshots[2], row->example);
     cli_json_value(
         &w, NULL,
-        json_pack("{ss s[II] s[II]}", "string", text, "objects", (json_int_t)s->rows[i].objects[0],
-                  (json_int_t)s->rows[i].objects[1], "bytes", (json_int_t)s->rows[i].bytes[0],
-                  (json_int_t)s->rows[i].bytes[1]));
+        json_pack("{ss s[II] s[II] ss}", "string", text, "objects", (json_int_t)row->objects[0],
+                  (json_int_t)row->objects[1], "bytes", (json_int_t)row->bytes[0],
+                  (json_int_t)row->bytes[1], "held_by", path));
     lh_free(text);
+    lh_free(path);
   }
   cli_json_close(&w, ']');
   cli_json_close(&w, '}');
