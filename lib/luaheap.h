@@ -932,8 +932,9 @@ typedef enum lh_suspect_kind {
 typedef struct lh_holder {
   const char *path; /* folded: of several alike */
   uint64_t objects;
-  const char *through; /* of lh_ways: who holds the function where the path begins at one, as
+  const char *through;      /* of lh_ways: who holds the function where the path begins at one, as
                           lh_path_through tells it, of most of them; else NULL */
+  uint64_t through_objects; /* of how many of them */
 } lh_holder;
 
 enum { LH_MOST_ACCUMULATED = 3, LH_MOST_HOLDERS = 5 };

@@ -137,6 +137,28 @@ describe("heappath --set", function()
     assert.is_true(#rows <= 6, table.concat(rows, "\n"))
   end)
 
+  it("says of how many it is true who holds the function", function()
+    support.lua([[
+      local heap = require "heap"
+      local function memoize(f)
+        local known = {}
+        return function(x) known[x] = known[x] or f(x) return known[x] end
+      end
+      local Page = {__name = "Page"}
+      local function page() return setmetatable({}, Page) end
+      a = {get = memoize(page)}
+      b = {get = memoize(page)}
+      for i = 1, 20 do a.get(i) end
+      for i = 1, 7 do b.get(i) end
+      heap.snapshot "memo"
+    ]], {cwd = dir, name = "memo.lua"})
+    local text = ask("--set", "Page", "memo")
+    assert.matches("^27 Page tables retain [^\n]+: all are held by %(upvalue known of function " ..
+                   "[^)]+%)%[%*%] %(20 of them through _G%.a%.get%)\n", text)
+    local path = json_of("--set", "Page", "memo").held_by[1]
+    assert.same({27, 20, "_G.a.get"}, {path.objects, path.through_objects, path.through})
+  end)
+
   it("leaves out the middle of a long row", function()
     support.lua([[
       local heap = require "heap"

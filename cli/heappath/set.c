@@ -48,10 +48,14 @@ static char *things(cli *c, const lh_snapshot *snapshot, uint32_t class_index, u
   return cli_must(strdup(cli_count_of(c, objects, "object", "objects")));
 }
 
-/* "upvalue s of function @app.lua:7 (through _G.bus[*])" */
-static void print_holder(FILE *out, const lh_holder *holder) {
+/* "upvalue s of function @app.lua:7 (through _G.bus[*])", or "(12 of them through _G.bus[*])" */
+static void print_holder(FILE *out, cli *c, const lh_holder *holder) {
   fprintf(out, "%s", holder->path);
-  if (holder->through != NULL) fprintf(out, " (through %s)", holder->through);
+  if (holder->through == NULL) return;
+  fputs(" (", out);
+  if (holder->through_objects < holder->objects)
+    fprintf(out, "%s of them ", cli_count(c, holder->through_objects));
+  fprintf(out, "through %s)", holder->through);
 }
 
 /* "198 are held by _G.bus.listeners.tick[*], 2 by registry[*] and 3 by 2 other paths"; with `lines`
@@ -73,7 +77,7 @@ static char *holders_text(cli *c, const lh_ways *ways, bool lines) {
             : all        ? "all are held"
             : one        ? " is held"
                          : " are held");
-    print_holder(out, &ways->holders[i]);
+    print_holder(out, c, &ways->holders[i]);
     left -= objects;
   }
   if (left > 0)
@@ -91,7 +95,7 @@ static void print_elsewhere(cli *c, const lh_ways *ways) {
     printf("\n(also by ");
   else
     printf("\n(%s of them also by ", n == ways->objects ? "all" : cli_count(c, n));
-  print_holder(stdout, &ways->elsewhere);
+  print_holder(stdout, c, &ways->elsewhere);
   printf("%s)", ways->elsewhere.objects < n ? " and others" : "");
 }
 
@@ -226,8 +230,9 @@ static json_t *row_json(cli *c, const lh_snapshot *snapshot, const lh_way *way) 
 }
 
 static json_t *holder_json(const lh_holder *holder) {
-  return cli_must(json_pack("{ss ss? sI}", "path", holder->path, "through", holder->through,
-                            "objects", (json_int_t)holder->objects));
+  return cli_must(json_pack("{ss ss? sI sI}", "path", holder->path, "through", holder->through,
+                            "through_objects", (json_int_t)holder->through_objects, "objects",
+                            (json_int_t)holder->objects));
 }
 
 static void print_json(cli *c, const request *r, const lh_snapshot *snapshot, const lh_ways *ways) {

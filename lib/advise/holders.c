@@ -10,7 +10,7 @@
 typedef struct held {
   uint64_t objects;
   uint32_t through; /* the place by which most of them come before the text begins; 0: none */
-  uint64_t through_objects;
+  uint32_t through_objects;
 } held;
 
 void lh_place_piece(lh_text *text, const lh_snapshot *snapshot, const lh_places *places,
@@ -54,11 +54,17 @@ static uint32_t through_of(const lh_places *t, uint32_t at) {
   return first;
 }
 
-static void add(held *path, uint64_t objects, uint32_t through) {
-  path->objects += objects;
-  if (path->through_objects >= objects) return;
-  path->through = through;
-  path->through_objects = objects;
+/* `known`: path and the place that it is through -> objects. False: out of memory. */
+static bool add(held *list, uint32_t path, uint32_t objects, uint32_t through, lh_map *known) {
+  uint32_t *sum = lh_map_at(known, (uint64_t)path << 32 | through);
+  if (!sum) return false;
+  *sum = *sum == LH_NO_NUMBER ? objects : *sum + objects;
+  list[path].objects += objects;
+  if (*sum > list[path].through_objects) {
+    list[path].through = through;
+    list[path].through_objects = *sum;
+  }
+  return true;
 }
 
 /* Those that most members have. */
@@ -78,6 +84,7 @@ static bool keep(const lh_snapshot *snapshot, const lh_places *places, const lh_
     lh_holder *holder = &ways->holders[ways->n_holders++];
     *holder = (lh_holder){.path = lh_copy_text(paths->texts[best]), .objects = most->objects};
     if (most->through) holder->through = lh_place_path(snapshot, places, most->through);
+    if (most->through) holder->through_objects = most->through_objects;
     if (!holder->path || (most->through && !holder->through)) return false;
     most->objects = 0;
   }
@@ -88,6 +95,7 @@ static bool keep(const lh_snapshot *snapshot, const lh_places *places, const lh_
 bool lh_count_holders(const lh_snapshot *snapshot, const lh_places *t, uint64_t most_bytes,
                       lh_ways *ways) {
   lh_strings paths = {.most_bytes = most_bytes};
+  lh_map known = {0};
   held *list = lh_alloc_zeroed(t->n, sizeof *list);
   uint64_t n_untold = 0;
   bool ok = list != NULL;
@@ -97,7 +105,7 @@ bool lh_count_holders(const lh_snapshot *snapshot, const lh_places *t, uint64_t 
     uint32_t number = path ? lh_strings_add(&paths, path, strlen(path)) : LH_NO_NUMBER;
     lh_free(path);
     if (number != LH_NO_NUMBER)
-      add(&list[number], t->list[i].here, through_of(t, i));
+      ok = add(list, number, t->list[i].here, through_of(t, i), &known);
     else
       ok = paths.full;
     n_untold += number == LH_NO_NUMBER;
@@ -105,6 +113,7 @@ bool lh_count_holders(const lh_snapshot *snapshot, const lh_places *t, uint64_t 
   ways->total_holders = paths.n + n_untold;
   ok = ok && keep(snapshot, t, &paths, list, ways);
   lh_strings_free(&paths);
+  lh_map_free(&known);
   lh_free(list);
   return ok;
 }
