@@ -672,12 +672,18 @@ char *lh_object_text(const lh_snapshot *snapshot, lh_id id); /* table: 0x55d0c0a
 char *lh_string_text(const lh_snapshot *snapshot, lh_id id,
                      size_t max_bytes); /* "quoted", shortened */
 char *lh_edge_text(const lh_snapshot *snapshot,
-                   const lh_edge *edge);          /* .listeners  [17]  upvalue bus */
-char *lh_escaped(const char *bytes, size_t n);    /* any bytes, such as a mark's name */
-const char *lh_edge_kind_name(lh_edge_kind kind); /* "value", "upvalue", ... */
-const char *lh_type_name(lh_type type);           /* "table", "closure", ... */
+                   const lh_edge *edge); /* .listeners  [17]  upvalue bus */
+char *lh_frame_text(const lh_snapshot *snapshot,
+                    const lh_frame *frame);    /* app.lua:31 in function on_tick */
+char *lh_escaped(const char *bytes, size_t n); /* any bytes, such as a mark's name */
 
 void lh_free(void *result);
+
+/* One word each, as in --json. Of other enums they stand beside these. */
+const char *lh_type_name(lh_type type);                     /* "table", "closure", ... */
+const char *lh_list_name(lh_list list);                     /* "allgc", "finobj", ... */
+const char *lh_edge_kind_name(lh_edge_kind kind);           /* "value", "upvalue", ... */
+const char *lh_thread_status_name(lh_thread_status status); /* "suspended", ... */
 
 /* ==== 7. Paths and referrers ======================================================== */
 
@@ -968,6 +974,7 @@ typedef struct lh_suspects {
 ** lh_suspects_free. O(n + m). */
 int lh_find_suspects(lh_snapshot *snapshot, lh_suspects *out, lh_error *error);
 void lh_suspects_free(lh_suspects *suspects);
+const char *lh_suspect_kind_name(lh_suspect_kind kind); /* "holder", "list", ... */
 
 typedef enum lh_branch_kind {
   LH_BRANCH_OBJECT,
@@ -1002,6 +1009,7 @@ typedef struct lh_under_query {
 ** objects shown). */
 int lh_under(lh_snapshot *snapshot, lh_id id, const lh_under_query *query, lh_branch **rows,
              size_t *n_rows, lh_error *error);
+const char *lh_branch_kind_name(lh_branch_kind kind); /* "object", "group", ... */
 
 /* A loaded module, or a global variable, whose value is an object. */
 typedef struct lh_module {
@@ -1088,10 +1096,6 @@ void lh_ways_free(lh_ways *ways);
 ** where more bytes are. Fails as lh_dot_paths does. O(rows). */
 int lh_dot_ways(const lh_snapshot *snapshot, const lh_ways *ways, FILE *out, lh_error *error);
 
-/* Where a frame stands: `app.lua:31 in function on_tick`, `[C] in function string.gsub`. Owned by
-** the caller, freed with lh_free; NULL when out of memory. */
-char *lh_frame_text(const lh_snapshot *snapshot, const lh_frame *frame);
-
 /* Exact figures of single objects, in the order of size: of n the median is number (n + 1) / 2, and
 ** nine of ten have at most `ninth_tenth`. */
 typedef enum lh_measure {
@@ -1170,6 +1174,7 @@ int lh_describe_class(lh_snapshot *snapshot, const char *name, lh_description *o
                       lh_error *error);
 void lh_description_free(lh_description *description);
 const char *lh_measure_name(lh_measure measure); /* "shallow", "entries", ... */
+
 /* What memory holds without need. No byte is in two kinds. */
 typedef enum lh_waste_kind {
   LH_WASTE_EMPTIED, /* tables without an entry: all their slots */
@@ -1219,6 +1224,7 @@ typedef struct lh_waste {
 ** O(n + m). */
 int lh_find_waste(lh_snapshot *snapshot, lh_waste **out, lh_error *error);
 void lh_waste_free(lh_waste *waste);
+const char *lh_waste_kind_name(lh_waste_kind kind); /* "emptied_tables", "empty_slots", ... */
 
 /* How a collection looks in a single snapshot. */
 typedef enum lh_prospect {
@@ -1297,6 +1303,8 @@ typedef struct lh_growings {
 ** leaves. Needs lh_classify. Freed by lh_growings_free. O(n log n + m). */
 int lh_find_growing(lh_snapshot *snapshot, lh_growings *out, lh_error *error);
 void lh_growings_free(lh_growings *growings);
+const char *lh_prospect_name(lh_prospect prospect); /* "may grow", ... */
+const char *lh_keying_name(lh_keying keying);       /* "sequence", "uuids", ... */
 
 /* ==== 10. Growth over many snapshots ================================================ */
 

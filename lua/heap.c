@@ -12,15 +12,6 @@
 
 #include "live/live.h"
 
-/* Not in older releases, which lh_attach refuses before these are called. */
-#pragma weak lua_callk
-#pragma weak lua_getglobal
-#pragma weak luaL_setfuncs
-#pragma weak luaL_typeerror
-#pragma weak lua_tointegerx
-#pragma weak lua_rawgetp
-#pragma weak lua_rawsetp
-
 static const char *check_string(lua_State *L, int index, size_t *length) {
   if (lua_type(L, index) != LUA_TSTRING) luaL_typeerror(L, index, "string");
   return lua_tolstring(L, index, length);
@@ -201,14 +192,9 @@ static int heap_sizeof(lua_State *L) {
 
 /* {=== Statistics ===================================================================== */
 
-static void set_integer(lua_State *L, const char *key, uint64_t n) {
-  lua_pushinteger(L, (lua_Integer)n);
-  lua_setfield(L, -2, key);
-}
-
 static void set_count(lua_State *L, const lh_count *count) {
-  set_integer(L, "objects", count->objects);
-  set_integer(L, "bytes", count->bytes);
+  hr_set_integer(L, "objects", count->objects);
+  hr_set_integer(L, "bytes", count->bytes);
 }
 
 static void push_gc_stats(lua_State *L, const lh_gc_stats *gc) {
@@ -216,8 +202,8 @@ static void push_gc_stats(lua_State *L, const lh_gc_stats *gc) {
                                        "sweep allgc", "sweep finobj",    "sweep tobefnz",
                                        "sweep end",   "call finalizers", "pause"};
   lua_createtable(L, 0, 10);
-  set_integer(L, "bytes", gc->bytes);
-  set_integer(L, "debt", (uint64_t)gc->debt_bytes);
+  hr_set_integer(L, "bytes", gc->bytes);
+  hr_set_integer(L, "debt", (uint64_t)gc->debt_bytes);
   lua_pushstring(L, states[gc->gc_state]);
   lua_setfield(L, -2, "state");
   lua_pushstring(L, gc->gc_generational ? "generational" : "incremental");
@@ -225,23 +211,19 @@ static void push_gc_stats(lua_State *L, const lh_gc_stats *gc) {
   lua_pushboolean(L, gc->gc_stopped);
   lua_setfield(L, -2, "stopped");
   lua_createtable(L, 0, 3);
-  set_integer(L, "strings", gc->table_strings);
-  set_integer(L, "slots", gc->table_slots);
+  hr_set_integer(L, "strings", gc->table_strings);
+  hr_set_integer(L, "slots", gc->table_slots);
   lua_pushnumber(L, (lua_Number)gc->table_strings / (lua_Number)gc->table_slots);
   lua_setfield(L, -2, "load");
   lua_setfield(L, -2, "string_table");
 }
 
 static void set_types(lua_State *L, const lh_counts *counts) {
-  static const char *const names[LH_TYPE_COUNT] = {
-      [LH_TYPE_STRING] = "string",   [LH_TYPE_TABLE] = "table", [LH_TYPE_CLOSURE] = "closure",
-      [LH_TYPE_UPVALUE] = "upvalue", [LH_TYPE_PROTO] = "proto", [LH_TYPE_USERDATA] = "userdata",
-      [LH_TYPE_THREAD] = "thread"};
   lua_createtable(L, 0, LH_TYPE_COUNT - 1);
   for (lh_type type = LH_TYPE_STRING; type < LH_TYPE_COUNT; type++) {
     lua_createtable(L, 0, 2);
     set_count(L, &counts->by_type[type]);
-    lua_setfield(L, -2, names[type]);
+    lua_setfield(L, -2, lh_type_name(type));
   }
   lua_setfield(L, -2, "types");
 }
@@ -255,7 +237,7 @@ static void set_epochs(lua_State *L, const lh_epoch_count *epochs, size_t n) {
     if (epoch->name) {
       lua_pushlstring(L, epoch->name, epoch->name_length);
       lua_setfield(L, -2, "name");
-      set_integer(L, "time", epoch->time_ns / 1000000000u);
+      hr_set_integer(L, "time", epoch->time_ns / 1000000000u);
     }
     lua_rawseti(L, -2, (lua_Integer)i + 1);
   }
@@ -298,9 +280,9 @@ static int heap_stats(lua_State *L) {
   if (rc == LH_OK && wants.entries) rc = lh_count_entries(L, &entries, &error);
   if (rc < 0) return luaL_error(L, "%s", error.message);
   push_gc_stats(L, &gc);
-  if (wants.entries) set_integer(L, "entries", entries);
+  if (wants.entries) hr_set_integer(L, "entries", entries);
   if (!wants.objects) return 1;
-  set_integer(L, "objects", counts.all.objects);
+  hr_set_integer(L, "objects", counts.all.objects);
   lua_createtable(L, 0, 2);
   set_count(L, &counts.dead);
   lua_setfield(L, -2, "dead");

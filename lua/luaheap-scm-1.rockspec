@@ -123,6 +123,7 @@ build = {
         "lib/name/shapes.c",
         "lib/name/singles.c",
         "lib/name/text.c",
+        "lib/name/words.c",
         "lib/read/addresses.c",
         "lib/read/check.c",
         "lib/read/decode.c",

@@ -112,11 +112,6 @@ static int next_object(hs_cursor *cursor, lh_error *error) {
   return 0;
 }
 
-static void result_list(sqlite3_context *context, lh_list list) {
-  static const char *const names[] = {"allgc", "finobj", "tobefnz", "fixedgc"};
-  hs_result_static(context, names[list]);
-}
-
 /* What the analysis says of the object. */
 static int analysed_column(hs_cursor *cursor, sqlite3_context *context, int column,
                            lh_error *error) {
@@ -211,7 +206,7 @@ static int object_column(hs_cursor *cursor, sqlite3_context *context, int column
     case EPOCH: sqlite3_result_int64(context, lh_epoch(file->snapshot, id)); break;
     case PATH:
     case HELD_BY: return hs_result_path(context, file, id, column == HELD_BY, error);
-    case LIST: result_list(context, lh_list_of(file->snapshot, id)); break;
+    case LIST: hs_result_static(context, lh_list_name(lh_list_of(file->snapshot, id))); break;
     default: detail_column(cursor, context, column); break;
   }
   return LH_OK;

@@ -63,19 +63,13 @@ static int next_thread(hs_cursor *cursor, lh_error *error) {
   return 0;
 }
 
-static void result_status(sqlite3_context *context, lh_thread_status status) {
-  static const char *const names[] = {"suspended",   "running",  "normal",
-                                      "not started", "finished", "failed"};
-  hs_result_static(context, names[status]);
-}
-
 static int thread_column(hs_cursor *cursor, sqlite3_context *context, int column, lh_error *error) {
   hs_file *file = cursor->file;
   const lh_object *object = hs_decoded(cursor, cursor->id);
   switch (column) {
     case ID: hs_result_id(context, file, cursor->id); break;
     case CLASS: return hs_result_class(context, file, cursor->id, error);
-    case STATUS: result_status(context, object->as.thread.status); break;
+    case STATUS: hs_result_static(context, lh_thread_status_name(object->as.thread.status)); break;
     case MAIN: sqlite3_result_int(context, object->as.thread.is_main); break;
     case FRAMES: sqlite3_result_int64(context, object->as.thread.frames); break;
     case FUNCTION: return result_function(context, file, cursor->frame.function, error);

@@ -214,28 +214,20 @@ static void print(cli *c, lh_snapshot *snapshot, const request *r) {
 
 /* {=== JSON =========================================================================== */
 
-static const char *keying_name(lh_keying keying) {
-  static const char *const names[] = {"linked",  "sequence", "integers", "times",    "milliseconds",
-                                      "numbers", "uuids",    "hex",      "numbered", "tokens",
-                                      "names",   "strings",  "objects",  "mixed"};
-  return names[keying];
-}
-
 static json_t *row_json(cli *c, const lh_snapshot *snapshot, const lh_growings *found, size_t i) {
   const lh_growing *g = &found->list[i];
-  static const char *const prospects[] = {"filled once", "may grow", "grows"};
   bool numbers = g->keying >= LH_KEYED_SEQUENCE && g->keying <= LH_KEYED_NUMBERS;
   char *example = g->example_key == LH_NO_OBJECT
                       ? NULL
                       : cli_must(lh_string_text(snapshot, g->example_key, 64));
   json_t *json = cli_must(json_pack(
-      "{ss ss ss sI sI sI sI sI ss sI sb ss so so ss? sb}", "prospect", prospects[g->prospect],
-      "held_by", g->held_by, "address", cli_address(c, snapshot, g->id), "tables",
-      (json_int_t)g->tables, "entries", (json_int_t)g->entries, "bytes", (json_int_t)g->bytes,
-      "retained_bytes", (json_int_t)lh_retained_bytes(snapshot, g->id), "elements",
-      (json_int_t)g->elements, "element", g->element, "alike", (json_int_t)g->alike, "are_keys",
-      (int)g->are_keys, "keys", keying_name(g->keying), "least",
-      numbers ? json_real(g->least) : json_null(), "greatest",
+      "{ss ss ss sI sI sI sI sI ss sI sb ss so so ss? sb}", "prospect",
+      lh_prospect_name(g->prospect), "held_by", g->held_by, "address",
+      cli_address(c, snapshot, g->id), "tables", (json_int_t)g->tables, "entries",
+      (json_int_t)g->entries, "bytes", (json_int_t)g->bytes, "retained_bytes",
+      (json_int_t)lh_retained_bytes(snapshot, g->id), "elements", (json_int_t)g->elements,
+      "element", g->element, "alike", (json_int_t)g->alike, "are_keys", (int)g->are_keys, "keys",
+      lh_keying_name(g->keying), "least", numbers ? json_real(g->least) : json_null(), "greatest",
       numbers ? json_real(g->greatest) : json_null(), "example_key", example, "exact",
       (int)g->exact));
   json_object_set_new(json, "alike_entries", json_integer((json_int_t)g->alike_entries));

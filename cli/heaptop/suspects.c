@@ -195,10 +195,9 @@ static json_t *holders_json(const lh_suspect *s) {
 }
 
 static json_t *suspect_json(cli *c, lh_snapshot *snapshot, const lh_suspect *s) {
-  static const char *const kinds[] = {"holder", "itself", "list", "tree", "spread"};
   char *path = s->id == LH_ROOT ? NULL : cli_held_by(c, snapshot, s->id);
   json_t *json = cli_must(json_pack(
-      "{ss ss? ss? ss? sI sI sI so so sI}", "kind", kinds[s->kind], "address",
+      "{ss ss? ss? ss? sI sI sI so so sI}", "kind", lh_suspect_kind_name(s->kind), "address",
       s->id == LH_ROOT ? NULL : cli_address(c, snapshot, s->id), "class",
       s->id == LH_ROOT ? NULL : cli_class_of(snapshot, s->id), "held_by", path, "retained_bytes",
       (json_int_t)s->bytes, "objects", (json_int_t)s->objects, "total_classes",

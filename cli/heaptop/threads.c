@@ -45,21 +45,15 @@ static stack stack_of(const lh_snapshot *snapshot, lh_id thread) {
   return s;
 }
 
-static const char *status_name(lh_thread_status status) {
-  static const char *const names[] = {"suspended",   "running",  "normal",
-                                      "not started", "finished", "failed"};
-  return names[status];
-}
-
 /* {=== Text =========================================================================== */
 
 /* "210 coroutines, suspended" */
 static void print_who(cli *c, const lh_standing *s) {
   if (s->is_main)
-    printf("The main thread, %s", status_name(s->status));
+    printf("The main thread, %s", lh_thread_status_name(s->status));
   else
     printf("%s, %s", cli_count_of(c, s->threads, "coroutine", "coroutines"),
-           status_name(s->status));
+           lh_thread_status_name(s->status));
 }
 
 /* The innermost frame in Lua, or else the innermost; without any, the class tells the function. */
@@ -162,7 +156,7 @@ static void print_json(cli *c, cli_json *w, lh_snapshot *snapshot, const request
     const lh_standing *row = &s.list[i];
     cli_json_value(
         w, NULL,
-        json_pack("{ss sb sI sI sI ss ss so}", "status", status_name(row->status), "main",
+        json_pack("{ss sb sI sI sI ss ss so}", "status", lh_thread_status_name(row->status), "main",
                   (int)row->is_main, "threads", (json_int_t)row->threads, "shallow_bytes",
                   (json_int_t)row->shallow_bytes, "retained_bytes", (json_int_t)row->retained_bytes,
                   "example", cli_address(c, snapshot, row->example), "class",

@@ -105,11 +105,10 @@ static void print(cli *c, lh_snapshot *snapshot, const request *r) {
 /* {=== JSON =========================================================================== */
 
 static json_t *row_json(cli *c, const lh_snapshot *snapshot, const lh_branch *row) {
-  static const char *const kinds[] = {"object", "list", "tree", "group", "rest"};
   char *edge = row->has_edge ? cli_must(lh_edge_text(snapshot, &row->edge)) : NULL;
   bool known = row->kind != LH_BRANCH_REST && row->id != LH_ROOT;
   json_t *json = cli_must(
-      json_pack("{ss sI ss? ss? ss? ss? sI sI sI}", "kind", kinds[row->kind], "depth",
+      json_pack("{ss sI ss? ss? ss? ss? sI sI sI}", "kind", lh_branch_kind_name(row->kind), "depth",
                 (json_int_t)row->depth, "address", known ? cli_address(c, snapshot, row->id) : NULL,
                 "class", known ? cli_class_of(snapshot, row->id) : NULL, "type",
                 known ? lh_type_name(lh_type_of(snapshot, row->id)) : NULL, "edge", edge, "objects",

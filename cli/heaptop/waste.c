@@ -14,7 +14,6 @@ enum { LEAST_PART = 100 };
 
 /* The words for a kind. */
 typedef struct wording {
-  const char *key;    /* in JSON */
   const char *name;   /* in the first line */
   const char *before; /* "the slots of" 312 "tables without an entry" */
   const char *one, *many;
@@ -24,31 +23,28 @@ typedef struct wording {
 
 static const wording wordings[LH_WASTE_KINDS] = {
     [LH_WASTE_EMPTIED] =
-        {"emptied_tables", "emptied tables", "the slots of ", "table without an entry",
-         "tables without an entry", "table", "tables",
+        {"emptied tables", "the slots of ", "table without an entry", "tables without an entry",
+         "table", "tables",
          "Lua gives no slot back: drop an empty table, make a new one when needed"},
-    [LH_WASTE_SLOTS] = {"empty_slots", "empty slots", "the empty slots of ", "table with entries",
+    [LH_WASTE_SLOTS] = {"empty slots", "the empty slots of ", "table with entries",
                         "tables with entries", "table", "tables",
 
                         "Made too big, or emptied since: for k, v in pairs(old) do new[k] = v end"},
     [LH_WASTE_SMALL_TABLES] =
-        {"small_tables", "tables of at most one entry", "", "table of at most one entry",
+        {"tables of at most one entry", "", "table of at most one entry",
          "tables of at most one entry", "table", "tables",
          "Make a table with its first entry; keep a single value without one around it"},
     [LH_WASTE_STRINGS] =
-        {"equal_strings", "equal strings", "", "copy", "copies", "string", "strings",
+        {"equal strings", "", "copy", "copies", "string", "strings",
          "Lua shares no string of more than 40 bytes: keep one, seen[s] = seen[s] or s"},
-    [LH_WASTE_CLOSURES] = {"equal_functions", "equal functions", "", "copy", "copies", "function",
-                           "functions",
+    [LH_WASTE_CLOSURES] = {"equal functions", "", "copy", "copies", "function", "functions",
                            "Lua makes a new one at each pass: move it out of its loop or function"},
     [LH_WASTE_USER_VALUES] =
-        {"user_values", "empty user values", "the empty user values of ", "userdata", "userdata",
-         "userdata", "userdata",
-         "Made by lua_newuserdata: where none is set, lua_newuserdatauv(L, size, 0)"},
+        {"empty user values", "the empty user values of ", "userdata", "userdata", "userdata",
+         "userdata", "Made by lua_newuserdata: where none is set, lua_newuserdatauv(L, size, 0)"},
     [LH_WASTE_DEBUG] =
-        {"debug_information", "debug information", "the debug information of ", "function",
-         "functions", "function", "functions",
-         "Load what luac -s or string.dump(f, true) made: errors name no lines then"},
+        {"debug information", "the debug information of ", "function", "functions", "function",
+         "functions", "Load what luac -s or string.dump(f, true) made: errors name no lines then"},
 };
 
 static lh_waste *find(cli *c, lh_snapshot *snapshot) {
@@ -254,7 +250,7 @@ static void print_kind_json(cli *c, cli_json *w, const lh_snapshot *snapshot, lh
                             const lh_waste_sum *sum, const request *r) {
   size_t n = r->limit_given ? count_shown(sum, r) : sum->n_rows;
   cli_json_open(w, NULL, '{');
-  cli_json_value(w, "kind", json_string(wordings[kind].key));
+  cli_json_value(w, "kind", json_string(lh_waste_kind_name(kind)));
   cli_json_value(w, "bytes", cli_json_size(sum->bytes));
   cli_json_value(w, "objects", cli_json_size(sum->objects));
   cli_json_value(w, "originals", cli_json_size(sum->originals));

@@ -246,9 +246,3 @@ void lh_description_free(lh_description *description) {
   lh_free(description->epochs);
   *description = (lh_description){0};
 }
-
-const char *lh_measure_name(lh_measure measure) {
-  static const char *const names[] = {"shallow", "retained", "alone",  "entries",     "length",
-                                      "content", "upvalues", "frames", "instructions"};
-  return names[measure];
-}

@@ -6,13 +6,6 @@
 
 enum { TENTH = 10, MOST_PARTS = 3 };
 
-const char *lh_verdict_name(lh_verdict verdict) {
-  static const char *const names[] = {"level",       "shrinks",        "saw-tooth",
-                                      "grew once",   "grows steadily", "no longer grows",
-                                      "still grows", "grows now"};
-  return (unsigned)verdict < sizeof names / sizeof *names ? names[verdict] : "?";
-}
-
 typedef struct moves {
   uint64_t up, down;
 } moves;

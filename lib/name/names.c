@@ -5,20 +5,6 @@
 
 #include <string.h>
 
-const char *lh_type_name(lh_type type) {
-  static const char *const names[LH_TYPE_COUNT] = {"root",    "string", "table",    "closure",
-                                                   "upvalue", "proto",  "userdata", "thread"};
-  return (unsigned)type < LH_TYPE_COUNT ? names[type] : "?";
-}
-
-const char *lh_edge_kind_name(lh_edge_kind kind) {
-  static const char *const names[] = {
-      "root",      "value",     "key",       "metatable", "ephemeron", "upvalue",     "content",
-      "c-upvalue", "uservalue", "proto",     "constant",  "nested",    "source",      "debug-name",
-      "function",  "local",     "temporary", "vararg",    "argument",  "open-upvalue"};
-  return (unsigned)kind < sizeof names / sizeof *names ? names[kind] : "?";
-}
-
 bool lh_string_whole(const lh_snapshot *snapshot, lh_id id, const char **bytes, size_t *n) {
   if (!lh_is_string(snapshot, id) || lh_is_dead(snapshot, id)) return false;
   lh_object object;

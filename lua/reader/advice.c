@@ -56,9 +56,8 @@ static void set_holders(lua_State *L, const lh_suspect *s) {
 }
 
 static void push_suspect(lua_State *L, const lh_snapshot *snapshot, const lh_suspect *s) {
-  static const char *const kinds[] = {"holder", "itself", "list", "tree", "spread"};
   lua_createtable(L, 0, 10);
-  hr_set_string(L, "kind", kinds[s->kind]);
+  hr_set_string(L, "kind", lh_suspect_kind_name(s->kind));
   hr_set_what(L, snapshot, "object", s->id);
   hr_set_integer(L, "retained_bytes", s->bytes);
   hr_set_integer(L, "objects", s->objects);
@@ -96,9 +95,8 @@ typedef struct branches {
 } branches;
 
 static void push_branch(lua_State *L, const lh_snapshot *snapshot, const lh_branch *b) {
-  static const char *const kinds[] = {"object", "list", "tree", "group", "rest"};
   lua_createtable(L, 0, 9);
-  hr_set_string(L, "kind", kinds[b->kind]);
+  hr_set_string(L, "kind", lh_branch_kind_name(b->kind));
   hr_set_integer(L, "depth", b->depth);
   if (b->kind != LH_BRANCH_REST) hr_set_what(L, snapshot, "object", b->id);
   if (b->class_index != UINT32_MAX) hr_set_class(L, snapshot, b->class_index);
@@ -229,7 +227,7 @@ typedef struct standings {
 
 static void push_standing(lua_State *L, hr_snapshot *of, const lh_standing *s) {
   lua_createtable(L, 0, 8);
-  hr_set_string(L, "status", hr_status_name(s->status));
+  hr_set_string(L, "status", lh_thread_status_name(s->status));
   hr_set_boolean(L, "main", s->is_main);
   hr_set_integer(L, "threads", s->threads);
   hr_set_integer(L, "shallow_bytes", s->shallow_bytes);

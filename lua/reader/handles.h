@@ -198,8 +198,6 @@ void hr_push_address(lua_State *L, const lh_snapshot *snapshot, lh_id id);
 /* The name of a class, as the commands print it, lives as long as the snapshot. */
 const char *hr_class_of(const lh_snapshot *snapshot, lh_id id);
 
-const char *hr_status_name(lh_thread_status status);
-
 void hr_open_objects(lua_State *L); /* makes the metatables */
 
 /* }=================================================================================== */

@@ -11,19 +11,11 @@ static void free_growings(void *content) {
   if (g->list) lh_growings_free(g);
 }
 
-static const char *keying_name(lh_keying keying) {
-  static const char *const names[] = {"linked",  "sequence", "integers", "times",    "milliseconds",
-                                      "numbers", "uuids",    "hex",      "numbered", "tokens",
-                                      "names",   "strings",  "objects",  "mixed"};
-  return names[keying];
-}
-
 static void push_growing(lua_State *L, const lh_snapshot *snapshot, const lh_growings *all,
                          size_t i) {
-  static const char *const prospects[] = {"filled once", "may grow", "grows"};
   const lh_growing *g = &all->list[i];
   lua_createtable(L, 0, 31);
-  hr_set_string(L, "prospect", prospects[g->prospect]);
+  hr_set_string(L, "prospect", lh_prospect_name(g->prospect));
   hr_set_string(L, "held_by", g->held_by);
   hr_set_what(L, snapshot, "object", g->id);
   hr_set_integer(L, "tables", g->tables);
@@ -39,7 +31,7 @@ static void push_growing(lua_State *L, const lh_snapshot *snapshot, const lh_gro
   hr_set_boolean(L, "are_keys", g->are_keys);
   hr_set_boolean(L, "weak_keys", g->weak_keys);
   hr_set_boolean(L, "weak_values", g->weak_values);
-  hr_set_string(L, "keys", keying_name(g->keying));
+  hr_set_string(L, "keys", lh_keying_name(g->keying));
   if (g->keying >= LH_KEYED_SEQUENCE && g->keying <= LH_KEYED_NUMBERS) {
     hr_set_number(L, "least", g->least);
     hr_set_number(L, "greatest", g->greatest);
@@ -225,11 +217,8 @@ static void push_waste_row(lua_State *L, const lh_snapshot *snapshot, lh_waste_k
 
 static void push_waste_kind(lua_State *L, const lh_snapshot *snapshot, lh_waste_kind kind,
                             const lh_waste_sum *sum) {
-  static const char *const names[LH_WASTE_KINDS] = {
-      "emptied_tables",  "empty_slots", "small_tables",     "equal_strings",
-      "equal_functions", "user_values", "debug_information"};
   lua_createtable(L, 0, 6);
-  hr_set_string(L, "kind", names[kind]);
+  hr_set_string(L, "kind", lh_waste_kind_name(kind));
   hr_set_integer(L, "bytes", sum->bytes);
   hr_set_integer(L, "objects", sum->objects);
   hr_set_integer(L, "originals", sum->originals);

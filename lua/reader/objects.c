@@ -199,11 +199,10 @@ static int get_epoch(lua_State *L) {
 }
 
 static int get_list(lua_State *L) {
-  static const char *const names[] = {"allgc", "finobj", "tobefnz", "fixedgc"};
   const hr_object *o = check_object(L);
   const lh_snapshot *snapshot = hr_opened(L, o->of);
   if (o->id == LH_ROOT) return 0;
-  lua_pushstring(L, names[lh_list_of(snapshot, o->id)]);
+  lua_pushstring(L, lh_list_name(lh_list_of(snapshot, o->id)));
   return 1;
 }
 
@@ -297,17 +296,11 @@ static int closure_field(lua_State *L, const lh_object *o, const char *key,
   return proto.dead ? 0 : proto_field(L, &proto, key);
 }
 
-const char *hr_status_name(lh_thread_status status) {
-  static const char *const names[] = {"suspended",   "running",  "normal",
-                                      "not started", "finished", "failed"};
-  return names[status];
-}
-
 static int thread_field(lua_State *L, const lh_object *o, const char *key) {
   if (strcmp(key, "is_main") == 0) return push_boolean(L, o->as.thread.is_main);
   if (strcmp(key, "stack_slots") == 0) return push_integer(L, o->as.thread.stack_slots);
   if (strcmp(key, "status") != 0) return 0;
-  lua_pushstring(L, hr_status_name(o->as.thread.status));
+  lua_pushstring(L, lh_thread_status_name(o->as.thread.status));
   return 1;
 }
 
