@@ -575,6 +575,10 @@ int lh_analyse_without(lh_snapshot *snapshot, const lh_without *without, size_t 
 
 bool lh_is_reachable(const lh_snapshot *snapshot, lh_id id);
 
+/* The entries of a table that the next full collection leaves: all, but of a weak table without
+** those whose weak key or value is garbage. 0 for other types. O(1); of a weak table O(entries). */
+uint64_t lh_lasting_entries(const lh_snapshot *snapshot, lh_id id);
+
 /* Bytes that would go if the object went: its own and those of all that it dominates. LH_ROOT: all
 ** reachable bytes. Garbage: 0. */
 uint64_t lh_retained_bytes(const lh_snapshot *snapshot, lh_id id);

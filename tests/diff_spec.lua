@@ -259,6 +259,50 @@ describe("containers that grew", function()
     assert.equal("_G.numbers", answer.grown[1].held_by)
     assert.same({0, 50, 100}, answer.grown[1].entries)
   end)
+
+  -- Two collections ahead: no key or value of `memo` and `cache` lives, every second one of `half`
+  -- does, and a string under a weak key is never taken away.
+  it("are not weak tables whose entries wait for the collector", function()
+    local answer = diff [[
+      collectgarbage "stop"
+      memo, cache = setmetatable({}, {__mode = "k"}), setmetatable({}, {__mode = "v"})
+      half, named = setmetatable({}, {__mode = "k"}), setmetatable({}, {__mode = "k"})
+      alive = {}
+      function leak()
+        for _ = 1, 50 do
+          local key = {}
+          memo[{}], cache[#cache + 1], half[{}], half[key] = true, {}, true, true
+          alive[#alive + 1] = key
+          named["name " .. #alive] = true
+        end
+      end
+    ]]
+    local entries = {}
+    for _, g in ipairs(answer.grown) do entries[g.held_by] = g.entries end
+    local fifty = {0, 50, 100}
+    assert.same({["_G.half"] = fifty, ["_G.named"] = fifty, ["_G.alive"] = fifty}, entries)
+  end)
+
+  it("are not those that are empty again, nor those that became smaller", function()
+    local answer = diff [[
+      emptied, smaller = {}, {}
+      for i = 1, 1000 do smaller[1e6 + i] = i end
+      for i = 1, 1000 do smaller[1e6 + i] = nil end
+      function leak(n)
+        for i = 1, n * 100 do emptied[i] = i end
+        for i = 1, n * 100 do emptied[i] = nil end
+        -- Pairs of keys that collide use up the free slots, so that Lua makes the table anew.
+        local bytes, k = heap.sizeof(smaller), 2000000
+        while n == 1 and heap.sizeof(smaller) == bytes do
+          k = k + 1
+          smaller[k], smaller[k + 1023] = true, true
+          smaller[k], smaller[k + 1023] = nil, nil
+        end
+        smaller[n] = n
+      end
+    ]]
+    assert.same({}, answer.grown)
+  end)
 end)
 
 describe("two snapshots", function()

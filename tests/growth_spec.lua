@@ -94,6 +94,21 @@ describe("a ladder", function()
     end
   end)
 
+  --  _G.memo ~~weak keys~~> {}, which are garbage
+  it("does not take entries that wait for the collector for growth", function()
+    local calm = snapshots [[
+      local heap = require "heap"
+      collectgarbage "stop"
+      memo = setmetatable({}, {__mode = "k"})
+      for step = 1, 5 do
+        for _ = 1, 40 do memo[{}] = true end
+        heap.snapshot("s" .. step)
+      end
+    ]]
+    local row = by_path(json_of("heapdiff --json s1 s2 s3 s4 s5", calm).paths)["_G.memo"]
+    assert.same({{0, 0, 0, 0, 0}, "grew once"}, {row.entries, row.verdict})
+  end)
+
   it("has one row for a place, though objects there change their shape", function()
     local queue = rows["_G.queue[*]"]
     assert.same({5, 10, 15, 20, 25, 30, 35, 40}, queue.objects)

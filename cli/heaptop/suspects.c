@@ -16,7 +16,7 @@ static char *itself(cli *c, const lh_snapshot *snapshot, lh_id id) {
   lh_object object;
   lh_object_at(snapshot, id, &object);
   if (object.type == LH_TYPE_TABLE) {
-    n = object.as.table.array_used + object.as.table.hash_used;
+    n = lh_lasting_entries(snapshot, id);
     unit[0] = "with ";
   } else if (object.type == LH_TYPE_THREAD) {
     n = object.as.thread.frames;

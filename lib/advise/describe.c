@@ -108,7 +108,7 @@ static bool measure_of(const lh_snapshot *snapshot, lh_id id, lh_measure measure
   if (types[measure] != lh_type_of(snapshot, id) || lh_is_dead(snapshot, id)) return false;
   lh_object_at(snapshot, id, &o);
   switch (measure) {
-    case LH_MEASURE_ENTRIES: *value = o.as.table.array_used + o.as.table.hash_used; break;
+    case LH_MEASURE_ENTRIES: *value = lh_lasting_entries(snapshot, id); break;
     case LH_MEASURE_LENGTH: *value = o.as.string.length; break;
     case LH_MEASURE_CONTENT: *value = o.as.userdata.bytes; break;
     case LH_MEASURE_UPVALUES: *value = o.as.closure.upvalues; break;

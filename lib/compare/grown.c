@@ -8,33 +8,60 @@
 #include "diff.h"
 #include "name/fold.h"
 
-static uint64_t count_entries(const lh_snapshot *snapshot, lh_id id) {
+static uint64_t count_entries(const lh_snapshot *snapshot, lh_id id, bool *weak) {
   lh_object object;
   if (lh_type_of(snapshot, id) != LH_TYPE_TABLE) return 0;
   lh_object_at(snapshot, id, &object);
+  *weak = *weak || object.as.table.weak_keys || object.as.table.weak_values;
   return object.as.table.array_used + object.as.table.hash_used;
 }
 
-/* Is object `id` of c such a container? */
-static bool measure(const lh_three *t, lh_id id, lh_grown *out) {
+/* A table may have got bigger and be as empty as before, or fuller and smaller: it grew in neither
+** case. */
+static bool has_grown(const lh_grown *g, lh_type type) {
+  const uint64_t *bytes = g->shallow_bytes, *entries = g->entries;
+  bool by_bytes = bytes[0] < bytes[1] && bytes[1] < bytes[2];
+  if (type != LH_TYPE_TABLE) return by_bytes;
+  return (by_bytes && entries[0] < entries[2]) ||
+         (entries[0] < entries[1] && entries[1] < entries[2] && bytes[0] <= bytes[2]);
+}
+
+/* Entries that wait for the collector to take them out of a weak table are no growth. Which these
+** are only an analysis knows; it is made where the first weak table seems to have grown. */
+static int count_lasting(const lh_three *t, const lh_id ids[3], lh_grown *g, lh_error *error) {
+  lh_snapshot *const at[3] = {t->a, t->b, t->c};
+  for (int i = 0; i < 3; i++) {
+    int code = lh_analyse(at[i], error);
+    if (code) return code;
+    g->entries[i] = lh_lasting_entries(at[i], ids[i]);
+  }
+  return LH_OK;
+}
+
+/* Is object `id` of c such a container? *grown says so. */
+static int measure(const lh_three *t, lh_id id, lh_grown *out, bool *grown, lh_error *error) {
   lh_type type = lh_type_of(t->c, id);
-  if (type != LH_TYPE_TABLE && type != LH_TYPE_THREAD) return false;
-  if (!lh_is_reachable(t->c, id) || lh_is_own(t->c, id)) return false;
+  *grown = false;
+  if (type != LH_TYPE_TABLE && type != LH_TYPE_THREAD) return LH_OK;
+  if (!lh_is_reachable(t->c, id) || lh_is_own(t->c, id)) return LH_OK;
   lh_id in_b = lh_earlier_self(t->c, id, t->b, t->b_in_c);
   if (in_b == LH_NO_OBJECT || lh_shallow_bytes(t->b, in_b) > lh_shallow_bytes(t->c, id))
-    return false;
+    return LH_OK;
   lh_id in_a = lh_earlier_self(t->b, in_b, t->a, t->a_in_b);
-  if (in_a == LH_NO_OBJECT) return false;
+  if (in_a == LH_NO_OBJECT) return LH_OK;
   const lh_snapshot *const at[3] = {t->a, t->b, t->c};
   const lh_id ids[3] = {in_a, in_b, id};
+  bool weak = false;
   *out = (lh_grown){.id = id, .class_index = lh_class_of(t->c, id)};
-  for (int i = 2; i >= 0; i--) {
+  for (int i = 0; i < 3; i++) {
     out->shallow_bytes[i] = lh_shallow_bytes(at[i], ids[i]);
-    out->entries[i] = count_entries(at[i], ids[i]);
+    out->entries[i] = count_entries(at[i], ids[i], &weak);
   }
-  const uint64_t *bytes = out->shallow_bytes, *entries = out->entries;
-  return (bytes[0] < bytes[1] && bytes[1] < bytes[2]) ||
-         (entries[0] < entries[1] && entries[1] < entries[2]);
+  *grown = has_grown(out, type);
+  if (!*grown || !weak) return LH_OK;
+  int code = count_lasting(t, ids, out, error);
+  *grown = has_grown(out, type);
+  return code;
 }
 
 static uint64_t grown_by(const uint64_t sizes[3]) {
@@ -124,8 +151,11 @@ static bool tell_all(const lh_snapshot *c, lh_diff *diff) {
 int lh_diff_grown(const lh_three *three, lh_diff *diff, lh_error *error) {
   size_t capacity = 0;
   lh_grown grown;
+  bool is_one;
   for (lh_id id = 1; id <= three->c->n; id++) {
-    if (!measure(three, id, &grown)) continue;
+    int code = measure(three, id, &grown, &is_one, error);
+    if (code) return code;
+    if (!is_one) continue;
     if (!lh_grow(&diff->grown, diff->n_grown, &capacity, sizeof grown))
       return lh_fail_memory(error, "listing containers");
     diff->grown[diff->n_grown++] = grown;

@@ -107,6 +107,27 @@ bool lh_is_reachable(const lh_snapshot *snapshot, lh_id id) {
   return snapshot->distance[id] != LH_UNREACHED;
 }
 
+/* Lua takes an entry out of a weak table for what is garbage, but never for a string. */
+static bool is_lost(const lh_snapshot *snapshot, lh_value value) {
+  if (value.kind != LH_VALUE_OBJECT || value.as.object > snapshot->n) return false;
+  return lh_type_of(snapshot, value.as.object) != LH_TYPE_STRING &&
+         !lh_is_reachable(snapshot, value.as.object);
+}
+
+uint64_t lh_lasting_entries(const lh_snapshot *snapshot, lh_id id) {
+  lh_object object;
+  lh_edges it;
+  lh_value key, value;
+  uint64_t n = 0;
+  if (lh_type_of(snapshot, id) != LH_TYPE_TABLE) return 0;
+  lh_object_at(snapshot, id, &object);
+  bool weak_keys = object.as.table.weak_keys, weak_values = object.as.table.weak_values;
+  if (!weak_keys && !weak_values) return object.as.table.array_used + object.as.table.hash_used;
+  for (lh_entries_begin(snapshot, id, &it); lh_entries_next(&it, &key, &value);)
+    n += !(weak_keys && is_lost(snapshot, key)) && !(weak_values && is_lost(snapshot, value));
+  return n;
+}
+
 uint64_t lh_retained_bytes(const lh_snapshot *snapshot, lh_id id) {
   return snapshot->retained[id];
 }

@@ -136,12 +136,8 @@ static void count(lh_tally *count, uint64_t bytes, uint64_t entries) {
 }
 
 static bool count_object(census *c, lh_id id) {
-  lh_object object;
-  uint64_t entries = 0, bytes = lh_shallow_bytes(c->snapshot, id);
-  if (lh_type_of(c->snapshot, id) == LH_TYPE_TABLE) {
-    lh_object_at(c->snapshot, id, &object);
-    entries = object.as.table.array_used + object.as.table.hash_used;
-  }
+  uint64_t bytes = lh_shallow_bytes(c->snapshot, id);
+  uint64_t entries = lh_lasting_entries(c->snapshot, id);
   if (!make_room(c, c->vertex[id])) return false;
   count(&c->rung->of_vertex[c->vertex[id]], bytes, entries);
   count(&c->rung->of_class[c->row_of[lh_class_of(c->snapshot, id)]], bytes, entries);
