@@ -822,7 +822,8 @@ typedef struct lh_diff_group {
 typedef struct lh_grown {
   lh_id id; /* in c */
   uint32_t class_index;
-  const char *held_by;                   /* its path, owned by the diff */
+  const char *held_by;                   /* its path, */
+  const char *place;                     /* and the same folded as in a group; owned by the diff */
   uint64_t shallow_bytes[3], entries[3]; /* at a, b, c */
   char fingerprint[LH_FINGERPRINT_BYTES];
 } lh_grown;

@@ -522,7 +522,7 @@ describe("JSON", function()
       same_state = "boolean", objects = "integer", shallow_bytes = "integer",
       retained_bytes = "integer", groups = {group},
       grown = {{fingerprint = "string", address = "string", class = "string", held_by = "string",
-                shallow_bytes = {"integer"}, entries = {"integer"}}},
+                place = "string", shallow_bytes = {"integer"}, entries = {"integer"}}},
     })
     assert.same({}, diff.classes)
     assert.equal("Listener", diff.groups[1].class)

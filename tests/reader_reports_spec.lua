@@ -293,6 +293,46 @@ describe("heap.reader answers as", function()
     assert.match("grew until", tostring(c:diff(a, b).grown))
   end)
 
+  --  _G.rooms -> ["room i"] -> numbers       thirty of the same, and
+  --  _G.log -> numbers                       one that grows by more than each of them
+  it("heapdiff's rows of containers that differ in their place only", function()
+    local _, folder = support.lua [[
+      local heap = require "heap"
+      rooms, log = {}, {}
+      for i = 1, 30 do rooms["room " .. i] = {} end
+      for _, name in ipairs {"a", "b", "c"} do
+        for _ = 1, 8 do
+          for _, room in pairs(rooms) do room[#room + 1] = 1.5 end
+          for _ = 1, 40 do log[#log + 1] = 1.5 end
+        end
+        heap.snapshot(name)
+      end
+    ]]
+    local function rows(text)
+      local list = {}
+      for line in text:gmatch("[^\n]+") do
+        if line:match("_G%.") then
+          list[#list + 1] = line:gsub("%s+", " "):gsub("^ ", ""):gsub("0x%x+", "-")
+        end
+      end
+      return list
+    end
+    local expected = {
+      "+11.2 KB 30 5.4 KB -> 9.1 KB -> 16.6 KB 240 -> 480 -> 720 - array of number _G.rooms[*]",
+      "+8.0 KB 1 8.1 KB -> 16.1 KB -> 16.1 KB 320 -> 640 -> 960 - array of number _G.log"}
+    local out = support.run({"heapdiff", "a", "b", "c"}, {cwd = folder})
+    assert.same(expected, rows(out))
+    assert.match("\n +grew  containers +bytes +entries  example +class +path\n", out)
+    local s = {}
+    for _, name in ipairs {"a", "b", "c"} do s[name] = reader.open(folder .. "/" .. name) end
+    local printed = tostring(s.c:diff(s.a, s.b).grown)
+    assert.same(expected, rows(printed))
+    assert.equal(out:match("\n *(grew .-)\n\n") or out:match("\n *(grew .*)\n$"),
+                 printed:match("\n *(grew .*)$"))
+    out = support.run({"heapdiff", "-n", "1", "a", "b", "c"}, {cwd = folder})
+    assert.match("and 1 more container: -n 0 shows all", out, 1, true)
+  end)
+
   it("heapdiff with two snapshots", function()
     local wanted = ask("heapdiff", "--json", "b", "d")
     local d = open("d"):diff(open "b")

@@ -70,6 +70,10 @@ typedef struct comparison {
 bool is_flagged(const request *r, const lh_diff_group *group);
 void leaks_print_json(cli *c, const comparison *x);
 
+/* grown.c: by how much a container grew from the first snapshot to the last; and all of them. */
+uint64_t grown_bytes(const lh_grown *grown);
+void print_grown(cli *c, const comparison *x);
+
 /* classes.c */
 void print_class_changes(cli *c, const comparison *x);
 void json_class_changes(cli *c, cli_json *w, const comparison *x);

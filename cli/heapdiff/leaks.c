@@ -1,6 +1,6 @@
 /*
 ** leaks.c - the new objects that stay, for a person: first a sentence, then the groups of one class
-** and one holder, then the containers that grew or the change of each class.
+** and one holder, then the containers that grew (grown.c) or the change of each class.
 */
 #include <string.h>
 
@@ -28,12 +28,6 @@ static int compare_groups(const void *left, const void *right, void *payload) {
   if (rank(r, a) != rank(r, b)) return rank(r, a) > rank(r, b) ? -1 : 1;
   if (a->retained_bytes != b->retained_bytes) return a->retained_bytes > b->retained_bytes ? -1 : 1;
   return a->example < b->example ? -1 : a->example > b->example;
-}
-
-/* By how much a container grew from the first snapshot to the last. */
-static uint64_t grown_bytes(const lh_grown *grown) {
-  const uint64_t *at = grown->shallow_bytes;
-  return at[2] > at[0] ? at[2] - at[0] : 0;
 }
 
 /* Counts what is known apart from what is not. */
@@ -160,8 +154,11 @@ static void print_sentence(cli *c, const comparison *x) {
            new->objects == 1 ? "is" : "are", last, shallow);
   if (strcmp(retained, shallow) != 0) printf(", retaining %s", retained);
   if (x->n_grown > 0)
-    printf("; %s grew by %s", cli_count_of(c, x->n_grown, "older container", "older containers"),
-           cli_size(c, new->grown_bytes));
+    printf("; %s ", cli_count_of(c, x->n_grown, "older container", "older containers"));
+  if (new->grown_bytes > 0)
+    printf("grew by %s", cli_size(c, new->grown_bytes));
+  else if (x->n_grown > 0)
+    printf("%s more entries, but no more bytes", x->n_grown == 1 ? "has" : "have");
   puts(cli_style_off(c));
   known_print(c, &x->r->known, x->diff->n_groups - x->n_groups + x->diff->n_grown - x->n_grown,
               x->known.retained_bytes + x->known.grown_bytes, x->known.objects);
@@ -238,52 +235,6 @@ static void print_next_step(cli *c, const comparison *x) {
          x->files[2][0] == '-' ? "-- " : "", file,
          cli_address(c, x->snapshots[2], x->diff->groups[0].example), cli_style_off(c));
   free(file);
-}
-
-static char *three(cli *c, const uint64_t values[3], const char *(*print)(cli *c, uint64_t n)) {
-  char *text = cli_must(malloc(4 * CLI_NUMBER_BYTES));
-  snprintf(text, 4 * CLI_NUMBER_BYTES, "%s -> %s -> %s", print(c, values[0]), print(c, values[1]),
-           print(c, values[2]));
-  return text;
-}
-
-static void grown_row(cli *c, const comparison *x, const lh_grown *grown, cli_table *table) {
-  char *bytes = three(c, grown->shallow_bytes, cli_size);
-  bool has_entries = lh_type_of(x->snapshots[2], grown->id) == LH_TYPE_TABLE;
-  char *entries = has_entries ? three(c, grown->entries, cli_count) : NULL;
-  const char *cells[] = {grown->fingerprint,
-                         cli_size_change(c, grown->shallow_bytes[0], grown->shallow_bytes[2]),
-                         bytes,
-                         entries != NULL ? entries : "-",
-                         cli_address(c, x->snapshots[2], grown->id),
-                         cli_class_of(x->snapshots[2], grown->id),
-                         grown->held_by};
-  cli_table_row(table, cells + !x->r->fingerprints, CLI_PLAIN);
-  free(bytes);
-  free(entries);
-}
-
-static void print_grown(cli *c, const comparison *x) {
-  static const cli_column columns[] = {
-      {"fingerprint", CLI_LEFT}, {"grew", CLI_RIGHT}, {"bytes", CLI_RIGHT}, {"entries", CLI_RIGHT},
-      {"address", CLI_LEFT},     {"class", CLI_WRAP}, {"path", CLI_WRAP}};
-  bool fingerprints = x->r->fingerprints;
-  size_t n = x->n_grown, n_shown = n_rows(c, x->r, n);
-  cli_table *table;
-  if (x->snapshots[1] == NULL) {
-    printf("\nWhether older containers grew is told by three snapshots only\n");
-    return;
-  }
-  if (n == 0) {
-    printf("\nNo container that is older than %s grew both times\n", x->names[0]);
-    return;
-  }
-  printf("\n%sContainers older than %s that grew until %s and again until %s%s\n",
-         cli_style_on(c, CLI_BOLD), x->names[0], x->names[1], x->names[2], cli_style_off(c));
-  table = cli_table_new(c, columns + !fingerprints, 6 + fingerprints);
-  for (size_t i = 0; i < n_shown; i++) grown_row(c, x, &x->diff->grown[i], table);
-  cli_table_print(table);
-  cli_print_hidden(c, n - n_shown, "container", "containers");
 }
 
 static uint64_t live_bytes(cli *c, lh_snapshot *snapshot, const char *file) {

@@ -35,12 +35,13 @@ static void json_grown(cli *c, cli_json *w, const comparison *x) {
   cli_json_open(w, "grown", '[');
   for (size_t i = 0; i < n_rows(c, x->r, x->n_grown); i++) {
     const lh_grown *grown = &d->grown[i];
-    cli_json_value(w, NULL,
-                   json_pack("{ss ss ss ss so so}", "fingerprint", grown->fingerprint, "address",
-                             cli_address(c, x->snapshots[2], grown->id), "class",
-                             cli_class_of(x->snapshots[2], grown->id), "held_by", grown->held_by,
-                             "shallow_bytes", json_triple(grown->shallow_bytes), "entries",
-                             json_triple(grown->entries)));
+    cli_json_value(
+        w, NULL,
+        json_pack("{ss ss ss ss ss so so}", "fingerprint", grown->fingerprint, "address",
+                  cli_address(c, x->snapshots[2], grown->id), "class",
+                  cli_class_of(x->snapshots[2], grown->id), "held_by", grown->held_by, "place",
+                  grown->place, "shallow_bytes", json_triple(grown->shallow_bytes), "entries",
+                  json_triple(grown->entries)));
   }
   cli_json_close(w, ']');
 }

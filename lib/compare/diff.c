@@ -10,7 +10,10 @@
 
 void lh_diff_free(lh_diff *diff) {
   if (!diff) return;
-  for (size_t i = 0; i < diff->n_grown; i++) lh_free((void *)diff->grown[i].held_by);
+  for (size_t i = 0; i < diff->n_grown; i++) {
+    lh_free((void *)diff->grown[i].held_by);
+    lh_free((void *)diff->grown[i].place);
+  }
   for (size_t i = 0; i < diff->n_classes; i++) lh_free((void *)diff->classes[i].name);
   lh_free(diff->groups);
   lh_free(diff->grown);

@@ -124,9 +124,9 @@ static char *tell_path(const lh_snapshot *c, const chart *m, lh_id id) {
 static bool tell(const lh_snapshot *c, const chart *m, lh_grown *grown) {
   lh_text text = {0};
   lh_fold_text(&m->folder, m->states[m->index[grown->id] - 1], false, &text);
-  char *folded = lh_text_finish(&text);
-  bool ok = folded && lh_fingerprint(lh_class_entry_of(c, grown->id), folded, grown->fingerprint);
-  lh_free(folded);
+  grown->place = lh_text_finish(&text);
+  bool ok = grown->place &&
+            lh_fingerprint(lh_class_entry_of(c, grown->id), grown->place, grown->fingerprint);
   grown->held_by = ok ? tell_path(c, m, grown->id) : NULL;
   return grown->held_by != NULL;
 }

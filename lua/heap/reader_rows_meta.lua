@@ -172,7 +172,7 @@
 ---@field retained_bytes integer
 ---@field gone_objects integer of two snapshots
 ---@field gone_bytes integer
----@field grown {object: heap.object, class: string, held_by: string, shallow_bytes: integer[], entries: integer[], fingerprint: string}[]
+---@field grown {object: heap.object, class: string, held_by: string, place: string, shallow_bytes: integer[], entries: integer[], fingerprint: string}[]
 ---@field classes {class: string, type: string, objects: integer[], shallow_bytes: integer[], appeared: integer?, gone: integer?}[]
 
 ---@class heap.group

@@ -40,7 +40,9 @@ local function sentence(d)
     for _, g in ipairs(d.grown) do
       bytes = bytes + math.max(0, g.shallow_bytes[3] - g.shallow_bytes[1])
     end
-    line = ("%s; %s grew by %s"):format(line, count_of(#d.grown, "older container"), size(bytes))
+    local how = bytes > 0 and "grew by " .. size(bytes) or
+      (#d.grown == 1 and "has" or "have") .. " more entries, but no more bytes"
+    line = ("%s; %s %s"):format(line, count_of(#d.grown, "older container"), how)
   end
   return line
 end
@@ -82,14 +84,49 @@ local function series(values, print)
   return table.concat(shown, " -> ")
 end
 
-reports["heap.grown"] = function(list)
-  local function row(g)
-    return {size_change(g.shallow_bytes[1], g.shallow_bytes[3]), series(g.shallow_bytes, size),
-      g.object.type == "table" and series(g.entries, count) or "-", g.object.address, g.class,
-      g.held_by}
+-- Containers of one class whose paths differ only in what is folded to * are one row, with their
+-- sums and the one that grew most.
+local function places_of(list)
+  local rows, by_place = {}, {}
+  for i, g in ipairs(list) do
+    local key = g.class .. "\0" .. g.place
+    local row = by_place[key]
+    if not row then
+      row = {first = g, n = 0, index = i, shallow_bytes = {0, 0, 0}, entries = {0, 0, 0}}
+      by_place[key], rows[#rows + 1] = row, row
+    end
+    row.n = row.n + 1
+    for _, sum in ipairs {"shallow_bytes", "entries"} do
+      for k = 1, 3 do row[sum][k] = row[sum][k] + g[sum][k] end
+    end
   end
+  table.sort(rows, function(a, b)
+    local x, y = a.shallow_bytes, b.shallow_bytes
+    if x[3] - x[1] ~= y[3] - y[1] then return x[3] - x[1] > y[3] - y[1] end
+    return a.index < b.index
+  end)
+  return rows
+end
+
+reports["heap.grown"] = function(list)
+  local places, folded, total = places_of(list), false, #list
+  for i = 1, math.min(#places, text.MOST_ROWS) do
+    folded = folded or places[i].n > 1
+    total = total - places[i].n + 1
+  end
+  local function row(p)
+    local g, bytes = p.first, p.shallow_bytes
+    local cells = {size_change(bytes[1], bytes[3]), series(bytes, size),
+      g.object.type == "table" and series(p.entries, count) or "-", g.object.address, g.class,
+      p.n > 1 and g.place or g.held_by}
+    if folded then table.insert(cells, 2, count(p.n)) end
+    return cells
+  end
+  local address = folded and "example" or "address"
+  local headings = {">grew", ">bytes", ">entries", address, "class", "path"}
+  if folded then table.insert(headings, 2, ">containers") end
   return "Containers older than the first that grew until the second and again until the third\n" ..
-    text.rows(list, {">grew", ">bytes", ">entries", "address", "class", "path"}, row, "container")
+    text.rows(places, headings, row, "container", nil, total)
 end
 
 reports["heap.changes"] = function(list)

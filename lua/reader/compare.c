@@ -28,10 +28,11 @@ static void set_grown(lua_State *L, int index, const lh_snapshot *c, const lh_di
   hr_push_list(L, "heap.grown", d->n_grown);
   for (size_t i = 0; i < d->n_grown; i++) {
     const lh_grown *g = &d->grown[i];
-    lua_createtable(L, 0, 6);
+    lua_createtable(L, 0, 7);
     hr_set_string(L, "fingerprint", g->fingerprint);
     hr_set_string(L, "class", hr_class_of(c, g->id));
     hr_set_string(L, "held_by", g->held_by);
+    hr_set_string(L, "place", g->place);
     hr_set_object(L, "object", index, g->id);
     hr_set_integers(L, "shallow_bytes", g->shallow_bytes, 3);
     hr_set_integers(L, "entries", g->entries, 3);
