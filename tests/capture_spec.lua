@@ -47,7 +47,10 @@ describe("heap.each and heap.objects", function()
       is(#heap.objects("no such class"), 0)
       is(heap.objects{type = "function"}[1] ~= nil, true)
       for _, bad in ipairs {{}, {1}, {true}, {{class = 1}}, {{size = 3}}, {{"table"}}} do
-        is(pcall(heap.objects, table.unpack(bad)), bad[1] == nil and false or false)
+        is(pcall(heap.objects, table.unpack(bad)), false)
+      end
+      for _, none in ipairs {"tables", "upvalue", "table,string"} do
+        has(select(2, pcall(heap.each, print, {type = none})), "'type' is one of table, string")
       end
       is(pcall(heap.each), false)
     ]]

@@ -83,6 +83,31 @@ describe("heap.count, heap.classes and heap.top", function()
   end)
 end)
 
+describe("heap.top", function()
+  it("ranks what heaptop ranks: no innards of functions, and of a list its first", function()
+    local out, dir = live.lua [[
+      for i = 1, 2000 do list = {next = list, value = {}} end
+      third = {("x"):rep(30000)}
+      for i = 1, 200 do _G["name" .. i] = load("local a = ... return function() return a end")() end
+      local s <close> = heap.capture()
+      s:save("a")
+      for _, row in ipairs(s:top(3)) do print(row.address) end
+      print(tostring(s:top(3)):match("\n([^\n]*)$"))
+      local types = {}
+      for _, row in ipairs(s:top(0)) do types[row.type] = (types[row.type] or 0) + 1 end
+      is(types.upvalue, nil)
+      is(types.proto, nil)
+      is(types.table > 4000, true)
+      is(s:top(1, "shallow").left_out, 0)
+    ]]
+    local told = support.run({"heaptop", "-n3", "--by", "object", "a"}, {cwd = dir})
+    local expected = {}
+    for address in told:gmatch("0x%x+") do expected[#expected + 1] = address .. "\n" end
+    assert.equal(3, #expected)
+    assert.equal(table.concat(expected) .. told:match("[^\n]* of lists left out[^\n]*\n"), out)
+  end)
+end)
+
 describe("heap.since and heap.diff", function()
   it("group as heapdiff does", function()
     local _, dir = live.lua [[

@@ -259,10 +259,15 @@ function heap.classes(n, by) end
 ---@class heap.top_row: heap.row
 ---@field retained_bytes integer
 
----The n biggest objects by "retained" (default) or "shallow" size.
----@param n? integer default 20
+---@class heap.top_rows
+---@field left_out integer elements of lists that would have come before the last
+---@field [integer] heap.top_row
+
+---The n biggest objects by "retained" (default) or "shallow" size, as heaptop ranks them: without
+---upvalues and protos, and of a linked list the first element only, unless all are asked for (0).
+---@param n? integer default 20; 0: all
 ---@param by? "retained"|"shallow"|"count"
----@return heap.top_row[]
+---@return heap.top_rows
 function heap.top(n, by) end
 
 ---New objects that stay, of one class and held by one thing: a row of heapdiff.
@@ -323,7 +328,7 @@ function heap.leaks(f, options) end
 
 ---@class heap.each_filter
 ---@field class? string
----@field type? string "table", "string", "closure" or "function", "userdata", "thread"
+---@field type? "table"|"string"|"function"|"closure"|"userdata"|"thread"
 
 ---Calls a function for every object that is alive: `f(object, type, shallow_bytes)`. It may
 ---allocate, collect and raise errors; what it lets go is passed over when its turn comes, and what

@@ -37,10 +37,8 @@ print["heap.objects"] = function(list)
   local head = list.total_objects and
     ("%s by %s size\n\n"):format(list.garbage and "Garbage" or "Objects", list.sort) or ""
   local left_out = list.left_out or 0
-  local note = left_out == 0 and "" or ("\n%s of lists left out, whose first is shown"):format(
-    count_of(left_out, "element"))
   return head .. text.rows(list, OBJECT_COLUMNS, object_row, "object", nil,
-    list.total_objects and list.total_objects - left_out) .. note
+    list.total_objects and list.total_objects - left_out) .. text.left_out(left_out)
 end
 
 -- }=======================================================================================

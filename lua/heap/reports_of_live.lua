@@ -21,6 +21,7 @@ end
 
 reports["heap.live_top"] = function(list)
   return text.rows(list, {">retained", ">shallow", "type", "class", "address"}, top_row, "object")
+    .. text.left_out(list.left_out)
 end
 
 local function group_row(g)

@@ -76,8 +76,9 @@ static int top_body(lua_State *L) {
   hl_task *t = hl_task_of(L);
   lh_snapshot *s = hl_analysed(L, t, HL_WHOLE);
   lh_error error;
-  const lh_top_query query = {.sort = t->sort, .limit = t->limit};
-  int code = lh_top_objects(s, &query, &t->found, &t->n_found, &error);
+  lh_top_query query = {.sort = t->sort, .limit = t->limit};
+  size_t n_left_out;
+  int code = hr_rank_objects(s, &query, &t->found, &t->n_found, &n_left_out, &error);
   if (code != LH_OK) t->found = NULL;
   hr_check(L, code, &error);
   lh_id *ids = hl_new_ids(L, t, t->n_found);
@@ -86,6 +87,7 @@ static int top_body(lua_State *L) {
   hl_push_values(L, t);
   int values = lua_gettop(L);
   hr_push_list(L, "heap.live_top", t->n_found);
+  hr_set_integer(L, "left_out", n_left_out);
   for (size_t i = 0; i < t->n_found; i++) {
     hl_push_row(L, 0, 6);
     hl_set_object_fields(L, s, t->found[i]);

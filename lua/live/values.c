@@ -117,6 +117,22 @@ int hl_object(lua_State *L) {
 
 /* {=== Those that a filter takes ====================================================== */
 
+/* Types whose objects are values, by the names of the reports and of Lua. */
+static bool is_type(const char *wanted, lh_type type) {
+  return !wanted || strcmp(wanted, lh_type_name(type)) == 0 ||
+         (type == LH_TYPE_CLOSURE && strcmp(wanted, "function") == 0);
+}
+
+static bool is_value_type(lh_type type) {
+  return type != LH_TYPE_UPVALUE && type != LH_TYPE_PROTO;
+}
+
+static void check_type(lua_State *L, int index, const char *name) {
+  for (lh_type type = LH_TYPE_STRING; type < LH_TYPE_COUNT; type++)
+    if (is_value_type(type) && is_type(name, type)) return;
+  luaL_argerror(L, index, "'type' is one of table, string, function, userdata and thread");
+}
+
 /* Takes the filter at `index`: nothing, the name of a class, or {class = , type = }. Its strings
 ** stay on the stack, since a finalizer may change the table before they are used. */
 static void check_filter(lua_State *L, int index, hl_task *t) {
@@ -134,22 +150,13 @@ static void check_filter(lua_State *L, int index, hl_task *t) {
     if (strcmp(name, "class") == 0 && value) {
       t->class_name = value;
     } else if (strcmp(name, "type") == 0 && value) {
+      check_type(L, index, value);
       t->type_name = value;
     } else {
       luaL_argerror(L, index, "a filter is the name of a class, or {class = name, type = name}");
     }
     lua_insert(L, index + 1);
   }
-}
-
-/* Types whose objects are values, by the names of the reports and of Lua. */
-static bool is_type(const char *wanted, lh_type type) {
-  return !wanted || strcmp(wanted, lh_type_name(type)) == 0 ||
-         (type == LH_TYPE_CLOSURE && strcmp(wanted, "function") == 0);
-}
-
-static bool is_value_type(lh_type type) {
-  return type != LH_TYPE_UPVALUE && type != LH_TYPE_PROTO;
 }
 
 /* t->ids: the living objects that the filter takes. */

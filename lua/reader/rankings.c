@@ -120,25 +120,32 @@ static bool has_lists(const lh_snapshot *snapshot, const lh_id *ids, size_t n) {
   return false;
 }
 
-/* top([n [, order]] | options): the objects; n is 20 if it is not given. Ranked by what they retain
-** the elements of lists are left out, unless all are asked for. */
+/* Ranked by what they retain the elements of lists are left out, unless all are asked for. */
+int hr_rank_objects(lh_snapshot *snapshot, lh_top_query *query, lh_id **ids, size_t *n,
+                    size_t *n_left_out, lh_error *error) {
+  size_t limit = query->limit;
+  bool folds = limit > 0 && query->sort != LH_SORT_SHALLOW && !query->garbage;
+  *n_left_out = 0;
+  if (query->type_mask == 0) query->type_mask = ~INNARDS;
+  int code = lh_top_objects(snapshot, query, ids, n, error);
+  if (code != LH_OK || !folds || !has_lists(snapshot, *ids, *n)) return code;
+  lh_free(*ids);
+  query->limit = 0;
+  code = lh_top_objects(snapshot, query, ids, n, error);
+  if (code == LH_OK) *n = fold_lists(snapshot, *ids, *n, limit, n_left_out);
+  return code;
+}
+
+/* top([n [, order]] | options): the objects; n is 20 if it is not given. */
 int hr_top(lua_State *L) {
   lh_snapshot *snapshot = hr_analysed(L, hr_check_snapshot(L, 1));
   lh_top_query query = check_query(L, 20);
-  size_t limit = query.limit, n_left_out = 0;
-  bool folds = limit > 0 && query.sort != LH_SORT_SHALLOW && !query.garbage;
+  size_t n_left_out;
   ranked *r = hr_hold(L, 1, sizeof *r, hr_free_pointer);
   int hold = lua_gettop(L);
   lh_id *ids;
   lh_error error;
-  if (query.type_mask == 0) query.type_mask = ~INNARDS;
-  hr_check(L, lh_top_objects(snapshot, &query, &ids, &r->n, &error), &error);
-  if (folds && has_lists(snapshot, ids, r->n)) {
-    lh_free(ids);
-    query.limit = 0;
-    hr_check(L, lh_top_objects(snapshot, &query, &ids, &r->n, &error), &error);
-    r->n = fold_lists(snapshot, ids, r->n, limit, &n_left_out);
-  }
+  hr_check(L, hr_rank_objects(snapshot, &query, &ids, &r->n, &n_left_out, &error), &error);
   r->rows = ids;
   lua_createtable(L, 0, 4);
   hr_set_integer(L, "total_objects", count_shown(snapshot, &query));
