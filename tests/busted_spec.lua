@@ -213,6 +213,16 @@ objects  bytes  class  held by
 ]], err)
   end)
 
+  it("does not tell what failing assertions load and make", function()
+    local err = watch {a = [[
+      local kept = {}
+      it("fails", function() assert.leaks_nothing(function() kept[#kept + 1] = {} end) end)
+      it("too", function() assert.collected(function() kept[1] = kept return kept end) end)
+    ]]}
+    assert.matches("\nheap: ", err, 1, true)
+    assert.not_matches("heap.", err:gsub("\nheap: ", ""), 1, true)
+  end)
+
   it("tells that nothing was left, and which modules stay without insulation", function()
     local uses = [[it("uses", function() require "pl.template" end)]]
     local none = 'it("nothing", function() end)'

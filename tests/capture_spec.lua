@@ -181,6 +181,18 @@ describe("heap.capture", function()
     ]]
   end)
 
+  it("is nothing that another one finds", function()
+    live.lua [[
+      local a = heap.capture()
+      local b <close> = heap.capture()
+      is(b:diff(a).objects, 0, b:diff(a))
+      is(heap.since("heap.capture").objects, 0)
+      kept = a.reader -- by the program
+      local c <close> = heap.capture()
+      is(c:path(kept), "_G.kept")
+    ]]
+  end)
+
   it("has what heap.reader's snapshots have", function()
     live.lua [[
       list = {}

@@ -98,10 +98,24 @@ static bool is_our_name(const lh_snapshot *snapshot, lh_value key) {
          memcmp(object.as.string.bytes, prefix, strlen(prefix)) == 0;
 }
 
-/* What is loaded and made when answers are printed, but for what the program itself holds. */
+/* What captures are read by. */
+static void add_readers(edge_list *list, const lh_snapshot *snapshot) {
+  lh_edges it;
+  lh_edge edge;
+  for (lh_id id = 1; id <= lh_object_count(snapshot); id++) {
+    if (!lh_is_own(snapshot, id)) continue;
+    for (lh_edges_begin(snapshot, id, &it); lh_edges_next(&it, &edge);)
+      if (edge.kind == LH_EDGE_USER_VALUE && !lh_is_own(snapshot, edge.target))
+        add_edge(list, &edge);
+  }
+}
+
+/* What is there only for luaheap: that, and what is loaded and made when answers are printed; but
+** for what the program itself holds. */
 static void add_our_parts(edge_list *list, const lh_snapshot *snapshot) {
   lh_edges roots, it;
   lh_edge root, edge;
+  add_readers(list, snapshot);
   for (lh_edges_begin(snapshot, LH_ROOT, &roots); lh_edges_next(&roots, &root);) {
     if (root.index != LH_ROOT_REGISTRY && root.index != LH_ROOT_LOADED) continue;
     for (lh_edges_begin(snapshot, root.target, &it); lh_edges_next(&it, &edge);) {
@@ -152,6 +166,7 @@ int hl_analyse_below(lh_snapshot *snapshot, lh_id function, const lh_id *objects
                      lh_error *error) {
   hl_asker asker = {.thread = running_thread(snapshot), .function = LH_NO_OBJECT};
   edge_list list = {0};
+  add_our_parts(&list, snapshot);
   if (asker.thread != LH_NO_OBJECT) {
     asker.asker_frame = frame_of(snapshot, asker.thread, function);
     add_edges(&list, snapshot, asker.thread, &asker, hl_is_of_asker);
