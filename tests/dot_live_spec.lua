@@ -105,8 +105,12 @@ describe("heap.dot", function()
       no("a number is not on the heap", 1, "x")
       no("No such file", list, "no/such/file")
       no("the width of a picture", list, "x", {width = 100000})
+      local ok, why = heap.dot({}, "picture.dot", {up = true})
+      assert(ok == nil and why == "nothing keeps the object alive", why)
+      local file <close> = assert(io.open("picture.dot"))
+      assert(file:seek("end") > 100) -- it is as it was
       for _, bad in ipairs {{}, {list}, {list, "x", {size = 1}}, {list, "x", {width = 0}},
-                            {list, "x", {depth = -1}}} do
+                            {list, "x", {depth = -1}}, {list, "picture.dot\0"}} do
         assert(not pcall(heap.dot, table.unpack(bad)))
       end
     ]])

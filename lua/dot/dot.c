@@ -16,27 +16,6 @@ typedef struct picture {
   const char *path;
 } picture;
 
-static int draw_up(lh_snapshot *s, const picture *p, FILE *out, lh_error *error) {
-  lh_path *paths;
-  size_t n;
-  int code = lh_shortest_paths(s, p->id, p->width, &paths, &n, error);
-  if (code != LH_OK) return code;
-  code = lh_dot_paths(s, paths, n, p->depth, out, error);
-  lh_paths_free(paths, n);
-  lh_free(paths);
-  return code;
-}
-
-static int draw_down(lh_snapshot *s, const picture *p, FILE *out, lh_error *error) {
-  lh_below below;
-  const lh_below_query query = {.depth = p->depth, .width = p->width};
-  int code = lh_find_below(s, p->id, &query, &below, error);
-  if (code != LH_OK) return code;
-  code = lh_dot_below(s, &below, out, error);
-  lh_below_free(&below);
-  return code;
-}
-
 static int fail(lh_error *error, const char *path) {
   error->code = LH_EIO;
   error->os_errno = errno;
@@ -45,18 +24,45 @@ static int fail(lh_error *error, const char *path) {
   return LH_EIO;
 }
 
+/* The file is opened when it is known what to draw: where that is nothing, it is as it was. */
+static FILE *open_file(const picture *p, int *code, lh_error *error) {
+  FILE *out = fopen(p->path, "we");
+  if (!out) *code = fail(error, p->path);
+  return out;
+}
+
+static int close_file(FILE *out, const picture *p, int code, lh_error *error) {
+  if (fclose(out) != 0 && code == LH_OK) code = fail(error, p->path);
+  return code;
+}
+
+static int draw_up(lh_snapshot *s, const picture *p, lh_error *error) {
+  lh_path *paths;
+  size_t n;
+  int code = lh_shortest_paths(s, p->id, p->width, &paths, &n, error);
+  if (code != LH_OK) return code;
+  FILE *out = open_file(p, &code, error);
+  if (out) code = close_file(out, p, lh_dot_paths(s, paths, n, p->depth, out, error), error);
+  lh_paths_free(paths, n);
+  lh_free(paths);
+  return code;
+}
+
+static int draw_down(lh_snapshot *s, const picture *p, lh_error *error) {
+  lh_below below;
+  const lh_below_query query = {.depth = p->depth, .width = p->width};
+  int code = lh_find_below(s, p->id, &query, &below, error);
+  if (code != LH_OK) return code;
+  FILE *out = open_file(p, &code, error);
+  if (out) code = close_file(out, p, lh_dot_below(s, &below, out, error), error);
+  lh_below_free(&below);
+  return code;
+}
+
 /* What only the asker holds is drawn with the asker. */
 static int analyse(lh_snapshot *s, const picture *p, lh_error *error) {
   int code = hl_analyse(s, p->up ? HL_OTHERS : HL_WHOLE, error);
   if (code == LH_OK && p->up && !lh_is_reachable(s, p->id)) code = hl_analyse(s, HL_WHOLE, error);
-  return code;
-}
-
-static int draw_to(lh_snapshot *s, const picture *p, lh_error *error) {
-  FILE *out = fopen(p->path, "we");
-  if (!out) return fail(error, p->path);
-  int code = p->up ? draw_up(s, p, out, error) : draw_down(s, p, out, error);
-  if (fclose(out) != 0 && code == LH_OK) code = fail(error, p->path);
   return code;
 }
 
@@ -72,7 +78,7 @@ static int draw(lua_State *L) {
   size_t size = (size_t)luaL_checkinteger(L, 2);
   int code = lh_open_memory(&s, lua_touserdata(L, 1), size, "heap.dot", &error);
   if (code == LH_OK) code = analyse(s, &p, &error);
-  if (code == LH_OK) code = draw_to(s, &p, &error);
+  if (code == LH_OK) code = p.up ? draw_up(s, &p, &error) : draw_down(s, &p, &error);
   lh_close(s);
   if (code == LH_OK) {
     lua_pushboolean(L, 1);

@@ -46,9 +46,11 @@ static bool push_drawing(lua_State *L) {
 int hl_dot(lua_State *L) {
   static const char *const names[] = {"depth", "width", "up", NULL};
   hl_task t = {0};
-  int value = hl_argument(L, 1), options = hl_argument(L, 3);
+  int value = hl_argument(L, 1), file = hl_argument(L, 2), options = hl_argument(L, 3);
+  size_t length;
   luaL_checkany(L, value);
-  (void)luaL_checkstring(L, hl_argument(L, 2));
+  const char *path = luaL_checklstring(L, file, &length);
+  luaL_argcheck(L, length > 0 && strlen(path) == length, file, "no path");
   lua_settop(L, options);
   hr_check_options(L, options, names);
   luaL_argcheck(L, hr_integer_option(L, options, "width", 1) > 0, options, "'width' is 1 or more");
