@@ -73,6 +73,20 @@ nil
 ]], out)
   end)
 
+  it("counts the newest of a list, which is held in another way, with the others", function()
+    local out = run [[
+      cache = {}
+      local n, newest = 0, nil
+      print(heap.leaks(function()
+        n = n + 1
+        local entry = {key = "key" .. n, value = {}, older = newest}
+        if newest then newest.newer = entry end
+        newest, cache[entry.key] = entry, entry
+      end, {warm_up = 100}))
+    ]]
+    assert.matches("each run leaves 3 objects (239 B in all) behind", out, 1, true)
+  end)
+
   it("counts what heap.diff counts, and names the classes of a list's elements", function()
     local out = run [[
       T, doc = {}, {}

@@ -242,9 +242,11 @@ end
 
 ---@return heap.leak
 local function leak_of(b, n)
-  local first = b.groups[1]
-  local leak = {per_run = per_run_of(sum(b.quarters), n), bytes_per_run = b.bytes / n,
-                objects_per_run = per_run_of(b.objects, n), type = first.type,
+  local first, objects = b.groups[1], sum(b.quarters)
+  local per_run = per_run_of(objects, n)
+  local runs_seen = per_run * n == objects and n or objects / per_run
+  local leak = {per_run = per_run, bytes_per_run = b.bytes / runs_seen,
+                objects_per_run = per_run_of(b.objects, runs_seen), type = first.type,
                 fingerprint = first.fingerprint}
   if is_linked(b, n) then
     leak.per_run = leak.objects_per_run
