@@ -59,6 +59,7 @@ int hr_ways(lua_State *L) {
   size_t n;
   lh_error error;
   luaL_argcheck(L, limit >= 0, 3, "a number of rows, or 0 for all");
+  luaL_checkany(L, 2);
   if (hr_check_set(L, 2, of, &ids, &n, &error) != LH_OK) return hr_fail(L, &error);
   lh_ways **ways = hr_hold(L, 1, sizeof *ways, free_ways);
   int hold = lua_gettop(L);
@@ -183,6 +184,7 @@ int hr_what_if(lua_State *L) {
   lh_freed all, only;
   lh_error error;
   cuts *c;
+  luaL_checkany(L, 2);
   lua_settop(L, 3);
   if (!lua_isnil(L, 3)) hr_check(L, hr_find_object(L, 3, of, &id, &error), &error);
   if (read_cuts(L, 2, of, &c, &error) != LH_OK) return hr_fail(L, &error);
