@@ -1,7 +1,7 @@
 /*
 ** heappath - why one object is alive: the shortest chains of references from a root to it, or all
-** that refers to it, or what would free it; and why a whole set of objects is. Text for
-** a terminal, a DOT graph for a pipe, JSON on demand.
+** that refers to it, or what would free it; and why a whole set of objects is. Text for a terminal,
+** a DOT graph for a pipe, JSON on demand.
 **
 ** A path may have a million steps (a linked list). Text folds its middle and the graph does so too;
 ** JSON has every step and is written one by one. The answers are in cli/heappath/.

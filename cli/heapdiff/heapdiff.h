@@ -1,9 +1,9 @@
 /*
 ** heapdiff.h - what the files of heapdiff share: what was asked for (cli/heapdiff.c), what is
 ** accepted and what is too much (gate.c), and the reports: new objects that stay (leaks.c for a
-** person, leaks_json.c; held.c) and growth over many snapshots (ladder.c, ladder_data.c
-** for machines), and from before to after (halves.c), and
-** by owner (owners.c).
+** person, leaks_json.c; held.c, classes.c), snapshots of different states (apart.c), growth over
+** many snapshots (ladder.c, ladder_data.c for machines), from before to after (halves.c), and by
+** owner (owners.c).
 */
 #ifndef LUAHEAP_HEAPDIFF_H
 #define LUAHEAP_HEAPDIFF_H

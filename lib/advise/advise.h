@@ -1,12 +1,23 @@
 /*
-** advise.h - what the files share that say what to do about one snapshot: tree.c (the tree of
-** dominators, as intervals), clusters.c (lists and trees seen as one thing), gather.c (many objects
-** as a few classes), suspects.c (what dominates a large share, and where it accumulates), spread.c
-** (many objects of a class that no single object holds), describe.c with fields.c and referring.c
-** (the instances of one class), places.c (the paths of many objects as one tree) with divide.c (its
-** bytes), holders.c (the paths by which most are held) and elsewhere.c (and by which else), and
-** growing.c with elements.c, keying.c, ages.c and linked.c (collections without a limit). Private
-** to the library.
+** advise.h - what the files share that say what to do about one snapshot. Each question has a file,
+** and the files that its answer is made of have its name in front:
+**
+**     suspects.c   what dominates a large share, and where it accumulates; suspects_spread.c: many
+**                  objects of a class that no single object holds
+**     under.c      what one object keeps alive, down the tree of dominators
+**     modules.c    what each module and global keeps alive and reaches
+**     standings.c  where threads stand
+**     growing.c    collections without a limit: tables (growing_tables.c, growing_keys.c), linked
+**                  objects (growing_linked.c), and how old their elements are (growing_ages.c)
+**     describe.c   the instances of one class: what is in them (describe_fields.c), and who refers
+**                  to them (describe_referrers.c)
+**     ways.c       why many objects are alive: their paths as one tree (ways_places.c), its bytes
+**                  (ways_divide.c), the paths by which most are held (ways_holders.c), and by which
+**                  else (ways_elsewhere.c)
+**     waste.c      what memory holds without need: waste.h tells its files
+**
+** What several of them need: tree.c (the tree of dominators, as intervals), clusters.c (lists and
+** trees seen as one thing), gather.c (many objects as a few classes). Private to the library.
 */
 #ifndef LUAHEAP_ADVISE_H
 #define LUAHEAP_ADVISE_H
@@ -104,7 +115,7 @@ void lh_mark_told(const lh_snapshot *snapshot, uint8_t *told, lh_id id);
 
 /* }=================================================================================== */
 
-/* {=== spread.c ====================================================================== */
+/* {=== suspects_spread.c ============================================================= */
 
 /* Appends the classes of which at least `least_bytes` are spread over many holders, apart from what
 ** is told, and marks them as told. */
@@ -134,15 +145,15 @@ static inline uint64_t lh_bytes_around(const lh_instances *of, lh_id id) {
 ** variables. Only a file that was made for that has more such places: the others are "...". */
 enum { LH_MOST_ORDINALS = 256, LH_MOST_LOCALS = 4096 };
 
-/* fields.c: fills fields and n_fields. */
+/* describe_fields.c: fills fields and n_fields. */
 bool lh_describe_fields(const lh_instances *of, lh_description *out);
 
-/* referring.c: fills referrers and n_referrers. */
+/* describe_referrers.c: fills referrers and n_referrers. */
 bool lh_describe_referrers(const lh_instances *of, lh_description *out);
 
 /* }=================================================================================== */
 
-/* {=== places.c ====================================================================== */
+/* {=== ways_places.c ================================================================= */
 
 /* Where paths whose texts are alike go together. */
 typedef struct lh_place {
@@ -162,7 +173,7 @@ typedef struct lh_place {
   uint32_t through;     /* objects here on the paths, the members included */
   uint32_t here;        /* members, */
   uint32_t objects;     /* and those further on, too */
-  uint64_t bytes;       /* divide.c */
+  uint64_t bytes;       /* ways_divide.c */
 } lh_place;
 
 typedef struct lh_places {
@@ -181,7 +192,7 @@ void lh_places_free(lh_places *places);
 
 /* }=================================================================================== */
 
-/* {=== holders.c ===================================================================== */
+/* {=== ways_holders.c ================================================================ */
 
 /* The text of a piece; [*] that stood for one key is that key. */
 void lh_place_piece(lh_text *text, const lh_snapshot *snapshot, const lh_places *places,
@@ -198,21 +209,21 @@ void lh_drop_holder(lh_holder *holder);
 
 /* }=================================================================================== */
 
-/* {=== elsewhere.c =================================================================== */
+/* {=== ways_elsewhere.c ============================================================== */
 
 /* Sets elsewhere and objects_elsewhere. False: out of memory. */
 bool lh_find_elsewhere(const lh_snapshot *snapshot, const lh_places *places, lh_ways *ways);
 
 /* }=================================================================================== */
 
-/* {=== divide.c ====================================================================== */
+/* {=== ways_divide.c ================================================================= */
 
 /* Sets the bytes of each place. False: out of memory. */
 bool lh_divide_retained(lh_places *places, const lh_snapshot *snapshot);
 
 /* }=================================================================================== */
 
-/* {=== ages.c ======================================================================== */
+/* {=== growing_ages.c ================================================================ */
 
 /* How old objects are among all, by the order of their allocation. Fixed ones, and those with a
 ** finalizer, have no place in it, but the latter have their epoch. */
@@ -282,13 +293,13 @@ static inline bool lh_are_most(uint64_t part, uint64_t whole) {
   return 10 * part >= 9 * whole;
 }
 
-/* elements.c: adds the tables with many elements that are alike. O(entries). */
+/* growing_tables.c: adds the tables with many elements that are alike. O(entries). */
 bool lh_find_collections(lh_grower *grower);
 
-/* linked.c: adds the sets of linked objects, after the tables. O(n + m). */
+/* growing_linked.c: adds the sets of linked objects, after the tables. O(n + m). */
 bool lh_find_linked(lh_grower *grower);
 
-/* keying.c: what the keys of a table have in common. All zero is a table without any. */
+/* growing_keys.c: what the keys of a table have in common. All zero is a table without any. */
 typedef struct lh_keys_seen {
   uint64_t n, n_integers, n_numbers, n_strings, n_objects;
   double least, greatest;                     /* of the numbers, integers included */

@@ -1,7 +1,7 @@
 /*
 ** describe.c - the instances of one class: how many and how big they are, how big one more would
-** be, and when they were made. What is in them is told by fields.c, and who refers to them by
-** referring.c.
+** be, and when they were made. What is in them is told by describe_fields.c, and who refers to them
+** by describe_referrers.c.
 **
 ** What one instance costs is what it retains without the other instances that it dominates: of a
 ** linked list that is one element, though the first retains them all. A sweep over the tree of

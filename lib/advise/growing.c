@@ -1,8 +1,8 @@
 /*
 ** growing.c - what looks like a collection without a limit, from one snapshot: tables with many
-** elements that are alike (elements.c, keying.c), and linked objects (linked.c). Whether it grows
-** is told by the ages of the elements (ages.c). Here all at one folded path become one row, if their
-** elements are of one class.
+** elements that are alike (growing_tables.c, growing_keys.c), and linked objects
+** (growing_linked.c). Whether it grows is told by the ages of the elements (growing_ages.c). Here
+** all at one folded path become one row, if their elements are of one class.
 **
 ** 2.2 million objects: 0.4 s; 45 bytes an object, 8 more for an element that others refer to, too.
 */
@@ -10,9 +10,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-
-#include "compare/diff.h"
-#include "name/fold.h"
 
 /* Of the reachable bytes, and at least. */
 #define LEAST_SHARE 0.001

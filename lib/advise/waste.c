@@ -9,7 +9,6 @@
 
 #include <string.h>
 
-#include "compare/diff.h"
 #include "read/decode.h"
 
 /* Paths may take so many times the bytes of the file, as in a comparison. */

@@ -1,5 +1,5 @@
 /*
-** ways.c - why many objects are alive: the tree of their paths (places.c) as rows for people.
+** ways.c - why many objects are alive: the tree of their paths (ways_places.c) as rows for people.
 **
 ** Places that follow each other without a branch, and where no member is, are one row. The rows of
 ** one level come by bytes. Where there may be so many rows only, it is the biggest of all that are

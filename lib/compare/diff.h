@@ -1,9 +1,8 @@
 /*
 ** diff.h - what the files that compare snapshots share: age.c (which object is new, which the
-** same), spanning.c (the paths of many objects at once), fingerprint.c (what stays the same about a
-** group), groups.c (the leaks by class and holder), grown.c (containers), changes.c (classes) and
-** diff.c, which puts them together.
-** Private to the library.
+** same), fingerprint.c (what stays the same about a group), groups.c (the leaks by class and
+** holder), grown.c (containers), changes.c (classes), strings.c (strings by content) and diff.c,
+** which puts the parts of a diff together. Private to the library.
 */
 #ifndef LUAHEAP_DIFF_H
 #define LUAHEAP_DIFF_H
@@ -35,18 +34,6 @@ bool lh_is_new(const lh_window *window, lh_id id);
 ** is another object. */
 lh_id lh_earlier_self(const lh_snapshot *later, lh_id id, const lh_snapshot *earlier,
                       uint32_t mark);
-
-/* }=================================================================================== */
-
-/* {=== spanning.c ==================================================================== */
-
-/* Called for each object on the shortest paths to the wanted ones, after the object before it:
-** `edge` leads to it, `any_key` as in fold.h. False ends the walk: out of memory. */
-typedef bool (*lh_visit)(const lh_edge *edge, bool any_key, void *payload);
-
-/* Visits the shortest paths of all `ids` (reachable), every object once. O(edges of those). */
-bool lh_walk_paths(const lh_snapshot *snapshot, const lh_id *ids, size_t n_ids, lh_visit visit,
-                   void *payload);
 
 /* }=================================================================================== */
 

@@ -3,10 +3,10 @@
 ** half.
 **
 ** The algorithms know arrays only, no snapshot and no file, so that a test can hand them any graph.
-** Vertices are 0 (the root) to n; the edges of v are edge[first_edge[v]] to edge[first_edge[v + 1]
-** - 1]. Edges may repeat and may be loops. All is iterative, whatever the depth. A bool result of
-**   false
-** means out of memory; what was filled then is undefined, and nothing is left allocated.
+** Vertices are 0 (the root) to n; the edges of v are edge[first_edge[v]] and what follows, up to
+** edge[first_edge[v + 1]]. Edges may repeat and may be loops. All is iterative, whatever the depth.
+** A result of false means out of memory; what was filled then is undefined, and nothing is left
+** allocated.
 */
 #ifndef LUAHEAP_GRAPH_H
 #define LUAHEAP_GRAPH_H
@@ -73,8 +73,8 @@ void lh_merge_ephemerons(uint32_t n, uint32_t *first_edge, lh_id *edge, const lh
 /* {=== variable.c ==================================================================== */
 
 /* Where an edge stands for a local variable that is captured while it is in scope: the other edge
-** that does. O(n), but to see whether it may be such an edge O(1). */
-/* Of more of them nobody should ask at once: programs have few. */
+** that does. O(n), but to see whether it may be such an edge O(1). Of more of them nobody should
+** ask at once: programs have few. */
 enum { LH_MOST_VARIABLES = 64 };
 bool lh_may_be_variable(const lh_snapshot *snapshot, const lh_edge *edge);
 bool lh_same_variable(const lh_snapshot *snapshot, const lh_edge *edge, lh_edge *other);
@@ -96,8 +96,7 @@ struct lh_search {
   uint32_t *distance;
   lh_id *parent;
   /* Optional: the first `max_found` sources of edges to `watched`, nearest and best first. The
-  ** search ends
-     when there are so many. */
+  ** search ends when there are so many. */
   lh_id watched;
   lh_id *found;
   size_t n_found, max_found;

@@ -8,7 +8,6 @@
 ** bytes for each vertex.
 */
 #include "growth.h"
-#include "name/fold.h"
 
 #include <string.h>
 

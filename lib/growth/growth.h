@@ -1,8 +1,9 @@
 /*
 ** growth.h - what the files share that compare any number of snapshots, of one process or several:
-** census.c (what each snapshot has, by class and place), trie.c (the tree that this is), verdict.c
-** (what a row of figures says), ladder.c (rows by path and by class), owners.c (the parts of a
-** whole), pairs.c (before and after). Private to the library.
+** census.c (what each snapshot has, by class and place), trie.c (the tree that this is), view.c
+** (the same tree by path alone), main_class.c (of what class a path is), verdict.c (what a row of
+** figures says), ladder.c (rows by path and by class, also before and after), owners.c (the parts
+** of a whole). Private to the library.
 **
 ** No object of one snapshot is looked for in another. Each snapshot is folded: its tree of
 ** dominators, with each object replaced by what it is called (folded path and class) and what is

@@ -92,4 +92,16 @@ bool lh_is_keyed_object(const lh_snapshot *snapshot, const lh_edge *edge);
 
 /* }=================================================================================== */
 
+/* {=== spanning.c ==================================================================== */
+
+/* Called for each object on the shortest paths to the wanted ones, after the object before it:
+** `edge` leads to it, `any_key` as in lh_fold_step. False ends the walk: out of memory. */
+typedef bool (*lh_visit)(const lh_edge *edge, bool any_key, void *payload);
+
+/* Visits the shortest paths of all `ids` (reachable), every object once. O(edges of those). */
+bool lh_walk_paths(const lh_snapshot *snapshot, const lh_id *ids, size_t n_ids, lh_visit visit,
+                   void *payload);
+
+/* }=================================================================================== */
+
 #endif

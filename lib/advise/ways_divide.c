@@ -1,5 +1,5 @@
 /*
-** divide.c - the bytes that go when all members of a set go, divided among the places of their
+** ways_divide.c - the bytes that go when all members of a set go, divided among the places of their
 ** tree, with no byte twice.
 **
 ** Whatever goes with the members is reached through members only. Where the last members on all

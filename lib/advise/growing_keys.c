@@ -1,7 +1,7 @@
 /*
-** keying.c - what the keys of a table are, as a person would say it: 1 to n, ids, times, uuids,
-** "strings like user:123". Keys that something counts up, or draws at random, have no end; a set
-** of names has.
+** growing_keys.c - what the keys of a table are, as a person would say it: 1 to n, ids, times,
+** uuids, "strings like user:123". Keys that something counts up, or draws at random, have no end; a
+** set of names has.
 */
 #include "advise.h"
 

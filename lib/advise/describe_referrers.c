@@ -1,6 +1,6 @@
 /*
-** referring.c - who refers to the instances of a class: the references by the class of what they
-** come from and by what they are called there, weak ones too.
+** describe_referrers.c - who refers to the instances of a class: the references by the class of
+** what they come from and by what they are called there, weak ones too.
 **
 ** One sweep over the graph finds what refers to an instance at all; the edges of those alone are
 ** decoded, and those of tables that may be weak. Keys that vary are [*]: integers and objects
@@ -11,8 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "graph/graph.h"
-#include "name/fold.h"
 #include "read/decode.h"
 
 enum { MANY = 16, LOOK_AHEAD = 8 };

@@ -1,5 +1,5 @@
 /*
-** ages.c - how old the elements of a collection are, and what that says: does it grow?
+** growing_ages.c - how old the elements of a collection are, and what that says: does it grow?
 **
 ** The size of a collection says nothing: a program's constants are big, too. But objects tell their
 ** age, by the marks, and without any by the order of allocation. What was filled once has no

@@ -1,7 +1,7 @@
 /*
-** linked.c - objects of one class that refer to each other: lists that are linked both ways, rings,
-** queues, trees with links to their parents. Nobody in them dominates the others, so that
-** clusters.c, which starts from what it finds, sees none of them.
+** growing_linked.c - objects of one class that refer to each other: lists that are linked both
+** ways, rings, queues, trees with links to their parents. Nobody in them dominates the others, so
+** that clusters.c, which starts from what it finds, sees none of them.
 **
 ** A union-find over the edges between two objects of one class, where the class says what they are
 ** for. The one nearest to the root represents its set. Objects that all refer to one, which refers
@@ -9,7 +9,6 @@
 ** O(n + m); 13 bytes an object.
 */
 #include "advise.h"
-#include "graph/graph.h"
 
 static lh_id find(lh_id *set, lh_id id) {
   while (set[id] != id) {

@@ -1,5 +1,6 @@
 /*
-** elements.c - tables with many elements that are alike: what they are, under what keys, how old.
+** growing_tables.c - tables with many elements that are alike: what they are, under what keys, how
+** old.
 **
 ** Two passes over the entries of each table that is big enough, and a third over its keys where the
 ** values are but booleans or numbers, as in a set, or few. A table costs its entries.

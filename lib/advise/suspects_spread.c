@@ -1,6 +1,6 @@
 /*
-** spread.c - classes of which much is spread over many holders, so that no single object dominates
-** it: sessions that stand in two indexes, or a few objects in each of many modules.
+** suspects_spread.c - classes of which much is spread over many holders, so that no single object
+** dominates it: sessions that stand in two indexes, or a few objects in each of many modules.
 **
 ** One sweep over the tree of dominators in preorder adds up what the objects of each class retain,
 ** passing over the subtrees that were told already, and objects below another one of their class.
@@ -14,9 +14,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-
-#include "compare/diff.h"
-#include "name/fold.h"
 
 /* A class of fewer objects is no multitude. */
 enum { LEAST_OBJECTS = 8 };

@@ -1,7 +1,8 @@
 /*
-** fields.c - what the instances of a class have in them, place by place: string keys of tables,
-** upvalues of functions, user values, local variables of coroutines. Of what is a collection the
-** keys are no places, so all of one type are one row; other keys than strings always are.
+** describe_fields.c - what the instances of a class have in them, place by place: string keys of
+** tables, upvalues of functions, user values, local variables of coroutines. Of what is a
+** collection the keys are no places, so all of one type are one row; other keys than strings always
+** are.
 **
 ** A place is known by a number that its name gives, and the kinds of values in it by the place and
 ** their class; both are looked up for each entry, so that a million tables with three fields take

@@ -1,6 +1,7 @@
 /*
-** elsewhere.c - members of a set that would stay if the paths that are told of them were cut: by
-** the next path of those, each one's shortest without the last reference of its path in the tree.
+** ways_elsewhere.c - members of a set that would stay if the paths that are told of them were cut:
+** by the next path of those, each one's shortest without the last reference of its path in the
+** tree.
 **
 ** A search over the same graph, but for these references: what it still reaches is held elsewhere,
 ** too. It counts for all members at once: what hangs on others of them only goes with those. 2.2

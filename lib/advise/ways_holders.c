@@ -1,6 +1,6 @@
 /*
-** holders.c - by which paths the members of a tree of paths (places.c) are held: those that read
-** the same are one, and where a text begins at an upvalue, who holds the function.
+** ways_holders.c - by which paths the members of a tree of paths (ways_places.c) are held: those
+** that read the same are one, and where a text begins at an upvalue, who holds the function.
 */
 #include "advise.h"
 

@@ -1,5 +1,5 @@
 /*
-** places.c - the shortest paths of many objects as one tree, folded: a place is where those go
+** ways_places.c - the shortest paths of many objects as one tree, folded: a place is where those go
 ** together whose texts are alike, and a step below it each way that they go on.
 **
 ** A step is told as fold.c tells it, so _G.list[1] and _G.list[2] are one place. There a path is a
@@ -10,8 +10,6 @@
 ** closures. 2.2 million objects in one array: 0.5 s, nearly all of it the walk. 68 bytes a place.
 */
 #include "advise.h"
-
-#include "compare/diff.h"
 
 /* Behind so many places on one way all is one. */
 enum { MAX_DEPTH = 256 };

@@ -5,9 +5,8 @@
 */
 #include <stdlib.h>
 
-#include "diff.h"
+#include "fold.h"
 #include "graph/graph.h"
-#include "name/fold.h"
 #include "read/decode.h"
 
 /* A path leads to it; one leads on from it; it was visited; its parent has an edge to it. */
