@@ -50,6 +50,11 @@ cases["the place is found from above"] = {
   [[app = {pool = {free = {}}} for i = 1, 2000 do app.pool.free[i] = session(i) end]],
   "_G.app.pool.free holds 2,000 Session tables"}
 
+-- _G --> 3,000 {id, text}                 what _G is by itself, a tenth of all, hides nothing in it
+cases["many globals"] = {
+  [[for i = 1, 3000 do _G["global_" .. i] = {id = i, text = ("o"):rep(50) .. i} end]],
+  "_G holds 3,000 {id, text} tables"}
+
 -- _G -.app-> {} -.a-> array --> 2,000 Session       neither has 0.7 of app
 --             +-.b-> array --> 2,000 {x, y}
 cases["two below one object"] = {
