@@ -230,8 +230,10 @@ static json_t *row_json(cli *c, const lh_snapshot *snapshot, const lh_way *way) 
 }
 
 static json_t *holder_json(const lh_holder *holder) {
-  return cli_must(json_pack("{ss ss? sI sI}", "path", holder->path, "through", holder->through,
-                            "through_objects", (json_int_t)holder->through_objects, "objects",
+  bool told = holder->through != NULL;
+  return cli_must(json_pack("{ss ss? so sI}", "path", holder->path, "through", holder->through,
+                            "through_objects",
+                            told ? cli_json_size(holder->through_objects) : json_null(), "objects",
                             (json_int_t)holder->objects));
 }
 

@@ -109,8 +109,7 @@ static bool add_suspect(search *s, const lh_suspect *suspect) {
   if (!lh_grow(&all->list, all->n, &s->capacity, sizeof *all->list)) return false;
   all->list[all->n++] = *suspect;
   /* Of _G it is its own bytes alone that were told, not what hangs there. */
-  if (!lh_is_plumbing(s->snapshot, suspect->id))
-    lh_mark_told(s->snapshot, s->told, suspect->id);
+  if (!lh_is_plumbing(s->snapshot, suspect->id)) lh_mark_told(s->snapshot, s->told, suspect->id);
   return true;
 }
 

@@ -111,7 +111,7 @@
 ---@field type? string
 ---@field garbage_objects integer
 ---@field garbage_bytes integer
----@field held_by {path: string, objects: integer}[] those that hold most of them
+---@field held_by {path: string, objects: integer, through: string?, through_objects: integer?}[] those that hold most of them; through: who holds the function where the path begins at one, of how many
 ---@field total_held_by integer
 
 ---@class heap.way

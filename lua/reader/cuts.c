@@ -46,6 +46,10 @@ static void push_ways(lua_State *L, const lh_snapshot *snapshot, const lh_ways *
     lua_createtable(L, 0, 2);
     hr_set_string(L, "path", w->holders[i].path);
     hr_set_integer(L, "objects", w->holders[i].objects);
+    if (w->holders[i].through) {
+      hr_set_string(L, "through", w->holders[i].through);
+      hr_set_integer(L, "through_objects", w->holders[i].through_objects);
+    }
     lua_rawseti(L, -2, (lua_Integer)i + 1);
   }
   lua_setfield(L, -2, "held_by");
