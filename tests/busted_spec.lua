@@ -82,6 +82,8 @@ describe("heap.busted", function()
         table.insert(app, function() return one, other end)
       end)
     end)
+    it("misspelt", function() assert.leaks_at_most(0, "session", new) end)
+    it("another class", function() assert.leaks_at_most(0, "Other", new) end)
   ]], "app_spec.lua")
 
   local function check(name, ...)
@@ -142,6 +144,9 @@ describe("heap.busted", function()
   check("strings", "app_spec.lua:35: Expected to be collected, but 1 object is not:",
         "the entry of name: what is no object, such as a string, is never collected")
 
+  check("misspelt",
+        "app_spec.lua:55: leaks_at_most: no 'session' is left, but 'Session' is; which is meant?")
+  check("another class", "successes")
   check("no function", "app_spec.lua:36: leaks_nothing needs a function")
   check("no class",
         "app_spec.lua:37: leaks_at_most needs a number, the name of a class and a function")

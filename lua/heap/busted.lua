@@ -83,6 +83,13 @@ end
 register("leaks_nothing", leaks_nothing, "Expected that nothing is left behind, but %s",
          "Expected that something is left behind, but nothing is")
 
+-- A class of the module "session" is called session, though the test may have it in Session: what
+-- is left under such a name, if nothing is left under that of the test.
+local function misspelt(report, class)
+  if not report or report.classes[class] then return nil end
+  for name in pairs(report.classes) do if name:lower() == class:lower() then return name end end
+end
+
 -- assert.leaks_at_most(n, class, f [, options] [, message]): n objects in each run
 local function leaks_at_most(state, arguments, level)
   local most, class, f, options = table.unpack(arguments, 1, 4)
@@ -90,6 +97,9 @@ local function leaks_at_most(state, arguments, level)
                  "leaks_at_most needs a number, the name of a class and a function", level)
   set_failure_message(state, arguments, 4)
   local report = leaks(f, type(options) == "table" and options or nil, class)
+  local name = misspelt(report, class)
+  check_argument(not name, ("leaks_at_most: no '%s' is left, but '%s' is; which is meant?")
+                 :format(class, name), level)
   local left = report and report.classes[class] or 0
   set_message(arguments, ("%g %s"):format(most, class),
               ("%.3g%s"):format(left, report and "; " .. tell(report) or ""))
