@@ -393,6 +393,30 @@ describe("heappath", function()
     assert.matches("\n30 Listener in the snapshot; this is the one that retains most\n", out)
   end)
 
+  --  _G.by_name, weak keys -> "ada" -> {n};  _G.names, weak values -> "a long ..."
+  --  _G.by_number, weak keys -> 7 -> {seven};  _G.strong -> x -> {y} <~~ _G.weak
+  it("says why a weak table keeps an entry", function()
+    local _, folder = support.lua [[
+      by_name = setmetatable({ada = {n = 1}}, {__mode = "k"})
+      by_number = setmetatable({[7] = {seven = 1}}, {__mode = "k"})
+      names = setmetatable({("x"):rep(50)}, {__mode = "v"})
+      strong = {x = {y = 1}}
+      weak = setmetatable({strong.x, [strong.x] = strong.x}, {__mode = "kv"})
+      require "heap".snapshot("c")
+    ]]
+    local function last_line(object)
+      local out = support.run({"heappath", "--format", "text", "c", object}, {cwd = folder})
+      return out:match("([^\n]*)\n$")
+    end
+    assert.equal(".ada is in a table with weak keys, but a string is never weak: its entry stays",
+                 last_line("_G.by_name.ada"))
+    assert.equal("[7] is in a table with weak keys, but what is no object is never weak: " ..
+                 "its entry stays", last_line("_G.by_number[7]"))
+    assert.equal("[1] is in a table with weak values, but a string is never weak: its entry stays",
+                 last_line("_G.names[1]"))
+    assert.matches("^.x +{y}", last_line("_G.strong.x"))
+  end)
+
   it("folds the middle of a path of 100,000 steps", function()
     local _, long = support.lua [[
       for i = 1, 100000 do list = {next = list} end

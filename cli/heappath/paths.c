@@ -102,6 +102,30 @@ static void print_steps(cli *c, const subject *s, const lh_path *path) {
   cli_table_print(table);
 }
 
+/* A weak table holds what is no object, and strings, and what is under such a key. */
+static const char *never_weak(const lh_snapshot *snapshot, const lh_edge *edge) {
+  lh_object table;
+  if (edge->kind != LH_EDGE_VALUE && edge->kind != LH_EDGE_KEY) return NULL;
+  lh_object_at(snapshot, edge->source, &table);
+  if (!table.as.table.weak_keys)
+    return table.as.table.weak_values && edge->kind == LH_EDGE_VALUE
+               ? "weak values, but a string is never weak"
+               : NULL;
+  return edge->key.kind == LH_VALUE_OBJECT ? "weak keys, but a string is never weak"
+                                           : "weak keys, but what is no object is never weak";
+}
+
+static void print_never_weak(const subject *s, const lh_path *path) {
+  for (size_t i = 0; i < path->n_steps; i++) {
+    const char *why = never_weak(s->snapshot, &path->steps[i]);
+    if (why == NULL) continue;
+    char *reference = cli_must(lh_edge_text(s->snapshot, &path->steps[i]));
+    printf("\n%s is in a table with %s: its entry stays\n", reference, why);
+    lh_free(reference);
+    return;
+  }
+}
+
 /* held by 2 independent paths, so one cut does not free it; the others: ...
 ** above _G.app one cut does not free it: that is held by 2 independent paths; the others: ... */
 static void print_others(cli *c, const request *r, const subject *s, const lh_independent *found) {
@@ -130,6 +154,7 @@ static void print_paths(cli *c, const request *r, const subject *s, const lh_pat
     }
     putchar('\n');
     print_steps(c, s, &paths[i]);
+    print_never_weak(s, &paths[i]);
     free(text);
   }
   if (n_paths < r->n_paths)
