@@ -211,6 +211,11 @@ describe("the lists of the live calls", function()
       end
       has(texts[1], "retained  shallow  objects  type")
       has(texts[2], "retained  shallow  type")
+      has(heap.count(), "shallow  objects  name\n")
+      has(heap.count(), "  thread\n")
+      has(heap.objects("Session"), "address\ntable: 0x")
+      has(heap.objects("Session"), "\nand 10 more objects")
+      is(tostring(heap.objects("no class")), "none")
     ]]
     assert.equal([[
 

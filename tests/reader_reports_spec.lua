@@ -203,6 +203,7 @@ describe("heap.reader answers as", function()
     check_rows(wanted.threads, list)
     check_fields(wanted, list, "total_threads")
     assert.same(list[1].frames, list[1].example:frames())
+    assert.equal(table.concat(list[1].frames, "\n"), tostring(list[1].frames))
     assert.match("\n12 coroutines, suspended: ", tostring(list))
   end)
 

@@ -1,6 +1,7 @@
 -- leaks.lua - does a function leave anything behind? `heap.leaks(f)`, for tests in any framework.
 --
---     assert(not heap.leaks(function() Session.new():close() end))
+--     local leaks = heap.leaks(function() Session.new():close() end)
+--     assert(not leaks, tostring(leaks))
 --
 -- f runs five times to warm up and, after full collections, twenty times more. If then there are no
 -- more objects than before, and tables have no more entries, f leaks nothing: that is the usual

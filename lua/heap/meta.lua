@@ -315,7 +315,8 @@ function heap.diff(f, n) end
 ---keeps more than the runs can fill looks like a leak until it is full: let more runs warm it up.
 ---`tostring` tells it as a table. For luassert and busted there is heap/busted.lua.
 ---
----    assert(not heap.leaks(function() Session.new():close() end))
+---    local leaks = heap.leaks(function() Session.new():close() end)
+---    assert(not leaks, tostring(leaks))
 ---    print(heap.leaks(f, {warm_up = 200, runs = 50}))
 ---
 ---Errors of the function are passed on. Cost: the runs, and where nothing stayed three to five

@@ -209,6 +209,12 @@ local function standing_lines(s, all_bytes)
   return table.concat(lines, "\n")
 end
 
+reports["heap.frames"] = function(frames)
+  if #frames == 0 then return "none" end
+  return table.concat(frames, "\n", 1, math.min(#frames, text.MOST_ROWS))
+    .. text.hidden(#frames - text.MOST_ROWS, "frame")
+end
+
 reports["heap.threads"] = function(list)
   local parts = {("%s at %s"):format(count_of(list.total_threads, "thread"),
     count_of(#list, "place"))}

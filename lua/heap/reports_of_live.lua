@@ -6,6 +6,29 @@ local count, count_of, size = text.count, text.count_of, text.size
 
 local reports = {}
 
+local function count_row(r) return {size(r.bytes), count(r.objects), r.name} end
+
+reports["heap.live_counts"] = function(counts)
+  local list = {}
+  for name, c in pairs(counts) do
+    list[#list + 1] = {name = name, objects = c.objects, bytes = c.bytes}
+  end
+  table.sort(list, function(x, y)
+    if x.bytes ~= y.bytes then return x.bytes > y.bytes end
+    return x.name < y.name
+  end)
+  return text.rows(list, {">shallow", ">objects", "name"}, count_row, "row")
+end
+
+local function value_row(o) return {("%s: %p"):format(type(o), o)} end
+
+-- Its values are weak: some may be gone.
+reports["heap.live_objects"] = function(objects)
+  local list = {}
+  for _, o in pairs(objects) do list[#list + 1] = o end
+  return text.rows(list, {"address"}, value_row, "object")
+end
+
 local function class_row(r)
   return {size(r.retained_bytes), size(r.shallow_bytes), count(r.objects), r.type, r.class}
 end

@@ -32,7 +32,7 @@ static int count_body(lua_State *L) {
   hl_task *t = hl_task_of(L);
   const lh_snapshot *s = hl_analysed(L, t, HL_WHOLE);
   lh_count counts[LH_TYPE_COUNT] = {{0}};
-  lua_newtable(L);
+  hr_push_list(L, "heap.live_counts", 0);
   for (uint32_t i = 0; i < lh_class_count(s); i++) {
     const lh_class *class = lh_class_at(s, i);
     counts[class->type].objects += class->objects;

@@ -182,6 +182,17 @@ static void find_objects(lua_State *L, hl_task *t) {
 
 /* {=== A list of them ================================================================= */
 
+static void set_weak_kind(lua_State *L, int list) {
+  static const char kind[] = "heap.live_objects";
+  if (!hr_has_kind(L, kind)) {
+    hr_new_kind(L, kind);
+    lua_pushliteral(L, "v");
+    lua_setfield(L, -2, "__mode");
+    hr_keep_kind(L, kind);
+  }
+  lua_setmetatable(L, list);
+}
+
 /* The values stand at their places in t->ids: move them together, so that it is a list. */
 static int objects_body(lua_State *L) {
   hl_task *t = hl_task_of(L);
@@ -205,8 +216,7 @@ static int objects_body(lua_State *L) {
     lua_pushnil(L);
     lua_rawseti(L, list, i);
   }
-  lua_rawgetp(L, LUA_REGISTRYINDEX, &weak_key);
-  lua_setmetatable(L, list);
+  set_weak_kind(L, list);
   return 1;
 }
 

@@ -198,7 +198,7 @@ static void push_frames(lua_State *L, hr_snapshot *of, lh_id thread) {
   lua_Integer n = 0;
   for (lh_frames_begin(snapshot, thread, &it); lh_frames_next(&it, &frame);)
     n += frame.function.kind != LH_VALUE_NIL;
-  lua_createtable(L, n < 1000000 ? (int)n : 1000000, 0);
+  hr_push_list(L, "heap.frames", (size_t)n);
   for (lh_frames_begin(snapshot, thread, &it); lh_frames_next(&it, &frame);) {
     if (frame.function.kind == LH_VALUE_NIL) continue;
     hr_push_text(L, of, lh_frame_text(snapshot, &frame));
