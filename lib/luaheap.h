@@ -1338,7 +1338,8 @@ typedef enum lh_verdict {
   LH_SAW_TOOTH,       /* went up and down */
   LH_GREW_ONCE,       /* went up, but not steadily: the program has warmed up */
   LH_GROWS_STEADILY,  /* went up in each third of the time after the first step (in each step, where
-                         those are fewer than three; of three snapshots in the first step, too) */
+                         those are fewer than three; of three snapshots in the first step, too); or
+                         in each of the last three steps */
   LH_NO_LONGER_GROWS, /* lh_ladder_halves: grew before, and after at most a tenth of that */
   LH_STILL_GROWS,     /* grew before, and after more than a tenth of that */
   LH_GROWS_NOW        /* grew after, and not before */

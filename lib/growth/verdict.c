@@ -26,12 +26,19 @@ static bool is_little(uint64_t x, uint64_t y) {
   return x <= y / TENTH;
 }
 
+static bool grew_in_each(const uint64_t *figures, size_t first, size_t last) {
+  for (size_t i = first; i < last; i++)
+    if (figures[i] >= figures[i + 1]) return false;
+  return true;
+}
+
 static bool grows_steadily(const uint64_t *figures, size_t n) {
   size_t n_steps = n - 2; /* without the first */
   size_t n_parts = n_steps < MOST_PARTS ? n_steps : MOST_PARTS;
   moves m = moves_of(figures, 1, n - 1);
   if (n_parts == 0 || !is_little(m.down, m.up)) return false;
   if (n_parts == 1 && figures[0] >= figures[1]) return false;
+  if (n_parts == MOST_PARTS && grew_in_each(figures, n - 1 - MOST_PARTS, n - 1)) return true;
   for (size_t i = 0; i < n_parts; i++)
     if (figures[1 + i * n_steps / n_parts] >= figures[1 + (i + 1) * n_steps / n_parts])
       return false;

@@ -376,6 +376,7 @@ static lh_verdict right_verdict(const uint64_t *v, size_t n) {
   for (size_t part = 0; part < n_parts; part++)
     if (v[1 + n_late * part / n_parts] >= v[1 + n_late * (part + 1) / n_parts]) steady = false;
   if (n == 3 && v[1] <= v[0]) steady = false;
+  if (n > 4 && v[n - 4] < v[n - 3] && v[n - 3] < v[n - 2] && v[n - 2] < v[n - 1]) steady = true;
   if (steady && late_down * 10 <= late_up) return LH_GROWS_STEADILY;
   if (down * 10 <= up) return LH_GREW_ONCE;
   return up * 10 <= down ? LH_SHRINKS : LH_SAW_TOOTH;
@@ -418,8 +419,10 @@ static void verdicts_of_examples(void **state) {
   EXPECT("grows steadily", 10, 20, 30);
   EXPECT("grew once", 10, 10, 30);            /* with three snapshots the first step counts, too */
   EXPECT("grows steadily", 1000, 20, 30, 40); /* the first step does not count */
-  EXPECT("grows steadily", 0, 100, 110, 119, 118, 130);    /* a little noise */
-  EXPECT("grows steadily", 0, 10, 10, 20, 20, 30, 30, 40); /* every other step */
+  EXPECT("grows steadily", 0, 100, 110, 119, 118, 130);        /* a little noise */
+  EXPECT("grows steadily", 0, 10, 10, 20, 20, 30, 30, 40);     /* every other step */
+  EXPECT("grows steadily", 40, 40, 40, 40, 40, 110, 180, 250); /* it began late */
+  EXPECT("grew once", 40, 40, 40, 40, 40, 40, 110, 180);
   EXPECT("grew once", 0, 100, 100, 100);
   EXPECT("grew once", 0, 80, 95, 100, 100, 100, 100); /* warms up in several steps */
   EXPECT("grew once", 10, 10, 10, 50);
