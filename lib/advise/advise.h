@@ -218,7 +218,7 @@ bool lh_find_elsewhere(const lh_snapshot *snapshot, const lh_places *places, lh_
 
 /* {=== ways_divide.c ================================================================= */
 
-/* Sets the bytes of each place. False: out of memory. */
+/* Sets the bytes of each place. False: out of memory, or of numbers for edges. */
 bool lh_divide_retained(lh_places *places, const lh_snapshot *snapshot);
 
 /* }=================================================================================== */

@@ -16,14 +16,6 @@
 #include "graph/graph.h"
 #include "waste.h"
 
-static uint64_t content_key(const lh_object *string) {
-  bool whole = string->as.string.kept == string->as.string.length;
-  uint64_t words[2] = {string->as.string.length,
-                       whole ? lh_hash(string->as.string.bytes, (size_t)string->as.string.kept, 0)
-                             : string->as.string.hash};
-  return lh_hash(words, sizeof words, LH_TYPE_STRING) >> 1;
-}
-
 static bool same_content(const lh_object *a, const lh_object *b) {
   return a->as.string.length == b->as.string.length && a->as.string.kept == b->as.string.kept &&
          a->as.string.hash == b->as.string.hash &&
@@ -53,7 +45,8 @@ static uint64_t key_of(const lh_snapshot *snapshot, lh_id id) {
     return UINT64_MAX;
   lh_object_at(snapshot, id, &object);
   if (type == LH_TYPE_STRING)
-    return object.as.string.length > LH_MOST_SHORT_BYTES ? content_key(&object) : UINT64_MAX;
+    return object.as.string.length > LH_MOST_SHORT_BYTES ? lh_content_hash(snapshot, id)
+                                                         : UINT64_MAX;
   const lh_id *parts = parts_of(snapshot, &object, &n);
   return parts ? lh_hash(parts, n * sizeof *parts, LH_TYPE_CLOSURE) >> 1 : UINT64_MAX;
 }

@@ -71,6 +71,7 @@ static bool make_drafts(writing *w) {
   const lh_places *t = &w->places;
   draft *stack = NULL, at = {.above = 0};
   size_t n_stack = 0, capacity = 0;
+  bool ok = false;
   for (bool more = true; more;) {
     while (at.first > 0 && t->list[at.last].here == 0 && t->list[at.last].n_below == 1)
       at.last = w->below[w->first_below[at.last]];
@@ -86,11 +87,10 @@ static bool make_drafts(writing *w) {
     more = n_stack > 0;
     if (more) at = stack[--n_stack];
   }
-  lh_free(stack);
-  return true;
+  ok = true;
 out:
   lh_free(stack);
-  return false;
+  return ok;
 }
 
 static int compare_drafts(const void *left, const void *right, void *payload) {

@@ -56,7 +56,9 @@ static bool join(joined *g) {
 
 bool lh_divide_retained(lh_places *t, const lh_snapshot *snapshot) {
   joined g = {.places = t, .from = lh_graph_of(snapshot), .first_place = snapshot->n + 1};
-  g.n = snapshot->n + (uint32_t)t->n;
+  uint64_t n_vertices = (uint64_t)snapshot->n + t->n; /* each has at most one edge more */
+  if (n_vertices + snapshot->first_edge[g.first_place] >= UINT32_MAX) return false;
+  g.n = (uint32_t)n_vertices;
   size_t n = (size_t)g.n + 1;
   lh_id *idom = lh_alloc(n, sizeof *idom), *order = NULL;
   uint64_t *bytes = lh_alloc_zeroed(n, sizeof *bytes);

@@ -138,6 +138,8 @@ static bool find_levels(finder *f, lh_id id) {
 int lh_find_below(lh_snapshot *snapshot, lh_id id, const lh_below_query *query, lh_below *out,
                   lh_error *error) {
   *out = (lh_below){.id = id};
+  int code = lh_check_id(snapshot, id, error);
+  if (code != LH_OK) return code;
   if (query->width == 0 || query->width > LH_MOST_WIDTH)
     return lh_fail(error, LH_EARGUMENT, "the width of a picture is 1 to %d", LH_MOST_WIDTH);
   finder f = {.snapshot = snapshot, .query = query, .out = out};

@@ -156,7 +156,7 @@ static void set_growth(const builder *b, lh_growth_row *row) {
   row->bytes_per_second = growth->seconds > 0 ? (double)row->grew_bytes[1] / growth->seconds : 0;
 }
 
-static uint64_t size_of(int64_t change) {
+static uint64_t magnitude_of(int64_t change) {
   return change < 0 ? 0 - (uint64_t)change : (uint64_t)change;
 }
 
@@ -167,12 +167,12 @@ static uint64_t weight_of(const lh_growth_row *row, size_t n_snapshots) {
     case LH_GROWS_STEADILY:
     case LH_STILL_GROWS:
     case LH_GROWS_NOW: return row->grew_bytes[1] > 0 ? (uint64_t)row->grew_bytes[1] : 0;
-    case LH_NO_LONGER_GROWS: return size_of(row->grew_bytes[0]);
+    case LH_NO_LONGER_GROWS: return magnitude_of(row->grew_bytes[0]);
     case LH_SAW_TOOTH: break;
-    default: return size_of(row->grew_bytes[0] + row->grew_bytes[1]);
+    default: return magnitude_of(row->grew_bytes[0] + row->grew_bytes[1]);
   }
   for (size_t k = 1; k < n_snapshots; k++) {
-    uint64_t step = size_of((int64_t)(row->at[k].bytes - row->at[k - 1].bytes));
+    uint64_t step = magnitude_of((int64_t)(row->at[k].bytes - row->at[k - 1].bytes));
     if (step > most) most = step;
   }
   return most;

@@ -27,6 +27,15 @@ lh_state *lh_push_state(lua_State *L) {
   return NULL;
 }
 
+lh_state *lh_find_state(lua_State *L, lh_error *error) {
+  lh_state *state = lh_push_state(L);
+  if (state)
+    lua_pop(L, 1);
+  else
+    (void)lh_fail(error, LH_EARGUMENT, "lh_attach was not called for this Lua state");
+  return state;
+}
+
 const raw_value *lh_stack_slot(lua_State *L, int index) {
   const raw_call *call = RAW_FIELD(L, RAW_THREAD_CALL, const raw_call *);
   const raw_value *top = RAW_FIELD(L, RAW_THREAD_TOP, const raw_value *);

@@ -46,6 +46,9 @@ typedef struct lh_state {
 ** the place of ours. */
 lh_state *lh_push_state(lua_State *L);
 
+/* The same without leaving it on the stack; NULL, and LH_EARGUMENT in `error`: there is none. */
+lh_state *lh_find_state(lua_State *L, lh_error *error);
+
 /* Where it is on the collector's list. */
 static inline const raw_userdata *lh_state_object(const lh_state *state) {
   return (const void *)((const char *)state - offsetof(raw_userdata, user_values) -

@@ -118,20 +118,10 @@ static void sum_up(const pass *p, lh_counts *counts) {
 
 /* }=================================================================================== */
 
-/* The state of L, and nothing on the stack; NULL: not attached. */
-static const lh_state *state_of(lua_State *L, lh_error *error) {
-  const lh_state *state = lh_push_state(L);
-  if (state)
-    lua_pop(L, 1);
-  else
-    (void)lh_fail(error, LH_EARGUMENT, "lh_attach was not called for this Lua state");
-  return state;
-}
-
 int lh_count_objects(lua_State *L, lh_counts *counts, lh_epoch_count *epochs, size_t n_epochs,
                      lh_error *error) {
   lh_epoch_count all;
-  const lh_state *state = state_of(L, error);
+  const lh_state *state = lh_find_state(L, error);
   if (!state) return LH_EARGUMENT;
   const char *global = lh_global_state(L);
   uint32_t n_marks = lh_chain_marks(state);
@@ -155,7 +145,7 @@ static uint64_t used_slots(const lh_layout *layout, const raw_table *t) {
 }
 
 int lh_count_entries(lua_State *L, uint64_t *entries, lh_error *error) {
-  const lh_state *state = state_of(L, error);
+  const lh_state *state = lh_find_state(L, error);
   if (!state) return LH_EARGUMENT;
   const char *global = lh_global_state(L);
   *entries = 0;
@@ -175,7 +165,7 @@ static bool is_stopped(lua_State *L, const char *global) {
 }
 
 int lh_stats(lua_State *L, lh_gc_stats *stats, lh_error *error) {
-  const lh_state *state = state_of(L, error);
+  const lh_state *state = lh_find_state(L, error);
   if (!state) return LH_EARGUMENT;
   const char *global = lh_global_state(L);
   *stats =

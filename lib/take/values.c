@@ -116,9 +116,8 @@ int lh_push_values(lua_State *L, const lh_snapshot *snapshot, const lh_id *ids, 
                    lh_error *error) {
   lh_chain marks;
   if (!lua_checkstack(L, 2)) return lh_fail_memory(error, "handing out values");
-  const lh_state *state = lh_push_state(L);
-  if (!state) return lh_fail(error, LH_EARGUMENT, "lh_attach was not called for this Lua state");
-  lua_pop(L, 1);
+  const lh_state *state = lh_find_state(L, error);
+  if (!state) return LH_EARGUMENT;
   if (!find_mark(state, snapshot, &marks)) {
     return lh_fail(error, LH_ENOTFOUND,
                    "the snapshot is not of this Lua state, or its mark was taken away");

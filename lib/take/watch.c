@@ -220,9 +220,8 @@ int lh_watch(lua_State *L, const lh_watch_options *options, lh_error *error) {
   int rc = check_options(options, error);
   if (rc < 0) return rc;
   if (!lua_checkstack(L, 2)) return lh_fail_memory(error, "starting to watch a Lua state");
-  lh_state *state = lh_push_state(L);
-  if (!state) return lh_fail(error, LH_EARGUMENT, "lh_attach was not called for this Lua state");
-  lua_pop(L, 1);
+  lh_state *state = lh_find_state(L, error);
+  if (!state) return LH_EARGUMENT;
   lh_watcher *w = find_watcher(L);
   if (w && w->on) return lh_fail(error, LH_EARGUMENT, "this Lua state is watched already");
   if (!w) w = new_watcher(L, state);
