@@ -35,10 +35,7 @@ local TABLE, ONE_STRING = 56 + 4 * 24, 24 + 1
 describe("heaptop --class", function()
   local dir, json
   local function ask(...)
-    local out, err, code = support.run({"heaptop", "--class", ...}, {cwd = dir})
-    assert.equal("", err)
-    assert.equal(0, code)
-    return out
+    return support.answer({"heaptop", "--class", ...}, dir)
   end
 
   local function field(name)

@@ -116,7 +116,8 @@ end)
 
 describe("cli/README.md", function()
   it("shows what heapsql prints about examples/listener.lua", function()
-    local out = support.read_file(support.root .. "/cli/README.md"):match "\n    %$ (heapsql .-\n)\n"
+    local readme = support.read_file(support.root .. "/cli/README.md")
+    local out = readme:match "\n    %$ (heapsql .-\n)\n"
     local program_text = support.read_file(support.root .. "/examples/listener.lua")
     local _, where = support.lua(program_text)
     local command, expected = out:match "^(.-)\n(.*)$"

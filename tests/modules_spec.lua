@@ -31,10 +31,7 @@ describe("heaptop --modules", function()
   local dir, json
   local rows = {}
   local function ask(...)
-    local out, err, code = support.run({"heaptop", "--modules", ...}, {cwd = dir})
-    assert.equal("", err)
-    assert.equal(0, code)
-    return out
+    return support.answer({"heaptop", "--modules", ...}, dir)
   end
 
   setup(function()

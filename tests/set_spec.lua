@@ -62,10 +62,7 @@ describe("heappath --set", function()
   setup(function() dir = select(2, support.lua(program)) end)
 
   local function ask(...)
-    local out, err, code = run({"heappath", "--format", "text", ...}, {cwd = dir})
-    assert.equal("", err)
-    assert.equal(0, code)
-    return out
+    return support.answer({"heappath", "--format", "text", ...}, dir)
   end
 
   local function json_of(...)

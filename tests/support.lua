@@ -139,6 +139,18 @@ function support.run(command, options)
   return execute(environment(false, options.env), command_line(command), options)
 end
 
+--- What a command prints in a directory where it must succeed, and say nothing else.
+---@param command string|string[]
+---@param dir string
+---@return string
+function support.answer(command, dir)
+  local out, err, code = support.run(command, {cwd = dir})
+  if err ~= "" or code ~= 0 then
+    error(("%s: exit code %d\n%s"):format(command_line(command), code, err), 2)
+  end
+  return out
+end
+
 ---@class support.lua_options: support.options
 ---@field args? string[]
 ---@field name? string the program's file: program.lua

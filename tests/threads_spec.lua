@@ -42,10 +42,7 @@ describe("heaptop --threads", function()
   setup(function() dir = select(2, support.lua(program)) end)
 
   local function ask(...)
-    local out, err, code = support.run({"heaptop", "--threads", ...}, {cwd = dir})
-    assert.equal("", err)
-    assert.equal(0, code)
-    return out
+    return support.answer({"heaptop", "--threads", ...}, dir)
   end
 
   it("shows a thousand that stand at one place as one", function()

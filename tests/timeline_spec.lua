@@ -27,10 +27,7 @@ local function snapshot(program) return (select(2, support.lua(prelude .. progra
 -- What heaptop --by epoch prints with these options.
 local function ask(dir, ...)
   local words = {"heaptop", "--by", "epoch", "s", ...}
-  local out, err, code = run(words, {cwd = dir})
-  assert.equal("", err)
-  assert.equal(0, code)
-  return out
+  return support.answer(words, dir)
 end
 
 -- Of tables only, as text, and of all objects as JSON.

@@ -28,10 +28,7 @@ describe("heaptop --under", function()
   setup(function() dir = select(2, support.lua(program)) end)
 
   local function ask(...)
-    local out, err, code = support.run({"heaptop", "--under", ...}, {cwd = dir})
-    assert.equal("", err)
-    assert.equal(0, code)
-    return out
+    return support.answer({"heaptop", "--under", ...}, dir)
   end
 
   local function rows_of(...) return cjson.decode(ask(...)).rows end

@@ -5,10 +5,7 @@ local cjson = require "cjson"
 local support = require "tests.support"
 
 local function ask(dir, ...)
-  local out, err, code = support.run({"heaptop", "--waste", ...}, {cwd = dir})
-  assert.equal("", err)
-  assert.equal(0, code)
-  return out
+  return support.answer({"heaptop", "--waste", ...}, dir)
 end
 
 -- Runs a program that calls expect(name, bytes) for what it plants; the figures of its snapshot s

@@ -19,20 +19,9 @@
 #include <lualib.h>
 
 #include "advise/advise.h"
-#include "forge.h"
+#include "steps.h"
 
 /* {=== random heaps ================================================================== */
-
-typedef struct heap {
-  unsigned long seed;
-  forge_bytes file;
-  lh_snapshot *snapshot;
-} heap;
-
-#define check(heap, condition)                                            \
-  do {                                                                    \
-    if (!(condition)) fail_msg("seed %lu: %s", (heap)->seed, #condition); \
-  } while (0)
 
 /* Tables in a random tree with some more links, each with a string of up to 4,000 bytes. KIND: each
 ** has a class of its own ("own"), or one of three that are held from everywhere ("few"). */
@@ -51,43 +40,23 @@ static const char random_heap[] =
     "end\n"
     "for i = 1, n // 6 do all[math.random(n)][i] = all[math.random(n)] end\n";
 
-static heap heap_after(const char *program, unsigned long seed, const char *kind) {
-  heap h = {.seed = seed};
-  lh_error error;
-  lh_taken taken;
-  lua_State *L = luaL_newstate();
-  assert_non_null(L);
-  luaL_openlibs(L);
-  assert_int_equal(lh_attach(L, &error), LH_OK);
-  lua_pushinteger(L, (lua_Integer)seed);
-  lua_setglobal(L, "SEED");
-  lua_pushstring(L, kind);
-  lua_setglobal(L, "KIND");
-  if (luaL_dostring(L, program)) fail_msg("%s", lua_tostring(L, -1));
-  assert_int_equal(lh_stream_snapshot(L, "test", forge_write, &h.file, NULL, &taken, &error),
-                   LH_OK);
-  lua_close(L);
-  if (lh_open_memory(&h.snapshot, h.file.data, h.file.size, "test", &error))
-    fail_msg("%s", error.message);
-  assert_int_equal(lh_analyse(h.snapshot, NULL), LH_OK);
-  assert_int_equal(lh_classify(h.snapshot, NULL), LH_OK);
-  return h;
-}
-
-static void drop(heap *h) {
-  lh_close(h->snapshot);
-  free(h->file.data);
+static program heap_of_seed(unsigned long seed, const char *text, const char *kind) {
+  program p = program_of_seed(seed);
+  lua_pushstring(p.L, kind);
+  lua_setglobal(p.L, "KIND");
+  (void)program_step(&p, text);
+  return p;
 }
 
 static unsigned long only_seed;
 
 /* Calls `test` for some hundreds of heaps, or for the one whose seed was given. */
-static void with_heaps(unsigned long n, const char *kind, void (*test)(heap *h)) {
+static void with_heaps(unsigned long n, const char *kind, void (*test)(lh_snapshot *s)) {
   for (unsigned long seed = 1; seed <= n; seed++) {
     if (only_seed && seed != only_seed) continue;
-    heap h = heap_after(random_heap, seed, kind);
-    test(&h);
-    drop(&h);
+    program h = heap_of_seed(seed, random_heap, kind);
+    test(h.snapshots[0]);
+    program_end(&h);
   }
 }
 
@@ -100,14 +69,13 @@ static bool climbs_to(const lh_snapshot *s, lh_id id, lh_id above) {
 
 /* {=== the tree ====================================================================== */
 
-static void check_tree(heap *h) {
+static void check_tree(lh_snapshot *s) {
   lh_tree tree;
-  lh_snapshot *s = h->snapshot;
   assert_true(lh_tree_make(&tree, s));
   for (lh_id a = 0; a <= s->n; a++)
     for (lh_id b = 0; b <= s->n; b += 7)
       if (lh_is_reachable(s, a) && lh_is_reachable(s, b))
-        check(h, lh_dominates(&tree, a, b) == climbs_to(s, b, a));
+        check(lh_dominates(&tree, a, b) == climbs_to(s, b, a));
   lh_tree_free(&tree);
 }
 
@@ -144,12 +112,11 @@ static bool is_place(const lh_snapshot *s, lh_id id, uint64_t least, uint64_t *b
          (double)biggest < 0.7 * (double)lh_retained_bytes(s, id);
 }
 
-static void check_places(heap *h) {
+static void check_places(lh_snapshot *s) {
   lh_suspects suspects;
-  lh_snapshot *s = h->snapshot;
   lh_error error;
   size_t n = 0, n_expected = 0;
-  check(h, lh_find_suspects(s, &suspects, &error) == LH_OK);
+  check(lh_find_suspects(s, &suspects, &error) == LH_OK);
   for (lh_id id = 1; id <= s->n; id++) {
     uint64_t bytes = 0, told = 0;
     bool expected = lh_retained_bytes(s, id) >= suspects.least_bytes &&
@@ -158,13 +125,13 @@ static void check_places(heap *h) {
       if (suspects.list[i].id == id && suspects.list[i].kind != LH_SUSPECT_SPREAD)
         told = suspects.list[i].bytes;
     n_expected += expected;
-    check(h, told == (expected ? bytes : 0));
+    check(told == (expected ? bytes : 0));
   }
   for (size_t i = 0; i < suspects.n; i++) {
     n += suspects.list[i].kind != LH_SUSPECT_SPREAD;
-    check(h, i == 0 || suspects.list[i].bytes <= suspects.list[i - 1].bytes);
+    check(i == 0 || suspects.list[i].bytes <= suspects.list[i - 1].bytes);
   }
-  check(h, n == n_expected);
+  check(n == n_expected);
   lh_suspects_free(&suspects);
 }
 
@@ -191,9 +158,8 @@ static bool is_told(const lh_snapshot *s, const lh_suspects *suspects, lh_id id)
 }
 
 /* Nothing is told twice, and no class is left of which enough is spread. */
-static void check_spread(heap *h) {
+static void check_spread(lh_snapshot *s) {
   lh_suspects suspects;
-  lh_snapshot *s = h->snapshot;
   uint64_t sum = 0, *left = calloc(lh_class_count(s) + 1, sizeof *left);
   uint32_t *n_left = calloc(lh_class_count(s) + 1, sizeof *n_left);
   lh_reach reach;
@@ -203,12 +169,12 @@ static void check_spread(heap *h) {
     sum += suspects.list[i].bytes;
     if (suspects.list[i].kind != LH_SUSPECT_SPREAD) continue;
     for (lh_id id = 1; id <= s->n; id++)
-      check(h, !lh_is_reachable(s, id) ||
-                   lh_class_of(s, id) != suspects.list[i].accumulated[0].class_index ||
-                   is_told(s, &suspects, id));
-    check(h, suspects.list[i].total_holders >= 1);
+      check(!lh_is_reachable(s, id) ||
+            lh_class_of(s, id) != suspects.list[i].accumulated[0].class_index ||
+            is_told(s, &suspects, id));
+    check(suspects.list[i].total_holders >= 1);
   }
-  check(h, sum <= reach.reachable_bytes);
+  check(sum <= reach.reachable_bytes);
   for (lh_id id = 1; id <= s->n; id++) {
     uint32_t class_index = lh_class_of(s, id);
     if (!lh_is_reachable(s, id) || lh_type_of(s, id) != LH_TYPE_TABLE || class_index == UINT32_MAX)
@@ -222,7 +188,7 @@ static void check_spread(heap *h) {
     if (!inner) left[class_index] += lh_retained_bytes(s, id);
   }
   for (uint32_t i = 0; i < lh_class_count(s); i++)
-    check(h, left[i] < suspects.least_bytes || n_left[i] < 8);
+    check(left[i] < suspects.least_bytes || n_left[i] < 8);
   lh_suspects_free(&suspects);
   free(left);
   free(n_left);
@@ -245,19 +211,18 @@ static uint64_t sum_of_row(const lh_branch *rows, size_t n, size_t i) {
   return bytes;
 }
 
-static void check_branches(heap *h, lh_id id, const lh_branch *rows, size_t n) {
-  const lh_snapshot *s = h->snapshot;
-  check(h, rows[0].depth == 0 && rows[0].id == id);
+static void check_branches(lh_snapshot *s, lh_id id, const lh_branch *rows, size_t n) {
+  check(rows[0].depth == 0 && rows[0].id == id);
   for (size_t i = 0; i < n; i++) {
     bool expanded = i + 1 < n && rows[i + 1].depth > rows[i].depth;
-    if (expanded) check(h, sum_of_row(rows, n, i) == rows[i].retained_bytes);
+    if (expanded) check(sum_of_row(rows, n, i) == rows[i].retained_bytes);
     if (rows[i].kind == LH_BRANCH_REST) continue;
-    check(h, climbs_to(s, rows[i].id, id));
+    check(climbs_to(s, rows[i].id, id));
     if (rows[i].kind != LH_BRANCH_OBJECT) continue;
-    check(h, rows[i].retained_bytes == lh_retained_bytes(s, rows[i].id));
+    check(rows[i].retained_bytes == lh_retained_bytes(s, rows[i].id));
     if (!rows[i].has_edge) continue;
-    check(h, rows[i].edge.target == rows[i].id && !rows[i].edge.weak);
-    check(h, lh_immediate_dominator(s, rows[i].id) == rows[i].edge.source);
+    check(rows[i].edge.target == rows[i].id && !rows[i].edge.weak);
+    check(lh_immediate_dominator(s, rows[i].id) == rows[i].edge.source);
   }
 }
 
@@ -268,17 +233,16 @@ static bool has_own_below(const lh_snapshot *s, lh_id id) {
   return false;
 }
 
-static void check_under(heap *h) {
-  lh_snapshot *s = h->snapshot;
+static void check_under(lh_snapshot *s) {
   for (lh_id id = 1; id <= s->n; id += 3) {
     lh_under_query query = {.depth = id % 5, .limit = id % 7 * 2, .least_bytes = id % 2 * 100};
     lh_branch *rows;
     lh_error error;
     size_t n;
     int code = lh_under(s, id, &query, &rows, &n, &error);
-    check(h, code == (lh_is_reachable(s, id) ? LH_OK : LH_ENOTFOUND));
+    check(code == (lh_is_reachable(s, id) ? LH_OK : LH_ENOTFOUND));
     if (code != LH_OK) continue;
-    if (!has_own_below(s, id)) check_branches(h, id, rows, n);
+    if (!has_own_below(s, id)) check_branches(s, id, rows, n);
     lh_free(rows);
   }
 }
@@ -313,23 +277,22 @@ static uint64_t naive_module(const lh_snapshot *s, lh_id from) {
   return bytes;
 }
 
-static void check_modules(heap *h) {
+static void check_modules(lh_snapshot *s) {
   lh_modules m;
-  lh_snapshot *s = h->snapshot;
   uint64_t sum = 0;
-  assert_int_equal(lh_find_modules(s, h->seed % 2 * 10, &m, NULL), LH_OK);
-  check(h, m.n == (h->seed % 2 ? 10 : m.total));
+  assert_int_equal(lh_find_modules(s, program_seed % 2 * 10, &m, NULL), LH_OK);
+  check(m.n == (program_seed % 2 ? 10 : m.total));
   for (size_t i = 0; i < m.n; i++) {
     const lh_module *row = &m.list[i];
     lh_found found;
-    check(h, row->retained_bytes == lh_retained_bytes(s, row->id));
-    check(h, row->reached_bytes == naive_module(s, row->id));
-    check(h, row->reached_bytes >= row->retained_bytes);
-    check(h, lh_find(s, row->name, &found, NULL) == LH_OK && found.id == row->id);
+    check(row->retained_bytes == lh_retained_bytes(s, row->id));
+    check(row->reached_bytes == naive_module(s, row->id));
+    check(row->reached_bytes >= row->retained_bytes);
+    check(lh_find(s, row->name, &found, NULL) == LH_OK && found.id == row->id);
     sum += row->retained_bytes;
   }
-  check(h, h->seed % 2 ? sum <= m.retained_bytes : sum == m.retained_bytes);
-  check(h, m.retained_bytes <= m.reached_bytes);
+  check(program_seed % 2 ? sum <= m.retained_bytes : sum == m.retained_bytes);
+  check(m.retained_bytes <= m.reached_bytes);
   lh_modules_free(&m);
 }
 
@@ -359,13 +322,13 @@ static const char coroutines[] =
 static void threads_at_one_place_are_one(void **state) {
   (void)state;
   for (unsigned long seed = 1; seed <= 20; seed++) {
-    heap h = heap_after(coroutines, seed, "");
-    lh_snapshot *s = h.snapshot;
+    program h = heap_of_seed(seed, coroutines, "");
+    lh_snapshot *s = h.snapshots[0];
     lh_standing *list;
     size_t n;
     uint64_t n_threads, sum = 0, n_main = 0;
     assert_int_equal(lh_find_standings(s, &list, &n, &n_threads, NULL), LH_OK);
-    check(&h, n == 6 && n_threads == 41);
+    check(n == 6 && n_threads == 41);
     for (size_t i = 0; i < n; i++) {
       lh_id ids[41];
       size_t n_ids = 0;
@@ -380,15 +343,15 @@ static void threads_at_one_place_are_one(void **state) {
         lh_object_at(s, id, &object);
         if (object.as.thread.status == example.as.thread.status) ids[n_ids++] = id;
       }
-      check(&h, n_ids == list[i].threads);
+      check(n_ids == list[i].threads);
       assert_int_equal(lh_retained_together(s, ids, n_ids, &bytes, NULL, NULL), LH_OK);
-      check(&h, bytes == list[i].retained_bytes);
-      check(&h, list[i].is_main == (i == n - 1));
-      check(&h, i == 0 || list[i].is_main || list[i - 1].retained_bytes >= list[i].retained_bytes);
+      check(bytes == list[i].retained_bytes);
+      check(list[i].is_main == (i == n - 1));
+      check(i == 0 || list[i].is_main || list[i - 1].retained_bytes >= list[i].retained_bytes);
     }
-    check(&h, sum == n_threads && n_main == 1);
+    check(sum == n_threads && n_main == 1);
     lh_free(list);
-    drop(&h);
+    program_end(&h);
   }
 }
 
@@ -407,61 +370,47 @@ static const char all_kinds[] =
     "end\n"
     "task = coroutine.create(function() string.gsub('x', '.', coroutine.yield) end)\n";
 
-#define FAIL_EACH(call)                                                 \
-  do {                                                                  \
-    int outcome = LH_EMEMORY;                                           \
-    for (uint64_t nth = 1; outcome != LH_OK; nth++) {                   \
-      (void)lh_test_fail_allocation(nth);                               \
-      outcome = (call);                                                 \
-      (void)lh_test_fail_allocation(0);                                 \
-      assert_true(outcome == LH_OK || outcome == LH_EMEMORY);           \
-      assert_int_equal(outcome, outcome == LH_OK ? LH_OK : error.code); \
-      n_failed += outcome != LH_OK;                                     \
-      assert_true(nth < 2000);                                          \
-    }                                                                   \
-  } while (0)
-
 static void each_allocation_fails(void **state) {
   (void)state;
-  heap h = heap_after(all_kinds, 0, "");
+  program h = heap_of_seed(0, all_kinds, "");
   lh_error error = {0};
   lh_suspects suspects;
-  unsigned n_failed = 0;
-  FAIL_EACH(lh_find_suspects(h.snapshot, &suspects, &error));
+  unsigned n_cases = 0;
+  FAIL_EACH(lh_find_suspects(h.snapshots[0], &suspects, &error));
   assert_int_equal(suspects.n, 3);
   lh_suspects_free(&suspects);
   lh_under_query query = {.depth = 5};
   lh_branch *rows;
   size_t n_rows;
   lh_modules modules;
-  FAIL_EACH(lh_find_modules(h.snapshot, 0, &modules, &error));
+  FAIL_EACH(lh_find_modules(h.snapshots[0], 0, &modules, &error));
   lh_modules_free(&modules);
   lh_standing *list;
   uint64_t n_threads;
-  FAIL_EACH(lh_find_standings(h.snapshot, &list, &n_rows, &n_threads, &error));
+  FAIL_EACH(lh_find_standings(h.snapshots[0], &list, &n_rows, &n_threads, &error));
   assert_int_equal(n_rows, 2);
   lh_edges it;
   lh_frame frame;
-  lh_frames_begin(h.snapshot, list[0].example, &it);
+  lh_frames_begin(h.snapshots[0], list[0].example, &it);
   while (lh_frames_next(&it, &frame)) {
     char *text = NULL;
-    FAIL_EACH((text = lh_frame_text(h.snapshot, &frame)) ? LH_OK : (error.code = LH_EMEMORY));
+    FAIL_EACH((text = lh_frame_text(h.snapshots[0], &frame)) ? LH_OK : (error.code = LH_EMEMORY));
     lh_free(text);
   }
   lh_free(list);
-  FAIL_EACH(lh_under(h.snapshot, LH_ROOT, &query, &rows, &n_rows, &error));
+  FAIL_EACH(lh_under(h.snapshots[0], LH_ROOT, &query, &rows, &n_rows, &error));
   lh_free(rows);
-  printf("faults: allocations of the advice: %u cases, %u survived\n", n_failed, n_failed);
-  drop(&h);
+  printf("faults: allocations of the advice: %u cases, %u survived\n", n_cases, n_cases);
+  program_end(&h);
 }
 
 static void nothing_before_its_time(void **state) {
   (void)state;
-  heap h = heap_after("", 0, "");
+  program h = heap_of_seed(0, "", "");
   lh_suspects suspects;
   lh_snapshot *s;
   lh_error error;
-  assert_int_equal(lh_open_memory(&s, h.file.data, h.file.size, "test", &error), LH_OK);
+  assert_int_equal(lh_open_memory(&s, h.files[0].data, h.files[0].size, "test", &error), LH_OK);
   assert_int_equal(lh_find_suspects(s, &suspects, &error), LH_EARGUMENT);
   lh_under_query query = {.depth = 1};
   lh_branch *rows;
@@ -477,7 +426,7 @@ static void nothing_before_its_time(void **state) {
   assert_int_equal(lh_classify(s, &error), LH_OK);
   assert_int_equal(lh_under(s, s->n + 1, &query, &rows, &n, &error), LH_EARGUMENT);
   lh_close(s);
-  drop(&h);
+  program_end(&h);
 }
 
 /* }=================================================================================== */

@@ -107,21 +107,6 @@ static void other_texts_are_no_fingerprints(void **state) {
 
 /* {=== No memory ====================================================================== */
 
-/* Fails the n-th allocation of a call, for all n, until it has enough. */
-#define FAIL_EACH(call)                                             \
-  do {                                                              \
-    int outcome = LH_EMEMORY;                                       \
-    for (uint64_t nth = 1; outcome == LH_EMEMORY; nth++) {          \
-      (void)lh_test_fail_allocation(nth);                           \
-      outcome = (call);                                             \
-      (void)lh_test_fail_allocation(0);                             \
-      n_cases++;                                                    \
-      if (outcome != LH_EMEMORY) break;                             \
-      assert_memory_equal(error.message, "not enough memory ", 18); \
-    }                                                               \
-    assert_int_equal(outcome, LH_OK);                               \
-  } while (0)
-
 static void each_allocation_fails(void **state) {
   program p = program_begin();
   lh_error error;

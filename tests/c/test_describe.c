@@ -47,18 +47,11 @@ static const char random_heap[] =
     "end end\n"
     "grow(math.random(4, 40))\n";
 
-static unsigned long only_seed, seed;
+static unsigned long only_seed;
 
-#define check(condition)                                          \
-  do {                                                            \
-    if (!(condition)) fail_msg("seed %lu: %s", seed, #condition); \
-  } while (0)
-
-static lh_snapshot *heap_of_seed(program *p) {
-  char text[sizeof random_heap + 40];
-  *p = program_begin();
-  (void)snprintf(text, sizeof text, "SEED = %lu\n%s", seed, random_heap);
-  (void)program_step(p, text);
+static lh_snapshot *heap_of_seed(program *p, unsigned long seed) {
+  *p = program_of_seed(seed);
+  (void)program_step(p, random_heap);
   return program_step(p, "grow(math.random(50))");
 }
 
@@ -193,10 +186,10 @@ static void check_class(lh_snapshot *s, const char *name) {
 static void classes_are_as_the_definition_says(void **state) {
   static const char *const names[] = {"C1", "C2", "C3", "{id}", "{x}", "function C1"};
   (void)state;
-  for (seed = 1; seed <= 60; seed++) {
+  for (unsigned long seed = 1; seed <= 60; seed++) {
     program p;
     if (only_seed && seed != only_seed) continue;
-    lh_snapshot *s = heap_of_seed(&p);
+    lh_snapshot *s = heap_of_seed(&p, seed);
     for (uint32_t i = 0; i < lh_class_count(s); i++) {
       const lh_class *class = lh_class_at(s, i);
       bool one_of_many = class->type != LH_TYPE_TABLE || s->classes->list[i].plain != LH_NO_NUMBER;
@@ -273,8 +266,7 @@ static void each_allocation_fails(void **state) {
   lh_error error = {0};
   unsigned n_failed = 0;
   int outcome = LH_EMEMORY;
-  seed = 7;
-  lh_snapshot *s = heap_of_seed(&p);
+  lh_snapshot *s = heap_of_seed(&p, 7);
   for (uint64_t nth = 1; outcome != LH_OK; nth++) {
     (void)lh_test_fail_allocation(nth);
     outcome = lh_describe_class(s, "C1", &d, &error);

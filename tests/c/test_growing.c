@@ -54,18 +54,11 @@ static const char random_heap[] =
     "end\n"
     "grow()";
 
-static unsigned long only_seed, seed;
+static unsigned long only_seed;
 
-#define check(condition)                                          \
-  do {                                                            \
-    if (!(condition)) fail_msg("seed %lu: %s", seed, #condition); \
-  } while (0)
-
-static lh_snapshot *heap_of_seed(program *p) {
-  char text[sizeof random_heap + 40];
-  (void)snprintf(text, sizeof text, "SEED = %lu\n%s", seed, random_heap);
-  *p = program_begin();
-  (void)program_step(p, text);
+static lh_snapshot *heap_of_seed(program *p, unsigned long seed) {
+  *p = program_of_seed(seed);
+  (void)program_step(p, random_heap);
   return program_step(p, "grow()");
 }
 
@@ -199,11 +192,11 @@ static void check_told(const lh_snapshot *s, const lh_growings *all, lh_id id) {
 static void rows_are_as_the_definition_says(void **state) {
   unsigned n_tables = 0, n_links = 0;
   (void)state;
-  for (seed = 1; seed <= 150; seed++) {
+  for (unsigned long seed = 1; seed <= 150; seed++) {
     program p;
     lh_growings all;
     if (only_seed && seed != only_seed) continue;
-    lh_snapshot *s = heap_of_seed(&p);
+    lh_snapshot *s = heap_of_seed(&p, seed);
     assert_int_equal(lh_find_growing(s, &all, NULL), LH_OK);
     for (size_t i = 0; i < all.n; i++) {
       const lh_growing *g = &all.list[i];
@@ -239,8 +232,7 @@ static void each_allocation_fails(void **state) {
   lh_error error = {0};
   unsigned n_failed = 0;
   int outcome = LH_EMEMORY;
-  seed = 4;
-  lh_snapshot *s = heap_of_seed(&p);
+  lh_snapshot *s = heap_of_seed(&p, 4);
   for (uint64_t nth = 1; outcome != LH_OK; nth++) {
     (void)lh_test_fail_allocation(nth);
     outcome = lh_find_growing(s, &all, &error);

@@ -468,21 +468,6 @@ static void a_deep_tree_adds_up(void **state) {
   program_end(&p);
 }
 
-/* Fails the n-th allocation of a call, for all n, until it has enough. */
-#define FAIL_EACH(call)                                             \
-  do {                                                              \
-    int outcome = LH_EMEMORY;                                       \
-    for (uint64_t nth = 1; outcome == LH_EMEMORY; nth++) {          \
-      (void)lh_test_fail_allocation(nth);                           \
-      outcome = (call);                                             \
-      (void)lh_test_fail_allocation(0);                             \
-      n_cases++;                                                    \
-      if (outcome != LH_EMEMORY) break;                             \
-      assert_memory_equal(error.message, "not enough memory ", 18); \
-    }                                                               \
-    assert_int_equal(outcome, LH_OK);                               \
-  } while (0)
-
 static int all_of(const program *p, lh_ladder **ladder, lh_error *error) {
   int code = lh_ladder_new(ladder, error);
   for (size_t i = 0; !code && i < p->n; i++) code = lh_ladder_add(*ladder, p->snapshots[i], error);

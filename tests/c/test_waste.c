@@ -17,21 +17,9 @@
 #include <lualib.h>
 
 #include "base.h"
-#include "forge.h"
-#include "read/snapshot.h"
+#include "steps.h"
 
 /* {=== random heaps ================================================================== */
-
-typedef struct heap {
-  unsigned long seed;
-  forge_bytes file;
-  lh_snapshot *snapshot;
-} heap;
-
-#define check(heap, condition)                                            \
-  do {                                                                    \
-    if (!(condition)) fail_msg("seed %lu: %s", (heap)->seed, #condition); \
-  } while (0)
 
 /* Tables that are full, half empty, empty; strings of a few contents, with and without all of their
 ** bytes kept; functions that share variables or not; userdata; code of several sources. All of it
@@ -79,32 +67,12 @@ static int make_userdata(lua_State *L) {
   return 1;
 }
 
-static heap heap_after(const char *program, unsigned long seed, uint64_t string_bytes) {
-  heap h = {.seed = seed};
-  lh_error error;
-  lh_taken taken;
-  lh_take_options options = {.string_bytes = string_bytes};
-  lua_State *L = luaL_newstate();
-  assert_non_null(L);
-  luaL_openlibs(L);
-  lua_register(L, "userdata", make_userdata);
-  assert_int_equal(lh_attach(L, &error), LH_OK);
-  lua_pushinteger(L, (lua_Integer)seed);
-  lua_setglobal(L, "SEED");
-  if (luaL_dostring(L, program)) fail_msg("%s", lua_tostring(L, -1));
-  assert_int_equal(lh_stream_snapshot(L, "test", forge_write, &h.file, &options, &taken, &error),
-                   LH_OK);
-  lua_close(L);
-  if (lh_open_memory(&h.snapshot, h.file.data, h.file.size, "test", &error))
-    fail_msg("%s", error.message);
-  assert_int_equal(lh_analyse(h.snapshot, NULL), LH_OK);
-  assert_int_equal(lh_classify(h.snapshot, NULL), LH_OK);
-  return h;
-}
-
-static void drop(heap *h) {
-  lh_close(h->snapshot);
-  free(h->file.data);
+static program heap_of_seed(unsigned long seed, const char *text, uint64_t string_bytes) {
+  program p = program_of_seed(seed);
+  p.options.string_bytes = string_bytes;
+  lua_register(p.L, "userdata", make_userdata);
+  (void)program_step(&p, text);
+  return p;
 }
 
 /* }=================================================================================== */
@@ -266,8 +234,7 @@ static void count_object(naive *n, lh_snapshot *s, lh_id id) {
 
 /* {=== against them ================================================================== */
 
-static void check_kind(heap *h, lh_waste_kind kind, const lh_waste_sum *sum) {
-  const lh_snapshot *s = h->snapshot;
+static void check_kind(lh_snapshot *s, lh_waste_kind kind, const lh_waste_sum *sum) {
   uint64_t objects = 0, bytes = 0, by_hash = 0;
   for (size_t i = 0; i < sum->n_rows; i++) {
     const lh_waste_row *row = &sum->rows[i];
@@ -275,25 +242,24 @@ static void check_kind(heap *h, lh_waste_kind kind, const lh_waste_sum *sum) {
     objects += row->objects;
     bytes += row->bytes;
     by_hash += row->by_hash;
-    check(h, i == 0 || row->bytes <= sum->rows[i - 1].bytes);
-    check(h, row->objects > 0 && row->used <= row->slots && *row->held_by != '\0');
-    check(h, kind == LH_WASTE_DEBUG ? row->class_index == UINT32_MAX
-                                    : row->class_index == lh_class_of(s, row->example));
+    check(i == 0 || row->bytes <= sum->rows[i - 1].bytes);
+    check(row->objects > 0 && row->used <= row->slots && *row->held_by != '\0');
+    check(kind == LH_WASTE_DEBUG ? row->class_index == UINT32_MAX
+                                 : row->class_index == lh_class_of(s, row->example));
     bool equal = kind == LH_WASTE_STRINGS || kind == LH_WASTE_CLOSURES;
-    check(h, equal == (row->original != LH_NO_OBJECT));
+    check(equal == (row->original != LH_NO_OBJECT));
     if (!equal) continue;
     lh_object_at(s, row->example, &example);
     lh_object_at(s, row->original, &original);
-    check(h, example.id != original.id && are_twins(s, &example, &original));
-    check(h, lh_distance(s, original.id) <= lh_distance(s, example.id));
+    check(example.id != original.id && are_twins(s, &example, &original));
+    check(lh_distance(s, original.id) <= lh_distance(s, example.id));
   }
-  check(h, objects == sum->objects && bytes == sum->bytes && by_hash == sum->by_hash);
-  check(h, kind == LH_WASTE_STRINGS || by_hash == 0);
+  check(objects == sum->objects && bytes == sum->bytes && by_hash == sum->by_hash);
+  check(kind == LH_WASTE_STRINGS || by_hash == 0);
 }
 
-static void check_waste(heap *h) {
+static void check_waste(lh_snapshot *s) {
   lh_waste *waste;
-  lh_snapshot *s = h->snapshot;
   naive n = {.objects = {0}};
   lh_reach reach;
   uint64_t bytes = 0;
@@ -303,14 +269,14 @@ static void check_waste(heap *h) {
   for (lh_waste_kind kind = 0; kind < LH_WASTE_KINDS; kind++) {
     const lh_waste_sum *sum = &waste->kinds[kind];
     if (sum->bytes != n.bytes[kind] || (kind != LH_WASTE_DEBUG && sum->objects != n.objects[kind]))
-      fail_msg("seed %lu: kind %d: %llu objects, %llu bytes; not %llu, %llu", h->seed, (int)kind,
-               (unsigned long long)sum->objects, (unsigned long long)sum->bytes,
+      fail_msg("seed %lu: kind %d: %llu objects, %llu bytes; not %llu, %llu", program_seed,
+               (int)kind, (unsigned long long)sum->objects, (unsigned long long)sum->bytes,
                (unsigned long long)n.objects[kind], (unsigned long long)n.bytes[kind]);
-    check_kind(h, kind, sum);
+    check_kind(s, kind, sum);
     if (kind != LH_WASTE_SMALL_TABLES) bytes += sum->bytes;
   }
   lh_reach_totals(s, &reach);
-  check(h, bytes == waste->bytes && bytes <= reach.reachable_bytes);
+  check(bytes == waste->bytes && bytes <= reach.reachable_bytes);
   lh_waste_free(waste);
 }
 
@@ -320,9 +286,9 @@ static void waste_is_that_of_the_definitions(void **state) {
   (void)state;
   for (unsigned long seed = 1; seed <= 150; seed++) {
     if (only_seed && seed != only_seed) continue;
-    heap h = heap_after(random_heap, seed, seed % 3 == 0 ? 0 : seed % 3 == 1 ? 100 : 1000);
-    check_waste(&h);
-    drop(&h);
+    program h = heap_of_seed(seed, random_heap, seed % 3 == 0 ? 0 : seed % 3 == 1 ? 100 : 1000);
+    check_waste(h.snapshots[0]);
+    program_end(&h);
   }
 }
 
@@ -330,14 +296,14 @@ static void waste_is_that_of_the_definitions(void **state) {
 
 static void each_allocation_fails(void **state) {
   (void)state;
-  heap h = heap_after(random_heap, 7, 100);
+  program h = heap_of_seed(7, random_heap, 100);
   lh_error error = {0};
   lh_waste *waste;
   unsigned n_failed = 0;
   int code = LH_EMEMORY;
   for (uint64_t nth = 1; code != LH_OK; nth++) {
     (void)lh_test_fail_allocation(nth);
-    code = lh_find_waste(h.snapshot, &waste, &error);
+    code = lh_find_waste(h.snapshots[0], &waste, &error);
     (void)lh_test_fail_allocation(0);
     assert_true(code == LH_OK || (code == LH_EMEMORY && error.code == code && waste == NULL));
     n_failed += code != LH_OK;
@@ -348,22 +314,22 @@ static void each_allocation_fails(void **state) {
   lh_waste_free(NULL);
   printf("faults: allocations of the search for waste: %u cases, %u survived\n", n_failed,
          n_failed);
-  drop(&h);
+  program_end(&h);
 }
 
 static void nothing_before_its_time(void **state) {
   (void)state;
-  heap h = heap_after("", 0, 100);
+  program h = heap_of_seed(0, "", 100);
   lh_snapshot *s;
   lh_waste *waste;
   lh_error error;
-  assert_int_equal(lh_open_memory(&s, h.file.data, h.file.size, "test", &error), LH_OK);
+  assert_int_equal(lh_open_memory(&s, h.files[0].data, h.files[0].size, "test", &error), LH_OK);
   assert_int_equal(lh_find_waste(s, &waste, &error), LH_EARGUMENT);
   assert_int_equal(lh_analyse(s, &error), LH_OK);
   assert_int_equal(lh_find_waste(s, &waste, &error), LH_EARGUMENT);
   assert_null(waste);
   lh_close(s);
-  drop(&h);
+  program_end(&h);
 }
 
 int main(int argc, char **argv) {
