@@ -417,6 +417,21 @@ describe("options", function()
     assert.match("^heap.auto: wrote /[^\n]*/sub/server.lua%-%d+%-1.heap: ", err)
   end)
 
+  it("take what a terminal or a command might obey out of the name of the program", function()
+    local program = [[
+      local auto = require "heap.auto"
+      for _, name in ipairs {"dir/a\27[31m\nb", "-n"} do
+        arg[0] = name
+        assert(auto.start {signal = "USR2"})
+        ]] .. ask .. [[
+        auto.stop()
+      end
+    ]]
+    local _, err, _, dir = serve("", program)
+    assert.is_nil(err:find("[^ -~\n]"))
+    assert.equal("_n-PID-2.heap a_[31m_b-PID-1.heap", files(dir))
+  end)
+
   it("do nothing where there are none", function()
     local out, err, code, dir = serve("", "print(package.loaded['heap.auto'] ~= nil)")
     assert.equal("true\n", out)

@@ -64,15 +64,24 @@ static int check_options(const lh_watch_options *options, lh_error *error) {
   return LH_OK;
 }
 
-static int copy_names(lh_watcher *w, const lh_watch_options *options, lh_error *error) {
-  const char *directory = options->directory ? options->directory : ".";
-  const char *program = options->program ? options->program : program_invocation_short_name;
+/* As a part of a file's name that no terminal and no command takes for more than that: the program
+** may be called "-", when Lua reads it from stdin. */
+static void copy_program(lh_watcher *w, const char *program) {
+  enum { TAIL_BYTES = 64 }; /* "-PID-N.heap" */
   const char *slash = strrchr(program, '/');
   if (slash) program = slash + 1;
-  enum { TAIL_BYTES = 64 }; /* "-PID-N.heap" */
   size_t length = strnlen(program, sizeof w->program - TAIL_BYTES);
-  memcpy(w->program, program, length);
+  for (size_t i = 0; i < length; i++) {
+    unsigned char c = (unsigned char)program[i];
+    bool is_option = i == 0 && c == '-';
+    w->program[i] = is_option || c < ' ' || c == 0x7F ? '_' : program[i];
+  }
   w->program[length] = '\0';
+}
+
+static int copy_names(lh_watcher *w, const lh_watch_options *options, lh_error *error) {
+  const char *directory = options->directory ? options->directory : ".";
+  copy_program(w, options->program ? options->program : program_invocation_short_name);
   struct stat info;
   bool found = realpath(directory, w->directory) && stat(w->directory, &info) == 0;
   if (found && S_ISDIR(info.st_mode) && access(w->directory, W_OK | X_OK) == 0) return LH_OK;
