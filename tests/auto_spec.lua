@@ -397,7 +397,7 @@ describe("options", function()
     for option, what in pairs {
       ["sginal=USR2"] = "there is no option 'sginal'",
       ["signal=FOO"] = "'signal=FOO' makes no sense",
-      ["signal=KILL"] = "'signal=KILL' makes no sense", ["signal"] = "'signal=true' makes no sense",
+      ["signal=KILL"] = "'signal=KILL' makes no sense", ["signal"] = "'signal' makes no sense",
       ["at=12X,exit"] = "'at=12X' makes no sense", ["again=1,at=1M"] = "'again=1' makes no sense",
       ["every=0"] = "'every=0' makes no sense", ["max=0"] = "'max=0' makes no sense",
       ["exit=1"] = "'exit=1' makes no sense", ["dir="] = "'dir=' makes no sense",

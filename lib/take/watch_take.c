@@ -70,7 +70,7 @@ static int start_job(lh_watcher *w, lua_State *L, lh_error *error) {
   size_t i = 0;
   while (i < LH_MOST_JOBS && w->jobs[i]) i++;
   if (i == LH_MOST_JOBS) {
-    return lh_fail(error, LH_EBUSY, "%d background snapshots are still being written",
+    return lh_fail(error, LH_EBUSY, "cannot write '%s': %d others are still being written", w->path,
                    LH_MOST_JOBS);
   }
   w->job_paths[i] = lh_copy_text(w->path);

@@ -102,7 +102,8 @@ local function read(given)
     if value then
       plain[name] = parse(value)
       if plain[name] == nil then
-        return nil, ("'%s=%s' makes no sense; %s"):format(name, tostring(value), list())
+        local asked = value == true and name or name .. "=" .. tostring(value)
+        return nil, ("'%s' makes no sense; %s"):format(asked, list())
       end
     end
   end

@@ -318,7 +318,10 @@ static void writes_in_the_background(void **state) {
   host_run(&h, "repeat local t = {} until written() == 5");
   assert_int_equal(h.failed, 1);
   assert_int_equal(h.error.code, LH_EBUSY);
-  assert_string_equal(h.error.message, "4 background snapshots are still being written");
+  if (!strstr(h.error.message, "cannot write '") ||
+      !strstr(h.error.message, ".heap': 4 others are still being written")) {
+    fail_msg("%s", h.error.message);
+  }
   h.failed = 0;
   assert_int_equal(waitpid(-1, NULL, __WALL | WNOHANG), -1); /* no zombie is left */
   host_run(&h, "ask() local n = 0");
