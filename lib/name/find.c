@@ -189,21 +189,21 @@ static int closures_of(lh_finder *finder, lh_set *protos, lh_set *out) {
 }
 
 static int fail_place(lh_finder *finder, lh_range range, lh_id inside, bool has_file) {
-  if (!has_file)
-    return lh_find_fail(finder, LH_ENOTFOUND, "no function of the heap comes from the file in '%s'",
-                        range);
-  if (inside == LH_NO_OBJECT)
-    return lh_find_fail(finder, LH_ENOTFOUND, "no function starts at '%s'", range);
   lh_text text = {0};
-  lh_range file = range, digits;
-  lh_object proto;
-  lh_object_at(finder->snapshot, inside, &proto);
-  lh_text_string(&text, "no function starts at '");
+  lh_text_string(&text, has_file ? "no function starts at '"
+                                 : "no function of the heap comes from the file in '");
   lh_text_escaped(&text, range.at, lh_range_length(range), false);
-  lh_text_string(&text, "': try the one around it, ");
-  (void)lh_range_split(range, ":", true, &file, &digits); /* else no line was asked for */
-  lh_text_escaped(&text, file.at, lh_range_length(file), false);
-  lh_text_format(&text, ":%u", proto.as.proto.line);
+  lh_text_string(&text, "'");
+  if (!has_file) lh_add_no_names(&text, finder->snapshot);
+  if (inside != LH_NO_OBJECT) {
+    lh_range file = range, digits;
+    lh_object proto;
+    lh_object_at(finder->snapshot, inside, &proto);
+    lh_text_string(&text, ": try the one around it, ");
+    (void)lh_range_split(range, ":", true, &file, &digits); /* else no line was asked for */
+    lh_text_escaped(&text, file.at, lh_range_length(file), false);
+    lh_text_format(&text, ":%u", proto.as.proto.line);
+  }
   char *message = lh_text_finish(&text);
   if (!message) return fail_memory(finder);
   int code = lh_fail(finder->error, LH_ENOTFOUND, "%s", message);

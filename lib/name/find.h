@@ -104,6 +104,9 @@ int lh_find_fail(lh_finder *finder, int code, const char *format, lh_range range
 void lh_add_near(lh_text *text, const lh_snapshot *snapshot, lh_range asked, lh_id table,
                  bool classes);
 
+/* Why no name can be found, where that is so. */
+void lh_add_no_names(lh_text *text, const lh_snapshot *snapshot);
+
 /* " (it has: x, y, 12 more)", the nearest first; where a number was asked for, or no key is a name,
 ** " (it has 22 integer keys, from 1 to 22)". */
 void lh_add_keys(lh_text *text, const lh_snapshot *snapshot, lh_range asked, lh_id table,

@@ -255,12 +255,6 @@ static bool look_into(lh_finder *finder, lh_id id, const key *k, lh_set *out, ou
   return true;
 }
 
-/* Why no name can be found, where that is so. */
-static void add_no_names(lh_text *text, const lh_snapshot *snapshot) {
-  if (lh_snapshot_info(snapshot)->string_limit == 0)
-    lh_text_string(text, ": the snapshot keeps no strings, so no names (strings = 0)");
-}
-
 static int fail_step(lh_finder *finder, lh_range before, lh_range step, size_t n_before,
                      const key *k, const outcome *o) {
   static const char *const kinds[] = {"nil",     "a boolean",        "an integer",
@@ -290,7 +284,7 @@ static int fail_step(lh_finder *finder, lh_range before, lh_range step, size_t n
     }
     if (type == LH_TYPE_TABLE) lh_add_keys(&text, snapshot, asked, o->last, k->kind == KEY_NUMBER);
   }
-  if (k->kind == KEY_STRING) add_no_names(&text, snapshot);
+  if (k->kind == KEY_STRING) lh_add_no_names(&text, snapshot);
   char *message = lh_text_finish(&text);
   if (!message) return fail_memory(finder);
   int code = lh_fail(finder->error, LH_ENOTFOUND, "%s", message);
@@ -517,7 +511,7 @@ static int start_at_global(lh_finder *finder, lh_range word, lh_range rest, lh_s
     lh_text_escaped(&text, word.at, lh_range_length(word), false);
     lh_text_string(&text, "'");
     lh_add_near(&text, finder->snapshot, word, classes->globals, true);
-    add_no_names(&text, finder->snapshot);
+    lh_add_no_names(&text, finder->snapshot);
     char *message = lh_text_finish(&text);
     code = message ? lh_fail(finder->error, LH_ENOTFOUND, "%s", message) : fail_memory(finder);
     lh_free(message);

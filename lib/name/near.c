@@ -113,6 +113,11 @@ void lh_add_near(lh_text *text, const lh_snapshot *snapshot, lh_range asked, lh_
   if (b.n) lh_text_string(text, "'?)");
 }
 
+void lh_add_no_names(lh_text *text, const lh_snapshot *snapshot) {
+  if (lh_snapshot_info(snapshot)->string_limit == 0)
+    lh_text_string(text, ": the snapshot keeps no strings, so no names (strings = 0)");
+}
+
 /* " (it has 22 integer keys, from 1 to 22)": false if it has none. */
 static bool add_integer_keys(lh_text *text, const lh_snapshot *snapshot, lh_id table) {
   int64_t least = INT64_MAX, greatest = INT64_MIN;
