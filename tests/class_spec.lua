@@ -169,6 +169,15 @@ describe("heaptop --class", function()
     assert.equal(cjson.null, none.biggest)
   end)
 
+  it("says it of a single one", function()
+    local one = require "heap.reader".open(dir .. "/s"):class "map[string] of Session"
+    local said = support.run({"heaptop", "--class", "map[string] of Session", "s"}, {cwd = dir})
+    local first = said:match "[^\n]*"
+    assert.matches("^1 map%[string%] of Session table retains [%d.]+ KB, [%d.]+%% of the heap$",
+                   first)
+    assert.equal(first, tostring(one):match "[^\n]*")
+  end)
+
   it("knows what may have been meant, and is no abbreviation of another option", function()
     local out, err, code = support.run({"heaptop", "--class", "Sesion", "s"}, {cwd = dir})
     assert.same({"", 2}, {out, code})

@@ -179,10 +179,14 @@ describe("heapdiff --known", function()
   end)
 
   it("tells what is wrong with a line, and where", function()
+    local a_line = "a line is one of those that --fingerprints prints in its first column, " ..
+                   "alone or with # and a comment behind it"
     for line, message in pairs {
-      ["_G.cache[*]"] = "known:2: '_G.cache[*]' is no fingerprint; --fingerprints prints them",
-      ["0123456789A"] = "known:2: '0123456789A' is no fingerprint; --fingerprints prints them",
-      ["0123456789 cache"] = "known:2: 'cache' is no fingerprint and no comment (# in front)",
+      ["_G.cache[*]"] = "known:2: '_G.cache[*]' is no fingerprint; " .. a_line,
+      ["0123456789A"] = "known:2: '0123456789A' is no fingerprint; " .. a_line,
+      ["3,580 objects retain"] = "known:2: '3,580' is no fingerprint; " .. a_line,
+      ["0123456789 cache"] = "known:2: 'cache' is behind a fingerprint, but no comment: " ..
+                             "put # in front of it",
     } do
       write {"", line, ""}
       local out, err, code = support.run("heapdiff --known known a b c", {cwd = dir})

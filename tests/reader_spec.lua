@@ -342,6 +342,7 @@ describe("wrong use", function()
     raises("two of each", reader.compare, {dir .. "/a"}, {})
     raises("of another snapshot", s.what_if, s, {open("a"):object "_G.bus":referrers()[1]})
     raises("object, its number, path, class expected", s.ignore, s, {{}})
+    raises("this is an iterator, no list", function() for _ in ipairs(s:objects()) do end end)
     local stream = object:edges()
     s:ignore "_G.odd"
     raises("was changed meanwhile: begin again", stream)

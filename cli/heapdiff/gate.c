@@ -23,15 +23,18 @@ static void take_line(cli *c, known_list *k, char *line, unsigned number) {
   char *word = line + strspn(line, blanks), *behind = word + strcspn(word, " \t\r\n#");
   char *comment = behind + strspn(behind, blanks);
   if (*word == '\0' || *word == '#') return;
-  if (*comment != '\0' && *comment != '#') {
-    line[strcspn(line, "\r\n")] = '\0';
-    cli_die(c, NULL, "%s:%u: '%s' is no fingerprint and no comment (# in front)", k->file, number,
-            comment);
-  }
+  bool commented = *comment == '\0' || *comment == '#';
+  comment[strcspn(comment, "\r\n")] = '\0';
   *behind = '\0';
   if (!lh_is_fingerprint(word))
-    cli_die(c, NULL, "%s:%u: '%s' is no fingerprint; --fingerprints prints them", k->file, number,
-            word);
+    cli_die(
+        c, NULL,
+        "%s:%u: '%s' is no fingerprint; a line is one of those that --fingerprints prints in its "
+        "first column, alone or with # and a comment behind it",
+        k->file, number, word);
+  if (!commented)
+    cli_die(c, NULL, "%s:%u: '%s' is behind a fingerprint, but no comment: put # in front of it",
+            k->file, number, comment);
   add(k, word);
 }
 

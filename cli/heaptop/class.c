@@ -79,9 +79,10 @@ static const lh_spread *spread_of(const lh_description *d, lh_measure measure) {
 
 static void print_answer(cli *c, lh_snapshot *snapshot, const lh_description *d) {
   char *what = cli_things(c, snapshot, d->class_index, d->objects);
-  printf("%s%s retain %s%s, %s of the heap%s\n", cli_style_on(c, CLI_BOLD), what,
-         cli_size(c, d->retained_bytes), d->objects == 1 ? "" : " together",
-         share_of_heap(c, snapshot, d->retained_bytes), cli_style_off(c));
+  printf("%s%s %s %s%s, %s of the heap%s\n", cli_style_on(c, CLI_BOLD), what,
+         d->objects == 1 ? "retains" : "retain", cli_size(c, d->retained_bytes),
+         d->objects == 1 ? "" : " together", share_of_heap(c, snapshot, d->retained_bytes),
+         cli_style_off(c));
   free(what);
   if (d->objects > 1)
     printf("One more costs %s: the median of what one retains; on average one costs %s\n",

@@ -112,9 +112,9 @@ reports["heap.description"] = function(d)
     return ("Nothing keeps %s alive: garbage, %s"):format(text.things(d, d.garbage_objects),
       size(d.garbage_bytes))
   end
-  local head = ("%s retain %s%s, %s of the heap"):format(text.things(d, d.objects),
-    size(d.retained_bytes), d.objects == 1 and "" or " together",
-    share(d.retained_bytes, d.reachable_bytes))
+  local head = ("%s %s %s%s, %s of the heap"):format(text.things(d, d.objects),
+    d.objects == 1 and "retains" or "retain", size(d.retained_bytes),
+    d.objects == 1 and "" or " together", share(d.retained_bytes, d.reachable_bytes))
   if d.objects > 1 then
     head = head .. ("\nOne more costs %s: the median of what one retains; on average one costs %s")
       :format(size(d.one_more_bytes), size(d.average_bytes))
@@ -188,7 +188,8 @@ reports["heap.ways"] = function(list)
       count_of(list.garbage_objects, "object"))
     return lines[1]
   end
-  lines[1] = ("%s retain %s%s"):format(set_text(list.objects, list), size(list.retained_bytes),
+  lines[1] = ("%s %s %s%s"):format(set_text(list.objects, list),
+    list.objects == 1 and "retains" or "retain", size(list.retained_bytes),
     list.objects == 1 and "" or " together")
   for _, holder in ipairs(list.held_by) do
     lines[#lines + 1] = ("    %s by %s"):format(count(holder.objects), holder.path)

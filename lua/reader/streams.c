@@ -182,6 +182,13 @@ int hr_each_entry(lua_State *L) {
   return 1;
 }
 
+/* Of a number: ipairs(stream) would find nothing, and say nothing. */
+static int no_list(lua_State *L) {
+  if (lua_type(L, 2) == LUA_TNUMBER)
+    return luaL_error(L, "this is an iterator, no list: for x in snapshot:objects() do ... end");
+  return 0;
+}
+
 /* }=================================================================================== */
 
 void hr_open_streams(lua_State *L) {
@@ -190,7 +197,7 @@ void hr_open_streams(lua_State *L) {
   hr_new_kind(L, hr_stream_kind);
   lua_pushcfunction(L, next);
   lua_setfield(L, -2, "__call");
-  hr_set_index(L, methods, fields, NULL);
+  hr_set_index(L, methods, fields, no_list);
   hr_keep_kind(L, hr_stream_kind);
   lua_pop(L, 1);
 }
