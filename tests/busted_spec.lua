@@ -84,6 +84,7 @@ describe("heap.busted", function()
     end)
     it("misspelt", function() assert.leaks_at_most(0, "session", new) end)
     it("another class", function() assert.leaks_at_most(0, "Other", new) end)
+    it("held behind nil", function() assert.collected(function() return {}, nil, new() end) end)
   ]], "app_spec.lua")
 
   local function check(name, ...)
@@ -134,6 +135,8 @@ describe("heap.busted", function()
     local held = unnumbered("held")
     assert.equal("app_spec.lua:21: " .. head .. "1 object is not:\n" .. path,
                  held:match("^.-\n.-\n"))
+    assert.matches("57: " .. head .. "1 object is not:\n" .. path, unnumbered "held behind nil",
+                   1, true)
     assert.matches("\n%[\"app\"%] +module app .*\n%.sessions +array of Session .*\n", held)
     assert.equal("app_spec.lua:33: they must go\n" .. head .. "12 objects are not:\n"
                  .. path:rep(5) .. "and 7 more\n", unnumbered("many"))

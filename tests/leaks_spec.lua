@@ -204,7 +204,7 @@ each run leaves 5 objects (397 B in all) behind, seen in 40 runs;
   it("raises errors for wrong arguments, where it was called", function()
     local out = run [[
       for _, wrong in ipairs {{}, {1}, {{}}, {print, {run = 1}}, {print, {runs = 1}},
-                              {print, {warm_up = -1}}, {print, {runs = "9"}}} do
+                              {print, {warm_up = -1}}, {print, {runs = "9"}}, {print, 50}} do
         print(select(2, pcall(function() heap.leaks(table.unpack(wrong, 1, 2)) end)))
       end
     ]]
@@ -216,6 +216,7 @@ program.lua:4: heap.leaks: there is no option 'run'; they are 'runs' and 'warm_u
 program.lua:4: heap.leaks: 'runs' must be an integer, 2 or more
 program.lua:4: heap.leaks: 'warm_up' must be an integer, 0 or more
 program.lua:4: heap.leaks: 'runs' must be an integer, 2 or more
+program.lua:4: bad argument #2 to 'heap.leaks' (table expected, got number)
 ]], out)
   end)
 end)

@@ -119,9 +119,9 @@ end
 
 -- Calls f and returns a weak table with the objects that it returned; nil if there are none.
 local function hold_weakly(f)
-  local weak = setmetatable({}, {__mode = "k"})
-  for _, value in ipairs({n = 0, f()}) do
-    if is_object(value) then weak[value] = true end
+  local weak, results = setmetatable({}, {__mode = "k"}), table.pack(f())
+  for i = 1, results.n do
+    if is_object(results[i]) then weak[results[i]] = true end
   end
   return next(weak) ~= nil and weak or nil
 end

@@ -276,7 +276,10 @@ local function read(f, options)
   if type(f) ~= "function" and not (type(kind) == "table" and kind.__call) then
     error(("bad argument #1 to 'heap.leaks' (function expected, got %s)"):format(type(f)), 3)
   end
-  options = options or {}
+  options = options == nil and {} or options
+  if type(options) ~= "table" then
+    error(("bad argument #2 to 'heap.leaks' (table expected, got %s)"):format(type(options)), 3)
+  end
   for name in pairs(options) do
     if name ~= "runs" and name ~= "warm_up" then
       error(("heap.leaks: there is no option '%s'; they are 'runs' and 'warm_up'"):format(name), 3)
