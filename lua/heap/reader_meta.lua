@@ -243,7 +243,7 @@ function snapshot:close() end
 -- {=== Objects ============================================================================
 
 ---An object of a snapshot. Two that stand for the same one are equal; as the key of a table take
----its number, `id`. All methods can be asked of the snapshot, too: c:path(object).
+---its number, `id`. All methods but get and text can be asked of the snapshot, too: c:path(object).
 ---
 ---Fields that its type does not have are nil.
 ---@class heap.object
