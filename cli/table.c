@@ -120,19 +120,24 @@ static size_t column_width(const cli_table *table, size_t column) {
   return width;
 }
 
-/* May a line end before text[at]? Not in a function's place, such as @app.lua:31. */
+/* May a line end before text[at]? In a function's place, such as @/srv/app.lua:31, only behind a
+** slash that is not the first. */
 static bool may_break(const char *text, size_t at, bool in_place) {
-  if (at == 0) return false;
+  if (at == 0 || (at > 1 && memcmp(text + at - 2, "@/", 2) == 0)) return false;
   return (!in_place && strchr(".[", text[at]) != NULL) || strchr(" ,/", text[at - 1]) != NULL;
 }
 
+/* Is what follows in a function's place, if it begins so? */
+static bool stays_in_place(bool in_place, char next) {
+  return next == '@' || (in_place && next != ' ' && next != ')');
+}
+
 /* Bytes of `text` that fit into `width` places, up to a good place to break. */
-static size_t fitting(const char *text, size_t width) {
+static size_t fitting(const char *text, size_t width, bool in_place) {
   size_t used = 0, at = 0, good = 0, bytes;
-  bool in_place = false;
   while (text[at] != '\0') {
     size_t w = character_width(text + at, &bytes);
-    in_place = text[at] == '@' || (in_place && text[at] != ' ');
+    in_place = stays_in_place(in_place, text[at]);
     if (may_break(text, at, in_place)) good = at;
     if (used + w > width) return good > 0 ? good : at > 0 ? at : bytes;
     used += w;
@@ -145,9 +150,11 @@ static size_t fitting(const char *text, size_t width) {
 static char *broken(const char *text, size_t width) {
   size_t n = strlen(text);
   char *result = cli_must(malloc((n + 1) * (INDENT + 2))), *q = result;
+  bool in_place = false;
   for (size_t taken; n > 0; text += taken, n -= taken) {
     size_t indent = q == result ? 0 : INDENT;
-    taken = fitting(text, width - indent);
+    taken = fitting(text, width - indent, in_place);
+    for (size_t i = 0; i < taken; i++) in_place = stays_in_place(in_place, text[i]);
     q += sprintf(q, "%s%*s", indent > 0 ? "\n" : "", (int)indent, "");
     memcpy(q, text, taken);
     q += taken;

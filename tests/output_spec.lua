@@ -142,6 +142,28 @@ describe("output", function()
     fits_screen("heappath c " .. name .. ".part", "\n\n.*") -- but for the first line
   end)
 
+  it("fits a narrow terminal, with the names of files in one piece", function()
+    local folder = select(2, support.lua [[
+      local heap = require "heap"
+      local code = "local rooms = {} for i = 1, 30 do rooms['room ' .. i] = {} end " ..
+        "return function() for _, room in pairs(rooms) do room[#room + 1] = {text = 1} end end"
+      enter = load(code, "@/srv/www/applications/chat/rooms.lua")()
+      for _, name in ipairs {"a", "b", "c"} do for _ = 1, 9 do enter() end heap.snapshot(name) end
+    ]])
+    local out = support.on_terminal("heapdiff a b c", {cwd = folder, env = {NO_COLOR = "1"}})
+    if not out then return end
+    local places = 0
+    for _, line in ipairs(lines(out:match("\n\n.*"))) do
+      assert.is_true(#line <= 80, line)
+      assert.not_matches("@/$", line)
+      if line:find "%.lua" then
+        assert.matches("rooms%.lua:1", line)
+        places = places + 1
+      end
+    end
+    assert.equal(2, places)
+  end)
+
   it("shows a long key by its beginning, which finds the object", function()
     local dir_of_keys = select(2, support.lua [[
       local function key(c) return "\u{200E}" .. ("k"):rep(60) .. c:rep(400) end

@@ -70,8 +70,10 @@ static char *three(cli *c, const uint64_t values[3], const char *(*print)(cli *c
 
 enum { MOST_COLUMNS = 8 };
 
+/* On a narrow terminal there is no room for all columns. */
 static void print_row(cli *c, const comparison *x, const place *row, bool folded,
                       cli_table *table) {
+  bool narrow = cli_is_narrow(c);
   char *bytes = three(c, row->sum.shallow_bytes, cli_size);
   bool has_entries = lh_type_of(x->snapshots[2], row->first->id) == LH_TYPE_TABLE;
   char *entries = has_entries ? three(c, row->sum.entries, cli_count) : NULL;
@@ -80,10 +82,10 @@ static void print_row(cli *c, const comparison *x, const place *row, bool folded
   if (x->r->fingerprints) cells[n++] = row->first->fingerprint;
   cells[n++] = cli_size_change(c, row->sum.shallow_bytes[0], row->sum.shallow_bytes[2]);
   if (folded) cells[n++] = cli_count(c, row->n);
-  cells[n++] = bytes;
+  if (!narrow) cells[n++] = bytes;
   cells[n++] = entries != NULL ? entries : "-";
   cells[n++] = cli_address(c, x->snapshots[2], row->first->id);
-  cells[n++] = cli_class_of(x->snapshots[2], row->first->id);
+  if (!narrow) cells[n++] = cli_class_of(x->snapshots[2], row->first->id);
   cells[n++] = row->n > 1 ? row->first->place : row->first->held_by;
   cli_table_row(table, cells, CLI_PLAIN);
   free(bytes);
@@ -92,14 +94,15 @@ static void print_row(cli *c, const comparison *x, const place *row, bool folded
 
 static void print_table(cli *c, const comparison *x, const place *places, size_t n, bool folded) {
   cli_column columns[MOST_COLUMNS];
+  bool narrow = cli_is_narrow(c);
   size_t k = 0;
   if (x->r->fingerprints) columns[k++] = (cli_column){"fingerprint", CLI_LEFT};
   columns[k++] = (cli_column){"grew", CLI_RIGHT};
   if (folded) columns[k++] = (cli_column){"containers", CLI_RIGHT};
-  columns[k++] = (cli_column){"bytes", CLI_RIGHT};
+  if (!narrow) columns[k++] = (cli_column){"bytes", CLI_RIGHT};
   columns[k++] = (cli_column){"entries", CLI_RIGHT};
   columns[k++] = (cli_column){folded ? "example" : "address", CLI_LEFT};
-  columns[k++] = (cli_column){"class", CLI_WRAP};
+  if (!narrow) columns[k++] = (cli_column){"class", CLI_WRAP};
   columns[k++] = (cli_column){"path", CLI_WRAP};
   cli_table *table = cli_table_new(c, columns, k);
   for (size_t i = 0; i < n; i++) print_row(c, x, &places[i], folded, table);
