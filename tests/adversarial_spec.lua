@@ -87,6 +87,20 @@ describe("all is right on", function()
     end)
   end
 
+  it("a table that refers to one object very often", function()
+    local n = million // 5
+    local _, dir = support.lua([[
+      one, all = {}, {}
+      for i = 1, tonumber(arg[1]) do all[i] = one end
+      require "heap".snapshot "c"
+    ]], {args = {n}})
+    local command = {"heappath", "--json", "--referrers", "c", "_G.one"}
+    assert.are.equal(n + 1, #cjson.decode(support.answer(command, dir)).referrers)
+    command = {"heappath", "--format", "text", "-n", "0", "--referrers", "c", "_G.one"}
+    local _, lines = support.answer(command, dir):gsub("\n%[%d+%] +array", "")
+    assert.are.equal(n, lines)
+  end)
+
   teardown(function()
     io.write(("faults: heaps of extreme shapes: %d cases, %d survived\n"):format(#shapes,
                                                                                 n_survived))
