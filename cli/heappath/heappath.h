@@ -82,16 +82,8 @@ char *independent_text(cli *c, const subject *s, const lh_independent *found);
 /* A table of the paths from number `first` on. */
 void print_independent(cli *c, const subject *s, const lh_independent *found, size_t first);
 
-/* Where on the one path that holds the object several come together. */
-typedef struct junction {
-  lh_id id;
-  lh_independent found; /* what holds that, to be freed by lh_independent_free */
-} junction;
-
-/* False: nowhere. */
-bool find_junction(cli *c, const subject *s, junction *out);
-
-/* A line that says so, if it is so, behind `before`, and with `paths` a table of the other ones. */
+/* A line that says where on the one path that holds the object several come together, if they do,
+** behind `before`; and with `paths` a table of the other ones. */
 void print_junction(cli *c, const subject *s, const char *before, bool paths);
 void json_independent(cli *c, cli_json *w, const subject *s, const lh_independent *found);
 

@@ -62,7 +62,14 @@ void print_independent(cli *c, const subject *s, const lh_independent *found, si
   cli_table_print(table);
 }
 
-bool find_junction(cli *c, const subject *s, junction *out) {
+/* Where on the one path that holds the object several come together. */
+typedef struct junction {
+  lh_id id;
+  lh_independent found; /* what holds that, to be freed by lh_independent_free */
+} junction;
+
+/* False: nowhere. */
+static bool find_junction(cli *c, const subject *s, junction *out) {
   lh_error error;
   int code = lh_find_junction(s->snapshot, s->id, MOST_INDEPENDENT, &out->id, &out->found, &error);
   if (code == LH_ENOTFOUND) return false;

@@ -43,9 +43,6 @@ lh_id lh_earlier_self(const lh_snapshot *later, lh_id id, const lh_snapshot *ear
 ** functions, the directories of their files, addresses. */
 void lh_stable_text(lh_text *out, const char *text);
 
-/* What is the same about a class: its name, type and fields; collections are alike. */
-void lh_stable_class(lh_text *out, const lh_class_entry *class);
-
 /* The fingerprint of objects of a class under a folded path. False: out of memory. */
 bool lh_fingerprint(const lh_class_entry *class, const char *path,
                     char fingerprint[LH_FINGERPRINT_BYTES]);

@@ -58,7 +58,8 @@ void lh_stable_text(lh_text *out, const char *text) {
 
 /* {=== Fingerprints =================================================================== */
 
-void lh_stable_class(lh_text *out, const lh_class_entry *class) {
+/* What is the same about a class: its name, type and fields; collections are alike. */
+static void add_stable_class(lh_text *out, const lh_class_entry *class) {
   bool is_collection = class->plain != LH_NO_NUMBER || strcmp(class->visible.name, "{}") == 0;
   if (is_collection) {
     lh_text_string(out, "collection");
@@ -94,7 +95,7 @@ bool lh_fold_module(lh_text *out, const lh_class *class) {
 bool lh_fingerprint(const lh_class_entry *class, const char *path,
                     char fingerprint[LH_FINGERPRINT_BYTES]) {
   lh_text text = {0};
-  lh_stable_class(&text, class);
+  add_stable_class(&text, class);
   lh_text_string(&text, " <- ");
   lh_stable_text(&text, path);
   uint64_t hash = lh_hash(text.bytes, text.n, 0);

@@ -139,9 +139,6 @@ bool lh_flow_next(lh_flow *flow, lh_id start, const lh_path *way, uint32_t *plac
 /* What was learned about steps. */
 bool lh_steps_new(lh_steps **out);
 
-/* How well an edge tells a person why its target is alive: 0 is best, 3 the worst. */
-unsigned lh_edge_rank(const lh_snapshot *snapshot, const lh_edge *edge);
-
 /* Orders two edges of one source to one target: negative if a person had better be told a. By rank,
 ** and of string keys the least: the order of a table's entries differs from run to run. */
 int lh_compare_edges(const lh_snapshot *snapshot, const lh_edge *a, const lh_edge *b);

@@ -50,7 +50,8 @@ void lh_steps_free(lh_steps *steps) {
   lh_free(steps);
 }
 
-unsigned lh_edge_rank(const lh_snapshot *snapshot, const lh_edge *edge) {
+/* How well an edge tells a person why its target is alive: 0 is best, 3 the worst. */
+static unsigned rank_of(const lh_snapshot *snapshot, const lh_edge *edge) {
   if (edge->kind == LH_EDGE_KEY) return 3;
   if (edge->kind != LH_EDGE_VALUE) return 2;
   bool named = edge->key.kind == LH_VALUE_OBJECT && edge->key.as.object <= snapshot->n &&
@@ -59,7 +60,7 @@ unsigned lh_edge_rank(const lh_snapshot *snapshot, const lh_edge *edge) {
 }
 
 int lh_compare_edges(const lh_snapshot *snapshot, const lh_edge *a, const lh_edge *b) {
-  unsigned rank = lh_edge_rank(snapshot, a), other = lh_edge_rank(snapshot, b);
+  unsigned rank = rank_of(snapshot, a), other = rank_of(snapshot, b);
   if (rank != other || rank != 0) return (rank > other) - (rank < other);
   lh_object x, y;
   lh_object_at(snapshot, a->key.as.object, &x);

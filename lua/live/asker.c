@@ -44,7 +44,7 @@ static bool is_of_frames(const hl_asker *asker, const lh_edge *edge, uint32_t fr
          edge->kind <= LH_EDGE_ARGUMENT;
 }
 
-bool hl_is_of_call(const hl_asker *asker, const lh_edge *edge) {
+static bool is_of_call(const hl_asker *asker, const lh_edge *edge) {
   return is_of_frames(asker, edge, asker->call_frame);
 }
 
@@ -145,7 +145,7 @@ int hl_analyse(lh_snapshot *snapshot, hl_scope scope, lh_error *error) {
   bool others = scope == HL_OTHERS;
   hl_find_asker(snapshot, &asker);
   add_our_parts(&list, snapshot);
-  add_edges(&list, snapshot, asker.thread, &asker, others ? hl_is_of_asker : hl_is_of_call);
+  add_edges(&list, snapshot, asker.thread, &asker, others ? hl_is_of_asker : is_of_call);
   if (others) add_edges(&list, snapshot, asker.function, &asker, hl_is_of_asker);
   return analyse_without(snapshot, &list, NULL, 0, error);
 }

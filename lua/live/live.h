@@ -43,8 +43,7 @@ typedef struct hl_asker {
 
 void hl_find_asker(const lh_snapshot *snapshot, hl_asker *asker);
 
-/* Is the edge the call's own, or the asker's: from its frame, or an upvalue of its function? */
-bool hl_is_of_call(const hl_asker *asker, const lh_edge *edge);
+/* Is the edge the asker's: from its frame or one above, or an upvalue of its function? */
 bool hl_is_of_asker(const hl_asker *asker, const lh_edge *edge);
 
 /* What an analysis is of: the heap without the call, or without the asker, too. */

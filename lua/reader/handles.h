@@ -61,12 +61,9 @@ typedef struct hr_snapshot {
   int (*analyse)(lh_snapshot *snapshot, lh_error *error); /* the first time; NULL: lh_analyse */
 } hr_snapshot;
 
-/* Pushes a snapshot userdata with nothing in it, which the caller fills. It is closed by close(),
-** by the end of a variable that is <close>, or when it is collected. Its first user value may be
-** set to the file's name, its second to what is to live as long as it does. */
-hr_snapshot *hr_push_snapshot(lua_State *L);
-
-/* Makes the userdata at a positive index, whose content is an hr_snapshot, one of these. */
+/* Makes the userdata at a positive index, whose content is an hr_snapshot, a snapshot. It is closed
+** by close(), by the end of a variable that is <close>, or when it is collected. Its first user
+** value may be the file's name, its second what is to live as long as it does. */
 void hr_set_snapshot_kind(lua_State *L, int index);
 
 /* Pushes a snapshot of the file whose name is at `index`, which is closed after a failure. */

@@ -264,13 +264,6 @@ void hr_set_snapshot_kind(lua_State *L, int index) {
   lua_setmetatable(L, index);
 }
 
-hr_snapshot *hr_push_snapshot(lua_State *L) {
-  hr_snapshot *of = lua_newuserdatauv(L, sizeof *of, 2);
-  memset(of, 0, sizeof *of);
-  hr_set_snapshot_kind(L, lua_gettop(L));
-  return of;
-}
-
 /* }=================================================================================== */
 
 /* {=== The module ===================================================================== */
@@ -280,7 +273,9 @@ int hr_open_file(lua_State *L, int index, lh_error *error) {
   const char *path = luaL_checklstring(L, index, &length);
   hr_snapshot *of;
   luaL_argcheck(L, strlen(path) == length, index, "the path contains a zero byte");
-  of = hr_push_snapshot(L);
+  of = lua_newuserdatauv(L, sizeof *of, 2);
+  memset(of, 0, sizeof *of);
+  hr_set_snapshot_kind(L, lua_gettop(L));
   lua_pushvalue(L, index);
   lua_setiuservalue(L, -2, 1);
   return lh_open(&of->snapshot, path, error);
