@@ -147,25 +147,24 @@ describe("all commands refuse", function()
     assert(os.remove(dir .. "/huge"))
   end)
 
+  -- The last eight bytes say that the file is whole: those are tests/c/test_damage.c's.
   it("a snapshot with a fault, anywhere in it", function()
-    local n, seed = 0, os.time()
-    math.randomseed(seed)
+    local n, places = 0, 5
     local function fault(content, pattern)
       support.write_file(dir .. "/bad", content)
       n = n + refuse("bad", pattern)
     end
     fault(good:sub(1, 8) .. "\2" .. good:sub(10), "it takes a newer luaheap")
     fault("\127ELF" .. good, "is not a snapshot of luaheap")
-    for _ = 1, 5 do
-      local at = math.random(17, #good - 1)
+    for i = 0, places - 1 do
+      local at = 17 + (#good - 8 - 17) * i // (places - 1)
       fault(good:sub(1, at), "was cut or is not finished")
       fault(good:sub(1, at) .. ("\0"):rep(#good - at), "was cut or is not finished")
-      fault(good:sub(1, at - 1) .. string.char(good:byte(at) ~ (1 << math.random(0, 7))) ..
-            good:sub(at + 1), "is damaged")
+      fault(good:sub(1, at - 1) .. string.char(good:byte(at) ~ (1 << i)) .. good:sub(at + 1),
+            "is damaged")
       fault(good:sub(1, at) .. "more" .. good:sub(at + 1), "is damaged")
     end
-    io.write(("\nfaults: damaged files, by all commands (seed %d): %d cases, %d survived\n")
-             :format(seed, n, n))
+    io.write(("\nfaults: damaged files, by all commands: %d cases, %d survived\n"):format(n, n))
   end)
 end)
 

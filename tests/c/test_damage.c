@@ -8,7 +8,6 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include <cmocka.h>
 
@@ -21,11 +20,6 @@ static uint64_t next_random(uint64_t *x) {
   *x ^= *x >> 7;
   *x ^= *x << 17;
   return *x;
-}
-
-/* A new one each time; said when something fails. */
-static uint64_t new_seed(void) {
-  return (uint64_t)time(NULL) * 2 + 1;
 }
 
 /* {=== cut, and with holes =========================================================== */
@@ -88,24 +82,21 @@ static void big_heap(forge *f) {
   forge_finish(f);
 }
 
-static void expect_damage(const uint8_t *data, size_t size, uint64_t seed, const char *what,
-                          size_t at) {
+static void expect_damage(const uint8_t *data, size_t size, const char *what, size_t at) {
   lh_snapshot *s;
   lh_error error = {0};
   int code = lh_open_memory(&s, data, size, "f", &error);
   if (code != LH_EDAMAGED || error.offset > size || !strstr(error.message, "'f' "))
-    fail_msg("seed %llu, %s at %zu: %d, %s", (unsigned long long)seed, what, at, code,
-             error.message);
+    fail_msg("%s at %zu: %d, %s", what, at, code, error.message);
 }
 
 /* Cut; written only up to there, the rest zeros, as after a crash of the machine; and a page in the
-** middle lost. */
+** middle lost. Without the first eight bytes it is no snapshot at all. */
 static void cut_at_random_places(void **state) {
-  enum { N = 1000, PAGE = 4096 };
-  const uint64_t seed = new_seed();
+  enum { N = 1000, PAGE = 4096, MAGIC_BYTES = sizeof LH_HEAD_MAGIC - 1 };
   forge f;
   lh_snapshot *s;
-  uint64_t x = seed;
+  uint64_t x = 88172645463325252u;
   (void)state;
   big_heap(&f);
   assert_int_equal(lh_open_memory(&s, f.data, f.size, "f", NULL), LH_OK);
@@ -115,17 +106,17 @@ static void cut_at_random_places(void **state) {
   assert_non_null(copy);
   memcpy(copy, f.data, f.size);
   for (int i = 0; i < N; i++) {
-    size_t at = 1 + next_random(&x) % (f.size - 1);
-    expect_damage(f.data, at, seed, "cut", at);
+    size_t at = MAGIC_BYTES + next_random(&x) % (f.size - MAGIC_BYTES);
+    expect_damage(f.data, at, "cut", at);
     memset(copy + at, 0, f.size - at);
-    expect_damage(copy, f.size, seed, "zeros", at);
+    expect_damage(copy, f.size, "zeros", at);
     memcpy(copy + at, f.data + at, f.size - at);
   }
   for (int i = 0; i < N / 10; i++) {
     size_t at = (1 + next_random(&x) % (f.size / PAGE - 1)) * PAGE;
     size_t n = f.size - at < PAGE ? f.size - at : PAGE;
     memset(copy + at, 0, n);
-    expect_damage(copy, f.size, seed, "hole", at);
+    expect_damage(copy, f.size, "hole", at);
     memcpy(copy + at, f.data + at, n);
   }
   printf(

@@ -1,6 +1,6 @@
 /*
 ** test_growth.c - ladders: the parts of a heap, the rows of a ladder and their verdicts, recomputed
-** from their definitions on random heaps and random figures; the seed is printed on failure. And
+** from their definitions on random heaps and random figures; a failure prints the seed. And
 ** any allocation that fails on the way.
 */
 #include <setjmp.h>
@@ -9,7 +9,6 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include <cmocka.h>
 #include <lauxlib.h>
@@ -204,9 +203,8 @@ static void check_parts(const program *p, uint64_t seed) {
 }
 
 static void parts_are_chains_of_dominators(void **state) {
-  uint64_t first = (uint64_t)time(NULL);
   (void)state;
-  for (uint64_t seed = first; seed < first + 25; seed++) {
+  for (uint64_t seed = 1; seed <= 25; seed++) {
     program p = random_program(seed, 2);
     check_parts(&p, seed);
     program_end(&p);
@@ -264,9 +262,8 @@ static void check_rows(const program *p, uint64_t seed) {
 }
 
 static void rows_add_up(void **state) {
-  uint64_t first = (uint64_t)time(NULL);
   (void)state;
-  for (uint64_t seed = first; seed < first + 25; seed++) {
+  for (uint64_t seed = 1; seed <= 25; seed++) {
     program p = random_program(seed, 5);
     check_rows(&p, seed);
     program_end(&p);
@@ -385,9 +382,8 @@ static lh_verdict right_verdict(const uint64_t *v, size_t n) {
 static void verdicts_are_as_defined(void **state) {
   uint64_t figures[24];
   int seen[LH_GROWS_STEADILY + 1] = {0};
-  unsigned seed = (unsigned)time(NULL);
   (void)state;
-  srand(seed);
+  srand(1);
   for (int i = 0; i < 200000; i++) {
     size_t n = 2 + (size_t)rand() % 23;
     int most_up = rand() % 12, most_down = rand() % 12 / (1 + rand() % 12);
@@ -398,7 +394,7 @@ static void verdicts_are_as_defined(void **state) {
       figures[k] = at;
     }
     lh_verdict verdict = lh_verdict_of(figures, n);
-    if (verdict != right_verdict(figures, n)) fail_msg("seed %u, case %d", seed, i);
+    if (verdict != right_verdict(figures, n)) fail_msg("case %d", i);
     seen[verdict]++;
   }
   for (int i = LH_LEVEL; i <= LH_GROWS_STEADILY; i++) assert_true(seen[i] > 100);
