@@ -85,20 +85,22 @@ describe("a background snapshot", function()
       local heap = require "heap"
       local function start(path) return heap.snapshot(path, {background = true}) end
       print(start("nosuch/a"))
-      local old = assert(io.open("a", "w")):write("old"):close()
-      local big = {}
+      local big, job = {}, nil
       for i = 1, 200000 do big[i] = {i} end
-      local job = start("a")
-      print(job:wait(0))
-      local killed, message, errno
-      for try = 1, 50 do -- the child may be quicker than the signal
-        os.execute("kill -9 " .. job:pid())
-        killed, message, errno = job:wait()
-        if not killed then break end
-        assert(io.open("a", "w")):write("old"):close()
-        job = start("a")
+      local function stopped(stop)
+        for try = 1, 50 do -- the child may be quicker
+          assert(io.open("a", "w")):write("old"):close()
+          job = start("a")
+          local objects, message, errno = stop()
+          job:wait()
+          if not objects then return objects, message, errno end
+        end
       end
-      print(killed, message, errno)
+      print(stopped(function() return job:wait(0) end))
+      print(stopped(function()
+        os.execute("kill -9 " .. job:pid())
+        return job:wait()
+      end))
       print(io.open("a"):read("a"))
       print(pcall(job.wait, 1))
       assert(start("a"):wait(60))

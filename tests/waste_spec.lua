@@ -78,8 +78,8 @@ describe("heaptop --waste finds", function()
     assert.is_nil(places["_G.all"]) -- 64 slots for 50, as in a copy
   end)
 
-  -- The same for hundreds of random tables. A copy of one with a mixture of keys may get slots for
-  -- keys that came before others; those few bytes are told apart here by the kinds of keys.
+  -- The same for hundreds of random tables. A copy may get slots for keys that came before others:
+  -- of integers and of a mixture some per mille more or less, with the seed that Lua has for strings.
   it("empty slots of random tables", function()
     for seed = 1, 3 do
       local found = plant(([[
@@ -91,8 +91,8 @@ describe("heaptop --waste finds", function()
           both = function(range)
             return math.random(2) == 1 and math.random(range) or "k" .. math.random(range)
           end}
-        for name, key in pairs(kinds) do
-          local bytes = 0
+        for _, name in ipairs {"lists", "maps", "both"} do
+          local key, bytes = kinds[name], 0
           for i = 1, 300 do
             local t, range = setmetatable({}, kinds), math.random(200)
             for _ = 1, math.random(100) do t[key(range)] = true end
@@ -108,7 +108,7 @@ describe("heaptop --waste finds", function()
       same(found, "empty_slots", {["_G.maps[*]"] = found.places.empty_slots["_G.maps[*]"].objects})
       for _, name in ipairs {"_G.lists[*]", "_G.both[*]"} do
         local bytes = found.places.empty_slots[name].bytes
-        assert.is_true(math.abs(1 - bytes / found.expected[name]) < 0.01,
+        assert.is_true(math.abs(1 - bytes / found.expected[name]) < 0.02,
                        ("seed %d: %s: %d"):format(seed, name, bytes))
       end
     end

@@ -11,6 +11,7 @@
 #include <sys/mman.h>
 #include <sys/types.h>
 #include <sys/vfs.h>
+#include <time.h>
 #include <unistd.h>
 
 /* The linker's names for the originals, and for ours. */
@@ -96,9 +97,16 @@ int __wrap_fstatfs(int fd, struct statfs *disk) {
   return rc;
 }
 
+/* In a child, as long as there is who can let it go. */
+static void wait_while_held(const shared_plan *s) {
+  const struct timespec nap = {.tv_nsec = 1000000};
+  while (s->plan.held && getppid() == s->forker) (void)nanosleep(&nap, NULL);
+}
+
 ssize_t __wrap_write(int fd, const void *data, size_t n) {
   fault_plan *plan = faults();
   void (*before)(void) = plan->before_write;
+  wait_while_held(get());
   plan->before_write = NULL;
   if (before) before();
   if (fails(FAULT_WRITE)) return -1;

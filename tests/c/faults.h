@@ -39,6 +39,7 @@ typedef struct fault_plan {
   bool limited;   /* a write takes at most `write_bytes` */
   size_t write_bytes;
   void (*before_write)(void); /* once */
+  volatile bool held;         /* children do not write as long as this is set */
   bool forged_disk;           /* of free_bytes, in blocks of one byte; total_bytes may be 0 */
   uint64_t free_bytes, total_bytes;
 } fault_plan;

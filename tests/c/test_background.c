@@ -1,5 +1,6 @@
 /*
-** test_background.c - what the host sees of the child that writes a background snapshot: nothing.
+** test_background.c - what the host sees of the child that writes a background snapshot: nothing;
+** and what a watcher tells of it.
 */
 #include <errno.h>
 #include <lua.h>
@@ -22,6 +23,7 @@
 #include "faults.h"
 #include "luaheap.h"
 #include "scene.h"
+#include "watched.h"
 
 static volatile sig_atomic_t n_signals;
 static FILE *log_file;
@@ -219,6 +221,7 @@ static void survives_a_host_that_reaps_its_child(void **state) {
   lh_job *job = start(*state, "a");
   assert_int_equal(waitpid(-1, NULL, __WALL), (pid_t)lh_job_process(job));
   finish(job, "a");
+  faults()->held = true;
   job = start(*state, "b");
   assert_int_equal(kill((pid_t)lh_job_process(job), SIGKILL), 0);
   assert_int_equal(waitpid(-1, NULL, __WALL), (pid_t)lh_job_process(job));
@@ -278,6 +281,48 @@ static void needs_no_lock_of_other_threads(void **state) {
 
 /* }=================================================================================== */
 
+/* {=== What a watcher tells of it ===================================================== */
+
+static void is_one_of_four_at_most(void **state) {
+  host h;
+  (void)state;
+  host_begin(&h);
+  host_watch(&h, (lh_watch_options){.signal_number = SIGUSR2, .background = true});
+  faults()->held = true;
+  host_run(&h, "for i = 1, 5 do ask() local n = i end assert(written() == 0)");
+  assert_int_equal(h.failed, 1);
+  assert_int_equal(h.error.code, LH_EBUSY);
+  assert_ptr_equal(strstr(h.error.message, "cannot write '"), h.error.message);
+  assert_non_null(strstr(h.error.message, ".heap': 4 others are still being written"));
+  h.failed = 0;
+  faults()->held = false;
+  host_run(&h, "repeat local t = {} until written() == 4");
+  assert_false(has_children()); /* no zombie is left */
+  host_end(&h);
+}
+
+static void is_left_when_no_more_is_watched(void **state) {
+  host h;
+  (void)state;
+  host_begin(&h);
+  host_watch(&h, (lh_watch_options){.signal_number = SIGUSR2, .background = true});
+  faults()->held = true;
+  host_run(&h, "ask() local n = 0");
+  lh_unwatch(h.L);
+  assert_int_equal(h.failed, 1);
+  assert_int_equal(h.error.code, LH_EBUSY);
+  assert_non_null(strstr(h.error.message, " is still writing '"));
+  assert_non_null(strstr(h.error.message, "/test-"));
+  h.failed = 0;
+  faults()->held = false;
+  assert_true(waitpid(-1, NULL, __WALL) > 0);
+  assert_true(scene_is_whole(h.path));
+  assert_int_equal(unlink(h.path), 0);
+  host_end(&h);
+}
+
+/* }=================================================================================== */
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup_teardown(is_no_child_that_wait_sees, scene_big, tear_down),
@@ -292,7 +337,9 @@ int main(void) {
       cmocka_unit_test_setup_teardown(goes_on_where_children_are_ignored, scene_big, tear_down),
       cmocka_unit_test_setup_teardown(survives_a_host_that_reaps_its_child, scene_big, tear_down),
       cmocka_unit_test_setup_teardown(survives_a_host_that_forks, scene_big, tear_down),
-      cmocka_unit_test_setup_teardown(needs_no_lock_of_other_threads, scene_big, tear_down)};
+      cmocka_unit_test_setup_teardown(needs_no_lock_of_other_threads, scene_big, tear_down),
+      cmocka_unit_test_setup_teardown(is_one_of_four_at_most, scene_set_up, tear_down),
+      cmocka_unit_test_setup_teardown(is_left_when_no_more_is_watched, scene_set_up, tear_down)};
   (void)atexit(write_at_exit);
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -306,36 +306,6 @@ static void takes_when_the_state_closes(void **state) {
   assert_int_equal(h.written, 1);
 }
 
-static void writes_in_the_background(void **state) {
-  (void)state;
-  host h;
-  host_begin(&h);
-  host_watch(&h, (lh_watch_options){.signal_number = SIGUSR2, .background = true});
-  host_run(&h, "ask() local n = 0 assert(written() == 0) repeat local t = {} until written() == 1");
-  host_run(&h,
-           "big = {} for i = 1, 300000 do big[i] = {} end\n"
-           "for i = 1, 5 do ask() local n = i end"); /* a fifth at once is too much */
-  host_run(&h, "repeat local t = {} until written() == 5");
-  assert_int_equal(h.failed, 1);
-  assert_int_equal(h.error.code, LH_EBUSY);
-  if (!strstr(h.error.message, "cannot write '") ||
-      !strstr(h.error.message, ".heap': 4 others are still being written")) {
-    fail_msg("%s", h.error.message);
-  }
-  h.failed = 0;
-  assert_int_equal(waitpid(-1, NULL, __WALL | WNOHANG), -1); /* no zombie is left */
-  host_run(&h, "ask() local n = 0");
-  lh_unwatch(h.L);
-  assert_int_equal(h.failed, 1);
-  if (!strstr(h.error.message, "is still writing './test-") && !strstr(h.error.message, "/test-")) {
-    fail_msg("%s", h.error.message);
-  }
-  h.failed = 0;
-  assert_true(waitpid(-1, NULL, __WALL) > 0);
-  (void)unlink(h.path);
-  host_end(&h);
-}
-
 /* A forked child counts from 1 with its own id; what its parent's children write is not its own. */
 static void counts_anew_in_a_forked_child(void **state) {
   (void)state;
@@ -397,7 +367,6 @@ int main(void) {
       cmocka_unit_test(takes_at_sizes),
       cmocka_unit_test(takes_by_time),
       cmocka_unit_test(takes_when_the_state_closes),
-      cmocka_unit_test(writes_in_the_background),
       cmocka_unit_test(counts_anew_in_a_forked_child),
       cmocka_unit_test(replaces_no_older_file),
   };
