@@ -5,7 +5,7 @@
 #     tests/run.sh BUILD PROGRAM ...     BUILD holds heap.so and bin/; exit 1 when anything failed
 #     tests/run.sh --one FILE            a program or a spec, in the environment that the above made
 #
-# What takes a quarter of an hour hangs, and what prints no sum of its cases has not run them all:
+# What takes twenty minutes hangs, and what prints no sum of its cases has not run them all:
 # both have failed.
 #
 # With SANITIZED=1 BUILD is a build for AddressSanitizer. The interpreter is not linked to it, so
@@ -21,7 +21,7 @@ run_one() {
     set -- env LD_PRELOAD="$LUAHEAP_PRELOAD" \
       ASAN_OPTIONS="detect_leaks=0:allocator_may_return_null=1" "$@"
   fi
-  timeout -k 9 900 "$@"
+  timeout -k 9 1200 "$@"
 }
 
 if [ "$1" = --one ]; then

@@ -79,7 +79,7 @@ describe("heaptop --waste finds", function()
   end)
 
   -- The same for hundreds of random tables. A copy may get slots for keys that came before others:
-  -- some per mille more or less, of a mixture in each run others, since strings hash in another way.
+  -- some per mille more or less, of a mixture others in each run, as strings hash in another way.
   it("empty slots of random tables", function()
     for seed = 1, 3 do
       local found = plant(([[
