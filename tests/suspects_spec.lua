@@ -224,6 +224,29 @@ describe("heaptop --suspects tells", function()
     end
   end)
 
+  -- _G -.app-> {} -.a-> array -[*]-> {} -[1]-> 500 {text}     they go with app only, but a and b
+  --             +-.b-> array -[*]-> {} -[1]-> the same        hold them
+  it("how to ask what holds them, where that is not what they go with", function()
+    local dir = take [[
+      app = {a = {}, b = {}}
+      for i = 1, 500 do
+        local data = {text = ("x"):rep(400) .. i}
+        app.a[i], app.b[i] = {data}, {data}
+      end
+    ]]
+    local out = ask(dir, "s")
+    assert.matches("^_G%.app holds 500 {text} tables", out)
+    assert.matches("\n    What holds them: heappath %-%-set '{text}' s\n", out)
+    local list = require "heap.reader".open(dir .. "/s"):suspects()
+    assert.matches('\n    What holds them: SNAPSHOT:ways("{text}")', tostring(list), 1, true)
+    local _, _, code = support.run("heappath --format text --set '{text}' s", {cwd = dir})
+    assert.equal(0, code)
+    local many = take [[sessions = {} for i = 1, 2000 do sessions["s" .. i] = session(i) end]]
+    assert.not_matches("What holds them", ask(many, "s"))
+    list = require "heap.reader".open(many .. "/s"):suspects()
+    assert.not_matches("What holds them", tostring(list))
+  end)
+
   it("that nothing is suspicious, in one line", function()
     local dir = take ""
     assert.matches("^Nothing suspicious: no place and no class holds 16.0 KB, [%d.]+%% of the " ..

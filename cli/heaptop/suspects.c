@@ -121,8 +121,21 @@ static void print_holders(cli *c, lh_snapshot *snapshot, const lh_suspect *s) {
   lh_free(path);
 }
 
+/* Does another object than the place that dominates them refer to what accumulated there? Tasks in
+** two queues of a module go with the module only, but the queues hold them. */
+static bool is_held_below(cli *c, lh_snapshot *snapshot, const lh_suspect *s) {
+  lh_path path;
+  lh_error error;
+  if (s->kind != LH_SUSPECT_HOLDER || s->accumulated[0].objects < 2) return false;
+  if (lh_type_of(snapshot, s->accumulated[0].example) == LH_TYPE_STRING) return false;
+  cli_check(c, lh_shortest_path(snapshot, s->accumulated[0].example, &path, &error), NULL, &error);
+  bool below = path.n_steps > 0 && path.steps[path.n_steps - 1].source != s->id;
+  lh_paths_free(&path, 1);
+  return below;
+}
+
 /* The commands that tell more. Where no single object has them, they are about one of them. */
-static void print_next(cli *c, const lh_snapshot *snapshot, const lh_suspect *s, const char *file) {
+static void print_next(cli *c, lh_snapshot *snapshot, const lh_suspect *s, const char *file) {
   bool spread = s->kind == LH_SUSPECT_SPREAD;
   char *word = cli_shell_word(file);
   printf("    Why %s: heappath %s%s %s\n", spread ? "one of them stays" : "it stays",
@@ -131,6 +144,11 @@ static void print_next(cli *c, const lh_snapshot *snapshot, const lh_suspect *s,
   if (s->kind != LH_SUSPECT_ITSELF)
     printf("    What is in %s: heaptop --under %s %s\n", spread ? "one" : "it",
            cli_address(c, snapshot, spread ? s->accumulated[0].example : s->id), word);
+  if (is_held_below(c, snapshot, s)) {
+    char *class = cli_shell_word(lh_class_at(snapshot, s->accumulated[0].class_index)->name);
+    printf("    What holds them: heappath --set %s %s\n", class, word);
+    free(class);
+  }
   free(word);
 }
 

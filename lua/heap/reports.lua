@@ -106,6 +106,14 @@ local function contents(s)
     count_of(s.total_classes, "class", "classes"))
 end
 
+-- Does another object than the place that dominates them refer to what accumulated there?
+local function is_held_below(s)
+  local first = s.accumulated[1]
+  if s.kind ~= "holder" or first.objects < 2 or first.example.type == "string" then return false end
+  local steps = first.example:paths(1)[1]
+  return steps[#steps].source ~= s.object
+end
+
 local function suspect_lines(s, all_bytes)
   local lines, what = {}, contents(s)
   local function add(format, ...) lines[#lines + 1] = format:format(...) end
@@ -140,6 +148,7 @@ local function suspect_lines(s, all_bytes)
   if s.kind ~= "itself" then
     add('    What is in %s: SNAPSHOT:object("%s"):under()', one and "one" or "it", example.address)
   end
+  if is_held_below(s) then add("    What holds them: SNAPSHOT:ways(%q)", s.accumulated[1].class) end
   return table.concat(lines, "\n")
 end
 
