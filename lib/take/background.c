@@ -9,6 +9,14 @@
 ** async-signal-safe, since other threads of the host may have held any lock at the fork. It closes
 ** no descriptor of the host's.
 **
+** The pause is the kernel's: 67 to 240 ns for each page of 4 KB that the host uses, as in a program
+** that does nothing but hold them, so 4 to 14 ms for 219 MB, 0.01 to 0.03 times a full collection.
+** What is done here before and after, the look at the disk and the mark included, takes 0.2 ms,
+** however big the heap is. Nothing of ours that the kernel need not copy is worth hiding from it:
+** 3 MiB. Huge pages are worth it: with GLIBC_TUNABLES=glibc.malloc.hugetlb=1 (where they are
+** allowed, see /sys/kernel/mm/transparent_hugepage/enabled) malloc asks for them, and 219 MB take
+** 1 ms. That is for the host to choose.
+**
 ** Host and child share one page, in which the child leaves its result. If the host exits first,
 ** the child goes on and the file is completed. If the child is killed a nameless file goes with it;
 ** one that has a temporary name (see file.h) is removed by the host as soon as it asks for the job,

@@ -87,9 +87,11 @@ local begin = bench.now()
 for _ = 1, STATS do heap.stats({objects = false}) end
 local stats_s = (bench.now() - begin) / STATS
 
--- The pause of a background snapshot; each is finished before the next thing is measured.
-local pauses = {}
+-- The pause of a background snapshot, and a bare fork next to it; each is finished before the next
+-- thing is measured.
+local pauses, forks = {}, {}
 for _ = 1, rounds do
+  forks[#forks + 1] = bench.fork()
   local start = bench.now()
   local job = assert(heap.snapshot(dir .. "/background", {background = true}))
   pauses[#pauses + 1] = bench.now() - start
@@ -136,6 +138,7 @@ report("entries_s", "%.6f", entries_s)
 report("clean_s", "%.6f", clean_s)
 report("leak_s", "%.6f", leak_s)
 report("pause_s", "%.6f", median(pauses))
+report("fork_s", "%.6f", median(forks))
 report("extra_bytes", "%d", extra)
 report("added_bytes", "%d", math.floor(added * 1024))
 report("deepest", "%s", string.format("%p", FIRST))

@@ -121,6 +121,7 @@ local rows = {
    1.2},
   {"pause of a background snapshot", function(m) return m.pause_s / m.collection_s end, "%.3f x",
    0.02},
+  {"- a bare fork of the same program", function(m) return m.fork_s / m.collection_s end, "%.3f x"},
   {"heap.stats()", function(m) return m.count_s / m.collection_s end, "%.2f x"},
   {"- per object, ns", function(m) return m.count_s / m.objects * 1e9 end, "%.0f"},
   {"heap.stats({objects = false, entries = true})",
