@@ -25,18 +25,28 @@ static int drop(lua_State *L) {
 
 /* }=================================================================================== */
 
-/* How many objects have a fingerprint: count(snapshot, fingerprint) --> objects */
+/* How many objects have each of these fingerprints: count(snapshot, {fingerprint, ...}) -->
+** {objects, ...} */
 static int count(lua_State *L) {
   hr_snapshot *of = hr_check_snapshot(L, 1);
-  lh_id *ids;
-  size_t n = 0;
+  lh_snapshot *snapshot = hr_analysed(L, of);
   lh_error error;
-  int code = lh_objects_with(hr_analysed(L, of), luaL_checkstring(L, 2), &ids, &n, &error);
-  if (code == LH_OK)
-    lh_free(ids);
-  else if (code != LH_ENOTFOUND)
-    hr_check(L, code, &error);
-  lua_pushinteger(L, (lua_Integer)n);
+  luaL_checktype(L, 2, LUA_TTABLE);
+  size_t n = lua_rawlen(L, 2);
+  const char **fingerprints = lua_newuserdatauv(L, n * sizeof *fingerprints, 0);
+  uint64_t *counts = hr_hold(L, 1, n * sizeof *counts, NULL);
+  for (size_t i = 0; i < n; i++) {
+    (void)lua_rawgeti(L, 2, (lua_Integer)i + 1);
+    fingerprints[i] = luaL_checkstring(L, -1); /* the list keeps it */
+    lua_pop(L, 1);
+  }
+  hr_check(L, lh_count_with(snapshot, fingerprints, n, counts, &error), &error);
+  lua_createtable(L, (int)n, 0);
+  for (size_t i = 0; i < n; i++) {
+    lua_pushinteger(L, (lua_Integer)counts[i]);
+    lua_rawseti(L, -2, (lua_Integer)i + 1);
+  }
+  hr_let_go(L, -2);
   return 1;
 }
 

@@ -143,50 +143,108 @@ bool lh_fingerprints(const lh_folder *folder, uint32_t state, const lh_class_ent
 
 /* {=== The objects with a fingerprint ================================================= */
 
-enum { IS_OTHER, IS_WANTED };
+/* What objects of one class under one folded path have in common. */
+typedef struct kind {
+  uint32_t class_index; /* UINT32_MAX: they have none, and no fingerprint */
+  uint32_t state;
+  bool wanted;
+  lh_prints prints;
+} kind;
 
+/* One walk finds the kind of each object, after which each fingerprint takes a pass over them. */
 typedef struct finder {
   const lh_snapshot *snapshot;
-  const char *fingerprint;
   lh_folder folder;
-  uint32_t *state; /* of each object */
-  uint32_t *below; /* of each object: the class of its nearest dominator, or itself, with it */
-  lh_map known;    /* class, state -> IS_OTHER or IS_WANTED */
-  lh_id *found;
-  size_t n_found, capacity;
+  kind *kinds; /* the first is the root's */
+  size_t n_kinds, kind_capacity;
+  lh_map known;      /* class, state -> kind */
+  uint32_t *kind_of; /* of each object */
+  uint32_t *below;   /* of each object: the class of its nearest dominator, or itself, with it */
+  lh_id *order;      /* the reachable objects, each behind its dominators */
+  size_t n_order;
 } finder;
 
-static bool has_fingerprint(finder *f, lh_id id, bool *answer) {
-  uint32_t class_index = lh_class_of(f->snapshot, id), state = f->state[id];
-  *answer = false;
-  if (class_index == UINT32_MAX) return true;
+static uint32_t make_kind(finder *f, lh_id id, uint32_t class_index, uint32_t state) {
   uint32_t *known = lh_map_at(&f->known, (uint64_t)class_index << 32 | state);
-  if (!known) return false;
-  if (*known == LH_NO_NUMBER) {
-    lh_prints prints;
-    if (!lh_fingerprints(&f->folder, state, lh_class_entry_of(f->snapshot, id), &prints))
-      return false;
-    *known = strcmp(prints.exact, f->fingerprint) == 0 || strcmp(prints.folded, f->fingerprint) == 0
-                 ? IS_WANTED
-                 : IS_OTHER;
-  }
-  *answer = *known == IS_WANTED;
-  return true;
+  if (!known || *known != LH_NO_NUMBER) return known ? *known : LH_NO_NUMBER;
+  kind made = {.class_index = class_index, .state = state};
+  if (class_index != UINT32_MAX &&
+      !lh_fingerprints(&f->folder, state, lh_class_entry_of(f->snapshot, id), &made.prints))
+    return LH_NO_NUMBER;
+  if (!lh_grow(&f->kinds, f->n_kinds, &f->kind_capacity, sizeof made)) return LH_NO_NUMBER;
+  f->kinds[f->n_kinds] = made;
+  *known = (uint32_t)f->n_kinds++;
+  return *known;
 }
 
 /* An object's dominators are on all paths to it, so they were visited before. */
 static bool visit(const lh_edge *edge, bool any_key, void *payload) {
   finder *f = payload;
   lh_id id = edge->target;
-  bool found;
-  f->state[id] = lh_fold_step(&f->folder, f->state[edge->source], edge, any_key);
-  if (f->state[id] == LH_NO_NUMBER || !has_fingerprint(f, id, &found)) return false;
-  uint32_t class_index = lh_class_of(f->snapshot, id);
-  f->below[id] = found ? class_index : f->below[f->snapshot->idom[id]];
-  if (class_index == UINT32_MAX || class_index != f->below[id]) return true;
-  if (!lh_grow(&f->found, f->n_found, &f->capacity, sizeof *f->found)) return false;
-  f->found[f->n_found++] = id;
-  return true;
+  uint32_t before = f->kinds[f->kind_of[edge->source]].state;
+  uint32_t state = lh_fold_step(&f->folder, before, edge, any_key);
+  if (state == LH_NO_NUMBER) return false;
+  f->kind_of[id] = make_kind(f, id, lh_class_of(f->snapshot, id), state);
+  f->order[f->n_order++] = id;
+  return f->kind_of[id] != LH_NO_NUMBER;
+}
+
+static void end_finder(finder *f) {
+  lh_free(f->kinds);
+  lh_free(f->kind_of);
+  lh_free(f->below);
+  lh_free(f->order);
+  lh_map_free(&f->known);
+  lh_folder_free(&f->folder);
+}
+
+static bool walk(finder *f) {
+  const lh_snapshot *snapshot = f->snapshot;
+  size_t n_all = 0, n = (size_t)snapshot->n + 1;
+  lh_id *all = lh_alloc(n, sizeof *all);
+  f->kind_of = lh_alloc(n, sizeof *f->kind_of);
+  f->below = lh_alloc(n, sizeof *f->below);
+  f->order = lh_alloc(n, sizeof *f->order);
+  bool ok = all && f->kind_of && f->below && f->order &&
+            make_kind(f, LH_ROOT, UINT32_MAX, LH_FOLD_START) == 0;
+  if (ok) f->kind_of[LH_ROOT] = 0;
+  for (lh_id id = 1; ok && id <= snapshot->n; id++)
+    if (lh_is_reachable(snapshot, id)) all[n_all++] = id;
+  ok = ok && lh_walk_paths(snapshot, all, n_all, visit, f);
+  lh_free(all);
+  return ok;
+}
+
+static int begin_finder(finder *f, const lh_snapshot *snapshot, lh_error *error) {
+  *f = (finder){.snapshot = snapshot};
+  if (!snapshot->classes)
+    return lh_fail(error, LH_EARGUMENT, "fingerprints need the classes of a snapshot");
+  int code = lh_folder_init(&f->folder, snapshot, error);
+  if (code == LH_OK && !walk(f)) {
+    end_finder(f);
+    code = lh_fail_memory(error, "looking for a fingerprint");
+  }
+  return code;
+}
+
+/* How many objects have it; found[], which may be NULL: they. */
+static size_t find(finder *f, const char *fingerprint, lh_id *found) {
+  size_t n = 0;
+  for (size_t i = 0; i < f->n_kinds; i++) {
+    kind *k = &f->kinds[i];
+    k->wanted =
+        strcmp(k->prints.exact, fingerprint) == 0 || strcmp(k->prints.folded, fingerprint) == 0;
+  }
+  f->below[LH_ROOT] = UINT32_MAX;
+  for (size_t i = 0; i < f->n_order; i++) {
+    lh_id id = f->order[i];
+    const kind *k = &f->kinds[f->kind_of[id]];
+    f->below[id] = k->wanted ? k->class_index : f->below[f->snapshot->idom[id]];
+    if (k->class_index == UINT32_MAX || k->class_index != f->below[id]) continue;
+    if (found) found[n] = id;
+    n++;
+  }
+  return n;
 }
 
 bool lh_is_fingerprint(const char *text) {
@@ -194,42 +252,44 @@ bool lh_is_fingerprint(const char *text) {
          strspn(text, "0123456789abcdef") == LH_FINGERPRINT_BYTES - 1;
 }
 
+static int check_fingerprint(const char *text, lh_error *error) {
+  return lh_is_fingerprint(text)
+             ? LH_OK
+             : lh_fail(error, LH_EARGUMENT, "a fingerprint is %d digits of 0-9 and a-f",
+                       LH_FINGERPRINT_BYTES - 1);
+}
+
 int lh_objects_with(lh_snapshot *snapshot, const char *fingerprint, lh_id **ids, size_t *n_ids,
                     lh_error *error) {
-  if (!snapshot->classes)
-    return lh_fail(error, LH_EARGUMENT, "fingerprints need the classes of a snapshot");
-  if (!lh_is_fingerprint(fingerprint))
-    return lh_fail(error, LH_EARGUMENT, "a fingerprint is %d digits of 0-9 and a-f",
-                   LH_FINGERPRINT_BYTES - 1);
-  finder f = {.snapshot = snapshot, .fingerprint = fingerprint};
-  lh_id *all = NULL;
-  int code = lh_folder_init(&f.folder, snapshot, error);
-  if (code) return code;
-  code = LH_EMEMORY;
-  f.state = lh_alloc_zeroed((size_t)snapshot->n + 1, sizeof *f.state);
-  f.below = lh_alloc((size_t)snapshot->n + 1, sizeof *f.below);
-  all = lh_alloc(snapshot->n, sizeof *all);
-  if (!f.state || !f.below || !all) goto out;
-  f.below[LH_ROOT] = UINT32_MAX;
-  size_t n_all = 0;
-  for (lh_id id = 1; id <= snapshot->n; id++)
-    if (lh_is_reachable(snapshot, id)) all[n_all++] = id;
-  if (!lh_walk_paths(snapshot, all, n_all, visit, &f)) goto out;
-  code = f.n_found ? 0 : LH_ENOTFOUND;
-  if (code) goto out;
-  *ids = f.found;
-  *n_ids = f.n_found;
-  f.found = NULL;
-out:
-  lh_free(all);
-  lh_free(f.state);
-  lh_free(f.below);
-  lh_free(f.found);
-  lh_map_free(&f.known);
-  lh_folder_free(&f.folder);
-  if (code == LH_ENOTFOUND)
-    return lh_fail(error, code, "no object in the snapshot has the fingerprint %s", fingerprint);
-  return code ? lh_fail_memory(error, "looking for a fingerprint") : 0;
+  finder f;
+  int code = check_fingerprint(fingerprint, error);
+  if (code == LH_OK) code = begin_finder(&f, snapshot, error);
+  if (code != LH_OK) return code;
+  size_t n = find(&f, fingerprint, NULL);
+  lh_id *found = n > 0 ? lh_alloc(n, sizeof *found) : NULL;
+  if (found) {
+    *ids = found;
+    *n_ids = find(&f, fingerprint, found);
+  } else {
+    code = n > 0 ? lh_fail_memory(error, "looking for a fingerprint")
+                 : lh_fail(error, LH_ENOTFOUND, "no object in the snapshot has the fingerprint %s",
+                           fingerprint);
+  }
+  end_finder(&f);
+  return code;
+}
+
+int lh_count_with(lh_snapshot *snapshot, const char *const *fingerprints, size_t n_fingerprints,
+                  uint64_t *counts, lh_error *error) {
+  finder f;
+  int code = LH_OK;
+  for (size_t i = 0; i < n_fingerprints && code == LH_OK; i++)
+    code = check_fingerprint(fingerprints[i], error);
+  if (code == LH_OK) code = begin_finder(&f, snapshot, error);
+  if (code != LH_OK) return code;
+  for (size_t i = 0; i < n_fingerprints; i++) counts[i] = find(&f, fingerprints[i], NULL);
+  end_finder(&f);
+  return LH_OK;
 }
 
 /* }=================================================================================== */

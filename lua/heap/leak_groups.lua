@@ -70,19 +70,15 @@ end
 ---@field a heap.snapshot
 ---@field c heap.snapshot
 ---@field n integer of the runs between them
----@field counts table<string, integer[]> objects with a fingerprint at a and c, where it was asked
+---@field counts table<string, integer[]> objects with a fingerprint at a and c, where it is asked
 ---@field leaks heap.leak[] found so far
 ---@field tops heap.object[] one of each
 
--- Objects with these fingerprints at a and at c.
+-- Objects with these fingerprints at a and at c, counted by count_ahead.
 local function count_same(search, fingerprints)
   local before, after = 0, 0
   for _, fingerprint in ipairs(fingerprints) do
     local counts = search.counts[fingerprint]
-    if not counts then
-      counts = {runs.count(search.a, fingerprint), runs.count(search.c, fingerprint)}
-      search.counts[fingerprint] = counts
-    end
     before, after = before + counts[1], after + counts[2]
   end
   return before, after
@@ -190,6 +186,29 @@ local function has_grown(search, b)
   end
   if after - before >= NEARLY_ALL * sum(b.quarters) then return true end
   return has_one and holders_have_grown(search, b) and classes_have_grown(search, b)
+end
+
+local function is_steady_in(b, way, n)
+  return is_steady(b.quarters, way.uneven) and sum(b.quarters) >= way.least * n
+end
+
+-- Counts what has_grown asks for of all bundles at once: to go over the heap for each of a thousand
+-- functions that are loaded anew in each run would take minutes.
+local function count_ahead(search, bundles, way)
+  local wanted = {}
+  for _, b in ipairs(bundles) do
+    if is_steady_in(b, way, search.n) and #b.fingerprints <= MOST_FINGERPRINTS
+       and not is_linked(b, search.n) then
+      for _, fingerprint in ipairs(b.fingerprints) do
+        if not search.counts[fingerprint] then wanted[#wanted + 1] = fingerprint end
+      end
+    end
+  end
+  if #wanted == 0 then return end
+  local before, after = runs.count(search.a, wanted), runs.count(search.c, wanted)
+  for i, fingerprint in ipairs(wanted) do
+    search.counts[fingerprint] = {before[i], after[i]}
+  end
 end
 
 -- "Insert, Delete": the most frequent of the classes, strings behind the others. Those that only
@@ -315,9 +334,10 @@ local function find(a, c, marks, n, counts)
   local search = {a = a, c = c, n = n, counts = counts, leaks = {}, tops = {}}
   local groups = new_groups(c, marks)
   for _, way in ipairs(WAYS) do
-    local rest = {}
-    for _, b in ipairs(bundle(groups, way)) do
-      if not is_steady(b.quarters, way.uneven) or sum(b.quarters) < way.least * n
+    local bundles, rest = bundle(groups, way), {}
+    if not way.is_mixed then count_ahead(search, bundles, way) end
+    for _, b in ipairs(bundles) do
+      if not is_steady_in(b, way, n)
          or way.is_mixed and not (is_mixed(b, n) and holders_have_grown(search, b)) then
         table.move(b.groups, 1, #b.groups, #rest + 1, rest)
       elseif way.is_mixed or has_grown(search, b) then

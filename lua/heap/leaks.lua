@@ -118,6 +118,14 @@ end
 
 -- {=== Classes ============================================================================
 
+local function objects_by_class(snapshot)
+  local objects = {}
+  for _, class in ipairs(snapshot:classes(0, "count")) do
+    objects[class.class] = (objects[class.class] or 0) + class.objects
+  end
+  return objects
+end
+
 -- Objects of each class that each run leaves, wherever they are.
 local function count_classes(a, c, n)
   local quarters, per_run = {}, {}
@@ -128,11 +136,10 @@ local function count_classes(a, c, n)
       quarters[object.class] = of_class
     end
   end
+  local before, after = objects_by_class(a), objects_by_class(c)
   for class, of_class in pairs(quarters) do
     if is_steady(of_class) then
-      local grown = 0
-      for _ in c:objects {class = class} do grown = grown + 1 end
-      for _ in a:objects {class = class} do grown = grown - 1 end
+      local grown = after[class] - (before[class] or 0)
       per_run[class] = math.min(grown, sum(of_class)) / n
     end
   end
