@@ -236,6 +236,9 @@ objects  bytes  class  held by
     local none = 'it("nothing", function() end)'
     assert.equal("\nheap: none of 2 test files left anything behind\n",
                  (watch {a = none, b = 'it("none", function() local _ = {} end)'}))
+    local buffer = [[it("uses a long string", function() local _ = ("x"):rep(5000) end)]]
+    assert.equal("\nheap: none of 4 test files left anything behind\n",
+                 (watch({a = none, b = buffer}, "--repeat=2")))
     local err = watch({a = none, b = uses}, "--no-auto-insulate")
     assert.matches("^\nheap: 1 of 2 test files left %d+ objects behind, .*\n%./b_spec.lua: ", err)
     assert.matches('package.loaded["pl.template"]', err, 1, true)
