@@ -10,6 +10,8 @@
 **     streams.c     what `for` runs over: objects, edges, entries
 **     rankings.c    the biggest classes and objects; timelines, marks, strings
 **     advice.c      suspects, trees of dominators, modules, threads
+**     insides.c     collections without a limit, a class, waste
+**     cuts.c        why a set is alive, what is taken as gone, independent paths
 **     compare.c     two or three snapshots, and any number of them
 **
 ** Rows are tables with the keys of the commands' --json, but with objects where that has addresses.
@@ -28,7 +30,7 @@
 #include "luaheap.h"
 
 /* Not in releases before 5.4, which luaopen_heap_reader refuses; but heap.so must load there, to
- * say so. */
+** say so. */
 #pragma weak lua_callk
 #pragma weak lua_copy
 #pragma weak lua_getglobal
