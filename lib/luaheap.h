@@ -226,7 +226,7 @@ int lh_count_entries(lua_State *L, uint64_t *entries, lh_error *error);
 ** runs, or the return of the C function that runs. Only where memory runs out does it not wait.
 ** What found no safe point is taken when the state closes. */
 typedef struct lh_watch_report {
-  const char *path;
+  const char *path;      /* "": the host has set its own handler for the signal, told once */
   const lh_taken *taken; /* NULL: it failed */
   const lh_error *error; /* NULL: it was written. LH_EBUSY: not taken, since four children are still
                             writing; or still being written by a child that nobody watches now */

@@ -83,7 +83,7 @@ typedef struct lh_watcher {
 
   uint32_t n_files; /* by size and time */
   uint64_t at_bytes;
-  uint64_t next_file_ns, next_mark_ns;
+  uint64_t next_file_ns, next_mark_ns, next_check_ns;
   lh_job *jobs[LH_MOST_JOBS];
   char *job_paths[LH_MOST_JOBS];
   char directory[PATH_MAX], program[NAME_MAX + 1], path[PATH_MAX + NAME_MAX + 64];
@@ -145,6 +145,9 @@ void lh_watchers_remove(lh_watcher *watcher);
 /* The watcher of L's state; NULL if none. */
 lh_watcher *lh_watchers_find(lua_State *L);
 
+/* Is our handler the one that the watcher's signal calls? */
+bool lh_watchers_hear(const lh_watcher *watcher);
+
 /* 1, 2, 3 ... in each process. */
 uint64_t lh_watchers_number(void);
 
@@ -171,6 +174,9 @@ void lh_watch_reap(lh_watcher *watcher);
 
 /* Reports those that have not, and forgets all. */
 void lh_watch_leave_jobs(lh_watcher *watcher);
+
+/* Reports that the host has set a handler of its own for the signal. */
+void lh_watch_tell_unheard(lh_watcher *watcher);
 
 /* Gives back what is kept for the moment when memory runs out. */
 void lh_watch_free_reserve(lh_watcher *watcher);

@@ -26,7 +26,7 @@
 
 #include "watch.h"
 
-enum { LOOK_BYTES = 4096 };
+enum { LOOK_BYTES = 4096, CHECK_SECONDS = 1 };
 #define RARE(condition) __builtin_expect((condition), 0)
 
 static uint64_t now_ns(void) {
@@ -52,9 +52,19 @@ static void want_file(lh_watcher *w) {
   want(w, LH_WANT_SNAPSHOT);
 }
 
+/* Who sends a signal and gets no file should not have to guess why. Once is enough. */
+static void look_at_signal(lh_watcher *w, uint64_t now) {
+  w->next_check_ns = now + to_ns(CHECK_SECONDS);
+  if (lh_watchers_hear(w)) return;
+  w->next_check_ns = UINT64_MAX;
+  lh_watch_tell_unheard(w);
+}
+
 static void look_at_time(lh_watcher *w) {
-  if (w->next_file_ns == UINT64_MAX && w->next_mark_ns == UINT64_MAX) return;
+  uint64_t never = UINT64_MAX;
+  if (w->next_file_ns == never && w->next_mark_ns == never && w->next_check_ns == never) return;
   uint64_t now = now_ns();
+  if (now >= w->next_check_ns) look_at_signal(w, now);
   if (now >= w->next_file_ns) {
     w->next_file_ns = now + to_ns(w->options.every_seconds);
     want_file(w);
@@ -103,6 +113,7 @@ void lh_watch_begin(lh_watcher *w) {
   const lh_watch_options *options = &w->options;
   w->next_file_ns = options->every_seconds > 0 ? now + to_ns(options->every_seconds) : UINT64_MAX;
   w->next_mark_ns = options->mark_seconds > 0 ? now + to_ns(options->mark_seconds) : UINT64_MAX;
+  w->next_check_ns = options->signal_number ? now + to_ns(CHECK_SECONDS) : UINT64_MAX;
   w->at_bytes = options->at_bytes ? options->at_bytes : UINT64_MAX;
   w->room_bytes = 0;
   w->patience_bytes = LOOK_BYTES;

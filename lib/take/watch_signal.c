@@ -127,13 +127,14 @@ static int catch_signal(int number, lh_error *error) {
   return LH_OK;
 }
 
-static void let_go(int number) {
+static bool is_ours(int number) {
   struct sigaction current;
-  if (number == 0 || --watchers.signals[number].users > 0) return;
-  if (sigaction(number, NULL, &current) < 0 || !(current.sa_flags & SA_SIGINFO) ||
-      current.sa_sigaction != on_signal) {
-    return;
-  }
+  return sigaction(number, NULL, &current) == 0 && current.sa_flags & SA_SIGINFO &&
+         current.sa_sigaction == on_signal;
+}
+
+static void let_go(int number) {
+  if (number == 0 || --watchers.signals[number].users > 0 || !is_ours(number)) return;
   (void)sigaction(number, &watchers.signals[number].earlier, NULL);
   watchers.signals[number].caught = false;
 }
@@ -217,6 +218,10 @@ lh_watcher *lh_watchers_find(lua_State *L) {
   }
   (void)atomic_fetch_sub(&watchers.readers, 1);
   return found;
+}
+
+bool lh_watchers_hear(const lh_watcher *w) {
+  return is_ours(w->options.signal_number);
 }
 
 uint64_t lh_watchers_number(void) {

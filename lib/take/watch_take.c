@@ -91,6 +91,15 @@ void lh_watch_free_reserve(lh_watcher *w) {
   }
 }
 
+void lh_watch_tell_unheard(lh_watcher *w) {
+  lh_error error;
+  (void)lh_fail(&error, LH_EARGUMENT,
+                "the program handles signal %d itself now: unless it calls our handler, that asks "
+                "for no snapshot; choose another signal",
+                w->options.signal_number);
+  report(w, "", NULL, &error);
+}
+
 static void take(lh_watcher *w, lua_State *L, bool background, bool or_direct) {
   lh_taken taken;
   lh_error error;

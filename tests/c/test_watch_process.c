@@ -143,6 +143,24 @@ static void calls_the_handler_that_was_there_and_puts_it_back(void **state) {
   }
 }
 
+static void tells_that_the_program_has_taken_the_signal(void **state) {
+  (void)state;
+  host h;
+  struct sigaction theirs = {.sa_handler = earlier_handler}, ours;
+  host_begin_watched(&h);
+  assert_int_equal(sigaction(SIGUSR2, &theirs, &ours), 0);
+  for (int i = 0; i < 100000 && !h.failed; i++) { /* it is looked at each second */
+    host_run(&h, "kept = {} for i = 1, 10000 do kept[i] = {} end");
+  }
+  assert_int_equal(h.failed, 1);
+  assert_non_null(strstr(h.error.message, " itself now: unless it calls our handler"));
+  assert_string_equal(h.path, "");
+  h.failed = 0;
+  assert_int_equal(sigaction(SIGUSR2, &ours, NULL), 0);
+  host_run(&h, "ask() assert(written() == 1)");
+  host_end(&h);
+}
+
 /* A handler of the program's in front of ours calls ours, and must not be called by it. */
 static struct sigaction behind;
 
@@ -361,6 +379,7 @@ int main(void) {
       cmocka_unit_test(sends_a_signal_on_to_the_thread_that_runs_lua),
       cmocka_unit_test(takes_each_state_in_its_own_thread),
       cmocka_unit_test(calls_the_handler_that_was_there_and_puts_it_back),
+      cmocka_unit_test(tells_that_the_program_has_taken_the_signal),
       cmocka_unit_test(lives_behind_a_handler_of_the_program),
       cmocka_unit_test(refuses_what_makes_no_sense),
       cmocka_unit_test(puts_the_allocation_function_back),
