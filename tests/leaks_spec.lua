@@ -193,12 +193,17 @@ each run leaves 5 objects (397 B in all) behind, seen in 40 runs;
     assert.equal("1.0\tnil\n1.0\tnil\nfalse\n1.0\tnil\n1.0\tnil\n", out)
   end)
 
-  it("cannot be asked by a finalizer, and says so", function()
+  it("cannot be asked by a finalizer in which no collector runs, and says so", function()
     local out = run [[
-      setmetatable({}, {__gc = function() print(pcall(heap.leaks, function() end)) end})
+      setmetatable({}, {__gc = function()
+        local runs = collectgarbage() == 0 -- up to 5.4.3
+        print(runs, pcall(heap.leaks, function() end))
+      end})
       collectgarbage()
     ]]
-    assert.equal("false\theap.leaks cannot be called by a finalizer\n", out)
+    local runs = out:match("^true")
+    assert.equal(runs and "true\ttrue\tnil\n"
+                 or "false\tfalse\theap.leaks cannot be called by a finalizer\n", out)
   end)
 
   it("raises errors for wrong arguments, where it was called", function()
