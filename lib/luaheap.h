@@ -825,7 +825,8 @@ typedef struct lh_diff_group {
   char fingerprint[LH_FINGERPRINT_BYTES];
 } lh_diff_group;
 
-/* A container that was there before a and got bigger from a to b and again from b to c. */
+/* A container that was there before a and got bigger from a to b and again from b to c: a table by
+** its entries, without those of weak tables that wait for the collector. */
 typedef struct lh_grown {
   lh_id id; /* in c */
   uint32_t class_index;
@@ -859,7 +860,7 @@ typedef struct lh_diff {
 /* b NULL: what appeared and went between a and c. Otherwise the three-snapshot technique: what was
 ** allocated between a and b and is reachable in c. All must stay open as long as the diff; they are
 ** analysed and classified as far as the comparison needs it (c always; the others where classes are
-** compared). Fails with LH_EARGUMENT when the snapshots of one state are not in the order of time.
+** compared, or a weak table seems to have grown). Fails with LH_EARGUMENT when the snapshots of one state are not in the order of time.
 ** Freed by lh_diff_free. O(n + m). */
 int lh_diff_snapshots(lh_snapshot *a, lh_snapshot *b, lh_snapshot *c, lh_diff **out,
                       lh_error *error);
