@@ -111,6 +111,8 @@ local function measure(i)
     command("heaptop", dir .. "/c"),
     command("heapdiff", dir .. "/a", dir .. "/b", dir .. "/c"),
     command("heappath", "--format", "text", dir .. "/c", m.deepest),
+    command("heapsql", dir .. "/c",
+            "select held_by, count(*) from objects where reachable group by 1"),
   }
 end
 
@@ -121,8 +123,8 @@ end
 
 local function main()
   print_row {"shape", "objects, millions", "MB", "one collection, ms", "snapshot",
-             "open, analyse", "heaptop", "heapdiff a b c", "heappath"}
-  print_row {"---", "---:", "---:", "---:", "---:", "---:", "---:", "---:", "---:"}
+             "open, analyse", "heaptop", "heapdiff a b c", "heappath", "heapsql, held_by of all"}
+  print_row {"---", "---:", "---:", "---:", "---:", "---:", "---:", "---:", "---:", "---:"}
   for i, shape in ipairs(shapes) do
     if shape.name:find(pattern) then
       io.stderr:write("bench: ", shape.name, "\n")
