@@ -108,8 +108,10 @@ end
 
 -- Does another object than the place that dominates them refer to what accumulated there?
 local function is_held_below(s)
-  local first = s.accumulated[1]
-  if s.kind ~= "holder" or first.objects < 2 or first.example.type == "string" then return false end
+  local first = s.accumulated[1] -- of a forged file there may be none
+  if s.kind ~= "holder" or not first or first.objects < 2 or first.example.type == "string" then
+    return false
+  end
   local steps = first.example:paths(1)[1]
   return steps[#steps].source ~= s.object
 end
