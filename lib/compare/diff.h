@@ -79,7 +79,8 @@ typedef struct lh_whole_diff {
 /* groups.c: objects, shallow_bytes, retained_bytes and groups, of the objects with new_ones[id]. */
 int lh_diff_groups(lh_snapshot *c, const uint8_t *new_ones, lh_whole_diff *diff, lh_error *error);
 
-/* grown.c: grown; a and b are analysed where weak tables grew. The numbers are those of the marks of a and b in c, and of a in b. */
+/* grown.c: grown; a and b are analysed where weak tables grew. The numbers are those of the marks
+** of a and b in c, and of a in b. */
 typedef struct lh_three {
   lh_snapshot *a, *b, *c;
   uint32_t a_in_c, b_in_c, a_in_b;

@@ -392,8 +392,8 @@ int lh_ladder_halves(const lh_ladder *ladder, lh_growth **out, lh_error *error) 
   return build(ladder, true, out, error);
 }
 
-/* Of the rows that count: the greatest that grows now and is of the class that no longer grows where
-** it did. Or NULL. */
+/* Of the rows that count: the greatest that grows now and is of the class that no longer grows
+** where it did. Or NULL. */
 static const lh_growth_row *moved_to(const lh_growth *growth, const lh_growth_row *no_longer,
                                      uint64_t least) {
   for (size_t i = 0; no_longer && i < growth->n_paths; i++) {

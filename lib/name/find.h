@@ -81,7 +81,8 @@ int lh_find_path(lh_finder *finder, lh_range range, lh_set *out);
 /* "metatable of ...", "upvalue bus of ...". *found: whether it is such a phrase at all. */
 int lh_find_phrase(lh_finder *finder, lh_range range, lh_set *out, bool *found);
 
-/* Adds what is told in front of `sources`, without its " of ": "metatable", "user value 1", "key". */
+/* Adds what is in front of `sources`, which `what` says without its " of ": "metatable", "user
+** value 1", "key". */
 int lh_find_in_front(lh_finder *finder, const lh_set *sources, lh_range what, lh_set *out);
 
 /* Whether the references of the step that follows now are wanted: not those of a part in
