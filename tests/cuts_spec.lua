@@ -371,12 +371,16 @@ describe("the collector frees what --cut says:", function()
     local weak_key = "_G.weak" .. entry(weak)
     collectgarbage() collectgarbage()
     heap.snapshot "c"
+    -- When the stack and the records of its calls are no longer made smaller.
+    local function settled()
+      local count
+      repeat count = collectgarbage "count" collectgarbage() until collectgarbage "count" == count
+      return count
+    end
     local function free(what, cut)
-      collectgarbage() collectgarbage()
-      local before = collectgarbage "count"
+      local before = settled()
       cut()
-      collectgarbage() collectgarbage()
-      print(what, math.tointeger((before - collectgarbage "count") * 1024))
+      print(what, math.tointeger((before - settled()) * 1024))
     end
     free("_G.cache.first", function() cache.first = nil end)
     free("_G.names.*", function() names[next(names)] = nil end)
