@@ -264,7 +264,8 @@ typedef struct lh_watch_options {
 **
 ** The handler of the signal is the process's: it stays as long as one state is watched for that
 ** signal, asks for a snapshot of each of these, in their threads, and calls the handler that was
-** there before. On the way to the safe point the threads that run have a debug hook of ours, for
+** there before. That is put back in the end; a default action that would end or stop the process is
+** not: a signal that comes too late, as while the program ends, is ignored. On the way to the safe point the threads that run have a debug hook of ours, for
 ** which Lua needs 20 free slots of stack; the program's own hook gets all its events and is as
 ** before afterwards.
 **
@@ -273,7 +274,8 @@ typedef struct lh_watch_options {
 ** looked at while the heap grows, after each 4 KiB. A request costs a look at all coroutines. */
 int lh_watch(lua_State *L, const lh_watch_options *options, lh_error *error);
 
-/* Stops; what was requested and not taken yet is forgotten. Harmless if L is not watched. */
+/* Stops; what was requested and not taken yet is forgotten. The signal is ignored from now on where
+** the process had no handler of its own. Harmless if L is not watched. */
 void lh_unwatch(lua_State *L);
 
 /* The exact shallow size of the value at stack index `index`, counted from 1: 0 for what is not

@@ -11,6 +11,10 @@
 ** if that thread is gone (it came out of a fork), our allocation function sees that something is
 ** wanted. A signal that was sent on asks for nothing again, and is not handed on to the handler of
 ** the host, which has seen it.
+**
+** When the last watcher for a signal goes, what was there before is put back; but not a default
+** action that ends or stops the process. Who sends the signal does not know that nobody watches any
+** more, most often because the program is ending: so it is ignored from then on.
 */
 #include <errno.h>
 #include <sched.h>
@@ -133,9 +137,16 @@ static bool is_ours(int number) {
          current.sa_sigaction == on_signal;
 }
 
+/* Does the default action let the process go on? */
+static bool is_harmless(int number) {
+  return number == SIGCHLD || number == SIGCONT || number == SIGURG || number == SIGWINCH;
+}
+
 static void let_go(int number) {
   if (number == 0 || --watchers.signals[number].users > 0 || !is_ours(number)) return;
-  (void)sigaction(number, &watchers.signals[number].earlier, NULL);
+  struct sigaction *earlier = &watchers.signals[number].earlier;
+  if (earlier->sa_handler == SIG_DFL && !is_harmless(number)) earlier->sa_handler = SIG_IGN;
+  (void)sigaction(number, earlier, NULL);
   watchers.signals[number].caught = false;
 }
 

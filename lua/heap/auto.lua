@@ -128,7 +128,8 @@ function auto.start(given)
   return watch.start(plain)
 end
 
----Stops; what was asked for and not taken yet is forgotten.
+---Stops; what was asked for and not taken yet is forgotten. The signal is ignored from now on,
+---unless the program had a handler for it.
 function auto.stop() watch.stop() end
 
 -- "signal=USR2,dir=/var/tmp,background" as a table of options.

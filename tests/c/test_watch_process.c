@@ -143,6 +143,44 @@ static void calls_the_handler_that_was_there_and_puts_it_back(void **state) {
   }
 }
 
+static void expect_action(int number, void (*handler)(int)) {
+  struct sigaction now;
+  assert_int_equal(sigaction(number, NULL, &now), 0);
+  assert_ptr_equal(now.sa_handler, handler);
+}
+
+/* It has outlived its state: the program goes on, or ends as it would have. */
+static void survives_a_signal_that_comes_too_late(void **state) {
+  (void)state;
+  static const struct {
+    int number;
+    void (*before)(int), (*after)(int);
+  } cases[] = {{SIGUSR2, SIG_DFL, SIG_IGN}, {SIGTERM, SIG_DFL, SIG_IGN},
+               {SIGTSTP, SIG_DFL, SIG_IGN}, {SIGUSR2, SIG_IGN, SIG_IGN},
+               {SIGURG, SIG_DFL, SIG_DFL},  {SIGCONT, SIG_DFL, SIG_DFL}};
+  for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    for (int stopped = 0; stopped < 2; stopped++) {
+      host h, other;
+      const lh_watch_options options = {.signal_number = cases[i].number};
+      assert_ptr_not_equal(signal(cases[i].number, cases[i].before), SIG_ERR);
+      for (int again = 0; again < 2; again++) {
+        host_begin(&h);
+        host_begin(&other);
+        host_watch(&h, options);
+        host_watch(&other, options);
+        host_end(&h);
+        (void)raise(cases[i].number); /* the other state hears it still */
+        if (stopped) lh_unwatch(other.L);
+        host_end(&other);
+        assert_int_equal(other.written, !stopped);
+        (void)raise(cases[i].number);
+        expect_action(cases[i].number, cases[i].after);
+      }
+      assert_ptr_not_equal(signal(cases[i].number, SIG_DFL), SIG_ERR);
+    }
+  }
+}
+
 static void tells_that_the_program_has_taken_the_signal(void **state) {
   (void)state;
   host h;
@@ -172,7 +210,7 @@ static void front_handler(int number, siginfo_t *info, void *context) {
 static void lives_behind_a_handler_of_the_program(void **state) {
   (void)state;
   host h;
-  struct sigaction front = {.sa_flags = SA_SIGINFO}, usual = {.sa_handler = SIG_DFL};
+  struct sigaction front = {.sa_flags = SA_SIGINFO};
   front.sa_sigaction = front_handler;
   host_begin_watched(&h);
   assert_int_equal(sigaction(SIGUSR2, &front, &behind), 0);
@@ -190,8 +228,8 @@ static void lives_behind_a_handler_of_the_program(void **state) {
   assert_int_equal(sigaction(SIGUSR2, &behind, NULL), 0);
   h.failed = 0; /* in more than a second it was told of the handler in front */
   host_end(&h);
-  assert_int_equal(sigaction(SIGUSR2, &usual, &front), 0);
-  assert_ptr_equal(front.sa_handler, SIG_DFL);
+  expect_action(SIGUSR2, SIG_IGN);
+  assert_ptr_not_equal(signal(SIGUSR2, SIG_DFL), SIG_ERR);
 }
 
 /* }=================================================================================== */
@@ -380,6 +418,7 @@ int main(void) {
       cmocka_unit_test(sends_a_signal_on_to_the_thread_that_runs_lua),
       cmocka_unit_test(takes_each_state_in_its_own_thread),
       cmocka_unit_test(calls_the_handler_that_was_there_and_puts_it_back),
+      cmocka_unit_test(survives_a_signal_that_comes_too_late),
       cmocka_unit_test(tells_that_the_program_has_taken_the_signal),
       cmocka_unit_test(lives_behind_a_handler_of_the_program),
       cmocka_unit_test(refuses_what_makes_no_sense),
