@@ -1,5 +1,5 @@
 /*
-** watch.c - what heap/auto.lua is made of: start(options), stop() and the table `signals`. The
+** watch.c - what heap/auto.lua is made of: start(options), stop(), environment() and the table `signals`. The
 ** options come checked and in plain units. Each file is reported by one line on stderr, from C,
 ** since no Lua code may run at that moment. `require "heap.watch"` finds it in heap.so.
 */
@@ -8,6 +8,7 @@
 #include <lauxlib.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "luaheap.h"
 
@@ -127,6 +128,14 @@ static int stop(lua_State *L) {
   return 0;
 }
 
+/* environment() --> the text of LUA_HEAP, or nil: also where the host does not obey its
+** environment, as `lua -E`, or has more rights than who has started it (setuid). */
+static int environment(lua_State *L) {
+  (void)lua_getfield(L, LUA_REGISTRYINDEX, "LUA_NOENV");
+  lua_pushstring(L, lua_toboolean(L, -1) ? NULL : secure_getenv("LUA_HEAP"));
+  return 1;
+}
+
 /* signals: name --> number */
 static void push_signals(lua_State *L) {
   static const struct {
@@ -143,13 +152,14 @@ static void push_signals(lua_State *L) {
 }
 
 int luaopen_heap_watch(lua_State *L) {
-  static const luaL_Reg functions[] = {{"start", start}, {"stop", stop}, {NULL, NULL}};
+  static const luaL_Reg functions[] = {
+      {"start", start}, {"stop", stop}, {"environment", environment}, {NULL, NULL}};
   lh_error error;
   if (lh_attach(L, &error) < 0) {
     lua_pushstring(L, error.message);
     return lua_error(L);
   }
-  lua_createtable(L, 0, 3);
+  lua_createtable(L, 0, 4);
   luaL_setfuncs(L, functions, 0);
   push_signals(L);
   lua_setfield(L, -2, "signals");

@@ -442,6 +442,29 @@ describe("options", function()
     assert.equal("", files(dir))
   end)
 
+  local function expect_not_obeyed(command)
+    local dir = support.tmpdir()
+    local out, err, code = support.run(command, {cwd = dir, env = {
+      LUA_HEAP = "exit", LUA_CPATH = support.build .. "/?.so", LUA_PATH = support.root .. "/lua/?.lua",
+      LD_PRELOAD = os.getenv "LUAHEAP_PRELOAD", ASAN_OPTIONS = "detect_leaks=0"}})
+    assert.equal("", err)
+    assert.equal("ran\n", out)
+    assert.equal(0, code)
+    assert.equal("", files(dir))
+  end
+
+  it("are not taken from an environment that the host must not obey", function()
+    expect_not_obeyed([[${LUA:-lua5.4} -E -e 'package.path, package.cpath =
+      os.getenv "LUA_PATH", os.getenv "LUA_CPATH"' -l heap.auto -e 'print "ran"' ]])
+  end)
+
+  it("are not taken from the environment of a setuid program", function()
+    if support.run {"id", "-u"} ~= "0\n" then return pending "only root can be another user" end
+    if support.sanitized then return pending "libasan is not preloaded there" end
+    -- Effectively root, but started by another user: so the kernel says AT_SECURE.
+    expect_not_obeyed([[setpriv --ruid 65534 ${LUA:-lua5.4} -l heap.auto -e 'print "ran"']])
+  end)
+
   it("may come from the program", function()
     local _, err, code, dir = serve("", [[
       local auto = require "heap.auto"

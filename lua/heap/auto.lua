@@ -6,12 +6,13 @@
 --
 -- The options come from the environment variable LUA_HEAP when the module is loaded, or from
 -- `require "heap.auto".start{signal = "USR2", dir = "/var/tmp", background = true}`. Without either
--- it does nothing. Here they are read; lua/watch.c hands them on to lib/take/watch*.c.
+-- it does nothing; and LUA_HEAP is none under `lua -E` and in a setuid program. Here they are read; lua/watch.c hands them on to lib/take/watch*.c.
 
 ---In plain units, from C.
 ---@class heap.watch
 ---@field start fun(options: table): true|nil, string?, integer?
 ---@field stop fun()
+---@field environment fun(): string?
 ---@field signals table<string, integer>
 local watch = require "heap.watch"
 
@@ -142,7 +143,7 @@ local function parse(words)
   return given
 end
 
-local from_environment = os.getenv("LUA_HEAP")
+local from_environment = watch.environment()
 if from_environment and from_environment ~= "" then
   local plain, message = read(parse(from_environment))
   local started = plain
