@@ -8,21 +8,22 @@
 ** address and follows none; from then on all reads are inside that block until the pointers found
 ** there have been compared too.
 **
-** 5.4.1 and 5.4.2 differ in nothing that is read but the size of the block (and the table flag).
-** Where lua_ident is hidden they are told apart by a field that 5.4.2 dropped: the size of the
-** stack.
+** 5.4.1 and 5.4.2 differ in nothing that is read but the size of the block and where the hook's
+** count is. Where lua_ident is hidden they are told apart by a field that 5.4.2 dropped: the size of
+** the stack.
 */
 #include <stdlib.h>
 
 #include "raw.h"
 
 /* In the order of lh_layout's fields: four offsets in the thread, four in the global state, three
-** sizes, an offset in the thread, and where the flag of a table's size is. */
+** sizes, an offset in the thread, and where the flag of a table's size is: 5.4.0 alone has it in
+** `marked`. */
 /* clang-format off */
 static const lh_layout layouts[] = {
     {"5.4.3 to 5.4.8", 40, 48, 56, 96, 264, 272, 280, 480, 208, 1624, 200, 188, false},
     {"5.4.2",          40, 48, 56, 88, 264, 272, 280, 480, 200, 1616, 192, 180, false},
-    {"5.4.1",          40, 48, 56, 88, 264, 272, 280, 480, 200, 1624, 192, 184, true},
+    {"5.4.1",          40, 48, 56, 88, 264, 272, 280, 480, 200, 1624, 192, 184, false},
     {"5.4.0",          48, 56, 64, 96, 256, 264, 272, 472, 208, 1624, 200, 188, true},
     {NULL,             0,  0,  0,  0,  0,   0,   0,   0,   0,   0,    0,   0,   false}};
 /* clang-format on */
@@ -70,7 +71,7 @@ static bool has_stack_size_field(const lh_layout *layout, const void *thread) {
 
 static bool is_other_release(const lh_layout *layout, const lh_host *host) {
   char release[16];
-  bool is_541 = layout->size_flag_in_mark;
+  bool is_541 = layout->main_thread_bytes == 1624;
   if (layout->global_from_main != 192) return false;
   lh_layout_release(host->ident, release);
   if (strlen(release) > 3) return strcmp(release, layout->releases) != 0;

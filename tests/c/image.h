@@ -19,7 +19,7 @@ typedef struct release {
   size_t global;                    /* sizeof lua_State */
   size_t stack_last, stack, open_upvalues, base_call, stack_size;
   size_t main_thread, memory_message, metamethods, metatables;
-  bool old; /* size flag in `marked`, dead keys without type 11 */
+  bool size_flag_in_mark, old_dead_keys; /* else in `flags`, and of type 11 */
 } release;
 
 enum { N_RELEASES = 4, STACK_SLOTS = 45, GC_BYTES = 12345, WHITE = 0x08, OTHER_WHITE = 0x10 };

@@ -133,7 +133,13 @@ static void on_all(void (*test)(image *m)) {
 /* {=== Tables and strings ============================================================= */
 
 static void set_size_flag(const image *m, char *table) {
-  int at = m->r->old ? 9 : 10;
+  int at = m->r->size_flag_in_mark ? 9 : 10;
+  table[at] = (char)(table[at] | 0x80);
+}
+
+/* The same bit of the byte where other releases have the flag. */
+static void set_unused_flag(const image *m, char *table) {
+  int at = m->r->size_flag_in_mark ? 10 : 9;
   table[at] = (char)(table[at] | 0x80);
 }
 
@@ -146,8 +152,8 @@ static void put_entry(char *slot, const char *key, const char *value) {
 /* As a collection leaves them: the key is freed. */
 static void put_dead_entry(const image *m, char *slot) {
   slot[8] = 16; /* empty */
-  slot[9] = m->r->old ? 5 : 11;
-  put64(slot + 16, m->r->old ? 0 : 0xA5A5A5A5A5A5A5A5u);
+  slot[9] = m->r->old_dead_keys ? 5 : 11;
+  put64(slot + 16, m->r->old_dead_keys ? 0 : 0xA5A5A5A5A5A5A5A5u);
 }
 
 static void tables(image *m) {
@@ -156,12 +162,15 @@ static void tables(image *m) {
        *value = image_string(m, "a value of more than forty bytes ....");
   char *longer = image_string(m, "a long string, since it has more than 40 bytes");
   char *sized = image_table(m), *power = image_table(m), *hashed = image_table(m);
+  char *exact = image_table(m);
   char *array = image_array(m, sized, 5, 8); /* eight slots, but the field says five */
   set_size_flag(m, sized);
   put_object(array + 16 * 7, value);
   put_value(array, 42, 3);
   image_array(m, power, 4, 4);
   set_size_flag(m, power); /* means nothing with a power of two */
+  image_array(m, exact, 5, 5);
+  set_unused_flag(m, exact);
   char *slots = image_slots(m, hashed, 2);
   put_entry(slots, key, value);
   put_dead_entry(m, slots + 24);
@@ -173,6 +182,7 @@ static void tables(image *m) {
   push(m, ALLGC, value);
   push(m, FIXEDGC, longer);
   push(m, ALLGC, sized);
+  push(m, ALLGC, exact);
   push(m, FINOBJ, hashed);
   push(m, TOBEFNZ, power);
   lh_snapshot *s = walk_image(m, &f);
@@ -182,6 +192,7 @@ static void tables(image *m) {
   assert_int_equal(o.as.table.hash_slots, 0);
   assert_int_equal(edges(s, sized, NULL), 1);
   assert_int_equal(only_edge(s, sized, value).key.as.integer, 8);
+  find(s, exact, LH_TYPE_TABLE, 56 + 5 * 16);
   o = find(s, power, LH_TYPE_TABLE, 56 + 4 * 16);
   assert_int_equal(o.list, LH_LIST_TOBEFNZ);
   o = find(s, hashed, LH_TYPE_TABLE, 56 + 4 * 24);
