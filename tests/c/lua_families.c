@@ -1,0 +1,59 @@
+/*
+** lua_families.c - a Lua module that writes the files of families.h.
+**
+**     names()                       the name of each family, by number
+**     scale(number, bytes)          the n for which its file has about so many bytes
+**     write(number, n, serial, n_older, path)   writes the file; its bytes
+*/
+#include <lauxlib.h>
+#include <lua.h>
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "families.h"
+
+static const heap_family *check_family(lua_State *L) {
+  lua_Integer i = luaL_checkinteger(L, 1);
+  luaL_argcheck(L, i >= 1 && (size_t)i <= family_count(), 1, "no such family");
+  return family_number((size_t)i - 1);
+}
+
+static int names(lua_State *L) {
+  lua_newtable(L);
+  for (size_t i = 0; i < family_count(); i++) {
+    lua_pushstring(L, family_number(i)->name);
+    lua_rawseti(L, -2, (lua_Integer)i + 1);
+  }
+  return 1;
+}
+
+static int scale(lua_State *L) {
+  lua_pushinteger(L, family_scale(check_family(L), (size_t)luaL_checkinteger(L, 2)));
+  return 1;
+}
+
+static int write_file(lua_State *L) {
+  const heap_family *family = check_family(L);
+  lua_Integer n = luaL_checkinteger(L, 2), serial = luaL_checkinteger(L, 3);
+  lua_Integer n_older = luaL_checkinteger(L, 4);
+  const char *path = luaL_checkstring(L, 5);
+  luaL_argcheck(L, n >= 0 && n <= 1 << 24, 2, "out of range");
+  luaL_argcheck(L, serial >= 1 && serial <= 100, 3, "out of range");
+  luaL_argcheck(L, n_older >= 0 && n_older <= serial, 4, "out of range");
+  FILE *file = fopen(path, "wb");
+  if (!file) return luaL_error(L, "cannot open '%s'", path);
+  forge f;
+  family_make(&f, family, (unsigned)n, (unsigned)serial, (unsigned)n_older);
+  bool ok = fwrite(f.data, 1, f.size, file) == f.size;
+  lua_pushinteger(L, (lua_Integer)f.size);
+  forge_free(&f);
+  if (fclose(file) != 0 || !ok) return luaL_error(L, "cannot write '%s'", path);
+  return 1;
+}
+
+__attribute__((visibility("default"))) int luaopen_lua_families(lua_State *L) {
+  static const luaL_Reg functions[] = {
+      {"names", names}, {"scale", scale}, {"write", write_file}, {NULL, NULL}};
+  luaL_newlib(L, functions);
+  return 1;
+}
