@@ -3,6 +3,9 @@
 ** (walk.h).
 **
 ** The frames partition the stack below `top`. What lies above holds nothing, whatever bits it has.
+** Up to 5.4.3 a state that is closed deep in calls, by os.exit(true, true), calls __close methods
+** and finalizers from a lower `top`: the calls that are above it stay on the list in front of theirs,
+** but their slots are used again. Such calls are stepped over (see gap).
 **
 **     stack                                                                     top
 **       | nil | host's values | f | a b | c d e ... | g | args ...     ...       |
@@ -132,18 +135,49 @@ static lh_thread_status status_of(const lh_walk *walk, const raw_object *thread,
   return top - (base->function + 1) > 0 ? LH_THREAD_NOT_STARTED : LH_THREAD_FINISHED;
 }
 
+/* The calls between `before` and `behind` have lost their slots. `behind` is NULL where the innermost
+** one has, too; `before` is NULL where none has. */
+typedef struct gap {
+  const raw_call *before, *behind;
+} gap;
+
+/* A call has its slots while the functions of all calls that it leads to, and `top`, are above its
+** own. From the innermost call outwards: where one is not below the next one there is a gap; its
+** outer end is what is below all behind it. */
+static gap find_gap(const raw_call *base, const raw_call *last, const raw_value *top) {
+  gap g = {NULL, NULL};
+  const raw_value *above = top, *lowest = top, *limit = NULL;
+  for (const raw_call *c = last, *inner = NULL; c != base; inner = c, c = c->previous) {
+    if (c->function >= above) {
+      if (!limit) g.behind = inner;
+      limit = lowest;
+    }
+    above = c->function;
+    if (above < lowest) lowest = above;
+  }
+  if (!limit) return g;
+  for (g.before = base; g.before->next->function < limit;) g.before = g.before->next;
+  return g;
+}
+
+static const raw_call *next_call(const gap *g, const raw_call *call, const raw_call *last) {
+  if (call == g->before) return g->behind;
+  return call == last ? NULL : call->next;
+}
+
 static void walk_frames(lh_walk *walk, const raw_object *thread, const raw_value *top) {
   const raw_call *last = RAW_FIELD(thread, RAW_THREAD_CALL, const raw_call *);
-  const raw_call *call = raw_base_call(walk->layout, thread);
-  uint64_t n = 1;
-  for (const raw_call *c = call; c != last; c = c->next) n++;
+  const raw_call *call = raw_base_call(walk->layout, thread), *next;
+  gap g = find_gap(call, last, top);
+  uint64_t n = 0;
+  for (const raw_call *c = call; c; c = next_call(&g, c, last)) n++;
   lh_out_uvarint(walk->out, n);
   frame f = read_frame(call, raw_stack(walk->layout, thread));
-  for (; call != last; call = call->next) {
-    frame next = read_frame(call->next, call->function);
-    f.end = next.start;
+  for (; (next = next_call(&g, call, last)) != NULL; call = next) {
+    frame inner = read_frame(next, call->function);
+    f.end = inner.start;
     walk_frame(walk, (uintptr_t)thread, &f);
-    f = next;
+    f = inner;
   }
   f.end = top;
   walk_frame(walk, (uintptr_t)thread, &f);

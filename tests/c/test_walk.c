@@ -296,6 +296,7 @@ static void threads(image *m) {
   char *call = image_block(m, 64), *unused = image_block(m, 64), *base = t + m->r->base_call;
   put_pointer(base + 24, call);
   put_pointer(call, stack + 16 * 3);
+  put_pointer(call + 16, base);
   put_pointer(call + 24, unused); /* kept for the next call: counts, but is no frame */
   put_pointer(unused + 24, NULL);
   put_pointer(call + 32, code + 4 * 5);
@@ -330,6 +331,49 @@ static void threads(image *m) {
   find(s, proto, LH_TYPE_PROTO, 128 + 4 * 10 + 2 * 16);
   lh_close(s);
   forge_free(&f);
+}
+
+/* Calls whose slots were used again, up to 5.4.3 when a state is closed deep in calls: base, one, two
+** and three were there; then `top` went back to below two, and closing was called. What two and
+** three have for their function dangles. At first closing is innermost, then it has returned. */
+static void stale_calls(image *m) {
+  enum { ONE, TWO, THREE, CLOSING, N_CALLS };
+  static const size_t slots[] = {1, 4, 6, 3};
+  char *stack, *t = image_block(m, m->r->thread_bytes) + 8, *calls[N_CALLS];
+  image_thread(m, t, &stack);
+  char *closure = new_closure(m, new_proto(m), NULL), *kept = image_table(m);
+  char *caller = t + m->r->base_call;
+  for (size_t i = 0; i < N_CALLS; i++) {
+    calls[i] = image_block(m, 64);
+    put_pointer(calls[i], stack + 16 * slots[i]);
+    put_pointer(calls[i] + 16, caller);
+    put_pointer(calls[i] + 24, NULL);
+    put_pointer(caller + 24, calls[i]);
+    put64(calls[i] + 32, 0);
+    caller = calls[i];
+    put_value(stack + 16 * slots[i], 0xA5A5A5A5A5A5A5A5u, (uint8_t)(closure[8] | 0x40));
+  }
+  put_object(stack + 16 * 1, closure);
+  put_object(stack + 16 * 2, kept);
+  put_object(stack + 16 * 3, closure);
+  put_object(stack + 16 * 4, kept);
+  char *all[] = {t, closure, kept};
+  for (size_t i = 0; i < 3; i++) push(m, ALLGC, all[i]);
+  void *first;
+  memcpy(&first, m->global + ALLGC, 8);
+  for (int returned = 0; returned < 2; returned++) {
+    forge f;
+    put_pointer(m->global + ALLGC, first);
+    put_pointer(t + 32, calls[returned ? THREE : CLOSING]);
+    put_pointer(t + 16, stack + 16 * (returned ? 3 : 5)); /* top */
+    lh_snapshot *s = walk_image(m, &f);
+    lh_object o = find(s, t, LH_TYPE_THREAD, m->r->thread_bytes + 16 * STACK_SLOTS + N_CALLS * 64);
+    assert_int_equal(o.as.thread.frames, returned ? 2 : 3);
+    assert_int_equal(edges(s, t, closure), returned ? 1 : 2);
+    assert_int_equal(edges(s, t, kept), returned ? 1 : 2);
+    lh_close(s);
+    forge_free(&f);
+  }
 }
 
 /* A closure without prototype or upvalue, a prototype with arrays of nulls, a thread without a
@@ -441,6 +485,7 @@ static void false_mark(image *m) {
 ON_ALL(tables)
 ON_ALL(weak_tables)
 ON_ALL(threads)
+ON_ALL(stale_calls)
 ON_ALL(half_built)
 ON_ALL(condemned)
 ON_ALL(false_mark)
@@ -448,13 +493,10 @@ ON_ALL(alive_outside_of_a_sweep)
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(tables_of_all),
-      cmocka_unit_test(weak_tables_of_all),
-      cmocka_unit_test(threads_of_all),
-      cmocka_unit_test(half_built_of_all),
-      cmocka_unit_test(condemned_of_all),
-      cmocka_unit_test(false_mark_of_all),
-      cmocka_unit_test(alive_outside_of_a_sweep_of_all),
+      cmocka_unit_test(tables_of_all),     cmocka_unit_test(weak_tables_of_all),
+      cmocka_unit_test(threads_of_all),    cmocka_unit_test(stale_calls_of_all),
+      cmocka_unit_test(half_built_of_all), cmocka_unit_test(condemned_of_all),
+      cmocka_unit_test(false_mark_of_all), cmocka_unit_test(alive_outside_of_a_sweep_of_all),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
