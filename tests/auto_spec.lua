@@ -445,7 +445,8 @@ describe("options", function()
   local function expect_not_obeyed(command)
     local dir = support.tmpdir()
     local out, err, code = support.run(command, {cwd = dir, env = {
-      LUA_HEAP = "exit", LUA_CPATH = support.build .. "/?.so", LUA_PATH = support.root .. "/lua/?.lua",
+      LUA_HEAP = "exit", LUA_CPATH = support.build .. "/?.so",
+      LUA_PATH = support.root .. "/lua/?.lua",
       LD_PRELOAD = os.getenv "LUAHEAP_PRELOAD", ASAN_OPTIONS = "detect_leaks=0"}})
     assert.equal("", err)
     assert.equal("ran\n", out)

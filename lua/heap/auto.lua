@@ -6,7 +6,8 @@
 --
 -- The options come from the environment variable LUA_HEAP when the module is loaded, or from
 -- `require "heap.auto".start{signal = "USR2", dir = "/var/tmp", background = true}`. Without either
--- it does nothing; and LUA_HEAP is none under `lua -E` and in a setuid program. Here they are read; lua/watch.c hands them on to lib/take/watch*.c.
+-- it does nothing; under `lua -E` and in a setuid program LUA_HEAP is not looked at. Here they are
+-- read; lua/watch.c hands them on to lib/take/watch*.c.
 
 ---In plain units, from C.
 ---@class heap.watch
