@@ -40,8 +40,8 @@ TEST_COMMON = $(filter-out $(TEST_SOURCES) tests/c/lua_%,$(wildcard tests/c/*.c)
 
 TEST_NAMES = $(patsubst tests/c/%.c,%,$(TEST_SOURCES))
 # Tests that make the system fail (tests/c/faults.h), and the calls that go through them.
-WRAPPED = access close fcntl fsync fstatfs linkat open rename syscall write
-WRAPPING_TESTS = test_background test_faults test_kill test_room
+WRAPPED = access close fcntl fstatat fsync fstatfs linkat open openat renameat sendfile syscall write
+WRAPPING_TESTS = test_background test_faults test_kill test_room test_shared
 # Lua modules in C that only the specs use.
 TEST_MODULES = $(patsubst tests/c/%.c,%.so,$(wildcard tests/c/lua_*.c))
 BUILT = heap.so heap/dot.so heapsnap.so $(TOOLS:%=bin/%) $(TEST_MODULES:%=tests/%)

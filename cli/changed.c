@@ -55,53 +55,9 @@ static void on_fault(int signal_number) {
   const char *line = cli_changed(watching);
   if (line == NULL && signal_number == SIGBUS) line = unknown;
   if (line == NULL) return;
-  if (watching->unfinished != NULL) (void)unlink(watching->unfinished);
   if (watching->progress_shown) (void)!write(STDERR_FILENO, "\r\033[K", 4);
   (void)!write(STDERR_FILENO, line, strlen(line));
   _exit(CLI_FAILURE);
-}
-
-/* The others wait meanwhile: timeout(1) sends its signal twice. */
-static void on_signal(int signal_number) {
-  if (watching->unfinished != NULL) (void)unlink(watching->unfinished);
-  (void)signal(signal_number, SIG_DFL);
-  (void)raise(signal_number); /* comes when this returns */
-}
-
-static const int ending_signals[] = {SIGINT, SIGTERM, SIGHUP};
-enum { ENDING_SIGNALS = sizeof ending_signals / sizeof *ending_signals };
-
-static sigset_t ending_set(void) {
-  sigset_t set;
-  (void)sigemptyset(&set);
-  for (size_t i = 0; i < ENDING_SIGNALS; i++) (void)sigaddset(&set, ending_signals[i]);
-  return set;
-}
-
-static void on_ending(void (*handler)(int)) {
-  struct sigaction action = {.sa_handler = handler, .sa_mask = ending_set()};
-  for (size_t i = 0; i < ENDING_SIGNALS; i++) {
-    struct sigaction old;
-    (void)sigaction(ending_signals[i], NULL, &old);
-    if (old.sa_handler != SIG_IGN) (void)sigaction(ending_signals[i], &action, NULL);
-  }
-}
-
-int cli_begin_file(cli *c, char *pattern) {
-  sigset_t set = ending_set(), before;
-  (void)sigprocmask(SIG_BLOCK, &set, &before);
-  int file = mkstemp(pattern);
-  if (file >= 0) {
-    c->unfinished = pattern;
-    on_ending(on_signal);
-  }
-  (void)sigprocmask(SIG_SETMASK, &before, NULL);
-  return file;
-}
-
-void cli_end_file(cli *c) {
-  c->unfinished = NULL;
-  on_ending(SIG_DFL);
 }
 
 void cli_catch_faults(const cli *c) {

@@ -82,7 +82,6 @@ typedef struct cli {
   unsigned next_number;
   cli_file *files; /* that were opened */
   size_t n_files;
-  const char *volatile unfinished; /* a file to be removed when the process must end */
 } cli;
 
 void cli_begin(cli *c, const cli_tool *tool);
@@ -143,11 +142,6 @@ const char *cli_changed(const cli *c);
 
 /* A fault while a changed file is read ends the process with that line. */
 void cli_catch_faults(const cli *c);
-
-/* Makes a file by mkstemp (and returns what that returns) that is removed when a fault or a signal
-** that asks to end does end the process, until it is said to be complete; the path must stay. */
-int cli_begin_file(cli *c, char *pattern);
-void cli_end_file(cli *c);
 
 /* As lh_open does, for a command that goes on after a failure. */
 int cli_try_open(cli *c, const char *file, lh_snapshot **snapshot, lh_error *error);

@@ -15,6 +15,7 @@
 **                                   9  advice about one snapshot
 **                                  10  growth over many snapshots
 **                                  11  a program that looks at itself (needs Lua)
+**                                  12  files that are whole or not there
 **
 ** Conventions. A function that can fail returns 0 or a negative LH_E... code and fills the caller's
 ** lh_error (which may be NULL). Results through `**out` or a `*out` of arrays are owned by the
@@ -99,7 +100,8 @@ typedef size_t (*lh_writer)(const void *data, size_t n, void *payload);
 int lh_attach(lua_State *L, lh_error *error);
 
 /* Writes the heap of L to `path` (mode 0600; the file has no name until it is whole, or a temporary
-** one in the same directory) and leaves a mark named `path` in the heap. Runs no collector step,
+** one in the same directory, and `path` itself is never followed: a link, a device or a pipe there
+** is LH_EIO and stays) and leaves a mark named `path` in the heap. Runs no collector step,
 ** calls no metamethod, raises no Lua error, allocates nothing in the Lua heap but the mark (two
 ** userdata; and a longer stack where L has fewer than ten free slots, see lua_checkstack).
 ** `options` may be NULL. On failure an existing file at `path` is as it was. LH_EIO with ENOSPC or
@@ -109,13 +111,9 @@ int lh_attach(lua_State *L, lh_error *error);
 int lh_take_snapshot(lua_State *L, const char *path, const lh_take_options *options,
                      lh_taken *taken, lh_error *error);
 
-/* The same into a callback. `name` names the mark. */
+/* The same into a callback. `name` names the mark. lh_save makes a file of what it was given. */
 int lh_stream_snapshot(lua_State *L, const char *name, lh_writer writer, void *payload,
                        const lh_take_options *options, lh_taken *taken, lh_error *error);
-
-/* Writes one that is in memory, as lh_stream_snapshot gave it, to a file as lh_take_snapshot would
-** have done. O(size). */
-int lh_save_snapshot(const void *data, size_t size, const char *path, lh_error *error);
 
 /* A snapshot that another process writes: the program pauses for a fork alone (0.01 to 0.03 times a
 ** full collection; a tenth of that where malloc uses huge pages) and goes on; the file is the heap
@@ -1463,6 +1461,24 @@ lh_id lh_find_value(lua_State *L, const lh_snapshot *snapshot, int index);
 ** (lh_info). From then on no report shows it, and its memory is left to the collector. Harmless
 ** where there is none, and as silent as lh_mark. O(marks). */
 void lh_drop_mark(lua_State *L, uint32_t serial);
+
+/* ==== 12. Files that are whole or not there ========================================= */
+
+/* Writes bytes, such as a snapshot that lh_stream_snapshot gave, to a file as lh_take_snapshot would
+** have done. O(size). */
+int lh_save(const void *data, size_t size, const char *path, lh_error *error);
+
+/* The same in steps: a file that has no name yet (or a temporary one), to be read and written by its
+** descriptor. LH_EIO or LH_EMEMORY: *out is NULL. */
+typedef struct lh_file lh_file;
+int lh_create_file(lh_file **out, const char *path, lh_error *error);
+int lh_file_descriptor(const lh_file *file);
+
+/* Gives it its name, once. On failure an older file is as it was. */
+int lh_complete_file(lh_file *file, lh_error *error);
+
+/* Closes and frees it; what was not completed is gone. NULL is harmless. */
+void lh_discard_file(lh_file *file);
 
 #ifdef __cplusplus
 }

@@ -116,6 +116,27 @@ describe("heap.dot", function()
     ]])
   end)
 
+  it("makes a file as a snapshot does: for its owner, whole or not at all", function()
+    local dir = support.tmpdir()
+    support.write_file(dir .. "/old.dot", "kept")
+    assert(require "lfs".link("old.dot", dir .. "/link.dot", true))
+    local out = support.lua([[
+      local heap = require "heap"
+      for i = 1, 20 do list = {list, ("x"):rep(i)} end
+      print(heap.dot(list, "link.dot"))
+      print(heap.dot(list, "/dev/null"))
+      print(heap.dot(list, "old.dot"))
+    ]], {cwd = dir, before = "trap '' XFSZ; ulimit -f 2;"})
+    assert.equal("nil\tcannot write 'link.dot': it is a symbolic link, and these are not " ..
+                 "followed\t40\nnil\tcannot write '/dev/null': it is no regular file\t22\n", (
+                 out:gsub("[^\n]*old.dot[^\n]*\n$", "")))
+    assert.matches("nil\tcannot write 'old.dot': the file needs [%d.]+ KB and may have 1.0 KB", out)
+    assert.equal("kept", support.read_file(dir .. "/old.dot"))
+    support.lua(prelude .. "assert(heap.dot(_G, 'old.dot'))", {cwd = dir})
+    assert.equal("rw-------", require "lfs".attributes(dir .. "/old.dot", "permissions"))
+    assert.equal("link.dot old.dot program.lua", (support.run("echo *", {cwd = dir}):sub(1, -2)))
+  end)
+
   it("says what to install", function()
     local dir = support.tmpdir()
     support.run("cp " .. support.quote(support.build .. "/heap.so") .. " .", {cwd = dir})

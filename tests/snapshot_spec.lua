@@ -74,18 +74,17 @@ describe("the file", function()
     assert.are.equal("-g .program a b d e f\n\27 \xff sub", names_in(dir))
   end)
 
-  it("replaces what a link points to, and leaves the link", function()
+  it("lies behind links to directories, and replaces a name, not what else has it", function()
     local dir = support.tmpdir()
     assert(lfs.mkdir(dir .. "/sub"))
-    support.write_file(dir .. "/sub/target", "old")
-    assert(lfs.link("sub/target", dir .. "/link", true))
-    assert(lfs.link("link", dir .. "/again", true))
-    assert.is_truthy(snapshot(dir, "again"):find("^%d+|%d+$"))
-    assert.are.equal("link", lfs.symlinkattributes(dir .. "/again", "mode"))
-    assert.are.equal("link", lfs.symlinkattributes(dir .. "/link", "mode"))
-    assert.are.equal("again", read.info(dir .. "/sub/target").name)
-    assert.are.equal("target", names_in(dir .. "/sub"))
-    assert.are.equal(".program again link sub", names_in(dir))
+    assert(lfs.link("sub", dir .. "/to-sub", true))
+    support.write_file(dir .. "/other", "kept")
+    assert(lfs.link(dir .. "/other", dir .. "/sub/s"))
+    assert.is_truthy(snapshot(dir, "to-sub/s"):find("^%d+|%d+$"))
+    assert.are.equal("to-sub/s", read.info(dir .. "/sub/s").name)
+    assert.are.equal("kept", support.read_file(dir .. "/other"))
+    assert.are.equal("s", names_in(dir .. "/sub"))
+    assert.are.equal(".program other sub to-sub", names_in(dir))
   end)
 
   it("keeps of each string what was asked for", function()
@@ -121,9 +120,12 @@ describe("a snapshot that cannot be written", function()
     assert(lfs.mkdir(dir .. "/sub"))
     assert(lfs.link("nowhere/x", dir .. "/dangling", true))
     assert(lfs.link("loop", dir .. "/loop", true))
+    assert(lfs.link("file", dir .. "/link", true))
+    assert(os.execute("mkfifo " .. support.quote(dir .. "/fifo")))
     local cases = {
       {"missing/s", 2}, {"file/s", 20}, {"sub", 21}, {"sub/", 21}, {"missing/", 21},
-      {".", 21}, {"/", 21}, {"dangling", 2}, {"loop", 40}, {"/dev/null", 22}, {"/dev/full", 22},
+      {".", 21}, {"/", 21}, {"dangling", 40}, {"loop", 40}, {"link", 40}, {"fifo", 22},
+      {"/dev/null", 22}, {"/dev/full", 22}, {"/dev/stdout", 40}, {"/proc/self/fd/1", 40},
       {("x"):rep(256), 36}, {("x/"):rep(2100) .. "s", 36}
     }
     for _, case in ipairs(cases) do
@@ -132,6 +134,8 @@ describe("a snapshot that cannot be written", function()
       assert.is_truthy(message:find(case[1]:sub(1, 200), 1, true), message)
     end
     assert.are.equal("kept", support.read_file(dir .. "/file"))
+    assert.are.equal("link", lfs.symlinkattributes(dir .. "/link", "mode"))
+    assert.are.equal("named pipe", lfs.attributes(dir .. "/fifo", "mode"))
     assert.are.equal("", names_in(dir .. "/sub"))
     assert.are.equal("char device", lfs.attributes("/dev/null", "mode"))
   end)

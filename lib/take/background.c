@@ -55,7 +55,7 @@ struct lh_job {
 static _Noreturn void write_and_exit(lh_shot *shot, lh_file *file, report *shared) {
   lh_taken taken;
   shared->written = lh_shot_save(shot, file, &taken);
-  if (file->made) (void)unlink(file->temporary);
+  lh_file_close(file);
   shared->failure = file->failure;
   shared->taken = taken;
   __atomic_store_n(&shared->finished, 1, __ATOMIC_RELEASE);
@@ -83,7 +83,7 @@ void lh_job_free(lh_job *job) {
   if (!job) return;
   if (job->pid > 0) (void)lh_job_done(job); /* reaps it if it can be */
   if (job->shared) (void)munmap(job->shared, sizeof *job->shared);
-  lh_file_free(&job->file);
+  lh_file_end(&job->file);
   lh_free(job->path);
   lh_free(job);
 }
@@ -91,7 +91,7 @@ void lh_job_free(lh_job *job) {
 static int new_job(const char *path, lh_job **out, lh_error *error) {
   lh_job *job = *out = lh_alloc_zeroed(1, sizeof *job);
   if (!job) return lh_fail_memory(error, "starting a background snapshot");
-  job->file.fd = -1;
+  job->file.fd = job->file.folder_fd = -1;
   job->path = lh_copy_text(path);
   if (!job->path) return lh_fail_memory(error, "starting a background snapshot");
   void *page =
@@ -117,13 +117,9 @@ int lh_start_snapshot(lua_State *L, const char *path, const lh_take_options *opt
     job->pid = fork_child(&shot, &job->file, job->shared);
     if (job->pid < 0) rc = lh_fail_errno(error, errno, "cannot fork for a background snapshot");
   }
-  if (job && job->file.fd >= 0) {
-    (void)close(job->file.fd);
-    job->file.fd = -1;
-  }
   lh_shot_free(&shot);
   if (rc == LH_OK) {
-    job->file.made = false; /* the child's from now on */
+    lh_file_leave(&job->file); /* the child's from now on */
     return rc;
   }
   lh_void_mark(L, &shot.planted);
@@ -149,7 +145,7 @@ bool lh_job_done(lh_job *job) {
     job->status = 0;
   }
   job->reaped = true;
-  if (!is_finished(job) && !job->file.nameless) (void)unlink(job->file.temporary);
+  if (!is_finished(job)) lh_file_remove_left(&job->file);
   return true;
 }
 

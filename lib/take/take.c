@@ -167,16 +167,11 @@ bool lh_shot_may_fit(const lh_shot *shot, lh_file *file) {
 }
 
 bool lh_shot_save(lh_shot *shot, lh_file *file, lh_taken *taken) {
-  lh_file_end end = LH_FILE_AGAIN;
   if (file->room < lh_out_longest(shot->gc_bytes) &&
       !lh_file_has_room(file, measure(shot), false)) {
     return false;
   }
-  while (end == LH_FILE_AGAIN) {
-    if (write_shot(shot, taken, NULL) < 0) return false;
-    end = lh_file_finish(file);
-  }
-  return end == LH_FILE_DONE;
+  return write_shot(shot, taken, NULL) == LH_OK && lh_file_finish(file);
 }
 
 int lh_take_snapshot(lua_State *L, const char *path, const lh_take_options *options,
@@ -192,25 +187,7 @@ int lh_take_snapshot(lua_State *L, const char *path, const lh_take_options *opti
   }
   if (rc < 0) lh_void_mark(L, &shot.planted);
   lh_shot_free(&shot);
-  lh_file_free(&file);
-  return rc;
-}
-
-static bool save(lh_file *file, const void *data, size_t size) {
-  lh_file_end end = LH_FILE_AGAIN;
-  if (!lh_file_has_room(file, size, false)) return false;
-  while (end == LH_FILE_AGAIN) {
-    if (lh_file_write(data, size, file) < size) return false;
-    end = lh_file_finish(file);
-  }
-  return end == LH_FILE_DONE;
-}
-
-int lh_save_snapshot(const void *data, size_t size, const char *path, lh_error *error) {
-  lh_file file;
-  int rc = lh_file_open(&file, path, error);
-  if (rc == LH_OK && !save(&file, data, size)) rc = lh_file_fail(&file.failure, path, error);
-  lh_file_free(&file);
+  lh_file_end(&file);
   return rc;
 }
 

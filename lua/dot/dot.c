@@ -5,7 +5,7 @@
 */
 #include <errno.h>
 #include <stdio.h>
-#include <string.h>
+#include <stdlib.h>
 
 #include "live/live.h"
 
@@ -16,23 +16,29 @@ typedef struct picture {
   const char *path;
 } picture;
 
-static int fail(lh_error *error, const char *path) {
-  error->code = LH_EIO;
-  error->os_errno = errno;
-  (void)snprintf(error->message, sizeof error->message, "cannot write '%.300s': %s", path,
-                 strerror(errno));
-  return LH_EIO;
+static int fail(lh_error *error) {
+  *error = (lh_error){.code = LH_EMEMORY, .os_errno = errno};
+  (void)snprintf(error->message, sizeof error->message, "not enough memory while drawing");
+  return LH_EMEMORY;
 }
 
-/* The file is opened when it is known what to draw: where that is nothing, it is as it was. */
-static FILE *open_file(const picture *p, int *code, lh_error *error) {
-  FILE *out = fopen(p->path, "we");
-  if (!out) *code = fail(error, p->path);
+typedef struct text {
+  char *bytes;
+  size_t n;
+} text;
+
+/* The picture as text. */
+static FILE *open_text(text *t, int *code, lh_error *error) {
+  FILE *out = open_memstream(&t->bytes, &t->n);
+  if (!out) *code = fail(error);
   return out;
 }
 
-static int close_file(FILE *out, const picture *p, int code, lh_error *error) {
-  if (fclose(out) != 0 && code == LH_OK) code = fail(error, p->path);
+/* The file is made when it is known what to draw: where that is nothing, it is as it was. */
+static int save_text(FILE *out, text *t, const picture *p, int code, lh_error *error) {
+  if (fclose(out) != 0 && code == LH_OK) code = fail(error);
+  if (code == LH_OK) code = lh_save(t->bytes, t->n, p->path, error);
+  free(t->bytes);
   return code;
 }
 
@@ -41,8 +47,9 @@ static int draw_up(lh_snapshot *s, const picture *p, lh_error *error) {
   size_t n;
   int code = lh_shortest_paths(s, p->id, p->width, &paths, &n, error);
   if (code != LH_OK) return code;
-  FILE *out = open_file(p, &code, error);
-  if (out) code = close_file(out, p, lh_dot_paths(s, paths, n, p->depth, out, error), error);
+  text t = {0};
+  FILE *out = open_text(&t, &code, error);
+  if (out) code = save_text(out, &t, p, lh_dot_paths(s, paths, n, p->depth, out, error), error);
   lh_paths_free(paths, n);
   lh_free(paths);
   return code;
@@ -53,8 +60,9 @@ static int draw_down(lh_snapshot *s, const picture *p, lh_error *error) {
   const lh_below_query query = {.depth = p->depth, .width = p->width};
   int code = lh_find_below(s, p->id, &query, &below, error);
   if (code != LH_OK) return code;
-  FILE *out = open_file(p, &code, error);
-  if (out) code = close_file(out, p, lh_dot_below(s, &below, out, error), error);
+  text t = {0};
+  FILE *out = open_text(&t, &code, error);
+  if (out) code = save_text(out, &t, p, lh_dot_below(s, &below, out, error), error);
   lh_below_free(&below);
   return code;
 }

@@ -29,7 +29,8 @@ local heap = {}
 ---
 ---The file has mode 0600, since a heap holds secrets, and it gets its name when it is whole: after a
 ---failure an older file at `path` is as it was. A file for which there is no room, on the disk or
----under `ulimit -f`, is not begun.
+---under `ulimit -f`, is not begun. A link at the end of `path` is not followed and a device not
+---written: that is a failure.
 ---
 ---    local objects, bytes = assert(heap.snapshot("before.heap"))
 ---    heap.snapshot("secret.heap", {strings = 0})
@@ -358,7 +359,8 @@ function heap.objects(filter) end
 ---@field up? boolean what keeps the value alive, instead of what is below it
 
 ---Writes the graph below a value, or above it, for Graphviz: `dot -Tsvg why.dot > why.svg`. It is in
----a module of its own, heap/dot.so, that needs libcgraph and is loaded when it is first called.
+---a module of its own, heap/dot.so, that needs libcgraph and is loaded when it is first called. The
+---file is made as that of a snapshot.
 ---@param value any
 ---@param file string
 ---@param options? heap.dot_options

@@ -256,7 +256,7 @@ static int save(lua_State *L) {
   const char *path = luaL_checklstring(L, 2, &length);
   lh_error error;
   luaL_argcheck(L, length > 0 && strlen(path) == length, 2, "no path");
-  if (lh_save_snapshot(c->bytes, c->size, path, &error) < 0) {
+  if (lh_save(c->bytes, c->size, path, &error) < 0) {
     lua_pushnil(L);
     lua_pushstring(L, error.message);
     lua_pushinteger(L, error.os_errno);

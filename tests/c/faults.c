@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/sendfile.h>
+#include <sys/stat.h>
 #include <sys/types.h>
 #include <sys/vfs.h>
 #include <time.h>
@@ -16,6 +18,9 @@
 
 /* The linker's names for the originals, and for ours. */
 int __real_open(const char *path, int flags, ...);
+int __real_openat(int folder, const char *path, int flags, ...);
+int __real_fstatat(int folder, const char *path, struct stat *info, int flags);
+ssize_t __real_sendfile(int to, int from, off_t *at, size_t n);
 int __real_access(const char *path, int mode);
 int __real_fstatfs(int fd, struct statfs *disk);
 ssize_t __real_write(int fd, const void *data, size_t n);
@@ -23,9 +28,12 @@ int __real_fcntl(int fd, int command, ...);
 int __real_fsync(int fd);
 int __real_close(int fd);
 int __real_linkat(int from_folder, const char *from, int to_folder, const char *to, int flags);
-int __real_rename(const char *from, const char *to);
+int __real_renameat(int from_folder, const char *from, int to_folder, const char *to);
 long __real_syscall(long number, ...);
 int __wrap_open(const char *path, int flags, ...);
+int __wrap_openat(int folder, const char *path, int flags, ...);
+int __wrap_fstatat(int folder, const char *path, struct stat *info, int flags);
+ssize_t __wrap_sendfile(int to, int from, off_t *at, size_t n);
 int __wrap_access(const char *path, int mode);
 int __wrap_fstatfs(int fd, struct statfs *disk);
 ssize_t __wrap_write(int fd, const void *data, size_t n);
@@ -33,7 +41,7 @@ int __wrap_fcntl(int fd, int command, ...);
 int __wrap_fsync(int fd);
 int __wrap_close(int fd);
 int __wrap_linkat(int from_folder, const char *from, int to_folder, const char *to, int flags);
-int __wrap_rename(const char *from, const char *to);
+int __wrap_renameat(int from_folder, const char *from, int to_folder, const char *to);
 long __wrap_syscall(long number, ...);
 
 typedef struct shared_plan {
@@ -72,15 +80,29 @@ static bool fails(fault_call call) {
   return true;
 }
 
+/* Of all that is opened without O_CREAT this one counts only the folder. */
 int __wrap_open(const char *path, int flags, ...) {
-  mode_t mode = 0;
-  if ((flags & O_ACCMODE) == O_RDONLY) return __real_open(path, flags);
+  if (flags & O_PATH && fails(FAULT_FOLDER)) return -1;
+  return __real_open(path, flags);
+}
+
+int __wrap_openat(int folder, const char *path, int flags, ...) {
   va_list args;
   va_start(args, flags);
-  mode = va_arg(args, mode_t);
+  mode_t mode = va_arg(args, mode_t);
   va_end(args);
   bool nameless = (flags & O_TMPFILE) == O_TMPFILE;
-  return fails(nameless ? FAULT_NAMELESS : FAULT_OPEN) ? -1 : __real_open(path, flags, mode);
+  if (fails(nameless ? FAULT_NAMELESS : FAULT_OPEN)) return -1;
+  return __real_openat(folder, path, flags, mode);
+}
+
+int __wrap_fstatat(int folder, const char *path, struct stat *info, int flags) {
+  return fails(FAULT_FSTATAT) ? -1 : __real_fstatat(folder, path, info, flags);
+}
+
+ssize_t __wrap_sendfile(int to, int from, off_t *at, size_t n) {
+  enum { MOST = 1 << 19 };
+  return fails(FAULT_COPY) ? -1 : __real_sendfile(to, from, at, n < MOST ? n : MOST);
 }
 
 int __wrap_access(const char *path, int mode) {
@@ -140,8 +162,8 @@ int __wrap_linkat(int from_folder, const char *from, int to_folder, const char *
   return fails(FAULT_LINKAT) ? -1 : __real_linkat(from_folder, from, to_folder, to, flags);
 }
 
-int __wrap_rename(const char *from, const char *to) {
-  return fails(FAULT_RENAME) ? -1 : __real_rename(from, to);
+int __wrap_renameat(int from_folder, const char *from, int to_folder, const char *to) {
+  return fails(FAULT_RENAME) ? -1 : __real_renameat(from_folder, from, to_folder, to);
 }
 
 long __wrap_syscall(long number, ...) {

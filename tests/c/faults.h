@@ -13,15 +13,18 @@
 #include <stdint.h>
 
 typedef enum fault_call {
-  FAULT_NAMELESS, /* open with O_TMPFILE */
+  FAULT_FOLDER,   /* open of the directory */
+  FAULT_FSTATAT,  /* of what is under the name */
+  FAULT_NAMELESS, /* openat with O_TMPFILE */
   FAULT_ACCESS,   /* of /proc/self/fd/N */
-  FAULT_OPEN,     /* of a file to be written */
+  FAULT_OPEN,     /* openat of a file with a name */
   FAULT_FSTATFS,
   FAULT_WRITE,
   FAULT_FCNTL,
   FAULT_FSYNC,
   FAULT_CLOSE, /* of a writing process: a host that has forked closes its copy unharmed */
   FAULT_LINKAT,
+  FAULT_COPY, /* sendfile of a file that cannot be named */
   FAULT_RENAME,
   FAULT_SYSCALL, /* clone */
   FAULT_CALLS

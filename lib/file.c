@@ -6,10 +6,9 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <limits.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/sendfile.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
 #include <time.h>
@@ -17,24 +16,11 @@
 
 /* {=== Opening ======================================================================= */
 
-/* The path to replace: `path` itself, or what it points to when it is a link; `buffer` has PATH_MAX
-** bytes. Only a new or a regular file may be written: a rename would remove a device. */
-static int resolve(const char *path, char *buffer, const char **out, lh_error *error) {
-  struct stat info;
-  *out = path;
-  if (lstat(path, &info) == 0 && S_ISLNK(info.st_mode)) {
-    *out = realpath(path, buffer);
-    if (!*out) return lh_fail_errno(error, errno, "cannot follow the link '%s'", path);
-  }
-  if (stat(*out, &info) < 0 || S_ISREG(info.st_mode)) return LH_OK;
-  if (S_ISDIR(info.st_mode)) return lh_fail_errno(error, EISDIR, "cannot write '%s'", path);
-  return lh_fail_errno(error, EINVAL, "cannot write '%s', which is no regular file", path);
-}
-
 static const char pattern[] = ".luaheap-XXXXXX";
 enum { LETTERS = 6 }; /* the X */
+_Static_assert(sizeof pattern <= sizeof(((lh_file *)0)->temporary), "room for the name");
 
-/* Fills file->path and file->temporary, which is in the same folder. */
+/* Fills in the path and its two parts. */
 static int name_file(lh_file *file, const char *path, lh_error *error) {
   const char *slash = strrchr(path, '/');
   size_t folder = slash ? (size_t)(slash - path) + 1 : 0;
@@ -42,20 +28,37 @@ static int name_file(lh_file *file, const char *path, lh_error *error) {
     return lh_fail_errno(error, folder ? EISDIR : ENOENT, "cannot write '%s'", path);
   }
   file->path = lh_copy_text(path);
-  file->temporary = lh_alloc(folder + sizeof pattern, 1);
-  if (!file->path || !file->temporary) return lh_fail_memory(error, "opening the snapshot's file");
-  memcpy(file->temporary, path, folder);
-  memcpy(file->temporary + folder, pattern, sizeof pattern);
+  file->folder = lh_copy_text(folder ? path : ".");
+  if (!file->path || !file->folder) return lh_fail_memory(error, "opening a file");
+  if (folder) file->folder[folder] = '\0';
+  file->name = file->path + folder;
+  memcpy(file->temporary, pattern, sizeof pattern);
   return LH_OK;
+}
+
+static int open_folder(const lh_file *file) {
+  return open(file->folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
+}
+
+/* What is there may be replaced if it is a regular file: a rename would remove a device, and a link
+** is somebody's word for another place. */
+static int check_older(const lh_file *file, lh_error *error) {
+  struct stat info;
+  if (fstatat(file->folder_fd, file->name, &info, AT_SYMLINK_NOFOLLOW) < 0) {
+    return errno == ENOENT ? LH_OK : lh_fail_errno(error, errno, "cannot write '%s'", file->path);
+  }
+  if (S_ISREG(info.st_mode)) return LH_OK;
+  if (S_ISDIR(info.st_mode)) return lh_fail_errno(error, EISDIR, "cannot write '%s'", file->path);
+  int code = lh_fail(
+      error, LH_EIO, "cannot write '%s': it is %s", file->path,
+      S_ISLNK(info.st_mode) ? "a symbolic link, and these are not followed" : "no regular file");
+  if (error) error->os_errno = S_ISLNK(info.st_mode) ? ELOOP : EINVAL;
+  return code;
 }
 
 /* False, and nothing made, where that does not go, for whatever reason. */
 static bool make_nameless(lh_file *file) {
-  char *name = file->temporary + strlen(file->temporary) - (sizeof pattern - 1);
-  *name = '\0'; /* leaves the folder */
-  const char *folder = name == file->temporary ? "." : file->temporary;
-  file->fd = open(folder, O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600);
-  *name = pattern[0];
+  file->fd = openat(file->folder_fd, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
   if (file->fd < 0) return false;
   (void)snprintf(file->link, sizeof file->link, "/proc/self/fd/%d", file->fd);
   file->nameless = access(file->link, F_OK) == 0;
@@ -66,7 +69,7 @@ static bool make_nameless(lh_file *file) {
 }
 
 static bool link_to(const lh_file *file, const char *name) {
-  return linkat(AT_FDCWD, file->link, AT_FDCWD, name, AT_SYMLINK_FOLLOW) == 0;
+  return linkat(AT_FDCWD, file->link, file->folder_fd, name, AT_SYMLINK_FOLLOW) == 0;
 }
 
 /* Makes the temporary file under a name that nobody has: a link to the nameless one, or an empty
@@ -86,7 +89,8 @@ static bool make_temporary(lh_file *file) {
     if (file->nameless) {
       file->made = link_to(file, file->temporary);
     } else {
-      file->fd = open(file->temporary, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0600);
+      file->fd =
+          openat(file->folder_fd, file->temporary, O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, 0600);
       file->made = file->fd >= 0;
     }
     if (!file->made && errno != EEXIST) return false;
@@ -111,18 +115,23 @@ static void measure_room(lh_file *file) {
   }
 }
 
-int lh_file_open(lh_file *file, const char *path, lh_error *error) {
-  char buffer[PATH_MAX];
-  const char *resolved;
-  *file = (lh_file){.fd = -1};
-  int rc = resolve(path, buffer, &resolved, error);
-  if (rc == LH_OK) rc = name_file(file, resolved, error);
-  if (rc < 0) return rc;
-  if (!make_nameless(file) && !make_temporary(file)) {
-    return lh_fail_errno(error, errno, "cannot write '%s'", path);
+static int make_file(lh_file *file, lh_error *error) {
+  file->folder_fd = open_folder(file);
+  if (file->folder_fd >= 0) {
+    int rc = check_older(file, error);
+    if (rc < 0) return rc;
+  }
+  if (file->folder_fd < 0 || (!make_nameless(file) && !make_temporary(file))) {
+    return lh_fail_errno(error, errno, "cannot write '%s'", file->path);
   }
   measure_room(file);
   return LH_OK;
+}
+
+int lh_file_open(lh_file *file, const char *path, lh_error *error) {
+  *file = (lh_file){.folder_fd = -1, .fd = -1};
+  int rc = name_file(file, path, error);
+  return rc < 0 ? rc : make_file(file, error);
 }
 
 /* }=================================================================================== */
@@ -163,30 +172,52 @@ static bool is_settled(int fd) {
   return (copy < 0 ? fsync(fd) : close(copy)) == 0;
 }
 
-static void close_file(lh_file *file) {
-  if (file->fd >= 0) (void)close(file->fd);
-  file->fd = -1;
+/* All of `from` into the new temporary file. */
+static bool copy_from(const lh_file *file, int from) {
+  enum { PIECE = 1 << 30 };
+  ssize_t n;
+  off_t at = 0;
+  do {
+    n = sendfile(file->fd, from, &at, PIECE);
+  } while (n > 0 || (n < 0 && errno == EINTR));
+  return n == 0 && is_settled(file->fd);
 }
 
-lh_file_end lh_file_finish(lh_file *file) {
-  bool done = is_settled(file->fd), linked = true;
-  if (done && file->nameless) {
-    done = linked = link_to(file, file->path) || (errno == EEXIST && make_temporary(file));
-  }
-  if (done && file->made) {
-    done = rename(file->temporary, file->path) == 0;
-    file->made = !done;
-  }
+/* The nameless file cannot be named: its content goes into one that can. */
+static bool copy_to_temporary(lh_file *file) {
+  int from = file->fd;
+  file->fd = -1;
+  file->nameless = false;
+  bool done = make_temporary(file) && copy_from(file, from);
   int os_errno = errno;
-  close_file(file);
-  if (done) return LH_FILE_DONE;
-  if (!linked) {
-    file->nameless = false;
-    if (make_temporary(file)) return LH_FILE_AGAIN;
-    os_errno = errno;
+  (void)close(from);
+  errno = os_errno;
+  return done;
+}
+
+static bool give_name(lh_file *file) {
+  if (file->nameless) {
+    if (link_to(file, file->name)) return true;
+    if (!(errno == EEXIST && make_temporary(file)) && !copy_to_temporary(file)) return false;
   }
-  fail(file, os_errno);
-  return LH_FILE_FAILED;
+  file->made = renameat(file->folder_fd, file->temporary, file->folder_fd, file->name) < 0;
+  return !file->made;
+}
+
+bool lh_file_finish(lh_file *file) {
+  bool done = is_settled(file->fd) && give_name(file);
+  if (!done && file->failure.os_errno == 0) fail(file, errno);
+  return done;
+}
+
+static void close_descriptor(int *fd) {
+  if (*fd >= 0) (void)close(*fd);
+  *fd = -1;
+}
+
+void lh_file_close(lh_file *file) {
+  if (file->made) (void)unlinkat(file->folder_fd, file->temporary, 0);
+  lh_file_leave(file);
 }
 
 /* }=================================================================================== */
@@ -215,9 +246,60 @@ int lh_file_fail(const lh_file_failure *failure, const char *path, lh_error *err
   return LH_EIO;
 }
 
-void lh_file_free(lh_file *file) {
-  close_file(file);
-  if (file->made) (void)unlink(file->temporary);
-  lh_free(file->temporary);
+void lh_file_leave(lh_file *file) {
+  close_descriptor(&file->fd);
+  close_descriptor(&file->folder_fd);
+  file->made = false;
+}
+
+void lh_file_remove_left(const lh_file *file) {
+  int folder = file->nameless ? -1 : open_folder(file);
+  if (folder < 0) return;
+  (void)unlinkat(folder, file->temporary, 0);
+  (void)close(folder);
+}
+
+void lh_file_end(lh_file *file) {
+  lh_file_close(file);
+  lh_free(file->folder);
   lh_free(file->path);
 }
+
+/* {=== For commands and modules ====================================================== */
+
+int lh_create_file(lh_file **out, const char *path, lh_error *error) {
+  lh_file *file = *out = lh_alloc(1, sizeof *file);
+  if (!file) return lh_fail_memory(error, "opening a file");
+  int rc = lh_file_open(file, path, error);
+  if (rc == LH_OK) return rc;
+  lh_discard_file(file);
+  *out = NULL;
+  return rc;
+}
+
+int lh_file_descriptor(const lh_file *file) {
+  return file->fd;
+}
+
+int lh_complete_file(lh_file *file, lh_error *error) {
+  return lh_file_finish(file) ? LH_OK : lh_file_fail(&file->failure, file->path, error);
+}
+
+void lh_discard_file(lh_file *file) {
+  if (!file) return;
+  lh_file_end(file);
+  lh_free(file);
+}
+
+int lh_save(const void *data, size_t size, const char *path, lh_error *error) {
+  lh_file file;
+  int rc = lh_file_open(&file, path, error);
+  if (rc == LH_OK && !(lh_file_has_room(&file, size, false) &&
+                       lh_file_write(data, size, &file) == size && lh_file_finish(&file))) {
+    rc = lh_file_fail(&file.failure, path, error);
+  }
+  lh_file_end(&file);
+  return rc;
+}
+
+/* }=================================================================================== */
