@@ -139,6 +139,7 @@ build = {
         "lib/take/chain.c",
         "lib/take/layout.c",
         "lib/take/mark.c",
+        "lib/take/measure.c",
         "lib/take/period.c",
         "lib/take/state.c",
         "lib/take/stats.c",

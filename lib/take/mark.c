@@ -199,8 +199,8 @@ int lh_sizeof(lua_State *L, int index, uint64_t *bytes, lh_error *error) {
   *bytes = 0;
   if (slot->type & RAW_COLLECTABLE) {
     const void *main_thread =
-        RAW_FIELD(lh_global_state(L), state->layout->main_thread, const void *);
-    *bytes = lh_walk_shallow_bytes(state->layout, main_thread, slot->as.object);
+        RAW_FIELD(lh_global_state(L), state->layout.main_thread, const void *);
+    *bytes = lh_walk_shallow_bytes(&state->layout, main_thread, slot->as.object);
   }
   return LH_OK;
 }

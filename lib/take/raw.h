@@ -231,10 +231,10 @@ typedef struct lh_layout {
   const char *releases;
   uint16_t stack_last, stack, open_upvalues, base_call;                    /* lua_State */
   uint16_t main_thread, memory_message, metamethod_names, type_metatables; /* global_State */
-  uint16_t thread_bytes;      /* what a thread allocates (LX) */
-  uint16_t main_thread_bytes; /* thread and global state in one block (LG) */
-  uint16_t global_from_main;  /* distance of the two inside the block */
-  uint16_t hook_count;        /* lua_State: instructions left until its hook is called */
+  size_t thread_bytes;       /* what a thread allocates (LX), unless the build chose: measure.c */
+  size_t main_thread_bytes;  /* thread and global state in one block (LG), likewise */
+  uint16_t global_from_main; /* distance of the two inside the block */
+  uint16_t hook_count;       /* lua_State: instructions left until its hook is called */
   bool
       size_flag_in_mark; /* a table's "limit is not the size": bit 7 of `marked`, else of `flags` */
 } lh_layout;

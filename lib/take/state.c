@@ -1,7 +1,7 @@
 /*
 ** state.c - attach to a Lua state: check that its memory is laid out as we believe (layout.c),
-** check its objects with a few of known content, and leave our own userdata in the registry
-** (state.h).
+** check its objects with a few of known content and their sizes with those of another state
+** (measure.c), and leave our own userdata in the registry (state.h).
 **
 ** What older releases lack is referred to weakly (state.h), so that they get our error message and
 ** not one of the dynamic linker's.
@@ -42,11 +42,21 @@ const raw_value *lh_stack_slot(lua_State *L, int index) {
   return index >= 1 && index < top - call->function ? call->function + index : NULL;
 }
 
+/* The pseudo-index of the registry is below all others, at a place that a build chooses. No function
+** says where; but one leaves pseudo-indices as they are and counts others from the top. */
+static bool has_registry_where_we_have(lua_State *L) {
+  return lua_absindex(L, LUA_REGISTRYINDEX) == LUA_REGISTRYINDEX &&
+         lua_absindex(L, LUA_REGISTRYINDEX + 1) != LUA_REGISTRYINDEX + 1;
+}
+
 /* The release check; touches no memory but through the API. */
 static int check_version(lua_State *L, lh_error *error) {
   char release[16];
   if (lua_newuserdatauv && lua_rawgetp && lua_version && (int)lua_version(L) == LUA_VERSION_NUM) {
-    return LH_OK;
+    if (has_registry_where_we_have(L)) return LH_OK;
+    return lh_fail(error, LH_EHOST,
+                   "this Lua was built with another LUAI_MAXSTACK than the headers that luaheap "
+                   "was built with: build luaheap with the headers of this Lua");
   }
   lh_layout_release(lua_ident, release);
   if (!lua_ident) strcpy(release, "not PUC");
@@ -142,7 +152,7 @@ static int finalize(lua_State *L) {
 }
 
 typedef struct attachment {
-  const lh_layout *layout;
+  lh_layout layout;
   lh_error *error;
   int code;
 } attachment;
@@ -150,10 +160,12 @@ typedef struct attachment {
 static int check_host(lua_State *L, attachment *a) {
   lh_host host;
   ask_host(L, &host);
-  int code = lh_layout_probe(&host, &a->layout, a->error);
+  const lh_layout *layout;
+  int code = lh_layout_probe(&host, &layout, a->error);
   if (code < 0) return code;
   make_known_objects(L, finalize);
-  if (known_objects_read_back(lh_stack_slot(L, 1))) return LH_OK;
+  a->layout = *layout;
+  if (known_objects_read_back(lh_stack_slot(L, 1))) return lh_measure_layout(&a->layout, a->error);
   return lh_fail(a->error, LH_EHOST,
                  "luaheap needs an unmodified PUC Lua 5.4.0 to 5.4.8: this one's objects are laid "
                  "out differently");

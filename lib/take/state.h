@@ -31,7 +31,7 @@ enum { LH_STATE_NEWEST_MARK = 1, LH_STATE_METATABLE = 2, LH_STATE_USER_VALUES = 
 
 typedef struct lh_state {
   lh_own_content own; /* kind LH_MARK_STATE */
-  const lh_layout *layout;
+  lh_layout layout;
   uint64_t string_seed; /* secret: of the hashes of strings that are not kept at all */
   uint32_t last_serial;
   uint32_t n_periodic; /* marks: see period.c */
@@ -54,6 +54,10 @@ static inline const raw_userdata *lh_state_object(const lh_state *state) {
   return (const void *)((const char *)state - offsetof(raw_userdata, user_values) -
                         LH_STATE_USER_VALUES * sizeof(raw_value));
 }
+
+/* measure.c: sets the two sizes of a layout that fits to what this build allocates. LH_EHOST where
+** objects and counts do not agree; LH_EMEMORY. */
+int lh_measure_layout(lh_layout *layout, lh_error *error);
 
 /* The slot of the running function's value at a positive index; NULL where there is none. */
 const raw_value *lh_stack_slot(lua_State *L, int index);

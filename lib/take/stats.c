@@ -125,8 +125,8 @@ int lh_count_objects(lua_State *L, lh_counts *counts, lh_epoch_count *epochs, si
   if (!state) return LH_EARGUMENT;
   const char *global = lh_global_state(L);
   uint32_t n_marks = lh_chain_marks(state);
-  pass p = {.layout = state->layout,
-            .main_thread = RAW_FIELD(global, state->layout->main_thread, const void *),
+  pass p = {.layout = &state->layout,
+            .main_thread = RAW_FIELD(global, state->layout.main_thread, const void *),
             .dead_white = raw_dead_white(global),
             .epochs = n_epochs ? epochs : &all};
   if (n_epochs <= n_marks) p.merged = n_marks - (n_epochs ? (uint32_t)n_epochs - 1 : 0);
@@ -151,7 +151,7 @@ int lh_count_entries(lua_State *L, uint64_t *entries, lh_error *error) {
   *entries = 0;
   for (lh_list list = LH_LIST_ALLGC; list <= LH_LIST_FIXEDGC; list++) {
     for (const raw_object *o = raw_list(global, list); o; o = o->next)
-      if (o->type == RAW_TABLE) *entries += used_slots(state->layout, (const raw_table *)o);
+      if (o->type == RAW_TABLE) *entries += used_slots(&state->layout, (const raw_table *)o);
   }
   return LH_OK;
 }

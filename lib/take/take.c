@@ -109,10 +109,10 @@ int lh_shot_prepare(lua_State *L, const char *name, lh_writer writer, void *payl
       sizeof(void *) * (uint64_t)RAW_FIELD(global, RAW_GLOBAL_STRINGS_SIZE, int32_t);
   shot->short_strings = (uint64_t)RAW_FIELD(global, RAW_GLOBAL_STRINGS_USED, int32_t);
   shot->walk = (lh_walk){.out = &shot->out,
-                         .layout = state->layout,
+                         .layout = &state->layout,
                          .global = global,
                          .thread = L == state->own_thread ? state->running_thread : L,
-                         .main_thread = RAW_FIELD(global, state->layout->main_thread, const void *),
+                         .main_thread = RAW_FIELD(global, state->layout.main_thread, const void *),
                          .string_bytes = string_bytes,
                          .hash_seed = string_bytes ? 0 : state->string_seed};
   return LH_OK;

@@ -128,7 +128,7 @@ int lh_push_values(lua_State *L, const lh_snapshot *snapshot, const lh_id *ids, 
             .ids = ids,
             .n = n,
             .dead_white = raw_dead_white(lh_global_state(L))};
-  if (!may_pass(&p, state->layout)) {
+  if (!may_pass(&p, &state->layout)) {
     return lh_fail(error, LH_EARGUMENT,
                    "ids must rise, and the table at the index have an array part for all of them");
   }

@@ -133,11 +133,11 @@ static int make_own(lua_State *L, lh_watcher *w, lh_error *error) {
 }
 
 static lh_watcher *new_watcher(lua_State *L, lh_state *state) {
-  const lh_layout *layout = state->layout;
+  const lh_layout *layout = &state->layout;
   lh_watcher *w = lh_alloc_zeroed(1, sizeof *w);
   if (!w) return NULL;
   w->state = state;
-  w->layout = layout;
+  w->layout = *layout;
   w->global = lh_global_state(L);
   w->main_thread = RAW_FIELD(w->global, layout->main_thread, lua_State *);
   w->thread_bytes = layout->thread_bytes;

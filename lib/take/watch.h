@@ -53,7 +53,7 @@ typedef struct lh_watcher {
   int64_t later_room_bytes; /* while there is a newborn */
 
   lh_state *state; /* goes before the watcher does */
-  const lh_layout *layout;
+  lh_layout layout;
   const char *global;
   lua_State *main_thread, *own_thread;
   lh_watch_options options;

@@ -23,7 +23,7 @@
 #include "watch.h"
 
 static int32_t *left_of(const lh_watcher *w, lua_State *thread) {
-  return (int32_t *)(void *)((char *)thread + w->layout->hook_count);
+  return (int32_t *)(void *)((char *)thread + w->layout.hook_count);
 }
 
 static void on_hook(lua_State *L, lua_Debug *event);
@@ -84,7 +84,7 @@ void lh_arm(lh_watcher *w) {
   bool is_exact = lh_watch_is_installed(w); /* else we may have missed that a thread died */
   lua_State *t = is_exact ? lh_threads_next(w, &place) : NULL;
   for (; t; t = lh_threads_next(w, &place)) {
-    if (raw_stands_in_call(w->layout, t)) arm_thread(w, t);
+    if (raw_stands_in_call(&w->layout, t)) arm_thread(w, t);
   }
   w->busy = busy;
 }

@@ -143,7 +143,7 @@ lua_State *lh_threads_next(const lh_watcher *w, size_t *place) {
 /* A thread is resumed by a protected call, and the one that was resumed last lies deepest on the C
 ** stack, which grows down. The main thread alone may do without. */
 const void *lh_threads_running(const lh_watcher *w) {
-  const lh_layout *layout = w->layout;
+  const lh_layout *layout = &w->layout;
   const void *running = NULL;
   uintptr_t deepest = UINTPTR_MAX;
   size_t place = 0;
@@ -160,7 +160,7 @@ const void *lh_threads_running(const lh_watcher *w) {
 bool lh_threads_has_stack(const lh_watcher *w, const void *block) {
   size_t place = 0;
   for (lua_State *t = lh_threads_next(w, &place); t; t = lh_threads_next(w, &place)) {
-    if (raw_stack(w->layout, t) == block) return true;
+    if (raw_stack(&w->layout, t) == block) return true;
   }
   return false;
 }
