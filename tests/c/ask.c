@@ -200,7 +200,9 @@ static void ask_cuts(lh_snapshot *s) {
   (void)lh_what_if(s, cuts, n, LH_NO_OBJECT, alone, &together, &only_together, NULL);
   bool ok = n == 0 || lh_analyse_without(s, cuts, 1, NULL) == LH_OK;
   for (size_t i = 0; i < n; i++) lh_without_free(&cuts[i]);
-  if (ok) ask_rankings(s);
+  if (!ok) return;
+  ask_rankings(s);
+  ask_advice(s);
 }
 
 static void ask_fingerprints(lh_snapshot *s, const lh_diff *diff) {

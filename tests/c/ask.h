@@ -14,4 +14,11 @@ void ask_open(const uint8_t *data, size_t size);
 /* Reads all of it, and asks what the commands ask, of one snapshot and of two or three. */
 void ask_all(const uint8_t *data, size_t size);
 
+/* The same of up to three snapshots, one behind the other (forge_split): compares them, and looks
+** for what is written in them. What is documented to hold of the answers is checked. */
+void ask_several(const uint8_t *data, size_t size);
+
+/* Asks of them all that can be asked of heap.reader, in Lua (tests/ask.lua), and prints it. */
+void ask_reader(const uint8_t *data, size_t size);
+
 #endif

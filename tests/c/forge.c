@@ -215,6 +215,29 @@ void forge_seal(uint8_t *data, size_t size) {
   lh_store64(trailer + 16, lh_hash(data + end, footer_bytes, 0));
 }
 
+/* How long the file is that ends here; 0: none does. */
+static size_t last_file(const uint8_t *data, size_t size) {
+  if (size < LH_HEADER_BYTES + LH_TRAILER_BYTES) return 0;
+  const uint8_t *trailer = data + size - LH_TRAILER_BYTES;
+  uint64_t end = lh_load64(trailer), footer_bytes = lh_load64(trailer + 8);
+  if (memcmp(trailer + LH_TRAILER_BYTES - 8, LH_TAIL_MAGIC, 8) != 0 || end > size ||
+      footer_bytes > size || end + footer_bytes > size - LH_TRAILER_BYTES)
+    return 0;
+  return (size_t)(end + footer_bytes) + LH_TRAILER_BYTES;
+}
+
+size_t forge_split(const uint8_t *data, size_t size, forge_part *parts, size_t most) {
+  size_t n = 0;
+  do {
+    size_t last = n + 1 < most ? last_file(data, size) : 0;
+    if (last == 0) last = size;
+    size -= last;
+    parts[most - ++n] = (forge_part){data + size, last};
+  } while (size > 0);
+  memmove(parts, &parts[most - n], n * sizeof *parts);
+  return n;
+}
+
 void forge_free(forge *f) {
   free(f->out.data);
   free(f->roots.data);

@@ -48,6 +48,15 @@ void forge_free(forge *f);
 ** trailer does not tell where they are. */
 void forge_seal(uint8_t *data, size_t size);
 
+/* Files that stand one behind the other, told by their trailers: at most `most` of them. What is in
+** front of those, or is no file, belongs to the first. Returns how many there are, at least one. */
+typedef struct forge_part {
+  const uint8_t *data;
+  size_t size;
+} forge_part;
+
+size_t forge_split(const uint8_t *data, size_t size, forge_part *parts, size_t most);
+
 /* An lh_writer: adds to the forge_bytes that `payload` points to; its data are freed by free. */
 size_t forge_write(const void *data, size_t n, void *payload);
 

@@ -1,7 +1,7 @@
 /*
 ** test_corpus.c - replays the fuzzer's corpus: the inputs that between them reach all code that
-** fuzzing has reached, and each that once broke something. What libFuzzer needs clang for is so
-** done in every run of the suite, in both builds.
+** fuzzing has reached, and each that once broke something, by all that the fuzz targets do. What
+** libFuzzer needs clang for is so done in every run of the suite, in both builds.
 **
 ** It reads tests/fuzz/corpus, or the directory or file that is its argument, to look at one input.
 */
@@ -34,6 +34,8 @@ static bool replay(const char *path) {
   if (read) {
     ask_open(data, n);
     ask_all(data, n);
+    ask_several(data, n);
+    ask_reader(data, n);
   }
   free(data);
   return read;

@@ -36,6 +36,20 @@ static void each_opens_and_grows(void **state) {
   }
 }
 
+/* Of three snapshots of one run, which has made more and more. */
+static void ask_run(const heap_family *family) {
+  unsigned n = family_scale(family, BYTES / 3);
+  forge_bytes run = {0};
+  for (unsigned serial = 1; serial <= 3; serial++) {
+    forge f;
+    family_make(&f, family, n * serial / 3, serial, serial > 1);
+    (void)forge_write(f.data, f.size, &run);
+    forge_free(&f);
+  }
+  ask_several(run.data, run.size);
+  free(run.data);
+}
+
 static void each_survives_all_questions(void **state) {
   (void)state;
   for (size_t i = 0; i < family_count(); i++) {
@@ -44,6 +58,7 @@ static void each_survives_all_questions(void **state) {
     family_make(&f, family, family_scale(family, BYTES), 2, 1);
     ask_all(f.data, f.size);
     forge_free(&f);
+    ask_run(family);
   }
   printf("faults: files of many shapes, all questions: %zu cases, %zu survived\n", family_count(),
          family_count());

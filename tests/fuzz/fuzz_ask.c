@@ -3,8 +3,9 @@
 ** commands ask of a snapshot. Ten times slower than fuzz_open.c; the inputs are made the same way.
 */
 #include "ask.h"
+#include "targets.h"
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+const size_t most_parts = 1;
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   ask_all(data, size);

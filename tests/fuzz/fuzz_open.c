@@ -3,8 +3,9 @@
 ** analyses and classifies it. As many executions a second as can be; mutate.c makes the inputs.
 */
 #include "ask.h"
+#include "targets.h"
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+const size_t most_parts = 1;
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   ask_open(data, size);

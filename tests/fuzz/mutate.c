@@ -1,18 +1,24 @@
 /*
-** mutate.c - libFuzzer's mutations of snapshots, for both targets.
+** mutate.c - libFuzzer's mutations of snapshots, for all targets.
 **
 ** Bytes changed at random are refused by a checksum, a count or a sum before they reach anything
 ** that thinks. So a snapshot that opens is taken apart into its records and roots, a few of these
-** are changed (dropped, copied, moved, pointed elsewhere, given a name that means something, or
-** mutated as bytes), and a file is made of them with the counts, sums, deltas and checksums that
-** belong to it. One mutation in eight is of the bytes of the file, with the checksums made right.
+** are changed (dropped, copied, moved, pointed elsewhere, made anew, given a name that means
+** something, or mutated as bytes), and a file is made of them with the counts, sums, deltas and
+** checksums that belong to it. One mutation in eight is of the bytes of the file, with the
+** checksums made right.
+**
+** An input is one file, or several one behind the other (forge_split). To those that there are,
+** mutations add a later snapshot of the same state or one of another state.
 */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 
-#include "forge.h"
+#include "draft.h"
 #include "read/scan.h"
+#include "targets.h"
 
 size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t max_size);
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsigned seed);
@@ -27,132 +33,47 @@ ssize_t getrandom(void *buffer, size_t length, unsigned flags) {
   return (ssize_t)length;
 }
 
-enum { MAX_RECORDS = 256, MAX_ROOTS = 64, MAX_FIELDS = 512, SPARE = 16 };
-
-typedef struct record {
-  const uint8_t *fields; /* behind the shallow size */
-  size_t n_fields;
-  uint64_t address, shallow_bytes;
-  uint8_t head, list;
-} record;
-
-/* A snapshot in pieces. */
-typedef struct draft {
-  const lh_snapshot *s;
-  lh_info info;
-  record records[MAX_RECORDS];
-  size_t n_records;
-  lh_root roots[MAX_ROOTS];
-  uint64_t root_addresses[MAX_ROOTS];
-  size_t n_roots;
-  uint8_t changed[SPARE][MAX_FIELDS + 32]; /* fields that are not those of the file */
-  size_t n_changed;
-  uint64_t random;
-} draft;
-
-static size_t roll(draft *d, size_t n) {
-  d->random ^= d->random << 13;
-  d->random ^= d->random >> 7;
-  d->random ^= d->random << 17;
-  return n == 0 ? 0 : (size_t)(d->random >> 11) % n;
-}
-
-/* {=== taking apart ================================================================== */
-
-static void add_record(draft *d, const lh_snapshot *s, lh_id id) {
-  if (d->n_records == MAX_RECORDS) return;
-  const uint8_t *at = lh_record(s, id);
-  const uint8_t *end = id < s->n ? lh_record(s, id + 1) : s->data + s->size - LH_TRAILER_BYTES;
-  if (id == s->n) end = s->data + lh_load64(end);
-  record *r = &d->records[d->n_records++];
-  *r = (record){.head = *at, .address = s->address[id], .list = (uint8_t)lh_list_of(s, id)};
-  r->shallow_bytes = lh_get_shallow(&at);
-  r->fields = at;
-  r->n_fields = (size_t)(end - at);
-}
-
-static void take_apart(draft *d, const lh_snapshot *s, unsigned seed) {
-  memset(d, 0, offsetof(draft, changed));
-  d->n_changed = 0;
-  d->random = seed * UINT64_C(0x9E3779B97F4A7C15) + 1;
-  d->s = s;
-  d->info = s->info;
-  for (uint64_t id = 1; id <= s->n; id++) add_record(d, s, (lh_id)id);
-  for (size_t i = 0; i < s->n_roots && d->n_roots < MAX_ROOTS; i++) {
-    bool listed = s->roots[i].kind == LH_ROOT_FIXED || s->roots[i].kind == LH_ROOT_FINALIZER;
-    if (listed) continue;
-    d->root_addresses[d->n_roots] = s->address[s->roots[i].target];
-    d->roots[d->n_roots++] = s->roots[i];
-  }
-}
-
-/* }=================================================================================== */
-
-/* {=== changes ======================================================================= */
-
-/* Room for other fields of a record; NULL when there is none left. */
-static uint8_t *fields_to_change(draft *d, record *r) {
-  if (d->n_changed == SPARE || r->n_fields > MAX_FIELDS) return NULL;
-  uint8_t *copy = d->changed[d->n_changed++];
-  memcpy(copy, r->fields, r->n_fields);
-  r->fields = copy;
-  return copy;
-}
-
-/* Mostly that of an object. */
-static uint64_t any_address(draft *d) {
-  uint64_t address = d->records[roll(d, d->n_records)].address;
-  return roll(d, 8) == 0 ? address + 0x10 * (roll(d, 64) + 1) : address;
-}
-
-static void insert(draft *d, size_t at, record r) {
-  if (d->n_records == MAX_RECORDS) return;
-  memmove(&d->records[at + 1], &d->records[at], (d->n_records - at) * sizeof r);
-  d->records[at] = r;
-  d->n_records++;
-}
-
-static record take_out(draft *d, size_t at) {
-  record r = d->records[at];
-  d->n_records--;
-  memmove(&d->records[at], &d->records[at + 1], (d->n_records - at) * sizeof r);
-  return r;
-}
-
-/* To any place, of the list of what is there. */
-static void put_back(draft *d, record r) {
-  size_t at = roll(d, d->n_records + 1);
-  if (at < d->n_records) r.list = d->records[at].list;
-  if (roll(d, 4) == 0 && at == d->n_records) r.list = LH_LIST_FIXEDGC;
-  insert(d, at, r);
-}
+/* {=== Changes of one snapshot ======================================================= */
 
 static void copy_record(draft *d, size_t at) {
   record r = d->records[at];
-  uint64_t highest = 0;
-  for (size_t i = 0; i < d->n_records; i++)
-    if (d->records[i].address > highest) highest = d->records[i].address;
-  r.address = highest + 0x10 * (1 + roll(d, 16));
-  put_back(d, r);
+  r.address = draft_free_address(d);
+  draft_put_back(d, r);
 }
 
 static void mutate_fields(draft *d, record *r) {
-  uint8_t *fields = fields_to_change(d, r);
+  uint8_t *fields = draft_fields_to_change(d, r);
   if (fields) r->n_fields = LLVMFuzzerMutate(fields, r->n_fields, r->n_fields + 16);
 }
 
-/* Names that something looks for, and values of __mode. */
+/* In place of one that is there, so that much refers to it, or added. */
+static void lie(draft *d, size_t at) {
+  record made;
+  bool in_place = roll(d, 2) == 0;
+  unsigned type = in_place && roll(d, 2) ? d->records[at].head & 15u
+                                         : LH_REC_STRING + (unsigned)roll(d, LH_REC_MARK);
+  /* What a root leads to is what most is asked of. */
+  if (in_place && d->n_roots > 0 && roll(d, 4) == 0) {
+    uint64_t address = d->root_addresses[roll(d, d->n_roots)];
+    for (size_t i = 0; i < d->n_records; i++)
+      if (d->records[i].address == address) at = i;
+  }
+  uint64_t address = in_place ? d->records[at].address : draft_free_address(d);
+  if (!lie_record(d, type, address, &made)) return;
+  if (in_place) {
+    made.list = d->records[at].list;
+    d->records[at] = made;
+  } else {
+    draft_put_back(d, made);
+  }
+}
+
 static void name_string(draft *d, record *r) {
-  static const char *const names[] = {"__mode", "__name",    "__index",       "k",      "v",
-                                      "kv",     "_G",        "_LOADED",       "@a.lua", "n",
-                                      "?",      "=(load)\n", "for iterator'", "(self",  "\"",
-                                      "[*]*",   "\x1b[31m"};
-  const char *name = names[roll(d, sizeof names / sizeof *names)];
-  if ((r->head & 15) != LH_REC_STRING || (r->head & LH_FLAG_DEAD)) return;
-  r->head = LH_REC_STRING;
-  r->fields = (const uint8_t *)name;
-  r->n_fields = strlen(name);
-  r->shallow_bytes = LH_STRING_OVERHEAD + r->n_fields;
+  record made;
+  if (r->head == LH_REC_STRING && lie_record(d, LH_REC_STRING, r->address, &made)) {
+    made.list = r->list;
+    *r = made;
+  }
 }
 
 /* One of the references of object `id`, whose record is unchanged, points elsewhere. */
@@ -160,7 +81,7 @@ static void point_elsewhere(draft *d, record *r) {
   scan c;
   found reference;
   lh_id id = lh_find_word(d->s, r->address >> 3);
-  if (id == LH_NO_OBJECT || r->head != *lh_record(d->s, id)) return;
+  if (id == LH_NO_OBJECT || r->fields < d->s->data || r->fields >= d->s->data + d->s->size) return;
   begin(d->s, id, &c);
   for (size_t skip = roll(d, 8) + 1; skip > 0; skip--)
     if (!step(&c, &reference)) break;
@@ -170,9 +91,9 @@ static void point_elsewhere(draft *d, record *r) {
   while (start > 0 && end - start < LH_MAX_VARINT && fields[start - 1] >= 0x80 &&
          fields[start - 1] != (LH_VAL_OBJECT << 4 | LH_VAL_OBJECT))
     start--;
-  uint8_t *changed = fields_to_change(d, r);
+  uint8_t *changed = draft_fields_to_change(d, r);
   if (!changed) return;
-  uint64_t target = roll(d, 16) == 0 ? 0 : any_address(d);
+  uint64_t target = roll(d, 16) == 0 ? 0 : draft_any_address(d);
   int64_t delta = (int64_t)((target >> 3) - (r->address >> 3));
   uint8_t *behind = lh_put_uvarint(changed + start, lh_zigzag(delta));
   memcpy(behind, fields + end, r->n_fields - end);
@@ -182,13 +103,13 @@ static void point_elsewhere(draft *d, record *r) {
 static void change_roots(draft *d) {
   size_t at = roll(d, d->n_roots + 1);
   if (at < d->n_roots && roll(d, 3) == 0) {
-    d->root_addresses[at] = any_address(d);
+    d->root_addresses[at] = draft_any_address(d);
   } else if (at < d->n_roots && roll(d, 2) == 0) {
     d->n_roots--;
     d->roots[at] = d->roots[d->n_roots];
     d->root_addresses[at] = d->root_addresses[d->n_roots];
   } else if (d->n_roots < MAX_ROOTS) {
-    d->root_addresses[d->n_roots] = any_address(d);
+    d->root_addresses[d->n_roots] = draft_any_address(d);
     d->roots[d->n_roots++] =
         (lh_root){(lh_root_kind)roll(d, LH_ROOT_OWN + 1), (uint32_t)roll(d, 9), 0};
   }
@@ -199,116 +120,209 @@ static void change_head(draft *d, record *r) {
   if (r->head & LH_FLAG_DEAD) r->n_fields = 0;
 }
 
+static void change_info(draft *d) {
+  switch (roll(d, 4)) {
+    case 0:
+      d->info.gc_state = (uint8_t)roll(d, 9);
+      d->info.gc_generational = roll(d, 2) == 0;
+      d->info.gc_bytes += roll(d, 256);
+      break;
+    case 1:
+      d->info.string_limit = lie_number(d);
+      d->info.string_table_bytes = roll(d, 4) ? 1024 : lie_number(d);
+      break;
+    case 2:
+      lie_text(d, d->program);
+      d->info.program = d->program;
+      break;
+    default:
+      lie_text(d, d->name);
+      d->info.name = d->name;
+      break;
+  }
+}
+
 static void change(draft *d) {
   size_t at = roll(d, d->n_records);
   record *r = &d->records[at];
   if (d->n_records == 0) return;
-  switch (roll(d, 12)) {
-    case 0: (void)take_out(d, at); break;
+  switch (roll(d, 16)) {
+    case 0: (void)draft_take_out(d, at); break;
     case 1:
     case 2: copy_record(d, at); break;
-    case 3: put_back(d, take_out(d, at)); break;
+    case 3: draft_put_back(d, draft_take_out(d, at)); break;
     case 4: name_string(d, r); break;
     case 5: change_roots(d); break;
     case 6: change_head(d, r); break;
     case 7: r->shallow_bytes = roll(d, 4) == 0 ? d->random >> roll(d, 64) : roll(d, 4096); break;
     case 8: mutate_fields(d, r); break;
+    case 9: change_info(d); break;
+    case 10:
+    case 11:
+    case 12: lie(d, at); break;
     default: point_elsewhere(d, r); break;
   }
-  if (roll(d, 32) == 0) {
-    d->info.gc_state = (uint8_t)roll(d, 9);
-    d->info.gc_generational = roll(d, 2) == 0;
-    d->info.gc_bytes += roll(d, 256);
-  }
+}
+
+static void change_some(draft *d) {
+  for (size_t n = roll(d, 4) + 1; n > 0; n--) change(d);
 }
 
 /* }=================================================================================== */
 
-/* {=== putting together ============================================================== */
+/* {=== Another snapshot =============================================================== */
 
-static void fill_footer(const draft *d, forge *f) {
-  const lh_info *info = &d->info;
-  f->footer.state_id = info->state_id;
-  f->footer.serial = info->serial;
-  f->footer.time_ns = info->time_ns;
-  f->footer.process_id = info->process_id;
-  f->footer.release = info->lua_release;
-  f->footer.program = info->program;
-  f->footer.name = info->name;
-  f->footer.string_limit = info->string_limit;
-  f->footer.string_table_bytes = info->string_table_bytes;
-  f->footer.gc_bytes = f->footer.object_bytes + info->string_table_bytes +
-                       (uint64_t)(info->gc_bytes != d->s->info.gc_bytes ? 8 : 0);
-  f->footer.gc_state = info->gc_state;
-  f->footer.gc_generational = info->gc_generational;
+/* The two marks of a snapshot with d->info. */
+static void add_marks(draft *d) {
+  for (int list = LH_LIST_ALLGC; list <= LH_LIST_FINOBJ; list++) {
+    record mark;
+    if (!lie_own_mark(d, draft_free_address(d), &mark)) return;
+    mark.list = (uint8_t)list;
+    draft_insert(d, 0, mark);
+  }
 }
 
-/* Stores the file and returns how long it is; 0 when it is too long. */
-static size_t put_together(const draft *d, uint8_t *out, size_t max_size) {
-  forge f;
-  forge_begin(&f);
-  for (int list = 0; list < 4; list++) {
-    for (size_t i = 0; i < d->n_records; i++) {
-      const record *r = &d->records[i];
-      if (r->list != list) continue;
-      forge_record(&f, r->head, r->address, r->shallow_bytes);
-      forge_bytes_of(&f, r->fields, r->n_fields);
-    }
-    if (list < 3) forge_next_list(&f);
+/* What the program has done since: objects at the young end, and others changed. */
+static void work(draft *d) {
+  for (size_t n = roll(d, 8); n > 0 && d->n_records > 0; n--) {
+    record r = d->records[roll(d, d->n_records)];
+    r.address = draft_free_address(d);
+    if (roll(d, 2) &&
+        !lie_record(d, LH_REC_STRING + (unsigned)roll(d, LH_REC_THREAD), r.address, &r))
+      return;
+    r.list = LH_LIST_ALLGC;
+    draft_insert(d, 0, r);
   }
-  for (size_t i = 0; i < d->n_roots; i++)
-    forge_root(&f, d->roots[i].kind, d->roots[i].index, d->root_addresses[i]);
-  fill_footer(d, &f);
-  forge_finish(&f);
-  size_t size = f.size <= max_size ? f.size : 0;
-  if (size > 0) memcpy(out, f.data, size);
-  forge_free(&f);
-  return size;
+  if (roll(d, 2)) change_some(d);
+}
+
+static void become_later(draft *d) {
+  if (roll(d, 2)) work(d);
+  d->info.serial += 1 + (uint32_t)(roll(d, 4) == 0);
+  d->info.time_ns += UINT64_C(1000000000) * roll(d, 4);
+  add_marks(d);
+}
+
+static void become_other(draft *d) {
+  d->info.state_id += 1 + roll(d, 2);
+  d->info.process_id++;
+  d->info.serial = 1;
+  for (size_t i = d->n_records; i-- > 0;)
+    if ((d->records[i].head & 15) == LH_REC_MARK) (void)draft_take_out(d, i);
+  add_marks(d);
+  work(d);
 }
 
 /* }=================================================================================== */
 
+/* Of the last file. */
 static size_t mutate_bytes(uint8_t *data, size_t size, size_t max_size) {
-  size = LLVMFuzzerMutate(data, size, max_size);
-  forge_seal(data, size);
+  forge_part parts[MOST_PARTS];
+  size_t last = forge_split(data, size, parts, most_parts) - 1;
+  size_t before = (size_t)(parts[last].data - data);
+  size = LLVMFuzzerMutate(data + before, size - before, max_size - before);
+  forge_seal(data + before, size);
+  return before + size;
+}
+
+/* Stores the file that becomes of a snapshot; 0: none. */
+static size_t made_of(forge_part part, void (*become)(draft *), uint8_t *out, size_t max_size,
+                      unsigned seed) {
+  static draft d;
+  lh_snapshot *s;
+  if (lh_open_memory(&s, part.data, part.size, "mutate", NULL) != LH_OK) return 0;
+  draft_take_apart(&d, s, seed);
+  become(&d);
+  size_t made = draft_put_together(&d, out, max_size);
+  lh_close(s);
+  return made;
+}
+
+static void become_changed(draft *d) {
+  change_some(d);
+}
+
+/* The files of an input, some of which are replaced. */
+typedef struct input {
+  forge_part parts[MOST_PARTS];
+  size_t n;
+} input;
+
+static size_t join(const input *in, uint8_t *out, size_t max_size) {
+  size_t size = 0;
+  for (size_t i = 0; i < in->n; i++) {
+    if (in->parts[i].size > max_size - size) return 0;
+    memmove(out + size, in->parts[i].data, in->parts[i].size);
+    size += in->parts[i].size;
+  }
   return size;
+}
+
+/* Adds one, takes one away, exchanges two, or changes one; 0: nothing came of it. `made` is for a
+** file. */
+static size_t mutate_parts(input *in, uint8_t *made, uint8_t *out, size_t max_size, unsigned seed) {
+  draft dice = {.random = seed * UINT64_C(0xD1B54A32D192ED03) + 1};
+  size_t at = roll(&dice, in->n);
+  forge_part *part = &in->parts[at];
+  size_t how = roll(&dice, 8);
+  if (in->n < most_parts && how < 3) {
+    part = &in->parts[in->n++];
+    *part = in->parts[at];
+    part->size = made_of(*part, how < 2 ? become_later : become_other, made, max_size, seed);
+    part->data = made;
+  } else if (in->n > 1 && how == 3) {
+    in->parts[at] = in->parts[--in->n];
+  } else if (in->n > 1 && how == 4) {
+    forge_part last = in->parts[in->n - 1];
+    in->parts[in->n - 1] = *part;
+    *part = last;
+  } else {
+    part->size = made_of(*part, become_changed, made, max_size, seed);
+    part->data = made;
+  }
+  return part->size == 0 ? 0 : join(in, out, max_size);
 }
 
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsigned seed) {
-  static draft d;
-  lh_snapshot *s;
-  if (seed % 8 == 0 || lh_open_memory(&s, data, size, "mutate", NULL) != LH_OK)
-    return mutate_bytes(data, size, max_size);
-  take_apart(&d, s, seed);
-  for (size_t n = roll(&d, 4) + 1; n > 0; n--) change(&d);
-  uint8_t *out = malloc(max_size);
-  size_t made = out ? put_together(&d, out, max_size) : 0;
-  lh_close(s);
-  if (made > 0) memcpy(data, out, made);
-  free(out);
-  return made > 0 ? made : size;
+  input in;
+  if (seed % 8 == 0) return mutate_bytes(data, size, max_size);
+  in.n = forge_split(data, size, in.parts, most_parts);
+  uint8_t *room = malloc(2 * max_size);
+  size_t made = room ? mutate_parts(&in, room, room + max_size, max_size, seed) : 0;
+  if (made > 0) memcpy(data, room + max_size, made);
+  free(room);
+  return made > 0 ? made : mutate_bytes(data, size, max_size);
 }
 
 /* The first snapshot with some records of the second. */
 static size_t cross(const lh_snapshot *a, const lh_snapshot *b, uint8_t *out, size_t max_size,
                     unsigned seed) {
   static draft d, other;
-  take_apart(&d, a, seed);
-  take_apart(&other, b, seed + 1);
+  draft_take_apart(&d, a, seed);
+  draft_take_apart(&other, b, seed + 1);
   if (other.n_records == 0) return 0;
   for (size_t n = roll(&d, 4) + 1; n > 0; n--) {
     record r = other.records[roll(&d, other.n_records)];
-    if (lh_find_word(a, r.address >> 3) == LH_NO_OBJECT) put_back(&d, r);
+    if (lh_find_word(a, r.address >> 3) == LH_NO_OBJECT) draft_put_back(&d, r);
   }
-  return put_together(&d, out, max_size);
+  return draft_put_together(&d, out, max_size);
 }
 
+/* The last file of each. */
 size_t LLVMFuzzerCustomCrossOver(const uint8_t *data, size_t size, const uint8_t *data2,
                                  size_t size2, uint8_t *out, size_t max_size, unsigned seed) {
+  input in[2];
   lh_snapshot *a, *b = NULL;
   size_t made = 0;
-  if (lh_open_memory(&a, data, size, "mutate", NULL) != LH_OK) return 0;
-  if (lh_open_memory(&b, data2, size2, "mutate", NULL) == LH_OK)
+  in[0].n = forge_split(data, size, in[0].parts, most_parts);
+  in[1].n = forge_split(data2, size2, in[1].parts, most_parts);
+  forge_part *first = &in[0].parts[in[0].n - 1], *second = &in[1].parts[in[1].n - 1];
+  if (in[0].n < most_parts && seed % 2 == 0) { /* side by side */
+    in[0].parts[in[0].n++] = *second;
+    return join(&in[0], out, max_size);
+  }
+  if (lh_open_memory(&a, first->data, first->size, "mutate", NULL) != LH_OK) return 0;
+  if (lh_open_memory(&b, second->data, second->size, "mutate", NULL) == LH_OK)
     made = cross(a, b, out, max_size, seed);
   lh_close(a);
   lh_close(b);

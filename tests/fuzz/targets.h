@@ -1,0 +1,17 @@
+/*
+** targets.h - what a fuzz target says of itself, each in its own file.
+*/
+#ifndef LUAHEAP_TARGETS_H
+#define LUAHEAP_TARGETS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum { MOST_PARTS = 3 };
+
+/* Of how many files an input may consist, at most MOST_PARTS. */
+extern const size_t most_parts;
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+#endif
