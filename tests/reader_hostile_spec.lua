@@ -1,5 +1,5 @@
--- reader_hostile_spec.lua - heap.reader with names that would do harm to a terminal: all that can be
--- asked of them is asked, and printed. (tests/c/test_corpus.c does it with files that were forged.)
+-- reader_hostile_spec.lua - heap.reader with names that would do harm to a terminal: all that can
+-- be asked of them is asked, and printed. (tests/c/test_corpus.c does it with forged files.)
 
 local support = require "tests.support"
 
