@@ -55,9 +55,9 @@ LUA_NAME = $(firstword $(shell for n in lua5.4 lua-5.4 lua54 lua; do \
 LUA_CFLAGS = $(shell $(PKG_CONFIG) --cflags $(LUA_NAME))
 LUA_LIBS = $(shell $(PKG_CONFIG) --libs $(LUA_NAME))
 LIB_CFLAGS = $(shell $(PKG_CONFIG) --cflags libcgraph)
-CLI_CFLAGS = $(shell $(PKG_CONFIG) --cflags jansson smartcols sqlite3)
+CLI_CFLAGS = $(shell $(PKG_CONFIG) --cflags jansson sqlite3)
 LIB_LIBS = $(shell $(PKG_CONFIG) --libs libcgraph) -lm
-CLI_LIBS = $(shell $(PKG_CONFIG) --libs jansson smartcols) $(LIB_LIBS)
+CLI_LIBS = $(shell $(PKG_CONFIG) --libs jansson) $(LIB_LIBS)
 SQL_LIBS = $(shell $(PKG_CONFIG) --libs sqlite3)
 TEST_LIBS = $(shell $(PKG_CONFIG) --libs cmocka) $(LUA_LIBS) $(LIB_LIBS) -ldl
 

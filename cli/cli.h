@@ -7,7 +7,7 @@
 **     open.c      a snapshot, opened and analysed, and what to say about one object of it
 **     changed.c   what to say when a snapshot changes while it is read
 **     text.c      counts, sizes and names as people read them
-**     table.c     aligned columns, with libsmartcols
+**     table.c     aligned columns, printed as the rows come once there are many
 **     tree.c      the lines of a tree beside the text of its rows
 **     json.c      JSON written as it is made, with jansson: a million rows need no memory
 **
@@ -203,9 +203,11 @@ typedef struct cli_column {
 
 typedef struct cli_table cli_table;
 
+/* Rows are copied. They may be printed as they come, so what stands above the table is printed
+** before the first. cli_table_print prints what is left and frees the table. */
 cli_table *cli_table_new(cli *c, const cli_column *columns, size_t n_columns);
-void cli_table_row(cli_table *table, const char *const *cells, cli_style style); /* copies */
-void cli_table_print(cli_table *table);                                          /* and frees it */
+void cli_table_row(cli_table *table, const char *const *cells, cli_style style);
+void cli_table_print(cli_table *table);
 
 /* Is stdout a terminal on which there is room only for the columns that matter most? */
 bool cli_is_narrow(const cli *c);

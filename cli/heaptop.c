@@ -230,6 +230,7 @@ static void print_classes(cli *c, lh_snapshot *snapshot, const request *r, uint6
   cli_table *table = cli_table_new(c, columns + hidden, 6 - hidden);
   lh_class_row *rows;
   n = rank_classes(c, snapshot, r, &rows, &n_shown);
+  print_heading(c, r->query.garbage ? "Classes of garbage" : "Classes", order_name(r, false));
   for (size_t i = 0; i < n_shown; i++) {
     const lh_class *class = lh_class_at(snapshot, rows[i].class_index);
     uint64_t bytes = r->query.garbage ? rows[i].shallow_bytes : rows[i].retained_bytes;
@@ -241,7 +242,6 @@ static void print_classes(cli *c, lh_snapshot *snapshot, const request *r, uint6
                            class->name};
     cli_table_row(table, cells + hidden, CLI_PLAIN);
   }
-  print_heading(c, r->query.garbage ? "Classes of garbage" : "Classes", order_name(r, false));
   cli_table_print(table);
   cli_print_hidden(c, n - n_shown, "class", "classes");
   lh_free(rows);
@@ -294,8 +294,8 @@ static void print_objects(cli *c, lh_snapshot *snapshot, const request *r, uint6
   cli_table *table = cli_table_new(c, columns + (garbage ? 1 : 0), garbage ? 4 : 6);
   lh_id *ids;
   size_t n_left_out, n = rank_objects(c, snapshot, r, &ids, &n_left_out);
-  for (size_t i = 0; i < n; i++) object_row(c, snapshot, r, ids[i], whole_bytes, table);
   print_heading(c, garbage ? "Garbage" : "Objects", order_name(r, true));
+  for (size_t i = 0; i < n; i++) object_row(c, snapshot, r, ids[i], whole_bytes, table);
   cli_table_print(table);
   if (n_left_out > 0)
     printf("%s%s of lists left out, whose first is shown%s\n", cli_style_on(c, CLI_FAINT),

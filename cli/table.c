@@ -1,38 +1,43 @@
 /*
-** table.c - aligned columns, with libsmartcols. Elsewhere than on a terminal every line is as long
-** as it must be, so that grep and awk see whole paths; only of a key in quotes with more than 64
-** bytes no more than the beginning is shown, by which heappath finds it, too. On a terminal the
-** columns of names and paths are broken to fit its width, at places where a person would break
-** them: before `.` and `[`, behind a blank, comma or slash. So rows are kept until all widths are
-** known.
+** table.c - aligned columns. Elsewhere than on a terminal every line is as long as it must be, so
+** that grep and awk see whole paths; only of a key in quotes with more than 64 bytes no more than
+** the beginning is shown, by which heappath finds it, too. On a terminal the columns of names and
+** paths are broken to fit its width, at places where a person would break them: before `.` and `[`,
+** behind a blank, comma or slash.
+**
+** Rows are kept until all widths are known, or until they take 4 MB, some 20,000 rows: then the
+** columns are as wide as these need, and the rows that follow are printed as they come. So a
+** million rows need no memory; one with a wider cell is a longer line.
 */
-#include <libsmartcols.h>
 #include <limits.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
 #include <wchar.h>
 
 #include "cli.h"
 
-enum { GAP = 2, LEAST_WIDTH = 18, INDENT = 2 };
+enum { GAP = 2, LEAST_WIDTH = 18, INDENT = 2, MOST_KEPT_BYTES = 4 << 20 };
 
 struct cli_table {
   cli *c;
   const cli_column *columns;
-  size_t n_columns, n_rows, capacity;
-  char **cells; /* n_rows * n_columns */
+  size_t n_columns;
+  char **cells; /* of the rows that are kept: n_rows * n_columns */
   cli_style *styles;
+  size_t n_rows, capacity, kept_bytes;
+  bool begun;     /* the widths are settled, and the heading is printed */
+  size_t *widths; /* of the columns */
+  size_t *limits; /* to which their cells are broken; 0: they are not */
 };
-
-/* libsmartcols says 0 or a negative error, of which only "out of memory" can be ours. */
-static void must_be_done(int code) {
-  cli_must(code == 0 ? "" : NULL);
-}
 
 cli_table *cli_table_new(cli *c, const cli_column *columns, size_t n_columns) {
   cli_table *table = cli_must(calloc(1, sizeof *table));
   table->c = c;
   table->columns = columns;
   table->n_columns = n_columns;
+  table->widths = cli_must(calloc(n_columns, sizeof *table->widths));
+  table->limits = cli_must(calloc(n_columns, sizeof *table->limits));
   return table;
 }
 
@@ -64,7 +69,9 @@ static size_t quoted_length(const char *p, size_t *shown) {
 
 /* The text with ["first bytes..."] in place of longer keys. */
 static char *with_short_keys(const char *text) {
-  char *result = cli_must(malloc(strlen(text) + 1)), *q = result;
+  char *result, *q;
+  if (strstr(text, "[\"") == NULL) return cli_must(strdup(text));
+  q = result = cli_must(malloc(strlen(text) + 1));
   while (*text != '\0') {
     size_t shown = 0, n = strncmp(text, "[\"", 2) == 0 ? quoted_length(text + 2, &shown) : 0;
     if (n <= LONGEST_KEY || strncmp(text + 2 + n, "\"]", 2) != 0) {
@@ -80,17 +87,6 @@ static char *with_short_keys(const char *text) {
 
 /* }=================================================================================== */
 
-void cli_table_row(cli_table *table, const char *const *cells, cli_style style) {
-  size_t n = table->n_columns;
-  if (table->n_rows == table->capacity) {
-    table->capacity = 2 * table->capacity + 32;
-    table->cells = cli_must(realloc(table->cells, table->capacity * n * sizeof(char *)));
-    table->styles = cli_must(realloc(table->styles, table->capacity * sizeof(cli_style)));
-  }
-  for (size_t i = 0; i < n; i++) table->cells[table->n_rows * n + i] = with_short_keys(cells[i]);
-  table->styles[table->n_rows++] = style;
-}
-
 /* {=== Fitting a terminal ============================================================= */
 
 /* Places on the screen that the character at p takes; *bytes is its length. */
@@ -105,19 +101,38 @@ static size_t character_width(const char *p, size_t *bytes) {
   return width < 0 ? 1 : (size_t)width;
 }
 
-static size_t text_width(const char *text) {
+static size_t text_width(const char *text, size_t n) {
   size_t width = 0, bytes;
-  for (; *text != '\0'; text += bytes) width += character_width(text, &bytes);
+  for (const char *end = text + n; text < end; text += bytes)
+    width += character_width(text, &bytes);
   return width;
 }
 
+static size_t terminal_width(void) {
+  struct winsize size;
+  if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) return size.ws_col;
+  const char *columns = getenv("COLUMNS");
+  int n = columns != NULL ? atoi(columns) : 0;
+  return n > 0 ? (size_t)n : 80;
+}
+
+bool cli_is_narrow(const cli *c) {
+  enum { WIDE = 120 };
+  return c->stdout_terminal && terminal_width() < WIDE;
+}
+
+/* That the heading and the lines of the rows kept need. */
 static size_t column_width(const cli_table *table, size_t column) {
-  size_t width = text_width(table->columns[column].heading);
+  const char *heading = table->columns[column].heading;
+  size_t width = text_width(heading, strlen(heading));
   for (size_t i = column; i < table->n_rows * table->n_columns; i += table->n_columns) {
-    size_t w = text_width(table->cells[i]);
-    if (w > width) width = w;
+    for (const char *text = table->cells[i]; *text != '\0'; text += *text == '\n') {
+      size_t n = strcspn(text, "\n"), w = text_width(text, n);
+      if (w > width) width = w;
+      text += n;
+    }
   }
-  return width;
+  return width > 0 ? width : 1;
 }
 
 /* May a line end before text[at]? In a function's place, such as @/srv/app.lua:31, only behind a
@@ -146,29 +161,28 @@ static size_t fitting(const char *text, size_t width, bool in_place) {
   return at;
 }
 
-/* The text broken into lines of `width` places, those after the first indented. */
-static char *broken(const char *text, size_t width) {
+/* The text, which is freed, broken into lines of `width` places, those after the first indented. */
+static char *broken(char *text, size_t width) {
   size_t n = strlen(text);
   char *result = cli_must(malloc((n + 1) * (INDENT + 2))), *q = result;
+  const char *rest = text;
   bool in_place = false;
-  for (size_t taken; n > 0; text += taken, n -= taken) {
+  for (size_t taken; n > 0; rest += taken, n -= taken) {
     size_t indent = q == result ? 0 : INDENT;
-    taken = fitting(text, width - indent, in_place);
-    for (size_t i = 0; i < taken; i++) in_place = stays_in_place(in_place, text[i]);
+    taken = fitting(rest, width - indent, in_place);
+    for (size_t i = 0; i < taken; i++) in_place = stays_in_place(in_place, rest[i]);
     q += sprintf(q, "%s%*s", indent > 0 ? "\n" : "", (int)indent, "");
-    memcpy(q, text, taken);
+    memcpy(q, rest, taken);
     q += taken;
   }
   *q = '\0';
+  free(text);
   return result;
 }
 
-static void break_column(cli_table *table, size_t column, size_t width) {
-  for (size_t i = column; i < table->n_rows * table->n_columns; i += table->n_columns) {
-    char *text = broken(table->cells[i], width);
-    free(table->cells[i]);
-    table->cells[i] = text;
-  }
+static void break_cells(const cli_table *table, char **cells) {
+  for (size_t i = 0; i < table->n_columns; i++)
+    if (table->limits[i] > 0) cells[i] = broken(cells[i], table->limits[i]);
 }
 
 /* Columns that may be broken share what the others leave. From the left to the right each takes
@@ -176,90 +190,137 @@ static void break_column(cli_table *table, size_t column, size_t width) {
 static void fit(cli_table *table, size_t terminal_width) {
   size_t left = terminal_width, n_wrapped = 0, needed = 0;
   for (size_t i = 0; i < table->n_columns; i++) {
-    size_t width = column_width(table, i), taken = i > 0 ? GAP : 0;
+    size_t taken = i > 0 ? GAP : 0;
     if (table->columns[i].kind == CLI_WRAP) {
       n_wrapped++;
-      needed += width;
+      needed += table->widths[i];
     } else {
-      taken += width;
+      taken += table->widths[i];
     }
     left = left > taken ? left - taken : 0;
   }
   for (size_t i = 0; i < table->n_columns; i++) {
     size_t width, part;
     if (table->columns[i].kind != CLI_WRAP) continue;
-    width = column_width(table, i);
+    width = table->widths[i];
     needed -= width;
     part = left / n_wrapped--;
     if (left > needed && left - needed > part) part = left - needed;
     if (part < LEAST_WIDTH) part = LEAST_WIDTH;
-    if (width > part) break_column(table, i, part);
     if (width > part) width = part;
+    table->limits[i] = width > LEAST_WIDTH ? width : LEAST_WIDTH;
     left = left > width ? left - width : 0;
   }
 }
 
 /* }=================================================================================== */
 
-static void add_columns(const cli_table *table, struct libscols_table *scols) {
-  for (size_t i = 0; i < table->n_columns; i++) {
-    int flags = table->columns[i].kind == CLI_RIGHT  ? SCOLS_FL_RIGHT
-                : table->columns[i].kind == CLI_WRAP ? SCOLS_FL_WRAP
-                                                     : 0;
-    struct libscols_column *column =
-        cli_must(scols_table_new_column(scols, table->columns[i].heading, 0, flags));
-    if (flags == SCOLS_FL_WRAP) {
-      must_be_done(scols_column_set_safechars(column, "\n"));
-      must_be_done(
-          scols_column_set_wrapfunc(column, scols_wrapnl_chunksize, scols_wrapnl_nextchunk, NULL));
-    }
-    if (table->c->color)
-      must_be_done(scols_cell_set_color(scols_column_get_header(column), "bold"));
-  }
+/* {=== Printing ====================================================================== */
+
+/* One line of a cell, padded but at the end of the line. */
+static void print_part(const cli_table *table, size_t column, const char *text, size_t n) {
+  bool last = column + 1 == table->n_columns, right = table->columns[column].kind == CLI_RIGHT;
+  size_t width = text_width(text, n), wanted = table->widths[column];
+  int padding = wanted > width && !(last && n == 0) ? (int)(wanted - width) : 0;
+  printf("%*s%.*s%*s", right ? padding : 0, "", (int)n, text, right || last ? 0 : padding, "");
 }
 
-static void add_rows(const cli_table *table, struct libscols_table *scols) {
-  for (size_t row = 0; row < table->n_rows; row++) {
-    struct libscols_line *line = cli_must(scols_table_new_line(scols, NULL));
-    for (size_t i = 0; i < table->n_columns; i++) /* takes the cell over */
-      must_be_done(scols_line_refer_data(line, i, table->cells[row * table->n_columns + i]));
-    if (table->c->color && table->styles[row] != CLI_PLAIN)
-      must_be_done(scols_line_set_color(line, cli_style_on(table->c, table->styles[row])));
+static void print_heading(const cli_table *table) {
+  const char *on = cli_style_on(table->c, CLI_BOLD), *off = cli_style_off(table->c);
+  for (size_t i = 0; i < table->n_columns; i++) {
+    const char *heading = table->columns[i].heading;
+    printf("%*s%s", i > 0 ? GAP : 0, "", on);
+    print_part(table, i, heading, strlen(heading));
+    printf("%s", off);
   }
+  putchar('\n');
+}
+
+/* The next line of each cell, of which rest[] is what is not printed yet. Is there another? */
+static bool print_line(const cli_table *table, const char **rest, cli_style style) {
+  bool more = false;
+  printf("%s", cli_style_on(table->c, style));
+  for (size_t i = 0; i < table->n_columns; i++) {
+    size_t n = strcspn(rest[i], "\n");
+    printf("%*s", i > 0 ? GAP : 0, "");
+    print_part(table, i, rest[i], n);
+    rest[i] += n + (rest[i][n] == '\n');
+    more = more || *rest[i] != '\0';
+  }
+  printf("%s\n", style != CLI_PLAIN ? cli_style_off(table->c) : "");
+  return more;
+}
+
+/* Takes the cells over. */
+static void print_row(const cli_table *table, char **cells, cli_style style) {
+  const char **rest = cli_must(calloc(table->n_columns, sizeof *rest));
+  for (size_t i = 0; i < table->n_columns; i++) rest[i] = cells[i];
+  while (print_line(table, rest, style)) continue;
+  for (size_t i = 0; i < table->n_columns; i++) free(cells[i]);
+  free(rest);
+}
+
+static void settle_widths(cli_table *table) {
+  for (size_t i = 0; i < table->n_columns; i++) table->widths[i] = column_width(table, i);
+  if (!table->c->stdout_terminal) return;
+  fit(table, terminal_width());
+  for (size_t i = 0; i < table->n_rows; i++)
+    break_cells(table, table->cells + i * table->n_columns);
+  for (size_t i = 0; i < table->n_columns; i++)
+    if (table->limits[i] > 0) table->widths[i] = column_width(table, i);
+}
+
+/* Prints what is kept; the rows that follow will not be. */
+static void begin(cli_table *table) {
+  table->begun = true;
+  cli_progress(table->c, NULL);
+  settle_widths(table);
+  print_heading(table);
+  for (size_t i = 0; i < table->n_rows; i++)
+    print_row(table, table->cells + i * table->n_columns, table->styles[i]);
+  table->n_rows = 0;
+}
+
+/* }=================================================================================== */
+
+static void make_room(cli_table *table) {
+  if (table->n_rows < table->capacity) return;
+  table->capacity = 2 * table->capacity + 32;
+  table->cells =
+      cli_must(realloc(table->cells, table->capacity * table->n_columns * sizeof(char *)));
+  table->styles = cli_must(realloc(table->styles, table->capacity * sizeof(cli_style)));
+}
+
+void cli_table_row(cli_table *table, const char *const *cells, cli_style style) {
+  enum { BLOCK_BYTES = 40 }; /* of a cell, besides its text */
+  make_room(table);
+  char **row = table->cells + table->n_rows * table->n_columns;
+  for (size_t i = 0; i < table->n_columns; i++) {
+    row[i] = with_short_keys(cells[i]);
+    table->kept_bytes += strlen(row[i]) + BLOCK_BYTES;
+  }
+  if (table->begun) {
+    break_cells(table, row);
+    print_row(table, row, style);
+    return;
+  }
+  table->styles[table->n_rows++] = style;
+  if (table->kept_bytes > MOST_KEPT_BYTES) begin(table);
 }
 
 void cli_table_free(cli_table *table) {
   for (size_t i = 0; i < table->n_rows * table->n_columns; i++) free(table->cells[i]);
   free(table->cells);
   free(table->styles);
+  free(table->widths);
+  free(table->limits);
   free(table);
 }
 
-bool cli_is_narrow(const cli *c) {
-  enum { WIDE = 120 };
-  struct libscols_table *scols;
-  bool narrow;
-  if (!c->stdout_terminal) return false;
-  scols = cli_must(scols_new_table());
-  narrow = scols_table_get_termwidth(scols) < WIDE;
-  scols_unref_table(scols);
-  return narrow;
-}
-
 void cli_table_print(cli_table *table) {
-  struct libscols_table *scols = cli_must(scols_new_table());
-  if (table->c->stdout_terminal) fit(table, scols_table_get_termwidth(scols));
-  scols_table_enable_noencoding(scols, 1); /* the cells are escaped already */
-  scols_table_enable_colors(scols, table->c->color);
-  scols_table_set_column_separator(scols, "  ");
-  scols_table_set_termforce(scols, SCOLS_TERMFORCE_NEVER); /* it would cut what does not fit */
-  add_columns(table, scols);
-  add_rows(table, scols);
-  if (table->n_rows == 0)
+  if (!table->begun && table->n_rows == 0)
     puts("none");
-  else
-    must_be_done(scols_print_table(scols));
-  scols_unref_table(scols);
-  table->n_rows = 0; /* they were taken over */
+  else if (!table->begun)
+    begin(table);
   cli_table_free(table);
 }

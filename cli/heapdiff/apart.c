@@ -72,6 +72,8 @@ static void print_paths(cli *c, const apart *a) {
   size_t n_all = a->growth->n_paths, n = 0;
   for (size_t i = 0; i < n_all; i++) n += has_changed(&rows[i], last);
   size_t n_left = n_rows(c, r, n);
+  printf("\n%sChange of what is held, with what it retains, from %s to %s%s\n",
+         cli_style_on(c, CLI_BOLD), a->x->names[0], a->x->names[2], cli_style_off(c));
   if (n_all > 1) qsort(rows, n_all, sizeof *rows, compare_rows);
   for (size_t i = 0; i < n_all && n_left > 0; i++) {
     if (!has_changed(&rows[i], last)) continue;
@@ -86,8 +88,6 @@ static void print_paths(cli *c, const apart *a) {
                            rows[i].held_by};
     cli_table_row(table, cells + !r->fingerprints, CLI_PLAIN);
   }
-  printf("\n%sChange of what is held, with what it retains, from %s to %s%s\n",
-         cli_style_on(c, CLI_BOLD), a->x->names[0], a->x->names[2], cli_style_off(c));
   cli_table_print(table);
   cli_print_hidden(c, n - n_rows(c, r, n), "path", "paths");
 }
@@ -99,6 +99,9 @@ static void print_strings(cli *c, const apart *a) {
   lh_snapshot *snapshot = a->x->snapshots[2];
   size_t n_shown = n_rows(c, a->x->r, s->n_rows);
   cli_table *table = cli_table_new(c, columns, 4);
+  printf("\n%sStrings of %s: %s new, %s more often than in %s, %s%s\n", cli_style_on(c, CLI_BOLD),
+         a->x->names[2], cli_count(c, s->new_contents), cli_count(c, s->more_contents),
+         a->x->names[0], cli_size_change(c, 0, s->more_bytes), cli_style_off(c));
   for (size_t i = 0; i < n_shown; i++) {
     const lh_string_change *row = &s->rows[i];
     char *text = cli_must(lh_string_text(snapshot, row->example, 32));
@@ -109,9 +112,6 @@ static void print_strings(cli *c, const apart *a) {
     lh_free(text);
     lh_free(path);
   }
-  printf("\n%sStrings of %s: %s new, %s more often than in %s, %s%s\n", cli_style_on(c, CLI_BOLD),
-         a->x->names[2], cli_count(c, s->new_contents), cli_count(c, s->more_contents),
-         a->x->names[0], cli_size_change(c, 0, s->more_bytes), cli_style_off(c));
   cli_table_print(table);
   cli_print_hidden(c, s->n_rows - n_shown, "string", "strings");
 }

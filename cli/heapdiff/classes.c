@@ -36,17 +36,15 @@ void print_class_changes(cli *c, const comparison *x) {
   size_t n_changed = 0, n_shown = 0;
   cli_table *table;
   if (d->n_classes == 0) return;
+  for (size_t i = 0; i < d->n_classes; i++) n_changed += has_changed(&d->classes[i]);
   table = cli_table_new(c, d->same_state ? of_one_state : of_two, d->same_state ? 7 : 5);
-  for (size_t i = 0; i < d->n_classes; i++) {
-    if (!has_changed(&d->classes[i])) continue;
-    if (x->r->limit == 0 || n_changed < x->r->limit) {
-      class_row(c, x, &d->classes[i], table);
-      n_shown++;
-    }
-    n_changed++;
-  }
   printf("\n%sChange of classes from %s to %s%s (%s did not change)\n", cli_style_on(c, CLI_BOLD),
          x->names[0], x->names[2], cli_style_off(c), cli_count(c, d->n_classes - n_changed));
+  for (size_t i = 0; i < d->n_classes && (x->r->limit == 0 || n_shown < x->r->limit); i++) {
+    if (!has_changed(&d->classes[i])) continue;
+    class_row(c, x, &d->classes[i], table);
+    n_shown++;
+  }
   cli_table_print(table);
   cli_print_hidden(c, n_changed - n_shown, "class", "classes");
 }

@@ -192,9 +192,9 @@ static void print_rows(cli *c, const request *r, const lh_growth *growth, bool b
   columns[n++] = (cli_column){"class", CLI_WRAP};
   if (by_path) columns[n++] = (cli_column){"held by", CLI_WRAP};
   table = cli_table_new(c, columns, n);
-  for (size_t i = 0; i < n_shown; i++) print_row(c, r, growth, &rows[i], table);
   printf("\n%sBy %s%s\n", cli_style_on(c, CLI_BOLD), by_path ? "what holds them" : "class",
          cli_style_off(c));
+  for (size_t i = 0; i < n_shown; i++) print_row(c, r, growth, &rows[i], table);
   cli_table_print(table);
   cli_print_hidden(c, n_all - n_shown, "row", "rows");
 }

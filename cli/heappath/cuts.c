@@ -79,6 +79,7 @@ static void print_table(cli *c, const request *r, const subject *s, const outcom
       {"frees", CLI_RIGHT}, {"objects", CLI_RIGHT}, {"cut", CLI_WRAP}};
   bool plain = s->id == LH_NO_OBJECT;
   cli_table *table = cli_table_new(c, plain ? without_object : columns, plain ? 3 : 4);
+  putchar('\n');
   for (size_t i = 0; i < r->n_cuts; i++) {
     char *text = gone_text(c, &r->cuts[i]);
     row(c, s, &o->alone[i], text, CLI_PLAIN, table);
@@ -91,7 +92,6 @@ static void print_table(cli *c, const request *r, const subject *s, const outcom
     cells[plain ? 2 : 3] = "what only all together free";
     if (o->only_together.objects > 0) cli_table_row(table, cells, CLI_FAINT);
   }
-  putchar('\n');
   cli_table_print(table);
 }
 

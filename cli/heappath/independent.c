@@ -47,6 +47,7 @@ void print_independent(cli *c, const subject *s, const lh_independent *found, si
   char **texts = cli_must(malloc((found->n + 1) * sizeof *texts));
   for (size_t i = first; i < found->n; i++)
     texts[i] = cli_path_told(s->snapshot, &found->paths[i], false);
+  putchar('\n');
   for (size_t i = first; i < found->n; i++) {
     size_t n_alike = count_alike(texts, first, found->n, i), size = strlen(texts[i]) + 64;
     char *text = cli_must(malloc(size));
@@ -58,7 +59,6 @@ void print_independent(cli *c, const subject *s, const lh_independent *found, si
   }
   for (size_t i = first; i < found->n; i++) free(texts[i]);
   free(texts);
-  putchar('\n');
   cli_table_print(table);
 }
 

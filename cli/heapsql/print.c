@@ -1,7 +1,7 @@
 /*
 ** print.c - what a query answers, as a table for people, as CSV or as JSON. Values are exact: a
 ** program's strings are made harmless where they may reach a terminal, and nothing else is changed.
-** A table keeps its rows until all widths are known; CSV and JSON are written row by row.
+** A table keeps its first rows until the widths are known; CSV and JSON are written row by row.
 */
 #include <math.h>
 #include <string.h>

@@ -160,6 +160,8 @@ static void print_fields(cli *c, const lh_description *d, const request *r) {
                                        {"field", CLI_WRAP},  {"of class or type", CLI_WRAP}};
   size_t n = shown(c, r, d->n_fields);
   cli_table *table = cli_table_new(c, columns, sizeof columns / sizeof *columns);
+  printf("\n%sFields, and the bytes that only they keep alive%s\n", cli_style_on(c, CLI_BOLD),
+         cli_style_off(c));
   for (size_t i = 0; i < n; i++) {
     const lh_field *field = &d->fields[i];
     char *kinds = kinds_text(c, field);
@@ -172,8 +174,6 @@ static void print_fields(cli *c, const lh_description *d, const request *r) {
     cli_table_row(table, cells, CLI_PLAIN);
     free(kinds);
   }
-  printf("\n%sFields, and the bytes that only they keep alive%s\n", cli_style_on(c, CLI_BOLD),
-         cli_style_off(c));
   cli_table_print(table);
   cli_print_hidden(c, d->n_fields - n, "field", "fields");
 }
@@ -188,6 +188,7 @@ static void print_referrers(cli *c, const lh_snapshot *snapshot, const lh_descri
       {"references", CLI_RIGHT}, {"from", CLI_RIGHT}, {"class", CLI_WRAP}, {"by", CLI_WRAP}};
   size_t n = shown(c, r, d->n_referrers);
   cli_table *table = cli_table_new(c, columns, sizeof columns / sizeof *columns);
+  printf("\n%sWho refers to them%s\n", cli_style_on(c, CLI_BOLD), cli_style_off(c));
   for (size_t i = 0; i < n; i++) {
     const lh_referring *row = &d->referrers[i];
     char *label = cli_must(malloc(strlen(row->label) + sizeof " (weak)"));
@@ -197,7 +198,6 @@ static void print_referrers(cli *c, const lh_snapshot *snapshot, const lh_descri
     cli_table_row(table, cells, row->weak ? CLI_FAINT : CLI_PLAIN);
     free(label);
   }
-  printf("\n%sWho refers to them%s\n", cli_style_on(c, CLI_BOLD), cli_style_off(c));
   cli_table_print(table);
   cli_print_hidden(c, d->n_referrers - n, "kind of reference", "kinds of references");
 }

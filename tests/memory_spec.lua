@@ -1,0 +1,78 @@
+-- memory_spec.lua - what whole commands take on files that were made to take much (see
+-- tests/c/families.h): 48 times the file, and what any process needs, however many rows are asked
+-- for and whatever they say. The limit is the kernel's, of what a process may write to; sanitizers
+-- need more, so with them only the answers are looked at.
+
+local support = require "tests.support"
+local families = require "lua_families"
+
+local TIMES, PROCESS_BYTES, FILE_BYTES = 48, 8 << 20, 250000
+
+local numbers = {}
+for i, name in ipairs(families.names()) do numbers[name] = i end
+
+-- The snapshots a, b and c of a run; the size of the last.
+local function write(dir, family)
+  local i = assert(numbers[family], family)
+  local n = families.scale(i, FILE_BYTES)
+  families.write(i, n // 2, 1, 1, dir .. "/a")
+  families.write(i, n, 2, 1, dir .. "/b")
+  return families.write(i, n, 3, 1, dir .. "/c")
+end
+
+local function run(command, dir, bytes)
+  local limit = ("ulimit -d %d;"):format((TIMES * bytes + PROCESS_BYTES) // 1024)
+  return support.run(command, {cwd = dir, before = support.sanitized and "" or limit})
+end
+
+-- Of each family a report that makes a row of each few bytes of it.
+local commands = {
+  {"an array", "heaptop -n 0 c"},
+  {"an array", "heapsql c 'select *, path from objects'"},
+  {"an array", "heapsql c 'select * from edges'"},
+  {"a list of one long name", "heaptop -n 0 --by object c"},
+  {"a list of one long name", "heapsql c 'select *, path, held_by from objects'"},
+  {"globals", "heaptop -n 0 --modules c"},
+  {"classes of long names", "heaptop -n 0 c"},
+  {"an object of many referrers", "heappath --format text --referrers -n 0 c 0x100008"},
+}
+
+describe("all rows of a forged file of", function()
+  for _, case in ipairs(commands) do
+    it(table.concat(case, ": "), function()
+      local dir = support.tmpdir()
+      local out, errors = run(case[2], dir, write(dir, case[1]))
+      assert.equal("", errors)
+      assert.is_true(#out > FILE_BYTES)
+    end)
+  end
+end)
+
+-- A table of more than 4 MB is printed before its end is known.
+describe("a table of 40,000 rows", function()
+  local _, dir = support.lua [[
+    local heap = require "heap"
+    for i = 1, 40000 do _G["k" .. i] = {} end
+    _G[("wide"):rep(40)] = {}
+    assert(heap.snapshot "c")
+    os.exit(true, false)
+  ]]
+  local query = "heapsql c \"select 'a row', path, 1 as n from objects where type = 'table' and "
+    .. "(path glob '_G.k*' or path glob '_G.wide*') order by length(path), path\""
+
+  it("has them all, and one that is wider than the first of them is a longer line", function()
+    local lines = support.lines(support.answer(query, dir))
+    assert.equal(40002, #lines)
+    for i = 2, 40001 do assert.matches("^a row   +_G%.k%d+ +1$", lines[i]) end
+    assert.equal(#lines[1], #lines[40001])
+    assert.equal("a row    _G." .. ("wide"):rep(40) .. "  1", lines[40002])
+  end)
+
+  it("fits a terminal", function()
+    local out = support.on_terminal(query, {cwd = dir})
+    if not out then return end
+    local lines = support.lines(out)
+    assert.is_true(#lines > 40002)
+    for i = 1, #lines do assert.is_true(#lines[i] <= 80, lines[i]) end
+  end)
+end)
