@@ -89,3 +89,43 @@ describe("a name of megabytes", function()
     assert.is_true(#errors < 600)
   end)
 end)
+
+-- _G.chain -.A...A-> {} -.B...B-> {} ... -> Last, each key 200 bytes and each table with a field
+describe("a path of long names", function()
+  local _, dir = support.lua [[
+    local heap = require "heap"
+    do
+      local last = {}
+      chain = last
+      for i = 1, 12 do
+        local key = string.char(64 + i):rep(200)
+        last[key] = {id = i}
+        last = last[key]
+      end
+      last.last = setmetatable({}, {__name = "Last"})
+      last = nil
+    end
+    assert(heap.snapshot "c")
+    os.exit(true, false)
+  ]]
+
+  local function keys(letters)
+    return (letters:gsub(".", function(letter) return "." .. letter:rep(200) end))
+  end
+
+  local ends = "_G.chain" .. keys "ABC" .. " ... 5 more steps ... " .. keys "IJKL" .. ".last"
+
+  it("is told by its two ends, and what is left out is counted", function()
+    local query = "select path, held_by from objects where class = 'Last'"
+    local told = cjson.decode(support.answer({"heapsql", "--json", "c", query}, dir))
+    local row = told.results[1].rows[1]
+    assert.equal(ends, row.path)
+    assert.equal(ends, row.held_by)
+  end)
+
+  it("is whole where each step is a row", function()
+    local path = cjson.decode(support.answer("heappath --json c Last", dir)).paths[1]
+    assert.equal(ends, path.text)
+    for i = 1, 12 do assert.equal(keys(string.char(64 + i)), path.steps[i + 2].label) end
+  end)
+end)

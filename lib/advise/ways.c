@@ -197,9 +197,11 @@ static char *steps_of(const writing *w, const draft *d) {
 
 /* {=== The result ===================================================================== */
 
-/* Only of a file that was made for that the texts take more than they may: then "..." is told. */
+/* Only of a file that was made for that the texts take more than they may: then "..." is told. A
+** text that grew has a third of its block to spare. */
 static char *taken(writing *w, char *text) {
-  uint64_t used = text ? strlen(text) : 0;
+  enum { BLOCK_BYTES = 32 };
+  uint64_t used = text ? strlen(text) * 3 / 2 + BLOCK_BYTES : 0;
   w->text_bytes -= used < w->text_bytes ? used : w->text_bytes;
   return text;
 }

@@ -128,6 +128,7 @@ bool lh_places_make(lh_places *t, const lh_snapshot *snapshot, const lh_id *ids,
   ok = ok && add_place(&m, 0, &t->folder.states[LH_FOLD_START], LH_ROOT) != LH_NO_NUMBER &&
        lh_walk_paths(snapshot, ids, n_ids, visit, &m);
   if (ok) sum_up(t);
+  lh_folder_settle(&t->folder);
   lh_free(m.state);
   lh_map_free(&m.steps);
   return ok;

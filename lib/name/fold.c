@@ -9,6 +9,7 @@
 */
 #include "fold.h"
 
+#include <stdio.h>
 #include <string.h>
 
 enum { MAX_DEPTH = 40, LOOK_BACK = 4, MANY_ALIKE = 8 };
@@ -80,11 +81,15 @@ int lh_folder_init(lh_folder *folder, const lh_snapshot *snapshot, lh_error *err
   return lh_fail_memory(error, "folding paths");
 }
 
-void lh_folder_free(lh_folder *folder) {
-  lh_strings_free(&folder->pieces);
+void lh_folder_settle(lh_folder *folder) {
   lh_map_free(&folder->interned);
   lh_map_free(&folder->memo);
   lh_map_free(&folder->holders);
+}
+
+void lh_folder_free(lh_folder *folder) {
+  lh_folder_settle(folder);
+  lh_strings_free(&folder->pieces);
   lh_free(folder->states);
 }
 
@@ -296,28 +301,48 @@ uint32_t lh_fold_step(lh_folder *folder, uint32_t state, const lh_edge *edge, bo
 
 /* }=================================================================================== */
 
+static void tell_state(lh_telling *telling, const lh_folder *folder, const lh_fold_state *s,
+                       bool keys) {
+  const char *piece = folder->pieces.texts[s->piece];
+  lh_text key = {0};
+  if (keys && strcmp(piece, "[*]") == 0 && s->key != LH_ROOT && s->key != LH_NO_OBJECT) {
+    lh_value name = {.kind = LH_VALUE_OBJECT, .as.object = s->key};
+    lh_add_key(&key, folder->snapshot, name, false);
+    lh_tell(telling, (lh_form)s->form, key.bytes, key.n, s->phrase);
+    if (key.failed) telling->text.failed = true;
+  } else {
+    lh_tell(telling, (lh_form)s->form, piece, strlen(piece), s->phrase);
+  }
+  lh_text_free(&key);
+}
+
+/* As tell_ends in path_text.c; the chain stands from its end on. */
+static bool tell_chain(lh_telling *telling, const lh_folder *folder, const uint32_t *chain,
+                       size_t n, bool keys, size_t shown) {
+  lh_text_clear(&telling->text);
+  for (size_t i = 0; i < n; i++) {
+    if (i == shown && 2 * shown < n) {
+      char middle[48];
+      int length = snprintf(middle, sizeof middle, " ... %zu more steps ... ", n - 2 * shown);
+      lh_tell(telling, LH_FORM_BEHIND, middle, (size_t)length, false);
+      i = n - shown - 1;
+    } else {
+      tell_state(telling, folder, &folder->states[chain[n - 1 - i]], keys);
+    }
+    if (telling->text.n > LH_PATH_BYTES && shown > 1) return false;
+  }
+  return true;
+}
+
 void lh_fold_text(const lh_folder *folder, uint32_t state, bool keys, lh_text *text) {
   uint32_t chain[MAX_DEPTH + 2];
-  size_t n = 0;
   lh_telling telling = {0};
+  size_t n = 0, shown;
   for (;; state = folder->states[state].parent) {
     chain[n++] = state;
     if (folder->states[state].form == LH_FORM_BASE) break;
   }
-  while (n-- > 0) {
-    const lh_fold_state *s = &folder->states[chain[n]];
-    const char *piece = folder->pieces.texts[s->piece];
-    lh_text key = {0};
-    if (keys && strcmp(piece, "[*]") == 0 && s->key != LH_ROOT && s->key != LH_NO_OBJECT) {
-      lh_value name = {.kind = LH_VALUE_OBJECT, .as.object = s->key};
-      lh_add_key(&key, folder->snapshot, name, false);
-      lh_tell(&telling, (lh_form)s->form, key.bytes, key.n, s->phrase);
-      if (key.failed) telling.text.failed = true;
-    } else {
-      lh_tell(&telling, (lh_form)s->form, piece, strlen(piece), s->phrase);
-    }
-    lh_text_free(&key);
-  }
+  for (shown = n; !tell_chain(&telling, folder, chain, n, keys, shown);) shown = lh_fewer(shown);
   if (telling.text.failed) text->failed = true;
   lh_text_add(text, telling.text.bytes, telling.text.n);
   lh_text_free(&telling.text);

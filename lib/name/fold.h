@@ -37,6 +37,14 @@ typedef struct lh_telling {
 
 void lh_tell(lh_telling *telling, lh_form form, const char *piece, size_t n, bool phrase);
 
+/* A text of more bytes is told without its middle: at each end five pieces are shown, or fewer if
+** that is too long, too; at least one. */
+enum { LH_PATH_BYTES = 2000, LH_SHOWN_AT_ENDS = 5 };
+
+static inline size_t lh_fewer(size_t shown) {
+  return shown > LH_SHOWN_AT_ENDS ? LH_SHOWN_AT_ENDS : shown / 2;
+}
+
 /* {=== Folding ======================================================================= */
 
 typedef struct lh_fold_state {
@@ -64,6 +72,9 @@ typedef struct lh_folder {
 
 int lh_folder_init(lh_folder *folder, const lh_snapshot *snapshot, lh_error *error);
 void lh_folder_free(lh_folder *folder);
+
+/* There will be no more steps, only texts: frees what steps need. */
+void lh_folder_settle(lh_folder *folder);
 
 /* The state behind an edge; LH_NO_NUMBER when out of memory. `any_key`: the key varies between
 ** objects of one cause (lh_is_map_like). */

@@ -1,13 +1,14 @@
 /*
-** path_text.c - the pieces of a path's text, and paths told exactly (see fold.h). A path of a
-** million steps takes linear time and folds in the middle.
+** path_text.c - the pieces of a path's text, and paths told exactly (see fold.h). Of a path of more
+** than 40 pieces the middle is left out, as it is where the text is too long: a million steps take
+** linear time, and a row with a path never takes more than a few KB.
 */
 #include "fold.h"
 #include "graph/graph.h"
 
 #include <string.h>
 
-enum { MAX_PIECES = 40, SHOWN_AT_ENDS = 5, MAX_HOLDER_STEPS = 40 };
+enum { MAX_PIECES = 40, MAX_HOLDER_STEPS = 40 };
 
 static bool is_specific(const lh_snapshot *snapshot, lh_id id) {
   const lh_class_entry *entry = snapshot->classes ? lh_class_entry_of(snapshot, id) : NULL;
@@ -210,21 +211,30 @@ static void tell_middle(lh_telling *telling, const lh_snapshot *snapshot, const 
   lh_text_free(&piece);
 }
 
+/* Tells n steps; where there are more than that, `shown` at each end. False: that is too long. */
+static bool tell_ends(lh_telling *telling, const lh_snapshot *snapshot, const lh_edge *steps,
+                      size_t n, size_t shown) {
+  lh_text_clear(&telling->text);
+  for (size_t i = 0; i < n; i++) {
+    if (i == shown && 2 * shown < n) {
+      size_t last = n - shown - 1;
+      tell_middle(telling, snapshot, steps, i, last);
+      i = last;
+    } else {
+      tell_edge(telling, snapshot, &steps[i]);
+    }
+    if (telling->text.n > LH_PATH_BYTES && shown > 1) return false;
+  }
+  return true;
+}
+
 static char *tell_exactly(const lh_snapshot *snapshot, const lh_path *path) {
   lh_telling telling = {0};
   size_t first = path->n_steps;
   while (first > 0 && lh_form_of(snapshot, &path->steps[first - 1]) != LH_FORM_BASE) first--;
   if (first > 0) first--; /* the step of the last new beginning */
-  size_t n = path->n_steps - first;
-  for (size_t i = first; i < path->n_steps; i++) {
-    if (n > MAX_PIECES && i == first + SHOWN_AT_ENDS) {
-      size_t last = path->n_steps - SHOWN_AT_ENDS - 1;
-      tell_middle(&telling, snapshot, path->steps, i, last);
-      i = last;
-    } else {
-      tell_edge(&telling, snapshot, &path->steps[i]);
-    }
-  }
+  size_t n = path->n_steps - first, shown = n > MAX_PIECES ? LH_SHOWN_AT_ENDS : n;
+  while (!tell_ends(&telling, snapshot, path->steps + first, n, shown)) shown = lh_fewer(shown);
   return lh_text_finish(&telling.text);
 }
 

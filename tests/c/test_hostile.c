@@ -521,10 +521,10 @@ static void many_paths(forge *f, unsigned depth) {
     entry(f, 0x2040 + 128 * level, at(2 * i + 1));
   }
   for (unsigned i = 0; i < 2 * depth; i++) {
-    char name[240];
+    char name[120];
     memset(name, 'x', sizeof name);
     name[sizeof name - 1] = '\0';
-    name[0] = (char)('A' + i);
+    name[0] = (char)(i < 26 ? 'A' + i : 'a' + i - 26);
     forge_string(f, 0x2000 + 64 * i, name);
   }
   forge_next_list(f);
