@@ -43,6 +43,10 @@ uint64_t lh_test_peak_bytes(void);
 /* XXH64 (Yann Collet's xxHash, specification of doc/xxhash_spec.md), one shot. About 10 GB/s. */
 uint64_t lh_hash(const void *data, size_t n, uint64_t seed);
 
+/* Another number each time, which nobody can guess: of the system's, or of its clock and process
+** where it has none to give. */
+uint64_t lh_random_seed(void);
+
 static inline uint64_t lh_load64(const uint8_t *p) {
   uint64_t n;
   __builtin_memcpy(&n, p, sizeof n);

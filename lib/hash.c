@@ -2,8 +2,13 @@
 ** hash.c - XXH64, written from its published specification (xxHash fast digest algorithm, by Yann
 ** Collet): four lanes eat 32 bytes a round, are merged, then the rest is eaten in eights, a four
 ** and ones, and the bits are mixed. It guards the blocks of a snapshot and tells long strings
-** apart.
+** apart; and the random seed of the hash tables, whose keys somebody may have chosen so that they
+** meet.
 */
+#include <sys/random.h>
+#include <time.h>
+#include <unistd.h>
+
 #include "base.h"
 
 #define P1 0x9E3779B185EBCA87u
@@ -52,4 +57,13 @@ uint64_t lh_hash(const void *data, size_t n, uint64_t seed) {
   h = (h ^ (h >> 33)) * P2;
   h = (h ^ (h >> 29)) * P3;
   return h ^ (h >> 32);
+}
+
+uint64_t lh_random_seed(void) {
+  uint64_t seed;
+  struct timespec now = {0};
+  if (getrandom(&seed, sizeof seed, GRND_NONBLOCK) == (ssize_t)sizeof seed) return seed;
+  (void)clock_gettime(CLOCK_REALTIME, &now);
+  uint64_t words[] = {(uint64_t)now.tv_sec, (uint64_t)now.tv_nsec, (uint64_t)getpid()};
+  return lh_hash(words, sizeof words, (uintptr_t)&seed);
 }

@@ -236,6 +236,7 @@ typedef struct lh_ages {
   uint32_t round;          /* a number for each collection that is looked at */
   uint32_t *counted;       /* of each object: the last round in which it was an element */
   uint32_t *epochs;        /* of each epoch: the last round with an element of it */
+  uint64_t content_seed;   /* secret, so that no two contents are made to be the same number */
 } lh_ages;
 
 bool lh_ages_make(lh_ages *ages, const lh_tree *tree);
@@ -304,9 +305,10 @@ typedef struct lh_keys_seen {
   uint64_t n, n_integers, n_numbers, n_strings, n_objects;
   double least, greatest;                     /* of the numbers, integers included */
   uint64_t n_uuids, n_hex, n_names, n_tokens; /* of the strings */
-  uint64_t masks[4], n_masked[4];             /* the first four without their digits, how many */
-  uint64_t length;                            /* of all strings; UINT64_MAX: they differ */
-  lh_id example;                              /* the first string in the order of bytes */
+  lh_id numbered[4];      /* the first four with digits that differ in more than these, and */
+  uint64_t n_numbered[4]; /* how many differ from each in its digits only */
+  uint64_t length;        /* of all strings; UINT64_MAX: they differ */
+  lh_id example;          /* the first string in the order of bytes */
 } lh_keys_seen;
 
 void lh_see_key(lh_keys_seen *seen, const lh_snapshot *snapshot, lh_value key);

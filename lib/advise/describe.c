@@ -156,18 +156,31 @@ static bool measure(const lh_instances *of, lh_description *out) {
   return ok;
 }
 
+/* Where the first string of a content is kept; NULL: out of memory. */
+static lh_id *first_with_content(const lh_snapshot *snapshot, lh_id id, uint64_t seed,
+                                 lh_map *seen) {
+  lh_content content = lh_content_of(snapshot, id, UINT64_MAX);
+  for (uint64_t key = lh_hash_content(&content, seed);; key++) {
+    lh_id *first = lh_map_at(seen, key);
+    if (!first || *first == LH_NO_OBJECT) return first;
+    lh_content other = lh_content_of(snapshot, *first, UINT64_MAX);
+    if (lh_same_content(&content, &other)) return first;
+  }
+}
+
 /* Strings with the same content: only long ones are there more than once. */
 static bool count_contents(const lh_instances *of, lh_description *out) {
   lh_map seen = {0};
+  uint64_t seed = lh_random_seed();
   bool ok = true;
   for (size_t i = 0; ok && i < of->n; i++) {
     if (lh_type_of(of->snapshot, of->ids[i]) != LH_TYPE_STRING) continue;
-    uint32_t *known = lh_map_at(&seen, lh_content_hash(of->snapshot, of->ids[i]));
-    ok = known != NULL;
-    if (ok && *known != LH_NO_NUMBER)
+    lh_id *first = first_with_content(of->snapshot, of->ids[i], seed, &seen);
+    ok = first != NULL;
+    if (ok && *first != LH_NO_OBJECT)
       out->repeated_bytes += lh_shallow_bytes(of->snapshot, of->ids[i]);
     else if (ok)
-      *known = 0, out->contents++;
+      *first = of->ids[i], out->contents++;
   }
   lh_map_free(&seen);
   return ok;

@@ -42,17 +42,18 @@ typedef struct collecting {
 
 /* {=== Places ========================================================================= */
 
-/* What tells places apart: in the high half what it is, in the low half which. */
-enum { BY_KEY, BY_KEY_TYPE, BY_NAME, BY_ORDINAL };
+/* What tells places apart: in the high half of the first word what it is, in the low half which;
+** and of a local the class of its function. */
+enum { BY_KEY, BY_KEY_TYPE, BY_NAME, BY_ORDINAL, BY_LOCAL, PLACE_WORDS = 2 };
 
 typedef struct place {
-  uint64_t number;
+  uint64_t words[PLACE_WORDS];
   const lh_value *key; /* BY_KEY, BY_KEY_TYPE */
   const lh_edge *edge; /* the others */
 } place;
 
-static uint64_t number_of(uint32_t what, uint32_t which) {
-  return (uint64_t)what << 32 | which;
+static place make_place(uint32_t what, uint32_t which, const lh_value *key, const lh_edge *edge) {
+  return (place){{(uint64_t)what << 32 | which}, key, edge};
 }
 
 static const char *type_of_key(const lh_snapshot *snapshot, lh_value key) {
@@ -67,24 +68,25 @@ static const char *type_of_key(const lh_snapshot *snapshot, lh_value key) {
 
 static place place_of_key(const lh_snapshot *snapshot, const lh_value *key, bool collection) {
   bool is_string = key->kind == LH_VALUE_OBJECT && lh_is_string(snapshot, key->as.object);
-  if (is_string && !collection) return (place){number_of(BY_KEY, key->as.object), key, NULL};
-  return (place){number_of(BY_KEY_TYPE, (uint32_t)key->kind * 2 + is_string), key, NULL};
+  if (is_string && !collection) return make_place(BY_KEY, key->as.object, key, NULL);
+  return make_place(BY_KEY_TYPE, (uint32_t)key->kind * 2 + is_string, key, NULL);
 }
 
 /* "..." */
 static place the_rest(void) {
-  return (place){number_of(BY_ORDINAL, 0), NULL, NULL};
+  return make_place(BY_ORDINAL, 0, NULL, NULL);
 }
 
 static place place_of_edge(const lh_snapshot *snapshot, const lh_edge *edge) {
   if (edge->kind == LH_EDGE_LOCAL) {
-    uint64_t words[2] = {edge->name, lh_class_of(snapshot, edge->holder)};
-    return (place){lh_hash(words, sizeof words, 0) >> 1, NULL, edge};
+    place p = make_place(BY_LOCAL, edge->name, NULL, edge);
+    p.words[1] = lh_class_of(snapshot, edge->holder);
+    return p;
   }
   if (edge->kind != LH_EDGE_USER_VALUE && edge->name != LH_NO_OBJECT)
-    return (place){number_of(BY_NAME, edge->name), NULL, edge};
+    return make_place(BY_NAME, edge->name, NULL, edge);
   if (edge->ordinal > LH_MOST_ORDINALS) return the_rest();
-  return (place){number_of(BY_ORDINAL, edge->ordinal), NULL, edge};
+  return make_place(BY_ORDINAL, edge->ordinal, NULL, edge);
 }
 
 static char *name_of(const lh_snapshot *snapshot, const place *p) {
@@ -94,9 +96,9 @@ static char *name_of(const lh_snapshot *snapshot, const place *p) {
     return lh_text_finish(&text);
   }
   if (p->edge) return lh_edge_text(snapshot, p->edge);
-  if (p->number >> 32 == BY_KEY)
+  if (p->words[0] >> 32 == BY_KEY)
     lh_add_key(&text, snapshot, *p->key, false);
-  else if (p->number >> 32 == BY_ORDINAL)
+  else if (p->words[0] >> 32 == BY_ORDINAL)
     lh_text_string(&text, "...");
   else
     lh_text_string(&text, type_of_key(snapshot, *p->key));
@@ -105,7 +107,7 @@ static char *name_of(const lh_snapshot *snapshot, const place *p) {
 
 /* The field at a place; NULL when out of memory. */
 static field_entry *field_at(collecting *c, const place *p) {
-  uint32_t *known = lh_map_at(&c->by_place, p->number);
+  uint32_t *known = lh_map_at_words(&c->by_place, p->words, PLACE_WORDS);
   if (!known) return NULL;
   if (*known != LH_NO_NUMBER) return &c->fields[*known];
   if (!lh_grow(&c->fields, c->n, &c->capacity, sizeof *c->fields)) return NULL;
@@ -205,7 +207,8 @@ static bool add_edges(collecting *c, uint32_t instance) {
       continue;
     place p = place_of_edge(c->snapshot, &edge);
     bool many = is_local && c->n >= LH_MOST_LOCALS;
-    if (many && lh_map_get(&c->by_place, p.number) == LH_NO_NUMBER) p = the_rest();
+    if (many && lh_map_get_words(&c->by_place, p.words, PLACE_WORDS) == LH_NO_NUMBER)
+      p = the_rest();
     field_entry *field = add_value(c, instance, &p, content_of(c->snapshot, &edge));
     if (!field) return false;
     field->visible.bytes += bytes_of(c, id, edge.target);

@@ -80,20 +80,22 @@ static bool is_nameless_slot(const lh_edge *edge) {
          edge->holder == LH_NO_OBJECT;
 }
 
-/* Edges with the same hash are called the same. */
-static uint64_t hash_of(const lh_snapshot *snapshot, const lh_edge *edge) {
-  bool keyed = edge->kind == LH_EDGE_VALUE, of_loaded = edge->source == snapshot->classes->loaded;
-  uint64_t words[3] = {(uint64_t)edge->kind << 32 | (keyed ? edge->key.as.object : edge->name),
-                       (uint64_t)(keyed ? of_loaded : edge->ordinal) << 32 | edge->line,
-                       edge->kind == LH_EDGE_ROOT ? edge->index : edge->holder};
-  return lh_hash(words, sizeof words, 4) >> 1;
+/* Where the label of all edges is kept that are called the same; NULL when out of memory. */
+static lh_text_id *place_of(collecting *c, const lh_edge *edge) {
+  bool keyed = edge->kind == LH_EDGE_VALUE, is_root = edge->kind == LH_EDGE_ROOT;
+  uint64_t name = keyed ? edge->key.as.object : edge->name, number = edge->ordinal;
+  if (keyed) number = edge->source == c->snapshot->classes->loaded;
+  if (is_root && edge->index != LH_ROOT_TYPE_METATABLE) number = 0;
+  uint64_t words[3] = {(uint64_t)edge->kind << 32 | name, number << 32 | edge->line,
+                       is_root ? edge->index : edge->holder};
+  return lh_map_at_words(&c->by_edge, words, 3);
 }
 
 static lh_text_id label_of(collecting *c, const lh_edge *edge) {
   if (edge->kind == LH_EDGE_VALUE && !has_name(c->snapshot, edge)) return c->any;
   if (is_nameless_slot(edge)) return c->slot;
   if (edge->ordinal > LH_MOST_ORDINALS && edge->kind != LH_EDGE_ROOT) return c->untold;
-  uint32_t *known = lh_map_at(&c->by_edge, hash_of(c->snapshot, edge));
+  lh_text_id *known = place_of(c, edge);
   if (!known || *known != LH_NO_NUMBER) return known ? *known : LH_NO_NUMBER;
   char *text = lh_edge_text(c->snapshot, edge);
   if (!text) return LH_NO_NUMBER;
@@ -107,7 +109,7 @@ static lh_text_id label_of(collecting *c, const lh_edge *edge) {
 
 static row *row_at(collecting *c, uint32_t class_index, lh_text_id label, bool weak) {
   uint64_t words[2] = {(uint64_t)class_index << 32 | label, weak};
-  uint32_t *known = lh_map_at(&c->by_label, lh_hash(words, sizeof words, 5) >> 1);
+  uint32_t *known = lh_map_at_words(&c->by_label, words, 2);
   if (!known) return NULL;
   if (*known != LH_NO_NUMBER) return &c->rows[*known];
   if (!lh_grow(&c->rows, c->n, &c->capacity, sizeof *c->rows)) return NULL;

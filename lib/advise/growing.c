@@ -24,7 +24,8 @@ typedef struct grouping {
   uint32_t *state; /* of each object on a path */
   lh_strings paths;
   lh_text_id untold; /* "..." */
-  lh_map row_of;     /* path -> row */
+  lh_strings elements;
+  lh_map row_of; /* path, element and its kind -> row */
 } grouping;
 
 /* {=== Bytes ========================================================================== */
@@ -95,11 +96,14 @@ static lh_text_id path_of(grouping *f, lh_id id) {
   return path;
 }
 
-/* Tables at one path whose elements are of one class are one row. */
-static uint64_t row_key(const lh_growing *g, lh_text_id path) {
-  uint64_t words[] = {path, lh_hash(g->element, strlen(g->element), 0), g->type, g->is_list,
-                      g->are_keys};
-  return lh_hash(words, sizeof words, 0) >> 1;
+/* Where the row is kept of tables at one path whose elements are of one class; NULL: out of
+** memory. */
+static uint32_t *place_of_row(grouping *f, const lh_growing *g, lh_text_id path) {
+  lh_text_id element = lh_strings_add(&f->elements, g->element, strlen(g->element));
+  uint64_t words[] = {(uint64_t)path << 32 | element,
+                      (uint64_t)g->type << 2 | (uint64_t)g->is_list << 1 | g->are_keys};
+  return path == LH_NO_NUMBER || element == LH_NO_NUMBER ? NULL
+                                                         : lh_map_at_words(&f->row_of, words, 2);
 }
 
 /* It is told by one that grows, if any does: many that were filled once hide none. Of these it is
@@ -131,7 +135,7 @@ static bool make_rows(grouping *f, lh_growings *out) {
   for (size_t i = 0; ok && i < f->grower->n; i++) {
     lh_text_id path = path_of(f, f->grower->found[i].id);
     lh_growing g = f->grower->found[i];
-    uint32_t *row = path == LH_NO_NUMBER ? NULL : lh_map_at(&f->row_of, row_key(&g, path));
+    uint32_t *row = place_of_row(f, &g, path);
     ok = row != NULL;
     if (!ok) break;
     if (*row == LH_NO_NUMBER) {
@@ -166,7 +170,7 @@ static bool find_same(lh_growings *out) {
   for (size_t i = 0; ok && i < out->n; i++) {
     lh_growing *row = &out->list[i];
     uint64_t words[2] = {row->aged, row->content};
-    uint32_t *known = lh_map_at(&first, lh_hash(words, sizeof words, 0) >> 1);
+    uint32_t *known = lh_map_at_words(&first, words, 2);
     ok = known != NULL;
     row->same_as = i;
     if (ok && row->aged > 0 && *known != LH_NO_NUMBER) row->same_as = *known;
@@ -228,6 +232,7 @@ int lh_find_growing(lh_snapshot *snapshot, lh_growings *out, lh_error *error) {
   lh_free(f.state);
   lh_folder_free(&f.folder);
   lh_strings_free(&f.paths);
+  lh_strings_free(&f.elements);
   lh_map_free(&f.row_of);
   if (ok) return LH_OK;
   lh_growings_free(out);

@@ -36,7 +36,7 @@ static void order_by_age(lh_ages *a) {
 bool lh_ages_make(lh_ages *ages, const lh_tree *tree) {
   const lh_snapshot *snapshot = tree->snapshot;
   size_t n = (size_t)snapshot->n + 1;
-  *ages = (lh_ages){.snapshot = snapshot, .tree = tree};
+  *ages = (lh_ages){.snapshot = snapshot, .tree = tree, .content_seed = lh_random_seed()};
   ages->younger = lh_alloc_zeroed(n, sizeof *ages->younger);
   ages->counted = lh_alloc_zeroed(n, sizeof *ages->counted);
   ages->epochs = lh_alloc_zeroed((size_t)lh_mark_count(snapshot) + 1, sizeof *ages->epochs);
@@ -72,7 +72,7 @@ void lh_age_element(lh_ages *a, lh_growing *g, lh_youth *youth, lh_id id, bool i
   a->counted[id] = a->round;
   count_epoch(a, g, id);
   g->aged++;
-  g->content += lh_mix(lh_mix(id) + 1);
+  g->content += lh_hash(&id, sizeof id, a->content_seed);
   if (lh_list_of(a->snapshot, id) == LH_LIST_ALLGC && id < youth->youngest) youth->youngest = id;
   if (inner) return;
   uint32_t p = a->tree->position[id];

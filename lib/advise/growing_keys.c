@@ -45,22 +45,29 @@ static letters count_letters(const char *bytes, size_t n) {
   return l;
 }
 
-/* The same for strings that differ in digits only. */
-static uint64_t mask_of(const char *bytes, size_t n) {
-  char mask[LH_NAME_BYTES];
-  size_t length = 0;
-  for (size_t i = 0; i < n && i < sizeof mask; i++) {
-    bool again = is_digit(bytes[i]) && length > 0 && mask[length - 1] == '0';
-    if (!again) mask[length++] = is_digit(bytes[i]) ? '0' : bytes[i];
+/* Do they differ in their digits only? */
+static bool are_numbered_alike(const char *a, size_t n, const char *b, size_t m) {
+  size_t i = 0, k = 0;
+  while (i < n && k < m) {
+    if (!is_digit(a[i]) && a[i] != b[k]) return false;
+    if (is_digit(a[i]) != is_digit(b[k])) return false;
+    bool digits = is_digit(a[i++]);
+    k++;
+    while (digits && i < n && is_digit(a[i])) i++;
+    while (digits && k < m && is_digit(b[k])) k++;
   }
-  return lh_hash(mask, length, 0);
+  return i == n && k == m;
 }
 
-static void see_mask(lh_keys_seen *seen, uint64_t mask) {
+static void see_numbered(lh_keys_seen *seen, const lh_snapshot *snapshot, lh_id id) {
+  const char *bytes, *other;
+  size_t n, m;
+  (void)lh_string_whole(snapshot, id, &bytes, &n);
   for (int i = 0; i < 4; i++) {
-    if (seen->n_masked[i] > 0 && seen->masks[i] != mask) continue;
-    seen->masks[i] = mask;
-    seen->n_masked[i]++;
+    if (seen->n_numbered[i] == 0) seen->numbered[i] = id;
+    (void)lh_string_whole(snapshot, seen->numbered[i], &other, &m);
+    if (seen->numbered[i] != id && !are_numbered_alike(bytes, n, other, m)) continue;
+    seen->n_numbered[i]++;
     return;
   }
 }
@@ -87,7 +94,7 @@ static void see_string(lh_keys_seen *seen, const lh_snapshot *snapshot, lh_id id
   seen->n_hex += n >= 8 && l.hex == n;
   seen->n_names += l.digits == 0 && l.others == 0 && n > 1;
   seen->n_tokens += n >= 8 && (l.digits > 0 || l.inner_capitals > 0);
-  if (l.digits > 0) see_mask(seen, mask_of(bytes, n));
+  if (l.digits > 0) see_numbered(seen, snapshot, id);
 }
 
 /* }=================================================================================== */
@@ -127,7 +134,7 @@ static lh_keying keying_of_strings(const lh_keys_seen *seen) {
   bool one_length = seen->length != UINT64_MAX && seen->length >= 8;
   uint64_t n = seen->n_strings, most = 0;
   for (int i = 0; i < 4; i++)
-    if (seen->n_masked[i] > most) most = seen->n_masked[i];
+    if (seen->n_numbered[i] > most) most = seen->n_numbered[i];
   if (lh_are_most(seen->n_uuids, n)) return LH_KEYED_UUIDS;
   if (lh_are_most(most, n)) return LH_KEYED_NUMBERED;
   if (lh_are_most(seen->n_hex, n) && one_length) return LH_KEYED_HEX;

@@ -55,7 +55,7 @@ static uint32_t step(merging *m, uint32_t at, const lh_fold_state *state, lh_id 
   bool begins = state->form == LH_FORM_BASE;
   while (!begins && t->list[at].level >= state->depth) at = t->list[at].above;
   uint64_t words[2] = {(uint64_t)at << 32 | state->piece, state->form};
-  uint32_t *below = lh_map_at(&m->steps, lh_hash(words, sizeof words, 4) >> 1);
+  uint32_t *below = lh_map_at_words(&m->steps, words, 2);
   if (!below || *below != LH_NO_NUMBER) return below ? *below : LH_NO_NUMBER;
   uint32_t found = begins ? find_above(t, at, state) : LH_NO_NUMBER;
   if (found == at) t->list[at].again = true;

@@ -15,7 +15,8 @@ typedef struct rows {
   size_t n, capacity;
   uint32_t *of[3];  /* row of each class of a, b, c */
   bool same_state;  /* false: */
-  lh_map by_stable; /* hash of the class without lines -> row */
+  lh_map by_stable; /* the class without lines -> row */
+  lh_strings texts; /* of these */
 } rows;
 
 /* The stable name of a class; freed by lh_free. */
@@ -26,12 +27,20 @@ static char *stable_name(const lh_class *class) {
 }
 
 /* Where the row of a class of another process is kept; NULL: out of memory. */
-static uint32_t *row_by_stable(rows *r, const lh_class_entry *entry) {
+static uint32_t *row_by_stable(rows *r, const lh_classes *classes, uint32_t class_index) {
+  const lh_class_entry *entry = &classes->list[class_index];
   char *name = stable_name(&entry->visible);
-  if (!name) return NULL;
-  uint64_t words[3] = {lh_hash(name, strlen(name), 0), entry->visible.type, entry->shape};
+  lh_text_id stable = name ? lh_strings_add(&r->texts, name, strlen(name)) : LH_NO_NUMBER;
+  lh_text_id fields = entry->fields;
   lh_free(name);
-  return lh_map_at(&r->by_stable, lh_hash(words, sizeof words, 0) >> 1);
+  if (fields != LH_NO_NUMBER) {
+    const char *text = classes->texts.texts[fields];
+    fields = lh_strings_add(&r->texts, text, strlen(text));
+    if (fields == LH_NO_NUMBER) return NULL;
+  }
+  if (stable == LH_NO_NUMBER) return NULL;
+  lh_class_key key = lh_key_of_class(stable, fields, entry->visible.type);
+  return lh_map_at_words(&r->by_stable, key.words, LH_CLASS_WORDS);
 }
 
 /* The row of a class that another snapshot has, too; else LH_NO_NUMBER. */
@@ -39,7 +48,7 @@ static bool find_row(rows *r, const lh_snapshot *const at[3], int which, uint32_
                      uint32_t *row) {
   *row = LH_NO_NUMBER;
   if (!r->same_state) {
-    uint32_t *known = row_by_stable(r, &at[which]->classes->list[class_index]);
+    uint32_t *known = row_by_stable(r, at[which]->classes, class_index);
     if (!known) return false;
     *row = *known;
     if (*known == LH_NO_NUMBER) *known = (uint32_t)r->n;
@@ -164,6 +173,7 @@ int lh_diff_changes(const lh_snapshot *a, const lh_snapshot *b, const lh_snapsho
   diff->classes = r.list;
   diff->n_classes = r.n;
   lh_map_free(&r.by_stable);
+  lh_strings_free(&r.texts);
   for (int i = 0; i < 3; i++) lh_free(r.of[i]);
   return ok ? 0 : lh_fail_memory(error, "comparing classes");
 }

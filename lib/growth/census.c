@@ -20,6 +20,10 @@ static lh_text_id add_text(lh_ladder *ladder, lh_text *text) {
   return id;
 }
 
+static lh_text_id copy_text(lh_ladder *ladder, const lh_strings *texts, lh_text_id text) {
+  return lh_strings_add(&ladder->texts, texts->texts[text], strlen(texts->texts[text]));
+}
+
 static lh_text_id stable_text(lh_ladder *ladder, const char *text) {
   lh_text stable = {0};
   lh_stable_text(&stable, text);
@@ -28,9 +32,7 @@ static lh_text_id stable_text(lh_ladder *ladder, const char *text) {
 
 static uint32_t add_class(lh_ladder *ladder, const lh_class_entry *entry) {
   lh_known_class known = {.entry = *entry, .numbers = LH_NO_NUMBER};
-  lh_text name = {0}, numbers = {0};
-  lh_text_string(&name, entry->visible.name);
-  known.entry.name = add_text(ladder, &name);
+  lh_text numbers = {0};
   known.stable = stable_text(ladder, entry->visible.name);
   bool has_numbers = lh_fold_module(&numbers, &entry->visible);
   if (has_numbers)
@@ -38,7 +40,7 @@ static uint32_t add_class(lh_ladder *ladder, const lh_class_entry *entry) {
   else
     lh_text_free(&numbers);
   if (has_numbers && known.numbers == LH_NO_NUMBER) return LH_NO_NUMBER;
-  if (known.entry.name == LH_NO_NUMBER || known.stable == LH_NO_NUMBER ||
+  if (known.stable == LH_NO_NUMBER ||
       !lh_grow(&ladder->classes, ladder->n_classes, &ladder->class_capacity, sizeof known))
     return LH_NO_NUMBER;
   known.entry.visible.name = ladder->texts.texts[known.entry.name];
@@ -46,19 +48,35 @@ static uint32_t add_class(lh_ladder *ladder, const lh_class_entry *entry) {
   return (uint32_t)ladder->n_classes++;
 }
 
+/* Makes the texts of a class, which are numbers in the snapshot's set, the ladder's. False: out of
+** memory. */
+static bool take_texts(lh_ladder *ladder, const lh_strings *texts, lh_class_entry *entry) {
+  lh_text_id source = lh_source_of(&entry->place);
+  entry->name = copy_text(ladder, texts, entry->name);
+  if (entry->fields != LH_NO_NUMBER) {
+    entry->fields = copy_text(ladder, texts, entry->fields);
+    if (entry->fields == LH_NO_NUMBER) return false;
+  }
+  if (entry->place.words[0] != 0) {
+    source = copy_text(ladder, texts, source);
+    entry->place = lh_place_with(&entry->place, source);
+  }
+  return entry->name != LH_NO_NUMBER && source != LH_NO_NUMBER;
+}
+
 /* The row of a class: by its name, type and fields; or by its place, for a function whose name is
 ** gone with the code that named it. */
 static uint32_t class_row(lh_ladder *ladder, const lh_class_entry *entry) {
-  const char *name = entry->visible.name;
-  uint64_t words[3] = {lh_hash(name, strlen(name), 0), entry->visible.type, entry->shape};
-  uint32_t *row = lh_map_at(&ladder->class_by_identity, lh_hash(words, sizeof words, 0) >> 1);
+  lh_class_key key = lh_key_of_class(entry->name, entry->fields, entry->visible.type);
+  const uint64_t *place = entry->place.words;
+  uint32_t *row = lh_map_at_words(&ladder->class_by_identity, key.words, LH_CLASS_WORDS);
   if (!row) return LH_NO_NUMBER;
-  if (*row == LH_NO_NUMBER && entry->place)
-    *row = lh_map_get(&ladder->class_by_place, entry->place);
+  if (*row == LH_NO_NUMBER && place[0] != 0)
+    *row = lh_map_get_words(&ladder->class_by_place, place, LH_PLACE_WORDS);
   if (*row == LH_NO_NUMBER) *row = add_class(ladder, entry);
   uint32_t found = *row;
-  if (found == LH_NO_NUMBER || !entry->place) return found;
-  row = lh_map_at(&ladder->class_by_place, entry->place);
+  if (found == LH_NO_NUMBER || place[0] == 0) return found;
+  row = lh_map_at_words(&ladder->class_by_place, place, LH_PLACE_WORDS);
   if (!row) return LH_NO_NUMBER;
   *row = found;
   return found;
@@ -99,7 +117,7 @@ static uint32_t make_kind(census *c, uint32_t state, uint32_t class_row, bool sh
                   .shared = shared};
   if (kind.path == LH_NO_NUMBER) return LH_NO_NUMBER;
   uint64_t words[2] = {(uint64_t)kind.path << 1 | shared, class_row};
-  uint32_t *known = lh_map_at(&ladder->kind_by_words, lh_hash(words, sizeof words, 0) >> 1);
+  uint32_t *known = lh_map_at_words(&ladder->kind_by_words, words, 2);
   if (!known || *known != LH_NO_NUMBER) return known ? *known : LH_NO_NUMBER;
   kind.stable_path = stable_text(ladder, ladder->texts.texts[kind.path]);
   if (kind.stable_path == LH_NO_NUMBER || !fold_numbers(ladder, &kind) ||
@@ -171,7 +189,9 @@ static bool map_classes(census *c) {
   c->row_of = lh_alloc(n, sizeof *c->row_of);
   if (!c->row_of) return false;
   for (uint32_t i = 0; i < n; i++) {
-    c->row_of[i] = class_row(c->ladder, &c->snapshot->classes->list[i]);
+    lh_class_entry entry = c->snapshot->classes->list[i];
+    if (!take_texts(c->ladder, &c->snapshot->classes->texts, &entry)) return false;
+    c->row_of[i] = class_row(c->ladder, &entry);
     if (c->row_of[i] == LH_NO_NUMBER) return false;
   }
   c->rung->n_classes = c->ladder->n_classes;
@@ -182,8 +202,7 @@ static bool map_classes(census *c) {
 /* Tells each kind by the one key that it has, if it has one; else by its path. */
 static bool name_kinds(census *c) {
   lh_ladder *ladder = c->ladder;
-  for (size_t i = 0; i < c->kinds.slots; i++) {
-    if (c->kinds.keys[i] == UINT64_MAX) continue;
+  for (size_t i = 0; i < c->kinds.n; i++) {
     lh_text text = {0};
     lh_fold_text(&c->folder, (uint32_t)(c->kinds.keys[i] >> 32), true, &text);
     lh_text_id name = add_text(ladder, &text);

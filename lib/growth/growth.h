@@ -53,7 +53,7 @@ typedef struct lh_kind {
 } lh_kind;
 
 typedef struct lh_known_class {
-  lh_class_entry entry; /* its name is one of `texts` */
+  lh_class_entry entry; /* its texts are of `texts` */
   lh_text_id stable;    /* the name without lines of functions and the like */
   lh_text_id numbers;   /* of a module, with * for numbers in its name; LH_NO_NUMBER: has none */
 } lh_known_class;

@@ -242,8 +242,9 @@ static bool label_classes(const lh_ladder *ladder, uint32_t *row_of, size_t *n_r
   *n_rows = 0;
   for (size_t i = 0; ok && i < ladder->n_classes; i++) {
     const lh_known_class *class = &ladder->classes[i];
-    uint64_t words[3] = {exact ? i : class->stable, class->entry.visible.type, class->entry.shape};
-    uint32_t *row = lh_map_at(&rows, lh_hash(words, sizeof words, 0) >> 1);
+    lh_class_key key = lh_key_of_class(exact ? (uint32_t)i : class->stable, class->entry.fields,
+                                       class->entry.visible.type);
+    uint32_t *row = lh_map_at_words(&rows, key.words, LH_CLASS_WORDS);
     ok = row != NULL;
     if (ok && *row == LH_NO_NUMBER) *row = (uint32_t)(*n_rows)++;
     if (ok) row_of[i] = *row;

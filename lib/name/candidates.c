@@ -164,8 +164,7 @@ static lh_text_id qualifier_of_source(lh_namer *namer, lh_id source) {
   size_t stem = n > 4 && memcmp(path + n - 4, ".lua", 4) == 0 ? n - 4 : n;
   if (stem > 5 && memcmp(path + stem - 5, "/init", 5) == 0) stem -= 5;
   const char *best = NULL;
-  for (size_t i = 0; i < modules->slots; i++) {
-    if (modules->keys[i] == UINT64_MAX) continue;
+  for (size_t i = 0; i < modules->n; i++) {
     const char *module = lh_namer_chars(namer, modules->values[i]);
     if (ends_with_module(path, stem, module) && (!best || strlen(module) > strlen(best)))
       best = module;

@@ -19,67 +19,77 @@ enum { MOST_NAMES = 16 };
 
 /* {=== Interning ===================================================================== */
 
-static uint64_t identity_of(uint64_t name_hash, lh_type type, uint64_t shape) {
-  return (name_hash ^ lh_mix(shape + (uint64_t)type)) >> 1;
-}
-
-uint32_t lh_class_intern(lh_classes *classes, lh_text_id name, lh_type type, uint64_t shape,
+uint32_t lh_class_intern(lh_classes *classes, lh_text_id name, lh_text_id fields, lh_type type,
                          bool specific) {
-  const char *chars = classes->texts.texts[name];
-  uint64_t identity = identity_of(lh_hash(chars, strlen(chars), 0), type, shape);
-  uint32_t *index = lh_map_at(&classes->by_identity, identity);
+  lh_class_key key = lh_key_of_class(name, fields, type);
+  uint32_t *index = lh_map_at_words(&classes->by_identity, key.words, LH_CLASS_WORDS);
   if (!index) return LH_NO_NUMBER;
   if (*index != LH_NO_NUMBER) return *index;
   if (!lh_grow(&classes->list, classes->n, &classes->capacity, sizeof *classes->list))
     return LH_NO_NUMBER;
   lh_class_entry entry = {
-      .name = name, .plain = LH_NO_NUMBER, .shape = shape, .specific = specific};
-  entry.visible.name = chars;
+      .name = name, .fields = fields, .plain = LH_NO_NUMBER, .specific = specific};
+  entry.visible.name = classes->texts.texts[name];
   entry.visible.type = type;
   classes->list[classes->n] = entry;
   *index = (uint32_t)classes->n++;
   return *index;
 }
 
-/* What stays the same about a function when its name changes: its source, its lines and the
-** figures of its code. 0: stripped. */
-static uint64_t place_of(const lh_snapshot *snapshot, lh_id id, lh_type type) {
+/* False: stripped, or out of memory. */
+static bool find_place(lh_namer *namer, lh_id id, lh_type type, lh_code_place *place) {
   lh_object proto;
+  lh_text text = {0};
   const char *source;
   size_t n;
-  lh_object_at(snapshot, id, &proto);
-  if (!lh_string_whole(snapshot, proto.as.proto.source, &source, &n)) return 0;
-  uint64_t words[] = {lh_hash(source, n, 0),
-                      (uint64_t)proto.as.proto.line << 32 | proto.as.proto.last_line,
-                      proto.as.proto.instructions,
-                      (uint64_t)proto.as.proto.constants << 32 | proto.as.proto.upvalues,
-                      proto.as.proto.parameters,
-                      (uint64_t)type};
-  return lh_hash(words, sizeof words, 0) >> 1;
+  lh_object_at(namer->snapshot, id, &proto);
+  if (!lh_string_whole(namer->snapshot, proto.as.proto.source, &source, &n)) return false;
+  lh_text_escaped(&text, source, n, true);
+  *place = (lh_code_place){{(uint64_t)type << 40 | (uint64_t)proto.as.proto.parameters << 32 |
+                                lh_namer_text(namer, &text),
+                            (uint64_t)proto.as.proto.line << 32 | proto.as.proto.last_line,
+                            proto.as.proto.instructions,
+                            (uint64_t)proto.as.proto.constants << 32 | proto.as.proto.upvalues}};
+  return !namer->failed;
 }
 
 /* The class of what a Lua function names. */
 static uint32_t intern_function(lh_namer *namer, lh_text_id name, lh_type type, lh_id proto) {
   lh_classes *classes = namer->classes;
-  uint32_t index = lh_class_intern(classes, name, type, 0, true);
-  if (index == LH_NO_NUMBER || classes->list[index].place) return index;
-  uint64_t place = place_of(namer->snapshot, proto, type);
-  uint32_t *slot = place ? lh_map_at(&classes->by_place, place) : &index;
+  lh_code_place place;
+  uint32_t index = lh_class_intern(classes, name, LH_NO_NUMBER, type, true);
+  if (index == LH_NO_NUMBER || classes->list[index].place.words[0] != 0) return index;
+  if (!find_place(namer, proto, type, &place)) return namer->failed ? LH_NO_NUMBER : index;
+  uint32_t *slot = lh_map_at_words(&classes->by_place, place.words, LH_PLACE_WORDS);
   if (!slot) return LH_NO_NUMBER;
   *slot = index;
   classes->list[index].place = place;
   return index;
 }
 
+/* The number in another snapshot of a text of this one; LH_NO_NUMBER: it has none such. */
+static lh_text_id text_in(const lh_snapshot *other, const lh_snapshot *snapshot, lh_text_id text) {
+  return text == LH_NO_NUMBER
+             ? text
+             : lh_strings_find(&other->classes->texts, snapshot->classes->texts.texts[text]);
+}
+
 uint32_t lh_class_counterpart(const lh_snapshot *snapshot, uint32_t class_index,
                               const lh_snapshot *other) {
   const lh_class_entry *entry = &snapshot->classes->list[class_index];
-  const char *chars = entry->visible.name;
-  uint64_t identity =
-      identity_of(lh_hash(chars, strlen(chars), 0), entry->visible.type, entry->shape);
-  uint32_t same = lh_map_get(&other->classes->by_identity, identity);
-  return same == LH_NO_NUMBER && entry->place ? lh_map_get(&other->classes->by_place, entry->place)
-                                              : same;
+  lh_text_id name = text_in(other, snapshot, entry->name);
+  lh_text_id fields = text_in(other, snapshot, entry->fields);
+  lh_class_key key = lh_key_of_class(name, fields, entry->visible.type);
+  bool is_known = name != LH_NO_NUMBER && (fields != LH_NO_NUMBER || entry->fields == fields);
+  uint32_t same = is_known
+                      ? lh_map_get_words(&other->classes->by_identity, key.words, LH_CLASS_WORDS)
+                      : LH_NO_NUMBER;
+  if (same != LH_NO_NUMBER || entry->place.words[0] == 0) return same;
+  lh_text_id source = text_in(other, snapshot, lh_source_of(&entry->place));
+  lh_code_place place = lh_place_with(&entry->place, source);
+  return source == LH_NO_NUMBER
+             ? LH_NO_NUMBER
+             : lh_map_get_words(&other->classes->by_place, place.words, LH_PLACE_WORDS);
 }
 
 lh_text_id lh_namer_string(lh_namer *namer, const char *bytes, size_t n) {
@@ -109,7 +119,7 @@ bool lh_namer_is_identifier(lh_namer *namer, lh_id id) {
 static uint32_t class_of_chars(lh_namer *namer, const char *name, lh_type type, bool specific) {
   lh_text_id text = lh_namer_string(namer, name, strlen(name));
   if (namer->failed) return LH_NO_NUMBER;
-  uint32_t made = lh_class_intern(namer->classes, text, type, 0, specific);
+  uint32_t made = lh_class_intern(namer->classes, text, LH_NO_NUMBER, type, specific);
   if (made == LH_NO_NUMBER) namer->failed = true;
   return made;
 }
@@ -273,7 +283,7 @@ static uint32_t class_of_closure(lh_namer *namer, lh_id id) {
   bool is_c = proto == LH_NO_OBJECT;
   lh_text_id name = is_c ? lh_c_function_name(namer, id) : lh_function_name(namer, proto);
   if (namer->failed) return LH_NO_NUMBER;
-  return is_c ? lh_class_intern(namer->classes, name, LH_TYPE_CLOSURE, 0, true)
+  return is_c ? lh_class_intern(namer->classes, name, LH_NO_NUMBER, LH_TYPE_CLOSURE, true)
               : intern_function(namer, name, LH_TYPE_CLOSURE, proto);
 }
 
@@ -292,8 +302,9 @@ static uint32_t class_of_thread(lh_namer *namer, lh_id id) {
   lh_text_id name = lh_thread_name(namer, id, &proto);
   if (namer->failed) return LH_NO_NUMBER;
   bool specific = strcmp(lh_namer_chars(namer, name), "thread") != 0;
-  return proto == LH_NO_OBJECT ? lh_class_intern(namer->classes, name, LH_TYPE_THREAD, 0, specific)
-                               : intern_function(namer, name, LH_TYPE_THREAD, proto);
+  return proto == LH_NO_OBJECT
+             ? lh_class_intern(namer->classes, name, LH_NO_NUMBER, LH_TYPE_THREAD, specific)
+             : intern_function(namer, name, LH_TYPE_THREAD, proto);
 }
 
 static uint32_t class_of_object(lh_namer *namer, lh_id id) {
@@ -359,6 +370,7 @@ static void namer_free(lh_namer *namer) {
   lh_map_free(&namer->meta_of);
   lh_map_free(&namer->sources);
   lh_map_free(&namer->nested);
+  lh_strings_free(&namer->key_sets);
   lh_map_free(&namer->shapes);
 }
 

@@ -85,9 +85,10 @@ static uint32_t make_class(lh_namer *namer, uint32_t plain, lh_text_id contents)
                  lh_namer_chars(namer, contents));
   lh_text_id name = lh_namer_text(namer, &text);
   if (namer->failed) return LH_NO_NUMBER;
-  uint64_t shape = classes->list[plain].shape;
-  uint32_t made = lh_class_intern(classes, name, LH_TYPE_TABLE, shape, false);
-  if (made != LH_NO_NUMBER) classes->list[made].plain = plain;
+  uint32_t made = lh_class_intern(classes, name, classes->list[plain].fields, LH_TYPE_TABLE, false);
+  if (made == LH_NO_NUMBER) return made;
+  classes->list[made].shape = classes->list[plain].shape;
+  classes->list[made].plain = plain;
   return made;
 }
 

@@ -160,8 +160,8 @@ static bool is_number(const key *k, lh_value value) {
          !(k->number > value.as.number);
 }
 
-/* A name that the snapshot has only in part is recognised by its length and hash, unless the hash
-** is secret. */
+/* A name that the snapshot has only in part is recognised by that part, its length and its hash,
+** unless the hash is secret. */
 static bool is_text(const lh_snapshot *snapshot, const key *k, lh_id id) {
   const char *bytes;
   size_t n;
@@ -173,7 +173,8 @@ static bool is_text(const lh_snapshot *snapshot, const key *k, lh_id id) {
   lh_object_at(snapshot, id, &string);
   if (string.as.string.length != k->text.n) return false;
   if (string.as.string.kept == k->text.n) return memcmp(bytes, k->text.bytes, k->text.n) == 0;
-  return string.as.string.hash == lh_hash(k->text.bytes, k->text.n, 0);
+  return memcmp(string.as.string.bytes, k->text.bytes, (size_t)string.as.string.kept) == 0 &&
+         string.as.string.hash == lh_hash(k->text.bytes, k->text.n, 0);
 }
 
 /* By as much of it as is kept. */

@@ -31,7 +31,7 @@ bool lh_keys_vary(const lh_snapshot *snapshot, uint32_t class_index, uint32_t n_
   if (class_index == UINT32_MAX) return false;
   const lh_class_entry *entry = &snapshot->classes->list[class_index];
   if (!entry->specific) return n_alike >= MANY_ALIKE && n_alike == n_values;
-  return n_alike >= (entry->shape ? MANY_ALIKE : LH_LEAST_ALIKE);
+  return n_alike >= (entry->fields != LH_NO_NUMBER ? MANY_ALIKE : LH_LEAST_ALIKE);
 }
 
 bool lh_is_keyed_object(const lh_snapshot *snapshot, const lh_edge *edge) {
@@ -46,28 +46,17 @@ bool lh_is_keyed_object(const lh_snapshot *snapshot, const lh_edge *edge) {
 
 /* {=== States ======================================================================== */
 
-static bool equal_states(const lh_fold_state *a, const lh_fold_state *b) {
-  return a->parent == b->parent && a->piece == b->piece && a->class_index == b->class_index &&
-         a->form == b->form && a->starred == b->starred && a->phrase == b->phrase;
-}
-
 static uint32_t intern(lh_folder *folder, lh_fold_state state) {
   if (state.parent == LH_NO_NUMBER || state.piece == LH_NO_NUMBER) return LH_NO_NUMBER;
   uint64_t words[3] = {(uint64_t)state.parent << 32 | state.piece,
                        (uint64_t)state.class_index << 8 | state.form,
                        (uint64_t)state.starred << 1 | state.phrase};
-  for (uint64_t hash = lh_hash(words, sizeof words, 2) >> 1;; hash++) {
-    uint32_t *index = lh_map_at(&folder->interned, hash);
-    if (!index) return LH_NO_NUMBER;
-    if (*index == LH_NO_NUMBER) {
-      if (!lh_grow(&folder->states, folder->n_states, &folder->capacity, sizeof state))
-        return LH_NO_NUMBER;
-      folder->states[folder->n_states] = state;
-      *index = (uint32_t)folder->n_states++;
-      return *index;
-    }
-    if (equal_states(&folder->states[*index], &state)) return *index;
-  }
+  uint32_t *index = lh_map_at_words(&folder->interned, words, 3);
+  if (!index || *index != LH_NO_NUMBER) return index ? *index : LH_NO_NUMBER;
+  if (!lh_grow(&folder->states, folder->n_states, &folder->capacity, sizeof state))
+    return LH_NO_NUMBER;
+  folder->states[folder->n_states] = state;
+  return *index = (uint32_t)folder->n_states++;
 }
 
 int lh_folder_init(lh_folder *folder, const lh_snapshot *snapshot, lh_error *error) {
@@ -234,8 +223,7 @@ static uint32_t step_to_value(lh_folder *folder, uint32_t state, const lh_edge *
   uint64_t words[3] = {
       key, (uint64_t)state << 32 | class_index,
       edge->source == (folder->snapshot->classes ? folder->snapshot->classes->loaded : LH_ROOT)};
-  uint64_t hash = lh_hash(words, sizeof words, 3) >> 1;
-  uint32_t next = lh_map_get(&folder->memo, hash);
+  uint32_t next = lh_map_get_words(&folder->memo, words, 3);
   if (next != LH_NO_NUMBER) return next;
   lh_text text = {0};
   bool phrase;
@@ -246,7 +234,7 @@ static uint32_t step_to_value(lh_folder *folder, uint32_t state, const lh_edge *
   lh_text_id piece = add_text(folder, &text);
   if (piece == LH_NO_NUMBER) return LH_NO_NUMBER;
   next = step_behind(folder, state, piece, class_index);
-  uint32_t *slot = lh_map_at(&folder->memo, hash);
+  uint32_t *slot = lh_map_at_words(&folder->memo, words, 3);
   if (!slot) return LH_NO_NUMBER;
   *slot = next;
   return next;

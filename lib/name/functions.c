@@ -54,8 +54,7 @@ static void collect_from(lh_namer *namer, lh_id table, const char *module) {
 
 void lh_collect_c_functions(lh_namer *namer) {
   lh_classes *classes = namer->classes;
-  for (size_t i = 0; i < classes->modules.slots; i++) {
-    if (classes->modules.keys[i] == UINT64_MAX) continue;
+  for (size_t i = 0; i < classes->modules.n; i++) {
     collect_from(namer, (lh_id)classes->modules.keys[i],
                  lh_namer_chars(namer, classes->modules.values[i]));
   }

@@ -5,63 +5,119 @@
 
 #include <string.h>
 
-static size_t find_slot(const lh_map *map, uint64_t key) {
-  size_t at = (size_t)(lh_mix(key) * 0x9E3779B97F4A7C15u >> 20) & (map->slots - 1);
-  while (map->keys[at] != UINT64_MAX && map->keys[at] != key) at = (at + 1) & (map->slots - 1);
-  return at;
+/* {=== Numbers under keys ============================================================ */
+
+/* Each word is multiplied by a secret factor, and the halves of the 128 bits are folded: whoever
+** does not know the seed knows no two keys that meet. */
+static inline uint64_t hash_of(const lh_map *map, const uint64_t *words, size_t n_words) {
+  uint64_t hash = map->seed;
+  for (size_t i = 0; i < n_words; i++) {
+    unsigned __int128 product = (unsigned __int128)(hash ^ words[i]) * map->factor;
+    hash = (uint64_t)product ^ (uint64_t)(product >> 64);
+  }
+  return hash;
 }
 
-uint32_t lh_map_get(const lh_map *map, uint64_t key) {
-  if (map->slots == 0) return LH_NO_NUMBER;
-  size_t at = find_slot(map, key);
-  return map->keys[at] == key ? map->values[at] : LH_NO_NUMBER;
-}
-
-static bool rehash(lh_map *map) {
-  lh_map bigger = {.n = map->n, .slots = map->slots ? map->slots * 2 : 16};
-  bigger.keys = lh_alloc(bigger.slots, sizeof *bigger.keys);
-  bigger.values = lh_alloc(bigger.slots, sizeof *bigger.values);
-  if (!bigger.keys || !bigger.values) {
-    lh_map_free(&bigger);
-    return false;
-  }
-  memset(bigger.keys, 0xFF, bigger.slots * sizeof *bigger.keys);
-  for (size_t i = 0; i < map->slots; i++) {
-    if (map->keys[i] == UINT64_MAX) continue;
-    size_t at = find_slot(&bigger, map->keys[i]);
-    bigger.keys[at] = map->keys[i];
-    bigger.values[at] = map->values[i];
-  }
-  lh_map_free(map);
-  *map = bigger;
+static inline bool is_key(const lh_map *map, uint32_t number, const uint64_t *words,
+                          size_t n_words) {
+  const uint64_t *key = map->keys + (number - 1) * n_words;
+  for (size_t i = 0; i < n_words; i++)
+    if (key[i] != words[i]) return false;
   return true;
 }
 
-uint32_t *lh_map_at(lh_map *map, uint64_t key) {
-  if (map->n * 2 >= map->slots && !rehash(map)) return NULL;
-  size_t at = find_slot(map, key);
-  if (map->keys[at] != key) {
-    map->keys[at] = key;
-    map->values[at] = LH_NO_NUMBER;
-    map->n++;
+/* The slot with the number of a key, or the empty one where it belongs. */
+static inline uint32_t *find_slot(const lh_map *map, const uint64_t *words, size_t n_words) {
+  size_t at = (size_t)hash_of(map, words, n_words) & (map->n_slots - 1);
+  while (map->slots[at] != 0 && !is_key(map, map->slots[at], words, n_words))
+    at = (at + 1) & (map->n_slots - 1);
+  return &map->slots[at];
+}
+
+/* Twice the slots, and room for half as many keys. The map is as it was on failure. */
+static bool grow(lh_map *map, size_t n_words) {
+  size_t n_slots = map->n_slots ? map->n_slots * 2 : 16;
+  if (n_slots > UINT32_MAX) return false;
+  if (map->n_slots == 0) {
+    map->seed = lh_random_seed();
+    map->factor = lh_hash(&map->seed, sizeof map->seed, 0) | 1;
   }
-  return &map->values[at];
+  uint64_t *keys = lh_realloc(map->keys, n_slots / 2, n_words * sizeof *keys);
+  if (keys) map->keys = keys;
+  uint32_t *values = keys ? lh_realloc(map->values, n_slots / 2, sizeof *values) : NULL;
+  if (values) map->values = values;
+  uint32_t *slots = values ? lh_alloc_zeroed(n_slots, sizeof *slots) : NULL;
+  if (!slots) return false;
+  lh_free(map->slots);
+  map->slots = slots;
+  map->n_slots = n_slots;
+  for (uint32_t i = 0; i < map->n; i++) *find_slot(map, map->keys + i * n_words, n_words) = i + 1;
+  return true;
+}
+
+static inline uint32_t number_under(const lh_map *map, const uint64_t *words, size_t n_words) {
+  if (map->n_slots == 0) return LH_NO_NUMBER;
+  uint32_t number = *find_slot(map, words, n_words);
+  return number ? map->values[number - 1] : LH_NO_NUMBER;
+}
+
+static inline uint32_t *place_under(lh_map *map, const uint64_t *words, size_t n_words) {
+  if (map->n * 2 >= map->n_slots && !grow(map, n_words)) return NULL;
+  uint32_t *slot = find_slot(map, words, n_words);
+  if (*slot == 0) {
+    memcpy(map->keys + map->n * n_words, words, n_words * sizeof *words);
+    map->values[map->n] = LH_NO_NUMBER;
+    *slot = (uint32_t)++map->n;
+  }
+  return &map->values[*slot - 1];
+}
+
+/* Keys of one word are by far the most: each of these is compiled for itself. */
+uint32_t lh_map_get(const lh_map *map, uint64_t key) {
+  return number_under(map, &key, 1);
+}
+
+uint32_t *lh_map_at(lh_map *map, uint64_t key) {
+  return place_under(map, &key, 1);
+}
+
+uint32_t lh_map_get_words(const lh_map *map, const uint64_t *words, size_t n_words) {
+  return number_under(map, words, n_words);
+}
+
+uint32_t *lh_map_at_words(lh_map *map, const uint64_t *words, size_t n_words) {
+  return place_under(map, words, n_words);
 }
 
 void lh_map_free(lh_map *map) {
   lh_free(map->keys);
   lh_free(map->values);
+  lh_free(map->slots);
   *map = (lh_map){0};
 }
 
-/* The second of two strings with one hash takes the next hash that is free. */
-uint32_t lh_strings_add(lh_strings *strings, const char *bytes, size_t n) {
-  uint64_t hash = lh_hash(bytes, n, 0) >> 1; /* never UINT64_MAX */
-  for (;; hash++) {
-    uint32_t i = lh_map_get(&strings->by_hash, hash);
-    if (i == LH_NO_NUMBER) break;
-    if (strlen(strings->texts[i]) == n && memcmp(strings->texts[i], bytes, n) == 0) return i;
+/* }=================================================================================== */
+
+/* {=== Numbers of strings ============================================================ */
+
+enum { KEY_WORDS = 2 };
+
+/* The number of a string, and its key; LH_NO_NUMBER, and a key that is free. A key is the length
+** and the hash, but of the second of two strings with one hash the next hash that is free. */
+static uint32_t find(const lh_strings *strings, const char *bytes, size_t n,
+                     uint64_t key[KEY_WORDS]) {
+  key[0] = n;
+  for (key[1] = lh_hash(bytes, n, strings->seed);; key[1]++) {
+    uint32_t i = lh_map_get_words(&strings->by_key, key, KEY_WORDS);
+    if (i == LH_NO_NUMBER || n == 0 || memcmp(strings->texts[i], bytes, n) == 0) return i;
   }
+}
+
+uint32_t lh_strings_add(lh_strings *strings, const char *bytes, size_t n) {
+  uint64_t key[KEY_WORDS];
+  if (strings->n == 0) strings->seed = lh_random_seed();
+  uint32_t known = find(strings, bytes, n, key);
+  if (known != LH_NO_NUMBER) return known;
   strings->full |= strings->most_bytes > 0 && strings->bytes + n > strings->most_bytes;
   char *copy = strings->full ? NULL : lh_alloc(n + 1, 1);
   if (!copy || !lh_grow(&strings->texts, strings->n, &strings->capacity, sizeof *strings->texts)) {
@@ -70,7 +126,7 @@ uint32_t lh_strings_add(lh_strings *strings, const char *bytes, size_t n) {
   }
   if (n) memcpy(copy, bytes, n);
   copy[n] = '\0';
-  uint32_t *number = lh_map_at(&strings->by_hash, hash);
+  uint32_t *number = lh_map_at_words(&strings->by_key, key, KEY_WORDS);
   if (!number) {
     lh_free(copy);
     return LH_NO_NUMBER;
@@ -81,9 +137,16 @@ uint32_t lh_strings_add(lh_strings *strings, const char *bytes, size_t n) {
   return *number;
 }
 
+uint32_t lh_strings_find(const lh_strings *strings, const char *text) {
+  uint64_t key[KEY_WORDS];
+  return find(strings, text, strlen(text), key);
+}
+
 void lh_strings_free(lh_strings *strings) {
   for (size_t i = 0; i < strings->n; i++) lh_free(strings->texts[i]);
   lh_free(strings->texts);
-  lh_map_free(&strings->by_hash);
+  lh_map_free(&strings->by_key);
   *strings = (lh_strings){0};
 }
+
+/* }=================================================================================== */

@@ -1,7 +1,11 @@
 /*
-** map.h - two small hash tables that names and comparisons need: from 64-bit keys to 32-bit
-** numbers, and from strings to numbers 0, 1, 2 ... (each string is kept once). Open addressing, a
-** power of two of slots, at most half full. Private to the library.
+** map.h - two hash tables that names and comparisons need: from keys of one or more 64-bit words to
+** 32-bit numbers, and from strings to numbers 0, 1, 2 ... (each string is kept once). Private to
+** the library.
+**
+** Any key is legal, and keys are compared, whatever they hash to: most of them come from a file.
+** The hash has a seed that is new for each table, so that nobody can prepare a file whose keys meet
+** in one place. No result depends on it.
 */
 #ifndef LUAHEAP_MAP_H
 #define LUAHEAP_MAP_H
@@ -10,11 +14,14 @@
 
 #define LH_NO_NUMBER UINT32_MAX
 
-/* All zero is an empty map. Keys are any but UINT64_MAX. */
+/* All zero is an empty map. The keys stand in the order of their arrival, and the slots hold their
+** numbers, at most half of them: open addressing. 20 to 40 bytes a key of one word. */
 typedef struct lh_map {
-  uint64_t *keys;
+  uint64_t *keys; /* of one word each, or of as many as all have */
   uint32_t *values;
-  size_t n, slots;
+  uint32_t *slots; /* the number of a key, counted from 1; 0: empty */
+  size_t n, n_slots;
+  uint64_t seed, factor;
 } lh_map;
 
 /* The number under a key, or LH_NO_NUMBER. */
@@ -24,25 +31,29 @@ uint32_t lh_map_get(const lh_map *map, uint64_t key);
 ** of memory. */
 uint32_t *lh_map_at(lh_map *map, uint64_t key);
 
+/* The same for keys of several words, of as many in all calls for one map. */
+uint32_t lh_map_get_words(const lh_map *map, const uint64_t *words, size_t n_words);
+uint32_t *lh_map_at_words(lh_map *map, const uint64_t *words, size_t n_words);
+
 void lh_map_free(lh_map *map);
 
-/* All zero is an empty set of strings. `texts` are NUL-terminated and stay where they are. */
+/* All zero is an empty set of strings, of any bytes. `texts` have a NUL behind them and stay where
+** they are. */
 typedef struct lh_strings {
   char **texts;
   size_t n, capacity;
   uint64_t bytes, most_bytes; /* of all; 0: as many as there may be */
   bool full;                  /* one was refused because of most_bytes */
-  lh_map by_hash;
+  uint64_t seed;
+  lh_map by_key;
 } lh_strings;
 
 /* The number of a string, which is added if it is new; LH_NO_NUMBER when out of memory or full. */
 uint32_t lh_strings_add(lh_strings *strings, const char *bytes, size_t n);
 
-void lh_strings_free(lh_strings *strings);
+/* The number of a string that is there; else LH_NO_NUMBER. */
+uint32_t lh_strings_find(const lh_strings *strings, const char *text);
 
-static inline uint64_t lh_mix(uint64_t key) {
-  key *= 0x9E3779B97F4A7C15u;
-  return key ^ key >> 29;
-}
+void lh_strings_free(lh_strings *strings);
 
 #endif

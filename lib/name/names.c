@@ -6,6 +6,8 @@
 #include <string.h>
 
 bool lh_string_whole(const lh_snapshot *snapshot, lh_id id, const char **bytes, size_t *n) {
+  *bytes = "";
+  *n = 0;
   if (!lh_is_string(snapshot, id) || lh_is_dead(snapshot, id)) return false;
   lh_object object;
   lh_object_at(snapshot, id, &object);
@@ -16,14 +18,29 @@ bool lh_string_whole(const lh_snapshot *snapshot, lh_id id, const char **bytes, 
   return false;
 }
 
-uint64_t lh_content_hash(const lh_snapshot *snapshot, lh_id id) {
+lh_content lh_content_of(const lh_snapshot *snapshot, lh_id string, uint64_t limit) {
   lh_object object;
-  lh_object_at(snapshot, id, &object);
-  bool whole = object.as.string.kept == object.as.string.length;
-  uint64_t words[2] = {object.as.string.length,
-                       whole ? lh_hash(object.as.string.bytes, (size_t)object.as.string.kept, 0)
-                             : object.as.string.hash};
-  return lh_hash(words, sizeof words, 0) >> 1;
+  lh_object_at(snapshot, string, &object);
+  size_t kept = (size_t)object.as.string.kept;
+  lh_content content = {.bytes = object.as.string.bytes,
+                        .n = kept < limit ? kept : (size_t)limit,
+                        .length = object.as.string.length};
+  if (kept < content.length)
+    content.hash = object.as.string.hash;
+  else if (content.n < kept)
+    content.hash = lh_hash(content.bytes, kept, 0);
+  return content;
+}
+
+bool lh_same_content(const lh_content *a, const lh_content *b) {
+  return a->n == b->n && a->length == b->length && a->hash == b->hash &&
+         (a->n == 0 || memcmp(a->bytes, b->bytes, a->n) == 0);
+}
+
+uint64_t lh_hash_content(const lh_content *content, uint64_t seed) {
+  uint64_t hash = lh_hash(content->bytes, content->n, seed);
+  uint64_t words[] = {content->length, content->hash, hash};
+  return content->n == content->length ? hash : lh_hash(words, sizeof words, seed);
 }
 
 bool lh_add_name(lh_text *text, const lh_snapshot *snapshot, lh_id string) {

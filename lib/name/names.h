@@ -15,21 +15,30 @@
 
 typedef uint32_t lh_text_id; /* LH_NO_NUMBER: none */
 
+/* What stays the same about a function when its name changes: its source, a text, its lines and the
+** figures of its code. The first word is 0 where it is not known. */
+enum { LH_PLACE_WORDS = 4 };
+
+typedef struct lh_code_place {
+  uint64_t words[LH_PLACE_WORDS];
+} lh_code_place;
+
 typedef struct lh_class_entry {
   lh_class visible;
   lh_text_id name;
-  uint32_t plain; /* of a collection: its class without what it holds; else LH_NO_NUMBER */
-  uint64_t shape; /* of a record: hash of the contents of all keys; of a collection: its kind */
-  uint64_t place; /* hash of the place of its function, or 0: holds when the name changes */
-  bool one_key;   /* a record with one field */
-  bool specific;  /* says what the objects are for, unlike "array" or "map[string]" */
+  lh_text_id fields; /* of a record all its keys, of a collection its kind; else LH_NO_NUMBER */
+  uint32_t plain;    /* of a collection: its class without what it holds; else LH_NO_NUMBER */
+  uint64_t shape;    /* what a fingerprint has of the fields: of a record the hash of all keys */
+  lh_code_place place;
+  bool one_key;  /* a record with one field */
+  bool specific; /* says what the objects are for, unlike "array" or "map[string]" */
 } lh_class_entry;
 
 struct lh_classes {
   lh_class_entry *list;
   size_t n, capacity;
-  lh_map by_identity; /* hash of name, type and shape -> index */
-  lh_map by_place;    /* hash of place and type -> index */
+  lh_map by_identity; /* lh_class_key -> index */
+  lh_map by_place;    /* lh_code_place -> index */
   lh_strings texts;
   uint32_t *of;       /* class of each object */
   lh_map functions;   /* proto -> text such as "function on_tick @app.lua:31" */
@@ -41,8 +50,31 @@ struct lh_classes {
 
 /* {=== classes.c ===================================================================== */
 
+/* What tells a class from all others, for a map: its name, its fields and its type. Both texts are
+** numbers in one set. */
+enum { LH_CLASS_WORDS = 2 };
+
+typedef struct lh_class_key {
+  uint64_t words[LH_CLASS_WORDS];
+} lh_class_key;
+
+static inline lh_class_key lh_key_of_class(lh_text_id name, lh_text_id fields, lh_type type) {
+  return (lh_class_key){{(uint64_t)name << 32 | fields, type}};
+}
+
+/* The same place, its source being another number in another set of texts. */
+static inline lh_text_id lh_source_of(const lh_code_place *place) {
+  return (lh_text_id)place->words[0];
+}
+
+static inline lh_code_place lh_place_with(const lh_code_place *place, lh_text_id source) {
+  lh_code_place other = *place;
+  other.words[0] = (other.words[0] >> 32 << 32) | source;
+  return other;
+}
+
 /* The index of a class, made if it is new; LH_NO_NUMBER when out of memory. */
-uint32_t lh_class_intern(lh_classes *classes, lh_text_id name, lh_type type, uint64_t shape,
+uint32_t lh_class_intern(lh_classes *classes, lh_text_id name, lh_text_id fields, lh_type type,
                          bool specific);
 
 /* The class's index in another snapshot, or LH_NO_NUMBER. A function may have another name there:
@@ -114,10 +146,11 @@ typedef struct lh_namer {
   lh_map meta_of;
   lh_meta *metas;
   size_t n_metas, meta_capacity;
-  lh_map sources; /* source string -> qualifier text */
-  lh_map nested;  /* proto -> the string that the enclosing code calls it */
-  lh_map shapes;  /* hash of a key set -> class */
-  bool failed;    /* out of memory */
+  lh_map sources;      /* source string -> qualifier text */
+  lh_map nested;       /* proto -> the string that the enclosing code calls it */
+  lh_strings key_sets; /* the ids of the keys of a record, in order */
+  lh_map shapes;       /* number of a key set, or kind of a collection -> class */
+  bool failed;         /* out of memory */
 } lh_namer;
 
 /* The text's number; LH_NO_NUMBER and namer->failed when out of memory. The lh_text is emptied. */
@@ -175,13 +208,23 @@ static inline bool lh_is_string(const lh_snapshot *snapshot, lh_id id) {
 ** names many objects costs no more than a short one, and lines stay readable. */
 enum { LH_NAME_BYTES = LH_DEFAULT_STRING_BYTES };
 
-/* The bytes of a string object. False if they are only a part of it: the snapshot has no more, or
-** it is longer than LH_NAME_BYTES. */
+/* The bytes of a string object, and how many. False if they are only a part of it: the snapshot has
+** no more, or it is longer than LH_NAME_BYTES; or if it is no string: then there are none. */
 bool lh_string_whole(const lh_snapshot *snapshot, lh_id id, const char **bytes, size_t *n);
 
-/* What a string says, by its length and XXH64, which the snapshot has even where it does not keep
-** all bytes. Never UINT64_MAX. */
-uint64_t lh_content_hash(const lh_snapshot *snapshot, lh_id id);
+/* What a string says, as far as two snapshots tell it: its bytes, up to a limit that both keep, and
+** of a longer one the length and the XXH64 of the whole, too. */
+typedef struct lh_content {
+  const char *bytes;
+  size_t n;
+  uint64_t length, hash; /* hash: 0 where n is the length */
+} lh_content;
+
+lh_content lh_content_of(const lh_snapshot *snapshot, lh_id string, uint64_t limit);
+bool lh_same_content(const lh_content *a, const lh_content *b);
+
+/* With a secret seed nobody can prepare contents that meet under one hash. */
+uint64_t lh_hash_content(const lh_content *content, uint64_t seed);
 
 /* The string's bytes that are kept, escaped. False if none is. */
 bool lh_add_name(lh_text *text, const lh_snapshot *snapshot, lh_id string);

@@ -2,9 +2,8 @@
 ** shapes.c - the class of a table that has no better one, by its keys: {id, name, next}, array,
 ** map[string], {}. Tables with the same keys are one class.
 **
-** A key set is first looked up by the sum of its keys' mixed ids, so that a million tables of one
-** shape make one text. In a file made to deceive, two shapes could meet under one sum; nothing
-** breaks.
+** A key set is first looked up by the ids of its keys, in order, so that a million tables of one
+** shape make one text.
 */
 #include "names.h"
 
@@ -18,7 +17,6 @@ typedef struct keys {
   size_t n_names; /* may be greater than MAX_KEYS */
   size_t n_strings, n_integers, n_objects, n_others;
   int64_t smallest, greatest; /* integers */
-  uint64_t sum;
 } keys;
 
 static void count_key(lh_namer *namer, keys *k, lh_value key) {
@@ -38,7 +36,6 @@ static void count_key(lh_namer *namer, keys *k, lh_value key) {
   } else {
     if (k->n_names < MAX_KEYS) k->names[k->n_names] = key.as.object;
     k->n_names++;
-    k->sum += lh_mix(lh_mix(key.as.object + 1u) + 0x51ED2701u);
   }
 }
 
@@ -66,6 +63,16 @@ static int compare_texts(const void *a, const void *b) {
   return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
+/* "{id, name, next}", with so many of the names. */
+static lh_text_id add_fields(lh_namer *namer, const keys *k, const char *const *names,
+                             size_t shown) {
+  lh_text text = {0};
+  for (size_t i = 0; i < shown; i++) lh_text_format(&text, "%s%s", i ? ", " : "{", names[i]);
+  if (shown < k->n_names) lh_text_format(&text, ", ... %zu more", k->n_names - shown);
+  lh_text_string(&text, k->n_integers ? ", [n]}" : "}");
+  return lh_namer_text(namer, &text);
+}
+
 /* A shape that is new: its text, and a hash of its keys' contents, the same in any snapshot. */
 static uint32_t make_record(lh_namer *namer, const keys *k) {
   const char *names[MAX_KEYS];
@@ -80,14 +87,13 @@ static uint32_t make_record(lh_namer *namer, const keys *k) {
   }
   if (k->n_names > 1) qsort(names, k->n_names, sizeof *names, compare_texts);
   size_t shown = k->n_names > SHOWN_KEYS ? SHOWN_OF_MANY : k->n_names;
-  for (size_t i = 0; i < shown; i++) lh_text_format(&text, "%s%s", i ? ", " : "{", names[i]);
-  if (shown < k->n_names) lh_text_format(&text, ", ... %zu more", k->n_names - shown);
-  lh_text_string(&text, k->n_integers ? ", [n]}" : "}");
-  lh_text_id name = lh_namer_text(namer, &text);
+  lh_text_id name = add_fields(namer, k, names, shown);
+  lh_text_id fields = add_fields(namer, k, names, k->n_names);
   if (namer->failed) return LH_NO_NUMBER;
-  uint32_t made = lh_class_intern(namer->classes, name, LH_TYPE_TABLE, shape, true);
-  if (made != LH_NO_NUMBER)
-    namer->classes->list[made].one_key = k->n_names == 1 && k->n_integers == 0;
+  uint32_t made = lh_class_intern(namer->classes, name, fields, LH_TYPE_TABLE, true);
+  if (made == LH_NO_NUMBER) return made;
+  namer->classes->list[made].shape = shape;
+  namer->classes->list[made].one_key = k->n_names == 1 && k->n_integers == 0;
   return made;
 }
 
@@ -95,16 +101,38 @@ static uint32_t make_generic(lh_namer *namer, enum generic generic) {
   const char *chars = generic_names[generic];
   lh_text_id name = lh_namer_string(namer, chars, strlen(chars));
   if (namer->failed) return LH_NO_NUMBER;
-  uint32_t made = lh_class_intern(namer->classes, name, LH_TYPE_TABLE, generic, false);
-  if (made == LH_NO_NUMBER)
+  uint32_t made = lh_class_intern(namer->classes, name, name, LH_TYPE_TABLE, false);
+  if (made == LH_NO_NUMBER) {
     namer->failed = true;
-  else if (generic != EMPTY)
-    namer->classes->list[made].plain = made;
+    return made;
+  }
+  namer->classes->list[made].shape = generic;
+  if (generic != EMPTY) namer->classes->list[made].plain = made;
   return made;
 }
 
 uint32_t lh_map_of_strings(lh_namer *namer) {
   return make_generic(namer, MAP_STRING);
+}
+
+/* Few, and mostly in order. */
+static void sort_names(keys *k) {
+  for (size_t i = 1; i < k->n_names; i++) {
+    lh_id name = k->names[i];
+    size_t at = i;
+    for (; at > 0 && k->names[at - 1] > name; at--) k->names[at] = k->names[at - 1];
+    k->names[at] = name;
+  }
+}
+
+/* Where the class of tables with these keys is kept; NULL: out of memory. */
+static uint32_t *place_of(lh_namer *namer, keys *k, enum generic generic) {
+  if (generic != RECORD) return lh_map_at(&namer->shapes, generic);
+  sort_names(k);
+  uint64_t set =
+      lh_strings_add(&namer->key_sets, (const char *)k->names, k->n_names * sizeof *k->names);
+  if (set == LH_NO_NUMBER) return NULL;
+  return lh_map_at(&namer->shapes, (set + 1) << 32 | (k->n_integers > 0));
 }
 
 uint32_t lh_shape_of(lh_namer *namer, lh_id table) {
@@ -114,15 +142,13 @@ uint32_t lh_shape_of(lh_namer *namer, lh_id table) {
   for (lh_entries_begin(namer->snapshot, table, &it); lh_entries_next(&it, &key, NULL);)
     count_key(namer, &k, key);
   enum generic generic = generic_class(&k);
-  uint64_t identity = generic ? generic : (k.sum + (k.n_integers > 0)) | (uint64_t)1 << 63;
-  if (identity == UINT64_MAX) identity--;
-  uint32_t *known = lh_map_at(&namer->shapes, identity);
+  uint32_t *known = place_of(namer, &k, generic);
   if (!known) {
     namer->failed = true;
     return LH_NO_NUMBER;
   }
   if (*known != LH_NO_NUMBER) return *known;
-  uint32_t made = generic ? make_generic(namer, generic) : make_record(namer, &k);
+  uint32_t made = generic != RECORD ? make_generic(namer, generic) : make_record(namer, &k);
   if (made == LH_NO_NUMBER) namer->failed = true;
   *known = made;
   return made;

@@ -10,21 +10,10 @@
 ** The lines are random by a seed that is new each time a snapshot is opened, so that nobody can
 ** prepare a file whose addresses meet in one place.
 */
-#include <sys/random.h>
-#include <time.h>
-
 #include "reader.h"
 #include "record.h"
 
 enum { LOOK_AHEAD = 24 }; /* look-ups in flight while the table is filled */
-
-static uint64_t random_seed(void) {
-  uint64_t seed;
-  if (getrandom(&seed, sizeof seed, GRND_NONBLOCK) == (ssize_t)sizeof seed) return seed;
-  struct timespec now = {0};
-  (void)clock_gettime(CLOCK_MONOTONIC, &now);
-  return (uint64_t)now.tv_nsec << 32 ^ (uint64_t)now.tv_sec ^ (uint64_t)(uintptr_t)&now;
-}
 
 /* Puts `id` in its slot and returns 0, or returns the object that has the same address. */
 static lh_id insert(lh_snapshot *s, lh_id id) {
@@ -41,7 +30,7 @@ static lh_id insert(lh_snapshot *s, lh_id id) {
 int lh_index_addresses(lh_snapshot *s, lh_error *error) {
   s->address_lines = (uint64_t)s->n / (LH_LINE_SLOTS / 2) + 1;
   s->address_slots = s->address_lines * LH_LINE_SLOTS;
-  s->address_seed = random_seed();
+  s->address_seed = lh_random_seed();
   s->by_address = lh_alloc_zeroed(s->address_slots, sizeof *s->by_address);
   if (!s->by_address) return lh_fail_memory(error, "indexing addresses");
   for (uint64_t id = 1; id <= s->n; id++) {

@@ -8,9 +8,6 @@
 */
 #include "state.h"
 
-#include <time.h>
-#include <unistd.h>
-
 extern const char lua_ident[] __attribute__((weak)); /* the host may hide it */
 
 static const char registry_key = 0;
@@ -134,15 +131,6 @@ static bool known_objects_read_back(const raw_value *slots) {
          c->upvalues[0].as.object == table;
 }
 
-static uint64_t random64(void) {
-  uint64_t n;
-  struct timespec now;
-  if (getentropy(&n, sizeof n) == 0) return n;
-  (void)clock_gettime(CLOCK_REALTIME, &now);
-  uint64_t seed[3] = {(uint64_t)now.tv_sec, (uint64_t)now.tv_nsec, (uint64_t)getpid()};
-  return lh_hash(seed, sizeof seed, (uintptr_t)&n);
-}
-
 /* The __gc of our userdata. Marks have one only to be on finobj; a watcher's tells it that the
 ** state closes. */
 static int finalize(lua_State *L) {
@@ -179,8 +167,8 @@ static int attach_protected(lua_State *L) {
   if (a->code < 0) return 0;
   lh_state *state = lua_newuserdatauv(L, sizeof *state, LH_STATE_USER_VALUES);
   *state = (lh_state){.own = {.magic = LH_OWN_MAGIC, .kind = LH_MARK_STATE}, .layout = a->layout};
-  state->own.state_id = random64();
-  state->string_seed = random64();
+  state->own.state_id = lh_random_seed();
+  state->string_seed = lh_random_seed();
   state->tells_work = RAW_FIELD(lh_global_state(L), RAW_GLOBAL_AT_WORK, uint8_t) == 0;
   lh_layout_release(lua_ident, state->release);
   lua_createtable(L, 0, 1);

@@ -58,9 +58,24 @@ static void any_alignment(void **state) {
   }
 }
 
+/* Whoever knows the hash finds them: tests/twins_spec.lua has them, too. */
+static void different_texts_may_have_one_hash(void **state) {
+  static const struct {
+    const char *a, *b;
+    uint64_t seed;
+  } twins[] = {{"InnocentCacheObj", "FZRmBMZanPbwlnqp", 0},
+               {"InnocentCacheKey", "qJqbzLlzVIUi5H_F", 1},
+               {"the first of them are the same: InnocentCacheObj",
+                "the first of them are the same: WmKjDajbe6sPlZHd", 0}};
+  (void)state;
+  for (size_t i = 0; i < sizeof twins / sizeof *twins; i++)
+    assert_int_equal(lh_hash(twins[i].a, strlen(twins[i].a), twins[i].seed),
+                     lh_hash(twins[i].b, strlen(twins[i].b), twins[i].seed));
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(known_texts),
-                                     cmocka_unit_test(reference_vectors),
-                                     cmocka_unit_test(any_alignment)};
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(known_texts), cmocka_unit_test(reference_vectors),
+      cmocka_unit_test(any_alignment), cmocka_unit_test(different_texts_may_have_one_hash)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

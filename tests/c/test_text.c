@@ -6,6 +6,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <string.h>
+#include <time.h>
 
 #include <cmocka.h>
 
@@ -188,6 +189,48 @@ static void maps_keep_what_they_are_given(void **state) {
   lh_map_free(&map);
 }
 
+static void any_key_is_legal(void **state) {
+  static const uint64_t words[][2] = {{0, 0}, {0, UINT64_MAX}, {UINT64_MAX, 0}, {1, 0}, {0, 1}};
+  lh_map map = {0}, pairs = {0};
+  (void)state;
+  assert_int_equal(lh_map_get(&map, UINT64_MAX), LH_NO_NUMBER);
+  assert_int_equal(lh_map_get_words(&pairs, words[0], 2), LH_NO_NUMBER);
+  *lh_map_at(&map, 0) = 1;
+  assert_int_equal(lh_map_get(&map, UINT64_MAX), LH_NO_NUMBER);
+  assert_int_equal(*lh_map_at(&map, UINT64_MAX), LH_NO_NUMBER);
+  *lh_map_at(&map, UINT64_MAX) = 2;
+  assert_int_equal(lh_map_get(&map, UINT64_MAX), 2);
+  assert_int_equal(lh_map_get(&map, 0), 1);
+  for (uint32_t i = 0; i < 5; i++) *lh_map_at_words(&pairs, words[i], 2) = i;
+  for (uint32_t i = 0; i < 5; i++) assert_int_equal(lh_map_get_words(&pairs, words[i], 2), i);
+  lh_map_free(&map);
+  lh_map_free(&pairs);
+}
+
+static uint64_t inverse(uint64_t odd) {
+  uint64_t x = odd;
+  for (int i = 0; i < 6; i++) x *= 2 - odd * x; /* each time twice as many bits are right */
+  return x;
+}
+
+/* Keys that a hash without a seed puts into one slot, as lh_mix once did: 200,000 would take 20
+** seconds there. */
+static void chosen_keys_do_not_meet(void **state) {
+  enum { N = 200000 };
+  const uint64_t back = inverse(UINT64_C(0x9E3779B97F4A7C15));
+  lh_map map = {0};
+  (void)state;
+  clock_t start = clock();
+  for (uint64_t i = 1; i <= N; i++) {
+    uint64_t mixed = (i << 40) * back;
+    mixed ^= mixed >> 29 ^ mixed >> 58;
+    *lh_map_at(&map, mixed * back) = (uint32_t)i;
+  }
+  assert_int_equal(map.n, N);
+  assert_true(clock() - start < 5 * CLOCKS_PER_SEC);
+  lh_map_free(&map);
+}
+
 static void strings_are_kept_once(void **state) {
   lh_strings strings = {0};
   (void)state;
@@ -197,8 +240,12 @@ static void strings_are_kept_once(void **state) {
   assert_int_equal(lh_strings_add(&strings, "a", 1), 0);
   assert_int_equal(lh_strings_add(&strings, "ab", 2), 2);
   assert_string_equal(strings.texts[2], "ab");
+  assert_int_equal(lh_strings_add(&strings, "a\0b", 3), 3);
+  assert_int_equal(lh_strings_add(&strings, "a\0b", 3), 3);
+  assert_int_equal(lh_strings_find(&strings, "ab"), 2);
+  assert_int_equal(lh_strings_find(&strings, "b"), LH_NO_NUMBER);
   lh_strings_free(&strings);
-  for (uint64_t n = 1; n <= 4; n++) {
+  for (uint64_t n = 1; n <= 5; n++) {
     lh_test_fail_allocation(n);
     assert_int_equal(lh_strings_add(&strings, "a", 1), LH_NO_NUMBER);
     lh_test_fail_allocation(0);
@@ -219,6 +266,8 @@ int main(void) {
       cmocka_unit_test(writes_counts_with_commas),
       cmocka_unit_test(text_survives_without_memory),
       cmocka_unit_test(maps_keep_what_they_are_given),
+      cmocka_unit_test(any_key_is_legal),
+      cmocka_unit_test(chosen_keys_do_not_meet),
       cmocka_unit_test(strings_are_kept_once),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
