@@ -136,6 +136,18 @@ static void decode_fields(fields *f, lh_object *out) {
   }
 }
 
+/* A dead object has no fields, and refers to none. */
+static void decode_nothing(lh_object *out) {
+  switch (out->type) {
+    case LH_TYPE_STRING: out->as.string.bytes = ""; break;
+    case LH_TYPE_TABLE: out->as.table.metatable = LH_NO_OBJECT; break;
+    case LH_TYPE_CLOSURE: out->as.closure.proto = LH_NO_OBJECT; break;
+    case LH_TYPE_PROTO: out->as.proto.source = LH_NO_OBJECT; break;
+    case LH_TYPE_USERDATA: out->as.userdata.metatable = LH_NO_OBJECT; break;
+    default: break;
+  }
+}
+
 void lh_object_at(const lh_snapshot *s, lh_id id, lh_object *out) {
   fields f = {.s = s, .at = lh_record(s, id), .own_word = s->address[id] >> 3};
   memset(out, 0, sizeof *out);
@@ -148,7 +160,10 @@ void lh_object_at(const lh_snapshot *s, lh_id id, lh_object *out) {
   out->address = s->address[id];
   out->pointer = out->address;
   out->shallow_bytes = lh_get_shallow(&f.at);
-  if (!out->dead) decode_fields(&f, out);
+  if (out->dead)
+    decode_nothing(out);
+  else
+    decode_fields(&f, out);
 }
 
 uint64_t lh_pointer_of(const lh_snapshot *s, lh_id id) {
