@@ -5,6 +5,7 @@
 #     build/        release: libluaheap.a, heap.so, bin/
 #     build/test/   for the C tests: with -DLH_TEST_ALLOC, so that an allocation can be made to fail
 #     build/asan/   the same under AddressSanitizer and UndefinedBehaviorSanitizer
+#     build/release-5.4.N/   the same for another Lua (tests/release.sh)
 #
 # What a target needs from Debian is listed, checked and installed by .ci/packages.
 
@@ -68,8 +69,8 @@ Q = $(if $(V),,@echo "  $@" && )
 .SUFFIXES:
 .SECONDEXPANSION:
 .PHONY: all help needs packages demo test bench fuzz fuzz-corpus check-asan check-seams lint \
-  install uninstall clean test-built asan-built tsan-built soak-built bench-built demo-built \
-  lint-gcc lint-clang module-sources
+  test-release install uninstall clean test-built asan-built tsan-built release-built soak-built \
+  bench-built demo-built lint-gcc lint-clang module-sources
 
 all: build/libluaheap.a $(filter-out build/tests/%,$(BUILT:%=build/%))
 
@@ -148,6 +149,8 @@ endef
 $(eval $(call variant,build,))
 $(eval $(call variant,build/test,-DLH_TEST_ALLOC))
 $(eval $(call variant,build/asan,-DLH_TEST_ALLOC $(SANITIZE)))
+RELEASE = build/release
+$(eval $(call variant,$(RELEASE),-DLH_TEST_ALLOC))
 $(eval $(call variant,build/tsan,-fsanitize=thread))
 $(eval $(call variant,build/lint-gcc,-DLH_TEST_ALLOC -Werror))
 $(eval $(call variant,build/lint-clang,-DLH_TEST_ALLOC -Werror))
@@ -161,6 +164,12 @@ test: packages
 
 test-built: $(BUILT:%=build/%) $(TEST_NAMES:%=build/test/tests/%)
 	@BUSTED=$(BUSTED) LUA=$(LUA) tests/run.sh build $(TEST_NAMES:%=build/test/tests/%)
+
+# On another Lua 5.4, whose sources are in LUA_DIR.
+test-release: packages
+	@CC=$(CC) BUSTED=$(BUSTED) MAKE="$(MAKE)" tests/release.sh "$(LUA_DIR)"
+
+release-built: $(BUILT:%=$(RELEASE)/%) $(TEST_NAMES:%=$(RELEASE)/tests/%)
 
 check-asan: packages
 	@$(MAKE) --no-print-directory asan-built
@@ -288,6 +297,7 @@ help:
 	@echo "make [all]         build the library, the module and the commands into build/"
 	@echo "make demo          find a leak: a, b, c, heapdiff, heappath and a picture"
 	@echo "make test          run all tests; installs what they need (Debian)"
+	@echo "make test-release  the same on another Lua 5.4, with LUA_DIR=its sources and testes/"
 	@echo "make check-asan    the same under AddressSanitizer and UndefinedBehaviorSanitizer"
 	@echo "make check-tsan    the tests with threads under ThreadSanitizer"
 	@echo "make check-seams   see that the parts are joined only where they may be"

@@ -3,6 +3,7 @@
 # each file and as many at the same time as there are processors.
 #
 #     tests/run.sh BUILD PROGRAM ...     BUILD holds heap.so and bin/; exit 1 when anything failed
+#     tests/run.sh --only BUILD FILE ... these programs and specs
 #     tests/run.sh --one FILE            a program or a spec, in the environment that the above made
 #
 # What takes twenty minutes hangs, and what prints no sum of its cases has not run them all:
@@ -37,6 +38,11 @@ if [ "$1" = --one ]; then
   exit
 fi
 
+if [ "$1" = --only ]; then
+  shift
+else
+  set -- "$@" tests/*_spec.lua
+fi
 export LUAHEAP_BUILD="$1"
 shift
 if [ "${SANITIZED-}" = 1 ]; then
@@ -47,4 +53,4 @@ if [ "${SANITIZED-}" = 1 ]; then
   LUAHEAP_PRELOAD=$("${CC:-gcc}" -print-file-name=libasan.so)
   export LUAHEAP_PRELOAD
 fi
-printf '%s\n' "$@" tests/*_spec.lua | xargs -P "$(nproc)" -n 1 "$0" --one || exit 1
+printf '%s\n' "$@" | xargs -P "$(nproc)" -n 1 "$0" --one || exit 1
