@@ -19,7 +19,6 @@
 
 #include <getopt.h>
 #include <jansson.h>
-#include <sys/stat.h>
 
 #include "luaheap.h"
 
@@ -61,13 +60,6 @@ enum { CLI_JSON = 256, CLI_BYTES, CLI_COLOR, CLI_VERSION, CLI_FIRST_KEY };
 
 #define CLI_NUMBER_BYTES 48
 
-/* A file that was opened, as it was then. */
-typedef struct cli_file {
-  const char *path;
-  struct stat status;
-  char line[1024]; /* that says that it is another one now */
-} cli_file;
-
 typedef struct cli {
   const cli_tool *tool;
   bool json, exact_bytes;
@@ -80,8 +72,6 @@ typedef struct cli {
   char short_options[2 * CLI_MAX_OPTIONS + 2];
   char numbers[64][CLI_NUMBER_BYTES]; /* the last 64 results of cli_count and its like */
   unsigned next_number;
-  cli_file *files; /* that were opened */
-  size_t n_files;
 } cli;
 
 void cli_begin(cli *c, const cli_tool *tool);
@@ -134,14 +124,6 @@ int cli_finish(cli *c, int status);
 /* }=================================================================================== */
 
 /* {=== Snapshots ===================================================================== */
-
-/* From now on cli_changed and cli_finish look whether the file was changed in place; paths must
-** stay. cli_changed returns a line that says so, or NULL. */
-void cli_watch(cli *c, const char *file);
-const char *cli_changed(const cli *c);
-
-/* A fault while a changed file is read ends the process with that line. */
-void cli_catch_faults(const cli *c);
 
 /* As lh_open does, for a command that goes on after a failure. */
 int cli_try_open(cli *c, const char *file, lh_snapshot **snapshot, lh_error *error);

@@ -95,7 +95,6 @@ static char *open_file(cli *c, sqlite3 *db, const char *file) {
   sqlite3_stmt *statement;
   struct stat status;
   char *schema = NULL;
-  cli_watch(c, file);
   if (stat(file, &status) == 0 && status.st_size > (8 << 20))
     cli_progress(c, "reading %s, %s", file, cli_size(c, (uint64_t)status.st_size));
   if (sqlite3_prepare_v2(db, "SELECT heap_open(?)", -1, &statement, NULL) != SQLITE_OK)

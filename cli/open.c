@@ -3,6 +3,7 @@
 ** being done if that takes longer than a person notices (a file of 8 MB: a quarter of a second).
 */
 #include <string.h>
+#include <sys/stat.h>
 
 #include "cli.h"
 
@@ -17,7 +18,6 @@ static bool is_slow(const char *file, uint64_t *bytes) {
 int cli_try_open(cli *c, const char *file, lh_snapshot **snapshot, lh_error *error) {
   uint64_t bytes;
   if (is_slow(file, &bytes)) cli_progress(c, "reading %s, %s", file, cli_size(c, bytes));
-  cli_watch(c, file);
   int code = lh_open(snapshot, file, error);
   cli_progress(c, NULL);
   return code;

@@ -23,7 +23,6 @@ void cli_begin(cli *c, const cli_tool *tool) {
   c->unicode = strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
   if (!c->unicode) setlocale(LC_CTYPE, "C.UTF-8");
   signal(SIGPIPE, SIG_DFL);
-  cli_catch_faults(c);
   c->stdout_terminal = isatty(STDOUT_FILENO) == 1;
   c->progress_terminal = isatty(STDERR_FILENO) == 1;
   c->color = c->stdout_terminal && (no_color == NULL || *no_color == '\0') && terminal != NULL &&

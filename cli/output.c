@@ -116,18 +116,11 @@ void cli_print_hidden(cli *c, uint64_t hidden, const char *one, const char *many
 
 int cli_finish(cli *c, int status) {
   bool failed = ferror(stdout) != 0;
-  const char *changed;
   cli_progress(c, NULL);
   errno = 0;
   if (failed) putchar('\n'); /* what failed is not pending any more: this will tell why */
   if (fclose(stdout) != 0 || failed)
     cli_die(c, NULL, "cannot write the results: %s",
             errno != 0 ? strerror(errno) : "the output is full or closed");
-  if ((changed = cli_changed(c)) != NULL) {
-    fputs(changed, stderr);
-    status = CLI_FAILURE;
-  }
-  c->n_files = 0;
-  free(c->files);
   return status;
 }

@@ -284,12 +284,11 @@ int lh_sizeof(lua_State *L, int index, uint64_t *bytes, lh_error *error);
 
 typedef struct lh_snapshot lh_snapshot;
 
-/* Maps and checks a snapshot: every byte is as it was written and every record parsed, so that
-** nothing that is read from it later can fail, unless somebody cuts or overwrites the file
-** meanwhile (replacing or deleting it does no harm): then SIGBUS comes. *out is closed by lh_close,
-** which takes NULL too, and with it all that was borrowed from it. Fails with LH_EFOREIGN,
-** LH_EVERSION, LH_EDAMAGED, LH_EIO, LH_EMEMORY or LH_ELIMIT. Costs one pass over the file; 24 bytes
-** of memory an object. */
+/* Reads and checks a snapshot: every byte is as it was written and every record parsed, so that
+** nothing that is read from it later can fail, whatever becomes of the file. *out is closed by
+** lh_close, which takes NULL too, and with it all that was borrowed from it. Fails with LH_EFOREIGN,
+** LH_EVERSION, LH_EDAMAGED, LH_EIO (with EAGAIN: it was changed just now), LH_EMEMORY or LH_ELIMIT.
+** Costs one pass over the file; memory for the file and 24 bytes an object. */
 int lh_open(lh_snapshot **out, const char *path, lh_error *error);
 void lh_close(lh_snapshot *snapshot);
 

@@ -1,6 +1,6 @@
 /*
 ** heapsnap.h - what the files of the SQLite extension heapsnap.so share. It shows snapshots as
-** virtual tables: rows are decoded from the mapped file when a query asks for them, nothing is
+** virtual tables: rows are decoded from the file in memory when a query asks for them, nothing is
 ** copied, and what has to be computed (retained bytes, classes, an index) is computed once, by the
 ** first query that needs it. Over lib/luaheap.h alone; SQLite is the host's, reached through the
 ** pointers that it hands to an extension.

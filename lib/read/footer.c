@@ -9,22 +9,22 @@
 
 #include "reader.h"
 
-int lh_check_head(const lh_snapshot *s, lh_error *error) {
+int lh_check_head(const lh_snapshot *s, const uint8_t *head, const uint8_t *tail, lh_error *error) {
   size_t n = s->size < 8 ? s->size : 8;
   if (n == 0) return lh_fail(error, LH_EFOREIGN, "'%s' is empty, not a snapshot", s->name);
-  if (memcmp(s->data, LH_HEAD_MAGIC, n) != 0)
+  if (memcmp(head, LH_HEAD_MAGIC, n) != 0)
     return lh_fail(error, LH_EFOREIGN, "'%s' is not a snapshot of luaheap", s->name);
-  uint32_t version = s->size >= 12 ? lh_load32(s->data + 8) : LH_FORMAT_VERSION;
+  uint32_t version = s->size >= 12 ? lh_load32(head + 8) : LH_FORMAT_VERSION;
   if (version > LH_FORMAT_VERSION)
     return lh_fail(error, LH_EVERSION,
                    "'%s' is a snapshot of format version %u: it takes a newer luaheap, this one "
                    "reads version %u",
                    s->name, version, LH_FORMAT_VERSION);
   if (s->size < LH_HEADER_BYTES + LH_TRAILER_BYTES ||
-      memcmp(s->data + s->size - 8, LH_TAIL_MAGIC, 8) != 0)
+      memcmp(tail, LH_TAIL_MAGIC, LH_TAIL_BYTES) != 0)
     return lh_fail_at(error, s->size, "'%s' was cut or is not finished: it has no trailer",
                       s->name);
-  if (version != LH_FORMAT_VERSION || lh_load32(s->data + 12) != 0)
+  if (version != LH_FORMAT_VERSION || lh_load32(head + 12) != 0)
     return lh_fail_at(error, 8, "'%s' is damaged: its header makes no sense", s->name);
   return 0;
 }

@@ -86,8 +86,10 @@ static inline uint32_t lh_read_count(lh_cursor *c) {
                                 "a count is greater than the bytes that are left");
 }
 
-/* footer.c: is it a whole snapshot of a known version, by its first and last bytes? */
-int lh_check_head(const lh_snapshot *s, lh_error *error);
+/* footer.c: is it a whole snapshot of a known version, by its first LH_HEADER_BYTES and its last
+** LH_TAIL_BYTES? Of these are as many there as s->size says. */
+enum { LH_TAIL_BYTES = 8 };
+int lh_check_head(const lh_snapshot *s, const uint8_t *head, const uint8_t *tail, lh_error *error);
 
 /* footer.c: trailer, checksums, footer; fills info, n, list_first, named_roots. *end: where the
 ** records end. */

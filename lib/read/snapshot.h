@@ -64,9 +64,10 @@ void lh_folds_free(lh_folds *folds);
 
 struct lh_snapshot {
   /* reader.c */
-  const uint8_t *data; /* the mapped file */
+  const uint8_t *data; /* the file */
   size_t size;
-  char *name; /* of the file, for messages */
+  uint8_t *own_data; /* NULL: the caller's */
+  char *name;        /* of the file, for messages */
   lh_info info;
   uint32_t n;           /* objects */
   uint64_t *address;    /* header address; [0] is 0 */
@@ -78,7 +79,6 @@ struct lh_snapshot {
   uint32_t list_first[5]; /* first id of each lh_list; [4] is n + 1 */
   uint32_t *by_address;   /* open addressing (addresses.c): ids, 0 where empty */
   uint64_t address_slots, address_lines, address_seed;
-  bool mapped;                /* data is a mapping of our own */
   const uint8_t *named_roots; /* in the footer */
   uint32_t n_named_roots;
   lh_root *roots; /* those on the fixedgc and tobefnz lists included */

@@ -26,11 +26,9 @@
 ---@class heap.reader
 local reader = {}
 
----Opens a snapshot. Every byte is checked; then it is read where it lies, so nobody may change the
----file while it is open, though it may be replaced or deleted: if it is cut or overwritten the
----program ends with SIGBUS, as with any mapped file. Close it, or say `local c <close>`, where many
----are opened: its memory (24 bytes an object, 80 once it is analysed) is not Lua's, so Lua is in no
----hurry to collect it.
+---Opens a snapshot. All of it is read and checked: what becomes of the file later does not matter.
+---Close it, or say `local c <close>`, where many are opened: its memory (the file, and 24 bytes an
+---object, 80 once it is analysed) is not Lua's, so Lua is in no hurry to collect it.
 ---@param path string
 ---@return heap.snapshot|nil snapshot
 ---@return string? message
