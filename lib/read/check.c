@@ -143,6 +143,7 @@ static void check_table(lh_cursor *c, unsigned flags, uint64_t own_word) {
   uint64_t covered = lh_read_upto(c, array_slots, "it has more array entries than slots");
   check_array(c, own_word, covered);
   uint64_t hash_slots = log2 == 0 ? 0 : UINT64_C(1) << ((log2 - 1) & 31);
+  lh_claim(c, start, array_slots + hash_slots);
   check_entries(c, own_word, lh_read_upto(c, hash_slots, "it has more entries than slots"));
 }
 
@@ -152,9 +153,9 @@ static const uint8_t *check_proto(lh_cursor *c, uint64_t own_word) {
   for (int i = 0; i < 2; i++) (void)lh_read_upto(c, UINT32_MAX, "a line number is too big");
   (void)lh_read_u8(c);
   if (lh_read_u8(c) > 1) lh_fault(c, c->at - 1, "its vararg flag is neither 0 nor 1");
-  (void)lh_read_uvarint(c);
+  (void)lh_read_size(c); /* instructions */
   for (int i = 0; i < 2; i++) (void)lh_read_upto(c, UINT32_MAX, "a count is too big");
-  (void)lh_read_uvarint(c);
+  (void)lh_read_size(c);             /* debug information */
   check_reference_list(c, own_word); /* constants */
   for (uint32_t n = lh_read_count(c); n > 0 && !c->fault; n--) check_references(c, own_word, 2);
   const uint8_t *upvalue_names = c->at;
@@ -164,7 +165,7 @@ static const uint8_t *check_proto(lh_cursor *c, uint64_t own_word) {
 }
 
 static void check_userdata(lh_cursor *c, unsigned flags, uint64_t own_word) {
-  (void)lh_read_uvarint(c);
+  (void)lh_read_size(c);
   if (flags & LH_FLAG_METATABLE) check_references(c, own_word, 1);
   check_values(c, own_word, lh_read_count(c));
 }
@@ -179,7 +180,7 @@ static unsigned check_mark(lh_cursor *c, unsigned flags, uint64_t own_word) {
   const uint8_t *start = c->at;
   if (lh_read_upto(c, UINT32_MAX, "its serial is too big") == 0)
     lh_fault(c, start, "its serial is 0");
-  (void)lh_read_u64(c);
+  (void)lh_read_time(c);
   (void)lh_read_bytes(c, lh_read_uvarint(c));
   return kind;
 }
@@ -197,7 +198,7 @@ static void check_slots(lh_cursor *c, uint64_t own_word) {
 
 static void check_thread(lh_cursor *c, uint64_t own_word) {
   if (lh_read_u8(c) > MAX_STATUS) lh_fault(c, c->at - 1, "its status is unknown");
-  (void)lh_read_uvarint(c);
+  (void)lh_read_size(c); /* slots of its stack */
   for (uint32_t n = lh_read_count(c); n > 0 && !c->fault; n--) {
     check_values(c, own_word, 1);
     (void)lh_read_upto(c, UINT32_MAX, "a line number is too big");
@@ -273,9 +274,8 @@ static inline void check_record(checker *check, lh_id id) {
   if (flags & ~(unsigned)flags_of_record[type]) lh_fault(c, start, "it has an unknown flag");
   check->word = check_reference(c, check->word);
   if (check->word == 0) lh_fault(c, start, "its address is 0");
-  uint64_t shallow_bytes = lh_read_uvarint(c);
-  if (__builtin_add_overflow(check->shallow_bytes, shallow_bytes, &check->shallow_bytes))
-    lh_fault(c, start, "the sizes add up to more than 64 bits");
+  uint64_t shallow_bytes = lh_read_size(c);
+  check->shallow_bytes += shallow_bytes;
   s->address[id] = check->word << 3;
   s->record_low[id] = (uint32_t)offset;
   s->record_high[id] = (uint8_t)(offset >> 32);
@@ -333,7 +333,7 @@ int lh_check_records(lh_snapshot *s, uint64_t end, lh_id **mark_objects, uint32_
   s->record_high[LH_ROOT] = 0;
   s->kind[LH_ROOT] = LH_TYPE_ROOT;
   checker check = {.s = s};
-  check.c = (lh_cursor){s->data + LH_HEADER_BYTES, s->data + end, NULL, NULL};
+  check.c = (lh_cursor){s->data + LH_HEADER_BYTES, s->data + end, NULL, NULL, 0};
   int code = check_all(&check, end, error);
   *mark_objects = check.marks;
   *n_mark_objects = (uint32_t)check.n_marks;

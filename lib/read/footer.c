@@ -44,7 +44,7 @@ static int find_footer(const lh_snapshot *s, lh_cursor *c, lh_error *error) {
                       s->name);
   if (offset >> 40)
     return lh_fail(error, LH_ELIMIT, "'%s' is too big: more than 1 TB of objects", s->name);
-  *c = (lh_cursor){s->data + offset, trailer, NULL, NULL};
+  *c = (lh_cursor){s->data + offset, trailer, NULL, NULL, 0};
   if (!fits(c->at, bytes, lh_load64(trailer + 16)))
     return lh_fail_at(error, offset, "'%s' is damaged: its footer does not fit its checksum",
                       s->name);
@@ -130,18 +130,19 @@ static void read_fields(lh_snapshot *s, lh_cursor *c, text texts[3], uint64_t en
   lh_info *info = &s->info;
   info->state_id = lh_read_u64(c);
   info->serial = (uint32_t)lh_read_upto(c, UINT32_MAX, "its serial is too big");
-  info->time_ns = lh_read_u64(c);
-  info->process_id = lh_read_uvarint(c);
+  info->time_ns = lh_read_time(c);
+  info->process_id = lh_read_upto(c, INT64_MAX, "its process id is too big");
   for (int i = 0; i < 3; i++) texts[i] = read_text(c);
   info->string_limit = lh_read_uvarint(c);
-  info->gc_bytes = lh_read_uvarint(c);
-  info->string_table_bytes = lh_read_uvarint(c);
+  if (info->string_limit > INT64_MAX) info->string_limit = INT64_MAX; /* all are kept whole */
+  info->gc_bytes = lh_read_size(c);
+  info->string_table_bytes = lh_read_size(c);
   info->gc_state = lh_read_u8(c);
   info->gc_generational = lh_read_u8(c);
   if (info->gc_state > 8 || info->gc_generational > 1)
     lh_fault(c, c->at - 2, "the collector's state is unknown");
   read_counts(s, c, end);
-  info->object_bytes = lh_read_uvarint(c);
+  info->object_bytes = lh_read_size(c);
   info->unaccounted_bytes =
       (int64_t)(info->gc_bytes - info->object_bytes - info->string_table_bytes);
   read_roots(s, c);

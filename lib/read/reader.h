@@ -14,7 +14,11 @@ typedef struct lh_cursor {
   const uint8_t *at, *end; /* at least 10 readable bytes follow the end */
   const char *fault;       /* what was wrong first, or NULL */
   const uint8_t *fault_at;
+  uint64_t claimed; /* the sum of the sizes that were read */
 } lh_cursor;
+
+/* No address space has as much. Sums over several snapshots are no negative numbers either. */
+#define LH_MOST_BYTES (UINT64_C(1) << 57)
 
 static inline void lh_fault(lh_cursor *c, const uint8_t *at, const char *fault) {
   if (c->fault) return;
@@ -77,6 +81,28 @@ static inline uint64_t lh_read_upto(lh_cursor *c, uint64_t most, const char *fau
   if (__builtin_expect(n <= most, 1)) return n;
   lh_fault(c, start, fault);
   return 0;
+}
+
+/* A size that the file says to be there, which stands nowhere in its bytes. */
+static inline void lh_claim(lh_cursor *c, const uint8_t *at, uint64_t size) {
+  if (__builtin_expect(size <= LH_MOST_BYTES, 1)) c->claimed += size;
+  if (__builtin_expect(size > LH_MOST_BYTES || c->claimed > LH_MOST_BYTES, 0))
+    lh_fault(c, at, "the sizes add up to more than an address space has");
+}
+
+static inline uint64_t lh_read_size(lh_cursor *c) {
+  const uint8_t *start = c->at;
+  uint64_t size = lh_read_uvarint(c);
+  lh_claim(c, start, size);
+  return size;
+}
+
+/* Nanoseconds since 1970. */
+static inline uint64_t lh_read_time(lh_cursor *c) {
+  const uint8_t *start = c->at;
+  uint64_t time_ns = lh_read_u64(c);
+  if (time_ns > INT64_MAX) lh_fault(c, start, "a time is after the year 2262");
+  return time_ns;
 }
 
 /* A count of items that take a byte each at least. */

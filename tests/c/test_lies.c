@@ -57,9 +57,75 @@ static void number_too_long(forge *f) {
   f->footer.objects[0]++;
 }
 
+static void size_is_negative(forge *f) {
+  forge_record(f, LH_REC_UPVALUE | LH_FLAG_DEAD, 0x8000, UINT64_C(1) << 63);
+}
+
+static void sizes_are_too_big(forge *f) {
+  for (unsigned i = 0; i < 3; i++)
+    forge_record(f, LH_REC_UPVALUE | LH_FLAG_DEAD, 0x8000 + 8 * i, UINT64_C(1) << 56);
+}
+
 static void sizes_overflow(forge *f) {
   forge_record(f, LH_REC_UPVALUE | LH_FLAG_DEAD, 0x8000, 40);
   forge_record(f, LH_REC_UPVALUE | LH_FLAG_DEAD, 0x8100, UINT64_MAX);
+}
+
+static void proto_of(forge *f, uint64_t instructions, uint64_t debug_bytes) {
+  forge_record(f, LH_REC_PROTO, 0x8000, 136);
+  forge_u8(f, 0);
+  for (int i = 0; i < 4; i++) forge_u8(f, 0);
+  forge_uvarint(f, instructions);
+  for (int i = 0; i < 2; i++) forge_u8(f, 0);
+  forge_uvarint(f, debug_bytes);
+  for (int i = 0; i < 4; i++) forge_u8(f, 0);
+}
+
+static void too_many_instructions(forge *f) {
+  proto_of(f, UINT64_MAX, 0);
+}
+
+static void too_much_debug_information(forge *f) {
+  proto_of(f, UINT64_C(1) << 56, UINT64_C(1) << 56);
+}
+
+static void big_block(forge *f) {
+  forge_record(f, LH_REC_USERDATA, 0x8000, 40);
+  forge_uvarint(f, UINT64_C(1) << 63);
+  forge_u8(f, 0);
+}
+
+static void big_stack(forge *f) {
+  forge_record(f, LH_REC_THREAD, 0x8000, 40);
+  forge_u8(f, 0);
+  forge_uvarint(f, UINT64_MAX);
+  for (int i = 0; i < 2; i++) forge_u8(f, 0);
+}
+
+static void mark_of_the_future(forge *f) {
+  forge_record(f, LH_REC_MARK, 0x8000, 40);
+  for (int i = 0; i < 2; i++) forge_u8(f, 0);
+  forge_u8(f, LH_MARK_BY_MARK);
+  forge_u64(f, 0);
+  forge_u8(f, 1);
+  forge_u64(f, UINT64_MAX);
+  forge_u8(f, 0);
+}
+
+static void big_count(forge *f) {
+  f->footer.gc_bytes = UINT64_C(1) << 63;
+}
+
+static void big_string_table(forge *f) {
+  f->footer.string_table_bytes = UINT64_MAX;
+}
+
+static void time_of_the_future(forge *f) {
+  f->footer.time_ns = UINT64_C(1) << 63;
+}
+
+static void big_process(forge *f) {
+  f->footer.process_id = UINT64_C(1) << 63;
 }
 
 static void short_string(forge *f) {
@@ -246,6 +312,8 @@ static void more_in_the_footer(forge *f) {
   f->footer.tail = "!";
 }
 
+#define TOO_MUCH "the sizes add up to more than an address space has"
+
 static const lie lies[] = {
     {unknown_type, 16,
      "'f' is damaged at byte 16: object 1 of 3 (unknown): it has an unknown type"},
@@ -258,8 +326,20 @@ static const lie lies[] = {
     {address_twice, 32, "'f' is damaged: objects 1 and 3 are both at address 0x2000"},
     {number_too_long, 17,
      "'f' is damaged at byte 17: object 1 of 3 (table): a number has more than 64 bits"},
-    {sizes_overflow, 20,
-     "'f' is damaged at byte 20: object 2 of 4 (upvalue): the sizes add up to more than 64 bits"},
+    {size_is_negative, 126, "'f' is damaged at byte 126: footer: " TOO_MUCH},
+    {sizes_are_too_big, 147, "'f' is damaged at byte 147: footer: " TOO_MUCH},
+    {sizes_overflow, 22, "'f' is damaged at byte 22: object 2 of 4 (upvalue): " TOO_MUCH},
+    {too_many_instructions, 26, "'f' is damaged at byte 26: object 1 of 3 (prototype): " TOO_MUCH},
+    {too_much_debug_information, 37,
+     "'f' is damaged at byte 37: object 1 of 3 (prototype): " TOO_MUCH},
+    {big_block, 20, "'f' is damaged at byte 20: object 1 of 3 (userdata): " TOO_MUCH},
+    {big_stack, 21, "'f' is damaged at byte 21: object 1 of 3 (thread): " TOO_MUCH},
+    {mark_of_the_future, 32,
+     "'f' is damaged at byte 32: object 1 of 3 (mark): a time is after the year 2262"},
+    {big_count, 113, "'f' is damaged at byte 113: footer: " TOO_MUCH},
+    {big_string_table, 115, "'f' is damaged at byte 115: footer: " TOO_MUCH},
+    {time_of_the_future, 78, "'f' is damaged at byte 78: footer: a time is after the year 2262"},
+    {big_process, 86, "'f' is damaged at byte 86: footer: its process id is too big"},
     {short_string, 20,
      "'f' is damaged at byte 20: object 1 of 3 (string): its size is less than an empty string's"},
     {string_beyond_the_end, 22,
