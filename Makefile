@@ -122,7 +122,8 @@ $(1)/bin/%: $(1)/cli/%.o $$(CLI_SOURCES:%.c=$(1)/%.o) \
 	@mkdir -p $$(@D)
 	$$(Q)$$(CC) $$(CFLAGS) $(2) $$(LDFLAGS) -o $$@ $$(filter %.o,$$^) $$(filter %.a,$$^) $$(CLI_LIBS)
 
-$$(SQL_TOOLS:%=$(1)/bin/%): $$(SNAP_SOURCES:%.c=$(1)/%.o) $(1)/cli/heapsql/connect.o
+$$(SQL_TOOLS:%=$(1)/bin/%): $$(SNAP_SOURCES:%.c=$(1)/%.o) $(1)/cli/heapsql/connect.o \
+  $(1)/cli/heapsql/limits.o
 $$(SQL_TOOLS:%=$(1)/bin/%): CLI_LIBS += $$(SQL_LIBS)
 
 # SQLite's functions are the host's, as Lua's are for heap.so; of the library it has what it uses.

@@ -80,8 +80,10 @@ void cli_begin(cli *c, const cli_tool *tool);
 ** operand. Help and version end the process, as does anything that is not in the table. */
 int cli_next_option(cli *c, int argc, char **argv);
 
-/* optarg as a number, or as one of the words in "this|or|that", counted from 0. */
+/* optarg as a number, as a size ("512", "100KB"), or as one of the words in "this|or|that", counted
+** from 0. */
 uint64_t cli_number_argument(const cli *c, const char *option);
+uint64_t cli_size_argument(const cli *c, const char *option);
 unsigned cli_word_argument(const cli *c, const char *option, const char *words);
 
 /* }=================================================================================== */

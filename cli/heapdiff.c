@@ -3,7 +3,6 @@
 ** two: what appeared and what went; one with marks: the same from inside one file. Here are its
 ** options; the reports are in cli/heapdiff/.
 */
-#include <errno.h>
 #include <string.h>
 
 #include "heapdiff/heapdiff.h"
@@ -56,25 +55,6 @@ static const cli_tool tool = {
     "Exit status: 0 done, 1 more stays than --fail-over or --fail-objects allows,\n"
     "2 wrong usage or failure.\n"};
 
-static uint64_t size_argument(const cli *c, const char *option) {
-  static const char units[] = "KMGT";
-  char *end;
-  const char *unit;
-  unsigned shift = 0;
-  unsigned long long n;
-  errno = 0;
-  n = strtoull(optarg, &end, 10);
-  unit = *end != '\0' ? strchr(units, *end) : NULL;
-  if (unit != NULL) {
-    shift = 10 * (unsigned)(unit - units + 1);
-    end++;
-    if (*end == 'B') end++;
-  }
-  if (*optarg < '0' || *optarg > '9' || *end != '\0' || errno != 0 || n > UINT64_MAX >> shift)
-    cli_usage_error(c, "%s needs a size such as 512, 100KB, 2MB or 1GB, not '%s'", option, optarg);
-  return (uint64_t)n << shift;
-}
-
 /* The argument of --before or --after, and a second one if there is: not an option. */
 static size_t take_files(const char *files[2], int argc, char **argv) {
   files[0] = optarg;
@@ -103,7 +83,7 @@ static void parse_options(cli *c, request *r, int argc, char **argv) {
         if (r->factor < 2) cli_usage_error(c, "--factor needs a number of at least 2");
         break;
       case KEY_FAIL_OVER:
-        r->fail_over_bytes = size_argument(c, "--fail-over");
+        r->fail_over_bytes = cli_size_argument(c, "--fail-over");
         r->has_fail_over = true;
         break;
       case KEY_FAIL_OBJECTS:

@@ -13,11 +13,14 @@
 
 #include "heapsql/heapsql.h"
 
-enum { KEY_CSV = CLI_FIRST_KEY, KEY_SAVE };
+enum { KEY_CSV = CLI_FIRST_KEY, KEY_SAVE, KEY_TIMEOUT, KEY_MAX_ROWS, KEY_MAX_MEMORY };
 
 static const cli_option options[] = {
     {KEY_CSV, "csv", NULL, "print CSV, the names of the columns first"},
     {KEY_SAVE, "save", "FILE", "write all snapshots as an SQLite database"},
+    {KEY_TIMEOUT, "timeout", "SECONDS", "a query may run so long (default 600; 0: for ever)"},
+    {KEY_MAX_ROWS, "max-rows", "N", "and answer so many rows (default 100 million; 0: all)"},
+    {KEY_MAX_MEMORY, "max-memory", "SIZE", "and take so much (default: half of the machine's)"},
     {CLI_JSON, "json", NULL, "print JSON; its keys are in the manual page"},
     {CLI_COLOR, "color", "WHEN", "auto (default; heeds NO_COLOR), always, never"},
     {'h', "help", NULL, "print this help"},
@@ -40,6 +43,7 @@ typedef struct request {
   size_t n_files, n_queries;
   const char *save;
   heapsql_format format;
+  heapsql_limits limits;
 } request;
 
 /* {=== Options ======================================================================== */
@@ -52,10 +56,13 @@ static bool is_query(const char *word) {
 
 static void parse(cli *c, request *r, int argc, char **argv) {
   int key;
-  *r = (request){.format = HEAPSQL_TABLE};
+  *r = (request){.format = HEAPSQL_TABLE, .limits = heapsql_usual_limits()};
   while ((key = cli_next_option(c, argc, argv)) != -1) {
     if (key == KEY_CSV) r->format = HEAPSQL_CSV;
     if (key == KEY_SAVE) r->save = optarg;
+    if (key == KEY_TIMEOUT) r->limits.seconds = cli_number_argument(c, "--timeout");
+    if (key == KEY_MAX_ROWS) r->limits.rows = cli_number_argument(c, "--max-rows");
+    if (key == KEY_MAX_MEMORY) r->limits.bytes = cli_size_argument(c, "--max-memory");
   }
   r->files = argv + optind;
   while (optind + (int)r->n_files < argc && !is_query(r->files[r->n_files])) r->n_files++;
@@ -120,7 +127,7 @@ static void open_all(cli *c, sqlite3 *db, request *r) {
 
 /* {=== Queries ======================================================================== */
 
-static void run_queries(cli *c, const request *r, sqlite3 *db) {
+static void run_queries(cli *c, request *r, sqlite3 *db) {
   cli_json document = {0};
   bool first = true;
   if (r->format == HEAPSQL_JSON) {
@@ -136,8 +143,9 @@ static void run_queries(cli *c, const request *r, sqlite3 *db) {
       if (code != SQLITE_OK) heapsql_refuse(c, db, code, r->schemas[0], r->n_files > 1);
       if (statement == NULL) continue; /* a comment */
       cli_progress(c, "looking");
-      code = heapsql_print(c, statement, r->format, first, &document);
+      code = heapsql_print(c, &r->limits, statement, r->format, first, &document);
       cli_progress(c, NULL);
+      heapsql_check_limits(c, &r->limits, code);
       if (code != SQLITE_DONE) heapsql_refuse(c, db, code, r->schemas[0], r->n_files > 1);
       sqlite3_finalize(statement);
       first = false;
@@ -171,9 +179,10 @@ int main(int argc, char **argv) {
     if (r.n_queries == 0) say_saved(&c, &r);
   } else if (r.n_queries == 0) {
     sqlite3_close(db);
-    heapsql_shell(&c, r.files, r.schemas, r.n_files);
+    heapsql_shell(&c, r.files, r.schemas, r.n_files, &r.limits);
   }
   heapsql_lock(&c, db);
+  heapsql_limit(db, &r.limits);
   if (r.n_queries > 0) run_queries(&c, &r, db);
   sqlite3_close(db);
   for (size_t i = 0; i < r.n_files; i++) free(r.schemas[i]);

@@ -99,6 +99,25 @@ uint64_t cli_number_argument(const cli *c, const char *option) {
   return n;
 }
 
+uint64_t cli_size_argument(const cli *c, const char *option) {
+  static const char units[] = "KMGT";
+  char *end;
+  const char *unit;
+  unsigned shift = 0;
+  unsigned long long n;
+  errno = 0;
+  n = strtoull(optarg, &end, 10);
+  unit = *end != '\0' ? strchr(units, *end) : NULL;
+  if (unit != NULL) {
+    shift = 10 * (unsigned)(unit - units + 1);
+    end++;
+    if (*end == 'B') end++;
+  }
+  if (*optarg < '0' || *optarg > '9' || *end != '\0' || errno != 0 || n > UINT64_MAX >> shift)
+    cli_usage_error(c, "%s needs a size such as 512, 100KB, 2MB or 1GB, not '%s'", option, optarg);
+  return (uint64_t)n << shift;
+}
+
 unsigned cli_word_argument(const cli *c, const char *option, const char *words) {
   size_t length = strlen(optarg);
   unsigned position = 0;

@@ -157,10 +157,83 @@ describe("a query", function()
     assert.matches("^count%(%*%)\n%d%d%d%d%d+\n$", out)
   end)
 
+  it("calls no function that is not known to be harmless", function()
+    for _, name in ipairs {
+      "load_extension('x')", "readfile('secret')", "fts3_tokenizer('x')", "usleep(1)",
+      "sqlite_log(1, 'x')", "rtreecheck('x')", "heap_open('a')",
+    } do
+      local out, err, code = in_dir {"heapsql", "c", "select " .. name}
+      assert.equal("", out)
+      assert.equal(2, code)
+      local known = name:find "^[lsfh]" and not name:find "^usleep"
+      if known and not err:find "no such function" then
+        assert.equal("heapsql: a query cannot use the function " .. name:match "^[%w_]+" ..
+                     ": heapsql(1) tells which it can\n", err)
+      end
+    end
+  end)
+
+  it("calls none that the shell adds, but for those that compute", function()
+    local script = ".load " .. support.build .. "/heapsnap\nselect heap_open('c');\n" ..
+                   "select heap_read_only();\nselect usleep(1);\nselect upper('x');\n"
+    local out, err = in_dir({"sqlite3", ":memory:"}, of_shell {stdin = script})
+    assert.matches("not authorized to use function: usleep", err)
+    assert.matches("\nX\n", out)
+  end)
+
+  local endless = "with recursive n(i) as (select 1 union all select i + 1 from n) "
+
+  local function ends(message, ...)
+    local out, err, code = in_dir {"timeout", "120", "heapsql", ...}
+    assert.equal(message, err)
+    assert.equal(2, code)
+    return out
+  end
+
+  it("without end is ended, in time", function()
+    local message = "heapsql: the query takes more than 1 second: heapsql --timeout SECONDS " ..
+                    "allows more\n"
+    ends(message, "--timeout", "1", "c", endless .. "select count(*) from n")
+    ends(message, "--timeout", "1", "--json", "c", endless .. "select * from n where i < 0")
+    local out = in_dir {"heapsql", "--csv", "--timeout", "0", "c", "select 1"}
+    assert.equal("1\n1\n", out)
+  end)
+
+  it("that answers too many rows is ended behind as many as there may be", function()
+    local message = "heapsql: the query has more than 1,000 rows: heapsql --max-rows N " ..
+                    "allows more\n"
+    local out = ends(message, "--max-rows", "1000", "--csv", "c", endless .. "select i from n")
+    assert.equal(1001, select(2, out:gsub("\n", "")))
+    ends(message, "--max-rows", "1000", "c", endless .. "select i from n")
+    local all = "select i from n limit 1000"
+    out = in_dir {"heapsql", "--max-rows", "1000", "--csv", "c", endless .. all, endless .. all}
+    assert.equal(2003, select(2, out:gsub("\n", "")))
+  end)
+
+  it("that takes too much memory is ended", function()
+    local message = "heapsql: the query takes more memory than 16.0 MB: heapsql --max-memory " ..
+                    "SIZE allows more\n"
+    for _, query in ipairs {
+      "select i, hex(zeroblob(500)) as x from n order by x, i desc",
+      "select group_concat(i) from (select i from n limit 2000000)",
+      "select hex(zeroblob(100000000))",
+      "select replace(hex(zeroblob(1000000)), '0', hex(zeroblob(1000)))",
+    } do ends(message, "--max-memory", "16MB", "c", endless .. query) end
+  end)
+
+  it("of heappath has the same limits, and names each object once", function()
+    local set = "with t(n) as (values (1), (2), (3)) select id from objects, t"
+    local once = in_dir {"heappath", "--json", "--set", "select id from objects", "c"}
+    assert.equal(once:gsub('"set": [^\n]*', ""),
+                 (in_dir {"heappath", "--json", "--set", set, "c"}):gsub('"set": [^\n]*', ""))
+    local _, err, code = in_dir {"heappath", "--set", "select readfile('x')", "c"}
+    assert.equal(2, code)
+    assert.matches("^heappath: [^\n]+\n$", err)
+  end)
+
   it("ends at once when it is interrupted", function()
-    local endless = "with recursive n(i) as (select 1 union all select i + 1 from n) " ..
-                    "select count(*) from n"
-    local _, _, code = in_dir("timeout -s INT 0.3 heapsql c " .. quote(endless))
+    local _, _, code = in_dir("timeout -s INT 0.3 heapsql c " ..
+                             quote(endless .. "select count(*) from n"))
     assert.equal(124, code)
   end)
 end)

@@ -204,8 +204,8 @@ describe("heappath --set", function()
       ["select -1"] = "there is none with %-1",
       ["select id from objekts"] = "no such table: objekts; each snapshot %(s%) has objects",
       ["select id frm objects"] = "heapsql%(1%) has examples",
-      ["select heap_open('s')"] = "a query can only read",
-      ["select load_extension('s')"] = "a query can only read",
+      ["select heap_open('s')"] = "cannot use the function heap_open",
+      ["select load_extension('s')"] = "cannot use the function load_extension",
       ["with x as (select 1) delete from objects"] = "may not be modified",
       ["select 1; select 2"] = "takes one query, and here are two",
     } do

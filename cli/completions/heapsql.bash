@@ -9,8 +9,11 @@ _heapsql() {
   fi
   if [[ $before == --color ]]; then
     words='auto always never'
+  elif [[ $before == --timeout || $before == --max-* ]]; then
+    return
   elif [[ $current == -* ]]; then
-    words='--csv --save --json --color -h --help --version'
+    words='--csv --save --timeout --max-rows --max-memory --json --color -h --help
+      --version'
   else
     mapfile -t COMPREPLY < <(compgen -f -- "$current")
     return

@@ -36,9 +36,10 @@ static char *show_snapshot(cli *c, sqlite3 *db, const char *file, lh_snapshot *s
   return schema;
 }
 
-/* NULL and 0, the root, are no objects: a query over edges may well have them. */
-static void add_row(cli *c, const lh_snapshot *snapshot, sqlite3_stmt *row, object_set *set,
-                    size_t *capacity) {
+/* NULL and 0, the root, are no objects: a query over edges may well have them, and an object more
+** than once. */
+static void add_row(cli *c, const lh_snapshot *snapshot, sqlite3_stmt *row, bool *seen,
+                    object_set *set, size_t *capacity) {
   int64_t id = sqlite3_column_int64(row, 0);
   int type = sqlite3_column_type(row, 0);
   if (type == SQLITE_NULL || (type == SQLITE_INTEGER && id == 0)) return;
@@ -51,6 +52,8 @@ static void add_row(cli *c, const lh_snapshot *snapshot, sqlite3_stmt *row, obje
             "the query's first column must be the id of an object: there is none with "
             "%" PRId64,
             id);
+  if (seen[id]) return;
+  seen[id] = true;
   if (set->n == *capacity) {
     *capacity = 2 * *capacity + 64;
     set->ids = cli_must(realloc(set->ids, *capacity * sizeof *set->ids));
@@ -65,18 +68,23 @@ void find_by_query(cli *c, const char *file, lh_snapshot *snapshot, const char *
   sqlite3_stmt *statement, *second;
   const char *rest;
   size_t capacity = 0;
+  heapsql_limits limits = heapsql_usual_limits();
   heapsql_lock(c, db);
+  heapsql_limit(db, &limits);
   int code = sqlite3_prepare_v2(db, query, -1, &statement, &rest);
   if (code == SQLITE_OK && statement == NULL) cli_usage_error(c, "--set: the query is empty");
   if (code == SQLITE_OK && sqlite3_prepare_v2(db, rest, -1, &second, NULL) == SQLITE_OK &&
       second != NULL)
     cli_usage_error(c, "--set takes one query, and here are two");
+  bool *seen = cli_must(calloc((size_t)lh_object_count(snapshot) + 1, sizeof *seen));
   cli_progress(c, "looking");
   while (code == SQLITE_OK || code == SQLITE_ROW) {
-    code = sqlite3_step(statement);
-    if (code == SQLITE_ROW) add_row(c, snapshot, statement, set, &capacity);
+    code = heapsql_step(&limits, statement);
+    if (code == SQLITE_ROW) add_row(c, snapshot, statement, seen, set, &capacity);
   }
   cli_progress(c, NULL);
+  heapsql_check_limits(c, &limits, code);
+  free(seen);
   if (code != SQLITE_DONE) heapsql_refuse(c, db, code, schema, false);
   sqlite3_finalize(statement);
   sqlite3_close(db);

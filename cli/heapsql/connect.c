@@ -26,6 +26,9 @@ void heapsql_lock(cli *c, sqlite3 *db) {
 
 _Noreturn void heapsql_refuse(cli *c, sqlite3 *db, int code, const char *schema, bool several) {
   const char *message = sqlite3_errmsg(db);
+  if (strncmp(message, "not authorized to use function: ", 32) == 0)
+    cli_die(c, NULL, "a query cannot use the function %s: heapsql(1) tells which it can",
+            message + 32);
   if (code == SQLITE_AUTH || strncmp(message, "not authorized", 14) == 0)
     cli_die(c, NULL, "a query can only read the snapshots: use select (%s)", message);
   if (strncmp(message, "no such table", 13) == 0)

@@ -45,7 +45,7 @@ static void add_row(cli_table *table, sqlite3_stmt *row, char **cells, int n) {
   for (int i = 0; i < n; i++) lh_free(cells[i]);
 }
 
-static int print_table(cli *c, sqlite3_stmt *statement, int n) {
+static int print_table(cli *c, heapsql_limits *limits, sqlite3_stmt *statement, int n) {
   cli_column *columns = cli_must(calloc((size_t)n, sizeof *columns));
   char **cells = cli_must(calloc((size_t)n, sizeof *cells));
   bool *seen = cli_must(calloc((size_t)n, sizeof *seen));
@@ -55,7 +55,7 @@ static int print_table(cli *c, sqlite3_stmt *statement, int n) {
     columns[i].kind = CLI_LEFT;
   }
   cli_table *table = cli_table_new(c, columns, (size_t)n);
-  while ((code = sqlite3_step(statement)) == SQLITE_ROW) {
+  while ((code = heapsql_step(limits, statement)) == SQLITE_ROW) {
     note_kinds(statement, columns, seen, n);
     add_row(table, statement, cells, n);
   }
@@ -95,14 +95,14 @@ static void print_field(const cli *c, const char *bytes, size_t n, bool follows)
   lh_free(harmless);
 }
 
-static int print_csv(cli *c, sqlite3_stmt *statement, int n) {
+static int print_csv(cli *c, heapsql_limits *limits, sqlite3_stmt *statement, int n) {
   int code;
   for (int i = 0; i < n; i++) {
     const char *name = cli_must((void *)sqlite3_column_name(statement, i));
     print_field(c, name, strlen(name), i > 0);
   }
   putchar('\n');
-  while ((code = sqlite3_step(statement)) == SQLITE_ROW) {
+  while ((code = heapsql_step(limits, statement)) == SQLITE_ROW) {
     cli_progress(c, NULL);
     for (int i = 0; i < n; i++) {
       size_t length;
@@ -160,7 +160,7 @@ static char **key_names(sqlite3_stmt *statement, int n) {
   return names;
 }
 
-static int print_json(cli *c, sqlite3_stmt *statement, int n, cli_json *w) {
+static int print_json(cli *c, heapsql_limits *limits, sqlite3_stmt *statement, int n, cli_json *w) {
   char **names = key_names(statement, n);
   json_t *list = cli_must(json_array());
   int code;
@@ -168,7 +168,7 @@ static int print_json(cli *c, sqlite3_stmt *statement, int n, cli_json *w) {
   cli_json_open(w, NULL, '{');
   cli_json_value(w, "columns", list);
   cli_json_open(w, "rows", '[');
-  while ((code = sqlite3_step(statement)) == SQLITE_ROW) {
+  while ((code = heapsql_step(limits, statement)) == SQLITE_ROW) {
     json_t *row = cli_must(json_object());
     cli_progress(c, NULL);
     for (int i = 0; i < n; i++)
@@ -184,11 +184,12 @@ static int print_json(cli *c, sqlite3_stmt *statement, int n, cli_json *w) {
 
 /* }=================================================================================== */
 
-int heapsql_print(cli *c, sqlite3_stmt *statement, heapsql_format format, bool first,
-                  cli_json *document) {
+int heapsql_print(cli *c, heapsql_limits *limits, sqlite3_stmt *statement, heapsql_format format,
+                  bool first, cli_json *document) {
   int n = sqlite3_column_count(statement);
-  if (n == 0) return sqlite3_step(statement);
-  if (format == HEAPSQL_JSON) return print_json(c, statement, n, document);
+  if (n == 0) return heapsql_step(limits, statement);
+  if (format == HEAPSQL_JSON) return print_json(c, limits, statement, n, document);
   if (!first) putchar('\n');
-  return format == HEAPSQL_CSV ? print_csv(c, statement, n) : print_table(c, statement, n);
+  return format == HEAPSQL_CSV ? print_csv(c, limits, statement, n)
+                               : print_table(c, limits, statement, n);
 }

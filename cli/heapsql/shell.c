@@ -1,7 +1,8 @@
 /*
 ** shell.c - the sqlite3 shell with the snapshots loaded: the extension, which lies beside the
 ** commands, a heap_open for each file, and heap_read_only, so that what is typed there reads the
-** snapshots only. The shell's own commands, such as .output, are the user's, and work.
+** snapshots only. The shell's own commands, such as .output, are the user's, and work. A query that
+** takes long is interrupted by Ctrl-C there; of the limits, that of memory holds.
 */
 #include <errno.h>
 #include <limits.h>
@@ -69,17 +70,21 @@ static char *open_all(const cli *c, char **files, char **schemas, size_t n_files
   return cli_must(sqlite3_str_finish(sql));
 }
 
-_Noreturn void heapsql_shell(cli *c, char **files, char **schemas, size_t n_files) {
+_Noreturn void heapsql_shell(cli *c, char **files, char **schemas, size_t n_files,
+                             const heapsql_limits *limits) {
   bool types = isatty(STDIN_FILENO) == 1;
   char *extension = find_extension(c), *word = dot_word(extension);
   char *load = cli_must(sqlite3_mprintf(".load %s", word));
-  char *open = open_all(c, files, schemas, n_files);
+  char *open = open_all(c, files, schemas, n_files), memory[64];
+  snprintf(memory, sizeof memory, "PRAGMA hard_heap_limit = %llu",
+           (unsigned long long)limits->bytes);
   free(extension);
   free(word);
   const char *words[] = {"sqlite3",  "-bail", /* else a failure here would go unnoticed */
                          "-cmd",     load,
                          "-cmd",     "PRAGMA temp_store = 2",
-                         "-cmd",     ".output /dev/null", /* what heap_open answers */
+                         "-cmd",     ".output /dev/null", /* what these answer */
+                         "-cmd",     memory,
                          "-cmd",     open,
                          "-cmd",     ".output",
                          ":memory:", types ? "-header" : NULL,

@@ -1,0 +1,68 @@
+/*
+** limits.c - how long a query may run, how many rows it may answer and how much memory SQLite may
+** take for it: so that none of them, such as a recursion without end, runs for ever or takes the
+** machine down. Each limit is far above what questions about a heap need, and an option raises it.
+**
+** SQLite calls us back while a statement runs; what a table computes at its first use is done in
+** one step, and counts when it ends. A text or blob may be an eighth of the memory, since it is
+** copied on its way out.
+*/
+#include <limits.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "heapsql.h"
+
+enum { USUAL_SECONDS = 600, USUAL_ROWS = 100000000, STEPS_BETWEEN_LOOKS = 10000 };
+
+static uint64_t now(void) {
+  struct timespec time;
+  (void)clock_gettime(CLOCK_MONOTONIC, &time);
+  return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
+}
+
+heapsql_limits heapsql_usual_limits(void) {
+  long pages = sysconf(_SC_PHYS_PAGES), page_bytes = sysconf(_SC_PAGESIZE);
+  return (heapsql_limits){
+      .seconds = USUAL_SECONDS,
+      .rows = USUAL_ROWS,
+      .bytes = pages > 0 && page_bytes > 0 ? (uint64_t)pages * (uint64_t)page_bytes / 2 : 0};
+}
+
+static int look(void *payload) {
+  heapsql_limits *limits = payload;
+  limits->late = limits->seconds > 0 && now() - limits->begun_ns > limits->seconds * 1000000000u;
+  return limits->late;
+}
+
+void heapsql_limit(sqlite3 *db, heapsql_limits *limits) {
+  sqlite3_progress_handler(db, STEPS_BETWEEN_LOOKS, look, limits);
+  if (limits->bytes == 0 || limits->bytes > INT64_MAX) return;
+  (void)sqlite3_hard_heap_limit64((sqlite3_int64)limits->bytes);
+  if (limits->bytes / 8 < INT_MAX)
+    (void)sqlite3_limit(db, SQLITE_LIMIT_LENGTH, (int)(limits->bytes / 8));
+}
+
+int heapsql_step(heapsql_limits *limits, sqlite3_stmt *statement) {
+  if (!sqlite3_stmt_busy(statement)) {
+    limits->begun_ns = now();
+    limits->n_rows = 0;
+  }
+  int code = sqlite3_step(statement);
+  if (code != SQLITE_ROW) return code;
+  if (limits->rows > 0 && limits->n_rows == limits->rows) return SQLITE_FULL;
+  limits->n_rows++;
+  return code;
+}
+
+void heapsql_check_limits(cli *c, const heapsql_limits *limits, int code) {
+  if (code == SQLITE_INTERRUPT && limits->late)
+    cli_die(c, NULL, "the query takes more than %s: heapsql --timeout SECONDS allows more",
+            cli_count_of(c, limits->seconds, "second", "seconds"));
+  if (code == SQLITE_FULL)
+    cli_die(c, NULL, "the query has more than %s: heapsql --max-rows N allows more",
+            cli_count_of(c, limits->rows, "row", "rows"));
+  if (code == SQLITE_NOMEM || code == SQLITE_TOOBIG)
+    cli_die(c, NULL, "the query takes more memory than %s: heapsql --max-memory SIZE allows more",
+            limits->bytes > 0 ? cli_size(c, limits->bytes) : "there is");
+}
