@@ -253,9 +253,9 @@ static void answer(cli *c, const request *r, const subject *s, cli_json *w) {
 static bool answer_one(cli *c, const request *r, subject *s) {
   cli_json w = {0};
   bool alive = s->id == LH_NO_OBJECT || lh_is_reachable(s->snapshot, s->id);
+  if (r->n_cuts > 0 && alive) find_cuts(c, r, s->snapshot);
   if (c->json) cli_json_open(&w, NULL, '{');
   if (r->n_cuts > 0 && alive) {
-    find_cuts(c, r, s->snapshot);
     answer_cuts(c, r, s, &w);
   } else {
     answer(c, r, s, &w);

@@ -6,7 +6,25 @@
 ** Every < and > in a string is written \u003C and \u003E, so that a page may have the text inside a
 ** script element, and XML in a CDATA section: nothing in it ends that, or begins a comment there.
 */
+#include <stdio_ext.h>
+
 #include "cli.h"
+
+/* A document that is not whole is not printed, if what there is of it fits the buffer: so whoever
+** reads finds nothing where a command fails. */
+static char buffer[1 << 16];
+static bool is_open;
+
+void cli_json_drop(void) {
+  if (is_open) __fpurge(stdout);
+  is_open = false;
+}
+
+static void begin_document(void) {
+  static bool is_prepared;
+  if (!is_prepared) is_prepared = setvbuf(stdout, buffer, _IOFBF, sizeof buffer) == 0;
+  is_open = true;
+}
 
 static void begin_item(cli_json *w, const char *key) {
   if (w->follows) putchar(',');
@@ -15,6 +33,7 @@ static void begin_item(cli_json *w, const char *key) {
 }
 
 void cli_json_open(cli_json *w, const char *key, char bracket) {
+  if (w->depth == 0) begin_document();
   begin_item(w, key);
   putchar(bracket);
   w->depth++;
@@ -26,7 +45,9 @@ void cli_json_close(cli_json *w, char bracket) {
   if (w->follows) printf("\n%*s", 2 * (int)w->depth, "");
   putchar(bracket);
   w->follows = true;
-  if (w->depth == 0) putchar('\n');
+  if (w->depth > 0) return;
+  putchar('\n');
+  is_open = false;
 }
 
 /* What jansson leaves as it is, though it should not reach a page or a terminal; outside of strings

@@ -37,6 +37,7 @@ void cli_usage_error(const cli *c, const char *format, ...) {
   say(c, format, arguments);
   va_end(arguments);
   fprintf(stderr, "Try '%s --help'.\n", c->tool->name);
+  cli_json_drop();
   exit(CLI_FAILURE);
 }
 
@@ -46,12 +47,14 @@ void cli_die(const cli *c, const char *hint, const char *format, ...) {
   say(c, format, arguments);
   va_end(arguments);
   if (hint != NULL) fprintf(stderr, "%s\n", hint);
+  cli_json_drop();
   exit(CLI_FAILURE);
 }
 
 void *cli_must(void *result) {
   if (result == NULL) {
     fputs("luaheap: out of memory\n", stderr);
+    cli_json_drop();
     exit(CLI_FAILURE);
   }
   return result;

@@ -180,6 +180,19 @@ describe("output", function()
     for _, line in ipairs(lines(out:match "\n\n(.*)")) do assert.is_true(#line <= 140, line) end
   end)
 
+  it("is no half of a JSON document where a command fails", function()
+    for _, command in ipairs {"heappath --json --cut nosuch c", "heappath --json --cut _G.nosuch c",
+        "heappath --json --what-if --cut [ c", "heappath --json c nosuch",
+        "heappath --json --set nosuch c",
+        "heaptop --json --class nosuch c", "heaptop --json --under nosuch c",
+        "heapdiff --json --since nosuch c", "heapdiff --json a b nosuch"} do
+      local out, err, code = in_dir(command)
+      assert.equal("", out, command)
+      assert.matches("^heap%l+: ", err, command)
+      assert.not_equal(0, code, command)
+    end
+  end)
+
   it("on a terminal is text and coloured, unless NO_COLOR says no", function()
     local out = on_terminal "heappath c Listener"
     if not out then return end
