@@ -10,7 +10,9 @@
 local hostile = require "tests.hostile"
 local reader = require "heap.reader"
 
-local MOST = 8 -- objects, rows, keys and texts that are looked at: a fuzzer wants many runs
+-- Objects, rows, keys and texts that are looked at: a fuzzer wants many runs.
+local MOST = 6
+require "heap.text".MOST_ROWS = MOST
 
 -- {=== What may come ======================================================================
 
@@ -161,6 +163,9 @@ local function ask_reports(s)
   ask(s.top, s, {n = 0, sort = "shallow", type = "table,upvalue,proto"})
   ask(s.retained, s, s:objects())
   ask(s.ways, s, s:objects {type = "table"}, 0)
+  local marks = s:marks()
+  local between = {type = "table,string", since = marks[1].name, ["until"] = #marks}
+  for o in ask(s.objects, s, between) do look(o, 1) end
   ask(s.objects, s, {garbage = true, since = 1})
 end
 

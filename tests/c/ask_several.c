@@ -16,11 +16,6 @@ static void claim(bool holds) {
   if (!holds) __builtin_trap();
 }
 
-static void drop(char *text) {
-  if (text) claim(strlen(text) < SIZE_MAX); /* reads all of it */
-  lh_free(text);
-}
-
 /* {=== Texts of a snapshot as expressions ============================================= */
 
 /* Owned by the caller: the texts that the file gives. */
@@ -58,10 +53,27 @@ static void ask_cut(lh_snapshot *s, const char *text, lh_id id) {
   lh_without_free(&cut);
 }
 
+/* A path as it is printed, looked for and cut; folded, it stands for many. */
+static void ask_path(lh_snapshot *s, char *text, lh_id id) {
+  lh_found found;
+  lh_id *ids;
+  size_t n;
+  if (!text) return;
+  if (lh_find(s, text, &found, NULL) == LH_OK) claim(found.matches > 0);
+  if (lh_find_all(s, text, &ids, &n, NULL) == LH_OK) lh_free(ids);
+  ask_cut(s, text, id);
+  lh_free(text);
+}
+
 static void ask_object(lh_snapshot *s, lh_id id) {
+  lh_path path;
   char *text;
-  if (lh_held_by(s, id, &text, NULL) == LH_OK) drop(text);
-  drop(lh_escaped((const char *)&id, sizeof id));
+  if (lh_held_by(s, id, &text, NULL) == LH_OK) ask_path(s, text, id);
+  if (lh_shortest_path(s, id, &path, NULL) == LH_OK) {
+    ask_path(s, lh_path_text(s, &path, false), id);
+    lh_paths_free(&path, 1);
+  }
+  lh_free(lh_escaped((const char *)&id, sizeof id));
   claim(lh_lasting_entries(s, id) <= UINT64_C(1) << 33);
   lh_id dominator = lh_immediate_dominator(s, id);
   if (dominator == LH_NO_OBJECT) return;
@@ -199,15 +211,16 @@ static void climb(lh_snapshot *const steps[], size_t n) {
 
 /* }=================================================================================== */
 
+/* Each with each later one, and the last with the first. */
 static void compare_all(lh_snapshot *const snapshots[], size_t n) {
-  for (size_t i = 0; i < n; i++) {
-    for (size_t k = 0; k < n; k++) {
-      if (i == k) continue;
+  if (n < 2) return;
+  for (size_t k = 1; k < n; k++) {
+    for (size_t i = 0; i < k; i++) {
       compare(snapshots[i], NULL, snapshots[k]);
       compare_strings(snapshots[i], snapshots[k]);
     }
   }
-  if (n < 2) return;
+  compare(snapshots[n - 1], NULL, snapshots[0]);
   if (n == 3) compare(snapshots[0], snapshots[1], snapshots[2]);
   lh_snapshot *const halves[] = {snapshots[0], snapshots[1], snapshots[n - 2], snapshots[n - 1]};
   climb(snapshots, n);
@@ -223,8 +236,10 @@ static void compare_without(lh_snapshot *const snapshots[], size_t n) {
     if (lh_find_cut(s, expressions[i], &cut, NULL) != LH_OK) continue;
     bool ok = lh_analyse_without(s, &cut, 1, NULL) == LH_OK;
     lh_without_free(&cut);
-    if (!ok) return;
-    compare_all(snapshots, n);
+    if (ok && n > 1) {
+      compare(snapshots[0], n == 3 ? snapshots[1] : NULL, s);
+      climb(snapshots, n);
+    }
     return;
   }
 }

@@ -182,8 +182,22 @@ static void add_marks(draft *d) {
   }
 }
 
+/* A table of before gets bigger, with other entries; or another container, as it is. */
+static void grow(draft *d) {
+  record made, *r = &d->records[roll(d, d->n_records)];
+  unsigned type = r->head & 15;
+  if (type == LH_REC_TABLE && roll(d, 8) > 0) {
+    if (!lie_record(d, LH_REC_TABLE, r->address, &made)) return;
+    made.list = r->list;
+    made.shallow_bytes = r->shallow_bytes;
+    *r = made;
+  }
+  if (type == LH_REC_TABLE || type == LH_REC_THREAD) r->shallow_bytes += 16 * roll(d, 16);
+}
+
 /* What the program has done since: objects at the young end, and others changed. */
 static void work(draft *d) {
+  for (size_t n = roll(d, 6); n > 0 && d->n_records > 0; n--) grow(d);
   for (size_t n = roll(d, 8); n > 0 && d->n_records > 0; n--) {
     record r = d->records[roll(d, d->n_records)];
     r.address = draft_free_address(d);
