@@ -30,11 +30,12 @@
 
 enum { LH_WANT_SNAPSHOT = 1, LH_WANT_MARK = 2, LH_WANT_MEMORY = 4 };
 
-/* A thread with our hook in place of its own. A resume chain is at most some 200 threads long. */
+/* A thread with our hook in place of the program's, which is this one. A resume chain is at most
+** some 200 threads long. */
 typedef struct lh_armed {
   lua_State *thread; /* NULL: it died */
   lua_Hook hook;
-  int mask, count, left;
+  int mask, left;
 } lh_armed;
 
 enum { LH_MOST_ARMED = 256, LH_MOST_JOBS = 4, LH_STATE_RESERVE = 1024 };

@@ -5,7 +5,7 @@
 ** first. So is the main thread, always, since a host in C may wait outside of any call. lua_sethook
 ** may be called by a signal handler; lua.c does so itself. An armed thread stops at the first of
 **
-**     the next instruction of Lua code          (count 1)
+**     the next instruction of Lua code          (1 is left of the count)
 **     the call or return of a C function        (where C code has called it)
 **
 ** and, where the program has a hook for lines, at lines: not else, since Lua would call the
@@ -15,12 +15,25 @@
 ** it was waiting for, too. For counts that is exact: what was left of its count is put back, less
 ** the instruction at which ours fired. It is the third number of Lua's that luaheap writes.
 **
-** If the program's own lua_sethook was interrupted between its writes (hook, count, mask), the
-** later ones have overwritten ours, and belong to the program.
+** The handler may interrupt the program's own lua_sethook at any of its instructions. That writes
+** the hook, then the mask; the count and what is left of it, which compilers may move, stand
+** between them. What is written after us belongs to the program, so each of these fields tells by
+** itself whose it is:
+**
+**     hook     ours is on_hook
+**     mask     ours has OUR_BIT, which means nothing to Lua
+**     count    is the program's, always: ours fires by what is left, which is 1
+**     left     1 is ours, unless neither hook nor mask are
+**
+** If it was the hook that we had written before the program did, its lua_sethook goes on to write
+** the rest, too, and the signal waits for the next look of our allocation function. In the worst
+** case Lua comes to the program's count one time early or late, by less than the count.
 */
 #include <errno.h>
 
 #include "watch.h"
+
+enum { OUR_BIT = 0x40 };
 
 static int32_t *left_of(const lh_watcher *w, lua_State *thread) {
   return (int32_t *)(void *)((char *)thread + w->layout.hook_count);
@@ -28,8 +41,8 @@ static int32_t *left_of(const lh_watcher *w, lua_State *thread) {
 
 static void on_hook(lua_State *L, lua_Debug *event);
 
-static int our_mask(int mask) {
-  return LUA_MASKCALL | LUA_MASKRET | LUA_MASKCOUNT | (mask & LUA_MASKLINE);
+static bool is_ours(lua_State *thread) {
+  return lua_gethook(thread) == on_hook && lua_gethookmask(thread) & OUR_BIT;
 }
 
 /* {=== Arming ======================================================================== */
@@ -41,37 +54,37 @@ static lh_armed *find_armed(lh_watcher *w, const lua_State *thread) {
   return NULL;
 }
 
-/* Ours is in place; has the program overwritten a part of it? */
-static bool was_overwritten(const lh_armed *armed) {
-  return lua_gethookmask(armed->thread) != our_mask(armed->mask);
-}
-
-static void note_overwritten(lh_armed *armed) {
-  int count = lua_gethookcount(armed->thread);
-  armed->mask = lua_gethookmask(armed->thread);
-  if (count != 1) armed->count = count;
-  armed->left = armed->count;
-}
-
-static void arm_thread(lh_watcher *w, lua_State *thread) {
+/* NULL if too many are armed. */
+static lh_armed *find_or_add(lh_watcher *w, lua_State *thread) {
   lh_armed *armed = find_armed(w, thread);
-  bool is_ours = lua_gethook(thread) == on_hook;
-  if (is_ours && armed && !was_overwritten(armed)) return;
-  if (!armed) armed = find_armed(w, NULL); /* the place of one that died */
+  if (armed) return armed;
+  armed = find_armed(w, NULL); /* the place of one that died */
   if (!armed && w->n_armed < LH_MOST_ARMED) armed = &w->armed[w->n_armed++];
+  if (armed) *armed = (lh_armed){.thread = thread, .left = 1};
+  return armed;
+}
+
+/* Notes what of the thread's hook is the program's. */
+static void note(const lh_watcher *w, lh_armed *armed) {
+  lua_Hook hook = lua_gethook(armed->thread);
+  int mask = lua_gethookmask(armed->thread);
+  int left = *left_of(w, armed->thread);
+  bool has_ours = hook == on_hook || mask & OUR_BIT;
+  if (hook != on_hook) armed->hook = hook;
+  if (!(mask & OUR_BIT)) armed->mask = mask;
+  if (left != 1 || !has_ours) armed->left = left;
+}
+
+/* Not twice: when the hook fires Lua has begun the count anew, and a second signal would take that
+** for what is left of it. */
+static void arm_thread(lh_watcher *w, lua_State *thread) {
+  if (is_ours(thread)) return;
+  lh_armed *armed = find_or_add(w, thread);
   if (!armed) return;
-  if (!is_ours) {
-    *armed = (lh_armed){.thread = thread,
-                        .hook = lua_gethook(thread),
-                        .mask = lua_gethookmask(thread),
-                        .count = lua_gethookcount(thread),
-                        .left = *left_of(w, thread)};
-  } else if (armed->thread) {
-    note_overwritten(armed);
-  } else {
-    *armed = (lh_armed){.thread = thread};
-  }
-  lua_sethook(thread, on_hook, our_mask(armed->mask), 1);
+  note(w, armed);
+  int mask = LUA_MASKCALL | LUA_MASKRET | LUA_MASKCOUNT | (armed->mask & LUA_MASKLINE) | OUR_BIT;
+  lua_sethook(thread, on_hook, mask, lua_gethookcount(thread));
+  *left_of(w, thread) = 1;
 }
 
 void lh_arm(lh_watcher *w) {
@@ -93,12 +106,15 @@ void lh_arm(lh_watcher *w) {
 
 /* {=== Disarming ===================================================================== */
 
-/* Puts the program's hook back, if ours is still there. */
+/* Puts the program's hook back, if ours is still there. What is left of its count is from 1 to the
+** count itself; it is anything else if lua_sethook was interrupted before it wrote that. */
 static void restore(lh_watcher *w, lh_armed *armed) {
   if (!armed->thread || lua_gethook(armed->thread) != on_hook) return;
-  if (was_overwritten(armed)) note_overwritten(armed);
-  lua_sethook(armed->thread, armed->hook, armed->mask, armed->count);
-  if (armed->mask & LUA_MASKCOUNT) *left_of(w, armed->thread) = armed->left;
+  int count = lua_gethookcount(armed->thread);
+  note(w, armed);
+  lua_sethook(armed->thread, armed->hook, armed->mask, count);
+  bool is_counted = armed->mask & LUA_MASKCOUNT && armed->left > 0 && armed->left < count;
+  if (is_counted) *left_of(w, armed->thread) = armed->left;
 }
 
 void lh_disarm(lh_watcher *w) {
@@ -112,28 +128,37 @@ void lh_disarm(lh_watcher *w) {
 
 /* }=================================================================================== */
 
-/* Counts the event for the program's hook. Does that wait for it? */
-static bool is_due(lh_armed *armed, int event) {
-  switch (event) {
-    case LUA_HOOKCALL:
-    case LUA_HOOKTAILCALL: return armed->mask & LUA_MASKCALL;
-    case LUA_HOOKRET: return armed->mask & LUA_MASKRET;
-    case LUA_HOOKLINE: return armed->mask & LUA_MASKLINE;
-    default:
-      if (!(armed->mask & LUA_MASKCOUNT) || --armed->left != 0) return false;
-      armed->left = armed->count;
-      return true;
-  }
+/* Counts an instruction for the program, too. Is that what its hook waits for? It is, too, if Lua
+** had come to the end of the count when the signal came: then our 1 is still there, or 0 was left.
+*/
+static bool count_down(const lh_watcher *w, lh_armed *armed) {
+  int32_t *left = left_of(w, armed->thread);
+  bool is_end = *left == 1 || --armed->left <= 0;
+  if (is_end) armed->left = lua_gethookcount(armed->thread);
+  *left = armed->left;
+  return is_end;
 }
 
+/* The program's hook, if it waits for the event; NULL if not. */
+static lua_Hook due_hook(const lh_watcher *w, lh_armed *armed, int event) {
+  static const int masks[] = {[LUA_HOOKCALL] = LUA_MASKCALL,
+                              [LUA_HOOKRET] = LUA_MASKRET,
+                              [LUA_HOOKLINE] = LUA_MASKLINE,
+                              [LUA_HOOKCOUNT] = LUA_MASKCOUNT,
+                              [LUA_HOOKTAILCALL] = LUA_MASKCALL};
+  bool is_due = event != LUA_HOOKCOUNT || count_down(w, armed);
+  note(w, armed);
+  return is_due && armed->mask & masks[event] ? armed->hook : NULL;
+}
+
+/* Without a record of the thread it is the program that has kept our hook and set it again. */
 static void on_hook(lua_State *L, lua_Debug *event) {
   int os_errno = errno;
-  lua_Hook hook = NULL;
   lh_watcher *w = lh_watchers_find(L);
   if (!w) return;
   w->busy = 1;
-  lh_armed *armed = find_armed(w, L);
-  if (armed && is_due(armed, event->event)) hook = armed->hook;
+  lh_armed *armed = find_or_add(w, L);
+  lua_Hook hook = armed ? due_hook(w, armed, event->event) : NULL;
   lh_disarm(w);
   unsigned wanted = atomic_exchange(&w->wanted, 0);
   if (w->failed_bytes) wanted |= LH_WANT_MEMORY;
@@ -148,9 +173,8 @@ static void on_hook(lua_State *L, lua_Debug *event) {
 bool lh_hook_fits(lh_watcher *w) {
   enum { COUNT = 123456789 };
   lua_State *thread = w->own_thread;
-  lua_sethook(thread, on_hook, LUA_MASKCOUNT, COUNT);
-  bool fits = *left_of(w, thread) == COUNT && lua_gethookcount(thread) == COUNT &&
-              lua_gethook(thread) == on_hook && lua_gethookmask(thread) == LUA_MASKCOUNT;
+  lua_sethook(thread, on_hook, OUR_BIT, COUNT);
+  bool fits = *left_of(w, thread) == COUNT && lua_gethookcount(thread) == COUNT && is_ours(thread);
   lua_sethook(thread, NULL, 0, 0);
   return fits;
 }

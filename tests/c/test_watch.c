@@ -131,7 +131,7 @@ static void survives_signals_at_any_instant(void **state) {
       "until written() >= 300\n");
   assert_int_equal(setitimer(ITIMER_REAL, &off, NULL), 0);
   assert_int_equal(sigaction(SIGALRM, &before, NULL), 0);
-  host_run(&h, "assert(debug.gethook() == nil)");
+  host_run(&h, "ask() assert(debug.gethook() == nil)"); /* the last signal may have had no answer */
   check_set(&h);
   printf("faults: signals at any instant: %d cases, %d survived\n", h.written, h.written);
   host_end(&h);
