@@ -485,8 +485,17 @@ static int draw_ways(const drawing *d, const lh_ways *ways) {
 
 /* }=================================================================================== */
 
+/* dot needs minutes for more, and nobody sees an arrow of them. */
+enum { MOST_ARROWS = 4000 };
+
 /* Opens a graph, which is written to `to`. */
-static int open_graph(drawing *d, Agiodisc_t *io, Agdisc_t *disciplines, const char *legend) {
+static int open_graph(drawing *d, size_t n_arrows, Agiodisc_t *io, Agdisc_t *disciplines,
+                      const char *legend) {
+  if (n_arrows > MOST_ARROWS)
+    return lh_fail(d->error, LH_ELIMIT,
+                   "%zu arrows are too many for a picture, which may have %d: ask for fewer, or "
+                   "for text",
+                   n_arrows, MOST_ARROWS);
   *io = (Agiodisc_t){.putstr = put_string, .flush = flush_sink};
   *disciplines = (Agdisc_t){.id = &AgIdDisc, .io = io};
   d->graph = agopen((char *)"heappath", Agdirected, disciplines);
@@ -500,7 +509,7 @@ int lh_dot_ways(const lh_snapshot *snapshot, const lh_ways *ways, FILE *out, lh_
   Agiodisc_t io;
   Agdisc_t disciplines;
   drawing d = {.snapshot = snapshot, .error = error};
-  int code = open_graph(&d, &io, &disciplines,
+  int code = open_graph(&d, ways->n_rows, &io, &disciplines,
                         "red: objects of the set; blue: what leads to them; thick: many bytes");
   if (code < 0) return code;
   set(d.graph, "rankdir", "LR"); /* a level may have many boxes, and boxes are wide */
@@ -516,7 +525,8 @@ int lh_dot_below(const lh_snapshot *snapshot, const lh_below *below, FILE *out, 
   Agiodisc_t io;
   Agdisc_t disciplines;
   drawing d = {.snapshot = snapshot, .below = true, .error = error};
-  int code = open_graph(&d, &io, &disciplines, "an arrow keeps alive what it points to");
+  int code =
+      open_graph(&d, below->n_paths, &io, &disciplines, "an arrow keeps alive what it points to");
   if (code < 0) return code;
   set(d.graph, "rankdir", "LR");
   code = draw_below(&d, below);
@@ -530,8 +540,11 @@ int lh_dot_paths(const lh_snapshot *snapshot, const lh_path *paths, size_t n_pat
   Agiodisc_t io;
   Agdisc_t disciplines;
   drawing d = {.snapshot = snapshot, .long_path = long_path, .error = error};
+  size_t n_arrows = 0;
+  for (size_t i = 0; i < n_paths; i++)
+    n_arrows += paths[i].n_steps < long_path ? paths[i].n_steps : long_path;
   int code =
-      open_graph(&d, &io, &disciplines,
+      open_graph(&d, n_arrows, &io, &disciplines,
                  "an arrow keeps alive what it points to (dashed: weak, keeps nothing alive)");
   if (code < 0) return code;
   bool flat = true; /* nothing but referrers: in a column, as a row would be too wide */

@@ -704,7 +704,8 @@ typedef struct lh_path {
 int lh_shortest_path(lh_snapshot *snapshot, lh_id id, lh_path *path, lh_error *error);
 
 /* The (at most) k shortest paths that end in different referrers, shortest first; none runs through
-** `id` itself. *paths is freed by lh_paths_free and then lh_free. O(n + m). */
+** `id` itself. *paths is freed by lh_paths_free and then lh_free. LH_ELIMIT: all their steps would
+** take more than 16 times the file (and 1 MiB). O(n + m). */
 int lh_shortest_paths(lh_snapshot *snapshot, lh_id id, size_t k, lh_path **paths, size_t *n_paths,
                       lh_error *error);
 void lh_paths_free(lh_path *paths, size_t n_paths);
@@ -895,7 +896,7 @@ int lh_compare_strings(lh_snapshot *a, lh_snapshot *c, lh_string_changes *out, l
 /* Writes paths that end in one object as a DOT graph, ready for dot -Tsvg. A path may also be a
 ** single edge that does not start at LH_ROOT, such as one of lh_referrers. `long_path`: from how
 ** many steps on the middle of a path is folded. Fails with LH_EIO where `out` cannot be written,
-** and with LH_EMEMORY. O(steps). */
+** with LH_ELIMIT where there are more than 4,000 arrows, and with LH_EMEMORY. O(steps). */
 int lh_dot_paths(const lh_snapshot *snapshot, const lh_path *paths, size_t n_paths,
                  size_t long_path, FILE *out, lh_error *error);
 

@@ -3,6 +3,7 @@
 -- for and whatever they say. The limit is the kernel's, of what a process may write to; sanitizers
 -- need more, so with them only the answers are looked at.
 
+local lfs = require "lfs"
 local support = require "tests.support"
 local families = require "lua_families"
 
@@ -46,6 +47,70 @@ describe("all rows of a forged file of", function()
       assert.is_true(#out > FILE_BYTES)
     end)
   end
+end)
+
+describe("the database of a forged file of", function()
+  for _, family in ipairs {
+    "a list of one long name", "an array", "upvalues", "frames", "shapes",
+  } do
+    it(family .. " has at most 200 times its size", function()
+      local dir = support.tmpdir()
+      local bytes = write(dir, family)
+      local out, errors = run("heapsql --save db c", dir, bytes)
+      assert.equal("", errors)
+      assert.equal("db: 1 snapshot, all tables\n", out)
+      assert.is_true(lfs.attributes(dir .. "/db", "size") < 200 * bytes)
+    end)
+  end
+
+  it("one long key says what it leaves out", function()
+    local dir = support.tmpdir()
+    write(dir, "a list of one long name")
+    run("heapsql --save db c", dir, 1 << 30)
+    local query = "select label, count(*) from edges where kind = 'value' group by 1 order by 2"
+    local lines = support.lines((support.run({"sqlite3", "db", query}, {
+      cwd = dir, env = {LD_PRELOAD = os.getenv "LUAHEAP_PRELOAD"}
+    })))
+    assert.equal(2, #lines)
+    assert.matches("^%.?%p*n0_x+%.%.%. %d+ bytes left out|%d+$", lines[2])
+    assert.is_true(#lines[2] < 80)
+    assert.matches("xxx%.%.%.\"%]|%d+$", lines[1])
+  end)
+end)
+
+-- _G.list -next-> {} ... 3,000 of them ... {} -[1 to 5,000]-> {} -[1]-> Wanted
+describe("many long paths", function()
+  local _, dir = support.lua [[
+    local heap = require "heap"
+    do
+      local last, wanted = {}, setmetatable({}, {__name = "Wanted"})
+      list = last
+      for i = 1, 3000 do
+        last.next = {}
+        last = last.next
+      end
+      for i = 1, 5000 do last[i] = {wanted} end
+      last, wanted = nil, nil
+    end
+    assert(heap.snapshot "c")
+    os.exit(true, false)
+  ]]
+
+  it("are not all told", function()
+    local _, errors, code = support.run("heappath --json -k 3000 c Wanted", {cwd = dir})
+    assert.equal(2, code)
+    assert.matches("^heappath: these 3000 paths have 9%d* steps: ask for fewer paths\n$", errors)
+    local out = support.answer("heappath --format text -k 3 c Wanted", dir)
+    assert.equal(2, select(2, out:gsub("and by:", "")))
+  end)
+
+  it("are no picture", function()
+    local _, errors, code = support.run("heappath --referrers -n 0 c Wanted", {cwd = dir})
+    assert.equal("heappath: 5000 arrows are too many for a picture, which may have 4000: ask " ..
+                 "for fewer, or for text\n", errors)
+    assert.equal(2, code)
+    assert.matches("^digraph", support.answer("heappath --referrers -n 4000 c Wanted", dir))
+  end)
 end)
 
 -- A table of more than 4 MB is printed before its end is known.

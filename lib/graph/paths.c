@@ -6,6 +6,7 @@
 */
 #include "graph.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 
 #include "read/decode.h"
@@ -37,6 +38,19 @@ int lh_shortest_path(lh_snapshot *snapshot, lh_id id, lh_path *path, lh_error *e
 
 void lh_paths_free(lh_path *paths, size_t n_paths) {
   for (size_t i = 0; i < n_paths; i++) lh_free(paths[i].steps);
+}
+
+/* All steps together may take so many times the bytes of the file, as the names of its classes may:
+** each of a million referrers may be at the end of a list. */
+enum { MOST_STEPS = 16 };
+
+static int check_steps(const lh_snapshot *snapshot, const lh_search *search, lh_error *error) {
+  uint64_t n_steps = 0, most = MOST_STEPS * (uint64_t)snapshot->size + (1u << 20);
+  for (size_t i = 0; i < search->n_found; i++)
+    n_steps += (uint64_t)search->distance[search->found[i]] + 1;
+  if (n_steps * sizeof(lh_edge) <= most) return LH_OK;
+  return lh_fail(error, LH_ELIMIT, "these %zu paths have %" PRIu64 " steps: ask for fewer paths",
+                 search->n_found, n_steps);
 }
 
 /* One path for each referrer that the search has found. *paths is set where that succeeds. */
@@ -75,14 +89,15 @@ int lh_shortest_paths(lh_snapshot *snapshot, lh_id id, size_t k, lh_path **paths
   search.watched = id;
   search.found = found;
   search.max_found = max_found;
-  if (!lh_search_paths(&search) || !trace_all(snapshot, &search, paths)) goto out;
-  *n_paths = search.n_found;
-  code = LH_OK;
+  if (!lh_search_paths(&search)) goto out;
+  code = check_steps(snapshot, &search, error);
+  if (code == LH_OK && !trace_all(snapshot, &search, paths)) code = LH_EMEMORY;
+  if (code == LH_OK) *n_paths = search.n_found;
 out:
   lh_free(distance);
   lh_free(parent);
   lh_free(found);
-  return code == LH_OK ? code : lh_fail_memory(error, "searching paths");
+  return code == LH_EMEMORY ? lh_fail_memory(error, "searching paths") : code;
 }
 
 /* }=================================================================================== */
