@@ -345,7 +345,14 @@ const lh_mark_info *lh_mark_at(const lh_snapshot *snapshot, uint32_t i);
 /* ==== 4. Objects and edges ========================================================== */
 
 /* Objects are numbered 1..n in the order of the collector's lists; 0 is a synthetic root whose
-** edges are the heap's roots. */
+** edges are the heap's roots.
+**
+** What a file refers to may not be in it. Always ids of objects are an edge's source (or LH_ROOT)
+** and target, as.object of an LH_VALUE_OBJECT, and what a function says that it has found. Any other
+** id may be LH_NO_OBJECT: a metatable, a proto, a source, an edge's name and holder, a dominator,
+** lh_find_address. All functions that take an id may be asked about LH_NO_OBJECT, too: it has no
+** type (LH_TYPE_ROOT), no size, no edges and no class, nothing refers to it, and nothing keeps it
+** alive. */
 typedef uint32_t lh_id;
 #define LH_ROOT ((lh_id)0)
 #define LH_NO_OBJECT ((lh_id)UINT32_MAX)
@@ -369,7 +376,8 @@ typedef enum lh_value_kind {
   LH_VALUE_FLOAT,
   LH_VALUE_POINTER,   /* light userdata */
   LH_VALUE_CFUNCTION, /* light C function */
-  LH_VALUE_OBJECT
+  LH_VALUE_OBJECT,    /* one of the snapshot: as.object is its id, and no other */
+  LH_VALUE_ABSENT     /* one that is not in the snapshot, as in a file that lies */
 } lh_value_kind;
 
 typedef struct lh_value {
@@ -532,8 +540,7 @@ void lh_edges_begin(const lh_snapshot *snapshot, lh_id id, lh_edges *iterator);
 bool lh_edges_next(lh_edges *iterator, lh_edge *edge);
 
 /* Iterates over all entries of a table, scalars included, array part first. Other types have none.
-** A key or value that is an object which is not in the snapshot has as.object LH_NO_OBJECT. `value`
-** may be NULL, which is faster. */
+** `value` may be NULL, which is faster. */
 void lh_entries_begin(const lh_snapshot *snapshot, lh_id table, lh_edges *iterator);
 bool lh_entries_next(lh_edges *iterator, lh_value *key, lh_value *value);
 

@@ -139,10 +139,10 @@ void hs_result_value(sqlite3_context *context, const hs_file *file, lh_value val
     case LH_VALUE_POINTER:
     case LH_VALUE_CFUNCTION: hs_result_hex(context, value.as.pointer); break;
     case LH_VALUE_OBJECT:
-      if (value.as.object != LH_NO_OBJECT &&
-          lh_type_of(file->snapshot, value.as.object) == LH_TYPE_STRING)
+      if (lh_type_of(file->snapshot, value.as.object) == LH_TYPE_STRING)
         hs_result_string(context, file, value.as.object);
       break;
+    case LH_VALUE_ABSENT: break;
   }
 }
 

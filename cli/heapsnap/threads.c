@@ -9,7 +9,7 @@
 static int result_function(sqlite3_context *context, hs_file *file, lh_value function,
                            lh_error *error) {
   char text[64];
-  if (function.kind == LH_VALUE_OBJECT && function.as.object != LH_NO_OBJECT)
+  if (function.kind == LH_VALUE_OBJECT)
     return hs_result_class(context, file, function.as.object, error);
   sqlite3_snprintf((int)sizeof text, text, "C function 0x%llx", function.as.pointer);
   if (function.kind == LH_VALUE_CFUNCTION) sqlite3_result_text(context, text, -1, SQLITE_TRANSIENT);

@@ -62,6 +62,7 @@ static const char *type_of_key(const lh_snapshot *snapshot, lh_value key) {
     case LH_VALUE_FLOAT: return "[number]";
     case LH_VALUE_BOOLEAN: return "[boolean]";
     case LH_VALUE_OBJECT: return lh_is_string(snapshot, key.as.object) ? "[string]" : "[object]";
+    case LH_VALUE_ABSENT: return "[object]";
     default: return "[pointer]";
   }
 }
@@ -126,10 +127,11 @@ static field_entry *field_at(collecting *c, const place *p) {
 static uint32_t kind_of(const lh_snapshot *snapshot, lh_value value, const char **name) {
   static const char *const names[] = {"nil",     "boolean",  "number", "number",
                                       "pointer", "function", "object"};
-  uint32_t class_index = value.kind == LH_VALUE_OBJECT && value.as.object <= snapshot->n
-                             ? lh_class_of(snapshot, value.as.object)
-                             : UINT32_MAX;
-  lh_value_kind kind = value.kind == LH_VALUE_FLOAT ? LH_VALUE_INTEGER : value.kind;
+  uint32_t class_index =
+      value.kind == LH_VALUE_OBJECT ? lh_class_of(snapshot, value.as.object) : UINT32_MAX;
+  lh_value_kind kind = value.kind == LH_VALUE_FLOAT    ? LH_VALUE_INTEGER
+                       : value.kind == LH_VALUE_ABSENT ? LH_VALUE_OBJECT
+                                                       : value.kind;
   *name = class_index == UINT32_MAX ? names[kind] : lh_class_at(snapshot, class_index)->name;
   return class_index == UINT32_MAX ? UINT32_MAX - 1 - (uint32_t)kind : class_index;
 }

@@ -114,7 +114,8 @@ void lh_see_key(lh_keys_seen *seen, const lh_snapshot *snapshot, lh_value key) {
       break;
     case LH_VALUE_FLOAT: see_number(seen, key.as.number); break;
     case LH_VALUE_POINTER:
-    case LH_VALUE_CFUNCTION: seen->n_objects++; break;
+    case LH_VALUE_CFUNCTION:
+    case LH_VALUE_ABSENT: seen->n_objects++; break;
     case LH_VALUE_OBJECT:
       if (lh_is_string(snapshot, key.as.object))
         see_string(seen, snapshot, key.as.object);

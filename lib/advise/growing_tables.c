@@ -156,14 +156,13 @@ static void tell_keys(const counting *f, lh_growing *g, const contents *c) {
 /* An element that has the table itself inside, such as _G, is not in it. */
 static bool is_element(const counting *f, lh_value value, lh_id table) {
   lh_id id = value.kind == LH_VALUE_OBJECT ? value.as.object : LH_ROOT;
-  return id != LH_ROOT && id <= f->snapshot->n && !lh_is_own(f->snapshot, id) &&
-         lh_is_reachable(f->snapshot, id) && !lh_dominates(&f->grower->tree, id, table);
+  return id != LH_ROOT && !lh_is_own(f->snapshot, id) && lh_is_reachable(f->snapshot, id) &&
+         !lh_dominates(&f->grower->tree, id, table);
 }
 
 /* Of a table with other things beside its elements: is this one of them? */
 static bool is_alike(const counting *f, const lh_growing *g, lh_value value) {
   if (g->type == LH_TYPE_ROOT || value.kind != LH_VALUE_OBJECT) return g->type == LH_TYPE_ROOT;
-  if (value.as.object > f->snapshot->n) return false;
   if (f->alike != UINT32_MAX) return class_of_element(f, value.as.object) == f->alike;
   return lh_type_of(f->snapshot, value.as.object) == LH_TYPE_TABLE;
 }

@@ -23,8 +23,8 @@ typedef struct grouping {
 /* What identifies a function: its code. */
 static uint64_t code_of(const lh_snapshot *snapshot, lh_value function) {
   lh_object closure;
-  if (function.kind != LH_VALUE_OBJECT) return function.as.pointer;
-  if (function.as.object > snapshot->n ||
+  if (function.kind == LH_VALUE_CFUNCTION) return function.as.pointer;
+  if (function.kind != LH_VALUE_OBJECT ||
       lh_type_of(snapshot, function.as.object) != LH_TYPE_CLOSURE)
     return 0;
   lh_object_at(snapshot, function.as.object, &closure);

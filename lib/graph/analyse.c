@@ -104,12 +104,12 @@ int lh_analyse_without(lh_snapshot *snapshot, const lh_without *without, size_t 
 }
 
 bool lh_is_reachable(const lh_snapshot *snapshot, lh_id id) {
-  return snapshot->distance[id] != LH_UNREACHED;
+  return lh_distance(snapshot, id) != LH_UNREACHED;
 }
 
 /* Lua takes an entry out of a weak table for what is garbage, but never for a string. */
 static bool is_lost(const lh_snapshot *snapshot, lh_value value) {
-  if (value.kind != LH_VALUE_OBJECT || value.as.object > snapshot->n) return false;
+  if (value.kind != LH_VALUE_OBJECT) return false;
   return lh_type_of(snapshot, value.as.object) != LH_TYPE_STRING &&
          !lh_is_reachable(snapshot, value.as.object);
 }
@@ -129,15 +129,15 @@ uint64_t lh_lasting_entries(const lh_snapshot *snapshot, lh_id id) {
 }
 
 uint64_t lh_retained_bytes(const lh_snapshot *snapshot, lh_id id) {
-  return snapshot->retained[id];
+  return id <= snapshot->n ? snapshot->retained[id] : 0;
 }
 
 lh_id lh_immediate_dominator(const lh_snapshot *snapshot, lh_id id) {
-  return snapshot->idom[id];
+  return id <= snapshot->n ? snapshot->idom[id] : LH_NO_OBJECT;
 }
 
 uint32_t lh_distance(const lh_snapshot *snapshot, lh_id id) {
-  return snapshot->distance[id];
+  return id <= snapshot->n ? snapshot->distance[id] : LH_UNREACHED;
 }
 
 void lh_reach_totals(const lh_snapshot *snapshot, lh_reach *out) {

@@ -54,7 +54,7 @@ void lh_steps_free(lh_steps *steps) {
 static unsigned rank_of(const lh_snapshot *snapshot, const lh_edge *edge) {
   if (edge->kind == LH_EDGE_KEY) return 3;
   if (edge->kind != LH_EDGE_VALUE) return 2;
-  bool named = edge->key.kind == LH_VALUE_OBJECT && edge->key.as.object <= snapshot->n &&
+  bool named = edge->key.kind == LH_VALUE_OBJECT &&
                lh_type_of(snapshot, edge->key.as.object) == LH_TYPE_STRING;
   return named ? 0 : 1;
 }

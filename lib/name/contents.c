@@ -31,8 +31,8 @@ static const content nothing = {LH_NO_NUMBER, LH_TYPE_COUNT};
 static content content_of_object(const describer *d, lh_id id) {
   const lh_snapshot *snapshot = d->namer->snapshot;
   const lh_class_entry *list = d->namer->classes->list;
-  uint32_t class_index = id <= snapshot->n ? d->namer->classes->of[id] : UINT32_MAX;
-  if (class_index == UINT32_MAX) return nothing; /* not in the snapshot, or luaheap's own */
+  uint32_t class_index = d->namer->classes->of[id];
+  if (class_index == UINT32_MAX) return nothing; /* luaheap's own */
   lh_type type = lh_type_of(snapshot, id);
   if (type == LH_TYPE_CLOSURE) return (content){d->words[FUNCTION], type};
   if (type == LH_TYPE_THREAD) return (content){d->words[THREAD], type};

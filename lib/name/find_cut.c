@@ -38,15 +38,14 @@ bool lh_follow_edge(lh_finder *finder, const lh_edge *edge) {
 }
 
 bool lh_follow_entry(lh_finder *finder, lh_id table, lh_value key, lh_value value) {
-  uint32_t n = finder->snapshot->n;
   lh_edge edge = {.source = table, .name = LH_NO_OBJECT, .holder = LH_NO_OBJECT, .key = key};
   if (!finder->is_last) return true;
-  if (key.kind == LH_VALUE_OBJECT && key.as.object <= n) {
+  if (key.kind == LH_VALUE_OBJECT) {
     edge.kind = LH_EDGE_KEY;
     edge.target = key.as.object;
     if (!note(finder, &edge)) return false;
   }
-  if (value.kind != LH_VALUE_OBJECT || value.as.object > n) return true;
+  if (value.kind != LH_VALUE_OBJECT) return true;
   edge.kind = LH_EDGE_VALUE;
   edge.target = value.as.object;
   return note(finder, &edge);

@@ -241,14 +241,14 @@ static bool look_into(lh_finder *finder, lh_id id, const key *k, lh_set *out, ou
     lh_object upvalue;
     lh_object_at(snapshot, id, &upvalue);
     lh_value content = upvalue.as.upvalue.value;
-    if (content.kind == LH_VALUE_OBJECT && content.as.object <= snapshot->n) id = content.as.object;
+    if (content.kind == LH_VALUE_OBJECT) id = content.as.object;
   }
   o->last = id;
   for (lh_entries_begin(snapshot, id, &it); lh_entries_next(&it, &name, &value);) {
     if (!matches(snapshot, k, name)) continue;
     if (!lh_follow_entry(finder, id, name, value)) return false;
     if (value.kind != LH_VALUE_OBJECT)
-      o->scalar = value.kind;
+      o->scalar = value.kind == LH_VALUE_ABSENT ? LH_VALUE_NIL : value.kind;
     else if (!lh_set_add(finder, out, value.as.object))
       return false;
     if (k->kind != KEY_ANY && k->kind != KEY_PREFIX && k->kind != KEY_PATTERN) break;

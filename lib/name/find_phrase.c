@@ -20,7 +20,7 @@ static lh_id content(const lh_snapshot *snapshot, lh_id id) {
   if (lh_type_of(snapshot, id) != LH_TYPE_UPVALUE || lh_is_dead(snapshot, id)) return id;
   lh_object_at(snapshot, id, &object);
   lh_value value = object.as.upvalue.value;
-  return value.kind == LH_VALUE_OBJECT && value.as.object <= snapshot->n ? value.as.object : id;
+  return value.kind == LH_VALUE_OBJECT ? value.as.object : id;
 }
 
 static bool describe_slot(lh_text *text, const lh_snapshot *snapshot, const lh_edge *edge) {

@@ -116,8 +116,7 @@ static lh_id outermost_proto(const lh_snapshot *snapshot, lh_id thread) {
   lh_object closure;
   for (lh_frames_begin(snapshot, thread, &it); lh_frames_next(&it, &frame);) {
     lh_id function = frame.function.as.object;
-    if (frame.function.kind != LH_VALUE_OBJECT || function > snapshot->n ||
-        lh_type_of(snapshot, function) != LH_TYPE_CLOSURE)
+    if (frame.function.kind != LH_VALUE_OBJECT || lh_type_of(snapshot, function) != LH_TYPE_CLOSURE)
       continue;
     lh_object_at(snapshot, function, &closure);
     if (!closure.dead && !closure.as.closure.is_c) return closure.as.closure.proto;

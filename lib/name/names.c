@@ -129,6 +129,7 @@ static void add_scalar(lh_text *text, const lh_snapshot *snapshot, lh_value valu
       else
         add_object(text, snapshot, value.as.object);
       break;
+    case LH_VALUE_ABSENT: lh_text_string(text, "none"); break;
   }
 }
 
@@ -227,7 +228,7 @@ static void add_function(lh_text *text, const char *name) {
 /* A Lua function is a closure with a prototype, unless the file lies. */
 static bool find_proto(const lh_snapshot *snapshot, lh_value function, lh_object *proto) {
   lh_object closure;
-  if (function.kind != LH_VALUE_OBJECT || function.as.object > snapshot->n ||
+  if (function.kind != LH_VALUE_OBJECT ||
       lh_type_of(snapshot, function.as.object) != LH_TYPE_CLOSURE)
     return false;
   lh_object_at(snapshot, function.as.object, &closure);
@@ -253,6 +254,8 @@ char *lh_frame_text(const lh_snapshot *snapshot, const lh_frame *frame) {
     add_c_function(&function, snapshot, frame->function.as.pointer);
   else if (frame->function.kind == LH_VALUE_OBJECT)
     lh_add_class(&function, snapshot, frame->function.as.object);
+  else if (frame->function.kind == LH_VALUE_ABSENT)
+    lh_text_string(&function, "none");
   else
     lh_text_string(&function, "the host program");
   char *name = lh_text_finish(&function);

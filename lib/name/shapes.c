@@ -25,7 +25,8 @@ static void count_key(lh_namer *namer, keys *k, lh_value key) {
     if (k->n_integers == 0 || key.as.integer > k->greatest) k->greatest = key.as.integer;
     k->n_integers++;
   } else if (key.kind != LH_VALUE_OBJECT) {
-    if (key.kind == LH_VALUE_POINTER || key.kind == LH_VALUE_CFUNCTION)
+    if (key.kind == LH_VALUE_POINTER || key.kind == LH_VALUE_CFUNCTION ||
+        key.kind == LH_VALUE_ABSENT)
       k->n_objects++;
     else
       k->n_others++;

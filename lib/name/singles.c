@@ -24,9 +24,7 @@ static bool is_single(const lh_namer *namer, lh_id id, uint32_t *holds) {
   lh_edges it;
   lh_value key, value;
   lh_entries_begin(namer->snapshot, id, &it);
-  if (!lh_entries_next(&it, &key, &value) || value.kind != LH_VALUE_OBJECT ||
-      value.as.object > namer->snapshot->n)
-    return false;
+  if (!lh_entries_next(&it, &key, &value) || value.kind != LH_VALUE_OBJECT) return false;
   *holds = classes->of[value.as.object];
   return *holds != UINT32_MAX && classes->list[*holds].specific;
 }

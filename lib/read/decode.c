@@ -39,9 +39,9 @@ static lh_id find_or_none(const lh_snapshot *s, uint64_t word) {
 _Static_assert(sizeof(scan) <= sizeof((lh_edges *)0)->state, "a scan fits into the iterator");
 
 void lh_edges_begin(const lh_snapshot *s, lh_id id, lh_edges *it) {
-  scan c;
-  begin(s, id, &c);
-  begin_row(s, &c);
+  scan c = {.section = AT_END};
+  if (id <= s->n) begin(s, id, &c);
+  if (id <= s->n) begin_row(s, &c);
   it->snapshot = s;
   memcpy(it->state, &c, sizeof c);
 }
@@ -95,7 +95,7 @@ static lh_id upvalue_name(const lh_snapshot *s, scan *c, uint32_t ordinal) {
 static void label_entry(const lh_snapshot *s, const scan *c, lh_edge *edge) {
   lh_id key = c->key_tag == LH_VAL_OBJECT ? c->key : LH_NO_OBJECT;
   if (c->key_tag == LH_VAL_OBJECT)
-    edge->key = (lh_value){.kind = LH_VALUE_OBJECT, .as.object = key};
+    edge->key = lh_object_value(key);
   else
     edge->key = lh_raw_value(s, (lh_raw){c->key_bits, c->key_tag});
   unsigned flags = weak_flags(s, c);

@@ -28,7 +28,8 @@ static uint64_t bits_of(lh_value value) {
   uint64_t bits = 0;
   switch (value.kind) {
     case LH_VALUE_BOOLEAN: return value.as.boolean;
-    case LH_VALUE_OBJECT: return value.as.object;
+    case LH_VALUE_OBJECT:
+    case LH_VALUE_ABSENT: return value.as.object;
     case LH_VALUE_FLOAT: memcpy(&bits, &value.as.number, sizeof bits); return bits;
     default: return value.kind == LH_VALUE_NIL ? 0 : value.as.pointer;
   }

@@ -31,10 +31,7 @@ lh_value lh_raw_value(const lh_snapshot *s, lh_raw raw) {
       value.kind = raw.tag == LH_VAL_POINTER ? LH_VALUE_POINTER : LH_VALUE_CFUNCTION;
       value.as.pointer = raw.bits;
       break;
-    case LH_VAL_OBJECT:
-      value.kind = LH_VALUE_OBJECT;
-      value.as.object = find_or_none(s, raw.bits);
-      break;
+    case LH_VAL_OBJECT: return lh_object_value(find_or_none(s, raw.bits));
     default: break;
   }
   return value;
@@ -149,10 +146,11 @@ static void decode_nothing(lh_object *out) {
 }
 
 void lh_object_at(const lh_snapshot *s, lh_id id, lh_object *out) {
-  fields f = {.s = s, .at = lh_record(s, id), .own_word = s->address[id] >> 3};
   memset(out, 0, sizeof *out);
-  f.head = *f.at;
   out->id = id;
+  if (id == LH_ROOT || id > s->n) return;
+  fields f = {.s = s, .at = lh_record(s, id), .own_word = s->address[id] >> 3};
+  f.head = *f.at;
   out->type = lh_type_of(s, id);
   out->list = lh_list_of(s, id);
   out->dead = lh_is_dead(s, id);
@@ -178,9 +176,9 @@ uint64_t lh_pointer_of(const lh_snapshot *s, lh_id id) {
 /* {=== entries and frames ============================================================ */
 
 static void begin_at(const lh_snapshot *s, lh_id id, unsigned record, lh_edges *it) {
-  scan c;
-  begin(s, id, &c);
-  begin_row(s, &c);
+  scan c = {.section = AT_END};
+  if (id <= s->n) begin(s, id, &c);
+  if (id <= s->n) begin_row(s, &c);
   if (c.record != record) c = (scan){.section = AT_END};
   it->snapshot = s;
   memcpy(it->state, &c, sizeof c);
@@ -192,7 +190,7 @@ void lh_entries_begin(const lh_snapshot *s, lh_id table, lh_edges *it) {
 
 static lh_value next_value(const lh_snapshot *s, scan *c, lh_raw raw) {
   if (raw.tag != LH_VAL_OBJECT) return lh_raw_value(s, raw);
-  return (lh_value){.kind = LH_VALUE_OBJECT, .as.object = find_next(s, c, raw.bits)};
+  return lh_object_value(find_next(s, c, raw.bits));
 }
 
 bool lh_entries_next(lh_edges *it, lh_value *key, lh_value *value) {
@@ -221,11 +219,11 @@ bool lh_entries_next(lh_edges *it, lh_value *key, lh_value *value) {
 }
 
 lh_id lh_metatable_of(const lh_snapshot *s, lh_id id) {
-  fields f = {.s = s, .at = lh_record(s, id), .own_word = s->address[id] >> 3};
-  f.head = *f.at;
   bool is_userdata = lh_type_of(s, id) == LH_TYPE_USERDATA;
   if ((lh_type_of(s, id) != LH_TYPE_TABLE && !is_userdata) || lh_is_dead(s, id))
     return LH_NO_OBJECT;
+  fields f = {.s = s, .at = lh_record(s, id), .own_word = s->address[id] >> 3};
+  f.head = *f.at;
   if (!(f.head & LH_FLAG_METATABLE)) return LH_NO_OBJECT;
   (void)lh_get_shallow(&f.at);
   (void)lh_get_uvarint(&f.at); /* bytes or array slots */

@@ -168,25 +168,25 @@ uint32_t lh_object_count(const lh_snapshot *s) {
 }
 
 lh_type lh_type_of(const lh_snapshot *s, lh_id id) {
-  return (lh_type)(s->kind[id] & 15);
+  return id <= s->n ? (lh_type)(s->kind[id] & 15) : LH_TYPE_ROOT;
 }
 
 uint64_t lh_address_of(const lh_snapshot *s, lh_id id) {
-  return s->address[id];
+  return id <= s->n ? s->address[id] : 0;
 }
 
 uint64_t lh_shallow_bytes(const lh_snapshot *s, lh_id id) {
-  if (id == LH_ROOT) return 0;
+  if (id == LH_ROOT || id > s->n) return 0;
   const uint8_t *at = lh_record(s, id);
   return lh_get_shallow(&at);
 }
 
 bool lh_is_own(const lh_snapshot *s, lh_id id) {
-  return s->kind[id] & LH_KIND_OWN;
+  return id <= s->n && s->kind[id] & LH_KIND_OWN;
 }
 
 bool lh_is_dead(const lh_snapshot *s, lh_id id) {
-  return s->kind[id] & LH_KIND_DEAD;
+  return id <= s->n && s->kind[id] & LH_KIND_DEAD;
 }
 
 lh_list lh_list_of(const lh_snapshot *s, lh_id id) {

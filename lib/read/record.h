@@ -81,8 +81,17 @@ static inline lh_raw lh_get_raw(const uint8_t **at, uint64_t own_word) {
   return lh_get_payload(at, tag, own_word);
 }
 
-/* The same for the public: an object that is not in the snapshot is LH_NO_OBJECT. */
+/* The same for the public. */
 lh_value lh_raw_value(const lh_snapshot *snapshot, lh_raw raw);
+
+/* The value that an object is, or that LH_NO_OBJECT stands for: what is of LH_VALUE_OBJECT has an id
+** of the snapshot. */
+static inline lh_value lh_object_value(lh_id id) {
+  lh_value value = {.kind = id == LH_NO_OBJECT ? LH_VALUE_ABSENT : LH_VALUE_OBJECT,
+                    .as.pointer = 0}; /* all bytes, for who compares them */
+  value.as.object = id;
+  return value;
+}
 
 /* Where the record of object `id` begins. */
 static inline const uint8_t *lh_record(const lh_snapshot *snapshot, lh_id id) {

@@ -19,7 +19,7 @@ static lh_id running_thread(const lh_snapshot *snapshot) {
 
 static bool is_lua_function(const lh_snapshot *snapshot, lh_value function) {
   lh_object object;
-  if (function.kind != LH_VALUE_OBJECT || function.as.object == LH_NO_OBJECT) return false;
+  if (function.kind != LH_VALUE_OBJECT) return false;
   lh_object_at(snapshot, function.as.object, &object);
   return object.type == LH_TYPE_CLOSURE && !object.dead && !object.as.closure.is_c;
 }
@@ -91,7 +91,7 @@ static void add_edges(edge_list *list, const lh_snapshot *snapshot, lh_id source
 static bool is_our_name(const lh_snapshot *snapshot, lh_value key) {
   static const char prefix[] = "heap.";
   lh_object object;
-  if (key.kind != LH_VALUE_OBJECT || key.as.object == LH_NO_OBJECT) return false;
+  if (key.kind != LH_VALUE_OBJECT) return false;
   if (lh_type_of(snapshot, key.as.object) != LH_TYPE_STRING) return false;
   lh_object_at(snapshot, key.as.object, &object);
   return object.as.string.kept >= strlen(prefix) &&

@@ -105,13 +105,12 @@ void hr_push_value(lua_State *L, int index, lh_value value) {
     case LH_VALUE_POINTER:
     case LH_VALUE_CFUNCTION: lua_pushlightuserdata(L, (void *)(uintptr_t)value.as.pointer); break;
     case LH_VALUE_OBJECT:
-      if (value.as.object == LH_NO_OBJECT)
-        lua_pushlightuserdata(L, NULL);
-      else if (lh_type_of(snapshot, value.as.object) == LH_TYPE_STRING)
+      if (lh_type_of(snapshot, value.as.object) == LH_TYPE_STRING)
         push_string(L, index, snapshot, value.as.object);
       else
         hr_push_object(L, index, value.as.object);
       break;
+    case LH_VALUE_ABSENT: lua_pushlightuserdata(L, NULL); break;
     default: lua_pushnil(L);
   }
 }
@@ -371,8 +370,7 @@ static bool is_key(const lh_snapshot *snapshot, lua_State *L, int index, lh_valu
     const hr_object *o = luaL_testudata(L, index, hr_object_kind);
     return o && o->of->snapshot == snapshot && o->id == key.as.object;
   }
-  if (key.as.object == LH_NO_OBJECT || lh_type_of(snapshot, key.as.object) != LH_TYPE_STRING)
-    return false;
+  if (lh_type_of(snapshot, key.as.object) != LH_TYPE_STRING) return false;
   lh_object_at(snapshot, key.as.object, &object);
   const char *name = lua_tolstring(L, index, &length);
   return !object.dead && object.as.string.length == length && object.as.string.kept == length &&

@@ -52,10 +52,9 @@ static void say_value(const lh_value *value) {
     case LH_VALUE_POINTER: say("pointer %llx", (unsigned long long)value->as.pointer); break;
     case LH_VALUE_CFUNCTION: say("function %llx", (unsigned long long)value->as.pointer); break;
     case LH_VALUE_OBJECT:
-      if (value->as.object == LH_NO_OBJECT)
-        say("nothing");
-      else
-        say("@%llx", (unsigned long long)lh_address_of(s, value->as.object));
+      say("@%llx", (unsigned long long)lh_address_of(s, value->as.object));
+      break;
+    case LH_VALUE_ABSENT: say("nothing");
   }
 }
 
