@@ -46,9 +46,47 @@ static bool has_registry_where_we_have(lua_State *L) {
          lua_absindex(L, LUA_REGISTRYINDEX + 1) != LUA_REGISTRYINDEX + 1;
 }
 
+static bool are_equal(lua_State *L, const char *number, const char *other) {
+  (void)lua_stringtonumber(L, number);
+  (void)lua_stringtonumber(L, other);
+  bool equal = lua_rawequal(L, -1, -2);
+  lua_pop(L, 2);
+  return equal;
+}
+
+static bool is_integer(lua_State *L, const char *number) {
+  (void)lua_stringtonumber(L, number);
+  bool integer = lua_isinteger(L, -1);
+  lua_pop(L, 1);
+  return integer;
+}
+
+/* Of a Lua that has lua_newuserdatauv. A function that takes or returns a number is not called
+** before its size is known: 2^32 is no integer where these have 4 bytes, 2^24 + 1 is 2^24 where
+** floats have, and only a long double tells 2^53 + 1 from 2^53. */
+static int check_numbers(lua_State *L, lh_error *error) {
+  bool is_float = are_equal(L, "16777216e0", "16777217e0");
+  bool is_double = !is_float && are_equal(L, "9007199254740992e0", "9007199254740993e0");
+  bool is_64_bit = is_integer(L, "4294967296");
+  if (is_double && is_64_bit) return LH_OK;
+  return lh_fail(
+      error, LH_EHOST,
+      "luaheap needs a Lua whose integers have 8 bytes and whose floats are double; this "
+      "one's have %d and are %s",
+      is_64_bit ? 8 : 4,
+      is_float    ? "float"
+      : is_double ? "double"
+                  : "long double");
+}
+
 /* The release check; touches no memory but through the API. */
 static int check_version(lua_State *L, lh_error *error) {
   char release[16];
+  if (lua_newuserdatauv) {
+    if (!lua_checkstack(L, 2)) return lh_fail_memory(error, "attaching to the Lua state");
+    int rc = check_numbers(L, error);
+    if (rc < 0) return rc;
+  }
   if (lua_newuserdatauv && lua_rawgetp && lua_version && (int)lua_version(L) == LUA_VERSION_NUM) {
     if (has_registry_where_we_have(L)) return LH_OK;
     return lh_fail(error, LH_EHOST,
@@ -183,7 +221,6 @@ int lh_attach(lua_State *L, lh_error *error) {
   attachment a = {.error = error};
   int rc = check_version(L, error);
   if (rc < 0) return rc;
-  if (!lua_checkstack(L, 2)) return lh_fail_memory(error, "attaching to the Lua state");
   if (lh_push_state(L)) {
     lua_pop(L, 1);
     return LH_OK;

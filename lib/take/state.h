@@ -25,7 +25,10 @@
 #pragma weak lua_newuserdatauv
 #pragma weak lua_setiuservalue
 #pragma weak lua_getiuservalue
+#pragma weak lua_absindex
 #pragma weak lua_copy
+#pragma weak lua_stringtonumber
+#pragma weak lua_isinteger
 
 enum { LH_STATE_NEWEST_MARK = 1, LH_STATE_METATABLE = 2, LH_STATE_USER_VALUES = 2 };
 

@@ -1,6 +1,6 @@
 /*
 ** test_builds.c - lh_attach to builds of Lua that chose other limits: what is supported, and how
-** the others are refused. Two functions of Lua's are replaced here to tell what such a build would.
+** the others are refused. Four functions of Lua's are replaced here to tell what such a build would.
 ** (`make test-release` runs on real ones.)
 */
 #include <dlfcn.h>
@@ -20,6 +20,7 @@
 
 static int other_maximum; /* added to the pseudo-index of the registry */
 static size_t more_bytes; /* a new state counts more than what it has */
+static bool has_floats, has_long_doubles, has_ints;
 static lua_Alloc true_alloc;
 
 LUA_API int lua_absindex(lua_State *L, int index) {
@@ -40,6 +41,25 @@ LUA_API lua_State *lua_newstate(lua_Alloc alloc, void *data) {
   if (!more_bytes) return next(alloc, data);
   true_alloc = alloc;
   return next(ask_for_more, data);
+}
+
+LUA_API size_t lua_stringtonumber(lua_State *L, const char *text) {
+  char *end;
+  bool is_float = strchr(text, 'e') || (has_ints && strtoll(text, &end, 10) > INT32_MAX);
+  double number = strtod(text, &end);
+  if (!is_float)
+    lua_pushinteger(L, strtoll(text, &end, 10));
+  else if (has_long_doubles)
+    lua_pushstring(L, text); /* so that all differ */
+  else
+    lua_pushnumber(L, has_floats ? (double)(float)number : number);
+  return strlen(text) + 1;
+}
+
+LUA_API lua_Number lua_version(lua_State *L) {
+  (void)L;
+  if (has_floats || has_long_doubles || has_ints) abort(); /* what it returns could not be read */
+  return LUA_VERSION_NUM;
 }
 
 /* }=================================================================================== */
@@ -68,6 +88,7 @@ static void refused(lua_State *L, const char *what) {
   assert_in_range((size_t)lua_gc(L, LUA_GCCOUNT, 0), count, count + 1);
   more_bytes = 0;
   other_maximum = 0;
+  has_floats = has_long_doubles = has_ints = false;
   if (lh_attach(L, &error) < 0) fail_msg("%s", error.message);
   lua_close(L);
 }
@@ -80,6 +101,22 @@ static void refuses_another_place_of_the_registry(void **state) {
   L = new_state();
   other_maximum = -1000;
   refused(L, "another LUAI_MAXSTACK");
+}
+
+static void refuses_other_numbers(void **state) {
+  (void)state;
+  lua_State *L = new_state();
+  has_floats = has_ints = true; /* LUA_32BITS */
+  refused(L, "whose floats are double; this one's have 4 and are float");
+  L = new_state();
+  has_floats = true;
+  refused(L, "this one's have 8 and are float");
+  L = new_state();
+  has_long_doubles = true;
+  refused(L, "this one's have 8 and are long double");
+  L = new_state();
+  has_ints = true;
+  refused(L, "this one's have 4 and are double");
 }
 
 static void refuses_what_does_not_add_up(void **state) {
@@ -126,6 +163,7 @@ static void fails_where_there_is_no_memory_for_it(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(refuses_another_place_of_the_registry),
+      cmocka_unit_test(refuses_other_numbers),
       cmocka_unit_test(refuses_what_does_not_add_up),
       cmocka_unit_test(measures_what_the_layout_says),
       cmocka_unit_test(fails_where_there_is_no_memory_for_it),
