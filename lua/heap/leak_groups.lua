@@ -288,7 +288,9 @@ local function by_path(group) return group.type .. folded(group.held_by) end
 local function by_class(group) return group.type .. folded(group.class) end
 local function by_base(group) return group.type .. base_of(group.held_by) end
 local function by_top(group) return group.top.id end
-local function by_holder(group) return group.top.dominator.id .. base_of(group.held_by) end
+local function by_holder(group)
+  return ("%d%s"):format(group.top.dominator.id, base_of(group.held_by))
+end
 
 -- How groups are matched, the surest way first; what of them is counted; how much of it each run
 -- must leave, and how uneven it may be.
