@@ -31,7 +31,8 @@ heapsql_limits heapsql_usual_limits(void) {
 
 static int look(void *payload) {
   heapsql_limits *limits = payload;
-  limits->late = limits->seconds > 0 && now() - limits->begun_ns > limits->seconds * 1000000000u;
+  uint64_t seconds = (now() - limits->begun_ns) / 1000000000u;
+  limits->late = limits->seconds > 0 && seconds >= limits->seconds;
   return limits->late;
 }
 
