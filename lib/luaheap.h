@@ -140,9 +140,10 @@ void lh_job_free(lh_job *job);
 
 /* Pushes a userdata of `bytes`, cleared, that no report shows, for a binding that hands out jobs.
 ** Returns its content; NULL, and nothing pushed, when out of memory. As silent as lh_mark.
-** lh_userdata_content tells the content from what lua_touserdata says. */
-void *lh_push_userdata(lua_State *L, size_t bytes, lh_error *error);
-void *lh_userdata_content(void *userdata);
+** lh_test_userdata returns the content of a value that was made so with the same `tag`, the address
+** of something static, and NULL for all else, whatever its metatable is. */
+void *lh_push_userdata(lua_State *L, const void *tag, size_t bytes, lh_error *error);
+void *lh_test_userdata(lua_State *L, int index, const void *tag);
 
 /* Leaves a mark: what is allocated from now on is younger than it. Fails with LH_EARGUMENT for a
 ** name of more than 4,096 bytes, and with LH_EMEMORY. Cost: O(1), two userdata of 88 bytes and the

@@ -66,17 +66,13 @@ static int push_failure(lua_State *L, const lh_error *error) {
 /* {=== Background snapshots ========================================================== */
 
 static const char job_key = 0; /* registry[&job_key] is the metatable of jobs */
+static const char job_kind[] = "heap.job";
 
 /* Where argument 1 keeps its job: NULL after its finalizer ran. */
 static lh_job **job_handle(lua_State *L) {
-  bool good = lua_type(L, 1) == LUA_TUSERDATA && lua_getmetatable(L, 1);
-  if (good) {
-    lua_rawgetp(L, LUA_REGISTRYINDEX, &job_key);
-    good = lua_rawequal(L, -1, -2);
-    lua_pop(L, 2);
-  }
-  if (!good) luaL_typeerror(L, 1, "job of heap.snapshot");
-  return lh_userdata_content(lua_touserdata(L, 1));
+  lh_job **handle = lh_test_userdata(L, 1, &job_key);
+  if (!handle) luaL_typeerror(L, 1, "job of heap.snapshot");
+  return handle;
 }
 
 static lh_job *check_job(lua_State *L) {
@@ -94,9 +90,10 @@ static int push_taken(lua_State *L, const lh_taken *taken) {
 /* The handle comes first: what follows the fork cannot fail. */
 static int start_job(lua_State *L, const char *path, const lh_take_options *options) {
   lh_error error;
-  lh_job **handle = lh_push_userdata(L, sizeof *handle, &error);
+  lh_job **handle = lh_push_userdata(L, &job_key, sizeof *handle, &error);
   if (!handle) return push_failure(L, &error);
   lua_rawgetp(L, LUA_REGISTRYINDEX, &job_key);
+  if (!hr_is_kind(L, job_kind)) return luaL_error(L, "'%s' is not in the registry", job_kind);
   lua_setmetatable(L, -2);
   if (lh_start_snapshot(L, path, options, handle, &error) < 0) return push_failure(L, &error);
   return 1;
@@ -129,8 +126,7 @@ static int job_pid(lua_State *L) {
 static int job_gc(lua_State *L) {
   lh_job **handle = job_handle(L);
   if (*handle && !lh_job_done(*handle)) {
-    lua_getmetatable(L, 1);
-    lua_setmetatable(L, 1); /* once more, please */
+    if (lua_getmetatable(L, 1)) lua_setmetatable(L, 1); /* once more, please */
     return 0;
   }
   lh_job_free(*handle);
@@ -147,7 +143,7 @@ static void register_jobs(lua_State *L) {
   lua_setfield(L, -2, "__index");
   lua_pushcfunction(L, job_gc);
   lua_setfield(L, -2, "__gc");
-  lua_pushliteral(L, "heap.job");
+  lua_pushstring(L, job_kind);
   lua_setfield(L, -2, "__name");
   lua_rawsetp(L, LUA_REGISTRYINDEX, &job_key);
 }

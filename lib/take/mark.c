@@ -167,7 +167,7 @@ void lh_void_mark(lua_State *L, const lh_planted *planted) {
   lua_settop(L, top);
 }
 
-void *lh_push_userdata(lua_State *L, size_t bytes, lh_error *error) {
+void *lh_push_userdata(lua_State *L, const void *tag, size_t bytes, lh_error *error) {
   reserve r;
   if (!lua_checkstack(L, 1) || !take_reserve(L, &r, 1, sizeof(lh_own_content) + bytes)) {
     (void)lh_fail_memory(error, "making a userdata");
@@ -176,12 +176,13 @@ void *lh_push_userdata(lua_State *L, size_t bytes, lh_error *error) {
   begin_silence(L, &r);
   lh_own_content *own = lua_newuserdatauv(L, sizeof *own + bytes, MARK_USER_VALUES);
   end_silence(L, &r);
-  *own = (lh_own_content){.magic = LH_OWN_MAGIC, .kind = LH_MARK_STATE};
+  *own = (lh_own_content){.magic = LH_OWN_MAGIC, .kind = LH_MARK_STATE, .tag = tag};
   return memset(own + 1, 0, bytes);
 }
 
-void *lh_userdata_content(void *userdata) {
-  return (lh_own_content *)userdata + 1;
+void *lh_test_userdata(lua_State *L, int index, const void *tag) {
+  lh_own_content *own = lh_test_own(L, index, tag);
+  return own ? own + 1 : NULL;
 }
 
 int lh_mark(lua_State *L, const char *name, size_t name_length, lh_error *error) {

@@ -12,16 +12,20 @@ extern const char lua_ident[] __attribute__((weak)); /* the host may hide it */
 
 static const char registry_key = 0;
 
+void *lh_test_own(lua_State *L, int index, const void *tag) {
+  lh_own_content *own = NULL;
+  if (lua_type(L, index) == LUA_TUSERDATA && lua_rawlen(L, index) >= sizeof *own)
+    own = lua_touserdata(L, index);
+  bool is = own && own->magic == LH_OWN_MAGIC && own->kind == LH_MARK_STATE && own->tag == tag;
+  return is ? own : NULL;
+}
+
 lh_state *lh_push_state(lua_State *L) {
   if (!lua_checkstack(L, 1)) return NULL;
   lua_rawgetp(L, LUA_REGISTRYINDEX, &registry_key);
-  lh_state *state = lua_touserdata(L, -1);
-  if (lua_type(L, -1) == LUA_TUSERDATA && lua_rawlen(L, -1) == sizeof *state &&
-      state->own.magic == LH_OWN_MAGIC && state->own.kind == LH_MARK_STATE) {
-    return state;
-  }
-  lua_pop(L, 1);
-  return NULL;
+  lh_state *state = lh_test_own(L, -1, &registry_key);
+  if (!state) lua_pop(L, 1);
+  return state;
 }
 
 lh_state *lh_find_state(lua_State *L, lh_error *error) {
@@ -172,8 +176,7 @@ static bool known_objects_read_back(const raw_value *slots) {
 /* The __gc of our userdata. Marks have one only to be on finobj; a watcher's tells it that the
 ** state closes. */
 static int finalize(lua_State *L) {
-  const lh_own_content *own = lua_touserdata(L, 1);
-  if (own && own->magic == LH_OWN_MAGIC && own->kind == LH_MARK_STATE) lh_watch_finalize(L);
+  lh_watch_finalize(L);
   return 0;
 }
 
@@ -204,7 +207,8 @@ static int attach_protected(lua_State *L) {
   a->code = check_host(L, a);
   if (a->code < 0) return 0;
   lh_state *state = lua_newuserdatauv(L, sizeof *state, LH_STATE_USER_VALUES);
-  *state = (lh_state){.own = {.magic = LH_OWN_MAGIC, .kind = LH_MARK_STATE}, .layout = a->layout};
+  *state = (lh_state){.own = {.magic = LH_OWN_MAGIC, .kind = LH_MARK_STATE, .tag = &registry_key},
+                      .layout = a->layout};
   state->own.state_id = lh_random_seed();
   state->string_seed = lh_random_seed();
   state->tells_work = RAW_FIELD(lh_global_state(L), RAW_GLOBAL_AT_WORK, uint8_t) == 0;

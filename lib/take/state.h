@@ -7,7 +7,8 @@
 **     registry[&key of watch.c] --> watcher's userdata --user value 1--> a thread of our own
 **
 ** So the marks live as long as the state, and finding them takes two raw reads that allocate
-** nothing.
+** nothing. A program with the debug library can change all of these references, and so free what they
+** lead to: none of them is kept elsewhere, but for the thread, whose end our allocation function sees.
 */
 #ifndef LUAHEAP_STATE_H
 #define LUAHEAP_STATE_H
@@ -39,10 +40,13 @@ typedef struct lh_state {
   uint32_t last_serial;
   uint32_t n_periodic; /* marks: see period.c */
   char release[16];
-  bool tells_work;            /* RAW_GLOBAL_AT_WORK tells when Lua must not be looked at */
-  const void *own_thread;     /* of a watcher (watch.c); NULL: there is none */
-  const void *running_thread; /* while own_thread stands in for it */
+  bool tells_work; /* RAW_GLOBAL_AT_WORK tells when Lua must not be looked at */
 } lh_state;
+
+/* The value at `index` if it is the userdata of ours that was made with this tag, an address that
+** nothing else has; NULL: it is another value. The registry and metatables are the program's to
+** change, the content of userdata is not. */
+void *lh_test_own(lua_State *L, int index, const void *tag);
 
 /* The state of an attached L: its userdata is pushed (one stack slot), and its content returned.
 ** NULL, and nothing pushed, when L was not attached, has no stack left, or another value was put in
@@ -103,7 +107,11 @@ lh_chain lh_chain_begin(const lh_state *state);
 bool lh_chain_next(lh_chain *chain); /* false behind the oldest */
 uint32_t lh_chain_marks(const lh_state *state);
 
-/* watch.c: the watcher's userdata, at index 1, is finalized: the state closes. */
+/* watch.c: a watcher's own thread, if there is one (two stack slots); *running is the thread for which
+** it stands in, where it does. */
+const void *lh_watch_own_thread(lua_State *L, const void **running);
+
+/* watch.c: what is at index 1 is finalized; if it is the watcher's userdata, the state closes. */
 void lh_watch_finalize(lua_State *L);
 
 #endif

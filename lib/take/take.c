@@ -41,14 +41,16 @@ static uint8_t *put_bytes(uint8_t *p, const char *data, size_t n) {
   return p + n;
 }
 
-static uint8_t *put_roots(uint8_t *p, const lh_walk *walk, const lh_state *state,
-                          const void *metatable) {
+static uint8_t *put_roots(uint8_t *p, const lh_shot *shot) {
   lh_walk_root roots[LH_WALK_ROOTS];
-  size_t n = lh_walk_roots(walk, roots);
-  roots[n++] = (lh_walk_root){.kind = LH_ROOT_OWN, .index = 0, .address = lh_state_object(state)};
-  if (metatable) roots[n++] = (lh_walk_root){.kind = LH_ROOT_OWN, .index = 1, .address = metatable};
-  if (state->own_thread) {
-    roots[n++] = (lh_walk_root){.kind = LH_ROOT_OWN, .index = 2, .address = state->own_thread};
+  size_t n = lh_walk_roots(&shot->walk, roots);
+  roots[n++] =
+      (lh_walk_root){.kind = LH_ROOT_OWN, .index = 0, .address = lh_state_object(shot->state)};
+  if (shot->metatable) {
+    roots[n++] = (lh_walk_root){.kind = LH_ROOT_OWN, .index = 1, .address = shot->metatable};
+  }
+  if (shot->own_thread) {
+    roots[n++] = (lh_walk_root){.kind = LH_ROOT_OWN, .index = 2, .address = shot->own_thread};
   }
   p = lh_put_uvarint(p, n);
   for (size_t i = 0; i < n; i++) {
@@ -79,7 +81,7 @@ static int write_footer(lh_shot *shot, lh_error *error) {
   *p++ = RAW_FIELD(walk->global, RAW_GLOBAL_GC_KIND, uint8_t);
   for (unsigned i = 0; i < 4; i++) p = lh_put_uvarint(p, walk->n_objects[i]);
   p = lh_put_uvarint(p, walk->object_bytes);
-  p = put_roots(p, walk, shot->state, shot->metatable);
+  p = put_roots(p, shot);
   return lh_out_close(&shot->out, (size_t)(p - shot->out.footer), error);
 }
 
@@ -98,6 +100,8 @@ int lh_shot_prepare(lua_State *L, const char *name, lh_writer writer, void *payl
   lua_getiuservalue(L, -1, LH_STATE_METATABLE);
   shot->metatable = lua_istable(L, -1) ? lua_topointer(L, -1) : NULL; /* or tampered with */
   lua_pop(L, 2);
+  const void *running = NULL;
+  shot->own_thread = lh_watch_own_thread(L, &running);
   const char *global = lh_global_state(L);
   int rc = lh_out_open(&shot->out, lh_gc_bytes(global), writer, payload, error);
   if (rc == LH_OK) {
@@ -111,7 +115,7 @@ int lh_shot_prepare(lua_State *L, const char *name, lh_writer writer, void *payl
   shot->walk = (lh_walk){.out = &shot->out,
                          .layout = &state->layout,
                          .global = global,
-                         .thread = L == state->own_thread ? state->running_thread : L,
+                         .thread = L == shot->own_thread ? running : L,
                          .main_thread = RAW_FIELD(global, state->layout.main_thread, const void *),
                          .string_bytes = string_bytes,
                          .hash_seed = string_bytes ? 0 : state->string_seed};

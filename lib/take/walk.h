@@ -25,7 +25,10 @@
 typedef struct lh_own_content {
   uint64_t magic;
   uint64_t state_id;
-  uint64_t time_ns;
+  union {
+    uint64_t time_ns;
+    const void *tag; /* of LH_MARK_STATE: what the userdata is (see lh_test_own) */
+  };
   uint32_t serial;
   uint8_t kind;     /* LH_MARK_* */
   uint8_t periodic; /* see period.c; not in the file */

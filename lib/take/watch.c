@@ -36,10 +36,17 @@ typedef struct handle {
 static lh_watcher *find_watcher(lua_State *L) {
   if (!lua_checkstack(L, 1)) return NULL;
   lua_rawgetp(L, LUA_REGISTRYINDEX, &registry_key);
-  const handle *h = lua_touserdata(L, -1);
+  const handle *h = lh_test_own(L, -1, &registry_key);
   lh_watcher *w = h ? h->watcher : NULL;
   lua_pop(L, 1);
   return w;
+}
+
+const void *lh_watch_own_thread(lua_State *L, const void **running) {
+  const lh_watcher *w = find_watcher(L);
+  if (!w || !w->own_thread) return NULL;
+  *running = w->running_thread;
+  return w->own_thread;
 }
 
 /* {=== Starting ====================================================================== */
@@ -105,14 +112,15 @@ static void copy_options(lh_watcher *w, const lh_watch_options *options) {
 static int make_objects(lua_State *L) {
   lh_watcher *w = lua_touserdata(L, 1);
   handle *h = lua_newuserdatauv(L, sizeof *h, 1);
-  *h = (handle){.own = {.magic = LH_OWN_MAGIC, .kind = LH_MARK_STATE}};
+  *h = (handle){.own = {.magic = LH_OWN_MAGIC, .kind = LH_MARK_STATE, .tag = &registry_key}};
   w->own_thread = lua_newthread(L);
   lua_setiuservalue(L, -2, 1);
-  (void)lh_push_state(L);
-  lua_getiuservalue(L, -1, LH_STATE_METATABLE);
-  lua_setmetatable(L, -3);
-  lua_pop(L, 1);
-  lua_pushvalue(L, -1);
+  if (lh_push_state(L)) {
+    if (lua_getiuservalue(L, -1, LH_STATE_METATABLE) == LUA_TTABLE) { /* or tampered with */
+      lua_setmetatable(L, 2);
+    }
+    lua_settop(L, 2);
+  }
   lua_rawsetp(L, LUA_REGISTRYINDEX, &registry_key);
   h->watcher = w; /* last: from here on the finalizer frees it */
   return 0;
@@ -136,7 +144,6 @@ static lh_watcher *new_watcher(lua_State *L, lh_state *state) {
   const lh_layout *layout = &state->layout;
   lh_watcher *w = lh_alloc_zeroed(1, sizeof *w);
   if (!w) return NULL;
-  w->state = state;
   w->layout = *layout;
   w->global = lh_global_state(L);
   w->main_thread = RAW_FIELD(w->global, layout->main_thread, lua_State *);
@@ -201,20 +208,20 @@ static bool runs_lua_code(const void *thread) {
 void lh_watch_exit(lh_watcher *w) {
   const void *running = lh_threads_running(w);
   if (w->busy || runs_lua_code(running)) return;
-  w->state->running_thread = running;
-  take_last(w, w->own_thread);
+  w->running_thread = running;
+  if (w->own_thread) take_last(w, w->own_thread);
 }
 
 void lh_watch_finalize(lua_State *L) {
-  handle *h = lua_touserdata(L, 1);
-  lh_watcher *w = lua_rawlen(L, 1) == sizeof *h ? h->watcher : NULL;
+  handle *h = lh_test_own(L, 1, &registry_key);
+  lh_watcher *w = h ? h->watcher : NULL;
   if (!w) return;
-  h->watcher = NULL;
   if (w->on) {
     take_last(w, L);
     stop(w);
   }
-  w->state->own_thread = NULL;
+  h->watcher = NULL;
+  w->own_thread = NULL;          /* it goes with the userdata */
   if (!w->installed) lh_free(w); /* else with the main thread */
 }
 
@@ -231,8 +238,10 @@ int lh_watch(lua_State *L, const lh_watch_options *options, lh_error *error) {
   if (!lua_checkstack(L, 2)) return lh_fail_memory(error, "starting to watch a Lua state");
   lh_state *state = lh_find_state(L, error);
   if (!state) return LH_EARGUMENT;
+  if (lh_watchers_find(L)) {
+    return lh_fail(error, LH_EARGUMENT, "this Lua state is watched already");
+  }
   lh_watcher *w = find_watcher(L);
-  if (w && w->on) return lh_fail(error, LH_EARGUMENT, "this Lua state is watched already");
   if (!w) w = new_watcher(L, state);
   if (!w) return lh_fail_memory(error, "starting to watch a Lua state");
   w->busy = 1;
@@ -242,7 +251,6 @@ int lh_watch(lua_State *L, const lh_watch_options *options, lh_error *error) {
   if (rc == LH_OK) rc = lh_watchers_add(w, error);
   w->busy = 0;
   if (rc == LH_OK) {
-    state->own_thread = w->own_thread;
     lh_watch_begin(w);
     return rc;
   }
@@ -253,8 +261,8 @@ int lh_watch(lua_State *L, const lh_watch_options *options, lh_error *error) {
 }
 
 void lh_unwatch(lua_State *L) {
-  lh_watcher *w = find_watcher(L);
-  if (!w || !w->on) return;
+  lh_watcher *w = lh_watchers_find(L);
+  if (!w) return;
   stop(w);
   lh_watch_uninstall(w);
 }

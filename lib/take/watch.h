@@ -53,10 +53,10 @@ typedef struct lh_watcher {
   void *main_block;
   int64_t later_room_bytes; /* while there is a newborn */
 
-  lh_state *state; /* goes before the watcher does */
   lh_layout layout;
   const char *global;
-  lua_State *main_thread, *own_thread;
+  lua_State *main_thread, *own_thread; /* own_thread: NULL when it is gone */
+  const void *running_thread;          /* while own_thread stands in for it */
   lh_watch_options options;
   lh_take_options take;
   bool on;        /* between lh_watch and lh_unwatch or the end of the state */

@@ -130,8 +130,8 @@ static void take_without_memory(lh_watcher *w) {
   w->busy = 1;
   lh_disarm(w);
   unsigned wanted = atomic_exchange(&w->wanted, 0) | LH_WANT_MEMORY;
-  w->state->running_thread = lh_threads_running(w);
-  lh_watch_serve(w, w->own_thread, wanted, w->options.background);
+  w->running_thread = lh_threads_running(w);
+  if (w->own_thread) lh_watch_serve(w, w->own_thread, wanted, w->options.background);
   w->busy = 0;
   lh_arm(w);
   errno = os_errno;

@@ -98,6 +98,7 @@ void lh_threads_died(lh_watcher *w, const void *block) {
   lh_threads *set = current(w);
   const void *thread = (const char *)block + w->extra_bytes;
   if (block == w->newborn) w->newborn = NULL;
+  if (thread == w->own_thread) w->own_thread = NULL; /* a program has taken it away */
   if (!set) return;
   size_t place = find(set, thread);
   if (at(set, place)) {

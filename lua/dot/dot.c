@@ -78,6 +78,7 @@ static int analyse(lh_snapshot *s, const picture *p, lh_error *error) {
 static int draw(lua_State *L) {
   lh_snapshot *s = NULL;
   lh_error error;
+  luaL_checktype(L, 1, LUA_TLIGHTUSERDATA);
   const picture p = {.id = (lh_id)luaL_checkinteger(L, 3),
                      .path = luaL_checkstring(L, 4),
                      .up = lua_toboolean(L, 5),

@@ -9,6 +9,7 @@
 #include "live.h"
 
 static const char capture_key = 0; /* registry[&capture_key] is the metatable of captures */
+static const char capture_kind[] = "heap.capture";
 
 /* {=== Life =========================================================================== */
 
@@ -51,10 +52,10 @@ uint32_t hl_newest_mark(lua_State *L) {
 ** it is taken by the function that Lua has called, for the sake of asker.c. */
 static hl_capture *push_capture(lua_State *L) {
   lh_error error;
-  void *content = lh_push_userdata(L, sizeof(hl_capture), &error);
-  if (!content) luaL_error(L, "%s", error.message);
-  hl_capture *c = content;
+  hl_capture *c = lh_push_userdata(L, &capture_key, sizeof *c, &error);
+  if (!c) luaL_error(L, "%s", error.message);
   lua_rawgetp(L, LUA_REGISTRYINDEX, &capture_key);
+  if (!hr_is_kind(L, capture_kind)) luaL_error(L, "'%s' is not in the registry", capture_kind);
   lua_setmetatable(L, -2);
   if (lh_stream_snapshot(L, "heap.capture", write_bytes, c, NULL, NULL, &error) == LH_OK) {
     c->serial = hl_newest_mark(L);
@@ -75,8 +76,7 @@ static int analyse_whole(lh_snapshot *snapshot, lh_error *error) {
 ** objects of his program. */
 static void open_capture(lua_State *L, hl_capture *c) {
   lh_error error;
-  hr_snapshot *reader = lua_newuserdatauv(L, sizeof *reader, 2);
-  *reader = (hr_snapshot){0};
+  hr_snapshot *reader = hr_new_snapshot(L);
   reader->data = c->bytes;
   reader->release = free;
   reader->analyse = analyse_whole;
@@ -100,17 +100,9 @@ static void forget_lost_reader(lua_State *L, hl_capture *c) {
   lua_pop(L, 1);
 }
 
-/* Another userdata that debug.setmetatable made look like a capture is too small for one. */
 static hl_capture *to_capture(lua_State *L) {
-  bool good = lua_type(L, 1) == LUA_TUSERDATA && lua_rawlen(L, 1) > sizeof(hl_capture) &&
-              lua_getmetatable(L, 1);
-  if (good) {
-    lua_rawgetp(L, LUA_REGISTRYINDEX, &capture_key);
-    good = lua_rawequal(L, -1, -2);
-    lua_pop(L, 2);
-  }
-  if (!good) luaL_typeerror(L, 1, "capture of heap.capture");
-  hl_capture *c = lh_userdata_content(lua_touserdata(L, 1));
+  hl_capture *c = lh_test_userdata(L, 1, &capture_key);
+  if (!c) luaL_typeerror(L, 1, "capture of heap.capture");
   if (c->reader) forget_lost_reader(L, c);
   return c;
 }
@@ -271,14 +263,10 @@ static int save(lua_State *L) {
 static int call_reader(lua_State *L) {
   (void)check_capture(L);
   for (int i = 1; i <= lua_gettop(L); i++) { /* c:diff(a, b) */
-    if (lua_type(L, i) != LUA_TUSERDATA || !lua_getmetatable(L, i)) continue;
-    lua_rawgetp(L, LUA_REGISTRYINDEX, &capture_key);
-    if (lua_rawequal(L, -1, -2)) {
-      lua_getiuservalue(L, i, 1);
-      hr_set_snapshot_kind(L, lua_gettop(L));
-      lua_replace(L, i);
-    }
-    lua_pop(L, 2);
+    if (!lh_test_userdata(L, i, &capture_key)) continue;
+    lua_getiuservalue(L, i, 1);
+    hr_set_snapshot_kind(L, lua_gettop(L));
+    lua_replace(L, i);
   }
   lua_pushvalue(L, lua_upvalueindex(1));
   lua_insert(L, 1);
@@ -291,7 +279,7 @@ static int call_reader(lua_State *L) {
 static int index_capture(lua_State *L) {
   lua_settop(L, 2);
   lua_pushvalue(L, 2);
-  if (lua_rawget(L, lua_upvalueindex(1)) != LUA_TNIL) return 1;
+  if (lua_gettable(L, lua_upvalueindex(1)) != LUA_TNIL) return 1;
   (void)check_capture(L);
   lua_getiuservalue(L, 1, 1);
   hr_set_snapshot_kind(L, lua_gettop(L));
@@ -339,7 +327,7 @@ static void register_captures(lua_State *L) {
   lua_pushcclosure(L, index_capture, 1);
   lua_setfield(L, -2, "__index");
   luaL_setfuncs(L, events, 0);
-  lua_pushliteral(L, "heap.capture");
+  lua_pushstring(L, capture_kind);
   lua_setfield(L, -2, "__name");
   lua_rawsetp(L, LUA_REGISTRYINDEX, &capture_key);
 }

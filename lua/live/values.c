@@ -11,12 +11,13 @@
 /* {=== Objects as values ============================================================== */
 
 static const char weak_key = 0; /* registry[&weak_key] is {__mode = "v"} */
+static const char row_kind[] = "heap.row";
 
 void hl_register_rows(lua_State *L) {
   lua_createtable(L, 0, 2);
   lua_pushliteral(L, "v");
   lua_setfield(L, -2, "__mode");
-  lua_pushliteral(L, "heap.row");
+  lua_pushstring(L, row_kind);
   lua_setfield(L, -2, "__name");
   lua_rawsetp(L, LUA_REGISTRYINDEX, &weak_key);
 }
@@ -24,6 +25,7 @@ void hl_register_rows(lua_State *L) {
 void hl_push_row(lua_State *L, int n_array, int n_fields) {
   lua_createtable(L, n_array, n_fields);
   lua_rawgetp(L, LUA_REGISTRYINDEX, &weak_key);
+  if (!hr_is_kind(L, row_kind)) luaL_error(L, "'%s' is not in the registry", row_kind);
   lua_setmetatable(L, -2);
 }
 

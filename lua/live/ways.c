@@ -41,7 +41,7 @@ enum { SUBJECT = 3 }; /* its index in a body */
 bool hl_find_subject(lua_State *L, hl_task *t) {
   const char *message = "it is luaheap's own, of which nothing is told";
   const lh_snapshot *s = hl_opened(t);
-  const hr_object *object = luaL_testudata(L, SUBJECT, hr_object_kind);
+  const hr_object *object = hr_test(L, SUBJECT, hr_object_kind);
   if (object && object->of == t->capture->reader && object->id != LH_ROOT) {
     t->id = object->id;
     return true;

@@ -223,7 +223,7 @@ static lh_ladder **push_ladder(lua_State *L) {
 static int add_step(lua_State *L, lh_ladder *ladder, lh_error *error) {
   int at = lua_gettop(L), code = LH_OK;
   bool is_file = lua_type(L, at) == LUA_TSTRING;
-  if (!is_file && !luaL_testudata(L, at, hr_snapshot_kind))
+  if (!is_file && !hr_test(L, at, hr_snapshot_kind))
     luaL_error(L, "a list of snapshots, or of names of files, is needed");
   if (is_file) code = hr_open_file(L, at, error);
   if (code == LH_OK) {

@@ -11,29 +11,30 @@
 /* {=== One edge ======================================================================= */
 
 typedef struct edge {
+  const char *kind;
   hr_snapshot *of; /* its first user value */
   lh_edge edge;
 } edge;
 
 void hr_push_edge(lua_State *L, int index, const lh_edge *what) {
-  edge *e = lua_newuserdatauv(L, sizeof *e, 1);
+  edge *e = hr_new(L, hr_edge_kind, sizeof *e, 1);
   e->of = lua_touserdata(L, index);
   e->edge = *what;
   lua_pushvalue(L, index);
   lua_setiuservalue(L, -2, 1);
-  (void)hr_has_kind(L, hr_edge_kind);
-  lua_setmetatable(L, -2);
+  hr_set_kind(L, hr_edge_kind);
 }
 
 const lh_edge *hr_test_edge(lua_State *L, int index, hr_snapshot **of) {
-  const edge *e = luaL_testudata(L, index, hr_edge_kind);
+  const edge *e = hr_test(L, index, hr_edge_kind);
+  if (e) hr_check_kept(L, index, e->of);
   if (e) *of = e->of;
   return e ? &e->edge : NULL;
 }
 
 static const lh_edge *check_edge(lua_State *L) {
-  const edge *e = luaL_checkudata(L, 1, hr_edge_kind);
-  hr_check_kept(L, e->of);
+  const edge *e = hr_check_is(L, 1, hr_edge_kind);
+  hr_check_kept(L, 1, e->of);
   return &e->edge;
 }
 
@@ -122,25 +123,25 @@ static void free_path(void *content) {
 }
 
 typedef struct list {
+  const char *kind;
   hr_snapshot *of; /* its first user value */
   lh_path path;
 } list;
 
 void hr_push_path(lua_State *L, int index, const char *kind, lh_path *path) {
-  list *l = lua_newuserdatauv(L, sizeof *l, 1);
-  *l = (list){.of = lua_touserdata(L, index)};
+  list *l = hr_new(L, kind, sizeof *l, 1);
+  l->of = lua_touserdata(L, index);
   lua_pushvalue(L, index);
   lua_setiuservalue(L, -2, 1);
-  (void)hr_has_kind(L, kind);
-  lua_setmetatable(L, -2);
+  hr_set_kind(L, kind);
   l->path = *path;
   *path = (lh_path){0};
 }
 
 /* Of either kind. */
 static list *check_list(lua_State *L) {
-  list *l = luaL_testudata(L, 1, hr_referrers_kind);
-  return l ? l : luaL_checkudata(L, 1, hr_path_kind);
+  list *l = hr_test(L, 1, hr_referrers_kind);
+  return l ? l : hr_check_is(L, 1, hr_path_kind);
 }
 
 static int count_edges(lua_State *L) {
@@ -162,10 +163,10 @@ static int push_text(lua_State *L, const list *l, bool folded) {
 static int edge_at(lua_State *L) {
   const list *l = check_list(L);
   const char *key = lua_type(L, 2) == LUA_TSTRING ? lua_tostring(L, 2) : "";
-  bool is_path = luaL_testudata(L, 1, hr_path_kind) != NULL;
+  bool is_path = hr_test(L, 1, hr_path_kind) != NULL;
   int is_integer;
   lua_Integer i = lua_tointegerx(L, 2, &is_integer);
-  hr_check_kept(L, l->of);
+  hr_check_kept(L, 1, l->of);
   if (is_path && strcmp(key, "text") == 0) return push_text(L, l, false);
   if (is_path && strcmp(key, "held_by") == 0) return push_text(L, l, true);
   bool is_edge = is_integer && i >= 1 && (lua_Unsigned)i <= l->path.n_steps;

@@ -45,14 +45,13 @@
 #pragma weak lua_tointegerx
 #pragma weak lua_tonumberx
 #pragma weak luaL_setfuncs
-#pragma weak luaL_setmetatable
-#pragma weak luaL_testudata
 #pragma weak luaL_tolstring
 #pragma weak luaL_typeerror
 
 /* {=== Snapshots: reader.c ============================================================ */
 
 typedef struct hr_snapshot {
+  const char *kind;      /* hr_snapshot_kind */
   lh_snapshot *snapshot; /* NULL: closed, or not opened yet */
   uint32_t holds;        /* uses that go on; the last one closes it if it is to be closed */
   bool closed;           /* as far as Lua is concerned */
@@ -63,8 +62,10 @@ typedef struct hr_snapshot {
   int (*analyse)(lh_snapshot *snapshot, lh_error *error); /* the first time; NULL: lh_analyse */
 } hr_snapshot;
 
-/* Makes the userdata at a positive index, whose content is an hr_snapshot, a snapshot. It is closed
-** by close(), by the end of a variable that is <close>, or when it is collected. Its first user
+/* Pushes a userdata without a metatable, whose content is an hr_snapshot. */
+hr_snapshot *hr_new_snapshot(lua_State *L);
+
+/* Makes the one at a positive index a snapshot; an error unless it is one of those. It is closed by close(), by the end of a variable that is <close>, or when it is collected. Its first user
 ** value may be the file's name, its second what is to live as long as it does. */
 void hr_set_snapshot_kind(lua_State *L, int index);
 
@@ -74,9 +75,9 @@ int hr_open_file(lua_State *L, int index, lh_error *error);
 /* The snapshot at this index; raises an error unless it is one, and open. */
 hr_snapshot *hr_check_snapshot(lua_State *L, int index);
 
-/* Raises an error unless the value at index 1 still keeps its snapshot alive, as its first user
+/* Raises an error unless the value at `index` still keeps its snapshot alive, as its first user
 ** value: debug.setuservalue can take it away. */
-void hr_check_kept(lua_State *L, const hr_snapshot *of);
+void hr_check_kept(lua_State *L, int index, const hr_snapshot *of);
 
 /* What is in it; raises an error if it is closed. And the same, analysed and classified. */
 lh_snapshot *hr_opened(lua_State *L, const hr_snapshot *of);
@@ -115,9 +116,20 @@ extern const char hr_snapshot_kind[], hr_object_kind[], hr_objects_kind[], hr_ed
 /* Pushes the metatable of a kind of value, if it was made. Pushes a new one, with its name and a
 ** __tostring that calls the function of that name in heap/print.lua. And keeps it, when it is
 ** complete, for all values to come. */
+bool hr_is_kind(lua_State *L, const char *kind); /* the value on the top */
 bool hr_has_kind(lua_State *L, const char *kind);
 void hr_new_kind(lua_State *L, const char *kind);
 void hr_keep_kind(lua_State *L, const char *kind);
+
+/* Our userdata are known by their content, which begins with its kind (this very pointer), and which
+** no Lua program can write: the registry and metatables may be anything. Pushes a new one, of `size`
+** bytes, cleared but for that. hr_set_kind gives it its metatable, when it is complete. */
+void *hr_new(lua_State *L, const char *kind, size_t size, int n_user_values);
+void hr_set_kind(lua_State *L, const char *kind);
+
+/* The content of the value at `index`; NULL, or an error, unless it is of this kind. */
+void *hr_test(lua_State *L, int index, const char *kind);
+void *hr_check_is(lua_State *L, int index, const char *kind);
 
 /* Gives the new metatable on the top of the stack an __index: of methods, and of fields, which are
 ** functions that push what is in the field. What neither has is asked of `other`(L), whose
@@ -159,6 +171,7 @@ uint32_t hr_types_option(lua_State *L, int index); /* type = "table,string" as a
 /* {=== Objects: objects.c ============================================================= */
 
 typedef struct hr_object {
+  const char *kind;
   hr_snapshot *of; /* its first user value: there as long as this is */
   lh_id id;
 } hr_object;

@@ -28,8 +28,19 @@ static int print_kind(lua_State *L) {
   return 1;
 }
 
+bool hr_is_kind(lua_State *L, const char *kind) {
+  bool is = lua_istable(L, -1);
+  if (!is) return false;
+  lua_pushliteral(L, "__name");
+  lua_rawget(L, -2);
+  is = lua_type(L, -1) == LUA_TSTRING && strcmp(lua_tostring(L, -1), kind) == 0;
+  lua_pop(L, 1);
+  return is;
+}
+
 bool hr_has_kind(lua_State *L, const char *kind) {
-  bool has = lua_getfield(L, LUA_REGISTRYINDEX, kind) == LUA_TTABLE;
+  (void)lua_getfield(L, LUA_REGISTRYINDEX, kind);
+  bool has = hr_is_kind(L, kind);
   if (!has) lua_pop(L, 1);
   return has;
 }
@@ -48,15 +59,44 @@ void hr_keep_kind(lua_State *L, const char *kind) {
   lua_setfield(L, LUA_REGISTRYINDEX, kind);
 }
 
+/* The content of all userdata begins with it. */
+typedef struct head {
+  const char *kind;
+} head;
+
+void *hr_new(lua_State *L, const char *kind, size_t size, int n_user_values) {
+  head *h = lua_newuserdatauv(L, size, n_user_values);
+  memset(h, 0, size);
+  h->kind = kind;
+  return h;
+}
+
+void hr_set_kind(lua_State *L, const char *kind) {
+  if (!hr_has_kind(L, kind)) luaL_error(L, "'%s' in the registry is not heap.reader's", kind);
+  lua_setmetatable(L, -2);
+}
+
+void *hr_test(lua_State *L, int index, const char *kind) {
+  bool may_be = lua_type(L, index) == LUA_TUSERDATA && lua_rawlen(L, index) >= sizeof(head);
+  head *h = may_be ? lua_touserdata(L, index) : NULL;
+  return h && h->kind == kind ? h : NULL;
+}
+
+void *hr_check_is(lua_State *L, int index, const char *kind) {
+  void *content = hr_test(L, index, kind);
+  if (!content) luaL_typeerror(L, index, kind);
+  return content;
+}
+
 enum { METHODS = 1, FIELDS, OTHER }; /* upvalues of __index */
 
 static int index_kind(lua_State *L) {
   lua_CFunction get;
   lua_settop(L, 2);
   lua_pushvalue(L, 2);
-  if (lua_rawget(L, lua_upvalueindex(METHODS)) != LUA_TNIL) return 1;
+  if (lua_gettable(L, lua_upvalueindex(METHODS)) != LUA_TNIL) return 1;
   lua_pushvalue(L, 2);
-  lua_rawget(L, lua_upvalueindex(FIELDS));
+  (void)lua_gettable(L, lua_upvalueindex(FIELDS));
   get = lua_tocfunction(L, -1);
   if (!get) get = lua_tocfunction(L, lua_upvalueindex(OTHER));
   lua_settop(L, 2);

@@ -1,5 +1,5 @@
 /*
-** objects.c - one object of a snapshot: 72 bytes in Lua, whose fields are decoded when they are
+** objects.c - one object of a snapshot: 80 bytes in Lua, whose fields are decoded when they are
 ** asked for; and lists of objects. Fields have the names of heapsql's columns.
 */
 #include <stdio.h>
@@ -15,13 +15,12 @@ void hr_push_object(lua_State *L, int index, lh_id id) {
     lua_pushnil(L);
     return;
   }
-  o = lua_newuserdatauv(L, sizeof *o, 1);
+  o = hr_new(L, hr_object_kind, sizeof *o, 1);
   o->of = lua_touserdata(L, index);
   o->id = id;
   lua_pushvalue(L, index);
   lua_setiuservalue(L, -2, 1);
-  (void)hr_has_kind(L, hr_object_kind);
-  lua_setmetatable(L, -2);
+  hr_set_kind(L, hr_object_kind);
 }
 
 void hr_set_object(lua_State *L, const char *key, int index, lh_id id) {
@@ -30,8 +29,8 @@ void hr_set_object(lua_State *L, const char *key, int index, lh_id id) {
 }
 
 static const hr_object *check_object(lua_State *L) {
-  const hr_object *o = luaL_checkudata(L, 1, hr_object_kind);
-  hr_check_kept(L, o->of);
+  const hr_object *o = hr_check_is(L, 1, hr_object_kind);
+  hr_check_kept(L, 1, o->of);
   return o;
 }
 
@@ -49,9 +48,10 @@ static int find_expression(lua_State *L, int index, hr_snapshot *of, lh_id *id, 
 }
 
 int hr_find_object(lua_State *L, int index, hr_snapshot *of, lh_id *id, lh_error *error) {
-  const hr_object *o = luaL_testudata(L, index, hr_object_kind);
+  const hr_object *o = hr_test(L, index, hr_object_kind);
   const lh_snapshot *snapshot = hr_opened(L, of);
   if (o) {
+    hr_check_kept(L, index, o->of);
     luaL_argcheck(L, o->of == of, index, "this object is of another snapshot");
     *id = o->id;
     return LH_OK;
@@ -68,7 +68,7 @@ int hr_find_object(lua_State *L, int index, hr_snapshot *of, lh_id *id, lh_error
 lh_id hr_subject(lua_State *L, hr_snapshot **of) {
   lh_error error;
   lh_id id;
-  if (luaL_testudata(L, 1, hr_object_kind)) {
+  if (hr_test(L, 1, hr_object_kind)) {
     (void)lua_getiuservalue(L, 1, 1);
     lua_insert(L, 1);
   }
@@ -330,8 +330,8 @@ static int other_field(lua_State *L) {
 /* {=== Methods ======================================================================== */
 
 static int equal(lua_State *L) {
-  const hr_object *a = luaL_testudata(L, 1, hr_object_kind);
-  const hr_object *b = luaL_testudata(L, 2, hr_object_kind);
+  const hr_object *a = hr_test(L, 1, hr_object_kind);
+  const hr_object *b = hr_test(L, 2, hr_object_kind);
   lua_pushboolean(L, a && b && a->of == b->of && a->id == b->id);
   return 1;
 }
@@ -351,7 +351,8 @@ static int text(lua_State *L) {
   return 1;
 }
 
-static bool is_key(const lh_snapshot *snapshot, lua_State *L, int index, lh_value key) {
+static bool is_key(lua_State *L, const hr_snapshot *of, int index, lh_value key) {
+  const lh_snapshot *snapshot = of->snapshot;
   lh_object object;
   size_t length;
   int is_integer;
@@ -367,8 +368,8 @@ static bool is_key(const lh_snapshot *snapshot, lua_State *L, int index, lh_valu
     default: return false;
   }
   if (lua_type(L, index) != LUA_TSTRING) {
-    const hr_object *o = luaL_testudata(L, index, hr_object_kind);
-    return o && o->of->snapshot == snapshot && o->id == key.as.object;
+    const hr_object *o = hr_test(L, index, hr_object_kind);
+    return o && o->of == of && o->id == key.as.object;
   }
   if (lh_type_of(snapshot, key.as.object) != LH_TYPE_STRING) return false;
   lh_object_at(snapshot, key.as.object, &object);
@@ -386,7 +387,7 @@ static int get(lua_State *L) {
   lh_value key, value;
   luaL_checkany(L, 3);
   for (lh_entries_begin(snapshot, id, &it); lh_entries_next(&it, &key, &value);) {
-    if (!is_key(snapshot, L, 3, key)) continue;
+    if (!is_key(L, of, 3, key)) continue;
     hr_push_value(L, 1, value);
     return 1;
   }
@@ -399,13 +400,14 @@ static int get(lua_State *L) {
 /* {=== Lists of objects =============================================================== */
 
 typedef struct list {
+  const char *kind;
   hr_snapshot *of; /* its first user value */
   size_t n;
   lh_id ids[];
 } list;
 
 void hr_push_objects(lua_State *L, int index, const lh_id *ids, size_t n, int about) {
-  list *l = lua_newuserdatauv(L, sizeof *l + n * sizeof *ids, 2);
+  list *l = hr_new(L, hr_objects_kind, sizeof *l + n * sizeof *ids, 2);
   l->of = lua_touserdata(L, index);
   l->n = n;
   if (n > 0) memcpy(l->ids, ids, n * sizeof *ids);
@@ -415,18 +417,17 @@ void hr_push_objects(lua_State *L, int index, const lh_id *ids, size_t n, int ab
     lua_pushvalue(L, about);
     lua_setiuservalue(L, -2, 2);
   }
-  (void)hr_has_kind(L, hr_objects_kind);
-  lua_setmetatable(L, -2);
+  hr_set_kind(L, hr_objects_kind);
 }
 
 static int count(lua_State *L) {
-  const list *l = luaL_checkudata(L, 1, hr_objects_kind);
+  const list *l = hr_check_is(L, 1, hr_objects_kind);
   return push_integer(L, l->n);
 }
 
 /* list[i]; and what else is known of the list is in a table, its second user value. */
 static int at(lua_State *L) {
-  const list *l = luaL_checkudata(L, 1, hr_objects_kind);
+  const list *l = hr_check_is(L, 1, hr_objects_kind);
   int is_integer;
   lua_Integer i = lua_tointegerx(L, 2, &is_integer);
   if (!is_integer) {
@@ -436,7 +437,7 @@ static int at(lua_State *L) {
     return 1;
   }
   if (i < 1 || (lua_Unsigned)i > l->n) return 0;
-  hr_check_kept(L, l->of);
+  hr_check_kept(L, 1, l->of);
   return push_other(L, l->ids[i - 1]);
 }
 

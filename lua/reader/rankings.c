@@ -251,7 +251,7 @@ static void choose_one(lua_State *L, int index, hr_snapshot *of, chosen *c) {
 
 /* A stream is called, and a list is indexed, until there is nothing more. */
 static void choose_all(lua_State *L, int index, hr_snapshot *of, chosen *c) {
-  bool is_stream = luaL_testudata(L, index, hr_stream_kind);
+  bool is_stream = hr_test(L, index, hr_stream_kind);
   for (lua_Integer i = 1;; i++) {
     if (is_stream) {
       lua_pushvalue(L, index);
@@ -291,8 +291,8 @@ int hr_check_set(lua_State *L, int index, hr_snapshot *of, const lh_id **ids, si
   memset(c.bits, 0, (n_objects / 32 + 1) * sizeof *c.bits);
   if (lua_type(L, index) == LUA_TSTRING)
     code = choose_called(L, index, of, &c, error);
-  else if (lua_istable(L, index) || luaL_testudata(L, index, hr_stream_kind) ||
-           luaL_testudata(L, index, hr_objects_kind))
+  else if (lua_istable(L, index) || hr_test(L, index, hr_stream_kind) ||
+           hr_test(L, index, hr_objects_kind))
     choose_all(L, index, of, &c);
   else
     choose_one(L, index, of, &c);

@@ -14,7 +14,7 @@ static void close_if_unused(hr_snapshot *of) {
   lh_close(of->snapshot);
   lh_free(of->scratch);
   if (of->release) of->release(of->data);
-  *of = (hr_snapshot){.closed = true};
+  *of = (hr_snapshot){.kind = hr_snapshot_kind, .closed = true};
 }
 
 void hr_close(hr_snapshot *of) {
@@ -28,18 +28,18 @@ void hr_unhold(hr_snapshot *of) {
 }
 
 static int close_snapshot(lua_State *L) {
-  hr_close(luaL_checkudata(L, 1, hr_snapshot_kind));
+  hr_close(hr_check_is(L, 1, hr_snapshot_kind));
   return 0;
 }
 
 hr_snapshot *hr_check_snapshot(lua_State *L, int index) {
-  hr_snapshot *of = luaL_checkudata(L, index, hr_snapshot_kind);
+  hr_snapshot *of = hr_check_is(L, index, hr_snapshot_kind);
   luaL_argcheck(L, of->snapshot && !of->closed, index, "the snapshot is closed");
   return of;
 }
 
-void hr_check_kept(lua_State *L, const hr_snapshot *of) {
-  (void)lua_getiuservalue(L, 1, 1);
+void hr_check_kept(lua_State *L, int index, const hr_snapshot *of) {
+  (void)lua_getiuservalue(L, index, 1);
   if (lua_touserdata(L, -1) != of) luaL_error(L, "the snapshot was taken away from this value");
   lua_pop(L, 1);
 }
@@ -59,6 +59,7 @@ lh_snapshot *hr_analysed(lua_State *L, hr_snapshot *of) {
 }
 
 typedef struct hold {
+  const char *kind;
   hr_snapshot *of; /* the user value */
   void (*release)(void *content);
   uint64_t content[];
@@ -75,13 +76,12 @@ static void let_go(hold *h) {
 }
 
 static int collect_hold(lua_State *L) {
-  let_go(luaL_checkudata(L, 1, hold_kind));
+  let_go(hr_check_is(L, 1, hold_kind));
   return 0;
 }
 
 void *hr_hold(lua_State *L, int index, size_t size, void (*release)(void *content)) {
-  hold *h = lua_newuserdatauv(L, sizeof *h + size, 1);
-  memset(h, 0, sizeof *h + size);
+  hold *h = hr_new(L, hold_kind, sizeof *h + size, 1);
   if (!hr_has_kind(L, hold_kind)) {
     hr_new_kind(L, hold_kind);
     lua_pushcfunction(L, collect_hold);
@@ -108,7 +108,7 @@ int hr_fail(lua_State *L, const lh_error *error) {
                                       "foreign", "version",  "damaged", "host",
                                       "absent",  "too much", "busy"};
   for (int i = 1; i <= lua_gettop(L); i++) {
-    hold *h = luaL_testudata(L, i, hold_kind);
+    hold *h = hr_test(L, i, hold_kind);
     if (h) let_go(h);
   }
   lua_pushnil(L);
@@ -171,7 +171,7 @@ static int info(lua_State *L) {
 
 /* `file`: what it was opened from; nil if that was no file. */
 static int file(lua_State *L) {
-  (void)luaL_checkudata(L, 1, hr_snapshot_kind);
+  (void)hr_check_is(L, 1, hr_snapshot_kind);
   (void)lua_getiuservalue(L, 1, 1);
   return 1;
 }
@@ -183,7 +183,7 @@ static int root(lua_State *L) {
 }
 
 static int closed(lua_State *L) {
-  const hr_snapshot *of = luaL_checkudata(L, 1, hr_snapshot_kind);
+  const hr_snapshot *of = hr_check_is(L, 1, hr_snapshot_kind);
   lua_pushboolean(L, of->closed || !of->snapshot);
   return 1;
 }
@@ -259,7 +259,12 @@ static void make_kind(lua_State *L) {
   hr_keep_kind(L, hr_snapshot_kind);
 }
 
+hr_snapshot *hr_new_snapshot(lua_State *L) {
+  return hr_new(L, hr_snapshot_kind, sizeof(hr_snapshot), 2);
+}
+
 void hr_set_snapshot_kind(lua_State *L, int index) {
+  (void)hr_check_is(L, index, hr_snapshot_kind);
   if (!hr_has_kind(L, hr_snapshot_kind)) make_kind(L);
   lua_setmetatable(L, index);
 }
@@ -273,8 +278,7 @@ int hr_open_file(lua_State *L, int index, lh_error *error) {
   const char *path = luaL_checklstring(L, index, &length);
   hr_snapshot *of;
   luaL_argcheck(L, strlen(path) == length, index, "the path contains a zero byte");
-  of = lua_newuserdatauv(L, sizeof *of, 2);
-  memset(of, 0, sizeof *of);
+  of = hr_new_snapshot(L);
   hr_set_snapshot_kind(L, lua_gettop(L));
   lua_pushvalue(L, index);
   lua_setiuservalue(L, -2, 1);

@@ -6,10 +6,11 @@
 
 #include "handles.h"
 
-typedef enum stream_kind { OBJECTS, EDGES, ENTRIES } stream_kind;
+typedef enum subject { OBJECTS, EDGES, ENTRIES } subject;
 
 typedef struct stream {
-  stream_kind kind;
+  const char *kind;
+  subject what;
   hr_snapshot *of;   /* the first user value; the second is the class of OBJECTS; nil: any */
   uint32_t analyses; /* of it, when this began */
   lh_id next;        /* OBJECTS: the first that is not looked at yet */
@@ -19,14 +20,16 @@ typedef struct stream {
   uint32_t since, until; /* epochs, the last one not included */
 } stream;
 
-static stream *push_stream(lua_State *L, stream_kind kind) {
-  stream *s = lua_newuserdatauv(L, sizeof *s, 2);
-  hr_snapshot *of = lua_touserdata(L, 1);
-  *s = (stream){.kind = kind, .of = of, .analyses = of->analyses, .next = 1, .until = UINT32_MAX};
+static stream *push_stream(lua_State *L, subject what) {
+  stream *s = hr_new(L, hr_stream_kind, sizeof *s, 2);
+  s->what = what;
+  s->of = hr_check_is(L, 1, hr_snapshot_kind);
+  s->analyses = s->of->analyses;
+  s->next = 1;
+  s->until = UINT32_MAX;
   lua_pushvalue(L, 1);
   lua_setiuservalue(L, -2, 1);
-  (void)hr_has_kind(L, hr_stream_kind);
-  lua_setmetatable(L, -2);
+  hr_set_kind(L, hr_stream_kind);
   return s;
 }
 
@@ -78,12 +81,12 @@ static int next_entry(lua_State *L, stream *s) {
 }
 
 static int next(lua_State *L) {
-  stream *s = luaL_checkudata(L, 1, hr_stream_kind);
-  hr_check_kept(L, s->of);
-  const lh_snapshot *snapshot = s->kind == OBJECTS ? hr_analysed(L, s->of) : hr_opened(L, s->of);
+  stream *s = hr_check_is(L, 1, hr_stream_kind);
+  hr_check_kept(L, 1, s->of);
+  const lh_snapshot *snapshot = s->what == OBJECTS ? hr_analysed(L, s->of) : hr_opened(L, s->of);
   if (s->analyses != s->of->analyses)
     return luaL_error(L, "what the snapshot ignores was changed meanwhile: begin again");
-  switch (s->kind) {
+  switch (s->what) {
     case OBJECTS: return next_object(L, s, snapshot);
     case EDGES: return next_edge(L, s, snapshot);
     default: return next_entry(L, s);
@@ -92,10 +95,11 @@ static int next(lua_State *L) {
 
 /* copy() --> another one that stands at the same place; for __tostring, which must not move it. */
 static int copy(lua_State *L) {
-  const stream *s = luaL_checkudata(L, 1, hr_stream_kind);
+  const stream *s = hr_check_is(L, 1, hr_stream_kind);
+  hr_check_kept(L, 1, s->of);
   (void)lua_getiuservalue(L, 1, 1);
   lua_insert(L, 1);
-  stream *other = push_stream(L, s->kind);
+  stream *other = push_stream(L, s->what);
   *other = *s;
   (void)lua_getiuservalue(L, 2, 2);
   lua_setiuservalue(L, -2, 2);
@@ -104,8 +108,8 @@ static int copy(lua_State *L) {
 
 static int get_kind(lua_State *L) {
   static const char *const names[] = {"objects", "edges", "entries"};
-  const stream *s = luaL_checkudata(L, 1, hr_stream_kind);
-  lua_pushstring(L, names[s->kind]);
+  const stream *s = hr_check_is(L, 1, hr_stream_kind);
+  lua_pushstring(L, names[s->what]);
   return 1;
 }
 

@@ -99,7 +99,7 @@ static int mark_period(lua_State *L, lh_error *error) {
 
 static int push_userdata(lua_State *L, lh_error *error) {
   error->code = LH_OK;
-  if (!lh_push_userdata(L, 8, error)) return error->code;
+  if (!lh_push_userdata(L, "", 8, error)) return error->code;
   lua_pop(L, 1);
   return LH_OK;
 }
