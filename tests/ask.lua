@@ -68,6 +68,13 @@ local function ask(f, ...) return check_results(pcall(f, ...)) end
 
 local printed = {userdata = true, table = true}
 
+-- Only what is missing may be less than nothing.
+local function check_figure(key, figure)
+  if key:find "bytes$" and key ~= "unaccounted_bytes" and figure < 0 then
+    error(("%s is %d"):format(key, figure))
+  end
+end
+
 function look(value, depth)
   local kind = type(value)
   if kind == "string" or kind == "number" or not printed[kind] or depth == 0 then return end
@@ -75,10 +82,13 @@ function look(value, depth)
   if meta and meta.__tostring then check_text(tostring(value)) end
   if kind ~= "table" then return end
   local n = 0
-  for _, inside in pairs(value) do
+  for key, inside in pairs(value) do
     n = n + 1
-    if n > MOST then break end
-    look(inside, depth - 1)
+    if type(key) == "string" and type(inside) == "number" then
+      check_figure(key, inside)
+    elseif n <= MOST then
+      look(inside, depth - 1)
+    end
   end
 end
 

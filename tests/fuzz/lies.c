@@ -14,18 +14,15 @@
 /* {=== Numbers, texts, references, values ============================================ */
 
 uint64_t lie_number(draft *d) {
-  static const uint64_t numbers[] = {0,
-                                     1,
-                                     2,
+  static const uint64_t none[] = {0, UINT32_MAX, UINT64_MAX};
+  static const uint64_t numbers[] = {1,
                                      7,
                                      8,
-                                     16,
                                      UINT8_MAX,
                                      UINT8_MAX + 1,
                                      INT32_MAX,
                                      UINT64_C(1) << 31,
                                      UINT32_MAX - 1,
-                                     UINT32_MAX,
                                      UINT64_C(1) << 32,
                                      UINT64_C(1) << 40,
                                      UINT64_C(1) << 53,
@@ -33,10 +30,12 @@ uint64_t lie_number(draft *d) {
                                      INT64_MAX,
                                      UINT64_C(1) << 63,
                                      UINT64_MAX - 7,
-                                     UINT64_MAX - 1,
-                                     UINT64_MAX};
-  if (roll(d, 3) > 0) return roll(d, 40);
-  return numbers[roll(d, sizeof numbers / sizeof *numbers)];
+                                     UINT64_MAX - 1};
+  switch (roll(d, 4)) {
+    case 0: return none[roll(d, 3)];
+    case 1: return numbers[roll(d, sizeof numbers / sizeof *numbers)];
+    default: return roll(d, 40);
+  }
 }
 
 void lie_text(draft *d, char text[MAX_TEXT]) {
@@ -153,6 +152,7 @@ static void put_references(draft *d, forge *f) {
 
 static unsigned any_tag(draft *d, bool may_be_nil) {
   if (roll(d, 2) == 0) return LH_VAL_OBJECT;
+  if (roll(d, 4) == 0) return LH_VAL_CFUNCTION;
   unsigned lowest = may_be_nil ? LH_VAL_NIL : LH_VAL_FALSE;
   return lowest + (unsigned)roll(d, LH_VAL_OBJECT - lowest + 1);
 }
@@ -311,7 +311,12 @@ static void put_userdata(draft *d, forge *f, uint64_t address) {
 
 static void put_frame(draft *d, forge *f) {
   size_t n = roll(d, 4) == 0 ? roll(d, 4) : 0;
-  put_value(d, f, true);
+  if (roll(d, 2) == 0) {
+    forge_u8(f, LH_VAL_CFUNCTION);
+    put_payload(d, f, LH_VAL_CFUNCTION);
+  } else {
+    put_value(d, f, true);
+  }
   forge_uvarint(f, (uint32_t)lie_number(d));
   forge_uvarint(f, n);
   while (n-- > 0) {
