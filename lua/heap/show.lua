@@ -59,7 +59,7 @@ local function place_of(f)
   local info = get_info and get_info(f, "S")
   if not info then return "function" end
   if info.what == "C" then return "function [C]" end
-  return "function " .. format("%s:%d", escape(info.short_src), info.linedefined)
+  return "function " .. escape(info.short_src) .. format(":%d", info.linedefined)
 end
 
 -- A value that is no table, on one line, and what is said behind it.
