@@ -6,15 +6,15 @@
 ** Over an older file that takes two steps, since a link cannot replace: a link to a temporary name
 ** beside it and a rename. Killed between these two (some microseconds), a process leaves a stray
 ** file, a whole one. Where the file system has no nameless files or there is no /proc, the file is
-** written under the temporary name, and a kill leaves it; and so it is copied there where a security
-** module lets it be made, but not be named (AppArmor does so).
+** written under the temporary name, and a kill leaves it; and so it is copied there where a
+** security module lets it be made, but not be named (AppArmor does so).
 **
 ** In a directory that others may write to (/tmp), who knows our file's name can put anything under
-** it, at any moment. So the directory is opened once, by the kernel's rules for the links on the way
-** to it, and all names are looked up in what was opened. The last name is never followed: only a new
-** file or a regular one is replaced, and what comes there after we have looked is replaced as a
-** name, not written through. A file of another user there is the kernel's to protect: a rename over
-** it fails in a sticky directory.
+** it, at any moment. So the directory is opened once, by the kernel's rules for the links on the
+** way to it, and all names are looked up in what was opened. The last name is never followed: only
+** a new file or a regular one is replaced, and what comes there after we have looked is replaced as
+** a name, not written through. A file of another user there is the kernel's to protect: a rename
+** over it fails in a sticky directory.
 **
 ** The room for it is asked for when it is opened: what is free on the disk, or less where a process
 ** may not write so much to one file, since exceeding that is a signal that kills.

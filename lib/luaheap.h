@@ -264,9 +264,9 @@ typedef struct lh_watch_options {
 ** The handler of the signal is the process's: it stays as long as one state is watched for that
 ** signal, asks for a snapshot of each of these, in their threads, and calls the handler that was
 ** there before. That is put back in the end; a default action that would end or stop the process is
-** not: a signal that comes too late, as while the program ends, is ignored. On the way to the safe point the threads that run have a debug hook of ours, for
-** which Lua needs 20 free slots of stack; the program's own hook gets all its events and is as
-** before afterwards.
+** not: a signal that comes too late, as while the program ends, is ignored. On the way to the safe
+** point the threads that run have a debug hook of ours, for which Lua needs 20 free slots of stack;
+** the program's own hook gets all its events and is as before afterwards.
 **
 ** Costs: 1 KB in the Lua heap that no report shows, and 2 to 3 ns for each block that Lua takes or
 ** gives back: 3 to 6 % of a loop that does nothing but make tables and strings. Sizes and times are
@@ -287,9 +287,9 @@ typedef struct lh_snapshot lh_snapshot;
 
 /* Reads and checks a snapshot: every byte is as it was written and every record parsed, so that
 ** nothing that is read from it later can fail, whatever becomes of the file. *out is closed by
-** lh_close, which takes NULL too, and with it all that was borrowed from it. Fails with LH_EFOREIGN,
-** LH_EVERSION, LH_EDAMAGED, LH_EIO (with EAGAIN: it was changed just now), LH_EMEMORY or LH_ELIMIT.
-** Costs one pass over the file; memory for the file and 24 bytes an object. */
+** lh_close, which takes NULL too, and with it all that was borrowed from it. Fails with
+** LH_EFOREIGN, LH_EVERSION, LH_EDAMAGED, LH_EIO (with EAGAIN: it was changed just now), LH_EMEMORY
+** or LH_ELIMIT. Costs one pass over the file; memory for the file and 24 bytes an object. */
 int lh_open(lh_snapshot **out, const char *path, lh_error *error);
 void lh_close(lh_snapshot *snapshot);
 
@@ -349,11 +349,11 @@ const lh_mark_info *lh_mark_at(const lh_snapshot *snapshot, uint32_t i);
 ** edges are the heap's roots.
 **
 ** What a file refers to may not be in it. Always ids of objects are an edge's source (or LH_ROOT)
-** and target, as.object of an LH_VALUE_OBJECT, and what a function says that it has found. Any other
-** id may be LH_NO_OBJECT: a metatable, a proto, a source, an edge's name and holder, a dominator,
-** lh_find_address. All functions that take an id may be asked about LH_NO_OBJECT, too: it has no
-** type (LH_TYPE_ROOT), no size, no edges and no class, nothing refers to it, and nothing keeps it
-** alive. */
+** and target, as.object of an LH_VALUE_OBJECT, and what a function says that it has found. Any
+** other id may be LH_NO_OBJECT: a metatable, a proto, a source, an edge's name and holder, a
+** dominator, lh_find_address. All functions that take an id may be asked about LH_NO_OBJECT, too:
+** it has no type (LH_TYPE_ROOT), no size, no edges and no class, nothing refers to it, and nothing
+** keeps it alive. */
 typedef uint32_t lh_id;
 #define LH_ROOT ((lh_id)0)
 #define LH_NO_OBJECT ((lh_id)UINT32_MAX)
@@ -1474,12 +1474,12 @@ void lh_drop_mark(lua_State *L, uint32_t serial);
 
 /* ==== 12. Files that are whole or not there ========================================= */
 
-/* Writes bytes, such as a snapshot that lh_stream_snapshot gave, to a file as lh_take_snapshot would
-** have done. O(size). */
+/* Writes bytes, such as a snapshot that lh_stream_snapshot gave, to a file as lh_take_snapshot
+** would have done. O(size). */
 int lh_save(const void *data, size_t size, const char *path, lh_error *error);
 
-/* The same in steps: a file that has no name yet (or a temporary one), to be read and written by its
-** descriptor. LH_EIO or LH_EMEMORY: *out is NULL. */
+/* The same in steps: a file that has no name yet (or a temporary one), to be read and written by
+** its descriptor. LH_EIO or LH_EMEMORY: *out is NULL. */
 typedef struct lh_file lh_file;
 int lh_create_file(lh_file **out, const char *path, lh_error *error);
 int lh_file_descriptor(const lh_file *file);

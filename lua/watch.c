@@ -1,7 +1,8 @@
 /*
-** watch.c - what heap/auto.lua is made of: start(options), stop(), environment() and the table `signals`. The
-** options come checked and in plain units. Each file is reported by one line on stderr, from C,
-** since no Lua code may run at that moment. `require "heap.watch"` finds it in heap.so.
+** watch.c - what heap/auto.lua is made of: start(options), stop(), environment() and the table
+** `signals`. The options come checked and in plain units. Each file is reported by one line on
+** stderr, from C, since no Lua code may run at that moment. `require "heap.watch"` finds it in
+** heap.so.
 */
 #include <dlfcn.h>
 #include <inttypes.h>

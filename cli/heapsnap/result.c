@@ -1,8 +1,8 @@
 /*
 ** result.c - what a column or a function hands to SQLite. Bytes from the heap are TEXT where they
-** are UTF-8 without a zero byte, else BLOB, and point into the file in memory; what the library made
-** for people is TEXT. The sqlite3 shell prints what it gets, so for a terminal the controls in a
-** heap's strings are made visible here.
+** are UTF-8 without a zero byte, else BLOB, and point into the file in memory; what the library
+** made for people is TEXT. The sqlite3 shell prints what it gets, so for a terminal the controls in
+** a heap's strings are made visible here.
 */
 #include <stdio.h>
 #include <string.h>

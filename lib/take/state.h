@@ -7,8 +7,9 @@
 **     registry[&key of watch.c] --> watcher's userdata --user value 1--> a thread of our own
 **
 ** So the marks live as long as the state, and finding them takes two raw reads that allocate
-** nothing. A program with the debug library can change all of these references, and so free what they
-** lead to: none of them is kept elsewhere, but for the thread, whose end our allocation function sees.
+** nothing. A program with the debug library can change all of these references, and so free what
+** they lead to: none of them is kept elsewhere, but for the thread, whose end our allocation
+** function sees.
 */
 #ifndef LUAHEAP_STATE_H
 #define LUAHEAP_STATE_H
@@ -107,8 +108,8 @@ lh_chain lh_chain_begin(const lh_state *state);
 bool lh_chain_next(lh_chain *chain); /* false behind the oldest */
 uint32_t lh_chain_marks(const lh_state *state);
 
-/* watch.c: a watcher's own thread, if there is one (two stack slots); *running is the thread for which
-** it stands in, where it does. */
+/* watch.c: a watcher's own thread, if there is one (one stack slot); *running is the thread for
+** which it stands in, where it does. */
 const void *lh_watch_own_thread(lua_State *L, const void **running);
 
 /* watch.c: what is at index 1 is finalized; if it is the watcher's userdata, the state closes. */

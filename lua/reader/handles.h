@@ -65,8 +65,9 @@ typedef struct hr_snapshot {
 /* Pushes a userdata without a metatable, whose content is an hr_snapshot. */
 hr_snapshot *hr_new_snapshot(lua_State *L);
 
-/* Makes the one at a positive index a snapshot; an error unless it is one of those. It is closed by close(), by the end of a variable that is <close>, or when it is collected. Its first user
-** value may be the file's name, its second what is to live as long as it does. */
+/* Makes the one at a positive index a snapshot; an error unless it is one of those. It is closed by
+** close(), by the end of a variable that is <close>, or when it is collected. Its first user value
+** may be the file's name, its second what is to live as long as it does. */
 void hr_set_snapshot_kind(lua_State *L, int index);
 
 /* Pushes a snapshot of the file whose name is at `index`, which is closed after a failure. */
@@ -121,9 +122,9 @@ bool hr_has_kind(lua_State *L, const char *kind);
 void hr_new_kind(lua_State *L, const char *kind);
 void hr_keep_kind(lua_State *L, const char *kind);
 
-/* Our userdata are known by their content, which begins with its kind (this very pointer), and which
-** no Lua program can write: the registry and metatables may be anything. Pushes a new one, of `size`
-** bytes, cleared but for that. hr_set_kind gives it its metatable, when it is complete. */
+/* Our userdata are known by their content, which begins with its kind (this very pointer), and
+** which no Lua program can write: the registry and metatables may be anything. Pushes a new one, of
+** `size` bytes, cleared but for that. hr_set_kind gives it its metatable, when it is complete. */
 void *hr_new(lua_State *L, const char *kind, size_t size, int n_user_values);
 void hr_set_kind(lua_State *L, const char *kind);
 

@@ -3,9 +3,9 @@
 **
 **     bench_read FILE      prints `name value` lines: objects, edges, seconds, bytes
 **
-** Memory: what the reader allocates is anonymous; the program's code is not. The kernel keeps a peak
-** only of their sum (VmHWM), so that of the anonymous part is taken as VmHWM - RssFile at the end. The
-** file, which is read into memory too, is told apart.
+** Memory: what the reader allocates is anonymous; the program's code is not. The kernel keeps a
+** peak only of their sum (VmHWM), so that of the anonymous part is taken as VmHWM - RssFile at the
+** end. The file, which is read into memory too, is told apart.
 */
 #include <stdio.h>
 #include <stdlib.h>

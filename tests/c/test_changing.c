@@ -1,6 +1,6 @@
 /*
-** test_changing.c - files that change while they are read: each attempt gives a whole snapshot or an
-** error, and a snapshot that is open is what it was, whatever becomes of its file.
+** test_changing.c - files that change while they are read: each attempt gives a whole snapshot or
+** an error, and a snapshot that is open is what it was, whatever becomes of its file.
 */
 #include <fcntl.h>
 #include <lua.h>
