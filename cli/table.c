@@ -17,7 +17,7 @@
 
 #include "cli.h"
 
-enum { GAP = 2, LEAST_WIDTH = 18, INDENT = 2, MOST_KEPT_BYTES = 4 << 20 };
+enum { GAP = 2, LEAST_WIDTH = 8, INDENT = 2, MOST_KEPT_BYTES = 4 << 20 };
 
 struct cli_table {
   cli *c;
