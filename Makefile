@@ -106,15 +106,16 @@ $(1)/libluaheap.a: $$(LIB_SOURCES:%.c=$(1)/%.o)
 	@rm -f $$@
 	$$(Q)$$(AR) rcs $$@ $$^
 
-# Linked to libc only: the lua_* functions are the host's. nodelete: Lua's finalizers may outlive
-# dlclose.
+# Linked to libc only: the lua_* functions are the host's. nodelete, as for all with functions that
+# Lua may call: a finalizer may run after Lua has closed its libraries.
 $(1)/heap.so: $$(MODULE_SOURCES:%.c=$(1)/%.o)
 	$$(Q)$$(CC) $$(CFLAGS) $(2) $$(LDFLAGS) -shared -Wl,-z,nodelete -Wl,--as-needed -o $$@ $$^
 
 # What of it needs libcgraph: loaded when heap.dot is first called.
 $(1)/heap/dot.so: $(1)/lua/dot/dot.o $(1)/lua/live/asker.o $(1)/libluaheap.a
 	@mkdir -p $$(@D)
-	$$(Q)$$(CC) $$(CFLAGS) $(2) $$(LDFLAGS) -shared -Wl,--as-needed -o $$@ $$^ $$(LIB_LIBS)
+	$$(Q)$$(CC) $$(CFLAGS) $(2) $$(LDFLAGS) -shared -Wl,-z,nodelete -Wl,--as-needed -o $$@ $$^ \
+	  $$(LIB_LIBS)
 
 $(1)/bin/%: $(1)/cli/%.o $$(CLI_SOURCES:%.c=$(1)/%.o) \
   $$$$(addprefix $(1)/,$$$$(addsuffix .o,$$$$(basename $$$$(wildcard cli/$$$$*/*.c)))) \
@@ -131,7 +132,8 @@ $(1)/heapsnap.so: $$(SNAP_SOURCES:%.c=$(1)/%.o) $(1)/libluaheap.a
 	$$(Q)$$(CC) $$(CFLAGS) $(2) $$(LDFLAGS) -shared -Wl,--as-needed -o $$@ $$^ -lm
 
 $(1)/tests/%.so: $(1)/tests/c/%.o $(1)/tests/libcommon.a $(1)/libluaheap.a
-	$$(Q)$$(CC) $$(CFLAGS) $(2) $$(LDFLAGS) -shared -Wl,--as-needed -o $$@ $$^ $$(LIB_LIBS)
+	$$(Q)$$(CC) $$(CFLAGS) $(2) $$(LDFLAGS) -shared -Wl,-z,nodelete -Wl,--as-needed -o $$@ $$^ \
+	  $$(LIB_LIBS)
 
 # An archive, so that a test with fakes in place of the library is linked with no more than it uses.
 $(1)/tests/libcommon.a: $$(TEST_COMMON:%.c=$(1)/%.o)
