@@ -2,9 +2,9 @@
 ** modules.c - what each loaded module and each global keeps alive alone, and what it reaches.
 **
 ** All modules reach each other through _G (which is in the upvalue _ENV of nearly every function),
-** package.loaded, the registry and the main thread, so the search leads through none of these. What
-** a module keeps alive alone is what it dominates, and lies within what it reaches: a path around
-** by one of the four would be one without the module.
+** package.loaded, the registry and the main thread, so the search leads through none of these that
+** the root still leads to. What a module keeps alive alone is what it dominates, and lies within
+** what it reaches: a path around by one of the four would be one without the module.
 */
 #include "advise.h"
 
@@ -27,7 +27,7 @@ static bool avoid(finder *f) {
     lh_root_kind kind = snapshot->roots[i].kind;
     bool leads_to_all = kind == LH_ROOT_REGISTRY || kind == LH_ROOT_GLOBALS ||
                         kind == LH_ROOT_LOADED || kind == LH_ROOT_MAIN_THREAD;
-    if (leads_to_all && snapshot->roots[i].target <= snapshot->n)
+    if (leads_to_all && snapshot->distance[snapshot->roots[i].target] == 1)
       f->avoided[snapshot->roots[i].target] = 1;
   }
   return true;

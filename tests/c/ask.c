@@ -131,6 +131,15 @@ static void ask_marks(lh_snapshot *s) {
   }
 }
 
+/* What they keep alive alone, they reach. */
+static void ask_modules(lh_snapshot *s) {
+  lh_modules modules;
+  if (lh_find_modules(s, 100, &modules, NULL) != LH_OK) return;
+  for (size_t i = 0; i < modules.n; i++)
+    if (modules.list[i].retained_bytes > modules.list[i].reached_bytes) __builtin_trap();
+  lh_modules_free(&modules);
+}
+
 static void ask_threads(lh_snapshot *s) {
   lh_standing *list;
   size_t n;
@@ -170,10 +179,9 @@ static void ask_ways(lh_snapshot *s) {
 static void ask_advice(lh_snapshot *s) {
   lh_suspects suspects;
   lh_growings growings;
-  lh_modules modules;
   lh_waste *waste;
   if (lh_find_waste(s, &waste, NULL) == LH_OK) lh_waste_free(waste);
-  if (lh_find_modules(s, 100, &modules, NULL) == LH_OK) lh_modules_free(&modules);
+  ask_modules(s);
   ask_threads(s);
   ask_ways(s);
   ask_classes(s);

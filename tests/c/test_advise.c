@@ -19,6 +19,7 @@
 #include <lualib.h>
 
 #include "advise/advise.h"
+#include "forge.h"
 #include "steps.h"
 
 /* {=== random heaps ================================================================== */
@@ -301,6 +302,55 @@ static void modules_reach_what_a_search_meets(void **state) {
   with_heaps(40, "own", check_modules);
 }
 
+enum { GLOBALS = 0x2000, MODULE = 0x3000, THREAD = 0x4000, NAME = 0x5000 };
+
+/* root -globals-> {m} -.m-> {m} -.m-> main thread <-main thread- root */
+static void forge_module(forge *f) {
+  forge_begin(f);
+  forge_mark(f, 0x1000, LH_MARK_BY_SNAPSHOT, 1, "a");
+  for (uint64_t table = GLOBALS; table <= MODULE; table += MODULE - GLOBALS) {
+    forge_table(f, table, 0, 0, 1);
+    forge_tags(f, LH_VAL_OBJECT, LH_VAL_OBJECT);
+    forge_reference(f, NAME);
+    forge_reference(f, table == GLOBALS ? MODULE : THREAD);
+  }
+  forge_record(f, LH_REC_THREAD | LH_FLAG_MAIN, THREAD, 1000);
+  for (int i = 0; i < 4; i++) forge_u8(f, 0);
+  forge_string(f, NAME, "m");
+  forge_root(f, LH_ROOT_GLOBALS, 0, GLOBALS);
+  forge_root(f, LH_ROOT_MAIN_THREAD, 0, THREAD);
+  forge_finish(f);
+}
+
+/* Where the root's own way to one of the four is left out, it is a module that keeps it alive. */
+static void modules_reach_what_the_root_no_longer_does(void **state) {
+  (void)state;
+  forge f;
+  lh_snapshot *s;
+  lh_modules m;
+  lh_edges it;
+  lh_edge edge;
+  forge_module(&f);
+  assert_int_equal(lh_open_memory(&s, f.data, f.size, "s", NULL), LH_OK);
+  lh_edges_begin(s, LH_ROOT, &it);
+  do assert_true(lh_edges_next(&it, &edge));
+  while (edge.index != LH_ROOT_MAIN_THREAD);
+  lh_without cut = {.edges = &edge, .n_edges = 1};
+  for (int gone = 0; gone < 2; gone++) {
+    assert_int_equal(lh_analyse_without(s, &cut, (size_t)gone, NULL), LH_OK);
+    assert_int_equal(lh_classify(s, NULL), LH_OK);
+    assert_int_equal(lh_find_modules(s, 0, &m, NULL), LH_OK);
+    assert_int_equal(m.n, 1);
+    uint64_t bytes = lh_shallow_bytes(s, lh_find_address(s, MODULE)) + (gone ? 1000 : 0);
+    assert_int_equal(m.list[0].retained_bytes, bytes);
+    assert_int_equal(m.list[0].reached_bytes,
+                     bytes + lh_shallow_bytes(s, lh_find_address(s, NAME)));
+    lh_modules_free(&m);
+  }
+  lh_close(s);
+  forge_free(&f);
+}
+
 /* }=================================================================================== */
 
 /* {=== threads ======================================================================= */
@@ -438,6 +488,7 @@ int main(int argc, char **argv) {
       cmocka_unit_test(no_class_is_left_and_none_told_twice),
       cmocka_unit_test(branches_add_up),
       cmocka_unit_test(modules_reach_what_a_search_meets),
+      cmocka_unit_test(modules_reach_what_the_root_no_longer_does),
       cmocka_unit_test(threads_at_one_place_are_one),
       cmocka_unit_test(each_allocation_fails),
       cmocka_unit_test(nothing_before_its_time),
