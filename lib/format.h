@@ -1,5 +1,5 @@
 /*
-** format.h - the snapshot file, byte by byte (format version 1).
+** format.h - the snapshot file, byte by byte (format version 2).
 **
 ** A snapshot is written once, front to back, without seeking, and read through a memory map.
 ** Only the writer and the reader include this file.
@@ -21,7 +21,7 @@
 **
 ** Header
 **   8 bytes   LH_HEAD_MAGIC
-**   u32       format version: 1. A reader refuses a greater one
+**   u32       format version: 2. A reader refuses a greater one
 **   u32       0
 **
 ** Record of one object, in the order of the collector's list (on allgc and finobj: youngest first)
@@ -36,7 +36,8 @@
 **             the flag kept = shallow size - 25. The length is always shallow size - 25. The hash
 **             has seed 0, but a secret random seed of the state where strings = 0 was asked for,
 **             so that it proves equality inside a process and reveals no content
-**   table     flags WEAK_KEYS, WEAK_VALUES, METATABLE.
+**   table     flags WEAK_KEYS, WEAK_VALUES, METATABLE. The first two say what its own __mode has:
+**             weak are the tables whose metatable it is (in version 1: the table itself is weak).
 **             uvarint array slots; u8 0 for no hash part, else 1 + log2(hash slots);
 **             [METATABLE: reference]
 **             uvarint covered, then values (below) until `covered` array slots from index 1 on are
@@ -124,7 +125,7 @@
 
 #define LH_HEAD_MAGIC "\x89LHEAP\r\n"
 #define LH_TAIL_MAGIC "\nLHEND\r\n"
-#define LH_FORMAT_VERSION 1u
+#define LH_FORMAT_VERSION 2u
 #define LH_HEADER_BYTES 16u
 #define LH_TRAILER_BYTES 40u
 #define LH_BLOCK_BYTES (1u << 20)

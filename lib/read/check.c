@@ -256,6 +256,12 @@ static void note_upvalue_names(checker *check, lh_id proto, const uint8_t *at) {
     check->out_of_memory = true;
 }
 
+/* For lh_weakness. */
+static void note_mode(lh_snapshot *s, uint64_t word) {
+  uint64_t bit = lh_mode_bit(s, word);
+  s->modes[bit / 64] |= UINT64_C(1) << bit % 64;
+}
+
 static bool is_point_in_time(unsigned mark_kind) {
   return mark_kind == LH_MARK_BY_MARK || mark_kind == LH_MARK_BY_SNAPSHOT;
 }
@@ -285,6 +291,8 @@ static inline void check_record(checker *check, lh_id id) {
     kind |= LH_KIND_DEAD;
   else if (type == LH_REC_PROTO)
     note_upvalue_names(check, id, check_proto(c, check->word));
+  else if (type == LH_REC_TABLE && flags & LH_WEAK_FLAGS)
+    note_mode(s, check->word), check_fields(c, type, flags, check->word, shallow_bytes);
   else if (type != LH_REC_MARK)
     check_fields(c, type, flags, check->word, shallow_bytes);
   else if (is_point_in_time(check_mark(c, flags, check->word)))
@@ -326,7 +334,8 @@ int lh_check_records(lh_snapshot *s, uint64_t end, lh_id **mark_objects, uint32_
   s->record_low = lh_alloc(n, sizeof *s->record_low);
   s->record_high = lh_alloc(n, sizeof *s->record_high);
   s->kind = lh_alloc(n, sizeof *s->kind);
-  if (!s->address || !s->record_low || !s->record_high || !s->kind)
+  s->modes = lh_alloc_zeroed(n / 64 + 1, sizeof *s->modes);
+  if (!s->address || !s->record_low || !s->record_high || !s->kind || !s->modes)
     return lh_fail_memory(error, "reading records");
   s->address[LH_ROOT] = 0;
   s->record_low[LH_ROOT] = 0;

@@ -25,9 +25,8 @@ static lh_strength table_strength(const lh_snapshot *s, unsigned flags, lh_edge_
   return key != LH_NO_OBJECT && !is_string(s, key) ? LH_EPHEMERON : LH_STRONG;
 }
 
-static unsigned weak_flags(const lh_snapshot *s, const scan *c) {
-  if (c->record != LH_REC_TABLE || c->section < AT_ARRAY) return 0;
-  return *lh_record(s, c->source) & (LH_FLAG_WEAK_KEYS | LH_FLAG_WEAK_VALUES);
+static unsigned weak_flags(const scan *c) {
+  return c->record == LH_REC_TABLE && c->section >= AT_ARRAY ? c->weakness : 0;
 }
 
 static lh_id find_or_none(const lh_snapshot *s, uint64_t word) {
@@ -98,7 +97,7 @@ static void label_entry(const lh_snapshot *s, const scan *c, lh_edge *edge) {
     edge->key = lh_object_value(key);
   else
     edge->key = lh_raw_value(s, (lh_raw){c->key_bits, c->key_tag});
-  unsigned flags = weak_flags(s, c);
+  unsigned flags = weak_flags(c);
   edge->weak = flags && table_strength(s, flags, edge->kind, edge->target, key) != LH_STRONG;
 }
 
@@ -240,7 +239,7 @@ static size_t gather(lh_references *it, scan *c, look_up *wanted) {
     __builtin_prefetch(&s->by_address[w->slot]);
     w->source = c->source;
     w->kind = reference.kind;
-    w->flags = (uint8_t)weak_flags(s, c);
+    w->flags = (uint8_t)weak_flags(c);
     w->key_word = w->flags && c->key_tag == LH_VAL_OBJECT ? c->key_bits : 0;
   }
   return n;

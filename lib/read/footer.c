@@ -18,13 +18,13 @@ int lh_check_head(const lh_snapshot *s, const uint8_t *head, const uint8_t *tail
   if (version > LH_FORMAT_VERSION)
     return lh_fail(error, LH_EVERSION,
                    "'%s' is a snapshot of format version %u: it takes a newer luaheap, this one "
-                   "reads version %u",
+                   "reads up to version %u",
                    s->name, version, LH_FORMAT_VERSION);
   if (s->size < LH_HEADER_BYTES + LH_TRAILER_BYTES ||
       memcmp(tail, LH_TAIL_MAGIC, LH_TAIL_BYTES) != 0)
     return lh_fail_at(error, s->size, "'%s' was cut or is not finished: it has no trailer",
                       s->name);
-  if (version != LH_FORMAT_VERSION || lh_load32(head + 12) != 0)
+  if (version == 0 || lh_load32(head + 12) != 0)
     return lh_fail_at(error, 8, "'%s' is damaged: its header makes no sense", s->name);
   return 0;
 }
@@ -154,7 +154,7 @@ int lh_read_footer(lh_snapshot *s, uint64_t *end, lh_error *error) {
   int code = find_footer(s, &c, error);
   if (code) return code;
   *end = (uint64_t)(c.at - s->data);
-  s->info.format_version = LH_FORMAT_VERSION;
+  s->info.format_version = lh_load32(s->data + 8);
   s->info.file_bytes = s->size;
   read_fields(s, &c, texts, *end);
   if (!c.fault) code = check_blocks(s, *end, &c, error);

@@ -51,8 +51,9 @@ static lh_id get_object(fields *f) {
   return find_or_none(f->s, lh_get_reference(&f->at, f->own_word));
 }
 
-static lh_id get_metatable(fields *f) {
-  return f->head & LH_FLAG_METATABLE ? get_object(f) : LH_NO_OBJECT;
+/* Its word; 0: none. */
+static uint64_t get_metatable(fields *f) {
+  return f->head & LH_FLAG_METATABLE ? lh_get_reference(&f->at, f->own_word) : 0;
 }
 
 static void decode_string(fields *f, lh_object *out) {
@@ -71,9 +72,11 @@ static void decode_table(fields *f, lh_object *out) {
   out->as.table.array_slots = lh_get_uvarint(&f->at);
   unsigned log2 = *f->at++;
   out->as.table.hash_slots = log2 == 0 ? 0 : UINT64_C(1) << (log2 - 1);
-  out->as.table.weak_keys = f->head & LH_FLAG_WEAK_KEYS;
-  out->as.table.weak_values = f->head & LH_FLAG_WEAK_VALUES;
-  out->as.table.metatable = get_metatable(f);
+  uint64_t metatable = get_metatable(f);
+  unsigned weakness = lh_weakness(f->s, f->head, metatable);
+  out->as.table.metatable = find_or_none(f->s, metatable);
+  out->as.table.weak_keys = weakness & LH_FLAG_WEAK_KEYS;
+  out->as.table.weak_values = weakness & LH_FLAG_WEAK_VALUES;
   for (uint64_t left = lh_get_uvarint(&f->at); left > 0;) {
     lh_raw value = lh_get_raw(&f->at, f->own_word);
     bool skip = value.tag == LH_VAL_SKIP;
@@ -97,7 +100,7 @@ static void decode_proto(fields *f, lh_object *out) {
 
 static void decode_userdata(fields *f, lh_object *out) {
   out->as.userdata.bytes = lh_get_uvarint(&f->at);
-  out->as.userdata.metatable = get_metatable(f);
+  out->as.userdata.metatable = find_or_none(f->s, get_metatable(f));
   out->as.userdata.user_values = lh_get_count(&f->at);
   out->pointer = out->address + lh_userdata_header(out->as.userdata.user_values);
 }
@@ -228,7 +231,7 @@ lh_id lh_metatable_of(const lh_snapshot *s, lh_id id) {
   (void)lh_get_shallow(&f.at);
   (void)lh_get_uvarint(&f.at); /* bytes or array slots */
   if (!is_userdata) f.at++;    /* hash slots */
-  return get_metatable(&f);
+  return find_or_none(s, get_metatable(&f));
 }
 
 bool lh_has_user_value(const lh_snapshot *s, lh_id userdata) {

@@ -150,11 +150,11 @@ void lh_close(lh_snapshot *s) {
   lh_steps_free(s->steps);
   lh_folds_free(s->folds);
   lh_left_out_free(s->left_out);
-  void *const owned[] = {s->address,    s->record_low, s->record_high,   s->kind,
-                         s->by_address, s->roots,      s->marks,         s->mark_ids,
-                         s->mark_names, s->text,       s->upvalue_names, s->first_edge,
-                         s->edge,       s->ephemerons, s->distance,      s->parent,
-                         s->idom,       s->retained,   s->name,          s->own_data};
+  void *const owned[] = {
+      s->address,    s->record_low, s->record_high, s->kind,       s->modes,  s->by_address,
+      s->roots,      s->marks,      s->mark_ids,    s->mark_names, s->text,   s->upvalue_names,
+      s->first_edge, s->edge,       s->ephemerons,  s->distance,   s->parent, s->idom,
+      s->retained,   s->name,       s->own_data};
   for (size_t i = 0; i < sizeof owned / sizeof *owned; i++) lh_free(owned[i]);
   lh_free(s);
 }

@@ -127,4 +127,22 @@ static inline lh_id lh_find_word(const lh_snapshot *s, uint64_t word) {
   return lh_find_from(s, lh_slot_of(s, word), word);
 }
 
+/* The bit of a table in the filter of those with a weak __mode. */
+static inline uint64_t lh_mode_bit(const lh_snapshot *s, uint64_t word) {
+  return (uint64_t)(((unsigned __int128)(word * 0x9FB21C651E98DF25u) * s->n) >> 64);
+}
+
+enum { LH_WEAK_FLAGS = LH_FLAG_WEAK_KEYS | LH_FLAG_WEAK_VALUES };
+
+/* How weak a table is, LH_FLAG_WEAK_*, by its record's first byte and its metatable's word (0:
+** none). Its metatable's record says it; in version 1 its own did. */
+static inline unsigned lh_weakness(const lh_snapshot *s, unsigned head, uint64_t metatable) {
+  if (s->info.format_version == 1) return head & LH_WEAK_FLAGS;
+  uint64_t bit = lh_mode_bit(s, metatable);
+  if (metatable == 0 || !(s->modes[bit / 64] >> bit % 64 & 1)) return 0;
+  lh_id id = lh_find_word(s, metatable);
+  unsigned mode = id == LH_NO_OBJECT ? 0 : *lh_record(s, id);
+  return (mode & 15) == LH_REC_TABLE && !(mode & LH_FLAG_DEAD) ? mode & LH_WEAK_FLAGS : 0;
+}
+
 #endif

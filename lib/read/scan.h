@@ -26,11 +26,14 @@ typedef enum section {
 typedef struct scan {
   const uint8_t *at;
   uint64_t own_word;
-  uint64_t left, done;         /* items in this section */
-  uint64_t pending;            /* word of what comes before the next item; 0: none */
-  uint64_t key_bits;           /* table: the key of the last entry; thread: the frame's function */
-  uint64_t names_at;           /* closure: offset of the next upvalue's name, 0 if not known yet */
-  uint32_t names_left;         /* closure */
+  uint64_t left, done; /* items in this section */
+  uint64_t pending;    /* word of what comes before the next item; 0: none */
+  uint64_t key_bits;   /* table: the key of the last entry; thread: the frame's function */
+  uint64_t names_at;   /* closure: offset of the next upvalue's name, 0 if not known yet */
+  union {
+    uint32_t names_left; /* closure */
+    uint32_t weakness;   /* table: LH_FLAG_WEAK_* */
+  };
   uint32_t frames_left, frame; /* thread; `frame` counts from 1 */
   uint32_t line;               /* thread */
   uint32_t row;                /* where the graph should have the next edge: find_next */
@@ -129,18 +132,23 @@ static inline bool next_section(scan *c) {
   }
 }
 
+static inline void begin_table(const lh_snapshot *s, scan *c, unsigned head) {
+  (void)lh_get_uvarint(&c->at);
+  c->at++;
+  const uint8_t *at = c->at;
+  bool has_metatable = head & LH_FLAG_METATABLE;
+  c->weakness = lh_weakness(s, head, has_metatable ? lh_get_reference(&at, c->own_word) : 0);
+  expect(c, AT_REFERENCES, LH_EDGE_METATABLE, has_metatable);
+}
+
 /* The first section; c->at is behind the shallow size. */
-static inline void begin_fields(scan *c, bool metatable) {
+static inline void begin_fields(const lh_snapshot *s, scan *c, unsigned head) {
   switch (c->record) {
-    case LH_REC_TABLE:
-      (void)lh_get_uvarint(&c->at);
-      c->at++;
-      expect(c, AT_REFERENCES, LH_EDGE_METATABLE, metatable);
-      break;
+    case LH_REC_TABLE: begin_table(s, c, head); break;
     case LH_REC_USERDATA:
     case LH_REC_MARK:
       (void)lh_get_uvarint(&c->at);
-      expect(c, AT_REFERENCES, LH_EDGE_METATABLE, metatable);
+      expect(c, AT_REFERENCES, LH_EDGE_METATABLE, head & LH_FLAG_METATABLE ? 1 : 0);
       break;
     case LH_REC_LUA_CLOSURE:
       c->names_left = lh_get_count(&c->at);
@@ -177,7 +185,7 @@ static inline void begin(const lh_snapshot *s, lh_id id, scan *c) {
     return;
   }
   (void)lh_get_shallow(&c->at);
-  begin_fields(c, head & LH_FLAG_METATABLE);
+  begin_fields(s, c, head);
 }
 
 /* Makes find_next quick for the record where `c` begins, if there is a graph. */

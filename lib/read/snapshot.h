@@ -4,7 +4,7 @@
 ** Flat arrays indexed by lh_id (0 is the root, objects are 1..n), each owned by the file that fills
 ** it and freed by lh_close. Bytes an object, for ten million objects 10 MB each:
 **
-**     reader     address 8, record 5, kind 1, hash of addresses 8
+**     reader     address 8, record 5, kind 1, hash of addresses 8, modes 0.1
 **     graph      first_edge 4, edges 4 each
 **     reach      distance 4, parent 4
 **     dominator  idom 4, retained 8
@@ -74,6 +74,7 @@ struct lh_snapshot {
   uint32_t *record_low; /* file offset of the record: low 32 bits and the 8 above */
   uint8_t *record_high;
   uint8_t *kind;
+  uint64_t *modes; /* n bits, by a hash of address: tables whose __mode is weak (record.h) */
   lh_upvalue_names *upvalue_names; /* by proto */
   size_t n_upvalue_names;
   uint32_t list_first[5]; /* first id of each lh_list; [4] is n + 1 */

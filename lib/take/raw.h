@@ -235,8 +235,8 @@ typedef struct lh_layout {
   size_t main_thread_bytes;  /* thread and global state in one block (LG), likewise */
   uint16_t global_from_main; /* distance of the two inside the block */
   uint16_t hook_count;       /* lua_State: instructions left until its hook is called */
-  bool
-      size_flag_in_mark; /* a table's "limit is not the size": bit 7 of `marked`, else of `flags` */
+  bool size_flag_in_mark;    /* a table's "limit is not the size": bit 7 of `marked`, not `flags` */
+  bool may_dangle; /* what an object refers to may be freed before it: generational, finalized */
 } lh_layout;
 
 /* The same in all releases. */

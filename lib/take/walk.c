@@ -106,26 +106,38 @@ static const raw_slot *find_slot(const raw_table *t, const raw_string *key) {
   return NULL;
 }
 
-static uint8_t weakness(const lh_walk *walk, const raw_table *metatable) {
-  const raw_slot *slot = find_slot(metatable, walk->mode_name);
-  uint8_t flags = 0;
+static bool is_on_a_list(const char *global, const raw_object *object) {
+  for (lh_list list = LH_LIST_ALLGC; list <= LH_LIST_FIXEDGC; list++) {
+    for (const raw_object *o = raw_list(global, list); o; o = o->next) {
+      if (o == object) return true;
+    }
+  }
+  return false;
+}
+
+/* The text of a __mode is the one object that the walk looks at from another one. A table on the
+** lists keeps its strings, where it is weak too, but for a fault of 5.4.0's collector: there each
+** text is looked for, once. */
+static bool may_look_at(lh_walk *walk, const raw_string *mode) {
+  if (!walk->layout->may_dangle) return true;
+  const raw_string **known = &walk->modes[((uintptr_t)mode >> 5) % LH_MODES_KNOWN];
+  if (*known != mode && is_on_a_list(walk->global, (const raw_object *)mode)) *known = mode;
+  return *known == mode;
+}
+
+/* LH_FLAG_WEAK_*: how weak a table makes those whose metatable it is. */
+static unsigned mode_of(lh_walk *walk, const raw_table *t) {
+  const raw_slot *slot = find_slot(t, walk->mode_name);
+  unsigned flags = 0;
   if (!slot || (slot->value_type & ~0x10) != (RAW_SHORT_STRING | RAW_COLLECTABLE)) return 0;
   const raw_string *mode = (const raw_string *)slot->value.object;
+  if (!may_look_at(walk, mode)) return 0;
   uint64_t length = raw_string_length(mode);
   for (uint64_t i = 0; i < length && mode->contents[i]; i++) {
     if (mode->contents[i] == 'k') flags |= LH_FLAG_WEAK_KEYS;
     if (mode->contents[i] == 'v') flags |= LH_FLAG_WEAK_VALUES;
   }
   return flags;
-}
-
-static uint8_t cached_weakness(lh_walk *walk, const raw_table *metatable) {
-  size_t i = ((uintptr_t)metatable >> 5) % LH_MODES_CACHED;
-  if (walk->modes[i].metatable != metatable) {
-    walk->modes[i].metatable = metatable;
-    walk->modes[i].flags = weakness(walk, metatable);
-  }
-  return walk->modes[i].flags;
 }
 
 static void walk_array(lh_walk *walk, uint64_t own, const raw_value *array, uint64_t slots) {
@@ -170,7 +182,8 @@ static void walk_table(lh_walk *walk, const raw_table *t) {
   uint64_t own = (uintptr_t)t;
   unsigned head = LH_REC_TABLE;
   bool dead = (t->marked & walk->dead_white) != 0;
-  if (!dead && t->metatable) head |= LH_FLAG_METATABLE | cached_weakness(walk, t->metatable);
+  if (!dead && t->metatable) head |= LH_FLAG_METATABLE;
+  if (!dead) head |= mode_of(walk, t);
   if (!lh_walk_begin(walk, (const raw_object *)t, head)) return;
   uint64_t array_slots = raw_array_slots(walk->layout, t);
   uint64_t hash_slots = raw_hash_slots(t);

@@ -4,8 +4,12 @@
 ** walk.c holds the pass and the small objects; walk_proto.c prototypes (with the names of the
 ** functions inside, read from the code) and walk_thread.c coroutines (frames, local variables).
 ** Nothing follows an edge: only the lists' `next` are followed, and memory that the object itself
-** owns is read. So there is no visited set and no recursion, and a heap of any shape takes the same
-** time: about that of a full collection, most of it cache misses on the objects.
+** owns is read; the exceptions are what is on a stack or reached from there, which the collector
+** marks anew in each cycle, and the text of a __mode (walk.c). Lua's own faults leave references
+** that dangle: a metatable that a table got while it was being collected as weak (all releases),
+** and much in 5.4.0's generational mode; these are written as the addresses they are. There is no
+** visited set and no recursion, and a heap of any shape takes the same time: about that of a full
+** collection, most of it cache misses on the objects.
 **
 ** In a sweep phase an object that carries the other white is dead: its bytes are counted, its
 ** pointers may dangle and are not read. (A thread's call list is its own memory, and is.)
@@ -35,7 +39,7 @@ typedef struct lh_own_content {
   uint16_t name_length;
 } lh_own_content;
 
-enum { LH_MODES_CACHED = 64, LH_PLACES_CACHED = 4, LH_REGISTERS = 256 };
+enum { LH_MODES_KNOWN = 16, LH_PLACES_CACHED = 4, LH_REGISTERS = 256 };
 
 /* A place in a function's code: its line, and the local variables in scope there by register. A
 ** hundred thousand coroutines, or the frames of a deep recursion, stand at a few places, while a
@@ -54,17 +58,14 @@ typedef struct lh_walk {
   const char *global; /* global state */
   const void *thread; /* running: lua_State of the caller */
   const void *main_thread;
-  uint64_t string_bytes;       /* to keep of each string */
-  uint64_t hash_seed;          /* of strings that are not kept whole */
-  uint64_t previous;           /* address of the record before */
-  uint8_t dead_white;          /* mask of the other white in a sweep phase, else 0 */
-  const raw_string *mode_name; /* "__mode" */
-  struct {
-    const raw_table *metatable;
-    uint8_t flags;
-  } modes[LH_MODES_CACHED];          /* weakness by metatable, direct-mapped */
-  lh_place places[LH_PLACES_CACHED]; /* by pc, direct-mapped */
-  uint64_t n_objects[4];             /* by list */
+  uint64_t string_bytes;                   /* to keep of each string */
+  uint64_t hash_seed;                      /* of strings that are not kept whole */
+  uint64_t previous;                       /* address of the record before */
+  uint8_t dead_white;                      /* mask of the other white in a sweep phase, else 0 */
+  const raw_string *mode_name;             /* "__mode" */
+  const raw_string *modes[LH_MODES_KNOWN]; /* of 5.4.0: seen on the lists; direct-mapped */
+  lh_place places[LH_PLACES_CACHED];       /* by pc, direct-mapped */
+  uint64_t n_objects[4];                   /* by list */
   uint64_t object_bytes;
 } lh_walk;
 

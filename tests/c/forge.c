@@ -46,10 +46,14 @@ static void put_text(forge_bytes *b, const char *text) {
   put(b, text, strlen(text));
 }
 
+void forge_version(forge *f, unsigned version) {
+  f->out.data[8] = (uint8_t)version;
+}
+
 void forge_begin(forge *f) {
   memset(f, 0, sizeof *f);
   put(&f->out, LH_HEAD_MAGIC, 8);
-  put_u32(&f->out, LH_FORMAT_VERSION);
+  put_u32(&f->out, 1);
   put_u32(&f->out, 0);
   f->footer.state_id = 0x1122334455667788u;
   f->footer.serial = 1;

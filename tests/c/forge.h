@@ -80,6 +80,10 @@ void forge_next_list(forge *f);
 void forge_string(forge *f, uint64_t address, const char *text);
 void forge_mark(forge *f, uint64_t address, unsigned kind, uint64_t serial, const char *name);
 
+/* The file is of format version 1, where a table's own flags say how weak it is; before its first
+** record this makes it another. */
+void forge_version(forge *f, unsigned version);
+
 /* A table without array part up to its first entry. `flags`: LH_FLAG_WEAK_*. metatable 0: none. */
 void forge_table(forge *f, uint64_t address, unsigned flags, uint64_t metatable, uint64_t entries);
 void forge_tags(forge *f, unsigned key, unsigned value);

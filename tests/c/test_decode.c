@@ -403,6 +403,55 @@ static void the_sweep_tells_ephemerons(void **state) {
   assert_string_equal(text, "2100: 2400 => 2500\n2100: 3000 => 7100\n");
 }
 
+/* From format version 2 on it is the metatable that says how weak a table is: whichever comes first,
+** and not of itself. A string, or what was condemned, says nothing. */
+static void metatables_say_how_weak_a_table_is(void **state) {
+  enum { WEAK = 0x1000, MODE = 0x2000, OLDER = 0x3000, BY_TEXT = 0x4000, TEXT = 0x5000 };
+  enum { BY_DEAD = 0x6000, DEAD = 0x7000, BY_NOTHING = 0x8000, BY_ITSELF = 0x9000 };
+  static const struct {
+    unsigned table, metatable, flags;
+    bool weak;
+  } cases[] = {{WEAK, MODE, 0, true},
+               {MODE, 0, LH_FLAG_WEAK_VALUES, false},
+               {OLDER, MODE, 0, true},
+               {BY_TEXT, TEXT, LH_FLAG_WEAK_KEYS, false},
+               {BY_DEAD, DEAD, 0, false},
+               {BY_NOTHING, 0xA000, 0, false},
+               {BY_ITSELF, BY_ITSELF, LH_FLAG_WEAK_VALUES, true}};
+  enum { N_CASES = sizeof cases / sizeof cases[0] };
+  lh_snapshot *sample = s;
+  lh_error error = {0};
+  lh_object object;
+  forge f;
+  (void)state;
+  forge_begin(&f);
+  forge_version(&f, 2);
+  forge_mark(&f, 0x100, LH_MARK_BY_SNAPSHOT, 1, "a");
+  for (size_t i = 0; i < N_CASES; i++) {
+    forge_table(&f, cases[i].table, cases[i].flags, cases[i].metatable, 1);
+    forge_tags(&f, LH_VAL_TRUE, LH_VAL_OBJECT);
+    forge_reference(&f, WEAK);
+  }
+  forge_string(&f, TEXT, "a string's flags mean other things");
+  forge_record(&f, LH_REC_TABLE | LH_FLAG_DEAD | LH_FLAG_WEAK_VALUES, DEAD, 56);
+  forge_next_list(&f);
+  forge_mark(&f, 0x200, LH_MARK_BY_SNAPSHOT, 1, "a");
+  forge_finish(&f);
+  if (lh_open_memory(&s, f.data, f.size, "v2", &error) < 0) fail_msg("%s", error.message);
+  assert_int_equal(lh_snapshot_info(s)->format_version, 2);
+  for (size_t i = 0; i < N_CASES; i++) {
+    lh_object_at(s, lh_find_address(s, cases[i].table), &object);
+    assert_int_equal(object.as.table.weak_values, cases[i].weak);
+    assert_false(object.as.table.weak_keys);
+    assert_int_equal(strstr(edges_at(cases[i].table), "weak value[true] -> 1000") != NULL,
+                     cases[i].weak);
+  }
+  compare_sweep(LH_ROOT, s->n);
+  lh_close(s);
+  forge_free(&f);
+  s = sample;
+}
+
 /* More references than batches hold, from the root too. */
 static void the_sweep_crosses_batches(void **state) {
   enum { N = 3 * LH_REFERENCE_BATCH + 5 };
@@ -482,6 +531,7 @@ int main(void) {
                                      cmocka_unit_test(the_root_is_no_object),
                                      cmocka_unit_test(the_sweep_agrees),
                                      cmocka_unit_test(the_sweep_tells_ephemerons),
+                                     cmocka_unit_test(metatables_say_how_weak_a_table_is),
                                      cmocka_unit_test(the_sweep_crosses_batches),
                                      cmocka_unit_test(the_graph_changes_nothing)};
   return cmocka_run_group_tests(tests, setup, teardown);
