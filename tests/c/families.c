@@ -9,6 +9,12 @@
 
 /* {=== What they are made of ========================================================= */
 
+unsigned family_root(unsigned n) {
+  unsigned root = 1;
+  while ((root + 1) * (root + 1) <= n) root++;
+  return root;
+}
+
 void family_hold(forge *f, unsigned i) {
   forge_root(f, LH_ROOT_REGISTRY, 0, family_at(i));
 }
@@ -176,13 +182,25 @@ unsigned family_scale(const heap_family *family, size_t bytes) {
 
 /* {=== The list ======================================================================= */
 
+static const struct {
+  const heap_family *list;
+  const size_t *n;
+} files[] = {{families_of_graphs, &n_families_of_graphs},
+             {families_of_paths, &n_families_of_paths},
+             {families_of_names, &n_families_of_names},
+             {families_of_values, &n_families_of_values}};
+enum { FILES = sizeof files / sizeof *files };
+
 const heap_family *family_number(size_t i) {
-  return i < n_families_of_graphs ? &families_of_graphs[i]
-                                  : &families_of_names[i - n_families_of_graphs];
+  size_t file = 0;
+  while (i >= *files[file].n) i -= *files[file++].n;
+  return &files[file].list[i];
 }
 
 size_t family_count(void) {
-  return n_families_of_graphs + n_families_of_names;
+  size_t n = 0;
+  for (size_t i = 0; i < FILES; i++) n += *files[i].n;
+  return n;
 }
 
 /* }=================================================================================== */

@@ -11,8 +11,9 @@
 **       forge_free(&f);
 **     }
 **
-** families.c makes the frame and lists them all; families_graph.c has those that are hard for what
-** walks the heap, families_names.c those for what names and groups what is in it.
+** families.c makes the frame and lists them all; families_graph.c and families_paths.c have those
+** that are hard for what walks the heap, families_names.c and families_values.c those for what names
+** and groups what is in it.
 */
 #ifndef LUAHEAP_FAMILIES_H
 #define LUAHEAP_FAMILIES_H
@@ -39,14 +40,17 @@ void family_make(forge *f, const heap_family *family, unsigned n, unsigned seria
 
 /* {=== What they are made of ========================================================= */
 
-/* Object i, and string i of those that only name things. */
+/* Object i, and string i of those that only name things; as far from each other as in a heap. */
 static inline uint64_t family_at(unsigned i) {
-  return 0x100000 + 8 * (uint64_t)i;
+  return 0x100000 + 64 * (uint64_t)i;
 }
 
 static inline uint64_t family_name(unsigned i) {
-  return 0x40000000 + 8 * (uint64_t)i;
+  return 0x4000000000 + 64 * (uint64_t)i;
 }
+
+/* The square root, rounded down. */
+unsigned family_root(unsigned n);
 
 /* The object is a root: the registry; the globals. */
 void family_hold(forge *f, unsigned i);
@@ -88,8 +92,10 @@ void family_slot(forge *f, unsigned kind, unsigned ordinal, uint64_t name, uint6
 
 /* }=================================================================================== */
 
-/* The lists of the two files. */
-extern const heap_family families_of_graphs[], families_of_names[];
-extern const size_t n_families_of_graphs, n_families_of_names;
+/* The lists of the four files. */
+extern const heap_family families_of_graphs[], families_of_paths[], families_of_names[],
+    families_of_values[];
+extern const size_t n_families_of_graphs, n_families_of_paths, n_families_of_names,
+    n_families_of_values;
 
 #endif
