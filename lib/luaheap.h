@@ -517,9 +517,9 @@ typedef struct lh_edge {
   uint32_t ordinal; /* see the kinds */
   uint32_t line;    /* stack slots: the frame's current line, 0: unknown */
   lh_id name;       /* a string object, or LH_NO_OBJECT */
-  lh_id holder;     /* LH_EDGE_EPHEMERON: the table; stack slots: the frame's function (or
-                         LH_NO_OBJECT for a light C function) */
-  lh_value key;     /* LH_EDGE_VALUE, LH_EDGE_KEY, LH_EDGE_EPHEMERON */
+  lh_id holder;     /* LH_EDGE_EPHEMERON: the table; stack slots: the frame's function */
+  lh_value key;     /* LH_EDGE_VALUE, LH_EDGE_KEY, LH_EDGE_EPHEMERON; stack slots of a frame
+                         whose function is no object: that, a light C function or nil (host) */
 } lh_edge;
 
 /* Iterates over the edges of one object, in the order of its record, or of LH_ROOT:

@@ -73,8 +73,7 @@ static bool has_name(const lh_snapshot *snapshot, const lh_edge *edge) {
          lh_key_sense_of(snapshot, edge->source) != LH_KEYS_VARY;
 }
 
-/* A slot of a C function that is no object has no name; to find its function takes all frames
-** below. */
+/* Slots of C functions that are no objects are one row, whatever the functions are called. */
 static bool is_nameless_slot(const lh_edge *edge) {
   return edge->kind >= LH_EDGE_FUNCTION && edge->kind <= LH_EDGE_ARGUMENT &&
          edge->holder == LH_NO_OBJECT;

@@ -200,21 +200,14 @@ static void add_c_function(lh_text *text, const lh_snapshot *snapshot, uint64_t 
   lh_text_string(text, "[C]");
 }
 
-/* The function of a stack frame. A light C function is no object; the frame has its address. */
+/* The function of a stack frame. A light C function is no object: the edge has its address. */
 static void add_frame_function(lh_text *text, const lh_snapshot *snapshot, const lh_edge *edge) {
-  if (edge->holder != LH_NO_OBJECT) {
+  if (edge->holder != LH_NO_OBJECT)
     lh_add_class(text, snapshot, edge->holder);
-    return;
-  }
-  lh_edges it;
-  lh_frame frame = {0};
-  uint32_t i = 0;
-  lh_frames_begin(snapshot, edge->source, &it);
-  while (lh_frames_next(&it, &frame) && i < edge->index) i++;
-  if (i != edge->index || frame.function.kind != LH_VALUE_CFUNCTION)
-    lh_text_string(text, "the host program");
+  else if (edge->key.kind == LH_VALUE_CFUNCTION)
+    add_c_function(text, snapshot, edge->key.as.pointer);
   else
-    add_c_function(text, snapshot, frame.function.as.pointer);
+    lh_text_string(text, "the host program");
 }
 
 /* Without the place at its end, if it has a name. */

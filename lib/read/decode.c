@@ -104,7 +104,10 @@ static void label_entry(const lh_snapshot *s, const scan *c, lh_edge *edge) {
 static void label_slot(const lh_snapshot *s, const scan *c, lh_edge *edge) {
   edge->index = c->frame - 1;
   edge->line = c->line;
-  if (c->key_tag == LH_VAL_OBJECT) edge->holder = find_or_none(s, c->key_bits);
+  if (c->key_tag == LH_VAL_OBJECT)
+    edge->holder = find_or_none(s, c->key_bits);
+  else
+    edge->key = lh_raw_value(s, (lh_raw){c->key_bits, c->key_tag});
 }
 
 lh_edge lh_ephemeron_edge(const lh_ephemeron *ephemeron) {
