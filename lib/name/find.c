@@ -87,6 +87,17 @@ void lh_set_end(lh_finder *finder, const lh_set *set) {
   for (size_t i = 0; i < set->n; i++) finder->seen[set->ids[i]] &= (uint8_t)~LH_SEEN;
 }
 
+void lh_set_ask(lh_finder *finder, const lh_set *set, bool on) {
+  for (size_t i = 0; i < set->n; i++) {
+    uint8_t *seen = &finder->seen[set->ids[i]];
+    *seen = (uint8_t)(on ? *seen | LH_ASKED : *seen & ~LH_ASKED);
+  }
+}
+
+bool lh_is_asked(const lh_finder *finder, lh_id id) {
+  return id <= finder->snapshot->n && finder->seen[id] & LH_ASKED;
+}
+
 int lh_find_fail(lh_finder *finder, int code, const char *format, lh_range range) {
   char *quoted = lh_escaped(range.at, lh_range_length(range));
   if (quoted)
@@ -175,17 +186,20 @@ static int find_protos(lh_finder *finder, lh_range file, uint32_t line, lh_set *
 /* The closures of the prototypes; a prototype without one stays. */
 static int closures_of(lh_finder *finder, lh_set *protos, lh_set *out) {
   const lh_snapshot *snapshot = finder->snapshot;
-  for (lh_id id = 1; id <= snapshot->n; id++) {
+  bool ok = true;
+  lh_set_ask(finder, protos, true);
+  for (lh_id id = 1; ok && id <= snapshot->n; id++) {
     lh_object closure;
     if (lh_type_of(snapshot, id) != LH_TYPE_CLOSURE || lh_is_dead(snapshot, id)) continue;
     lh_object_at(snapshot, id, &closure);
-    lh_id proto = closure.as.closure.is_c ? LH_NO_OBJECT : closure.as.closure.proto;
-    for (size_t i = 0; i < protos->n; i++)
-      if (protos->ids[i] == proto && !lh_set_add(finder, out, id)) return LH_EMEMORY;
+    if (!closure.as.closure.is_c && lh_is_asked(finder, closure.as.closure.proto))
+      ok = lh_set_add(finder, out, id);
   }
-  for (size_t i = 0; out->n == 0 && i < protos->n; i++)
-    if (!lh_set_add(finder, out, protos->ids[i])) return LH_EMEMORY;
-  return 0;
+  lh_set_ask(finder, protos, false);
+  bool has_none = out->n == 0;
+  for (size_t i = 0; ok && has_none && i < protos->n; i++)
+    ok = lh_set_add(finder, out, protos->ids[i]);
+  return ok ? 0 : LH_EMEMORY;
 }
 
 static int fail_place(lh_finder *finder, lh_range range, lh_id inside, bool has_file) {

@@ -15,7 +15,7 @@
 
 enum { LH_FIND_DEPTH = 50 }; /* of phrases in one another */
 
-enum { LH_SEEN = 1, LH_REPEATED = 2 };
+enum { LH_SEEN = 1, LH_REPEATED = 2, LH_ASKED = 4 };
 
 typedef struct lh_set {
   lh_id *ids;
@@ -33,7 +33,8 @@ typedef struct lh_edge_list {
 typedef struct lh_finder {
   lh_snapshot *snapshot;
   lh_error *error;
-  uint8_t *seen; /* LH_SEEN: in the set being made, LH_REPEATED: see find_path.c */
+  uint8_t *seen; /* LH_SEEN: in the set being made, LH_REPEATED: see find_path.c, LH_ASKED: in the
+                    set that references are compared with */
   const char *start;
   uint32_t class_index; /* where the whole expression was a class's name */
   int depth;
@@ -65,6 +66,10 @@ bool lh_range_has_star(lh_range range);
 /* Adds an object unless it is there: false when out of memory. lh_set_end follows the last. */
 bool lh_set_add(lh_finder *finder, lh_set *set, lh_id id);
 void lh_set_end(lh_finder *finder, const lh_set *set); /* clears the scratch */
+
+/* Sets LH_ASKED of its members, or clears it: so many objects can be compared with many. */
+void lh_set_ask(lh_finder *finder, const lh_set *set, bool on);
+bool lh_is_asked(const lh_finder *finder, lh_id id);
 
 /* Is this what a class is called? "array" are the arrays of anything, too. */
 bool lh_is_class(const lh_snapshot *snapshot, uint32_t class_index, lh_range name);

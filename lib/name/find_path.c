@@ -17,6 +17,7 @@ typedef struct key {
   int64_t integer;
   bool is_integer, boolean;
   uint64_t address;
+  lh_id object; /* at that address; LH_NO_OBJECT: none */
 } key;
 
 static int fail_memory(lh_finder *finder) {
@@ -217,8 +218,8 @@ static bool matches(const lh_snapshot *snapshot, const key *k, lh_value value) {
     case KEY_ADDRESS:
       if (value.kind == LH_VALUE_POINTER || value.kind == LH_VALUE_CFUNCTION)
         return value.as.pointer == k->address;
-      return value.kind == LH_VALUE_OBJECT &&
-             lh_find_address(snapshot, k->address) == value.as.object;
+      return value.kind == LH_VALUE_OBJECT && k->object != LH_NO_OBJECT &&
+             value.as.object == k->object;
   }
   return false;
 }
@@ -408,7 +409,9 @@ static int take_suffix(lh_finder *finder, lh_range *r, key *k, lh_range *group) 
   } else if (lh_range_skip(r, ".")) {
     if (take_name(finder, r, k)) return 0;
   } else if (lh_range_skip(r, "[")) {
-    if (take_key(r, k) && lh_range_skip(r, "]")) return 0;
+    bool ok = take_key(r, k) && lh_range_skip(r, "]");
+    if (ok && k->kind == KEY_ADDRESS) k->object = lh_find_address(finder->snapshot, k->address);
+    if (ok) return 0;
   }
   return lh_find_fail(finder, LH_EARGUMENT, "cannot read the path from '%s' on", rest);
 }

@@ -141,17 +141,16 @@ static int add_ephemerons(lh_finder *finder, lh_range left, lh_range right, lh_s
   if (!code) code = lh_find_set(finder, right, &tables);
   bool ok = true;
   finder->is_last = lh_find_is_outermost(finder);
+  lh_set_ask(finder, &tables, true);
   for (size_t i = 0; ok && !code && i < keys.n; i++) {
     lh_edges it;
     lh_edge edge;
     lh_edges_begin(finder->snapshot, keys.ids[i], &it);
-    while (ok && lh_edges_next(&it, &edge)) {
-      bool held = false;
-      for (size_t j = 0; j < tables.n; j++) held = held || tables.ids[j] == edge.holder;
-      if (edge.kind == LH_EDGE_EPHEMERON && held)
+    while (ok && lh_edges_next(&it, &edge))
+      if (edge.kind == LH_EDGE_EPHEMERON && lh_is_asked(finder, edge.holder))
         ok = lh_follow_edge(finder, &edge) && lh_set_add(finder, out, edge.target);
-    }
   }
+  lh_set_ask(finder, &tables, false);
   lh_set_end(finder, out);
   lh_free(keys.ids);
   lh_free(tables.ids);
