@@ -72,11 +72,17 @@ static void see_numbered(lh_keys_seen *seen, const lh_snapshot *snapshot, lh_id 
   }
 }
 
+/* As much of a key as is read: one long string may be the key of many entries. */
+static size_t read_bytes(const lh_object *string) {
+  uint64_t kept = string->as.string.kept;
+  return kept < LH_NAME_BYTES ? (size_t)kept : LH_NAME_BYTES;
+}
+
 /* The example is the first in the order of bytes: the same in each run. */
 static bool comes_before(const lh_snapshot *snapshot, const lh_object *string, lh_id other) {
   lh_object o;
   lh_object_at(snapshot, other, &o);
-  size_t n = (size_t)string->as.string.kept, m = (size_t)o.as.string.kept;
+  size_t n = read_bytes(string), m = read_bytes(&o);
   int order = memcmp(string->as.string.bytes, o.as.string.bytes, n < m ? n : m);
   return order ? order < 0 : n < m;
 }
@@ -85,7 +91,7 @@ static void see_string(lh_keys_seen *seen, const lh_snapshot *snapshot, lh_id id
   lh_object object;
   lh_object_at(snapshot, id, &object);
   const char *bytes = object.as.string.bytes;
-  size_t n = (size_t)object.as.string.kept;
+  size_t n = read_bytes(&object);
   letters l = count_letters(bytes, n);
   if (seen->n_strings++ == 0) seen->length = object.as.string.length;
   if (seen->n_strings == 1 || comes_before(snapshot, &object, seen->example)) seen->example = id;

@@ -59,6 +59,12 @@ static unsigned rank_of(const lh_snapshot *snapshot, const lh_edge *edge) {
   return named ? 0 : 1;
 }
 
+/* A long key is told by its beginning, and read no further: many entries may have it. */
+static uint64_t shown_bytes(const lh_object *string) {
+  uint64_t kept = string->as.string.kept;
+  return kept < LH_DEFAULT_STRING_BYTES ? kept : LH_DEFAULT_STRING_BYTES;
+}
+
 int lh_compare_edges(const lh_snapshot *snapshot, const lh_edge *a, const lh_edge *b) {
   unsigned rank = rank_of(snapshot, a), other = rank_of(snapshot, b);
   if (rank != other || rank != 0) return (rank > other) - (rank < other);
@@ -66,7 +72,7 @@ int lh_compare_edges(const lh_snapshot *snapshot, const lh_edge *a, const lh_edg
   lh_object_at(snapshot, a->key.as.object, &x);
   lh_object_at(snapshot, b->key.as.object, &y);
   if (x.dead || y.dead) return x.dead - y.dead;
-  uint64_t n = x.as.string.kept, m = y.as.string.kept;
+  uint64_t n = shown_bytes(&x), m = shown_bytes(&y);
   int order = memcmp(x.as.string.bytes, y.as.string.bytes, (size_t)(n < m ? n : m));
   return order ? order : (n > m) - (n < m);
 }

@@ -7,6 +7,7 @@
 */
 #include "names.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 static bool is_wanted(const lh_namer *namer, lh_id id) {
@@ -143,18 +144,52 @@ static lh_candidate weigh(lh_namer *namer, const char *name, size_t n, uint32_t 
 
 /* {=== Where a name comes from ======================================================= */
 
-static bool ends_with_module(const char *path, size_t n, const char *module) {
-  size_t length = strlen(module);
-  if (length > n || (length < n && path[n - length - 1] != '/')) return false;
-  for (size_t i = 0; i < length; i++) {
-    char c = path[n - length + i];
-    if (c != module[i] && !(c == '/' && module[i] == '.')) return false;
+/* Modules and files in one order: app.bus is in app/bus.lua. */
+static int compare_slashed(const char *a, size_t n_a, const char *b, size_t n_b) {
+  for (size_t i = 0; i < n_a && i < n_b; i++) {
+    char x = a[i] == '.' ? '/' : a[i], y = b[i] == '.' ? '/' : b[i];
+    if (x != y) return x < y ? -1 : 1;
   }
+  return (n_a > n_b) - (n_a < n_b);
+}
+
+static int compare_modules(const void *left, const void *right, void *payload) {
+  const char *a = lh_namer_chars(payload, *(const lh_text_id *)left);
+  const char *b = lh_namer_chars(payload, *(const lh_text_id *)right);
+  int order = compare_slashed(a, strlen(a), b, strlen(b));
+  return order ? order : strcmp(a, b);
+}
+
+static bool sort_modules(lh_namer *namer) {
+  const lh_map *modules = &namer->classes->modules;
+  namer->module_names = lh_alloc(modules->n, sizeof *namer->module_names);
+  if (!namer->module_names) return false;
+  for (size_t i = 0; i < modules->n; i++)
+    namer->module_names[namer->n_module_names++] = modules->values[i];
+  if (namer->n_module_names > 1)
+    qsort_r(namer->module_names, namer->n_module_names, sizeof *namer->module_names,
+            compare_modules, namer);
   return true;
 }
 
+/* The module whose file has this path, without its end. */
+static lh_text_id find_module(const lh_namer *namer, const char *path, size_t n) {
+  size_t low = 0, high = namer->n_module_names;
+  while (low < high) {
+    size_t middle = low + (high - low) / 2;
+    const char *name = lh_namer_chars(namer, namer->module_names[middle]);
+    if (compare_slashed(name, strlen(name), path, n) < 0)
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  if (low == namer->n_module_names) return LH_NO_NUMBER;
+  const char *name = lh_namer_chars(namer, namer->module_names[low]);
+  return compare_slashed(name, strlen(name), path, n) == 0 ? namer->module_names[low]
+                                                           : LH_NO_NUMBER;
+}
+
 static lh_text_id qualifier_of_source(lh_namer *namer, lh_id source) {
-  const lh_map *modules = &namer->classes->modules;
   const char *path;
   size_t n;
   if (source == LH_NO_OBJECT || !lh_string_whole(namer->snapshot, source, &path, &n))
@@ -163,13 +198,11 @@ static lh_text_id qualifier_of_source(lh_namer *namer, lh_id source) {
   path++, n--;
   size_t stem = n > 4 && memcmp(path + n - 4, ".lua", 4) == 0 ? n - 4 : n;
   if (stem > 5 && memcmp(path + stem - 5, "/init", 5) == 0) stem -= 5;
-  const char *best = NULL;
-  for (size_t i = 0; i < modules->n; i++) {
-    const char *module = lh_namer_chars(namer, modules->values[i]);
-    if (ends_with_module(path, stem, module) && (!best || strlen(module) > strlen(best)))
-      best = module;
+  for (size_t i = 0; i < stem; i++) { /* the longest first */
+    lh_text_id module =
+        i == 0 || path[i - 1] == '/' ? find_module(namer, path + i, stem - i) : LH_NO_NUMBER;
+    if (module != LH_NO_NUMBER) return module;
   }
-  if (best) return lh_namer_string(namer, best, strlen(best));
   size_t start = n;
   while (start > 0 && path[start - 1] != '/') start--;
   lh_text text = {0};
@@ -296,6 +329,7 @@ static bool leads_to_wanted(const lh_namer *namer, lh_id id, lh_type type) {
 
 void lh_find_candidates(lh_namer *namer) {
   const lh_snapshot *snapshot = namer->snapshot;
+  if (!sort_modules(namer)) namer->failed = true;
   for (lh_id id = 1; id <= snapshot->n && !namer->failed; id++) {
     lh_type type = lh_type_of(snapshot, id);
     if (type != LH_TYPE_TABLE && type != LH_TYPE_CLOSURE && type != LH_TYPE_THREAD) continue;

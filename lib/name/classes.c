@@ -369,6 +369,8 @@ static void namer_free(lh_namer *namer) {
   lh_map_free(&namer->candidate_of);
   lh_map_free(&namer->meta_of);
   lh_map_free(&namer->sources);
+  lh_map_free(&namer->given);
+  lh_free(namer->module_names);
   lh_map_free(&namer->nested);
   lh_strings_free(&namer->key_sets);
   lh_map_free(&namer->shapes);

@@ -91,16 +91,29 @@ static lh_text_id generic_name(lh_namer *namer, lh_id id) {
   return lh_namer_text(namer, &text);
 }
 
+/* What a table that holds metatables gives as its own name: read once, however many it holds. */
+static lh_text_id name_of_container(lh_namer *namer, lh_id container) {
+  uint32_t *known = lh_map_at(&namer->given, container);
+  if (!known) {
+    namer->failed = true;
+    return LH_NO_NUMBER;
+  }
+  if (*known == LH_NO_NUMBER) {
+    lh_meta meta = empty_meta(container);
+    read_fields(namer, &meta);
+    *known = given_name(&meta) + 1;
+  }
+  return *known - 1;
+}
+
 /* middleclass keeps the metatable of instances as __instanceDict of the class. */
 static lh_text_id container_name(lh_namer *namer, lh_id id) {
   const lh_candidate *c = lh_candidate_of(namer, id);
   if (!c || c->rank != LH_NAME_DUNDER || c->container == LH_NO_OBJECT || c->container == id)
     return LH_NO_NUMBER;
   lh_text_id module = lh_map_get(&namer->classes->modules, c->container);
-  lh_meta meta = empty_meta(c->container);
-  read_fields(namer, &meta);
-  if (given_name(&meta) != LH_NO_NUMBER) return given_name(&meta);
-  return module;
+  lh_text_id given = name_of_container(namer, c->container);
+  return given != LH_NO_NUMBER ? given : module;
 }
 
 /* The strings' metatable, and those that debug.setmetatable gave to other basic types. */
@@ -150,8 +163,9 @@ void lh_name_metatables(lh_namer *namer) {
     read_fields(namer, &namer->metas[i]);
     lh_id index = namer->metas[i].index;
     if (index == LH_NO_OBJECT || namer->failed) continue;
+    size_t n_before = namer->n_metas; /* a table that is the __index of many is read once */
     uint32_t added = lh_add_meta(namer, index);
-    if (added != LH_NO_NUMBER && added >= n) read_fields(namer, &namer->metas[added]);
+    if (added != LH_NO_NUMBER && added >= n_before) read_fields(namer, &namer->metas[added]);
   }
   if (namer->failed) return;
   lh_find_candidates(namer);

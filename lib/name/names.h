@@ -146,7 +146,10 @@ typedef struct lh_namer {
   lh_map meta_of;
   lh_meta *metas;
   size_t n_metas, meta_capacity;
-  lh_map sources;      /* source string -> qualifier text */
+  lh_map sources;           /* source string -> qualifier text */
+  lh_map given;             /* a table that holds metatables -> 1 + its own name, or 0 */
+  lh_text_id *module_names; /* sorted, dots as slashes */
+  size_t n_module_names;
   lh_map nested;       /* proto -> the string that the enclosing code calls it */
   lh_strings key_sets; /* the ids of the keys of a record, in order */
   lh_map shapes;       /* number of a key set, or kind of a collection -> class */

@@ -240,32 +240,52 @@ static char *tell_exactly(const lh_snapshot *snapshot, const lh_path *path) {
 
 /* }=================================================================================== */
 
-static bool count_alike(const lh_snapshot *snapshot, lh_id table, uint32_t class_index) {
-  uint32_t n_alike = 0, n_values = 0;
+/* Notes for each class of a table's values whether its keys vary there: in one pass for all of
+** them, since there may be as many classes as values. False: out of memory. */
+static bool note_varying(const lh_snapshot *snapshot, lh_id table) {
+  lh_map *varying = &snapshot->classes->varying, n_alike = {0};
+  uint32_t n_values = 0;
   lh_edges it;
-  lh_edge other;
-  for (lh_edges_begin(snapshot, table, &it); lh_edges_next(&it, &other);) {
-    if (!lh_is_keyed_object(snapshot, &other)) continue;
+  lh_edge edge;
+  bool ok = true;
+  for (lh_edges_begin(snapshot, table, &it); ok && lh_edges_next(&it, &edge);) {
+    if (!lh_is_keyed_object(snapshot, &edge)) continue;
+    uint32_t *n = lh_map_at(&n_alike, lh_class_of(snapshot, edge.target));
+    ok = n != NULL;
+    if (ok) *n = *n == LH_NO_NUMBER ? 1 : *n + 1;
     n_values++;
-    n_alike += lh_class_of(snapshot, other.target) == class_index;
   }
-  return lh_keys_vary(snapshot, class_index, n_alike, n_values);
+  for (lh_edges_begin(snapshot, table, &it); ok && lh_edges_next(&it, &edge);) {
+    if (!lh_is_keyed_object(snapshot, &edge)) continue;
+    uint32_t class_index = lh_class_of(snapshot, edge.target);
+    uint32_t *known = lh_map_at(varying, (uint64_t)table << 32 | class_index);
+    ok = known != NULL;
+    if (ok && *known == LH_NO_NUMBER)
+      *known = lh_keys_vary(snapshot, class_index, lh_map_get(&n_alike, class_index), n_values);
+  }
+  lh_map_free(&n_alike);
+  return ok;
 }
 
-static bool keys_vary(const lh_snapshot *snapshot, const lh_edge *edge) {
+/* False: out of memory. */
+static bool find_varying(const lh_snapshot *snapshot, const lh_edge *edge, bool *vary) {
   lh_key_sense sense = lh_key_sense_of(snapshot, edge->source);
-  if (sense != LH_KEYS_DEPEND || !lh_is_keyed_object(snapshot, edge)) return sense == LH_KEYS_VARY;
-  uint32_t class_index = lh_class_of(snapshot, edge->target);
-  uint32_t *known =
-      lh_map_at(&snapshot->classes->varying, (uint64_t)edge->source << 32 | class_index);
-  if (known && *known != LH_NO_NUMBER) return *known != 0;
-  bool vary = count_alike(snapshot, edge->source, class_index);
-  if (known) *known = vary;
-  return vary;
+  *vary = sense == LH_KEYS_VARY;
+  if (sense != LH_KEYS_DEPEND || !lh_is_keyed_object(snapshot, edge)) return true;
+  uint64_t key = (uint64_t)edge->source << 32 | lh_class_of(snapshot, edge->target);
+  uint32_t known = lh_map_get(&snapshot->classes->varying, key);
+  if (known == LH_NO_NUMBER) {
+    if (!note_varying(snapshot, edge->source)) return false;
+    known = lh_map_get(&snapshot->classes->varying, key);
+  }
+  *vary = known == 1;
+  return true;
 }
 
 uint32_t lh_fold_edge(lh_folder *folder, uint32_t state, const lh_edge *edge) {
-  bool any_key = edge->kind == LH_EDGE_VALUE && keys_vary(folder->snapshot, edge);
+  bool any_key = false;
+  if (edge->kind == LH_EDGE_VALUE && !find_varying(folder->snapshot, edge, &any_key))
+    return LH_NO_NUMBER;
   return lh_fold_step(folder, state, edge, any_key);
 }
 
