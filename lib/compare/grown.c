@@ -86,6 +86,7 @@ typedef struct chart {
   uint32_t *states;
   lh_folder folder;
   size_t n, capacity, state_capacity;
+  uint64_t steps_left; /* of all paths that are told exactly */
 } chart;
 
 static bool visit(const lh_edge *edge, bool any_key, void *payload) {
@@ -100,16 +101,25 @@ static bool visit(const lh_edge *edge, bool any_key, void *payload) {
   return true;
 }
 
+/* Many containers, each far behind the one before, would take the square of their number: when as
+** many steps were told as there may be, the rest are told by their folded paths. */
+enum { MOST_STEPS = 64, STEPS_OF_FEW = 1000000 }; /* of each object, and of a small heap */
+
 /* The path's text needs no more than what follows the last edge that begins anew. */
-static char *tell_path(const lh_snapshot *c, const chart *m, lh_id id) {
+static char *tell_path(const lh_snapshot *c, chart *m, lh_id id, const char *place) {
   size_t n = 0;
   lh_path path = {0, NULL};
-  for (lh_id at = id; m->index[at];) {
+  for (lh_id at = id; m->index[at] && path.n_steps <= m->steps_left;) {
     const lh_edge *edge = &m->edges[m->index[at] - 1];
     path.n_steps++;
     if (lh_form_of(c, edge) == LH_FORM_BASE) break;
     at = edge->source;
   }
+  if (path.n_steps > m->steps_left) {
+    m->steps_left = 0;
+    return lh_copy_text(place);
+  }
+  m->steps_left -= path.n_steps;
   path.steps = lh_alloc(path.n_steps, sizeof *path.steps);
   if (!path.steps) return NULL;
   for (lh_id at = id; n < path.n_steps; n++) {
@@ -121,18 +131,18 @@ static char *tell_path(const lh_snapshot *c, const chart *m, lh_id id) {
   return text;
 }
 
-static bool tell(const lh_snapshot *c, const chart *m, lh_grown *grown) {
+static bool tell(const lh_snapshot *c, chart *m, lh_grown *grown) {
   lh_text text = {0};
   lh_fold_text(&m->folder, m->states[m->index[grown->id] - 1], false, &text);
   grown->place = lh_text_finish(&text);
   bool ok = grown->place &&
             lh_fingerprint(lh_class_entry_of(c, grown->id), grown->place, grown->fingerprint);
-  grown->held_by = ok ? tell_path(c, m, grown->id) : NULL;
+  grown->held_by = ok ? tell_path(c, m, grown->id, grown->place) : NULL;
   return grown->held_by != NULL;
 }
 
 static bool tell_all(const lh_snapshot *c, lh_diff *diff) {
-  chart m = {0};
+  chart m = {.steps_left = STEPS_OF_FEW + MOST_STEPS * (uint64_t)c->n};
   if (lh_folder_init(&m.folder, c, NULL) != 0) return false;
   lh_id *ids = lh_alloc(diff->n_grown, sizeof *ids);
   m.index = lh_alloc_zeroed((size_t)c->n + 1, sizeof *m.index);

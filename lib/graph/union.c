@@ -154,9 +154,10 @@ static bool has_source_that_stays(lh_unions *u, lh_id v, uint32_t maybe) {
   return false;
 }
 
-/* The work that all sets together may cost, in objects and edges: some seconds. */
+/* The work that all sets together may cost, in objects and edges: so many times the graph, and some
+** more for a small one. */
 static uint64_t most_work(const lh_unions *u) {
-  return 1000000000u + 64 * ((uint64_t)u->graph.n + u->graph.first_edge[u->graph.n + 1]);
+  return 4000000u + 64 * ((uint64_t)u->graph.n + u->graph.first_edge[u->graph.n + 1]);
 }
 
 bool lh_exact_union(lh_unions *u, uint32_t set) {
