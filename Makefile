@@ -5,6 +5,7 @@
 #     build/        release: libluaheap.a, heap.so, bin/
 #     build/test/   for the C tests: with -DLH_TEST_ALLOC, so that an allocation can be made to fail
 #     build/asan/   the same under AddressSanitizer and UndefinedBehaviorSanitizer
+#     build/work/   for tests/c/test_work.c: the library tells how much it does
 #     build/release-5.4.N/   the same for another Lua (tests/release.sh)
 #
 # What a target needs from Debian is listed, checked and installed by .ci/packages.
@@ -40,7 +41,9 @@ SQL_TOOLS = heapsql heappath
 TEST_SOURCES = $(wildcard tests/c/test_*.c)
 TEST_COMMON = $(filter-out $(TEST_SOURCES) tests/c/lua_%,$(wildcard tests/c/*.c))
 
-TEST_NAMES = $(patsubst tests/c/%.c,%,$(TEST_SOURCES))
+# Tests of a tree of their own: what they ask is compiled so that its work is counted.
+WORK_TESTS = test_work
+TEST_NAMES = $(filter-out $(WORK_TESTS),$(patsubst tests/c/%.c,%,$(TEST_SOURCES)))
 # Tests that make the system fail (tests/c/faults.h), and the calls that go through them.
 WRAPPED = access close fcntl fstatat fsync fstatfs linkat open openat renameat sendfile syscall write
 WRAPPING_TESTS = test_background test_faults test_kill test_room test_shared
@@ -154,6 +157,7 @@ $(eval $(call variant,build/test,-DLH_TEST_ALLOC))
 $(eval $(call variant,build/asan,-DLH_TEST_ALLOC $(SANITIZE)))
 RELEASE = build/release
 $(eval $(call variant,$(RELEASE),-DLH_TEST_ALLOC))
+$(eval $(call variant,build/work,-fsanitize-coverage=trace-pc))
 $(eval $(call variant,build/tsan,-fsanitize=thread))
 $(eval $(call variant,build/lint-gcc,-DLH_TEST_ALLOC -Werror))
 $(eval $(call variant,build/lint-clang,-DLH_TEST_ALLOC -Werror))
@@ -165,8 +169,9 @@ $(eval $(call variant,build/fuzz,-fsanitize=fuzzer-no-link,$(FUZZ_SANITIZERS)))
 test: packages
 	@$(MAKE) --no-print-directory test-built
 
-test-built: $(BUILT:%=build/%) $(TEST_NAMES:%=build/test/tests/%)
-	@BUSTED=$(BUSTED) LUA=$(LUA) tests/run.sh build $(TEST_NAMES:%=build/test/tests/%)
+test-built: $(BUILT:%=build/%) $(TEST_NAMES:%=build/test/tests/%) $(WORK_TESTS:%=build/work/tests/%)
+	@BUSTED=$(BUSTED) LUA=$(LUA) tests/run.sh build $(TEST_NAMES:%=build/test/tests/%) \
+	  $(WORK_TESTS:%=build/work/tests/%)
 
 # On another Lua 5.4, whose sources are in LUA_DIR.
 test-release: packages
