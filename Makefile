@@ -250,9 +250,11 @@ BENCH = LUA_CPATH="build/?.so;build/tests/?.so;;" LUA_PATH="lua/?.lua;;" LUA=$(L
 bench: packages
 	@$(MAKE) --no-print-directory bench-built SIZES="$(SIZES)"
 
-bench-built: all build/tests/bench_read build/tests/lua_bench.so build/tests/lua_heapcheck.so
+bench-built: all build/tests/bench_read build/tests/lua_bench.so build/tests/lua_heapcheck.so \
+  build/tests/lua_families.so
 	@$(BENCH) tests/bench/run.lua build $(SIZES)
 	@$(BENCH) tests/bench/shapes.lua build
+	@$(BENCH) tests/bench/families.lua build
 
 build/tests/bench_read: build/tests/bench/bench_read.o build/libluaheap.a
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LIB_LIBS)
