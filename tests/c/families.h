@@ -12,8 +12,8 @@
 **     }
 **
 ** families.c makes the frame and lists them all; families_graph.c and families_paths.c have those
-** that are hard for what walks the heap, families_names.c and families_values.c those for what names
-** and groups what is in it.
+** that are hard for what walks the heap, families_names.c and families_values.c those for what
+** names and groups what is in it.
 */
 #ifndef LUAHEAP_FAMILIES_H
 #define LUAHEAP_FAMILIES_H

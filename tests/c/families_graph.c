@@ -1,5 +1,5 @@
 /*
-** families_graph.c - heaps that are hard for what walks them: lists, trees and stars (see families.h).
+** families_graph.c - heaps that are hard for what walks them: lists, trees, stars (see families.h).
 */
 #include "families.h"
 
