@@ -4,7 +4,6 @@
 ** those at which something ends, overflows or means "none"; names are those that something looks
 ** for.
 */
-#include <stdlib.h>
 #include <string.h>
 
 #include "base.h"
@@ -15,124 +14,42 @@
 
 uint64_t lie_number(draft *d) {
   static const uint64_t none[] = {0, UINT32_MAX, UINT64_MAX};
-  static const uint64_t numbers[] = {1,
-                                     7,
-                                     8,
-                                     UINT8_MAX,
-                                     UINT8_MAX + 1,
-                                     INT32_MAX,
-                                     UINT64_C(1) << 31,
-                                     UINT32_MAX - 1,
-                                     UINT64_C(1) << 32,
-                                     UINT64_C(1) << 40,
-                                     UINT64_C(1) << 53,
-                                     UINT64_C(1) << 61,
-                                     INT64_MAX,
-                                     UINT64_C(1) << 63,
-                                     UINT64_MAX - 7,
-                                     UINT64_MAX - 1};
+  static const uint8_t bits[] = {3, 8, 31, 32, 40, 53, 61, 63};
   switch (roll(d, 4)) {
-    case 0: return none[roll(d, 3)];
-    case 1: return numbers[roll(d, sizeof numbers / sizeof *numbers)];
+    case 0: return none[roll(d, sizeof none / sizeof *none)];
+    case 1: return (UINT64_C(1) << bits[roll(d, sizeof bits)]) - roll(d, 3);
     default: return roll(d, 40);
   }
 }
 
+/* Adds one of the words of a list, which are separated by bars, where there is room for it. */
+static void add_one_of(draft *d, const char *list, char text[MAX_TEXT]) {
+  size_t n = 1, had = strlen(text);
+  for (const char *at = list; *at; at++) n += *at == '|';
+  for (n = roll(d, n); n > 0; n--) list = strchr(list, '|') + 1;
+  size_t length = strcspn(list, "|");
+  if (had + length >= MAX_TEXT) return;
+  memcpy(text + had, list, length);
+  text[had + length] = '\0';
+}
+
 void lie_text(draft *d, char text[MAX_TEXT]) {
-  static const char *const names[] = {"__mode",
-                                      "__name",
-                                      "__index",
-                                      "__gc",
-                                      "k",
-                                      "v",
-                                      "kv",
-                                      "_G",
-                                      "_LOADED",
-                                      "@a.lua",
-                                      "n",
-                                      "?",
-                                      "=(load)\n",
-                                      "for iterator'",
-                                      "(self",
-                                      "\"",
-                                      "[*]*",
-                                      "\x1b[31m",
-                                      "\xff",
-                                      "\xe2\x80\xae",
-                                      "",
-                                      "next",
-                                      "left",
-                                      "x1",
-                                      "x2",
-                                      "user:17",
-                                      "2023-01-01",
-                                      "0123456789abcdef",
-                                      "heap.snapshot",
-                                      "_ENV",
-                                      "package",
-                                      "loaded",
-                                      "(*temporary)"};
-  static const char *const pieces[] = {"_G",
-                                       ".x",
-                                       "*",
-                                       "[*]",
-                                       "[1]",
-                                       "[\"a\"]",
-                                       "[\"*\"]",
-                                       "registry",
-                                       "package.loaded",
-                                       "metatable of ",
-                                       "key of ",
-                                       "value of ",
-                                       "upvalue ",
-                                       " of function ",
-                                       "local ",
-                                       " in function ",
-                                       "array of ",
-                                       "map[string] of ",
-                                       "{",
-                                       "}",
-                                       ", ",
-                                       "main thread",
-                                       "thread",
-                                       "root",
-                                       "table: ",
-                                       "0x1000",
-                                       "@a.lua",
-                                       ":3",
-                                       "(",
-                                       ")",
-                                       "..",
-                                       ".",
-                                       "[",
-                                       "]",
-                                       "\"",
-                                       "\\",
-                                       "[0x7fffffffffffffff]",
-                                       "[1e308]",
-                                       "[-1]",
-                                       " ",
-                                       "'",
-                                       "\n",
-                                       "function ",
-                                       "prototype ",
-                                       "user value 1",
-                                       "temporary of ",
-                                       "proto",
-                                       "string",
-                                       "in weak table ",
-                                       "argument 1 of ",
-                                       "[true]",
-                                       "module "};
+  static const char names[] =
+      "__mode|__name|__index|__gc|k|v|kv|_G|_LOADED|_ENV|package|loaded|heap.snapshot|@a.lua|n|?||"
+      "=(load)\n|for iterator'|(self|(*temporary)|\"|[*]*|\x1b[31m|\xff|\xe2\x80\xae|next|left|x1|"
+      "x2|user:17|2023-01-01|0123456789abcdef";
+  static const char pieces[] =
+      "_G|registry|package.loaded|main thread|thread|root|.x|..|.|[*]|[1]|[-1]|[true]|[\"a\"]|"
+      "[\"*\"]|[0x7fffffffffffffff]|[1e308]|[|]|(|)|{|}|*|,|, | |'|\"|\\|\n|table: |0x1000|@a.lua|"
+      ":3|metatable of |key of |value of |in weak table |upvalue | of function |local |"
+      " in function |function |prototype |proto|string|module |array of |map[string] of |"
+      "user value 1|temporary of |argument 1 of ";
   text[0] = '\0';
   if (roll(d, 2) == 0) {
-    strcpy(text, names[roll(d, sizeof names / sizeof *names)]);
+    add_one_of(d, names, text);
     return;
   }
-  for (size_t n = roll(d, 6) + 1; n > 0; n--) {
-    const char *piece = pieces[roll(d, sizeof pieces / sizeof *pieces)];
-    if (strlen(text) + strlen(piece) < MAX_TEXT) strcat(text, piece);
-  }
+  for (size_t n = roll(d, 6) + 1; n > 0; n--) add_one_of(d, pieces, text);
 }
 
 /* Of an object: mostly as usual, since the sizes of all have to add up to less than 2^64. */

@@ -11,7 +11,6 @@
 ** An input is one file, or several one behind the other (forge_split). To those that there are,
 ** mutations add a later snapshot of the same state or one of another state.
 */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
