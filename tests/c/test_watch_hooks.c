@@ -353,7 +353,7 @@ static void leaves_all_events_at_any_instruction(void **state) {
                                      {count_event_and_step, 15, 3}};
   host h;
   host_begin_steps(&h);
-  bool forgets_line = strcmp(lh_watchers_find(h.L)->state->release, "5.4.0") == 0;
+  bool forgets_line = strcmp(lh_find_state(h.L, NULL)->release, "5.4.0") == 0;
   for (size_t i = 0; i < sizeof settings / sizeof settings[0]; i++) {
     events without = run_in_steps(&h, &settings[i], 0, 0);
     for (int event = 1, n = n_events; event < n - 1; event++) {
