@@ -35,7 +35,7 @@ local commands = {
   {"a list of one long name", "heapsql c 'select *, path, held_by from objects'"},
   {"globals", "heaptop -n 0 --modules c"},
   {"classes of long names", "heaptop -n 0 c"},
-  {"an object of many referrers", "heappath --format text --referrers -n 0 c 0x100008"},
+  {"an object of many referrers", "heappath --format text --referrers -n 0 c 0x100040"},
 }
 
 describe("all rows of a forged file of", function()
