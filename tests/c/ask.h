@@ -5,17 +5,24 @@
 #ifndef LUAHEAP_ASK_H
 #define LUAHEAP_ASK_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+/* What luaheap.h says of an answer holds whatever is in a file. */
+static inline void claim(bool holds) {
+  if (!holds) __builtin_trap();
+}
 
 /* Opens the bytes as a snapshot, analyses, classifies and verifies it: the fast half. */
 void ask_open(const uint8_t *data, size_t size);
 
-/* Reads all of it, and asks what the commands ask, of one snapshot and of two or three. */
+/* Reads all of it, and asks what the commands ask, of one snapshot and of two or three. What is
+** documented to hold of the answers is checked, here and below. */
 void ask_all(const uint8_t *data, size_t size);
 
 /* The same of up to three snapshots, one behind the other (forge_split): compares them, and looks
-** for what is written in them. What is documented to hold of the answers is checked. */
+** for what is written in them. */
 void ask_several(const uint8_t *data, size_t size);
 
 /* Asks of them all that can be asked of heap.reader, in Lua (tests/ask.lua), and prints it. */

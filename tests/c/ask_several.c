@@ -11,11 +11,6 @@
 
 enum { MOST_PARTS = 3, MOST_TEXTS = 12 };
 
-/* What is documented to hold, whatever is in a file. */
-static void claim(bool holds) {
-  if (!holds) __builtin_trap();
-}
-
 /* {=== Texts of a snapshot as expressions ============================================= */
 
 /* Owned by the caller: the texts that the file gives. */

@@ -52,9 +52,14 @@ void lie_text(draft *d, char text[MAX_TEXT]) {
   for (size_t n = roll(d, 6) + 1; n > 0; n--) add_one_of(d, pieces, text);
 }
 
-/* Of an object: mostly as usual, since the sizes of all have to add up to less than 2^64. */
+/* Of an object or a part of it; all of them have to add up to at most 2^57. */
+static uint64_t any_size(draft *d) {
+  uint64_t size = lie_number(d);
+  return size >> 56 && roll(d, 8) > 0 ? size >> 10 : size;
+}
+
 static uint64_t any_bytes(draft *d, uint64_t usual) {
-  return roll(d, 16) > 0 ? usual : lie_number(d) >> roll(d, 48);
+  return roll(d, 16) > 0 ? usual : any_size(d);
 }
 
 static void put_reference(draft *d, forge *f) {
@@ -207,9 +212,9 @@ static void put_proto(draft *d, forge *f, uint64_t address) {
   for (int i = 0; i < 2; i++) forge_uvarint(f, (uint32_t)lie_number(d));
   forge_u8(f, (unsigned)lie_number(d) & 255);
   forge_u8(f, (unsigned)roll(d, 2));
-  forge_uvarint(f, lie_number(d));
+  forge_uvarint(f, any_size(d));
   for (int i = 0; i < 2; i++) forge_uvarint(f, (uint32_t)lie_number(d));
-  forge_uvarint(f, lie_number(d));
+  forge_uvarint(f, any_size(d));
   put_references(d, f);
   size_t nested = roll(d, 3);
   forge_uvarint(f, nested);
@@ -221,7 +226,7 @@ static void put_proto(draft *d, forge *f, uint64_t address) {
 static void put_userdata(draft *d, forge *f, uint64_t address) {
   unsigned flags = roll(d, 2) ? (unsigned)LH_FLAG_METATABLE : 0;
   forge_record(f, LH_REC_USERDATA | flags, address, any_bytes(d, 56));
-  forge_uvarint(f, lie_number(d));
+  forge_uvarint(f, any_size(d));
   if (flags) put_reference(d, f);
   put_values(d, f);
 }
@@ -250,7 +255,7 @@ static void put_thread(draft *d, forge *f, uint64_t address) {
   forge_record(f, LH_REC_THREAD | (roll(d, 8) ? 0 : (unsigned)LH_FLAG_MAIN), address,
                any_bytes(d, 1000));
   forge_u8(f, (unsigned)roll(d, LH_THREAD_FAILED + 1));
-  forge_uvarint(f, lie_number(d));
+  forge_uvarint(f, any_size(d));
   forge_uvarint(f, frames);
   while (frames-- > 0) put_frame(d, f);
   put_references(d, f);
