@@ -88,8 +88,11 @@ local things = text.things
 local VERBS = {holder = "holds", itself = "is big by itself:", list = "begins a list of",
   tree = "is the root of a tree of", spread = "are held by many"}
 
+-- Of what was condemned nothing but its size is known.
 local function itself(o)
-  if o.type == "table" then
+  if o.dead then
+    return text.what(o)
+  elseif o.type == "table" then
     return ("%s with %s"):format(text.what(o),
       count_of(o.array_used + o.hash_used, "entry", "entries"))
   elseif o.type == "thread" then
