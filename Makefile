@@ -289,7 +289,7 @@ install: all
 	install -m 644 build/heap/dot.so $(LUA_C)/heap
 	install -m 644 build/heapsnap.so $(EXTENSION)
 	install -m 644 $(LUA_FILES) $(LUA_LUA)/heap
-	install -m 644 lib/luaheap.h $(INCLUDE)
+	install -m 644 lib/luaheap*.h $(INCLUDE)
 	install -m 644 build/libluaheap.a $(LIB)
 	install -m 644 $(TOOLS:%=cli/man/%.1) $(MAN)
 	for tool in $(TOOLS); do \
@@ -298,7 +298,7 @@ install: all
 
 uninstall:
 	rm -f $(TOOLS:%=$(BIN)/%) $(LUA_C)/heap.so $(LUA_C)/heap/dot.so $(LUA_FILES:lua/%=$(LUA_LUA)/%)
-	rm -f $(INCLUDE)/luaheap.h $(LIB)/libluaheap.a $(TOOLS:%=$(MAN)/%.1)
+	rm -f $(INCLUDE)/luaheap.h $(INCLUDE)/luaheap_report.h $(LIB)/libluaheap.a $(TOOLS:%=$(MAN)/%.1)
 	rm -f $(TOOLS:%=$(BASH_COMPLETIONS)/%) $(TOOLS:%=$(ZSH_COMPLETIONS)/_%)
 	rm -f $(EXTENSION)/heapsnap.so
 	-rmdir $(LUA_C)/heap $(LUA_LUA)/heap $(EXTENSION)

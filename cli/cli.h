@@ -9,6 +9,7 @@
 **     text.c      counts, sizes and names as people read them
 **     table.c     aligned columns, printed as the rows come once there are many
 **     tree.c      the lines of a tree beside the text of its rows
+**     report.c    an answer of the library, as text or JSON
 **     json.c      JSON written as it is made, with jansson: a million rows need no memory
 **
 ** A failure of any of these ends the process with exit status 2 and one sentence; so their callers
@@ -21,6 +22,7 @@
 #include <jansson.h>
 
 #include "luaheap.h"
+#include "luaheap_report.h"
 
 enum { CLI_DONE = 0, CLI_NO = 1, CLI_FAILURE = 2 }; /* exit status */
 
@@ -58,8 +60,6 @@ enum { CLI_JSON = 256, CLI_BYTES, CLI_COLOR, CLI_VERSION, CLI_FIRST_KEY };
     CLI_VERSION, "version", NULL, "print the version"                                \
   }
 
-#define CLI_NUMBER_BYTES 48
-
 typedef struct cli {
   const cli_tool *tool;
   bool json, exact_bytes;
@@ -70,7 +70,7 @@ typedef struct cli {
   bool progress_shown;
   struct option long_options[CLI_MAX_OPTIONS + 1];
   char short_options[2 * CLI_MAX_OPTIONS + 2];
-  char numbers[64][CLI_NUMBER_BYTES]; /* the last 64 results of cli_count and its like */
+  lh_number numbers[64]; /* the last 64 results of cli_count and its like */
   unsigned next_number;
 } cli;
 
@@ -233,6 +233,17 @@ void cli_json_exact(cli_json *w, json_t *value);
 
 json_t *cli_json_size(uint64_t n);
 json_t *cli_json_text(const char *text); /* escaped first */
+
+/* }=================================================================================== */
+
+/* {=== Answers ======================================================================== */
+
+/* Asks and prints at most `limit` rows (0: all) of the snapshot in `file`; and as the values of a
+** JSON object that was opened. */
+void cli_report_print(cli *c, const lh_question *question, lh_snapshot *snapshot, const char *file,
+                      size_t limit);
+void cli_report_json(cli *c, cli_json *w, const lh_question *question, lh_snapshot *snapshot,
+                     size_t limit);
 
 /* }=================================================================================== */
 

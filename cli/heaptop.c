@@ -49,6 +49,23 @@ static const cli_tool tool = {
     "Example: heaptop -n 5 --type table c\n"
     "Exit status: 0 done, 2 wrong usage or failure.\n"};
 
+/* {=== Questions of the library ======================================================= */
+
+static void print_answer(cli *c, lh_snapshot *snapshot, const request *r) {
+  cli_report_print(c, lh_find_question(r->report->name), snapshot, r->file, r->query.limit);
+}
+
+/* All rows, unless -n says otherwise. */
+static void print_answer_json(cli *c, cli_json *w, lh_snapshot *snapshot, const request *r) {
+  cli_report_json(c, w, lh_find_question(r->report->name), snapshot,
+                  r->limit_given ? r->query.limit : 0);
+}
+
+static const report modules_report = {"modules", print_answer, print_answer_json};
+static const report growing_report = {"growing", print_answer, print_answer_json};
+
+/* }=================================================================================== */
+
 /* {=== Options ======================================================================== */
 
 static uint32_t one_type(const char *name, size_t length) {

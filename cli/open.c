@@ -65,7 +65,7 @@ char *cli_what(const lh_snapshot *snapshot, lh_id id) {
 char *cli_things(cli *c, const lh_snapshot *snapshot, uint32_t class_index, uint64_t objects) {
   const lh_class *class = lh_class_at(snapshot, class_index);
   const char *type = lh_type_name(class->type), *plural = objects == 1 ? "" : "s";
-  char *text = cli_must(malloc(strlen(class->name) + 2 * CLI_NUMBER_BYTES));
+  char *text = cli_must(malloc(strlen(class->name) + 2 * LH_NUMBER_BYTES));
   if (strcmp(class->name, type) == 0)
     sprintf(text, "%s %s%s", cli_count(c, objects), type, plural);
   else if (class->type == LH_TYPE_TABLE || class->type == LH_TYPE_USERDATA)
@@ -73,12 +73,6 @@ char *cli_things(cli *c, const lh_snapshot *snapshot, uint32_t class_index, uint
             class->type == LH_TYPE_TABLE ? plural : "");
   else
     sprintf(text, "%s %s", cli_count(c, objects), class->name);
-  return text;
-}
-
-const char *cli_address(cli *c, const lh_snapshot *snapshot, lh_id id) {
-  char *text = c->numbers[c->next_number++ % (sizeof c->numbers / sizeof c->numbers[0])];
-  snprintf(text, CLI_NUMBER_BYTES, "0x%llx", (unsigned long long)lh_pointer_of(snapshot, id));
   return text;
 }
 

@@ -1,89 +1,47 @@
 /*
-** text.c - numbers and names as people read them. A KB is 1,024 bytes, as in
-** collectgarbage("count"). Numbers are handed out from a ring of 64 buffers: enough for any line
-** that is being put together.
+** text.c - numbers as the library writes them, kept until a line is put together: in a ring of 64
+** buffers, enough for any line. And names, as a shell takes them.
 */
-#include <inttypes.h>
-#include <math.h>
 #include <string.h>
-#include <time.h>
 
 #include "cli.h"
 
-static char *next_number(cli *c) {
-  return c->numbers[c->next_number++ % (sizeof c->numbers / sizeof c->numbers[0])];
+static const char *kept(cli *c, lh_number number) {
+  lh_number *slot = &c->numbers[c->next_number++ % (sizeof c->numbers / sizeof *c->numbers)];
+  *slot = number;
+  return slot->text;
 }
 
-/* Writes the digits from the end, a comma between groups of three. */
 const char *cli_count(cli *c, uint64_t n) {
-  char *end = next_number(c) + CLI_NUMBER_BYTES - 1;
-  unsigned digits = 0;
-  *end = '\0';
-  do {
-    if (digits != 0 && digits % 3 == 0) *--end = ',';
-    *--end = (char)('0' + n % 10);
-    digits++;
-  } while ((n /= 10) != 0);
-  return end;
+  return kept(c, lh_count_text(n));
 }
 
 const char *cli_count_of(cli *c, uint64_t n, const char *one, const char *many) {
-  char *text = next_number(c);
-  snprintf(text, CLI_NUMBER_BYTES, "%s %s", cli_count(c, n), n == 1 ? one : many);
-  return text;
+  return kept(c, lh_count_of(n, one, many));
 }
 
 const char *cli_size(cli *c, uint64_t bytes) {
-  static const char *const units[] = {"KB", "MB", "GB", "TB", "PB", "EB"};
-  char *text = next_number(c);
-  uint64_t tenths;
-  double size = (double)bytes / 1024;
-  size_t unit = 0;
-  if (c->exact_bytes || bytes < 1024) {
-    snprintf(text, CLI_NUMBER_BYTES, "%s B", cli_count(c, bytes));
-    return text;
-  }
-  while (size >= 1023.95) { /* would be printed as 1024.0 */
-    size /= 1024;
-    unit++;
-  }
-  tenths = (uint64_t)nearbyint(10 * size);
-  snprintf(text, CLI_NUMBER_BYTES, "%s.%u %s", cli_count(c, tenths / 10), (unsigned)(tenths % 10),
-           units[unit]);
-  return text;
-}
-
-static const char *change(cli *c, uint64_t from, uint64_t to,
-                          const char *(*print)(cli *c, uint64_t n)) {
-  char *text = next_number(c);
-  const char *sign = to > from ? "+" : to < from ? "-" : "";
-  snprintf(text, CLI_NUMBER_BYTES, "%s%s", sign, print(c, to > from ? to - from : from - to));
-  return text;
+  return kept(c, lh_size_text(bytes, c->exact_bytes));
 }
 
 const char *cli_count_change(cli *c, uint64_t from, uint64_t to) {
-  return change(c, from, to, cli_count);
+  return kept(c, lh_count_change(from, to));
 }
 
 const char *cli_size_change(cli *c, uint64_t from, uint64_t to) {
-  return change(c, from, to, cli_size);
+  return kept(c, lh_size_change(from, to, c->exact_bytes));
 }
 
 const char *cli_share(cli *c, uint64_t part, uint64_t whole) {
-  char *text = next_number(c);
-  snprintf(text, CLI_NUMBER_BYTES, "%.1f%%",
-           whole == 0 ? 0.0 : 100.0 * (double)part / (double)whole);
-  return text;
+  return kept(c, lh_share_text(part, whole));
 }
 
 const char *cli_time(cli *c, uint64_t time_ns) {
-  char *text = next_number(c);
-  time_t seconds = (time_t)(time_ns / 1000000000u);
-  struct tm utc;
-  if (gmtime_r(&seconds, &utc) == NULL ||
-      strftime(text, CLI_NUMBER_BYTES, "%Y-%m-%d %H:%M:%S UTC", &utc) == 0)
-    snprintf(text, CLI_NUMBER_BYTES, "%" PRIu64 " ns after 1970", time_ns);
-  return text;
+  return kept(c, lh_time_text(time_ns));
+}
+
+const char *cli_address(cli *c, const lh_snapshot *snapshot, lh_id id) {
+  return kept(c, lh_address_text(snapshot, id));
 }
 
 char *cli_escape(const char *text) {

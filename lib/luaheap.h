@@ -1040,6 +1040,7 @@ typedef struct lh_module {
   lh_id id;
   uint64_t retained_bytes; /* that it alone keeps alive */
   uint64_t reached_objects, reached_bytes;
+  uint64_t shared_bytes; /* of these, that others reach or keep alive, too */
 } lh_module;
 
 typedef struct lh_modules {
@@ -1052,8 +1053,7 @@ typedef struct lh_modules {
 
 /* For each value of package.loaded and then of _G: what it keeps alive alone, and what it reaches:
 ** all objects on strong paths from it that do not lead through _G, package.loaded, the registry or
-** the main thread, by which any module reaches all others. What others reach or keep alive too is
-** reached_bytes - retained_bytes. An object with several names is there once, as a module rather
+** the main thread, by which any module reaches all others. An object with several names is there once, as a module rather
 ** than a global. `limit` 0: all. Needs lh_classify. Freed by lh_modules_free. O(n + m) for each 64
 ** modules asked for. */
 int lh_find_modules(lh_snapshot *snapshot, size_t limit, lh_modules *out, lh_error *error);

@@ -64,10 +64,11 @@ check_sources() {
   code >"$sources"
   rule "only layout and walk know Lua's structures" \
     "${include}\"(take/)?raw\.h\"" '.*' 'lib/take/(layout|walk[a-z_]*)\.[ch]'
-  up='name|compare|growth|advise'
+  up='name|compare|growth|advise|report'
   flow="lib/take/.*(read|graph|$up)|lib/read/.*(take|graph|$up)|lib/graph/.*(take|$up)"
-  flow="$flow|lib/name/.*(take|compare|growth|advise)|lib/compare/.*(take|growth|advise)"
-  flow="$flow|lib/growth/.*(take|advise)|lib/advise/.*(take|compare|growth)"
+  flow="$flow|lib/name/.*(take|compare|growth|advise|report)"
+  flow="$flow|lib/compare/.*(take|growth|advise|report)|lib/growth/.*(take|advise|report)"
+  flow="$flow|lib/advise/.*(take|compare|growth|report)|lib/report/.*(take|read|graph)"
   report "data flows one way through lib's folders" "$(
     grep -E "${include}\"" "$sources" | grep -E "^($flow)/[a-z_]+\.h\"")"
   rule "only files that write see Lua's headers" \
@@ -85,7 +86,7 @@ check_sources() {
     own=$(find $part -name '*.h' | sed 's|.*/||; s|\.h$||' | tr '\n' '|')
     report "of the library $part sees only the public header" "$(
       grep -E "^$part/[^:]*:[0-9]+:${include}\"" "$sources" |
-        grep -vE ":${include}\"((\.\./lib/)?luaheap|([a-z]+/)?(${own%|}))\.h\"")"
+        grep -vE ":${include}\"((\.\./lib/)?luaheap(_report)?|([a-z]+/)?(${own%|}))\.h\"")"
   done
   rule "the library neither prints nor exits" \
     '(^|[^A-Za-z0-9_])((v?printf|puts|putchar|perror|exit|abort) *\(|stdout|stderr)' \

@@ -62,8 +62,8 @@ static place *fold(const lh_grown *grown, size_t n, size_t *n_places) {
 }
 
 static char *three(cli *c, const uint64_t values[3], const char *(*print)(cli *c, uint64_t n)) {
-  char *text = cli_must(malloc(4 * CLI_NUMBER_BYTES));
-  snprintf(text, 4 * CLI_NUMBER_BYTES, "%s -> %s -> %s", print(c, values[0]), print(c, values[1]),
+  char *text = cli_must(malloc(4 * LH_NUMBER_BYTES));
+  snprintf(text, 4 * LH_NUMBER_BYTES, "%s -> %s -> %s", print(c, values[0]), print(c, values[1]),
            print(c, values[2]));
   return text;
 }

@@ -59,7 +59,7 @@ typedef uint64_t (*figure)(const lh_figures *figures);
 /* "1 -> 2 -> 4", and of many the first and the last; freed by the caller. */
 static char *series(cli *c, const lh_figures *at, size_t n, figure of,
                     const char *(*print)(cli *c, uint64_t n)) {
-  char *text = cli_must(malloc((MOST_SHOWN + 1) * (CLI_NUMBER_BYTES + 8))), *q = text;
+  char *text = cli_must(malloc((MOST_SHOWN + 1) * (LH_NUMBER_BYTES + 8))), *q = text;
   for (size_t i = 0; i < n; i++) {
     if (n > MOST_SHOWN && i == SHOWN_AT_ENDS) {
       q += sprintf(q, " -> ...");

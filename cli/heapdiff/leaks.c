@@ -187,7 +187,7 @@ static void group_row(cli *c, const comparison *x, const lh_diff_group *group, c
 }
 
 static void print_group_table(cli *c, const comparison *x, size_t n_shown) {
-  char heading[CLI_NUMBER_BYTES];
+  char heading[LH_NUMBER_BYTES];
   cli_column columns[MOST_COLUMNS];
   size_t n = 0;
   cli_table *table;

@@ -135,14 +135,14 @@ static const char *share(cli *c, const tree *t, const uint64_t bytes[2], char te
   const char *positive = cli_share(c, change, t->total);
   if (change > 0 && change / MOST_SHARES >= t->total) return "-";
   against = against && strcmp(positive, "0.0%") != 0;
-  snprintf(text, CLI_NUMBER_BYTES + 1, "%s%s", against ? "-" : "", positive);
+  snprintf(text, LH_NUMBER_BYTES + 1, "%s%s", against ? "-" : "", positive);
   return text;
 }
 
 static void line(cli *c, const tree *t, const uint64_t bytes[2], const uint64_t objects[2],
                  unsigned depth, const char *name, const char *class, cli_table *table) {
   char *text = cli_must(malloc(2 * depth + strlen(name) + 1));
-  char of_whole[CLI_NUMBER_BYTES + 1];
+  char of_whole[LH_NUMBER_BYTES + 1];
   const char *cells[7];
   size_t n = 0;
   cells[n++] = cli_size_change(c, bytes[0], bytes[1]);
@@ -161,7 +161,7 @@ static void line(cli *c, const tree *t, const uint64_t bytes[2], const uint64_t 
 static void print_rest(cli *c, const tree *t, size_t part, unsigned depth, cli_table *table) {
   const lh_part *p = &t->parts[part];
   uint64_t bytes[2] = {0, 0}, objects[2] = {0, 0}, n_hidden = 0, n_shown = 0;
-  char name[2 * CLI_NUMBER_BYTES];
+  char name[2 * LH_NUMBER_BYTES];
   for (size_t i = t->first[part]; i < t->first[part + 1]; i++) {
     const lh_part *below = &t->parts[t->order[i]];
     n_shown += t->is_shown[t->order[i]];

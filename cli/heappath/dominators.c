@@ -19,7 +19,7 @@ static void dominator_rows(cli *c, const subject *s, size_t n, cli_table *table)
     if (n <= CLI_LONG_PATH || i < half || i >= n - half) {
       dominator_row(c, s, id, table);
     } else if (i == half) {
-      char text[2 * CLI_NUMBER_BYTES];
+      char text[2 * LH_NUMBER_BYTES];
       const char *cells[] = {"", "", text, ""};
       snprintf(text, sizeof text, "... %s more ...", cli_count(c, n - 2 * half));
       cli_table_row(table, cells, CLI_FAINT);

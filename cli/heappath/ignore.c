@@ -40,7 +40,7 @@ static size_t count_references(const gone *g) {
 char *gone_text(cli *c, const gone *g) {
   size_t n_references = count_references(g), n_objects = g->what.n_objects;
   char *escaped = cli_escape(g->text);
-  size_t size = strlen(escaped) + CLI_NUMBER_BYTES + 32;
+  size_t size = strlen(escaped) + LH_NUMBER_BYTES + 32;
   char *text = cli_must(malloc(size));
   if (n_references > 1)
     snprintf(text, size, "%s (%s references)", escaped, cli_count(c, n_references));

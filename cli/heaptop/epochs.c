@@ -100,11 +100,8 @@ static char *time_text(cli *c, const lh_mark_info *mark) {
 }
 
 char *mark_name(cli *c, const lh_mark_info *mark, bool *is_time) {
-  char *time = time_text(c, mark);
-  *is_time = *mark->name == '\0' || strcmp(mark->name, time) == 0;
-  if (*is_time) return time;
-  lh_free(time);
-  return cli_escape(mark->name);
+  (void)c;
+  return cli_must(lh_mark_name(mark, is_time));
 }
 
 /* 2026-11-21 17:40:05  served 20 */

@@ -23,7 +23,7 @@ static char *itself(cli *c, const lh_snapshot *snapshot, lh_id id) {
     unit[0] = "with a stack of ", unit[1] = "frame", unit[2] = "frames";
   }
   if (unit[0] == NULL) return what;
-  char *text = cli_must(malloc(strlen(what) + 2 * CLI_NUMBER_BYTES));
+  char *text = cli_must(malloc(strlen(what) + 2 * LH_NUMBER_BYTES));
   sprintf(text, "%s %s%s", what, unit[0], cli_count_of(c, n, unit[1], unit[2]));
   free(what);
   return text;
@@ -34,7 +34,7 @@ static char *contents(cli *c, const lh_snapshot *snapshot, const lh_suspect *s) 
   if (s->n_accumulated == 0) return itself(c, snapshot, s->id);
   if (2 * s->accumulated[0].bytes >= s->bytes)
     return cli_things(c, snapshot, s->accumulated[0].class_index, s->accumulated[0].objects);
-  char *text = cli_must(malloc(4 * CLI_NUMBER_BYTES));
+  char *text = cli_must(malloc(4 * LH_NUMBER_BYTES));
   sprintf(text, "%s of %s", cli_count_of(c, s->objects, "object", "objects"),
           cli_count_of(c, s->n_classes, "class", "classes"));
   return text;

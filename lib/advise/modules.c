@@ -108,6 +108,7 @@ static bool reach(finder *f, size_t limit) {
   for (uint32_t i = 0; ok && i < n_asked; i++) {
     out->list[i].reached_objects = sums[i].objects;
     out->list[i].reached_bytes = sums[i].bytes;
+    out->list[i].shared_bytes = sums[i].bytes - out->list[i].retained_bytes;
   }
   if (ok) out->reached_bytes = together.bytes;
   lh_free(weight);

@@ -4,7 +4,6 @@
 #include "text.h"
 
 #include <math.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -34,18 +33,22 @@ void lh_text_string(lh_text *text, const char *string) {
   lh_text_add(text, string, strlen(string));
 }
 
-void lh_text_format(lh_text *text, const char *format, ...) {
-  va_list args;
-  va_start(args, format);
+void lh_text_vformat(lh_text *text, const char *format, va_list arguments) {
   va_list again;
-  va_copy(again, args);
-  int n = vsnprintf(NULL, 0, format, args);
-  va_end(args);
+  va_copy(again, arguments);
+  int n = vsnprintf(NULL, 0, format, arguments);
   if (n < 0)
     text->failed = true;
   else if (reserve(text, (size_t)n))
     text->n += (size_t)vsnprintf(text->bytes + text->n, (size_t)n + 1, format, again);
   va_end(again);
+}
+
+void lh_text_format(lh_text *text, const char *format, ...) {
+  va_list arguments;
+  va_start(arguments, format);
+  lh_text_vformat(text, format, arguments);
+  va_end(arguments);
 }
 
 void lh_text_count(lh_text *text, uint64_t count) {

@@ -6,6 +6,7 @@
 #define LUAHEAP_TEXT_H
 
 #include <locale.h>
+#include <stdarg.h>
 
 #include "base.h"
 
@@ -20,6 +21,8 @@ typedef struct lh_text {
 void lh_text_add(lh_text *text, const char *bytes, size_t n);
 void lh_text_string(lh_text *text, const char *string);
 void lh_text_format(lh_text *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void lh_text_vformat(lh_text *text, const char *format, va_list arguments)
+    __attribute__((format(printf, 2, 0)));
 
 /* A count with commas: 1,204. */
 void lh_text_count(lh_text *text, uint64_t count);

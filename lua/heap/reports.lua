@@ -169,7 +169,7 @@ end
 
 -- }=======================================================================================
 
--- {=== Trees, modules, threads ============================================================
+-- {=== Trees, threads =====================================================================
 
 local function branch_text(r)
   if r.kind == "rest" then return ("... %s more"):format(count(r.objects)) end
@@ -192,20 +192,6 @@ reports["heap.tree"] = function(rows)
       share(top.retained_bytes, rows.reachable_bytes)) ..
     text.columns({">retained", ">share", ">shallow", "keeps alive alone"}, cells) ..
     text.hidden(#rows - #cells, "row")
-end
-
-reports["heap.modules"] = function(list)
-  local function row(m)
-    return {size(m.retained_bytes), share(m.retained_bytes, list.reachable_bytes),
-      size(m.shared_bytes), size(m.reached_bytes), count(m.reached_objects), m.name}
-  end
-  local head = ""
-  if #list > 0 then
-    head = ("%s keeps most alive alone: %s, %s of the heap\n\n"):format(list[1].name,
-      size(list[1].retained_bytes), share(list[1].retained_bytes, list.reachable_bytes))
-  end
-  return head .. text.rows(list, {">alone", ">share", ">shared", ">reached", ">objects", "name"},
-    row, "module or global", "modules and globals", list.total_modules)
 end
 
 local MOST_FRAMES = 8

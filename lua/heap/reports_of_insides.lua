@@ -1,72 +1,10 @@
--- reports_of_insides.lua - how the reports on what is inside are printed: collections without a
--- limit, a class, waste; and why a set is alive, and what would change that.
+-- reports_of_insides.lua - how the reports on what is inside are printed: a class, waste; and why a
+-- set is alive, and what would change that.
 
 local text = require "heap.text"
 
 local count, count_of, size, share = text.count, text.count_of, text.size, text.share
 local reports = {}
-
--- {=== Collections without a limit ========================================================
-
-local VERDICTS = {["filled once"] = "was filled once", ["may grow"] = "may grow", grows = "grows"}
-
-local function key_range(g)
-  if g.keys == "linked" then return "linked with each other" end
-  if g.keys == "sequence" then
-    return ("keys are 1 to %s, one after the other"):format(count(g.elements))
-  end
-  if g.keys == "times" or g.keys == "milliseconds" then
-    local function time(seconds) return text.time(math.floor(seconds) * 1000000000) end
-    return ("keys are times from %s to %s"):format(time(g.least), time(g.greatest))
-  end
-  if g.least then
-    return ("keys are %s from %.14g to %.14g"):format(g.keys, g.least, g.greatest)
-  end
-  local like = g.example_key and ", such as " .. g.example_key:text(40) or ""
-  return ("keys are %s%s"):format(g.keys == "mixed" and "of all kinds" or g.keys, like)
-end
-
-local function growing_lines(g, list)
-  local what = text.things({class = g.element, type = g.element_type or g.element}, g.alike_entries)
-  local where = g.tables > 1 and (" in %s %s"):format(count(g.tables),
-    g.keys == "linked" and "lists" or "tables") or ""
-  if g.prospect ~= "filled once" and g.tables_filled_once > 0 then
-    where = ("%s (%s filled once)"):format(where, count(g.tables_filled_once))
-  end
-  local lines = {("%s %s: %s%s%s, %s, %s of the heap"):format(g.held_by, VERDICTS[g.prospect], what,
-    g.are_keys and " as keys" or "", where, size(g.bytes), share(g.bytes, list.reachable_bytes))}
-  lines[2] = "    " .. key_range(g)
-  if g.weak_keys or g.weak_values then
-    local weak = g.weak_keys and (g.weak_values and "keys and values" or "keys") or "values"
-    lines[3] = ("    weak %s, but these are no objects: nothing goes"):format(weak)
-  end
-  for _, other in ipairs(list) do
-    if other.same_as == g.held_by then lines[#lines + 1] = "    also in " .. other.held_by end
-  end
-  lines[#lines + 1] = ('    Why it stays: SNAPSHOT:object("%s"):paths()'):format(g.object.address)
-  return table.concat(lines, "\n")
-end
-
--- Those that were filled once are left out, and so are those that have the elements of another.
-reports["heap.growing"] = function(list)
-  local shown, hidden = {}, 0
-  for i = 1, #list - list.total_filled_once do
-    if #shown == text.MOST_ROWS then
-      hidden = hidden + 1
-    elseif not list[i].same_as then
-      shown[#shown + 1] = growing_lines(list[i], list)
-    end
-  end
-  if #shown == 0 then shown[1] = "Nothing looks like a collection without a limit" end
-  local once, note = list.total_filled_once, ""
-  if once > 0 then
-    note = ("\n\nIn the list, but not shown: %s that %s filled once"):format(
-      count_of(once, "collection"), once == 1 and "was" or "were")
-  end
-  return table.concat(shown, "\n\n") .. text.hidden(hidden, "collection") .. note
-end
-
--- }=======================================================================================
 
 -- {=== A class ============================================================================
 

@@ -150,44 +150,6 @@ int hr_under(lua_State *L) {
 
 /* }=================================================================================== */
 
-/* {=== Modules ======================================================================== */
-
-static void free_modules(void *content) {
-  lh_modules *m = content;
-  if (m->list) lh_modules_free(m);
-}
-
-/* modules([n]): n 0, or not given: all. */
-int hr_modules(lua_State *L) {
-  lh_snapshot *snapshot = hr_analysed(L, hr_check_snapshot(L, 1));
-  lua_Integer limit = luaL_optinteger(L, 2, 0);
-  lh_error error;
-  luaL_argcheck(L, limit >= 0, 2, "a number of rows, or 0 for all");
-  lh_modules *m = hr_hold(L, 1, sizeof *m, free_modules);
-  int hold = lua_gettop(L);
-  hr_check(L, hr_filled(L, hold, lh_find_modules(snapshot, (size_t)limit, m, &error)), &error);
-  hr_push_list(L, "heap.modules", m->n);
-  for (size_t i = 0; i < m->n; i++) {
-    const lh_module *row = &m->list[i];
-    lua_createtable(L, 0, 8);
-    hr_set_string(L, "name", row->name);
-    hr_set_what(L, snapshot, "object", row->id);
-    hr_set_integer(L, "retained_bytes", row->retained_bytes);
-    hr_set_integer(L, "reached_bytes", row->reached_bytes);
-    hr_set_integer(L, "shared_bytes", row->reached_bytes - row->retained_bytes);
-    hr_set_integer(L, "reached_objects", row->reached_objects);
-    lua_rawseti(L, -2, (lua_Integer)i + 1);
-  }
-  hr_set_integer(L, "total_modules", m->total);
-  hr_set_integer(L, "retained_bytes", m->retained_bytes);
-  hr_set_integer(L, "reached_bytes", m->reached_bytes);
-  hr_set_reachable(L, snapshot);
-  hr_let_go(L, hold);
-  return 1;
-}
-
-/* }=================================================================================== */
-
 /* {=== Threads ======================================================================== */
 
 /* The frames of a thread, innermost first, without the host's own, which calls no function. */

@@ -9,8 +9,9 @@
 **     edges.c       edges, and lists of them: paths and referrers
 **     streams.c     what `for` runs over: objects, edges, entries
 **     rankings.c    the biggest classes and objects; timelines, marks, strings
-**     advice.c      suspects, trees of dominators, modules, threads
-**     insides.c     collections without a limit, a class, waste
+**     report.c      answers of the library by their columns: modules, collections without a limit
+**     advice.c      suspects, trees of dominators, threads
+**     insides.c     a class, waste
 **     cuts.c        why a set is alive, what is taken as gone, independent paths
 **     compare.c     two or three snapshots, and any number of them
 **
@@ -28,6 +29,7 @@
 #include <lauxlib.h>
 
 #include "luaheap.h"
+#include "luaheap_report.h"
 
 /* Not in releases before 5.4, which luaopen_heap_reader refuses; but heap.so must load there, to
 ** say so. */
@@ -263,12 +265,13 @@ int hr_rank_objects(lh_snapshot *snapshot, lh_top_query *query, lh_id **ids, siz
 /* advice.c */
 int hr_suspects(lua_State *L); /* snapshot:suspects() */
 int hr_under(lua_State *L);    /* object:under(options) */
-int hr_modules(lua_State *L);  /* snapshot:modules(n) */
 int hr_threads(lua_State *L);  /* snapshot:threads() */
 int hr_frames(lua_State *L);   /* object:frames() */
 
+/* report.c: the answer to a question of the library, at most as many rows as argument 2 says. */
+int hr_report(lua_State *L, const char *name);
+
 /* insides.c */
-int hr_growing(lua_State *L); /* snapshot:growing() */
 int hr_class(lua_State *L);   /* snapshot:class(name) */
 int hr_waste(lua_State *L);   /* snapshot:waste() */
 

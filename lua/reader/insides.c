@@ -1,72 +1,8 @@
 /*
-** insides.c - what is inside: collections that look as if they had no limit, what the instances of
-** a class are like, and what memory holds without need. The keys are those of heaptop --json.
+** insides.c - what is inside: what the instances of a class are like, and what memory holds without
+** need. The keys are those of heaptop --json.
 */
 #include "handles.h"
-
-/* {=== Collections without a limit ==================================================== */
-
-static void free_growings(void *content) {
-  lh_growings *g = content;
-  if (g->list) lh_growings_free(g);
-}
-
-static void push_growing(lua_State *L, const lh_snapshot *snapshot, const lh_growings *all,
-                         size_t i) {
-  const lh_growing *g = &all->list[i];
-  lua_createtable(L, 0, 31);
-  hr_set_string(L, "prospect", lh_prospect_name(g->prospect));
-  hr_set_string(L, "held_by", g->held_by);
-  hr_set_what(L, snapshot, "object", g->id);
-  hr_set_integer(L, "tables", g->tables);
-  hr_set_integer(L, "tables_filled_once", g->tables_filled_once);
-  hr_set_integer(L, "entries", g->entries);
-  hr_set_integer(L, "alike_entries", g->alike_entries);
-  hr_set_integer(L, "bytes", g->bytes);
-  hr_set_integer(L, "retained_bytes", lh_retained_bytes(snapshot, g->id));
-  hr_set_integer(L, "elements", g->elements);
-  hr_set_string(L, "element", g->element);
-  hr_set_string(L, "element_type", g->type == LH_TYPE_ROOT ? NULL : lh_type_name(g->type));
-  hr_set_integer(L, "alike", g->alike);
-  hr_set_boolean(L, "are_keys", g->are_keys);
-  hr_set_boolean(L, "weak_keys", g->weak_keys);
-  hr_set_boolean(L, "weak_values", g->weak_values);
-  hr_set_string(L, "keys", lh_keying_name(g->keying));
-  if (g->keying >= LH_KEYED_SEQUENCE && g->keying <= LH_KEYED_NUMBERS) {
-    hr_set_number(L, "least", g->least);
-    hr_set_number(L, "greatest", g->greatest);
-  }
-  if (g->example_key != LH_NO_OBJECT) hr_set_object(L, "example_key", 1, g->example_key);
-  hr_set_boolean(L, "exact", g->exact);
-  hr_set_integer(L, "aged", g->aged);
-  hr_set_integer(L, "since_first_mark", g->since_first_mark);
-  hr_set_integer(L, "epochs", g->epochs);
-  hr_set_integer(L, "oldest_epoch", g->oldest_epoch);
-  hr_set_integer(L, "youngest_epoch", g->youngest_epoch);
-  hr_set_boolean(L, "in_one_go", g->in_one_go);
-  hr_set_number(L, "younger_share", g->younger);
-  if (g->same_as != i) hr_set_string(L, "same_as", all->list[g->same_as].held_by);
-}
-
-/* growing() */
-int hr_growing(lua_State *L) {
-  lh_snapshot *snapshot = hr_analysed(L, hr_check_snapshot(L, 1));
-  lh_growings *g = hr_hold(L, 1, sizeof *g, free_growings);
-  int hold = lua_gettop(L);
-  lh_error error;
-  hr_check(L, hr_filled(L, hold, lh_find_growing(snapshot, g, &error)), &error);
-  hr_push_list(L, "heap.growing", g->n);
-  for (size_t i = 0; i < g->n; i++) {
-    push_growing(L, snapshot, g, i);
-    lua_rawseti(L, -2, (lua_Integer)i + 1);
-  }
-  hr_set_integer(L, "total_filled_once", g->n_filled_once);
-  hr_set_reachable(L, snapshot);
-  hr_let_go(L, hold);
-  return 1;
-}
-
-/* }=================================================================================== */
 
 /* {=== What the instances of a class are like ========================================= */
 

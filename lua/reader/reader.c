@@ -213,11 +213,20 @@ static int count(lua_State *L) {
   return 1;
 }
 
+/* Questions of the library, each a method: snapshot:modules(n). */
+static int modules(lua_State *L) {
+  return hr_report(L, "modules");
+}
+
+static int growing(lua_State *L) {
+  return hr_report(L, "growing");
+}
+
 static void make_kind(lua_State *L) {
   static const luaL_Reg methods[] = {{"classes", hr_classes},
                                      {"class", hr_class},
                                      {"close", close_snapshot},
-                                     {"growing", hr_growing},
+                                     {"growing", growing},
                                      {"ignore", hr_ignore},
                                      {"independent", hr_independent},
                                      {"waste", hr_waste},
@@ -230,7 +239,7 @@ static void make_kind(lua_State *L) {
                                      {"epochs", hr_epochs},
                                      {"frames", hr_frames},
                                      {"marks", hr_marks},
-                                     {"modules", hr_modules},
+                                     {"modules", modules},
                                      {"object", find},
                                      {"objects", hr_each_object},
                                      {"objects_with", hr_objects_with},

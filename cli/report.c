@@ -1,0 +1,181 @@
+/*
+** report.c - an answer on stdout: its words and tables as text, or its columns as JSON. What an
+** answer says is the library's (luaheap_report.h); here is only how it looks.
+*/
+#include <string.h>
+
+#include "cli.h"
+
+static lh_report ask(cli *c, const lh_question *question, lh_snapshot *snapshot, size_t limit) {
+  lh_report report;
+  lh_error error;
+  cli_check(c, lh_ask(&report, question, snapshot, limit, &error), NULL, &error);
+  return report;
+}
+
+/* {=== Text =========================================================================== */
+
+typedef struct terminal {
+  lh_teller teller; /* the first field: what it is called with */
+  cli *c;
+  const char *file;
+} terminal;
+
+static const cli_style styles[] = {
+    [LH_PLAIN] = CLI_PLAIN, [LH_BOLD] = CLI_BOLD, [LH_FAINT] = CLI_FAINT};
+
+static void print_line(lh_teller *teller, lh_style style, const char *line) {
+  const cli *c = ((terminal *)teller)->c;
+  if (style == LH_PLAIN)
+    puts(line);
+  else
+    printf("%s%s%s\n", cli_style_on(c, styles[style]), line, cli_style_off(c));
+}
+
+static void print_next(lh_teller *teller, const char *why, lh_next next, uint64_t pointer) {
+  const terminal *t = (terminal *)teller;
+  char *file = cli_shell_word(t->file);
+  printf("    %s: ", why);
+  if (next == LH_NEXT_PATHS)
+    printf("heappath %s 0x%llx\n", file, (unsigned long long)pointer);
+  else
+    printf("heaptop --under 0x%llx %s\n", (unsigned long long)pointer, file);
+  free(file);
+}
+
+static void print_table(lh_teller *teller, const lh_report *report, const lh_table *table,
+                        const void *rows, size_t n) {
+  enum { MOST_COLUMNS = 16 };
+  cli *c = ((terminal *)teller)->c;
+  const lh_column *shown[MOST_COLUMNS];
+  cli_column columns[MOST_COLUMNS];
+  char *cells[MOST_COLUMNS];
+  size_t n_shown = 0;
+  for (const lh_column *column = table->columns; column->kind != LH_COLUMN_END; column++) {
+    if (column->heading == NULL || n_shown == MOST_COLUMNS) continue;
+    columns[n_shown].heading = column->heading;
+    columns[n_shown].kind = lh_is_number(column->kind)         ? CLI_RIGHT
+                            : column->kind == LH_COLUMN_OBJECT ? CLI_LEFT
+                                                               : CLI_WRAP;
+    shown[n_shown++] = column;
+  }
+  cli_table *printed = cli_table_new(c, columns, n_shown);
+  for (size_t row = 0; row < n; row++) {
+    for (size_t i = 0; i < n_shown; i++) {
+      lh_cell cell;
+      lh_cell_of(report, shown[i], (const char *)rows + row * table->row_bytes, &cell);
+      cells[i] = cli_must(lh_cell_text(report, &cell, c->exact_bytes));
+    }
+    cli_table_row(printed, (const char *const *)cells, CLI_PLAIN);
+    for (size_t i = 0; i < n_shown; i++) lh_free(cells[i]);
+  }
+  cli_table_print(printed);
+}
+
+void cli_report_print(cli *c, const lh_question *question, lh_snapshot *snapshot, const char *file,
+                      size_t limit) {
+  lh_report report = ask(c, question, snapshot, limit);
+  terminal t = {.teller = {.exact_bytes = c->exact_bytes,
+                           .limit = limit,
+                           .all = "-n 0 shows all",
+                           .line = print_line,
+                           .table = print_table,
+                           .next = print_next},
+                .c = c,
+                .file = file};
+  lh_tell_report(&t.teller, &report);
+  if (t.teller.failed) cli_must(NULL);
+  lh_report_free(&report);
+}
+
+/* }=================================================================================== */
+
+/* {=== JSON =========================================================================== */
+
+static json_t *row_json(cli *c, const lh_report *report, const lh_table *table, const void *row);
+
+static json_t *rows_json(cli *c, const lh_report *report, const lh_cell *cell) {
+  json_t *list = cli_must(json_array());
+  const char *row = cell->as.rows.list;
+  for (size_t i = 0; i < cell->as.rows.n; i++, row += cell->as.rows.table->row_bytes)
+    json_array_append_new(list, row_json(c, report, cell->as.rows.table, row));
+  return list;
+}
+
+static json_t *cell_json(cli *c, const lh_report *report, const lh_cell *cell) {
+  char *text;
+  json_t *json;
+  if (cell->is_null) return json_null();
+  switch (cell->kind) {
+    case LH_COLUMN_NUMBER: return json_real(cell->as.number);
+    case LH_COLUMN_FLAG: return json_boolean(cell->as.flag);
+    case LH_COLUMN_TEXT: return json_string(cell->as.text);
+    case LH_COLUMN_OBJECT: return json_string(cli_address(c, report->snapshot, cell->as.object));
+    case LH_COLUMN_STRING:
+      text = cli_must(lh_string_text(report->snapshot, cell->as.object, 64));
+      json = json_string(text);
+      lh_free(text);
+      return json;
+    case LH_COLUMN_ROWS: return rows_json(c, report, cell);
+    default: return cli_json_size(cell->as.n);
+  }
+}
+
+/* The object of a row is told by its address, its class and its type. */
+static void add_object(cli *c, const lh_report *report, json_t *json, const lh_column *column,
+                       const lh_cell *cell) {
+  const char *key = strcmp(column->key, "object") == 0 ? "address" : column->key;
+  lh_id id = cell->as.object;
+  const lh_snapshot *snapshot = report->snapshot;
+  json_object_set_new(json, key, cli_must(cell_json(c, report, cell)));
+  json_object_set_new(
+      json, "class",
+      cli_must(cell->is_null ? json_null() : json_string(cli_class_of(snapshot, id))));
+  json_object_set_new(
+      json, "type",
+      cli_must(cell->is_null ? json_null() : json_string(lh_type_name(lh_type_of(snapshot, id)))));
+}
+
+static json_t *row_json(cli *c, const lh_report *report, const lh_table *table, const void *row) {
+  json_t *json = cli_must(json_object());
+  for (const lh_column *column = table->columns; column->kind != LH_COLUMN_END; column++) {
+    lh_cell cell;
+    if (column->key == NULL) continue;
+    lh_cell_of(report, column, row, &cell);
+    if (column->kind == LH_COLUMN_OBJECT)
+      add_object(c, report, json, column, &cell);
+    else
+      json_object_set_new(json, column->key, cli_must(cell_json(c, report, &cell)));
+  }
+  return json;
+}
+
+/* Rows of the answer itself are written one after another: a million need no memory. */
+static void print_rows(cli *c, cli_json *w, const lh_report *report, const lh_column *column,
+                       const lh_cell *cell, size_t limit) {
+  const lh_table *table = cell->as.rows.table;
+  const char *row = cell->as.rows.list;
+  size_t n = cell->as.rows.n;
+  if (limit != 0 && n > limit && strcmp(column->key, report->question->main) == 0) n = limit;
+  cli_json_open(w, column->key, '[');
+  for (size_t i = 0; i < n; i++, row += table->row_bytes)
+    cli_json_value(w, NULL, row_json(c, report, table, row));
+  cli_json_close(w, ']');
+}
+
+void cli_report_json(cli *c, cli_json *w, const lh_question *question, lh_snapshot *snapshot,
+                     size_t limit) {
+  lh_report report = ask(c, question, snapshot, limit);
+  for (const lh_column *column = question->answer->columns; column->kind != LH_COLUMN_END;
+       column++) {
+    lh_cell cell;
+    lh_cell_of(&report, column, report.answer, &cell);
+    if (cell.kind == LH_COLUMN_ROWS)
+      print_rows(c, w, &report, column, &cell, limit);
+    else if (column->key != NULL)
+      cli_json_value(w, column->key, cell_json(c, &report, &cell));
+  }
+  lh_report_free(&report);
+}
+
+/* }=================================================================================== */

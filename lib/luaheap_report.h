@@ -1,0 +1,175 @@
+/*
+** luaheap_report.h - answers as data, and the words for them.
+**
+** A question, such as "modules", fills a struct of luaheap.h: its answer. A table of columns says
+** what stands in that struct, and in the rows that it refers to: under which key, in which unit, and
+** what it means. Everything that shows an answer (JSON, Lua, the text of a terminal) goes by these
+** columns and knows no question; and a question knows nothing of who shows it. So a new column is
+** one line, and a new question one file of lib/report/.
+**
+**     const lh_question *q = lh_find_question("modules");
+**     lh_report report;
+**     lh_ask(&report, q, snapshot, 20, &error);
+**     for (const lh_column *c = q->answer->columns; c->kind != LH_COLUMN_END; c++)
+**       lh_cell_of(&report, c, report.answer, &cell) ...
+**     lh_report_free(&report);
+*/
+#ifndef LUAHEAP_REPORT_H
+#define LUAHEAP_REPORT_H
+
+#include "luaheap.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ==== 1. Numbers as people read them ================================================ */
+
+#define LH_NUMBER_BYTES 48
+
+/* As a struct, so that a call stands where its text is used: printf("%s", lh_count_text(n).text). */
+typedef struct lh_number {
+  char text[LH_NUMBER_BYTES];
+} lh_number;
+
+lh_number lh_count_text(uint64_t n);                                  /* 1,204 */
+lh_number lh_count_of(uint64_t n, const char *one, const char *many); /* 1 object */
+lh_number lh_size_text(uint64_t bytes, bool exact);                   /* 1.2 MB; 1,258,291 B */
+lh_number lh_count_change(uint64_t from, uint64_t to);                /* +12 */
+lh_number lh_size_change(uint64_t from, uint64_t to, bool exact);     /* -1.2 MB */
+lh_number lh_share_text(uint64_t part, uint64_t whole);               /* 12.5% */
+lh_number lh_time_text(uint64_t time_ns);                             /* 2026-11-21 15:08:52 UTC */
+lh_number lh_address_text(const lh_snapshot *snapshot, lh_id id);     /* 0x55d0c0a3f2e0 */
+lh_number lh_plain_number(double n); /* 1,204 where it is whole, else 0.25 */
+
+/* ==== 2. Columns ==================================================================== */
+
+typedef enum lh_column_kind {
+  LH_COLUMN_END,
+  LH_COLUMN_BYTES,  /* uint64_t */
+  LH_COLUMN_COUNT,  /* uint64_t or uint32_t */
+  LH_COLUMN_SHARE,  /* uint64_t, shown as its share of all reachable bytes; only in text */
+  LH_COLUMN_NUMBER, /* double */
+  LH_COLUMN_FLAG,   /* bool */
+  LH_COLUMN_TEXT,   /* const char *, of printable characters: a name, a path, a word; may be NULL */
+  LH_COLUMN_OBJECT, /* lh_id, and with it its class and type; LH_NO_OBJECT: none */
+  LH_COLUMN_STRING, /* lh_id of a string, in text its beginning; LH_NO_OBJECT: none */
+  LH_COLUMN_ROWS    /* a pointer to structs, and a size_t: how many */
+} lh_column_kind;
+
+typedef struct lh_report lh_report;
+typedef struct lh_table lh_table;
+typedef struct lh_cell lh_cell;
+
+typedef struct lh_column {
+  const char *key;     /* in JSON and in Lua; NULL: there it is not */
+  const char *heading; /* in a table of text; NULL: there it is not */
+  lh_column_kind kind;
+  const char *meaning;           /* one sentence, for manual pages and annotations */
+  size_t offset, bytes;          /* of the field in the struct */
+  const char *(*word)(unsigned); /* LH_COLUMN_TEXT: of a field that is an enumeration */
+  const lh_table *rows;          /* LH_COLUMN_ROWS: what they are, */
+  size_t n_offset;               /* and where their number stands */
+  void (*compute)(const lh_report *report, const void *row,
+                  lh_cell *cell); /* of what is no field */
+} lh_column;
+
+/* What the structs of one type have in them. */
+struct lh_table {
+  const char *one, *many; /* what a row is called */
+  size_t row_bytes;
+  const lh_column *columns; /* up to LH_COLUMN_END, in the order of the text */
+};
+
+struct lh_cell {
+  lh_column_kind kind;
+  bool is_null;
+  union {
+    uint64_t n;
+    double number;
+    bool flag;
+    const char *text;
+    lh_id object;
+    struct {
+      const lh_table *table;
+      const void *list;
+      size_t n;
+    } rows;
+  } as;
+};
+
+/* What stands under a column in a struct: of the answer, or of one of its rows. What it refers to
+** lives as long as the report. O(1). */
+void lh_cell_of(const lh_report *report, const lh_column *column, const void *row, lh_cell *cell);
+
+/* The cell as people read it: empty where it is null, an object by its address. Freed by lh_free;
+** NULL when out of memory. And is it told at the right of its column, as numbers are? */
+char *lh_cell_text(const lh_report *report, const lh_cell *cell, bool exact_bytes);
+bool lh_is_number(lh_column_kind kind);
+
+/* ==== 3. Questions ================================================================== */
+
+typedef struct lh_teller lh_teller;
+
+typedef struct lh_question {
+  const char *name; /* of the option of heaptop, and of the method in Lua */
+  const char *help; /* one line */
+  const lh_table *answer;
+  const char *main; /* the key of the rows that -n limits */
+  int (*ask)(lh_snapshot *snapshot, size_t limit, void *answer, lh_error *error);
+  void (*free)(void *answer);
+  void (*tell)(lh_teller *teller, const lh_report *report);
+} lh_question;
+
+extern const lh_question *const lh_questions[]; /* NULL behind the last */
+const lh_question *lh_find_question(const char *name);
+
+struct lh_report {
+  const lh_question *question;
+  lh_snapshot *snapshot;
+  uint64_t whole_bytes; /* reachable bytes: of these shares are told */
+  void *answer;
+};
+
+/* Asks; the snapshot must be classified. `limit`: more rows will not be looked at; 0: all. Freed by
+** lh_report_free. Costs what the question's analysis costs. */
+int lh_ask(lh_report *report, const lh_question *question, lh_snapshot *snapshot, size_t limit,
+           lh_error *error);
+void lh_report_free(lh_report *report);
+
+/* ==== 4. Words ====================================================================== */
+
+typedef enum lh_style { LH_PLAIN, LH_BOLD, LH_FAINT } lh_style;
+
+/* What to ask next about an object. */
+typedef enum lh_next { LH_NEXT_PATHS, LH_NEXT_UNDER } lh_next;
+
+/* Who takes the words of an answer, and puts them where they belong: on a terminal, into a text. It
+** is given whole lines, tables and hints in their order. */
+struct lh_teller {
+  bool exact_bytes;
+  size_t limit;    /* rows to tell; 0: all */
+  const char *all; /* how to see the others: "-n 0 shows all"; NULL: that goes without saying */
+  void (*line)(lh_teller *teller, lh_style style, const char *line);
+  void (*table)(lh_teller *teller, const lh_report *report, const lh_table *table, const void *rows,
+                size_t n);
+  void (*next)(lh_teller *teller, const char *why, lh_next next, uint64_t pointer);
+  bool failed; /* out of memory: what follows is not told any more */
+};
+
+/* What calls the mark: its name or, if it has none of its own, its time; then *is_time. Freed by
+** lh_free; NULL when out of memory. */
+char *lh_mark_name(const lh_mark_info *mark, bool *is_time);
+
+/* Tells a report by its question's words. */
+void lh_tell_report(lh_teller *teller, const lh_report *report);
+
+/* The report as text without colours, tables with their first 20 rows. Freed by lh_free; NULL when
+** out of memory. `subject`: what stands for the snapshot in hints for Lua. */
+char *lh_report_text(const lh_report *report, const char *subject);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

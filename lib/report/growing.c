@@ -1,0 +1,292 @@
+/*
+** growing.c - collections that look as if they had no limit, in sentences, with what speaks for and
+** against that.
+*/
+#include <string.h>
+
+#include "report/report.h"
+
+/* {=== Columns ======================================================================== */
+
+static bool has_numbers(const lh_growing *g) {
+  return g->keying >= LH_KEYED_SEQUENCE && g->keying <= LH_KEYED_NUMBERS;
+}
+
+static void element_type_of(const lh_report *report, const void *row, lh_cell *cell) {
+  const lh_growing *g = row;
+  (void)report;
+  cell->as.text = g->type == LH_TYPE_ROOT ? NULL : lh_type_name(g->type);
+}
+
+static void retained_of(const lh_report *report, const void *row, lh_cell *cell) {
+  cell->as.n = lh_retained_bytes(report->snapshot, ((const lh_growing *)row)->id);
+}
+
+static void least_of(const lh_report *report, const void *row, lh_cell *cell) {
+  const lh_growing *g = row;
+  (void)report;
+  cell->is_null = !has_numbers(g);
+  cell->as.number = g->least;
+}
+
+static void greatest_of(const lh_report *report, const void *row, lh_cell *cell) {
+  const lh_growing *g = row;
+  (void)report;
+  cell->is_null = !has_numbers(g);
+  cell->as.number = g->greatest;
+}
+
+static void same_as(const lh_report *report, const void *row, lh_cell *cell) {
+  const lh_growings *found = report->answer;
+  const lh_growing *g = row;
+  cell->as.text = g == &found->list[g->same_as] ? NULL : found->list[g->same_as].held_by;
+}
+
+#define ROW lh_growing
+static const lh_column growing_columns[] = {
+    LH_WORD("prospect", NULL, prospect, lh_prospect_name,
+            "\"grows\", \"may grow\" or \"filled once\""),
+    LH_TEXT("held_by", NULL, held_by, "a folded path"),
+    LH_OBJECT("object", id, "of several the biggest of those that grow most surely"),
+    LH_COUNT("tables", NULL, tables, "at that path"),
+    LH_COUNT("tables_filled_once", NULL, tables_filled_once, "how many of these were"),
+    LH_COUNT("entries", NULL, entries, "in all of them"),
+    LH_COUNT("alike_entries", NULL, alike_entries, "those of that class"),
+    LH_BYTES("bytes", NULL, bytes,
+             "of all, with what their elements and keys retain, shared or not, no byte twice"),
+    LH_COMPUTED("retained_bytes", LH_COLUMN_BYTES, retained_of,
+                "of the object; and so to younger_share"),
+    LH_COUNT("elements", NULL, elements, "how many"),
+    LH_TEXT("element", NULL, element, "the class or type of most"),
+    LH_COMPUTED("element_type", LH_COLUMN_TEXT, element_type_of, "null for what is no object"),
+    LH_COUNT("alike", NULL, alike, "how many are of that class"),
+    LH_FLAG("are_keys", are_keys, "the elements are the keys"),
+    LH_FLAG("weak_keys", weak_keys,
+            "the keys are weak, but never go: strings, numbers and the like"),
+    LH_FLAG("weak_values", weak_values, "the values are"),
+    LH_WORD("keys", NULL, keying, lh_keying_name,
+            "\"linked\", \"sequence\", \"integers\", \"times\", \"milliseconds\", \"numbers\", "
+            "\"uuids\", \"hex\", \"numbered\", \"tokens\", \"names\", \"strings\", "
+            "\"objects\" or \"mixed\""),
+    LH_COMPUTED("least", LH_COLUMN_NUMBER, least_of, "of keys that are numbers"),
+    LH_COMPUTED("greatest", LH_COLUMN_NUMBER, greatest_of, "the same"),
+    LH_STRING("example_key", example_key, "of keys that are strings"),
+    LH_FLAG("exact", exact, "made in one piece"),
+    LH_COUNT("aged", NULL, aged, "elements that are objects"),
+    LH_COUNT("since_first_mark", NULL, since_first_mark, "of these"),
+    LH_COUNT("epochs", NULL, epochs, "of how many intervals between marks they are"),
+    LH_COUNT("oldest_epoch", NULL, oldest_epoch, "the first of these"),
+    LH_COUNT("youngest_epoch", NULL, youngest_epoch, "the last of these"),
+    LH_FLAG("in_one_go", in_one_go, "with next to nothing else in between"),
+    LH_NUMBER("younger_share", younger, "of all objects those that are younger"),
+    LH_COMPUTED("same_as", LH_COLUMN_TEXT, same_as,
+                "held_by of an earlier row with just the same elements"),
+    LH_END};
+#undef ROW
+
+static const lh_table growing = {"collection", "collections", sizeof(lh_growing), growing_columns};
+
+#define ROW lh_growings
+static const lh_column answer_columns[] = {
+    LH_COUNT("total_collections", NULL, n, "how many there are"),
+    LH_COUNT("total_filled_once", NULL, n_filled_once, "how many of them were filled once"),
+    LH_ROWS("collections", list, n, &growing, "with what was filled once at the end"), LH_END};
+#undef ROW
+
+static const lh_table answer = {NULL, NULL, sizeof(lh_growings), answer_columns};
+
+/* }=================================================================================== */
+
+/* {=== The words ====================================================================== */
+
+/* "1,020 Listener tables", "5,012 strings as keys", "240 tables of several classes": how many of
+** that class there are. */
+static void put_elements(lh_text *out, const lh_growing *g) {
+  const char *type = lh_type_name(g->type);
+  bool by_type = strcmp(g->element, type) == 0;
+  lh_text_count(out, g->alike_entries);
+  lh_text_format(out, " %s%s", g->element, by_type || g->type == LH_TYPE_ROOT ? "s" : "");
+  if (!by_type && (g->type == LH_TYPE_TABLE || g->type == LH_TYPE_USERDATA))
+    lh_text_format(out, " %s%s", type, g->type == LH_TYPE_TABLE ? "s" : "");
+  if (by_type && g->type == LH_TYPE_TABLE) lh_text_string(out, " of several classes");
+  if (g->are_keys) lh_text_string(out, " as keys");
+}
+
+static void tell_sentence(lh_teller *t, const lh_report *report, const lh_growing *g) {
+  static const char *const verdicts[] = {"was filled once:", "may grow:", "grows:"};
+  lh_text text = {0};
+  lh_text_format(&text, "%s %s ", g->held_by, verdicts[g->prospect]);
+  put_elements(&text, g);
+  if (g->tables > 1)
+    lh_text_format(&text, " in %s %s", lh_count_text(g->tables).text,
+                   g->is_list ? "lists" : "tables");
+  if (g->prospect != LH_FILLED_ONCE && g->tables_filled_once > 0)
+    lh_text_format(&text, " (%s filled once)", lh_count_text(g->tables_filled_once).text);
+  lh_text_format(&text, ", %s, %s of the heap", lh_told_size(t, g->bytes).text,
+                 lh_share_of_heap(report, g->bytes).text);
+  lh_say_text(t, g->prospect == LH_FILLED_ONCE ? LH_PLAIN : LH_BOLD, &text);
+}
+
+static lh_number time_of(double seconds) {
+  return lh_time_text((uint64_t)(seconds * 1e9));
+}
+
+static void tell_names(lh_teller *t, const lh_report *report, const lh_growing *g) {
+  static const char *const words[] = {
+      [LH_KEYED_UUIDS] = "uuids",
+      [LH_KEYED_HEX] = "hexadecimal ids",
+      [LH_KEYED_NUMBERED] = "strings that differ in their digits",
+      [LH_KEYED_TOKENS] = "strings of one length, as of a random generator",
+      [LH_KEYED_NAMES] = "names",
+      [LH_KEYED_STRINGS] = "strings"};
+  char *example = lh_string_text(report->snapshot, g->example_key, 40);
+  t->failed |= !example;
+  if (example) lh_say(t, LH_PLAIN, "    keys are %s, such as %s", words[g->keying], example);
+  lh_free(example);
+}
+
+static void tell_keys(lh_teller *t, const lh_report *report, const lh_growing *g) {
+  switch (g->keying) {
+    case LH_KEYED_NOT: lh_say(t, LH_PLAIN, "    linked with each other"); return;
+    case LH_KEYED_SEQUENCE:
+      lh_say(t, LH_PLAIN, "    keys are 1 to %s, one after the other",
+             lh_count_text(g->elements).text);
+      return;
+    case LH_KEYED_INTEGERS:
+    case LH_KEYED_NUMBERS:
+      lh_say(t, LH_PLAIN, "    keys are %s from %s to %s",
+             g->keying == LH_KEYED_INTEGERS ? "integers" : "numbers",
+             lh_plain_number(g->least).text, lh_plain_number(g->greatest).text);
+      return;
+    case LH_KEYED_TIMES:
+    case LH_KEYED_MILLISECONDS:
+      lh_say(t, LH_PLAIN, "    keys are times from %s to %s", time_of(g->least).text,
+             time_of(g->greatest).text);
+      return;
+    case LH_KEYED_OBJECTS: lh_say(t, LH_PLAIN, "    keys are objects"); return;
+    case LH_KEYED_MIXED: lh_say(t, LH_PLAIN, "    keys are of all kinds"); return;
+    default: tell_names(t, report, g); return;
+  }
+}
+
+/* Why a table that should let go does not. */
+static void tell_weak(lh_teller *t, const lh_growing *g) {
+  if (g->weak_keys && g->weak_values)
+    lh_say(t, LH_PLAIN, "    weak, but neither its keys nor its values are objects: nothing goes");
+  else if (g->weak_keys)
+    lh_say(t, LH_PLAIN, "    weak keys, but the keys are %s: nothing goes",
+           has_numbers(g) ? "numbers" : "strings");
+  else if (g->weak_values)
+    lh_say(t, LH_PLAIN, "    weak values, but the values are %s: nothing goes",
+           g->type == LH_TYPE_STRING && !g->are_keys ? "strings" : "no objects");
+}
+
+/* In which intervals between marks its elements were allocated. */
+static void tell_epochs(lh_teller *t, const lh_snapshot *snapshot, const lh_growing *g) {
+  uint32_t n = lh_mark_count(snapshot);
+  if (n < 2 || g->aged == 0 || 2 * g->aged < g->elements) return; /* they share a few */
+  char *first = lh_interval_text(snapshot, 1);
+  char *oldest = lh_interval_text(snapshot, g->oldest_epoch);
+  char *youngest = lh_interval_text(snapshot, g->youngest_epoch);
+  t->failed |= !first || !oldest || !youngest;
+  if (g->since_first_mark == 0)
+    lh_say(t, LH_PLAIN, "    all of it from before %s, the first mark", first);
+  else if (g->epochs == 1)
+    lh_say(t, LH_PLAIN, "    all of it allocated in the interval that begins with %s", oldest);
+  else
+    lh_say(t, LH_PLAIN, "    allocated in %s of %s intervals between marks, from %s to %s",
+           lh_count_text(g->epochs).text, lh_count_text(n).text, oldest, youngest);
+  lh_free(first);
+  lh_free(oldest);
+  lh_free(youngest);
+}
+
+/* What is known without marks. */
+static void tell_order(lh_teller *t, const lh_growing *g) {
+  if (g->exact) lh_say(t, LH_PLAIN, "    made in one piece: nothing was ever put behind its end");
+  if (2 * g->aged < g->elements || g->aged == 0) return;
+  lh_number younger = lh_share_text((uint64_t)(g->younger * 1000), 1000);
+  if (g->in_one_go && g->prospect == LH_FILLED_ONCE)
+    lh_say(t, LH_PLAIN, "    allocated in one go; %s of the heap's objects are younger",
+           younger.text);
+  else if (g->younger < 0.1)
+    lh_say(t, LH_PLAIN, "    its youngest is among the youngest %s of the heap's objects",
+           g->younger < 0.01 ? "hundredth" : "tenth");
+  else
+    lh_say(t, LH_PLAIN, "    %s of the heap's objects are younger than its youngest", younger.text);
+}
+
+/* next[i]: the next row with just the elements of row i, or found->n. NULL: out of memory. */
+static size_t *link_same(const lh_growings *found) {
+  size_t *next = lh_alloc_zeroed(2 * found->n + 1, sizeof *next);
+  size_t *last = next ? next + found->n : NULL;
+  for (size_t i = 0; next && i < found->n; i++) {
+    size_t first = found->list[i].same_as;
+    next[i] = found->n;
+    if (first != i) next[last[first]] = i;
+    last[first] = i;
+  }
+  return next;
+}
+
+static void tell_row(lh_teller *t, const lh_report *report, size_t i, const size_t *next) {
+  const lh_growings *found = report->answer;
+  const lh_growing *g = &found->list[i];
+  tell_sentence(t, report, g);
+  if (g->tables > 1)
+    lh_say(t, LH_PLAIN,
+           "    one of these, with %s:", lh_count_of(g->elements, "element", "elements").text);
+  tell_keys(t, report, g);
+  tell_weak(t, g);
+  tell_epochs(t, report->snapshot, g);
+  tell_order(t, g);
+  for (size_t k = next[i]; k < found->n; k = next[k])
+    lh_say(t, LH_PLAIN, "    also in %s", found->list[k].held_by);
+  lh_tell_next(t, report, "Why it stays", LH_NEXT_PATHS, g->id);
+}
+
+/* The first n rows; of those with just the same elements the first. */
+static void tell_rows(lh_teller *t, const lh_report *report, size_t n) {
+  const lh_growings *found = report->answer;
+  size_t *next = link_same(found), n_told = 0, n_hidden = 0;
+  t->failed |= !next;
+  for (size_t i = 0; i < n && !t->failed; i++) {
+    if (found->list[i].same_as != i) continue;
+    if (t->limit != 0 && n_told == t->limit) {
+      n_hidden++;
+      continue;
+    }
+    if (n_told++ > 0) lh_say(t, LH_PLAIN, "%s", "");
+    tell_row(t, report, i, next);
+  }
+  lh_tell_hidden(t, &growing, n_hidden);
+  lh_free(next);
+}
+
+/* Those that were filled once are left out, unless all are asked for. */
+static void tell(lh_teller *t, const lh_report *report) {
+  const lh_growings *found = report->answer;
+  size_t n_left = found->n - found->n_filled_once, n = t->limit == 0 ? found->n : n_left;
+  if (n_left == 0)
+    lh_say(t, LH_PLAIN, "Nothing looks like a collection without a limit%s", n > 0 ? "\n" : "");
+  tell_rows(t, report, n);
+  if (n < found->n)
+    lh_say(t, LH_FAINT, "\nLeft out: %s that %s filled once%s%s",
+           lh_count_of(found->n_filled_once, growing.one, growing.many).text,
+           found->n_filled_once == 1 ? "was" : "were", t->all ? "; " : "", t->all ? t->all : "");
+}
+
+/* }=================================================================================== */
+
+static int ask(lh_snapshot *snapshot, size_t limit, void *found, lh_error *error) {
+  (void)limit;
+  return lh_find_growing(snapshot, found, error);
+}
+
+static void let_go(void *found) {
+  lh_growings_free(found);
+}
+
+const lh_question lh_growing_question = {
+    "growing", "collections that look as if they had no limit", &answer, "collections", ask, let_go,
+    tell};

@@ -1,0 +1,59 @@
+/*
+** modules.c - what each module and each global keeps alive alone, and what it reaches.
+*/
+#include "report/report.h"
+
+#define ROW lh_module
+static const lh_column module_columns[] = {
+    LH_BYTES("retained_bytes", "alone", retained_bytes, "that it alone keeps alive"),
+    LH_SHARE("share", retained_bytes),
+    LH_BYTES("shared_bytes", "shared", shared_bytes, "that it and others reach or keep alive"),
+    LH_BYTES("reached_bytes", "reached", reached_bytes, "of all objects that it reaches"),
+    LH_COUNT("reached_objects", "objects", reached_objects, "that it reaches"),
+    LH_TEXT("name", "name", name, "as a path: package.loaded[\"app.bus\"] or _G.cache"),
+    LH_OBJECT("object", id, "the value"),
+    LH_END};
+#undef ROW
+
+static const lh_table module = {"module or global", "modules and globals", sizeof(lh_module),
+                                module_columns};
+
+#define ROW lh_modules
+static const lh_column answer_columns[] = {
+    LH_COUNT("total_modules", NULL, total, "how many modules and globals there are"),
+    LH_BYTES("retained_bytes", NULL, retained_bytes, "what is kept alive by one of them alone"),
+    LH_BYTES("reached_bytes", NULL, reached_bytes, "what is reached from any of them"),
+    LH_ROWS("modules", list, n, &module, "those that keep most alive alone first"), LH_END};
+#undef ROW
+
+static const lh_table answer = {NULL, NULL, sizeof(lh_modules), answer_columns};
+
+static int ask(lh_snapshot *snapshot, size_t limit, void *modules, lh_error *error) {
+  return lh_find_modules(snapshot, limit, modules, error);
+}
+
+static void let_go(void *modules) {
+  lh_modules_free(modules);
+}
+
+static void tell(lh_teller *t, const lh_report *report) {
+  const lh_modules *m = report->answer;
+  const lh_module *first = m->list;
+  lh_reach reach;
+  lh_reach_totals(report->snapshot, &reach);
+  if (m->n > 0) {
+    lh_say(t, LH_BOLD, "%s keeps most alive alone: %s, %s of the heap", first->name,
+           lh_told_size(t, first->retained_bytes).text,
+           lh_share_of_heap(report, first->retained_bytes).text);
+    lh_say(t, LH_PLAIN,
+           "%s: %s are kept alive by one of them alone, %s are reached from them, %s are not\n",
+           lh_count_of(m->total, module.one, module.many).text,
+           lh_told_size(t, m->retained_bytes).text, lh_told_size(t, m->reached_bytes).text,
+           lh_told_size(t, reach.reachable_bytes - m->reached_bytes).text);
+  }
+  lh_tell_table(t, report, &module, m->list, m->n, m->total);
+}
+
+const lh_question lh_modules_question = {
+    "modules", "what modules and globals keep alive, alone or not", &answer, "modules", ask, let_go,
+    tell};

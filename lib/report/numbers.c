@@ -1,0 +1,127 @@
+/*
+** numbers.c - counts, sizes, shares and times as people read them. A KB is 1,024 bytes, as in
+** collectgarbage("count"). All of it in integers: no locale changes a digit, and libm is not needed.
+*/
+#include <inttypes.h>
+#include <string.h>
+#include <time.h>
+
+#include "report/report.h"
+
+enum { COUNT_BYTES = sizeof "18,446,744,073,709,551,615" };
+
+/* Writes the digits from the end, a comma between groups of three; returns how many bytes. */
+static size_t put_count(lh_number *number, uint64_t n) {
+  char digits[COUNT_BYTES], *end = digits + sizeof digits;
+  unsigned written = 0;
+  do {
+    if (written != 0 && written % 3 == 0) *--end = ',';
+    *--end = (char)('0' + n % 10);
+    written++;
+  } while ((n /= 10) != 0);
+  size_t length = (size_t)(digits + sizeof digits - end);
+  memcpy(number->text, end, length);
+  number->text[length] = '\0';
+  return length;
+}
+
+/* Puts text behind the first `at` bytes; what is too long is cut. */
+static void put_behind(lh_number *number, size_t at, const char *text) {
+  size_t room = sizeof number->text - at - 1, n = strlen(text);
+  if (n > room) n = room;
+  memcpy(number->text + at, text, n);
+  number->text[at + n] = '\0';
+}
+
+lh_number lh_count_text(uint64_t n) {
+  lh_number number;
+  (void)put_count(&number, n);
+  return number;
+}
+
+lh_number lh_count_of(uint64_t n, const char *one, const char *many) {
+  lh_number number;
+  size_t at = put_count(&number, n);
+  number.text[at++] = ' ';
+  put_behind(&number, at, n == 1 ? one : many);
+  return number;
+}
+
+/* 10 * n / unit, rounded to the nearest, halves to the even one: what printf makes of n / unit with
+** one digit behind the point. */
+static uint64_t tenths_of(uint64_t n, unsigned shift) {
+  uint64_t whole = (n >> shift) * 10, rest = (n & (((uint64_t)1 << shift) - 1)) * 10;
+  uint64_t tenths = whole + (rest >> shift), left = rest & (((uint64_t)1 << shift) - 1);
+  uint64_t half = (uint64_t)1 << (shift - 1);
+  return tenths + (left > half || (left == half && tenths % 2 == 1));
+}
+
+lh_number lh_size_text(uint64_t bytes, bool exact) {
+  static const char *const units[] = {" KB", " MB", " GB", " TB", " PB", " EB"};
+  lh_number number;
+  unsigned unit = 0;
+  if (exact || bytes < 1024) {
+    put_behind(&number, put_count(&number, bytes), " B");
+    return number;
+  }
+  uint64_t tenths = tenths_of(bytes, 10);
+  while (tenths >= 10240) { /* would be printed as 1024.0 */
+    unit++;
+    tenths = tenths_of(bytes, 10 * (unit + 1));
+  }
+  size_t at = put_count(&number, tenths / 10);
+  number.text[at++] = '.';
+  number.text[at++] = (char)('0' + tenths % 10);
+  put_behind(&number, at, units[unit]);
+  return number;
+}
+
+static lh_number change(uint64_t from, uint64_t to, lh_number absolute) {
+  lh_number number = {""};
+  if (from != to) put_behind(&number, 0, to > from ? "+" : "-");
+  put_behind(&number, from != to, absolute.text);
+  return number;
+}
+
+lh_number lh_count_change(uint64_t from, uint64_t to) {
+  return change(from, to, lh_count_text(to > from ? to - from : from - to));
+}
+
+lh_number lh_size_change(uint64_t from, uint64_t to, bool exact) {
+  return change(from, to, lh_size_text(to > from ? to - from : from - to, exact));
+}
+
+lh_number lh_address_text(const lh_snapshot *snapshot, lh_id id) {
+  lh_number number;
+  (void)snprintf(number.text, sizeof number.text, "0x%llx",
+                 (unsigned long long)lh_pointer_of(snapshot, id));
+  return number;
+}
+
+lh_number lh_share_text(uint64_t part, uint64_t whole) {
+  lh_number number;
+  (void)snprintf(number.text, sizeof number.text, "%.1f%%",
+                 whole == 0 ? 0.0 : 100.0 * (double)part / (double)whole);
+  char *point = strchr(number.text, lh_decimal_point());
+  if (point) *point = '.';
+  return number;
+}
+
+lh_number lh_time_text(uint64_t time_ns) {
+  lh_number number;
+  time_t seconds = (time_t)(time_ns / 1000000000u);
+  struct tm utc;
+  if (!gmtime_r(&seconds, &utc) ||
+      strftime(number.text, sizeof number.text, "%Y-%m-%d %H:%M:%S UTC", &utc) == 0)
+    (void)snprintf(number.text, sizeof number.text, "%" PRIu64 " ns after 1970", time_ns);
+  return number;
+}
+
+lh_number lh_plain_number(double n) {
+  lh_number number;
+  if (n >= 0 && n < 9e15 && n <= (double)(uint64_t)n) return lh_count_text((uint64_t)n);
+  (void)snprintf(number.text, sizeof number.text, "%.14g", n);
+  char *point = strchr(number.text, lh_decimal_point());
+  if (point) *point = '.';
+  return number;
+}

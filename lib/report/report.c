@@ -1,0 +1,100 @@
+/*
+** report.c - asking a question, and what stands under a column of its answer.
+*/
+#include <string.h>
+
+#include "report/report.h"
+
+const lh_question *const lh_questions[] = {&lh_modules_question, &lh_growing_question, NULL};
+
+const lh_question *lh_find_question(const char *name) {
+  const lh_question *const *q = lh_questions;
+  while (*q && strcmp((*q)->name, name) != 0) q++;
+  return *q;
+}
+
+int lh_ask(lh_report *report, const lh_question *question, lh_snapshot *snapshot, size_t limit,
+           lh_error *error) {
+  lh_reach reach;
+  *report = (lh_report){.question = question, .snapshot = snapshot};
+  lh_reach_totals(snapshot, &reach);
+  report->whole_bytes = reach.reachable_bytes;
+  void *answer = lh_alloc_zeroed(1, question->answer->row_bytes);
+  if (!answer) return lh_fail_memory(error, "answering a question");
+  int code = question->ask(snapshot, limit, answer, error);
+  if (code == LH_OK)
+    report->answer = answer;
+  else
+    lh_free(answer);
+  return code;
+}
+
+void lh_report_free(lh_report *report) {
+  if (report->answer) report->question->free(report->answer);
+  lh_free(report->answer);
+  *report = (lh_report){0};
+}
+
+static void read_field(const lh_column *column, const char *row, lh_cell *cell) {
+  const char *field = row + column->offset;
+  switch (column->kind) {
+    case LH_COLUMN_BYTES:
+    case LH_COLUMN_COUNT:
+    case LH_COLUMN_SHARE:
+      cell->as.n = column->bytes == sizeof(uint32_t) ? *(const uint32_t *)(const void *)field
+                                                     : *(const uint64_t *)(const void *)field;
+      break;
+    case LH_COLUMN_NUMBER: cell->as.number = *(const double *)(const void *)field; break;
+    case LH_COLUMN_FLAG: cell->as.flag = *(const bool *)(const void *)field; break;
+    case LH_COLUMN_TEXT:
+      cell->as.text = column->word ? column->word(*(const unsigned *)(const void *)field)
+                                   : *(const char *const *)(const void *)field;
+      break;
+    case LH_COLUMN_OBJECT:
+    case LH_COLUMN_STRING: cell->as.object = *(const lh_id *)(const void *)field; break;
+    case LH_COLUMN_ROWS:
+      cell->as.rows.table = column->rows;
+      cell->as.rows.list = *(const void *const *)(const void *)field;
+      cell->as.rows.n = *(const size_t *)(const void *)(row + column->n_offset);
+      break;
+    case LH_COLUMN_END: break;
+  }
+}
+
+void lh_cell_of(const lh_report *report, const lh_column *column, const void *row, lh_cell *cell) {
+  *cell = (lh_cell){.kind = column->kind};
+  if (column->compute)
+    column->compute(report, row, cell);
+  else
+    read_field(column, row, cell);
+  if (cell->kind == LH_COLUMN_TEXT && !cell->as.text) cell->is_null = true;
+  if ((cell->kind == LH_COLUMN_OBJECT || cell->kind == LH_COLUMN_STRING) &&
+      cell->as.object == LH_NO_OBJECT)
+    cell->is_null = true;
+}
+
+bool lh_is_number(lh_column_kind kind) {
+  return kind >= LH_COLUMN_BYTES && kind <= LH_COLUMN_NUMBER;
+}
+
+char *lh_cell_text(const lh_report *report, const lh_cell *cell, bool exact_bytes) {
+  lh_text text = {0};
+  if (cell->is_null) return lh_copy_text("");
+  switch (cell->kind) {
+    case LH_COLUMN_BYTES: lh_text_string(&text, lh_size_text(cell->as.n, exact_bytes).text); break;
+    case LH_COLUMN_COUNT: lh_text_count(&text, cell->as.n); break;
+    case LH_COLUMN_SHARE:
+      lh_text_string(&text, lh_share_text(cell->as.n, report->whole_bytes).text);
+      break;
+    case LH_COLUMN_NUMBER: lh_text_string(&text, lh_plain_number(cell->as.number).text); break;
+    case LH_COLUMN_FLAG: lh_text_string(&text, cell->as.flag ? "yes" : ""); break;
+    case LH_COLUMN_TEXT: lh_text_string(&text, cell->as.text); break;
+    case LH_COLUMN_OBJECT:
+      lh_text_string(&text, lh_address_text(report->snapshot, cell->as.object).text);
+      break;
+    case LH_COLUMN_STRING: return lh_string_text(report->snapshot, cell->as.object, 40);
+    case LH_COLUMN_ROWS: lh_text_count(&text, cell->as.rows.n); break;
+    case LH_COLUMN_END: break;
+  }
+  return lh_text_finish(&text);
+}

@@ -1,0 +1,87 @@
+/*
+** report.h - for the files of this folder: columns that the compiler checks, and the words that
+** several questions share. Each question is a file of its name:
+**
+**     numbers.c     counts, sizes, shares, times
+**     report.c      asking, and what stands under a column
+**     tell.c        the words: lines, numbers and names in them, tables and hints
+**     text.c        a report as plain text
+*/
+#ifndef LUAHEAP_REPORT_PRIVATE_H
+#define LUAHEAP_REPORT_PRIVATE_H
+
+#include "base.h"
+#include "luaheap_report.h"
+#include "name/text.h"
+
+/* {=== Columns ======================================================================== */
+
+/* A column of `ROW`, which a file defines as the struct that its columns are about. A field of
+** another type than that kind of column shows does not compile. */
+#define LH_FIELD(field, types)                                             \
+  .offset = offsetof(ROW, field) + 0 * _Generic(((ROW *)0)->field, types), \
+  .bytes = sizeof(((ROW *)0)->field)
+#define LH_INTEGERS \
+  uint64_t:         \
+  1, uint32_t : 1
+
+#define LH_BYTES(key, heading, field, meaning) \
+  { key, heading, LH_COLUMN_BYTES, meaning, LH_FIELD(field, uint64_t : 1) }
+#define LH_COUNT(key, heading, field, meaning) \
+  { key, heading, LH_COLUMN_COUNT, meaning, LH_FIELD(field, LH_INTEGERS) }
+#define LH_SHARE(heading, field) \
+  { NULL, heading, LH_COLUMN_SHARE, NULL, LH_FIELD(field, uint64_t : 1) }
+#define LH_NUMBER(key, field, meaning) \
+  { key, NULL, LH_COLUMN_NUMBER, meaning, LH_FIELD(field, double : 1) }
+#define LH_FLAG(key, field, meaning) \
+  { key, NULL, LH_COLUMN_FLAG, meaning, LH_FIELD(field, bool : 1) }
+#define LH_TEXT(key, heading, field, meaning) \
+  { key, heading, LH_COLUMN_TEXT, meaning, LH_FIELD(field, const char * : 1) }
+#define LH_WORD(key, heading, field, word_of, meaning) \
+  { key, heading, LH_COLUMN_TEXT, meaning, LH_FIELD(field, unsigned : 1), .word = word_of }
+#define LH_OBJECT(key, field, meaning) \
+  { key, NULL, LH_COLUMN_OBJECT, meaning, LH_FIELD(field, lh_id : 1) }
+#define LH_STRING(key, field, meaning) \
+  { key, NULL, LH_COLUMN_STRING, meaning, LH_FIELD(field, lh_id : 1) }
+#define LH_ROWS(key, list, n, table, meaning)                                         \
+  {                                                                                   \
+    key, NULL, LH_COLUMN_ROWS, meaning, .offset = offsetof(ROW, list), .rows = table, \
+                                        .n_offset = offsetof(ROW, n)                  \
+  }
+/* What is no field: function fills the cell, whose kind is set, and which is not null. */
+#define LH_COMPUTED(key, kind, function, meaning) \
+  { key, NULL, kind, meaning, .compute = function }
+#define LH_END \
+  { .kind = LH_COLUMN_END }
+
+/* }=================================================================================== */
+
+/* {=== Words ========================================================================== */
+
+/* Tells one line; printf's format. And a text that was put together, which is empty then. */
+void lh_say(lh_teller *teller, lh_style style, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+void lh_say_text(lh_teller *teller, lh_style style, lh_text *text);
+
+lh_number lh_told_size(const lh_teller *teller, uint64_t bytes);
+lh_number lh_share_of_heap(const lh_report *report, uint64_t bytes);
+
+/* What begins an interval between marks, epoch 0 "the start". Freed by lh_free. */
+char *lh_interval_text(const lh_snapshot *snapshot, uint32_t epoch);
+
+/* "and 12 more classes: -n 0 shows all", if there are any. */
+void lh_tell_hidden(lh_teller *teller, const lh_table *table, uint64_t n);
+
+/* A table of the first rows, as many as the teller wants, and how many more there are. */
+void lh_tell_table(lh_teller *teller, const lh_report *report, const lh_table *table,
+                   const void *rows, size_t n, uint64_t total);
+
+/* "Why it stays: heappath c 0x55d0c0a3f2e0", in the language of who asked. */
+void lh_tell_next(lh_teller *teller, const lh_report *report, const char *why, lh_next next,
+                  lh_id id);
+
+/* }=================================================================================== */
+
+extern const lh_question lh_modules_question, lh_growing_question;
+
+#endif

@@ -1,0 +1,77 @@
+/*
+** tell.c - how the words of an answer reach who takes them: whole lines, with numbers in them,
+** tables, and what to ask next. When memory runs out the rest is not told, and the teller says so.
+*/
+#include <stdarg.h>
+#include <string.h>
+
+#include "report/report.h"
+
+void lh_tell_report(lh_teller *teller, const lh_report *report) {
+  report->question->tell(teller, report);
+}
+
+void lh_say_text(lh_teller *teller, lh_style style, lh_text *text) {
+  char *line = lh_text_finish(text);
+  if (line && !teller->failed) teller->line(teller, style, line);
+  teller->failed |= !line;
+  lh_free(line);
+}
+
+void lh_say(lh_teller *teller, lh_style style, const char *format, ...) {
+  va_list arguments;
+  lh_text text = {0};
+  va_start(arguments, format);
+  lh_text_vformat(&text, format, arguments);
+  va_end(arguments);
+  lh_say_text(teller, style, &text);
+}
+
+lh_number lh_told_size(const lh_teller *teller, uint64_t bytes) {
+  return lh_size_text(bytes, teller->exact_bytes);
+}
+
+lh_number lh_share_of_heap(const lh_report *report, uint64_t bytes) {
+  return lh_share_text(bytes, report->whole_bytes);
+}
+
+/* The time of a mark as marks are named by period: 2026-11-21 17:40:05. */
+static char *time_name(const lh_mark_info *mark) {
+  lh_number time = lh_time_text(mark->time_ns);
+  char *zone = strstr(time.text, " UTC");
+  if (zone) *zone = '\0';
+  return lh_copy_text(time.text);
+}
+
+char *lh_mark_name(const lh_mark_info *mark, bool *is_time) {
+  char *time = time_name(mark);
+  *is_time = !time || *mark->name == '\0' || strcmp(mark->name, time) == 0;
+  if (*is_time) return time;
+  lh_free(time);
+  return lh_escaped(mark->name, strlen(mark->name));
+}
+
+char *lh_interval_text(const lh_snapshot *snapshot, uint32_t epoch) {
+  bool is_time;
+  return epoch == 0 ? lh_copy_text("the start")
+                    : lh_mark_name(lh_mark_at(snapshot, epoch - 1), &is_time);
+}
+
+void lh_tell_hidden(lh_teller *teller, const lh_table *table, uint64_t n) {
+  if (n > 0)
+    lh_say(teller, LH_FAINT, "and %s more %s%s%s", lh_count_text(n).text,
+           n == 1 ? table->one : table->many, teller->all ? ": " : "",
+           teller->all ? teller->all : "");
+}
+
+void lh_tell_table(lh_teller *teller, const lh_report *report, const lh_table *table,
+                   const void *rows, size_t n, uint64_t total) {
+  size_t told = teller->limit != 0 && n > teller->limit ? teller->limit : n;
+  if (!teller->failed) teller->table(teller, report, table, rows, told);
+  lh_tell_hidden(teller, table, total - told);
+}
+
+void lh_tell_next(lh_teller *teller, const lh_report *report, const char *why, lh_next next,
+                  lh_id id) {
+  if (!teller->failed) teller->next(teller, why, next, lh_pointer_of(report->snapshot, id));
+}

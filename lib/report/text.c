@@ -1,0 +1,116 @@
+/*
+** text.c - a report as plain text: what tostring makes of it in Lua. Tables have at most 20 rows;
+** all rows are in the report itself.
+*/
+#include <string.h>
+
+#include "report/report.h"
+
+enum { MOST_ROWS = 20, GAP = 2 };
+
+typedef struct plain {
+  lh_teller teller; /* the first field: what it is called with */
+  lh_text text;
+  const char *subject;
+} plain;
+
+static void add_line(lh_teller *teller, lh_style style, const char *line) {
+  plain *p = (plain *)(void *)teller;
+  (void)style;
+  lh_text_string(&p->text, line);
+  lh_text_string(&p->text, "\n");
+}
+
+static void add_next(lh_teller *teller, const char *why, lh_next next, uint64_t pointer) {
+  static const char *const methods[] = {[LH_NEXT_PATHS] = "paths", [LH_NEXT_UNDER] = "under"};
+  lh_say(teller, LH_PLAIN, "    %s: %s:object(\"0x%llx\"):%s()", why,
+         ((plain *)(void *)teller)->subject, (unsigned long long)pointer, methods[next]);
+}
+
+/* {=== Tables ========================================================================= */
+
+/* Places that a text takes on the screen, as well as can be known here: one for each character. */
+static size_t width_of(const char *text) {
+  size_t n = 0;
+  for (; *text != '\0'; text++) n += ((unsigned char)*text & 0xC0) != 0x80;
+  return n;
+}
+
+static char *text_of(const lh_teller *teller, const lh_report *report, const lh_column *column,
+                     const void *row) {
+  lh_cell cell;
+  lh_cell_of(report, column, row, &cell);
+  return lh_cell_text(report, &cell, teller->exact_bytes);
+}
+
+static void add_cell(lh_text *out, const char *text, size_t width, bool right, bool follows) {
+  size_t space = width - width_of(text);
+  if (follows) lh_text_format(out, "%*s", GAP, "");
+  if (right) lh_text_format(out, "%*s", (int)space, "");
+  lh_text_string(out, text);
+  if (!right) lh_text_format(out, "%*s", (int)space, "");
+}
+
+/* Blanks at the end of a line are of no use. */
+static void end_line(lh_text *out) {
+  while (out->n > 0 && out->bytes[out->n - 1] == ' ') out->n--;
+  lh_text_string(out, "\n");
+}
+
+static void print_cells(plain *p, const lh_table *table, char *const *cells, size_t n_rows,
+                        size_t n_columns) {
+  size_t shown = 0, *widths = lh_alloc_zeroed(n_columns, sizeof *widths);
+  p->teller.failed |= !widths;
+  for (size_t i = 0; widths && i < n_rows * n_columns; i++) {
+    size_t width = width_of(cells[i]);
+    if (width > widths[i % n_columns]) widths[i % n_columns] = width;
+  }
+  for (size_t row = 0; widths && row < n_rows; row++) {
+    shown = 0;
+    for (const lh_column *c = table->columns; c->kind != LH_COLUMN_END; c++) {
+      if (!c->heading) continue;
+      add_cell(&p->text, cells[row * n_columns + shown], widths[shown], lh_is_number(c->kind),
+               shown > 0);
+      shown++;
+    }
+    end_line(&p->text);
+  }
+  lh_free(widths);
+}
+
+static void add_table(lh_teller *teller, const lh_report *report, const lh_table *table,
+                      const void *rows, size_t n) {
+  plain *p = (plain *)(void *)teller;
+  size_t n_columns = 0, at = 0;
+  if (n == 0) {
+    add_line(teller, LH_PLAIN, "none");
+    return;
+  }
+  for (const lh_column *c = table->columns; c->kind != LH_COLUMN_END; c++)
+    n_columns += c->heading != NULL;
+  char **cells = lh_alloc_zeroed((n + 1) * n_columns, sizeof *cells);
+  teller->failed |= !cells;
+  for (size_t row = 0; row <= n && !teller->failed; row++) {
+    const char *from = (const char *)rows + (row > 0 ? row - 1 : 0) * table->row_bytes;
+    for (const lh_column *c = table->columns; c->kind != LH_COLUMN_END; c++) {
+      if (!c->heading) continue;
+      cells[at] = row == 0 ? lh_copy_text(c->heading) : text_of(teller, report, c, from);
+      teller->failed |= !cells[at++];
+    }
+  }
+  if (!teller->failed) print_cells(p, table, cells, n + 1, n_columns);
+  for (size_t i = 0; i < at; i++) lh_free(cells[i]);
+  lh_free(cells);
+}
+
+/* }=================================================================================== */
+
+char *lh_report_text(const lh_report *report, const char *subject) {
+  plain p = {.teller = {.limit = MOST_ROWS, .line = add_line, .table = add_table, .next = add_next},
+             .subject = subject};
+  lh_tell_report(&p.teller, report);
+  while (p.text.n > 0 && p.text.bytes[p.text.n - 1] == '\n') p.text.n--;
+  if (!p.teller.failed) return lh_text_finish(&p.text);
+  lh_text_free(&p.text);
+  return NULL;
+}
