@@ -134,14 +134,11 @@ int cli_try_open(cli *c, const char *file, lh_snapshot **snapshot, lh_error *err
 lh_snapshot *cli_open(cli *c, const char *file);
 lh_snapshot *cli_open_analysed(cli *c, const char *file);
 
-/* The class of an object; the name of its type where it has none (our own objects). */
-const char *cli_class_of(const lh_snapshot *snapshot, lh_id id);
-
 /* The class, and of a string its beginning. Freed by lh_free. */
 char *cli_what(const lh_snapshot *snapshot, lh_id id);
 
 /* "48,112 Session tables": so many of a class, and what it is where its name does not say. Freed by
-** free. */
+** lh_free. */
 char *cli_things(cli *c, const lh_snapshot *snapshot, uint32_t class_index, uint64_t objects);
 
 /* Where the object is, as Lua prints it: 0x55d0c0a3f2e0. */
@@ -153,9 +150,6 @@ char *cli_held_by(cli *c, lh_snapshot *snapshot, lh_id id);
 /* "upvalue c of function @app.lua:6 (through _G.handlers.h17)": a path, with who holds the function
 ** where its text begins at one. Freed by free. */
 char *cli_path_told(const lh_snapshot *snapshot, const lh_path *path, bool folded);
-
-/* From this many steps on a path is folded. */
-#define CLI_LONG_PATH 24u
 
 /* }=================================================================================== */
 
@@ -238,12 +232,12 @@ json_t *cli_json_text(const char *text); /* escaped first */
 
 /* {=== Answers ======================================================================== */
 
-/* Asks and prints at most `limit` rows (0: all) of the snapshot in `file`; and as the values of a
-** JSON object that was opened. */
+/* Asks about the snapshot in `file`, and prints; and as the values of a JSON object that was
+** opened. */
 void cli_report_print(cli *c, const lh_question *question, lh_snapshot *snapshot, const char *file,
-                      size_t limit);
+                      const lh_request *request);
 void cli_report_json(cli *c, cli_json *w, const lh_question *question, lh_snapshot *snapshot,
-                     size_t limit);
+                     const lh_request *request);
 
 /* }=================================================================================== */
 

@@ -177,7 +177,7 @@ void print_matches(cli *c, const subject *s) {
 json_t *json_of_object(cli *c, const lh_snapshot *snapshot, lh_id id) {
   if (id == LH_ROOT) return cli_must(json_pack("{ss}", "class", "root"));
   return cli_must(json_pack("{ss ss ss sI sI}", "address", cli_address(c, snapshot, id), "class",
-                            cli_class_of(snapshot, id), "type",
+                            lh_class_name_of(snapshot, id), "type",
                             lh_type_name(lh_type_of(snapshot, id)), "shallow_bytes",
                             (json_int_t)lh_shallow_bytes(snapshot, id), "retained_bytes",
                             (json_int_t)lh_retained_bytes(snapshot, id)));
@@ -195,7 +195,7 @@ void json_subject(cli *c, cli_json *w, const subject *s) {
   bool reachable = lh_is_reachable(s->snapshot, s->id);
   cli_json_value(w, "object", json_string(object));
   cli_json_value(w, "address", json_string(cli_address(c, s->snapshot, s->id)));
-  cli_json_value(w, "class", json_string(cli_class_of(s->snapshot, s->id)));
+  cli_json_value(w, "class", json_string(lh_class_name_of(s->snapshot, s->id)));
   cli_json_value(w, "type", json_string(lh_type_name(lh_type_of(s->snapshot, s->id))));
   cli_json_value(w, "shallow_bytes", cli_json_size(lh_shallow_bytes(s->snapshot, s->id)));
   cli_json_value(w, "retained_bytes", cli_json_size(lh_retained_bytes(s->snapshot, s->id)));

@@ -51,16 +51,23 @@ static const cli_tool tool = {
 
 /* {=== Questions of the library ======================================================= */
 
+static lh_request request_of(const request *r) {
+  return (lh_request){.limit = r->query.limit, .has_depth = r->depth_given, .depth = r->depth};
+}
+
 static void print_answer(cli *c, lh_snapshot *snapshot, const request *r) {
-  cli_report_print(c, lh_find_question(r->report->name), snapshot, r->file, r->query.limit);
+  lh_request asked = request_of(r);
+  cli_report_print(c, lh_find_question(r->report->name), snapshot, r->file, &asked);
 }
 
 /* All rows, unless -n says otherwise. */
 static void print_answer_json(cli *c, cli_json *w, lh_snapshot *snapshot, const request *r) {
-  cli_report_json(c, w, lh_find_question(r->report->name), snapshot,
-                  r->limit_given ? r->query.limit : 0);
+  lh_request asked = request_of(r);
+  if (!r->limit_given) asked.limit = 0;
+  cli_report_json(c, w, lh_find_question(r->report->name), snapshot, &asked);
 }
 
+static const report threads_report = {"threads", print_answer, print_answer_json};
 static const report modules_report = {"modules", print_answer, print_answer_json};
 static const report growing_report = {"growing", print_answer, print_answer_json};
 
@@ -391,7 +398,7 @@ static json_t *json_object_row(cli *c, lh_snapshot *snapshot, const request *r, 
   char *held_by = r->query.garbage ? NULL : cli_held_by(c, snapshot, id);
   json_t *row = cli_must(
       json_pack("{ss ss ss sI sI so ss?}", "address", cli_address(c, snapshot, id), "class",
-                cli_class_of(snapshot, id), "type", lh_type_name(lh_type_of(snapshot, id)),
+                lh_class_name_of(snapshot, id), "type", lh_type_name(lh_type_of(snapshot, id)),
                 "shallow_bytes", (json_int_t)lh_shallow_bytes(snapshot, id), "retained_bytes",
                 (json_int_t)lh_retained_bytes(snapshot, id), "distance",
                 r->query.garbage ? json_null() : json_integer(lh_distance(snapshot, id)), "held_by",

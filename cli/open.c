@@ -45,49 +45,20 @@ lh_snapshot *cli_open_analysed(cli *c, const char *file) {
   return snapshot;
 }
 
-const char *cli_class_of(const lh_snapshot *snapshot, lh_id id) {
-  uint32_t class_index = lh_class_of(snapshot, id);
-  if (class_index == UINT32_MAX) return lh_type_name(lh_type_of(snapshot, id));
-  return lh_class_at(snapshot, class_index)->name;
-}
-
 char *cli_what(const lh_snapshot *snapshot, lh_id id) {
-  const char *class = cli_class_of(snapshot, id);
-  char *text, *beginning;
-  if (lh_type_of(snapshot, id) != LH_TYPE_STRING) return cli_must(strdup(class));
-  beginning = cli_must(lh_string_text(snapshot, id, 32));
-  text = cli_must(malloc(strlen(class) + strlen(beginning) + 2));
-  sprintf(text, "%s %s", class, beginning);
-  lh_free(beginning);
-  return text;
+  return cli_must(lh_what_text(snapshot, id));
 }
 
 char *cli_things(cli *c, const lh_snapshot *snapshot, uint32_t class_index, uint64_t objects) {
-  const lh_class *class = lh_class_at(snapshot, class_index);
-  const char *type = lh_type_name(class->type), *plural = objects == 1 ? "" : "s";
-  char *text = cli_must(malloc(strlen(class->name) + 2 * LH_NUMBER_BYTES));
-  if (strcmp(class->name, type) == 0)
-    sprintf(text, "%s %s%s", cli_count(c, objects), type, plural);
-  else if (class->type == LH_TYPE_TABLE || class->type == LH_TYPE_USERDATA)
-    sprintf(text, "%s %s %s%s", cli_count(c, objects), class->name, type,
-            class->type == LH_TYPE_TABLE ? plural : "");
-  else
-    sprintf(text, "%s %s", cli_count(c, objects), class->name);
-  return text;
+  (void)c;
+  return cli_must(lh_things_text(snapshot, class_index, objects));
 }
 
 char *cli_held_by(cli *c, lh_snapshot *snapshot, lh_id id) {
-  lh_path path;
   lh_error error;
   char *text;
-  if (lh_distance(snapshot, id) > CLI_LONG_PATH) {
-    cli_check(c, lh_held_by(snapshot, id, &text, &error), NULL, &error);
-    return text;
-  }
-  cli_check(c, lh_shortest_path(snapshot, id, &path, &error), NULL, &error);
-  text = lh_path_text(snapshot, &path, false);
-  lh_paths_free(&path, 1);
-  return cli_must(text);
+  cli_check(c, lh_told_path(snapshot, id, &text, &error), NULL, &error);
+  return text;
 }
 
 char *cli_path_told(const lh_snapshot *snapshot, const lh_path *path, bool folded) {

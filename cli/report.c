@@ -6,10 +6,11 @@
 
 #include "cli.h"
 
-static lh_report ask(cli *c, const lh_question *question, lh_snapshot *snapshot, size_t limit) {
+static lh_report ask(cli *c, const lh_question *question, lh_snapshot *snapshot,
+                     const lh_request *request) {
   lh_report report;
   lh_error error;
-  cli_check(c, lh_ask(&report, question, snapshot, limit, &error), NULL, &error);
+  cli_check(c, lh_ask(&report, question, snapshot, request, &error), NULL, &error);
   return report;
 }
 
@@ -43,7 +44,7 @@ static void print_next(lh_teller *teller, const char *why, lh_next next, uint64_
   free(file);
 }
 
-static void print_table(lh_teller *teller, const lh_report *report, const lh_table *table,
+static void print_table(lh_teller *teller, lh_report *report, const lh_table *table,
                         const void *rows, size_t n) {
   enum { MOST_COLUMNS = 16 };
   cli *c = ((terminal *)teller)->c;
@@ -73,10 +74,10 @@ static void print_table(lh_teller *teller, const lh_report *report, const lh_tab
 }
 
 void cli_report_print(cli *c, const lh_question *question, lh_snapshot *snapshot, const char *file,
-                      size_t limit) {
-  lh_report report = ask(c, question, snapshot, limit);
+                      const lh_request *request) {
+  lh_report report = ask(c, question, snapshot, request);
   terminal t = {.teller = {.exact_bytes = c->exact_bytes,
-                           .limit = limit,
+                           .limit = request->limit,
                            .all = "-n 0 shows all",
                            .line = print_line,
                            .table = print_table,
@@ -84,7 +85,7 @@ void cli_report_print(cli *c, const lh_question *question, lh_snapshot *snapshot
                 .c = c,
                 .file = file};
   lh_tell_report(&t.teller, &report);
-  if (t.teller.failed) cli_must(NULL);
+  if (t.teller.failed || report.failed) cli_must(NULL);
   lh_report_free(&report);
 }
 
@@ -92,9 +93,9 @@ void cli_report_print(cli *c, const lh_question *question, lh_snapshot *snapshot
 
 /* {=== JSON =========================================================================== */
 
-static json_t *row_json(cli *c, const lh_report *report, const lh_table *table, const void *row);
+static json_t *row_json(cli *c, lh_report *report, const lh_table *table, const void *row);
 
-static json_t *rows_json(cli *c, const lh_report *report, const lh_cell *cell) {
+static json_t *rows_json(cli *c, lh_report *report, const lh_cell *cell) {
   json_t *list = cli_must(json_array());
   const char *row = cell->as.rows.list;
   for (size_t i = 0; i < cell->as.rows.n; i++, row += cell->as.rows.table->row_bytes)
@@ -102,7 +103,14 @@ static json_t *rows_json(cli *c, const lh_report *report, const lh_cell *cell) {
   return list;
 }
 
-static json_t *cell_json(cli *c, const lh_report *report, const lh_cell *cell) {
+static json_t *texts_json(const lh_cell *cell) {
+  json_t *list = cli_must(json_array());
+  for (size_t i = 0; i < cell->as.texts.n; i++)
+    json_array_append_new(list, cli_must(json_string(cell->as.texts.list[i])));
+  return list;
+}
+
+static json_t *cell_json(cli *c, lh_report *report, const lh_cell *cell) {
   char *text;
   json_t *json;
   if (cell->is_null) return json_null();
@@ -116,13 +124,14 @@ static json_t *cell_json(cli *c, const lh_report *report, const lh_cell *cell) {
       json = json_string(text);
       lh_free(text);
       return json;
+    case LH_COLUMN_TEXTS: return texts_json(cell);
     case LH_COLUMN_ROWS: return rows_json(c, report, cell);
     default: return cli_json_size(cell->as.n);
   }
 }
 
 /* The object of a row is told by its address, its class and its type. */
-static void add_object(cli *c, const lh_report *report, json_t *json, const lh_column *column,
+static void add_object(cli *c, lh_report *report, json_t *json, const lh_column *column,
                        const lh_cell *cell) {
   const char *key = strcmp(column->key, "object") == 0 ? "address" : column->key;
   lh_id id = cell->as.object;
@@ -130,13 +139,13 @@ static void add_object(cli *c, const lh_report *report, json_t *json, const lh_c
   json_object_set_new(json, key, cli_must(cell_json(c, report, cell)));
   json_object_set_new(
       json, "class",
-      cli_must(cell->is_null ? json_null() : json_string(cli_class_of(snapshot, id))));
+      cli_must(cell->is_null ? json_null() : json_string(lh_class_name_of(snapshot, id))));
   json_object_set_new(
       json, "type",
       cli_must(cell->is_null ? json_null() : json_string(lh_type_name(lh_type_of(snapshot, id)))));
 }
 
-static json_t *row_json(cli *c, const lh_report *report, const lh_table *table, const void *row) {
+static json_t *row_json(cli *c, lh_report *report, const lh_table *table, const void *row) {
   json_t *json = cli_must(json_object());
   for (const lh_column *column = table->columns; column->kind != LH_COLUMN_END; column++) {
     lh_cell cell;
@@ -151,7 +160,7 @@ static json_t *row_json(cli *c, const lh_report *report, const lh_table *table, 
 }
 
 /* Rows of the answer itself are written one after another: a million need no memory. */
-static void print_rows(cli *c, cli_json *w, const lh_report *report, const lh_column *column,
+static void print_rows(cli *c, cli_json *w, lh_report *report, const lh_column *column,
                        const lh_cell *cell, size_t limit) {
   const lh_table *table = cell->as.rows.table;
   const char *row = cell->as.rows.list;
@@ -164,17 +173,18 @@ static void print_rows(cli *c, cli_json *w, const lh_report *report, const lh_co
 }
 
 void cli_report_json(cli *c, cli_json *w, const lh_question *question, lh_snapshot *snapshot,
-                     size_t limit) {
-  lh_report report = ask(c, question, snapshot, limit);
+                     const lh_request *request) {
+  lh_report report = ask(c, question, snapshot, request);
   for (const lh_column *column = question->answer->columns; column->kind != LH_COLUMN_END;
        column++) {
     lh_cell cell;
     lh_cell_of(&report, column, report.answer, &cell);
     if (cell.kind == LH_COLUMN_ROWS)
-      print_rows(c, w, &report, column, &cell, limit);
+      print_rows(c, w, &report, column, &cell, request->limit);
     else if (column->key != NULL)
       cli_json_value(w, column->key, cell_json(c, &report, &cell));
   }
+  if (report.failed) cli_must(NULL);
   lh_report_free(&report);
 }
 

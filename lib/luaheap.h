@@ -1069,11 +1069,17 @@ typedef struct lh_standing {
   uint64_t retained_bytes; /* that would go if all of them went */
 } lh_standing;
 
-/* Where threads stand, by retained bytes, biggest first; the main thread, whose locals may hold
-** nearly all, comes last. *n_threads: how many there are in all.
-** Needs lh_classify. Free *list with lh_free. Costs as much as lh_top_classes, and the frames. */
-int lh_find_standings(lh_snapshot *snapshot, lh_standing **list, size_t *n_standings,
-                      uint64_t *n_threads, lh_error *error);
+typedef struct lh_standings {
+  lh_standing *list; /* by retained bytes, biggest first; the main thread, whose locals may hold
+                        nearly all, comes last */
+  size_t n;
+  uint64_t n_threads; /* in all */
+} lh_standings;
+
+/* Where threads stand. Needs lh_classify. Freed by lh_standings_free. Costs as much as
+** lh_top_classes, and the frames. */
+int lh_find_standings(lh_snapshot *snapshot, lh_standings *out, lh_error *error);
+void lh_standings_free(lh_standings *standings);
 
 /* A row of the tree of the ways on which the objects of a set are kept alive. */
 typedef struct lh_way {

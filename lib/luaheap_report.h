@@ -9,7 +9,7 @@
 **
 **     const lh_question *q = lh_find_question("modules");
 **     lh_report report;
-**     lh_ask(&report, q, snapshot, 20, &error);
+**     lh_ask(&report, q, snapshot, &(lh_request){.limit = 20}, &error);
 **     for (const lh_column *c = q->answer->columns; c->kind != LH_COLUMN_END; c++)
 **       lh_cell_of(&report, c, report.answer, &cell) ...
 **     lh_report_free(&report);
@@ -42,7 +42,24 @@ lh_number lh_time_text(uint64_t time_ns);                             /* 2026-11
 lh_number lh_address_text(const lh_snapshot *snapshot, lh_id id);     /* 0x55d0c0a3f2e0 */
 lh_number lh_plain_number(double n); /* 1,204 where it is whole, else 0.25 */
 
-/* ==== 2. Columns ==================================================================== */
+/* ==== 2. Objects as people call them ================================================ */
+
+/* From this many steps on a path is folded: what varies in it is written as `*`. */
+#define LH_LONG_PATH 24u
+
+/* The class of an object; the name of its type where it has none (our own objects). Borrowed. */
+const char *lh_class_name_of(const lh_snapshot *snapshot, lh_id id);
+
+/* The class, and of a string its beginning; and "48,112 Session tables": so many of a class, and
+** what it is where its name does not say. Freed by lh_free; NULL when out of memory. */
+char *lh_what_text(const lh_snapshot *snapshot, lh_id id);
+char *lh_things_text(const lh_snapshot *snapshot, uint32_t class_index, uint64_t objects);
+
+/* The shortest path to it, folded where it is long. LH_ENOTFOUND: nothing keeps it alive. Freed by
+** lh_free. */
+int lh_told_path(lh_snapshot *snapshot, lh_id id, char **out, lh_error *error);
+
+/* ==== 3. Columns ==================================================================== */
 
 typedef enum lh_column_kind {
   LH_COLUMN_END,
@@ -54,6 +71,7 @@ typedef enum lh_column_kind {
   LH_COLUMN_TEXT,   /* const char *, of printable characters: a name, a path, a word; may be NULL */
   LH_COLUMN_OBJECT, /* lh_id, and with it its class and type; LH_NO_OBJECT: none */
   LH_COLUMN_STRING, /* lh_id of a string, in text its beginning; LH_NO_OBJECT: none */
+  LH_COLUMN_TEXTS,  /* several of these; no field, but computed */
   LH_COLUMN_ROWS    /* a pointer to structs, and a size_t: how many */
 } lh_column_kind;
 
@@ -70,8 +88,7 @@ typedef struct lh_column {
   const char *(*word)(unsigned); /* LH_COLUMN_TEXT: of a field that is an enumeration */
   const lh_table *rows;          /* LH_COLUMN_ROWS: what they are, */
   size_t n_offset;               /* and where their number stands */
-  void (*compute)(const lh_report *report, const void *row,
-                  lh_cell *cell); /* of what is no field */
+  void (*compute)(lh_report *report, const void *row, lh_cell *cell); /* of what is no field */
 } lh_column;
 
 /* What the structs of one type have in them. */
@@ -91,6 +108,10 @@ struct lh_cell {
     const char *text;
     lh_id object;
     struct {
+      char *const *list;
+      size_t n;
+    } texts;
+    struct {
       const lh_table *table;
       const void *list;
       size_t n;
@@ -98,27 +119,35 @@ struct lh_cell {
   } as;
 };
 
-/* What stands under a column in a struct: of the answer, or of one of its rows. What it refers to
-** lives as long as the report. O(1). */
-void lh_cell_of(const lh_report *report, const lh_column *column, const void *row, lh_cell *cell);
+/* What stands under a column in a struct: of the answer, or of one of its rows. Texts that are made
+** for it live until the next call, all else as long as the report. Where memory runs out the cell is
+** null, and report->failed. */
+void lh_cell_of(lh_report *report, const lh_column *column, const void *row, lh_cell *cell);
 
 /* The cell as people read it: empty where it is null, an object by its address. Freed by lh_free;
 ** NULL when out of memory. And is it told at the right of its column, as numbers are? */
 char *lh_cell_text(const lh_report *report, const lh_cell *cell, bool exact_bytes);
 bool lh_is_number(lh_column_kind kind);
 
-/* ==== 3. Questions ================================================================== */
+/* ==== 4. Questions ================================================================== */
 
 typedef struct lh_teller lh_teller;
+
+/* What is asked. */
+typedef struct lh_request {
+  size_t limit; /* rows to look at; 0: all */
+  bool has_depth;
+  uint64_t depth; /* levels of a tree, frames of a thread */
+} lh_request;
 
 typedef struct lh_question {
   const char *name; /* of the option of heaptop, and of the method in Lua */
   const char *help; /* one line */
   const lh_table *answer;
   const char *main; /* the key of the rows that -n limits */
-  int (*ask)(lh_snapshot *snapshot, size_t limit, void *answer, lh_error *error);
+  int (*ask)(lh_snapshot *snapshot, const lh_request *request, void *answer, lh_error *error);
   void (*free)(void *answer);
-  void (*tell)(lh_teller *teller, const lh_report *report);
+  void (*tell)(lh_teller *teller, lh_report *report);
 } lh_question;
 
 extern const lh_question *const lh_questions[]; /* NULL behind the last */
@@ -126,18 +155,22 @@ const lh_question *lh_find_question(const char *name);
 
 struct lh_report {
   const lh_question *question;
+  lh_request request;
   lh_snapshot *snapshot;
   uint64_t whole_bytes; /* reachable bytes: of these shares are told */
   void *answer;
+  bool failed; /* memory ran out when something was to be told */
+  char **made; /* private: the texts of the last cell */
+  size_t n_made, capacity;
 };
 
-/* Asks; the snapshot must be classified. `limit`: more rows will not be looked at; 0: all. Freed by
-** lh_report_free. Costs what the question's analysis costs. */
-int lh_ask(lh_report *report, const lh_question *question, lh_snapshot *snapshot, size_t limit,
-           lh_error *error);
+/* Asks; the snapshot must be classified. Freed by lh_report_free. Costs what the question's analysis
+** costs. */
+int lh_ask(lh_report *report, const lh_question *question, lh_snapshot *snapshot,
+           const lh_request *request, lh_error *error);
 void lh_report_free(lh_report *report);
 
-/* ==== 4. Words ====================================================================== */
+/* ==== 5. Words ====================================================================== */
 
 typedef enum lh_style { LH_PLAIN, LH_BOLD, LH_FAINT } lh_style;
 
@@ -151,7 +184,7 @@ struct lh_teller {
   size_t limit;    /* rows to tell; 0: all */
   const char *all; /* how to see the others: "-n 0 shows all"; NULL: that goes without saying */
   void (*line)(lh_teller *teller, lh_style style, const char *line);
-  void (*table)(lh_teller *teller, const lh_report *report, const lh_table *table, const void *rows,
+  void (*table)(lh_teller *teller, lh_report *report, const lh_table *table, const void *rows,
                 size_t n);
   void (*next)(lh_teller *teller, const char *why, lh_next next, uint64_t pointer);
   bool failed; /* out of memory: what follows is not told any more */
@@ -162,11 +195,11 @@ struct lh_teller {
 char *lh_mark_name(const lh_mark_info *mark, bool *is_time);
 
 /* Tells a report by its question's words. */
-void lh_tell_report(lh_teller *teller, const lh_report *report);
+void lh_tell_report(lh_teller *teller, lh_report *report);
 
 /* The report as text without colours, tables with their first 20 rows. Freed by lh_free; NULL when
 ** out of memory. `subject`: what stands for the snapshot in hints for Lua. */
-char *lh_report_text(const lh_report *report, const char *subject);
+char *lh_report_text(lh_report *report, const char *subject);
 
 #ifdef __cplusplus
 }

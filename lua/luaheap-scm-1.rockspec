@@ -142,6 +142,8 @@ build = {
         "lib/report/report.c",
         "lib/report/tell.c",
         "lib/report/text.c",
+        "lib/report/things.c",
+        "lib/report/threads.c",
         "lib/take/background.c",
         "lib/take/chain.c",
         "lib/take/layout.c",

@@ -75,7 +75,7 @@ static int below(lua_State *L) {
     if (!lh_is_reachable(snapshot, id) || lh_epoch(snapshot, id) < epoch) continue;
     find_side(snapshot, side, id);
     if (side[id] != INSIDE) continue;
-    lua_pushstring(L, hr_class_of(snapshot, id));
+    lua_pushstring(L, lh_class_name_of(snapshot, id));
     lua_pushvalue(L, -1);
     (void)lua_rawget(L, -3);
     lua_pushinteger(L, lua_tointegerx(L, -1, NULL) + 1);

@@ -85,7 +85,7 @@ static void print_row(cli *c, const comparison *x, const place *row, bool folded
   if (!narrow) cells[n++] = bytes;
   cells[n++] = entries != NULL ? entries : "-";
   cells[n++] = cli_address(c, x->snapshots[2], row->first->id);
-  if (!narrow) cells[n++] = cli_class_of(x->snapshots[2], row->first->id);
+  if (!narrow) cells[n++] = lh_class_name_of(x->snapshots[2], row->first->id);
   cells[n++] = row->n > 1 ? row->first->place : row->first->held_by;
   cli_table_row(table, cells, CLI_PLAIN);
   free(bytes);

@@ -24,7 +24,7 @@ static bool find_ways(cli *c, lh_snapshot *snapshot, lh_id id, lh_independent *o
 
 void print_how_held(cli *c, lh_snapshot *snapshot, lh_id id) {
   lh_independent ways;
-  if (!lh_is_reachable(snapshot, id) || lh_distance(snapshot, id) > CLI_LONG_PATH) return;
+  if (!lh_is_reachable(snapshot, id) || lh_distance(snapshot, id) > LH_LONG_PATH) return;
   if (!find_ways(c, snapshot, id, &ways)) return;
   char *path = cli_path_told(snapshot, &ways.paths[0], false);
   char *other = cli_path_told(snapshot, &ways.paths[1], false);

@@ -39,7 +39,7 @@ static void json_grown(cli *c, cli_json *w, const comparison *x) {
         w, NULL,
         json_pack("{ss ss ss ss ss so so}", "fingerprint", grown->fingerprint, "address",
                   cli_address(c, x->snapshots[2], grown->id), "class",
-                  cli_class_of(x->snapshots[2], grown->id), "held_by", grown->held_by, "place",
+                  lh_class_name_of(x->snapshots[2], grown->id), "held_by", grown->held_by, "place",
                   grown->place, "shallow_bytes", json_triple(grown->shallow_bytes), "entries",
                   json_triple(grown->entries)));
   }

@@ -14,9 +14,9 @@ static void dominator_row(cli *c, const subject *s, lh_id id, cli_table *table) 
 
 /* The chain of immediate dominators, nearest first; the middle of a long one is folded. */
 static void dominator_rows(cli *c, const subject *s, size_t n, cli_table *table) {
-  size_t half = CLI_LONG_PATH / 2, i = 0;
+  size_t half = LH_LONG_PATH / 2, i = 0;
   for (lh_id id = s->id; (id = lh_immediate_dominator(s->snapshot, id)) != LH_ROOT; i++) {
-    if (n <= CLI_LONG_PATH || i < half || i >= n - half) {
+    if (n <= LH_LONG_PATH || i < half || i >= n - half) {
       dominator_row(c, s, id, table);
     } else if (i == half) {
       char text[2 * LH_NUMBER_BYTES];

@@ -86,10 +86,10 @@ static bool is_upvalue_with_content(const lh_path *path, size_t i) {
 
 static void print_steps(cli *c, const subject *s, const lh_path *path) {
   cli_table *table = cli_table_new(c, step_columns, 5);
-  size_t n = path->n_steps, fold_end = 0, half = CLI_LONG_PATH / 2;
+  size_t n = path->n_steps, fold_end = 0, half = LH_LONG_PATH / 2;
   for (size_t i = 0; i < n; i++) {
     const lh_edge *named = &path->steps[i];
-    if (n > CLI_LONG_PATH && i >= half && fold_end == 0) {
+    if (n > LH_LONG_PATH && i >= half && fold_end == 0) {
       fold_end = n - half;
       if (is_upvalue_with_content(path, fold_end - 1)) fold_end--;
       fold_row(c, s, path, i, fold_end, table);
@@ -143,7 +143,7 @@ static void print_others(cli *c, const request *r, const subject *s, const lh_in
 static void print_paths(cli *c, const request *r, const subject *s, const lh_path *paths,
                         size_t n_paths, const lh_independent *found) {
   for (size_t i = 0; i < n_paths; i++) {
-    char *text = cli_path_told(s->snapshot, &paths[i], paths[i].n_steps > CLI_LONG_PATH);
+    char *text = cli_path_told(s->snapshot, &paths[i], paths[i].n_steps > LH_LONG_PATH);
     printf("%s%s%s %s%s%s\n", i == 0 ? "" : "\n", cli_style_on(c, CLI_BOLD),
            i == 0 ? s->text : "and by:", i == 0 ? "is kept alive by: " : "", text,
            cli_style_off(c));

@@ -24,7 +24,7 @@ static void print_referrers(cli *c, const request *r, const subject *s, const lh
     char *reference = cli_must(lh_edge_text(s->snapshot, &edges[i]));
     char *from = source != LH_ROOT && alive ? cli_held_by(c, s->snapshot, source) : NULL;
     const char *cells[] = {reference,
-                           source == LH_ROOT ? "root" : cli_class_of(s->snapshot, source),
+                           source == LH_ROOT ? "root" : lh_class_name_of(s->snapshot, source),
                            source == LH_ROOT ? "" : cli_address(c, s->snapshot, source),
                            edges[i].left_out ? "ignored"
                            : !alive          ? "garbage"

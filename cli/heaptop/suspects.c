@@ -217,8 +217,8 @@ static json_t *suspect_json(cli *c, lh_snapshot *snapshot, const lh_suspect *s) 
   json_t *json = cli_must(json_pack(
       "{ss ss? ss? ss? sI sI sI so so sI}", "kind", lh_suspect_kind_name(s->kind), "address",
       s->id == LH_ROOT ? NULL : cli_address(c, snapshot, s->id), "class",
-      s->id == LH_ROOT ? NULL : cli_class_of(snapshot, s->id), "held_by", path, "retained_bytes",
-      (json_int_t)s->bytes, "objects", (json_int_t)s->objects, "total_classes",
+      s->id == LH_ROOT ? NULL : lh_class_name_of(snapshot, s->id), "held_by", path,
+      "retained_bytes", (json_int_t)s->bytes, "objects", (json_int_t)s->objects, "total_classes",
       (json_int_t)s->n_classes, "accumulated", accumulated_json(c, snapshot, s), "holders",
       holders_json(s), "total_holders", (json_int_t)s->total_holders));
   lh_free(path);

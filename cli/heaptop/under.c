@@ -110,7 +110,7 @@ static json_t *row_json(cli *c, const lh_snapshot *snapshot, const lh_branch *ro
   json_t *json = cli_must(
       json_pack("{ss sI ss? ss? ss? ss? sI sI sI}", "kind", lh_branch_kind_name(row->kind), "depth",
                 (json_int_t)row->depth, "address", known ? cli_address(c, snapshot, row->id) : NULL,
-                "class", known ? cli_class_of(snapshot, row->id) : NULL, "type",
+                "class", known ? lh_class_name_of(snapshot, row->id) : NULL, "type",
                 known ? lh_type_name(lh_type_of(snapshot, row->id)) : NULL, "edge", edge, "objects",
                 (json_int_t)row->objects, "shallow_bytes", (json_int_t)row->shallow_bytes,
                 "retained_bytes", (json_int_t)row->retained_bytes));

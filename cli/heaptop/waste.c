@@ -116,7 +116,7 @@ static void print_kind(cli *c, const lh_snapshot *snapshot, lh_waste_kind kind,
 
 /* The class, but of strings, which are all of one, their beginning. */
 static char *what(const lh_snapshot *snapshot, lh_waste_kind kind, lh_id id) {
-  if (kind != LH_WASTE_STRINGS) return cli_must(strdup(cli_class_of(snapshot, id)));
+  if (kind != LH_WASTE_STRINGS) return cli_must(strdup(lh_class_name_of(snapshot, id)));
   return cli_must(lh_string_text(snapshot, id, 32));
 }
 
@@ -235,7 +235,7 @@ static json_t *row_json(cli *c, const lh_snapshot *snapshot, lh_waste_kind kind,
                          (json_int_t)row->objects, kind == LH_WASTE_DEBUG ? "source" : "held_by",
                          row->held_by, "example", cli_address(c, snapshot, row->example)));
   if (kind != LH_WASTE_DEBUG)
-    json_object_set_new(json, "class", json_string(cli_class_of(snapshot, row->example)));
+    json_object_set_new(json, "class", json_string(lh_class_name_of(snapshot, row->example)));
   if (has_slots(kind)) {
     json_object_set_new(json, "slots", cli_json_size(row->slots));
     json_object_set_new(json, "used", cli_json_size(row->used));

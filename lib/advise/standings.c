@@ -104,8 +104,8 @@ static int compare_standings(const void *left, const void *right) {
   return (a->example > b->example) - (a->example < b->example);
 }
 
-int lh_find_standings(lh_snapshot *snapshot, lh_standing **list, size_t *n_standings,
-                      uint64_t *n_threads, lh_error *error) {
+int lh_find_standings(lh_snapshot *snapshot, lh_standings *out, lh_error *error) {
+  *out = (lh_standings){0};
   if (!snapshot->retained || !snapshot->classes)
     return lh_fail(error, LH_EARGUMENT, "the snapshot has not been classified");
   grouping g = {.snapshot = snapshot};
@@ -117,8 +117,11 @@ int lh_find_standings(lh_snapshot *snapshot, lh_standing **list, size_t *n_stand
     lh_free(g.list);
     return lh_fail_memory(error, "finding where threads stand");
   }
-  *list = g.list;
-  *n_standings = g.n;
-  *n_threads = g.n_threads;
+  *out = (lh_standings){.list = g.list, .n = g.n, .n_threads = g.n_threads};
   return LH_OK;
+}
+
+void lh_standings_free(lh_standings *standings) {
+  lh_free(standings->list);
+  *standings = (lh_standings){0};
 }

@@ -12,31 +12,31 @@ static bool has_numbers(const lh_growing *g) {
   return g->keying >= LH_KEYED_SEQUENCE && g->keying <= LH_KEYED_NUMBERS;
 }
 
-static void element_type_of(const lh_report *report, const void *row, lh_cell *cell) {
+static void element_type_of(lh_report *report, const void *row, lh_cell *cell) {
   const lh_growing *g = row;
   (void)report;
   cell->as.text = g->type == LH_TYPE_ROOT ? NULL : lh_type_name(g->type);
 }
 
-static void retained_of(const lh_report *report, const void *row, lh_cell *cell) {
+static void retained_of(lh_report *report, const void *row, lh_cell *cell) {
   cell->as.n = lh_retained_bytes(report->snapshot, ((const lh_growing *)row)->id);
 }
 
-static void least_of(const lh_report *report, const void *row, lh_cell *cell) {
+static void least_of(lh_report *report, const void *row, lh_cell *cell) {
   const lh_growing *g = row;
   (void)report;
   cell->is_null = !has_numbers(g);
   cell->as.number = g->least;
 }
 
-static void greatest_of(const lh_report *report, const void *row, lh_cell *cell) {
+static void greatest_of(lh_report *report, const void *row, lh_cell *cell) {
   const lh_growing *g = row;
   (void)report;
   cell->is_null = !has_numbers(g);
   cell->as.number = g->greatest;
 }
 
-static void same_as(const lh_report *report, const void *row, lh_cell *cell) {
+static void same_as(lh_report *report, const void *row, lh_cell *cell) {
   const lh_growings *found = report->answer;
   const lh_growing *g = row;
   cell->as.text = g == &found->list[g->same_as] ? NULL : found->list[g->same_as].held_by;
@@ -112,7 +112,7 @@ static void put_elements(lh_text *out, const lh_growing *g) {
   if (g->are_keys) lh_text_string(out, " as keys");
 }
 
-static void tell_sentence(lh_teller *t, const lh_report *report, const lh_growing *g) {
+static void tell_sentence(lh_teller *t, lh_report *report, const lh_growing *g) {
   static const char *const verdicts[] = {"was filled once:", "may grow:", "grows:"};
   lh_text text = {0};
   lh_text_format(&text, "%s %s ", g->held_by, verdicts[g->prospect]);
@@ -131,7 +131,7 @@ static lh_number time_of(double seconds) {
   return lh_time_text((uint64_t)(seconds * 1e9));
 }
 
-static void tell_names(lh_teller *t, const lh_report *report, const lh_growing *g) {
+static void tell_names(lh_teller *t, lh_report *report, const lh_growing *g) {
   static const char *const words[] = {
       [LH_KEYED_UUIDS] = "uuids",
       [LH_KEYED_HEX] = "hexadecimal ids",
@@ -145,7 +145,7 @@ static void tell_names(lh_teller *t, const lh_report *report, const lh_growing *
   lh_free(example);
 }
 
-static void tell_keys(lh_teller *t, const lh_report *report, const lh_growing *g) {
+static void tell_keys(lh_teller *t, lh_report *report, const lh_growing *g) {
   switch (g->keying) {
     case LH_KEYED_NOT: lh_say(t, LH_PLAIN, "    linked with each other"); return;
     case LH_KEYED_SEQUENCE:
@@ -229,7 +229,7 @@ static size_t *link_same(const lh_growings *found) {
   return next;
 }
 
-static void tell_row(lh_teller *t, const lh_report *report, size_t i, const size_t *next) {
+static void tell_row(lh_teller *t, lh_report *report, size_t i, const size_t *next) {
   const lh_growings *found = report->answer;
   const lh_growing *g = &found->list[i];
   tell_sentence(t, report, g);
@@ -246,7 +246,7 @@ static void tell_row(lh_teller *t, const lh_report *report, size_t i, const size
 }
 
 /* The first n rows; of those with just the same elements the first. */
-static void tell_rows(lh_teller *t, const lh_report *report, size_t n) {
+static void tell_rows(lh_teller *t, lh_report *report, size_t n) {
   const lh_growings *found = report->answer;
   size_t *next = link_same(found), n_told = 0, n_hidden = 0;
   t->failed |= !next;
@@ -264,7 +264,7 @@ static void tell_rows(lh_teller *t, const lh_report *report, size_t n) {
 }
 
 /* Those that were filled once are left out, unless all are asked for. */
-static void tell(lh_teller *t, const lh_report *report) {
+static void tell(lh_teller *t, lh_report *report) {
   const lh_growings *found = report->answer;
   size_t n_left = found->n - found->n_filled_once, n = t->limit == 0 ? found->n : n_left;
   if (n_left == 0)
@@ -278,8 +278,8 @@ static void tell(lh_teller *t, const lh_report *report) {
 
 /* }=================================================================================== */
 
-static int ask(lh_snapshot *snapshot, size_t limit, void *found, lh_error *error) {
-  (void)limit;
+static int ask(lh_snapshot *snapshot, const lh_request *request, void *found, lh_error *error) {
+  (void)request;
   return lh_find_growing(snapshot, found, error);
 }
 

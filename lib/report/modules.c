@@ -28,15 +28,15 @@ static const lh_column answer_columns[] = {
 
 static const lh_table answer = {NULL, NULL, sizeof(lh_modules), answer_columns};
 
-static int ask(lh_snapshot *snapshot, size_t limit, void *modules, lh_error *error) {
-  return lh_find_modules(snapshot, limit, modules, error);
+static int ask(lh_snapshot *snapshot, const lh_request *request, void *modules, lh_error *error) {
+  return lh_find_modules(snapshot, request->limit, modules, error);
 }
 
 static void let_go(void *modules) {
   lh_modules_free(modules);
 }
 
-static void tell(lh_teller *t, const lh_report *report) {
+static void tell(lh_teller *t, lh_report *report) {
   const lh_modules *m = report->answer;
   const lh_module *first = m->list;
   lh_reach reach;

@@ -5,7 +5,8 @@
 
 #include "report/report.h"
 
-const lh_question *const lh_questions[] = {&lh_modules_question, &lh_growing_question, NULL};
+const lh_question *const lh_questions[] = {&lh_modules_question, &lh_threads_question,
+                                           &lh_growing_question, NULL};
 
 const lh_question *lh_find_question(const char *name) {
   const lh_question *const *q = lh_questions;
@@ -13,15 +14,15 @@ const lh_question *lh_find_question(const char *name) {
   return *q;
 }
 
-int lh_ask(lh_report *report, const lh_question *question, lh_snapshot *snapshot, size_t limit,
-           lh_error *error) {
+int lh_ask(lh_report *report, const lh_question *question, lh_snapshot *snapshot,
+           const lh_request *request, lh_error *error) {
   lh_reach reach;
-  *report = (lh_report){.question = question, .snapshot = snapshot};
+  *report = (lh_report){.question = question, .request = *request, .snapshot = snapshot};
   lh_reach_totals(snapshot, &reach);
   report->whole_bytes = reach.reachable_bytes;
   void *answer = lh_alloc_zeroed(1, question->answer->row_bytes);
   if (!answer) return lh_fail_memory(error, "answering a question");
-  int code = question->ask(snapshot, limit, answer, error);
+  int code = question->ask(snapshot, request, answer, error);
   if (code == LH_OK)
     report->answer = answer;
   else
@@ -29,7 +30,13 @@ int lh_ask(lh_report *report, const lh_question *question, lh_snapshot *snapshot
   return code;
 }
 
+static void free_made(lh_report *report) {
+  while (report->n_made > 0) lh_free(report->made[--report->n_made]);
+}
+
 void lh_report_free(lh_report *report) {
+  free_made(report);
+  lh_free(report->made);
   if (report->answer) report->question->free(report->answer);
   lh_free(report->answer);
   *report = (lh_report){0};
@@ -57,16 +64,33 @@ static void read_field(const lh_column *column, const char *row, lh_cell *cell) 
       cell->as.rows.list = *(const void *const *)(const void *)field;
       cell->as.rows.n = *(const size_t *)(const void *)(row + column->n_offset);
       break;
+    case LH_COLUMN_TEXTS:
     case LH_COLUMN_END: break;
   }
 }
 
-void lh_cell_of(const lh_report *report, const lh_column *column, const void *row, lh_cell *cell) {
+const char *lh_keep_text(lh_report *report, char *text) {
+  bool kept =
+      text && lh_grow(&report->made, report->n_made, &report->capacity, sizeof *report->made);
+  if (kept)
+    report->made[report->n_made++] = text;
+  else
+    lh_free(text);
+  report->failed |= !kept;
+  return kept ? text : NULL;
+}
+
+void lh_cell_of(lh_report *report, const lh_column *column, const void *row, lh_cell *cell) {
   *cell = (lh_cell){.kind = column->kind};
+  free_made(report);
   if (column->compute)
     column->compute(report, row, cell);
   else
     read_field(column, row, cell);
+  if (cell->kind == LH_COLUMN_TEXTS) {
+    cell->as.texts.list = report->made;
+    cell->as.texts.n = report->n_made;
+  }
   if (cell->kind == LH_COLUMN_TEXT && !cell->as.text) cell->is_null = true;
   if ((cell->kind == LH_COLUMN_OBJECT || cell->kind == LH_COLUMN_STRING) &&
       cell->as.object == LH_NO_OBJECT)
@@ -93,6 +117,7 @@ char *lh_cell_text(const lh_report *report, const lh_cell *cell, bool exact_byte
       lh_text_string(&text, lh_address_text(report->snapshot, cell->as.object).text);
       break;
     case LH_COLUMN_STRING: return lh_string_text(report->snapshot, cell->as.object, 40);
+    case LH_COLUMN_TEXTS: lh_text_count(&text, cell->as.texts.n); break;
     case LH_COLUMN_ROWS: lh_text_count(&text, cell->as.rows.n); break;
     case LH_COLUMN_END: break;
   }

@@ -3,6 +3,7 @@
 ** several questions share. Each question is a file of its name:
 **
 **     numbers.c     counts, sizes, shares, times
+**     things.c      what objects are called
 **     report.c      asking, and what stands under a column
 **     tell.c        the words: lines, numbers and names in them, tables and hints
 **     text.c        a report as plain text
@@ -51,6 +52,10 @@
 /* What is no field: function fills the cell, whose kind is set, and which is not null. */
 #define LH_COMPUTED(key, kind, function, meaning) \
   { key, NULL, kind, meaning, .compute = function }
+/* For compute: keeps a text until the next cell is asked for, and returns it; NULL, and the report
+** has failed, where memory ran out. A cell of LH_COLUMN_TEXTS has all that were kept. */
+const char *lh_keep_text(lh_report *report, char *text);
+
 #define LH_END \
   { .kind = LH_COLUMN_END }
 
@@ -73,8 +78,8 @@ char *lh_interval_text(const lh_snapshot *snapshot, uint32_t epoch);
 void lh_tell_hidden(lh_teller *teller, const lh_table *table, uint64_t n);
 
 /* A table of the first rows, as many as the teller wants, and how many more there are. */
-void lh_tell_table(lh_teller *teller, const lh_report *report, const lh_table *table,
-                   const void *rows, size_t n, uint64_t total);
+void lh_tell_table(lh_teller *teller, lh_report *report, const lh_table *table, const void *rows,
+                   size_t n, uint64_t total);
 
 /* "Why it stays: heappath c 0x55d0c0a3f2e0", in the language of who asked. */
 void lh_tell_next(lh_teller *teller, const lh_report *report, const char *why, lh_next next,
@@ -82,6 +87,6 @@ void lh_tell_next(lh_teller *teller, const lh_report *report, const char *why, l
 
 /* }=================================================================================== */
 
-extern const lh_question lh_modules_question, lh_growing_question;
+extern const lh_question lh_modules_question, lh_threads_question, lh_growing_question;
 
 #endif

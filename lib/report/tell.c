@@ -7,7 +7,7 @@
 
 #include "report/report.h"
 
-void lh_tell_report(lh_teller *teller, const lh_report *report) {
+void lh_tell_report(lh_teller *teller, lh_report *report) {
   report->question->tell(teller, report);
 }
 
@@ -64,8 +64,8 @@ void lh_tell_hidden(lh_teller *teller, const lh_table *table, uint64_t n) {
            teller->all ? teller->all : "");
 }
 
-void lh_tell_table(lh_teller *teller, const lh_report *report, const lh_table *table,
-                   const void *rows, size_t n, uint64_t total) {
+void lh_tell_table(lh_teller *teller, lh_report *report, const lh_table *table, const void *rows,
+                   size_t n, uint64_t total) {
   size_t told = teller->limit != 0 && n > teller->limit ? teller->limit : n;
   if (!teller->failed) teller->table(teller, report, table, rows, told);
   lh_tell_hidden(teller, table, total - told);

@@ -36,7 +36,7 @@ static size_t width_of(const char *text) {
   return n;
 }
 
-static char *text_of(const lh_teller *teller, const lh_report *report, const lh_column *column,
+static char *text_of(const lh_teller *teller, lh_report *report, const lh_column *column,
                      const void *row) {
   lh_cell cell;
   lh_cell_of(report, column, row, &cell);
@@ -78,8 +78,8 @@ static void print_cells(plain *p, const lh_table *table, char *const *cells, siz
   lh_free(widths);
 }
 
-static void add_table(lh_teller *teller, const lh_report *report, const lh_table *table,
-                      const void *rows, size_t n) {
+static void add_table(lh_teller *teller, lh_report *report, const lh_table *table, const void *rows,
+                      size_t n) {
   plain *p = (plain *)(void *)teller;
   size_t n_columns = 0, at = 0;
   if (n == 0) {
@@ -105,7 +105,7 @@ static void add_table(lh_teller *teller, const lh_report *report, const lh_table
 
 /* }=================================================================================== */
 
-char *lh_report_text(const lh_report *report, const char *subject) {
+char *lh_report_text(lh_report *report, const char *subject) {
   plain p = {.teller = {.limit = MOST_ROWS, .line = add_line, .table = add_table, .next = add_next},
              .subject = subject};
   lh_tell_report(&p.teller, report);

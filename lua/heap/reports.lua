@@ -169,7 +169,7 @@ end
 
 -- }=======================================================================================
 
--- {=== Trees, threads =====================================================================
+-- {=== Trees ==============================================================================
 
 local function branch_text(r)
   if r.kind == "rest" then return ("... %s more"):format(count(r.objects)) end
@@ -194,34 +194,10 @@ reports["heap.tree"] = function(rows)
     text.hidden(#rows - #cells, "row")
 end
 
-local MOST_FRAMES = 8
-
-local function standing_lines(s, all_bytes)
-  local lines = {}
-  local who = s.main and "The main thread" or count_of(s.threads, "coroutine")
-  lines[1] = ("%s, %s: %s, %s of the heap; of that %s %s"):format(who, s.status,
-    size(s.retained_bytes), share(s.retained_bytes, all_bytes),
-    s.threads == 1 and "its stack" or "stacks", size(s.shallow_bytes))
-  if #s.frames == 0 then lines[2] = "    " .. s.class end
-  for i = 1, math.min(#s.frames, MOST_FRAMES) do lines[#lines + 1] = "    " .. s.frames[i] end
-  local more = #s.frames - MOST_FRAMES
-  if more > 0 then lines[#lines + 1] = ("    ... %s"):format(count_of(more, "more frame")) end
-  return table.concat(lines, "\n")
-end
-
-reports["heap.frames"] = function(frames)
-  if #frames == 0 then return "none" end
-  return table.concat(frames, "\n", 1, math.min(#frames, text.MOST_ROWS))
-    .. text.hidden(#frames - text.MOST_ROWS, "frame")
-end
-
-reports["heap.threads"] = function(list)
-  local parts = {("%s at %s"):format(count_of(list.total_threads, "thread"),
-    count_of(#list, "place"))}
-  for i = 1, math.min(#list, text.MOST_ROWS) do
-    parts[#parts + 1] = standing_lines(list[i], list.reachable_bytes)
-  end
-  return table.concat(parts, "\n\n") .. text.hidden(#list - text.MOST_ROWS, "place")
+reports["heap.texts"] = function(lines)
+  if #lines == 0 then return "none" end
+  return table.concat(lines, "\n", 1, math.min(#lines, text.MOST_ROWS))
+    .. text.hidden(#lines - text.MOST_ROWS, "line")
 end
 
 -- }=======================================================================================

@@ -19,7 +19,7 @@ void hr_set_class(lua_State *L, const lh_snapshot *snapshot, uint32_t class_inde
 void hr_set_what(lua_State *L, const lh_snapshot *snapshot, const char *key, lh_id id) {
   if (id == LH_NO_OBJECT || id == LH_ROOT) return;
   hr_set_object(L, key, 1, id);
-  hr_set_string(L, "class", hr_class_of(snapshot, id));
+  hr_set_string(L, "class", lh_class_name_of(snapshot, id));
   hr_set_string(L, "type", lh_type_name(lh_type_of(snapshot, id)));
 }
 
@@ -160,7 +160,7 @@ static void push_frames(lua_State *L, hr_snapshot *of, lh_id thread) {
   lua_Integer n = 0;
   for (lh_frames_begin(snapshot, thread, &it); lh_frames_next(&it, &frame);)
     n += frame.function.kind != LH_VALUE_NIL;
-  hr_push_list(L, "heap.frames", (size_t)n);
+  hr_push_list(L, "heap.texts", (size_t)n);
   for (lh_frames_begin(snapshot, thread, &it); lh_frames_next(&it, &frame);) {
     if (frame.function.kind == LH_VALUE_NIL) continue;
     hr_push_text(L, of, lh_frame_text(snapshot, &frame));
@@ -179,44 +179,6 @@ int hr_frames(lua_State *L) {
   (void)hr_hold(L, 1, 0, NULL);
   push_frames(L, of, id);
   hr_let_go(L, -2);
-  return 1;
-}
-
-typedef struct standings {
-  lh_standing *list;
-  size_t n;
-} standings;
-
-static void push_standing(lua_State *L, hr_snapshot *of, const lh_standing *s) {
-  lua_createtable(L, 0, 8);
-  hr_set_string(L, "status", lh_thread_status_name(s->status));
-  hr_set_boolean(L, "main", s->is_main);
-  hr_set_integer(L, "threads", s->threads);
-  hr_set_integer(L, "shallow_bytes", s->shallow_bytes);
-  hr_set_integer(L, "retained_bytes", s->retained_bytes);
-  hr_set_what(L, of->snapshot, "example", s->example);
-  push_frames(L, of, s->example);
-  lua_setfield(L, -2, "frames");
-}
-
-/* threads(): where they stand. */
-int hr_threads(lua_State *L) {
-  hr_snapshot *of = hr_check_snapshot(L, 1);
-  lh_snapshot *snapshot = hr_analysed(L, of);
-  standings *s = hr_hold(L, 1, sizeof *s, hr_free_pointer);
-  int hold = lua_gettop(L);
-  uint64_t n_threads;
-  lh_error error;
-  int code = lh_find_standings(snapshot, &s->list, &s->n, &n_threads, &error);
-  hr_check(L, hr_filled(L, hold, code), &error);
-  hr_push_list(L, "heap.threads", s->n);
-  for (size_t i = 0; i < s->n; i++) {
-    push_standing(L, of, &s->list[i]);
-    lua_rawseti(L, -2, (lua_Integer)i + 1);
-  }
-  hr_set_integer(L, "total_threads", n_threads);
-  hr_set_reachable(L, snapshot);
-  hr_let_go(L, hold);
   return 1;
 }
 

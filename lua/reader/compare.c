@@ -30,7 +30,7 @@ static void set_grown(lua_State *L, int index, const lh_snapshot *c, const lh_di
     const lh_grown *g = &d->grown[i];
     lua_createtable(L, 0, 7);
     hr_set_string(L, "fingerprint", g->fingerprint);
-    hr_set_string(L, "class", hr_class_of(c, g->id));
+    hr_set_string(L, "class", lh_class_name_of(c, g->id));
     hr_set_string(L, "held_by", g->held_by);
     hr_set_string(L, "place", g->place);
     hr_set_object(L, "object", index, g->id);

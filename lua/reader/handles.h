@@ -9,8 +9,8 @@
 **     edges.c       edges, and lists of them: paths and referrers
 **     streams.c     what `for` runs over: objects, edges, entries
 **     rankings.c    the biggest classes and objects; timelines, marks, strings
-**     report.c      answers of the library by their columns: modules, collections without a limit
-**     advice.c      suspects, trees of dominators, threads
+**     report.c      answers of the library by their columns: modules, threads and the like
+**     advice.c      suspects, trees of dominators, frames
 **     insides.c     a class, waste
 **     cuts.c        why a set is alive, what is taken as gone, independent paths
 **     compare.c     two or three snapshots, and any number of them
@@ -210,9 +210,6 @@ int hr_check_set(lua_State *L, int index, hr_snapshot *of, const lh_id **ids, si
 /* Pushes the address of an object as Lua prints it. */
 void hr_push_address(lua_State *L, const lh_snapshot *snapshot, lh_id id);
 
-/* The name of a class, as the commands print it, lives as long as the snapshot. */
-const char *hr_class_of(const lh_snapshot *snapshot, lh_id id);
-
 void hr_open_objects(lua_State *L); /* makes the metatables */
 
 /* }=================================================================================== */
@@ -265,15 +262,14 @@ int hr_rank_objects(lh_snapshot *snapshot, lh_top_query *query, lh_id **ids, siz
 /* advice.c */
 int hr_suspects(lua_State *L); /* snapshot:suspects() */
 int hr_under(lua_State *L);    /* object:under(options) */
-int hr_threads(lua_State *L);  /* snapshot:threads() */
 int hr_frames(lua_State *L);   /* object:frames() */
 
 /* report.c: the answer to a question of the library, at most as many rows as argument 2 says. */
 int hr_report(lua_State *L, const char *name);
 
 /* insides.c */
-int hr_class(lua_State *L);   /* snapshot:class(name) */
-int hr_waste(lua_State *L);   /* snapshot:waste() */
+int hr_class(lua_State *L); /* snapshot:class(name) */
+int hr_waste(lua_State *L); /* snapshot:waste() */
 
 /* cuts.c */
 int hr_ways(lua_State *L);        /* snapshot:ways(set, n) */

@@ -144,7 +144,7 @@ static void push_waste_row(lua_State *L, const lh_snapshot *snapshot, lh_waste_k
   hr_set_integer(L, "objects", row->objects);
   hr_set_string(L, kind == LH_WASTE_DEBUG ? "source" : "held_by", row->held_by);
   hr_set_object(L, "example", 1, row->example);
-  if (kind != LH_WASTE_DEBUG) hr_set_string(L, "class", hr_class_of(snapshot, row->example));
+  if (kind != LH_WASTE_DEBUG) hr_set_string(L, "class", lh_class_name_of(snapshot, row->example));
   if (has_slots) hr_set_integer(L, "slots", row->slots);
   if (has_slots) hr_set_integer(L, "used", row->used);
   if (kind == LH_WASTE_STRINGS) hr_set_integer(L, "by_hash", row->by_hash);

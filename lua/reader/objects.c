@@ -77,12 +77,6 @@ lh_id hr_subject(lua_State *L, hr_snapshot **of) {
   return id;
 }
 
-const char *hr_class_of(const lh_snapshot *snapshot, lh_id id) {
-  uint32_t class_index = id == LH_ROOT ? UINT32_MAX : lh_class_of(snapshot, id);
-  if (class_index == UINT32_MAX) return lh_type_name(lh_type_of(snapshot, id));
-  return lh_class_at(snapshot, class_index)->name;
-}
-
 /* }=================================================================================== */
 
 /* {=== Values ========================================================================= */
@@ -138,7 +132,7 @@ static int get_type(lua_State *L) {
 
 static int get_class(lua_State *L) {
   const hr_object *o = check_object(L);
-  lua_pushstring(L, hr_class_of(hr_analysed(L, o->of), o->id));
+  lua_pushstring(L, lh_class_name_of(hr_analysed(L, o->of), o->id));
   return 1;
 }
 

@@ -222,6 +222,10 @@ static int growing(lua_State *L) {
   return hr_report(L, "growing");
 }
 
+static int threads(lua_State *L) {
+  return hr_report(L, "threads");
+}
+
 static void make_kind(lua_State *L) {
   static const luaL_Reg methods[] = {{"classes", hr_classes},
                                      {"class", hr_class},
@@ -250,7 +254,7 @@ static void make_kind(lua_State *L) {
                                      {"since", hr_since},
                                      {"strings", hr_strings},
                                      {"suspects", hr_suspects},
-                                     {"threads", hr_threads},
+                                     {"threads", threads},
                                      {"top", hr_top},
                                      {"under", hr_under},
                                      {"verify", verify},

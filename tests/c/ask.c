@@ -145,17 +145,15 @@ static void ask_modules(lh_snapshot *s) {
 }
 
 static void ask_threads(lh_snapshot *s) {
-  lh_standing *list;
-  size_t n;
-  uint64_t n_threads;
-  if (lh_find_standings(s, &list, &n, &n_threads, NULL) != LH_OK) return;
-  for (size_t i = 0; i < n && i < 20; i++) {
+  lh_standings found;
+  if (lh_find_standings(s, &found, NULL) != LH_OK) return;
+  for (size_t i = 0; i < found.n && i < 20; i++) {
     lh_edges it;
     lh_frame frame;
-    lh_frames_begin(s, list[i].example, &it);
+    lh_frames_begin(s, found.list[i].example, &it);
     for (int k = 0; k < 20 && lh_frames_next(&it, &frame); k++) drop_text(lh_frame_text(s, &frame));
   }
-  lh_free(list);
+  lh_standings_free(&found);
 }
 
 static void ask_description(lh_description *d) {

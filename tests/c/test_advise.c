@@ -374,11 +374,12 @@ static void threads_at_one_place_are_one(void **state) {
   for (unsigned long seed = 1; seed <= 20; seed++) {
     program h = heap_of_seed(seed, coroutines, "");
     lh_snapshot *s = h.snapshots[0];
-    lh_standing *list;
-    size_t n;
-    uint64_t n_threads, sum = 0, n_main = 0;
-    assert_int_equal(lh_find_standings(s, &list, &n, &n_threads, NULL), LH_OK);
-    check(n == 6 && n_threads == 41);
+    lh_standings found;
+    uint64_t sum = 0, n_main = 0;
+    assert_int_equal(lh_find_standings(s, &found, NULL), LH_OK);
+    const lh_standing *list = found.list;
+    size_t n = found.n;
+    check(n == 6 && found.n_threads == 41);
     for (size_t i = 0; i < n; i++) {
       lh_id ids[41];
       size_t n_ids = 0;
@@ -399,8 +400,8 @@ static void threads_at_one_place_are_one(void **state) {
       check(list[i].is_main == (i == n - 1));
       check(i == 0 || list[i].is_main || list[i - 1].retained_bytes >= list[i].retained_bytes);
     }
-    check(sum == n_threads && n_main == 1);
-    lh_free(list);
+    check(sum == found.n_threads && n_main == 1);
+    lh_standings_free(&found);
     program_end(&h);
   }
 }
@@ -435,19 +436,18 @@ static void each_allocation_fails(void **state) {
   lh_modules modules;
   FAIL_EACH(lh_find_modules(h.snapshots[0], 0, &modules, &error));
   lh_modules_free(&modules);
-  lh_standing *list;
-  uint64_t n_threads;
-  FAIL_EACH(lh_find_standings(h.snapshots[0], &list, &n_rows, &n_threads, &error));
-  assert_int_equal(n_rows, 2);
+  lh_standings found;
+  FAIL_EACH(lh_find_standings(h.snapshots[0], &found, &error));
+  assert_int_equal(found.n, 2);
   lh_edges it;
   lh_frame frame;
-  lh_frames_begin(h.snapshots[0], list[0].example, &it);
+  lh_frames_begin(h.snapshots[0], found.list[0].example, &it);
   while (lh_frames_next(&it, &frame)) {
     char *text = NULL;
     FAIL_EACH((text = lh_frame_text(h.snapshots[0], &frame)) ? LH_OK : (error.code = LH_EMEMORY));
     lh_free(text);
   }
-  lh_free(list);
+  lh_standings_free(&found);
   FAIL_EACH(lh_under(h.snapshots[0], LH_ROOT, &query, &rows, &n_rows, &error));
   lh_free(rows);
   printf("faults: allocations of the advice: %u cases, %u survived\n", n_cases, n_cases);
@@ -466,11 +466,10 @@ static void nothing_before_its_time(void **state) {
   lh_branch *rows;
   size_t n;
   lh_modules modules;
-  lh_standing *list;
-  uint64_t n_threads;
+  lh_standings found;
   assert_int_equal(lh_under(s, 1, &query, &rows, &n, &error), LH_EARGUMENT);
   assert_int_equal(lh_find_modules(s, 0, &modules, &error), LH_EARGUMENT);
-  assert_int_equal(lh_find_standings(s, &list, &n, &n_threads, &error), LH_EARGUMENT);
+  assert_int_equal(lh_find_standings(s, &found, &error), LH_EARGUMENT);
   assert_int_equal(lh_analyse(s, &error), LH_OK);
   assert_int_equal(lh_find_suspects(s, &suspects, &error), LH_EARGUMENT);
   assert_int_equal(lh_classify(s, &error), LH_OK);

@@ -1,0 +1,50 @@
+/*
+** things.c - what objects are called, and where they hang, wherever an answer is told.
+*/
+#include <string.h>
+
+#include "report/report.h"
+
+const char *lh_class_name_of(const lh_snapshot *snapshot, lh_id id) {
+  uint32_t class_index = lh_class_of(snapshot, id);
+  return class_index == UINT32_MAX ? lh_type_name(lh_type_of(snapshot, id))
+                                   : lh_class_at(snapshot, class_index)->name;
+}
+
+char *lh_what_text(const lh_snapshot *snapshot, lh_id id) {
+  enum { SHOWN_BYTES = 32 };
+  const char *class = lh_class_name_of(snapshot, id);
+  if (lh_type_of(snapshot, id) != LH_TYPE_STRING) return lh_copy_text(class);
+  char *beginning = lh_string_text(snapshot, id, SHOWN_BYTES);
+  lh_text text = {.failed = !beginning};
+  if (beginning) lh_text_format(&text, "%s %s", class, beginning);
+  lh_free(beginning);
+  return lh_text_finish(&text);
+}
+
+char *lh_things_text(const lh_snapshot *snapshot, uint32_t class_index, uint64_t objects) {
+  const lh_class *class = lh_class_at(snapshot, class_index);
+  const char *type = lh_type_name(class->type), *plural = objects == 1 ? "" : "s";
+  lh_text text = {0};
+  lh_text_count(&text, objects);
+  if (strcmp(class->name, type) == 0)
+    lh_text_format(&text, " %s%s", type, plural);
+  else if (class->type == LH_TYPE_TABLE)
+    lh_text_format(&text, " %s %s%s", class->name, type, plural);
+  else if (class->type == LH_TYPE_USERDATA)
+    lh_text_format(&text, " %s %s", class->name, type);
+  else
+    lh_text_format(&text, " %s", class->name);
+  return lh_text_finish(&text);
+}
+
+int lh_told_path(lh_snapshot *snapshot, lh_id id, char **out, lh_error *error) {
+  lh_path path;
+  *out = NULL;
+  if (lh_distance(snapshot, id) > LH_LONG_PATH) return lh_held_by(snapshot, id, out, error);
+  int code = lh_shortest_path(snapshot, id, &path, error);
+  if (code != LH_OK) return code;
+  *out = lh_path_text(snapshot, &path, false);
+  lh_paths_free(&path, 1);
+  return *out ? LH_OK : lh_fail_memory(error, "telling a path");
+}

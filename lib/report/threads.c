@@ -1,0 +1,150 @@
+/*
+** threads.c - where coroutines stand, what they retain, and their stacks.
+*/
+#include <string.h>
+
+#include "report/report.h"
+
+enum { USUAL_FRAMES = 8 };
+
+/* {=== Frames ========================================================================= */
+
+/* The frames of a thread, outermost first, without those of the host's own, which call no function.
+** Freed by lh_free. */
+typedef struct stack {
+  lh_frame *frames;
+  size_t n;
+  bool failed; /* out of memory */
+} stack;
+
+static stack stack_of(const lh_snapshot *snapshot, lh_id thread) {
+  stack s = {0};
+  size_t capacity = 0;
+  lh_edges it;
+  lh_frame frame;
+  for (lh_frames_begin(snapshot, thread, &it); lh_frames_next(&it, &frame) && !s.failed;) {
+    if (frame.function.kind == LH_VALUE_NIL) continue;
+    s.failed = !lh_grow(&s.frames, s.n, &capacity, sizeof *s.frames);
+    if (!s.failed) s.frames[s.n++] = frame;
+  }
+  return s;
+}
+
+static void frames_of(lh_report *report, const void *row, lh_cell *cell) {
+  stack s = stack_of(report->snapshot, ((const lh_standing *)row)->example);
+  (void)cell;
+  report->failed |= s.failed;
+  for (size_t i = s.n; i-- > 0 && !report->failed;)
+    (void)lh_keep_text(report, lh_frame_text(report->snapshot, &s.frames[i]));
+  lh_free(s.frames);
+}
+
+/* }=================================================================================== */
+
+#define ROW lh_standing
+static const lh_column standing_columns[] = {
+    LH_WORD("status", NULL, status, lh_thread_status_name,
+            "\"suspended\", \"running\", \"normal\", \"not started\", \"finished\", \"failed\""),
+    LH_FLAG("main", is_main, "true for the main thread"),
+    LH_COUNT("threads", NULL, threads, "how many"),
+    LH_BYTES("shallow_bytes", NULL, shallow_bytes, "their stacks"),
+    LH_BYTES("retained_bytes", NULL, retained_bytes, "of all together"),
+    LH_OBJECT("example", example, "the one that retains most"),
+    LH_COMPUTED("frames", LH_COLUMN_TEXTS, frames_of, "all, the innermost first"),
+    LH_END};
+#undef ROW
+
+static const lh_table place = {"place", "places", sizeof(lh_standing), standing_columns};
+
+#define ROW lh_standings
+static const lh_column answer_columns[] = {
+    LH_COUNT("total_threads", NULL, n_threads, "how many threads there are"),
+    LH_COUNT("total_places", NULL, n, "at how many places they stand"),
+    LH_ROWS("threads", list, n, &place, "one for each place"), LH_END};
+#undef ROW
+
+static const lh_table answer = {NULL, NULL, sizeof(lh_standings), answer_columns};
+
+/* {=== The words ====================================================================== */
+
+/* The innermost frame in Lua, or else the innermost; without any, the class tells the function. */
+static char *place_of(const lh_snapshot *snapshot, const lh_standing *s) {
+  stack frames = stack_of(snapshot, s->example);
+  char *text = NULL;
+  for (size_t i = frames.n; i-- > 0;) {
+    lh_free(text);
+    text = lh_frame_text(snapshot, &frames.frames[i]);
+    if (!text || strncmp(text, "[C]", 3) != 0) break;
+  }
+  if (frames.n == 0 && !frames.failed) text = lh_copy_text(lh_class_name_of(snapshot, s->example));
+  lh_free(frames.frames);
+  return text;
+}
+
+/* How many there are, and where most of what they retain is. */
+static void tell_answer(lh_teller *t, const lh_report *report) {
+  const lh_standings *s = report->answer;
+  const lh_standing *most = s->n > 0 && !s->list[0].is_main ? &s->list[0] : NULL;
+  char *where = most ? place_of(report->snapshot, most) : NULL;
+  lh_text text = {0};
+  lh_text_format(&text, "%s at %s", lh_count_of(s->n_threads, "thread", "threads").text,
+                 lh_count_of(s->n, place.one, place.many).text);
+  if (where)
+    lh_text_format(&text, "; most is retained by %s at %s",
+                   lh_count_of(most->threads, "coroutine", "coroutines").text, where);
+  t->failed |= most && !where;
+  lh_say_text(t, LH_PLAIN, &text);
+  lh_free(where);
+}
+
+static void tell_frames(lh_teller *t, const lh_report *report, const lh_standing *s) {
+  stack frames = stack_of(report->snapshot, s->example);
+  uint64_t depth = report->request.has_depth ? report->request.depth : USUAL_FRAMES;
+  t->failed |= frames.failed;
+  if (frames.n == 0) lh_say(t, LH_PLAIN, "    %s", lh_class_name_of(report->snapshot, s->example));
+  for (size_t i = frames.n; i-- > 0 && frames.n - i <= depth && !t->failed;) {
+    char *text = lh_frame_text(report->snapshot, &frames.frames[i]);
+    t->failed |= !text;
+    if (text) lh_say(t, LH_PLAIN, "    %s", text);
+    lh_free(text);
+  }
+  if (frames.n > depth)
+    lh_say(t, LH_FAINT, "    ... %s",
+           lh_count_of(frames.n - depth, "more frame", "more frames").text);
+  lh_free(frames.frames);
+}
+
+static void tell_standing(lh_teller *t, const lh_report *report, const lh_standing *s) {
+  lh_number who = lh_count_of(s->threads, "coroutine", "coroutines");
+  lh_say(t, LH_BOLD, "\n%s, %s: %s, %s of the heap; of that %s %s",
+         s->is_main ? "The main thread" : who.text, lh_thread_status_name(s->status),
+         lh_told_size(t, s->retained_bytes).text, lh_share_of_heap(report, s->retained_bytes).text,
+         s->threads == 1 ? "its stack" : "stacks", lh_told_size(t, s->shallow_bytes).text);
+  tell_frames(t, report, s);
+  if (!s->is_main)
+    lh_tell_next(t, report, s->threads == 1 ? "Why it stays" : "Why one of them stays",
+                 LH_NEXT_PATHS, s->example);
+}
+
+static void tell(lh_teller *t, lh_report *report) {
+  const lh_standings *s = report->answer;
+  size_t n = t->limit == 0 || t->limit > s->n ? s->n : t->limit;
+  tell_answer(t, report);
+  for (size_t i = 0; i < n && !t->failed; i++) tell_standing(t, report, &s->list[i]);
+  lh_tell_hidden(t, &place, s->n - n);
+}
+
+/* }=================================================================================== */
+
+static int ask(lh_snapshot *snapshot, const lh_request *request, void *found, lh_error *error) {
+  (void)request;
+  return lh_find_standings(snapshot, found, error);
+}
+
+static void let_go(void *found) {
+  lh_standings_free(found);
+}
+
+const lh_question lh_threads_question = {
+    "threads", "where coroutines stand, and what they retain", &answer, "threads", ask, let_go,
+    tell};
