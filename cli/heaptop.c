@@ -51,6 +51,12 @@ static const cli_tool tool = {
 
 /* {=== Questions of the library ======================================================= */
 
+const char *share_of_heap(cli *c, const lh_snapshot *snapshot, uint64_t bytes) {
+  lh_reach reach;
+  lh_reach_totals(snapshot, &reach);
+  return cli_share(c, bytes, reach.reachable_bytes);
+}
+
 static lh_request request_of(const request *r) {
   return (lh_request){.limit = r->query.limit, .has_depth = r->depth_given, .depth = r->depth};
 }
@@ -68,6 +74,7 @@ static void print_answer_json(cli *c, cli_json *w, lh_snapshot *snapshot, const 
 }
 
 static const report threads_report = {"threads", print_answer, print_answer_json};
+static const report suspects_report = {"suspects", print_answer, print_answer_json};
 static const report modules_report = {"modules", print_answer, print_answer_json};
 static const report growing_report = {"growing", print_answer, print_answer_json};
 

@@ -33,15 +33,17 @@ static void print_line(lh_teller *teller, lh_style style, const char *line) {
     printf("%s%s%s\n", cli_style_on(c, styles[style]), line, cli_style_off(c));
 }
 
-static void print_next(lh_teller *teller, const char *why, lh_next next, uint64_t pointer) {
-  const terminal *t = (terminal *)teller;
-  char *file = cli_shell_word(t->file);
-  printf("    %s: ", why);
-  if (next == LH_NEXT_PATHS)
-    printf("heappath %s 0x%llx\n", file, (unsigned long long)pointer);
-  else
-    printf("heaptop --under 0x%llx %s\n", (unsigned long long)pointer, file);
+static void print_next(lh_teller *teller, const char *why, lh_next next, const char *subject) {
+  static const char *const commands[] = {[LH_NEXT_PATHS] = "heappath",
+                                         [LH_NEXT_FIVE_PATHS] = "heappath -k 5",
+                                         [LH_NEXT_UNDER] = "heaptop --under",
+                                         [LH_NEXT_SET] = "heappath --set"};
+  bool file_first = next == LH_NEXT_PATHS || next == LH_NEXT_FIVE_PATHS;
+  char *file = cli_shell_word(((const terminal *)teller)->file), *word = cli_shell_word(subject);
+  printf("    %s: %s %s %s\n", why, commands[next], file_first ? file : word,
+         file_first ? word : file);
   free(file);
+  free(word);
 }
 
 static void print_table(lh_teller *teller, lh_report *report, const lh_table *table,
@@ -55,9 +57,11 @@ static void print_table(lh_teller *teller, lh_report *report, const lh_table *ta
   for (const lh_column *column = table->columns; column->kind != LH_COLUMN_END; column++) {
     if (column->heading == NULL || n_shown == MOST_COLUMNS) continue;
     columns[n_shown].heading = column->heading;
-    columns[n_shown].kind = lh_is_number(column->kind)         ? CLI_RIGHT
-                            : column->kind == LH_COLUMN_OBJECT ? CLI_LEFT
-                                                               : CLI_WRAP;
+    columns[n_shown].kind = lh_is_number(column->kind) ? CLI_RIGHT
+
+                            : column->kind == LH_COLUMN_OBJECT || column->kind == LH_COLUMN_EXAMPLE
+                                ? CLI_LEFT
+                                : CLI_WRAP;
     shown[n_shown++] = column;
   }
   cli_table *printed = cli_table_new(c, columns, n_shown);
@@ -118,7 +122,8 @@ static json_t *cell_json(cli *c, lh_report *report, const lh_cell *cell) {
     case LH_COLUMN_NUMBER: return json_real(cell->as.number);
     case LH_COLUMN_FLAG: return json_boolean(cell->as.flag);
     case LH_COLUMN_TEXT: return json_string(cell->as.text);
-    case LH_COLUMN_OBJECT: return json_string(cli_address(c, report->snapshot, cell->as.object));
+    case LH_COLUMN_OBJECT:
+    case LH_COLUMN_EXAMPLE: return json_string(cli_address(c, report->snapshot, cell->as.object));
     case LH_COLUMN_STRING:
       text = cli_must(lh_string_text(report->snapshot, cell->as.object, 64));
       json = json_string(text);
@@ -126,23 +131,35 @@ static json_t *cell_json(cli *c, lh_report *report, const lh_cell *cell) {
       return json;
     case LH_COLUMN_TEXTS: return texts_json(cell);
     case LH_COLUMN_ROWS: return rows_json(c, report, cell);
+    case LH_COLUMN_CLASS:
+      return json_string(lh_class_at(report->snapshot, cell->as.class_index)->name);
     default: return cli_json_size(cell->as.n);
   }
 }
 
+static json_t *text_json(const char *text) {
+  return cli_must(text != NULL ? json_string(text) : json_null());
+}
+
 /* The object of a row is told by its address, its class and its type. */
-static void add_object(cli *c, lh_report *report, json_t *json, const lh_column *column,
+static void add_object(json_t *json, const lh_report *report, const lh_column *column,
                        const lh_cell *cell) {
-  const char *key = strcmp(column->key, "object") == 0 ? "address" : column->key;
+  const lh_snapshot *s = report->snapshot;
   lh_id id = cell->as.object;
-  const lh_snapshot *snapshot = report->snapshot;
-  json_object_set_new(json, key, cli_must(cell_json(c, report, cell)));
-  json_object_set_new(
-      json, "class",
-      cli_must(cell->is_null ? json_null() : json_string(lh_class_name_of(snapshot, id))));
-  json_object_set_new(
-      json, "type",
-      cli_must(cell->is_null ? json_null() : json_string(lh_type_name(lh_type_of(snapshot, id)))));
+  lh_number address = {""};
+  if (!cell->is_null) address = lh_address_text(s, id);
+  json_object_set_new(json, strcmp(column->key, "object") == 0 ? "address" : column->key,
+                      text_json(cell->is_null ? NULL : address.text));
+  json_object_set_new(json, "class", text_json(cell->is_null ? NULL : lh_class_name_of(s, id)));
+  json_object_set_new(json, "type",
+                      text_json(cell->is_null ? NULL : lh_type_name(lh_type_of(s, id))));
+}
+
+static void add_class(json_t *json, const lh_report *report, const lh_cell *cell) {
+  const lh_class *class =
+      cell->is_null ? NULL : lh_class_at(report->snapshot, cell->as.class_index);
+  json_object_set_new(json, "class", text_json(class ? class->name : NULL));
+  json_object_set_new(json, "type", text_json(class ? lh_type_name(class->type) : NULL));
 }
 
 static json_t *row_json(cli *c, lh_report *report, const lh_table *table, const void *row) {
@@ -152,7 +169,9 @@ static json_t *row_json(cli *c, lh_report *report, const lh_table *table, const 
     if (column->key == NULL) continue;
     lh_cell_of(report, column, row, &cell);
     if (column->kind == LH_COLUMN_OBJECT)
-      add_object(c, report, json, column, &cell);
+      add_object(json, report, column, &cell);
+    else if (column->kind == LH_COLUMN_CLASS)
+      add_class(json, report, &cell);
     else
       json_object_set_new(json, column->key, cli_must(cell_json(c, report, &cell)));
   }

@@ -69,10 +69,12 @@ typedef enum lh_column_kind {
   LH_COLUMN_NUMBER, /* double */
   LH_COLUMN_FLAG,   /* bool */
   LH_COLUMN_TEXT,   /* const char *, of printable characters: a name, a path, a word; may be NULL */
-  LH_COLUMN_OBJECT, /* lh_id, and with it its class and type; LH_NO_OBJECT: none */
-  LH_COLUMN_STRING, /* lh_id of a string, in text its beginning; LH_NO_OBJECT: none */
-  LH_COLUMN_TEXTS,  /* several of these; no field, but computed */
-  LH_COLUMN_ROWS    /* a pointer to structs, and a size_t: how many */
+  LH_COLUMN_OBJECT, /* lh_id, and with it its class and type; LH_NO_OBJECT, LH_ROOT: none */
+  LH_COLUMN_EXAMPLE, /* lh_id alone; LH_NO_OBJECT: none */
+  LH_COLUMN_CLASS,   /* uint32_t: class and type under these keys; UINT32_MAX: none */
+  LH_COLUMN_STRING,  /* lh_id of a string, in text its beginning; LH_NO_OBJECT: none */
+  LH_COLUMN_TEXTS,   /* several of these; no field, but computed */
+  LH_COLUMN_ROWS     /* a pointer to structs, and a size_t: how many */
 } lh_column_kind;
 
 typedef struct lh_report lh_report;
@@ -87,7 +89,8 @@ typedef struct lh_column {
   size_t offset, bytes;          /* of the field in the struct */
   const char *(*word)(unsigned); /* LH_COLUMN_TEXT: of a field that is an enumeration */
   const lh_table *rows;          /* LH_COLUMN_ROWS: what they are, */
-  size_t n_offset;               /* and where their number stands */
+  size_t n_offset, n_bytes;      /* where their number stands, */
+  bool is_inline;                /* and are they themselves in the struct? */
   void (*compute)(lh_report *report, const void *row, lh_cell *cell); /* of what is no field */
 } lh_column;
 
@@ -107,6 +110,7 @@ struct lh_cell {
     bool flag;
     const char *text;
     lh_id object;
+    uint32_t class_index;
     struct {
       char *const *list;
       size_t n;
@@ -174,8 +178,13 @@ void lh_report_free(lh_report *report);
 
 typedef enum lh_style { LH_PLAIN, LH_BOLD, LH_FAINT } lh_style;
 
-/* What to ask next about an object. */
-typedef enum lh_next { LH_NEXT_PATHS, LH_NEXT_UNDER } lh_next;
+/* What to ask next, and of what. */
+typedef enum lh_next {
+  LH_NEXT_PATHS,      /* an address: why it stays */
+  LH_NEXT_FIVE_PATHS, /* the same, for what many hold */
+  LH_NEXT_UNDER,      /* an address: what it keeps alive */
+  LH_NEXT_SET         /* a class: what holds its instances */
+} lh_next;
 
 /* Who takes the words of an answer, and puts them where they belong: on a terminal, into a text. It
 ** is given whole lines, tables and hints in their order. */
@@ -186,7 +195,7 @@ struct lh_teller {
   void (*line)(lh_teller *teller, lh_style style, const char *line);
   void (*table)(lh_teller *teller, lh_report *report, const lh_table *table, const void *rows,
                 size_t n);
-  void (*next)(lh_teller *teller, const char *why, lh_next next, uint64_t pointer);
+  void (*next)(lh_teller *teller, const char *why, lh_next next, const char *subject);
   bool failed; /* out of memory: what follows is not told any more */
 };
 

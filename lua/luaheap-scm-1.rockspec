@@ -140,6 +140,7 @@ build = {
         "lib/report/modules.c",
         "lib/report/numbers.c",
         "lib/report/report.c",
+        "lib/report/suspects.c",
         "lib/report/tell.c",
         "lib/report/text.c",
         "lib/report/things.c",

@@ -19,7 +19,7 @@ typedef struct report {
   void (*print_json)(cli *c, cli_json *w, lh_snapshot *snapshot, const request *r);
 } report;
 
-extern const report suspects_report, under_report, class_report, waste_report;
+extern const report under_report, class_report, waste_report;
 
 struct request {
   const char *file;
@@ -36,7 +36,7 @@ struct request {
 /* Is the object of those that the table is about? */
 bool is_shown(const lh_snapshot *snapshot, const lh_top_query *query, lh_id id);
 
-/* suspects.c: bytes in what is reachable. */
+/* Bytes in what is reachable. */
 const char *share_of_heap(cli *c, const lh_snapshot *snapshot, uint64_t bytes);
 
 /* class.c: "10 before a, 1,000 between a and b", from counts by epoch (freed by free); NULL where

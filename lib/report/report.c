@@ -5,8 +5,8 @@
 
 #include "report/report.h"
 
-const lh_question *const lh_questions[] = {&lh_modules_question, &lh_threads_question,
-                                           &lh_growing_question, NULL};
+const lh_question *const lh_questions[] = {&lh_suspects_question, &lh_modules_question,
+                                           &lh_threads_question, &lh_growing_question, NULL};
 
 const lh_question *lh_find_question(const char *name) {
   const lh_question *const *q = lh_questions;
@@ -42,27 +42,32 @@ void lh_report_free(lh_report *report) {
   *report = (lh_report){0};
 }
 
+static uint64_t read_count(const char *field, size_t bytes) {
+  return bytes == sizeof(uint32_t) ? *(const uint32_t *)(const void *)field
+                                   : *(const uint64_t *)(const void *)field;
+}
+
 static void read_field(const lh_column *column, const char *row, lh_cell *cell) {
-  const char *field = row + column->offset;
+  const char *at = row + column->offset;
+  const void *field = at;
   switch (column->kind) {
     case LH_COLUMN_BYTES:
     case LH_COLUMN_COUNT:
-    case LH_COLUMN_SHARE:
-      cell->as.n = column->bytes == sizeof(uint32_t) ? *(const uint32_t *)(const void *)field
-                                                     : *(const uint64_t *)(const void *)field;
-      break;
-    case LH_COLUMN_NUMBER: cell->as.number = *(const double *)(const void *)field; break;
-    case LH_COLUMN_FLAG: cell->as.flag = *(const bool *)(const void *)field; break;
+    case LH_COLUMN_SHARE: cell->as.n = read_count(at, column->bytes); break;
+    case LH_COLUMN_NUMBER: cell->as.number = *(const double *)field; break;
+    case LH_COLUMN_FLAG: cell->as.flag = *(const bool *)field; break;
     case LH_COLUMN_TEXT:
-      cell->as.text = column->word ? column->word(*(const unsigned *)(const void *)field)
-                                   : *(const char *const *)(const void *)field;
+      cell->as.text =
+          column->word ? column->word(*(const unsigned *)field) : *(const char *const *)field;
       break;
     case LH_COLUMN_OBJECT:
-    case LH_COLUMN_STRING: cell->as.object = *(const lh_id *)(const void *)field; break;
+    case LH_COLUMN_EXAMPLE:
+    case LH_COLUMN_STRING: cell->as.object = *(const lh_id *)field; break;
+    case LH_COLUMN_CLASS: cell->as.class_index = *(const uint32_t *)field; break;
     case LH_COLUMN_ROWS:
       cell->as.rows.table = column->rows;
-      cell->as.rows.list = *(const void *const *)(const void *)field;
-      cell->as.rows.n = *(const size_t *)(const void *)(row + column->n_offset);
+      cell->as.rows.list = column->is_inline ? field : *(const void *const *)field;
+      cell->as.rows.n = (size_t)read_count(row + column->n_offset, column->n_bytes);
       break;
     case LH_COLUMN_TEXTS:
     case LH_COLUMN_END: break;
@@ -80,6 +85,23 @@ const char *lh_keep_text(lh_report *report, char *text) {
   return kept ? text : NULL;
 }
 
+const char *lh_keep_path(lh_report *report, lh_id id) {
+  char *path = NULL;
+  (void)lh_told_path(report->snapshot, id, &path, NULL);
+  return lh_keep_text(report, path);
+}
+
+static bool is_nothing(const lh_cell *cell) {
+  switch (cell->kind) {
+    case LH_COLUMN_TEXT: return !cell->as.text;
+    case LH_COLUMN_OBJECT: return cell->as.object == LH_NO_OBJECT || cell->as.object == LH_ROOT;
+    case LH_COLUMN_EXAMPLE:
+    case LH_COLUMN_STRING: return cell->as.object == LH_NO_OBJECT;
+    case LH_COLUMN_CLASS: return cell->as.class_index == UINT32_MAX;
+    default: return false;
+  }
+}
+
 void lh_cell_of(lh_report *report, const lh_column *column, const void *row, lh_cell *cell) {
   *cell = (lh_cell){.kind = column->kind};
   free_made(report);
@@ -91,10 +113,7 @@ void lh_cell_of(lh_report *report, const lh_column *column, const void *row, lh_
     cell->as.texts.list = report->made;
     cell->as.texts.n = report->n_made;
   }
-  if (cell->kind == LH_COLUMN_TEXT && !cell->as.text) cell->is_null = true;
-  if ((cell->kind == LH_COLUMN_OBJECT || cell->kind == LH_COLUMN_STRING) &&
-      cell->as.object == LH_NO_OBJECT)
-    cell->is_null = true;
+  cell->is_null |= is_nothing(cell);
 }
 
 bool lh_is_number(lh_column_kind kind) {
@@ -113,7 +132,11 @@ char *lh_cell_text(const lh_report *report, const lh_cell *cell, bool exact_byte
     case LH_COLUMN_NUMBER: lh_text_string(&text, lh_plain_number(cell->as.number).text); break;
     case LH_COLUMN_FLAG: lh_text_string(&text, cell->as.flag ? "yes" : ""); break;
     case LH_COLUMN_TEXT: lh_text_string(&text, cell->as.text); break;
+    case LH_COLUMN_CLASS:
+      lh_text_string(&text, lh_class_at(report->snapshot, cell->as.class_index)->name);
+      break;
     case LH_COLUMN_OBJECT:
+    case LH_COLUMN_EXAMPLE:
       lh_text_string(&text, lh_address_text(report->snapshot, cell->as.object).text);
       break;
     case LH_COLUMN_STRING: return lh_string_text(report->snapshot, cell->as.object, 40);

@@ -42,19 +42,27 @@
   { key, heading, LH_COLUMN_TEXT, meaning, LH_FIELD(field, unsigned : 1), .word = word_of }
 #define LH_OBJECT(key, field, meaning) \
   { key, NULL, LH_COLUMN_OBJECT, meaning, LH_FIELD(field, lh_id : 1) }
+#define LH_EXAMPLE(key, field, meaning) \
+  { key, NULL, LH_COLUMN_EXAMPLE, meaning, LH_FIELD(field, lh_id : 1) }
+#define LH_CLASS(field, meaning) \
+  { "class", NULL, LH_COLUMN_CLASS, meaning, LH_FIELD(field, uint32_t : 1) }
 #define LH_STRING(key, field, meaning) \
   { key, NULL, LH_COLUMN_STRING, meaning, LH_FIELD(field, lh_id : 1) }
-#define LH_ROWS(key, list, n, table, meaning)                                         \
-  {                                                                                   \
-    key, NULL, LH_COLUMN_ROWS, meaning, .offset = offsetof(ROW, list), .rows = table, \
-                                        .n_offset = offsetof(ROW, n)                  \
+#define LH_ROWS_AT(key, list, n, table, meaning, inline)                                      \
+  {                                                                                           \
+    key, NULL, LH_COLUMN_ROWS, meaning, .offset = offsetof(ROW, list), .rows = table,         \
+                                        .n_offset = offsetof(ROW, n),                         \
+                                        .n_bytes = sizeof(((ROW *)0)->n), .is_inline = inline \
   }
+#define LH_ROWS(key, list, n, table, meaning) LH_ROWS_AT(key, list, n, table, meaning, false)
+#define LH_INLINE_ROWS(key, list, n, table, meaning) LH_ROWS_AT(key, list, n, table, meaning, true)
 /* What is no field: function fills the cell, whose kind is set, and which is not null. */
 #define LH_COMPUTED(key, kind, function, meaning) \
   { key, NULL, kind, meaning, .compute = function }
 /* For compute: keeps a text until the next cell is asked for, and returns it; NULL, and the report
 ** has failed, where memory ran out. A cell of LH_COLUMN_TEXTS has all that were kept. */
 const char *lh_keep_text(lh_report *report, char *text);
+const char *lh_keep_path(lh_report *report, lh_id id); /* of what is reachable */
 
 #define LH_END \
   { .kind = LH_COLUMN_END }
@@ -67,6 +75,11 @@ const char *lh_keep_text(lh_report *report, char *text);
 void lh_say(lh_teller *teller, lh_style style, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 void lh_say_text(lh_teller *teller, lh_style style, lh_text *text);
+
+/* Adds a text, which is freed, NULL being one for which memory ran out; and the path of an object
+** that is reachable. */
+void lh_put_freed(lh_text *text, char *other);
+void lh_put_path(lh_text *text, lh_snapshot *snapshot, lh_id id);
 
 lh_number lh_told_size(const lh_teller *teller, uint64_t bytes);
 lh_number lh_share_of_heap(const lh_report *report, uint64_t bytes);
@@ -87,6 +100,7 @@ void lh_tell_next(lh_teller *teller, const lh_report *report, const char *why, l
 
 /* }=================================================================================== */
 
-extern const lh_question lh_modules_question, lh_threads_question, lh_growing_question;
+extern const lh_question lh_suspects_question, lh_modules_question, lh_threads_question,
+    lh_growing_question;
 
 #endif

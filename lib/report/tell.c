@@ -27,6 +27,18 @@ void lh_say(lh_teller *teller, lh_style style, const char *format, ...) {
   lh_say_text(teller, style, &text);
 }
 
+void lh_put_freed(lh_text *text, char *other) {
+  text->failed |= !other;
+  if (other) lh_text_string(text, other);
+  lh_free(other);
+}
+
+void lh_put_path(lh_text *text, lh_snapshot *snapshot, lh_id id) {
+  char *path = NULL;
+  (void)lh_told_path(snapshot, id, &path, NULL);
+  lh_put_freed(text, path);
+}
+
 lh_number lh_told_size(const lh_teller *teller, uint64_t bytes) {
   return lh_size_text(bytes, teller->exact_bytes);
 }
@@ -73,5 +85,5 @@ void lh_tell_table(lh_teller *teller, lh_report *report, const lh_table *table, 
 
 void lh_tell_next(lh_teller *teller, const lh_report *report, const char *why, lh_next next,
                   lh_id id) {
-  if (!teller->failed) teller->next(teller, why, next, lh_pointer_of(report->snapshot, id));
+  if (!teller->failed) teller->next(teller, why, next, lh_address_text(report->snapshot, id).text);
 }

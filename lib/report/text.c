@@ -21,10 +21,17 @@ static void add_line(lh_teller *teller, lh_style style, const char *line) {
   lh_text_string(&p->text, "\n");
 }
 
-static void add_next(lh_teller *teller, const char *why, lh_next next, uint64_t pointer) {
-  static const char *const methods[] = {[LH_NEXT_PATHS] = "paths", [LH_NEXT_UNDER] = "under"};
-  lh_say(teller, LH_PLAIN, "    %s: %s:object(\"0x%llx\"):%s()", why,
-         ((plain *)(void *)teller)->subject, (unsigned long long)pointer, methods[next]);
+static void add_next(lh_teller *teller, const char *why, lh_next next, const char *subject) {
+  static const char *const calls[] = {[LH_NEXT_PATHS] = "object(\"%s\"):paths()",
+                                      [LH_NEXT_FIVE_PATHS] = "object(\"%s\"):paths(5)",
+                                      [LH_NEXT_UNDER] = "object(\"%s\"):under()",
+                                      [LH_NEXT_SET] = "ways(\"%s\")"};
+  plain *p = (plain *)(void *)teller;
+  lh_text_format(&p->text, "    %s: %s:", why, p->subject);
+  const char *call = calls[next], *gap = strstr(call, "%s");
+  lh_text_add(&p->text, call, (size_t)(gap - call));
+  lh_text_escaped(&p->text, subject, strlen(subject), true);
+  lh_text_format(&p->text, "%s\n", gap + 2);
 }
 
 /* {=== Tables ========================================================================= */

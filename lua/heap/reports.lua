@@ -4,6 +4,7 @@
 local text = require "heap.text"
 
 local count, count_of, size, share = text.count, text.count_of, text.size, text.share
+local things = text.things
 local reports = {}
 
 -- {=== What it is, what in it is big, and when it came ====================================
@@ -77,94 +78,6 @@ reports["heap.epochs"] = function(list)
   end
   return head .. "\n\n" ..
     text.columns({">shallow", ">share", ">objects", "", "since (UTC)"}, rows)
-end
-
--- }=======================================================================================
-
--- {=== Suspects ===========================================================================
-
-local things = text.things
-
-local VERBS = {holder = "holds", itself = "is big by itself:", list = "begins a list of",
-  tree = "is the root of a tree of", spread = "are held by many"}
-
--- Of what was condemned nothing but its size is known.
-local function itself(o)
-  if o.dead then
-    return text.what(o)
-  elseif o.type == "table" then
-    return ("%s with %s"):format(text.what(o),
-      count_of(o.array_used + o.hash_used, "entry", "entries"))
-  elseif o.type == "thread" then
-    return ("%s with a stack of %s"):format(text.what(o), count_of(#o:frames(), "frame"))
-  end
-  return text.what(o)
-end
-
-local function contents(s)
-  local first = s.accumulated[1]
-  if not first then return itself(s.object) end
-  if 2 * first.retained_bytes >= s.retained_bytes then return things(first, first.objects) end
-  return ("%s of %s"):format(count_of(s.objects, "object"),
-    count_of(s.total_classes, "class", "classes"))
-end
-
--- Does another object than the place that dominates them refer to what accumulated there?
-local function is_held_below(s)
-  local first = s.accumulated[1] -- of a forged file there may be none
-  if s.kind ~= "holder" or not first or first.objects < 2 or first.example.type == "string" then
-    return false
-  end
-  local steps = first.example:paths(1)[1]
-  return steps[#steps].source ~= s.object
-end
-
-local function suspect_lines(s, all_bytes)
-  local lines, what = {}, contents(s)
-  local function add(format, ...) lines[#lines + 1] = format:format(...) end
-  local measured = ("%s, %s of the heap"):format(size(s.retained_bytes),
-    share(s.retained_bytes, all_bytes))
-  if s.kind ~= "spread" then
-    add("%s %s %s, %s", text.held_by(s.object), VERBS[s.kind], what, measured)
-  elseif s.total_holders == 1 then
-    add("%s %s %s, %s", s.holders[1].path, VERBS.holder, what, measured)
-  else
-    add("%s %s, %s", what, VERBS.spread, measured)
-    for _, holder in ipairs(s.holders) do
-      add("    %s by %s", count(holder.objects), holder.path)
-    end
-    local others = s.total_holders - #s.holders
-    if others > 0 then add("    and by %s", count_of(others, "other")) end
-    if s.object then add("    all of them go with %s only", text.held_by(s.object)) end
-  end
-  for _, a in ipairs(s.accumulated) do
-    local each = size(a.retained_bytes // a.objects) .. " each" ..
-      (a.objects > 1 and " on average" or "")
-    if s.total_classes == 1 then
-      add("    %s", each)
-    else
-      add("    %s, %s, %s", things(a, a.objects), size(a.retained_bytes), each)
-    end
-  end
-  local example = s.kind == "spread" and s.accumulated[1].example or s.object
-  local one = s.kind == "spread"
-  add('    Why %s: SNAPSHOT:object("%s"):paths()', one and "one of them stays" or "it stays",
-    example.address)
-  if s.kind ~= "itself" then
-    add('    What is in %s: SNAPSHOT:object("%s"):under()', one and "one" or "it", example.address)
-  end
-  if is_held_below(s) then add("    What holds them: SNAPSHOT:ways(%q)", s.accumulated[1].class) end
-  return table.concat(lines, "\n")
-end
-
-reports["heap.suspects"] = function(list)
-  if #list == 0 then
-    return ("Nothing suspicious: no place and no class holds %s, %s of the heap"):format(
-      size(list.least_bytes), share(list.least_bytes, list.reachable_bytes))
-  end
-  local parts = {}
-  for i, s in ipairs(list) do parts[i] = suspect_lines(s, list.reachable_bytes) end
-  return table.concat(parts, "\n\n")
 end
 
 -- }=======================================================================================

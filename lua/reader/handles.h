@@ -9,8 +9,8 @@
 **     edges.c       edges, and lists of them: paths and referrers
 **     streams.c     what `for` runs over: objects, edges, entries
 **     rankings.c    the biggest classes and objects; timelines, marks, strings
-**     report.c      answers of the library by their columns: modules, threads and the like
-**     advice.c      suspects, trees of dominators, frames
+**     report.c      answers of the library by their columns: suspects, modules and the like
+**     advice.c      trees of dominators, frames
 **     insides.c     a class, waste
 **     cuts.c        why a set is alive, what is taken as gone, independent paths
 **     compare.c     two or three snapshots, and any number of them
@@ -260,9 +260,8 @@ int hr_rank_objects(lh_snapshot *snapshot, lh_top_query *query, lh_id **ids, siz
                     size_t *n_left_out, lh_error *error);
 
 /* advice.c */
-int hr_suspects(lua_State *L); /* snapshot:suspects() */
-int hr_under(lua_State *L);    /* object:under(options) */
-int hr_frames(lua_State *L);   /* object:frames() */
+int hr_under(lua_State *L);  /* object:under(options) */
+int hr_frames(lua_State *L); /* object:frames() */
 
 /* report.c: the answer to a question of the library, at most as many rows as argument 2 says. */
 int hr_report(lua_State *L, const char *name);

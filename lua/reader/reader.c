@@ -214,6 +214,10 @@ static int count(lua_State *L) {
 }
 
 /* Questions of the library, each a method: snapshot:modules(n). */
+static int suspects(lua_State *L) {
+  return hr_report(L, "suspects");
+}
+
 static int modules(lua_State *L) {
   return hr_report(L, "modules");
 }
@@ -253,7 +257,7 @@ static void make_kind(lua_State *L) {
                                      {"retained", hr_retained},
                                      {"since", hr_since},
                                      {"strings", hr_strings},
-                                     {"suspects", hr_suspects},
+                                     {"suspects", suspects},
                                      {"threads", threads},
                                      {"top", hr_top},
                                      {"under", hr_under},

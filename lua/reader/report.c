@@ -29,6 +29,8 @@ static void set_cell(lua_State *L, lh_report *report, const char *key, const lh_
     case LH_COLUMN_FLAG: hr_set_boolean(L, key, cell->as.flag); break;
     case LH_COLUMN_TEXT: hr_set_string(L, key, cell->as.text); break;
     case LH_COLUMN_OBJECT: hr_set_what(L, report->snapshot, key, cell->as.object); break;
+    case LH_COLUMN_CLASS: hr_set_class(L, report->snapshot, cell->as.class_index); break;
+    case LH_COLUMN_EXAMPLE:
     case LH_COLUMN_STRING: hr_set_object(L, key, 1, cell->as.object); break;
     case LH_COLUMN_TEXTS:
       hr_push_list(L, "heap.texts", cell->as.texts.n);

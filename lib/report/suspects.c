@@ -1,0 +1,227 @@
+/*
+** suspects.c - what leaks, as far as one snapshot can tell: who holds how many of what, how much that
+** is, and what to ask next.
+*/
+#include "report/report.h"
+
+/* {=== Columns ======================================================================== */
+
+#define ROW lh_accumulated
+static const lh_column accumulated_columns[] = {
+    LH_CLASS(class_index, "what accumulated"),
+    LH_COUNT("objects", NULL, objects, "of a list or tree all its elements"),
+    LH_BYTES("retained_bytes", NULL, bytes, "that would go with them"),
+    LH_EXAMPLE("example", example, "the one that retains most"), LH_END};
+#undef ROW
+
+static const lh_table accumulated = {"class", "classes", sizeof(lh_accumulated),
+                                     accumulated_columns};
+
+#define ROW lh_holder
+static const lh_column holder_columns[] = {
+    LH_TEXT("path", NULL, path, "folded"),
+    LH_COUNT("objects", NULL, objects, "to how many of them the objects with this path refer"),
+    LH_END};
+#undef ROW
+
+static const lh_table holder = {"other", "others", sizeof(lh_holder), holder_columns};
+
+static void held_by(lh_report *report, const void *row, lh_cell *cell) {
+  lh_id id = ((const lh_suspect *)row)->id;
+  cell->as.text = id == LH_ROOT ? NULL : lh_keep_path(report, id);
+}
+
+#define ROW lh_suspect
+static const lh_column suspect_columns[] = {
+    LH_WORD("kind", NULL, kind, lh_suspect_kind_name,
+            "\"holder\", \"itself\", \"list\", \"tree\" or \"spread\""),
+    LH_OBJECT("object", id, "null for what no single object holds"),
+    LH_COMPUTED("held_by", LH_COLUMN_TEXT, held_by,
+                "its path; of a spread class that of the nearest one that has them all"),
+    LH_BYTES("retained_bytes", NULL, bytes, "of what has accumulated, all classes together"),
+    LH_COUNT("objects", NULL, objects, "how many have accumulated"),
+    LH_COUNT("total_classes", NULL, n_classes, "of those"),
+    LH_INLINE_ROWS("accumulated", accumulated, n_accumulated, &accumulated, "the first three"),
+    LH_INLINE_ROWS("holders", holders, n_holders, &holder, "of a spread class, the first five"),
+    LH_COUNT("total_holders", NULL, total_holders, "how many paths there are"),
+    LH_END};
+#undef ROW
+
+static const lh_table suspect = {"suspect", "suspects", sizeof(lh_suspect), suspect_columns};
+
+#define ROW lh_suspects
+static const lh_column answer_columns[] = {
+    LH_COUNT("total_suspects", NULL, n, "how many there are"),
+    LH_BYTES("least_bytes", NULL, least_bytes, "what a suspect has at least"),
+    LH_ROWS("suspects", list, n, &suspect, "those with most bytes first"), LH_END};
+#undef ROW
+
+static const lh_table answer = {NULL, NULL, sizeof(lh_suspects), answer_columns};
+
+/* }=================================================================================== */
+
+/* {=== The words ====================================================================== */
+
+/* What is big about it, where that can be counted. */
+static void put_itself(lh_text *out, const lh_snapshot *snapshot, lh_id id) {
+  lh_object object;
+  lh_put_freed(out, lh_what_text(snapshot, id));
+  lh_object_at(snapshot, id, &object);
+  if (object.type == LH_TYPE_TABLE)
+    lh_text_format(out, " with %s",
+                   lh_count_of(lh_lasting_entries(snapshot, id), "entry", "entries").text);
+  else if (object.type == LH_TYPE_THREAD)
+    lh_text_format(out, " with a stack of %s",
+                   lh_count_of(object.as.thread.frames, "frame", "frames").text);
+}
+
+/* What hangs there: the class with most, if it has half. */
+static void put_contents(lh_text *out, const lh_snapshot *snapshot, const lh_suspect *s) {
+  if (s->n_accumulated == 0)
+    put_itself(out, snapshot, s->id);
+  else if (2 * s->accumulated[0].bytes >= s->bytes)
+    lh_put_freed(
+        out, lh_things_text(snapshot, s->accumulated[0].class_index, s->accumulated[0].objects));
+  else
+    lh_text_format(out, "%s of %s", lh_count_of(s->objects, "object", "objects").text,
+                   lh_count_of(s->n_classes, accumulated.one, accumulated.many).text);
+}
+
+/* " (through _G.handlers[*])", of an object whose path begins at a function; else nothing. */
+static void put_through(lh_text *out, lh_snapshot *snapshot, lh_id id, bool folded) {
+  lh_path path;
+  char *through = NULL;
+  int code = lh_shortest_path(snapshot, id, &path, NULL);
+  if (code == LH_OK) code = lh_path_through(snapshot, &path, folded, &through, NULL);
+  lh_paths_free(&path, 1);
+  out->failed |= code != LH_OK;
+  if (through) lh_text_format(out, " (through %s)", through);
+  lh_free(through);
+}
+
+static void tell_sentence(lh_teller *t, const lh_report *report, const lh_suspect *s) {
+  static const char *const words[] = {"holds", "is big by itself:", "begins a list of",
+                                      "is the root of a tree of", "are held by many"};
+  lh_snapshot *snapshot = report->snapshot;
+  lh_text text = {0};
+  if (s->kind != LH_SUSPECT_SPREAD) {
+    lh_put_path(&text, snapshot, s->id);
+    put_through(&text, snapshot, s->id, false);
+  } else if (s->total_holders == 1) {
+    lh_text_string(&text, s->holders[0].path);
+    put_through(&text, snapshot, s->accumulated[0].example, true);
+  } else {
+    put_contents(&text, snapshot, s);
+    lh_text_format(&text, " %s", words[s->kind]);
+  }
+  if (s->kind != LH_SUSPECT_SPREAD || s->total_holders == 1) {
+    lh_suspect_kind verb = s->kind == LH_SUSPECT_SPREAD ? LH_SUSPECT_HOLDER : s->kind;
+    lh_text_format(&text, " %s ", words[verb]);
+    put_contents(&text, snapshot, s);
+  }
+  lh_text_format(&text, ", %s, %s of the heap", lh_told_size(t, s->bytes).text,
+                 lh_share_of_heap(report, s->bytes).text);
+  lh_say_text(t, LH_BOLD, &text);
+}
+
+static void tell_holders(lh_teller *t, const lh_report *report, const lh_suspect *s) {
+  lh_text text = {0};
+  if (s->total_holders == 1) return;
+  for (uint32_t i = 0; i < s->n_holders; i++)
+    lh_say(t, LH_PLAIN, "    %s by %s", lh_count_text(s->holders[i].objects).text,
+           s->holders[i].path);
+  if (s->total_holders > s->n_holders)
+    lh_say(t, LH_PLAIN, "    and by %s",
+           lh_count_of(s->total_holders - s->n_holders, holder.one, holder.many).text);
+  if (s->id == LH_ROOT) return;
+  lh_text_string(&text, "    all of them go with ");
+  lh_put_path(&text, report->snapshot, s->id);
+  lh_text_string(&text, " only");
+  lh_say_text(t, LH_PLAIN, &text);
+}
+
+static void tell_class(lh_teller *t, const lh_snapshot *snapshot, const lh_accumulated *a) {
+  char *what = lh_things_text(snapshot, a->class_index, a->objects);
+  t->failed |= !what;
+  if (what)
+    lh_say(t, LH_PLAIN, "    %s, %s, %s each%s", what, lh_told_size(t, a->bytes).text,
+           lh_told_size(t, a->bytes / a->objects).text, a->objects > 1 ? " on average" : "");
+  lh_free(what);
+}
+
+static void tell_accumulated(lh_teller *t, const lh_snapshot *snapshot, const lh_suspect *s) {
+  uint64_t objects = s->objects, bytes = 0;
+  if (s->n_classes == 1) {
+    lh_say(t, LH_PLAIN, "    %s each%s", lh_told_size(t, s->accumulated[0].bytes / objects).text,
+           objects > 1 ? " on average" : "");
+    return;
+  }
+  for (uint32_t i = 0; i < s->n_accumulated; i++) {
+    tell_class(t, snapshot, &s->accumulated[i]);
+    objects -= s->accumulated[i].objects;
+    bytes += s->accumulated[i].bytes;
+  }
+  if (objects > 0)
+    lh_say(t, LH_PLAIN, "    and %s of %s, %s",
+           lh_count_of(objects, "other object", "other objects").text,
+           lh_count_of(s->n_classes - s->n_accumulated, accumulated.one, accumulated.many).text,
+           lh_told_size(t, s->bytes > bytes ? s->bytes - bytes : 0).text);
+}
+
+/* Does another object than the place that dominates them refer to what accumulated there? Tasks in
+** two queues of a module go with the module only, but the queues hold them. */
+static bool is_held_below(lh_teller *t, lh_snapshot *snapshot, const lh_suspect *s) {
+  lh_path path;
+  if (s->kind != LH_SUSPECT_HOLDER || s->accumulated[0].objects < 2) return false;
+  if (lh_type_of(snapshot, s->accumulated[0].example) == LH_TYPE_STRING) return false;
+  t->failed |= lh_shortest_path(snapshot, s->accumulated[0].example, &path, NULL) != LH_OK;
+  bool below = path.n_steps > 0 && path.steps[path.n_steps - 1].source != s->id;
+  lh_paths_free(&path, 1);
+  return below;
+}
+
+/* What tells more. Where no single object has them, it is about one of them. */
+static void tell_next(lh_teller *t, const lh_report *report, const lh_suspect *s) {
+  bool spread = s->kind == LH_SUSPECT_SPREAD;
+  lh_id id = spread ? s->accumulated[0].example : s->id;
+  lh_tell_next(t, report, spread ? "Why one of them stays" : "Why it stays",
+               s->total_holders > 1 ? LH_NEXT_FIVE_PATHS : LH_NEXT_PATHS, id);
+  if (s->kind != LH_SUSPECT_ITSELF)
+    lh_tell_next(t, report, spread ? "What is in one" : "What is in it", LH_NEXT_UNDER, id);
+  if (is_held_below(t, report->snapshot, s) && !t->failed)
+    t->next(t, "What holds them", LH_NEXT_SET,
+            lh_class_at(report->snapshot, s->accumulated[0].class_index)->name);
+}
+
+static void tell(lh_teller *t, lh_report *report) {
+  const lh_suspects *suspects = report->answer;
+  size_t n = t->limit == 0 || t->limit > suspects->n ? suspects->n : t->limit;
+  if (suspects->n == 0)
+    lh_say(t, LH_PLAIN, "Nothing suspicious: no place and no class holds %s, %s of the heap",
+           lh_told_size(t, suspects->least_bytes).text,
+           lh_share_of_heap(report, suspects->least_bytes).text);
+  for (size_t i = 0; i < n && !t->failed; i++) {
+    const lh_suspect *s = &suspects->list[i];
+    if (i > 0) lh_say(t, LH_PLAIN, "%s", "");
+    tell_sentence(t, report, s);
+    if (s->kind == LH_SUSPECT_SPREAD) tell_holders(t, report, s);
+    tell_accumulated(t, report->snapshot, s);
+    tell_next(t, report, s);
+  }
+  lh_tell_hidden(t, &suspect, suspects->n - n);
+}
+
+/* }=================================================================================== */
+
+static int ask(lh_snapshot *snapshot, const lh_request *request, void *found, lh_error *error) {
+  (void)request;
+  return lh_find_suspects(snapshot, found, error);
+}
+
+static void let_go(void *found) {
+  lh_suspects_free(found);
+}
+
+const lh_question lh_suspects_question = {
+    "suspects", "what leaks, as far as one snapshot can tell", &answer, "suspects", ask, let_go,
+    tell};
