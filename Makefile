@@ -73,7 +73,7 @@ Q = $(if $(V),,@echo "  $@" && )
 .SECONDEXPANSION:
 .PHONY: all help needs packages demo test bench fuzz fuzz-corpus check-asan check-seams lint \
   test-release install uninstall clean test-built asan-built tsan-built release-built soak-built \
-  bench-built demo-built lint-gcc lint-clang module-sources
+  bench-built demo-built lint-gcc lint-clang generated module-sources
 
 all: build/libluaheap.a $(filter-out build/tests/%,$(BUILT:%=build/%))
 
@@ -243,6 +243,15 @@ build/fuzz/fuzz_%: build/fuzz/tests/fuzz/fuzz_%.o $(FUZZ_COMMON:%=build/fuzz/%) 
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -fsanitize=fuzzer,$(FUZZ_SANITIZERS) -o $@ $(filter %.o,$^) \
 	  $(filter %.a,$^) $(LIB_LIBS)
 
+# What the columns of answers mean, where readers look for it; committed, and checked by lint.
+DOCUMENTS = cli/man/heaptop.1 lua/heap/reader_rows_meta.lua
+generated: build/generate/columns
+	@build/generate/columns $(CHECK) $(DOCUMENTS)
+
+build/generate/columns: build/cli/generate/columns.o build/libluaheap.a
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LIB_LIBS)
+
 module-sources:
 	@echo $(MODULE_SOURCES)
 
@@ -315,6 +324,7 @@ help:
 	@echo "make bench         speed and memory; SIZES=\"0.2 1 10\" (millions of objects)"
 	@echo "make fuzz          random snapshots into all that reads them, SECONDS=60 each (needs clang)"
 	@echo "make soak          a server looked at every second, for MINUTES=10"
+	@echo "make generated     write what columns mean into man pages and annotations anew"
 	@echo "make install       PREFIX=/usr/local DESTDIR=; make uninstall takes it away again"
 	@echo "make packages      install what build and tests need (Debian), or say what is missing"
 	@echo "make clean         remove build/"

@@ -85,7 +85,8 @@ typedef struct lh_column {
   const char *key;     /* in JSON and in Lua; NULL: there it is not */
   const char *heading; /* in a table of text; NULL: there it is not */
   lh_column_kind kind;
-  const char *meaning;           /* one sentence, for manual pages and annotations */
+  const char *meaning;           /* a phrase, for manual pages and annotations */
+  bool optional;                 /* may be null */
   size_t offset, bytes;          /* of the field in the struct */
   const char *(*word)(unsigned); /* LH_COLUMN_TEXT: of a field that is an enumeration */
   const lh_table *rows;          /* LH_COLUMN_ROWS: what they are, */
@@ -96,6 +97,7 @@ typedef struct lh_column {
 
 /* What the structs of one type have in them. */
 struct lh_table {
+  const char *name;       /* heap.module: of the class in annotations */
   const char *one, *many; /* what a row is called */
   size_t row_bytes;
   const lh_column *columns; /* up to LH_COLUMN_END, in the order of the text */

@@ -58,7 +58,8 @@ static const lh_column growing_columns[] = {
                 "of the object; and so to younger_share"),
     LH_COUNT("elements", NULL, elements, "how many"),
     LH_TEXT("element", NULL, element, "the class or type of most"),
-    LH_COMPUTED("element_type", LH_COLUMN_TEXT, element_type_of, "null for what is no object"),
+    LH_COMPUTED("element_type", LH_COLUMN_TEXT, element_type_of, "null for what is no object",
+                LH_OPTIONAL),
     LH_COUNT("alike", NULL, alike, "how many are of that class"),
     LH_FLAG("are_keys", are_keys, "the elements are the keys"),
     LH_FLAG("weak_keys", weak_keys,
@@ -68,9 +69,9 @@ static const lh_column growing_columns[] = {
             "\"linked\", \"sequence\", \"integers\", \"times\", \"milliseconds\", \"numbers\", "
             "\"uuids\", \"hex\", \"numbered\", \"tokens\", \"names\", \"strings\", "
             "\"objects\" or \"mixed\""),
-    LH_COMPUTED("least", LH_COLUMN_NUMBER, least_of, "of keys that are numbers"),
-    LH_COMPUTED("greatest", LH_COLUMN_NUMBER, greatest_of, "the same"),
-    LH_STRING("example_key", example_key, "of keys that are strings"),
+    LH_COMPUTED("least", LH_COLUMN_NUMBER, least_of, "of keys that are numbers", LH_OPTIONAL),
+    LH_COMPUTED("greatest", LH_COLUMN_NUMBER, greatest_of, "the same", LH_OPTIONAL),
+    LH_STRING("example_key", example_key, "of keys that are strings", LH_OPTIONAL),
     LH_FLAG("exact", exact, "made in one piece"),
     LH_COUNT("aged", NULL, aged, "elements that are objects"),
     LH_COUNT("since_first_mark", NULL, since_first_mark, "of these"),
@@ -80,11 +81,12 @@ static const lh_column growing_columns[] = {
     LH_FLAG("in_one_go", in_one_go, "with next to nothing else in between"),
     LH_NUMBER("younger_share", younger, "of all objects those that are younger"),
     LH_COMPUTED("same_as", LH_COLUMN_TEXT, same_as,
-                "held_by of an earlier row with just the same elements"),
+                "held_by of an earlier row with just the same elements", LH_OPTIONAL),
     LH_END};
 #undef ROW
 
-static const lh_table growing = {"collection", "collections", sizeof(lh_growing), growing_columns};
+static const lh_table growing = {"heap.collection", "collection", "collections", sizeof(lh_growing),
+                                 growing_columns};
 
 #define ROW lh_growings
 static const lh_column answer_columns[] = {
@@ -93,7 +95,7 @@ static const lh_column answer_columns[] = {
     LH_ROWS("collections", list, n, &growing, "with what was filled once at the end"), LH_END};
 #undef ROW
 
-static const lh_table answer = {NULL, NULL, sizeof(lh_growings), answer_columns};
+static const lh_table answer = {"heap.growing", NULL, NULL, sizeof(lh_growings), answer_columns};
 
 /* }=================================================================================== */
 

@@ -15,8 +15,8 @@ static const lh_column module_columns[] = {
     LH_END};
 #undef ROW
 
-static const lh_table module = {"module or global", "modules and globals", sizeof(lh_module),
-                                module_columns};
+static const lh_table module = {"heap.module", "module or global", "modules and globals",
+                                sizeof(lh_module), module_columns};
 
 #define ROW lh_modules
 static const lh_column answer_columns[] = {
@@ -26,7 +26,7 @@ static const lh_column answer_columns[] = {
     LH_ROWS("modules", list, n, &module, "those that keep most alive alone first"), LH_END};
 #undef ROW
 
-static const lh_table answer = {NULL, NULL, sizeof(lh_modules), answer_columns};
+static const lh_table answer = {"heap.modules", NULL, NULL, sizeof(lh_modules), answer_columns};
 
 static int ask(lh_snapshot *snapshot, const lh_request *request, void *modules, lh_error *error) {
   return lh_find_modules(snapshot, request->limit, modules, error);

@@ -18,54 +18,53 @@
 /* {=== Columns ======================================================================== */
 
 /* A column of `ROW`, which a file defines as the struct that its columns are about. A field of
-** another type than that kind of column shows does not compile. */
-#define LH_FIELD(field, types)                                             \
-  .offset = offsetof(ROW, field) + 0 * _Generic(((ROW *)0)->field, types), \
+** another type than that kind of column shows does not compile. Behind the meaning LH_OPTIONAL may
+** stand: there may be nothing. */
+#define LH_FIELD(field, ...)                                                     \
+  .offset = offsetof(ROW, field) + 0 * _Generic(((ROW *)0)->field, __VA_ARGS__), \
   .bytes = sizeof(((ROW *)0)->field)
-#define LH_INTEGERS \
-  uint64_t:         \
-  1, uint32_t : 1
+/* clang-format off */
+#define LH_COLUMN(its_key, its_heading, its_kind, ...) \
+  {.key = its_key, .heading = its_heading, .kind = its_kind, .meaning = __VA_ARGS__}
 
-#define LH_BYTES(key, heading, field, meaning) \
-  { key, heading, LH_COLUMN_BYTES, meaning, LH_FIELD(field, uint64_t : 1) }
-#define LH_COUNT(key, heading, field, meaning) \
-  { key, heading, LH_COLUMN_COUNT, meaning, LH_FIELD(field, LH_INTEGERS) }
+#define LH_BYTES(key, heading, field, ...) \
+  LH_COLUMN(key, heading, LH_COLUMN_BYTES, __VA_ARGS__, LH_FIELD(field, uint64_t: 1))
+#define LH_COUNT(key, heading, field, ...) \
+  LH_COLUMN(key, heading, LH_COLUMN_COUNT, __VA_ARGS__, LH_FIELD(field, uint64_t: 1, uint32_t: 1))
 #define LH_SHARE(heading, field) \
-  { NULL, heading, LH_COLUMN_SHARE, NULL, LH_FIELD(field, uint64_t : 1) }
-#define LH_NUMBER(key, field, meaning) \
-  { key, NULL, LH_COLUMN_NUMBER, meaning, LH_FIELD(field, double : 1) }
-#define LH_FLAG(key, field, meaning) \
-  { key, NULL, LH_COLUMN_FLAG, meaning, LH_FIELD(field, bool : 1) }
-#define LH_TEXT(key, heading, field, meaning) \
-  { key, heading, LH_COLUMN_TEXT, meaning, LH_FIELD(field, const char * : 1) }
-#define LH_WORD(key, heading, field, word_of, meaning) \
-  { key, heading, LH_COLUMN_TEXT, meaning, LH_FIELD(field, unsigned : 1), .word = word_of }
-#define LH_OBJECT(key, field, meaning) \
-  { key, NULL, LH_COLUMN_OBJECT, meaning, LH_FIELD(field, lh_id : 1) }
-#define LH_EXAMPLE(key, field, meaning) \
-  { key, NULL, LH_COLUMN_EXAMPLE, meaning, LH_FIELD(field, lh_id : 1) }
-#define LH_CLASS(field, meaning) \
-  { "class", NULL, LH_COLUMN_CLASS, meaning, LH_FIELD(field, uint32_t : 1) }
-#define LH_STRING(key, field, meaning) \
-  { key, NULL, LH_COLUMN_STRING, meaning, LH_FIELD(field, lh_id : 1) }
-#define LH_ROWS_AT(key, list, n, table, meaning, inline)                                      \
-  {                                                                                           \
-    key, NULL, LH_COLUMN_ROWS, meaning, .offset = offsetof(ROW, list), .rows = table,         \
-                                        .n_offset = offsetof(ROW, n),                         \
-                                        .n_bytes = sizeof(((ROW *)0)->n), .is_inline = inline \
-  }
-#define LH_ROWS(key, list, n, table, meaning) LH_ROWS_AT(key, list, n, table, meaning, false)
-#define LH_INLINE_ROWS(key, list, n, table, meaning) LH_ROWS_AT(key, list, n, table, meaning, true)
+  LH_COLUMN(NULL, heading, LH_COLUMN_SHARE, NULL, LH_FIELD(field, uint64_t: 1))
+#define LH_NUMBER(key, field, ...) \
+  LH_COLUMN(key, NULL, LH_COLUMN_NUMBER, __VA_ARGS__, LH_FIELD(field, double: 1))
+#define LH_FLAG(key, field, ...) \
+  LH_COLUMN(key, NULL, LH_COLUMN_FLAG, __VA_ARGS__, LH_FIELD(field, bool: 1))
+#define LH_TEXT(key, heading, field, ...) \
+  LH_COLUMN(key, heading, LH_COLUMN_TEXT, __VA_ARGS__, LH_FIELD(field, const char *: 1))
+#define LH_WORD(key, heading, field, word_of, ...) \
+  LH_COLUMN(key, heading, LH_COLUMN_TEXT, __VA_ARGS__, LH_FIELD(field, unsigned: 1), .word = word_of)
+#define LH_OBJECT(key, field, ...) \
+  LH_COLUMN(key, NULL, LH_COLUMN_OBJECT, __VA_ARGS__, LH_FIELD(field, lh_id: 1))
+#define LH_EXAMPLE(key, field, ...) \
+  LH_COLUMN(key, NULL, LH_COLUMN_EXAMPLE, __VA_ARGS__, LH_FIELD(field, lh_id: 1))
+#define LH_CLASS(field, ...) \
+  LH_COLUMN("class", NULL, LH_COLUMN_CLASS, __VA_ARGS__, LH_FIELD(field, uint32_t: 1))
+#define LH_STRING(key, field, ...) \
+  LH_COLUMN(key, NULL, LH_COLUMN_STRING, __VA_ARGS__, LH_FIELD(field, lh_id: 1))
+#define LH_ROWS(key, list, n, table, ...) \
+  LH_COLUMN(key, NULL, LH_COLUMN_ROWS, __VA_ARGS__, .rows = table, .offset = offsetof(ROW, list), \
+            .n_offset = offsetof(ROW, n), .n_bytes = sizeof(((ROW *)0)->n))
+#define LH_INLINE_ROWS(key, list, n, table, ...) \
+  LH_ROWS(key, list, n, table, __VA_ARGS__, .is_inline = true)
 /* What is no field: function fills the cell, whose kind is set, and which is not null. */
-#define LH_COMPUTED(key, kind, function, meaning) \
-  { key, NULL, kind, meaning, .compute = function }
+#define LH_COMPUTED(key, kind, function, ...) \
+  LH_COLUMN(key, NULL, kind, __VA_ARGS__, .compute = function)
+#define LH_OPTIONAL .optional = true
+#define LH_END {.kind = LH_COLUMN_END}
+/* clang-format on */
+
 /* For compute: keeps a text until the next cell is asked for, and returns it; NULL, and the report
 ** has failed, where memory ran out. A cell of LH_COLUMN_TEXTS has all that were kept. */
 const char *lh_keep_text(lh_report *report, char *text);
 const char *lh_keep_path(lh_report *report, lh_id id); /* of what is reachable */
-
-#define LH_END \
-  { .kind = LH_COLUMN_END }
 
 /* }=================================================================================== */
 

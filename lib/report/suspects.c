@@ -14,7 +14,7 @@ static const lh_column accumulated_columns[] = {
     LH_EXAMPLE("example", example, "the one that retains most"), LH_END};
 #undef ROW
 
-static const lh_table accumulated = {"class", "classes", sizeof(lh_accumulated),
+static const lh_table accumulated = {"heap.accumulated", "class", "classes", sizeof(lh_accumulated),
                                      accumulated_columns};
 
 #define ROW lh_holder
@@ -24,7 +24,8 @@ static const lh_column holder_columns[] = {
     LH_END};
 #undef ROW
 
-static const lh_table holder = {"other", "others", sizeof(lh_holder), holder_columns};
+static const lh_table holder = {"heap.holder", "other", "others", sizeof(lh_holder),
+                                holder_columns};
 
 static void held_by(lh_report *report, const void *row, lh_cell *cell) {
   lh_id id = ((const lh_suspect *)row)->id;
@@ -35,19 +36,21 @@ static void held_by(lh_report *report, const void *row, lh_cell *cell) {
 static const lh_column suspect_columns[] = {
     LH_WORD("kind", NULL, kind, lh_suspect_kind_name,
             "\"holder\", \"itself\", \"list\", \"tree\" or \"spread\""),
-    LH_OBJECT("object", id, "null for what no single object holds"),
+    LH_OBJECT("object", id, "null for what no single object holds", LH_OPTIONAL),
     LH_COMPUTED("held_by", LH_COLUMN_TEXT, held_by,
-                "its path; of a spread class that of the nearest one that has them all"),
+                "its path; of a spread class that of the nearest one that has them all",
+                LH_OPTIONAL),
     LH_BYTES("retained_bytes", NULL, bytes, "of what has accumulated, all classes together"),
     LH_COUNT("objects", NULL, objects, "how many have accumulated"),
-    LH_COUNT("total_classes", NULL, n_classes, "of those"),
+    LH_COUNT("total_classes", NULL, n_classes, "of how many classes these are"),
     LH_INLINE_ROWS("accumulated", accumulated, n_accumulated, &accumulated, "the first three"),
     LH_INLINE_ROWS("holders", holders, n_holders, &holder, "of a spread class, the first five"),
     LH_COUNT("total_holders", NULL, total_holders, "how many paths there are"),
     LH_END};
 #undef ROW
 
-static const lh_table suspect = {"suspect", "suspects", sizeof(lh_suspect), suspect_columns};
+static const lh_table suspect = {"heap.suspect", "suspect", "suspects", sizeof(lh_suspect),
+                                 suspect_columns};
 
 #define ROW lh_suspects
 static const lh_column answer_columns[] = {
@@ -56,7 +59,7 @@ static const lh_column answer_columns[] = {
     LH_ROWS("suspects", list, n, &suspect, "those with most bytes first"), LH_END};
 #undef ROW
 
-static const lh_table answer = {NULL, NULL, sizeof(lh_suspects), answer_columns};
+static const lh_table answer = {"heap.suspects", NULL, NULL, sizeof(lh_suspects), answer_columns};
 
 /* }=================================================================================== */
 

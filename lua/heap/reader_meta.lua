@@ -128,7 +128,7 @@ function snapshot:epochs(options) end
 
 ---What looks like a collection without a limit, those with most bytes first, and those that were
 ---filled once last.
----@return heap.growing[]
+---@return heap.growing
 function snapshot:growing() end
 
 ---What the instances of a class are like.
@@ -177,17 +177,17 @@ function snapshot:ignore(cuts) end
 function snapshot:what_if(cuts, object) end
 
 ---What leaks, as far as one snapshot can tell.
----@return heap.suspect[]
+---@return heap.suspects
 function snapshot:suspects() end
 
 ---What each module and global keeps alive alone (retained_bytes), what it reaches, and what of that
 ---others reach or hold too (shared_bytes).
 ---@param n? integer how many; 0 (default): all
----@return heap.module[]
+---@return heap.modules
 function snapshot:modules(n) end
 
 ---Where the coroutines and the main thread stand, those at one place as one.
----@return heap.standing[]
+---@return heap.threads
 function snapshot:threads() end
 
 ---What would go if all of these objects went together; each byte counts once.

@@ -41,37 +41,47 @@
 ---@field objects integer
 ---@field shallow_bytes integer
 
----@class heap.growing
----@field prospect "grows"|"may grow"|"filled once"
+-- >>> growing
+---A list: with what was filled once at the end.
+---@class heap.growing: { [integer]: heap.collection }
+---@field total_collections integer how many there are
+---@field total_filled_once integer how many of them were filled once
+---@field reachable_bytes integer of these are shares
+---@field text string as the command prints it
+
+---@class heap.collection
+---@field prospect string "grows", "may grow" or "filled once"
 ---@field held_by string a folded path
 ---@field object heap.object of several the biggest of those that grow most surely
+---@field class string
+---@field type string
 ---@field tables integer at that path
 ---@field tables_filled_once integer how many of these were
 ---@field entries integer in all of them
 ---@field alike_entries integer those of that class
 ---@field bytes integer of all, with what their elements and keys retain, shared or not, no byte twice
 ---@field retained_bytes integer of the object; and so to younger_share
----@field elements integer
+---@field elements integer how many
 ---@field element string the class or type of most
----@field element_type? string nil for what is no object
+---@field element_type? string null for what is no object
 ---@field alike integer how many are of that class
 ---@field are_keys boolean the elements are the keys
 ---@field weak_keys boolean the keys are weak, but never go: strings, numbers and the like
 ---@field weak_values boolean the values are
----@field keys string "linked", "sequence", "integers", "times", "milliseconds", "numbers", "uuids",
----"hex", "numbered", "tokens", "names", "strings", "objects" or "mixed"
+---@field keys string "linked", "sequence", "integers", "times", "milliseconds", "numbers", "uuids", "hex", "numbered", "tokens", "names", "strings", "objects" or "mixed"
 ---@field least? number of keys that are numbers
----@field greatest? number
----@field example_key? heap.object a string
+---@field greatest? number the same
+---@field example_key? heap.object of keys that are strings
 ---@field exact boolean made in one piece
 ---@field aged integer elements that are objects
----@field since_first_mark integer
----@field epochs integer
----@field oldest_epoch integer
----@field youngest_epoch integer
----@field in_one_go boolean
+---@field since_first_mark integer of these
+---@field epochs integer of how many intervals between marks they are
+---@field oldest_epoch integer the first of these
+---@field youngest_epoch integer the last of these
+---@field in_one_go boolean with next to nothing else in between
 ---@field younger_share number of all objects those that are younger
 ---@field same_as? string held_by of an earlier row with just the same elements
+-- <<<
 
 ---@class heap.description
 ---@field class string
@@ -137,32 +147,78 @@
 ---@field frees_bytes integer
 ---@field frees_it? boolean the object that was asked for
 
+-- >>> suspects
+---A list: those with most bytes first.
+---@class heap.suspects: { [integer]: heap.suspect }
+---@field total_suspects integer how many there are
+---@field least_bytes integer what a suspect has at least
+---@field reachable_bytes integer of these are shares
+---@field text string as the command prints it
+
 ---@class heap.suspect
----@field kind "holder"|"itself"|"list"|"tree"|"spread"
----@field object? heap.object nil for what no single object holds
----@field retained_bytes integer
----@field objects integer
----@field total_classes integer
----@field accumulated {class: string, type: string, objects: integer, retained_bytes: integer, example: heap.object}[]
----@field holders {path: string, objects: integer}[]
----@field total_holders integer
+---@field kind string "holder", "itself", "list", "tree" or "spread"
+---@field object? heap.object null for what no single object holds
+---@field class? string
+---@field type? string
+---@field held_by? string its path; of a spread class that of the nearest one that has them all
+---@field retained_bytes integer of what has accumulated, all classes together
+---@field objects integer how many have accumulated
+---@field total_classes integer of how many classes these are
+---@field accumulated heap.accumulated[] the first three
+---@field holders heap.holder[] of a spread class, the first five
+---@field total_holders integer how many paths there are
+
+---@class heap.accumulated
+---@field class string what accumulated
+---@field type string
+---@field objects integer of a list or tree all its elements
+---@field retained_bytes integer that would go with them
+---@field example heap.object the one that retains most
+
+---@class heap.holder
+---@field path string folded
+---@field objects integer to how many of them the objects with this path refer
+-- <<<
+
+-- >>> modules
+---A list: those that keep most alive alone first.
+---@class heap.modules: { [integer]: heap.module }
+---@field total_modules integer how many modules and globals there are
+---@field retained_bytes integer what is kept alive by one of them alone
+---@field reached_bytes integer what is reached from any of them
+---@field reachable_bytes integer of these are shares
+---@field text string as the command prints it
 
 ---@class heap.module
----@field name string
----@field object heap.object
----@field retained_bytes integer
----@field reached_bytes integer
----@field shared_bytes integer
----@field reached_objects integer
+---@field retained_bytes integer that it alone keeps alive
+---@field shared_bytes integer that it and others reach or keep alive
+---@field reached_bytes integer of all objects that it reaches
+---@field reached_objects integer that it reaches
+---@field name string as a path: package.loaded["app.bus"] or _G.cache
+---@field object heap.object the value
+---@field class string
+---@field type string
+-- <<<
 
----@class heap.standing
+-- >>> threads
+---A list: one for each place.
+---@class heap.threads: { [integer]: heap.place }
+---@field total_threads integer how many threads there are
+---@field total_places integer at how many places they stand
+---@field reachable_bytes integer of these are shares
+---@field text string as the command prints it
+
+---@class heap.place
 ---@field status string "suspended", "running", "normal", "not started", "finished", "failed"
----@field main boolean
----@field threads integer
----@field shallow_bytes integer
----@field retained_bytes integer
----@field example heap.object
----@field frames string[] the innermost first
+---@field main boolean true for the main thread
+---@field threads integer how many
+---@field shallow_bytes integer their stacks
+---@field retained_bytes integer of all together
+---@field example heap.object the one that retains most
+---@field class string
+---@field type string
+---@field frames string[] all, the innermost first
+-- <<<
 
 ---A list of groups, those that retain most first.
 ---@class heap.diff: { [integer]: heap.group }

@@ -1,0 +1,221 @@
+/*
+** columns.c - writes what the columns of the library's answers mean (luaheap_report.h) where readers
+** look for it: into manual pages and into the annotations for the Lua language server.
+**
+**     columns FILE...            rewrites in each file what stands between two lines such as
+**                                `.\" >>> modules` and `.\" <<<`, or `-- >>> modules` and `-- <<<`
+**     columns --check FILE...    exit 1, and says which, if that would change a file
+**
+** The build runs it (`make generated`) and the linters check; nobody else does, so it is not
+** installed, and what goes wrong ends it.
+*/
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "luaheap_report.h"
+
+static void *must(void *result) {
+  if (result == NULL) {
+    perror("columns");
+    exit(2);
+  }
+  return result;
+}
+
+/* {=== Manual pages =================================================================== */
+
+enum { WIDTH = 100 };
+
+/* A text behind what stands on its first line, broken into lines between words. */
+static void put_wrapped(FILE *out, const char *before, const char *text) {
+  size_t at = (size_t)fprintf(out, "%s", before);
+  for (bool first = true; *text != '\0'; first = false) {
+    size_t n = strcspn(text, " ");
+    bool breaks = !first && at + 1 + n > WIDTH;
+    if (!first) fputc(breaks ? '\n' : ' ', out);
+    at = (breaks ? 0 : at + !first) + n;
+    fwrite(text, 1, n, out);
+    text += n;
+    text += strspn(text, " ");
+  }
+}
+
+static const char *man_key(const lh_column *column) {
+  if (column->kind == LH_COLUMN_CLASS) return "class , type";
+  if (column->kind != LH_COLUMN_OBJECT) return column->key;
+  static char keys[128];
+  bool is_row = strcmp(column->key, "object") == 0;
+  snprintf(keys, sizeof keys, "%s , class , type", is_row ? "address" : column->key);
+  return keys;
+}
+
+static const lh_column *next_key(const lh_column *column) {
+  while (column->kind != LH_COLUMN_END && column->key == NULL) column++;
+  return column;
+}
+
+/* One after another; `end` is put behind the last. */
+static void put_man_columns(FILE *out, const lh_table *table, const char *end) {
+  const lh_column *column = next_key(table->columns);
+  while (column->kind != LH_COLUMN_END) {
+    const lh_column *next = next_key(column + 1);
+    const char *behind = next->kind == LH_COLUMN_END ? end : ",";
+    fprintf(out, ".Li %s\n", man_key(column));
+    if (column->kind == LH_COLUMN_ROWS) {
+      char inner[16];
+      put_wrapped(out, "(an array of objects, ", column->meaning);
+      fputs(":\n", out);
+      snprintf(inner, sizeof inner, ")%s", behind);
+      put_man_columns(out, column->rows, inner);
+    } else {
+      put_wrapped(out, "(", column->meaning);
+      fprintf(out, ")%s\n", behind);
+    }
+    column = next;
+  }
+}
+
+static void put_man(FILE *out, const lh_question *question) {
+  fputs(".Bl -tag -width Ds\n", out);
+  for (const lh_column *c = question->answer->columns; c->kind != LH_COLUMN_END; c++) {
+    if (c->key == NULL) continue;
+    fprintf(out, ".It Li %s\n", c->key);
+    if (c->kind == LH_COLUMN_ROWS) {
+      bool limited = strcmp(c->key, question->main) == 0;
+      fprintf(out, "An array of objects%s", limited ? "; all, unless\n.Fl n\nis given;\n" : ", ");
+      put_wrapped(out, "", c->meaning);
+      fputs(":\n", out);
+      put_man_columns(out, c->rows, ".");
+    } else {
+      char capital[2] = {(char)toupper((unsigned char)c->meaning[0]), '\0'};
+      put_wrapped(out, capital, c->meaning + 1);
+      fputs(".\n", out);
+    }
+  }
+  fputs(".El\n", out);
+}
+
+/* }=================================================================================== */
+
+/* {=== Annotations ==================================================================== */
+
+static const char *lua_type(const lh_column *column) {
+  static char rows[128];
+  switch (column->kind) {
+    case LH_COLUMN_NUMBER: return "number";
+    case LH_COLUMN_FLAG: return "boolean";
+    case LH_COLUMN_TEXT:
+    case LH_COLUMN_CLASS: return "string";
+    case LH_COLUMN_TEXTS: return "string[]";
+    case LH_COLUMN_OBJECT:
+    case LH_COLUMN_EXAMPLE:
+    case LH_COLUMN_STRING: return "heap.object";
+    case LH_COLUMN_ROWS: snprintf(rows, sizeof rows, "%s[]", column->rows->name); return rows;
+    default: return "integer";
+  }
+}
+
+static void put_lua_fields(FILE *out, const lh_table *table, const char *main) {
+  for (const lh_column *c = next_key(table->columns); c->kind != LH_COLUMN_END;
+       c = next_key(c + 1)) {
+    const char *maybe = c->optional ? "?" : "";
+    if (main != NULL && strcmp(c->key, main) == 0) continue;
+    fprintf(out, "---@field %s%s %s %s\n", c->key, maybe, lua_type(c), c->meaning);
+    if (c->kind == LH_COLUMN_OBJECT) fprintf(out, "---@field class%s string\n", maybe);
+    if (c->kind == LH_COLUMN_OBJECT || c->kind == LH_COLUMN_CLASS)
+      fprintf(out, "---@field type%s string\n", maybe);
+  }
+}
+
+static void put_lua_rows(FILE *out, const lh_table *table) {
+  fprintf(out, "---@class %s\n", table->name);
+  put_lua_fields(out, table, NULL);
+  for (const lh_column *c = table->columns; c->kind != LH_COLUMN_END; c++) {
+    if (c->kind != LH_COLUMN_ROWS) continue;
+    fputc('\n', out);
+    put_lua_rows(out, c->rows);
+  }
+}
+
+static void put_lua(FILE *out, const lh_question *question) {
+  const lh_table *answer = question->answer;
+  for (const lh_column *c = answer->columns; c->kind != LH_COLUMN_END; c++)
+    if (c->kind == LH_COLUMN_ROWS && strcmp(c->key, question->main) == 0)
+      fprintf(out, "---A list: %s.\n---@class %s: { [integer]: %s }\n", c->meaning, answer->name,
+              c->rows->name);
+  put_lua_fields(out, answer, question->main);
+  fputs(
+      "---@field reachable_bytes integer of these are shares\n"
+      "---@field text string as the command prints it\n",
+      out);
+  for (const lh_column *c = answer->columns; c->kind != LH_COLUMN_END; c++) {
+    if (c->kind != LH_COLUMN_ROWS) continue;
+    fputc('\n', out);
+    put_lua_rows(out, c->rows);
+  }
+}
+
+/* }=================================================================================== */
+
+/* {=== Files ========================================================================== */
+
+static char *read_file(const char *path) {
+  FILE *file = must(fopen(path, "r"));
+  char *text = NULL;
+  size_t capacity = 0;
+  if (getdelim(&text, &capacity, '\0', file) < 0) must(NULL);
+  fclose(file);
+  return text;
+}
+
+/* The question of a line such as `-- >>> modules`; NULL: the line is none. */
+static const lh_question *marked(const char *line, size_t n) {
+  const char *mark = memmem(line, n, ">>> ", 4);
+  char name[32];
+  if (mark == NULL || sscanf(mark + 4, "%31s", name) != 1) return NULL;
+  return must((void *)lh_find_question(name));
+}
+
+static char *generated(const char *path, const char *text) {
+  bool is_man = strstr(path, ".1") != NULL;
+  char *made = NULL;
+  size_t size;
+  FILE *out = must(open_memstream(&made, &size));
+  while (*text != '\0') {
+    size_t n = strcspn(text, "\n") + 1;
+    const lh_question *question = marked(text, n);
+    fwrite(text, 1, n, out);
+    text += n;
+    if (question == NULL) continue;
+    (is_man ? put_man : put_lua)(out, question);
+    while (memmem(text, strcspn(text, "\n"), "<<<", 3) == NULL) {
+      text += strcspn(text, "\n") + 1;
+      if (*text == '\0') must(NULL);
+    }
+  }
+  if (fclose(out) != 0) must(NULL);
+  return made;
+}
+
+int main(int argc, char **argv) {
+  bool check = argc > 1 && strcmp(argv[1], "--check") == 0;
+  int status = 0;
+  for (int i = check ? 2 : 1; i < argc; i++) {
+    char *text = read_file(argv[i]), *made = generated(argv[i], text);
+    bool stale = strcmp(text, made) != 0;
+    if (stale && check) {
+      fprintf(stderr, "%s: `make generated` changes it\n", argv[i]);
+      status = 1;
+    } else if (stale) {
+      FILE *file = must(fopen(argv[i], "w"));
+      if (fputs(made, file) < 0 || fclose(file) != 0) must(NULL);
+    }
+    free(text);
+    free(made);
+  }
+  return status;
+}
+
+/* }=================================================================================== */
