@@ -1053,9 +1053,9 @@ typedef struct lh_modules {
 
 /* For each value of package.loaded and then of _G: what it keeps alive alone, and what it reaches:
 ** all objects on strong paths from it that do not lead through _G, package.loaded, the registry or
-** the main thread, by which any module reaches all others. An object with several names is there once, as a module rather
-** than a global. `limit` 0: all. Needs lh_classify. Freed by lh_modules_free. O(n + m) for each 64
-** modules asked for. */
+** the main thread, by which any module reaches all others. An object with several names
+** is there once, as a module rather than a global. `limit` 0: all. Needs lh_classify. Freed by
+** lh_modules_free. O(n + m) for each 64 modules asked for. */
 int lh_find_modules(lh_snapshot *snapshot, size_t limit, lh_modules *out, lh_error *error);
 void lh_modules_free(lh_modules *modules);
 

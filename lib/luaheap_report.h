@@ -2,10 +2,10 @@
 ** luaheap_report.h - answers as data, and the words for them.
 **
 ** A question, such as "modules", fills a struct of luaheap.h: its answer. A table of columns says
-** what stands in that struct, and in the rows that it refers to: under which key, in which unit, and
-** what it means. Everything that shows an answer (JSON, Lua, the text of a terminal) goes by these
-** columns and knows no question; and a question knows nothing of who shows it. So a new column is
-** one line, and a new question one file of lib/report/.
+** what stands in that struct, and in the rows that it refers to: under which key, in which unit,
+** and what it means. Everything that shows an answer (JSON, Lua, the text of a terminal) goes by
+** these columns and knows no question; and a question knows nothing of who shows it. So a new
+** column is one line, and a new question one file of lib/report/.
 **
 **     const lh_question *q = lh_find_question("modules");
 **     lh_report report;
@@ -27,7 +27,7 @@ extern "C" {
 
 #define LH_NUMBER_BYTES 48
 
-/* As a struct, so that a call stands where its text is used: printf("%s", lh_count_text(n).text). */
+/* As a struct: a call stands where its text is used, printf("%s", lh_count_text(n).text). */
 typedef struct lh_number {
   char text[LH_NUMBER_BYTES];
 } lh_number;
@@ -126,8 +126,8 @@ struct lh_cell {
 };
 
 /* What stands under a column in a struct: of the answer, or of one of its rows. Texts that are made
-** for it live until the next call, all else as long as the report. Where memory runs out the cell is
-** null, and report->failed. */
+** for it live until the next call, all else as long as the report. Where memory runs out the cell
+** is null, and the report has failed. */
 void lh_cell_of(lh_report *report, const lh_column *column, const void *row, lh_cell *cell);
 
 /* The cell as people read it: empty where it is null, an object by its address. Freed by lh_free;
@@ -170,8 +170,8 @@ struct lh_report {
   size_t n_made, capacity;
 };
 
-/* Asks; the snapshot must be classified. Freed by lh_report_free. Costs what the question's analysis
-** costs. */
+/* Asks; the snapshot must be classified. Freed by lh_report_free. Costs what the analysis costs
+** that the question needs. */
 int lh_ask(lh_report *report, const lh_question *question, lh_snapshot *snapshot,
            const lh_request *request, lh_error *error);
 void lh_report_free(lh_report *report);

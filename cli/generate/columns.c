@@ -1,6 +1,6 @@
 /*
-** columns.c - writes what the columns of the library's answers mean (luaheap_report.h) where readers
-** look for it: into manual pages and into the annotations for the Lua language server.
+** columns.c - writes what the columns of the library's answers mean (luaheap_report.h) where
+** readers look for it: into manual pages and into the annotations for the Lua language server.
 **
 **     columns FILE...            rewrites in each file what stands between two lines such as
 **                                `.\" >>> modules` and `.\" <<<`, or `-- >>> modules` and `-- <<<`

@@ -49,6 +49,7 @@ static bool analyse_graph(lh_snapshot *snapshot) {
   lh_graph graph = lh_graph_of(snapshot);
   lh_id *order = NULL;
   uint32_t n_order;
+  snapshot->free_steps = lh_steps_free;
   snapshot->idom = lh_alloc((size_t)snapshot->n + 1, sizeof *snapshot->idom);
   bool ok = snapshot->idom && lh_find_dominators(&graph, snapshot->idom, &order, &n_order) &&
             search_all(snapshot) && lh_steps_new(&snapshot->steps) &&
@@ -63,7 +64,7 @@ static void drop_analysis(lh_snapshot *snapshot) {
   lh_free(snapshot->distance);
   lh_free(snapshot->parent);
   lh_steps_free(snapshot->steps);
-  lh_folds_free(snapshot->folds);
+  if (snapshot->folds) snapshot->free_folds(snapshot->folds);
   snapshot->steps = NULL;
   snapshot->folds = NULL;
   snapshot->idom = NULL;
@@ -95,11 +96,11 @@ int lh_analyse_without(lh_snapshot *snapshot, const lh_without *without, size_t 
   }
   if (code != LH_OK) {
     lh_leave_out(snapshot, NULL);
-    lh_classes_free(classes);
+    if (classes) snapshot->free_classes(classes);
     return code;
   }
   snapshot->classes = classes;
-  if (classes) lh_count_classes(snapshot);
+  if (classes) snapshot->count_classes(snapshot);
   return LH_OK;
 }
 

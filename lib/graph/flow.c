@@ -18,8 +18,6 @@
 */
 #include "graph.h"
 
-#include <assert.h>
-
 enum { NONE = UINT32_MAX };
 
 typedef struct member {
@@ -319,10 +317,9 @@ bool lh_flow_next(lh_flow *flow, lh_id start, const lh_path *way, uint32_t *plac
   place[start] = 0;
   while (ok && at != flow->to) {
     uint32_t i = next_taken(flow, at);
-    assert(i != NONE);
-    flow->members[i].is_taken = false;
-    ok = lh_grow(&list, n, &capacity, sizeof *list);
+    ok = i != NONE && lh_grow(&list, n, &capacity, sizeof *list);
     if (!ok) break;
+    flow->members[i].is_taken = false;
     list[n++] = i;
     at = flow->members[i].target;
     if (place[at] != UINT32_MAX) n = drop_loop(flow, list, n, at, place);

@@ -138,6 +138,7 @@ bool lh_flow_next(lh_flow *flow, lh_id start, const lh_path *way, uint32_t *plac
 
 /* What was learned about steps. */
 bool lh_steps_new(lh_steps **out);
+void lh_steps_free(lh_steps *steps); /* NULL is fine */
 
 /* Orders two edges of one source to one target: negative if a person had better be told a. By rank,
 ** and of string keys the least: the order of a table's entries differs from run to run. */

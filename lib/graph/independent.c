@@ -11,7 +11,6 @@
 */
 #include "graph.h"
 
-#include <assert.h>
 #include <string.h>
 
 typedef struct work {
@@ -45,8 +44,8 @@ static bool find_one(work *w, bool *found) {
 static bool tell_next(work *w, uint32_t *place, lh_path *path) {
   lh_path way = {0};
   lh_id start = lh_flow_start(w->flow, w->from);
-  assert(start != LH_NO_OBJECT);
-  bool ok = (start == LH_ROOT || lh_shortest_path(w->snapshot, start, &way, NULL) == LH_OK) &&
+  bool ok = start != LH_NO_OBJECT &&
+            (start == LH_ROOT || lh_shortest_path(w->snapshot, start, &way, NULL) == LH_OK) &&
             lh_flow_next(w->flow, start, &way, place, path);
   lh_paths_free(&way, 1);
   return ok;

@@ -332,7 +332,7 @@ void lh_count_object(const lh_snapshot *snapshot, lh_classes *classes, lh_id id)
   *(garbage ? &c->garbage_bytes : &c->shallow_bytes) += lh_shallow_bytes(snapshot, id);
 }
 
-void lh_count_classes(lh_snapshot *snapshot) {
+static void count_classes(lh_snapshot *snapshot) {
   lh_classes *classes = snapshot->classes;
   for (size_t i = 0; i < classes->n; i++) {
     lh_class *c = &classes->list[i].visible;
@@ -376,7 +376,7 @@ static void namer_free(lh_namer *namer) {
   lh_map_free(&namer->shapes);
 }
 
-void lh_classes_free(lh_classes *classes) {
+static void free_classes(lh_classes *classes) {
   if (!classes) return;
   lh_free(classes->list);
   lh_free(classes->of);
@@ -414,11 +414,13 @@ int lh_classify(lh_snapshot *snapshot, lh_error *error) {
   if (!namer.failed) lh_name_contents(&namer);
   if (!namer.failed) {
     snapshot->classes = namer.classes;
+    snapshot->free_classes = free_classes;
+    snapshot->count_classes = count_classes;
     namer.classes = NULL;
   }
 out:;
   bool is_full = namer.classes && namer.classes->texts.full;
-  lh_classes_free(namer.classes);
+  free_classes(namer.classes);
   namer_free(&namer);
   if (is_full)
     return lh_fail(error, LH_ELIMIT,

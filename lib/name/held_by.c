@@ -15,7 +15,7 @@ struct lh_folds {
   uint32_t *state; /* of each object; LH_FOLD_START: not known yet */
 };
 
-void lh_folds_free(lh_folds *folds) {
+static void free_folds(lh_folds *folds) {
   if (!folds) return;
   lh_folder_free(&folds->folder);
   lh_free(folds->state);
@@ -28,10 +28,12 @@ static int begin(lh_snapshot *snapshot, lh_error *error) {
   folds->state = lh_alloc_zeroed((size_t)snapshot->n + 1, sizeof *folds->state);
   int code = folds->state ? lh_folder_init(&folds->folder, snapshot, error)
                           : lh_fail_memory(error, "folding paths");
-  if (code == LH_OK)
+  if (code == LH_OK) {
     snapshot->folds = folds;
-  else
-    lh_folds_free(folds);
+    snapshot->free_folds = free_folds;
+  } else {
+    free_folds(folds);
+  }
   return code;
 }
 

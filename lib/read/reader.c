@@ -146,9 +146,9 @@ int lh_open_memory(lh_snapshot **out, const void *data, size_t size, const char 
 
 void lh_close(lh_snapshot *s) {
   if (!s) return;
-  lh_classes_free(s->classes);
-  lh_steps_free(s->steps);
-  lh_folds_free(s->folds);
+  if (s->classes) s->free_classes(s->classes);
+  if (s->steps) s->free_steps(s->steps);
+  if (s->folds) s->free_folds(s->folds);
   lh_left_out_free(s->left_out);
   void *const owned[] = {
       s->address,    s->record_low, s->record_high, s->kind,       s->modes,  s->by_address,

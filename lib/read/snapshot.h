@@ -50,17 +50,12 @@ typedef struct lh_upvalue_names {
   lh_id proto;
 } lh_upvalue_names;
 
-typedef struct lh_classes lh_classes;         /* classes.c */
-void lh_classes_free(lh_classes *classes);    /* NULL is fine */
-void lh_count_classes(lh_snapshot *snapshot); /* anew, after another analysis */
-
 typedef struct lh_left_out lh_left_out; /* left_out.c */
 
-typedef struct lh_steps lh_steps; /* steps.c */
-void lh_steps_free(lh_steps *steps);
-
-typedef struct lh_folds lh_folds; /* held_by.c */
-void lh_folds_free(lh_folds *folds);
+/* What higher floors keep with a snapshot. Who makes it says how it is freed. */
+typedef struct lh_steps lh_steps;     /* graph/steps.c */
+typedef struct lh_folds lh_folds;     /* name/held_by.c */
+typedef struct lh_classes lh_classes; /* name/classes.c */
 
 struct lh_snapshot {
   /* reader.c */
@@ -106,6 +101,7 @@ struct lh_snapshot {
 
   /* steps.c */
   lh_steps *steps;
+  void (*free_steps)(lh_steps *steps);
 
   /* dominators.c */
   lh_id *idom;
@@ -113,9 +109,12 @@ struct lh_snapshot {
 
   /* classes.c */
   lh_classes *classes;
+  void (*free_classes)(lh_classes *classes);
+  void (*count_classes)(lh_snapshot *snapshot); /* anew, after another analysis */
 
   /* held_by.c */
   lh_folds *folds;
+  void (*free_folds)(lh_folds *folds);
 };
 
 #endif

@@ -1,6 +1,6 @@
 /*
 ** numbers.c - counts, sizes, shares and times as people read them. A KB is 1,024 bytes, as in
-** collectgarbage("count"). All of it in integers: no locale changes a digit, and libm is not needed.
+** collectgarbage("count"). In integers, or with a point in any locale; and libm is not needed.
 */
 #include <inttypes.h>
 #include <string.h>

@@ -40,7 +40,8 @@
 #define LH_TEXT(key, heading, field, ...) \
   LH_COLUMN(key, heading, LH_COLUMN_TEXT, __VA_ARGS__, LH_FIELD(field, const char *: 1))
 #define LH_WORD(key, heading, field, word_of, ...) \
-  LH_COLUMN(key, heading, LH_COLUMN_TEXT, __VA_ARGS__, LH_FIELD(field, unsigned: 1), .word = word_of)
+  LH_COLUMN(key, heading, LH_COLUMN_TEXT, __VA_ARGS__, LH_FIELD(field, unsigned: 1), \
+            .word = word_of)
 #define LH_OBJECT(key, field, ...) \
   LH_COLUMN(key, NULL, LH_COLUMN_OBJECT, __VA_ARGS__, LH_FIELD(field, lh_id: 1))
 #define LH_EXAMPLE(key, field, ...) \

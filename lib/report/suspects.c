@@ -1,6 +1,6 @@
 /*
-** suspects.c - what leaks, as far as one snapshot can tell: who holds how many of what, how much that
-** is, and what to ask next.
+** suspects.c - what leaks, as far as one snapshot can tell: who holds how many of what, how much
+** that is, and what to ask next.
 */
 #include "report/report.h"
 

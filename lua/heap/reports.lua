@@ -3,7 +3,7 @@
 
 local text = require "heap.text"
 
-local count, count_of, size, share = text.count, text.count_of, text.size, text.share
+local count, size, share = text.count, text.size, text.share
 local things = text.things
 local reports = {}
 

@@ -1,6 +1,6 @@
 /*
-** report.c - an answer as a Lua table, by its columns (luaheap_report.h): the list of its rows, with
-** what else it says as fields, and as `text` the words of the command, which tostring gives.
+** report.c - an answer as a Lua table, by its columns (luaheap_report.h): the list of its rows,
+** with what else it says as fields, and as `text` the words of the command, which tostring gives.
 */
 #include <string.h>
 

@@ -13,7 +13,7 @@
 #include <cmocka.h>
 #include <lauxlib.h>
 
-#include "growth/growth.h"
+#include "compare/growth.h"
 #include "steps.h"
 
 static lh_ladder *ladder_of(const program *p) {

@@ -9,7 +9,6 @@
 */
 #include "growth.h"
 
-#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -289,20 +288,6 @@ static bool list_classes(builder *b) {
 
 /* }=================================================================================== */
 
-/* Each byte is in one row or in none. */
-static void check_sums(const lh_growth *growth) {
-  for (size_t k = 0; k < growth->n_snapshots; k++) {
-    uint64_t bytes = growth->level[k].bytes, objects = growth->level[k].all_objects;
-    for (size_t i = 0; i < growth->n_paths; i++) {
-      bytes += growth->paths[i].at[k].bytes;
-      objects += growth->paths[i].at[k].all_objects;
-    }
-    assert(bytes == growth->whole[k].bytes && objects == growth->whole[k].all_objects);
-    (void)bytes;
-    (void)objects;
-  }
-}
-
 static bool begin(builder *b) {
   const lh_ladder *ladder = b->ladder;
   lh_growth *growth = b->growth;
@@ -370,7 +355,6 @@ static int build(const lh_ladder *ladder, bool halves, lh_growth **out, lh_error
     fill_rows(&b);
     ok = list_paths(&b) && list_classes(&b);
   }
-  if (ok) check_sums(b.growth);
   lh_view_free(&b.view);
   lh_free(b.verdict);
   lh_free(b.changes);

@@ -5,8 +5,6 @@
 */
 #include "growth.h"
 
-#include <assert.h>
-
 static void add(lh_part *to, const lh_part *from) {
   for (int i = 0; i < 2; i++) {
     to->objects[i] += from->objects[i];
@@ -42,11 +40,6 @@ static void fill_parts(const lh_ladder *ladder, const lh_view *view, lh_part *pa
     }
   }
   for (size_t v = n - 1; v > 0; v--) add(&parts[parts[v].above], &parts[v]);
-  for (int i = 0; i < 2; i++) {
-    const lh_tally *whole = &ladder->rungs[rungs[i]].whole;
-    assert(parts[0].bytes[i] == whole->bytes && parts[0].objects[i] == whole->objects);
-    (void)whole;
-  }
 }
 
 int lh_ladder_owners(const lh_ladder *ladder, lh_part **parts, size_t *n_parts, lh_error *error) {
