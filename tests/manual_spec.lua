@@ -107,7 +107,7 @@ local function anchor(heading)
 end
 
 describe("the links of", function()
-  for _, dir in ipairs {"", "cli/", "lua/", "tests/", "examples/"} do
+  for _, dir in ipairs {"", "cli/", "lib/", "lua/", "tests/", "examples/"} do
     it(dir .. "README.md lead somewhere", function()
       local base = ("%s/%s"):format(support.root, dir)
       local n_links = 0
