@@ -58,7 +58,10 @@ const char *share_of_heap(cli *c, const lh_snapshot *snapshot, uint64_t bytes) {
 }
 
 static lh_request request_of(const request *r) {
-  return (lh_request){.limit = r->query.limit, .has_depth = r->depth_given, .depth = r->depth};
+  return (lh_request){.limit = r->query.limit,
+                      .has_limit = r->limit_given,
+                      .has_depth = r->depth_given,
+                      .depth = r->depth};
 }
 
 static void print_answer(cli *c, lh_snapshot *snapshot, const request *r) {
@@ -76,6 +79,7 @@ static void print_answer_json(cli *c, cli_json *w, lh_snapshot *snapshot, const 
 static const report threads_report = {"threads", print_answer, print_answer_json};
 static const report suspects_report = {"suspects", print_answer, print_answer_json};
 static const report modules_report = {"modules", print_answer, print_answer_json};
+static const report waste_report = {"waste", print_answer, print_answer_json};
 static const report growing_report = {"growing", print_answer, print_answer_json};
 
 /* }=================================================================================== */

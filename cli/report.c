@@ -27,6 +27,7 @@ static const cli_style styles[] = {
 
 static void print_line(lh_teller *teller, lh_style style, const char *line) {
   const cli *c = ((terminal *)teller)->c;
+  while (*line == '\n') putchar(*line++);
   if (style == LH_PLAIN)
     puts(line);
   else
@@ -40,8 +41,7 @@ static void print_next(lh_teller *teller, const char *why, lh_next next, const c
                                          [LH_NEXT_SET] = "heappath --set"};
   bool file_first = next == LH_NEXT_PATHS || next == LH_NEXT_FIVE_PATHS;
   char *file = cli_shell_word(((const terminal *)teller)->file), *word = cli_shell_word(subject);
-  printf("    %s: %s %s %s\n", why, commands[next], file_first ? file : word,
-         file_first ? word : file);
+  printf("%s: %s %s %s\n", why, commands[next], file_first ? file : word, file_first ? word : file);
   free(file);
   free(word);
 }
@@ -55,7 +55,8 @@ static void print_table(lh_teller *teller, lh_report *report, const lh_table *ta
   char *cells[MOST_COLUMNS];
   size_t n_shown = 0;
   for (const lh_column *column = table->columns; column->kind != LH_COLUMN_END; column++) {
-    if (column->heading == NULL || n_shown == MOST_COLUMNS) continue;
+    if (column->heading == NULL || (column->is_wide && cli_is_narrow(c)) || n_shown == MOST_COLUMNS)
+      continue;
     columns[n_shown].heading = column->heading;
     columns[n_shown].kind = lh_is_number(column->kind) ? CLI_RIGHT
 
@@ -180,11 +181,10 @@ static json_t *row_json(cli *c, lh_report *report, const lh_table *table, const 
 
 /* Rows of the answer itself are written one after another: a million need no memory. */
 static void print_rows(cli *c, cli_json *w, lh_report *report, const lh_column *column,
-                       const lh_cell *cell, size_t limit) {
+                       const lh_cell *cell) {
   const lh_table *table = cell->as.rows.table;
   const char *row = cell->as.rows.list;
   size_t n = cell->as.rows.n;
-  if (limit != 0 && n > limit && strcmp(column->key, report->question->main) == 0) n = limit;
   cli_json_open(w, column->key, '[');
   for (size_t i = 0; i < n; i++, row += table->row_bytes)
     cli_json_value(w, NULL, row_json(c, report, table, row));
@@ -199,7 +199,7 @@ void cli_report_json(cli *c, cli_json *w, const lh_question *question, lh_snapsh
     lh_cell cell;
     lh_cell_of(&report, column, report.answer, &cell);
     if (cell.kind == LH_COLUMN_ROWS)
-      print_rows(c, w, &report, column, &cell, request->limit);
+      print_rows(c, w, &report, column, &cell);
     else if (column->key != NULL)
       cli_json_value(w, column->key, cell_json(c, &report, &cell));
   }

@@ -85,9 +85,11 @@ typedef struct lh_column {
   const char *key;     /* in JSON and in Lua; NULL: there it is not */
   const char *heading; /* in a table of text; NULL: there it is not */
   lh_column_kind kind;
-  const char *meaning;           /* a phrase, for manual pages and annotations */
-  bool optional;                 /* may be null */
-  size_t offset, bytes;          /* of the field in the struct */
+  const char *meaning;  /* a phrase, for manual pages and annotations */
+  bool optional;        /* may be null */
+  bool is_wide;         /* shown only where there is room for more than what matters most */
+  bool is_limited;      /* LH_COLUMN_ROWS: a request says how many at most */
+  size_t offset, bytes; /* of the field in the struct */
   const char *(*word)(unsigned); /* LH_COLUMN_TEXT: of a field that is an enumeration */
   const lh_table *rows;          /* LH_COLUMN_ROWS: what they are, */
   size_t n_offset, n_bytes;      /* where their number stands, */
@@ -141,7 +143,8 @@ typedef struct lh_teller lh_teller;
 
 /* What is asked. */
 typedef struct lh_request {
-  size_t limit; /* rows to look at; 0: all */
+  size_t limit;   /* rows to look at, of a cell, too; 0: all */
+  bool has_limit; /* somebody said so */
   bool has_depth;
   uint64_t depth; /* levels of a tree, frames of a thread */
 } lh_request;
@@ -150,7 +153,7 @@ typedef struct lh_question {
   const char *name; /* of the option of heaptop, and of the method in Lua */
   const char *help; /* one line */
   const lh_table *answer;
-  const char *main; /* the key of the rows that -n limits */
+  const char *main; /* the key of the rows of which the answer is a list in Lua */
   int (*ask)(lh_snapshot *snapshot, const lh_request *request, void *answer, lh_error *error);
   void (*free)(void *answer);
   void (*tell)(lh_teller *teller, lh_report *report);
@@ -211,6 +214,9 @@ void lh_tell_report(lh_teller *teller, lh_report *report);
 /* The report as text without colours, tables with their first 20 rows. Freed by lh_free; NULL when
 ** out of memory. `subject`: what stands for the snapshot in hints for Lua. */
 char *lh_report_text(lh_report *report, const char *subject);
+
+/* The same of rows alone. */
+char *lh_rows_text(lh_report *report, const lh_table *table, const void *rows, size_t n);
 
 #ifdef __cplusplus
 }

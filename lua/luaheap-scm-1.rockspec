@@ -145,6 +145,7 @@ build = {
         "lib/report/text.c",
         "lib/report/things.c",
         "lib/report/threads.c",
+        "lib/report/waste.c",
         "lib/take/background.c",
         "lib/take/chain.c",
         "lib/take/layout.c",

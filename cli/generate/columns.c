@@ -56,6 +56,8 @@ static const lh_column *next_key(const lh_column *column) {
   return column;
 }
 
+#define LIMITED "; all, unless\n.Fl n\nis given;\n"
+
 /* One after another; `end` is put behind the last. */
 static void put_man_columns(FILE *out, const lh_table *table, const char *end) {
   const lh_column *column = next_key(table->columns);
@@ -65,7 +67,8 @@ static void put_man_columns(FILE *out, const lh_table *table, const char *end) {
     fprintf(out, ".Li %s\n", man_key(column));
     if (column->kind == LH_COLUMN_ROWS) {
       char inner[16];
-      put_wrapped(out, "(an array of objects, ", column->meaning);
+      fputs("(an array of objects", out);
+      put_wrapped(out, column->is_limited ? LIMITED : ", ", column->meaning);
       fputs(":\n", out);
       snprintf(inner, sizeof inner, ")%s", behind);
       put_man_columns(out, column->rows, inner);
@@ -83,9 +86,8 @@ static void put_man(FILE *out, const lh_question *question) {
     if (c->key == NULL) continue;
     fprintf(out, ".It Li %s\n", c->key);
     if (c->kind == LH_COLUMN_ROWS) {
-      bool limited = strcmp(c->key, question->main) == 0;
-      fprintf(out, "An array of objects%s", limited ? "; all, unless\n.Fl n\nis given;\n" : ", ");
-      put_wrapped(out, "", c->meaning);
+      fputs("An array of objects", out);
+      put_wrapped(out, c->is_limited ? LIMITED : ", ", c->meaning);
       fputs(":\n", out);
       put_man_columns(out, c->rows, ".");
     } else {
@@ -117,11 +119,15 @@ static const char *lua_type(const lh_column *column) {
   }
 }
 
+static bool is_main(const lh_column *column, const char *main) {
+  return column->key != NULL && main != NULL && strcmp(column->key, main) == 0;
+}
+
 static void put_lua_fields(FILE *out, const lh_table *table, const char *main) {
   for (const lh_column *c = next_key(table->columns); c->kind != LH_COLUMN_END;
        c = next_key(c + 1)) {
     const char *maybe = c->optional ? "?" : "";
-    if (main != NULL && strcmp(c->key, main) == 0) continue;
+    if (is_main(c, main)) continue;
     fprintf(out, "---@field %s%s %s %s\n", c->key, maybe, lua_type(c), c->meaning);
     if (c->kind == LH_COLUMN_OBJECT) fprintf(out, "---@field class%s string\n", maybe);
     if (c->kind == LH_COLUMN_OBJECT || c->kind == LH_COLUMN_CLASS)
@@ -142,7 +148,7 @@ static void put_lua_rows(FILE *out, const lh_table *table) {
 static void put_lua(FILE *out, const lh_question *question) {
   const lh_table *answer = question->answer;
   for (const lh_column *c = answer->columns; c->kind != LH_COLUMN_END; c++)
-    if (c->kind == LH_COLUMN_ROWS && strcmp(c->key, question->main) == 0)
+    if (is_main(c, question->main))
       fprintf(out, "---A list: %s.\n---@class %s: { [integer]: %s }\n", c->meaning, answer->name,
               c->rows->name);
   put_lua_fields(out, answer, question->main);

@@ -19,7 +19,7 @@ typedef struct report {
   void (*print_json)(cli *c, cli_json *w, lh_snapshot *snapshot, const request *r);
 } report;
 
-extern const report under_report, class_report, waste_report;
+extern const report under_report, class_report;
 
 struct request {
   const char *file;

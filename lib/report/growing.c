@@ -54,11 +54,11 @@ static const lh_column growing_columns[] = {
     LH_COUNT("alike_entries", NULL, alike_entries, "those of that class"),
     LH_BYTES("bytes", NULL, bytes,
              "of all, with what their elements and keys retain, shared or not, no byte twice"),
-    LH_COMPUTED("retained_bytes", LH_COLUMN_BYTES, retained_of,
+    LH_COMPUTED("retained_bytes", NULL, LH_COLUMN_BYTES, retained_of,
                 "of the object; and so to younger_share"),
     LH_COUNT("elements", NULL, elements, "how many"),
     LH_TEXT("element", NULL, element, "the class or type of most"),
-    LH_COMPUTED("element_type", LH_COLUMN_TEXT, element_type_of, "null for what is no object",
+    LH_COMPUTED("element_type", NULL, LH_COLUMN_TEXT, element_type_of, "null for what is no object",
                 LH_OPTIONAL),
     LH_COUNT("alike", NULL, alike, "how many are of that class"),
     LH_FLAG("are_keys", are_keys, "the elements are the keys"),
@@ -69,8 +69,8 @@ static const lh_column growing_columns[] = {
             "\"linked\", \"sequence\", \"integers\", \"times\", \"milliseconds\", \"numbers\", "
             "\"uuids\", \"hex\", \"numbered\", \"tokens\", \"names\", \"strings\", "
             "\"objects\" or \"mixed\""),
-    LH_COMPUTED("least", LH_COLUMN_NUMBER, least_of, "of keys that are numbers", LH_OPTIONAL),
-    LH_COMPUTED("greatest", LH_COLUMN_NUMBER, greatest_of, "the same", LH_OPTIONAL),
+    LH_COMPUTED("least", NULL, LH_COLUMN_NUMBER, least_of, "of keys that are numbers", LH_OPTIONAL),
+    LH_COMPUTED("greatest", NULL, LH_COLUMN_NUMBER, greatest_of, "the same", LH_OPTIONAL),
     LH_STRING("example_key", example_key, "of keys that are strings", LH_OPTIONAL),
     LH_FLAG("exact", exact, "made in one piece"),
     LH_COUNT("aged", NULL, aged, "elements that are objects"),
@@ -80,7 +80,7 @@ static const lh_column growing_columns[] = {
     LH_COUNT("youngest_epoch", NULL, youngest_epoch, "the last of these"),
     LH_FLAG("in_one_go", in_one_go, "with next to nothing else in between"),
     LH_NUMBER("younger_share", younger, "of all objects those that are younger"),
-    LH_COMPUTED("same_as", LH_COLUMN_TEXT, same_as,
+    LH_COMPUTED("same_as", NULL, LH_COLUMN_TEXT, same_as,
                 "held_by of an earlier row with just the same elements", LH_OPTIONAL),
     LH_END};
 #undef ROW
@@ -92,7 +92,8 @@ static const lh_table growing = {"heap.collection", "collection", "collections",
 static const lh_column answer_columns[] = {
     LH_COUNT("total_collections", NULL, n, "how many there are"),
     LH_COUNT("total_filled_once", NULL, n_filled_once, "how many of them were filled once"),
-    LH_ROWS("collections", list, n, &growing, "with what was filled once at the end"), LH_END};
+    LH_ROWS("collections", list, n, &growing, "with what was filled once at the end", LH_LIMITED),
+    LH_END};
 #undef ROW
 
 static const lh_table answer = {"heap.growing", NULL, NULL, sizeof(lh_growings), answer_columns};
@@ -244,7 +245,7 @@ static void tell_row(lh_teller *t, lh_report *report, size_t i, const size_t *ne
   tell_order(t, g);
   for (size_t k = next[i]; k < found->n; k = next[k])
     lh_say(t, LH_PLAIN, "    also in %s", found->list[k].held_by);
-  lh_tell_next(t, report, "Why it stays", LH_NEXT_PATHS, g->id);
+  lh_tell_next(t, report, "    Why it stays", LH_NEXT_PATHS, g->id);
 }
 
 /* The first n rows; of those with just the same elements the first. */

@@ -23,7 +23,8 @@ static const lh_column answer_columns[] = {
     LH_COUNT("total_modules", NULL, total, "how many modules and globals there are"),
     LH_BYTES("retained_bytes", NULL, retained_bytes, "what is kept alive by one of them alone"),
     LH_BYTES("reached_bytes", NULL, reached_bytes, "what is reached from any of them"),
-    LH_ROWS("modules", list, n, &module, "those that keep most alive alone first"), LH_END};
+    LH_ROWS("modules", list, n, &module, "those that keep most alive alone first", LH_LIMITED),
+    LH_END};
 #undef ROW
 
 static const lh_table answer = {"heap.modules", NULL, NULL, sizeof(lh_modules), answer_columns};

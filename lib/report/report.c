@@ -6,7 +6,8 @@
 #include "report/report.h"
 
 const lh_question *const lh_questions[] = {&lh_suspects_question, &lh_modules_question,
-                                           &lh_threads_question, &lh_growing_question, NULL};
+                                           &lh_threads_question,  &lh_waste_question,
+                                           &lh_growing_question,  NULL};
 
 const lh_question *lh_find_question(const char *name) {
   const lh_question *const *q = lh_questions;
@@ -113,6 +114,8 @@ void lh_cell_of(lh_report *report, const lh_column *column, const void *row, lh_
     cell->as.texts.list = report->made;
     cell->as.texts.n = report->n_made;
   }
+  size_t limit = report->request.limit;
+  if (column->is_limited && limit != 0 && cell->as.rows.n > limit) cell->as.rows.n = limit;
   cell->is_null |= is_nothing(cell);
 }
 

@@ -18,8 +18,9 @@
 /* {=== Columns ======================================================================== */
 
 /* A column of `ROW`, which a file defines as the struct that its columns are about. A field of
-** another type than that kind of column shows does not compile. Behind the meaning LH_OPTIONAL may
-** stand: there may be nothing. */
+** another type than that kind of column shows does not compile. Behind the meaning may stand
+** LH_OPTIONAL: there may be nothing; LH_WIDE: only where there is room; LH_LIMITED: -n says how many
+** rows. */
 #define LH_FIELD(field, ...)                                                     \
   .offset = offsetof(ROW, field) + 0 * _Generic(((ROW *)0)->field, __VA_ARGS__), \
   .bytes = sizeof(((ROW *)0)->field)
@@ -44,10 +45,10 @@
             .word = word_of)
 #define LH_OBJECT(key, field, ...) \
   LH_COLUMN(key, NULL, LH_COLUMN_OBJECT, __VA_ARGS__, LH_FIELD(field, lh_id: 1))
-#define LH_EXAMPLE(key, field, ...) \
-  LH_COLUMN(key, NULL, LH_COLUMN_EXAMPLE, __VA_ARGS__, LH_FIELD(field, lh_id: 1))
-#define LH_CLASS(field, ...) \
-  LH_COLUMN("class", NULL, LH_COLUMN_CLASS, __VA_ARGS__, LH_FIELD(field, uint32_t: 1))
+#define LH_EXAMPLE(key, heading, field, ...) \
+  LH_COLUMN(key, heading, LH_COLUMN_EXAMPLE, __VA_ARGS__, LH_FIELD(field, lh_id: 1))
+#define LH_CLASS(heading, field, ...) \
+  LH_COLUMN("class", heading, LH_COLUMN_CLASS, __VA_ARGS__, LH_FIELD(field, uint32_t: 1))
 #define LH_STRING(key, field, ...) \
   LH_COLUMN(key, NULL, LH_COLUMN_STRING, __VA_ARGS__, LH_FIELD(field, lh_id: 1))
 #define LH_ROWS(key, list, n, table, ...) \
@@ -56,9 +57,11 @@
 #define LH_INLINE_ROWS(key, list, n, table, ...) \
   LH_ROWS(key, list, n, table, __VA_ARGS__, .is_inline = true)
 /* What is no field: function fills the cell, whose kind is set, and which is not null. */
-#define LH_COMPUTED(key, kind, function, ...) \
-  LH_COLUMN(key, NULL, kind, __VA_ARGS__, .compute = function)
+#define LH_COMPUTED(key, heading, kind, function, ...) \
+  LH_COLUMN(key, heading, kind, __VA_ARGS__, .compute = function)
 #define LH_OPTIONAL .optional = true
+#define LH_WIDE .is_wide = true
+#define LH_LIMITED .is_limited = true
 #define LH_END {.kind = LH_COLUMN_END}
 /* clang-format on */
 
@@ -101,6 +104,6 @@ void lh_tell_next(lh_teller *teller, const lh_report *report, const char *why, l
 /* }=================================================================================== */
 
 extern const lh_question lh_suspects_question, lh_modules_question, lh_threads_question,
-    lh_growing_question;
+    lh_waste_question, lh_growing_question;
 
 #endif

@@ -8,10 +8,10 @@
 
 #define ROW lh_accumulated
 static const lh_column accumulated_columns[] = {
-    LH_CLASS(class_index, "what accumulated"),
+    LH_CLASS(NULL, class_index, "what accumulated"),
     LH_COUNT("objects", NULL, objects, "of a list or tree all its elements"),
     LH_BYTES("retained_bytes", NULL, bytes, "that would go with them"),
-    LH_EXAMPLE("example", example, "the one that retains most"), LH_END};
+    LH_EXAMPLE("example", NULL, example, "the one that retains most"), LH_END};
 #undef ROW
 
 static const lh_table accumulated = {"heap.accumulated", "class", "classes", sizeof(lh_accumulated),
@@ -37,7 +37,7 @@ static const lh_column suspect_columns[] = {
     LH_WORD("kind", NULL, kind, lh_suspect_kind_name,
             "\"holder\", \"itself\", \"list\", \"tree\" or \"spread\""),
     LH_OBJECT("object", id, "null for what no single object holds", LH_OPTIONAL),
-    LH_COMPUTED("held_by", LH_COLUMN_TEXT, held_by,
+    LH_COMPUTED("held_by", NULL, LH_COLUMN_TEXT, held_by,
                 "its path; of a spread class that of the nearest one that has them all",
                 LH_OPTIONAL),
     LH_BYTES("retained_bytes", NULL, bytes, "of what has accumulated, all classes together"),
@@ -56,7 +56,7 @@ static const lh_table suspect = {"heap.suspect", "suspect", "suspects", sizeof(l
 static const lh_column answer_columns[] = {
     LH_COUNT("total_suspects", NULL, n, "how many there are"),
     LH_BYTES("least_bytes", NULL, least_bytes, "what a suspect has at least"),
-    LH_ROWS("suspects", list, n, &suspect, "those with most bytes first"), LH_END};
+    LH_ROWS("suspects", list, n, &suspect, "those with most bytes first", LH_LIMITED), LH_END};
 #undef ROW
 
 static const lh_table answer = {"heap.suspects", NULL, NULL, sizeof(lh_suspects), answer_columns};
@@ -187,12 +187,12 @@ static bool is_held_below(lh_teller *t, lh_snapshot *snapshot, const lh_suspect 
 static void tell_next(lh_teller *t, const lh_report *report, const lh_suspect *s) {
   bool spread = s->kind == LH_SUSPECT_SPREAD;
   lh_id id = spread ? s->accumulated[0].example : s->id;
-  lh_tell_next(t, report, spread ? "Why one of them stays" : "Why it stays",
+  lh_tell_next(t, report, spread ? "    Why one of them stays" : "    Why it stays",
                s->total_holders > 1 ? LH_NEXT_FIVE_PATHS : LH_NEXT_PATHS, id);
   if (s->kind != LH_SUSPECT_ITSELF)
-    lh_tell_next(t, report, spread ? "What is in one" : "What is in it", LH_NEXT_UNDER, id);
+    lh_tell_next(t, report, spread ? "    What is in one" : "    What is in it", LH_NEXT_UNDER, id);
   if (is_held_below(t, report->snapshot, s) && !t->failed)
-    t->next(t, "What holds them", LH_NEXT_SET,
+    t->next(t, "    What holds them", LH_NEXT_SET,
             lh_class_at(report->snapshot, s->accumulated[0].class_index)->name);
 }
 

@@ -27,7 +27,7 @@ static void add_next(lh_teller *teller, const char *why, lh_next next, const cha
                                       [LH_NEXT_UNDER] = "object(\"%s\"):under()",
                                       [LH_NEXT_SET] = "ways(\"%s\")"};
   plain *p = (plain *)(void *)teller;
-  lh_text_format(&p->text, "    %s: %s:", why, p->subject);
+  lh_text_format(&p->text, "%s: %s:", why, p->subject);
   const char *call = calls[next], *gap = strstr(call, "%s");
   lh_text_add(&p->text, call, (size_t)(gap - call));
   lh_text_escaped(&p->text, subject, strlen(subject), true);
@@ -112,12 +112,28 @@ static void add_table(lh_teller *teller, lh_report *report, const lh_table *tabl
 
 /* }=================================================================================== */
 
-char *lh_report_text(lh_report *report, const char *subject) {
-  plain p = {.teller = {.limit = MOST_ROWS, .line = add_line, .table = add_table, .next = add_next},
-             .subject = subject};
-  lh_tell_report(&p.teller, report);
-  while (p.text.n > 0 && p.text.bytes[p.text.n - 1] == '\n') p.text.n--;
-  if (!p.teller.failed) return lh_text_finish(&p.text);
-  lh_text_free(&p.text);
+static char *finish(plain *p) {
+  while (p->text.n > 0 && p->text.bytes[p->text.n - 1] == '\n') p->text.n--;
+  if (!p->teller.failed) return lh_text_finish(&p->text);
+  lh_text_free(&p->text);
   return NULL;
+}
+
+static plain plain_for(const lh_report *report, const char *subject) {
+  size_t limit = report->request.limit;
+  if (limit == 0 || limit > MOST_ROWS) limit = MOST_ROWS;
+  return (plain){.teller = {.limit = limit, .line = add_line, .table = add_table, .next = add_next},
+                 .subject = subject};
+}
+
+char *lh_report_text(lh_report *report, const char *subject) {
+  plain p = plain_for(report, subject);
+  lh_tell_report(&p.teller, report);
+  return finish(&p);
+}
+
+char *lh_rows_text(lh_report *report, const lh_table *table, const void *rows, size_t n) {
+  plain p = plain_for(report, "");
+  lh_tell_table(&p.teller, report, table, rows, n, n);
+  return finish(&p);
 }

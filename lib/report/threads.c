@@ -50,7 +50,7 @@ static const lh_column standing_columns[] = {
     LH_BYTES("shallow_bytes", NULL, shallow_bytes, "their stacks"),
     LH_BYTES("retained_bytes", NULL, retained_bytes, "of all together"),
     LH_OBJECT("example", example, "the one that retains most"),
-    LH_COMPUTED("frames", LH_COLUMN_TEXTS, frames_of, "all, the innermost first"),
+    LH_COMPUTED("frames", NULL, LH_COLUMN_TEXTS, frames_of, "all, the innermost first"),
     LH_END};
 #undef ROW
 
@@ -61,7 +61,7 @@ static const lh_table place = {"heap.place", "place", "places", sizeof(lh_standi
 static const lh_column answer_columns[] = {
     LH_COUNT("total_threads", NULL, n_threads, "how many threads there are"),
     LH_COUNT("total_places", NULL, n, "at how many places they stand"),
-    LH_ROWS("threads", list, n, &place, "one for each place"), LH_END};
+    LH_ROWS("threads", list, n, &place, "one for each place", LH_LIMITED), LH_END};
 #undef ROW
 
 static const lh_table answer = {"heap.threads", NULL, NULL, sizeof(lh_standings), answer_columns};
@@ -123,7 +123,7 @@ static void tell_standing(lh_teller *t, const lh_report *report, const lh_standi
          s->threads == 1 ? "its stack" : "stacks", lh_told_size(t, s->shallow_bytes).text);
   tell_frames(t, report, s);
   if (!s->is_main)
-    lh_tell_next(t, report, s->threads == 1 ? "Why it stays" : "Why one of them stays",
+    lh_tell_next(t, report, s->threads == 1 ? "    Why it stays" : "    Why one of them stays",
                  LH_NEXT_PATHS, s->example);
 }
 

@@ -101,18 +101,37 @@
 ---@field referrers {class: string?, type: string?, label: string, weak: boolean, referrers: integer, references: integer}[]
 ---@field epochs {mark: string?, objects: integer}[]
 
+-- >>> waste
+---A list: one for each kind, most bytes first.
 ---@class heap.waste: { [integer]: heap.waste_kind }
----@field waste_bytes integer of all kinds but small_tables, which a program may need
----@field string_table_waste_bytes integer
----@field userdata_block_bytes integer
+---@field waste_bytes integer what could be given back, all kinds together but small_tables, which a program may need
+---@field string_table_waste_bytes integer what collections will take off Lua's table of short strings
+---@field userdata_block_bytes integer the blocks of all userdata
+---@field reachable_bytes integer of these are shares
+---@field text string as the command prints it
 
 ---@class heap.waste_kind
----@field kind "emptied_tables"|"empty_slots"|"small_tables"|"equal_strings"|"equal_functions"|"user_values"|"debug_information"
----@field bytes integer
----@field objects integer
----@field originals integer
----@field by_hash integer
----@field places {bytes: integer, objects: integer, held_by: string?, source: string?, example: heap.object, class: string?, slots: integer?, used: integer?, original: heap.object?, by_hash: integer?}[]
+---@field kind string "emptied_tables", "empty_slots", "small_tables", "equal_strings", "equal_functions", "user_values", "debug_information"
+---@field bytes integer that could be given back
+---@field objects integer how many
+---@field originals integer how many different strings or functions the copies are equal to, else 0
+---@field by_hash integer of the strings, how many are equal by length and hash, else 0
+---@field total_places integer how many there are
+---@field places heap.waste_place[] those with most bytes first
+
+---@class heap.waste_place
+---@field bytes integer that could be given back
+---@field objects integer how many
+---@field slots? integer of tables with empty ones, all
+---@field used? integer of these, with a value
+---@field example heap.object the one with most of them
+---@field class? string of the objects
+---@field type? string
+---@field held_by? string a path
+---@field source? string of debug information, in place of held_by
+---@field original? heap.object what the example is equal to
+---@field by_hash? integer of strings: equal by length and hash
+-- <<<
 
 ---@class heap.ways: { [integer]: heap.way }
 ---@field objects integer of the set, alive

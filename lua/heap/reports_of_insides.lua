@@ -1,5 +1,5 @@
--- reports_of_insides.lua - how the reports on what is inside are printed: a class, waste; and why a
--- set is alive, and what would change that.
+-- reports_of_insides.lua - how the reports on what is inside are printed: a class; and why a set is
+-- alive, and what would change that.
 
 local text = require "heap.text"
 
@@ -66,49 +66,6 @@ reports["heap.description"] = function(d)
   if #d.fields > 0 then parts[3] = tostring(d.fields) end
   parts[#parts + 1] = tostring(d.referrers)
   return table.concat(parts, "\n\n")
-end
-
--- }=======================================================================================
-
--- {=== Waste ==============================================================================
-
-local KINDS = {emptied_tables = "emptied tables", empty_slots = "empty slots",
-  small_tables = "tables of at most one entry", equal_strings = "equal strings",
-  equal_functions = "equal functions", user_values = "empty user values",
-  debug_information = "debug information"}
-
-local function waste_row(r)
-  local what = r.class
-  if r.example.type == "string" then what = r.example:text(32) end
-  return {size(r.bytes), count(r.objects), r.example.address, what or "", r.held_by or r.source}
-end
-
-local function waste_places(list, most)
-  return text.rows(list, {">bytes", ">objects", "example", "class", "held by"}, waste_row, "place",
-    nil, nil, most)
-end
-
-reports["heap.waste_places"] = function(list) return waste_places(list) end
-
--- Kinds of less than a hundredth of the heap are in the first lines only.
-reports["heap.waste"] = function(list)
-  local kinds, parts, also = {}, {}, ""
-  for _, kind in ipairs(list) do
-    if kind.kind == "small_tables" and kind.bytes > 0 then
-      also = ("\nalso: %s in %s, if they can be done without"):format(size(kind.bytes),
-        KINDS.small_tables)
-    elseif kind.bytes > 0 then
-      kinds[#kinds + 1] = ("%s in %s"):format(size(kind.bytes), KINDS[kind.kind])
-    end
-    if kind.bytes * 100 >= list.reachable_bytes then
-      parts[#parts + 1] = ("%s, %s of the heap: %s\n%s"):format(size(kind.bytes),
-        share(kind.bytes, list.reachable_bytes), KINDS[kind.kind], waste_places(kind.places, 5))
-    end
-  end
-  local head = ("%s, %s of the heap, could be given back%s%s%s"):format(size(list.waste_bytes),
-    share(list.waste_bytes, list.reachable_bytes), #kinds > 0 and ": " or "",
-    table.concat(kinds, ", "), also)
-  return table.concat({head, table.unpack(parts)}, "\n\n")
 end
 
 -- }=======================================================================================

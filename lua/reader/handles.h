@@ -11,7 +11,7 @@
 **     rankings.c    the biggest classes and objects; timelines, marks, strings
 **     report.c      answers of the library by their columns: suspects, modules and the like
 **     advice.c      trees of dominators, frames
-**     insides.c     a class, waste
+**     insides.c     a class
 **     cuts.c        why a set is alive, what is taken as gone, independent paths
 **     compare.c     two or three snapshots, and any number of them
 **
@@ -263,12 +263,13 @@ int hr_rank_objects(lh_snapshot *snapshot, lh_top_query *query, lh_id **ids, siz
 int hr_under(lua_State *L);  /* object:under(options) */
 int hr_frames(lua_State *L); /* object:frames() */
 
-/* report.c: the answer to a question of the library, at most as many rows as argument 2 says. */
+/* report.c: the answer to a question of the library; nil, message, code where nothing is as asked.
+** And the same, at most as many rows as argument 2 says. */
+int hr_answer(lua_State *L, const char *name, const lh_request *request);
 int hr_report(lua_State *L, const char *name);
 
 /* insides.c */
 int hr_class(lua_State *L); /* snapshot:class(name) */
-int hr_waste(lua_State *L); /* snapshot:waste() */
 
 /* cuts.c */
 int hr_ways(lua_State *L);        /* snapshot:ways(set, n) */

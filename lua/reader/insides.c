@@ -1,6 +1,5 @@
 /*
-** insides.c - what is inside: what the instances of a class are like, and what memory holds without
-** need. The keys are those of heaptop --json.
+** insides.c - what the instances of a class are like. The keys are those of heaptop --json.
 */
 #include "handles.h"
 
@@ -123,71 +122,6 @@ int hr_class(lua_State *L) {
   hr_check(L, code, &error);
   d->is_filled = true;
   push_description(L, snapshot, &d->description);
-  hr_let_go(L, hold);
-  return 1;
-}
-
-/* }=================================================================================== */
-
-/* {=== Waste ========================================================================== */
-
-static void free_waste(void *content) {
-  lh_waste *waste = *(lh_waste **)content;
-  if (waste) lh_waste_free(waste);
-}
-
-static void push_waste_row(lua_State *L, const lh_snapshot *snapshot, lh_waste_kind kind,
-                           const lh_waste_row *row) {
-  bool has_slots = kind == LH_WASTE_EMPTIED || kind == LH_WASTE_SLOTS;
-  lua_createtable(L, 0, 9);
-  hr_set_integer(L, "bytes", row->bytes);
-  hr_set_integer(L, "objects", row->objects);
-  hr_set_string(L, kind == LH_WASTE_DEBUG ? "source" : "held_by", row->held_by);
-  hr_set_object(L, "example", 1, row->example);
-  if (kind != LH_WASTE_DEBUG) hr_set_string(L, "class", lh_class_name_of(snapshot, row->example));
-  if (has_slots) hr_set_integer(L, "slots", row->slots);
-  if (has_slots) hr_set_integer(L, "used", row->used);
-  if (kind == LH_WASTE_STRINGS) hr_set_integer(L, "by_hash", row->by_hash);
-  if (row->original != LH_NO_OBJECT) hr_set_object(L, "original", 1, row->original);
-}
-
-static void push_waste_kind(lua_State *L, const lh_snapshot *snapshot, lh_waste_kind kind,
-                            const lh_waste_sum *sum) {
-  lua_createtable(L, 0, 6);
-  hr_set_string(L, "kind", lh_waste_kind_name(kind));
-  hr_set_integer(L, "bytes", sum->bytes);
-  hr_set_integer(L, "objects", sum->objects);
-  hr_set_integer(L, "originals", sum->originals);
-  hr_set_integer(L, "by_hash", sum->by_hash);
-  hr_push_list(L, "heap.waste_places", sum->n_rows);
-  for (size_t i = 0; i < sum->n_rows; i++) {
-    push_waste_row(L, snapshot, kind, &sum->rows[i]);
-    lua_rawseti(L, -2, (lua_Integer)i + 1);
-  }
-  lua_setfield(L, -2, "places");
-}
-
-/* waste(): a row for each kind, those with most bytes first. */
-int hr_waste(lua_State *L) {
-  lh_snapshot *snapshot = hr_analysed(L, hr_check_snapshot(L, 1));
-  lh_waste **waste = hr_hold(L, 1, sizeof *waste, free_waste);
-  int hold = lua_gettop(L);
-  lh_error error;
-  hr_check(L, hr_filled(L, hold, lh_find_waste(snapshot, waste, &error)), &error);
-  hr_push_list(L, "heap.waste", LH_WASTE_KINDS);
-  for (lh_waste_kind kind = 0; kind < LH_WASTE_KINDS; kind++) {
-    lua_Integer place = 1; /* how many come first, and this one */
-    for (lh_waste_kind k = 0; k < LH_WASTE_KINDS; k++) {
-      uint64_t other = (*waste)->kinds[k].bytes, own = (*waste)->kinds[kind].bytes;
-      place += other > own || (other == own && k < kind);
-    }
-    push_waste_kind(L, snapshot, kind, &(*waste)->kinds[kind]);
-    lua_rawseti(L, -2, place);
-  }
-  hr_set_integer(L, "waste_bytes", (*waste)->bytes);
-  hr_set_integer(L, "string_table_waste_bytes", (*waste)->string_table_bytes);
-  hr_set_integer(L, "userdata_block_bytes", (*waste)->block_bytes);
-  hr_set_reachable(L, snapshot);
   hr_let_go(L, hold);
   return 1;
 }

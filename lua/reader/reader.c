@@ -230,6 +230,10 @@ static int threads(lua_State *L) {
   return hr_report(L, "threads");
 }
 
+static int waste(lua_State *L) {
+  return hr_report(L, "waste");
+}
+
 static void make_kind(lua_State *L) {
   static const luaL_Reg methods[] = {{"classes", hr_classes},
                                      {"class", hr_class},
@@ -237,7 +241,7 @@ static void make_kind(lua_State *L) {
                                      {"growing", growing},
                                      {"ignore", hr_ignore},
                                      {"independent", hr_independent},
-                                     {"waste", hr_waste},
+                                     {"waste", waste},
                                      {"ways", hr_ways},
                                      {"what_if", hr_what_if},
                                      {"diff", hr_diff},
