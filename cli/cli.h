@@ -237,7 +237,7 @@ json_t *cli_json_text(const char *text); /* escaped first */
 void cli_report_print(cli *c, const lh_question *question, lh_snapshot *snapshot, const char *file,
                       const lh_request *request);
 void cli_report_json(cli *c, cli_json *w, const lh_question *question, lh_snapshot *snapshot,
-                     const lh_request *request);
+                     const char *file, const lh_request *request);
 
 /* }=================================================================================== */
 

@@ -60,6 +60,7 @@ const char *share_of_heap(cli *c, const lh_snapshot *snapshot, uint64_t bytes) {
 static lh_request request_of(const request *r) {
   return (lh_request){.limit = r->query.limit,
                       .has_limit = r->limit_given,
+                      .name = r->class_name,
                       .has_depth = r->depth_given,
                       .depth = r->depth};
 }
@@ -73,12 +74,13 @@ static void print_answer(cli *c, lh_snapshot *snapshot, const request *r) {
 static void print_answer_json(cli *c, cli_json *w, lh_snapshot *snapshot, const request *r) {
   lh_request asked = request_of(r);
   if (!r->limit_given) asked.limit = 0;
-  cli_report_json(c, w, lh_find_question(r->report->name), snapshot, &asked);
+  cli_report_json(c, w, lh_find_question(r->report->name), snapshot, r->file, &asked);
 }
 
 static const report threads_report = {"threads", print_answer, print_answer_json};
 static const report suspects_report = {"suspects", print_answer, print_answer_json};
 static const report modules_report = {"modules", print_answer, print_answer_json};
+static const report class_report = {"class", print_answer, print_answer_json};
 static const report waste_report = {"waste", print_answer, print_answer_json};
 static const report growing_report = {"growing", print_answer, print_answer_json};
 

@@ -6,11 +6,11 @@
 
 #include "cli.h"
 
-static lh_report ask(cli *c, const lh_question *question, lh_snapshot *snapshot,
+static lh_report ask(cli *c, const lh_question *question, lh_snapshot *snapshot, const char *file,
                      const lh_request *request) {
   lh_report report;
   lh_error error;
-  cli_check(c, lh_ask(&report, question, snapshot, request, &error), NULL, &error);
+  cli_check(c, lh_ask(&report, question, snapshot, request, &error), file, &error);
   return report;
 }
 
@@ -67,12 +67,14 @@ static void print_table(lh_teller *teller, lh_report *report, const lh_table *ta
   }
   cli_table *printed = cli_table_new(c, columns, n_shown);
   for (size_t row = 0; row < n; row++) {
+    const char *at = (const char *)rows + row * table->row_bytes;
     for (size_t i = 0; i < n_shown; i++) {
       lh_cell cell;
-      lh_cell_of(report, shown[i], (const char *)rows + row * table->row_bytes, &cell);
+      lh_cell_of(report, shown[i], at, &cell);
       cells[i] = cli_must(lh_cell_text(report, &cell, c->exact_bytes));
     }
-    cli_table_row(printed, (const char *const *)cells, CLI_PLAIN);
+    cli_table_row(printed, (const char *const *)cells,
+                  styles[table->style ? table->style(at) : LH_PLAIN]);
     for (size_t i = 0; i < n_shown; i++) lh_free(cells[i]);
   }
   cli_table_print(printed);
@@ -80,7 +82,7 @@ static void print_table(lh_teller *teller, lh_report *report, const lh_table *ta
 
 void cli_report_print(cli *c, const lh_question *question, lh_snapshot *snapshot, const char *file,
                       const lh_request *request) {
-  lh_report report = ask(c, question, snapshot, request);
+  lh_report report = ask(c, question, snapshot, file, request);
   terminal t = {.teller = {.exact_bytes = c->exact_bytes,
                            .limit = request->limit,
                            .all = "-n 0 shows all",
@@ -98,110 +100,116 @@ void cli_report_print(cli *c, const lh_question *question, lh_snapshot *snapshot
 
 /* {=== JSON =========================================================================== */
 
-static json_t *row_json(cli *c, lh_report *report, const lh_table *table, const void *row);
+static json_t *row_json(lh_report *report, const lh_table *table, const void *row);
 
-static json_t *rows_json(cli *c, lh_report *report, const lh_cell *cell) {
-  json_t *list = cli_must(json_array());
+static json_t *text_json(const char *text) {
+  return cli_must(text != NULL ? json_string(text) : json_null());
+}
+
+static json_t *freed_text_json(char *text) {
+  json_t *json = json_string(cli_must(text));
+  lh_free(text);
+  return json;
+}
+
+static json_t *rows_json(lh_report *report, const lh_column *column, const lh_cell *cell) {
+  const lh_table *table = cell->as.rows.table;
   const char *row = cell->as.rows.list;
-  for (size_t i = 0; i < cell->as.rows.n; i++, row += cell->as.rows.table->row_bytes)
-    json_array_append_new(list, row_json(c, report, cell->as.rows.table, row));
-  return list;
+  json_t *rows = cli_must(column->is_by_name ? json_object() : json_array());
+  for (size_t i = 0; i < cell->as.rows.n; i++, row += table->row_bytes) {
+    json_t *json = row_json(report, table, row);
+    lh_cell name;
+    if (column->is_by_name) lh_cell_of(report, table->columns, row, &name);
+    if (column->is_by_name)
+      json_object_set_new(rows, name.as.text, json);
+    else
+      json_array_append_new(rows, json);
+  }
+  return rows;
 }
 
 static json_t *texts_json(const lh_cell *cell) {
   json_t *list = cli_must(json_array());
   for (size_t i = 0; i < cell->as.texts.n; i++)
-    json_array_append_new(list, cli_must(json_string(cell->as.texts.list[i])));
+    json_array_append_new(list, text_json(cell->as.texts.list[i]));
   return list;
 }
 
-static json_t *cell_json(cli *c, lh_report *report, const lh_cell *cell) {
-  char *text;
-  json_t *json;
+static json_t *value_json(lh_report *report, const lh_column *column, const lh_cell *cell) {
   if (cell->is_null) return json_null();
   switch (cell->kind) {
     case LH_COLUMN_NUMBER: return json_real(cell->as.number);
     case LH_COLUMN_FLAG: return json_boolean(cell->as.flag);
     case LH_COLUMN_TEXT: return json_string(cell->as.text);
+    case LH_COLUMN_NAME: return cli_json_text(cell->as.name.bytes);
     case LH_COLUMN_OBJECT:
-    case LH_COLUMN_EXAMPLE: return json_string(cli_address(c, report->snapshot, cell->as.object));
+    case LH_COLUMN_EXAMPLE:
+      return json_string(lh_address_text(report->snapshot, cell->as.object).text);
     case LH_COLUMN_STRING:
-      text = cli_must(lh_string_text(report->snapshot, cell->as.object, 64));
-      json = json_string(text);
-      lh_free(text);
-      return json;
+      return freed_text_json(lh_string_text(report->snapshot, cell->as.object, 64));
     case LH_COLUMN_TEXTS: return texts_json(cell);
-    case LH_COLUMN_ROWS: return rows_json(c, report, cell);
+    case LH_COLUMN_ROWS: return rows_json(report, column, cell);
     case LH_COLUMN_CLASS:
       return json_string(lh_class_at(report->snapshot, cell->as.class_index)->name);
     default: return cli_json_size(cell->as.n);
   }
 }
 
-static json_t *text_json(const char *text) {
-  return cli_must(text != NULL ? json_string(text) : json_null());
-}
-
-/* The object of a row is told by its address, its class and its type. */
-static void add_object(json_t *json, const lh_report *report, const lh_column *column,
-                       const lh_cell *cell) {
+/* The object of a row is told by its address, its class and its type; a class by its name and
+** type. */
+static void add_cell(json_t *json, lh_report *report, const lh_column *column, const void *row) {
   const lh_snapshot *s = report->snapshot;
-  lh_id id = cell->as.object;
-  lh_number address = {""};
-  if (!cell->is_null) address = lh_address_text(s, id);
-  json_object_set_new(json, strcmp(column->key, "object") == 0 ? "address" : column->key,
-                      text_json(cell->is_null ? NULL : address.text));
-  json_object_set_new(json, "class", text_json(cell->is_null ? NULL : lh_class_name_of(s, id)));
-  json_object_set_new(json, "type",
-                      text_json(cell->is_null ? NULL : lh_type_name(lh_type_of(s, id))));
-}
-
-static void add_class(json_t *json, const lh_report *report, const lh_cell *cell) {
-  const lh_class *class =
-      cell->is_null ? NULL : lh_class_at(report->snapshot, cell->as.class_index);
-  json_object_set_new(json, "class", text_json(class ? class->name : NULL));
-  json_object_set_new(json, "type", text_json(class ? lh_type_name(class->type) : NULL));
-}
-
-static json_t *row_json(cli *c, lh_report *report, const lh_table *table, const void *row) {
-  json_t *json = cli_must(json_object());
-  for (const lh_column *column = table->columns; column->kind != LH_COLUMN_END; column++) {
-    lh_cell cell;
-    if (column->key == NULL) continue;
-    lh_cell_of(report, column, row, &cell);
-    if (column->kind == LH_COLUMN_OBJECT)
-      add_object(json, report, column, &cell);
-    else if (column->kind == LH_COLUMN_CLASS)
-      add_class(json, report, &cell);
-    else
-      json_object_set_new(json, column->key, cli_must(cell_json(c, report, &cell)));
+  const char *key = column->json_key != NULL ? column->json_key : column->key;
+  lh_cell cell;
+  lh_cell_of(report, column, row, &cell);
+  if (column->kind == LH_COLUMN_OBJECT) {
+    lh_id id = cell.as.object;
+    json_object_set_new(json, "class", text_json(cell.is_null ? NULL : lh_class_name_of(s, id)));
+    json_object_set_new(json, "type",
+                        text_json(cell.is_null ? NULL : lh_type_name(lh_type_of(s, id))));
+  } else if (column->kind == LH_COLUMN_CLASS) {
+    const lh_class *class = cell.is_null ? NULL : lh_class_at(s, cell.as.class_index);
+    json_object_set_new(json, "type", text_json(class ? lh_type_name(class->type) : NULL));
   }
+  json_object_set_new(json, key, cli_must(value_json(report, column, &cell)));
+}
+
+static json_t *row_json(lh_report *report, const lh_table *table, const void *row) {
+  json_t *json = cli_must(json_object());
+  for (const lh_column *column = table->columns; column->kind != LH_COLUMN_END; column++)
+    if (column->key != NULL) add_cell(json, report, column, row);
   return json;
 }
 
 /* Rows of the answer itself are written one after another: a million need no memory. */
-static void print_rows(cli *c, cli_json *w, lh_report *report, const lh_column *column,
-                       const lh_cell *cell) {
-  const lh_table *table = cell->as.rows.table;
-  const char *row = cell->as.rows.list;
-  size_t n = cell->as.rows.n;
+static void print_rows(cli_json *w, lh_report *report, const lh_column *column) {
+  lh_cell cell;
+  lh_cell_of(report, column, report->answer, &cell);
+  const lh_table *table = cell.as.rows.table;
+  const char *row = cell.as.rows.list;
   cli_json_open(w, column->key, '[');
-  for (size_t i = 0; i < n; i++, row += table->row_bytes)
-    cli_json_value(w, NULL, row_json(c, report, table, row));
+  for (size_t i = 0; i < cell.as.rows.n; i++, row += table->row_bytes)
+    cli_json_value(w, NULL, row_json(report, table, row));
   cli_json_close(w, ']');
 }
 
+static void print_values(cli_json *w, lh_report *report, const lh_column *column) {
+  json_t *json = cli_must(json_object()), *value;
+  const char *key;
+  add_cell(json, report, column, report->answer);
+  json_object_foreach(json, key, value) cli_json_value(w, key, json_incref(value));
+  json_decref(json);
+}
+
 void cli_report_json(cli *c, cli_json *w, const lh_question *question, lh_snapshot *snapshot,
-                     const lh_request *request) {
-  lh_report report = ask(c, question, snapshot, request);
+                     const char *file, const lh_request *request) {
+  lh_report report = ask(c, question, snapshot, file, request);
   for (const lh_column *column = question->answer->columns; column->kind != LH_COLUMN_END;
        column++) {
-    lh_cell cell;
-    lh_cell_of(&report, column, report.answer, &cell);
-    if (cell.kind == LH_COLUMN_ROWS)
-      print_rows(c, w, &report, column, &cell);
+    if (column->kind == LH_COLUMN_ROWS && !column->is_by_name)
+      print_rows(w, &report, column);
     else if (column->key != NULL)
-      cli_json_value(w, column->key, cell_json(c, &report, &cell));
+      print_values(w, &report, column);
   }
   if (report.failed) cli_must(NULL);
   lh_report_free(&report);

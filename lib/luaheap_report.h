@@ -59,16 +59,20 @@ char *lh_things_text(const lh_snapshot *snapshot, uint32_t class_index, uint64_t
 ** lh_free. */
 int lh_told_path(lh_snapshot *snapshot, lh_id id, char **out, lh_error *error);
 
+/* In text; without colours it is not seen. */
+typedef enum lh_style { LH_PLAIN, LH_BOLD, LH_FAINT } lh_style;
+
 /* ==== 3. Columns ==================================================================== */
 
 typedef enum lh_column_kind {
   LH_COLUMN_END,
   LH_COLUMN_BYTES,  /* uint64_t */
   LH_COLUMN_COUNT,  /* uint64_t or uint32_t */
-  LH_COLUMN_SHARE,  /* uint64_t, shown as its share of all reachable bytes; only in text */
+  LH_COLUMN_SHARE,  /* uint64_t, shown as its share of a whole: all reachable bytes; only in text */
   LH_COLUMN_NUMBER, /* double */
   LH_COLUMN_FLAG,   /* bool */
   LH_COLUMN_TEXT,   /* const char *, of printable characters: a name, a path, a word; may be NULL */
+  LH_COLUMN_NAME,   /* as a program gave it, any bytes: escaped wherever it is shown; computed */
   LH_COLUMN_OBJECT, /* lh_id, and with it its class and type; LH_NO_OBJECT, LH_ROOT: none */
   LH_COLUMN_EXAMPLE, /* lh_id alone; LH_NO_OBJECT: none */
   LH_COLUMN_CLASS,   /* uint32_t: class and type under these keys; UINT32_MAX: none */
@@ -82,19 +86,22 @@ typedef struct lh_table lh_table;
 typedef struct lh_cell lh_cell;
 
 typedef struct lh_column {
-  const char *key;     /* in JSON and in Lua; NULL: there it is not */
-  const char *heading; /* in a table of text; NULL: there it is not */
+  const char *key;      /* in JSON and in Lua; NULL: there it is not */
+  const char *json_key; /* where that is another one; else NULL */
+  const char *heading;  /* in a table of text; NULL: there it is not */
   lh_column_kind kind;
   const char *meaning;  /* a phrase, for manual pages and annotations */
   bool optional;        /* may be null */
   bool is_wide;         /* shown only where there is room for more than what matters most */
+  bool is_by_name;      /* LH_COLUMN_ROWS: not in order, but under what is in the first column */
   bool is_limited;      /* LH_COLUMN_ROWS: a request says how many at most */
   size_t offset, bytes; /* of the field in the struct */
   const char *(*word)(unsigned); /* LH_COLUMN_TEXT: of a field that is an enumeration */
   const lh_table *rows;          /* LH_COLUMN_ROWS: what they are, */
   size_t n_offset, n_bytes;      /* where their number stands, */
   bool is_inline;                /* and are they themselves in the struct? */
-  void (*compute)(lh_report *report, const void *row, lh_cell *cell); /* of what is no field */
+  void (*compute)(lh_report *report, const void *row, lh_cell *cell); /* what it is, if more than
+                                                                         the field, or none */
 } lh_column;
 
 /* What the structs of one type have in them. */
@@ -102,17 +109,23 @@ struct lh_table {
   const char *name;       /* heap.module: of the class in annotations */
   const char *one, *many; /* what a row is called */
   size_t row_bytes;
-  const lh_column *columns; /* up to LH_COLUMN_END, in the order of the text */
+  const lh_column *columns;           /* up to LH_COLUMN_END, in the order of the text */
+  lh_style (*style)(const void *row); /* in text; NULL: plain */
 };
 
 struct lh_cell {
   lh_column_kind kind;
   bool is_null;
+  uint64_t whole; /* LH_COLUMN_SHARE: of what */
   union {
     uint64_t n;
     double number;
     bool flag;
     const char *text;
+    struct {
+      const char *bytes; /* with a NUL behind them; NULL: none */
+      size_t n;
+    } name;
     lh_id object;
     uint32_t class_index;
     struct {
@@ -143,8 +156,9 @@ typedef struct lh_teller lh_teller;
 
 /* What is asked. */
 typedef struct lh_request {
-  size_t limit;   /* rows to look at, of a cell, too; 0: all */
-  bool has_limit; /* somebody said so */
+  size_t limit;     /* rows to look at, of a cell, too; 0: all */
+  bool has_limit;   /* somebody said so */
+  const char *name; /* of a class */
   bool has_depth;
   uint64_t depth; /* levels of a tree, frames of a thread */
 } lh_request;
@@ -180,8 +194,6 @@ int lh_ask(lh_report *report, const lh_question *question, lh_snapshot *snapshot
 void lh_report_free(lh_report *report);
 
 /* ==== 5. Words ====================================================================== */
-
-typedef enum lh_style { LH_PLAIN, LH_BOLD, LH_FAINT } lh_style;
 
 /* What to ask next, and of what. */
 typedef enum lh_next {

@@ -43,11 +43,11 @@ static void put_wrapped(FILE *out, const char *before, const char *text) {
 }
 
 static const char *man_key(const lh_column *column) {
+  const char *key = column->json_key != NULL ? column->json_key : column->key;
   if (column->kind == LH_COLUMN_CLASS) return "class , type";
-  if (column->kind != LH_COLUMN_OBJECT) return column->key;
+  if (column->kind != LH_COLUMN_OBJECT) return key;
   static char keys[128];
-  bool is_row = strcmp(column->key, "object") == 0;
-  snprintf(keys, sizeof keys, "%s , class , type", is_row ? "address" : column->key);
+  snprintf(keys, sizeof keys, "%s , class , type", key);
   return keys;
 }
 
@@ -67,7 +67,7 @@ static void put_man_columns(FILE *out, const lh_table *table, const char *end) {
     fprintf(out, ".Li %s\n", man_key(column));
     if (column->kind == LH_COLUMN_ROWS) {
       char inner[16];
-      fputs("(an array of objects", out);
+      fputs(column->is_by_name ? "(an object of objects" : "(an array of objects", out);
       put_wrapped(out, column->is_limited ? LIMITED : ", ", column->meaning);
       fputs(":\n", out);
       snprintf(inner, sizeof inner, ")%s", behind);
@@ -84,9 +84,9 @@ static void put_man(FILE *out, const lh_question *question) {
   fputs(".Bl -tag -width Ds\n", out);
   for (const lh_column *c = question->answer->columns; c->kind != LH_COLUMN_END; c++) {
     if (c->key == NULL) continue;
-    fprintf(out, ".It Li %s\n", c->key);
+    fprintf(out, ".It Li %s\n", man_key(c));
     if (c->kind == LH_COLUMN_ROWS) {
-      fputs("An array of objects", out);
+      fputs(c->is_by_name ? "An object of objects" : "An array of objects", out);
       put_wrapped(out, c->is_limited ? LIMITED : ", ", c->meaning);
       fputs(":\n", out);
       put_man_columns(out, c->rows, ".");
@@ -109,12 +109,16 @@ static const char *lua_type(const lh_column *column) {
     case LH_COLUMN_NUMBER: return "number";
     case LH_COLUMN_FLAG: return "boolean";
     case LH_COLUMN_TEXT:
+    case LH_COLUMN_NAME:
     case LH_COLUMN_CLASS: return "string";
     case LH_COLUMN_TEXTS: return "string[]";
     case LH_COLUMN_OBJECT:
     case LH_COLUMN_EXAMPLE:
     case LH_COLUMN_STRING: return "heap.object";
-    case LH_COLUMN_ROWS: snprintf(rows, sizeof rows, "%s[]", column->rows->name); return rows;
+    case LH_COLUMN_ROWS:
+      snprintf(rows, sizeof rows, column->is_by_name ? "table<string, %s>" : "%s[]",
+               column->rows->name);
+      return rows;
     default: return "integer";
   }
 }

@@ -19,7 +19,7 @@ typedef struct report {
   void (*print_json)(cli *c, cli_json *w, lh_snapshot *snapshot, const request *r);
 } report;
 
-extern const report under_report, class_report;
+extern const report under_report;
 
 struct request {
   const char *file;
@@ -38,10 +38,6 @@ bool is_shown(const lh_snapshot *snapshot, const lh_top_query *query, lh_id id);
 
 /* Bytes in what is reachable. */
 const char *share_of_heap(cli *c, const lh_snapshot *snapshot, uint64_t bytes);
-
-/* class.c: "10 before a, 1,000 between a and b", from counts by epoch (freed by free); NULL where
-** there is no mark but the snapshot's own. */
-char *ages(cli *c, const lh_snapshot *snapshot, const uint64_t *epochs, uint32_t n);
 
 /* epochs.c: what calls the mark: its name or, if it has none of its own, its time; then *is_time.
 ** Freed by lh_free. */

@@ -22,18 +22,9 @@ static void retained_of(lh_report *report, const void *row, lh_cell *cell) {
   cell->as.n = lh_retained_bytes(report->snapshot, ((const lh_growing *)row)->id);
 }
 
-static void least_of(lh_report *report, const void *row, lh_cell *cell) {
-  const lh_growing *g = row;
+static void null_unless_numbers(lh_report *report, const void *row, lh_cell *cell) {
   (void)report;
-  cell->is_null = !has_numbers(g);
-  cell->as.number = g->least;
-}
-
-static void greatest_of(lh_report *report, const void *row, lh_cell *cell) {
-  const lh_growing *g = row;
-  (void)report;
-  cell->is_null = !has_numbers(g);
-  cell->as.number = g->greatest;
+  cell->is_null = !has_numbers(row);
 }
 
 static void same_as(lh_report *report, const void *row, lh_cell *cell) {
@@ -47,7 +38,7 @@ static const lh_column growing_columns[] = {
     LH_WORD("prospect", NULL, prospect, lh_prospect_name,
             "\"grows\", \"may grow\" or \"filled once\""),
     LH_TEXT("held_by", NULL, held_by, "a folded path"),
-    LH_OBJECT("object", id, "of several the biggest of those that grow most surely"),
+    LH_OBJECT("object", id, "of several the biggest of those that grow most surely", LH_ADDRESS),
     LH_COUNT("tables", NULL, tables, "at that path"),
     LH_COUNT("tables_filled_once", NULL, tables_filled_once, "how many of these were"),
     LH_COUNT("entries", NULL, entries, "in all of them"),
@@ -69,8 +60,9 @@ static const lh_column growing_columns[] = {
             "\"linked\", \"sequence\", \"integers\", \"times\", \"milliseconds\", \"numbers\", "
             "\"uuids\", \"hex\", \"numbered\", \"tokens\", \"names\", \"strings\", "
             "\"objects\" or \"mixed\""),
-    LH_COMPUTED("least", NULL, LH_COLUMN_NUMBER, least_of, "of keys that are numbers", LH_OPTIONAL),
-    LH_COMPUTED("greatest", NULL, LH_COLUMN_NUMBER, greatest_of, "the same", LH_OPTIONAL),
+    LH_NUMBER("least", least, "of keys that are numbers", LH_OPTIONAL,
+              .compute = null_unless_numbers),
+    LH_NUMBER("greatest", greatest, "the same", LH_OPTIONAL, .compute = null_unless_numbers),
     LH_STRING("example_key", example_key, "of keys that are strings", LH_OPTIONAL),
     LH_FLAG("exact", exact, "made in one piece"),
     LH_COUNT("aged", NULL, aged, "elements that are objects"),
@@ -85,8 +77,8 @@ static const lh_column growing_columns[] = {
     LH_END};
 #undef ROW
 
-static const lh_table growing = {"heap.collection", "collection", "collections", sizeof(lh_growing),
-                                 growing_columns};
+static const lh_table growing =
+    LH_TABLE("heap.collection", "collection", "collections", lh_growing, growing_columns);
 
 #define ROW lh_growings
 static const lh_column answer_columns[] = {
@@ -96,7 +88,7 @@ static const lh_column answer_columns[] = {
     LH_END};
 #undef ROW
 
-static const lh_table answer = {"heap.growing", NULL, NULL, sizeof(lh_growings), answer_columns};
+static const lh_table answer = LH_TABLE("heap.growing", NULL, NULL, lh_growings, answer_columns);
 
 /* }=================================================================================== */
 

@@ -11,12 +11,12 @@ static const lh_column module_columns[] = {
     LH_BYTES("reached_bytes", "reached", reached_bytes, "of all objects that it reaches"),
     LH_COUNT("reached_objects", "objects", reached_objects, "that it reaches"),
     LH_TEXT("name", "name", name, "as a path: package.loaded[\"app.bus\"] or _G.cache"),
-    LH_OBJECT("object", id, "the value"),
+    LH_OBJECT("object", id, "the value", LH_ADDRESS),
     LH_END};
 #undef ROW
 
-static const lh_table module = {"heap.module", "module or global", "modules and globals",
-                                sizeof(lh_module), module_columns};
+static const lh_table module =
+    LH_TABLE("heap.module", "module or global", "modules and globals", lh_module, module_columns);
 
 #define ROW lh_modules
 static const lh_column answer_columns[] = {
@@ -27,7 +27,7 @@ static const lh_column answer_columns[] = {
     LH_END};
 #undef ROW
 
-static const lh_table answer = {"heap.modules", NULL, NULL, sizeof(lh_modules), answer_columns};
+static const lh_table answer = LH_TABLE("heap.modules", NULL, NULL, lh_modules, answer_columns);
 
 static int ask(lh_snapshot *snapshot, const lh_request *request, void *modules, lh_error *error) {
   return lh_find_modules(snapshot, request->limit, modules, error);

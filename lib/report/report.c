@@ -5,9 +5,13 @@
 
 #include "report/report.h"
 
-const lh_question *const lh_questions[] = {&lh_suspects_question, &lh_modules_question,
-                                           &lh_threads_question,  &lh_waste_question,
-                                           &lh_growing_question,  NULL};
+const lh_question *const lh_questions[] = {&lh_suspects_question,
+                                           &lh_modules_question,
+                                           &lh_threads_question,
+                                           &lh_class_question,
+                                           &lh_waste_question,
+                                           &lh_growing_question,
+                                           NULL};
 
 const lh_question *lh_find_question(const char *name) {
   const lh_question *const *q = lh_questions;
@@ -70,9 +74,15 @@ static void read_field(const lh_column *column, const char *row, lh_cell *cell) 
       cell->as.rows.list = column->is_inline ? field : *(const void *const *)field;
       cell->as.rows.n = (size_t)read_count(row + column->n_offset, column->n_bytes);
       break;
+    case LH_COLUMN_NAME:
     case LH_COLUMN_TEXTS:
     case LH_COLUMN_END: break;
   }
+}
+
+void lh_name_of_mark(lh_cell *cell, const lh_mark_info *mark) {
+  cell->as.name.bytes = mark ? mark->name : NULL;
+  cell->as.name.n = mark ? mark->name_length : 0;
 }
 
 const char *lh_keep_text(lh_report *report, char *text) {
@@ -95,6 +105,7 @@ const char *lh_keep_path(lh_report *report, lh_id id) {
 static bool is_nothing(const lh_cell *cell) {
   switch (cell->kind) {
     case LH_COLUMN_TEXT: return !cell->as.text;
+    case LH_COLUMN_NAME: return !cell->as.name.bytes;
     case LH_COLUMN_OBJECT: return cell->as.object == LH_NO_OBJECT || cell->as.object == LH_ROOT;
     case LH_COLUMN_EXAMPLE:
     case LH_COLUMN_STRING: return cell->as.object == LH_NO_OBJECT;
@@ -104,12 +115,10 @@ static bool is_nothing(const lh_cell *cell) {
 }
 
 void lh_cell_of(lh_report *report, const lh_column *column, const void *row, lh_cell *cell) {
-  *cell = (lh_cell){.kind = column->kind};
+  *cell = (lh_cell){.kind = column->kind, .whole = report->whole_bytes};
   free_made(report);
-  if (column->compute)
-    column->compute(report, row, cell);
-  else
-    read_field(column, row, cell);
+  if (!column->compute || column->bytes > 0) read_field(column, row, cell);
+  if (column->compute) column->compute(report, row, cell);
   if (cell->kind == LH_COLUMN_TEXTS) {
     cell->as.texts.list = report->made;
     cell->as.texts.n = report->n_made;
@@ -129,12 +138,11 @@ char *lh_cell_text(const lh_report *report, const lh_cell *cell, bool exact_byte
   switch (cell->kind) {
     case LH_COLUMN_BYTES: lh_text_string(&text, lh_size_text(cell->as.n, exact_bytes).text); break;
     case LH_COLUMN_COUNT: lh_text_count(&text, cell->as.n); break;
-    case LH_COLUMN_SHARE:
-      lh_text_string(&text, lh_share_text(cell->as.n, report->whole_bytes).text);
-      break;
+    case LH_COLUMN_SHARE: lh_text_string(&text, lh_share_text(cell->as.n, cell->whole).text); break;
     case LH_COLUMN_NUMBER: lh_text_string(&text, lh_plain_number(cell->as.number).text); break;
     case LH_COLUMN_FLAG: lh_text_string(&text, cell->as.flag ? "yes" : ""); break;
     case LH_COLUMN_TEXT: lh_text_string(&text, cell->as.text); break;
+    case LH_COLUMN_NAME: return lh_escaped(cell->as.name.bytes, strlen(cell->as.name.bytes));
     case LH_COLUMN_CLASS:
       lh_text_string(&text, lh_class_at(report->snapshot, cell->as.class_index)->name);
       break;

@@ -32,8 +32,8 @@
   LH_COLUMN(key, heading, LH_COLUMN_BYTES, __VA_ARGS__, LH_FIELD(field, uint64_t: 1))
 #define LH_COUNT(key, heading, field, ...) \
   LH_COLUMN(key, heading, LH_COLUMN_COUNT, __VA_ARGS__, LH_FIELD(field, uint64_t: 1, uint32_t: 1))
-#define LH_SHARE(heading, field) \
-  LH_COLUMN(NULL, heading, LH_COLUMN_SHARE, NULL, LH_FIELD(field, uint64_t: 1))
+#define LH_SHARE(heading, field, ...) \
+  LH_COLUMN(NULL, heading, LH_COLUMN_SHARE, NULL, LH_FIELD(field, uint64_t: 1), __VA_ARGS__)
 #define LH_NUMBER(key, field, ...) \
   LH_COLUMN(key, NULL, LH_COLUMN_NUMBER, __VA_ARGS__, LH_FIELD(field, double: 1))
 #define LH_FLAG(key, field, ...) \
@@ -45,6 +45,7 @@
             .word = word_of)
 #define LH_OBJECT(key, field, ...) \
   LH_COLUMN(key, NULL, LH_COLUMN_OBJECT, __VA_ARGS__, LH_FIELD(field, lh_id: 1))
+#define LH_ADDRESS .json_key = "address"
 #define LH_EXAMPLE(key, heading, field, ...) \
   LH_COLUMN(key, heading, LH_COLUMN_EXAMPLE, __VA_ARGS__, LH_FIELD(field, lh_id: 1))
 #define LH_CLASS(heading, field, ...) \
@@ -56,19 +57,27 @@
             .n_offset = offsetof(ROW, n), .n_bytes = sizeof(((ROW *)0)->n))
 #define LH_INLINE_ROWS(key, list, n, table, ...) \
   LH_ROWS(key, list, n, table, __VA_ARGS__, .is_inline = true)
-/* What is no field: function fills the cell, whose kind is set, and which is not null. */
+/* What is no field: function fills the cell, whose kind is set, and which is not null. Behind the
+** meaning of a field .compute may stand, too, which then changes what was read of it. */
 #define LH_COMPUTED(key, heading, kind, function, ...) \
   LH_COLUMN(key, heading, kind, __VA_ARGS__, .compute = function)
 #define LH_OPTIONAL .optional = true
 #define LH_WIDE .is_wide = true
+#define LH_BY_NAME .is_by_name = true
 #define LH_LIMITED .is_limited = true
 #define LH_END {.kind = LH_COLUMN_END}
+
+/* What structs of `type` have in them. */
+#define LH_TABLE(its_name, its_one, its_many, type, ...) \
+  {.name = its_name, .one = its_one, .many = its_many, .row_bytes = sizeof(type), \
+   .columns = __VA_ARGS__}
 /* clang-format on */
 
 /* For compute: keeps a text until the next cell is asked for, and returns it; NULL, and the report
 ** has failed, where memory ran out. A cell of LH_COLUMN_TEXTS has all that were kept. */
 const char *lh_keep_text(lh_report *report, char *text);
-const char *lh_keep_path(lh_report *report, lh_id id); /* of what is reachable */
+const char *lh_keep_path(lh_report *report, lh_id id);         /* of what is reachable */
+void lh_name_of_mark(lh_cell *cell, const lh_mark_info *mark); /* NULL: none */
 
 /* }=================================================================================== */
 
@@ -93,7 +102,10 @@ char *lh_interval_text(const lh_snapshot *snapshot, uint32_t epoch);
 /* "and 12 more classes: -n 0 shows all", if there are any. */
 void lh_tell_hidden(lh_teller *teller, const lh_table *table, uint64_t n);
 
-/* A table of the first rows, as many as the teller wants, and how many more there are. */
+/* A table of these rows; and of the first, as many as the teller wants, and how many more there
+** are. */
+void lh_tell_rows(lh_teller *teller, lh_report *report, const lh_table *table, const void *rows,
+                  size_t n);
 void lh_tell_table(lh_teller *teller, lh_report *report, const lh_table *table, const void *rows,
                    size_t n, uint64_t total);
 
@@ -104,6 +116,6 @@ void lh_tell_next(lh_teller *teller, const lh_report *report, const char *why, l
 /* }=================================================================================== */
 
 extern const lh_question lh_suspects_question, lh_modules_question, lh_threads_question,
-    lh_waste_question, lh_growing_question;
+    lh_class_question, lh_waste_question, lh_growing_question;
 
 #endif

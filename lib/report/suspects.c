@@ -14,8 +14,8 @@ static const lh_column accumulated_columns[] = {
     LH_EXAMPLE("example", NULL, example, "the one that retains most"), LH_END};
 #undef ROW
 
-static const lh_table accumulated = {"heap.accumulated", "class", "classes", sizeof(lh_accumulated),
-                                     accumulated_columns};
+static const lh_table accumulated =
+    LH_TABLE("heap.accumulated", "class", "classes", lh_accumulated, accumulated_columns);
 
 #define ROW lh_holder
 static const lh_column holder_columns[] = {
@@ -24,8 +24,8 @@ static const lh_column holder_columns[] = {
     LH_END};
 #undef ROW
 
-static const lh_table holder = {"heap.holder", "other", "others", sizeof(lh_holder),
-                                holder_columns};
+static const lh_table holder =
+    LH_TABLE("heap.holder", "other", "others", lh_holder, holder_columns);
 
 static void held_by(lh_report *report, const void *row, lh_cell *cell) {
   lh_id id = ((const lh_suspect *)row)->id;
@@ -36,7 +36,7 @@ static void held_by(lh_report *report, const void *row, lh_cell *cell) {
 static const lh_column suspect_columns[] = {
     LH_WORD("kind", NULL, kind, lh_suspect_kind_name,
             "\"holder\", \"itself\", \"list\", \"tree\" or \"spread\""),
-    LH_OBJECT("object", id, "null for what no single object holds", LH_OPTIONAL),
+    LH_OBJECT("object", id, "null for what no single object holds", LH_ADDRESS, LH_OPTIONAL),
     LH_COMPUTED("held_by", NULL, LH_COLUMN_TEXT, held_by,
                 "its path; of a spread class that of the nearest one that has them all",
                 LH_OPTIONAL),
@@ -49,8 +49,8 @@ static const lh_column suspect_columns[] = {
     LH_END};
 #undef ROW
 
-static const lh_table suspect = {"heap.suspect", "suspect", "suspects", sizeof(lh_suspect),
-                                 suspect_columns};
+static const lh_table suspect =
+    LH_TABLE("heap.suspect", "suspect", "suspects", lh_suspect, suspect_columns);
 
 #define ROW lh_suspects
 static const lh_column answer_columns[] = {
@@ -59,7 +59,7 @@ static const lh_column answer_columns[] = {
     LH_ROWS("suspects", list, n, &suspect, "those with most bytes first", LH_LIMITED), LH_END};
 #undef ROW
 
-static const lh_table answer = {"heap.suspects", NULL, NULL, sizeof(lh_suspects), answer_columns};
+static const lh_table answer = LH_TABLE("heap.suspects", NULL, NULL, lh_suspects, answer_columns);
 
 /* }=================================================================================== */
 

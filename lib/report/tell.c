@@ -76,10 +76,15 @@ void lh_tell_hidden(lh_teller *teller, const lh_table *table, uint64_t n) {
            teller->all ? teller->all : "");
 }
 
+void lh_tell_rows(lh_teller *teller, lh_report *report, const lh_table *table, const void *rows,
+                  size_t n) {
+  if (!teller->failed) teller->table(teller, report, table, rows, n);
+}
+
 void lh_tell_table(lh_teller *teller, lh_report *report, const lh_table *table, const void *rows,
                    size_t n, uint64_t total) {
   size_t told = teller->limit != 0 && n > teller->limit ? teller->limit : n;
-  if (!teller->failed) teller->table(teller, report, table, rows, told);
+  lh_tell_rows(teller, report, table, rows, told);
   lh_tell_hidden(teller, table, total - told);
 }
 

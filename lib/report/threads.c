@@ -54,8 +54,8 @@ static const lh_column standing_columns[] = {
     LH_END};
 #undef ROW
 
-static const lh_table place = {"heap.place", "place", "places", sizeof(lh_standing),
-                               standing_columns};
+static const lh_table place =
+    LH_TABLE("heap.place", "place", "places", lh_standing, standing_columns);
 
 #define ROW lh_standings
 static const lh_column answer_columns[] = {
@@ -64,7 +64,7 @@ static const lh_column answer_columns[] = {
     LH_ROWS("threads", list, n, &place, "one for each place", LH_LIMITED), LH_END};
 #undef ROW
 
-static const lh_table answer = {"heap.threads", NULL, NULL, sizeof(lh_standings), answer_columns};
+static const lh_table answer = LH_TABLE("heap.threads", NULL, NULL, lh_standings, answer_columns);
 
 /* {=== The words ====================================================================== */
 

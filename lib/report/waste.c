@@ -62,8 +62,7 @@ static const lh_column debug_columns[] = {BYTES, OBJECTS("functions"), SOURCE,
                                           LH_EXAMPLE("example", NULL, example, NULL), LH_END};
 #undef ROW
 
-#define PLACES(columns) \
-  { "heap.waste_place", "place", "places", sizeof(lh_waste_row), columns }
+#define PLACES(columns) LH_TABLE("heap.waste_place", "place", "places", lh_waste_row, columns)
 static const lh_table place = PLACES(all_columns);
 static const lh_table places[] = {[LH_WASTE_EMPTIED] = PLACES(slot_columns),
                                   [LH_WASTE_SLOTS] = PLACES(slot_columns),
@@ -71,8 +70,8 @@ static const lh_table places[] = {[LH_WASTE_EMPTIED] = PLACES(slot_columns),
                                   [LH_WASTE_STRINGS] = PLACES(string_columns),
                                   [LH_WASTE_CLOSURES] = PLACES(function_columns),
                                   [LH_WASTE_USER_VALUES] = PLACES(userdata_columns),
-                                  [LH_WASTE_DEBUG] = {"heap.waste_place", "source", "sources",
-                                                      sizeof(lh_waste_row), debug_columns}};
+                                  [LH_WASTE_DEBUG] = LH_TABLE("heap.waste_place", "source", "sources",
+                                                      lh_waste_row, debug_columns});
 
 static void places_of(lh_report *report, const void *row, lh_cell *cell) {
   const kind *k = row;
@@ -101,8 +100,8 @@ static const lh_column kind_columns[] = {
     LH_END};
 #undef ROW
 
-static const lh_table kind_table = {"heap.waste_kind", "kind of less than 1%",
-                                    "kinds of less than 1%", sizeof(kind), kind_columns};
+static const lh_table kind_table = LH_TABLE("heap.waste_kind", "kind of less than 1%",
+                                            "kinds of less than 1%", kind, kind_columns);
 
 #define ROW found
 static const lh_column answer_columns[] = {
@@ -116,7 +115,7 @@ static const lh_column answer_columns[] = {
     LH_END};
 #undef ROW
 
-static const lh_table answer = {"heap.waste", NULL, NULL, sizeof(found), answer_columns};
+static const lh_table answer = LH_TABLE("heap.waste", NULL, NULL, found, answer_columns);
 
 /* {=== The words ====================================================================== */
 

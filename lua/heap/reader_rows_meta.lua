@@ -83,23 +83,61 @@
 ---@field same_as? string held_by of an earlier row with just the same elements
 -- <<<
 
----@class heap.description
----@field class string
+-- >>> class
+---@field class string its name and type
 ---@field type string
----@field objects integer
----@field garbage_objects integer
----@field garbage_bytes integer
----@field shallow_bytes integer
+---@field objects integer how many instances are reachable; all other figures are about these
+---@field garbage_objects integer how many instances are garbage
+---@field garbage_bytes integer of these
+---@field shallow_bytes integer of all together
 ---@field retained_bytes integer of all together
----@field average_bytes integer
----@field one_more_bytes integer what one more costs: the median
+---@field average_bytes integer what one costs on average, rounded down
+---@field one_more_bytes integer what one more costs: the median of what one retains without the instances inside of it
+---@field spreads table<string, heap.spread> shallow, retained, alone and those of entries, length, content, upvalues, frames, instructions that there are
 ---@field contents integer of strings: how many different ones
----@field repeated_bytes integer of strings that are equal to another
----@field biggest? heap.object
----@field spreads table<string, {objects: integer, least: integer, median: integer, ninth_tenth: integer, most: integer, sum: integer}> by "shallow", "retained", "alone", "entries" ...
----@field fields {field: string, instances: integer, values: integer, retained_bytes: integer, total_kinds: integer, kinds: {class: string, values: integer}[]}[]
----@field referrers {class: string?, type: string?, label: string, weak: boolean, referrers: integer, references: integer}[]
----@field epochs {mark: string?, objects: integer}[]
+---@field repeated_bytes integer of strings that are equal to another, without the first of each
+---@field epochs heap.class_epoch[] the oldest first
+---@field biggest? heap.object the one that retains most; null if all are garbage
+---@field held_by? string its path
+---@field total_fields integer how many there are, listed or not
+---@field fields heap.field[] those with most bytes first
+---@field total_referrers integer how many there are, listed or not
+---@field referrers heap.class_referrer[] those with most references first
+---@field reachable_bytes integer of these are shares
+---@field text string as the command prints it
+
+---@class heap.spread
+---@field objects integer how many have it
+---@field least integer of the smallest
+---@field median integer of the one in the middle
+---@field ninth_tenth integer that nine of ten have at most
+---@field most integer of the biggest
+---@field sum integer of all
+
+---@class heap.class_epoch
+---@field mark? string the name of the mark that begins the interval; null for the start
+---@field objects integer how many
+
+---@class heap.field
+---@field retained_bytes integer that instances keep alive alone there
+---@field instances integer that have it
+---@field values integer of a type of keys these may be more
+---@field field string such as .id, [integer] or upvalue bus
+---@field total_kinds integer of its values
+---@field kinds heap.value_class[] up to three
+
+---@class heap.value_class
+---@field class string or type
+---@field values integer how many
+
+---@class heap.class_referrer
+---@field references integer how many
+---@field referrers integer from how many objects
+---@field class? string null for the roots
+---@field type? string
+---@field label string how they refer
+---@field weak boolean keeps nothing alive
+-- <<<
 
 -- >>> waste
 ---A list: one for each kind, most bytes first.

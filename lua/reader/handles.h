@@ -11,7 +11,6 @@
 **     rankings.c    the biggest classes and objects; timelines, marks, strings
 **     report.c      answers of the library by their columns: suspects, modules and the like
 **     advice.c      trees of dominators, frames
-**     insides.c     a class
 **     cuts.c        why a set is alive, what is taken as gone, independent paths
 **     compare.c     two or three snapshots, and any number of them
 **
@@ -267,9 +266,6 @@ int hr_frames(lua_State *L); /* object:frames() */
 ** And the same, at most as many rows as argument 2 says. */
 int hr_answer(lua_State *L, const char *name, const lh_request *request);
 int hr_report(lua_State *L, const char *name);
-
-/* insides.c */
-int hr_class(lua_State *L); /* snapshot:class(name) */
 
 /* cuts.c */
 int hr_ways(lua_State *L);        /* snapshot:ways(set, n) */

@@ -230,13 +230,17 @@ static int threads(lua_State *L) {
   return hr_report(L, "threads");
 }
 
+static int class_named(lua_State *L) {
+  return hr_answer(L, "class", &(lh_request){.name = luaL_checkstring(L, 2)});
+}
+
 static int waste(lua_State *L) {
   return hr_report(L, "waste");
 }
 
 static void make_kind(lua_State *L) {
   static const luaL_Reg methods[] = {{"classes", hr_classes},
-                                     {"class", hr_class},
+                                     {"class", class_named},
                                      {"close", close_snapshot},
                                      {"growing", growing},
                                      {"ignore", hr_ignore},

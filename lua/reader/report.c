@@ -47,6 +47,20 @@ static void push_list(lua_State *L, asked *a, const lh_cell *cell) {
   push_rows(L, a, cell);
 }
 
+/* A table with the rows under what their first column says. */
+static void push_by_name(lua_State *L, asked *a, const lh_cell *cell) {
+  const lh_table *table = cell->as.rows.table;
+  const char *row = cell->as.rows.list;
+  lua_newtable(L);
+  for (size_t i = 0; i < cell->as.rows.n; i++, row += table->row_bytes) {
+    lh_cell name;
+    lh_cell_of(&a->report, table->columns, row, &name);
+    lua_pushstring(L, name.as.text);
+    push_row(L, a, table, row);
+    lua_rawset(L, -3);
+  }
+}
+
 static void push_texts(lua_State *L, const lh_cell *cell) {
   hr_push_list(L, "heap.texts", cell->as.texts.n);
   for (size_t i = 0; i < cell->as.texts.n; i++) {
@@ -56,12 +70,17 @@ static void push_texts(lua_State *L, const lh_cell *cell) {
 }
 
 /* Sets the field of the table on the top; nothing where the cell is null. */
-static void set_cell(lua_State *L, asked *a, const char *key, const lh_cell *cell) {
+static void set_cell(lua_State *L, asked *a, const lh_column *column, const lh_cell *cell) {
+  const char *key = column->key;
   if (cell->is_null) return;
   switch (cell->kind) {
     case LH_COLUMN_NUMBER: hr_set_number(L, key, cell->as.number); break;
     case LH_COLUMN_FLAG: hr_set_boolean(L, key, cell->as.flag); break;
     case LH_COLUMN_TEXT: hr_set_string(L, key, cell->as.text); break;
+    case LH_COLUMN_NAME:
+      lua_pushlstring(L, cell->as.name.bytes, cell->as.name.n);
+      lua_setfield(L, -2, key);
+      break;
     case LH_COLUMN_OBJECT: hr_set_what(L, a->report.snapshot, key, cell->as.object); break;
     case LH_COLUMN_CLASS: hr_set_class(L, a->report.snapshot, cell->as.class_index); break;
     case LH_COLUMN_EXAMPLE:
@@ -71,7 +90,7 @@ static void set_cell(lua_State *L, asked *a, const char *key, const lh_cell *cel
       lua_setfield(L, -2, key);
       break;
     case LH_COLUMN_ROWS:
-      push_list(L, a, cell);
+      (column->is_by_name ? push_by_name : push_list)(L, a, cell);
       lua_setfield(L, -2, key);
       break;
     default: hr_set_integer(L, key, cell->as.n); break;
@@ -84,7 +103,7 @@ static void push_row(lua_State *L, asked *a, const lh_table *table, const void *
     lh_cell cell;
     if (!column->key) continue;
     lh_cell_of(&a->report, column, row, &cell);
-    set_cell(L, a, column->key, &cell);
+    set_cell(L, a, column, &cell);
   }
 }
 
@@ -100,7 +119,7 @@ static void fill(lua_State *L, asked *a) {
     if (question->main && strcmp(c->key, question->main) == 0)
       push_rows(L, a, &cell);
     else
-      set_cell(L, a, c->key, &cell);
+      set_cell(L, a, c, &cell);
   }
 }
 

@@ -1,0 +1,318 @@
+/*
+** class.c - what the instances of a class are like: how many and how big they are, what one more
+** costs, when they were made, what is in them, and who refers to them.
+*/
+#include "report/report.h"
+
+/* {=== Columns ======================================================================== */
+
+static const lh_spread *spread_of(const lh_description *d, lh_measure measure) {
+  for (uint32_t i = 0; i < d->n_spreads; i++)
+    if (d->spreads[i].measure == measure) return &d->spreads[i];
+  return NULL;
+}
+
+static void in_its_unit(lh_report *report, const void *row, lh_cell *cell) {
+  lh_measure measure = ((const lh_spread *)row)->measure;
+  (void)report;
+  if (measure <= LH_MEASURE_ALONE || measure == LH_MEASURE_LENGTH || measure == LH_MEASURE_CONTENT)
+    cell->kind = LH_COLUMN_BYTES;
+}
+
+#define ROW lh_spread
+#define FIGURE(key, heading, field, meaning) \
+  LH_COUNT(key, heading, field, meaning, .compute = in_its_unit)
+static const lh_column spread_columns[] = {
+    LH_WORD(NULL, "each", measure, lh_measure_name, NULL),
+    LH_COUNT("objects", NULL, objects, "how many have it"),
+    FIGURE("least", "least", least, "of the smallest"),
+    FIGURE("median", "median", median, "of the one in the middle"),
+    FIGURE("ninth_tenth", "90% at most", ninth_tenth, "that nine of ten have at most"),
+    FIGURE("most", "most", most, "of the biggest"),
+    FIGURE("sum", "together", sum, "of all"),
+    LH_END};
+#undef ROW
+
+#define ROW lh_value_class
+static const lh_column value_columns[] = {LH_TEXT("class", NULL, name, "or type"),
+                                          LH_COUNT("values", NULL, values, "how many"), LH_END};
+#undef ROW
+
+static const lh_table spread =
+    LH_TABLE("heap.spread", "figure", "figures", lh_spread, spread_columns);
+static const lh_table values =
+    LH_TABLE("heap.value_class", "more kind", "more kinds", lh_value_class, value_columns);
+
+static void of_instances(lh_report *report, const void *row, lh_cell *cell) {
+  (void)row;
+  cell->whole = ((const lh_description *)report->answer)->objects;
+}
+
+/* "900 string, 120 number, 3 more kinds"; of one kind its name alone. */
+static void kinds_text(lh_report *report, const void *row, lh_cell *cell) {
+  const lh_field *field = row;
+  lh_text text = {0};
+  for (uint32_t i = 0; i < field->n_kinds; i++) {
+    if (i > 0) lh_text_string(&text, ", ");
+    if (field->total_kinds > 1)
+      lh_text_format(&text, "%s ", lh_count_text(field->kinds[i].values).text);
+    lh_text_string(&text, field->kinds[i].name);
+  }
+  if (field->total_kinds > field->n_kinds)
+    lh_text_format(&text, ", %s",
+                   lh_count_of(field->total_kinds - field->n_kinds, values.one, values.many).text);
+  cell->as.text = lh_keep_text(report, lh_text_finish(&text));
+}
+
+#define ROW lh_field
+static const lh_column field_columns[] = {
+    LH_BYTES("retained_bytes", "bytes", bytes, "that instances keep alive alone there"),
+    LH_COUNT("instances", "instances", instances, "that have it"),
+    LH_SHARE("share", instances, .compute = of_instances),
+    LH_COUNT("values", "values", values, "of a type of keys these may be more"),
+    LH_TEXT("field", "field", name, "such as .id, [integer] or upvalue bus"),
+    LH_COMPUTED(NULL, "of class or type", LH_COLUMN_TEXT, kinds_text, NULL),
+    LH_COUNT("total_kinds", NULL, total_kinds, "of its values"),
+    LH_INLINE_ROWS("kinds", kinds, n_kinds, &values, "up to three"),
+    LH_END};
+#undef ROW
+
+static void source_name(lh_report *report, const void *row, lh_cell *cell) {
+  uint32_t class_index = ((const lh_referring *)row)->class_index;
+  cell->as.text =
+      class_index == UINT32_MAX ? "root" : lh_class_at(report->snapshot, class_index)->name;
+}
+
+static void label_text(lh_report *report, const void *row, lh_cell *cell) {
+  const lh_referring *r = row;
+  lh_text text = {0};
+  lh_text_format(&text, "%s%s", r->label, r->weak ? " (weak)" : "");
+  cell->as.text = lh_keep_text(report, lh_text_finish(&text));
+}
+
+static lh_style style_of_referrer(const void *row) {
+  return ((const lh_referring *)row)->weak ? LH_FAINT : LH_PLAIN;
+}
+
+#define ROW lh_referring
+static const lh_column referrer_columns[] = {
+    LH_COUNT("references", "references", references, "how many"),
+    LH_COUNT("referrers", "from", sources, "from how many objects"),
+    LH_CLASS(NULL, class_index, "null for the roots", LH_OPTIONAL),
+    LH_COMPUTED(NULL, "class", LH_COLUMN_TEXT, source_name, NULL),
+    LH_TEXT("label", NULL, label, "how they refer", .json_key = "edge"),
+    LH_COMPUTED(NULL, "by", LH_COLUMN_TEXT, label_text, NULL),
+    LH_FLAG("weak", weak, "keeps nothing alive"),
+    LH_END};
+#undef ROW
+
+static const lh_table field = LH_TABLE("heap.field", "field", "fields", lh_field, field_columns);
+static const lh_table referrer =
+    LH_TABLE("heap.class_referrer", "kind of reference", "kinds of references", lh_referring,
+             referrer_columns, .style = style_of_referrer);
+
+/* One of the counts by epoch. */
+typedef struct epoch {
+  uint64_t objects;
+} epoch;
+
+static void begin_of_epoch(lh_report *report, const void *row, lh_cell *cell) {
+  const uint64_t *first = ((const lh_description *)report->answer)->epochs;
+  size_t at = (size_t)((const uint64_t *)row - first);
+  lh_name_of_mark(cell, at == 0 ? NULL : lh_mark_at(report->snapshot, (uint32_t)at - 1));
+}
+
+#define ROW epoch
+static const lh_column epoch_columns[] = {
+    LH_COMPUTED("mark", NULL, LH_COLUMN_NAME, begin_of_epoch,
+                "the name of the mark that begins the interval; null for the start", LH_OPTIONAL),
+    LH_COUNT("objects", NULL, objects, "how many"), LH_END};
+#undef ROW
+
+static const lh_table epochs =
+    LH_TABLE("heap.class_epoch", "interval", "intervals", epoch, epoch_columns);
+
+static void average_of(lh_report *report, const void *row, lh_cell *cell) {
+  const lh_description *d = row;
+  (void)report;
+  if (d->objects > 0) cell->as.n = d->retained_bytes / d->objects;
+}
+
+static void one_more_of(lh_report *report, const void *row, lh_cell *cell) {
+  const lh_description *d = row;
+  (void)report;
+  if (d->objects > 0) cell->as.n = spread_of(d, LH_MEASURE_ALONE)->median;
+}
+
+static lh_id biggest(const lh_description *d) {
+  return d->objects > 0 ? d->biggest : LH_NO_OBJECT;
+}
+
+static void biggest_of(lh_report *report, const void *row, lh_cell *cell) {
+  (void)report;
+  cell->as.object = biggest(row);
+}
+
+static void path_of_biggest(lh_report *report, const void *row, lh_cell *cell) {
+  lh_id id = biggest(row);
+  cell->as.text = id == LH_NO_OBJECT ? NULL : lh_keep_path(report, id);
+}
+
+#define ROW lh_description
+static const lh_column answer_columns[] = {
+    LH_CLASS(NULL, class_index, "its name and type"),
+    LH_COUNT("objects", NULL, objects,
+             "how many instances are reachable; all other figures are about these"),
+    LH_COUNT("garbage_objects", NULL, garbage_objects, "how many instances are garbage"),
+    LH_BYTES("garbage_bytes", NULL, garbage_bytes, "of these"),
+    LH_BYTES("shallow_bytes", NULL, shallow_bytes, "of all together"),
+    LH_BYTES("retained_bytes", NULL, retained_bytes, "of all together"),
+    LH_COMPUTED("average_bytes", NULL, LH_COLUMN_BYTES, average_of,
+                "what one costs on average, rounded down"),
+    LH_COMPUTED("one_more_bytes", NULL, LH_COLUMN_BYTES, one_more_of,
+                "what one more costs: the median of what one retains without the instances inside "
+                "of it"),
+    LH_INLINE_ROWS("spreads", spreads, n_spreads, &spread,
+                   "shallow, retained, alone and those of entries, length, content, upvalues, "
+                   "frames, instructions that there are",
+                   LH_BY_NAME),
+    LH_COUNT("contents", NULL, contents, "of strings: how many different ones"),
+    LH_BYTES("repeated_bytes", NULL, repeated_bytes,
+             "of strings that are equal to another, without the first of each"),
+    LH_ROWS("epochs", epochs, n_epochs, &epochs, "the oldest first"),
+    LH_COMPUTED("biggest", NULL, LH_COLUMN_EXAMPLE, biggest_of,
+                "the one that retains most; null if all are garbage", LH_OPTIONAL),
+    LH_COMPUTED("held_by", NULL, LH_COLUMN_TEXT, path_of_biggest, "its path", LH_OPTIONAL),
+    LH_COUNT("total_fields", NULL, n_fields, "how many there are, listed or not"),
+    LH_ROWS("fields", fields, n_fields, &field, "those with most bytes first", LH_LIMITED),
+    LH_COUNT("total_referrers", NULL, n_referrers, "how many there are, listed or not"),
+    LH_ROWS("referrers", referrers, n_referrers, &referrer, "those with most references first",
+            LH_LIMITED),
+    LH_END};
+#undef ROW
+
+static const lh_table answer =
+    LH_TABLE("heap.description", NULL, NULL, lh_description, answer_columns);
+
+/* }=================================================================================== */
+
+/* {=== The words ====================================================================== */
+
+/* "before a", "between a and b", "since b": of n intervals number i. */
+static void put_interval(lh_text *out, const lh_snapshot *snapshot, uint32_t i, uint32_t n) {
+  lh_text_string(out, i == 0 ? "before " : i + 1 < n ? "between " : "since ");
+  if (i > 0) lh_put_freed(out, lh_interval_text(snapshot, i));
+  if (i > 0 && i + 1 < n) lh_text_string(out, " and ");
+  if (i + 1 < n) lh_put_freed(out, lh_interval_text(snapshot, i + 1));
+}
+
+/* "10 before a, 1,000 between a and b", if there are marks but the snapshot's own. */
+static void tell_ages(lh_teller *t, const lh_snapshot *snapshot, const lh_description *d) {
+  enum { MOST_TOLD = 4 };
+  uint32_t n_some = 0, first = d->n_epochs, last = 0;
+  lh_text text = {0};
+  for (uint32_t i = 0; i < d->n_epochs; i++) {
+    if (d->epochs[i] == 0) continue;
+    if (n_some++ == 0) first = i;
+    last = i;
+  }
+  if (d->n_epochs < 2 || n_some == 0) return;
+  bool all = n_some <= MOST_TOLD;
+  lh_text_string(&text, "Allocated: ");
+  if (!all)
+    lh_text_format(&text, "in %s of %s intervals between marks, the oldest ",
+                   lh_count_text(n_some).text, lh_count_text(d->n_epochs).text);
+  for (uint32_t i = first; i <= last; i++) {
+    if (d->epochs[i] == 0 || (!all && i != first && i != last)) continue;
+    if (i != first) lh_text_string(&text, all ? ", " : ", the youngest ");
+    if (all) lh_text_format(&text, "%s ", lh_count_text(d->epochs[i]).text);
+    put_interval(&text, snapshot, i, d->n_epochs);
+  }
+  lh_say_text(t, LH_PLAIN, &text);
+}
+
+static void tell_figures(lh_teller *t, const lh_report *report) {
+  const lh_description *d = report->answer;
+  lh_text text = {0};
+  lh_put_freed(&text, lh_things_text(report->snapshot, d->class_index, d->objects));
+  lh_text_format(&text, " %s %s%s, %s of the heap", d->objects == 1 ? "retains" : "retain",
+                 lh_told_size(t, d->retained_bytes).text, d->objects == 1 ? "" : " together",
+                 lh_share_of_heap(report, d->retained_bytes).text);
+  lh_say_text(t, LH_BOLD, &text);
+  if (d->objects > 1)
+    lh_say(t, LH_PLAIN,
+           "One more costs %s: the median of what one retains; on average one costs %s",
+           lh_told_size(t, spread_of(d, LH_MEASURE_ALONE)->median).text,
+           lh_told_size(t, d->retained_bytes / d->objects).text);
+  tell_ages(t, report->snapshot, d);
+  if (d->repeated_bytes > 0)
+    lh_say(t, LH_PLAIN, "%s different contents: %s are in strings that are equal to another",
+           lh_count_text(d->contents).text, lh_told_size(t, d->repeated_bytes).text);
+  if (d->garbage_objects > 0)
+    lh_say(t, LH_PLAIN, "Besides, %s are garbage: %s", lh_count_text(d->garbage_objects).text,
+           lh_told_size(t, d->garbage_bytes).text);
+}
+
+static void tell_biggest(lh_teller *t, const lh_report *report) {
+  const lh_description *d = report->answer;
+  lh_text text = {0};
+  if (d->objects > 1) {
+    lh_text_string(&text, "The one that retains most: ");
+    lh_put_path(&text, report->snapshot, d->biggest);
+    lh_text_format(&text, ", %s",
+                   lh_told_size(t, lh_retained_bytes(report->snapshot, d->biggest)).text);
+    lh_say_text(t, LH_PLAIN, &text);
+  }
+  lh_tell_next(t, report, "Why it stays", LH_NEXT_PATHS, d->biggest);
+}
+
+/* Together they retain what the class does; and what they retain alone is no other figure unless
+** instances lie inside of each other. */
+static void tell_spreads(lh_teller *t, lh_report *report) {
+  const lh_description *d = report->answer;
+  lh_spread told[LH_MOST_SPREADS];
+  size_t n = 0;
+  for (uint32_t i = 0; i < d->n_spreads; i++) {
+    const lh_spread *s = &d->spreads[i];
+    if (s->measure == LH_MEASURE_ALONE && s->sum == spread_of(d, LH_MEASURE_RETAINED)->sum)
+      continue;
+    told[n++] = *s;
+    if (s->measure == LH_MEASURE_RETAINED) told[n - 1].sum = d->retained_bytes;
+  }
+  lh_say(t, LH_PLAIN, "%s", "");
+  lh_tell_rows(t, report, &spread, told, n);
+}
+
+static void tell(lh_teller *t, lh_report *report) {
+  const lh_description *d = report->answer;
+  if (d->objects == 0) {
+    lh_text text = {0};
+    lh_text_string(&text, "Nothing keeps ");
+    lh_put_freed(&text, lh_things_text(report->snapshot, d->class_index, d->garbage_objects));
+    lh_text_format(&text, " alive: garbage, %s", lh_told_size(t, d->garbage_bytes).text);
+    lh_say_text(t, LH_PLAIN, &text);
+    return;
+  }
+  tell_figures(t, report);
+  tell_biggest(t, report);
+  tell_spreads(t, report);
+  if (d->n_fields > 0) {
+    lh_say(t, LH_BOLD, "\nFields, and the bytes that only they keep alive");
+    lh_tell_table(t, report, &field, d->fields, d->n_fields, d->n_fields);
+  }
+  lh_say(t, LH_BOLD, "\nWho refers to them");
+  lh_tell_table(t, report, &referrer, d->referrers, d->n_referrers, d->n_referrers);
+}
+
+/* }=================================================================================== */
+
+static int ask(lh_snapshot *snapshot, const lh_request *request, void *found, lh_error *error) {
+  return lh_describe_class(snapshot, request->name, found, error);
+}
+
+static void let_go(void *found) {
+  lh_description_free(found);
+}
+
+const lh_question lh_class_question = {
+    "class", "what the instances of a class are like", &answer, NULL, ask, let_go, tell};
