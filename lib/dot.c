@@ -25,9 +25,9 @@
 #include <cgraph.h>
 #include <errno.h>
 #include <inttypes.h>
-#include <math.h>
 #include <string.h>
 
+#include "luaheap_report.h"
 #include "name/text.h"
 
 enum {
@@ -87,30 +87,11 @@ static void put_owned(lh_text *to, char *name) {
   lh_free(name);
 }
 
-/* 56 B, 1.2 KB, 3.4 MB */
-static void put_size(lh_text *to, uint64_t bytes) {
-  static const char *const units[] = {"KB", "MB", "GB", "TB"};
-  double scaled = (double)bytes / 1024;
-  size_t unit = 0;
-  for (; scaled >= 1023.95 && unit < 3; unit++) scaled /= 1024;
-  if (bytes < 1024) {
-    lh_text_format(to, "%" PRIu64 " B", bytes);
-    return;
-  }
-  uint64_t tenths = (uint64_t)nearbyint(10 * scaled);
-  lh_text_count(to, tenths / 10);
-  lh_text_format(to, ".%u %s", (unsigned)(tenths % 10), units[unit]);
-}
-
 /* The class of an object; of a string, its beginning. */
 static char *class_text(const drawing *d, lh_id id) {
-  lh_text text = {0};
-  lh_type type = lh_type_of(d->snapshot, id);
-  uint32_t index = lh_class_of(d->snapshot, id);
-  if (type == LH_TYPE_STRING) return lh_string_text(d->snapshot, id, NAME_BYTES / 2);
-  lh_text_string(&text,
-                 index == UINT32_MAX ? lh_type_name(type) : lh_class_at(d->snapshot, index)->name);
-  return lh_text_finish(&text);
+  if (lh_type_of(d->snapshot, id) == LH_TYPE_STRING)
+    return lh_string_text(d->snapshot, id, NAME_BYTES / 2);
+  return lh_copy_text(lh_class_name_of(d->snapshot, id));
 }
 
 /* The label of an object's box: its class, or for the target of a root (edge) the root's name; in
@@ -130,9 +111,9 @@ static void put_object(const drawing *d, lh_text *to, lh_id id, const lh_edge *r
   if (title) lh_free(class_name);
   put_owned(to, lh_object_text(d->snapshot, id));
   lh_text_string(to, "<br/>");
-  put_size(to, lh_shallow_bytes(d->snapshot, id));
+  lh_text_string(to, lh_size_text(lh_shallow_bytes(d->snapshot, id), false).text);
   lh_text_string(to, " shallow, ");
-  put_size(to, lh_retained_bytes(d->snapshot, id));
+  lh_text_string(to, lh_size_text(lh_retained_bytes(d->snapshot, id), false).text);
   lh_text_string(to, " retained</font>");
 }
 
@@ -428,7 +409,7 @@ static void put_way(const drawing *d, lh_text *to, const lh_ways *ways, const lh
     lh_text_count(to, ways->objects);
     lh_text_string(to, ", ");
   }
-  put_size(to, way->bytes);
+  lh_text_string(to, lh_size_text(way->bytes, false).text);
   lh_text_string(to, " retained</font>");
 }
 
@@ -445,7 +426,7 @@ static int way_box(const drawing *d, const lh_ways *ways, size_t i, Agnode_t **b
     lh_text_string(&label, " more<br/><font point-size=\"9\" color=\"#57606a\">");
     lh_text_count(&label, way->objects);
     lh_text_string(&label, way->objects == 1 ? " object, " : " objects, ");
-    put_size(&label, way->bytes);
+    lh_text_string(&label, lh_size_text(way->bytes, false).text);
     lh_text_string(&label, " retained</font>");
     set_style(*box, "box", "#e5e7eb", "#6b7280");
   } else {

@@ -5,50 +5,27 @@
 ** heap.so.
 */
 #include <dlfcn.h>
-#include <inttypes.h>
 #include <lauxlib.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "luaheap.h"
+#include "luaheap_report.h"
 
 /* Not in older releases, which lh_attach refuses before these are called. */
 #pragma weak luaL_setfuncs
 
 /* {=== Reports ======================================================================= */
 
-/* 1234567 as "1,234,567". `out` has room for 28 bytes. */
-static const char *grouped(uint64_t n, char *out) {
-  char digits[21];
-  int length = snprintf(digits, sizeof digits, "%" PRIu64, n), at = 0;
-  for (int i = 0; i < length; i++) {
-    if (i > 0 && (length - i) % 3 == 0) out[at++] = ',';
-    out[at++] = digits[i];
-  }
-  out[at] = '\0';
-  return out;
-}
-
-static const char *readable(uint64_t bytes, char *out, size_t size) {
-  static const char *const units[] = {"B", "KB", "MB", "GB", "TB"};
-  double n = (double)bytes;
-  size_t unit = 0;
-  while (n >= 1024 && unit < 4) n /= 1024, unit++;
-  (void)snprintf(out, size, unit ? "%.1f %s" : "%.0f %s", n, units[unit]);
-  return out;
-}
-
 static void print_report(const lh_watch_report *report, void *payload) {
-  char objects[28], bytes[16];
   (void)payload;
   if (report->error) {
     (void)fprintf(stderr, "heap.auto: %s\n", report->error->message);
     return;
   }
   (void)fprintf(stderr, "heap.auto: wrote %s: %s objects, %s\n", report->path,
-                grouped(report->taken->objects, objects),
-                readable(report->taken->bytes, bytes, sizeof bytes));
+                lh_count_text(report->taken->objects).text,
+                lh_size_text(report->taken->bytes, false).text);
 }
 
 /* }=================================================================================== */

@@ -11,12 +11,10 @@
 #define lh_type_of fake_type_of
 #define lh_shallow_bytes fake_shallow_bytes
 #define lh_retained_bytes fake_retained_bytes
-#define lh_class_of fake_class_of
-#define lh_class_at fake_class_at
+#define lh_class_name_of fake_class_name_of
 #define lh_object_text fake_object_text
 #define lh_string_text fake_string_text
 #define lh_edge_text fake_edge_text
-#define lh_type_name fake_type_name
 
 #include "../../lib/dot.c"
 
@@ -57,17 +55,9 @@ uint64_t fake_retained_bytes(const lh_snapshot *snapshot, lh_id id) {
   return id == GLOBALS ? 1024 * 1024 - 1 : 1536;
 }
 
-uint32_t fake_class_of(const lh_snapshot *snapshot, lh_id id) {
+const char *fake_class_name_of(const lh_snapshot *snapshot, lh_id id) {
   (void)snapshot;
-  return id == CLOSURE ? UINT32_MAX : id;
-}
-
-const lh_class *fake_class_at(const lh_snapshot *snapshot, uint32_t class_index) {
-  static lh_class answer;
-  (void)snapshot;
-  (void)class_index;
-  answer.name = fake_class;
-  return &answer;
+  return id == CLOSURE ? "closure" : fake_class;
 }
 
 char *fake_object_text(const lh_snapshot *snapshot, lh_id id) {
@@ -86,11 +76,6 @@ char *fake_string_text(const lh_snapshot *snapshot, lh_id id, size_t max_bytes) 
 char *fake_edge_text(const lh_snapshot *snapshot, const lh_edge *edge) {
   (void)snapshot;
   return fake_text(fake_edges[edge->ordinal]);
-}
-
-const char *fake_type_name(lh_type type) {
-  (void)type;
-  return "closure";
 }
 
 /* }=================================================================================== */
