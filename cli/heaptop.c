@@ -57,22 +57,31 @@ const char *share_of_heap(cli *c, const lh_snapshot *snapshot, uint64_t bytes) {
   return cli_share(c, bytes, reach.reachable_bytes);
 }
 
-static lh_request request_of(const request *r) {
-  return (lh_request){.limit = r->query.limit,
+/* With --under, the object that it names. */
+static lh_request request_of(cli *c, lh_snapshot *snapshot, const request *r) {
+  lh_found found = {.id = LH_ROOT, .matches = 1};
+  lh_error error;
+  if (r->under != NULL && strcmp(r->under, "root") != 0)
+    cli_check(c, lh_find(snapshot, r->under, &found, &error), r->file, &error);
+  if (!lh_is_reachable(snapshot, found.id))
+    cli_die(c, NULL, "nothing keeps %s alive: it is garbage, and keeps nothing alive", r->under);
+  return (lh_request){.id = found.id,
+                      .matches = found.matches,
+                      .limit = r->query.limit,
                       .has_limit = r->limit_given,
-                      .name = r->class_name,
+                      .name = r->under != NULL ? r->under : r->class_name,
                       .has_depth = r->depth_given,
                       .depth = r->depth};
 }
 
 static void print_answer(cli *c, lh_snapshot *snapshot, const request *r) {
-  lh_request asked = request_of(r);
+  lh_request asked = request_of(c, snapshot, r);
   cli_report_print(c, lh_find_question(r->report->name), snapshot, r->file, &asked);
 }
 
 /* All rows, unless -n says otherwise. */
 static void print_answer_json(cli *c, cli_json *w, lh_snapshot *snapshot, const request *r) {
-  lh_request asked = request_of(r);
+  lh_request asked = request_of(c, snapshot, r);
   if (!r->limit_given) asked.limit = 0;
   cli_report_json(c, w, lh_find_question(r->report->name), snapshot, r->file, &asked);
 }
@@ -80,6 +89,7 @@ static void print_answer_json(cli *c, cli_json *w, lh_snapshot *snapshot, const 
 static const report threads_report = {"threads", print_answer, print_answer_json};
 static const report suspects_report = {"suspects", print_answer, print_answer_json};
 static const report modules_report = {"modules", print_answer, print_answer_json};
+static const report under_report = {"under", print_answer, print_answer_json};
 static const report class_report = {"class", print_answer, print_answer_json};
 static const report waste_report = {"waste", print_answer, print_answer_json};
 static const report growing_report = {"growing", print_answer, print_answer_json};

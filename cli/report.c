@@ -46,37 +46,55 @@ static void print_next(lh_teller *teller, const char *why, lh_next next, const c
   free(word);
 }
 
+enum { MOST_COLUMNS = 16 };
+
+/* Those that there is room for. */
+static size_t choose_columns(const cli *c, const lh_table *table,
+                             const lh_column *shown[MOST_COLUMNS],
+                             cli_column columns[MOST_COLUMNS]) {
+  bool narrow = cli_is_narrow(c);
+  size_t n = 0;
+  for (const lh_column *column = table->columns; column->kind != LH_COLUMN_END; column++) {
+    if (column->heading == NULL || (narrow && column->is_wide) || n == MOST_COLUMNS) continue;
+    bool address = column->kind == LH_COLUMN_OBJECT || column->kind == LH_COLUMN_EXAMPLE;
+    columns[n].heading = column->heading;
+    columns[n].kind = lh_is_number(column->kind) ? CLI_RIGHT : address ? CLI_LEFT : CLI_WRAP;
+    shown[n++] = column;
+  }
+  return n;
+}
+
+static void begin_tree(cli_tree *tree, const lh_table *table, const char *row, size_t n) {
+  cli_tree_begin(tree, n);
+  for (size_t i = 0; table->depth && i < n; i++, row += table->row_bytes)
+    tree->depths[i] = table->depth(row);
+}
+
 static void print_table(lh_teller *teller, lh_report *report, const lh_table *table,
                         const void *rows, size_t n) {
-  enum { MOST_COLUMNS = 16 };
   cli *c = ((terminal *)teller)->c;
   const lh_column *shown[MOST_COLUMNS];
   cli_column columns[MOST_COLUMNS];
   char *cells[MOST_COLUMNS];
-  size_t n_shown = 0;
-  for (const lh_column *column = table->columns; column->kind != LH_COLUMN_END; column++) {
-    if (column->heading == NULL || (column->is_wide && cli_is_narrow(c)) || n_shown == MOST_COLUMNS)
-      continue;
-    columns[n_shown].heading = column->heading;
-    columns[n_shown].kind = lh_is_number(column->kind) ? CLI_RIGHT
-
-                            : column->kind == LH_COLUMN_OBJECT || column->kind == LH_COLUMN_EXAMPLE
-                                ? CLI_LEFT
-                                : CLI_WRAP;
-    shown[n_shown++] = column;
-  }
+  size_t n_shown = choose_columns(c, table, shown, columns);
   cli_table *printed = cli_table_new(c, columns, n_shown);
-  for (size_t row = 0; row < n; row++) {
-    const char *at = (const char *)rows + row * table->row_bytes;
-    for (size_t i = 0; i < n_shown; i++) {
+  cli_tree tree;
+  begin_tree(&tree, table, rows, n);
+  for (size_t i = 0; i < n; i++) {
+    const char *row = (const char *)rows + i * table->row_bytes;
+    for (size_t k = 0; k < n_shown; k++) {
       lh_cell cell;
-      lh_cell_of(report, shown[i], at, &cell);
-      cells[i] = cli_must(lh_cell_text(report, &cell, c->exact_bytes));
+      lh_cell_of(report, shown[k], row, &cell);
+      cells[k] = cli_must(lh_cell_text(report, &cell, c->exact_bytes));
     }
+    char *last = cells[n_shown - 1];
+    if (table->depth) cells[n_shown - 1] = cli_tree_line(c, &tree, i, last);
     cli_table_row(printed, (const char *const *)cells,
-                  styles[table->style ? table->style(at) : LH_PLAIN]);
-    for (size_t i = 0; i < n_shown; i++) lh_free(cells[i]);
+                  styles[table->style ? table->style(row) : LH_PLAIN]);
+    if (table->depth) free(last);
+    for (size_t k = 0; k < n_shown; k++) free(cells[k]);
   }
+  cli_tree_end(&tree);
   cli_table_print(printed);
 }
 
@@ -147,6 +165,7 @@ static json_t *value_json(lh_report *report, const lh_column *column, const lh_c
       return json_string(lh_address_text(report->snapshot, cell->as.object).text);
     case LH_COLUMN_STRING:
       return freed_text_json(lh_string_text(report->snapshot, cell->as.object, 64));
+    case LH_COLUMN_EDGE: return freed_text_json(lh_edge_text(report->snapshot, cell->as.edge));
     case LH_COLUMN_TEXTS: return texts_json(cell);
     case LH_COLUMN_ROWS: return rows_json(report, column, cell);
     case LH_COLUMN_CLASS:

@@ -77,6 +77,7 @@ typedef enum lh_column_kind {
   LH_COLUMN_EXAMPLE, /* lh_id alone; LH_NO_OBJECT: none */
   LH_COLUMN_CLASS,   /* uint32_t: class and type under these keys; UINT32_MAX: none */
   LH_COLUMN_STRING,  /* lh_id of a string, in text its beginning; LH_NO_OBJECT: none */
+  LH_COLUMN_EDGE,    /* const lh_edge *, in text as it is written in a path; computed */
   LH_COLUMN_TEXTS,   /* several of these; no field, but computed */
   LH_COLUMN_ROWS     /* a pointer to structs, and a size_t: how many */
 } lh_column_kind;
@@ -111,6 +112,7 @@ struct lh_table {
   size_t row_bytes;
   const lh_column *columns;           /* up to LH_COLUMN_END, in the order of the text */
   lh_style (*style)(const void *row); /* in text; NULL: plain */
+  uint32_t (*depth)(const void *row); /* of a tree in preorder, which is drawn in the last column */
 };
 
 struct lh_cell {
@@ -128,6 +130,7 @@ struct lh_cell {
     } name;
     lh_id object;
     uint32_t class_index;
+    const lh_edge *edge;
     struct {
       char *const *list;
       size_t n;
@@ -158,7 +161,11 @@ typedef struct lh_teller lh_teller;
 typedef struct lh_request {
   size_t limit;     /* rows to look at, of a cell, too; 0: all */
   bool has_limit;   /* somebody said so */
-  const char *name; /* of a class */
+  const char *name; /* of a class, or what an object was called */
+  lh_id id;         /* of an object, or LH_ROOT; */
+  uint64_t matches; /* and how many there are of what it is called, `name`: it retains most */
+  bool has_least_bytes;
+  uint64_t least_bytes; /* of what is told */
   bool has_depth;
   uint64_t depth; /* levels of a tree, frames of a thread */
 } lh_request;

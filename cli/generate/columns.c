@@ -112,6 +112,7 @@ static const char *lua_type(const lh_column *column) {
     case LH_COLUMN_NAME:
     case LH_COLUMN_CLASS: return "string";
     case LH_COLUMN_TEXTS: return "string[]";
+    case LH_COLUMN_EDGE: return "heap.edge";
     case LH_COLUMN_OBJECT:
     case LH_COLUMN_EXAMPLE:
     case LH_COLUMN_STRING: return "heap.object";

@@ -19,8 +19,6 @@ typedef struct report {
   void (*print_json)(cli *c, cli_json *w, lh_snapshot *snapshot, const request *r);
 } report;
 
-extern const report under_report;
-
 struct request {
   const char *file;
   const char *under;      /* OBJECT */

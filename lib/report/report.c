@@ -5,13 +5,9 @@
 
 #include "report/report.h"
 
-const lh_question *const lh_questions[] = {&lh_suspects_question,
-                                           &lh_modules_question,
-                                           &lh_threads_question,
-                                           &lh_class_question,
-                                           &lh_waste_question,
-                                           &lh_growing_question,
-                                           NULL};
+const lh_question *const lh_questions[] = {
+    &lh_suspects_question, &lh_modules_question, &lh_threads_question, &lh_class_question,
+    &lh_under_question,    &lh_waste_question,   &lh_growing_question, NULL};
 
 const lh_question *lh_find_question(const char *name) {
   const lh_question *const *q = lh_questions;
@@ -75,6 +71,7 @@ static void read_field(const lh_column *column, const char *row, lh_cell *cell) 
       cell->as.rows.n = (size_t)read_count(row + column->n_offset, column->n_bytes);
       break;
     case LH_COLUMN_NAME:
+    case LH_COLUMN_EDGE:
     case LH_COLUMN_TEXTS:
     case LH_COLUMN_END: break;
   }
@@ -110,6 +107,7 @@ static bool is_nothing(const lh_cell *cell) {
     case LH_COLUMN_EXAMPLE:
     case LH_COLUMN_STRING: return cell->as.object == LH_NO_OBJECT;
     case LH_COLUMN_CLASS: return cell->as.class_index == UINT32_MAX;
+    case LH_COLUMN_EDGE: return !cell->as.edge;
     default: return false;
   }
 }
@@ -151,6 +149,7 @@ char *lh_cell_text(const lh_report *report, const lh_cell *cell, bool exact_byte
       lh_text_string(&text, lh_address_text(report->snapshot, cell->as.object).text);
       break;
     case LH_COLUMN_STRING: return lh_string_text(report->snapshot, cell->as.object, 40);
+    case LH_COLUMN_EDGE: return lh_edge_text(report->snapshot, cell->as.edge);
     case LH_COLUMN_TEXTS: lh_text_count(&text, cell->as.texts.n); break;
     case LH_COLUMN_ROWS: lh_text_count(&text, cell->as.rows.n); break;
     case LH_COLUMN_END: break;

@@ -116,6 +116,6 @@ void lh_tell_next(lh_teller *teller, const lh_report *report, const char *why, l
 /* }=================================================================================== */
 
 extern const lh_question lh_suspects_question, lh_modules_question, lh_threads_question,
-    lh_class_question, lh_waste_question, lh_growing_question;
+    lh_class_question, lh_under_question, lh_waste_question, lh_growing_question;
 
 #endif

@@ -43,11 +43,16 @@ static size_t width_of(const char *text) {
   return n;
 }
 
-static char *text_of(const lh_teller *teller, lh_report *report, const lh_column *column,
-                     const void *row) {
+/* Of a tree the last column is indented. */
+static char *text_of(const lh_teller *teller, lh_report *report, const lh_table *table,
+                     const lh_column *column, const void *row) {
   lh_cell cell;
+  lh_text text = {0};
   lh_cell_of(report, column, row, &cell);
-  return lh_cell_text(report, &cell, teller->exact_bytes);
+  if (table->depth && column[1].kind == LH_COLUMN_END)
+    lh_text_format(&text, "%*s", 2 * (int)table->depth(row), "");
+  lh_put_freed(&text, lh_cell_text(report, &cell, teller->exact_bytes));
+  return lh_text_finish(&text);
 }
 
 static void add_cell(lh_text *out, const char *text, size_t width, bool right, bool follows) {
@@ -101,7 +106,7 @@ static void add_table(lh_teller *teller, lh_report *report, const lh_table *tabl
     const char *from = (const char *)rows + (row > 0 ? row - 1 : 0) * table->row_bytes;
     for (const lh_column *c = table->columns; c->kind != LH_COLUMN_END; c++) {
       if (!c->heading) continue;
-      cells[at] = row == 0 ? lh_copy_text(c->heading) : text_of(teller, report, c, from);
+      cells[at] = row == 0 ? lh_copy_text(c->heading) : text_of(teller, report, table, c, from);
       teller->failed |= !cells[at++];
     }
   }

@@ -331,7 +331,7 @@ function object:independent(limit) end
 ---of one class at one place are one row.
 ---@param options? {depth?: integer, n?: integer, least_bytes?: integer} default: 4 levels of 10
 ---rows, each of them at least a hundredth of the whole
----@return heap.branch[]|nil
+---@return heap.under|nil
 ---@return string? message
 ---@return string? code
 function object:under(options) end

@@ -300,16 +300,25 @@
 ---@field example heap.object
 ---@field fingerprint string the same in every run of the program
 
+-- >>> under
+---A list: in the order of the tree.
+---@class heap.under: { [integer]: heap.branch }
+---@field matches integer how many objects were meant; the one that retains most was taken
+---@field held_by? string its path, null for the root
+---@field reachable_bytes integer of these are shares
+---@field text string as the command prints it
+
 ---@class heap.branch
----@field kind "object"|"list"|"tree"|"group"|"rest"
----@field depth integer
----@field object? heap.object of a group the one that retains most
+---@field kind string "object", "list", "tree", "group" or "rest"
+---@field depth integer 0 for the object itself
+---@field object? heap.object null for the rest; of a group the one that retains most
 ---@field class? string
 ---@field type? string
----@field edge? heap.edge by which the row above refers to it
----@field objects integer
----@field shallow_bytes integer
----@field retained_bytes integer
+---@field edge? heap.edge how the object of the row above refers to it, null if it does not
+---@field objects integer how many of the class
+---@field retained_bytes integer of all of them
+---@field shallow_bytes integer of all of them
+-- <<<
 
 ---A list of rows by path, the worst first.
 ---@class heap.growth: { [integer]: heap.growth_row }

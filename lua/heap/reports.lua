@@ -4,7 +4,6 @@
 local text = require "heap.text"
 
 local count, size, share = text.count, text.size, text.share
-local things = text.things
 local reports = {}
 
 -- {=== What it is, what in it is big, and when it came ====================================
@@ -82,38 +81,11 @@ end
 
 -- }=======================================================================================
 
--- {=== Trees ==============================================================================
-
-local function branch_text(r)
-  if r.kind == "rest" then return ("... %s more"):format(count(r.objects)) end
-  local what = r.objects > 1 and things(r, r.objects) or text.what(r.object)
-  if r.kind == "list" or r.kind == "tree" then what = r.kind .. " of " .. what end
-  if r.kind ~= "group" and r.object then what = what .. " " .. r.object.address end
-  return r.edge and r.edge.label .. ": " .. what or what
-end
-
-reports["heap.tree"] = function(rows)
-  local cells, top = {}, rows[1]
-  for i = 1, math.min(#rows, 3 * text.MOST_ROWS) do
-    local r = rows[i]
-    cells[i] = {size(r.retained_bytes), share(r.retained_bytes, top.retained_bytes),
-      size(r.shallow_bytes), ("  "):rep(r.depth) .. (r.object and branch_text(r) or
-        r.kind == "rest" and branch_text(r) or "root")}
-  end
-  return ("%s keeps %s alive alone, %s of the heap\n\n"):format(
-      top.object and text.held_by(top.object) or "root", size(top.retained_bytes),
-      share(top.retained_bytes, rows.reachable_bytes)) ..
-    text.columns({">retained", ">share", ">shallow", "keeps alive alone"}, cells) ..
-    text.hidden(#rows - #cells, "row")
-end
-
 reports["heap.texts"] = function(lines)
   if #lines == 0 then return "none" end
   return table.concat(lines, "\n", 1, math.min(#lines, text.MOST_ROWS))
     .. text.hidden(#lines - text.MOST_ROWS, "line")
 end
-
--- }=======================================================================================
 
 for _, name in ipairs {
   "heap.reports_of_growth", "heap.reports_of_insides", "heap.reports_of_live"

@@ -10,7 +10,6 @@
 **     streams.c     what `for` runs over: objects, edges, entries
 **     rankings.c    the biggest classes and objects; timelines, marks, strings
 **     report.c      answers of the library by their columns: suspects, modules and the like
-**     advice.c      trees of dominators, frames
 **     cuts.c        why a set is alive, what is taken as gone, independent paths
 **     compare.c     two or three snapshots, and any number of them
 **
@@ -209,6 +208,8 @@ int hr_check_set(lua_State *L, int index, hr_snapshot *of, const lh_id **ids, si
 /* Pushes the address of an object as Lua prints it. */
 void hr_push_address(lua_State *L, const lh_snapshot *snapshot, lh_id id);
 
+int hr_frames(lua_State *L); /* object:frames() */
+
 void hr_open_objects(lua_State *L); /* makes the metatables */
 
 /* }=================================================================================== */
@@ -258,14 +259,11 @@ void hr_push_class_row(lua_State *L, const lh_snapshot *snapshot, const lh_class
 int hr_rank_objects(lh_snapshot *snapshot, lh_top_query *query, lh_id **ids, size_t *n,
                     size_t *n_left_out, lh_error *error);
 
-/* advice.c */
-int hr_under(lua_State *L);  /* object:under(options) */
-int hr_frames(lua_State *L); /* object:frames() */
-
 /* report.c: the answer to a question of the library; nil, message, code where nothing is as asked.
 ** And the same, at most as many rows as argument 2 says. */
 int hr_answer(lua_State *L, const char *name, const lh_request *request);
 int hr_report(lua_State *L, const char *name);
+int hr_under(lua_State *L); /* object:under(options) */
 
 /* cuts.c */
 int hr_ways(lua_State *L);        /* snapshot:ways(set, n) */

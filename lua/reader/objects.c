@@ -437,6 +437,36 @@ static int at(lua_State *L) {
 
 /* }=================================================================================== */
 
+/* The frames of a thread, innermost first, without the host's own, which calls no function. */
+static void push_frames(lua_State *L, hr_snapshot *of, lh_id thread) {
+  const lh_snapshot *snapshot = of->snapshot;
+  lh_edges it;
+  lh_frame frame;
+  lua_Integer n = 0;
+  for (lh_frames_begin(snapshot, thread, &it); lh_frames_next(&it, &frame);)
+    n += frame.function.kind != LH_VALUE_NIL;
+  hr_push_list(L, "heap.texts", (size_t)n);
+  for (lh_frames_begin(snapshot, thread, &it); lh_frames_next(&it, &frame);) {
+    if (frame.function.kind == LH_VALUE_NIL) continue;
+    hr_push_text(L, of, lh_frame_text(snapshot, &frame));
+    lua_rawseti(L, -2, n--);
+  }
+}
+
+/* object:frames(): of a thread, a line of text for each. */
+int hr_frames(lua_State *L) {
+  hr_snapshot *of;
+  lh_id id = hr_subject(L, &of);
+  lh_snapshot *snapshot = hr_analysed(L, of);
+  if (lh_type_of(snapshot, id) != LH_TYPE_THREAD)
+    return luaL_error(L, "only threads have frames, and this is a %s",
+                      lh_type_name(lh_type_of(snapshot, id)));
+  (void)hr_hold(L, 1, 0, NULL);
+  push_frames(L, of, id);
+  hr_let_go(L, -2);
+  return 1;
+}
+
 void hr_open_objects(lua_State *L) {
   static const luaL_Reg methods[] = {{"dominators", hr_dominators},
                                      {"edges", hr_each_edge},

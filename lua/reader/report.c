@@ -16,6 +16,26 @@ static void free_asked(void *content) {
   if (a->report.answer) lh_report_free(&a->report);
 }
 
+/* A list has what its rows are measured by. */
+void hr_set_reachable(lua_State *L, const lh_snapshot *snapshot) {
+  lh_reach reach;
+  lh_reach_totals(snapshot, &reach);
+  hr_set_integer(L, "reachable_bytes", reach.reachable_bytes);
+}
+
+void hr_set_class(lua_State *L, const lh_snapshot *snapshot, uint32_t class_index) {
+  const lh_class *class = lh_class_at(snapshot, class_index);
+  hr_set_string(L, "class", class->name);
+  hr_set_string(L, "type", lh_type_name(class->type));
+}
+
+void hr_set_what(lua_State *L, const lh_snapshot *snapshot, const char *key, lh_id id) {
+  if (id == LH_NO_OBJECT || id == LH_ROOT) return;
+  hr_set_object(L, key, 1, id);
+  hr_set_string(L, "class", lh_class_name_of(snapshot, id));
+  hr_set_string(L, "type", lh_type_name(lh_type_of(snapshot, id)));
+}
+
 /* {=== Rows =========================================================================== */
 
 static void push_row(lua_State *L, asked *a, const lh_table *table, const void *row);
@@ -85,6 +105,10 @@ static void set_cell(lua_State *L, asked *a, const lh_column *column, const lh_c
     case LH_COLUMN_CLASS: hr_set_class(L, a->report.snapshot, cell->as.class_index); break;
     case LH_COLUMN_EXAMPLE:
     case LH_COLUMN_STRING: hr_set_object(L, key, 1, cell->as.object); break;
+    case LH_COLUMN_EDGE:
+      hr_push_edge(L, 1, cell->as.edge);
+      lua_setfield(L, -2, key);
+      break;
     case LH_COLUMN_TEXTS:
       push_texts(L, cell);
       lua_setfield(L, -2, key);
@@ -148,5 +172,23 @@ int hr_answer(lua_State *L, const char *name, const lh_request *request) {
 int hr_report(lua_State *L, const char *name) {
   lua_Integer limit = luaL_optinteger(L, 2, 0);
   luaL_argcheck(L, limit >= 0, 2, "a number of rows, or 0 for all");
-  return hr_answer(L, name, &(lh_request){.limit = (size_t)limit, .has_limit = limit > 0});
+  return hr_answer(L, name,
+                   &(lh_request){.limit = (size_t)limit, .has_limit = !lua_isnoneornil(L, 2)});
+}
+
+/* object:under([options]) */
+int hr_under(lua_State *L) {
+  static const char *const names[] = {"depth", "n", "least_bytes", NULL};
+  hr_snapshot *of;
+  lh_request request = {.id = hr_subject(L, &of), .matches = 1};
+  lua_settop(L, 3);
+  hr_check_options(L, 3, names);
+  request.has_depth = hr_option(L, 3, "depth");
+  request.has_limit = hr_option(L, 3, "n");
+  request.has_least_bytes = hr_option(L, 3, "least_bytes");
+  lua_settop(L, 3);
+  request.depth = (uint64_t)hr_integer_option(L, 3, "depth", 0);
+  request.limit = (size_t)hr_integer_option(L, 3, "n", 0);
+  request.least_bytes = (uint64_t)hr_integer_option(L, 3, "least_bytes", 0);
+  return hr_answer(L, "under", &request);
 }

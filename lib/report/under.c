@@ -1,0 +1,140 @@
+/*
+** under.c - what an object keeps alive alone, as a tree.
+*/
+#include "report/report.h"
+
+/* Where a request says nothing: four levels of ten rows, each of them at least a hundredth of all. */
+enum { USUAL_DEPTH = 4, USUAL_ROWS = 10, USUAL_PART = 100 };
+
+typedef struct found {
+  lh_id id;
+  uint64_t matches;
+  lh_branch *rows;
+  size_t n;
+} found;
+
+/* {=== Columns ======================================================================== */
+
+static void of_the_top(lh_report *report, const void *row, lh_cell *cell) {
+  (void)row;
+  cell->whole = ((const found *)report->answer)->rows->retained_bytes;
+}
+
+/* .listeners: array of Listener 0x55d0c0a3f2e0 */
+static void text_of(lh_report *report, const void *row, lh_cell *cell) {
+  const lh_branch *b = row;
+  const lh_snapshot *snapshot = report->snapshot;
+  lh_text text = {0};
+  if (b->has_edge) {
+    lh_put_freed(&text, lh_edge_text(snapshot, &b->edge));
+    lh_text_string(&text, ": ");
+  }
+  if (b->kind == LH_BRANCH_LIST || b->kind == LH_BRANCH_TREE)
+    lh_text_format(&text, "%s of ", lh_branch_kind_name(b->kind));
+  if (b->kind == LH_BRANCH_REST)
+    lh_text_format(&text, "... %s more", lh_count_text(b->objects).text);
+  else
+    lh_put_freed(&text, b->objects > 1 ? lh_things_text(snapshot, b->class_index, b->objects)
+                                       : lh_what_text(snapshot, b->id));
+  if (b->kind != LH_BRANCH_GROUP && b->kind != LH_BRANCH_REST && b->id != LH_ROOT)
+    lh_text_format(&text, " %s", lh_address_text(snapshot, b->id).text);
+  cell->as.text = lh_keep_text(report, lh_text_finish(&text));
+}
+
+static void null_for_the_rest(lh_report *report, const void *row, lh_cell *cell) {
+  (void)report;
+  cell->is_null = ((const lh_branch *)row)->kind == LH_BRANCH_REST;
+}
+
+static void edge_of(lh_report *report, const void *row, lh_cell *cell) {
+  const lh_branch *b = row;
+  (void)report;
+  cell->as.edge = b->has_edge ? &b->edge : NULL;
+}
+
+static uint32_t depth_of(const void *row) {
+  return ((const lh_branch *)row)->depth;
+}
+
+static lh_style style_of(const void *row) {
+  return ((const lh_branch *)row)->kind == LH_BRANCH_REST ? LH_FAINT : LH_PLAIN;
+}
+
+#define ROW lh_branch
+static const lh_column branch_columns[] = {
+    LH_WORD("kind", NULL, kind, lh_branch_kind_name,
+            "\"object\", \"list\", \"tree\", \"group\" or \"rest\""),
+    LH_COUNT("depth", NULL, depth, "0 for the object itself"),
+    LH_OBJECT("object", id, "null for the rest; of a group the one that retains most", LH_ADDRESS,
+              LH_OPTIONAL, .compute = null_for_the_rest),
+    LH_COMPUTED("edge", NULL, LH_COLUMN_EDGE, edge_of,
+                "how the object of the row above refers to it, null if it does not", LH_OPTIONAL),
+    LH_COUNT("objects", NULL, objects, "how many of the class"),
+    LH_BYTES("retained_bytes", "retained", retained_bytes, "of all of them"),
+    LH_SHARE("share", retained_bytes, .compute = of_the_top),
+    LH_BYTES("shallow_bytes", "shallow", shallow_bytes, "of all of them"),
+    LH_COMPUTED(NULL, "keeps alive alone", LH_COLUMN_TEXT, text_of, NULL),
+    LH_END};
+#undef ROW
+
+static const lh_table branch = LH_TABLE("heap.branch", "row", "rows", lh_branch, branch_columns,
+                                        .depth = depth_of, .style = style_of);
+
+static void held_by(lh_report *report, const void *row, lh_cell *cell) {
+  lh_id id = ((const found *)row)->id;
+  cell->as.text = id == LH_ROOT ? NULL : lh_keep_path(report, id);
+}
+
+#define ROW found
+static const lh_column answer_columns[] = {
+    LH_COUNT("matches", NULL, matches,
+             "how many objects were meant; the one that retains most was taken"),
+    LH_COMPUTED("held_by", NULL, LH_COLUMN_TEXT, held_by, "its path, null for the root",
+                LH_OPTIONAL),
+    LH_ROWS("rows", rows, n, &branch, "in the order of the tree"), LH_END};
+#undef ROW
+
+static const lh_table answer = LH_TABLE("heap.under", NULL, NULL, found, answer_columns);
+
+/* }=================================================================================== */
+
+static void tell(lh_teller *t, lh_report *report) {
+  const found *f = report->answer;
+  lh_text text = {0};
+  if (f->id == LH_ROOT)
+    lh_text_string(&text, "root");
+  else
+    lh_put_path(&text, report->snapshot, f->id);
+  lh_text_format(&text, " keeps %s alive alone, %s of the heap",
+                 lh_told_size(t, f->rows->retained_bytes).text,
+                 lh_share_of_heap(report, f->rows->retained_bytes).text);
+  lh_say_text(t, LH_BOLD, &text);
+  if (f->matches > 1)
+    lh_say(t, LH_PLAIN, "%s objects are called %s; this is the one that retains most",
+           lh_count_text(f->matches).text, report->request.name);
+  lh_say(t, LH_PLAIN, "%s", "");
+  lh_tell_rows(t, report, &branch, f->rows, f->n);
+}
+
+static int ask(lh_snapshot *snapshot, const lh_request *request, void *out, lh_error *error) {
+  found *f = out;
+  lh_under_query query = {.depth = USUAL_DEPTH, .limit = USUAL_ROWS};
+  f->id = request->id;
+  f->matches = request->matches;
+  if (request->has_depth)
+    query.depth = request->depth < UINT32_MAX ? (uint32_t)request->depth : UINT32_MAX;
+  if (request->has_limit) query.limit = request->limit;
+  if (request->has_least_bytes)
+    query.least_bytes = request->least_bytes;
+  else if (!request->has_limit)
+    query.least_bytes = lh_retained_bytes(snapshot, f->id) / USUAL_PART;
+  return lh_under(snapshot, f->id, &query, &f->rows, &f->n, error);
+}
+
+static void let_go(void *out) {
+  lh_free(((found *)out)->rows);
+}
+
+const lh_question lh_under_question = {
+    "under", "what an object (or root) keeps alive alone, as a tree", &answer, "rows", ask, let_go,
+    tell};
