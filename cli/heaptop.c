@@ -1,102 +1,107 @@
 /*
 ** heaptop - what a snapshot is, and what in it is big: a ledger of the heap, then the classes, then
-** the objects, each with the bytes that would go with them; or when it was allocated
-** (heaptop/epochs.c); or one of the reports, each a file of heaptop/. Ranking is the library's; a
-** heap of ten million objects takes as long as its analysis, a few seconds.
+** the objects, each with the bytes that would go with them; or the answer to one of the library's
+** questions (luaheap_report.h). A heap of ten million objects takes as long as its analysis, a few
+** seconds.
 */
 #include <string.h>
 
-#include "heaptop/heaptop.h"
+#include "cli.h"
 
-enum {
-  KEY_SORT = CLI_FIRST_KEY,
-  KEY_BY,
-  KEY_TYPE,
-  KEY_GARBAGE,
-  KEY_SUSPECTS,
-  KEY_UNDER,
-  KEY_MODULES,
-  KEY_THREADS,
-  KEY_CLASS,
-  KEY_WASTE,
-  KEY_GROWING,
-  KEY_DEPTH
-};
+/* The tables that can be asked for. */
+enum { BY_CLASS = 1, BY_OBJECT = 2, BY_EPOCH = 4 };
 
-static const cli_option options[] = {
+typedef struct request {
+  const char *file;
+  const char *argument; /* OBJECT, or the name of a class */
+  uint64_t depth;
+  bool depth_given;
+  lh_top_query query;
+  bool limit_given, sort_given;
+  unsigned by;                 /* a set of tables; 0: the ledger, classes and objects */
+  const lh_question *question; /* NULL: the tables */
+} request;
+
+/* From KEY_QUESTION on they are the questions of the library. */
+enum { KEY_SORT = CLI_FIRST_KEY, KEY_BY, KEY_TYPE, KEY_GARBAGE, KEY_DEPTH, KEY_QUESTION };
+
+static const cli_option first_options[] = {
     {'n', "top", "N", "rows in each table (default 20; 0: all)"},
     {KEY_SORT, "sort", "ORDER", "retained (default), shallow or count"},
     {KEY_BY, "by", "WHAT", "one table: class, object, or epoch: when it was allocated"},
     {KEY_TYPE, "type", "TYPE,...", "table, string, closure, upvalue, proto, userdata, thread"},
-    {KEY_GARBAGE, "garbage", NULL, "of what nothing refers to any more, instead"},
-    {KEY_SUSPECTS, "suspects", NULL, "what leaks, as far as one snapshot can tell"},
-    {KEY_UNDER, "under", "OBJECT", "what OBJECT (or root) keeps alive alone, as a tree"},
-    {KEY_MODULES, "modules", NULL, "what modules and globals keep alive, alone or not"},
-    {KEY_THREADS, "threads", NULL, "where coroutines stand, and what they retain"},
-    {KEY_CLASS, "class", "NAME", "what the instances of a class are like"},
-    {KEY_WASTE, "waste", NULL, "what could be given back, and what to do for it"},
-    {KEY_GROWING, "growing", NULL, "collections that look as if they had no limit"},
+    {KEY_GARBAGE, "garbage", NULL, "of what nothing refers to any more, instead"}};
+
+static const cli_option last_options[] = {
     {KEY_DEPTH, "depth", "N", "levels of --under (default 4), frames of --threads (8)"},
     CLI_COMMON_OPTIONS};
 
-static const cli_tool tool = {
+static cli_option options[CLI_MAX_OPTIONS];
+
+static cli_tool tool = {
     "heaptop",
     "Shows what a snapshot of a Lua heap holds and what in it is big.",
     {"[options] SNAPSHOT", NULL, NULL},
     options,
-    sizeof options / sizeof *options,
+    0,
     "shallow: the object's own bytes. retained: what would be freed if it went.\n"
     "Example: heaptop -n 5 --type table c\n"
     "Exit status: 0 done, 2 wrong usage or failure.\n"};
 
 /* {=== Questions of the library ======================================================= */
 
-const char *share_of_heap(cli *c, const lh_snapshot *snapshot, uint64_t bytes) {
-  lh_reach reach;
-  lh_reach_totals(snapshot, &reach);
-  return cli_share(c, bytes, reach.reachable_bytes);
-}
-
 /* With --under, the object that it names. */
 static lh_request request_of(cli *c, lh_snapshot *snapshot, const request *r) {
+  bool is_object = r->question != NULL && strcmp(r->question->name, "under") == 0;
   lh_found found = {.id = LH_ROOT, .matches = 1};
   lh_error error;
-  if (r->under != NULL && strcmp(r->under, "root") != 0)
-    cli_check(c, lh_find(snapshot, r->under, &found, &error), r->file, &error);
+  if (is_object && strcmp(r->argument, "root") != 0)
+    cli_check(c, lh_find(snapshot, r->argument, &found, &error), r->file, &error);
   if (!lh_is_reachable(snapshot, found.id))
-    cli_die(c, NULL, "nothing keeps %s alive: it is garbage, and keeps nothing alive", r->under);
+    cli_die(c, NULL, "nothing keeps %s alive: it is garbage, and keeps nothing alive", r->argument);
   return (lh_request){.id = found.id,
                       .matches = found.matches,
+                      .name = r->argument,
                       .limit = r->query.limit,
                       .has_limit = r->limit_given,
-                      .name = r->under != NULL ? r->under : r->class_name,
+                      .type_mask = r->query.type_mask,
+                      .garbage = r->query.garbage,
                       .has_depth = r->depth_given,
                       .depth = r->depth};
 }
 
-static void print_answer(cli *c, lh_snapshot *snapshot, const request *r) {
+static void print_answer(cli *c, lh_snapshot *snapshot, const request *r,
+                         const lh_question *question) {
   lh_request asked = request_of(c, snapshot, r);
-  cli_report_print(c, lh_find_question(r->report->name), snapshot, r->file, &asked);
+  cli_report_print(c, question, snapshot, r->file, &asked);
 }
 
 /* All rows, unless -n says otherwise. */
-static void print_answer_json(cli *c, cli_json *w, lh_snapshot *snapshot, const request *r) {
+static void print_answer_json(cli *c, cli_json *w, lh_snapshot *snapshot, const request *r,
+                              const lh_question *question) {
   lh_request asked = request_of(c, snapshot, r);
   if (!r->limit_given) asked.limit = 0;
-  cli_report_json(c, w, lh_find_question(r->report->name), snapshot, r->file, &asked);
+  cli_report_json(c, w, question, snapshot, r->file, &asked);
 }
-
-static const report threads_report = {"threads", print_answer, print_answer_json};
-static const report suspects_report = {"suspects", print_answer, print_answer_json};
-static const report modules_report = {"modules", print_answer, print_answer_json};
-static const report under_report = {"under", print_answer, print_answer_json};
-static const report class_report = {"class", print_answer, print_answer_json};
-static const report waste_report = {"waste", print_answer, print_answer_json};
-static const report growing_report = {"growing", print_answer, print_answer_json};
 
 /* }=================================================================================== */
 
 /* {=== Options ======================================================================== */
+
+static void add_options(const cli_option *list, size_t n) {
+  memcpy(options + tool.n_options, list, n * sizeof *list);
+  tool.n_options += n;
+}
+
+static void make_options(void) {
+  add_options(first_options, sizeof first_options / sizeof *first_options);
+  for (int i = 0; lh_questions[i] != NULL; i++) {
+    const lh_question *q = lh_questions[i];
+    if (q->help != NULL)
+      add_options(&(cli_option){KEY_QUESTION + i, q->name, q->argument, q->help}, 1);
+  }
+  add_options(last_options, sizeof last_options / sizeof *last_options);
+}
 
 static uint32_t one_type(const char *name, size_t length) {
   for (lh_type type = LH_TYPE_STRING; type < LH_TYPE_COUNT; type++) {
@@ -123,10 +128,11 @@ static uint32_t type_mask(const cli *c, const char *list) {
   return mask;
 }
 
-static void choose_report(const cli *c, request *r, const report *chosen) {
-  if (r->report != NULL && r->report != chosen)
-    cli_usage_error(c, "one report at a time: --%s or --%s", r->report->name, chosen->name);
-  r->report = chosen;
+static void choose_question(const cli *c, request *r, const lh_question *chosen) {
+  if (r->question != NULL && r->question != chosen)
+    cli_usage_error(c, "one report at a time: --%s or --%s", r->question->name, chosen->name);
+  r->question = chosen;
+  r->argument = optarg;
 }
 
 static void parse_options(cli *c, request *r, int argc, char **argv) {
@@ -146,23 +152,11 @@ static void parse_options(cli *c, request *r, int argc, char **argv) {
       case KEY_BY: r->by |= tables[cli_word_argument(c, "--by", "class|object|epoch")]; break;
       case KEY_TYPE: r->query.type_mask |= type_mask(c, optarg); break;
       case KEY_GARBAGE: r->query.garbage = true; break;
-      case KEY_SUSPECTS: choose_report(c, r, &suspects_report); break;
-      case KEY_UNDER:
-        r->under = optarg;
-        choose_report(c, r, &under_report);
-        break;
-      case KEY_MODULES: choose_report(c, r, &modules_report); break;
-      case KEY_THREADS: choose_report(c, r, &threads_report); break;
-      case KEY_CLASS:
-        r->class_name = optarg;
-        choose_report(c, r, &class_report);
-        break;
-      case KEY_WASTE: choose_report(c, r, &waste_report); break;
-      case KEY_GROWING: choose_report(c, r, &growing_report); break;
       case KEY_DEPTH:
         r->depth = cli_number_argument(c, "--depth");
         r->depth_given = true;
         break;
+      default: choose_question(c, r, lh_questions[key - KEY_QUESTION]); break;
     }
   }
 }
@@ -172,10 +166,11 @@ static void parse(cli *c, request *r, int argc, char **argv) {
   parse_options(c, r, argc, argv);
   if (r->by == BY_EPOCH && r->sort_given)
     cli_usage_error(c, "--by epoch is in the order of time: leave --sort out");
-  if (r->report != NULL &&
+  if (r->question != NULL &&
       (r->by != 0 || r->sort_given || r->query.type_mask != 0 || r->query.garbage))
-    cli_usage_error(c, "--%s goes with no --by, --sort, --type or --garbage", r->report->name);
-  if (r->depth_given && r->report != &under_report && r->report != &threads_report)
+    cli_usage_error(c, "--%s goes with no --by, --sort, --type or --garbage", r->question->name);
+  const char *name = r->question != NULL ? r->question->name : "";
+  if (r->depth_given && strcmp(name, "under") != 0 && strcmp(name, "threads") != 0)
     cli_usage_error(c, "--depth goes with --under or --threads");
   if (optind == argc) cli_usage_error(c, "which snapshot? Name the file");
   if (optind + 1 < argc)
@@ -199,7 +194,7 @@ static lh_top_query objects_query(const request *r) {
   return query;
 }
 
-bool is_shown(const lh_snapshot *snapshot, const lh_top_query *query, lh_id id) {
+static bool is_shown(const lh_snapshot *snapshot, const lh_top_query *query, lh_id id) {
   return !lh_is_own(snapshot, id) && lh_is_reachable(snapshot, id) != query->garbage &&
          (query->type_mask == 0 || (query->type_mask >> lh_type_of(snapshot, id) & 1) != 0);
 }
@@ -353,8 +348,8 @@ static void print_objects(cli *c, lh_snapshot *snapshot, const request *r, uint6
 }
 
 static void print_text(cli *c, lh_snapshot *snapshot, const request *r) {
-  if (r->report != NULL) {
-    r->report->print(c, snapshot, r);
+  if (r->question != NULL) {
+    print_answer(c, snapshot, r, r->question);
     return;
   }
   uint64_t whole_bytes;
@@ -370,7 +365,7 @@ static void print_text(cli *c, lh_snapshot *snapshot, const request *r) {
   if ((by & BY_CLASS) && (by & BY_OBJECT)) putchar('\n');
   if (by & BY_OBJECT) print_objects(c, snapshot, r, whole_bytes);
   if ((by & BY_EPOCH) && by != BY_EPOCH) putchar('\n');
-  if (by & BY_EPOCH) epochs_print(c, snapshot, r);
+  if (by & BY_EPOCH) print_answer(c, snapshot, r, lh_find_question("epochs"));
 }
 
 /* }=================================================================================== */
@@ -447,11 +442,11 @@ static void print_json(cli *c, lh_snapshot *snapshot, const request *r) {
   cli_json w = {0};
   cli_json_open(&w, NULL, '{');
   json_snapshot(&w, snapshot);
-  if (r->report != NULL) r->report->print_json(c, &w, snapshot, r);
-  unsigned by = r->report != NULL ? 0 : tables_of(r);
+  if (r->question != NULL) print_answer_json(c, &w, snapshot, r, r->question);
+  unsigned by = r->question != NULL ? 0 : tables_of(r);
   if (by & BY_CLASS) json_classes(c, &w, snapshot, r);
   if (by & BY_OBJECT) json_objects(c, &w, snapshot, r);
-  if (by & BY_EPOCH) epochs_print_json(&w, snapshot, r);
+  if (by & BY_EPOCH) print_answer_json(c, &w, snapshot, r, lh_find_question("epochs"));
   cli_json_close(&w, '}');
 }
 
@@ -461,6 +456,7 @@ int main(int argc, char **argv) {
   cli c;
   request r;
   lh_snapshot *snapshot;
+  make_options();
   cli_begin(&c, &tool);
   parse(&c, &r, argc, argv);
   snapshot = cli_open_analysed(&c, r.file);

@@ -34,16 +34,21 @@ static void print_line(lh_teller *teller, lh_style style, const char *line) {
     printf("%s%s%s\n", cli_style_on(c, styles[style]), line, cli_style_off(c));
 }
 
-static void print_next(lh_teller *teller, const char *why, lh_next next, const char *subject) {
+static void print_next(lh_teller *teller, const char *why, lh_next next, const char *subject,
+                       const char *other) {
   static const char *const commands[] = {[LH_NEXT_PATHS] = "heappath",
                                          [LH_NEXT_FIVE_PATHS] = "heappath -k 5",
                                          [LH_NEXT_UNDER] = "heaptop --under",
-                                         [LH_NEXT_SET] = "heappath --set"};
+                                         [LH_NEXT_SET] = "heappath --set",
+                                         [LH_NEXT_SINCE] = "heapdiff --since"};
   bool file_first = next == LH_NEXT_PATHS || next == LH_NEXT_FIVE_PATHS;
   char *file = cli_shell_word(((const terminal *)teller)->file), *word = cli_shell_word(subject);
-  printf("%s: %s %s %s\n", why, commands[next], file_first ? file : word, file_first ? word : file);
+  char *until = cli_shell_word(other != NULL ? other : "");
+  printf("%s: %s %s%s%s %s\n", why, commands[next], file_first ? file : word,
+         other != NULL ? " --until " : "", other != NULL ? until : "", file_first ? word : file);
   free(file);
   free(word);
+  free(until);
 }
 
 enum { MOST_COLUMNS = 16 };
@@ -56,9 +61,10 @@ static size_t choose_columns(const cli *c, const lh_table *table,
   size_t n = 0;
   for (const lh_column *column = table->columns; column->kind != LH_COLUMN_END; column++) {
     if (column->heading == NULL || (narrow && column->is_wide) || n == MOST_COLUMNS) continue;
-    bool address = column->kind == LH_COLUMN_OBJECT || column->kind == LH_COLUMN_EXAMPLE;
+    bool whole = column->word != NULL || column->kind == LH_COLUMN_BAR ||
+                 column->kind == LH_COLUMN_OBJECT || column->kind == LH_COLUMN_EXAMPLE;
     columns[n].heading = column->heading;
-    columns[n].kind = lh_is_number(column->kind) ? CLI_RIGHT : address ? CLI_LEFT : CLI_WRAP;
+    columns[n].kind = lh_is_number(column->kind) ? CLI_RIGHT : whole ? CLI_LEFT : CLI_WRAP;
     shown[n++] = column;
   }
   return n;
@@ -85,7 +91,7 @@ static void print_table(lh_teller *teller, lh_report *report, const lh_table *ta
     for (size_t k = 0; k < n_shown; k++) {
       lh_cell cell;
       lh_cell_of(report, shown[k], row, &cell);
-      cells[k] = cli_must(lh_cell_text(report, &cell, c->exact_bytes));
+      cells[k] = cli_must(lh_cell_text(teller, report, &cell));
     }
     char *last = cells[n_shown - 1];
     if (table->depth) cells[n_shown - 1] = cli_tree_line(c, &tree, i, last);
@@ -102,6 +108,7 @@ void cli_report_print(cli *c, const lh_question *question, lh_snapshot *snapshot
                       const lh_request *request) {
   lh_report report = ask(c, question, snapshot, file, request);
   terminal t = {.teller = {.exact_bytes = c->exact_bytes,
+                           .unicode = c->unicode,
                            .limit = request->limit,
                            .all = "-n 0 shows all",
                            .line = print_line,
@@ -193,10 +200,14 @@ static void add_cell(json_t *json, lh_report *report, const lh_column *column, c
   json_object_set_new(json, key, cli_must(value_json(report, column, &cell)));
 }
 
+static bool is_in_json(const lh_column *column) {
+  return column->key != NULL && (column->json_key == NULL || *column->json_key != '\0');
+}
+
 static json_t *row_json(lh_report *report, const lh_table *table, const void *row) {
   json_t *json = cli_must(json_object());
   for (const lh_column *column = table->columns; column->kind != LH_COLUMN_END; column++)
-    if (column->key != NULL) add_cell(json, report, column, row);
+    if (is_in_json(column)) add_cell(json, report, column, row);
   return json;
 }
 
@@ -227,7 +238,7 @@ void cli_report_json(cli *c, cli_json *w, const lh_question *question, lh_snapsh
        column++) {
     if (column->kind == LH_COLUMN_ROWS && !column->is_by_name)
       print_rows(w, &report, column);
-    else if (column->key != NULL)
+    else if (is_in_json(column))
       print_values(w, &report, column);
   }
   if (report.failed) cli_must(NULL);

@@ -42,6 +42,14 @@ lh_number lh_time_text(uint64_t time_ns);                             /* 2026-11
 lh_number lh_address_text(const lh_snapshot *snapshot, lh_id id);     /* 0x55d0c0a3f2e0 */
 lh_number lh_plain_number(double n); /* 1,204 where it is whole, else 0.25 */
 
+/* A bar of so many characters for the whole: of eighths of a character, or of whole # without
+** Unicode. What is not nothing is seen. */
+enum { LH_BAR_WIDTH = 20 };
+typedef struct lh_bar {
+  char text[3 * LH_BAR_WIDTH + 1];
+} lh_bar;
+lh_bar lh_bar_text(uint64_t part, uint64_t whole, bool unicode);
+
 /* ==== 2. Objects as people call them ================================================ */
 
 /* From this many steps on a path is folded: what varies in it is written as `*`. */
@@ -71,6 +79,7 @@ typedef enum lh_column_kind {
   LH_COLUMN_SHARE,  /* uint64_t, shown as its share of a whole: all reachable bytes; only in text */
   LH_COLUMN_NUMBER, /* double */
   LH_COLUMN_FLAG,   /* bool */
+  LH_COLUMN_BAR,    /* uint64_t, shown as a bar, whose whole is 20 characters long; only in text */
   LH_COLUMN_TEXT,   /* const char *, of printable characters: a name, a path, a word; may be NULL */
   LH_COLUMN_NAME,   /* as a program gave it, any bytes: escaped wherever it is shown; computed */
   LH_COLUMN_OBJECT, /* lh_id, and with it its class and type; LH_NO_OBJECT, LH_ROOT: none */
@@ -83,6 +92,7 @@ typedef enum lh_column_kind {
 } lh_column_kind;
 
 typedef struct lh_report lh_report;
+typedef struct lh_teller lh_teller;
 typedef struct lh_table lh_table;
 typedef struct lh_cell lh_cell;
 
@@ -150,20 +160,20 @@ void lh_cell_of(lh_report *report, const lh_column *column, const void *row, lh_
 
 /* The cell as people read it: empty where it is null, an object by its address. Freed by lh_free;
 ** NULL when out of memory. And is it told at the right of its column, as numbers are? */
-char *lh_cell_text(const lh_report *report, const lh_cell *cell, bool exact_bytes);
+char *lh_cell_text(const lh_teller *teller, const lh_report *report, const lh_cell *cell);
 bool lh_is_number(lh_column_kind kind);
 
 /* ==== 4. Questions ================================================================== */
 
-typedef struct lh_teller lh_teller;
-
 /* What is asked. */
 typedef struct lh_request {
-  size_t limit;     /* rows to look at, of a cell, too; 0: all */
-  bool has_limit;   /* somebody said so */
-  const char *name; /* of a class, or what an object was called */
-  lh_id id;         /* of an object, or LH_ROOT; */
-  uint64_t matches; /* and how many there are of what it is called, `name`: it retains most */
+  size_t limit;       /* rows to look at, of a cell, too; 0: all */
+  bool has_limit;     /* somebody said so */
+  const char *name;   /* of a class, or what an object was called */
+  uint32_t type_mask; /* of which objects: 1 << lh_type, or 0 for all types; */
+  bool garbage;       /* of those that nothing keeps alive instead */
+  lh_id id;           /* of an object, or LH_ROOT; */
+  uint64_t matches;   /* and how many there are of what it is called, `name`: it retains most */
   bool has_least_bytes;
   uint64_t least_bytes; /* of what is told */
   bool has_depth;
@@ -171,8 +181,9 @@ typedef struct lh_request {
 } lh_request;
 
 typedef struct lh_question {
-  const char *name; /* of the option of heaptop, and of the method in Lua */
-  const char *help; /* one line */
+  const char *name;     /* of the option of heaptop, and of the method in Lua */
+  const char *help;     /* one line; NULL: it is no option */
+  const char *argument; /* of the option; NULL: it has none */
   const lh_table *answer;
   const char *main; /* the key of the rows of which the answer is a list in Lua */
   int (*ask)(lh_snapshot *snapshot, const lh_request *request, void *answer, lh_error *error);
@@ -207,19 +218,21 @@ typedef enum lh_next {
   LH_NEXT_PATHS,      /* an address: why it stays */
   LH_NEXT_FIVE_PATHS, /* the same, for what many hold */
   LH_NEXT_UNDER,      /* an address: what it keeps alive */
-  LH_NEXT_SET         /* a class: what holds its instances */
+  LH_NEXT_SET,        /* a class: what holds its instances */
+  LH_NEXT_SINCE       /* a mark, and maybe another: what was allocated from the one to the other */
 } lh_next;
 
 /* Who takes the words of an answer, and puts them where they belong: on a terminal, into a text. It
 ** is given whole lines, tables and hints in their order. */
 struct lh_teller {
-  bool exact_bytes;
+  bool exact_bytes, unicode;
   size_t limit;    /* rows to tell; 0: all */
   const char *all; /* how to see the others: "-n 0 shows all"; NULL: that goes without saying */
   void (*line)(lh_teller *teller, lh_style style, const char *line);
   void (*table)(lh_teller *teller, lh_report *report, const lh_table *table, const void *rows,
                 size_t n);
-  void (*next)(lh_teller *teller, const char *why, lh_next next, const char *subject);
+  void (*next)(lh_teller *teller, const char *why, lh_next next, const char *subject,
+               const char *other);
   bool failed; /* out of memory: what follows is not told any more */
 };
 

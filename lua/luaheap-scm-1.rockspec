@@ -135,6 +135,7 @@ build = {
         "lib/read/roots.c",
         "lib/read/verify.c",
         "lib/report/class.c",
+        "lib/report/epochs.c",
         "lib/report/growing.c",
         "lib/report/modules.c",
         "lib/report/numbers.c",

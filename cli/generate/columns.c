@@ -51,6 +51,10 @@ static const char *man_key(const lh_column *column) {
   return keys;
 }
 
+static bool is_in_json(const lh_column *column) {
+  return column->key != NULL && (column->json_key == NULL || *column->json_key != '\0');
+}
+
 static const lh_column *next_key(const lh_column *column) {
   while (column->kind != LH_COLUMN_END && column->key == NULL) column++;
   return column;
@@ -83,7 +87,7 @@ static void put_man_columns(FILE *out, const lh_table *table, const char *end) {
 static void put_man(FILE *out, const lh_question *question) {
   fputs(".Bl -tag -width Ds\n", out);
   for (const lh_column *c = question->answer->columns; c->kind != LH_COLUMN_END; c++) {
-    if (c->key == NULL) continue;
+    if (!is_in_json(c)) continue;
     fprintf(out, ".It Li %s\n", man_key(c));
     if (c->kind == LH_COLUMN_ROWS) {
       fputs(c->is_by_name ? "An object of objects" : "An array of objects", out);

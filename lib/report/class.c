@@ -314,5 +314,11 @@ static void let_go(void *found) {
   lh_description_free(found);
 }
 
-const lh_question lh_class_question = {
-    "class", "what the instances of a class are like", &answer, NULL, ask, let_go, tell};
+const lh_question lh_class_question = {.name = "class",
+                                       .help = "what the instances of a class are like",
+                                       .argument = "NAME",
+                                       .answer = &answer,
+                                       .main = NULL,
+                                       .ask = ask,
+                                       .free = let_go,
+                                       .tell = tell};

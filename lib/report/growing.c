@@ -282,6 +282,10 @@ static void let_go(void *found) {
   lh_growings_free(found);
 }
 
-const lh_question lh_growing_question = {
-    "growing", "collections that look as if they had no limit", &answer, "collections", ask, let_go,
-    tell};
+const lh_question lh_growing_question = {.name = "growing",
+                                         .help = "collections that look as if they had no limit",
+                                         .answer = &answer,
+                                         .main = "collections",
+                                         .ask = ask,
+                                         .free = let_go,
+                                         .tell = tell};

@@ -56,5 +56,10 @@ static void tell(lh_teller *t, lh_report *report) {
 }
 
 const lh_question lh_modules_question = {
-    "modules", "what modules and globals keep alive, alone or not", &answer, "modules", ask, let_go,
-    tell};
+    .name = "modules",
+    .help = "what modules and globals keep alive, alone or not",
+    .answer = &answer,
+    .main = "modules",
+    .ask = ask,
+    .free = let_go,
+    .tell = tell};

@@ -117,6 +117,24 @@ lh_number lh_time_text(uint64_t time_ns) {
   return number;
 }
 
+lh_bar lh_bar_text(uint64_t part, uint64_t whole, bool unicode) {
+  unsigned steps = unicode ? 8 : 1, width = LH_BAR_WIDTH * steps, n = 0;
+  lh_bar bar;
+  char *end = bar.text;
+  double exact = whole > 0 ? (double)part / (double)whole * width : 0;
+  n = (unsigned)exact;
+  double rest = exact - n;
+  n += rest > 0.5 || (rest >= 0.5 && n % 2 == 1); /* halves to the even one, as printf */
+  if (n == 0 && part > 0) n = 1;
+  for (; n >= steps; n -= steps) end = stpcpy(end, unicode ? "\u2588" : "#");
+  if (n > 0) { /* U+258F one eighth ... U+2589 seven */
+    end = stpcpy(end, "\xE2\x96");
+    *end++ = (char)(0x90 - n);
+  }
+  *end = '\0';
+  return bar;
+}
+
 lh_number lh_plain_number(double n) {
   lh_number number;
   if (n >= 0 && n < 9e15 && n <= (double)(uint64_t)n) return lh_count_text((uint64_t)n);

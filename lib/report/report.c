@@ -6,8 +6,9 @@
 #include "report/report.h"
 
 const lh_question *const lh_questions[] = {
-    &lh_suspects_question, &lh_modules_question, &lh_threads_question, &lh_class_question,
-    &lh_under_question,    &lh_waste_question,   &lh_growing_question, NULL};
+    &lh_suspects_question, &lh_under_question,  &lh_modules_question,
+    &lh_threads_question,  &lh_class_question,  &lh_waste_question,
+    &lh_growing_question,  &lh_epochs_question, NULL};
 
 const lh_question *lh_find_question(const char *name) {
   const lh_question *const *q = lh_questions;
@@ -43,6 +44,11 @@ void lh_report_free(lh_report *report) {
   *report = (lh_report){0};
 }
 
+bool lh_is_asked_for(const lh_snapshot *snapshot, const lh_request *request, lh_id id) {
+  return !lh_is_own(snapshot, id) && lh_is_reachable(snapshot, id) != request->garbage &&
+         (request->type_mask == 0 || (request->type_mask >> lh_type_of(snapshot, id) & 1) != 0);
+}
+
 static uint64_t read_count(const char *field, size_t bytes) {
   return bytes == sizeof(uint32_t) ? *(const uint32_t *)(const void *)field
                                    : *(const uint64_t *)(const void *)field;
@@ -54,6 +60,7 @@ static void read_field(const lh_column *column, const char *row, lh_cell *cell) 
   switch (column->kind) {
     case LH_COLUMN_BYTES:
     case LH_COLUMN_COUNT:
+    case LH_COLUMN_BAR:
     case LH_COLUMN_SHARE: cell->as.n = read_count(at, column->bytes); break;
     case LH_COLUMN_NUMBER: cell->as.number = *(const double *)field; break;
     case LH_COLUMN_FLAG: cell->as.flag = *(const bool *)field; break;
@@ -130,13 +137,16 @@ bool lh_is_number(lh_column_kind kind) {
   return kind >= LH_COLUMN_BYTES && kind <= LH_COLUMN_NUMBER;
 }
 
-char *lh_cell_text(const lh_report *report, const lh_cell *cell, bool exact_bytes) {
+char *lh_cell_text(const lh_teller *teller, const lh_report *report, const lh_cell *cell) {
   lh_text text = {0};
   if (cell->is_null) return lh_copy_text("");
   switch (cell->kind) {
-    case LH_COLUMN_BYTES: lh_text_string(&text, lh_size_text(cell->as.n, exact_bytes).text); break;
+    case LH_COLUMN_BYTES: lh_text_string(&text, lh_told_size(teller, cell->as.n).text); break;
     case LH_COLUMN_COUNT: lh_text_count(&text, cell->as.n); break;
     case LH_COLUMN_SHARE: lh_text_string(&text, lh_share_text(cell->as.n, cell->whole).text); break;
+    case LH_COLUMN_BAR:
+      lh_text_string(&text, lh_bar_text(cell->as.n, cell->whole, teller->unicode).text);
+      break;
     case LH_COLUMN_NUMBER: lh_text_string(&text, lh_plain_number(cell->as.number).text); break;
     case LH_COLUMN_FLAG: lh_text_string(&text, cell->as.flag ? "yes" : ""); break;
     case LH_COLUMN_TEXT: lh_text_string(&text, cell->as.text); break;

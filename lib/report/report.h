@@ -62,6 +62,7 @@
 #define LH_COMPUTED(key, heading, kind, function, ...) \
   LH_COLUMN(key, heading, kind, __VA_ARGS__, .compute = function)
 #define LH_OPTIONAL .optional = true
+#define LH_LUA_ONLY .json_key = ""
 #define LH_WIDE .is_wide = true
 #define LH_BY_NAME .is_by_name = true
 #define LH_LIMITED .is_limited = true
@@ -81,6 +82,9 @@ void lh_name_of_mark(lh_cell *cell, const lh_mark_info *mark); /* NULL: none */
 
 /* }=================================================================================== */
 
+/* Is the object of those that are asked for? */
+bool lh_is_asked_for(const lh_snapshot *snapshot, const lh_request *request, lh_id id);
+
 /* {=== Words ========================================================================== */
 
 /* Tells one line; printf's format. And a text that was put together, which is empty then. */
@@ -96,7 +100,12 @@ void lh_put_path(lh_text *text, lh_snapshot *snapshot, lh_id id);
 lh_number lh_told_size(const lh_teller *teller, uint64_t bytes);
 lh_number lh_share_of_heap(const lh_report *report, uint64_t bytes);
 
-/* What begins an interval between marks, epoch 0 "the start". Freed by lh_free. */
+/* Garbage, which no answer counts: a line, if there is any. */
+void lh_tell_garbage(lh_teller *teller, const lh_report *report, const char *before);
+
+/* "2026-11-21 17:40:05  served 20", or the time alone where that is the name. And what begins an
+** interval between marks, epoch 0 "the start". Freed by lh_free. */
+char *lh_mark_text(const lh_mark_info *mark);
 char *lh_interval_text(const lh_snapshot *snapshot, uint32_t epoch);
 
 /* "and 12 more classes: -n 0 shows all", if there are any. */
@@ -115,7 +124,8 @@ void lh_tell_next(lh_teller *teller, const lh_report *report, const char *why, l
 
 /* }=================================================================================== */
 
-extern const lh_question lh_suspects_question, lh_modules_question, lh_threads_question,
-    lh_class_question, lh_under_question, lh_waste_question, lh_growing_question;
+extern const lh_question lh_epochs_question, lh_suspects_question, lh_modules_question,
+    lh_threads_question, lh_class_question, lh_under_question, lh_waste_question,
+    lh_growing_question;
 
 #endif

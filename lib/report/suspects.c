@@ -193,7 +193,7 @@ static void tell_next(lh_teller *t, const lh_report *report, const lh_suspect *s
     lh_tell_next(t, report, spread ? "    What is in one" : "    What is in it", LH_NEXT_UNDER, id);
   if (is_held_below(t, report->snapshot, s) && !t->failed)
     t->next(t, "    What holds them", LH_NEXT_SET,
-            lh_class_at(report->snapshot, s->accumulated[0].class_index)->name);
+            lh_class_at(report->snapshot, s->accumulated[0].class_index)->name, NULL);
 }
 
 static void tell(lh_teller *t, lh_report *report) {
@@ -225,6 +225,10 @@ static void let_go(void *found) {
   lh_suspects_free(found);
 }
 
-const lh_question lh_suspects_question = {
-    "suspects", "what leaks, as far as one snapshot can tell", &answer, "suspects", ask, let_go,
-    tell};
+const lh_question lh_suspects_question = {.name = "suspects",
+                                          .help = "what leaks, as far as one snapshot can tell",
+                                          .answer = &answer,
+                                          .main = "suspects",
+                                          .ask = ask,
+                                          .free = let_go,
+                                          .tell = tell};

@@ -63,10 +63,30 @@ char *lh_mark_name(const lh_mark_info *mark, bool *is_time) {
   return lh_escaped(mark->name, strlen(mark->name));
 }
 
+char *lh_mark_text(const lh_mark_info *mark) {
+  bool is_time;
+  char *name = lh_mark_name(mark, &is_time);
+  if (is_time) return name;
+  lh_text text = {0};
+  lh_put_freed(&text, time_name(mark));
+  lh_text_string(&text, "  ");
+  lh_put_freed(&text, name);
+  return lh_text_finish(&text);
+}
+
 char *lh_interval_text(const lh_snapshot *snapshot, uint32_t epoch) {
   bool is_time;
   return epoch == 0 ? lh_copy_text("the start")
                     : lh_mark_name(lh_mark_at(snapshot, epoch - 1), &is_time);
+}
+
+void lh_tell_garbage(lh_teller *teller, const lh_report *report, const char *before) {
+  lh_reach reach;
+  lh_reach_totals(report->snapshot, &reach);
+  if (reach.garbage_objects > 0)
+    lh_say(teller, LH_PLAIN, "%sNot in it: %s of garbage, %s, waiting for the collector%s", before,
+           lh_count_of(reach.garbage_objects, "object", "objects").text,
+           lh_told_size(teller, reach.garbage_bytes).text, teller->all ? ": --garbage" : "");
 }
 
 void lh_tell_hidden(lh_teller *teller, const lh_table *table, uint64_t n) {
@@ -90,5 +110,6 @@ void lh_tell_table(lh_teller *teller, lh_report *report, const lh_table *table, 
 
 void lh_tell_next(lh_teller *teller, const lh_report *report, const char *why, lh_next next,
                   lh_id id) {
-  if (!teller->failed) teller->next(teller, why, next, lh_address_text(report->snapshot, id).text);
+  if (!teller->failed)
+    teller->next(teller, why, next, lh_address_text(report->snapshot, id).text, NULL);
 }

@@ -21,17 +21,25 @@ static void add_line(lh_teller *teller, lh_style style, const char *line) {
   lh_text_string(&p->text, "\n");
 }
 
-static void add_next(lh_teller *teller, const char *why, lh_next next, const char *subject) {
-  static const char *const calls[] = {[LH_NEXT_PATHS] = "object(\"%s\"):paths()",
-                                      [LH_NEXT_FIVE_PATHS] = "object(\"%s\"):paths(5)",
-                                      [LH_NEXT_UNDER] = "object(\"%s\"):under()",
-                                      [LH_NEXT_SET] = "ways(\"%s\")"};
+static void add_quoted(lh_text *out, const char *before, const char *text) {
+  lh_text_string(out, before);
+  lh_text_escaped(out, text, strlen(text), true);
+}
+
+static void add_next(lh_teller *teller, const char *why, lh_next next, const char *subject,
+                     const char *other) {
+  static const struct call {
+    const char *before, *behind;
+  } calls[] = {[LH_NEXT_PATHS] = {"object(\"", "\"):paths()"},
+               [LH_NEXT_FIVE_PATHS] = {"object(\"", "\"):paths(5)"},
+               [LH_NEXT_UNDER] = {"object(\"", "\"):under()"},
+               [LH_NEXT_SET] = {"ways(\"", "\")"},
+               [LH_NEXT_SINCE] = {"since(\"", "\")"}};
   plain *p = (plain *)(void *)teller;
   lh_text_format(&p->text, "%s: %s:", why, p->subject);
-  const char *call = calls[next], *gap = strstr(call, "%s");
-  lh_text_add(&p->text, call, (size_t)(gap - call));
-  lh_text_escaped(&p->text, subject, strlen(subject), true);
-  lh_text_format(&p->text, "%s\n", gap + 2);
+  add_quoted(&p->text, calls[next].before, subject);
+  if (other) add_quoted(&p->text, "\", \"", other);
+  lh_text_format(&p->text, "%s\n", calls[next].behind);
 }
 
 /* {=== Tables ========================================================================= */
@@ -51,7 +59,7 @@ static char *text_of(const lh_teller *teller, lh_report *report, const lh_table 
   lh_cell_of(report, column, row, &cell);
   if (table->depth && column[1].kind == LH_COLUMN_END)
     lh_text_format(&text, "%*s", 2 * (int)table->depth(row), "");
-  lh_put_freed(&text, lh_cell_text(report, &cell, teller->exact_bytes));
+  lh_put_freed(&text, lh_cell_text(teller, report, &cell));
   return lh_text_finish(&text);
 }
 

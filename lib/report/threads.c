@@ -146,6 +146,10 @@ static void let_go(void *found) {
   lh_standings_free(found);
 }
 
-const lh_question lh_threads_question = {
-    "threads", "where coroutines stand, and what they retain", &answer, "threads", ask, let_go,
-    tell};
+const lh_question lh_threads_question = {.name = "threads",
+                                         .help = "where coroutines stand, and what they retain",
+                                         .answer = &answer,
+                                         .main = "threads",
+                                         .ask = ask,
+                                         .free = let_go,
+                                         .tell = tell};

@@ -135,6 +135,11 @@ static void let_go(void *out) {
   lh_free(((found *)out)->rows);
 }
 
-const lh_question lh_under_question = {
-    "under", "what an object (or root) keeps alive alone, as a tree", &answer, "rows", ask, let_go,
-    tell};
+const lh_question lh_under_question = {.name = "under",
+                                       .help = "what OBJECT (or root) keeps alive alone, as a tree",
+                                       .argument = "OBJECT",
+                                       .answer = &answer,
+                                       .main = "rows",
+                                       .ask = ask,
+                                       .free = let_go,
+                                       .tell = tell};

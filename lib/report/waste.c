@@ -199,12 +199,7 @@ static void tell_kind(lh_teller *t, lh_report *report, const kind *k) {
 static void tell_not_counted(lh_teller *t, const lh_report *report) {
   const found *f = report->answer;
   uint64_t least = report->whole_bytes / LEAST_PART;
-  lh_reach reach;
-  lh_reach_totals(report->snapshot, &reach);
-  if (reach.garbage_objects > 0)
-    lh_say(t, LH_PLAIN, "Not in it: %s of garbage, %s, waiting for the collector%s",
-           lh_count_of(reach.garbage_objects, "object", "objects").text,
-           lh_told_size(t, reach.garbage_bytes).text, t->all ? ": --garbage" : "");
+  lh_tell_garbage(t, report, "");
   if (f->string_table_bytes > least)
     lh_say(t, LH_PLAIN,
            "Not in it: %s of Lua's table of short strings, which the next collections give back",
@@ -255,6 +250,10 @@ static void let_go(void *out) {
   lh_waste_free(((found *)out)->waste);
 }
 
-const lh_question lh_waste_question = {
-    "waste", "what could be given back, and what to do for it", &answer, "waste", ask, let_go,
-    tell};
+const lh_question lh_waste_question = {.name = "waste",
+                                       .help = "what could be given back, and what to do for it",
+                                       .answer = &answer,
+                                       .main = "waste",
+                                       .ask = ask,
+                                       .free = let_go,
+                                       .tell = tell};

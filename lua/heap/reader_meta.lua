@@ -123,7 +123,7 @@ function snapshot:marks() end
 
 ---When what lives was allocated: row 1 before the first mark, row i + 1 since mark i.
 ---@param options? {type?: string, garbage?: boolean}
----@return heap.epoch_row[]
+---@return heap.epochs
 function snapshot:epochs(options) end
 
 ---What looks like a collection without a limit, those with most bytes first, and those that were

@@ -35,11 +35,20 @@
 ---@field time_ns integer
 ---@field is_snapshot boolean
 
+-- >>> epochs
+---A list: the oldest first.
+---@class heap.epochs: { [integer]: heap.epoch_row }
+---@field total_epochs integer how many intervals there are
+---@field garbage boolean it is about what nothing refers to any more
+---@field reachable_bytes integer of these are shares
+---@field text string as the command prints it
+
 ---@class heap.epoch_row
----@field mark? string that begins it
----@field time_ns? integer
----@field objects integer
----@field shallow_bytes integer
+---@field mark? string the name of the mark that begins the interval; null for the start
+---@field time_ns? integer of that mark; null for the start
+---@field shallow_bytes integer of these
+---@field objects integer how many
+-- <<<
 
 -- >>> growing
 ---A list: with what was filled once at the end.

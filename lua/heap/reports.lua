@@ -57,28 +57,6 @@ reports["heap.marks"] = function(list)
   return text.rows(list, {">serial", "by", "since (UTC)"}, row, "mark")
 end
 
--- All rows: there are no more than marks, and the last ones matter most.
-reports["heap.epochs"] = function(list)
-  local all, biggest, rows = 0, 0, {}
-  for _, r in ipairs(list) do
-    all, biggest = all + r.shallow_bytes, math.max(biggest, r.shallow_bytes)
-  end
-  for i, r in ipairs(list) do
-    local bar = biggest == 0 and 0 or math.ceil(20 * r.shallow_bytes / biggest)
-    rows[i] = {size(r.shallow_bytes), share(r.shallow_bytes, all), count(r.objects),
-      ("#"):rep(bar), r.mark and mark_text(r.mark, r.time_ns) or "the start"}
-  end
-  local head = "No mark was left before this snapshot; heap.mark() by period makes a timeline"
-  if #list > 1 then
-    local since = all - list[1].shallow_bytes
-    head = ("%s of %s, %s, was allocated since %s, the first mark"):format(
-      share(since, all), list.garbage and "the garbage" or "what lives", size(since),
-      text.escape(list[2].mark))
-  end
-  return head .. "\n\n" ..
-    text.columns({">shallow", ">share", ">objects", "", "since (UTC)"}, rows)
-end
-
 -- }=======================================================================================
 
 reports["heap.texts"] = function(lines)

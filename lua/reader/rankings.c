@@ -181,49 +181,16 @@ int hr_marks(lua_State *L) {
   return 1;
 }
 
-static void count_epochs(const lh_snapshot *snapshot, const lh_top_query *query, lh_count *epochs,
-                         uint32_t n) {
-  for (lh_id id = 1; id <= lh_object_count(snapshot); id++) {
-    if (!is_shown(snapshot, query, id)) continue;
-    uint32_t epoch = lh_epoch(snapshot, id);
-    lh_count *e = &epochs[epoch < n ? epoch : n - 1];
-    e->objects++;
-    e->bytes += lh_shallow_bytes(snapshot, id);
-  }
-}
-
 /* epochs([options]): row 1 is what was allocated before the first mark, row i + 1 what was
 ** allocated from mark i on. */
 int hr_epochs(lua_State *L) {
   static const char *const names[] = {"type", "garbage", NULL};
-  hr_snapshot *of = hr_check_snapshot(L, 1);
-  lh_top_query query = {0};
+  (void)hr_check_snapshot(L, 1);
   lua_settop(L, 2);
   hr_check_options(L, 2, names);
-  query.type_mask = hr_types_option(L, 2);
-  query.garbage = hr_boolean_option(L, 2, "garbage");
-  const lh_snapshot *snapshot = hr_analysed(L, of);
-  uint32_t n =
-      lh_mark_count(snapshot) > 0 ? lh_mark_count(snapshot) : 1; /* its own ends the last */
-  lh_count *epochs = hr_hold(L, 1, n * sizeof *epochs, NULL);
-  int hold = lua_gettop(L);
-  count_epochs(snapshot, &query, epochs, n);
-  hr_push_list(L, "heap.epochs", n);
-  for (uint32_t i = 0; i < n; i++) {
-    lua_createtable(L, 0, 4);
-    if (i > 0) {
-      const lh_mark_info *mark = lh_mark_at(snapshot, i - 1);
-      lua_pushlstring(L, mark->name, mark->name_length);
-      lua_setfield(L, -2, "mark");
-      hr_set_integer(L, "time_ns", mark->time_ns);
-    }
-    hr_set_integer(L, "objects", epochs[i].objects);
-    hr_set_integer(L, "shallow_bytes", epochs[i].bytes);
-    lua_rawseti(L, -2, (lua_Integer)i + 1);
-  }
-  hr_set_boolean(L, "garbage", query.garbage);
-  hr_let_go(L, hold);
-  return 1;
+  return hr_answer(L, "epochs",
+                   &(lh_request){.type_mask = hr_types_option(L, 2),
+                                 .garbage = hr_boolean_option(L, 2, "garbage")});
 }
 
 /* }=================================================================================== */

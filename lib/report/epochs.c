@@ -1,0 +1,287 @@
+/*
+** epochs.c - the timeline: of what lives, how much was allocated between which marks. Nothing was
+** tracked for it: the order of the collector's lists tells (lh_epoch).
+**
+** A row is an interval between two marks, oldest first; where there are more than rows were asked
+** for, neighbours share one. Objects without an age (fixed ones, and those that wait for their
+** finalizer) are in the first interval, before all marks. The headline is the answer: the few
+** intervals, or neighbours, that have half of what came since the first mark; or that there are
+** none, and it grows evenly.
+*/
+#include <string.h>
+
+#include "report/report.h"
+
+/* Neighbouring intervals, in one row. */
+typedef struct run {
+  uint32_t first, end; /* the one behind the last */
+  uint64_t objects, bytes;
+} run;
+
+typedef struct found {
+  lh_count *intervals; /* [0] is before the first mark, [i] between mark i - 1 and mark i */
+  uint32_t n;          /* the snapshot's own mark ends the last one */
+  lh_count all;
+  uint64_t biggest; /* bytes of a row */
+  run *rows;
+  uint32_t n_rows;
+  bool garbage;
+} found;
+
+/* {=== Columns ======================================================================== */
+
+/* The mark at which interval i begins; NULL for the first. */
+static const lh_mark_info *mark_at(const lh_report *report, uint32_t i) {
+  return i > 0 ? lh_mark_at(report->snapshot, i - 1) : NULL;
+}
+
+static const lh_mark_info *mark_of(const lh_report *report, const void *row) {
+  return mark_at(report, ((const run *)row)->first);
+}
+
+static void of_all(lh_report *report, const void *row, lh_cell *cell) {
+  (void)row;
+  cell->whole = ((const found *)report->answer)->all.bytes;
+}
+
+static void of_the_biggest(lh_report *report, const void *row, lh_cell *cell) {
+  cell->as.n = ((const run *)row)->bytes;
+  cell->whole = ((const found *)report->answer)->biggest;
+}
+
+static void name_of(lh_report *report, const void *row, lh_cell *cell) {
+  lh_name_of_mark(cell, mark_of(report, row));
+}
+
+static void time_of(lh_report *report, const void *row, lh_cell *cell) {
+  const lh_mark_info *mark = mark_of(report, row);
+  cell->is_null = !mark;
+  if (mark) cell->as.n = mark->time_ns;
+}
+
+static void text_of(lh_report *report, const void *row, lh_cell *cell) {
+  const lh_mark_info *mark = mark_of(report, row);
+  cell->as.text = mark ? lh_keep_text(report, lh_mark_text(mark)) : "the start";
+}
+
+#define ROW run
+static const lh_column row_columns[] = {
+    LH_COMPUTED("mark", NULL, LH_COLUMN_NAME, name_of,
+                "the name of the mark that begins the interval; null for the start", LH_OPTIONAL),
+    LH_COMPUTED("time_ns", NULL, LH_COLUMN_COUNT, time_of, "of that mark; null for the start",
+                LH_OPTIONAL),
+    LH_BYTES("shallow_bytes", "shallow", bytes, "of these"),
+    LH_SHARE("share", bytes, .compute = of_all),
+    LH_COUNT("objects", "objects", objects, "how many"),
+    LH_COMPUTED(NULL, "", LH_COLUMN_BAR, of_the_biggest, NULL),
+    LH_COMPUTED(NULL, "since (UTC)", LH_COLUMN_TEXT, text_of, NULL),
+    LH_END};
+#undef ROW
+
+static const lh_table row_table =
+    LH_TABLE("heap.epoch_row", "interval", "intervals", run, row_columns);
+
+#define ROW found
+static const lh_column answer_columns[] = {
+    LH_COUNT("total_epochs", NULL, n, "how many intervals there are"),
+    LH_FLAG("garbage", garbage, "it is about what nothing refers to any more", LH_LUA_ONLY),
+    LH_ROWS("epochs", rows, n_rows, &row_table, "the oldest first"), LH_END};
+#undef ROW
+
+static const lh_table answer = LH_TABLE("heap.epochs", NULL, NULL, found, answer_columns);
+
+/* }=================================================================================== */
+
+/* {=== The headline =================================================================== */
+
+enum { MOST_NAMED = 3 };
+
+static uint64_t bytes_since_first_mark(const found *f) {
+  return f->all.bytes - f->intervals[0].bytes;
+}
+
+/* The biggest intervals, the first not counted, that have half together, if MOST_NAMED are enough
+** for that; how many, or 0. */
+static uint32_t find_biggest(const found *f, run biggest[MOST_NAMED]) {
+  uint64_t bytes = 0;
+  for (uint32_t n = 0; n < MOST_NAMED; n++) {
+    biggest[n] = (run){0};
+    for (uint32_t i = 1; i < f->n; i++) {
+      bool taken = false;
+      for (uint32_t k = 0; k < n; k++) taken = taken || biggest[k].first == i;
+      if (!taken && f->intervals[i].bytes > biggest[n].bytes)
+        biggest[n] = (run){.first = i, .end = i + 1, .bytes = f->intervals[i].bytes};
+    }
+    bytes += biggest[n].bytes;
+    if (2 * bytes >= bytes_since_first_mark(f)) return n + 1;
+  }
+  return 0;
+}
+
+/* The fewest neighbours that have half, the first interval not counted; of several the ones with
+** most. */
+static run find_half(const found *f) {
+  uint64_t whole = bytes_since_first_mark(f);
+  run best = {.first = 1, .end = f->n, .bytes = whole}, r = {.first = 1, .end = 1};
+  while (r.end < f->n) {
+    r.bytes += f->intervals[r.end++].bytes;
+    while (2 * (r.bytes - f->intervals[r.first].bytes) >= whole)
+      r.bytes -= f->intervals[r.first++].bytes;
+    if (2 * r.bytes < whole) continue;
+    uint32_t length = r.end - r.first, shortest = best.end - best.first;
+    if (length < shortest || (length == shortest && r.bytes > best.bytes)) best = r;
+  }
+  return best;
+}
+
+static void put_mark(lh_text *out, const char *before, const lh_mark_info *mark) {
+  bool is_time;
+  char *name = lh_mark_name(mark, &is_time);
+  lh_text_format(out, " %s ", before);
+  lh_put_freed(out, name);
+  if (is_time) lh_text_string(out, " UTC");
+}
+
+/* Share and place. */
+static void put_run(lh_text *out, const lh_report *report, const run *r, const char *before) {
+  const found *f = report->answer;
+  lh_text_format(out, "%s %s of it", before,
+                 lh_share_text(r->bytes, bytes_since_first_mark(f)).text);
+  put_mark(out, r->end < f->n ? "between" : "since", mark_at(report, r->first));
+  if (r->end < f->n) put_mark(out, "and", mark_at(report, r->end));
+}
+
+/* A bump, in a few intervals or in neighbours that are less than a third of all, or nothing of the
+** kind. Returns of which intervals more is to be known. */
+static run put_finding(lh_text *out, const lh_report *report) {
+  const found *f = report->answer;
+  uint32_t n_marked = f->n - 1;
+  run biggest[MOST_NAMED], half;
+  uint32_t n = find_biggest(f, biggest);
+  for (uint32_t i = 0; i < n; i++) put_run(out, report, &biggest[i], i == 0 ? ":" : ",");
+  if (n > 0) return biggest[0];
+  half = find_half(f);
+  if (half.end - half.first < n_marked / 3) {
+    put_run(out, report, &half, ":");
+    lh_text_format(out, ", in %u of %u intervals", half.end - half.first, n_marked);
+    return half;
+  }
+  lh_text_format(out, ": at most %s of it in each of %u intervals",
+                 lh_share_text(biggest[0].bytes, bytes_since_first_mark(f)).text, n_marked);
+  return (run){.first = 1, .end = f->n};
+}
+
+/* The latest mark of a name is meant by it: is it this one? No word has a zero byte. */
+static bool is_latest(const lh_snapshot *snapshot, const lh_mark_info *mark) {
+  if (strlen(mark->name) != mark->name_length) return false;
+  for (uint32_t i = lh_mark_count(snapshot); i-- > 0;) {
+    const lh_mark_info *other = lh_mark_at(snapshot, i);
+    if (strcmp(other->name, mark->name) == 0) return other == mark;
+  }
+  return false;
+}
+
+/* What tells what was allocated there. */
+static void tell_next(lh_teller *t, const lh_report *report, const run *r) {
+  const lh_mark_info *since = mark_at(report, r->first);
+  const lh_mark_info *until =
+      r->end < ((const found *)report->answer)->n ? mark_at(report, r->end) : NULL;
+  if (!is_latest(report->snapshot, since) || (until && !is_latest(report->snapshot, until))) return;
+  if (!t->failed)
+    t->next(t, "What that is", LH_NEXT_SINCE, since->name, until ? until->name : NULL);
+}
+
+static void tell_answer(lh_teller *t, const lh_report *report) {
+  const found *f = report->answer;
+  uint64_t bytes = bytes_since_first_mark(f);
+  run r = {.first = 1, .end = f->n};
+  lh_text text = {0};
+  lh_text_format(&text, "%s of %s, %s, was allocated", lh_share_text(bytes, f->all.bytes).text,
+                 f->garbage ? "the garbage" : "what lives", lh_told_size(t, bytes).text);
+  put_mark(&text, "since", mark_at(report, 1));
+  lh_text_string(&text, ", the first mark");
+  if (f->n > 2 && bytes > 0) r = put_finding(&text, report);
+  lh_say_text(t, LH_BOLD, &text);
+  if (bytes > 0 && !f->garbage) tell_next(t, report, &r);
+}
+
+/* }=================================================================================== */
+
+static void tell(lh_teller *t, lh_report *report) {
+  const found *f = report->answer;
+  if (f->all.objects > 0 && f->n > 1) tell_answer(t, report);
+  if (f->n == 1)
+    lh_say(t, LH_PLAIN,
+           "No mark was left before this snapshot; heap.mark() by period makes a timeline");
+  if (f->all.objects > 0) lh_say(t, LH_PLAIN, "%s", "");
+  lh_tell_rows(t, report, &row_table, f->rows, f->all.objects > 0 ? f->n_rows : 0);
+  if (f->all.objects > 0 && f->n_rows < f->n)
+    lh_say(t, LH_FAINT, "%s: -n 0 shows each",
+           lh_count_of(f->n, row_table.one, row_table.many).text);
+  if (!f->garbage) lh_tell_garbage(t, report, "\n");
+}
+
+/* {=== Rows =========================================================================== */
+
+static void count(found *f, const lh_snapshot *snapshot, const lh_request *request) {
+  for (lh_id id = 1; id <= lh_object_count(snapshot); id++) {
+    if (!lh_is_asked_for(snapshot, request, id)) continue;
+    uint32_t epoch = lh_epoch(snapshot, id);
+    uint64_t bytes = lh_shallow_bytes(snapshot, id);
+    lh_count *interval = &f->intervals[epoch < f->n ? epoch : f->n - 1];
+    interval->objects++;
+    interval->bytes += bytes;
+    f->all.objects++;
+    f->all.bytes += bytes;
+  }
+}
+
+/* The first interval has a row for itself, if there are rows; the others are shared out evenly. */
+static uint32_t begin_of_row(const found *f, uint32_t row) {
+  if (row == 0 || f->n_rows == 1) return row == 0 ? 0 : f->n;
+  return 1 + (uint32_t)((uint64_t)(row - 1) * (f->n - 1) / (f->n_rows - 1));
+}
+
+static void make_row(found *f, uint32_t at) {
+  run *r = &f->rows[at];
+  r->first = begin_of_row(f, at);
+  r->end = begin_of_row(f, at + 1);
+  for (uint32_t i = r->first; i < r->end; i++) {
+    r->objects += f->intervals[i].objects;
+    r->bytes += f->intervals[i].bytes;
+  }
+  if (r->bytes > f->biggest) f->biggest = r->bytes;
+}
+
+static void let_go(void *out) {
+  found *f = out;
+  lh_free(f->intervals);
+  lh_free(f->rows);
+}
+
+/* One row for each interval, unless fewer were asked for. */
+static int ask(lh_snapshot *snapshot, const lh_request *request, void *out, lh_error *error) {
+  found *f = out;
+  f->n = lh_mark_count(snapshot) > 0 ? lh_mark_count(snapshot) : 1;
+  bool all = !request->has_limit || request->limit == 0 || request->limit >= f->n;
+  f->n_rows = all ? f->n : (uint32_t)request->limit;
+  f->garbage = request->garbage;
+  f->intervals = lh_alloc_zeroed(f->n, sizeof *f->intervals);
+  f->rows = lh_alloc_zeroed(f->n_rows, sizeof *f->rows);
+  if (!f->intervals || !f->rows) {
+    let_go(f);
+    return lh_fail_memory(error, "making a timeline");
+  }
+  count(f, snapshot, request);
+  for (uint32_t i = 0; i < f->n_rows; i++) make_row(f, i);
+  return LH_OK;
+}
+
+/* }=================================================================================== */
+
+const lh_question lh_epochs_question = {.name = "epochs",
+                                        .answer = &answer,
+                                        .main = "epochs",
+                                        .ask = ask,
+                                        .free = let_go,
+                                        .tell = tell};
