@@ -64,6 +64,7 @@ static lh_request request_of(cli *c, lh_snapshot *snapshot, const request *r) {
                       .name = r->argument,
                       .limit = r->query.limit,
                       .has_limit = r->limit_given,
+                      .sort = r->query.sort,
                       .type_mask = r->query.type_mask,
                       .garbage = r->query.garbage,
                       .has_depth = r->depth_given,
@@ -76,11 +77,12 @@ static void print_answer(cli *c, lh_snapshot *snapshot, const request *r,
   cli_report_print(c, question, snapshot, r->file, &asked);
 }
 
-/* All rows, unless -n says otherwise. */
+/* All rows but of objects, unless -n says otherwise. */
 static void print_answer_json(cli *c, cli_json *w, lh_snapshot *snapshot, const request *r,
                               const lh_question *question) {
   lh_request asked = request_of(c, snapshot, r);
-  if (!r->limit_given) asked.limit = 0;
+  asked.whole_lists = true;
+  if (!r->limit_given && strcmp(question->name, "objects") != 0) asked.limit = 0;
   cli_report_json(c, w, question, snapshot, r->file, &asked);
 }
 
@@ -186,44 +188,6 @@ static unsigned tables_of(const request *r) {
   return r->by != 0 ? r->by : BY_CLASS | BY_OBJECT;
 }
 
-/* Upvalues and prototypes are innards of functions: as single objects they only repeat what their
-** function or content says, so they are shown when asked for by --type. */
-static lh_top_query objects_query(const request *r) {
-  lh_top_query query = r->query;
-  if (query.type_mask == 0) query.type_mask = ~(1u << LH_TYPE_UPVALUE | 1u << LH_TYPE_PROTO);
-  return query;
-}
-
-static bool is_shown(const lh_snapshot *snapshot, const lh_top_query *query, lh_id id) {
-  return !lh_is_own(snapshot, id) && lh_is_reachable(snapshot, id) != query->garbage &&
-         (query->type_mask == 0 || (query->type_mask >> lh_type_of(snapshot, id) & 1) != 0);
-}
-
-static uint64_t count_shown(const lh_snapshot *snapshot, const lh_top_query *query) {
-  uint64_t n = 0;
-  for (lh_id id = 1; id <= lh_object_count(snapshot); id++) n += is_shown(snapshot, query, id);
-  return n;
-}
-
-static const char *order_name(const request *r, bool of_objects) {
-  if (r->query.sort == LH_SORT_COUNT && !of_objects) return "count";
-  return r->query.sort == LH_SORT_SHALLOW || r->query.garbage ? "shallow size" : "retained size";
-}
-
-/* All classes, to know how many there are; with JSON, all are shown unless -n says otherwise. */
-static size_t rank_classes(cli *c, lh_snapshot *snapshot, const request *r, lh_class_row **rows,
-                           size_t *n_shown) {
-  lh_top_query query = r->query;
-  lh_error error;
-  size_t n;
-  query.limit = 0;
-  cli_check(c, lh_top_classes(snapshot, &query, rows, &n, &error), NULL, &error);
-  *n_shown = r->query.limit == 0 || (c->json && !r->limit_given) || n < r->query.limit
-                 ? n
-                 : r->query.limit;
-  return n;
-}
-
 /* }=================================================================================== */
 
 /* {=== Text =========================================================================== */
@@ -259,111 +223,19 @@ static void print_ledger(cli *c, const lh_snapshot *snapshot) {
   lh_free(release);
 }
 
-static void print_heading(const cli *c, const char *what, const char *order) {
-  printf("%s%s by %s%s\n", cli_style_on(c, CLI_BOLD), what, order, cli_style_off(c));
-}
-
-/* Garbage retains nothing and nothing holds it, so the columns for that are left out. */
-static void print_classes(cli *c, lh_snapshot *snapshot, const request *r, uint64_t whole_bytes) {
-  static const cli_column columns[] = {{"retained", CLI_RIGHT}, {"share", CLI_RIGHT},
-                                       {"shallow", CLI_RIGHT},  {"objects", CLI_RIGHT},
-                                       {"type", CLI_LEFT},      {"class", CLI_WRAP}};
-  size_t hidden = r->query.garbage ? 1 : 0, n_shown, n;
-  cli_table *table = cli_table_new(c, columns + hidden, 6 - hidden);
-  lh_class_row *rows;
-  n = rank_classes(c, snapshot, r, &rows, &n_shown);
-  print_heading(c, r->query.garbage ? "Classes of garbage" : "Classes", order_name(r, false));
-  for (size_t i = 0; i < n_shown; i++) {
-    const lh_class *class = lh_class_at(snapshot, rows[i].class_index);
-    uint64_t bytes = r->query.garbage ? rows[i].shallow_bytes : rows[i].retained_bytes;
-    const char *cells[] = {cli_size(c, bytes),
-                           cli_share(c, bytes, whole_bytes),
-                           cli_size(c, rows[i].shallow_bytes),
-                           cli_count(c, rows[i].objects),
-                           lh_type_name(class->type),
-                           class->name};
-    cli_table_row(table, cells + hidden, CLI_PLAIN);
-  }
-  cli_table_print(table);
-  cli_print_hidden(c, n - n_shown, "class", "classes");
-  lh_free(rows);
-}
-
-static void object_row(cli *c, lh_snapshot *snapshot, const request *r, lh_id id,
-                       uint64_t whole_bytes, cli_table *table) {
-  bool garbage = r->query.garbage;
-  char *what = cli_what(snapshot, id);
-  char *path = garbage ? NULL : cli_held_by(c, snapshot, id);
-  uint64_t shallow = lh_shallow_bytes(snapshot, id), retained = lh_retained_bytes(snapshot, id);
-  const char *cells[] = {cli_size(c, retained),
-                         cli_share(c, garbage ? shallow : retained, whole_bytes),
-                         cli_size(c, shallow),
-                         cli_address(c, snapshot, id),
-                         what,
-                         path};
-  cli_table_row(table, cells + (garbage ? 1 : 0), CLI_PLAIN);
-  free(what);
-  lh_free(path);
-}
-
-/* The objects to show: without next elements when ranked by what they retain, unless all are asked
-** for; *n_left_out says how many of those ranked before the last. Ten million are ranked in some
-** seconds. */
-static size_t rank_objects(cli *c, lh_snapshot *snapshot, const request *r, lh_id **ids,
-                           size_t *n_left_out) {
-  lh_top_query query = objects_query(r);
-  bool folds = query.sort != LH_SORT_SHALLOW && !query.garbage && query.limit != 0;
-  size_t n, n_kept = 0, i;
-  lh_error error;
-  *n_left_out = 0;
-  cli_check(c, lh_top_objects(snapshot, &query, ids, &n, &error), NULL, &error);
-  for (i = 0; folds && i < n; i++) *n_left_out += lh_continues_list(snapshot, (*ids)[i]);
-  if (*n_left_out == 0) return n;
-  lh_free(*ids);
-  query.limit = 0;
-  cli_check(c, lh_top_objects(snapshot, &query, ids, &n, &error), NULL, &error);
-  for (i = 0; i < n && n_kept < r->query.limit; i++)
-    if (!lh_continues_list(snapshot, (*ids)[i])) (*ids)[n_kept++] = (*ids)[i];
-  *n_left_out = i - n_kept;
-  return n_kept;
-}
-
-static void print_objects(cli *c, lh_snapshot *snapshot, const request *r, uint64_t whole_bytes) {
-  static const cli_column columns[] = {{"retained", CLI_RIGHT}, {"share", CLI_RIGHT},
-                                       {"shallow", CLI_RIGHT},  {"address", CLI_LEFT},
-                                       {"class", CLI_WRAP},     {"path", CLI_WRAP}};
-  bool garbage = r->query.garbage;
-  cli_table *table = cli_table_new(c, columns + (garbage ? 1 : 0), garbage ? 4 : 6);
-  lh_id *ids;
-  size_t n_left_out, n = rank_objects(c, snapshot, r, &ids, &n_left_out);
-  print_heading(c, garbage ? "Garbage" : "Objects", order_name(r, true));
-  for (size_t i = 0; i < n; i++) object_row(c, snapshot, r, ids[i], whole_bytes, table);
-  cli_table_print(table);
-  if (n_left_out > 0)
-    printf("%s%s of lists left out, whose first is shown%s\n", cli_style_on(c, CLI_FAINT),
-           cli_count_of(c, n_left_out, "element", "elements"), cli_style_off(c));
-  lh_top_query query = objects_query(r);
-  cli_print_hidden(c, count_shown(snapshot, &query) - n - n_left_out, "object", "objects");
-  lh_free(ids);
-}
-
 static void print_text(cli *c, lh_snapshot *snapshot, const request *r) {
   if (r->question != NULL) {
     print_answer(c, snapshot, r, r->question);
     return;
   }
-  uint64_t whole_bytes;
-  lh_reach reach;
-  lh_reach_totals(snapshot, &reach);
-  whole_bytes = r->query.garbage ? reach.garbage_bytes : reach.reachable_bytes;
   if (r->by == 0) {
     print_ledger(c, snapshot);
     putchar('\n');
   }
   unsigned by = tables_of(r);
-  if (by & BY_CLASS) print_classes(c, snapshot, r, whole_bytes);
+  if (by & BY_CLASS) print_answer(c, snapshot, r, lh_find_question("classes"));
   if ((by & BY_CLASS) && (by & BY_OBJECT)) putchar('\n');
-  if (by & BY_OBJECT) print_objects(c, snapshot, r, whole_bytes);
+  if (by & BY_OBJECT) print_answer(c, snapshot, r, lh_find_question("objects"));
   if ((by & BY_EPOCH) && by != BY_EPOCH) putchar('\n');
   if (by & BY_EPOCH) print_answer(c, snapshot, r, lh_find_question("epochs"));
 }
@@ -395,57 +267,14 @@ static void json_snapshot(cli_json *w, const lh_snapshot *snapshot) {
   cli_json_close(w, '}');
 }
 
-static void json_classes(cli *c, cli_json *w, lh_snapshot *snapshot, const request *r) {
-  lh_class_row *rows;
-  size_t n_shown, n = rank_classes(c, snapshot, r, &rows, &n_shown);
-  cli_json_value(w, "total_classes", cli_json_size(n));
-  cli_json_open(w, "classes", '[');
-  for (size_t i = 0; i < n_shown; i++) {
-    const lh_class *class = lh_class_at(snapshot, rows[i].class_index);
-    cli_json_value(w, NULL,
-                   json_pack("{ss ss sI sI sI}", "class", class->name, "type",
-                             lh_type_name(class->type), "objects", (json_int_t)rows[i].objects,
-                             "shallow_bytes", (json_int_t)rows[i].shallow_bytes, "retained_bytes",
-                             (json_int_t)rows[i].retained_bytes));
-  }
-  cli_json_close(w, ']');
-  lh_free(rows);
-}
-
-static json_t *json_object_row(cli *c, lh_snapshot *snapshot, const request *r, lh_id id) {
-  char *held_by = r->query.garbage ? NULL : cli_held_by(c, snapshot, id);
-  json_t *row = cli_must(
-      json_pack("{ss ss ss sI sI so ss?}", "address", cli_address(c, snapshot, id), "class",
-                lh_class_name_of(snapshot, id), "type", lh_type_name(lh_type_of(snapshot, id)),
-                "shallow_bytes", (json_int_t)lh_shallow_bytes(snapshot, id), "retained_bytes",
-                (json_int_t)lh_retained_bytes(snapshot, id), "distance",
-                r->query.garbage ? json_null() : json_integer(lh_distance(snapshot, id)), "held_by",
-                held_by));
-  lh_free(held_by);
-  return row;
-}
-
-static void json_objects(cli *c, cli_json *w, lh_snapshot *snapshot, const request *r) {
-  lh_top_query query = objects_query(r);
-  lh_id *ids;
-  size_t n;
-  lh_error error;
-  cli_check(c, lh_top_objects(snapshot, &query, &ids, &n, &error), NULL, &error);
-  cli_json_value(w, "total_objects", cli_json_size(count_shown(snapshot, &query)));
-  cli_json_open(w, "objects", '[');
-  for (size_t i = 0; i < n; i++) cli_json_value(w, NULL, json_object_row(c, snapshot, r, ids[i]));
-  cli_json_close(w, ']');
-  lh_free(ids);
-}
-
 static void print_json(cli *c, lh_snapshot *snapshot, const request *r) {
   cli_json w = {0};
   cli_json_open(&w, NULL, '{');
   json_snapshot(&w, snapshot);
   if (r->question != NULL) print_answer_json(c, &w, snapshot, r, r->question);
   unsigned by = r->question != NULL ? 0 : tables_of(r);
-  if (by & BY_CLASS) json_classes(c, &w, snapshot, r);
-  if (by & BY_OBJECT) json_objects(c, &w, snapshot, r);
+  if (by & BY_CLASS) print_answer_json(c, &w, snapshot, r, lh_find_question("classes"));
+  if (by & BY_OBJECT) print_answer_json(c, &w, snapshot, r, lh_find_question("objects"));
   if (by & BY_EPOCH) print_answer_json(c, &w, snapshot, r, lh_find_question("epochs"));
   cli_json_close(&w, '}');
 }

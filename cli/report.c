@@ -61,7 +61,7 @@ static size_t choose_columns(const cli *c, const lh_table *table,
   size_t n = 0;
   for (const lh_column *column = table->columns; column->kind != LH_COLUMN_END; column++) {
     if (column->heading == NULL || (narrow && column->is_wide) || n == MOST_COLUMNS) continue;
-    bool whole = column->word != NULL || column->kind == LH_COLUMN_BAR ||
+    bool whole = column->word != NULL || column->is_unbroken || column->kind == LH_COLUMN_BAR ||
                  column->kind == LH_COLUMN_OBJECT || column->kind == LH_COLUMN_EXAMPLE;
     columns[n].heading = column->heading;
     columns[n].kind = lh_is_number(column->kind) ? CLI_RIGHT : whole ? CLI_LEFT : CLI_WRAP;

@@ -677,6 +677,13 @@ int lh_top_objects(lh_snapshot *snapshot, const lh_top_query *query, lh_id **ids
 ** retained size shows. O(1). */
 bool lh_continues_list(const lh_snapshot *snapshot, lh_id id);
 
+/* lh_top_objects without what only repeats others: without upvalues and protos unless their type is
+** asked for, and ranked by what they retain without elements of linked lists but the first, unless
+** all are asked for or `whole_lists`. Of those so many that rank before the last are *n_left_out;
+** *total: how many objects there are. */
+int lh_rank_objects(lh_snapshot *snapshot, const lh_top_query *query, bool whole_lists, lh_id **ids,
+                    size_t *n_ids, size_t *n_left_out, uint64_t *total, lh_error *error);
+
 /* Text for people. All of it is valid UTF-8 on one line, with control characters, what cannot be
 ** seen, quotes and invalid bytes escaped as Lua does. Owned by the caller, freed with lh_free; NULL
 ** when out of memory. */

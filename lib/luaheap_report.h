@@ -104,6 +104,7 @@ typedef struct lh_column {
   const char *meaning;  /* a phrase, for manual pages and annotations */
   bool optional;        /* may be null */
   bool is_wide;         /* shown only where there is room for more than what matters most */
+  bool is_unbroken;     /* of a text: it stays on one line */
   bool is_by_name;      /* LH_COLUMN_ROWS: not in order, but under what is in the first column */
   bool is_limited;      /* LH_COLUMN_ROWS: a request says how many at most */
   size_t offset, bytes; /* of the field in the struct */
@@ -167,9 +168,11 @@ bool lh_is_number(lh_column_kind kind);
 
 /* What is asked. */
 typedef struct lh_request {
-  size_t limit;       /* rows to look at, of a cell, too; 0: all */
-  bool has_limit;     /* somebody said so */
-  const char *name;   /* of a class, or what an object was called */
+  size_t limit;     /* rows to look at, of a cell, too; 0: all */
+  bool has_limit;   /* somebody said so */
+  const char *name; /* of a class, or what an object was called */
+  lh_sort sort;
+  bool whole_lists;   /* each element of a linked list has a row */
   uint32_t type_mask; /* of which objects: 1 << lh_type, or 0 for all types; */
   bool garbage;       /* of those that nothing keeps alive instead */
   lh_id id;           /* of an object, or LH_ROOT; */

@@ -89,11 +89,14 @@ static bool is_asked_for(const lh_top_query *query, lh_type type) {
   return query->type_mask == 0 || query->type_mask >> type & 1;
 }
 
+static bool is_ranked(const lh_snapshot *snapshot, const lh_top_query *query, lh_id id) {
+  return !lh_is_own(snapshot, id) && lh_is_reachable(snapshot, id) != query->garbage &&
+         is_asked_for(query, lh_type_of(snapshot, id));
+}
+
 static bool rank_objects(const lh_snapshot *snapshot, const lh_top_query *query, ranking *best) {
   for (lh_id id = 1; id <= snapshot->n; id++) {
-    if (lh_is_own(snapshot, id) || lh_is_reachable(snapshot, id) == query->garbage ||
-        !is_asked_for(query, lh_type_of(snapshot, id)))
-      continue;
+    if (!is_ranked(snapshot, query, id)) continue;
     entry candidate = {object_key(snapshot, query, id), snapshot->address[id], id};
     if (!offer(best, candidate)) return false;
   }
@@ -118,6 +121,45 @@ int lh_top_objects(lh_snapshot *snapshot, const lh_top_query *query, lh_id **ids
 out:
   lh_free(best.entries);
   return code == LH_OK ? code : lh_fail_memory(error, "ranking objects");
+}
+
+/* }=================================================================================== */
+
+/* {=== objects without what only repeats others ====================================== */
+
+#define INNARDS (1u << LH_TYPE_UPVALUE | 1u << LH_TYPE_PROTO)
+
+/* Of linked lists only the first element, in place: how many are left, of those ranked before the
+** last; the others in *n_left_out. */
+static size_t fold_lists(const lh_snapshot *snapshot, lh_id *ids, size_t n, size_t limit,
+                         size_t *n_left_out) {
+  size_t n_kept = 0, i;
+  for (i = 0; i < n && n_kept < limit; i++)
+    if (!lh_continues_list(snapshot, ids[i])) ids[n_kept++] = ids[i];
+  *n_left_out = i - n_kept;
+  return n_kept;
+}
+
+static bool has_lists(const lh_snapshot *snapshot, const lh_id *ids, size_t n) {
+  for (size_t i = 0; i < n; i++)
+    if (lh_continues_list(snapshot, ids[i])) return true;
+  return false;
+}
+
+int lh_rank_objects(lh_snapshot *snapshot, const lh_top_query *asked, bool whole_lists, lh_id **ids,
+                    size_t *n, size_t *n_left_out, uint64_t *total, lh_error *error) {
+  lh_top_query query = *asked;
+  bool folds = !whole_lists && query.limit > 0 && query.sort != LH_SORT_SHALLOW && !query.garbage;
+  *n_left_out = *total = 0;
+  if (query.type_mask == 0) query.type_mask = ~INNARDS;
+  for (lh_id id = 1; id <= snapshot->n; id++) *total += is_ranked(snapshot, &query, id);
+  int code = lh_top_objects(snapshot, &query, ids, n, error);
+  if (code != LH_OK || !folds || !has_lists(snapshot, *ids, *n)) return code;
+  lh_free(*ids);
+  query.limit = 0;
+  code = lh_top_objects(snapshot, &query, ids, n, error);
+  if (code == LH_OK) *n = fold_lists(snapshot, *ids, *n, asked->limit, n_left_out);
+  return code;
 }
 
 /* }=================================================================================== */

@@ -5,10 +5,17 @@
 
 #include "report/report.h"
 
-const lh_question *const lh_questions[] = {
-    &lh_suspects_question, &lh_under_question,  &lh_modules_question,
-    &lh_threads_question,  &lh_class_question,  &lh_waste_question,
-    &lh_growing_question,  &lh_epochs_question, NULL};
+const lh_question *const lh_questions[] = {&lh_suspects_question,
+                                           &lh_under_question,
+                                           &lh_modules_question,
+                                           &lh_threads_question,
+                                           &lh_class_question,
+                                           &lh_waste_question,
+                                           &lh_growing_question,
+                                           &lh_epochs_question,
+                                           &lh_classes_question,
+                                           &lh_objects_question,
+                                           NULL};
 
 const lh_question *lh_find_question(const char *name) {
   const lh_question *const *q = lh_questions;
@@ -47,6 +54,12 @@ void lh_report_free(lh_report *report) {
 bool lh_is_asked_for(const lh_snapshot *snapshot, const lh_request *request, lh_id id) {
   return !lh_is_own(snapshot, id) && lh_is_reachable(snapshot, id) != request->garbage &&
          (request->type_mask == 0 || (request->type_mask >> lh_type_of(snapshot, id) & 1) != 0);
+}
+
+const char *lh_sort_name(const lh_request *request) {
+  static const char *const names[] = {"retained", "shallow", "count"};
+  return names[request->sort == LH_SORT_RETAINED && request->garbage ? LH_SORT_SHALLOW
+                                                                     : request->sort];
 }
 
 static uint64_t read_count(const char *field, size_t bytes) {

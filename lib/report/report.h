@@ -63,6 +63,7 @@
   LH_COLUMN(key, heading, kind, __VA_ARGS__, .compute = function)
 #define LH_OPTIONAL .optional = true
 #define LH_LUA_ONLY .json_key = ""
+#define LH_UNBROKEN .is_unbroken = true
 #define LH_WIDE .is_wide = true
 #define LH_BY_NAME .is_by_name = true
 #define LH_LIMITED .is_limited = true
@@ -84,6 +85,9 @@ void lh_name_of_mark(lh_cell *cell, const lh_mark_info *mark); /* NULL: none */
 
 /* Is the object of those that are asked for? */
 bool lh_is_asked_for(const lh_snapshot *snapshot, const lh_request *request, lh_id id);
+
+/* By what they are in order: "retained", "shallow", which it is for garbage, or "count". */
+const char *lh_sort_name(const lh_request *request);
 
 /* {=== Words ========================================================================== */
 
@@ -124,8 +128,8 @@ void lh_tell_next(lh_teller *teller, const lh_report *report, const char *why, l
 
 /* }=================================================================================== */
 
-extern const lh_question lh_epochs_question, lh_suspects_question, lh_modules_question,
-    lh_threads_question, lh_class_question, lh_under_question, lh_waste_question,
-    lh_growing_question;
+extern const lh_question lh_classes_question, lh_objects_question, lh_epochs_question,
+    lh_suspects_question, lh_modules_question, lh_threads_question, lh_class_question,
+    lh_under_question, lh_waste_question, lh_growing_question;
 
 #endif

@@ -101,7 +101,7 @@ function snapshot:objects(filter) end
 ---The classes in order.
 ---@param n? integer|heap.ranking how many; 0 (default): all
 ---@param order? "retained"|"shallow"|"count"
----@return heap.class[]
+---@return heap.classes
 function snapshot:classes(n, order) end
 
 ---The biggest objects; upvalues and protos only if their type is asked for. Of linked lists only

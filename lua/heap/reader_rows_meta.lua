@@ -22,12 +22,23 @@
 ---@field garbage_objects integer
 ---@field garbage_bytes integer
 
+-- >>> classes
+---A list: the biggest first.
+---@class heap.classes: { [integer]: heap.class }
+---@field total_classes integer how many there are, listed or not
+---@field sort string by what they are in order
+---@field garbage boolean it is about what nothing refers to any more
+---@field all_bytes integer of these shares are told
+---@field reachable_bytes integer of these are shares
+---@field text string as the command prints it
+
 ---@class heap.class
----@field class string
----@field type string
----@field objects integer
----@field shallow_bytes integer
 ---@field retained_bytes integer that would go if all of them went
+---@field shallow_bytes integer of all instances
+---@field objects integer how many
+---@field class string its name and type
+---@field type string
+-- <<<
 
 ---@class heap.mark_row
 ---@field name string

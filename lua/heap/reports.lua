@@ -3,7 +3,7 @@
 
 local text = require "heap.text"
 
-local count, size, share = text.count, text.size, text.share
+local count, size = text.count, text.size
 local reports = {}
 
 -- {=== What it is, what in it is big, and when it came ====================================
@@ -24,23 +24,6 @@ reports["heap.info"] = function(info)
   line("unaccounted", nil, missing)
   line('collectgarbage("count")', nil, info.gc_bytes)
   return table.concat(lines, "\n")
-end
-
-reports["heap.classes"] = function(list)
-  local function row(r)
-    local cells = {size(r.retained_bytes), share(r.retained_bytes, list.all_bytes),
-      size(r.shallow_bytes), count(r.objects), r.type, r.class}
-    if list.garbage then
-      table.remove(cells, 1)
-      cells[1] = share(r.shallow_bytes, list.all_bytes)
-    end
-    return cells
-  end
-  local headings = {">retained", ">share", ">shallow", ">objects", "type", "class"}
-  if list.garbage then table.remove(headings, 1) end
-  return ("%s by %s\n\n"):format(list.garbage and "Classes of garbage" or "Classes",
-      list.sort == "count" and "count" or list.sort .. " size") ..
-    text.rows(list, headings, row, "class", "classes", list.total_classes)
 end
 
 -- "2026-11-21 17:40:05  served 20", or the time alone where that is the name.

@@ -56,6 +56,16 @@ int hl_count(lua_State *L) {
 
 /* {=== The biggest ==================================================================== */
 
+static void push_class_row(lua_State *L, const lh_snapshot *snapshot, const lh_class_row *row) {
+  const lh_class *class = lh_class_at(snapshot, row->class_index);
+  lua_createtable(L, 0, 5);
+  hr_set_string(L, "class", class->name);
+  hr_set_string(L, "type", lh_type_name(class->type));
+  hr_set_integer(L, "objects", row->objects);
+  hr_set_integer(L, "shallow_bytes", row->shallow_bytes);
+  hr_set_integer(L, "retained_bytes", row->retained_bytes);
+}
+
 static int classes_body(lua_State *L) {
   hl_task *t = hl_task_of(L);
   lh_snapshot *s = hl_analysed(L, t, HL_WHOLE);
@@ -66,7 +76,7 @@ static int classes_body(lua_State *L) {
   hr_check(L, code, &error);
   hr_push_list(L, "heap.live_classes", t->n_rows);
   for (size_t i = 0; i < t->n_rows; i++) {
-    hr_push_class_row(L, s, &t->rows[i]);
+    push_class_row(L, s, &t->rows[i]);
     lua_rawseti(L, -2, (lua_Integer)i + 1);
   }
   return 1;
@@ -78,7 +88,8 @@ static int top_body(lua_State *L) {
   lh_error error;
   lh_top_query query = {.sort = t->sort, .limit = t->limit};
   size_t n_left_out;
-  int code = hr_rank_objects(s, &query, &t->found, &t->n_found, &n_left_out, &error);
+  uint64_t total;
+  int code = lh_rank_objects(s, &query, false, &t->found, &t->n_found, &n_left_out, &total, &error);
   if (code != LH_OK) t->found = NULL;
   hr_check(L, code, &error);
   lh_id *ids = hl_new_ids(L, t, t->n_found);

@@ -252,12 +252,6 @@ int hr_epochs(lua_State *L);       /* snapshot:epochs(options) */
 int hr_retained(lua_State *L);     /* snapshot:retained(objects) */
 int hr_objects_with(lua_State *L); /* snapshot:objects_with(fingerprint) */
 int hr_dominators(lua_State *L);   /* object:dominators() */
-void hr_push_class_row(lua_State *L, const lh_snapshot *snapshot, const lh_class_row *row);
-/* The biggest objects, as lh_top_objects, but for upvalues and protos, which are ranked only if
-** their type is asked for, and of a linked list all but its first: so many that would have come
-** before the last are left out. */
-int hr_rank_objects(lh_snapshot *snapshot, lh_top_query *query, lh_id **ids, size_t *n,
-                    size_t *n_left_out, lh_error *error);
 
 /* report.c: the answer to a question of the library; nil, message, code where nothing is as asked.
 ** And the same, at most as many rows as argument 2 says. */

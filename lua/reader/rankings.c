@@ -47,93 +47,20 @@ static void set_query(lua_State *L, const lh_top_query *query, lh_sort sort) {
   hr_set_boolean(L, "garbage", query->garbage);
 }
 
-static bool is_shown(const lh_snapshot *snapshot, const lh_top_query *query, lh_id id) {
-  if (lh_is_own(snapshot, id) || lh_is_reachable(snapshot, id) == query->garbage) return false;
-  return query->type_mask == 0 || (query->type_mask & 1u << lh_type_of(snapshot, id));
-}
-
-static uint64_t count_shown(const lh_snapshot *snapshot, const lh_top_query *query) {
-  uint64_t n = 0;
-  for (lh_id id = 1; id <= lh_object_count(snapshot); id++) n += is_shown(snapshot, query, id);
-  return n;
-}
-
 typedef struct ranked {
   void *rows;
   size_t n;
 } ranked;
 
-void hr_push_class_row(lua_State *L, const lh_snapshot *snapshot, const lh_class_row *row) {
-  const lh_class *class = lh_class_at(snapshot, row->class_index);
-  lua_createtable(L, 0, 5);
-  hr_set_string(L, "class", class->name);
-  hr_set_string(L, "type", lh_type_name(class->type));
-  hr_set_integer(L, "objects", row->objects);
-  hr_set_integer(L, "shallow_bytes", row->shallow_bytes);
-  hr_set_integer(L, "retained_bytes", row->retained_bytes);
-}
-
 /* classes([n [, order]] | options) */
 int hr_classes(lua_State *L) {
-  lh_snapshot *snapshot = hr_analysed(L, hr_check_snapshot(L, 1));
+  (void)hr_check_snapshot(L, 1);
   lh_top_query query = check_query(L, 0);
-  size_t limit = query.limit;
-  ranked *r = hr_hold(L, 1, sizeof *r, hr_free_pointer);
-  lh_class_row *rows;
-  lh_reach reach;
-  lh_error error;
-  int hold = lua_gettop(L);
-  query.limit = 0;
-  hr_check(L, lh_top_classes(snapshot, &query, &rows, &r->n, &error), &error);
-  r->rows = rows;
-  lh_reach_totals(snapshot, &reach);
-  size_t n = limit > 0 && limit < r->n ? limit : r->n;
-  hr_push_list(L, "heap.classes", n);
-  for (size_t i = 0; i < n; i++) {
-    hr_push_class_row(L, snapshot, &rows[i]);
-    lua_rawseti(L, -2, (lua_Integer)i + 1);
-  }
-  set_query(L, &query, query.sort);
-  hr_set_integer(L, "total_classes", r->n);
-  hr_set_integer(L, "all_bytes", query.garbage ? reach.garbage_bytes : reach.reachable_bytes);
-  hr_let_go(L, hold);
-  return 1;
-}
-
-/* Upvalues and prototypes only repeat what their function or content says. */
-#define INNARDS (1u << LH_TYPE_UPVALUE | 1u << LH_TYPE_PROTO)
-
-/* Of linked lists only the first element, in place: how many are left, of those ranked before the
-** last; the others in *n_left_out. */
-static size_t fold_lists(const lh_snapshot *snapshot, lh_id *ids, size_t n, size_t limit,
-                         size_t *n_left_out) {
-  size_t n_kept = 0, i;
-  for (i = 0; i < n && n_kept < limit; i++)
-    if (!lh_continues_list(snapshot, ids[i])) ids[n_kept++] = ids[i];
-  *n_left_out = i - n_kept;
-  return n_kept;
-}
-
-static bool has_lists(const lh_snapshot *snapshot, const lh_id *ids, size_t n) {
-  for (size_t i = 0; i < n; i++)
-    if (lh_continues_list(snapshot, ids[i])) return true;
-  return false;
-}
-
-/* Ranked by what they retain the elements of lists are left out, unless all are asked for. */
-int hr_rank_objects(lh_snapshot *snapshot, lh_top_query *query, lh_id **ids, size_t *n,
-                    size_t *n_left_out, lh_error *error) {
-  size_t limit = query->limit;
-  bool folds = limit > 0 && query->sort != LH_SORT_SHALLOW && !query->garbage;
-  *n_left_out = 0;
-  if (query->type_mask == 0) query->type_mask = ~INNARDS;
-  int code = lh_top_objects(snapshot, query, ids, n, error);
-  if (code != LH_OK || !folds || !has_lists(snapshot, *ids, *n)) return code;
-  lh_free(*ids);
-  query->limit = 0;
-  code = lh_top_objects(snapshot, query, ids, n, error);
-  if (code == LH_OK) *n = fold_lists(snapshot, *ids, *n, limit, n_left_out);
-  return code;
+  return hr_answer(L, "classes",
+                   &(lh_request){.limit = query.limit,
+                                 .sort = query.sort,
+                                 .type_mask = query.type_mask,
+                                 .garbage = query.garbage});
 }
 
 /* top([n [, order]] | options): the objects; n is 20 if it is not given. */
@@ -141,14 +68,16 @@ int hr_top(lua_State *L) {
   lh_snapshot *snapshot = hr_analysed(L, hr_check_snapshot(L, 1));
   lh_top_query query = check_query(L, 20);
   size_t n_left_out;
+  uint64_t total;
   ranked *r = hr_hold(L, 1, sizeof *r, hr_free_pointer);
   int hold = lua_gettop(L);
   lh_id *ids;
   lh_error error;
-  hr_check(L, hr_rank_objects(snapshot, &query, &ids, &r->n, &n_left_out, &error), &error);
+  hr_check(L, lh_rank_objects(snapshot, &query, false, &ids, &r->n, &n_left_out, &total, &error),
+           &error);
   r->rows = ids;
   lua_createtable(L, 0, 4);
-  hr_set_integer(L, "total_objects", count_shown(snapshot, &query));
+  hr_set_integer(L, "total_objects", total);
   hr_set_integer(L, "left_out", n_left_out);
   set_query(L, &query, query.sort == LH_SORT_COUNT ? LH_SORT_RETAINED : query.sort);
   hr_push_objects(L, 1, ids, r->n, lua_gettop(L));

@@ -1,0 +1,87 @@
+/*
+** classes.c - the classes in order. Garbage retains nothing, so the column for that is left out.
+*/
+#include "report/report.h"
+
+typedef struct found {
+  lh_class_row *rows;
+  size_t n;
+  uint64_t all_bytes; /* of these shares are told */
+  const char *sort;
+  bool garbage;
+} found;
+
+static void share_of(lh_report *report, const void *row, lh_cell *cell) {
+  const found *f = report->answer;
+  const lh_class_row *r = row;
+  cell->as.n = f->garbage ? r->shallow_bytes : r->retained_bytes;
+  cell->whole = f->all_bytes;
+}
+
+static void type_of(lh_report *report, const void *row, lh_cell *cell) {
+  uint32_t class_index = ((const lh_class_row *)row)->class_index;
+  cell->as.text = lh_type_name(lh_class_at(report->snapshot, class_index)->type);
+}
+
+#define ROW lh_class_row
+#define CLASS LH_CLASS("class", class_index, "its name and type")
+#define TYPE LH_COMPUTED(NULL, "type", LH_COLUMN_TEXT, type_of, NULL, LH_UNBROKEN)
+#define SHARE LH_COMPUTED(NULL, "share", LH_COLUMN_SHARE, share_of, NULL)
+#define SHALLOW LH_BYTES("shallow_bytes", "shallow", shallow_bytes, "of all instances")
+#define RETAINED(heading) \
+  LH_BYTES("retained_bytes", heading, retained_bytes, "that would go if all of them went")
+#define OBJECTS LH_COUNT("objects", "objects", objects, "how many")
+static const lh_column columns[] = {
+    RETAINED("retained"), SHARE, SHALLOW, OBJECTS, TYPE, CLASS, LH_END};
+static const lh_column garbage_columns[] = {SHARE, SHALLOW,        OBJECTS, TYPE,
+                                            CLASS, RETAINED(NULL), LH_END};
+#undef ROW
+
+static const lh_table class_table =
+    LH_TABLE("heap.class", "class", "classes", lh_class_row, columns);
+static const lh_table garbage_table =
+    LH_TABLE("heap.class", "class", "classes", lh_class_row, garbage_columns);
+
+static void let_go(void *out) {
+  lh_free(((found *)out)->rows);
+}
+
+#define ROW found
+static const lh_column answer_columns[] = {
+    LH_COUNT("total_classes", NULL, n, "how many there are, listed or not"),
+    LH_TEXT("sort", NULL, sort, "by what they are in order", LH_LUA_ONLY),
+    LH_FLAG("garbage", garbage, "it is about what nothing refers to any more", LH_LUA_ONLY),
+    LH_BYTES("all_bytes", NULL, all_bytes, "of these shares are told", LH_LUA_ONLY),
+    LH_ROWS("classes", rows, n, &class_table, "the biggest first", LH_LIMITED),
+    LH_END};
+#undef ROW
+
+static const lh_table answer = LH_TABLE("heap.classes", NULL, NULL, found, answer_columns);
+
+static void tell(lh_teller *t, lh_report *report) {
+  const found *f = report->answer;
+  const char *gap = t->all ? "" : "\n"; /* where no colour sets the heading off */
+  lh_say(t, LH_BOLD, "Classes%s by %s%s%s", f->garbage ? " of garbage" : "", f->sort,
+         report->request.sort == LH_SORT_COUNT ? "" : " size", gap);
+  lh_tell_table(t, report, f->garbage ? &garbage_table : &class_table, f->rows, f->n, f->n);
+}
+
+/* All of them, to know how many there are. */
+static int ask(lh_snapshot *snapshot, const lh_request *request, void *out, lh_error *error) {
+  found *f = out;
+  lh_top_query query = {
+      .sort = request->sort, .type_mask = request->type_mask, .garbage = request->garbage};
+  lh_reach reach;
+  lh_reach_totals(snapshot, &reach);
+  f->all_bytes = request->garbage ? reach.garbage_bytes : reach.reachable_bytes;
+  f->garbage = request->garbage;
+  f->sort = lh_sort_name(request);
+  return lh_top_classes(snapshot, &query, &f->rows, &f->n, error);
+}
+
+const lh_question lh_classes_question = {.name = "classes",
+                                         .answer = &answer,
+                                         .main = "classes",
+                                         .ask = ask,
+                                         .free = let_go,
+                                         .tell = tell};

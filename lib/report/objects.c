@@ -1,0 +1,117 @@
+/*
+** objects.c - the biggest objects: without next elements of linked lists when ranked by what they
+** retain, unless all are asked for. Nothing holds garbage, and it retains nothing.
+*/
+#include "report/report.h"
+
+typedef struct object {
+  lh_id id;
+} object;
+
+typedef struct found {
+  lh_id *ids;
+  size_t n, n_left_out;
+  uint64_t total;
+} found;
+
+/* {=== Columns ======================================================================== */
+
+static lh_id id_of(const void *row) {
+  return ((const object *)row)->id;
+}
+
+static void share_of(lh_report *report, const void *row, lh_cell *cell) {
+  lh_reach reach;
+  lh_reach_totals(report->snapshot, &reach);
+  bool garbage = report->request.garbage;
+  cell->as.n = (garbage ? lh_shallow_bytes : lh_retained_bytes)(report->snapshot, id_of(row));
+  cell->whole = garbage ? reach.garbage_bytes : reach.reachable_bytes;
+}
+
+static void retained_of(lh_report *report, const void *row, lh_cell *cell) {
+  cell->as.n = lh_retained_bytes(report->snapshot, id_of(row));
+}
+
+static void shallow_of(lh_report *report, const void *row, lh_cell *cell) {
+  cell->as.n = lh_shallow_bytes(report->snapshot, id_of(row));
+}
+
+static void what_of(lh_report *report, const void *row, lh_cell *cell) {
+  cell->as.text = lh_keep_text(report, lh_what_text(report->snapshot, id_of(row)));
+}
+
+static void distance_of(lh_report *report, const void *row, lh_cell *cell) {
+  cell->is_null = report->request.garbage;
+  cell->as.n = lh_distance(report->snapshot, id_of(row));
+}
+
+static void path_of(lh_report *report, const void *row, lh_cell *cell) {
+  cell->as.text = report->request.garbage ? NULL : lh_keep_path(report, id_of(row));
+}
+
+#define ROW object
+#define OBJECT LH_OBJECT("object", id, "itself", LH_ADDRESS)
+#define RETAINED(heading)                                              \
+  LH_COMPUTED("retained_bytes", heading, LH_COLUMN_BYTES, retained_of, \
+              "what would go if it went; of garbage 0")
+#define SHARE LH_COMPUTED(NULL, "share", LH_COLUMN_SHARE, share_of, NULL)
+#define SHALLOW LH_COMPUTED("shallow_bytes", "shallow", LH_COLUMN_BYTES, shallow_of, "its own")
+#define ADDRESS LH_EXAMPLE(NULL, "address", id, NULL)
+#define WHAT LH_COMPUTED(NULL, "class", LH_COLUMN_TEXT, what_of, NULL)
+#define DISTANCE                                              \
+  LH_COMPUTED("distance", NULL, LH_COLUMN_COUNT, distance_of, \
+              "references on the shortest path from a root; null for garbage", LH_OPTIONAL)
+#define PATH(heading) \
+  LH_COMPUTED("held_by", heading, LH_COLUMN_TEXT, path_of, "a path; null for garbage", LH_OPTIONAL)
+static const lh_column columns[] = {OBJECT,   RETAINED("retained"), SHARE, SHALLOW, ADDRESS, WHAT,
+                                    DISTANCE, PATH("path"),         LH_END};
+static const lh_column garbage_columns[] = {OBJECT, RETAINED(NULL), SHARE,      SHALLOW, ADDRESS,
+                                            WHAT,   DISTANCE,       PATH(NULL), LH_END};
+#undef ROW
+
+static const lh_table object_table = LH_TABLE(NULL, "object", "objects", object, columns);
+static const lh_table garbage_table = LH_TABLE(NULL, "object", "objects", object, garbage_columns);
+
+#define ROW found
+static const lh_column answer_columns[] = {
+    LH_COUNT("total_objects", NULL, total, "how many there are, listed or not"),
+    LH_ROWS("objects", ids, n, &object_table, "the biggest first"), LH_END};
+#undef ROW
+
+static const lh_table answer = LH_TABLE("heap.objects", NULL, NULL, found, answer_columns);
+
+/* }=================================================================================== */
+
+static void tell(lh_teller *t, lh_report *report) {
+  const found *f = report->answer;
+  bool garbage = report->request.garbage;
+  lh_request by_size = report->request;
+  if (by_size.sort == LH_SORT_COUNT) by_size.sort = LH_SORT_RETAINED;
+  lh_say(t, LH_BOLD, "%s by %s size", garbage ? "Garbage" : "Objects", lh_sort_name(&by_size));
+  lh_tell_rows(t, report, garbage ? &garbage_table : &object_table, f->ids, f->n);
+  if (f->n_left_out > 0)
+    lh_say(t, LH_FAINT, "%s of lists left out, whose first is shown",
+           lh_count_of(f->n_left_out, "element", "elements").text);
+  lh_tell_hidden(t, &object_table, f->total - f->n - f->n_left_out);
+}
+
+static int ask(lh_snapshot *snapshot, const lh_request *request, void *out, lh_error *error) {
+  found *f = out;
+  const lh_top_query query = {.sort = request->sort,
+                              .limit = request->limit,
+                              .type_mask = request->type_mask,
+                              .garbage = request->garbage};
+  return lh_rank_objects(snapshot, &query, request->whole_lists, &f->ids, &f->n, &f->n_left_out,
+                         &f->total, error);
+}
+
+static void let_go(void *out) {
+  lh_free(((found *)out)->ids);
+}
+
+const lh_question lh_objects_question = {.name = "objects",
+                                         .answer = &answer,
+                                         .main = "objects",
+                                         .ask = ask,
+                                         .free = let_go,
+                                         .tell = tell};
