@@ -192,44 +192,13 @@ static unsigned tables_of(const request *r) {
 
 /* {=== Text =========================================================================== */
 
-static void ledger_line(const char *what, const char *objects, const char *size, const char *note) {
-  printf("  %-23s %12s %14s%s%s\n", what, objects, size, *note != '\0' ? "  " : "", note);
-}
-
-static void print_ledger(cli *c, const lh_snapshot *snapshot) {
-  const lh_info *info = lh_snapshot_info(snapshot);
-  char *program = cli_escape(info->program), *name = cli_escape(info->name);
-  char *release = cli_escape(info->lua_release);
-  int64_t missing = info->unaccounted_bytes;
-  lh_reach reach;
-  lh_reach_totals(snapshot, &reach);
-  printf("%s%s%s\n", cli_style_on(c, CLI_BOLD), program, cli_style_off(c));
-  printf("Lua %s, process %llu, snapshot %s at %s\n\n", release,
-         (unsigned long long)info->process_id, name, cli_time(c, info->time_ns));
-  ledger_line("objects", cli_count(c, info->objects), cli_size(c, info->object_bytes), "");
-  ledger_line("  reachable", cli_count(c, reach.reachable_objects),
-              cli_size(c, reach.reachable_bytes), "");
-  ledger_line("  garbage", cli_count(c, reach.garbage_objects), cli_size(c, reach.garbage_bytes),
-              reach.garbage_objects > 0 ? "waits for the collector" : "");
-  ledger_line("string table", "", cli_size(c, info->string_table_bytes), "");
-  ledger_line(
-      "unaccounted", "",
-      missing < 0 ? cli_size_change(c, (uint64_t)-missing, 0) : cli_size(c, (uint64_t)missing),
-      missing != 0 ? "buffers in use by C code" : "");
-  ledger_line("collectgarbage(\"count\")", "", cli_size(c, info->gc_bytes),
-              missing == 0 ? "all of it, to the byte" : "");
-  lh_free(program);
-  lh_free(name);
-  lh_free(release);
-}
-
 static void print_text(cli *c, lh_snapshot *snapshot, const request *r) {
   if (r->question != NULL) {
     print_answer(c, snapshot, r, r->question);
     return;
   }
   if (r->by == 0) {
-    print_ledger(c, snapshot);
+    print_answer(c, snapshot, r, lh_find_question("info"));
     putchar('\n');
   }
   unsigned by = tables_of(r);
@@ -244,33 +213,12 @@ static void print_text(cli *c, lh_snapshot *snapshot, const request *r) {
 
 /* {=== JSON =========================================================================== */
 
-static void json_snapshot(cli_json *w, const lh_snapshot *snapshot) {
-  const lh_info *info = lh_snapshot_info(snapshot);
-  lh_reach reach;
-  lh_reach_totals(snapshot, &reach);
-  cli_json_open(w, "snapshot", '{');
-  cli_json_value(w, "program", cli_json_text(info->program));
-  cli_json_value(w, "name", cli_json_text(info->name));
-  cli_json_value(w, "lua_release", cli_json_text(info->lua_release));
-  cli_json_value(w, "process_id", cli_json_size(info->process_id));
-  cli_json_value(w, "time_ns", cli_json_size(info->time_ns));
-  cli_json_value(w, "file_bytes", cli_json_size(info->file_bytes));
-  cli_json_value(w, "objects", cli_json_size(info->objects));
-  cli_json_value(w, "bytes", cli_json_size(info->object_bytes));
-  cli_json_value(w, "gc_bytes", cli_json_size(info->gc_bytes));
-  cli_json_value(w, "unaccounted_bytes", json_integer(info->unaccounted_bytes));
-  cli_json_value(w, "string_table_bytes", cli_json_size(info->string_table_bytes));
-  cli_json_value(w, "reachable_objects", cli_json_size(reach.reachable_objects));
-  cli_json_value(w, "reachable_bytes", cli_json_size(reach.reachable_bytes));
-  cli_json_value(w, "garbage_objects", cli_json_size(reach.garbage_objects));
-  cli_json_value(w, "garbage_bytes", cli_json_size(reach.garbage_bytes));
-  cli_json_close(w, '}');
-}
-
 static void print_json(cli *c, lh_snapshot *snapshot, const request *r) {
   cli_json w = {0};
   cli_json_open(&w, NULL, '{');
-  json_snapshot(&w, snapshot);
+  cli_json_open(&w, "snapshot", '{');
+  print_answer_json(c, &w, snapshot, r, lh_find_question("info"));
+  cli_json_close(&w, '}');
   if (r->question != NULL) print_answer_json(c, &w, snapshot, r, r->question);
   unsigned by = r->question != NULL ? 0 : tables_of(r);
   if (by & BY_CLASS) print_answer_json(c, &w, snapshot, r, lh_find_question("classes"));

@@ -81,7 +81,7 @@ typedef enum lh_column_kind {
   LH_COLUMN_FLAG,   /* bool */
   LH_COLUMN_BAR,    /* uint64_t, shown as a bar, whose whole is 20 characters long; only in text */
   LH_COLUMN_TEXT,   /* const char *, of printable characters: a name, a path, a word; may be NULL */
-  LH_COLUMN_NAME,   /* as a program gave it, any bytes: escaped wherever it is shown; computed */
+  LH_COLUMN_NAME,   /* as a program gave it, any bytes: escaped wherever it is shown */
   LH_COLUMN_OBJECT, /* lh_id, and with it its class and type; LH_NO_OBJECT, LH_ROOT: none */
   LH_COLUMN_EXAMPLE, /* lh_id alone; LH_NO_OBJECT: none */
   LH_COLUMN_CLASS,   /* uint32_t: class and type under these keys; UINT32_MAX: none */

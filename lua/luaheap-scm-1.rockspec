@@ -138,6 +138,7 @@ build = {
         "lib/report/classes.c",
         "lib/report/epochs.c",
         "lib/report/growing.c",
+        "lib/report/info.c",
         "lib/report/modules.c",
         "lib/report/numbers.c",
         "lib/report/objects.c",

@@ -154,17 +154,24 @@ static void put_lua_rows(FILE *out, const lh_table *table) {
   }
 }
 
+static bool has_key(const lh_table *table, const char *key) {
+  const lh_column *column = next_key(table->columns);
+  while (column->kind != LH_COLUMN_END && strcmp(column->key, key) != 0)
+    column = next_key(column + 1);
+  return column->kind != LH_COLUMN_END;
+}
+
 static void put_lua(FILE *out, const lh_question *question) {
   const lh_table *answer = question->answer;
   for (const lh_column *c = answer->columns; c->kind != LH_COLUMN_END; c++)
     if (is_main(c, question->main))
       fprintf(out, "---A list: %s.\n---@class %s: { [integer]: %s }\n", c->meaning, answer->name,
               c->rows->name);
+  if (question->main == NULL) fprintf(out, "---@class %s\n", answer->name);
   put_lua_fields(out, answer, question->main);
-  fputs(
-      "---@field reachable_bytes integer of these are shares\n"
-      "---@field text string as the command prints it\n",
-      out);
+  if (!has_key(answer, "reachable_bytes"))
+    fputs("---@field reachable_bytes integer of these are shares\n", out);
+  fputs("---@field text string as the command prints it\n", out);
   for (const lh_column *c = answer->columns; c->kind != LH_COLUMN_END; c++) {
     if (c->kind != LH_COLUMN_ROWS) continue;
     fputc('\n', out);

@@ -5,17 +5,10 @@
 
 #include "report/report.h"
 
-const lh_question *const lh_questions[] = {&lh_suspects_question,
-                                           &lh_under_question,
-                                           &lh_modules_question,
-                                           &lh_threads_question,
-                                           &lh_class_question,
-                                           &lh_waste_question,
-                                           &lh_growing_question,
-                                           &lh_epochs_question,
-                                           &lh_classes_question,
-                                           &lh_objects_question,
-                                           NULL};
+const lh_question *const lh_questions[] = {
+    &lh_suspects_question, &lh_under_question, &lh_modules_question, &lh_threads_question,
+    &lh_class_question,    &lh_waste_question, &lh_growing_question, &lh_epochs_question,
+    &lh_classes_question,  &lh_info_question,  &lh_objects_question, NULL};
 
 const lh_question *lh_find_question(const char *name) {
   const lh_question *const *q = lh_questions;
@@ -46,7 +39,7 @@ static void free_made(lh_report *report) {
 void lh_report_free(lh_report *report) {
   free_made(report);
   lh_free(report->made);
-  if (report->answer) report->question->free(report->answer);
+  if (report->answer && report->question->free) report->question->free(report->answer);
   lh_free(report->answer);
   *report = (lh_report){0};
 }
@@ -91,6 +84,9 @@ static void read_field(const lh_column *column, const char *row, lh_cell *cell) 
       cell->as.rows.n = (size_t)read_count(row + column->n_offset, column->n_bytes);
       break;
     case LH_COLUMN_NAME:
+      cell->as.name.bytes = *(const char *const *)field;
+      cell->as.name.n = strlen(cell->as.name.bytes);
+      break;
     case LH_COLUMN_EDGE:
     case LH_COLUMN_TEXTS:
     case LH_COLUMN_END: break;

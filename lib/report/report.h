@@ -40,6 +40,8 @@
   LH_COLUMN(key, NULL, LH_COLUMN_FLAG, __VA_ARGS__, LH_FIELD(field, bool: 1))
 #define LH_TEXT(key, heading, field, ...) \
   LH_COLUMN(key, heading, LH_COLUMN_TEXT, __VA_ARGS__, LH_FIELD(field, const char *: 1))
+#define LH_NAME(key, field, ...) \
+  LH_COLUMN(key, NULL, LH_COLUMN_NAME, __VA_ARGS__, LH_FIELD(field, const char *: 1))
 #define LH_WORD(key, heading, field, word_of, ...) \
   LH_COLUMN(key, heading, LH_COLUMN_TEXT, __VA_ARGS__, LH_FIELD(field, unsigned: 1), \
             .word = word_of)
@@ -128,8 +130,8 @@ void lh_tell_next(lh_teller *teller, const lh_report *report, const char *why, l
 
 /* }=================================================================================== */
 
-extern const lh_question lh_classes_question, lh_objects_question, lh_epochs_question,
-    lh_suspects_question, lh_modules_question, lh_threads_question, lh_class_question,
-    lh_under_question, lh_waste_question, lh_growing_question;
+extern const lh_question lh_info_question, lh_classes_question, lh_objects_question,
+    lh_epochs_question, lh_suspects_question, lh_modules_question, lh_threads_question,
+    lh_class_question, lh_under_question, lh_waste_question, lh_growing_question;
 
 #endif

@@ -2,25 +2,28 @@
 -- reader_rows_meta.lua - the rows of the reports of heap.reader, for people and for the Lua language
 -- server (reader_meta.lua). They are plain tables, with the keys of the commands' --json.
 
+-- >>> info
 ---@class heap.info
 ---@field program string its command line
 ---@field name string the path that the program gave
----@field lua_release string "5.4.6"
----@field process_id integer
+---@field lua_release string such as 5.4.6
+---@field process_id integer of the program
 ---@field state_id integer the same for all snapshots of one Lua state
 ---@field serial integer of the snapshot's own mark; later ones are higher
----@field time_ns integer
----@field file_bytes integer
+---@field time_ns integer nanoseconds since 1970, UTC
+---@field file_bytes integer size of the file
 ---@field string_limit integer bytes of each string that were kept
----@field objects integer
+---@field objects integer how many
 ---@field bytes integer their shallow sizes
 ---@field gc_bytes integer collectgarbage("count") * 1024
----@field unaccounted_bytes integer
----@field string_table_bytes integer
----@field reachable_objects integer
----@field reachable_bytes integer
----@field garbage_objects integer
----@field garbage_bytes integer
+---@field unaccounted_bytes integer what of that is neither objects nor the string table
+---@field string_table_bytes integer Lua's table of short strings
+---@field reachable_objects integer that the collector keeps
+---@field reachable_bytes integer of these
+---@field garbage_objects integer that nothing keeps alive
+---@field garbage_bytes integer of these
+---@field text string as the command prints it
+-- <<<
 
 -- >>> classes
 ---A list: the biggest first.
@@ -104,6 +107,7 @@
 -- <<<
 
 -- >>> class
+---@class heap.description
 ---@field class string its name and type
 ---@field type string
 ---@field objects integer how many instances are reachable; all other figures are about these

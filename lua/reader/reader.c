@@ -140,33 +140,8 @@ void hr_push_text(lua_State *L, hr_snapshot *of, char *text) {
 
 /* {=== What a snapshot is ============================================================= */
 
-/* `info`: the keys of heaptop --json, and what tells of which state it is. */
 static int info(lua_State *L) {
-  hr_snapshot *of = hr_check_snapshot(L, 1);
-  const lh_info *i = lh_snapshot_info(hr_analysed(L, of));
-  lh_info copy = *i;
-  lh_reach reach;
-  lh_reach_totals(of->snapshot, &reach);
-  hr_push_list(L, "heap.info", 0);
-  hr_set_integer(L, "process_id", copy.process_id);
-  hr_set_integer(L, "state_id", copy.state_id);
-  hr_set_integer(L, "serial", copy.serial);
-  hr_set_integer(L, "time_ns", copy.time_ns);
-  hr_set_integer(L, "file_bytes", copy.file_bytes);
-  hr_set_integer(L, "string_limit", copy.string_limit);
-  hr_set_integer(L, "objects", copy.objects);
-  hr_set_integer(L, "bytes", copy.object_bytes);
-  hr_set_integer(L, "gc_bytes", copy.gc_bytes);
-  hr_set_integer(L, "unaccounted_bytes", (uint64_t)copy.unaccounted_bytes);
-  hr_set_integer(L, "string_table_bytes", copy.string_table_bytes);
-  hr_set_integer(L, "reachable_objects", reach.reachable_objects);
-  hr_set_integer(L, "reachable_bytes", reach.reachable_bytes);
-  hr_set_integer(L, "garbage_objects", reach.garbage_objects);
-  hr_set_integer(L, "garbage_bytes", reach.garbage_bytes);
-  hr_set_string(L, "program", lh_snapshot_info(hr_opened(L, of))->program);
-  hr_set_string(L, "name", lh_snapshot_info(hr_opened(L, of))->name);
-  hr_set_string(L, "lua_release", lh_snapshot_info(hr_opened(L, of))->lua_release);
-  return 1;
+  return hr_answer(L, "info", &(lh_request){0});
 }
 
 /* `file`: what it was opened from; nil if that was no file. */

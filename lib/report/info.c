@@ -1,0 +1,98 @@
+/*
+** info.c - what a snapshot is, and a ledger of its heap, which adds up to what collectgarbage says.
+*/
+#include <string.h>
+
+#include "report/report.h"
+
+typedef struct found {
+  lh_info info;
+  lh_reach reach;
+} found;
+
+static void unaccounted_of(lh_report *report, const void *row, lh_cell *cell) {
+  (void)report;
+  cell->as.n = (uint64_t)((const found *)row)->info.unaccounted_bytes;
+}
+
+#define ROW found
+static const lh_column answer_columns[] = {
+    LH_NAME("program", info.program, "its command line"),
+    LH_NAME("name", info.name, "the path that the program gave"),
+    LH_NAME("lua_release", info.lua_release, "such as 5.4.6"),
+    LH_COUNT("process_id", NULL, info.process_id, "of the program"),
+    LH_COUNT("state_id", NULL, info.state_id, "the same for all snapshots of one Lua state",
+             LH_LUA_ONLY),
+    LH_COUNT("serial", NULL, info.serial, "of the snapshot's own mark; later ones are higher",
+             LH_LUA_ONLY),
+    LH_COUNT("time_ns", NULL, info.time_ns, "nanoseconds since 1970, UTC"),
+    LH_BYTES("file_bytes", NULL, info.file_bytes, "size of the file"),
+    LH_COUNT("string_limit", NULL, info.string_limit, "bytes of each string that were kept",
+             LH_LUA_ONLY),
+    LH_COUNT("objects", NULL, info.objects, "how many"),
+    LH_BYTES("bytes", NULL, info.object_bytes, "their shallow sizes"),
+    LH_BYTES("gc_bytes", NULL, info.gc_bytes, "collectgarbage(\"count\") * 1024"),
+    LH_COMPUTED("unaccounted_bytes", NULL, LH_COLUMN_BYTES, unaccounted_of,
+                "what of that is neither objects nor the string table"),
+    LH_BYTES("string_table_bytes", NULL, info.string_table_bytes, "Lua's table of short strings"),
+    LH_COUNT("reachable_objects", NULL, reach.reachable_objects, "that the collector keeps"),
+    LH_BYTES("reachable_bytes", NULL, reach.reachable_bytes, "of these"),
+    LH_COUNT("garbage_objects", NULL, reach.garbage_objects, "that nothing keeps alive"),
+    LH_BYTES("garbage_bytes", NULL, reach.garbage_bytes, "of these"),
+    LH_END};
+#undef ROW
+
+static const lh_table answer = LH_TABLE("heap.info", NULL, NULL, found, answer_columns);
+
+/* {=== The ledger ===================================================================== */
+
+static void tell_line(lh_teller *t, const char *what, const char *objects, lh_number size,
+                      const char *note) {
+  lh_say(t, LH_PLAIN, "  %-23s %12s %14s%s%s", what, objects, size.text, *note ? "  " : "", note);
+}
+
+static void tell_program(lh_teller *t, const lh_info *info) {
+  lh_text text = {0};
+  lh_text_escaped(&text, info->program, strlen(info->program), false);
+  lh_say_text(t, LH_BOLD, &text);
+  lh_text_string(&text, "Lua ");
+  lh_text_escaped(&text, info->lua_release, strlen(info->lua_release), false);
+  lh_text_format(&text, ", process %llu, snapshot ", (unsigned long long)info->process_id);
+  lh_text_escaped(&text, info->name, strlen(info->name), false);
+  lh_text_format(&text, " at %s\n", lh_time_text(info->time_ns).text);
+  lh_say_text(t, LH_PLAIN, &text);
+}
+
+static void tell(lh_teller *t, lh_report *report) {
+  const lh_info *info = &((const found *)report->answer)->info;
+  const lh_reach *reach = &((const found *)report->answer)->reach;
+  int64_t missing = info->unaccounted_bytes;
+  tell_program(t, info);
+  tell_line(t, "objects", lh_count_text(info->objects).text, lh_told_size(t, info->object_bytes),
+            "");
+  tell_line(t, "  reachable", lh_count_text(reach->reachable_objects).text,
+            lh_told_size(t, reach->reachable_bytes), "");
+  tell_line(t, "  garbage", lh_count_text(reach->garbage_objects).text,
+            lh_told_size(t, reach->garbage_bytes),
+            reach->garbage_objects > 0 ? "waits for the collector" : "");
+  tell_line(t, "string table", "", lh_told_size(t, info->string_table_bytes), "");
+  tell_line(t, "unaccounted", "",
+            missing < 0 ? lh_size_change((uint64_t)-missing, 0, t->exact_bytes)
+                        : lh_told_size(t, (uint64_t)missing),
+            missing != 0 ? "buffers in use by C code" : "");
+  tell_line(t, "collectgarbage(\"count\")", "", lh_told_size(t, info->gc_bytes),
+            missing == 0 ? "all of it, to the byte" : "");
+}
+
+/* }=================================================================================== */
+
+static int ask(lh_snapshot *snapshot, const lh_request *request, void *out, lh_error *error) {
+  found *f = out;
+  (void)request;
+  (void)error;
+  f->info = *lh_snapshot_info(snapshot);
+  lh_reach_totals(snapshot, &f->reach);
+  return LH_OK;
+}
+
+const lh_question lh_info_question = {.name = "info", .answer = &answer, .ask = ask, .tell = tell};
