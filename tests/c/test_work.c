@@ -103,17 +103,15 @@ static void ask_modules(run *r) {
 }
 
 static void ask_threads(run *r) {
-  lh_standing *list;
-  size_t n;
-  uint64_t n_threads;
-  assert_int_equal(lh_find_standings(r->at[2], &list, &n, &n_threads, NULL), LH_OK);
-  for (size_t i = 0; i < n; i++) {
+  lh_standings found;
+  assert_int_equal(lh_find_standings(r->at[2], &found, NULL), LH_OK);
+  for (size_t i = 0; i < found.n; i++) {
     lh_edges it;
     lh_frame frame;
-    lh_frames_begin(r->at[2], list[i].example, &it);
+    lh_frames_begin(r->at[2], found.list[i].example, &it);
     while (lh_frames_next(&it, &frame)) drop(lh_frame_text(r->at[2], &frame));
   }
-  lh_free(list);
+  lh_standings_free(&found);
 }
 
 /* The classes of the objects that retain most. */
