@@ -161,7 +161,6 @@ const char *cli_count_change(cli *c, uint64_t from, uint64_t to);               
 const char *cli_size(cli *c, uint64_t bytes);                                    /* 1.2 MB */
 const char *cli_size_change(cli *c, uint64_t from, uint64_t to);                 /* -1.2 MB */
 const char *cli_share(cli *c, uint64_t part, uint64_t whole);                    /* 12.5% */
-const char *cli_time(cli *c, uint64_t time_ns); /* 2025-11-21 15:08:52 UTC */
 
 /* lh_escaped: valid UTF-8 on one line, with nothing in it that a terminal would obey. What is
 ** escaped already stays as it is. Freed by lh_free. */

@@ -36,10 +36,6 @@ const char *cli_share(cli *c, uint64_t part, uint64_t whole) {
   return kept(c, lh_share_text(part, whole));
 }
 
-const char *cli_time(cli *c, uint64_t time_ns) {
-  return kept(c, lh_time_text(time_ns));
-}
-
 const char *cli_address(cli *c, const lh_snapshot *snapshot, lh_id id) {
   return kept(c, lh_address_text(snapshot, id));
 }

@@ -1,4 +1,4 @@
--- reports.lua - how those reports of heap.reader are printed that do not bring their text with them.
+-- reports.lua - how those reports of heap.reader are printed that do not bring their text along.
 
 local text = require "heap.text"
 
