@@ -45,7 +45,8 @@ TEST_COMMON = $(filter-out $(TEST_SOURCES) tests/c/lua_%,$(wildcard tests/c/*.c)
 WORK_TESTS = test_work
 TEST_NAMES = $(filter-out $(WORK_TESTS),$(patsubst tests/c/%.c,%,$(TEST_SOURCES)))
 # Tests that make the system fail (tests/c/faults.h), and the calls that go through them.
-WRAPPED = access close fcntl fstatat fsync fstatfs linkat open openat renameat sendfile syscall write
+WRAPPED = access close fcntl fstatat fsync fstatfs linkat open openat renameat sendfile \
+  syscall write
 WRAPPING_TESTS = test_background test_faults test_kill test_room test_shared
 # Those with heap.so's own code in them.
 READER_TESTS = test_corpus test_memory test_reader_memory

@@ -217,8 +217,8 @@ void cli_json_open(cli_json *w, const char *key, char bracket);
 void cli_json_close(cli_json *w, char bracket);
 void cli_json_value(cli_json *w, const char *key, json_t *value); /* steals value */
 
-/* Before a command fails: what was printed of a document that has no end yet is forgotten, as far as
-** it still can be. */
+/* Before a command fails: what was printed of a document that has no end yet is forgotten, as far
+** as it still can be. */
 void cli_json_drop(void);
 
 /* Inside an array: text keeps its control characters, and all beyond ASCII is \uXXXX. */

@@ -76,8 +76,8 @@
 ** Limits: F is below 2^40, objects are fewer than 2^32 - 1, array slots below 2^32, hash slots at
 ** most 2^31. Times are below 2^63. All sizes of the objects (shallow, slots of tables and stacks,
 ** instructions, debug information, blocks of userdata) add up to at most 2^57, more than an address
-** space has, and so do the three of the footer. No two objects have one address. A reference or root whose target has no record is
-** ignored.
+** space has, and so do the three of the footer. No two objects have one address. A reference or
+** root whose target has no record is ignored.
 **
 ** Value: u8 tag, payload. In a table's hash part the two tags share a byte.
 **   LH_VAL_SKIP     only in an array part: uvarint n, n > 0 empty slots

@@ -109,9 +109,9 @@ check_header() {
 }
 
 # Calls of the library that lead to its own floor's neighbours or upwards: what is undefined in an
-# object, and in which folder it is defined. Files that lie in lib/ itself are below all folders, but
-# for the picture, which is above. Objects of a capture are handed out as values by the one file that
-# looks both at the state and at the capture.
+# object, and in which folder it is defined. Files that lie in lib/ itself are below all folders,
+# but for the picture, which is above. Objects of a capture are handed out as values by the one file
+# that looks both at the state and at the capture.
 calls_upwards() { # build
   # shellcheck disable=SC2016 # awk's own dollars
   for source in lib/*.c lib/*/*.c; do

@@ -10,8 +10,8 @@
 ** 40 s and 800 MB.
 **
 ** A row is some bytes of a snapshot, and may say much: one long key is the label of many edges. So
-** the texts of more than 64 bytes take no more than 16 times the snapshots, which those of a program
-** do not; what is more is cut. With that a database has at most 200 times their size.
+** the texts of more than 64 bytes take no more than 16 times the snapshots, which those of a
+** program do not; what is more is cut. With that a database has at most 200 times their size.
 */
 #include <errno.h>
 #include <fcntl.h>

@@ -84,8 +84,8 @@ static inline lh_raw lh_get_raw(const uint8_t **at, uint64_t own_word) {
 /* The same for the public. */
 lh_value lh_raw_value(const lh_snapshot *snapshot, lh_raw raw);
 
-/* The value that an object is, or that LH_NO_OBJECT stands for: what is of LH_VALUE_OBJECT has an id
-** of the snapshot. */
+/* The value that an object is, or that LH_NO_OBJECT stands for: what is of LH_VALUE_OBJECT has an
+** id of the snapshot. */
 static inline lh_value lh_object_value(lh_id id) {
   lh_value value = {.kind = id == LH_NO_OBJECT ? LH_VALUE_ABSENT : LH_VALUE_OBJECT,
                     .as.pointer = 0}; /* all bytes, for who compares them */

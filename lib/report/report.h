@@ -19,8 +19,8 @@
 
 /* A column of `ROW`, which a file defines as the struct that its columns are about. A field of
 ** another type than that kind of column shows does not compile. Behind the meaning may stand
-** LH_OPTIONAL: there may be nothing; LH_WIDE: only where there is room; LH_LIMITED: -n says how many
-** rows. */
+** LH_OPTIONAL: there may be nothing; LH_WIDE: only where there is room; LH_LIMITED: -n says how
+** many rows. */
 #define LH_FIELD(field, ...)                                                     \
   .offset = offsetof(ROW, field) + 0 * _Generic(((ROW *)0)->field, __VA_ARGS__), \
   .bytes = sizeof(((ROW *)0)->field)

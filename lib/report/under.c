@@ -3,7 +3,8 @@
 */
 #include "report/report.h"
 
-/* Where a request says nothing: four levels of ten rows, each of them at least a hundredth of all. */
+/* Where a request says nothing: four levels of ten rows, each of them at least a hundredth of
+** all. */
 enum { USUAL_DEPTH = 4, USUAL_ROWS = 10, USUAL_PART = 100 };
 
 typedef struct found {

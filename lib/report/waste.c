@@ -62,6 +62,7 @@ static const lh_column debug_columns[] = {BYTES, OBJECTS("functions"), SOURCE,
                                           LH_EXAMPLE("example", NULL, example, NULL), LH_END};
 #undef ROW
 
+#define SOURCES(columns) LH_TABLE("heap.waste_place", "source", "sources", lh_waste_row, columns)
 #define PLACES(columns) LH_TABLE("heap.waste_place", "place", "places", lh_waste_row, columns)
 static const lh_table place = PLACES(all_columns);
 static const lh_table places[] = {[LH_WASTE_EMPTIED] = PLACES(slot_columns),
@@ -70,8 +71,7 @@ static const lh_table places[] = {[LH_WASTE_EMPTIED] = PLACES(slot_columns),
                                   [LH_WASTE_STRINGS] = PLACES(string_columns),
                                   [LH_WASTE_CLOSURES] = PLACES(function_columns),
                                   [LH_WASTE_USER_VALUES] = PLACES(userdata_columns),
-                                  [LH_WASTE_DEBUG] = LH_TABLE("heap.waste_place", "source", "sources",
-                                                      lh_waste_row, debug_columns});
+                                  [LH_WASTE_DEBUG] = SOURCES(debug_columns)};
 
 static void places_of(lh_report *report, const void *row, lh_cell *cell) {
   const kind *k = row;

@@ -9,8 +9,8 @@
 ** there have been compared too.
 **
 ** 5.4.1 and 5.4.2 differ in nothing that is read but the size of the block and where the hook's
-** count is. Where lua_ident is hidden they are told apart by a field that 5.4.2 dropped: the size of
-** the stack.
+** count is. Where lua_ident is hidden they are told apart by a field that 5.4.2 dropped: the size
+** of the stack.
 */
 #include <stdlib.h>
 

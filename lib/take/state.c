@@ -43,8 +43,8 @@ const raw_value *lh_stack_slot(lua_State *L, int index) {
   return index >= 1 && index < top - call->function ? call->function + index : NULL;
 }
 
-/* The pseudo-index of the registry is below all others, at a place that a build chooses. No function
-** says where; but one leaves pseudo-indices as they are and counts others from the top. */
+/* The pseudo-index of the registry is below all others, at a place that a build chooses. No
+** function says where; but one leaves pseudo-indices as they are and counts others from the top. */
 static bool has_registry_where_we_have(lua_State *L) {
   return lua_absindex(L, LUA_REGISTRYINDEX) == LUA_REGISTRYINDEX &&
          lua_absindex(L, LUA_REGISTRYINDEX + 1) != LUA_REGISTRYINDEX + 1;

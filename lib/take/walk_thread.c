@@ -4,8 +4,8 @@
 **
 ** The frames partition the stack below `top`. What lies above holds nothing, whatever bits it has.
 ** Up to 5.4.3 a state that is closed deep in calls, by os.exit(true, true), calls __close methods
-** and finalizers from a lower `top`: the calls that are above it stay on the list in front of theirs,
-** but their slots are used again. Such calls are stepped over (see gap).
+** and finalizers from a lower `top`: the calls that are above it stay on the list in front of
+** theirs, but their slots are used again. Such calls are stepped over (see gap).
 **
 **     stack                                                                     top
 **       | nil | host's values | f | a b | c d e ... | g | args ...     ...       |
@@ -135,8 +135,8 @@ static lh_thread_status status_of(const lh_walk *walk, const raw_object *thread,
   return top - (base->function + 1) > 0 ? LH_THREAD_NOT_STARTED : LH_THREAD_FINISHED;
 }
 
-/* The calls between `before` and `behind` have lost their slots. `behind` is NULL where the innermost
-** one has, too; `before` is NULL where none has. */
+/* The calls between `before` and `behind` have lost their slots. `behind` is NULL where the
+** innermost one has, too; `before` is NULL where none has. */
 typedef struct gap {
   const raw_call *before, *behind;
 } gap;

@@ -9,8 +9,8 @@
 ** that they leave are the only thing that is new in the heap.
 **
 ** LUAHEAP_EVERY is the first number of instructions, LUAHEAP_MODE "incremental" or "generational",
-** LUAHEAP_SUM the file to which a line is added at the end: snapshots, those with unaccounted bytes,
-** and those that are not sound. Where each of these was goes to stderr.
+** LUAHEAP_SUM the file to which a line is added at the end: snapshots, those with unaccounted
+** bytes, and those that are not sound. Where each of these was goes to stderr.
 */
 #include <lauxlib.h>
 #include <lua.h>

@@ -1,7 +1,7 @@
 /*
 ** test_builds.c - lh_attach to builds of Lua that chose other limits: what is supported, and how
-** the others are refused. Four functions of Lua's are replaced here to tell what such a build would.
-** (`make test-release` runs on real ones.)
+** the others are refused. Four functions of Lua's are replaced here to tell what such a build
+** would. (`make test-release` runs on real ones.)
 */
 #include <dlfcn.h>
 #include <lauxlib.h>

@@ -403,8 +403,8 @@ static void the_sweep_tells_ephemerons(void **state) {
   assert_string_equal(text, "2100: 2400 => 2500\n2100: 3000 => 7100\n");
 }
 
-/* From format version 2 on it is the metatable that says how weak a table is: whichever comes first,
-** and not of itself. A string, or what was condemned, says nothing. */
+/* From format version 2 on it is the metatable that says how weak a table is: whichever comes
+** first, and not of itself. A string, or what was condemned, says nothing. */
 static void metatables_say_how_weak_a_table_is(void **state) {
   enum { WEAK = 0x1000, MODE = 0x2000, OLDER = 0x3000, BY_TEXT = 0x4000, TEXT = 0x5000 };
   enum { BY_DEAD = 0x6000, DEAD = 0x7000, BY_NOTHING = 0x8000, BY_ITSELF = 0x9000 };

@@ -1,6 +1,6 @@
 /*
-** test_families.c - files of many shapes (families.h), small ones: each opens, grows with its n, and
-** survives all questions, of one snapshot and of several.
+** test_families.c - files of many shapes (families.h), small ones: each opens, grows with its n,
+** and survives all questions, of one snapshot and of several.
 */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -358,8 +358,8 @@ static void threads(image *m) {
   forge_free(&f);
 }
 
-/* Calls whose slots were used again, up to 5.4.3 when a state is closed deep in calls: base, one, two
-** and three were there; then `top` went back to below two, and closing was called. What two and
+/* Calls whose slots were used again, up to 5.4.3 when a state is closed deep in calls: base, one,
+** two and three were there; then `top` went back to below two, and closing was called. What two and
 ** three have for their function dangles. At first closing is innermost, then it has returned. */
 static void stale_calls(image *m) {
   enum { ONE, TWO, THREE, CLOSING, N_CALLS };
