@@ -98,7 +98,7 @@ typedef struct lh_cell lh_cell;
 
 typedef struct lh_column {
   const char *key;      /* in JSON and in Lua; NULL: there it is not */
-  const char *json_key; /* where that is another one; else NULL */
+  const char *json_key; /* where that is another one, "": not in JSON; else NULL */
   const char *heading;  /* in a table of text; NULL: there it is not */
   lh_column_kind kind;
   const char *meaning;  /* a phrase, for manual pages and annotations */
@@ -188,9 +188,9 @@ typedef struct lh_question {
   const char *help;     /* one line; NULL: it is no option */
   const char *argument; /* of the option; NULL: it has none */
   const lh_table *answer;
-  const char *main; /* the key of the rows of which the answer is a list in Lua */
+  const char *main; /* the key of the rows of which the answer is a list in Lua; NULL: it is none */
   int (*ask)(lh_snapshot *snapshot, const lh_request *request, void *answer, lh_error *error);
-  void (*free)(void *answer);
+  void (*free)(void *answer); /* NULL: it owns nothing */
   void (*tell)(lh_teller *teller, lh_report *report);
 } lh_question;
 
