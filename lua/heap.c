@@ -137,14 +137,13 @@ static int job_gc(lua_State *L) {
 static void register_jobs(lua_State *L) {
   static const luaL_Reg methods[] = {
       {"wait", job_wait}, {"done", job_done}, {"pid", job_pid}, {NULL, NULL}};
-  lua_createtable(L, 0, 3);
+  lua_createtable(L, 0, 4);
   lua_createtable(L, 0, 3);
   luaL_setfuncs(L, methods, 0);
   lua_setfield(L, -2, "__index");
   lua_pushcfunction(L, job_gc);
   lua_setfield(L, -2, "__gc");
-  lua_pushstring(L, job_kind);
-  lua_setfield(L, -2, "__name");
+  hr_name_kind(L, job_kind);
   lua_rawsetp(L, LUA_REGISTRYINDEX, &job_key);
 }
 

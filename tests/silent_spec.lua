@@ -49,12 +49,21 @@ local prelude = [[
     if changed ~= "" then io.write(where, ": ", changed) end
     calls = calls + 1
   end
-  local options = {strings = 0}
+  local options, background = {strings = 0}, {background = true}
+  local function in_background(where) -- one object more: the job
+    anger(angry)
+    local changed, _, objects, job, message = check.silent(heap.snapshot, "snapshot", background)
+    anger(nil)
+    if objects ~= 3 then changed = changed .. objects .. " new objects\n" end
+    if changed ~= "" then io.write(where, " in background: ", changed, message or "", "\n") end
+    assert(job:wait())
+  end
   local function quiet(where)
     one(where, heap.snapshot, "snapshot")
     one(where, heap.mark, "a mark")
     one(where, heap.mark)
     one(where, heap.snapshot, "snapshot", options)
+    in_background(where)
   end
 ]]
 

@@ -319,7 +319,7 @@ static void register_captures(lua_State *L) {
       {"object", hl_object}, {"save", save}, {"close", end_capture}, {NULL, NULL}};
   static const luaL_Reg events[] = {
       {"__gc", end_capture}, {"__close", end_capture}, {"__tostring", capture_text}, {NULL, NULL}};
-  lua_createtable(L, 0, 5);
+  lua_createtable(L, 0, 6);
   lua_createtable(L, 0, 16);
   lua_pushboolean(L, 0);
   luaL_setfuncs(L, questions, 1);
@@ -327,8 +327,7 @@ static void register_captures(lua_State *L) {
   lua_pushcclosure(L, index_capture, 1);
   lua_setfield(L, -2, "__index");
   luaL_setfuncs(L, events, 0);
-  lua_pushstring(L, capture_kind);
-  lua_setfield(L, -2, "__name");
+  hr_name_kind(L, capture_kind);
   lua_rawsetp(L, LUA_REGISTRYINDEX, &capture_key);
 }
 

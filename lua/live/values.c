@@ -14,11 +14,10 @@ static const char weak_key = 0; /* registry[&weak_key] is {__mode = "v"} */
 static const char row_kind[] = "heap.row";
 
 void hl_register_rows(lua_State *L) {
-  lua_createtable(L, 0, 2);
+  lua_createtable(L, 0, 3);
   lua_pushliteral(L, "v");
   lua_setfield(L, -2, "__mode");
-  lua_pushstring(L, row_kind);
-  lua_setfield(L, -2, "__name");
+  hr_name_kind(L, row_kind);
   lua_rawsetp(L, LUA_REGISTRYINDEX, &weak_key);
 }
 

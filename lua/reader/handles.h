@@ -114,10 +114,15 @@ void hr_push_text(lua_State *L, hr_snapshot *of, char *text);
 extern const char hr_snapshot_kind[], hr_object_kind[], hr_objects_kind[], hr_edge_kind[],
     hr_path_kind[], hr_referrers_kind[], hr_stream_kind[];
 
+/* A metatable on the top of the stack is that of a kind of value when its field [kind] says so,
+** with this very pointer as its key. hr_name_kind sets that and __name; hr_is_kind asks for it and
+** allocates nothing, not even a string, since a background snapshot must not wake the collector. */
+void hr_name_kind(lua_State *L, const char *kind);
+bool hr_is_kind(lua_State *L, const char *kind);
+
 /* Pushes the metatable of a kind of value, if it was made. Pushes a new one, with its name and a
 ** __tostring that calls the function of that name in heap/print.lua. And keeps it, when it is
 ** complete, for all values to come. */
-bool hr_is_kind(lua_State *L, const char *kind); /* the value on the top */
 bool hr_has_kind(lua_State *L, const char *kind);
 void hr_new_kind(lua_State *L, const char *kind);
 void hr_keep_kind(lua_State *L, const char *kind);

@@ -34,13 +34,17 @@ static int print_kind(lua_State *L) {
 }
 
 bool hr_is_kind(lua_State *L, const char *kind) {
-  bool is = lua_istable(L, -1);
-  if (!is) return false;
-  lua_pushliteral(L, "__name");
-  lua_rawget(L, -2);
-  is = lua_type(L, -1) == LUA_TSTRING && strcmp(lua_tostring(L, -1), kind) == 0;
+  if (!lua_istable(L, -1)) return false;
+  bool is = lua_rawgetp(L, -1, kind) != LUA_TNIL;
   lua_pop(L, 1);
   return is;
+}
+
+void hr_name_kind(lua_State *L, const char *kind) {
+  lua_pushstring(L, kind);
+  lua_pushvalue(L, -1);
+  lua_setfield(L, -3, "__name");
+  lua_rawsetp(L, -2, kind);
 }
 
 bool hr_has_kind(lua_State *L, const char *kind) {
@@ -51,9 +55,8 @@ bool hr_has_kind(lua_State *L, const char *kind) {
 }
 
 void hr_new_kind(lua_State *L, const char *kind) {
-  lua_createtable(L, 0, 5);
-  lua_pushstring(L, kind);
-  lua_setfield(L, -2, "__name");
+  lua_createtable(L, 0, 6);
+  hr_name_kind(L, kind);
   lua_pushstring(L, kind);
   lua_pushcclosure(L, print_kind, 1);
   lua_setfield(L, -2, "__tostring");
