@@ -220,18 +220,24 @@ describe("the sum of all sizes is exact", function()
     ]]
   end)
 
-  -- Lua's own count of calls has 16 bits; stacks shrink again in a collection.
+  -- Lua's own count of calls has 16 bits; stacks shrink again in a collection. In 5.4.0 and 5.4.1
+  -- calls of Lua functions count as calls in C, of which there are at most 2000.
   it("in deep recursion", function()
     program [[
       local function down(n) if n == 0 then exact "deep" return 0 end return 1 + down(n - 1) end
+      local function down_if_possible(n)
+        local ok, result = pcall(down, n)
+        assert(ok and result == n or not ok and result:find "C stack overflow", result)
+      end
       assert(down(100) == 100)
-      assert(down(66000) == 66000)
+      assert(down(900) == 900)
+      down_if_possible(66000)
       exact "back"
-      assert(down(190000) == 190000)
+      down_if_possible(190000)
       exact "back from far"
       collectgarbage()
       exact "shrunk"
-      local co = coroutine.wrap(function() down(70000) coroutine.yield() end)
+      local co = coroutine.wrap(function() down_if_possible(70000) coroutine.yield() end)
       co()
       exact "a deep coroutine"
       pcall(string.gsub, ("x"):rep(100), "x", function() return down(10) .. "" end)
