@@ -224,10 +224,10 @@ static void print_rows(cli_json *w, lh_report *report, const lh_column *column) 
 }
 
 static void print_values(cli_json *w, lh_report *report, const lh_column *column) {
-  json_t *json = cli_must(json_object()), *value;
-  const char *key;
+  json_t *json = cli_must(json_object());
   add_cell(json, report, column, report->answer);
-  json_object_foreach(json, key, value) cli_json_value(w, key, json_incref(value));
+  for (void *at = json_object_iter(json); at != NULL; at = json_object_iter_next(json, at))
+    cli_json_value(w, json_object_iter_key(at), json_incref(json_object_iter_value(at)));
   json_decref(json);
 }
 

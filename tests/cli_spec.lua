@@ -235,7 +235,7 @@ describe("a bad file", function()
     local text, at = good(), #good() // 3
     return text:sub(1, at - 1) .. string.char(text:byte(at) ~ 1) .. text:sub(at + 1)
   end, "cut or changed")
-  refuses("of a newer version", function() return good():sub(1, 8) .. "\2" .. good():sub(10) end,
+  refuses("of a newer version", function() return good():sub(1, 8) .. "\255" .. good():sub(10) end,
           "Update luaheap")
 
   local function cannot_open(words, pattern)

@@ -154,7 +154,7 @@ describe("all commands refuse", function()
       support.write_file(dir .. "/bad", content)
       n = n + refuse("bad", pattern)
     end
-    fault(good:sub(1, 8) .. "\2" .. good:sub(10), "it takes a newer luaheap")
+    fault(good:sub(1, 8) .. "\255" .. good:sub(10), "it takes a newer luaheap")
     fault("\127ELF" .. good, "is not a snapshot of luaheap")
     for i = 0, places - 1 do
       local at = 17 + (#good - 8 - 17) * i // (places - 1)
