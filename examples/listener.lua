@@ -32,7 +32,7 @@ The 1,000 listeners of the 1,000 connections between a and b are all on one list
 
 The last snapshot alone would have told, since the list is most of the heap:
     $ heaptop --suspects c
-    _G.bus.listeners.tick holds 1,020 Listener tables, 326.8 KB, 91.9% of the heap
+    _G.bus.listeners.tick holds 1,020 Listener tables, 326.8 KB, 91.8% of the heap
         312 B each on average
         Why it stays: heappath c 0x55a0d4c47990
         What is in it: heaptop --under 0x55a0d4c47990 c

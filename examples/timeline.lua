@@ -11,7 +11,7 @@ collector's lists is that of allocation; the marks in it take the place of the s
     What that is: heapdiff --since 14:00 --until 15:00 c
 
     shallow  share  objects                        since (UTC)
-    29.2 KB  21.2%      331  ███████               the start
+    29.3 KB  21.2%      331  ███████               the start
       951 B   0.7%       30  ▎                     2026-11-21 22:33:29  00:00
       960 B   0.7%       30  ▎                     2026-11-21 22:33:29  01:00
       960 B   0.7%       30  ▎                     2026-11-21 22:33:29  02:00
