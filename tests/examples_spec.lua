@@ -68,7 +68,8 @@ local function comparable(text)
   text = support.normalise(trimmed(text))
   if figures_hold then return text end
   text = text:gsub("\u{2588}*[\u{2588}-\u{258F}]", "") -- bars
-  return (text:gsub("%d[%d,.]* [KMG]?B", "SIZE"):gsub("[%d.]+%%", "SHARE"):gsub(" +", " "))
+  text = text:gsub("%d[%d,.]* [KMG]?B", "SIZE"):gsub("[%d.]+%%", "SHARE"):gsub(" +", " ")
+  return (text:gsub("SHARE [%d,]+([^\n]* the start\n)", "SHARE OBJECTS%1"))
 end
 
 local function same(part)

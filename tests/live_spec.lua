@@ -251,9 +251,11 @@ describe("heap.retained", function()
       local s <close> = heap.capture()
       s:save("a")
       local out, n = assert(io.open("answers", "w")), 0
+      -- live answers leave out what these have for luaheap's sake alone
+      local of_luaheap = {[debug.getregistry()] = true, [package.loaded] = true}
       s:each(function(o, type, bytes)
         n = n + 1
-        if type ~= "table" or n % 5 > 0 then return end
+        if type ~= "table" or n % 5 > 0 or of_luaheap[o] then return end
         out:write(("%p %d %d\n"):format(o, s:retained(o), bytes))
       end)
       out:close()

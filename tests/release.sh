@@ -89,7 +89,7 @@ build_lua || fail "cannot build Lua"
 "${MAKE:-make}" --no-print-directory RELEASE="$build" LUA_CFLAGS="-I$sources" \
   LUA_LIBS="-L$own -llua -Wl,-rpath,$own" release-built || exit 2
 specs=${SPECS-$(echo tests/*_spec.lua)}
-tests=${TESTS-$(cd tests/c && echo test_*.c | sed 's/\.c//g')}
+tests=${TESTS-$(cd "$build/tests" && echo test_*)}
 programs=$(for t in $tests; do echo "$build/tests/$t"; done)
 log=$build/log
 : >"$log"

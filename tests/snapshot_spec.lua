@@ -311,7 +311,7 @@ describe("sizeof", function()
       is(32 + 10, check.userdata(10, 0)) is(40 + 16 + 10, check.userdata(10, 1))
       is(32 + 16, io.stdout)
       local co = coroutine.create(function() end)
-      assert(sizeof(co) >= 200 + 45 * 16)
+      assert(sizeof(co) >= 200 + 40 * 16)
       local main = debug.getregistry()[1]
       assert(sizeof(main) > 1616)
       local before = check.bytes(type, 1)

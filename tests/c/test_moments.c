@@ -123,7 +123,7 @@ static void is_sound(const void *data, size_t size, uint64_t host_bytes, uint64_
 }
 
 /* Directly through L, in memory; or in the background. */
-static void take(lua_State *L, bool background, uint64_t host_bytes, uint64_t spare_bytes) {
+static void take(const host *h, lua_State *L, bool background, uint64_t spare_bytes) {
   lh_error error = {0};
   if (background) {
     if (scene_take(L, "a", true, &error) < 0) fail_msg("%s", error.message);
@@ -137,7 +137,7 @@ static void take(lua_State *L, bool background, uint64_t host_bytes, uint64_t sp
   forge_bytes file = {0};
   if (lh_stream_snapshot(L, "s", forge_write, &file, NULL, NULL, &error) < 0)
     fail_msg("%s", error.message);
-  is_sound(file.data, file.size, host_bytes + 2 * (88 + 1), spare_bytes);
+  is_sound(file.data, file.size, h->live_bytes, spare_bytes);
   free(file.data);
 }
 
@@ -147,7 +147,7 @@ static void take_amid(host *h) {
   lh_error error;
   h->serving = true;
   if (lh_mark(h->spare, "m", 1, &error) == LH_OK) {
-    take(h->spare, h->background, h->live_bytes, MOST_SPARE);
+    take(h, h->spare, h->background, MOST_SPARE);
     h->n_taken++;
   } else {
     assert_int_equal(error.code, LH_EBUSY);
@@ -207,7 +207,7 @@ static void where_memory_is_asked_for(void **state) {
     for (size_t nth = 1 + at; work(&h, nth, at); nth += 7) n++;
   assert_true(n > 1000 && h.n_taken > n * 2 / 3);
   n_cases += h.n_taken + h.n_busy;
-  take(h.L, false, h.live_bytes, 0);
+  take(&h, h.L, false, 0);
   end_host(&h);
 }
 
@@ -224,15 +224,15 @@ static void not_while_the_collector_sweeps(void **state) {
     assert_true(h.n_busy > 200);
     assert_int_equal(h.n_taken, 0);
   }
-  take(h.L, false, h.live_bytes, 0);
+  take(&h, h.L, false, 0);
   end_host(&h);
 }
 
 /* {=== Functions of the host's that Lua calls ========================================= */
 
 static void take_both(host *h, lua_State *L, uint64_t spare_bytes) {
-  take(L, false, h->live_bytes, spare_bytes);
-  take(L, true, 0, spare_bytes);
+  take(h, L, false, spare_bytes);
+  take(h, L, true, spare_bytes);
   h->n_taken += 2;
 }
 

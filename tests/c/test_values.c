@@ -100,7 +100,9 @@ static lua_State *new_program(unsigned seed) {
   luaL_openlibs(L);
   lua_pushinteger(L, seed);
   lua_setglobal(L, "seed");
-  run(L, "math.randomseed(seed) collectgarbage(seed % 2 == 0 and 'generational' or 'incremental')");
+  run(L, "math.randomseed(seed)");
+  /* In 5.4.0 that mode frees tables with finalizers that are still referred to. */
+  if (seed % 2 == 0 && LUA_VERSION_RELEASE_NUM > 50400) lua_gc(L, LUA_GCGEN, 0, 0);
   run(L, program);
   assert_int_equal(lh_attach(L, NULL), LH_OK);
   return L;
