@@ -139,15 +139,16 @@ void lh_add_piece(lh_text *text, const lh_snapshot *snapshot, const lh_edge *edg
 
 /* {=== Telling ======================================================================= */
 
-/* Wraps what was told so far. */
+/* Wraps what was told so far, in place: a path may be wrapped at each step. */
 static void surround(lh_telling *telling, const char *before, size_t n, const char *after) {
-  lh_text text = {0};
-  lh_text_add(&text, before, n);
-  lh_text_add(&text, telling->text.bytes, telling->text.n);
-  lh_text_string(&text, after);
-  if (telling->text.failed) text.failed = true;
-  lh_text_free(&telling->text);
-  telling->text = text;
+  lh_text *text = &telling->text;
+  size_t told = text->n;
+  lh_text_add(text, before, n); /* makes room */
+  if (!text->failed && n > 0) {
+    memmove(text->bytes + n, text->bytes, told);
+    memcpy(text->bytes, before, n);
+  }
+  lh_text_string(text, after);
 }
 
 void lh_tell(lh_telling *telling, lh_form form, const char *piece, size_t n, bool phrase) {
