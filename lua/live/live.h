@@ -23,10 +23,6 @@
 
 #include "reader/handles.h"
 
-/* Not in older releases, which lh_attach refuses before these are called. */
-#pragma weak lua_rawgetp
-#pragma weak lua_rawsetp
-
 /* {=== Who asks: asker.c ============================================================== */
 
 /* The stack at the moment of the capture:

@@ -39,7 +39,9 @@
 #pragma weak lua_isinteger
 #pragma weak lua_newuserdatauv
 #pragma weak lua_pcallk
+#pragma weak lua_rawgetp
 #pragma weak lua_rawlen
+#pragma weak lua_rawsetp
 #pragma weak lua_rotate
 #pragma weak lua_setiuservalue
 #pragma weak lua_tointegerx
