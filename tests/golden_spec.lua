@@ -11,8 +11,11 @@ local support = require "tests.support"
 --     _G -.cache-> map -["user n"]-> {id, name}
 --     _G -.log-> array of numbers              grows, but holds no object
 --     _G -.recent-> {__mode = "v"} -[1]-> Listener
+--
+-- The path of modules is made long: then all strings are more than 10 KB wherever Lua looks for
+-- them, and a column has one width.
 local program = [[
-  local heap = require "heap"
+  local heap = require "heap" package.path = package.path .. (";"):rep(900)
   local Listener = {__name = "Listener"}
   bus = setmetatable({listeners = {tick = {}}}, {__name = "Bus"})
   cache, log = {}, {}
