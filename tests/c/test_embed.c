@@ -403,7 +403,7 @@ static void says_when_the_stack_is_full(void **state) {
   lua_State *L = new_host(&h);
   attach(L);
   int n = 0;
-  while (lua_checkstack(L, 1)) {
+  while (lua_checkstack(L, 1) || lua_checkstack(L, 1)) { /* 5.4.5 finds more later */
     lua_pushnil(L);
     n++;
   }
