@@ -21,8 +21,10 @@ void ask_open(const uint8_t *data, size_t size);
 ** documented to hold of the answers is checked, here and below. */
 void ask_all(const uint8_t *data, size_t size);
 
-/* The same of up to three snapshots, one behind the other (forge_split): compares them, and looks
-** for what is written in them. */
+enum { MOST_PARTS = 3 };
+
+/* The same of up to MOST_PARTS snapshots, one behind the other (forge_split): compares them, and
+** looks for what is written in them. */
 void ask_several(const uint8_t *data, size_t size);
 
 /* Asks of them all that can be asked of heap.reader, in Lua (tests/ask.lua), and prints it. */

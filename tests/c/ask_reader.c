@@ -15,8 +15,6 @@
 
 int luaopen_heap_reader(lua_State *L);
 
-enum { MOST_PARTS = 3 };
-
 static void fail(const char *what) {
   (void)fprintf(stderr, "heap.reader: %s\n", what ? what : "an error that is no message");
   abort();

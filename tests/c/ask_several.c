@@ -9,7 +9,7 @@
 #include "forge.h"
 #include "read/snapshot.h"
 
-enum { MOST_PARTS = 3, MOST_TEXTS = 12 };
+enum { MOST_TEXTS = 12 };
 
 /* {=== Texts of a snapshot as expressions ============================================= */
 

@@ -2,7 +2,6 @@
 ** fuzz_ask.c - libFuzzer's target for what stands on the reader: asks of any bytes all that the
 ** commands ask of a snapshot. Ten times slower than fuzz_open.c; the inputs are made the same way.
 */
-#include "ask.h"
 #include "targets.h"
 
 const size_t most_parts = 1;

@@ -2,7 +2,6 @@
 ** fuzz_reader.c - libFuzzer's target for heap.reader: asks of one to three snapshots all that can
 ** be asked in Lua, and prints every answer.
 */
-#include "ask.h"
 #include "targets.h"
 
 const size_t most_parts = MOST_PARTS;

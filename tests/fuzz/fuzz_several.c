@@ -2,7 +2,6 @@
 ** fuzz_several.c - libFuzzer's target for what compares: asks of one to three snapshots all that
 ** the commands ask of several, with cuts and with what the files themselves say as expressions.
 */
-#include "ask.h"
 #include "targets.h"
 
 const size_t most_parts = MOST_PARTS;

@@ -251,10 +251,6 @@ static size_t made_of(forge_part part, void (*become)(draft *), uint8_t *out, si
   return made;
 }
 
-static void become_changed(draft *d) {
-  change_some(d);
-}
-
 /* The files of an input, some of which are replaced. */
 typedef struct input {
   forge_part parts[MOST_PARTS];
@@ -290,7 +286,7 @@ static size_t mutate_parts(input *in, uint8_t *made, uint8_t *out, size_t max_si
     in->parts[in->n - 1] = *part;
     *part = last;
   } else {
-    part->size = made_of(*part, become_changed, made, max_size, seed);
+    part->size = made_of(*part, change_some, made, max_size, seed);
     part->data = made;
   }
   return part->size == 0 ? 0 : join(in, out, max_size);

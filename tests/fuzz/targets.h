@@ -4,10 +4,7 @@
 #ifndef LUAHEAP_TARGETS_H
 #define LUAHEAP_TARGETS_H
 
-#include <stddef.h>
-#include <stdint.h>
-
-enum { MOST_PARTS = 3 };
+#include "ask.h"
 
 /* Of how many files an input may consist, at most MOST_PARTS. */
 extern const size_t most_parts;
