@@ -108,10 +108,12 @@ void lh_gather(lh_gathering *g, const lh_id *tops, size_t n_tops);
 bool lh_tells_more(const lh_snapshot *snapshot, const lh_accumulated *many,
                    const lh_accumulated *few);
 
-/* told[id]: the object and all that it dominates is told; it dominates such an object. */
+/* told[id]: the object and all that it dominates is told; its own bytes are, or it dominates an
+** object of which either holds. */
 enum { LH_TOLD = 1, LH_ABOVE_TOLD = 2 };
 
-void lh_mark_told(const lh_snapshot *snapshot, uint8_t *told, lh_id id);
+/* `how` much of the object is told: one of these. */
+void lh_mark_told(const lh_snapshot *snapshot, uint8_t *told, lh_id id, uint8_t how);
 
 /* }=================================================================================== */
 

@@ -96,8 +96,8 @@ static bool gather(search *s, lh_suspect *suspect) {
 
 /* }=================================================================================== */
 
-void lh_mark_told(const lh_snapshot *snapshot, uint8_t *told, lh_id id) {
-  told[id] |= LH_TOLD;
+void lh_mark_told(const lh_snapshot *snapshot, uint8_t *told, lh_id id, uint8_t how) {
+  told[id] |= how;
   while (id != LH_ROOT && !(told[snapshot->idom[id]] & LH_ABOVE_TOLD)) {
     id = snapshot->idom[id];
     told[id] |= LH_ABOVE_TOLD;
@@ -109,7 +109,8 @@ static bool add_suspect(search *s, const lh_suspect *suspect) {
   if (!lh_grow(&all->list, all->n, &s->capacity, sizeof *all->list)) return false;
   all->list[all->n++] = *suspect;
   /* Of _G it is its own bytes alone that were told, not what hangs there. */
-  if (!lh_is_plumbing(s->snapshot, suspect->id)) lh_mark_told(s->snapshot, s->told, suspect->id);
+  bool plumbing = lh_is_plumbing(s->snapshot, suspect->id);
+  lh_mark_told(s->snapshot, s->told, suspect->id, plumbing ? LH_ABOVE_TOLD : LH_TOLD);
   return true;
 }
 

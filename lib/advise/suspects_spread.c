@@ -204,7 +204,7 @@ static bool tell_class(sweep *s, const lh_accumulated *class, lh_suspect *suspec
       covered = tree->end[p];
       last = p;
       if (first == 0) first = p;
-      lh_mark_told(s->snapshot, s->told, id);
+      lh_mark_told(s->snapshot, s->told, id, LH_TOLD);
     }
     inside[id] = p < covered;
   }
