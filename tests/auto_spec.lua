@@ -296,7 +296,7 @@ describe("at exit", function()
       local program, expected, message = table.unpack(ending)
       local out, err, code, dir = serve("exit,background", [[
         kept = setmetatable({}, {__name = "Kept"})
-        setmetatable({}, {__gc = function() io.write("closed\n") end})
+        last = setmetatable({}, {__gc = function() io.write("closed\n") end})
       ]] .. program)
       assert.equal(expected, code)
       assert.match("^" .. message .. wrote(1):gsub("%p", "%%%0") .. "$", lines(err))
