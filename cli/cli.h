@@ -194,7 +194,7 @@ void cli_table_free(cli_table *table); /* in place of printing it */
 typedef struct cli_tree {
   uint32_t *depths; /* of each row, for the caller to fill after cli_tree_begin */
   size_t n;
-  bool *more;
+  bool *more, *follows;
 } cli_tree;
 
 /* cli_tree_line: the text of a row with its lines in front, freed by free; for one row after the

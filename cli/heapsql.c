@@ -182,7 +182,7 @@ int main(int argc, char **argv) {
     heapsql_shell(&c, r.files, r.schemas, r.n_files, &r.limits);
   }
   heapsql_lock(&c, db);
-  heapsql_limit(db, &r.limits);
+  heapsql_limit(&c, db, &r.limits);
   if (r.n_queries > 0) run_queries(&c, &r, db);
   sqlite3_close(db);
   for (size_t i = 0; i < r.n_files; i++) free(r.schemas[i]);

@@ -55,6 +55,9 @@ lh_bar lh_bar_text(uint64_t part, uint64_t whole, bool unicode);
 /* From this many steps on a path is folded: what varies in it is written as `*`. */
 #define LH_LONG_PATH 24u
 
+/* So many levels of a tree are indented; a row that is deeper says by how many. */
+#define LH_MOST_INDENTED 40u
+
 /* The class of an object; the name of its type where it has none (our own objects). Borrowed. */
 const char *lh_class_name_of(const lh_snapshot *snapshot, lh_id id);
 

@@ -195,10 +195,29 @@ describe("a query", function()
                     "allows more\n"
     ends(message, "--timeout", "1", "c", endless .. "select count(*) from n")
     ends(message, "--timeout", "1", "--json", "c", endless .. "select * from n where i < 0")
+    -- One call, in which SQLite looks at no limit: hours.
+    ends(message, "--timeout", "1", "c", "select instr(printf('%.*c', 50000000, 'a'), " ..
+                                        "printf('%.*c', 25000000, 'a') || 'b')")
     for _, seconds in ipairs {"0", "18446744074", "9223372036854775807"} do
       local query = "select count(*) from (" .. endless .. "select i from n limit 100000)"
       local out = in_dir {"heapsql", "--csv", "--timeout", seconds, "c", query}
       assert.equal("count(*)\n100000\n", out)
+    end
+  end)
+
+  it("looks at a long string once, in however many places it stands", function()
+    local _, long = support.lua [[
+      words = {}
+      for i = 1, 150000 do words[i] = "" end
+      local word = ("x"):rep(400000)
+      for i = 1, #words do words[i] = word end
+      require("heap").snapshot("s", {strings = 1 << 20})
+    ]]
+    for _, command in ipairs {"heapsql --save s.db s", "heapsql --csv s 'select count(value) " ..
+                              "from entries'"} do
+      local out, err, code = support.run(command, {cwd = long, before = "ulimit -t 30;"})
+      assert.equal("", err)
+      assert.equal(0, code, out)
     end
   end)
 

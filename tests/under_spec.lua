@@ -139,6 +139,25 @@ describe("heaptop --under", function()
     assert.matches("^heaptop: s: ", err)
   end)
 
+  it("indents forty levels, and says how much deeper a row is", function()
+    local _, deep = support.lua [[
+      local at = {}
+      top = at
+      for i = 1, 100 do
+        at["step" .. i] = {}
+        at = at["step" .. i]
+      end
+      require "heap".snapshot "s"
+    ]]
+    local out = support.answer({"heaptop", "--under", "_G.top", "-n", "0", "--depth", "200", "s"},
+                               deep)
+    local inner = out:match("\n[^\n]*%(59 deeper%) %.step99: [^\n]*\n")
+    assert.truthy(inner, out)
+    assert.truthy(out:find("\n[^\n(]*%.step40: "), out)
+    local function lines(text) return select(2, text:gsub("\u{2502}", "")) end
+    assert.equal(lines(out:match("\n([^\n]*)%(1 deeper%) ")), lines(inner))
+  end)
+
   it("takes --depth, as no table does", function()
     local out, err, code = support.run({"heaptop", "--depth", "3", "s"}, {cwd = dir})
     assert.equal("", out)

@@ -70,7 +70,7 @@ void find_by_query(cli *c, const char *file, lh_snapshot *snapshot, const char *
   size_t capacity = 0;
   heapsql_limits limits = heapsql_usual_limits();
   heapsql_lock(c, db);
-  heapsql_limit(db, &limits);
+  heapsql_limit(c, db, &limits);
   int code = sqlite3_prepare_v2(db, query, -1, &statement, &rest);
   if (code == SQLITE_OK && statement == NULL) cli_usage_error(c, "--set: the query is empty");
   if (code == SQLITE_OK && sqlite3_prepare_v2(db, rest, -1, &second, NULL) == SQLITE_OK &&

@@ -149,7 +149,7 @@ static int next_entry(hs_cursor *cursor, lh_error *error) {
 }
 
 static int entry_column(hs_cursor *cursor, sqlite3_context *context, int column, lh_error *error) {
-  const hs_file *file = cursor->file;
+  hs_file *file = cursor->file;
   (void)error;
   switch (column) {
     case ENTRY_ID: hs_result_id(context, file, cursor->id); break;

@@ -58,6 +58,14 @@ typedef struct hs_targets {
   size_t n_checkpoints;
 } hs_targets;
 
+/* What the bytes of a string are. */
+typedef struct hs_looked {
+  const char *bytes;
+  size_t n, whole; /* bytes of whole characters */
+  bool is_text;    /* UTF-8 */
+  bool shows;      /* without controls */
+} hs_looked;
+
 typedef struct hs_file {
   lh_snapshot *snapshot;
   char *schema;  /* its name in SQL */
@@ -69,6 +77,7 @@ typedef struct hs_file {
   hs_index by_class, by_dominator;
   hs_targets by_target;
   uint64_t *class_retained; /* by class index */
+  hs_looked looked;         /* the last */
 } hs_file;
 
 typedef struct hs_shelf {
@@ -205,10 +214,11 @@ void hs_result_static(sqlite3_context *context, const char *text);
 void hs_result_text(sqlite3_context *context, char *text);
 void hs_result_hex(sqlite3_context *context, uint64_t n);
 void hs_result_time(sqlite3_context *context, uint64_t time_ns);
-void hs_result_string(sqlite3_context *context, const hs_file *file, lh_id id);
-void hs_result_value(sqlite3_context *context, const hs_file *file, lh_value value);
-/* Bytes as the program had them; `cut`: the snapshot has no more of them. */
-void hs_result_heap_text(sqlite3_context *context, const hs_file *file, const char *bytes, size_t n,
+void hs_result_string(sqlite3_context *context, hs_file *file, lh_id id);
+void hs_result_value(sqlite3_context *context, hs_file *file, lh_value value);
+/* Bytes as the program had them, which live as long as the snapshot; `cut`: it has no more of
+** them. */
+void hs_result_heap_text(sqlite3_context *context, hs_file *file, const char *bytes, size_t n,
                          bool cut);
 int hs_result_class(sqlite3_context *context, hs_file *file, lh_id id, lh_error *error);
 int hs_result_path(sqlite3_context *context, hs_file *file, lh_id id, bool folded, lh_error *error);

@@ -96,33 +96,40 @@ static void result_escaped(sqlite3_context *context, const char *bytes, size_t n
     sqlite3_result_error_nomem(context);
 }
 
-void hs_result_heap_text(sqlite3_context *context, const hs_file *file, const char *bytes, size_t n,
-                         bool cut) {
-  size_t at = 0;
-  bool shows = true;
-  while (at < n) {
+/* One string may be the value of each of a million rows: what was found is kept for the next
+** row. */
+static const hs_looked *look_at(hs_file *file, const char *bytes, size_t n, bool cut) {
+  hs_looked *found = &file->looked;
+  if (found->bytes == bytes && found->n == n) return found;
+  *found = (hs_looked){.bytes = bytes, .n = n, .is_text = true, .shows = true};
+  while (found->whole < n) {
     uint32_t character;
-    size_t width = read_character((const unsigned char *)bytes + at, n - at, cut, &character);
-    if (width > n - at) break;
-    if (width == 0) {
-      if (file->for_terminal)
-        result_escaped(context, bytes, n);
-      else
-        sqlite3_result_blob64(context, bytes, n, SQLITE_STATIC);
-      return;
-    }
-    shows = shows && !is_control(character);
-    at += width;
+    const unsigned char *at = (const unsigned char *)bytes + found->whole;
+    size_t width = read_character(at, n - found->whole, cut, &character);
+    if (width > n - found->whole) break;
+    found->is_text = width > 0;
+    if (width == 0) break;
+    found->shows = found->shows && !is_control(character);
+    found->whole += width;
   }
-  if (file->for_terminal && !shows)
-    result_escaped(context, bytes, at);
+  return found;
+}
+
+void hs_result_heap_text(sqlite3_context *context, hs_file *file, const char *bytes, size_t n,
+                         bool cut) {
+  const hs_looked *found = look_at(file, bytes, n, cut);
+  size_t shown = found->is_text ? found->whole : n;
+  if (file->for_terminal && !(found->is_text && found->shows))
+    result_escaped(context, bytes, shown);
+  else if (found->is_text)
+    sqlite3_result_text64(context, bytes, shown, SQLITE_STATIC, SQLITE_UTF8);
   else
-    sqlite3_result_text64(context, bytes, at, SQLITE_STATIC, SQLITE_UTF8);
+    sqlite3_result_blob64(context, bytes, n, SQLITE_STATIC);
 }
 
 /* }=================================================================================== */
 
-void hs_result_string(sqlite3_context *context, const hs_file *file, lh_id id) {
+void hs_result_string(sqlite3_context *context, hs_file *file, lh_id id) {
   lh_object object;
   lh_object_at(file->snapshot, id, &object);
   if (!object.dead)
@@ -130,7 +137,7 @@ void hs_result_string(sqlite3_context *context, const hs_file *file, lh_id id) {
                         object.as.string.kept < object.as.string.length);
 }
 
-void hs_result_value(sqlite3_context *context, const hs_file *file, lh_value value) {
+void hs_result_value(sqlite3_context *context, hs_file *file, lh_value value) {
   switch (value.kind) {
     case LH_VALUE_NIL: break;
     case LH_VALUE_BOOLEAN: sqlite3_result_int(context, value.as.boolean); break;

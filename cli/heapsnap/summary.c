@@ -292,12 +292,12 @@ static void own_column(hs_cursor *cursor, sqlite3_context *context, int column) 
   hs_result_bytes(context, column == OWN_OBJECTS ? objects : bytes);
 }
 
-static void result_words(sqlite3_context *context, const hs_file *file, const char *words) {
+static void result_words(sqlite3_context *context, hs_file *file, const char *words) {
   hs_result_heap_text(context, file, words, strlen(words), false);
 }
 
 static int info_column(hs_cursor *cursor, sqlite3_context *context, int column, lh_error *error) {
-  const hs_file *file = cursor->file;
+  hs_file *file = cursor->file;
   const lh_info *info = lh_snapshot_info(cursor->file->snapshot);
   switch (column) {
     case NAME: result_words(context, file, info->name); break;

@@ -34,7 +34,7 @@ heapsql_limits heapsql_usual_limits(void);
 
 /* They hold for the connection, as long as it is open, for statements that run by heapsql_step:
 ** sqlite3_step, which ends with an error where there is too much. */
-void heapsql_limit(sqlite3 *db, heapsql_limits *limits);
+void heapsql_limit(cli *c, sqlite3 *db, heapsql_limits *limits);
 int heapsql_step(heapsql_limits *limits, sqlite3_stmt *statement);
 
 /* Ends the process if that is what the code of heapsql_step means. */

@@ -3,11 +3,14 @@
 ** take for it: so that none of them, such as a recursion without end, runs for ever or takes the
 ** machine down. Each limit is far above what questions about a heap need, and an option raises it.
 **
-** SQLite calls us back while a statement runs; what a table computes at its first use is done in
-** one step, and counts when it ends. A text or blob may be an eighth of the memory, since it is
-** copied on its way out.
+** SQLite calls us back between the steps of a statement. A step may itself take for ever, such as
+** instr of two long texts: so an alarm ends the process that is not called back a second later.
+** What a table computes at its first use is one step, too. A text or blob may be an eighth of the
+** memory, since it is copied on its way out.
 */
 #include <limits.h>
+#include <signal.h>
+#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -29,6 +32,22 @@ heapsql_limits heapsql_usual_limits(void) {
       .bytes = pages > 0 && page_bytes > 0 ? (uint64_t)pages * (uint64_t)page_bytes / 2 : 0};
 }
 
+/* What the alarm says. */
+static char late_line[256];
+
+static void end_late(int signal) {
+  (void)signal;
+  if (write(STDERR_FILENO, late_line, strlen(late_line)) < 0) _exit(CLI_FAILURE);
+  _exit(CLI_FAILURE);
+}
+
+static const char late_format[] =
+    "the query takes more than %s: heapsql --timeout SECONDS allows more";
+
+static void set_alarm(const heapsql_limits *limits) {
+  if (limits->seconds > 0 && limits->seconds < INT_MAX) (void)alarm((unsigned)limits->seconds + 1);
+}
+
 static int look(void *payload) {
   heapsql_limits *limits = payload;
   uint64_t seconds = (now() - limits->begun_ns) / 1000000000u;
@@ -36,7 +55,12 @@ static int look(void *payload) {
   return limits->late;
 }
 
-void heapsql_limit(sqlite3 *db, heapsql_limits *limits) {
+void heapsql_limit(cli *c, sqlite3 *db, heapsql_limits *limits) {
+  size_t n = (size_t)snprintf(late_line, sizeof late_line, "%s: ", c->tool->name);
+  n += (size_t)snprintf(late_line + n, sizeof late_line - n, late_format,
+                        cli_count_of(c, limits->seconds, "second", "seconds"));
+  (void)snprintf(late_line + n, sizeof late_line - n, "\n");
+  (void)signal(SIGALRM, end_late);
   sqlite3_progress_handler(db, STEPS_BETWEEN_LOOKS, look, limits);
   if (limits->bytes == 0 || limits->bytes > INT64_MAX) return;
   (void)sqlite3_hard_heap_limit64((sqlite3_int64)limits->bytes);
@@ -48,8 +72,10 @@ int heapsql_step(heapsql_limits *limits, sqlite3_stmt *statement) {
   if (!sqlite3_stmt_busy(statement)) {
     limits->begun_ns = now();
     limits->n_rows = 0;
+    set_alarm(limits);
   }
   int code = sqlite3_step(statement);
+  if (code != SQLITE_ROW) (void)alarm(0);
   if (code != SQLITE_ROW) return code;
   if (limits->rows > 0 && limits->n_rows == limits->rows) return SQLITE_FULL;
   limits->n_rows++;
@@ -58,8 +84,7 @@ int heapsql_step(heapsql_limits *limits, sqlite3_stmt *statement) {
 
 void heapsql_check_limits(cli *c, const heapsql_limits *limits, int code) {
   if (code == SQLITE_INTERRUPT && limits->late)
-    cli_die(c, NULL, "the query takes more than %s: heapsql --timeout SECONDS allows more",
-            cli_count_of(c, limits->seconds, "second", "seconds"));
+    cli_die(c, NULL, late_format, cli_count_of(c, limits->seconds, "second", "seconds"));
   if (code == SQLITE_FULL)
     cli_die(c, NULL, "the query has more than %s: heapsql --max-rows N allows more",
             cli_count_of(c, limits->rows, "row", "rows"));

@@ -51,14 +51,19 @@ static size_t width_of(const char *text) {
   return n;
 }
 
+static void put_indentation(lh_text *text, uint32_t depth) {
+  uint32_t indented = depth < LH_MOST_INDENTED ? depth : LH_MOST_INDENTED;
+  lh_text_format(text, "%*s", 2 * (int)indented, "");
+  if (depth > indented) lh_text_format(text, "(%u deeper) ", depth - indented);
+}
+
 /* Of a tree the last column is indented. */
 static char *text_of(const lh_teller *teller, lh_report *report, const lh_table *table,
                      const lh_column *column, const void *row) {
   lh_cell cell;
   lh_text text = {0};
   lh_cell_of(report, column, row, &cell);
-  if (table->depth && column[1].kind == LH_COLUMN_END)
-    lh_text_format(&text, "%*s", 2 * (int)table->depth(row), "");
+  if (table->depth && column[1].kind == LH_COLUMN_END) put_indentation(&text, table->depth(row));
   lh_put_freed(&text, lh_cell_text(teller, report, &cell));
   return lh_text_finish(&text);
 }
