@@ -6,7 +6,7 @@
 ** The file is read and not mapped. Of a mapped file what was verified may be something else when
 ** it is used, and where the file was cut a signal comes that kills: it may be anybody's file, and
 ** heap.reader is a guest in its host. From the page cache reading takes 0.4 s a GB more than
-** mapping (55 MB: 24 ms where open and analyse take 470; 578 MB: 0.3 of 8.9 s), and the peak of
+** mapping (55 MB: 24 ms where open and analyse take 470; 578 MB: 0.2 of 8.9 s), and the peak of
 ** memory is the same, since all of it is looked at either way. 22 bytes an object on top; 2.2
 ** million objects (60 MB) open in 0.2 s.
 */
