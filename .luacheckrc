@@ -2,7 +2,7 @@
 std = "lua54"
 max_line_length = 100
 codes = true
-files["tests/*_spec.lua"].std = "+busted"
+files["tests/*/*_spec.lua"].std = "+busted"
 files["examples/*_spec.lua"].std = "+busted"
 files["examples/*_spec.lua"].ignore = {"143"} -- assertions of heap.busted
 files["**/*.rockspec"].std = "+rockspec"

@@ -5,7 +5,7 @@
 #     build/        release: libluaheap.a, heap.so, bin/
 #     build/test/   for the C tests: with -DLH_TEST_ALLOC, so that an allocation can be made to fail
 #     build/asan/   the same under AddressSanitizer and UndefinedBehaviorSanitizer
-#     build/work/   for tests/c/test_work.c: the library tells how much it does
+#     build/work/   for tests/hostile/test_work.c: the library tells how much it does
 #     build/release-5.4.N/   the same for another Lua (tests/release.sh)
 #
 # What a target needs from Debian is listed, checked and installed by .ci/packages.
@@ -38,20 +38,20 @@ CLI_SOURCES = $(filter-out $(TOOL_SOURCES),$(wildcard cli/*.c))
 # SQLite's extension, which is a part of heapsql and heappath, too.
 SNAP_SOURCES = $(wildcard cli/heapsnap/*.c)
 SQL_TOOLS = heapsql heappath
-TEST_SOURCES = $(wildcard tests/c/test_*.c)
-TEST_COMMON = $(filter-out $(TEST_SOURCES) tests/c/lua_%,$(wildcard tests/c/*.c))
+TEST_SOURCES = $(wildcard tests/*/test_*.c)
+TEST_COMMON = $(filter-out tests/common/lua_%,$(wildcard tests/common/*.c))
 
 # Tests of a tree of their own: what they ask is compiled so that its work is counted.
 WORK_TESTS = test_work
-TEST_NAMES = $(filter-out $(WORK_TESTS),$(patsubst tests/c/%.c,%,$(TEST_SOURCES)))
-# Tests that make the system fail (tests/c/faults.h), and the calls that go through them.
+TEST_NAMES = $(filter-out $(WORK_TESTS),$(basename $(notdir $(TEST_SOURCES))))
+# Tests that make the system fail (tests/common/faults.h), and the calls that go through them.
 WRAPPED = access close fcntl fstatat fsync fstatfs linkat open openat renameat sendfile \
   syscall write
 WRAPPING_TESTS = test_background test_faults test_kill test_room test_shared
 # Those with heap.so's own code in them.
 READER_TESTS = test_corpus test_memory test_reader_memory
 # Lua modules in C that only the specs use.
-TEST_MODULES = $(patsubst tests/c/%.c,%.so,$(wildcard tests/c/lua_*.c))
+TEST_MODULES = $(patsubst tests/common/%.c,%.so,$(wildcard tests/common/lua_*.c))
 BUILT = heap.so heap/dot.so heapsnap.so $(TOOLS:%=bin/%) $(TEST_MODULES:%=tests/%)
 
 # Asked for when a recipe runs, since `make packages` may have to install them first.
@@ -103,7 +103,7 @@ $(1)/cli/%.o: cli/%.c | needs
 
 $(1)/tests/%.o: tests/%.c | needs
 	@mkdir -p $$(@D)
-	$$(Q)$$(CC) $$(BASE_CFLAGS) $$(CFLAGS) $(2) $$(CPPFLAGS) -Ilib -Itests/c $$(LUA_CFLAGS) \
+	$$(Q)$$(CC) $$(BASE_CFLAGS) $$(CFLAGS) $(2) $$(CPPFLAGS) -Ilib -Itests/common $$(LUA_CFLAGS) \
 	  $$(LIB_CFLAGS) -MMD -MP -c -o $$@ $$<
 
 $(1)/libluaheap.a: $$(LIB_SOURCES:%.c=$(1)/%.o)
@@ -135,7 +135,7 @@ $$(SQL_TOOLS:%=$(1)/bin/%): CLI_LIBS += $$(SQL_LIBS)
 $(1)/heapsnap.so: $$(SNAP_SOURCES:%.c=$(1)/%.o) $(1)/libluaheap.a
 	$$(Q)$$(CC) $$(CFLAGS) $(2) $$(LDFLAGS) -shared -Wl,--as-needed -o $$@ $$^ -lm
 
-$(1)/tests/%.so: $(1)/tests/c/%.o $(1)/tests/libcommon.a $(1)/libluaheap.a
+$(1)/tests/%.so: $(1)/tests/common/%.o $(1)/tests/libcommon.a $(1)/libluaheap.a
 	$$(Q)$$(CC) $$(CFLAGS) $(2) $$(LDFLAGS) -shared -Wl,-z,nodelete -Wl,--as-needed -o $$@ $$^ \
 	  $$(LIB_LIBS)
 
@@ -147,7 +147,9 @@ $(1)/tests/libcommon.a: $$(TEST_COMMON:%.c=$(1)/%.o)
 $$(READER_TESTS:%=$(1)/tests/%): $$(MODULE_C:%.c=$(1)/%.o)
 $(1)/tests/test_heapsnap: $$(SNAP_SOURCES:%.c=$(1)/%.o)
 $(1)/tests/test_heapsnap: TEST_LIBS += $$(SQL_LIBS)
-$(1)/tests/%: $(1)/tests/c/%.o $(1)/tests/libcommon.a $(1)/libluaheap.a
+$$(addprefix $(1)/tests/,$$(TEST_NAMES) $$(WORK_TESTS)): $(1)/tests/%: \
+  $$$$(addprefix $(1)/,$$$$(addsuffix .o,$$$$(basename $$$$(wildcard tests/*/$$$$*.c)))) \
+  $(1)/tests/libcommon.a $(1)/libluaheap.a
 	$$(Q)$$(CC) $$(CFLAGS) $(2) $$(LDFLAGS) -Wl,--export-dynamic \
 	  $$(if $$(filter $$(@F),$$(WRAPPING_TESTS)),$$(WRAPPED:%=-Wl,--wrap=%)) -o $$@ \
 	  $$(filter %.o,$$^) $$(filter %.a,$$^) $$(TEST_LIBS)
@@ -200,7 +202,7 @@ soak: packages
 	@$(MAKE) --no-print-directory soak-built MINUTES="$(MINUTES)"
 
 soak-built: all
-	@$(LUA) tests/soak.lua build $$(($(MINUTES) * 60))
+	@$(LUA) tests/lua/soak.lua build $$(($(MINUTES) * 60))
 
 check-seams:
 	@.ci/packages build seams
@@ -214,7 +216,7 @@ lint:
 
 # All objects, tests included, by both compilers. Used by .ci/lint.
 LINT_OBJECTS = $(patsubst %.c,%.o,$(LIB_SOURCES) \
-  $(wildcard lua/*.c lua/*/*.c cli/*.c cli/*/*.c tests/c/*.c tests/bench/*.c tests/fuzz/*.c))
+  $(wildcard lua/*.c lua/*/*.c cli/*.c cli/*/*.c tests/*/*.c))
 lint-gcc: $(LINT_OBJECTS:%=build/lint-gcc/%)
 lint-clang: $(LINT_OBJECTS:%=build/lint-clang/%)
 build/lint-gcc/%.o: CC = gcc
@@ -225,8 +227,8 @@ build/lint-clang/%.o: CC = clang
 # schedule libFuzzer is three times as fast here.
 FUZZ = -max_len=4096 -entropic=0 -timeout=20 -rss_limit_mb=1024 -artifact_prefix=build/fuzz/
 FUZZ_TARGETS = $(patsubst tests/fuzz/%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
-FUZZ_COMMON = tests/fuzz/mutate.o tests/fuzz/draft.o tests/fuzz/lies.o tests/c/ask.o \
-  tests/c/ask_several.o tests/c/visit.o tests/c/forge.o
+FUZZ_COMMON = tests/fuzz/mutate.o tests/fuzz/draft.o tests/fuzz/lies.o \
+  $(patsubst %,tests/common/%.o,ask ask_several visit forge)
 fuzz: $(FUZZ_TARGETS:%=build/fuzz/%)
 	@mkdir -p build/fuzz/corpus
 	for target in $^; do $$target -max_total_time=$(SECONDS) $(FUZZ) build/fuzz/corpus \
@@ -237,7 +239,7 @@ fuzz-corpus: $(FUZZ_TARGETS:%=build/fuzz/%)
 	  build/fuzz/corpus || exit 1; done
 
 build/fuzz/%: CC = clang
-build/fuzz/fuzz_reader: $(MODULE_C:%.c=build/fuzz/%.o) build/fuzz/tests/c/ask_reader.o
+build/fuzz/fuzz_reader: $(MODULE_C:%.c=build/fuzz/%.o) build/fuzz/tests/common/ask_reader.o
 build/fuzz/fuzz_reader: LIB_LIBS += $(LUA_LIBS)
 build/fuzz/fuzz_%: build/fuzz/tests/fuzz/fuzz_%.o $(FUZZ_COMMON:%=build/fuzz/%) \
   build/fuzz/libluaheap.a

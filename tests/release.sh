@@ -7,10 +7,10 @@
 # of its tag or an unpacked archive. Built from them, in build/release-5.4.N/lua, are an interpreter
 # and a shared library, with which the C tests and the specs are run. Where LUA_DIR has Lua's own
 # test suite (testes/), each file of that is run twice, incremental and generational, with a hook
-# that takes snapshots (tests/c/lua_hooked.c): the last line that it prints must be the same as
+# that takes snapshots (tests/common/lua_hooked.c): the last line that it prints must be the same as
 # without. The hook ends where a file sets its own.
 #
-# With SPECS="a_spec.lua ..." and TESTS="test_a ..." only these are run, with "" none. All output of
+# With SPECS="tests/lua/a_spec.lua ..." and TESTS="test_a ..." only these are run, with "" none. All output of
 # theirs is in build/release-5.4.N/log.
 set -u
 
@@ -88,7 +88,7 @@ build_lua || fail "cannot build Lua"
 "$own/lua" -v
 "${MAKE:-make}" --no-print-directory RELEASE="$build" LUA_CFLAGS="-I$sources" \
   LUA_LIBS="-L$own -llua -Wl,-rpath,$own" release-built || exit 2
-specs=${SPECS-$(echo tests/*_spec.lua)}
+specs=${SPECS-$(echo tests/*/*_spec.lua)}
 tests=${TESTS-$(cd "$build/tests" && echo test_*)}
 programs=$(for t in $tests; do echo "$build/tests/$t"; done)
 log=$build/log

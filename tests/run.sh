@@ -41,7 +41,7 @@ fi
 if [ "$1" = --only ]; then
   shift
 else
-  set -- "$@" tests/*_spec.lua
+  set -- "$@" tests/*/*_spec.lua
 fi
 export LUAHEAP_BUILD="$1"
 shift

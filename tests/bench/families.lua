@@ -1,13 +1,13 @@
 -- families.lua - the benchmark of files that were made to be hard: what each command takes on each
--- of the families of tests/c/families.h.
+-- of the families of tests/common/families.h.
 --
 --     lua5.4 tests/bench/families.lua BUILD [PATTERN]      (the third table of make bench)
 --
 -- Prints a Markdown table: of each family the slowest question on files of 1 MB, its processor
 -- time, and how many times that is what it takes on files of a quarter; of what takes less than a
 -- tenth of a second this is not asked. Exit code 1 where a question takes more than two seconds, or
--- more than seven times the time. Whether work grows as files do is counted by tests/c/test_work.c;
--- this is what the commands make of it.
+-- more than seven times the time. Whether work grows as files do is counted by
+-- tests/hostile/test_work.c; this is what the commands make of it.
 
 local bench = require "lua_bench"
 local families = require "lua_families"

@@ -1,4 +1,4 @@
--- shapes.lua - the benchmark of extreme heaps: what each shape of tests/shapes.lua costs.
+-- shapes.lua - the benchmark of extreme heaps: what each shape of tests/common/shapes.lua costs.
 --
 --     lua5.4 tests/bench/shapes.lua BUILD [PATTERN]      (the second table of make bench)
 --
@@ -10,7 +10,7 @@
 --
 --     lua5.4 tests/bench/shapes.lua --build NUMBER DIR   prints `name value` lines, leaves DIR/a-c
 
-local shapes = require "tests.shapes"
+local shapes = require "tests.common.shapes"
 local bench = require "lua_bench"
 
 local MILLION, ROUNDS, ENOUGH_S = 1000000, 3, 5

@@ -1,0 +1,246 @@
+-- busted_spec.lua - heap.busted: assertions that fail with the diagnosis, in busted itself; and
+-- heap.busted_watch, the helper that tells which test files left something behind.
+
+local json = require "cjson"
+local support = require "tests.common.support"
+
+local runner = [[require "busted.runner"({standalone = false})]]
+
+-- Runs a spec under busted; returns for each test "successes" or its message.
+local function busted(spec, name)
+  local dir = support.tmpdir()
+  support.write_file(dir .. "/" .. name, spec)
+  local out = support.lua(runner, {cwd = dir, fails = true,
+                                    args = {"-o", "json", name}})
+  local found = json.decode(out:match("{.*}"))
+  local messages = {}
+  for _, kind in ipairs {"successes", "failures", "errors"} do
+    for _, test in ipairs(found[kind]) do
+      local message = type(test.message) == "string" and test.message or kind
+      messages[test.element.name] = message:gsub("0x%x+", "0x1")
+    end
+  end
+  return messages
+end
+
+local program = [[
+  require "heap.busted"
+  local Session, Data = {__name = "Session"}, {__name = "Data"}
+  local app = {sessions = {}}
+  package.loaded.app = app
+  local function new()
+    local one = setmetatable({data = setmetatable({}, Data)}, Session)
+    table.insert(app.sessions, one)
+    return one
+  end
+  local function clean() return setmetatable({}, Session) end
+]]
+
+describe("heap.busted", function()
+  local told = busted(program .. [[
+    it("nothing", function() assert.leaks_nothing(clean) end)
+    it("something", function() assert.leaks_nothing(new) end)
+    it("not nothing", function() assert.is_not.leaks_nothing(new) end)
+    it("not something", function() assert.does_not.leaks_nothing(clean) end)
+    it("runs", function() assert.leaks_nothing(new, {runs = 4}, "sessions stay") end)
+    it("at most", function() assert.leaks_at_most(1, "Session", new) end)
+    it("at most none", function() assert.leaks_at_most(0, "Session", new) end)
+    it("at most inside", function() assert.leaks_at_most(0, "Data", new) end)
+    it("more than", function() assert.is_not.leaks_at_most(2, "Session", new) end)
+    it("collected", function() assert.collected(clean) end)
+    it("held", function() assert.collected(new) end)
+    it("not collected", function() assert.is_not.collected(new) end)
+    it("not held", function() assert.is_not.collected(clean) end)
+    it("weak", function()
+      local mine = {}
+      assert.collected(setmetatable({mine, {}, new()}, {__mode = "v"}))
+      return mine
+    end)
+    it("all weak", function() assert.collected(setmetatable({{}, {}}, {__mode = "v"})) end)
+    it("many", function()
+      local all = setmetatable({}, {__mode = "k"})
+      for _ = 1, 12 do all[new()] = 1 end
+      assert.collected(all, "they must go")
+    end)
+    it("strings", function() assert.collected(setmetatable({name = "x"}, {__mode = "v"})) end)
+    it("no function", function() assert.leaks_nothing(1) end)
+    it("no class", function() assert.leaks_at_most(1, new) end)
+    it("not weak", function() assert.collected({}) end)
+    it("nothing returned", function() assert.collected(function() return 1 end) end)
+    it("fails", function() assert.leaks_nothing(function() error "boom" end) end)
+    it("assertion", function() assert.leaks_nothing(function() assert.equal(1, 2) end) end)
+    it("spies", function()
+      assert.leaks_nothing(function()
+        local s = spy.new(function() end)
+        s(1)
+        assert.spy(s).was.called_with(1)
+      end)
+    end)
+    it("inside others", function()
+      assert.leaks_at_most(1, "Session", function()
+        local one, other = clean(), clean()
+        table.insert(app, function() return one, other end)
+      end)
+    end)
+    it("misspelt", function() assert.leaks_at_most(0, "session", new) end)
+    it("another class", function() assert.leaks_at_most(0, "Other", new) end)
+    it("held behind nil", function() assert.collected(function() return {}, nil, new() end) end)
+  ]], "app_spec.lua")
+
+  local function check(name, ...)
+    local wanted = table.concat({...}, "\n")
+    it("tells: " .. name, function() assert.equal(wanted, told[name]) end)
+  end
+
+  for _, good in ipairs {"nothing", "not nothing", "at most", "collected", "not collected",
+                         "all weak", "spies"} do
+    check(good, "successes")
+  end
+
+  local function left_in(runs)
+    return "each run leaves 2 objects (136 B in all) behind, seen in " .. runs
+           .. [[ runs;
+1 of the objects retains the others
+
+ per run  retained  class    held by                            fingerprint
+1 object     136 B  Session  package.loaded["app"].sessions[*]  8ab23ac853]]
+  end
+  check("something", "app_spec.lua:12: Expected that nothing is left behind, but " .. left_in(40))
+  check("runs", "app_spec.lua:15: sessions stay",
+        "Expected that nothing is left behind, but " .. left_in(8))
+  check("not something",
+        "app_spec.lua:14: Expected that something is left behind, but nothing is")
+  check("at most none", "app_spec.lua:17: Expected that each run leaves at most 0 Session behind, "
+                        .. "but it leaves 1; " .. left_in(40))
+  check("at most inside", "app_spec.lua:18: Expected that each run leaves at most 0 Data behind, "
+                          .. "but it leaves 1; " .. left_in(40):gsub("held by", "%0     ")
+                          :gsub("\n1 obj", [[
+
+1 object      56 B  Data     package.loaded["app"].sessions[*].data%0]])
+                          :gsub("%[%*%]  ", "%0     "))
+  it("tells first the class that was asked for, where others retain it", function()
+    assert.matches("at most 1 Session behind, but it leaves 2; each run leaves 5 objects "
+                   .. "%(240 B in all%) behind, seen in 40 runs;\n1 of the objects retains the "
+                   .. "others\n\n[^\n]*\n2 objects +112 B +Session +upvalue o[^\n]*\n"
+                   .. " 1 object +240 B +function", told["inside others"])
+  end)
+  check("more than", "app_spec.lua:19: Expected that each run leaves more than 2 Session behind, "
+                     .. "but it leaves 1; " .. left_in(40))
+
+  check("not held", "app_spec.lua:23: Expected not to be collected, but it is")
+  it("tells what holds an object that was not collected", function()
+    local path = 'Session 0x1 is kept alive by: package.loaded["app"].sessions[*]\n'
+    local function unnumbered(name) return (told[name]:gsub("%[%d+%]", "[*]")) .. "\n" end
+    local head = "Expected to be collected, but "
+    local held = unnumbered("held")
+    assert.equal("app_spec.lua:21: " .. head .. "1 object is not:\n" .. path,
+                 held:match("^.-\n.-\n"))
+    assert.matches("57: " .. head .. "1 object is not:\n" .. path, unnumbered "held behind nil",
+                   1, true)
+    assert.matches("\n%[\"app\"%] +module app .*\n%.sessions +array of Session .*\n", held)
+    assert.equal("app_spec.lua:33: they must go\n" .. head .. "12 objects are not:\n"
+                 .. path:rep(5) .. "and 7 more\n", unnumbered("many"))
+    assert.matches(path, unnumbered("weak"), 1, true)
+    assert.matches("{} 0x1 is kept alive by: local mine in function run @app_spec.lua:24 of main "
+                   .. "thread\n", unnumbered("weak"), 1, true)
+  end)
+  check("strings", "app_spec.lua:35: Expected to be collected, but 1 object is not:",
+        "the entry of name: what is no object, such as a string, is never collected")
+
+  check("misspelt",
+        "app_spec.lua:55: leaks_at_most: no 'session' is left, but 'Session' is; which is meant?")
+  check("another class", "successes")
+  check("no function", "app_spec.lua:36: leaks_nothing needs a function")
+  check("no class",
+        "app_spec.lua:37: leaks_at_most needs a number, the name of a class and a function")
+  check("not weak", "app_spec.lua:38: collected needs a weak table, or a function")
+  check("nothing returned", "app_spec.lua:39: collected: the function returned no object")
+  check("fails", "app_spec.lua:40: boom")
+  check("assertion", "app_spec.lua:41: Expected objects to be equal.", "Passed in:", "(number) 2",
+        "Expected:", "(number) 1")
+
+  it("is in lua/README.md as the example prints it", function()
+    local example = support.read_file(support.root .. "/examples/leak_spec.lua")
+    local printed = busted(example, "leak_spec.lua")
+    local readme = support.read_file(support.root .. "/lua/README.md"):gsub("\n    ", "\n")
+    assert.equal("successes", printed["is kept by the bus alone"])
+    assert.matches("package.loaded  loaded modules", printed["can be collected"], 1, true)
+    assert.matches(printed["leaves nothing behind"], readme, 1, true)
+  end)
+end)
+
+describe("heap.busted_watch", function()
+  local function watch(files, ...)
+    local dir = support.tmpdir()
+    for name, spec in pairs(files) do
+      support.write_file(("%s/%s_spec.lua"):format(dir, name), spec)
+    end
+    local _, _, err, code = support.lua(runner, {cwd = dir, fails = true, args = {
+      "--helper=heap.busted_watch", "-o", "json", "--sort-files", ".", ...}})
+    return err, code
+  end
+
+  it("tells which files left what behind, without what busted keeps", function()
+    local err, code = watch {
+      clean = [[
+        local kept = {}
+        it("keeps what goes with the file", function() for i = 1, 100 do kept[i] = {i} end end)
+        it("fails", function() assert.equal({1}, kept) end)
+        it("spies", function() spy.on(kept, 1) stub(kept, "x") end)
+      ]],
+      few = [[
+        it("leaves two", function()
+          table.insert(debug.getregistry(), setmetatable({{}}, {__name = "Lost"}))
+        end)
+      ]],
+      many = [[
+        string.cache = {}
+        describe("many", function()
+          for i = 1, 10 do
+            it("leaves " .. i, function()
+              for k = 1, 10 do table.insert(string.cache, {i, k}) end
+            end)
+          end
+        end)
+        global = {}
+        package.loaded.module = {}
+      ]],
+    }
+    assert.equal(1, code)
+    assert.equal([[
+
+heap: 2 of 3 test files left 104 objects behind, 10.9 KB
+
+./many_spec.lua: 101 objects, 10.6 KB
+objects    bytes  class            held by
+    101  10.6 KB  array of arrays  _G.string.cache
+
+./few_spec.lua: 3 objects, 208 B
+objects  bytes  class  held by
+      3  208 B  Lost   registry[*]
+]], err)
+  end)
+
+  it("does not tell what failing assertions load and make", function()
+    local err = watch {a = [[
+      local kept = {}
+      it("fails", function() assert.leaks_nothing(function() kept[#kept + 1] = {} end) end)
+      it("too", function() assert.collected(function() kept[1] = kept return kept end) end)
+    ]]}
+    assert.matches("\nheap: ", err, 1, true)
+    assert.not_matches("heap.", err:gsub("\nheap: ", ""), 1, true)
+  end)
+
+  it("tells that nothing was left, and which modules stay without insulation", function()
+    local uses = [[it("uses", function() require "pl.template" end)]]
+    local none = 'it("nothing", function() end)'
+    assert.equal("\nheap: none of 2 test files left anything behind\n",
+                 (watch {a = none, b = 'it("none", function() local _ = {} end)'}))
+    local buffer = [[it("uses a long string", function() local _ = ("x"):rep(5000) end)]]
+    assert.equal("\nheap: none of 4 test files left anything behind\n",
+                 (watch({a = none, b = buffer}, "--repeat=2")))
+    local err = watch({a = none, b = uses}, "--no-auto-insulate")
+    assert.matches("^\nheap: 1 of 2 test files left %d+ objects behind, .*\n%./b_spec.lua: ", err)
+    assert.matches('package.loaded["pl.template"]', err, 1, true)
+  end)
+end)

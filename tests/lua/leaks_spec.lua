@@ -1,0 +1,227 @@
+-- leaks_spec.lua - heap.leaks: no false alarm on a thousand calls into real libraries, all planted
+-- leaks found, and whatever the function does, the heap is as it was.
+
+local support = require "tests.common.support"
+
+local function run_file(name, ...)
+  local program = support.read_file(("%s/tests/lua/leaks/%s.lua"):format(support.root, name))
+  return (support.lua(program, {args = {...}}))
+end
+
+local function run(program) return (support.lua('local heap = require "heap"\n' .. program)) end
+
+describe("heap.leaks", function()
+  local n_free, alarms, n_planted, n_quiet, missed = 0, {}, 0, 0, {}
+
+  for _, corpus in ipairs {"penlight", "others"} do
+    for group in ipairs(require("tests.lua.leaks." .. corpus)) do
+      it(("raises no false alarm: %s %d"):format(corpus, group), function()
+        local out = run_file("free", corpus, tostring(group))
+        local told, n = out:match("^(.-)(%d+)\n$")
+        n_free = n_free + tonumber(n)
+        if told ~= "" then alarms[#alarms + 1] = told end
+        assert.equal("", told)
+      end)
+    end
+  end
+
+  it("finds planted leaks, with class, path and count, and none where none is", function()
+    local out = run_file("plant")
+    local told, planted, quiet = out:match("^(.-)(%d+)\t(%d+)\n$")
+    n_planted, n_quiet = tonumber(planted), tonumber(quiet)
+    for line in told:gmatch("[^\n]*\teach run[^\n]*") do missed[#missed + 1] = line end
+    assert.equal("", told)
+  end)
+
+  it("was asked about a thousand functions, and fifty leaks", function()
+    print(("\nleak tests: %d leak-free functions, %d false alarms; %d planted leaks, %d found")
+      :format(n_free + n_quiet, #alarms, n_planted, n_planted - #missed))
+    assert.is_true(n_free >= 1000 and n_planted >= 61 and n_quiet >= 43)
+    assert.same({}, alarms)
+  end)
+
+  it("tells it as a table, and as values", function()
+    local out = run [[
+      local Listener = {__name = "Listener"}
+      bus, log = {listeners = {}}, {}
+      local report = heap.leaks(function()
+        bus.listeners[#bus.listeners + 1] = setmetatable({function() return bus end}, Listener)
+        log[#log + 1] = 1
+        log[#log + 1] = 2
+      end)
+      print(report)
+      print(#report, report.runs, report.classes.Listener, report.classes.table)
+      for _, row in ipairs(report) do
+        print(row.per_run, row.objects_per_run, row.bytes_per_run, row.entries)
+        print(row.class, row.type, row.held_by)
+      end
+      print(heap.leaks(function() return {} end))
+    ]]
+    assert.equal([[
+each run leaves 2 objects (112 B in all) and 2 entries behind, seen in 40 runs;
+1 of the objects retains the others
+
+  per run  retained  class            held by              fingerprint
+ 1 object     112 B  Listener         _G.bus.listeners[*]  155403213d
+2 entries            array of number  _G.log               5a2d1a2a30
+2	40	1.0	nil
+1.0	2.0	112.0	nil
+Listener	table	_G.bus.listeners[*]
+2.0	nil	nil	true
+array of number	table	_G.log
+nil
+]], out)
+  end)
+
+  it("counts the newest of a list, which is held in another way, with the others", function()
+    local out = run [[
+      cache = {}
+      local n, newest = 0, nil
+      print(heap.leaks(function()
+        n = n + 1
+        local entry = {key = "key" .. n, value = {}, older = newest}
+        if newest then newest.newer = entry end
+        newest, cache[entry.key] = entry, entry
+      end, {warm_up = 100}))
+    ]]
+    assert.matches("each run leaves 3 objects (239 B in all) behind", out, 1, true)
+  end)
+
+  it("counts what heap.diff counts, and names the classes of a list's elements", function()
+    local out = run [[
+      T, doc = {}, {}
+      local Insert, Delete, n = {__name = "Insert"}, {__name = "Delete"}, 0
+      local function leak()
+        n = n + 1
+        T[#T + 1] = {a = {b = {}}, s = ("x"):rep(50) .. #T}
+        doc.undo = setmetatable({prev = doc.undo}, n % 2 == 0 and Insert or Delete)
+      end
+      leak()
+      print(heap.diff(leak, 10).objects)
+      print(heap.leaks(leak))
+    ]]
+    assert.equal([[
+50
+each run leaves 5 objects (397 B in all) behind, seen in 40 runs;
+2 of the objects retain the others
+
+ per run  retained  class           held by      fingerprint
+1 object     317 B  {a, s}          _G.T[*]
+1 object      80 B  Delete, Insert  _G.doc.undo
+]], (out:gsub(" +%x+\n", "\n")))
+  end)
+
+  it("takes functions that return, yield, call themselves or are callable tables", function()
+    assert.equal("nil\tnil\n6\nnil\ttrue\n", run [[
+      print(heap.leaks(function() return {}, {} end), heap.leaks(setmetatable({}, {
+        __call = function(self, x) assert(self and x == nil) end})))
+      local yields, report = 0, 1
+      local one = coroutine.wrap(function()
+        report = heap.leaks(function() coroutine.yield() yields = yields + 1 end,
+                            {runs = 4, warm_up = 2})
+      end)
+      while report do one() end
+      print(yields)
+      local inner
+      local outer = heap.leaks(function()
+        local t = {}
+        inner = heap.leaks(function() t[#t + 1] = {} end, {runs = 2, warm_up = 0})
+      end, {runs = 4})
+      print(outer, inner and inner[1].per_run == 1)
+    ]])
+  end)
+
+  it("runs the function as often as it was told to", function()
+    assert.equal("25\n65\n12\n27\n", run [[
+      local n, t = 0, {}
+      heap.leaks(function() n = n + 1 end)
+      print(n)
+      n = 0
+      heap.leaks(function() n = n + 1 t[n] = {} end)
+      print(n)
+      n = 0
+      heap.leaks(function() n = n + 1 end, {warm_up = 2, runs = 10})
+      print(n)
+      n = 0
+      heap.leaks(function() n = n + 1 t[-n] = {} end, {warm_up = 0, runs = 9})
+      print(n - 2)
+    ]])
+  end)
+
+  it("lets errors through, and leaves no mark and no snapshot behind", function()
+    local out = run [[
+      local t, n = {}, 0
+      local function marks() collectgarbage() collectgarbage() return #heap.stats().epochs end
+      local before = marks()
+      for last = 1, 65, 8 do
+        n = 0
+        local ok, message = xpcall(heap.leaks, debug.traceback, function()
+          n = n + 1
+          t[#t + 1] = {}
+          if n == last then error "boom" end
+        end)
+        assert(not ok and message:find("^program.lua:%d+: boom\nstack traceback:.*leaks.lua"))
+      end
+      local ok, code = pcall(heap.leaks, function() error({}) end)
+      print(ok, type(code), marks() - before)
+      heap.leaks(function() t[#t + 1] = {} end)
+      print(marks() - before)
+    ]]
+    assert.equal("false\ttable\t0\n0\n", out)
+  end)
+
+  it("works in a generational collector, with a stopped one, in hooks and in coroutines", function()
+    local out = run [[
+      local t = {}
+      local function leak() t[#t + 1] = {} end
+      local function clean() local _ = {{}} end
+      local function both()
+        local found = heap.leaks(leak)
+        return found and found[1].per_run, heap.leaks(clean)
+      end
+      collectgarbage("generational")
+      print(both())
+      collectgarbage("incremental")
+      collectgarbage("stop")
+      print(both())
+      print(collectgarbage("isrunning"))
+      collectgarbage("restart")
+      print(coroutine.wrap(both)())
+      debug.sethook(function() debug.sethook() print(both()) end, "", 1)
+      local _ = {}
+    ]]
+    assert.equal("1.0\tnil\n1.0\tnil\nfalse\n1.0\tnil\n1.0\tnil\n", out)
+  end)
+
+  it("cannot be asked by a finalizer in which no collector runs, and says so", function()
+    local out = run [[
+      setmetatable({}, {__gc = function()
+        local runs = collectgarbage() == 0 -- up to 5.4.3
+        print(runs, pcall(heap.leaks, function() end))
+      end})
+      collectgarbage()
+    ]]
+    local runs = out:match("^true")
+    assert.equal(runs and "true\ttrue\tnil\n"
+                 or "false\tfalse\theap.leaks cannot be called by a finalizer\n", out)
+  end)
+
+  it("raises errors for wrong arguments, where it was called", function()
+    local out = run [[
+      for _, wrong in ipairs {{}, {1}, {{}}, {print, {run = 1}}, {print, {runs = 1}},
+                              {print, {warm_up = -1}}, {print, {runs = "9"}}, {print, 50}} do
+        print(select(2, pcall(function() heap.leaks(table.unpack(wrong, 1, 2)) end)))
+      end
+    ]]
+    assert.equal([[
+program.lua:4: bad argument #1 to 'heap.leaks' (function expected, got nil)
+program.lua:4: bad argument #1 to 'heap.leaks' (function expected, got number)
+program.lua:4: bad argument #1 to 'heap.leaks' (function expected, got table)
+program.lua:4: heap.leaks: there is no option 'run'; they are 'runs' and 'warm_up'
+program.lua:4: heap.leaks: 'runs' must be an integer, 2 or more
+program.lua:4: heap.leaks: 'warm_up' must be an integer, 0 or more
+program.lua:4: heap.leaks: 'runs' must be an integer, 2 or more
+program.lua:4: bad argument #2 to 'heap.leaks' (table expected, got number)
+]], out)
+  end)
+end)

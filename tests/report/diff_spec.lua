@@ -1,0 +1,446 @@
+-- diff_spec.lua - what comparing snapshots says, for one small leak of each kind.
+
+local json = require "cjson"
+local support = require "tests.common.support"
+local reader = require "heap.reader"
+
+-- Runs `leak(n)` between the snapshots a, b and c; returns heapdiff's answer.
+local function diff(program, arguments)
+  local _, dir = support.lua('local heap = require "heap"\n' .. program .. [[
+
+    heap.snapshot("a") leak(1) heap.snapshot("b") leak(2) heap.mark("end") heap.snapshot("c")
+  ]], {name = "app.lua"})
+  local words = {"heapdiff", "--json", table.unpack(arguments or {"a", "b", "c"})}
+  local out, errors, code = support.run(words, {cwd = dir})
+  assert.equal(0, code, errors)
+  return json.decode(out), dir
+end
+
+-- The groups as "objects class <- held_by", in order; strings left out.
+local function groups_of(answer)
+  local list = {}
+  for _, group in ipairs(answer.groups) do
+    if group.type ~= "string" then
+      list[#list + 1] = ("%d %s <- %s"):format(group.objects, group.class, group.held_by)
+    end
+  end
+  return list
+end
+
+describe("new objects that stay", function()
+  --  _G.bus -> listeners -> tick -> [i] -> fn -> upvalue s -> session
+  it("are one row for one cause", function()
+    local answer = diff [[
+      bus = {listeners = {tick = {}}}
+      function leak()
+        for i = 1, 100 do
+          local session = {id = i, buffer = {}}
+          table.insert(bus.listeners.tick, {fn = function() return session end})
+        end
+      end
+    ]]
+    assert.same({"100 {fn} <- _G.bus.listeners.tick[*]"}, groups_of(answer))
+    assert.equal(500, answer.objects) -- record, closure, upvalue, session, buffer
+    assert.equal(answer.retained_bytes, answer.groups[1].retained_bytes)
+  end)
+
+  it("are told with the second path that holds them, if there is one", function()
+    local function text_of(program)
+      local _, dir = diff(program)
+      return (support.run({"heapdiff", "a", "b", "c"}, {cwd = dir}))
+    end
+    local twice = text_of [[
+      by_id, by_name = {}, {}
+      function leak()
+        for i = #by_id + 1, #by_id + 100 do
+          local user = {id = i, name = "user" .. i}
+          by_id[i], by_name[user.name] = user, user
+        end
+      end
+    ]]
+    assert.match("\nOf the first group, 0x%x+ is held by _G.by_id%[%d+%], and also by "
+                 .. "_G.by_name.user%d+\n", twice)
+    local shared = text_of [[
+      gets, sets = {}, {}
+      function leak()
+        for i = #gets + 1, #gets + 100 do
+          local user = {id = i, name = "user" .. i}
+          gets[i] = function() return user end
+          sets[i] = function(new) user = new end
+        end
+      end
+    ]]
+    assert.match("\nOf the first group, 0x%x+ is held by upvalue user of function @app.lua:%d+ "
+                 .. "%(through _G.gets%[%d+%]%), and also by upvalue user of function @app.lua:%d+ "
+                 .. "%(through _G.sets%[%d+%]%)\n", shared)
+    assert.not_match("and also by", text_of [[
+      list = {}
+      function leak() for i = 1, 100 do list[#list + 1] = {id = i} end end
+    ]])
+  end)
+
+  it("are one row under the keys of a map", function()
+    local answer = diff [[
+      local Session = {__name = "Session"}
+      users = {}
+      function leak(n)
+        for i = 1, 20 do users["u" .. n .. i] = setmetatable({}, Session) end
+      end
+    ]]
+    assert.same({"20 Session <- _G.users[*]"}, groups_of(answer))
+  end)
+
+  --  _G.req_1 ... _G.req_20, _G.few_1 ... _G.few_3
+  it("are one row under globals that differ in a number, if they are many", function()
+    local answer, dir = diff [[
+      local n = 0
+      function leak(k)
+        for i = 1, 20 do n = n + 1 _G["req_" .. n] = {id = i, list = {}} end
+        for i = 3 * k - 2, 3 * k do _G["few_" .. i] = {few = i} end
+      end
+    ]]
+    assert.same({"20 {id, list} <- _G.req_*", "1 {few} <- _G.few_3", "1 {few} <- _G.few_2",
+                 "1 {few} <- _G.few_1"}, groups_of(answer))
+    assert.equal(40, answer.groups[1].new_objects)
+    local found <close> = assert(reader.open(dir .. "/c"))
+    assert.equal(40, #found:objects_with(answer.groups[1].fingerprint))
+    local text = support.lua [[
+      local n = 0
+      print(require "heap".leaks(function() n = n + 1 _G["req_" .. n] = {id = n, list = {}} end))
+    ]]
+    assert.matches("_G.req_*   " .. answer.groups[1].fingerprint, text, 1, true)
+  end)
+
+  --  package.loaded["tenant_1"] -> {id, list}, ...: each a class of its own
+  it("are one row under modules that differ in a number", function()
+    local answer, dir = diff [[
+      local n = 0
+      function leak()
+        for i = 1, 20 do n = n + 1 package.loaded["tenant_" .. n] = {id = i, list = {}} end
+      end
+    ]]
+    assert.same({'20 module tenant_* <- package.loaded["tenant_*"]'}, groups_of(answer))
+    local found <close> = assert(reader.open(dir .. "/c"))
+    local group = found:since("a", "b")[1]
+    assert.same({"module tenant_*", answer.groups[1].fingerprint}, {group.class, group.fingerprint})
+    assert.equal(40, #found:objects_with(group.fingerprint))
+  end)
+
+  it("are one row along a list and down a tree", function()
+    local answer = diff [[
+      list = {value = 0} local tail = list
+      root = {name = "root", children = {}} local at = root
+      function leak()
+        for i = 1, 30 do
+          local other = {value = i, next = false} tail.next = other tail = other
+          local node = {name = "n", children = {}} at.children[1] = node at = node
+        end
+      end
+      leak()
+    ]]
+    assert.same({"30 {children, name} <- _G.root(.children[*])*",
+                 "30 {next, value} <- _G.list.next*"}, groups_of(answer))
+  end)
+
+  it("are one row along a chain through metatables or keys", function()
+    local answer, dir = diff [[
+      settings, keyed = {level = 0}, {}
+      function leak()
+        for i = 1, 30 do
+          settings = setmetatable({level = i}, {__index = settings})
+          keyed = {inner = {[keyed] = true}, level = i, kind = "keyed"}
+        end
+      end
+      leak()
+    ]]
+    assert.same({"30 {inner, kind, level} <- key of _G.keyed.inner(key.inner)*",
+                 "30 {level} <- _G.settings(metatable.__index)*"}, groups_of(answer))
+    local c = reader.open(dir .. "/c") -- the first steps of the 90 are told without a star
+    assert.equal(87, #c:objects_with(answer.groups[1].fingerprint))
+    assert.equal(89, #c:objects_with(answer.groups[2].fingerprint))
+  end)
+
+  it("are held by keys, upvalues, locals and coroutines", function()
+    local answer = diff [[
+      local cache, kept = {}, {}
+      set = {}
+      function leak(n)
+        for i = 1, 10 do
+          cache["k" .. n .. i] = {entry = i}
+          set[{element = i}] = true
+          kept[#kept + 1] = coroutine.create(function(x) coroutine.yield(x) end)
+          coroutine.resume(kept[#kept], i)
+        end
+      end
+    ]]
+    local groups = table.concat(groups_of(answer), "\n")
+    assert.match("10 {entry} <- (local cache in main chunk @app.lua of main thread)[*]", groups, 1,
+                 true)
+    assert.match("10 {element} <- key of _G.set", groups, 1, true)
+    assert.match("10 thread @app.lua:8 <- (local kept in main chunk @app.lua of main thread)[*]",
+                 groups, 1, true)
+  end)
+
+  it("are exact though memory is reused", function()
+    local answer = diff [[
+      keep = {}
+      function leak()
+        for i = 1, 500 do local garbage = {{i}, {i}} keep[i] = {old = i} end
+        collectgarbage() collectgarbage()
+        for i = 1, 500 do keep[i] = i <= 7 and {young = i} or nil end
+        collectgarbage()
+      end
+      leak()
+      local first = leak
+      function leak(n) if n == 1 then first() end end
+    ]]
+    assert.same({"7 {young} <- _G.keep[*]"}, groups_of(answer))
+  end)
+
+  it("are not those that a finalizer revived; those that got one later count from then", function()
+    local answer = diff [[
+      revived, later = {}, {{x = 1}}
+      setmetatable({phoenix = true}, {__gc = function(o) revived[1] = o end})
+      function leak(n)
+        if n == 1 then collectgarbage() setmetatable(later[1], {__gc = print}) end
+      end
+    ]]
+    local groups = table.concat(groups_of(answer), "\n")
+    assert.not_match("phoenix", groups)
+    assert.match("1 {x} <- _G.later[*]", groups, 1, true)
+  end)
+
+  -- Objects with finalizers are freed late, so that new ones land on the addresses of old ones,
+  -- with finalizers and without.
+  for _, mode in ipairs {"incremental", "generational"} do
+    it("are exact with finalizers, the collector being " .. mode, function()
+      for _, n in ipairs {100, 1000, 5000} do
+        local answer = diff(([[
+          collectgarbage("%s")
+          local mt, kept = {__name = "Resource", __gc = function() end}, {}
+          function leak()
+            for i = 1, %d do
+              local garbage = {1}
+              setmetatable({1}, mt)
+              kept[#kept + 1] = setmetatable({1}, mt)
+            end
+          end
+          leak()
+        ]]):format(mode, n))
+        assert.same({n .. " Resource <- (local kept in main chunk @app.lua of main thread)[*]"},
+                    groups_of(answer))
+      end
+    end)
+  end
+
+  it("are found by the marks of one snapshot", function()
+    local program = [[
+      keep = {}
+      function leak() for _ = 1, 5 do keep[#keep + 1] = {leaked = 1} end end
+    ]]
+    local answer, dir = diff(program, {"--since", "a", "--until", "b", "c"})
+    assert.same({"5 {leaked} <- _G.keep[*]"}, groups_of(answer))
+    local _, errors, code = support.run({"heapdiff", "--since", "nosuch", "c"}, {cwd = dir})
+    assert.equal(2, code)
+    assert.match('no mark "nosuch" in the snapshot; it has "a", "b", "end"\n', errors, 1, true)
+    _, errors, code = support.run({"heapdiff", "c", "b", "a"}, {cwd = dir})
+    assert.equal(2, code)
+    assert.match("must be given in the order of time", errors, 1, true)
+  end)
+end)
+
+describe("containers that grew", function()
+  it("are told with their entries, even if nothing new is in them", function()
+    local answer = diff [[
+      numbers, steady = {}, {}
+      function leak() for i = 1, 50 do numbers[#numbers + 1] = i end end
+    ]]
+    assert.equal(1, #answer.grown)
+    assert.equal("_G.numbers", answer.grown[1].held_by)
+    assert.same({0, 50, 100}, answer.grown[1].entries)
+  end)
+
+  -- Two collections ahead: no key or value of `memo` and `cache` lives, every second one of `half`
+  -- does, and a string under a weak key is never taken away.
+  it("are not weak tables whose entries wait for the collector", function()
+    local answer = diff [[
+      collectgarbage "stop"
+      memo, cache = setmetatable({}, {__mode = "k"}), setmetatable({}, {__mode = "v"})
+      half, named = setmetatable({}, {__mode = "k"}), setmetatable({}, {__mode = "k"})
+      alive = {}
+      function leak()
+        for _ = 1, 50 do
+          local key = {}
+          memo[{}], cache[#cache + 1], half[{}], half[key] = true, {}, true, true
+          alive[#alive + 1] = key
+          named["name " .. #alive] = true
+        end
+      end
+    ]]
+    local entries = {}
+    for _, g in ipairs(answer.grown) do entries[g.held_by] = g.entries end
+    local fifty = {0, 50, 100}
+    assert.same({["_G.half"] = fifty, ["_G.named"] = fifty, ["_G.alive"] = fifty}, entries)
+  end)
+
+  it("are not those that are empty again, nor those that became smaller", function()
+    local answer = diff [[
+      emptied, smaller = {}, {}
+      for i = 1, 1000 do smaller[1e6 + i] = i end
+      for i = 1, 1000 do smaller[1e6 + i] = nil end
+      function leak(n)
+        for i = 1, n * 100 do emptied[i] = i end
+        for i = 1, n * 100 do emptied[i] = nil end
+        -- Pairs of keys that collide (modulo 1,024 up to 5.4.2, modulo 1,023 since) use up the free
+        -- slots, so that Lua makes the table anew.
+        local bytes, k, apart = heap.sizeof(smaller), 2000000, 1023 * 1024
+        while n == 1 and heap.sizeof(smaller) == bytes do
+          k = k + 1
+          smaller[k], smaller[k + apart] = true, true
+          smaller[k], smaller[k + apart] = nil, nil
+        end
+        smaller[n] = n
+      end
+    ]]
+    assert.same({}, answer.grown)
+  end)
+end)
+
+describe("two snapshots", function()
+  it("do not count what only the call of heap.snapshot holds", function()
+    local _, dir = support.lua [[
+      local heap = require "heap"
+      keep = {}
+      local function take(name) heap.snapshot("s" .. name, {strings = 50 + #name}) end
+      take "a"
+      keep[1] = {kept = 1}
+      take "b"
+      local options = {strings = 60}
+      keep.options = options
+      coroutine.wrap(function() heap.snapshot("sc", options) end)()
+    ]]
+    local function diff_of(...)
+      local words = {"heapdiff", "--json", ...}
+      return json.decode((support.run(words, {cwd = dir})))
+    end
+    local answer = diff_of("sa", "sb")
+    assert.same({"1 {kept} <- _G.keep[*]"}, groups_of(answer))
+    assert.equal(0, answer.gone_objects)
+    for _, change in ipairs(answer.classes) do
+      if change.class == "{strings}" then assert.same({0, 0}, {change.appeared, change.gone}) end
+    end
+    assert.same({"1 {kept} <- _G.keep[*]"}, groups_of(diff_of("--since", "sa", "sb")))
+    local held = table.concat(groups_of(diff_of("sb", "sc")), "\n")
+    assert.matches("1 {strings} <- ", held, 1, true) -- by the program, too
+  end)
+
+  it("tell what went", function()
+    local answer = diff([[
+      temporary = {}
+      for i = 1, 40 do temporary[i] = {gone = i} end
+      function leak() temporary = {} collectgarbage() end
+    ]], {"a", "c"})
+    for _, change in ipairs(answer.classes) do
+      if change.class == "{gone}" then
+        assert.equal(40, change.gone)
+        return
+      end
+    end
+    error("{gone} is not in the table of classes")
+  end)
+end)
+
+describe("containers that grew", function()
+  it("count for --fail-over, which says so", function()
+    local _, dir = support.lua [[
+      local heap = require "heap"
+      numbers = {}
+      for i, name in ipairs {"a", "b", "c"} do
+        for k = (i - 1) * 1000 + 1, i * 1000 do numbers[k] = k end
+        heap.snapshot(name)
+      end
+    ]]
+    local words = {"heapdiff", "--fail-over", "1K", "a", "b", "c"}
+    local out, err, code = support.run(words, {cwd = dir})
+    local grew = out:match("1 older container grew by ([%d.]+ KB)\n")
+    assert.is_string(grew)
+    assert.equal(1, code)
+    assert.equal("heapdiff: older containers grew by " .. grew .. ", which is more than 1.0 KB\n",
+                 err)
+  end)
+
+  it("are told by it in the words of the report, beside what new objects retain", function()
+    local _, dir = support.lua [[
+      local heap = require "heap"
+      numbers = {}
+      for i, name in ipairs {"a", "b", "c"} do
+        for k = (i - 1) * 1000 + 1, i * 1000 do numbers[k] = k end
+        _G[name] = {("x"):rep(1000 + i)}
+        heap.snapshot(name)
+      end
+    ]]
+    local out, err = support.run("heapdiff --fail-over 1K a b c", {cwd = dir})
+    local retained, grew = out:match(" ([%d.]+ KB); %d older containers? grew by ([%d.]+ KB)\n")
+    assert.equal(("heapdiff: %s retained, and older containers grew by %s: together more than "
+                  .. "1.0 KB\n"):format(retained, grew), err)
+  end)
+end)
+
+describe("three snapshots of a heap that grew", function()
+  --  _G.tenants -> 1,000 strings, then empty: the table is as big as before
+  local program = [[
+    local heap = require "heap"
+    tenants, old = {}, {("y"):rep(4000)}
+    collectgarbage() -- makes the stack as small as it will be in c
+    heap.snapshot "a"
+    for i = 1, 1000 do tenants[i .. ""] = true end
+    heap.snapshot "b"
+    for key in pairs(tenants) do tenants[key] = nil end
+    old[1] = nil
+    collectgarbage()
+    heap.snapshot "c"
+  ]]
+
+  it("say so if neither new objects nor containers tell why", function()
+    local _, dir = support.lua(program)
+    local text = support.run("heapdiff a b c", {cwd = dir})
+    local grew = text:match("\nThe heap grew by ([%d.]+ KB) all the same: heapdiff %-%-owners a c "
+                            .. "tells where,\nheaptop %-%-waste c what could be given back\n$")
+    local owners = support.run("heapdiff --owners a c", {cwd = dir})
+    assert.matches((", +%s; most by _G.tenants"):format(grew), owners, 1, true)
+  end)
+
+  it("do not where it grew less, or where they tell it", function()
+    for what, by in pairs {["1, 1000"] = "1, 100", ["tenants[key] = nil"] = ""} do
+      local _, dir = support.lua((program:gsub(what:gsub("%W", "%%%0"), by)))
+      assert.is_nil(support.run("heapdiff a b c", {cwd = dir}):find("all the same", 1, true))
+    end
+  end)
+
+  it("show the share of what explains more than the whole growth", function()
+    local _, dir = support.lua(program)
+    local text = support.run("heapdiff --owners a c", {cwd = dir})
+    local share = tonumber(text:match("%+[%d.]+ KB +([%d.]+)%% [^\n]* _G.tenants "))
+    local rest = tonumber(text:match("%-[%d.]+ K?B +(%-[%d.]+)%% [^\n]* _G.old "))
+    assert.is_true(share > 100)
+    assert.near(100, share + rest, 0.5)
+  end)
+end)
+
+describe("the bytes of new objects", function()
+  it("are told once where they are what is retained, or print the same", function()
+    local _, dir = support.lua [[
+      local heap = require "heap"
+      heap.snapshot "a"
+      text = ("x"):rep(4000000)
+      holder = setmetatable({}, {__gc = function() end})
+      heap.snapshot "b"
+      holder[1] = "later" .. #text
+      heap.snapshot "c"
+    ]]
+    local text = support.run("heapdiff a b c", {cwd = dir})
+    assert.matches("alive in c: 3.8 MB\n", text, 1, true)
+    local exact = support.run("heapdiff --bytes a b c", {cwd = dir})
+    assert.matches("alive in c: [%d,]+ B, retaining [%d,]+ B\n", exact)
+  end)
+end)
