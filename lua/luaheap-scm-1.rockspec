@@ -42,6 +42,7 @@ build = {
         "lua/reader/reader.c",
         "lua/reader/report.c",
         "lua/reader/streams.c",
+        "lua/numbers.c",
         "lua/runs.c",
         "lua/watch.c",
         "lib/advise/clusters.c",

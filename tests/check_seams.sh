@@ -161,7 +161,7 @@ check_built() { # build
   report "heap.so takes only lua_* and libc's functions from its host" "$(
     nm -D --undefined-only "$1/heap.so" | grep -vE ' (w .*|U (lua_|luaL_).*|U .*@GLIBC_[0-9.]*)$')"
   report "heap.so shows only its entries" "$(
-    nm -D --defined-only "$1/heap.so" | grep -vE ' luaopen_heap(_reader|_runs|_watch)?$')"
+    nm -D --defined-only "$1/heap.so" | grep -vE ' luaopen_heap(_numbers|_reader|_runs|_watch)?$')"
   report "heap/dot.so shows only its entry" "$(
     nm -D --defined-only "$1/heap/dot.so" | grep -v ' luaopen_heap_dot$')"
   report "the tools and heap/dot.so are linked without liblua" "$(

@@ -6,6 +6,8 @@
 
 local heap = require "heap"
 local escape = require "heap.reader".escape
+local numbers = require "heap.numbers"
+local count, count_of, size = numbers.count, numbers.count_of, numbers.size
 local format, rep, sub, find = string.format, string.rep, string.sub, string.find
 local gsub, concat, sort, status = string.gsub, table.concat, table.sort, coroutine.status
 local get_metatable = debug and debug.getmetatable or function() return nil end
@@ -16,24 +18,6 @@ local MOST_BYTES = 60 -- of a string
 local MOST_LINES = 300
 
 -- {=== Text ===============================================================================
-
--- 1204 as "1,204".
-local function count(n)
-  local text, digits = "", format("%d", n)
-  while #digits > 3 do
-    text = "," .. sub(digits, -3) .. text
-    digits = sub(digits, 1, -4)
-  end
-  return digits .. text
-end
-
-local function size(bytes)
-  local unit = 0
-  local units = {"KB", "MB", "GB"}
-  if bytes < 1024 then return format("%d B", bytes) end
-  while bytes >= 1023.95 and unit < 3 do bytes, unit = bytes / 1024, unit + 1 end
-  return format("%.1f ", bytes) .. units[unit]
-end
 
 local function quoted(text)
   local comment = #text > MOST_BYTES and count(#text) .. " bytes" or nil
@@ -135,7 +119,7 @@ end
 local function comment_on(t, n)
   local comment = format("%p, ", t) .. size(heap.sizeof(t))
   if n == 0 then return comment end
-  return comment .. ", " .. count(n) .. (n == 1 and " entry" or " entries")
+  return comment .. ", " .. count_of(n, "entry", "entries")
 end
 
 function show_table(to, indent, before, path, t)

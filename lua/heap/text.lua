@@ -10,75 +10,9 @@ text.MOST_ROWS, text.MOST_STEPS = 20, 24
 ---A name from outside of the library, such as that of a file: one line, for a terminal.
 text.escape = reader.escape
 
--- {=== Numbers, as the commands print them ================================================
-
-local UNITS = {"KB", "MB", "GB", "TB", "PB", "EB"}
-
----1204 as "1,204".
----@param n integer
----@return string
-function text.count(n)
-  local digits = tostring(n)
-  local head, rest = digits:match("^(%-?%d%d?%d?)(.*)$")
-  while #rest % 3 ~= 0 do
-    head, rest = head:sub(1, -2), head:sub(-1) .. rest
-  end
-  return head .. rest:gsub("%d%d%d", ",%0")
-end
-
----"1 object", "2 objects".
----@param n integer
----@param one string
----@param many? string
----@return string
-function text.count_of(n, one, many)
-  return text.count(n) .. " " .. (n == 1 and one or many or one .. "s")
-end
-
----Bytes: "1.2 MB", of 1,024 KB each.
----@param bytes integer
----@return string
-function text.size(bytes)
-  local size, unit = bytes / 1024, 1
-  if bytes < 1024 then return text.count(bytes) .. " B" end
-  while size >= 1023.95 do size, unit = size / 1024, unit + 1 end
-  local whole, tenth = ("%.1f"):format(size):match("^(%d+)%D(%d)$") -- in any locale
-  return ("%s.%s %s"):format(text.count(whole), tenth, UNITS[unit])
-end
-
-local function change(from, to, print)
-  local sign = to > from and "+" or to < from and "-" or ""
-  return sign .. print(math.abs(to - from))
-end
-
----"+1.2 MB".
----@param from integer
----@param to integer
----@return string
-function text.size_change(from, to) return change(from, to, text.size) end
-
----"+12".
----@param from integer
----@param to integer
----@return string
-function text.count_change(from, to) return change(from, to, text.count) end
-
----"12.5%".
----@param part integer
----@param whole integer
----@return string
-function text.share(part, whole)
-  return ("%.1f%%"):format(whole == 0 and 0 or 100 * part / whole)
-end
-
----"2026-11-21 17:40:05 UTC".
----@param time_ns integer
----@return string
-function text.time(time_ns)
-  return os.date("!%Y-%m-%d %H:%M:%S UTC", time_ns // 1000000000) --[[@as string]]
-end
-
--- }=======================================================================================
+-- Numbers in the words of the commands: count(1204), count_of(2, "entry", "entries"), size(bytes),
+-- count_change(from, to), size_change(from, to), share(part, whole), time(time_ns).
+for name, words in pairs(require "heap.numbers") do text[name] = words end
 
 -- {=== Tables =============================================================================
 
