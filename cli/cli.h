@@ -231,8 +231,12 @@ json_t *cli_json_text(const char *text); /* escaped first */
 
 /* {=== Answers ======================================================================== */
 
-/* Asks about the snapshot in `file`, and prints; and as the values of a JSON object that was
+/* Prints an answer about the snapshot in `file`; and as the values of a JSON object that was
 ** opened. */
+void cli_report_text(cli *c, lh_report *report, const char *file);
+void cli_report_values(cli_json *w, lh_report *report);
+
+/* The same of an answer that is asked for first. */
 void cli_report_print(cli *c, const lh_question *question, lh_snapshot *snapshot, const char *file,
                       const lh_request *request);
 void cli_report_json(cli *c, cli_json *w, const lh_question *question, lh_snapshot *snapshot,

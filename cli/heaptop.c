@@ -99,7 +99,7 @@ static void make_options(void) {
   add_options(first_options, sizeof first_options / sizeof *first_options);
   for (int i = 0; lh_questions[i] != NULL; i++) {
     const lh_question *q = lh_questions[i];
-    if (q->help != NULL)
+    if (q->help != NULL && q->command == NULL)
       add_options(&(cli_option){KEY_QUESTION + i, q->name, q->argument, q->help}, 1);
   }
   add_options(last_options, sizeof last_options / sizeof *last_options);

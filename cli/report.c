@@ -6,14 +6,6 @@
 
 #include "cli.h"
 
-static lh_report ask(cli *c, const lh_question *question, lh_snapshot *snapshot, const char *file,
-                     const lh_request *request) {
-  lh_report report;
-  lh_error error;
-  cli_check(c, lh_ask(&report, question, snapshot, request, &error), file, &error);
-  return report;
-}
-
 /* {=== Text =========================================================================== */
 
 typedef struct terminal {
@@ -23,7 +15,7 @@ typedef struct terminal {
 } terminal;
 
 static const cli_style styles[] = {
-    [LH_PLAIN] = CLI_PLAIN, [LH_BOLD] = CLI_BOLD, [LH_FAINT] = CLI_FAINT};
+    [LH_PLAIN] = CLI_PLAIN, [LH_BOLD] = CLI_BOLD, [LH_FAINT] = CLI_FAINT, [LH_ALARM] = CLI_ALARM};
 
 static void print_line(lh_teller *teller, lh_style style, const char *line) {
   const cli *c = ((terminal *)teller)->c;
@@ -34,36 +26,52 @@ static void print_line(lh_teller *teller, lh_style style, const char *line) {
     printf("%s%s%s\n", cli_style_on(c, styles[style]), line, cli_style_off(c));
 }
 
-static void print_next(lh_teller *teller, const char *why, lh_next next, const char *subject,
-                       const char *other) {
-  static const char *const commands[] = {[LH_NEXT_PATHS] = "heappath",
-                                         [LH_NEXT_FIVE_PATHS] = "heappath -k 5",
-                                         [LH_NEXT_UNDER] = "heaptop --under",
-                                         [LH_NEXT_SET] = "heappath --set",
-                                         [LH_NEXT_SINCE] = "heapdiff --since"};
-  bool file_first = next == LH_NEXT_PATHS || next == LH_NEXT_FIVE_PATHS;
-  char *file = cli_shell_word(((const terminal *)teller)->file), *word = cli_shell_word(subject);
+/* What stands in front of a file's name, so that it is not taken for an option. */
+static const char *dashes_for(const char *file) {
+  return *file == '-' ? "-- " : "";
+}
+
+static char *command_of(lh_teller *teller, lh_next next, const char *subject, const char *other) {
+  static const char *const commands[] = {
+      [LH_NEXT_PATHS] = "heappath",         [LH_NEXT_FIVE_PATHS] = "heappath -k 5",
+      [LH_NEXT_UNDER] = "heaptop --under",  [LH_NEXT_SET] = "heappath --set",
+      [LH_NEXT_SINCE] = "heapdiff --since", [LH_NEXT_OWNERS] = "heapdiff --owners",
+      [LH_NEXT_WASTE] = "heaptop --waste"};
+  const char *of = ((const terminal *)teller)->file, *dashes = dashes_for(of);
+  char *file = cli_shell_word(of), *word = cli_shell_word(subject), *made = NULL;
   char *until = cli_shell_word(other != NULL ? other : "");
-  printf("%s: %s %s%s%s %s\n", why, commands[next], file_first ? file : word,
-         other != NULL ? " --until " : "", other != NULL ? until : "", file_first ? word : file);
+  size_t size;
+  FILE *out = cli_must(open_memstream(&made, &size));
+  fputs(commands[next], out);
+  if (next == LH_NEXT_PATHS || next == LH_NEXT_FIVE_PATHS)
+    fprintf(out, " %s%s %s", dashes, file, word);
+  else if (next == LH_NEXT_OWNERS)
+    fprintf(out, " %s%s %s", dashes_for(subject), word, until);
+  else if (next == LH_NEXT_WASTE)
+    fprintf(out, " %s%s", dashes, file);
+  else
+    fprintf(out, " %s%s%s %s%s", word, other != NULL ? " --until " : "", other != NULL ? until : "",
+            dashes, file);
+  if (fclose(out) != 0) cli_must(NULL);
   free(file);
   free(word);
   free(until);
+  return made;
 }
 
-enum { MOST_COLUMNS = 16 };
-
 /* Those that there is room for. */
-static size_t choose_columns(const cli *c, const lh_table *table,
-                             const lh_column *shown[MOST_COLUMNS],
-                             cli_column columns[MOST_COLUMNS]) {
+static size_t choose_columns(const cli *c, const lh_report *report, const lh_table *table,
+                             const lh_column *shown[LH_MOST_HEADINGS],
+                             cli_column columns[LH_MOST_HEADINGS]) {
   bool narrow = cli_is_narrow(c);
   size_t n = 0;
   for (const lh_column *column = table->columns; column->kind != LH_COLUMN_END; column++) {
-    if (column->heading == NULL || (narrow && column->is_wide) || n == MOST_COLUMNS) continue;
+    const char *heading = lh_heading_of(report, column);
+    if (heading == NULL || (narrow ? column->is_wide : column->is_narrow) || n == LH_MOST_HEADINGS)
+      continue;
     bool whole = column->word != NULL || column->is_unbroken || column->kind == LH_COLUMN_BAR ||
                  column->kind == LH_COLUMN_OBJECT || column->kind == LH_COLUMN_EXAMPLE;
-    columns[n].heading = column->heading;
+    columns[n].heading = heading;
     columns[n].kind = lh_is_number(column->kind) ? CLI_RIGHT : whole ? CLI_LEFT : CLI_WRAP;
     shown[n++] = column;
   }
@@ -79,10 +87,10 @@ static void begin_tree(cli_tree *tree, const lh_table *table, const char *row, s
 static void print_table(lh_teller *teller, lh_report *report, const lh_table *table,
                         const void *rows, size_t n) {
   cli *c = ((terminal *)teller)->c;
-  const lh_column *shown[MOST_COLUMNS];
-  cli_column columns[MOST_COLUMNS];
-  char *cells[MOST_COLUMNS];
-  size_t n_shown = choose_columns(c, table, shown, columns);
+  const lh_column *shown[LH_MOST_HEADINGS];
+  cli_column columns[LH_MOST_HEADINGS];
+  char *cells[LH_MOST_HEADINGS];
+  size_t n_shown = choose_columns(c, report, table, shown, columns);
   cli_table *printed = cli_table_new(c, columns, n_shown);
   cli_tree tree;
   begin_tree(&tree, table, rows, n);
@@ -96,7 +104,7 @@ static void print_table(lh_teller *teller, lh_report *report, const lh_table *ta
     char *last = cells[n_shown - 1];
     if (table->depth) cells[n_shown - 1] = cli_tree_line(c, &tree, i, last);
     cli_table_row(printed, (const char *const *)cells,
-                  styles[table->style ? table->style(row) : LH_PLAIN]);
+                  styles[table->style ? table->style(report, row) : LH_PLAIN]);
     if (table->depth) free(last);
     for (size_t k = 0; k < n_shown; k++) free(cells[k]);
   }
@@ -104,21 +112,19 @@ static void print_table(lh_teller *teller, lh_report *report, const lh_table *ta
   cli_table_print(printed);
 }
 
-void cli_report_print(cli *c, const lh_question *question, lh_snapshot *snapshot, const char *file,
-                      const lh_request *request) {
-  lh_report report = ask(c, question, snapshot, file, request);
+void cli_report_text(cli *c, lh_report *report, const char *file) {
   terminal t = {.teller = {.exact_bytes = c->exact_bytes,
                            .unicode = c->unicode,
-                           .limit = request->limit,
+                           .thorough = true,
+                           .limit = report->request.limit,
                            .all = "-n 0 shows all",
                            .line = print_line,
                            .table = print_table,
-                           .next = print_next},
+                           .next = command_of},
                 .c = c,
                 .file = file};
-  lh_tell_report(&t.teller, &report);
-  if (t.teller.failed || report.failed) cli_must(NULL);
-  lh_report_free(&report);
+  lh_tell_report(&t.teller, report);
+  if (t.teller.failed || report->failed) cli_must(NULL);
 }
 
 /* }=================================================================================== */
@@ -140,6 +146,7 @@ static json_t *freed_text_json(char *text) {
 static json_t *rows_json(lh_report *report, const lh_column *column, const lh_cell *cell) {
   const lh_table *table = cell->as.rows.table;
   const char *row = cell->as.rows.list;
+  if (column->is_one) return row_json(report, table, row);
   json_t *rows = cli_must(column->is_by_name ? json_object() : json_array());
   for (size_t i = 0; i < cell->as.rows.n; i++, row += table->row_bytes) {
     json_t *json = row_json(report, table, row);
@@ -156,13 +163,25 @@ static json_t *rows_json(lh_report *report, const lh_column *column, const lh_ce
 static json_t *texts_json(const lh_cell *cell) {
   json_t *list = cli_must(json_array());
   for (size_t i = 0; i < cell->as.texts.n; i++)
-    json_array_append_new(list, text_json(cell->as.texts.list[i]));
+    json_array_append_new(list, cell->kind == LH_COLUMN_NAMES
+                                    ? cli_json_text(cell->as.texts.list[i])
+                                    : text_json(cell->as.texts.list[i]));
+  return list;
+}
+
+static json_t *series_json(const lh_cell *cell) {
+  json_t *list = cli_must(json_array());
+  for (size_t i = 0; i < cell->as.series.n; i++)
+    json_array_append_new(list, cli_json_size(lh_series_at(cell, i)));
   return list;
 }
 
 static json_t *value_json(lh_report *report, const lh_column *column, const lh_cell *cell) {
   if (cell->is_null) return json_null();
   switch (cell->kind) {
+    case LH_COLUMN_BYTES_SERIES:
+    case LH_COLUMN_COUNT_SERIES: return series_json(cell);
+    case LH_COLUMN_MORE_BYTES:
     case LH_COLUMN_NUMBER: return json_real(cell->as.number);
     case LH_COLUMN_FLAG: return json_boolean(cell->as.flag);
     case LH_COLUMN_TEXT: return json_string(cell->as.text);
@@ -173,6 +192,7 @@ static json_t *value_json(lh_report *report, const lh_column *column, const lh_c
     case LH_COLUMN_STRING:
       return freed_text_json(lh_string_text(report->snapshot, cell->as.object, 64));
     case LH_COLUMN_EDGE: return freed_text_json(lh_edge_text(report->snapshot, cell->as.edge));
+    case LH_COLUMN_NAMES:
     case LH_COLUMN_TEXTS: return texts_json(cell);
     case LH_COLUMN_ROWS: return rows_json(report, column, cell);
     case LH_COLUMN_CLASS:
@@ -185,9 +205,10 @@ static json_t *value_json(lh_report *report, const lh_column *column, const lh_c
 ** type. */
 static void add_cell(json_t *json, lh_report *report, const lh_column *column, const void *row) {
   const lh_snapshot *s = report->snapshot;
-  const char *key = column->json_key != NULL ? column->json_key : column->key;
+  const char *key = lh_json_key(column);
   lh_cell cell;
   lh_cell_of(report, column, row, &cell);
+  if (cell.is_absent) return;
   if (column->kind == LH_COLUMN_OBJECT) {
     lh_id id = cell.as.object;
     json_object_set_new(json, "class", text_json(cell.is_null ? NULL : lh_class_name_of(s, id)));
@@ -200,26 +221,34 @@ static void add_cell(json_t *json, lh_report *report, const lh_column *column, c
   json_object_set_new(json, key, cli_must(value_json(report, column, &cell)));
 }
 
-static bool is_in_json(const lh_column *column) {
-  return column->key != NULL && (column->json_key == NULL || *column->json_key != '\0');
-}
-
 static json_t *row_json(lh_report *report, const lh_table *table, const void *row) {
   json_t *json = cli_must(json_object());
   for (const lh_column *column = table->columns; column->kind != LH_COLUMN_END; column++)
-    if (is_in_json(column)) add_cell(json, report, column, row);
+    if (lh_json_key(column) != NULL) add_cell(json, report, column, row);
   return json;
 }
 
 /* Rows of the answer itself are written one after another: a million need no memory. */
-static void print_rows(cli_json *w, lh_report *report, const lh_column *column) {
+static void print_rows(cli_json *w, lh_report *report, const lh_cell *cell) {
+  const lh_table *table = cell->as.rows.table;
+  const char *row = cell->as.rows.list;
+  for (size_t i = 0; i < cell->as.rows.n; i++, row += table->row_bytes)
+    cli_json_value(w, NULL, row_json(report, table, row));
+}
+
+static void print_names(cli_json *w, const lh_cell *cell) {
+  for (size_t i = 0; i < cell->as.texts.n; i++)
+    cli_json_value(w, NULL, cli_json_text(cell->as.texts.list[i]));
+}
+
+static void print_list(cli_json *w, lh_report *report, const lh_column *column) {
   lh_cell cell;
   lh_cell_of(report, column, report->answer, &cell);
-  const lh_table *table = cell.as.rows.table;
-  const char *row = cell.as.rows.list;
-  cli_json_open(w, column->key, '[');
-  for (size_t i = 0; i < cell.as.rows.n; i++, row += table->row_bytes)
-    cli_json_value(w, NULL, row_json(report, table, row));
+  cli_json_open(w, lh_json_key(column), '[');
+  if (column->kind == LH_COLUMN_ROWS)
+    print_rows(w, report, &cell);
+  else
+    print_names(w, &cell);
   cli_json_close(w, ']');
 }
 
@@ -231,18 +260,43 @@ static void print_values(cli_json *w, lh_report *report, const lh_column *column
   json_decref(json);
 }
 
-void cli_report_json(cli *c, cli_json *w, const lh_question *question, lh_snapshot *snapshot,
-                     const char *file, const lh_request *request) {
-  lh_report report = ask(c, question, snapshot, file, request);
-  for (const lh_column *column = question->answer->columns; column->kind != LH_COLUMN_END;
-       column++) {
-    if (column->kind == LH_COLUMN_ROWS && !column->is_by_name)
-      print_rows(w, &report, column);
-    else if (is_in_json(column))
-      print_values(w, &report, column);
+static bool is_list(const lh_column *column) {
+  return column->kind == LH_COLUMN_NAMES ||
+         (column->kind == LH_COLUMN_ROWS && !column->is_by_name && !column->is_one);
+}
+
+void cli_report_values(cli_json *w, lh_report *report) {
+  const lh_column *column = report->question->answer->columns;
+  for (; column->kind != LH_COLUMN_END; column++) {
+    if (lh_json_key(column) == NULL) continue;
+    if (is_list(column))
+      print_list(w, report, column);
+    else
+      print_values(w, report, column);
   }
-  if (report.failed) cli_must(NULL);
-  lh_report_free(&report);
+  if (report->failed) cli_must(NULL);
 }
 
 /* }=================================================================================== */
+
+static lh_report ask(cli *c, const lh_question *question, lh_snapshot *snapshot, const char *file,
+                     const lh_request *request) {
+  lh_report report;
+  lh_error error;
+  cli_check(c, lh_ask(&report, question, snapshot, request, &error), file, &error);
+  return report;
+}
+
+void cli_report_print(cli *c, const lh_question *question, lh_snapshot *snapshot, const char *file,
+                      const lh_request *request) {
+  lh_report report = ask(c, question, snapshot, file, request);
+  cli_report_text(c, &report, file);
+  lh_report_free(&report);
+}
+
+void cli_report_json(cli *c, cli_json *w, const lh_question *question, lh_snapshot *snapshot,
+                     const char *file, const lh_request *request) {
+  lh_report report = ask(c, question, snapshot, file, request);
+  cli_report_values(w, &report);
+  lh_report_free(&report);
+}

@@ -71,17 +71,22 @@ char *lh_things_text(const lh_snapshot *snapshot, uint32_t class_index, uint64_t
 int lh_told_path(lh_snapshot *snapshot, lh_id id, char **out, lh_error *error);
 
 /* In text; without colours it is not seen. */
-typedef enum lh_style { LH_PLAIN, LH_BOLD, LH_FAINT } lh_style;
+typedef enum lh_style { LH_PLAIN, LH_BOLD, LH_FAINT, LH_ALARM } lh_style;
 
 /* ==== 3. Columns ==================================================================== */
 
 typedef enum lh_column_kind {
   LH_COLUMN_END,
-  LH_COLUMN_BYTES,  /* uint64_t */
-  LH_COLUMN_COUNT,  /* uint64_t or uint32_t */
-  LH_COLUMN_SHARE,  /* uint64_t, shown as its share of a whole: all reachable bytes; only in text */
-  LH_COLUMN_NUMBER, /* double */
-  LH_COLUMN_FLAG,   /* bool */
+  LH_COLUMN_BYTES, /* uint64_t */
+  LH_COLUMN_COUNT, /* uint64_t or uint32_t */
+  LH_COLUMN_SHARE, /* uint64_t, shown as its share of a whole: all reachable bytes; only in text */
+  LH_COLUMN_BYTES_SERIES, /* uint64_t at several times: 312 B -> 1.2 KB */
+  LH_COLUMN_COUNT_SERIES,
+  LH_COLUMN_BYTES_CHANGE, /* the same, shown as what it is more at the end: +912 B; only in text */
+  LH_COLUMN_COUNT_CHANGE,
+  LH_COLUMN_MORE_BYTES, /* double, and less than 0 where it is fewer: +912 B */
+  LH_COLUMN_NUMBER,     /* double */
+  LH_COLUMN_FLAG,       /* bool */
   LH_COLUMN_BAR,    /* uint64_t, shown as a bar, whose whole is 20 characters long; only in text */
   LH_COLUMN_TEXT,   /* const char *, of printable characters: a name, a path, a word; may be NULL */
   LH_COLUMN_NAME,   /* as a program gave it, any bytes: escaped wherever it is shown */
@@ -91,6 +96,7 @@ typedef enum lh_column_kind {
   LH_COLUMN_STRING,  /* lh_id of a string, in text its beginning; LH_NO_OBJECT: none */
   LH_COLUMN_EDGE,    /* const lh_edge *, in text as it is written in a path; computed */
   LH_COLUMN_TEXTS,   /* several of these; no field, but computed */
+  LH_COLUMN_NAMES,   /* several names, as a program or a user gave them; computed */
   LH_COLUMN_ROWS     /* a pointer to structs, and a size_t: how many */
 } lh_column_kind;
 
@@ -103,35 +109,44 @@ typedef struct lh_column {
   const char *key;      /* in JSON and in Lua; NULL: there it is not */
   const char *json_key; /* where that is another one, "": not in JSON; else NULL */
   const char *heading;  /* in a table of text; NULL: there it is not */
+  const char *(*heading_of)(const lh_report *report); /* where that depends on what was asked */
   lh_column_kind kind;
   const char *meaning;  /* a phrase, for manual pages and annotations */
   bool optional;        /* may be null */
   bool is_wide;         /* shown only where there is room for more than what matters most */
+  bool is_narrow;       /* shown only where there is not */
   bool is_unbroken;     /* of a text: it stays on one line */
   bool is_by_name;      /* LH_COLUMN_ROWS: not in order, but under what is in the first column */
   bool is_limited;      /* LH_COLUMN_ROWS: a request says how many at most */
+  bool is_one;          /* LH_COLUMN_ROWS: there is one, and no list around it */
   size_t offset, bytes; /* of the field in the struct */
   const char *(*word)(unsigned); /* LH_COLUMN_TEXT: of a field that is an enumeration */
   const lh_table *rows;          /* LH_COLUMN_ROWS: what they are, */
   size_t n_offset, n_bytes;      /* where their number stands, */
-  bool is_inline;                /* and are they themselves in the struct? */
+  bool is_inline;                /* and are they, or is a text, in the struct itself? */
   void (*compute)(lh_report *report, const void *row, lh_cell *cell); /* what it is, if more than
                                                                          the field, or none */
 } lh_column;
+
+/* So many columns of a table have a heading at most. */
+enum { LH_MOST_HEADINGS = 16 };
 
 /* What the structs of one type have in them. */
 struct lh_table {
   const char *name;       /* heap.module: of the class in annotations */
   const char *one, *many; /* what a row is called */
   size_t row_bytes;
-  const lh_column *columns;           /* up to LH_COLUMN_END, in the order of the text */
-  lh_style (*style)(const void *row); /* in text; NULL: plain */
+  const lh_column *columns; /* up to LH_COLUMN_END, in the order of the text */
+  lh_style (*style)(const lh_report *report, const void *row); /* in text; NULL: plain */
   uint32_t (*depth)(const void *row); /* of a tree in preorder, which is drawn in the last column */
+  void (*tell)(lh_teller *teller, lh_report *report, const void *rows, size_t n); /* how a list of
+                                                       them is told; NULL: as a table of text */
 };
 
 struct lh_cell {
   lh_column_kind kind;
   bool is_null;
+  bool is_absent; /* and there is not even a null in JSON */
   uint64_t whole; /* LH_COLUMN_SHARE: of what */
   union {
     uint64_t n;
@@ -146,9 +161,13 @@ struct lh_cell {
     uint32_t class_index;
     const lh_edge *edge;
     struct {
-      char *const *list;
+      const uint64_t *first; /* or int64_t, of which only JSON and Lua know */
+      size_t stride, n;      /* the next is so many bytes behind it */
+    } series;
+    struct {
+      const char *const *list;
       size_t n;
-    } texts;
+    } texts; /* and names */
     struct {
       const lh_table *table;
       const void *list;
@@ -162,12 +181,27 @@ struct lh_cell {
 ** is null, and the report has failed. */
 void lh_cell_of(lh_report *report, const lh_column *column, const void *row, lh_cell *cell);
 
+uint64_t lh_series_at(const lh_cell *cell, size_t i);
+
+/* The column's key in JSON, its heading in this report; NULL: there it is not. And are rows told in
+** text? */
+const char *lh_json_key(const lh_column *column);
+const char *lh_heading_of(const lh_report *report, const lh_column *column);
+bool lh_has_text(const lh_table *table);
+
 /* The cell as people read it: empty where it is null, an object by its address. Freed by lh_free;
 ** NULL when out of memory. And is it told at the right of its column, as numbers are? */
 char *lh_cell_text(const lh_teller *teller, const lh_report *report, const lh_cell *cell);
 bool lh_is_number(lh_column_kind kind);
 
 /* ==== 4. Questions ================================================================== */
+
+/* What has one of these fingerprints is left out. */
+typedef struct lh_known {
+  const char *name; /* of the list, as the user gave it */
+  char (*list)[LH_FINGERPRINT_BYTES];
+  size_t n; /* sorted */
+} lh_known;
 
 /* What is asked. */
 typedef struct lh_request {
@@ -184,10 +218,30 @@ typedef struct lh_request {
   uint64_t least_bytes; /* of what is told */
   bool has_depth;
   uint64_t depth; /* levels of a tree, frames of a thread */
+
+  /* Of several snapshots: two or three, which stay open and of which the last is the one that is
+  ** asked; or any number, of which only figures are kept, and none is asked. */
+  lh_snapshot *const *snapshots;
+  size_t n_snapshots;
+  const lh_ladder *ladder;
+  const char *const *names; /* of all of them, as the user gave them */
+  size_t n_names;
+  const char *since, *until; /* in place of snapshots: marks; NULL: none */
+  uint64_t factor;           /* flags groups of a multiple of so many objects; 0: none */
+  bool fingerprints;         /* are told in text, too */
+  const lh_known *known;     /* NULL: nothing is */
 } lh_request;
 
+/* By how much there is more than there should be, for who sets a limit to that. */
+typedef struct lh_excess {
+  uint64_t bytes, objects;
+  uint64_t grown_bytes; /* of older containers, which are told apart */
+  const char *what;     /* the bytes and objects are: "retained" */
+} lh_excess;
+
 typedef struct lh_question {
-  const char *name;     /* of the option of heaptop, and of the method in Lua */
+  const char *name;     /* of the option of a command, and of the method in Lua */
+  const char *command;  /* that has the option; NULL: heaptop */
   const char *help;     /* one line; NULL: it is no option */
   const char *argument; /* of the option; NULL: it has none */
   const lh_table *answer;
@@ -195,6 +249,7 @@ typedef struct lh_question {
   int (*ask)(lh_snapshot *snapshot, const lh_request *request, void *answer, lh_error *error);
   void (*free)(void *answer); /* NULL: it owns nothing */
   void (*tell)(lh_teller *teller, lh_report *report);
+  void (*excess)(const lh_report *report, lh_excess *out); /* NULL: there is none */
 } lh_question;
 
 extern const lh_question *const lh_questions[]; /* NULL behind the last */
@@ -205,14 +260,15 @@ struct lh_report {
   lh_request request;
   lh_snapshot *snapshot;
   uint64_t whole_bytes; /* reachable bytes: of these shares are told */
+  char **names;         /* of the request, for people to read */
   void *answer;
   bool failed; /* memory ran out when something was to be told */
   char **made; /* private: the texts of the last cell */
   size_t n_made, capacity;
 };
 
-/* Asks; the snapshot must be classified. Freed by lh_report_free. Costs what the analysis costs
-** that the question needs. */
+/* Asks; the snapshot must be classified, unless it is compared with others. NULL: a question about
+** a ladder. Freed by lh_report_free. Costs what the analysis costs that the question needs. */
 int lh_ask(lh_report *report, const lh_question *question, lh_snapshot *snapshot,
            const lh_request *request, lh_error *error);
 void lh_report_free(lh_report *report);
@@ -225,21 +281,24 @@ typedef enum lh_next {
   LH_NEXT_FIVE_PATHS, /* the same, for what many hold */
   LH_NEXT_UNDER,      /* an address: what it keeps alive */
   LH_NEXT_SET,        /* a class: what holds its instances */
-  LH_NEXT_SINCE       /* a mark, and maybe another: what was allocated from the one to the other */
+  LH_NEXT_SINCE,      /* a mark, and maybe another: what was allocated from the one to the other */
+  LH_NEXT_OWNERS,     /* the names of two snapshots: who owns the growth */
+  LH_NEXT_WASTE       /* nothing: what could be given back */
 } lh_next;
 
 /* Who takes the words of an answer, and puts them where they belong: on a terminal, into a text. It
 ** is given whole lines, tables and hints in their order. */
 struct lh_teller {
   bool exact_bytes, unicode;
+  bool thorough;   /* what takes as long as an analysis is told, too */
   size_t limit;    /* rows to tell; 0: all */
   const char *all; /* how to see the others: "-n 0 shows all"; NULL: that goes without saying */
   void (*line)(lh_teller *teller, lh_style style, const char *line);
   void (*table)(lh_teller *teller, lh_report *report, const lh_table *table, const void *rows,
                 size_t n);
-  void (*next)(lh_teller *teller, const char *why, lh_next next, const char *subject,
-               const char *other);
-  bool failed; /* out of memory: what follows is not told any more */
+  char *(*next)(lh_teller *teller, lh_next next, const char *subject,
+                const char *other); /* how that is asked; freed by lh_free */
+  bool failed;                      /* out of memory: what follows is not told any more */
 };
 
 /* What calls the mark: its name or, if it has none of its own, its time; then *is_time. Freed by

@@ -43,7 +43,7 @@ static void put_wrapped(FILE *out, const char *before, const char *text) {
 }
 
 static const char *man_key(const lh_column *column) {
-  const char *key = column->json_key != NULL ? column->json_key : column->key;
+  const char *key = lh_json_key(column);
   if (column->kind == LH_COLUMN_CLASS) return "class , type";
   if (column->kind != LH_COLUMN_OBJECT) return key;
   static char keys[128];
@@ -51,8 +51,9 @@ static const char *man_key(const lh_column *column) {
   return keys;
 }
 
-static bool is_in_json(const lh_column *column) {
-  return column->key != NULL && (column->json_key == NULL || *column->json_key != '\0');
+static const lh_column *next_json_key(const lh_column *column) {
+  while (column->kind != LH_COLUMN_END && lh_json_key(column) == NULL) column++;
+  return column;
 }
 
 static const lh_column *next_key(const lh_column *column) {
@@ -60,18 +61,25 @@ static const lh_column *next_key(const lh_column *column) {
   return column;
 }
 
+/* "an array of objects". */
+static const char *rows_kind(const lh_column *column) {
+  return column->is_one       ? "n object"
+         : column->is_by_name ? "n object of objects"
+                              : "n array of objects";
+}
+
 #define LIMITED "; all, unless\n.Fl n\nis given;\n"
 
 /* One after another; `end` is put behind the last. */
 static void put_man_columns(FILE *out, const lh_table *table, const char *end) {
-  const lh_column *column = next_key(table->columns);
+  const lh_column *column = next_json_key(table->columns);
   while (column->kind != LH_COLUMN_END) {
-    const lh_column *next = next_key(column + 1);
+    const lh_column *next = next_json_key(column + 1);
     const char *behind = next->kind == LH_COLUMN_END ? end : ",";
     fprintf(out, ".Li %s\n", man_key(column));
     if (column->kind == LH_COLUMN_ROWS) {
       char inner[16];
-      fputs(column->is_by_name ? "(an object of objects" : "(an array of objects", out);
+      fprintf(out, "(a%s", rows_kind(column));
       put_wrapped(out, column->is_limited ? LIMITED : ", ", column->meaning);
       fputs(":\n", out);
       snprintf(inner, sizeof inner, ")%s", behind);
@@ -87,10 +95,10 @@ static void put_man_columns(FILE *out, const lh_table *table, const char *end) {
 static void put_man(FILE *out, const lh_question *question) {
   fputs(".Bl -tag -width Ds\n", out);
   for (const lh_column *c = question->answer->columns; c->kind != LH_COLUMN_END; c++) {
-    if (!is_in_json(c)) continue;
+    if (lh_json_key(c) == NULL) continue;
     fprintf(out, ".It Li %s\n", man_key(c));
     if (c->kind == LH_COLUMN_ROWS) {
-      fputs(c->is_by_name ? "An object of objects" : "An array of objects", out);
+      fprintf(out, "A%s", rows_kind(c));
       put_wrapped(out, c->is_limited ? LIMITED : ", ", c->meaning);
       fputs(":\n", out);
       put_man_columns(out, c->rows, ".");
@@ -110,18 +118,25 @@ static void put_man(FILE *out, const lh_question *question) {
 static const char *lua_type(const lh_column *column) {
   static char rows[128];
   switch (column->kind) {
+    case LH_COLUMN_MORE_BYTES:
     case LH_COLUMN_NUMBER: return "number";
+    case LH_COLUMN_BYTES_SERIES:
+    case LH_COLUMN_COUNT_SERIES: return "integer[]";
     case LH_COLUMN_FLAG: return "boolean";
     case LH_COLUMN_TEXT:
     case LH_COLUMN_NAME:
     case LH_COLUMN_CLASS: return "string";
+    case LH_COLUMN_NAMES:
     case LH_COLUMN_TEXTS: return "string[]";
     case LH_COLUMN_EDGE: return "heap.edge";
     case LH_COLUMN_OBJECT:
     case LH_COLUMN_EXAMPLE:
     case LH_COLUMN_STRING: return "heap.object";
     case LH_COLUMN_ROWS:
-      snprintf(rows, sizeof rows, column->is_by_name ? "table<string, %s>" : "%s[]",
+      snprintf(rows, sizeof rows,
+               column->is_one       ? "%s"
+               : column->is_by_name ? "table<string, %s>"
+                                    : "%s[]",
                column->rows->name);
       return rows;
     default: return "integer";

@@ -90,7 +90,8 @@ static void label_text(lh_report *report, const void *row, lh_cell *cell) {
   cell->as.text = lh_keep_text(report, lh_text_finish(&text));
 }
 
-static lh_style style_of_referrer(const void *row) {
+static lh_style style_of_referrer(const lh_report *report, const void *row) {
+  (void)report;
   return ((const lh_referring *)row)->weak ? LH_FAINT : LH_PLAIN;
 }
 

@@ -187,8 +187,8 @@ static void tell_next(lh_teller *t, const lh_report *report, const run *r) {
   const lh_mark_info *until =
       r->end < ((const found *)report->answer)->n ? mark_at(report, r->end) : NULL;
   if (!is_latest(report->snapshot, since) || (until && !is_latest(report->snapshot, until))) return;
-  if (!t->failed)
-    t->next(t, "What that is", LH_NEXT_SINCE, since->name, until ? until->name : NULL);
+  lh_tell_next_of(t, LH_PLAIN, "What that is", LH_NEXT_SINCE, since->name,
+                  until ? until->name : NULL);
 }
 
 static void tell_answer(lh_teller *t, const lh_report *report) {

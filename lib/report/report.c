@@ -1,6 +1,7 @@
 /*
 ** report.c - asking a question, and what stands under a column of its answer.
 */
+#include <stdlib.h>
 #include <string.h>
 
 #include "report/report.h"
@@ -16,19 +17,48 @@ const lh_question *lh_find_question(const char *name) {
   return *q;
 }
 
+/* {=== Names of snapshots ============================================================= */
+
+static void free_names(lh_report *report) {
+  for (size_t i = 0; report->names && i < report->request.n_names; i++) lh_free(report->names[i]);
+  lh_free(report->names);
+}
+
+static bool escape_names(lh_report *report) {
+  const lh_request *r = &report->request;
+  report->names = lh_alloc_zeroed(r->n_names + 1, sizeof *report->names);
+  bool made = report->names != NULL;
+  for (size_t i = 0; made && i < r->n_names; i++) {
+    report->names[i] = lh_escaped(r->names[i], strlen(r->names[i]));
+    made = report->names[i] != NULL;
+  }
+  return made;
+}
+
+void lh_names_asked(lh_report *report, const void *row, lh_cell *cell) {
+  (void)row;
+  cell->as.texts.list = report->request.names;
+  cell->as.texts.n = report->request.n_names;
+}
+
+/* }=================================================================================== */
+
 int lh_ask(lh_report *report, const lh_question *question, lh_snapshot *snapshot,
            const lh_request *request, lh_error *error) {
-  lh_reach reach;
+  lh_reach reach = {0};
   *report = (lh_report){.question = question, .request = *request, .snapshot = snapshot};
-  lh_reach_totals(snapshot, &reach);
-  report->whole_bytes = reach.reachable_bytes;
   void *answer = lh_alloc_zeroed(1, question->answer->row_bytes);
-  if (!answer) return lh_fail_memory(error, "answering a question");
-  int code = question->ask(snapshot, request, answer, error);
-  if (code == LH_OK)
+  bool made = answer && escape_names(report);
+  int code = made ? question->ask(snapshot, request, answer, error)
+                  : lh_fail_memory(error, "answering a question");
+  if (code == LH_OK && snapshot) lh_reach_totals(snapshot, &reach);
+  report->whole_bytes = reach.reachable_bytes;
+  if (code == LH_OK) {
     report->answer = answer;
-  else
-    lh_free(answer);
+    return LH_OK;
+  }
+  lh_free(answer);
+  free_names(report);
   return code;
 }
 
@@ -41,7 +71,22 @@ void lh_report_free(lh_report *report) {
   lh_free(report->made);
   if (report->answer && report->question->free) report->question->free(report->answer);
   lh_free(report->answer);
+  free_names(report);
   *report = (lh_report){0};
+}
+
+static int compare_fingerprints(const void *a, const void *b) {
+  return strcmp(a, b);
+}
+
+bool lh_is_known(const lh_request *request, const char *fingerprint) {
+  const lh_known *known = request->known;
+  return known && known->n > 0 &&
+         bsearch(fingerprint, known->list, known->n, sizeof *known->list, compare_fingerprints);
+}
+
+const char *lh_fingerprint_heading(const lh_report *report) {
+  return report->request.fingerprints ? "fingerprint" : NULL;
 }
 
 bool lh_is_asked_for(const lh_snapshot *snapshot, const lh_request *request, lh_id id) {
@@ -68,11 +113,21 @@ static void read_field(const lh_column *column, const char *row, lh_cell *cell) 
     case LH_COLUMN_COUNT:
     case LH_COLUMN_BAR:
     case LH_COLUMN_SHARE: cell->as.n = read_count(at, column->bytes); break;
+    case LH_COLUMN_BYTES_SERIES:
+    case LH_COLUMN_COUNT_SERIES:
+    case LH_COLUMN_BYTES_CHANGE:
+    case LH_COLUMN_COUNT_CHANGE:
+      cell->as.series.first = field;
+      cell->as.series.stride = sizeof(uint64_t);
+      cell->as.series.n = column->bytes / sizeof(uint64_t);
+      break;
+    case LH_COLUMN_MORE_BYTES:
     case LH_COLUMN_NUMBER: cell->as.number = *(const double *)field; break;
     case LH_COLUMN_FLAG: cell->as.flag = *(const bool *)field; break;
     case LH_COLUMN_TEXT:
-      cell->as.text =
-          column->word ? column->word(*(const unsigned *)field) : *(const char *const *)field;
+      cell->as.text = column->word        ? column->word(*(const unsigned *)field)
+                      : column->is_inline ? at
+                                          : *(const char *const *)field;
       break;
     case LH_COLUMN_OBJECT:
     case LH_COLUMN_EXAMPLE:
@@ -81,7 +136,8 @@ static void read_field(const lh_column *column, const char *row, lh_cell *cell) 
     case LH_COLUMN_ROWS:
       cell->as.rows.table = column->rows;
       cell->as.rows.list = column->is_inline ? field : *(const void *const *)field;
-      cell->as.rows.n = (size_t)read_count(row + column->n_offset, column->n_bytes);
+      cell->as.rows.n =
+          column->is_one ? 1 : (size_t)read_count(row + column->n_offset, column->n_bytes);
       break;
     case LH_COLUMN_NAME:
       cell->as.name.bytes = *(const char *const *)field;
@@ -89,6 +145,7 @@ static void read_field(const lh_column *column, const char *row, lh_cell *cell) 
       break;
     case LH_COLUMN_EDGE:
     case LH_COLUMN_TEXTS:
+    case LH_COLUMN_NAMES:
     case LH_COLUMN_END: break;
   }
 }
@@ -134,16 +191,60 @@ void lh_cell_of(lh_report *report, const lh_column *column, const void *row, lh_
   if (!column->compute || column->bytes > 0) read_field(column, row, cell);
   if (column->compute) column->compute(report, row, cell);
   if (cell->kind == LH_COLUMN_TEXTS) {
-    cell->as.texts.list = report->made;
+    cell->as.texts.list = (const char *const *)report->made;
     cell->as.texts.n = report->n_made;
   }
   size_t limit = report->request.limit;
   if (column->is_limited && limit != 0 && cell->as.rows.n > limit) cell->as.rows.n = limit;
-  cell->is_null |= is_nothing(cell);
+  cell->is_null |= cell->is_absent || is_nothing(cell);
+}
+
+uint64_t lh_series_at(const lh_cell *cell, size_t i) {
+  const char *first = (const char *)cell->as.series.first;
+  return *(const uint64_t *)(const void *)(first + i * cell->as.series.stride);
+}
+
+const char *lh_json_key(const lh_column *column) {
+  const char *key = column->json_key ? column->json_key : column->key;
+  return key && *key != '\0' ? key : NULL;
+}
+
+const char *lh_heading_of(const lh_report *report, const lh_column *column) {
+  return column->heading_of ? column->heading_of(report) : column->heading;
+}
+
+bool lh_has_text(const lh_table *table) {
+  const lh_column *column = table->columns;
+  while (column->kind != LH_COLUMN_END && !column->heading && !column->heading_of) column++;
+  return table->tell || column->kind != LH_COLUMN_END;
 }
 
 bool lh_is_number(lh_column_kind kind) {
   return kind >= LH_COLUMN_BYTES && kind <= LH_COLUMN_NUMBER;
+}
+
+/* Of a series so many numbers are told; of more, these at each end. */
+enum { MOST_TOLD = 6, TOLD_AT_ENDS = 2 };
+
+static void put_series(lh_text *text, const lh_teller *teller, const lh_cell *cell) {
+  size_t n = cell->as.series.n;
+  for (size_t i = 0; i < n; i++) {
+    if (i > 0) lh_text_string(text, " -> ");
+    if (n > MOST_TOLD && i == TOLD_AT_ENDS) {
+      lh_text_string(text, "... -> ");
+      i = n - TOLD_AT_ENDS;
+    }
+    uint64_t value = lh_series_at(cell, i);
+    lh_text_string(text, cell->kind == LH_COLUMN_BYTES_SERIES ? lh_told_size(teller, value).text
+                                                              : lh_count_text(value).text);
+  }
+}
+
+static void put_change(lh_text *text, const lh_teller *teller, const lh_cell *cell) {
+  uint64_t from = lh_series_at(cell, 0), to = lh_series_at(cell, cell->as.series.n - 1);
+  lh_text_string(text, cell->kind == LH_COLUMN_BYTES_CHANGE
+                           ? lh_size_change(from, to, teller->exact_bytes).text
+                           : lh_count_change(from, to).text);
 }
 
 char *lh_cell_text(const lh_teller *teller, const lh_report *report, const lh_cell *cell) {
@@ -155,6 +256,13 @@ char *lh_cell_text(const lh_teller *teller, const lh_report *report, const lh_ce
     case LH_COLUMN_SHARE: lh_text_string(&text, lh_share_text(cell->as.n, cell->whole).text); break;
     case LH_COLUMN_BAR:
       lh_text_string(&text, lh_bar_text(cell->as.n, cell->whole, teller->unicode).text);
+      break;
+    case LH_COLUMN_BYTES_SERIES:
+    case LH_COLUMN_COUNT_SERIES: put_series(&text, teller, cell); break;
+    case LH_COLUMN_BYTES_CHANGE:
+    case LH_COLUMN_COUNT_CHANGE: put_change(&text, teller, cell); break;
+    case LH_COLUMN_MORE_BYTES:
+      lh_text_string(&text, lh_more_bytes(teller, cell->as.number).text);
       break;
     case LH_COLUMN_NUMBER: lh_text_string(&text, lh_plain_number(cell->as.number).text); break;
     case LH_COLUMN_FLAG: lh_text_string(&text, cell->as.flag ? "yes" : ""); break;
@@ -169,6 +277,7 @@ char *lh_cell_text(const lh_teller *teller, const lh_report *report, const lh_ce
       break;
     case LH_COLUMN_STRING: return lh_string_text(report->snapshot, cell->as.object, 40);
     case LH_COLUMN_EDGE: return lh_edge_text(report->snapshot, cell->as.edge);
+    case LH_COLUMN_NAMES:
     case LH_COLUMN_TEXTS: lh_text_count(&text, cell->as.texts.n); break;
     case LH_COLUMN_ROWS: lh_text_count(&text, cell->as.rows.n); break;
     case LH_COLUMN_END: break;

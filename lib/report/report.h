@@ -19,8 +19,8 @@
 
 /* A column of `ROW`, which a file defines as the struct that its columns are about. A field of
 ** another type than that kind of column shows does not compile. Behind the meaning may stand
-** LH_OPTIONAL: there may be nothing; LH_WIDE: only where there is room; LH_LIMITED: -n says how
-** many rows. */
+** LH_OPTIONAL: there may be nothing; LH_WIDE: only where there is room, LH_NARROW: only where there
+** is none; LH_LIMITED: -n says how many rows; LH_HEADING: a function of the report returns it. */
 #define LH_FIELD(field, ...)                                                     \
   .offset = offsetof(ROW, field) + 0 * _Generic(((ROW *)0)->field, __VA_ARGS__), \
   .bytes = sizeof(((ROW *)0)->field)
@@ -36,12 +36,30 @@
   LH_COLUMN(NULL, heading, LH_COLUMN_SHARE, NULL, LH_FIELD(field, uint64_t: 1), __VA_ARGS__)
 #define LH_NUMBER(key, field, ...) \
   LH_COLUMN(key, NULL, LH_COLUMN_NUMBER, __VA_ARGS__, LH_FIELD(field, double: 1))
+#define LH_MORE_BYTES(key, heading, field, ...) \
+  LH_COLUMN(key, heading, LH_COLUMN_MORE_BYTES, __VA_ARGS__, LH_FIELD(field, double: 1))
+/* Of a field that is an array: a number for each time. */
+#define LH_SERIES(key, heading, kind, field, ...) \
+  LH_COLUMN(key, heading, kind, __VA_ARGS__, .bytes = sizeof(((ROW *)0)->field), \
+            .offset = offsetof(ROW, field) + \
+                      0 * _Generic(((ROW *)0)->field[0], uint64_t: 1, int64_t: 1))
+#define LH_BYTES_SERIES(key, heading, field, ...) \
+  LH_SERIES(key, heading, LH_COLUMN_BYTES_SERIES, field, __VA_ARGS__)
+#define LH_COUNT_SERIES(key, heading, field, ...) \
+  LH_SERIES(key, heading, LH_COLUMN_COUNT_SERIES, field, __VA_ARGS__)
+#define LH_BYTES_CHANGE(heading, field) \
+  LH_SERIES(NULL, heading, LH_COLUMN_BYTES_CHANGE, field, NULL)
+#define LH_COUNT_CHANGE(heading, field) \
+  LH_SERIES(NULL, heading, LH_COLUMN_COUNT_CHANGE, field, NULL)
 #define LH_FLAG(key, field, ...) \
   LH_COLUMN(key, NULL, LH_COLUMN_FLAG, __VA_ARGS__, LH_FIELD(field, bool: 1))
 #define LH_TEXT(key, heading, field, ...) \
   LH_COLUMN(key, heading, LH_COLUMN_TEXT, __VA_ARGS__, LH_FIELD(field, const char *: 1))
 #define LH_NAME(key, field, ...) \
   LH_COLUMN(key, NULL, LH_COLUMN_NAME, __VA_ARGS__, LH_FIELD(field, const char *: 1))
+#define LH_INLINE_TEXT(key, heading, field, ...) \
+  LH_COLUMN(key, heading, LH_COLUMN_TEXT, __VA_ARGS__, LH_FIELD(field, char *: 1), \
+            .is_inline = true)
 #define LH_WORD(key, heading, field, word_of, ...) \
   LH_COLUMN(key, heading, LH_COLUMN_TEXT, __VA_ARGS__, LH_FIELD(field, unsigned: 1), \
             .word = word_of)
@@ -59,14 +77,20 @@
             .n_offset = offsetof(ROW, n), .n_bytes = sizeof(((ROW *)0)->n))
 #define LH_INLINE_ROWS(key, list, n, table, ...) \
   LH_ROWS(key, list, n, table, __VA_ARGS__, .is_inline = true)
+#define LH_INLINE_ROW(key, field, table, ...) \
+  LH_COLUMN(key, NULL, LH_COLUMN_ROWS, __VA_ARGS__, .rows = table, .offset = offsetof(ROW, field), \
+            .is_inline = true, .is_one = true)
 /* What is no field: function fills the cell, whose kind is set, and which is not null. Behind the
 ** meaning of a field .compute may stand, too, which then changes what was read of it. */
 #define LH_COMPUTED(key, heading, kind, function, ...) \
   LH_COLUMN(key, heading, kind, __VA_ARGS__, .compute = function)
 #define LH_OPTIONAL .optional = true
 #define LH_LUA_ONLY .json_key = ""
+#define LH_JSON_ONLY(its_key) .json_key = its_key
+#define LH_HEADING(function) .heading_of = function
 #define LH_UNBROKEN .is_unbroken = true
 #define LH_WIDE .is_wide = true
+#define LH_NARROW .is_narrow = true
 #define LH_BY_NAME .is_by_name = true
 #define LH_LIMITED .is_limited = true
 #define LH_END {.kind = LH_COLUMN_END}
@@ -83,10 +107,17 @@ const char *lh_keep_text(lh_report *report, char *text);
 const char *lh_keep_path(lh_report *report, lh_id id);         /* of what is reachable */
 void lh_name_of_mark(lh_cell *cell, const lh_mark_info *mark); /* NULL: none */
 
+/* For columns of the names of snapshots, and of fingerprints. */
+void lh_names_asked(lh_report *report, const void *row, lh_cell *cell);
+const char *lh_fingerprint_heading(const lh_report *report);
+
 /* }=================================================================================== */
 
 /* Is the object of those that are asked for? */
 bool lh_is_asked_for(const lh_snapshot *snapshot, const lh_request *request, lh_id id);
+
+/* Is what has the fingerprint left out? */
+bool lh_is_known(const lh_request *request, const char *fingerprint);
 
 /* By what they are in order: "retained", "shallow", which it is for garbage, or "count". */
 const char *lh_sort_name(const lh_request *request);
@@ -104,6 +135,7 @@ void lh_put_freed(lh_text *text, char *other);
 void lh_put_path(lh_text *text, lh_snapshot *snapshot, lh_id id);
 
 lh_number lh_told_size(const lh_teller *teller, uint64_t bytes);
+lh_number lh_more_bytes(const lh_teller *teller, double bytes); /* +1.2 KB; -1.2 KB */
 lh_number lh_share_of_heap(const lh_report *report, uint64_t bytes);
 
 /* Garbage, which no answer counts: a line, if there is any. */
@@ -124,9 +156,18 @@ void lh_tell_rows(lh_teller *teller, lh_report *report, const lh_table *table, c
 void lh_tell_table(lh_teller *teller, lh_report *report, const lh_table *table, const void *rows,
                    size_t n, uint64_t total);
 
-/* "Why it stays: heappath c 0x55d0c0a3f2e0", in the language of who asked. */
+/* "Why it stays: heappath c 0x55d0c0a3f2e0", in the language of who asked; of an object, and of
+** what a text says. */
 void lh_tell_next(lh_teller *teller, const lh_report *report, const char *why, lh_next next,
                   lh_id id);
+void lh_tell_next_of(lh_teller *teller, lh_style style, const char *why, lh_next next,
+                     const char *subject, const char *other);
+
+/* What was left out, if anything may be: so many groups. And how snapshots of several states were
+** compared. */
+void lh_tell_known(lh_teller *teller, const lh_report *report, uint64_t groups, uint64_t bytes,
+                   uint64_t objects);
+void lh_tell_compared(lh_teller *teller, bool same_state);
 
 /* }=================================================================================== */
 

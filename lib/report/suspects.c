@@ -191,9 +191,9 @@ static void tell_next(lh_teller *t, const lh_report *report, const lh_suspect *s
                s->total_holders > 1 ? LH_NEXT_FIVE_PATHS : LH_NEXT_PATHS, id);
   if (s->kind != LH_SUSPECT_ITSELF)
     lh_tell_next(t, report, spread ? "    What is in one" : "    What is in it", LH_NEXT_UNDER, id);
-  if (is_held_below(t, report->snapshot, s) && !t->failed)
-    t->next(t, "    What holds them", LH_NEXT_SET,
-            lh_class_at(report->snapshot, s->accumulated[0].class_index)->name, NULL);
+  if (is_held_below(t, report->snapshot, s))
+    lh_tell_next_of(t, LH_PLAIN, "    What holds them", LH_NEXT_SET,
+                    lh_class_at(report->snapshot, s->accumulated[0].class_index)->name, NULL);
 }
 
 static void tell(lh_teller *t, lh_report *report) {

@@ -43,6 +43,12 @@ lh_number lh_told_size(const lh_teller *teller, uint64_t bytes) {
   return lh_size_text(bytes, teller->exact_bytes);
 }
 
+lh_number lh_more_bytes(const lh_teller *teller, double bytes) {
+  uint64_t n = (uint64_t)(bytes < 0 ? -bytes + 0.5 : bytes + 0.5);
+  return bytes < 0 ? lh_size_change(n, 0, teller->exact_bytes)
+                   : lh_size_change(0, n, teller->exact_bytes);
+}
+
 lh_number lh_share_of_heap(const lh_report *report, uint64_t bytes) {
   return lh_share_text(bytes, report->whole_bytes);
 }
@@ -108,8 +114,37 @@ void lh_tell_table(lh_teller *teller, lh_report *report, const lh_table *table, 
   lh_tell_hidden(teller, table, total - told);
 }
 
+void lh_tell_next_of(lh_teller *teller, lh_style style, const char *why, lh_next next,
+                     const char *subject, const char *other) {
+  lh_text text = {0};
+  lh_text_format(&text, "%s: ", why);
+  lh_put_freed(&text, teller->next(teller, next, subject, other));
+  lh_say_text(teller, style, &text);
+}
+
 void lh_tell_next(lh_teller *teller, const lh_report *report, const char *why, lh_next next,
                   lh_id id) {
-  if (!teller->failed)
-    teller->next(teller, why, next, lh_address_text(report->snapshot, id).text, NULL);
+  lh_tell_next_of(teller, LH_PLAIN, why, next, lh_address_text(report->snapshot, id).text, NULL);
+}
+
+void lh_tell_known(lh_teller *teller, const lh_report *report, uint64_t groups, uint64_t bytes,
+                   uint64_t objects) {
+  const lh_known *known = report->request.known;
+  if (!known) return;
+  char *name = lh_escaped(known->name, strlen(known->name));
+  teller->failed |= !name;
+  if (name && groups == 0)
+    lh_say(teller, LH_PLAIN, "Nothing that %s lists is among them", name);
+  else if (name)
+    lh_say(teller, LH_PLAIN, "Left out, since %s lists them: %s, %s, %s", name,
+           lh_count_of(groups, "group", "groups").text,
+           lh_count_of(objects, "object", "objects").text, lh_told_size(teller, bytes).text);
+  lh_free(name);
+}
+
+void lh_tell_compared(lh_teller *teller, bool same_state) {
+  if (!same_state)
+    lh_say(teller, LH_PLAIN,
+           "The snapshots are of different Lua states, so no object of one is an object of another:"
+           "\ncompared by class and path.");
 }

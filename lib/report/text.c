@@ -26,20 +26,23 @@ static void add_quoted(lh_text *out, const char *before, const char *text) {
   lh_text_escaped(out, text, strlen(text), true);
 }
 
-static void add_next(lh_teller *teller, const char *why, lh_next next, const char *subject,
-                     const char *other) {
+static char *call_of(lh_teller *teller, lh_next next, const char *subject, const char *other) {
   static const struct call {
     const char *before, *behind;
-  } calls[] = {[LH_NEXT_PATHS] = {"object(\"", "\"):paths()"},
-               [LH_NEXT_FIVE_PATHS] = {"object(\"", "\"):paths(5)"},
-               [LH_NEXT_UNDER] = {"object(\"", "\"):under()"},
-               [LH_NEXT_SET] = {"ways(\"", "\")"},
-               [LH_NEXT_SINCE] = {"since(\"", "\")"}};
-  plain *p = (plain *)(void *)teller;
-  lh_text_format(&p->text, "%s: %s:", why, p->subject);
-  add_quoted(&p->text, calls[next].before, subject);
-  if (other) add_quoted(&p->text, "\", \"", other);
-  lh_text_format(&p->text, "%s\n", calls[next].behind);
+  } calls[] = {[LH_NEXT_PATHS] = {":object(\"", "\"):paths()"},
+               [LH_NEXT_FIVE_PATHS] = {":object(\"", "\"):paths(5)"},
+               [LH_NEXT_UNDER] = {":object(\"", "\"):under()"},
+               [LH_NEXT_SET] = {":ways(\"", "\")"},
+               [LH_NEXT_SINCE] = {":since(\"", "\")"},
+               [LH_NEXT_OWNERS] = {"reader.owners {\"", "\"}"},
+               [LH_NEXT_WASTE] = {":waste(", ")"}};
+  const plain *p = (const plain *)(const void *)teller;
+  lh_text text = {0};
+  if (next != LH_NEXT_OWNERS) lh_text_string(&text, p->subject);
+  add_quoted(&text, calls[next].before, subject);
+  if (other) add_quoted(&text, "\", \"", other);
+  lh_text_string(&text, calls[next].behind);
+  return lh_text_finish(&text);
 }
 
 /* {=== Tables ========================================================================= */
@@ -82,48 +85,52 @@ static void end_line(lh_text *out) {
   lh_text_string(out, "\n");
 }
 
-static void print_cells(plain *p, const lh_table *table, char *const *cells, size_t n_rows,
-                        size_t n_columns) {
-  size_t shown = 0, *widths = lh_alloc_zeroed(n_columns, sizeof *widths);
+static void print_cells(plain *p, const lh_column *const *columns, char *const *cells,
+                        size_t n_rows, size_t n_columns) {
+  size_t *widths = lh_alloc_zeroed(n_columns, sizeof *widths);
   p->teller.failed |= !widths;
   for (size_t i = 0; widths && i < n_rows * n_columns; i++) {
     size_t width = width_of(cells[i]);
     if (width > widths[i % n_columns]) widths[i % n_columns] = width;
   }
   for (size_t row = 0; widths && row < n_rows; row++) {
-    shown = 0;
-    for (const lh_column *c = table->columns; c->kind != LH_COLUMN_END; c++) {
-      if (!c->heading) continue;
-      add_cell(&p->text, cells[row * n_columns + shown], widths[shown], lh_is_number(c->kind),
-               shown > 0);
-      shown++;
-    }
+    for (size_t i = 0; i < n_columns; i++)
+      add_cell(&p->text, cells[row * n_columns + i], widths[i], lh_is_number(columns[i]->kind),
+               i > 0);
     end_line(&p->text);
   }
   lh_free(widths);
 }
 
+/* Those that have a heading; there is room for all. */
+static size_t choose_columns(const lh_report *report, const lh_table *table,
+                             const lh_column *shown[LH_MOST_HEADINGS]) {
+  size_t n = 0;
+  for (const lh_column *c = table->columns; c->kind != LH_COLUMN_END; c++)
+    if (!c->is_narrow && n < LH_MOST_HEADINGS && lh_heading_of(report, c)) shown[n++] = c;
+  return n;
+}
+
 static void add_table(lh_teller *teller, lh_report *report, const lh_table *table, const void *rows,
                       size_t n) {
   plain *p = (plain *)(void *)teller;
-  size_t n_columns = 0, at = 0;
+  const lh_column *shown[LH_MOST_HEADINGS];
+  size_t n_columns = choose_columns(report, table, shown), at = 0;
   if (n == 0) {
     add_line(teller, LH_PLAIN, "none");
     return;
   }
-  for (const lh_column *c = table->columns; c->kind != LH_COLUMN_END; c++)
-    n_columns += c->heading != NULL;
   char **cells = lh_alloc_zeroed((n + 1) * n_columns, sizeof *cells);
   teller->failed |= !cells;
-  for (size_t row = 0; row <= n && !teller->failed; row++) {
-    const char *from = (const char *)rows + (row > 0 ? row - 1 : 0) * table->row_bytes;
-    for (const lh_column *c = table->columns; c->kind != LH_COLUMN_END; c++) {
-      if (!c->heading) continue;
-      cells[at] = row == 0 ? lh_copy_text(c->heading) : text_of(teller, report, table, c, from);
-      teller->failed |= !cells[at++];
-    }
+  for (size_t i = 0; i < (n + 1) * n_columns && !teller->failed; i++) {
+    const lh_column *column = shown[i % n_columns];
+    const char *row = (const char *)rows + (i / n_columns - (i >= n_columns)) * table->row_bytes;
+    cells[i] = i < n_columns ? lh_copy_text(lh_heading_of(report, column))
+                             : text_of(teller, report, table, column, row);
+    teller->failed |= !cells[i];
+    at++;
   }
-  if (!teller->failed) print_cells(p, table, cells, n + 1, n_columns);
+  if (!teller->failed) print_cells(p, shown, cells, n + 1, n_columns);
   for (size_t i = 0; i < at; i++) lh_free(cells[i]);
   lh_free(cells);
 }
@@ -140,7 +147,7 @@ static char *finish(plain *p) {
 static plain plain_for(const lh_report *report, const char *subject) {
   size_t limit = report->request.limit;
   if (limit == 0 || limit > MOST_ROWS) limit = MOST_ROWS;
-  return (plain){.teller = {.limit = limit, .line = add_line, .table = add_table, .next = add_next},
+  return (plain){.teller = {.limit = limit, .line = add_line, .table = add_table, .next = call_of},
                  .subject = subject};
 }
 
@@ -152,6 +159,9 @@ char *lh_report_text(lh_report *report, const char *subject) {
 
 char *lh_rows_text(lh_report *report, const lh_table *table, const void *rows, size_t n) {
   plain p = plain_for(report, "");
-  lh_tell_table(&p.teller, report, table, rows, n, n);
+  if (table->tell)
+    table->tell(&p.teller, report, rows, n);
+  else
+    lh_tell_table(&p.teller, report, table, rows, n, n);
   return finish(&p);
 }

@@ -57,7 +57,8 @@ static uint32_t depth_of(const void *row) {
   return ((const lh_branch *)row)->depth;
 }
 
-static lh_style style_of(const void *row) {
+static lh_style style_of(const lh_report *report, const void *row) {
+  (void)report;
   return ((const lh_branch *)row)->kind == LH_BRANCH_REST ? LH_FAINT : LH_PLAIN;
 }
 

@@ -151,8 +151,7 @@ void hr_check(lua_State *L, int code, const lh_error *error);
 /* Pushes a table of a kind, with room for n rows. */
 void hr_push_list(lua_State *L, const char *kind, size_t n);
 
-/* The same of objects of the snapshot at index 1, with class and type; nothing for none. */
-void hr_set_what(lua_State *L, const lh_snapshot *snapshot, const char *key, lh_id id);
+/* The name of a class and its type. */
 void hr_set_class(lua_State *L, const lh_snapshot *snapshot, uint32_t class_index);
 void hr_set_reachable(lua_State *L, const lh_snapshot *snapshot); /* reachable_bytes */
 
@@ -261,8 +260,11 @@ int hr_objects_with(lua_State *L); /* snapshot:objects_with(fingerprint) */
 int hr_dominators(lua_State *L);   /* object:dominators() */
 
 /* report.c: the answer to a question of the library; nil, message, code where nothing is as asked.
-** And the same, at most as many rows as argument 2 says. */
+** The
+** same about the snapshot at `index`, as far as it must be analysed, or 0: about none. And the
+** answer with at most as many rows as argument 2 says. */
 int hr_answer(lua_State *L, const char *name, const lh_request *request);
+int hr_answer_of(lua_State *L, int index, const char *name, const lh_request *request);
 int hr_report(lua_State *L, const char *name);
 int hr_under(lua_State *L); /* object:under(options) */
 

@@ -7,13 +7,25 @@
 #include "handles.h"
 
 typedef struct asked {
-  hr_snapshot *of;
+  int index; /* of the snapshot whose objects are in the answer; 0: there is none */
   lh_report report;
+  char *text; /* on its way to Lua */
 } asked;
 
 static void free_asked(void *content) {
   asked *a = content;
+  lh_free(a->text);
   if (a->report.answer) lh_report_free(&a->report);
+}
+
+/* Sets the field `text` of the table on the top. */
+static void set_text(lua_State *L, asked *a, char *text) {
+  a->text = text;
+  if (!text) luaL_error(L, "not enough memory");
+  lua_pushstring(L, text);
+  lh_free(a->text);
+  a->text = NULL;
+  lua_setfield(L, -2, "text");
 }
 
 /* A list has what its rows are measured by. */
@@ -29,9 +41,9 @@ void hr_set_class(lua_State *L, const lh_snapshot *snapshot, uint32_t class_inde
   hr_set_string(L, "type", lh_type_name(class->type));
 }
 
-void hr_set_what(lua_State *L, const lh_snapshot *snapshot, const char *key, lh_id id) {
-  if (id == LH_NO_OBJECT || id == LH_ROOT) return;
-  hr_set_object(L, key, 1, id);
+static void set_what(lua_State *L, const asked *a, const char *key, lh_id id) {
+  const lh_snapshot *snapshot = a->report.snapshot;
+  hr_set_object(L, key, a->index, id);
   hr_set_string(L, "class", lh_class_name_of(snapshot, id));
   hr_set_string(L, "type", lh_type_name(lh_type_of(snapshot, id)));
 }
@@ -48,19 +60,12 @@ static void push_rows(lua_State *L, asked *a, const lh_cell *cell) {
   }
 }
 
-static bool has_headings(const lh_table *table) {
-  const lh_column *column = table->columns;
-  while (column->kind != LH_COLUMN_END && !column->heading) column++;
-  return column->heading;
-}
-
 /* A list, which has text of its own where its rows are a table of the text. */
 static void push_list(lua_State *L, asked *a, const lh_cell *cell) {
   const lh_table *table = cell->as.rows.table;
-  if (has_headings(table)) {
+  if (lh_has_text(table)) {
     hr_push_list(L, "heap.rows", cell->as.rows.n);
-    hr_push_text(L, a->of, lh_rows_text(&a->report, table, cell->as.rows.list, cell->as.rows.n));
-    lua_setfield(L, -2, "text");
+    set_text(L, a, lh_rows_text(&a->report, table, cell->as.rows.list, cell->as.rows.n));
   } else {
     lua_newtable(L);
   }
@@ -81,6 +86,14 @@ static void push_by_name(lua_State *L, asked *a, const lh_cell *cell) {
   }
 }
 
+static void push_series(lua_State *L, const lh_cell *cell) {
+  lua_createtable(L, (int)cell->as.series.n, 0);
+  for (size_t i = 0; i < cell->as.series.n; i++) {
+    lua_pushinteger(L, (lua_Integer)lh_series_at(cell, i));
+    lua_rawseti(L, -2, (lua_Integer)i + 1);
+  }
+}
+
 static void push_texts(lua_State *L, const lh_cell *cell) {
   hr_push_list(L, "heap.texts", cell->as.texts.n);
   for (size_t i = 0; i < cell->as.texts.n; i++) {
@@ -94,6 +107,12 @@ static void set_cell(lua_State *L, asked *a, const lh_column *column, const lh_c
   const char *key = column->key;
   if (cell->is_null) return;
   switch (cell->kind) {
+    case LH_COLUMN_BYTES_SERIES:
+    case LH_COLUMN_COUNT_SERIES:
+      push_series(L, cell);
+      lua_setfield(L, -2, key);
+      break;
+    case LH_COLUMN_MORE_BYTES:
     case LH_COLUMN_NUMBER: hr_set_number(L, key, cell->as.number); break;
     case LH_COLUMN_FLAG: hr_set_boolean(L, key, cell->as.flag); break;
     case LH_COLUMN_TEXT: hr_set_string(L, key, cell->as.text); break;
@@ -101,20 +120,24 @@ static void set_cell(lua_State *L, asked *a, const lh_column *column, const lh_c
       lua_pushlstring(L, cell->as.name.bytes, cell->as.name.n);
       lua_setfield(L, -2, key);
       break;
-    case LH_COLUMN_OBJECT: hr_set_what(L, a->report.snapshot, key, cell->as.object); break;
+    case LH_COLUMN_OBJECT: set_what(L, a, key, cell->as.object); break;
     case LH_COLUMN_CLASS: hr_set_class(L, a->report.snapshot, cell->as.class_index); break;
     case LH_COLUMN_EXAMPLE:
-    case LH_COLUMN_STRING: hr_set_object(L, key, 1, cell->as.object); break;
+    case LH_COLUMN_STRING: hr_set_object(L, key, a->index, cell->as.object); break;
     case LH_COLUMN_EDGE:
-      hr_push_edge(L, 1, cell->as.edge);
+      hr_push_edge(L, a->index, cell->as.edge);
       lua_setfield(L, -2, key);
       break;
+    case LH_COLUMN_NAMES:
     case LH_COLUMN_TEXTS:
       push_texts(L, cell);
       lua_setfield(L, -2, key);
       break;
     case LH_COLUMN_ROWS:
-      (column->is_by_name ? push_by_name : push_list)(L, a, cell);
+      if (column->is_one)
+        push_row(L, a, cell->as.rows.table, cell->as.rows.list);
+      else
+        (column->is_by_name ? push_by_name : push_list)(L, a, cell);
       lua_setfield(L, -2, key);
       break;
     default: hr_set_integer(L, key, cell->as.n); break;
@@ -147,25 +170,28 @@ static void fill(lua_State *L, asked *a) {
   }
 }
 
-int hr_answer(lua_State *L, const char *name, const lh_request *request) {
-  hr_snapshot *of = hr_check_snapshot(L, 1);
-  lh_snapshot *snapshot = hr_analysed(L, of);
+int hr_answer_of(lua_State *L, int index, const char *name, const lh_request *request) {
+  lh_snapshot *snapshot = index != 0 ? hr_check_snapshot(L, index)->snapshot : NULL;
+  const lh_question *question = lh_find_question(name);
   lh_error error;
-  asked *a = hr_hold(L, 1, sizeof *a, free_asked);
+  asked *a = hr_hold(L, index, sizeof *a, free_asked);
   int hold = lua_gettop(L);
-  a->of = of;
-  int code = lh_ask(&a->report, lh_find_question(name), snapshot, request, &error);
+  a->index = index;
+  int code = lh_ask(&a->report, question, snapshot, request, &error);
   if (hr_filled(L, hold, code) == LH_ENOTFOUND) return hr_fail(L, &error);
   hr_check(L, code, &error);
-  lua_pushfstring(L, "heap.%s", name);
-  hr_push_list(L, lua_tostring(L, -1), 0);
+  hr_push_list(L, question->answer->name, 0);
   fill(L, a);
   if (a->report.failed) luaL_error(L, "not enough memory");
-  hr_set_reachable(L, snapshot);
-  hr_push_text(L, of, lh_report_text(&a->report, "SNAPSHOT"));
-  lua_setfield(L, -2, "text");
+  if (snapshot) hr_set_reachable(L, snapshot);
+  set_text(L, a, lh_report_text(&a->report, "SNAPSHOT"));
   hr_let_go(L, hold);
   return 1;
+}
+
+int hr_answer(lua_State *L, const char *name, const lh_request *request) {
+  (void)hr_analysed(L, hr_check_snapshot(L, 1));
+  return hr_answer_of(L, 1, name, request);
 }
 
 /* question([n]): n 0, or not given: all rows. */
