@@ -310,7 +310,8 @@ install: all
 
 uninstall:
 	rm -f $(TOOLS:%=$(BIN)/%) $(LUA_C)/heap.so $(LUA_C)/heap/dot.so $(LUA_FILES:lua/%=$(LUA_LUA)/%)
-	rm -f $(INCLUDE)/luaheap.h $(INCLUDE)/luaheap_report.h $(LIB)/libluaheap.a $(TOOLS:%=$(MAN)/%.1)
+	rm -f $(patsubst lib/%,$(INCLUDE)/%,$(wildcard lib/luaheap*.h)) $(LIB)/libluaheap.a
+	rm -f $(TOOLS:%=$(MAN)/%.1)
 	rm -f $(TOOLS:%=$(BASH_COMPLETIONS)/%) $(TOOLS:%=$(ZSH_COMPLETIONS)/_%)
 	rm -f $(EXTENSION)/heapsnap.so
 	-rmdir $(LUA_C)/heap $(LUA_LUA)/heap $(EXTENSION)

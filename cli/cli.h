@@ -22,7 +22,6 @@
 #include <jansson.h>
 
 #include "luaheap.h"
-#include "luaheap_report.h"
 
 enum { CLI_DONE = 0, CLI_NO = 1, CLI_FAILURE = 2 }; /* exit status */
 

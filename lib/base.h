@@ -6,7 +6,9 @@
 #ifndef LUAHEAP_BASE_H
 #define LUAHEAP_BASE_H
 
-#include "luaheap.h"
+#include <stdio.h>
+
+#include "luaheap_read.h"
 
 /* Fills *error (if not NULL) and returns `code`. The message follows printf. */
 int lh_fail(lh_error *error, int code, const char *format, ...)
@@ -23,6 +25,10 @@ int lh_fail_memory(lh_error *error, const char *doing);
 void *lh_alloc(size_t n, size_t size);
 void *lh_alloc_zeroed(size_t n, size_t size);
 void *lh_realloc(void *block, size_t n, size_t size);
+
+/* The name of an enum's value, of the list of them all. */
+#define LH_WORD_OF(words, value) \
+  ((unsigned)(value) < sizeof(words) / sizeof *(words) ? (words)[value] : "?")
 
 /* A copy of the string, or NULL. */
 char *lh_copy_text(const char *text);

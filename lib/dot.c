@@ -27,6 +27,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "luaheap_analyses.h"
 #include "luaheap_report.h"
 #include "name/text.h"
 

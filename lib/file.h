@@ -23,6 +23,7 @@
 #define LUAHEAP_FILE_H
 
 #include "base.h"
+#include "luaheap_take.h"
 
 /* Why a file was not written. Plain, so that a child can hand it on. */
 typedef struct lh_file_failure {

@@ -121,7 +121,7 @@
 
 #include <stdint.h>
 
-#include "luaheap.h" /* lh_thread_status, lh_root_kind */
+#include "luaheap_read.h" /* lh_thread_status, lh_root_kind */
 
 #define LH_HEAD_MAGIC "\x89LHEAP\r\n"
 #define LH_TAIL_MAGIC "\nLHEND\r\n"

@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "luaheap_report.h"
+#include "luaheap.h"
 
 /* Not in older releases, which lh_attach refuses before these are called. */
 #pragma weak luaL_setfuncs

@@ -70,6 +70,8 @@ check_sources() {
   flow="$flow|lib/advise/.*(take|compare|report)|lib/report/.*(take|read|graph|compare|advise)"
   report "data flows one way through lib's folders" "$(
     grep -E "${include}\"" "$sources" | grep -E "^($flow)/[a-z_]+\.h\"")"
+  rule "what is below the analyses does not see them" \
+    "${include}\"luaheap(_(take|analyses|compare|report))?\.h\"" 'lib/(read|graph|name)/.*' "$none"
   rule "only files that write see Lua's headers" \
     "${include}[<\"](lua|lauxlib|lualib|luaconf)\.h" '.*' "$writing|lua/.*"
   rule "the analyses never see the file format" \
@@ -85,7 +87,7 @@ check_sources() {
     own=$(find $part -name '*.h' | sed 's|.*/||; s|\.h$||' | tr '\n' '|')
     report "of the library $part sees only the public header" "$(
       grep -E "^$part/[^:]*:[0-9]+:${include}\"" "$sources" |
-        grep -vE ":${include}\"((\.\./lib/)?luaheap(_report)?|([a-z]+/)?(${own%|}))\.h\"")"
+        grep -vE ":${include}\"((\.\./lib/)?luaheap(_[a-z]+)?|([a-z]+/)?(${own%|}))\.h\"")"
   done
   rule "the library neither prints nor exits" \
     '(^|[^A-Za-z0-9_])((v?printf|puts|putchar|perror|exit|abort) *\(|stdout|stderr)' \
@@ -102,9 +104,11 @@ check_header() {
       c) compiler="${CC:-cc} -std=c11" ;;
       *) compiler="${CXX:-c++} -std=c++11" ;;
     esac
-    report "luaheap.h compiles alone as $language" "$(
-      echo '#include "luaheap.h"' |
-        $compiler -x $language -Ilib -Wall -Wextra -pedantic -Werror -fsyntax-only - 2>&1)"
+    report "each public header compiles alone as $language" "$(
+      for header in lib/luaheap*.h; do
+        echo "#include \"${header#lib/}\"" |
+          $compiler -x $language -Ilib -Wall -Wextra -pedantic -Werror -fsyntax-only - 2>&1
+      done)"
   done
 }
 
@@ -198,6 +202,7 @@ lib/graph/graph.c|#include "take/raw.h"|only layout and walk know Lua's structur
 lua/heap.c|#include "raw.h"|only layout and walk know Lua's structures
 lib/read/reader.c|  #  include "take/writer.h"|data flows one way through lib's folders
 lib/graph/flow.c|#include "name/text.h"|data flows one way through lib's folders
+lib/graph/flow.c|#include "luaheap_analyses.h"|what is below the analyses does not see them
 lib/name/names.c|#include <lua.h>|only files that write see Lua's headers
 cli/heaptop.c|#include "lauxlib.h"|only files that write see Lua's headers
 lib/take/mark.c|#include "read/snapshot.h"|data flows one way through lib's folders
@@ -214,7 +219,7 @@ lib/compare/diff.c|void f(void) { printf("%d", 1); }|the library neither prints 
 lib/compare/diff.c|/* x */ void f(void) { fputs("", stderr); }|the library neither prints nor exits
 lib/graph/reach.c|void f(void) { abort(); }|the library neither prints nor exits
 lib/graph/graph.c|char *f(void) { return strdup(""); }|only base.c allocates
-lib/luaheap.h|lh_id lh_first(lh_snapshot *class);|luaheap.h compiles alone as c++
+lib/luaheap_read.h|lh_id lh_first(lh_snapshot *class);|each public header compiles alone as c++
 END
   # A call upwards is seen in objects, so two are made.
   rm -rf "$copy/tree"

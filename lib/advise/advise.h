@@ -23,6 +23,7 @@
 #define LUAHEAP_ADVISE_H
 
 #include "graph/graph.h"
+#include "luaheap_analyses.h"
 #include "name/fold.h"
 #include "name/names.h"
 

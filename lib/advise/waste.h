@@ -7,6 +7,7 @@
 #ifndef LUAHEAP_WASTE_H
 #define LUAHEAP_WASTE_H
 
+#include "luaheap_analyses.h"
 #include "name/fold.h"
 
 /* kinds[id]: 1 << lh_waste_kind, for each kind in which the object counts, and */

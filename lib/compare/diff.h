@@ -7,6 +7,7 @@
 #ifndef LUAHEAP_DIFF_H
 #define LUAHEAP_DIFF_H
 
+#include "luaheap_compare.h"
 #include "name/fold.h"
 #include "name/names.h"
 #include "read/snapshot.h"

@@ -122,7 +122,7 @@ bool lh_find_main_classes(const lh_ladder *ladder, const lh_view *view, uint32_t
 
 /* {=== verdict.c ===================================================================== */
 
-/* What becomes of a figure over n snapshots (see lh_verdict in luaheap.h). */
+/* What becomes of a figure over n snapshots (see lh_verdict in luaheap_compare.h). */
 lh_verdict lh_verdict_of(const uint64_t *figures, size_t n);
 
 /* The same of what grew by so much before, and by so much after. */

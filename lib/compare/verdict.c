@@ -1,6 +1,6 @@
 /*
 ** verdict.c - what becomes of a figure over several snapshots, and of its growth from before to
-** after. The definitions are in luaheap.h, at lh_verdict.
+** after. The definitions are in luaheap_compare.h, at lh_verdict.
 */
 #include "growth.h"
 

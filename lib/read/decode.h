@@ -1,7 +1,7 @@
 /*
 ** decode.h - all references of a heap in one sweep, for the files that build graphs from them.
 **
-** lh_edges_* (luaheap.h) tells everything about the edges of one object. A graph needs only
+** lh_edges_* (luaheap_read.h) tells everything about the edges of one object. A graph needs only
 ** source, target and strength of every edge there is, and needs them fast (6 million edges in
 ** 0.1 s), so this sweep yields those, in the same order and with the same ones left out, in batches
 ** that let the look-ups of addresses overlap:

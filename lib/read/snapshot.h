@@ -18,6 +18,7 @@
 #define LUAHEAP_SNAPSHOT_H
 
 #include "base.h"
+#include "luaheap_graph.h"
 
 /* The hash of addresses: units of 64 words (512 bytes) share a line of 16 slots. */
 enum { LH_UNIT_BITS = 6, LH_LINE_SLOTS = 16 };

@@ -12,6 +12,8 @@
 #define LUAHEAP_REPORT_PRIVATE_H
 
 #include "base.h"
+#include "luaheap_analyses.h"
+#include "luaheap_compare.h"
 #include "luaheap_report.h"
 #include "name/text.h"
 

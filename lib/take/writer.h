@@ -14,6 +14,7 @@
 
 #include "base.h"
 #include "format.h"
+#include "luaheap_take.h"
 
 enum { LH_OUT_ITEM = 64 };
 

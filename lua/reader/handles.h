@@ -27,7 +27,6 @@
 #include <lauxlib.h>
 
 #include "luaheap.h"
-#include "luaheap_report.h"
 
 /* Not in releases before 5.4, which luaopen_heap_reader refuses; but heap.so must load there, to
 ** say so. */

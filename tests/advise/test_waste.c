@@ -17,6 +17,7 @@
 #include <lualib.h>
 
 #include "base.h"
+#include "luaheap.h"
 #include "steps.h"
 
 /* {=== random heaps ================================================================== */

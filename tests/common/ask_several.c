@@ -7,6 +7,7 @@
 
 #include "ask.h"
 #include "forge.h"
+#include "luaheap.h"
 #include "read/snapshot.h"
 
 enum { MOST_TEXTS = 12 };

@@ -2,6 +2,7 @@
 ** steps.c - see steps.h. What fails here fails the test.
 */
 #include "steps.h"
+#include "luaheap.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -6,6 +6,7 @@
 #define LUAHEAP_STEPS_H
 
 #include "forge.h"
+#include "luaheap.h"
 #include "read/snapshot.h"
 
 enum { MOST_STEPS = 8 };

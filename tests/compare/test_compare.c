@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include "luaheap.h"
 #include "steps.h"
 
 /* {=== Fingerprints =================================================================== */

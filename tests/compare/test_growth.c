@@ -359,7 +359,7 @@ static void order_of_time_is_asked_for(void **state) {
 
 /* {=== Verdicts ====================================================================== */
 
-/* From the words of luaheap.h, in another way: with sums of what rises and falls. */
+/* From the words of luaheap_compare.h, in another way: with sums of what rises and falls. */
 static lh_verdict right_verdict(const uint64_t *v, size_t n) {
   double up = 0, down = 0, late_up = 0, late_down = 0;
   bool steady = n > 2;

@@ -17,6 +17,7 @@
 #include <cmocka.h>
 
 #include "base.h"
+#include "luaheap.h"
 
 int luaopen_heap_reader(lua_State *L);
 

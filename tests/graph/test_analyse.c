@@ -18,6 +18,7 @@
 
 #include "forge.h"
 #include "graph/graph.h"
+#include "luaheap.h"
 
 /* {=== heaps ========================================================================= */
 

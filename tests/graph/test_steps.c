@@ -19,6 +19,7 @@
 
 #include "forge.h"
 #include "graph/graph.h"
+#include "luaheap.h"
 
 static const char program[] =
     "local weak = {__mode = 'k'}\n"

@@ -12,6 +12,7 @@
 
 #include "ask.h"
 #include "families.h"
+#include "luaheap.h"
 
 enum { BYTES = 10000 };
 

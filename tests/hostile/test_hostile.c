@@ -13,6 +13,7 @@
 
 #include "ask.h"
 #include "forge.h"
+#include "luaheap.h"
 #include "read/snapshot.h"
 
 enum { MOST_TIMES = 48 };

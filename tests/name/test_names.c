@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "luaheap.h"
 #include "read/snapshot.h"
 #include "sample.h"
 

@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "luaheap.h"
 #include "name/map.h"
 #include "name/text.h"
 

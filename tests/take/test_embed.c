@@ -19,6 +19,7 @@
 
 #include <cmocka.h>
 
+#include "luaheap.h"
 #include "read/snapshot.h"
 
 /* {=== The host ====================================================================== */

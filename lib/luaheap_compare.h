@@ -1,0 +1,241 @@
+/*
+** luaheap_compare.h - two snapshots, three, and any number, of one process or of several: what is
+** new and stays, and what grows.
+*/
+#ifndef LUAHEAP_PUBLIC_COMPARE_H
+#define LUAHEAP_PUBLIC_COMPARE_H
+
+#include "luaheap_graph.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ==== 1. What stays the same ======================================================== */
+
+/* What stays the same about a group of objects: a hash of its class and its folded path, in ten
+** hexadecimal digits. It is the same in every run and on every machine, and in every build in which
+** the class and the path are called the same: the lines of functions and the directories of their
+** files are left out, and so are addresses, counts, and what a collection holds. */
+#define LH_FINGERPRINT_BYTES 11 /* with the NUL */
+
+bool lh_is_fingerprint(const char *text);
+
+/* All reachable objects with a fingerprint, of any age, and those of the same class that they
+** dominate, such as the rest of a linked list. Needs lh_classify. Free *ids with lh_free.
+** LH_ENOTFOUND: there are none; LH_EARGUMENT: it is no fingerprint. O(n + m). */
+int lh_objects_with(lh_snapshot *snapshot, const char *fingerprint, lh_id **ids, size_t *n_ids,
+                    lh_error *error);
+
+/* counts[i]: how many objects lh_objects_with finds for each of n fingerprints; 0 if there are
+** none. Needs lh_classify. LH_EARGUMENT as there. O(n + m), and O(n) more for each fingerprint: a
+** fiftieth of that. */
+int lh_count_with(lh_snapshot *snapshot, const char *const *fingerprints, size_t n_fingerprints,
+                  uint64_t *counts, lh_error *error);
+
+/* ==== 2. Two and three snapshots ==================================================== */
+
+/* New objects that stay. */
+typedef struct lh_diff_group {
+  uint32_t class_index;   /* of the snapshot that was compared; that of the example */
+  const char *class_name; /* its name, or what several modules have in common: module tenant_* */
+  const char *held_by; /* folded path, owned by the diff; "..." for what is left where all of them
+                          would take more than 16 times the file (and 1 MiB). Eight paths or more
+                          from _G or package.loaded that differ in the numbers in their names only
+                          are one: _G.request_* */
+  uint64_t objects;    /* that no other new object retains, and those of the same class that these
+                          retain, such as the rest of a linked list */
+  uint64_t shallow_bytes;
+  uint64_t retained_bytes; /* theirs and all that they dominate: groups add up, no byte twice */
+  uint64_t new_objects;    /* new objects that these retain, themselves included */
+  uint64_t new_bytes;      /* and the shallow bytes of those */
+  lh_id example;           /* the one that retains most */
+  char fingerprint[LH_FINGERPRINT_BYTES];
+} lh_diff_group;
+
+/* A container that was there before a and got bigger from a to b and again from b to c: a table by
+** its entries, without those of weak tables that wait for the collector. */
+typedef struct lh_grown {
+  lh_id id; /* in c */
+  uint32_t class_index;
+  const char *held_by;                   /* its path, */
+  const char *place;                     /* and the same folded as in a group; owned by the diff */
+  uint64_t shallow_bytes[3], entries[3]; /* at a, b, c */
+  char fingerprint[LH_FINGERPRINT_BYTES];
+} lh_grown;
+
+/* The change of one class between the first and the last snapshot. */
+typedef struct lh_class_change {
+  const char *name; /* owned by the diff */
+  lh_type type;
+  uint64_t objects[3], shallow_bytes[3]; /* at a, b, c; with two snapshots [1] is unused */
+  uint64_t appeared, gone;               /* objects; only where both snapshots are of one state */
+} lh_class_change;
+
+typedef struct lh_diff {
+  bool same_state; /* false: different processes or states, compared by class only */
+  uint64_t objects, shallow_bytes;   /* new and still reachable */
+  uint64_t retained_bytes;           /* bytes that would go if all of them went */
+  uint64_t gone_objects, gone_bytes; /* two snapshots: reachable in a, not there or garbage in b */
+  lh_diff_group *groups;             /* by retained size, biggest first */
+  size_t n_groups;
+  lh_grown *grown; /* three snapshots only; by bytes grown, biggest first */
+  size_t n_grown;
+  lh_class_change *classes; /* two snapshots, or of different states; by growth of bytes */
+  size_t n_classes;
+} lh_diff;
+
+/* b NULL: what appeared and went between a and c. Otherwise the three-snapshot technique: what was
+** allocated between a and b and is reachable in c. All must stay open as long as the diff; they are
+** analysed and classified as far as the comparison needs it (c always; the others where classes are
+** compared, or a weak table seems to have grown). Fails with LH_EARGUMENT when the snapshots of one
+** state are not in the order of time. Freed by lh_diff_free. O(n + m). */
+int lh_diff_snapshots(lh_snapshot *a, lh_snapshot *b, lh_snapshot *c, lh_diff **out,
+                      lh_error *error);
+
+/* The same from the marks in one snapshot: allocated after mark `since` and before mark `until`
+** (NULL: the snapshot itself); of marks with the same name the latest. No `grown`, no `classes`.
+** LH_ENOTFOUND names the marks that there are; a name may be given as it shows it. */
+int lh_diff_marks(lh_snapshot *snapshot, const char *since, const char *until, lh_diff **out,
+                  lh_error *error);
+void lh_diff_free(lh_diff *diff);
+
+/* Strings of one content, more of them in c than in a. */
+typedef struct lh_string_change {
+  lh_id example;                 /* in c */
+  uint64_t objects[2], bytes[2]; /* in a and in c; more than one object: long strings */
+} lh_string_change;
+
+typedef struct lh_string_changes {
+  uint64_t new_contents;  /* that a has not at all, */
+  uint64_t more_contents; /* and those that it has, but fewer of them */
+  uint64_t more_bytes;    /* by which both are more */
+  lh_string_change *rows; /* all of them, by bytes more; freed with lh_free */
+  size_t n_rows;
+} lh_string_changes;
+
+/* Compares reachable strings by content, never by address, so those of other processes, too. A
+** content is its length and hash where the snapshot does not keep all of it. Needs lh_analyse of
+** both. O(n log n). */
+int lh_compare_strings(lh_snapshot *a, lh_snapshot *c, lh_string_changes *out, lh_error *error);
+
+/* ==== 3. Growth over many snapshots ================================================= */
+
+/* What any number of snapshots have, side by side, to see what grows. They may be of one Lua state
+** or of several, also of different builds of a program: no object of one is looked for in another,
+** all is compared by class and by folded path. A ladder keeps figures only, so the snapshots can be
+** opened one after another. */
+typedef struct lh_ladder lh_ladder;
+
+/* An empty ladder, freed by lh_ladder_free. */
+int lh_ladder_new(lh_ladder **out, lh_error *error);
+void lh_ladder_free(lh_ladder *ladder);
+
+/* Adds one more snapshot, which is analysed and classified and may be closed then. O(n + m); some
+** 40 bytes are kept for each path, and 24 for each path in each snapshot. */
+int lh_ladder_add(lh_ladder *ladder, lh_snapshot *snapshot, lh_error *error);
+
+/* Are all its snapshots of one Lua state? If not, functions are told without their lines. */
+bool lh_ladder_same_state(const lh_ladder *ladder);
+
+/* What became of a row. A figure that goes up and down counts as going up if the way down is at
+** most a tenth of the way up, and as going down if it is the other way round. */
+typedef enum lh_verdict {
+  LH_LEVEL,           /* never changed */
+  LH_SHRINKS,         /* went down */
+  LH_SAW_TOOTH,       /* went up and down */
+  LH_GREW_ONCE,       /* went up, but not steadily: the program has warmed up */
+  LH_GROWS_STEADILY,  /* went up in each third of the time after the first step (in each step, where
+                         those are fewer than three; of three snapshots in the first step, too); or
+                         in each of the last three steps */
+  LH_NO_LONGER_GROWS, /* lh_ladder_halves: grew before, and after at most a tenth of that */
+  LH_STILL_GROWS,     /* grew before, and after more than a tenth of that */
+  LH_GROWS_NOW        /* grew after, and not before */
+} lh_verdict;
+
+typedef struct lh_figures {
+  uint64_t objects, entries; /* of the row itself; entries of tables */
+  uint64_t bytes;            /* with what they retain */
+  uint64_t all_objects;      /* the same */
+} lh_figures;
+
+typedef struct lh_growth_row {
+  const char *class_name; /* by path: of most of its objects in the last snapshot that has any */
+  lh_type type;
+  const char *held_by; /* folded path; NULL in a row by class */
+  char fingerprint[LH_FINGERPRINT_BYTES];
+  lh_verdict verdict;      /* of objects, entries and bytes the worst */
+  const lh_figures *at;    /* in each snapshot */
+  int64_t grew_bytes[2];   /* in the first step, and after it; of two snapshots: 0, and from one to
+                               the other; of halves: before, and after */
+  int64_t grew_objects[2]; /* the same of all_objects */
+  double bytes_per_step;   /* of the second of these */
+  double bytes_per_second;
+} lh_growth_row;
+
+typedef struct lh_growth {
+  bool same_state; /* false: several processes or states, so lines of functions are left out */
+  size_t n_snapshots;
+  double *at_seconds;   /* each snapshot, since the first */
+  double seconds;       /* from the second snapshot (of two the first) to the last; 0: not known */
+  lh_figures *whole;    /* in each snapshot: all that is reachable */
+  lh_figures *level;    /* of that, what is in no row by path */
+  lh_growth_row *paths; /* worst verdict first, then by bytes a step. Their bytes and all_objects,
+                           and `level`, add up to `whole` */
+  size_t n_paths;
+  lh_growth_row *classes; /* bytes are shallow here, and all_objects are objects */
+  size_t n_classes;
+  struct lh_growth_memory *memory; /* private */
+} lh_growth;
+
+/* The rows of a ladder of at least two snapshots that are not level. Of a path and what it retains
+** there is one row, unless something below it goes up more steadily; then that has a row of its
+** own. LH_EARGUMENT: those of one state are not in the order of time. Texts are borrowed from the
+** ladder, which stays as it is. Freed by lh_growth_free. O(paths * snapshots). */
+int lh_ladder_growth(const lh_ladder *ladder, lh_growth **out, lh_error *error);
+
+/* The same where the first half of the snapshots was taken before a change of the program and the
+** second half after it: what grew from the first to the last of each half, side by side, by the
+** greater of the two. Of one snapshot before and one after: what became more and less. */
+int lh_ladder_halves(const lh_ladder *ladder, lh_growth **out, lh_error *error);
+
+/* Is it fixed? Rows by path count whose growth is at least a tenth of the greatest there is, before
+** or after. NULL: there is none. */
+typedef struct lh_answer {
+  bool is_fixed; /* something no longer grows, nothing still does, and none of its class now */
+  const lh_growth_row *no_longer; /* the greatest of each kind */
+  const lh_growth_row *still;
+  const lh_growth_row *now; /* but one of the class of no_longer first: it may have moved */
+} lh_answer;
+
+/* O(rows). */
+void lh_answer_of(const lh_growth *growth, lh_answer *answer);
+
+/* A part of the heap in the first and the last snapshot of a ladder: what is called so by its
+** folded path, and all that only it keeps alive. Below the whole are the globals, the modules, the
+** entries of the registry, the threads and the like: _G, package.loaded and the registry are no
+** owners, but the whole. Below each are the parts that it consists of, with no byte twice. */
+typedef struct lh_part {
+  const char *held_by; /* folded path, borrowed from the ladder; "" for the whole and if shared */
+  const char *path;    /* the same with [*] for any key that varies: so it is found again */
+  const char *class_name; /* NULL for the whole and if shared */
+  lh_type type;
+  bool shared;                   /* what several parts of the one above keep alive together */
+  size_t above;                  /* index of the part that it is a part of, smaller than its own */
+  uint64_t objects[2], bytes[2]; /* with all parts below */
+  uint64_t own_objects[2], own_bytes[2]; /* without */
+} lh_part;
+
+/* The tree of parts; the first is the whole. At each of both times the own figures of a part and
+** the figures of the parts below it add up to its figures, exactly, and so do the differences. Free
+** *parts with lh_free. O(paths). */
+int lh_ladder_owners(const lh_ladder *ladder, lh_part **parts, size_t *n_parts, lh_error *error);
+
+const char *lh_verdict_name(lh_verdict verdict); /* "grows steadily", "grew once", ... */
+void lh_growth_free(lh_growth *growth);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,338 @@
+/*
+** luaheap_read.h - open a snapshot, and read what is in it: objects and the edges between them. On
+** any machine, without Lua.
+*/
+#ifndef LUAHEAP_PUBLIC_READ_H
+#define LUAHEAP_PUBLIC_READ_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ==== 1. Errors, and memory ========================================================= */
+
+enum lh_code {
+  LH_OK = 0,
+  LH_EARGUMENT = -1, /* the call makes no sense */
+  LH_EMEMORY = -2,   /* out of memory */
+  LH_EIO = -3,       /* the system said no: os_errno tells why */
+  LH_EFOREIGN = -4,  /* not a snapshot of luaheap */
+  LH_EVERSION = -5,  /* a snapshot of a newer luaheap */
+  LH_EDAMAGED = -6,  /* a snapshot that was cut or changed: offset tells where */
+  LH_EHOST = -7,     /* a Lua whose heap this library does not know */
+  LH_ENOTFOUND = -8, /* no such object, mark or path: an honest no */
+  LH_ELIMIT = -9,    /* more than this library can count (2^32 - 2 objects or edges) or hold */
+  LH_EBUSY = -10     /* a background snapshot that is not finished yet; Lua amid a change */
+};
+
+typedef struct lh_error {
+  int code;          /* one of lh_code */
+  int os_errno;      /* with LH_EIO and LH_EMEMORY, else 0 */
+  uint64_t offset;   /* with LH_EDAMAGED: the byte offset in the file */
+  char message[512]; /* one sentence: what was being done and what went wrong */
+} lh_error;
+
+/* Frees what a function gave; NULL is harmless. */
+void lh_free(void *result);
+
+/* ==== 2. Opening ==================================================================== */
+
+typedef struct lh_snapshot lh_snapshot;
+
+/* Reads and checks a snapshot: every byte is as it was written and every record parsed, so that
+** nothing that is read from it later can fail, whatever becomes of the file. *out is closed by
+** lh_close, which takes NULL too, and with it all that was borrowed from it. Fails with
+** LH_EFOREIGN, LH_EVERSION, LH_EDAMAGED, LH_EIO (with EAGAIN: it was changed just now), LH_EMEMORY
+** or LH_ELIMIT. Costs one pass over the file; memory for the file and 24 bytes an object. */
+int lh_open(lh_snapshot **out, const char *path, lh_error *error);
+void lh_close(lh_snapshot *snapshot);
+
+/* The same for a file whose bytes are in memory, such as lh_stream_snapshot gave them: they stay
+** the caller's, and must stay as they are until lh_close. `name` stands for the path in
+** messages. */
+int lh_open_memory(lh_snapshot **out, const void *data, size_t size, const char *name,
+                   lh_error *error);
+
+/* Checks what lh_open leaves, since nothing breaks when it is wrong: that each reference and root
+** ends in an object of a type that may stand there, that each size is what the object's fields
+** need, that lists, threads, marks and totals fit each other. So it finds a file whose checksums
+** are right and whose contents are not. *edges, if not NULL: how many references and roots there
+** are. Fails with LH_EDAMAGED at the first fault. Costs as much as lh_analyse, and no memory. */
+int lh_verify(const lh_snapshot *snapshot, uint64_t *edges, lh_error *error);
+
+/* So many bytes of each string a snapshot keeps, unless it was told otherwise. */
+#define LH_DEFAULT_STRING_BYTES 256u
+
+typedef struct lh_info {
+  uint32_t format_version;
+  uint64_t file_bytes;
+  uint64_t state_id; /* the same for all snapshots of one Lua state */
+  uint32_t serial;   /* of the snapshot's own mark */
+  uint64_t time_ns;  /* since 1970, UTC */
+  uint64_t process_id;
+  const char *lua_release; /* "5.4.4", or "5.4" where the host hid it */
+  const char *program;     /* its command line */
+  const char *name;        /* the path that the program gave */
+  uint64_t string_limit;
+  uint64_t objects;            /* on the collector's lists */
+  uint64_t object_bytes;       /* their shallow sizes */
+  uint64_t string_table_bytes; /* Lua's table of short strings */
+  uint64_t gc_bytes;           /* collectgarbage("count") * 1024 at the snapshot */
+  int64_t unaccounted_bytes;   /* gc_bytes - object_bytes - string_table_bytes: buffers in use by
+                                  C code, otherwise 0 */
+  uint8_t gc_state;            /* 0 propagate ... 8 pause, as in Lua's lgc.h */
+  uint8_t gc_generational;
+} lh_info;
+
+const lh_info *lh_snapshot_info(const lh_snapshot *snapshot);
+
+/* A point in time that is recorded in the heap itself. */
+typedef struct lh_mark_info {
+  uint32_t serial;  /* 1 is the first of the state */
+  bool is_snapshot; /* planted by a snapshot (name is its path), not by mark() */
+  uint64_t time_ns;
+  const char *name; /* name_length bytes, then a NUL */
+  size_t name_length;
+} lh_mark_info;
+
+/* The marks of the snapshot's own state that are in it, oldest first. The snapshot's own is the
+** last. */
+uint32_t lh_mark_count(const lh_snapshot *snapshot);
+const lh_mark_info *lh_mark_at(const lh_snapshot *snapshot, uint32_t i);
+
+/* ==== 3. Objects and edges ========================================================== */
+
+/* Objects are numbered 1..n in the order of the collector's lists; 0 is a synthetic root whose
+** edges are the heap's roots.
+**
+** What a file refers to may not be in it. Always ids of objects are an edge's source (or LH_ROOT)
+** and target, as.object of an LH_VALUE_OBJECT, and what a function says that it has found. Any
+** other id may be LH_NO_OBJECT: a metatable, a proto, a source, an edge's name and holder, a
+** dominator, lh_find_address. All functions that take an id may be asked about LH_NO_OBJECT, too:
+** it has no type (LH_TYPE_ROOT), no size, no edges and no class, nothing refers to it, and nothing
+** keeps it alive. */
+typedef uint32_t lh_id;
+#define LH_ROOT ((lh_id)0)
+#define LH_NO_OBJECT ((lh_id)UINT32_MAX)
+
+typedef enum lh_type {
+  LH_TYPE_ROOT,
+  LH_TYPE_STRING,
+  LH_TYPE_TABLE,
+  LH_TYPE_CLOSURE, /* of a Lua or a C function */
+  LH_TYPE_UPVALUE,
+  LH_TYPE_PROTO,
+  LH_TYPE_USERDATA,
+  LH_TYPE_THREAD,
+  LH_TYPE_COUNT
+} lh_type;
+
+typedef enum lh_list { LH_LIST_ALLGC, LH_LIST_FINOBJ, LH_LIST_TOBEFNZ, LH_LIST_FIXEDGC } lh_list;
+
+typedef enum lh_thread_status {
+  LH_THREAD_SUSPENDED, /* in a yield */
+  LH_THREAD_RUNNING,   /* took the snapshot */
+  LH_THREAD_NORMAL,    /* resumed another one; also a main thread under a running coroutine */
+  LH_THREAD_NOT_STARTED,
+  LH_THREAD_FINISHED, /* returned */
+  LH_THREAD_FAILED    /* died of an error */
+} lh_thread_status;
+
+/* Any Lua value. */
+typedef enum lh_value_kind {
+  LH_VALUE_NIL,
+  LH_VALUE_BOOLEAN,
+  LH_VALUE_INTEGER,
+  LH_VALUE_FLOAT,
+  LH_VALUE_POINTER,   /* light userdata */
+  LH_VALUE_CFUNCTION, /* light C function */
+  LH_VALUE_OBJECT,    /* one of the snapshot: as.object is its id, and no other */
+  LH_VALUE_ABSENT     /* one that is not in the snapshot, as in a file that lies */
+} lh_value_kind;
+
+typedef struct lh_value {
+  lh_value_kind kind;
+  union {
+    bool boolean;
+    int64_t integer;
+    double number;
+    uint64_t pointer;
+    lh_id object;
+  } as;
+} lh_value;
+
+/* One object, decoded. Fields of other types are not set. An id is LH_NO_OBJECT for "none". */
+typedef struct lh_object {
+  lh_id id;
+  lh_type type;
+  lh_list list;
+  bool dead; /* condemned in a sweep phase: no edges, only address and shallow_bytes are known */
+  bool own;  /* a mark or another object of luaheap: shown in no report */
+  uint64_t address;
+  uint64_t pointer; /* as Lua prints it (%p): differs from address for userdata */
+  uint64_t shallow_bytes;
+  union {
+    struct {
+      const char *bytes; /* the first `kept` bytes, borrowed, no NUL at the end */
+      uint64_t length;
+      uint64_t kept;
+      uint64_t hash; /* where kept < length: XXH64 of the whole; see format.h */
+    } string;
+    struct {
+      uint64_t array_slots, hash_slots;
+      uint64_t array_used, hash_used; /* entries with a value */
+      bool weak_keys, weak_values;
+      lh_id metatable;
+    } table;
+    struct {
+      bool is_c;
+      lh_id proto;       /* Lua function */
+      uint64_t function; /* C function: its address */
+      uint32_t upvalues;
+    } closure;
+    struct {
+      bool open;
+      lh_value value;
+    } upvalue;
+    struct {
+      lh_id source; /* a string such as "@app.lua" */
+      uint32_t line, last_line;
+      uint8_t parameters;
+      bool vararg;
+      uint64_t instructions, debug_bytes;
+      uint32_t constants, upvalues;
+    } proto;
+    struct {
+      uint64_t bytes; /* without header and user values */
+      uint32_t user_values;
+      lh_id metatable;
+    } userdata;
+    struct {
+      lh_thread_status status;
+      bool is_main;
+      uint64_t stack_slots;
+      uint32_t frames;
+    } thread;
+  } as;
+} lh_object;
+
+typedef struct lh_count {
+  uint64_t objects, bytes; /* bytes: shallow sizes */
+} lh_count;
+
+/* How many objects there are; their ids are 1 to this number. */
+uint32_t lh_object_count(const lh_snapshot *snapshot);
+
+/* Decodes object `id` (1..n). Cost: O(1), but O(record) for a table or thread's counts. */
+void lh_object_at(const lh_snapshot *snapshot, lh_id id, lh_object *out);
+
+/* Cheaper accessors, O(1): no entry of a table is decoded. For LH_ROOT: LH_TYPE_ROOT, 0, 0, 0,
+** false. The pointer is the address as Lua prints it, as in lh_object. */
+lh_type lh_type_of(const lh_snapshot *snapshot, lh_id id);
+uint64_t lh_address_of(const lh_snapshot *snapshot, lh_id id);
+uint64_t lh_pointer_of(const lh_snapshot *snapshot, lh_id id);
+uint64_t lh_shallow_bytes(const lh_snapshot *snapshot, lh_id id);
+bool lh_is_own(const lh_snapshot *snapshot, lh_id id);
+bool lh_is_dead(const lh_snapshot *snapshot, lh_id id);
+lh_list lh_list_of(const lh_snapshot *snapshot, lh_id id);
+
+/* How many of the marks (lh_mark_at) are older than the object: 0 before the first, i + 1 if
+** allocated after mark i and before mark i + 1. For an object that was given a finalizer the time
+** of that counts; fixed and to-be-finalized objects are in epoch 0. O(log marks). */
+uint32_t lh_epoch(const lh_snapshot *snapshot, lh_id id);
+
+/* The object at an address, as header address or as Lua prints it; LH_NO_OBJECT if none. O(1). */
+lh_id lh_find_address(const lh_snapshot *snapshot, uint64_t address);
+
+typedef enum lh_root_kind {
+  LH_ROOT_REGISTRY,
+  LH_ROOT_GLOBALS, /* _G: registry[2] */
+  LH_ROOT_LOADED,  /* package.loaded: registry._LOADED */
+  LH_ROOT_MAIN_THREAD,
+  LH_ROOT_RUNNING_THREAD,
+  LH_ROOT_TYPE_METATABLE, /* index: the basic type's number as in lua.h */
+  LH_ROOT_METAMETHOD_NAME,
+  LH_ROOT_MEMORY_MESSAGE, /* the preallocated "not enough memory" */
+  LH_ROOT_FIXED,          /* on fixedgc: reserved words and the like */
+  LH_ROOT_FINALIZER,      /* on tobefnz: waits for its finalizer to run */
+  LH_ROOT_OWN             /* luaheap's state */
+} lh_root_kind;
+
+typedef enum lh_edge_kind {
+  LH_EDGE_ROOT,  /* index: lh_root_kind; ordinal: its number */
+  LH_EDGE_VALUE, /* table value; key: under which key */
+  LH_EDGE_KEY,   /* table key; key: itself */
+  LH_EDGE_METATABLE,
+  LH_EDGE_EPHEMERON,   /* key object -> value, as long as table `holder` (weak keys) lives */
+  LH_EDGE_UPVALUE,     /* Lua closure -> upvalue; name; ordinal from 1 */
+  LH_EDGE_CONTENT,     /* upvalue -> value */
+  LH_EDGE_C_UPVALUE,   /* C closure -> value; ordinal from 1 */
+  LH_EDGE_USER_VALUE,  /* userdata -> value; ordinal from 1 */
+  LH_EDGE_PROTO,       /* Lua closure -> proto */
+  LH_EDGE_CONSTANT,    /* proto -> constant */
+  LH_EDGE_NESTED,      /* proto -> proto of a function inside; name */
+  LH_EDGE_SOURCE,      /* proto -> name of its source */
+  LH_EDGE_DEBUG_NAME,  /* proto -> name of a local variable or upvalue */
+  LH_EDGE_FUNCTION,    /* thread -> function of a frame */
+  LH_EDGE_LOCAL,       /* thread -> value of a local variable; name, function, line */
+  LH_EDGE_TEMPORARY,   /* thread -> intermediate of an expression; function, line */
+  LH_EDGE_VARARG,      /* thread -> element `ordinal` of `...`; function, line */
+  LH_EDGE_ARGUMENT,    /* thread -> argument or other slot `ordinal` of a C function */
+  LH_EDGE_OPEN_UPVALUE /* thread -> upvalue that stands for one of its slots */
+} lh_edge_kind;
+
+typedef struct lh_edge {
+  lh_id source, target;
+  lh_edge_kind kind;
+  bool weak;        /* keeps nothing alive: shown, but part of no path, distance, dominator */
+  bool left_out;    /* by lh_analyse_without; then it is weak, too */
+  uint32_t index;   /* LH_EDGE_ROOT: lh_root_kind; stack slots: frame number, outermost 0 */
+  uint32_t ordinal; /* see the kinds */
+  uint32_t line;    /* stack slots: the frame's current line, 0: unknown */
+  lh_id name;       /* a string object, or LH_NO_OBJECT */
+  lh_id holder;     /* LH_EDGE_EPHEMERON: the table; stack slots: the frame's function */
+  lh_value key;     /* LH_EDGE_VALUE, LH_EDGE_KEY, LH_EDGE_EPHEMERON; stack slots of a frame
+                         whose function is no object: that, a light C function or nil (host) */
+} lh_edge;
+
+/* Iterates over the edges of one object, in the order of its record, or of LH_ROOT:
+**
+**     lh_edges it;
+**     lh_edge edge;
+**     for (lh_edges_begin(snapshot, id, &it); lh_edges_next(&it, &edge);) ...
+**
+** In a table with weak keys the value under a collectable key that is no string appears as a weak
+** LH_EDGE_VALUE of the table; after lh_analyse, the key object yields the LH_EDGE_EPHEMERON (last,
+** and only where the table is reachable). Strings are never weak. References to nothing that is in
+** the snapshot are skipped. O(1) an edge. */
+typedef struct lh_edges {
+  const lh_snapshot *snapshot;
+  uint64_t state[11]; /* private: the position in the record */
+} lh_edges;
+
+void lh_edges_begin(const lh_snapshot *snapshot, lh_id id, lh_edges *iterator);
+bool lh_edges_next(lh_edges *iterator, lh_edge *edge);
+
+/* Iterates over all entries of a table, scalars included, array part first. Other types have none.
+** `value` may be NULL, which is faster. */
+void lh_entries_begin(const lh_snapshot *snapshot, lh_id table, lh_edges *iterator);
+bool lh_entries_next(lh_edges *iterator, lh_value *key, lh_value *value);
+
+/* The call frames of a thread, outermost first. */
+typedef struct lh_frame {
+  lh_value function;
+  uint32_t line; /* current line, 0: unknown or a C function */
+} lh_frame;
+
+void lh_frames_begin(const lh_snapshot *snapshot, lh_id thread, lh_edges *iterator);
+bool lh_frames_next(lh_edges *iterator, lh_frame *frame);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

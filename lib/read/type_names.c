@@ -1,0 +1,30 @@
+/*
+** type_names.c - what types, lists, states of threads and kinds of edges are called: the words of
+** --json, heap.reader and heapsql's columns.
+*/
+#include "base.h"
+
+const char *lh_type_name(lh_type type) {
+  static const char *const words[] = {"root",    "string", "table",    "closure",
+                                      "upvalue", "proto",  "userdata", "thread"};
+  return LH_WORD_OF(words, type);
+}
+
+const char *lh_list_name(lh_list list) {
+  static const char *const words[] = {"allgc", "finobj", "tobefnz", "fixedgc"};
+  return LH_WORD_OF(words, list);
+}
+
+const char *lh_thread_status_name(lh_thread_status status) {
+  static const char *const words[] = {"suspended",   "running",  "normal",
+                                      "not started", "finished", "failed"};
+  return LH_WORD_OF(words, status);
+}
+
+const char *lh_edge_kind_name(lh_edge_kind kind) {
+  static const char *const words[] = {
+      "root",      "value",     "key",       "metatable", "ephemeron", "upvalue",     "content",
+      "c-upvalue", "uservalue", "proto",     "constant",  "nested",    "source",      "debug-name",
+      "function",  "local",     "temporary", "vararg",    "argument",  "open-upvalue"};
+  return LH_WORD_OF(words, kind);
+}
