@@ -17,7 +17,7 @@
 #ifndef LUAHEAP_REPORT_H
 #define LUAHEAP_REPORT_H
 
-#include "luaheap_graph.h"
+#include "luaheap_compare.h"
 
 #ifdef __cplusplus
 extern "C" {
