@@ -22,15 +22,23 @@ SECONDS = 60
 FUZZ_SANITIZERS = address,undefined
 MINUTES = 10
 
-CFLAGS = -O2 -g
+CFLAGS ?= -O2 -g
 WARNINGS = -Wall -Wextra -Wshadow -Wconversion $(if $(WERROR),-Werror)
-BASE_CFLAGS = -std=c11 -D_GNU_SOURCE -fPIC -fvisibility=hidden $(WARNINGS)
+BASE_CFLAGS = -std=c11 -D_GNU_SOURCE -fPIC -fvisibility=hidden -fno-semantic-interposition \
+  $(WARNINGS)
+# What other programs load shows its entries only, and stays, as all must that has functions which
+# Lua may call: a finalizer may run after Lua has closed its libraries.
+LOADED = -shared -Wl,-z,nodelete -Wl,--as-needed -Wl,--version-script=lib/loaded.map
 SANITIZE = -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
 
 LIB_SOURCES = $(wildcard lib/*.c lib/*/*.c)
 # heap.so: the library without the picture, for which libcgraph is needed, and the module.
 MODULE_C = $(wildcard lua/*.c lua/reader/*.c lua/live/*.c)
 MODULE_SOURCES = $(MODULE_C) $(filter-out lib/dot.c,$(LIB_SOURCES))
+# Rises when a program that is linked to the shared library has to be compiled anew.
+SOVERSION = 1
+SHARED = libluaheap.so.$(SOVERSION)
+VERSION = $(shell sed -n 's/^.define LH_VERSION "\(.*\)"/\1/p' lib/luaheap.h)
 TOOLS = heaptop heapdiff heappath heapcheck heapsql
 TOOL_SOURCES = $(wildcard $(TOOLS:%=cli/%.c))
 # What the tools share; what only one of them needs is in cli/TOOL/.
@@ -76,7 +84,7 @@ Q = $(if $(V),,@echo "  $@" && )
   test-release install uninstall clean test-built asan-built tsan-built release-built soak-built \
   bench-built demo-built lint-gcc lint-clang generated module-sources
 
-all: build/libluaheap.a $(filter-out build/tests/%,$(BUILT:%=build/%))
+all: build/libluaheap.a build/$(SHARED) $(filter-out build/tests/%,$(BUILT:%=build/%))
 
 needs:
 	@.ci/packages --check build
@@ -84,11 +92,12 @@ needs:
 packages:
 	@.ci/packages build test
 
-# variant <root> <extra flags>: the rules for one tree.
+# variant <root> <extra flags>: the rules for one tree. Each function of the library sees its
+# declaration, which may say that the shared library shows it.
 define variant
 $(1)/lib/%.o: lib/%.c | needs
 	@mkdir -p $$(@D)
-	$$(Q)$$(CC) $$(BASE_CFLAGS) $$(CFLAGS) $(2) $$(CPPFLAGS) -Ilib \
+	$$(Q)$$(CC) $$(BASE_CFLAGS) -Wmissing-prototypes $$(CFLAGS) $(2) $$(CPPFLAGS) -Ilib \
 	  $$(if $$(filter lib/take/%,$$<),$$(LUA_CFLAGS),$$(LIB_CFLAGS)) -MMD -MP -c -o $$@ $$<
 
 $(1)/lua/%.o: lua/%.c | needs
@@ -110,16 +119,14 @@ $(1)/libluaheap.a: $$(LIB_SOURCES:%.c=$(1)/%.o)
 	@rm -f $$@
 	$$(Q)$$(AR) rcs $$@ $$^
 
-# Linked to libc only: the lua_* functions are the host's. nodelete, as for all with functions that
-# Lua may call: a finalizer may run after Lua has closed its libraries.
+# Linked to libc only: the lua_* functions are the host's.
 $(1)/heap.so: $$(MODULE_SOURCES:%.c=$(1)/%.o)
-	$$(Q)$$(CC) $$(CFLAGS) $(2) $$(LDFLAGS) -shared -Wl,-z,nodelete -Wl,--as-needed -o $$@ $$^
+	$$(Q)$$(CC) $$(CFLAGS) $(2) $$(LDFLAGS) $$(LOADED) -o $$@ $$^
 
 # What of it needs libcgraph: loaded when heap.dot is first called.
 $(1)/heap/dot.so: $(1)/lua/dot/dot.o $(1)/lua/live/asker.o $(1)/libluaheap.a
 	@mkdir -p $$(@D)
-	$$(Q)$$(CC) $$(CFLAGS) $(2) $$(LDFLAGS) -shared -Wl,-z,nodelete -Wl,--as-needed -o $$@ $$^ \
-	  $$(LIB_LIBS)
+	$$(Q)$$(CC) $$(CFLAGS) $(2) $$(LDFLAGS) $$(LOADED) -o $$@ $$^ $$(LIB_LIBS)
 
 $(1)/bin/%: $(1)/cli/%.o $$(CLI_SOURCES:%.c=$(1)/%.o) \
   $$$$(addprefix $(1)/,$$$$(addsuffix .o,$$$$(basename $$$$(wildcard cli/$$$$*/*.c)))) \
@@ -133,11 +140,10 @@ $$(SQL_TOOLS:%=$(1)/bin/%): CLI_LIBS += $$(SQL_LIBS)
 
 # SQLite's functions are the host's, as Lua's are for heap.so; of the library it has what it uses.
 $(1)/heapsnap.so: $$(SNAP_SOURCES:%.c=$(1)/%.o) $(1)/libluaheap.a
-	$$(Q)$$(CC) $$(CFLAGS) $(2) $$(LDFLAGS) -shared -Wl,--as-needed -o $$@ $$^ -lm
+	$$(Q)$$(CC) $$(CFLAGS) $(2) $$(LDFLAGS) $$(LOADED) -o $$@ $$^ -lm
 
 $(1)/tests/%.so: $(1)/tests/common/%.o $(1)/tests/libcommon.a $(1)/libluaheap.a
-	$$(Q)$$(CC) $$(CFLAGS) $(2) $$(LDFLAGS) -shared -Wl,-z,nodelete -Wl,--as-needed -o $$@ $$^ \
-	  $$(LIB_LIBS)
+	$$(Q)$$(CC) $$(CFLAGS) $(2) $$(LDFLAGS) $$(LOADED) -o $$@ $$^ $$(LIB_LIBS)
 
 # An archive, so that a test with fakes in place of the library is linked with no more than it uses.
 $(1)/tests/libcommon.a: $$(TEST_COMMON:%.c=$(1)/%.o)
@@ -166,13 +172,21 @@ $(eval $(call variant,build/lint-gcc,-DLH_TEST_ALLOC -Werror))
 $(eval $(call variant,build/lint-clang,-DLH_TEST_ALLOC -Werror))
 $(eval $(call variant,build/fuzz,-fsanitize=fuzzer-no-link,$(FUZZ_SANITIZERS)))
 
+# For a program that is linked to it. What it takes from Lua is weak: one that only reads snapshots
+# has no Lua, and one that takes them has its own.
+build/$(SHARED): build/libluaheap.a
+	@objcopy -w -W 'lua_*' -W 'luaL_*' $< $@.a
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -shared -Wl,-soname,$(@F) -Wl,-z,nodelete -Wl,--as-needed \
+	  -Wl,-Bsymbolic-functions -Wl,--whole-archive $@.a -Wl,--no-whole-archive -o $@ $(LIB_LIBS)
+	@rm $@.a
+
 .SECONDARY:
 -include $(shell find build -name '*.d' 2>/dev/null)
 
 test: packages
 	@$(MAKE) --no-print-directory test-built
 
-test-built: $(BUILT:%=build/%) $(TEST_NAMES:%=build/test/tests/%) $(WORK_TESTS:%=build/work/tests/%)
+test-built: all $(BUILT:%=build/%) $(TEST_NAMES:%=build/test/tests/%) $(WORK_TESTS:%=build/work/tests/%)
 	@BUSTED=$(BUSTED) LUA=$(LUA) tests/run.sh build $(TEST_NAMES:%=build/test/tests/%) \
 	  $(WORK_TESTS:%=build/work/tests/%)
 
@@ -282,39 +296,50 @@ demo-built: all
 
 # Only what `all` builds and what is in the tree: an install as root compiles nothing that was
 # built.
-BIN = $(DESTDIR)$(PREFIX)/bin
-LUA_C = $(DESTDIR)$(PREFIX)/lib/lua/5.4
-LUA_LUA = $(DESTDIR)$(PREFIX)/share/lua/5.4
-MAN = $(DESTDIR)$(PREFIX)/share/man/man1
-INCLUDE = $(DESTDIR)$(PREFIX)/include
-LIB = $(DESTDIR)$(PREFIX)/lib
-EXTENSION = $(LIB)/luaheap
-BASH_COMPLETIONS = $(DESTDIR)$(PREFIX)/share/bash-completion/completions
-ZSH_COMPLETIONS = $(DESTDIR)$(PREFIX)/share/zsh/site-functions
+LIBDIR = $(PREFIX)/lib
+LUA_C = $(LIBDIR)/lua/5.4
+LUA_LUA = $(PREFIX)/share/lua/5.4
+EXTENSION = $(LIBDIR)/luaheap
+INCLUDE = $(PREFIX)/include
+MAN = $(PREFIX)/share/man/man1
+BASH_COMPLETIONS = $(PREFIX)/share/bash-completion/completions
+ZSH_COMPLETIONS = $(PREFIX)/share/zsh/site-functions
 LUA_FILES = $(wildcard lua/heap/*.lua)
+HEADERS = $(wildcard lib/luaheap*.h)
+
+# put <mode> <folder> <files>: the folder is made.
+put = install -d $(DESTDIR)$(2) && install -m $(1) $(3) $(DESTDIR)$(2)
+
+# put_module <tree>: what a Lua program needs; the picture only where it was built.
+define put_module
+	$(call put,644,$(LUA_C),$(1)/heap.so)
+	[ ! -f $(1)/heap/dot.so ] || { $(call put,644,$(LUA_C)/heap,$(1)/heap/dot.so); }
+	$(call put,644,$(LUA_LUA)/heap,$(LUA_FILES))
+endef
 
 install: all
-	install -d $(BIN) $(LUA_C)/heap $(LUA_LUA)/heap $(MAN) $(INCLUDE) $(LIB) $(EXTENSION) \
-	  $(BASH_COMPLETIONS) $(ZSH_COMPLETIONS)
-	install -m 755 $(TOOLS:%=build/bin/%) $(BIN)
-	install -m 644 build/heap.so $(LUA_C)
-	install -m 644 build/heap/dot.so $(LUA_C)/heap
-	install -m 644 build/heapsnap.so $(EXTENSION)
-	install -m 644 $(LUA_FILES) $(LUA_LUA)/heap
-	install -m 644 lib/luaheap*.h $(INCLUDE)
-	install -m 644 build/libluaheap.a $(LIB)
-	install -m 644 $(TOOLS:%=cli/man/%.1) $(MAN)
+	$(call put_module,build)
+	$(call put,755,$(PREFIX)/bin,$(TOOLS:%=build/bin/%))
+	$(call put,644,$(EXTENSION),build/heapsnap.so)
+	$(call put,644,$(INCLUDE),$(HEADERS))
+	$(call put,644,$(LIBDIR),build/libluaheap.a build/$(SHARED))
+	ln -sf $(SHARED) $(DESTDIR)$(LIBDIR)/libluaheap.so
+	[ -n "$(DESTDIR)" ] || ldconfig 2>/dev/null || true
+	$(call put,644,$(LIBDIR)/pkgconfig,lib/luaheap.pc)
+	sed -i -e 's|@PREFIX@|$(PREFIX)|; s|@LIBDIR@|$(LIBDIR:$(PREFIX)/%=$${prefix}/%)|' \
+	  -e 's|@VERSION@|$(VERSION)|; s|@PRIVATE@|$(LIB_LIBS)|' $(DESTDIR)$(LIBDIR)/pkgconfig/luaheap.pc
+	$(call put,644,$(MAN),$(TOOLS:%=cli/man/%.1))
 	for tool in $(TOOLS); do \
-	  install -m 644 cli/completions/$$tool.bash $(BASH_COMPLETIONS)/$$tool && \
-	  install -m 644 cli/completions/_$$tool $(ZSH_COMPLETIONS) || exit 1; done
+	  install -D -m 644 cli/completions/$$tool.bash $(DESTDIR)$(BASH_COMPLETIONS)/$$tool && \
+	  install -D -m 644 -t $(DESTDIR)$(ZSH_COMPLETIONS) cli/completions/_$$tool || exit 1; done
 
 uninstall:
-	rm -f $(TOOLS:%=$(BIN)/%) $(LUA_C)/heap.so $(LUA_C)/heap/dot.so $(LUA_FILES:lua/%=$(LUA_LUA)/%)
-	rm -f $(patsubst lib/%,$(INCLUDE)/%,$(wildcard lib/luaheap*.h)) $(LIB)/libluaheap.a
-	rm -f $(TOOLS:%=$(MAN)/%.1)
-	rm -f $(TOOLS:%=$(BASH_COMPLETIONS)/%) $(TOOLS:%=$(ZSH_COMPLETIONS)/_%)
-	rm -f $(EXTENSION)/heapsnap.so
-	-rmdir $(LUA_C)/heap $(LUA_LUA)/heap $(EXTENSION)
+	rm -f $(addprefix $(DESTDIR),$(LUA_C)/heap.so $(LUA_C)/heap/dot.so \
+	  $(LUA_FILES:lua/%=$(LUA_LUA)/%) $(TOOLS:%=$(PREFIX)/bin/%) $(EXTENSION)/heapsnap.so \
+	  $(HEADERS:lib/%=$(INCLUDE)/%) $(LIBDIR)/libluaheap.a $(LIBDIR)/$(SHARED) \
+	  $(LIBDIR)/libluaheap.so $(LIBDIR)/pkgconfig/luaheap.pc $(TOOLS:%=$(MAN)/%.1) \
+	  $(TOOLS:%=$(BASH_COMPLETIONS)/%) $(TOOLS:%=$(ZSH_COMPLETIONS)/_%))
+	-rmdir $(addprefix $(DESTDIR),$(LUA_C)/heap $(LUA_LUA)/heap $(EXTENSION))
 
 help:
 	@echo "make [all]         build the library, the module and the commands into build/"

@@ -13,6 +13,8 @@
 extern "C" {
 #endif
 
+#pragma GCC visibility push(default)
+
 /* ==== 1. Analyses =================================================================== */
 
 /* Objects of one class that accumulated in one place. */
@@ -420,6 +422,8 @@ int lh_dot_below(const lh_snapshot *snapshot, const lh_below *below, FILE *out, 
 /* Writes merged paths as a DOT graph with a box for each row, and its steps on the arrow, thicker
 ** where more bytes are. Fails as lh_dot_paths does. O(rows). */
 int lh_dot_ways(const lh_snapshot *snapshot, const lh_ways *ways, FILE *out, lh_error *error);
+
+#pragma GCC visibility pop
 
 #ifdef __cplusplus
 }

@@ -11,6 +11,8 @@
 extern "C" {
 #endif
 
+#pragma GCC visibility push(default)
+
 /* ==== 1. What stays the same ======================================================== */
 
 /* What stays the same about a group of objects: a hash of its class and its folded path, in ten
@@ -233,6 +235,8 @@ int lh_ladder_owners(const lh_ladder *ladder, lh_part **parts, size_t *n_parts, 
 
 const char *lh_verdict_name(lh_verdict verdict); /* "grows steadily", "grew once", ... */
 void lh_growth_free(lh_growth *growth);
+
+#pragma GCC visibility pop
 
 #ifdef __cplusplus
 }

@@ -10,6 +10,8 @@
 extern "C" {
 #endif
 
+#pragma GCC visibility push(default)
+
 /* ==== 1. Retained sizes, dominators, distance ======================================= */
 
 /* Computes reachability (as the collector sees it: weak tables, ephemerons), distances, shortest
@@ -285,6 +287,8 @@ int lh_find_all(lh_snapshot *snapshot, const char *expression, lh_id **ids, size
 ** is found, too. Needs lh_classify. Freed by lh_without_free. Fails as lh_find does. O(n). */
 int lh_find_cut(lh_snapshot *snapshot, const char *expression, lh_without *out, lh_error *error);
 void lh_without_free(lh_without *without);
+
+#pragma GCC visibility pop
 
 #ifdef __cplusplus
 }

@@ -13,6 +13,9 @@
 extern "C" {
 #endif
 
+/* What the shared library shows; so in each of these headers. */
+#pragma GCC visibility push(default)
+
 /* ==== 1. Errors, and memory ========================================================= */
 
 enum lh_code {
@@ -330,6 +333,8 @@ typedef struct lh_frame {
 
 void lh_frames_begin(const lh_snapshot *snapshot, lh_id thread, lh_edges *iterator);
 bool lh_frames_next(lh_edges *iterator, lh_frame *frame);
+
+#pragma GCC visibility pop
 
 #ifdef __cplusplus
 }

@@ -23,6 +23,8 @@
 extern "C" {
 #endif
 
+#pragma GCC visibility push(default)
+
 /* ==== 1. Numbers as people read them ================================================ */
 
 #define LH_NUMBER_BYTES 48
@@ -314,6 +316,8 @@ char *lh_report_text(lh_report *report, const char *subject);
 
 /* The same of rows alone. */
 char *lh_rows_text(lh_report *report, const lh_table *table, const void *rows, size_t n);
+
+#pragma GCC visibility pop
 
 #ifdef __cplusplus
 }

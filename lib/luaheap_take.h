@@ -11,6 +11,8 @@
 extern "C" {
 #endif
 
+#pragma GCC visibility push(default)
+
 /* ==== 1. Snapshots and marks ======================================================== */
 
 /* Same type as in lua.h, so that readers need no Lua installed.
@@ -260,6 +262,8 @@ int lh_complete_file(lh_file *file, lh_error *error);
 
 /* Closes and frees it; what was not completed is gone. NULL is harmless. */
 void lh_discard_file(lh_file *file);
+
+#pragma GCC visibility pop
 
 #ifdef __cplusplus
 }

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "luaheap_graph.h"
+
 static bool reserve(lh_text *text, size_t n) {
   if (text->failed) return false;
   if (text->capacity - text->n > n) return true; /* one is left for the NUL */

@@ -10,6 +10,7 @@
 ** The lines are random by a seed that is new each time a snapshot is opened, so that nobody can
 ** prepare a file whose addresses meet in one place.
 */
+#include "decode.h"
 #include "reader.h"
 #include "record.h"
 

@@ -3,6 +3,7 @@
 */
 #include <string.h>
 
+#include "decode.h"
 #include "reader.h"
 #include "scan.h"
 

@@ -3,6 +3,7 @@
 ** --json, heap.reader and heapsql's columns.
 */
 #include "base.h"
+#include "luaheap_graph.h"
 
 const char *lh_type_name(lh_type type) {
   static const char *const words[] = {"root",    "string", "table",    "closure",

@@ -1,0 +1,134 @@
+-- install_spec.lua - what `make install` puts where, and what programs in C that are linked to
+-- the library find there.
+
+local lfs = require "lfs"
+local support = require "tests.common.support"
+
+-- make as from a shell, not as a part of the make that may run this.
+local make = "env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL make -s "
+
+local function files(dir)
+  local list = support.lines(support.answer("find . ! -type d | sort", dir))
+  for i, name in ipairs(list) do list[name], list[i] = true, name end
+  return list
+end
+
+local reader = [[
+  #include <luaheap.h>
+  int main(int argc, char **argv) {
+    lh_snapshot *s;
+    lh_error e;
+    if (lh_open(&s, argv[argc - 1], &e) != LH_OK) return puts(e.message), 1;
+    printf("%d", (int)lh_snapshot_info(s)->objects > 10);
+    lh_close(s);
+  }
+]]
+
+local host = [[
+  #include <lauxlib.h>
+  #include <luaheap.h>
+  int main(int argc, char **argv) {
+    lua_State *L = luaL_newstate();
+    lh_taken taken;
+    lh_error e;
+    if (lh_attach(L, &e) != LH_OK || lh_take_snapshot(L, argv[argc - 1], NULL, &taken, &e) != LH_OK)
+      return puts(e.message), 1;
+    printf("%d", (int)taken.objects > 10);
+    lua_close(L);
+  }
+]]
+
+describe("make install", function()
+  if support.build ~= support.root .. "/build" then
+    return pending("is tried once, with the release build")
+  end
+
+  local prefix, lua
+  local function install(what)
+    local out, err, code = support.run(make .. what .. " PREFIX=" .. prefix)
+    assert.equal(0, code, out .. err)
+  end
+
+  setup(function()
+    prefix = support.tmpdir()
+    install("install")
+    local names = "for n in lua5.4 lua-5.4 lua54 lua; do pkg-config --exists $n && echo $n; done"
+    lua = support.lines(support.run(names))[1]
+  end)
+
+  -- Compiles, runs and returns what is printed; `flags` may ask pkg-config.
+  local function try(source, flags, snapshot)
+    local dir = support.tmpdir()
+    support.write_file(dir .. "/program.c", source)
+    local env = {PKG_CONFIG_PATH = prefix .. "/lib/pkgconfig", LD_LIBRARY_PATH = prefix .. "/lib"}
+    local out, err, code = support.run("${CC:-gcc} -Wall -Werror -o program program.c " .. flags ..
+      " && ./program " .. snapshot, {cwd = dir, env = env})
+    assert.same({"", 0}, {err, code}, out)
+    return out, support.answer("readelf -d program", dir)
+  end
+
+  it("is for the programs of all languages", function()
+    local found = files(prefix)
+    for _, file in ipairs {"bin/heaptop", "include/luaheap.h", "include/luaheap_report.h",
+                           "lib/libluaheap.a", "lib/libluaheap.so", "lib/lua/5.4/heap.so",
+                           "lib/lua/5.4/heap/dot.so", "lib/luaheap/heapsnap.so",
+                           "share/lua/5.4/heap/auto.lua", "share/man/man1/heaptop.1"} do
+      assert.is_true(found["./" .. file], file)
+    end
+    assert.matches("^libluaheap%.so%.%d+$", lfs.symlinkattributes(prefix .. "/lib/libluaheap.so",
+                                                                  "target"))
+  end)
+
+  it("tells pkg-config where all is", function()
+    local pc = "env PKG_CONFIG_PATH=lib/pkgconfig pkg-config "
+    assert.equal(prefix .. "\n", support.answer(pc .. "--variable=prefix luaheap", prefix))
+    assert.equal(("-I%s/include -L%s/lib -lluaheap \n"):format(prefix, prefix),
+                 support.answer(pc .. "--cflags --libs luaheap", prefix))
+    local version = support.answer({"bin/heaptop", "--version"}, prefix):match("%S+\n")
+    assert.equal(version, support.answer(pc .. "--modversion luaheap", prefix))
+  end)
+
+  it("has a library for what reads snapshots, and has no Lua", function()
+    local _, dir = support.lua [[require "heap".snapshot("a")]]
+    local shared, needs = try(reader, "$(pkg-config --cflags --libs luaheap)", dir .. "/a")
+    assert.equal("1", shared)
+    assert.matches("%[libluaheap%.so%.%d+%]", needs)
+    local static
+    static, needs = try(reader, "$(pkg-config --cflags --libs --static luaheap | " ..
+      "sed 's/-lluaheap/-Wl,-Bstatic & -Wl,-Bdynamic/')", dir .. "/a")
+    assert.equal("1", static)
+    assert.not_matches("luaheap", needs)
+  end)
+
+  it("has a library for what takes snapshots, of its own Lua", function()
+    local flags = "$(pkg-config --cflags --libs luaheap " .. lua .. ")"
+    assert.equal("1", (try(host, flags, "a")))
+    local dir = support.answer({"pkg-config", "--variable=libdir", lua}, prefix):match("%C+")
+    local name = support.answer({"pkg-config", "--libs-only-l", lua}, prefix):match("%-l(%S+)")
+    local archive = ("%s/lib%s.a"):format(dir, name)
+    if not lfs.attributes(archive) then return pending("there is no static library of Lua") end
+    local told, needs = try(host, "$(pkg-config --cflags --libs luaheap) $(pkg-config --cflags " ..
+      lua .. ") " .. archive .. " -lm -ldl", "a")
+    assert.equal("1", told)
+    assert.not_matches("%[liblua[^h]", needs)
+  end)
+
+  it("has all that the headers declare", function()
+    local shown = support.answer("nm -D --defined-only lib/libluaheap.so", prefix)
+    local n = 0
+    for header in lfs.dir(prefix .. "/include") do
+      local text = header:find("%.h$") and support.read_file(prefix .. "/include/" .. header) or ""
+      for name in text:gsub("/%*.-%*/", ""):gmatch("\n%l[%w_ %*]-(lh_[%w_]+)%(") do
+        assert.is_true(shown:find(" T " .. name .. "\n", 1, true) ~= nil, name)
+        n = n + 1
+      end
+    end
+    assert.is_true(n > 100)
+  end)
+
+  it("can be undone", function()
+    install("uninstall")
+    assert.same({}, files(prefix))
+    assert.is_nil(lfs.attributes(prefix .. "/share/lua/5.4/heap"))
+  end)
+end)
