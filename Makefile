@@ -82,12 +82,13 @@ Q = $(if $(V),,@echo "  $@" && )
 .SECONDEXPANSION:
 .PHONY: all help needs packages demo test bench fuzz fuzz-corpus check-asan check-seams lint \
   test-release install uninstall clean test-built asan-built tsan-built release-built soak-built \
-  bench-built demo-built lint-gcc lint-clang generated module-sources
+  bench-built demo-built lint-gcc lint-clang generated rock install-rock
 
 all: build/libluaheap.a build/$(SHARED) $(filter-out build/tests/%,$(BUILT:%=build/%))
 
+NEEDED = build
 needs:
-	@.ci/packages --check build
+	@.ci/packages --check $(NEEDED)
 
 packages:
 	@.ci/packages build test
@@ -162,6 +163,7 @@ $$(addprefix $(1)/tests/,$$(TEST_NAMES) $$(WORK_TESTS)): $(1)/tests/%: \
 endef
 
 $(eval $(call variant,build,))
+$(eval $(call variant,build/rock,))
 $(eval $(call variant,build/test,-DLH_TEST_ALLOC))
 $(eval $(call variant,build/asan,-DLH_TEST_ALLOC $(SANITIZE)))
 RELEASE = build/release
@@ -269,9 +271,6 @@ build/generate/columns: build/cli/generate/columns.o build/libluaheap.a
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LIB_LIBS)
 
-module-sources:
-	@echo $(MODULE_SOURCES)
-
 BENCH = LUA_CPATH="build/?.so;build/tests/?.so;;" LUA_PATH="lua/?.lua;;" LUA=$(LUA) $(LUA)
 bench: packages
 	@$(MAKE) --no-print-directory bench-built SIZES="$(SIZES)"
@@ -340,6 +339,15 @@ uninstall:
 	  $(LIBDIR)/libluaheap.so $(LIBDIR)/pkgconfig/luaheap.pc $(TOOLS:%=$(MAN)/%.1) \
 	  $(TOOLS:%=$(BASH_COMPLETIONS)/%) $(TOOLS:%=$(ZSH_COMPLETIONS)/_%))
 	-rmdir $(addprefix $(DESTDIR),$(LUA_C)/heap $(LUA_LUA)/heap $(EXTENSION))
+
+# For luarocks: the module, with the picture where libcgraph is there. Nothing of it stays here.
+rock: build/rock/heap.so $$(if $$(shell $$(PKG_CONFIG) --exists libcgraph && echo yes),\
+  build/rock/heap/dot.so)
+
+install-rock:
+	$(call put_module,build/rock)
+	rm -rf build/rock
+	rmdir --ignore-fail-on-non-empty build
 
 help:
 	@echo "make [all]         build the library, the module and the commands into build/"

@@ -1,5 +1,5 @@
--- install_spec.lua - what `make install` puts where, and what programs in C that are linked to
--- the library find there.
+-- install_spec.lua - what `make install` and `luarocks make` put where, and what programs in C that
+-- are linked to the library find there.
 
 local lfs = require "lfs"
 local support = require "tests.common.support"
@@ -130,5 +130,57 @@ describe("make install", function()
     install("uninstall")
     assert.same({}, files(prefix))
     assert.is_nil(lfs.attributes(prefix .. "/share/lua/5.4/heap"))
+  end)
+end)
+
+describe("luarocks make", function()
+  local clone, before
+
+  setup(function()
+    clone = support.tmpdir()
+    support.answer({"cp", "-r", ".ci", "Makefile", "README.md", "LICENSE", "lib", "lua", clone},
+                   support.root)
+    before = files(clone)
+  end)
+
+  local function luarocks(command)
+    return support.run("env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL luarocks --lua-version 5.4 " ..
+                       command, {cwd = clone})
+  end
+
+  it("puts the module into its tree, and leaves nothing behind", function()
+    if select(3, support.run "luarocks --version") ~= 0 then
+      return pending("luarocks is not installed")
+    elseif support.build ~= support.root .. "/build" then
+      return pending("the rock is tried once, with the release build")
+    end
+    local tree = support.tmpdir()
+    local out, err, code = luarocks("make --tree " .. tree .. " lua/luaheap-scm-1.rockspec")
+    assert.equal(0, code, out .. err)
+    assert.same(before, files(clone))
+    local modules = {"./lib/lua/5.4/heap.so", "./lib/lua/5.4/heap/dot.so"}
+    for name in lfs.dir(clone .. "/lua/heap") do
+      if name:find("%.lua$") then modules[#modules + 1] = "./share/lua/5.4/heap/" .. name end
+    end
+    local found = {}
+    for _, name in ipairs(files(tree)) do
+      if not name:find("^%./lib/luarocks/") then found[#found + 1] = name end
+    end
+    table.sort(modules)
+    assert.same(modules, found)
+    local program = [[
+      local heap = require "heap"
+      print(heap.snapshot("a") and heap.dot(_G, "picture"), #require "heap.reader".open("a"):top(1))
+    ]]
+    assert.equal("true\t1\n", (support.lua(program, {env = {
+      LUA_PATH = tree .. "/share/lua/5.4/?.lua", LUA_CPATH = tree .. "/lib/lua/5.4/?.so"}})))
+  end)
+
+  it("needs no libcgraph", function()
+    local with = support.answer(make .. "-n rock NEEDED=", clone)
+    local without = support.answer(make .. "-n rock NEEDED= PKG_CONFIG=false", clone)
+    assert.matches("dot%.so", with)
+    assert.matches("heap%.so", without)
+    assert.not_matches("dot%.[so]", without)
   end)
 end)
