@@ -82,7 +82,7 @@ Q = $(if $(V),,@echo "  $@" && )
 .SECONDEXPANSION:
 .PHONY: all help needs packages demo test bench fuzz fuzz-corpus check-asan check-seams lint \
   test-release install uninstall clean test-built asan-built tsan-built release-built soak-built \
-  bench-built demo-built lint-gcc lint-clang generated rock install-rock
+  bench-built demo-built lint-gcc lint-clang generated rock install-rock deb
 
 all: build/libluaheap.a build/$(SHARED) $(filter-out build/tests/%,$(BUILT:%=build/%))
 
@@ -227,7 +227,7 @@ check-seams:
 	@CC=$(CC) tests/check_seams.sh --self-test
 
 lint:
-	@.ci/packages build test lint
+	@.ci/packages build test lint deb
 	+@.ci/lint
 
 # All objects, tests included, by both compilers. Used by .ci/lint.
@@ -349,6 +349,17 @@ install-rock:
 	rm -rf build/rock
 	rmdir --ignore-fail-on-non-empty build
 
+# Debian's packages, in build/deb: lua-heap, luaheap (the commands), libluaheap1, libluaheap-dev.
+DEB = build/deb/luaheap-$(VERSION)
+deb:
+	@.ci/packages build deb
+	rm -rf build/deb
+	mkdir -p $(DEB)
+	cp -r .ci cli lib lua examples Makefile README.md LICENSE $(DEB)
+	cp -r .debian $(DEB)/debian
+	cd $(DEB) && dpkg-buildpackage -b -us -uc
+	lintian --fail-on error,warning build/deb/*.changes
+
 help:
 	@echo "make [all]         build the library, the module and the commands into build/"
 	@echo "make demo          find a leak: a, b, c, heapdiff, heappath and a picture"
@@ -363,6 +374,7 @@ help:
 	@echo "make soak          a server looked at every second, for MINUTES=10"
 	@echo "make generated     write what columns mean into man pages and annotations anew"
 	@echo "make install       PREFIX=/usr/local DESTDIR=; make uninstall takes it away again"
+	@echo "make deb           Debian packages in build/deb, seen by lintian"
 	@echo "make packages      install what build and tests need (Debian), or say what is missing"
 	@echo "make clean         remove build/"
 	@echo "Variables: CC CFLAGS CPPFLAGS LDFLAGS PREFIX DESTDIR LUA BUSTED WERROR=1 V=1"

@@ -86,6 +86,8 @@ describe("make install", function()
                  support.answer(pc .. "--cflags --libs luaheap", prefix))
     local version = support.answer({"bin/heaptop", "--version"}, prefix):match("%S+\n")
     assert.equal(version, support.answer(pc .. "--modversion luaheap", prefix))
+    local changelog = support.read_file(support.root .. "/.debian/changelog")
+    assert.equal(version, changelog:match("^luaheap %((.-)%)") .. "\n")
   end)
 
   it("has a library for what reads snapshots, and has no Lua", function()
