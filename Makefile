@@ -46,6 +46,9 @@ CLI_SOURCES = $(filter-out $(TOOL_SOURCES),$(wildcard cli/*.c))
 # SQLite's extension, which is a part of heapsql and heappath, too.
 SNAP_SOURCES = $(wildcard cli/heapsnap/*.c)
 SQL_TOOLS = heapsql heappath
+# tool_objects <tree> <tool>: all that it is made of, but the library.
+tool_objects = $(patsubst %.c,$(1)/%.o,$(sort cli/$(2).c $(wildcard cli/$(2)/*.c) $(CLI_SOURCES) \
+  $(if $(filter $(2),$(SQL_TOOLS)),$(SNAP_SOURCES) cli/heapsql/connect.c cli/heapsql/limits.c)))
 TEST_SOURCES = $(wildcard tests/*/test_*.c)
 TEST_COMMON = $(filter-out tests/common/lua_%,$(wildcard tests/common/*.c))
 
@@ -129,14 +132,10 @@ $(1)/heap/dot.so: $(1)/lua/dot/dot.o $(1)/lua/live/asker.o $(1)/libluaheap.a
 	@mkdir -p $$(@D)
 	$$(Q)$$(CC) $$(CFLAGS) $(2) $$(LDFLAGS) $$(LOADED) -o $$@ $$^ $$(LIB_LIBS)
 
-$(1)/bin/%: $(1)/cli/%.o $$(CLI_SOURCES:%.c=$(1)/%.o) \
-  $$$$(addprefix $(1)/,$$$$(addsuffix .o,$$$$(basename $$$$(wildcard cli/$$$$*/*.c)))) \
-  $(1)/libluaheap.a
+$$(TOOLS:%=$(1)/bin/%): $(1)/bin/%: $$$$(call tool_objects,$(1),$$$$*) $(1)/libluaheap.a
 	@mkdir -p $$(@D)
 	$$(Q)$$(CC) $$(CFLAGS) $(2) $$(LDFLAGS) -o $$@ $$(filter %.o,$$^) $$(filter %.a,$$^) $$(CLI_LIBS)
 
-$$(SQL_TOOLS:%=$(1)/bin/%): $$(SNAP_SOURCES:%.c=$(1)/%.o) $(1)/cli/heapsql/connect.o \
-  $(1)/cli/heapsql/limits.o
 $$(SQL_TOOLS:%=$(1)/bin/%): CLI_LIBS += $$(SQL_LIBS)
 
 # SQLite's functions are the host's, as Lua's are for heap.so; of the library it has what it uses.
@@ -262,14 +261,24 @@ build/fuzz/fuzz_%: build/fuzz/tests/fuzz/fuzz_%.o $(FUZZ_COMMON:%=build/fuzz/%) 
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -fsanitize=fuzzer,$(FUZZ_SANITIZERS) -o $@ $(filter %.o,$^) \
 	  $(filter %.a,$^) $(LIB_LIBS)
 
-# What the columns of answers mean, where readers look for it; committed, and checked by lint.
+# What the columns of answers mean, where readers look for it, and the completions of options;
+# committed, and checked by lint.
 DOCUMENTS = cli/man/heaptop.1 lua/heap/reader_rows_meta.lua
-generated: build/generate/columns
+generated: build/generate/columns $(TOOLS:%=build/generate/%)
 	@build/generate/columns $(CHECK) $(DOCUMENTS)
+	@set -e; for tool in $(TOOLS); do for file in $$tool.bash _$$tool; do \
+	  build/generate/$$tool $$file >build/generate/$$file; \
+	  $(if $(CHECK),cmp,cp) build/generate/$$file cli/completions/$$file; done; done
 
 build/generate/columns: build/cli/generate/columns.o build/libluaheap.a
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LIB_LIBS)
+
+$(TOOLS:%=build/generate/%): build/generate/%: $$(call tool_objects,build,$$*) \
+  build/cli/generate/completions.o build/libluaheap.a
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -Wl,--wrap=cli_next_option -o $@ $(filter %.o,$^) \
+	  $(filter %.a,$^) $(CLI_LIBS) $(SQL_LIBS)
 
 BENCH = LUA_CPATH="build/?.so;build/tests/?.so;;" LUA_PATH="lua/?.lua;;" LUA=$(LUA) $(LUA)
 bench: packages
@@ -372,7 +381,7 @@ help:
 	@echo "make bench         speed and memory; SIZES=\"0.2 1 10\" (millions of objects)"
 	@echo "make fuzz          random snapshots into all that reads them, SECONDS=60 each (needs clang)"
 	@echo "make soak          a server looked at every second, for MINUTES=10"
-	@echo "make generated     write what columns mean into man pages and annotations anew"
+	@echo "make generated     write anew what is made of tables of columns and options"
 	@echo "make install       PREFIX=/usr/local DESTDIR=; make uninstall takes it away again"
 	@echo "make deb           Debian packages in build/deb, seen by lintian"
 	@echo "make packages      install what build and tests need (Debian), or say what is missing"

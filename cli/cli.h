@@ -30,7 +30,8 @@ enum { CLI_DONE = 0, CLI_NO = 1, CLI_FAILURE = 2 }; /* exit status */
 typedef struct cli_option {
   int key; /* its letter, or a number from CLI_FIRST_KEY on where it has none */
   const char *name;
-  const char *argument; /* what --help calls it; NULL: none */
+  const char *argument; /* what --help calls it; and behind a = the words that it may be, as in
+                           ORDER=this|or|that; NULL: none */
   const char *help;     /* one line */
 } cli_option;
 
@@ -50,13 +51,15 @@ typedef struct cli_tool {
 
 enum { CLI_JSON = 256, CLI_BYTES, CLI_COLOR, CLI_VERSION, CLI_FIRST_KEY };
 
+#define CLI_COLOR_OPTION \
+  { CLI_COLOR, "color", "WHEN=auto|always|never", "auto (default; heeds NO_COLOR), always, never" }
+
 /* The rows that end every command's table; cli_next_option deals with them. */
-#define CLI_COMMON_OPTIONS                                                           \
-  {CLI_JSON, "json", NULL, "print JSON; its keys are in the manual page"},           \
-      {CLI_BYTES, "bytes", NULL, "exact bytes (else 1 KB is 1,024 bytes)"},          \
-      {CLI_COLOR, "color", "WHEN", "auto (default; heeds NO_COLOR), always, never"}, \
-      {'h', "help", NULL, "print this help"}, {                                      \
-    CLI_VERSION, "version", NULL, "print the version"                                \
+#define CLI_COMMON_OPTIONS                                                                    \
+  {CLI_JSON, "json", NULL, "print JSON; its keys are in the manual page"},                    \
+      {CLI_BYTES, "bytes", NULL, "exact bytes (else 1 KB is 1,024 bytes)"}, CLI_COLOR_OPTION, \
+      {'h', "help", NULL, "print this help"}, {                                               \
+    CLI_VERSION, "version", NULL, "print the version"                                         \
   }
 
 typedef struct cli {
@@ -79,11 +82,11 @@ void cli_begin(cli *c, const cli_tool *tool);
 ** operand. Help and version end the process, as does anything that is not in the table. */
 int cli_next_option(cli *c, int argc, char **argv);
 
-/* optarg as a number, as a size ("512", "100KB"), or as one of the words in "this|or|that", counted
-** from 0. */
+/* optarg as a number, as a size ("512", "100KB"), or as one of the words of the option with this
+** key, counted from 0. */
 uint64_t cli_number_argument(const cli *c, const char *option);
 uint64_t cli_size_argument(const cli *c, const char *option);
-unsigned cli_word_argument(const cli *c, const char *option, const char *words);
+unsigned cli_word_argument(const cli *c, int key);
 
 /* }=================================================================================== */
 

@@ -25,7 +25,8 @@ enum {
 
 static const cli_option options[] = {
     {'n', "top", "N", "rows in each table (default 20; 0: all)"},
-    {KEY_SORT, "sort", "ORDER", "groups by retained (default), shallow or count"},
+    {KEY_SORT, "sort", "ORDER=retained|shallow|count",
+     "groups by retained (default), shallow or count"},
     {KEY_SINCE, "since", "MARK", "what was allocated after this mark of the snapshot"},
     {KEY_UNTIL, "until", "MARK", "with --since: and before this one"},
     {KEY_FACTOR, "factor", "N", "flag groups whose object count is a multiple of N"},
@@ -73,7 +74,7 @@ static void parse_options(cli *c, request *r, int argc, char **argv) {
         r->limit_given = true;
         break;
       case KEY_SORT:
-        r->sort = orders[cli_word_argument(c, "--sort", "retained|shallow|count")];
+        r->sort = orders[cli_word_argument(c, KEY_SORT)];
         r->sorted = true;
         break;
       case KEY_SINCE: r->since = optarg; break;

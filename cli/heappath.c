@@ -29,7 +29,8 @@ static const cli_option options[] = {
     {KEY_CUT, "cut", "PATTERN", "what goes if these references or objects do; repeatable"},
     {KEY_WHAT_IF, "what-if", NULL, "what each --cut frees alone, and only all together"},
     {'n', "top", "N", "rows of --referrers and --set (default 20; 0: all)"},
-    {KEY_FORMAT, "format", "FORMAT", "text (default on a terminal), dot (default else), json"},
+    {KEY_FORMAT, "format", "FORMAT=text|dot|json",
+     "text (default on a terminal), dot (default else), json"},
     CLI_COMMON_OPTIONS};
 
 static const cli_tool tool = {
@@ -71,7 +72,7 @@ static void parse_options(cli *c, request *r, int argc, char **argv) {
         r->limit = cli_number_argument(c, "--top");
         r->limit_given = true;
         break;
-      case KEY_FORMAT: r->format = cli_word_argument(c, "--format", "text|dot|json"); break;
+      case KEY_FORMAT: r->format = cli_word_argument(c, KEY_FORMAT); break;
     }
   }
 }

@@ -22,7 +22,7 @@ static const cli_option options[] = {
     {KEY_MAX_ROWS, "max-rows", "N", "and answer so many rows (default 100 million; 0: all)"},
     {KEY_MAX_MEMORY, "max-memory", "SIZE", "and take so much (default: half of the machine's)"},
     {CLI_JSON, "json", NULL, "print JSON; its keys are in the manual page"},
-    {CLI_COLOR, "color", "WHEN", "auto (default; heeds NO_COLOR), always, never"},
+    CLI_COLOR_OPTION,
     {'h', "help", NULL, "print this help"},
     {CLI_VERSION, "version", NULL, "print the version"}};
 

@@ -27,9 +27,11 @@ enum { KEY_SORT = CLI_FIRST_KEY, KEY_BY, KEY_TYPE, KEY_GARBAGE, KEY_DEPTH, KEY_Q
 
 static const cli_option first_options[] = {
     {'n', "top", "N", "rows in each table (default 20; 0: all)"},
-    {KEY_SORT, "sort", "ORDER", "retained (default), shallow or count"},
-    {KEY_BY, "by", "WHAT", "one table: class, object, or epoch: when it was allocated"},
-    {KEY_TYPE, "type", "TYPE,...", "table, string, closure, upvalue, proto, userdata, thread"},
+    {KEY_SORT, "sort", "ORDER=retained|shallow|count", "retained (default), shallow or count"},
+    {KEY_BY, "by", "WHAT=class|object|epoch",
+     "one table: class, object, or epoch: when it was allocated"},
+    {KEY_TYPE, "type", "TYPE,...=table|string|closure|upvalue|proto|userdata|thread",
+     "table, string, closure, upvalue, proto, userdata, thread"},
     {KEY_GARBAGE, "garbage", NULL, "of what nothing refers to any more, instead"}};
 
 static const cli_option last_options[] = {
@@ -148,10 +150,10 @@ static void parse_options(cli *c, request *r, int argc, char **argv) {
         r->limit_given = true;
         break;
       case KEY_SORT:
-        r->query.sort = orders[cli_word_argument(c, "--sort", "retained|shallow|count")];
+        r->query.sort = orders[cli_word_argument(c, KEY_SORT)];
         r->sort_given = true;
         break;
-      case KEY_BY: r->by |= tables[cli_word_argument(c, "--by", "class|object|epoch")]; break;
+      case KEY_BY: r->by |= tables[cli_word_argument(c, KEY_BY)]; break;
       case KEY_TYPE: r->query.type_mask |= type_mask(c, optarg); break;
       case KEY_GARBAGE: r->query.garbage = true; break;
       case KEY_DEPTH:

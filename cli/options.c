@@ -47,8 +47,9 @@ static void print_help(const cli_tool *tool) {
   for (size_t i = 0; i < tool->n_options; i++) {
     const cli_option *option = &tool->options[i];
     char left[64];
-    snprintf(left, sizeof left, "%s%s%s", option->name, option->argument != NULL ? " " : "",
-             option->argument != NULL ? option->argument : "");
+    const char *argument = option->argument != NULL ? option->argument : "";
+    snprintf(left, sizeof left, "%s%s%.*s", option->name, *argument != '\0' ? " " : "",
+             (int)strcspn(argument, "="), argument);
     if (option->key < CLI_JSON)
       printf("  -%c, --%-19s %s\n", option->key, left, option->help);
     else
@@ -67,7 +68,7 @@ static _Noreturn void refuse(const cli *c, int key, char **argv) {
 }
 
 static void set_color(cli *c) {
-  unsigned when = cli_word_argument(c, "--color", "auto|always|never");
+  unsigned when = cli_word_argument(c, CLI_COLOR);
   if (when != 0) c->color = when == 1;
 }
 
@@ -118,14 +119,18 @@ uint64_t cli_size_argument(const cli *c, const char *option) {
   return (uint64_t)n << shift;
 }
 
-unsigned cli_word_argument(const cli *c, const char *option, const char *words) {
+unsigned cli_word_argument(const cli *c, int key) {
+  const cli_option *option = c->tool->options;
+  const char *words;
   size_t length = strlen(optarg);
   unsigned position = 0;
+  while (option->key != key) option++;
+  words = strchr(option->argument, '=') + 1;
   for (const char *word = words; word != NULL; position++) {
     const char *end = strchr(word, '|');
     size_t n = end != NULL ? (size_t)(end - word) : strlen(word);
     if (n == length && memcmp(word, optarg, n) == 0) return position;
     word = end != NULL ? end + 1 : NULL;
   }
-  cli_usage_error(c, "%s needs one of %s, not '%s'", option, words, optarg);
+  cli_usage_error(c, "--%s needs one of %s, not '%s'", option->name, words, optarg);
 }

@@ -1,4 +1,5 @@
-# Completion of heapdiff for bash. bash splits --color=always into three words.
+# Completion of heapdiff for bash, by `make generated`. bash splits --color=always into three
+# words.
 
 _heapdiff() {
   local current=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]} words=
@@ -8,9 +9,14 @@ _heapdiff() {
     current=
   fi
   case $before in
+    -n | --top) return ;;
     --sort) words='retained shallow count' ;;
+    --since) return ;;
+    --until) return ;;
+    --factor) return ;;
+    --fail-over) return ;;
+    --fail-objects) return ;;
     --color) words='auto always never' ;;
-    -n | --top | --since | --until | --factor | --fail-over | --fail-objects) return ;;
     *)
       if [[ $current == -* ]]; then
         words='-n --top --sort --since --until --factor --ladder --csv --owners --before --after

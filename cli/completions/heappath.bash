@@ -1,4 +1,5 @@
-# Completion of heappath for bash. bash splits --color=always into three words.
+# Completion of heappath for bash, by `make generated`. bash splits --color=always into three
+# words.
 
 _heappath() {
   local current=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]} words=
@@ -8,13 +9,17 @@ _heappath() {
     current=
   fi
   case $before in
+    -k | --paths) return ;;
+    --set) return ;;
+    --ignore) return ;;
+    --cut) return ;;
+    -n | --top) return ;;
     --format) words='text dot json' ;;
     --color) words='auto always never' ;;
-    -k | --paths | -n | --top | --set | --ignore | --cut) return ;;
     *)
       if [[ $current == -* ]]; then
-        words='-k --paths --referrers --dominators --set --ignore --cut --what-if
-          -n --top --format --json --bytes --color -h --help --version'
+        words='-k --paths --referrers --dominators --set --ignore --cut --what-if -n --top --format
+          --json --bytes --color -h --help --version'
       else
         mapfile -t COMPREPLY < <(compgen -f -- "$current")
         return

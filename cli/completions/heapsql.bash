@@ -1,4 +1,5 @@
-# Completion of heapsql for bash. bash splits --color=always into three words.
+# Completion of heapsql for bash, by `make generated`. bash splits --color=always into three
+# words.
 
 _heapsql() {
   local current=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]} words=
@@ -7,17 +8,20 @@ _heapsql() {
   elif [[ $current == = ]]; then
     current=
   fi
-  if [[ $before == --color ]]; then
-    words='auto always never'
-  elif [[ $before == --timeout || $before == --max-* ]]; then
-    return
-  elif [[ $current == -* ]]; then
-    words='--csv --save --timeout --max-rows --max-memory --json --color -h --help
-      --version'
-  else
-    mapfile -t COMPREPLY < <(compgen -f -- "$current")
-    return
-  fi
+  case $before in
+    --timeout) return ;;
+    --max-rows) return ;;
+    --max-memory) return ;;
+    --color) words='auto always never' ;;
+    *)
+      if [[ $current == -* ]]; then
+        words='--csv --save --timeout --max-rows --max-memory --json --color -h --help --version'
+      else
+        mapfile -t COMPREPLY < <(compgen -f -- "$current")
+        return
+      fi
+      ;;
+  esac
   mapfile -t COMPREPLY < <(compgen -W "$words" -- "$current")
 }
 

@@ -1,4 +1,5 @@
-# Completion of heaptop for bash. bash splits --color=always into three words.
+# Completion of heaptop for bash, by `make generated`. bash splits --color=always into three
+# words.
 
 _heaptop() {
   local current=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]} words=
@@ -8,16 +9,18 @@ _heaptop() {
     current=
   fi
   case $before in
+    -n | --top) return ;;
     --sort) words='retained shallow count' ;;
     --by) words='class object epoch' ;;
     --type) words='table string closure upvalue proto userdata thread' ;;
+    --under) return ;;
+    --class) return ;;
+    --depth) return ;;
     --color) words='auto always never' ;;
-    -n | --top | --under | --class | --depth) return ;;
     *)
       if [[ $current == -* ]]; then
-        words='-n --top --sort --by --type --garbage --suspects --under
-          --modules --threads --class --waste --growing --depth --json --bytes --color -h
-          --help --version'
+        words='-n --top --sort --by --type --garbage --suspects --under --modules --threads --class
+          --waste --growing --depth --json --bytes --color -h --help --version'
       else
         mapfile -t COMPREPLY < <(compgen -f -- "$current")
         return

@@ -77,10 +77,16 @@ local function options_of_manual(tool)
   return option_list(names)
 end
 
+-- What bash makes of the words that were typed.
+local function complete(tool, ...)
+  local script = ([[source cli/completions/TOOL.bash
+    COMP_WORDS=(TOOL "$@") COMP_CWORD=$# && _TOOL && printf "%s\n" "${COMPREPLY[*]}"]])
+  return lines((run {"bash", "-c", script:gsub("TOOL", tool), "bash", ...}))[1]
+end
+
 local function options_of_bash(tool)
   local names = {}
-  local text = support.read_file(("cli/completions/%s.bash"):format(tool))
-  for name in text:match("words='(%-[^']+)'"):gmatch "%S+" do names[name] = true end
+  for name in complete(tool, "-"):gmatch "%S+" do names[name] = true end
   return option_list(names)
 end
 
@@ -100,6 +106,13 @@ for _, tool in ipairs(tools) do
       assert.equal(help, options_of_manual(tool))
       assert.equal(help, options_of_bash(tool))
       assert.equal(help, options_of_zsh(tool))
+    end)
+
+    it("are completed by bash with the words that they take", function()
+      assert.equal("--help", complete(tool, "--he"))
+      if options_of_help(tool):match "%-%-color" then
+        assert.equal("auto always", complete(tool, "--color", "=", "a"))
+      end
     end)
 
     it("are printed on stdout by -h and --help", function()

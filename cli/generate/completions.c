@@ -1,0 +1,167 @@
+/*
+** completions.c - writes the completions of a command for bash and zsh from its table of options.
+**
+**     build/generate/heaptop heaptop.bash      on stdout; any other name: for zsh
+**
+** It is linked to all that the command is made of, and is what the command calls in place of
+** cli_next_option: by then it has its table. The build runs it (`make generated`) and the linters
+** check; nobody else does, so it is not installed.
+*/
+#include <string.h>
+
+#include "cli.h"
+
+enum { WIDTH = 100 };
+
+int __wrap_cli_next_option(cli *c, int argc, char **argv);
+
+static bool has_letter(const cli_option *option) {
+  return option->key < CLI_JSON;
+}
+
+static bool is_list(const cli_option *option) {
+  return option->argument != NULL && strstr(option->argument, ",...") != NULL;
+}
+
+static bool is_file(const cli_option *option) {
+  return strcmp(option->argument, "FILE") == 0 || strcmp(option->argument, "A [B]") == 0;
+}
+
+/* The words that the argument may be, with blanks between them. */
+static void put_words(const cli_option *option) {
+  const char *words = strchr(option->argument, '=') + 1;
+  for (; *words != '\0'; words++) putchar(*words == '|' ? ' ' : *words);
+}
+
+/* {=== bash =========================================================================== */
+
+static void put_bash_case(const cli_option *option) {
+  if (option->argument == NULL || is_file(option)) return;
+  printf("    ");
+  if (has_letter(option)) printf("-%c | ", option->key);
+  printf("--%s) ", option->name);
+  if (strchr(option->argument, '=') == NULL) {
+    puts("return ;;");
+    return;
+  }
+  printf("words='");
+  put_words(option);
+  puts("' ;;");
+}
+
+/* One more name of an option, on a new line where it does not fit. */
+static void put_bash_name(size_t *at, const char *dashes, const char *name) {
+  static const char first[] = "        words='", others[] = "          ";
+  size_t n = strlen(dashes) + strlen(name);
+  const char *before = *at == 0 ? first : " ";
+  if (*at + 1 + n > WIDTH) {
+    putchar('\n');
+    before = others;
+    *at = 0;
+  }
+  printf("%s%s%s", before, dashes, name);
+  *at += strlen(before) + n;
+}
+
+static void put_bash(const cli_tool *tool) {
+  size_t at = 0;
+  printf(
+      "# Completion of %s for bash, by `make generated`. bash splits --color=always into three\n"
+      "# words.\n\n"
+      "_%s() {\n"
+      "  local current=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]} words=\n"
+      "  if [[ $before == = ]]; then\n"
+      "    before=${COMP_WORDS[COMP_CWORD - 2]}\n"
+      "  elif [[ $current == = ]]; then\n"
+      "    current=\n"
+      "  fi\n"
+      "  case $before in\n",
+      tool->name, tool->name);
+  for (size_t i = 0; i < tool->n_options; i++) put_bash_case(&tool->options[i]);
+  printf(
+      "    *)\n"
+      "      if [[ $current == -* ]]; then\n");
+  for (size_t i = 0; i < tool->n_options; i++) {
+    const cli_option *option = &tool->options[i];
+    char letter[2] = {(char)option->key, '\0'};
+    if (has_letter(option)) put_bash_name(&at, "-", letter);
+    put_bash_name(&at, "--", option->name);
+  }
+  printf(
+      "'\n"
+      "      else\n"
+      "        mapfile -t COMPREPLY < <(compgen -f -- \"$current\")\n"
+      "        return\n"
+      "      fi\n"
+      "      ;;\n"
+      "  esac\n"
+      "  mapfile -t COMPREPLY < <(compgen -W \"$words\" -- \"$current\")\n"
+      "}\n\n"
+      "complete -o filenames -F _%s %s\n",
+      tool->name, tool->name);
+}
+
+/* }=================================================================================== */
+
+/* {=== zsh ============================================================================ */
+
+/* A line of help inside of brackets and quotes. */
+static void put_zsh_help(const char *help) {
+  putchar('[');
+  for (; *help != '\0'; help++) {
+    if (*help == '\'') fputs("'\\'", stdout);
+    if (*help == '[' || *help == ']') putchar('\\');
+    putchar(*help);
+  }
+  putchar(']');
+}
+
+static void put_zsh_names(const cli_option *option) {
+  bool ends = option->key == 'h' || option->key == CLI_VERSION;
+  const char *takes = option->argument == NULL ? "" : "=", *more = *takes != '\0' ? "+" : "";
+  bool repeats = is_list(option) || strstr(option->help, "repeatable") != NULL;
+  const char *before = ends ? "(- *)" : repeats ? "*" : "";
+  if (!has_letter(option))
+    printf("  '%s--%s%s", before, option->name, takes);
+  else if (ends)
+    printf("  '%s'{-%c,--%s}'", before, option->key, option->name);
+  else
+    printf("  '(-%c --%s)'{-%c%s,--%s%s}'", option->key, option->name, option->key, more,
+           option->name, takes);
+}
+
+/* What the argument may be; on a line of its own where it is a list. */
+static void put_zsh_argument(const cli_option *option) {
+  const char *argument = option->argument;
+  int n = (int)strcspn(argument, ",= ");
+  if (strchr(argument, '=') == NULL) {
+    printf(":%.*s:%s", n, argument, is_file(option) ? "_files" : "");
+    return;
+  }
+  printf(is_list(option) ? "'\\\n':%.*s:_values -s , type " : ":%.*s:(", n, argument);
+  put_words(option);
+  if (!is_list(option)) putchar(')');
+}
+
+static void put_zsh(const cli_tool *tool) {
+  printf("#compdef %s\n# Completion of %s for zsh, by `make generated`.\n\n_arguments -s \\\n",
+         tool->name, tool->name);
+  for (size_t i = 0; i < tool->n_options; i++) {
+    const cli_option *option = &tool->options[i];
+    put_zsh_names(option);
+    put_zsh_help(option->help);
+    if (option->argument != NULL) put_zsh_argument(option);
+    puts("' \\");
+  }
+  puts("  '*:snapshot:_files'");
+}
+
+/* }=================================================================================== */
+
+int __wrap_cli_next_option(cli *c, int argc, char **argv) {
+  if (argc == 2 && strstr(argv[1], ".bash") != NULL)
+    put_bash(c->tool);
+  else
+    put_zsh(c->tool);
+  exit(cli_finish(c, CLI_DONE));
+}
