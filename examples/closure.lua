@@ -14,20 +14,20 @@ with two buffers of some 20 KB.
 
     Containers older than a that grew until b and again until c
        grew                      bytes          entries  address         class              path
-    +1.9 KB  184 B -> 2.1 KB -> 2.1 KB  5 -> 105 -> 110  0x55a1a5f79ba0  array of function  _G.midnight
+    +1.9 KB  184 B -> 2.1 KB -> 2.1 KB  5 -> 105 -> 110  0x5598d1caef80  array of function  _G.midnight
 
-    Why the first of them stays: heappath c 0x55a1a6027860
+    Why the first of them stays: heappath c 0x5598d1e59e80
 
 The functions are small, but see what they retain. The way from one of them to its session:
     $ heappath --format text c Session
-    Session 0x55a1a6028380 is kept alive by: upvalue session of function @closure.lua:53 (through _G.midnight[110])
+    Session 0x5598d1d7cb90 is kept alive by: upvalue session of function @closure.lua:53 in _G.midnight[110]
     110 Session in the snapshot; this is the one that retains most
 
     reference        class                     address         shallow  retained
-    _G               globals (_G)              0x55a1a5f72c50   1.6 KB    2.2 MB
-    .midnight        array of function         0x55a1a5f79ba0   2.1 KB    2.2 MB
-    [110]            function @closure.lua:53  0x55a1a60284b0     40 B   20.3 KB
-    upvalue session  Session                   0x55a1a6028380    152 B   20.3 KB
+    _G               globals (_G)              0x5598d1cabc50   1.6 KB    2.2 MB
+    .midnight        array of function         0x5598d1caef80   2.1 KB    2.2 MB
+    [110]            function @closure.lua:53  0x5598d1d7ccc0     40 B   20.3 KB
+    upvalue session  Session                   0x5598d1d7cb90    152 B   20.3 KB
 
 ]==]
 -- luacheck: globals midnight

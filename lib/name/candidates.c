@@ -39,7 +39,8 @@ static int compare_names(const lh_namer *namer, const lh_candidate *a, const lh_
 }
 
 /* A callback that is kept under many names has none; nor have closures of one proto that are called
-** differently, such as what memoize(f) returned. But print and _G.log may be the same one. */
+** differently, such as what memoize(f) returned, wherever they were found. But print and _G.log may
+** be the same one. */
 static void merge(const lh_namer *namer, lh_candidate *candidate, lh_candidate *best) {
   const char *name = lh_namer_chars(namer, candidate->text);
   bool several = best->several || candidate->closure != best->closure;
@@ -55,6 +56,7 @@ static void propose(lh_namer *namer, lh_id target, lh_candidate candidate) {
   if (namer->failed || subject == LH_NO_OBJECT || candidate.rank >= LH_NAME_NONE) return;
   uint32_t *index = lh_map_at(&namer->candidate_of, subject);
   candidate.closure = target;
+  namer->flags[target] |= LH_NAMED;
   if (!index) {
     namer->failed = true;
     return;
@@ -62,7 +64,8 @@ static void propose(lh_namer *namer, lh_id target, lh_candidate candidate) {
   if (*index != LH_NO_NUMBER) {
     lh_candidate *best = &namer->candidates[*index];
     int order = compare_names(namer, &candidate, best);
-    if (candidate.rank == best->rank) merge(namer, &candidate, best);
+    bool is_other_closure = subject != target && best->closure != target;
+    if (candidate.rank == best->rank || is_other_closure) merge(namer, &candidate, best);
     if (order < 0) *best = candidate;
     return;
   }
@@ -327,6 +330,18 @@ static bool leads_to_wanted(const lh_namer *namer, lh_id id, lh_type type) {
   return false;
 }
 
+/* What some closures of a prototype are called, one that has no name is not. */
+static void look_for_unnamed(lh_namer *namer) {
+  const lh_snapshot *snapshot = namer->snapshot;
+  for (lh_id id = 1; id <= snapshot->n; id++) {
+    if (lh_type_of(snapshot, id) != LH_TYPE_CLOSURE || namer->flags[id] & LH_NAMED ||
+        snapshot->distance[id] == UINT32_MAX)
+      continue;
+    uint32_t i = lh_map_get(&namer->candidate_of, namer->classes->of[id]);
+    if (i != LH_NO_NUMBER) namer->candidates[i].ambiguous = true;
+  }
+}
+
 void lh_find_candidates(lh_namer *namer) {
   const lh_snapshot *snapshot = namer->snapshot;
   if (!sort_modules(namer)) namer->failed = true;
@@ -342,6 +357,7 @@ void lh_find_candidates(lh_namer *namer) {
     else
       look_into_thread(namer, id);
   }
+  look_for_unnamed(namer);
 }
 
 /* }=================================================================================== */

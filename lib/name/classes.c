@@ -237,6 +237,20 @@ static void collect(lh_namer *namer) {
 
 /* }=================================================================================== */
 
+/* Remembers of closures what their prototypes' flags say, before of[] has their classes. */
+static bool note_inside(lh_namer *namer) {
+  const lh_snapshot *snapshot = namer->snapshot;
+  uint8_t *inside = namer->classes->inside = lh_alloc_zeroed((size_t)snapshot->n / 8 + 1, 1);
+  if (!inside) return false;
+  for (lh_id id = 1; id <= snapshot->n; id++) {
+    lh_id proto = namer->classes->of[id];
+    if (lh_type_of(snapshot, id) == LH_TYPE_CLOSURE && proto <= snapshot->n &&
+        namer->flags[proto] & LH_INSIDE)
+      inside[id / 8] |= (uint8_t)(1u << id % 8);
+  }
+  return true;
+}
+
 /* {=== Second sweep: the classes ===================================================== */
 
 static uint32_t class_by_metatable(lh_namer *namer, uint32_t i, lh_type type) {
@@ -278,13 +292,12 @@ static uint32_t class_of_table(lh_namer *namer, lh_id id) {
 
 static uint32_t class_of_closure(lh_namer *namer, lh_id id) {
   lh_id proto = namer->classes->of[id];
-  if (proto == LH_NO_OBJECT && !lh_candidate_of(namer, id))
-    return class_of_chars(namer, "function [C]", LH_TYPE_CLOSURE, false);
   bool is_c = proto == LH_NO_OBJECT;
   lh_text_id name = is_c ? lh_c_function_name(namer, id) : lh_function_name(namer, proto);
   if (namer->failed) return LH_NO_NUMBER;
-  return is_c ? lh_class_intern(namer->classes, name, LH_NO_NUMBER, LH_TYPE_CLOSURE, true)
-              : intern_function(namer, name, LH_TYPE_CLOSURE, proto);
+  if (!is_c) return intern_function(namer, name, LH_TYPE_CLOSURE, proto);
+  bool specific = strcmp(lh_namer_chars(namer, name), "function [C]") != 0;
+  return lh_class_intern(namer->classes, name, LH_NO_NUMBER, LH_TYPE_CLOSURE, specific);
 }
 
 static uint32_t class_of_proto(lh_namer *namer, lh_id id) {
@@ -380,6 +393,7 @@ static void free_classes(lh_classes *classes) {
   if (!classes) return;
   lh_free(classes->list);
   lh_free(classes->of);
+  lh_free(classes->inside);
   lh_map_free(&classes->by_identity);
   lh_map_free(&classes->by_place);
   lh_map_free(&classes->functions);
@@ -407,6 +421,7 @@ int lh_classify(lh_snapshot *snapshot, lh_error *error) {
   find_modules(&namer);
   lh_collect_nested_names(&namer);
   collect(&namer);
+  if (!note_inside(&namer)) goto out;
   if (!namer.failed) lh_name_metatables(&namer); /* and functions: it looks for both */
   if (!namer.failed) lh_collect_c_functions(&namer);
   if (!namer.failed) assign(&namer);

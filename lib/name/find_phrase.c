@@ -251,6 +251,32 @@ static bool split_key(lh_range range, lh_range *left, lh_range *right) {
   return lh_range_split(*left, " of ", false, left, right);
 }
 
+/* "function on_tick @app.lua:31 in _G.bus[*]": those of a class that are there. Names may have " in "
+** between them, so the first one behind a class's name splits. */
+static bool split_in(const lh_finder *finder, lh_range range, lh_range *left, lh_range *right) {
+  static const char word[] = " in ";
+  lh_range rest = range, skipped;
+  while (lh_range_split(rest, word, false, &skipped, right)) {
+    *left = (lh_range){range.at, skipped.end};
+    for (uint32_t i = 0; i < lh_class_count(finder->snapshot); i++)
+      if (lh_is_class(finder->snapshot, i, *left)) return true;
+    rest = *right;
+  }
+  return false;
+}
+
+/* Those of `objects` that are of the class. */
+static int add_of_class(lh_finder *finder, const lh_set *objects, lh_range class, lh_set *out) {
+  bool ok = true;
+  for (size_t i = 0; ok && i < objects->n; i++) {
+    uint32_t class_index = lh_class_of(finder->snapshot, objects->ids[i]);
+    if (class_index != UINT32_MAX && lh_is_class(finder->snapshot, class_index, class))
+      ok = lh_set_add(finder, out, objects->ids[i]);
+  }
+  lh_set_end(finder, out);
+  return ok ? 0 : fail_memory(finder);
+}
+
 int lh_find_phrase(lh_finder *finder, lh_range range, lh_set *out, bool *found) {
   lh_range left, right;
   lh_set sources = {0};
@@ -263,7 +289,7 @@ int lh_find_phrase(lh_finder *finder, lh_range range, lh_set *out, bool *found) 
   if (code || out->n) return code;
   lh_range rest = range;
   describe how = NULL;
-  bool keys = false;
+  bool keys = false, of_class = false;
   if (lh_range_skip(&rest, "value of ") &&
       lh_range_split(rest, " in weak table ", true, &left, &right))
     code = add_ephemerons(finder, left, right, out);
@@ -273,12 +299,15 @@ int lh_find_phrase(lh_finder *finder, lh_range range, lh_set *out, bool *found) 
     how = describe_part;
   else if (split_key(range, &left, &right))
     keys = true;
+  else if (split_in(finder, range, &left, &right))
+    of_class = true;
   else
     *found = is_slot(range);
-  if (how || keys) code = lh_find_set(finder, right, &sources);
+  if (how || keys || of_class) code = lh_find_set(finder, right, &sources);
   finder->is_last = lh_find_is_outermost(finder);
   if (how && !code) code = add_described(finder, &sources, left, how, out);
   if (keys && !code) code = add_keys(finder, &sources, left, out);
+  if (of_class && !code) code = add_of_class(finder, &sources, left, out);
   finder->is_last = false;
   lh_free(sources.ids);
   if (!code && *found && out->n == 0)

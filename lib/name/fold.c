@@ -137,12 +137,13 @@ static uint32_t same_class_before(const lh_folder *folder, uint32_t state, uint3
   return LH_NO_NUMBER;
 }
 
-/* "(metatable.__index)*" for "metatable of " and ".__index". */
+/* "(metatable.__index)*" for "metatable of " and ".__index"; "(upvalue next.run)*" for "upvalue next
+** of function run @app.lua:31 in " and ".run". */
 static lh_text_id star_in_front(lh_folder *folder, lh_text_id front, lh_text_id behind) {
   const char *before = folder->pieces.texts[front];
   lh_text text = {0};
   lh_text_add(&text, "(", 1);
-  lh_text_add(&text, before, strlen(before) - strlen(" of "));
+  lh_text_add(&text, before, (size_t)(strstr(before, " of ") - before));
   lh_text_string(&text, folder->pieces.texts[behind]);
   lh_text_string(&text, ")*");
   return add_text(folder, &text);

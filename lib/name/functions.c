@@ -14,9 +14,13 @@ void lh_collect_nested_names(lh_namer *namer) {
   for (lh_id id = 1; id <= snapshot->n && !namer->failed; id++) {
     lh_edges it;
     lh_edge edge;
-    if (lh_type_of(snapshot, id) != LH_TYPE_PROTO) continue;
+    lh_object around;
+    if (lh_type_of(snapshot, id) != LH_TYPE_PROTO || lh_is_dead(snapshot, id)) continue;
+    lh_object_at(snapshot, id, &around);
     for (lh_edges_begin(snapshot, id, &it); lh_edges_next(&it, &edge);) {
-      if (edge.kind != LH_EDGE_NESTED || edge.name == LH_NO_OBJECT) continue;
+      if (edge.kind != LH_EDGE_NESTED) continue;
+      if (around.as.proto.line > 0) namer->flags[edge.target] |= LH_INSIDE;
+      if (edge.name == LH_NO_OBJECT) continue;
       uint32_t *name = lh_map_at(&namer->nested, edge.target);
       if (!name) {
         namer->failed = true;
@@ -94,10 +98,37 @@ lh_text_id lh_function_name(lh_namer *namer, lh_id id) {
   return *known;
 }
 
+/* The thread that is the one upvalue of a C function, as of those that coroutine.wrap returns. */
+static lh_id only_thread(const lh_snapshot *snapshot, lh_id closure) {
+  lh_id found = LH_NO_OBJECT;
+  lh_edges it;
+  lh_edge edge;
+  for (lh_edges_begin(snapshot, closure, &it); lh_edges_next(&it, &edge);) {
+    bool is_thread = lh_type_of(snapshot, edge.target) == LH_TYPE_THREAD;
+    if (!is_thread || lh_is_dead(snapshot, edge.target) || found != LH_NO_OBJECT)
+      return LH_NO_OBJECT;
+    found = edge.target;
+  }
+  return found;
+}
+
+/* What that thread is called, asked once of each. */
+static lh_text_id name_of_only_thread(lh_namer *namer, lh_id closure) {
+  lh_id thread = only_thread(namer->snapshot, closure), proto;
+  if (thread == LH_NO_OBJECT) return LH_NO_NUMBER;
+  lh_text_id known = lh_map_get(&namer->classes->functions, thread);
+  if (known != LH_NO_NUMBER) return known;
+  known = lh_thread_name(namer, thread, &proto);
+  uint32_t *slot = lh_map_at(&namer->classes->functions, thread);
+  if (slot)
+    *slot = known;
+  else
+    namer->failed = true;
+  return namer->failed ? LH_NO_NUMBER : known;
+}
+
 lh_text_id lh_c_function_name(lh_namer *namer, lh_id id) {
   lh_text text = {0};
-  lh_object closure;
-  lh_object_at(namer->snapshot, id, &closure);
   const lh_candidate *candidate = lh_candidate_of(namer, id);
   lh_text_string(&text, "function ");
   if (candidate && !candidate->ambiguous) {
@@ -106,6 +137,9 @@ lh_text_id lh_c_function_name(lh_namer *namer, lh_id id) {
     lh_text_format(&text, "%s ", lh_namer_chars(namer, candidate->text));
   }
   lh_text_string(&text, "[C]");
+  lh_text_id runs = name_of_only_thread(namer, id);
+  if (runs != LH_NO_NUMBER && strcmp(lh_namer_chars(namer, runs), "thread") != 0)
+    lh_text_format(&text, " of %s", lh_namer_chars(namer, runs));
   return lh_namer_text(namer, &text);
 }
 

@@ -41,10 +41,11 @@ struct lh_classes {
   lh_map by_place;    /* lh_code_place -> index */
   lh_strings texts;
   uint32_t *of;       /* class of each object */
-  lh_map functions;   /* proto -> text such as "function on_tick @app.lua:31" */
+  lh_map functions;   /* proto -> text such as "function on_tick @app.lua:31"; thread -> text */
   lh_map c_functions; /* address of a C function -> text such as "string.format" */
   lh_map modules;     /* table -> its name in package.loaded */
   lh_map varying;     /* table, class -> do its keys vary there: what was asked for before */
+  uint8_t *inside;    /* a bit for each closure whose code stands inside another function's */
   lh_id registry, globals, loaded;
 };
 
@@ -88,6 +89,13 @@ static inline const lh_class_entry *lh_class_entry_of(const lh_snapshot *snapsho
 }
 
 /* }=================================================================================== */
+
+/* Is this a closure that another function made, so that there may be many of its code? Its code
+** does not say which one it is, and what it holds is told by who holds it. What a main chunk makes
+** there is once. */
+static inline bool lh_is_made_inside(const lh_snapshot *snapshot, lh_id closure) {
+  return snapshot->classes && snapshot->classes->inside[closure / 8] >> closure % 8 & 1;
+}
 
 /* {=== Scratch of lh_classify ======================================================== */
 
@@ -133,7 +141,9 @@ enum {
   LH_WANTED = 1,    /* a name is looked for: metatables, their __index, functions without */
   LH_KEY_NAME = 2,  /* a string that is an identifier */
   LH_KEY_OTHER = 4, /* a string that is none */
-  LH_MODULE = 8
+  LH_MODULE = 8,
+  LH_NAMED = 16,  /* a closure that was found under a name */
+  LH_INSIDE = 32, /* a prototype whose code stands inside that of a function with a line */
 };
 
 typedef struct lh_namer {

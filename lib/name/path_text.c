@@ -28,6 +28,8 @@ lh_form lh_form_of(const lh_snapshot *snapshot, const lh_edge *edge) {
     case LH_EDGE_KEY:
     case LH_EDGE_METATABLE:
     case LH_EDGE_USER_VALUE: return LH_FORM_FRONT;
+    case LH_EDGE_UPVALUE:
+      return lh_is_made_inside(snapshot, edge->source) ? LH_FORM_FRONT : LH_FORM_BASE;
     case LH_EDGE_C_UPVALUE:
       return is_specific(snapshot, edge->source) ? LH_FORM_BASE : LH_FORM_FRONT;
     default: return LH_FORM_BASE;
@@ -66,6 +68,15 @@ static void add_of(lh_text *text, const char *what, const lh_snapshot *snapshot,
   lh_add_class(text, snapshot, id);
 }
 
+/* "upvalue bus of function on_tick @app.lua:31" */
+static void add_upvalue(lh_text *text, const lh_snapshot *snapshot, const lh_edge *edge) {
+  lh_text_string(text, "upvalue ");
+  if (edge->name == LH_NO_OBJECT || !lh_add_name(text, snapshot, edge->name))
+    lh_text_format(text, "%u", edge->ordinal);
+  lh_text_string(text, " of ");
+  lh_add_class(text, snapshot, edge->source);
+}
+
 static void add_base(lh_text *text, const lh_snapshot *snapshot, const lh_edge *edge, bool folded) {
   const char *name = edge->kind == LH_EDGE_SOURCE ? "name of the source" : "name of a variable";
   switch (edge->kind) {
@@ -81,13 +92,7 @@ static void add_base(lh_text *text, const lh_snapshot *snapshot, const lh_edge *
       lh_add_class(text, snapshot, edge->source);
       return;
     case LH_EDGE_UPVALUE:
-    case LH_EDGE_C_UPVALUE:
-      lh_text_string(text, "upvalue ");
-      if (edge->name == LH_NO_OBJECT || !lh_add_name(text, snapshot, edge->name))
-        lh_text_format(text, "%u", edge->ordinal);
-      lh_text_string(text, " of ");
-      lh_add_class(text, snapshot, edge->source);
-      return;
+    case LH_EDGE_C_UPVALUE: add_upvalue(text, snapshot, edge); return;
     case LH_EDGE_OPEN_UPVALUE:
       lh_text_string(text, "open ");
       lh_add_class(text, snapshot, edge->target);
@@ -120,6 +125,9 @@ void lh_add_piece(lh_text *text, const lh_snapshot *snapshot, const lh_edge *edg
   }
   if (edge->kind == LH_EDGE_METATABLE) {
     lh_text_string(text, "metatable of ");
+  } else if (edge->kind == LH_EDGE_UPVALUE) {
+    add_upvalue(text, snapshot, edge);
+    lh_text_string(text, " in ");
   } else if (edge->kind == LH_EDGE_KEY) {
     lh_text_string(text, "key ");
     if (!folded) {

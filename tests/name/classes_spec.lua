@@ -178,6 +178,28 @@ describe("the class of a function", function()
       ["_G.E.next"] = "function next @app.lua:4"}) -- one, with two names
   end)
 
+  it("is no name that others have who have none", function()
+    expect([[
+      local function memoize(f) return function(x) return f(x) end end
+      E = {parse = memoize(print), all = {memoize(string.upper), memoize(string.lower)}}
+    ]], nil, {["_G.E.parse"] = "function @app.lua:3", ["_G.E.all[1]"] = "function @app.lua:3"})
+    expect([[
+      local function memoize(f) return function(x) return f(x) end end
+      E = {memoize(print)}
+      package.loaded.parser = {parse = memoize(print), other = {upper = memoize(string.upper)}}
+    ]], nil, {["_G.E[1]"] = "function @app.lua:3"})
+  end)
+
+  it("is what it resumes, of what coroutine.wrap returned", function()
+    expect([[
+      local function producer() coroutine.yield() end
+      E = {coroutine.wrap(producer), coroutine.wrap(function() producer() end)}
+      E[2]()
+    ]], nil, {
+      ["_G.E[1]"] = "function [C] of thread producer @app.lua:3",
+      ["_G.E[2]"] = "function [C] of thread @app.lua:4"})
+  end)
+
   it("is a library's where C is", function()
     expect("E = {wrapped = coroutine.wrap(print)}", nil,
            {["_G.require"] = "function require [C]", ["_G.E.wrapped"] = "function [C]",

@@ -35,6 +35,8 @@ local program = [[
     _G["f" .. i], _G["h" .. i] = function() return shared end, function() return shared end
     _G["g" .. i] = {deep = {shared = shared}}
   end
+  local function link(prev) return {run = function() return prev end} end
+  for _ = 1, 4 do chain = link(chain) end
   print(("%p %p"):format(list, io.stdout), io.stdout)
   heap.snapshot("s")
 ]]
@@ -119,13 +121,25 @@ describe("an object", function()
 
   it("is found by every phrase that paths are told in", function()
     for _, phrase in ipairs {
-      "upvalue s of function fn @app.lua:6", "value of _G.key in weak table _G.weak", "main thread",
+      "upvalue s of function fn @app.lua:6 in _G.bus.listeners.tick[5].fn", "value of _G.key in weak table _G.weak", "main thread",
       "metatable of all strings", "metatable of _G.weak",
     } do finds(phrase, phrase) end
     local mine = "local mine in function @app.lua:15 of thread @app.lua:15"
     local text, message = find(mine)
     assert.match("^" .. mine .. " %(0x%x+%)$", text or message)
     assert.equal(text, (find(text)))
+  end)
+
+  it("is found among those of its class that are at a path", function()
+    local path = "_G.bus.listeners.tick[5].fn"
+    finds(path, "function fn @app.lua:6 in _G.bus.listeners.tick[*].fn")
+    assert.match("the snapshot has no 'Session in _G.bus.listeners'",
+                 select(2, find("Session in _G.bus.listeners")), 1, true)
+  end)
+
+  it("is found behind functions that one code made, each holding the next", function()
+    finds("(upvalue prev of function run @app.lua:32 in _G.chain.run).run",
+          "_G.chain.run(upvalue prev.run)*")
   end)
 
   it("is found by a folded path: the one that retains most", function()

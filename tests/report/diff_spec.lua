@@ -71,8 +71,8 @@ describe("new objects that stay", function()
       end
     ]]
     assert.match("\nOf the first group, 0x%x+ is held by upvalue user of function @app.lua:%d+ "
-                 .. "%(through _G.gets%[%d+%]%), and also by upvalue user of function @app.lua:%d+ "
-                 .. "%(through _G.sets%[%d+%]%)\n", shared)
+                 .. "in _G.gets%[%d+%], and also by upvalue user of function @app.lua:%d+ "
+                 .. "in _G.sets%[%d+%]\n", shared)
     assert.not_match("and also by", text_of [[
       list = {}
       function leak() for i = 1, 100 do list[#list + 1] = {id = i} end end

@@ -125,9 +125,7 @@ describe("heappath --set", function()
   it("has one row for a list, a list of closures and a tree", function()
     assert.same({"29,999 root", "29,999 └─ _G.list (1 here)", "29,998    └─ .next*"},
                 tree_of(ask("--set", "{next, value}", "s")))
-    local query = "select id from objects where class like 'function f %' or class like "
-      .. "'function chain %'"
-    local rows = tree_of(ask("--set", query, "s"))
+    local rows = tree_of(ask("--set", json_of("s", "_G.chain").class, "s"))
     assert.same({"3,000 root", "3,000 └─ _G.chain (1 here)", "2,999    └─ upvalue f*"}, rows)
     rows = tree_of(ask("--set", "Leaf", "s"))
     assert.equal("1,023 └─ _G.tree (1 here)", rows[2])
@@ -137,14 +135,13 @@ describe("heappath --set", function()
   it("says of how many it is true who holds the function", function()
     support.lua([[
       local heap = require "heap"
-      local function memoize(f)
-        local known = {}
-        return function(x) known[x] = known[x] or f(x) return known[x] end
-      end
       local Page = {__name = "Page"}
-      local function page() return setmetatable({}, Page) end
-      a = {get = memoize(page)}
-      b = {get = memoize(page)}
+      function page() return setmetatable({}, Page) end
+      local code = [=[
+        local known = {}
+        return {get = function(x) known[x] = known[x] or page() return known[x] end}
+      ]=]
+      a, b = load(code, "@page.lua")(), load(code, "@page.lua")()
       for i = 1, 20 do a.get(i) end
       for i = 1, 7 do b.get(i) end
       heap.snapshot "memo"
@@ -154,6 +151,28 @@ describe("heappath --set", function()
                    "[^)]+%)%[%*%] %(20 of them through _G%.a%.get%)\n", text)
     local path = json_of("--set", "Page", "memo").held_by[1]
     assert.same({27, 20, "_G.a.get"}, {path.objects, path.through_objects, path.through})
+  end)
+
+  it("tells apart what functions that one code made hold", function()
+    support.lua([[
+      local heap = require "heap"
+      local function memoize(f)
+        local known = {}
+        return function(x) known[x] = known[x] or f(x) return known[x] end
+      end
+      local Page = {__name = "Page"}
+      local function page() return setmetatable({}, Page) end
+      a, b = {get = memoize(page)}, {get = memoize(page)}
+      for i = 1, 20 do a.get(i) end
+      for i = 1, 7 do b.get(i) end
+      heap.snapshot "several"
+    ]], {cwd = dir, name = "memo.lua"})
+    local paths = {}
+    for i, held in ipairs(json_of("--set", "Page", "several").held_by) do
+      paths[i] = ("%d %s"):format(held.objects, held.path)
+    end
+    assert.same({"20 (upvalue known of function get @memo.lua:4 in _G.a.get)[*]",
+                 "7 (upvalue known of function get @memo.lua:4 in _G.b.get)[*]"}, paths)
   end)
 
   it("leaves out the middle of a long row", function()
@@ -176,7 +195,7 @@ describe("heappath --set", function()
     assert.matches("^40 Session tables retain [^\n]+: all are held by _G%.app%.sessions%[%*%]\n",
                    ask("--set", "_G.app.sessions[*]", "s"))
     assert.matches("^1 thread @%S+ retains [^\n]+: held by upvalue 1 of function co %[C%] "
-                   .. "%(through _G.co%)\n",
+                   .. "of thread @%S+ %(through _G.co%)\n",
                    ask("--set", "select id from threads where is_main = 0", "s"))
     support.lua([[
       local heap = require "heap"
