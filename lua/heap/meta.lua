@@ -246,29 +246,26 @@ function heap.retained(value) end
 ---@return table<string, heap.count>
 function heap.count(by) end
 
----@class heap.class_row
----@field class string
----@field type string
----@field objects integer
----@field shallow_bytes integer
----@field retained_bytes integer that would go if all of them went
-
----The n first classes by "retained" (default), "shallow" or "count". 0: all of them.
----@param n? integer default 20
+---The n first classes by "retained" (default), "shallow" or "count": what heap.reader's snapshots
+---answer.
+---@param n? integer|heap.ranking default 20; 0: all
 ---@param by? "retained"|"shallow"|"count"
----@return heap.class_row[]
+---@return heap.classes
 function heap.classes(n, by) end
 
 ---@class heap.top_row: heap.row
 ---@field retained_bytes integer
 
 ---@class heap.top_rows
+---@field total_objects integer how many there are in all
 ---@field left_out integer elements of lists that would have come before the last
+---@field sort "retained"|"shallow"
+---@field garbage boolean
 ---@field [integer] heap.top_row
 
 ---The n biggest objects by "retained" (default) or "shallow" size, as heaptop ranks them: without
 ---upvalues and protos, and of a linked list the first element only, unless all are asked for (0).
----@param n? integer default 20; 0: all
+---@param n? integer|heap.ranking default 20; 0: all
 ---@param by? "retained"|"shallow"|"count"
 ---@return heap.top_rows
 function heap.top(n, by) end
@@ -389,7 +386,8 @@ function heap.show(value, options) end
 
 ---A snapshot in memory outside the Lua heap, to be asked many questions about one moment: each
 ---function above is a method, too, but for heap.diff. All else that heap.reader's snapshots can be
----asked can be asked here (`s:suspects()`, `c:diff(a, b)`); `s.reader` is that snapshot. Its memory,
+---asked can be asked here (`s:suspects()`, `c:diff(a, b)`), also about a value (`s:under(v)`), and
+---`value` of an object of theirs is the value; `s.reader` is that snapshot. Its memory,
 ---some 50 bytes an object and 50 more when it is analysed, goes back with s:close(), at the end of a
 ---variable that is <close>, or when it is collected: sooner is better, since the collector knows
 ---nothing of it.
@@ -417,9 +415,13 @@ capture.objects, capture.dot = heap.objects, heap.dot
 
 ---The object with this number (`id` of heap.reader's objects), or that an expression finds, as a
 ---value: only if it still is the very same object, and never another one that has its memory now.
+---
+---And of a table, function, userdata or thread what heap.reader has for it, which can be asked all
+---that it knows: `s:object(bus):path()`.
 ---@param id integer|string
 ---@return any value nil: it is gone, is no value, or was given a finalizer since
 ---@return string? message
+---@overload fun(self: heap.capture, value: any): heap.object|nil, string?, string?
 function capture:object(id) end
 
 ---Writes it to a file, as heap.snapshot would have done.

@@ -76,8 +76,9 @@ function reader.escape(text) end
 local snapshot = {} -- luacheck: no unused
 
 ---What stands for an object: itself, its number, or what the commands take: an address as Lua
----prints it, a path, "@file.lua:42", a class (its instance that retains most), or "root".
----@alias heap.subject heap.object|integer|string
+---prints it, a path, "@file.lua:42", a class (its instance that retains most), or "root". Of a
+---capture also a value that is no string.
+---@alias heap.subject heap.object|integer|string|table|function|userdata|thread
 
 ---@param what heap.subject
 ---@return heap.object|nil object
@@ -87,7 +88,7 @@ function snapshot:object(what) end
 
 ---@class heap.filter
 ---@field class? string
----@field type? string "table", or several: "table,userdata"
+---@field type? string "table", or several: "table,function"
 ---@field garbage? boolean what nothing refers to any more, instead of what is reachable
 ---@field since? string|integer allocated after this mark, a name or its number in marks()
 ---@field until? string|integer allocated before this mark
@@ -260,7 +261,8 @@ function snapshot:close() end
 ---@field dead boolean condemned by a sweep that was under way
 ---@field own boolean luaheap's own
 ---@field list "allgc"|"finobj"|"tobefnz"|"fixedgc"
----@field value? any of a string the bytes that were kept; of an upvalue what is in it
+---@field value? any of a string the bytes that were kept; of an upvalue what is in it; of an object
+---of a capture (heap.capture) the value itself, nil: it is gone
 ---@field length_bytes? integer of a string
 ---@field kept_bytes? integer of a string
 ---@field array_slots? integer of a table; and so to weak_mode

@@ -29,15 +29,6 @@ reports["heap.live_objects"] = function(objects)
   return text.rows(list, {"address"}, value_row, "object")
 end
 
-local function class_row(r)
-  return {size(r.retained_bytes), size(r.shallow_bytes), count(r.objects), r.type, r.class}
-end
-
-reports["heap.live_classes"] = function(list)
-  return text.rows(list, {">retained", ">shallow", ">objects", "type", "class"}, class_row,
-    "class", "classes")
-end
-
 local function top_row(r)
   return {size(r.retained_bytes), size(r.shallow_bytes), r.type, r.class, r.address}
 end

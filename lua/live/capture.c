@@ -80,6 +80,7 @@ static void open_capture(lua_State *L, hl_capture *c) {
   reader->data = c->bytes;
   reader->release = free;
   reader->analyse = analyse_whole;
+  reader->values = &hl_values;
   c->reader = reader;
   lua_pushvalue(L, 2);
   lua_setiuservalue(L, -2, 2);
@@ -90,8 +91,8 @@ static void open_capture(lua_State *L, hl_capture *c) {
 
 /* debug.setuservalue may have taken the reader away: then it is gone, or will be, and the bytes
 ** with it. While a question is answered the stack has it, too. */
-static void forget_lost_reader(lua_State *L, hl_capture *c) {
-  lua_getiuservalue(L, 1, 1);
+static void forget_lost_reader(lua_State *L, int index, hl_capture *c) {
+  lua_getiuservalue(L, index, 1);
   if (c->holds == 0 && lua_touserdata(L, -1) != c->reader) {
     c->reader = NULL;
     c->bytes = NULL;
@@ -100,16 +101,16 @@ static void forget_lost_reader(lua_State *L, hl_capture *c) {
   lua_pop(L, 1);
 }
 
-static hl_capture *to_capture(lua_State *L) {
-  hl_capture *c = lh_test_userdata(L, 1, &capture_key);
-  if (!c) luaL_typeerror(L, 1, "capture of heap.capture");
-  if (c->reader) forget_lost_reader(L, c);
+static hl_capture *to_capture(lua_State *L, int index) {
+  hl_capture *c = lh_test_userdata(L, index, &capture_key);
+  if (!c) luaL_typeerror(L, index, "capture of heap.capture");
+  if (c->reader) forget_lost_reader(L, index, c);
   return c;
 }
 
-static hl_capture *check_capture(lua_State *L) {
-  hl_capture *c = to_capture(L);
-  luaL_argcheck(L, !c->closed && c->reader && !c->reader->closed, 1, "the capture is closed");
+static hl_capture *check_capture(lua_State *L, int index) {
+  hl_capture *c = to_capture(L, index);
+  luaL_argcheck(L, !c->closed && c->reader && !c->reader->closed, index, "the capture is closed");
   return c;
 }
 
@@ -150,10 +151,7 @@ static void free_task(hl_task *t) {
   free(t->edges);
   free(t->ids);
   free(t->taken);
-  lh_free(t->rows);
-  lh_free(t->found);
   lh_diff_free(t->diff);
-  lh_free(t->scratch);
 }
 
 static bool is_fresh(lua_State *L) {
@@ -164,16 +162,16 @@ int hl_argument(lua_State *L, int i) {
   return is_fresh(L) ? i : i + 1;
 }
 
-hl_task *hl_task_of(lua_State *L) {
-  return lua_touserdata(L, 1);
-}
-
+/* Index 1: the task; index 2: the capture. */
 static int answer(lua_State *L) {
-  hl_task *t = hl_task_of(L);
+  hl_task *t = lua_touserdata(L, 1);
   if (!t->capture->reader) open_capture(L, t->capture);
   t->capture->reader->holds++;
   t->holds_reader = true;
-  return t->body(L);
+  (void)lua_getiuservalue(L, 2, 1);
+  lua_replace(L, 2);
+  lua_remove(L, 1);
+  return t->body(L, t);
 }
 
 /* Runs the body with the capture that is at index 1. */
@@ -188,13 +186,14 @@ static int run(lua_State *L, hl_task *t) {
   c->holds--;
   free_task(t);
   if (t->holds_reader) hr_unhold(c->reader);
+  if (t->is_fresh && c->reader) hr_end(c->reader);
   c->closed = c->closed || t->is_fresh;
   close_if_unused(L, c);
   if (status != LUA_OK) lua_error(L);
   return lua_gettop(L) - n;
 }
 
-int hl_ask(lua_State *L, hl_task *t, lua_CFunction body) {
+int hl_ask(lua_State *L, hl_task *t, hl_body body) {
   t->body = body;
   t->is_fresh = is_fresh(L);
   luaL_checkstack(L, lua_gettop(L) + 5, "too many arguments");
@@ -202,25 +201,18 @@ int hl_ask(lua_State *L, hl_task *t, lua_CFunction body) {
     t->capture = push_capture(L);
     lua_insert(L, 1);
   } else {
-    t->capture = check_capture(L);
-    lua_getiuservalue(L, 1, 1); /* the reader, so that it stays */
+    t->capture = check_capture(L, 1);
   }
   return run(L, t);
-}
-
-void hl_push_text(lua_State *L, hl_task *t, char *text) {
-  lh_free(t->scratch);
-  t->scratch = text;
-  if (!text) luaL_error(L, "not enough memory");
-  lua_pushstring(L, text);
 }
 
 /* }=================================================================================== */
 
 /* {=== Captures that last ============================================================= */
 
-static int do_nothing(lua_State *L) {
+static int do_nothing(lua_State *L, hl_task *t) {
   (void)L;
+  (void)t;
   return 0;
 }
 
@@ -236,14 +228,14 @@ static int capture(lua_State *L) {
 
 /* close() */
 static int end_capture(lua_State *L) {
-  close_capture(L, to_capture(L));
+  close_capture(L, to_capture(L, 1));
   return 0;
 }
 
 /* save(path) --> bytes | nil, message, errno. The mark stays, since other files may be compared
 ** with this one. */
 static int save(lua_State *L) {
-  hl_capture *c = check_capture(L);
+  hl_capture *c = check_capture(L, 1);
   size_t length;
   const char *path = luaL_checklstring(L, 2, &length);
   lh_error error;
@@ -259,15 +251,18 @@ static int save(lua_State *L) {
   return 1;
 }
 
+void hl_to_reader(lua_State *L, int index) {
+  (void)check_capture(L, index);
+  lua_getiuservalue(L, index, 1);
+  hr_set_snapshot_kind(L, lua_gettop(L));
+  lua_replace(L, index);
+}
+
 /* A method of heap.reader's: upvalue 1, called with the snapshot in place of the capture. */
 static int call_reader(lua_State *L) {
-  (void)check_capture(L);
-  for (int i = 1; i <= lua_gettop(L); i++) { /* c:diff(a, b) */
-    if (!lh_test_userdata(L, i, &capture_key)) continue;
-    lua_getiuservalue(L, i, 1);
-    hr_set_snapshot_kind(L, lua_gettop(L));
-    lua_replace(L, i);
-  }
+  (void)check_capture(L, 1);
+  for (int i = 1; i <= lua_gettop(L); i++) /* c:diff(a, b) */
+    if (lh_test_userdata(L, i, &capture_key)) hl_to_reader(L, i);
   lua_pushvalue(L, lua_upvalueindex(1));
   lua_insert(L, 1);
   lua_call(L, lua_gettop(L) - 1, LUA_MULTRET);
@@ -280,12 +275,11 @@ static int index_capture(lua_State *L) {
   lua_settop(L, 2);
   lua_pushvalue(L, 2);
   if (lua_gettable(L, lua_upvalueindex(1)) != LUA_TNIL) return 1;
-  (void)check_capture(L);
-  lua_getiuservalue(L, 1, 1);
-  hr_set_snapshot_kind(L, lua_gettop(L));
-  if (lua_type(L, 2) == LUA_TSTRING && strcmp(lua_tostring(L, 2), "reader") == 0) return 1;
-  lua_pushvalue(L, 2);
-  lua_gettable(L, -2);
+  hl_to_reader(L, 1);
+  bool is_itself = lua_type(L, 2) == LUA_TSTRING && strcmp(lua_tostring(L, 2), "reader") == 0;
+  lua_settop(L, is_itself ? 1 : 2);
+  if (is_itself) return 1;
+  lua_gettable(L, 1);
   if (lua_isfunction(L, -1)) lua_pushcclosure(L, call_reader, 1);
   return 1;
 }
@@ -303,7 +297,7 @@ static const luaL_Reg questions[] = {
 
 /* __tostring: as that of the snapshot of heap.reader. */
 static int capture_text(lua_State *L) {
-  hl_capture *c = to_capture(L);
+  hl_capture *c = to_capture(L, 1);
   if (c->closed || !c->reader) {
     lua_pushliteral(L, "capture, closed");
     return 1;

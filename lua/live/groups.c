@@ -28,8 +28,7 @@ static void add_count(lua_State *L, const char *key, uint64_t objects, uint64_t 
   lua_pop(L, 1);
 }
 
-static int count_body(lua_State *L) {
-  hl_task *t = hl_task_of(L);
+static int count_body(lua_State *L, hl_task *t) {
   const lh_snapshot *s = hl_analysed(L, t, HL_WHOLE);
   lh_count counts[LH_TYPE_COUNT] = {{0}};
   hr_push_list(L, "heap.live_counts", 0);
@@ -56,80 +55,39 @@ int hl_count(lua_State *L) {
 
 /* {=== The biggest ==================================================================== */
 
-static void push_class_row(lua_State *L, const lh_snapshot *snapshot, const lh_class_row *row) {
-  const lh_class *class = lh_class_at(snapshot, row->class_index);
-  lua_createtable(L, 0, 5);
-  hr_set_string(L, "class", class->name);
-  hr_set_string(L, "type", lh_type_name(class->type));
-  hr_set_integer(L, "objects", row->objects);
-  hr_set_integer(L, "shallow_bytes", row->shallow_bytes);
-  hr_set_integer(L, "retained_bytes", row->retained_bytes);
+static int classes_body(lua_State *L, hl_task *t) {
+  return hr_answer(L, "classes", &t->request);
 }
 
-static int classes_body(lua_State *L) {
-  hl_task *t = hl_task_of(L);
-  lh_snapshot *s = hl_analysed(L, t, HL_WHOLE);
-  lh_error error;
-  const lh_top_query query = {.sort = t->sort, .limit = t->limit};
-  int code = lh_top_classes(s, &query, &t->rows, &t->n_rows, &error);
-  if (code != LH_OK) t->rows = NULL;
-  hr_check(L, code, &error);
-  hr_push_list(L, "heap.live_classes", t->n_rows);
-  for (size_t i = 0; i < t->n_rows; i++) {
-    push_class_row(L, s, &t->rows[i]);
-    lua_rawseti(L, -2, (lua_Integer)i + 1);
-  }
-  return 1;
-}
-
-static int top_body(lua_State *L) {
-  hl_task *t = hl_task_of(L);
-  lh_snapshot *s = hl_analysed(L, t, HL_WHOLE);
-  lh_error error;
-  lh_top_query query = {.sort = t->sort, .limit = t->limit};
-  size_t n_left_out;
-  uint64_t total;
-  int code = lh_rank_objects(s, &query, false, &t->found, &t->n_found, &n_left_out, &total, &error);
-  if (code != LH_OK) t->found = NULL;
-  hr_check(L, code, &error);
-  lh_id *ids = hl_new_ids(L, t, t->n_found);
-  if (t->n_found > 0) memcpy(ids, t->found, t->n_found * sizeof *ids);
-  t->n_ids = t->n_found;
+static int top_body(lua_State *L, hl_task *t) {
+  const hr_ranking *r = hr_rank(L, &t->request);
+  const lh_snapshot *s = hl_opened(t);
+  lh_id *ids = hl_new_ids(L, t, r->n);
+  if (r->n > 0) memcpy(ids, r->ids, r->n * sizeof *ids);
+  t->n_ids = r->n;
   hl_push_values(L, t);
   int values = lua_gettop(L);
-  hr_push_list(L, "heap.live_top", t->n_found);
-  hr_set_integer(L, "left_out", n_left_out);
-  for (size_t i = 0; i < t->n_found; i++) {
+  hr_push_list(L, "heap.live_top", r->n);
+  hr_set_ranking(L, &t->request, r);
+  for (size_t i = 0; i < r->n; i++) {
     hl_push_row(L, 0, 6);
-    hl_set_object_fields(L, s, t->found[i]);
-    hr_set_integer(L, "retained_bytes", lh_retained_bytes(s, t->found[i]));
-    hl_set_value(L, t, values, t->found[i]);
+    hl_set_object_fields(L, s, r->ids[i]);
+    hr_set_integer(L, "retained_bytes", lh_retained_bytes(s, r->ids[i]));
+    hl_set_value(L, t, values, r->ids[i]);
     lua_rawseti(L, -2, (lua_Integer)i + 1);
   }
   return 1;
 }
 
-/* Takes the arguments n and by: as heaptop's --top and --sort. */
-static void check_ranking(lua_State *L, hl_task *t) {
-  static const char *const words[] = {"retained", "shallow", "count", NULL};
-  static const lh_sort sorts[] = {LH_SORT_RETAINED, LH_SORT_SHALLOW, LH_SORT_COUNT};
-  lua_Integer n = luaL_optinteger(L, hl_argument(L, 1), 20);
-  luaL_argcheck(L, n >= 0 && n <= INT32_MAX, hl_argument(L, 1), "how many rows; 0: all");
-  t->limit = (uint32_t)n;
-  t->sort = sorts[luaL_checkoption(L, hl_argument(L, 2), "retained", words)];
-}
-
-/* classes([n [, by]]) --> list */
+/* classes([n [, by]] | options) --> list */
 int hl_classes(lua_State *L) {
-  hl_task t = {0};
-  check_ranking(L, &t);
+  hl_task t = {.request = hr_check_ranking(L, hl_argument(L, 1), 20)};
   return hl_ask(L, &t, classes_body);
 }
 
-/* top([n [, by]]) --> list of objects */
+/* top([n [, by]] | options) --> list of objects */
 int hl_top(lua_State *L) {
-  hl_task t = {0};
-  check_ranking(L, &t);
+  hl_task t = {.request = hr_check_ranking(L, hl_argument(L, 1), 20)};
   return hl_ask(L, &t, top_body);
 }
 
@@ -137,11 +95,10 @@ int hl_top(lua_State *L) {
 
 /* {=== What is new and stays ========================================================== */
 
-static int diff_body(lua_State *L) {
-  hl_task *t = hl_task_of(L);
+static int diff_body(lua_State *L, hl_task *t) {
   lh_snapshot *s = hl_analysed(L, t, HL_WHOLE);
   lh_error error;
-  int code = lh_diff_marks(s, t->since, t->until, &t->diff, &error);
+  int code = lh_diff_marks(s, t->request.since, t->request.until, &t->diff, &error);
   if (code != LH_OK) t->diff = NULL;
   if (code == LH_ENOTFOUND) {
     lua_pushnil(L);
@@ -165,7 +122,7 @@ static int diff_body(lua_State *L) {
 
 /* since(mark) --> list of groups | nil, message */
 int hl_since(lua_State *L) {
-  hl_task t = {.since = luaL_checkstring(L, hl_argument(L, 1))};
+  hl_task t = {.request.since = luaL_checkstring(L, hl_argument(L, 1))};
   return hl_ask(L, &t, diff_body);
 }
 
@@ -194,7 +151,7 @@ typedef struct run {
 /* Index 1: the run; index 2: the function. */
 static int diff_protected(lua_State *L) {
   run *r = lua_touserdata(L, 1);
-  hl_task t = {.since = before, .until = after};
+  hl_task t = {.request = {.since = before, .until = after}};
   settle(L);
   r->marks[0] = plant(L, before);
   for (lua_Integer i = 0; i < r->n; i++) {

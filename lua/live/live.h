@@ -69,19 +69,21 @@ typedef struct hl_capture {
 } hl_capture;
 
 /* What one question needs: freed when it is answered. */
-typedef struct hl_task {
-  lua_CFunction body;
+typedef struct hl_task hl_task;
+typedef int (*hl_body)(lua_State *L, hl_task *task);
+
+struct hl_task {
+  hl_body body;
   hl_capture *capture;
   bool is_fresh;  /* the capture was taken for this question only */
   hl_scope scope; /* then, how it is analysed now */
   bool holds_reader;
-  lh_id id; /* of the object that is asked about */
-  uint32_t limit;
-  lh_sort sort;
+  lh_id id;           /* of the object that is asked about */
+  lh_request request; /* of a ranking, and the names of marks */
   bool by_class;
-  const char *since, *until; /* names of marks */
-  const char *class_name, *type_name;
-  uint8_t *taken; /* by class: does the filter take it? */
+  const char *class_name;
+  uint32_t type_mask; /* 0: all types */
+  uint8_t *taken;     /* by class: does the filter take it? */
   lh_path path;
   lh_path *paths;
   size_t n_paths;
@@ -89,23 +91,17 @@ typedef struct hl_task {
   size_t n_edges;
   lh_id *ids;
   size_t n_ids;
-  lh_id *found; /* the library's */
-  size_t n_found;
-  lh_class_row *rows;
-  size_t n_rows;
   lh_diff *diff;
-  char *scratch; /* text on its way to Lua */
-} hl_task;
+};
 
 /* A question's function stands in two places: heap.path(v), which takes a capture for itself, and
 ** s:path(v); upvalue 1 tells. This is the index of its i-th argument, the capture not counted. */
 int hl_argument(lua_State *L, int i);
 
-/* Answers by `body`, in protected mode: there the task is hl_task_of, the capture is at index 2,
-** and arguments follow from index 3 on. Returns how many results are on the stack, or raises the
-** error. */
-int hl_ask(lua_State *L, hl_task *task, lua_CFunction body);
-hl_task *hl_task_of(lua_State *L);
+/* Answers by `body`, in protected mode: there index 1 is the snapshot of heap.reader, as in a method
+** of that, and arguments follow from index 2 on. Returns how many results are on the stack, or
+** raises the error. */
+int hl_ask(lua_State *L, hl_task *task, hl_body body);
 
 /* The snapshot, analysed and classified when that is first asked for: of a fresh capture one that
 ** is analysed anew if need be; and as it is, for what needs no analysis. */
@@ -115,14 +111,20 @@ lh_snapshot *hl_opened(const hl_task *task);
 /* Answers about argument 1: with nil and a message, if it is no object. And then, in the body,
 ** finds it in the capture, where it may also be one of heap.reader's objects; false, and nil and a
 ** message pushed: it is not there. */
-int hl_ask_about(lua_State *L, hl_task *task, lua_CFunction body);
+int hl_ask_about(lua_State *L, hl_task *task, hl_body body);
 bool hl_find_subject(lua_State *L, hl_task *task);
+
+/* What a value is in the snapshot of a capture; LH_ENOTFOUND: nothing, and `error` says why. And
+** heap.reader's way to that. */
+int hl_find_value(lua_State *L, int index, const lh_snapshot *snapshot, bool is_fresh, lh_id *id,
+                  lh_error *error);
+extern const hr_values hl_values;
+
+/* Puts the snapshot of heap.reader in place of the capture at `index`, which must be open. */
+void hl_to_reader(lua_State *L, int index);
 
 /* The serial of the newest mark of the state. */
 uint32_t hl_newest_mark(lua_State *L);
-
-/* Pushes text that the library made, which the task frees. */
-void hl_push_text(lua_State *L, hl_task *task, char *text);
 
 /* Pushes a table with weak values, for rows: so looking at objects does not keep them alive, nor
 ** does it show in the next answer. */

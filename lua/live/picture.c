@@ -7,22 +7,22 @@
 
 #include "live.h"
 
-enum { DEPTH = 3, WIDTH = 8, STEPS = 24, WAYS = 10 };
+enum { DEPTH = 3, WIDTH = 8, WAYS = 10 };
 
-/* Arguments: value, file, options. The function that draws is behind them. */
-static int dot_body(lua_State *L) {
-  hl_task *t = hl_task_of(L);
+enum { PATH = 3, OPTIONS, DRAW }; /* arguments of the body; the subject is before them */
+
+static int dot_body(lua_State *L, hl_task *t) {
   if (!hl_find_subject(L, t)) return 2;
-  bool up = hr_boolean_option(L, 5, "up");
+  bool up = hr_boolean_option(L, OPTIONS, "up");
   int top = lua_gettop(L);
-  lua_pushvalue(L, 6);
+  lua_pushvalue(L, DRAW);
   lua_pushlightuserdata(L, t->capture->bytes);
   lua_pushinteger(L, (lua_Integer)t->capture->size);
   lua_pushinteger(L, t->id);
-  lua_pushvalue(L, 4);
+  lua_pushvalue(L, PATH);
   lua_pushboolean(L, up);
-  lua_pushinteger(L, hr_integer_option(L, 5, "depth", up ? STEPS : DEPTH));
-  lua_pushinteger(L, hr_integer_option(L, 5, "width", up ? WAYS : WIDTH));
+  lua_pushinteger(L, hr_integer_option(L, OPTIONS, "depth", up ? LH_LONG_PATH : DEPTH));
+  lua_pushinteger(L, hr_integer_option(L, OPTIONS, "width", up ? WAYS : WIDTH));
   lua_call(L, 7, LUA_MULTRET);
   return lua_gettop(L) - top;
 }

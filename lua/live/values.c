@@ -3,6 +3,7 @@
 ** class, and each that lives. How the library knows that it is still the same object is told in
 ** lib/take/values.c.
 */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,6 +13,9 @@
 
 static const char weak_key = 0; /* registry[&weak_key] is {__mode = "v"} */
 static const char row_kind[] = "heap.row";
+
+static const char not_there[] =
+    "it is not in the capture: it was made later, or given a finalizer since";
 
 void hl_register_rows(lua_State *L) {
   lua_createtable(L, 0, 3);
@@ -76,14 +80,54 @@ void hl_set_object_fields(lua_State *L, const lh_snapshot *s, lh_id id) {
 
 /* {=== One ============================================================================ */
 
-/* Index 3: its number, or an expression. */
-static int object_body(lua_State *L) {
-  hl_task *t = hl_task_of(L);
+/* Pushes the object as a value; nil: it is none, or gone. A pass over the heap. */
+static bool push_value(lua_State *L, const lh_snapshot *s, lh_id id) {
+  lh_error error;
+  lua_createtable(L, 1, 0);
+  hr_check(L, lh_push_values(L, s, &id, 1, lua_gettop(L), &error), &error);
+  bool is_there = lua_rawgeti(L, -1, 1) != LUA_TNIL;
+  lua_remove(L, -2);
+  return is_there;
+}
+
+/* A value's memory may have been another object's when the capture was taken; not of one that was
+** taken for this question. */
+int hl_find_value(lua_State *L, int index, const lh_snapshot *s, bool is_fresh, lh_id *id,
+                  lh_error *error) {
+  const char *why = NULL;
+  *id = lh_find_value(L, s, index);
+  if (*id != LH_NO_OBJECT && lh_is_own(s, *id)) {
+    why = "it is luaheap's own, of which nothing is told";
+  } else if (*id == LH_NO_OBJECT) {
+    why = not_there;
+  } else if (!is_fresh) {
+    (void)push_value(L, s, *id);
+    if (!lua_rawequal(L, -1, index)) why = not_there;
+    lua_pop(L, 1);
+  }
+  if (!why) return LH_OK;
+  *error = (lh_error){.code = LH_ENOTFOUND};
+  (void)snprintf(error->message, sizeof error->message, "%s", why);
+  return LH_ENOTFOUND;
+}
+
+static int find_in_capture(lua_State *L, int index, hr_snapshot *of, lh_id *id, lh_error *error) {
+  return hl_find_value(L, index, of->snapshot, false, id, error);
+}
+
+static void push_of_capture(lua_State *L, const hr_snapshot *of, lh_id id) {
+  (void)push_value(L, of->snapshot, id);
+}
+
+const hr_values hl_values = {find_in_capture, push_of_capture};
+
+/* Index 2: its number, or an expression. */
+static int object_body(lua_State *L, hl_task *t) {
   const lh_snapshot *s = hl_opened(t);
   lh_error error;
   lh_found found;
-  if (lua_type(L, 3) == LUA_TSTRING) {
-    int code = lh_find(hl_analysed(L, t, HL_WHOLE), lua_tostring(L, 3), &found, &error);
+  if (lua_type(L, 2) == LUA_TSTRING) {
+    int code = lh_find(hl_analysed(L, t, HL_WHOLE), lua_tostring(L, 2), &found, &error);
     if (code < 0) {
       lua_pushnil(L);
       lua_pushstring(L, error.message);
@@ -96,20 +140,25 @@ static int object_body(lua_State *L) {
     lua_pushliteral(L, "the capture has no object of this number");
     return 2;
   }
-  lua_createtable(L, 1, 0);
-  hr_check(L, lh_push_values(L, s, &t->id, 1, lua_gettop(L), &error), &error);
-  if (lua_rawgeti(L, -1, 1) != LUA_TNIL) return 1;
+  if (push_value(L, s, t->id)) return 1;
   lua_pushfstring(L, "this %s is no value, is gone, or was given a finalizer since",
                   lh_type_name(lh_type_of(s, t->id)));
   return 2;
 }
 
-/* capture:object(number | expression) --> value | nil, message */
+/* capture:object(number | expression) --> value | nil, message; capture:object(value) is asked of
+** heap.reader. */
 int hl_object(lua_State *L) {
   hl_task t = {.id = LH_ROOT};
-  if (lua_type(L, 2) != LUA_TSTRING) {
+  if (lua_type(L, 2) == LUA_TNUMBER) {
     lua_Integer number = luaL_checkinteger(L, 2);
     t.id = number > 0 && number < UINT32_MAX ? (lh_id)number : LH_ROOT;
+  } else if (lua_type(L, 2) != LUA_TSTRING) {
+    hl_to_reader(L, 1);
+    lua_getfield(L, 1, "object");
+    lua_insert(L, 1);
+    lua_call(L, lua_gettop(L) - 1, LUA_MULTRET);
+    return lua_gettop(L);
   }
   return hl_ask(L, &t, object_body);
 }
@@ -118,46 +167,27 @@ int hl_object(lua_State *L) {
 
 /* {=== Those that a filter takes ====================================================== */
 
-/* Types whose objects are values, by the names of the reports and of Lua. */
-static bool is_type(const char *wanted, lh_type type) {
-  return !wanted || strcmp(wanted, lh_type_name(type)) == 0 ||
-         (type == LH_TYPE_CLOSURE && strcmp(wanted, "function") == 0);
-}
+/* Of which types objects are values: not upvalues and prototypes. */
+static const uint32_t value_types = ~(1u << LH_TYPE_UPVALUE | 1u << LH_TYPE_PROTO);
 
-static bool is_value_type(lh_type type) {
-  return type != LH_TYPE_UPVALUE && type != LH_TYPE_PROTO;
-}
-
-static void check_type(lua_State *L, int index, const char *name) {
-  for (lh_type type = LH_TYPE_STRING; type < LH_TYPE_COUNT; type++)
-    if (is_value_type(type) && is_type(name, type)) return;
-  luaL_argerror(L, index, "'type' is one of table, string, function, userdata and thread");
-}
-
-/* Takes the filter at `index`: nothing, the name of a class, or {class = , type = }. Its strings
-** stay on the stack, since a finalizer may change the table before they are used. */
+/* Takes the filter at `index`: nothing, the name of a class, or {class = , type = }. The name stays
+** on the stack, since a finalizer may change the table before it is used. */
 static void check_filter(lua_State *L, int index, hl_task *t) {
+  static const char *const names[] = {"class", "type", NULL};
+  t->type_mask = value_types;
   if (lua_isnoneornil(L, index)) return;
   if (lua_type(L, index) == LUA_TSTRING) {
     t->class_name = lua_tostring(L, index);
     return;
   }
-  luaL_checktype(L, index, LUA_TTABLE);
-  lua_settop(L, index);
-  lua_pushnil(L);
-  while (lua_next(L, index)) {
-    const char *name = lua_type(L, -2) == LUA_TSTRING ? lua_tostring(L, -2) : "";
-    const char *value = lua_type(L, -1) == LUA_TSTRING ? lua_tostring(L, -1) : NULL;
-    if (strcmp(name, "class") == 0 && value) {
-      t->class_name = value;
-    } else if (strcmp(name, "type") == 0 && value) {
-      check_type(L, index, value);
-      t->type_name = value;
-    } else {
-      luaL_argerror(L, index, "a filter is the name of a class, or {class = name, type = name}");
-    }
-    lua_insert(L, index + 1);
-  }
+  hr_check_options(L, index, names);
+  uint32_t asked = hr_types_option(L, index);
+  luaL_argcheck(L, (asked & ~value_types) == 0 && (asked & (asked - 1)) == 0, index,
+                "'type' is one of table, string, function, userdata and thread");
+  if (asked != 0) t->type_mask = asked;
+  if (!hr_option(L, index, "class")) return;
+  luaL_argcheck(L, lua_type(L, -1) == LUA_TSTRING, index, "'class' is the name of a class");
+  t->class_name = lua_tostring(L, -1);
 }
 
 /* t->ids: the living objects that the filter takes. */
@@ -169,7 +199,7 @@ static void find_objects(lua_State *L, hl_task *t) {
   if (!t->ids || !t->taken) luaL_error(L, "not enough memory");
   for (uint32_t i = 0; i < n_classes; i++) {
     const lh_class *class = lh_class_at(s, i);
-    t->taken[i] = is_value_type(class->type) && is_type(t->type_name, class->type) &&
+    t->taken[i] = (t->type_mask >> class->type & 1) &&
                   (!t->class_name || strcmp(t->class_name, class->name) == 0);
   }
   for (lh_id id = 1; id <= n; id++) {
@@ -195,8 +225,7 @@ static void set_weak_kind(lua_State *L, int list) {
 }
 
 /* The values stand at their places in t->ids: move them together, so that it is a list. */
-static int objects_body(lua_State *L) {
-  hl_task *t = hl_task_of(L);
+static int objects_body(lua_State *L, hl_task *t) {
   lh_error error;
   lua_Integer n = 0;
   find_objects(L, t);
@@ -233,7 +262,7 @@ int hl_objects(lua_State *L) {
 
 /* {=== Each of them =================================================================== */
 
-enum { BATCH = 4096, FUNCTION = 3, VALUES = 4 };
+enum { BATCH = 4096, FUNCTION = 2, VALUES = 3 };
 
 /* The last of the n values at VALUES that is there; 0: none is. */
 static size_t last_value(lua_State *L, size_t n) {
@@ -270,8 +299,7 @@ static lua_Integer call_for_each(lua_State *L, const lh_snapshot *s, const lh_id
 
 /* Batch by batch: each begins with the last object of the one before, which is kept alive, so that
 ** the library goes on from there. */
-static int each_body(lua_State *L) {
-  hl_task *t = hl_task_of(L);
+static int each_body(lua_State *L, hl_task *t) {
   lh_error error;
   lh_id batch[BATCH + 1];
   lua_Integer n_calls = 0;

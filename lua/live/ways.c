@@ -25,39 +25,24 @@ static const char *no_object(lua_State *L, int index) {
                                       : luaL_typename(L, index));
 }
 
-/* Is the value at `index` the object `id`, or does its memory only look so? */
-static bool is_object(lua_State *L, const hl_task *t, int index, lh_id id) {
-  lh_error error;
-  lua_createtable(L, 1, 0);
-  hr_check(L, lh_push_values(L, hl_opened(t), &id, 1, lua_gettop(L), &error), &error);
-  lua_rawgeti(L, -1, 1);
-  bool same = lua_rawequal(L, -1, index);
-  lua_pop(L, 2);
-  return same;
-}
-
-enum { SUBJECT = 3 }; /* its index in a body */
+enum { SUBJECT = 2 }; /* its index in a body */
 
 bool hl_find_subject(lua_State *L, hl_task *t) {
-  const char *message = "it is luaheap's own, of which nothing is told";
-  const lh_snapshot *s = hl_opened(t);
   const hr_object *object = hr_test(L, SUBJECT, hr_object_kind);
+  lh_error error;
   if (object && object->of == t->capture->reader && object->id != LH_ROOT) {
     t->id = object->id;
     return true;
   }
-  t->id = lh_find_value(L, s, SUBJECT);
-  if (t->id == LH_NO_OBJECT || !lh_is_own(s, t->id)) {
-    if (t->id != LH_NO_OBJECT && (t->is_fresh || is_object(L, t, SUBJECT, t->id))) return true;
-    message = "it is not in the capture: it was made later, or given a finalizer since";
-  }
+  int code = hl_find_value(L, SUBJECT, hl_opened(t), t->is_fresh, &t->id, &error);
+  if (code == LH_OK) return true;
   lua_pushnil(L);
-  lua_pushstring(L, message);
+  lua_pushstring(L, error.message);
   return false;
 }
 
 /* Answers about argument 1, once it is known to be an object. */
-int hl_ask_about(lua_State *L, hl_task *t, lua_CFunction body) {
+int hl_ask_about(lua_State *L, hl_task *t, hl_body body) {
   const char *message = no_object(L, hl_argument(L, 1));
   if (!message) return hl_ask(L, t, body);
   lua_pushnil(L);
@@ -71,7 +56,7 @@ int hl_ask_about(lua_State *L, hl_task *t, lua_CFunction body) {
 
 static void set_edge_fields(lua_State *L, hl_task *t, const lh_snapshot *s, const lh_edge *edge) {
   hr_set_string(L, "edge", lh_edge_kind_name(edge->kind));
-  hl_push_text(L, t, lh_edge_text(s, edge));
+  hr_push_text(L, t->capture->reader, lh_edge_text(s, edge));
   lua_setfield(L, -2, "label");
 }
 
@@ -85,8 +70,6 @@ static void set_flag(lua_State *L, const char *key, bool value) {
 
 /* {=== Paths ========================================================================== */
 
-enum { LONG_PATH = 24 }; /* as in the commands */
-
 /* A function's upvalue and what is in it are one step for people. */
 static bool is_upvalue_with_content(const lh_path *path, size_t i) {
   return i + 1 < path->n_steps && path->steps[i].kind == LH_EDGE_UPVALUE &&
@@ -95,9 +78,9 @@ static bool is_upvalue_with_content(const lh_path *path, size_t i) {
 
 /* The steps that are told: `next` of `i`, where the middle of a long path is passed over. */
 static size_t next_step(const lh_path *path, size_t i, size_t *skipped) {
-  size_t n = path->n_steps, half = LONG_PATH / 2;
+  size_t n = path->n_steps, half = LH_LONG_PATH / 2;
   *skipped = 0;
-  if (n <= LONG_PATH || i < half || i >= n - half) return i;
+  if (n <= LH_LONG_PATH || i < half || i >= n - half) return i;
   *skipped = n - half - i;
   return n - half;
 }
@@ -105,7 +88,7 @@ static size_t next_step(const lh_path *path, size_t i, size_t *skipped) {
 /* Pushes what the told steps of some paths lead to, all in one pass over the heap. */
 static void push_values(lua_State *L, hl_task *t, const lh_path *paths, size_t n_paths) {
   size_t skipped;
-  lh_id *ids = hl_new_ids(L, t, n_paths * LONG_PATH);
+  lh_id *ids = hl_new_ids(L, t, n_paths * LH_LONG_PATH);
   for (const lh_path *path = paths; path < paths + n_paths; path++) {
     for (size_t i = 0; i < path->n_steps; i++) {
       i = next_step(path, i, &skipped);
@@ -120,7 +103,7 @@ static void push_values(lua_State *L, hl_task *t, const lh_path *paths, size_t n
 static void push_steps(lua_State *L, hl_task *t, const lh_snapshot *s, const lh_path *path,
                        int values) {
   size_t skipped;
-  hr_push_list(L, "heap.live_steps", path->n_steps < LONG_PATH ? path->n_steps : LONG_PATH);
+  hr_push_list(L, "heap.live_steps", path->n_steps < LH_LONG_PATH ? path->n_steps : LH_LONG_PATH);
   for (size_t i = 0, row = 1; i < path->n_steps; i++, row++) {
     i = next_step(path, i, &skipped);
     if (skipped) {
@@ -140,7 +123,7 @@ static void push_steps(lua_State *L, hl_task *t, const lh_snapshot *s, const lh_
 }
 
 static void push_path_text(lua_State *L, hl_task *t, const lh_snapshot *s, const lh_path *path) {
-  hl_push_text(L, t, lh_path_text(s, path, path->n_steps > LONG_PATH));
+  hr_push_text(L, t->capture->reader, lh_path_text(s, path, path->n_steps > LH_LONG_PATH));
 }
 
 /* LH_OK: it is t->path. LH_ENOTFOUND: there is none. */
@@ -167,8 +150,7 @@ static int push_no_path(lua_State *L, hl_task *t) {
   return 2;
 }
 
-static int path_body(lua_State *L) {
-  hl_task *t = hl_task_of(L);
+static int path_body(lua_State *L, hl_task *t) {
   if (!hl_find_subject(L, t)) return 2;
   lh_snapshot *s = hl_analysed(L, t, HL_OTHERS);
   if (find_path(L, t, s) == LH_ENOTFOUND) return push_no_path(L, t);
@@ -178,13 +160,13 @@ static int path_body(lua_State *L) {
   return 2;
 }
 
-/* Appends those of t->paths to the list on top, at most t->limit in all; `asker`: only those that
+/* Appends those of t->paths to the list on top, at most t->request.limit in all; `asker`: only those that
 ** need the asker. */
 static void add_paths(lua_State *L, hl_task *t, const lh_snapshot *s, bool asker) {
   size_t n = lua_rawlen(L, -1);
   push_values(L, t, t->paths, t->n_paths);
   int values = lua_gettop(L);
-  for (size_t i = 0; i < t->n_paths && n < t->limit; i++) {
+  for (size_t i = 0; i < t->n_paths && n < t->request.limit; i++) {
     const lh_path *path = &t->paths[i];
     bool is_askers = false;
     for (size_t k = 0; k < path->n_steps; k++) {
@@ -204,7 +186,7 @@ static int find_paths(lua_State *L, hl_task *t, lh_snapshot *s) {
   lh_error error;
   lh_path *paths;
   size_t n;
-  int code = lh_shortest_paths(s, t->id, t->limit, &paths, &n, &error);
+  int code = lh_shortest_paths(s, t->id, t->request.limit, &paths, &n, &error);
   if (code == LH_OK) {
     t->paths = paths;
     t->n_paths = n;
@@ -213,13 +195,13 @@ static int find_paths(lua_State *L, hl_task *t, lh_snapshot *s) {
   return code;
 }
 
-static int paths_body(lua_State *L) {
-  hl_task *t = hl_task_of(L);
+static int paths_body(lua_State *L, hl_task *t) {
   if (!hl_find_subject(L, t)) return 2;
   lh_snapshot *s = hl_analysed(L, t, HL_OTHERS);
-  hr_push_list(L, "heap.live_paths", t->limit < LONG_PATH ? t->limit : LONG_PATH);
+  hr_push_list(L, "heap.live_paths",
+               t->request.limit < LH_LONG_PATH ? t->request.limit : LH_LONG_PATH);
   if (find_paths(L, t, s) == LH_OK) add_paths(L, t, s, false);
-  if (lua_rawlen(L, -1) >= t->limit || t->capture->asker.function == LH_NO_OBJECT) return 1;
+  if (lua_rawlen(L, -1) >= t->request.limit || t->capture->asker.function == LH_NO_OBJECT) return 1;
   lh_paths_free(t->paths, t->n_paths);
   lh_free(t->paths);
   t->paths = NULL;
@@ -283,8 +265,7 @@ static lh_snapshot *find_referrers(lua_State *L, hl_task *t) {
   return s;
 }
 
-static int referrers_body(lua_State *L) {
-  hl_task *t = hl_task_of(L);
+static int referrers_body(lua_State *L, hl_task *t) {
   lua_Integer row = 0;
   if (!hl_find_subject(L, t)) return 2;
   const lh_snapshot *s = find_referrers(L, t);
@@ -315,8 +296,7 @@ static int referrers_body(lua_State *L) {
 
 /* The argument of this very call may be all that holds it, which changes nothing of what it
 ** retains: so nothing is left out. */
-static int retained_body(lua_State *L) {
-  hl_task *t = hl_task_of(L);
+static int retained_body(lua_State *L, hl_task *t) {
   lh_error error;
   if (!hl_find_subject(L, t)) return 2;
   lh_snapshot *s = t->is_fresh ? hl_opened(t) : hl_analysed(L, t, HL_WHOLE);
@@ -338,7 +318,7 @@ int hl_paths(lua_State *L) {
   hl_task t = {0};
   lua_Integer k = luaL_checkinteger(L, hl_argument(L, 2));
   luaL_argcheck(L, k > 0, hl_argument(L, 2), "how many paths: 1 or more");
-  t.limit = k < 100000 ? (uint32_t)k : 100000;
+  t.request.limit = k < 100000 ? (size_t)k : 100000;
   return hl_ask_about(L, &t, paths_body);
 }
 

@@ -51,7 +51,16 @@
 
 /* {=== Snapshots: reader.c ============================================================ */
 
-typedef struct hr_snapshot {
+typedef struct hr_snapshot hr_snapshot;
+
+/* Of a snapshot of the heap that asks: what a value is in it, LH_ENOTFOUND: nothing; and pushes the
+** value that an object is, nil: none, or it is gone. */
+typedef struct hr_values {
+  int (*find)(lua_State *L, int index, hr_snapshot *of, lh_id *id, lh_error *error);
+  void (*push)(lua_State *L, const hr_snapshot *of, lh_id id);
+} hr_values;
+
+struct hr_snapshot {
   const char *kind;      /* hr_snapshot_kind */
   lh_snapshot *snapshot; /* NULL: closed, or not opened yet */
   uint32_t holds;        /* uses that go on; the last one closes it if it is to be closed */
@@ -61,7 +70,8 @@ typedef struct hr_snapshot {
   void *data;            /* what lh_open_memory reads; freed with it by release(data) */
   void (*release)(void *data);
   int (*analyse)(lh_snapshot *snapshot, lh_error *error); /* the first time; NULL: lh_analyse */
-} hr_snapshot;
+  const hr_values *values;                                /* NULL: it is of another heap */
+};
 
 /* Pushes a userdata without a metatable, whose content is an hr_snapshot. */
 hr_snapshot *hr_new_snapshot(lua_State *L);
@@ -88,6 +98,10 @@ lh_snapshot *hr_analysed(lua_State *L, hr_snapshot *of);
 /* Closes it, as soon as nobody holds it; ends a use that began with holds++. */
 void hr_close(hr_snapshot *of);
 void hr_unhold(hr_snapshot *of);
+
+/* Closes it at once, for who knows that nobody uses it any more: errors may have left holds, which
+** go when they are collected. */
+void hr_end(hr_snapshot *of);
 
 /* Pushes a cleared userdata of `size` bytes and returns it. Until hr_let_go, or until it is
 ** collected, the snapshot at `index` stays what it is (0: it is about none); then
@@ -250,6 +264,19 @@ int hr_each_entry(lua_State *L);  /* object:entries() */
 void hr_open_streams(lua_State *L);
 
 /* rankings.c */
+/* Takes n and the order, or a table of options, which are at `index`; n 0: all. */
+lh_request hr_check_ranking(lua_State *L, int index, size_t limit);
+
+/* The biggest objects of the snapshot at index 1, in a userdata that it pushes; and as fields of the
+** table on the top what is known of their list. */
+typedef struct hr_ranking {
+  lh_id *ids;
+  size_t n, left_out;
+  uint64_t total;
+} hr_ranking;
+const hr_ranking *hr_rank(lua_State *L, const lh_request *request);
+void hr_set_ranking(lua_State *L, const lh_request *request, const hr_ranking *ranking);
+
 int hr_classes(lua_State *L);      /* snapshot:classes(n, order) */
 int hr_top(lua_State *L);          /* snapshot:top(n, order) */
 int hr_marks(lua_State *L);        /* snapshot:marks() */

@@ -237,7 +237,7 @@ static uint32_t type_bit(const char *name, size_t length) {
     const char *known = lh_type_name(type);
     if (strlen(known) == length && memcmp(known, name, length) == 0) return 1u << type;
   }
-  return 0;
+  return length == 8 && memcmp(name, "function", length) == 0 ? 1u << LH_TYPE_CLOSURE : 0;
 }
 
 uint32_t hr_types_option(lua_State *L, int index) {

@@ -47,6 +47,12 @@ static int find_expression(lua_State *L, int index, hr_snapshot *of, lh_id *id, 
   return code;
 }
 
+static bool may_be_object(lua_State *L, int index) {
+  int type = lua_type(L, index);
+  return type == LUA_TTABLE || type == LUA_TFUNCTION || type == LUA_TUSERDATA ||
+         type == LUA_TTHREAD;
+}
+
 int hr_find_object(lua_State *L, int index, hr_snapshot *of, lh_id *id, lh_error *error) {
   const hr_object *o = hr_test(L, index, hr_object_kind);
   const lh_snapshot *snapshot = hr_opened(L, of);
@@ -57,6 +63,7 @@ int hr_find_object(lua_State *L, int index, hr_snapshot *of, lh_id *id, lh_error
     return LH_OK;
   }
   if (lua_type(L, index) == LUA_TSTRING) return find_expression(L, index, of, id, error);
+  if (of->values && may_be_object(L, index)) return of->values->find(L, index, of, id, error);
   if (!lua_isinteger(L, index)) luaL_typeerror(L, index, "object, its number, path, class");
   lua_Integer number = lua_tointegerx(L, index, NULL);
   luaL_argcheck(L, number >= 0 && number <= lh_object_count(snapshot), index,
@@ -305,6 +312,11 @@ static int other_field(lua_State *L) {
   if (o->id == LH_ROOT) return 0;
   lh_object_at(snapshot, o->id, &object);
   if (object.dead) return 0;
+  if (strcmp(key, "value") == 0 && o->of->values && object.type != LH_TYPE_STRING &&
+      object.type != LH_TYPE_UPVALUE) {
+    o->of->values->push(L, o->of, o->id);
+    return 1;
+  }
   switch (object.type) {
     case LH_TYPE_STRING: return string_field(L, &object, key);
     case LH_TYPE_TABLE: return table_field(L, &object, key);

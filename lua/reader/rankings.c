@@ -10,41 +10,32 @@
 
 static const char *const orders[] = {"retained", "shallow", "count", NULL};
 
-static void read_order(lua_State *L, int index, lh_top_query *query) {
+static lh_sort check_order(lua_State *L, int index) {
   const char *word = lua_tostring(L, index);
   for (int i = 0; word && orders[i]; i++) {
-    if (strcmp(word, orders[i]) != 0) continue;
-    query->sort = (lh_sort)i;
-    return;
+    if (strcmp(word, orders[i]) == 0) return (lh_sort)i;
   }
-  luaL_argerror(L, index, "the order is retained, shallow or count");
+  return (lh_sort)luaL_argerror(L, index, "the order is retained, shallow or count");
 }
 
-/* (n, order), or a table of options; n 0: all. */
-static lh_top_query check_query(lua_State *L, size_t limit) {
+lh_request hr_check_ranking(lua_State *L, int index, size_t limit) {
   static const char *const names[] = {"n", "sort", "type", "garbage", NULL};
-  lh_top_query query = {.limit = limit};
-  if (lua_type(L, 2) != LUA_TTABLE) {
-    lua_Integer n = luaL_optinteger(L, 2, (lua_Integer)limit);
-    luaL_argcheck(L, n >= 0, 2, "a number of rows, or 0 for all");
-    query.limit = (size_t)n;
-    if (!lua_isnoneornil(L, 3)) read_order(L, 3, &query);
-    return query;
+  lh_request request = {.limit = limit};
+  if (lua_type(L, index) != LUA_TTABLE) {
+    lua_Integer n = luaL_optinteger(L, index, (lua_Integer)limit);
+    luaL_argcheck(L, n >= 0, index, "a number of rows, or 0 for all");
+    request.limit = (size_t)n;
+    if (!lua_isnoneornil(L, index + 1)) request.sort = check_order(L, index + 1);
+    return request;
   }
-  lua_settop(L, 2);
-  hr_check_options(L, 2, names);
-  query.limit = (size_t)hr_integer_option(L, 2, "n", (lua_Integer)limit);
-  query.type_mask = hr_types_option(L, 2);
-  query.garbage = hr_boolean_option(L, 2, "garbage");
-  if (hr_option(L, 2, "sort")) read_order(L, 3, &query);
+  lua_settop(L, index);
+  hr_check_options(L, index, names);
+  request.limit = (size_t)hr_integer_option(L, index, "n", (lua_Integer)limit);
+  request.type_mask = hr_types_option(L, index);
+  request.garbage = hr_boolean_option(L, index, "garbage");
+  if (hr_option(L, index, "sort")) request.sort = check_order(L, index + 1);
   lua_pop(L, 1);
-  return query;
-}
-
-/* What an order comes to in a table with what is known of a ranking. */
-static void set_query(lua_State *L, const lh_top_query *query, lh_sort sort) {
-  hr_set_string(L, "sort", orders[query->garbage && sort == LH_SORT_RETAINED ? 1 : sort]);
-  hr_set_boolean(L, "garbage", query->garbage);
+  return request;
 }
 
 typedef struct ranked {
@@ -55,32 +46,45 @@ typedef struct ranked {
 /* classes([n [, order]] | options) */
 int hr_classes(lua_State *L) {
   (void)hr_check_snapshot(L, 1);
-  lh_top_query query = check_query(L, 0);
-  return hr_answer(L, "classes",
-                   &(lh_request){.limit = query.limit,
-                                 .sort = query.sort,
-                                 .type_mask = query.type_mask,
-                                 .garbage = query.garbage});
+  lh_request request = hr_check_ranking(L, 2, 0);
+  return hr_answer(L, "classes", &request);
+}
+
+static void free_ranking(void *content) {
+  lh_free(((hr_ranking *)content)->ids);
+}
+
+const hr_ranking *hr_rank(lua_State *L, const lh_request *request) {
+  lh_snapshot *snapshot = hr_analysed(L, hr_check_snapshot(L, 1));
+  const lh_top_query query = {.sort = request->sort,
+                              .limit = request->limit,
+                              .type_mask = request->type_mask,
+                              .garbage = request->garbage};
+  hr_ranking *r = hr_hold(L, 1, sizeof *r, free_ranking);
+  lh_error error;
+  int code =
+      lh_rank_objects(snapshot, &query, false, &r->ids, &r->n, &r->left_out, &r->total, &error);
+  hr_check(L, hr_filled(L, -1, code), &error);
+  return r;
+}
+
+void hr_set_ranking(lua_State *L, const lh_request *request, const hr_ranking *r) {
+  bool by_shallow = request->sort == LH_SORT_SHALLOW || request->garbage;
+  hr_set_integer(L, "total_objects", r->total);
+  hr_set_integer(L, "left_out", r->left_out);
+  hr_set_string(L, "sort", orders[by_shallow ? LH_SORT_SHALLOW : LH_SORT_RETAINED]);
+  hr_set_boolean(L, "garbage", request->garbage);
 }
 
 /* top([n [, order]] | options): the objects; n is 20 if it is not given. */
 int hr_top(lua_State *L) {
-  lh_snapshot *snapshot = hr_analysed(L, hr_check_snapshot(L, 1));
-  lh_top_query query = check_query(L, 20);
-  size_t n_left_out;
-  uint64_t total;
-  ranked *r = hr_hold(L, 1, sizeof *r, hr_free_pointer);
+  (void)hr_check_snapshot(L, 1);
+  lh_request request = hr_check_ranking(L, 2, 20);
+  const hr_ranking *r = hr_rank(L, &request);
   int hold = lua_gettop(L);
-  lh_id *ids;
-  lh_error error;
-  hr_check(L, lh_rank_objects(snapshot, &query, false, &ids, &r->n, &n_left_out, &total, &error),
-           &error);
-  r->rows = ids;
   lua_createtable(L, 0, 4);
-  hr_set_integer(L, "total_objects", total);
-  hr_set_integer(L, "left_out", n_left_out);
-  set_query(L, &query, query.sort == LH_SORT_COUNT ? LH_SORT_RETAINED : query.sort);
-  hr_push_objects(L, 1, ids, r->n, lua_gettop(L));
+  hr_set_ranking(L, &request, r);
+  hr_push_objects(L, 1, r->ids, r->n, lua_gettop(L));
   hr_let_go(L, hold);
   return 1;
 }

@@ -23,8 +23,13 @@ void hr_close(hr_snapshot *of) {
 }
 
 void hr_unhold(hr_snapshot *of) {
-  of->holds--;
+  if (of->holds > 0) of->holds--;
   close_if_unused(of);
+}
+
+void hr_end(hr_snapshot *of) {
+  of->holds = 0;
+  hr_close(of);
 }
 
 static int close_snapshot(lua_State *L) {

@@ -252,6 +252,7 @@ static void the_module_survives_it(void **state) {
       "heap.each(function(o) u = {o} end)",
       "heap.objects('table')",
       "local s = heap.capture() s:path(t) s:object('_G.t') s:close()",
+      "local s = heap.capture() assert(s:object(t).value == t) s:close()",
       "local s = heap.capture() s:count() s:suspects() s:modules()",
       "heap.diff(function() heap.diff(function() u = {} end) end)"};
   (void)state;
@@ -282,7 +283,8 @@ static void the_live_calls_survive_their_own_lack(void **state) {
   static const char *const chunks[] = {"heap.path(t[7])",       "heap.paths(v or t, 3)",
                                        "heap.referrers(t[7])",  "heap.count()",
                                        "heap.classes(5)",       "heap.diff(function() u = {} end)",
-                                       "heap.each(print or t)", "heap.paths(t[7], 9)"};
+                                       "heap.each(print or t)", "heap.paths(t[7], 9)",
+                                       "heap.top(5)",           "heap.objects('table')"};
   (void)state;
   allocator a;
   size_t cases = 0;

@@ -49,6 +49,7 @@ describe("heap.each and heap.objects", function()
       for _, bad in ipairs {{}, {1}, {true}, {{class = 1}}, {{size = 3}}, {{"table"}}} do
         is(pcall(heap.objects, table.unpack(bad)), false)
       end
+      is(#heap.objects{type = "function"}, #heap.objects{type = "closure"})
       for _, none in ipairs {"tables", "upvalue", "table,string"} do
         has(select(2, pcall(heap.each, print, {type = none})), "'type' is one of table, string")
       end
@@ -223,6 +224,55 @@ describe("heap.capture", function()
       is(errno > 0, true)
       is(pcall(a.save, a), false)
       is(pcall(a.save, a, ""), false)
+    ]]
+  end)
+
+  it("is heap.reader's snapshot, which takes values, and hands them out", function()
+    live.lua [[
+      Session = {__name = "Session"}
+      box = {sessions = {}, call = function() return box end, text = ("x"):rep(100)}
+      for i = 1, 10 do box.sessions[i] = setmetatable({i}, Session) end
+      box.thread = coroutine.create(function() coroutine.yield(box) end)
+      coroutine.resume(box.thread)
+      local s <close> = heap.capture()
+      local o = s:object(box.sessions)
+      is(o, s.reader:object(box.sessions))
+      is(o:path(), "_G.box.sessions")
+      is(o:path(), (s:path(box.sessions)))
+      is(o.retained_bytes, s:retained(box.sessions))
+      is(o.address, ("%p"):format(box.sessions))
+      for _, v in ipairs {box, box.call, box.thread, io.stdout, _G, Session} do
+        is(s:object(v).value, v)
+      end
+      is(s.reader:object("_G.box.text").value, box.text)
+      is(s:under(box)[1].object.value, box)
+      is(s:dominators(box.sessions[3])[1], o)
+      is(#s:frames(box.thread), 2)
+      is(s:retained(o), (s.reader:retained {box.sessions, o}))
+      is(s.reader:object(s:top(1)[1].object), s.reader:top(1)[1])
+      for _, row in ipairs(s:paths(box.sessions, 1)[1]) do
+        local told = s.reader:object(row.object)
+        for _, key in ipairs {"type", "class", "address", "shallow_bytes"} do
+          is(row[key], told[key])
+        end
+      end
+      -- what is gone, or came later, or is no object of this heap
+      local gone = s:object(box.sessions[5])
+      box.sessions[5] = nil
+      collectgarbage()
+      is(gone.value, nil)
+      is(gone.class, "Session")
+      local new, why, code = s:object({})
+      is(new, nil)
+      has(why, "it is not in the capture")
+      is(code, "absent")
+      has(select(2, s:object(s)), "luaheap's own")
+      has(select(2, pcall(s.under, s, {})), "it is not in the capture")
+      is(pcall(s.object, s, true), false)
+      s:save("a")
+      local file <close> = require "heap.reader".open("a")
+      is(file:object("_G.box").value, nil)
+      has(select(2, pcall(file.object, file, box)), "object, its number, path, class expected")
     ]]
   end)
 

@@ -99,6 +99,11 @@ describe("heap.top", function()
       is(types.proto, nil)
       is(types.table > 4000, true)
       is(s:top(1, "shallow").left_out, 0)
+      is(s:top(1).total_objects, s.reader:top(1).total_objects)
+      for i, row in ipairs(s:top {n = 5, type = "closure"}) do
+        is(row.type, "closure")
+        is(row.address, s.reader:top {n = 5, type = "closure"}[i].address)
+      end
     ]]
     local told = support.run({"heaptop", "-n3", "--by", "object", "a"}, {cwd = dir})
     local expected = {}
@@ -200,17 +205,17 @@ describe("the lists of the live calls", function()
       print(heap.diff(function() left = {{}} end))
       print(heap.diff(function() end))
       print(heap.paths({}, 1), heap.referrers({}))
-      local list, texts = nil, {}
+      local list
       for i = 1, 100 do list = {next = list} end
       chain = list
       for i = 1, 99 do list = list.next end
       has(select(2, heap.path(list)), "\n... 77 more ...\n")
-      for i, rows in ipairs {heap.classes(2), heap.top(3)} do
-        texts[i] = tostring(rows)
-        is(select(2, texts[i]:gsub("\n", "")), i + 1)
-      end
-      has(texts[1], "retained  shallow  objects  type")
-      has(texts[2], "retained  shallow  type")
+      local s <close> = heap.capture()
+      is(tostring(s:classes(2)), tostring(s.reader:classes(2)))
+      has(heap.classes(2), "Classes by retained size\n\nretained  share  shallow  objects  type")
+      local top = tostring(heap.top(3))
+      is(select(2, top:gsub("\n", "")), 3)
+      has(top, "retained  shallow  type")
       has(heap.count(), "shallow  objects  name\n")
       has(heap.count(), "  thread\n")
       has(heap.objects("Session"), "address\ntable: 0x")
