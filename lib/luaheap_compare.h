@@ -13,29 +13,7 @@ extern "C" {
 
 #pragma GCC visibility push(default)
 
-/* ==== 1. What stays the same ======================================================== */
-
-/* What stays the same about a group of objects: a hash of its class and its folded path, in ten
-** hexadecimal digits. It is the same in every run and on every machine, and in every build in which
-** the class and the path are called the same: the lines of functions and the directories of their
-** files are left out, and so are addresses, counts, and what a collection holds. */
-#define LH_FINGERPRINT_BYTES 11 /* with the NUL */
-
-bool lh_is_fingerprint(const char *text);
-
-/* All reachable objects with a fingerprint, of any age, and those of the same class that they
-** dominate, such as the rest of a linked list. Needs lh_classify. Free *ids with lh_free.
-** LH_ENOTFOUND: there are none; LH_EARGUMENT: it is no fingerprint. O(n + m). */
-int lh_objects_with(lh_snapshot *snapshot, const char *fingerprint, lh_id **ids, size_t *n_ids,
-                    lh_error *error);
-
-/* counts[i]: how many objects lh_objects_with finds for each of n fingerprints; 0 if there are
-** none. Needs lh_classify. LH_EARGUMENT as there. O(n + m), and O(n) more for each fingerprint: a
-** fiftieth of that. */
-int lh_count_with(lh_snapshot *snapshot, const char *const *fingerprints, size_t n_fingerprints,
-                  uint64_t *counts, lh_error *error);
-
-/* ==== 2. Two and three snapshots ==================================================== */
+/* ==== 1. Two and three snapshots ==================================================== */
 
 /* New objects that stay. */
 typedef struct lh_diff_group {
@@ -121,7 +99,7 @@ typedef struct lh_string_changes {
 ** both. O(n log n). */
 int lh_compare_strings(lh_snapshot *a, lh_snapshot *c, lh_string_changes *out, lh_error *error);
 
-/* ==== 3. Growth over many snapshots ================================================= */
+/* ==== 2. Growth over many snapshots ================================================= */
 
 /* What any number of snapshots have, side by side, to see what grows. They may be of one Lua state
 ** or of several, also of different builds of a program: no object of one is looked for in another,

@@ -24,8 +24,7 @@
 
 #include "graph/graph.h"
 #include "luaheap_analyses.h"
-#include "name/fold.h"
-#include "name/names.h"
+#include "name/place.h"
 
 /* {=== tree.c ======================================================================== */
 
@@ -159,13 +158,14 @@ bool lh_describe_referrers(const lh_instances *of, lh_description *out);
 /* {=== ways_places.c ================================================================= */
 
 /* Where paths whose texts are alike go together. */
-typedef struct lh_place {
+typedef struct lh_merged_step {
   uint32_t above;   /* a smaller index; of the first place itself */
   lh_text_id piece; /* as in fold.h */
   uint8_t form;
   bool phrase;
   bool again;     /* a new beginning that leads to itself */
-  bool keys_vary; /* else [*] stands for one key only */
+  bool any_key;   /* it is told as [*], */
+  bool keys_vary; /* which stands for more than one key */
   lh_value key;
   uint32_t level;       /* pieces since the last new beginning */
   uint32_t depth;       /* places above */
@@ -177,37 +177,38 @@ typedef struct lh_place {
   uint32_t here;        /* members, */
   uint32_t objects;     /* and those further on, too */
   uint64_t bytes;       /* ways_divide.c */
-} lh_place;
+} lh_merged_step;
 
-typedef struct lh_places {
-  lh_folder folder;
-  lh_place *list; /* the first is the root */
+typedef struct lh_merged_paths {
+  lh_folded_paths paths; /* but for their folder they are gone when this is made */
+  lh_merged_step *list;  /* the first is the root */
   size_t n, capacity;
   uint32_t *of;       /* the place of each object on a path; 0: of none */
   uint8_t *is_member; /* of each object */
-} lh_places;
+} lh_merged_paths;
 
 /* The tree of the shortest paths to all `ids`, which are reachable and not luaheap's own. False:
-** out of memory. `places` is all zero before; to be followed by lh_places_free, whatever it
+** out of memory. `places` is all zero before; to be followed by lh_merged_free, whatever it
 ** returns. */
-bool lh_places_make(lh_places *places, const lh_snapshot *snapshot, const lh_id *ids, size_t n_ids);
-void lh_places_free(lh_places *places);
+bool lh_merge_steps(lh_merged_paths *places, const lh_snapshot *snapshot, const lh_id *ids,
+                    size_t n_ids);
+void lh_merged_free(lh_merged_paths *places);
 
 /* }=================================================================================== */
 
 /* {=== ways_holders.c ================================================================ */
 
 /* The text of a piece; [*] that stood for one key is that key. */
-void lh_place_piece(lh_text *text, const lh_snapshot *snapshot, const lh_places *places,
-                    const lh_place *place);
+void lh_step_piece(lh_text *text, const lh_snapshot *snapshot, const lh_merged_paths *places,
+                   const lh_merged_step *place);
 
 /* A place as a path: from the last new beginning on. NULL: out of memory; freed by lh_free. */
-char *lh_place_path(const lh_snapshot *snapshot, const lh_places *places, uint32_t at);
+char *lh_step_path(const lh_snapshot *snapshot, const lh_merged_paths *places, uint32_t at);
 
 /* Sets holders, n_holders and total_holders, of texts that take `most_bytes`. False: out of memory.
 ** lh_drop_holder frees what one owns. */
-bool lh_count_holders(const lh_snapshot *snapshot, const lh_places *places, uint64_t most_bytes,
-                      lh_ways *ways);
+bool lh_count_holders(const lh_snapshot *snapshot, const lh_merged_paths *places,
+                      uint64_t most_bytes, lh_ways *ways);
 void lh_drop_holder(lh_holder *holder);
 
 /* }=================================================================================== */
@@ -215,14 +216,14 @@ void lh_drop_holder(lh_holder *holder);
 /* {=== ways_elsewhere.c ============================================================== */
 
 /* Sets elsewhere and objects_elsewhere. False: out of memory. */
-bool lh_find_elsewhere(const lh_snapshot *snapshot, const lh_places *places, lh_ways *ways);
+bool lh_find_elsewhere(const lh_snapshot *snapshot, const lh_merged_paths *places, lh_ways *ways);
 
 /* }=================================================================================== */
 
 /* {=== ways_divide.c ================================================================= */
 
 /* Sets the bytes of each place. False: out of memory, or of numbers for edges. */
-bool lh_divide_retained(lh_places *places, const lh_snapshot *snapshot);
+bool lh_divide_retained(lh_merged_paths *places, const lh_snapshot *snapshot);
 
 /* }=================================================================================== */
 

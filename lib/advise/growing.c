@@ -15,15 +15,9 @@
 #define LEAST_SHARE 0.001
 enum { LEAST_BYTES = 1024 };
 
-/* The paths may take so many times the bytes of the file, as the names of its classes may. */
-enum { MOST_PATHS = 16 };
-
 typedef struct grouping {
   lh_grower *grower;
-  lh_folder folder;
-  uint32_t *state; /* of each object on a path */
-  lh_strings paths;
-  lh_text_id untold; /* "..." */
+  lh_places places;
   lh_strings elements;
   lh_map row_of; /* path, element and its kind -> row */
 } grouping;
@@ -80,30 +74,13 @@ bool lh_add_growing(lh_grower *grower, const lh_growing *g) {
 
 /* }=================================================================================== */
 
-static bool visit(const lh_edge *edge, bool any_key, void *payload) {
-  grouping *f = payload;
-  uint32_t state = lh_fold_step(&f->folder, f->state[edge->source], edge, any_key);
-  f->state[edge->target] = state;
-  return state != LH_NO_NUMBER;
-}
-
-static lh_text_id path_of(grouping *f, lh_id id) {
-  lh_text text = {0};
-  lh_fold_text(&f->folder, f->state[id], true, &text);
-  lh_text_id path = text.failed ? LH_NO_NUMBER : lh_strings_add(&f->paths, text.bytes, text.n);
-  if (path == LH_NO_NUMBER && f->paths.full) path = f->untold;
-  lh_text_free(&text);
-  return path;
-}
-
 /* Where the row is kept of tables at one path whose elements are of one class; NULL: out of
 ** memory. */
-static uint32_t *place_of_row(grouping *f, const lh_growing *g, lh_text_id path) {
+static uint32_t *find_row(grouping *f, const lh_growing *g) {
   lh_text_id element = lh_strings_add(&f->elements, g->element, strlen(g->element));
-  uint64_t words[] = {(uint64_t)path << 32 | element,
+  uint64_t words[] = {(uint64_t)lh_path_of(&f->places, g->id) << 32 | element,
                       (uint64_t)g->type << 2 | (uint64_t)g->is_list << 1 | g->are_keys};
-  return path == LH_NO_NUMBER || element == LH_NO_NUMBER ? NULL
-                                                         : lh_map_at_words(&f->row_of, words, 2);
+  return element == LH_NO_NUMBER ? NULL : lh_map_at_words(&f->row_of, words, 2);
 }
 
 /* It is told by one that grows, if any does: many that were filled once hide none. Of these it is
@@ -133,14 +110,13 @@ static bool make_rows(grouping *f, lh_growings *out) {
   uint32_t *row_of = lh_alloc(f->grower->n, sizeof *row_of);
   bool ok = bytes && row_of;
   for (size_t i = 0; ok && i < f->grower->n; i++) {
-    lh_text_id path = path_of(f, f->grower->found[i].id);
     lh_growing g = f->grower->found[i];
-    uint32_t *row = place_of_row(f, &g, path);
+    uint32_t *row = find_row(f, &g);
     ok = row != NULL;
     if (!ok) break;
     if (*row == LH_NO_NUMBER) {
       *row = (uint32_t)out->n;
-      g.held_by = f->paths.texts[path];
+      g.held_by = f->places.texts.texts[lh_path_of(&f->places, g.id)];
       out->list[out->n++] = g; /* rows never pass what was found */
     } else {
       merge(&out->list[*row], &g);
@@ -200,19 +176,17 @@ static bool keep_rows(const grouping *f, lh_growings *out) {
 
 static bool group(grouping *f, lh_growings *out) {
   lh_id *ids = lh_alloc(f->grower->n, sizeof *ids);
-  f->state = lh_alloc_zeroed((size_t)f->grower->snapshot->n + 1, sizeof *f->state);
   out->list = lh_alloc(f->grower->n, sizeof *out->list);
-  f->untold = lh_strings_add(&f->paths, "...", 3);
-  f->paths.most_bytes = MOST_PATHS * (uint64_t)f->grower->snapshot->size + (1u << 20);
-  bool ok = ids && f->state && out->list && f->untold != LH_NO_NUMBER;
+  bool ok = ids && out->list;
   for (size_t i = 0; ok && i < f->grower->n; i++) ids[i] = f->grower->found[i].id;
-  ok = ok && lh_walk_paths(f->grower->snapshot, ids, f->grower->n, visit, f) && make_rows(f, out);
+  ok =
+      ok && lh_places_make(&f->places, f->grower->snapshot, ids, f->grower->n) && make_rows(f, out);
   lh_free(ids);
   if (!ok) out->n = 0; /* the paths are not its own yet */
   return ok && keep_rows(f, out);
 }
 
-static bool find(lh_grower *grower) {
+static bool find_all(lh_grower *grower) {
   return lh_tree_make(&grower->tree, grower->snapshot) &&
          lh_ages_make(&grower->ages, &grower->tree) && lh_find_collections(grower) &&
          lh_find_linked(grower);
@@ -224,14 +198,12 @@ int lh_find_growing(lh_snapshot *snapshot, lh_growings *out, lh_error *error) {
     return lh_fail(error, LH_EARGUMENT, "the snapshot has not been classified");
   lh_grower grower = {.snapshot = snapshot};
   grouping f = {.grower = &grower};
-  bool ok = find(&grower) && lh_folder_init(&f.folder, snapshot, NULL) == 0 && group(&f, out);
+  bool ok = find_all(&grower) && group(&f, out);
   lh_tree_free(&grower.tree);
   lh_ages_free(&grower.ages);
   lh_free(grower.found);
   lh_free(grower.tops);
-  lh_free(f.state);
-  lh_folder_free(&f.folder);
-  lh_strings_free(&f.paths);
+  lh_places_free(&f.places);
   lh_strings_free(&f.elements);
   lh_map_free(&f.row_of);
   if (ok) return LH_OK;

@@ -86,23 +86,11 @@ static const lh_accumulated *class_to_tell(const sweep *s, uint64_t least_bytes)
 typedef struct holding {
   const lh_tree *tree;
   const lh_snapshot *snapshot;
-  lh_folder folder;
-  uint32_t *state;  /* of each object on a path to a holder */
+  lh_places places; /* of the holders */
   uint32_t *n_held; /* of each object: to how many of the instances it refers */
   lh_id *holders;
   size_t n_holders, holder_capacity;
-  lh_map by_text; /* -> row */
-  lh_strings texts;
-  uint64_t *rows; /* of each text: how many are held */
-  size_t row_capacity;
 } holding;
-
-static bool visit(const lh_edge *edge, bool any_key, void *payload) {
-  holding *h = payload;
-  uint32_t state = lh_fold_step(&h->folder, h->state[edge->source], edge, any_key);
-  h->state[edge->target] = state;
-  return state != LH_NO_NUMBER;
-}
 
 /* wanted[id]: the object is one of them. */
 static bool list_holders(holding *h, const uint8_t *inside, const uint8_t *wanted) {
@@ -119,60 +107,38 @@ static bool list_holders(holding *h, const uint8_t *inside, const uint8_t *wante
   return true;
 }
 
-static bool add_holder(holding *h, lh_id id) {
-  lh_text text = {0};
-  lh_fold_text(&h->folder, h->state[id], true, &text);
-  size_t n_before = h->texts.n;
-  uint32_t row = text.failed ? LH_NO_NUMBER : lh_strings_add(&h->texts, text.bytes, text.n);
-  lh_text_free(&text);
-  if (row == LH_NO_NUMBER) return false;
-  if (h->texts.n > n_before) {
-    if (!lh_grow(&h->rows, row, &h->row_capacity, sizeof *h->rows)) return false;
-    h->rows[row] = 0;
+static bool keep_holders(const holding *h, lh_suspect *suspect) {
+  const lh_strings *texts = &h->places.texts;
+  uint64_t *n_held = lh_alloc_zeroed(texts->n, sizeof *n_held); /* of each path */
+  bool ok = n_held != NULL;
+  for (size_t i = 0; ok && i < h->n_holders; i++) {
+    uint64_t *sum = &n_held[lh_path_of(&h->places, h->holders[i])];
+    suspect->total_holders += *sum == 0;
+    *sum += h->n_held[h->holders[i]];
   }
-  h->rows[row] += h->n_held[id];
-  return true;
-}
-
-static bool keep_holders(holding *h, lh_suspect *suspect) {
-  suspect->total_holders = h->texts.n;
-  while (suspect->n_holders < LH_MOST_HOLDERS) {
-    size_t best = h->texts.n;
-    for (size_t i = 0; i < h->texts.n; i++) {
-      if (h->rows[i] == 0) continue;
-      if (best == h->texts.n || h->rows[i] > h->rows[best] ||
-          (h->rows[i] == h->rows[best] && strcmp(h->texts.texts[i], h->texts.texts[best]) < 0))
-        best = i;
-    }
-    if (best == h->texts.n) break;
-    char *path = lh_copy_text(h->texts.texts[best]);
-    if (!path) return false;
-    suspect->holders[suspect->n_holders++] = (lh_holder){.path = path, .objects = h->rows[best]};
-    h->rows[best] = 0;
+  while (ok && suspect->n_holders < LH_MOST_HOLDERS) {
+    size_t best = lh_most_of(texts, n_held);
+    if (best == texts->n) break;
+    lh_holder *holder = &suspect->holders[suspect->n_holders++];
+    *holder = (lh_holder){.path = lh_copy_text(texts->texts[best]), .objects = n_held[best]};
+    ok = holder->path != NULL;
+    n_held[best] = 0;
   }
-  return true;
+  lh_free(n_held);
+  return ok;
 }
 
 static bool name_holders(const lh_tree *tree, const uint8_t *inside, const uint8_t *wanted,
                          lh_suspect *suspect) {
   const lh_snapshot *snapshot = tree->snapshot;
-  size_t n = (size_t)snapshot->n + 1;
   holding h = {.tree = tree, .snapshot = snapshot};
-  bool ok = false;
-  if (lh_folder_init(&h.folder, snapshot, NULL) != 0) return false;
-  h.state = lh_alloc_zeroed(n, sizeof *h.state);
-  h.n_held = lh_alloc_zeroed(n, sizeof *h.n_held);
-  if (!h.state || !h.n_held || !list_holders(&h, inside, wanted)) goto out;
-  ok = lh_walk_paths(snapshot, h.holders, h.n_holders, visit, &h);
-  for (size_t i = 0; ok && i < h.n_holders; i++) ok = add_holder(&h, h.holders[i]);
-  ok = ok && keep_holders(&h, suspect);
-out:
-  lh_free(h.state);
+  h.n_held = lh_alloc_zeroed((size_t)snapshot->n + 1, sizeof *h.n_held);
+  bool ok = h.n_held && list_holders(&h, inside, wanted) &&
+            lh_places_make(&h.places, snapshot, h.holders, h.n_holders) &&
+            keep_holders(&h, suspect);
   lh_free(h.n_held);
   lh_free(h.holders);
-  lh_free(h.rows);
-  lh_strings_free(&h.texts);
-  lh_folder_free(&h.folder);
+  lh_places_free(&h.places);
   return ok;
 }
 

@@ -11,9 +11,6 @@
 
 #include "read/decode.h"
 
-/* Paths may take so many times the bytes of the file, as in a comparison. */
-enum { MOST_PATHS = 16 };
-
 /* What the caller sees, and what holds the texts. */
 typedef struct whole {
   lh_waste visible;
@@ -22,9 +19,8 @@ typedef struct whole {
 
 typedef struct finder {
   lh_wasted w;
-  lh_folder folder;
-  uint32_t *state; /* of each object on a path to waste */
-  lh_id *ids;      /* what is waste, but for debug information */
+  lh_places places;
+  lh_id *ids; /* what is waste, but for debug information */
   size_t n_ids;
   whole *out;
 } finder;
@@ -92,47 +88,27 @@ static lh_waste_part part_of(const lh_wasted *w, lh_id id, lh_waste_kind kind) {
 
 /* {=== By class and place ============================================================= */
 
-static bool visit(const lh_edge *edge, bool any_key, void *payload) {
-  finder *f = payload;
-  uint32_t state = lh_fold_step(&f->folder, f->state[edge->source], edge, any_key);
-  f->state[edge->target] = state;
-  return state != LH_NO_NUMBER;
-}
-
 static bool find_places(finder *f) {
   const lh_snapshot *snapshot = f->w.snapshot;
   for (lh_id id = 1; id <= snapshot->n; id++) f->n_ids += (f->w.kinds[id] & ~LH_WASTE_MARKED) != 0;
   f->ids = lh_alloc(f->n_ids, sizeof *f->ids);
-  f->state = lh_alloc_zeroed((size_t)snapshot->n + 1, sizeof *f->state);
-  if (!f->ids || !f->state) return false;
+  if (!f->ids) return false;
   f->n_ids = 0;
   for (lh_id id = 1; id <= snapshot->n; id++)
     if (f->w.kinds[id] & ~LH_WASTE_MARKED) f->ids[f->n_ids++] = id;
-  return lh_walk_paths(snapshot, f->ids, f->n_ids, visit, f);
-}
-
-static bool add_object(finder *f, lh_waste_rows *rows, lh_id id, lh_waste_kind kind) {
-  uint32_t class_index = lh_class_of(f->w.snapshot, id);
-  uint64_t key = (uint64_t)class_index << 32 | f->state[id];
-  uint32_t row = lh_waste_row_at(rows, key);
-  if (row == LH_NO_NUMBER) {
-    lh_text text = {0};
-    lh_fold_text(&f->folder, f->state[id], true, &text);
-    row = lh_make_waste_row(rows, key, class_index, &text);
-    if (row == LH_NO_NUMBER) return false;
-  }
-  lh_waste_part part = part_of(&f->w, id, kind);
-  lh_add_waste(rows, row, &part);
-  return true;
+  return lh_places_make(&f->places, snapshot, f->ids, f->n_ids);
 }
 
 static bool add_up(finder *f, lh_waste_kind kind) {
   lh_waste *out = &f->out->visible;
-  lh_waste_rows rows = {.texts = &f->out->texts, .sum = &out->kinds[kind]};
+  lh_waste_rows rows = {.places = &f->places, .sum = &out->kinds[kind]};
   bool ok = true;
   if (kind == LH_WASTE_DEBUG) ok = lh_find_debug_waste(&f->w, &rows);
-  for (size_t i = 0; ok && i < f->n_ids; i++)
-    if (f->w.kinds[f->ids[i]] & 1u << kind) ok = add_object(f, &rows, f->ids[i], kind);
+  for (size_t i = 0; ok && i < f->n_ids; i++) {
+    if (!(f->w.kinds[f->ids[i]] & 1u << kind)) continue;
+    lh_waste_part part = part_of(&f->w, f->ids[i], kind);
+    ok = lh_add_waste(&rows, lh_place_of(&f->places, f->ids[i]), &part);
+  }
   lh_end_waste_rows(&rows, f->w.snapshot);
   if (kind != LH_WASTE_SMALL_TABLES) out->bytes += out->kinds[kind].bytes;
   return ok;
@@ -140,7 +116,7 @@ static bool add_up(finder *f, lh_waste_kind kind) {
 
 /* }=================================================================================== */
 
-static bool find(finder *f) {
+static bool find_all(finder *f) {
   lh_wasted *w = &f->w;
   size_t n = (size_t)w->snapshot->n + 1;
   w->kinds = lh_alloc_zeroed(n, 1);
@@ -160,19 +136,16 @@ int lh_find_waste(lh_snapshot *snapshot, lh_waste **out, lh_error *error) {
   if (!snapshot->retained || !snapshot->classes)
     return lh_fail(error, LH_EARGUMENT, "the snapshot has not been classified");
   finder f = {.w = {.snapshot = snapshot}};
-  int code = lh_folder_init(&f.folder, snapshot, error);
-  if (code) return code;
   f.out = lh_alloc_zeroed(1, sizeof *f.out);
-  bool ok = f.out && lh_strings_add(&f.out->texts, LH_UNTOLD, strlen(LH_UNTOLD)) != LH_NO_NUMBER;
+  if (f.out) f.w.out = &f.out->visible;
+  bool ok = f.out && find_all(&f);
   if (ok) {
-    f.w.out = &f.out->visible;
-    f.out->texts.most_bytes = MOST_PATHS * (uint64_t)snapshot->size + (1u << 20);
-    ok = find(&f);
+    f.out->texts = f.places.texts;
+    f.places.texts = (lh_strings){0};
   }
-  lh_folder_free(&f.folder);
+  lh_places_free(&f.places);
   lh_free(f.w.kinds);
   lh_free(f.w.original);
-  lh_free(f.state);
   lh_free(f.ids);
   if (ok) {
     *out = &f.out->visible;

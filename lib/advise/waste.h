@@ -8,7 +8,7 @@
 #define LUAHEAP_WASTE_H
 
 #include "luaheap_analyses.h"
-#include "name/fold.h"
+#include "name/place.h"
 
 /* kinds[id]: 1 << lh_waste_kind, for each kind in which the object counts, and */
 enum { LH_WASTE_MARKED = 0x80 }; /* a metatable; an original that is counted */
@@ -53,15 +53,10 @@ bool lh_find_twins(lh_wasted *w);
 
 /* {=== waste_rows.c ================================================================== */
 
-/* The text of rows whose own would be too much for the set of texts: it is there from the start. */
-#define LH_UNTOLD "..."
-
-/* The rows of one kind. */
+/* The rows of one kind, by place. */
 typedef struct lh_waste_rows {
-  lh_strings *texts; /* that held_by is in */
+  lh_places *places;
   lh_waste_sum *sum;
-  lh_map by_key;  /* what the caller tells rows by -> row */
-  lh_map by_text; /* class, text -> row */
   uint64_t *most; /* of each row: the bytes of the example */
   size_t capacity, most_capacity;
 } lh_waste_rows;
@@ -73,17 +68,10 @@ typedef struct lh_waste_part {
   bool by_hash;
 } lh_waste_part;
 
-/* The row under a key; LH_NO_NUMBER: there is none yet. */
-static inline uint32_t lh_waste_row_at(const lh_waste_rows *rows, uint64_t key) {
-  return lh_map_get(&rows->by_key, key);
-}
+/* False: out of memory. */
+bool lh_add_waste(lh_waste_rows *rows, uint32_t place, const lh_waste_part *part);
 
-/* The row of a class and a text, from now on under this key, too. LH_NO_NUMBER: out of memory. */
-uint32_t lh_make_waste_row(lh_waste_rows *rows, uint64_t key, uint32_t class_index, lh_text *text);
-
-void lh_add_waste(lh_waste_rows *rows, uint32_t row, const lh_waste_part *part);
-
-/* Sorts them and frees all but the sum. */
+/* Sorts the rows of places with any waste, and frees all but the sum. */
 void lh_end_waste_rows(lh_waste_rows *rows, const lh_snapshot *snapshot);
 
 /* }=================================================================================== */

@@ -43,32 +43,37 @@ static uint64_t take_names(const lh_wasted *w, lh_id proto, uint8_t *state) {
   return bytes;
 }
 
-static bool add_proto(const lh_wasted *w, lh_waste_rows *rows, lh_id id, uint8_t *state) {
+static uint32_t place_of_source(lh_waste_rows *rows, const lh_snapshot *snapshot, lh_id source) {
+  lh_text text = {0};
+  lh_add_source(&text, snapshot, source);
+  return lh_place_called(rows->places, &text);
+}
+
+/* `places`: of each source. */
+static bool add_proto(const lh_wasted *w, lh_waste_rows *rows, lh_id id, uint8_t *state,
+                      lh_map *places) {
   lh_object proto;
   lh_object_at(w->snapshot, id, &proto);
   lh_waste_part part = {.id = id,
                         .original = LH_NO_OBJECT,
                         .bytes = proto.as.proto.debug_bytes + take_names(w, id, state)};
   if (part.bytes == 0) return true;
-  uint32_t row = lh_waste_row_at(rows, proto.as.proto.source);
-  if (row == LH_NO_NUMBER) {
-    lh_text text = {0};
-    lh_add_source(&text, w->snapshot, proto.as.proto.source);
-    row = lh_make_waste_row(rows, proto.as.proto.source, UINT32_MAX, &text);
-    if (row == LH_NO_NUMBER) return false;
-  }
-  lh_add_waste(rows, row, &part);
-  return true;
+  uint32_t *place = lh_map_at(places, proto.as.proto.source);
+  if (place && *place == LH_NO_NUMBER)
+    *place = place_of_source(rows, w->snapshot, proto.as.proto.source);
+  return place && *place != LH_NO_NUMBER && lh_add_waste(rows, *place, &part);
 }
 
 bool lh_find_debug_waste(const lh_wasted *w, lh_waste_rows *rows) {
   const lh_snapshot *snapshot = w->snapshot;
   uint8_t *state = lh_alloc_zeroed((size_t)snapshot->n + 1, 1);
+  lh_map places = {0};
   bool ok = state != NULL;
   if (ok) mark_needed(snapshot, state);
   for (lh_id id = 1; ok && id <= snapshot->n; id++)
     if (lh_type_of(snapshot, id) == LH_TYPE_PROTO && lh_may_be_waste(snapshot, id))
-      ok = add_proto(w, rows, id, state);
+      ok = add_proto(w, rows, id, state, &places);
+  lh_map_free(&places);
   lh_free(state);
   return ok;
 }

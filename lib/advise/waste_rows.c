@@ -1,51 +1,31 @@
 /*
-** waste_rows.c - what is waste, by class and place: a million small tables are some rows.
-**
-** Rows are told apart by a key that is quick to have (class and folded state), and under one class
-** and text there is one row whatever its keys.
+** waste_rows.c - what is waste, by place: a million small tables are some rows.
 */
 #include <stdlib.h>
 #include <string.h>
 
 #include "waste.h"
 
-static lh_text_id text_number(lh_waste_rows *rows, lh_text *text) {
-  lh_text_id id = text->failed ? LH_NO_NUMBER : lh_strings_add(rows->texts, text->bytes, text->n);
-  if (id == LH_NO_NUMBER && rows->texts->full)
-    id = lh_strings_add(rows->texts, LH_UNTOLD, strlen(LH_UNTOLD));
-  lh_text_free(text);
-  return id;
-}
-
-static uint32_t append(lh_waste_rows *rows, uint32_t class_index, lh_text_id text) {
+/* Places that are new have a row without objects. */
+static bool make_room(lh_waste_rows *rows, uint32_t place) {
   lh_waste_sum *sum = rows->sum;
-  if (!lh_grow(&sum->rows, sum->n_rows, &rows->capacity, sizeof *sum->rows) ||
-      !lh_grow(&rows->most, sum->n_rows, &rows->most_capacity, sizeof *rows->most))
-    return LH_NO_NUMBER;
-  sum->rows[sum->n_rows] = (lh_waste_row){
-      .class_index = class_index, .held_by = rows->texts->texts[text], .example = LH_NO_OBJECT};
-  rows->most[sum->n_rows] = 0;
-  return (uint32_t)sum->n_rows++;
+  while (sum->n_rows <= place) {
+    if (!lh_grow(&sum->rows, sum->n_rows, &rows->capacity, sizeof *sum->rows) ||
+        !lh_grow(&rows->most, sum->n_rows, &rows->most_capacity, sizeof *rows->most))
+      return false;
+    sum->rows[sum->n_rows] = (lh_waste_row){.example = LH_NO_OBJECT};
+    rows->most[sum->n_rows++] = 0;
+  }
+  return true;
 }
 
-uint32_t lh_make_waste_row(lh_waste_rows *rows, uint64_t key, uint32_t class_index, lh_text *text) {
-  lh_text_id id = text_number(rows, text);
-  if (id == LH_NO_NUMBER) return LH_NO_NUMBER;
-  uint32_t *row = lh_map_at(&rows->by_text, (uint64_t)class_index << 32 | id);
-  if (!row) return LH_NO_NUMBER;
-  if (*row == LH_NO_NUMBER) *row = append(rows, class_index, id);
-  if (*row == LH_NO_NUMBER) return LH_NO_NUMBER;
-  uint32_t *known = lh_map_at(&rows->by_key, key);
-  if (!known) return LH_NO_NUMBER;
-  return *known = *row;
-}
-
-void lh_add_waste(lh_waste_rows *rows, uint32_t row, const lh_waste_part *part) {
-  lh_waste_row *to = &rows->sum->rows[row];
-  if (to->example == LH_NO_OBJECT || part->bytes > rows->most[row]) {
+bool lh_add_waste(lh_waste_rows *rows, uint32_t place, const lh_waste_part *part) {
+  if (!make_room(rows, place)) return false;
+  lh_waste_row *to = &rows->sum->rows[place];
+  if (to->example == LH_NO_OBJECT || part->bytes > rows->most[place]) {
     to->example = part->id;
     to->original = part->original;
-    rows->most[row] = part->bytes;
+    rows->most[place] = part->bytes;
   }
   to->objects++;
   to->bytes += part->bytes;
@@ -55,6 +35,7 @@ void lh_add_waste(lh_waste_rows *rows, uint32_t row, const lh_waste_part *part) 
   rows->sum->objects++;
   rows->sum->bytes += part->bytes;
   rows->sum->by_hash += part->by_hash;
+  return true;
 }
 
 static int compare_rows(const void *left, const void *right, void *payload) {
@@ -70,9 +51,15 @@ static int compare_rows(const void *left, const void *right, void *payload) {
 
 void lh_end_waste_rows(lh_waste_rows *rows, const lh_snapshot *snapshot) {
   lh_waste_sum *sum = rows->sum;
-  if (sum->n_rows > 1)
-    qsort_r(sum->rows, sum->n_rows, sizeof *sum->rows, compare_rows, (void *)snapshot);
-  lh_map_free(&rows->by_key);
-  lh_map_free(&rows->by_text);
+  size_t n = 0;
+  for (size_t i = 0; i < sum->n_rows; i++) {
+    const lh_place *place = &rows->places->list[i];
+    if (sum->rows[i].objects == 0) continue;
+    sum->rows[n] = sum->rows[i];
+    sum->rows[n].class_index = place->class_index;
+    sum->rows[n++].held_by = rows->places->texts.texts[place->path];
+  }
+  sum->n_rows = n;
+  if (n > 1) qsort_r(sum->rows, n, sizeof *sum->rows, compare_rows, (void *)snapshot);
   lh_free(rows->most);
 }

@@ -29,7 +29,7 @@ typedef struct draft {
 
 typedef struct writing {
   const lh_snapshot *snapshot;
-  lh_places places;
+  lh_merged_paths places;
   uint32_t *first_below; /* of each place; those below it stand in `below`, biggest first */
   uint32_t *below;
   draft *drafts; /* in preorder */
@@ -42,17 +42,18 @@ typedef struct writing {
 /* {=== Rows =========================================================================== */
 
 static int compare_places(const void *left, const void *right, void *payload) {
-  const lh_places *t = payload;
+  const lh_merged_paths *t = payload;
   uint32_t a = *(const uint32_t *)left, b = *(const uint32_t *)right;
-  const lh_place *x = &t->list[a], *y = &t->list[b];
+  const lh_merged_step *x = &t->list[a], *y = &t->list[b];
   if (x->bytes != y->bytes) return x->bytes > y->bytes ? -1 : 1;
   if (x->objects != y->objects) return x->objects > y->objects ? -1 : 1;
-  int order = strcmp(t->folder.pieces.texts[x->piece], t->folder.pieces.texts[y->piece]);
+  int order =
+      strcmp(t->paths.folder.pieces.texts[x->piece], t->paths.folder.pieces.texts[y->piece]);
   return order ? order : (a > b) - (a < b);
 }
 
 static bool sort_places(writing *w) {
-  const lh_places *t = &w->places;
+  const lh_merged_paths *t = &w->places;
   w->first_below = lh_alloc_zeroed(t->n + 2, sizeof *w->first_below);
   w->below = lh_alloc(t->n, sizeof *w->below);
   if (!w->first_below || !w->below) return false;
@@ -68,7 +69,7 @@ static bool sort_places(writing *w) {
 
 /* In preorder, from a stack of places. */
 static bool make_drafts(writing *w) {
-  const lh_places *t = &w->places;
+  const lh_merged_paths *t = &w->places;
   draft *stack = NULL, at = {.above = 0};
   size_t n_stack = 0, capacity = 0;
   bool ok = false;
@@ -96,8 +97,8 @@ out:
 static int compare_drafts(const void *left, const void *right, void *payload) {
   const writing *w = payload;
   uint32_t a = *(const uint32_t *)left, b = *(const uint32_t *)right;
-  const lh_place *x = &w->places.list[w->drafts[a].first];
-  const lh_place *y = &w->places.list[w->drafts[b].first];
+  const lh_merged_step *x = &w->places.list[w->drafts[a].first];
+  const lh_merged_step *y = &w->places.list[w->drafts[b].first];
   if (x->bytes != y->bytes) return x->bytes > y->bytes ? -1 : 1;
   if (x->objects != y->objects) return x->objects > y->objects ? -1 : 1;
   return (a > b) - (a < b);
@@ -150,10 +151,10 @@ static bool choose(writing *w, size_t limit) {
 
 /* A step that is no key is told by its edge, since what it is from stands before it. `joins`: the
 ** next may follow without a comma. */
-static void add_step(lh_text *text, const writing *w, const lh_place *place, bool *joins) {
+static void add_step(lh_text *text, const writing *w, const lh_merged_step *place, bool *joins) {
   if (place->form == LH_FORM_BEHIND) {
     if (text->n > 0 && !*joins) lh_text_string(text, ", ");
-    lh_place_piece(text, w->snapshot, &w->places, place);
+    lh_step_piece(text, w->snapshot, &w->places, place);
     *joins = true;
     return;
   }
@@ -171,7 +172,7 @@ static void add_step(lh_text *text, const writing *w, const lh_place *place, boo
 
 /* The steps of a row, with the middle of many left out. */
 static char *steps_of(const writing *w, const draft *d) {
-  const lh_place *list = w->places.list;
+  const lh_merged_step *list = w->places.list;
   uint32_t n = list[d->last].depth - list[d->first].depth + 1;
   uint32_t *chain = lh_alloc(n, sizeof *chain);
   lh_text text = {0};
@@ -208,7 +209,7 @@ static char *taken(writing *w, char *text) {
 
 static bool add_way(writing *w, const draft *d) {
   lh_ways *ways = w->ways;
-  const lh_place *place = &w->places.list[d->last];
+  const lh_merged_step *place = &w->places.list[d->last];
   bool is_root = d->first == 0, untold = w->text_bytes == 0;
   if (!lh_grow(&ways->rows, ways->n_rows, &w->row_capacity, sizeof *ways->rows)) return false;
   lh_way *way = &ways->rows[ways->n_rows++];
@@ -224,14 +225,14 @@ static bool add_way(writing *w, const draft *d) {
                         : taken(w, steps_of(w, d));
   way->path = is_root  ? lh_copy_text("")
               : untold ? lh_copy_text("...")
-                       : taken(w, lh_place_path(w->snapshot, &w->places, d->last));
+                       : taken(w, lh_step_path(w->snapshot, &w->places, d->last));
   return way->steps && way->path;
 }
 
 /* The row for what is hidden of a level. */
 static bool add_rest(writing *w, const draft *d, const draft *above) {
   lh_ways *ways = w->ways;
-  const lh_place *list = w->places.list;
+  const lh_merged_step *list = w->places.list;
   lh_way rest = {
       .depth = d->depth, .hidden = above->n_hidden, .id = LH_NO_OBJECT, .class_index = UINT32_MAX};
   uint32_t end = w->first_below[above->last] + above->n_below;
@@ -286,7 +287,7 @@ static int sort_out(const lh_snapshot *snapshot, const lh_id *ids, size_t n_ids,
 
 static bool merge(writing *w, const lh_id *ids, size_t limit) {
   w->text_bytes = MOST_TEXT * (uint64_t)w->snapshot->size + (1u << 20);
-  bool ok = lh_places_make(&w->places, w->snapshot, ids, w->ways->objects) &&
+  bool ok = lh_merge_steps(&w->places, w->snapshot, ids, w->ways->objects) &&
             lh_divide_retained(&w->places, w->snapshot) && sort_places(w) && make_drafts(w) &&
             lh_count_holders(w->snapshot, &w->places, w->text_bytes, w->ways) && choose(w, limit) &&
             add_rows(w) && lh_find_elsewhere(w->snapshot, &w->places, w->ways);
@@ -305,7 +306,7 @@ int lh_merge_paths(lh_snapshot *snapshot, const lh_id *ids, size_t n_ids, size_t
   if (!code) code = sort_out(snapshot, ids, n_ids, reachable, w.ways, error);
   if (!code && w.ways->objects > 0 && !merge(&w, reachable, limit))
     code = lh_fail_memory(error, "merging paths");
-  lh_places_free(&w.places);
+  lh_merged_free(&w.places);
   lh_free(w.first_below);
   lh_free(w.below);
   lh_free(w.drafts);

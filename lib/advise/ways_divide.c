@@ -15,7 +15,7 @@
 #include "advise.h"
 
 typedef struct joined {
-  const lh_places *places;
+  const lh_merged_paths *places;
   lh_graph from; /* the heap's */
   uint32_t n;    /* vertices: its objects, and from first_place on the places */
   uint32_t first_place;
@@ -32,7 +32,7 @@ static void put_edge(joined *g, lh_id source, lh_id target) {
 }
 
 static void put_edges(joined *g) {
-  const lh_places *t = g->places;
+  const lh_merged_paths *t = g->places;
   put_edge(g, LH_ROOT, g->first_place);
   for (uint32_t i = 1; i < t->n; i++)
     put_edge(g, g->first_place + t->list[i].above, g->first_place + i);
@@ -54,7 +54,7 @@ static bool join(joined *g) {
   return g->edge != NULL;
 }
 
-bool lh_divide_retained(lh_places *t, const lh_snapshot *snapshot) {
+bool lh_divide_retained(lh_merged_paths *t, const lh_snapshot *snapshot) {
   joined g = {.places = t, .from = lh_graph_of(snapshot), .first_place = snapshot->n + 1};
   uint64_t n_vertices = (uint64_t)snapshot->n + t->n; /* each has at most one edge more */
   if (n_vertices + snapshot->first_edge[g.first_place] >= UINT32_MAX) return false;

@@ -40,9 +40,9 @@ out:
 
 /* The paths of those that were reached, in a snapshot whose shortest paths they are. */
 static bool tell(const lh_snapshot *snapshot, const lh_id *ids, size_t n, lh_ways *ways) {
-  lh_places places = {0};
+  lh_merged_paths places = {0};
   lh_ways found = {0};
-  bool ok = lh_places_make(&places, snapshot, ids, n) &&
+  bool ok = lh_merge_steps(&places, snapshot, ids, n) &&
             lh_count_holders(snapshot, &places, (uint64_t)snapshot->size, &found);
   if (ok && found.n_holders > 0) {
     ways->elsewhere = found.holders[0];
@@ -50,11 +50,11 @@ static bool tell(const lh_snapshot *snapshot, const lh_id *ids, size_t n, lh_way
     ways->objects_elsewhere = n;
   }
   for (uint32_t i = 0; i < found.n_holders; i++) lh_drop_holder(&found.holders[i]);
-  lh_places_free(&places);
+  lh_merged_free(&places);
   return ok;
 }
 
-bool lh_find_elsewhere(const lh_snapshot *snapshot, const lh_places *of, lh_ways *ways) {
+bool lh_find_elsewhere(const lh_snapshot *snapshot, const lh_merged_paths *of, lh_ways *ways) {
   size_t n = (size_t)snapshot->n + 1, n_ids = 0;
   lh_search search;
   lh_snapshot without = *snapshot;

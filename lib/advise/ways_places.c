@@ -11,15 +11,15 @@
 */
 #include "advise.h"
 
+#include <string.h>
+
 /* Behind so many places on one way all is one. */
 enum { MAX_DEPTH = 256 };
 
 typedef struct merging {
   const lh_snapshot *snapshot;
-  lh_places *places;
-  uint32_t *state; /* of each object on a path */
-  lh_map steps;    /* place, piece, form -> the place below it */
-  lh_text_id any;  /* "[*]" */
+  lh_merged_paths *merged;
+  lh_map below; /* step, piece, form -> the step behind it */
 } merging;
 
 static bool is_same_key(lh_value a, lh_value b) {
@@ -28,22 +28,24 @@ static bool is_same_key(lh_value a, lh_value b) {
 }
 
 static uint32_t add_place(merging *m, uint32_t above, const lh_fold_state *state, lh_id entry) {
-  lh_places *t = m->places;
+  lh_merged_paths *t = m->merged;
   if (!lh_grow(&t->list, t->n, &t->capacity, sizeof *t->list)) return LH_NO_NUMBER;
-  t->list[t->n] = (lh_place){.above = above,
-                             .piece = state->piece,
-                             .form = state->form,
-                             .phrase = state->phrase,
-                             .level = state->depth,
-                             .depth = t->n > 0 ? t->list[above].depth + 1 : 0,
-                             .entry = entry,
-                             .example = LH_NO_OBJECT,
-                             .class_index = UINT32_MAX};
+  t->list[t->n] =
+      (lh_merged_step){.above = above,
+                       .piece = state->piece,
+                       .form = state->form,
+                       .phrase = state->phrase,
+                       .any_key = strcmp(t->paths.folder.pieces.texts[state->piece], "[*]") == 0,
+                       .level = state->depth,
+                       .depth = t->list[above].depth + 1,
+                       .entry = entry,
+                       .example = LH_NO_OBJECT,
+                       .class_index = UINT32_MAX};
   return (uint32_t)t->n++;
 }
 
 /* The place of the same new beginning, `at` itself or above it. */
-static uint32_t find_above(const lh_places *t, uint32_t at, const lh_fold_state *state) {
+static uint32_t find_above(const lh_merged_paths *t, uint32_t at, const lh_fold_state *state) {
   for (; at != 0; at = t->list[at].above)
     if (t->list[at].piece == state->piece && t->list[at].form == state->form) return at;
   return LH_NO_NUMBER;
@@ -51,11 +53,11 @@ static uint32_t find_above(const lh_places *t, uint32_t at, const lh_fold_state 
 
 /* The place of what is behind an edge from `at`, by its state. */
 static uint32_t step(merging *m, uint32_t at, const lh_fold_state *state, lh_id entry) {
-  lh_places *t = m->places;
+  lh_merged_paths *t = m->merged;
   bool begins = state->form == LH_FORM_BASE;
   while (!begins && t->list[at].level >= state->depth) at = t->list[at].above;
   uint64_t words[2] = {(uint64_t)at << 32 | state->piece, state->form};
-  uint32_t *below = lh_map_at_words(&m->steps, words, 2);
+  uint32_t *below = lh_map_at_words(&m->below, words, 2);
   if (!below || *below != LH_NO_NUMBER) return below ? *below : LH_NO_NUMBER;
   uint32_t found = begins ? find_above(t, at, state) : LH_NO_NUMBER;
   if (found == at) t->list[at].again = true;
@@ -66,47 +68,44 @@ static uint32_t step(merging *m, uint32_t at, const lh_fold_state *state, lh_id 
 }
 
 /* Is there one key at this place so far? Of [*] alone the text does not say. */
-static void note_key(const merging *m, lh_place *place, const lh_edge *edge) {
-  if (place->piece != m->any || edge->kind != LH_EDGE_VALUE) return;
+static void note_key(lh_merged_step *place, const lh_edge *edge) {
+  if (!place->any_key || edge->kind != LH_EDGE_VALUE) return;
   if (place->entry == edge->target) place->key = edge->key;
   if (!is_same_key(place->key, edge->key)) place->keys_vary = true;
 }
 
 /* An upvalue on the way to its content is no object for people. */
-static void note_object(const merging *m, lh_place *place, lh_id id) {
+static void note_object(const merging *m, lh_merged_step *place, lh_id id) {
   uint32_t class_index = lh_class_of(m->snapshot, id);
-  if (lh_type_of(m->snapshot, id) == LH_TYPE_UPVALUE && !m->places->is_member[id]) return;
+  if (lh_type_of(m->snapshot, id) == LH_TYPE_UPVALUE && !m->merged->is_member[id]) return;
   if (place->through++ == 0) place->class_index = class_index;
   if (place->class_index != class_index) place->class_index = UINT32_MAX;
   bool better = place->example == LH_NO_OBJECT ||
-                m->places->is_member[id] > m->places->is_member[place->example];
-  if (!better && m->places->is_member[id] == m->places->is_member[place->example])
+                m->merged->is_member[id] > m->merged->is_member[place->example];
+  if (!better && m->merged->is_member[id] == m->merged->is_member[place->example])
     better = lh_retained_bytes(m->snapshot, id) > lh_retained_bytes(m->snapshot, place->example);
   if (better) place->example = id;
-  place->here += m->places->is_member[id];
+  place->here += m->merged->is_member[id];
 }
 
-static bool visit(const lh_edge *edge, bool any_key, void *payload) {
+static bool add_object(const lh_edge *edge, void *payload) {
   merging *m = payload;
-  lh_places *t = m->places;
+  lh_merged_paths *t = m->merged;
   lh_id id = edge->target;
-  uint32_t state = lh_fold_step(&t->folder, m->state[edge->source], edge, any_key);
-  if (state == LH_NO_NUMBER) return false;
-  m->state[id] = state;
   uint32_t at = t->of[edge->source];
   if (lh_form_of(m->snapshot, edge) != LH_FORM_NOTHING)
-    at = step(m, at, &t->folder.states[state], id);
+    at = step(m, at, &t->paths.folder.states[t->paths.state[id]], id);
   if (at == LH_NO_NUMBER) return false;
   t->of[id] = at;
-  note_key(m, &t->list[at], edge);
+  note_key(&t->list[at], edge);
   note_object(m, &t->list[at], id);
   return true;
 }
 
 /* A place stands behind those above it. */
-static void sum_up(lh_places *t) {
+static void sum_up(lh_merged_paths *t) {
   for (size_t i = t->n; i-- > 0;) {
-    lh_place *place = &t->list[i];
+    lh_merged_step *place = &t->list[i];
     place->objects += place->here;
     if (i == 0) break;
     t->list[place->above].objects += place->objects;
@@ -114,28 +113,29 @@ static void sum_up(lh_places *t) {
   }
 }
 
-bool lh_places_make(lh_places *t, const lh_snapshot *snapshot, const lh_id *ids, size_t n_ids) {
-  merging m = {.snapshot = snapshot, .places = t};
+bool lh_merge_steps(lh_merged_paths *t, const lh_snapshot *snapshot, const lh_id *ids,
+                    size_t n_ids) {
+  merging m = {.snapshot = snapshot, .merged = t};
   size_t n = (size_t)snapshot->n + 1;
-  bool ok = lh_folder_init(&t->folder, snapshot, NULL) == 0;
-  if (!ok) return false;
-  m.state = lh_alloc_zeroed(n, sizeof *m.state);
-  m.any = lh_strings_add(&t->folder.pieces, "[*]", 3);
   t->of = lh_alloc_zeroed(n, sizeof *t->of);
   t->is_member = lh_alloc_zeroed(n, 1);
-  ok = m.state && m.any != LH_NO_NUMBER && t->of && t->is_member;
+  bool ok = t->of && t->is_member && lh_grow(&t->list, 0, &t->capacity, sizeof *t->list);
   for (size_t i = 0; ok && i < n_ids; i++) t->is_member[ids[i]] = 1;
-  ok = ok && add_place(&m, 0, &t->folder.states[LH_FOLD_START], LH_ROOT) != LH_NO_NUMBER &&
-       lh_walk_paths(snapshot, ids, n_ids, visit, &m);
+  if (ok)
+    t->list[t->n++] = (lh_merged_step){.form = LH_FORM_BASE,
+                                       .phrase = true,
+                                       .entry = LH_ROOT,
+                                       .example = LH_NO_OBJECT,
+                                       .class_index = UINT32_MAX};
+  ok = ok && lh_fold_paths(&t->paths, snapshot, ids, n_ids, add_object, &m);
   if (ok) sum_up(t);
-  lh_folder_settle(&t->folder);
-  lh_free(m.state);
-  lh_map_free(&m.steps);
+  lh_settle_folded(&t->paths);
+  lh_map_free(&m.below);
   return ok;
 }
 
-void lh_places_free(lh_places *t) {
-  lh_folder_free(&t->folder);
+void lh_merged_free(lh_merged_paths *t) {
+  lh_free_folded(&t->paths);
   lh_free(t->list);
   lh_free(t->of);
   lh_free(t->is_member);

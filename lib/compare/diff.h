@@ -1,15 +1,13 @@
 /*
 ** diff.h - what the files that compare snapshots share: age.c (which object is new, which the
-** same), fingerprint.c (what stays the same about a group), groups.c (the leaks by class and
-** holder), grown.c (containers), changes.c (classes), strings.c (strings by content) and diff.c,
-** which puts the parts of a diff together. Private to the library.
+** same), groups.c (the leaks by place), grown.c (containers), changes.c (classes), strings.c (strings
+** by content) and diff.c, which puts the parts of a diff together. Private to the library.
 */
 #ifndef LUAHEAP_DIFF_H
 #define LUAHEAP_DIFF_H
 
 #include "luaheap_compare.h"
-#include "name/fold.h"
-#include "name/names.h"
+#include "name/place.h"
 #include "read/snapshot.h"
 
 /* {=== age.c ========================================================================= */
@@ -35,37 +33,6 @@ bool lh_is_new(const lh_window *window, lh_id id);
 ** is another object. */
 lh_id lh_earlier_self(const lh_snapshot *later, lh_id id, const lh_snapshot *earlier,
                       uint32_t mark);
-
-/* }=================================================================================== */
-
-/* {=== fingerprint.c ================================================================= */
-
-/* The text of a class or path without what differs between runs, machines and builds: the lines of
-** functions, the directories of their files, addresses. */
-void lh_stable_text(lh_text *out, const char *text);
-
-/* The fingerprint of objects of a class under a folded path. False: out of memory. */
-bool lh_fingerprint(const lh_class_entry *class, const char *path,
-                    char fingerprint[LH_FINGERPRINT_BYTES]);
-
-/* From so many paths on that differ in their numbers only they are one. */
-enum { LH_MANY_NUMBERS = 8 };
-
-/* A path from _G or package.loaded with * for each number in it: _G.request_*. False: it has none,
-** and what was added to `out` is of no use. */
-bool lh_fold_numbers(lh_text *out, const char *path);
-
-/* The same of the class of a module, which has its name: module tenant_*. */
-bool lh_fold_module(lh_text *out, const lh_class *class);
-
-/* The fingerprint of a folded path, and that with * for its numbers; "" if it has none. */
-typedef struct lh_prints {
-  char exact[LH_FINGERPRINT_BYTES], folded[LH_FINGERPRINT_BYTES];
-} lh_prints;
-
-/* False: out of memory. */
-bool lh_fingerprints(const lh_folder *folder, uint32_t state, const lh_class_entry *class,
-                     lh_prints *prints);
 
 /* }=================================================================================== */
 

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "diff.h"
-#include "name/fold.h"
 
 static uint64_t count_entries(const lh_snapshot *snapshot, lh_id id, bool *weak) {
   lh_object object;
@@ -83,18 +82,13 @@ static int compare_grown(const void *left, const void *right) {
 typedef struct chart {
   uint32_t *index; /* 1 + number of the edge to an object; 0: none */
   lh_edge *edges;
-  uint32_t *states;
-  lh_folder folder;
-  size_t n, capacity, state_capacity;
+  lh_folded_paths paths;
+  size_t n, capacity;
   uint64_t steps_left; /* of all paths that are told exactly */
 } chart;
 
-static bool visit(const lh_edge *edge, bool any_key, void *payload) {
+static bool add_edge(const lh_edge *edge, void *payload) {
   chart *m = payload;
-  uint32_t before = m->index[edge->source] ? m->states[m->index[edge->source] - 1] : LH_FOLD_START;
-  if (!lh_grow(&m->states, m->n, &m->state_capacity, sizeof *m->states)) return false;
-  m->states[m->n] = lh_fold_step(&m->folder, before, edge, any_key);
-  if (m->states[m->n] == LH_NO_NUMBER) return false;
   if (!lh_grow(&m->edges, m->n, &m->capacity, sizeof *m->edges)) return false;
   m->edges[m->n++] = *edge;
   m->index[edge->target] = (uint32_t)m->n;
@@ -133,7 +127,7 @@ static char *tell_path(const lh_snapshot *c, chart *m, lh_id id, const char *pla
 
 static bool tell(const lh_snapshot *c, chart *m, lh_grown *grown) {
   lh_text text = {0};
-  lh_fold_text(&m->folder, m->states[m->index[grown->id] - 1], false, &text);
+  lh_fold_text(&m->paths.folder, m->paths.state[grown->id], false, &text);
   grown->place = lh_text_finish(&text);
   bool ok = grown->place &&
             lh_fingerprint(lh_class_entry_of(c, grown->id), grown->place, grown->fingerprint);
@@ -143,18 +137,16 @@ static bool tell(const lh_snapshot *c, chart *m, lh_grown *grown) {
 
 static bool tell_all(const lh_snapshot *c, lh_diff *diff) {
   chart m = {.steps_left = STEPS_OF_FEW + MOST_STEPS * (uint64_t)c->n};
-  if (lh_folder_init(&m.folder, c, NULL) != 0) return false;
   lh_id *ids = lh_alloc(diff->n_grown, sizeof *ids);
   m.index = lh_alloc_zeroed((size_t)c->n + 1, sizeof *m.index);
   bool ok = ids && m.index;
   for (size_t i = 0; ok && i < diff->n_grown; i++) ids[i] = diff->grown[i].id;
-  ok = ok && lh_walk_paths(c, ids, diff->n_grown, visit, &m);
+  ok = ok && lh_fold_paths(&m.paths, c, ids, diff->n_grown, add_edge, &m);
   for (size_t i = 0; ok && i < diff->n_grown; i++) ok = tell(c, &m, &diff->grown[i]);
-  lh_folder_free(&m.folder);
+  lh_free_folded(&m.paths);
   lh_free(ids);
   lh_free(m.index);
   lh_free(m.edges);
-  lh_free(m.states);
   return ok;
 }
 

@@ -80,6 +80,7 @@ void lh_folder_free(lh_folder *folder) {
   lh_folder_settle(folder);
   lh_strings_free(&folder->pieces);
   lh_free(folder->states);
+  *folder = (lh_folder){0};
 }
 
 /* The same text, but another object reached. */

@@ -105,13 +105,28 @@ bool lh_is_keyed_object(const lh_snapshot *snapshot, const lh_edge *edge);
 
 /* {=== spanning.c ==================================================================== */
 
-/* Called for each object on the shortest paths to the wanted ones, after the object before it:
-** `edge` leads to it, `any_key` as in lh_fold_step. False ends the walk: out of memory. */
-typedef bool (*lh_visit)(const lh_edge *edge, bool any_key, void *payload);
+/* The shortest paths of many objects, folded. All zero are none. */
+typedef struct lh_folded_paths {
+  lh_folder folder;
+  uint32_t *state; /* of each object on one of them: what its own path is, folded */
+  lh_id *order;    /* those objects, the root first: each behind its dominators */
+  size_t n;
+} lh_folded_paths;
 
-/* Visits the shortest paths of all `ids` (reachable), every object once. O(edges of those). */
-bool lh_walk_paths(const lh_snapshot *snapshot, const lh_id *ids, size_t n_ids, lh_visit visit,
-                   void *payload);
+/* Called for each of those objects, after the one before it: `edge` leads to it, and state[] says
+** what its path is. False: out of memory. */
+typedef bool (*lh_visit)(const lh_edge *edge, void *payload);
+
+/* Folds the shortest paths of all `ids` (reachable, in any order), meeting each object once.
+** `visit` may be NULL. False: out of memory. To be followed by lh_free_folded, whatever it returns.
+** O(edges of the objects on the paths), 4 bytes an object of the snapshot and 4 more for each of
+** those. */
+bool lh_fold_paths(lh_folded_paths *paths, const lh_snapshot *snapshot, const lh_id *ids,
+                   size_t n_ids, lh_visit visit, void *payload);
+void lh_free_folded(lh_folded_paths *paths);
+
+/* Keeps the folder alone, for texts: there will be no more steps. */
+void lh_settle_folded(lh_folded_paths *paths);
 
 /* }=================================================================================== */
 

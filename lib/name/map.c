@@ -81,6 +81,12 @@ uint32_t *lh_map_at(lh_map *map, uint64_t key) {
   return place_under(map, &key, 1);
 }
 
+bool lh_map_count(lh_map *map, uint64_t key) {
+  uint32_t *count = lh_map_at(map, key);
+  if (count) *count = *count == LH_NO_NUMBER ? 1 : *count + 1;
+  return count != NULL;
+}
+
 uint32_t lh_map_get_words(const lh_map *map, const uint64_t *words, size_t n_words) {
   return number_under(map, words, n_words);
 }

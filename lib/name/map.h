@@ -31,7 +31,10 @@ uint32_t lh_map_get(const lh_map *map, uint64_t key);
 ** of memory. */
 uint32_t *lh_map_at(lh_map *map, uint64_t key);
 
-/* The same for keys of several words, of as many in all calls for one map. */
+/* Adds 1 to the number under a key, 0 at first. False: out of memory. */
+bool lh_map_count(lh_map *map, uint64_t key);
+
+/* As the first two, for keys of several words, of as many in all calls for one map. */
 uint32_t lh_map_get_words(const lh_map *map, const uint64_t *words, size_t n_words);
 uint32_t *lh_map_at_words(lh_map *map, const uint64_t *words, size_t n_words);
 

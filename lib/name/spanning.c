@@ -1,7 +1,7 @@
 /*
-** spanning.c - the shortest paths of many objects at once: the part of the tree of parents that
-** leads to them, from the root down. Each object's edges are decoded once, however many paths run
-** through it, so that a million objects in one array cost that array once.
+** spanning.c - the shortest paths of many objects at once, folded: the part of the tree of parents
+** that leads to them, from the root down. Each object's edges are decoded once, however many paths
+** run through it, so that a million objects in one array cost that array once.
 */
 #include <stdlib.h>
 
@@ -14,9 +14,8 @@ enum { WANTED = 1, INNER = 2, VISITED = 4, MET = 8 };
 
 typedef struct walk {
   const lh_snapshot *snapshot;
+  lh_folded_paths *paths; /* its order is the queue */
   uint8_t *state;
-  lh_id *queue;
-  size_t n_queue;
   uint32_t *n_alike; /* of each class, among one table's values */
   uint32_t *counted; /* the classes for which that is not 0 */
   uint32_t n_counted;
@@ -37,10 +36,11 @@ static bool allocate(walk *w, const lh_id *ids, size_t n_ids) {
       n_wanted++;
     }
   }
-  w->queue = lh_alloc(n_wanted, sizeof *w->queue);
+  w->paths->order = lh_alloc(n_wanted, sizeof *w->paths->order);
+  w->paths->state = lh_alloc_zeroed((size_t)snapshot->n + 1, sizeof *w->paths->state);
   w->n_alike = lh_alloc_zeroed(lh_class_count(snapshot) + 1, sizeof *w->n_alike);
   w->counted = lh_alloc(lh_class_count(snapshot) + 1, sizeof *w->counted);
-  return w->queue && w->n_alike && w->counted;
+  return w->paths->order && w->paths->state && w->n_alike && w->counted;
 }
 
 /* Has a table a key that is a string? The keys alone are quick to read. */
@@ -103,9 +103,12 @@ static bool visit_edge(walk *w, const lh_edge *edge, keys k) {
     any_key = class_index != UINT32_MAX &&
               lh_keys_vary(w->snapshot, class_index, w->n_alike[class_index], k.n_values);
   }
+  lh_folded_paths *paths = w->paths;
+  uint32_t state = lh_fold_step(&paths->folder, paths->state[edge->source], edge, any_key);
   w->state[edge->target] |= VISITED;
-  w->queue[w->n_queue++] = edge->target;
-  return w->visit(edge, any_key, w->payload);
+  paths->order[paths->n++] = edge->target;
+  paths->state[edge->target] = state;
+  return state != LH_NO_NUMBER && (!w->visit || w->visit(edge, w->payload));
 }
 
 static int compare_targets(const void *left, const void *right) {
@@ -166,19 +169,32 @@ static bool visit_targets(walk *w, lh_id id) {
   return ok;
 }
 
-bool lh_walk_paths(const lh_snapshot *snapshot, const lh_id *ids, size_t n_ids, lh_visit visit,
-                   void *payload) {
-  walk w = {.snapshot = snapshot, .visit = visit, .payload = payload};
-  bool ok = allocate(&w, ids, n_ids);
+bool lh_fold_paths(lh_folded_paths *paths, const lh_snapshot *snapshot, const lh_id *ids,
+                   size_t n_ids, lh_visit visit, void *payload) {
+  walk w = {.snapshot = snapshot, .paths = paths, .visit = visit, .payload = payload};
+  *paths = (lh_folded_paths){0};
+  bool ok = lh_folder_init(&paths->folder, snapshot, NULL) == LH_OK && allocate(&w, ids, n_ids);
   if (ok) {
     w.state[LH_ROOT] |= VISITED;
-    w.queue[w.n_queue++] = LH_ROOT;
+    paths->order[paths->n++] = LH_ROOT;
   }
-  for (size_t i = 0; ok && i < w.n_queue; i++)
-    if (w.state[w.queue[i]] & INNER) ok = visit_targets(&w, w.queue[i]);
+  for (size_t i = 0; ok && i < paths->n; i++)
+    if (w.state[paths->order[i]] & INNER) ok = visit_targets(&w, paths->order[i]);
   lh_free(w.state);
-  lh_free(w.queue);
   lh_free(w.n_alike);
   lh_free(w.counted);
   return ok;
+}
+
+void lh_settle_folded(lh_folded_paths *paths) {
+  lh_folder_settle(&paths->folder);
+  lh_free(paths->state);
+  lh_free(paths->order);
+  paths->state = NULL;
+  paths->order = NULL;
+}
+
+void lh_free_folded(lh_folded_paths *paths) {
+  lh_settle_folded(paths);
+  lh_folder_free(&paths->folder);
 }

@@ -77,7 +77,7 @@ static char *folded_path(const trial *t, lh_id id) {
 }
 
 /* In a heap of tables a new beginning is a root only, so a text is all of a path. */
-static void check_places(const trial *t, const lh_places *places) {
+static void check_places(const trial *t, const lh_merged_paths *places) {
   char *text[RANDOM_MOST_OBJECTS + 2] = {NULL};
   for (lh_id id = 1; id <= t->s->n; id++)
     if (places->of[id]) text[id] = folded_path(t, id);
@@ -89,12 +89,12 @@ static void check_places(const trial *t, const lh_places *places) {
   for (lh_id id = 1; id <= t->s->n; id++) lh_free(text[id]);
 }
 
-static bool is_below(const lh_places *places, uint32_t at, uint32_t above) {
+static bool is_below(const lh_merged_paths *places, uint32_t at, uint32_t above) {
   while (at > above) at = places->list[at].above;
   return at == above;
 }
 
-static void check_place(const trial *t, const lh_places *places, uint32_t at) {
+static void check_place(const trial *t, const lh_merged_paths *places, uint32_t at) {
   uint64_t objects = 0, here = 0, through = 0, bytes = 0;
   bool other[RANDOM_MOST_OBJECTS + 2] = {true}; /* reached from elsewhere */
   for (lh_id id = 1; id <= t->s->n; id++) {
@@ -115,7 +115,7 @@ static void check_place(const trial *t, const lh_places *places, uint32_t at) {
   }
   for (lh_id id = 1; id <= t->s->n; id++)
     if (lh_is_reachable(t->s, id) && !other[id]) bytes += lh_shallow_bytes(t->s, id);
-  const lh_place *place = &places->list[at];
+  const lh_merged_step *place = &places->list[at];
   check(t, place->objects == objects && place->here == here && place->through == through);
   check(t, place->bytes == bytes);
   check(t, at == 0 || place->above < at);
@@ -127,17 +127,17 @@ static void places_are_those_of_the_definition(void **state) {
   for (unsigned long seed = 1; seed <= 3000; seed++) {
     if (only_seed && seed != only_seed) continue;
     trial t = begin(seed);
-    lh_places places = {0};
+    lh_merged_paths places = {0};
     lh_id members[RANDOM_MOST_OBJECTS];
     size_t n = 0;
     for (lh_id id = 1; id <= t.s->n; id++)
       if (is_member(&t, id)) members[n++] = id;
-    assert_true(lh_places_make(&places, t.s, members, n));
+    assert_true(lh_merge_steps(&places, t.s, members, n));
     assert_true(lh_divide_retained(&places, t.s));
     check_places(&t, &places);
     for (uint32_t at = 0; at < places.n; at++) check_place(&t, &places, at);
     n_places += places.n;
-    lh_places_free(&places);
+    lh_merged_free(&places);
     end(&t);
   }
   assert_true(only_seed || n_places > 10000);

@@ -1,0 +1,205 @@
+/*
+** fingerprint.c - what stays the same about a group of objects from run to run, from machine to
+** machine and from build to build: a hash of its class and its folded path, with what is volatile
+** in them left out (stable_text.c). Of classes a record's is known by all its keys; an array, a map
+** and an empty table are alike, since what a collection is called follows what is in it.
+*/
+#include "place.h"
+
+#include <string.h>
+
+/* {=== Fingerprints =================================================================== */
+
+/* What is the same about a class: its name, type and fields; collections are alike. */
+static void add_stable_class(lh_text *out, const lh_class_entry *class) {
+  bool is_collection = class->plain != LH_NO_NUMBER || strcmp(class->visible.name, "{}") == 0;
+  if (is_collection) {
+    lh_text_string(out, "collection");
+    return;
+  }
+  lh_stable_text(out, class->visible.name);
+  lh_text_format(out, " %s %llx", lh_type_name(class->visible.type),
+                 (unsigned long long)class->shape);
+}
+
+bool lh_fingerprint(const lh_class_entry *class, const char *path, lh_print fingerprint) {
+  lh_text text = {0};
+  add_stable_class(&text, class);
+  lh_text_string(&text, " <- ");
+  lh_stable_text(&text, path);
+  uint64_t hash = lh_hash(text.bytes, text.n, 0);
+  if (!text.failed)
+    (void)snprintf(fingerprint, LH_FINGERPRINT_BYTES, "%010llx", (unsigned long long)(hash >> 24));
+  bool ok = !text.failed;
+  lh_text_free(&text);
+  return ok;
+}
+
+static bool set_folded(const lh_class_entry *class, char *path, lh_prints *prints) {
+  lh_class_entry any = *class;
+  lh_text module = {0};
+  char *name = NULL;
+  bool ok = path != NULL;
+  if (ok && lh_fold_module(&module, class)) {
+    name = lh_text_finish(&module);
+    any.visible.name = name;
+    ok = name != NULL;
+  } else {
+    lh_text_free(&module);
+  }
+  ok = ok && lh_fingerprint(&any, path, prints->folded);
+  lh_free(name);
+  lh_free(path);
+  return ok;
+}
+
+bool lh_fingerprints(const lh_folder *folder, uint32_t state, const lh_class_entry *class,
+                     lh_prints *prints) {
+  lh_text text = {0}, numbers = {0};
+  *prints = (lh_prints){{0}, {0}};
+  lh_fold_text(folder, state, false, &text);
+  char *path = lh_text_finish(&text);
+  bool ok = path && lh_fingerprint(class, path, prints->exact);
+  if (ok && lh_fold_numbers(&numbers, path))
+    ok = set_folded(class, lh_text_finish(&numbers), prints);
+  else
+    lh_text_free(&numbers);
+  lh_free(path);
+  return ok;
+}
+
+/* }=================================================================================== */
+
+/* {=== The objects with a fingerprint ================================================= */
+
+/* What objects of one class under one folded path have in common. */
+typedef struct printed {
+  uint32_t class_index; /* UINT32_MAX: they are luaheap's own, and have no fingerprint */
+  bool wanted;
+  lh_prints prints;
+} printed;
+
+/* One walk finds what each object has, after which each fingerprint takes a pass over them. */
+typedef struct finder {
+  const lh_snapshot *snapshot;
+  lh_folded_paths paths;
+  printed *list;
+  size_t n, capacity;
+  lh_map known;    /* class, state -> its number in the list */
+  uint32_t *below; /* of each object: the class of its nearest dominator, or itself, with it */
+} finder;
+
+/* In the place of its state. */
+static bool set_printed(finder *f, lh_id id) {
+  uint32_t class_index = lh_class_of(f->snapshot, id), *state = &f->paths.state[id];
+  uint32_t *known = lh_map_at(&f->known, (uint64_t)class_index << 32 | *state);
+  if (!known) return false;
+  if (*known == LH_NO_NUMBER) {
+    printed made = {.class_index = class_index};
+    if (class_index != UINT32_MAX &&
+        !lh_fingerprints(&f->paths.folder, *state, lh_class_entry_of(f->snapshot, id),
+                         &made.prints))
+      return false;
+    if (!lh_grow(&f->list, f->n, &f->capacity, sizeof made)) return false;
+    f->list[f->n] = made;
+    *known = (uint32_t)f->n++;
+  }
+  *state = *known;
+  return true;
+}
+
+static void end_finder(finder *f) {
+  lh_free_folded(&f->paths);
+  lh_free(f->list);
+  lh_free(f->below);
+  lh_map_free(&f->known);
+}
+
+static bool walk(finder *f) {
+  const lh_snapshot *snapshot = f->snapshot;
+  size_t n_all = 0, n = (size_t)snapshot->n + 1;
+  lh_id *all = lh_alloc(n, sizeof *all);
+  f->below = lh_alloc(n, sizeof *f->below);
+  for (lh_id id = 1; all && id <= snapshot->n; id++)
+    if (lh_is_reachable(snapshot, id)) all[n_all++] = id;
+  bool ok = all && f->below && lh_fold_paths(&f->paths, snapshot, all, n_all, NULL, NULL);
+  lh_free(all);
+  for (size_t i = 1; ok && i < f->paths.n; i++) ok = set_printed(f, f->paths.order[i]);
+  return ok;
+}
+
+static int begin_finder(finder *f, const lh_snapshot *snapshot, lh_error *error) {
+  *f = (finder){.snapshot = snapshot};
+  if (!snapshot->classes)
+    return lh_fail(error, LH_EARGUMENT, "fingerprints need the classes of a snapshot");
+  if (walk(f)) return LH_OK;
+  end_finder(f);
+  return lh_fail_memory(error, "looking for a fingerprint");
+}
+
+/* How many objects have it; found[], which may be NULL: they. */
+static size_t find_printed(finder *f, const char *fingerprint, lh_id *found) {
+  size_t n = 0;
+  for (size_t i = 0; i < f->n; i++) {
+    printed *p = &f->list[i];
+    p->wanted =
+        strcmp(p->prints.exact, fingerprint) == 0 || strcmp(p->prints.folded, fingerprint) == 0;
+  }
+  f->below[LH_ROOT] = UINT32_MAX;
+  for (size_t i = 1; i < f->paths.n; i++) {
+    lh_id id = f->paths.order[i];
+    const printed *p = &f->list[f->paths.state[id]];
+    f->below[id] = p->wanted ? p->class_index : f->below[f->snapshot->idom[id]];
+    if (p->class_index == UINT32_MAX || p->class_index != f->below[id]) continue;
+    if (found) found[n] = id;
+    n++;
+  }
+  return n;
+}
+
+bool lh_is_fingerprint(const char *text) {
+  return strlen(text) == LH_FINGERPRINT_BYTES - 1 &&
+         strspn(text, "0123456789abcdef") == LH_FINGERPRINT_BYTES - 1;
+}
+
+static int check_fingerprint(const char *text, lh_error *error) {
+  return lh_is_fingerprint(text)
+             ? LH_OK
+             : lh_fail(error, LH_EARGUMENT, "a fingerprint is %d digits of 0-9 and a-f",
+                       LH_FINGERPRINT_BYTES - 1);
+}
+
+int lh_objects_with(lh_snapshot *snapshot, const char *fingerprint, lh_id **ids, size_t *n_ids,
+                    lh_error *error) {
+  finder f;
+  int code = check_fingerprint(fingerprint, error);
+  if (code == LH_OK) code = begin_finder(&f, snapshot, error);
+  if (code != LH_OK) return code;
+  size_t n = find_printed(&f, fingerprint, NULL);
+  lh_id *found = n > 0 ? lh_alloc(n, sizeof *found) : NULL;
+  if (found) {
+    *ids = found;
+    *n_ids = find_printed(&f, fingerprint, found);
+  } else {
+    code = n > 0 ? lh_fail_memory(error, "looking for a fingerprint")
+                 : lh_fail(error, LH_ENOTFOUND, "no object in the snapshot has the fingerprint %s",
+                           fingerprint);
+  }
+  end_finder(&f);
+  return code;
+}
+
+int lh_count_with(lh_snapshot *snapshot, const char *const *fingerprints, size_t n_fingerprints,
+                  uint64_t *counts, lh_error *error) {
+  finder f;
+  int code = LH_OK;
+  for (size_t i = 0; i < n_fingerprints && code == LH_OK; i++)
+    code = check_fingerprint(fingerprints[i], error);
+  if (code == LH_OK) code = begin_finder(&f, snapshot, error);
+  if (code != LH_OK) return code;
+  for (size_t i = 0; i < n_fingerprints; i++) counts[i] = find_printed(&f, fingerprints[i], NULL);
+  end_finder(&f);
+  return LH_OK;
+}
+
+/* }=================================================================================== */

@@ -1,0 +1,107 @@
+/*
+** place.h - where objects hang: a place is a class and a folded path (fold.h). Whoever adds up what
+** many objects are does it by place: a million that hang alike are one row. Private to the library.
+**
+** One walk folds the paths of all the objects that are asked for, which gives each a state. Class
+** and state are its place, and places with one class and one text are the same. So most objects
+** cost a lookup, and a text is made once for each state.
+*/
+#ifndef LUAHEAP_PLACE_H
+#define LUAHEAP_PLACE_H
+
+#include "name/fold.h"
+
+/* {=== place.c ======================================================================= */
+
+typedef struct lh_place {
+  uint32_t class_index; /* UINT32_MAX: it is told by its text alone */
+  lh_text_id path;
+  lh_text_id
+      module;  /* a class's name with * for numbers, in place of its own; LH_NO_NUMBER: none */
+  bool joined; /* of several that differ in numbers: */
+} lh_place;
+
+typedef struct lh_places {
+  lh_folded_paths paths;
+  lh_strings texts; /* the first is "...", for those that no room is left for */
+  lh_place *list;
+  size_t n, capacity;
+  lh_map by_state; /* class, state -> place */
+  lh_map by_text;  /* class, path -> place */
+} lh_places;
+
+/* Finds the places of all `ids` (reachable, in any order). False: out of memory. To be followed by
+** lh_places_free, whatever it returns. O(edges of the objects on their paths). */
+bool lh_places_make(lh_places *places, const lh_snapshot *snapshot, const lh_id *ids, size_t n_ids);
+void lh_places_free(lh_places *places);
+
+static inline uint64_t lh_state_key(const lh_places *places, lh_id id) {
+  uint32_t class_index = lh_class_of(places->paths.folder.snapshot, id);
+  return (uint64_t)class_index << 32 | places->paths.state[id];
+}
+
+/* The place of one of those. */
+static inline uint32_t lh_place_of(const lh_places *places, lh_id id) {
+  return lh_map_get(&places->by_state, lh_state_key(places, id));
+}
+
+/* The place that is told by a text alone; LH_NO_NUMBER: out of memory. */
+uint32_t lh_place_called(lh_places *places, lh_text *text);
+
+/* The number of its path among the texts. */
+static inline lh_text_id lh_path_of(const lh_places *places, lh_id id) {
+  return places->list[lh_place_of(places, id)].path;
+}
+
+/* Keys of _G, package.loaded and modules mean something, so each is a path of its own; but a
+** thousand globals _G.request_1 ... are one place. Where LH_MANY_NUMBERS places or more of one
+** class differ in the numbers of their paths only, they become that with the least number, which is
+** then _G.request_*. False: out of memory. */
+bool lh_join_places(lh_places *places);
+
+/* The fingerprint of each place. Of several paths that have one text it is the least: so it does
+** not depend on the order of the objects. NULL: out of memory; freed by the caller. */
+typedef char lh_print[LH_FINGERPRINT_BYTES];
+lh_print *lh_fingerprint_places(const lh_places *places);
+
+/* Of the texts that objects are counted by: the one with most, of those with as many the first in
+** the order of bytes; texts->n: none has any. */
+size_t lh_most_of(const lh_strings *texts, const uint64_t *objects);
+
+/* }=================================================================================== */
+
+/* {=== stable_text.c ================================================================= */
+
+/* The text of a class or path without what differs between runs, machines and builds: the lines of
+** functions, the directories of their files, addresses. */
+void lh_stable_text(lh_text *out, const char *text);
+
+/* From so many paths on that differ in their numbers only they are one. */
+enum { LH_MANY_NUMBERS = 8 };
+
+/* A path from _G or package.loaded with * for each number in it: _G.request_*. False: it has none,
+** and what was added to `out` is of no use. */
+bool lh_fold_numbers(lh_text *out, const char *path);
+
+/* The same of the class of a module, which has its name: module tenant_*. */
+bool lh_fold_module(lh_text *out, const lh_class_entry *class);
+
+/* }=================================================================================== */
+
+/* {=== fingerprint.c ================================================================= */
+
+/* The fingerprint of objects of a class under a folded path. False: out of memory. */
+bool lh_fingerprint(const lh_class_entry *class, const char *path, lh_print fingerprint);
+
+/* The fingerprint of a folded path, and that with * for its numbers; "" if it has none. */
+typedef struct lh_prints {
+  lh_print exact, folded;
+} lh_prints;
+
+/* False: out of memory. */
+bool lh_fingerprints(const lh_folder *folder, uint32_t state, const lh_class_entry *class,
+                     lh_prints *prints);
+
+/* }=================================================================================== */
+
+#endif
