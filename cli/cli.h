@@ -238,11 +238,10 @@ json_t *cli_json_text(const char *text); /* escaped first */
 void cli_report_text(cli *c, lh_report *report, const char *file);
 void cli_report_values(cli_json *w, lh_report *report);
 
-/* The same of an answer that is asked for first. */
-void cli_report_print(cli *c, const lh_question *question, lh_snapshot *snapshot, const char *file,
-                      const lh_request *request);
-void cli_report_json(cli *c, cli_json *w, const lh_question *question, lh_snapshot *snapshot,
-                     const char *file, const lh_request *request);
+/* The same of an answer that is asked for first: as text or, with --json, into what `w` has open.
+** What is shown as progress ends then. False: it is an honest no. */
+bool cli_answer(cli *c, cli_json *w, const char *name, lh_snapshot *snapshot, const char *file,
+                const lh_request *request);
 
 /* }=================================================================================== */
 

@@ -163,14 +163,17 @@ static void open_subject(cli *c, const request *r, subject *s) {
 
 /* }=================================================================================== */
 
-/* "1,000 Listener in the snapshot; this is the one that retains most" */
-void print_matches(cli *c, const subject *s) {
-  const char *class_name = "objects like that";
-  if (s->found.matches < 2) return;
-  if (s->found.class_index != UINT32_MAX)
-    class_name = lh_class_at(s->snapshot, s->found.class_index)->name;
-  printf("%s %s in the snapshot; this is the one that retains most\n",
-         cli_count(c, s->found.matches), class_name);
+lh_request request_about(const request *r, const subject *s) {
+  return (lh_request){.id = s->id,
+                      .matches = s->found.matches,
+                      .class_index = s->found.class_index,
+                      .ignored = r->ignored,
+                      .n_ignored = r->n_ignored};
+}
+
+void tell_asked(cli *c, cli_json *w, const request *r, const subject *s) {
+  lh_request asked = request_about(r, s);
+  (void)cli_answer(c, w, "ignored", s->snapshot, r->file, &asked);
 }
 
 /* {=== JSON =========================================================================== */
@@ -225,7 +228,9 @@ static void answer_garbage(cli *c, const request *r, const subject *s) {
   else
     printf("%snothing keeps it alive:%s %s is garbage that was not yet collected\n",
            cli_style_on(c, CLI_BOLD), cli_style_off(c), s->text);
-  print_ignored(c, r);
+  subject single = *s;
+  single.found.matches = 1;
+  tell_asked(c, NULL, r, &single);
 }
 
 static void json_no_paths(cli_json *w) {
@@ -237,7 +242,7 @@ static void answer(cli *c, const request *r, const subject *s, cli_json *w) {
   bool reachable = lh_is_reachable(s->snapshot, s->id), json = r->format == FORMAT_JSON;
   if (json) {
     json_subject(c, w, s);
-    json_ignored(w, r);
+    tell_asked(c, w, r, s);
     cli_json_value(w, "only_ignored", json_boolean(s->only_ignored));
   }
   if (!reachable && !r->referrers) answer_garbage(c, r, s);

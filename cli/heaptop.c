@@ -73,19 +73,12 @@ static lh_request request_of(cli *c, lh_snapshot *snapshot, const request *r) {
                       .depth = r->depth};
 }
 
-static void print_answer(cli *c, lh_snapshot *snapshot, const request *r,
-                         const lh_question *question) {
+/* In JSON all rows but of objects, unless -n says otherwise. */
+static void answer(cli *c, cli_json *w, lh_snapshot *snapshot, const request *r, const char *name) {
   lh_request asked = request_of(c, snapshot, r);
-  cli_report_print(c, question, snapshot, r->file, &asked);
-}
-
-/* All rows but of objects, unless -n says otherwise. */
-static void print_answer_json(cli *c, cli_json *w, lh_snapshot *snapshot, const request *r,
-                              const lh_question *question) {
-  lh_request asked = request_of(c, snapshot, r);
-  asked.whole_lists = true;
-  if (!r->limit_given && strcmp(question->name, "objects") != 0) asked.limit = 0;
-  cli_report_json(c, w, question, snapshot, r->file, &asked);
+  asked.whole_lists = c->json;
+  if (c->json && !r->limit_given && strcmp(name, "objects") != 0) asked.limit = 0;
+  (void)cli_answer(c, w, name, snapshot, r->file, &asked);
 }
 
 /* }=================================================================================== */
@@ -186,47 +179,32 @@ static void parse(cli *c, request *r, int argc, char **argv) {
 
 /* {=== What is shown ================================================================== */
 
-static unsigned tables_of(const request *r) {
-  return r->by != 0 ? r->by : BY_CLASS | BY_OBJECT;
+static void answer_tables(cli *c, cli_json *w, lh_snapshot *snapshot, const request *r) {
+  static const struct by {
+    unsigned by;
+    const char *name;
+  } tables[] = {{BY_CLASS, "classes"}, {BY_OBJECT, "objects"}, {BY_EPOCH, "epochs"}};
+  unsigned by = r->by != 0 ? r->by : BY_CLASS | BY_OBJECT;
+  bool follows = !c->json && r->by == 0;
+  for (size_t i = 0; i < sizeof tables / sizeof *tables; i++) {
+    if ((by & tables[i].by) == 0) continue;
+    if (follows) putchar('\n');
+    answer(c, w, snapshot, r, tables[i].name);
+    follows = !c->json;
+  }
 }
 
-/* }=================================================================================== */
-
-/* {=== Text =========================================================================== */
-
-static void print_text(cli *c, lh_snapshot *snapshot, const request *r) {
-  if (r->question != NULL) {
-    print_answer(c, snapshot, r, r->question);
-    return;
-  }
-  if (r->by == 0) {
-    print_answer(c, snapshot, r, lh_find_question("info"));
-    putchar('\n');
-  }
-  unsigned by = tables_of(r);
-  if (by & BY_CLASS) print_answer(c, snapshot, r, lh_find_question("classes"));
-  if ((by & BY_CLASS) && (by & BY_OBJECT)) putchar('\n');
-  if (by & BY_OBJECT) print_answer(c, snapshot, r, lh_find_question("objects"));
-  if ((by & BY_EPOCH) && by != BY_EPOCH) putchar('\n');
-  if (by & BY_EPOCH) print_answer(c, snapshot, r, lh_find_question("epochs"));
-}
-
-/* }=================================================================================== */
-
-/* {=== JSON =========================================================================== */
-
-static void print_json(cli *c, lh_snapshot *snapshot, const request *r) {
+static void print(cli *c, lh_snapshot *snapshot, const request *r) {
   cli_json w = {0};
-  cli_json_open(&w, NULL, '{');
-  cli_json_open(&w, "snapshot", '{');
-  print_answer_json(c, &w, snapshot, r, lh_find_question("info"));
-  cli_json_close(&w, '}');
-  if (r->question != NULL) print_answer_json(c, &w, snapshot, r, r->question);
-  unsigned by = r->question != NULL ? 0 : tables_of(r);
-  if (by & BY_CLASS) print_answer_json(c, &w, snapshot, r, lh_find_question("classes"));
-  if (by & BY_OBJECT) print_answer_json(c, &w, snapshot, r, lh_find_question("objects"));
-  if (by & BY_EPOCH) print_answer_json(c, &w, snapshot, r, lh_find_question("epochs"));
-  cli_json_close(&w, '}');
+  if (c->json) cli_json_open(&w, NULL, '{');
+  if (c->json) cli_json_open(&w, "snapshot", '{');
+  if (c->json || (r->question == NULL && r->by == 0)) answer(c, &w, snapshot, r, "info");
+  if (c->json) cli_json_close(&w, '}');
+  if (r->question != NULL)
+    answer(c, &w, snapshot, r, r->question->name);
+  else
+    answer_tables(c, &w, snapshot, r);
+  if (c->json) cli_json_close(&w, '}');
 }
 
 /* }=================================================================================== */
@@ -239,10 +217,7 @@ int main(int argc, char **argv) {
   cli_begin(&c, &tool);
   parse(&c, &r, argc, argv);
   snapshot = cli_open_analysed(&c, r.file);
-  if (c.json)
-    print_json(&c, snapshot, &r);
-  else
-    print_text(&c, snapshot, &r);
+  print(&c, snapshot, &r);
   lh_close(snapshot);
   return cli_finish(&c, CLI_DONE);
 }

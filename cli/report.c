@@ -214,7 +214,7 @@ static void add_cell(json_t *json, lh_report *report, const lh_column *column, c
     json_object_set_new(json, "class", text_json(cell.is_null ? NULL : lh_class_name_of(s, id)));
     json_object_set_new(json, "type",
                         text_json(cell.is_null ? NULL : lh_type_name(lh_type_of(s, id))));
-  } else if (column->kind == LH_COLUMN_CLASS) {
+  } else if (column->kind == LH_COLUMN_CLASS && column->json_key == NULL) {
     const lh_class *class = cell.is_null ? NULL : lh_class_at(s, cell.as.class_index);
     json_object_set_new(json, "type", text_json(class ? lh_type_name(class->type) : NULL));
   }
@@ -279,24 +279,18 @@ void cli_report_values(cli_json *w, lh_report *report) {
 
 /* }=================================================================================== */
 
-static lh_report ask(cli *c, const lh_question *question, lh_snapshot *snapshot, const char *file,
-                     const lh_request *request) {
+bool cli_answer(cli *c, cli_json *w, const char *name, lh_snapshot *snapshot, const char *file,
+                const lh_request *request) {
+  const lh_question *question = lh_find_question(name);
   lh_report report;
   lh_error error;
   cli_check(c, lh_ask(&report, question, snapshot, request, &error), file, &error);
-  return report;
-}
-
-void cli_report_print(cli *c, const lh_question *question, lh_snapshot *snapshot, const char *file,
-                      const lh_request *request) {
-  lh_report report = ask(c, question, snapshot, file, request);
-  cli_report_text(c, &report, file);
+  cli_progress(c, NULL);
+  if (c->json)
+    cli_report_values(w, &report);
+  else
+    cli_report_text(c, &report, file);
+  bool is_no = question->is_no != NULL && question->is_no(report.answer);
   lh_report_free(&report);
-}
-
-void cli_report_json(cli *c, cli_json *w, const lh_question *question, lh_snapshot *snapshot,
-                     const char *file, const lh_request *request) {
-  lh_report report = ask(c, question, snapshot, file, request);
-  cli_report_values(w, &report);
-  lh_report_free(&report);
+  return !is_no;
 }

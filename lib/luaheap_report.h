@@ -63,8 +63,9 @@ lh_bar lh_bar_text(uint64_t part, uint64_t whole, bool unicode);
 /* The class of an object; the name of its type where it has none (our own objects). Borrowed. */
 const char *lh_class_name_of(const lh_snapshot *snapshot, lh_id id);
 
-/* The class, and of a string its beginning; and "48,112 Session tables": so many of a class, and
-** what it is where its name does not say. Freed by lh_free; NULL when out of memory. */
+/* The class, and of a string its beginning; and "48,112 Session tables": so many of a class
+** (UINT32_MAX: of several), and what it is where its name does not say. Freed by lh_free; NULL when
+** out of memory. */
 char *lh_what_text(const lh_snapshot *snapshot, lh_id id);
 char *lh_things_text(const lh_snapshot *snapshot, uint32_t class_index, uint64_t objects);
 
@@ -94,7 +95,8 @@ typedef enum lh_column_kind {
   LH_COLUMN_NAME,   /* as a program gave it, any bytes: escaped wherever it is shown */
   LH_COLUMN_OBJECT, /* lh_id, and with it its class and type; LH_NO_OBJECT, LH_ROOT: none */
   LH_COLUMN_EXAMPLE, /* lh_id alone; LH_NO_OBJECT: none */
-  LH_COLUMN_CLASS,   /* uint32_t: class and type under these keys; UINT32_MAX: none */
+  LH_COLUMN_CLASS,   /* uint32_t: class and type under these keys, in JSON the class alone where it
+                        has a json_key; UINT32_MAX: none */
   LH_COLUMN_STRING,  /* lh_id of a string, in text its beginning; LH_NO_OBJECT: none */
   LH_COLUMN_EDGE,    /* const lh_edge *, in text as it is written in a path; computed */
   LH_COLUMN_TEXTS,   /* several of these; no field, but computed */
@@ -128,6 +130,10 @@ typedef struct lh_column {
   bool is_inline;                /* and are they, or is a text, in the struct itself? */
   void (*compute)(lh_report *report, const void *row, lh_cell *cell); /* what it is, if more than
                                                                          the field, or none */
+  bool (*has)(const void *row); /* NULL: each row has it; the others have null, */
+  bool is_only_there;           /* or are without */
+  void (*of)(lh_report *report, lh_id id, lh_cell *cell); /* what is told of the object that stands
+                                                             in the field, an lh_id */
 } lh_column;
 
 /* So many columns of a table have a heading at most. */
@@ -205,17 +211,24 @@ typedef struct lh_known {
   size_t n; /* sorted */
 } lh_known;
 
+/* What is taken as gone. */
+typedef struct lh_gone {
+  const char *text; /* the pattern that it was given by; NULL: it is one edge, or one object */
+  lh_without what;
+} lh_gone;
+
 /* What is asked. */
 typedef struct lh_request {
   size_t limit;     /* rows to look at, of a cell, too; 0: all */
   bool has_limit;   /* somebody said so */
   const char *name; /* of a class, or what an object was called */
   lh_sort sort;
-  bool whole_lists;   /* each element of a linked list has a row */
-  uint32_t type_mask; /* of which objects: 1 << lh_type, or 0 for all types; */
-  bool garbage;       /* of those that nothing keeps alive instead */
-  lh_id id;           /* of an object, or LH_ROOT; */
-  uint64_t matches;   /* and how many there are of what it is called, `name`: it retains most */
+  bool whole_lists;     /* each element of a linked list has a row */
+  uint32_t type_mask;   /* of which objects: 1 << lh_type, or 0 for all types; */
+  bool garbage;         /* of those that nothing keeps alive instead */
+  lh_id id;             /* of an object, or LH_ROOT; */
+  uint64_t matches;     /* and how many there are of what it is called, `name`: it retains most; */
+  uint32_t class_index; /* of these, if that is the name of a class; else UINT32_MAX */
   bool has_least_bytes;
   uint64_t least_bytes; /* of what is told */
   bool has_depth;
@@ -232,6 +245,11 @@ typedef struct lh_request {
   uint64_t factor;           /* flags groups of a multiple of so many objects; 0: none */
   bool fingerprints;         /* are told in text, too */
   const lh_known *known;     /* NULL: nothing is */
+  const lh_id *ids;          /* of a set */
+  size_t n_ids;
+  const lh_gone *ignored, *cuts; /* what the snapshot was analysed without, what is to be tried */
+  size_t n_ignored, n_cuts;
+  bool each; /* what each of the cuts frees alone is told, too */
 } lh_request;
 
 /* By how much there is more than there should be, for who sets a limit to that. */
@@ -249,7 +267,9 @@ typedef struct lh_question {
   const lh_table *answer;
   const char *main; /* the key of the rows of which the answer is a list in Lua; NULL: it is none */
   int (*ask)(lh_snapshot *snapshot, const lh_request *request, void *answer, lh_error *error);
-  void (*free)(void *answer); /* NULL: it owns nothing */
+  void (*free)(void *answer);        /* NULL: it owns nothing */
+  bool (*is_no)(const void *answer); /* an honest no: nothing is alive, nothing is freed; NULL:
+                                        there is none */
   void (*tell)(lh_teller *teller, lh_report *report);
   void (*excess)(const lh_report *report, lh_excess *out); /* NULL: there is none */
 } lh_question;

@@ -44,7 +44,7 @@ static void put_wrapped(FILE *out, const char *before, const char *text) {
 
 static const char *man_key(const lh_column *column) {
   const char *key = lh_json_key(column);
-  if (column->kind == LH_COLUMN_CLASS) return "class , type";
+  if (column->kind == LH_COLUMN_CLASS && column->json_key == NULL) return "class , type";
   if (column->kind != LH_COLUMN_OBJECT) return key;
   static char keys[128];
   snprintf(keys, sizeof keys, "%s , class , type", key);
@@ -66,6 +66,13 @@ static const char *rows_kind(const lh_column *column) {
   return column->is_one       ? "n object"
          : column->is_by_name ? "n object of objects"
                               : "n array of objects";
+}
+
+/* The one before it that has the same rows; NULL: none. */
+static const lh_column *told_before(const lh_table *table, const lh_column *column) {
+  const lh_column *c = table->columns;
+  while (c < column && (c->rows == NULL || c->rows != column->rows)) c++;
+  return c < column ? c : NULL;
 }
 
 #define LIMITED "; all, unless\n.Fl n\nis given;\n"
@@ -98,10 +105,14 @@ static void put_man(FILE *out, const lh_question *question) {
     if (lh_json_key(c) == NULL) continue;
     fprintf(out, ".It Li %s\n", man_key(c));
     if (c->kind == LH_COLUMN_ROWS) {
+      const lh_column *before = told_before(question->answer, c);
       fprintf(out, "A%s", rows_kind(c));
       put_wrapped(out, c->is_limited ? LIMITED : ", ", c->meaning);
-      fputs(":\n", out);
-      put_man_columns(out, c->rows, ".");
+      fputs(before != NULL ? ", with the keys of\n" : ":\n", out);
+      if (before != NULL)
+        fprintf(out, ".Li %s .\n", before->key);
+      else
+        put_man_columns(out, c->rows, ".");
     } else {
       char capital[2] = {(char)toupper((unsigned char)c->meaning[0]), '\0'};
       put_wrapped(out, capital, c->meaning + 1);
@@ -163,7 +174,7 @@ static void put_lua_rows(FILE *out, const lh_table *table) {
   fprintf(out, "---@class %s\n", table->name);
   put_lua_fields(out, table, NULL);
   for (const lh_column *c = table->columns; c->kind != LH_COLUMN_END; c++) {
-    if (c->kind != LH_COLUMN_ROWS) continue;
+    if (c->kind != LH_COLUMN_ROWS || told_before(table, c) != NULL) continue;
     fputc('\n', out);
     put_lua_rows(out, c->rows);
   }
@@ -188,7 +199,7 @@ static void put_lua(FILE *out, const lh_question *question) {
     fputs("---@field reachable_bytes integer of these are shares\n", out);
   fputs("---@field text string as the command prints it\n", out);
   for (const lh_column *c = answer->columns; c->kind != LH_COLUMN_END; c++) {
-    if (c->kind != LH_COLUMN_ROWS) continue;
+    if (c->kind != LH_COLUMN_ROWS || told_before(answer, c) != NULL) continue;
     fputc('\n', out);
     put_lua_rows(out, c->rows);
   }

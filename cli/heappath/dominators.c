@@ -39,8 +39,7 @@ void print_dominators(cli *c, const request *r, const subject *s) {
          : n == 1 ? "would go too if this went:"
                   : "would go too if any of these went:",
          cli_style_off(c));
-  print_matches(c, s);
-  print_ignored(c, r);
+  tell_asked(c, NULL, r, s);
   if (n == 0) return;
   putchar('\n');
   table = cli_table_new(c, columns, 4);

@@ -10,19 +10,13 @@
 
 typedef enum format { FORMAT_TEXT, FORMAT_DOT, FORMAT_JSON, FORMAT_AUTO } format;
 
-/* What an option takes as gone. */
-typedef struct gone {
-  const char *text; /* as it was given */
-  lh_without what;
-} gone;
-
 typedef struct request {
   const char *file;
   char *expression; /* NULL: none, with --set or --cut */
   const char *set;  /* NULL: one object is asked for */
   size_t n_paths, limit;
   bool paths_given, limit_given, referrers, dominators, what_if;
-  gone *ignored, *cuts;
+  lh_gone *ignored, *cuts;
   size_t n_ignored, n_cuts;
   format format;
 } request;
@@ -42,8 +36,10 @@ enum { LONG_PICTURE = 10 };
 /* Listener 0x55d0c0a3f2e0, freed by free. */
 char *describe(cli *c, const lh_snapshot *snapshot, lh_id id);
 
-/* "1,000 Listener in the snapshot; this is the one that retains most" */
-void print_matches(cli *c, const subject *s);
+/* What the library is asked about it; a line about what the object was chosen from, and one of what
+** is ignored, if there are any, of which JSON has a key. */
+lh_request request_about(const request *r, const subject *s);
+void tell_asked(cli *c, cli_json *w, const request *r, const subject *s);
 
 /* The keys of an object, and in a row those of an edge. */
 json_t *json_of_object(cli *c, const lh_snapshot *snapshot, lh_id id);
@@ -59,12 +55,7 @@ void find_cuts(cli *c, const request *r, lh_snapshot *snapshot);
 /* Analyses without what is ignored, and what is cut if wanted. */
 void leave_out(cli *c, const request *r, lh_snapshot *snapshot, bool cuts);
 
-/* "_G.debugger.* (12 references)", freed by free. */
-char *gone_text(cli *c, const gone *g);
-void json_gone(cli_json *w, const gone *g);
-void print_ignored(cli *c, const request *r);
-void json_ignored(cli_json *w, const request *r);
-void free_gone(gone *list, size_t n);
+void free_gone(lh_gone *list, size_t n);
 
 /* }=================================================================================== */
 

@@ -148,8 +148,7 @@ static void print_paths(cli *c, const request *r, const subject *s, const lh_pat
            i == 0 ? s->text : "and by:", i == 0 ? "is kept alive by: " : "", text,
            cli_style_off(c));
     if (i == 0) {
-      print_matches(c, s);
-      print_ignored(c, r);
+      tell_asked(c, NULL, r, s);
       print_others(c, r, s, found);
     }
     putchar('\n');

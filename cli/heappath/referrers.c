@@ -15,8 +15,7 @@ static void print_referrers(cli *c, const request *r, const subject *s, const lh
   printf("%s%s %s to %s%s\n", cli_style_on(c, CLI_BOLD),
          cli_count_of(c, n, "reference", "references"), n == 1 ? "leads" : "lead", s->text,
          cli_style_off(c));
-  print_matches(c, s);
-  print_ignored(c, r);
+  tell_asked(c, NULL, r, s);
   putchar('\n');
   for (size_t i = 0; i < n_shown; i++) {
     lh_id source = edges[i].source;

@@ -145,20 +145,6 @@ static void one_more_of(lh_report *report, const void *row, lh_cell *cell) {
   if (d->objects > 0) cell->as.n = spread_of(d, LH_MEASURE_ALONE)->median;
 }
 
-static lh_id biggest(const lh_description *d) {
-  return d->objects > 0 ? d->biggest : LH_NO_OBJECT;
-}
-
-static void biggest_of(lh_report *report, const void *row, lh_cell *cell) {
-  (void)report;
-  cell->as.object = biggest(row);
-}
-
-static void path_of_biggest(lh_report *report, const void *row, lh_cell *cell) {
-  lh_id id = biggest(row);
-  cell->as.text = id == LH_NO_OBJECT ? NULL : lh_keep_path(report, id);
-}
-
 #define ROW lh_description
 static const lh_column answer_columns[] = {
     LH_CLASS(NULL, class_index, "its name and type"),
@@ -181,9 +167,9 @@ static const lh_column answer_columns[] = {
     LH_BYTES("repeated_bytes", NULL, repeated_bytes,
              "of strings that are equal to another, without the first of each"),
     LH_ROWS("epochs", epochs, n_epochs, &epochs, "the oldest first"),
-    LH_COMPUTED("biggest", NULL, LH_COLUMN_EXAMPLE, biggest_of,
-                "the one that retains most; null if all are garbage", LH_OPTIONAL),
-    LH_COMPUTED("held_by", NULL, LH_COLUMN_TEXT, path_of_biggest, "its path", LH_OPTIONAL),
+    LH_EXAMPLE("biggest", NULL, biggest, "the one that retains most; null if all are garbage",
+               LH_OPTIONAL),
+    LH_HELD_BY(NULL, biggest, "its path"),
     LH_COUNT("total_fields", NULL, n_fields, "how many there are, listed or not"),
     LH_ROWS("fields", fields, n_fields, &field, "those with most bytes first", LH_LIMITED),
     LH_COUNT("total_referrers", NULL, n_referrers, "how many there are, listed or not"),

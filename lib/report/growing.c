@@ -8,7 +8,8 @@
 
 /* {=== Columns ======================================================================== */
 
-static bool has_numbers(const lh_growing *g) {
+static bool has_numbers(const void *row) {
+  const lh_growing *g = row;
   return g->keying >= LH_KEYED_SEQUENCE && g->keying <= LH_KEYED_NUMBERS;
 }
 
@@ -16,15 +17,6 @@ static void element_type_of(lh_report *report, const void *row, lh_cell *cell) {
   const lh_growing *g = row;
   (void)report;
   cell->as.text = g->type == LH_TYPE_ROOT ? NULL : lh_type_name(g->type);
-}
-
-static void retained_of(lh_report *report, const void *row, lh_cell *cell) {
-  cell->as.n = lh_retained_bytes(report->snapshot, ((const lh_growing *)row)->id);
-}
-
-static void null_unless_numbers(lh_report *report, const void *row, lh_cell *cell) {
-  (void)report;
-  cell->is_null = !has_numbers(row);
 }
 
 static void same_as(lh_report *report, const void *row, lh_cell *cell) {
@@ -45,8 +37,7 @@ static const lh_column growing_columns[] = {
     LH_COUNT("alike_entries", NULL, alike_entries, "those of that class"),
     LH_BYTES("bytes", NULL, bytes,
              "of all, with what their elements and keys retain, shared or not, no byte twice"),
-    LH_COMPUTED("retained_bytes", NULL, LH_COLUMN_BYTES, retained_of,
-                "of the object; and so to younger_share"),
+    LH_RETAINED(NULL, id, "of the object; and so to younger_share"),
     LH_COUNT("elements", NULL, elements, "how many"),
     LH_TEXT("element", NULL, element, "the class or type of most"),
     LH_COMPUTED("element_type", NULL, LH_COLUMN_TEXT, element_type_of, "null for what is no object",
@@ -60,9 +51,8 @@ static const lh_column growing_columns[] = {
             "\"linked\", \"sequence\", \"integers\", \"times\", \"milliseconds\", \"numbers\", "
             "\"uuids\", \"hex\", \"numbered\", \"tokens\", \"names\", \"strings\", "
             "\"objects\" or \"mixed\""),
-    LH_NUMBER("least", least, "of keys that are numbers", LH_OPTIONAL,
-              .compute = null_unless_numbers),
-    LH_NUMBER("greatest", greatest, "the same", LH_OPTIONAL, .compute = null_unless_numbers),
+    LH_NUMBER("least", least, "of keys that are numbers", LH_WHERE(has_numbers)),
+    LH_NUMBER("greatest", greatest, "the same", LH_WHERE(has_numbers)),
     LH_STRING("example_key", example_key, "of keys that are strings", LH_OPTIONAL),
     LH_FLAG("exact", exact, "made in one piece"),
     LH_COUNT("aged", NULL, aged, "elements that are objects"),

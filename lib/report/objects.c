@@ -16,53 +16,25 @@ typedef struct found {
 
 /* {=== Columns ======================================================================== */
 
-static lh_id id_of(const void *row) {
-  return ((const object *)row)->id;
-}
-
-static void share_of(lh_report *report, const void *row, lh_cell *cell) {
+static void share_of(lh_report *report, lh_id id, lh_cell *cell) {
   lh_reach reach;
   lh_reach_totals(report->snapshot, &reach);
   bool garbage = report->request.garbage;
-  cell->as.n = (garbage ? lh_shallow_bytes : lh_retained_bytes)(report->snapshot, id_of(row));
+  cell->as.n = (garbage ? lh_shallow_bytes : lh_retained_bytes)(report->snapshot, id);
   cell->whole = garbage ? reach.garbage_bytes : reach.reachable_bytes;
-}
-
-static void retained_of(lh_report *report, const void *row, lh_cell *cell) {
-  cell->as.n = lh_retained_bytes(report->snapshot, id_of(row));
-}
-
-static void shallow_of(lh_report *report, const void *row, lh_cell *cell) {
-  cell->as.n = lh_shallow_bytes(report->snapshot, id_of(row));
-}
-
-static void what_of(lh_report *report, const void *row, lh_cell *cell) {
-  cell->as.text = lh_keep_text(report, lh_what_text(report->snapshot, id_of(row)));
-}
-
-static void distance_of(lh_report *report, const void *row, lh_cell *cell) {
-  cell->is_null = report->request.garbage;
-  cell->as.n = lh_distance(report->snapshot, id_of(row));
-}
-
-static void path_of(lh_report *report, const void *row, lh_cell *cell) {
-  cell->as.text = report->request.garbage ? NULL : lh_keep_path(report, id_of(row));
 }
 
 #define ROW object
 #define OBJECT LH_OBJECT("object", id, "itself", LH_ADDRESS)
-#define RETAINED(heading)                                              \
-  LH_COMPUTED("retained_bytes", heading, LH_COLUMN_BYTES, retained_of, \
-              "what would go if it went; of garbage 0")
-#define SHARE LH_COMPUTED(NULL, "share", LH_COLUMN_SHARE, share_of, NULL)
-#define SHALLOW LH_COMPUTED("shallow_bytes", "shallow", LH_COLUMN_BYTES, shallow_of, "its own")
+#define RETAINED(heading) LH_RETAINED(heading, id, "what would go if it went; of garbage 0")
+#define SHARE LH_OF(NULL, "share", LH_COLUMN_SHARE, id, share_of, NULL)
+#define SHALLOW LH_OF("shallow_bytes", "shallow", LH_COLUMN_BYTES, id, lh_cell_shallow, "its own")
 #define ADDRESS LH_EXAMPLE(NULL, "address", id, NULL)
-#define WHAT LH_COMPUTED(NULL, "class", LH_COLUMN_TEXT, what_of, NULL)
-#define DISTANCE                                              \
-  LH_COMPUTED("distance", NULL, LH_COLUMN_COUNT, distance_of, \
-              "references on the shortest path from a root; null for garbage", LH_OPTIONAL)
-#define PATH(heading) \
-  LH_COMPUTED("held_by", heading, LH_COLUMN_TEXT, path_of, "a path; null for garbage", LH_OPTIONAL)
+#define WHAT LH_OF(NULL, "class", LH_COLUMN_TEXT, id, lh_cell_what, NULL)
+#define DISTANCE                                                 \
+  LH_OF("distance", NULL, LH_COLUMN_COUNT, id, lh_cell_distance, \
+        "references on the shortest path from a root; null for garbage", LH_OPTIONAL)
+#define PATH(heading) LH_HELD_BY(heading, id, "a path; null for garbage")
 static const lh_column columns[] = {OBJECT,   RETAINED("retained"), SHARE, SHALLOW, ADDRESS, WHAT,
                                     DISTANCE, PATH("path"),         LH_END};
 static const lh_column garbage_columns[] = {OBJECT, RETAINED(NULL), SHARE,      SHALLOW, ADDRESS,

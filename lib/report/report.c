@@ -7,9 +7,11 @@
 #include "report/report.h"
 
 const lh_question *const lh_questions[] = {
-    &lh_suspects_question, &lh_under_question, &lh_modules_question, &lh_threads_question,
-    &lh_class_question,    &lh_waste_question, &lh_growing_question, &lh_epochs_question,
-    &lh_classes_question,  &lh_info_question,  &lh_objects_question, NULL};
+    &lh_suspects_question, &lh_under_question,   &lh_modules_question,
+    &lh_threads_question,  &lh_class_question,   &lh_waste_question,
+    &lh_growing_question,  &lh_epochs_question,  &lh_classes_question,
+    &lh_info_question,     &lh_objects_question, &lh_set_question,
+    &lh_cut_question,      &lh_ignored_question, NULL};
 
 const lh_question *lh_find_question(const char *name) {
   const lh_question *const *q = lh_questions;
@@ -141,7 +143,7 @@ static void read_field(const lh_column *column, const char *row, lh_cell *cell) 
       break;
     case LH_COLUMN_NAME:
       cell->as.name.bytes = *(const char *const *)field;
-      cell->as.name.n = strlen(cell->as.name.bytes);
+      cell->as.name.n = cell->as.name.bytes ? strlen(cell->as.name.bytes) : 0;
       break;
     case LH_COLUMN_EDGE:
     case LH_COLUMN_TEXTS:
@@ -166,12 +168,6 @@ const char *lh_keep_text(lh_report *report, char *text) {
   return kept ? text : NULL;
 }
 
-const char *lh_keep_path(lh_report *report, lh_id id) {
-  char *path = NULL;
-  (void)lh_told_path(report->snapshot, id, &path, NULL);
-  return lh_keep_text(report, path);
-}
-
 static bool is_nothing(const lh_cell *cell) {
   switch (cell->kind) {
     case LH_COLUMN_TEXT: return !cell->as.text;
@@ -188,7 +184,19 @@ static bool is_nothing(const lh_cell *cell) {
 void lh_cell_of(lh_report *report, const lh_column *column, const void *row, lh_cell *cell) {
   *cell = (lh_cell){.kind = column->kind, .whole = report->whole_bytes};
   free_made(report);
-  if (!column->compute || column->bytes > 0) read_field(column, row, cell);
+  if (column->has && !column->has(row)) {
+    cell->is_null = true;
+    cell->is_absent = column->is_only_there;
+    return;
+  }
+  if (column->of) {
+    const void *field = (const char *)row + column->offset;
+    lh_id id = *(const lh_id *)field;
+    cell->is_null = id == LH_NO_OBJECT;
+    if (!cell->is_null) column->of(report, id, cell);
+  } else if (!column->compute || column->bytes > 0) {
+    read_field(column, row, cell);
+  }
   if (column->compute) column->compute(report, row, cell);
   if (cell->kind == LH_COLUMN_TEXTS) {
     cell->as.texts.list = (const char *const *)report->made;

@@ -82,11 +82,27 @@
 #define LH_INLINE_ROW(key, field, table, ...) \
   LH_COLUMN(key, NULL, LH_COLUMN_ROWS, __VA_ARGS__, .rows = table, .offset = offsetof(ROW, field), \
             .is_inline = true, .is_one = true)
+/* Of an lh_gone, which is the first field of the struct: `at` is what stands before its fields. */
+#define LH_GONE_COLUMNS(at) \
+  LH_NAME("pattern", at text, "as it was given"), \
+  LH_COMPUTED("references", NULL, LH_COLUMN_COUNT, lh_references_of, "how many it matched"), \
+  LH_COUNT("objects", NULL, at what.n_objects, "how many it matched")
 /* What is no field: function fills the cell, whose kind is set, and which is not null. Behind the
 ** meaning of a field .compute may stand, too, which then changes what was read of it. */
 #define LH_COMPUTED(key, heading, kind, function, ...) \
   LH_COLUMN(key, heading, kind, __VA_ARGS__, .compute = function)
+/* What is told of the object in a field: nothing where there is none. */
+#define LH_OF(key, heading, kind, field, function, ...) \
+  LH_COLUMN(key, heading, kind, __VA_ARGS__, LH_FIELD(field, lh_id: 1), .of = function)
+#define LH_RETAINED(heading, field, ...) \
+  LH_OF("retained_bytes", heading, LH_COLUMN_BYTES, field, lh_cell_retained, __VA_ARGS__)
+#define LH_HELD_BY(heading, field, ...) \
+  LH_OF("held_by", heading, LH_COLUMN_TEXT, field, lh_cell_path, __VA_ARGS__, LH_OPTIONAL)
 #define LH_OPTIONAL .optional = true
+/* Null in the other rows; or not there at all. */
+#define LH_WHERE(predicate) .optional = true, .has = predicate
+#define LH_ONLY_WHERE(predicate) LH_WHERE(predicate), .is_only_there = true
+#define LH_WITHOUT_TYPE .json_key = "class"
 #define LH_LUA_ONLY .json_key = ""
 #define LH_JSON_ONLY(its_key) .json_key = its_key
 #define LH_HEADING(function) .heading_of = function
@@ -106,12 +122,19 @@
 /* For compute: keeps a text until the next cell is asked for, and returns it; NULL, and the report
 ** has failed, where memory ran out. A cell of LH_COLUMN_TEXTS has all that were kept. */
 const char *lh_keep_text(lh_report *report, char *text);
-const char *lh_keep_path(lh_report *report, lh_id id);         /* of what is reachable */
 void lh_name_of_mark(lh_cell *cell, const lh_mark_info *mark); /* NULL: none */
 
 /* For columns of the names of snapshots, and of fingerprints. */
 void lh_names_asked(lh_report *report, const void *row, lh_cell *cell);
 const char *lh_fingerprint_heading(const lh_report *report);
+void lh_references_of(lh_report *report, const void *row, lh_cell *cell); /* of an lh_gone */
+
+/* For LH_OF. Nothing holds garbage: no path, no distance. */
+void lh_cell_retained(lh_report *report, lh_id id, lh_cell *cell);
+void lh_cell_shallow(lh_report *report, lh_id id, lh_cell *cell);
+void lh_cell_distance(lh_report *report, lh_id id, lh_cell *cell);
+void lh_cell_path(lh_report *report, lh_id id, lh_cell *cell);
+void lh_cell_what(lh_report *report, lh_id id, lh_cell *cell);
 
 /* }=================================================================================== */
 
@@ -136,6 +159,12 @@ void lh_say_text(lh_teller *teller, lh_style style, lh_text *text);
 void lh_put_freed(lh_text *text, char *other);
 void lh_put_path(lh_text *text, lh_snapshot *snapshot, lh_id id);
 
+/* Listener 0x55d0c0a3f2e0 */
+void lh_put_object(lh_text *text, const lh_snapshot *snapshot, lh_id id);
+
+/* _G.debugger.* (12 references). Freed by lh_free; NULL when out of memory. */
+char *lh_gone_text(const lh_snapshot *snapshot, const lh_gone *gone);
+
 lh_number lh_told_size(const lh_teller *teller, uint64_t bytes);
 lh_number lh_more_bytes(const lh_teller *teller, double bytes); /* +1.2 KB; -1.2 KB */
 lh_number lh_share_of_heap(const lh_report *report, uint64_t bytes);
@@ -147,6 +176,10 @@ void lh_tell_garbage(lh_teller *teller, const lh_report *report, const char *bef
 ** interval between marks, epoch 0 "the start". Freed by lh_free. */
 char *lh_mark_text(const lh_mark_info *mark);
 char *lh_interval_text(const lh_snapshot *snapshot, uint32_t epoch);
+
+/* "30 Listener in the snapshot; this is the one that retains most", and what is ignored: a line
+** each, if there is anything to be said. */
+void lh_tell_asked(lh_teller *teller, lh_report *report);
 
 /* "and 12 more classes: -n 0 shows all", if there are any. */
 void lh_tell_hidden(lh_teller *teller, const lh_table *table, uint64_t n);
@@ -175,6 +208,7 @@ void lh_tell_compared(lh_teller *teller, bool same_state);
 
 extern const lh_question lh_info_question, lh_classes_question, lh_objects_question,
     lh_epochs_question, lh_suspects_question, lh_modules_question, lh_threads_question,
-    lh_class_question, lh_under_question, lh_waste_question, lh_growing_question;
+    lh_class_question, lh_under_question, lh_waste_question, lh_growing_question, lh_set_question,
+    lh_cut_question, lh_ignored_question;
 
 #endif

@@ -27,19 +27,12 @@ static const lh_column holder_columns[] = {
 static const lh_table holder =
     LH_TABLE("heap.holder", "other", "others", lh_holder, holder_columns);
 
-static void held_by(lh_report *report, const void *row, lh_cell *cell) {
-  lh_id id = ((const lh_suspect *)row)->id;
-  cell->as.text = id == LH_ROOT ? NULL : lh_keep_path(report, id);
-}
-
 #define ROW lh_suspect
 static const lh_column suspect_columns[] = {
     LH_WORD("kind", NULL, kind, lh_suspect_kind_name,
             "\"holder\", \"itself\", \"list\", \"tree\" or \"spread\""),
     LH_OBJECT("object", id, "null for what no single object holds", LH_ADDRESS, LH_OPTIONAL),
-    LH_COMPUTED("held_by", NULL, LH_COLUMN_TEXT, held_by,
-                "its path; of a spread class that of the nearest one that has them all",
-                LH_OPTIONAL),
+    LH_HELD_BY(NULL, id, "its path; of a spread class that of the nearest one that has them all"),
     LH_BYTES("retained_bytes", NULL, bytes, "of what has accumulated, all classes together"),
     LH_COUNT("objects", NULL, objects, "how many have accumulated"),
     LH_COUNT("total_classes", NULL, n_classes, "of how many classes these are"),

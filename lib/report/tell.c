@@ -39,6 +39,11 @@ void lh_put_path(lh_text *text, lh_snapshot *snapshot, lh_id id) {
   lh_put_freed(text, path);
 }
 
+void lh_put_object(lh_text *text, const lh_snapshot *snapshot, lh_id id) {
+  lh_put_freed(text, lh_what_text(snapshot, id));
+  lh_text_format(text, " %s", lh_address_text(snapshot, id).text);
+}
+
 lh_number lh_told_size(const lh_teller *teller, uint64_t bytes) {
   return lh_size_text(bytes, teller->exact_bytes);
 }

@@ -23,6 +23,8 @@ char *lh_what_text(const lh_snapshot *snapshot, lh_id id) {
 }
 
 char *lh_things_text(const lh_snapshot *snapshot, uint32_t class_index, uint64_t objects) {
+  if (class_index == UINT32_MAX)
+    return lh_copy_text(lh_count_of(objects, "object", "objects").text);
   const lh_class *class = lh_class_at(snapshot, class_index);
   const char *type = lh_type_name(class->type), *plural = objects == 1 ? "" : "s";
   lh_text text = {0};
@@ -48,3 +50,31 @@ int lh_told_path(lh_snapshot *snapshot, lh_id id, char **out, lh_error *error) {
   lh_paths_free(&path, 1);
   return *out ? LH_OK : lh_fail_memory(error, "telling a path");
 }
+
+/* {=== Of the object in a column ====================================================== */
+
+void lh_cell_retained(lh_report *report, lh_id id, lh_cell *cell) {
+  cell->as.n = lh_retained_bytes(report->snapshot, id);
+}
+
+void lh_cell_shallow(lh_report *report, lh_id id, lh_cell *cell) {
+  cell->as.n = lh_shallow_bytes(report->snapshot, id);
+}
+
+void lh_cell_distance(lh_report *report, lh_id id, lh_cell *cell) {
+  cell->is_null = !lh_is_reachable(report->snapshot, id);
+  cell->as.n = lh_distance(report->snapshot, id);
+}
+
+void lh_cell_path(lh_report *report, lh_id id, lh_cell *cell) {
+  char *path = NULL;
+  if (id == LH_ROOT || !lh_is_reachable(report->snapshot, id)) return;
+  (void)lh_told_path(report->snapshot, id, &path, NULL);
+  cell->as.text = lh_keep_text(report, path);
+}
+
+void lh_cell_what(lh_report *report, lh_id id, lh_cell *cell) {
+  cell->as.text = lh_keep_text(report, lh_what_text(report->snapshot, id));
+}
+
+/* }=================================================================================== */

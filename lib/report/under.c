@@ -42,9 +42,8 @@ static void text_of(lh_report *report, const void *row, lh_cell *cell) {
   cell->as.text = lh_keep_text(report, lh_text_finish(&text));
 }
 
-static void null_for_the_rest(lh_report *report, const void *row, lh_cell *cell) {
-  (void)report;
-  cell->is_null = ((const lh_branch *)row)->kind == LH_BRANCH_REST;
+static bool is_no_rest(const void *row) {
+  return ((const lh_branch *)row)->kind != LH_BRANCH_REST;
 }
 
 static void edge_of(lh_report *report, const void *row, lh_cell *cell) {
@@ -68,7 +67,7 @@ static const lh_column branch_columns[] = {
             "\"object\", \"list\", \"tree\", \"group\" or \"rest\""),
     LH_COUNT("depth", NULL, depth, "0 for the object itself"),
     LH_OBJECT("object", id, "null for the rest; of a group the one that retains most", LH_ADDRESS,
-              LH_OPTIONAL, .compute = null_for_the_rest),
+              LH_WHERE(is_no_rest)),
     LH_COMPUTED("edge", NULL, LH_COLUMN_EDGE, edge_of,
                 "how the object of the row above refers to it, null if it does not", LH_OPTIONAL),
     LH_COUNT("objects", NULL, objects, "how many of the class"),
@@ -82,17 +81,11 @@ static const lh_column branch_columns[] = {
 static const lh_table branch = LH_TABLE("heap.branch", "row", "rows", lh_branch, branch_columns,
                                         .depth = depth_of, .style = style_of);
 
-static void held_by(lh_report *report, const void *row, lh_cell *cell) {
-  lh_id id = ((const found *)row)->id;
-  cell->as.text = id == LH_ROOT ? NULL : lh_keep_path(report, id);
-}
-
 #define ROW found
 static const lh_column answer_columns[] = {
     LH_COUNT("matches", NULL, matches,
              "how many objects were meant; the one that retains most was taken"),
-    LH_COMPUTED("held_by", NULL, LH_COLUMN_TEXT, held_by, "its path, null for the root",
-                LH_OPTIONAL),
+    LH_HELD_BY(NULL, id, "its path, null for the root"),
     LH_ROWS("rows", rows, n, &branch, "in the order of the tree"), LH_END};
 #undef ROW
 

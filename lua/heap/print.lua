@@ -91,6 +91,16 @@ print["heap.paths"] = function(paths)
   return table.concat(parts, "\n\n")
 end
 
+print["heap.independent"] = function(list)
+  local paths = {}
+  for i, path in ipairs(list) do
+    paths[i] = "    " .. (#path > text.MOST_STEPS and path.held_by or path.text)
+  end
+  return ("%s is held by %s%s\n%s"):format(text.object(list.object),
+    count_of(#list, "independent path"), list.limited and ", or more" or "",
+    table.concat(paths, "\n"))
+end
+
 local REFERRER_COLUMNS = {"reference", "from class", "address", "", "from"}
 
 local function referrer_row(e)

@@ -195,38 +195,69 @@
 ---@field by_hash? integer of strings: equal by length and hash
 -- <<<
 
+-- >>> set
+---A list: the tree, in the order in which text has it.
 ---@class heap.ways: { [integer]: heap.way }
----@field objects integer of the set, alive
----@field retained_bytes integer what would go if all of them went
----@field class? string of all of them
+---@field objects integer those of the set that are alive
+---@field class? string of all these; null: they are of several classes
 ---@field type? string
----@field garbage_objects integer
----@field garbage_bytes integer
----@field held_by {path: string, objects: integer, through: string?, through_objects: integer?}[] those that hold most of them; through: who holds the function where the path begins at one, of how many
----@field total_held_by integer
+---@field retained_bytes integer what would be freed if all of them went
+---@field garbage_objects integer those of the set that are garbage
+---@field garbage_bytes integer their shallow bytes
+---@field total_held_by integer by how many paths they are held, listed or not
+---@field held_by heap.held_by[] those by which most are held, at most five
+---@field objects_elsewhere integer how many would stay if of each one's path in the tree the last reference went
+---@field elsewhere? heap.held_by the path by which most of these would, null where there are none
+---@field reachable_bytes integer of these are shares
+---@field text string as the command prints it
+
+---@class heap.held_by
+---@field path string folded
+---@field through? string who holds the function where the path begins at one
+---@field through_objects? integer of how many objects that is so
+---@field objects integer how many there are
 
 ---@class heap.way
----@field depth integer
+---@field depth integer 0 for the root
 ---@field objects integer of the set, there and further on
----@field retained_bytes integer
----@field hidden? integer so many rows are not shown: there are no other fields
----@field steps? string from the row above
----@field path? string
----@field class? string
+---@field retained_bytes integer of what would go with the set, that which hangs here
+---@field hidden? integer only where it is about what is not shown: so many rows of that level
+---@field steps? string how it goes on from the row above; this and all that follows is not in a row that has hidden
+---@field path? string where that leads, folded; empty for the root
+---@field class? string of what is there, null: of several; this and what follows is not in the root
 ---@field type? string
----@field through? integer objects there, of the set or on the way to it
----@field here? integer objects of the set that are there
----@field example? heap.object
+---@field through? integer how many objects are there, on the way or of the set
+---@field here? integer how many of these are of the set
+---@field example? heap.object one of them, of the set if any is
+-- <<<
 
----@class heap.what_if: { [integer]: heap.freed }
----@field together heap.freed
----@field only_together heap.freed what no one of them frees alone
+-- >>> cut
+---A list: what each of them frees alone.
+---@class heap.what_if: { [integer]: heap.cut_row }
+---@field together heap.freed what all cuts free together
+---@field only_together heap.freed what of that no single one of them frees
+---@field reachable_bytes integer of these are shares
+---@field text string as the command prints it
+
+---@class heap.cut_row
+---@field pattern string as it was given
+---@field references integer how many it matched
+---@field objects integer how many it matched
+---@field frees_bytes integer of what would be freed
+---@field frees_objects integer how many these are
+---@field frees_it? boolean the object that is asked for, too; only where one is
 
 ---@class heap.freed
----@field cut? heap.cut
----@field frees_objects integer
----@field frees_bytes integer
----@field frees_it? boolean the object that was asked for
+---@field frees_bytes integer of what would be freed
+---@field frees_objects integer how many these are
+---@field frees_it? boolean the object that is asked for, too; only where one is
+-- <<<
+
+---@class heap.what_if
+---@field object? heap.object that was asked for
+
+---@class heap.cut_row
+---@field cut heap.cut what was given for it
 
 -- >>> suspects
 ---A list: those with most bytes first.

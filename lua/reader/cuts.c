@@ -6,55 +6,6 @@
 
 /* {=== The ways on which a set is held ================================================ */
 
-static void free_ways(void *content) {
-  lh_ways *ways = *(lh_ways **)content;
-  if (ways) lh_ways_free(ways);
-}
-
-static void push_way(lua_State *L, const lh_snapshot *snapshot, const lh_way *way) {
-  lua_createtable(L, 0, 9);
-  hr_set_integer(L, "depth", way->depth);
-  hr_set_integer(L, "objects", way->objects);
-  hr_set_integer(L, "retained_bytes", way->bytes);
-  if (way->hidden > 0) {
-    hr_set_integer(L, "hidden", way->hidden);
-    return;
-  }
-  hr_set_string(L, "steps", way->steps);
-  hr_set_string(L, "path", way->path);
-  if (way->id == LH_ROOT) return;
-  if (way->class_index != UINT32_MAX) hr_set_class(L, snapshot, way->class_index);
-  hr_set_integer(L, "through", way->through);
-  hr_set_integer(L, "here", way->here);
-  hr_set_object(L, "example", 1, way->id);
-}
-
-static void push_ways(lua_State *L, const lh_snapshot *snapshot, const lh_ways *w) {
-  hr_push_list(L, "heap.ways", w->n_rows);
-  for (size_t i = 0; i < w->n_rows; i++) {
-    push_way(L, snapshot, &w->rows[i]);
-    lua_rawseti(L, -2, (lua_Integer)i + 1);
-  }
-  hr_set_integer(L, "objects", w->objects);
-  hr_set_integer(L, "retained_bytes", w->bytes);
-  if (w->objects > 0 && w->class_index != UINT32_MAX) hr_set_class(L, snapshot, w->class_index);
-  hr_set_integer(L, "garbage_objects", w->garbage_objects);
-  hr_set_integer(L, "garbage_bytes", w->garbage_bytes);
-  hr_set_integer(L, "total_held_by", w->total_holders);
-  lua_createtable(L, (int)w->n_holders, 0);
-  for (uint32_t i = 0; i < w->n_holders; i++) {
-    lua_createtable(L, 0, 2);
-    hr_set_string(L, "path", w->holders[i].path);
-    hr_set_integer(L, "objects", w->holders[i].objects);
-    if (w->holders[i].through) {
-      hr_set_string(L, "through", w->holders[i].through);
-      hr_set_integer(L, "through_objects", w->holders[i].through_objects);
-    }
-    lua_rawseti(L, -2, (lua_Integer)i + 1);
-  }
-  lua_setfield(L, -2, "held_by");
-}
-
 /* ways(set [, n]) --> a tree of rows, about n (default 20; 0: all) | nil, message, code */
 int hr_ways(lua_State *L) {
   hr_snapshot *of = hr_check_snapshot(L, 1);
@@ -65,14 +16,7 @@ int hr_ways(lua_State *L) {
   luaL_argcheck(L, limit >= 0, 3, "a number of rows, or 0 for all");
   luaL_checkany(L, 2);
   if (hr_check_set(L, 2, of, &ids, &n, &error) != LH_OK) return hr_fail(L, &error);
-  lh_ways **ways = hr_hold(L, 1, sizeof *ways, free_ways);
-  int hold = lua_gettop(L);
-  lh_snapshot *snapshot = hr_analysed(L, of);
-  int code = lh_merge_paths(snapshot, ids, n, (size_t)limit, ways, &error);
-  hr_check(L, hr_filled(L, hold, code), &error);
-  push_ways(L, snapshot, *ways);
-  hr_let_go(L, hold);
-  return 1;
+  return hr_answer(L, "set", &(lh_request){.ids = ids, .n_ids = n, .limit = (size_t)limit});
 }
 
 /* }=================================================================================== */
@@ -81,6 +25,7 @@ int hr_ways(lua_State *L) {
 
 /* What an expression takes away, or one edge (of which the target is an object), or an object. */
 typedef struct cut {
+  char *text; /* the expression; NULL: none */
   lh_without found;
   lh_edge edge;
   lh_id id;
@@ -93,7 +38,10 @@ typedef struct cuts {
 
 static void free_cuts(void *content) {
   cuts *c = content;
-  for (size_t i = 0; i < c->n; i++) lh_without_free(&c->list[i].found);
+  for (size_t i = 0; i < c->n; i++) {
+    lh_without_free(&c->list[i].found);
+    lh_free(c->list[i].text);
+  }
 }
 
 static lh_without without_of(const cut *one) {
@@ -114,26 +62,34 @@ static int read_cut(lua_State *L, int index, hr_snapshot *of, cut *out, lh_error
     return LH_OK;
   }
   if (lua_type(L, index) != LUA_TSTRING) return hr_find_object(L, index, of, &out->id, error);
-  int code = lh_find_cut(hr_analysed(L, of), lua_tolstring(L, index, NULL), &out->found, error);
+  size_t n;
+  const char *pattern = lua_tolstring(L, index, &n);
+  out->text = lh_escaped(pattern, n);
+  if (!out->text) return luaL_error(L, "not enough memory");
+  int code = lh_find_cut(hr_analysed(L, of), pattern, &out->found, error);
   if (code != LH_OK) out->found = (lh_without){0};
   if (code != LH_ENOTFOUND) hr_check(L, code, error);
   return code;
 }
 
+/* Pushes the cut number i (from 0) of the list at `index`, or the one that is there. */
+static void push_cut(lua_State *L, int index, size_t i) {
+  if (lua_istable(L, index))
+    (void)lua_rawgeti(L, index, (lua_Integer)i + 1);
+  else
+    lua_pushvalue(L, index);
+}
+
 /* The cuts of the list at `index`, or the one that is there; in a userdata that it pushes, which
 ** holds the snapshot. */
 static int read_cuts(lua_State *L, int index, hr_snapshot *of, cuts **out, lh_error *error) {
-  bool is_list = lua_istable(L, index);
-  size_t n = is_list ? (size_t)lua_rawlen(L, index) : 1;
+  size_t n = lua_istable(L, index) ? (size_t)lua_rawlen(L, index) : 1;
   int code = LH_OK;
   cuts *c = hr_hold(L, 1, sizeof *c + n * sizeof *c->list, free_cuts);
   for (size_t i = 0; code == LH_OK && i < n; i++) {
-    if (is_list)
-      (void)lua_rawgeti(L, index, (lua_Integer)i + 1);
-    else
-      lua_pushvalue(L, index);
+    c->n = i + 1;
+    push_cut(L, index, i);
     code = read_cut(L, lua_gettop(L), of, &c->list[i], error);
-    if (code == LH_OK) c->n = i + 1;
     lua_pop(L, 1);
   }
   *out = c;
@@ -174,44 +130,34 @@ int hr_ignore(lua_State *L) {
   return 1;
 }
 
-static void push_freed(lua_State *L, const lh_freed *freed, bool has_object) {
-  lua_createtable(L, 0, 4);
-  hr_set_integer(L, "frees_objects", freed->objects);
-  hr_set_integer(L, "frees_bytes", freed->bytes);
-  if (has_object) hr_set_boolean(L, "frees_it", freed->frees_it);
+/* Each of them with its name, in a userdata that it pushes. */
+static const lh_gone *push_gone(lua_State *L, const cuts *c) {
+  lh_gone *list = lua_newuserdatauv(L, (c->n + 1) * sizeof *list, 0);
+  for (size_t i = 0; i < c->n; i++) list[i] = (lh_gone){c->list[i].text, without_of(&c->list[i])};
+  return list;
 }
 
 /* what_if(cuts [, object]) --> a row for each cut, together, only_together | nil, message, code */
 int hr_what_if(lua_State *L) {
   hr_snapshot *of = hr_check_snapshot(L, 1);
-  lh_id id = LH_NO_OBJECT;
-  lh_freed all, only;
+  lh_request request = {.id = LH_NO_OBJECT, .each = true};
   lh_error error;
   cuts *c;
   luaL_checkany(L, 2);
   lua_settop(L, 3);
-  if (!lua_isnil(L, 3)) hr_check(L, hr_find_object(L, 3, of, &id, &error), &error);
+  if (!lua_isnil(L, 3)) hr_check(L, hr_find_object(L, 3, of, &request.id, &error), &error);
+  (void)hr_analysed(L, of);
   if (read_cuts(L, 2, of, &c, &error) != LH_OK) return hr_fail(L, &error);
-  const lh_without *list = push_withouts(L, c);
-  lh_freed *alone = lua_newuserdatauv(L, (c->n + 1) * sizeof *alone, 0);
-  int code = lh_what_if(hr_analysed(L, of), list, c->n, id, alone, &all, &only, &error);
-  hr_check(L, code, &error);
-  hr_push_list(L, "heap.what_if", c->n);
-  for (size_t i = 0; i < c->n; i++) {
-    push_freed(L, &alone[i], id != LH_NO_OBJECT);
-    if (lua_istable(L, 2))
-      (void)lua_rawgeti(L, 2, (lua_Integer)i + 1);
-    else
-      lua_pushvalue(L, 2);
+  request.cuts = push_gone(L, c);
+  request.n_cuts = c->n;
+  (void)hr_answer(L, "cut", &request);
+  for (size_t i = 0; i < request.n_cuts; i++) {
+    (void)lua_rawgeti(L, -1, (lua_Integer)i + 1);
+    push_cut(L, 2, i);
     lua_setfield(L, -2, "cut");
-    lua_rawseti(L, -2, (lua_Integer)i + 1);
+    lua_pop(L, 1);
   }
-  push_freed(L, &all, id != LH_NO_OBJECT);
-  lua_setfield(L, -2, "together");
-  push_freed(L, &only, false);
-  lua_setfield(L, -2, "only_together");
-  if (id != LH_NO_OBJECT) hr_set_object(L, "object", 1, id);
-  hr_set_reachable(L, hr_opened(L, of));
+  if (request.id != LH_NO_OBJECT) hr_set_object(L, "object", 1, request.id);
   hr_let_go(L, 4);
   return 1;
 }

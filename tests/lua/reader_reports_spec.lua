@@ -268,10 +268,13 @@ describe("heap.reader answers as", function()
         check_rows(wanted.rows, list)
         check_rows(wanted.held_by, list.held_by)
         check_fields(wanted, list, "objects", "retained_bytes", "garbage_objects",
-          "garbage_bytes", "total_held_by")
+          "garbage_bytes", "total_held_by", "objects_elsewhere")
+        check_rows({wanted.elsewhere}, {list.elsewhere or json.null})
+        assert.equal(first_line("heappath", "--format", "text", "--set", expression, "d"),
+          headline(list))
       end
       assert.is_true(list.objects > 2)
-      assert.match("^[^\n]* retain [^\n]* together\n", tostring(list))
+      assert.match("^[^\n]* retain [^\n]* together:", tostring(list))
     end
     assert.equal("absent", select(3, s:ways "Nope"))
   end)
@@ -504,7 +507,11 @@ describe("what is ignored", function()
       list.only_together.frees_bytes)
     assert.equal("_G.bus.names", list[2].cut)
     assert.is_true(listener.reachable)
-    assert.match("all of them\n.*of that only all of them together$", tostring(list))
+    local edge = tick:edges()()
+    assert.equal(edge, s:what_if({edge})[1].cut)
+    local out = support.run({"heappath", "--what-if", "--cut", "_G.bus.tick", "--cut",
+      "_G.bus.names", "d", "_G.bus.tick[1]"}, {cwd = dir})
+    assert.equal((out:gsub("\n$", "")), tostring(list))
     assert.equal("absent", select(3, s:what_if "_G.nothing"))
     local paths = listener:independent()
     assert.equal(2, #paths)

@@ -1,0 +1,275 @@
+/*
+** set.c - why many objects are alive: the paths of all of them merged into one tree, and in front
+** of it the paths by which most are held.
+*/
+#include <string.h>
+
+#include "report/report.h"
+
+/* Of the paths by which most are held so many are told, and one more if it is the last; in one
+** sentence if it is short. */
+enum { MOST_TOLD = 3, LONG_SENTENCE = 80 };
+
+typedef struct found {
+  lh_ways *owner; /* of what is in */
+  lh_ways ways;
+} found;
+
+/* {=== Columns ======================================================================== */
+
+static bool has_through(const void *row) {
+  return ((const lh_holder *)row)->through;
+}
+
+#define ROW lh_holder
+static const lh_column holder_columns[] = {
+    LH_TEXT("path", NULL, path, "folded"),
+    LH_TEXT("through", NULL, through, "who holds the function where the path begins at one",
+            LH_OPTIONAL),
+    LH_COUNT("through_objects", NULL, through_objects, "of how many objects that is so",
+             LH_WHERE(has_through)),
+    LH_COUNT("objects", NULL, objects, "how many there are"), LH_END};
+#undef ROW
+
+static const lh_table holder_table =
+    LH_TABLE("heap.held_by", "other path", "other paths", lh_holder, holder_columns);
+
+static bool is_shown(const void *row) {
+  return ((const lh_way *)row)->hidden == 0;
+}
+
+static bool is_hidden(const void *row) {
+  return !is_shown(row);
+}
+
+static bool is_below_the_root(const void *row) {
+  return is_shown(row) && ((const lh_way *)row)->id != LH_ROOT;
+}
+
+static void of_the_set(lh_report *report, const void *row, lh_cell *cell) {
+  (void)row;
+  cell->whole = ((const found *)report->answer)->ways.bytes;
+}
+
+/* What is there, unless that is known: the class of the set, or one that the steps tell. */
+static void put_what(lh_text *text, const lh_report *report, const lh_way *way) {
+  const lh_ways *ways = &((const found *)report->answer)->ways;
+  if (way->id == LH_ROOT) return;
+  if (way->through == way->here && way->class_index == ways->class_index) return;
+  char *what = way->through > 1 ? lh_things_text(report->snapshot, way->class_index, way->through)
+                                : lh_what_text(report->snapshot, way->id);
+  bool is_told = what && way->through == 1 && strstr(what, way->steps);
+  if (!is_told) lh_text_string(text, ": ");
+  if (!is_told) lh_put_freed(text, what);
+  if (is_told) lh_free(what);
+}
+
+/* .listeners.tick[*]: 198 Listener tables (12 here) */
+static void text_of(lh_report *report, const void *row, lh_cell *cell) {
+  const lh_way *way = row;
+  lh_text text = {0};
+  if (way->hidden > 0) {
+    lh_text_format(&text, "... %s more", lh_count_text(way->hidden).text);
+  } else {
+    lh_text_string(&text, way->steps);
+    put_what(&text, report, way);
+    if (way->here > 0 && way->here < way->objects)
+      lh_text_format(&text, " (%s here)", lh_count_text(way->here).text);
+  }
+  cell->as.text = lh_keep_text(report, lh_text_finish(&text));
+}
+
+static uint32_t depth_of(const void *row) {
+  return ((const lh_way *)row)->depth;
+}
+
+static lh_style style_of(const lh_report *report, const void *row) {
+  (void)report;
+  return ((const lh_way *)row)->hidden > 0 ? LH_FAINT : LH_PLAIN;
+}
+
+#define ROW lh_way
+static const lh_column way_columns[] = {
+    LH_COUNT("depth", NULL, depth, "0 for the root"),
+    LH_COUNT("objects", NULL, objects, "of the set, there and further on"),
+    LH_BYTES("retained_bytes", "retained", bytes,
+             "of what would go with the set, that which hangs here"),
+    LH_SHARE("share", bytes, .compute = of_the_set),
+    LH_COUNT(NULL, "objects", objects, NULL),
+    LH_COUNT("hidden", NULL, hidden,
+             "only where it is about what is not shown: so many rows of that level",
+             LH_ONLY_WHERE(is_hidden)),
+    LH_TEXT("steps", NULL, steps,
+            "how it goes on from the row above; this and all that follows is not in a row that has "
+            "hidden",
+            LH_ONLY_WHERE(is_shown)),
+    LH_TEXT("path", NULL, path, "where that leads, folded; empty for the root",
+            LH_ONLY_WHERE(is_shown)),
+    LH_CLASS(NULL, class_index,
+             "of what is there, null: of several; this and what follows is not in the root",
+             LH_ONLY_WHERE(is_below_the_root), LH_WITHOUT_TYPE),
+    LH_COUNT("through", NULL, through, "how many objects are there, on the way or of the set",
+             LH_ONLY_WHERE(is_below_the_root)),
+    LH_COUNT("here", NULL, here, "how many of these are of the set",
+             LH_ONLY_WHERE(is_below_the_root)),
+    LH_EXAMPLE("example", NULL, id, "one of them, of the set if any is",
+               LH_ONLY_WHERE(is_below_the_root)),
+    LH_COMPUTED(NULL, "held by way of", LH_COLUMN_TEXT, text_of, NULL),
+    LH_END};
+#undef ROW
+
+static const lh_table way =
+    LH_TABLE("heap.way", "row", "rows", lh_way, way_columns, .depth = depth_of, .style = style_of);
+
+static bool has_elsewhere(const void *row) {
+  return ((const found *)row)->ways.objects_elsewhere > 0;
+}
+
+#define ROW found
+static const lh_column answer_columns[] = {
+    LH_COUNT("objects", NULL, ways.objects, "those of the set that are alive"),
+    LH_CLASS(NULL, ways.class_index, "of all these; null: they are of several classes", LH_OPTIONAL,
+             LH_WITHOUT_TYPE),
+    LH_BYTES("retained_bytes", NULL, ways.bytes, "what would be freed if all of them went"),
+    LH_COUNT("garbage_objects", NULL, ways.garbage_objects, "those of the set that are garbage"),
+    LH_BYTES("garbage_bytes", NULL, ways.garbage_bytes, "their shallow bytes"),
+    LH_COUNT("total_held_by", NULL, ways.total_holders,
+             "by how many paths they are held, listed or not"),
+    LH_INLINE_ROWS("held_by", ways.holders, ways.n_holders, &holder_table,
+                   "those by which most are held, at most five"),
+    LH_COUNT("objects_elsewhere", NULL, ways.objects_elsewhere,
+             "how many would stay if of each one's path in the tree the last reference went"),
+    LH_INLINE_ROW("elsewhere", ways.elsewhere, &holder_table,
+                  "the path by which most of these would, null where there are none",
+                  LH_WHERE(has_elsewhere)),
+    LH_ROWS("rows", ways.rows, ways.n_rows, &way, "the tree, in the order in which text has it"),
+    LH_END};
+#undef ROW
+
+static const lh_table answer = LH_TABLE("heap.ways", NULL, NULL, found, answer_columns);
+
+/* }=================================================================================== */
+
+/* {=== The words ====================================================================== */
+
+/* "upvalue s of function @app.lua:7 (through _G.bus[*])", or "(12 of them through _G.bus[*])" */
+static void put_holder(lh_text *text, const lh_holder *holder) {
+  lh_text_string(text, holder->path);
+  if (!holder->through) return;
+  lh_text_string(text, " (");
+  if (holder->through_objects < holder->objects)
+    lh_text_format(text, "%s of them ", lh_count_text(holder->through_objects).text);
+  lh_text_format(text, "through %s)", holder->through);
+}
+
+/* "198 are held by _G.bus.listeners.tick[*], 2 by registry[*] and 3 by 2 other paths"; with `lines`
+** each on a line of its own. */
+static char *holders_text(const lh_ways *ways, bool lines) {
+  const uint32_t most = ways->total_holders == MOST_TOLD + 1 ? MOST_TOLD + 1 : MOST_TOLD;
+  const uint32_t n = ways->n_holders < most ? ways->n_holders : most;
+  const char *between = lines ? "\n    " : ", ", *last = lines ? between : " and ";
+  uint64_t left = ways->objects;
+  lh_text text = {0};
+  for (uint32_t i = 0; i < n; i++) {
+    uint64_t objects = ways->holders[i].objects;
+    bool all = objects == ways->objects, one = objects == 1;
+    lh_text_format(&text, "%s%s%s by ", i > 0 || lines ? between : " ",
+                   all ? "" : lh_count_text(objects).text,
+                   i > 0        ? ""
+                   : all && one ? "held"
+                   : all        ? "all are held"
+                   : one        ? " is held"
+                                : " are held");
+    put_holder(&text, &ways->holders[i]);
+    left -= objects;
+  }
+  if (left > 0)
+    lh_text_format(&text, "%s%s by %s", last, lh_count_text(left).text,
+                   lh_count_of(ways->total_holders - n, "other paths", holder_table.many).text);
+  return lh_text_finish(&text);
+}
+
+/* "(all of them also by _G.by_name[*])": so a cut of what was named does not free these. */
+static void put_elsewhere(lh_text *text, const lh_ways *ways) {
+  uint64_t n = ways->objects_elsewhere;
+  if (n == 0) return;
+  if (ways->objects == 1)
+    lh_text_string(text, "\n(also by ");
+  else
+    lh_text_format(text, "\n(%s of them also by ",
+                   n == ways->objects ? "all" : lh_count_text(n).text);
+  put_holder(text, &ways->elsewhere);
+  lh_text_format(text, "%s)", ways->elsewhere.objects < n ? " and others" : "");
+}
+
+static void tell_sentence(lh_teller *t, const lh_report *report, const lh_ways *ways) {
+  lh_text text = {0};
+  lh_put_freed(&text, lh_things_text(report->snapshot, ways->class_index, ways->objects));
+  size_t n_what = text.n;
+  lh_text_format(&text, " %s %s%s:", ways->objects == 1 ? "retains" : "retain",
+                 lh_told_size(t, ways->bytes).text, ways->objects == 1 ? "" : " together");
+  char *holders = holders_text(ways, false);
+  if (holders && ways->total_holders > 1 && n_what + strlen(holders) > LONG_SENTENCE) {
+    lh_free(holders);
+    holders = holders_text(ways, true);
+  }
+  lh_put_freed(&text, holders);
+  put_elsewhere(&text, ways);
+  lh_say_text(t, LH_BOLD, &text);
+}
+
+/* Garbage of the set, whose bytes are in no row. */
+static void tell_garbage(lh_teller *t, const lh_report *report, const lh_ways *ways) {
+  const char *why = report->request.n_ignored > 0 ? "garbage or held by what is ignored only"
+                                                  : "garbage that was not yet collected";
+  if (ways->objects == 0)
+    lh_say(t, LH_BOLD, "nothing keeps them alive: %s, %s, %s",
+           lh_count_of(ways->garbage_objects, "object", "objects").text,
+           lh_told_size(t, ways->garbage_bytes).text, why);
+  else if (ways->garbage_objects > 0)
+    lh_say(t, LH_PLAIN, "%s more %s %s, %s", lh_count_text(ways->garbage_objects).text,
+           ways->garbage_objects == 1 ? "is" : "are", why,
+           lh_told_size(t, ways->garbage_bytes).text);
+}
+
+static void tell(lh_teller *t, lh_report *report) {
+  const lh_ways *ways = &((const found *)report->answer)->ways;
+  uint64_t hidden = 0;
+  if (ways->objects > 0) tell_sentence(t, report, ways);
+  if (ways->objects == 0) tell_garbage(t, report, ways);
+  lh_tell_asked(t, report);
+  if (ways->objects == 0) return;
+  tell_garbage(t, report, ways);
+  lh_say(t, LH_PLAIN, "%s", "");
+  lh_tell_rows(t, report, &way, ways->rows, ways->n_rows);
+  for (size_t i = 0; i < ways->n_rows; i++) hidden += ways->rows[i].hidden;
+  if (hidden > 0 && t->all) lh_say(t, LH_FAINT, "%s", t->all);
+}
+
+/* }=================================================================================== */
+
+static int ask(lh_snapshot *snapshot, const lh_request *request, void *out, lh_error *error) {
+  found *f = out;
+  int code =
+      lh_merge_paths(snapshot, request->ids, request->n_ids, request->limit, &f->owner, error);
+  if (code != LH_OK) return code;
+  f->ways = *f->owner;
+  if (f->ways.objects == 0) f->ways.class_index = UINT32_MAX;
+  return LH_OK;
+}
+
+static bool is_no(const void *out) {
+  return ((const found *)out)->ways.objects == 0;
+}
+
+static void let_go(void *out) {
+  lh_ways_free(((found *)out)->owner);
+}
+
+const lh_question lh_set_question = {.name = "set",
+                                     .answer = &answer,
+                                     .main = "rows",
+                                     .ask = ask,
+                                     .is_no = is_no,
+                                     .free = let_go,
+                                     .tell = tell};
