@@ -162,10 +162,12 @@ int lh_sizeof(lua_State *L, int index, uint64_t *bytes, lh_error *error);
 /* A watcher takes snapshots of its state by itself, with no change to the program. Each goes to a
 ** file of its own, DIRECTORY/PROGRAM-PID-N.heap with N from 1 in each process; no older file is
 ** replaced. It waits for a safe point: the next instruction of Lua code, in whichever coroutine
-** runs, or the return of the C function that runs. Only where memory runs out does it not wait.
+** runs, or the return of the C function that runs: in some ms at most, if Lua code runs. Only where
+** memory runs out does it not wait.
 ** What found no safe point is taken when the state closes. */
 typedef struct lh_watch_report {
-  const char *path;      /* "": the host has set its own handler for the signal, told once */
+  const char *path;      /* "": not of a file. The host has set its own handler for the signal, told
+                            once; or what was asked for has waited for 5 s (LH_EBUSY) */
   const lh_taken *taken; /* NULL: it failed */
   const lh_error *error; /* NULL: it was written. LH_EBUSY: not taken, since four children are still
                             writing; or still being written by a child that nobody watches now */
@@ -193,6 +195,7 @@ typedef struct lh_watch_options {
   bool background;       /* by lh_start_snapshot, but for those at the end; at most four at once */
   const lh_take_options *take; /* NULL: the defaults */
   lh_reporter report;          /* may be NULL */
+  bool report_is_signal_safe;  /* it may be called in a signal handler */
   void *payload;
 } lh_watch_options;
 
@@ -205,8 +208,10 @@ typedef struct lh_watch_options {
 ** signal, asks for a snapshot of each of these, in their threads, and calls the handler that was
 ** there before. That is put back in the end; a default action that would end or stop the process is
 ** not: a signal that comes too late, as while the program ends, is ignored. On the way to the safe
-** point the threads that run have a debug hook of ours, for which Lua needs 20 free slots of stack;
-** the program's own hook gets all its events and is as before afterwards.
+** point the threads have a debug hook of ours, for which Lua needs 20 free slots of stack; the
+** program's own hook gets all its events and is as before afterwards. What a signal has asked for
+** is tried again by a timer of the running thread, which sends it SIGURG; so that has a handler,
+** too.
 **
 ** Costs: 1 KB in the Lua heap that no report shows, and 2 to 3 ns for each block that Lua takes or
 ** gives back: 3 to 6 % of a loop that does nothing but make tables and strings. Sizes and times are

@@ -7,8 +7,10 @@
 #include <dlfcn.h>
 #include <lauxlib.h>
 #include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/uio.h>
+#include <unistd.h>
 
 #include "luaheap.h"
 
@@ -17,15 +19,26 @@
 
 /* {=== Reports ======================================================================= */
 
+/* In one piece, by system calls alone: what waits is told in a signal handler. */
+static void print_line(const char *const parts[], int n) {
+  enum { MOST_PARTS = 8 };
+  struct iovec line[MOST_PARTS];
+  for (int i = 0; i < n; i++) {
+    line[i] = (struct iovec){(char *)(uintptr_t)parts[i], strlen(parts[i])};
+  }
+  (void)!writev(STDERR_FILENO, line, n);
+}
+
 static void print_report(const lh_watch_report *report, void *payload) {
   (void)payload;
   if (report->error) {
-    (void)fprintf(stderr, "heap.auto: %s\n", report->error->message);
+    print_line((const char *[]){"heap.auto: ", report->error->message, "\n"}, 3);
     return;
   }
-  (void)fprintf(stderr, "heap.auto: wrote %s: %s objects, %s\n", report->path,
-                lh_count_text(report->taken->objects).text,
-                lh_size_text(report->taken->bytes, false).text);
+  print_line((const char *[]){"heap.auto: wrote ", report->path, ": ",
+                              lh_count_text(report->taken->objects).text, " objects, ",
+                              lh_size_text(report->taken->bytes, false).text, "\n"},
+             7);
 }
 
 /* }=================================================================================== */
@@ -67,6 +80,7 @@ static void read_options(lua_State *L, lh_watch_options *options, lh_take_option
     options->take = take;
   }
   options->report = print_report;
+  options->report_is_signal_safe = true;
 }
 
 /* }=================================================================================== */

@@ -169,8 +169,8 @@ typedef struct raw_call {
   uint16_t status;
 } raw_call;
 
-enum { RAW_CALL_IS_C = 2 };   /* bit of raw_call.status */
-enum { RAW_STACK_EXTRA = 5 }; /* slots of a stack past stack_last */
+enum { RAW_CALL_IS_C = 2, RAW_CALL_HOOK_YIELDED = 64 }; /* bits of raw_call.status */
+enum { RAW_STACK_EXTRA = 5 };                           /* slots of a stack past stack_last */
 
 #define RAW_OFFSET(type, field, offset) \
   _Static_assert(offsetof(type, field) == (offset), #type "." #field)

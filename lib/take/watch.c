@@ -175,12 +175,11 @@ static int set_up(lua_State *L, lh_watcher *w, lh_error *error) {
 /* The handler does not know the watcher any more when its parts go. */
 static void stop(lh_watcher *w) {
   w->busy = 1;
-  lh_disarm(w);
+  (void)lh_end_wait(w);
   lh_watchers_remove(w);
   lh_watch_leave_jobs(w);
   w->on = false;
-  w->newborn = NULL;
-  w->failed_bytes = 0;
+  w->newborn = w->newest = NULL;
   atomic_store(&w->wanted, 0);
   lh_threads_free(w);
   lh_watch_free_reserve(w);
@@ -190,11 +189,8 @@ static void stop(lh_watcher *w) {
 /* What is wanted at the end, and what was wanted and had no safe point before. */
 static void take_last(lh_watcher *w, lua_State *L) {
   w->busy = 1;
-  lh_disarm(w);
-  unsigned wanted = atomic_exchange(&w->wanted, 0);
+  unsigned wanted = lh_end_wait(w);
   if (w->options.at_exit && !w->exited) wanted |= LH_WANT_SNAPSHOT;
-  if (w->failed_bytes) wanted |= LH_WANT_MEMORY;
-  w->failed_bytes = 0;
   w->exited = true;
   lh_watch_serve(w, L, wanted, false);
   lh_watch_leave_jobs(w);

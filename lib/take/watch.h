@@ -6,10 +6,11 @@
 **     watch_threads.c  the set of the state's threads, which a signal handler may read
 **     watch_signal.c   the list of all watchers, and the handler
 **     watch_hook.c     arming: a debug hook that fires at the next safe point
+**     watch_ticks.c    timers: arming again, and telling that it takes long
 **     watch_take.c     taking: the names of files, background jobs, reports
 **
-** Something asks for a snapshot by a bit in `wanted`; the threads that run are armed; the hook
-** fires, disarms and takes:
+** Something asks for a snapshot by a bit in `wanted`; all threads are armed; the hook of the one
+** that comes to run fires, disarms and takes:
 **
 **     signal handler --.
 **     size, time ------+--> wanted --> arm --> hook --> disarm --> snapshot
@@ -30,8 +31,8 @@
 
 enum { LH_WANT_SNAPSHOT = 1, LH_WANT_MARK = 2, LH_WANT_MEMORY = 4 };
 
-/* A thread with our hook in place of the program's, which is this one. A resume chain is at most
-** some 200 threads long. */
+/* A thread with our hook in place of the program's, which is this one. Threads that had no hook
+** need no record. */
 typedef struct lh_armed {
   lua_State *thread; /* NULL: it died */
   lua_Hook hook;
@@ -39,6 +40,7 @@ typedef struct lh_armed {
 } lh_armed;
 
 enum { LH_MOST_ARMED = 256, LH_MOST_JOBS = 4, LH_STATE_RESERVE = 1024 };
+enum { LH_LATE_SECONDS = 5 };
 
 typedef struct lh_threads lh_threads;
 
@@ -72,8 +74,15 @@ typedef struct lh_watcher {
   _Atomic(lh_threads *) threads;
 
   size_t n_armed;
-  int64_t patience_bytes; /* growth until an armed hook that did not fire is looked after */
+  bool plain_armed; /* some that had no hook are armed, too */
   lh_armed armed[LH_MOST_ARMED];
+  size_t patience;   /* growths until all threads are armed again, if nothing has fired */
+  lua_State *newest; /* the thread that was made last; NULL: it died */
+
+  bool ticking; /* the timers are there */
+  int timers[2];
+  bool told_late;
+  uint64_t asked_ns; /* when the heap first grew while something was wanted; 0: it did not */
 
   struct {
     void *block;
@@ -84,7 +93,7 @@ typedef struct lh_watcher {
 
   uint32_t n_files; /* by size and time */
   uint64_t at_bytes;
-  uint64_t next_file_ns, next_mark_ns, next_check_ns;
+  uint64_t next_file_ns, next_mark_ns, next_check_ns, looked_ns;
   lh_job *jobs[LH_MOST_JOBS];
   char *job_paths[LH_MOST_JOBS];
   char directory[PATH_MAX], program[NAME_MAX + 1], path[PATH_MAX + NAME_MAX + 64];
@@ -109,6 +118,10 @@ bool lh_watch_is_installed(const lh_watcher *watcher); /* and is called first */
 /* Takes note of the thread that runs, and starts to look at sizes and times. */
 void lh_watch_begin(lh_watcher *watcher);
 
+/* Of a clock that stands still for some milliseconds and costs next to nothing. Async-signal-safe.
+*/
+uint64_t lh_watch_now_ns(void);
+
 /* }=================================================================================== */
 
 /* {=== watch_threads.c =============================================================== */
@@ -125,6 +138,9 @@ void lh_threads_died(lh_watcher *watcher, const void *block);
 
 /* The next thread of the set; *place starts at 0. NULL at the end. Async-signal-safe. */
 lua_State *lh_threads_next(const lh_watcher *watcher, size_t *place);
+
+/* How many there may be before the set grows. */
+size_t lh_threads_slots(const lh_watcher *watcher);
 
 /* The thread that runs, as far as it can be told from outside; NULL if not. */
 const void *lh_threads_running(const lh_watcher *watcher);
@@ -156,12 +172,31 @@ uint64_t lh_watchers_number(void);
 
 /* {=== watch_hook.c ================================================================== */
 
-/* Both do nothing where there is nothing to do. */
+/* All do nothing where there is nothing to do. */
 void lh_arm(lh_watcher *watcher);
 void lh_disarm(lh_watcher *watcher);
 
+/* After a growth of the heap, while nothing has fired. */
+void lh_arm_again(lh_watcher *watcher);
+
+/* Disarms, and returns what is to be taken now: LH_WANT_*. */
+unsigned lh_end_wait(lh_watcher *watcher);
+
 /* Does our hook work with this Lua? */
 bool lh_hook_fits(lh_watcher *watcher);
+
+/* }=================================================================================== */
+
+/* {=== watch_ticks.c ================================================================= */
+
+/* In the thread that runs the state; nothing where there are timers already, or no signal to watch
+** for. Async-signal-safe, both. */
+void lh_ticks_begin(lh_watcher *watcher);
+void lh_ticks_end(lh_watcher *watcher);
+
+/* Is the signal a tick, perhaps a last one of timers that are gone? *late: it says that the wait is
+** long. */
+bool lh_is_tick(const siginfo_t *info, bool *late);
 
 /* }=================================================================================== */
 
@@ -178,6 +213,10 @@ void lh_watch_leave_jobs(lh_watcher *watcher);
 
 /* Reports that the host has set a handler of its own for the signal. */
 void lh_watch_tell_unheard(lh_watcher *watcher);
+
+/* Reports, once, that what is wanted waits for a safe point; in a signal handler, too, if the
+** host's report function may be called there. */
+void lh_watch_tell_late(lh_watcher *watcher, bool in_handler);
 
 /* Gives back what is kept for the moment when memory runs out. */
 void lh_watch_free_reserve(lh_watcher *watcher);

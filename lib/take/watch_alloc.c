@@ -7,9 +7,9 @@
 ** - How big the heap is, and what time it is: after each 4 KiB of growth, or at the exact byte
 **   where a size is waited for. A program that does not grow is not looked at: its heap is what it
 **   was.
-** - That something is wanted and no hook has fired: the program may have set its own over ours, or
-**   resumed a coroutine from C. Then the threads are armed again, after 4 KiB, 8, 16, ... of
-**   growth.
+** - That something is wanted and no hook has fired: the program may have made a thread since, or
+**   set its own hook over ours. Then threads are armed again after each growth. A thread that runs
+**   Lua code for the first time grows: it gets its list of calls.
 ** - That memory has run out. Lua reacts to a failure with an emergency collection and asks again
 **   for the very same. So nothing is sure at the first failure: the threads are armed, for C code
 **   that does not ask again (luaL_Buffer). If the second fails, Lua will raise its error as soon as
@@ -29,7 +29,7 @@
 enum { LOOK_BYTES = 4096, CHECK_SECONDS = 1 };
 #define RARE(condition) __builtin_expect((condition), 0)
 
-static uint64_t now_ns(void) {
+uint64_t lh_watch_now_ns(void) {
   struct timespec now;
   (void)clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
   return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
@@ -61,9 +61,10 @@ static void look_at_signal(lh_watcher *w, uint64_t now) {
 }
 
 static void look_at_time(lh_watcher *w) {
-  uint64_t never = UINT64_MAX;
-  if (w->next_file_ns == never && w->next_mark_ns == never && w->next_check_ns == never) return;
-  uint64_t now = now_ns();
+  uint64_t now = lh_watch_now_ns();
+  if (now == w->looked_ns) return;
+  w->looked_ns = now;
+  lh_watch_reap(w);
   if (now >= w->next_check_ns) look_at_signal(w, now);
   if (now >= w->next_file_ns) {
     w->next_file_ns = now + to_ns(w->options.every_seconds);
@@ -87,8 +88,17 @@ static void look_at_size(lh_watcher *w, uint64_t bytes) {
 static void note_owner(lh_watcher *w) {
   pthread_t self = pthread_self();
   if (atomic_load_explicit(&w->owner, memory_order_relaxed) == self) return;
+  w->busy = 1;
+  lh_ticks_end(w); /* they were another thread's */
   atomic_store(&w->owner, self);
   atomic_store(&w->owner_id, (pid_t)syscall(SYS_gettid));
+  w->busy = 0;
+}
+
+/* Something is wanted. Since when? */
+static void look_at_wait(lh_watcher *w) {
+  if (w->asked_ns == 0) w->asked_ns = w->looked_ns;
+  if (w->looked_ns - w->asked_ns >= to_ns(LH_LATE_SECONDS)) lh_watch_tell_late(w, false);
 }
 
 /* After an allocation by which the heap grows to `bytes`. */
@@ -97,26 +107,25 @@ static void look(lh_watcher *w, uint64_t bytes) {
   w->room_bytes = w->on ? LOOK_BYTES : INT64_MAX;
   if (!w->on || w->busy) return;
   note_owner(w);
-  lh_watch_reap(w);
   look_at_time(w);
   look_at_size(w, bytes);
   if (atomic_load(&w->wanted)) {
-    lh_arm(w);
-    w->room_bytes = w->patience_bytes;
-    if (w->patience_bytes < INT64_MAX / 2) w->patience_bytes *= 2;
+    look_at_wait(w);
+    lh_arm_again(w);
+    w->room_bytes = 0;
   }
   errno = os_errno;
 }
 
 void lh_watch_begin(lh_watcher *w) {
-  uint64_t now = now_ns();
+  uint64_t now = lh_watch_now_ns();
   const lh_watch_options *options = &w->options;
   w->next_file_ns = options->every_seconds > 0 ? now + to_ns(options->every_seconds) : UINT64_MAX;
   w->next_mark_ns = options->mark_seconds > 0 ? now + to_ns(options->mark_seconds) : UINT64_MAX;
   w->next_check_ns = options->signal_number ? now + to_ns(CHECK_SECONDS) : UINT64_MAX;
   w->at_bytes = options->at_bytes ? options->at_bytes : UINT64_MAX;
   w->room_bytes = 0;
-  w->patience_bytes = LOOK_BYTES;
+  w->patience = 0;
   note_owner(w);
 }
 
@@ -128,8 +137,7 @@ void lh_watch_begin(lh_watcher *w) {
 static void take_without_memory(lh_watcher *w) {
   int os_errno = errno;
   w->busy = 1;
-  lh_disarm(w);
-  unsigned wanted = atomic_exchange(&w->wanted, 0) | LH_WANT_MEMORY;
+  unsigned wanted = lh_end_wait(w) | LH_WANT_MEMORY;
   w->running_thread = lh_threads_running(w);
   if (w->own_thread) lh_watch_serve(w, w->own_thread, wanted, w->options.background);
   w->busy = 0;
@@ -178,14 +186,14 @@ static __attribute__((noinline)) void *free_thread(lh_watcher *w, void *block, s
 /* A thread is made: nothing is armed until the next growth, which is its stack's. */
 static void begin_thread(lh_watcher *w, void *block) {
   w->newborn = block;
-  if (w->n_armed) lh_disarm(w);
+  if (w->n_armed || w->plain_armed) lh_disarm(w);
   w->later_room_bytes = w->room_bytes;
   w->room_bytes = 0;
 }
 
 static void end_thread(lh_watcher *w, size_t bytes) {
   lh_threads_born(w);
-  w->room_bytes = w->later_room_bytes - (int64_t)bytes;
+  w->room_bytes = atomic_load(&w->wanted) ? 0 : w->later_room_bytes - (int64_t)bytes;
 }
 
 /* Growth with something to do: a thread that is or was made, a look, a failure before. */

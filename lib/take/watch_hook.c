@@ -1,15 +1,19 @@
 /*
 ** watch_hook.c - a debug hook that fires at the next safe point, and leaves no trace.
 **
-** All threads that stand in a call are armed, not only the one that runs: it may end or yield
-** first. So is the main thread, always, since a host in C may wait outside of any call. lua_sethook
-** may be called by a signal handler; lua.c does so itself. An armed thread stops at the first of
+** All threads are armed, not only the one that runs: it may end or yield first, and a host in C may
+** resume any of them next, or call Lua code in the main thread. lua_sethook may be called by a
+** signal handler; lua.c does so itself. An armed thread stops at the first of
 **
 **     the next instruction of Lua code          (1 is left of the count)
 **     the call or return of a C function        (where C code has called it)
 **
 ** and, where the program has a hook for lines, at lines: not else, since Lua would call the
 ** program's hook for the line of the very instruction at which ours has fired.
+**
+** What runs all the same, a thread that was made since or one in which the host has just set a hook
+** of its own over ours, is armed when the heap grows, and by a timer (watch_ticks.c). A thread
+** whose hook has yielded is passed over: when it is resumed Lua forgets one event.
 **
 ** The program's hook is put back before the snapshot is taken, and then called for the event that
 ** it was waiting for, too. For counts that is exact: what was left of its count is put back, less
@@ -78,27 +82,59 @@ static void note(const lh_watcher *w, lh_armed *armed) {
 /* Not twice: when the hook fires Lua has begun the count anew, and a second signal would take that
 ** for what is left of it. */
 static void arm_thread(lh_watcher *w, lua_State *thread) {
-  if (is_ours(thread)) return;
-  lh_armed *armed = find_or_add(w, thread);
-  if (!armed) return;
-  note(w, armed);
-  int mask = LUA_MASKCALL | LUA_MASKRET | LUA_MASKCOUNT | (armed->mask & LUA_MASKLINE) | OUR_BIT;
+  const raw_call *call = RAW_FIELD(thread, RAW_THREAD_CALL, const raw_call *);
+  bool is_being_made = !call;
+  if (is_being_made || call->status & RAW_CALL_HOOK_YIELDED || is_ours(thread)) return;
+  int mask = LUA_MASKCALL | LUA_MASKRET | LUA_MASKCOUNT | OUR_BIT;
+  if (lua_gethook(thread) || lua_gethookmask(thread)) {
+    lh_armed *armed = find_or_add(w, thread);
+    if (!armed) return;
+    note(w, armed);
+    mask |= armed->mask & LUA_MASKLINE;
+  } else {
+    lh_armed *armed = find_armed(w, thread);
+    if (armed) armed->thread = NULL; /* it has no hook any more */
+    w->plain_armed = true;
+  }
   lua_sethook(thread, on_hook, mask, lua_gethookcount(thread));
   *left_of(w, thread) = 1;
 }
 
+static bool may_arm(const lh_watcher *w) {
+  bool is_asked = w->failed_bytes || atomic_load(&w->wanted);
+  return w->on && !w->newborn && is_asked;
+}
+
 void lh_arm(lh_watcher *w) {
   sig_atomic_t busy = w->busy;
-  bool is_asked = w->failed_bytes || atomic_load(&w->wanted);
-  if (!w->on || w->newborn || !is_asked) return;
+  if (!may_arm(w)) return;
   w->busy = 1;
   arm_thread(w, w->main_thread);
   size_t place = 0;
   bool is_exact = lh_watch_is_installed(w); /* else we may have missed that a thread died */
   lua_State *t = is_exact ? lh_threads_next(w, &place) : NULL;
-  for (; t; t = lh_threads_next(w, &place)) {
-    if (raw_stands_in_call(&w->layout, t)) arm_thread(w, t);
+  for (; t; t = lh_threads_next(w, &place)) arm_thread(w, t);
+  if (atomic_load(&w->wanted)) {
+    w->room_bytes = 0; /* if it is just being counted down, the look comes after 4 KiB */
+    lh_ticks_begin(w);
   }
+  w->busy = busy;
+}
+
+/* The main thread and the newest one, which hosts call most, each time; all of many more seldom. */
+void lh_arm_again(lh_watcher *w) {
+  enum { SLOTS_FOR_A_GROWTH = 64 };
+  if (w->patience == 0) {
+    lh_arm(w);
+    w->patience = lh_threads_slots(w) / SLOTS_FOR_A_GROWTH;
+    return;
+  }
+  sig_atomic_t busy = w->busy;
+  w->patience--;
+  if (!may_arm(w)) return;
+  w->busy = 1;
+  arm_thread(w, w->main_thread);
+  if (w->newest) arm_thread(w, w->newest);
   w->busy = busy;
 }
 
@@ -117,13 +153,34 @@ static void restore(lh_watcher *w, lh_armed *armed) {
   if (is_counted) *left_of(w, armed->thread) = armed->left;
 }
 
+/* Those that had no hook, and still have ours. */
+static void restore_plain(const lh_watcher *w) {
+  size_t place = 0;
+  for (lua_State *t = lh_threads_next(w, &place); t; t = lh_threads_next(w, &place)) {
+    if (lua_gethook(t) == on_hook) lua_sethook(t, NULL, 0, lua_gethookcount(t));
+  }
+}
+
 void lh_disarm(lh_watcher *w) {
   sig_atomic_t busy = w->busy;
   w->busy = 1;
   for (size_t i = 0; i < w->n_armed; i++) restore(w, &w->armed[i]);
   w->n_armed = 0;
-  w->patience_bytes = 4096;
+  if (w->plain_armed) restore_plain(w);
+  w->plain_armed = false;
+  w->patience = 0;
   w->busy = busy;
+}
+
+unsigned lh_end_wait(lh_watcher *w) {
+  lh_disarm(w);
+  lh_ticks_end(w);
+  unsigned wanted = atomic_exchange(&w->wanted, 0);
+  w->asked_ns = 0;
+  w->told_late = false;
+  if (w->failed_bytes) wanted |= LH_WANT_MEMORY;
+  w->failed_bytes = 0;
+  return wanted;
 }
 
 /* }=================================================================================== */
@@ -159,11 +216,7 @@ static void on_hook(lua_State *L, lua_Debug *event) {
   w->busy = 1;
   lh_armed *armed = find_or_add(w, L);
   lua_Hook hook = armed ? due_hook(w, armed, event->event) : NULL;
-  lh_disarm(w);
-  unsigned wanted = atomic_exchange(&w->wanted, 0);
-  if (w->failed_bytes) wanted |= LH_WANT_MEMORY;
-  w->failed_bytes = 0;
-  lh_watch_serve(w, L, wanted, w->options.background);
+  lh_watch_serve(w, L, lh_end_wait(w), w->options.background);
   w->busy = 0;
   lh_arm(w);
   errno = os_errno;

@@ -10,7 +10,7 @@
 ** may arm it, between two of its instructions. So a handler in another thread sends the signal on;
 ** if that thread is gone (it came out of a fork), our allocation function sees that something is
 ** wanted. A signal that was sent on asks for nothing again, and is not handed on to the handler of
-** the host, which has seen it.
+** the host, which has seen it; nor is a tick (watch_ticks.c), for which SIGURG is caught, too.
 **
 ** When the last watcher for a signal goes, what was there before is put back; but not a default
 ** action that ends or stops the process. Who sends the signal does not know that nobody watches any
@@ -77,16 +77,28 @@ static void request(int number, pthread_t self) {
   }
 }
 
+static bool take_tick(const siginfo_t *info, pthread_t self) {
+  bool late;
+  if (!lh_is_tick(info, &late)) return false;
+  for (node *n = first_node(); n; n = n->next) {
+    lh_watcher *w = atomic_load(&n->watcher);
+    if (!w || atomic_load(&w->owner) != self || w->busy || !w->ticking) continue;
+    lh_arm(w);
+    if (late) lh_watch_tell_late(w, true);
+  }
+  return true;
+}
+
 static void on_signal(int number, siginfo_t *info, void *context) {
   int os_errno = errno;
   pthread_t self = pthread_self();
   (void)atomic_fetch_add(&watchers.readers, 1);
-  bool forwarded = take_forwarded(number, self);
-  if (!forwarded) request(number, self);
+  bool is_new = !take_tick(info, self) && !take_forwarded(number, self);
+  if (is_new) request(number, self);
   (void)atomic_fetch_sub(&watchers.readers, 1); /* the host's handler may never return */
   errno = os_errno;
   const struct sigaction *earlier = &watchers.signals[number].earlier;
-  if (forwarded) return;
+  if (!is_new) return;
   if (earlier->sa_flags & SA_SIGINFO)
     earlier->sa_sigaction(number, info, context);
   else if (earlier->sa_handler != SIG_DFL && earlier->sa_handler != SIG_IGN)
@@ -109,9 +121,8 @@ static bool may_be_caught(int number) {
 
 /* If it was caught before, and could not be let go since another handler was put in front of ours,
 ** that one calls ours still. */
-static int catch_signal(int number, lh_error *error) {
+static int catch_one(int number, lh_error *error) {
   struct sigaction ours = {.sa_flags = SA_SIGINFO | SA_ONSTACK};
-  if (number == 0) return LH_OK;
   if (!may_be_caught(number)) {
     return lh_fail(error, LH_EARGUMENT, "signal %d cannot be used to ask for snapshots", number);
   }
@@ -142,12 +153,28 @@ static bool is_harmless(int number) {
   return number == SIGCHLD || number == SIGCONT || number == SIGURG || number == SIGWINCH;
 }
 
-static void let_go(int number) {
-  if (number == 0 || --watchers.signals[number].users > 0 || !is_ours(number)) return;
+static void let_go_one(int number) {
+  if (--watchers.signals[number].users > 0 || !is_ours(number)) return;
   struct sigaction *earlier = &watchers.signals[number].earlier;
   if (earlier->sa_handler == SIG_DFL && !is_harmless(number)) earlier->sa_handler = SIG_IGN;
   (void)sigaction(number, earlier, NULL);
   watchers.signals[number].caught = false;
+}
+
+/* The watched signal, 0 for none, and that of the ticks. */
+static int catch_signals(int number, lh_error *error) {
+  if (number == 0) return LH_OK;
+  int rc = catch_one(number, error);
+  if (rc < 0) return rc;
+  rc = catch_one(SIGURG, error);
+  if (rc < 0) let_go_one(number);
+  return rc;
+}
+
+static void let_go(int number) {
+  if (number == 0) return;
+  let_go_one(number);
+  let_go_one(SIGURG);
 }
 
 /* }=================================================================================== */
@@ -180,6 +207,7 @@ static void on_fork_of_process(void) {
   for (lh_watcher *w; (w = next_own(&place, pthread_self())) != NULL;) {
     atomic_store(&w->owner_id, (pid_t)syscall(SYS_gettid));
     w->forked = true;
+    w->ticking = false;
   }
 }
 
@@ -201,7 +229,7 @@ int lh_watchers_add(lh_watcher *w, lh_error *error) {
         pthread_atfork(NULL, NULL, on_fork_of_process) == 0 && atexit(on_exit_of_process) == 0;
   }
   node *n = watchers.process_is_watched ? free_node() : NULL;
-  int rc = n ? catch_signal(w->options.signal_number, error)
+  int rc = n ? catch_signals(w->options.signal_number, error)
              : lh_fail_memory(error, "starting to watch a Lua state");
   if (rc == LH_OK) atomic_store(&n->watcher, w);
   (void)pthread_mutex_unlock(&watchers.lock);

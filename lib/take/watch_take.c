@@ -100,6 +100,18 @@ void lh_watch_tell_unheard(lh_watcher *w) {
   report(w, "", NULL, &error);
 }
 
+void lh_watch_tell_late(lh_watcher *w, bool in_handler) {
+  static const lh_error late = {
+      .code = LH_EBUSY,
+      .message =
+          "the snapshot that was asked for waits for Lua code to run: the program sleeps, is "
+          "in C code, or sets a debug hook of its own each time before it calls Lua code"};
+  bool may_tell = !in_handler || w->options.report_is_signal_safe;
+  if (w->told_late || !may_tell || !(atomic_load(&w->wanted) & LH_WANT_SNAPSHOT)) return;
+  w->told_late = true;
+  report(w, "", NULL, &late);
+}
+
 static void take(lh_watcher *w, lua_State *L, bool background, bool or_direct) {
   lh_taken taken;
   lh_error error;

@@ -90,7 +90,7 @@ void lh_threads_born(lh_watcher *w) {
   lua_State *thread = (lua_State *)(void *)(block + w->extra_bytes);
   bool is_thread = RAW_FIELD(thread, offsetof(raw_object, type), uint8_t) == RAW_THREAD &&
                    lh_global_state(thread) == w->global;
-  if (is_thread) (void)add(w, thread); /* else C code asked for a block that looked like one */
+  if (is_thread && add(w, thread)) w->newest = thread; /* else it was another block of C code */
   lh_arm(w);
 }
 
@@ -99,6 +99,7 @@ void lh_threads_died(lh_watcher *w, const void *block) {
   const void *thread = (const char *)block + w->extra_bytes;
   if (block == w->newborn) w->newborn = NULL;
   if (thread == w->own_thread) w->own_thread = NULL; /* a program has taken it away */
+  if (thread == w->newest) w->newest = NULL;
   if (!set) return;
   size_t place = find(set, thread);
   if (at(set, place)) {
@@ -130,6 +131,11 @@ void lh_threads_free(lh_watcher *w) {
 bool lh_threads_has(const lh_watcher *w, const lua_State *thread) {
   const lh_threads *set = current(w);
   return at(set, find(set, thread)) != NULL;
+}
+
+size_t lh_threads_slots(const lh_watcher *w) {
+  const lh_threads *set = current(w);
+  return set ? set->mask + 1 : 0;
 }
 
 lua_State *lh_threads_next(const lh_watcher *w, size_t *place) {

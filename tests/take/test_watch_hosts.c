@@ -1,0 +1,244 @@
+/*
+** test_watch_hosts.c - watchers in hosts that call Lua code in other ways than lua.c: a thread for
+** each event, threads that C code resumes, a hook of their own before each call. What is counted
+** are events, from the signal on: it is answered in the next one, wherever that runs.
+*/
+#include <lauxlib.h>
+#include <lua.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "take/watch.h"
+#include "watched.h"
+
+static void count_hook(lua_State *L, lua_Debug *ar) {
+  (void)L, (void)ar;
+}
+
+enum { EVENTS = 2000, ASKED_AT = 1000, THREADS = 100 };
+
+static const char takes_memory[] = "local t = {...} return #t";
+static const char takes_none[] = "local n = 0 for i = 1, 20 do n = n + i end return n";
+static const char yields[] =
+    "local n, yield = 0, coroutine.yield while true do n = n + 1 yield() end";
+
+typedef struct driver {
+  host h;
+  lua_State *threads[THREADS]; /* suspended in `yields` */
+  const char *code;            /* what an event runs: in registry[&code] */
+} driver;
+
+static void set_hook(lua_State *L) {
+  lua_sethook(L, count_hook, LUA_MASKCOUNT, 1000000);
+}
+
+/* {=== Events ======================================================================== */
+
+static void push_code(driver *d, lua_State *L) {
+  (void)lua_rawgetp(L, LUA_REGISTRYINDEX, &d->code);
+}
+
+static void call(driver *d) {
+  push_code(d, d->h.L);
+  lua_call(d->h.L, 0, 0);
+}
+
+static void set_hook_and_call(driver *d) {
+  set_hook(d->h.L);
+  call(d);
+}
+
+static void resume(driver *d, lua_State *thread) {
+  int n;
+  assert_in_range(lua_resume(thread, d->h.L, 0, &n), LUA_OK, LUA_YIELD);
+  lua_settop(thread, 0);
+}
+
+static void make_thread(driver *d) {
+  lua_State *thread = lua_newthread(d->h.L);
+  push_code(d, thread);
+  resume(d, thread);
+  lua_settop(d->h.L, 0);
+}
+
+static void make_thread_with_hook(driver *d) {
+  lua_State *thread = lua_newthread(d->h.L);
+  push_code(d, thread);
+  set_hook(thread);
+  resume(d, thread);
+  lua_settop(d->h.L, 0);
+}
+
+static void resume_any(driver *d) {
+  static unsigned n;
+  resume(d, d->threads[n++ % THREADS]);
+}
+
+/* The one that was not made last. */
+static void resume_with_hook(driver *d) {
+  set_hook(d->threads[0]);
+  resume(d, d->threads[0]);
+}
+
+static int call_in_thread(lua_State *L) {
+  resume_any(lua_touserdata(L, 1));
+  return 0;
+}
+
+/* The host's loop is a C function that Lua code has called, and never comes back. */
+static void resume_below_a_call(driver *d) {
+  lua_pushcfunction(d->h.L, call_in_thread);
+  lua_pushlightuserdata(d->h.L, d);
+  lua_call(d->h.L, 1, 0);
+}
+
+/* }=================================================================================== */
+
+static void begin_driver(driver *d, const char *code) {
+  host_begin(&d->h);
+  lua_State *L = d->h.L;
+  host_watch(&d->h, (lh_watch_options){.signal_number = SIGUSR2});
+  assert_int_equal(luaL_loadstring(L, code), LUA_OK);
+  lua_rawsetp(L, LUA_REGISTRYINDEX, &d->code);
+  for (int i = 0; i < THREADS; i++) {
+    d->threads[i] = lua_newthread(L);
+    lua_rawsetp(L, LUA_REGISTRYINDEX, &d->threads[i]);
+    assert_int_equal(luaL_loadstring(d->threads[i], yields), LUA_OK);
+    resume(d, d->threads[i]);
+  }
+}
+
+/* How many events there were from the signal to the file. */
+static int run_events(const char *code, void (*event)(driver *d)) {
+  driver d;
+  int n = 0;
+  begin_driver(&d, code);
+  for (int i = 0; i < EVENTS; i++) {
+    if (i == ASKED_AT) (void)raise(SIGUSR2);
+    event(&d);
+    if (i >= ASKED_AT && n == 0 && d.h.written) n = i - ASKED_AT + 1;
+  }
+  assert_int_equal(d.h.written, 1);
+  lua_sethook(d.h.L, NULL, 0, 0);
+  host_end(&d.h);
+  return n;
+}
+
+static void answers_in_the_next_event(void **state) {
+  (void)state;
+  static void (*const events[])(driver *) = {call, make_thread, make_thread_with_hook, resume_any,
+                                             resume_below_a_call};
+  for (size_t i = 0; i < sizeof events / sizeof events[0]; i++) {
+    assert_int_equal(run_events(takes_none, events[i]), 1);
+    assert_int_equal(run_events(takes_memory, events[i]), 1);
+  }
+}
+
+/* The heap is looked at after 4 KiB of growth at the latest. */
+static void answers_soon_where_the_host_sets_a_hook_for_each_call(void **state) {
+  (void)state;
+  enum { LOOK_BYTES = 4096, TABLE_BYTES = 56 };
+  assert_in_range(run_events(takes_memory, set_hook_and_call), 1, LOOK_BYTES / TABLE_BYTES + 1);
+}
+
+/* Only a tick can find that: as many events as it takes. */
+static void answers_where_it_also_takes_no_memory(void **state) {
+  (void)state;
+  static void (*const events[])(driver *) = {set_hook_and_call, resume_with_hook};
+  for (size_t i = 0; i < sizeof events / sizeof events[0]; i++) {
+    driver d;
+    begin_driver(&d, takes_none);
+    (void)raise(SIGUSR2);
+    (void)alarm(300);
+    while (!d.h.written) events[i](&d);
+    (void)alarm(0);
+    lua_sethook(d.h.L, NULL, 0, 0);
+    host_end(&d.h);
+  }
+}
+
+/* Hooks of the program's own, in as many threads as there are records and more: all are as before,
+** whichever of them were armed. */
+static void leaves_the_hooks_of_all_threads(void **state) {
+  (void)state;
+  enum { MANY = LH_MOST_ARMED + 50 };
+  static lua_State *threads[2 * MANY];
+  driver d;
+  begin_driver(&d, takes_none);
+  for (int i = 0; i < 2 * MANY; i++) {
+    threads[i] = lua_newthread(d.h.L);
+    lua_rawsetp(d.h.L, LUA_REGISTRYINDEX, &threads[i]);
+    if (i % 2) lua_sethook(threads[i], count_hook, LUA_MASKCOUNT | LUA_MASKLINE, i + 1);
+  }
+  for (int round = 1; round <= 3; round++) {
+    (void)raise(SIGUSR2);
+    call(&d);
+    assert_int_equal(d.h.written, round);
+    for (int i = 0; i < 2 * MANY; i++) {
+      assert_ptr_equal(lua_gethook(threads[i]), i % 2 ? count_hook : NULL);
+      assert_int_equal(lua_gethookmask(threads[i]), i % 2 ? LUA_MASKCOUNT | LUA_MASKLINE : 0);
+      assert_int_equal(lua_gethookcount(threads[i]), i % 2 ? i + 1 : 0);
+    }
+    for (int i = 0; i < THREADS; i++) assert_null(lua_gethook(d.threads[i]));
+  }
+  host_end(&d.h);
+}
+
+/* {=== Hosts that sleep ============================================================== */
+
+static atomic_int n_late;
+
+static void hear_late(const lh_watch_report *report, void *payload) {
+  if (report->error && strstr(report->error->message, "waits for Lua code to run")) {
+    n_late++;
+  } else {
+    host_report(report, payload);
+  }
+}
+
+static void sleep_until_late(void) {
+  enum { MOST_SECONDS = 300 };
+  for (int i = 0; i < MOST_SECONDS && n_late == 0; i++) {
+    (void)nanosleep(&(struct timespec){1, 0}, NULL);
+  }
+}
+
+static void tells_that_it_waits(void **state) {
+  (void)state;
+  host h;
+  host_begin(&h);
+  host_watch(&h, (lh_watch_options){
+                     .signal_number = SIGUSR2, .report = hear_late, .report_is_signal_safe = true});
+  n_late = 0;
+  (void)raise(SIGUSR2);
+  sleep_until_late();
+  assert_int_equal(n_late, 1);
+  assert_int_equal(h.written, 0);
+  host_run(&h, "assert(written() == 1)");
+  assert_int_equal(n_late, 1);
+  host_end(&h);
+}
+
+/* }=================================================================================== */
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(answers_in_the_next_event),
+      cmocka_unit_test(answers_soon_where_the_host_sets_a_hook_for_each_call),
+      cmocka_unit_test(answers_where_it_also_takes_no_memory),
+      cmocka_unit_test(leaves_the_hooks_of_all_threads),
+      cmocka_unit_test(tells_that_it_waits),
+  };
+  char folder[] = "/tmp/luaheap-hosts-XXXXXX";
+  if (!mkdtemp(folder) || chdir(folder) != 0) return 1;
+  int failed = cmocka_run_group_tests(tests, NULL, NULL);
+  return rmdir(folder) != 0 || failed;
+}
