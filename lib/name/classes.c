@@ -273,6 +273,20 @@ static uint32_t class_of_metatable(lh_namer *namer, lh_id id) {
                         lh_namer_chars(namer, meta->result), LH_TYPE_TABLE);
 }
 
+/* No class that a program calls "module x" is taken for one. */
+static uint32_t class_of_module(lh_namer *namer, lh_text_id module) {
+  lh_text text = {0};
+  lh_text_format(&text, "module %s", lh_namer_chars(namer, module));
+  lh_text_id name = lh_namer_text(namer, &text), kind = lh_namer_string(namer, "module", 6);
+  if (namer->failed) return LH_NO_NUMBER;
+  uint32_t made = lh_class_intern(namer->classes, name, kind, LH_TYPE_TABLE, true);
+  if (made == LH_NO_NUMBER)
+    namer->failed = true;
+  else
+    namer->classes->list[made].is_module = true;
+  return made;
+}
+
 static uint32_t class_of_table(lh_namer *namer, lh_id id) {
   const lh_classes *classes = namer->classes;
   uint32_t meta = classes->of[id], found = UINT32_MAX;
@@ -280,10 +294,8 @@ static uint32_t class_of_table(lh_namer *namer, lh_id id) {
   if (id == classes->registry) return class_of_chars(namer, "registry", LH_TYPE_TABLE, true);
   if (id == classes->loaded)
     return class_of_chars(namer, "loaded modules (package.loaded)", LH_TYPE_TABLE, true);
-  if (namer->flags[id] & LH_MODULE) {
-    lh_text_id module = lh_map_get(&classes->modules, id);
-    return class_of_parts(namer, "module ", lh_namer_chars(namer, module), LH_TYPE_TABLE);
-  }
+  if (namer->flags[id] & LH_MODULE)
+    return class_of_module(namer, lh_map_get(&classes->modules, id));
   if (namer->flags[id] & LH_WANTED) found = class_of_metatable(namer, id);
   if (found == UINT32_MAX && meta != UINT32_MAX)
     found = class_by_metatable(namer, meta, LH_TYPE_TABLE);

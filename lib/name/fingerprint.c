@@ -12,7 +12,8 @@
 
 /* What is the same about a class: its name, type and fields; collections are alike. */
 static void add_stable_class(lh_text *out, const lh_class_entry *class) {
-  bool is_collection = class->plain != LH_NO_NUMBER || strcmp(class->visible.name, "{}") == 0;
+  bool is_empty = !class->specific && strcmp(class->visible.name, "{}") == 0;
+  bool is_collection = class->plain != LH_NO_NUMBER || is_empty;
   if (is_collection) {
     lh_text_string(out, "collection");
     return;

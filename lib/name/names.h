@@ -26,11 +26,13 @@ typedef struct lh_code_place {
 typedef struct lh_class_entry {
   lh_class visible;
   lh_text_id name;
-  lh_text_id fields; /* of a record all its keys, of a collection its kind; else LH_NO_NUMBER */
+  lh_text_id fields; /* of a record all its keys, of a collection or a module its kind; else
+                        LH_NO_NUMBER */
   uint32_t plain;    /* of a collection: its class without what it holds; else LH_NO_NUMBER */
   uint64_t shape;    /* what a fingerprint has of the fields: of a record the hash of all keys */
   lh_code_place place;
-  bool one_key;  /* a record with one field */
+  bool one_key; /* a record with one field */
+  bool is_module;
   bool specific; /* says what the objects are for, unlike "array" or "map[string]" */
 } lh_class_entry;
 

@@ -67,6 +67,5 @@ bool lh_fold_numbers(lh_text *out, const char *path) {
 }
 
 bool lh_fold_module(lh_text *out, const lh_class_entry *class) {
-  return class->visible.type == LH_TYPE_TABLE && strncmp(class->visible.name, "module ", 7) == 0 &&
-         fold_digits(out, class->visible.name);
+  return class->is_module && fold_digits(out, class->visible.name);
 }

@@ -126,6 +126,25 @@ describe("new objects that stay", function()
     assert.equal(40, #found:objects_with(group.fingerprint))
   end)
 
+  --  _G.tenant_1 -> object of a class whose __name is "module 1", ...
+  it("are of classes of their own where only their names look like those of modules", function()
+    local answer = diff [[
+      local n = 0
+      function leak()
+        for _ = 1, 10 do
+          n = n + 1
+          _G["tenant_" .. n] = setmetatable({}, {__name = "module " .. n})
+        end
+      end
+    ]]
+    local expected = {}
+    for i = 1, 10 do expected[i] = ("1 module %d <- _G.tenant_%d"):format(i, i) end
+    local groups = groups_of(answer)
+    table.sort(expected)
+    table.sort(groups)
+    assert.same(expected, groups)
+  end)
+
   it("are one row along a list and down a tree", function()
     local answer = diff [[
       list = {value = 0} local tail = list
