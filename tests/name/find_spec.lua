@@ -88,6 +88,20 @@ describe("an object", function()
     finds("_G", "registry[2]")
   end)
 
+  it("is found by names in any writing", function()
+    local _, folder = support.lua [[
+      _G["café"] = {["ключ"] = {["日本"] = {}}}
+      require "heap".snapshot("s")
+    ]]
+    local path = '_G["café"]["ключ"]["日本"]'
+    for _, one in ipairs {path, "_G.café.ключ.日本", "café.ключ.日本", "_G.caf*.клю*.*本"} do
+      local text, why = support.run({"heappath", "--format", "json", "s", one}, {cwd = folder})
+      assert.equal(path, text ~= "" and json.decode(text).paths[1].text or why)
+    end
+    local _, why = support.run({"heappath", "s", "_G.caf"}, {cwd = folder})
+    assert.match("has no field 'caf'", why, 1, true)
+  end)
+
   it("is found under every number that is a key", function()
     local _, folder = support.lua [[
       t = {}
