@@ -17,8 +17,9 @@ static bool is_one_of(const char *name, const char *const *list) {
 
 /* Tables of SQLite and its shell that make rows from arguments or show the connection itself. */
 static const char *const harmless_tables[] = {
-    "completion",        "generate_series",    "json_each", "json_tree",
-    "pragma_table_info", "pragma_table_xinfo", NULL};
+    "completion",        "generate_series",      "json_each",
+    "json_tree",         "pragma_database_list", "pragma_module_list",
+    "pragma_table_info", "pragma_table_xinfo",   NULL};
 
 static bool may_read(const char *table) {
   static const char *const schemas[] = {"sqlite_master", "sqlite_schema", "sqlite_temp_master",
@@ -59,6 +60,7 @@ static bool may_call(const char *function) {
       /* of the shell */
       "base64", "base85", "decimal", "decimal_add", "decimal_cmp", "decimal_mul", "decimal_sub",
       "decimal_sum", "ieee754", "ieee754_exponent", "ieee754_mantissa", "sha1", "sha3",
+      "shell_add_schema", "shell_module_schema",
       /* about SQLite */
       "changes", "last_insert_rowid", "sqlite_compileoption_get", "sqlite_compileoption_used",
       "sqlite_source_id", "sqlite_version", "total_changes",

@@ -190,10 +190,13 @@ static hs_file *choose_file(sqlite3_context *context, int argc, sqlite3_value **
   return file;
 }
 
-/* NULL where there is no such object: an honest no. */
+/* NULL where there is no such object: an honest no. A number is an address without quotes. */
 static void id_of(sqlite3_context *context, int argc, sqlite3_value **argv) {
-  const char *expression = (const char *)sqlite3_value_text(argv[0]);
+  char address[32];
+  bool is_number = sqlite3_value_type(argv[0]) == SQLITE_INTEGER;
+  const char *expression = is_number ? address : (const char *)sqlite3_value_text(argv[0]);
   hs_file *file = choose_file(context, argc, argv);
+  sqlite3_snprintf(sizeof address, address, "0x%llx", sqlite3_value_int64(argv[0]));
   lh_found found;
   lh_error error;
   int code;

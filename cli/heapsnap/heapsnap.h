@@ -135,8 +135,8 @@ typedef enum hs_lookup {
   HS_BY_TYPE,  /* text; all are looked at, but not by SQLite */
   HS_BY_CLASS, /* text */
   HS_FEW_IDS,  /* an id of which there are some rows */
-  HS_ONE_TEXT,
-  HS_ONE_ID
+  HS_ONE_ID,
+  HS_ADDRESS /* text or a number, which SQLite would not find equal: it does not look again */
 } hs_lookup;
 
 typedef struct hs_column {

@@ -39,7 +39,7 @@ static const hs_column object_columns[] = {
     [ID] = {"id", HS_INTEGER, HS_ONE_ID, false},
     [TYPE] = {"type", HS_TEXT, HS_BY_TYPE, false},
     [CLASS] = {"class", HS_TEXT, HS_BY_CLASS, false},
-    [ADDRESS] = {"address", HS_TEXT, HS_ONE_TEXT, false},
+    [ADDRESS] = {"address", HS_TEXT, HS_ADDRESS, false},
     [SHALLOW] = {"shallow_bytes", HS_INTEGER, HS_NONE, false},
     [RETAINED] = {"retained_bytes", HS_INTEGER, HS_NONE, false},
     [DOMINATOR] = {"immediate_dominator", HS_INTEGER, HS_FEW_IDS, false},
@@ -82,10 +82,15 @@ static int begin_dominated(hs_cursor *cursor, lh_error *error) {
   return LH_OK;
 }
 
+/* '0x55d0c0a3f2e0' or 'table: 0x55d0c0a3f2e0'; and without quotes, where SQLite makes a number of it,
+** and text of that. */
 static void begin_address(hs_cursor *cursor) {
-  char *end;
-  uint64_t address = strtoull(cursor->text, &end, 16);
-  lh_id id = *end == '\0' ? lh_find_address(cursor->file->snapshot, address) : LH_NO_OBJECT;
+  char *end = cursor->text;
+  const char *colon = strstr(cursor->text, ": 0x"), *text = colon ? colon + 2 : cursor->text;
+  bool is_number = text[0] >= '0' && text[0] <= '9';
+  uint64_t address = is_number ? strtoull(text, &end, text[1] == 'x' ? 16 : 10) : 0;
+  bool is_address = is_number && *end == '\0';
+  lh_id id = is_address ? lh_find_address(cursor->file->snapshot, address) : LH_NO_OBJECT;
   cursor->at = id;
   cursor->end = id != LH_NO_OBJECT ? id + 1 : id;
 }

@@ -4,10 +4,10 @@
 ** as c, temp.objects those of all (with one more column that is not hidden: the snapshot).
 **
 ** A plan (xBestIndex) is one column whose value the query gives and which finds rows without
-** looking at all, and perhaps the snapshot; SQLite checks each row again, so what is found may be
-** too much, never too little. Of several columns the one that leaves least is taken. Objects are
-** also handed out in the order of their classes, so that `group by class` over two million of them
-** sorts nothing: half a second instead of two.
+** looking at all, and perhaps the snapshot; SQLite checks each row again, but for an address, so
+** what is found may be too much, never too little. Of several columns the one that leaves least is
+** taken. Objects are also handed out in the order of their classes, so that `group by class` over
+** two million of them sorts nothing: half a second instead of two.
 */
 #include <stdlib.h>
 #include <string.h>
@@ -110,8 +110,8 @@ static double rows_found(hs_lookup lookup, double n) {
     case HS_BY_TYPE: least = n / 4; break;
     case HS_BY_CLASS: least = n / 100; break;
     case HS_FEW_IDS: least = 8; break;
-    case HS_ONE_TEXT:
-    case HS_ONE_ID: return 1;
+    case HS_ONE_ID:
+    case HS_ADDRESS: return 1;
   }
   return least < n ? least : n;
 }
@@ -163,6 +163,7 @@ static int plan(sqlite3_vtab *base, sqlite3_index_info *info) {
   info->idxNum = best_column + 1;
   if (best != -1) {
     info->aConstraintUsage[best].argvIndex = ++argument;
+    info->aConstraintUsage[best].omit = kind->columns[best_column].lookup == HS_ADDRESS;
     n = rows_found(kind->columns[best_column].lookup, n);
   }
   if (of_snapshot != -1) {

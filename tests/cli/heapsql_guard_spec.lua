@@ -374,6 +374,17 @@ describe("heapsql without a query", function()
     assert.matches("^200\n_G.listeners%[100%]\n1B5B33316D72656400\n$", out)
   end)
 
+  it("answers the shell's own questions about the tables", function()
+    local out, err = in_dir({"heapsql", "a", "c"}, of_shell {
+      stdin = ".schema c.frames\n.schema\n.tables\n.databases\n"})
+    assert.equal("", err)
+    local frames = "CREATE VIRTUAL TABLE c.frames USING heapsnap\n/* c.frames(thread,frame,"
+    assert.equal(frames, out:sub(1, #frames))
+    assert.matches("\n/%* temp.objects%(snapshot,id,type,", out)
+    assert.matches("\na.classes +a.modules ", out)
+    assert.matches('\nc: "" r/w\n', out)
+  end)
+
   it("says on a terminal what can be asked, and sends no control characters there", function()
     if not has_script then return pending "script(1) is not there" end
     local options = of_shell {env = {TERM = "dumb", HOME = dir, SHELL = "/bin/sh"},

@@ -323,11 +323,26 @@ describe("heapsql finds the same rows at once as by a scan", function()
     assert.equal(17, value "select id from objects where id = '17'")
   end)
 
+  it("of an address as it is at hand: text, a number, or what Lua prints", function()
+    local bus = value "select id from objects where class = 'Bus'"
+    local address = value "select address from objects where class = 'Bus'"
+    for _, text in ipairs {address, ("'%s'"):format(address), ("'table: %s'"):format(address)} do
+      for _, condition in ipairs {"address = %s", "%s = address", "address in (1, %s)",
+                                  "id = id_of(%s)", "address = %s and class = 'Bus'",
+                                  "address = %s and id in (select id from objects)"} do
+        local sql = "select id from objects where " .. condition:format(text)
+        assert.equal(bus, value(sql), sql)
+      end
+      assert.same({}, ask("select id from objects where class = 'x' and address = " .. text))
+    end
+  end)
+
   it("of nothing", function()
     for _, condition in ipairs {
       "#id = 0", "#id = -1", "#id = 4000000000", "#id = 10000000001", "#id = 17.5", "#id = 'x'",
       "#id = 1e300", "#id = -1e300", "#id = 9223372036854775807", "#id = null", "#address = 17",
-      "#address = '0x'", "#address = 'x0x10'", "#address = null", "#class = 17", "#class = ''",
+      "#address = '0x'", "#address = 'x0x10'", "#address = 'table: 0x10'", "#address = ': 0x'",
+      "#address = ''", "#address = -1", "#address = null", "#class = 17", "#class = ''",
       "#class = null", "#type = 'root'", "#type = x'00'", "#immediate_dominator = 'x'",
       "#snapshot = 'd'", "#snapshot = null", "#id is null",
     } do
