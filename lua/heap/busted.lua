@@ -9,6 +9,14 @@
 --
 -- They say what heap.leaks says (leaks.lua), so a test that fails tells what leaks, how much of it,
 -- and which path holds it. What is collected or not is seen by full collections.
+--
+-- busted runs on any Lua, and often not on the one that was meant. So this file and
+-- busted_watch.lua have nothing of the syntax of 5.4: an older Lua is to read them, and to say what
+-- to do.
+
+if _VERSION ~= "Lua 5.4" then
+  error("heap.busted needs Lua 5.4, and this is " .. _VERSION .. ": run `busted --lua=lua5.4`", 0)
+end
 
 ---@class luassert
 ---@field leaks_nothing fun(f: function, options?: heap.leaks.options, message?: string)
@@ -157,7 +165,7 @@ end
 local function tell_left(weak, mode, main)
   local left, n = left_in(weak, mode, MOST_SHOWN)
   local lines, steps = {}, nil
-  local capture <close> = heap.capture()
+  local capture = heap.capture()
   local snapshot = capture.reader
   runs.analyse(snapshot, main)
   for i, entry in ipairs(left) do
@@ -166,6 +174,7 @@ local function tell_left(weak, mode, main)
   table.sort(lines)
   if n > #left then lines[#lines + 1] = ("\nand %d more"):format(n - #left) end
   if n == 1 and steps then lines[2] = tostring(steps):match("\n\n.*") end
+  capture:close()
   return n, table.concat(lines)
 end
 

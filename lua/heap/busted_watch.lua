@@ -1,6 +1,6 @@
 -- busted_watch.lua - tells which test files left what behind, after the suite:
 --
---     busted --helper=heap.busted_watch     (or require it in a helper of your own)
+--     busted --lua=lua5.4 --helper=heap.busted_watch     (or require it in a helper of your own)
 --
 -- A mark at the beginning and at the end of each file tell, by the order of Lua's own lists, which
 -- file made what is still alive when the last has run: one capture, and one analysis of it. What
@@ -10,11 +10,11 @@
 --
 -- It is written to stderr: the output of the suite stays as it is.
 
+require "heap.busted" -- first: it tells a wrong Lua; and no test file is to be told to have left it
 local busted = require "busted"
 local heap = require "heap"
 local runs = require "heap.runs"
 local text = require "heap.text"
-require "heap.busted" -- before the first file, which would be told to have left it
 
 local MOST_COLLECTIONS = 10
 local MOST_FILES, MOST_GROUPS = 20, 5
@@ -115,9 +115,9 @@ busted.subscribe({"exit"}, function()
     collectgarbage()
     if collectgarbage("count") == before then break end
   end
-  local capture <close> = heap.capture()
-  local snapshot = capture.reader
-  runs.analyse(snapshot, ALL_FRAMES, of_busted())
-  io.stderr:write("\n", report(snapshot))
+  local capture = heap.capture()
+  runs.analyse(capture.reader, ALL_FRAMES, of_busted())
+  io.stderr:write("\n", report(capture.reader))
+  capture:close()
   return nil, true
 end)

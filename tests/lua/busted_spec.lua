@@ -244,3 +244,20 @@ objects  bytes  class  held by
     assert.matches('package.loaded["pl.template"]', err, 1, true)
   end)
 end)
+
+describe("on another Lua", function()
+  for name, version in pairs {["lua5.1"] = "5.1", ["lua5.2"] = "5.2", ["lua5.3"] = "5.3",
+                              luajit = "5.1"} do
+    for _, module in ipairs {"heap.busted", "heap.busted_watch"} do
+      it(module .. " says what to do: " .. name, function()
+        if not os.execute("command -v " .. name .. " >/dev/null") then
+          return pending(name .. " is not installed")
+        end
+        local line = ("package.path = '?.lua' print(select(2, pcall(require, %q)))"):format(module)
+        local out = support.answer({name, "-e", line}, support.root .. "/lua")
+        assert.equal("heap.busted needs Lua 5.4, and this is Lua " .. version ..
+                     ": run `busted --lua=lua5.4`\n", out)
+      end)
+    end
+  end
+end)
