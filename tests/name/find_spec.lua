@@ -135,8 +135,8 @@ describe("an object", function()
 
   it("is found by every phrase that paths are told in", function()
     for _, phrase in ipairs {
-      "upvalue s of function fn @app.lua:6 in _G.bus.listeners.tick[5].fn", "value of _G.key in weak table _G.weak", "main thread",
-      "metatable of all strings", "metatable of _G.weak",
+      "upvalue s of function fn @app.lua:6 in _G.bus.listeners.tick[5].fn", "main thread",
+      "value of _G.key in weak table _G.weak", "metatable of all strings", "metatable of _G.weak",
     } do finds(phrase, phrase) end
     local mine = "local mine in function @app.lua:15 of thread @app.lua:15"
     local text, message = find(mine)
