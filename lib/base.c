@@ -105,12 +105,12 @@ uint64_t lh_test_peak_bytes(void) {
   return peak;
 }
 
-static size_t bytes_of(void *block) {
+static size_t block_bytes(void *block) {
   return malloc_usable_size(block);
 }
 
 static void *count_bytes(size_t before, void *block) {
-  test_bytes += bytes_of(block) - before;
+  test_bytes += block_bytes(block) - before;
   if (test_bytes > test_peak_bytes) test_peak_bytes = test_bytes;
   return block;
 }
@@ -119,7 +119,7 @@ static bool may_allocate(void) {
   return true;
 }
 
-static size_t bytes_of(void *block) {
+static size_t block_bytes(void *block) {
   (void)block;
   return 0;
 }
@@ -133,7 +133,7 @@ static void *count_bytes(size_t before, void *block) {
 void *lh_realloc(void *block, size_t n, size_t size) {
   size_t bytes;
   if (__builtin_mul_overflow(n, size, &bytes) || !may_allocate()) return NULL;
-  size_t before = bytes_of(block);
+  size_t before = block_bytes(block);
   void *moved = realloc(block, bytes ? bytes : 1);
   return moved ? count_bytes(before, moved) : NULL;
 }
@@ -166,6 +166,6 @@ bool lh_grow(void *array_pointer, size_t used, size_t *capacity, size_t size) {
 }
 
 void lh_free(void *result) {
-  (void)count_bytes(bytes_of(result), NULL);
+  (void)count_bytes(block_bytes(result), NULL);
   free(result);
 }

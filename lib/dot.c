@@ -54,7 +54,7 @@ static int no_memory(const drawing *d) {
 
 /* What Graphviz would read as the start of an escape (\\N), an entity (&amp;) or a tag becomes the
 ** spelling of the character itself; cgraph quotes the quotes. */
-static void put_bytes(lh_text *to, const char *bytes, size_t n) {
+static void put_escaped(lh_text *to, const char *bytes, size_t n) {
   for (size_t i = 0; i < n; i++) {
     switch (bytes[i]) {
       case '\\': lh_text_string(to, "\\\\"); break;
@@ -67,22 +67,22 @@ static void put_bytes(lh_text *to, const char *bytes, size_t n) {
 }
 
 /* Adds text from the heap. Of a long one the two ends stay: the last bytes often are ":line". */
-static void put(lh_text *to, const char *name) {
+static void put_heap_text(lh_text *to, const char *name) {
   size_t n = strlen(name), tail;
   if (n <= NAME_BYTES) {
-    put_bytes(to, name, n);
+    put_escaped(to, name, n);
     return;
   }
   tail = lh_text_cut(name, n - NAME_BYTES / 2);
-  put_bytes(to, name, lh_text_cut(name, NAME_BYTES / 2));
+  put_escaped(to, name, lh_text_cut(name, NAME_BYTES / 2));
   lh_text_string(to, "…");
-  put_bytes(to, name + tail, n - tail);
+  put_escaped(to, name + tail, n - tail);
 }
 
 /* The same for text that the library made for us, and frees it. NULL: memory ran out. */
 static void put_owned(lh_text *to, char *name) {
   if (name)
-    put(to, name);
+    put_heap_text(to, name);
   else
     to->failed = true;
   lh_free(name);
@@ -106,7 +106,7 @@ static void put_object(const drawing *d, lh_text *to, lh_id id, const lh_edge *r
   put_owned(to, title ? title : class_name);
   lh_text_string(to, " </b><br/><font point-size=\"9\" color=\"#57606a\">");
   if (both) {
-    put(to, class_name);
+    put_heap_text(to, class_name);
     lh_text_string(to, "<br/>");
   }
   if (title) lh_free(class_name);
@@ -217,7 +217,7 @@ static void put_common(const drawing *d, lh_text *to, const lh_path *path, size_
   }
   if (alike) {
     lh_text_string(to, " of ");
-    put(to, common);
+    put_heap_text(to, common);
   } else {
     lh_text_string(to, " steps");
   }
@@ -387,10 +387,10 @@ static void put_things(const drawing *d, lh_text *to, const lh_way *way) {
   if (way->through > 1) {
     lh_text_count(to, way->through);
     lh_text_string(to, " ");
-    put(to, several ? "objects" : lh_class_at(d->snapshot, way->class_index)->name);
+    put_heap_text(to, several ? "objects" : lh_class_at(d->snapshot, way->class_index)->name);
     lh_text_string(to, "<br/>");
   } else if (one && !strstr(one, way->steps)) {
-    put(to, one);
+    put_heap_text(to, one);
     lh_text_string(to, "<br/>");
   }
   lh_free(one);
@@ -400,7 +400,7 @@ static void put_things(const drawing *d, lh_text *to, const lh_way *way) {
 ** further on, and the bytes. */
 static void put_way(const drawing *d, lh_text *to, const lh_ways *ways, const lh_way *way) {
   lh_text_string(to, "<b>");
-  put(to, way->steps);
+  put_heap_text(to, way->steps);
   lh_text_string(to, " </b><br/><font point-size=\"9\" color=\"#57606a\">");
   if (way->id != LH_ROOT) put_things(d, to, way);
   if (way->here < way->objects) {

@@ -138,7 +138,7 @@ int lh_file_open(lh_file *file, const char *path, lh_error *error) {
 
 /* {=== Writing: async-signal-safe ==================================================== */
 
-static void fail(lh_file *file, int os_errno) {
+static void latch_failure(lh_file *file, int os_errno) {
   file->failure = (lh_file_failure){.os_errno = os_errno};
 }
 
@@ -157,7 +157,7 @@ size_t lh_file_write(const void *data, size_t n, void *payload) {
     ssize_t written = write(file->fd, from + done, n - done);
     if (written < 0 && errno == EINTR) continue;
     if (written <= 0) {
-      fail(file, written < 0 ? errno : EIO);
+      latch_failure(file, written < 0 ? errno : EIO);
       break;
     }
     done += (size_t)written;
@@ -206,7 +206,7 @@ static bool give_name(lh_file *file) {
 
 bool lh_file_finish(lh_file *file) {
   bool done = is_settled(file->fd) && give_name(file);
-  if (!done && file->failure.os_errno == 0) fail(file, errno);
+  if (!done && file->failure.os_errno == 0) latch_failure(file, errno);
   return done;
 }
 

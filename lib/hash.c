@@ -25,7 +25,7 @@ static inline uint64_t eat(uint64_t lane, uint64_t input) {
   return rotate(lane + input * P2, 31) * P1;
 }
 
-static uint64_t merge(uint64_t sum, uint64_t lane) {
+static uint64_t merge_lane(uint64_t sum, uint64_t lane) {
   return (sum ^ eat(0, lane)) * P1 + P4;
 }
 
@@ -40,7 +40,7 @@ static uint64_t lanes(const uint8_t **at, const uint8_t *end, uint64_t seed) {
   }
   *at = p;
   uint64_t sum = rotate(a, 1) + rotate(b, 7) + rotate(c, 12) + rotate(d, 18);
-  return merge(merge(merge(merge(sum, a), b), c), d);
+  return merge_lane(merge_lane(merge_lane(merge_lane(sum, a), b), c), d);
 }
 
 uint64_t lh_hash(const void *data, size_t n, uint64_t seed) {

@@ -23,7 +23,7 @@ SQLITE_EXTENSION_INIT1
 
 /* {=== The connection ================================================================== */
 
-static int run(sqlite3 *db, char *sql, lh_error *error) {
+static int run_sql(sqlite3 *db, char *sql, lh_error *error) {
   char *message = NULL;
   int result = sql != NULL ? sqlite3_exec(db, sql, NULL, NULL, &message) : SQLITE_NOMEM;
   if (result == SQLITE_NOMEM) (void)hs_no_memory(error, "opening a snapshot");
@@ -72,15 +72,15 @@ static char *make_name(sqlite3 *db, const hs_shelf *shelf, const char *path) {
 static int create_tables(sqlite3 *db, const char *schema, lh_error *error) {
   int code = LH_OK;
   for (const hs_kind *const *kind = hs_kinds; *kind != NULL && code == LH_OK; kind++)
-    code = run(db,
-               sqlite3_mprintf("CREATE VIRTUAL TABLE IF NOT EXISTS \"%w\".%s USING heapsnap",
-                               schema, (*kind)->name),
-               error);
+    code = run_sql(db,
+                   sqlite3_mprintf("CREATE VIRTUAL TABLE IF NOT EXISTS \"%w\".%s USING heapsnap",
+                                   schema, (*kind)->name),
+                   error);
   return code;
 }
 
 static int attach(sqlite3 *db, const char *schema, lh_error *error) {
-  int code = run(db, sqlite3_mprintf("ATTACH ':memory:' AS \"%w\"", schema), error);
+  int code = run_sql(db, sqlite3_mprintf("ATTACH ':memory:' AS \"%w\"", schema), error);
   if (code == LH_EARGUMENT && strstr(error->message, "too many") != NULL)
     sqlite3_snprintf((int)sizeof error->message, error->message,
                      "SQLite takes at most %d snapshots at a time: open fewer",
@@ -98,7 +98,7 @@ static int open_as(sqlite3 *db, hs_shelf *shelf, const char *path, lh_snapshot *
   if (code == LH_OK) code = create_tables(db, schema, error);
   if (code == LH_OK) code = create_tables(db, "temp", error);
   if (code == LH_OK) return code;
-  (void)run(db, sqlite3_mprintf("DETACH \"%w\"", schema), &ignored);
+  (void)run_sql(db, sqlite3_mprintf("DETACH \"%w\"", schema), &ignored);
   if (shelf->n_files > n_files) hs_shelf_remove_last(shelf);
   return code;
 }
@@ -146,7 +146,8 @@ static void heap_for_terminal(sqlite3_context *context, int argc, sqlite3_value 
 /* {=== Questions about one object ===================================================== */
 
 /* The object of the argument; false, with NULL or an error as result, if there is none. */
-static bool get_object(sqlite3_context *context, sqlite3_value *value, hs_file **file, lh_id *id) {
+static bool object_argument(sqlite3_context *context, sqlite3_value *value, hs_file **file,
+                            lh_id *id) {
   const hs_shelf *shelf = sqlite3_user_data(context);
   if (sqlite3_value_type(value) == SQLITE_NULL) return false;
   *file = sqlite3_value_numeric_type(value) == SQLITE_INTEGER
@@ -157,12 +158,12 @@ static bool get_object(sqlite3_context *context, sqlite3_value *value, hs_file *
   return *file != NULL;
 }
 
-static void path_of(sqlite3_context *context, int argc, sqlite3_value **argv) {
+static void answer_path(sqlite3_context *context, int argc, sqlite3_value **argv) {
   hs_file *file;
   lh_id id;
   lh_error error;
   (void)argc;
-  if (get_object(context, argv[0], &file, &id) &&
+  if (object_argument(context, argv[0], &file, &id) &&
       hs_result_path(context, file, id, false, &error) != LH_OK)
     hs_result_error(context, &error);
 }
@@ -172,7 +173,7 @@ static void class_of(sqlite3_context *context, int argc, sqlite3_value **argv) {
   lh_id id;
   lh_error error;
   (void)argc;
-  if (get_object(context, argv[0], &file, &id) &&
+  if (object_argument(context, argv[0], &file, &id) &&
       hs_result_class(context, file, id, &error) != LH_OK)
     hs_result_error(context, &error);
 }
@@ -191,7 +192,7 @@ static hs_file *choose_file(sqlite3_context *context, int argc, sqlite3_value **
 }
 
 /* NULL where there is no such object: an honest no. A number is an address without quotes. */
-static void id_of(sqlite3_context *context, int argc, sqlite3_value **argv) {
+static void answer_id(sqlite3_context *context, int argc, sqlite3_value **argv) {
   char address[32];
   bool is_number = sqlite3_value_type(argv[0]) == SQLITE_INTEGER;
   const char *expression = is_number ? address : (const char *)sqlite3_value_text(argv[0]);
@@ -224,10 +225,10 @@ int sqlite3_heapsnap_init(sqlite3 *db, char **message, const sqlite3_api_routine
                    {"heap_open", 3, SQLITE_DIRECTONLY, heap_open},
                    {"heap_read_only", 0, SQLITE_DIRECTONLY, heap_read_only},
                    {"heap_for_terminal", 0, SQLITE_DIRECTONLY, heap_for_terminal},
-                   {"path_of", 1, SQLITE_DETERMINISTIC, path_of},
+                   {"path_of", 1, SQLITE_DETERMINISTIC, answer_path},
                    {"class_of", 1, SQLITE_DETERMINISTIC, class_of},
-                   {"id_of", 1, SQLITE_DETERMINISTIC, id_of},
-                   {"id_of", 2, SQLITE_DETERMINISTIC, id_of}};
+                   {"id_of", 1, SQLITE_DETERMINISTIC, answer_id},
+                   {"id_of", 2, SQLITE_DETERMINISTIC, answer_id}};
   hs_shelf *shelf;
   int result;
   (void)message;

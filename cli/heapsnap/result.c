@@ -98,7 +98,7 @@ static void result_escaped(sqlite3_context *context, const char *bytes, size_t n
 
 /* One string may be the value of each of a million rows: what was found is kept for the next
 ** row. */
-static const hs_looked *look_at(hs_file *file, const char *bytes, size_t n, bool cut) {
+static const hs_looked *look_up_text(hs_file *file, const char *bytes, size_t n, bool cut) {
   hs_looked *found = &file->looked;
   if (found->bytes == bytes && found->n == n) return found;
   *found = (hs_looked){.bytes = bytes, .n = n, .is_text = true, .shows = true};
@@ -117,7 +117,7 @@ static const hs_looked *look_at(hs_file *file, const char *bytes, size_t n, bool
 
 void hs_result_heap_text(sqlite3_context *context, hs_file *file, const char *bytes, size_t n,
                          bool cut) {
-  const hs_looked *found = look_at(file, bytes, n, cut);
+  const hs_looked *found = look_up_text(file, bytes, n, cut);
   size_t shown = found->is_text ? found->whole : n;
   if (file->for_terminal && !(found->is_text && found->shows))
     result_escaped(context, bytes, shown);

@@ -196,7 +196,7 @@ static int close_cursor(sqlite3_vtab_cursor *base) {
   return SQLITE_OK;
 }
 
-static int fail(hs_cursor *cursor, const lh_error *error) {
+static int fail_query(hs_cursor *cursor, const lh_error *error) {
   sqlite3_vtab *table = cursor->base.pVtab;
   sqlite3_free(table->zErrMsg);
   table->zErrMsg = sqlite3_mprintf("%s", error->message);
@@ -209,14 +209,14 @@ static int advance(sqlite3_vtab_cursor *base) {
   lh_error error = {0};
   for (;;) {
     int found = cursor->file != NULL ? cursor->kind->next(cursor, &error) : 0;
-    if (found < 0) return fail(cursor, &error);
+    if (found < 0) return fail_query(cursor, &error);
     if (found > 0) return SQLITE_OK;
     cursor->done = cursor->next_file >= cursor->end_file;
     if (cursor->done) return SQLITE_OK;
     cursor->file = cursor->shelf->files[cursor->next_file++];
     cursor->row = 0;
     cursor->decoded.id = LH_NO_OBJECT;
-    if (cursor->kind->begin(cursor, &error) != LH_OK) return fail(cursor, &error);
+    if (cursor->kind->begin(cursor, &error) != LH_OK) return fail_query(cursor, &error);
   }
 }
 

@@ -22,7 +22,7 @@ static bool search_all(lh_snapshot *snapshot) {
   return lh_search_paths(&search);
 }
 
-static bool retain(lh_snapshot *snapshot, const lh_id *order, uint32_t n_order) {
+static bool sum_retained(lh_snapshot *snapshot, const lh_id *order, uint32_t n_order) {
   lh_reach reach = {0};
   uint64_t *bytes = lh_alloc((size_t)snapshot->n + 1, sizeof *bytes);
   if (!bytes) return false;
@@ -53,7 +53,7 @@ static bool analyse_graph(lh_snapshot *snapshot) {
   snapshot->idom = lh_alloc((size_t)snapshot->n + 1, sizeof *snapshot->idom);
   bool ok = snapshot->idom && lh_find_dominators(&graph, snapshot->idom, &order, &n_order) &&
             search_all(snapshot) && lh_steps_new(&snapshot->steps) &&
-            retain(snapshot, order, n_order);
+            sum_retained(snapshot, order, n_order);
   lh_free(order);
   return ok;
 }

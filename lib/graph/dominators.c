@@ -47,7 +47,7 @@ typedef struct flowgraph {
   uint32_t *higher;
 } flowgraph;
 
-static uint32_t enter(flowgraph *flow, lh_id vertex, uint32_t from) {
+static uint32_t number_vertex(flowgraph *flow, lh_id vertex, uint32_t from) {
   uint32_t number = ++flow->n_numbers;
   flow->number[vertex] = number;
   flow->vertex[number] = vertex;
@@ -59,7 +59,7 @@ static uint32_t enter(flowgraph *flow, lh_id vertex, uint32_t from) {
 /* The depth-first search. The way back is the tree, so it needs no stack. */
 static void number_vertices(flowgraph *flow) {
   const uint32_t *first_edge = flow->graph->first_edge;
-  uint32_t at = enter(flow, LH_ROOT, 0);
+  uint32_t at = number_vertex(flow, LH_ROOT, 0);
   while (at) {
     vertex_state *state = &flow->state[at];
     uint32_t e = state->label, end = first_edge[flow->vertex[at] + 1];
@@ -75,7 +75,7 @@ static void number_vertices(flowgraph *flow) {
         flow->state[number].semi = at;
     }
     state->label = e;
-    at = found == LH_NO_OBJECT ? state->ancestor : enter(flow, found, at);
+    at = found == LH_NO_OBJECT ? state->ancestor : number_vertex(flow, found, at);
   }
 }
 
@@ -155,7 +155,7 @@ static void find_semidominators(flowgraph *flow) {
 
 /* idom is implicit, as in the paper, where it is not semi. In place of the numbers come
 ** vertices. */
-static void finish(flowgraph *flow, lh_id *idom) {
+static void define_implicit(flowgraph *flow, lh_id *idom) {
   vertex_state *state = flow->state;
   for (lh_id v = 0; v <= flow->graph->n; v++) idom[v] = LH_NO_OBJECT;
   for (uint32_t w = 2; w <= flow->n_numbers; w++) {
@@ -175,7 +175,7 @@ bool lh_find_dominators(const lh_graph *graph, lh_id *idom, lh_id **order, uint3
   number_vertices(&flow);
   if (!collect_higher(&flow)) goto out;
   find_semidominators(&flow);
-  finish(&flow, idom);
+  define_implicit(&flow, idom);
   *n_order = flow.n_numbers;
   memmove(flow.vertex, flow.vertex + 1, *n_order * sizeof(lh_id));
   *order = flow.vertex;

@@ -30,7 +30,7 @@ typedef struct traversal {
 
 /* Counts into first[v + 2], sums up: first[v + 1] is where those of v begin, until they are filled
 ** in. */
-static void sum_up(uint32_t *first, uint32_t n) {
+static void sum_counts(uint32_t *first, uint32_t n) {
   for (uint32_t v = 0; v <= n; v++) first[v + 2] += first[v + 1];
 }
 
@@ -45,8 +45,8 @@ static bool index_ephemerons(traversal *t, const lh_ephemeron *all, size_t n_all
     t->first_of_table[all[i].table + 2]++;
     t->first_of_key[all[i].key + 2]++;
   }
-  sum_up(t->first_of_table, n);
-  sum_up(t->first_of_key, n);
+  sum_counts(t->first_of_table, n);
+  sum_counts(t->first_of_key, n);
   for (size_t i = 0; i < n_all; i++) {
     t->first_of_table[all[i].table + 1]++;
     t->of_key[t->first_of_key[all[i].key + 1]++] = all[i];
@@ -54,23 +54,23 @@ static bool index_ephemerons(traversal *t, const lh_ephemeron *all, size_t n_all
   return true;
 }
 
-static void visit(traversal *t, lh_id v) {
+static void find_alive(traversal *t, lh_id v) {
   if (t->seen[v]) return;
   t->seen[v] = LH_SEEN_ALIVE;
   t->worklist[t->n_work++] = v;
 }
 
 static void traverse(traversal *t) {
-  visit(t, LH_ROOT);
+  find_alive(t, LH_ROOT);
   while (t->n_work) {
     lh_id v = t->worklist[--t->n_work];
     for (uint32_t e = t->graph->first_edge[v]; e < t->graph->first_edge[v + 1]; e++)
-      visit(t, t->graph->edge[e]);
+      find_alive(t, t->graph->edge[e]);
     if (!t->of_key) continue;
     for (uint32_t i = t->first_of_table[v]; i < t->first_of_table[v + 1]; i++)
-      if (t->seen[t->of_table[i].key] == LH_SEEN_ALIVE) visit(t, t->of_table[i].value);
+      if (t->seen[t->of_table[i].key] == LH_SEEN_ALIVE) find_alive(t, t->of_table[i].value);
     for (uint32_t i = t->first_of_key[v]; i < t->first_of_key[v + 1]; i++)
-      if (t->seen[t->of_key[i].table] == LH_SEEN_ALIVE) visit(t, t->of_key[i].value);
+      if (t->seen[t->of_key[i].table] == LH_SEEN_ALIVE) find_alive(t, t->of_key[i].value);
   }
 }
 

@@ -93,7 +93,7 @@ static lh_edge edge_at(const lh_snapshot *s, lh_id source, uint32_t at, uint32_t
   return edge;
 }
 
-static uint32_t find_edge(const lh_snapshot *s, const lh_edge *edge) {
+static uint32_t number_of_edge(const lh_snapshot *s, const lh_edge *edge) {
   lh_edges it;
   lh_edge found;
   uint32_t e = s->first_edge[edge->source];
@@ -147,7 +147,7 @@ static uint32_t find_other(lh_flow *flow, lh_id *source, uint32_t at) {
       !lh_same_variable(s, &edge, &other))
     return NONE;
   *source = other.source;
-  return find_edge(s, &other);
+  return number_of_edge(s, &other);
 }
 
 /* The member for an edge of the graph, with its unit; NONE when out of memory. */

@@ -19,14 +19,14 @@ typedef struct builder {
   size_t ephemeron_capacity;
 } builder;
 
-static void advance(builder *b, lh_id source) {
+static void end_rows_before(builder *b, lh_id source) {
   while (b->source < source) b->snapshot->first_edge[++b->source] = (uint32_t)b->n_edges;
 }
 
-static bool add(builder *b, const lh_reference *reference) {
+static bool add_reference(builder *b, const lh_reference *reference) {
   lh_snapshot *snapshot = b->snapshot;
   if (reference->strength == LH_STRONG) {
-    advance(b, reference->source);
+    end_rows_before(b, reference->source);
     if (!lh_grow(&snapshot->edge, b->n_edges, &b->edge_capacity, sizeof *snapshot->edge))
       return false;
     snapshot->edge[b->n_edges++] = reference->target;
@@ -40,19 +40,19 @@ static bool add(builder *b, const lh_reference *reference) {
   return true;
 }
 
-static int collect(builder *b, lh_error *error) {
+static int collect_references(builder *b, lh_error *error) {
   lh_references it;
   lh_reference batch[LH_REFERENCE_BATCH];
   size_t n_references;
   lh_references_begin(b->snapshot, LH_ROOT, b->snapshot->n, &it);
   while ((n_references = lh_references_read(&it, batch))) {
     for (size_t i = 0; i < n_references; i++)
-      if (!add(b, &batch[i])) return lh_fail_memory(error, "reading edges");
+      if (!add_reference(b, &batch[i])) return lh_fail_memory(error, "reading edges");
     if (b->n_edges + b->snapshot->n_ephemerons > UINT32_MAX - 2)
       return lh_fail(error, LH_ELIMIT, "the snapshot has more edges than can be counted (%u)",
                      UINT32_MAX - 2);
   }
-  advance(b, b->snapshot->n + 1);
+  end_rows_before(b, b->snapshot->n + 1);
   return LH_OK;
 }
 
@@ -110,7 +110,7 @@ static void leave_out(builder *b) {
 
 /* }=================================================================================== */
 
-static bool merge(builder *b) {
+static bool merge_live_ephemerons(builder *b) {
   lh_snapshot *snapshot = b->snapshot;
   lh_graph graph = lh_graph_of(snapshot);
   if (!lh_live_ephemerons(&graph, snapshot->ephemerons, &snapshot->n_ephemerons)) return false;
@@ -130,9 +130,10 @@ int lh_build_graph(lh_snapshot *snapshot, lh_error *error) {
   snapshot->first_edge = lh_alloc((size_t)snapshot->n + 2, sizeof *snapshot->first_edge);
   if (!snapshot->first_edge) return lh_fail_memory(error, "building the graph");
   snapshot->first_edge[0] = 0;
-  int code = collect(&b, error);
+  int code = collect_references(&b, error);
   if (code == LH_OK) leave_out(&b);
-  if (code == LH_OK && !merge(&b)) code = lh_fail_memory(error, "building the graph");
+  if (code == LH_OK && !merge_live_ephemerons(&b))
+    code = lh_fail_memory(error, "building the graph");
   return code;
 }
 

@@ -41,7 +41,7 @@ static bool find_one(work *w, bool *found) {
 }
 
 /* The path that was taken first, from LH_ROOT on. */
-static bool tell_next(work *w, uint32_t *place, lh_path *path) {
+static bool take_out_next(work *w, uint32_t *place, lh_path *path) {
   lh_path way = {0};
   lh_id start = lh_flow_start(w->flow, w->from);
   bool ok = start != LH_NO_OBJECT &&
@@ -74,11 +74,11 @@ static void put_usual_first(const lh_snapshot *snapshot, lh_id to, lh_path *path
 }
 
 /* out->n counts those that are told. */
-static bool tell(work *w, size_t n, lh_independent *out) {
+static bool list_paths(work *w, size_t n, lh_independent *out) {
   uint32_t *place = w->search.distance; /* which no search needs any more */
   memset(place, 0xFF, ((size_t)w->snapshot->n + 1) * sizeof *place);
   while (out->n < n) {
-    if (!tell_next(w, place, &out->paths[out->n])) return false;
+    if (!take_out_next(w, place, &out->paths[out->n])) return false;
     sort_last(out->paths, ++out->n);
   }
   return true;
@@ -92,7 +92,7 @@ static int find_all(work *w, size_t limit, lh_independent *out) {
     n += found;
   }
   out->paths = lh_alloc(n, sizeof *out->paths);
-  if (!out->paths || !tell(w, n, out)) return LH_EMEMORY;
+  if (!out->paths || !list_paths(w, n, out)) return LH_EMEMORY;
   put_usual_first(w->snapshot, w->to, out->paths, out->n);
   out->is_limited = found;
   return LH_OK;

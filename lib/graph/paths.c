@@ -109,7 +109,7 @@ typedef struct id_list {
   size_t n, capacity;
 } id_list;
 
-static bool append(id_list *list, lh_id id) {
+static bool append_id(id_list *list, lh_id id) {
   if (list->n && list->id[list->n - 1] == id) return true;
   if (!lh_grow(&list->id, list->n, &list->capacity, sizeof *list->id)) return false;
   list->id[list->n++] = id;
@@ -123,9 +123,9 @@ static bool list_sources(const lh_snapshot *snapshot, lh_id target, id_list *sou
   lh_references_begin(snapshot, LH_ROOT, snapshot->n, &it);
   while ((n_references = lh_references_read(&it, batch)))
     for (size_t i = 0; i < n_references; i++)
-      if (batch[i].target == target && !append(sources, batch[i].source)) return false;
+      if (batch[i].target == target && !append_id(sources, batch[i].source)) return false;
   for (size_t i = 0; i < snapshot->n_ephemerons; i++)
-    if (snapshot->ephemerons[i].value == target && !append(sources, snapshot->ephemerons[i].key))
+    if (snapshot->ephemerons[i].value == target && !append_id(sources, snapshot->ephemerons[i].key))
       return false;
   return true;
 }

@@ -98,7 +98,7 @@ out:
 /* {=== exact ========================================================================= */
 
 /* The reachable sources of each vertex's incoming edges. */
-static bool list_sources(lh_unions *u) {
+static bool index_sources(lh_unions *u) {
   const uint32_t *first_edge = u->graph.first_edge;
   uint32_t n = u->graph.n;
   uint32_t *first = u->first_source = lh_alloc_zeroed((size_t)n + 3, sizeof *first);
@@ -124,7 +124,7 @@ static bool prepare_exact(lh_unions *u) {
   lh_free(u->candidate);
   u->stamp = lh_alloc_zeroed(n, sizeof *u->stamp);
   u->candidate = lh_alloc(n, sizeof *u->candidate);
-  return list_sources(u) && u->stamp && u->candidate;
+  return index_sources(u) && u->stamp && u->candidate;
 }
 
 /* A round stamps with two numbers of its own: even for candidates, odd for what surely goes.

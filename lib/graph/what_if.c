@@ -119,8 +119,8 @@ static int search(question *q, const lh_without *cuts, size_t n, lh_error *error
 }
 
 /* Of one cut alone, or with `only_together` of all of them. */
-static int answer(question *q, const lh_without *cuts, size_t n, lh_id id, lh_freed *freed,
-                  lh_freed *only_together, lh_error *error) {
+static int answer_question(question *q, const lh_without *cuts, size_t n, lh_id id, lh_freed *freed,
+                           lh_freed *only_together, lh_error *error) {
   *freed = (lh_freed){0};
   int code = search(q, cuts, n, error);
   if (code != LH_OK) return code;
@@ -145,8 +145,8 @@ int lh_what_if(lh_snapshot *snapshot, const lh_without *cuts, size_t n_cuts, lh_
   if (!q.seen || !q.freed_alone || !q.ephemerons || !bend_ephemerons(&q))
     code = lh_fail_memory(error, "preparing cuts");
   for (size_t i = 0; code == LH_OK && i < n_cuts; i++)
-    code = answer(&q, &cuts[i], 1, id, &alone[i], NULL, error);
-  if (code == LH_OK) code = answer(&q, cuts, n_cuts, id, together, only_together, error);
+    code = answer_question(&q, &cuts[i], 1, id, &alone[i], NULL, error);
+  if (code == LH_OK) code = answer_question(&q, cuts, n_cuts, id, together, only_together, error);
   straighten(&q, &q.of_ephemerons);
   lh_free(q.of_ephemerons.list);
   lh_free(q.of_cut.list);

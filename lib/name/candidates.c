@@ -27,7 +27,7 @@ const lh_candidate *lh_candidate_of(const lh_namer *namer, lh_id id) {
   return i == LH_NO_NUMBER ? NULL : &namer->candidates[i];
 }
 
-static int compare_names(const lh_namer *namer, const lh_candidate *a, const lh_candidate *b) {
+static int compare_candidates(const lh_namer *namer, const lh_candidate *a, const lh_candidate *b) {
   if (a->rank != b->rank) return a->rank < b->rank ? -1 : 1;
   const char *x = lh_namer_chars(namer, a->text), *y = lh_namer_chars(namer, b->text);
   if (strlen(x) != strlen(y)) return strlen(x) < strlen(y) ? -1 : 1;
@@ -41,7 +41,7 @@ static int compare_names(const lh_namer *namer, const lh_candidate *a, const lh_
 /* A callback that is kept under many names has none; nor have closures of one proto that are called
 ** differently, such as what memoize(f) returned, wherever they were found. But print and _G.log may
 ** be the same one. */
-static void merge(const lh_namer *namer, lh_candidate *candidate, lh_candidate *best) {
+static void note_ambiguity(const lh_namer *namer, lh_candidate *candidate, lh_candidate *best) {
   const char *name = lh_namer_chars(namer, candidate->text);
   bool several = best->several || candidate->closure != best->closure;
   bool other = best->other_names || strcmp(name, lh_namer_chars(namer, best->text)) != 0;
@@ -63,9 +63,9 @@ static void propose(lh_namer *namer, lh_id target, lh_candidate candidate) {
   }
   if (*index != LH_NO_NUMBER) {
     lh_candidate *best = &namer->candidates[*index];
-    int order = compare_names(namer, &candidate, best);
+    int order = compare_candidates(namer, &candidate, best);
     bool is_other_closure = subject != target && best->closure != target;
-    if (candidate.rank == best->rank || is_other_closure) merge(namer, &candidate, best);
+    if (candidate.rank == best->rank || is_other_closure) note_ambiguity(namer, &candidate, best);
     if (order < 0) *best = candidate;
     return;
   }
@@ -285,7 +285,7 @@ static void look_at_variable(lh_namer *namer, lh_id target, lh_id variable, lh_i
   propose(namer, target, c);
 }
 
-static lh_id content_of(const lh_snapshot *snapshot, lh_id upvalue) {
+static lh_id content_of_upvalue(const lh_snapshot *snapshot, lh_id upvalue) {
   uint32_t first = snapshot->first_edge[upvalue];
   return first < snapshot->first_edge[upvalue + 1] ? snapshot->edge[first] : LH_NO_OBJECT;
 }
@@ -299,7 +299,7 @@ static void look_into_closure(lh_namer *namer, lh_id closure) {
   lh_edges_begin(namer->snapshot, closure, &it);
   while (!namer->failed && lh_edges_next(&it, &edge)) {
     if (edge.kind == LH_EDGE_UPVALUE && edge.name != LH_NO_OBJECT)
-      look_at_variable(namer, content_of(namer->snapshot, edge.target), edge.name,
+      look_at_variable(namer, content_of_upvalue(namer->snapshot, edge.target), edge.name,
                        object.as.closure.proto);
   }
 }
@@ -324,7 +324,7 @@ static bool leads_to_wanted(const lh_namer *namer, lh_id id, lh_type type) {
   for (uint32_t e = snapshot->first_edge[id]; e < snapshot->first_edge[id + 1]; e++) {
     lh_id target = snapshot->edge[e];
     if (type == LH_TYPE_CLOSURE && lh_type_of(snapshot, target) == LH_TYPE_UPVALUE)
-      target = content_of(snapshot, target);
+      target = content_of_upvalue(snapshot, target);
     if (target != metatable && is_wanted(namer, target)) return true;
   }
   return false;

@@ -37,7 +37,7 @@ uint32_t lh_class_intern(lh_classes *classes, lh_text_id name, lh_text_id fields
 }
 
 /* False: stripped, or out of memory. */
-static bool find_place(lh_namer *namer, lh_id id, lh_type type, lh_code_place *place) {
+static bool find_code_place(lh_namer *namer, lh_id id, lh_type type, lh_code_place *place) {
   lh_object proto;
   lh_text text = {0};
   const char *source;
@@ -59,7 +59,7 @@ static uint32_t intern_function(lh_namer *namer, lh_text_id name, lh_type type, 
   lh_code_place place;
   uint32_t index = lh_class_intern(classes, name, LH_NO_NUMBER, type, true);
   if (index == LH_NO_NUMBER || classes->list[index].place.words[0] != 0) return index;
-  if (!find_place(namer, proto, type, &place)) return namer->failed ? LH_NO_NUMBER : index;
+  if (!find_code_place(namer, proto, type, &place)) return namer->failed ? LH_NO_NUMBER : index;
   uint32_t *slot = lh_map_at_words(&classes->by_place, place.words, LH_PLACE_WORDS);
   if (!slot) return LH_NO_NUMBER;
   *slot = index;
@@ -437,7 +437,7 @@ int lh_classify(lh_snapshot *snapshot, lh_error *error) {
   if (!namer.failed) lh_name_metatables(&namer); /* and functions: it looks for both */
   if (!namer.failed) lh_collect_c_functions(&namer);
   if (!namer.failed) assign(&namer);
-  if (!namer.failed) lh_join_singles(&namer);
+  if (!namer.failed) lh_join_one_key_maps(&namer);
   if (!namer.failed) lh_name_contents(&namer);
   if (!namer.failed) {
     snapshot->classes = namer.classes;

@@ -108,7 +108,7 @@ int lh_find_fail(lh_finder *finder, int code, const char *format, lh_range range
   return code;
 }
 
-static int fail_memory(lh_finder *finder) {
+int lh_find_fail_memory(lh_finder *finder) {
   return lh_fail_memory(finder->error, "looking for an object");
 }
 
@@ -143,7 +143,7 @@ static int find_address(lh_finder *finder, lh_range range, uint64_t address, lh_
     return lh_find_fail(finder, LH_ENOTFOUND, "no object of the snapshot is at '%s'", range);
   bool ok = lh_set_add(finder, out, id);
   lh_set_end(finder, out);
-  return ok ? 0 : fail_memory(finder);
+  return ok ? 0 : lh_find_fail_memory(finder);
 }
 
 /* }=================================================================================== */
@@ -219,13 +219,13 @@ static int fail_place(lh_finder *finder, lh_range range, lh_id inside, bool has_
     lh_text_format(&text, ":%u", proto.as.proto.line);
   }
   char *message = lh_text_finish(&text);
-  if (!message) return fail_memory(finder);
+  if (!message) return lh_find_fail_memory(finder);
   int code = lh_fail(finder->error, LH_ENOTFOUND, "%s", message);
   lh_free(message);
   return code;
 }
 
-static int find_place(lh_finder *finder, lh_range range, lh_set *out) {
+static int find_by_place(lh_finder *finder, lh_range range, lh_set *out) {
   lh_range file, digits;
   uint64_t line = 0;
   lh_set protos = {0};
@@ -249,7 +249,7 @@ static int find_place(lh_finder *finder, lh_range range, lh_set *out) {
     lh_set_end(finder, out);
   }
   lh_free(protos.ids);
-  return code == LH_EMEMORY ? fail_memory(finder) : code;
+  return code == LH_EMEMORY ? lh_find_fail_memory(finder) : code;
 }
 
 /* }=================================================================================== */
@@ -285,7 +285,7 @@ static int add_instances(lh_finder *finder, lh_range name, bool pattern, bool ga
       last = class_index;
       matches = is_class(snapshot, class_index, name, pattern);
     }
-    if (matches && !lh_set_add(finder, out, id)) return fail_memory(finder);
+    if (matches && !lh_set_add(finder, out, id)) return lh_find_fail_memory(finder);
   }
   return 0;
 }
@@ -326,7 +326,7 @@ static int find_class_or(lh_finder *finder, lh_range whole, lh_range range, lh_s
   if (range.at == range.end)
     return lh_find_fail(finder, LH_EARGUMENT, "no object is named in '%s'",
                         (lh_range){finder->start, finder->start + strlen(finder->start)});
-  if (*range.at == '@') return find_place(finder, range, out);
+  if (*range.at == '@') return find_by_place(finder, range, out);
   code = lh_find_phrase(finder, range, out, &found);
   if (!code && !found && lh_range_has_star(range)) code = find_class(finder, range, true, out);
   return code || out->n || found ? code : lh_find_path(finder, range, out);
@@ -359,7 +359,7 @@ int lh_find_matches(lh_finder *finder, lh_set *set) {
                    "finding needs a classified snapshot (lh_classify)");
   finder->seen = lh_alloc_zeroed((size_t)finder->snapshot->n + 1, 1);
   return finder->seen ? lh_find_set(finder, (lh_range){finder->start, end}, set)
-                      : fail_memory(finder);
+                      : lh_find_fail_memory(finder);
 }
 
 int lh_find(lh_snapshot *snapshot, const char *expression, lh_found *found, lh_error *error) {

@@ -1,6 +1,6 @@
 /*
 ** find.h - what the files that find objects share: find.c (addresses, places, classes), find_path.c
-** (paths in Lua's language), find_phrase.c (phrases such as "upvalue bus of ...") and near.c
+** (paths in Lua's language), find_phrase.c (phrases such as "upvalue bus of ...") and suggest.c
 ** (what was meant?). Private to the library.
 **
 ** All work on sets of objects, because a folded path such as _G.list[*].next* or "upvalue bus of
@@ -103,17 +103,18 @@ bool lh_follow_entry(lh_finder *finder, lh_id table, lh_value key, lh_value valu
 
 /* Fails, quoting the range where `format` has its %s. */
 int lh_find_fail(lh_finder *finder, int code, const char *format, lh_range range);
+int lh_find_fail_memory(lh_finder *finder);
 
-/* {=== near.c ======================================================================== */
+/* {=== suggest.c ===================================================================== */
 
-/* " (did you mean 'x', 'y'?)", from classes and the keys of a table; nothing if none is near. */
-void lh_add_near(lh_text *text, const lh_snapshot *snapshot, lh_range asked, lh_id table,
-                 bool classes);
+/* " (did you mean 'x', 'y'?)", from classes and the keys of a table; nothing if none is alike. */
+void lh_add_suggestions(lh_text *text, const lh_snapshot *snapshot, lh_range asked, lh_id table,
+                        bool classes);
 
 /* Why no name can be found, where that is so. */
 void lh_add_no_names(lh_text *text, const lh_snapshot *snapshot);
 
-/* " (it has: x, y, 12 more)", the nearest first; where a number was asked for, or no key is a name,
+/* " (it has: x, y, 12 more)", the most alike first; where a number was asked for, or no key is a name,
 ** " (it has 22 integer keys, from 1 to 22)". */
 void lh_add_keys(lh_text *text, const lh_snapshot *snapshot, lh_range asked, lh_id table,
                  bool number);

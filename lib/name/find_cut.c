@@ -16,7 +16,7 @@ static bool note_one(lh_edge_list *list, const lh_edge *edge) {
   return true;
 }
 
-static bool note(lh_finder *finder, const lh_edge *edge) {
+static bool note_edge(lh_finder *finder, const lh_edge *edge) {
   lh_edge_list *list = finder->followed;
   lh_edge other;
   if (!note_one(list, edge)) return false;
@@ -28,12 +28,12 @@ bool lh_follow_edge(lh_finder *finder, const lh_edge *edge) {
   lh_edges it;
   lh_edge content;
   if (!finder->is_last) return true;
-  if (edge->kind != LH_EDGE_UPVALUE) return note(finder, edge);
+  if (edge->kind != LH_EDGE_UPVALUE) return note_edge(finder, edge);
   uint32_t *noted = lh_map_at(&finder->followed->upvalues, edge->target);
   if (!noted || *noted == edge->target) return noted;
   *noted = edge->target;
   for (lh_edges_begin(finder->snapshot, edge->target, &it); lh_edges_next(&it, &content);)
-    if (!note(finder, &content)) return false;
+    if (!note_edge(finder, &content)) return false;
   return true;
 }
 
@@ -43,12 +43,12 @@ bool lh_follow_entry(lh_finder *finder, lh_id table, lh_value key, lh_value valu
   if (key.kind == LH_VALUE_OBJECT) {
     edge.kind = LH_EDGE_KEY;
     edge.target = key.as.object;
-    if (!note(finder, &edge)) return false;
+    if (!note_edge(finder, &edge)) return false;
   }
   if (value.kind != LH_VALUE_OBJECT) return true;
   edge.kind = LH_EDGE_VALUE;
   edge.target = value.as.object;
-  return note(finder, &edge);
+  return note_edge(finder, &edge);
 }
 
 int lh_find_cut(lh_snapshot *snapshot, const char *expression, lh_without *out, lh_error *error) {

@@ -20,10 +20,6 @@ typedef struct key {
   lh_id object; /* at that address; LH_NO_OBJECT: none */
 } key;
 
-static int fail_memory(lh_finder *finder) {
-  return lh_fail_memory(finder->error, "following a path");
-}
-
 /* {=== Keys ========================================================================== */
 
 /* Of a name behind a dot. Lua wants brackets around one that is not of ASCII alone; people do not. */
@@ -157,7 +153,7 @@ static bool take_key(lh_range *r, key *k) {
   return take_number(r, k);
 }
 
-static bool is_number(const key *k, lh_value value) {
+static bool is_number_key(const key *k, lh_value value) {
   if (k->is_integer) return value.kind == LH_VALUE_INTEGER && k->integer == value.as.integer;
   return value.kind == LH_VALUE_FLOAT && !(k->number < value.as.number) &&
          !(k->number > value.as.number);
@@ -181,7 +177,7 @@ static bool is_text(const lh_snapshot *snapshot, const key *k, lh_id id) {
 }
 
 /* By as much of it as is kept. */
-static bool fits(const lh_snapshot *snapshot, const key *k, lh_id id) {
+static bool fits_key(const lh_snapshot *snapshot, const key *k, lh_id id) {
   const char *bytes;
   size_t n;
   if (!lh_is_string(snapshot, id)) return false;
@@ -214,8 +210,9 @@ static bool matches(const lh_snapshot *snapshot, const key *k, lh_value value) {
     case KEY_ANY: return true;
     case KEY_STRING: return value.kind == LH_VALUE_OBJECT && is_text(snapshot, k, value.as.object);
     case KEY_PREFIX:
-    case KEY_PATTERN: return value.kind == LH_VALUE_OBJECT && fits(snapshot, k, value.as.object);
-    case KEY_NUMBER: return is_number(k, value);
+    case KEY_PATTERN:
+      return value.kind == LH_VALUE_OBJECT && fits_key(snapshot, k, value.as.object);
+    case KEY_NUMBER: return is_number_key(k, value);
     case KEY_BOOLEAN: return value.kind == LH_VALUE_BOOLEAN && value.as.boolean == k->boolean;
     case KEY_ADDRESS:
       if (value.kind == LH_VALUE_POINTER || value.kind == LH_VALUE_CFUNCTION)
@@ -290,7 +287,7 @@ static int fail_step(lh_finder *finder, lh_range before, lh_range step, size_t n
   }
   if (k->kind == KEY_STRING) lh_add_no_names(&text, snapshot);
   char *message = lh_text_finish(&text);
-  if (!message) return fail_memory(finder);
+  if (!message) return lh_find_fail_memory(finder);
   int code = lh_fail(finder->error, LH_ENOTFOUND, "%s", message);
   lh_free(message);
   return code;
@@ -314,7 +311,7 @@ static int step_by_key(lh_finder *finder, lh_set *set, const key *k, lh_range be
       (take_dots(&beginning) || take_stars(&beginning)))
     ok = look_into_all(finder, set, &beginning, &next, &o);
   lh_set_end(finder, &next);
-  int code = ok ? 0 : fail_memory(finder);
+  int code = ok ? 0 : lh_find_fail_memory(finder);
   bool followed = finder->is_last && finder->followed->n > 0; /* if only to a key */
   if (!code && next.n == 0 && !lenient && !followed)
     code = fail_step(finder, before, step, set->n, k, &o);
@@ -340,7 +337,8 @@ static int repeat(lh_finder *finder, lh_set *set, lh_range step, lh_range before
     for (size_t i = 0; !code && i < set->n; i++) {
       lh_id id = set->ids[i];
       if (finder->seen[id] & LH_REPEATED) continue;
-      if (!lh_grow(&all.ids, all.n, &all.capacity, sizeof *all.ids)) code = fail_memory(finder);
+      if (!lh_grow(&all.ids, all.n, &all.capacity, sizeof *all.ids))
+        code = lh_find_fail_memory(finder);
       if (code) break;
       finder->seen[id] |= LH_REPEATED;
       all.ids[all.n++] = id;
@@ -465,7 +463,7 @@ static int apply(lh_finder *finder, lh_set *set, lh_range r, lh_range before, bo
     else if (!code)
       code = step_by_key(finder, set, &k, before, step, lenient);
     finder->is_last = false;
-    if (k.text.failed) code = fail_memory(finder);
+    if (k.text.failed) code = lh_find_fail_memory(finder);
     lh_text_free(&k.text);
     before.end = r.at;
   }
@@ -478,7 +476,7 @@ static int start_at(lh_finder *finder, lh_range range, lh_id id, lh_set *set) {
                         range);
   bool ok = lh_set_add(finder, set, id);
   lh_set_end(finder, set);
-  return ok ? 0 : fail_memory(finder);
+  return ok ? 0 : lh_find_fail_memory(finder);
 }
 
 static int fail_name(lh_finder *finder, lh_range range) {
@@ -486,9 +484,9 @@ static int fail_name(lh_finder *finder, lh_range range) {
   lh_text_string(&text, "no class or path '");
   lh_text_escaped(&text, range.at, lh_range_length(range), false);
   lh_text_string(&text, "'");
-  lh_add_near(&text, finder->snapshot, range, LH_NO_OBJECT, true);
+  lh_add_suggestions(&text, finder->snapshot, range, LH_NO_OBJECT, true);
   char *message = lh_text_finish(&text);
-  if (!message) return fail_memory(finder);
+  if (!message) return lh_find_fail_memory(finder);
   int code = lh_fail(finder->error, LH_ENOTFOUND, "%s", message);
   lh_free(message);
   return code;
@@ -508,7 +506,7 @@ static int start_at_global(lh_finder *finder, lh_range word, lh_range rest, lh_s
   bool ok = look_into(finder, classes->globals, &k, set, &o);
   finder->is_last = false;
   lh_set_end(finder, set);
-  int code = ok && !k.text.failed ? 0 : fail_memory(finder);
+  int code = ok && !k.text.failed ? 0 : lh_find_fail_memory(finder);
   if (!code && set->n == 0 && o.scalar != LH_VALUE_NIL)
     code = fail_step(finder, (lh_range){word.at, word.at}, word, 1, &k, &o);
   else if (!code && set->n == 0) {
@@ -516,10 +514,11 @@ static int start_at_global(lh_finder *finder, lh_range word, lh_range rest, lh_s
     lh_text_string(&text, "no class or global is named '");
     lh_text_escaped(&text, word.at, lh_range_length(word), false);
     lh_text_string(&text, "'");
-    lh_add_near(&text, finder->snapshot, word, classes->globals, true);
+    lh_add_suggestions(&text, finder->snapshot, word, classes->globals, true);
     lh_add_no_names(&text, finder->snapshot);
     char *message = lh_text_finish(&text);
-    code = message ? lh_fail(finder->error, LH_ENOTFOUND, "%s", message) : fail_memory(finder);
+    code =
+        message ? lh_fail(finder->error, LH_ENOTFOUND, "%s", message) : lh_find_fail_memory(finder);
     lh_free(message);
   }
   lh_text_free(&k.text);

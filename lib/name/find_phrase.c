@@ -10,10 +10,6 @@
 
 typedef bool (*describe)(lh_text *text, const lh_snapshot *snapshot, const lh_edge *edge);
 
-static int fail_memory(lh_finder *finder) {
-  return lh_fail_memory(finder->error, "looking for an object");
-}
-
 /* An upvalue is told like its content: people mean that. */
 static lh_id content(const lh_snapshot *snapshot, lh_id id) {
   lh_object object;
@@ -98,7 +94,7 @@ static int add_described(lh_finder *finder, const lh_set *sources, lh_range like
   }
   lh_set_end(finder, out);
   lh_text_free(&text);
-  return ok ? 0 : fail_memory(finder);
+  return ok ? 0 : lh_find_fail_memory(finder);
 }
 
 /* The path says: key "x" of ..., folded: key of ... */
@@ -108,7 +104,7 @@ static int add_keys(lh_finder *finder, const lh_set *sources, lh_range which, lh
   lh_text_add(&like, which.at, lh_range_length(which));
   lh_text_string(&like, "]");
   lh_range all = {like.bytes, like.bytes + like.n};
-  int code = like.failed ? fail_memory(finder) : 0;
+  int code = like.failed ? lh_find_fail_memory(finder) : 0;
   if (!code && lh_range_length(which))
     code =
         add_described(finder, sources, all, finder->is_last ? describe_entry : describe_key, out);
@@ -125,7 +121,7 @@ static int add_keys(lh_finder *finder, const lh_set *sources, lh_range which, lh
   }
   lh_set_end(finder, out);
   lh_text_free(&like);
-  return ok ? code : fail_memory(finder);
+  return ok ? code : lh_find_fail_memory(finder);
 }
 
 int lh_find_in_front(lh_finder *finder, const lh_set *sources, lh_range what, lh_set *out) {
@@ -154,7 +150,7 @@ static int add_ephemerons(lh_finder *finder, lh_range left, lh_range right, lh_s
   lh_set_end(finder, out);
   lh_free(keys.ids);
   lh_free(tables.ids);
-  return ok ? code : fail_memory(finder);
+  return ok ? code : lh_find_fail_memory(finder);
 }
 
 /* Roots that are told by what they are for. */
@@ -175,7 +171,7 @@ static int add_roots(lh_finder *finder, lh_range range, lh_set *out) {
   }
   lh_set_end(finder, out);
   lh_text_free(&text);
-  return ok ? 0 : fail_memory(finder);
+  return ok ? 0 : lh_find_fail_memory(finder);
 }
 
 static bool starts_with(lh_range range, const char *prefix) {
@@ -200,7 +196,8 @@ static int add_slots_of_all(lh_finder *finder, lh_range range, lh_set *out) {
     if (lh_type_of(snapshot, id) == LH_TYPE_THREAD && lh_is_reachable(snapshot, id))
       ok = lh_set_add(finder, &threads, id);
   lh_set_end(finder, &threads);
-  int code = ok ? add_described(finder, &threads, range, describe_slot, out) : fail_memory(finder);
+  int code =
+      ok ? add_described(finder, &threads, range, describe_slot, out) : lh_find_fail_memory(finder);
   lh_free(threads.ids);
   return code;
 }
@@ -274,7 +271,7 @@ static int add_of_class(lh_finder *finder, const lh_set *objects, lh_range class
       ok = lh_set_add(finder, out, objects->ids[i]);
   }
   lh_set_end(finder, out);
-  return ok ? 0 : fail_memory(finder);
+  return ok ? 0 : lh_find_fail_memory(finder);
 }
 
 int lh_find_phrase(lh_finder *finder, lh_range range, lh_set *out, bool *found) {

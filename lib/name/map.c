@@ -18,8 +18,8 @@ static inline uint64_t hash_of(const lh_map *map, const uint64_t *words, size_t 
   return hash;
 }
 
-static inline bool is_key(const lh_map *map, uint32_t number, const uint64_t *words,
-                          size_t n_words) {
+static inline bool equals_key(const lh_map *map, uint32_t number, const uint64_t *words,
+                              size_t n_words) {
   const uint64_t *key = map->keys + (number - 1) * n_words;
   for (size_t i = 0; i < n_words; i++)
     if (key[i] != words[i]) return false;
@@ -29,13 +29,13 @@ static inline bool is_key(const lh_map *map, uint32_t number, const uint64_t *wo
 /* The slot with the number of a key, or the empty one where it belongs. */
 static inline uint32_t *find_slot(const lh_map *map, const uint64_t *words, size_t n_words) {
   size_t at = (size_t)hash_of(map, words, n_words) & (map->n_slots - 1);
-  while (map->slots[at] != 0 && !is_key(map, map->slots[at], words, n_words))
+  while (map->slots[at] != 0 && !equals_key(map, map->slots[at], words, n_words))
     at = (at + 1) & (map->n_slots - 1);
   return &map->slots[at];
 }
 
 /* Twice the slots, and room for half as many keys. The map is as it was on failure. */
-static bool grow(lh_map *map, size_t n_words) {
+static bool grow_slots(lh_map *map, size_t n_words) {
   size_t n_slots = map->n_slots ? map->n_slots * 2 : 16;
   if (n_slots > UINT32_MAX) return false;
   if (map->n_slots == 0) {
@@ -62,7 +62,7 @@ static inline uint32_t number_under(const lh_map *map, const uint64_t *words, si
 }
 
 static inline uint32_t *place_under(lh_map *map, const uint64_t *words, size_t n_words) {
-  if (map->n * 2 >= map->n_slots && !grow(map, n_words)) return NULL;
+  if (map->n * 2 >= map->n_slots && !grow_slots(map, n_words)) return NULL;
   uint32_t *slot = find_slot(map, words, n_words);
   if (*slot == 0) {
     memcpy(map->keys + map->n * n_words, words, n_words * sizeof *words);
@@ -110,8 +110,8 @@ enum { KEY_WORDS = 2 };
 
 /* The number of a string, and its key; LH_NO_NUMBER, and a key that is free. A key is the length
 ** and the hash, but of the second of two strings with one hash the next hash that is free. */
-static uint32_t find(const lh_strings *strings, const char *bytes, size_t n,
-                     uint64_t key[KEY_WORDS]) {
+static uint32_t find_string(const lh_strings *strings, const char *bytes, size_t n,
+                            uint64_t key[KEY_WORDS]) {
   key[0] = n;
   for (key[1] = lh_hash(bytes, n, strings->seed);; key[1]++) {
     uint32_t i = lh_map_get_words(&strings->by_key, key, KEY_WORDS);
@@ -122,7 +122,7 @@ static uint32_t find(const lh_strings *strings, const char *bytes, size_t n,
 uint32_t lh_strings_add(lh_strings *strings, const char *bytes, size_t n) {
   uint64_t key[KEY_WORDS];
   if (strings->n == 0) strings->seed = lh_random_seed();
-  uint32_t known = find(strings, bytes, n, key);
+  uint32_t known = find_string(strings, bytes, n, key);
   if (known != LH_NO_NUMBER) return known;
   strings->full |= strings->most_bytes > 0 && strings->bytes + n > strings->most_bytes;
   char *copy = strings->full ? NULL : lh_alloc(n + 1, 1);
@@ -145,7 +145,7 @@ uint32_t lh_strings_add(lh_strings *strings, const char *bytes, size_t n) {
 
 uint32_t lh_strings_find(const lh_strings *strings, const char *text) {
   uint64_t key[KEY_WORDS];
-  return find(strings, text, strlen(text), key);
+  return find_string(strings, text, strlen(text), key);
 }
 
 void lh_strings_free(lh_strings *strings) {

@@ -196,7 +196,7 @@ static void tell_edge(lh_telling *telling, const lh_snapshot *snapshot, const lh
 }
 
 /* Are these the same piece, such as .next and .next? */
-static bool are_alike(const lh_edge *a, const lh_edge *b) {
+static bool are_same_piece(const lh_edge *a, const lh_edge *b) {
   return a->kind == b->kind && a->kind == LH_EDGE_VALUE && a->key.kind == LH_VALUE_OBJECT &&
          b->key.kind == LH_VALUE_OBJECT && a->key.as.object == b->key.as.object;
 }
@@ -205,7 +205,8 @@ static void tell_middle(lh_telling *telling, const lh_snapshot *snapshot, const 
                         size_t first, size_t last) {
   lh_text piece = {0};
   bool alike = true, phrase;
-  for (size_t i = first + 1; i <= last && alike; i++) alike = are_alike(&steps[first], &steps[i]);
+  for (size_t i = first + 1; i <= last && alike; i++)
+    alike = are_same_piece(&steps[first], &steps[i]);
   lh_text_string(&piece, " ... ");
   lh_text_count(&piece, last - first + 1);
   if (alike) {

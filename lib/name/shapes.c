@@ -127,7 +127,7 @@ static void sort_names(keys *k) {
 }
 
 /* Where the class of tables with these keys is kept; NULL: out of memory. */
-static uint32_t *place_of(lh_namer *namer, keys *k, enum generic generic) {
+static uint32_t *slot_of_class(lh_namer *namer, keys *k, enum generic generic) {
   if (generic != RECORD) return lh_map_at(&namer->shapes, generic);
   sort_names(k);
   uint64_t set =
@@ -143,7 +143,7 @@ uint32_t lh_shape_of(lh_namer *namer, lh_id table) {
   for (lh_entries_begin(namer->snapshot, table, &it); lh_entries_next(&it, &key, NULL);)
     count_key(namer, &k, key);
   enum generic generic = generic_class(&k);
-  uint32_t *known = place_of(namer, &k, generic);
+  uint32_t *known = slot_of_class(namer, &k, generic);
   if (!known) {
     namer->failed = true;
     return LH_NO_NUMBER;

@@ -300,7 +300,7 @@ static inline void check_record(checker *check, lh_id id) {
   s->kind[id] = (uint8_t)kind;
 }
 
-static int report(const checker *check, lh_id id, const uint8_t *start, lh_error *error) {
+static int fail_with_fault(const checker *check, lh_id id, const uint8_t *start, lh_error *error) {
   const lh_snapshot *s = check->s;
   uint64_t at = (uint64_t)(check->c.fault_at - s->data);
   const char *type = start < check->c.end ? lh_record_name(*start) : NULL;
@@ -313,7 +313,7 @@ static int check_all(checker *check, uint64_t end, lh_error *error) {
   for (uint64_t id = 1; id <= s->n; id++) {
     const uint8_t *start = check->c.at;
     check_record(check, (lh_id)id);
-    if (check->c.fault) return report(check, (lh_id)id, start, error);
+    if (check->c.fault) return fail_with_fault(check, (lh_id)id, start, error);
     if (check->out_of_memory) return lh_fail_memory(error, "reading records");
   }
   uint64_t at = (uint64_t)(check->c.at - s->data);

@@ -29,10 +29,6 @@ static unsigned weak_flags(const scan *c) {
   return c->record == LH_REC_TABLE && c->section >= AT_ARRAY ? c->weakness : 0;
 }
 
-static lh_id find_or_none(const lh_snapshot *s, uint64_t word) {
-  return word ? lh_find_word(s, word) : LH_NO_OBJECT;
-}
-
 /* {=== labelled edges ================================================================ */
 
 _Static_assert(sizeof(scan) <= sizeof((lh_edges *)0)->state, "a scan fits into the iterator");
@@ -69,7 +65,7 @@ static void find_upvalue_names(const lh_snapshot *s, scan *c) {
   (void)lh_get_shallow(&at);
   (void)lh_get_count(&at);
   c->key_bits = lh_get_reference(&at, c->own_word);
-  uint64_t offset = names_of(s, find_or_none(s, c->key_bits));
+  uint64_t offset = names_of(s, lh_find_word_or_none(s, c->key_bits));
   if (offset == 0) return;
   at = s->data + offset;
   c->names_left = lh_get_count(&at);
@@ -87,7 +83,7 @@ static lh_id upvalue_name(const lh_snapshot *s, scan *c, uint32_t ordinal) {
     c->frame++;
   }
   c->names_at = (uint64_t)(at - s->data);
-  return c->frame == ordinal ? find_or_none(s, word) : LH_NO_OBJECT;
+  return c->frame == ordinal ? lh_find_word_or_none(s, word) : LH_NO_OBJECT;
 }
 
 /* A key that is an object comes before its value, as an edge of its own. */
@@ -105,7 +101,7 @@ static void label_slot(const lh_snapshot *s, const scan *c, lh_edge *edge) {
   edge->index = c->frame - 1;
   edge->line = c->line;
   if (c->key_tag == LH_VAL_OBJECT)
-    edge->holder = find_or_none(s, c->key_bits);
+    edge->holder = lh_find_word_or_none(s, c->key_bits);
   else
     edge->key = lh_raw_value(s, (lh_raw){c->key_bits, c->key_tag});
 }
@@ -163,7 +159,7 @@ static bool next_edge(scan *c, const lh_snapshot *s, lh_edge *edge) {
                       .target = find_next(s, c, reference.word),
                       .kind = (lh_edge_kind)reference.kind,
                       .ordinal = reference.ordinal,
-                      .name = find_or_none(s, reference.name_word),
+                      .name = lh_find_word_or_none(s, reference.name_word),
                       .holder = LH_NO_OBJECT};
     if (reference.kind == LH_EDGE_KEY) c->key = edge->target;
   } while (edge->target == LH_NO_OBJECT);
@@ -216,7 +212,7 @@ void lh_references_begin(const lh_snapshot *s, lh_id first, lh_id last, lh_refer
   it->started = false;
 }
 
-static size_t read_roots(scan *c, const lh_snapshot *s, lh_reference *batch) {
+static size_t read_root_batch(scan *c, const lh_snapshot *s, lh_reference *batch) {
   size_t n = 0;
   while (n < LH_REFERENCE_BATCH && c->left > 0) {
     batch[n++] = (lh_reference){LH_ROOT, s->roots[c->done++].target, LH_NO_OBJECT, LH_STRONG};
@@ -226,7 +222,7 @@ static size_t read_roots(scan *c, const lh_snapshot *s, lh_reference *batch) {
 }
 
 /* Decodes up to a batch of references and asks for the memory of their slots. */
-static size_t gather(lh_references *it, scan *c, look_up *wanted) {
+static size_t gather_batch(lh_references *it, scan *c, look_up *wanted) {
   const lh_snapshot *s = it->snapshot;
   size_t n = 0;
   found reference;
@@ -260,7 +256,7 @@ static size_t resolve(const lh_snapshot *s, const look_up *wanted, size_t n, lh_
     reference->strength = LH_STRONG;
     n_found += reference->target != LH_NO_OBJECT;
     if (!w->flags || reference->target == LH_NO_OBJECT) continue;
-    lh_id key = find_or_none(s, w->key_word);
+    lh_id key = lh_find_word_or_none(s, w->key_word);
     reference->strength =
         table_strength(s, w->flags, (lh_edge_kind)w->kind, reference->target, key);
     if (reference->strength == LH_EPHEMERON) reference->key = key;
@@ -279,10 +275,10 @@ size_t lh_references_read(lh_references *it, lh_reference batch[LH_REFERENCE_BAT
     begin(it->snapshot, it->source, &c);
   it->started = true;
   if (c.section == AT_ROOTS) {
-    n_found = read_roots(&c, it->snapshot, batch);
+    n_found = read_root_batch(&c, it->snapshot, batch);
     if (n_found == 0 && it->source < it->last) begin(it->snapshot, ++it->source, &c);
   }
-  while (n_found == 0 && c.section != AT_ROOTS && (n = gather(it, &c, wanted)) > 0)
+  while (n_found == 0 && c.section != AT_ROOTS && (n = gather_batch(it, &c, wanted)) > 0)
     n_found = resolve(it->snapshot, wanted, n, batch);
   memcpy(it->state, &c, sizeof c);
   return n_found;

@@ -41,8 +41,8 @@ static bool read_half(const lh_snapshot *s, lh_id id, half *out) {
 /* The halves on one list, oldest first. A serial that does not rise is passed over: while a state
 ** is closed Lua moves what it has finalized, marks too, to the young end of allgc, but never the
 ** other way. */
-static uint32_t gather(const lh_snapshot *s, const lh_id *objects, uint32_t n, lh_list list,
-                       half *halves) {
+static uint32_t gather_halves(const lh_snapshot *s, const lh_id *objects, uint32_t n, lh_list list,
+                              half *halves) {
   uint32_t n_halves = 0, serial = 0;
   while (n-- > 0) {
     half h;
@@ -56,8 +56,8 @@ static uint32_t gather(const lh_snapshot *s, const lh_id *objects, uint32_t n, l
 
 /* Each half on allgc makes a mark. Where the other one is gone, the next younger mark's place on
 ** finobj serves: 0, before all objects, for the youngest. */
-static void join(lh_snapshot *s, const half *allgc, uint32_t n_allgc, const half *finobj,
-                 uint32_t n_finobj) {
+static void join_halves(lh_snapshot *s, const half *allgc, uint32_t n_allgc, const half *finobj,
+                        uint32_t n_finobj) {
   char *names = s->mark_names;
   s->n_marks = n_allgc;
   for (uint32_t i = 0; i < n_allgc; i++) {
@@ -78,7 +78,7 @@ static void join(lh_snapshot *s, const half *allgc, uint32_t n_allgc, const half
   }
 }
 
-static int allocate(lh_snapshot *s, const half *halves, uint32_t n, lh_error *error) {
+static int allocate_marks(lh_snapshot *s, const half *halves, uint32_t n, lh_error *error) {
   uint64_t name_bytes = 0;
   for (uint32_t i = 0; i < n; i++) name_bytes += halves[i].name_bytes + 1;
   s->marks = lh_alloc(n, sizeof *s->marks);
@@ -96,11 +96,11 @@ int lh_collect_marks(lh_snapshot *s, const lh_id *objects, uint32_t n, lh_error 
     code = lh_fail_memory(error, "reading marks");
     goto out;
   }
-  uint32_t n_allgc = gather(s, objects, n, LH_LIST_ALLGC, allgc);
-  uint32_t n_finobj = gather(s, objects, n, LH_LIST_FINOBJ, finobj);
-  code = allocate(s, allgc, n_allgc, error);
+  uint32_t n_allgc = gather_halves(s, objects, n, LH_LIST_ALLGC, allgc);
+  uint32_t n_finobj = gather_halves(s, objects, n, LH_LIST_FINOBJ, finobj);
+  code = allocate_marks(s, allgc, n_allgc, error);
   if (code) goto out;
-  join(s, allgc, n_allgc, finobj, n_finobj);
+  join_halves(s, allgc, n_allgc, finobj, n_finobj);
   if (n_allgc == 0 || s->marks[n_allgc - 1].serial != s->info.serial)
     code = lh_fail_at(error, s->size, "'%s' is damaged: mark %u, its own, is not its youngest",
                       s->name, s->info.serial);

@@ -29,7 +29,7 @@ int lh_check_head(const lh_snapshot *s, const uint8_t *head, const uint8_t *tail
   return 0;
 }
 
-static bool fits(const uint8_t *data, uint64_t n, uint64_t hash) {
+static bool has_hash(const uint8_t *data, uint64_t n, uint64_t hash) {
   return lh_hash(data, n, 0) == hash;
 }
 
@@ -45,7 +45,7 @@ static int find_footer(const lh_snapshot *s, lh_cursor *c, lh_error *error) {
   if (offset >> 40)
     return lh_fail(error, LH_ELIMIT, "'%s' is too big: more than 1 TB of objects", s->name);
   *c = (lh_cursor){s->data + offset, trailer, NULL, NULL, 0};
-  if (!fits(c->at, bytes, lh_load64(trailer + 16)))
+  if (!has_hash(c->at, bytes, lh_load64(trailer + 16)))
     return lh_fail_at(error, offset, "'%s' is damaged: its footer does not fit its checksum",
                       s->name);
   return 0;
@@ -63,7 +63,7 @@ static int check_blocks(const lh_snapshot *s, uint64_t end, lh_cursor *c, lh_err
   for (uint32_t i = 0; i < n_blocks; i++) {
     uint64_t start = (uint64_t)i * LH_BLOCK_BYTES;
     uint64_t bytes = end - start < LH_BLOCK_BYTES ? end - start : LH_BLOCK_BYTES;
-    if (!fits(s->data + start, bytes, lh_load64(hashes + 8 * (size_t)i)))
+    if (!has_hash(s->data + start, bytes, lh_load64(hashes + 8 * (size_t)i)))
       return lh_fail_at(error, start,
                         "'%s' is damaged: block %u of %u (bytes %llu to %llu) does not fit its "
                         "checksum",
@@ -126,7 +126,7 @@ static void read_roots(lh_snapshot *s, lh_cursor *c) {
   }
 }
 
-static void read_fields(lh_snapshot *s, lh_cursor *c, text texts[3], uint64_t end) {
+static void read_footer_fields(lh_snapshot *s, lh_cursor *c, text texts[3], uint64_t end) {
   lh_info *info = &s->info;
   info->state_id = lh_read_u64(c);
   info->serial = (uint32_t)lh_read_upto(c, UINT32_MAX, "its serial is too big");
@@ -156,7 +156,7 @@ int lh_read_footer(lh_snapshot *s, uint64_t *end, lh_error *error) {
   *end = (uint64_t)(c.at - s->data);
   s->info.format_version = lh_load32(s->data + 8);
   s->info.file_bytes = s->size;
-  read_fields(s, &c, texts, *end);
+  read_footer_fields(s, &c, texts, *end);
   if (!c.fault) code = check_blocks(s, *end, &c, error);
   if (code) return code;
   if (c.fault) {

@@ -68,7 +68,7 @@ void lh_left_out_free(lh_left_out *set) {
   lh_free(set);
 }
 
-static int check(const lh_snapshot *s, const lh_without *without, lh_error *error) {
+static int check_without(const lh_snapshot *s, const lh_without *without, lh_error *error) {
   for (size_t i = 0; i < without->n_edges; i++) {
     left_edge e = told_apart(&without->edges[i]);
     if (e.source > s->n || e.target > s->n || e.target == LH_ROOT)
@@ -80,7 +80,7 @@ static int check(const lh_snapshot *s, const lh_without *without, lh_error *erro
   return LH_OK;
 }
 
-static void add(lh_left_out *set, const lh_without *without) {
+static void add_without(lh_left_out *set, const lh_without *without) {
   for (size_t i = 0; i < without->n_edges; i++)
     set->edges[set->n_edges++] = told_apart(&without->edges[i]);
   for (size_t i = 0; i < without->n_objects; i++)
@@ -91,7 +91,7 @@ int lh_left_out_new(const lh_snapshot *s, const lh_without *without, size_t n, l
                     lh_error *error) {
   size_t n_edges = 0, n_objects = 0;
   for (size_t i = 0; i < n; i++) {
-    int code = check(s, &without[i], error);
+    int code = check_without(s, &without[i], error);
     if (code != LH_OK) return code;
     n_edges += without[i].n_edges;
     n_objects += without[i].n_objects;
@@ -104,7 +104,7 @@ int lh_left_out_new(const lh_snapshot *s, const lh_without *without, size_t n, l
     lh_left_out_free(set);
     return lh_fail_memory(error, "leaving edges out");
   }
-  for (size_t i = 0; i < n; i++) add(set, &without[i]);
+  for (size_t i = 0; i < n; i++) add_without(set, &without[i]);
   qsort(set->edges, set->n_edges, sizeof *set->edges, compare_edges);
   qsort(set->objects, set->n_objects, sizeof *set->objects, compare_ids);
   *out = set;

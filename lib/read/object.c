@@ -7,10 +7,6 @@
 #include "reader.h"
 #include "scan.h"
 
-static lh_id find_or_none(const lh_snapshot *s, uint64_t word) {
-  return word ? lh_find_word(s, word) : LH_NO_OBJECT;
-}
-
 lh_value lh_raw_value(const lh_snapshot *s, lh_raw raw) {
   lh_value value = {.kind = LH_VALUE_NIL};
   switch (raw.tag) {
@@ -32,7 +28,7 @@ lh_value lh_raw_value(const lh_snapshot *s, lh_raw raw) {
       value.kind = raw.tag == LH_VAL_POINTER ? LH_VALUE_POINTER : LH_VALUE_CFUNCTION;
       value.as.pointer = raw.bits;
       break;
-    case LH_VAL_OBJECT: return lh_object_value(find_or_none(s, raw.bits));
+    case LH_VAL_OBJECT: return lh_object_value(lh_find_word_or_none(s, raw.bits));
     default: break;
   }
   return value;
@@ -48,8 +44,8 @@ typedef struct fields {
   unsigned head; /* type and flags */
 } fields;
 
-static lh_id get_object(fields *f) {
-  return find_or_none(f->s, lh_get_reference(&f->at, f->own_word));
+static lh_id read_object_id(fields *f) {
+  return lh_find_word_or_none(f->s, lh_get_reference(&f->at, f->own_word));
 }
 
 /* Its word; 0: none. */
@@ -75,7 +71,7 @@ static void decode_table(fields *f, lh_object *out) {
   out->as.table.hash_slots = log2 == 0 ? 0 : UINT64_C(1) << (log2 - 1);
   uint64_t metatable = get_metatable(f);
   unsigned weakness = lh_weakness(f->s, f->head, metatable);
-  out->as.table.metatable = find_or_none(f->s, metatable);
+  out->as.table.metatable = lh_find_word_or_none(f->s, metatable);
   out->as.table.weak_keys = weakness & LH_FLAG_WEAK_KEYS;
   out->as.table.weak_values = weakness & LH_FLAG_WEAK_VALUES;
   for (uint64_t left = lh_get_uvarint(&f->at); left > 0;) {
@@ -88,7 +84,7 @@ static void decode_table(fields *f, lh_object *out) {
 }
 
 static void decode_proto(fields *f, lh_object *out) {
-  out->as.proto.source = get_object(f);
+  out->as.proto.source = read_object_id(f);
   out->as.proto.line = lh_get_count(&f->at);
   out->as.proto.last_line = lh_get_count(&f->at);
   out->as.proto.parameters = *f->at++;
@@ -101,7 +97,7 @@ static void decode_proto(fields *f, lh_object *out) {
 
 static void decode_userdata(fields *f, lh_object *out) {
   out->as.userdata.bytes = lh_get_uvarint(&f->at);
-  out->as.userdata.metatable = find_or_none(f->s, get_metatable(f));
+  out->as.userdata.metatable = lh_find_word_or_none(f->s, get_metatable(f));
   out->as.userdata.user_values = lh_get_count(&f->at);
   out->pointer = out->address + lh_userdata_header(out->as.userdata.user_values);
 }
@@ -119,7 +115,7 @@ static void decode_fields(fields *f, lh_object *out) {
     case LH_REC_TABLE: decode_table(f, out); break;
     case LH_REC_LUA_CLOSURE:
       out->as.closure.upvalues = lh_get_count(&f->at);
-      out->as.closure.proto = get_object(f);
+      out->as.closure.proto = read_object_id(f);
       break;
     case LH_REC_C_CLOSURE:
       out->as.closure.is_c = true;
@@ -232,7 +228,7 @@ lh_id lh_metatable_of(const lh_snapshot *s, lh_id id) {
   (void)lh_get_shallow(&f.at);
   (void)lh_get_uvarint(&f.at); /* bytes or array slots */
   if (!is_userdata) f.at++;    /* hash slots */
-  return find_or_none(s, get_metatable(&f));
+  return lh_find_word_or_none(s, get_metatable(&f));
 }
 
 bool lh_has_user_value(const lh_snapshot *s, lh_id userdata) {

@@ -127,6 +127,11 @@ static inline lh_id lh_find_word(const lh_snapshot *s, uint64_t word) {
   return lh_find_from(s, lh_slot_of(s, word), word);
 }
 
+/* 0 is the word of nothing. */
+static inline lh_id lh_find_word_or_none(const lh_snapshot *s, uint64_t word) {
+  return word ? lh_find_word(s, word) : LH_NO_OBJECT;
+}
+
 /* The bit of a table in the filter of those with a weak __mode. */
 static inline uint64_t lh_mode_bit(const lh_snapshot *s, uint64_t word) {
   return (uint64_t)(((unsigned __int128)(word * 0x9FB21C651E98DF25u) * s->n) >> 64);

@@ -13,7 +13,7 @@ static const uint8_t order[] = {
     LH_ROOT_MAIN_THREAD,    LH_ROOT_RUNNING_THREAD, LH_ROOT_FINALIZER, LH_ROOT_METAMETHOD_NAME,
     LH_ROOT_MEMORY_MESSAGE, LH_ROOT_FIXED,          LH_ROOT_OWN};
 
-static void add(lh_snapshot *s, unsigned kind, uint32_t index, lh_id target) {
+static void add_root(lh_snapshot *s, unsigned kind, uint32_t index, lh_id target) {
   s->roots[s->n_roots++] = (lh_root){(lh_root_kind)kind, index, target};
 }
 
@@ -25,14 +25,15 @@ static void add_named(lh_snapshot *s, unsigned wanted) {
     uint64_t word = lh_get_uvarint(&at);
     lh_id target = kind == wanted ? lh_find_word(s, word) : LH_NO_OBJECT;
     if (target == LH_NO_OBJECT) continue;
-    add(s, kind, index, target);
+    add_root(s, kind, index, target);
     if (kind == LH_ROOT_OWN) s->kind[target] |= LH_KIND_OWN;
   }
 }
 
 static void add_list(lh_snapshot *s, lh_list list, lh_root_kind kind) {
   uint32_t first = s->list_first[list];
-  for (uint32_t id = first; id < s->list_first[list + 1]; id++) add(s, kind, id - first + 1, id);
+  for (uint32_t id = first; id < s->list_first[list + 1]; id++)
+    add_root(s, kind, id - first + 1, id);
 }
 
 int lh_collect_roots(lh_snapshot *s, lh_error *error) {

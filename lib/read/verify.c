@@ -143,7 +143,7 @@ static void note_list(const scan *c, lists *l) {
     l->locals = c->left;
 }
 
-static int check_references(verifier *v, lh_id id, lists *l) {
+static int verify_references(verifier *v, lh_id id, lists *l) {
   scan c;
   found reference;
   const uint8_t *at;
@@ -212,7 +212,7 @@ static int check_place(verifier *v, const lh_object *o) {
   return 0;
 }
 
-static int check_object(verifier *v, lh_id id) {
+static int verify_object(verifier *v, lh_id id) {
   lh_object o;
   lists l = {0, 0, 0};
   lh_object_at(v->s, id, &o);
@@ -225,7 +225,7 @@ static int check_object(verifier *v, lh_id id) {
       v->main_thread = id;
     }
   }
-  code = check_references(v, id, &l);
+  code = verify_references(v, id, &l);
   return code ? code : check_size(v, &o, &l);
 }
 
@@ -290,7 +290,7 @@ int lh_verify(const lh_snapshot *s, uint64_t *edges, lh_error *error) {
   verifier v = {.s = s, .error = error};
   int code = 0;
   v.sweeping = s->info.gc_state >= 3 && s->info.gc_state <= 6;
-  for (uint64_t id = 1; id <= s->n && !code; id++) code = check_object(&v, (lh_id)id);
+  for (uint64_t id = 1; id <= s->n && !code; id++) code = verify_object(&v, (lh_id)id);
   if (!code) code = check_roots(&v);
   if (!code) code = check_totals(&v);
   if (!code) code = check_own_mark(&v);

@@ -31,7 +31,7 @@ typedef struct reserve {
   int64_t shift; /* of the debt, meanwhile */
 } reserve;
 
-static void *hand_out(void *data, void *block, size_t old_bytes, size_t bytes) {
+static void *hand_out_block(void *data, void *block, size_t old_bytes, size_t bytes) {
   reserve *r = data;
   if (!block && bytes == r->bytes) {
     for (int i = 0; i < 2; i++) {
@@ -72,7 +72,7 @@ static void begin_silence(lua_State *L, reserve *r) {
   int64_t debt = RAW_FIELD(lh_global_state(L), RAW_GLOBAL_DEBT, int64_t);
   r->shift = debt > -ENOUGH ? debt + ENOUGH : 0;
   shift_debt(L, r->shift);
-  lua_setallocf(L, hand_out, r);
+  lua_setallocf(L, hand_out_block, r);
 }
 
 static void end_silence(lua_State *L, const reserve *r) {

@@ -20,7 +20,7 @@ typedef struct meter {
   size_t n_threads, bytes[2]; /* of the main thread and of the next one */
 } meter;
 
-static void *allocate(void *data, void *block, size_t old_bytes, size_t bytes) {
+static void *allocate_measured(void *data, void *block, size_t old_bytes, size_t bytes) {
   meter *m = data;
   if (bytes == 0) {
     lh_free(block);
@@ -49,7 +49,7 @@ static uint64_t sum_of_objects(const lh_layout *layout, const void *main_thread)
 int lh_measure_layout(lh_layout *layout, lh_error *error) {
   meter m = {0};
   if (!lua_newstate || !lua_newthread || !lua_close) return LH_OK;
-  lua_State *L = lua_newstate(allocate, &m);
+  lua_State *L = lua_newstate(allocate_measured, &m);
   if (!L) return lh_fail_memory(error, "attaching to the Lua state");
   lua_pushcfunction(L, make_thread);
   if (lua_pcall(L, 0, 0, 0) != LUA_OK) {

@@ -42,7 +42,7 @@ typedef struct pass {
   uint32_t merged; /* so many of the oldest epochs are in epochs[0] */
 } pass;
 
-static void count_object(lh_count *count, uint64_t bytes) {
+static void add_object(lh_count *count, uint64_t bytes) {
   count->objects++;
   count->bytes += bytes;
 }
@@ -64,9 +64,9 @@ static void count_list(pass *p, const raw_object *o, position *at) {
       add_to_epoch(p, at->older--, &passed);
       await_mark(at);
     }
-    count_object(&passed, bytes);
-    count_object(&p->by_type[o->type & 0x3F], bytes);
-    if (o->marked & p->dead_white) count_object(&p->dead, bytes);
+    add_object(&passed, bytes);
+    add_object(&p->by_type[o->type & 0x3F], bytes);
+    if (o->marked & p->dead_white) add_object(&p->dead, bytes);
   }
   add_to_epoch(p, at->awaited ? 0 : at->older, &passed);
 }
@@ -97,7 +97,7 @@ static void name_epochs(const pass *p, const lh_state *state, uint32_t n_marks) 
   }
 }
 
-static void sum_up(const pass *p, lh_counts *counts) {
+static void sum_counts_of(const pass *p, lh_counts *counts) {
   static const struct {
     uint8_t raw, type;
   } types[] = {{RAW_SHORT_STRING, LH_TYPE_STRING}, {RAW_LONG_STRING, LH_TYPE_STRING},
@@ -133,7 +133,7 @@ int lh_count_objects(lua_State *L, lh_counts *counts, lh_epoch_count *epochs, si
   for (uint32_t i = p.merged; i <= n_marks; i++) p.epochs[i - p.merged] = (lh_epoch_count){0};
   name_epochs(&p, state, n_marks);
   count_lists(&p, state, global, n_marks);
-  sum_up(&p, counts);
+  sum_counts_of(&p, counts);
   return LH_OK;
 }
 

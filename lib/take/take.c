@@ -35,7 +35,7 @@ static size_t read_program(char *out, size_t size) {
   return (size_t)n;
 }
 
-static uint8_t *put_bytes(uint8_t *p, const char *data, size_t n) {
+static uint8_t *append_bytes(uint8_t *p, const char *data, size_t n) {
   p = lh_put_uvarint(p, n);
   memcpy(p, data, n);
   return p + n;
@@ -71,9 +71,9 @@ static int write_footer(lh_shot *shot, lh_error *error) {
   p = lh_put_uvarint(p + 8, shot->planted.serial);
   lh_store64(p, shot->planted.time_ns);
   p = lh_put_uvarint(p + 8, shot->process_id);
-  p = put_bytes(p, shot->state->release, strlen(shot->state->release));
-  p = put_bytes(p, program, program_length);
-  p = put_bytes(p, shot->name, strlen(shot->name));
+  p = append_bytes(p, shot->state->release, strlen(shot->state->release));
+  p = append_bytes(p, program, program_length);
+  p = append_bytes(p, shot->name, strlen(shot->name));
   p = lh_put_uvarint(p, walk->string_bytes);
   p = lh_put_uvarint(p, shot->gc_bytes);
   p = lh_put_uvarint(p, shot->string_table_bytes);
@@ -157,7 +157,7 @@ static size_t take_all(const void *data, size_t n, void *payload) {
   return n;
 }
 
-static uint64_t measure(lh_shot *shot) {
+static uint64_t measure_file(lh_shot *shot) {
   lh_taken ignored;
   lh_writer writer = shot->out.writer;
   shot->out.writer = take_all;
@@ -172,7 +172,7 @@ bool lh_shot_may_fit(const lh_shot *shot, lh_file *file) {
 
 bool lh_shot_save(lh_shot *shot, lh_file *file, lh_taken *taken) {
   if (file->room < lh_out_longest(shot->gc_bytes) &&
-      !lh_file_has_room(file, measure(shot), false)) {
+      !lh_file_has_room(file, measure_file(shot), false)) {
     return false;
   }
   return write_shot(shot, taken, NULL) == LH_OK && lh_file_finish(file);

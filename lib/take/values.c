@@ -49,7 +49,7 @@ static bool is_value(const pass *p, const raw_object *o) {
 
 /* table[at + 1] = o. The slot is made by Lua and filled in by us: no function of Lua's turns an
 ** address into a value. */
-static void hand_out(pass *p, const raw_object *o) {
+static void hand_out_value(pass *p, const raw_object *o) {
   if (!is_value(p, o) || lh_is_own(p->snapshot, p->ids[p->at])) return;
   lua_pushnil(p->L);
   raw_value *slot = (raw_value *)(uintptr_t)lh_stack_slot(p->L, lua_gettop(p->L));
@@ -67,7 +67,7 @@ static void pair(pass *p, lh_list list, const raw_object *o) {
     while (id <= n_objects && lh_address_of(p->snapshot, id) != (uintptr_t)o) id++;
     while (p->at < p->n && p->ids[p->at] < id) p->at++; /* these went */
     if (p->at >= p->n || lh_list_of(p->snapshot, p->ids[p->at]) != list) return;
-    if (p->ids[p->at] == id) hand_out(p, o);
+    if (p->ids[p->at] == id) hand_out_value(p, o);
   }
 }
 
@@ -90,7 +90,7 @@ static const raw_object *start_of(const pass *p, lh_list list, const lh_chain *m
   return is_on(half, list) ? half : NULL;
 }
 
-static bool find_mark(const lh_state *state, const lh_snapshot *snapshot, lh_chain *chain) {
+static bool find_own_mark(const lh_state *state, const lh_snapshot *snapshot, lh_chain *chain) {
   const lh_info *info = lh_snapshot_info(snapshot);
   if (info->state_id != state->own.state_id) return false;
   *chain = lh_chain_begin(state);
@@ -118,7 +118,7 @@ int lh_push_values(lua_State *L, const lh_snapshot *snapshot, const lh_id *ids, 
   if (!lua_checkstack(L, 2)) return lh_fail_memory(error, "handing out values");
   const lh_state *state = lh_find_state(L, error);
   if (!state) return LH_EARGUMENT;
-  if (!find_mark(state, snapshot, &marks)) {
+  if (!find_own_mark(state, snapshot, &marks)) {
     return lh_fail(error, LH_ENOTFOUND,
                    "the snapshot is not of this Lua state, or its mark was taken away");
   }

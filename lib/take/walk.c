@@ -91,7 +91,7 @@ static void walk_string(lh_walk *walk, const raw_string *s) {
 }
 
 /* The value under a short string, by Lua's own chains; NULL when there is none. */
-static const raw_slot *find_slot(const raw_table *t, const raw_string *key) {
+static const raw_slot *find_string_key(const raw_table *t, const raw_string *key) {
   uint64_t slots = raw_hash_slots(t);
   uint64_t i = slots ? key->hash & (slots - 1) : 0;
   for (uint64_t steps = 0; steps < slots; steps++) {
@@ -127,7 +127,7 @@ static bool may_look_at(lh_walk *walk, const raw_string *mode) {
 
 /* LH_FLAG_WEAK_*: how weak a table makes those whose metatable it is. */
 static unsigned mode_of(lh_walk *walk, const raw_table *t) {
-  const raw_slot *slot = find_slot(t, walk->mode_name);
+  const raw_slot *slot = find_string_key(t, walk->mode_name);
   unsigned flags = 0;
   if (!slot || (slot->value_type & ~0x10) != (RAW_SHORT_STRING | RAW_COLLECTABLE)) return 0;
   const raw_string *mode = (const raw_string *)slot->value.object;

@@ -39,18 +39,18 @@ typedef struct lh_own_content {
   uint16_t name_length;
 } lh_own_content;
 
-enum { LH_MODES_KNOWN = 16, LH_PLACES_CACHED = 4, LH_REGISTERS = 256 };
+enum { LH_MODES_KNOWN = 16, LH_POSITIONS_CACHED = 4, LH_REGISTERS = 256 };
 
-/* A place in a function's code: its line, and the local variables in scope there by register. A
-** hundred thousand coroutines, or the frames of a deep recursion, stand at a few places, while a
+/* A position in a function's code: its line, and the local variables in scope there by register. A
+** hundred thousand coroutines, or the frames of a deep recursion, stand at few of them, while a
 ** big function has thousands of local variables to look through. */
-typedef struct lh_place {
+typedef struct lh_code_position {
   const raw_proto *proto; /* NULL: of no Lua function */
   int64_t pc;
   uint32_t line; /* 0: unknown */
   unsigned n_names;
   const raw_string *names[LH_REGISTERS];
-} lh_place;
+} lh_code_position;
 
 typedef struct lh_walk {
   lh_out *out;
@@ -64,8 +64,8 @@ typedef struct lh_walk {
   uint8_t dead_white;                      /* mask of the other white in a sweep phase, else 0 */
   const raw_string *mode_name;             /* "__mode" */
   const raw_string *modes[LH_MODES_KNOWN]; /* of 5.4.0: seen on the lists; direct-mapped */
-  lh_place places[LH_PLACES_CACHED];       /* by pc, direct-mapped */
-  uint64_t n_objects[4];                   /* by list */
+  lh_code_position positions[LH_POSITIONS_CACHED]; /* by pc, direct-mapped */
+  uint64_t n_objects[4];                           /* by list */
   uint64_t object_bytes;
 } lh_walk;
 

@@ -63,24 +63,25 @@ static frame read_frame(const raw_call *call, const raw_value *caller) {
   return f;
 }
 
-static void find_place(const raw_proto *p, int64_t pc, lh_place *place) {
-  place->proto = p;
-  place->pc = pc;
-  place->line = lh_walk_line(p, pc);
-  place->n_names = 0;
-  for (int32_t i = 0; i < p->n_locals && place->n_names < LH_REGISTERS; i++) {
+static void find_position(const raw_proto *p, int64_t pc, lh_code_position *position) {
+  position->proto = p;
+  position->pc = pc;
+  position->line = lh_walk_line(p, pc);
+  position->n_names = 0;
+  for (int32_t i = 0; i < p->n_locals && position->n_names < LH_REGISTERS; i++) {
     const raw_local *l = &p->locals[i];
     if (!l->name || l->start_pc > pc) break;
-    if (pc < l->end_pc) place->names[place->n_names++] = l->name;
+    if (pc < l->end_pc) position->names[position->n_names++] = l->name;
   }
 }
 
 /* Where the frame stands; NULL for a C function. */
-static const lh_place *place_of(lh_walk *walk, const frame *f) {
+static const lh_code_position *position_of(lh_walk *walk, const frame *f) {
   if (!f->proto || f->pc < 0) return NULL;
-  lh_place *place = &walk->places[f->pc % LH_PLACES_CACHED];
-  if (place->proto != f->proto || place->pc != f->pc) find_place(f->proto, f->pc, place);
-  return place;
+  lh_code_position *position = &walk->positions[f->pc % LH_POSITIONS_CACHED];
+  if (position->proto != f->proto || position->pc != f->pc)
+    find_position(f->proto, f->pc, position);
+  return position;
 }
 
 static bool is_held(const raw_value *slot) {
@@ -105,9 +106,9 @@ static void walk_slot(lh_walk *walk, uint64_t own, unsigned kind, uint64_t ordin
 static void walk_frame(lh_walk *walk, uint64_t own, const frame *f) {
   const raw_value *varargs = f->function - f->n_varargs;
   const raw_value *registers = f->function + 1;
-  const lh_place *place = place_of(walk, f);
+  const lh_code_position *position = position_of(walk, f);
   lh_walk_value(walk, own, f->function);
-  lh_out_uvarint(walk->out, place ? place->line : 0);
+  lh_out_uvarint(walk->out, position ? position->line : 0);
   lh_out_uvarint(walk->out, count_held(varargs, f->function) + count_held(registers, f->end));
   for (const raw_value *v = varargs; v < f->function; v++) {
     if (is_held(v)) walk_slot(walk, own, LH_SLOT_VARARG, (uint64_t)(v - varargs) + 1, NULL, v);
@@ -115,8 +116,8 @@ static void walk_frame(lh_walk *walk, uint64_t own, const frame *f) {
   for (const raw_value *v = registers; v < f->end; v++) {
     uint64_t i = (uint64_t)(v - registers);
     if (!is_held(v)) continue;
-    if (place && i < place->n_names) {
-      walk_slot(walk, own, LH_SLOT_LOCAL, i, place->names[i], v);
+    if (position && i < position->n_names) {
+      walk_slot(walk, own, LH_SLOT_LOCAL, i, position->names[i], v);
     } else if (f->proto) {
       walk_slot(walk, own, LH_SLOT_TEMPORARY, i, NULL, v);
     } else {

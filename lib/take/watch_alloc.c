@@ -102,7 +102,7 @@ static void look_at_wait(lh_watcher *w) {
 }
 
 /* After an allocation by which the heap grows to `bytes`. */
-static void look(lh_watcher *w, uint64_t bytes) {
+static void look_whether_due(lh_watcher *w, uint64_t bytes) {
   int os_errno = errno;
   w->room_bytes = w->on ? LOOK_BYTES : INT64_MAX;
   if (!w->on || w->busy) return;
@@ -197,21 +197,21 @@ static void end_thread(lh_watcher *w, size_t bytes) {
 }
 
 /* Growth with something to do: a thread that is or was made, a look, a failure before. */
-static __attribute__((noinline)) void *grow(lh_watcher *w, void *block, size_t old_bytes,
-                                            size_t bytes) {
+static __attribute__((noinline)) void *grow_block(lh_watcher *w, void *block, size_t old_bytes,
+                                                  size_t bytes) {
   size_t more_bytes = bytes - (block ? old_bytes : 0);
   if (w->newborn) end_thread(w, more_bytes);
   void *made = w->alloc(w->alloc_data, block, old_bytes, bytes);
   if (!made || w->failed_bytes) note_failure(w, made, block, old_bytes, bytes);
   if (!made) return NULL;
-  if (w->room_bytes <= 0) look(w, lh_gc_bytes(w->global) + more_bytes);
+  if (w->room_bytes <= 0) look_whether_due(w, lh_gc_bytes(w->global) + more_bytes);
   if (!block && old_bytes == LUA_TTHREAD && bytes == w->thread_bytes) begin_thread(w, made);
   return made;
 }
 
 /* Where there is nothing to do the host's function is jumped to; so its answer is not seen unless
 ** failures matter. */
-static void *allocate(void *data, void *block, size_t old_bytes, size_t bytes) {
+static void *allocate_watched(void *data, void *block, size_t old_bytes, size_t bytes) {
   lh_watcher *w = data;
   size_t held_bytes = block ? old_bytes : 0; /* else it is the kind of object */
   if (bytes == 0) {
@@ -221,7 +221,7 @@ static void *allocate(void *data, void *block, size_t old_bytes, size_t bytes) {
   } else if (bytes > held_bytes) {
     w->room_bytes -= (int64_t)(bytes - held_bytes);
     if (RARE(w->room_bytes <= 0 || bytes == w->thread_bytes)) {
-      return grow(w, block, old_bytes, bytes);
+      return grow_block(w, block, old_bytes, bytes);
     }
     if (w->options.out_of_memory) {
       void *made = w->alloc(w->alloc_data, block, old_bytes, bytes);
@@ -233,7 +233,7 @@ static void *allocate(void *data, void *block, size_t old_bytes, size_t bytes) {
 }
 
 bool lh_watch_is_installed(const lh_watcher *w) {
-  return RAW_FIELD(w->global, RAW_GLOBAL_ALLOC, lua_Alloc) == allocate &&
+  return RAW_FIELD(w->global, RAW_GLOBAL_ALLOC, lua_Alloc) == allocate_watched &&
          RAW_FIELD(w->global, RAW_GLOBAL_ALLOC_DATA, void *) == w;
 }
 
@@ -241,7 +241,7 @@ void lh_watch_install(lh_watcher *w) {
   if (w->installed) return; /* it is behind another one, which would be called in a circle */
   w->alloc = lua_getallocf(w->main_thread, &w->alloc_data);
   w->installed = true;
-  lua_setallocf(w->main_thread, allocate, w);
+  lua_setallocf(w->main_thread, allocate_watched, w);
 }
 
 void lh_watch_uninstall(lh_watcher *w) {

@@ -45,7 +45,7 @@ static int32_t *left_of(const lh_watcher *w, lua_State *thread) {
 
 static void on_hook(lua_State *L, lua_Debug *event);
 
-static bool is_ours(lua_State *thread) {
+static bool has_our_hook(lua_State *thread) {
   return lua_gethook(thread) == on_hook && lua_gethookmask(thread) & OUR_BIT;
 }
 
@@ -69,7 +69,7 @@ static lh_armed *find_or_add(lh_watcher *w, lua_State *thread) {
 }
 
 /* Notes what of the thread's hook is the program's. */
-static void note(const lh_watcher *w, lh_armed *armed) {
+static void note_hook(const lh_watcher *w, lh_armed *armed) {
   lua_Hook hook = lua_gethook(armed->thread);
   int mask = lua_gethookmask(armed->thread);
   int left = *left_of(w, armed->thread);
@@ -84,12 +84,12 @@ static void note(const lh_watcher *w, lh_armed *armed) {
 static void arm_thread(lh_watcher *w, lua_State *thread) {
   const raw_call *call = RAW_FIELD(thread, RAW_THREAD_CALL, const raw_call *);
   bool is_being_made = !call;
-  if (is_being_made || call->status & RAW_CALL_HOOK_YIELDED || is_ours(thread)) return;
+  if (is_being_made || call->status & RAW_CALL_HOOK_YIELDED || has_our_hook(thread)) return;
   int mask = LUA_MASKCALL | LUA_MASKRET | LUA_MASKCOUNT | OUR_BIT;
   if (lua_gethook(thread) || lua_gethookmask(thread)) {
     lh_armed *armed = find_or_add(w, thread);
     if (!armed) return;
-    note(w, armed);
+    note_hook(w, armed);
     mask |= armed->mask & LUA_MASKLINE;
   } else {
     lh_armed *armed = find_armed(w, thread);
@@ -147,7 +147,7 @@ void lh_arm_again(lh_watcher *w) {
 static void restore(lh_watcher *w, lh_armed *armed) {
   if (!armed->thread || lua_gethook(armed->thread) != on_hook) return;
   int count = lua_gethookcount(armed->thread);
-  note(w, armed);
+  note_hook(w, armed);
   lua_sethook(armed->thread, armed->hook, armed->mask, count);
   bool is_counted = armed->mask & LUA_MASKCOUNT && armed->left > 0 && armed->left < count;
   if (is_counted) *left_of(w, armed->thread) = armed->left;
@@ -204,7 +204,7 @@ static lua_Hook due_hook(const lh_watcher *w, lh_armed *armed, int event) {
                               [LUA_HOOKCOUNT] = LUA_MASKCOUNT,
                               [LUA_HOOKTAILCALL] = LUA_MASKCALL};
   bool is_due = event != LUA_HOOKCOUNT || count_down(w, armed);
-  note(w, armed);
+  note_hook(w, armed);
   return is_due && armed->mask & masks[event] ? armed->hook : NULL;
 }
 
@@ -227,7 +227,8 @@ bool lh_hook_fits(lh_watcher *w) {
   enum { COUNT = 123456789 };
   lua_State *thread = w->own_thread;
   lua_sethook(thread, on_hook, OUR_BIT, COUNT);
-  bool fits = *left_of(w, thread) == COUNT && lua_gethookcount(thread) == COUNT && is_ours(thread);
+  bool fits =
+      *left_of(w, thread) == COUNT && lua_gethookcount(thread) == COUNT && has_our_hook(thread);
   lua_sethook(thread, NULL, 0, 0);
   return fits;
 }

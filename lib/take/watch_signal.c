@@ -142,7 +142,7 @@ static int catch_one(int number, lh_error *error) {
   return LH_OK;
 }
 
-static bool is_ours(int number) {
+static bool is_our_handler(int number) {
   struct sigaction current;
   return sigaction(number, NULL, &current) == 0 && current.sa_flags & SA_SIGINFO &&
          current.sa_sigaction == on_signal;
@@ -154,7 +154,7 @@ static bool is_harmless(int number) {
 }
 
 static void let_go_one(int number) {
-  if (--watchers.signals[number].users > 0 || !is_ours(number)) return;
+  if (--watchers.signals[number].users > 0 || !is_our_handler(number)) return;
   struct sigaction *earlier = &watchers.signals[number].earlier;
   if (earlier->sa_handler == SIG_DFL && !is_harmless(number)) earlier->sa_handler = SIG_IGN;
   (void)sigaction(number, earlier, NULL);
@@ -260,7 +260,7 @@ lh_watcher *lh_watchers_find(lua_State *L) {
 }
 
 bool lh_watchers_hear(const lh_watcher *w) {
-  return is_ours(w->options.signal_number);
+  return is_our_handler(w->options.signal_number);
 }
 
 uint64_t lh_watchers_number(void) {

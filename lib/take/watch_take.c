@@ -13,7 +13,7 @@
 #include "watch.h"
 
 /* The next name that no file has: a process of some other day may have had our id. */
-static void name_file(lh_watcher *w) {
+static void choose_file_name(lh_watcher *w) {
   struct stat info;
   do {
     (void)snprintf(w->path, sizeof w->path, "%s/%s-%lld-%llu.heap", w->directory, w->program,
@@ -21,8 +21,8 @@ static void name_file(lh_watcher *w) {
   } while (lstat(w->path, &info) == 0);
 }
 
-static void report(const lh_watcher *w, const char *path, const lh_taken *taken,
-                   const lh_error *error) {
+static void report_file(const lh_watcher *w, const char *path, const lh_taken *taken,
+                        const lh_error *error) {
   lh_watch_report r = {.path = path, .taken = taken, .error = error};
   if (w->options.report) w->options.report(&r, w->options.payload);
 }
@@ -49,7 +49,7 @@ void lh_watch_reap(lh_watcher *w) {
     if (!w->jobs[i]) continue;
     int rc = lh_job_wait(w->jobs[i], 0, &taken, &error);
     if (rc == LH_EBUSY) continue;
-    report(w, w->job_paths[i], rc == LH_OK ? &taken : NULL, rc == LH_OK ? NULL : &error);
+    report_file(w, w->job_paths[i], rc == LH_OK ? &taken : NULL, rc == LH_OK ? NULL : &error);
     forget_job(w, i);
   }
 }
@@ -61,12 +61,12 @@ void lh_watch_leave_jobs(lh_watcher *w) {
     if (!w->jobs[i]) continue;
     (void)lh_fail(&error, LH_EBUSY, "process %lld is still writing '%s'",
                   (long long)lh_job_process(w->jobs[i]), w->job_paths[i]);
-    report(w, w->job_paths[i], NULL, &error);
+    report_file(w, w->job_paths[i], NULL, &error);
     forget_job(w, i);
   }
 }
 
-static int start_job(lh_watcher *w, lua_State *L, lh_error *error) {
+static int start_in_background(lh_watcher *w, lua_State *L, lh_error *error) {
   size_t i = 0;
   while (i < LH_MOST_JOBS && w->jobs[i]) i++;
   if (i == LH_MOST_JOBS) {
@@ -97,7 +97,7 @@ void lh_watch_tell_unheard(lh_watcher *w) {
                 "the program handles signal %d itself now: unless it calls our handler, that asks "
                 "for no snapshot; choose another signal",
                 w->options.signal_number);
-  report(w, "", NULL, &error);
+  report_file(w, "", NULL, &error);
 }
 
 void lh_watch_tell_late(lh_watcher *w, bool in_handler) {
@@ -109,23 +109,23 @@ void lh_watch_tell_late(lh_watcher *w, bool in_handler) {
   bool may_tell = !in_handler || w->options.report_is_signal_safe;
   if (w->told_late || !may_tell || !(atomic_load(&w->wanted) & LH_WANT_SNAPSHOT)) return;
   w->told_late = true;
-  report(w, "", NULL, &late);
+  report_file(w, "", NULL, &late);
 }
 
 static void take(lh_watcher *w, lua_State *L, bool background, bool or_direct) {
   lh_taken taken;
   lh_error error;
-  name_file(w);
+  choose_file_name(w);
   if (background) {
-    int rc = start_job(w, L, &error);
+    int rc = start_in_background(w, L, &error);
     if (rc == LH_OK) return;
     if (!or_direct) {
-      report(w, w->path, NULL, &error);
+      report_file(w, w->path, NULL, &error);
       return;
     }
   }
   int rc = lh_take_snapshot(L, w->path, &w->take, &taken, &error);
-  report(w, w->path, rc == LH_OK ? &taken : NULL, rc == LH_OK ? NULL : &error);
+  report_file(w, w->path, rc == LH_OK ? &taken : NULL, rc == LH_OK ? NULL : &error);
 }
 
 void lh_watch_serve(lh_watcher *w, lua_State *L, unsigned wanted, bool background) {

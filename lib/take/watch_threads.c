@@ -27,22 +27,22 @@ static size_t first_place(const lh_threads *set, const lua_State *thread) {
   return (size_t)(hash >> 32) & set->mask;
 }
 
-static lua_State *at(const lh_threads *set, size_t place) {
+static lua_State *thread_at(const lh_threads *set, size_t place) {
   return atomic_load_explicit(&set->slots[place], memory_order_relaxed);
 }
 
-static void put(lh_threads *set, size_t place, lua_State *thread) {
+static void set_thread_at(lh_threads *set, size_t place, lua_State *thread) {
   atomic_store_explicit(&set->slots[place], thread, memory_order_relaxed);
 }
 
-static lh_threads *current(const lh_watcher *w) {
+static lh_threads *current_set(const lh_watcher *w) {
   return atomic_load_explicit(&w->threads, memory_order_acquire);
 }
 
 /* The place of the thread, or the free one where it is missed. */
-static size_t find(const lh_threads *set, const lua_State *thread) {
+static size_t place_of_thread(const lh_threads *set, const lua_State *thread) {
   size_t place = first_place(set, thread);
-  while (at(set, place) && at(set, place) != thread) place = (place + 1) & set->mask;
+  while (thread_at(set, place) && thread_at(set, place) != thread) place = (place + 1) & set->mask;
   return place;
 }
 
@@ -53,22 +53,22 @@ static lh_threads *new_set(size_t slots) {
 }
 
 /* There is a free slot. */
-static void insert(lh_threads *set, lua_State *thread) {
-  put(set, find(set, thread), thread);
+static void insert_thread(lh_threads *set, lua_State *thread) {
+  set_thread_at(set, place_of_thread(set, thread), thread);
   set->n_used++;
   set->n_living++;
 }
 
 /* A table with room for more, without graves, in place of the current one. */
-static bool grow(lh_watcher *w) {
-  lh_threads *old = current(w);
+static bool enlarge_set(lh_watcher *w) {
+  lh_threads *old = current_set(w);
   size_t slots = 64;
   while (slots < 4 * old->n_living) slots *= 2;
   lh_threads *set = new_set(slots);
   if (!set) return false;
   for (size_t i = 0; i <= old->mask; i++) {
-    lua_State *thread = at(old, i);
-    if (thread && thread != GRAVE) insert(set, thread);
+    lua_State *thread = thread_at(old, i);
+    if (thread && thread != GRAVE) insert_thread(set, thread);
   }
   atomic_store_explicit(&w->threads, set, memory_order_release);
   lh_free(old);
@@ -76,10 +76,10 @@ static bool grow(lh_watcher *w) {
 }
 
 /* Without memory the thread is not in the set, and will not be armed: nothing worse. */
-static bool add(lh_watcher *w, lua_State *thread) {
-  lh_threads *set = current(w);
-  if (4 * (set->n_used + 1) > 3 * (set->mask + 1) && !grow(w)) return false;
-  insert(current(w), thread);
+static bool add_to_set(lh_watcher *w, lua_State *thread) {
+  lh_threads *set = current_set(w);
+  if (4 * (set->n_used + 1) > 3 * (set->mask + 1) && !enlarge_set(w)) return false;
+  insert_thread(current_set(w), thread);
   return true;
 }
 
@@ -90,21 +90,22 @@ void lh_threads_born(lh_watcher *w) {
   lua_State *thread = (lua_State *)(void *)(block + w->extra_bytes);
   bool is_thread = RAW_FIELD(thread, offsetof(raw_object, type), uint8_t) == RAW_THREAD &&
                    lh_global_state(thread) == w->global;
-  if (is_thread && add(w, thread)) w->newest = thread; /* else it was another block of C code */
+  if (is_thread && add_to_set(w, thread))
+    w->newest = thread; /* else it was another block of C code */
   lh_arm(w);
 }
 
 void lh_threads_died(lh_watcher *w, const void *block) {
-  lh_threads *set = current(w);
+  lh_threads *set = current_set(w);
   const void *thread = (const char *)block + w->extra_bytes;
   if (block == w->newborn) w->newborn = NULL;
   if (thread == w->own_thread) w->own_thread = NULL; /* a program has taken it away */
   if (thread == w->newest) w->newest = NULL;
   if (!set) return;
-  size_t place = find(set, thread);
-  if (at(set, place)) {
-    bool is_last = !at(set, (place + 1) & set->mask); /* of its chain: no grave is needed */
-    put(set, place, is_last ? NULL : GRAVE);
+  size_t place = place_of_thread(set, thread);
+  if (thread_at(set, place)) {
+    bool is_last = !thread_at(set, (place + 1) & set->mask); /* of its chain: no grave is needed */
+    set_thread_at(set, place, is_last ? NULL : GRAVE);
     set->n_used -= is_last;
     set->n_living--;
   }
@@ -119,7 +120,7 @@ bool lh_threads_init(lh_watcher *w) {
   atomic_store_explicit(&w->threads, set, memory_order_release);
   const raw_object *o = RAW_FIELD(w->global, RAW_GLOBAL_ALLGC, const raw_object *);
   for (; o; o = o->next) {
-    if (o->type == RAW_THREAD && !add(w, (lua_State *)(uintptr_t)o)) return false;
+    if (o->type == RAW_THREAD && !add_to_set(w, (lua_State *)(uintptr_t)o)) return false;
   }
   return true;
 }
@@ -129,19 +130,19 @@ void lh_threads_free(lh_watcher *w) {
 }
 
 bool lh_threads_has(const lh_watcher *w, const lua_State *thread) {
-  const lh_threads *set = current(w);
-  return at(set, find(set, thread)) != NULL;
+  const lh_threads *set = current_set(w);
+  return thread_at(set, place_of_thread(set, thread)) != NULL;
 }
 
 size_t lh_threads_slots(const lh_watcher *w) {
-  const lh_threads *set = current(w);
+  const lh_threads *set = current_set(w);
   return set ? set->mask + 1 : 0;
 }
 
 lua_State *lh_threads_next(const lh_watcher *w, size_t *place) {
-  const lh_threads *set = current(w);
+  const lh_threads *set = current_set(w);
   while (set && *place <= set->mask) {
-    lua_State *thread = at(set, (*place)++);
+    lua_State *thread = thread_at(set, (*place)++);
     if (thread && thread != GRAVE) return thread;
   }
   return NULL;

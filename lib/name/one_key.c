@@ -1,5 +1,5 @@
 /*
-** singles.c - maps with one entry. {vUVswKPy9RUS} is the sessions of a user by a random key, and
+** one_key.c - maps with one entry. {vUVswKPy9RUS} is the sessions of a user by a random key, and
 ** would be a class of its own for each user.
 **
 ** One such table does not tell whether its key is a field's name. But where eight tables have one
@@ -10,13 +10,13 @@
 
 enum { MANY = 8 };
 
-typedef struct single {
+typedef struct one_key {
   lh_id table;
   uint32_t holds; /* class */
-} single;
+} one_key;
 
 /* The only table of its shape, with one key, and what it holds says what it is for? */
-static bool is_single(const lh_namer *namer, lh_id id, uint32_t *holds) {
+static bool has_one_key(const lh_namer *namer, lh_id id, uint32_t *holds) {
   const lh_classes *classes = namer->classes;
   if (classes->of[id] == UINT32_MAX) return false;
   const lh_class_entry *entry = &classes->list[classes->of[id]];
@@ -29,30 +29,30 @@ static bool is_single(const lh_namer *namer, lh_id id, uint32_t *holds) {
   return *holds != UINT32_MAX && classes->list[*holds].specific;
 }
 
-void lh_join_singles(lh_namer *namer) {
+void lh_join_one_key_maps(lh_namer *namer) {
   lh_classes *classes = namer->classes;
-  single *singles = NULL, found;
+  one_key *maps = NULL, found;
   size_t n = 0, capacity = 0;
-  lh_map count = {0}; /* of each class that singles hold */
+  lh_map count = {0}; /* of each class that they hold */
   for (lh_id id = 1; id <= namer->snapshot->n && !namer->failed; id++) {
-    if (!is_single(namer, id, &found.holds)) continue;
+    if (!has_one_key(namer, id, &found.holds)) continue;
     found.table = id;
     uint32_t *held = lh_map_at(&count, found.holds);
-    if (!held || !lh_grow(&singles, n, &capacity, sizeof *singles)) {
+    if (!held || !lh_grow(&maps, n, &capacity, sizeof *maps)) {
       namer->failed = true;
       break;
     }
-    singles[n++] = found;
+    maps[n++] = found;
     *held = *held == LH_NO_NUMBER ? 1 : *held + 1;
   }
   for (size_t i = 0; i < n && !namer->failed; i++) {
-    if (lh_map_get(&count, singles[i].holds) < MANY) continue;
+    if (lh_map_get(&count, maps[i].holds) < MANY) continue;
     uint32_t map = lh_map_of_strings(namer);
     if (map == LH_NO_NUMBER) break;
-    lh_class *old = &classes->list[classes->of[singles[i].table]].visible;
+    lh_class *old = &classes->list[classes->of[maps[i].table]].visible;
     old->objects = old->garbage_objects = old->shallow_bytes = old->garbage_bytes = 0;
-    classes->of[singles[i].table] = map;
+    classes->of[maps[i].table] = map;
   }
-  lh_free(singles);
+  lh_free(maps);
   lh_map_free(&count);
 }

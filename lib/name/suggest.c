@@ -1,11 +1,11 @@
 /*
-** near.c - what somebody may have meant who misspelt a name.
+** suggest.c - what somebody may have meant who misspelt a name.
 */
 #include "find.h"
 
 #include <string.h>
 
-enum { LONGEST = 63, SHOWN_NEAR = 3, SHOWN_KEYS = 8 };
+enum { LONGEST = 63, SHOWN_SUGGESTIONS = 3, SHOWN_KEYS = 8 };
 
 static char lower(char c) {
   return c >= 'A' && c <= 'Z' ? (char)(c + 32) : c;
@@ -40,7 +40,7 @@ static bool contains(const char *text, size_t n, const char *part, size_t n_part
 }
 
 /* How well `name` answers to what was asked: 0 best, UINT32_MAX not at all. */
-static uint32_t nearness(const char *asked, size_t n_asked, const char *name, size_t n_name) {
+static uint32_t unlikeness(const char *asked, size_t n_asked, const char *name, size_t n_name) {
   if (n_asked == 0) return UINT32_MAX;
   if (n_asked >= 3 && contains(name, n_name, asked, n_asked))
     return 2 + (uint32_t)((n_name - n_asked) / 8);
@@ -56,17 +56,17 @@ typedef struct best {
   size_t n, limit;
 } best;
 
-static int compare(const best *b, size_t i, lh_range name, uint32_t rank) {
+static int compare_names(const best *b, size_t i, lh_range name, uint32_t rank) {
   if (b->ranks[i] != rank) return b->ranks[i] < rank ? -1 : 1;
   size_t x = lh_range_length(b->names[i]), y = lh_range_length(name);
   int order = memcmp(b->names[i].at, name.at, x < y ? x : y);
   return order ? order : (x > y) - (x < y);
 }
 
-static void offer(best *b, lh_range name, uint32_t rank) {
+static void offer_name(best *b, lh_range name, uint32_t rank) {
   size_t i = b->n;
-  while (i > 0 && compare(b, i - 1, name, rank) > 0) i--;
-  if (i == b->limit || (i > 0 && compare(b, i - 1, name, rank) == 0)) return;
+  while (i > 0 && compare_names(b, i - 1, name, rank) > 0) i--;
+  if (i == b->limit || (i > 0 && compare_names(b, i - 1, name, rank) == 0)) return;
   if (b->n < b->limit) b->n++;
   for (size_t j = b->n - 1; j > i; j--) {
     b->names[j] = b->names[j - 1];
@@ -76,7 +76,7 @@ static void offer(best *b, lh_range name, uint32_t rank) {
   b->ranks[i] = rank;
 }
 
-/* Offers the string keys of a table; `all`: those that are not near, too. Returns how many entries
+/* Offers the string keys of a table; `all`: those that are not alike, too. Returns how many entries
 ** the table has. */
 static size_t offer_keys(best *b, const lh_snapshot *snapshot, lh_range asked, lh_id table,
                          bool all) {
@@ -89,22 +89,22 @@ static size_t offer_keys(best *b, const lh_snapshot *snapshot, lh_range asked, l
     if (key.kind != LH_VALUE_OBJECT || !lh_string_whole(snapshot, key.as.object, &name.at, &n))
       continue;
     name.end = name.at + n;
-    uint32_t rank = nearness(asked.at, lh_range_length(asked), name.at, n);
-    if (all || rank != UINT32_MAX) offer(b, name, rank);
+    uint32_t rank = unlikeness(asked.at, lh_range_length(asked), name.at, n);
+    if (all || rank != UINT32_MAX) offer_name(b, name, rank);
   }
   return n_entries;
 }
 
-void lh_add_near(lh_text *text, const lh_snapshot *snapshot, lh_range asked, lh_id table,
-                 bool classes) {
-  best b = {.limit = SHOWN_NEAR};
+void lh_add_suggestions(lh_text *text, const lh_snapshot *snapshot, lh_range asked, lh_id table,
+                        bool classes) {
+  best b = {.limit = SHOWN_SUGGESTIONS};
   if (table != LH_NO_OBJECT) (void)offer_keys(&b, snapshot, asked, table, false);
   for (uint32_t i = 0; classes && i < lh_class_count(snapshot); i++) {
     const lh_class *class = lh_class_at(snapshot, i);
     const char *name = class->name;
     if (class->objects == 0 && class->garbage_objects == 0) continue;
-    uint32_t rank = nearness(asked.at, lh_range_length(asked), name, strlen(name));
-    if (rank != UINT32_MAX) offer(&b, (lh_range){name, name + strlen(name)}, rank);
+    uint32_t rank = unlikeness(asked.at, lh_range_length(asked), name, strlen(name));
+    if (rank != UINT32_MAX) offer_name(&b, (lh_range){name, name + strlen(name)}, rank);
   }
   for (size_t i = 0; i < b.n; i++) {
     lh_text_string(text, i == 0 ? " (did you mean '" : i + 1 < b.n ? "', '" : "' or '");
