@@ -85,6 +85,23 @@ describe("heap.busted", function()
     it("misspelt", function() assert.leaks_at_most(0, "session", new) end)
     it("another class", function() assert.leaks_at_most(0, "Other", new) end)
     it("held behind nil", function() assert.collected(function() return {}, nil, new() end) end)
+    it("of no class", function() assert.is_not.leaks_at_most(0, "Sesion", clean) end)
+    it("of none that stays", function() assert.leaks_at_most(0, "Session", clean) end)
+    it("of what the function collects", function()
+      assert.leaks_at_most(0, "Collected", function()
+        setmetatable({}, {__name = "Collected"})
+        collectgarbage()
+      end)
+    end)
+    it("of a function that fails at last", function()
+      local runs = 0
+      local _, why = pcall(assert.leaks_at_most, 0, "Session", function()
+        runs = runs + 1
+        if runs > 25 then error("boom", 0) end
+      end)
+      assert.equal("boom", why)
+      assert.is_true(collectgarbage("isrunning"))
+    end)
   ]], "app_spec.lua")
 
   local function check(name, ...)
@@ -147,9 +164,17 @@ describe("heap.busted", function()
   check("strings", "app_spec.lua:35: Expected to be collected, but 1 object is not:",
         "the entry of name: what is no object, such as a string, is never collected")
 
-  check("misspelt",
-        "app_spec.lua:55: leaks_at_most: no 'session' is left, but 'Session' is; which is meant?")
-  check("another class", "successes")
+  it("tells what no object is called", function()
+    for name, class in pairs {misspelt = "session", ["of no class"] = "Sesion",
+                              ["another class"] = "Other"} do
+      local start = ("leaks_at_most: there is no class '%s' (did you mean '"):format(class)
+      assert.matches(start .. (class == "Other" and "" or "Session'"), told[name], 1, true)
+      assert.matches("'?), nor does the function make one", told[name], 1, true)
+    end
+  end)
+  check("of none that stays", "successes")
+  check("of what the function collects", "successes")
+  check("of a function that fails at last", "successes")
   check("no function", "app_spec.lua:36: leaks_nothing needs a function")
   check("no class",
         "app_spec.lua:37: leaks_at_most needs a number, the name of a class and a function")
