@@ -263,7 +263,7 @@ build/fuzz/fuzz_%: build/fuzz/tests/fuzz/fuzz_%.o $(FUZZ_COMMON:%=build/fuzz/%) 
 
 # What the columns of answers mean, where readers look for it, and the completions of options;
 # committed, and checked by lint.
-DOCUMENTS = cli/man/heaptop.1 cli/man/heappath.1 lua/heap/reader_rows_meta.lua
+DOCUMENTS = cli/man/heaptop.1 cli/man/heapdiff.1 cli/man/heappath.1 lua/heap/reader_rows_meta.lua
 generated: build/generate/columns $(TOOLS:%=build/generate/%)
 	@build/generate/columns $(CHECK) $(DOCUMENTS)
 	@set -e; for tool in $(TOOLS); do for file in $$tool.bash _$$tool; do \

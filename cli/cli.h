@@ -76,6 +76,12 @@ typedef struct cli {
   unsigned next_number;
 } cli;
 
+/* Of a table that is put together, before cli_begin: adds options to it, and those questions of the
+** library that are options of the command; the key of lh_questions[i] is first_key + i. */
+void cli_add_options(cli_tool *tool, cli_option table[CLI_MAX_OPTIONS], const cli_option *list,
+                     size_t n);
+void cli_add_questions(cli_tool *tool, cli_option table[CLI_MAX_OPTIONS], int first_key);
+
 void cli_begin(cli *c, const cli_tool *tool);
 
 /* The next option's key (its argument is optarg), or -1 behind the last; then optind is the first
@@ -159,7 +165,6 @@ char *cli_path_told(const lh_snapshot *snapshot, const lh_path *path, bool folde
 
 const char *cli_count(cli *c, uint64_t n);                                       /* 1,204 */
 const char *cli_count_of(cli *c, uint64_t n, const char *one, const char *many); /* 1 object */
-const char *cli_count_change(cli *c, uint64_t from, uint64_t to);                /* +12 */
 const char *cli_size(cli *c, uint64_t bytes);                                    /* 1.2 MB */
 const char *cli_size_change(cli *c, uint64_t from, uint64_t to);                 /* -1.2 MB */
 const char *cli_share(cli *c, uint64_t part, uint64_t whole);                    /* 12.5% */

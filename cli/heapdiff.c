@@ -12,27 +12,26 @@ enum {
   KEY_SINCE,
   KEY_UNTIL,
   KEY_FACTOR,
-  KEY_LADDER,
   KEY_CSV,
-  KEY_OWNERS,
   KEY_BEFORE,
   KEY_AFTER,
   KEY_KNOWN,
   KEY_FINGERPRINTS,
   KEY_FAIL_OVER,
-  KEY_FAIL_OBJECTS
+  KEY_FAIL_OBJECTS,
+  KEY_QUESTION /* from here on they are the questions of the library */
 };
 
-static const cli_option options[] = {
+static const cli_option first_options[] = {
     {'n', "top", "N", "rows in each table (default 20; 0: all)"},
     {KEY_SORT, "sort", "ORDER=retained|shallow|count",
      "groups by retained (default), shallow or count"},
     {KEY_SINCE, "since", "MARK", "what was allocated after this mark of the snapshot"},
     {KEY_UNTIL, "until", "MARK", "with --since: and before this one"},
-    {KEY_FACTOR, "factor", "N", "flag groups whose object count is a multiple of N"},
-    {KEY_LADDER, "ladder", NULL, "what grows from step to step; so with 4 snapshots or more"},
+    {KEY_FACTOR, "factor", "N", "flag groups whose object count is a multiple of N"}};
+
+static const cli_option last_options[] = {
     {KEY_CSV, "csv", NULL, "print a ladder as CSV, a line for each row and snapshot"},
-    {KEY_OWNERS, "owners", NULL, "who owns the growth, from the first to the last snapshot"},
     {KEY_BEFORE, "before", "A [B]", "with --after: one or two snapshots before a change"},
     {KEY_AFTER, "after", "A [B]", "and as many after it: is it fixed?"},
     {KEY_FINGERPRINTS, "fingerprints", NULL, "show what --known takes, for each group"},
@@ -41,7 +40,9 @@ static const cli_option options[] = {
     {KEY_FAIL_OBJECTS, "fail-objects", "N", "exit with 1 if more new objects stay"},
     CLI_COMMON_OPTIONS};
 
-static const cli_tool tool = {
+static cli_option options[CLI_MAX_OPTIONS];
+
+static cli_tool tool = {
     "heapdiff",
     "Shows what was allocated between two moments and is still alive: the leaks.",
     {"[options] A B C            allocated between A and B, still alive in C",
@@ -51,10 +52,16 @@ static const cli_tool tool = {
      "[options] --owners A ... B who owns the growth",
      "[options] --before A [B] --after A [B]    is it fixed?"},
     options,
-    sizeof options / sizeof *options,
+    0,
     "Example: heapdiff --factor 100 a b c     the suspicious work ran 100 times\n"
     "Exit status: 0 done, 1 more stays than --fail-over or --fail-objects allows,\n"
     "2 wrong usage or failure.\n"};
+
+static void make_options(void) {
+  cli_add_options(&tool, options, first_options, sizeof first_options / sizeof *first_options);
+  cli_add_questions(&tool, options, KEY_QUESTION);
+  cli_add_options(&tool, options, last_options, sizeof last_options / sizeof *last_options);
+}
 
 /* The argument of --before or --after, and a second one if there is: not an option. */
 static size_t take_files(const char *files[2], int argc, char **argv) {
@@ -62,6 +69,11 @@ static size_t take_files(const char *files[2], int argc, char **argv) {
   if (optind >= argc || argv[optind][0] == '-') return 1;
   files[1] = argv[optind++];
   return 2;
+}
+
+static void choose_question(request *r, const lh_question *chosen) {
+  r->is_asked_twice |= r->question != NULL && r->question != chosen;
+  r->question = chosen;
 }
 
 static void parse_options(cli *c, request *r, int argc, char **argv) {
@@ -93,17 +105,20 @@ static void parse_options(cli *c, request *r, int argc, char **argv) {
         break;
       case KEY_KNOWN: known_read(c, &r->known, optarg); break;
       case KEY_FINGERPRINTS: r->fingerprints = true; break;
-      case KEY_LADDER: r->ladder = true; break;
       case KEY_CSV: r->csv = true; break;
-      case KEY_OWNERS: r->owners = true; break;
       case KEY_BEFORE: r->n_before = take_files(r->halves[0], argc, argv); break;
       case KEY_AFTER: r->n_after = take_files(r->halves[1], argc, argv); break;
+      default: choose_question(r, lh_questions[key - KEY_QUESTION]); break;
     }
   }
 }
 
+static bool asks_for(const request *r, const char *question) {
+  return r->question != NULL && strcmp(r->question->name, question) == 0;
+}
+
 static bool is_ladder(const request *r) {
-  return r->ladder || r->n_files > 3;
+  return asks_for(r, "ladder") || r->n_files > 3;
 }
 
 /* What does not go together. */
@@ -114,8 +129,9 @@ static void check(cli *c, const request *r) {
   if (r->since == NULL && r->n_files == 1)
     cli_usage_error(c, "one snapshot alone needs --since MARK");
   if (r->n_files == 0) cli_usage_error(c, "it takes the names of snapshots");
-  if (r->owners && (r->n_files < 2 || r->ladder || r->csv || r->factor != 0 || r->sorted ||
-                    r->fingerprints || r->known.file != NULL))
+  bool owners = r->is_asked_twice || asks_for(r, "owners");
+  if (owners && (r->n_files < 2 || r->is_asked_twice || r->csv || r->factor != 0 || r->sorted ||
+                 r->fingerprints || r->known.name != NULL))
     cli_usage_error(c,
                     "--owners takes two snapshots or more, and no --ladder, --csv, --factor,"
                     " --sort, --fingerprints or --known");
@@ -130,7 +146,7 @@ static void check(cli *c, const request *r) {
 static void check_halves(cli *c, const request *r) {
   if (r->n_before != r->n_after)
     cli_usage_error(c, "it needs as many snapshots --after as --before: one or two of each");
-  if (r->n_files > 0 || r->since != NULL || r->until != NULL || r->ladder || r->csv || r->owners ||
+  if (r->n_files > 0 || r->since != NULL || r->until != NULL || r->question != NULL || r->csv ||
       r->factor != 0 || r->sorted)
     cli_usage_error(c,
                     "--before A [B] --after A [B] takes no other snapshots, and no --since,"
@@ -152,16 +168,112 @@ static void parse(cli *c, request *r, int argc, char **argv) {
     for (size_t k = 0; k < r->n_before; k++) r->files[r->n_files++] = r->halves[i][k];
 }
 
-static int report(cli *c, request *r) {
-  if (r->n_before > 0) return halves_report(c, r);
-  if (r->owners) return owners_report(c, r);
-  return is_ladder(r) ? ladder_report(c, r) : leaks_report(c, r);
+/* {=== Reports ======================================================================== */
+
+static bool is_big(const lh_snapshot *snapshot) {
+  return lh_object_count(snapshot) > 200000;
 }
+
+/* All rows in JSON and CSV, unless -n says otherwise. */
+static lh_request request_of(const cli *c, const request *r) {
+  bool all = (c->json || r->csv) && !r->limit_given;
+  return (lh_request){.limit = all ? 0 : r->limit,
+                      .has_limit = r->limit_given,
+                      .sort = r->sort,
+                      .names = r->files,
+                      .n_names = r->n_files,
+                      .since = r->since,
+                      .until = r->until,
+                      .factor = r->factor,
+                      .fingerprints = r->fingerprints,
+                      .known = r->known.name != NULL ? &r->known : NULL};
+}
+
+static void print_json(lh_report *report) {
+  cli_json w = {0};
+  cli_json_open(&w, NULL, '{');
+  cli_report_values(&w, report);
+  cli_json_close(&w, '}');
+}
+
+/* Asks, prints the answer, and returns the exit status. */
+static int answer(cli *c, const request *r, const char *question, lh_snapshot *snapshot,
+                  const lh_request *asked) {
+  const char *last = r->files[r->n_files - 1];
+  lh_report report;
+  lh_error error;
+  if (snapshot != NULL && is_big(snapshot)) cli_progress(c, "comparing");
+  int code = lh_ask(&report, lh_find_question(question), snapshot, asked, &error);
+  cli_progress(c, NULL);
+  cli_check(c, code, r->since != NULL ? last : NULL, &error);
+  if (c->json)
+    print_json(&report);
+  else if (r->csv)
+    print_csv(c, asked);
+  else
+    cli_report_text(c, &report, last);
+  int status = gate(c, r, &report);
+  lh_report_free(&report);
+  return status;
+}
+
+/* Snapshots of different Lua states have no objects in common. */
+static bool are_apart(lh_snapshot *const *snapshots, size_t n) {
+  uint64_t state = lh_snapshot_info(snapshots[0])->state_id;
+  bool apart = false;
+  for (size_t i = 1; i < n; i++) apart |= lh_snapshot_info(snapshots[i])->state_id != state;
+  return apart;
+}
+
+static int compare(cli *c, const request *r) {
+  lh_snapshot *snapshots[3];
+  lh_request asked = request_of(c, r);
+  size_t n = r->n_files;
+  for (size_t i = 0; i < n; i++) snapshots[i] = cli_open(c, r->files[i]);
+  asked.snapshots = snapshots;
+  asked.n_snapshots = n;
+  int status = answer(c, r, are_apart(snapshots, n) ? "apart" : "diff", snapshots[n - 1], &asked);
+  for (size_t i = 0; i < n; i++) lh_close(snapshots[i]);
+  return status;
+}
+
+/* Reads the files one after another, and keeps figures only. */
+static int climb(cli *c, const request *r, const char *question) {
+  lh_request asked = request_of(c, r);
+  lh_ladder *ladder;
+  lh_error error;
+  cli_check(c, lh_ladder_new(&ladder, &error), NULL, &error);
+  for (size_t i = 0; i < r->n_files; i++) {
+    lh_snapshot *snapshot = cli_open_analysed(c, r->files[i]);
+    if (is_big(snapshot)) cli_progress(c, "counting what is in %s", r->files[i]);
+    cli_check(c, lh_ladder_add(ladder, snapshot, &error), r->files[i], &error);
+    cli_progress(c, NULL);
+    lh_close(snapshot);
+  }
+  asked.ladder = ladder;
+  int status = answer(c, r, question, NULL, &asked);
+  lh_ladder_free(ladder);
+  return status;
+}
+
+/* Of who owns the growth only the first and the last snapshot are read. */
+static int report(cli *c, request *r) {
+  if (r->n_before > 0) return climb(c, r, "compare");
+  if (asks_for(r, "owners")) {
+    r->files[1] = r->files[r->n_files - 1];
+    r->n_files = 2;
+    return climb(c, r, "owners");
+  }
+  return is_ladder(r) ? climb(c, r, "ladder") : compare(c, r);
+}
+
+/* }=================================================================================== */
 
 int main(int argc, char **argv) {
   cli c;
   request r;
   int status;
+  make_options();
   cli_begin(&c, &tool);
   parse(&c, &r, argc, argv);
   status = report(&c, &r);

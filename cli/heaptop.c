@@ -85,19 +85,10 @@ static void answer(cli *c, cli_json *w, lh_snapshot *snapshot, const request *r,
 
 /* {=== Options ======================================================================== */
 
-static void add_options(const cli_option *list, size_t n) {
-  memcpy(options + tool.n_options, list, n * sizeof *list);
-  tool.n_options += n;
-}
-
 static void make_options(void) {
-  add_options(first_options, sizeof first_options / sizeof *first_options);
-  for (int i = 0; lh_questions[i] != NULL; i++) {
-    const lh_question *q = lh_questions[i];
-    if (q->help != NULL && q->command == NULL)
-      add_options(&(cli_option){KEY_QUESTION + i, q->name, q->argument, q->help}, 1);
-  }
-  add_options(last_options, sizeof last_options / sizeof *last_options);
+  cli_add_options(&tool, options, first_options, sizeof first_options / sizeof *first_options);
+  cli_add_questions(&tool, options, KEY_QUESTION);
+  cli_add_options(&tool, options, last_options, sizeof last_options / sizeof *last_options);
 }
 
 static uint32_t one_type(const char *name, size_t length) {

@@ -12,6 +12,21 @@
 
 #include "cli.h"
 
+void cli_add_options(cli_tool *tool, cli_option table[CLI_MAX_OPTIONS], const cli_option *list,
+                     size_t n) {
+  memcpy(table + tool->n_options, list, n * sizeof *list);
+  tool->n_options += n;
+}
+
+void cli_add_questions(cli_tool *tool, cli_option table[CLI_MAX_OPTIONS], int first_key) {
+  for (int i = 0; lh_questions[i] != NULL; i++) {
+    const lh_question *q = lh_questions[i];
+    const char *command = q->command != NULL ? q->command : "heaptop";
+    if (q->help != NULL && strcmp(command, tool->name) == 0)
+      cli_add_options(tool, table, &(cli_option){first_key + i, q->name, q->argument, q->help}, 1);
+  }
+}
+
 /* Output is UTF-8 whatever the locale, so widths are computed as in one. A closed pipe ends us
 ** quietly, even where the parent ignores that signal. */
 void cli_begin(cli *c, const cli_tool *tool) {

@@ -24,10 +24,6 @@ const char *cli_size(cli *c, uint64_t bytes) {
   return kept(c, lh_size_text(bytes, c->exact_bytes));
 }
 
-const char *cli_count_change(cli *c, uint64_t from, uint64_t to) {
-  return kept(c, lh_count_change(from, to));
-}
-
 const char *cli_size_change(cli *c, uint64_t from, uint64_t to) {
   return kept(c, lh_size_change(from, to, c->exact_bytes));
 }

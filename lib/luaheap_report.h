@@ -252,6 +252,9 @@ typedef struct lh_request {
   bool each; /* what each of the cuts frees alone is told, too */
 } lh_request;
 
+/* Is what has the fingerprint left out? */
+bool lh_is_known(const lh_request *request, const char *fingerprint);
+
 /* By how much there is more than there should be, for who sets a limit to that. */
 typedef struct lh_excess {
   uint64_t bytes, objects;
@@ -265,6 +268,7 @@ typedef struct lh_question {
   const char *help;     /* one line; NULL: it is no option */
   const char *argument; /* of the option; NULL: it has none */
   const lh_table *answer;
+  bool of_ladder;   /* it is asked of figures of any number of snapshots */
   const char *main; /* the key of the rows of which the answer is a list in Lua; NULL: it is none */
   int (*ask)(lh_snapshot *snapshot, const lh_request *request, void *answer, lh_error *error);
   void (*free)(void *answer);        /* NULL: it owns nothing */

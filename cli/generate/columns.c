@@ -24,6 +24,26 @@ static void *must(void *result) {
   return result;
 }
 
+/* {=== What was written already ======================================================== */
+
+/* Rows that stand in several answers of a file are told once. */
+static struct written {
+  const lh_column *columns;
+  const char *key;
+} written[64];
+static size_t n_written;
+
+/* Under which key such rows were written, if they were; else they are now, under this one. */
+static const char *written_under(const lh_column *columns, const char *key) {
+  for (size_t i = 0; i < n_written; i++)
+    if (written[i].columns == columns) return written[i].key;
+  if (n_written == sizeof written / sizeof *written) must(NULL);
+  written[n_written++] = (struct written){columns, key};
+  return NULL;
+}
+
+/* }=================================================================================== */
+
 /* {=== Manual pages =================================================================== */
 
 enum { WIDTH = 100 };
@@ -68,32 +88,34 @@ static const char *rows_kind(const lh_column *column) {
                               : "n array of objects";
 }
 
-/* The one before it that has the same rows; NULL: none. */
-static const lh_column *told_before(const lh_table *table, const lh_column *column) {
-  const lh_column *c = table->columns;
-  while (c < column && (c->rows == NULL || c->rows != column->rows)) c++;
-  return c < column ? c : NULL;
-}
+static void put_man_columns(FILE *out, const lh_table *table, const char *end);
 
-#define LIMITED "; all, unless\n.Fl n\nis given;\n"
+/* "An array of objects, the worst first:", and what is in them, or where that stands. */
+static void put_man_rows(FILE *out, const char *article, const lh_column *column,
+                         const char *behind, const char *end) {
+  const char *same = written_under(column->rows->columns, lh_json_key(column));
+  fprintf(out, "%s%s", article, rows_kind(column));
+  if (same != NULL) fprintf(out, " as in\n.Li %s ,\n", same);
+  if (column->is_limited)
+    fprintf(out, "%sall, unless\n.Fl n\nis given;\n", same != NULL ? "" : "; ");
+  put_wrapped(out, same != NULL || column->is_limited ? "" : ", ", column->meaning);
+  fprintf(out, "%s\n", same != NULL ? behind : ":");
+  if (same == NULL) put_man_columns(out, column->rows, end);
+}
 
 /* One after another; `end` is put behind the last. */
 static void put_man_columns(FILE *out, const lh_table *table, const char *end) {
   const lh_column *column = next_json_key(table->columns);
   while (column->kind != LH_COLUMN_END) {
     const lh_column *next = next_json_key(column + 1);
-    const char *behind = next->kind == LH_COLUMN_END ? end : ",";
+    char behind[16];
+    snprintf(behind, sizeof behind, ")%s", next->kind == LH_COLUMN_END ? end : ",");
     fprintf(out, ".Li %s\n", man_key(column));
     if (column->kind == LH_COLUMN_ROWS) {
-      char inner[16];
-      fprintf(out, "(a%s", rows_kind(column));
-      put_wrapped(out, column->is_limited ? LIMITED : ", ", column->meaning);
-      fputs(":\n", out);
-      snprintf(inner, sizeof inner, ")%s", behind);
-      put_man_columns(out, column->rows, inner);
+      put_man_rows(out, "(a", column, behind, behind);
     } else {
       put_wrapped(out, "(", column->meaning);
-      fprintf(out, ")%s\n", behind);
+      fprintf(out, "%s\n", behind);
     }
     column = next;
   }
@@ -105,14 +127,7 @@ static void put_man(FILE *out, const lh_question *question) {
     if (lh_json_key(c) == NULL) continue;
     fprintf(out, ".It Li %s\n", man_key(c));
     if (c->kind == LH_COLUMN_ROWS) {
-      const lh_column *before = told_before(question->answer, c);
-      fprintf(out, "A%s", rows_kind(c));
-      put_wrapped(out, c->is_limited ? LIMITED : ", ", c->meaning);
-      fputs(before != NULL ? ", with the keys of\n" : ":\n", out);
-      if (before != NULL)
-        fprintf(out, ".Li %s .\n", before->key);
-      else
-        put_man_columns(out, c->rows, ".");
+      put_man_rows(out, "A", c, ".", ".");
     } else {
       char capital[2] = {(char)toupper((unsigned char)c->meaning[0]), '\0'};
       put_wrapped(out, capital, c->meaning + 1);
@@ -171,13 +186,11 @@ static void put_lua_fields(FILE *out, const lh_table *table, const char *main) {
 }
 
 static void put_lua_rows(FILE *out, const lh_table *table) {
-  fprintf(out, "---@class %s\n", table->name);
+  if (written_under(table->columns, table->name) != NULL) return;
+  fprintf(out, "\n---@class %s\n", table->name);
   put_lua_fields(out, table, NULL);
-  for (const lh_column *c = table->columns; c->kind != LH_COLUMN_END; c++) {
-    if (c->kind != LH_COLUMN_ROWS || told_before(table, c) != NULL) continue;
-    fputc('\n', out);
-    put_lua_rows(out, c->rows);
-  }
+  for (const lh_column *c = table->columns; c->kind != LH_COLUMN_END; c++)
+    if (c->kind == LH_COLUMN_ROWS) put_lua_rows(out, c->rows);
 }
 
 static bool has_key(const lh_table *table, const char *key) {
@@ -195,14 +208,11 @@ static void put_lua(FILE *out, const lh_question *question) {
               c->rows->name);
   if (question->main == NULL) fprintf(out, "---@class %s\n", answer->name);
   put_lua_fields(out, answer, question->main);
-  if (!has_key(answer, "reachable_bytes"))
+  if (!question->of_ladder && !has_key(answer, "reachable_bytes"))
     fputs("---@field reachable_bytes integer of these are shares\n", out);
   fputs("---@field text string as the command prints it\n", out);
-  for (const lh_column *c = answer->columns; c->kind != LH_COLUMN_END; c++) {
-    if (c->kind != LH_COLUMN_ROWS || told_before(answer, c) != NULL) continue;
-    fputc('\n', out);
-    put_lua_rows(out, c->rows);
-  }
+  for (const lh_column *c = answer->columns; c->kind != LH_COLUMN_END; c++)
+    if (c->kind == LH_COLUMN_ROWS) put_lua_rows(out, c->rows);
 }
 
 /* }=================================================================================== */
@@ -231,6 +241,7 @@ static char *generated(const char *path, const char *text) {
   char *made = NULL;
   size_t size;
   FILE *out = must(open_memstream(&made, &size));
+  n_written = 0;
   while (*text != '\0') {
     size_t n = strcspn(text, "\n") + 1;
     const lh_question *question = marked(text, n);

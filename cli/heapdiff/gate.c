@@ -10,15 +10,14 @@
 
 enum { LONGEST_LINE = 4096 };
 
-static void add(known_list *k, const char *fingerprint) {
-  if (k->n == k->capacity) {
-    k->capacity = 2 * k->capacity + 16;
-    k->list = cli_must(realloc(k->list, k->capacity * sizeof *k->list));
-  }
+/* There is room for 16, or for the next power of two. */
+static void add(lh_known *k, const char *fingerprint) {
+  bool is_full = k->n == 0 || (k->n >= 16 && (k->n & (k->n - 1)) == 0);
+  if (is_full) k->list = cli_must(realloc(k->list, (k->n > 0 ? 2 * k->n : 16) * sizeof *k->list));
   memcpy(k->list[k->n++], fingerprint, LH_FINGERPRINT_BYTES);
 }
 
-static void take_line(cli *c, known_list *k, char *line, unsigned number) {
+static void take_line(cli *c, lh_known *k, char *line, unsigned number) {
   static const char blanks[] = " \t\r\n";
   char *word = line + strspn(line, blanks), *behind = word + strcspn(word, " \t\r\n#");
   char *comment = behind + strspn(behind, blanks);
@@ -31,10 +30,10 @@ static void take_line(cli *c, known_list *k, char *line, unsigned number) {
         c, NULL,
         "%s:%u: '%s' is no fingerprint; a line is one of those that --fingerprints prints in its "
         "first column, alone or with # and a comment behind it",
-        k->file, number, word);
+        k->name, number, word);
   if (!commented)
     cli_die(c, NULL, "%s:%u: '%s' is behind a fingerprint, but no comment: put # in front of it",
-            k->file, number, comment);
+            k->name, number, comment);
   add(k, word);
 }
 
@@ -48,10 +47,10 @@ static FILE *must_open(cli *c, const char *file) {
   return in;
 }
 
-void known_read(cli *c, known_list *k, const char *file) {
+void known_read(cli *c, lh_known *k, const char *file) {
   char line[LONGEST_LINE];
   FILE *in = must_open(c, file);
-  k->file = file;
+  k->name = file;
   for (unsigned number = 1; fgets(line, sizeof line, in) != NULL; number++) {
     if (strlen(line) == sizeof line - 1)
       cli_die(c, NULL, "%s:%u: the line is too long", file, number);
@@ -62,38 +61,23 @@ void known_read(cli *c, known_list *k, const char *file) {
   if (k->n > 1) qsort(k->list, k->n, sizeof *k->list, compare);
 }
 
-bool known_has(const known_list *k, const char *fingerprint) {
-  return k->n > 0 && bsearch(fingerprint, k->list, k->n, sizeof *k->list, compare) != NULL;
-}
-
-void known_print(cli *c, const known_list *k, uint64_t n, uint64_t bytes, uint64_t objects) {
-  char *file;
-  if (k->file == NULL) return;
-  file = cli_escape(k->file);
-  if (n == 0)
-    printf("Nothing that %s lists is among them\n", file);
-  else
-    printf("Left out, since %s lists them: %s, %s, %s\n", file,
-           cli_count_of(c, n, "group", "groups"), cli_count_of(c, objects, "object", "objects"),
-           cli_size(c, bytes));
-  lh_free(file);
-}
-
-int gate(cli *c, const request *r, uint64_t bytes, uint64_t grown_bytes, uint64_t objects,
-         const char *what) {
-  bool too_many_bytes = r->has_fail_over && bytes + grown_bytes > r->fail_over_bytes;
-  bool too_many_objects = r->has_fail_objects && objects > r->fail_objects;
-  const char *limit = cli_size(c, r->fail_over_bytes);
-  if (too_many_bytes && grown_bytes == 0)
-    cli_say(c, "%s %s, which is more than %s", cli_size(c, bytes), what, limit);
-  else if (too_many_bytes && bytes == 0)
-    cli_say(c, "older containers grew by %s, which is more than %s", cli_size(c, grown_bytes),
-            limit);
+int gate(cli *c, const request *r, const lh_report *report) {
+  lh_excess e;
+  report->question->excess(report, &e);
+  bool too_many_bytes = r->has_fail_over && e.bytes + e.grown_bytes > r->fail_over_bytes;
+  bool too_many_objects = r->has_fail_objects && e.objects > r->fail_objects;
+  lh_number bytes = lh_size_text(e.bytes, c->exact_bytes),
+            grown = lh_size_text(e.grown_bytes, c->exact_bytes),
+            limit = lh_size_text(r->fail_over_bytes, c->exact_bytes);
+  if (too_many_bytes && e.grown_bytes == 0)
+    cli_say(c, "%s %s, which is more than %s", bytes.text, e.what, limit.text);
+  else if (too_many_bytes && e.bytes == 0)
+    cli_say(c, "older containers grew by %s, which is more than %s", grown.text, limit.text);
   else if (too_many_bytes)
-    cli_say(c, "%s %s, and older containers grew by %s: together more than %s", cli_size(c, bytes),
-            what, cli_size(c, grown_bytes), limit);
+    cli_say(c, "%s %s, and older containers grew by %s: together more than %s", bytes.text, e.what,
+            grown.text, limit.text);
   if (too_many_objects)
-    cli_say(c, "%s %s, which is more than %s", cli_count_of(c, objects, "object", "objects"), what,
-            cli_count(c, r->fail_objects));
+    cli_say(c, "%s %s, which is more than %s", lh_count_of(e.objects, "object", "objects").text,
+            e.what, lh_count_text(r->fail_objects).text);
   return too_many_bytes || too_many_objects ? CLI_NO : CLI_DONE;
 }

@@ -11,7 +11,11 @@ const lh_question *const lh_questions[] = {
     &lh_threads_question,  &lh_class_question,   &lh_waste_question,
     &lh_growing_question,  &lh_epochs_question,  &lh_classes_question,
     &lh_info_question,     &lh_objects_question, &lh_set_question,
-    &lh_cut_question,      &lh_ignored_question, NULL};
+    &lh_cut_question,      &lh_ignored_question,
+
+    &lh_info_question,     &lh_objects_question, &lh_diff_question,
+    &lh_apart_question,    &lh_strings_question, &lh_ladder_question,
+    &lh_halves_question,   &lh_owners_question,  NULL};
 
 const lh_question *lh_find_question(const char *name) {
   const lh_question *const *q = lh_questions;
@@ -21,20 +25,40 @@ const lh_question *lh_find_question(const char *name) {
 
 /* {=== Names of snapshots ============================================================= */
 
+/* For people, and then as the user gave them, with the marks behind them. */
+static size_t count_names(const lh_report *report) {
+  return 2 * report->request.n_names + 2;
+}
+
 static void free_names(lh_report *report) {
-  for (size_t i = 0; report->names && i < report->request.n_names; i++) lh_free(report->names[i]);
+  for (size_t i = 0; report->names && i < count_names(report); i++) lh_free(report->names[i]);
   lh_free(report->names);
 }
 
-static bool escape_names(lh_report *report) {
-  const lh_request *r = &report->request;
-  report->names = lh_alloc_zeroed(r->n_names + 1, sizeof *report->names);
-  bool made = report->names != NULL;
-  for (size_t i = 0; made && i < r->n_names; i++) {
-    report->names[i] = lh_escaped(r->names[i], strlen(r->names[i]));
-    made = report->names[i] != NULL;
+/* The texts that the request refers to are kept: the user may let go of them. */
+static bool keep_names(lh_report *report) {
+  lh_request *r = &report->request;
+  size_t n = r->n_names;
+  char **names = report->names = lh_alloc_zeroed(count_names(report), sizeof *report->names);
+  bool made = names != NULL;
+  for (size_t i = 0; made && i < n; i++) {
+    names[i] = lh_escaped(r->names[i], strlen(r->names[i]));
+    names[n + i] = lh_copy_text(r->names[i]);
+    made = names[i] && names[n + i];
   }
+  const char **marks[] = {&r->since, &r->until};
+  for (size_t i = 0; made && i < 2; i++) {
+    if (!*marks[i]) continue;
+    *marks[i] = names[2 * n + i] = lh_copy_text(*marks[i]);
+    made = *marks[i] != NULL;
+  }
+  if (made) r->names = (const char *const *)names + n;
   return made;
+}
+
+void lh_name_asked(lh_cell *cell, const char *name) {
+  cell->as.name.bytes = name;
+  cell->as.name.n = name ? strlen(name) : 0;
 }
 
 void lh_names_asked(lh_report *report, const void *row, lh_cell *cell) {
@@ -50,8 +74,8 @@ int lh_ask(lh_report *report, const lh_question *question, lh_snapshot *snapshot
   lh_reach reach = {0};
   *report = (lh_report){.question = question, .request = *request, .snapshot = snapshot};
   void *answer = lh_alloc_zeroed(1, question->answer->row_bytes);
-  bool made = answer && escape_names(report);
-  int code = made ? question->ask(snapshot, request, answer, error)
+  bool made = answer && keep_names(report);
+  int code = made ? question->ask(snapshot, &report->request, answer, error)
                   : lh_fail_memory(error, "answering a question");
   if (code == LH_OK && snapshot) lh_reach_totals(snapshot, &reach);
   report->whole_bytes = reach.reachable_bytes;

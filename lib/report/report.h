@@ -79,9 +79,11 @@
             .n_offset = offsetof(ROW, n), .n_bytes = sizeof(((ROW *)0)->n))
 #define LH_INLINE_ROWS(key, list, n, table, ...) \
   LH_ROWS(key, list, n, table, __VA_ARGS__, .is_inline = true)
-#define LH_INLINE_ROW(key, field, table, ...) \
-  LH_COLUMN(key, NULL, LH_COLUMN_ROWS, __VA_ARGS__, .rows = table, .offset = offsetof(ROW, field), \
-            .is_inline = true, .is_one = true)
+#define LH_ROW(key, field, table, ...) \
+  LH_COLUMN(key, NULL, LH_COLUMN_ROWS, __VA_ARGS__, .rows = table, .is_one = true, \
+            .offset = offsetof(ROW, field), .bytes = sizeof(((ROW *)0)->field))
+#define LH_INLINE_ROW(key, field, table, ...) LH_ROW(key, field, table, __VA_ARGS__, \
+            .is_inline = true)
 /* Of an lh_gone, which is the first field of the struct: `at` is what stands before its fields. */
 #define LH_GONE_COLUMNS(at) \
   LH_NAME("pattern", at text, "as it was given"), \
@@ -125,6 +127,7 @@ const char *lh_keep_text(lh_report *report, char *text);
 void lh_name_of_mark(lh_cell *cell, const lh_mark_info *mark); /* NULL: none */
 
 /* For columns of the names of snapshots, and of fingerprints. */
+void lh_name_asked(lh_cell *cell, const char *name); /* NULL: none */
 void lh_names_asked(lh_report *report, const void *row, lh_cell *cell);
 const char *lh_fingerprint_heading(const lh_report *report);
 void lh_references_of(lh_report *report, const void *row, lh_cell *cell); /* of an lh_gone */
@@ -140,9 +143,6 @@ void lh_cell_what(lh_report *report, lh_id id, lh_cell *cell);
 
 /* Is the object of those that are asked for? */
 bool lh_is_asked_for(const lh_snapshot *snapshot, const lh_request *request, lh_id id);
-
-/* Is what has the fingerprint left out? */
-bool lh_is_known(const lh_request *request, const char *fingerprint);
 
 /* By what they are in order: "retained", "shallow", which it is for garbage, or "count". */
 const char *lh_sort_name(const lh_request *request);
@@ -209,6 +209,7 @@ void lh_tell_compared(lh_teller *teller, bool same_state);
 extern const lh_question lh_info_question, lh_classes_question, lh_objects_question,
     lh_epochs_question, lh_suspects_question, lh_modules_question, lh_threads_question,
     lh_class_question, lh_under_question, lh_waste_question, lh_growing_question, lh_set_question,
-    lh_cut_question, lh_ignored_question;
+    lh_cut_question, lh_ignored_question, lh_diff_question, lh_apart_question, lh_strings_question,
+    lh_ladder_question, lh_halves_question, lh_owners_question;
 
 #endif

@@ -8,6 +8,7 @@
 #include "ask.h"
 #include "forge.h"
 #include "luaheap.h"
+#include "luaheap_report.h"
 #include "read/snapshot.h"
 
 enum { MOST_TEXTS = 12 };
@@ -113,6 +114,38 @@ static void ask_texts(lh_snapshot *s) {
 
 /* }=================================================================================== */
 
+/* {=== Answers ======================================================================== */
+
+/* The answer to a question, and its text: of two or three snapshots, or of a ladder. */
+static void ask_question(const char *name, lh_snapshot *const snapshots[], size_t n,
+                         const lh_ladder *ladder) {
+  static const char *const names[] = {"a", "b", "\33[31mc", "d"};
+  lh_request request = {.snapshots = snapshots,
+                        .n_snapshots = ladder ? 0 : n,
+                        .ladder = ladder,
+                        .names = names,
+                        .n_names = n,
+                        .limit = 3,
+                        .factor = 2,
+                        .fingerprints = true};
+  lh_report report;
+  if (lh_ask(&report, lh_find_question(name), ladder ? NULL : snapshots[n - 1], &request, NULL) !=
+      LH_OK)
+    return;
+  char *text = lh_report_text(&report, "c");
+  if (text) claim(!strchr(text, '\33'));
+  lh_free(text);
+  lh_report_free(&report);
+}
+
+static bool are_of_one_state(lh_snapshot *const snapshots[], size_t n) {
+  size_t same = 0;
+  for (size_t i = 0; i < n; i++) same += snapshots[i]->info.state_id == snapshots[0]->info.state_id;
+  return same == n;
+}
+
+/* }=================================================================================== */
+
 /* {=== Differences ==================================================================== */
 
 static void ask_group(lh_snapshot *c, const lh_diff_group *group) {
@@ -150,12 +183,16 @@ static void compare(lh_snapshot *a, lh_snapshot *b, lh_snapshot *c) {
   if (lh_diff_snapshots(a, b, c, &diff, NULL) != LH_OK) return;
   ask_diff(c, diff);
   lh_diff_free(diff);
+  lh_snapshot *const snapshots[] = {a, b ? b : c, c};
+  size_t n = b ? 3 : 2;
+  ask_question(are_of_one_state(snapshots, n) ? "diff" : "apart", snapshots, n, NULL);
 }
 
 static void compare_strings(lh_snapshot *a, lh_snapshot *c) {
   lh_string_changes strings;
   if (lh_analyse(a, NULL) != LH_OK || lh_analyse(c, NULL) != LH_OK) return;
   if (lh_compare_strings(a, c, &strings, NULL) == LH_OK) lh_free(strings.rows);
+  ask_question("strings", (lh_snapshot *const[]){a, c}, 2, NULL);
 }
 
 /* }=================================================================================== */
@@ -202,6 +239,9 @@ static void climb(lh_snapshot *const steps[], size_t n) {
   bool ok = lh_ladder_new(&ladder, NULL) == LH_OK;
   for (size_t i = 0; ok && i < n; i++) ok = lh_ladder_add(ladder, steps[i], NULL) == LH_OK;
   if (ok) ask_ladder(ladder);
+  if (ok) ask_question("ladder", steps, n, ladder);
+  if (ok) ask_question("compare", steps, n, ladder);
+  if (ok) ask_question("owners", steps, n, ladder);
   lh_ladder_free(ladder);
 }
 

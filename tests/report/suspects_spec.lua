@@ -309,4 +309,15 @@ describe("a report of heaptop", function()
       assert.truthy(err:find("^heaptop: %-%-suspects goes with no %-%-by, %-%-sort, "), err)
     end
   end)
+
+  it("tells of a file whose name looks like an option what can be typed", function()
+    local dir = take(cases["many in one place"][1])
+    support.run({"mv", "s", "--", "-s"}, {cwd = dir})
+    local out = ask(dir, "--", "-s")
+    for _, tool in ipairs {"heappath", "heaptop"} do
+      local question = out:match(": (" .. tool .. " [^\n]*)")
+      local _, err, code = support.run(question, {cwd = dir})
+      assert.same({0, ""}, {code, err}, question)
+    end
+  end)
 end)

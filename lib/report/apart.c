@@ -1,0 +1,258 @@
+/*
+** apart.c - snapshots of different processes or Lua states: what one has more of than the other, by
+** path, by class, and strings by what they say. Never by address: no object of one is an object of
+** another.
+*/
+#include <stdlib.h>
+#include <string.h>
+
+#include "report/diff.h"
+#include "report/growth.h"
+
+typedef struct found {
+  lh_growth_found growth; /* the first field: for the columns of its rows */
+  lh_ladder *ladder;
+  lh_diff *diff; /* for its classes */
+  lh_class_change *classes;
+  size_t n_classes;
+  lh_string_changes strings;
+  void *nothing; /* no new objects are known, and no containers */
+  size_t n_nothing;
+} found;
+
+/* {=== Strings ======================================================================== */
+
+static void beginning_of(lh_report *report, const void *row, lh_cell *cell) {
+  lh_id id = ((const lh_string_change *)row)->example;
+  cell->as.text = lh_keep_text(report, lh_string_text(report->snapshot, id, 256));
+}
+
+static void short_beginning_of(lh_report *report, const void *row, lh_cell *cell) {
+  lh_id id = ((const lh_string_change *)row)->example;
+  cell->as.text = lh_keep_text(report, lh_string_text(report->snapshot, id, 32));
+}
+
+#define ROW lh_string_change
+static const lh_column string_columns[] = {
+    LH_EXAMPLE("example", NULL, example, "one of them", LH_LUA_ONLY),
+    LH_COMPUTED(NULL, NULL, LH_COLUMN_TEXT, beginning_of, "its beginning, in quotes",
+                LH_JSON_ONLY("string")),
+    LH_COUNT_SERIES("objects", NULL, objects, "how many in the first and in the last"),
+    LH_BYTES_SERIES("bytes", NULL, bytes, "of these"),
+    LH_OF(NULL, NULL, LH_COLUMN_TEXT, example, lh_cell_path, "the path of one of them",
+          LH_JSON_ONLY("held_by")),
+    LH_BYTES_CHANGE("bytes", bytes),
+    LH_COUNT_CHANGE("objects", objects),
+    LH_COMPUTED(NULL, "string", LH_COLUMN_TEXT, short_beginning_of, NULL),
+    LH_OF(NULL, "held by", LH_COLUMN_TEXT, example, lh_cell_path, NULL),
+    LH_END};
+#undef ROW
+
+static const lh_string_changes *strings_of(const lh_report *report) {
+  return report->question == &lh_strings_question ? report->answer
+                                                  : &((const found *)report->answer)->strings;
+}
+
+static void tell_strings(lh_teller *t, lh_report *report, const void *rows, size_t n);
+
+static const lh_table string_table =
+    LH_TABLE("heap.string_change", "string", "strings", lh_string_change, string_columns,
+             .tell = tell_strings);
+
+static void tell_strings(lh_teller *t, lh_report *report, const void *rows, size_t n) {
+  const lh_string_changes *s = strings_of(report);
+  lh_say(t, LH_BOLD, "\nStrings of %s: %s new, %s more often than in %s, %s",
+         report->names[report->request.n_names - 1], lh_count_text(s->new_contents).text,
+         lh_count_text(s->more_contents).text, report->names[0],
+         lh_size_change(0, s->more_bytes, t->exact_bytes).text);
+  lh_tell_table(t, report, &string_table, rows, n, n);
+}
+
+#define ROW lh_string_changes
+static const lh_column strings_columns[] = {
+    LH_COUNT("new_strings", NULL, new_contents, "how many contents the first has not at all"),
+    LH_COUNT("more_strings", NULL, more_contents, "how many it has, but fewer of them"),
+    LH_BYTES("more_bytes", NULL, more_bytes, "by which both are more"),
+    LH_ROWS("strings", rows, n_rows, &string_table, "those with most bytes more first"),
+    LH_COMPUTED("snapshots", NULL, LH_COLUMN_NAMES, lh_names_asked, "what they are called"),
+    LH_END};
+#undef ROW
+
+static const lh_table strings_answer =
+    LH_TABLE("heap.strings", NULL, NULL, lh_string_changes, strings_columns);
+
+static void tell_answer(lh_teller *t, lh_report *report) {
+  const lh_string_changes *s = report->answer;
+  tell_strings(t, report, s->rows, s->n_rows);
+}
+
+static int ask_strings(lh_snapshot *snapshot, const lh_request *r, void *out, lh_error *error) {
+  return lh_compare_strings(r->snapshots[0], snapshot, out, error);
+}
+
+static void let_strings_go(void *out) {
+  lh_free(((lh_string_changes *)out)->rows);
+}
+
+const lh_question lh_strings_question = {.name = "strings",
+                                         .command = "heapdiff",
+                                         .answer = &strings_answer,
+                                         .main = "strings",
+                                         .ask = ask_strings,
+                                         .free = let_strings_go,
+                                         .tell = tell_answer};
+
+/* }=================================================================================== */
+
+/* {=== Paths ========================================================================== */
+
+#define ROW lh_growth_row
+static const lh_column path_columns[] = {
+    LH_INLINE_TEXT(NULL, NULL, fingerprint, NULL, LH_UNBROKEN, LH_HEADING(lh_fingerprint_heading)),
+    LH_COMPUTED(NULL, "bytes", LH_COLUMN_BYTES_CHANGE, lh_bytes_in_each, NULL),
+    LH_COMPUTED(NULL, "now", LH_COLUMN_BYTES, lh_last_bytes, NULL),
+    LH_COMPUTED(NULL, "objects", LH_COLUMN_COUNT_CHANGE, lh_objects_in_each, NULL),
+    LH_COMPUTED(NULL, "now", LH_COLUMN_COUNT, lh_last_objects, NULL),
+    LH_TEXT(NULL, "class", class_name, NULL),
+    LH_TEXT(NULL, "held by", held_by, NULL),
+    LH_END};
+#undef ROW
+
+static const lh_table path_table = LH_TABLE(NULL, "path", "paths", lh_growth_row, path_columns);
+
+/* Or did only a snapshot between the two have more or less of it? */
+static bool has_changed(const lh_growth_row *row, size_t last) {
+  return row->at[0].bytes != row->at[last].bytes || row->at[0].objects != row->at[last].objects;
+}
+
+static int compare_rows(const void *left, const void *right) {
+  const lh_growth_row *a = left, *b = right;
+  int64_t x = a->grew_bytes[0] + a->grew_bytes[1], y = b->grew_bytes[0] + b->grew_bytes[1];
+  if (x != y) return x > y ? -1 : 1;
+  int order = strcmp(a->held_by, b->held_by);
+  return order != 0 ? order : strcmp(a->fingerprint, b->fingerprint);
+}
+
+/* As the classes: what grew most first, what shrank most last. */
+static void tell_paths(lh_teller *t, lh_report *report, const void *rows, size_t n) {
+  const lh_growth_row *all = rows;
+  size_t last = report->request.n_snapshots - 1, n_changed = 0;
+  lh_growth_row *changed = lh_alloc_zeroed(n + 1, sizeof *changed);
+  t->failed |= !changed;
+  for (size_t i = 0; changed && i < n; i++)
+    if (has_changed(&all[i], last)) changed[n_changed++] = all[i];
+  if (changed) qsort(changed, n_changed, sizeof *changed, compare_rows);
+  lh_say(t, LH_BOLD, "\nChange of what is held, with what it retains, from %s to %s",
+         report->names[0], report->names[last]);
+  lh_tell_table(t, report, &path_table, changed, n_changed, n_changed);
+  lh_free(changed);
+}
+
+static const lh_table paths = LH_TABLE("heap.growth_row", "path", "paths", lh_growth_row,
+                                       lh_growth_columns, .tell = tell_paths);
+
+/* }=================================================================================== */
+
+/* {=== The answer ===================================================================== */
+
+#define ROW found
+static const lh_column answer_columns[] = {
+    LH_FLAG("same_state", growth.same_state, "it is false"),
+    LH_ROWS("groups", nothing, n_nothing, &lh_group_table, "none, since new objects are not known"),
+    LH_ROWS("grown", nothing, n_nothing, &lh_grown_table, "none"),
+    LH_COUNT("known_paths", NULL, growth.known_paths, "how many were left out as known"),
+    LH_COUNT("total_paths", NULL, growth.n_paths, "how many there are, listed or not"),
+    LH_ROWS("paths", growth.paths, growth.n_paths, &paths, "rows as of a ladder", LH_LIMITED),
+    LH_COUNT("total_classes", NULL, n_classes, "how many there are, listed or not"),
+    LH_ROWS("classes", classes, n_classes, &lh_class_change_table, "the change of each class",
+            LH_LIMITED),
+    LH_COUNT("new_strings", NULL, strings.new_contents,
+             "how many contents the first snapshot has not at all"),
+    LH_COUNT("total_strings", NULL, strings.n_rows, "of how many contents there are more"),
+    LH_ROWS("strings", strings.rows, strings.n_rows, &string_table,
+            "those with most bytes more first", LH_LIMITED),
+    LH_COMPUTED("snapshots", NULL, LH_COLUMN_NAMES, lh_names_asked, "what they are called",
+                LH_LUA_ONLY),
+    LH_END};
+#undef ROW
+
+static const lh_table answer = LH_TABLE("heap.apart", NULL, NULL, found, answer_columns);
+
+static void tell_sentence(lh_teller *t, const lh_report *report) {
+  const lh_growth_found *f = report->answer;
+  const lh_request *r = &report->request;
+  const lh_figures *first = &f->whole[0], *last = &f->whole[r->n_snapshots - 1];
+  bool same_process = lh_snapshot_info(r->snapshots[0])->process_id ==
+                      lh_snapshot_info(report->snapshot)->process_id;
+  lh_say(t, LH_BOLD, "From %s to %s: %s objects, %s", report->names[0],
+         report->names[r->n_snapshots - 1], lh_count_change(first->objects, last->objects).text,
+         lh_size_change(first->bytes, last->bytes, t->exact_bytes).text);
+  lh_tell_known(t, report, f->known_paths, f->known_bytes, f->known_objects);
+  lh_say(t, LH_PLAIN,
+         "The snapshots are of different %s, so no object of one is an object of another:\n"
+         "compared by path, by class, and strings by content.",
+         same_process ? "Lua states" : "processes");
+  if (r->n_snapshots > 2 && t->all)
+    lh_say(t, LH_PLAIN, "The figures of %s are in --json.", report->names[1]);
+}
+
+static void tell(lh_teller *t, lh_report *report) {
+  const found *f = report->answer;
+  tell_sentence(t, report);
+  tell_paths(t, report, f->growth.paths, f->growth.n_paths);
+  if (f->n_classes > 0) lh_class_change_table.tell(t, report, f->classes, f->n_classes);
+  tell_strings(t, report, f->strings.rows, f->strings.n_rows);
+}
+
+static void let_go(void *out) {
+  found *f = out;
+  lh_free(f->strings.rows);
+  lh_growth_free(f->growth.growth);
+  lh_ladder_free(f->ladder);
+  lh_diff_free(f->diff);
+}
+
+static int ask(lh_snapshot *snapshot, const lh_request *r, void *out, lh_error *error) {
+  found *f = out;
+  lh_growth *growth = NULL;
+  int code = lh_diff_snapshots(r->snapshots[0], r->n_snapshots > 2 ? r->snapshots[1] : NULL,
+                               snapshot, &f->diff, error);
+  if (code != LH_OK) return code;
+  code = lh_ladder_new(&f->ladder, error);
+  if (code != LH_OK) f->ladder = NULL;
+  for (size_t i = 0; code == LH_OK && i < r->n_snapshots; i++)
+    code = lh_ladder_add(f->ladder, r->snapshots[i], error);
+  if (code == LH_OK) code = lh_ladder_growth(f->ladder, &growth, error);
+  if (code == LH_OK) {
+    lh_take_growth(&f->growth, growth, r);
+    f->classes = f->diff->classes;
+    f->n_classes = f->diff->n_classes;
+    code = lh_compare_strings(r->snapshots[0], snapshot, &f->strings, error);
+  }
+  if (code != LH_OK) let_go(f);
+  return code;
+}
+
+/* By how much the heap grew, but for what is known. */
+static void excess_of(const lh_report *report, lh_excess *out) {
+  const lh_growth_found *f = report->answer;
+  int64_t bytes = 0, objects = 0;
+  for (size_t i = 0; i < f->n_paths; i++) {
+    bytes += f->paths[i].grew_bytes[0] + f->paths[i].grew_bytes[1];
+    objects += f->paths[i].grew_objects[0] + f->paths[i].grew_objects[1];
+  }
+  *out = (lh_excess){.bytes = bytes > 0 ? (uint64_t)bytes : 0,
+                     .objects = objects > 0 ? (uint64_t)objects : 0,
+                     .what = "more"};
+}
+
+const lh_question lh_apart_question = {.name = "apart",
+                                       .command = "heapdiff",
+                                       .answer = &answer,
+                                       .main = "groups",
+                                       .ask = ask,
+                                       .free = let_go,
+                                       .tell = tell,
+                                       .excess = excess_of};
+
+/* }=================================================================================== */

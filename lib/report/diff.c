@@ -1,0 +1,413 @@
+/*
+** diff.c - what was allocated between two moments and stays, by two or three snapshots of one Lua
+** state or by the marks in one: first a sentence, then the groups of one class and one holder, then
+** the containers that grew (grown.c) or the change of each class (class_changes.c).
+*/
+#include <stdlib.h>
+#include <string.h>
+
+#include "report/diff.h"
+
+/* {=== Columns ======================================================================== */
+
+static bool is_flagged(const lh_request *request, const lh_diff_group *group) {
+  return request->factor != 0 && group->objects > 0 && group->objects % request->factor == 0;
+}
+
+static void type_of(lh_report *report, const void *row, lh_cell *cell) {
+  uint32_t class_index = ((const lh_diff_group *)row)->class_index;
+  cell->as.text = lh_type_name(lh_class_at(report->snapshot, class_index)->type);
+}
+
+static void flagged(lh_report *report, const void *row, lh_cell *cell) {
+  cell->is_absent = report->request.factor == 0;
+  cell->as.flag = is_flagged(&report->request, row);
+}
+
+static void multiple_of(lh_report *report, const void *row, lh_cell *cell) {
+  const lh_diff_group *group = row;
+  cell->is_null = !is_flagged(&report->request, group);
+  if (!cell->is_null) cell->as.n = group->objects / report->request.factor;
+}
+
+static const char *multiple_heading(const lh_report *report) {
+  const lh_diff_found *f = report->answer;
+  return report->request.factor != 0 ? f->multiple : NULL;
+}
+
+#define ROW lh_diff_group
+static const lh_column group_columns[] = {
+    LH_INLINE_TEXT("fingerprint", NULL, fingerprint, "the same in every run of the program",
+                   LH_UNBROKEN, LH_HEADING(lh_fingerprint_heading)),
+    LH_TEXT("class", NULL, class_name, "its name"),
+    LH_COMPUTED("type", NULL, LH_COLUMN_TEXT, type_of, "and its type"),
+    LH_TEXT("held_by", NULL, held_by, "a folded path"),
+    LH_COUNT("objects", NULL, objects,
+             "how many: those that no other new object retains, and those of the same class that "
+             "these retain, such as the rest of a linked list"),
+    LH_BYTES("shallow_bytes", NULL, shallow_bytes, "of these"),
+    LH_BYTES("retained_bytes", NULL, retained_bytes, "that would go with them"),
+    LH_COUNT("new_objects", NULL, new_objects,
+             "how many new objects these retain, themselves included"),
+    LH_BYTES("new_bytes", NULL, new_bytes, "their shallow sizes"),
+    LH_EXAMPLE("example", NULL, example, "the one that retains most"),
+    LH_COMPUTED("flagged", NULL, LH_COLUMN_FLAG, flagged,
+                "their number is a multiple; absent without a factor", LH_OPTIONAL),
+    LH_BYTES(NULL, "retained", retained_bytes, NULL),
+    LH_BYTES(NULL, "shallow", shallow_bytes, NULL),
+    LH_COUNT(NULL, "objects", objects, NULL),
+    LH_COMPUTED(NULL, NULL, LH_COLUMN_COUNT, multiple_of, NULL, LH_HEADING(multiple_heading)),
+    LH_TEXT(NULL, "class", class_name, NULL),
+    LH_TEXT(NULL, "held by", held_by, NULL),
+    LH_END};
+#undef ROW
+
+static lh_style style_of(const lh_report *report, const void *row) {
+  return is_flagged(&report->request, row) ? LH_ALARM : LH_PLAIN;
+}
+
+const lh_table lh_group_table =
+    LH_TABLE("heap.group", "group", "groups", lh_diff_group, group_columns, .style = style_of);
+
+#define ROW lh_diff_sums
+static const lh_column sums_columns[] = {
+    LH_COUNT("groups", NULL, groups, "how many"),
+    LH_COUNT("grown", NULL, containers, "how many"),
+    LH_COUNT("objects", NULL, objects, "of the groups"),
+    LH_BYTES("retained_bytes", NULL, retained_bytes, "the same"),
+    LH_BYTES("grown_bytes", NULL, grown_bytes, "of the containers"),
+    LH_END};
+#undef ROW
+
+static const lh_table sums_table = LH_TABLE("heap.known", NULL, NULL, lh_diff_sums, sums_columns);
+
+static void absent_unless_known(lh_report *report, const void *row, lh_cell *cell) {
+  (void)row;
+  cell->is_absent = !report->request.known;
+}
+
+static void since_of(lh_report *report, const void *row, lh_cell *cell) {
+  (void)row;
+  lh_name_asked(cell, report->request.since);
+}
+
+static void until_of(lh_report *report, const void *row, lh_cell *cell) {
+  (void)row;
+  lh_name_asked(cell, report->request.until);
+}
+
+#define ROW lh_diff_found
+static const lh_column answer_columns[] = {
+    LH_FLAG("same_state", same_state, "the snapshots are of one Lua state"),
+    LH_COUNT("objects", NULL, new.objects, "how many are new and still reachable"),
+    LH_BYTES("shallow_bytes", NULL, new.shallow_bytes, "of these"),
+    LH_BYTES("retained_bytes", NULL, new.retained_bytes, "that would go if all of them went"),
+    LH_INLINE_ROW("known", known, &sums_table, "what was left out; absent without a list of that",
+                  LH_OPTIONAL, .compute = absent_unless_known),
+    LH_COUNT("gone_objects", NULL, gone_objects,
+             "of two snapshots: how many were reachable in the first and are not in the second"),
+    LH_BYTES("gone_bytes", NULL, gone_bytes, "of these"),
+    LH_COUNT("total_groups", NULL, new.groups, "how many there are, listed or not"),
+    LH_ROWS("groups", groups, new.groups, &lh_group_table, "those that retain most first",
+            LH_LIMITED),
+    LH_COUNT("total_grown", NULL, new.containers, "how many there are, listed or not"),
+    LH_ROWS("grown", grown, new.containers, &lh_grown_table,
+            "the containers that grew; of three snapshots", LH_LIMITED),
+    LH_COUNT("total_classes", NULL, n_classes, "how many there are, listed or not"),
+    LH_ROWS("classes", classes, n_classes, &lh_class_change_table,
+            "the change of each class, of two snapshots", LH_LIMITED),
+    LH_COMPUTED("snapshots", NULL, LH_COLUMN_NAMES, lh_names_asked, "what they are called",
+                LH_LUA_ONLY),
+    LH_COMPUTED("since", NULL, LH_COLUMN_NAME, since_of, "the mark in place of snapshots",
+                LH_LUA_ONLY, LH_OPTIONAL),
+    LH_COMPUTED("until", NULL, LH_COLUMN_NAME, until_of, "the mark at the end", LH_LUA_ONLY,
+                LH_OPTIONAL),
+    LH_END};
+#undef ROW
+
+static const lh_table answer = LH_TABLE("heap.diff", NULL, NULL, lh_diff_found, answer_columns);
+
+/* }=================================================================================== */
+
+/* {=== The sentence =================================================================== */
+
+static const char *last_name(const lh_report *report) {
+  return report->names[report->request.n_names - 1];
+}
+
+/* "between a and b", "since the mark x": the time in which the objects were allocated. */
+static void put_when(lh_text *text, const lh_report *report) {
+  const lh_request *r = &report->request;
+  if (!r->since) {
+    lh_text_format(text, "between %s and %s", report->names[0], report->names[1]);
+    return;
+  }
+  lh_text_string(text, r->until ? "between the marks " : "since the mark ");
+  lh_text_escaped(text, r->since, strlen(r->since), false);
+  if (r->until) lh_text_string(text, " and ");
+  if (r->until) lh_text_escaped(text, r->until, strlen(r->until), false);
+}
+
+static void put_grown(lh_text *text, const lh_teller *t, const lh_diff_sums *new) {
+  uint64_t n = new->containers;
+  if (n > 0)
+    lh_text_format(text, "; %s ", lh_count_of(n, "older container", "older containers").text);
+  if (new->grown_bytes > 0)
+    lh_text_format(text, "grew by %s", lh_told_size(t, new->grown_bytes).text);
+  else if (n > 0)
+    lh_text_format(text, "%s more entries, but no more bytes", n == 1 ? "has" : "have");
+}
+
+static void tell_sentence(lh_teller *t, const lh_report *report) {
+  const lh_diff_found *f = report->answer;
+  const lh_diff_sums *new = &f->new, *known = &f->known;
+  lh_number shallow = lh_told_size(t, new->shallow_bytes),
+            retained = lh_told_size(t, new->retained_bytes);
+  lh_text text = {0};
+  if (new->objects == 0)
+    lh_text_string(&text, "Nothing that was allocated ");
+  else
+    lh_text_format(&text, "%s allocated ", lh_count_of(new->objects, "object", "objects").text);
+  put_when(&text, report);
+  lh_text_format(&text, " %s still alive in %s", new->objects < 2 ? "is" : "are",
+                 last_name(report));
+  if (new->objects > 0) lh_text_format(&text, ": %s", shallow.text);
+  if (strcmp(retained.text, shallow.text) != 0)
+    lh_text_format(&text, ", retaining %s", retained.text);
+  put_grown(&text, t, new);
+  lh_say_text(t, LH_BOLD, &text);
+  lh_tell_known(t, report, known->groups + known->containers,
+                known->retained_bytes + known->grown_bytes, known->objects);
+}
+
+/* }=================================================================================== */
+
+/* {=== How the first is held ========================================================== */
+
+/* What holds an object independently, or the variable that it is in: two paths, or none. */
+static int find_ways(lh_snapshot *snapshot, lh_id id, lh_independent *out) {
+  lh_id junction;
+  int code = lh_find_independent(snapshot, id, 2, out, NULL);
+  if (code != LH_OK || out->n > 1) return code;
+  const lh_path *path = &out->paths[0];
+  lh_id last = path->steps[path->n_steps - 1].source;
+  lh_independent_free(out);
+  code = lh_find_junction(snapshot, id, 2, &junction, out, NULL);
+  if (code != LH_OK) return code;
+  if (junction == last && lh_type_of(snapshot, last) == LH_TYPE_UPVALUE) return LH_OK;
+  lh_independent_free(out);
+  return LH_ENOTFOUND;
+}
+
+static void put_way(lh_text *text, const lh_snapshot *snapshot, const lh_path *path) {
+  char *through = NULL;
+  lh_put_freed(text, lh_path_text(snapshot, path, false));
+  text->failed |= lh_path_through(snapshot, path, false, &through, NULL) != LH_OK;
+  if (through) lh_text_format(text, " (through %s)", through);
+  lh_free(through);
+}
+
+/* The row does not say all where there are two paths: then a cut of the one that it names would not
+** free it. Three searches through the heap, for one group alone. */
+static void tell_how_held(lh_teller *t, const lh_report *report, lh_id id) {
+  lh_snapshot *snapshot = report->snapshot;
+  lh_independent ways;
+  lh_text text = {0};
+  if (!lh_is_reachable(snapshot, id) || lh_distance(snapshot, id) > LH_LONG_PATH) return;
+  int code = find_ways(snapshot, id, &ways);
+  t->failed |= code != LH_OK && code != LH_ENOTFOUND;
+  if (code != LH_OK) return;
+  lh_text_format(&text, "Of the first group, %s is held by ", lh_address_text(snapshot, id).text);
+  put_way(&text, snapshot, &ways.paths[0]);
+  lh_text_string(&text, ", and also by ");
+  put_way(&text, snapshot, &ways.paths[1]);
+  lh_say_text(t, LH_FAINT, &text);
+  lh_independent_free(&ways);
+}
+
+/* }=================================================================================== */
+
+/* {=== The groups, and what is not told =============================================== */
+
+static void tell_multiples(lh_teller *t, const lh_report *report, uint64_t n_flagged) {
+  uint64_t n = ((const lh_diff_found *)report->answer)->new.groups;
+  if (report->request.factor != 0)
+    lh_say(t, LH_PLAIN, "%s of %s %s a multiple of %s objects%s",
+           n_flagged == 0 ? "None" : lh_count_text(n_flagged).text,
+           lh_count_of(n, lh_group_table.one, lh_group_table.many).text,
+           n_flagged < 2 ? "has" : "have", lh_count_text(report->request.factor).text,
+           n_flagged == 0 ? "" : ": look there first");
+}
+
+static void tell_groups(lh_teller *t, lh_report *report) {
+  const lh_diff_found *f = report->answer;
+  uint64_t n_flagged = 0, n_heads = 0;
+  if (f->new.groups == 0) return;
+  for (size_t i = 0; i < f->new.groups; i++) {
+    n_flagged += is_flagged(&report->request, &f->groups[i]);
+    n_heads += f->groups[i].objects;
+  }
+  if (n_heads < f->new.objects)
+    lh_say(t, LH_PLAIN, "%s of them %s the others; by class and by what holds them:",
+           lh_count_text(n_heads).text, n_heads == 1 ? "retains" : "retain");
+  tell_multiples(t, report, n_flagged);
+  lh_say(t, LH_PLAIN, "%s", "");
+  lh_tell_table(t, report, &lh_group_table, f->groups, f->new.groups, f->new.groups);
+  if (t->thorough) tell_how_held(t, report, f->groups[0].example);
+}
+
+static uint64_t live_bytes(lh_teller *t, lh_snapshot *snapshot) {
+  uint64_t bytes = 0;
+  t->failed |= lh_analyse(snapshot, NULL) != LH_OK;
+  for (lh_id id = 1; !t->failed && id <= lh_object_count(snapshot); id++)
+    if (lh_is_reachable(snapshot, id) && !lh_is_own(snapshot, id))
+      bytes += lh_shallow_bytes(snapshot, id);
+  return bytes;
+}
+
+/* Says so where the heap got bigger, and neither new objects nor containers tell why: a table that
+** got bigger once, or was emptied, which does not make it smaller. */
+static void tell_untold(lh_teller *t, const lh_report *report) {
+  enum { TENTH = 10, LEAST_BYTES = 16 * 1024 };
+  const lh_diff_found *f = report->answer;
+  const lh_request *r = &report->request;
+  uint64_t told = f->diff->retained_bytes + f->new.grown_bytes + f->known.grown_bytes;
+  if (r->n_snapshots < 3) return;
+  uint64_t to = live_bytes(t, r->snapshots[2]);
+  if (told >= to / TENTH) return;
+  uint64_t from = live_bytes(t, r->snapshots[0]);
+  if (to < from + LEAST_BYTES || to < from + from / TENTH || told >= (to - from) / TENTH) return;
+  lh_text text = {0};
+  lh_text_format(&text, "\nThe heap grew by %s all the same: ", lh_told_size(t, to - from).text);
+  lh_put_freed(&text, t->next(t, LH_NEXT_OWNERS, r->names[0], r->names[2]));
+  lh_text_string(&text, " tells where,\n");
+  lh_put_freed(&text, t->next(t, LH_NEXT_WASTE, "", NULL));
+  lh_text_string(&text, " what could be given back");
+  lh_say_text(t, LH_PLAIN, &text);
+}
+
+static void tell_gone(lh_teller *t, const lh_report *report) {
+  const lh_diff_found *f = report->answer;
+  if (report->request.n_snapshots != 2) return;
+  if (f->gone_objects == 0)
+    lh_say(t, LH_PLAIN, "\nNothing of %s is gone", report->names[0]);
+  else
+    lh_say(t, LH_PLAIN, "\n%s of %s %s gone: %s",
+           lh_count_of(f->gone_objects, "object", "objects").text, report->names[0],
+           f->gone_objects == 1 ? "is" : "are", lh_told_size(t, f->gone_bytes).text);
+}
+
+static void tell(lh_teller *t, lh_report *report) {
+  const lh_diff_found *f = report->answer;
+  tell_sentence(t, report);
+  tell_groups(t, report);
+  lh_grown_table.tell(t, report, f->grown, f->new.containers);
+  if (t->thorough) tell_untold(t, report);
+  tell_gone(t, report);
+  if (f->n_classes > 0) lh_class_change_table.tell(t, report, f->classes, f->n_classes);
+  if (f->new.groups > 0)
+    lh_tell_next_of(t, LH_FAINT, "\nWhy the first of them stays", LH_NEXT_PATHS,
+                    lh_address_text(report->snapshot, f->groups[0].example).text, NULL);
+}
+
+/* }=================================================================================== */
+
+/* {=== Asking ========================================================================= */
+
+static uint64_t rank(const lh_request *request, const lh_diff_group *group) {
+  if (request->sort == LH_SORT_SHALLOW) return group->shallow_bytes;
+  return request->sort == LH_SORT_COUNT ? group->objects : group->retained_bytes;
+}
+
+/* What is known last, flagged groups first, then by the order asked for; no two groups have the
+** same example. */
+static int compare_groups(const void *left, const void *right, void *payload) {
+  const lh_diff_group *a = left, *b = right;
+  const lh_request *r = payload;
+  bool known = lh_is_known(r, a->fingerprint);
+  if (known != lh_is_known(r, b->fingerprint)) return known ? 1 : -1;
+  if (is_flagged(r, a) != is_flagged(r, b)) return is_flagged(r, a) ? -1 : 1;
+  if (rank(r, a) != rank(r, b)) return rank(r, a) > rank(r, b) ? -1 : 1;
+  if (a->retained_bytes != b->retained_bytes) return a->retained_bytes > b->retained_bytes ? -1 : 1;
+  return a->example < b->example ? -1 : a->example > b->example;
+}
+
+/* Counts what is known apart from what is not. */
+static void split_groups(lh_diff_found *f, const lh_request *request) {
+  const lh_diff *d = f->diff;
+  if (d->n_groups > 1)
+    qsort_r(d->groups, d->n_groups, sizeof *d->groups, compare_groups, (void *)request);
+  for (size_t i = 0; i < d->n_groups; i++) {
+    const lh_diff_group *group = &d->groups[i];
+    if (!lh_is_known(request, group->fingerprint)) {
+      f->new.groups++;
+      continue;
+    }
+    f->known.groups++;
+    f->known.objects += group->new_objects;
+    f->known.shallow_bytes += group->new_bytes;
+    f->known.retained_bytes += group->retained_bytes;
+  }
+  f->new.objects = d->objects - f->known.objects;
+  f->new.shallow_bytes = d->shallow_bytes - f->known.shallow_bytes;
+  f->new.retained_bytes = d->retained_bytes - f->known.retained_bytes;
+}
+
+/* The same with the containers, of which those that are not known keep their order. */
+static void split_grown(lh_diff_found *f, const lh_request *request) {
+  lh_diff *d = f->diff;
+  for (size_t i = 0; i < d->n_grown; i++) {
+    lh_grown grown = d->grown[i];
+    bool is_known = lh_is_known(request, grown.fingerprint);
+    lh_diff_sums *sums = is_known ? &f->known : &f->new;
+    sums->grown_bytes += lh_grown_bytes(&grown);
+    if (!is_known) {
+      d->grown[i] = d->grown[sums->containers];
+      d->grown[sums->containers] = grown;
+    }
+    sums->containers++;
+  }
+}
+
+static int ask(lh_snapshot *snapshot, const lh_request *r, void *out, lh_error *error) {
+  lh_diff_found *f = out;
+  int code = r->since
+                 ? lh_diff_marks(snapshot, r->since, r->until, &f->diff, error)
+                 : lh_diff_snapshots(r->snapshots[0], r->n_snapshots > 2 ? r->snapshots[1] : NULL,
+                                     snapshot, &f->diff, error);
+  if (code != LH_OK) return code;
+  split_groups(f, r);
+  split_grown(f, r);
+  f->same_state = f->diff->same_state;
+  f->groups = f->diff->groups;
+  f->grown = f->diff->grown;
+  f->classes = f->diff->classes;
+  f->n_classes = f->diff->n_classes;
+  f->gone_objects = f->diff->gone_objects;
+  f->gone_bytes = f->diff->gone_bytes;
+  (void)snprintf(f->multiple, sizeof f->multiple, "/ %s", lh_count_text(r->factor).text);
+  return LH_OK;
+}
+
+static void let_go(void *found) {
+  lh_diff_free(((lh_diff_found *)found)->diff);
+}
+
+static void excess_of(const lh_report *report, lh_excess *out) {
+  const lh_diff_sums *new = &((const lh_diff_found *)report->answer)->new;
+  *out = (lh_excess){.bytes = new->retained_bytes,
+                     .objects = new->objects,
+                     .grown_bytes = new->grown_bytes,
+                     .what = "retained"};
+}
+
+const lh_question lh_diff_question = {.name = "diff",
+                                      .command = "heapdiff",
+                                      .answer = &answer,
+                                      .main = "groups",
+                                      .ask = ask,
+                                      .free = let_go,
+                                      .tell = tell,
+                                      .excess = excess_of};
+
+/* }=================================================================================== */

@@ -1,0 +1,39 @@
+/*
+** diff.h - what two or three snapshots tell of each other: for diff.c, which asks, and its tables.
+*/
+#ifndef LUAHEAP_REPORT_DIFF_H
+#define LUAHEAP_REPORT_DIFF_H
+
+#include "report/report.h"
+
+/* Of new objects, and of the containers that grew. */
+typedef struct lh_diff_sums {
+  uint64_t groups, containers;
+  uint64_t objects, shallow_bytes, retained_bytes;
+  uint64_t grown_bytes;
+} lh_diff_sums;
+
+/* In the lists of the diff what is known stands behind what is not. */
+typedef struct lh_diff_found {
+  lh_diff *diff;
+  bool same_state;
+  lh_diff_sums new, known;
+  lh_diff_group *groups; /* of the diff */
+  lh_grown *grown;
+  lh_class_change *classes;
+  size_t n_classes;
+  uint64_t gone_objects, gone_bytes;
+  char multiple[2 + LH_NUMBER_BYTES]; /* the heading of multiples */
+  bool is_folded;                     /* a row that is shown has several containers */
+} lh_diff_found;
+
+extern const lh_table lh_group_table;
+
+/* grown.c: containers that grew; by how much. */
+extern const lh_table lh_grown_table;
+uint64_t lh_grown_bytes(const lh_grown *grown);
+
+/* class_changes.c: the change of each class, of snapshots of different states, too. */
+extern const lh_table lh_class_change_table;
+
+#endif

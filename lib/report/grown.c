@@ -1,0 +1,163 @@
+/*
+** grown.c - the containers that grew. In text those of one class whose paths differ only in what is
+** folded to * are one row: a leak in each of a thousand inboxes is one cause.
+*/
+#include <stdlib.h>
+#include <string.h>
+
+#include "report/diff.h"
+
+/* {=== One by one ===================================================================== */
+
+static void class_of(lh_report *report, const void *row, lh_cell *cell) {
+  cell->as.text = lh_class_name_of(report->snapshot, ((const lh_grown *)row)->id);
+}
+
+#define ROW lh_grown
+static const lh_column columns[] = {
+    LH_INLINE_TEXT("fingerprint", NULL, fingerprint, "as of a group"),
+    LH_EXAMPLE("object", NULL, id, "the container", LH_ADDRESS),
+    LH_COMPUTED("class", NULL, LH_COLUMN_TEXT, class_of, "what it is"),
+    LH_TEXT("held_by", NULL, held_by, "its path"),
+    LH_TEXT("place", NULL, place, "the same with \"*\" where the paths of a group vary"),
+    LH_BYTES_SERIES("shallow_bytes", NULL, shallow_bytes, "in each of the three snapshots"),
+    LH_COUNT_SERIES("entries", NULL, entries, "of a table; the same"),
+    LH_END};
+#undef ROW
+
+uint64_t lh_grown_bytes(const lh_grown *grown) {
+  const uint64_t *at = grown->shallow_bytes;
+  return at[2] > at[0] ? at[2] - at[0] : 0;
+}
+
+/* }=================================================================================== */
+
+/* {=== By place ======================================================================= */
+
+/* Containers of one class and place: the one that grew most with their sums, and how many. */
+typedef struct place {
+  lh_grown sum;
+  const lh_grown *first;
+  uint64_t n;
+} place;
+
+static void class_of_place(lh_report *report, const void *row, lh_cell *cell) {
+  class_of(report, &((const place *)row)->sum, cell);
+}
+
+static void path_of(lh_report *report, const void *row, lh_cell *cell) {
+  const place *p = row;
+  (void)report;
+  cell->as.text = p->n > 1 ? p->sum.place : p->sum.held_by;
+}
+
+static void dash_unless_table(lh_report *report, const void *row, lh_cell *cell) {
+  if (lh_type_of(report->snapshot, ((const place *)row)->sum.id) == LH_TYPE_TABLE) return;
+  cell->kind = LH_COLUMN_TEXT;
+  cell->as.text = "-";
+}
+
+static const char *number_heading(const lh_report *report) {
+  return ((const lh_diff_found *)report->answer)->is_folded ? "containers" : NULL;
+}
+
+static const char *example_heading(const lh_report *report) {
+  return ((const lh_diff_found *)report->answer)->is_folded ? "example" : "address";
+}
+
+#define ROW place
+static const lh_column place_columns[] = {
+    LH_INLINE_TEXT(NULL, NULL, sum.fingerprint, NULL, LH_UNBROKEN,
+                   LH_HEADING(lh_fingerprint_heading)),
+    LH_BYTES_CHANGE("grew", sum.shallow_bytes),
+    LH_COUNT(NULL, NULL, n, NULL, LH_HEADING(number_heading)),
+    LH_BYTES_SERIES(NULL, "bytes", sum.shallow_bytes, NULL, LH_WIDE),
+    LH_COUNT_SERIES(NULL, "entries", sum.entries, NULL, .compute = dash_unless_table),
+    LH_EXAMPLE(NULL, NULL, sum.id, NULL, LH_HEADING(example_heading)),
+    LH_COMPUTED(NULL, "class", LH_COLUMN_TEXT, class_of_place, NULL, LH_WIDE),
+    LH_COMPUTED(NULL, "path", LH_COLUMN_TEXT, path_of, NULL),
+    LH_END};
+#undef ROW
+
+static const lh_table place_table = LH_TABLE(NULL, "container", "containers", place, place_columns);
+
+/* The containers of a place stay in their order, that of what they grew by. */
+static int compare_places(const void *left, const void *right) {
+  const place *a = left, *b = right;
+  if (a->sum.class_index != b->sum.class_index)
+    return a->sum.class_index < b->sum.class_index ? -1 : 1;
+  int order = strcmp(a->sum.place, b->sum.place);
+  return order ? order : (a->first > b->first) - (a->first < b->first);
+}
+
+static int compare_sums(const void *left, const void *right) {
+  const place *a = left, *b = right;
+  uint64_t x = lh_grown_bytes(&a->sum), y = lh_grown_bytes(&b->sum);
+  if (x != y) return x > y ? -1 : 1;
+  return (a->first > b->first) - (a->first < b->first);
+}
+
+static bool is_at(const place *p, const place *other) {
+  return p->sum.class_index == other->sum.class_index &&
+         strcmp(p->sum.place, other->sum.place) == 0;
+}
+
+static void add(place *p, const place *other) {
+  p->n += other->n;
+  for (int k = 0; k < 3; k++) {
+    p->sum.shallow_bytes[k] += other->sum.shallow_bytes[k];
+    p->sum.entries[k] += other->sum.entries[k];
+  }
+}
+
+/* The rows, in the order of what they grew by; NULL: out of memory. */
+static place *fold(const lh_grown *grown, size_t n, size_t *n_places) {
+  place *places = lh_alloc_zeroed(n + 1, sizeof *places);
+  size_t m = 0;
+  if (!places) return NULL;
+  for (size_t i = 0; i < n; i++) places[i] = (place){grown[i], &grown[i], 1};
+  qsort(places, n, sizeof *places, compare_places);
+  for (size_t i = 0; i < n; i++) {
+    if (m > 0 && is_at(&places[m - 1], &places[i]))
+      add(&places[m - 1], &places[i]);
+    else
+      places[m++] = places[i];
+  }
+  qsort(places, m, sizeof *places, compare_sums);
+  *n_places = m;
+  return places;
+}
+
+/* }=================================================================================== */
+
+static void tell_places(lh_teller *t, lh_report *report, const place *places, size_t n) {
+  lh_diff_found *f = report->answer;
+  size_t n_told = t->limit != 0 && n > t->limit ? t->limit : n;
+  uint64_t n_hidden = 0;
+  f->is_folded = false;
+  for (size_t i = 0; i < n_told; i++) f->is_folded |= places[i].n > 1;
+  for (size_t i = n_told; i < n; i++) n_hidden += places[i].n;
+  lh_say(t, LH_BOLD, "\nContainers older than %s that grew until %s and again until %s",
+         report->names[0], report->names[1], report->names[2]);
+  lh_tell_rows(t, report, &place_table, places, n_told);
+  lh_tell_hidden(t, &place_table, n_hidden);
+}
+
+static void tell(lh_teller *t, lh_report *report, const void *rows, size_t n) {
+  size_t n_places;
+  if (report->request.n_snapshots < 3) {
+    lh_say(t, LH_PLAIN, "\nWhether older containers grew is told by three snapshots only");
+    return;
+  }
+  if (n == 0) {
+    lh_say(t, LH_PLAIN, "\nNo container that is older than %s grew both times", report->names[0]);
+    return;
+  }
+  place *places = fold(rows, n, &n_places);
+  t->failed |= !places;
+  if (places) tell_places(t, report, places, n_places);
+  lh_free(places);
+}
+
+const lh_table lh_grown_table =
+    LH_TABLE("heap.grown", "container", "containers", lh_grown, columns, .tell = tell);

@@ -1,0 +1,113 @@
+/*
+** growth.c - rows of what grows over several snapshots: their columns in JSON and in Lua, and what
+** is left out of them.
+*/
+#include "report/growth.h"
+
+/* {=== Figures in each snapshot ======================================================== */
+
+static size_t count_snapshots(const lh_report *report) {
+  return ((const lh_growth_found *)report->answer)->growth->n_snapshots;
+}
+
+static void set_series(const lh_report *report, lh_cell *cell, const uint64_t *first) {
+  cell->as.series.first = first;
+  cell->as.series.stride = sizeof(lh_figures);
+  cell->as.series.n = count_snapshots(report);
+}
+
+/* The functions that find a figure of a row, and of figures alone. */
+#define FIGURE(linkage, of_row, of_figures, figure)                           \
+  linkage void of_row(lh_report *report, const void *row, lh_cell *cell) {    \
+    set_series(report, cell, &((const lh_growth_row *)row)->at->figure);      \
+  }                                                                           \
+  static void of_figures(lh_report *report, const void *row, lh_cell *cell) { \
+    set_series(report, cell, &((const lh_figures *)row)->figure);             \
+  }
+FIGURE(, lh_bytes_in_each, figure_bytes, bytes)
+FIGURE(, lh_objects_in_each, figure_objects, objects)
+FIGURE(static, entries_in_each, figure_entries, entries)
+FIGURE(static, all_objects_in_each, figure_all_objects, all_objects)
+
+void lh_last_bytes(lh_report *report, const void *row, lh_cell *cell) {
+  cell->as.n = ((const lh_growth_row *)row)->at[count_snapshots(report) - 1].bytes;
+}
+
+void lh_last_objects(lh_report *report, const void *row, lh_cell *cell) {
+  cell->as.n = ((const lh_growth_row *)row)->at[count_snapshots(report) - 1].objects;
+}
+
+#define FIGURES(bytes, objects, entries, all_objects)                                      \
+  LH_COMPUTED("bytes", NULL, LH_COLUMN_BYTES_SERIES, bytes,                                \
+              "in each snapshot, with what they retain; by class shallow"),                \
+      LH_COMPUTED("objects", NULL, LH_COLUMN_COUNT_SERIES, objects, "how many, in each"),  \
+      LH_COMPUTED("entries", NULL, LH_COLUMN_COUNT_SERIES, entries, "of tables, in each"), \
+      LH_COMPUTED("all_objects", NULL, LH_COLUMN_COUNT_SERIES, all_objects,                \
+                  "in each, with what they retain")
+
+static const lh_column figure_columns[] = {
+    FIGURES(figure_bytes, figure_objects, figure_entries, figure_all_objects), LH_END};
+
+const lh_table lh_figures_table = LH_TABLE("heap.figures", NULL, NULL, lh_figures, figure_columns);
+
+/* }=================================================================================== */
+
+/* {=== Rows =========================================================================== */
+
+static void absent_without_times(lh_report *report, const void *row, lh_cell *cell) {
+  (void)row;
+  cell->is_absent = ((const lh_growth_found *)report->answer)->seconds <= 0;
+}
+
+static bool is_by_path(const void *row) {
+  return ((const lh_growth_row *)row)->held_by != NULL;
+}
+
+#define ROW lh_growth_row
+const lh_column lh_growth_columns[] = {
+    FIGURES(lh_bytes_in_each, lh_objects_in_each, entries_in_each, all_objects_in_each),
+    LH_WORD("verdict", NULL, verdict, lh_verdict_name,
+            "\"grows steadily\", \"grew once\", \"saw-tooth\", \"shrinks\"; or \"no longer "
+            "grows\", \"still grows\", \"grows now\""),
+    LH_TEXT("class", NULL, class_name, "of most of the objects"),
+    LH_WORD("type", NULL, type, lh_type_name, "the same"),
+    LH_BYTES_SERIES("grew_bytes", NULL, grew_bytes,
+                    "in the first step and after it, or before and after"),
+    LH_COUNT_SERIES("grew_objects", NULL, grew_objects, "the same of all_objects"),
+    LH_NUMBER("bytes_per_step", bytes_per_step, "of the second of grew_bytes"),
+    LH_NUMBER("bytes_per_second", bytes_per_second, "the same; absent if the times are not known",
+              LH_OPTIONAL, .compute = absent_without_times),
+    LH_TEXT("held_by", NULL, held_by, "a folded path; absent by class", LH_ONLY_WHERE(is_by_path)),
+    LH_INLINE_TEXT("fingerprint", NULL, fingerprint,
+                   "the same in every run of the program; absent by class",
+                   LH_ONLY_WHERE(is_by_path)),
+    LH_END};
+#undef ROW
+
+/* }=================================================================================== */
+
+void lh_take_growth(lh_growth_found *f, lh_growth *growth, const lh_request *request) {
+  size_t last = growth->n_snapshots - 1;
+  *f = (lh_growth_found){.growth = growth,
+                         .same_state = growth->same_state,
+                         .seconds = growth->seconds,
+                         .whole = growth->whole,
+                         .level = growth->level,
+                         .paths = growth->paths,
+                         .classes = growth->classes,
+                         .n_classes = growth->n_classes};
+  for (size_t i = 0; i < growth->n_paths; i++) {
+    const lh_growth_row *row = &growth->paths[i];
+    if (!lh_is_known(request, row->fingerprint)) {
+      f->paths[f->n_paths++] = *row;
+      continue;
+    }
+    f->known_paths++;
+    f->known_bytes += row->at[last].bytes;
+    f->known_objects += row->at[last].all_objects;
+  }
+}
+
+void lh_let_growth_go(void *found) {
+  lh_growth_free(((lh_growth_found *)found)->growth);
+}

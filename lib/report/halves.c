@@ -1,0 +1,232 @@
+/*
+** halves.c - from before to after a change of a program: is it fixed? One or two snapshots of each;
+** of two it is their growth that is compared.
+*/
+#include "report/growth.h"
+
+typedef struct found {
+  lh_growth_found growth; /* the first field: for the columns of its rows */
+  lh_answer answer;
+} found;
+
+/* One snapshot of each: there is no growth, but more or less. */
+static bool is_of_levels(const lh_report *report) {
+  return ((const lh_growth_found *)report->answer)->growth->n_snapshots == 2;
+}
+
+/* {=== Columns ======================================================================== */
+
+static void verdict_of(lh_report *report, const void *row, lh_cell *cell) {
+  lh_verdict verdict = ((const lh_growth_row *)row)->verdict;
+  cell->as.text = !is_of_levels(report)     ? lh_verdict_name(verdict)
+                  : verdict == LH_GROWS_NOW ? "more"
+                                            : "less";
+}
+
+/* By what a row grew, or what it has, in one half. */
+static void set_amount(const lh_report *report, const lh_growth_row *row, int half, lh_cell *cell) {
+  bool is_level = is_of_levels(report);
+  cell->kind = is_level ? LH_COLUMN_BYTES : LH_COLUMN_MORE_BYTES;
+  if (is_level)
+    cell->as.n = row->at[half].bytes;
+  else
+    cell->as.number = (double)row->grew_bytes[half];
+}
+
+static void set_objects(const lh_report *report, const lh_growth_row *row, int half,
+                        lh_cell *cell) {
+  bool is_level = is_of_levels(report);
+  cell->kind = is_level ? LH_COLUMN_COUNT : LH_COLUMN_COUNT_CHANGE;
+  if (is_level) {
+    cell->as.n = row->at[half].objects;
+    return;
+  }
+  cell->as.series.first = &row->at[2 * half].objects;
+  cell->as.series.stride = sizeof(lh_figures);
+  cell->as.series.n = 2;
+}
+
+static void before(lh_report *report, const void *row, lh_cell *cell) {
+  set_amount(report, row, 0, cell);
+}
+
+static void after(lh_report *report, const void *row, lh_cell *cell) {
+  set_amount(report, row, 1, cell);
+}
+
+static void objects_before(lh_report *report, const void *row, lh_cell *cell) {
+  set_objects(report, row, 0, cell);
+}
+
+static void objects_after(lh_report *report, const void *row, lh_cell *cell) {
+  set_objects(report, row, 1, cell);
+}
+
+#define ROW lh_growth_row
+#define HALVES                                                                      \
+  LH_COMPUTED(NULL, "verdict", LH_COLUMN_TEXT, verdict_of, NULL, LH_UNBROKEN),      \
+      LH_COMPUTED(NULL, "before", LH_COLUMN_MORE_BYTES, before, NULL),              \
+      LH_COMPUTED(NULL, "after", LH_COLUMN_MORE_BYTES, after, NULL),                \
+      LH_COMPUTED(NULL, "objects", LH_COLUMN_COUNT, objects_before, NULL, LH_WIDE), \
+      LH_COMPUTED(NULL, "after", LH_COLUMN_COUNT, objects_after, NULL, LH_WIDE),    \
+      LH_TEXT(NULL, "class", class_name, NULL)
+static const lh_column path_columns[] = {
+    LH_INLINE_TEXT(NULL, NULL, fingerprint, NULL, LH_UNBROKEN, LH_HEADING(lh_fingerprint_heading)),
+    HALVES, LH_TEXT(NULL, "held by", held_by, NULL), LH_END};
+static const lh_column class_columns[] = {HALVES, LH_END};
+#undef ROW
+
+static lh_style style_of(const lh_report *report, const void *row) {
+  (void)report;
+  return ((const lh_growth_row *)row)->verdict == LH_NO_LONGER_GROWS ? LH_PLAIN : LH_ALARM;
+}
+
+static const lh_table path_table =
+    LH_TABLE(NULL, "row", "rows", lh_growth_row, path_columns, .style = style_of);
+static const lh_table class_table =
+    LH_TABLE(NULL, "row", "rows", lh_growth_row, class_columns, .style = style_of);
+
+static void tell_paths(lh_teller *t, lh_report *report, const void *rows, size_t n) {
+  lh_say(t, LH_BOLD, "\nBy what holds them");
+  lh_tell_table(t, report, &path_table, rows, n, n);
+}
+
+static void tell_classes(lh_teller *t, lh_report *report, const void *rows, size_t n) {
+  lh_say(t, LH_BOLD, "\nBy class");
+  lh_tell_table(t, report, &class_table, rows, n, n);
+}
+
+static const lh_table paths = LH_TABLE("heap.growth_row", "row", "rows", lh_growth_row,
+                                       lh_growth_columns, .tell = tell_paths);
+static const lh_table classes = LH_TABLE("heap.growth_row", "row", "rows", lh_growth_row,
+                                         lh_growth_columns, .tell = tell_classes);
+
+static void set_part(lh_cell *cell, const lh_growth_row *row) {
+  cell->as.text = row ? row->held_by : NULL;
+}
+
+static void no_longer(lh_report *report, const void *row, lh_cell *cell) {
+  (void)report;
+  set_part(cell, ((const found *)row)->answer.no_longer);
+}
+
+static void still(lh_report *report, const void *row, lh_cell *cell) {
+  (void)report;
+  set_part(cell, ((const found *)row)->answer.still);
+}
+
+static void now(lh_report *report, const void *row, lh_cell *cell) {
+  (void)report;
+  set_part(cell, ((const found *)row)->answer.now);
+}
+
+#define ROW found
+static const lh_column answer_columns[] = {
+    LH_FLAG("same_state", growth.same_state, "the snapshots are of one Lua state"),
+    LH_COMPUTED("snapshots", NULL, LH_COLUMN_NAMES, lh_names_asked, "the names of the files"),
+    LH_FLAG("fixed", answer.is_fixed, "something no longer grows, and nothing still does"),
+    LH_COMPUTED("no_longer_grows", NULL, LH_COLUMN_TEXT, no_longer,
+                "the row that the answer names, by what holds it; or null", LH_OPTIONAL),
+    LH_COMPUTED("still_grows", NULL, LH_COLUMN_TEXT, still, "the same", LH_OPTIONAL),
+    LH_COMPUTED("grows_now", NULL, LH_COLUMN_TEXT, now, "the same", LH_OPTIONAL),
+    LH_ROW("whole", growth.whole, &lh_figures_table, "all that is reachable"),
+    LH_ROW("level", growth.level, &lh_figures_table, "what of that is in no row by path"),
+    LH_COUNT("known_paths", NULL, growth.known_paths, "how many were left out as known"),
+    LH_COUNT("total_paths", NULL, growth.n_paths, "how many there are, listed or not"),
+    LH_ROWS("paths", growth.paths, growth.n_paths, &paths, "what grew most first", LH_LIMITED),
+    LH_COUNT("total_classes", NULL, growth.n_classes, "how many there are, listed or not"),
+    LH_ROWS("classes", growth.classes, growth.n_classes, &classes, "the same by class", LH_LIMITED),
+    LH_END};
+#undef ROW
+
+static const lh_table answer = LH_TABLE("heap.comparison", NULL, NULL, found, answer_columns);
+
+/* }=================================================================================== */
+
+/* {=== The words ====================================================================== */
+
+static void put_amount(lh_text *text, const lh_teller *t, const lh_report *report,
+                       const lh_growth_row *row, int half) {
+  lh_cell cell = {0};
+  set_amount(report, row, half, &cell);
+  lh_put_freed(text, lh_cell_text(t, report, &cell));
+}
+
+static void tell_part(lh_teller *t, const lh_report *report, const char *before_it,
+                      const lh_growth_row *row, const char *verb) {
+  lh_text text = {0};
+  if (!row) return;
+  lh_text_format(&text, "%s%s (%s) %s: ", before_it, row->held_by, row->class_name, verb);
+  put_amount(&text, t, report, row, 0);
+  lh_text_string(&text, " before, ");
+  put_amount(&text, t, report, row, 1);
+  lh_text_string(&text, " after");
+  lh_say_text(t, LH_BOLD, &text);
+}
+
+static void tell_answer(lh_teller *t, const lh_report *report) {
+  const lh_answer *a = &((const found *)report->answer)->answer;
+  const char *fixed = a->is_fixed ? "Yes" : a->still ? "In part" : "No, it may have moved";
+  char before_it[64];
+  (void)snprintf(before_it, sizeof before_it, "Is it fixed? %s: ", fixed);
+  tell_part(t, report, before_it, a->no_longer, "no longer grows");
+  tell_part(t, report, a->no_longer ? "But: " : "Is it fixed? No: ", a->still, "still grows");
+  tell_part(t, report, "New: ", a->now, "grows now");
+  if (!a->no_longer && !a->still && !a->now) lh_say(t, LH_BOLD, "Nothing grows, before or after");
+}
+
+static void tell_levels(lh_teller *t, const lh_report *report) {
+  const lh_answer *a = &((const found *)report->answer)->answer;
+  tell_part(t, report, "Less: ", a->no_longer, "has less");
+  tell_part(t, report, "More: ", a->now, "has more");
+  if (!a->no_longer && !a->still && !a->now) lh_say(t, LH_BOLD, "No difference");
+}
+
+/* Two pairs of one run are easily given: the second tells no more than that it was taken later. */
+static void tell(lh_teller *t, lh_report *report) {
+  const lh_growth_found *f = report->answer;
+  (is_of_levels(report) ? tell_levels : tell_answer)(t, report);
+  if (!is_of_levels(report) && f->same_state)
+    lh_say(t, LH_ALARM,
+           "All these snapshots are of one run: after is only later, not after a change");
+  lh_tell_known(t, report, f->known_paths, f->known_bytes, f->known_objects);
+  lh_tell_compared(t, f->same_state);
+  tell_paths(t, report, f->paths, f->n_paths);
+  tell_classes(t, report, f->classes, f->n_classes);
+}
+
+/* }=================================================================================== */
+
+static int ask(lh_snapshot *snapshot, const lh_request *request, void *out, lh_error *error) {
+  found *f = out;
+  lh_growth *growth;
+  (void)snapshot;
+  int code = lh_ladder_halves(request->ladder, &growth, error);
+  if (code != LH_OK) return code;
+  lh_take_growth(&f->growth, growth, request);
+  growth->n_paths = f->growth.n_paths;
+  lh_answer_of(growth, &f->answer);
+  return LH_OK;
+}
+
+/* What grows after: what still does, and what did not before. */
+static void excess_of(const lh_report *report, lh_excess *out) {
+  const lh_growth_found *f = report->answer;
+  *out = (lh_excess){.what = is_of_levels(report) ? "more than before" : "of growth after"};
+  for (size_t i = 0; i < f->n_paths; i++) {
+    const lh_growth_row *row = &f->paths[i];
+    if (row->verdict == LH_NO_LONGER_GROWS) continue;
+    if (row->grew_bytes[1] > 0) out->bytes += (uint64_t)row->grew_bytes[1];
+    if (row->grew_objects[1] > 0) out->objects += (uint64_t)row->grew_objects[1];
+  }
+}
+
+const lh_question lh_halves_question = {.name = "compare",
+                                        .command = "heapdiff",
+                                        .of_ladder = true,
+                                        .answer = &answer,
+                                        .main = "paths",
+                                        .ask = ask,
+                                        .free = lh_let_growth_go,
+                                        .tell = tell,
+                                        .excess = excess_of};

@@ -1,0 +1,180 @@
+/*
+** ladder.c - what grows over any number of snapshots: first the answer, then a table by path and
+** one by class.
+*/
+#include "report/growth.h"
+
+/* {=== Columns ======================================================================== */
+
+static bool is_level(const lh_cell *series) {
+  for (size_t i = 1; i < series->as.series.n; i++)
+    if (lh_series_at(series, i) != lh_series_at(series, 0)) return false;
+  return true;
+}
+
+/* How many objects there are; of containers that stay the same, how many entries. */
+static void counts_in_each(lh_report *report, const void *row, lh_cell *cell) {
+  const lh_growth_row *r = row;
+  lh_objects_in_each(report, row, cell);
+  if (!is_level(cell)) return;
+  lh_cell entries = *cell;
+  entries.as.series.first = &r->at->entries;
+  if (is_level(&entries)) return;
+  lh_text text = {0};
+  lh_put_freed(&text, lh_cell_text(NULL, report, &entries));
+  lh_text_string(&text, " entries");
+  cell->kind = LH_COLUMN_TEXT;
+  cell->as.text = lh_keep_text(report, lh_text_finish(&text));
+}
+
+/* A rate of less than a second says nothing. */
+static const char *seconds_heading(const lh_report *report) {
+  return ((const lh_growth_found *)report->answer)->seconds >= 1 ? "a second" : NULL;
+}
+
+#define ROW lh_growth_row
+#define BY(bytes_heading)                                                                        \
+  LH_WORD(NULL, "verdict", verdict, lh_verdict_name, NULL),                                      \
+      LH_MORE_BYTES(NULL, "a step", bytes_per_step, NULL),                                       \
+      LH_MORE_BYTES(NULL, NULL, bytes_per_second, NULL, LH_WIDE, LH_HEADING(seconds_heading)),   \
+      LH_COMPUTED(NULL, bytes_heading, LH_COLUMN_BYTES_SERIES, lh_bytes_in_each, NULL, LH_WIDE), \
+      LH_COMPUTED(NULL, "bytes", LH_COLUMN_BYTES, lh_last_bytes, NULL, LH_NARROW),               \
+      LH_COMPUTED(NULL, "objects", LH_COLUMN_COUNT_SERIES, counts_in_each, NULL, LH_WIDE),       \
+      LH_COMPUTED(NULL, "objects", LH_COLUMN_COUNT, lh_last_objects, NULL, LH_NARROW),           \
+      LH_TEXT(NULL, "class", class_name, NULL)
+static const lh_column path_columns[] = {
+    LH_INLINE_TEXT(NULL, NULL, fingerprint, NULL, LH_UNBROKEN, LH_HEADING(lh_fingerprint_heading)),
+    BY("bytes, with what they retain"), LH_TEXT(NULL, "held by", held_by, NULL), LH_END};
+static const lh_column class_columns[] = {BY("bytes"), LH_END};
+#undef ROW
+
+static lh_style style_of(const lh_report *report, const void *row) {
+  (void)report;
+  return ((const lh_growth_row *)row)->verdict == LH_GROWS_STEADILY ? LH_ALARM : LH_PLAIN;
+}
+
+static const lh_table path_table =
+    LH_TABLE(NULL, "row", "rows", lh_growth_row, path_columns, .style = style_of);
+static const lh_table class_table =
+    LH_TABLE(NULL, "row", "rows", lh_growth_row, class_columns, .style = style_of);
+
+static void tell_paths(lh_teller *t, lh_report *report, const void *rows, size_t n) {
+  lh_say(t, LH_BOLD, "\nBy what holds them");
+  lh_tell_table(t, report, &path_table, rows, n, n);
+}
+
+static void tell_classes(lh_teller *t, lh_report *report, const void *rows, size_t n) {
+  lh_say(t, LH_BOLD, "\nBy class");
+  lh_tell_table(t, report, &class_table, rows, n, n);
+}
+
+static const lh_table paths = LH_TABLE("heap.growth_row", "row", "rows", lh_growth_row,
+                                       lh_growth_columns, .tell = tell_paths);
+static const lh_table classes = LH_TABLE("heap.growth_row", "row", "rows", lh_growth_row,
+                                         lh_growth_columns, .tell = tell_classes);
+
+static bool has_times(const void *answer) {
+  return ((const lh_growth_found *)answer)->seconds > 0;
+}
+
+#define ROW lh_growth_found
+static const lh_column answer_columns[] = {
+    LH_FLAG("same_state", same_state, "the snapshots are of one Lua state"),
+    LH_COMPUTED("snapshots", NULL, LH_COLUMN_NAMES, lh_names_asked, "the names of the files"),
+    LH_NUMBER("seconds", seconds,
+              "from the second snapshot (of two, the first) to the last; null if not known",
+              LH_WHERE(has_times)),
+    LH_ROW("whole", whole, &lh_figures_table, "all that is reachable"),
+    LH_ROW("level", level, &lh_figures_table, "what of that is in no row by path"),
+    LH_COUNT("known_paths", NULL, known_paths, "how many were left out as known"),
+    LH_COUNT("total_paths", NULL, n_paths, "how many there are, listed or not"),
+    LH_ROWS("paths", paths, n_paths, &paths, "the worst first", LH_LIMITED),
+    LH_COUNT("total_classes", NULL, n_classes, "how many there are, listed or not"),
+    LH_ROWS("classes", classes, n_classes, &classes, "the same by class", LH_LIMITED),
+    LH_END};
+#undef ROW
+
+static const lh_table answer = LH_TABLE("heap.growth", NULL, NULL, lh_growth_found, answer_columns);
+
+/* }=================================================================================== */
+
+/* {=== The words ====================================================================== */
+
+typedef struct summary {
+  size_t n_steady, n_once;
+  uint64_t bytes, objects; /* by which those that grow steadily grew after the first step */
+} summary;
+
+static summary summarise(const lh_growth_found *f) {
+  summary s = {0, 0, 0, 0};
+  for (size_t i = 0; i < f->n_paths; i++) {
+    const lh_growth_row *row = &f->paths[i];
+    s.n_once += row->verdict == LH_GREW_ONCE;
+    if (row->verdict != LH_GROWS_STEADILY) continue;
+    s.n_steady++;
+    if (row->grew_bytes[1] > 0) s.bytes += (uint64_t)row->grew_bytes[1];
+    if (row->grew_objects[1] > 0) s.objects += (uint64_t)row->grew_objects[1];
+  }
+  return s;
+}
+
+static void tell_sentence(lh_teller *t, const lh_report *report) {
+  const lh_growth_found *f = report->answer;
+  const char *from = report->names[0], *to = report->names[report->request.n_names - 1];
+  summary s = summarise(f);
+  lh_text text = {0};
+  if (s.n_steady > 0)
+    lh_text_format(&text, "%s grows steadily from %s to %s: %s a step", f->paths[0].held_by, from,
+                   to, lh_more_bytes(t, f->paths[0].bytes_per_step).text);
+  else
+    lh_text_format(&text, "Nothing grows steadily from %s to %s", from, to);
+  if (s.n_steady > 1)
+    lh_text_format(&text, "; %s more %s, too", lh_count_text(s.n_steady - 1).text,
+                   s.n_steady > 2 ? "do" : "does");
+  if (s.n_steady == 0 && s.n_once > 0)
+    lh_text_format(&text, "; %s grew once", lh_count_of(s.n_once, paths.one, paths.many).text);
+  lh_say_text(t, LH_BOLD, &text);
+}
+
+static void tell(lh_teller *t, lh_report *report) {
+  const lh_growth_found *f = report->answer;
+  size_t last = f->growth->n_snapshots - 1;
+  uint64_t from = f->whole[0].bytes, to = f->whole[last].bytes;
+  tell_sentence(t, report);
+  lh_say(t, LH_PLAIN, "In all %s -> %s in %s: %s", lh_told_size(t, from).text,
+         lh_told_size(t, to).text, lh_count_of(last, "step", "steps").text,
+         lh_size_change(from, to, t->exact_bytes).text);
+  lh_tell_known(t, report, f->known_paths, f->known_bytes, f->known_objects);
+  lh_tell_compared(t, f->same_state);
+  tell_paths(t, report, f->paths, f->n_paths);
+  tell_classes(t, report, f->classes, f->n_classes);
+}
+
+/* }=================================================================================== */
+
+static int ask(lh_snapshot *snapshot, const lh_request *request, void *found, lh_error *error) {
+  lh_growth *growth;
+  (void)snapshot;
+  int code = lh_ladder_growth(request->ladder, &growth, error);
+  if (code == LH_OK) lh_take_growth(found, growth, request);
+  return code;
+}
+
+static void excess_of(const lh_report *report, lh_excess *out) {
+  summary s = summarise(report->answer);
+  *out = (lh_excess){.bytes = s.bytes,
+                     .objects = s.objects,
+                     .what = "more after the first step, growing steadily"};
+}
+
+const lh_question lh_ladder_question = {
+    .name = "ladder",
+    .command = "heapdiff",
+    .help = "what grows from step to step; so with 4 snapshots or more",
+    .of_ladder = true,
+    .answer = &answer,
+    .main = "paths",
+    .ask = ask,
+    .free = lh_let_growth_go,
+    .tell = tell,
+    .excess = excess_of};

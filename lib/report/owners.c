@@ -1,0 +1,401 @@
+/*
+** owners.c - who owns the growth: the parts of the heap as a tree, each with what it had, what it
+** has, and the difference. Of a part that did not change much no parts are shown. What is not shown
+** is one line, so that the lines below a part always add up to it.
+*/
+#include <stdlib.h>
+#include <string.h>
+
+#include "report/report.h"
+
+enum {
+  LEAST_SHARE = 100, /* told is what changed by a hundredth of the greatest change */
+  MOST_SHARES = 10   /* a part of what changed by less is told no share of it */
+};
+
+typedef struct found {
+  bool same_state;
+  lh_part *parts;
+  size_t n;
+  size_t *order;   /* the parts but the whole: by the part above, then by change */
+  size_t *first;   /* of each part: where those below it begin in `order`; n + 1 numbers */
+  lh_part *chosen; /* those that are asked for, `above` being numbered among these */
+  size_t n_chosen;
+  uint64_t total; /* the size of the change of the whole */
+} found;
+
+static uint64_t change_of(const lh_part *part) {
+  const uint64_t *bytes = part->bytes;
+  return bytes[1] > bytes[0] ? bytes[1] - bytes[0] : bytes[0] - bytes[1];
+}
+
+/* {=== Columns ======================================================================== */
+
+static bool is_whole(const lh_report *report, const lh_part *part) {
+  return part == ((const found *)report->answer)->chosen;
+}
+
+/* Counted from 0, as lists in JSON are; and from 1. */
+static void above_of(lh_report *report, const void *row, lh_cell *cell) {
+  const lh_part *part = row;
+  cell->as.n = is_whole(report, part) ? UINT64_MAX : part->above; /* JSON has it as -1 */
+}
+
+static void above_in_lua(lh_report *report, const void *row, lh_cell *cell) {
+  const lh_part *part = row;
+  cell->is_null = is_whole(report, part);
+  cell->as.n = part->above + 1;
+}
+
+#define ROW lh_part
+static const lh_column part_columns[] = {
+    LH_TEXT("held_by", NULL, held_by, "empty for the whole and for what is shared"),
+    LH_TEXT("class", NULL, class_name, "null for these", LH_OPTIONAL),
+    LH_FLAG("shared", shared, "it is what several parts of the one above keep alive together"),
+    LH_COMPUTED(NULL, NULL, LH_COLUMN_COUNT, above_of,
+                "the number of the part it is a part of, counted from 0; of the whole -1",
+                LH_JSON_ONLY("above")),
+    LH_COMPUTED("above", NULL, LH_COLUMN_COUNT, above_in_lua,
+                "the number of the part that it is a part of", LH_OPTIONAL, LH_LUA_ONLY),
+    LH_BYTES_SERIES("bytes", NULL, bytes, "in the first and the last snapshot, with what is in it"),
+    LH_COUNT_SERIES("objects", NULL, objects, "the same"),
+    LH_BYTES_SERIES("own_bytes", NULL, own_bytes, "the same without what is in it"),
+    LH_COUNT_SERIES("own_objects", NULL, own_objects, "the same"),
+    LH_END};
+#undef ROW
+
+static const lh_table part_table = LH_TABLE("heap.part", "part", "parts", lh_part, part_columns);
+
+#define ROW found
+static const lh_column answer_columns[] = {
+    LH_FLAG("same_state", same_state, "the snapshots are of one Lua state"),
+    LH_COMPUTED("snapshots", NULL, LH_COLUMN_NAMES, lh_names_asked, "the names of the files"),
+    LH_COUNT("total_parts", NULL, n, "how many there are, listed or not"),
+    LH_ROWS("parts", chosen, n_chosen, &part_table, "the first of which is the whole"), LH_END};
+#undef ROW
+
+static const lh_table answer = LH_TABLE("heap.owners", NULL, NULL, found, answer_columns);
+
+/* A line of the tree. */
+typedef struct line {
+  uint64_t bytes[2], objects[2];
+  char *name; /* indented */
+  const char *class_name;
+} line;
+
+/* Of the change of the whole; less than 0 is what went the other way, so they add up to 100 %.
+** Where nearly as much went as came they say nothing. */
+static void share_of(lh_report *report, const void *row, lh_cell *cell) {
+  const found *f = report->answer;
+  const uint64_t *bytes = ((const line *)row)->bytes, *whole = f->parts[0].bytes;
+  uint64_t change = bytes[1] > bytes[0] ? bytes[1] - bytes[0] : bytes[0] - bytes[1];
+  bool against = change > 0 && (bytes[1] > bytes[0]) != (whole[1] > whole[0]);
+  lh_number positive = lh_share_text(change, f->total);
+  lh_text text = {0};
+  if (change > 0 && change / MOST_SHARES >= f->total)
+    lh_text_string(&text, "-");
+  else
+    lh_text_format(&text, "%s%s", against && strcmp(positive.text, "0.0%") != 0 ? "-" : "",
+                   positive.text);
+  cell->kind = LH_COLUMN_TEXT;
+  cell->as.text = lh_keep_text(report, lh_text_finish(&text));
+}
+
+static void name_of_line(lh_report *report, const void *row, lh_cell *cell) {
+  (void)report;
+  cell->as.text = ((const line *)row)->name;
+}
+
+#define ROW line
+static const lh_column line_columns[] = {
+    LH_BYTES_CHANGE("bytes", bytes),
+    LH_COMPUTED(NULL, "share", LH_COLUMN_SHARE, share_of, NULL),
+    LH_BYTES(NULL, "before", bytes[0], NULL, LH_WIDE),
+    LH_BYTES(NULL, "after", bytes[1], NULL),
+    LH_COUNT_CHANGE("objects", objects),
+    LH_COMPUTED(NULL, "owner", LH_COLUMN_TEXT, name_of_line, NULL),
+    LH_TEXT(NULL, "class", class_name, NULL),
+    LH_END};
+#undef ROW
+
+static const lh_table line_table = LH_TABLE(NULL, "part", "parts", line, line_columns);
+
+/* }=================================================================================== */
+
+/* {=== Choosing ======================================================================= */
+
+static int compare_parts(const void *left, const void *right, void *payload) {
+  const lh_part *parts = payload, *a = &parts[*(const size_t *)left],
+                *b = &parts[*(const size_t *)right];
+  if (a->above != b->above) return a->above < b->above ? -1 : 1;
+  if (change_of(a) != change_of(b)) return change_of(a) > change_of(b) ? -1 : 1;
+  if (a->bytes[1] != b->bytes[1]) return a->bytes[1] > b->bytes[1] ? -1 : 1;
+  int order = strcmp(a->held_by, b->held_by);
+  return order != 0 ? order : a < b ? -1 : a > b;
+}
+
+static bool sort_parts(found *f) {
+  size_t at = 0;
+  f->order = lh_alloc_zeroed(f->n, sizeof *f->order);
+  f->first = lh_alloc_zeroed(f->n + 1, sizeof *f->first);
+  if (!f->order || !f->first) return false;
+  for (size_t i = 1; i < f->n; i++) f->order[i - 1] = i;
+  if (f->n > 2) qsort_r(f->order, f->n - 1, sizeof *f->order, compare_parts, f->parts);
+  for (size_t i = 0; i <= f->n; i++) {
+    while (at < f->n - 1 && f->parts[f->order[at]].above < i) at++;
+    f->first[i] = at;
+  }
+  return true;
+}
+
+/* What comes next: of each part that is chosen the first below it that is not. A heap, the greatest
+** change on top. */
+typedef struct queue {
+  const found *f;
+  size_t *places; /* in `order` */
+  size_t n;
+} queue;
+
+static bool comes_first(const queue *q, size_t a, size_t b) {
+  const lh_part *x = &q->f->parts[q->f->order[q->places[a]]],
+                *y = &q->f->parts[q->f->order[q->places[b]]];
+  return change_of(x) != change_of(y) ? change_of(x) > change_of(y) : q->places[a] < q->places[b];
+}
+
+static void swap(queue *q, size_t a, size_t b) {
+  size_t place = q->places[a];
+  q->places[a] = q->places[b];
+  q->places[b] = place;
+}
+
+static void push(queue *q, size_t part, size_t place) {
+  size_t at = q->n;
+  if (place >= q->f->first[part + 1]) return;
+  q->places[q->n++] = place;
+  for (; at > 0 && comes_first(q, at, (at - 1) / 2); at = (at - 1) / 2) swap(q, at, (at - 1) / 2);
+}
+
+static size_t pop(queue *q) {
+  size_t top = q->places[0], at = 0;
+  q->places[0] = q->places[--q->n];
+  for (size_t below; (below = 2 * at + 1) < q->n; at = below) {
+    if (below + 1 < q->n && comes_first(q, below + 1, below)) below++;
+    if (!comes_first(q, below, at)) break;
+    swap(q, at, below);
+  }
+  return top;
+}
+
+/* The parts that changed most and at least by so much, each below parts that are chosen, too; at
+** most so many but the whole (0: all). A flag for each part; NULL: out of memory. */
+static bool *choose(const found *f, size_t limit, uint64_t least) {
+  queue q = {.f = f, .places = lh_alloc_zeroed(f->n + 1, sizeof *q.places)};
+  bool *is_chosen = lh_alloc_zeroed(f->n, sizeof *is_chosen);
+  if (q.places && is_chosen) {
+    is_chosen[0] = true;
+    push(&q, 0, f->first[0]);
+    for (size_t n = 0; q.n > 0 && (limit == 0 || n < limit); n++) {
+      size_t place = pop(&q), part = f->order[place];
+      if (change_of(&f->parts[part]) < least) break;
+      is_chosen[part] = true;
+      push(&q, part, f->first[part]);
+      push(&q, f->parts[part].above, place + 1);
+    }
+    lh_free(q.places);
+    return is_chosen;
+  }
+  lh_free(q.places);
+  lh_free(is_chosen);
+  return NULL;
+}
+
+/* Those that are asked for, in their order. */
+static bool number_chosen(found *f, size_t limit) {
+  bool *is_chosen = choose(f, limit, 0);
+  size_t *number = lh_alloc_zeroed(f->n, sizeof *number);
+  f->chosen = lh_alloc_zeroed(f->n, sizeof *f->chosen);
+  bool made = is_chosen && number && f->chosen;
+  for (size_t i = 0; made && i < f->n; i++) {
+    if (!is_chosen[i]) continue;
+    number[i] = f->n_chosen;
+    f->chosen[f->n_chosen] = f->parts[i];
+    f->chosen[f->n_chosen++].above = number[f->parts[i].above];
+  }
+  lh_free(is_chosen);
+  lh_free(number);
+  return made;
+}
+
+/* }=================================================================================== */
+
+/* {=== The words ====================================================================== */
+
+/* The part that changed most; of what is shared, that one of it. */
+static const lh_part *greatest_part(const found *f) {
+  size_t part = f->order[0];
+  if (f->parts[part].shared && f->first[part] < f->first[part + 1]) part = f->order[f->first[part]];
+  return &f->parts[part];
+}
+
+static void tell_sentence(lh_teller *t, const lh_report *report) {
+  const found *f = report->answer;
+  const lh_part *whole = &f->parts[0], *first = f->n > 1 ? greatest_part(f) : whole;
+  bool shared = f->parts[first->above].shared, exact = t->exact_bytes;
+  lh_text text = {0};
+  lh_text_format(&text, "From %s to %s: %s -> %s, %s", report->names[0],
+                 report->names[report->request.n_names - 1], lh_told_size(t, whole->bytes[0]).text,
+                 lh_told_size(t, whole->bytes[1]).text,
+                 lh_size_change(whole->bytes[0], whole->bytes[1], exact).text);
+  if (change_of(first) > 0)
+    lh_text_format(&text, "; most by %s%s: %s", first->held_by,
+                   shared ? ", which several hold" : "",
+                   lh_size_change(first->bytes[0], first->bytes[1], exact).text);
+  lh_say_text(t, LH_BOLD, &text);
+}
+
+/* The path below the one above: what is added to it, if it begins with that. */
+static const char *name_of(const found *f, const lh_part *part) {
+  const char *above = f->parts[part->above].held_by, *name = part->held_by;
+  size_t n = strlen(above);
+  if (part->shared) return "(shared by several of these)";
+  if (n > 0 && strncmp(name, above, n) == 0 && name[n] != '\0') return name + n;
+  if (n > 0 && *name == '(' && strncmp(name + 1, above, n) == 0 && name[n + 1] == ')')
+    return name + n + 2;
+  return name;
+}
+
+typedef struct lines {
+  line *list;
+  size_t n, capacity;
+  bool failed;
+} lines;
+
+static void add_line(lines *to, const uint64_t bytes[2], const uint64_t objects[2], uint32_t depth,
+                     const char *name, const char *class_name) {
+  lh_text text = {0};
+  lh_text_format(&text, "%*s%s", 2 * (int)depth, "", name);
+  line added = {{bytes[0], bytes[1]}, {objects[0], objects[1]}, lh_text_finish(&text), class_name};
+  to->failed |= !added.name || !lh_grow(&to->list, to->n, &to->capacity, sizeof *to->list);
+  if (to->failed)
+    lh_free(added.name);
+  else
+    to->list[to->n++] = added;
+}
+
+/* What of a part is not told below it: itself, and the rest of its parts. */
+static void add_rest(lines *to, const found *f, const bool *is_told, size_t part, uint32_t depth) {
+  const lh_part *p = &f->parts[part];
+  uint64_t bytes[2] = {0, 0}, objects[2] = {0, 0}, n_hidden = 0, n_told = 0;
+  char name[2 * LH_NUMBER_BYTES];
+  for (size_t i = f->first[part]; i < f->first[part + 1]; i++) {
+    const lh_part *below = &f->parts[f->order[i]];
+    n_told += is_told[f->order[i]];
+    if (is_told[f->order[i]]) continue;
+    n_hidden++;
+    for (int k = 0; k < 2; k++) {
+      bytes[k] += below->bytes[k];
+      objects[k] += below->objects[k];
+    }
+  }
+  if (n_told == 0) return;
+  if (part != 0 && p->own_bytes[0] != p->own_bytes[1])
+    add_line(to, p->own_bytes, p->own_objects, depth, "(itself)", "");
+  if (n_hidden == 0 || (bytes[0] == bytes[1] && part != 0)) return;
+  (void)snprintf(name, sizeof name, "(%s)",
+                 lh_count_of(n_hidden, "other part", "other parts").text);
+  add_line(to, bytes, objects, depth, name, "");
+}
+
+/* From each part down to the first below it, then to the next beside it; next[] is `first`, and is
+** used up. */
+static void add_tree(lines *to, const found *f, const bool *is_told, size_t *next) {
+  size_t part = 0;
+  uint32_t depth = 0;
+  for (;;) {
+    size_t at = next[part];
+    while (at < f->first[part + 1] && !is_told[f->order[at]]) at++;
+    next[part] = at + 1;
+    if (at < f->first[part + 1]) {
+      const lh_part *below = &f->parts[f->order[at]];
+      part = f->order[at];
+      add_line(to, below->bytes, below->objects, depth++, name_of(f, below),
+               below->class_name ? below->class_name : "");
+      continue;
+    }
+    add_rest(to, f, is_told, part, depth);
+    if (part == 0) return;
+    part = f->parts[part].above;
+    depth--;
+  }
+}
+
+static void tell_tree(lh_teller *t, lh_report *report, const bool *is_told) {
+  const found *f = report->answer;
+  size_t *next = lh_alloc_zeroed(f->n, sizeof *next);
+  lines all = {.failed = !next};
+  if (next) memcpy(next, f->first, f->n * sizeof *next);
+  if (next) add_tree(&all, f, is_told, next);
+  t->failed |= all.failed;
+  lh_tell_rows(t, report, &line_table, all.list, all.n);
+  for (size_t i = 0; i < all.n; i++) lh_free(all.list[i].name);
+  lh_free(all.list);
+  lh_free(next);
+}
+
+/* Only what changed, and by enough; all of that if all is asked for. */
+static void tell(lh_teller *t, lh_report *report) {
+  const found *f = report->answer;
+  uint64_t least = 0;
+  for (size_t i = 0; i < f->n && t->limit != 0; i++)
+    if (change_of(&f->parts[i]) / LEAST_SHARE > least)
+      least = change_of(&f->parts[i]) / LEAST_SHARE;
+  bool *is_told = choose(f, t->limit, least > 0 ? least : 1);
+  t->failed |= !is_told;
+  tell_sentence(t, report);
+  lh_tell_compared(t, f->same_state);
+  lh_say(t, LH_PLAIN, "%s", "");
+  if (is_told) tell_tree(t, report, is_told);
+  lh_free(is_told);
+}
+
+/* }=================================================================================== */
+
+static void let_go(void *out) {
+  found *f = out;
+  lh_free(f->order);
+  lh_free(f->first);
+  lh_free(f->chosen);
+  lh_free(f->parts);
+}
+
+static int ask(lh_snapshot *snapshot, const lh_request *request, void *out, lh_error *error) {
+  found *f = out;
+  (void)snapshot;
+  int code = lh_ladder_owners(request->ladder, &f->parts, &f->n, error);
+  if (code != LH_OK) return code;
+  f->same_state = lh_ladder_same_state(request->ladder);
+  f->total = change_of(&f->parts[0]);
+  if (sort_parts(f) && number_chosen(f, request->limit)) return LH_OK;
+  let_go(f);
+  return lh_fail_memory(error, "choosing parts");
+}
+
+static void excess_of(const lh_report *report, lh_excess *out) {
+  const found *f = report->answer;
+  const uint64_t *bytes = f->parts[0].bytes, *objects = f->parts[0].objects;
+  *out = (lh_excess){.bytes = bytes[1] > bytes[0] ? bytes[1] - bytes[0] : 0,
+                     .objects = objects[1] > objects[0] ? objects[1] - objects[0] : 0,
+                     .what = "more"};
+}
+
+const lh_question lh_owners_question = {
+    .name = "owners",
+    .command = "heapdiff",
+    .help = "who owns the growth, from the first to the last snapshot",
+    .of_ladder = true,
+    .answer = &answer,
+    .main = "parts",
+    .ask = ask,
+    .free = let_go,
+    .tell = tell,
+    .excess = excess_of};
