@@ -47,7 +47,7 @@ function reader.growth(snapshots) end
 ---of each; or, of one each, what there is.
 ---@param before (string|heap.snapshot)[]
 ---@param after (string|heap.snapshot)[]
----@return heap.growth|nil
+---@return heap.comparison|nil
 ---@return string? message
 ---@return string? code
 function reader.compare(before, after) end
@@ -55,7 +55,7 @@ function reader.compare(before, after) end
 ---Who owns the growth: the parts of the heap, the whole first, in the first and in the last
 ---snapshot. What is below a part and its own figures add up to it.
 ---@param snapshots (string|heap.snapshot)[]
----@return heap.part[]|nil
+---@return heap.owners|nil
 ---@return string? message
 ---@return string? code
 function reader.owners(snapshots) end
@@ -201,10 +201,10 @@ function snapshot:retained(set) end
 ---What changed. They are put into the order of their time: with two others, what was allocated
 ---between the oldest and the next and still lives in the youngest, and which older containers grew
 ---(`grown`); with one, what appeared, what is gone, and the change of each class (`classes`).
----Snapshots of different Lua states are compared by class only.
+---Snapshots of different Lua states are compared by path, by class, and strings by content.
 ---@param other heap.snapshot
 ---@param another? heap.snapshot
----@return heap.diff
+---@return heap.diff|heap.apart
 function snapshot:diff(other, another) end
 
 ---The same from the marks in this snapshot alone: what was allocated since one mark, or between
@@ -225,7 +225,7 @@ function snapshot:objects_with(fingerprint) end
 
 ---Strings of which the younger of two snapshots has more, by content.
 ---@param other heap.snapshot
----@return {example: heap.object, objects: integer[], bytes: integer[]}[]
+---@return heap.strings
 function snapshot:strings(other) end
 
 ---Checks what cannot break the reader, but no Lua would write: as heapcheck does.

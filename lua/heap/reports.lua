@@ -24,8 +24,6 @@ reports["heap.texts"] = function(lines)
     .. text.hidden(#lines - text.MOST_ROWS, "line")
 end
 
-for _, name in ipairs {"heap.reports_of_growth", "heap.reports_of_live"} do
-  for kind, report in pairs(require(name)) do reports[kind] = report end
-end
+for kind, report in pairs(require "heap.reports_of_live") do reports[kind] = report end
 
 return reports

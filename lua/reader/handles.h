@@ -173,7 +173,6 @@ void hr_set_integer(lua_State *L, const char *key, uint64_t n);
 void hr_set_number(lua_State *L, const char *key, double n);
 void hr_set_boolean(lua_State *L, const char *key, bool value);
 void hr_set_string(lua_State *L, const char *key, const char *value); /* NULL: no such field */
-void hr_set_integers(lua_State *L, const char *key, const uint64_t *values, size_t n);
 
 /* Raises an error if the table at `index` has a field that is not in `names`, which ends with NULL.
 ** Nothing in place of the table is put right to an empty one. */

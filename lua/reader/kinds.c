@@ -167,15 +167,6 @@ void hr_set_string(lua_State *L, const char *key, const char *value) {
   lua_setfield(L, -2, key);
 }
 
-void hr_set_integers(lua_State *L, const char *key, const uint64_t *values, size_t n) {
-  lua_createtable(L, (int)n, 0);
-  for (size_t i = 0; i < n; i++) {
-    lua_pushinteger(L, (lua_Integer)values[i]);
-    lua_rawseti(L, -2, (lua_Integer)i + 1);
-  }
-  lua_setfield(L, -2, key);
-}
-
 /* }=================================================================================== */
 
 /* {=== Options ======================================================================== */
