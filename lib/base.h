@@ -6,6 +6,7 @@
 #ifndef LUAHEAP_BASE_H
 #define LUAHEAP_BASE_H
 
+#include <locale.h>
 #include <stdio.h>
 
 #include "luaheap_read.h"
@@ -36,6 +37,11 @@ char *lh_copy_text(const char *text);
 /* Makes room for one more element in a growing array: *capacity grows by half. The block is
 ** unchanged (and still owned) on failure, which is a false. */
 bool lh_grow(void *array_pointer, size_t used, size_t *capacity, size_t size);
+
+/* What printf and strtod take for a point, which a program may change by os.setlocale. */
+static inline char lh_decimal_point(void) {
+  return localeconv()->decimal_point[0];
+}
 
 /* For tests: the n-th allocation from now on fails, and all after it; 0: none. Compiled with
 ** LH_TEST_ALLOC only. Returns how many allocations there were since the last call. */

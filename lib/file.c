@@ -5,7 +5,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/sendfile.h>
@@ -222,26 +221,20 @@ void lh_file_close(lh_file *file) {
 
 /* }=================================================================================== */
 
-/* 1,024 bytes are a KB, as in all that luaheap prints. */
-static void put_bytes(char out[24], uint64_t bytes, bool round_up) {
-  static const char *const units[] = {"KB", "MB", "GB", "TB"};
-  unsigned shift = 10, unit = 0;
-  for (; bytes >> shift >= 1024 && unit < 3; unit++) shift += 10;
-  uint64_t tenths = (bytes * 10 + (round_up ? ((uint64_t)1 << shift) - 1 : 0)) >> shift;
-  (void)snprintf(out, 24, "%" PRIu64 ".%u %s", tenths / 10, (unsigned)(tenths % 10), units[unit]);
-}
-
 int lh_file_fail(const lh_file_failure *failure, const char *path, lh_error *error) {
-  char needed[24], room[24];
+  lh_number needed = lh_size_text(failure->needed, false),
+            room = lh_size_text(failure->room, false);
   int os_errno = failure->os_errno ? failure->os_errno : EIO;
   if (failure->needed == 0) return lh_fail_errno(error, os_errno, "cannot write '%s'", path);
-  put_bytes(needed, failure->needed, true);
-  put_bytes(room, failure->room, false);
+  if (strcmp(needed.text, room.text) == 0) {
+    needed = lh_size_text(failure->needed, true);
+    room = lh_size_text(failure->room, true);
+  }
   (void)lh_fail(error, LH_EIO,
                 os_errno == EFBIG
                     ? "cannot write '%s': the file needs %s%s and may have %s (ulimit -f)"
                     : "cannot write '%s': the file needs %s%s and %s are free",
-                path, failure->at_least ? "at least " : "", needed, room);
+                path, failure->at_least ? "at least " : "", needed.text, room.text);
   if (error) error->os_errno = os_errno;
   return LH_EIO;
 }

@@ -1,6 +1,6 @@
 /*
 ** luaheap_read.h - open a snapshot, and read what is in it: objects and the edges between them. On
-** any machine, without Lua.
+** any machine, without Lua. And numbers as people read them.
 */
 #ifndef LUAHEAP_PUBLIC_READ_H
 #define LUAHEAP_PUBLIC_READ_H
@@ -333,6 +333,32 @@ typedef struct lh_frame {
 
 void lh_frames_begin(const lh_snapshot *snapshot, lh_id thread, lh_edges *iterator);
 bool lh_frames_next(lh_edges *iterator, lh_frame *frame);
+
+/* ==== 4. Numbers as people read them ================================================ */
+
+#define LH_NUMBER_BYTES 48
+
+/* As a struct: a call stands where its text is used, printf("%s", lh_count_text(n).text). */
+typedef struct lh_number {
+  char text[LH_NUMBER_BYTES];
+} lh_number;
+
+lh_number lh_count_text(uint64_t n);                                  /* 1,204 */
+lh_number lh_count_of(uint64_t n, const char *one, const char *many); /* 1 object */
+lh_number lh_size_text(uint64_t bytes, bool exact);                   /* 1.2 MB; 1,258,291 B */
+lh_number lh_count_change(uint64_t from, uint64_t to);                /* +12 */
+lh_number lh_size_change(uint64_t from, uint64_t to, bool exact);     /* -1.2 MB */
+lh_number lh_share_text(uint64_t part, uint64_t whole);               /* 12.5% */
+lh_number lh_time_text(uint64_t time_ns);                             /* 2026-11-21 15:08:52 UTC */
+lh_number lh_plain_number(double n); /* 1,204 where it is whole, else 0.25 */
+
+/* A bar of so many characters for the whole: of eighths of a character, or of whole # without
+** Unicode. What is not nothing is seen. */
+enum { LH_BAR_WIDTH = 20 };
+typedef struct lh_bar {
+  char text[3 * LH_BAR_WIDTH + 1];
+} lh_bar;
+lh_bar lh_bar_text(uint64_t part, uint64_t whole, bool unicode);
 
 #pragma GCC visibility pop
 

@@ -25,34 +25,10 @@ extern "C" {
 
 #pragma GCC visibility push(default)
 
-/* ==== 1. Numbers as people read them ================================================ */
+/* ==== 1. Objects as people call them ================================================ */
 
-#define LH_NUMBER_BYTES 48
-
-/* As a struct: a call stands where its text is used, printf("%s", lh_count_text(n).text). */
-typedef struct lh_number {
-  char text[LH_NUMBER_BYTES];
-} lh_number;
-
-lh_number lh_count_text(uint64_t n);                                  /* 1,204 */
-lh_number lh_count_of(uint64_t n, const char *one, const char *many); /* 1 object */
-lh_number lh_size_text(uint64_t bytes, bool exact);                   /* 1.2 MB; 1,258,291 B */
-lh_number lh_count_change(uint64_t from, uint64_t to);                /* +12 */
-lh_number lh_size_change(uint64_t from, uint64_t to, bool exact);     /* -1.2 MB */
-lh_number lh_share_text(uint64_t part, uint64_t whole);               /* 12.5% */
-lh_number lh_time_text(uint64_t time_ns);                             /* 2026-11-21 15:08:52 UTC */
-lh_number lh_address_text(const lh_snapshot *snapshot, lh_id id);     /* 0x55d0c0a3f2e0 */
-lh_number lh_plain_number(double n); /* 1,204 where it is whole, else 0.25 */
-
-/* A bar of so many characters for the whole: of eighths of a character, or of whole # without
-** Unicode. What is not nothing is seen. */
-enum { LH_BAR_WIDTH = 20 };
-typedef struct lh_bar {
-  char text[3 * LH_BAR_WIDTH + 1];
-} lh_bar;
-lh_bar lh_bar_text(uint64_t part, uint64_t whole, bool unicode);
-
-/* ==== 2. Objects as people call them ================================================ */
+/* Its address as Lua prints it: 0x55d0c0a3f2e0. */
+lh_number lh_address_text(const lh_snapshot *snapshot, lh_id id);
 
 /* From this many steps on a path is folded: what varies in it is written as `*`. */
 #define LH_LONG_PATH 24u
@@ -76,7 +52,7 @@ int lh_told_path(lh_snapshot *snapshot, lh_id id, char **out, lh_error *error);
 /* In text; without colours it is not seen. */
 typedef enum lh_style { LH_PLAIN, LH_BOLD, LH_FAINT, LH_ALARM } lh_style;
 
-/* ==== 3. Columns ==================================================================== */
+/* ==== 2. Columns ==================================================================== */
 
 typedef enum lh_column_kind {
   LH_COLUMN_END,
@@ -202,7 +178,7 @@ bool lh_has_text(const lh_table *table);
 char *lh_cell_text(const lh_teller *teller, const lh_report *report, const lh_cell *cell);
 bool lh_is_number(lh_column_kind kind);
 
-/* ==== 4. Questions ================================================================== */
+/* ==== 3. Questions ================================================================== */
 
 /* What has one of these fingerprints is left out. */
 typedef struct lh_known {
@@ -299,7 +275,7 @@ int lh_ask(lh_report *report, const lh_question *question, lh_snapshot *snapshot
            const lh_request *request, lh_error *error);
 void lh_report_free(lh_report *report);
 
-/* ==== 5. Words ====================================================================== */
+/* ==== 4. Words ====================================================================== */
 
 /* What to ask next, and of what. */
 typedef enum lh_next {

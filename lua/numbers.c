@@ -1,10 +1,10 @@
 /*
 ** numbers.c - `require "heap.numbers"`, found in heap.so: the library's words for numbers
-** (luaheap_report.h), for what is printed in Lua.
+** (luaheap_read.h), for what is printed in Lua.
 */
 #include <lauxlib.h>
 
-#include "luaheap_report.h"
+#include "luaheap_read.h"
 
 static uint64_t check_number(lua_State *L, int index) {
   lua_Integer n = luaL_checkinteger(L, index);

@@ -54,12 +54,7 @@ void lh_text_format(lh_text *text, const char *format, ...) {
 }
 
 void lh_text_count(lh_text *text, uint64_t count) {
-  char digits[24];
-  int n = snprintf(digits, sizeof digits, "%llu", (unsigned long long)count);
-  for (int i = 0; i < n; i++) {
-    if (i > 0 && (n - i) % 3 == 0) lh_text_add(text, ",", 1);
-    lh_text_add(text, digits + i, 1);
-  }
+  lh_text_string(text, lh_count_text(count).text);
 }
 
 void lh_text_float(lh_text *text, double number) {

@@ -5,7 +5,6 @@
 #ifndef LUAHEAP_TEXT_H
 #define LUAHEAP_TEXT_H
 
-#include <locale.h>
 #include <stdarg.h>
 
 #include "base.h"
@@ -29,11 +28,6 @@ void lh_text_count(lh_text *text, uint64_t count);
 
 /* A float as Lua prints it, but so that it reads back, in any locale: 1e15, 2.0, 1/0. */
 void lh_text_float(lh_text *text, double number);
-
-/* What printf and strtod take for a point, which a program may change by os.setlocale. */
-static inline char lh_decimal_point(void) {
-  return localeconv()->decimal_point[0];
-}
 
 /* Any bytes: control characters, what turns the direction of text or cannot be seen, and what is no
 ** UTF-8 as Lua's escapes; with `quoted` also " and \, for use between quotes. */

@@ -2,7 +2,6 @@
 ** report.h - for the files of this folder: columns that the compiler checks, and the words that
 ** several questions share. Each question is a file of its name:
 **
-**     numbers.c     counts, sizes, shares, times
 **     things.c      what objects are called
 **     report.c      asking, and what stands under a column
 **     tell.c        the words: lines, numbers and names in them, tables and hints

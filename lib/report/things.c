@@ -5,6 +5,13 @@
 
 #include "report/report.h"
 
+lh_number lh_address_text(const lh_snapshot *snapshot, lh_id id) {
+  lh_number number;
+  (void)snprintf(number.text, sizeof number.text, "0x%llx",
+                 (unsigned long long)lh_pointer_of(snapshot, id));
+  return number;
+}
+
 const char *lh_class_name_of(const lh_snapshot *snapshot, lh_id id) {
   uint32_t class_index = lh_class_of(snapshot, id);
   return class_index == UINT32_MAX ? lh_type_name(lh_type_of(snapshot, id))

@@ -86,7 +86,7 @@ describe("where there is little room", function()
     assert.equal("old\twritten\t0", lines[1])
     for i = 2, 5 do
       local message = lines[i]:match("\tcannot write '%a+': the file needs 2%.9 MB (.*)")
-      assert.equal("and may have 1000.0 KB (ulimit -f)\t27", message)
+      assert.equal("and may have 1,000.0 KB (ulimit -f)\t27", message)
     end
     assert.equal("3000000", lines[6])
     assert.equal("old", names_in(dir))

@@ -20,6 +20,7 @@
 #include <cmocka.h>
 
 #include "faults.h"
+#include "file.h"
 #include "luaheap.h"
 #include "scene.h"
 #include "take/writer.h"
@@ -51,6 +52,16 @@ static void expect_no_room(lua_State *L, bool background, int os_errno, const ch
   assert_int_equal(scene_count_strays(), 0);
 }
 
+static void tells_sizes_that_read_alike_to_the_byte(void **state) {
+  (void)state;
+  lh_error error;
+  lh_file_failure failure = {.os_errno = ENOSPC, .needed = 1300001, .room = 1300000};
+  assert_int_equal(lh_file_fail(&failure, "a", &error), LH_EIO);
+  assert_string_equal(error.message,
+                      "cannot write 'a': the file needs 1,300,001 B and "
+                      "1,300,000 B are free");
+}
+
 static void begins_no_file_that_does_not_fit(void **state) {
   static const char short_strings[] = "t = {} for i = 1, 2000 do t[i] = 's' .. i end";
   size_t cases = 0;
@@ -64,7 +75,7 @@ static void begins_no_file_that_does_not_fit(void **state) {
                    " KB and 1.0 KB are free");
     forge_disk(0, 1 << 30);
     expect_no_room(*state, background, ENOSPC, "cannot write 'a': the file needs at least ",
-                   " KB and 0.0 KB are free");
+                   " KB and 0 B are free");
     forge_disk(0, 0); /* a disk that does not say how big it is */
     assert_int_equal(scene_take(*state, "a", background, NULL), LH_OK);
     assert_true(scene_is_whole("a"));
@@ -180,6 +191,7 @@ static void bounds_hold_on_any_heap(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(tells_sizes_that_read_alike_to_the_byte),
       cmocka_unit_test_setup_teardown(begins_no_file_that_does_not_fit, scene_set_up,
                                       scene_tear_down),
       cmocka_unit_test_setup_teardown(measures_the_file, scene_set_up, scene_tear_down),

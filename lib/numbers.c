@@ -6,7 +6,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "report/report.h"
+#include "base.h"
 
 enum { COUNT_BYTES = sizeof "18,446,744,073,709,551,615" };
 
@@ -89,13 +89,6 @@ lh_number lh_count_change(uint64_t from, uint64_t to) {
 
 lh_number lh_size_change(uint64_t from, uint64_t to, bool exact) {
   return change(from, to, lh_size_text(to > from ? to - from : from - to, exact));
-}
-
-lh_number lh_address_text(const lh_snapshot *snapshot, lh_id id) {
-  lh_number number;
-  (void)snprintf(number.text, sizeof number.text, "0x%llx",
-                 (unsigned long long)lh_pointer_of(snapshot, id));
-  return number;
 }
 
 lh_number lh_share_text(uint64_t part, uint64_t whole) {
