@@ -161,21 +161,15 @@ static bool object_argument(sqlite3_context *context, sqlite3_value *value, hs_f
 static void answer_path(sqlite3_context *context, int argc, sqlite3_value **argv) {
   hs_file *file;
   lh_id id;
-  lh_error error;
   (void)argc;
-  if (object_argument(context, argv[0], &file, &id) &&
-      hs_result_path(context, file, id, false, &error) != LH_OK)
-    hs_result_error(context, &error);
+  if (object_argument(context, argv[0], &file, &id)) hs_result_path(context, file, id, false);
 }
 
 static void class_of(sqlite3_context *context, int argc, sqlite3_value **argv) {
   hs_file *file;
   lh_id id;
-  lh_error error;
   (void)argc;
-  if (object_argument(context, argv[0], &file, &id) &&
-      hs_result_class(context, file, id, &error) != LH_OK)
-    hs_result_error(context, &error);
+  if (object_argument(context, argv[0], &file, &id)) hs_result_class(context, file, id);
 }
 
 static hs_file *choose_file(sqlite3_context *context, int argc, sqlite3_value **argv) {

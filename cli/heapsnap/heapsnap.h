@@ -71,7 +71,9 @@ typedef struct hs_file {
   char *schema;  /* its name in SQL */
   int64_t base;  /* added to an object's number gives its id */
   bool borrowed; /* the snapshot is the host's */
+  lh_info info;
   bool analysed, named;
+  lh_reach reach;     /* once it is analysed */
   bool for_terminal;  /* control characters in the heap's strings are made visible */
   uint32_t *class_at; /* classes in the order of their names; the key of by_class */
   hs_index by_class, by_dominator;
@@ -139,27 +141,76 @@ typedef enum hs_lookup {
   HS_ADDRESS /* text or a number, which SQLite would not find equal: it does not look again */
 } hs_lookup;
 
+typedef struct hs_cursor hs_cursor;
+
+/* How a field is told. */
+typedef enum hs_form {
+  HS_FORM_COUNT,
+  HS_FORM_LINE, /* 0: none */
+  HS_FORM_FLAG,
+  HS_FORM_ID,
+  HS_FORM_WORD, /* made by the library, */
+  HS_FORM_NAME, /* or as the program had it */
+  HS_FORM_HEX,
+  HS_FORM_TIME, /* nanoseconds since 1970 */
+  HS_FORM_VALUE,
+  HS_FORM_OBJECT /* the id of the object that the value is, if it is one */
+} hs_form;
+
 typedef struct hs_column {
   const char *name;
   enum { HS_INTEGER, HS_TEXT, HS_ANY } type;
   hs_lookup lookup;
-  bool hidden; /* not in `select *` */
+  bool hidden;     /* not in `select *` */
+  lh_type of_type; /* only objects of that type have it, if it is not LH_TYPE_ROOT */
+  enum { HS_AS_READ, HS_ANALYSED, HS_CLASSIFIED } needs;
+  hs_form form; /* of a field of the row, */
+  size_t offset, bytes;
+  void (*compute)(hs_cursor *cursor, sqlite3_context *context); /* or what hands it to SQLite, which
+                                                                   is NULL if that does nothing */
 } hs_column;
 
-typedef struct hs_cursor hs_cursor;
+/* Columns of `ROW`, which a file defines as what its kind's `row` returns. A field of another type
+** than that kind of column tells does not compile. Behind them may stand HS_LOOKUP, HS_HIDDEN,
+** HS_NEEDS, and HS_OF: only objects of that type have it. */
+/* clang-format off */
+#define HS_FIELD(its_name, its_type, its_form, c_type, field, ...) \
+  {.name = its_name, .type = its_type, .form = its_form, \
+   .offset = offsetof(ROW, field) + 0 * _Generic(((ROW *)0)->field, c_type), \
+   .bytes = sizeof(((ROW *)0)->field), __VA_ARGS__}
+#define HS_NUMBER uint64_t: 1, int64_t: 1, uint32_t: 1
+#define HS_COUNT(name, ...) HS_FIELD(name, HS_INTEGER, HS_FORM_COUNT, HS_NUMBER, __VA_ARGS__, )
+#define HS_LINE(name, ...) HS_FIELD(name, HS_INTEGER, HS_FORM_LINE, uint32_t: 1, __VA_ARGS__, )
+#define HS_FLAG(name, ...) HS_FIELD(name, HS_INTEGER, HS_FORM_FLAG, bool: 1, __VA_ARGS__, )
+#define HS_ID(name, ...) HS_FIELD(name, HS_INTEGER, HS_FORM_ID, lh_id: 1, __VA_ARGS__, )
+#define HS_WORD(name, ...) HS_FIELD(name, HS_TEXT, HS_FORM_WORD, const char *: 1, __VA_ARGS__, )
+#define HS_NAME(name, ...) HS_FIELD(name, HS_TEXT, HS_FORM_NAME, const char *: 1, __VA_ARGS__, )
+#define HS_HEX(name, ...) HS_FIELD(name, HS_TEXT, HS_FORM_HEX, uint64_t: 1, __VA_ARGS__, )
+#define HS_TIME(name, ...) HS_FIELD(name, HS_TEXT, HS_FORM_TIME, uint64_t: 1, __VA_ARGS__, )
+#define HS_VALUE(name, ...) HS_FIELD(name, HS_ANY, HS_FORM_VALUE, lh_value: 1, __VA_ARGS__, )
+#define HS_OBJECT(name, ...) HS_FIELD(name, HS_INTEGER, HS_FORM_OBJECT, lh_value: 1, __VA_ARGS__, )
+#define HS_COMPUTED(its_name, its_type, ...) \
+  {.name = its_name, .type = its_type, .compute = __VA_ARGS__}
+#define HS_LOOKUP(how) .lookup = how
+#define HS_HIDDEN .hidden = true
+#define HS_OF(its_type) .of_type = its_type
+#define HS_NEEDS(what) .needs = what
+#define HS_SNAPSHOT HS_COMPUTED("snapshot", HS_TEXT, hs_tell_snapshot)
+#define HS_COLUMNS(list) .columns = list, .n_columns = sizeof list / sizeof *list
+/* clang-format on */
 
-/* A kind of table. Its column 0 is `snapshot`, which table.c fills. */
+/* A kind of table. Its column 0 is HS_SNAPSHOT. */
 typedef struct hs_kind {
   const char *name;
   const hs_column *columns;
   int n_columns;
+  const void *(*row)(const hs_cursor *cursor); /* where the fields are; NULL: in the cursor */
   const char *key;        /* the primary key: an id, which is the rowid too; or two columns */
   double rows_per_object; /* about; for plans */
   /* Goes in front of the first row of cursor->file that fits cursor->lookup. LH_OK or an error */
   int (*begin)(hs_cursor *cursor, lh_error *error);
   /* 1: there is another row, 0: no more, negative: an error */
   int (*next)(hs_cursor *cursor, lh_error *error);
-  int (*column)(hs_cursor *cursor, sqlite3_context *context, int column, lh_error *error);
 } hs_kind;
 
 extern const hs_kind hs_objects, hs_strings, hs_edges, hs_entries, hs_threads, hs_frames,
@@ -194,8 +245,14 @@ struct hs_cursor {
 
 int hs_register_tables(sqlite3 *db, hs_shelf *shelf); /* the shelf goes with the connection */
 
-/* The object of the row, decoded. */
-const lh_object *hs_decoded(hs_cursor *cursor, lh_id id);
+/* Does the query give a value for the column with this lookup? */
+bool hs_looks_up(const hs_cursor *cursor, hs_lookup lookup);
+
+/* Columns of several kinds; of the object `id` of the cursor, where it is one. */
+void hs_tell_snapshot(hs_cursor *cursor, sqlite3_context *context);
+void hs_tell_class(hs_cursor *cursor, sqlite3_context *context);
+void hs_tell_shallow(hs_cursor *cursor, sqlite3_context *context);
+void hs_tell_retained(hs_cursor *cursor, sqlite3_context *context); /* needs HS_ANALYSED */
 
 /* For begin: all objects, or the one asked for by a column of HS_ONE_ID or HS_FEW_IDS. */
 void hs_begin_objects(hs_cursor *cursor);
@@ -220,9 +277,12 @@ void hs_result_value(sqlite3_context *context, hs_file *file, lh_value value);
 ** them. */
 void hs_result_heap_text(sqlite3_context *context, hs_file *file, const char *bytes, size_t n,
                          bool cut);
-int hs_result_class(sqlite3_context *context, hs_file *file, lh_id id, lh_error *error);
-int hs_result_path(sqlite3_context *context, hs_file *file, lh_id id, bool folded, lh_error *error);
-int hs_result_retained(sqlite3_context *context, hs_file *file, lh_id id, lh_error *error);
+void hs_result_class(sqlite3_context *context, hs_file *file, lh_id id);
+void hs_result_path(sqlite3_context *context, hs_file *file, lh_id id, bool folded);
+
+/* What is in the field of a row. */
+void hs_result_field(sqlite3_context *context, hs_file *file, const hs_column *column,
+                     const void *row);
 void hs_result_error(sqlite3_context *context, const lh_error *error);
 
 /* }=================================================================================== */

@@ -8,59 +8,6 @@
 
 /* {=== objects ======================================================================== */
 
-enum {
-  ID = 1,
-  TYPE,
-  CLASS,
-  ADDRESS,
-  SHALLOW,
-  RETAINED,
-  DOMINATOR,
-  DISTANCE,
-  EPOCH,
-  REACHABLE,
-  PATH,
-  HELD_BY,
-  LIST,
-  METATABLE,
-  ARRAY_SLOTS,
-  ARRAY_USED,
-  HASH_SLOTS,
-  HASH_USED,
-  WEAK_MODE,
-  USER_BYTES,
-  PROTO,
-  FILE_NAME,
-  LINE
-};
-
-static const hs_column object_columns[] = {
-    {"snapshot", HS_TEXT, HS_NONE, false},
-    [ID] = {"id", HS_INTEGER, HS_ONE_ID, false},
-    [TYPE] = {"type", HS_TEXT, HS_BY_TYPE, false},
-    [CLASS] = {"class", HS_TEXT, HS_BY_CLASS, false},
-    [ADDRESS] = {"address", HS_TEXT, HS_ADDRESS, false},
-    [SHALLOW] = {"shallow_bytes", HS_INTEGER, HS_NONE, false},
-    [RETAINED] = {"retained_bytes", HS_INTEGER, HS_NONE, false},
-    [DOMINATOR] = {"immediate_dominator", HS_INTEGER, HS_FEW_IDS, false},
-    [DISTANCE] = {"distance", HS_INTEGER, HS_NONE, false},
-    [EPOCH] = {"epoch", HS_INTEGER, HS_NONE, false},
-    [REACHABLE] = {"reachable", HS_INTEGER, HS_NONE, false},
-    [PATH] = {"path", HS_TEXT, HS_NONE, true},
-    [HELD_BY] = {"held_by", HS_TEXT, HS_NONE, true},
-    [LIST] = {"list", HS_TEXT, HS_NONE, true},
-    [METATABLE] = {"metatable", HS_INTEGER, HS_NONE, true},
-    [ARRAY_SLOTS] = {"array_slots", HS_INTEGER, HS_NONE, true},
-    [ARRAY_USED] = {"array_used", HS_INTEGER, HS_NONE, true},
-    [HASH_SLOTS] = {"hash_slots", HS_INTEGER, HS_NONE, true},
-    [HASH_USED] = {"hash_used", HS_INTEGER, HS_NONE, true},
-    [WEAK_MODE] = {"weak_mode", HS_TEXT, HS_NONE, true},
-    [USER_BYTES] = {"user_bytes", HS_INTEGER, HS_NONE, true},
-    [PROTO] = {"proto", HS_INTEGER, HS_NONE, true},
-    [FILE_NAME] = {"file", HS_TEXT, HS_NONE, true},
-    [LINE] = {"line", HS_INTEGER, HS_NONE, true},
-};
-
 static int begin_class(hs_cursor *cursor, lh_error *error) {
   hs_file *file = cursor->file;
   int code = hs_index_classes(file, error);
@@ -68,7 +15,8 @@ static int begin_class(hs_cursor *cursor, lh_error *error) {
   cursor->list = file->by_class.item;
   cursor->at = 0;
   cursor->end = file->by_class.first[lh_class_count(file->snapshot)];
-  if (cursor->lookup == CLASS) hs_find_class(file, cursor->text, &cursor->at, &cursor->end);
+  if (hs_looks_up(cursor, HS_BY_CLASS))
+    hs_find_class(file, cursor->text, &cursor->at, &cursor->end);
   return LH_OK;
 }
 
@@ -97,9 +45,9 @@ static void begin_address(hs_cursor *cursor) {
 
 static int begin_objects(hs_cursor *cursor, lh_error *error) {
   hs_begin_objects(cursor);
-  if (cursor->lookup == CLASS || cursor->by_class) return begin_class(cursor, error);
-  if (cursor->lookup == DOMINATOR) return begin_dominated(cursor, error);
-  if (cursor->lookup == ADDRESS) begin_address(cursor);
+  if (hs_looks_up(cursor, HS_BY_CLASS) || cursor->by_class) return begin_class(cursor, error);
+  if (hs_looks_up(cursor, HS_FEW_IDS)) return begin_dominated(cursor, error);
+  if (hs_looks_up(cursor, HS_ADDRESS)) begin_address(cursor);
   return LH_OK;
 }
 
@@ -108,7 +56,7 @@ static int next_object(hs_cursor *cursor, lh_error *error) {
   (void)error;
   while ((cursor->id = hs_next_object(cursor)) != LH_NO_OBJECT) {
     if (cursor->id == LH_ROOT) continue;
-    if (cursor->lookup == TYPE &&
+    if (hs_looks_up(cursor, HS_BY_TYPE) &&
         strcmp(lh_type_name(lh_type_of(snapshot, cursor->id)), cursor->text) != 0)
       continue;
     cursor->row = cursor->id;
@@ -117,129 +65,140 @@ static int next_object(hs_cursor *cursor, lh_error *error) {
   return 0;
 }
 
-/* What the analysis says of the object. */
-static int analysed_column(hs_cursor *cursor, sqlite3_context *context, int column,
-                           lh_error *error) {
-  hs_file *file = cursor->file;
-  lh_id id = cursor->id;
-  int code = hs_need_analysis(file, error);
-  if (code != LH_OK) return code;
-  switch (column) {
-    case RETAINED: hs_result_bytes(context, lh_retained_bytes(file->snapshot, id)); break;
-    case DOMINATOR: hs_result_id(context, file, lh_immediate_dominator(file->snapshot, id)); break;
-    case DISTANCE:
-      if (lh_is_reachable(file->snapshot, id))
-        sqlite3_result_int64(context, lh_distance(file->snapshot, id));
-      break;
-    default: sqlite3_result_int(context, lh_is_reachable(file->snapshot, id)); break;
-  }
-  return LH_OK;
+static void tell_type(hs_cursor *cursor, sqlite3_context *context) {
+  hs_result_static(context, lh_type_name(lh_type_of(cursor->file->snapshot, cursor->id)));
 }
 
-static void table_column(sqlite3_context *context, const lh_object *object, int column) {
-  static const char *const weak[] = {NULL, "k", "v", "kv"};
-  switch (column) {
-    case ARRAY_SLOTS: hs_result_bytes(context, object->as.table.array_slots); break;
-    case ARRAY_USED: hs_result_bytes(context, object->as.table.array_used); break;
-    case HASH_SLOTS: hs_result_bytes(context, object->as.table.hash_slots); break;
-    case HASH_USED: hs_result_bytes(context, object->as.table.hash_used); break;
-    case WEAK_MODE:
-      hs_result_static(context,
-                       weak[object->as.table.weak_keys + 2 * object->as.table.weak_values]);
-      break;
-  }
+static void tell_address(hs_cursor *cursor, sqlite3_context *context) {
+  hs_result_hex(context, lh_pointer_of(cursor->file->snapshot, cursor->id));
 }
 
-/* Of a function's code, the place where it is written. */
-static void place_column(hs_cursor *cursor, sqlite3_context *context, lh_id proto, int column) {
+static void tell_dominator(hs_cursor *cursor, sqlite3_context *context) {
+  hs_result_id(context, cursor->file, lh_immediate_dominator(cursor->file->snapshot, cursor->id));
+}
+
+static void tell_distance(hs_cursor *cursor, sqlite3_context *context) {
+  if (lh_is_reachable(cursor->file->snapshot, cursor->id))
+    sqlite3_result_int64(context, lh_distance(cursor->file->snapshot, cursor->id));
+}
+
+static void tell_epoch(hs_cursor *cursor, sqlite3_context *context) {
+  sqlite3_result_int64(context, lh_epoch(cursor->file->snapshot, cursor->id));
+}
+
+static void tell_reachable(hs_cursor *cursor, sqlite3_context *context) {
+  sqlite3_result_int(context, lh_is_reachable(cursor->file->snapshot, cursor->id));
+}
+
+static void tell_path(hs_cursor *cursor, sqlite3_context *context) {
+  hs_result_path(context, cursor->file, cursor->id, false);
+}
+
+static void tell_held_by(hs_cursor *cursor, sqlite3_context *context) {
+  hs_result_path(context, cursor->file, cursor->id, true);
+}
+
+static void tell_list(hs_cursor *cursor, sqlite3_context *context) {
+  hs_result_static(context, lh_list_name(lh_list_of(cursor->file->snapshot, cursor->id)));
+}
+
+/* Of a table or a userdata. */
+static void tell_metatable(hs_cursor *cursor, sqlite3_context *context) {
   lh_object object;
-  if (proto == LH_NO_OBJECT) return;
-  lh_object_at(cursor->file->snapshot, proto, &object);
-  if (object.type != LH_TYPE_PROTO || object.dead) return;
-  if (column == LINE)
-    sqlite3_result_int64(context, object.as.proto.line);
-  else if (object.as.proto.source != LH_NO_OBJECT)
+  lh_object_at(cursor->file->snapshot, cursor->id, &object);
+  if (object.dead) return;
+  if (object.type == LH_TYPE_TABLE) hs_result_id(context, cursor->file, object.as.table.metatable);
+  if (object.type == LH_TYPE_USERDATA)
+    hs_result_id(context, cursor->file, object.as.userdata.metatable);
+}
+
+static void tell_weak_mode(hs_cursor *cursor, sqlite3_context *context) {
+  static const char *const modes[] = {NULL, "k", "v", "kv"};
+  const lh_object *object = &cursor->decoded;
+  hs_result_static(context, modes[object->as.table.weak_keys + 2 * object->as.table.weak_values]);
+}
+
+/* The code of a function, or the code that the object is; false: it is neither. */
+static bool get_code(const hs_cursor *cursor, lh_object *code) {
+  lh_object_at(cursor->file->snapshot, cursor->id, code);
+  if (code->type == LH_TYPE_CLOSURE && !code->dead && code->as.closure.proto != LH_NO_OBJECT)
+    lh_object_at(cursor->file->snapshot, code->as.closure.proto, code);
+  return code->type == LH_TYPE_PROTO && !code->dead;
+}
+
+static void tell_file(hs_cursor *cursor, sqlite3_context *context) {
+  lh_object code;
+  if (get_code(cursor, &code) && code.as.proto.source != LH_NO_OBJECT)
     hs_result_value(context, cursor->file,
-                    (lh_value){LH_VALUE_OBJECT, {.object = object.as.proto.source}});
+                    (lh_value){LH_VALUE_OBJECT, {.object = code.as.proto.source}});
 }
 
-/* What only objects of one type have; NULL for the others. */
-static void detail_column(hs_cursor *cursor, sqlite3_context *context, int column) {
-  const lh_object *object = hs_decoded(cursor, cursor->id);
-  bool is_userdata = object->type == LH_TYPE_USERDATA;
-  if (object->dead) return;
-  if (column == METATABLE) {
-    if (is_userdata) hs_result_id(context, cursor->file, object->as.userdata.metatable);
-    if (object->type == LH_TYPE_TABLE)
-      hs_result_id(context, cursor->file, object->as.table.metatable);
-  } else if (column == USER_BYTES) {
-    if (is_userdata) hs_result_bytes(context, object->as.userdata.bytes);
-  } else if (column == PROTO) {
-    if (object->type == LH_TYPE_CLOSURE)
-      hs_result_id(context, cursor->file, object->as.closure.proto);
-  } else if (column == FILE_NAME || column == LINE) {
-    place_column(cursor, context,
-                 object->type == LH_TYPE_PROTO     ? cursor->id
-                 : object->type == LH_TYPE_CLOSURE ? object->as.closure.proto
-                                                   : LH_NO_OBJECT,
-                 column);
-  } else if (object->type == LH_TYPE_TABLE) {
-    table_column(context, object, column);
-  }
+static void tell_line(hs_cursor *cursor, sqlite3_context *context) {
+  lh_object code;
+  if (get_code(cursor, &code)) sqlite3_result_int64(context, code.as.proto.line);
 }
 
-/* As Lua prints it. Only of userdata is that another address than the collector's. */
-static uint64_t pointer_of(hs_cursor *cursor, lh_id id) {
-  const lh_snapshot *snapshot = cursor->file->snapshot;
-  return lh_type_of(snapshot, id) == LH_TYPE_USERDATA ? hs_decoded(cursor, id)->pointer
-                                                      : lh_address_of(snapshot, id);
-}
-
-static int object_column(hs_cursor *cursor, sqlite3_context *context, int column, lh_error *error) {
-  hs_file *file = cursor->file;
-  lh_id id = cursor->id;
-  switch (column) {
-    case ID: hs_result_id(context, file, id); break;
-    case TYPE: hs_result_static(context, lh_type_name(lh_type_of(file->snapshot, id))); break;
-    case CLASS: return hs_result_class(context, file, id, error);
-    case ADDRESS: hs_result_hex(context, pointer_of(cursor, id)); break;
-    case SHALLOW: hs_result_bytes(context, lh_shallow_bytes(file->snapshot, id)); break;
-    case RETAINED:
-    case DOMINATOR:
-    case DISTANCE:
-    case REACHABLE: return analysed_column(cursor, context, column, error);
-    case EPOCH: sqlite3_result_int64(context, lh_epoch(file->snapshot, id)); break;
-    case PATH:
-    case HELD_BY: return hs_result_path(context, file, id, column == HELD_BY, error);
-    case LIST: hs_result_static(context, lh_list_name(lh_list_of(file->snapshot, id))); break;
-    default: detail_column(cursor, context, column); break;
-  }
-  return LH_OK;
-}
+#define ROW hs_cursor
+#define OF_TABLE HS_OF(LH_TYPE_TABLE), HS_HIDDEN
+static const hs_column object_columns[] = {
+    HS_SNAPSHOT,
+    HS_ID("id", id, HS_LOOKUP(HS_ONE_ID)),
+    HS_COMPUTED("type", HS_TEXT, tell_type, HS_LOOKUP(HS_BY_TYPE)),
+    HS_COMPUTED("class", HS_TEXT, hs_tell_class, HS_LOOKUP(HS_BY_CLASS)),
+    HS_COMPUTED("address", HS_TEXT, tell_address, HS_LOOKUP(HS_ADDRESS)),
+    HS_COMPUTED("shallow_bytes", HS_INTEGER, hs_tell_shallow),
+    HS_COMPUTED("retained_bytes", HS_INTEGER, hs_tell_retained, HS_NEEDS(HS_ANALYSED)),
+    HS_COMPUTED("immediate_dominator", HS_INTEGER, tell_dominator, HS_LOOKUP(HS_FEW_IDS),
+                HS_NEEDS(HS_ANALYSED)),
+    HS_COMPUTED("distance", HS_INTEGER, tell_distance, HS_NEEDS(HS_ANALYSED)),
+    HS_COMPUTED("epoch", HS_INTEGER, tell_epoch),
+    HS_COMPUTED("reachable", HS_INTEGER, tell_reachable, HS_NEEDS(HS_ANALYSED)),
+    HS_COMPUTED("path", HS_TEXT, tell_path, HS_HIDDEN),
+    HS_COMPUTED("held_by", HS_TEXT, tell_held_by, HS_HIDDEN),
+    HS_COMPUTED("list", HS_TEXT, tell_list, HS_HIDDEN),
+    HS_COMPUTED("metatable", HS_INTEGER, tell_metatable, HS_HIDDEN),
+    HS_COUNT("array_slots", decoded.as.table.array_slots, OF_TABLE),
+    HS_COUNT("array_used", decoded.as.table.array_used, OF_TABLE),
+    HS_COUNT("hash_slots", decoded.as.table.hash_slots, OF_TABLE),
+    HS_COUNT("hash_used", decoded.as.table.hash_used, OF_TABLE),
+    HS_COMPUTED("weak_mode", HS_TEXT, tell_weak_mode, OF_TABLE),
+    HS_COUNT("user_bytes", decoded.as.userdata.bytes, HS_OF(LH_TYPE_USERDATA), HS_HIDDEN),
+    HS_ID("proto", decoded.as.closure.proto, HS_OF(LH_TYPE_CLOSURE), HS_HIDDEN),
+    HS_COMPUTED("file", HS_TEXT, tell_file, HS_HIDDEN),
+    HS_COMPUTED("line", HS_INTEGER, tell_line, HS_HIDDEN)};
+#undef ROW
 
 const hs_kind hs_objects = {.name = "objects",
-                            .columns = object_columns,
-                            .n_columns = LINE + 1,
+                            HS_COLUMNS(object_columns),
                             .key = "id",
                             .rows_per_object = 1,
                             .begin = begin_objects,
-                            .next = next_object,
-                            .column = object_column};
+                            .next = next_object};
 
 /* }=================================================================================== */
 
 /* {=== strings ======================================================================== */
 
-enum { STRING_LENGTH = 2, STRING_KEPT, STRING_HASH, STRING_TEXT };
+static void tell_hash(hs_cursor *cursor, sqlite3_context *context) {
+  const lh_object *object = &cursor->decoded;
+  if (object->as.string.kept < object->as.string.length)
+    hs_result_hex(context, object->as.string.hash);
+}
 
+static void tell_text(hs_cursor *cursor, sqlite3_context *context) {
+  hs_result_string(context, cursor->file, cursor->id);
+}
+
+#define ROW hs_cursor
+#define OF_STRING HS_OF(LH_TYPE_STRING)
 static const hs_column string_columns[] = {
-    {"snapshot", HS_TEXT, HS_NONE, false},
-    [ID] = {"id", HS_INTEGER, HS_ONE_ID, false},
-    [STRING_LENGTH] = {"length_bytes", HS_INTEGER, HS_NONE, false},
-    [STRING_KEPT] = {"kept_bytes", HS_INTEGER, HS_NONE, false},
-    [STRING_HASH] = {"hash", HS_TEXT, HS_NONE, true},
-    [STRING_TEXT] = {"text", HS_TEXT, HS_NONE, false},
-};
+    HS_SNAPSHOT,
+    HS_ID("id", id, HS_LOOKUP(HS_ONE_ID)),
+    HS_COUNT("length_bytes", decoded.as.string.length, OF_STRING),
+    HS_COUNT("kept_bytes", decoded.as.string.kept, OF_STRING),
+    HS_COMPUTED("hash", HS_TEXT, tell_hash, OF_STRING, HS_HIDDEN),
+    HS_COMPUTED("text", HS_TEXT, tell_text)};
+#undef ROW
 
 static int begin_strings(hs_cursor *cursor, lh_error *error) {
   (void)error;
@@ -259,29 +218,11 @@ static int next_string(hs_cursor *cursor, lh_error *error) {
   return 0;
 }
 
-static int string_column(hs_cursor *cursor, sqlite3_context *context, int column, lh_error *error) {
-  const lh_object *object = hs_decoded(cursor, cursor->id);
-  (void)error;
-  switch (column) {
-    case ID: hs_result_id(context, cursor->file, cursor->id); break;
-    case STRING_LENGTH: hs_result_bytes(context, object->as.string.length); break;
-    case STRING_KEPT: hs_result_bytes(context, object->as.string.kept); break;
-    case STRING_HASH:
-      if (object->as.string.kept < object->as.string.length)
-        hs_result_hex(context, object->as.string.hash);
-      break;
-    default: hs_result_string(context, cursor->file, cursor->id); break;
-  }
-  return LH_OK;
-}
-
 const hs_kind hs_strings = {.name = "strings",
-                            .columns = string_columns,
-                            .n_columns = STRING_TEXT + 1,
+                            HS_COLUMNS(string_columns),
                             .key = "id",
                             .rows_per_object = 0.5,
                             .begin = begin_strings,
-                            .next = next_string,
-                            .column = string_column};
+                            .next = next_string};
 
 /* }=================================================================================== */

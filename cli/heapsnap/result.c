@@ -153,40 +153,69 @@ void hs_result_value(sqlite3_context *context, hs_file *file, lh_value value) {
   }
 }
 
-int hs_result_class(sqlite3_context *context, hs_file *file, lh_id id, lh_error *error) {
-  int code = hs_need_classes(file, error);
-  if (code != LH_OK) return code;
-  uint32_t class_index = lh_class_of(file->snapshot, id);
+void hs_result_class(sqlite3_context *context, hs_file *file, lh_id id) {
+  lh_error error;
+  uint32_t class_index;
+  if (hs_need_classes(file, &error) != LH_OK) {
+    hs_result_error(context, &error);
+    return;
+  }
+  class_index = lh_class_of(file->snapshot, id);
   hs_result_static(context, class_index != UINT32_MAX
                                 ? lh_class_at(file->snapshot, class_index)->name
                                 : lh_type_name(lh_type_of(file->snapshot, id)));
-  return LH_OK;
-}
-
-int hs_result_retained(sqlite3_context *context, hs_file *file, lh_id id, lh_error *error) {
-  int code = hs_need_analysis(file, error);
-  if (code == LH_OK) hs_result_bytes(context, lh_retained_bytes(file->snapshot, id));
-  return code;
 }
 
 /* As the commands print it: steps that vary are folded from this many on. */
 #define LONG_PATH 24u
 
-int hs_result_path(sqlite3_context *context, hs_file *file, lh_id id, bool folded,
-                   lh_error *error) {
+static int find_path(hs_file *file, lh_id id, bool folded, char **text, lh_error *error) {
   lh_snapshot *snapshot = file->snapshot;
   lh_path path;
-  char *text;
   int code = hs_need_classes(file, error);
   if (code != LH_OK || id == LH_ROOT || !lh_is_reachable(snapshot, id)) return code;
-  if (folded || lh_distance(snapshot, id) > LONG_PATH) {
-    code = lh_held_by(snapshot, id, &text, error);
-    if (code == LH_OK) hs_result_text(context, text);
-    return code;
-  }
+  if (folded || lh_distance(snapshot, id) > LONG_PATH) return lh_held_by(snapshot, id, text, error);
   code = lh_shortest_path(snapshot, id, &path, error);
   if (code != LH_OK) return code;
-  hs_result_text(context, lh_path_text(snapshot, &path, false));
+  *text = lh_path_text(snapshot, &path, false);
   lh_paths_free(&path, 1);
-  return LH_OK;
+  return *text != NULL ? LH_OK : hs_no_memory(error, "telling a path");
+}
+
+void hs_result_path(sqlite3_context *context, hs_file *file, lh_id id, bool folded) {
+  char *text = NULL;
+  lh_error error;
+  if (find_path(file, id, folded, &text, &error) != LH_OK)
+    hs_result_error(context, &error);
+  else if (text != NULL)
+    hs_result_text(context, text);
+}
+
+void hs_result_field(sqlite3_context *context, hs_file *file, const hs_column *column,
+                     const void *row) {
+  const void *field = (const char *)row + column->offset;
+  const lh_value *value = field;
+  uint64_t n = 0;
+  if (column->form <= HS_FORM_LINE || column->form == HS_FORM_HEX || column->form == HS_FORM_TIME)
+    n = column->bytes == sizeof(uint32_t) ? *(const uint32_t *)field : *(const uint64_t *)field;
+  switch (column->form) {
+    case HS_FORM_LINE:
+      if (n == 0) break;
+      /* fall through */
+    case HS_FORM_COUNT: hs_result_bytes(context, n); break;
+    case HS_FORM_FLAG: sqlite3_result_int(context, *(const bool *)field); break;
+    case HS_FORM_ID: hs_result_id(context, file, *(const lh_id *)field); break;
+    case HS_FORM_WORD: hs_result_static(context, *(const char *const *)field); break;
+    case HS_FORM_NAME: {
+      const char *name = *(const char *const *)field;
+      hs_result_heap_text(context, file, name, strlen(name), false);
+      break;
+    }
+    case HS_FORM_HEX: hs_result_hex(context, n); break;
+    case HS_FORM_TIME: hs_result_time(context, n); break;
+    case HS_FORM_VALUE: hs_result_value(context, file, *value); break;
+    case HS_FORM_OBJECT:
+      if (value->kind == LH_VALUE_OBJECT) hs_result_id(context, file, value->as.object);
+      break;
+  }
 }

@@ -49,11 +49,13 @@ int hs_shelf_add(hs_shelf *shelf, const char *path, lh_snapshot *open, const cha
     code = hs_no_memory(error, "opening a snapshot");
   else if (open == NULL)
     code = lh_open(&file->snapshot, path, error);
-  if (code == LH_OK)
-    files[shelf->n_files++] = file;
-  else
+  if (code != LH_OK) {
     free_file(file);
-  return code;
+    return code;
+  }
+  file->info = *lh_snapshot_info(file->snapshot);
+  files[shelf->n_files++] = file;
+  return LH_OK;
 }
 
 void hs_shelf_remove_last(hs_shelf *shelf) {
@@ -88,9 +90,10 @@ hs_file *hs_shelf_resolve(const hs_shelf *shelf, int64_t id, lh_id *object) {
 }
 
 int hs_need_analysis(hs_file *file, lh_error *error) {
-  int code = LH_OK;
-  if (!file->analysed) code = lh_analyse(file->snapshot, error);
-  if (code == LH_OK) file->analysed = true;
+  if (file->analysed) return LH_OK;
+  int code = lh_analyse(file->snapshot, error);
+  file->analysed = code == LH_OK;
+  if (file->analysed) lh_reach_totals(file->snapshot, &file->reach);
   return code;
 }
 

@@ -8,19 +8,6 @@
 
 /* {=== classes ======================================================================== */
 
-enum { CLASS = 1, TYPE, OBJECTS, SHALLOW, RETAINED, GARBAGE_OBJECTS, GARBAGE_BYTES };
-
-static const hs_column class_columns[] = {
-    {"snapshot", HS_TEXT, HS_NONE, false},
-    [CLASS] = {"class", HS_TEXT, HS_NONE, false},
-    [TYPE] = {"type", HS_TEXT, HS_NONE, false},
-    [OBJECTS] = {"objects", HS_INTEGER, HS_NONE, false},
-    [SHALLOW] = {"shallow_bytes", HS_INTEGER, HS_NONE, false},
-    [RETAINED] = {"retained_bytes", HS_INTEGER, HS_NONE, false},
-    [GARBAGE_OBJECTS] = {"garbage_objects", HS_INTEGER, HS_NONE, false},
-    [GARBAGE_BYTES] = {"garbage_bytes", HS_INTEGER, HS_NONE, false},
-};
-
 static int begin_classes(hs_cursor *cursor, lh_error *error) {
   int code = hs_need_classes(cursor->file, error);
   cursor->at = 0;
@@ -66,46 +53,53 @@ static int need_retained(hs_file *file, lh_error *error) {
   return code;
 }
 
-static int class_column(hs_cursor *cursor, sqlite3_context *context, int column, lh_error *error) {
-  const lh_class *class = lh_class_at(cursor->file->snapshot, cursor->row - 1);
-  int code = LH_OK;
-  switch (column) {
-    case CLASS: hs_result_static(context, class->name); break;
-    case TYPE: hs_result_static(context, lh_type_name(class->type)); break;
-    case OBJECTS: hs_result_bytes(context, class->objects); break;
-    case SHALLOW: hs_result_bytes(context, class->shallow_bytes); break;
-    case RETAINED:
-      code = need_retained(cursor->file, error);
-      if (code == LH_OK) hs_result_bytes(context, cursor->file->class_retained[cursor->row - 1]);
-      break;
-    case GARBAGE_OBJECTS: hs_result_bytes(context, class->garbage_objects); break;
-    default: hs_result_bytes(context, class->garbage_bytes); break;
-  }
-  return code;
+static const void *class_row(const hs_cursor *cursor) {
+  return lh_class_at(cursor->file->snapshot, cursor->row - 1);
 }
 
+static void tell_type(hs_cursor *cursor, sqlite3_context *context) {
+  hs_result_static(context, lh_type_name(((const lh_class *)class_row(cursor))->type));
+}
+
+static void tell_retained(hs_cursor *cursor, sqlite3_context *context) {
+  lh_error error;
+  if (need_retained(cursor->file, &error) == LH_OK)
+    hs_result_bytes(context, cursor->file->class_retained[cursor->row - 1]);
+  else
+    hs_result_error(context, &error);
+}
+
+#define ROW lh_class
+static const hs_column class_columns[] = {HS_SNAPSHOT,
+                                          HS_WORD("class", name),
+                                          HS_COMPUTED("type", HS_TEXT, tell_type),
+                                          HS_COUNT("objects", objects),
+                                          HS_COUNT("shallow_bytes", shallow_bytes),
+                                          HS_COMPUTED("retained_bytes", HS_INTEGER, tell_retained),
+                                          HS_COUNT("garbage_objects", garbage_objects),
+                                          HS_COUNT("garbage_bytes", garbage_bytes)};
+#undef ROW
+
 const hs_kind hs_classes = {.name = "classes",
-                            .columns = class_columns,
-                            .n_columns = GARBAGE_BYTES + 1,
+                            HS_COLUMNS(class_columns),
+                            .row = class_row,
                             .rows_per_object = 0.01,
                             .begin = begin_classes,
-                            .next = next_class,
-                            .column = class_column};
+                            .next = next_class};
 
 /* }=================================================================================== */
 
 /* {=== modules ======================================================================== */
 
-enum { MODULE_NAME = 1, MODULE_ID, MODULE_CLASS, MODULE_SHALLOW, MODULE_RETAINED };
-
+#define ROW hs_cursor
 static const hs_column module_columns[] = {
-    {"snapshot", HS_TEXT, HS_NONE, false},
-    [MODULE_NAME] = {"name", HS_ANY, HS_NONE, false},
-    [MODULE_ID] = {"id", HS_INTEGER, HS_NONE, false},
-    [MODULE_CLASS] = {"class", HS_TEXT, HS_NONE, false},
-    [MODULE_SHALLOW] = {"shallow_bytes", HS_INTEGER, HS_NONE, false},
-    [MODULE_RETAINED] = {"retained_bytes", HS_INTEGER, HS_NONE, false},
-};
+    HS_SNAPSHOT,
+    HS_VALUE("name", key),
+    HS_ID("id", id),
+    HS_COMPUTED("class", HS_TEXT, hs_tell_class),
+    HS_COMPUTED("shallow_bytes", HS_INTEGER, hs_tell_shallow),
+    HS_COMPUTED("retained_bytes", HS_INTEGER, hs_tell_retained, HS_NEEDS(HS_ANALYSED))};
+#undef ROW
 
 /* package.loaded is a root; without it there are no rows. */
 static int begin_modules(hs_cursor *cursor, lh_error *error) {
@@ -122,57 +116,26 @@ static int begin_modules(hs_cursor *cursor, lh_error *error) {
   return LH_OK;
 }
 
-static lh_id module_id(const hs_cursor *cursor) {
-  return cursor->value.kind == LH_VALUE_OBJECT ? cursor->value.as.object : LH_NO_OBJECT;
-}
-
 static int next_module(hs_cursor *cursor, lh_error *error) {
   (void)error;
   while (cursor->end > 0 && lh_entries_next(&cursor->iterator, &cursor->key, &cursor->value)) {
-    lh_id id = module_id(cursor);
+    bool is_object = cursor->value.kind == LH_VALUE_OBJECT;
+    cursor->id = is_object ? cursor->value.as.object : LH_NO_OBJECT;
     cursor->row++;
-    if (id == LH_NO_OBJECT || !lh_is_own(cursor->file->snapshot, id)) return 1;
+    if (!is_object || !lh_is_own(cursor->file->snapshot, cursor->id)) return 1;
   }
   return 0;
 }
 
-static int module_column(hs_cursor *cursor, sqlite3_context *context, int column, lh_error *error) {
-  hs_file *file = cursor->file;
-  lh_id id = module_id(cursor);
-  if (column == MODULE_NAME) hs_result_value(context, file, cursor->key);
-  if (column == MODULE_NAME || id == LH_NO_OBJECT) return LH_OK;
-  switch (column) {
-    case MODULE_ID: hs_result_id(context, file, id); break;
-    case MODULE_CLASS: return hs_result_class(context, file, id, error);
-    case MODULE_SHALLOW: hs_result_bytes(context, lh_shallow_bytes(file->snapshot, id)); break;
-    default: return hs_result_retained(context, file, id, error);
-  }
-  return LH_OK;
-}
-
 const hs_kind hs_modules = {.name = "modules",
-                            .columns = module_columns,
-                            .n_columns = MODULE_RETAINED + 1,
+                            HS_COLUMNS(module_columns),
                             .rows_per_object = 0.001,
                             .begin = begin_modules,
-                            .next = next_module,
-                            .column = module_column};
+                            .next = next_module};
 
 /* }=================================================================================== */
 
 /* {=== marks ========================================================================== */
-
-enum { MARK_EPOCH = 1, MARK_NAME, MARK_KIND, MARK_SERIAL, MARK_TIME, MARK_TIME_NS };
-
-static const hs_column mark_columns[] = {
-    {"snapshot", HS_TEXT, HS_NONE, false},
-    [MARK_EPOCH] = {"epoch", HS_INTEGER, HS_NONE, false},
-    [MARK_NAME] = {"name", HS_TEXT, HS_NONE, false},
-    [MARK_KIND] = {"kind", HS_TEXT, HS_NONE, false},
-    [MARK_SERIAL] = {"serial", HS_INTEGER, HS_NONE, false},
-    [MARK_TIME] = {"time", HS_TEXT, HS_NONE, false},
-    [MARK_TIME_NS] = {"time_ns", HS_INTEGER, HS_NONE, true},
-};
 
 static int begin_marks(hs_cursor *cursor, lh_error *error) {
   (void)error;
@@ -181,83 +144,43 @@ static int begin_marks(hs_cursor *cursor, lh_error *error) {
   return LH_OK;
 }
 
-static int mark_column(hs_cursor *cursor, sqlite3_context *context, int column, lh_error *error) {
-  const lh_mark_info *mark = lh_mark_at(cursor->file->snapshot, cursor->row - 1);
-  (void)error;
-  switch (column) {
-    case MARK_EPOCH: sqlite3_result_int64(context, cursor->row); break;
-    case MARK_NAME:
-      hs_result_heap_text(context, cursor->file, mark->name, mark->name_length, false);
-      break;
-    case MARK_KIND: hs_result_static(context, mark->is_snapshot ? "snapshot" : "mark"); break;
-    case MARK_SERIAL: sqlite3_result_int64(context, mark->serial); break;
-    case MARK_TIME: hs_result_time(context, mark->time_ns); break;
-    default: hs_result_bytes(context, mark->time_ns); break;
-  }
-  return LH_OK;
+static const void *mark_row(const hs_cursor *cursor) {
+  return lh_mark_at(cursor->file->snapshot, cursor->row - 1);
 }
 
+static void tell_epoch(hs_cursor *cursor, sqlite3_context *context) {
+  sqlite3_result_int64(context, cursor->row);
+}
+
+static void tell_name(hs_cursor *cursor, sqlite3_context *context) {
+  const lh_mark_info *mark = mark_row(cursor);
+  hs_result_heap_text(context, cursor->file, mark->name, mark->name_length, false);
+}
+
+static void tell_kind(hs_cursor *cursor, sqlite3_context *context) {
+  const lh_mark_info *mark = mark_row(cursor);
+  hs_result_static(context, mark->is_snapshot ? "snapshot" : "mark");
+}
+
+#define ROW lh_mark_info
+static const hs_column mark_columns[] = {HS_SNAPSHOT,
+                                         HS_COMPUTED("epoch", HS_INTEGER, tell_epoch),
+                                         HS_COMPUTED("name", HS_TEXT, tell_name),
+                                         HS_COMPUTED("kind", HS_TEXT, tell_kind),
+                                         HS_COUNT("serial", serial),
+                                         HS_TIME("time", time_ns),
+                                         HS_COUNT("time_ns", time_ns, HS_HIDDEN)};
+#undef ROW
+
 const hs_kind hs_marks = {.name = "marks",
-                          .columns = mark_columns,
-                          .n_columns = MARK_TIME_NS + 1,
+                          HS_COLUMNS(mark_columns),
+                          .row = mark_row,
                           .begin = begin_marks,
-                          .next = next_number,
-                          .column = mark_column};
+                          .next = next_number};
 
 /* }=================================================================================== */
 
 /* {=== info =========================================================================== */
-
-enum {
-  NAME = 1,
-  PROGRAM,
-  LUA_RELEASE,
-  PROCESS_ID,
-  STATE_ID,
-  SERIAL,
-  TIME,
-  TIME_NS,
-  FORMAT_VERSION,
-  FILE_BYTES,
-  STRING_LIMIT,
-  COUNT,
-  OBJECT_BYTES,
-  STRING_TABLE_BYTES,
-  UNACCOUNTED,
-  GC_BYTES,
-  REACHABLE_OBJECTS,
-  REACHABLE_BYTES,
-  INFO_GARBAGE_OBJECTS,
-  INFO_GARBAGE_BYTES,
-  OWN_OBJECTS,
-  OWN_BYTES
-};
-
-static const hs_column info_columns[] = {
-    {"snapshot", HS_TEXT, HS_NONE, false},
-    [NAME] = {"name", HS_TEXT, HS_NONE, false},
-    [PROGRAM] = {"program", HS_TEXT, HS_NONE, false},
-    [LUA_RELEASE] = {"lua_release", HS_TEXT, HS_NONE, false},
-    [PROCESS_ID] = {"process_id", HS_INTEGER, HS_NONE, false},
-    [STATE_ID] = {"state_id", HS_TEXT, HS_NONE, false},
-    [SERIAL] = {"serial", HS_INTEGER, HS_NONE, false},
-    [TIME] = {"time", HS_TEXT, HS_NONE, false},
-    [TIME_NS] = {"time_ns", HS_INTEGER, HS_NONE, true},
-    [FORMAT_VERSION] = {"format_version", HS_INTEGER, HS_NONE, true},
-    [FILE_BYTES] = {"file_bytes", HS_INTEGER, HS_NONE, false},
-    [STRING_LIMIT] = {"string_limit_bytes", HS_INTEGER, HS_NONE, true},
-    [COUNT] = {"objects", HS_INTEGER, HS_NONE, false},
-    [OBJECT_BYTES] = {"object_bytes", HS_INTEGER, HS_NONE, false},
-    [STRING_TABLE_BYTES] = {"string_table_bytes", HS_INTEGER, HS_NONE, false},
-    [UNACCOUNTED] = {"unaccounted_bytes", HS_INTEGER, HS_NONE, false},
-    [GC_BYTES] = {"gc_bytes", HS_INTEGER, HS_NONE, false},
-    [REACHABLE_OBJECTS] = {"reachable_objects", HS_INTEGER, HS_NONE, false},
-    [REACHABLE_BYTES] = {"reachable_bytes", HS_INTEGER, HS_NONE, false},
-    [INFO_GARBAGE_OBJECTS] = {"garbage_objects", HS_INTEGER, HS_NONE, false},
-    [INFO_GARBAGE_BYTES] = {"garbage_bytes", HS_INTEGER, HS_NONE, false},
-    [OWN_OBJECTS] = {"own_objects", HS_INTEGER, HS_NONE, false},
-    [OWN_BYTES] = {"own_bytes", HS_INTEGER, HS_NONE, false},
-};
 
 static int begin_info(hs_cursor *cursor, lh_error *error) {
   (void)error;
@@ -266,68 +189,61 @@ static int begin_info(hs_cursor *cursor, lh_error *error) {
   return LH_OK;
 }
 
-static int reach_column(hs_cursor *cursor, sqlite3_context *context, int column, lh_error *error) {
-  lh_reach reach;
-  int code = hs_need_analysis(cursor->file, error);
-  if (code != LH_OK) return code;
-  lh_reach_totals(cursor->file->snapshot, &reach);
-  switch (column) {
-    case REACHABLE_OBJECTS: hs_result_bytes(context, reach.reachable_objects); break;
-    case REACHABLE_BYTES: hs_result_bytes(context, reach.reachable_bytes); break;
-    case INFO_GARBAGE_OBJECTS: hs_result_bytes(context, reach.garbage_objects); break;
-    default: hs_result_bytes(context, reach.garbage_bytes); break;
-  }
-  return LH_OK;
+static const void *info_row(const hs_cursor *cursor) {
+  return cursor->file;
 }
 
 /* luaheap's own objects, which are in no other table. */
-static void own_column(hs_cursor *cursor, sqlite3_context *context, int column) {
-  const lh_snapshot *snapshot = cursor->file->snapshot;
-  uint64_t objects = 0, bytes = 0;
+static lh_count count_own(const lh_snapshot *snapshot) {
+  lh_count own = {0};
   for (lh_id id = 1; id <= lh_object_count(snapshot); id++) {
     if (!lh_is_own(snapshot, id)) continue;
-    objects++;
-    bytes += lh_shallow_bytes(snapshot, id);
+    own.objects++;
+    own.bytes += lh_shallow_bytes(snapshot, id);
   }
-  hs_result_bytes(context, column == OWN_OBJECTS ? objects : bytes);
+  return own;
 }
 
-static void result_words(sqlite3_context *context, hs_file *file, const char *words) {
-  hs_result_heap_text(context, file, words, strlen(words), false);
+static void tell_own(hs_cursor *cursor, sqlite3_context *context) {
+  hs_result_bytes(context, count_own(cursor->file->snapshot).objects);
 }
 
-static int info_column(hs_cursor *cursor, sqlite3_context *context, int column, lh_error *error) {
-  hs_file *file = cursor->file;
-  const lh_info *info = lh_snapshot_info(cursor->file->snapshot);
-  switch (column) {
-    case NAME: result_words(context, file, info->name); break;
-    case PROGRAM: result_words(context, file, info->program); break;
-    case LUA_RELEASE: hs_result_static(context, info->lua_release); break;
-    case PROCESS_ID: hs_result_bytes(context, info->process_id); break;
-    case STATE_ID: hs_result_hex(context, info->state_id); break;
-    case SERIAL: sqlite3_result_int64(context, info->serial); break;
-    case TIME: hs_result_time(context, info->time_ns); break;
-    case TIME_NS: hs_result_bytes(context, info->time_ns); break;
-    case FORMAT_VERSION: sqlite3_result_int64(context, info->format_version); break;
-    case FILE_BYTES: hs_result_bytes(context, info->file_bytes); break;
-    case STRING_LIMIT: hs_result_bytes(context, info->string_limit); break;
-    case COUNT: hs_result_bytes(context, info->objects); break;
-    case OBJECT_BYTES: hs_result_bytes(context, info->object_bytes); break;
-    case STRING_TABLE_BYTES: hs_result_bytes(context, info->string_table_bytes); break;
-    case UNACCOUNTED: sqlite3_result_int64(context, info->unaccounted_bytes); break;
-    case GC_BYTES: hs_result_bytes(context, info->gc_bytes); break;
-    case OWN_OBJECTS:
-    case OWN_BYTES: own_column(cursor, context, column); break;
-    default: return reach_column(cursor, context, column, error);
-  }
-  return LH_OK;
+static void tell_own_bytes(hs_cursor *cursor, sqlite3_context *context) {
+  hs_result_bytes(context, count_own(cursor->file->snapshot).bytes);
 }
+
+#define ROW hs_file
+#define REACH HS_NEEDS(HS_ANALYSED)
+static const hs_column info_columns[] = {
+    HS_SNAPSHOT,
+    HS_NAME("name", info.name),
+    HS_NAME("program", info.program),
+    HS_WORD("lua_release", info.lua_release),
+    HS_COUNT("process_id", info.process_id),
+    HS_HEX("state_id", info.state_id),
+    HS_COUNT("serial", info.serial),
+    HS_TIME("time", info.time_ns),
+    HS_COUNT("time_ns", info.time_ns, HS_HIDDEN),
+    HS_COUNT("format_version", info.format_version, HS_HIDDEN),
+    HS_COUNT("file_bytes", info.file_bytes),
+    HS_COUNT("string_limit_bytes", info.string_limit, HS_HIDDEN),
+    HS_COUNT("objects", info.objects),
+    HS_COUNT("object_bytes", info.object_bytes),
+    HS_COUNT("string_table_bytes", info.string_table_bytes),
+    HS_COUNT("unaccounted_bytes", info.unaccounted_bytes),
+    HS_COUNT("gc_bytes", info.gc_bytes),
+    HS_COUNT("reachable_objects", reach.reachable_objects, REACH),
+    HS_COUNT("reachable_bytes", reach.reachable_bytes, REACH),
+    HS_COUNT("garbage_objects", reach.garbage_objects, REACH),
+    HS_COUNT("garbage_bytes", reach.garbage_bytes, REACH),
+    HS_COMPUTED("own_objects", HS_INTEGER, tell_own),
+    HS_COMPUTED("own_bytes", HS_INTEGER, tell_own_bytes)};
+#undef ROW
 
 const hs_kind hs_info = {.name = "info",
-                         .columns = info_columns,
-                         .n_columns = OWN_BYTES + 1,
+                         HS_COLUMNS(info_columns),
+                         .row = info_row,
                          .begin = begin_info,
-                         .next = next_number,
-                         .column = info_column};
+                         .next = next_number};
 
 /* }=================================================================================== */

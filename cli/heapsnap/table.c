@@ -287,13 +287,29 @@ static int at_end(sqlite3_vtab_cursor *base) {
   return ((hs_cursor *)base)->done;
 }
 
-static int get_column(sqlite3_vtab_cursor *base, sqlite3_context *context, int column) {
+/* Only a column of a type decodes the object: of a table that takes as long as its record is. */
+static int get_column(sqlite3_vtab_cursor *base, sqlite3_context *context, int number) {
   hs_cursor *cursor = (hs_cursor *)base;
-  lh_error error = {0};
-  if (column == 0)
-    sqlite3_result_text(context, cursor->file->schema, -1, SQLITE_STATIC);
-  else if (cursor->kind->column(cursor, context, column, &error) != LH_OK)
+  const hs_kind *kind = cursor->kind;
+  const hs_column *column = &kind->columns[number];
+  const lh_snapshot *snapshot = cursor->file->snapshot;
+  lh_error error;
+  int code = LH_OK;
+  if (column->needs == HS_ANALYSED) code = hs_need_analysis(cursor->file, &error);
+  if (column->needs == HS_CLASSIFIED) code = hs_need_classes(cursor->file, &error);
+  if (code != LH_OK) {
     hs_result_error(context, &error);
+    return SQLITE_OK;
+  }
+  if (column->of_type != LH_TYPE_ROOT) {
+    if (lh_type_of(snapshot, cursor->id) != column->of_type || lh_is_dead(snapshot, cursor->id))
+      return SQLITE_OK;
+    if (cursor->decoded.id != cursor->id) lh_object_at(snapshot, cursor->id, &cursor->decoded);
+  }
+  if (column->compute != NULL)
+    column->compute(cursor, context);
+  else
+    hs_result_field(context, cursor->file, column, kind->row != NULL ? kind->row(cursor) : cursor);
   return SQLITE_OK;
 }
 
@@ -303,14 +319,12 @@ static int get_rowid(sqlite3_vtab_cursor *base, sqlite3_int64 *rowid) {
   return SQLITE_OK;
 }
 
-const lh_object *hs_decoded(hs_cursor *cursor, lh_id id) {
-  if (cursor->decoded.id != id) lh_object_at(cursor->file->snapshot, id, &cursor->decoded);
-  return &cursor->decoded;
+bool hs_looks_up(const hs_cursor *cursor, hs_lookup lookup) {
+  return cursor->lookup != -1 && cursor->kind->columns[cursor->lookup].lookup == lookup;
 }
 
 void hs_begin_objects(hs_cursor *cursor) {
-  hs_lookup lookup = cursor->lookup != -1 ? cursor->kind->columns[cursor->lookup].lookup : HS_NONE;
-  bool one = lookup == HS_ONE_ID || lookup == HS_FEW_IDS;
+  bool one = hs_looks_up(cursor, HS_ONE_ID) || hs_looks_up(cursor, HS_FEW_IDS);
   cursor->list = NULL;
   cursor->at = one ? cursor->object : 0;
   cursor->end = one ? cursor->object + 1 : lh_object_count(cursor->file->snapshot) + 1;
@@ -323,6 +337,28 @@ lh_id hs_next_object(hs_cursor *cursor) {
     if (!lh_is_own(cursor->file->snapshot, id)) return id;
   }
   return LH_NO_OBJECT;
+}
+
+/* }=================================================================================== */
+
+/* {=== Columns of several kinds ======================================================= */
+
+void hs_tell_snapshot(hs_cursor *cursor, sqlite3_context *context) {
+  hs_result_static(context, cursor->file->schema);
+}
+
+void hs_tell_class(hs_cursor *cursor, sqlite3_context *context) {
+  if (cursor->id != LH_NO_OBJECT) hs_result_class(context, cursor->file, cursor->id);
+}
+
+void hs_tell_shallow(hs_cursor *cursor, sqlite3_context *context) {
+  if (cursor->id != LH_NO_OBJECT)
+    hs_result_bytes(context, lh_shallow_bytes(cursor->file->snapshot, cursor->id));
+}
+
+void hs_tell_retained(hs_cursor *cursor, sqlite3_context *context) {
+  if (cursor->id != LH_NO_OBJECT)
+    hs_result_bytes(context, lh_retained_bytes(cursor->file->snapshot, cursor->id));
 }
 
 /* }=================================================================================== */
