@@ -8,7 +8,7 @@
 */
 #include <string.h>
 
-#include "diff.h"
+#include "compare.h"
 #include "read/decode.h"
 
 static lh_id same_place(const lh_snapshot *snapshot, lh_id id, const lh_snapshot *other) {

@@ -1,5 +1,5 @@
 /*
-** census.c - what a snapshot has, by class and place, in a form that outlives it (see growth.h).
+** census.c - what a snapshot has, by class and place, in a form that outlives it (see compare.h).
 **
 ** The shortest paths of all objects are folded, and looked at with what is on them first. An
 ** object's dominators are on all paths to it, so they have been met: its vertex is a step below that of its immediate dominator. The registry,
@@ -7,82 +7,9 @@
 ** something else refers to it, too, or not. 2.2 million objects take 0.5 s; what remains is 24
 ** bytes for each vertex.
 */
-#include "growth.h"
+#include "compare.h"
 
 #include <string.h>
-
-/* {=== Names ========================================================================= */
-
-static lh_text_id add_text(lh_ladder *ladder, lh_text *text) {
-  lh_text_id id =
-      text->failed ? LH_NO_NUMBER : lh_strings_add(&ladder->texts, text->bytes, text->n);
-  lh_text_free(text);
-  return id;
-}
-
-static lh_text_id copy_text(lh_ladder *ladder, const lh_strings *texts, lh_text_id text) {
-  return lh_strings_add(&ladder->texts, texts->texts[text], strlen(texts->texts[text]));
-}
-
-static lh_text_id stable_text(lh_ladder *ladder, const char *text) {
-  lh_text stable = {0};
-  lh_stable_text(&stable, text);
-  return add_text(ladder, &stable);
-}
-
-static uint32_t add_class(lh_ladder *ladder, const lh_class_entry *entry) {
-  lh_known_class known = {.entry = *entry, .numbers = LH_NO_NUMBER};
-  lh_text numbers = {0};
-  known.stable = stable_text(ladder, entry->visible.name);
-  bool has_numbers = lh_fold_module(&numbers, entry);
-  if (has_numbers)
-    known.numbers = add_text(ladder, &numbers);
-  else
-    lh_text_free(&numbers);
-  if (has_numbers && known.numbers == LH_NO_NUMBER) return LH_NO_NUMBER;
-  if (known.stable == LH_NO_NUMBER ||
-      !lh_grow(&ladder->classes, ladder->n_classes, &ladder->class_capacity, sizeof known))
-    return LH_NO_NUMBER;
-  known.entry.visible.name = ladder->texts.texts[known.entry.name];
-  ladder->classes[ladder->n_classes] = known;
-  return (uint32_t)ladder->n_classes++;
-}
-
-/* Makes the texts of a class, which are numbers in the snapshot's set, the ladder's. False: out of
-** memory. */
-static bool take_texts(lh_ladder *ladder, const lh_strings *texts, lh_class_entry *entry) {
-  lh_text_id source = lh_source_of(&entry->place);
-  entry->name = copy_text(ladder, texts, entry->name);
-  if (entry->fields != LH_NO_NUMBER) {
-    entry->fields = copy_text(ladder, texts, entry->fields);
-    if (entry->fields == LH_NO_NUMBER) return false;
-  }
-  if (entry->place.words[0] != 0) {
-    source = copy_text(ladder, texts, source);
-    entry->place = lh_place_with(&entry->place, source);
-  }
-  return entry->name != LH_NO_NUMBER && source != LH_NO_NUMBER;
-}
-
-/* The row of a class: by its name, type and fields; or by its place, for a function whose name is
-** gone with the code that named it. */
-static uint32_t class_row(lh_ladder *ladder, const lh_class_entry *entry) {
-  lh_class_key key = lh_key_of_class(entry->name, entry->fields, entry->visible.type);
-  const uint64_t *place = entry->place.words;
-  uint32_t *row = lh_map_at_words(&ladder->class_by_identity, key.words, LH_CLASS_WORDS);
-  if (!row) return LH_NO_NUMBER;
-  if (*row == LH_NO_NUMBER && place[0] != 0)
-    *row = lh_map_get_words(&ladder->class_by_place, place, LH_PLACE_WORDS);
-  if (*row == LH_NO_NUMBER) *row = add_class(ladder, entry);
-  uint32_t found = *row;
-  if (found == LH_NO_NUMBER || place[0] == 0) return found;
-  row = lh_map_at_words(&ladder->class_by_place, place, LH_PLACE_WORDS);
-  if (!row) return LH_NO_NUMBER;
-  *row = found;
-  return found;
-}
-
-/* }=================================================================================== */
 
 /* {=== Counting ====================================================================== */
 
@@ -102,7 +29,7 @@ static bool fold_numbers(lh_ladder *ladder, lh_kind *kind) {
   lh_text text = {0};
   kind->numbers = LH_NO_NUMBER;
   if (lh_fold_numbers(&text, ladder->texts.texts[kind->path]))
-    return (kind->numbers = add_text(ladder, &text)) != LH_NO_NUMBER;
+    return (kind->numbers = lh_strings_take(&ladder->texts, &text)) != LH_NO_NUMBER;
   lh_text_free(&text);
   return true;
 }
@@ -111,7 +38,7 @@ static uint32_t make_kind(census *c, uint32_t state, uint32_t class_row, bool sh
   lh_ladder *ladder = c->ladder;
   lh_text text = {0};
   lh_fold_text(&c->paths.folder, state, false, &text);
-  lh_kind kind = {.path = add_text(ladder, &text),
+  lh_kind kind = {.path = lh_strings_take(&ladder->texts, &text),
                   .name = LH_NO_NUMBER,
                   .class_row = class_row,
                   .shared = shared};
@@ -119,7 +46,8 @@ static uint32_t make_kind(census *c, uint32_t state, uint32_t class_row, bool sh
   uint64_t words[2] = {(uint64_t)kind.path << 1 | shared, class_row};
   uint32_t *known = lh_map_at_words(&ladder->kind_by_words, words, 2);
   if (!known || *known != LH_NO_NUMBER) return known ? *known : LH_NO_NUMBER;
-  kind.stable_path = stable_text(ladder, ladder->texts.texts[kind.path]);
+  lh_stable_text(&text, ladder->texts.texts[kind.path]);
+  kind.stable_path = lh_strings_take(&ladder->texts, &text);
   if (kind.stable_path == LH_NO_NUMBER || !fold_numbers(ladder, &kind) ||
       !lh_grow(&ladder->kinds, ladder->n_kinds, &ladder->kind_capacity, sizeof kind))
     return LH_NO_NUMBER;
@@ -182,17 +110,11 @@ static bool add_object(census *c, lh_id id) {
 }
 
 static bool map_classes(census *c) {
-  uint32_t n = lh_class_count(c->snapshot);
-  c->row_of = lh_alloc(n, sizeof *c->row_of);
-  if (!c->row_of) return false;
-  for (uint32_t i = 0; i < n; i++) {
-    lh_class_entry entry = c->snapshot->classes->list[i];
-    if (!take_texts(c->ladder, &c->snapshot->classes->texts, &entry)) return false;
-    c->row_of[i] = class_row(c->ladder, &entry);
-    if (c->row_of[i] == LH_NO_NUMBER) return false;
-  }
-  c->rung->n_classes = c->ladder->n_classes;
-  c->rung->of_class = lh_alloc_zeroed(c->rung->n_classes, sizeof *c->rung->of_class);
+  lh_known_classes *known = &c->ladder->known;
+  c->row_of = lh_alloc(lh_class_count(c->snapshot), sizeof *c->row_of);
+  if (!c->row_of || !lh_know_classes(known, c->snapshot, c->row_of)) return false;
+  c->rung->n_classes = known->n;
+  c->rung->of_class = lh_alloc_zeroed(known->n, sizeof *c->rung->of_class);
   return c->rung->of_class != NULL;
 }
 
@@ -202,7 +124,7 @@ static bool name_kinds(census *c) {
   for (size_t i = 0; i < c->kinds.n; i++) {
     lh_text text = {0};
     lh_fold_text(&c->paths.folder, (uint32_t)(c->kinds.keys[i] >> 32), true, &text);
-    lh_text_id name = add_text(ladder, &text);
+    lh_text_id name = lh_strings_take(&ladder->texts, &text);
     if (name == LH_NO_NUMBER) return false;
     lh_kind *kind = &ladder->kinds[c->kinds.values[i]];
     kind->name = kind->name == LH_NO_NUMBER || kind->name == name ? name : kind->path;
@@ -235,6 +157,7 @@ static bool take_census(census *c) {
 
 int lh_ladder_new(lh_ladder **out, lh_error *error) {
   *out = lh_alloc_zeroed(1, sizeof **out);
+  if (*out) (*out)->known.texts = &(*out)->texts;
   if (*out && lh_trie_begin(&(*out)->trie)) return 0;
   lh_free(*out);
   *out = NULL;
@@ -253,9 +176,7 @@ void lh_ladder_free(lh_ladder *ladder) {
   lh_trie_free(&ladder->trie);
   lh_free(ladder->kinds);
   lh_map_free(&ladder->kind_by_words);
-  lh_free(ladder->classes);
-  lh_map_free(&ladder->class_by_identity);
-  lh_map_free(&ladder->class_by_place);
+  lh_known_free(&ladder->known);
   lh_strings_free(&ladder->texts);
   lh_free(ladder);
 }

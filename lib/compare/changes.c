@@ -5,94 +5,56 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "diff.h"
+#include "compare.h"
 #include "name/names.h"
 #include "read/decode.h"
 
-/* Rows of a snapshot's classes: those that another one had before are found again. */
 typedef struct rows {
   lh_class_change *list;
-  size_t n, capacity;
-  uint32_t *of[3];  /* row of each class of a, b, c */
-  bool same_state;  /* false: */
-  lh_map by_stable; /* the class without lines -> row */
-  lh_strings texts; /* of these */
+  size_t n;
+  uint32_t *of[3]; /* row of each class of a, b, c */
 } rows;
 
-/* The stable name of a class; freed by lh_free. */
-static char *stable_name(const lh_class *class) {
-  lh_text text = {0};
-  lh_stable_text(&text, class->name);
-  return lh_text_finish(&text);
-}
-
-/* Where the row of a class of another process is kept; NULL: out of memory. */
-static uint32_t *row_by_stable(rows *r, const lh_classes *classes, uint32_t class_index) {
-  const lh_class_entry *entry = &classes->list[class_index];
-  char *name = stable_name(&entry->visible);
-  lh_text_id stable = name ? lh_strings_add(&r->texts, name, strlen(name)) : LH_NO_NUMBER;
-  lh_text_id fields = entry->fields;
-  lh_free(name);
-  if (fields != LH_NO_NUMBER) {
-    const char *text = classes->texts.texts[fields];
-    fields = lh_strings_add(&r->texts, text, strlen(text));
-    if (fields == LH_NO_NUMBER) return NULL;
-  }
-  if (stable == LH_NO_NUMBER) return NULL;
-  lh_class_key key = lh_key_of_class(stable, fields, entry->visible.type);
-  return lh_map_at_words(&r->by_stable, key.words, LH_CLASS_WORDS);
-}
-
-/* The row of a class that another snapshot has, too; else LH_NO_NUMBER. */
-static bool find_row(rows *r, const lh_snapshot *const at[3], int which, uint32_t class_index,
-                     uint32_t *row) {
-  *row = LH_NO_NUMBER;
-  if (!r->same_state) {
-    uint32_t *known = row_by_stable(r, at[which]->classes, class_index);
-    if (!known) return false;
-    *row = *known;
-    if (*known == LH_NO_NUMBER) *known = (uint32_t)r->n;
-    return true;
-  }
-  for (int j = 0; j < which && *row == LH_NO_NUMBER; j++) {
-    uint32_t same = at[j] ? lh_class_counterpart(at[which], class_index, at[j]) : LH_NO_NUMBER;
-    if (same != LH_NO_NUMBER) *row = r->of[j][same];
+/* The known classes of all three, in of[]. */
+static bool know_all(rows *r, const lh_snapshot *const at[3], lh_known_classes *known) {
+  for (int i = 0; i < 3; i++) {
+    if (!at[i]) continue;
+    r->of[i] = lh_alloc(lh_class_count(at[i]), sizeof **r->of);
+    if (!r->of[i] || !lh_know_classes(known, at[i], r->of[i])) return false;
   }
   return true;
 }
 
-/* A row that is called differently in two builds is told by what both call it. */
-static bool rename_row(lh_class_change *row, const lh_class *class) {
-  if (strcmp(row->name, class->name) == 0) return true;
-  char *name = stable_name(class);
-  if (!name) return false;
-  lh_free((void *)row->name);
-  row->name = name;
-  return true;
-}
-
-static bool add_classes(rows *r, const lh_snapshot *const at[3], int which) {
-  const lh_snapshot *s = at[which];
-  uint32_t n = lh_class_count(s);
-  r->of[which] = lh_alloc(n, sizeof **r->of);
-  if (!r->of[which]) return false;
-  for (uint32_t i = 0; i < n; i++) {
-    const lh_class *class = lh_class_at(s, i);
-    uint32_t row;
-    if (!find_row(r, at, which, i, &row)) return false;
-    if (row != LH_NO_NUMBER && !r->same_state && !rename_row(&r->list[row], class)) return false;
-    if (row == LH_NO_NUMBER) {
-      if (!lh_grow(&r->list, r->n, &r->capacity, sizeof *r->list)) return false;
-      row = (uint32_t)r->n++;
-      char *name = lh_copy_text(class->name);
-      r->list[row] = (lh_class_change){.name = name, .type = class->type};
-      if (!name) return false;
+static void count_classes(rows *r, const lh_snapshot *const at[3], const lh_known_classes *known,
+                          const uint32_t *row_of) {
+  for (int which = 0; which < 3; which++) {
+    for (uint32_t i = 0; at[which] && i < lh_class_count(at[which]); i++) {
+      const lh_class *class = lh_class_at(at[which], i);
+      const lh_known_class *same = &known->list[r->of[which][i]];
+      lh_class_change *row = &r->list[row_of[r->of[which][i]]];
+      row->name = lh_name_with(known, same, row->name);
+      row->type = class->type;
+      row->objects[which] += class->objects;
+      row->shallow_bytes[which] += class->shallow_bytes;
+      r->of[which][i] = row_of[r->of[which][i]];
     }
-    r->of[which][i] = row;
-    r->list[row].objects[which] += class->objects;
-    r->list[row].shallow_bytes[which] += class->shallow_bytes;
   }
-  return true;
+}
+
+static bool make_rows(rows *r, const lh_snapshot *const at[3], lh_whole_diff *whole) {
+  lh_known_classes known = {.texts = &whole->names};
+  uint32_t *row_of = NULL;
+  bool ok = know_all(r, at, &known);
+  if (ok) {
+    row_of = lh_alloc(known.n, sizeof *row_of);
+    r->list = lh_alloc_zeroed(known.n, sizeof *r->list);
+  }
+  ok =
+      ok && row_of && r->list && lh_label_classes(&known, whole->visible.same_state, row_of, &r->n);
+  if (ok) count_classes(r, at, &known, row_of);
+  lh_known_free(&known);
+  lh_free(row_of);
+  return ok;
 }
 
 /* What came: reachable in c, and not there at a. */
@@ -143,21 +105,17 @@ static void drop_empty(rows *r) {
   size_t kept = 0;
   for (size_t i = 0; i < r->n; i++) {
     const uint64_t *objects = r->list[i].objects;
-    if (objects[0] || objects[1] || objects[2])
-      r->list[kept++] = r->list[i];
-    else
-      lh_free((void *)r->list[i].name);
+    if (objects[0] || objects[1] || objects[2]) r->list[kept++] = r->list[i];
   }
   r->n = kept;
 }
 
 int lh_diff_changes(const lh_snapshot *a, const lh_snapshot *b, const lh_snapshot *c,
-                    uint32_t a_in_c, lh_diff *diff, lh_error *error) {
+                    uint32_t a_in_c, lh_whole_diff *whole, lh_error *error) {
   const lh_snapshot *const at[3] = {a, b, c};
-  rows r = {.same_state = diff->same_state};
-  bool ok = true;
-  for (int i = 0; i < 3 && ok; i++)
-    if (at[i]) ok = add_classes(&r, at, i);
+  lh_diff *diff = &whole->visible;
+  rows r = {0};
+  bool ok = make_rows(&r, at, whole);
   if (ok && diff->same_state) {
     lh_window appeared = {.a = a, .c = c, .since = a_in_c, .until = lh_mark_count(c)};
     lh_window gone = appeared;
@@ -172,8 +130,6 @@ int lh_diff_changes(const lh_snapshot *a, const lh_snapshot *b, const lh_snapsho
   }
   diff->classes = r.list;
   diff->n_classes = r.n;
-  lh_map_free(&r.by_stable);
-  lh_strings_free(&r.texts);
   for (int i = 0; i < 3; i++) lh_free(r.of[i]);
   return ok ? 0 : lh_fail_memory(error, "comparing classes");
 }

@@ -1,8 +1,8 @@
 /*
-** diff.c - comparing snapshots: what was allocated in a window of time and stays (see diff.h for
+** diff.c - comparing snapshots: what was allocated in a window of time and stays (see compare.h for
 ** the parts).
 */
-#include "diff.h"
+#include "compare.h"
 
 #include <string.h>
 
@@ -14,11 +14,11 @@ void lh_diff_free(lh_diff *diff) {
     lh_free((void *)diff->grown[i].held_by);
     lh_free((void *)diff->grown[i].place);
   }
-  for (size_t i = 0; i < diff->n_classes; i++) lh_free((void *)diff->classes[i].name);
   lh_free(diff->groups);
   lh_free(diff->grown);
   lh_free(diff->classes);
   lh_strings_free(&((lh_whole_diff *)diff)->paths);
+  lh_strings_free(&((lh_whole_diff *)diff)->names);
   lh_free(diff);
 }
 
@@ -143,7 +143,8 @@ static int compare(lh_snapshot *a, lh_snapshot *b, lh_snapshot *c, lh_diff *diff
     code = add_groups(c, &window, diff, error);
     if (!code && b) code = lh_diff_grown(&three, diff, error);
   }
-  return code || !by_class ? code : lh_diff_changes(a, b, c, three.a_in_c, diff, error);
+  return code || !by_class ? code
+                           : lh_diff_changes(a, b, c, three.a_in_c, (lh_whole_diff *)diff, error);
 }
 
 static int make(lh_diff **out, lh_error *error) {

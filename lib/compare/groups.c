@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "diff.h"
+#include "compare.h"
 
 #define UNKNOWN UINT32_MAX
 

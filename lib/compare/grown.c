@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "diff.h"
+#include "compare.h"
 
 static uint64_t count_entries(const lh_snapshot *snapshot, lh_id id, bool *weak) {
   lh_object object;

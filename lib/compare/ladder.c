@@ -7,7 +7,7 @@
 ** grows in a module that was loaded once). A container whose objects stay the same while it gets
 ** bigger is a row for itself alone. The rest is level. So each byte is in one row or in the rest.
 */
-#include "growth.h"
+#include "compare.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -234,43 +234,21 @@ static bool list_paths(builder *b) {
 
 /* {=== Rows by class ================================================================= */
 
-/* The row of each class: its own; or with all that are called the same in other builds. */
-static bool label_classes(const lh_ladder *ladder, uint32_t *row_of, size_t *n_rows) {
-  bool exact = lh_ladder_same_state(ladder), ok = true;
-  lh_map rows = {0};
-  *n_rows = 0;
-  for (size_t i = 0; ok && i < ladder->n_classes; i++) {
-    const lh_known_class *class = &ladder->classes[i];
-    lh_class_key key = lh_key_of_class(exact ? (uint32_t)i : class->stable, class->entry.fields,
-                                       class->entry.visible.type);
-    uint32_t *row = lh_map_at_words(&rows, key.words, LH_CLASS_WORDS);
-    ok = row != NULL;
-    if (ok && *row == LH_NO_NUMBER) *row = (uint32_t)(*n_rows)++;
-    if (ok) row_of[i] = *row;
-  }
-  lh_map_free(&rows);
-  return ok;
-}
-
-static void name_class(const lh_ladder *ladder, const lh_known_class *class, lh_growth_row *row) {
-  const char *name = class->entry.visible.name;
-  if (row->class_name && strcmp(row->class_name, name) != 0)
-    name = ladder->texts.texts[class->stable];
-  row->class_name = name;
-  row->type = class->entry.visible.type;
-}
-
 static bool list_classes(builder *b) {
   const lh_ladder *ladder = b->ladder;
   lh_growth *growth = b->growth;
-  size_t n_rows = 0, n = ladder->n_classes, n_rungs = ladder->n_rungs;
+  size_t n_rows = 0, n = ladder->known.n, n_rungs = ladder->n_rungs;
   uint32_t *row_of = lh_alloc(n, sizeof *row_of);
   lh_figures *figures = lh_alloc_zeroed(n, n_rungs * sizeof *figures);
   growth->memory->by_class = figures;
   growth->classes = lh_alloc_zeroed(n, sizeof *growth->classes);
-  bool ok = row_of && figures && growth->classes && label_classes(ladder, row_of, &n_rows);
+  bool ok = row_of && figures && growth->classes &&
+            lh_label_classes(&ladder->known, growth->same_state, row_of, &n_rows);
   for (size_t i = 0; ok && i < n; i++) {
-    name_class(ladder, &ladder->classes[i], &growth->classes[row_of[i]]);
+    const lh_known_class *class = &ladder->known.list[i];
+    lh_growth_row *row = &growth->classes[row_of[i]];
+    row->class_name = lh_name_with(&ladder->known, class, row->class_name);
+    row->type = class->entry.visible.type;
     for (size_t k = 0; k < n_rungs; k++)
       if (i < ladder->rungs[k].n_classes)
         add(&figures[row_of[i] * n_rungs + k], &ladder->rungs[k].of_class[i], true);

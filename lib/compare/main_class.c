@@ -4,7 +4,7 @@
 */
 #include <string.h>
 
-#include "growth.h"
+#include "compare.h"
 
 typedef struct poll {
   uint64_t *objects; /* of each pair of a row and a class */

@@ -3,7 +3,7 @@
 ** ladder, one beside the other. What a part has with all below it is what it retains, so the parts
 ** below the root add up to the whole, and those below a part to that, to the byte.
 */
-#include "growth.h"
+#include "compare.h"
 
 static void add(lh_part *to, const lh_part *from) {
   for (int i = 0; i < 2; i++) {

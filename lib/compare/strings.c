@@ -5,7 +5,7 @@
 */
 #include <stdlib.h>
 
-#include "diff.h"
+#include "compare.h"
 
 /* The first string of a content, and the snapshot in which it is. */
 typedef struct first {

@@ -1,7 +1,7 @@
 /*
-** trie.c - a tree whose edges are labelled with numbers (see growth.h).
+** trie.c - a tree whose edges are labelled with numbers (see compare.h).
 */
-#include "growth.h"
+#include "compare.h"
 
 /* A longer way is not looked through for a label that comes again, nor made longer: what would be
 ** below its last vertex is beside it. */

@@ -2,7 +2,7 @@
 ** verdict.c - what becomes of a figure over several snapshots, and of its growth from before to
 ** after. The definitions are in luaheap_compare.h, at lh_verdict.
 */
-#include "growth.h"
+#include "compare.h"
 
 enum { TENTH = 10, MOST_PARTS = 3 };
 

@@ -1,7 +1,7 @@
 /*
-** view.c - the ladder's tree with each vertex told by its path alone (see growth.h).
+** view.c - the ladder's tree with each vertex told by its path alone (see compare.h).
 */
-#include "growth.h"
+#include "compare.h"
 
 static lh_text_id text_of(const lh_ladder *ladder, const lh_kind *kind) {
   return lh_ladder_same_state(ladder) ? kind->path : kind->stable_path;
@@ -119,7 +119,7 @@ void lh_view_free(lh_view *view) {
 
 lh_class_entry lh_view_class(const lh_ladder *ladder, const lh_view *view, uint32_t row,
                              uint32_t class_row) {
-  const lh_known_class *class = &ladder->classes[class_row];
+  const lh_known_class *class = &ladder->known.list[class_row];
   lh_class_entry entry = class->entry;
   if (view->has_numbers[row] && class->numbers != LH_NO_NUMBER)
     entry.visible.name = ladder->texts.texts[class->numbers];

@@ -37,7 +37,7 @@ uint32_t lh_class_intern(lh_classes *classes, lh_text_id name, lh_text_id fields
 }
 
 /* False: stripped, or out of memory. */
-static bool find_code_place(lh_namer *namer, lh_id id, lh_type type, lh_code_place *place) {
+static bool find_code(lh_namer *namer, lh_id id, lh_type type, lh_function_code *code) {
   lh_object proto;
   lh_text text = {0};
   const char *source;
@@ -45,51 +45,22 @@ static bool find_code_place(lh_namer *namer, lh_id id, lh_type type, lh_code_pla
   lh_object_at(namer->snapshot, id, &proto);
   if (!lh_string_whole(namer->snapshot, proto.as.proto.source, &source, &n)) return false;
   lh_text_escaped(&text, source, n, true);
-  *place = (lh_code_place){{(uint64_t)type << 40 | (uint64_t)proto.as.proto.parameters << 32 |
-                                lh_namer_text(namer, &text),
-                            (uint64_t)proto.as.proto.line << 32 | proto.as.proto.last_line,
-                            proto.as.proto.instructions,
-                            (uint64_t)proto.as.proto.constants << 32 | proto.as.proto.upvalues}};
+  *code = (lh_function_code){{(uint64_t)type << 40 | (uint64_t)proto.as.proto.parameters << 32 |
+                                  lh_namer_text(namer, &text),
+                              (uint64_t)proto.as.proto.line << 32 | proto.as.proto.last_line,
+                              proto.as.proto.instructions,
+                              (uint64_t)proto.as.proto.constants << 32 | proto.as.proto.upvalues}};
   return !namer->failed;
 }
 
 /* The class of what a Lua function names. */
 static uint32_t intern_function(lh_namer *namer, lh_text_id name, lh_type type, lh_id proto) {
-  lh_classes *classes = namer->classes;
-  lh_code_place place;
-  uint32_t index = lh_class_intern(classes, name, LH_NO_NUMBER, type, true);
-  if (index == LH_NO_NUMBER || classes->list[index].place.words[0] != 0) return index;
-  if (!find_code_place(namer, proto, type, &place)) return namer->failed ? LH_NO_NUMBER : index;
-  uint32_t *slot = lh_map_at_words(&classes->by_place, place.words, LH_PLACE_WORDS);
-  if (!slot) return LH_NO_NUMBER;
-  *slot = index;
-  classes->list[index].place = place;
+  lh_function_code code;
+  uint32_t index = lh_class_intern(namer->classes, name, LH_NO_NUMBER, type, true);
+  if (index == LH_NO_NUMBER || namer->classes->list[index].code.words[0] != 0) return index;
+  if (!find_code(namer, proto, type, &code)) return namer->failed ? LH_NO_NUMBER : index;
+  namer->classes->list[index].code = code;
   return index;
-}
-
-/* The number in another snapshot of a text of this one; LH_NO_NUMBER: it has none such. */
-static lh_text_id text_in(const lh_snapshot *other, const lh_snapshot *snapshot, lh_text_id text) {
-  return text == LH_NO_NUMBER
-             ? text
-             : lh_strings_find(&other->classes->texts, snapshot->classes->texts.texts[text]);
-}
-
-uint32_t lh_class_counterpart(const lh_snapshot *snapshot, uint32_t class_index,
-                              const lh_snapshot *other) {
-  const lh_class_entry *entry = &snapshot->classes->list[class_index];
-  lh_text_id name = text_in(other, snapshot, entry->name);
-  lh_text_id fields = text_in(other, snapshot, entry->fields);
-  lh_class_key key = lh_key_of_class(name, fields, entry->visible.type);
-  bool is_known = name != LH_NO_NUMBER && (fields != LH_NO_NUMBER || entry->fields == fields);
-  uint32_t same = is_known
-                      ? lh_map_get_words(&other->classes->by_identity, key.words, LH_CLASS_WORDS)
-                      : LH_NO_NUMBER;
-  if (same != LH_NO_NUMBER || entry->place.words[0] == 0) return same;
-  lh_text_id source = text_in(other, snapshot, lh_source_of(&entry->place));
-  lh_code_place place = lh_place_with(&entry->place, source);
-  return source == LH_NO_NUMBER
-             ? LH_NO_NUMBER
-             : lh_map_get_words(&other->classes->by_place, place.words, LH_PLACE_WORDS);
 }
 
 lh_text_id lh_namer_string(lh_namer *namer, const char *bytes, size_t n) {
@@ -407,7 +378,6 @@ static void free_classes(lh_classes *classes) {
   lh_free(classes->of);
   lh_free(classes->inside);
   lh_map_free(&classes->by_identity);
-  lh_map_free(&classes->by_place);
   lh_map_free(&classes->functions);
   lh_map_free(&classes->c_functions);
   lh_map_free(&classes->modules);

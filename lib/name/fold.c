@@ -101,13 +101,6 @@ static uint32_t append(lh_folder *folder, uint32_t parent, lh_text_id piece, uin
   return intern(folder, s);
 }
 
-static lh_text_id add_text(lh_folder *folder, lh_text *text) {
-  lh_text_id id =
-      text->failed ? LH_NO_NUMBER : lh_strings_add(&folder->pieces, text->bytes, text->n);
-  lh_text_free(text);
-  return id;
-}
-
 /* }=================================================================================== */
 
 /* {=== Steps ========================================================================= */
@@ -123,7 +116,7 @@ static lh_text_id star(lh_folder *folder, uint32_t from, uint32_t to, lh_text_id
   if (n > 1) lh_text_add(&text, "(", 1);
   while (n-- > 0) lh_text_string(&text, folder->pieces.texts[chain[n]]);
   lh_text_string(&text, from == to ? "*" : ")*");
-  return add_text(folder, &text);
+  return lh_strings_take(&folder->pieces, &text);
 }
 
 /* The state, not far back along the same expression, where an object of this class was reached. */
@@ -147,7 +140,7 @@ static lh_text_id star_in_front(lh_folder *folder, lh_text_id front, lh_text_id 
   lh_text_add(&text, before, (size_t)(strstr(before, " of ") - before));
   lh_text_string(&text, folder->pieces.texts[behind]);
   lh_text_string(&text, ")*");
-  return add_text(folder, &text);
+  return lh_strings_take(&folder->pieces, &text);
 }
 
 /* The state after a piece in front and then `piece`, if the two follow themselves. False when out
@@ -233,7 +226,7 @@ static uint32_t step_to_value(lh_folder *folder, uint32_t state, const lh_edge *
     lh_text_string(&text, "[*]");
   else
     lh_add_piece(&text, folder->snapshot, edge, true, &phrase);
-  lh_text_id piece = add_text(folder, &text);
+  lh_text_id piece = lh_strings_take(&folder->pieces, &text);
   if (piece == LH_NO_NUMBER) return LH_NO_NUMBER;
   next = step_behind(folder, state, piece, class_index);
   uint32_t *slot = lh_map_at_words(&folder->memo, words, 3);
@@ -253,7 +246,7 @@ static void note_key(lh_fold_state *state, const lh_snapshot *snapshot, const lh
 static lh_text_id piece_of(lh_folder *folder, const lh_edge *edge, bool *phrase) {
   lh_text text = {0};
   lh_add_piece(&text, folder->snapshot, edge, true, phrase);
-  return add_text(folder, &text);
+  return lh_strings_take(&folder->pieces, &text);
 }
 
 /* A weak table is told by its own path, which is long work for each of its entries. */

@@ -143,11 +143,6 @@ uint32_t lh_strings_add(lh_strings *strings, const char *bytes, size_t n) {
   return *number;
 }
 
-uint32_t lh_strings_find(const lh_strings *strings, const char *text) {
-  uint64_t key[KEY_WORDS];
-  return find_string(strings, text, strlen(text), key);
-}
-
 void lh_strings_free(lh_strings *strings) {
   for (size_t i = 0; i < strings->n; i++) lh_free(strings->texts[i]);
   lh_free(strings->texts);

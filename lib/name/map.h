@@ -54,9 +54,6 @@ typedef struct lh_strings {
 /* The number of a string, which is added if it is new; LH_NO_NUMBER when out of memory or full. */
 uint32_t lh_strings_add(lh_strings *strings, const char *bytes, size_t n);
 
-/* The number of a string that is there; else LH_NO_NUMBER. */
-uint32_t lh_strings_find(const lh_strings *strings, const char *text);
-
 void lh_strings_free(lh_strings *strings);
 
 #endif

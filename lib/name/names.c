@@ -5,6 +5,12 @@
 
 #include <string.h>
 
+lh_text_id lh_strings_take(lh_strings *strings, lh_text *text) {
+  lh_text_id id = text->failed ? LH_NO_NUMBER : lh_strings_add(strings, text->bytes, text->n);
+  lh_text_free(text);
+  return id;
+}
+
 bool lh_string_whole(const lh_snapshot *snapshot, lh_id id, const char **bytes, size_t *n) {
   *bytes = "";
   *n = 0;

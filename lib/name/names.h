@@ -17,11 +17,11 @@ typedef uint32_t lh_text_id; /* LH_NO_NUMBER: none */
 
 /* What stays the same about a function when its name changes: its source, a text, its lines and the
 ** figures of its code. The first word is 0 where it is not known. */
-enum { LH_PLACE_WORDS = 4 };
+enum { LH_CODE_WORDS = 4 };
 
-typedef struct lh_code_place {
-  uint64_t words[LH_PLACE_WORDS];
-} lh_code_place;
+typedef struct lh_function_code {
+  uint64_t words[LH_CODE_WORDS];
+} lh_function_code;
 
 typedef struct lh_class_entry {
   lh_class visible;
@@ -30,8 +30,8 @@ typedef struct lh_class_entry {
                         LH_NO_NUMBER */
   uint32_t plain;    /* of a collection: its class without what it holds; else LH_NO_NUMBER */
   uint64_t shape;    /* what a fingerprint has of the fields: of a record the hash of all keys */
-  lh_code_place place;
-  bool one_key; /* a record with one field */
+  lh_function_code code; /* of functions and their prototypes */
+  bool one_key;          /* a record with one field */
   bool is_module;
   bool specific; /* says what the objects are for, unlike "array" or "map[string]" */
 } lh_class_entry;
@@ -40,7 +40,6 @@ struct lh_classes {
   lh_class_entry *list;
   size_t n, capacity;
   lh_map by_identity; /* lh_class_key -> index */
-  lh_map by_place;    /* lh_code_place -> index */
   lh_strings texts;
   uint32_t *of;       /* class of each object */
   lh_map functions;   /* proto -> text such as "function on_tick @app.lua:31"; thread -> text */
@@ -65,13 +64,14 @@ static inline lh_class_key lh_key_of_class(lh_text_id name, lh_text_id fields, l
   return (lh_class_key){{(uint64_t)name << 32 | fields, type}};
 }
 
-/* The same place, its source being another number in another set of texts. */
-static inline lh_text_id lh_source_of(const lh_code_place *place) {
-  return (lh_text_id)place->words[0];
+/* The text of its source. */
+static inline lh_text_id lh_source_of(const lh_function_code *code) {
+  return (lh_text_id)code->words[0];
 }
 
-static inline lh_code_place lh_place_with(const lh_code_place *place, lh_text_id source) {
-  lh_code_place other = *place;
+/* The same code, its source being another number in another set of texts. */
+static inline lh_function_code lh_code_with(const lh_function_code *code, lh_text_id source) {
+  lh_function_code other = *code;
   other.words[0] = (other.words[0] >> 32 << 32) | source;
   return other;
 }
@@ -79,11 +79,6 @@ static inline lh_code_place lh_place_with(const lh_code_place *place, lh_text_id
 /* The index of a class, made if it is new; LH_NO_NUMBER when out of memory. */
 uint32_t lh_class_intern(lh_classes *classes, lh_text_id name, lh_text_id fields, lh_type type,
                          bool specific);
-
-/* The class's index in another snapshot, or LH_NO_NUMBER. A function may have another name there:
-** the code that names it may be gone. */
-uint32_t lh_class_counterpart(const lh_snapshot *snapshot, uint32_t class_index,
-                              const lh_snapshot *other);
 
 static inline const lh_class_entry *lh_class_entry_of(const lh_snapshot *snapshot, lh_id id) {
   uint32_t i = id && id <= snapshot->n ? snapshot->classes->of[id] : UINT32_MAX;
@@ -213,6 +208,9 @@ void lh_count_object(const lh_snapshot *snapshot, lh_classes *classes, lh_id id)
 /* }=================================================================================== */
 
 /* {=== names.c ======================================================================= */
+
+/* The number of a text among others; LH_NO_NUMBER when out of memory or full. Empties the text. */
+lh_text_id lh_strings_take(lh_strings *strings, lh_text *text);
 
 /* A file may name objects that are none, so an id from a value may be LH_NO_OBJECT. */
 static inline bool lh_is_string(const lh_snapshot *snapshot, lh_id id) {

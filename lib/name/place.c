@@ -19,11 +19,9 @@ void lh_places_free(lh_places *places) {
 
 /* The text's number, 0 where there is no room; LH_NO_NUMBER: out of memory. Frees the text. */
 static lh_text_id take_text(lh_places *places, lh_text *text) {
-  lh_text_id id =
-      text->failed ? LH_NO_NUMBER : lh_strings_add(&places->texts, text->bytes, text->n);
-  if (id == LH_NO_NUMBER && places->texts.full && !text->failed) id = 0;
-  lh_text_free(text);
-  return id;
+  bool failed = text->failed;
+  lh_text_id id = lh_strings_take(&places->texts, text);
+  return id == LH_NO_NUMBER && places->texts.full && !failed ? 0 : id;
 }
 
 static uint32_t place_at(lh_places *places, uint32_t class_index, lh_text_id path) {

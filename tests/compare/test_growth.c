@@ -13,7 +13,7 @@
 #include <cmocka.h>
 #include <lauxlib.h>
 
-#include "compare/growth.h"
+#include "compare/compare.h"
 #include "steps.h"
 
 static lh_ladder *ladder_of(const program *p) {

@@ -134,6 +134,33 @@ describe("a ladder", function()
     assert.equal(own, answer.whole.bytes[8])
   end)
 
+  --  _G.all -> [i] -> open, close: functions on one line, with the same code
+  it("tells functions of one line apart, as a comparison of two does", function()
+    local functions = snapshots [[
+      local heap = require "heap"
+      all = {}
+      for step = 1, 3 do
+        for i = 1, 50 do
+          all[#all + 1] = {open = function() return i end, close = function() return i end}
+        end
+        heap.snapshot("s" .. step)
+      end
+    ]]
+    local function counts_of(command)
+      local counts = {}
+      for _, row in ipairs(json_of(command, functions).classes) do
+        local is_one = row.type == "closure" and row.class:find("@server.lua:5", 1, true)
+        if is_one then counts[row.class] = {row.objects[1], row.objects[#row.objects]} end
+      end
+      return counts
+    end
+    local counts = {50, 150}
+    local expected = {["function open @server.lua:5"] = counts,
+                      ["function close @server.lua:5"] = counts}
+    assert.same(expected, counts_of("heapdiff --json --ladder s1 s2 s3"))
+    assert.same(expected, counts_of("heapdiff --json s1 s3"))
+  end)
+
   it("says it in a sentence and two tables", function()
     local text = run("heapdiff s1 s2 s3 s4 s5 s6 s7 s8", dir)
     local first = answer.paths[1].held_by:gsub("%p", "%%%0")

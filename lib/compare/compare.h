@@ -1,0 +1,218 @@
+/*
+** compare.h - what the files that compare snapshots share. Private to the library.
+**
+** Two or three snapshots of one process, or the marks in one: age.c (which object is new, which the
+** same), groups.c (the new ones by place), grown.c (containers), changes.c (classes), strings.c
+** (strings by content) and diff.c, which puts the parts of a diff together.
+**
+** Any number of snapshots, of one process or several: census.c (what each has, by class and place),
+** trie.c (the tree that this is), view.c (the same tree by path alone), main_class.c (of what class
+** a path is), verdict.c (what a row of figures says), ladder.c (rows by path and by class, also
+** before and after), owners.c (the parts of a whole). No object of one snapshot is looked for in
+** another. Each snapshot is folded: its tree of dominators, with each object replaced by its place,
+** and what is at the same place below the same thing made one. That tree, of some thousands of
+** vertices where the heap has millions, is all that is kept; so a snapshot can be closed before the
+** next is opened. Nothing is lost that adds up: the bytes of a vertex and all below it are those
+** that it retains.
+**
+** For both: known_classes.c (which classes of several snapshots are the same).
+*/
+#ifndef LUAHEAP_COMPARE_H
+#define LUAHEAP_COMPARE_H
+
+#include "luaheap_compare.h"
+#include "name/place.h"
+#include "read/snapshot.h"
+
+/* {=== known_classes.c =============================================================== */
+
+typedef struct lh_known_class {
+  lh_class_entry entry; /* its texts are those of all */
+  lh_text_id stable;    /* the name without lines of functions and the like */
+  lh_text_id numbers;   /* of a module, with * for numbers in its name; LH_NO_NUMBER: has none */
+} lh_known_class;
+
+/* The classes of several snapshots, each once. All zero but for `texts` there are none. */
+typedef struct lh_known_classes {
+  lh_strings *texts; /* of all */
+  lh_known_class *list;
+  size_t n, capacity;
+  lh_map by_identity, by_code;
+} lh_known_classes;
+
+/* Adds the classes of a snapshot, and fills in the number of each of them. A function may have
+** another name there: the code that names it may be gone. False: out of memory. */
+bool lh_know_classes(lh_known_classes *known, const lh_snapshot *snapshot, uint32_t *number_of);
+void lh_known_free(lh_known_classes *known);
+
+/* Fills in the row of each known class: its own if `exact`; or that of all that are called the same
+** in other builds. False: out of memory. */
+bool lh_label_classes(const lh_known_classes *known, bool exact, uint32_t *row_of, size_t *n_rows);
+
+/* The name of a row to which this class is added: its own, or where the row has another `name`, what
+** both are called. NULL: it has no name yet. */
+const char *lh_name_with(const lh_known_classes *known, const lh_known_class *class,
+                         const char *name);
+
+/* }=================================================================================== */
+
+/* {=== age.c ========================================================================= */
+
+/* A time between two marks of snapshot c. `a` and `b`, where there are any, are the snapshots of
+** those marks: they tell revived objects from new ones. */
+typedef struct lh_window {
+  const lh_snapshot *a, *b, *c;
+  uint32_t since; /* index of the mark in c; new objects are younger, */
+  uint32_t until; /* and older than this one; the number of marks: any */
+  lh_id call[2];  /* of c: lh_find_call */
+} lh_window;
+
+/* The objects that only the call heap.snapshot(name, options) keeps alive, which took the snapshot:
+** its arguments. They are no part of the program. LH_NO_OBJECT where there is none. */
+void lh_find_call(const lh_snapshot *snapshot, lh_id arguments[2]);
+
+/* Was object `id` of c allocated in the window? */
+bool lh_is_new(const lh_window *window, lh_id id);
+
+/* What object `id` of `later` was in `earlier`, whose mark is number `mark` of `later`;
+** LH_NO_OBJECT if it was not there. Exact, though memory is reused: what is younger than the mark
+** is another object. */
+lh_id lh_earlier_self(const lh_snapshot *later, lh_id id, const lh_snapshot *earlier,
+                      uint32_t mark);
+
+/* }=================================================================================== */
+
+/* {=== The parts of a diff: each fills its fields of *diff ============================ */
+
+/* What the caller sees, and the texts in it. */
+typedef struct lh_whole_diff {
+  lh_diff visible;
+  lh_strings paths; /* of groups, */
+  lh_strings names; /* and of classes */
+} lh_whole_diff;
+
+/* groups.c: objects, shallow_bytes, retained_bytes and groups, of the objects with new_ones[id]. */
+int lh_diff_groups(lh_snapshot *c, const uint8_t *new_ones, lh_whole_diff *diff, lh_error *error);
+
+/* grown.c: grown; a and b are analysed where weak tables grew. The numbers are those of the marks
+** of a and b in c, and of a in b. */
+typedef struct lh_three {
+  lh_snapshot *a, *b, *c;
+  uint32_t a_in_c, b_in_c, a_in_b;
+} lh_three;
+
+int lh_diff_grown(const lh_three *three, lh_diff *diff, lh_error *error);
+
+/* changes.c: classes, and gone_* if `same_state`. b may be NULL. */
+int lh_diff_changes(const lh_snapshot *a, const lh_snapshot *b, const lh_snapshot *c,
+                    uint32_t a_in_c, lh_whole_diff *whole, lh_error *error);
+
+/* }=================================================================================== */
+
+/* {=== trie.c ======================================================================== */
+
+/* A tree whose edges are labelled with numbers. Vertex 0 is its root; each has a greater number
+** than the one above it. */
+typedef struct lh_vertex {
+  uint32_t above; /* of the root: itself */
+  uint32_t label;
+  uint32_t depth;
+} lh_vertex;
+
+typedef struct lh_trie {
+  lh_vertex *vertices;
+  size_t n, capacity;
+  lh_map steps; /* vertex, label -> vertex */
+} lh_trie;
+
+bool lh_trie_begin(lh_trie *trie);
+void lh_trie_free(lh_trie *trie);
+
+/* The vertex below `vertex` with this label, made if it is new; LH_NO_NUMBER: out of memory. No
+** label comes twice on a way from the root: the step leads back up to the vertex that has it. */
+uint32_t lh_trie_step(lh_trie *trie, uint32_t vertex, uint32_t label);
+
+/* }=================================================================================== */
+
+/* {=== census.c ====================================================================== */
+
+/* What is called the same. */
+typedef struct lh_kind {
+  lh_text_id path, stable_path; /* folded; and without lines of functions and the like */
+  lh_text_id numbers;           /* with * for numbers in names; LH_NO_NUMBER: has none */
+  lh_text_id name;              /* with a key in place of [*], if all snapshots had that one only */
+  uint32_t class_row;
+  bool shared; /* its immediate dominator does not hold it, but several things do that it holds */
+} lh_kind;
+
+typedef struct lh_tally {
+  uint64_t objects, bytes, entries;
+} lh_tally;
+
+/* One snapshot: the counts of all, of each vertex and of each class that was known then. */
+typedef struct lh_rung {
+  uint64_t state_id, time_ns;
+  uint32_t serial;
+  lh_text_id name;
+  lh_tally whole;
+  lh_tally *of_vertex, *of_class;
+  size_t n_vertices, n_classes;
+} lh_rung;
+
+struct lh_ladder {
+  lh_strings texts;
+  lh_known_classes known;
+  lh_kind *kinds;
+  size_t n_kinds, kind_capacity;
+  lh_map kind_by_words;
+  lh_trie trie; /* its labels are kinds */
+  lh_rung *rungs;
+  size_t n_rungs, rung_capacity;
+};
+
+/* }=================================================================================== */
+
+/* {=== view.c ======================================================================== */
+
+/* The ladder's tree with other labels, rows: kinds that are told as one. */
+typedef struct lh_view {
+  uint32_t *row_of;  /* of each kind */
+  lh_text_id *paths; /* of each row: what its kinds have in common, */
+  lh_text_id *names; /* and what a person is told: more exact, where all of them agree */
+  bool *has_numbers; /* of each row: is it told with * for them? */
+  size_t n_rows;
+  lh_trie trie;
+  uint32_t *vertex_of; /* of each vertex of the ladder's tree */
+  lh_tally *counts;    /* of vertex v in snapshot k: [k * trie.n + v] */
+} lh_view;
+
+/* One row for each path (each stable path, where the ladder is not exact), and for all that differ
+** in numbers in their names only, where they are many (lh_fold_numbers). With `apart`, what is
+** shared is below a vertex of its own, whose label is n_rows or greater. */
+bool lh_view_make(const lh_ladder *ladder, bool apart, lh_view *view);
+void lh_view_free(lh_view *view);
+
+/* A class as a row tells it. */
+lh_class_entry lh_view_class(const lh_ladder *ladder, const lh_view *view, uint32_t row,
+                             uint32_t class_row);
+
+/* }=================================================================================== */
+
+/* {=== main_class.c ================================================================== */
+
+/* Fills in the class row of each row of the view. */
+bool lh_find_main_classes(const lh_ladder *ladder, const lh_view *view, uint32_t *main_class);
+
+/* }=================================================================================== */
+
+/* {=== verdict.c ===================================================================== */
+
+/* What becomes of a figure over n snapshots (see lh_verdict in luaheap_compare.h). */
+lh_verdict lh_verdict_of(const uint64_t *figures, size_t n);
+
+/* The same of what grew by so much before, and by so much after. */
+lh_verdict lh_verdict_of_two(int64_t before, int64_t after);
+
+/* }=================================================================================== */
+
+#endif

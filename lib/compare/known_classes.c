@@ -1,0 +1,106 @@
+/*
+** known_classes.c - which classes of several snapshots are the same: those with one name, type and
+** fields; and functions with the same code, one of which lost its name with the code that named it.
+** In other builds of a program functions stand on other lines, and are the same in spite of that.
+*/
+#include "compare.h"
+
+#include <string.h>
+
+static lh_text_id copy_text(const lh_known_classes *known, const lh_strings *texts,
+                            lh_text_id text) {
+  return lh_strings_add(known->texts, texts->texts[text], strlen(texts->texts[text]));
+}
+
+/* Makes the texts of a class, which are numbers in the snapshot's set, those of all. False: out of
+** memory. */
+static bool take_texts(const lh_known_classes *known, const lh_strings *texts,
+                       lh_class_entry *entry) {
+  lh_text_id source = lh_source_of(&entry->code);
+  entry->name = copy_text(known, texts, entry->name);
+  if (entry->fields != LH_NO_NUMBER) {
+    entry->fields = copy_text(known, texts, entry->fields);
+    if (entry->fields == LH_NO_NUMBER) return false;
+  }
+  if (entry->code.words[0] != 0) {
+    source = copy_text(known, texts, source);
+    entry->code = lh_code_with(&entry->code, source);
+  }
+  return entry->name != LH_NO_NUMBER && source != LH_NO_NUMBER;
+}
+
+static uint32_t add_class(lh_known_classes *known, const lh_class_entry *entry) {
+  lh_known_class class = {.entry = *entry, .numbers = LH_NO_NUMBER};
+  lh_text stable = {0}, numbers = {0};
+  bool has_numbers = lh_fold_module(&numbers, entry);
+  lh_stable_text(&stable, entry->visible.name);
+  class.stable = lh_strings_take(known->texts, &stable);
+  if (has_numbers) class.numbers = lh_strings_take(known->texts, &numbers);
+  lh_text_free(&numbers);
+  if (class.stable == LH_NO_NUMBER || (has_numbers && class.numbers == LH_NO_NUMBER) ||
+      !lh_grow(&known->list, known->n, &known->capacity, sizeof class))
+    return LH_NO_NUMBER;
+  class.entry.visible.name = known->texts->texts[class.entry.name];
+  known->list[known->n] = class;
+  return (uint32_t)known->n++;
+}
+
+/* The number of a class; LH_NO_NUMBER: out of memory. Two functions of one snapshot that stand on
+** one line may have the same code, so only one of the first `n_before` classes is found by that. */
+static uint32_t find_class(lh_known_classes *known, const lh_class_entry *entry, size_t n_before) {
+  lh_class_key key = lh_key_of_class(entry->name, entry->fields, entry->visible.type);
+  const uint64_t *code = entry->code.words;
+  uint32_t *number = lh_map_at_words(&known->by_identity, key.words, LH_CLASS_WORDS);
+  if (!number) return LH_NO_NUMBER;
+  if (*number == LH_NO_NUMBER && code[0] != 0) {
+    uint32_t same = lh_map_get_words(&known->by_code, code, LH_CODE_WORDS);
+    if (same < n_before) *number = same;
+  }
+  if (*number == LH_NO_NUMBER) *number = add_class(known, entry);
+  uint32_t found = *number;
+  if (found == LH_NO_NUMBER || code[0] == 0) return found;
+  number = lh_map_at_words(&known->by_code, code, LH_CODE_WORDS);
+  if (!number) return LH_NO_NUMBER;
+  *number = found;
+  return found;
+}
+
+bool lh_know_classes(lh_known_classes *known, const lh_snapshot *snapshot, uint32_t *number_of) {
+  size_t n_before = known->n;
+  for (uint32_t i = 0; i < lh_class_count(snapshot); i++) {
+    lh_class_entry entry = snapshot->classes->list[i];
+    if (!take_texts(known, &snapshot->classes->texts, &entry)) return false;
+    number_of[i] = find_class(known, &entry, n_before);
+    if (number_of[i] == LH_NO_NUMBER) return false;
+  }
+  return true;
+}
+
+void lh_known_free(lh_known_classes *known) {
+  lh_free(known->list);
+  lh_map_free(&known->by_identity);
+  lh_map_free(&known->by_code);
+}
+
+bool lh_label_classes(const lh_known_classes *known, bool exact, uint32_t *row_of, size_t *n_rows) {
+  bool ok = true;
+  lh_map rows = {0};
+  *n_rows = 0;
+  for (size_t i = 0; ok && i < known->n; i++) {
+    const lh_known_class *class = &known->list[i];
+    lh_class_key key = lh_key_of_class(exact ? (uint32_t)i : class->stable, class->entry.fields,
+                                       class->entry.visible.type);
+    uint32_t *row = lh_map_at_words(&rows, key.words, LH_CLASS_WORDS);
+    ok = row != NULL;
+    if (ok && *row == LH_NO_NUMBER) *row = (uint32_t)(*n_rows)++;
+    if (ok) row_of[i] = *row;
+  }
+  lh_map_free(&rows);
+  return ok;
+}
+
+const char *lh_name_with(const lh_known_classes *known, const lh_known_class *class,
+                         const char *name) {
+  const char *own = class->entry.visible.name;
+  return name && strcmp(name, own) != 0 ? known->texts->texts[class->stable] : own;
+}
