@@ -1,5 +1,5 @@
 /*
-** format.h - the snapshot file, byte by byte (format version 2).
+** format.h - the snapshot file, byte by byte (format version 3; where older ones differ is said).
 **
 ** A snapshot is written once, front to back, without seeking, and read through a memory map.
 ** Only the writer and the reader include this file.
@@ -21,7 +21,7 @@
 **
 ** Header
 **   8 bytes   LH_HEAD_MAGIC
-**   u32       format version: 2. A reader refuses a greater one
+**   u32       format version: 3, or 2 where no field of 3 is needed. A reader refuses a greater one
 **   u32       0
 **
 ** Record of one object, in the order of the collector's list (on allgc and finobj: youngest first)
@@ -101,6 +101,7 @@
 **   uvarint   collector's byte count (collectgarbage("count") * 1024) at the snapshot
 **   uvarint   bytes of the string table
 **   u8 u8     collector: state (0 to 8), kind (0 incremental, 1 generational)
+**   uvarint   (version 3) objects whose finalizers lua_close had run before: these have no age
 **   4 uvarint objects on allgc, finobj, tobefnz, fixedgc
 **   uvarint   sum of all shallow sizes
 **   uvarint   number of roots, for each: u8 kind (lh_root_kind), u8 index, uvarint address >> 3
@@ -125,7 +126,7 @@
 
 #define LH_HEAD_MAGIC "\x89LHEAP\r\n"
 #define LH_TAIL_MAGIC "\nLHEND\r\n"
-#define LH_FORMAT_VERSION 2u
+#define LH_FORMAT_VERSION 3u
 #define LH_HEADER_BYTES 16u
 #define LH_TRAILER_BYTES 40u
 #define LH_BLOCK_BYTES (1u << 20)

@@ -89,6 +89,8 @@ typedef struct lh_info {
                                   C code, otherwise 0 */
   uint8_t gc_state;            /* 0 propagate ... 8 pause, as in Lua's lgc.h */
   uint8_t gc_generational;
+  uint64_t finalized_objects; /* of a snapshot by `exit` (lh_watch): objects whose finalizers ran
+                                 before it. They look youngest; mostly 0 */
 } lh_info;
 
 const lh_info *lh_snapshot_info(const lh_snapshot *snapshot);

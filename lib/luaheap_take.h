@@ -189,7 +189,8 @@ typedef struct lh_watch_options {
   double every_seconds;  /* a file each time so many have passed; 0: not by time */
   uint32_t max_files;    /* by size and time together; 0: LH_DEFAULT_MAX_FILES */
   double mark_seconds;   /* lh_mark_period, doubled where it asks for that; 0: no marks */
-  bool at_exit;          /* when the state is closed, or the thread that runs it calls exit() */
+  bool at_exit;          /* when the state is closed, or the thread that runs it calls exit();
+                            before its finalizers, as far as lh_info.finalized_objects says */
   bool out_of_memory;    /* the first time that the state's allocation function fails for good,
                             before Lua raises its error. Keeps 2 MiB in reserve for it */
   bool background;       /* by lh_start_snapshot, but for those at the end; at most four at once */

@@ -141,6 +141,8 @@ static void read_footer_fields(lh_snapshot *s, lh_cursor *c, text texts[3], uint
   info->gc_generational = lh_read_u8(c);
   if (info->gc_state > 8 || info->gc_generational > 1)
     lh_fault(c, c->at - 2, "the collector's state is unknown");
+  if (info->format_version >= 3)
+    info->finalized_objects = lh_read_upto(c, UINT32_MAX, "it counts too many finalized objects");
   read_counts(s, c, end);
   info->object_bytes = lh_read_size(c);
   info->unaccounted_bytes =

@@ -252,9 +252,9 @@ static int check_roots(verifier *v) {
   }
   v->n_edges += s->n_roots;
   if (n_of[LH_ROOT_REGISTRY] != 1 || n_of[LH_ROOT_MAIN_THREAD] != 1 ||
-      n_of[LH_ROOT_RUNNING_THREAD] != 1 || v->n_main_threads != 1)
+      n_of[LH_ROOT_RUNNING_THREAD] > 1 || v->n_main_threads != 1)
     return fault(v, LH_ROOT, s->named_roots,
-                 "there is not one registry, one main thread and one running thread");
+                 "there is not one registry and one main thread, or more than one running thread");
   return 0;
 }
 

@@ -300,6 +300,7 @@ static void tell_gone(lh_teller *t, const lh_report *report) {
 static void tell(lh_teller *t, lh_report *report) {
   const lh_diff_found *f = report->answer;
   tell_sentence(t, report);
+  lh_tell_finalized(t, report->snapshot);
   tell_groups(t, report);
   lh_grown_table.tell(t, report, f->grown, f->new.containers);
   if (t->thorough) tell_untold(t, report);

@@ -209,6 +209,7 @@ static void tell_answer(lh_teller *t, const lh_report *report) {
 
 static void tell(lh_teller *t, lh_report *report) {
   const found *f = report->answer;
+  lh_tell_finalized(t, report->snapshot);
   if (f->all.objects > 0 && f->n > 1) tell_answer(t, report);
   if (f->n == 1)
     lh_say(t, LH_PLAIN,

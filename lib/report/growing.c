@@ -252,6 +252,7 @@ static void tell_rows(lh_teller *t, lh_report *report, size_t n) {
 static void tell(lh_teller *t, lh_report *report) {
   const lh_growings *found = report->answer;
   size_t n_left = found->n - found->n_filled_once, n = t->limit == 0 ? found->n : n_left;
+  lh_tell_finalized(t, report->snapshot);
   if (n_left == 0)
     lh_say(t, LH_PLAIN, "Nothing looks like a collection without a limit%s", n > 0 ? "\n" : "");
   tell_rows(t, report, n);

@@ -15,6 +15,10 @@ static void unaccounted_of(lh_report *report, const void *row, lh_cell *cell) {
   cell->as.n = (uint64_t)((const found *)row)->info.unaccounted_bytes;
 }
 
+static bool has_finalized(const void *row) {
+  return ((const found *)row)->info.finalized_objects > 0;
+}
+
 #define ROW found
 static const lh_column answer_columns[] = {
     LH_NAME("program", info.program, "its command line"),
@@ -39,6 +43,9 @@ static const lh_column answer_columns[] = {
     LH_BYTES("reachable_bytes", NULL, reach.reachable_bytes, "of these"),
     LH_COUNT("garbage_objects", NULL, reach.garbage_objects, "that nothing keeps alive"),
     LH_BYTES("garbage_bytes", NULL, reach.garbage_bytes, "of these"),
+    LH_COUNT("finalized_objects", NULL, info.finalized_objects,
+             "whose finalizers ran before it, as the state closed: they look youngest",
+             LH_ONLY_WHERE(has_finalized)),
     LH_END};
 #undef ROW
 
@@ -68,6 +75,7 @@ static void tell(lh_teller *t, lh_report *report) {
   const lh_reach *reach = &((const found *)report->answer)->reach;
   int64_t missing = info->unaccounted_bytes;
   tell_program(t, info);
+  lh_tell_finalized(t, report->snapshot);
   tell_line(t, "objects", lh_count_text(info->objects).text, lh_told_size(t, info->object_bytes),
             "");
   tell_line(t, "  reachable", lh_count_text(reach->reachable_objects).text,

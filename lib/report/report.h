@@ -203,6 +203,9 @@ void lh_tell_known(lh_teller *teller, const lh_report *report, uint64_t groups, 
                    uint64_t objects);
 void lh_tell_compared(lh_teller *teller, bool same_state);
 
+/* That ages are not right in a snapshot that was taken while its state closed, if so. */
+void lh_tell_finalized(lh_teller *teller, const lh_snapshot *snapshot);
+
 /* }=================================================================================== */
 
 extern const lh_question lh_info_question, lh_classes_question, lh_objects_question,

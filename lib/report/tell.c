@@ -147,6 +147,16 @@ void lh_tell_known(lh_teller *teller, const lh_report *report, uint64_t groups, 
   lh_free(name);
 }
 
+void lh_tell_finalized(lh_teller *teller, const lh_snapshot *snapshot) {
+  uint64_t n = lh_snapshot_info(snapshot)->finalized_objects;
+  if (n > 0)
+    lh_say(
+        teller, LH_PLAIN,
+        "Taken while the Lua state closed: the finalizers of %s had run, so what these let go is\n"
+        "gone, and they look youngest.",
+        lh_count_of(n, "object", "objects").text);
+}
+
 void lh_tell_compared(lh_teller *teller, bool same_state) {
   if (!same_state)
     lh_say(teller, LH_PLAIN,

@@ -223,7 +223,7 @@ _Static_assert(sizeof(raw_upvalue) == 40, "UpVal");
 _Static_assert(sizeof(raw_proto) == 128, "Proto");
 _Static_assert(sizeof(raw_call) == 64, "CallInfo");
 
-enum { RAW_METAMETHODS = 25, RAW_BASIC_TYPES = 9, RAW_TM_MODE = 3 };
+enum { RAW_METAMETHODS = 25, RAW_BASIC_TYPES = 9, RAW_TM_GC = 2, RAW_TM_MODE = 3 };
 
 /* What differs between the releases. Offsets in bytes, from the thread and from the global
 ** state. */

@@ -5,6 +5,7 @@
 **                                       --user value 2--> the metatable of marks on finobj
 **
 **     registry[&key of watch.c] --> watcher's userdata --user value 1--> a thread of our own
+**                                                      --user value 2--> a sentry: watch_close.c
 **
 ** So the marks live as long as the state, and finding them takes two raw reads that allocate
 ** nothing. A program with the debug library can change all of these references, and so free what
@@ -108,9 +109,15 @@ lh_chain lh_chain_begin(const lh_state *state);
 bool lh_chain_next(lh_chain *chain); /* false behind the oldest */
 uint32_t lh_chain_marks(const lh_state *state);
 
-/* watch.c: a watcher's own thread, if there is one (one stack slot); *running is the thread for
-** which it stands in, where it does. */
-const void *lh_watch_own_thread(lua_State *L, const void **running);
+/* watch.c: what a snapshot is to know of the watcher of L's state, if there is one; all 0 if not.
+** One stack slot. */
+typedef struct lh_watched {
+  const void *own_thread;
+  const void *running;  /* the thread for which it stands in, where it does */
+  bool closes;          /* the state closes: see watch_close.c */
+  uint64_t n_finalized; /* objects whose finalizers it had run before */
+} lh_watched;
+lh_watched lh_watch_tell(lua_State *L);
 
 /* watch.c: what is at index 1 is finalized; if it is the watcher's userdata, the state closes. */
 void lh_watch_finalize(lua_State *L);

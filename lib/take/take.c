@@ -49,8 +49,9 @@ static uint8_t *put_roots(uint8_t *p, const lh_shot *shot) {
   if (shot->metatable) {
     roots[n++] = (lh_walk_root){.kind = LH_ROOT_OWN, .index = 1, .address = shot->metatable};
   }
-  if (shot->own_thread) {
-    roots[n++] = (lh_walk_root){.kind = LH_ROOT_OWN, .index = 2, .address = shot->own_thread};
+  const void *own_thread = shot->watched.own_thread;
+  if (own_thread) {
+    roots[n++] = (lh_walk_root){.kind = LH_ROOT_OWN, .index = 2, .address = own_thread};
   }
   p = lh_put_uvarint(p, n);
   for (size_t i = 0; i < n; i++) {
@@ -59,6 +60,11 @@ static uint8_t *put_roots(uint8_t *p, const lh_shot *shot) {
     p = lh_put_uvarint(p, (uintptr_t)roots[i].address >> 3);
   }
   return p;
+}
+
+/* A file that has to say no more than one of version 2 is one. */
+static uint32_t version_of(const lh_shot *shot) {
+  return shot->watched.n_finalized > 0 ? LH_FORMAT_VERSION : 2;
 }
 
 /* Fills in the footer and ends the file. Async-signal-safe without `error`. */
@@ -79,6 +85,7 @@ static int write_footer(lh_shot *shot, lh_error *error) {
   p = lh_put_uvarint(p, shot->string_table_bytes);
   *p++ = RAW_FIELD(walk->global, RAW_GLOBAL_GC_STATE, uint8_t);
   *p++ = RAW_FIELD(walk->global, RAW_GLOBAL_GC_KIND, uint8_t);
+  if (version_of(shot) == 3) p = lh_put_uvarint(p, shot->watched.n_finalized);
   for (unsigned i = 0; i < 4; i++) p = lh_put_uvarint(p, walk->n_objects[i]);
   p = lh_put_uvarint(p, walk->object_bytes);
   p = put_roots(p, shot);
@@ -100,8 +107,7 @@ int lh_shot_prepare(lua_State *L, const char *name, lh_writer writer, void *payl
   lua_getiuservalue(L, -1, LH_STATE_METATABLE);
   shot->metatable = lua_istable(L, -1) ? lua_topointer(L, -1) : NULL; /* or tampered with */
   lua_pop(L, 2);
-  const void *running = NULL;
-  shot->own_thread = lh_watch_own_thread(L, &running);
+  shot->watched = lh_watch_tell(L);
   const char *global = lh_global_state(L);
   int rc = lh_out_open(&shot->out, lh_gc_bytes(global), writer, payload, error);
   if (rc == LH_OK) {
@@ -115,7 +121,8 @@ int lh_shot_prepare(lua_State *L, const char *name, lh_writer writer, void *payl
   shot->walk = (lh_walk){.out = &shot->out,
                          .layout = &state->layout,
                          .global = global,
-                         .thread = L == shot->own_thread ? running : L,
+                         .thread = L == shot->watched.own_thread ? shot->watched.running : L,
+                         .closes = shot->watched.closes,
                          .main_thread = RAW_FIELD(global, state->layout.main_thread, const void *),
                          .string_bytes = string_bytes,
                          .hash_seed = string_bytes ? 0 : state->string_seed};
@@ -125,7 +132,7 @@ int lh_shot_prepare(lua_State *L, const char *name, lh_writer writer, void *payl
 /* Writes everything; may be done again. Async-signal-safe if `error` is NULL. */
 static int write_shot(lh_shot *shot, lh_taken *taken, lh_error *error) {
   lh_walk *walk = &shot->walk;
-  lh_out_begin(&shot->out);
+  lh_out_begin(&shot->out, version_of(shot));
   lh_walk_lists(walk);
   taken->bytes = walk->object_bytes + shot->string_table_bytes;
   taken->objects = 0;

@@ -13,9 +13,9 @@ typedef struct lh_shot {
   lh_walk walk;
   lh_planted planted;
   const lh_state *state;
-  const void *metatable;  /* of the marks */
-  const void *own_thread; /* of a watcher; NULL: there is none */
-  const char *name;       /* borrowed */
+  const void *metatable; /* of the marks */
+  lh_watched watched;
+  const char *name; /* borrowed */
   uint64_t process_id, gc_bytes, string_table_bytes, short_strings;
 } lh_shot;
 

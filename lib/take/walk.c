@@ -90,8 +90,7 @@ static void walk_string(lh_walk *walk, const raw_string *s) {
   lh_out_bytes(walk->out, s->contents, kept);
 }
 
-/* The value under a short string, by Lua's own chains; NULL when there is none. */
-static const raw_slot *find_string_key(const raw_table *t, const raw_string *key) {
+const raw_slot *lh_find_string_key(const raw_table *t, const raw_string *key) {
   uint64_t slots = raw_hash_slots(t);
   uint64_t i = slots ? key->hash & (slots - 1) : 0;
   for (uint64_t steps = 0; steps < slots; steps++) {
@@ -127,7 +126,7 @@ static bool may_look_at(lh_walk *walk, const raw_string *mode) {
 
 /* LH_FLAG_WEAK_*: how weak a table makes those whose metatable it is. */
 static unsigned mode_of(lh_walk *walk, const raw_table *t) {
-  const raw_slot *slot = find_string_key(t, walk->mode_name);
+  const raw_slot *slot = lh_find_string_key(t, walk->mode_name);
   unsigned flags = 0;
   if (!slot || (slot->value_type & ~0x10) != (RAW_SHORT_STRING | RAW_COLLECTABLE)) return 0;
   const raw_string *mode = (const raw_string *)slot->value.object;
@@ -268,6 +267,14 @@ static void walk_object(lh_walk *walk, const raw_object *object) {
   }
 }
 
+/* The objects of the list `from`, written as those of `list`. */
+static void walk_list(lh_walk *walk, lh_list list, lh_list from) {
+  for (const raw_object *o = raw_list(walk->global, from); o; o = o->next) {
+    walk->n_objects[list]++;
+    walk_object(walk, o);
+  }
+}
+
 void lh_walk_lists(lh_walk *walk) {
   walk->dead_white = raw_dead_white(walk->global);
   walk->previous = 0;
@@ -277,9 +284,10 @@ void lh_walk_lists(lh_walk *walk) {
                 const raw_string *);
   for (lh_list list = LH_LIST_ALLGC; list <= LH_LIST_FIXEDGC; list++) {
     walk->n_objects[list] = 0;
-    for (const raw_object *o = raw_list(walk->global, list); o; o = o->next) {
-      walk->n_objects[list]++;
-      walk_object(walk, o);
+    if (!walk->closes) {
+      walk_list(walk, list, list);
+    } else if (list != LH_LIST_TOBEFNZ) {
+      walk_list(walk, list, list == LH_LIST_FINOBJ ? LH_LIST_TOBEFNZ : list);
     }
     if (walk->out->refused) return;
   }

@@ -67,6 +67,7 @@ typedef struct lh_walk {
   lh_code_position positions[LH_POSITIONS_CACHED]; /* by pc, direct-mapped */
   uint64_t n_objects[4];                           /* by list */
   uint64_t object_bytes;
+  bool closes; /* what waits for its finalizer is on finobj but for lua_close: watch_close.c */
 } lh_walk;
 
 /* Writes the records of all lists; fills n_objects and object_bytes. Errors are latched in
@@ -75,6 +76,9 @@ void lh_walk_lists(lh_walk *walk);
 
 /* What is in a userdata of ours; NULL for any other. */
 const lh_own_content *lh_walk_own_content(const raw_userdata *u);
+
+/* The slot of a value under a short string, by Lua's own chains; NULL when there is none. */
+const raw_slot *lh_find_string_key(const raw_table *table, const raw_string *key);
 
 /* The exact shallow size of an object. */
 uint64_t lh_walk_shallow_bytes(const lh_layout *layout, const void *main_thread,

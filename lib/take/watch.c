@@ -3,9 +3,9 @@
 **
 ** It is made by the first lh_watch of a state and lives as long as that: C code may have taken our
 ** allocation function for its own use, so even one that was stopped stays to pass its calls on.
-** lua_close runs the finalizer of a userdata of ours, which is our last chance to take a snapshot
-** (it was made early, so it runs late); after it the state still frees all its blocks, through us,
-** and with the main thread's the watcher goes.
+** lua_close runs finalizers of ours: of the sentry, early (watch_close.c), and of the watcher's
+** userdata, late, which stops it; after that the state still frees all its blocks, through us, and
+** with the main thread's the watcher goes.
 **
 ** exit() may come without lua_close, as in os.exit(0). The heap is whole then if a C function has
 ** called it. If the running thread is in the middle of Lua code, a signal handler has, and nothing
@@ -32,21 +32,29 @@ typedef struct handle {
   lh_watcher *watcher;
 } handle;
 
-/* The watcher of L's state, watching or not; NULL if it never had one. */
-static lh_watcher *find_watcher(lua_State *L) {
-  if (!lua_checkstack(L, 1)) return NULL;
+bool lh_watch_push(lua_State *L) {
+  if (!lua_checkstack(L, 1)) return false;
   lua_rawgetp(L, LUA_REGISTRYINDEX, &registry_key);
-  const handle *h = lh_test_own(L, -1, &registry_key);
-  lh_watcher *w = h ? h->watcher : NULL;
+  if (lh_test_own(L, -1, &registry_key)) return true;
   lua_pop(L, 1);
-  return w;
+  return false;
 }
 
-const void *lh_watch_own_thread(lua_State *L, const void **running) {
+/* The watcher of L's state, watching or not; NULL if it never had one. */
+static lh_watcher *find_watcher(lua_State *L) {
+  if (!lh_watch_push(L)) return NULL;
+  const handle *h = lua_touserdata(L, -1);
+  lua_pop(L, 1);
+  return h->watcher;
+}
+
+lh_watched lh_watch_tell(lua_State *L) {
   const lh_watcher *w = find_watcher(L);
-  if (!w || !w->own_thread) return NULL;
-  *running = w->running_thread;
-  return w->own_thread;
+  if (!w) return (lh_watched){0};
+  return (lh_watched){.own_thread = w->own_thread,
+                      .running = w->running_thread,
+                      .closes = w->closes,
+                      .n_finalized = w->n_finalized};
 }
 
 /* {=== Starting ====================================================================== */
@@ -105,16 +113,16 @@ static void copy_options(lh_watcher *w, const lh_watch_options *options) {
   if (options->again == 0) w->options.again = LH_DEFAULT_AGAIN;
   if (options->max_files == 0) w->options.max_files = LH_DEFAULT_MAX_FILES;
   w->n_files = 0;
-  w->exited = w->memory_taken = w->forked = false;
+  w->exited = w->memory_taken = w->forked = w->closes = false;
 }
 
 /* Makes our userdata and our thread; may raise "not enough memory". Argument: the watcher. */
 static int make_objects(lua_State *L) {
   lh_watcher *w = lua_touserdata(L, 1);
-  handle *h = lua_newuserdatauv(L, sizeof *h, 1);
+  handle *h = lua_newuserdatauv(L, sizeof *h, LH_WATCHER_VALUES);
   *h = (handle){.own = {.magic = LH_OWN_MAGIC, .kind = LH_MARK_STATE, .tag = &registry_key}};
   w->own_thread = lua_newthread(L);
-  lua_setiuservalue(L, -2, 1);
+  lua_setiuservalue(L, -2, LH_WATCHER_THREAD);
   if (lh_push_state(L)) {
     if (lua_getiuservalue(L, -1, LH_STATE_METATABLE) == LUA_TTABLE) { /* or tampered with */
       lua_setmetatable(L, 2);
@@ -193,6 +201,7 @@ static void take_last(lh_watcher *w, lua_State *L) {
   if (w->options.at_exit && !w->exited) wanted |= LH_WANT_SNAPSHOT;
   w->exited = true;
   lh_watch_serve(w, L, wanted, false);
+  w->closes = false;
   lh_watch_leave_jobs(w);
   w->busy = 0;
 }
@@ -204,18 +213,20 @@ static bool runs_lua_code(const void *thread) {
 void lh_watch_exit(lh_watcher *w) {
   const void *running = lh_threads_running(w);
   if (w->busy || runs_lua_code(running)) return;
-  w->running_thread = running;
+  w->running_thread = running ? running : w->main_thread; /* as when a host asks for one itself */
   if (w->own_thread) take_last(w, w->own_thread);
 }
 
 void lh_watch_finalize(lua_State *L) {
   handle *h = lh_test_own(L, 1, &registry_key);
-  lh_watcher *w = h ? h->watcher : NULL;
-  if (!w) return;
+  lh_watcher *w = h ? h->watcher : find_watcher(L);
+  if (!w || !(h || lh_is_sentry(w, L))) return;
   if (w->on) {
+    lh_begin_closing(w);
     take_last(w, L);
-    stop(w);
   }
+  if (!h) return;
+  if (w->on) stop(w);
   h->watcher = NULL;
   w->own_thread = NULL;          /* it goes with the userdata */
   if (!w->installed) lh_free(w); /* else with the main thread */

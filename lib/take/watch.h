@@ -5,6 +5,7 @@
 **     watch_alloc.c    our allocation function in front of the host's: sizes, times, no memory left
 **     watch_threads.c  the set of the state's threads, which a signal handler may read
 **     watch_signal.c   the list of all watchers, and the handler
+**     watch_close.c    hears that the state closes before others do
 **     watch_hook.c     arming: a debug hook that fires at the next safe point
 **     watch_ticks.c    timers: arming again, and telling that it takes long
 **     watch_take.c     taking: the names of files, background jobs, reports
@@ -59,6 +60,10 @@ typedef struct lh_watcher {
   const char *global;
   lua_State *main_thread, *own_thread; /* own_thread: NULL when it is gone */
   const void *running_thread;          /* while own_thread stands in for it */
+  const void *sentry, *sentry_older;   /* objects; of the last one that was made */
+  uint64_t sentry_ns;                  /* when */
+  bool closes;                         /* the state does, and nothing was taken yet */
+  uint64_t n_finalized;                /* with `closes` */
   lh_watch_options options;
   lh_take_options take;
   bool on;        /* between lh_watch and lh_unwatch or the end of the state */
@@ -104,6 +109,11 @@ typedef struct lh_watcher {
 /* exit() was called by the thread that runs the state: takes what is still to be taken. */
 void lh_watch_exit(lh_watcher *watcher);
 
+/* Pushes the watcher's userdata, of which these are the user values; false, and nothing pushed,
+** when a program has taken it away. One stack slot. */
+enum { LH_WATCHER_THREAD = 1, LH_WATCHER_SENTRY = 2, LH_WATCHER_VALUES = 2 };
+bool lh_watch_push(lua_State *L);
+
 /* The block of the main thread goes, the last of all. Frees the watcher. */
 void lh_watch_end(lh_watcher *watcher);
 
@@ -121,6 +131,20 @@ void lh_watch_begin(lh_watcher *watcher);
 /* Of a clock that stands still for some milliseconds and costs next to nothing. Async-signal-safe.
 */
 uint64_t lh_watch_now_ns(void);
+
+/* }=================================================================================== */
+
+/* {=== watch_close.c ================================================================= */
+
+/* Makes a new sentry if another object got its finalizer since. While Lua asks for memory, before
+** it has any. */
+void lh_renew_sentry(lh_watcher *watcher);
+
+/* Is the value at index 1 the sentry? */
+bool lh_is_sentry(lh_watcher *watcher, lua_State *L);
+
+/* The state closes: what is taken now says so. */
+void lh_begin_closing(lh_watcher *watcher);
 
 /* }=================================================================================== */
 

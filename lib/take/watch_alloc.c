@@ -201,6 +201,7 @@ static __attribute__((noinline)) void *grow_block(lh_watcher *w, void *block, si
                                                   size_t bytes) {
   size_t more_bytes = bytes - (block ? old_bytes : 0);
   if (w->newborn) end_thread(w, more_bytes);
+  if (w->on && w->options.at_exit) lh_renew_sentry(w);
   void *made = w->alloc(w->alloc_data, block, old_bytes, bytes);
   if (!made || w->failed_bytes) note_failure(w, made, block, old_bytes, bytes);
   if (!made) return NULL;

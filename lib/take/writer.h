@@ -50,7 +50,7 @@ int lh_out_open(lh_out *out, uint64_t heap_bytes, lh_writer writer, void *payloa
 void lh_out_free(lh_out *out);
 
 /* Begins a file, with its header; again, if need be. */
-void lh_out_begin(lh_out *out);
+void lh_out_begin(lh_out *out, uint32_t version);
 
 /* Ends the file: the first `footer_bytes` of out->footer were filled in by the caller, the block
 ** table and the trailer are added. Returns LH_OK, or LH_EIO when the writer refused anything. */

@@ -22,6 +22,7 @@
 ---@field reachable_bytes integer of these
 ---@field garbage_objects integer that nothing keeps alive
 ---@field garbage_bytes integer of these
+---@field finalized_objects? integer whose finalizers ran before it, as the state closed: they look youngest
 ---@field text string as the command prints it
 -- <<<
 

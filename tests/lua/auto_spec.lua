@@ -309,6 +309,55 @@ describe("at exit", function()
     end)
   end
 
+  -- Each time: what is finalized when the state closes has let go of what it held by then.
+  local closings = {["the end of the program"] = "", ["an error"] = "error({})",
+                    ["os.exit(0, true)"] = "os.exit(0, true)"}
+  for name, ending in pairs(closings) do
+    it("the file is as the heap was before its finalizers: " .. name, function()
+      local _, _, _, dir = serve("exit", [[
+        local heap = require "heap"
+        local Pool = {__name = "Pool", __gc = function(pool) pool.items = nil end}
+        pools = {}
+        for i = 1, 3 do pools[i] = setmetatable({items = {{}, {}, {}}}, Pool) end
+        heap.mark("made")
+        local stop = os.clock() + 0.1
+        while os.clock() < stop do local _ = {} end -- the clock of the heap's looks has gone on
+      ]] .. ending)
+      local file = path(dir, 1)
+      local held = heaptop(file).snapshot
+      assert.is_nil(held.finalized_objects)
+      for i = 1, 3 do
+        local chain = support.run {"heappath", "--format", "text", file,
+                                   ("_G.pools[%d].items[3]"):format(i)}
+        assert.match("is kept alive by: _G.pools", chain, 1, true)
+      end
+      local out = support.run {"heapsql", file, "--json",
+                               "select epoch, list from objects where class = 'Pool'"}
+      local rows = json.decode(out).results[1].rows
+      assert.equal(3, #rows)
+      for _, row in ipairs(rows) do assert.same({epoch = 0, list = "finobj"}, row) end
+    end)
+  end
+
+  it("the file says how many finalizers had run before it", function()
+    local _, _, _, dir = serve("exit", [[
+      require "heap".mark("early")
+      local object = setmetatable({}, {})
+      getmetatable(object).__gc = print
+      setmetatable(object, getmetatable(object))
+    ]])
+    local file = path(dir, 1)
+    assert.equal(1, heaptop(file).snapshot.finalized_objects)
+    for _, option in ipairs {"--growing", "--by=epoch", "--color=never"} do
+      local out = support.run {"heaptop", option, file}
+      assert.match("the finalizers of 1 object had run", out, 1, true)
+    end
+    local out = support.run {"heapdiff", "--since", "early", file}
+    assert.match("the finalizers of 1 object had run", out, 1, true)
+    local _, err, code = support.run {"heapcheck", file}
+    assert.equal(0, code, err)
+  end)
+
   it("a signal that found no safe point is heeded", function()
     local _, err = serve("signal=USR2", [[
       setmetatable({}, {__gc = function() os.execute("kill -USR2 $PPID") end})

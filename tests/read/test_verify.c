@@ -504,8 +504,8 @@ static const lie lies[] = {
      "'f' is damaged at byte 179: footer: root 4 of 4, package.loaded, refers to 0x3000, which is "
      "a string"},
     {no_registry,
-     "'f' is damaged at byte 167: footer: there is not one registry, one main thread and one "
-     "running thread"},
+     "'f' is damaged at byte 167: footer: there is not one registry and one main thread, or "
+     "more than one running thread"},
     {two_main_threads,
      "'f' is damaged at byte 183: footer: its main thread is not the object that says so"},
     {counted_too_little,

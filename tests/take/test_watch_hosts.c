@@ -9,8 +9,10 @@
 #include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -192,6 +194,37 @@ static void leaves_the_hooks_of_all_threads(void **state) {
   host_end(&d.h);
 }
 
+/* {=== Hosts that call exit() ======================================================== */
+
+static void keep_file(const lh_watch_report *report, void *payload) {
+  (void)payload;
+  if (report->error || rename(report->path, "left") != 0) _exit(3);
+}
+
+/* While no call of Lua's is under way, with the state open. */
+static void is_whole_where_the_host_exits_outside_of_lua(void **state) {
+  (void)state;
+  int status;
+  lh_snapshot *snapshot;
+  lh_error error;
+  pid_t pid = fork();
+  if (pid == 0) {
+    host h;
+    host_begin(&h);
+    host_watch(&h, (lh_watch_options){.at_exit = true, .report = keep_file});
+    host_run(&h, "kept = {}");
+    exit(0);
+  }
+  assert_int_equal(waitpid(pid, &status, 0), pid);
+  assert_int_equal(WIFEXITED(status) ? WEXITSTATUS(status) : -1, 0);
+  assert_int_equal(lh_open(&snapshot, "left", &error), LH_OK);
+  if (lh_verify(snapshot, NULL, &error) < 0) fail_msg("%s", error.message);
+  lh_close(snapshot);
+  assert_int_equal(unlink("left"), 0);
+}
+
+/* }=================================================================================== */
+
 /* {=== Hosts that sleep ============================================================== */
 
 static atomic_int n_late;
@@ -235,6 +268,7 @@ int main(void) {
       cmocka_unit_test(answers_soon_where_the_host_sets_a_hook_for_each_call),
       cmocka_unit_test(answers_where_it_also_takes_no_memory),
       cmocka_unit_test(leaves_the_hooks_of_all_threads),
+      cmocka_unit_test(is_whole_where_the_host_exits_outside_of_lua),
       cmocka_unit_test(tells_that_it_waits),
   };
   char folder[] = "/tmp/luaheap-hosts-XXXXXX";

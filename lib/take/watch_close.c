@@ -1,0 +1,98 @@
+/*
+** watch_close.c - the moment at which the state closes, before what closing does to the heap.
+**
+** The first that lua_close does is to run the finalizers of all objects, those first that got
+** theirs last. It calls nobody before. So a sentry, a userdata of ours, is the one that got its
+** finalizer last: when another object has since, which the head of finobj tells, there is a new
+** sentry, made the next time that Lua asks for memory, but not more often than the coarse clock
+** ticks. The older one is garbage. What gets a finalizer between the last look and the end is
+** finalized before the sentry is: in front of it, on allgc, stand such objects, and are counted.
+**
+** At the sentry's finalizer all other objects with finalizers wait on tobefnz, in the order in
+** which they were on finobj. They are written as if they were there still.
+**
+** A sentry are two userdata: the one with the finalizer, and an older one, which it keeps alive, at
+** whose place on allgc the count ends. It is kept alive by the watcher's userdata.
+*/
+#include <errno.h>
+
+#include "watch.h"
+
+static const char sentry_key = 0;
+
+/* The object of a userdata of ours, from its content. */
+static const raw_userdata *object_of(const void *content) {
+  return (const void *)((const char *)content - sizeof(lh_own_content) -
+                        offsetof(raw_userdata, user_values) - sizeof(raw_value));
+}
+
+/* Without memory, or while Lua must not be looked at, the older sentry stays. L has no more on its
+** stack afterwards. */
+static void make_sentry(lh_watcher *w, lua_State *L) {
+  int top = lua_gettop(L);
+  if (!lua_checkstack(L, 6)) return;
+  const lh_state *state = lh_push_state(L);
+  bool at_work = RAW_FIELD(w->global, RAW_GLOBAL_AT_WORK, uint8_t) != 0;
+  if (state && !(state->tells_work && at_work) && lh_watch_push(L)) { /* state, watcher's */
+    const void *older = lh_push_userdata(L, &sentry_key, 0, NULL);
+    const void *sentry = older ? lh_push_userdata(L, &sentry_key, 0, NULL) : NULL;
+    if (sentry && lua_getiuservalue(L, top + 1, LH_STATE_METATABLE) == LUA_TTABLE) {
+      (void)lua_setmetatable(L, -2); /* state, watcher's, older, sentry */
+      lua_pushvalue(L, -2);
+      (void)lua_setiuservalue(L, -2, 1);
+      (void)lua_setiuservalue(L, top + 2, LH_WATCHER_SENTRY);
+      w->sentry = object_of(sentry);
+      w->sentry_older = object_of(older);
+    }
+  }
+  lua_settop(L, top);
+}
+
+void lh_renew_sentry(lh_watcher *w) {
+  const void *head = RAW_FIELD(w->global, RAW_GLOBAL_FINOBJ, const void *);
+  bool closes = head == NULL;
+  if (head == w->sentry || closes || w->exited || w->busy || !w->own_thread) return;
+  uint64_t now = lh_watch_now_ns();
+  if (now == w->sentry_ns) return;
+  int os_errno = errno;
+  w->sentry_ns = now;
+  w->busy = 1;
+  make_sentry(w, w->own_thread);
+  w->busy = 0;
+  errno = os_errno;
+}
+
+/* Is it on allgc in spite of a metatable that puts a new object on finobj? */
+static bool was_finalized(const raw_object *o, const void *name_of_gc) {
+  const raw_table *metatable = NULL;
+  if (o->type == RAW_TABLE) {
+    metatable = ((const raw_table *)o)->metatable;
+  } else if (o->type == RAW_USERDATA && !lh_walk_own_content((const raw_userdata *)o)) {
+    metatable = ((const raw_userdata *)o)->metatable;
+  }
+  return metatable && lh_find_string_key(metatable, name_of_gc);
+}
+
+static uint64_t count_finalized(const lh_watcher *w) {
+  const void *name =
+      RAW_FIELD(w->global, w->layout.metamethod_names + RAW_TM_GC * sizeof(void *), const void *);
+  uint8_t dead_white = raw_dead_white(w->global);
+  uint64_t n = 0;
+  const raw_object *o = raw_list(w->global, LH_LIST_ALLGC);
+  for (; o && (const void *)o != w->sentry_older; o = o->next) {
+    n += !(o->marked & dead_white) && was_finalized(o, name);
+  }
+  return n;
+}
+
+bool lh_is_sentry(lh_watcher *w, lua_State *L) {
+  const void *content = lh_test_userdata(L, 1, &sentry_key);
+  return content && object_of(content) == w->sentry;
+}
+
+void lh_begin_closing(lh_watcher *w) {
+  bool takes = (w->options.at_exit && !w->exited) || atomic_load(&w->wanted);
+  if (!takes) return;
+  w->n_finalized = count_finalized(w);
+  w->closes = true;
+}
