@@ -45,6 +45,17 @@ const char *lh_class_name_of(const lh_snapshot *snapshot, lh_id id);
 char *lh_what_text(const lh_snapshot *snapshot, lh_id id);
 char *lh_things_text(const lh_snapshot *snapshot, uint32_t class_index, uint64_t objects);
 
+/* A step of a path as people are told it: a function's upvalue and what is in it are one, and of a
+** long path the middle is one row. Returns how many they are. */
+typedef struct lh_step {
+  const lh_edge *edge; /* that it is called by; the first of those that are passed over */
+  lh_id target;        /* what it leads to; LH_NO_OBJECT: it stands for several, */
+  size_t skipped;      /* so many of the path's edges */
+} lh_step;
+
+enum { LH_MOST_STEPS = LH_LONG_PATH + 1 };
+size_t lh_told_steps(const lh_path *path, lh_step steps[LH_MOST_STEPS]);
+
 /* The shortest path to it, folded where it is long. LH_ENOTFOUND: nothing keeps it alive. Freed by
 ** lh_free. */
 int lh_told_path(lh_snapshot *snapshot, lh_id id, char **out, lh_error *error);
@@ -225,7 +236,8 @@ typedef struct lh_request {
   size_t n_ids;
   const lh_gone *ignored, *cuts; /* what the snapshot was analysed without, what is to be tried */
   size_t n_ignored, n_cuts;
-  bool each; /* what each of the cuts frees alone is told, too */
+  bool each;           /* what each of the cuts frees alone is told, too */
+  const lh_path *path; /* whose steps are told */
 } lh_request;
 
 /* Is what has the fingerprint left out? */

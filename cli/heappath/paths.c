@@ -8,100 +8,6 @@
 
 /* {=== Text =========================================================================== */
 
-static const cli_column step_columns[] = {{"reference", CLI_WRAP},
-                                          {"class", CLI_WRAP},
-                                          {"address", CLI_LEFT},
-                                          {"shallow", CLI_RIGHT},
-                                          {"retained", CLI_RIGHT}};
-
-/* `named` is the edge that says how the step is called. */
-static void step_row(cli *c, const subject *s, const lh_edge *named, const lh_edge *step,
-                     cli_table *table) {
-  char *reference = cli_must(lh_edge_text(s->snapshot, named));
-  char *what = cli_what(s->snapshot, step->target);
-  const char *cells[] = {reference, what, cli_address(c, s->snapshot, step->target),
-                         cli_size(c, lh_shallow_bytes(s->snapshot, step->target)),
-                         cli_size(c, lh_retained_bytes(s->snapshot, step->target))};
-  cli_table_row(table, cells, step->target == s->id ? CLI_BOLD : CLI_PLAIN);
-  lh_free(reference);
-  free(what);
-}
-
-/* Do they read the same? The texts of ephemerons are long paths of their own. */
-static bool are_alike(const subject *s, const lh_edge *a, const lh_edge *b) {
-  if (a->kind != b->kind) return false;
-  if (a->kind == LH_EDGE_EPHEMERON) return a->holder == b->holder;
-  if (a->kind == LH_EDGE_VALUE && a->key.kind == LH_VALUE_OBJECT && b->key.kind == LH_VALUE_OBJECT)
-    return a->key.as.object == b->key.as.object;
-  char *x = cli_must(lh_edge_text(s->snapshot, a)), *y = cli_must(lh_edge_text(s->snapshot, b));
-  bool alike = strcmp(x, y) == 0;
-  lh_free(x);
-  lh_free(y);
-  return alike;
-}
-
-/* The edge that most of the steps first .. end - 1 are, by the majority vote of Boyer and Moore,
-** and how many of them are. */
-static const lh_edge *usual_edge(const subject *s, const lh_path *path, size_t first, size_t end,
-                                 size_t *n_usual) {
-  const lh_edge *usual = NULL;
-  size_t votes = 0;
-  for (size_t i = first; i < end; i++) {
-    if (votes == 0) usual = &path->steps[i];
-    if (are_alike(s, usual, &path->steps[i]))
-      votes++;
-    else
-      votes--;
-  }
-  *n_usual = 0;
-  for (size_t i = first; i < end; i++) *n_usual += are_alike(s, usual, &path->steps[i]);
-  return usual;
-}
-
-/* One row that stands for the steps first .. end - 1: "... 999,990 more of .next ..." */
-static void fold_row(cli *c, const subject *s, const lh_path *path, size_t first, size_t end,
-                     cli_table *table) {
-  size_t n = end - first, n_usual;
-  char *usual = cli_must(lh_edge_text(s->snapshot, usual_edge(s, path, first, end, &n_usual)));
-  size_t size = strlen(usual) + 128;
-  char *text = cli_must(malloc(size));
-  const char *cells[] = {text, "", "", "", ""};
-  if (n_usual == n)
-    snprintf(text, size, "... %s more of %s ...", cli_count(c, n), usual);
-  else if (2 * n_usual > n)
-    snprintf(text, size, "... %s more, %s of them %s ...", cli_count(c, n), cli_count(c, n_usual),
-             usual);
-  else
-    snprintf(text, size, "... %s more ...", cli_count(c, n));
-  cli_table_row(table, cells, CLI_FAINT);
-  lh_free(usual);
-  free(text);
-}
-
-/* A function's upvalue and what is in it are one step for people. */
-static bool is_upvalue_with_content(const lh_path *path, size_t i) {
-  return i + 1 < path->n_steps && path->steps[i].kind == LH_EDGE_UPVALUE &&
-         path->steps[i + 1].kind == LH_EDGE_CONTENT;
-}
-
-static void print_steps(cli *c, const subject *s, const lh_path *path) {
-  cli_table *table = cli_table_new(c, step_columns, 5);
-  size_t n = path->n_steps, fold_end = 0, half = LH_LONG_PATH / 2;
-  for (size_t i = 0; i < n; i++) {
-    const lh_edge *named = &path->steps[i];
-    if (n > LH_LONG_PATH && i >= half && fold_end == 0) {
-      fold_end = n - half;
-      if (is_upvalue_with_content(path, fold_end - 1)) fold_end--;
-      fold_row(c, s, path, i, fold_end, table);
-      i = fold_end;
-      named = &path->steps[i];
-    }
-    if (is_upvalue_with_content(path, i)) i++;
-    step_row(c, s, named, &path->steps[i], table);
-  }
-  cli_table_print(table);
-}
-
 /* A weak table holds what is no object, and strings, and what is under such a key. */
 static const char *never_weak(const lh_snapshot *snapshot, const lh_edge *edge) {
   lh_object table;
@@ -152,7 +58,8 @@ static void print_paths(cli *c, const request *r, const subject *s, const lh_pat
       print_others(c, r, s, found);
     }
     putchar('\n');
-    print_steps(c, s, &paths[i]);
+    (void)cli_answer(c, NULL, "steps", s->snapshot, r->file,
+                     &(lh_request){.path = &paths[i], .id = s->id});
     print_never_weak(s, &paths[i]);
     free(text);
   }

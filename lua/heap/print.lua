@@ -4,7 +4,7 @@
 
 local text = require "heap.text"
 
-local count, count_of, size = text.count, text.count_of, text.size
+local count_of, size = text.count_of, text.size
 local print = {}
 
 -- {=== Snapshots and objects ==============================================================
@@ -46,33 +46,6 @@ end
 -- {=== Edges ==============================================================================
 
 print["heap.edge"] = function(e) return ("%s -> %s"):format(e.label, text.object(e.target)) end
-
--- A function's upvalue and what is in it are one step for people.
-local function step_rows(path)
-  local rows, half, i = {}, text.MOST_STEPS // 2, 1
-  while i <= #path do
-    if i > half and i <= #path - half then
-      local skipped = #path - half + 1 - i
-      rows[#rows + 1] = {("... %s more ..."):format(count(skipped)), "", "", "", ""}
-      i = i + skipped
-    end
-    local named = path[i]
-    local following = i < #path and path[i + 1]
-    if named.kind == "upvalue" and following and following.kind == "content" then i = i + 1 end
-    local o = path[i].target
-    rows[#rows + 1] = {named.label, text.what(o), o.address, size(o.shallow_bytes),
-      size(o.retained_bytes)}
-    i = i + 1
-  end
-  return rows
-end
-
-local STEP_COLUMNS = {"reference", "class", "address", ">shallow", ">retained"}
-
-print["heap.path"] = function(path)
-  local name = #path > text.MOST_STEPS and path.held_by or path.text
-  return name .. "\n\n" .. text.columns(STEP_COLUMNS, step_rows(path))
-end
 
 print["heap.paths"] = function(paths)
   if #paths == 0 then

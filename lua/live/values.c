@@ -50,7 +50,8 @@ void hl_push_values(lua_State *L, hl_task *t) {
   lh_error error;
   qsort(t->ids, t->n_ids, sizeof *t->ids, hl_compare_ids);
   for (size_t i = 0; i < t->n_ids; i++) {
-    if (t->ids[i] != LH_ROOT && (n == 0 || t->ids[i] != t->ids[n - 1])) t->ids[n++] = t->ids[i];
+    if (t->ids[i] != LH_ROOT && t->ids[i] != LH_NO_OBJECT && (n == 0 || t->ids[i] != t->ids[n - 1]))
+      t->ids[n++] = t->ids[i];
   }
   t->n_ids = n;
   luaL_argcheck(L, n <= INT32_MAX, 1, "too many objects");

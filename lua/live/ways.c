@@ -70,30 +70,13 @@ static void set_flag(lua_State *L, const char *key, bool value) {
 
 /* {=== Paths ========================================================================== */
 
-/* A function's upvalue and what is in it are one step for people. */
-static bool is_upvalue_with_content(const lh_path *path, size_t i) {
-  return i + 1 < path->n_steps && path->steps[i].kind == LH_EDGE_UPVALUE &&
-         path->steps[i + 1].kind == LH_EDGE_CONTENT;
-}
-
-/* The steps that are told: `next` of `i`, where the middle of a long path is passed over. */
-static size_t next_step(const lh_path *path, size_t i, size_t *skipped) {
-  size_t n = path->n_steps, half = LH_LONG_PATH / 2;
-  *skipped = 0;
-  if (n <= LH_LONG_PATH || i < half || i >= n - half) return i;
-  *skipped = n - half - i;
-  return n - half;
-}
-
 /* Pushes what the told steps of some paths lead to, all in one pass over the heap. */
 static void push_values(lua_State *L, hl_task *t, const lh_path *paths, size_t n_paths) {
-  size_t skipped;
-  lh_id *ids = hl_new_ids(L, t, n_paths * LH_LONG_PATH);
+  lh_step steps[LH_MOST_STEPS];
+  lh_id *ids = hl_new_ids(L, t, n_paths * LH_MOST_STEPS);
   for (const lh_path *path = paths; path < paths + n_paths; path++) {
-    for (size_t i = 0; i < path->n_steps; i++) {
-      i = next_step(path, i, &skipped);
-      ids[t->n_ids++] = path->steps[i].target;
-    }
+    size_t n = lh_told_steps(path, steps);
+    for (size_t i = 0; i < n; i++) ids[t->n_ids++] = steps[i].target;
   }
   hl_push_values(L, t);
 }
@@ -102,23 +85,19 @@ static void push_values(lua_State *L, hl_task *t, const lh_path *paths, size_t n
 ** at `values`. */
 static void push_steps(lua_State *L, hl_task *t, const lh_snapshot *s, const lh_path *path,
                        int values) {
-  size_t skipped;
-  hr_push_list(L, "heap.live_steps", path->n_steps < LH_LONG_PATH ? path->n_steps : LH_LONG_PATH);
-  for (size_t i = 0, row = 1; i < path->n_steps; i++, row++) {
-    i = next_step(path, i, &skipped);
-    if (skipped) {
-      hl_push_row(L, 0, 1);
-      hr_set_integer(L, "skipped", skipped);
-      lua_rawseti(L, -2, (lua_Integer)row++);
-    }
-    const lh_edge *named = &path->steps[i];
-    if (is_upvalue_with_content(path, i)) i++;
-    lh_id target = path->steps[i].target;
+  lh_step steps[LH_MOST_STEPS];
+  size_t n = lh_told_steps(path, steps);
+  hr_push_list(L, "heap.live_steps", n);
+  for (size_t i = 0; i < n; i++) {
     hl_push_row(L, 0, 7);
-    set_edge_fields(L, t, s, named);
-    hl_set_object_fields(L, s, target);
-    hl_set_value(L, t, values, target);
-    lua_rawseti(L, -2, (lua_Integer)row);
+    if (steps[i].skipped > 0) {
+      hr_set_integer(L, "skipped", steps[i].skipped);
+    } else {
+      set_edge_fields(L, t, s, steps[i].edge);
+      hl_set_object_fields(L, s, steps[i].target);
+      hl_set_value(L, t, values, steps[i].target);
+    }
+    lua_rawseti(L, -2, (lua_Integer)i + 1);
   }
 }
 

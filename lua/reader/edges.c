@@ -159,6 +159,24 @@ static int push_text(lua_State *L, const list *l, bool folded) {
   return 1;
 }
 
+/* __tostring of a path: what it is, and step by step what it runs through. */
+static int print_path(lua_State *L) {
+  const list *l = hr_check_is(L, 1, hr_path_kind);
+  const lh_request request = {.path = &l->path};
+  lh_report report;
+  lh_error error;
+  hr_check_kept(L, 1, l->of);
+  (void)push_text(L, l, l->path.n_steps > LH_LONG_PATH);
+  lua_pushliteral(L, "\n\n");
+  lh_snapshot *snapshot = hr_analysed(L, l->of);
+  hr_check(L, lh_ask(&report, lh_find_question("steps"), snapshot, &request, &error), &error);
+  char *text = lh_report_text(&report, "");
+  lh_report_free(&report);
+  hr_push_text(L, l->of, text);
+  lua_concat(L, 3);
+  return 1;
+}
+
 /* list[i], and of a path its text and, folded, held_by. */
 static int edge_at(lua_State *L) {
   const list *l = check_list(L);
@@ -288,6 +306,10 @@ void hr_open_edges(lua_State *L) {
   for (size_t i = 0; i < 2; i++) {
     hr_new_kind(L, lists[i]);
     luaL_setfuncs(L, events, 0);
+    if (lists[i] == hr_path_kind) {
+      lua_pushcfunction(L, print_path);
+      lua_setfield(L, -2, "__tostring");
+    }
     hr_keep_kind(L, lists[i]);
     lua_pop(L, 1);
   }

@@ -183,6 +183,22 @@ describe("heap.path", function()
       is(steps[13].skipped, 1000001 - 24)
       is(steps[12].object, list.next.next.next.next.next.next.next.next.next.next)
       is(steps[25].object, last)
+      -- a function's upvalue and what is in it are not parted where the middle is passed over
+      for below = 0, 1 do
+        local v = {}
+        local chain = below == 0 and v or {v}
+        for _ = 1, 30 do
+          local next = chain
+          chain = function() return next end
+        end
+        box = chain
+        local _, told = heap.path(v)
+        is(told[#told].object, v)
+        for i = #told - 6, #told - below do
+          if not told[i].skipped then is(told[i].label, "upvalue next") end
+        end
+        is(told[#told - 6 - below].skipped ~= nil, true)
+      end
     ]]
   end)
 end)

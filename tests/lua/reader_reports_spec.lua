@@ -279,6 +279,24 @@ describe("heap.reader answers as", function()
     assert.equal("absent", select(3, s:ways "Nope"))
   end)
 
+  it("heappath: the steps of a path, of which the middle of a long one is one row", function()
+    local _, lists = support.lua [[
+      for i = 1, 50 do list = {next = list, data = {}, call = function() return list end} end
+      local last = list
+      for i = 1, 49 do last = last.next end
+      last.this, last = setmetatable({}, {__name = "Last"}), nil
+      require "heap".snapshot "s"
+    ]]
+    for _, name in ipairs {"_G.list.next.data", "Last", "_G.list.next.call"} do
+      local told = support.run({"heappath", "--format", "text", "-k", "1", "s", name},
+                               {cwd = lists})
+      local first = assert(reader.open(lists .. "/s")):object(name):paths()[1]
+      local steps = tostring(first):match("\n(\nreference .*)$") .. "\n"
+      assert.is_truthy(told:gsub(" +\n", "\n"):find(steps, 1, true), told .. steps)
+      assert.equal(name == "Last", steps:find("more of .next", 1, true) ~= nil)
+    end
+  end)
+
   it("heappath --dominators", function()
     local wanted = ask("heappath", "--json", "--dominators", "d", "_G.bus.tick[1].fn").dominators
     check_rows(wanted, open("d"):object("_G.bus.tick[1].fn"):dominators())

@@ -1,0 +1,138 @@
+/*
+** steps.c - a path step by step, as people are told it. A function's upvalue and what is in it are
+** one step, and the middle of a long path is one row, in the name of the reference that most of its
+** steps are.
+*/
+#include <string.h>
+
+#include "report/report.h"
+
+/* {=== Which steps are told =========================================================== */
+
+static bool is_upvalue_with_content(const lh_path *path, size_t i) {
+  return i + 1 < path->n_steps && path->steps[i].kind == LH_EDGE_UPVALUE &&
+         path->steps[i + 1].kind == LH_EDGE_CONTENT;
+}
+
+size_t lh_told_steps(const lh_path *path, lh_step steps[LH_MOST_STEPS]) {
+  size_t n = path->n_steps, half = LH_LONG_PATH / 2, end = 0, told = 0;
+  if (n > LH_LONG_PATH) end = n - half - is_upvalue_with_content(path, n - half - 1);
+  for (size_t i = 0; i < n; i++) {
+    if (i >= half && i < end) {
+      steps[told++] = (lh_step){&path->steps[i], LH_NO_OBJECT, end - i};
+      i = end;
+    }
+    const lh_edge *named = &path->steps[i];
+    if (is_upvalue_with_content(path, i)) i++;
+    steps[told++] = (lh_step){named, path->steps[i].target, 0};
+  }
+  return told;
+}
+
+/* }=================================================================================== */
+
+/* {=== How a step is called =========================================================== */
+
+/* Do they read the same? The texts of ephemerons are long paths of their own. */
+static bool are_alike(lh_report *report, const lh_edge *a, const lh_edge *b) {
+  if (a->kind != b->kind) return false;
+  if (a->kind == LH_EDGE_EPHEMERON) return a->holder == b->holder;
+  if (a->kind == LH_EDGE_VALUE && a->key.kind == LH_VALUE_OBJECT && b->key.kind == LH_VALUE_OBJECT)
+    return a->key.as.object == b->key.as.object;
+  char *x = lh_edge_text(report->snapshot, a), *y = lh_edge_text(report->snapshot, b);
+  bool alike = x && y && strcmp(x, y) == 0;
+  report->failed |= !x || !y;
+  lh_free(x);
+  lh_free(y);
+  return alike;
+}
+
+/* The edge that most of these are, by the majority vote of Boyer and Moore, and how many are it. */
+static const lh_edge *usual_edge(lh_report *report, const lh_edge *edges, size_t n,
+                                 size_t *n_usual) {
+  const lh_edge *usual = NULL;
+  size_t votes = 0;
+  for (size_t i = 0; i < n; i++) {
+    if (votes == 0) usual = &edges[i];
+    if (are_alike(report, usual, &edges[i]))
+      votes++;
+    else
+      votes--;
+  }
+  *n_usual = 0;
+  for (size_t i = 0; i < n; i++) *n_usual += are_alike(report, usual, &edges[i]);
+  return usual;
+}
+
+/* "... 999,990 more of .next ..." */
+static char *skipped_text(lh_report *report, const lh_step *step) {
+  size_t n = step->skipped, n_usual;
+  const lh_edge *usual = usual_edge(report, step->edge, n, &n_usual);
+  lh_text text = {0};
+  lh_text_format(&text, "... %s more", lh_count_text(n).text);
+  if (n_usual == n)
+    lh_text_string(&text, " of ");
+  else if (2 * n_usual > n)
+    lh_text_format(&text, ", %s of them ", lh_count_text(n_usual).text);
+  if (2 * n_usual > n) lh_put_freed(&text, lh_edge_text(report->snapshot, usual));
+  lh_text_string(&text, " ...");
+  return lh_text_finish(&text);
+}
+
+/* }=================================================================================== */
+
+typedef struct found {
+  lh_step steps[LH_MOST_STEPS];
+  size_t n;
+} found;
+
+static void reference_of(lh_report *report, const void *row, lh_cell *cell) {
+  const lh_step *step = row;
+  cell->as.text =
+      lh_keep_text(report, step->skipped > 0 ? skipped_text(report, step)
+                                             : lh_edge_text(report->snapshot, step->edge));
+}
+
+static lh_style style_of(const lh_report *report, const void *row) {
+  const lh_step *step = row;
+  if (step->skipped > 0) return LH_FAINT;
+  return step->target == report->request.id ? LH_BOLD : LH_PLAIN;
+}
+
+#define ROW lh_step
+static const lh_column step_columns[] = {
+    LH_COMPUTED(NULL, "reference", LH_COLUMN_TEXT, reference_of, NULL),
+    LH_OF(NULL, "class", LH_COLUMN_TEXT, target, lh_cell_what, NULL),
+    LH_EXAMPLE(NULL, "address", target, NULL),
+    LH_OF(NULL, "shallow", LH_COLUMN_BYTES, target, lh_cell_shallow, NULL),
+    LH_OF(NULL, "retained", LH_COLUMN_BYTES, target, lh_cell_retained, NULL),
+    LH_END};
+#undef ROW
+
+static const lh_table step_table = {.one = "step",
+                                    .many = "steps",
+                                    .row_bytes = sizeof(lh_step),
+                                    .columns = step_columns,
+                                    .style = style_of};
+
+#define ROW found
+static const lh_column answer_columns[] = {
+    LH_INLINE_ROWS("steps", steps, n, &step_table, "from the root on"), LH_END};
+#undef ROW
+
+static const lh_table answer = LH_TABLE("heap.steps", NULL, NULL, found, answer_columns);
+
+static int ask(lh_snapshot *snapshot, const lh_request *request, void *out, lh_error *error) {
+  found *f = out;
+  (void)snapshot, (void)error;
+  f->n = lh_told_steps(request->path, f->steps);
+  return LH_OK;
+}
+
+static void tell(lh_teller *t, lh_report *report) {
+  const found *f = report->answer;
+  lh_tell_rows(t, report, &step_table, f->steps, f->n);
+}
+
+const lh_question lh_steps_question = {
+    .name = "steps", .answer = &answer, .ask = ask, .tell = tell};
