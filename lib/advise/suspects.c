@@ -137,6 +137,7 @@ static bool tell(search *s, lh_id id, const lh_extent *extent, uint64_t rest) {
 static bool look_at(search *s, lh_id id) {
   uint64_t least = s->suspects->least_bytes, rest = retained(s, id), biggest = 0;
   bool plumbing = lh_is_plumbing(s->snapshot, id);
+  if (s->told[id] & LH_TOLD) return true; /* luaheap's */
   lh_extent extent = lh_extent_of(&s->here, id);
   size_t n_small = 0;
   s->here.n_ids = 0;
@@ -182,7 +183,8 @@ int lh_find_suspects(lh_snapshot *snapshot, lh_suspects *out, lh_error *error) {
   bool ok = lh_tree_make(&s.tree, snapshot) && (s.top = lh_find_clusters(&s.tree)) &&
             lh_gathering_make(&s.here, &s.tree, s.top) &&
             lh_gathering_make(&s.below, &s.tree, s.top) &&
-            (s.told = lh_alloc_zeroed((size_t)snapshot->n + 1, 1)) && walk_down(&s) &&
+            (s.told = lh_alloc_zeroed((size_t)snapshot->n + 1, 1)) &&
+            lh_mark_luaheap(snapshot, s.told, LH_TOLD) && walk_down(&s) &&
             lh_find_spread(&s.tree, out->least_bytes, s.told, out, &s.capacity);
   if (ok && out->n > 1) qsort(out->list, out->n, sizeof *out->list, compare_suspects);
   lh_gathering_free(&s.here);

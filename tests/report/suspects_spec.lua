@@ -52,6 +52,12 @@ cases["many globals"] = {
   [[for i = 1, 3000 do _G["global_" .. i] = {id = i, text = ("o"):rep(50) .. i} end]],
   "_G holds 3,000 {id, text} tables"}
 
+-- package.loaded -["heap"]-> {} -.items-> array --> 2,000 Session      another module of that name
+cases["another module that is called heap"] = {
+  [[package.loaded.heap = {items = {}, push = function() end}
+    for i = 1, 2000 do package.loaded.heap.items[i] = session(i) end]],
+  'package.loaded["heap"].items holds 2,000 Session tables'}
+
 -- _G -.app-> {} -.a-> array --> 2,000 Session       neither has 0.7 of app
 --             +-.b-> array --> 2,000 {x, y}
 cases["two below one object"] = {
@@ -247,6 +253,11 @@ describe("heaptop --suspects tells", function()
     assert.not_matches("What holds them", ask(many, "s"))
     list = require "heap.reader".open(many .. "/s"):suspects()
     assert.not_matches("What holds them", tostring(list))
+  end)
+
+  it("nothing of what luaheap has itself, be it half of the heap", function()
+    local own = [[require "heap.leaks" require "heap.show" heap.capture():close()]]
+    assert.matches("^Nothing suspicious: [^\n]*\n$", ask(take(own), "s"))
   end)
 
   it("that nothing is suspicious, in one line", function()
