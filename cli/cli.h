@@ -145,10 +145,6 @@ lh_snapshot *cli_open_analysed(cli *c, const char *file);
 /* The class, and of a string its beginning. Freed by lh_free. */
 char *cli_what(const lh_snapshot *snapshot, lh_id id);
 
-/* "48,112 Session tables": so many of a class, and what it is where its name does not say. Freed by
-** lh_free. */
-char *cli_things(cli *c, const lh_snapshot *snapshot, uint32_t class_index, uint64_t objects);
-
 /* Where the object is, as Lua prints it: 0x55d0c0a3f2e0. */
 const char *cli_address(cli *c, const lh_snapshot *snapshot, lh_id id);
 
@@ -167,7 +163,6 @@ const char *cli_count(cli *c, uint64_t n);                                      
 const char *cli_count_of(cli *c, uint64_t n, const char *one, const char *many); /* 1 object */
 const char *cli_size(cli *c, uint64_t bytes);                                    /* 1.2 MB */
 const char *cli_size_change(cli *c, uint64_t from, uint64_t to);                 /* -1.2 MB */
-const char *cli_share(cli *c, uint64_t part, uint64_t whole);                    /* 12.5% */
 
 /* lh_escaped: valid UTF-8 on one line, with nothing in it that a terminal would obey. What is
 ** escaped already stays as it is. Freed by lh_free. */

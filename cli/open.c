@@ -49,11 +49,6 @@ char *cli_what(const lh_snapshot *snapshot, lh_id id) {
   return cli_must(lh_what_text(snapshot, id));
 }
 
-char *cli_things(cli *c, const lh_snapshot *snapshot, uint32_t class_index, uint64_t objects) {
-  (void)c;
-  return cli_must(lh_things_text(snapshot, class_index, objects));
-}
-
 char *cli_held_by(cli *c, lh_snapshot *snapshot, lh_id id) {
   lh_error error;
   char *text;

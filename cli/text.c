@@ -28,10 +28,6 @@ const char *cli_size_change(cli *c, uint64_t from, uint64_t to) {
   return kept(c, lh_size_change(from, to, c->exact_bytes));
 }
 
-const char *cli_share(cli *c, uint64_t part, uint64_t whole) {
-  return kept(c, lh_share_text(part, whole));
-}
-
 const char *cli_address(cli *c, const lh_snapshot *snapshot, lh_id id) {
   return kept(c, lh_address_text(snapshot, id));
 }

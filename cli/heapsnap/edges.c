@@ -8,8 +8,7 @@
 
 static int begin_edges(hs_cursor *cursor, lh_error *error) {
   int code = hs_need_analysis(cursor->file, error); /* it finds the ephemerons */
-  cursor->position = 0;
-  hs_begin_objects(cursor);
+  (void)hs_begin_objects(cursor, error);
   if (code != LH_OK || !hs_looks_up(cursor, HS_FEW_IDS)) return code;
   code = hs_index_targets(cursor->file, error);
   if (code != LH_OK) return code;
@@ -104,37 +103,20 @@ static const hs_column entry_columns[] = {HS_SNAPSHOT,
                                           HS_COUNT("position", position, HS_HIDDEN)};
 #undef ROW
 
-static int begin_entries(hs_cursor *cursor, lh_error *error) {
-  (void)error;
-  cursor->position = 0;
-  hs_begin_objects(cursor);
-  return LH_OK;
+static bool read_entry(hs_cursor *cursor) {
+  return lh_entries_next(&cursor->iterator, &cursor->key, &cursor->value);
 }
 
 static int next_entry(hs_cursor *cursor, lh_error *error) {
-  const lh_snapshot *snapshot = cursor->file->snapshot;
   (void)error;
-  for (;;) {
-    if (cursor->position == 0) {
-      do {
-        cursor->id = hs_next_object(cursor);
-        if (cursor->id == LH_NO_OBJECT) return 0;
-      } while (lh_type_of(snapshot, cursor->id) != LH_TYPE_TABLE);
-      lh_entries_begin(snapshot, cursor->id, &cursor->iterator);
-    }
-    if (lh_entries_next(&cursor->iterator, &cursor->key, &cursor->value)) {
-      cursor->position++;
-      return 1;
-    }
-    cursor->position = 0;
-  }
+  return hs_next_inside(cursor, LH_TYPE_TABLE, lh_entries_begin, read_entry);
 }
 
 const hs_kind hs_entries = {.name = "entries",
                             HS_COLUMNS(entry_columns),
                             .key = "id, position",
                             .rows_per_object = 3,
-                            .begin = begin_entries,
+                            .begin = hs_begin_objects,
                             .next = next_entry};
 
 /* }=================================================================================== */

@@ -254,11 +254,18 @@ void hs_tell_class(hs_cursor *cursor, sqlite3_context *context);
 void hs_tell_shallow(hs_cursor *cursor, sqlite3_context *context);
 void hs_tell_retained(hs_cursor *cursor, sqlite3_context *context); /* needs HS_ANALYSED */
 
-/* For begin: all objects, or the one asked for by a column of HS_ONE_ID or HS_FEW_IDS. */
-void hs_begin_objects(hs_cursor *cursor);
+/* A begin: all objects, or the one asked for by a column of HS_ONE_ID or HS_FEW_IDS. */
+int hs_begin_objects(hs_cursor *cursor, lh_error *error);
 
-/* The next id of the list or range, luaheap's own left out; LH_NO_OBJECT at the end. */
+/* The next id of the list or range, luaheap's own left out; LH_NO_OBJECT at the end. And of those
+** the next of a type that is not condemned, which is the row: false at the end. */
 lh_id hs_next_object(hs_cursor *cursor);
+bool hs_next_of_type(hs_cursor *cursor, lh_type type);
+
+/* A next: what is in all objects of a type, one after the other. */
+int hs_next_inside(hs_cursor *cursor, lh_type type,
+                   void (*begin)(const lh_snapshot *snapshot, lh_id id, lh_edges *iterator),
+                   bool (*next)(hs_cursor *cursor));
 
 /* }=================================================================================== */
 

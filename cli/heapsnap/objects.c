@@ -44,7 +44,7 @@ static void begin_address(hs_cursor *cursor) {
 }
 
 static int begin_objects(hs_cursor *cursor, lh_error *error) {
-  hs_begin_objects(cursor);
+  (void)hs_begin_objects(cursor, error);
   if (hs_looks_up(cursor, HS_BY_CLASS) || cursor->by_class) return begin_class(cursor, error);
   if (hs_looks_up(cursor, HS_FEW_IDS)) return begin_dominated(cursor, error);
   if (hs_looks_up(cursor, HS_ADDRESS)) begin_address(cursor);
@@ -200,29 +200,16 @@ static const hs_column string_columns[] = {
     HS_COMPUTED("text", HS_TEXT, tell_text)};
 #undef ROW
 
-static int begin_strings(hs_cursor *cursor, lh_error *error) {
-  (void)error;
-  hs_begin_objects(cursor);
-  return LH_OK;
-}
-
 static int next_string(hs_cursor *cursor, lh_error *error) {
-  const lh_snapshot *snapshot = cursor->file->snapshot;
   (void)error;
-  while ((cursor->id = hs_next_object(cursor)) != LH_NO_OBJECT) {
-    if (lh_type_of(snapshot, cursor->id) != LH_TYPE_STRING || lh_is_dead(snapshot, cursor->id))
-      continue;
-    cursor->row = cursor->id;
-    return 1;
-  }
-  return 0;
+  return hs_next_of_type(cursor, LH_TYPE_STRING);
 }
 
 const hs_kind hs_strings = {.name = "strings",
                             HS_COLUMNS(string_columns),
                             .key = "id",
                             .rows_per_object = 0.5,
-                            .begin = begin_strings,
+                            .begin = hs_begin_objects,
                             .next = next_string};
 
 /* }=================================================================================== */

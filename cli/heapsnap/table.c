@@ -323,11 +323,14 @@ bool hs_looks_up(const hs_cursor *cursor, hs_lookup lookup) {
   return cursor->lookup != -1 && cursor->kind->columns[cursor->lookup].lookup == lookup;
 }
 
-void hs_begin_objects(hs_cursor *cursor) {
+int hs_begin_objects(hs_cursor *cursor, lh_error *error) {
+  (void)error;
   bool one = hs_looks_up(cursor, HS_ONE_ID) || hs_looks_up(cursor, HS_FEW_IDS);
   cursor->list = NULL;
   cursor->at = one ? cursor->object : 0;
   cursor->end = one ? cursor->object + 1 : lh_object_count(cursor->file->snapshot) + 1;
+  cursor->position = 0;
+  return LH_OK;
 }
 
 lh_id hs_next_object(hs_cursor *cursor) {
@@ -337,6 +340,30 @@ lh_id hs_next_object(hs_cursor *cursor) {
     if (!lh_is_own(cursor->file->snapshot, id)) return id;
   }
   return LH_NO_OBJECT;
+}
+
+bool hs_next_of_type(hs_cursor *cursor, lh_type type) {
+  const lh_snapshot *snapshot = cursor->file->snapshot;
+  do {
+    cursor->id = hs_next_object(cursor);
+    if (cursor->id == LH_NO_OBJECT) return false;
+  } while (lh_type_of(snapshot, cursor->id) != type || lh_is_dead(snapshot, cursor->id));
+  cursor->row = cursor->id;
+  return true;
+}
+
+int hs_next_inside(hs_cursor *cursor, lh_type type,
+                   void (*begin)(const lh_snapshot *snapshot, lh_id id, lh_edges *iterator),
+                   bool (*next)(hs_cursor *cursor)) {
+  for (;;) {
+    if (cursor->position == 0) {
+      if (!hs_next_of_type(cursor, type)) return 0;
+      begin(cursor->file->snapshot, cursor->id, &cursor->iterator);
+    }
+    cursor->position++;
+    if (next(cursor)) return 1;
+    cursor->position = 0;
+  }
 }
 
 /* }=================================================================================== */

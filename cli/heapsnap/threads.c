@@ -14,13 +14,6 @@ static void tell_function(hs_cursor *cursor, sqlite3_context *context) {
   if (function.kind == LH_VALUE_CFUNCTION) sqlite3_result_text(context, text, -1, SQLITE_TRANSIENT);
 }
 
-static int begin_threads(hs_cursor *cursor, lh_error *error) {
-  (void)error;
-  cursor->position = 0;
-  hs_begin_objects(cursor);
-  return LH_OK;
-}
-
 /* {=== threads ======================================================================== */
 
 static void tell_status(hs_cursor *cursor, sqlite3_context *context) {
@@ -45,27 +38,21 @@ static const hs_column thread_columns[] = {
 
 /* To the next thread and its innermost frame that has a line, or else the innermost. */
 static int next_thread(hs_cursor *cursor, lh_error *error) {
-  const lh_snapshot *snapshot = cursor->file->snapshot;
   lh_frame frame;
   (void)error;
-  while ((cursor->id = hs_next_object(cursor)) != LH_NO_OBJECT) {
-    if (lh_type_of(snapshot, cursor->id) != LH_TYPE_THREAD || lh_is_dead(snapshot, cursor->id))
-      continue;
-    cursor->row = cursor->id;
-    cursor->frame = (lh_frame){.function = {.kind = LH_VALUE_NIL}};
-    lh_frames_begin(snapshot, cursor->id, &cursor->iterator);
-    while (lh_frames_next(&cursor->iterator, &frame))
-      if (frame.line != 0 || cursor->frame.line == 0) cursor->frame = frame;
-    return 1;
-  }
-  return 0;
+  if (!hs_next_of_type(cursor, LH_TYPE_THREAD)) return 0;
+  cursor->frame = (lh_frame){.function = {.kind = LH_VALUE_NIL}};
+  lh_frames_begin(cursor->file->snapshot, cursor->id, &cursor->iterator);
+  while (lh_frames_next(&cursor->iterator, &frame))
+    if (frame.line != 0 || cursor->frame.line == 0) cursor->frame = frame;
+  return 1;
 }
 
 const hs_kind hs_threads = {.name = "threads",
                             HS_COLUMNS(thread_columns),
                             .key = "id",
                             .rows_per_object = 0.001,
-                            .begin = begin_threads,
+                            .begin = hs_begin_objects,
                             .next = next_thread};
 
 /* }=================================================================================== */
@@ -85,30 +72,20 @@ static const hs_column frame_columns[] = {HS_SNAPSHOT,
                                           HS_LINE("line", frame.line)};
 #undef ROW
 
+static bool read_frame(hs_cursor *cursor) {
+  return lh_frames_next(&cursor->iterator, &cursor->frame);
+}
+
 static int next_frame(hs_cursor *cursor, lh_error *error) {
-  const lh_snapshot *snapshot = cursor->file->snapshot;
   (void)error;
-  for (;;) {
-    if (cursor->position == 0) {
-      do {
-        cursor->id = hs_next_object(cursor);
-        if (cursor->id == LH_NO_OBJECT) return 0;
-      } while (lh_type_of(snapshot, cursor->id) != LH_TYPE_THREAD);
-      lh_frames_begin(snapshot, cursor->id, &cursor->iterator);
-    }
-    if (lh_frames_next(&cursor->iterator, &cursor->frame)) {
-      cursor->position++;
-      return 1;
-    }
-    cursor->position = 0;
-  }
+  return hs_next_inside(cursor, LH_TYPE_THREAD, lh_frames_begin, read_frame);
 }
 
 const hs_kind hs_frames = {.name = "frames",
                            HS_COLUMNS(frame_columns),
                            .key = "thread, frame",
                            .rows_per_object = 0.005,
-                           .begin = begin_threads,
+                           .begin = hs_begin_objects,
                            .next = next_frame};
 
 /* }=================================================================================== */

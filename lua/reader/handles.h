@@ -164,10 +164,6 @@ void hr_check(lua_State *L, int code, const lh_error *error);
 /* Pushes a table of a kind, with room for n rows. */
 void hr_push_list(lua_State *L, const char *kind, size_t n);
 
-/* The name of a class and its type. */
-void hr_set_class(lua_State *L, const lh_snapshot *snapshot, uint32_t class_index);
-void hr_set_reachable(lua_State *L, const lh_snapshot *snapshot); /* reachable_bytes */
-
 /* Fields of the table on the top. */
 void hr_set_integer(lua_State *L, const char *key, uint64_t n);
 void hr_set_number(lua_State *L, const char *key, double n);

@@ -29,13 +29,13 @@ static void set_text(lua_State *L, asked *a, char *text) {
 }
 
 /* A list has what its rows are measured by. */
-void hr_set_reachable(lua_State *L, const lh_snapshot *snapshot) {
+static void set_reachable(lua_State *L, const lh_snapshot *snapshot) {
   lh_reach reach;
   lh_reach_totals(snapshot, &reach);
   hr_set_integer(L, "reachable_bytes", reach.reachable_bytes);
 }
 
-void hr_set_class(lua_State *L, const lh_snapshot *snapshot, uint32_t class_index) {
+static void set_class(lua_State *L, const lh_snapshot *snapshot, uint32_t class_index) {
   const lh_class *class = lh_class_at(snapshot, class_index);
   hr_set_string(L, "class", class->name);
   hr_set_string(L, "type", lh_type_name(class->type));
@@ -121,7 +121,7 @@ static void set_cell(lua_State *L, asked *a, const lh_column *column, const lh_c
       lua_setfield(L, -2, key);
       break;
     case LH_COLUMN_OBJECT: set_what(L, a, key, cell->as.object); break;
-    case LH_COLUMN_CLASS: hr_set_class(L, a->report.snapshot, cell->as.class_index); break;
+    case LH_COLUMN_CLASS: set_class(L, a->report.snapshot, cell->as.class_index); break;
     case LH_COLUMN_EXAMPLE:
     case LH_COLUMN_STRING: hr_set_object(L, key, a->index, cell->as.object); break;
     case LH_COLUMN_EDGE:
@@ -183,7 +183,7 @@ int hr_answer_of(lua_State *L, int index, const char *name, const lh_request *re
   hr_push_list(L, question->answer->name, 0);
   fill(L, a);
   if (a->report.failed) luaL_error(L, "not enough memory");
-  if (snapshot) hr_set_reachable(L, snapshot);
+  if (snapshot) set_reachable(L, snapshot);
   set_text(L, a, lh_report_text(&a->report, "SNAPSHOT"));
   hr_let_go(L, hold);
   return 1;
