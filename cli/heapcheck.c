@@ -39,11 +39,14 @@ static void print_sound(cli *c, const char *file, const lh_info *info, uint64_t 
   char *name = cli_escape(file);
   int64_t missing = info->unaccounted_bytes;
   printf("%s: ok: %s, %s, %s, %s in the file", name,
-         cli_count_of(c, info->objects, "object", "objects"), cli_size(c, info->object_bytes),
-         cli_count_of(c, edges, "edge", "edges"), cli_size(c, info->file_bytes));
+         lh_count_of(info->objects, "object", "objects").text,
+         lh_size_text(info->object_bytes, c->exact_bytes).text,
+         lh_count_of(edges, "edge", "edges").text,
+         lh_size_text(info->file_bytes, c->exact_bytes).text);
   if (missing != 0)
-    printf(", %s unaccounted", missing > 0 ? cli_size(c, (uint64_t)missing)
-                                           : cli_size_change(c, (uint64_t)-missing, 0));
+    printf(", %s unaccounted", missing > 0
+                                   ? lh_size_text((uint64_t)missing, c->exact_bytes).text
+                                   : lh_size_change((uint64_t)-missing, 0, c->exact_bytes).text);
   putchar('\n');
   free(name);
   if (fflush(stdout) != 0) /* each in its place between the lines on stderr */

@@ -103,7 +103,8 @@ static char *open_file(cli *c, sqlite3 *db, const char *file) {
   struct stat status;
   char *schema = NULL;
   if (stat(file, &status) == 0 && status.st_size > (8 << 20))
-    cli_progress(c, "reading %s, %s", file, cli_size(c, (uint64_t)status.st_size));
+    cli_progress(c, "reading %s, %s", file,
+                 lh_size_text((uint64_t)status.st_size, c->exact_bytes).text);
   if (sqlite3_prepare_v2(db, "SELECT heap_open(?)", -1, &statement, NULL) != SQLITE_OK)
     cli_must(NULL);
   (void)sqlite3_bind_text(statement, 1, file, -1, SQLITE_STATIC);
@@ -160,9 +161,9 @@ static void run_queries(cli *c, request *r, sqlite3 *db) {
 
 /* }=================================================================================== */
 
-static void say_saved(cli *c, const request *r) {
+static void say_saved(const request *r) {
   char *name = cli_escape(r->save);
-  printf("%s: %s, all tables\n", name, cli_count_of(c, r->n_files, "snapshot", "snapshots"));
+  printf("%s: %s, all tables\n", name, lh_count_of(r->n_files, "snapshot", "snapshots").text);
   lh_free(name);
 }
 
@@ -176,7 +177,7 @@ int main(int argc, char **argv) {
   open_all(&c, db, &r);
   if (r.save != NULL) {
     heapsql_save(&c, db, r.save);
-    if (r.n_queries == 0) say_saved(&c, &r);
+    if (r.n_queries == 0) say_saved(&r);
   } else if (r.n_queries == 0) {
     sqlite3_close(db);
     heapsql_shell(&c, r.files, r.schemas, r.n_files, &r.limits);

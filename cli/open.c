@@ -17,7 +17,8 @@ static bool is_slow(const char *file, uint64_t *bytes) {
 
 int cli_try_open(cli *c, const char *file, lh_snapshot **snapshot, lh_error *error) {
   uint64_t bytes;
-  if (is_slow(file, &bytes)) cli_progress(c, "reading %s, %s", file, cli_size(c, bytes));
+  if (is_slow(file, &bytes))
+    cli_progress(c, "reading %s, %s", file, lh_size_text(bytes, c->exact_bytes).text);
   int code = lh_open(snapshot, file, error);
   cli_progress(c, NULL);
   return code;
@@ -37,7 +38,7 @@ lh_snapshot *cli_open_analysed(cli *c, const char *file) {
   bool slow = is_slow(file, &bytes);
   if (slow)
     cli_progress(c, "%s: finding what %s retain", file,
-                 cli_count_of(c, lh_object_count(snapshot), "object", "objects"));
+                 lh_count_of(lh_object_count(snapshot), "object", "objects").text);
   cli_check(c, lh_analyse(snapshot, &error), file, &error);
   if (slow) cli_progress(c, "%s: naming the objects", file);
   cli_check(c, lh_classify(snapshot, &error), file, &error);

@@ -113,8 +113,8 @@ void cli_progress(cli *c, const char *format, ...) {
 
 void cli_print_hidden(cli *c, uint64_t hidden, const char *one, const char *many) {
   if (hidden == 0) return;
-  printf("%sand %s more %s: -n 0 shows all%s\n", cli_style_on(c, CLI_FAINT), cli_count(c, hidden),
-         hidden == 1 ? one : many, cli_style_off(c));
+  printf("%sand %s more %s: -n 0 shows all%s\n", cli_style_on(c, CLI_FAINT),
+         lh_count_text(hidden).text, hidden == 1 ? one : many, cli_style_off(c));
 }
 
 int cli_finish(cli *c, int status) {

@@ -36,21 +36,6 @@ static int size(lua_State *L) {
   return push_number(L, lh_size_text(check_number(L, 1), false));
 }
 
-/* count_change(from, to) --> "+12" */
-static int count_change(lua_State *L) {
-  return push_number(L, lh_count_change(check_number(L, 1), check_number(L, 2)));
-}
-
-/* size_change(from, to) --> "-1.2 MB" */
-static int size_change(lua_State *L) {
-  return push_number(L, lh_size_change(check_number(L, 1), check_number(L, 2), false));
-}
-
-/* share(part, whole) --> "12.5%" */
-static int share(lua_State *L) {
-  return push_number(L, lh_share_text(check_number(L, 1), check_number(L, 2)));
-}
-
 /* time(nanoseconds since 1970) --> "2026-11-21 17:40:05 UTC" */
 static int time_of(lua_State *L) {
   return push_number(L, lh_time_text(check_number(L, 1)));
@@ -59,15 +44,9 @@ static int time_of(lua_State *L) {
 __attribute__((visibility("default"))) int luaopen_heap_numbers(lua_State *L);
 
 int luaopen_heap_numbers(lua_State *L) {
-  static const luaL_Reg functions[] = {{"count", count},
-                                       {"count_of", count_of},
-                                       {"size", size},
-                                       {"count_change", count_change},
-                                       {"size_change", size_change},
-                                       {"share", share},
-                                       {"time", time_of},
-                                       {NULL, NULL}};
-  lua_createtable(L, 0, 8);
+  static const luaL_Reg functions[] = {
+      {"count", count}, {"count_of", count_of}, {"size", size}, {"time", time_of}, {NULL, NULL}};
+  lua_createtable(L, 0, 4);
   luaL_setfuncs(L, functions, 0);
   return 1;
 }

@@ -58,7 +58,7 @@ static int look(void *payload) {
 void heapsql_limit(cli *c, sqlite3 *db, heapsql_limits *limits) {
   size_t n = (size_t)snprintf(late_line, sizeof late_line, "%s: ", c->tool->name);
   n += (size_t)snprintf(late_line + n, sizeof late_line - n, late_format,
-                        cli_count_of(c, limits->seconds, "second", "seconds"));
+                        lh_count_of(limits->seconds, "second", "seconds").text);
   (void)snprintf(late_line + n, sizeof late_line - n, "\n");
   (void)signal(SIGALRM, end_late);
   sqlite3_progress_handler(db, STEPS_BETWEEN_LOOKS, look, limits);
@@ -84,11 +84,11 @@ int heapsql_step(heapsql_limits *limits, sqlite3_stmt *statement) {
 
 void heapsql_check_limits(cli *c, const heapsql_limits *limits, int code) {
   if (code == SQLITE_INTERRUPT && limits->late)
-    cli_die(c, NULL, late_format, cli_count_of(c, limits->seconds, "second", "seconds"));
+    cli_die(c, NULL, late_format, lh_count_of(limits->seconds, "second", "seconds").text);
   if (code == SQLITE_FULL)
     cli_die(c, NULL, "the query has more than %s: heapsql --max-rows N allows more",
-            cli_count_of(c, limits->rows, "row", "rows"));
+            lh_count_of(limits->rows, "row", "rows").text);
   if (code == SQLITE_NOMEM || code == SQLITE_TOOBIG)
     cli_die(c, NULL, "the query takes more memory than %s: heapsql --max-memory SIZE allows more",
-            limits->bytes > 0 ? cli_size(c, limits->bytes) : "there is");
+            limits->bytes > 0 ? lh_size_text(limits->bytes, c->exact_bytes).text : "there is");
 }

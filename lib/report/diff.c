@@ -200,11 +200,8 @@ static int find_ways(lh_snapshot *snapshot, lh_id id, lh_independent *out) {
 }
 
 static void put_way(lh_text *text, const lh_snapshot *snapshot, const lh_path *path) {
-  char *through = NULL;
   lh_put_freed(text, lh_path_text(snapshot, path, false));
-  text->failed |= lh_path_through(snapshot, path, false, &through, NULL) != LH_OK;
-  if (through) lh_text_format(text, " (through %s)", through);
-  lh_free(through);
+  lh_put_through(text, snapshot, path, false);
 }
 
 /* The row does not say all where there are two paths: then a cut of the one that it names would not

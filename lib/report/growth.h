@@ -1,12 +1,12 @@
 /*
-** growth.h - rows of what grows, as ladder.c, halves.c and apart.c have them.
+** growth.h - rows of what grows, as ladder.c, halves.c and apart.c have them. The answer of each
+** begins with an lh_growth_found.
 */
 #ifndef LUAHEAP_REPORT_GROWTH_H
 #define LUAHEAP_REPORT_GROWTH_H
 
 #include "report/report.h"
 
-/* The first field of their answers. */
 typedef struct lh_growth_found {
   lh_growth *growth;
   bool same_state;
@@ -15,6 +15,7 @@ typedef struct lh_growth_found {
   lh_growth_row *paths, *classes;
   size_t n_paths, n_classes; /* what is known is not among them: */
   uint64_t known_paths, known_bytes, known_objects;
+  const lh_table *path_table, *class_table; /* of text; apart has its own */
 } lh_growth_found;
 
 /* Takes the growth over, and leaves out what is known. And frees it. */
@@ -24,6 +25,21 @@ void lh_let_growth_go(void *found);
 /* A row, with a list of figures for each snapshot; and these alone. */
 extern const lh_column lh_growth_columns[];
 extern const lh_table lh_figures_table;
+
+/* Columns of an answer; `at` is what stands before its fields. Their lists, and who tells both with
+** what was left out. */
+extern const lh_table lh_growth_paths, lh_growth_classes;
+#define LH_GROWTH_COLUMNS(at)                                                               \
+  LH_ROW("whole", at whole, &lh_figures_table, "all that is reachable"),                    \
+      LH_ROW("level", at level, &lh_figures_table, "what of that is in no row by path"),    \
+      LH_COUNT("known_paths", NULL, at known_paths, "how many were left out as known"),     \
+      LH_COUNT("total_paths", NULL, at n_paths, "how many there are, listed or not"),       \
+      LH_ROWS("paths", at paths, at n_paths, &lh_growth_paths, "the first matters most",    \
+              LH_LIMITED),                                                                  \
+      LH_COUNT("total_classes", NULL, at n_classes, "how many there are, listed or not"),   \
+      LH_ROWS("classes", at classes, at n_classes, &lh_growth_classes, "the same by class", \
+              LH_LIMITED)
+void lh_tell_growth(lh_teller *t, lh_report *report);
 
 /* For columns of text: a figure of a growth row in each snapshot, or in the last. */
 void lh_bytes_in_each(lh_report *report, const void *row, lh_cell *cell);

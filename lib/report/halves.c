@@ -86,21 +86,6 @@ static const lh_table path_table =
 static const lh_table class_table =
     LH_TABLE(NULL, "row", "rows", lh_growth_row, class_columns, .style = style_of);
 
-static void tell_paths(lh_teller *t, lh_report *report, const void *rows, size_t n) {
-  lh_say(t, LH_BOLD, "\nBy what holds them");
-  lh_tell_table(t, report, &path_table, rows, n, n);
-}
-
-static void tell_classes(lh_teller *t, lh_report *report, const void *rows, size_t n) {
-  lh_say(t, LH_BOLD, "\nBy class");
-  lh_tell_table(t, report, &class_table, rows, n, n);
-}
-
-static const lh_table paths = LH_TABLE("heap.growth_row", "row", "rows", lh_growth_row,
-                                       lh_growth_columns, .tell = tell_paths);
-static const lh_table classes = LH_TABLE("heap.growth_row", "row", "rows", lh_growth_row,
-                                         lh_growth_columns, .tell = tell_classes);
-
 static void set_part(lh_cell *cell, const lh_growth_row *row) {
   cell->as.text = row ? row->held_by : NULL;
 }
@@ -129,13 +114,7 @@ static const lh_column answer_columns[] = {
                 "the row that the answer names, by what holds it; or null", LH_OPTIONAL),
     LH_COMPUTED("still_grows", NULL, LH_COLUMN_TEXT, still, "the same", LH_OPTIONAL),
     LH_COMPUTED("grows_now", NULL, LH_COLUMN_TEXT, now, "the same", LH_OPTIONAL),
-    LH_ROW("whole", growth.whole, &lh_figures_table, "all that is reachable"),
-    LH_ROW("level", growth.level, &lh_figures_table, "what of that is in no row by path"),
-    LH_COUNT("known_paths", NULL, growth.known_paths, "how many were left out as known"),
-    LH_COUNT("total_paths", NULL, growth.n_paths, "how many there are, listed or not"),
-    LH_ROWS("paths", growth.paths, growth.n_paths, &paths, "what grew most first", LH_LIMITED),
-    LH_COUNT("total_classes", NULL, growth.n_classes, "how many there are, listed or not"),
-    LH_ROWS("classes", growth.classes, growth.n_classes, &classes, "the same by class", LH_LIMITED),
+    LH_GROWTH_COLUMNS(growth.),
     LH_END};
 #undef ROW
 
@@ -189,10 +168,7 @@ static void tell(lh_teller *t, lh_report *report) {
   if (!is_of_levels(report) && f->same_state)
     lh_say(t, LH_ALARM,
            "All these snapshots are of one run: after is only later, not after a change");
-  lh_tell_known(t, report, f->known_paths, f->known_bytes, f->known_objects);
-  lh_tell_compared(t, f->same_state);
-  tell_paths(t, report, f->paths, f->n_paths);
-  tell_classes(t, report, f->classes, f->n_classes);
+  lh_tell_growth(t, report);
 }
 
 /* }=================================================================================== */
@@ -204,6 +180,8 @@ static int ask(lh_snapshot *snapshot, const lh_request *request, void *out, lh_e
   int code = lh_ladder_halves(request->ladder, &growth, error);
   if (code != LH_OK) return code;
   lh_take_growth(&f->growth, growth, request);
+  f->growth.path_table = &path_table;
+  f->growth.class_table = &class_table;
   growth->n_paths = f->growth.n_paths;
   lh_answer_of(growth, &f->answer);
   return LH_OK;

@@ -58,21 +58,6 @@ static const lh_table path_table =
 static const lh_table class_table =
     LH_TABLE(NULL, "row", "rows", lh_growth_row, class_columns, .style = style_of);
 
-static void tell_paths(lh_teller *t, lh_report *report, const void *rows, size_t n) {
-  lh_say(t, LH_BOLD, "\nBy what holds them");
-  lh_tell_table(t, report, &path_table, rows, n, n);
-}
-
-static void tell_classes(lh_teller *t, lh_report *report, const void *rows, size_t n) {
-  lh_say(t, LH_BOLD, "\nBy class");
-  lh_tell_table(t, report, &class_table, rows, n, n);
-}
-
-static const lh_table paths = LH_TABLE("heap.growth_row", "row", "rows", lh_growth_row,
-                                       lh_growth_columns, .tell = tell_paths);
-static const lh_table classes = LH_TABLE("heap.growth_row", "row", "rows", lh_growth_row,
-                                         lh_growth_columns, .tell = tell_classes);
-
 static bool has_times(const void *answer) {
   return ((const lh_growth_found *)answer)->seconds > 0;
 }
@@ -84,14 +69,7 @@ static const lh_column answer_columns[] = {
     LH_NUMBER("seconds", seconds,
               "from the second snapshot (of two, the first) to the last; null if not known",
               LH_WHERE(has_times)),
-    LH_ROW("whole", whole, &lh_figures_table, "all that is reachable"),
-    LH_ROW("level", level, &lh_figures_table, "what of that is in no row by path"),
-    LH_COUNT("known_paths", NULL, known_paths, "how many were left out as known"),
-    LH_COUNT("total_paths", NULL, n_paths, "how many there are, listed or not"),
-    LH_ROWS("paths", paths, n_paths, &paths, "the worst first", LH_LIMITED),
-    LH_COUNT("total_classes", NULL, n_classes, "how many there are, listed or not"),
-    LH_ROWS("classes", classes, n_classes, &classes, "the same by class", LH_LIMITED),
-    LH_END};
+    LH_GROWTH_COLUMNS(), LH_END};
 #undef ROW
 
 static const lh_table answer = LH_TABLE("heap.growth", NULL, NULL, lh_growth_found, answer_columns);
@@ -132,7 +110,8 @@ static void tell_sentence(lh_teller *t, const lh_report *report) {
     lh_text_format(&text, "; %s more %s, too", lh_count_text(s.n_steady - 1).text,
                    s.n_steady > 2 ? "do" : "does");
   if (s.n_steady == 0 && s.n_once > 0)
-    lh_text_format(&text, "; %s grew once", lh_count_of(s.n_once, paths.one, paths.many).text);
+    lh_text_format(&text, "; %s grew once",
+                   lh_count_of(s.n_once, lh_growth_paths.one, lh_growth_paths.many).text);
   lh_say_text(t, LH_BOLD, &text);
 }
 
@@ -144,10 +123,7 @@ static void tell(lh_teller *t, lh_report *report) {
   lh_say(t, LH_PLAIN, "In all %s -> %s in %s: %s", lh_told_size(t, from).text,
          lh_told_size(t, to).text, lh_count_of(last, "step", "steps").text,
          lh_size_change(from, to, t->exact_bytes).text);
-  lh_tell_known(t, report, f->known_paths, f->known_bytes, f->known_objects);
-  lh_tell_compared(t, f->same_state);
-  tell_paths(t, report, f->paths, f->n_paths);
-  tell_classes(t, report, f->classes, f->n_classes);
+  lh_tell_growth(t, report);
 }
 
 /* }=================================================================================== */
@@ -156,8 +132,12 @@ static int ask(lh_snapshot *snapshot, const lh_request *request, void *found, lh
   lh_growth *growth;
   (void)snapshot;
   int code = lh_ladder_growth(request->ladder, &growth, error);
-  if (code == LH_OK) lh_take_growth(found, growth, request);
-  return code;
+  if (code != LH_OK) return code;
+  lh_growth_found *f = found;
+  lh_take_growth(f, growth, request);
+  f->path_table = &path_table;
+  f->class_table = &class_table;
+  return LH_OK;
 }
 
 static void excess_of(const lh_report *report, lh_excess *out) {

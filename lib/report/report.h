@@ -158,6 +158,9 @@ void lh_say_text(lh_teller *teller, lh_style style, lh_text *text);
 void lh_put_freed(lh_text *text, char *other);
 void lh_put_path(lh_text *text, lh_snapshot *snapshot, lh_id id);
 
+/* " (through _G.handlers[*])", of a path that begins at a function; else nothing. */
+void lh_put_through(lh_text *text, const lh_snapshot *snapshot, const lh_path *path, bool folded);
+
 /* Listener 0x55d0c0a3f2e0 */
 void lh_put_object(lh_text *text, const lh_snapshot *snapshot, lh_id id);
 

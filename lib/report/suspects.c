@@ -86,13 +86,11 @@ static void put_contents(lh_text *out, const lh_snapshot *snapshot, const lh_sus
 /* " (through _G.handlers[*])", of an object whose path begins at a function; else nothing. */
 static void put_through(lh_text *out, lh_snapshot *snapshot, lh_id id, bool folded) {
   lh_path path;
-  char *through = NULL;
   int code = lh_shortest_path(snapshot, id, &path, NULL);
-  if (code == LH_OK) code = lh_path_through(snapshot, &path, folded, &through, NULL);
-  lh_paths_free(&path, 1);
   out->failed |= code != LH_OK;
-  if (through) lh_text_format(out, " (through %s)", through);
-  lh_free(through);
+  if (code != LH_OK) return;
+  lh_put_through(out, snapshot, &path, folded);
+  lh_paths_free(&path, 1);
 }
 
 static void tell_sentence(lh_teller *t, const lh_report *report, const lh_suspect *s) {

@@ -44,6 +44,13 @@ void lh_put_object(lh_text *text, const lh_snapshot *snapshot, lh_id id) {
   lh_text_format(text, " %s", lh_address_text(snapshot, id).text);
 }
 
+void lh_put_through(lh_text *text, const lh_snapshot *snapshot, const lh_path *path, bool folded) {
+  char *through = NULL;
+  text->failed |= lh_path_through(snapshot, path, folded, &through, NULL) != LH_OK;
+  if (through) lh_text_format(text, " (through %s)", through);
+  lh_free(through);
+}
+
 lh_number lh_told_size(const lh_teller *teller, uint64_t bytes) {
   return lh_size_text(bytes, teller->exact_bytes);
 }

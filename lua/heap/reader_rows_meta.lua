@@ -464,7 +464,7 @@
 -- <<<
 
 -- >>> ladder
----A list: the worst first.
+---A list: the first matters most.
 ---@class heap.growth: { [integer]: heap.growth_row }
 ---@field same_state boolean the snapshots are of one Lua state
 ---@field snapshots string[] the names of the files
@@ -485,7 +485,7 @@
 -- <<<
 
 -- >>> compare
----A list: what grew most first.
+---A list: the first matters most.
 ---@class heap.comparison: { [integer]: heap.growth_row }
 ---@field same_state boolean the snapshots are of one Lua state
 ---@field snapshots string[] the names of the files

@@ -11,7 +11,7 @@ text.MOST_ROWS, text.MOST_STEPS = 20, 24
 text.escape = reader.escape
 
 -- Numbers in the words of the commands: count(1204), count_of(2, "entry", "entries"), size(bytes),
--- count_change(from, to), size_change(from, to), share(part, whole), time(time_ns).
+-- time(time_ns).
 for name, words in pairs(require "heap.numbers") do text[name] = words end
 
 -- {=== Tables =============================================================================
@@ -102,20 +102,6 @@ end
 function text.what(o)
   if o.type ~= "string" or o.dead then return o.class end
   return o.class .. " " .. o:text(32)
-end
-
----"1,020 Listener tables", "12 function on_tick @app.lua:3".
----@param r {class: string, type: string}
----@param objects integer
----@return string
-function text.things(r, objects)
-  local plural = objects == 1 and "" or "s"
-  if r.class == r.type then return ("%s %s%s"):format(text.count(objects), r.type, plural) end
-  if r.type == "table" then
-    return ("%s %s table%s"):format(text.count(objects), r.class, plural)
-  end
-  if r.type == "userdata" then return ("%s %s userdata"):format(text.count(objects), r.class) end
-  return ("%s %s"):format(text.count(objects), r.class)
 end
 
 ---"Listener 0x55d0c0a3f2e0".
