@@ -271,29 +271,20 @@ function heap.classes(n, by) end
 function heap.top(n, by) end
 
 ---New objects that stay, of one class and held by one thing: a row of heapdiff.
----@class heap.new_group
----@field class string
----@field type string
----@field held_by string folded path: "_G.bus.listeners.tick[*]"
----@field fingerprint string
----@field objects integer
----@field shallow_bytes integer
----@field retained_bytes integer
----@field new_objects integer what is new of what these retain, themselves included
----@field new_bytes integer
+---@class heap.new_group: heap.group
 ---@field example string address of the one that retains most
 
----@class heap.new_groups
----@field objects integer all that is new and stays
----@field shallow_bytes integer
----@field retained_bytes integer
+---What heap.reader's snapshots answer, with addresses in place of objects.
+---@class heap.new_groups: heap.diff
 ---@field [integer] heap.new_group by retained bytes, biggest first
 
----What was allocated since a mark (or a snapshot) of that name and is alive.
+---What was allocated since a mark (or a snapshot) of that name, or between two, and is alive.
 ---@param mark string of several with that name the latest counts
+---@param until_mark? string
 ---@return heap.new_groups|nil nil: there is no such mark
 ---@return string? message names those that there are
-function heap.since(mark) end
+---@return string? code "absent"
+function heap.since(mark, until_mark) end
 
 ---Runs a function n times and tells what stayed of what was allocated meanwhile. Full collections
 ---come before and after, until finalizers have run too. What the asker holds has stayed as well.

@@ -151,7 +151,6 @@ static void free_task(hl_task *t) {
   free(t->edges);
   free(t->ids);
   free(t->taken);
-  lh_diff_free(t->diff);
 }
 
 static bool is_fresh(lua_State *L) {

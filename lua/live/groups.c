@@ -95,35 +95,18 @@ int hl_top(lua_State *L) {
 
 /* {=== What is new and stays ========================================================== */
 
-static int diff_body(lua_State *L, hl_task *t) {
-  lh_snapshot *s = hl_analysed(L, t, HL_WHOLE);
-  lh_error error;
-  int code = lh_diff_marks(s, t->request.since, t->request.until, &t->diff, &error);
-  if (code != LH_OK) t->diff = NULL;
-  if (code == LH_ENOTFOUND) {
-    lua_pushnil(L);
-    lua_pushstring(L, error.message);
-    return 2;
-  }
-  hr_check(L, code, &error);
-  hr_push_list(L, "heap.live_groups", t->diff->n_groups);
-  for (size_t i = 0; i < t->diff->n_groups; i++) {
-    const lh_diff_group *group = &t->diff->groups[i];
-    hr_push_group(L, s, group);
-    hr_push_address(L, s, group->example);
-    lua_setfield(L, -2, "example");
-    lua_rawseti(L, -2, (lua_Integer)i + 1);
-  }
-  hr_set_integer(L, "objects", t->diff->objects);
-  hr_set_integer(L, "shallow_bytes", t->diff->shallow_bytes);
-  hr_set_integer(L, "retained_bytes", t->diff->retained_bytes);
-  return 1;
+static int since_body(lua_State *L, hl_task *t) {
+  static const char *const names[] = {"heap.capture"};
+  t->request.names = names;
+  t->request.n_names = 1;
+  return hr_answer_plain(L, "diff", "heap.live_groups", &t->request);
 }
 
-/* since(mark) --> list of groups | nil, message */
+/* since(mark [, until]) --> list of groups | nil, message, code */
 int hl_since(lua_State *L) {
-  hl_task t = {.request.since = luaL_checkstring(L, hl_argument(L, 1))};
-  return hl_ask(L, &t, diff_body);
+  hl_task t = {.request = {.since = luaL_checkstring(L, hl_argument(L, 1)),
+                           .until = luaL_optstring(L, hl_argument(L, 2), NULL)}};
+  return hl_ask(L, &t, since_body);
 }
 
 /* }=================================================================================== */
@@ -160,7 +143,7 @@ static int diff_protected(lua_State *L) {
   }
   r->marks[1] = plant(L, after);
   settle(L);
-  return hl_ask(L, &t, diff_body);
+  return hl_ask(L, &t, since_body);
 }
 
 /* diff(f [, n]) --> list of groups. Runs f n times and tells what stayed. */

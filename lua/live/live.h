@@ -91,7 +91,6 @@ struct hl_task {
   size_t n_edges;
   lh_id *ids;
   size_t n_ids;
-  lh_diff *diff;
 };
 
 /* A question's function stands in two places: heap.path(v), which takes a capture for itself, and

@@ -22,20 +22,6 @@ static const char **push_list(lua_State *L, size_t n) {
 
 /* {=== Two or three snapshots ========================================================= */
 
-void hr_push_group(lua_State *L, const lh_snapshot *c, const lh_diff_group *g) {
-  const lh_class *class = lh_class_at(c, g->class_index);
-  lua_createtable(L, 0, 10);
-  hr_set_string(L, "fingerprint", g->fingerprint);
-  hr_set_string(L, "class", g->class_name);
-  hr_set_string(L, "type", lh_type_name(class->type));
-  hr_set_string(L, "held_by", g->held_by);
-  hr_set_integer(L, "objects", g->objects);
-  hr_set_integer(L, "shallow_bytes", g->shallow_bytes);
-  hr_set_integer(L, "retained_bytes", g->retained_bytes);
-  hr_set_integer(L, "new_objects", g->new_objects);
-  hr_set_integer(L, "new_bytes", g->new_bytes);
-}
-
 /* since(mark [, until]) --> rows | nil, message, code: there is no such mark. */
 int hr_since(lua_State *L) {
   (void)hr_analysed(L, hr_check_snapshot(L, 1));

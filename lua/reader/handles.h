@@ -281,11 +281,12 @@ int hr_objects_with(lua_State *L); /* snapshot:objects_with(fingerprint) */
 int hr_dominators(lua_State *L);   /* object:dominators() */
 
 /* report.c: the answer to a question of the library; nil, message, code where nothing is as asked.
-** The
-** same about the snapshot at `index`, as far as it must be analysed, or 0: about none. And the
-** answer with at most as many rows as argument 2 says. */
+** The same about the snapshot at `index`, as far as it must be analysed, or 0: about none. The same
+** as a list of another kind, which may outlive the snapshot: with addresses in place of objects. And
+** the answer with at most as many rows as argument 2 says. */
 int hr_answer(lua_State *L, const char *name, const lh_request *request);
 int hr_answer_of(lua_State *L, int index, const char *name, const lh_request *request);
+int hr_answer_plain(lua_State *L, const char *name, const char *kind, const lh_request *request);
 int hr_report(lua_State *L, const char *name);
 int hr_under(lua_State *L); /* object:under(options) */
 
@@ -296,8 +297,6 @@ int hr_what_if(lua_State *L);     /* snapshot:what_if(list, object) */
 int hr_independent(lua_State *L); /* object:independent(limit) */
 
 /* compare.c */
-/* The row of a group, without its example. */
-void hr_push_group(lua_State *L, const lh_snapshot *c, const lh_diff_group *group);
 int hr_diff(lua_State *L);    /* snapshot:diff(other, another) */
 int hr_since(lua_State *L);   /* snapshot:since(mark, until) */
 int hr_strings(lua_State *L); /* snapshot:strings(older) */

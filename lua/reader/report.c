@@ -7,7 +7,8 @@
 #include "handles.h"
 
 typedef struct asked {
-  int index; /* of the snapshot whose objects are in the answer; 0: there is none */
+  int index;     /* of the snapshot whose objects are in the answer; 0: there is none */
+  bool is_plain; /* objects are told by their addresses, as in JSON: the snapshot will be closed */
   lh_report report;
   char *text; /* on its way to Lua */
 } asked;
@@ -41,9 +42,17 @@ static void set_class(lua_State *L, const lh_snapshot *snapshot, uint32_t class_
   hr_set_string(L, "type", lh_type_name(class->type));
 }
 
-static void set_what(lua_State *L, const asked *a, const char *key, lh_id id) {
+static void set_object(lua_State *L, const asked *a, const char *key, lh_id id) {
+  if (a->is_plain)
+    hr_push_address(L, a->report.snapshot, id);
+  else
+    hr_push_object(L, a->index, id);
+  lua_setfield(L, -2, key);
+}
+
+static void set_what(lua_State *L, const asked *a, const lh_column *column, lh_id id) {
   const lh_snapshot *snapshot = a->report.snapshot;
-  hr_set_object(L, key, a->index, id);
+  set_object(L, a, a->is_plain ? lh_json_key(column) : column->key, id);
   hr_set_string(L, "class", lh_class_name_of(snapshot, id));
   hr_set_string(L, "type", lh_type_name(lh_type_of(snapshot, id)));
 }
@@ -120,10 +129,10 @@ static void set_cell(lua_State *L, asked *a, const lh_column *column, const lh_c
       lua_pushlstring(L, cell->as.name.bytes, cell->as.name.n);
       lua_setfield(L, -2, key);
       break;
-    case LH_COLUMN_OBJECT: set_what(L, a, key, cell->as.object); break;
+    case LH_COLUMN_OBJECT: set_what(L, a, column, cell->as.object); break;
     case LH_COLUMN_CLASS: set_class(L, a->report.snapshot, cell->as.class_index); break;
     case LH_COLUMN_EXAMPLE:
-    case LH_COLUMN_STRING: hr_set_object(L, key, a->index, cell->as.object); break;
+    case LH_COLUMN_STRING: set_object(L, a, key, cell->as.object); break;
     case LH_COLUMN_EDGE:
       hr_push_edge(L, a->index, cell->as.edge);
       lua_setfield(L, -2, key);
@@ -170,23 +179,35 @@ static void fill(lua_State *L, asked *a) {
   }
 }
 
-int hr_answer_of(lua_State *L, int index, const char *name, const lh_request *request) {
+/* `plain_kind`: of the list of a plain answer, which has no text with it; NULL: it is not plain. */
+static int answer(lua_State *L, int index, const char *name, const lh_request *request,
+                  const char *plain_kind) {
   lh_snapshot *snapshot = index != 0 ? hr_check_snapshot(L, index)->snapshot : NULL;
   const lh_question *question = lh_find_question(name);
   lh_error error;
   asked *a = hr_hold(L, index, sizeof *a, free_asked);
   int hold = lua_gettop(L);
   a->index = index;
+  a->is_plain = plain_kind;
   int code = lh_ask(&a->report, question, snapshot, request, &error);
   if (hr_filled(L, hold, code) == LH_ENOTFOUND) return hr_fail(L, &error);
   hr_check(L, code, &error);
-  hr_push_list(L, question->answer->name, 0);
+  hr_push_list(L, plain_kind ? plain_kind : question->answer->name, 0);
   fill(L, a);
   if (a->report.failed) luaL_error(L, "not enough memory");
   if (snapshot) set_reachable(L, snapshot);
-  set_text(L, a, lh_report_text(&a->report, "SNAPSHOT"));
+  if (!plain_kind) set_text(L, a, lh_report_text(&a->report, "SNAPSHOT"));
   hr_let_go(L, hold);
   return 1;
+}
+
+int hr_answer_of(lua_State *L, int index, const char *name, const lh_request *request) {
+  return answer(L, index, name, request, NULL);
+}
+
+int hr_answer_plain(lua_State *L, const char *name, const char *kind, const lh_request *request) {
+  (void)hr_analysed(L, hr_check_snapshot(L, 1));
+  return answer(L, 1, name, request, kind);
 }
 
 int hr_answer(lua_State *L, const char *name, const lh_request *request) {

@@ -136,6 +136,22 @@ describe("heap.since and heap.diff", function()
         end
       end
       out:close()
+      heap.mark("behind")
+      late = {}
+      local c <close> = heap.capture()
+      local fields = {"fingerprint", "class", "type", "held_by", "objects", "shallow_bytes",
+                      "retained_bytes", "new_objects", "new_bytes"}
+      for _, marks in ipairs {{"before"}, {"before", "behind"}, {"behind"}} do
+        local told, wanted = c:since(table.unpack(marks)), c.reader:since(table.unpack(marks))
+        is(#told, #wanted)
+        is(told.objects, wanted.objects)
+        is(told.since, marks[1])
+        is(told["until"], marks[2])
+        for i, group in ipairs(told) do
+          for _, key in ipairs(fields) do is(group[key], wanted[i][key], key) end
+          is(group.example, wanted[i].example.address)
+        end
+      end
       local none, why = heap.since("nothing of this name")
       is(none, nil)
       has(why, "nothing of this name")
