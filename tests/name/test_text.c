@@ -165,6 +165,16 @@ static void writes_counts_with_commas(void **state) {
   }
 }
 
+static void writes_what_changed(void **state) {
+  (void)state;
+  assert_string_equal(lh_count_change(5, 2).text, "-3");
+  assert_string_equal(lh_size_change(0, 1536, false).text, "+1.5 KB");
+  assert_string_equal(lh_size_change(7, 7, false).text, "0 B");
+  assert_string_equal(lh_size_change(0, 1536, true).text, "+1,536 B");
+  assert_string_equal(lh_share_text(1, 8).text, "12.5%");
+  assert_string_equal(lh_share_text(1, 0).text, "0.0%");
+}
+
 /* The failure is latched: no call in between needs a check, and the end tells. */
 static void text_survives_without_memory(void **state) {
   (void)state;
@@ -263,6 +273,7 @@ int main(void) {
       cmocka_unit_test(knows_identifiers),
       cmocka_unit_test(writes_floats_that_read_back),
       cmocka_unit_test(writes_counts_with_commas),
+      cmocka_unit_test(writes_what_changed),
       cmocka_unit_test(text_survives_without_memory),
       cmocka_unit_test(maps_keep_what_they_are_given),
       cmocka_unit_test(any_key_is_legal),
