@@ -5,7 +5,6 @@
 **     options.c   one table of options for each command, from which --help is printed too
 **     output.c    errors on stderr, colours, the progress line, the exit with all output written
 **     open.c      a snapshot, opened and analysed, and what to say about one object of it
-**     changed.c   what to say when a snapshot changes while it is read
 **     text.c      counts, sizes and names as people read them
 **     table.c     aligned columns, printed as the rows come once there are many
 **     tree.c      the lines of a tree beside the text of its rows

@@ -28,8 +28,8 @@ typedef struct lh_accumulated {
 typedef enum lh_suspect_kind {
   LH_SUSPECT_HOLDER, /* object `id` holds many others */
   LH_SUSPECT_ITSELF, /* object `id` is big, without others */
-  LH_SUSPECT_LIST,   /* object `id` is the first of a linked list, */
-  LH_SUSPECT_TREE,   /* or the root of a tree */
+  LH_SUSPECT_LIST,   /* object `id` is the first of a linked list */
+  LH_SUSPECT_TREE,   /* object `id` is the root of a tree */
   LH_SUSPECT_SPREAD  /* many objects of a class are held by many; `id` dominates them all */
 } lh_suspect_kind;
 
@@ -77,8 +77,8 @@ const char *lh_suspect_kind_name(lh_suspect_kind kind); /* "holder", "list", ...
 
 typedef enum lh_branch_kind {
   LH_BRANCH_OBJECT,
-  LH_BRANCH_LIST,  /* a linked list, whose first element is `id`, */
-  LH_BRANCH_TREE,  /* or a tree, whose root it is */
+  LH_BRANCH_LIST,  /* a linked list, whose first element is `id` */
+  LH_BRANCH_TREE,  /* a tree, whose root is `id` */
   LH_BRANCH_GROUP, /* many objects of one class; `id` is the one that retains most */
   LH_BRANCH_REST   /* what is not shown of a level; `id` is LH_NO_OBJECT */
 } lh_branch_kind;
@@ -92,7 +92,7 @@ typedef struct lh_branch {
   uint32_t class_index; /* UINT32_MAX: none */
   uint64_t objects;     /* of the class; of the rest all that are directly there */
   uint64_t shallow_bytes, retained_bytes;
-  bool has_edge; /* the row above is one object and refers to `id` by this one: */
+  bool has_edge; /* the row above is one object, and refers to `id` by `edge` */
   lh_edge edge;
 } lh_branch;
 
@@ -166,8 +166,8 @@ typedef struct lh_way {
   lh_id id;             /* an object there: the one of the set, if any is, that retains most */
   uint32_t class_index; /* of the objects there; UINT32_MAX: of several */
   uint64_t through;     /* objects there, of the set or on the way to it */
-  uint64_t here;        /* objects of the set that are there, */
-  uint64_t objects;     /* and those that are further on, too */
+  uint64_t here;        /* objects of the set that are there */
+  uint64_t objects;     /* objects of the set that are there or further on */
   uint64_t bytes;       /* of what goes if the whole set goes: that to which these are the last of
                            the set on all paths */
 } lh_way;
@@ -183,7 +183,7 @@ typedef struct lh_ways {
   uint64_t total_holders;
   uint64_t objects_elsewhere; /* so many of the set would stay if of each one's path the last
                                  reference went, */
-  lh_holder elsewhere;        /* and the path by which most of these would; path NULL: none */
+  lh_holder elsewhere;        /* the path by which most of those would stay; path NULL: none */
 } lh_ways;
 
 /* Why a whole set of objects is alive: the shortest paths of all `ids` as one tree, its steps
@@ -359,10 +359,10 @@ typedef struct lh_growing {
   bool is_list; /* linked objects, no tables */
   lh_prospect prospect;
   const char *held_by; /* folded path */
-  uint64_t tables;     /* at that path; of linked objects how many lists; */
+  uint64_t tables;     /* at that path; of linked objects how many lists */
   uint64_t tables_filled_once;
-  uint64_t entries;       /* in all of them, */
-  uint64_t alike_entries; /* those that are alike */
+  uint64_t entries;       /* in all of the tables */
+  uint64_t alike_entries; /* of the entries, those that are alike */
   uint64_t bytes;         /* of all, with what their elements and keys retain, shared with others or
                              not, no byte twice; of _G and the like that of the alike ones alone */
   lh_id id; /* of those with the best prospect to grow the one with most bytes; of linked objects
@@ -375,13 +375,13 @@ typedef struct lh_growing {
   bool weak_keys, weak_values; /* so the table says; but what is weak are strings, numbers and the
                                   like, which never go */
   lh_keying keying;
-  double least, greatest; /* keys that are numbers; times in seconds */
-  lh_id example_key;      /* of keys that are strings; else LH_NO_OBJECT */
-  bool exact;             /* its array part has just as many slots, as a constructor makes it */
-  uint64_t aged;          /* elements that are objects: of these, */
-  uint64_t since_first_mark;
-  uint32_t epochs;                       /* different ones: how many, the oldest and */
-  uint32_t oldest_epoch, youngest_epoch; /* youngest, all less than lh_mark_count */
+  double least, greatest;    /* keys that are numbers; times in seconds */
+  lh_id example_key;         /* of keys that are strings; else LH_NO_OBJECT */
+  bool exact;                /* its array part has just as many slots, as a constructor makes it */
+  uint64_t aged;             /* elements that are objects, and so have an age */
+  uint64_t since_first_mark; /* those of them that are younger than the first mark */
+  uint32_t epochs;           /* in how many different ones the elements were allocated */
+  uint32_t oldest_epoch, youngest_epoch; /* of the elements; less than lh_mark_count */
   bool in_one_go;   /* next to nothing else that lives was allocated from the table to its youngest
                      element */
   double younger;   /* share of all reachable objects that are younger than the youngest */

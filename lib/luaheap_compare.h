@@ -28,7 +28,7 @@ typedef struct lh_diff_group {
   uint64_t shallow_bytes;
   uint64_t retained_bytes; /* theirs and all that they dominate: groups add up, no byte twice */
   uint64_t new_objects;    /* new objects that these retain, themselves included */
-  uint64_t new_bytes;      /* and the shallow bytes of those */
+  uint64_t new_bytes;      /* the shallow bytes of the new objects */
   lh_id example;           /* the one that retains most */
   char fingerprint[LH_FINGERPRINT_BYTES];
 } lh_diff_group;
@@ -38,8 +38,8 @@ typedef struct lh_diff_group {
 typedef struct lh_grown {
   lh_id id; /* in c */
   uint32_t class_index;
-  const char *held_by;                   /* its path, */
-  const char *place;                     /* and the same folded as in a group; owned by the diff */
+  const char *held_by;                   /* its path; owned by the diff */
+  const char *place;                     /* the path folded as in a group; owned by the diff */
   uint64_t shallow_bytes[3], entries[3]; /* at a, b, c */
   char fingerprint[LH_FINGERPRINT_BYTES];
 } lh_grown;
@@ -87,8 +87,8 @@ typedef struct lh_string_change {
 } lh_string_change;
 
 typedef struct lh_string_changes {
-  uint64_t new_contents;  /* that a has not at all, */
-  uint64_t more_contents; /* and those that it has, but fewer of them */
+  uint64_t new_contents;  /* that a has not at all */
+  uint64_t more_contents; /* that a has too, but fewer of them */
   uint64_t more_bytes;    /* by which both are more */
   lh_string_change *rows; /* all of them, by bytes more; freed with lh_free */
   size_t n_rows;
@@ -185,7 +185,7 @@ typedef struct lh_answer {
   bool is_fixed; /* something no longer grows, nothing still does, and none of its class now */
   const lh_growth_row *no_longer; /* the greatest of each kind */
   const lh_growth_row *still;
-  const lh_growth_row *now; /* but one of the class of no_longer first: it may have moved */
+  const lh_growth_row *now; /* one of the class of no_longer before others: it may have moved */
 } lh_answer;
 
 /* O(rows). */

@@ -49,7 +49,7 @@ char *lh_things_text(const lh_snapshot *snapshot, uint32_t class_index, uint64_t
 ** long path the middle is one row. Returns how many they are. */
 typedef struct lh_step {
   const lh_edge *edge; /* that it is called by; the first of those that are passed over */
-  lh_id target;        /* what it leads to; LH_NO_OBJECT: it stands for several, */
+  lh_id target;        /* what it leads to; LH_NO_OBJECT: it stands for several */
   size_t skipped;      /* so many of the path's edges */
 } lh_step;
 
@@ -112,13 +112,13 @@ typedef struct lh_column {
   bool is_one;          /* LH_COLUMN_ROWS: there is one, and no list around it */
   size_t offset, bytes; /* of the field in the struct */
   const char *(*word)(unsigned); /* LH_COLUMN_TEXT: of a field that is an enumeration */
-  const lh_table *rows;          /* LH_COLUMN_ROWS: what they are, */
-  size_t n_offset, n_bytes;      /* where their number stands, */
-  bool is_inline;                /* and are they, or is a text, in the struct itself? */
+  const lh_table *rows;          /* LH_COLUMN_ROWS: what they are */
+  size_t n_offset, n_bytes;      /* LH_COLUMN_ROWS: where their number stands in the struct */
+  bool is_inline;                /* the rows, or the text, are in the struct itself */
   void (*compute)(lh_report *report, const void *row, lh_cell *cell); /* what it is, if more than
                                                                          the field, or none */
-  bool (*has)(const void *row); /* NULL: each row has it; the others have null, */
-  bool is_only_there;           /* or are without */
+  bool (*has)(const void *row); /* has the row this? Others have null. NULL: each has it */
+  bool is_only_there;           /* rows without it have no such key, rather than null */
   void (*of)(lh_report *report, lh_id id, lh_cell *cell); /* what is told of the object that stands
                                                              in the field, an lh_id */
 } lh_column;
@@ -141,7 +141,7 @@ struct lh_table {
 struct lh_cell {
   lh_column_kind kind;
   bool is_null;
-  bool is_absent; /* and there is not even a null in JSON */
+  bool is_absent; /* not even a null is in JSON */
   uint64_t whole; /* LH_COLUMN_SHARE: of what */
   union {
     uint64_t n;
@@ -156,7 +156,7 @@ struct lh_cell {
     uint32_t class_index;
     const lh_edge *edge;
     struct {
-      const uint64_t *first; /* or int64_t, of which only JSON and Lua know */
+      const uint64_t *first; /* may be int64_t, of which only JSON and Lua know */
       size_t stride, n;      /* the next is so many bytes behind it */
     } series;
     struct {
@@ -211,10 +211,10 @@ typedef struct lh_request {
   const char *name; /* of a class, or what an object was called */
   lh_sort sort;
   bool whole_lists;     /* each element of a linked list has a row */
-  uint32_t type_mask;   /* of which objects: 1 << lh_type, or 0 for all types; */
+  uint32_t type_mask;   /* of which objects: 1 << lh_type, or 0 for all types */
   bool garbage;         /* of those that nothing keeps alive instead */
-  lh_id id;             /* of an object, or LH_ROOT; */
-  uint64_t matches;     /* and how many there are of what it is called, `name`: it retains most; */
+  lh_id id;             /* of an object, or LH_ROOT */
+  uint64_t matches;     /* how many objects `name` calls: `id` retains most of them */
   uint32_t class_index; /* of these, if that is the name of a class; else UINT32_MAX */
   bool has_least_bytes;
   uint64_t least_bytes; /* of what is told */

@@ -113,8 +113,8 @@ int lh_mark_period(lua_State *L, bool *thinned, lh_error *error);
 typedef struct lh_gc_stats {
   uint64_t bytes;         /* collectgarbage("count") * 1024 */
   int64_t debt_bytes;     /* allocated since the next step was due; negative: to go until then */
-  uint64_t table_strings; /* in Lua's table of short strings, */
-  uint64_t table_slots;   /* which has so many slots of 8 bytes */
+  uint64_t table_strings; /* how many are in Lua's table of short strings */
+  uint64_t table_slots;   /* of 8 bytes each, in the same table */
   uint32_t marks;
   uint32_t newest_mark; /* its serial; 0: there was none */
   uint8_t gc_state;     /* 0 propagate ... 8 pause, as in lh_info */
@@ -185,15 +185,15 @@ typedef struct lh_watch_options {
   const char *program;   /* in the names of the files. NULL: the name of the process */
   int signal_number;     /* a file on this signal; 0: none */
   uint64_t at_bytes;     /* a file when the collector's count comes to this; 0: at no size */
-  double again;          /* and each time it is this times as high; 0: LH_DEFAULT_AGAIN */
-  double every_seconds;  /* a file each time so many have passed; 0: not by time */
-  uint32_t max_files;    /* by size and time together; 0: LH_DEFAULT_MAX_FILES */
-  double mark_seconds;   /* lh_mark_period, doubled where it asks for that; 0: no marks */
-  bool at_exit;          /* when the state is closed, or the thread that runs it calls exit();
+  double again; /* a further file each time the count is this times as high; 0: LH_DEFAULT_AGAIN */
+  double every_seconds; /* a file each time so many have passed; 0: not by time */
+  uint32_t max_files;   /* by size and time together; 0: LH_DEFAULT_MAX_FILES */
+  double mark_seconds;  /* lh_mark_period, doubled where it asks for that; 0: no marks */
+  bool at_exit;         /* when the state is closed, or the thread that runs it calls exit();
                             before its finalizers, as far as lh_info.finalized_objects says */
-  bool out_of_memory;    /* the first time that the state's allocation function fails for good,
+  bool out_of_memory;   /* the first time that the state's allocation function fails for good,
                             before Lua raises its error. Keeps 2 MiB in reserve for it */
-  bool background;       /* by lh_start_snapshot, but for those at the end; at most four at once */
+  bool background;      /* by lh_start_snapshot, but for those at the end; at most four at once */
   const lh_take_options *take; /* NULL: the defaults */
   lh_reporter report;          /* may be NULL */
   bool report_is_signal_safe;  /* it may be called in a signal handler */

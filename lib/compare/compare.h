@@ -62,8 +62,8 @@ const char *lh_name_with(const lh_known_classes *known, const lh_known_class *cl
 ** those marks: they tell revived objects from new ones. */
 typedef struct lh_window {
   const lh_snapshot *a, *b, *c;
-  uint32_t since; /* index of the mark in c; new objects are younger, */
-  uint32_t until; /* and older than this one; the number of marks: any */
+  uint32_t since; /* index of a mark in c: new objects are younger */
+  uint32_t until; /* index of a mark in c: new objects are older; the number of marks: any are */
   lh_id call[2];  /* of c: lh_find_call */
 } lh_window;
 
@@ -87,8 +87,8 @@ lh_id lh_earlier_self(const lh_snapshot *later, lh_id id, const lh_snapshot *ear
 /* What the caller sees, and the texts in it. */
 typedef struct lh_whole_diff {
   lh_diff visible;
-  lh_strings paths; /* of groups, */
-  lh_strings names; /* and of classes */
+  lh_strings paths; /* of groups */
+  lh_strings names; /* of classes */
 } lh_whole_diff;
 
 /* groups.c: objects, shallow_bytes, retained_bytes and groups, of the objects with new_ones[id]. */
@@ -177,8 +177,8 @@ struct lh_ladder {
 /* The ladder's tree with other labels, rows: kinds that are told as one. */
 typedef struct lh_view {
   uint32_t *row_of;  /* of each kind */
-  lh_text_id *paths; /* of each row: what its kinds have in common, */
-  lh_text_id *names; /* and what a person is told: more exact, where all of them agree */
+  lh_text_id *paths; /* of each row: what its kinds have in common */
+  lh_text_id *names; /* of each row: what a person is told, more exact where all kinds agree */
   bool *has_numbers; /* of each row: is it told with * for them? */
   size_t n_rows;
   lh_trie trie;

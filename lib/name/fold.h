@@ -77,7 +77,7 @@ void lh_folder_free(lh_folder *folder);
 void lh_folder_settle(lh_folder *folder);
 
 /* The state behind an edge; LH_NO_NUMBER when out of memory. `any_key`: the key varies between
-** objects of one cause (lh_is_map_like). */
+** objects of one cause. */
 uint32_t lh_fold_step(lh_folder *folder, uint32_t state, const lh_edge *edge, bool any_key);
 
 /* The same for one who follows a single path: what varies is found out here. */

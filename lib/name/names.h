@@ -1,6 +1,6 @@
 /*
-** names.h - what the files that name things share: classes.c (the class of every object), its
-** helpers candidates.c (names under which things are found), metatables.c, functions.c, shapes.c,
+** names.h - what the files that name things share: classes.c (the class of every object),
+** candidates.c (names under which things are found), metatables.c, functions.c, shapes.c,
 ** one_key.c and contents.c, and the files that turn objects, edges and paths into text. Private to
 ** the library.
 **
@@ -115,10 +115,10 @@ typedef struct lh_candidate {
   lh_text_id text;
   lh_text_id qualifier; /* module or file, where known */
   lh_id container;      /* the table where it was found */
-  lh_id closure;        /* one of those that have a name as good, for a proto; */
-  bool several;         /* there are others: what one is called, they are not */
+  lh_id closure;        /* of a proto: one of its closures that have a name as good */
+  bool several;         /* several closures have a name as good */
   bool other_names;     /* found under two equally good names */
-  bool ambiguous;       /* and neither is better than none */
+  bool ambiguous;       /* of two such names neither is better than none */
 } lh_candidate;
 
 /* A metatable, or a table that is the __index of one. */

@@ -123,7 +123,7 @@ void lh_watch_end(lh_watcher *watcher);
 
 void lh_watch_install(lh_watcher *watcher);
 void lh_watch_uninstall(lh_watcher *watcher);
-bool lh_watch_is_installed(const lh_watcher *watcher); /* and is called first */
+bool lh_watch_is_installed(const lh_watcher *watcher); /* and its function is called first */
 
 /* Takes note of the thread that runs, and starts to look at sizes and times. */
 void lh_watch_begin(lh_watcher *watcher);
