@@ -6,6 +6,8 @@
 **     report.c      asking, and what stands under a column
 **     tell.c        the words: lines, numbers and names in them, tables and hints
 **     text.c        a report as plain text
+**     growth.c      rows that ladder.c, halves.c and apart.c have in common; grown.c and
+**                   class_changes.c: tables of diff.c
 */
 #ifndef LUAHEAP_REPORT_PRIVATE_H
 #define LUAHEAP_REPORT_PRIVATE_H

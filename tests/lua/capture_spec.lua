@@ -210,6 +210,9 @@ describe("heap.capture", function()
       end
       is(group.objects, 50)
       is(group.new_objects, 100)
+      local growth = require "heap.reader".growth {a.reader, b.reader, c.reader}
+      has(tostring(growth), "in 2 steps: +")
+      is(#growth.snapshots, 3)
       has(tostring(c:suspects()), "")
       has(tostring(c.reader), "snapshot")
       is(c.nothing, nil)
