@@ -13,7 +13,7 @@
 ** The synthetic root is no box: all that it could say is said by the shape of the roots. An upvalue
 ** between a closure and its value is none either: its name stands on the arrow.
 **
-** For many objects (lh_dot_ways) a box is a row of their merged paths: red where some of them are,
+** For many objects (lh_dot_merged_paths) a box is a row of their merged paths: red where some of them are,
 ** grey for rows that are not shown.
 **
 ** A path of a million steps is walked twice, and at most `long_path` of its steps become boxes, so
@@ -380,7 +380,7 @@ static void set_defaults(Agraph_t *graph) {
 enum { THICKEST = 8 }; /* points */
 
 /* What is there: "50 Session"; nothing where the steps say it, such as "registry". */
-static void put_things(const drawing *d, lh_text *to, const lh_way *way) {
+static void put_things(const drawing *d, lh_text *to, const lh_merged_row *way) {
   bool several = way->class_index == UINT32_MAX;
   char *one = class_text(d, way->id);
   if (!one) to->failed = true;
@@ -398,7 +398,8 @@ static void put_things(const drawing *d, lh_text *to, const lh_way *way) {
 
 /* A row's box: the steps that lead to it; in small print what is there, how many of the set are
 ** further on, and the bytes. */
-static void put_way(const drawing *d, lh_text *to, const lh_ways *ways, const lh_way *way) {
+static void put_way(const drawing *d, lh_text *to, const lh_merged_paths *merged,
+                    const lh_merged_row *way) {
   lh_text_string(to, "<b>");
   put_heap_text(to, way->steps);
   lh_text_string(to, " </b><br/><font point-size=\"9\" color=\"#57606a\">");
@@ -407,15 +408,15 @@ static void put_way(const drawing *d, lh_text *to, const lh_ways *ways, const lh
     lh_text_string(to, "leads to ");
     lh_text_count(to, way->objects);
     lh_text_string(to, " of ");
-    lh_text_count(to, ways->objects);
+    lh_text_count(to, merged->objects);
     lh_text_string(to, ", ");
   }
   lh_text_string(to, lh_size_text(way->bytes, false).text);
   lh_text_string(to, " retained</font>");
 }
 
-static int way_box(const drawing *d, const lh_ways *ways, size_t i, Agnode_t **box) {
-  const lh_way *way = &ways->rows[i];
+static int way_box(const drawing *d, const lh_merged_paths *merged, size_t i, Agnode_t **box) {
+  const lh_merged_row *way = &merged->rows[i];
   char name[32];
   lh_text label = {0};
   (void)snprintf(name, sizeof name, "w%zu", i);
@@ -431,7 +432,7 @@ static int way_box(const drawing *d, const lh_ways *ways, size_t i, Agnode_t **b
     lh_text_string(&label, " retained</font>");
     set_style(*box, "box", "#e5e7eb", "#6b7280");
   } else {
-    put_way(d, &label, ways, way);
+    put_way(d, &label, merged, way);
     if (way->id == LH_ROOT) set_style(*box, "folder", "#c7ecd0", "#1a7f37");
     if (way->here > 0) set_style(*box, "box", "#ffd7d5", "#cf222e");
   }
@@ -439,10 +440,10 @@ static int way_box(const drawing *d, const lh_ways *ways, size_t i, Agnode_t **b
 }
 
 /* As thick as the row's bytes are in all. */
-static int way_arrow(const drawing *d, const lh_ways *ways, const lh_way *way, Agnode_t *from,
-                     Agnode_t *to) {
+static int way_arrow(const drawing *d, const lh_merged_paths *merged, const lh_merged_row *way,
+                     Agnode_t *from, Agnode_t *to) {
   char width[16];
-  double part = ways->bytes > 0 ? (double)way->bytes / (double)ways->bytes : 0;
+  double part = merged->bytes > 0 ? (double)way->bytes / (double)merged->bytes : 0;
   unsigned tenths = (unsigned)(10 * (1 + (THICKEST - 1) * part) + 0.5);
   (void)snprintf(width, sizeof width, "%u.%u", tenths / 10, tenths % 10); /* in any locale */
   Agedge_t *line = agedge(d->graph, from, to, (char *)"", 1);
@@ -451,15 +452,15 @@ static int way_arrow(const drawing *d, const lh_ways *ways, const lh_way *way, A
   return 0;
 }
 
-static int draw_ways(const drawing *d, const lh_ways *ways) {
+static int draw_ways(const drawing *d, const lh_merged_paths *merged) {
   int code = 0;
-  Agnode_t **above = lh_alloc(ways->n_rows, sizeof(Agnode_t *)); /* the last of each depth */
+  Agnode_t **above = lh_alloc(merged->n_rows, sizeof(Agnode_t *)); /* the last of each depth */
   if (!above) return no_memory(d);
-  for (size_t i = 0; code == 0 && i < ways->n_rows; i++) {
-    const lh_way *way = &ways->rows[i];
-    code = way_box(d, ways, i, &above[way->depth]);
+  for (size_t i = 0; code == 0 && i < merged->n_rows; i++) {
+    const lh_merged_row *way = &merged->rows[i];
+    code = way_box(d, merged, i, &above[way->depth]);
     if (code == 0 && way->depth > 0)
-      code = way_arrow(d, ways, way, above[way->depth - 1], above[way->depth]);
+      code = way_arrow(d, merged, way, above[way->depth - 1], above[way->depth]);
   }
   lh_free(above);
   return code;
@@ -487,17 +488,18 @@ static int open_graph(drawing *d, size_t n_arrows, Agiodisc_t *io, Agdisc_t *dis
   return 0;
 }
 
-int lh_dot_ways(const lh_snapshot *snapshot, const lh_ways *ways, FILE *out, lh_error *error) {
+int lh_dot_merged_paths(const lh_snapshot *snapshot, const lh_merged_paths *merged, FILE *out,
+                        lh_error *error) {
   Agiodisc_t io;
   Agdisc_t disciplines;
   drawing d = {.snapshot = snapshot, .error = error};
-  int code = open_graph(&d, ways->n_rows, &io, &disciplines,
+  int code = open_graph(&d, merged->n_rows, &io, &disciplines,
                         "red: objects of the set; blue: what leads to them; thick: many bytes");
   if (code < 0) return code;
   set(d.graph, "rankdir", "LR"); /* a level may have many boxes, and boxes are wide */
   set_default(d.graph, AGEDGE, "penwidth", "1");
   set_default(d.graph, AGEDGE, "arrowsize", "0.5");
-  code = draw_ways(&d, ways);
+  code = draw_ways(&d, merged);
   if (code == 0) code = write_graph(&d, out);
   (void)agclose(d.graph);
   return code;

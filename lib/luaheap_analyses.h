@@ -37,7 +37,8 @@ typedef enum lh_suspect_kind {
 typedef struct lh_holder {
   const char *path; /* folded: of several alike */
   uint64_t objects;
-  const char *through;      /* of lh_ways: who holds the function where the path begins at one, as
+  const char
+      *through; /* of lh_merged_paths: who holds the function where the path begins at one, as
                           lh_path_through tells it, of most of them; else NULL */
   uint64_t through_objects; /* of how many of them */
 } lh_holder;
@@ -136,29 +137,29 @@ int lh_find_modules(lh_snapshot *snapshot, size_t limit, lh_modules *out, lh_err
 void lh_modules_free(lh_modules *modules);
 
 /* Threads with the same status whose frames have the same functions at the same lines. */
-typedef struct lh_standing {
+typedef struct lh_thread_group {
   lh_thread_status status;
   bool is_main;
   lh_id example; /* the one that retains most */
   uint64_t threads;
   uint64_t shallow_bytes;  /* their stacks, with frames and header */
   uint64_t retained_bytes; /* that would go if all of them went */
-} lh_standing;
+} lh_thread_group;
 
-typedef struct lh_standings {
-  lh_standing *list; /* by retained bytes, biggest first; the main thread, whose locals may hold
+typedef struct lh_thread_groups {
+  lh_thread_group *list; /* by retained bytes, biggest first; the main thread, whose locals may hold
                         nearly all, comes last */
   size_t n;
   uint64_t n_threads; /* in all */
-} lh_standings;
+} lh_thread_groups;
 
-/* Where threads stand. Needs lh_classify. Freed by lh_standings_free. Costs as much as
+/* Where threads stand. Needs lh_classify. Freed by lh_thread_groups_free. Costs as much as
 ** lh_top_classes, and the frames. */
-int lh_find_standings(lh_snapshot *snapshot, lh_standings *out, lh_error *error);
-void lh_standings_free(lh_standings *standings);
+int lh_group_threads(lh_snapshot *snapshot, lh_thread_groups *out, lh_error *error);
+void lh_thread_groups_free(lh_thread_groups *groups);
 
-/* A row of the tree of the ways on which the objects of a set are kept alive. */
-typedef struct lh_way {
+/* A row of the tree of the paths on which the objects of a set are kept alive. */
+typedef struct lh_merged_row {
   uint32_t depth;       /* 0: the root */
   uint64_t hidden;      /* so many rows of a level that are not shown: no steps, path, id, class */
   const char *steps;    /* how it goes on from the row above, folded: .listeners.tick[*] */
@@ -170,13 +171,13 @@ typedef struct lh_way {
   uint64_t objects;     /* objects of the set that are there or further on */
   uint64_t bytes;       /* of what goes if the whole set goes: that to which these are the last of
                            the set on all paths */
-} lh_way;
+} lh_merged_row;
 
-typedef struct lh_ways {
+typedef struct lh_merged_paths {
   uint64_t objects, bytes;                 /* of the set, alive; and what would go if all went */
   uint32_t class_index;                    /* of all these; UINT32_MAX: several */
   uint64_t garbage_objects, garbage_bytes; /* of the set, not alive; their shallow bytes */
-  lh_way *rows;                            /* in preorder; those of one level by bytes */
+  lh_merged_row *rows;                     /* in preorder; those of one level by bytes */
   size_t n_rows;                           /* 0: none is alive */
   lh_holder holders[LH_MOST_HOLDERS];      /* the paths by which most of them are held */
   uint32_t n_holders;
@@ -184,18 +185,18 @@ typedef struct lh_ways {
   uint64_t objects_elsewhere; /* so many of the set would stay if of each one's path the last
                                  reference went, */
   lh_holder elsewhere;        /* the path by which most of those would stay; path NULL: none */
-} lh_ways;
+} lh_merged_paths;
 
 /* Why a whole set of objects is alive: the shortest paths of all `ids` as one tree, its steps
 ** folded as in lh_path_text, those that follow each other without a branch as one row. The bytes of
 ** a row are those of the rows below it, of the objects of the set that are there, and what several
 ** of these hold together: no byte is in two rows, unless one is below the other. `limit`: about so
 ** many rows, the biggest (0: all). An id may be there twice; objects of luaheap are left out. Needs
-** lh_classify. Freed by lh_ways_free. Costs the edges on the paths, and as much as the dominators
+** lh_classify. Freed by lh_merged_paths_free. Costs the edges on the paths, and as much as the dominators
 ** of lh_analyse. */
 int lh_merge_paths(lh_snapshot *snapshot, const lh_id *ids, size_t n_ids, size_t limit,
-                   lh_ways **out, lh_error *error);
-void lh_ways_free(lh_ways *ways);
+                   lh_merged_paths **out, lh_error *error);
+void lh_merged_paths_free(lh_merged_paths *merged);
 
 /* Exact figures of single objects, in the order of size: of n the median is number (n + 1) / 2, and
 ** nine of ten have at most `ninth_tenth`. */
@@ -421,7 +422,8 @@ int lh_dot_below(const lh_snapshot *snapshot, const lh_below *below, FILE *out, 
 
 /* Writes merged paths as a DOT graph with a box for each row, and its steps on the arrow, thicker
 ** where more bytes are. Fails as lh_dot_paths does. O(rows). */
-int lh_dot_ways(const lh_snapshot *snapshot, const lh_ways *ways, FILE *out, lh_error *error);
+int lh_dot_merged_paths(const lh_snapshot *snapshot, const lh_merged_paths *merged, FILE *out,
+                        lh_error *error);
 
 #pragma GCC visibility pop
 

@@ -64,10 +64,10 @@ check_sources() {
   code >"$sources"
   rule "only layout and walk know Lua's structures" \
     "${include}\"(take/)?raw\.h\"" '.*' 'lib/take/(layout|walk[a-z_]*)\.[ch]'
-  up='name|compare|advise|report'
+  up='name|compare|analyses|report'
   flow="lib/take/.*(read|graph|$up)|lib/read/.*(take|graph|$up)|lib/graph/.*(take|$up)"
-  flow="$flow|lib/name/.*(take|compare|advise|report)|lib/compare/.*(take|advise|report)"
-  flow="$flow|lib/advise/.*(take|compare|report)|lib/report/.*(take|read|graph|compare|advise)"
+  flow="$flow|lib/name/.*(take|compare|analyses|report)|lib/compare/.*(take|analyses|report)"
+  flow="$flow|lib/analyses/.*(take|compare|report)|lib/report/.*(take|read|graph|compare|analyses)"
   report "data flows one way through lib's folders" "$(
     grep -E "${include}\"" "$sources" | grep -E "^($flow)/[a-z_]+\.h\"")"
   rule "what is below the analyses does not see them" \
@@ -126,7 +126,7 @@ calls_upwards() { # build
       return parts[2] ~ /\.o$/ ? (parts[2] == "dot.o" ? "picture" : "base") : parts[2]
     }
     BEGIN {
-      n = split("base read graph name compare:advise report picture", floors, " ")
+      n = split("base read graph name compare:analyses report picture", floors, " ")
       for (i = 1; i <= n; i++) {
         m = split(floors[i], rooms, ":")
         for (k = 1; k <= m; k++) height[rooms[k]] = i

@@ -11,8 +11,8 @@
 enum { MOST_TOLD = 3, LONG_SENTENCE = 80 };
 
 typedef struct found {
-  lh_ways *owner; /* of what is in */
-  lh_ways ways;
+  lh_merged_paths *owner; /* of what is in */
+  lh_merged_paths merged;
 } found;
 
 /* {=== Columns ======================================================================== */
@@ -35,7 +35,7 @@ static const lh_table holder_table =
     LH_TABLE("heap.held_by", "other path", "other paths", lh_holder, holder_columns);
 
 static bool is_shown(const void *row) {
-  return ((const lh_way *)row)->hidden == 0;
+  return ((const lh_merged_row *)row)->hidden == 0;
 }
 
 static bool is_hidden(const void *row) {
@@ -43,19 +43,19 @@ static bool is_hidden(const void *row) {
 }
 
 static bool is_below_the_root(const void *row) {
-  return is_shown(row) && ((const lh_way *)row)->id != LH_ROOT;
+  return is_shown(row) && ((const lh_merged_row *)row)->id != LH_ROOT;
 }
 
 static void of_the_set(lh_report *report, const void *row, lh_cell *cell) {
   (void)row;
-  cell->whole = ((const found *)report->answer)->ways.bytes;
+  cell->whole = ((const found *)report->answer)->merged.bytes;
 }
 
 /* What is there, unless that is known: the class of the set, or one that the steps tell. */
-static void put_what(lh_text *text, const lh_report *report, const lh_way *way) {
-  const lh_ways *ways = &((const found *)report->answer)->ways;
+static void put_what(lh_text *text, const lh_report *report, const lh_merged_row *way) {
+  const lh_merged_paths *merged = &((const found *)report->answer)->merged;
   if (way->id == LH_ROOT) return;
-  if (way->through == way->here && way->class_index == ways->class_index) return;
+  if (way->through == way->here && way->class_index == merged->class_index) return;
   char *what = way->through > 1 ? lh_things_text(report->snapshot, way->class_index, way->through)
                                 : lh_what_text(report->snapshot, way->id);
   bool is_told = what && way->through == 1 && strstr(what, way->steps);
@@ -66,7 +66,7 @@ static void put_what(lh_text *text, const lh_report *report, const lh_way *way) 
 
 /* .listeners.tick[*]: 198 Listener tables (12 here) */
 static void text_of(lh_report *report, const void *row, lh_cell *cell) {
-  const lh_way *way = row;
+  const lh_merged_row *way = row;
   lh_text text = {0};
   if (way->hidden > 0) {
     lh_text_format(&text, "... %s more", lh_count_text(way->hidden).text);
@@ -80,15 +80,15 @@ static void text_of(lh_report *report, const void *row, lh_cell *cell) {
 }
 
 static uint32_t depth_of(const void *row) {
-  return ((const lh_way *)row)->depth;
+  return ((const lh_merged_row *)row)->depth;
 }
 
 static lh_style style_of(const lh_report *report, const void *row) {
   (void)report;
-  return ((const lh_way *)row)->hidden > 0 ? LH_FAINT : LH_PLAIN;
+  return ((const lh_merged_row *)row)->hidden > 0 ? LH_FAINT : LH_PLAIN;
 }
 
-#define ROW lh_way
+#define ROW lh_merged_row
 static const lh_column way_columns[] = {
     LH_COUNT("depth", NULL, depth, "0 for the root"),
     LH_COUNT("objects", NULL, objects, "of the set, there and further on"),
@@ -118,31 +118,32 @@ static const lh_column way_columns[] = {
     LH_END};
 #undef ROW
 
-static const lh_table way =
-    LH_TABLE("heap.way", "row", "rows", lh_way, way_columns, .depth = depth_of, .style = style_of);
+static const lh_table way = LH_TABLE("heap.way", "row", "rows", lh_merged_row, way_columns,
+                                     .depth = depth_of, .style = style_of);
 
 static bool has_elsewhere(const void *row) {
-  return ((const found *)row)->ways.objects_elsewhere > 0;
+  return ((const found *)row)->merged.objects_elsewhere > 0;
 }
 
 #define ROW found
 static const lh_column answer_columns[] = {
-    LH_COUNT("objects", NULL, ways.objects, "those of the set that are alive"),
-    LH_CLASS(NULL, ways.class_index, "of all these; null: they are of several classes", LH_OPTIONAL,
-             LH_WITHOUT_TYPE),
-    LH_BYTES("retained_bytes", NULL, ways.bytes, "what would be freed if all of them went"),
-    LH_COUNT("garbage_objects", NULL, ways.garbage_objects, "those of the set that are garbage"),
-    LH_BYTES("garbage_bytes", NULL, ways.garbage_bytes, "their shallow bytes"),
-    LH_COUNT("total_held_by", NULL, ways.total_holders,
+    LH_COUNT("objects", NULL, merged.objects, "those of the set that are alive"),
+    LH_CLASS(NULL, merged.class_index, "of all these; null: they are of several classes",
+             LH_OPTIONAL, LH_WITHOUT_TYPE),
+    LH_BYTES("retained_bytes", NULL, merged.bytes, "what would be freed if all of them went"),
+    LH_COUNT("garbage_objects", NULL, merged.garbage_objects, "those of the set that are garbage"),
+    LH_BYTES("garbage_bytes", NULL, merged.garbage_bytes, "their shallow bytes"),
+    LH_COUNT("total_held_by", NULL, merged.total_holders,
              "by how many paths they are held, listed or not"),
-    LH_INLINE_ROWS("held_by", ways.holders, ways.n_holders, &holder_table,
+    LH_INLINE_ROWS("held_by", merged.holders, merged.n_holders, &holder_table,
                    "those by which most are held, at most five"),
-    LH_COUNT("objects_elsewhere", NULL, ways.objects_elsewhere,
+    LH_COUNT("objects_elsewhere", NULL, merged.objects_elsewhere,
              "how many would stay if of each one's path in the tree the last reference went"),
-    LH_INLINE_ROW("elsewhere", ways.elsewhere, &holder_table,
+    LH_INLINE_ROW("elsewhere", merged.elsewhere, &holder_table,
                   "the path by which most of these would, null where there are none",
                   LH_WHERE(has_elsewhere)),
-    LH_ROWS("rows", ways.rows, ways.n_rows, &way, "the tree, in the order in which text has it"),
+    LH_ROWS("rows", merged.rows, merged.n_rows, &way,
+            "the tree, in the order in which text has it"),
     LH_END};
 #undef ROW
 
@@ -164,15 +165,15 @@ static void put_holder(lh_text *text, const lh_holder *holder) {
 
 /* "198 are held by _G.bus.listeners.tick[*], 2 by registry[*] and 3 by 2 other paths"; with `lines`
 ** each on a line of its own. */
-static char *holders_text(const lh_ways *ways, bool lines) {
-  const uint32_t most = ways->total_holders == MOST_TOLD + 1 ? MOST_TOLD + 1 : MOST_TOLD;
-  const uint32_t n = ways->n_holders < most ? ways->n_holders : most;
+static char *holders_text(const lh_merged_paths *merged, bool lines) {
+  const uint32_t most = merged->total_holders == MOST_TOLD + 1 ? MOST_TOLD + 1 : MOST_TOLD;
+  const uint32_t n = merged->n_holders < most ? merged->n_holders : most;
   const char *between = lines ? "\n    " : ", ", *last = lines ? between : " and ";
-  uint64_t left = ways->objects;
+  uint64_t left = merged->objects;
   lh_text text = {0};
   for (uint32_t i = 0; i < n; i++) {
-    uint64_t objects = ways->holders[i].objects;
-    bool all = objects == ways->objects, one = objects == 1;
+    uint64_t objects = merged->holders[i].objects;
+    bool all = objects == merged->objects, one = objects == 1;
     lh_text_format(&text, "%s%s%s by ", i > 0 || lines ? between : " ",
                    all ? "" : lh_count_text(objects).text,
                    i > 0        ? ""
@@ -180,69 +181,69 @@ static char *holders_text(const lh_ways *ways, bool lines) {
                    : all        ? "all are held"
                    : one        ? " is held"
                                 : " are held");
-    put_holder(&text, &ways->holders[i]);
+    put_holder(&text, &merged->holders[i]);
     left -= objects;
   }
   if (left > 0)
     lh_text_format(&text, "%s%s by %s", last, lh_count_text(left).text,
-                   lh_count_of(ways->total_holders - n, "other paths", holder_table.many).text);
+                   lh_count_of(merged->total_holders - n, "other paths", holder_table.many).text);
   return lh_text_finish(&text);
 }
 
 /* "(all of them also by _G.by_name[*])": so a cut of what was named does not free these. */
-static void put_elsewhere(lh_text *text, const lh_ways *ways) {
-  uint64_t n = ways->objects_elsewhere;
+static void put_elsewhere(lh_text *text, const lh_merged_paths *merged) {
+  uint64_t n = merged->objects_elsewhere;
   if (n == 0) return;
-  if (ways->objects == 1)
+  if (merged->objects == 1)
     lh_text_string(text, "\n(also by ");
   else
     lh_text_format(text, "\n(%s of them also by ",
-                   n == ways->objects ? "all" : lh_count_text(n).text);
-  put_holder(text, &ways->elsewhere);
-  lh_text_format(text, "%s)", ways->elsewhere.objects < n ? " and others" : "");
+                   n == merged->objects ? "all" : lh_count_text(n).text);
+  put_holder(text, &merged->elsewhere);
+  lh_text_format(text, "%s)", merged->elsewhere.objects < n ? " and others" : "");
 }
 
-static void tell_sentence(lh_teller *t, const lh_report *report, const lh_ways *ways) {
+static void tell_sentence(lh_teller *t, const lh_report *report, const lh_merged_paths *merged) {
   lh_text text = {0};
-  lh_put_freed(&text, lh_things_text(report->snapshot, ways->class_index, ways->objects));
+  lh_put_freed(&text, lh_things_text(report->snapshot, merged->class_index, merged->objects));
   size_t n_what = text.n;
-  lh_text_format(&text, " %s %s%s:", ways->objects == 1 ? "retains" : "retain",
-                 lh_told_size(t, ways->bytes).text, ways->objects == 1 ? "" : " together");
-  char *holders = holders_text(ways, false);
-  if (holders && ways->total_holders > 1 && n_what + strlen(holders) > LONG_SENTENCE) {
+  lh_text_format(&text, " %s %s%s:", merged->objects == 1 ? "retains" : "retain",
+                 lh_told_size(t, merged->bytes).text, merged->objects == 1 ? "" : " together");
+  char *holders = holders_text(merged, false);
+  if (holders && merged->total_holders > 1 && n_what + strlen(holders) > LONG_SENTENCE) {
     lh_free(holders);
-    holders = holders_text(ways, true);
+    holders = holders_text(merged, true);
   }
   lh_put_freed(&text, holders);
-  put_elsewhere(&text, ways);
+  put_elsewhere(&text, merged);
   lh_say_text(t, LH_BOLD, &text);
 }
 
 /* Garbage of the set, whose bytes are in no row. */
-static void tell_garbage(lh_teller *t, const lh_report *report, const lh_ways *ways) {
+static void tell_garbage(lh_teller *t, const lh_report *report, const lh_merged_paths *merged) {
   const char *why = report->request.n_ignored > 0 ? "garbage or held by what is ignored only"
                                                   : "garbage that was not yet collected";
-  if (ways->objects == 0)
+  if (merged->objects == 0)
     lh_say(t, LH_BOLD, "nothing keeps them alive: %s, %s, %s",
-           lh_count_of(ways->garbage_objects, "object", "objects").text,
-           lh_told_size(t, ways->garbage_bytes).text, why);
-  else if (ways->garbage_objects > 0)
-    lh_say(t, LH_PLAIN, "%s more %s %s, %s", lh_count_text(ways->garbage_objects).text,
-           ways->garbage_objects == 1 ? "is" : "are", why,
-           lh_told_size(t, ways->garbage_bytes).text);
+           lh_count_of(merged->garbage_objects, "object", "objects").text,
+           lh_told_size(t, merged->garbage_bytes).text, why);
+  else if (merged->garbage_objects > 0)
+    lh_say(t, LH_PLAIN, "%s more %s %s, %s", lh_count_text(merged->garbage_objects).text,
+           merged->garbage_objects == 1 ? "is" : "are", why,
+           lh_told_size(t, merged->garbage_bytes).text);
 }
 
 static void tell(lh_teller *t, lh_report *report) {
-  const lh_ways *ways = &((const found *)report->answer)->ways;
+  const lh_merged_paths *merged = &((const found *)report->answer)->merged;
   uint64_t hidden = 0;
-  if (ways->objects > 0) tell_sentence(t, report, ways);
-  if (ways->objects == 0) tell_garbage(t, report, ways);
+  if (merged->objects > 0) tell_sentence(t, report, merged);
+  if (merged->objects == 0) tell_garbage(t, report, merged);
   lh_tell_asked(t, report);
-  if (ways->objects == 0) return;
-  tell_garbage(t, report, ways);
+  if (merged->objects == 0) return;
+  tell_garbage(t, report, merged);
   lh_say(t, LH_PLAIN, "%s", "");
-  lh_tell_rows(t, report, &way, ways->rows, ways->n_rows);
-  for (size_t i = 0; i < ways->n_rows; i++) hidden += ways->rows[i].hidden;
+  lh_tell_rows(t, report, &way, merged->rows, merged->n_rows);
+  for (size_t i = 0; i < merged->n_rows; i++) hidden += merged->rows[i].hidden;
   if (hidden > 0 && t->all) lh_say(t, LH_FAINT, "%s", t->all);
 }
 
@@ -253,17 +254,17 @@ static int ask(lh_snapshot *snapshot, const lh_request *request, void *out, lh_e
   int code =
       lh_merge_paths(snapshot, request->ids, request->n_ids, request->limit, &f->owner, error);
   if (code != LH_OK) return code;
-  f->ways = *f->owner;
-  if (f->ways.objects == 0) f->ways.class_index = UINT32_MAX;
+  f->merged = *f->owner;
+  if (f->merged.objects == 0) f->merged.class_index = UINT32_MAX;
   return LH_OK;
 }
 
 static bool is_no(const void *out) {
-  return ((const found *)out)->ways.objects == 0;
+  return ((const found *)out)->merged.objects == 0;
 }
 
 static void let_go(void *out) {
-  lh_ways_free(((found *)out)->owner);
+  lh_merged_paths_free(((found *)out)->owner);
 }
 
 const lh_question lh_set_question = {.name = "set",

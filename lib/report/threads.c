@@ -31,7 +31,7 @@ static stack stack_of(const lh_snapshot *snapshot, lh_id thread) {
 }
 
 static void frames_of(lh_report *report, const void *row, lh_cell *cell) {
-  stack s = stack_of(report->snapshot, ((const lh_standing *)row)->example);
+  stack s = stack_of(report->snapshot, ((const lh_thread_group *)row)->example);
   (void)cell;
   report->failed |= s.failed;
   for (size_t i = s.n; i-- > 0 && !report->failed;)
@@ -41,8 +41,8 @@ static void frames_of(lh_report *report, const void *row, lh_cell *cell) {
 
 /* }=================================================================================== */
 
-#define ROW lh_standing
-static const lh_column standing_columns[] = {
+#define ROW lh_thread_group
+static const lh_column group_columns[] = {
     LH_WORD("status", NULL, status, lh_thread_status_name,
             "\"suspended\", \"running\", \"normal\", \"not started\", \"finished\", \"failed\""),
     LH_FLAG("main", is_main, "true for the main thread"),
@@ -55,21 +55,22 @@ static const lh_column standing_columns[] = {
 #undef ROW
 
 static const lh_table place =
-    LH_TABLE("heap.place", "place", "places", lh_standing, standing_columns);
+    LH_TABLE("heap.place", "place", "places", lh_thread_group, group_columns);
 
-#define ROW lh_standings
+#define ROW lh_thread_groups
 static const lh_column answer_columns[] = {
     LH_COUNT("total_threads", NULL, n_threads, "how many threads there are"),
     LH_COUNT("total_places", NULL, n, "at how many places they stand"),
     LH_ROWS("threads", list, n, &place, "one for each place", LH_LIMITED), LH_END};
 #undef ROW
 
-static const lh_table answer = LH_TABLE("heap.threads", NULL, NULL, lh_standings, answer_columns);
+static const lh_table answer =
+    LH_TABLE("heap.threads", NULL, NULL, lh_thread_groups, answer_columns);
 
 /* {=== The words ====================================================================== */
 
 /* The innermost frame in Lua, or else the innermost; without any, the class tells the function. */
-static char *place_of(const lh_snapshot *snapshot, const lh_standing *s) {
+static char *place_of(const lh_snapshot *snapshot, const lh_thread_group *s) {
   stack frames = stack_of(snapshot, s->example);
   char *text = NULL;
   for (size_t i = frames.n; i-- > 0;) {
@@ -84,8 +85,8 @@ static char *place_of(const lh_snapshot *snapshot, const lh_standing *s) {
 
 /* How many there are, and where most of what they retain is. */
 static void tell_answer(lh_teller *t, const lh_report *report) {
-  const lh_standings *s = report->answer;
-  const lh_standing *most = s->n > 0 && !s->list[0].is_main ? &s->list[0] : NULL;
+  const lh_thread_groups *s = report->answer;
+  const lh_thread_group *most = s->n > 0 && !s->list[0].is_main ? &s->list[0] : NULL;
   char *where = most ? place_of(report->snapshot, most) : NULL;
   lh_text text = {0};
   lh_text_format(&text, "%s at %s", lh_count_of(s->n_threads, "thread", "threads").text,
@@ -98,7 +99,7 @@ static void tell_answer(lh_teller *t, const lh_report *report) {
   lh_free(where);
 }
 
-static void tell_frames(lh_teller *t, const lh_report *report, const lh_standing *s) {
+static void tell_frames(lh_teller *t, const lh_report *report, const lh_thread_group *s) {
   stack frames = stack_of(report->snapshot, s->example);
   uint64_t depth = report->request.has_depth ? report->request.depth : USUAL_FRAMES;
   t->failed |= frames.failed;
@@ -115,7 +116,7 @@ static void tell_frames(lh_teller *t, const lh_report *report, const lh_standing
   lh_free(frames.frames);
 }
 
-static void tell_standing(lh_teller *t, const lh_report *report, const lh_standing *s) {
+static void tell_group(lh_teller *t, const lh_report *report, const lh_thread_group *s) {
   lh_number who = lh_count_of(s->threads, "coroutine", "coroutines");
   lh_say(t, LH_BOLD, "\n%s, %s: %s, %s of the heap; of that %s %s",
          s->is_main ? "The main thread" : who.text, lh_thread_status_name(s->status),
@@ -128,10 +129,10 @@ static void tell_standing(lh_teller *t, const lh_report *report, const lh_standi
 }
 
 static void tell(lh_teller *t, lh_report *report) {
-  const lh_standings *s = report->answer;
+  const lh_thread_groups *s = report->answer;
   size_t n = t->limit == 0 || t->limit > s->n ? s->n : t->limit;
   tell_answer(t, report);
-  for (size_t i = 0; i < n && !t->failed; i++) tell_standing(t, report, &s->list[i]);
+  for (size_t i = 0; i < n && !t->failed; i++) tell_group(t, report, &s->list[i]);
   lh_tell_hidden(t, &place, s->n - n);
 }
 
@@ -139,11 +140,11 @@ static void tell(lh_teller *t, lh_report *report) {
 
 static int ask(lh_snapshot *snapshot, const lh_request *request, void *found, lh_error *error) {
   (void)request;
-  return lh_find_standings(snapshot, found, error);
+  return lh_group_threads(snapshot, found, error);
 }
 
 static void let_go(void *found) {
-  lh_standings_free(found);
+  lh_thread_groups_free(found);
 }
 
 const lh_question lh_threads_question = {.name = "threads",

@@ -25,12 +25,12 @@ static void draw(const lh_snapshot *s, const lh_path *paths, size_t n) {
   free(dot); /* libc's */
 }
 
-static void draw_ways(const lh_snapshot *s, const lh_ways *ways) {
+static void draw_ways(const lh_snapshot *s, const lh_merged_paths *merged) {
   char *dot = NULL;
   size_t dot_bytes;
   FILE *out = open_memstream(&dot, &dot_bytes);
   if (!out) return;
-  (void)lh_dot_ways(s, ways, out, NULL);
+  (void)lh_dot_merged_paths(s, merged, out, NULL);
   (void)fclose(out);
   free(dot);
 }
@@ -145,15 +145,15 @@ static void ask_modules(lh_snapshot *s) {
 }
 
 static void ask_threads(lh_snapshot *s) {
-  lh_standings found;
-  if (lh_find_standings(s, &found, NULL) != LH_OK) return;
+  lh_thread_groups found;
+  if (lh_group_threads(s, &found, NULL) != LH_OK) return;
   for (size_t i = 0; i < found.n && i < 20; i++) {
     lh_edges it;
     lh_frame frame;
     lh_frames_begin(s, found.list[i].example, &it);
     for (int k = 0; k < 20 && lh_frames_next(&it, &frame); k++) drop_text(lh_frame_text(s, &frame));
   }
-  lh_standings_free(&found);
+  lh_thread_groups_free(&found);
 }
 
 static void ask_description(lh_description *d) {
@@ -209,12 +209,12 @@ static void ask_ways(lh_snapshot *s) {
   uint32_t n = lh_object_count(s);
   lh_id *ids = malloc((n + 1) * sizeof *ids);
   for (uint32_t step = 1; ids && step < 4; step += 2) {
-    lh_ways *ways;
+    lh_merged_paths *merged;
     size_t n_ids = 0;
     for (lh_id id = 1; id <= n; id += step) ids[n_ids++] = id;
-    if (lh_merge_paths(s, ids, n_ids, step == 1 ? 0 : 30, &ways, NULL) != LH_OK) continue;
-    if (step > 1) draw_ways(s, ways);
-    lh_ways_free(ways);
+    if (lh_merge_paths(s, ids, n_ids, step == 1 ? 0 : 30, &merged, NULL) != LH_OK) continue;
+    if (step > 1) draw_ways(s, merged);
+    lh_merged_paths_free(merged);
   }
   free(ids);
 }

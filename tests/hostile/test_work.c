@@ -103,15 +103,15 @@ static void ask_modules(run *r) {
 }
 
 static void ask_threads(run *r) {
-  lh_standings found;
-  assert_int_equal(lh_find_standings(r->at[2], &found, NULL), LH_OK);
+  lh_thread_groups found;
+  assert_int_equal(lh_group_threads(r->at[2], &found, NULL), LH_OK);
   for (size_t i = 0; i < found.n; i++) {
     lh_edges it;
     lh_frame frame;
     lh_frames_begin(r->at[2], found.list[i].example, &it);
     while (lh_frames_next(&it, &frame)) drop(lh_frame_text(r->at[2], &frame));
   }
-  lh_standings_free(&found);
+  lh_thread_groups_free(&found);
 }
 
 /* The classes of the objects that retain most. */
@@ -140,10 +140,10 @@ static void ask_under(run *r) {
 static void ask_ways(run *r) {
   uint32_t n = lh_object_count(r->at[2]);
   lh_id *ids = malloc(n * sizeof *ids);
-  lh_ways *ways;
+  lh_merged_paths *merged;
   for (lh_id id = 1; id <= n; id++) ids[id - 1] = id;
-  assert_int_equal(lh_merge_paths(r->at[2], ids, n, 0, &ways, NULL), LH_OK);
-  lh_ways_free(ways);
+  assert_int_equal(lh_merge_paths(r->at[2], ids, n, 0, &merged, NULL), LH_OK);
+  lh_merged_paths_free(merged);
   free(ids);
 }
 

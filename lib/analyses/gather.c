@@ -3,7 +3,7 @@
 ** clusters taken as one. The arrays are made once and used again, so that gathering costs what is
 ** gathered.
 */
-#include "advise.h"
+#include "analyses.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,24 +1,24 @@
 /*
-** ways_divide.c - the bytes that go when all members of a set go, divided among the places of their
+** merged_bytes.c - the bytes that go when all members of a set go, divided among the steps of their
 ** tree, with no byte twice.
 **
 ** Whatever goes with the members is reached through members only. Where the last members on all
-** paths to it are below one place, it belongs to that place, and to none that is not above or below
-** it. So the bytes of a place are those of the places below it, of its own members, and what
+** paths to it are below one step, it belongs to that step, and to none that is not above or below
+** it. So the bytes of a step are those of the steps below it, of its own members, and what
 ** several of these hold together.
 **
-** That is dominance in another graph: the places become vertices, a member is entered from its
-** place alone, a place from the one above, and the topmost from the root. There the place dominates
-** what belongs to it, and what it retains are its bytes. For p places: as lh_find_dominators for
+** That is dominance in another graph: the steps become vertices, a member is entered from its
+** step alone, a step from the one above, and the topmost from the root. There the step dominates
+** what belongs to it, and what it retains are its bytes. For p steps: as lh_find_dominators for
 ** n + p vertices, and 4 (m + p) + 20 (n + p) bytes more.
 */
-#include "advise.h"
+#include "analyses.h"
 
 typedef struct joined {
-  const lh_merged_paths *places;
+  const lh_step_tree *tree;
   lh_graph from; /* the heap's */
-  uint32_t n;    /* vertices: its objects, and from first_place on the places */
-  uint32_t first_place;
+  uint32_t n;    /* vertices: its objects, and from first_place on the steps */
+  uint32_t first_step;
   uint32_t *first_edge;
   lh_id *edge;
 } joined;
@@ -32,12 +32,12 @@ static void put_edge(joined *g, lh_id source, lh_id target) {
 }
 
 static void put_edges(joined *g) {
-  const lh_merged_paths *t = g->places;
-  put_edge(g, LH_ROOT, g->first_place);
+  const lh_step_tree *t = g->tree;
+  put_edge(g, LH_ROOT, g->first_step);
   for (uint32_t i = 1; i < t->n; i++)
-    put_edge(g, g->first_place + t->list[i].above, g->first_place + i);
-  for (lh_id v = 0; v < g->first_place; v++) {
-    if (t->is_member[v]) put_edge(g, g->first_place + t->of[v], v);
+    put_edge(g, g->first_step + t->list[i].above, g->first_step + i);
+  for (lh_id v = 0; v < g->first_step; v++) {
+    if (t->is_member[v]) put_edge(g, g->first_step + t->of[v], v);
     for (uint32_t e = g->from.first_edge[v]; e < g->from.first_edge[v + 1]; e++)
       if (!t->is_member[g->from.edge[e]]) put_edge(g, v, g->from.edge[e]);
   }
@@ -54,10 +54,10 @@ static bool join(joined *g) {
   return g->edge != NULL;
 }
 
-bool lh_divide_retained(lh_merged_paths *t, const lh_snapshot *snapshot) {
-  joined g = {.places = t, .from = lh_graph_of(snapshot), .first_place = snapshot->n + 1};
+bool lh_divide_retained(lh_step_tree *t, const lh_snapshot *snapshot) {
+  joined g = {.tree = t, .from = lh_graph_of(snapshot), .first_step = snapshot->n + 1};
   uint64_t n_vertices = (uint64_t)snapshot->n + t->n; /* each has at most one edge more */
-  if (n_vertices + snapshot->first_edge[g.first_place] >= UINT32_MAX) return false;
+  if (n_vertices + snapshot->first_edge[g.first_step] >= UINT32_MAX) return false;
   g.n = (uint32_t)n_vertices;
   size_t n = (size_t)g.n + 1;
   lh_id *idom = lh_alloc(n, sizeof *idom), *order = NULL;
@@ -66,9 +66,9 @@ bool lh_divide_retained(lh_merged_paths *t, const lh_snapshot *snapshot) {
   bool ok = idom && bytes && join(&g);
   const lh_graph graph = {g.n, g.first_edge, g.edge};
   ok = ok && lh_find_dominators(&graph, idom, &order, &n_order);
-  for (lh_id v = 1; ok && v < g.first_place; v++) bytes[v] = lh_shallow_bytes(snapshot, v);
+  for (lh_id v = 1; ok && v < g.first_step; v++) bytes[v] = lh_shallow_bytes(snapshot, v);
   if (ok) lh_sum_retained(order, n_order, idom, bytes);
-  for (size_t i = 0; ok && i < t->n; i++) t->list[i].bytes = bytes[g.first_place + i];
+  for (size_t i = 0; ok && i < t->n; i++) t->list[i].bytes = bytes[g.first_step + i];
   lh_free(idom);
   lh_free(order);
   lh_free(bytes);

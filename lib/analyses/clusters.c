@@ -11,7 +11,7 @@
 ** A union-find with the first object of each cluster as its representative: clusters are connected,
 ** so the one that is furthest up is known. Near to O(n); 8 bytes an object, 4 of them for a while.
 */
-#include "advise.h"
+#include "analyses.h"
 
 enum { LOOK_BACK = 4 };
 

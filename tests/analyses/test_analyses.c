@@ -1,5 +1,5 @@
 /*
-** test_advise.c - the advice about one snapshot against oracles on random heaps, and with any
+** test_analyses.c - the advice about one snapshot against oracles on random heaps, and with any
 ** allocation failing.
 **
 ** An oracle is the definition written down, with the tree of dominators climbed object by object. A
@@ -18,7 +18,7 @@
 #include <lauxlib.h>
 #include <lualib.h>
 
-#include "advise/advise.h"
+#include "analyses/analyses.h"
 #include "forge.h"
 #include "steps.h"
 
@@ -374,10 +374,10 @@ static void threads_at_one_place_are_one(void **state) {
   for (unsigned long seed = 1; seed <= 20; seed++) {
     program h = heap_of_seed(seed, coroutines, "");
     lh_snapshot *s = h.snapshots[0];
-    lh_standings found;
+    lh_thread_groups found;
     uint64_t sum = 0, n_main = 0;
-    assert_int_equal(lh_find_standings(s, &found, NULL), LH_OK);
-    const lh_standing *list = found.list;
+    assert_int_equal(lh_group_threads(s, &found, NULL), LH_OK);
+    const lh_thread_group *list = found.list;
     size_t n = found.n;
     check(n == 6 && found.n_threads == 41);
     for (size_t i = 0; i < n; i++) {
@@ -401,7 +401,7 @@ static void threads_at_one_place_are_one(void **state) {
       check(i == 0 || list[i].is_main || list[i - 1].retained_bytes >= list[i].retained_bytes);
     }
     check(sum == found.n_threads && n_main == 1);
-    lh_standings_free(&found);
+    lh_thread_groups_free(&found);
     program_end(&h);
   }
 }
@@ -436,8 +436,8 @@ static void each_allocation_fails(void **state) {
   lh_modules modules;
   FAIL_EACH(lh_find_modules(h.snapshots[0], 0, &modules, &error));
   lh_modules_free(&modules);
-  lh_standings found;
-  FAIL_EACH(lh_find_standings(h.snapshots[0], &found, &error));
+  lh_thread_groups found;
+  FAIL_EACH(lh_group_threads(h.snapshots[0], &found, &error));
   assert_int_equal(found.n, 2);
   lh_edges it;
   lh_frame frame;
@@ -447,7 +447,7 @@ static void each_allocation_fails(void **state) {
     FAIL_EACH((text = lh_frame_text(h.snapshots[0], &frame)) ? LH_OK : (error.code = LH_EMEMORY));
     lh_free(text);
   }
-  lh_standings_free(&found);
+  lh_thread_groups_free(&found);
   FAIL_EACH(lh_under(h.snapshots[0], LH_ROOT, &query, &rows, &n_rows, &error));
   lh_free(rows);
   printf("faults: allocations of the advice: %u cases, %u survived\n", n_cases, n_cases);
@@ -466,10 +466,10 @@ static void nothing_before_its_time(void **state) {
   lh_branch *rows;
   size_t n;
   lh_modules modules;
-  lh_standings found;
+  lh_thread_groups found;
   assert_int_equal(lh_under(s, 1, &query, &rows, &n, &error), LH_EARGUMENT);
   assert_int_equal(lh_find_modules(s, 0, &modules, &error), LH_EARGUMENT);
-  assert_int_equal(lh_find_standings(s, &found, &error), LH_EARGUMENT);
+  assert_int_equal(lh_group_threads(s, &found, &error), LH_EARGUMENT);
   assert_int_equal(lh_analyse(s, &error), LH_OK);
   assert_int_equal(lh_find_suspects(s, &suspects, &error), LH_EARGUMENT);
   assert_int_equal(lh_classify(s, &error), LH_OK);

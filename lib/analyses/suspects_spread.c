@@ -10,7 +10,7 @@
 ** Who holds them: the objects that refer to them, by the folded paths to those. What the instances
 ** refer to each other with does not count, nor what is inside of them.
 */
-#include "advise.h"
+#include "analyses.h"
 
 #include <stdlib.h>
 #include <string.h>

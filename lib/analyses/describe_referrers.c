@@ -6,7 +6,7 @@
 ** decoded, and those of tables that may be weak. Keys that vary are [*]: integers and objects
 ** always, strings in maps, and where one class has more than MANY of them.
 */
-#include "advise.h"
+#include "analyses.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,9 +1,9 @@
 /*
-** test_ways.c - the merged paths of many objects against their definition on random heaps, and with
+** test_merged_paths.c - the merged paths of many objects against their definition on random heaps, and with
 ** any allocation failing.
 **
-** The oracle folds the shortest path of each object by itself: objects are at one place if the
-** texts are the same. The bytes of a place are searched for: what goes with the set, but is not
+** The oracle folds the shortest path of each object by itself: objects are at one step if the
+** texts are the same. The bytes of a step are searched for: what goes with the set, but is not
 ** reached, without another object of the set in between, from one that is somewhere else. A failure
 ** prints the seed of its heap: run the program with it as its argument to see only that one.
 */
@@ -17,7 +17,7 @@
 
 #include <cmocka.h>
 
-#include "advise/advise.h"
+#include "analyses/analyses.h"
 #include "random_heap.h"
 
 static unsigned long only_seed;
@@ -77,30 +77,30 @@ static char *folded_path(const trial *t, lh_id id) {
 }
 
 /* In a heap of tables a new beginning is a root only, so a text is all of a path. */
-static void check_places(const trial *t, const lh_merged_paths *places) {
+static void check_steps(const trial *t, const lh_step_tree *tree) {
   char *text[RANDOM_MOST_OBJECTS + 2] = {NULL};
   for (lh_id id = 1; id <= t->s->n; id++)
-    if (places->of[id]) text[id] = folded_path(t, id);
+    if (tree->of[id]) text[id] = folded_path(t, id);
   for (lh_id a = 1; a <= t->s->n; a++) {
     check(t, !is_member(t, a) || text[a]);
     for (lh_id b = 1; text[a] && b < a; b++)
-      if (text[b]) check(t, (places->of[a] == places->of[b]) == (strcmp(text[a], text[b]) == 0));
+      if (text[b]) check(t, (tree->of[a] == tree->of[b]) == (strcmp(text[a], text[b]) == 0));
   }
   for (lh_id id = 1; id <= t->s->n; id++) lh_free(text[id]);
 }
 
-static bool is_below(const lh_merged_paths *places, uint32_t at, uint32_t above) {
-  while (at > above) at = places->list[at].above;
+static bool is_below(const lh_step_tree *tree, uint32_t at, uint32_t above) {
+  while (at > above) at = tree->list[at].above;
   return at == above;
 }
 
-static void check_place(const trial *t, const lh_merged_paths *places, uint32_t at) {
+static void check_step(const trial *t, const lh_step_tree *tree, uint32_t at) {
   uint64_t objects = 0, here = 0, through = 0, bytes = 0;
   bool other[RANDOM_MOST_OBJECTS + 2] = {true}; /* reached from elsewhere */
   for (lh_id id = 1; id <= t->s->n; id++) {
-    bool below = places->of[id] && is_below(places, places->of[id], at);
-    here += is_member(t, id) && places->of[id] == at;
-    through += places->of[id] == at && at > 0;
+    bool below = tree->of[id] && is_below(tree, tree->of[id], at);
+    here += is_member(t, id) && tree->of[id] == at;
+    through += tree->of[id] == at && at > 0;
     objects += is_member(t, id) && below;
     other[id] = is_member(t, id) && !below;
   }
@@ -115,32 +115,32 @@ static void check_place(const trial *t, const lh_merged_paths *places, uint32_t 
   }
   for (lh_id id = 1; id <= t->s->n; id++)
     if (lh_is_reachable(t->s, id) && !other[id]) bytes += lh_shallow_bytes(t->s, id);
-  const lh_merged_step *place = &places->list[at];
-  check(t, place->objects == objects && place->here == here && place->through == through);
-  check(t, place->bytes == bytes);
-  check(t, at == 0 || place->above < at);
+  const lh_merged_step *step = &tree->list[at];
+  check(t, step->objects == objects && step->here == here && step->through == through);
+  check(t, step->bytes == bytes);
+  check(t, at == 0 || step->above < at);
 }
 
-static void places_are_those_of_the_definition(void **state) {
+static void steps_are_those_of_the_definition(void **state) {
   (void)state;
-  size_t n_places = 0;
+  size_t n_steps = 0;
   for (unsigned long seed = 1; seed <= 3000; seed++) {
     if (only_seed && seed != only_seed) continue;
     trial t = begin(seed);
-    lh_merged_paths places = {0};
+    lh_step_tree tree = {0};
     lh_id members[RANDOM_MOST_OBJECTS];
     size_t n = 0;
     for (lh_id id = 1; id <= t.s->n; id++)
       if (is_member(&t, id)) members[n++] = id;
-    assert_true(lh_merge_steps(&places, t.s, members, n));
-    assert_true(lh_divide_retained(&places, t.s));
-    check_places(&t, &places);
-    for (uint32_t at = 0; at < places.n; at++) check_place(&t, &places, at);
-    n_places += places.n;
-    lh_merged_free(&places);
+    assert_true(lh_make_step_tree(&tree, t.s, members, n));
+    assert_true(lh_divide_retained(&tree, t.s));
+    check_steps(&t, &tree);
+    for (uint32_t at = 0; at < tree.n; at++) check_step(&t, &tree, at);
+    n_steps += tree.n;
+    lh_free_step_tree(&tree);
     end(&t);
   }
-  assert_true(only_seed || n_places > 10000);
+  assert_true(only_seed || n_steps > 10000);
 }
 
 /* }=================================================================================== */
@@ -148,35 +148,35 @@ static void places_are_those_of_the_definition(void **state) {
 /* {=== Rows =========================================================================== */
 
 /* A row has all objects that the rows below it have, and its own; and no less bytes. */
-static void check_row(const trial *t, const lh_ways *ways, size_t i) {
-  const lh_way *way = &ways->rows[i];
-  uint64_t objects = way->here, bytes = 0;
+static void check_row(const trial *t, const lh_merged_paths *merged, size_t i) {
+  const lh_merged_row *row = &merged->rows[i];
+  uint64_t objects = row->here, bytes = 0;
   size_t n_below = 0, last = i;
   bool hidden = false;
-  for (size_t k = i + 1; k < ways->n_rows && ways->rows[k].depth > way->depth; k++) {
-    const lh_way *below = &ways->rows[k];
-    if (below->depth > way->depth + 1) continue;
+  for (size_t k = i + 1; k < merged->n_rows && merged->rows[k].depth > row->depth; k++) {
+    const lh_merged_row *below = &merged->rows[k];
+    if (below->depth > row->depth + 1) continue;
     objects += below->objects;
     bytes += below->bytes;
     check(t, !hidden); /* is the last */
     hidden = below->hidden > 0;
-    if (!hidden && n_below++ > 0) check(t, ways->rows[last].bytes >= below->bytes);
+    if (!hidden && n_below++ > 0) check(t, merged->rows[last].bytes >= below->bytes);
     if (!hidden) last = k;
   }
-  if (way->hidden > 0) {
-    check(t, !way->steps && !way->path && way->id == LH_NO_OBJECT);
+  if (row->hidden > 0) {
+    check(t, !row->steps && !row->path && row->id == LH_NO_OBJECT);
     return;
   }
-  check(t, objects == way->objects && bytes <= way->bytes);
-  check(t, *way->steps && (i == 0 || *way->path));
-  check(t, way->here <= way->through);
-  check(t, i == 0 || way->here > 0 || n_below != 1 || hidden); /* else they were one row */
-  if (i > 0) check(t, !way->here || is_member(t, way->id));
+  check(t, objects == row->objects && bytes <= row->bytes);
+  check(t, *row->steps && (i == 0 || *row->path));
+  check(t, row->here <= row->through);
+  check(t, i == 0 || row->here > 0 || n_below != 1 || hidden); /* else they were one row */
+  if (i > 0) check(t, !row->here || is_member(t, row->id));
 }
 
-static uint64_t hidden_rows(const lh_ways *ways) {
+static uint64_t hidden_rows(const lh_merged_paths *merged) {
   uint64_t n = 0;
-  for (size_t i = 0; i < ways->n_rows; i++) n += ways->rows[i].hidden;
+  for (size_t i = 0; i < merged->n_rows; i++) n += merged->rows[i].hidden;
   return n;
 }
 
@@ -209,7 +209,7 @@ static uint64_t count_elsewhere(const trial *t) {
   return n;
 }
 
-static void check_ways(const trial *t, const lh_ways *ways) {
+static void check_merged(const trial *t, const lh_merged_paths *merged) {
   uint64_t bytes = 0, objects = 0, garbage = 0, garbage_bytes = 0, held = 0;
   lh_id members[RANDOM_MOST_OBJECTS];
   for (lh_id id = 1; id <= t->s->n; id++) {
@@ -218,27 +218,27 @@ static void check_ways(const trial *t, const lh_ways *ways) {
     garbage++;
     garbage_bytes += lh_shallow_bytes(t->s, id);
   }
-  check(t, ways->objects == objects && ways->garbage_objects == garbage);
-  check(t, ways->garbage_bytes == garbage_bytes);
-  check(t, (ways->n_rows > 0) == (objects > 0));
+  check(t, merged->objects == objects && merged->garbage_objects == garbage);
+  check(t, merged->garbage_bytes == garbage_bytes);
+  check(t, (merged->n_rows > 0) == (objects > 0));
   if (objects == 0) return;
   assert_int_equal(lh_retained_together(t->s, members, objects, &bytes, NULL, NULL), LH_OK);
-  check(t, ways->bytes == bytes);
-  check(t, ways->rows[0].depth == 0 && ways->rows[0].id == LH_ROOT);
-  check(t, ways->rows[0].objects == objects && ways->rows[0].bytes == ways->bytes);
-  for (size_t i = 0; i < ways->n_rows; i++) {
-    check(t, i == 0 ||
-                 (ways->rows[i].depth > 0 && ways->rows[i].depth <= ways->rows[i - 1].depth + 1));
-    check_row(t, ways, i);
+  check(t, merged->bytes == bytes);
+  check(t, merged->rows[0].depth == 0 && merged->rows[0].id == LH_ROOT);
+  check(t, merged->rows[0].objects == objects && merged->rows[0].bytes == merged->bytes);
+  for (size_t i = 0; i < merged->n_rows; i++) {
+    check(t, i == 0 || (merged->rows[i].depth > 0 &&
+                        merged->rows[i].depth <= merged->rows[i - 1].depth + 1));
+    check_row(t, merged, i);
   }
-  for (uint32_t i = 0; i < ways->n_holders; i++) {
-    held += ways->holders[i].objects;
-    check(t, i == 0 || ways->holders[i].objects <= ways->holders[i - 1].objects);
+  for (uint32_t i = 0; i < merged->n_holders; i++) {
+    held += merged->holders[i].objects;
+    check(t, i == 0 || merged->holders[i].objects <= merged->holders[i - 1].objects);
   }
-  check(t, ways->total_holders > LH_MOST_HOLDERS ? held < objects : held == objects);
-  check(t, ways->objects_elsewhere == count_elsewhere(t));
-  check(t, (ways->objects_elsewhere > 0) == (ways->elsewhere.path != NULL));
-  check(t, ways->elsewhere.objects <= ways->objects_elsewhere);
+  check(t, merged->total_holders > LH_MOST_HOLDERS ? held < objects : held == objects);
+  check(t, merged->objects_elsewhere == count_elsewhere(t));
+  check(t, (merged->objects_elsewhere > 0) == (merged->elsewhere.path != NULL));
+  check(t, merged->elsewhere.objects <= merged->objects_elsewhere);
 }
 
 static void rows_add_up(void **state) {
@@ -246,18 +246,18 @@ static void rows_add_up(void **state) {
   for (unsigned long seed = 1; seed <= 2000; seed++) {
     if (only_seed && seed != only_seed) continue;
     trial t = begin(seed);
-    lh_ways *all, *some;
+    lh_merged_paths *all, *some;
     lh_error error;
     size_t limit = seed % 12 + 2;
     assert_int_equal(lh_merge_paths(t.s, t.ids, t.n_ids, 0, &all, &error), LH_OK);
-    check_ways(&t, all);
+    check_merged(&t, all);
     check(&t, hidden_rows(all) == 0);
     assert_int_equal(lh_merge_paths(t.s, t.ids, t.n_ids, limit, &some, &error), LH_OK);
-    check_ways(&t, some);
+    check_merged(&t, some);
     check(&t, some->n_rows <= limit);
     check(&t, all->n_rows > limit ? hidden_rows(some) > 0 : some->n_rows == all->n_rows);
-    lh_ways_free(all);
-    lh_ways_free(some);
+    lh_merged_paths_free(all);
+    lh_merged_paths_free(some);
     end(&t);
   }
 }
@@ -271,19 +271,19 @@ static void each_allocation_fails(void **state) {
   unsigned n_failed = 0;
   for (unsigned long seed = 1; seed <= 5; seed++) {
     trial t = begin(seed);
-    lh_ways *ways;
+    lh_merged_paths *merged;
     lh_error error = {0};
     int code = LH_EMEMORY;
     for (uint64_t nth = 1; code != LH_OK; nth++) {
       (void)lh_test_fail_allocation(nth);
-      code = lh_merge_paths(t.s, t.ids, t.n_ids, 10, &ways, &error);
+      code = lh_merge_paths(t.s, t.ids, t.n_ids, 10, &merged, &error);
       (void)lh_test_fail_allocation(0);
-      assert_true(code == LH_OK || (code == LH_EMEMORY && !ways && error.code == code));
+      assert_true(code == LH_OK || (code == LH_EMEMORY && !merged && error.code == code));
       n_failed += code != LH_OK;
       assert_true(nth < 2000);
     }
-    check_ways(&t, ways);
-    lh_ways_free(ways);
+    check_merged(&t, merged);
+    lh_merged_paths_free(merged);
     end(&t);
   }
   printf("faults: allocations of merged paths: %u cases, %u survived\n", n_failed, n_failed);
@@ -294,19 +294,19 @@ static void nothing_before_its_time(void **state) {
   random_heap h = random_heap_make(3);
   forge file;
   lh_snapshot *s = random_heap_open(&h, &file);
-  lh_ways *ways;
+  lh_merged_paths *merged;
   lh_error error;
   lh_id id = 2, wrong[] = {LH_ROOT, s->n + 1, LH_NO_OBJECT};
-  assert_int_equal(lh_merge_paths(s, &id, 1, 0, &ways, &error), LH_EARGUMENT);
+  assert_int_equal(lh_merge_paths(s, &id, 1, 0, &merged, &error), LH_EARGUMENT);
   assert_int_equal(lh_analyse(s, &error), LH_OK);
-  assert_int_equal(lh_merge_paths(s, &id, 1, 0, &ways, &error), LH_EARGUMENT);
+  assert_int_equal(lh_merge_paths(s, &id, 1, 0, &merged, &error), LH_EARGUMENT);
   assert_int_equal(lh_classify(s, &error), LH_OK);
   for (int i = 0; i < 3; i++)
-    assert_int_equal(lh_merge_paths(s, &wrong[i], 1, 0, &ways, &error), LH_EARGUMENT);
-  assert_int_equal(lh_merge_paths(s, NULL, 0, 0, &ways, &error), LH_OK);
-  assert_true(ways->objects == 0 && ways->n_rows == 0);
-  lh_ways_free(ways);
-  lh_ways_free(NULL);
+    assert_int_equal(lh_merge_paths(s, &wrong[i], 1, 0, &merged, &error), LH_EARGUMENT);
+  assert_int_equal(lh_merge_paths(s, NULL, 0, 0, &merged, &error), LH_OK);
+  assert_true(merged->objects == 0 && merged->n_rows == 0);
+  lh_merged_paths_free(merged);
+  lh_merged_paths_free(NULL);
   lh_close(s);
   forge_free(&file);
 }
@@ -315,7 +315,7 @@ static void nothing_before_its_time(void **state) {
 
 int main(int argc, char **argv) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(places_are_those_of_the_definition),
+      cmocka_unit_test(steps_are_those_of_the_definition),
       cmocka_unit_test(rows_add_up),
       cmocka_unit_test(each_allocation_fails),
       cmocka_unit_test(nothing_before_its_time),

@@ -7,7 +7,7 @@
 ** was emptied keeps its slots, and so does one that lost most of its entries. A table without an
 ** empty slot is as it should be, though keys of two kinds might take less room in another order.
 */
-#include "advise.h"
+#include "analyses.h"
 #include "read/decode.h"
 #include "waste.h"
 

@@ -8,7 +8,7 @@
 ** numbers nothing is known but what a constructor leaves: an array part without a slot to spare.
 ** 8 bytes an object.
 */
-#include "advise.h"
+#include "analyses.h"
 
 /* So many elements would be expected where there are none: e^-4 is 0.02. */
 #define EXPECTED 4.0

@@ -10,7 +10,7 @@
 ** `pool`, those of the next row last, so that they can be taken off with it. A level costs sorting
 ** what is in it; the edges of an object are decoded once, to say how it refers to the rows below.
 */
-#include "advise.h"
+#include "analyses.h"
 
 #include <stdlib.h>
 #include <string.h>

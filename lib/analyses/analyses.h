@@ -1,32 +1,34 @@
 /*
-** advise.h - what the files share that say what to do about one snapshot. Each question has a file,
-** and the files that its answer is made of have its name in front:
+** analyses.h - what the files share that tell what is in one snapshot. Each question has a file, and
+** the files that its answer is made of have its name in front:
 **
-**     suspects.c   what dominates a large share, and where it accumulates; suspects_spread.c: many
-**                  objects of a class that no single object holds
-**     under.c      what one object keeps alive, down the tree of dominators
-**     modules.c    what each module and global keeps alive and reaches
-**     standings.c  where threads stand
-**     growing.c    collections without a limit: tables (growing_tables.c, growing_keys.c), linked
-**                  objects (growing_linked.c), and how old their elements are (growing_ages.c)
-**     describe.c   the instances of one class: what is in them (describe_fields.c), and who refers
-**                  to them (describe_referrers.c)
-**     ways.c       why many objects are alive: their paths as one tree (ways_places.c), its bytes
-**                  (ways_divide.c), the paths by which most are held (ways_holders.c), and by which
-**                  else (ways_elsewhere.c)
-**     waste.c      what memory holds without need: waste.h tells its files
+**     top.c            the biggest classes and objects
+**     suspects.c       what dominates a large share, and where it accumulates; suspects_spread.c:
+**                      many objects of a class that no single object holds
+**     under.c          what one object keeps alive, down the tree of dominators
+**     modules.c        what each module and global keeps alive and reaches
+**     thread_groups.c  where threads stand
+**     growing.c        collections without a limit: tables (growing_tables.c, growing_keys.c),
+**                      linked objects (growing_linked.c), and how old their elements are
+**                      (growing_ages.c)
+**     describe.c       the instances of one class: what is in them (describe_fields.c), and who
+**                      refers to them (describe_referrers.c)
+**     merged_paths.c   why many objects are alive: their paths as one tree (merged_steps.c), its
+**                      bytes (merged_bytes.c), the paths by which most are held (merged_holders.c),
+**                      and by which else (merged_elsewhere.c)
+**     waste.c          what memory holds without need: waste.h tells its files
 **
-** What several of them need: tree.c (the tree of dominators, as intervals), clusters.c (lists and
-** trees seen as one thing), gather.c (many objects as a few classes). Private to the library.
+** What several of them need: dominator_tree.c (as intervals), clusters.c (lists and trees seen as
+** one thing), gather.c (many objects as a few classes). Private to the library.
 */
-#ifndef LUAHEAP_ADVISE_H
-#define LUAHEAP_ADVISE_H
+#ifndef LUAHEAP_ANALYSES_H
+#define LUAHEAP_ANALYSES_H
 
 #include "graph/graph.h"
 #include "luaheap_analyses.h"
 #include "name/place.h"
 
-/* {=== tree.c ======================================================================== */
+/* {=== dominator_tree.c ======================================================================== */
 
 /* The tree of dominators in preorder: the subtree of v is order[position[v]] to
 ** order[end[position[v]] - 1], v first. For unreachable objects position is not set. */
@@ -159,11 +161,11 @@ bool lh_describe_referrers(const lh_instances *of, lh_description *out);
 
 /* }=================================================================================== */
 
-/* {=== ways_places.c ================================================================= */
+/* {=== merged_steps.c ================================================================= */
 
 /* Where paths whose texts are alike go together. */
 typedef struct lh_merged_step {
-  uint32_t above;   /* a smaller index; of the first place itself */
+  uint32_t above;   /* a smaller index; of the first step itself */
   lh_text_id piece; /* as in fold.h */
   uint8_t form;
   bool phrase;
@@ -172,7 +174,7 @@ typedef struct lh_merged_step {
   bool keys_vary; /* which stands for more than one key */
   lh_value key;
   uint32_t level;       /* pieces since the last new beginning */
-  uint32_t depth;       /* places above */
+  uint32_t depth;       /* steps above */
   uint32_t n_below;     /* directly */
   lh_id entry;          /* the first object that was reached here, */
   lh_id example;        /* and a member, if any is here: the one that retains most */
@@ -180,54 +182,55 @@ typedef struct lh_merged_step {
   uint32_t through;     /* objects here on the paths, the members included */
   uint32_t here;        /* members, */
   uint32_t objects;     /* and those further on, too */
-  uint64_t bytes;       /* ways_divide.c */
+  uint64_t bytes;       /* merged_bytes.c */
 } lh_merged_step;
 
-typedef struct lh_merged_paths {
+typedef struct lh_step_tree {
   lh_folded_paths paths; /* but for their folder they are gone when this is made */
   lh_merged_step *list;  /* the first is the root */
   size_t n, capacity;
-  uint32_t *of;       /* the place of each object on a path; 0: of none */
+  uint32_t *of;       /* the step of each object on a path; 0: of none */
   uint8_t *is_member; /* of each object */
-} lh_merged_paths;
+} lh_step_tree;
 
 /* The tree of the shortest paths to all `ids`, which are reachable and not luaheap's own. False:
-** out of memory. `places` is all zero before; to be followed by lh_merged_free, whatever it
+** out of memory. `tree` is all zero before; to be followed by lh_free_step_tree, whatever it
 ** returns. */
-bool lh_merge_steps(lh_merged_paths *places, const lh_snapshot *snapshot, const lh_id *ids,
-                    size_t n_ids);
-void lh_merged_free(lh_merged_paths *places);
+bool lh_make_step_tree(lh_step_tree *tree, const lh_snapshot *snapshot, const lh_id *ids,
+                       size_t n_ids);
+void lh_free_step_tree(lh_step_tree *tree);
 
 /* }=================================================================================== */
 
-/* {=== ways_holders.c ================================================================ */
+/* {=== merged_holders.c ================================================================ */
 
 /* The text of a piece; [*] that stood for one key is that key. */
-void lh_step_piece(lh_text *text, const lh_snapshot *snapshot, const lh_merged_paths *places,
-                   const lh_merged_step *place);
+void lh_step_piece(lh_text *text, const lh_snapshot *snapshot, const lh_step_tree *tree,
+                   const lh_merged_step *step);
 
-/* A place as a path: from the last new beginning on. NULL: out of memory; freed by lh_free. */
-char *lh_step_path(const lh_snapshot *snapshot, const lh_merged_paths *places, uint32_t at);
+/* A step as a path: from the last new beginning on. NULL: out of memory; freed by lh_free. */
+char *lh_step_path(const lh_snapshot *snapshot, const lh_step_tree *tree, uint32_t at);
 
 /* Sets holders, n_holders and total_holders, of texts that take `most_bytes`. False: out of memory.
 ** lh_drop_holder frees what one owns. */
-bool lh_count_holders(const lh_snapshot *snapshot, const lh_merged_paths *places,
-                      uint64_t most_bytes, lh_ways *ways);
+bool lh_count_holders(const lh_snapshot *snapshot, const lh_step_tree *tree, uint64_t most_bytes,
+                      lh_merged_paths *merged);
 void lh_drop_holder(lh_holder *holder);
 
 /* }=================================================================================== */
 
-/* {=== ways_elsewhere.c ============================================================== */
+/* {=== merged_elsewhere.c ============================================================== */
 
 /* Sets elsewhere and objects_elsewhere. False: out of memory. */
-bool lh_find_elsewhere(const lh_snapshot *snapshot, const lh_merged_paths *places, lh_ways *ways);
+bool lh_find_elsewhere(const lh_snapshot *snapshot, const lh_step_tree *tree,
+                       lh_merged_paths *merged);
 
 /* }=================================================================================== */
 
-/* {=== ways_divide.c ================================================================= */
+/* {=== merged_bytes.c ================================================================= */
 
-/* Sets the bytes of each place. False: out of memory, or of numbers for edges. */
-bool lh_divide_retained(lh_merged_paths *places, const lh_snapshot *snapshot);
+/* Sets the bytes of each step. False: out of memory, or of numbers for edges. */
+bool lh_divide_retained(lh_step_tree *tree, const lh_snapshot *snapshot);
 
 /* }=================================================================================== */
 

@@ -1,12 +1,12 @@
 /*
-** ways.c - why many objects are alive: the tree of their paths (ways_places.c) as rows for people.
+** merged_paths.c - why many objects are alive: the tree of their paths (merged_steps.c) as rows for people.
 **
 ** Places that follow each other without a branch, and where no member is, are one row. The rows of
 ** one level come by bytes. Where there may be so many rows only, it is the biggest of all that are
 ** shown; since none is bigger than the one above it, those hang together. What is not shown of a
 ** level is one more row, and the least of a level, since what is shown comes first there.
 */
-#include "advise.h"
+#include "analyses.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +17,7 @@ enum { LONG_ROW = 24, SHOWN_AT_ENDS = 5 };
 /* All texts may take so many times the bytes of the file, as the names of its classes may. */
 enum { MOST_TEXT = 16 };
 
-/* A row to be: the places from `first`, the upper one, down to `last`. */
+/* A row to be: the steps from `first`, the upper one, down to `last`. */
 typedef struct draft {
   uint32_t first, last;
   uint32_t depth;
@@ -29,20 +29,20 @@ typedef struct draft {
 
 typedef struct writing {
   const lh_snapshot *snapshot;
-  lh_merged_paths places;
-  uint32_t *first_below; /* of each place; those below it stand in `below`, biggest first */
+  lh_step_tree tree;
+  uint32_t *first_below; /* of each step; those below it stand in `below`, biggest first */
   uint32_t *below;
   draft *drafts; /* in preorder */
   size_t n_drafts, draft_capacity;
   uint64_t text_bytes; /* that may be used yet */
-  lh_ways *ways;
+  lh_merged_paths *merged;
   size_t row_capacity;
 } writing;
 
 /* {=== Rows =========================================================================== */
 
-static int compare_places(const void *left, const void *right, void *payload) {
-  const lh_merged_paths *t = payload;
+static int compare_steps(const void *left, const void *right, void *payload) {
+  const lh_step_tree *t = payload;
   uint32_t a = *(const uint32_t *)left, b = *(const uint32_t *)right;
   const lh_merged_step *x = &t->list[a], *y = &t->list[b];
   if (x->bytes != y->bytes) return x->bytes > y->bytes ? -1 : 1;
@@ -52,8 +52,8 @@ static int compare_places(const void *left, const void *right, void *payload) {
   return order ? order : (a > b) - (a < b);
 }
 
-static bool sort_places(writing *w) {
-  const lh_merged_paths *t = &w->places;
+static bool sort_steps(writing *w) {
+  const lh_step_tree *t = &w->tree;
   w->first_below = lh_alloc_zeroed(t->n + 2, sizeof *w->first_below);
   w->below = lh_alloc(t->n, sizeof *w->below);
   if (!w->first_below || !w->below) return false;
@@ -62,14 +62,14 @@ static bool sort_places(writing *w) {
   for (uint32_t i = 1; i < t->n; i++) w->below[first[t->list[i].above + 1]++] = i;
   for (size_t i = 0; i < t->n; i++)
     if (first[i + 1] - first[i] > 1)
-      qsort_r(w->below + first[i], first[i + 1] - first[i], sizeof *w->below, compare_places,
+      qsort_r(w->below + first[i], first[i + 1] - first[i], sizeof *w->below, compare_steps,
               (void *)t);
   return true;
 }
 
-/* In preorder, from a stack of places. */
+/* In preorder, from a stack of steps. */
 static bool make_drafts(writing *w) {
-  const lh_merged_paths *t = &w->places;
+  const lh_step_tree *t = &w->tree;
   draft *stack = NULL, at = {.above = 0};
   size_t n_stack = 0, capacity = 0;
   bool ok = false;
@@ -80,10 +80,10 @@ static bool make_drafts(writing *w) {
     if (!lh_grow(&w->drafts, w->n_drafts, &w->draft_capacity, sizeof at)) goto out;
     w->drafts[w->n_drafts++] = at;
     for (uint32_t i = at.n_below; i-- > 0;) {
-      uint32_t place = w->below[w->first_below[at.last] + i];
+      uint32_t step = w->below[w->first_below[at.last] + i];
       if (!lh_grow(&stack, n_stack, &capacity, sizeof at)) goto out;
       stack[n_stack++] = (draft){
-          .first = place, .last = place, .depth = at.depth + 1, .above = (uint32_t)w->n_drafts - 1};
+          .first = step, .last = step, .depth = at.depth + 1, .above = (uint32_t)w->n_drafts - 1};
     }
     more = n_stack > 0;
     if (more) at = stack[--n_stack];
@@ -97,8 +97,8 @@ out:
 static int compare_drafts(const void *left, const void *right, void *payload) {
   const writing *w = payload;
   uint32_t a = *(const uint32_t *)left, b = *(const uint32_t *)right;
-  const lh_merged_step *x = &w->places.list[w->drafts[a].first];
-  const lh_merged_step *y = &w->places.list[w->drafts[b].first];
+  const lh_merged_step *x = &w->tree.list[w->drafts[a].first];
+  const lh_merged_step *y = &w->tree.list[w->drafts[b].first];
   if (x->bytes != y->bytes) return x->bytes > y->bytes ? -1 : 1;
   if (x->objects != y->objects) return x->objects > y->objects ? -1 : 1;
   return (a > b) - (a < b);
@@ -151,28 +151,28 @@ static bool choose(writing *w, size_t limit) {
 
 /* A step that is no key is told by its edge, since what it is from stands before it. `joins`: the
 ** next may follow without a comma. */
-static void add_step(lh_text *text, const writing *w, const lh_merged_step *place, bool *joins) {
-  if (place->form == LH_FORM_BEHIND) {
+static void add_step(lh_text *text, const writing *w, const lh_merged_step *step, bool *joins) {
+  if (step->form == LH_FORM_BEHIND) {
     if (text->n > 0 && !*joins) lh_text_string(text, ", ");
-    lh_step_piece(text, w->snapshot, &w->places, place);
+    lh_step_piece(text, w->snapshot, &w->tree, step);
     *joins = true;
     return;
   }
-  lh_edge edge = lh_best_edge(w->snapshot, w->snapshot->parent[place->entry], place->entry);
+  lh_edge edge = lh_best_edge(w->snapshot, w->snapshot->parent[step->entry], step->entry);
   char *told = lh_edge_text(w->snapshot, &edge);
   if (text->n > 0 && text->bytes[text->n - 1] != ' ') lh_text_string(text, ", ");
   if (told)
     lh_text_string(text, told);
   else
     text->failed = true;
-  if (place->again) lh_text_string(text, "*");
-  *joins = !place->phrase;
+  if (step->again) lh_text_string(text, "*");
+  *joins = !step->phrase;
   lh_free(told);
 }
 
 /* The steps of a row, with the middle of many left out. */
 static char *steps_of(const writing *w, const draft *d) {
-  const lh_merged_step *list = w->places.list;
+  const lh_merged_step *list = w->tree.list;
   uint32_t n = list[d->last].depth - list[d->first].depth + 1;
   uint32_t *chain = lh_alloc(n, sizeof *chain);
   lh_text text = {0};
@@ -207,41 +207,41 @@ static char *taken(writing *w, char *text) {
   return text;
 }
 
-static bool add_way(writing *w, const draft *d) {
-  lh_ways *ways = w->ways;
-  const lh_merged_step *place = &w->places.list[d->last];
+static bool add_row(writing *w, const draft *d) {
+  lh_merged_paths *merged = w->merged;
+  const lh_merged_step *step = &w->tree.list[d->last];
   bool is_root = d->first == 0, untold = w->text_bytes == 0;
-  if (!lh_grow(&ways->rows, ways->n_rows, &w->row_capacity, sizeof *ways->rows)) return false;
-  lh_way *way = &ways->rows[ways->n_rows++];
-  *way = (lh_way){.depth = d->depth,
-                  .id = is_root ? LH_ROOT : place->example,
-                  .class_index = is_root ? UINT32_MAX : place->class_index,
-                  .through = place->through,
-                  .here = place->here,
-                  .objects = place->objects,
-                  .bytes = place->bytes};
-  way->steps = is_root  ? lh_copy_text("root")
+  if (!lh_grow(&merged->rows, merged->n_rows, &w->row_capacity, sizeof *merged->rows)) return false;
+  lh_merged_row *row = &merged->rows[merged->n_rows++];
+  *row = (lh_merged_row){.depth = d->depth,
+                         .id = is_root ? LH_ROOT : step->example,
+                         .class_index = is_root ? UINT32_MAX : step->class_index,
+                         .through = step->through,
+                         .here = step->here,
+                         .objects = step->objects,
+                         .bytes = step->bytes};
+  row->steps = is_root  ? lh_copy_text("root")
                : untold ? lh_copy_text("...")
                         : taken(w, steps_of(w, d));
-  way->path = is_root  ? lh_copy_text("")
+  row->path = is_root  ? lh_copy_text("")
               : untold ? lh_copy_text("...")
-                       : taken(w, lh_step_path(w->snapshot, &w->places, d->last));
-  return way->steps && way->path;
+                       : taken(w, lh_step_path(w->snapshot, &w->tree, d->last));
+  return row->steps && row->path;
 }
 
 /* The row for what is hidden of a level. */
 static bool add_rest(writing *w, const draft *d, const draft *above) {
-  lh_ways *ways = w->ways;
-  const lh_merged_step *list = w->places.list;
-  lh_way rest = {
+  lh_merged_paths *merged = w->merged;
+  const lh_merged_step *list = w->tree.list;
+  lh_merged_row rest = {
       .depth = d->depth, .hidden = above->n_hidden, .id = LH_NO_OBJECT, .class_index = UINT32_MAX};
   uint32_t end = w->first_below[above->last] + above->n_below;
   for (uint32_t i = end - above->n_hidden; i < end; i++) {
     rest.objects += list[w->below[i]].objects;
     rest.bytes += list[w->below[i]].bytes;
   }
-  if (!lh_grow(&ways->rows, ways->n_rows, &w->row_capacity, sizeof rest)) return false;
-  ways->rows[ways->n_rows++] = rest;
+  if (!lh_grow(&merged->rows, merged->n_rows, &w->row_capacity, sizeof rest)) return false;
+  merged->rows[merged->n_rows++] = rest;
   return true;
 }
 
@@ -250,7 +250,7 @@ static bool add_rows(writing *w) {
   for (size_t i = 0; ok && i < w->n_drafts; i++) {
     draft *d = &w->drafts[i], *above = &w->drafts[d->above];
     if (d->shown) {
-      ok = add_way(w, d);
+      ok = add_row(w, d);
     } else if (above->shown && above->n_hidden > 0) {
       ok = add_rest(w, d, above);
       above->n_hidden = 0;
@@ -263,7 +263,7 @@ static bool add_rows(writing *w) {
 
 /* Those that are reachable, each once; garbage is counted. */
 static int sort_out(const lh_snapshot *snapshot, const lh_id *ids, size_t n_ids, lh_id *reachable,
-                    lh_ways *ways, lh_error *error) {
+                    lh_merged_paths *merged, lh_error *error) {
   uint8_t *seen = lh_alloc_zeroed((size_t)snapshot->n + 1, 1);
   int code = seen ? 0 : lh_fail_memory(error, "merging paths");
   for (size_t i = 0; code == 0 && i < n_ids; i++) {
@@ -272,14 +272,14 @@ static int sort_out(const lh_snapshot *snapshot, const lh_id *ids, size_t n_ids,
     if (code || seen[id] || lh_is_own(snapshot, id)) continue;
     seen[id] = 1;
     if (!lh_is_reachable(snapshot, id)) {
-      ways->garbage_objects++;
-      ways->garbage_bytes += lh_shallow_bytes(snapshot, id);
+      merged->garbage_objects++;
+      merged->garbage_bytes += lh_shallow_bytes(snapshot, id);
       continue;
     }
     uint32_t class_index = lh_class_of(snapshot, id);
-    if (ways->objects++ == 0) ways->class_index = class_index;
-    if (ways->class_index != class_index) ways->class_index = UINT32_MAX;
-    reachable[ways->objects - 1] = id;
+    if (merged->objects++ == 0) merged->class_index = class_index;
+    if (merged->class_index != class_index) merged->class_index = UINT32_MAX;
+    reachable[merged->objects - 1] = id;
   }
   lh_free(seen);
   return code;
@@ -287,46 +287,46 @@ static int sort_out(const lh_snapshot *snapshot, const lh_id *ids, size_t n_ids,
 
 static bool merge(writing *w, const lh_id *ids, size_t limit) {
   w->text_bytes = MOST_TEXT * (uint64_t)w->snapshot->size + (1u << 20);
-  bool ok = lh_merge_steps(&w->places, w->snapshot, ids, w->ways->objects) &&
-            lh_divide_retained(&w->places, w->snapshot) && sort_places(w) && make_drafts(w) &&
-            lh_count_holders(w->snapshot, &w->places, w->text_bytes, w->ways) && choose(w, limit) &&
-            add_rows(w) && lh_find_elsewhere(w->snapshot, &w->places, w->ways);
-  if (ok) w->ways->bytes = w->places.list[0].bytes;
+  bool ok = lh_make_step_tree(&w->tree, w->snapshot, ids, w->merged->objects) &&
+            lh_divide_retained(&w->tree, w->snapshot) && sort_steps(w) && make_drafts(w) &&
+            lh_count_holders(w->snapshot, &w->tree, w->text_bytes, w->merged) && choose(w, limit) &&
+            add_rows(w) && lh_find_elsewhere(w->snapshot, &w->tree, w->merged);
+  if (ok) w->merged->bytes = w->tree.list[0].bytes;
   return ok;
 }
 
 int lh_merge_paths(lh_snapshot *snapshot, const lh_id *ids, size_t n_ids, size_t limit,
-                   lh_ways **out, lh_error *error) {
+                   lh_merged_paths **out, lh_error *error) {
   if (!snapshot->classes)
     return lh_fail(error, LH_EARGUMENT, "merging paths needs the classes of a snapshot");
   writing w = {.snapshot = snapshot};
   lh_id *reachable = lh_alloc(n_ids, sizeof *reachable);
-  w.ways = lh_alloc_zeroed(1, sizeof *w.ways);
-  int code = reachable && w.ways ? 0 : lh_fail_memory(error, "merging paths");
-  if (!code) code = sort_out(snapshot, ids, n_ids, reachable, w.ways, error);
-  if (!code && w.ways->objects > 0 && !merge(&w, reachable, limit))
+  w.merged = lh_alloc_zeroed(1, sizeof *w.merged);
+  int code = reachable && w.merged ? 0 : lh_fail_memory(error, "merging paths");
+  if (!code) code = sort_out(snapshot, ids, n_ids, reachable, w.merged, error);
+  if (!code && w.merged->objects > 0 && !merge(&w, reachable, limit))
     code = lh_fail_memory(error, "merging paths");
-  lh_merged_free(&w.places);
+  lh_free_step_tree(&w.tree);
   lh_free(w.first_below);
   lh_free(w.below);
   lh_free(w.drafts);
   lh_free(reachable);
   if (code) {
-    lh_ways_free(w.ways);
-    w.ways = NULL;
+    lh_merged_paths_free(w.merged);
+    w.merged = NULL;
   }
-  *out = w.ways;
+  *out = w.merged;
   return code;
 }
 
-void lh_ways_free(lh_ways *ways) {
-  if (!ways) return;
-  for (size_t i = 0; i < ways->n_rows; i++) {
-    lh_free((char *)ways->rows[i].steps);
-    lh_free((char *)ways->rows[i].path);
+void lh_merged_paths_free(lh_merged_paths *merged) {
+  if (!merged) return;
+  for (size_t i = 0; i < merged->n_rows; i++) {
+    lh_free((char *)merged->rows[i].steps);
+    lh_free((char *)merged->rows[i].path);
   }
-  for (uint32_t i = 0; i < ways->n_holders; i++) lh_drop_holder(&ways->holders[i]);
-  lh_drop_holder(&ways->elsewhere);
-  lh_free(ways->rows);
-  lh_free(ways);
+  for (uint32_t i = 0; i < merged->n_holders; i++) lh_drop_holder(&merged->holders[i]);
+  lh_drop_holder(&merged->elsewhere);
+  lh_free(merged->rows);
+  lh_free(merged);
 }

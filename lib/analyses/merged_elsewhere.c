@@ -1,5 +1,5 @@
 /*
-** ways_elsewhere.c - members of a set that would stay if the paths that are told of them were cut:
+** merged_elsewhere.c - members of a set that would stay if the paths that are told of them were cut:
 ** by the next path of those, each one's shortest without the last reference of its path in the
 ** tree.
 **
@@ -7,7 +7,7 @@
 ** too. It counts for all members at once: what hangs on others of them only goes with those. 2.2
 ** million objects, half of them members: 0.2 s.
 */
-#include "advise.h"
+#include "analyses.h"
 
 #include <string.h>
 
@@ -39,29 +39,30 @@ out:
 }
 
 /* The paths of those that were reached, in a snapshot whose shortest paths they are. */
-static bool tell(const lh_snapshot *snapshot, const lh_id *ids, size_t n, lh_ways *ways) {
-  lh_merged_paths places = {0};
-  lh_ways found = {0};
-  bool ok = lh_merge_steps(&places, snapshot, ids, n) &&
-            lh_count_holders(snapshot, &places, (uint64_t)snapshot->size, &found);
+static bool tell(const lh_snapshot *snapshot, const lh_id *ids, size_t n, lh_merged_paths *merged) {
+  lh_step_tree tree = {0};
+  lh_merged_paths found = {0};
+  bool ok = lh_make_step_tree(&tree, snapshot, ids, n) &&
+            lh_count_holders(snapshot, &tree, (uint64_t)snapshot->size, &found);
   if (ok && found.n_holders > 0) {
-    ways->elsewhere = found.holders[0];
+    merged->elsewhere = found.holders[0];
     found.holders[0] = (lh_holder){0};
-    ways->objects_elsewhere = n;
+    merged->objects_elsewhere = n;
   }
   for (uint32_t i = 0; i < found.n_holders; i++) lh_drop_holder(&found.holders[i]);
-  lh_merged_free(&places);
+  lh_free_step_tree(&tree);
   return ok;
 }
 
-bool lh_find_elsewhere(const lh_snapshot *snapshot, const lh_merged_paths *of, lh_ways *ways) {
+bool lh_find_elsewhere(const lh_snapshot *snapshot, const lh_step_tree *of,
+                       lh_merged_paths *merged) {
   size_t n = (size_t)snapshot->n + 1, n_ids = 0;
   lh_search search;
   lh_snapshot without = *snapshot;
   without.edge = cut_last(snapshot, of->is_member);
   without.distance = lh_alloc(n, sizeof *without.distance);
   without.parent = lh_alloc(n, sizeof *without.parent);
-  lh_id *ids = lh_alloc(ways->objects + 1, sizeof *ids);
+  lh_id *ids = lh_alloc(merged->objects + 1, sizeof *ids);
   bool ok =
       lh_steps_new(&without.steps) && without.edge && without.distance && without.parent && ids;
   if (!ok) goto out;
@@ -69,7 +70,7 @@ bool lh_find_elsewhere(const lh_snapshot *snapshot, const lh_merged_paths *of, l
   ok = lh_search_paths(&search);
   for (lh_id id = 1; ok && id <= snapshot->n; id++)
     if (of->is_member[id] && without.distance[id] != LH_UNREACHED) ids[n_ids++] = id;
-  ok = ok && (n_ids == 0 || tell(&without, ids, n_ids, ways));
+  ok = ok && (n_ids == 0 || tell(&without, ids, n_ids, merged));
 out:
   lh_steps_free(without.steps);
   lh_free(without.edge);

@@ -1,12 +1,12 @@
 /*
-** standings.c - where threads stand: a thousand coroutines that wait at one place are one thing.
+** thread_groups.c - where threads stand: a thousand coroutines that wait at one place are one thing.
 **
 ** Threads stand alike when status and frames agree, told by a text of them. A thread that has no
 ** frame yet, or no more, stands where its class says: at its function. What the threads of one
-** standing retain together is a union (union.c): its bounds first, and the exact figure where they
+** group retain together is a union (union.c): its bounds first, and the exact figure where they
 ** differ.
 */
-#include "advise.h"
+#include "analyses.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +15,7 @@ typedef struct grouping {
   const lh_snapshot *snapshot;
   lh_strings keys;
   uint32_t *set_of;
-  lh_standing *list;
+  lh_thread_group *list;
   size_t n, capacity;
   uint64_t n_threads;
 } grouping;
@@ -52,10 +52,10 @@ static bool add_thread(grouping *g, lh_id id) {
   if (number == LH_NO_NUMBER) return false;
   if (number == g->n) {
     if (!lh_grow(&g->list, g->n, &g->capacity, sizeof *g->list)) return false;
-    g->list[g->n++] = (lh_standing){
+    g->list[g->n++] = (lh_thread_group){
         .status = thread.as.thread.status, .is_main = thread.as.thread.is_main, .example = id};
   }
-  lh_standing *to = &g->list[number];
+  lh_thread_group *to = &g->list[number];
   g->set_of[id] = number;
   g->n_threads++;
   to->threads++;
@@ -97,31 +97,31 @@ static bool retain(grouping *g) {
   return ok;
 }
 
-static int compare_standings(const void *left, const void *right) {
-  const lh_standing *a = left, *b = right;
+static int compare_thread_groups(const void *left, const void *right) {
+  const lh_thread_group *a = left, *b = right;
   if (a->is_main != b->is_main) return a->is_main ? 1 : -1;
   if (a->retained_bytes != b->retained_bytes) return a->retained_bytes > b->retained_bytes ? -1 : 1;
   return (a->example > b->example) - (a->example < b->example);
 }
 
-int lh_find_standings(lh_snapshot *snapshot, lh_standings *out, lh_error *error) {
-  *out = (lh_standings){0};
+int lh_group_threads(lh_snapshot *snapshot, lh_thread_groups *out, lh_error *error) {
+  *out = (lh_thread_groups){0};
   if (!snapshot->retained || !snapshot->classes)
     return lh_fail(error, LH_EARGUMENT, "the snapshot has not been classified");
   grouping g = {.snapshot = snapshot};
   bool ok = group(&g) && retain(&g);
-  if (ok && g.n > 1) qsort(g.list, g.n, sizeof *g.list, compare_standings);
+  if (ok && g.n > 1) qsort(g.list, g.n, sizeof *g.list, compare_thread_groups);
   lh_strings_free(&g.keys);
   lh_free(g.set_of);
   if (!ok) {
     lh_free(g.list);
     return lh_fail_memory(error, "finding where threads stand");
   }
-  *out = (lh_standings){.list = g.list, .n = g.n, .n_threads = g.n_threads};
+  *out = (lh_thread_groups){.list = g.list, .n = g.n, .n_threads = g.n_threads};
   return LH_OK;
 }
 
-void lh_standings_free(lh_standings *standings) {
-  lh_free(standings->list);
-  *standings = (lh_standings){0};
+void lh_thread_groups_free(lh_thread_groups *groups) {
+  lh_free(groups->list);
+  *groups = (lh_thread_groups){0};
 }

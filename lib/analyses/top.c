@@ -7,7 +7,7 @@
 ** exact, and when the next upper bound is below the worst of `limit` exact figures the rest cannot
 ** matter.
 */
-#include "advise.h"
+#include "analyses.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -3,7 +3,7 @@
 ** uuids, "strings like user:123". Keys that something counts up, or draws at random, have no end; a
 ** set of names has.
 */
-#include "advise.h"
+#include "analyses.h"
 
 #include <string.h>
 

@@ -8,7 +8,7 @@
 ** to none, are no such set, and neither are the elements of a table that was found already. Near to
 ** O(n + m); 13 bytes an object.
 */
-#include "advise.h"
+#include "analyses.h"
 
 static lh_id find(lh_id *set, lh_id id) {
   while (set[id] != id) {

@@ -5,7 +5,7 @@
 ** Two passes over the entries of each table that is big enough, and a third over its keys where the
 ** values are but booleans or numbers, as in a set, or few. A table costs its entries.
 */
-#include "advise.h"
+#include "analyses.h"
 
 #include <string.h>
 

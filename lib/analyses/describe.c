@@ -8,7 +8,7 @@
 ** dominators from its leaves gives, for each object, the bytes of the instances nearest below it.
 ** 26 bytes an object, and 8 an instance; a million of 2.2 million objects: 1.2 s.
 */
-#include "advise.h"
+#include "analyses.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -12,7 +12,7 @@
 ** Each object is met at most a few times: once as a child, and once or twice in a row. 2.2 million
 ** objects in one list: 0.12 s.
 */
-#include "advise.h"
+#include "analyses.h"
 
 #include <stdlib.h>
 #include <string.h>

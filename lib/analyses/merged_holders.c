@@ -1,28 +1,28 @@
 /*
-** ways_holders.c - by which paths the members of a tree of paths (ways_places.c) are held: those
+** merged_holders.c - by which paths the members of a tree of paths (merged_steps.c) are held: those
 ** that read the same are one, and where a text begins at an upvalue, who holds the function.
 */
-#include "advise.h"
+#include "analyses.h"
 
 #include <string.h>
 
 /* Members with one path. */
 typedef struct held {
-  uint32_t through; /* the place by which most of them come before the text begins; 0: none */
+  uint32_t through; /* the step by which most of them come before the text begins; 0: none */
   uint32_t through_objects;
 } held;
 
-void lh_step_piece(lh_text *text, const lh_snapshot *snapshot, const lh_merged_paths *places,
-                   const lh_merged_step *place) {
-  bool any = place->key.kind != LH_VALUE_NIL;
-  if (any && !place->keys_vary)
-    lh_add_key(text, snapshot, place->key, false);
+void lh_step_piece(lh_text *text, const lh_snapshot *snapshot, const lh_step_tree *tree,
+                   const lh_merged_step *step) {
+  bool any = step->key.kind != LH_VALUE_NIL;
+  if (any && !step->keys_vary)
+    lh_add_key(text, snapshot, step->key, false);
   else
-    lh_text_string(text, places->paths.folder.pieces.texts[place->piece]);
+    lh_text_string(text, tree->paths.folder.pieces.texts[step->piece]);
 }
 
-char *lh_step_path(const lh_snapshot *snapshot, const lh_merged_paths *places, uint32_t at) {
-  const lh_merged_step *list = places->list;
+char *lh_step_path(const lh_snapshot *snapshot, const lh_step_tree *tree, uint32_t at) {
+  const lh_merged_step *list = tree->list;
   lh_telling telling = {0};
   uint32_t *chain = lh_alloc((size_t)list[at].level + 1, sizeof *chain);
   if (!chain) return NULL;
@@ -32,20 +32,20 @@ char *lh_step_path(const lh_snapshot *snapshot, const lh_merged_paths *places, u
     if (list[i].form == LH_FORM_BASE) break;
   }
   while (n-- > 0) {
-    const lh_merged_step *place = &list[chain[n]];
+    const lh_merged_step *step = &list[chain[n]];
     lh_text piece = {0};
-    lh_step_piece(&piece, snapshot, places, place);
+    lh_step_piece(&piece, snapshot, tree, step);
     if (piece.failed) telling.text.failed = true;
-    lh_tell(&telling, (lh_form)place->form, piece.bytes, piece.n, place->phrase);
+    lh_tell(&telling, (lh_form)step->form, piece.bytes, piece.n, step->phrase);
     lh_text_free(&piece);
   }
   lh_free(chain);
   return lh_text_finish(&telling.text);
 }
 
-/* As lh_path_through: the place before the first new beginning that does not say who holds it. What
+/* As lh_path_through: the step before the first new beginning that does not say who holds it. What
 ** is one or two below the root is _G, a root, or a variable of the main thread. */
-static uint32_t through_of(const lh_merged_paths *t, uint32_t at) {
+static uint32_t through_of(const lh_step_tree *t, uint32_t at) {
   uint32_t first = 0;
   while (t->list[at].form != LH_FORM_BASE) at = t->list[at].above;
   for (; t->list[at].depth > 2; at = t->list[at].above)
@@ -58,7 +58,7 @@ typedef struct counting {
   lh_strings paths;
   uint64_t *objects; /* of each path */
   held *held;        /* of each path */
-  lh_map through;    /* path and the place that it is through -> objects */
+  lh_map through;    /* path and the step that it is through -> objects */
 } counting;
 
 /* False: out of memory. */
@@ -72,15 +72,15 @@ static bool add(counting *c, uint32_t path, uint32_t objects, uint32_t through) 
 }
 
 /* Those that most members have. */
-static bool keep(const lh_snapshot *snapshot, const lh_merged_paths *places, counting *c,
-                 lh_ways *ways) {
-  while (ways->n_holders < LH_MOST_HOLDERS) {
+static bool keep(const lh_snapshot *snapshot, const lh_step_tree *tree, counting *c,
+                 lh_merged_paths *merged) {
+  while (merged->n_holders < LH_MOST_HOLDERS) {
     size_t best = lh_most_of(&c->paths, c->objects);
     if (best == c->paths.n) break;
     const held *most = &c->held[best];
-    lh_holder *holder = &ways->holders[ways->n_holders++];
+    lh_holder *holder = &merged->holders[merged->n_holders++];
     *holder = (lh_holder){.path = lh_copy_text(c->paths.texts[best]), .objects = c->objects[best]};
-    if (most->through) holder->through = lh_step_path(snapshot, places, most->through);
+    if (most->through) holder->through = lh_step_path(snapshot, tree, most->through);
     if (most->through) holder->through_objects = most->through_objects;
     if (!holder->path || (most->through && !holder->through)) return false;
     c->objects[best] = 0;
@@ -88,9 +88,9 @@ static bool keep(const lh_snapshot *snapshot, const lh_merged_paths *places, cou
   return true;
 }
 
-/* Different places may have the same path. */
-bool lh_count_holders(const lh_snapshot *snapshot, const lh_merged_paths *t, uint64_t most_bytes,
-                      lh_ways *ways) {
+/* Different steps may have the same path. */
+bool lh_count_holders(const lh_snapshot *snapshot, const lh_step_tree *t, uint64_t most_bytes,
+                      lh_merged_paths *merged) {
   counting c = {.paths.most_bytes = most_bytes};
   uint64_t n_untold = 0;
   c.objects = lh_alloc_zeroed(t->n, sizeof *c.objects);
@@ -107,8 +107,8 @@ bool lh_count_holders(const lh_snapshot *snapshot, const lh_merged_paths *t, uin
       ok = c.paths.full;
     n_untold += number == LH_NO_NUMBER;
   }
-  ways->total_holders = c.paths.n + n_untold;
-  ok = ok && keep(snapshot, t, &c, ways);
+  merged->total_holders = c.paths.n + n_untold;
+  ok = ok && keep(snapshot, t, &c, merged);
   lh_strings_free(&c.paths);
   lh_map_free(&c.through);
   lh_free(c.objects);

@@ -1,8 +1,8 @@
 /*
-** tree.c - the tree of dominators as intervals (preorder.c), and what in it belongs to every
-** program, or to luaheap. 12 bytes an object.
+** dominator_tree.c - the tree of dominators as intervals (preorder.c), and what in it belongs to
+** every program, or to luaheap. 12 bytes an object.
 */
-#include "advise.h"
+#include "analyses.h"
 
 #include <string.h>
 

@@ -1,24 +1,24 @@
 /*
-** ways_places.c - the shortest paths of many objects as one tree, folded: a place is where those go
-** together whose texts are alike, and a step below it each way that they go on.
+** merged_steps.c - the shortest paths of many objects as one tree, folded: those whose texts are
+** alike make a step together, and below it is one for each way that they go on.
 **
-** A step is told as fold.c tells it, so _G.list[1] and _G.list[2] are one place. There a path is a
-** state whose parents are the pieces of its text, from the last new beginning on ("_G", "upvalue
-** bus of function f"). Here a new beginning stands below what came before it, and all else below
-** the place that its text is a continuation of. So what fold.c tells as .next* is one place,
-** whatever its length, and so is an upvalue that comes again on the way to itself, as in a list of
-** closures. 2.2 million objects in one array: 0.5 s, nearly all of it the walk. 68 bytes a place.
+** A step is told as fold.c tells it, so _G.list[1] and _G.list[2] are one. There a path is a state
+** whose parents are the pieces of its text, from the last new beginning on ("_G", "upvalue bus of
+** function f"). Here a new beginning stands below what came before it, and all else below the step
+** that its text is a continuation of. So what fold.c tells as .next* is one step, whatever its
+** length, and so is an upvalue that comes again on the way to itself, as in a list of closures. 2.2
+** million objects in one array: 0.5 s, nearly all of it the walk. 68 bytes a step.
 */
-#include "advise.h"
+#include "analyses.h"
 
 #include <string.h>
 
-/* Behind so many places on one way all is one. */
+/* Behind so many steps on one path all is one. */
 enum { MAX_DEPTH = 256 };
 
 typedef struct merging {
   const lh_snapshot *snapshot;
-  lh_merged_paths *merged;
+  lh_step_tree *merged;
   lh_map below; /* step, piece, form -> the step behind it */
 } merging;
 
@@ -27,8 +27,9 @@ static bool is_same_key(lh_value a, lh_value b) {
   return a.kind == LH_VALUE_OBJECT ? a.as.object == b.as.object : a.as.integer == b.as.integer;
 }
 
-static uint32_t add_place(merging *m, uint32_t above, const lh_fold_state *state, lh_id entry) {
-  lh_merged_paths *t = m->merged;
+static uint32_t add_step_below(merging *m, uint32_t above, const lh_fold_state *state,
+                               lh_id entry) {
+  lh_step_tree *t = m->merged;
   if (!lh_grow(&t->list, t->n, &t->capacity, sizeof *t->list)) return LH_NO_NUMBER;
   t->list[t->n] =
       (lh_merged_step){.above = above,
@@ -44,16 +45,16 @@ static uint32_t add_place(merging *m, uint32_t above, const lh_fold_state *state
   return (uint32_t)t->n++;
 }
 
-/* The place of the same new beginning, `at` itself or above it. */
-static uint32_t find_above(const lh_merged_paths *t, uint32_t at, const lh_fold_state *state) {
+/* The step of the same new beginning, `at` itself or above it. */
+static uint32_t find_above(const lh_step_tree *t, uint32_t at, const lh_fold_state *state) {
   for (; at != 0; at = t->list[at].above)
     if (t->list[at].piece == state->piece && t->list[at].form == state->form) return at;
   return LH_NO_NUMBER;
 }
 
-/* The place of what is behind an edge from `at`, by its state. */
-static uint32_t step(merging *m, uint32_t at, const lh_fold_state *state, lh_id entry) {
-  lh_merged_paths *t = m->merged;
+/* The step of what is behind an edge from `at`, by its state. */
+static uint32_t step_below(merging *m, uint32_t at, const lh_fold_state *state, lh_id entry) {
+  lh_step_tree *t = m->merged;
   bool begins = state->form == LH_FORM_BASE;
   while (!begins && t->list[at].level >= state->depth) at = t->list[at].above;
   uint64_t words[2] = {(uint64_t)at << 32 | state->piece, state->form};
@@ -62,39 +63,39 @@ static uint32_t step(merging *m, uint32_t at, const lh_fold_state *state, lh_id 
   uint32_t found = begins ? find_above(t, at, state) : LH_NO_NUMBER;
   if (found == at) t->list[at].again = true;
   if (found == LH_NO_NUMBER && t->list[at].depth == MAX_DEPTH) found = at;
-  if (found == LH_NO_NUMBER) found = add_place(m, at, state, entry);
+  if (found == LH_NO_NUMBER) found = add_step_below(m, at, state, entry);
   *below = found;
   return found;
 }
 
-/* Is there one key at this place so far? Of [*] alone the text does not say. */
-static void note_key(lh_merged_step *place, const lh_edge *edge) {
-  if (!place->any_key || edge->kind != LH_EDGE_VALUE) return;
-  if (place->entry == edge->target) place->key = edge->key;
-  if (!is_same_key(place->key, edge->key)) place->keys_vary = true;
+/* Is there one key at this step so far? Of [*] alone the text does not say. */
+static void note_key(lh_merged_step *step, const lh_edge *edge) {
+  if (!step->any_key || edge->kind != LH_EDGE_VALUE) return;
+  if (step->entry == edge->target) step->key = edge->key;
+  if (!is_same_key(step->key, edge->key)) step->keys_vary = true;
 }
 
 /* An upvalue on the way to its content is no object for people. */
-static void note_object(const merging *m, lh_merged_step *place, lh_id id) {
+static void note_object(const merging *m, lh_merged_step *step, lh_id id) {
   uint32_t class_index = lh_class_of(m->snapshot, id);
   if (lh_type_of(m->snapshot, id) == LH_TYPE_UPVALUE && !m->merged->is_member[id]) return;
-  if (place->through++ == 0) place->class_index = class_index;
-  if (place->class_index != class_index) place->class_index = UINT32_MAX;
-  bool better = place->example == LH_NO_OBJECT ||
-                m->merged->is_member[id] > m->merged->is_member[place->example];
-  if (!better && m->merged->is_member[id] == m->merged->is_member[place->example])
-    better = lh_retained_bytes(m->snapshot, id) > lh_retained_bytes(m->snapshot, place->example);
-  if (better) place->example = id;
-  place->here += m->merged->is_member[id];
+  if (step->through++ == 0) step->class_index = class_index;
+  if (step->class_index != class_index) step->class_index = UINT32_MAX;
+  bool better = step->example == LH_NO_OBJECT ||
+                m->merged->is_member[id] > m->merged->is_member[step->example];
+  if (!better && m->merged->is_member[id] == m->merged->is_member[step->example])
+    better = lh_retained_bytes(m->snapshot, id) > lh_retained_bytes(m->snapshot, step->example);
+  if (better) step->example = id;
+  step->here += m->merged->is_member[id];
 }
 
 static bool add_object(const lh_edge *edge, void *payload) {
   merging *m = payload;
-  lh_merged_paths *t = m->merged;
+  lh_step_tree *t = m->merged;
   lh_id id = edge->target;
   uint32_t at = t->of[edge->source];
   if (lh_form_of(m->snapshot, edge) != LH_FORM_NOTHING)
-    at = step(m, at, &t->paths.folder.states[t->paths.state[id]], id);
+    at = step_below(m, at, &t->paths.folder.states[t->paths.state[id]], id);
   if (at == LH_NO_NUMBER) return false;
   t->of[id] = at;
   note_key(&t->list[at], edge);
@@ -102,19 +103,19 @@ static bool add_object(const lh_edge *edge, void *payload) {
   return true;
 }
 
-/* A place stands behind those above it. */
-static void sum_up(lh_merged_paths *t) {
+/* A step stands behind those above it. */
+static void sum_up(lh_step_tree *t) {
   for (size_t i = t->n; i-- > 0;) {
-    lh_merged_step *place = &t->list[i];
-    place->objects += place->here;
+    lh_merged_step *step = &t->list[i];
+    step->objects += step->here;
     if (i == 0) break;
-    t->list[place->above].objects += place->objects;
-    t->list[place->above].n_below++;
+    t->list[step->above].objects += step->objects;
+    t->list[step->above].n_below++;
   }
 }
 
-bool lh_merge_steps(lh_merged_paths *t, const lh_snapshot *snapshot, const lh_id *ids,
-                    size_t n_ids) {
+bool lh_make_step_tree(lh_step_tree *t, const lh_snapshot *snapshot, const lh_id *ids,
+                       size_t n_ids) {
   merging m = {.snapshot = snapshot, .merged = t};
   size_t n = (size_t)snapshot->n + 1;
   t->of = lh_alloc_zeroed(n, sizeof *t->of);
@@ -134,7 +135,7 @@ bool lh_merge_steps(lh_merged_paths *t, const lh_snapshot *snapshot, const lh_id
   return ok;
 }
 
-void lh_merged_free(lh_merged_paths *t) {
+void lh_free_step_tree(lh_step_tree *t) {
   lh_free_folded(&t->paths);
   lh_free(t->list);
   lh_free(t->of);

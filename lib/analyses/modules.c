@@ -6,7 +6,7 @@
 ** the root still leads to. What a module keeps alive alone is what it dominates, and lies within
 ** what it reaches: a path around by one of the four would be one without the module.
 */
-#include "advise.h"
+#include "analyses.h"
 
 #include <stdlib.h>
 #include <string.h>

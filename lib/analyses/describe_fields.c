@@ -8,7 +8,7 @@
 ** their class; both are looked up for each entry, so that a million tables with three fields take
 ** 0.4 s.
 */
-#include "advise.h"
+#include "analyses.h"
 
 #include <stdlib.h>
 #include <string.h>
