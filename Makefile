@@ -187,7 +187,8 @@ build/$(SHARED): build/libluaheap.a
 test: packages
 	@$(MAKE) --no-print-directory test-built
 
-test-built: all $(BUILT:%=build/%) $(TEST_NAMES:%=build/test/tests/%) $(WORK_TESTS:%=build/work/tests/%)
+test-built: all $(BUILT:%=build/%) $(TEST_NAMES:%=build/test/tests/%) \
+  $(WORK_TESTS:%=build/work/tests/%)
 	@BUSTED=$(BUSTED) LUA=$(LUA) tests/run.sh build $(TEST_NAMES:%=build/test/tests/%) \
 	  $(WORK_TESTS:%=build/work/tests/%)
 

@@ -1,6 +1,7 @@
 /*
-** luaheap_analyses.h - what one snapshot can tell: what leaks and what may grow, who owns what, what
-** is wasted, what a class is like, and why a whole set of objects is alive. And pictures of it.
+** luaheap_analyses.h - what one snapshot can tell: what leaks and what may grow, who owns what,
+** what is wasted, what a class is like, and why a whole set of objects is alive. And pictures of
+** it.
 */
 #ifndef LUAHEAP_PUBLIC_ANALYSES_H
 #define LUAHEAP_PUBLIC_ANALYSES_H

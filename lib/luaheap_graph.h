@@ -15,8 +15,8 @@ extern "C" {
 /* ==== 1. Retained sizes, dominators, distance ======================================= */
 
 /* Computes reachability (as the collector sees it: weak tables, ephemerons), distances, shortest
-** paths, immediate dominators and retained sizes. Needed once before the calls below and those
-** of the next headers; harmless again. Cost: O(n + m) but for the dominators' O(m log n); at most 80
+** paths, immediate dominators and retained sizes. Needed once before the calls below and those of
+** the next headers; harmless again. Cost: O(n + m) but for the dominators' O(m log n); at most 80
 ** bytes an object with 3 edges each, at the peak. */
 int lh_analyse(lh_snapshot *snapshot, lh_error *error);
 

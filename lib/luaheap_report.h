@@ -3,9 +3,9 @@
 **
 ** A question, such as "modules", fills a struct of luaheap_analyses.h: its answer. A table of
 ** columns says what stands in that struct, and in the rows that it refers to: under which key, in
-** which unit, and what it means. Everything that shows an answer (JSON, Lua, the text of a terminal) goes by
-** these columns and knows no question; and a question knows nothing of who shows it. So a new
-** column is one line, and a new question one file of lib/report/.
+** which unit, and what it means. Everything that shows an answer (JSON, Lua, the text of a
+** terminal) goes by these columns and knows no question; and a question knows nothing of who shows
+** it. So a new column is one line, and a new question one file of lib/report/.
 **
 **     const lh_question *q = lh_find_question("modules");
 **     lh_report report;

@@ -1,6 +1,6 @@
 /*
-** luaheap_take.h - inside a program that runs Lua: snapshots of its heap, marks in it, watchers that
-** take snapshots by themselves, and a program that looks at itself.
+** luaheap_take.h - inside a program that runs Lua: snapshots of its heap, marks in it, watchers
+** that take snapshots by themselves, and a program that looks at itself.
 */
 #ifndef LUAHEAP_PUBLIC_TAKE_H
 #define LUAHEAP_PUBLIC_TAKE_H

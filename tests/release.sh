@@ -10,8 +10,8 @@
 # that takes snapshots (tests/common/lua_hooked.c): the last line that it prints must be the same as
 # without. The hook ends where a file sets its own.
 #
-# With SPECS="tests/lua/a_spec.lua ..." and TESTS="test_a ..." only these are run, with "" none. All output of
-# theirs is in build/release-5.4.N/log.
+# With SPECS="tests/lua/a_spec.lua ..." and TESTS="test_a ..." only these are run, with "" none. All
+# output of theirs is in build/release-5.4.N/log.
 set -u
 
 fail() {

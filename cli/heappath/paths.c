@@ -58,8 +58,8 @@ static void print_paths(cli *c, const request *r, const subject *s, const lh_pat
       print_others(c, r, s, found);
     }
     putchar('\n');
-    (void)cli_answer(c, NULL, "steps", s->snapshot, r->file,
-                     &(lh_request){.path = &paths[i], .id = s->id});
+    lh_request asked = {.path = &paths[i], .id = s->id};
+    (void)cli_answer(c, NULL, "steps", s->snapshot, r->file, &asked);
     print_never_weak(s, &paths[i]);
     free(text);
   }

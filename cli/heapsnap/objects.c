@@ -30,8 +30,8 @@ static int begin_dominated(hs_cursor *cursor, lh_error *error) {
   return LH_OK;
 }
 
-/* '0x55d0c0a3f2e0' or 'table: 0x55d0c0a3f2e0'; and without quotes, where SQLite makes a number of it,
-** and text of that. */
+/* '0x55d0c0a3f2e0' or 'table: 0x55d0c0a3f2e0'; and without quotes, where SQLite makes a number of
+** it, and text of that. */
 static void begin_address(hs_cursor *cursor) {
   char *end = cursor->text;
   const char *colon = strstr(cursor->text, ": 0x"), *text = colon ? colon + 2 : cursor->text;

@@ -2,10 +2,10 @@
 ** census.c - what a snapshot has, by class and place, in a form that outlives it (see compare.h).
 **
 ** The shortest paths of all objects are folded, and looked at with what is on them first. An
-** object's dominators are on all paths to it, so they have been met: its vertex is a step below that of its immediate dominator. The registry,
-** _G and package.loaded count as the root there, so that a global is a part of the whole, whether
-** something else refers to it, too, or not. 2.2 million objects take 0.5 s; what remains is 24
-** bytes for each vertex.
+** object's dominators are on all paths to it, so they have been met: its vertex is a step below
+** that of its immediate dominator. The registry, _G and package.loaded count as the root there, so
+** that a global is a part of the whole, whether something else refers to it, too, or not. 2.2
+** million objects take 0.5 s; what remains is 24 bytes for each vertex.
 */
 #include "compare.h"
 

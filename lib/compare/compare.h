@@ -49,8 +49,8 @@ void lh_known_free(lh_known_classes *known);
 ** in other builds. False: out of memory. */
 bool lh_label_classes(const lh_known_classes *known, bool exact, uint32_t *row_of, size_t *n_rows);
 
-/* The name of a row to which this class is added: its own, or where the row has another `name`, what
-** both are called. NULL: it has no name yet. */
+/* The name of a row to which this class is added: its own, or where the row has another `name`,
+** what both are called. NULL: it has no name yet. */
 const char *lh_name_with(const lh_known_classes *known, const lh_known_class *class,
                          const char *name);
 

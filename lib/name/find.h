@@ -114,8 +114,8 @@ void lh_add_suggestions(lh_text *text, const lh_snapshot *snapshot, lh_range ask
 /* Why no name can be found, where that is so. */
 void lh_add_no_names(lh_text *text, const lh_snapshot *snapshot);
 
-/* " (it has: x, y, 12 more)", the most alike first; where a number was asked for, or no key is a name,
-** " (it has 22 integer keys, from 1 to 22)". */
+/* " (it has: x, y, 12 more)", the most alike first; where a number was asked for, or no key is a
+** name, " (it has 22 integer keys, from 1 to 22)". */
 void lh_add_keys(lh_text *text, const lh_snapshot *snapshot, lh_range asked, lh_id table,
                  bool number);
 

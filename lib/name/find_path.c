@@ -22,7 +22,8 @@ typedef struct key {
 
 /* {=== Keys ========================================================================== */
 
-/* Of a name behind a dot. Lua wants brackets around one that is not of ASCII alone; people do not. */
+/* Of a name behind a dot. Lua wants brackets around one that is not of ASCII alone; people do
+** not. */
 static bool is_word_character(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
          (unsigned char)c >= 0x80;

@@ -248,8 +248,8 @@ static bool split_key(lh_range range, lh_range *left, lh_range *right) {
   return lh_range_split(*left, " of ", false, left, right);
 }
 
-/* "function on_tick @app.lua:31 in _G.bus[*]": those of a class that are there. Names may have " in "
-** between them, so the first one behind a class's name splits. */
+/* "function on_tick @app.lua:31 in _G.bus[*]": those of a class that are there. Names may
+** have " in " between them, so the first one behind a class's name splits. */
 static bool split_in(const lh_finder *finder, lh_range range, lh_range *left, lh_range *right) {
   static const char word[] = " in ";
   lh_range rest = range, skipped;

@@ -131,8 +131,8 @@ static uint32_t same_class_before(const lh_folder *folder, uint32_t state, uint3
   return LH_NO_NUMBER;
 }
 
-/* "(metatable.__index)*" for "metatable of " and ".__index"; "(upvalue next.run)*" for "upvalue next
-** of function run @app.lua:31 in " and ".run". */
+/* "(metatable.__index)*" for "metatable of " and ".__index"; "(upvalue next.run)*" for "upvalue
+** next of function run @app.lua:31 in " and ".run". */
 static lh_text_id star_in_front(lh_folder *folder, lh_text_id front, lh_text_id behind) {
   const char *before = folder->pieces.texts[front];
   lh_text text = {0};

@@ -97,9 +97,9 @@ struct hl_task {
 ** s:path(v); upvalue 1 tells. This is the index of its i-th argument, the capture not counted. */
 int hl_argument(lua_State *L, int i);
 
-/* Answers by `body`, in protected mode: there index 1 is the snapshot of heap.reader, as in a method
-** of that, and arguments follow from index 2 on. Returns how many results are on the stack, or
-** raises the error. */
+/* Answers by `body`, in protected mode: there index 1 is the snapshot of heap.reader, as in a
+** method of that, and arguments follow from index 2 on. Returns how many results are on the stack,
+** or raises the error. */
 int hl_ask(lua_State *L, hl_task *task, hl_body body);
 
 /* The snapshot, analysed and classified when that is first asked for: of a fresh capture one that

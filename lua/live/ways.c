@@ -139,8 +139,8 @@ static int path_body(lua_State *L, hl_task *t) {
   return 2;
 }
 
-/* Appends those of t->paths to the list on top, at most t->request.limit in all; `asker`: only those that
-** need the asker. */
+/* Appends those of t->paths to the list on top, at most t->request.limit in all; `asker`: only
+** those that need the asker. */
 static void add_paths(lua_State *L, hl_task *t, const lh_snapshot *s, bool asker) {
   size_t n = lua_rawlen(L, -1);
   push_values(L, t, t->paths, t->n_paths);

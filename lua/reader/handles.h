@@ -262,8 +262,8 @@ void hr_open_streams(lua_State *L);
 /* Takes n and the order, or a table of options, which are at `index`; n 0: all. */
 lh_request hr_check_ranking(lua_State *L, int index, size_t limit);
 
-/* The biggest objects of the snapshot at index 1, in a userdata that it pushes; and as fields of the
-** table on the top what is known of their list. */
+/* The biggest objects of the snapshot at index 1, in a userdata that it pushes; and as fields of
+** the table on the top what is known of their list. */
 typedef struct hr_ranking {
   lh_id *ids;
   size_t n, left_out;
@@ -282,8 +282,8 @@ int hr_dominators(lua_State *L);   /* object:dominators() */
 
 /* report.c: the answer to a question of the library; nil, message, code where nothing is as asked.
 ** The same about the snapshot at `index`, as far as it must be analysed, or 0: about none. The same
-** as a list of another kind, which may outlive the snapshot: with addresses in place of objects. And
-** the answer with at most as many rows as argument 2 says. */
+** as a list of another kind, which may outlive the snapshot: with addresses in place of objects.
+** And the answer with at most as many rows as argument 2 says. */
 int hr_answer(lua_State *L, const char *name, const lh_request *request);
 int hr_answer_of(lua_State *L, int index, const char *name, const lh_request *request);
 int hr_answer_plain(lua_State *L, const char *name, const char *kind, const lh_request *request);

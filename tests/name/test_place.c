@@ -1,11 +1,11 @@
 /*
-** test_place.c - places against their definition on random heaps, with some objects asked for twice,
-** and with any allocation failing: objects are at one place if, and only if, their class and the
-** text of their folded path are the same.
+** test_place.c - places against their definition on random heaps, with some objects asked for
+** twice, and with any allocation failing: objects are at one place if, and only if, their class and
+** the text of their folded path are the same.
 **
-** The oracle folds the shortest path of each object by itself. A [*] that stands for one key only is
-** that key in the text of a place, so of paths with a star it is not asked. A failure prints the seed of its heap: run the program with
-** it as its argument to see only that one.
+** The oracle folds the shortest path of each object by itself. A [*] that stands for one key only
+** is that key in the text of a place, so of paths with a star it is not asked. A failure prints the
+** seed of its heap: run the program with it as its argument to see only that one.
 */
 #include <setjmp.h>
 #include <stdarg.h>
