@@ -5,7 +5,7 @@
 **     options.c   one table of options for each command, from which --help is printed too
 **     output.c    errors on stderr, colours, the progress line, the exit with all output written
 **     open.c      a snapshot, opened and analysed, and what to say about one object of it
-**     text.c      counts, sizes and names as people read them
+**     text.c      names as a terminal and a shell take them
 **     table.c     aligned columns, printed as the rows come once there are many
 **     tree.c      the lines of a tree beside the text of its rows
 **     report.c    an answer of the library, as text or JSON
@@ -71,8 +71,6 @@ typedef struct cli {
   bool progress_shown;
   struct option long_options[CLI_MAX_OPTIONS + 1];
   char short_options[2 * CLI_MAX_OPTIONS + 2];
-  lh_number numbers[64]; /* the last 64 results of cli_count and its like */
-  unsigned next_number;
 } cli;
 
 /* Of a table that is put together, before cli_begin: adds options to it, and those questions of the
@@ -141,12 +139,6 @@ int cli_try_open(cli *c, const char *file, lh_snapshot **snapshot, lh_error *err
 lh_snapshot *cli_open(cli *c, const char *file);
 lh_snapshot *cli_open_analysed(cli *c, const char *file);
 
-/* The class, and of a string its beginning. Freed by lh_free. */
-char *cli_what(const lh_snapshot *snapshot, lh_id id);
-
-/* Where the object is, as Lua prints it: 0x55d0c0a3f2e0. */
-const char *cli_address(cli *c, const lh_snapshot *snapshot, lh_id id);
-
 /* The path to it, steps that vary folded where it is long. Freed by lh_free. */
 char *cli_held_by(cli *c, lh_snapshot *snapshot, lh_id id);
 
@@ -156,12 +148,7 @@ char *cli_path_told(const lh_snapshot *snapshot, const lh_path *path, bool folde
 
 /* }=================================================================================== */
 
-/* {=== Numbers and text ============================================================== */
-
-const char *cli_count(cli *c, uint64_t n);                                       /* 1,204 */
-const char *cli_count_of(cli *c, uint64_t n, const char *one, const char *many); /* 1 object */
-const char *cli_size(cli *c, uint64_t bytes);                                    /* 1.2 MB */
-const char *cli_size_change(cli *c, uint64_t from, uint64_t to);                 /* -1.2 MB */
+/* {=== Text =========================================================================== */
 
 /* lh_escaped: valid UTF-8 on one line, with nothing in it that a terminal would obey. What is
 ** escaped already stays as it is. Freed by lh_free. */

@@ -122,13 +122,13 @@ static void parse(cli *c, request *r, int argc, char **argv) {
 
 /* {=== The object ===================================================================== */
 
-char *describe(cli *c, const lh_snapshot *snapshot, lh_id id) {
-  const char *address = cli_address(c, snapshot, id);
-  char *what = cli_what(snapshot, id);
-  size_t size = strlen(what) + strlen(address) + 2;
-  char *text = cli_must(malloc(size));
-  snprintf(text, size, "%s %s", what, address);
-  free(what);
+char *describe(const lh_snapshot *snapshot, lh_id id) {
+  char *what = cli_must(lh_what_text(snapshot, id)), *text;
+  lh_number address = lh_address_text(snapshot, id);
+  size_t size = strlen(what) + sizeof address.text + 2;
+  text = cli_must(malloc(size));
+  snprintf(text, size, "%s %s", what, address.text);
+  lh_free(what);
   return text;
 }
 
@@ -158,7 +158,7 @@ static void open_subject(cli *c, const request *r, subject *s) {
   if (r->expression == NULL) return;
   find(c, r, s);
   s->only_ignored = was_alive && !lh_is_reachable(s->snapshot, s->id);
-  s->text = describe(c, s->snapshot, s->id);
+  s->text = describe(s->snapshot, s->id);
 }
 
 /* }=================================================================================== */
@@ -178,10 +178,10 @@ void tell_asked(cli *c, cli_json *w, const request *r, const subject *s) {
 
 /* {=== JSON =========================================================================== */
 
-json_t *json_of_object(cli *c, const lh_snapshot *snapshot, lh_id id) {
+json_t *json_of_object(const lh_snapshot *snapshot, lh_id id) {
   if (id == LH_ROOT) return cli_must(json_pack("{ss}", "class", "root"));
-  return cli_must(json_pack("{ss ss ss sI sI}", "address", cli_address(c, snapshot, id), "class",
-                            lh_class_name_of(snapshot, id), "type",
+  return cli_must(json_pack("{ss ss ss sI sI}", "address", lh_address_text(snapshot, id).text,
+                            "class", lh_class_name_of(snapshot, id), "type",
                             lh_type_name(lh_type_of(snapshot, id)), "shallow_bytes",
                             (json_int_t)lh_shallow_bytes(snapshot, id), "retained_bytes",
                             (json_int_t)lh_retained_bytes(snapshot, id)));
@@ -194,11 +194,11 @@ void add_edge(json_t *row, const lh_snapshot *snapshot, const lh_edge *edge) {
   lh_free(label);
 }
 
-void json_subject(cli *c, cli_json *w, const subject *s) {
+void json_subject(cli_json *w, const subject *s) {
   char *object = cli_must(lh_object_text(s->snapshot, s->id));
   bool reachable = lh_is_reachable(s->snapshot, s->id);
   cli_json_value(w, "object", json_string(object));
-  cli_json_value(w, "address", json_string(cli_address(c, s->snapshot, s->id)));
+  cli_json_value(w, "address", json_string(lh_address_text(s->snapshot, s->id).text));
   cli_json_value(w, "class", json_string(lh_class_name_of(s->snapshot, s->id)));
   cli_json_value(w, "type", json_string(lh_type_name(lh_type_of(s->snapshot, s->id))));
   cli_json_value(w, "shallow_bytes", cli_json_size(lh_shallow_bytes(s->snapshot, s->id)));
@@ -241,7 +241,7 @@ static void json_no_paths(cli_json *w) {
 static void answer(cli *c, const request *r, const subject *s, cli_json *w) {
   bool reachable = lh_is_reachable(s->snapshot, s->id), json = r->format == FORMAT_JSON;
   if (json) {
-    json_subject(c, w, s);
+    json_subject(w, s);
     tell_asked(c, w, r, s);
     cli_json_value(w, "only_ignored", json_boolean(s->only_ignored));
   }
@@ -251,7 +251,7 @@ static void answer(cli *c, const request *r, const subject *s, cli_json *w) {
   else if (json)
     json_no_paths(w);
   if (r->referrers) answer_referrers(c, r, s, w);
-  if (r->dominators && json) json_dominators(c, w, s);
+  if (r->dominators && json) json_dominators(w, s);
   if (r->dominators && !json && reachable) print_dominators(c, r, s);
 }
 

@@ -46,10 +46,6 @@ lh_snapshot *cli_open_analysed(cli *c, const char *file) {
   return snapshot;
 }
 
-char *cli_what(const lh_snapshot *snapshot, lh_id id) {
-  return cli_must(lh_what_text(snapshot, id));
-}
-
 char *cli_held_by(cli *c, lh_snapshot *snapshot, lh_id id) {
   lh_error error;
   char *text;

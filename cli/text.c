@@ -1,36 +1,9 @@
 /*
-** text.c - numbers as the library writes them, kept until a line is put together: in a ring of 64
-** buffers, enough for any line. And names, as a shell takes them.
+** text.c - names, as a terminal and a shell take them.
 */
 #include <string.h>
 
 #include "cli.h"
-
-static const char *kept(cli *c, lh_number number) {
-  lh_number *slot = &c->numbers[c->next_number++ % (sizeof c->numbers / sizeof *c->numbers)];
-  *slot = number;
-  return slot->text;
-}
-
-const char *cli_count(cli *c, uint64_t n) {
-  return kept(c, lh_count_text(n));
-}
-
-const char *cli_count_of(cli *c, uint64_t n, const char *one, const char *many) {
-  return kept(c, lh_count_of(n, one, many));
-}
-
-const char *cli_size(cli *c, uint64_t bytes) {
-  return kept(c, lh_size_text(bytes, c->exact_bytes));
-}
-
-const char *cli_size_change(cli *c, uint64_t from, uint64_t to) {
-  return kept(c, lh_size_change(from, to, c->exact_bytes));
-}
-
-const char *cli_address(cli *c, const lh_snapshot *snapshot, lh_id id) {
-  return kept(c, lh_address_text(snapshot, id));
-}
 
 char *cli_escape(const char *text) {
   return cli_must(lh_escaped(text, strlen(text)));

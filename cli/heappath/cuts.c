@@ -5,7 +5,7 @@
 #include "heappath.h"
 
 /* Of one cut that leads to one object, that is the object that people mean. */
-static void choose_subject(cli *c, const request *r, subject *s) {
+static void choose_subject(const request *r, subject *s) {
   const lh_without *what = &r->cuts[0].what;
   lh_id id = LH_NO_OBJECT;
   for (size_t i = 0; i < what->n_edges; i++) {
@@ -16,7 +16,7 @@ static void choose_subject(cli *c, const request *r, subject *s) {
   if (r->n_cuts != 1 || id == LH_NO_OBJECT || !lh_is_reachable(s->snapshot, id)) return;
   s->id = id;
   s->found = (lh_found){id, 1, UINT32_MAX};
-  s->text = describe(c, s->snapshot, id);
+  s->text = describe(s->snapshot, id);
 }
 
 static void print_what_holds(cli *c, const subject *s) {
@@ -33,12 +33,12 @@ static void print_what_holds(cli *c, const subject *s) {
 }
 
 void answer_cuts(cli *c, const request *r, subject *s, cli_json *w) {
-  if (s->id == LH_NO_OBJECT && !r->what_if) choose_subject(c, r, s);
+  if (s->id == LH_NO_OBJECT && !r->what_if) choose_subject(r, s);
   lh_request asked = request_about(r, s);
   asked.cuts = r->cuts;
   asked.n_cuts = r->n_cuts;
   asked.each = r->what_if;
-  if (c->json && s->id != LH_NO_OBJECT) json_subject(c, w, s);
+  if (c->json && s->id != LH_NO_OBJECT) json_subject(w, s);
   if (c->json) tell_asked(c, w, r, s);
   if (lh_object_count(s->snapshot) > 1000000) cli_progress(c, "cutting");
   if (cli_answer(c, w, "cut", s->snapshot, r->file, &asked)) return;

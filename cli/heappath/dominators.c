@@ -4,11 +4,12 @@
 #include "heappath.h"
 
 static void dominator_row(cli *c, const subject *s, lh_id id, cli_table *table) {
-  char *what = cli_what(s->snapshot, id), *path = cli_held_by(c, s->snapshot, id);
-  const char *cells[] = {cli_size(c, lh_retained_bytes(s->snapshot, id)),
-                         cli_address(c, s->snapshot, id), what, path};
+  lh_number frees = lh_size_text(lh_retained_bytes(s->snapshot, id), c->exact_bytes);
+  lh_number address = lh_address_text(s->snapshot, id);
+  char *what = cli_must(lh_what_text(s->snapshot, id)), *path = cli_held_by(c, s->snapshot, id);
+  const char *cells[] = {frees.text, address.text, what, path};
   cli_table_row(table, cells, CLI_PLAIN);
-  free(what);
+  lh_free(what);
   lh_free(path);
 }
 
@@ -21,7 +22,7 @@ static void dominator_rows(cli *c, const subject *s, size_t n, cli_table *table)
     } else if (i == half) {
       char text[2 * LH_NUMBER_BYTES];
       const char *cells[] = {"", "", text, ""};
-      snprintf(text, sizeof text, "... %s more ...", cli_count(c, n - 2 * half));
+      snprintf(text, sizeof text, "... %s more ...", lh_count_text(n - 2 * half).text);
       cli_table_row(table, cells, CLI_FAINT);
     }
   }
@@ -34,7 +35,7 @@ void print_dominators(cli *c, const request *r, const subject *s) {
   size_t n = 0;
   for (lh_id id = s->id; (id = lh_immediate_dominator(s->snapshot, id)) != LH_ROOT;) n++;
   printf("%s%s, which retains %s, %s%s\n", cli_style_on(c, CLI_BOLD), s->text,
-         cli_size(c, lh_retained_bytes(s->snapshot, s->id)),
+         lh_size_text(lh_retained_bytes(s->snapshot, s->id), c->exact_bytes).text,
          n == 0   ? "depends on no single object: roots or independent paths hold it"
          : n == 1 ? "would go too if this went:"
                   : "would go too if any of these went:",
@@ -47,11 +48,11 @@ void print_dominators(cli *c, const request *r, const subject *s) {
   cli_table_print(table);
 }
 
-void json_dominators(cli *c, cli_json *w, const subject *s) {
+void json_dominators(cli_json *w, const subject *s) {
   lh_id id = s->id;
   cli_json_open(w, "dominators", '[');
   if (lh_is_reachable(s->snapshot, id))
     while ((id = lh_immediate_dominator(s->snapshot, id)) != LH_ROOT)
-      cli_json_value(w, NULL, json_of_object(c, s->snapshot, id));
+      cli_json_value(w, NULL, json_of_object(s->snapshot, id));
   cli_json_close(w, ']');
 }

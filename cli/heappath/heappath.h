@@ -34,7 +34,7 @@ typedef struct subject {
 enum { LONG_PICTURE = 10 };
 
 /* Listener 0x55d0c0a3f2e0, freed by free. */
-char *describe(cli *c, const lh_snapshot *snapshot, lh_id id);
+char *describe(const lh_snapshot *snapshot, lh_id id);
 
 /* What the library is asked about it; a line about what the object was chosen from, and one of what
 ** is ignored, if there are any, of which JSON has a key. */
@@ -42,9 +42,9 @@ lh_request request_about(const request *r, const subject *s);
 void tell_asked(cli *c, cli_json *w, const request *r, const subject *s);
 
 /* The keys of an object, and in a row those of an edge. */
-json_t *json_of_object(cli *c, const lh_snapshot *snapshot, lh_id id);
+json_t *json_of_object(const lh_snapshot *snapshot, lh_id id);
 void add_edge(json_t *row, const lh_snapshot *snapshot, const lh_edge *edge);
-void json_subject(cli *c, cli_json *w, const subject *s);
+void json_subject(cli_json *w, const subject *s);
 
 /* {=== ignore.c ======================================================================= */
 
@@ -85,7 +85,7 @@ void answer_paths(cli *c, const request *r, const subject *s, cli_json *w);
 void answer_cuts(cli *c, const request *r, subject *s, cli_json *w);
 void answer_referrers(cli *c, const request *r, const subject *s, cli_json *w);
 void print_dominators(cli *c, const request *r, const subject *s);
-void json_dominators(cli *c, cli_json *w, const subject *s);
+void json_dominators(cli_json *w, const subject *s);
 
 /* The answer about a set of objects. False: none of them is alive. */
 bool answer_set(cli *c, const request *r, lh_snapshot *snapshot);

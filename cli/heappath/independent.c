@@ -25,7 +25,7 @@ char *independent_text(cli *c, const subject *s, const lh_independent *found) {
   char *from = found->from == LH_ROOT ? NULL : cli_held_by(c, s->snapshot, found->from);
   size_t size = (from != NULL ? strlen(from) : 0) + 96;
   char *text = cli_must(malloc(size));
-  snprintf(text, size, "%s%s independent path%s%s%s", cli_count(c, found->n),
+  snprintf(text, size, "%s%s independent path%s%s%s", lh_count_text(found->n).text,
            found->is_limited ? " or more" : "", found->n == 1 ? "" : "s",
            from != NULL && found->n > 1 ? " below " : "", from != NULL && found->n > 1 ? from : "");
   lh_free(from);
@@ -51,9 +51,10 @@ void print_independent(cli *c, const subject *s, const lh_independent *found, si
   for (size_t i = first; i < found->n; i++) {
     size_t n_alike = count_alike(texts, first, found->n, i), size = strlen(texts[i]) + 64;
     char *text = cli_must(malloc(size));
-    const char *cells[] = {cli_count(c, found->paths[i].n_steps), text};
+    lh_number n_steps = lh_count_text(found->paths[i].n_steps);
+    const char *cells[] = {n_steps.text, text};
     snprintf(text, size, n_alike > 1 ? "%s (%s that read the same)" : "%s", texts[i],
-             cli_count(c, n_alike));
+             lh_count_text(n_alike).text);
     if (n_alike > 0) cli_table_row(table, cells, CLI_PLAIN);
     free(text);
   }
@@ -98,13 +99,12 @@ json_t *json_through(const subject *s, const lh_path *path) {
 }
 
 /* The keys of what is found, in the object that is open. */
-static void json_found(cli *c, cli_json *w, const subject *s, const lh_independent *found) {
+static void json_found(cli_json *w, const subject *s, const lh_independent *found) {
   cli_json_value(w, "count", cli_json_size(found->n));
   cli_json_value(w, "or_more", json_boolean(found->is_limited));
   cli_json_value(w, "below",
-                 found->n < 2 || found->from == LH_ROOT
-                     ? json_null()
-                     : json_of_object(c, s->snapshot, found->from));
+                 found->n < 2 || found->from == LH_ROOT ? json_null()
+                                                        : json_of_object(s->snapshot, found->from));
   cli_json_open(w, "paths", '[');
   for (size_t i = 0; i < found->n; i++) {
     char *text = cli_must(lh_path_text(s->snapshot, &found->paths[i], false));
@@ -120,11 +120,11 @@ static void json_found(cli *c, cli_json *w, const subject *s, const lh_independe
 void json_independent(cli *c, cli_json *w, const subject *s, const lh_independent *found) {
   junction j;
   cli_json_open(w, "independent", '{');
-  json_found(c, w, s, found);
+  json_found(w, s, found);
   if (found->n == 1 && find_junction(c, s, &j)) {
     cli_json_open(w, "junction", '{');
-    cli_json_value(w, "object", json_of_object(c, s->snapshot, j.id));
-    json_found(c, w, s, &j.found);
+    cli_json_value(w, "object", json_of_object(s->snapshot, j.id));
+    json_found(w, s, &j.found);
     cli_json_close(w, '}');
     lh_independent_free(&j.found);
   } else {

@@ -69,14 +69,14 @@ static void print_paths(cli *c, const request *r, const subject *s, const lh_pat
 
 /* }=================================================================================== */
 
-static void json_path(cli *c, cli_json *w, const subject *s, const lh_path *path) {
+static void json_path(cli_json *w, const subject *s, const lh_path *path) {
   char *text = cli_must(lh_path_text(s->snapshot, path, false));
   cli_json_open(w, NULL, '{');
   cli_json_value(w, "text", json_string(text));
   cli_json_value(w, "through", json_through(s, path));
   cli_json_open(w, "steps", '[');
   for (size_t i = 0; i < path->n_steps; i++) {
-    json_t *row = json_of_object(c, s->snapshot, path->steps[i].target);
+    json_t *row = json_of_object(s->snapshot, path->steps[i].target);
     add_edge(row, s->snapshot, &path->steps[i]);
     cli_json_value(w, NULL, row);
   }
@@ -97,7 +97,7 @@ static void tell_paths(cli *c, const request *r, const subject *s, const lh_path
   if (r->format == FORMAT_DOT) draw_paths(c, s, all ? found->paths : paths, all ? found->n : n);
   if (r->format != FORMAT_JSON) return;
   cli_json_open(w, "paths", '[');
-  for (size_t i = 0; i < n; i++) json_path(c, w, s, &paths[i]);
+  for (size_t i = 0; i < n; i++) json_path(w, s, &paths[i]);
   cli_json_close(w, ']');
   json_independent(c, w, s, found);
 }

@@ -48,7 +48,7 @@ static bool draw(cli *c, const request *r, const lh_request *set, lh_snapshot *s
     cli_check(c, lh_dot_merged_paths(snapshot, merged, stdout, &error), NULL, &error);
   else
     cli_say(c, "nothing keeps %s alive: %s, %s", r->set,
-            cli_count_of(c, merged->garbage_objects, "object", "objects"),
+            lh_count_of(merged->garbage_objects, "object", "objects").text,
             r->n_ignored > 0 ? "garbage or held by what is ignored only"
                              : "garbage that was not yet collected");
   lh_merged_paths_free(merged);
