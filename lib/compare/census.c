@@ -16,60 +16,61 @@
 typedef struct census {
   lh_ladder *ladder;
   const lh_snapshot *snapshot;
-  lh_rung *rung;
+  lh_snapshot_counts *counts;
   uint32_t *row_of; /* of each class of the snapshot */
   lh_folded_paths paths;
   uint32_t *vertex; /* of each object */
-  lh_map kinds;     /* state, class, shared -> kind */
+  lh_map places;    /* state, class, shared -> place */
   size_t vertex_capacity;
 } census;
 
 /* The path with * for its numbers, if it has any. */
-static bool fold_numbers(lh_ladder *ladder, lh_kind *kind) {
+static bool fold_numbers(lh_ladder *ladder, lh_known_place *place) {
   lh_text text = {0};
-  kind->numbers = LH_NO_NUMBER;
-  if (lh_fold_numbers(&text, ladder->texts.texts[kind->path]))
-    return (kind->numbers = lh_strings_take(&ladder->texts, &text)) != LH_NO_NUMBER;
+  place->numbers = LH_NO_NUMBER;
+  if (lh_fold_numbers(&text, ladder->texts.texts[place->path]))
+    return (place->numbers = lh_strings_take(&ladder->texts, &text)) != LH_NO_NUMBER;
   lh_text_free(&text);
   return true;
 }
 
-static uint32_t make_kind(census *c, uint32_t state, uint32_t class_row, bool shared) {
+static uint32_t make_place(census *c, uint32_t state, uint32_t class_row, bool shared) {
   lh_ladder *ladder = c->ladder;
   lh_text text = {0};
   lh_fold_text(&c->paths.folder, state, false, &text);
-  lh_kind kind = {.path = lh_strings_take(&ladder->texts, &text),
-                  .name = LH_NO_NUMBER,
-                  .class_row = class_row,
-                  .shared = shared};
-  if (kind.path == LH_NO_NUMBER) return LH_NO_NUMBER;
-  uint64_t words[2] = {(uint64_t)kind.path << 1 | shared, class_row};
-  uint32_t *known = lh_map_at_words(&ladder->kind_by_words, words, 2);
+  lh_known_place place = {.path = lh_strings_take(&ladder->texts, &text),
+                          .name = LH_NO_NUMBER,
+                          .class_row = class_row,
+                          .shared = shared};
+  if (place.path == LH_NO_NUMBER) return LH_NO_NUMBER;
+  uint64_t words[2] = {(uint64_t)place.path << 1 | shared, class_row};
+  uint32_t *known = lh_map_at_words(&ladder->place_by_words, words, 2);
   if (!known || *known != LH_NO_NUMBER) return known ? *known : LH_NO_NUMBER;
-  lh_stable_text(&text, ladder->texts.texts[kind.path]);
-  kind.stable_path = lh_strings_take(&ladder->texts, &text);
-  if (kind.stable_path == LH_NO_NUMBER || !fold_numbers(ladder, &kind) ||
-      !lh_grow(&ladder->kinds, ladder->n_kinds, &ladder->kind_capacity, sizeof kind))
+  lh_stable_text(&text, ladder->texts.texts[place.path]);
+  place.stable_path = lh_strings_take(&ladder->texts, &text);
+  if (place.stable_path == LH_NO_NUMBER || !fold_numbers(ladder, &place) ||
+      !lh_grow(&ladder->places, ladder->n_places, &ladder->place_capacity, sizeof place))
     return LH_NO_NUMBER;
-  ladder->kinds[ladder->n_kinds] = kind;
-  *known = (uint32_t)ladder->n_kinds++;
+  ladder->places[ladder->n_places] = place;
+  *known = (uint32_t)ladder->n_places++;
   return *known;
 }
 
-static uint32_t kind_of(census *c, lh_id id, bool shared) {
+static uint32_t place_of(census *c, lh_id id, bool shared) {
   uint32_t class_row = c->row_of[lh_class_of(c->snapshot, id)], state = c->paths.state[id];
-  uint32_t *known = lh_map_at(&c->kinds, (uint64_t)state << 32 | (uint64_t)class_row << 1 | shared);
-  if (known && *known == LH_NO_NUMBER) *known = make_kind(c, state, class_row, shared);
+  uint32_t *known =
+      lh_map_at(&c->places, (uint64_t)state << 32 | (uint64_t)class_row << 1 | shared);
+  if (known && *known == LH_NO_NUMBER) *known = make_place(c, state, class_row, shared);
   return known ? *known : LH_NO_NUMBER;
 }
 
 /* Vertices that are new to the ladder have no counts yet. */
 static bool make_room(census *c, uint32_t vertex) {
-  lh_rung *rung = c->rung;
-  while (rung->n_vertices <= vertex) {
-    if (!lh_grow(&rung->of_vertex, rung->n_vertices, &c->vertex_capacity, sizeof(lh_tally)))
+  lh_snapshot_counts *counts = c->counts;
+  while (counts->n_vertices <= vertex) {
+    if (!lh_grow(&counts->of_vertex, counts->n_vertices, &c->vertex_capacity, sizeof(lh_tally)))
       return false;
-    rung->of_vertex[rung->n_vertices++] = (lh_tally){0};
+    counts->of_vertex[counts->n_vertices++] = (lh_tally){0};
   }
   return true;
 }
@@ -84,9 +85,9 @@ static bool count_object(census *c, lh_id id) {
   uint64_t bytes = lh_shallow_bytes(c->snapshot, id);
   uint64_t entries = lh_lasting_entries(c->snapshot, id);
   if (!make_room(c, c->vertex[id])) return false;
-  count(&c->rung->of_vertex[c->vertex[id]], bytes, entries);
-  count(&c->rung->of_class[c->row_of[lh_class_of(c->snapshot, id)]], bytes, entries);
-  count(&c->rung->whole, bytes, entries);
+  count(&c->counts->of_vertex[c->vertex[id]], bytes, entries);
+  count(&c->counts->of_class[c->row_of[lh_class_of(c->snapshot, id)]], bytes, entries);
+  count(&c->counts->whole, bytes, entries);
   return true;
 }
 
@@ -103,9 +104,9 @@ static bool add_object(census *c, lh_id id) {
   c->vertex[id] = in_base ? 0 : c->vertex[above];
   if (lh_is_own(c->snapshot, id)) return true;
   bool shared = in_base ? !is_base(c->snapshot, parent) : parent != above;
-  uint32_t kind = kind_of(c, id, shared);
-  if (kind == LH_NO_NUMBER) return false;
-  c->vertex[id] = lh_trie_step(&c->ladder->trie, c->vertex[id], kind);
+  uint32_t place = place_of(c, id, shared);
+  if (place == LH_NO_NUMBER) return false;
+  c->vertex[id] = lh_trie_step(&c->ladder->trie, c->vertex[id], place);
   return c->vertex[id] != LH_NO_NUMBER && count_object(c, id);
 }
 
@@ -113,21 +114,21 @@ static bool map_classes(census *c) {
   lh_known_classes *known = &c->ladder->known;
   c->row_of = lh_alloc(lh_class_count(c->snapshot), sizeof *c->row_of);
   if (!c->row_of || !lh_know_classes(known, c->snapshot, c->row_of)) return false;
-  c->rung->n_classes = known->n;
-  c->rung->of_class = lh_alloc_zeroed(known->n, sizeof *c->rung->of_class);
-  return c->rung->of_class != NULL;
+  c->counts->n_classes = known->n;
+  c->counts->of_class = lh_alloc_zeroed(known->n, sizeof *c->counts->of_class);
+  return c->counts->of_class != NULL;
 }
 
-/* Tells each kind by the one key that it has, if it has one; else by its path. */
-static bool name_kinds(census *c) {
+/* Tells each place by the one key that it has, if it has one; else by its path. */
+static bool name_places(census *c) {
   lh_ladder *ladder = c->ladder;
-  for (size_t i = 0; i < c->kinds.n; i++) {
+  for (size_t i = 0; i < c->places.n; i++) {
     lh_text text = {0};
-    lh_fold_text(&c->paths.folder, (uint32_t)(c->kinds.keys[i] >> 32), true, &text);
+    lh_fold_text(&c->paths.folder, (uint32_t)(c->places.keys[i] >> 32), true, &text);
     lh_text_id name = lh_strings_take(&ladder->texts, &text);
     if (name == LH_NO_NUMBER) return false;
-    lh_kind *kind = &ladder->kinds[c->kinds.values[i]];
-    kind->name = kind->name == LH_NO_NUMBER || kind->name == name ? name : kind->path;
+    lh_known_place *place = &ladder->places[c->places.values[i]];
+    place->name = place->name == LH_NO_NUMBER || place->name == name ? name : place->path;
   }
   return true;
 }
@@ -142,12 +143,12 @@ static bool take_census(census *c) {
     if (lh_is_reachable(c->snapshot, id)) ids[n_ids++] = id;
   ok = ok && lh_fold_paths(&c->paths, c->snapshot, ids, n_ids, NULL, NULL);
   for (size_t i = 1; ok && i < c->paths.n; i++) ok = add_object(c, c->paths.order[i]);
-  ok = ok && name_kinds(c);
+  ok = ok && name_places(c);
   lh_free_folded(&c->paths);
   lh_free(ids);
   lh_free(c->vertex);
   lh_free(c->row_of);
-  lh_map_free(&c->kinds);
+  lh_map_free(&c->places);
   return ok;
 }
 
@@ -164,18 +165,18 @@ int lh_ladder_new(lh_ladder **out, lh_error *error) {
   return lh_fail_memory(error, "beginning a ladder");
 }
 
-static void free_rung(lh_rung *rung) {
-  lh_free(rung->of_vertex);
-  lh_free(rung->of_class);
+static void free_counts(lh_snapshot_counts *counts) {
+  lh_free(counts->of_vertex);
+  lh_free(counts->of_class);
 }
 
 void lh_ladder_free(lh_ladder *ladder) {
   if (!ladder) return;
-  for (size_t i = 0; i < ladder->n_rungs; i++) free_rung(&ladder->rungs[i]);
-  lh_free(ladder->rungs);
+  for (size_t i = 0; i < ladder->n_snapshots; i++) free_counts(&ladder->snapshots[i]);
+  lh_free(ladder->snapshots);
   lh_trie_free(&ladder->trie);
-  lh_free(ladder->kinds);
-  lh_map_free(&ladder->kind_by_words);
+  lh_free(ladder->places);
+  lh_map_free(&ladder->place_by_words);
   lh_known_free(&ladder->known);
   lh_strings_free(&ladder->texts);
   lh_free(ladder);
@@ -185,25 +186,26 @@ int lh_ladder_add(lh_ladder *ladder, lh_snapshot *snapshot, lh_error *error) {
   int code = lh_analyse(snapshot, error);
   if (!code) code = lh_classify(snapshot, error);
   if (code) return code;
-  lh_rung rung = {.state_id = snapshot->info.state_id,
-                  .time_ns = snapshot->info.time_ns,
-                  .serial = snapshot->info.serial};
-  census c = {.ladder = ladder, .snapshot = snapshot, .rung = &rung};
+  lh_snapshot_counts counts = {.state_id = snapshot->info.state_id,
+                               .time_ns = snapshot->info.time_ns,
+                               .serial = snapshot->info.serial};
+  census c = {.ladder = ladder, .snapshot = snapshot, .counts = &counts};
   const char *name = snapshot->info.name;
-  rung.name = lh_strings_add(&ladder->texts, name, strlen(name));
-  bool ok = rung.name != LH_NO_NUMBER && take_census(&c) &&
-            lh_grow(&ladder->rungs, ladder->n_rungs, &ladder->rung_capacity, sizeof rung);
+  counts.name = lh_strings_add(&ladder->texts, name, strlen(name));
+  bool ok =
+      counts.name != LH_NO_NUMBER && take_census(&c) &&
+      lh_grow(&ladder->snapshots, ladder->n_snapshots, &ladder->snapshot_capacity, sizeof counts);
   if (!ok) {
-    free_rung(&rung);
+    free_counts(&counts);
     return lh_fail_memory(error, "counting what is in the snapshot");
   }
-  ladder->rungs[ladder->n_rungs++] = rung;
+  ladder->snapshots[ladder->n_snapshots++] = counts;
   return 0;
 }
 
 bool lh_ladder_same_state(const lh_ladder *ladder) {
-  for (size_t i = 1; i < ladder->n_rungs; i++)
-    if (ladder->rungs[i].state_id != ladder->rungs[0].state_id) return false;
+  for (size_t i = 1; i < ladder->n_snapshots; i++)
+    if (ladder->snapshots[i].state_id != ladder->snapshots[0].state_id) return false;
   return true;
 }
 

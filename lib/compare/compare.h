@@ -136,49 +136,49 @@ uint32_t lh_trie_step(lh_trie *trie, uint32_t vertex, uint32_t label);
 
 /* {=== census.c ====================================================================== */
 
-/* What is called the same. */
-typedef struct lh_kind {
+/* A place in several snapshots: what is of one class under one folded path. */
+typedef struct lh_known_place {
   lh_text_id path, stable_path; /* folded; and without lines of functions and the like */
   lh_text_id numbers;           /* with * for numbers in names; LH_NO_NUMBER: has none */
   lh_text_id name;              /* with a key in place of [*], if all snapshots had that one only */
   uint32_t class_row;
   bool shared; /* its immediate dominator does not hold it, but several things do that it holds */
-} lh_kind;
+} lh_known_place;
 
 typedef struct lh_tally {
   uint64_t objects, bytes, entries;
 } lh_tally;
 
 /* One snapshot: the counts of all, of each vertex and of each class that was known then. */
-typedef struct lh_rung {
+typedef struct lh_snapshot_counts {
   uint64_t state_id, time_ns;
   uint32_t serial;
   lh_text_id name;
   lh_tally whole;
   lh_tally *of_vertex, *of_class;
   size_t n_vertices, n_classes;
-} lh_rung;
+} lh_snapshot_counts;
 
 struct lh_ladder {
   lh_strings texts;
   lh_known_classes known;
-  lh_kind *kinds;
-  size_t n_kinds, kind_capacity;
-  lh_map kind_by_words;
-  lh_trie trie; /* its labels are kinds */
-  lh_rung *rungs;
-  size_t n_rungs, rung_capacity;
+  lh_known_place *places;
+  size_t n_places, place_capacity;
+  lh_map place_by_words;
+  lh_trie trie; /* its labels are places */
+  lh_snapshot_counts *snapshots;
+  size_t n_snapshots, snapshot_capacity;
 };
 
 /* }=================================================================================== */
 
 /* {=== view.c ======================================================================== */
 
-/* The ladder's tree with other labels, rows: kinds that are told as one. */
+/* The ladder's tree with other labels, rows: places that are told as one. */
 typedef struct lh_view {
-  uint32_t *row_of;  /* of each kind */
-  lh_text_id *paths; /* of each row: what its kinds have in common */
-  lh_text_id *names; /* of each row: what a person is told, more exact where all kinds agree */
+  uint32_t *row_of;  /* of each place */
+  lh_text_id *paths; /* of each row: what its places have in common */
+  lh_text_id *names; /* of each row: what a person is told, more exact where all places agree */
   bool *has_numbers; /* of each row: is it told with * for them? */
   size_t n_rows;
   lh_trie trie;

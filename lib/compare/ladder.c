@@ -22,7 +22,7 @@ typedef struct builder {
   const lh_ladder *ladder;
   bool halves; /* the first half was before, the second after */
   lh_view view;
-  lh_figures *figures; /* of row r in snapshot k: [r * n_rungs + k] */
+  lh_figures *figures; /* of row r in snapshot k: [r * n_snapshots + k] */
   uint8_t *verdict;    /* of each row */
   bool *changes;       /* has its own bytes or entries changed? */
   uint32_t *head;      /* of each vertex: the row to which what is below it belongs */
@@ -56,7 +56,7 @@ static void find_growths(const uint64_t *series, size_t n, int64_t growth[2]) {
 }
 
 static lh_verdict judge(const builder *b, const lh_figures *at, lh_figure figure) {
-  size_t n = b->ladder->n_rungs;
+  size_t n = b->ladder->n_snapshots;
   int64_t growth[2];
   for (size_t k = 0; k < n; k++) b->series[k] = figure(&at[k]);
   if (!b->halves) return lh_verdict_of(b->series, n);
@@ -90,13 +90,13 @@ static void add(lh_figures *to, const lh_tally *own, bool is_itself) {
 
 /* Each row with what is called so, wherever in the tree that is. */
 static void judge_rows_alone(builder *b) {
-  size_t n_rungs = b->ladder->n_rungs, n = b->view.trie.n;
-  for (size_t k = 0; k < n_rungs; k++)
+  size_t n_snapshots = b->ladder->n_snapshots, n = b->view.trie.n;
+  for (size_t k = 0; k < n_snapshots; k++)
     for (size_t v = 1; v < n; v++)
-      add(&b->figures[b->view.trie.vertices[v].label * n_rungs + k], &b->view.counts[k * n + v],
+      add(&b->figures[b->view.trie.vertices[v].label * n_snapshots + k], &b->view.counts[k * n + v],
           true);
   for (size_t row = 0; row < b->view.n_rows; row++) {
-    const lh_figures *at = &b->figures[row * n_rungs];
+    const lh_figures *at = &b->figures[row * n_snapshots];
     b->verdict[row] = (uint8_t)judge(b, at, objects_of);
     b->changes[row] = judge(b, at, bytes_of) != LH_LEVEL || judge(b, at, entries_of) != LH_LEVEL;
   }
@@ -116,12 +116,13 @@ static void find_owners(builder *b) {
 }
 
 static void fill_rows(builder *b) {
-  size_t n_rungs = b->ladder->n_rungs, n = b->view.trie.n;
-  memset(b->figures, 0, b->view.n_rows * n_rungs * sizeof *b->figures);
-  for (size_t k = 0; k < n_rungs; k++) {
+  size_t n_snapshots = b->ladder->n_snapshots, n = b->view.trie.n;
+  memset(b->figures, 0, b->view.n_rows * n_snapshots * sizeof *b->figures);
+  for (size_t k = 0; k < n_snapshots; k++) {
     for (size_t v = 1; v < n; v++) {
       uint32_t owner = b->owner[v];
-      lh_figures *to = owner == NOBODY ? &b->growth->level[k] : &b->figures[owner * n_rungs + k];
+      lh_figures *to =
+          owner == NOBODY ? &b->growth->level[k] : &b->figures[owner * n_snapshots + k];
       add(to, &b->view.counts[k * n + v], owner == b->view.trie.vertices[v].label);
     }
   }
@@ -138,7 +139,7 @@ static uint64_t all_objects_of(const lh_figures *figures) {
 /* In a ladder the first step is the one before: it warms up. */
 static void find_growth(const builder *b, const lh_figures *at, lh_figure figure,
                         int64_t growth[2]) {
-  size_t n = b->ladder->n_rungs, second = n > 2;
+  size_t n = b->ladder->n_snapshots, second = n > 2;
   for (size_t k = 0; k < n; k++) b->series[k] = figure(&at[k]);
   find_growths(b->series, n, growth);
   if (b->halves) return;
@@ -196,7 +197,7 @@ static void sort_rows(const builder *b, lh_growth_row *rows, size_t n) {
 }
 
 static void add_level(builder *b, const lh_figures *at) {
-  for (size_t k = 0; k < b->ladder->n_rungs; k++) {
+  for (size_t k = 0; k < b->ladder->n_snapshots; k++) {
     b->growth->level[k].bytes += at[k].bytes;
     b->growth->level[k].all_objects += at[k].all_objects;
   }
@@ -209,7 +210,7 @@ static bool list_paths(builder *b) {
   growth->paths = lh_alloc(b->view.n_rows, sizeof *growth->paths);
   bool ok = main_class && growth->paths && lh_find_main_classes(ladder, &b->view, main_class);
   for (size_t i = 0; ok && i < b->view.n_rows; i++) {
-    const lh_figures *at = &b->figures[i * ladder->n_rungs];
+    const lh_figures *at = &b->figures[i * ladder->n_snapshots];
     lh_growth_row *row = &growth->paths[growth->n_paths];
     lh_verdict verdict = judge_row(b, at);
     if (verdict == LH_LEVEL) {
@@ -237,9 +238,9 @@ static bool list_paths(builder *b) {
 static bool list_classes(builder *b) {
   const lh_ladder *ladder = b->ladder;
   lh_growth *growth = b->growth;
-  size_t n_rows = 0, n = ladder->known.n, n_rungs = ladder->n_rungs;
+  size_t n_rows = 0, n = ladder->known.n, n_snapshots = ladder->n_snapshots;
   uint32_t *row_of = lh_alloc(n, sizeof *row_of);
-  lh_figures *figures = lh_alloc_zeroed(n, n_rungs * sizeof *figures);
+  lh_figures *figures = lh_alloc_zeroed(n, n_snapshots * sizeof *figures);
   growth->memory->by_class = figures;
   growth->classes = lh_alloc_zeroed(n, sizeof *growth->classes);
   bool ok = row_of && figures && growth->classes &&
@@ -249,13 +250,13 @@ static bool list_classes(builder *b) {
     lh_growth_row *row = &growth->classes[row_of[i]];
     row->class_name = lh_name_with(&ladder->known, class, row->class_name);
     row->type = class->entry.visible.type;
-    for (size_t k = 0; k < n_rungs; k++)
-      if (i < ladder->rungs[k].n_classes)
-        add(&figures[row_of[i] * n_rungs + k], &ladder->rungs[k].of_class[i], true);
+    for (size_t k = 0; k < n_snapshots; k++)
+      if (i < ladder->snapshots[k].n_classes)
+        add(&figures[row_of[i] * n_snapshots + k], &ladder->snapshots[k].of_class[i], true);
   }
   for (size_t i = 0; ok && i < n_rows; i++) {
     lh_growth_row *row = &growth->classes[i];
-    row->at = &figures[i * n_rungs];
+    row->at = &figures[i * n_snapshots];
     row->verdict = judge_row(b, row->at);
     if (row->verdict != LH_LEVEL) growth->classes[growth->n_classes++] = *row;
   }
@@ -269,7 +270,7 @@ static bool list_classes(builder *b) {
 static bool begin(builder *b) {
   const lh_ladder *ladder = b->ladder;
   lh_growth *growth = b->growth;
-  size_t n = ladder->n_rungs;
+  size_t n = ladder->n_snapshots;
   growth->n_snapshots = n;
   growth->same_state = lh_ladder_same_state(ladder);
   growth->whole = lh_alloc_zeroed(n, sizeof *growth->whole);
@@ -280,9 +281,9 @@ static bool begin(builder *b) {
   if (!growth->whole || !growth->level || !growth->at_seconds || !growth->memory || !b->series)
     return false;
   for (size_t k = 0; k < n; k++) {
-    add(&growth->whole[k], &ladder->rungs[k].whole, true);
+    add(&growth->whole[k], &ladder->snapshots[k].whole, true);
     growth->at_seconds[k] =
-        ((double)ladder->rungs[k].time_ns - (double)ladder->rungs[0].time_ns) / 1e9;
+        ((double)ladder->snapshots[k].time_ns - (double)ladder->snapshots[0].time_ns) / 1e9;
   }
   double seconds = growth->at_seconds[n - 1] - growth->at_seconds[n > 2];
   if (seconds > 0) growth->seconds = seconds;
@@ -297,12 +298,12 @@ static bool begin(builder *b) {
 }
 
 static int check_order(const lh_ladder *ladder, bool halves, lh_error *error) {
-  size_t n = ladder->n_rungs;
+  size_t n = ladder->n_snapshots;
   if (n < 2) return lh_fail(error, LH_EARGUMENT, "growth needs at least two snapshots");
   if (halves && n % 2 != 0)
     return lh_fail(error, LH_EARGUMENT, "as many snapshots are needed after as before");
   for (size_t k = 1; k < n; k++) {
-    const lh_rung *a = &ladder->rungs[k - 1], *b = &ladder->rungs[k];
+    const lh_snapshot_counts *a = &ladder->snapshots[k - 1], *b = &ladder->snapshots[k];
     bool is_change = halves && k == n / 2; /* from before to after: in any order */
     if (is_change || a->state_id != b->state_id || a->serial < b->serial) continue;
     lh_text text = {0};

@@ -25,16 +25,16 @@ static bool count(poll *t, uint32_t row, uint32_t class_row, uint64_t objects, u
 }
 
 /* Fills in the rows that have objects in this snapshot and no class yet. */
-static bool look_at(const lh_ladder *ladder, const lh_view *view, const lh_rung *rung,
+static bool look_at(const lh_ladder *ladder, const lh_view *view, const lh_snapshot_counts *counts,
                     uint64_t *most, uint32_t *main_class, const uint8_t *done) {
   poll t = {0};
   bool ok = true;
-  for (size_t v = 1; ok && v < rung->n_vertices; v++) {
-    uint32_t kind = ladder->trie.vertices[v].label, row = view->row_of[kind];
-    uint32_t class_row = ladder->kinds[kind].class_row;
+  for (size_t v = 1; ok && v < counts->n_vertices; v++) {
+    uint32_t place = ladder->trie.vertices[v].label, row = view->row_of[place];
+    uint32_t class_row = ladder->places[place].class_row;
     uint64_t sum = 0;
-    if (done[row] || rung->of_vertex[v].objects == 0) continue;
-    ok = count(&t, row, class_row, rung->of_vertex[v].objects, &sum);
+    if (done[row] || counts->of_vertex[v].objects == 0) continue;
+    ok = count(&t, row, class_row, counts->of_vertex[v].objects, &sum);
     if (sum < most[row] || (sum == most[row] && class_row > main_class[row])) continue;
     most[row] = sum;
     main_class[row] = class_row;
@@ -50,8 +50,8 @@ bool lh_find_main_classes(const lh_ladder *ladder, const lh_view *view, uint32_t
   bool ok = most && done;
   size_t n_left = view->n_rows;
   memset(main_class, 0, view->n_rows * sizeof *main_class);
-  for (size_t k = ladder->n_rungs; ok && n_left > 0 && k-- > 0;) {
-    ok = look_at(ladder, view, &ladder->rungs[k], most, main_class, done);
+  for (size_t k = ladder->n_snapshots; ok && n_left > 0 && k-- > 0;) {
+    ok = look_at(ladder, view, &ladder->snapshots[k], most, main_class, done);
     for (size_t row = 0; row < view->n_rows; row++) {
       n_left -= !done[row] && most[row] > 0;
       done[row] = most[row] > 0;

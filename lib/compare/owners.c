@@ -31,10 +31,10 @@ static void name_parts(const lh_ladder *ladder, const lh_view *view, const uint3
 
 static void fill_parts(const lh_ladder *ladder, const lh_view *view, lh_part *parts) {
   size_t n = view->trie.n;
-  const size_t rungs[2] = {0, ladder->n_rungs - 1};
+  const size_t snapshots[2] = {0, ladder->n_snapshots - 1};
   for (int i = 0; i < 2; i++) {
     for (size_t v = 0; v < n; v++) {
-      const lh_tally *own = &view->counts[rungs[i] * n + v];
+      const lh_tally *own = &view->counts[snapshots[i] * n + v];
       parts[v].own_objects[i] = parts[v].objects[i] = own->objects;
       parts[v].own_bytes[i] = parts[v].bytes[i] = own->bytes;
     }
@@ -45,7 +45,7 @@ static void fill_parts(const lh_ladder *ladder, const lh_view *view, lh_part *pa
 int lh_ladder_owners(const lh_ladder *ladder, lh_part **parts, size_t *n_parts, lh_error *error) {
   lh_view view;
   *parts = NULL;
-  if (ladder->n_rungs < 2)
+  if (ladder->n_snapshots < 2)
     return lh_fail(error, LH_EARGUMENT, "growth needs at least two snapshots");
   if (!lh_view_make(ladder, true, &view)) return lh_fail_memory(error, "looking for owners");
   lh_part *list = lh_alloc_zeroed(view.trie.n, sizeof *list);

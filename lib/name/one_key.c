@@ -37,13 +37,11 @@ void lh_join_one_key_maps(lh_namer *namer) {
   for (lh_id id = 1; id <= namer->snapshot->n && !namer->failed; id++) {
     if (!has_one_key(namer, id, &found.holds)) continue;
     found.table = id;
-    uint32_t *held = lh_map_at(&count, found.holds);
-    if (!held || !lh_grow(&maps, n, &capacity, sizeof *maps)) {
+    if (!lh_map_count(&count, found.holds) || !lh_grow(&maps, n, &capacity, sizeof *maps)) {
       namer->failed = true;
       break;
     }
     maps[n++] = found;
-    *held = *held == LH_NO_NUMBER ? 1 : *held + 1;
   }
   for (size_t i = 0; i < n && !namer->failed; i++) {
     if (lh_map_get(&count, maps[i].holds) < MANY) continue;

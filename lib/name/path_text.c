@@ -260,9 +260,7 @@ static bool note_varying(const lh_snapshot *snapshot, lh_id table) {
   bool ok = true;
   for (lh_edges_begin(snapshot, table, &it); ok && lh_edges_next(&it, &edge);) {
     if (!lh_is_keyed_object(snapshot, &edge)) continue;
-    uint32_t *n = lh_map_at(&n_alike, lh_class_of(snapshot, edge.target));
-    ok = n != NULL;
-    if (ok) *n = *n == LH_NO_NUMBER ? 1 : *n + 1;
+    ok = lh_map_count(&n_alike, lh_class_of(snapshot, edge.target));
     n_values++;
   }
   for (lh_edges_begin(snapshot, table, &it); ok && lh_edges_next(&it, &edge);) {
