@@ -156,7 +156,7 @@ $(1)/tests/test_heapsnap: TEST_LIBS += $$(SQL_LIBS)
 $$(addprefix $(1)/tests/,$$(TEST_NAMES) $$(WORK_TESTS)): $(1)/tests/%: \
   $$$$(addprefix $(1)/,$$$$(addsuffix .o,$$$$(basename $$$$(wildcard tests/*/$$$$*.c)))) \
   $(1)/tests/libcommon.a $(1)/libluaheap.a
-	$$(Q)$$(CC) $$(CFLAGS) $(2) $$(LDFLAGS) -Wl,--export-dynamic \
+	$$(Q)$$(CC) $$(CFLAGS) $(2) $$(LDFLAGS) -Wl,--export-dynamic -Wl,--no-as-needed \
 	  $$(if $$(filter $$(@F),$$(WRAPPING_TESTS)),$$(WRAPPED:%=-Wl,--wrap=%)) -o $$@ \
 	  $$(filter %.o,$$^) $$(filter %.a,$$^) $$(TEST_LIBS)
 endef

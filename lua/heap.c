@@ -7,9 +7,9 @@
 ** nothing is allocated before or after a snapshot either. Failures return nil, message, errno;
 ** wrong arguments and a Lua that is not known raise errors.
 */
-#include <lauxlib.h>
 #include <string.h>
 
+#include "host.h"
 #include "live/live.h"
 
 static const char *check_string(lua_State *L, int index, size_t *length) {
@@ -322,6 +322,7 @@ int luaopen_heap(lua_State *L) {
                                        {"stats", heap_stats},
                                        {NULL, NULL}};
   lh_error error;
+  if (!HR_IS_AT_HOME(L)) return 0;
   if (lh_attach(L, &error) < 0) {
     lua_pushstring(L, error.message);
     return lua_error(L);

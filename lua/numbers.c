@@ -2,8 +2,7 @@
 ** numbers.c - `require "heap.numbers"`, found in heap.so: the library's words for numbers
 ** (luaheap_read.h), for what is printed in Lua.
 */
-#include <lauxlib.h>
-
+#include "host.h"
 #include "luaheap_read.h"
 
 /* Not in older releases, which lh_attach refuses before this is called. */
@@ -49,6 +48,7 @@ __attribute__((visibility("default"))) int luaopen_heap_numbers(lua_State *L);
 int luaopen_heap_numbers(lua_State *L) {
   static const luaL_Reg functions[] = {
       {"count", count}, {"count_of", count_of}, {"size", size}, {"time", time_of}, {NULL, NULL}};
+  if (!HR_IS_AT_HOME(L)) return 0;
   lua_createtable(L, 0, 4);
   luaL_setfuncs(L, functions, 0);
   return 1;

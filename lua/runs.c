@@ -3,6 +3,7 @@
 ** need of C: marks that are taken away again, and the snapshots of captures analysed as though the
 ** asking, or a test framework, were not there.
 */
+#include "host.h"
 #include "live/live.h"
 
 /* {=== Marks ========================================================================== */
@@ -115,6 +116,7 @@ __attribute__((visibility("default"))) int luaopen_heap_runs(lua_State *L);
 int luaopen_heap_runs(lua_State *L) {
   static const luaL_Reg functions[] = {{"mark", mark},   {"drop", drop},   {"analyse", analyse},
                                        {"count", count}, {"below", below}, {NULL, NULL}};
+  if (!HR_IS_AT_HOME(L)) return 0;
   lua_createtable(L, 0, 6);
   luaL_setfuncs(L, functions, 0);
   return 1;

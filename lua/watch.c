@@ -5,17 +5,14 @@
 ** heap.so.
 */
 #include <dlfcn.h>
-#include <lauxlib.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "host.h"
 #include "luaheap.h"
-
-/* Not in older releases, which lh_attach refuses before these are called. */
-#pragma weak luaL_setfuncs
 
 /* {=== Reports ======================================================================= */
 
@@ -147,6 +144,7 @@ int luaopen_heap_watch(lua_State *L) {
   static const luaL_Reg functions[] = {
       {"start", start}, {"stop", stop}, {"environment", environment}, {NULL, NULL}};
   lh_error error;
+  if (!HR_IS_AT_HOME(L)) return 0;
   if (lh_attach(L, &error) < 0) {
     lua_pushstring(L, error.message);
     return lua_error(L);

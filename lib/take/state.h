@@ -15,23 +15,8 @@
 #ifndef LUAHEAP_STATE_H
 #define LUAHEAP_STATE_H
 
-#include <lua.h>
-
 #include "walk.h"
-
-/* Not in all of Lua 5.1 to 5.3 and LuaJIT. lh_attach refuses these before it calls any. */
-#pragma weak lua_version
-#pragma weak lua_pcallk
-#pragma weak lua_rawgetp
-#pragma weak lua_rawlen
-#pragma weak lua_rawsetp
-#pragma weak lua_newuserdatauv
-#pragma weak lua_setiuservalue
-#pragma weak lua_getiuservalue
-#pragma weak lua_absindex
-#pragma weak lua_copy
-#pragma weak lua_stringtonumber
-#pragma weak lua_isinteger
+#include "weak_lua.h"
 
 enum { LH_STATE_NEWEST_MARK = 1, LH_STATE_METATABLE = 2, LH_STATE_USER_VALUES = 2 };
 

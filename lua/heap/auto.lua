@@ -16,6 +16,7 @@
 ---@field environment fun(): string?
 ---@field signals table<string, integer>
 local watch = require "heap.watch"
+if type(watch) ~= "table" then error("heap.auto: heap.so cannot be used in this program", 0) end
 
 ---@class heap.auto
 local auto = {}

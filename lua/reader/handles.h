@@ -24,30 +24,8 @@
 #ifndef LUAHEAP_HANDLES_H
 #define LUAHEAP_HANDLES_H
 
-#include <lauxlib.h>
-
 #include "luaheap.h"
-
-/* Not in releases before 5.4, which luaopen_heap_reader refuses; but heap.so must load there, to
-** say so. */
-#pragma weak lua_callk
-#pragma weak lua_copy
-#pragma weak lua_getglobal
-#pragma weak lua_getiuservalue
-#pragma weak lua_geti
-#pragma weak lua_isinteger
-#pragma weak lua_newuserdatauv
-#pragma weak lua_pcallk
-#pragma weak lua_rawgetp
-#pragma weak lua_rawlen
-#pragma weak lua_rawsetp
-#pragma weak lua_rotate
-#pragma weak lua_setiuservalue
-#pragma weak lua_tointegerx
-#pragma weak lua_tonumberx
-#pragma weak luaL_setfuncs
-#pragma weak luaL_tolstring
-#pragma weak luaL_typeerror
+#include "weak_lua.h"
 
 /* {=== Snapshots: reader.c ============================================================ */
 

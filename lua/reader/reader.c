@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "handles.h"
+#include "host.h"
 
 /* {=== How long a snapshot lasts ====================================================== */
 
@@ -314,6 +315,7 @@ int luaopen_heap_reader(lua_State *L) {
   static const luaL_Reg functions[] = {{"open", open_file},   {"escape", escape},
                                        {"growth", hr_growth}, {"compare", hr_compare},
                                        {"owners", hr_owners}, {NULL, NULL}};
+  if (!HR_IS_AT_HOME(L)) return 0;
   if (!lua_newuserdatauv) return luaL_error(L, "heap.reader needs Lua 5.4");
   lua_createtable(L, 0, 4);
   luaL_setfuncs(L, functions, 0);

@@ -1,0 +1,67 @@
+/*
+** host.c - are the lua_* functions the host's own? (host.h)
+*/
+#include "host.h"
+
+#include <dlfcn.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Where the file that has the address begins in memory, and its name; NULL: no file has it. */
+static const void *file_of(const void *address, const char **name) {
+  Dl_info info;
+  if (!address || !dladdr(address, &info)) return NULL;
+  *name = info.dli_fname;
+  return info.dli_fbase;
+}
+
+/* In all releases of Lua. Several, since a program may have put itself before one of them. */
+static const void *file_of_functions(const void *wanted, const char **name) {
+  void (*const functions[])(void) = {(void (*)(void))lua_settop, (void (*)(void))lua_type,
+                                     (void (*)(void))lua_rawget, (void (*)(void))lua_pushnil};
+  const void *file = NULL;
+  for (size_t i = 0; i < sizeof functions / sizeof functions[0] && (!file || file != wanted); i++) {
+    file = file_of((const void *)(uintptr_t)functions[i], name);
+  }
+  return file;
+}
+
+/* The host's own luaL_error, by its library, where its Lua is in one; NULL: the program hides it. */
+typedef int (*raiser)(lua_State *L, const char *format, ...);
+static raiser find_raiser(const char *library) {
+  raiser found = NULL;
+  void *handle = dlopen(library, RTLD_LAZY | RTLD_NOLOAD);
+  void *symbol = handle ? dlsym(handle, "luaL_error") : NULL;
+  memcpy(&found, &symbol, sizeof found);
+  return found; /* the library stays: it has called us */
+}
+
+bool hr_is_at_home(lua_State *L, const void *caller) {
+  const char *own = "", *other = NULL;
+  char message[2048];
+  const void *home = file_of(caller, &own);
+  const void *functions = file_of_functions(home, &other);
+  if (functions && (!home || functions == home)) return true;
+  raiser raise = find_raiser(own);
+  int n = snprintf(
+      message, sizeof message,
+      functions ? "heap.so: this program's Lua is in %s, but the lua_* functions that modules "
+                  "are given are those of %s: "
+                : "heap.so: this program's Lua is in %s, which hides the lua_* functions from "
+                  "modules: ",
+      own, other);
+  if (n < 0 || n >= (int)sizeof message) n = 0;
+  (void)snprintf(message + n, sizeof message - (size_t)n,
+                 !raise      ? "it must be linked with -Wl,-E"
+                 : functions ? "start it with LD_PRELOAD=%s"
+                             : "first call package.loadlib(\"%s\", \"*\"), or start it with "
+                               "LD_PRELOAD=%s",
+                 own, own);
+  if (raise) (void)raise(L, "%s", message);
+  size_t length = strlen(message);
+  message[length] = '\n'; /* in place of the zero */
+  (void)!write(STDERR_FILENO, message, length + 1);
+  return false;
+}

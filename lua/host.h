@@ -1,0 +1,25 @@
+/*
+** host.h - whose are the lua_* functions that heap.so calls?
+**
+** It is linked to no Lua: the dynamic linker gives it the functions of the first Lua that shows
+** them. That is none where the host has loaded its Lua for itself alone (dlopen with RTLD_LOCAL) or
+** has it inside without exporting it; and the wrong one where another Lua is in the process, too.
+** Functions of one release crash on states of another.
+**
+** The host's own Lua is the file, program or library, that calls luaopen_*: it calls a C function
+** from its innermost part. So that file is compared with the one that the functions are in.
+*/
+#ifndef LUAHEAP_HOST_H
+#define LUAHEAP_HOST_H
+
+#include <stdbool.h>
+
+#include "weak_lua.h"
+
+/* For the beginning of each luaopen_*. Where it is false nothing may be called, and all there is to
+** do is to return 0: what is wrong was printed, since no error could be raised. It raises one where
+** the host's Lua can be asked to. */
+#define HR_IS_AT_HOME(L) hr_is_at_home(L, __builtin_return_address(0))
+bool hr_is_at_home(lua_State *L, const void *caller);
+
+#endif
