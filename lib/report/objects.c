@@ -12,6 +12,8 @@ typedef struct found {
   lh_id *ids;
   size_t n, n_left_out;
   uint64_t total;
+  const char *sort;
+  bool garbage;
 } found;
 
 /* {=== Columns ======================================================================== */
@@ -47,7 +49,11 @@ static const lh_table garbage_table = LH_TABLE(NULL, "object", "objects", object
 #define ROW found
 static const lh_column answer_columns[] = {
     LH_COUNT("total_objects", NULL, total, "how many there are, listed or not"),
-    LH_ROWS("objects", ids, n, &object_table, "the biggest first"), LH_END};
+    LH_COUNT("left_out", NULL, n_left_out, "elements of lists, whose first is shown", LH_LUA_ONLY),
+    LH_TEXT("sort", NULL, sort, "by what they are in order", LH_LUA_ONLY),
+    LH_FLAG("garbage", garbage, "it is about what nothing refers to any more", LH_LUA_ONLY),
+    LH_ROWS("objects", ids, n, &object_table, "the biggest first"),
+    LH_END};
 #undef ROW
 
 static const lh_table answer = LH_TABLE("heap.objects", NULL, NULL, found, answer_columns);
@@ -56,15 +62,14 @@ static const lh_table answer = LH_TABLE("heap.objects", NULL, NULL, found, answe
 
 static void tell(lh_teller *t, lh_report *report) {
   const found *f = report->answer;
-  bool garbage = report->request.garbage;
-  lh_request by_size = report->request;
-  if (by_size.sort == LH_SORT_COUNT) by_size.sort = LH_SORT_RETAINED;
-  lh_say(t, LH_BOLD, "%s by %s size", garbage ? "Garbage" : "Objects", lh_sort_name(&by_size));
-  lh_tell_rows(t, report, garbage ? &garbage_table : &object_table, f->ids, f->n);
+  const char *gap = t->all ? "" : "\n"; /* where no colour sets the heading off */
+  size_t told = t->limit != 0 && t->limit < f->n ? t->limit : f->n;
+  lh_say(t, LH_BOLD, "%s by %s size%s", f->garbage ? "Garbage" : "Objects", f->sort, gap);
+  lh_tell_rows(t, report, f->garbage ? &garbage_table : &object_table, f->ids, told);
   if (f->n_left_out > 0)
     lh_say(t, LH_FAINT, "%s of lists left out, whose first is shown",
            lh_count_of(f->n_left_out, "element", "elements").text);
-  lh_tell_hidden(t, &object_table, f->total - f->n - f->n_left_out);
+  lh_tell_hidden(t, &object_table, f->total - told - f->n_left_out);
 }
 
 static int ask(lh_snapshot *snapshot, const lh_request *request, void *out, lh_error *error) {
@@ -73,6 +78,10 @@ static int ask(lh_snapshot *snapshot, const lh_request *request, void *out, lh_e
                               .limit = request->limit,
                               .type_mask = request->type_mask,
                               .garbage = request->garbage};
+  lh_request by_size = *request;
+  if (by_size.sort == LH_SORT_COUNT) by_size.sort = LH_SORT_RETAINED;
+  f->sort = lh_sort_name(&by_size);
+  f->garbage = request->garbage;
   return lh_rank_objects(snapshot, &query, request->whole_lists, &f->ids, &f->n, &f->n_left_out,
                          &f->total, error);
 }

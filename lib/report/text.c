@@ -138,9 +138,9 @@ static void add_table(lh_teller *teller, lh_report *report, const lh_table *tabl
 
 /* }=================================================================================== */
 
-static char *finish(plain *p) {
+static char *finish(plain *p, const lh_report *report) {
   while (p->text.n > 0 && p->text.bytes[p->text.n - 1] == '\n') p->text.n--;
-  if (!p->teller.failed) return lh_text_finish(&p->text);
+  if (!p->teller.failed && !report->failed) return lh_text_finish(&p->text);
   lh_text_free(&p->text);
   return NULL;
 }
@@ -155,7 +155,7 @@ static plain plain_for(const lh_report *report, const char *subject) {
 char *lh_report_text(lh_report *report, const char *subject) {
   plain p = plain_for(report, subject);
   lh_tell_report(&p.teller, report);
-  return finish(&p);
+  return finish(&p, report);
 }
 
 char *lh_rows_text(lh_report *report, const lh_table *table, const void *rows, size_t n) {
@@ -164,5 +164,5 @@ char *lh_rows_text(lh_report *report, const lh_table *table, const void *rows, s
     table->tell(&p.teller, report, rows, n);
   else
     lh_tell_table(&p.teller, report, table, rows, n, n);
-  return finish(&p);
+  return finish(&p, report);
 }

@@ -261,6 +261,7 @@ function heap.classes(n, by) end
 ---@field left_out integer elements of lists that would have come before the last
 ---@field sort "retained"|"shallow"
 ---@field garbage boolean
+---@field text string as heaptop prints it
 ---@field [integer] heap.top_row
 
 ---The n biggest objects by "retained" (default) or "shallow" size, as heaptop ranks them: without

@@ -34,11 +34,7 @@ local function object_row(o)
 end
 
 print["heap.objects"] = function(list)
-  local head = list.total_objects and
-    ("%s by %s size\n\n"):format(list.garbage and "Garbage" or "Objects", list.sort) or ""
-  local left_out = list.left_out or 0
-  return head .. text.rows(list, OBJECT_COLUMNS, object_row, "object", nil,
-    list.total_objects and list.total_objects - left_out) .. text.left_out(left_out)
+  return text.rows(list, OBJECT_COLUMNS, object_row, "object")
 end
 
 -- }=======================================================================================

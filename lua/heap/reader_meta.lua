@@ -350,8 +350,12 @@ function object:text(most_bytes) end
 
 ---Objects that are made when they are asked for: list[1] to list[#list].
 ---@class heap.objects: { [integer]: heap.object }
----@field total_objects? integer of a ranking: how many there are in all
+---@field total_objects? integer of a ranking: how many there are in all; and so to text
 ---@field left_out? integer elements of lists that would have come before the last
+---@field sort? "retained"|"shallow" by what they are in order
+---@field garbage? boolean it is about what nothing refers to any more
+---@field reachable_bytes? integer of these are shares
+---@field text? string as heaptop prints it
 
 ---@class heap.edge
 ---@field source heap.object

@@ -29,15 +29,6 @@ reports["heap.live_objects"] = function(objects)
   return text.rows(list, {"address"}, value_row, "object")
 end
 
-local function top_row(r)
-  return {size(r.retained_bytes), size(r.shallow_bytes), r.type, r.class, r.address}
-end
-
-reports["heap.live_top"] = function(list)
-  return text.rows(list, {">retained", ">shallow", "type", "class", "address"}, top_row, "object")
-    .. text.left_out(list.left_out)
-end
-
 local function group_row(g)
   return {size(g.retained_bytes), size(g.shallow_bytes), count(g.objects), g.class, g.held_by}
 end

@@ -76,14 +76,6 @@ function text.rows(list, headings, make, one, many, total, most)
   return text.columns(headings, rows) .. text.hidden(more, one, many)
 end
 
----Elements of linked lists that a ranking passed over.
----@param n integer
----@return string
-function text.left_out(n)
-  return n == 0 and "" or ("\n%s of lists left out, whose first is shown"):format(
-    text.count_of(n, "element"))
-end
-
 -- }=======================================================================================
 
 -- {=== What things are called =============================================================

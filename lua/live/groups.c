@@ -60,22 +60,23 @@ static int classes_body(lua_State *L, hl_task *t) {
 }
 
 static int top_body(lua_State *L, hl_task *t) {
-  const hr_ranking *r = hr_rank(L, &t->request);
+  size_t n;
+  const lh_id *found = hr_rank(L, &t->request, "heap.top", &n);
   const lh_snapshot *s = hl_opened(t);
-  lh_id *ids = hl_new_ids(L, t, r->n);
-  if (r->n > 0) memcpy(ids, r->ids, r->n * sizeof *ids);
-  t->n_ids = r->n;
+  int list = lua_gettop(L);
+  lh_id *ids = hl_new_ids(L, t, n);
+  if (n > 0) memcpy(ids, found, n * sizeof *ids);
+  t->n_ids = n;
   hl_push_values(L, t);
-  int values = lua_gettop(L);
-  hr_push_list(L, "heap.live_top", r->n);
-  hr_set_ranking(L, &t->request, r);
-  for (size_t i = 0; i < r->n; i++) {
+  for (size_t i = 0; i < n; i++) {
     hl_push_row(L, 0, 6);
-    hl_set_object_fields(L, s, r->ids[i]);
-    hr_set_integer(L, "retained_bytes", lh_retained_bytes(s, r->ids[i]));
-    hl_set_value(L, t, values, r->ids[i]);
-    lua_rawseti(L, -2, (lua_Integer)i + 1);
+    hl_set_object_fields(L, s, found[i]);
+    hr_set_integer(L, "retained_bytes", lh_retained_bytes(s, found[i]));
+    hl_set_value(L, t, list + 1, found[i]);
+    lua_rawseti(L, list, (lua_Integer)i + 1);
   }
+  lua_settop(L, list);
+  hr_let_go(L, list - 1);
   return 1;
 }
 

@@ -240,16 +240,6 @@ void hr_open_streams(lua_State *L);
 /* Takes n and the order, or a table of options, which are at `index`; n 0: all. */
 lh_request hr_check_ranking(lua_State *L, int index, size_t limit);
 
-/* The biggest objects of the snapshot at index 1, in a userdata that it pushes; and as fields of
-** the table on the top what is known of their list. */
-typedef struct hr_ranking {
-  lh_id *ids;
-  size_t n, left_out;
-  uint64_t total;
-} hr_ranking;
-const hr_ranking *hr_rank(lua_State *L, const lh_request *request);
-void hr_set_ranking(lua_State *L, const lh_request *request, const hr_ranking *ranking);
-
 int hr_classes(lua_State *L);      /* snapshot:classes(n, order) */
 int hr_top(lua_State *L);          /* snapshot:top(n, order) */
 int hr_marks(lua_State *L);        /* snapshot:marks() */
@@ -266,6 +256,10 @@ int hr_answer(lua_State *L, const char *name, const lh_request *request);
 int hr_answer_of(lua_State *L, int index, const char *name, const lh_request *request);
 int hr_answer_plain(lua_State *L, const char *name, const char *kind, const lh_request *request);
 int hr_report(lua_State *L, const char *name);
+
+/* The biggest objects of the snapshot at index 1: pushes what owns their ids, which is a hold, and a
+** list of that kind with all that is known of them, and their text. */
+const lh_id *hr_rank(lua_State *L, const lh_request *request, const char *kind, size_t *n);
 int hr_under(lua_State *L); /* object:under(options) */
 
 /* cuts.c */

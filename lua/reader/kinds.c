@@ -15,11 +15,15 @@ const char hr_snapshot_kind[] = "heap.snapshot", hr_object_kind[] = "heap.object
 /* __tostring: upvalue 1 is the kind. Answers have their text with them. */
 static int print_kind(lua_State *L) {
   lua_settop(L, 1);
-  if (lua_type(L, 1) == LUA_TTABLE) {
+  if (hr_test(L, 1, hr_objects_kind))
+    (void)lua_getiuservalue(L, 1, 2); /* what is known of a list of objects */
+  else
+    lua_pushvalue(L, 1);
+  if (lua_istable(L, 2)) {
     lua_pushliteral(L, "text");
-    if (lua_rawget(L, 1) == LUA_TSTRING) return 1;
-    lua_settop(L, 1);
+    if (lua_rawget(L, 2) == LUA_TSTRING) return 1;
   }
+  lua_settop(L, 1);
   lua_getglobal(L, "require");
   lua_pushliteral(L, "heap.print");
   if (lua_pcall(L, 1, 1, 0) != LUA_OK) { /* where heap.so came alone */

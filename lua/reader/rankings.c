@@ -50,42 +50,14 @@ int hr_classes(lua_State *L) {
   return hr_answer(L, "classes", &request);
 }
 
-static void free_ranking(void *content) {
-  lh_free(((hr_ranking *)content)->ids);
-}
-
-const hr_ranking *hr_rank(lua_State *L, const lh_request *request) {
-  lh_snapshot *snapshot = hr_analysed(L, hr_check_snapshot(L, 1));
-  const lh_top_query query = {.sort = request->sort,
-                              .limit = request->limit,
-                              .type_mask = request->type_mask,
-                              .garbage = request->garbage};
-  hr_ranking *r = hr_hold(L, 1, sizeof *r, free_ranking);
-  lh_error error;
-  int code =
-      lh_rank_objects(snapshot, &query, false, &r->ids, &r->n, &r->left_out, &r->total, &error);
-  hr_check(L, hr_filled(L, -1, code), &error);
-  return r;
-}
-
-void hr_set_ranking(lua_State *L, const lh_request *request, const hr_ranking *r) {
-  bool by_shallow = request->sort == LH_SORT_SHALLOW || request->garbage;
-  hr_set_integer(L, "total_objects", r->total);
-  hr_set_integer(L, "left_out", r->left_out);
-  hr_set_string(L, "sort", orders[by_shallow ? LH_SORT_SHALLOW : LH_SORT_RETAINED]);
-  hr_set_boolean(L, "garbage", request->garbage);
-}
-
 /* top([n [, order]] | options): the objects; n is 20 if it is not given. */
 int hr_top(lua_State *L) {
+  size_t n;
   (void)hr_check_snapshot(L, 1);
   lh_request request = hr_check_ranking(L, 2, 20);
-  const hr_ranking *r = hr_rank(L, &request);
-  int hold = lua_gettop(L);
-  lua_createtable(L, 0, 4);
-  hr_set_ranking(L, &request, r);
-  hr_push_objects(L, 1, r->ids, r->n, lua_gettop(L));
-  hr_let_go(L, hold);
+  const lh_id *ids = hr_rank(L, &request, "heap.ranking", &n);
+  hr_push_objects(L, 1, ids, n, lua_gettop(L));
+  hr_let_go(L, -3);
   return 1;
 }
 

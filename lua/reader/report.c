@@ -165,40 +165,61 @@ static void push_row(lua_State *L, asked *a, const lh_table *table, const void *
 
 /* }=================================================================================== */
 
-/* The fields of the list on the top, and its rows: those that the question is about. */
-static void fill(lua_State *L, asked *a) {
+/* The fields of the list on the top; returns the rows that the question is about, of which it is a
+** list. */
+static lh_cell fill(lua_State *L, asked *a) {
   const lh_question *question = a->report.question;
+  lh_cell rows = {.is_null = true};
   for (const lh_column *c = question->answer->columns; c->kind != LH_COLUMN_END; c++) {
     lh_cell cell;
     if (!c->key) continue;
     lh_cell_of(&a->report, c, a->report.answer, &cell);
     if (question->main && strcmp(c->key, question->main) == 0)
-      push_rows(L, a, &cell);
+      rows = cell;
     else
       set_cell(L, a, c, &cell);
   }
+  if (a->report.snapshot) set_reachable(L, a->report.snapshot);
+  return rows;
+}
+
+/* Pushes what owns the answer. LH_ENOTFOUND, and `error` says why. */
+static asked *ask(lua_State *L, int index, const char *name, const lh_request *request,
+                  lh_error *error) {
+  lh_snapshot *snapshot = index != 0 ? hr_check_snapshot(L, index)->snapshot : NULL;
+  asked *a = hr_hold(L, index, sizeof *a, free_asked);
+  a->index = index;
+  error->code = lh_ask(&a->report, lh_find_question(name), snapshot, request, error);
+  if (hr_filled(L, -1, error->code) != LH_ENOTFOUND) hr_check(L, error->code, error);
+  return a;
 }
 
 /* `plain_kind`: of the list of a plain answer, which has no text with it; NULL: it is not plain. */
 static int answer(lua_State *L, int index, const char *name, const lh_request *request,
                   const char *plain_kind) {
-  lh_snapshot *snapshot = index != 0 ? hr_check_snapshot(L, index)->snapshot : NULL;
-  const lh_question *question = lh_find_question(name);
   lh_error error;
-  asked *a = hr_hold(L, index, sizeof *a, free_asked);
+  asked *a = ask(L, index, name, request, &error);
   int hold = lua_gettop(L);
-  a->index = index;
+  if (error.code == LH_ENOTFOUND) return hr_fail(L, &error);
   a->is_plain = plain_kind;
-  int code = lh_ask(&a->report, question, snapshot, request, &error);
-  if (hr_filled(L, hold, code) == LH_ENOTFOUND) return hr_fail(L, &error);
-  hr_check(L, code, &error);
-  hr_push_list(L, plain_kind ? plain_kind : question->answer->name, 0);
-  fill(L, a);
+  hr_push_list(L, plain_kind ? plain_kind : a->report.question->answer->name, 0);
+  lh_cell rows = fill(L, a);
+  if (!rows.is_null) push_rows(L, a, &rows);
   if (a->report.failed) luaL_error(L, "not enough memory");
-  if (snapshot) set_reachable(L, snapshot);
   if (!plain_kind) set_text(L, a, lh_report_text(&a->report, "SNAPSHOT"));
   hr_let_go(L, hold);
   return 1;
+}
+
+const lh_id *hr_rank(lua_State *L, const lh_request *request, const char *kind, size_t *n) {
+  lh_error error;
+  (void)hr_analysed(L, hr_check_snapshot(L, 1));
+  asked *a = ask(L, 1, "objects", request, &error);
+  hr_push_list(L, kind, request->limit);
+  lh_cell rows = fill(L, a);
+  set_text(L, a, lh_report_text(&a->report, "SNAPSHOT"));
+  *n = rows.as.rows.n;
+  return rows.as.rows.list;
 }
 
 int hr_answer_of(lua_State *L, int index, const char *name, const lh_request *request) {

@@ -280,11 +280,18 @@ static void the_module_survives_it(void **state) {
 
 /* What the live calls take outside of Lua's heap fails in turn. */
 static void the_live_calls_survive_their_own_lack(void **state) {
-  static const char *const chunks[] = {"heap.path(t[7])",       "heap.paths(v or t, 3)",
-                                       "heap.referrers(t[7])",  "heap.count()",
-                                       "heap.classes(5)",       "heap.diff(function() u = {} end)",
-                                       "heap.each(print or t)", "heap.paths(t[7], 9)",
-                                       "heap.top(5)",           "heap.objects('table')"};
+  static const char *const chunks[] = {"heap.path(t[7])",
+                                       "heap.paths(v or t, 3)",
+                                       "heap.referrers(t[7])",
+                                       "heap.count()",
+                                       "heap.classes(5)",
+                                       "heap.diff(function() u = {} end)",
+                                       "heap.each(print or t)",
+                                       "heap.paths(t[7], 9)",
+                                       "heap.top(5)",
+                                       "heap.objects('table')",
+                                       "local s <close> = heap.capture() "
+                                       "assert(tostring(s:top(3)) == tostring(s:top(3)))"};
   (void)state;
   allocator a;
   size_t cases = 0;

@@ -38,7 +38,7 @@ describe("in a locale with a decimal comma", function()
       print(heap.top(1))
       print(heap.leaks(function() list[#list + 1] = {("x"):rep(1500)} end))
     ]]
-    assert.matches("%d%.%d KB +%d+%.%d KB +table +globals", out)
+    assert.matches("%d%.%d KB +%d+%.%d%% +%d+%.%d KB +0x%x+ +globals", out)
     assert.matches("1 object +1%.6 KB +array of string +_G%.list%[%*%]", out)
   end)
 end)
