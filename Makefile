@@ -244,7 +244,7 @@ build/lint-clang/%.o: CC = clang
 FUZZ = -max_len=4096 -entropic=0 -timeout=20 -rss_limit_mb=1024 -artifact_prefix=build/fuzz/
 FUZZ_TARGETS = $(patsubst tests/fuzz/%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
 FUZZ_COMMON = tests/fuzz/mutate.o tests/fuzz/draft.o tests/fuzz/lies.o \
-  $(patsubst %,tests/common/%.o,ask ask_several visit forge)
+  $(patsubst %,tests/common/%.o,ask ask_several read_all forged_file)
 fuzz: $(FUZZ_TARGETS:%=build/fuzz/%)
 	@mkdir -p build/fuzz/corpus
 	for target in $^; do $$target -max_total_time=$(SECONDS) $(FUZZ) build/fuzz/corpus \

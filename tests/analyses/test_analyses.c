@@ -19,7 +19,7 @@
 #include <lualib.h>
 
 #include "analyses/analyses.h"
-#include "forge.h"
+#include "forged_file.h"
 #include "steps.h"
 
 /* {=== random heaps ================================================================== */

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "read/snapshot.h"
-#include "visit.h"
+#include "read_all.h"
 
 static void drop_text(char *text) {
   if (text) claim(strlen(text) < SIZE_MAX); /* reads all of it */
@@ -330,7 +330,7 @@ void ask_open(const uint8_t *data, size_t size) {
 void ask_all(const uint8_t *data, size_t size) {
   lh_snapshot *s;
   if (lh_open_memory(&s, data, size, "fuzz", NULL) != LH_OK) return;
-  (void)visit_all(s);
+  (void)read_all(s);
   if (lh_analyse(s, NULL) == LH_OK && lh_classify(s, NULL) == LH_OK) {
     ask_rankings(s);
     ask_names(s);
@@ -338,7 +338,7 @@ void ask_all(const uint8_t *data, size_t size) {
     ask_advice(s);
     ask_cuts(s);
   }
-  (void)visit_all(s); /* with ephemerons now */
+  (void)read_all(s); /* with ephemerons now */
   compare(s, data, size);
   lh_close(s);
   climb(data, size);

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "ask.h"
-#include "forge.h"
+#include "forged_file.h"
 
 int luaopen_heap_reader(lua_State *L);
 

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "ask.h"
-#include "forge.h"
+#include "forged_file.h"
 #include "luaheap.h"
 #include "luaheap_report.h"
 #include "read/snapshot.h"

@@ -18,7 +18,7 @@
 #ifndef LUAHEAP_FAMILIES_H
 #define LUAHEAP_FAMILIES_H
 
-#include "forge.h"
+#include "forged_file.h"
 
 typedef struct heap_family {
   const char *name;

@@ -14,7 +14,7 @@
 #include <lua.h>
 #include <string.h>
 
-#include "forge.h"
+#include "forged_file.h"
 #include "luaheap.h"
 
 static lh_snapshot *open_snapshot(lua_State *L) {

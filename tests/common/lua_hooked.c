@@ -18,7 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "forge.h"
+#include "forged_file.h"
 #include "luaheap.h"
 
 static struct {

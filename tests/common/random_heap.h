@@ -7,7 +7,7 @@
 #ifndef LUAHEAP_RANDOM_HEAP_H
 #define LUAHEAP_RANDOM_HEAP_H
 
-#include "forge.h"
+#include "forged_file.h"
 
 enum { RANDOM_MOST_OBJECTS = 40, RANDOM_MOST_ENTRIES = 5, RANDOM_MOST_ROOTS = 4 };
 

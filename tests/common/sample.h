@@ -5,7 +5,7 @@
 #ifndef LUAHEAP_SAMPLE_H
 #define LUAHEAP_SAMPLE_H
 
-#include "forge.h"
+#include "forged_file.h"
 
 enum {
   AT_MARK_2 = 0x1000, /* allgc, youngest first */

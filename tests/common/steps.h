@@ -5,7 +5,7 @@
 #ifndef LUAHEAP_STEPS_H
 #define LUAHEAP_STEPS_H
 
-#include "forge.h"
+#include "forged_file.h"
 #include "luaheap.h"
 #include "read/snapshot.h"
 

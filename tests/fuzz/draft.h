@@ -10,7 +10,7 @@
 #ifndef LUAHEAP_DRAFT_H
 #define LUAHEAP_DRAFT_H
 
-#include "forge.h"
+#include "forged_file.h"
 #include "read/snapshot.h"
 
 enum { MAX_RECORDS = 256, MAX_ROOTS = 64, MAX_FIELDS = 768, SPARE = 24, MAX_TEXT = 80 };

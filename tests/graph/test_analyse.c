@@ -16,7 +16,7 @@
 #include <lauxlib.h>
 #include <lualib.h>
 
-#include "forge.h"
+#include "forged_file.h"
 #include "graph/graph.h"
 #include "luaheap.h"
 

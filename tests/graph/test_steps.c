@@ -17,7 +17,7 @@
 
 #include <cmocka.h>
 
-#include "forge.h"
+#include "forged_file.h"
 #include "graph/graph.h"
 #include "luaheap.h"
 

@@ -12,7 +12,7 @@
 #include <cmocka.h>
 
 #include "ask.h"
-#include "forge.h"
+#include "forged_file.h"
 #include "luaheap.h"
 #include "read/snapshot.h"
 

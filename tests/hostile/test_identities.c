@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "ask.h"
-#include "forge.h"
+#include "forged_file.h"
 #include "read/snapshot.h"
 
 static lh_snapshot *open_named(const forge *f) {

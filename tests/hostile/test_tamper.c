@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-#include "forge.h"
+#include "forged_file.h"
 #include "read/snapshot.h"
 #include "take/walk.h"
 

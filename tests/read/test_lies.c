@@ -13,7 +13,7 @@
 #include <cmocka.h>
 
 #include "expect.h"
-#include "forge.h"
+#include "forged_file.h"
 
 typedef struct lie {
   void (*tell)(forge *f); /* the first object; the marks follow */

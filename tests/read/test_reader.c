@@ -15,8 +15,8 @@
 
 #include "expect.h"
 #include "read/snapshot.h"
+#include "read_all.h"
 #include "sample.h"
-#include "visit.h"
 
 /* {=== a good file =================================================================== */
 
@@ -323,7 +323,7 @@ static void random_damage_with_valid_checksums(void **state) {
     int code = lh_open_memory(&s, file, f.size, "f", &error);
     assert_true(code == 0 || code == LH_EDAMAGED || code == LH_EMEMORY);
     if (code) continue;
-    sum += visit_all(s);
+    sum += read_all(s);
     opened++;
     lh_close(s);
   }

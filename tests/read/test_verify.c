@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-#include "forge.h"
+#include "forged_file.h"
 #include "read/snapshot.h"
 
 enum { AT_REGISTRY = 0x2000, AT_NAME = 0x3000, AT_THREAD = 0x4000, AT_FILE = 0x5000 };

@@ -1,6 +1,6 @@
 /*
 ** test_layout.c - the probe picks the right one of the four layouts of Lua 5.4, with and without
-** lua_ident, and refuses each wrong field with its own message. It reads forged memory (image.h).
+** lua_ident, and refuses each wrong field with its own message. It reads forged memory (forged_memory.h).
 */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "image.h"
+#include "forged_memory.h"
 
 static void picks_the_right_layout(void **state) {
   (void)state;

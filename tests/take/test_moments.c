@@ -20,7 +20,7 @@
 
 #include <cmocka.h>
 
-#include "forge.h"
+#include "forged_file.h"
 #include "read/snapshot.h"
 #include "scene.h"
 

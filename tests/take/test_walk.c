@@ -1,5 +1,5 @@
 /*
-** test_walk.c - the walk over the objects of each release of Lua 5.4, in forged memory (image.h),
+** test_walk.c - the walk over the objects of each release of Lua 5.4, in forged memory (forged_memory.h),
 ** read back through lh_open.
 **
 ** What differs between releases, and what a running Lua hardly ever shows: an array whose size
@@ -15,8 +15,8 @@
 
 #include <cmocka.h>
 
-#include "forge.h"
-#include "image.h"
+#include "forged_file.h"
+#include "forged_memory.h"
 #include "read/snapshot.h"
 #include "take/walk.h"
 
@@ -65,7 +65,7 @@ static lh_snapshot *walk_image(image *m, forge *f) {
   push_mark(m);
   if (lh_layout_probe(&m->host, &walk.layout, &error) < 0) fail_msg("%s", error.message);
   assert_int_equal(lh_out_open(&out, 0, refuse, NULL, NULL), LH_OK);
-  lh_out_begin(&out);
+  lh_out_begin(&out, LH_FORMAT_VERSION);
   lh_walk_lists(&walk);
   forge_begin(f);
   forge_version(f, LH_FORMAT_VERSION);

@@ -1,5 +1,5 @@
 /*
-** image.h - the memory of a Lua 5.4 state, forged byte by byte in the layout of any release, for
+** forged_memory.h - the memory of a Lua 5.4 state, forged byte by byte in the layout of any release, for
 ** the probe and the walk to read.
 **
 ** The offsets come from the description of Lua's structures, not from the library's table, and
@@ -8,8 +8,8 @@
 ** userdata on top of its stack, the global state, a registry, a metatable of strings, and the names
 ** of metamethods.
 */
-#ifndef LUAHEAP_IMAGE_H
-#define LUAHEAP_IMAGE_H
+#ifndef LUAHEAP_FORGED_MEMORY_H
+#define LUAHEAP_FORGED_MEMORY_H
 
 #include "take/raw.h"
 

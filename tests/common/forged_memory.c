@@ -1,7 +1,7 @@
 /*
-** image.c - forging the memory of a Lua state (image.h).
+** forged_memory.c - forging the memory of a Lua state (forged_memory.h).
 */
-#include "image.h"
+#include "forged_memory.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,7 +1,7 @@
 /*
-** visit.c - see visit.h.
+** read_all.c - see read_all.h.
 */
-#include "visit.h"
+#include "read_all.h"
 
 #include <string.h>
 
@@ -31,7 +31,7 @@ static uint64_t visit_inside(const lh_snapshot *s, lh_id id) {
   return sum;
 }
 
-uint64_t visit_all(const lh_snapshot *s) {
+uint64_t read_all(const lh_snapshot *s) {
   uint64_t sum = 0;
   const lh_info *info = lh_snapshot_info(s);
   sum += strlen(info->name) + strlen(info->program) + strlen(info->lua_release);

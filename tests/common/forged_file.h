@@ -1,5 +1,5 @@
 /*
-** forge.h - makes snapshot files in memory, byte by byte, with valid checksums whatever else is
+** forged_file.h - makes snapshot files in memory, byte by byte, with valid checksums whatever else is
 ** wrong with them: so that tests can lie.
 **
 **     forge f;
@@ -13,8 +13,8 @@
 ** The fields of `footer` that counting fills may be changed before forge_finish. When memory runs
 ** out the program ends: it is a test.
 */
-#ifndef LUAHEAP_FORGE_H
-#define LUAHEAP_FORGE_H
+#ifndef LUAHEAP_FORGED_FILE_H
+#define LUAHEAP_FORGED_FILE_H
 
 #include "format.h"
 

@@ -1,8 +1,8 @@
 /*
-** forge.c - makes snapshot files in memory (see forge.h). Written against format.h, not against the
+** forged_file.c - makes snapshot files in memory (see forged_file.h). Written against format.h, not against the
 ** writer, so that the two can disagree.
 */
-#include "forge.h"
+#include "forged_file.h"
 
 #include <stdlib.h>
 #include <string.h>
