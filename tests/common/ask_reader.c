@@ -14,6 +14,7 @@
 #include "forged_file.h"
 
 int luaopen_heap_reader(lua_State *L);
+int luaopen_heap_numbers(lua_State *L);
 
 static void fail(const char *what) {
   (void)fprintf(stderr, "heap.reader: %s\n", what ? what : "an error that is no message");
@@ -28,6 +29,7 @@ static lua_State *new_state(void) {
   if (!L) return NULL;
   luaL_openlibs(L);
   luaL_requiref(L, "heap.reader", luaopen_heap_reader, false);
+  luaL_requiref(L, "heap.numbers", luaopen_heap_numbers, false);
   lua_settop(L, 0);
   if (luaL_dostring(L, script) != LUA_OK) fail(lua_tostring(L, -1));
   lua_settop(L, 1);

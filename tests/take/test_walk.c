@@ -65,10 +65,10 @@ static lh_snapshot *walk_image(image *m, forge *f) {
   push_mark(m);
   if (lh_layout_probe(&m->host, &walk.layout, &error) < 0) fail_msg("%s", error.message);
   assert_int_equal(lh_out_open(&out, 0, refuse, NULL, NULL), LH_OK);
-  lh_out_begin(&out, LH_FORMAT_VERSION);
+  lh_out_begin(&out, 2);
   lh_walk_lists(&walk);
   forge_begin(f);
-  forge_version(f, LH_FORMAT_VERSION);
+  forge_version(f, 2);
   const uint8_t *records = out.base + LH_HEADER_BYTES;
   forge_bytes_of(f, records, (size_t)(out.at - records));
   lh_out_free(&out);
