@@ -173,13 +173,10 @@ $(eval $(call variant,build/lint-gcc,-DLH_TEST_ALLOC -Werror))
 $(eval $(call variant,build/lint-clang,-DLH_TEST_ALLOC -Werror))
 $(eval $(call variant,build/fuzz,-fsanitize=fuzzer-no-link,$(FUZZ_SANITIZERS)))
 
-# For a program that is linked to it. What it takes from Lua is weak: one that only reads snapshots
-# has no Lua, and one that takes them has its own.
+# For a program that is linked to it; one that only reads snapshots has no Lua (lib/weak_lua.h).
 build/$(SHARED): build/libluaheap.a
-	@objcopy -w -W 'lua_*' -W 'luaL_*' $< $@.a
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -shared -Wl,-soname,$(@F) -Wl,-z,nodelete -Wl,--as-needed \
-	  -Wl,-Bsymbolic-functions -Wl,--whole-archive $@.a -Wl,--no-whole-archive -o $@ $(LIB_LIBS)
-	@rm $@.a
+	  -Wl,-Bsymbolic-functions -Wl,--whole-archive $< -Wl,--no-whole-archive -o $@ $(LIB_LIBS)
 
 .SECONDARY:
 -include $(shell find build -name '*.d' 2>/dev/null)
@@ -367,7 +364,7 @@ deb:
 	mkdir -p $(DEB)
 	cp -r .ci cli lib lua examples Makefile README.md LICENSE $(DEB)
 	cp -r .debian $(DEB)/debian
-	cd $(DEB) && dpkg-buildpackage -b -us -uc
+	cd $(DEB) && MAKEFLAGS= dpkg-buildpackage -b -us -uc
 	lintian --fail-on error,warning build/deb/*.changes
 
 help:
