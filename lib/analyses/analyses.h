@@ -1,6 +1,6 @@
 /*
-** analyses.h - what the files share that tell what is in one snapshot. Each question has a file, and
-** the files that its answer is made of have its name in front:
+** analyses.h - what the files share that tell what is in one snapshot. Each question has a file,
+** and the files that its answer is made of have its name in front:
 **
 **     top.c            the biggest classes and objects
 **     suspects.c       what dominates a large share, and where it accumulates; suspects_spread.c:

@@ -139,7 +139,7 @@ static void add_spread(lh_description *out, lh_measure measure, uint64_t *values
   out->spreads[out->n_spreads++] = spread;
 }
 
-static bool measure(const lh_instances *of, lh_description *out) {
+static bool measure_instances(const lh_instances *of, lh_description *out) {
   uint64_t *values = lh_alloc(of->n, sizeof *values);
   bool ok = values != NULL;
   for (lh_measure m = LH_MEASURE_SHALLOW; ok && m <= LH_MEASURE_INSTRUCTIONS; m++) {
@@ -238,7 +238,7 @@ int lh_describe_class(lh_snapshot *snapshot, const char *name, lh_description *o
   if (ok && of.n > 0) {
     find_biggest(&of, name, out);
     ok = lh_retained_together(snapshot, of.ids, of.n, &out->retained_bytes, NULL, error) == LH_OK &&
-         find_nested(&of) && measure(&of, out) && count_contents(&of, out) &&
+         find_nested(&of) && measure_instances(&of, out) && count_contents(&of, out) &&
          count_epochs(&of, out) && lh_describe_fields(&of, out) && lh_describe_referrers(&of, out);
   }
   lh_free(matches);

@@ -32,7 +32,7 @@ typedef struct field_entry {
 typedef struct collecting {
   const lh_instances *of;
   const lh_snapshot *snapshot;
-  lh_map by_place, by_kind;
+  lh_map by_id, by_kind;
   field_entry *fields;
   size_t n, capacity;
   kind_entry *kinds;
@@ -40,20 +40,21 @@ typedef struct collecting {
   lh_id *counted; /* of each object: the last instance with whose fields its bytes were counted */
 } collecting;
 
-/* {=== Places ========================================================================= */
+/* {=== Fields ========================================================================= */
 
-/* What tells places apart: in the high half of the first word what it is, in the low half which;
+/* What tells fields apart: in the high half of the first word what it is, in the low half which;
 ** and of a local the class of its function. */
-enum { BY_KEY, BY_KEY_TYPE, BY_NAME, BY_ORDINAL, BY_LOCAL, PLACE_WORDS = 2 };
+enum { BY_KEY, BY_KEY_TYPE, BY_NAME, BY_ORDINAL, BY_LOCAL, ID_WORDS = 2 };
 
-typedef struct place {
-  uint64_t words[PLACE_WORDS];
+typedef struct field_id {
+  uint64_t words[ID_WORDS];
   const lh_value *key; /* BY_KEY, BY_KEY_TYPE */
   const lh_edge *edge; /* the others */
-} place;
+} field_id;
 
-static place make_place(uint32_t what, uint32_t which, const lh_value *key, const lh_edge *edge) {
-  return (place){{(uint64_t)what << 32 | which}, key, edge};
+static field_id make_field_id(uint32_t what, uint32_t which, const lh_value *key,
+                              const lh_edge *edge) {
+  return (field_id){{(uint64_t)what << 32 | which}, key, edge};
 }
 
 static const char *type_of_key(const lh_snapshot *snapshot, lh_value key) {
@@ -67,30 +68,30 @@ static const char *type_of_key(const lh_snapshot *snapshot, lh_value key) {
   }
 }
 
-static place place_of_key(const lh_snapshot *snapshot, const lh_value *key, bool collection) {
+static field_id field_of_key(const lh_snapshot *snapshot, const lh_value *key, bool collection) {
   bool is_string = key->kind == LH_VALUE_OBJECT && lh_is_string(snapshot, key->as.object);
-  if (is_string && !collection) return make_place(BY_KEY, key->as.object, key, NULL);
-  return make_place(BY_KEY_TYPE, (uint32_t)key->kind * 2 + is_string, key, NULL);
+  if (is_string && !collection) return make_field_id(BY_KEY, key->as.object, key, NULL);
+  return make_field_id(BY_KEY_TYPE, (uint32_t)key->kind * 2 + is_string, key, NULL);
 }
 
 /* "..." */
-static place the_rest(void) {
-  return make_place(BY_ORDINAL, 0, NULL, NULL);
+static field_id field_of_rest(void) {
+  return make_field_id(BY_ORDINAL, 0, NULL, NULL);
 }
 
-static place place_of_edge(const lh_snapshot *snapshot, const lh_edge *edge) {
+static field_id field_of_edge(const lh_snapshot *snapshot, const lh_edge *edge) {
   if (edge->kind == LH_EDGE_LOCAL) {
-    place p = make_place(BY_LOCAL, edge->name, NULL, edge);
+    field_id p = make_field_id(BY_LOCAL, edge->name, NULL, edge);
     p.words[1] = lh_class_of(snapshot, edge->holder);
     return p;
   }
   if (edge->kind != LH_EDGE_USER_VALUE && edge->name != LH_NO_OBJECT)
-    return make_place(BY_NAME, edge->name, NULL, edge);
-  if (edge->ordinal > LH_MOST_ORDINALS) return the_rest();
-  return make_place(BY_ORDINAL, edge->ordinal, NULL, edge);
+    return make_field_id(BY_NAME, edge->name, NULL, edge);
+  if (edge->ordinal > LH_MOST_ORDINALS) return field_of_rest();
+  return make_field_id(BY_ORDINAL, edge->ordinal, NULL, edge);
 }
 
-static char *name_of(const lh_snapshot *snapshot, const place *p) {
+static char *field_name(const lh_snapshot *snapshot, const field_id *p) {
   lh_text text = {0};
   if (p->edge && p->edge->kind == LH_EDGE_LOCAL) {
     lh_add_slot(&text, snapshot, p->edge);
@@ -106,13 +107,13 @@ static char *name_of(const lh_snapshot *snapshot, const place *p) {
   return lh_text_finish(&text);
 }
 
-/* The field at a place; NULL when out of memory. */
-static field_entry *field_at(collecting *c, const place *p) {
-  uint32_t *known = lh_map_at_words(&c->by_place, p->words, PLACE_WORDS);
+/* The field of instances with this id; NULL when out of memory. */
+static field_entry *field_at(collecting *c, const field_id *p) {
+  uint32_t *known = lh_map_at_words(&c->by_id, p->words, ID_WORDS);
   if (!known) return NULL;
   if (*known != LH_NO_NUMBER) return &c->fields[*known];
   if (!lh_grow(&c->fields, c->n, &c->capacity, sizeof *c->fields)) return NULL;
-  char *name = name_of(c->snapshot, p);
+  char *name = field_name(c->snapshot, p);
   if (!name) return NULL;
   c->fields[c->n] = (field_entry){.visible = {.name = name}, .first_kind = LH_NO_NUMBER};
   *known = (uint32_t)c->n;
@@ -165,7 +166,7 @@ static uint64_t bytes_of_value(collecting *c, lh_id instance, lh_value value) {
   return value.kind == LH_VALUE_OBJECT ? bytes_of(c, instance, value.as.object) : 0;
 }
 
-static field_entry *add_value(collecting *c, uint32_t instance, const place *p, lh_value value) {
+static field_entry *add_value(collecting *c, uint32_t instance, const field_id *p, lh_value value) {
   field_entry *field = field_at(c, p);
   if (!field || !count_kind(c, field, value)) return NULL;
   field->visible.values++;
@@ -180,7 +181,7 @@ static bool add_entries(collecting *c, uint32_t instance) {
   lh_edges it;
   lh_value key, value;
   for (lh_entries_begin(c->snapshot, id, &it); lh_entries_next(&it, &key, &value);) {
-    place p = place_of_key(c->snapshot, &key, collection);
+    field_id p = field_of_key(c->snapshot, &key, collection);
     field_entry *field = add_value(c, instance, &p, value);
     if (!field) return false;
     field->visible.bytes += bytes_of_value(c, id, key) + bytes_of_value(c, id, value);
@@ -198,7 +199,7 @@ static lh_value content_of(const lh_snapshot *snapshot, const lh_edge *edge) {
   return upvalue.as.upvalue.value;
 }
 
-static bool add_edges(collecting *c, uint32_t instance) {
+static bool add_field_edges(collecting *c, uint32_t instance) {
   lh_id id = c->of->ids[instance];
   lh_edges it;
   lh_edge edge;
@@ -207,10 +208,9 @@ static bool add_edges(collecting *c, uint32_t instance) {
     if (edge.kind != LH_EDGE_UPVALUE && edge.kind != LH_EDGE_C_UPVALUE &&
         edge.kind != LH_EDGE_USER_VALUE && !is_local)
       continue;
-    place p = place_of_edge(c->snapshot, &edge);
+    field_id p = field_of_edge(c->snapshot, &edge);
     bool many = is_local && c->n >= LH_MOST_LOCALS;
-    if (many && lh_map_get_words(&c->by_place, p.words, PLACE_WORDS) == LH_NO_NUMBER)
-      p = the_rest();
+    if (many && lh_map_get_words(&c->by_id, p.words, ID_WORDS) == LH_NO_NUMBER) p = field_of_rest();
     field_entry *field = add_value(c, instance, &p, content_of(c->snapshot, &edge));
     if (!field) return false;
     field->visible.bytes += bytes_of(c, id, edge.target);
@@ -244,7 +244,7 @@ static int compare_fields(const void *left, const void *right) {
   return strcmp(a->name, b->name);
 }
 
-static bool finish(collecting *c, lh_description *out) {
+static bool finish_fields(collecting *c, lh_description *out) {
   out->fields = lh_alloc(c->n, sizeof *out->fields);
   if (!out->fields) return false;
   for (size_t i = 0; i < c->n; i++) {
@@ -266,14 +266,14 @@ bool lh_describe_fields(const lh_instances *of, lh_description *out) {
     if (lh_is_dead(of->snapshot, of->ids[i])) continue;
     if (type == LH_TYPE_TABLE) ok = add_entries(&c, i);
     if (type == LH_TYPE_CLOSURE || type == LH_TYPE_USERDATA || type == LH_TYPE_THREAD)
-      ok = add_edges(&c, i);
+      ok = add_field_edges(&c, i);
   }
-  ok = ok && finish(&c, out);
+  ok = ok && finish_fields(&c, out);
   for (size_t i = 0; i < c.n; i++) lh_free((void *)c.fields[i].visible.name);
   lh_free(c.fields);
   lh_free(c.kinds);
   lh_free(c.counted);
-  lh_map_free(&c.by_place);
+  lh_map_free(&c.by_id);
   lh_map_free(&c.by_kind);
   return ok;
 }

@@ -80,7 +80,7 @@ static bool is_nameless_slot(const lh_edge *edge) {
 }
 
 /* Where the label of all edges is kept that are called the same; NULL when out of memory. */
-static lh_text_id *place_of(collecting *c, const lh_edge *edge) {
+static lh_text_id *label_slot(collecting *c, const lh_edge *edge) {
   bool keyed = edge->kind == LH_EDGE_VALUE, is_root = edge->kind == LH_EDGE_ROOT;
   uint64_t name = keyed ? edge->key.as.object : edge->name, number = edge->ordinal;
   if (keyed) number = edge->source == c->snapshot->classes->loaded;
@@ -94,7 +94,7 @@ static lh_text_id label_of(collecting *c, const lh_edge *edge) {
   if (edge->kind == LH_EDGE_VALUE && !has_name(c->snapshot, edge)) return c->any;
   if (is_nameless_slot(edge)) return c->slot;
   if (edge->ordinal > LH_MOST_ORDINALS && edge->kind != LH_EDGE_ROOT) return c->untold;
-  lh_text_id *known = place_of(c, edge);
+  lh_text_id *known = label_slot(c, edge);
   if (!known || *known != LH_NO_NUMBER) return known ? *known : LH_NO_NUMBER;
   char *text = lh_edge_text(c->snapshot, edge);
   if (!text) return LH_NO_NUMBER;
@@ -133,7 +133,7 @@ static row *row_of(collecting *c, const lh_edge *edge, lh_text_id label) {
   return found;
 }
 
-static bool add_edges(collecting *c, lh_id source) {
+static bool add_references(collecting *c, lh_id source) {
   lh_edges it;
   lh_edge edge;
   for (lh_edges_begin(c->snapshot, source, &it); lh_edges_next(&it, &edge);) {
@@ -156,7 +156,7 @@ static bool add_all(collecting *c) {
     lh_id soon = id + LOOK_AHEAD;
     if (soon <= snapshot->n && c->refers[soon]) lh_prefetch_edges(snapshot, soon);
     if (c->refers[id] && lh_is_reachable(snapshot, id) && !lh_is_own(snapshot, id) &&
-        !add_edges(c, id))
+        !add_references(c, id))
       return false;
   }
   c->again = true;
@@ -165,7 +165,7 @@ static bool add_all(collecting *c) {
 
 /* {=== The result ===================================================================== */
 
-static int compare_rows(const void *left, const void *right, void *payload) {
+static int compare_referrers(const void *left, const void *right, void *payload) {
   const lh_referring *a = left, *b = right;
   const lh_snapshot *snapshot = payload;
   if (a->references != b->references) return a->references > b->references ? -1 : 1;
@@ -180,7 +180,7 @@ static int compare_rows(const void *left, const void *right, void *payload) {
   return order ? order : a->weak - b->weak;
 }
 
-static bool finish(collecting *c, lh_description *out) {
+static bool finish_referrers(collecting *c, lh_description *out) {
   out->referrers = lh_alloc(c->n, sizeof *out->referrers);
   if (!out->referrers) return false;
   for (size_t i = 0; i < c->n; i++) {
@@ -190,7 +190,8 @@ static bool finish(collecting *c, lh_description *out) {
     out->referrers[out->n_referrers++] = told;
   }
   if (out->n_referrers > 1)
-    qsort_r(out->referrers, out->n_referrers, sizeof *out->referrers, compare_rows, c->snapshot);
+    qsort_r(out->referrers, out->n_referrers, sizeof *out->referrers, compare_referrers,
+            c->snapshot);
   return true;
 }
 
@@ -203,7 +204,8 @@ bool lh_describe_referrers(const lh_instances *of, lh_description *out) {
   c.untold = lh_strings_add(&c.labels, "...", 3);
   c.labels.most_bytes = MOST_LABELS * (uint64_t)of->snapshot->size + (1u << 20);
   bool ok = c.any != LH_NO_NUMBER && c.slot != LH_NO_NUMBER && c.untold != LH_NO_NUMBER &&
-            find_sources(&c) && add_all(&c) && (!c.too_many || add_all(&c)) && finish(&c, out);
+            find_sources(&c) && add_all(&c) && (!c.too_many || add_all(&c)) &&
+            finish_referrers(&c, out);
   lh_free(c.refers);
   lh_free(c.rows);
   lh_strings_free(&c.labels);

@@ -23,7 +23,7 @@ void lh_gathering_free(lh_gathering *g) {
   lh_free(g->ids);
 }
 
-static bool append(lh_gathering *g, lh_id id) {
+static bool append_cluster(lh_gathering *g, lh_id id) {
   if (!lh_grow(&g->ids, g->n_ids, &g->id_capacity, sizeof *g->ids)) return false;
   g->ids[g->n_ids++] = id;
   return true;
@@ -34,7 +34,7 @@ bool lh_list_below(lh_gathering *g, lh_id top) {
   for (uint32_t p = tree->position[top], end = tree->end[p]; p < end;) {
     lh_id id = tree->order[p];
     bool member = g->top[id] == top;
-    if (!member && !lh_is_own(tree->snapshot, id) && !append(g, id)) return false;
+    if (!member && !lh_is_own(tree->snapshot, id) && !append_cluster(g, id)) return false;
     p = member ? p + 1 : tree->end[p];
   }
   return true;
@@ -61,7 +61,7 @@ lh_extent lh_extent_of(const lh_gathering *g, lh_id top) {
   return extent;
 }
 
-static int compare_rows(const void *left, const void *right, void *payload) {
+static int compare_gathered(const void *left, const void *right, void *payload) {
   const lh_accumulated *a = left, *b = right;
   const lh_snapshot *snapshot = payload;
   if (a->bytes != b->bytes) return a->bytes > b->bytes ? -1 : 1;
@@ -88,5 +88,6 @@ void lh_gather(lh_gathering *g, const lh_id *tops, size_t n_tops) {
     to->bytes += retained;
   }
   for (uint32_t i = 0; i < g->n_rows; i++) g->row_of[g->rows[i].class_index] = LH_NO_NUMBER;
-  if (g->n_rows > 1) qsort_r(g->rows, g->n_rows, sizeof *g->rows, compare_rows, (void *)snapshot);
+  if (g->n_rows > 1)
+    qsort_r(g->rows, g->n_rows, sizeof *g->rows, compare_gathered, (void *)snapshot);
 }

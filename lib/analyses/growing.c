@@ -39,7 +39,7 @@ static int compare_tops(const void *left, const void *right) {
 
 /* Drops what another one of the same number dominates, and adds up the bytes of the others by that
 ** number. Returns how many are left. */
-static size_t add_up(const lh_tree *tree, lh_top *tops, size_t n, uint64_t *bytes) {
+static size_t add_up_tops(const lh_tree *tree, lh_top *tops, size_t n, uint64_t *bytes) {
   size_t n_left = 0;
   if (n > 1) qsort(tops, n, sizeof *tops, compare_tops);
   for (size_t i = 0; i < n; i++) {
@@ -63,7 +63,7 @@ bool lh_add_growing(lh_grower *grower, const lh_growing *g) {
   size_t n = grower->n_tops - grower->first_top;
   *added = *g;
   added->bytes = slot_bytes(grower->snapshot, g);
-  n = n > 0 ? add_up(&grower->tree, tops, n, &added->bytes) : 0;
+  n = n > 0 ? add_up_tops(&grower->tree, tops, n, &added->bytes) : 0;
   for (size_t i = 0; i < n; i++) tops[i].of = (uint32_t)grower->n;
   grower->n_tops = grower->first_top += n;
   added->prospect = lh_prospect_of(&grower->ages, added);
@@ -85,7 +85,7 @@ static uint32_t *find_row(grouping *f, const lh_growing *g) {
 
 /* It is told by one that grows, if any does: many that were filled once hide none. Of these it is
 ** the one with most bytes. */
-static void merge(lh_growing *row, const lh_growing *g) {
+static void merge_growing(lh_growing *row, const lh_growing *g) {
   bool first = g->prospect == row->prospect ? g->bytes > row->bytes : g->prospect > row->prospect;
   lh_growing both = first ? *g : *row;
   both.held_by = row->held_by;
@@ -101,11 +101,11 @@ static void add_up_rows(grouping *f, const uint32_t *row_of, uint64_t *bytes, lh
   lh_grower *g = f->grower;
   lh_begin_tops(g); /* without those of what was not added */
   for (size_t i = 0; i < g->n_tops; i++) g->tops[i].of = row_of[g->tops[i].of];
-  if (g->n_tops > 0) g->n_tops = add_up(&g->tree, g->tops, g->n_tops, bytes);
+  if (g->n_tops > 0) g->n_tops = add_up_tops(&g->tree, g->tops, g->n_tops, bytes);
   for (size_t i = 0; i < out->n; i++) out->list[i].bytes = bytes[i];
 }
 
-static bool make_rows(grouping *f, lh_growings *out) {
+static bool make_growing_rows(grouping *f, lh_growings *out) {
   uint64_t *bytes = lh_alloc_zeroed(f->grower->n, sizeof *bytes);
   uint32_t *row_of = lh_alloc(f->grower->n, sizeof *row_of);
   bool ok = bytes && row_of;
@@ -119,7 +119,7 @@ static bool make_rows(grouping *f, lh_growings *out) {
       g.held_by = f->places.texts.texts[lh_path_of(&f->places, g.id)];
       out->list[out->n++] = g; /* rows never pass what was found */
     } else {
-      merge(&out->list[*row], &g);
+      merge_growing(&out->list[*row], &g);
     }
     row_of[i] = *row;
     bytes[*row] += slot_bytes(f->grower->snapshot, &f->grower->found[i]);
@@ -130,7 +130,7 @@ static bool make_rows(grouping *f, lh_growings *out) {
   return ok;
 }
 
-static int compare_rows(const void *left, const void *right) {
+static int compare_growing(const void *left, const void *right) {
   const lh_growing *a = left, *b = right;
   int once = (a->prospect == LH_FILLED_ONCE) - (b->prospect == LH_FILLED_ONCE);
   if (once) return once;
@@ -157,14 +157,14 @@ static bool find_same(lh_growings *out) {
 }
 
 /* Those that are big enough, in order, with paths of their own. */
-static bool keep_rows(const grouping *f, lh_growings *out) {
+static bool keep_growing(const grouping *f, lh_growings *out) {
   uint64_t least = (uint64_t)(LEAST_SHARE * (double)f->grower->snapshot->reach.reachable_bytes);
   size_t n = 0, n_all = out->n;
   out->n = 0;
   for (size_t i = 0; i < n_all; i++)
     if (out->list[i].bytes >= least && out->list[i].bytes >= LEAST_BYTES)
       out->list[n++] = out->list[i];
-  if (n > 1) qsort(out->list, n, sizeof *out->list, compare_rows);
+  if (n > 1) qsort(out->list, n, sizeof *out->list, compare_growing);
   for (; out->n < n; out->n++) {
     lh_growing *row = &out->list[out->n];
     row->held_by = lh_copy_text(row->held_by);
@@ -174,19 +174,19 @@ static bool keep_rows(const grouping *f, lh_growings *out) {
   return find_same(out);
 }
 
-static bool group(grouping *f, lh_growings *out) {
+static bool group_by_path(grouping *f, lh_growings *out) {
   lh_id *ids = lh_alloc(f->grower->n, sizeof *ids);
   out->list = lh_alloc(f->grower->n, sizeof *out->list);
   bool ok = ids && out->list;
   for (size_t i = 0; ok && i < f->grower->n; i++) ids[i] = f->grower->found[i].id;
-  ok =
-      ok && lh_places_make(&f->places, f->grower->snapshot, ids, f->grower->n) && make_rows(f, out);
+  ok = ok && lh_places_make(&f->places, f->grower->snapshot, ids, f->grower->n) &&
+       make_growing_rows(f, out);
   lh_free(ids);
   if (!ok) out->n = 0; /* the paths are not its own yet */
-  return ok && keep_rows(f, out);
+  return ok && keep_growing(f, out);
 }
 
-static bool find_all(lh_grower *grower) {
+static bool find_what_grows(lh_grower *grower) {
   return lh_tree_make(&grower->tree, grower->snapshot) &&
          lh_ages_make(&grower->ages, &grower->tree) && lh_find_collections(grower) &&
          lh_find_linked(grower);
@@ -198,7 +198,7 @@ int lh_find_growing(lh_snapshot *snapshot, lh_growings *out, lh_error *error) {
     return lh_fail(error, LH_EARGUMENT, "the snapshot has not been classified");
   lh_grower grower = {.snapshot = snapshot};
   grouping f = {.grower = &grower};
-  bool ok = find_all(&grower) && group(&f, out);
+  bool ok = find_what_grows(&grower) && group_by_path(&f, out);
   lh_tree_free(&grower.tree);
   lh_ages_free(&grower.ages);
   lh_free(grower.found);

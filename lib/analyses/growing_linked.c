@@ -10,7 +10,7 @@
 */
 #include "analyses.h"
 
-static lh_id find(lh_id *set, lh_id id) {
+static lh_id find_set(lh_id *set, lh_id id) {
   while (set[id] != id) {
     set[id] = set[set[id]];
     id = set[id];
@@ -18,9 +18,9 @@ static lh_id find(lh_id *set, lh_id id) {
   return id;
 }
 
-static void join(lh_id *set, const uint32_t *distance, lh_id a, lh_id b) {
-  a = find(set, a);
-  b = find(set, b);
+static void join_sets(lh_id *set, const uint32_t *distance, lh_id a, lh_id b) {
+  a = find_set(set, a);
+  b = find_set(set, b);
   bool a_is_nearer = distance[a] != distance[b] ? distance[a] < distance[b] : a < b;
   set[a_is_nearer ? b : a] = a_is_nearer ? a : b;
 }
@@ -40,10 +40,10 @@ static lh_id *make_sets(const lh_tree *tree, uint8_t *held) {
       lh_id target = graph.edge[e];
       if (target == id || lh_class_entry_of(snapshot, target) != class) continue;
       held[target] = 1;
-      join(set, snapshot->distance, id, target);
+      join_sets(set, snapshot->distance, id, target);
     }
   }
-  for (lh_id id = 0; set && id <= snapshot->n; id++) set[id] = find(set, id);
+  for (lh_id id = 0; set && id <= snapshot->n; id++) set[id] = find_set(set, id);
   return set;
 }
 

@@ -38,12 +38,12 @@ static uint32_t class_of_element(const counting *f, lh_id id) {
   return entry->plain != LH_NO_NUMBER ? entry->plain : f->snapshot->classes->of[id];
 }
 
-static lh_class class_at(const counting *f, uint32_t class_index) {
+static lh_class element_class_at(const counting *f, uint32_t class_index) {
   if (class_index == f->module_class) return (lh_class){.name = "module *", .type = LH_TYPE_TABLE};
   return *lh_class_at(f->snapshot, class_index);
 }
 
-static void count_object(counting *f, contents *c, lh_id id) {
+static void count_element(counting *f, contents *c, lh_id id) {
   uint32_t class_index = class_of_element(f, id);
   if (class_index == UINT32_MAX) return;
   if (f->n_of[class_index]++ == 0) f->met[f->n_met++] = class_index;
@@ -55,7 +55,7 @@ static void count_value(counting *f, contents *c, lh_value value) {
     case LH_VALUE_INTEGER:
     case LH_VALUE_FLOAT: c->n_numbers++; break;
     case LH_VALUE_BOOLEAN: c->n_booleans++; break;
-    case LH_VALUE_OBJECT: count_object(f, c, value.as.object); break;
+    case LH_VALUE_OBJECT: count_element(f, c, value.as.object); break;
     default: break;
   }
 }
@@ -68,7 +68,7 @@ static void choose_class(counting *f, contents *c) {
     uint32_t class_index = f->met[f->n_met - 1], n = f->n_of[class_index];
     bool better = n > c->n_best;
     if (n == c->n_best)
-      better = strcmp(class_at(f, class_index).name, class_at(f, c->best).name) < 0;
+      better = strcmp(element_class_at(f, class_index).name, element_class_at(f, c->best).name) < 0;
     if (better) c->best = class_index, c->n_best = n;
     f->n_of[class_index] = 0;
   }
@@ -94,7 +94,7 @@ static void look_at_keys(counting *f, lh_id table, contents *c) {
   lh_edges it;
   lh_value key;
   for (lh_entries_begin(f->snapshot, table, &it); lh_entries_next(&it, &key, NULL);)
-    if (key.kind == LH_VALUE_OBJECT) count_object(f, c, key.as.object);
+    if (key.kind == LH_VALUE_OBJECT) count_element(f, c, key.as.object);
   choose_class(f, c);
 }
 
@@ -112,11 +112,11 @@ static bool is_record(const lh_snapshot *snapshot, lh_id table, const contents *
 }
 
 /* The class of most, or else that they are tables; false if they are not alike. */
-static bool tell_class(counting *f, lh_growing *g, const contents *c) {
+static bool tell_element_class(counting *f, lh_growing *g, const contents *c) {
   bool any_table = !lh_are_most(c->n_best, g->elements) && g->keying != LH_KEYED_NAMES;
   if (c->best == UINT32_MAX) return false;
-  g->element = any_table ? "table" : class_at(f, c->best).name;
-  g->type = any_table ? LH_TYPE_TABLE : class_at(f, c->best).type;
+  g->element = any_table ? "table" : element_class_at(f, c->best).name;
+  g->type = any_table ? LH_TYPE_TABLE : element_class_at(f, c->best).type;
   g->alike = any_table ? c->n_tables : c->n_best;
   f->alike = any_table ? UINT32_MAX : c->best;
   return lh_are_most(g->alike, g->elements);
@@ -126,7 +126,7 @@ static bool tell_keys_as_elements(counting *f, lh_growing *g, contents *c) {
   g->are_keys = true;
   c->n_tables = 0;
   look_at_keys(f, g->id, c);
-  return tell_class(f, g, c);
+  return tell_element_class(f, g, c);
 }
 
 /* Fills in what the elements are; false if they are not alike. */
@@ -137,14 +137,14 @@ static bool tell_elements(counting *f, lh_growing *g, contents *c) {
   if (g->keying == LH_KEYED_MIXED) return false;
   if (f->is_loaded && (g->keying < LH_KEYED_UUIDS || g->keying > LH_KEYED_TOKENS)) return false;
   if (g->keying == LH_KEYED_NAMES && is_record(f->snapshot, g->id, c)) return false;
-  if (!numbers && !booleans) return tell_class(f, g, c);
+  if (!numbers && !booleans) return tell_element_class(f, g, c);
   if (are_objects(c)) return tell_keys_as_elements(f, g, c);
   g->element = numbers ? "number" : "boolean";
   g->alike = numbers ? c->n_numbers : c->n_booleans;
   return true;
 }
 
-static void tell_keys(const counting *f, lh_growing *g, const contents *c) {
+static void tell_kinds_of_keys(const counting *f, lh_growing *g, const contents *c) {
   const lh_keys_seen *keys = &c->keys;
   g->keying = lh_keying_of(keys, f->snapshot);
   double unit = g->keying == LH_KEYED_MILLISECONDS ? 1000 : 1;
@@ -208,7 +208,7 @@ static void look_at_keys_of_alike(const counting *f, lh_growing *g) {
   lh_value key, value;
   for (lh_entries_begin(f->snapshot, g->id, &it); lh_entries_next(&it, &key, &value);)
     if (is_alike(f, g, value)) lh_see_key(&c.keys, f->snapshot, key);
-  tell_keys(f, g, &c);
+  tell_kinds_of_keys(f, g, &c);
 }
 
 static bool look_at_table(counting *f, lh_id id) {
@@ -230,7 +230,7 @@ static bool look_at_table(counting *f, lh_id id) {
   f->is_loaded = id == f->snapshot->classes->loaded;
   look_at_values(f, id, &c);
   if ((c.weak_keys || c.weak_values) && !lh_are_most(c.n_staying, n)) return true;
-  tell_keys(f, &g, &c);
+  tell_kinds_of_keys(f, &g, &c);
   if (!tell_elements(f, &g, &c)) return true;
   g.exact = g.keying == LH_KEYED_SEQUENCE && table.as.table.hash_used == 0 &&
             table.as.table.array_slots == n && (n & (n - 1)) != 0;

@@ -43,7 +43,7 @@ static void put_edges(joined *g) {
   }
 }
 
-static bool join(joined *g) {
+static bool join_graphs(joined *g) {
   size_t n = (size_t)g->n + 1;
   g->first_edge = lh_alloc_zeroed(n + 2, sizeof *g->first_edge);
   if (!g->first_edge) return false;
@@ -63,7 +63,7 @@ bool lh_divide_retained(lh_step_tree *t, const lh_snapshot *snapshot) {
   lh_id *idom = lh_alloc(n, sizeof *idom), *order = NULL;
   uint64_t *bytes = lh_alloc_zeroed(n, sizeof *bytes);
   uint32_t n_order;
-  bool ok = idom && bytes && join(&g);
+  bool ok = idom && bytes && join_graphs(&g);
   const lh_graph graph = {g.n, g.first_edge, g.edge};
   ok = ok && lh_find_dominators(&graph, idom, &order, &n_order);
   for (lh_id v = 1; ok && v < g.first_step; v++) bytes[v] = lh_shallow_bytes(snapshot, v);

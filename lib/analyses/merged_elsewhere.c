@@ -1,6 +1,6 @@
 /*
-** merged_elsewhere.c - members of a set that would stay if the paths that are told of them were cut:
-** by the next path of those, each one's shortest without the last reference of its path in the
+** merged_elsewhere.c - members of a set that would stay if the paths that are told of them were
+** cut: by the next path of those, each one's shortest without the last reference of its path in the
 ** tree.
 **
 ** A search over the same graph, but for these references: what it still reaches is held elsewhere,
@@ -39,7 +39,8 @@ out:
 }
 
 /* The paths of those that were reached, in a snapshot whose shortest paths they are. */
-static bool tell(const lh_snapshot *snapshot, const lh_id *ids, size_t n, lh_merged_paths *merged) {
+static bool tell_elsewhere(const lh_snapshot *snapshot, const lh_id *ids, size_t n,
+                           lh_merged_paths *merged) {
   lh_step_tree tree = {0};
   lh_merged_paths found = {0};
   bool ok = lh_make_step_tree(&tree, snapshot, ids, n) &&
@@ -70,7 +71,7 @@ bool lh_find_elsewhere(const lh_snapshot *snapshot, const lh_step_tree *of,
   ok = lh_search_paths(&search);
   for (lh_id id = 1; ok && id <= snapshot->n; id++)
     if (of->is_member[id] && without.distance[id] != LH_UNREACHED) ids[n_ids++] = id;
-  ok = ok && (n_ids == 0 || tell(&without, ids, n_ids, merged));
+  ok = ok && (n_ids == 0 || tell_elsewhere(&without, ids, n_ids, merged));
 out:
   lh_steps_free(without.steps);
   lh_free(without.edge);

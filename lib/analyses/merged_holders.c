@@ -62,7 +62,7 @@ typedef struct counting {
 } counting;
 
 /* False: out of memory. */
-static bool add(counting *c, uint32_t path, uint32_t objects, uint32_t through) {
+static bool add_members(counting *c, uint32_t path, uint32_t objects, uint32_t through) {
   uint32_t *sum = lh_map_at(&c->through, (uint64_t)path << 32 | through);
   if (!sum) return false;
   *sum = *sum == LH_NO_NUMBER ? objects : *sum + objects;
@@ -72,8 +72,8 @@ static bool add(counting *c, uint32_t path, uint32_t objects, uint32_t through) 
 }
 
 /* Those that most members have. */
-static bool keep(const lh_snapshot *snapshot, const lh_step_tree *tree, counting *c,
-                 lh_merged_paths *merged) {
+static bool keep_most_held(const lh_snapshot *snapshot, const lh_step_tree *tree, counting *c,
+                           lh_merged_paths *merged) {
   while (merged->n_holders < LH_MOST_HOLDERS) {
     size_t best = lh_most_of(&c->paths, c->objects);
     if (best == c->paths.n) break;
@@ -102,13 +102,13 @@ bool lh_count_holders(const lh_snapshot *snapshot, const lh_step_tree *t, uint64
     uint32_t number = path ? lh_strings_add(&c.paths, path, strlen(path)) : LH_NO_NUMBER;
     lh_free(path);
     if (number != LH_NO_NUMBER)
-      ok = add(&c, number, t->list[i].here, through_of(t, i));
+      ok = add_members(&c, number, t->list[i].here, through_of(t, i));
     else
       ok = c.paths.full;
     n_untold += number == LH_NO_NUMBER;
   }
   merged->total_holders = c.paths.n + n_untold;
-  ok = ok && keep(snapshot, t, &c, merged);
+  ok = ok && keep_most_held(snapshot, t, &c, merged);
   lh_strings_free(&c.paths);
   lh_map_free(&c.through);
   lh_free(c.objects);

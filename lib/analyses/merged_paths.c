@@ -1,7 +1,8 @@
 /*
-** merged_paths.c - why many objects are alive: the tree of their paths (merged_steps.c) as rows for people.
+** merged_paths.c - why many objects are alive: the tree of their paths (merged_steps.c) as rows for
+** people.
 **
-** Places that follow each other without a branch, and where no member is, are one row. The rows of
+** Steps that follow each other without a branch, and where no member is, are one row. The rows of
 ** one level come by bytes. Where there may be so many rows only, it is the biggest of all that are
 ** shown; since none is bigger than the one above it, those hang together. What is not shown of a
 ** level is one more row, and the least of a level, since what is shown comes first there.
@@ -127,7 +128,7 @@ static void show_single(writing *w) {
 }
 
 /* Chooses the biggest rows: as many as `limit` allows, those for what is hidden included. */
-static bool choose(writing *w, size_t limit) {
+static bool choose_rows(writing *w, size_t limit) {
   uint32_t *order = lh_alloc(w->n_drafts, sizeof *order);
   if (!order) return false;
   for (uint32_t i = 0; i < w->n_drafts; i++) order[i] = i;
@@ -207,7 +208,7 @@ static char *taken(writing *w, char *text) {
   return text;
 }
 
-static bool add_row(writing *w, const draft *d) {
+static bool add_shown_row(writing *w, const draft *d) {
   lh_merged_paths *merged = w->merged;
   const lh_merged_step *step = &w->tree.list[d->last];
   bool is_root = d->first == 0, untold = w->text_bytes == 0;
@@ -230,7 +231,7 @@ static bool add_row(writing *w, const draft *d) {
 }
 
 /* The row for what is hidden of a level. */
-static bool add_rest(writing *w, const draft *d, const draft *above) {
+static bool add_hidden_row(writing *w, const draft *d, const draft *above) {
   lh_merged_paths *merged = w->merged;
   const lh_merged_step *list = w->tree.list;
   lh_merged_row rest = {
@@ -250,9 +251,9 @@ static bool add_rows(writing *w) {
   for (size_t i = 0; ok && i < w->n_drafts; i++) {
     draft *d = &w->drafts[i], *above = &w->drafts[d->above];
     if (d->shown) {
-      ok = add_row(w, d);
+      ok = add_shown_row(w, d);
     } else if (above->shown && above->n_hidden > 0) {
-      ok = add_rest(w, d, above);
+      ok = add_hidden_row(w, d, above);
       above->n_hidden = 0;
     }
   }
@@ -285,12 +286,13 @@ static int sort_out(const lh_snapshot *snapshot, const lh_id *ids, size_t n_ids,
   return code;
 }
 
-static bool merge(writing *w, const lh_id *ids, size_t limit) {
+static bool merge_all(writing *w, const lh_id *ids, size_t limit) {
   w->text_bytes = MOST_TEXT * (uint64_t)w->snapshot->size + (1u << 20);
   bool ok = lh_make_step_tree(&w->tree, w->snapshot, ids, w->merged->objects) &&
             lh_divide_retained(&w->tree, w->snapshot) && sort_steps(w) && make_drafts(w) &&
-            lh_count_holders(w->snapshot, &w->tree, w->text_bytes, w->merged) && choose(w, limit) &&
-            add_rows(w) && lh_find_elsewhere(w->snapshot, &w->tree, w->merged);
+            lh_count_holders(w->snapshot, &w->tree, w->text_bytes, w->merged) &&
+            choose_rows(w, limit) && add_rows(w) &&
+            lh_find_elsewhere(w->snapshot, &w->tree, w->merged);
   if (ok) w->merged->bytes = w->tree.list[0].bytes;
   return ok;
 }
@@ -304,7 +306,7 @@ int lh_merge_paths(lh_snapshot *snapshot, const lh_id *ids, size_t n_ids, size_t
   w.merged = lh_alloc_zeroed(1, sizeof *w.merged);
   int code = reachable && w.merged ? 0 : lh_fail_memory(error, "merging paths");
   if (!code) code = sort_out(snapshot, ids, n_ids, reachable, w.merged, error);
-  if (!code && w.merged->objects > 0 && !merge(&w, reachable, limit))
+  if (!code && w.merged->objects > 0 && !merge_all(&w, reachable, limit))
     code = lh_fail_memory(error, "merging paths");
   lh_free_step_tree(&w.tree);
   lh_free(w.first_below);

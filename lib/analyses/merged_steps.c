@@ -46,7 +46,8 @@ static uint32_t add_step_below(merging *m, uint32_t above, const lh_fold_state *
 }
 
 /* The step of the same new beginning, `at` itself or above it. */
-static uint32_t find_above(const lh_step_tree *t, uint32_t at, const lh_fold_state *state) {
+static uint32_t find_beginning_above(const lh_step_tree *t, uint32_t at,
+                                     const lh_fold_state *state) {
   for (; at != 0; at = t->list[at].above)
     if (t->list[at].piece == state->piece && t->list[at].form == state->form) return at;
   return LH_NO_NUMBER;
@@ -60,7 +61,7 @@ static uint32_t step_below(merging *m, uint32_t at, const lh_fold_state *state, 
   uint64_t words[2] = {(uint64_t)at << 32 | state->piece, state->form};
   uint32_t *below = lh_map_at_words(&m->below, words, 2);
   if (!below || *below != LH_NO_NUMBER) return below ? *below : LH_NO_NUMBER;
-  uint32_t found = begins ? find_above(t, at, state) : LH_NO_NUMBER;
+  uint32_t found = begins ? find_beginning_above(t, at, state) : LH_NO_NUMBER;
   if (found == at) t->list[at].again = true;
   if (found == LH_NO_NUMBER && t->list[at].depth == MAX_DEPTH) found = at;
   if (found == LH_NO_NUMBER) found = add_step_below(m, at, state, entry);
@@ -69,7 +70,7 @@ static uint32_t step_below(merging *m, uint32_t at, const lh_fold_state *state, 
 }
 
 /* Is there one key at this step so far? Of [*] alone the text does not say. */
-static void note_key(lh_merged_step *step, const lh_edge *edge) {
+static void note_step_key(lh_merged_step *step, const lh_edge *edge) {
   if (!step->any_key || edge->kind != LH_EDGE_VALUE) return;
   if (step->entry == edge->target) step->key = edge->key;
   if (!is_same_key(step->key, edge->key)) step->keys_vary = true;
@@ -89,7 +90,7 @@ static void note_object(const merging *m, lh_merged_step *step, lh_id id) {
   step->here += m->merged->is_member[id];
 }
 
-static bool add_object(const lh_edge *edge, void *payload) {
+static bool add_to_step(const lh_edge *edge, void *payload) {
   merging *m = payload;
   lh_step_tree *t = m->merged;
   lh_id id = edge->target;
@@ -98,7 +99,7 @@ static bool add_object(const lh_edge *edge, void *payload) {
     at = step_below(m, at, &t->paths.folder.states[t->paths.state[id]], id);
   if (at == LH_NO_NUMBER) return false;
   t->of[id] = at;
-  note_key(&t->list[at], edge);
+  note_step_key(&t->list[at], edge);
   note_object(m, &t->list[at], id);
   return true;
 }
@@ -128,7 +129,7 @@ bool lh_make_step_tree(lh_step_tree *t, const lh_snapshot *snapshot, const lh_id
                                        .entry = LH_ROOT,
                                        .example = LH_NO_OBJECT,
                                        .class_index = UINT32_MAX};
-  ok = ok && lh_fold_paths(&t->paths, snapshot, ids, n_ids, add_object, &m);
+  ok = ok && lh_fold_paths(&t->paths, snapshot, ids, n_ids, add_to_step, &m);
   if (ok) sum_up(t);
   lh_settle_folded(&t->paths);
   lh_map_free(&m.below);

@@ -33,8 +33,8 @@ static bool avoid(finder *f) {
   return true;
 }
 
-static char *name_of(const lh_snapshot *snapshot, const char *table, const lh_edge *edge,
-                     bool brackets) {
+static char *module_name(const lh_snapshot *snapshot, const char *table, const lh_edge *edge,
+                         bool brackets) {
   lh_text text = {0};
   lh_text_string(&text, table);
   lh_add_key(&text, snapshot, edge->key, brackets);
@@ -42,7 +42,7 @@ static char *name_of(const lh_snapshot *snapshot, const char *table, const lh_ed
 }
 
 /* Of two names in one table the shorter one counts. */
-static bool is_better(const char *name, const char *than) {
+static bool is_better_name(const char *name, const char *than) {
   size_t n = strlen(name), m = strlen(than);
   return n != m ? n < m : strcmp(name, than) < 0;
 }
@@ -53,7 +53,7 @@ static bool add_module(finder *f, lh_id id, char *name, size_t n_before) {
   if (!row) goto failed;
   if (*row != LH_NO_NUMBER) {
     lh_module *known = &out->list[*row];
-    bool better = *row >= n_before && is_better(name, known->name);
+    bool better = *row >= n_before && is_better_name(name, known->name);
     lh_free(better ? (void *)known->name : name);
     if (better) known->name = name;
     return true;
@@ -69,7 +69,7 @@ failed:
 }
 
 /* The values of a table: those that are there already keep their names. */
-static bool add_table(finder *f, lh_id table, const char *name, bool brackets) {
+static bool add_module_table(finder *f, lh_id table, const char *name, bool brackets) {
   const lh_snapshot *snapshot = f->snapshot;
   size_t n_before = f->out->n;
   lh_edges it;
@@ -79,7 +79,7 @@ static bool add_table(finder *f, lh_id table, const char *name, bool brackets) {
     if (edge.kind != LH_EDGE_VALUE || edge.weak || f->avoided[edge.target] ||
         lh_is_own(snapshot, edge.target))
       continue;
-    char *text = name_of(snapshot, name, &edge, brackets);
+    char *text = module_name(snapshot, name, &edge, brackets);
     if (!text || !add_module(f, edge.target, text, n_before)) return false;
   }
   return true;
@@ -118,7 +118,7 @@ static bool reach(finder *f, size_t limit) {
 }
 
 /* Names of what was not asked for are not kept. */
-static void finish(lh_modules *out, size_t limit) {
+static void finish_modules(lh_modules *out, size_t limit) {
   out->total = out->n;
   for (size_t i = 0; i < out->n; i++) out->retained_bytes += out->list[i].retained_bytes;
   while (limit > 0 && out->n > limit) lh_free((void *)out->list[--out->n].name);
@@ -129,14 +129,14 @@ int lh_find_modules(lh_snapshot *snapshot, size_t limit, lh_modules *out, lh_err
   if (!snapshot->retained || !snapshot->classes)
     return lh_fail(error, LH_EARGUMENT, "the snapshot has not been classified");
   finder f = {.snapshot = snapshot, .out = out};
-  bool ok = avoid(&f) && add_table(&f, snapshot->classes->loaded, "package.loaded", true) &&
-            add_table(&f, snapshot->classes->globals, "_G", false);
+  bool ok = avoid(&f) && add_module_table(&f, snapshot->classes->loaded, "package.loaded", true) &&
+            add_module_table(&f, snapshot->classes->globals, "_G", false);
   if (ok && out->n > 1) qsort(out->list, out->n, sizeof *out->list, compare_modules);
   ok = ok && reach(&f, limit);
   lh_free(f.avoided);
   lh_map_free(&f.row_of);
   if (ok) {
-    finish(out, limit);
+    finish_modules(out, limit);
     return LH_OK;
   }
   lh_modules_free(out);

@@ -35,7 +35,7 @@ typedef struct search {
   size_t capacity;
 } search;
 
-static bool push(search *s, lh_id id) {
+static bool push_object(search *s, lh_id id) {
   if (!lh_grow(&s->stack, s->n_stack, &s->stack_capacity, sizeof *s->stack)) return false;
   s->stack[s->n_stack++] = id;
   return true;
@@ -47,7 +47,7 @@ static uint64_t retained(const search *s, lh_id id) {
 
 /* {=== What has accumulated =========================================================== */
 
-static void keep_rows(lh_suspect *suspect, const lh_gathering *g) {
+static void keep_classes(lh_suspect *suspect, const lh_gathering *g) {
   suspect->n_classes = g->n_rows;
   suspect->objects = 0;
   for (uint32_t i = 0; i < g->n_rows; i++) suspect->objects += g->rows[i].objects;
@@ -76,7 +76,7 @@ bool lh_tells_more(const lh_snapshot *snapshot, const lh_accumulated *many,
 static bool gather(search *s, lh_suspect *suspect) {
   lh_gathering *here = &s->here, *below = &s->below;
   lh_gather(here, here->ids, here->n_ids);
-  keep_rows(suspect, here);
+  keep_classes(suspect, here);
   for (unsigned level = 0; here->n_rows > 0 && level < MOST_LEVELS; level++) {
     lh_accumulated few = here->rows[0];
     size_t n = keep_first_class(s, here, here->ids, here->n_ids);
@@ -89,7 +89,7 @@ static bool gather(search *s, lh_suspect *suspect) {
     *below = swap;
     if (here->n_rows == 0 || (double)here->rows[0].bytes < LH_GOES_ON * (double)few.bytes) break;
     if (lh_tells_more(s->snapshot, &here->rows[0], &suspect->accumulated[0]))
-      keep_rows(suspect, here);
+      keep_classes(suspect, here);
   }
   return true;
 }
@@ -115,7 +115,7 @@ static bool add_suspect(search *s, const lh_suspect *suspect) {
 }
 
 /* `rest`: what hangs there in small things, which are s->here.ids, and the place's own bytes. */
-static bool tell(search *s, lh_id id, const lh_extent *extent, uint64_t rest) {
+static bool tell_suspect(search *s, lh_id id, const lh_extent *extent, uint64_t rest) {
   lh_suspect suspect = {.kind = LH_SUSPECT_ITSELF, .id = id, .bytes = rest};
   if (extent->members >= LH_LEAST_CLUSTER) {
     suspect.kind = extent->branches ? LH_SUSPECT_TREE : LH_SUSPECT_LIST;
@@ -134,7 +134,7 @@ static bool tell(search *s, lh_id id, const lh_extent *extent, uint64_t rest) {
 }
 
 /* Looks at a place that retains enough: goes on from there, tells it, or both. */
-static bool look_at(search *s, lh_id id) {
+static bool look_at_object(search *s, lh_id id) {
   uint64_t least = s->suspects->least_bytes, rest = retained(s, id), biggest = 0;
   bool plumbing = lh_is_plumbing(s->snapshot, id);
   if (s->told[id] & LH_TOLD) return true; /* luaheap's */
@@ -151,19 +151,19 @@ static bool look_at(search *s, lh_id id) {
       continue;
     }
     rest -= bytes;
-    if (!push(s, child)) return false;
+    if (!push_object(s, child)) return false;
   }
   s->here.n_ids = plumbing ? 0 : n_small;
   if (plumbing) rest = extent.shallow_bytes; /* a table that big is no one's plumbing */
   if (rest < least || id == LH_ROOT || lh_is_own(s->snapshot, id) ||
       (!plumbing && (double)biggest >= LH_GOES_ON * (double)retained(s, id)))
     return true;
-  return tell(s, id, &extent, rest);
+  return tell_suspect(s, id, &extent, rest);
 }
 
 static bool walk_down(search *s) {
-  bool ok = push(s, LH_ROOT);
-  while (ok && s->n_stack > 0) ok = look_at(s, s->stack[--s->n_stack]);
+  bool ok = push_object(s, LH_ROOT);
+  while (ok && s->n_stack > 0) ok = look_at_object(s, s->stack[--s->n_stack]);
   return ok;
 }
 

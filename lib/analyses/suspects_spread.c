@@ -152,7 +152,7 @@ static lh_id common_dominator(const lh_tree *tree, uint32_t first, uint32_t last
 }
 
 /* Marks the class's objects as told, and what they dominate as inside. */
-static bool tell_class(sweep *s, const lh_accumulated *class, lh_suspect *suspect) {
+static bool tell_spread_class(sweep *s, const lh_accumulated *class, lh_suspect *suspect) {
   const lh_tree *tree = s->tree;
   size_t n = (size_t)s->snapshot->n + 1;
   uint32_t first = 0, last = 0, covered = 0;
@@ -199,7 +199,7 @@ bool lh_find_spread(const lh_tree *tree, uint64_t least_bytes, uint8_t *told, lh
     const lh_accumulated *class = class_to_tell(&s, least_bytes);
     if (class == NULL) break;
     ok = lh_grow(&suspects->list, suspects->n, capacity, sizeof *suspects->list);
-    if (ok) ok = tell_class(&s, class, &suspects->list[suspects->n++]);
+    if (ok) ok = tell_spread_class(&s, class, &suspects->list[suspects->n++]);
   }
   lh_free(s.sums);
   lh_free(s.covered);

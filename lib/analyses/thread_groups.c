@@ -1,5 +1,6 @@
 /*
-** thread_groups.c - where threads stand: a thousand coroutines that wait at one place are one thing.
+** thread_groups.c - where threads stand: a thousand coroutines that wait in one line of one function
+** are one thing.
 **
 ** Threads stand alike when status and frames agree, told by a text of them. A thread that has no
 ** frame yet, or no more, stands where its class says: at its function. What the threads of one
@@ -45,7 +46,7 @@ static uint32_t key_of(grouping *g, lh_id id, const lh_object *thread) {
   return number;
 }
 
-static bool add_thread(grouping *g, lh_id id) {
+static bool add_to_group(grouping *g, lh_id id) {
   lh_object thread;
   lh_object_at(g->snapshot, id, &thread);
   uint32_t number = key_of(g, id, &thread);
@@ -65,7 +66,7 @@ static bool add_thread(grouping *g, lh_id id) {
   return true;
 }
 
-static bool group(grouping *g) {
+static bool group_all(grouping *g) {
   const lh_snapshot *snapshot = g->snapshot;
   g->set_of = lh_alloc((size_t)snapshot->n + 1, sizeof *g->set_of);
   if (!g->set_of) return false;
@@ -74,7 +75,7 @@ static bool group(grouping *g) {
     if (lh_type_of(snapshot, id) != LH_TYPE_THREAD || lh_is_own(snapshot, id) ||
         !lh_is_reachable(snapshot, id))
       continue;
-    if (!add_thread(g, id)) return false;
+    if (!add_to_group(g, id)) return false;
   }
   return true;
 }
@@ -109,7 +110,7 @@ int lh_group_threads(lh_snapshot *snapshot, lh_thread_groups *out, lh_error *err
   if (!snapshot->retained || !snapshot->classes)
     return lh_fail(error, LH_EARGUMENT, "the snapshot has not been classified");
   grouping g = {.snapshot = snapshot};
-  bool ok = group(&g) && retain(&g);
+  bool ok = group_all(&g) && retain(&g);
   if (ok && g.n > 1) qsort(g.list, g.n, sizeof *g.list, compare_thread_groups);
   lh_strings_free(&g.keys);
   lh_free(g.set_of);

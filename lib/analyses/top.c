@@ -25,20 +25,20 @@ typedef struct ranking {
   size_t n, limit, capacity;
 } ranking;
 
-static bool is_better(const entry *a, const entry *b) {
+static bool is_better_entry(const entry *a, const entry *b) {
   return a->key != b->key ? a->key > b->key : a->tie < b->tie;
 }
 
 static int compare_entries(const void *a, const void *b) {
-  return is_better(a, b) ? -1 : is_better(b, a);
+  return is_better_entry(a, b) ? -1 : is_better_entry(b, a);
 }
 
 static void sift_down(entry *heap, size_t n) {
   size_t at = 0;
   entry moved = heap[0];
   for (size_t below; (below = 2 * at + 1) < n; at = below) {
-    if (below + 1 < n && is_better(&heap[below], &heap[below + 1])) below++;
-    if (!is_better(&moved, &heap[below])) break;
+    if (below + 1 < n && is_better_entry(&heap[below], &heap[below + 1])) below++;
+    if (!is_better_entry(&moved, &heap[below])) break;
     heap[at] = heap[below];
   }
   heap[at] = moved;
@@ -48,7 +48,7 @@ static void sift_up(entry *heap, size_t at) {
   entry moved = heap[at];
   for (size_t above; at > 0; at = above) {
     above = (at - 1) / 2;
-    if (!is_better(&heap[above], &moved)) break;
+    if (!is_better_entry(&heap[above], &moved)) break;
     heap[at] = heap[above];
   }
   heap[at] = moved;
@@ -60,7 +60,7 @@ static bool is_full(const ranking *r) {
 
 static bool offer(ranking *r, entry candidate) {
   if (is_full(r)) {
-    if (is_better(&candidate, &r->entries[0])) {
+    if (is_better_entry(&candidate, &r->entries[0])) {
       r->entries[0] = candidate;
       sift_down(r->entries, r->n);
     }
@@ -180,7 +180,7 @@ typedef struct named {
   uint32_t index;
 } named;
 
-static int compare_names(const void *a, const void *b) {
+static int compare_class_names(const void *a, const void *b) {
   const named *x = a, *y = b;
   int order = strcmp(x->name, y->name);
   return order ? order : x->index < y->index ? -1 : x->index > y->index;
@@ -193,7 +193,7 @@ static bool sort_by_name(class_ranking *c) {
   bool ok = names && c->by_name;
   if (ok) {
     for (uint32_t i = 0; i < n; i++) names[i] = (named){lh_class_at(c->snapshot, i)->name, i};
-    if (n) qsort(names, n, sizeof *names, compare_names);
+    if (n) qsort(names, n, sizeof *names, compare_class_names);
     for (uint32_t i = 0; i < n; i++) c->by_name[i] = names[i].index;
   }
   lh_free(names);
@@ -231,7 +231,7 @@ static bool is_by_retained(const lh_top_query *query) {
 }
 
 /* All classes that may be rows, with what they are sorted by; retained bytes are upper bounds. */
-static bool list_classes(const class_ranking *c, ranking *all) {
+static bool list_top_classes(const class_ranking *c, ranking *all) {
   for (uint32_t i = 0, n = lh_class_count(c->snapshot); i < n; i++) {
     uint32_t class_index = c->by_name[i];
     if (count_of(c, class_index) == 0 ||
@@ -248,7 +248,7 @@ static bool list_classes(const class_ranking *c, ranking *all) {
 
 static bool rank_classes(class_ranking *c) {
   ranking all = {.limit = is_by_retained(c->query) ? 0 : c->query->limit};
-  bool ok = list_classes(c, &all);
+  bool ok = list_top_classes(c, &all);
   for (size_t i = 0; ok && i < all.n; i++) {
     entry next = all.entries[i];
     if (is_full(&c->best) && next.key < c->best.entries[0].key) break;
@@ -261,7 +261,7 @@ static bool rank_classes(class_ranking *c) {
   return ok;
 }
 
-static bool make_rows(const class_ranking *c, lh_class_row **rows) {
+static bool make_class_rows(const class_ranking *c, lh_class_row **rows) {
   *rows = lh_alloc(c->best.n, sizeof **rows);
   if (!*rows) return false;
   for (size_t i = 0; i < c->best.n; i++) {
@@ -281,7 +281,7 @@ int lh_top_classes(lh_snapshot *snapshot, const lh_top_query *query, lh_class_ro
     return lh_fail(error, LH_EARGUMENT, "the snapshot has not been classified");
   class_ranking c = {.snapshot = snapshot, .query = query, .best = {.limit = query->limit}};
   bool ok = sort_by_name(&c) && (query->garbage || bound_classes(&c)) && rank_classes(&c) &&
-            make_rows(&c, rows);
+            make_class_rows(&c, rows);
   if (ok) *n_rows = c.best.n;
   lh_free_unions(&c.unions);
   lh_free(c.set_of);

@@ -42,7 +42,7 @@ typedef struct descent {
 
 /* {=== One level ====================================================================== */
 
-static int compare_ids(const void *left, const void *right, void *payload) {
+static int compare_by_id(const void *left, const void *right, void *payload) {
   const lh_snapshot *s = payload;
   lh_id a = *(const lh_id *)left, b = *(const lh_id *)right;
   uint32_t of_a = lh_class_of(s, a), of_b = lh_class_of(s, b);
@@ -58,8 +58,8 @@ static int compare_pending(const void *left, const void *right) {
 }
 
 /* The row of some clusters of one class, which stand from ids[first] on. */
-static pending make_row(const descent *d, const lh_id *ids, size_t first, size_t n_tops,
-                        uint32_t depth) {
+static pending make_branch(const descent *d, const lh_id *ids, size_t first, size_t n_tops,
+                           uint32_t depth) {
   pending p = {.n_tops = n_tops, .first_id = first};
   p.row = (lh_branch){
       .depth = depth, .id = ids[first], .class_index = lh_class_of(d->snapshot, ids[first])};
@@ -86,13 +86,13 @@ static bool make_level(descent *d, uint32_t depth) {
   lh_id *ids = d->below.ids;
   size_t n = d->below.n_ids;
   d->n_level = 0;
-  if (n > 1) qsort_r(ids, n, sizeof *ids, compare_ids, (void *)d->snapshot);
+  if (n > 1) qsort_r(ids, n, sizeof *ids, compare_by_id, (void *)d->snapshot);
   for (size_t i = 0, end; i < n; i = end) {
     uint32_t class_index = lh_class_of(d->snapshot, ids[i]);
     for (end = i + 1; end < n && lh_class_of(d->snapshot, ids[end]) == class_index;) end++;
     size_t step = end - i >= LEAST_GROUP ? end - i : 1;
     for (size_t k = i; k < end; k += step)
-      if (!add_to_level(d, make_row(d, ids, k, step, depth))) return false;
+      if (!add_to_level(d, make_branch(d, ids, k, step, depth))) return false;
   }
   if (d->n_level > 1) qsort(d->level, d->n_level, sizeof *d->level, compare_pending);
   return true;
@@ -158,7 +158,7 @@ static bool push_level(descent *d) {
   return true;
 }
 
-static bool expand(descent *d, const pending *p) {
+static bool expand_branch(descent *d, const pending *p) {
   uint32_t depth = p->row.depth + 1;
   d->n_pool -= p->n_tops;
   if (depth > d->query->depth || p->n_tops == 0) return true;
@@ -178,19 +178,19 @@ static bool descend(descent *d, lh_id id) {
   if (!ok) return false;
   d->below.ids[0] = id;
   d->below.n_ids = 1;
-  ok = add_to_level(d, make_row(d, d->below.ids, 0, 1, 0)) && push_level(d);
+  ok = add_to_level(d, make_branch(d, d->below.ids, 0, 1, 0)) && push_level(d);
   while (ok && d->n_stack > 0) {
     pending p = d->stack[--d->n_stack];
     ok = lh_grow(&d->rows, d->n_rows, &d->row_capacity, sizeof *d->rows);
     if (!ok) break;
     d->rows[d->n_rows++] = p.row;
-    ok = expand(d, &p);
+    ok = expand_branch(d, &p);
   }
   return ok;
 }
 
 /* The object asked for begins a cluster, even in the middle of one. */
-static void begin_at(const descent *d, lh_id id) {
+static void begin_branches(const descent *d, lh_id id) {
   const lh_tree *tree = &d->tree;
   lh_id old = d->top[id];
   if (old == id) return;
@@ -211,7 +211,7 @@ int lh_under(lh_snapshot *snapshot, lh_id id, const lh_under_query *query, lh_br
   bool ok = lh_tree_make(&d.tree, snapshot) && (d.top = lh_find_clusters(&d.tree)) &&
             lh_gathering_make(&d.below, &d.tree, d.top);
   if (ok) {
-    begin_at(&d, id);
+    begin_branches(&d, id);
     ok = descend(&d, id);
   }
   lh_gathering_free(&d.below);

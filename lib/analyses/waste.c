@@ -99,7 +99,7 @@ static bool find_places(finder *f) {
   return lh_places_make(&f->places, snapshot, f->ids, f->n_ids);
 }
 
-static bool add_up(finder *f, lh_waste_kind kind) {
+static bool add_up_kind(finder *f, lh_waste_kind kind) {
   lh_waste *out = &f->out->visible;
   lh_waste_rows rows = {.places = &f->places, .sum = &out->kinds[kind]};
   bool ok = true;
@@ -116,7 +116,7 @@ static bool add_up(finder *f, lh_waste_kind kind) {
 
 /* }=================================================================================== */
 
-static bool find_all(finder *f) {
+static bool find_all_waste(finder *f) {
   lh_wasted *w = &f->w;
   size_t n = (size_t)w->snapshot->n + 1;
   w->kinds = lh_alloc_zeroed(n, 1);
@@ -127,7 +127,7 @@ static bool find_all(finder *f) {
   lh_find_table_waste(w);
   find_userdata(w);
   bool ok = lh_find_twins(w) && find_places(f);
-  for (lh_waste_kind kind = 0; ok && kind < LH_WASTE_KINDS; kind++) ok = add_up(f, kind);
+  for (lh_waste_kind kind = 0; ok && kind < LH_WASTE_KINDS; kind++) ok = add_up_kind(f, kind);
   return ok;
 }
 
@@ -138,7 +138,7 @@ int lh_find_waste(lh_snapshot *snapshot, lh_waste **out, lh_error *error) {
   finder f = {.w = {.snapshot = snapshot}};
   f.out = lh_alloc_zeroed(1, sizeof *f.out);
   if (f.out) f.w.out = &f.out->visible;
-  bool ok = f.out && find_all(&f);
+  bool ok = f.out && find_all_waste(&f);
   if (ok) {
     f.out->texts = f.places.texts;
     f.places.texts = (lh_strings){0};

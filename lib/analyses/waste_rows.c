@@ -7,7 +7,7 @@
 #include "waste.h"
 
 /* Places that are new have a row without objects. */
-static bool make_room(lh_waste_rows *rows, uint32_t place) {
+static bool make_room_for_place(lh_waste_rows *rows, uint32_t place) {
   lh_waste_sum *sum = rows->sum;
   while (sum->n_rows <= place) {
     if (!lh_grow(&sum->rows, sum->n_rows, &rows->capacity, sizeof *sum->rows) ||
@@ -20,7 +20,7 @@ static bool make_room(lh_waste_rows *rows, uint32_t place) {
 }
 
 bool lh_add_waste(lh_waste_rows *rows, uint32_t place, const lh_waste_part *part) {
-  if (!make_room(rows, place)) return false;
+  if (!make_room_for_place(rows, place)) return false;
   lh_waste_row *to = &rows->sum->rows[place];
   if (to->example == LH_NO_OBJECT || part->bytes > rows->most[place]) {
     to->example = part->id;
@@ -38,7 +38,7 @@ bool lh_add_waste(lh_waste_rows *rows, uint32_t place, const lh_waste_part *part
   return true;
 }
 
-static int compare_rows(const void *left, const void *right, void *payload) {
+static int compare_waste(const void *left, const void *right, void *payload) {
   const lh_waste_row *a = left, *b = right;
   const lh_snapshot *snapshot = payload;
   if (a->bytes != b->bytes) return a->bytes > b->bytes ? -1 : 1;
@@ -60,6 +60,6 @@ void lh_end_waste_rows(lh_waste_rows *rows, const lh_snapshot *snapshot) {
     sum->rows[n++].held_by = rows->places->texts.texts[place->path];
   }
   sum->n_rows = n;
-  if (n > 1) qsort_r(sum->rows, n, sizeof *sum->rows, compare_rows, (void *)snapshot);
+  if (n > 1) qsort_r(sum->rows, n, sizeof *sum->rows, compare_waste, (void *)snapshot);
   lh_free(rows->most);
 }

@@ -34,7 +34,7 @@ static bool fold_numbers(lh_ladder *ladder, lh_known_place *place) {
   return true;
 }
 
-static uint32_t make_place(census *c, uint32_t state, uint32_t class_row, bool shared) {
+static uint32_t make_known_place(census *c, uint32_t state, uint32_t class_row, bool shared) {
   lh_ladder *ladder = c->ladder;
   lh_text text = {0};
   lh_fold_text(&c->paths.folder, state, false, &text);
@@ -56,16 +56,16 @@ static uint32_t make_place(census *c, uint32_t state, uint32_t class_row, bool s
   return *known;
 }
 
-static uint32_t place_of(census *c, lh_id id, bool shared) {
+static uint32_t known_place_of(census *c, lh_id id, bool shared) {
   uint32_t class_row = c->row_of[lh_class_of(c->snapshot, id)], state = c->paths.state[id];
   uint32_t *known =
       lh_map_at(&c->places, (uint64_t)state << 32 | (uint64_t)class_row << 1 | shared);
-  if (known && *known == LH_NO_NUMBER) *known = make_place(c, state, class_row, shared);
+  if (known && *known == LH_NO_NUMBER) *known = make_known_place(c, state, class_row, shared);
   return known ? *known : LH_NO_NUMBER;
 }
 
 /* Vertices that are new to the ladder have no counts yet. */
-static bool make_room(census *c, uint32_t vertex) {
+static bool make_room_for_vertex(census *c, uint32_t vertex) {
   lh_snapshot_counts *counts = c->counts;
   while (counts->n_vertices <= vertex) {
     if (!lh_grow(&counts->of_vertex, counts->n_vertices, &c->vertex_capacity, sizeof(lh_tally)))
@@ -84,7 +84,7 @@ static void count(lh_tally *count, uint64_t bytes, uint64_t entries) {
 static bool count_object(census *c, lh_id id) {
   uint64_t bytes = lh_shallow_bytes(c->snapshot, id);
   uint64_t entries = lh_lasting_entries(c->snapshot, id);
-  if (!make_room(c, c->vertex[id])) return false;
+  if (!make_room_for_vertex(c, c->vertex[id])) return false;
   count(&c->counts->of_vertex[c->vertex[id]], bytes, entries);
   count(&c->counts->of_class[c->row_of[lh_class_of(c->snapshot, id)]], bytes, entries);
   count(&c->counts->whole, bytes, entries);
@@ -98,13 +98,13 @@ static bool is_base(const lh_snapshot *snapshot, lh_id id) {
          id == classes->loaded;
 }
 
-static bool add_object(census *c, lh_id id) {
+static bool add_to_vertex(census *c, lh_id id) {
   lh_id above = c->snapshot->idom[id], parent = c->snapshot->parent[id];
   bool in_base = is_base(c->snapshot, above);
   c->vertex[id] = in_base ? 0 : c->vertex[above];
   if (lh_is_own(c->snapshot, id)) return true;
   bool shared = in_base ? !is_base(c->snapshot, parent) : parent != above;
-  uint32_t place = place_of(c, id, shared);
+  uint32_t place = known_place_of(c, id, shared);
   if (place == LH_NO_NUMBER) return false;
   c->vertex[id] = lh_trie_step(&c->ladder->trie, c->vertex[id], place);
   return c->vertex[id] != LH_NO_NUMBER && count_object(c, id);
@@ -142,7 +142,7 @@ static bool take_census(census *c) {
   for (lh_id id = 1; ok && id <= n; id++)
     if (lh_is_reachable(c->snapshot, id)) ids[n_ids++] = id;
   ok = ok && lh_fold_paths(&c->paths, c->snapshot, ids, n_ids, NULL, NULL);
-  for (size_t i = 1; ok && i < c->paths.n; i++) ok = add_object(c, c->paths.order[i]);
+  for (size_t i = 1; ok && i < c->paths.n; i++) ok = add_to_vertex(c, c->paths.order[i]);
   ok = ok && name_places(c);
   lh_free_folded(&c->paths);
   lh_free(ids);

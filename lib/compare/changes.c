@@ -25,8 +25,8 @@ static bool know_all(rows *r, const lh_snapshot *const at[3], lh_known_classes *
   return true;
 }
 
-static void count_classes(rows *r, const lh_snapshot *const at[3], const lh_known_classes *known,
-                          const uint32_t *row_of) {
+static void add_up_classes(rows *r, const lh_snapshot *const at[3], const lh_known_classes *known,
+                           const uint32_t *row_of) {
   for (int which = 0; which < 3; which++) {
     for (uint32_t i = 0; at[which] && i < lh_class_count(at[which]); i++) {
       const lh_class *class = lh_class_at(at[which], i);
@@ -41,7 +41,7 @@ static void count_classes(rows *r, const lh_snapshot *const at[3], const lh_know
   }
 }
 
-static bool make_rows(rows *r, const lh_snapshot *const at[3], lh_whole_diff *whole) {
+static bool make_change_rows(rows *r, const lh_snapshot *const at[3], lh_whole_diff *whole) {
   lh_known_classes known = {.texts = &whole->names};
   uint32_t *row_of = NULL;
   bool ok = know_all(r, at, &known);
@@ -51,7 +51,7 @@ static bool make_rows(rows *r, const lh_snapshot *const at[3], lh_whole_diff *wh
   }
   ok =
       ok && row_of && r->list && lh_label_classes(&known, whole->visible.same_state, row_of, &r->n);
-  if (ok) count_classes(r, at, &known, row_of);
+  if (ok) add_up_classes(r, at, &known, row_of);
   lh_known_free(&known);
   lh_free(row_of);
   return ok;
@@ -115,7 +115,7 @@ int lh_diff_changes(const lh_snapshot *a, const lh_snapshot *b, const lh_snapsho
   const lh_snapshot *const at[3] = {a, b, c};
   lh_diff *diff = &whole->visible;
   rows r = {0};
-  bool ok = make_rows(&r, at, whole);
+  bool ok = make_change_rows(&r, at, whole);
   if (ok && diff->same_state) {
     lh_window appeared = {.a = a, .c = c, .since = a_in_c, .until = lh_mark_count(c)};
     lh_window gone = appeared;

@@ -38,7 +38,8 @@ static int count_lasting(const lh_three *t, const lh_id ids[3], lh_grown *g, lh_
 }
 
 /* Is object `id` of c such a container? *grown says so. */
-static int measure(const lh_three *t, lh_id id, lh_grown *out, bool *grown, lh_error *error) {
+static int measure_container(const lh_three *t, lh_id id, lh_grown *out, bool *grown,
+                             lh_error *error) {
   lh_type type = lh_type_of(t->c, id);
   *grown = false;
   if (type != LH_TYPE_TABLE && type != LH_TYPE_THREAD) return LH_OK;
@@ -87,7 +88,7 @@ typedef struct chart {
   uint64_t steps_left; /* of all paths that are told exactly */
 } chart;
 
-static bool add_edge(const lh_edge *edge, void *payload) {
+static bool note_edge(const lh_edge *edge, void *payload) {
   chart *m = payload;
   if (!lh_grow(&m->edges, m->n, &m->capacity, sizeof *m->edges)) return false;
   m->edges[m->n++] = *edge;
@@ -125,7 +126,7 @@ static char *tell_path(const lh_snapshot *c, chart *m, lh_id id, const char *pla
   return text;
 }
 
-static bool tell(const lh_snapshot *c, chart *m, lh_grown *grown) {
+static bool tell_container(const lh_snapshot *c, chart *m, lh_grown *grown) {
   lh_text text = {0};
   lh_fold_text(&m->paths.folder, m->paths.state[grown->id], false, &text);
   grown->place = lh_text_finish(&text);
@@ -141,8 +142,8 @@ static bool tell_all(const lh_snapshot *c, lh_diff *diff) {
   m.index = lh_alloc_zeroed((size_t)c->n + 1, sizeof *m.index);
   bool ok = ids && m.index;
   for (size_t i = 0; ok && i < diff->n_grown; i++) ids[i] = diff->grown[i].id;
-  ok = ok && lh_fold_paths(&m.paths, c, ids, diff->n_grown, add_edge, &m);
-  for (size_t i = 0; ok && i < diff->n_grown; i++) ok = tell(c, &m, &diff->grown[i]);
+  ok = ok && lh_fold_paths(&m.paths, c, ids, diff->n_grown, note_edge, &m);
+  for (size_t i = 0; ok && i < diff->n_grown; i++) ok = tell_container(c, &m, &diff->grown[i]);
   lh_free_folded(&m.paths);
   lh_free(ids);
   lh_free(m.index);
@@ -155,7 +156,7 @@ int lh_diff_grown(const lh_three *three, lh_diff *diff, lh_error *error) {
   lh_grown grown;
   bool is_one;
   for (lh_id id = 1; id <= three->c->n; id++) {
-    int code = measure(three, id, &grown, &is_one, error);
+    int code = measure_container(three, id, &grown, &is_one, error);
     if (code) return code;
     if (!is_one) continue;
     if (!lh_grow(&diff->grown, diff->n_grown, &capacity, sizeof grown))

@@ -47,7 +47,8 @@ static uint32_t add_class(lh_known_classes *known, const lh_class_entry *entry) 
 
 /* The number of a class; LH_NO_NUMBER: out of memory. Two functions of one snapshot that stand on
 ** one line may have the same code, so only one of the first `n_before` classes is found by that. */
-static uint32_t find_class(lh_known_classes *known, const lh_class_entry *entry, size_t n_before) {
+static uint32_t find_known_class(lh_known_classes *known, const lh_class_entry *entry,
+                                 size_t n_before) {
   lh_class_key key = lh_key_of_class(entry->name, entry->fields, entry->visible.type);
   const uint64_t *code = entry->code.words;
   uint32_t *number = lh_map_at_words(&known->by_identity, key.words, LH_CLASS_WORDS);
@@ -70,7 +71,7 @@ bool lh_know_classes(lh_known_classes *known, const lh_snapshot *snapshot, uint3
   for (uint32_t i = 0; i < lh_class_count(snapshot); i++) {
     lh_class_entry entry = snapshot->classes->list[i];
     if (!take_texts(known, &snapshot->classes->texts, &entry)) return false;
-    number_of[i] = find_class(known, &entry, n_before);
+    number_of[i] = find_known_class(known, &entry, n_before);
     if (number_of[i] == LH_NO_NUMBER) return false;
   }
   return true;

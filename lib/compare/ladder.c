@@ -35,15 +35,15 @@ typedef struct builder {
 
 typedef uint64_t (*lh_figure)(const lh_figures *figures);
 
-static uint64_t objects_of(const lh_figures *figures) {
+static uint64_t figure_objects(const lh_figures *figures) {
   return figures->objects;
 }
 
-static uint64_t entries_of(const lh_figures *figures) {
+static uint64_t figure_entries(const lh_figures *figures) {
   return figures->entries;
 }
 
-static uint64_t bytes_of(const lh_figures *figures) {
+static uint64_t figure_bytes(const lh_figures *figures) {
   return figures->bytes;
 }
 
@@ -65,21 +65,21 @@ static lh_verdict judge(const builder *b, const lh_figures *at, lh_figure figure
 }
 
 /* Of two figures of one row. What grew before by one figure and after by another still grows. */
-static lh_verdict join(const builder *b, lh_verdict x, lh_verdict y) {
+static lh_verdict join_verdicts(const builder *b, lh_verdict x, lh_verdict y) {
   if (b->halves && x != y && x != LH_LEVEL && y != LH_LEVEL) return LH_STILL_GROWS;
   return x > y ? x : y;
 }
 
 static lh_verdict judge_row(const builder *b, const lh_figures *at) {
-  lh_verdict joined = join(b, judge(b, at, objects_of), judge(b, at, entries_of));
-  return join(b, joined, judge(b, at, bytes_of));
+  lh_verdict joined = join_verdicts(b, judge(b, at, figure_objects), judge(b, at, figure_entries));
+  return join_verdicts(b, joined, judge(b, at, figure_bytes));
 }
 
 /* }=================================================================================== */
 
 /* {=== Rows by path ================================================================== */
 
-static void add(lh_figures *to, const lh_tally *own, bool is_itself) {
+static void add_tally(lh_figures *to, const lh_tally *own, bool is_itself) {
   if (is_itself) {
     to->objects += own->objects;
     to->entries += own->entries;
@@ -93,12 +93,13 @@ static void judge_rows_alone(builder *b) {
   size_t n_snapshots = b->ladder->n_snapshots, n = b->view.trie.n;
   for (size_t k = 0; k < n_snapshots; k++)
     for (size_t v = 1; v < n; v++)
-      add(&b->figures[b->view.trie.vertices[v].label * n_snapshots + k], &b->view.counts[k * n + v],
-          true);
+      add_tally(&b->figures[b->view.trie.vertices[v].label * n_snapshots + k],
+                &b->view.counts[k * n + v], true);
   for (size_t row = 0; row < b->view.n_rows; row++) {
     const lh_figures *at = &b->figures[row * n_snapshots];
-    b->verdict[row] = (uint8_t)judge(b, at, objects_of);
-    b->changes[row] = judge(b, at, bytes_of) != LH_LEVEL || judge(b, at, entries_of) != LH_LEVEL;
+    b->verdict[row] = (uint8_t)judge(b, at, figure_objects);
+    b->changes[row] =
+        judge(b, at, figure_bytes) != LH_LEVEL || judge(b, at, figure_entries) != LH_LEVEL;
   }
 }
 
@@ -123,7 +124,7 @@ static void fill_rows(builder *b) {
       uint32_t owner = b->owner[v];
       lh_figures *to =
           owner == NOBODY ? &b->growth->level[k] : &b->figures[owner * n_snapshots + k];
-      add(to, &b->view.counts[k * n + v], owner == b->view.trie.vertices[v].label);
+      add_tally(to, &b->view.counts[k * n + v], owner == b->view.trie.vertices[v].label);
     }
   }
 }
@@ -132,7 +133,7 @@ static void fill_rows(builder *b) {
 
 /* {=== Rows ========================================================================== */
 
-static uint64_t all_objects_of(const lh_figures *figures) {
+static uint64_t figure_all_objects(const lh_figures *figures) {
   return figures->all_objects;
 }
 
@@ -150,8 +151,8 @@ static void find_growth(const builder *b, const lh_figures *at, lh_figure figure
 static void set_growth(const builder *b, lh_growth_row *row) {
   const lh_growth *growth = b->growth;
   size_t n = growth->n_snapshots, n_steps = b->halves ? 1 : n - 1 - (n > 2);
-  find_growth(b, row->at, bytes_of, row->grew_bytes);
-  find_growth(b, row->at, all_objects_of, row->grew_objects);
+  find_growth(b, row->at, figure_bytes, row->grew_bytes);
+  find_growth(b, row->at, figure_all_objects, row->grew_objects);
   row->bytes_per_step = (double)row->grew_bytes[1] / (double)n_steps;
   row->bytes_per_second = growth->seconds > 0 ? (double)row->grew_bytes[1] / growth->seconds : 0;
 }
@@ -178,7 +179,7 @@ static uint64_t weight_of(const lh_growth_row *row, size_t n_snapshots) {
   return most;
 }
 
-static int compare_rows(const void *left, const void *right, void *payload) {
+static int compare_growth_rows(const void *left, const void *right, void *payload) {
   const lh_growth_row *a = left, *b = right;
   const lh_growth *growth = payload;
   bool of_ladder = a->verdict <= LH_GROWS_STEADILY;
@@ -193,7 +194,7 @@ static int compare_rows(const void *left, const void *right, void *payload) {
 
 static void sort_rows(const builder *b, lh_growth_row *rows, size_t n) {
   for (size_t i = 0; i < n; i++) set_growth(b, &rows[i]);
-  if (n > 1) qsort_r(rows, n, sizeof *rows, compare_rows, b->growth);
+  if (n > 1) qsort_r(rows, n, sizeof *rows, compare_growth_rows, b->growth);
 }
 
 static void add_level(builder *b, const lh_figures *at) {
@@ -203,7 +204,7 @@ static void add_level(builder *b, const lh_figures *at) {
   }
 }
 
-static bool list_paths(builder *b) {
+static bool list_path_rows(builder *b) {
   lh_growth *growth = b->growth;
   const lh_ladder *ladder = b->ladder;
   uint32_t *main_class = lh_alloc(b->view.n_rows, sizeof *main_class);
@@ -235,7 +236,7 @@ static bool list_paths(builder *b) {
 
 /* {=== Rows by class ================================================================= */
 
-static bool list_classes(builder *b) {
+static bool list_class_rows(builder *b) {
   const lh_ladder *ladder = b->ladder;
   lh_growth *growth = b->growth;
   size_t n_rows = 0, n = ladder->known.n, n_snapshots = ladder->n_snapshots;
@@ -252,7 +253,7 @@ static bool list_classes(builder *b) {
     row->type = class->entry.visible.type;
     for (size_t k = 0; k < n_snapshots; k++)
       if (i < ladder->snapshots[k].n_classes)
-        add(&figures[row_of[i] * n_snapshots + k], &ladder->snapshots[k].of_class[i], true);
+        add_tally(&figures[row_of[i] * n_snapshots + k], &ladder->snapshots[k].of_class[i], true);
   }
   for (size_t i = 0; ok && i < n_rows; i++) {
     lh_growth_row *row = &growth->classes[i];
@@ -267,7 +268,7 @@ static bool list_classes(builder *b) {
 
 /* }=================================================================================== */
 
-static bool begin(builder *b) {
+static bool begin_growth(builder *b) {
   const lh_ladder *ladder = b->ladder;
   lh_growth *growth = b->growth;
   size_t n = ladder->n_snapshots;
@@ -281,7 +282,7 @@ static bool begin(builder *b) {
   if (!growth->whole || !growth->level || !growth->at_seconds || !growth->memory || !b->series)
     return false;
   for (size_t k = 0; k < n; k++) {
-    add(&growth->whole[k], &ladder->snapshots[k].whole, true);
+    add_tally(&growth->whole[k], &ladder->snapshots[k].whole, true);
     growth->at_seconds[k] =
         ((double)ladder->snapshots[k].time_ns - (double)ladder->snapshots[0].time_ns) / 1e9;
   }
@@ -327,12 +328,12 @@ static int build(const lh_ladder *ladder, bool halves, lh_growth **out, lh_error
   int code = check_order(ladder, halves, error);
   if (code) return code;
   builder b = {.ladder = ladder, .halves = halves, .growth = lh_alloc_zeroed(1, sizeof *b.growth)};
-  bool ok = b.growth && begin(&b);
+  bool ok = b.growth && begin_growth(&b);
   if (ok) {
     judge_rows_alone(&b);
     find_owners(&b);
     fill_rows(&b);
-    ok = list_paths(&b) && list_classes(&b);
+    ok = list_path_rows(&b) && list_class_rows(&b);
   }
   lh_view_free(&b.view);
   lh_free(b.verdict);

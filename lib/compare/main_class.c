@@ -12,7 +12,7 @@ typedef struct poll {
   lh_map pairs;
 } poll;
 
-static bool count(poll *t, uint32_t row, uint32_t class_row, uint64_t objects, uint64_t *sum) {
+static bool count_pair(poll *t, uint32_t row, uint32_t class_row, uint64_t objects, uint64_t *sum) {
   uint32_t *index = lh_map_at(&t->pairs, (uint64_t)row << 32 | class_row);
   if (!index) return false;
   if (*index == LH_NO_NUMBER) {
@@ -25,8 +25,9 @@ static bool count(poll *t, uint32_t row, uint32_t class_row, uint64_t objects, u
 }
 
 /* Fills in the rows that have objects in this snapshot and no class yet. */
-static bool look_at(const lh_ladder *ladder, const lh_view *view, const lh_snapshot_counts *counts,
-                    uint64_t *most, uint32_t *main_class, const uint8_t *done) {
+static bool look_at_snapshot(const lh_ladder *ladder, const lh_view *view,
+                             const lh_snapshot_counts *counts, uint64_t *most, uint32_t *main_class,
+                             const uint8_t *done) {
   poll t = {0};
   bool ok = true;
   for (size_t v = 1; ok && v < counts->n_vertices; v++) {
@@ -34,7 +35,7 @@ static bool look_at(const lh_ladder *ladder, const lh_view *view, const lh_snaps
     uint32_t class_row = ladder->places[place].class_row;
     uint64_t sum = 0;
     if (done[row] || counts->of_vertex[v].objects == 0) continue;
-    ok = count(&t, row, class_row, counts->of_vertex[v].objects, &sum);
+    ok = count_pair(&t, row, class_row, counts->of_vertex[v].objects, &sum);
     if (sum < most[row] || (sum == most[row] && class_row > main_class[row])) continue;
     most[row] = sum;
     main_class[row] = class_row;
@@ -51,7 +52,7 @@ bool lh_find_main_classes(const lh_ladder *ladder, const lh_view *view, uint32_t
   size_t n_left = view->n_rows;
   memset(main_class, 0, view->n_rows * sizeof *main_class);
   for (size_t k = ladder->n_snapshots; ok && n_left > 0 && k-- > 0;) {
-    ok = look_at(ladder, view, &ladder->snapshots[k], most, main_class, done);
+    ok = look_at_snapshot(ladder, view, &ladder->snapshots[k], most, main_class, done);
     for (size_t row = 0; row < view->n_rows; row++) {
       n_left -= !done[row] && most[row] > 0;
       done[row] = most[row] > 0;

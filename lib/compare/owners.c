@@ -5,7 +5,7 @@
 */
 #include "compare.h"
 
-static void add(lh_part *to, const lh_part *from) {
+static void add_part(lh_part *to, const lh_part *from) {
   for (int i = 0; i < 2; i++) {
     to->objects[i] += from->objects[i];
     to->bytes[i] += from->bytes[i];
@@ -39,7 +39,7 @@ static void fill_parts(const lh_ladder *ladder, const lh_view *view, lh_part *pa
       parts[v].own_bytes[i] = parts[v].bytes[i] = own->bytes;
     }
   }
-  for (size_t v = n - 1; v > 0; v--) add(&parts[parts[v].above], &parts[v]);
+  for (size_t v = n - 1; v > 0; v--) add_part(&parts[parts[v].above], &parts[v]);
 }
 
 int lh_ladder_owners(const lh_ladder *ladder, lh_part **parts, size_t *n_parts, lh_error *error) {

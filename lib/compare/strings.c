@@ -24,7 +24,7 @@ typedef struct contents {
 
 /* Where the row of a content is kept; the second of two contents with one hash has the next hash
 ** that is free. NULL: out of memory. */
-static uint32_t *place_of_row(contents *c, const lh_snapshot *snapshot, lh_id id) {
+static uint32_t *row_of_content(contents *c, const lh_snapshot *snapshot, lh_id id) {
   lh_content content = lh_content_of(snapshot, id, c->limit);
   for (uint64_t key = lh_hash_content(&content, c->seed);; key++) {
     uint32_t *row = lh_map_at(&c->by_hash, key);
@@ -35,7 +35,7 @@ static uint32_t *place_of_row(contents *c, const lh_snapshot *snapshot, lh_id id
   }
 }
 
-static bool add_row(contents *c, const lh_snapshot *snapshot, lh_id id) {
+static bool add_content(contents *c, const lh_snapshot *snapshot, lh_id id) {
   if (!lh_grow(&c->rows, c->n, &c->capacity, sizeof *c->rows) ||
       !lh_grow(&c->firsts, c->n, &c->first_capacity, sizeof *c->firsts))
     return false;
@@ -44,11 +44,11 @@ static bool add_row(contents *c, const lh_snapshot *snapshot, lh_id id) {
   return true;
 }
 
-static bool count(contents *c, const lh_snapshot *snapshot, int which) {
+static bool count_strings(contents *c, const lh_snapshot *snapshot, int which) {
   for (lh_id id = 1; id <= snapshot->n; id++) {
     if (lh_type_of(snapshot, id) != LH_TYPE_STRING || !lh_is_reachable(snapshot, id)) continue;
-    uint32_t *row = place_of_row(c, snapshot, id);
-    if (!row || (*row == LH_NO_NUMBER && !add_row(c, snapshot, id))) return false;
+    uint32_t *row = row_of_content(c, snapshot, id);
+    if (!row || (*row == LH_NO_NUMBER && !add_content(c, snapshot, id))) return false;
     if (*row == LH_NO_NUMBER) *row = (uint32_t)c->n - 1;
     lh_string_change *change = &c->rows[*row];
     if (which == 1 && change->example == LH_NO_OBJECT) change->example = id;
@@ -58,7 +58,7 @@ static bool count(contents *c, const lh_snapshot *snapshot, int which) {
   return true;
 }
 
-static int compare_changes(const void *left, const void *right) {
+static int compare_contents(const void *left, const void *right) {
   const lh_string_change *a = left, *b = right;
   uint64_t x = a->bytes[1] - a->bytes[0], y = b->bytes[1] - b->bytes[0];
   if (x != y) return x > y ? -1 : 1;
@@ -72,7 +72,7 @@ int lh_compare_strings(lh_snapshot *a, lh_snapshot *c, lh_string_changes *out, l
   *out = (lh_string_changes){.n_rows = 0};
   if (!a->retained || !c->retained)
     return lh_fail(error, LH_EARGUMENT, "the snapshots have not been analysed");
-  bool ok = count(&all, a, 0) && count(&all, c, 1);
+  bool ok = count_strings(&all, a, 0) && count_strings(&all, c, 1);
   lh_map_free(&all.by_hash);
   lh_free(all.firsts);
   if (!ok) {
@@ -86,7 +86,7 @@ int lh_compare_strings(lh_snapshot *a, lh_snapshot *c, lh_string_changes *out, l
     out->more_bytes += change->bytes[1] - change->bytes[0];
     all.rows[n_more++] = *change;
   }
-  if (n_more > 1) qsort(all.rows, n_more, sizeof *all.rows, compare_changes);
+  if (n_more > 1) qsort(all.rows, n_more, sizeof *all.rows, compare_contents);
   out->rows = all.rows;
   out->n_rows = n_more;
   return 0;

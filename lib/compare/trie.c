@@ -19,7 +19,7 @@ void lh_trie_free(lh_trie *trie) {
   lh_map_free(&trie->steps);
 }
 
-static uint32_t find_above(const lh_trie *trie, uint32_t vertex, uint32_t label) {
+static uint32_t find_label_above(const lh_trie *trie, uint32_t vertex, uint32_t label) {
   for (; vertex != 0; vertex = trie->vertices[vertex].above)
     if (trie->vertices[vertex].label == label) return vertex;
   return LH_NO_NUMBER;
@@ -31,7 +31,7 @@ uint32_t lh_trie_step(lh_trie *trie, uint32_t vertex, uint32_t label) {
   uint32_t *step = lh_map_at(&trie->steps, (uint64_t)vertex << 32 | label);
   if (!step) return LH_NO_NUMBER;
   if (*step != LH_NO_NUMBER) return *step;
-  uint32_t found = find_above(trie, vertex, label);
+  uint32_t found = find_label_above(trie, vertex, label);
   if (found == LH_NO_NUMBER) {
     if (!lh_grow(&trie->vertices, trie->n, &trie->capacity, sizeof *trie->vertices))
       return LH_NO_NUMBER;

@@ -3,7 +3,7 @@
 */
 #include "compare.h"
 
-static lh_text_id text_of(const lh_ladder *ladder, const lh_known_place *place) {
+static lh_text_id path_of_place(const lh_ladder *ladder, const lh_known_place *place) {
   return lh_ladder_same_state(ladder) ? place->path : place->stable_path;
 }
 
@@ -14,7 +14,7 @@ static bool count_alike(const lh_ladder *ladder, lh_map *n_alike) {
   for (size_t i = 0; ok && i < ladder->n_places; i++) {
     const lh_known_place *place = &ladder->places[i];
     if (place->numbers == LH_NO_NUMBER) continue;
-    uint32_t *known = lh_map_at(&texts, text_of(ladder, place));
+    uint32_t *known = lh_map_at(&texts, path_of_place(ladder, place));
     ok = known != NULL;
     if (!ok || *known != LH_NO_NUMBER) continue;
     *known = place->numbers;
@@ -28,7 +28,7 @@ static lh_text_id row_text(const lh_ladder *ladder, const lh_known_place *place,
                            const lh_map *n_alike) {
   bool many =
       place->numbers != LH_NO_NUMBER && lh_map_get(n_alike, place->numbers) >= LH_MANY_NUMBERS;
-  return many ? place->numbers : text_of(ladder, place);
+  return many ? place->numbers : path_of_place(ladder, place);
 }
 
 /* The first place of a row names it, and the others that are called differently unname it. */
@@ -83,7 +83,7 @@ static bool plant(const lh_ladder *ladder, bool apart, lh_view *view) {
   return true;
 }
 
-static bool add_up(const lh_ladder *ladder, lh_view *view) {
+static bool add_up_counts(const lh_ladder *ladder, lh_view *view) {
   size_t n = view->trie.n;
   view->counts = lh_alloc_zeroed(n, ladder->n_snapshots * sizeof *view->counts);
   if (!view->counts) return false;
@@ -101,7 +101,8 @@ static bool add_up(const lh_ladder *ladder, lh_view *view) {
 
 bool lh_view_make(const lh_ladder *ladder, bool apart, lh_view *view) {
   *view = (lh_view){0};
-  if (label_places(ladder, view) && plant(ladder, apart, view) && add_up(ladder, view)) return true;
+  if (label_places(ladder, view) && plant(ladder, apart, view) && add_up_counts(ladder, view))
+    return true;
   lh_view_free(view);
   return false;
 }

@@ -88,7 +88,7 @@ static bool key_without_numbers(lh_places *places, lh_place *place, uint64_t *ke
 }
 
 /* The places with one key become the first of them, if they are many. */
-static bool join(lh_places *places, const uint64_t *keys, uint32_t *to) {
+static bool join_alike(lh_places *places, const uint64_t *keys, uint32_t *to) {
   lh_map n_alike = {0}, first = {0};
   bool ok = true;
   for (size_t i = 0; ok && i < places->n; i++)
@@ -115,7 +115,7 @@ bool lh_join_places(lh_places *places) {
   bool ok = keys && to;
   for (size_t i = 0; ok && i < places->n; i++)
     ok = key_without_numbers(places, &places->list[i], &keys[i]);
-  ok = ok && join(places, keys, to);
+  ok = ok && join_alike(places, keys, to);
   for (size_t i = 0; ok && i < places->by_state.n; i++)
     places->by_state.values[i] = to[places->by_state.values[i]];
   lh_free(keys);
