@@ -17,13 +17,24 @@ extern "C" {
 
 /* New objects that stay. */
 typedef struct lh_diff_group {
-  uint32_t class_index;   /* of the snapshot that was compared; that of the example */
-  const char *class_name; /* its name, or what several modules have in common: module tenant_* */
-  const char *held_by; /* folded path, owned by the diff; "..." for what is left where all of them
-                          would take more than 16 times the file (and 1 MiB). Eight paths or more
-                          from _G or package.loaded that differ in the numbers in their names only
-                          are one: _G.request_* */
-  uint64_t objects;    /* that no other new object retains, and those of the same class that these
+  uint32_t class_index;   /* of the example */
+  const char *class_name; /* its name; of several classes the most frequent ones, with * for the
+                             numbers that are all that tells them apart: "Insert, Delete and 3 more",
+                             "module tenant_*". Owned by the diff, as all texts are */
+  const char *held_by; /* folded path; "..." for what is left where all of them would take more than
+                          16 times the file (and 1 MiB). Eight paths or more from _G or
+                          package.loaded that differ in the numbers in their names only are one:
+                          _G.request_* */
+  const char
+      *also_held_by; /* what else holds half of them or more, each by itself: "x and y"; NULL:
+                               nothing does. An object that new functions share is held by what
+                               holds these */
+  uint64_t
+      at[3]; /* with three snapshots: objects of its type at that path in a, b, c, new or not */
+  uint64_t weight;  /* what groups are sorted by: retained_bytes; with three snapshots as much of it
+                      as there are more objects there in c than in a (a full cache has as many), and
+                      a sixteenth of that where there are no more than in b */
+  uint64_t objects; /* that no other new object retains, and those of the same class that these
                           retain, such as the rest of a linked list */
   uint64_t shallow_bytes;
   uint64_t retained_bytes; /* theirs and all that they dominate: groups add up, no byte twice */
@@ -31,6 +42,7 @@ typedef struct lh_diff_group {
   uint64_t new_bytes;      /* the shallow bytes of the new objects */
   lh_id example;           /* the one that retains most */
   char fingerprint[LH_FINGERPRINT_BYTES];
+  uint32_t place; /* private */
 } lh_diff_group;
 
 /* A container that was there before a and got bigger from a to b and again from b to c: a table by
@@ -57,7 +69,7 @@ typedef struct lh_diff {
   uint64_t objects, shallow_bytes;   /* new and still reachable */
   uint64_t retained_bytes;           /* bytes that would go if all of them went */
   uint64_t gone_objects, gone_bytes; /* two snapshots: reachable in a, not there or garbage in b */
-  lh_diff_group *groups;             /* by retained size, biggest first */
+  lh_diff_group *groups;             /* by weight, biggest first */
   size_t n_groups;
   lh_grown *grown; /* three snapshots only; by bytes grown, biggest first */
   size_t n_grown;

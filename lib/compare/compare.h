@@ -2,8 +2,9 @@
 ** compare.h - what the files that compare snapshots share. Private to the library.
 **
 ** Two or three snapshots of one process, or the marks in one: age.c (which object is new, which the
-** same), groups.c (the new ones by place), grown.c (containers), changes.c (classes), strings.c
-** (strings by content) and diff.c, which puts the parts of a diff together.
+** same), groups.c (the new ones by place), joint.c (what several places hold together), grown.c
+** (containers), changes.c (classes), strings.c (strings by content) and diff.c, which puts the parts
+** of a diff together.
 **
 ** Any number of snapshots, of one process or several: census.c (what each has, by class and place),
 ** trie.c (the tree that this is), view.c (the same tree by path alone), main_class.c (of what class
@@ -88,11 +89,14 @@ lh_id lh_earlier_self(const lh_snapshot *later, lh_id id, const lh_snapshot *ear
 typedef struct lh_whole_diff {
   lh_diff visible;
   lh_strings paths; /* of groups */
+  lh_print *places; /* of groups, by lh_diff_group.place */
   lh_strings names; /* of classes */
 } lh_whole_diff;
 
 /* groups.c: objects, shallow_bytes, retained_bytes and groups, of the objects with new_ones[id]. */
 int lh_diff_groups(lh_snapshot *c, const uint8_t *new_ones, lh_whole_diff *diff, lh_error *error);
+
+void lh_sort_groups(lh_diff *diff);
 
 /* grown.c: grown; a and b are analysed where weak tables grew. The numbers are those of the marks
 ** of a and b in c, and of a in b. */

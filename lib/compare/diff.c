@@ -19,6 +19,7 @@ void lh_diff_free(lh_diff *diff) {
   lh_free(diff->classes);
   lh_strings_free(&((lh_whole_diff *)diff)->paths);
   lh_strings_free(&((lh_whole_diff *)diff)->names);
+  lh_free(((lh_whole_diff *)diff)->places);
   lh_free(diff);
 }
 
@@ -125,6 +126,43 @@ static int find_marks(lh_three *t, lh_error *error) {
   return code ? code : find_mark(t->a, t->c, &t->a_in_c, error);
 }
 
+/* Counts what is at the groups' places in a snapshot, which is the k-th. */
+static int count_at(lh_snapshot *snapshot, int k, lh_whole_diff *whole, lh_error *error) {
+  lh_diff *diff = &whole->visible;
+  int code = prepare(snapshot, error);
+  if (code) return code;
+  lh_print *prints = lh_alloc(diff->n_groups, sizeof *prints);
+  uint64_t *counts = lh_alloc(diff->n_groups, sizeof *counts);
+  code = prints && counts ? LH_OK : lh_fail_memory(error, "counting what is at a place");
+  for (size_t i = 0; !code && i < diff->n_groups; i++)
+    memcpy(prints[i], whole->places[diff->groups[i].place], sizeof *prints);
+  if (!code) code = lh_count_at_places(snapshot, prints, diff->n_groups, counts, error);
+  for (size_t i = 0; !code && i < diff->n_groups; i++) diff->groups[i].at[k] = counts[i];
+  lh_free(prints);
+  lh_free(counts);
+  return code;
+}
+
+static uint64_t weight_of(const lh_diff_group *group) {
+  const uint64_t *at = group->at;
+  uint64_t more = at[2] > at[0] ? at[2] - at[0] : 0;
+  double share = more < group->objects ? (double)more / (double)group->objects : 1;
+  if (at[2] <= at[1]) share /= 16;
+  return (uint64_t)((double)group->retained_bytes * share);
+}
+
+/* Weighs the groups by what there is at their places in each of the three. */
+static int weigh(const lh_three *t, lh_diff *diff, lh_error *error) {
+  lh_snapshot *const snapshots[3] = {t->a, t->b, t->c};
+  int code = 0;
+  if (diff->n_groups == 0) return 0;
+  for (int k = 0; k < 3 && !code; k++)
+    code = count_at(snapshots[k], k, (lh_whole_diff *)diff, error);
+  for (size_t i = 0; i < diff->n_groups; i++) diff->groups[i].weight = weight_of(&diff->groups[i]);
+  if (!code) lh_sort_groups(diff);
+  return code;
+}
+
 static int compare(lh_snapshot *a, lh_snapshot *b, lh_snapshot *c, lh_diff *diff, lh_error *error) {
   uint64_t state_id = lh_snapshot_info(c)->state_id;
   lh_three three = {.a = a, .b = b, .c = c};
@@ -142,6 +180,7 @@ static int compare(lh_snapshot *a, lh_snapshot *b, lh_snapshot *c, lh_diff *diff
     lh_find_call(c, window.call);
     code = add_groups(c, &window, diff, error);
     if (!code && b) code = lh_diff_grown(&three, diff, error);
+    if (!code && b) code = weigh(&three, diff, error);
   }
   return code || !by_class ? code
                            : lh_diff_changes(a, b, c, three.a_in_c, (lh_whole_diff *)diff, error);

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "compare.h"
+#include "groups.h"
 
 #define UNKNOWN UINT32_MAX
 
@@ -20,7 +20,7 @@ static lh_id *find_tops(const lh_snapshot *c, const uint8_t *new_ones) {
   memset(top, 0xFF, ((size_t)c->n + 1) * sizeof *top);
   top[LH_ROOT] = LH_ROOT;
   for (lh_id id = 1; id <= c->n; id++) {
-    if (!new_ones[id]) continue;
+    if (!lh_is_reachable(c, id)) continue;
     lh_id at = id, highest = LH_ROOT;
     for (; top[at] == UNKNOWN; at = c->idom[at])
       if (new_ones[at]) highest = at;
@@ -35,91 +35,232 @@ static lh_id *find_tops(const lh_snapshot *c, const uint8_t *new_ones) {
   return top;
 }
 
-/* A group for each place; those that became another one have no objects. */
-typedef struct grouping {
-  lh_snapshot *c;
-  lh_places places;
-  lh_diff_group *groups;
-} grouping;
+/* {=== Counting ======================================================================= */
 
-static lh_diff_group *group_of(grouping *g, lh_id top) {
-  return &g->groups[lh_place_of(&g->places, top)];
+lh_id lh_subject_of(const lh_grouping *g, lh_id top) {
+  const lh_snapshot *c = g->c;
+  if (lh_type_of(c, top) != LH_TYPE_UPVALUE || c->first_edge[top] == c->first_edge[top + 1])
+    return top;
+  lh_id content = c->edge[c->first_edge[top]];
+  return g->top[content] == top && g->new_ones[content] ? content : top;
 }
 
-static void add_top(grouping *g, lh_id id) {
-  lh_diff_group *group = group_of(g, id);
-  uint64_t retained = lh_retained_bytes(g->c, id);
-  if (group->objects == 0 || retained > lh_retained_bytes(g->c, group->example)) {
-    group->example = id;
-    group->class_index = lh_class_of(g->c, id);
+/* Objects of a class in a group. */
+typedef struct member {
+  uint32_t group, class_index;
+  uint64_t objects;
+  const char *name;
+} member;
+
+typedef struct members {
+  member *list;
+  size_t n, capacity;
+  lh_map index; /* group, class -> its number */
+} members;
+
+static uint64_t member_key(const lh_grouping *g, lh_id top, lh_id id) {
+  return (uint64_t)lh_group_at(g, top) << 32 | lh_class_of(g->c, id);
+}
+
+/* A group is told by the subjects of its own tops, not by those of groups that went into it. */
+static bool add_top(lh_grouping *g, members *m, lh_id top) {
+  uint32_t place = lh_place_of(&g->places, top), into = g->into[place];
+  lh_diff_group *group = &g->groups[into];
+  uint64_t retained = lh_retained_bytes(g->c, top);
+  if (place != into) return true;
+  lh_id subject = lh_subject_of(g, top);
+  if (group->example == LH_NO_OBJECT || retained > lh_retained_bytes(g->c, group->example)) {
+    group->example = subject;
+    group->class_index = lh_class_of(g->c, subject);
   }
-  group->objects++;
-  group->shallow_bytes += lh_shallow_bytes(g->c, id);
-  group->retained_bytes += retained;
+  uint64_t key = member_key(g, top, subject);
+  uint32_t *index = lh_map_at(&m->index, key);
+  if (!index || *index != LH_NO_NUMBER) return index != NULL;
+  if (!lh_grow(&m->list, m->n, &m->capacity, sizeof *m->list)) return false;
+  m->list[m->n] = (member){into, (uint32_t)key, 0, lh_class_at(g->c, (uint32_t)key)->name};
+  *index = (uint32_t)m->n++;
+  return true;
 }
 
 /* Counts new object `id` where its topmost new dominator is. */
-static void count_new(grouping *g, lh_id top, lh_id id) {
-  lh_diff_group *group = group_of(g, top);
+static void count_new(lh_grouping *g, members *m, lh_id id) {
+  lh_id top = g->top[id];
+  lh_diff_group *group = &g->groups[lh_group_at(g, top)];
   group->new_objects++;
   group->new_bytes += lh_shallow_bytes(g->c, id);
-  if (id == top || lh_class_of(g->c, id) != lh_class_of(g->c, top)) return;
+  uint32_t index = lh_map_get(&m->index, member_key(g, top, id));
+  if (index == LH_NO_NUMBER) return;
+  m->list[index].objects++;
   group->objects++;
   group->shallow_bytes += lh_shallow_bytes(g->c, id);
 }
 
+/* }=================================================================================== */
+
+/* {=== What a group is called ========================================================= */
+
+enum { MOST_NAMES = 2 };
+
+static int compare_members(const void *left, const void *right) {
+  const member *a = left, *b = right;
+  if (a->group != b->group) return a->group < b->group ? -1 : 1;
+  if (a->objects != b->objects) return a->objects > b->objects ? -1 : 1;
+  return strcmp(a->name, b->name);
+}
+
+/* "Order 17" as "Order *"; the lines of a function in a file mean something. False: no memory. */
+static bool fold_name(lh_strings *texts, member *m) {
+  lh_text folded = {0};
+  bool ok = true;
+  if (!strchr(m->name, '@') && lh_fold_digits(&folded, m->name)) {
+    lh_text_id id = folded.failed ? LH_NO_NUMBER : lh_strings_add(texts, folded.bytes, folded.n);
+    ok = id != LH_NO_NUMBER || texts->full;
+    if (id != LH_NO_NUMBER) m->name = texts->texts[id];
+  }
+  lh_text_free(&folded);
+  return ok;
+}
+
+/* Adds up those that only numbers tell apart, which then have one name with * for them: how many
+** names there are. */
+static size_t join_names(lh_strings *texts, member *list, size_t n) {
+  lh_map first = {0};
+  size_t kept = 0;
+  bool ok = true;
+  for (size_t i = 0; ok && i < n; i++) ok = fold_name(texts, &list[i]);
+  for (size_t i = 0; ok && i < n; i++) {
+    uint32_t *at = lh_map_at(&first, (uint64_t)(uintptr_t)list[i].name);
+    ok = at != NULL;
+    if (!ok) break;
+    if (*at != LH_NO_NUMBER) {
+      list[*at].objects += list[i].objects;
+    } else {
+      *at = (uint32_t)kept;
+      list[kept++] = list[i];
+    }
+  }
+  lh_map_free(&first);
+  if (kept > 1) qsort(list, kept, sizeof *list, compare_members);
+  return ok ? kept : 0;
+}
+
+/* "Insert, Delete and 3 more". False: out of memory. */
+static bool name_group(lh_grouping *g, member *list, size_t n) {
+  lh_diff_group *group = &g->groups[list->group];
+  lh_strings *texts = &g->places.texts;
+  lh_text text = {0};
+  group->class_name = list->name;
+  if (n == 1) return true;
+  n = join_names(texts, list, n);
+  for (size_t i = 0; i < n && i < MOST_NAMES; i++)
+    lh_text_format(&text, "%s%s", i > 0 ? ", " : "", list[i].name);
+  if (n > MOST_NAMES) lh_text_format(&text, " and %zu more", n - MOST_NAMES);
+  bool ok = n > 0 && !text.failed;
+  lh_text_id id = ok ? lh_strings_add(texts, text.bytes, text.n) : LH_NO_NUMBER;
+  if (id != LH_NO_NUMBER) group->class_name = texts->texts[id];
+  lh_text_free(&text);
+  return ok && (id != LH_NO_NUMBER || texts->full);
+}
+
+static bool name_groups(lh_grouping *g, members *m) {
+  bool ok = true;
+  if (m->n > 1) qsort(m->list, m->n, sizeof *m->list, compare_members);
+  for (size_t i = 0, end; ok && i < m->n; i = end) {
+    for (end = i; end < m->n && m->list[end].group == m->list[i].group;) end++;
+    ok = name_group(g, m->list + i, end - i);
+  }
+  return ok;
+}
+
+/* }=================================================================================== */
+
 static int compare_groups(const void *left, const void *right) {
   const lh_diff_group *a = left, *b = right;
+  if (a->weight != b->weight) return a->weight > b->weight ? -1 : 1;
   if (a->retained_bytes != b->retained_bytes) return a->retained_bytes > b->retained_bytes ? -1 : 1;
   int order = strcmp(a->class_name, b->class_name);
   if (!order) order = strcmp(a->held_by, b->held_by);
   return order ? order : (a->class_index > b->class_index) - (a->class_index < b->class_index);
 }
 
+void lh_sort_groups(lh_diff *diff) {
+  if (diff->n_groups > 1) qsort(diff->groups, diff->n_groups, sizeof *diff->groups, compare_groups);
+}
+
 /* Hands the groups, and their texts, to the diff. */
-static bool finish(grouping *g, lh_whole_diff *whole) {
+static bool finish(lh_grouping *g, lh_whole_diff *whole) {
   lh_diff *diff = &whole->visible;
   lh_print *prints = lh_fingerprint_places(&g->places);
-  if (!prints) return false;
-  for (size_t i = 0; i < g->places.n; i++) {
-    const lh_place *place = &g->places.list[i];
+  whole->places = lh_print_places(&g->places);
+  bool ok = prints && whole->places;
+  for (uint32_t i = 0; ok && i < g->n_groups; i++) {
     lh_diff_group *group = &g->groups[i];
     if (group->objects == 0) continue;
-    group->held_by = g->places.texts.texts[place->path];
-    group->class_name = place->joined && place->module != LH_NO_NUMBER
-                            ? g->places.texts.texts[place->module]
-                            : lh_class_at(g->c, group->class_index)->name;
     memcpy(group->fingerprint, prints[i], sizeof prints[i]);
+    group->place = i;
+    group->weight = group->retained_bytes;
     g->groups[diff->n_groups++] = *group;
   }
   lh_free(prints);
+  if (!ok) return false;
   diff->groups = g->groups;
   whole->paths = g->places.texts;
   g->groups = NULL;
   g->places.texts = (lh_strings){0};
-  if (diff->n_groups > 1) qsort(diff->groups, diff->n_groups, sizeof *diff->groups, compare_groups);
+  lh_sort_groups(diff);
   return true;
 }
 
-static bool make_groups(grouping *g, const lh_id *top, const lh_id *ids, size_t n_ids,
-                        lh_whole_diff *whole) {
-  size_t n_tops = 0;
-  lh_id *tops = lh_alloc(n_ids, sizeof *tops);
-  bool ok = tops != NULL;
-  for (size_t i = 0; ok && i < n_ids; i++)
-    if (top[ids[i]] == ids[i]) tops[n_tops++] = ids[i];
-  ok = ok && lh_places_make(&g->places, g->c, tops, n_tops) && lh_join_places(&g->places);
-  if (ok) g->groups = lh_alloc_zeroed(g->places.n, sizeof *g->groups);
-  ok = ok && g->groups;
-  for (size_t i = 0; ok && i < n_tops; i++) add_top(g, tops[i]);
-  for (size_t i = 0; ok && i < n_ids; i++) count_new(g, top[ids[i]], ids[i]);
-  lh_free(tops);
-  return ok && finish(g, whole);
+/* Gives each top its place, and each place a group. */
+static bool place_tops(lh_grouping *g) {
+  lh_id *ids = lh_alloc((size_t)g->n_tops + g->c->n, sizeof *ids);
+  bool ok = ids != NULL;
+  if (ok) {
+    if (g->n_tops > 0) memcpy(ids, g->tops, g->n_tops * sizeof *ids);
+    size_t n = g->n_tops + lh_find_holders(g, ids + g->n_tops);
+    ok = lh_places_make_some(&g->places, g->c, ids, n, g->n_tops) && lh_join_places(&g->places);
+  }
+  lh_free(ids);
+  if (!ok) return false;
+  g->n_groups = g->places.n;
+  g->groups = lh_alloc_zeroed(g->n_groups, sizeof *g->groups);
+  g->n_tops_at = lh_alloc_zeroed(g->n_groups, sizeof *g->n_tops_at);
+  g->into = lh_alloc(g->n_groups, sizeof *g->into);
+  if (!g->groups || !g->n_tops_at || !g->into) return false;
+  for (uint32_t i = 0; i < g->n_groups; i++) {
+    g->groups[i] = (lh_diff_group){.example = LH_NO_OBJECT,
+                                   .held_by = g->places.texts.texts[g->places.list[i].path]};
+    g->into[i] = i;
+  }
+  return true;
+}
+
+static bool make_groups(lh_grouping *g, const lh_id *ids, size_t n_ids, lh_whole_diff *whole) {
+  members m = {0};
+  g->tops = lh_alloc(n_ids, sizeof *g->tops);
+  if (!g->tops) return false;
+  for (size_t i = 0; i < n_ids; i++)
+    if (g->top[ids[i]] == ids[i]) g->tops[g->n_tops++] = ids[i];
+  bool ok = place_tops(g);
+  for (size_t i = 0; ok && i < g->n_tops; i++) {
+    uint32_t place = lh_place_of(&g->places, g->tops[i]);
+    g->n_tops_at[place]++;
+    g->groups[place].retained_bytes += lh_retained_bytes(g->c, g->tops[i]);
+  }
+  ok = ok && lh_join_holders(g);
+  for (uint32_t i = 0; ok && i < g->n_groups; i++)
+    if (g->into[i] != i) g->groups[g->into[i]].retained_bytes += g->groups[i].retained_bytes;
+  for (size_t i = 0; ok && i < g->n_tops; i++) ok = add_top(g, &m, g->tops[i]);
+  for (size_t i = 0; ok && i < n_ids; i++) count_new(g, &m, ids[i]);
+  ok = ok && name_groups(g, &m) && finish(g, whole);
+  lh_free(m.list);
+  lh_map_free(&m.index);
+  return ok;
 }
 
 int lh_diff_groups(lh_snapshot *c, const uint8_t *new_ones, lh_whole_diff *whole, lh_error *error) {
   lh_diff *diff = &whole->visible;
-  grouping g = {.c = c};
+  lh_grouping g = {.c = c, .new_ones = new_ones};
   size_t n_ids = 0;
   int code = LH_EMEMORY;
   for (lh_id id = 1; id <= c->n; id++) {
@@ -128,17 +269,21 @@ int lh_diff_groups(lh_snapshot *c, const uint8_t *new_ones, lh_whole_diff *whole
     diff->shallow_bytes += lh_shallow_bytes(c, id);
   }
   diff->objects = n_ids;
-  lh_id *top = find_tops(c, new_ones), *ids = lh_alloc(n_ids, sizeof *ids);
-  if (!top || !ids) goto out;
+  lh_id *ids = lh_alloc(n_ids, sizeof *ids);
+  g.top = find_tops(c, new_ones);
+  if (!g.top || !ids) goto out;
   n_ids = 0;
   for (lh_id id = 1; id <= c->n; id++)
     if (new_ones[id]) ids[n_ids++] = id;
-  if (!make_groups(&g, top, ids, n_ids, whole)) goto out;
+  if (!make_groups(&g, ids, n_ids, whole)) goto out;
   code = n_ids ? lh_retained_together(c, ids, n_ids, &diff->retained_bytes, NULL, error) : 0;
 out:
-  lh_free(top);
   lh_free(ids);
+  lh_free(g.top);
+  lh_free(g.tops);
   lh_free(g.groups);
+  lh_free(g.n_tops_at);
+  lh_free(g.into);
   lh_places_free(&g.places);
   return code == LH_EMEMORY ? lh_fail_memory(error, "grouping the new objects") : code;
 }

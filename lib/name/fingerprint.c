@@ -6,49 +6,63 @@
 */
 #include "place.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 /* {=== Fingerprints =================================================================== */
 
 /* What is the same about a class: its name, type and fields; collections are alike. */
-static void add_stable_class(lh_text *out, const lh_class_entry *class) {
+static void add_stable_class(lh_text *out, const lh_class_entry *class, const char *name) {
   bool is_empty = !class->specific && strcmp(class->visible.name, "{}") == 0;
   bool is_collection = class->plain != LH_NO_NUMBER || is_empty;
   if (is_collection) {
     lh_text_string(out, "collection");
     return;
   }
-  lh_stable_text(out, class->visible.name);
+  lh_stable_text(out, name);
   lh_text_format(out, " %s %llx", lh_type_name(class->visible.type),
                  (unsigned long long)class->shape);
 }
 
-bool lh_fingerprint(const lh_class_entry *class, const char *path, lh_print fingerprint) {
-  lh_text text = {0};
-  add_stable_class(&text, class);
-  lh_text_string(&text, " <- ");
-  lh_stable_text(&text, path);
-  uint64_t hash = lh_hash(text.bytes, text.n, 0);
-  if (!text.failed)
-    (void)snprintf(fingerprint, LH_FINGERPRINT_BYTES, "%010llx", (unsigned long long)(hash >> 24));
-  bool ok = !text.failed;
-  lh_text_free(&text);
+/* Frees `what`, which is held there. False: out of memory. */
+static bool print_of(lh_text *what, const char *path, lh_print print) {
+  lh_text_string(what, " <- ");
+  lh_stable_text(what, path);
+  bool ok = !what->failed;
+  if (ok)
+    (void)snprintf(print, sizeof(lh_print), "%010llx",
+                   (unsigned long long)(lh_hash(what->bytes, what->n, 0) >> 24));
+  lh_text_free(what);
   return ok;
 }
 
+/* With `name` as the class's. */
+static bool print_class(const lh_class_entry *class, const char *name, const char *path,
+                        lh_print print) {
+  lh_text text = {0};
+  add_stable_class(&text, class, name);
+  return print_of(&text, path, print);
+}
+
+static bool print_any(lh_type type, const char *path, lh_print print) {
+  lh_text text = {0};
+  lh_text_format(&text, "any %s", lh_type_name(type));
+  return print_of(&text, path, print);
+}
+
+bool lh_fingerprint(const lh_class_entry *class, const char *path, lh_print fingerprint) {
+  return print_class(class, class->visible.name, path, fingerprint);
+}
+
+/* The two for the path without numbers, which is freed. */
 static bool set_folded(const lh_class_entry *class, char *path, lh_prints *prints) {
-  lh_class_entry any = *class;
   lh_text module = {0};
-  char *name = NULL;
-  bool ok = path != NULL;
-  if (ok && lh_fold_module(&module, class)) {
-    name = lh_text_finish(&module);
-    any.visible.name = name;
-    ok = name != NULL;
-  } else {
-    lh_text_free(&module);
-  }
-  ok = ok && lh_fingerprint(&any, path, prints->folded);
+  bool is_module = lh_fold_module(&module, class);
+  char *name = is_module ? lh_text_finish(&module) : NULL;
+  bool ok = path && (name || !is_module) &&
+            print_class(class, name ? name : class->visible.name, path, prints->folded) &&
+            print_any(class->visible.type, path, prints->any_folded);
+  lh_text_free(&module);
   lh_free(name);
   lh_free(path);
   return ok;
@@ -57,10 +71,11 @@ static bool set_folded(const lh_class_entry *class, char *path, lh_prints *print
 bool lh_fingerprints(const lh_folder *folder, uint32_t state, const lh_class_entry *class,
                      lh_prints *prints) {
   lh_text text = {0}, numbers = {0};
-  *prints = (lh_prints){{0}, {0}};
+  *prints = (lh_prints){{0}, {0}, {0}, {0}};
   lh_fold_text(folder, state, false, &text);
   char *path = lh_text_finish(&text);
-  bool ok = path && lh_fingerprint(class, path, prints->exact);
+  bool ok = path && lh_fingerprint(class, path, prints->exact) &&
+            print_any(class->visible.type, path, prints->any);
   if (ok && lh_fold_numbers(&numbers, path))
     ok = set_folded(class, lh_text_finish(&numbers), prints);
   else
@@ -138,13 +153,17 @@ static int begin_finder(finder *f, const lh_snapshot *snapshot, lh_error *error)
   return lh_fail_memory(error, "looking for a fingerprint");
 }
 
+static bool is_printed(const lh_prints *p, const char *print) {
+  return strcmp(p->exact, print) == 0 || strcmp(p->folded, print) == 0 ||
+         strcmp(p->any, print) == 0 || strcmp(p->any_folded, print) == 0;
+}
+
 /* How many objects have it; found[], which may be NULL: they. */
 static size_t find_printed(finder *f, const char *fingerprint, lh_id *found) {
   size_t n = 0;
   for (size_t i = 0; i < f->n; i++) {
     printed *p = &f->list[i];
-    p->wanted =
-        strcmp(p->prints.exact, fingerprint) == 0 || strcmp(p->prints.folded, fingerprint) == 0;
+    p->wanted = is_printed(&p->prints, fingerprint);
   }
   f->below[LH_ROOT] = UINT32_MAX;
   for (size_t i = 1; i < f->paths.n; i++) {
@@ -201,6 +220,38 @@ int lh_count_with(lh_snapshot *snapshot, const char *const *fingerprints, size_t
   for (size_t i = 0; i < n_fingerprints; i++) counts[i] = find_printed(&f, fingerprints[i], NULL);
   end_finder(&f);
   return LH_OK;
+}
+
+static uint64_t number_of(const char *print) {
+  return strtoull(print, NULL, 16);
+}
+
+int lh_count_at_places(lh_snapshot *snapshot, const lh_print *prints, size_t n, uint64_t *counts,
+                       lh_error *error) {
+  finder f;
+  lh_map wanted = {0};
+  int code = begin_finder(&f, snapshot, error);
+  if (code != LH_OK) return code;
+  uint64_t *of_printed = lh_alloc_zeroed(f.n, sizeof *of_printed);
+  bool ok = of_printed != NULL;
+  for (size_t i = 1; ok && i < f.paths.n; i++) of_printed[f.paths.state[f.paths.order[i]]]++;
+  for (size_t i = 0; ok && i < n; i++) {
+    uint32_t *at = lh_map_at(&wanted, number_of(prints[i]));
+    ok = at != NULL;
+    if (ok && *at == LH_NO_NUMBER) *at = (uint32_t)i;
+    counts[i] = 0;
+  }
+  for (size_t i = 0; ok && i < f.n; i++) {
+    uint32_t at = lh_map_get(&wanted, number_of(f.list[i].prints.any));
+    if (at == LH_NO_NUMBER) at = lh_map_get(&wanted, number_of(f.list[i].prints.any_folded));
+    if (at != LH_NO_NUMBER) counts[at] += of_printed[i];
+  }
+  for (size_t i = 0; ok && i < n; i++)
+    counts[i] = counts[lh_map_get(&wanted, number_of(prints[i]))];
+  lh_map_free(&wanted);
+  lh_free(of_printed);
+  end_finder(&f);
+  return ok ? LH_OK : lh_fail_memory(error, "counting what is at a place");
 }
 
 /* }=================================================================================== */

@@ -24,85 +24,131 @@ static lh_text_id take_text(lh_places *places, lh_text *text) {
   return id == LH_NO_NUMBER && places->texts.full && !failed ? 0 : id;
 }
 
-static uint32_t place_at(lh_places *places, uint32_t class_index, lh_text_id path) {
+static uint32_t place_at(lh_places *places, uint32_t class_index, uint32_t state, lh_text_id path) {
   if (path == LH_NO_NUMBER) return LH_NO_NUMBER;
   uint32_t *place = lh_map_at(&places->by_text, (uint64_t)class_index << 32 | path);
   if (!place || *place != LH_NO_NUMBER) return place ? *place : LH_NO_NUMBER;
   if (!lh_grow(&places->list, places->n, &places->capacity, sizeof *places->list))
     return LH_NO_NUMBER;
   places->list[places->n] =
-      (lh_place){.class_index = class_index, .path = path, .module = LH_NO_NUMBER};
+      (lh_place){.class_index = class_index, .state = state, .path = path, .module = LH_NO_NUMBER};
   return *place = (uint32_t)places->n++;
 }
 
-/* Finds or makes the place of an object, and remembers it by its state. False: out of memory. */
-static bool place_object(lh_places *places, lh_id id) {
-  uint32_t *place = lh_map_at(&places->by_state, lh_state_key(places, id));
-  if (!place || *place != LH_NO_NUMBER) return place != NULL;
-  const lh_folder *folder = &places->paths.folder;
+/* Finds or makes the place of a class and a state, and remembers it. */
+static uint32_t place_of_state(lh_places *places, uint32_t class_index, uint32_t state) {
+  uint32_t *place = lh_map_at(&places->by_state, (uint64_t)class_index << 32 | state);
+  if (!place || *place != LH_NO_NUMBER) return place ? *place : LH_NO_NUMBER;
   lh_text text = {0};
-  lh_fold_text(folder, places->paths.state[id], true, &text);
-  *place = place_at(places, lh_class_of(folder->snapshot, id), take_text(places, &text));
-  return *place != LH_NO_NUMBER;
+  lh_fold_text(&places->paths.folder, state, true, &text);
+  return *place = place_at(places, class_index, state, take_text(places, &text));
 }
 
 bool lh_places_make(lh_places *places, const lh_snapshot *snapshot, const lh_id *ids,
                     size_t n_ids) {
+  return lh_places_make_some(places, snapshot, ids, n_ids, n_ids);
+}
+
+bool lh_places_make_some(lh_places *places, const lh_snapshot *snapshot, const lh_id *ids,
+                         size_t n_ids, size_t n_placed) {
   *places = (lh_places){.texts.most_bytes = MOST_TEXT * (uint64_t)snapshot->size + (1u << 20)};
   bool ok = lh_strings_add(&places->texts, "...", 3) != LH_NO_NUMBER &&
             lh_fold_paths(&places->paths, snapshot, ids, n_ids, NULL, NULL);
-  for (size_t i = 0; ok && i < n_ids; i++) ok = place_object(places, ids[i]);
+  for (size_t i = 0; ok && i < n_placed; i++)
+    ok = place_of_state(places, lh_class_of(snapshot, ids[i]), places->paths.state[ids[i]]) !=
+         LH_NO_NUMBER;
   return ok;
 }
 
 uint32_t lh_place_called(lh_places *places, lh_text *text) {
-  return place_at(places, UINT32_MAX, take_text(places, text));
+  return place_at(places, UINT32_MAX, LH_FOLD_START, take_text(places, text));
 }
 
-/* {=== Numbers ======================================================================== */
+/* {=== Joining ======================================================================== */
 
 static const lh_class_entry *class_at(const lh_places *places, uint32_t class_index) {
   return &places->paths.folder.snapshot->classes->list[class_index];
 }
 
-/* With * for numbers: its class, or what modules are called so, and its path. *key is UINT64_MAX if
-** the path has none. False: out of memory. */
-static bool key_without_numbers(lh_places *places, lh_place *place, uint64_t *key) {
+/* What places have in common that may be one: type and path, and the path with * for its numbers, or
+** for the whole keys that have these; UINT64_MAX: has none. */
+typedef struct likeness {
+  uint64_t exact, folded;
+} likeness;
+
+/* Puts [*] for keys that were told because they are the only ones of their class, if then there is
+** no number: a thousand things, each of a class of its own, are under any key. */
+static void leave_keys(const lh_places *places, const lh_place *place, lh_text *path) {
+  lh_text keyless = {0}, folded = {0};
+  lh_fold_text(&places->paths.folder, place->state, false, &keyless);
+  char *text = lh_text_finish(&keyless);
+  path->failed |= !text;
+  if (text && !lh_fold_numbers(&folded, text)) {
+    lh_text_clear(path);
+    lh_text_string(path, text);
+  }
+  lh_text_free(&folded);
+  lh_free(text);
+}
+
+/* False: out of memory. */
+static bool liken(lh_places *places, lh_place *place, likeness *out) {
   lh_text path = {0}, module = {0};
-  const char *exact = places->texts.texts[place->path];
-  *key = UINT64_MAX;
-  if (place->class_index == UINT32_MAX || !lh_fold_numbers(&path, exact)) {
+  out->exact = out->folded = UINT64_MAX;
+  if (place->class_index == UINT32_MAX) return true;
+  const lh_class_entry *class = class_at(places, place->class_index);
+  uint64_t type = (uint64_t) class->visible.type << 32;
+  out->exact = type | place->path;
+  if (!lh_fold_numbers(&path, places->texts.texts[place->path])) {
     lh_text_free(&path);
     return true;
   }
-  uint32_t class = place->class_index;
-  bool is_module = lh_fold_module(&module, class_at(places, class));
+  leave_keys(places, place, &path);
+  bool is_module = lh_fold_module(&module, class);
   lh_text_id folded = take_text(places, &path);
-  if (is_module) {
-    place->module = take_text(places, &module);
-    class = 1u << 31 | place->module;
-  }
+  if (is_module) place->module = take_text(places, &module);
   lh_text_free(&module);
-  if (folded != 0) *key = (uint64_t) class << 32 | folded;
+  if (folded != 0) out->folded = type | folded;
   return folded != LH_NO_NUMBER && (!is_module || place->module != LH_NO_NUMBER);
 }
 
-/* The places with one key become the first of them, if they are many. */
-static bool join_alike(lh_places *places, const uint64_t *keys, uint32_t *to) {
-  lh_map n_alike = {0}, first = {0};
+/* How many paths are alike but for their numbers. */
+static bool count_alike(const lh_places *places, const likeness *like, lh_map *n_alike) {
+  lh_map seen = {0};
   bool ok = true;
-  for (size_t i = 0; ok && i < places->n; i++)
-    if (keys[i] != UINT64_MAX) ok = lh_map_count(&n_alike, keys[i]);
+  for (size_t i = 0; ok && i < places->n; i++) {
+    if (like[i].folded == UINT64_MAX) continue;
+    uint32_t *known = lh_map_at(&seen, like[i].exact);
+    ok = known != NULL;
+    if (ok && *known == LH_NO_NUMBER) ok = lh_map_count(n_alike, like[i].folded);
+    if (ok) *known = 1;
+  }
+  lh_map_free(&seen);
+  return ok;
+}
+
+static void add_class(lh_place *place, const lh_place *other) {
+  bool same_modules = place->module != LH_NO_NUMBER && place->module == other->module;
+  place->several |= other->class_index != place->class_index && !same_modules;
+}
+
+/* Those that are alike become the first of them. */
+static bool join_alike(lh_places *places, const likeness *like, uint32_t *to) {
+  lh_map n_alike = {0}, first = {0};
+  bool ok = count_alike(places, like, &n_alike);
   for (uint32_t i = 0; ok && i < places->n; i++) {
     lh_place *place = &places->list[i];
     to[i] = i;
-    place->joined = keys[i] != UINT64_MAX && lh_map_get(&n_alike, keys[i]) >= LH_MANY_NUMBERS;
-    if (!place->joined) continue;
-    uint32_t *known = lh_map_at(&first, keys[i]);
+    if (like[i].exact == UINT64_MAX) continue;
+    place->joined =
+        like[i].folded != UINT64_MAX && lh_map_get(&n_alike, like[i].folded) >= LH_MANY_NUMBERS;
+    uint64_t key = place->joined ? like[i].folded : like[i].exact;
+    uint32_t *known = lh_map_at(&first, key);
     ok = known != NULL;
     if (ok && *known == LH_NO_NUMBER) *known = i;
     if (ok) to[i] = *known;
-    place->path = (lh_text_id)keys[i];
+    if (ok) add_class(&places->list[to[i]], place);
+    if (place->joined) place->path = (lh_text_id)key;
   }
   lh_map_free(&n_alike);
   lh_map_free(&first);
@@ -110,15 +156,14 @@ static bool join_alike(lh_places *places, const uint64_t *keys, uint32_t *to) {
 }
 
 bool lh_join_places(lh_places *places) {
-  uint64_t *keys = lh_alloc(places->n, sizeof *keys);
+  likeness *like = lh_alloc(places->n, sizeof *like);
   uint32_t *to = lh_alloc(places->n, sizeof *to);
-  bool ok = keys && to;
-  for (size_t i = 0; ok && i < places->n; i++)
-    ok = key_without_numbers(places, &places->list[i], &keys[i]);
-  ok = ok && join_alike(places, keys, to);
+  bool ok = like && to;
+  for (size_t i = 0; ok && i < places->n; i++) ok = liken(places, &places->list[i], &like[i]);
+  ok = ok && join_alike(places, like, to);
   for (size_t i = 0; ok && i < places->by_state.n; i++)
     places->by_state.values[i] = to[places->by_state.values[i]];
-  lh_free(keys);
+  lh_free(like);
   lh_free(to);
   return ok;
 }
@@ -129,20 +174,33 @@ static void take_least(lh_print least, const lh_print other) {
   if (*other && (!*least || strcmp(other, least) < 0)) memcpy(least, other, sizeof(lh_print));
 }
 
-lh_print *lh_fingerprint_places(const lh_places *places) {
+static lh_print *print_all(const lh_places *places, bool whatever_class) {
   lh_print *all = lh_alloc_zeroed(places->n, sizeof *all);
   for (size_t i = 0; all && i < places->by_state.n; i++) {
     uint64_t key = places->by_state.keys[i];
     uint32_t place = places->by_state.values[i];
+    bool joined = places->list[place].joined;
     lh_prints prints;
+    if (places->list[place].class_index == UINT32_MAX) continue;
     if (!lh_fingerprints(&places->paths.folder, (uint32_t)key,
                          class_at(places, (uint32_t)(key >> 32)), &prints)) {
       lh_free(all);
       return NULL;
     }
-    take_least(all[place], places->list[place].joined ? prints.folded : prints.exact);
+    bool any = whatever_class || places->list[place].several;
+    bool folded = joined && *prints.folded;
+    take_least(all[place], folded ? (any ? prints.any_folded : prints.folded)
+                                  : (any ? prints.any : prints.exact));
   }
   return all;
+}
+
+lh_print *lh_fingerprint_places(const lh_places *places) {
+  return print_all(places, false);
+}
+
+lh_print *lh_print_places(const lh_places *places) {
+  return print_all(places, true);
 }
 
 size_t lh_most_of(const lh_strings *texts, const uint64_t *objects) {

@@ -15,10 +15,12 @@
 
 typedef struct lh_place {
   uint32_t class_index; /* UINT32_MAX: it is told by its text alone */
+  uint32_t state;       /* one of those that it has */
   lh_text_id path;
   lh_text_id
-      module;  /* a class's name with * for numbers, in place of its own; LH_NO_NUMBER: none */
-  bool joined; /* of several that differ in numbers: */
+      module;   /* a class's name with * for numbers, in place of its own; LH_NO_NUMBER: none */
+  bool joined;  /* of several that differ in numbers: */
+  bool several; /* of objects of several classes */
 } lh_place;
 
 typedef struct lh_places {
@@ -33,6 +35,10 @@ typedef struct lh_places {
 /* Finds the places of all `ids` (reachable, in any order). False: out of memory. To be followed by
 ** lh_places_free, whatever it returns. O(edges of the objects on their paths). */
 bool lh_places_make(lh_places *places, const lh_snapshot *snapshot, const lh_id *ids, size_t n_ids);
+
+/* The same, but of `ids` only the first n_placed get a place; the others' paths are folded. */
+bool lh_places_make_some(lh_places *places, const lh_snapshot *snapshot, const lh_id *ids,
+                         size_t n_ids, size_t n_placed);
 void lh_places_free(lh_places *places);
 
 static inline uint64_t lh_state_key(const lh_places *places, lh_id id) {
@@ -53,16 +59,21 @@ static inline lh_text_id lh_path_of(const lh_places *places, lh_id id) {
   return places->list[lh_place_of(places, id)].path;
 }
 
-/* Keys of _G, package.loaded and modules mean something, so each is a path of its own; but a
-** thousand globals _G.request_1 ... are one place. Where LH_MANY_NUMBERS places or more of one
-** class differ in the numbers of their paths only, they become that with the least number, which is
-** then _G.request_*. False: out of memory. */
+/* What hangs alike is one place, whatever it is: objects of one type and path, such as records
+** whose optional fields differ, or code that was generated for each of them. Keys of _G,
+** package.loaded and modules mean something, so each is a path of its own; but a thousand globals
+** _G.request_1 ... are one place. Where LH_MANY_NUMBERS paths or more to objects of one type differ
+** in their numbers only, they are one, which is then _G.request_*. Of those that are one, the first
+** stays. False: out of memory. */
 bool lh_join_places(lh_places *places);
 
 /* The fingerprint of each place. Of several paths that have one text it is the least: so it does
 ** not depend on the order of the objects. NULL: out of memory; freed by the caller. */
 typedef char lh_print[LH_FINGERPRINT_BYTES];
 lh_print *lh_fingerprint_places(const lh_places *places);
+
+/* The same, but of what hangs there whatever its class: of the place itself. */
+lh_print *lh_print_places(const lh_places *places);
 
 /* Of the texts that objects are counted by: the one with most, of those with as many the first in
 ** the order of bytes; texts->n: none has any. */
@@ -83,6 +94,9 @@ enum { LH_MANY_NUMBERS = 8 };
 ** and what was added to `out` is of no use. */
 bool lh_fold_numbers(lh_text *out, const char *path);
 
+/* Any text with * for its numbers. False: it has none. */
+bool lh_fold_digits(lh_text *out, const char *text);
+
 /* The same of the class of a module, which has its name: module tenant_*. */
 bool lh_fold_module(lh_text *out, const lh_class_entry *class);
 
@@ -93,14 +107,21 @@ bool lh_fold_module(lh_text *out, const lh_class_entry *class);
 /* The fingerprint of objects of a class under a folded path. False: out of memory. */
 bool lh_fingerprint(const lh_class_entry *class, const char *path, lh_print fingerprint);
 
-/* The fingerprint of a folded path, and that with * for its numbers; "" if it has none. */
+/* The fingerprint of a folded path for objects of one class, and for those of the type, whatever
+** their class; and both with * for the path's numbers, "" if it has none. */
 typedef struct lh_prints {
   lh_print exact, folded;
+  lh_print any, any_folded;
 } lh_prints;
 
 /* False: out of memory. */
 bool lh_fingerprints(const lh_folder *folder, uint32_t state, const lh_class_entry *class,
                      lh_prints *prints);
+
+/* How many objects of a snapshot hang at each of the places with these prints (lh_print_places of
+** it or of another), in one walk. Needs lh_classify. LH_EMEMORY. */
+int lh_count_at_places(lh_snapshot *snapshot, const lh_print *prints, size_t n, uint64_t *counts,
+                       lh_error *error);
 
 /* }=================================================================================== */
 

@@ -49,7 +49,7 @@ void lh_stable_text(lh_text *out, const char *text) {
   }
 }
 
-static bool fold_digits(lh_text *out, const char *text) {
+bool lh_fold_digits(lh_text *out, const char *text) {
   bool any = false;
   for (size_t n; *text; text += n > 0 ? n : 1) {
     n = n_digits(text);
@@ -63,9 +63,9 @@ static bool fold_digits(lh_text *out, const char *text) {
 ** the like, and keys that are many are [*]. */
 bool lh_fold_numbers(lh_text *out, const char *path) {
   size_t n = strncmp(path, "package.loaded", 14) == 0 ? 14 : strncmp(path, "_G", 2) == 0 ? 2 : 0;
-  return n > 0 && (path[n] == '.' || path[n] == '[') && fold_digits(out, path);
+  return n > 0 && (path[n] == '.' || path[n] == '[') && lh_fold_digits(out, path);
 }
 
 bool lh_fold_module(lh_text *out, const lh_class_entry *class) {
-  return class->is_module && fold_digits(out, class->visible.name);
+  return class->is_module && lh_fold_digits(out, class->visible.name);
 }

@@ -30,6 +30,24 @@ static void multiple_of(lh_report *report, const void *row, lh_cell *cell) {
   if (!cell->is_null) cell->as.n = group->objects / report->request.factor;
 }
 
+/* "_G.data[*] and _G.close[*]" */
+static void all_holders(lh_report *report, const void *row, lh_cell *cell) {
+  const lh_diff_group *group = row;
+  lh_text text = {0};
+  lh_text_string(&text, group->held_by);
+  if (group->also_held_by) lh_text_format(&text, " and %s", group->also_held_by);
+  cell->as.text = lh_keep_text(report, lh_text_finish(&text));
+}
+
+static void absent_unless_three(lh_report *report, const void *row, lh_cell *cell) {
+  (void)row;
+  cell->is_absent = report->request.n_snapshots < 3;
+}
+
+static const char *each_heading(const lh_report *report) {
+  return report->request.n_snapshots < 3 ? NULL : "in each snapshot";
+}
+
 static const char *multiple_heading(const lh_report *report) {
   const lh_diff_found *f = report->answer;
   return report->request.factor != 0 ? f->multiple : NULL;
@@ -42,6 +60,11 @@ static const lh_column group_columns[] = {
     LH_TEXT("class", NULL, class_name, "its name"),
     LH_COMPUTED("type", NULL, LH_COLUMN_TEXT, type_of, "and its type"),
     LH_TEXT("held_by", NULL, held_by, "a folded path"),
+    LH_TEXT("also_held_by", NULL, also_held_by,
+            "and what else holds half of them or more, each by itself", LH_OPTIONAL),
+    LH_COUNT_SERIES("at", NULL, at,
+                    "of three snapshots: how many objects are at that path in each, new or not",
+                    LH_OPTIONAL, .compute = absent_unless_three),
     LH_COUNT("objects", NULL, objects,
              "how many: those that no other new object retains, and those of the same class that "
              "these retain, such as the rest of a linked list"),
@@ -57,8 +80,9 @@ static const lh_column group_columns[] = {
     LH_BYTES(NULL, "shallow", shallow_bytes, NULL),
     LH_COUNT(NULL, "objects", objects, NULL),
     LH_COMPUTED(NULL, NULL, LH_COLUMN_COUNT, multiple_of, NULL, LH_HEADING(multiple_heading)),
+    LH_COUNT_SERIES(NULL, NULL, at, NULL, LH_WIDE, LH_HEADING(each_heading)),
     LH_TEXT(NULL, "class", class_name, NULL),
-    LH_TEXT(NULL, "held by", held_by, NULL),
+    LH_COMPUTED(NULL, "held by", LH_COLUMN_TEXT, all_holders, NULL),
     LH_END};
 #undef ROW
 
@@ -108,7 +132,8 @@ static const lh_column answer_columns[] = {
              "of two snapshots: how many were reachable in the first and are not in the second"),
     LH_BYTES("gone_bytes", NULL, gone_bytes, "of these"),
     LH_COUNT("total_groups", NULL, new.groups, "how many there are, listed or not"),
-    LH_ROWS("groups", groups, new.groups, &lh_group_table, "those that retain most first",
+    LH_ROWS("groups", groups, new.groups, &lh_group_table,
+            "those that retain most first, of three snapshots those of which there are ever more",
             LH_LIMITED),
     LH_COUNT("total_grown", NULL, new.containers, "how many there are, listed or not"),
     LH_ROWS("grown", grown, new.containers, &lh_grown_table,
@@ -314,7 +339,7 @@ static void tell(lh_teller *t, lh_report *report) {
 
 static uint64_t rank(const lh_request *request, const lh_diff_group *group) {
   if (request->sort == LH_SORT_SHALLOW) return group->shallow_bytes;
-  return request->sort == LH_SORT_COUNT ? group->objects : group->retained_bytes;
+  return request->sort == LH_SORT_COUNT ? group->objects : group->weight;
 }
 
 /* What is known last, flagged groups first, then by the order asked for; no two groups have the

@@ -232,8 +232,10 @@ local function join(classes)
   return #keys > #names and ("%s and %d more"):format(told, #keys - #names) or told
 end
 
+-- A group may have several classes by itself.
 local function classes_of(b)
   local classes = {}
+  if b.groups[1].class:find("^[^{]+, ") then return b.groups[1].class end
   for _, group in ipairs(b.groups) do
     classes[group.class] = (classes[group.class] or 0) + group.objects
   end

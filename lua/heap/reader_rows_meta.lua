@@ -335,7 +335,7 @@
 
 -- Of snapshots of one Lua state, and by marks.
 -- >>> diff
----A list: those that retain most first.
+---A list: those that retain most first, of three snapshots those of which there are ever more.
 ---@class heap.diff: { [integer]: heap.group }
 ---@field same_state boolean the snapshots are of one Lua state
 ---@field objects integer how many are new and still reachable
@@ -367,6 +367,8 @@
 ---@field class string its name
 ---@field type string and its type
 ---@field held_by string a folded path
+---@field also_held_by? string and what else holds half of them or more, each by itself
+---@field at? integer[] of three snapshots: how many objects are at that path in each, new or not
 ---@field objects integer how many: those that no other new object retains, and those of the same class that these retain, such as the rest of a linked list
 ---@field shallow_bytes integer of these
 ---@field retained_bytes integer that would go with them

@@ -9,18 +9,14 @@
 **     values.c      object, objects, each: the objects themselves
 **     picture.c     dot, and dot/dot.c, which is loaded for it
 **
-** What heap.reader answers, too, is its answer about the snapshot of the capture: classes, top and
-** since are its functions, and all else that a capture can be asked is a method of its snapshot
-** (handles.h). The live side leaves the asking out, and hands the values out (hr_values). A capture
-** that was taken for one question is closed when that is answered, so its rows are plain tables,
-** with addresses and values in place of objects.
+** All else that a capture can be asked is heap.reader's (handles.h), of the same snapshot.
 **
 ** The analyses need memory outside the Lua heap, some 100 bytes an object, and it has to go back
 ** whatever happens: Lua may run out of memory, or call a finalizer that closes the capture, at any
 ** result that is made. So a question is asked in two halves. The outer one checks arguments, which
 ** may raise errors, and has a `task` on the C stack that owns all that the library returns. The
 ** inner one runs in protected mode (hl_ask). What it made or raised is passed on when the task's
-** memory is given back, and with a capture of its own all that heap.reader still held of it.
+** memory is given back.
 */
 #ifndef LUAHEAP_LIVE_H
 #define LUAHEAP_LIVE_H

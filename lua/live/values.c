@@ -67,8 +67,10 @@ void hl_set_value(lua_State *L, const hl_task *t, int values, lh_id id) {
 }
 
 void hl_set_object_fields(lua_State *L, const lh_snapshot *s, lh_id id) {
-  hr_set_string(L, "type", lh_type_name(lh_type_of(s, id)));
-  hr_set_string(L, "class", lh_class_name_of(s, id));
+  uint32_t class_index = id == LH_ROOT ? UINT32_MAX : lh_class_of(s, id);
+  const char *type = lh_type_name(lh_type_of(s, id));
+  hr_set_string(L, "type", type);
+  hr_set_string(L, "class", class_index == UINT32_MAX ? type : lh_class_at(s, class_index)->name);
   if (id == LH_ROOT) return;
   hr_push_address(L, s, id);
   lua_setfield(L, -2, "address");

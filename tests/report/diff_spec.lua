@@ -127,7 +127,7 @@ describe("new objects that stay", function()
   end)
 
   --  _G.tenant_1 -> object of a class whose __name is "module 1", ...
-  it("are of classes of their own where only their names look like those of modules", function()
+  it("are one row where each has a class of its own, modules or not", function()
     local answer = diff [[
       local n = 0
       function leak()
@@ -137,12 +137,118 @@ describe("new objects that stay", function()
         end
       end
     ]]
-    local expected = {}
-    for i = 1, 10 do expected[i] = ("1 module %d <- _G.tenant_%d"):format(i, i) end
+    assert.same({"10 module * <- _G.tenant_*"}, groups_of(answer))
+  end)
+
+  --  orders["ord-1"] -> object whose metatable and __name are its own, ...
+  it("are one row under keys where each has a class of its own, code that was generated, too",
+     function()
+    local answer, dir = diff [[
+      local n = 0
+      orders, pages = {}, {}
+      function leak()
+        for _ = 1, 10 do
+          n = n + 1
+          orders["ord-" .. n] = setmetatable({}, {__name = "Order#" .. n})
+          pages["page of user" .. n] = load("return " .. n, "=page" .. n)
+        end
+      end
+    ]]
     local groups = groups_of(answer)
-    table.sort(expected)
     table.sort(groups)
-    assert.same(expected, groups)
+    assert.same({"10 Order#* <- _G.orders[*]", "10 main chunk page* <- _G.pages[*]"}, groups)
+    for _, group in ipairs(answer.groups) do assert.same({0, 10, 20}, group.at) end
+    local found <close> = assert(reader.open(dir .. "/c"))
+    for _, group in ipairs(answer.groups) do
+      assert.equal(20, #found:objects_with(group.fingerprint), group.held_by)
+    end
+  end)
+
+  it("are one row of several classes and shapes, which it names", function()
+    local answer = diff [[
+      list, n = {}, 0
+      local Insert, Delete = {__name = "Insert"}, {__name = "Delete"}
+      function leak()
+        for _ = 1, 10 do
+          n = n + 1
+          list[n] = setmetatable({at = n, len = n % 5 == 0 and n or nil},
+                                 n % 10 < 6 and Insert or Delete)
+        end
+      end
+    ]]
+    assert.same({"10 Insert, Delete <- _G.list[*]"}, groups_of(answer))
+    answer = diff [[
+      list, n = {}, 0
+      function leak()
+        for _ = 1, 10 do
+          n = n + 1
+          list[n] = {id = n, note = n % 2 == 0 and n or nil, tag = n % 5 == 0 and n or nil}
+        end
+      end
+    ]]
+    assert.same({"10 {id, note}, {id} and 2 more <- _G.list[*]"}, groups_of(answer))
+  end)
+
+  --  bus.data[n] -> function -self-> Conn <-self- function <- bus.close[n]
+  it("are what a person made, and all that holds it, where functions share it", function()
+    local answer = diff [[
+      bus, n = {data = {}, close = {}}, 0
+      local Conn = {__name = "Conn"}
+      function leak()
+        for _ = 1, 10 do
+          n = n + 1
+          local self = setmetatable({buffer = ("x"):rep(500) .. n}, Conn)
+          bus.data[n] = function() return self.buffer end
+          bus.close[n] = function() self.buffer = nil end
+        end
+      end
+    ]]
+    assert.equal(1, #answer.groups)
+    local group = answer.groups[1]
+    assert.same({"Conn", "_G.bus.close[*]", "_G.bus.data[*]", 10, 50},
+                {group.class, group.held_by, group.also_held_by, group.objects,
+                 group.new_objects})
+    assert.equal(answer.retained_bytes, group.retained_bytes)
+  end)
+
+  --  by_id[n] -> Session <- by_user[n]
+  it("are told by all that holds them", function()
+    local answer = diff [[
+      by_id, by_user, n = {}, {}, 0
+      local shared = {}
+      function leak()
+        for _ = 1, 10 do
+          n = n + 1
+          local session = {id = n, shared = shared}
+          by_id[n], by_user["user" .. n] = session, session
+        end
+      end
+    ]]
+    local group = answer.groups[1]
+    assert.same({"{id, shared}", "_G.by_id[*]", "_G.by_user[*]"},
+                {group.class, group.held_by, group.also_held_by})
+  end)
+
+  it("come first where there are ever more, not where a full cache has new ones", function()
+    local answer = diff [[
+      cache, leaked, n = {}, {}, 0
+      local function work(n)
+        cache[n % 50] = {id = n, text = ("x"):rep(500) .. n}
+        if n % 10 == 0 then leaked[n] = {n} end
+      end
+      for i = 1, 100 do work(i) end
+      function leak()
+        for _ = 1, 100 do
+          n = n + 1
+          work(100 + n)
+        end
+      end
+    ]]
+    local first = answer.groups[1]
+    assert.same({"_G.leaked[*]", {10, 20, 30}}, {first.held_by, first.at})
+    for _, group in ipairs(answer.groups) do
+      if group.held_by == "_G.cache[*]" then assert.same({50, 50, 50}, group.at) end
+    end
   end)
 
   it("are one row along a list and down a tree", function()

@@ -91,7 +91,7 @@ return {
       if recent then recent.prev = one end
       recent = one
     end]]},
-  {"a deque of five classes", class = "^[A-E], [A-E], [A-E] and 2 more$", held = "^_G.deque",
+  {"a deque of five classes", class = "^[A-E], [A-E] and %d more$", held = "^_G.deque",
    code = [[
     local kinds, n = {}, 0
     for i = 1, 5 do kinds[i] = {__name = ("ABCDE"):sub(i, i)} end

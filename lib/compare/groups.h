@@ -1,0 +1,40 @@
+/*
+** groups.h - what the files that group new objects share: groups.c (which of them go under which,
+** and what they add up to) and joint.c (what holds them together). Private to the library.
+*/
+#ifndef LUAHEAP_GROUPS_H
+#define LUAHEAP_GROUPS_H
+
+#include "compare.h"
+
+/* There is a group for each place of a top: of a new object that no other new object dominates. */
+typedef struct lh_grouping {
+  lh_snapshot *c;
+  const uint8_t *new_ones; /* of each object: is it new? */
+  lh_id *top;              /* of each object: the new object furthest up among it and its
+                              dominators; LH_ROOT: none */
+  lh_id *tops;
+  size_t n_tops;
+  lh_places places;
+  size_t n_groups;       /* one for each of the places of tops, which come first */
+  lh_diff_group *groups; /* joint.c changes held_by, and sets also_held_by */
+  uint64_t *n_tops_at;   /* of each group */
+  uint32_t *into;        /* of each group: the one that counts it, or itself */
+} lh_grouping;
+
+static inline uint32_t lh_group_at(const lh_grouping *g, lh_id top) {
+  return g->into[lh_place_of(&g->places, top)];
+}
+
+/* The object that a top is told by: of a variable what is in it, if that goes with it. */
+lh_id lh_subject_of(const lh_grouping *g, lh_id top);
+
+/* Adds the objects to `ids`, which has room for all objects, that are no new ones' and hold tops:
+** how many. */
+size_t lh_find_holders(const lh_grouping *g, lh_id *ids);
+
+/* Finds for each group what holds it, and which groups are one because they hold one together. For
+** grouping with tops at their places. False: out of memory. O(n + m). */
+bool lh_join_holders(lh_grouping *g);
+
+#endif

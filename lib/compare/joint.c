@@ -1,0 +1,299 @@
+/*
+** joint.c - what holds new objects together (see groups.h). An object that two handlers share is
+** retained by neither, so it is a top itself, and so are they; but a person made one thing, which
+** two places keep: they are one group, with what is shared as its subject and with the places that
+** hold the handlers as its holders.
+**
+** A group goes into another one if most of its tops lead to tops of that, about one each (what all
+** share, such as a configuration, is nobody's), and if that retains more: as much where nothing
+** older holds it, and else four times as much.
+*/
+#include <stdlib.h>
+#include <string.h>
+
+#include "groups.h"
+
+enum { MOST_HOLDERS = 4, MOST_LED_TO = 2, MOST_TOLD = 2, CLEARLY_MORE = 4 };
+
+/* Of a top: the places of tops that hold it, or n_groups and the states of paths (fold.h) by which
+** something older does; and the places of tops that it leads to. */
+typedef struct bonds {
+  uint32_t holders[MOST_HOLDERS], led_to[MOST_LED_TO];
+  bool has_older; /* it is held by what is not new */
+} bonds;
+
+/* How many tops of one place hold tops of another, and of how many that is true there. */
+typedef struct link {
+  uint32_t from, to;
+  uint64_t sources, targets;
+} link;
+
+typedef struct joint {
+  lh_grouping *g;
+  uint32_t *ordinal; /* of each object that is a top: its number */
+  bonds *bonds;      /* of each top */
+  uint64_t *n_older; /* of each group: tops that something older holds */
+  link *links;
+  size_t n_links, capacity;
+  lh_map link_of; /* from, to -> its number */
+} joint;
+
+static void note(uint32_t *list, int most, uint32_t place) {
+  for (int i = 0; i < most; i++) {
+    if (list[i] == place) return;
+    if (list[i] != LH_NO_NUMBER) continue;
+    list[i] = place;
+    return;
+  }
+}
+
+/* {=== Who holds whom ================================================================= */
+
+static bool is_other_top(const lh_grouping *g, lh_id holder, lh_id target) {
+  return g->top[target] == target && target != LH_ROOT && g->top[holder] != target;
+}
+
+static bool holds_tops(const lh_grouping *g, lh_id id) {
+  const lh_snapshot *c = g->c;
+  for (uint32_t e = c->first_edge[id]; e < c->first_edge[id + 1]; e++)
+    if (is_other_top(g, id, c->edge[e])) return true;
+  return false;
+}
+
+size_t lh_find_holders(const lh_grouping *g, lh_id *ids) {
+  size_t n = 0;
+  for (lh_id id = 1; id <= g->c->n; id++)
+    if (g->top[id] == LH_ROOT && lh_is_reachable(g->c, id) && !lh_is_own(g->c, id) &&
+        holds_tops(g, id))
+      ids[n++] = id;
+  return n;
+}
+
+/* What is not new holds tops by its entries. */
+static bool note_older(joint *j, lh_id id) {
+  lh_grouping *g = j->g;
+  lh_folded_paths *paths = &g->places.paths;
+  lh_edges it;
+  lh_edge edge;
+  for (lh_edges_begin(g->c, id, &it); lh_edges_next(&it, &edge);) {
+    if (edge.weak || !is_other_top(g, id, edge.target)) continue;
+    uint32_t state = lh_fold_edge(&paths->folder, paths->state[id], &edge);
+    if (state == LH_NO_NUMBER) return false;
+    bonds *b = &j->bonds[j->ordinal[edge.target]];
+    b->has_older = true;
+    note(b->holders, MOST_HOLDERS, (uint32_t)g->n_groups + state);
+  }
+  return true;
+}
+
+/* What is new holds other tops for the top that it belongs to. */
+static void note_new(joint *j, lh_id id) {
+  lh_grouping *g = j->g;
+  const lh_snapshot *c = g->c;
+  lh_id top = g->top[id];
+  uint32_t place = lh_place_of(&g->places, top);
+  for (uint32_t e = c->first_edge[id]; e < c->first_edge[id + 1]; e++) {
+    lh_id target = c->edge[e];
+    if (!is_other_top(g, id, target)) continue;
+    note(j->bonds[j->ordinal[target]].holders, MOST_HOLDERS, place);
+    note(j->bonds[j->ordinal[top]].led_to, MOST_LED_TO, lh_place_of(&g->places, target));
+  }
+}
+
+static bool find_bonds(joint *j) {
+  lh_grouping *g = j->g;
+  memset(j->bonds, 0xFF, g->n_tops * sizeof *j->bonds);
+  for (size_t i = 0; i < g->n_tops; i++) {
+    j->ordinal[g->tops[i]] = (uint32_t)i;
+    j->bonds[i].has_older = false;
+  }
+  for (lh_id id = 1; id <= g->c->n; id++) {
+    if (!lh_is_reachable(g->c, id) || lh_is_own(g->c, id) || !holds_tops(g, id)) continue;
+    if (g->top[id] != LH_ROOT)
+      note_new(j, id);
+    else if (!note_older(j, id))
+      return false;
+  }
+  return true;
+}
+
+/* }=================================================================================== */
+
+/* {=== Which groups are one =========================================================== */
+
+static link *link_between(joint *j, uint32_t from, uint32_t to) {
+  uint32_t *index = lh_map_at(&j->link_of, (uint64_t)from << 32 | to);
+  if (!index) return NULL;
+  if (*index == LH_NO_NUMBER) {
+    if (!lh_grow(&j->links, j->n_links, &j->capacity, sizeof *j->links)) return NULL;
+    j->links[j->n_links] = (link){from, to, 0, 0};
+    *index = (uint32_t)j->n_links++;
+  }
+  return &j->links[*index];
+}
+
+static bool count_links(joint *j) {
+  lh_grouping *g = j->g;
+  for (size_t i = 0; i < g->n_tops; i++) {
+    const bonds *b = &j->bonds[i];
+    uint32_t place = lh_place_of(&g->places, g->tops[i]);
+    j->n_older[place] += b->has_older;
+    for (int k = 0; k < MOST_LED_TO && b->led_to[k] != LH_NO_NUMBER; k++) {
+      link *l = link_between(j, place, b->led_to[k]);
+      if (!l) return false;
+      l->sources++;
+    }
+    for (int k = 0; k < MOST_HOLDERS && b->holders[k] != LH_NO_NUMBER; k++) {
+      link *l = link_between(j, b->holders[k], place);
+      if (!l) return false;
+      l->targets++;
+    }
+  }
+  return true;
+}
+
+static bool is_older_held(const joint *j, uint32_t place) {
+  return 2 * j->n_older[place] > j->g->n_tops_at[place];
+}
+
+static bool goes_into(const joint *j, const link *l) {
+  const lh_grouping *g = j->g;
+  if (l->from >= g->n_groups) return false;
+  uint64_t from = g->n_tops_at[l->from], to = g->n_tops_at[l->to];
+  uint64_t own = g->groups[l->from].retained_bytes, shared = g->groups[l->to].retained_bytes;
+  if (is_older_held(j, l->to)) own *= CLEARLY_MORE;
+  return l->from != l->to && from > 0 && 4 * l->sources >= 3 * from && 2 * l->targets >= to &&
+         2 * to >= from && (shared > own || (shared == own && l->to > l->from));
+}
+
+/* Each place goes into that where most of its tops lead, which retains more: so there is no ring.
+** Then all that have come together are counted by the last. */
+static bool join_groups(joint *j) {
+  lh_grouping *g = j->g;
+  uint64_t *sources = lh_alloc_zeroed(g->n_groups, sizeof *sources);
+  if (!sources) return false;
+  for (size_t i = 0; i < j->n_links; i++) {
+    const link *l = &j->links[i];
+    if (!goes_into(j, l) || l->sources <= sources[l->from]) continue;
+    sources[l->from] = l->sources;
+    g->into[l->from] = l->to;
+  }
+  lh_free(sources);
+  for (uint32_t i = 0; i < g->n_groups; i++)
+    while (g->into[g->into[i]] != g->into[i]) g->into[i] = g->into[g->into[i]];
+  return true;
+}
+
+/* }=================================================================================== */
+
+/* {=== The holders' texts ============================================================= */
+
+typedef struct holder {
+  uint32_t group;
+  uint64_t tops;
+  const char *text;
+} holder;
+
+static int compare_holders(const void *left, const void *right) {
+  const holder *a = left, *b = right;
+  if (a->group != b->group) return a->group < b->group ? -1 : 1;
+  if (a->tops != b->tops) return a->tops > b->tops ? -1 : 1;
+  return strcmp(a->text, b->text);
+}
+
+/* What is told of a holder: its path, as the group's own where numbers do not count. NULL: no
+** memory, or no room. */
+static const char *text_of(lh_grouping *g, const link *l) {
+  lh_strings *texts = &g->places.texts;
+  if (l->from < g->n_groups) return g->groups[l->from].held_by;
+  lh_text text = {0}, folded = {0};
+  lh_fold_text(&g->places.paths.folder, l->from - (uint32_t)g->n_groups, true, &text);
+  char *exact = lh_text_finish(&text);
+  if (exact && !(g->places.list[l->to].joined && lh_fold_numbers(&folded, exact))) {
+    lh_text_clear(&folded);
+    lh_text_string(&folded, exact);
+  }
+  bool ok = exact && !folded.failed;
+  lh_text_id id = ok ? lh_strings_add(texts, folded.bytes, folded.n) : LH_NO_NUMBER;
+  lh_text_free(&folded);
+  lh_free(exact);
+  return id == LH_NO_NUMBER ? NULL : texts->texts[id];
+}
+
+/* Is this a holder of at least half of the group's tops, and one of those that are to be told: what
+** is older, or a group that went into it? */
+static bool is_told(const joint *j, const link *l) {
+  const lh_grouping *g = j->g;
+  bool is_older = l->from >= g->n_groups;
+  bool is_joined = !is_older && g->into[l->from] == l->to && l->from != l->to;
+  return g->into[l->to] == l->to && 2 * l->targets >= g->n_tops_at[l->to] &&
+         (is_older || is_joined);
+}
+
+/* "x and y", "x and y and 3 more". NULL: no memory, or no room. */
+static const char *list_of(lh_grouping *g, const holder *list, size_t n) {
+  lh_text text = {0};
+  for (size_t i = 0; i < n && i < MOST_TOLD; i++) {
+    if (i > 0) lh_text_string(&text, " and ");
+    lh_text_string(&text, list[i].text);
+  }
+  if (n > MOST_TOLD) lh_text_format(&text, " and %zu more", n - MOST_TOLD);
+  lh_text_id id = text.failed ? LH_NO_NUMBER : lh_strings_add(&g->places.texts, text.bytes, text.n);
+  lh_text_free(&text);
+  return id == LH_NO_NUMBER ? NULL : g->places.texts.texts[id];
+}
+
+/* A group that others went into is held by what holds those; others by their own path, and also by
+** what else holds them. */
+static void tell_holders(joint *j, uint32_t group, holder *list, size_t n) {
+  lh_grouping *g = j->g;
+  const char *own = g->groups[group].held_by;
+  size_t kept = 0;
+  for (size_t i = 0; i < n; i++)
+    if (strcmp(list[i].text, own) != 0 && (kept == 0 || strcmp(list[i].text, list[kept - 1].text)))
+      list[kept++] = list[i];
+  if (kept == 0) return;
+  bool by_others = !is_older_held(j, group);
+  if (by_others) g->groups[group].held_by = list[0].text;
+  if (kept > by_others)
+    g->groups[group].also_held_by = list_of(g, list + by_others, kept - by_others);
+}
+
+static bool tell_all(joint *j) {
+  lh_grouping *g = j->g;
+  holder *list = lh_alloc(j->n_links, sizeof *list);
+  size_t n = 0;
+  if (!list) return false;
+  bool ok = true;
+  for (size_t i = 0; ok && i < j->n_links; i++) {
+    const link *l = &j->links[i];
+    if (!is_told(j, l)) continue;
+    const char *text = text_of(g, l);
+    ok = text || g->places.texts.full;
+    if (text) list[n++] = (holder){l->to, l->targets, text};
+  }
+  if (n > 1) qsort(list, n, sizeof *list, compare_holders);
+  for (size_t i = 0, end; i < n; i = end) {
+    for (end = i; end < n && list[end].group == list[i].group;) end++;
+    tell_holders(j, list[i].group, list + i, end - i);
+  }
+  lh_free(list);
+  return ok;
+}
+
+/* }=================================================================================== */
+
+bool lh_join_holders(lh_grouping *g) {
+  joint j = {.g = g};
+  j.ordinal = lh_alloc((size_t)g->c->n + 1, sizeof *j.ordinal);
+  j.bonds = lh_alloc(g->n_tops, sizeof *j.bonds);
+  bool ok = j.ordinal && j.bonds && find_bonds(&j);
+  j.n_older = ok ? lh_alloc_zeroed(g->n_groups, sizeof *j.n_older) : NULL;
+  ok = ok && j.n_older && count_links(&j) && join_groups(&j) && tell_all(&j);
+  lh_free(j.ordinal);
+  lh_free(j.bonds);
+  lh_free(j.n_older);
+  lh_free(j.links);
+  lh_map_free(&j.link_of);
+  return ok;
+}
