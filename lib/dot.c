@@ -13,8 +13,8 @@
 ** The synthetic root is no box: all that it could say is said by the shape of the roots. An upvalue
 ** between a closure and its value is none either: its name stands on the arrow.
 **
-** For many objects (lh_dot_merged_paths) a box is a row of their merged paths: red where some of them are,
-** grey for rows that are not shown.
+** For many objects (lh_dot_merged_paths) a box is a row of their merged paths: red where some of
+** them are, grey for rows that are not shown.
 **
 ** A path of a million steps is walked twice, and at most `long_path` of its steps become boxes, so
 ** the graph stays small whatever the heap. Names longer than NAME_BYTES lose their middle. A box
@@ -380,16 +380,16 @@ static void set_defaults(Agraph_t *graph) {
 enum { THICKEST = 8 }; /* points */
 
 /* What is there: "50 Session"; nothing where the steps say it, such as "registry". */
-static void put_things(const drawing *d, lh_text *to, const lh_merged_row *way) {
-  bool several = way->class_index == UINT32_MAX;
-  char *one = class_text(d, way->id);
+static void put_things(const drawing *d, lh_text *to, const lh_merged_row *row) {
+  bool several = row->class_index == UINT32_MAX;
+  char *one = class_text(d, row->id);
   if (!one) to->failed = true;
-  if (way->through > 1) {
-    lh_text_count(to, way->through);
+  if (row->through > 1) {
+    lh_text_count(to, row->through);
     lh_text_string(to, " ");
-    put_heap_text(to, several ? "objects" : lh_class_at(d->snapshot, way->class_index)->name);
+    put_heap_text(to, several ? "objects" : lh_class_at(d->snapshot, row->class_index)->name);
     lh_text_string(to, "<br/>");
-  } else if (one && !strstr(one, way->steps)) {
+  } else if (one && !strstr(one, row->steps)) {
     put_heap_text(to, one);
     lh_text_string(to, "<br/>");
   }
@@ -398,52 +398,52 @@ static void put_things(const drawing *d, lh_text *to, const lh_merged_row *way) 
 
 /* A row's box: the steps that lead to it; in small print what is there, how many of the set are
 ** further on, and the bytes. */
-static void put_way(const drawing *d, lh_text *to, const lh_merged_paths *merged,
-                    const lh_merged_row *way) {
+static void put_row(const drawing *d, lh_text *to, const lh_merged_paths *merged,
+                    const lh_merged_row *row) {
   lh_text_string(to, "<b>");
-  put_heap_text(to, way->steps);
+  put_heap_text(to, row->steps);
   lh_text_string(to, " </b><br/><font point-size=\"9\" color=\"#57606a\">");
-  if (way->id != LH_ROOT) put_things(d, to, way);
-  if (way->here < way->objects) {
+  if (row->id != LH_ROOT) put_things(d, to, row);
+  if (row->here < row->objects) {
     lh_text_string(to, "leads to ");
-    lh_text_count(to, way->objects);
+    lh_text_count(to, row->objects);
     lh_text_string(to, " of ");
     lh_text_count(to, merged->objects);
     lh_text_string(to, ", ");
   }
-  lh_text_string(to, lh_size_text(way->bytes, false).text);
+  lh_text_string(to, lh_size_text(row->bytes, false).text);
   lh_text_string(to, " retained</font>");
 }
 
-static int way_box(const drawing *d, const lh_merged_paths *merged, size_t i, Agnode_t **box) {
-  const lh_merged_row *way = &merged->rows[i];
+static int row_box(const drawing *d, const lh_merged_paths *merged, size_t i, Agnode_t **box) {
+  const lh_merged_row *row = &merged->rows[i];
   char name[32];
   lh_text label = {0};
   (void)snprintf(name, sizeof name, "w%zu", i);
   *box = agnode(d->graph, name, 1);
   if (!*box) return no_memory(d);
-  if (way->hidden > 0) {
+  if (row->hidden > 0) {
     lh_text_string(&label, "… ");
-    lh_text_count(&label, way->hidden);
+    lh_text_count(&label, row->hidden);
     lh_text_string(&label, " more<br/><font point-size=\"9\" color=\"#57606a\">");
-    lh_text_count(&label, way->objects);
-    lh_text_string(&label, way->objects == 1 ? " object, " : " objects, ");
-    lh_text_string(&label, lh_size_text(way->bytes, false).text);
+    lh_text_count(&label, row->objects);
+    lh_text_string(&label, row->objects == 1 ? " object, " : " objects, ");
+    lh_text_string(&label, lh_size_text(row->bytes, false).text);
     lh_text_string(&label, " retained</font>");
     set_style(*box, "box", "#e5e7eb", "#6b7280");
   } else {
-    put_way(d, &label, merged, way);
-    if (way->id == LH_ROOT) set_style(*box, "folder", "#c7ecd0", "#1a7f37");
-    if (way->here > 0) set_style(*box, "box", "#ffd7d5", "#cf222e");
+    put_row(d, &label, merged, row);
+    if (row->id == LH_ROOT) set_style(*box, "folder", "#c7ecd0", "#1a7f37");
+    if (row->here > 0) set_style(*box, "box", "#ffd7d5", "#cf222e");
   }
   return set_html_label(d, *box, &label);
 }
 
 /* As thick as the row's bytes are in all. */
-static int way_arrow(const drawing *d, const lh_merged_paths *merged, const lh_merged_row *way,
+static int row_arrow(const drawing *d, const lh_merged_paths *merged, const lh_merged_row *row,
                      Agnode_t *from, Agnode_t *to) {
   char width[16];
-  double part = merged->bytes > 0 ? (double)way->bytes / (double)merged->bytes : 0;
+  double part = merged->bytes > 0 ? (double)row->bytes / (double)merged->bytes : 0;
   unsigned tenths = (unsigned)(10 * (1 + (THICKEST - 1) * part) + 0.5);
   (void)snprintf(width, sizeof width, "%u.%u", tenths / 10, tenths % 10); /* in any locale */
   Agedge_t *line = agedge(d->graph, from, to, (char *)"", 1);
@@ -452,15 +452,15 @@ static int way_arrow(const drawing *d, const lh_merged_paths *merged, const lh_m
   return 0;
 }
 
-static int draw_ways(const drawing *d, const lh_merged_paths *merged) {
+static int draw_merged(const drawing *d, const lh_merged_paths *merged) {
   int code = 0;
   Agnode_t **above = lh_alloc(merged->n_rows, sizeof(Agnode_t *)); /* the last of each depth */
   if (!above) return no_memory(d);
   for (size_t i = 0; code == 0 && i < merged->n_rows; i++) {
-    const lh_merged_row *way = &merged->rows[i];
-    code = way_box(d, merged, i, &above[way->depth]);
-    if (code == 0 && way->depth > 0)
-      code = way_arrow(d, merged, way, above[way->depth - 1], above[way->depth]);
+    const lh_merged_row *row = &merged->rows[i];
+    code = row_box(d, merged, i, &above[row->depth]);
+    if (code == 0 && row->depth > 0)
+      code = row_arrow(d, merged, row, above[row->depth - 1], above[row->depth]);
   }
   lh_free(above);
   return code;
@@ -499,7 +499,7 @@ int lh_dot_merged_paths(const lh_snapshot *snapshot, const lh_merged_paths *merg
   set(d.graph, "rankdir", "LR"); /* a level may have many boxes, and boxes are wide */
   set_default(d.graph, AGEDGE, "penwidth", "1");
   set_default(d.graph, AGEDGE, "arrowsize", "0.5");
-  code = draw_ways(&d, merged);
+  code = draw_merged(&d, merged);
   if (code == 0) code = write_graph(&d, out);
   (void)agclose(d.graph);
   return code;

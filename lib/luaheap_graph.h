@@ -212,7 +212,7 @@ int lh_referrers(lh_snapshot *snapshot, lh_id id, lh_edge **edges, size_t *n_edg
                  lh_error *error);
 
 /* A path in Lua's language: `_G.bus.listeners.tick[17].fn`. With `folded`, the steps that vary
-** between objects of one cause become `*`: `_G.bus.listeners.tick[*].fn`. Of a path of more than 40
+** between objects of one place become `*`: `_G.bus.listeners.tick[*].fn`. Of a path of more than 40
 ** steps, or of 2,000 bytes, the middle is left out: `_G.a.b ... 12 more steps ... .y.z`. Freed with
 ** lh_free. */
 char *lh_path_text(const lh_snapshot *snapshot, const lh_path *path, bool folded);

@@ -1,5 +1,5 @@
 /*
-** fold.c - folding paths so that all objects of one cause share one text (see fold.h).
+** fold.c - folding paths so that all objects of one place share one text (see fold.h).
 **
 ** Numbers and objects as keys become [*], and so do string keys of tables that are used as maps. A
 ** link that leads from a class back to the same class stands for any number of such links: .next*,

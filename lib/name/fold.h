@@ -7,7 +7,7 @@
 ** nothing (from an upvalue to its content).
 **
 ** Folded, a path is a state in a tree that grows as paths are followed: (state before, piece) ->
-** state. So all objects of one cause end in one state, and a million of them cost a lookup for
+** state. So all objects of one place end in one state, and a million of them cost a lookup for
 ** each step.
 */
 #ifndef LUAHEAP_FOLD_H
@@ -77,7 +77,7 @@ void lh_folder_free(lh_folder *folder);
 void lh_folder_settle(lh_folder *folder);
 
 /* The state behind an edge; LH_NO_NUMBER when out of memory. `any_key`: the key varies between
-** objects of one cause. */
+** objects of one place. */
 uint32_t lh_fold_step(lh_folder *folder, uint32_t state, const lh_edge *edge, bool any_key);
 
 /* The same for one who follows a single path: what varies is found out here. */
@@ -103,7 +103,7 @@ bool lh_is_keyed_object(const lh_snapshot *snapshot, const lh_edge *edge);
 
 /* }=================================================================================== */
 
-/* {=== spanning.c ==================================================================== */
+/* {=== fold_paths.c ================================================================== */
 
 /* The shortest paths of many objects, folded. All zero are none. */
 typedef struct lh_folded_paths {
