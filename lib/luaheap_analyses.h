@@ -193,8 +193,8 @@ typedef struct lh_merged_paths {
 ** a row are those of the rows below it, of the objects of the set that are there, and what several
 ** of these hold together: no byte is in two rows, unless one is below the other. `limit`: about so
 ** many rows, the biggest (0: all). An id may be there twice; objects of luaheap are left out. Needs
-** lh_classify. Freed by lh_merged_paths_free. Costs the edges on the paths, and as much as the dominators
-** of lh_analyse. */
+** lh_classify. Freed by lh_merged_paths_free. Costs the edges on the paths, and as much as the
+** dominators of lh_analyse. */
 int lh_merge_paths(lh_snapshot *snapshot, const lh_id *ids, size_t n_ids, size_t limit,
                    lh_merged_paths **out, lh_error *error);
 void lh_merged_paths_free(lh_merged_paths *merged);

@@ -1,6 +1,6 @@
 /*
-** thread_groups.c - where threads stand: a thousand coroutines that wait in one line of one function
-** are one thing.
+** thread_groups.c - where threads stand: a thousand coroutines that wait in one line of one
+** function are one thing.
 **
 ** Threads stand alike when status and frames agree, told by a text of them. A thread that has no
 ** frame yet, or no more, stands where its class says: at its function. What the threads of one

@@ -28,10 +28,8 @@ typedef struct census {
 static bool fold_numbers(lh_ladder *ladder, lh_known_place *place) {
   lh_text text = {0};
   place->numbers = LH_NO_NUMBER;
-  if (lh_fold_numbers(&text, ladder->texts.texts[place->path]))
-    return (place->numbers = lh_strings_take(&ladder->texts, &text)) != LH_NO_NUMBER;
-  lh_text_free(&text);
-  return true;
+  if (!lh_fold_numbers(&text, ladder->texts.texts[place->path])) return true;
+  return (place->numbers = lh_strings_take(&ladder->texts, &text)) != LH_NO_NUMBER;
 }
 
 static uint32_t make_known_place(census *c, uint32_t state, uint32_t class_row, bool shared) {

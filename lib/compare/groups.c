@@ -113,11 +113,10 @@ static bool fold_name(lh_strings *texts, member *m) {
   lh_text folded = {0};
   bool ok = true;
   if (!strchr(m->name, '@') && lh_fold_digits(&folded, m->name)) {
-    lh_text_id id = folded.failed ? LH_NO_NUMBER : lh_strings_add(texts, folded.bytes, folded.n);
+    lh_text_id id = lh_strings_take(texts, &folded);
     ok = id != LH_NO_NUMBER || texts->full;
     if (id != LH_NO_NUMBER) m->name = texts->texts[id];
   }
-  lh_text_free(&folded);
   return ok;
 }
 

@@ -210,12 +210,9 @@ static const char *text_of(lh_grouping *g, const link *l) {
   lh_fold_text(&g->places.paths.folder, l->from - (uint32_t)g->n_groups, true, &text);
   char *exact = lh_text_finish(&text);
   if (exact && !(g->places.list[l->to].joined && lh_fold_numbers(&folded, exact))) {
-    lh_text_clear(&folded);
     lh_text_string(&folded, exact);
   }
-  bool ok = exact && !folded.failed;
-  lh_text_id id = ok ? lh_strings_add(texts, folded.bytes, folded.n) : LH_NO_NUMBER;
-  lh_text_free(&folded);
+  lh_text_id id = exact ? lh_strings_take(texts, &folded) : LH_NO_NUMBER;
   lh_free(exact);
   return id == LH_NO_NUMBER ? NULL : texts->texts[id];
 }

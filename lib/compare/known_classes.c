@@ -36,7 +36,6 @@ static uint32_t add_class(lh_known_classes *known, const lh_class_entry *entry) 
   lh_stable_text(&stable, entry->visible.name);
   class.stable = lh_strings_take(known->texts, &stable);
   if (has_numbers) class.numbers = lh_strings_take(known->texts, &numbers);
-  lh_text_free(&numbers);
   if (class.stable == LH_NO_NUMBER || (has_numbers && class.numbers == LH_NO_NUMBER) ||
       !lh_grow(&known->list, known->n, &known->capacity, sizeof class))
     return LH_NO_NUMBER;

@@ -62,7 +62,6 @@ static bool set_folded(const lh_class_entry *class, char *path, lh_prints *print
   bool ok = path && (name || !is_module) &&
             print_class(class, name ? name : class->visible.name, path, prints->folded) &&
             print_any(class->visible.type, path, prints->any_folded);
-  lh_text_free(&module);
   lh_free(name);
   lh_free(path);
   return ok;
@@ -78,8 +77,6 @@ bool lh_fingerprints(const lh_folder *folder, uint32_t state, const lh_class_ent
             print_any(class->visible.type, path, prints->any);
   if (ok && lh_fold_numbers(&numbers, path))
     ok = set_folded(class, lh_text_finish(&numbers), prints);
-  else
-    lh_text_free(&numbers);
   lh_free(path);
   return ok;
 }

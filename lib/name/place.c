@@ -99,15 +99,11 @@ static bool liken(lh_places *places, lh_place *place, likeness *out) {
   const lh_class_entry *class = class_at(places, place->class_index);
   uint64_t type = (uint64_t) class->visible.type << 32;
   out->exact = type | place->path;
-  if (!lh_fold_numbers(&path, places->texts.texts[place->path])) {
-    lh_text_free(&path);
-    return true;
-  }
+  if (!lh_fold_numbers(&path, places->texts.texts[place->path])) return true;
   leave_keys(places, place, &path);
   bool is_module = lh_fold_module(&module, class);
   lh_text_id folded = take_text(places, &path);
   if (is_module) place->module = take_text(places, &module);
-  lh_text_free(&module);
   if (folded != 0) out->folded = type | folded;
   return folded != LH_NO_NUMBER && (!is_module || place->module != LH_NO_NUMBER);
 }

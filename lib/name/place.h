@@ -90,12 +90,11 @@ void lh_stable_text(lh_text *out, const char *text);
 /* From so many paths on that differ in their numbers only they are one. */
 enum { LH_MANY_NUMBERS = 8 };
 
-/* A path from _G or package.loaded with * for each number in it: _G.request_*. False: it has none,
-** and what was added to `out` is of no use. */
-bool lh_fold_numbers(lh_text *out, const char *path);
-
-/* Any text with * for its numbers. False: it has none. */
+/* Any text with * for each number in it. False: it has none, and `out` stays empty. */
 bool lh_fold_digits(lh_text *out, const char *text);
+
+/* The same of a path from _G or package.loaded: _G.request_*. */
+bool lh_fold_numbers(lh_text *out, const char *path);
 
 /* The same of the class of a module, which has its name: module tenant_*. */
 bool lh_fold_module(lh_text *out, const lh_class_entry *class);

@@ -56,6 +56,7 @@ bool lh_fold_digits(lh_text *out, const char *text) {
     any = any || n > 0;
     lh_text_add(out, n > 0 ? "*" : text, 1);
   }
+  if (!any) lh_text_free(out);
   return any;
 }
 
