@@ -161,28 +161,35 @@ int lh_sizeof(lua_State *L, int index, uint64_t *bytes, lh_error *error);
 
 /* A watcher takes snapshots of its state by itself, with no change to the program. Each goes to a
 ** file of its own, DIRECTORY/PROGRAM-PID-N.heap with N from 1 in each process; no older file is
-** replaced. It waits for a safe point: the next instruction of Lua code, in whichever coroutine
-** runs, or the return of the C function that runs: in some ms at most, if Lua code runs. Only where
-** memory runs out does it not wait.
-** What found no safe point is taken when the state closes. */
+** replaced. Behind the program stands the tag, if there is one, and behind the PID the first four
+** digits of the state's id while several states of the process are watched.
+**
+** It waits for a safe point: the next instruction of Lua code, in whichever coroutine runs, or the
+** return of the C function that runs; some ms at most, if Lua code runs. Only where memory runs out
+** does it not wait. What found no safe point is taken when the state closes, unless another state
+** has answered the same signal. */
+typedef struct lh_watch_options lh_watch_options;
 typedef struct lh_watch_report {
-  const char *path;      /* "": not of a file. The host has set its own handler for the signal, told
-                            once; or what was asked for has waited for 5 s (LH_EBUSY) */
+  const char *path;      /* "": not of a file. The host has set its own handler for the signal, or
+                            blocks it, told once; what was asked for has waited for 5 s (LH_EBUSY) */
   const lh_taken *taken; /* NULL: it failed */
   const lh_error *error; /* NULL: it was written. LH_EBUSY: not taken, since four children are still
                             writing; or still being written by a child that nobody watches now */
+  const char *state;     /* its tag, or a part of its id where several are watched; "": neither */
+  const lh_watch_options *options; /* what `options` pointed to, but for directory and program */
 } lh_watch_report;
 
 /* Is told of each file, in the thread that runs the state; of one that is written in the background
-** when its end was noticed. It must not use the Lua state. */
+** when its end was noticed, or by the child itself. It must not use the Lua state. */
 typedef void (*lh_reporter)(const lh_watch_report *report, void *payload);
 
 #define LH_DEFAULT_MAX_FILES 10u
 #define LH_DEFAULT_AGAIN 1.5
 
-typedef struct lh_watch_options {
+struct lh_watch_options {
   const char *directory; /* NULL: the current one */
   const char *program;   /* in the names of the files. NULL: the name of the process */
+  const char *tag;       /* the same, behind it; NULL: none */
   int signal_number;     /* a file on this signal; 0: none */
   uint64_t at_bytes;     /* a file when the collector's count comes to this; 0: at no size */
   double again; /* a further file each time the count is this times as high; 0: LH_DEFAULT_AGAIN */
@@ -194,11 +201,13 @@ typedef struct lh_watch_options {
   bool out_of_memory;   /* the first time that the state's allocation function fails for good,
                             before Lua raises its error. Keeps 2 MiB in reserve for it */
   bool background;      /* by lh_start_snapshot, but for those at the end; at most four at once */
+  bool falls_back; /* where no child can be made, by lh_take_snapshot; else that is told once */
   const lh_take_options *take; /* NULL: the defaults */
   lh_reporter report;          /* may be NULL */
-  bool report_is_signal_safe;  /* it may be called in a signal handler */
+  bool report_is_signal_safe;  /* it may be called in a signal handler, and in a child */
+  const char *log;             /* for the report function, in report->options */
   void *payload;
-} lh_watch_options;
+};
 
 /* Starts to watch; needs lh_attach. What `options` points to is copied. Until lh_unwatch or
 ** lua_close the state's allocation function is one of ours in front of the one that was found, so
@@ -218,6 +227,14 @@ typedef struct lh_watch_options {
 ** gives back: 3 to 6 % of a loop that does nothing but make tables and strings. Sizes and times are
 ** looked at while the heap grows, after each 4 KiB. A request costs a look at all coroutines. */
 int lh_watch(lua_State *L, const lh_watch_options *options, lh_error *error);
+
+/* The file that it would make next, as far as can be told; NULL: L is not watched. Until the next
+** call about L. */
+const char *lh_watch_next_file(lua_State *L);
+
+/* The name of a signal without its SIG, "URG"; NULL: it has none. And the number of a name; 0. */
+const char *lh_signal_name(int number);
+int lh_signal_number(const char *name);
 
 /* Stops; what was requested and not taken yet is forgotten. The signal is ignored from now on where
 ** the process had no handler of its own. Harmless if L is not watched. */

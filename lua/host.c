@@ -28,7 +28,7 @@ static const void *file_of_functions(const void *wanted, const char **name) {
   return file;
 }
 
-/* The host's own luaL_error, by its library, where its Lua is in one; NULL: the program hides it. */
+/* The host's own luaL_error, if its Lua is in a library; NULL: the program hides it. */
 typedef int (*raiser)(lua_State *L, const char *format, ...);
 static raiser find_raiser(const char *library) {
   raiser found = NULL;

@@ -1,41 +1,55 @@
 /*
-** watch.c - what heap/auto.lua is made of: start(options), stop(), environment() and the table
-** `signals`. The options come checked and in plain units. Each file is reported by one line on
-** stderr, from C, since no Lua code may run at that moment. `require "heap.watch"` finds it in
+** watch.c - what heap/auto.lua is made of: start(options), stop(), environment(name), signal(name)
+** and say(message, log). The options come checked and in plain units. Each file is reported by one
+** line, from C, since no Lua code may run at that moment. `require "heap.watch"` finds it in
 ** heap.so.
 */
 #include <dlfcn.h>
-#include <signal.h>
+#include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/uio.h>
 #include <unistd.h>
 
 #include "host.h"
+#include "log.h"
 #include "luaheap.h"
 
 /* {=== Reports ======================================================================= */
 
-/* In one piece, by system calls alone: what waits is told in a signal handler. */
-static void print_line(const char *const parts[], int n) {
-  enum { MOST_PARTS = 8 };
-  struct iovec line[MOST_PARTS];
-  for (int i = 0; i < n; i++) {
-    line[i] = (struct iovec){(char *)(uintptr_t)parts[i], strlen(parts[i])};
+/* "armed: /var/tmp/server.lua-1234-1.heap, on kill -URG 1234, at the end" */
+static void print_armed(lua_State *L, const lh_watch_options *o) {
+  const char *name = lh_signal_name(o->signal_number), *tag = o->tag ? o->tag : "";
+  long long process = getpid();
+  char by_signal[64] = "";
+  if (name) {
+    (void)snprintf(by_signal, sizeof by_signal, ", on kill -%s %lld", name, process);
+  } else if (o->signal_number) {
+    (void)snprintf(by_signal, sizeof by_signal, ", on kill -%d %lld", o->signal_number, process);
   }
-  (void)!writev(STDERR_FILENO, line, n);
+  hl_log(o->log ? o->log : "",
+         (const char *[]){
+             *tag ? " (state " : "", tag, *tag ? "): armed: " : ": armed: ", lh_watch_next_file(L),
+             by_signal, o->at_bytes ? ", by size" : "", o->every_seconds > 0 ? ", by time" : "",
+             o->at_exit ? ", at the end" : "", o->out_of_memory ? ", when memory runs out" : "",
+             o->mark_seconds > 0 ? "; marks by time" : ""},
+         10);
 }
 
+/* What waits is told in a signal handler, and the end of a child by the child. */
 static void print_report(const lh_watch_report *report, void *payload) {
+  char state[80] = "";
   (void)payload;
+  if (*report->state) (void)snprintf(state, sizeof state, " (state %s)", report->state);
   if (report->error) {
-    print_line((const char *[]){"heap.auto: ", report->error->message, "\n"}, 3);
-    return;
+    hl_log(report->options->log, (const char *[]){state, ": ", report->error->message}, 3);
+  } else {
+    hl_log(report->options->log,
+           (const char *[]){state, ": wrote ", report->path, ": ",
+                            lh_count_text(report->taken->objects).text, " objects, ",
+                            lh_size_text(report->taken->bytes, false).text},
+           7);
   }
-  print_line((const char *[]){"heap.auto: wrote ", report->path, ": ",
-                              lh_count_text(report->taken->objects).text, " objects, ",
-                              lh_size_text(report->taken->bytes, false).text, "\n"},
-             7);
 }
 
 /* }=================================================================================== */
@@ -59,11 +73,21 @@ static bool flag(lua_State *L, const char *name) {
   return is_set;
 }
 
+/* The program may go to another directory. The text stays on the stack. */
+static const char *absolute_log(lua_State *L, const char *log) {
+  char directory[PATH_MAX];
+  bool is_word = strcmp(log, "quiet") == 0 || strcmp(log, "syslog") == 0;
+  if (is_word || *log == '/' || !getcwd(directory, sizeof directory)) return log;
+  return lua_pushfstring(L, "%s/%s", directory, log);
+}
+
 /* Strings stay on the stack. */
 static void read_options(lua_State *L, lh_watch_options *options, lh_take_options *take) {
   options->signal_number = (int)number(L, "signal");
   if (get(L, "dir")) options->directory = luaL_checkstring(L, -1);
   if (get(L, "program")) options->program = luaL_checkstring(L, -1);
+  if (get(L, "tag")) options->tag = luaL_checkstring(L, -1);
+  if (get(L, "log")) options->log = absolute_log(L, luaL_checkstring(L, -1));
   options->at_bytes = (uint64_t)number(L, "at");
   options->again = number(L, "again");
   options->every_seconds = number(L, "every");
@@ -72,6 +96,8 @@ static void read_options(lua_State *L, lh_watch_options *options, lh_take_option
   options->at_exit = flag(L, "exit");
   options->out_of_memory = flag(L, "oom");
   options->background = flag(L, "background");
+  options->falls_back = get(L, "background") && lua_type(L, -1) == LUA_TSTRING; /* "try" */
+  lua_pop(L, 1);
   if (get(L, "strings")) {
     take->string_bytes = (uint64_t)luaL_checknumber(L, -1);
     options->take = take;
@@ -107,6 +133,7 @@ static int start(lua_State *L) {
     return 3;
   }
   stay_loaded();
+  print_armed(L, &options);
   lua_pushboolean(L, 1);
   return 1;
 }
@@ -117,41 +144,41 @@ static int stop(lua_State *L) {
   return 0;
 }
 
-/* environment() --> the text of LUA_HEAP, or nil: also where the host does not obey its
+/* environment(name) --> the text of this variable, or nil: also where the host does not obey its
 ** environment, as `lua -E`, or has more rights than who has started it (setuid). */
 static int environment(lua_State *L) {
+  const char *name = luaL_checkstring(L, 1);
   (void)lua_getfield(L, LUA_REGISTRYINDEX, "LUA_NOENV");
-  lua_pushstring(L, lua_toboolean(L, -1) ? NULL : secure_getenv("LUA_HEAP"));
+  lua_pushstring(L, lua_toboolean(L, -1) ? NULL : secure_getenv(name));
   return 1;
 }
 
-/* signals: name --> number */
-static void push_signals(lua_State *L) {
-  static const struct {
-    const char *name;
-    int number;
-  } signals[] = {{"HUP", SIGHUP},   {"INT", SIGINT},   {"QUIT", SIGQUIT},   {"USR1", SIGUSR1},
-                 {"USR2", SIGUSR2}, {"ALRM", SIGALRM}, {"TERM", SIGTERM},   {"CONT", SIGCONT},
-                 {"TSTP", SIGTSTP}, {"URG", SIGURG},   {"WINCH", SIGWINCH}, {"IO", SIGIO}};
-  lua_createtable(L, 0, sizeof signals / sizeof signals[0]);
-  for (size_t i = 0; i < sizeof signals / sizeof signals[0]; i++) {
-    lua_pushinteger(L, signals[i].number);
-    lua_setfield(L, -2, signals[i].name);
-  }
+/* signal("URG") --> its number, or nil */
+static int signal_number(lua_State *L) {
+  int number = lh_signal_number(luaL_checkstring(L, 1));
+  if (number == 0) return 0;
+  lua_pushinteger(L, number);
+  return 1;
+}
+
+/* say(message, log): a line where the others go. */
+static int say(lua_State *L) {
+  const char *message = luaL_checkstring(L, 1);
+  hl_log(absolute_log(L, luaL_optstring(L, 2, "")), (const char *[]){": ", message}, 2);
+  return 0;
 }
 
 int luaopen_heap_watch(lua_State *L) {
   static const luaL_Reg functions[] = {
-      {"start", start}, {"stop", stop}, {"environment", environment}, {NULL, NULL}};
+      {"start", start},          {"stop", stop}, {"environment", environment},
+      {"signal", signal_number}, {"say", say},   {NULL, NULL}};
   lh_error error;
   if (!HR_IS_AT_HOME(L)) return 0;
   if (lh_attach(L, &error) < 0) {
     lua_pushstring(L, error.message);
     return lua_error(L);
   }
-  lua_createtable(L, 0, 4);
+  lua_createtable(L, 0, 5);
   luaL_setfuncs(L, functions, 0);
-  push_signals(L);
-  lua_setfield(L, -2, "signals");
   return 1;
 }

@@ -36,6 +36,7 @@
 /* What the child tells. */
 typedef struct report {
   int finished; /* last, atomically */
+  bool told;    /* the child has called its `tell` */
   bool written;
   lh_file_failure failure; /* unless written */
   lh_taken taken;
@@ -52,23 +53,36 @@ struct lh_job {
 
 /* {=== The child ===================================================================== */
 
-static _Noreturn void write_and_exit(lh_shot *shot, lh_file *file, report *shared) {
+/* libc's snprintf of strings and whole numbers, by which the error is put together, takes no lock
+** and no memory. */
+static void tell_end(const char *path, const lh_child *child, report *shared) {
+  lh_error error;
+  if (!child->tell) return;
+  if (!shared->written) (void)lh_file_fail(&shared->failure, path, &error);
+  child->tell(path, shared->written ? &shared->taken : NULL, shared->written ? NULL : &error,
+              child->payload);
+  shared->told = true;
+}
+
+static _Noreturn void write_and_exit(lh_shot *shot, lh_file *file, const lh_child *child,
+                                     report *shared) {
   lh_taken taken;
   shared->written = lh_shot_save(shot, file, &taken);
   lh_file_close(file);
   shared->failure = file->failure;
   shared->taken = taken;
+  tell_end(shot->name, child, shared);
   __atomic_store_n(&shared->finished, 1, __ATOMIC_RELEASE);
   _exit(0);
 }
 
 /* The fork. Returns the child's pid, or -1 and errno. */
-static pid_t fork_child(lh_shot *shot, lh_file *file, report *shared) {
+static pid_t fork_child(lh_shot *shot, lh_file *file, const lh_child *child, report *shared) {
   sigset_t all, before;
   (void)sigfillset(&all);
   (void)pthread_sigmask(SIG_SETMASK, &all, &before);
   pid_t pid = (pid_t)syscall(SYS_clone, 0, 0, 0, 0, 0); /* no flags, no exit signal: as fork() */
-  if (pid == 0) write_and_exit(shot, file, shared);
+  if (pid == 0) write_and_exit(shot, file, child, shared);
   int os_errno = errno;
   (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
   errno = os_errno;
@@ -78,6 +92,11 @@ static pid_t fork_child(lh_shot *shot, lh_file *file, report *shared) {
 /* }=================================================================================== */
 
 /* {=== The job ======================================================================= */
+
+/* Has the child told its result? */
+static bool is_finished(const lh_job *job) {
+  return __atomic_load_n(&job->shared->finished, __ATOMIC_ACQUIRE) != 0;
+}
 
 void lh_job_free(lh_job *job) {
   if (!job) return;
@@ -101,8 +120,8 @@ static int new_job(const char *path, lh_job **out, lh_error *error) {
   return LH_OK;
 }
 
-int lh_start_snapshot(lua_State *L, const char *path, const lh_take_options *options, lh_job **out,
-                      lh_error *error) {
+int lh_start_child(lua_State *L, const char *path, const lh_take_options *options, lh_child *child,
+                   lh_job **out, lh_error *error) {
   lh_shot shot = {0};
   int rc = new_job(path, out, error);
   lh_job *job = *out;
@@ -114,7 +133,8 @@ int lh_start_snapshot(lua_State *L, const char *path, const lh_take_options *opt
     rc = lh_file_fail(&job->file.failure, path, error);
   }
   if (rc == LH_OK) {
-    job->pid = fork_child(&shot, &job->file, job->shared);
+    job->pid = fork_child(&shot, &job->file, child, job->shared);
+    child->cannot_fork = job->pid < 0;
     if (job->pid < 0) rc = lh_fail_errno(error, errno, "cannot fork for a background snapshot");
   }
   lh_shot_free(&shot);
@@ -128,9 +148,13 @@ int lh_start_snapshot(lua_State *L, const char *path, const lh_take_options *opt
   return rc;
 }
 
-/* Has the child told its result? */
-static bool is_finished(const lh_job *job) {
-  return __atomic_load_n(&job->shared->finished, __ATOMIC_ACQUIRE) != 0;
+int lh_start_snapshot(lua_State *L, const char *path, const lh_take_options *options, lh_job **out,
+                      lh_error *error) {
+  return lh_start_child(L, path, options, &(lh_child){0}, out, error);
+}
+
+bool lh_job_was_told(const lh_job *job) {
+  return is_finished(job) && job->shared->told;
 }
 
 bool lh_job_done(lh_job *job) {

@@ -34,4 +34,17 @@ bool lh_shot_save(lh_shot *shot, lh_file *file, lh_taken *taken);
 
 void lh_shot_free(lh_shot *shot);
 
+/* background.c: lh_start_snapshot for somebody who wants to be told in the child. */
+typedef struct lh_child {
+  /* Of the end: `taken` or the error, the other one is NULL. May be NULL. Async-signal-safe. */
+  void (*tell)(const char *path, const lh_taken *taken, const lh_error *error, void *payload);
+  void *payload;
+  bool cannot_fork; /* set where that was why it failed */
+} lh_child;
+int lh_start_child(lua_State *L, const char *path, const lh_take_options *options, lh_child *child,
+                   lh_job **job, lh_error *error);
+
+/* Has the child told of its end? After lh_job_wait. */
+bool lh_job_was_told(const lh_job *job);
+
 #endif

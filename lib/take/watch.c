@@ -17,6 +17,7 @@
 #include "watch.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -81,17 +82,20 @@ static int check_options(const lh_watch_options *options, lh_error *error) {
 
 /* As a part of a file's name that no terminal and no command takes for more than that: the program
 ** may be called "-", when Lua reads it from stdin. */
-static void copy_program(lh_watcher *w, const char *program) {
-  enum { TAIL_BYTES = 64 }; /* "-PID-N.heap" */
-  const char *slash = strrchr(program, '/');
-  if (slash) program = slash + 1;
-  size_t length = strnlen(program, sizeof w->program - TAIL_BYTES);
+static void copy_as_name(char *out, size_t size, const char *text) {
+  size_t length = strnlen(text, size - 1);
   for (size_t i = 0; i < length; i++) {
-    unsigned char c = (unsigned char)program[i];
+    unsigned char c = (unsigned char)text[i];
     bool is_option = i == 0 && c == '-';
-    w->program[i] = is_option || c < ' ' || c == 0x7F ? '_' : program[i];
+    out[i] = is_option || c == '/' || c < ' ' || c == 0x7F ? '_' : text[i];
   }
-  w->program[length] = '\0';
+  out[length] = '\0';
+}
+
+static void copy_program(lh_watcher *w, const char *program) {
+  enum { TAIL_BYTES = 128 }; /* "-TAG-PID-ID-N.heap" */
+  const char *slash = strrchr(program, '/');
+  copy_as_name(w->program, sizeof w->program - TAIL_BYTES, slash ? slash + 1 : program);
 }
 
 static int copy_names(lh_watcher *w, const lh_watch_options *options, lh_error *error) {
@@ -107,6 +111,10 @@ static int copy_names(lh_watcher *w, const lh_watch_options *options, lh_error *
 static void copy_options(lh_watcher *w, const lh_watch_options *options) {
   w->options = *options;
   w->options.directory = w->options.program = NULL;
+  copy_as_name(w->tag, sizeof w->tag, options->tag ? options->tag : "");
+  (void)snprintf(w->log, sizeof w->log, "%s", options->log ? options->log : "");
+  w->options.tag = w->tag;
+  w->options.log = w->log;
   w->take =
       options->take ? *options->take : (lh_take_options){.string_bytes = LH_DEFAULT_STRING_BYTES};
   w->options.take = &w->take;
@@ -158,6 +166,7 @@ static lh_watcher *new_watcher(lua_State *L, lh_state *state) {
   w->thread_bytes = layout->thread_bytes;
   w->extra_bytes = w->thread_bytes - layout->global_from_main;
   w->main_block = (char *)w->main_thread - w->extra_bytes;
+  (void)snprintf(w->state_id, sizeof w->state_id, "%04x", (unsigned)(state->own.state_id >> 48));
   return w;
 }
 
@@ -198,6 +207,7 @@ static void stop(lh_watcher *w) {
 static void take_last(lh_watcher *w, lua_State *L) {
   w->busy = 1;
   unsigned wanted = lh_end_wait(w);
+  if (lh_watchers_answered(w)) wanted &= ~(unsigned)LH_WANT_SIGNALLED;
   if (w->options.at_exit && !w->exited) wanted |= LH_WANT_SNAPSHOT;
   w->exited = true;
   lh_watch_serve(w, L, wanted, false);

@@ -30,7 +30,13 @@
 
 #include "state.h"
 
-enum { LH_WANT_SNAPSHOT = 1, LH_WANT_MARK = 2, LH_WANT_MEMORY = 4 };
+enum {
+  LH_WANT_SNAPSHOT = 1,
+  LH_WANT_MARK = 2,
+  LH_WANT_MEMORY = 4,
+  LH_WANT_SIGNALLED = 8, /* a snapshot, which a signal has asked all states for */
+  LH_WANT_FILE = LH_WANT_SNAPSHOT | LH_WANT_MEMORY | LH_WANT_SIGNALLED
+};
 
 /* A thread with our hook in place of the program's, which is this one. Threads that had no hook
 ** need no record. */
@@ -73,7 +79,8 @@ typedef struct lh_watcher {
 
   volatile sig_atomic_t busy; /* the handler must not arm */
   _Atomic unsigned wanted;
-  atomic_bool forwarded; /* a handler in another thread sent us the signal */
+  atomic_bool forwarded;      /* a handler in another thread sent us the signal */
+  _Atomic uint64_t signalled; /* the number of the last signal that asked */
   _Atomic pthread_t owner;
   _Atomic pid_t owner_id;
   _Atomic(lh_threads *) threads;
@@ -101,7 +108,10 @@ typedef struct lh_watcher {
   uint64_t next_file_ns, next_mark_ns, next_check_ns, looked_ns;
   lh_job *jobs[LH_MOST_JOBS];
   char *job_paths[LH_MOST_JOBS];
-  char directory[PATH_MAX], program[NAME_MAX + 1], path[PATH_MAX + NAME_MAX + 64];
+  bool told_cannot_fork;
+  char state_id[5]; /* its first digits */
+  char tag[64], log[PATH_MAX];
+  char directory[PATH_MAX], program[NAME_MAX + 1], path[PATH_MAX + NAME_MAX + 128];
 } lh_watcher;
 
 /* {=== watch.c ======================================================================= */
@@ -189,8 +199,22 @@ lh_watcher *lh_watchers_find(lua_State *L);
 /* Is our handler the one that the watcher's signal calls? */
 bool lh_watchers_hear(const lh_watcher *watcher);
 
-/* 1, 2, 3 ... in each process. */
+/* 1, 2, 3 ... in each process: for files. And the last that was given. */
 uint64_t lh_watchers_number(void);
+uint64_t lh_watchers_last_number(void);
+
+/* How many watch now? */
+unsigned lh_watchers_count(void);
+
+/* The last signal that has asked the watcher is answered; and has another watcher done so? */
+void lh_watchers_answer(const lh_watcher *watcher);
+bool lh_watchers_answered(const lh_watcher *watcher);
+
+/* "URG", or the number. */
+typedef struct lh_signal_text {
+  char text[12];
+} lh_signal_text;
+lh_signal_text lh_text_of_signal(int number);
 
 /* }=================================================================================== */
 
@@ -235,8 +259,10 @@ void lh_watch_reap(lh_watcher *watcher);
 /* Reports those that have not, and forgets all. */
 void lh_watch_leave_jobs(lh_watcher *watcher);
 
-/* Reports that the host has set a handler of its own for the signal. */
+/* Report that the signal does not come through: the host has set a handler of its own for it, or
+** blocks it. */
 void lh_watch_tell_unheard(lh_watcher *watcher);
+void lh_watch_tell_blocked(lh_watcher *watcher);
 
 /* Reports, once, that what is wanted waits for a safe point; in a signal handler, too, if the
 ** host's report function may be called there. */

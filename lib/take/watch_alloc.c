@@ -52,12 +52,23 @@ static void want_file(lh_watcher *w) {
   want(w, LH_WANT_SNAPSHOT);
 }
 
+/* It was sent, and no thread may take it, unless one has and sent it on to this one. */
+static bool is_blocked(const lh_watcher *w) {
+  sigset_t pending;
+  return !atomic_load(&w->forwarded) && sigpending(&pending) == 0 &&
+         sigismember(&pending, w->options.signal_number) == 1;
+}
+
 /* Who sends a signal and gets no file should not have to guess why. Once is enough. */
 static void look_at_signal(lh_watcher *w, uint64_t now) {
-  w->next_check_ns = now + to_ns(CHECK_SECONDS);
-  if (lh_watchers_hear(w)) return;
   w->next_check_ns = UINT64_MAX;
-  lh_watch_tell_unheard(w);
+  if (!lh_watchers_hear(w)) {
+    lh_watch_tell_unheard(w);
+  } else if (is_blocked(w)) {
+    lh_watch_tell_blocked(w);
+  } else {
+    w->next_check_ns = now + to_ns(CHECK_SECONDS);
+  }
 }
 
 static void look_at_time(lh_watcher *w) {

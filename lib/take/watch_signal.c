@@ -18,7 +18,9 @@
 */
 #include <errno.h>
 #include <sched.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -35,6 +37,8 @@ static struct {
   _Atomic(node *) first;
   atomic_int readers; /* of the list, now, but under the lock */
   _Atomic uint64_t n_files;
+  atomic_uint n_watching;
+  _Atomic uint64_t n_signals, answered; /* the signals are numbered */
   pthread_mutex_t lock;
   bool process_is_watched;
   struct {
@@ -47,6 +51,47 @@ static struct {
 static node *first_node(void) {
   return atomic_load_explicit(&watchers.first, memory_order_acquire);
 }
+
+/* {=== Names of signals ============================================================== */
+
+static const struct {
+  const char *name;
+  int number;
+} names[] = {{"HUP", SIGHUP},     {"INT", SIGINT},   {"QUIT", SIGQUIT},     {"USR1", SIGUSR1},
+             {"USR2", SIGUSR2},   {"PIPE", SIGPIPE}, {"ALRM", SIGALRM},     {"TERM", SIGTERM},
+             {"CHLD", SIGCHLD},   {"CONT", SIGCONT}, {"TSTP", SIGTSTP},     {"TTIN", SIGTTIN},
+             {"TTOU", SIGTTOU},   {"URG", SIGURG},   {"VTALRM", SIGVTALRM}, {"PROF", SIGPROF},
+             {"WINCH", SIGWINCH}, {"IO", SIGIO},     {"KILL", SIGKILL},     {"STOP", SIGSTOP},
+             {"SEGV", SIGSEGV},   {"BUS", SIGBUS},   {"FPE", SIGFPE},       {"ILL", SIGILL},
+             {"TRAP", SIGTRAP},   {"ABRT", SIGABRT}, {"SYS", SIGSYS}};
+enum { N_NAMES = sizeof names / sizeof names[0] };
+
+const char *lh_signal_name(int number) {
+  for (size_t i = 0; i < N_NAMES; i++) {
+    if (names[i].number == number) return names[i].name;
+  }
+  return NULL;
+}
+
+int lh_signal_number(const char *name) {
+  for (size_t i = 0; i < N_NAMES; i++) {
+    if (strcmp(names[i].name, name) == 0) return names[i].number;
+  }
+  return 0;
+}
+
+lh_signal_text lh_text_of_signal(int number) {
+  lh_signal_text text;
+  const char *name = lh_signal_name(number);
+  if (name) {
+    (void)snprintf(text.text, sizeof text.text, "%s", name);
+  } else {
+    (void)snprintf(text.text, sizeof text.text, "%d", number);
+  }
+  return text;
+}
+
+/* }=================================================================================== */
 
 /* {=== The handler =================================================================== */
 
@@ -64,10 +109,12 @@ static bool take_forwarded(int number, pthread_t self) {
 }
 
 static void request(int number, pthread_t self) {
+  uint64_t signalled = atomic_fetch_add(&watchers.n_signals, 1) + 1;
   for (node *n = first_node(); n; n = n->next) {
     lh_watcher *w = atomic_load(&n->watcher);
     if (!w || w->options.signal_number != number) continue;
-    (void)atomic_fetch_or(&w->wanted, (unsigned)LH_WANT_SNAPSHOT);
+    atomic_store(&w->signalled, signalled);
+    (void)atomic_fetch_or(&w->wanted, (unsigned)LH_WANT_SIGNALLED);
     if (atomic_load(&w->owner) != self) {
       atomic_store(&w->forwarded, true);
       (void)syscall(SYS_tgkill, getpid(), atomic_load(&w->owner_id), number);
@@ -124,7 +171,8 @@ static bool may_be_caught(int number) {
 static int catch_one(int number, lh_error *error) {
   struct sigaction ours = {.sa_flags = SA_SIGINFO | SA_ONSTACK};
   if (!may_be_caught(number)) {
-    return lh_fail(error, LH_EARGUMENT, "signal %d cannot be used to ask for snapshots", number);
+    return lh_fail(error, LH_EARGUMENT, "signal %s cannot be used to ask for snapshots",
+                   lh_text_of_signal(number).text);
   }
   watchers.signals[number].users++;
   if (watchers.signals[number].caught) return LH_OK;
@@ -136,7 +184,7 @@ static int catch_one(int number, lh_error *error) {
   ours.sa_sigaction = on_signal;
   if (!caught || sigaction(number, &ours, NULL) < 0) {
     watchers.signals[number].users--;
-    return lh_fail_errno(error, errno, "cannot catch signal %d", number);
+    return lh_fail_errno(error, errno, "cannot catch signal %s", lh_text_of_signal(number).text);
   }
   watchers.signals[number].caught = true;
   return LH_OK;
@@ -231,7 +279,10 @@ int lh_watchers_add(lh_watcher *w, lh_error *error) {
   node *n = watchers.process_is_watched ? free_node() : NULL;
   int rc = n ? catch_signals(w->options.signal_number, error)
              : lh_fail_memory(error, "starting to watch a Lua state");
-  if (rc == LH_OK) atomic_store(&n->watcher, w);
+  if (rc == LH_OK) {
+    atomic_store(&n->watcher, w);
+    (void)atomic_fetch_add(&watchers.n_watching, 1);
+  }
   (void)pthread_mutex_unlock(&watchers.lock);
   return rc;
 }
@@ -241,6 +292,7 @@ void lh_watchers_remove(lh_watcher *w) {
   for (node *n = first_node(); n; n = n->next) {
     if (atomic_load(&n->watcher) != w) continue;
     atomic_store(&n->watcher, NULL);
+    (void)atomic_fetch_sub(&watchers.n_watching, 1);
     let_go(w->options.signal_number);
   }
   (void)pthread_mutex_unlock(&watchers.lock);
@@ -265,6 +317,23 @@ bool lh_watchers_hear(const lh_watcher *w) {
 
 uint64_t lh_watchers_number(void) {
   return atomic_fetch_add(&watchers.n_files, 1) + 1;
+}
+
+uint64_t lh_watchers_last_number(void) {
+  return atomic_load(&watchers.n_files);
+}
+
+unsigned lh_watchers_count(void) {
+  return atomic_load(&watchers.n_watching);
+}
+
+void lh_watchers_answer(const lh_watcher *w) {
+  uint64_t now = atomic_load(&w->signalled), before = atomic_load(&watchers.answered);
+  while (before < now && !atomic_compare_exchange_weak(&watchers.answered, &before, now)) {}
+}
+
+bool lh_watchers_answered(const lh_watcher *w) {
+  return atomic_load(&w->signalled) <= atomic_load(&watchers.answered);
 }
 
 /* }=================================================================================== */

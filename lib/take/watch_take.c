@@ -10,21 +10,42 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "take.h"
 #include "watch.h"
+
+static void name_file(lh_watcher *w, uint64_t number) {
+  bool several = lh_watchers_count() > 1;
+  (void)snprintf(w->path, sizeof w->path, "%s/%s%s%s-%lld%s%s-%llu.heap", w->directory, w->program,
+                 *w->tag ? "-" : "", w->tag, (long long)getpid(), several ? "-" : "",
+                 several ? w->state_id : "", (unsigned long long)number);
+}
 
 /* The next name that no file has: a process of some other day may have had our id. */
 static void choose_file_name(lh_watcher *w) {
   struct stat info;
   do {
-    (void)snprintf(w->path, sizeof w->path, "%s/%s-%lld-%llu.heap", w->directory, w->program,
-                   (long long)getpid(), (unsigned long long)lh_watchers_number());
+    name_file(w, lh_watchers_number());
   } while (lstat(w->path, &info) == 0);
 }
 
 static void report_file(const lh_watcher *w, const char *path, const lh_taken *taken,
                         const lh_error *error) {
-  lh_watch_report r = {.path = path, .taken = taken, .error = error};
+  lh_watch_report r = {
+      .path = path, .taken = taken, .error = error, .options = &w->options, .state = w->tag};
+  if (!*w->tag && lh_watchers_count() > 1) r.state = w->state_id;
   if (w->options.report) w->options.report(&r, w->options.payload);
+}
+
+const char *lh_watch_next_file(lua_State *L) {
+  lh_watcher *w = lh_watchers_find(L);
+  if (!w) return NULL;
+  name_file(w, lh_watchers_last_number() + 1);
+  return w->path;
+}
+
+static void tell_in_child(const char *path, const lh_taken *taken, const lh_error *error,
+                          void *watcher) {
+  report_file(watcher, path, taken, error);
 }
 
 /* {=== Background jobs =============================================================== */
@@ -49,7 +70,9 @@ void lh_watch_reap(lh_watcher *w) {
     if (!w->jobs[i]) continue;
     int rc = lh_job_wait(w->jobs[i], 0, &taken, &error);
     if (rc == LH_EBUSY) continue;
-    report_file(w, w->job_paths[i], rc == LH_OK ? &taken : NULL, rc == LH_OK ? NULL : &error);
+    if (!lh_job_was_told(w->jobs[i])) {
+      report_file(w, w->job_paths[i], rc == LH_OK ? &taken : NULL, rc == LH_OK ? NULL : &error);
+    }
     forget_job(w, i);
   }
 }
@@ -66,7 +89,9 @@ void lh_watch_leave_jobs(lh_watcher *w) {
   }
 }
 
-static int start_in_background(lh_watcher *w, lua_State *L, lh_error *error) {
+/* *cannot_fork: that is why. */
+static int start_in_background(lh_watcher *w, lua_State *L, bool *cannot_fork, lh_error *error) {
+  lh_child child = {.tell = w->options.report_is_signal_safe ? tell_in_child : NULL, .payload = w};
   size_t i = 0;
   while (i < LH_MOST_JOBS && w->jobs[i]) i++;
   if (i == LH_MOST_JOBS) {
@@ -74,9 +99,10 @@ static int start_in_background(lh_watcher *w, lua_State *L, lh_error *error) {
                    LH_MOST_JOBS);
   }
   w->job_paths[i] = lh_copy_text(w->path);
-  int rc = w->job_paths[i] ? lh_start_snapshot(L, w->path, &w->take, &w->jobs[i], error)
+  int rc = w->job_paths[i] ? lh_start_child(L, w->path, &w->take, &child, &w->jobs[i], error)
                            : lh_fail_memory(error, "starting a background snapshot");
   if (rc < 0) forget_job(w, i);
+  *cannot_fork = child.cannot_fork;
   return rc;
 }
 
@@ -91,12 +117,20 @@ void lh_watch_free_reserve(lh_watcher *w) {
   }
 }
 
+void lh_watch_tell_blocked(lh_watcher *w) {
+  lh_error error;
+  (void)lh_fail(&error, LH_EARGUMENT,
+                "signal %s was sent, but the program blocks it: choose another signal",
+                lh_text_of_signal(w->options.signal_number).text);
+  report_file(w, "", NULL, &error);
+}
+
 void lh_watch_tell_unheard(lh_watcher *w) {
   lh_error error;
   (void)lh_fail(&error, LH_EARGUMENT,
-                "the program handles signal %d itself now: unless it calls our handler, that asks "
+                "the program handles signal %s itself now: unless it calls our handler, that asks "
                 "for no snapshot; choose another signal",
-                w->options.signal_number);
+                lh_text_of_signal(w->options.signal_number).text);
   report_file(w, "", NULL, &error);
 }
 
@@ -107,20 +141,37 @@ void lh_watch_tell_late(lh_watcher *w, bool in_handler) {
           "the snapshot that was asked for waits for Lua code to run: the program sleeps, is "
           "in C code, or sets a debug hook of its own each time before it calls Lua code"};
   bool may_tell = !in_handler || w->options.report_is_signal_safe;
-  if (w->told_late || !may_tell || !(atomic_load(&w->wanted) & LH_WANT_SNAPSHOT)) return;
+  if (w->told_late || !may_tell || !(atomic_load(&w->wanted) & LH_WANT_FILE)) return;
   w->told_late = true;
   report_file(w, "", NULL, &late);
+}
+
+/* Once for as long as none can be made. */
+static void tell_cannot_fork(lh_watcher *w, const lh_error *why) {
+  lh_error error;
+  if (w->told_cannot_fork) return;
+  w->told_cannot_fork = true;
+  (void)lh_fail(&error, why->code,
+                "%s: nothing is written until it can (background=try: the program itself writes)",
+                why->message);
+  report_file(w, w->path, NULL, &error);
 }
 
 static void take(lh_watcher *w, lua_State *L, bool background, bool or_direct) {
   lh_taken taken;
   lh_error error;
+  bool cannot_fork = false;
   choose_file_name(w);
   if (background) {
-    int rc = start_in_background(w, L, &error);
+    int rc = start_in_background(w, L, &cannot_fork, &error);
+    w->told_cannot_fork &= cannot_fork;
     if (rc == LH_OK) return;
-    if (!or_direct) {
-      report_file(w, w->path, NULL, &error);
+    if (!or_direct && !(cannot_fork && w->options.falls_back)) {
+      if (cannot_fork) {
+        tell_cannot_fork(w, &error);
+      } else {
+        report_file(w, w->path, NULL, &error);
+      }
       return;
     }
   }
@@ -134,9 +185,8 @@ void lh_watch_serve(lh_watcher *w, lua_State *L, unsigned wanted, bool backgroun
     w->memory_taken = true;
     lh_watch_free_reserve(w);
   }
-  if (wanted & (LH_WANT_SNAPSHOT | LH_WANT_MEMORY)) {
-    take(w, L, background, wanted & LH_WANT_MEMORY);
-  }
+  if (wanted & LH_WANT_SIGNALLED) lh_watchers_answer(w);
+  if (wanted & LH_WANT_FILE) take(w, L, background, wanted & LH_WANT_MEMORY);
   if (wanted & LH_WANT_MARK) {
     bool thinned = false;
     (void)lh_mark_period(L, &thinned, NULL);

@@ -1,20 +1,22 @@
 -- auto.lua - snapshots with no change to the program: on a signal, at a size, by time, at exit, and
 -- when memory runs out.
 --
---     LUA_HEAP="signal=USR2,dir=/var/tmp,background" lua5.4 -l heap.auto server.lua
---     kill -USR2 PID      -->  /var/tmp/server.lua-PID-1.heap, then -2.heap, -3.heap ...
+--     LUA_HEAP="signal=URG,dir=/var/tmp,background" lua5.4 -l heap.auto server.lua
+--     kill -URG PID      -->  /var/tmp/server.lua-PID-1.heap, then -2.heap, -3.heap ...
 --
 -- The options come from the environment variable LUA_HEAP when the module is loaded, or from
--- `require "heap.auto".start{signal = "USR2", dir = "/var/tmp", background = true}`. Without either
--- it does nothing; under `lua -E` and in a setuid program LUA_HEAP is not looked at. Here they are
--- read; lua/watch.c hands them on to lib/take/watch*.c.
+-- `require "heap.auto".start{signal = "URG", dir = "/var/tmp", background = true}`. Without either
+-- it does nothing; under `lua -E` and in a setuid program LUA_HEAP is not looked at. A wrong option
+-- in it is told, and the program runs unwatched; with LUA_HEAP_STRICT=1 it is an error. Here they
+-- are read; lua/watch.c hands them on to lib/take/watch*.c.
 
 ---In plain units, from C.
 ---@class heap.watch
 ---@field start fun(options: table): true|nil, string?, integer?
 ---@field stop fun()
----@field environment fun(): string?
----@field signals table<string, integer>
+---@field environment fun(name: string): string?
+---@field signal fun(name: string): integer?
+---@field say fun(message: string, log: string?)
 local watch = require "heap.watch"
 if type(watch) ~= "table" then error("heap.auto: heap.so cannot be used in this program", 0) end
 
@@ -23,7 +25,7 @@ local auto = {}
 
 ---Each may be a string as in LUA_HEAP.
 ---@class heap.auto.options
----@field signal? string|integer a snapshot on this signal: "USR2"
+---@field signal? string|integer a snapshot on this signal: "URG"
 ---@field at? string|number when the heap comes to this size: "512M"
 ---@field again? string|number and each time it is so many times as big. Default 1.5
 ---@field every? string|number each time so long has passed: "10m"
@@ -31,9 +33,11 @@ local auto = {}
 ---@field marks? string|number a mark each time so long has passed, as by heap.mark()
 ---@field exit? boolean when the program ends
 ---@field oom? boolean the first time that memory runs out, before Lua raises its error
----@field background? boolean written by a child
+---@field background? boolean|string written by a child; "try": or else by the program itself
 ---@field strings? string|integer bytes of each string to keep. Default 256
 ---@field dir? string where the files go. Default: where the program was started
+---@field tag? string in the names of the files and in messages: which state, which service
+---@field log? string a file for the messages, or "syslog", or "quiet". Default: stderr
 
 local SIZES = {[""] = 1, k = 2 ^ 10, m = 2 ^ 20, g = 2 ^ 30}
 local TIMES = {[""] = 1, s = 1, m = 60, h = 3600}
@@ -50,11 +54,11 @@ local function seconds(value) return quantity(value, TIMES, 0.001) end
 local function flag(value) return value == true or nil end
 local function text(value) return type(value) == "string" and value ~= "" and value or nil end
 
--- "USR2", "SIGUSR2", 12 or "12".
+-- "URG", "SIGURG", 23 or "23".
 local function signal(value)
   local number = math.tointeger(tonumber(value))
   if number then return number >= 1 and number <= 64 and number or nil end
-  return watch.signals[tostring(value):upper():gsub("^SIG", "")]
+  return watch.signal((tostring(value):upper():gsub("^SIG", "")))
 end
 
 local function factor(value)
@@ -67,20 +71,27 @@ local function count(value)
   return number and number >= 1 and number < 2 ^ 31 and number or nil
 end
 
--- Each option: its name, its form for the error message, and the function that reads it: nil if it
--- cannot.
+local function limit(value) return quantity(value, SIZES, 0) end
+local function background(value) return (value == true or value == "try") and value or nil end
+
+-- Each option: its name, an example for error messages, the function that reads it, which returns
+-- nil if it cannot, and what it needs.
+local SIZE = "it needs a size: a number of bytes, or with k, m or g behind it"
+local TIME = "it needs a time: a number of seconds, or with s, m or h behind it"
 local options = {
-  {"signal", "signal=USR2", signal},
-  {"at", "at=512M", bytes},
-  {"again", "again=1.5", factor},
-  {"every", "every=10m", seconds},
-  {"max", "max=10", count},
-  {"marks", "marks=1m", seconds},
-  {"exit", "exit", flag},
-  {"oom", "oom", flag},
-  {"background", "background", flag},
-  {"strings", "strings=256", function(value) return quantity(value, SIZES, 0) end},
-  {"dir", "dir=/var/tmp", text},
+  {"signal", "signal=URG", signal, "it needs the name or the number of a signal"},
+  {"at", "at=512M", bytes, SIZE},
+  {"again", "again=1.5", factor, "it needs a number above 1"},
+  {"every", "every=10m", seconds, TIME},
+  {"max", "max=10", count, "it needs a whole number, 1 or more"},
+  {"marks", "marks=1m", seconds, TIME},
+  {"exit", "exit", flag, "it takes no value"},
+  {"oom", "oom", flag, "it takes no value"},
+  {"background", "background", background, "its only value is try"},
+  {"strings", "strings=256", limit, SIZE},
+  {"dir", "dir=/var/tmp", text, "it needs a directory"},
+  {"tag", "tag=web", text, "it needs a word"},
+  {"log", "log=FILE|syslog|quiet", text, "it needs a file, syslog or quiet"},
 }
 
 local function list()
@@ -99,14 +110,14 @@ end
 local function read(given)
   local plain, known = {program = program()}, {}
   for _, option in ipairs(options) do
-    local name, parse = option[1], option[3]
+    local name, parse, need = option[1], option[3], option[4]
     known[name] = true
     local value = given[name]
     if value then
       plain[name] = parse(value)
       if plain[name] == nil then
         local asked = value == true and name or name .. "=" .. tostring(value)
-        return nil, ("'%s' makes no sense; %s"):format(asked, list())
+        return nil, ("'%s' makes no sense: %s; %s"):format(asked, need, list())
       end
     end
   end
@@ -145,12 +156,19 @@ local function parse(words)
   return given
 end
 
-local from_environment = watch.environment()
+-- The program starts whatever is in LUA_HEAP, which other programs that it starts may read, too.
+local from_environment = watch.environment("LUA_HEAP")
 if from_environment and from_environment ~= "" then
-  local plain, message = read(parse(from_environment))
+  local given = parse(from_environment)
+  local plain, message = read(given)
   local started = plain
   if plain then started, message = watch.start(plain) end
-  if not started then error("LUA_HEAP: " .. message, 0) end
+  if not started then
+    message = "LUA_HEAP: " .. message
+    local strict = watch.environment("LUA_HEAP_STRICT")
+    if strict and strict ~= "" and strict ~= "0" then error("heap.auto: " .. message, 0) end
+    watch.say(message .. ": nothing is watched", text(given.log))
+  end
 end
 
 return auto

@@ -83,10 +83,10 @@ local prelude = [==[
     try(heap.since, "x")
     try(heap.each, function() end, {type = "thread"})
     try(heap.diff, function() kept = {} end)
-    try(auto.start, {signal = "USR2", dir = ".", oom = true})
-    os.execute("kill -USR2 $PPID")
+    try(auto.start, {signal = "URG", dir = ".", oom = true})
+    os.execute("kill -URG $PPID")
     try(auto.stop)
-    try(auto.start, {signal = "USR2", dir = "."})
+    try(auto.start, {signal = "URG", dir = "."})
     use_reader()
     use_capture()
     collectgarbage()
@@ -139,7 +139,7 @@ describe("a program that", function()
       for _ = 1, 3 do collectgarbage() end
       use_all()
       for _ = 1, 3 do collectgarbage() end
-      os.execute("kill -USR2 $PPID")
+      os.execute("kill -URG $PPID")
       print(calls)
       os.exit(0)
     ]==]

@@ -27,7 +27,7 @@ local prelude = [[
   ask() {
     sleeps='grep -q "(sleeping)" /proc/$pid/status'
     wait_until "$sleeps && sleep 0.1 && $sleeps"
-    kill -USR2 $pid
+    kill -URG $pid
     sleep 0.1
   }
 ]]
@@ -42,7 +42,10 @@ local function play(server, script)
   return out, dir
 end
 
--- Runs server.lua alone with LUA_HEAP: stdout, stderr, exit code, directory.
+-- The line that tells that it watches is the first one on stderr.
+local armed = "heap.auto: armed: [^\n]*\n"
+
+-- Runs server.lua alone with LUA_HEAP: stdout, stderr without that line, exit code, directory.
 local function serve(heap_options, server, options)
   local dir = support.tmpdir()
   support.write_file(dir .. "/server.lua", server)
@@ -54,7 +57,9 @@ local function serve(heap_options, server, options)
   ]]):format(options.before or "", support.quote(options.argument or ""))
   local out = support.lua(driver, {cwd = dir, env = {LUA_HEAP = heap_options}})
   local text, code = out:match("^(.*)exit code (%d+)\n$")
-  return text, support.read_file(dir .. "/err"), tonumber(code), dir
+  local err, n = support.read_file(dir .. "/err"):gsub(armed, "")
+  if heap_options ~= "" and not options.refused then assert.is_true(n >= 1) end
+  return text, err, tonumber(code), dir
 end
 
 -- The names of the snapshots, with PID for the process.
@@ -96,14 +101,14 @@ local function wrote(...)
   return table.concat(expected)
 end
 
-local ask = 'os.execute("kill -USR2 $PPID")\n'
+local ask = 'os.execute("kill -URG $PPID")\n'
 
 describe("a signal", function()
   it("stops a tight loop between two instructions", function()
     local out, dir = play("kept = {} ready() while true do end", [[
-      start signal=USR2
+      start signal=URG
       for n in 1 2 3; do
-        kill -USR2 $pid
+        kill -URG $pid
         wait_for server.lua-$pid-$n.heap
       done
       kill -9 $pid
@@ -123,8 +128,8 @@ describe("a signal", function()
       end
       deep(3)
     ]], [[
-      start signal=SIGUSR2
-      kill -USR2 $pid
+      start signal=SIGURG
+      kill -URG $pid
       wait_for server.lua-$pid-1.heap
       kill -9 $pid
     ]])
@@ -152,8 +157,8 @@ describe("a signal", function()
       table.sort(words)
       print(table.concat(words, ", "))
     ]]
-    local out, err, _, dir = serve("signal=USR2", program, {argument = "kill -USR2 $PPID"})
-    local plain_out = serve("signal=USR2", program, {argument = "true"})
+    local out, err, _, dir = serve("signal=URG", program, {argument = "kill -URG $PPID"})
+    local plain_out = serve("signal=URG", program, {argument = "true"})
     assert.equal(plain_out, out)
     assert.match("^call %d+, count %d+, line %d+, return %d+\n$", out)
     assert.equal(wrote(1, 2, 3, 4, 5, 6, 7, 8), lines(err))
@@ -169,7 +174,7 @@ describe("a signal", function()
       print(line)
       print(os.execute("while ! [ -e go ]; do sleep 0.02; done"))
     ]], [[
-      start signal=USR2
+      start signal=URG
       ask
       ls *.heap 2>/dev/null
       echo hello >pipe
@@ -200,7 +205,7 @@ describe("a signal", function()
       local readable = socket.select({receiver}, nil)
       print(readable[1] == receiver and receiver:receive())
     ]], [[
-      start signal=USR2
+      start signal=URG
       ask
       ls *.heap 2>/dev/null
       $LUA -e 'local port = io.open("port"):read("n")
@@ -212,7 +217,7 @@ describe("a signal", function()
   end)
 
   it("is told of a failure, and the program goes on", function()
-    local out, err, code = serve("signal=USR2,dir=gone", [[
+    local out, err, code = serve("signal=URG,dir=gone", [[
       os.execute("rmdir gone")
       ]] .. ask .. [[
       os.execute("mkdir gone")
@@ -227,7 +232,7 @@ describe("a signal", function()
   end)
 
   it("gives snapshots that heapdiff compares like any others", function()
-    local _, _, _, dir = serve("signal=USR2,background", [[
+    local _, _, _, dir = serve("signal=URG,background", [[
       leak = {}
       for step = 1, 3 do
         ]] .. ask .. [[
@@ -359,8 +364,8 @@ describe("at exit", function()
   end)
 
   it("a signal that found no safe point is heeded", function()
-    local _, err = serve("signal=USR2", [[
-      setmetatable({}, {__gc = function() os.execute("kill -USR2 $PPID") end})
+    local _, err = serve("signal=URG", [[
+      setmetatable({}, {__gc = function() os.execute("kill -URG $PPID") end})
       for _ = 1, 10 do collectgarbage("step") end
     ]])
     assert.equal(wrote(1), lines(err))
@@ -434,34 +439,75 @@ describe("when memory runs out", function()
 end)
 
 describe("options", function()
+  -- The program runs all the same; with LUA_HEAP_STRICT=1 it does not.
   local function refused(heap_options, message)
-    local out, err, code = serve(heap_options, "print 'not reached'")
+    local out, err, code = serve(heap_options, "print 'reached'", {refused = true})
+    assert.equal("reached\n", out)
+    assert.equal(0, code)
+    assert.match("^heap.auto: LUA_HEAP: " .. message .. ": nothing is watched\n$", err)
+    out, err, code = serve(heap_options, "print 'reached'",
+                           {refused = true, before = "LUA_HEAP_STRICT=1"})
     assert.equal("", out)
     assert.equal(1, code)
-    assert.match("^[^\n]*: LUA_HEAP: " .. message, err)
-    return err
+    assert.match("^[^\n]*: heap.auto: LUA_HEAP: " .. message .. "\n", err)
   end
 
-  it("that make no sense are one error that lists them all", function()
-    local list = "; the options are, for example, signal=USR2, at=512M, again=1.5, every=10m, " ..
-                 "max=10, marks=1m, exit, oom, background, strings=256, dir=/var/tmp\n"
+  it("that make no sense are told, with the reason and a list of them all", function()
+    local list = "; the options are, for example, signal=URG, at=512M, again=1.5, every=10m, " ..
+                 "max=10, marks=1m, exit, oom, background, strings=256, dir=/var/tmp, tag=web, " ..
+                 "log=FILE|syslog|quiet"
+    local size = "it needs a size: a number of bytes, or with k, m or g behind it"
     for option, what in pairs {
-      ["sginal=USR2"] = "there is no option 'sginal'",
-      ["signal=FOO"] = "'signal=FOO' makes no sense",
-      ["signal=KILL"] = "'signal=KILL' makes no sense", ["signal"] = "'signal' makes no sense",
-      ["at=12X,exit"] = "'at=12X' makes no sense", ["again=1,at=1M"] = "'again=1' makes no sense",
-      ["every=0"] = "'every=0' makes no sense", ["max=0"] = "'max=0' makes no sense",
-      ["exit=1"] = "'exit=1' makes no sense", ["dir="] = "'dir=' makes no sense",
-      ["strings=-1"] = "'strings=-1' makes no sense", ["="] = "there is no option ''",
+      ["sginal=URG"] = "there is no option 'sginal'", ["="] = "there is no option ''",
+      ["signal=FOO"] = "'signal=FOO' makes no sense: it needs the name or the number of a signal",
+      ["signal"] = "'signal' makes no sense: it needs the name or the number of a signal",
+      ["at=12X,exit"] = "'at=12X' makes no sense: " .. size,
+      ["again=1,at=1M"] = "'again=1' makes no sense: it needs a number above 1",
+      ["every=0"] = "'every=0' makes no sense: it needs a time: a number of seconds, or with s, " ..
+                    "m or h behind it",
+      ["max=0"] = "'max=0' makes no sense: it needs a whole number, 1 or more",
+      ["exit=1"] = "'exit=1' makes no sense: it takes no value",
+      ["background=no"] = "'background=no' makes no sense: its only value is try",
+      ["dir="] = "'dir=' makes no sense: it needs a directory",
+      ["strings=-1"] = "'strings=-1' makes no sense: " .. size,
     } do
       refused(option, (what .. list):gsub("%p", "%%%0"))
     end
-    refused("signal=9", "signal 9 cannot be used to ask for snapshots\n")
-    refused("dir=.", "nothing to watch for: give a signal")
+    refused("signal=9", "signal KILL cannot be used to ask for snapshots")
+    refused("dir=.", "nothing to watch for: give a signal[^\n]*")
+  end)
+
+  it("are told with what they mean: which file comes when", function()
+    local dir = support.tmpdir()
+    support.write_file(dir .. "/server.lua", "")
+    local function started(heap_options)
+      local out = support.lua('os.execute("exec ${LUA:-lua5.4} -l heap.auto server.lua 2>&1")',
+                              {cwd = dir, env = {LUA_HEAP = heap_options}})
+      return (out:gsub("/%S*/", "DIR/"):gsub("%-%d%d+%-", "-PID-"):gsub("URG %d+", "URG PID"))
+    end
+    assert.equal("heap.auto: armed: DIR/server.lua-PID-1.heap, on kill -URG PID\n",
+                 started "signal=23")
+    assert.equal("heap.auto (state web): armed: DIR/server.lua-web-PID-1.heap, by size, by " ..
+                 "time, when memory runs out; marks by time\n",
+                 started "at=1g,every=1h,oom,marks=1h,tag=web")
+    assert.equal("", started "signal=URG,log=quiet")
+  end)
+
+  it("send the lines to a file or to the system's log", function()
+    local _, _, _, dir = serve("exit,tag=web,log=lines", 'os.execute("mkdir sub")',
+                               {refused = true})
+    local text = support.read_file(dir .. "/lines"):gsub("%d%d+", "PID"):gsub("/%S*/", "DIR/")
+    local file = "DIR/server.lua%-web%-PID%-1.heap"
+    local who = "heap.auto%[PID%] %(state web%): "
+    assert.match("^" .. who .. "armed: " .. file .. ", at the end\n" .. who .. "wrote " .. file ..
+                 ": ", text)
+    local _, err = serve("exit,log=/no/such/lines", "")
+    assert.match("^heap.auto: wrote ", err)
+    serve("exit,log=syslog", "", {refused = true}) -- on stderr where there is none
   end)
 
   it("name a directory that can be written", function()
-    local message = "cannot write into the directory '%s': %s\n"
+    local message = "cannot write into the directory '%s': %s"
     refused("exit,dir=no/such", message:format("no/such", "No such file or directory"))
     refused("exit,dir=server.lua", message:format("server.lua", "Not a directory"))
     local _, err = serve("exit,dir=sub,strings=0", "", {before = "mkdir sub; "})
@@ -473,7 +519,7 @@ describe("options", function()
       local auto = require "heap.auto"
       for _, name in ipairs {"dir/a\27[31m\nb", "-n"} do
         arg[0] = name
-        assert(auto.start {signal = "USR2"})
+        assert(auto.start {signal = "URG"})
         ]] .. ask .. [[
         auto.stop()
       end
@@ -523,7 +569,7 @@ describe("options", function()
       assert(not ok and message:find("there is no option 'sgnal'", 1, true), message)
       ok, message = pcall(function() auto.start {at = 0} end)
       assert(not ok and message:find("^server.lua:5: heap.auto: 'at=0' makes no sense"), message)
-      assert(auto.start {signal = 12, at = 512 * 2 ^ 20, every = 600, dir = ".", exit = false})
+      assert(auto.start {signal = 23, at = 512 * 2 ^ 20, every = 600, dir = ".", exit = false})
       local started, again, errno = auto.start {exit = true}
       assert(not started and again == "this Lua state is watched already" and errno == 0)
       ]] .. ask .. [[

@@ -301,6 +301,31 @@ static void is_one_of_four_at_most(void **state) {
   host_end(&h);
 }
 
+static void falls_back_or_says_once_that_no_child_can_be_made(void **state) {
+  host h;
+  (void)state;
+  for (int falls_back = 0; falls_back < 2; falls_back++) {
+    host_begin(&h);
+    host_watch(&h, (lh_watch_options){
+                       .signal_number = SIGUSR2, .background = true, .falls_back = falls_back});
+    faults_clear();
+    faults_plan(FAULT_SYSCALL, 1, 1000, EAGAIN);
+    host_run(&h, "for i = 1, 3 do ask() local n = i end");
+    assert_int_equal(h.written, falls_back ? 3 : 0);
+    assert_int_equal(h.failed, !falls_back);
+    if (h.failed) assert_non_null(strstr(h.error.message, "cannot fork for a background snapshot"));
+    h.failed = 0;
+    faults_clear();
+    host_run(&h, "local n = written() ask() repeat local t = {} until written() > n");
+    faults_plan(FAULT_SYSCALL, 1, 1000, EAGAIN);
+    host_run(&h, "ask() local n = 0");
+    assert_int_equal(h.failed, !falls_back);
+    h.failed = 0;
+    faults_clear();
+    host_end(&h);
+  }
+}
+
 static void is_left_when_no_more_is_watched(void **state) {
   host h;
   (void)state;
@@ -339,6 +364,8 @@ int main(void) {
       cmocka_unit_test_setup_teardown(survives_a_host_that_forks, scene_big, tear_down),
       cmocka_unit_test_setup_teardown(needs_no_lock_of_other_threads, scene_big, tear_down),
       cmocka_unit_test_setup_teardown(is_one_of_four_at_most, scene_set_up, tear_down),
+      cmocka_unit_test_setup_teardown(falls_back_or_says_once_that_no_child_can_be_made,
+                                      scene_set_up, tear_down),
       cmocka_unit_test_setup_teardown(is_left_when_no_more_is_watched, scene_set_up, tear_down)};
   (void)atexit(write_at_exit);
   return cmocka_run_group_tests(tests, NULL, NULL);

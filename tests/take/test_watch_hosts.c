@@ -3,8 +3,10 @@
 ** each event, threads that C code resumes, a hook of their own before each call. What is counted
 ** are events, from the signal on: it is answered in the next one, wherever that runs.
 */
+#include <fcntl.h>
 #include <lauxlib.h>
 #include <lua.h>
+#include <poll.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -262,6 +264,84 @@ static void tells_that_it_waits(void **state) {
 
 /* }=================================================================================== */
 
+/* {=== Children, and several states ================================================== */
+
+static int told[2]; /* a pipe */
+
+static void tell_who(const lh_watch_report *report, void *payload) {
+  pid_t self = report->taken ? getpid() : 0;
+  (void)payload;
+  (void)!write(told[1], &self, sizeof self);
+  (void)unlink(report->path);
+}
+
+/* Of a file in the background the child tells, at once, though the host does not run. */
+static void is_told_by_the_child(void **state) {
+  (void)state;
+  host h;
+  pid_t teller = 0;
+  assert_int_equal(pipe2(told, O_NONBLOCK), 0);
+  host_begin(&h);
+  host_watch(&h, (lh_watch_options){.signal_number = SIGUSR2,
+                                    .background = true,
+                                    .report = tell_who,
+                                    .report_is_signal_safe = true});
+  host_run(&h, "ask() local n = 0");
+  struct pollfd ready = {.fd = told[0], .events = POLLIN};
+  assert_int_equal(poll(&ready, 1, 300000), 1);
+  assert_int_equal(read(told[0], &teller, sizeof teller), sizeof teller);
+  assert_int_not_equal(teller, getpid());
+  assert_int_not_equal(teller, 0);
+  siginfo_t end;
+  assert_int_equal(waitid(P_ALL, 0, &end, WEXITED | WNOWAIT | (int)__WALL), 0);
+  host_end(&h); /* it was reaped, and told no second time */
+  assert_int_equal(read(told[0], &teller, sizeof teller), -1);
+  assert_int_equal(close(told[0]) | close(told[1]), 0);
+}
+
+static void are_named_by_tag_and_id(void **state) {
+  (void)state;
+  host a, b;
+  char expected[64];
+  host_begin(&a);
+  host_watch(&a, (lh_watch_options){.signal_number = SIGUSR2, .tag = "a/b"});
+  host_run(&a, "ask() local n = 0");
+  (void)snprintf(expected, sizeof expected, "/test-a_b-%d-", (int)getpid());
+  assert_non_null(strstr(a.path, expected));
+  host_begin_watched(&b);
+  host_run(&b, "ask() local n = 0");
+  host_run(&a, "assert(written() == 2)");
+  for (int i = 0; i < 2; i++) {
+    host *h = i ? &b : &a;
+    unsigned id = (unsigned)(lh_find_state(h->L, NULL)->own.state_id >> 48);
+    (void)snprintf(expected, sizeof expected, "-%d-%04x-", (int)getpid(), id);
+    assert_non_null(strstr(h->path, expected));
+  }
+  host_end(&a);
+  host_end(&b);
+}
+
+/* What a state that never ran again was asked for another one has answered. */
+static void writes_no_file_of_an_idle_state(void **state) {
+  (void)state;
+  host busy, idle;
+  host_begin_watched(&idle);
+  host_begin_watched(&busy);
+  (void)raise(SIGUSR2);
+  host_run(&busy, "assert(written() == 1)");
+  (void)raise(SIGUSR2);
+  host_end(&idle); /* the last signal was not answered by anybody */
+  assert_int_equal(idle.written, 1);
+  host_begin_watched(&idle);
+  (void)raise(SIGUSR2);
+  host_run(&busy, "assert(written() == 2)");
+  host_end(&idle);
+  assert_int_equal(idle.written, 0);
+  host_end(&busy);
+}
+
+/* }=================================================================================== */
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(answers_in_the_next_event),
@@ -269,6 +349,9 @@ int main(void) {
       cmocka_unit_test(answers_where_it_also_takes_no_memory),
       cmocka_unit_test(leaves_the_hooks_of_all_threads),
       cmocka_unit_test(is_whole_where_the_host_exits_outside_of_lua),
+      cmocka_unit_test(is_told_by_the_child),
+      cmocka_unit_test(are_named_by_tag_and_id),
+      cmocka_unit_test(writes_no_file_of_an_idle_state),
       cmocka_unit_test(tells_that_it_waits),
   };
   char folder[] = "/tmp/luaheap-hosts-XXXXXX";
