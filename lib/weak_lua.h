@@ -1,7 +1,8 @@
 /*
-** weak_lua.h - Lua's functions, all of them weak: heap.so can be loaded where one is missing, to say
-** so. That is the case in other releases, and where the host hides its Lua from modules. Who calls
-** any of them has seen that they are there, and the host's own (lua/host.h; state.c for releases).
+** weak_lua.h - Lua's functions, all of them weak: heap.so can be loaded where one is missing, to
+** say so. That is the case in other releases, and where the host hides its Lua from modules. Who
+** calls any of them has seen that they are there, and the host's own (lua/host.h; state.c for
+** releases).
 */
 #ifndef LUAHEAP_WEAK_LUA_H
 #define LUAHEAP_WEAK_LUA_H

@@ -290,8 +290,8 @@ static void the_live_calls_survive_their_own_lack(void **state) {
                                        "heap.paths(t[7], 9)",
                                        "heap.top(5)",
                                        "heap.objects('table')",
-                                       "local s <close> = heap.capture() "
-                                       "assert(tostring(s:top(3)) == tostring(s:top(3)))"};
+                                       ("local s <close> = heap.capture() "
+                                        "assert(tostring(s:top(3)) == tostring(s:top(3)))")};
   (void)state;
   allocator a;
   size_t cases = 0;
