@@ -9,25 +9,25 @@ with two buffers of some 20 KB.
     600 objects allocated between a and b are still alive in c: 2.0 MB; 1 older container grew by 1.9 KB
     100 of them retain the others; by class and by what holds them:
 
-    retained  shallow  objects  in each snapshot  class                     held by
-      2.0 MB   3.9 KB      100   5 -> 105 -> 110  function @closure.lua:53  _G.midnight[*]
+    retained  shallow  objects  in each snapshot  example         class                     held by
+      2.0 MB   3.9 KB      100   5 -> 105 -> 110  0x5602694e7e80  function @closure.lua:53  _G.midnight[*]
 
     Containers older than a that grew until b and again until c
-       grew                      bytes          entries  address         class              path
-    +1.9 KB  184 B -> 2.1 KB -> 2.1 KB  5 -> 105 -> 110  0x56207fbd4f80  array of function  _G.midnight
+       grew                      bytes          entries  example         class              path
+    +1.9 KB  184 B -> 2.1 KB -> 2.1 KB  5 -> 105 -> 110  0x56026933cf80  array of function  _G.midnight
 
-    Why the first of them stays: heappath c 0x56207fd7fe80
+    Why the first of them stays: heappath c 0x5602694e7e80
 
 The functions are small, but see what they retain. The way from one of them to its session:
     $ heappath --format text c Session
-    Session 0x56207fca2b90 is kept alive by: upvalue session of function @closure.lua:53 in _G.midnight[110]
+    Session 0x56026940ab90 is kept alive by: upvalue session of function @closure.lua:53 in _G.midnight[110]
     110 Session in the snapshot; this is the one that retains most
 
     reference        class                     address         shallow  retained
-    _G               globals (_G)              0x56207fbd1c50   1.6 KB    2.2 MB
-    .midnight        array of function         0x56207fbd4f80   2.1 KB    2.2 MB
-    [110]            function @closure.lua:53  0x56207fca2cc0     40 B   20.3 KB
-    upvalue session  Session                   0x56207fca2b90    152 B   20.3 KB
+    _G               globals (_G)              0x560269339c50   1.6 KB    2.2 MB
+    .midnight        array of function         0x56026933cf80   2.1 KB    2.2 MB
+    [110]            function @closure.lua:53  0x56026940acc0     40 B   20.3 KB
+    upvalue session  Session                   0x56026940ab90    152 B   20.3 KB
 
 ]==]
 -- luacheck: globals midnight

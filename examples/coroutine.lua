@@ -9,14 +9,14 @@ with it.
     790 objects allocated between a and b are still alive in c: 434.1 KB; 1 older container grew by 5.8 KB
     200 of them retain the others; by class and by what holds them:
 
-    retained   shallow  objects  in each snapshot  class                           held by
-    434.1 KB  218.8 KB      200   5 -> 205 -> 210  thread fetch @coroutine.lua:78  _G.scheduler.waiting[*]
+    retained   shallow  objects  in each snapshot  example         class                           held by
+    434.1 KB  218.8 KB      200   5 -> 205 -> 210  0x55c46f862e58  thread fetch @coroutine.lua:78  _G.scheduler.waiting[*]
 
     Containers older than a that grew until b and again until c
-       grew                      bytes          entries  address         class                   path
-    +5.8 KB  248 B -> 6.1 KB -> 6.1 KB  5 -> 205 -> 210  0x55a0f75e5f80  map[integer] of thread  _G.scheduler.waiting
+       grew                      bytes          entries  example         class                   path
+    +5.8 KB  248 B -> 6.1 KB -> 6.1 KB  5 -> 205 -> 210  0x55c46f7e2f80  map[integer] of thread  _G.scheduler.waiting
 
-    Why the first of them stays: heappath c 0x55a0f7665e58
+    Why the first of them stays: heappath c 0x55c46f862e58
 
 200 of the 2,000 tasks between a and b are still there, under the questions that nobody answered.
     $ heaptop --by class --type thread c
@@ -26,13 +26,13 @@ with it.
       4.8 KB   1.0%    3.2 KB        1  thread  main thread
 
     $ heappath --format text c '_G.scheduler.waiting[60]'
-    thread fetch @coroutine.lua:78 0x55a0f75ee158 is kept alive by: _G.scheduler.waiting[60]
+    thread fetch @coroutine.lua:78 0x55c46f7eb158 is kept alive by: _G.scheduler.waiting[60]
 
     reference   class                                 address         shallow  retained
-    _G          globals (_G)                          0x55a0f75dbc50   1.6 KB  464.2 KB
-    .scheduler  {answer, ask, asked, spawn, waiting}  0x55a0f75e5f00    248 B  461.8 KB
-    .waiting    map[integer] of thread                0x55a0f75e5f80   6.1 KB  461.5 KB
-    [60]        thread fetch @coroutine.lua:78        0x55a0f75ee158   1.1 KB    2.1 KB
+    _G          globals (_G)                          0x55c46f7d8c50   1.6 KB  464.2 KB
+    .scheduler  {answer, ask, asked, spawn, waiting}  0x55c46f7e2f00    248 B  461.8 KB
+    .waiting    map[integer] of thread                0x55c46f7e2f80   6.1 KB  461.5 KB
+    [60]        thread fetch @coroutine.lua:78        0x55c46f7eb158   1.1 KB    2.1 KB
 
 Where do they wait? Those that stand at one place are one:
     $ heaptop --threads c
@@ -42,7 +42,7 @@ Where do they wait? Those that stand at one place are one:
         [C] in function coroutine.yield
         coroutine.lua:68 in function ask
         coroutine.lua:79 in function fetch
-        Why one of them stays: heappath c 0x55a0f7665e58
+        Why one of them stays: heappath c 0x55c46f862e58
 
     The main thread, running: 4.8 KB, 1.0% of the heap; of that its stack 3.2 KB
         [C] in function heap.snapshot

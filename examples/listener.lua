@@ -9,33 +9,33 @@ keeps the listener, its function on_tick, and through that the whole session.
     4,000 objects allocated between a and b are still alive in c: 304.7 KB; 1 older container grew by 15.8 KB
     1,000 of them retain the others; by class and by what holds them:
 
-    retained  shallow  objects      in each snapshot  class     held by
-    304.7 KB  78.1 KB    1,000  10 -> 1,010 -> 1,020  Listener  _G.bus.listeners.tick[*]
+    retained  shallow  objects      in each snapshot  example         class     held by
+    304.7 KB  78.1 KB    1,000  10 -> 1,010 -> 1,020  0x5637faee7b70  Listener  _G.bus.listeners.tick[*]
 
     Containers older than a that grew until b and again until c
-        grew                        bytes               entries  address         class              path
-    +15.8 KB  312 B -> 16.1 KB -> 16.1 KB  10 -> 1,010 -> 1,020  0x55b9f0c986f0  array of Listener  _G.bus.listeners.tick
+        grew                        bytes               entries  example         class              path
+    +15.8 KB  312 B -> 16.1 KB -> 16.1 KB  10 -> 1,010 -> 1,020  0x5637fae836f0  array of Listener  _G.bus.listeners.tick
 
-    Why the first of them stays: heappath c 0x55b9f0cfcb70
+    Why the first of them stays: heappath c 0x5637faee7b70
 
 The 1,000 listeners of the 1,000 connections between a and b are all on one list of the bus.
     $ heappath --format text c Listener
-    Listener 0x55b9f0dfdca0 is kept alive by: _G.bus.listeners.tick[1020]
+    Listener 0x5637fafe8ca0 is kept alive by: _G.bus.listeners.tick[1020]
     1,020 Listener in the snapshot; this is the one that retains most
 
     reference   class                       address         shallow  retained
-    _G          globals (_G)                0x55b9f0c8dc50   1.6 KB  329.6 KB
-    .bus        {emit, listeners, off, on}  0x55b9f0c98220    152 B  327.2 KB
-    .listeners  {tick}                      0x55b9f0c98260     80 B  326.9 KB
-    .tick       array of Listener           0x55b9f0c986f0  16.1 KB  326.8 KB
-    [1020]      Listener                    0x55b9f0dfdca0     80 B     312 B
+    _G          globals (_G)                0x5637fae78c50   1.6 KB  329.6 KB
+    .bus        {emit, listeners, off, on}  0x5637fae83220    152 B  327.2 KB
+    .listeners  {tick}                      0x5637fae83260     80 B  326.9 KB
+    .tick       array of Listener           0x5637fae836f0  16.1 KB  326.8 KB
+    [1020]      Listener                    0x5637fafe8ca0     80 B     312 B
 
 The last snapshot alone would have told, since the list is most of the heap:
     $ heaptop --suspects c
     _G.bus.listeners.tick holds 1,020 Listener tables, 326.8 KB, 91.8% of the heap
         312 B each on average
-        Why it stays: heappath c 0x55b9f0c986f0
-        What is in it: heaptop --under 0x55b9f0c986f0 c
+        Why it stays: heappath c 0x5637fae836f0
+        What is in it: heaptop --under 0x5637fae836f0 c
 
 ]==]
 -- luacheck: globals bus

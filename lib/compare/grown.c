@@ -15,14 +15,12 @@ static uint64_t count_entries(const lh_snapshot *snapshot, lh_id id, bool *weak)
   return object.as.table.array_used + object.as.table.hash_used;
 }
 
-/* A table may have got bigger and be as empty as before, or fuller and smaller: it grew in neither
-** case. */
+/* A table may have got bigger and be as full as before, as one whose keys change: a cache of a
+** thousand entries. Or it is fuller and smaller. It grew in neither case. */
 static bool has_grown(const lh_grown *g, lh_type type) {
   const uint64_t *bytes = g->shallow_bytes, *entries = g->entries;
-  bool by_bytes = bytes[0] < bytes[1] && bytes[1] < bytes[2];
-  if (type != LH_TYPE_TABLE) return by_bytes;
-  return (by_bytes && entries[0] < entries[2]) ||
-         (entries[0] < entries[1] && entries[1] < entries[2] && bytes[0] <= bytes[2]);
+  if (type != LH_TYPE_TABLE) return bytes[0] < bytes[1] && bytes[1] < bytes[2];
+  return entries[0] < entries[1] && entries[1] < entries[2] && bytes[0] <= bytes[2];
 }
 
 /* Entries that wait for the collector to take them out of a weak table are no growth. Which these

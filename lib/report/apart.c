@@ -43,6 +43,7 @@ static const lh_column string_columns[] = {
           LH_JSON_ONLY("held_by")),
     LH_BYTES_CHANGE("bytes", bytes),
     LH_COUNT_CHANGE("objects", objects),
+    LH_EXAMPLE(NULL, "example", example, NULL),
     LH_COMPUTED(NULL, "string", LH_COLUMN_TEXT, short_beginning_of, NULL),
     LH_OF(NULL, "held by", LH_COLUMN_TEXT, example, lh_cell_path, NULL),
     LH_END};

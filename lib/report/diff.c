@@ -77,10 +77,11 @@ static const lh_column group_columns[] = {
     LH_COMPUTED("flagged", NULL, LH_COLUMN_FLAG, flagged,
                 "their number is a multiple; absent without a factor", LH_OPTIONAL),
     LH_BYTES(NULL, "retained", retained_bytes, NULL),
-    LH_BYTES(NULL, "shallow", shallow_bytes, NULL),
+    LH_BYTES(NULL, "shallow", shallow_bytes, NULL, LH_WIDE),
     LH_COUNT(NULL, "objects", objects, NULL),
     LH_COMPUTED(NULL, NULL, LH_COLUMN_COUNT, multiple_of, NULL, LH_HEADING(multiple_heading)),
     LH_COUNT_SERIES(NULL, NULL, at, NULL, LH_WIDE, LH_HEADING(each_heading)),
+    LH_EXAMPLE(NULL, "example", example, NULL),
     LH_TEXT(NULL, "class", class_name, NULL),
     LH_COMPUTED(NULL, "held by", LH_COLUMN_TEXT, all_holders, NULL),
     LH_END};
@@ -261,6 +262,23 @@ static void tell_multiples(lh_teller *t, const lh_report *report, uint64_t n_fla
            n_flagged == 0 ? "" : ": look there first");
 }
 
+/* Where nothing became more there is no leak that could be told from a cache that is full: says so,
+** and since when. */
+static void tell_if_full(lh_teller *t, const lh_report *report) {
+  const lh_diff_found *f = report->answer;
+  bool since_a = true, since_b = true;
+  if (report->request.n_snapshots < 3) return;
+  for (size_t i = 0; i < f->new.groups; i++) {
+    since_a = since_a && f->groups[i].at[2] <= f->groups[i].at[0];
+    since_b = since_b && f->groups[i].at[2] <= f->groups[i].at[1];
+  }
+  if (since_a || since_b)
+    lh_say(t, LH_PLAIN,
+           "\nNone of these paths has more objects in %s than in %s: what came replaced what went, "
+           "as in a full cache",
+           report->names[2], report->names[since_a ? 0 : 1]);
+}
+
 static void tell_groups(lh_teller *t, lh_report *report) {
   const lh_diff_found *f = report->answer;
   uint64_t n_flagged = 0, n_heads = 0;
@@ -275,6 +293,7 @@ static void tell_groups(lh_teller *t, lh_report *report) {
   tell_multiples(t, report, n_flagged);
   lh_say(t, LH_PLAIN, "%s", "");
   lh_tell_table(t, report, &lh_group_table, f->groups, f->new.groups, f->new.groups);
+  tell_if_full(t, report);
   if (t->thorough) tell_how_held(t, report, f->groups[0].example);
 }
 

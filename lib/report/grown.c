@@ -61,10 +61,6 @@ static const char *number_heading(const lh_report *report) {
   return ((const lh_diff_found *)report->answer)->is_folded ? "containers" : NULL;
 }
 
-static const char *example_heading(const lh_report *report) {
-  return ((const lh_diff_found *)report->answer)->is_folded ? "example" : "address";
-}
-
 #define ROW place
 static const lh_column place_columns[] = {
     LH_INLINE_TEXT(NULL, NULL, sum.fingerprint, NULL, LH_UNBROKEN,
@@ -73,7 +69,7 @@ static const lh_column place_columns[] = {
     LH_COUNT(NULL, NULL, n, NULL, LH_HEADING(number_heading)),
     LH_BYTES_SERIES(NULL, "bytes", sum.shallow_bytes, NULL, LH_WIDE),
     LH_COUNT_SERIES(NULL, "entries", sum.entries, NULL, .compute = dash_unless_table),
-    LH_EXAMPLE(NULL, NULL, sum.id, NULL, LH_HEADING(example_heading)),
+    LH_EXAMPLE(NULL, "example", sum.id, NULL),
     LH_COMPUTED(NULL, "class", LH_COLUMN_TEXT, class_of_place, NULL, LH_WIDE),
     LH_COMPUTED(NULL, "path", LH_COLUMN_TEXT, path_of, NULL),
     LH_END};

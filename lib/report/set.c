@@ -114,6 +114,7 @@ static const lh_column way_columns[] = {
              LH_ONLY_WHERE(is_below_the_root)),
     LH_EXAMPLE("example", NULL, id, "one of them, of the set if any is",
                LH_ONLY_WHERE(is_below_the_root)),
+    LH_EXAMPLE(NULL, "example", id, NULL, LH_WHERE(is_below_the_root)),
     LH_COMPUTED(NULL, "held by way of", LH_COLUMN_TEXT, text_of, NULL),
     LH_END};
 #undef ROW

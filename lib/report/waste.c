@@ -33,7 +33,7 @@ static void string_of(lh_report *report, const void *row, lh_cell *cell) {
 #define SLOTS                                                                       \
   LH_COUNT("slots", "slots", slots, "of tables with empty ones, all", LH_OPTIONAL), \
       LH_COUNT("used", "used", used, "of these, with a value", LH_OPTIONAL)
-#define EXAMPLE LH_EXAMPLE("example", "example", example, "the one with most of them", LH_WIDE)
+#define EXAMPLE LH_EXAMPLE("example", "example", example, "the one with most of them")
 #define CLASS(heading) LH_CLASS(heading, class_index, "of the objects", LH_OPTIONAL)
 #define HELD_BY LH_TEXT("held_by", "held by", held_by, "a path", LH_OPTIONAL)
 #define ORIGINAL LH_EXAMPLE("original", NULL, original, "what the example is equal to", LH_OPTIONAL)
@@ -59,7 +59,7 @@ static const lh_column function_columns[] = {BYTES,   OBJECTS("copies"), EXAMPLE
 static const lh_column userdata_columns[] = {
     BYTES, OBJECTS("userdata"), EXAMPLE, CLASS("class"), HELD_BY, LH_END};
 static const lh_column debug_columns[] = {BYTES, OBJECTS("functions"), SOURCE,
-                                          LH_EXAMPLE("example", NULL, example, NULL), LH_END};
+                                          LH_EXAMPLE("example", "example", example, NULL), LH_END};
 #undef ROW
 
 #define SOURCES(columns) LH_TABLE("heap.waste_place", "source", "sources", lh_waste_row, columns)

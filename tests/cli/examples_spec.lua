@@ -145,7 +145,7 @@ describe("examples", function()
     local output, errors, code = gate("examples/listener.lua")
     assert.equal(1, code)
     assert.matches("heapdiff: 4,000 objects retained, which is more than 10\n$", errors)
-    assert.matches("%x+ +304.7 KB +78.1 KB +1,000 +10 %-> 1,010 %-> 1,020 +Listener +_G"
+    assert.matches("%x+ +304.7 KB +78.1 KB +1,000 +10 %-> 1,010 %-> 1,020 +0x%x+ +Listener +_G"
                    .. "%.bus%.listeners%.tick%[%*%]",
                    output)
     local known = support.tmpname()

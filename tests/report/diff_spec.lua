@@ -374,6 +374,33 @@ describe("new objects that stay", function()
   end)
 end)
 
+describe("groups of which there are no more", function()
+  local function text_of(leak)
+    local _, dir = diff("ring, list = {}, {}\nfor i = 1, 100 do ring[i] = {i} end\n" .. leak)
+    return (support.run({"heapdiff", "a", "b", "c"}, {cwd = dir}))
+  end
+  local fill = "for i = (n - 1) * 60 + 1, n * 60 do ring[i % 100 + 1] = {i} end"
+
+  it("are said to be like those of a full cache", function()
+    local text = text_of("function leak(n) " .. fill .. " end")
+    assert.matches("\nNone of these paths has more objects in c than in a: what came replaced what "
+                   .. "went, as in a full cache\n", text, 1, true)
+    text = text_of("ring = {} function leak(n) for i = 1, 140 - n * 40 do ring[i] = {i} end end")
+    assert.matches("\nNone of these paths has more objects in c than in b: ", text, 1, true)
+  end)
+
+  it("are not where one of them grows", function()
+    local text = text_of("function leak(n) list[n] = {n} " .. fill .. " end")
+    assert.not_match("None of these paths", text)
+  end)
+
+  it("can be followed from each row", function()
+    local text = text_of("function leak(n) list[n] = {n} " .. fill .. " end")
+    assert.matches("\n[^\n]+ 0x%x+  array of number  _G%.ring%[%*%]\n", text)
+    assert.matches("\n[^\n]+ 0x%x+  array of number  _G%.list%[%*%]\n", text)
+  end)
+end)
+
 describe("containers that grew", function()
   it("are told with their entries, even if nothing new is in them", function()
     local answer = diff [[
@@ -383,6 +410,27 @@ describe("containers that grew", function()
     assert.equal(1, #answer.grown)
     assert.equal("_G.numbers", answer.grown[1].held_by)
     assert.same({0, 50, 100}, answer.grown[1].entries)
+  end)
+
+  -- Its slots became more twice, but its entries once.
+  it("are not those that became full until b", function()
+    local answer = diff [[
+      cache = {}
+      local oldest = 1
+      function leak(n)
+        if n == 1 then
+          for i = 1, 900 do cache["key " .. i] = i end
+          return
+        end
+        for i = 901, 2000 do
+          cache["key " .. oldest], cache["key " .. i] = nil, i
+          oldest = oldest + 1
+        end
+        for i = 1, 200 do cache[i] = i end
+        for i = 1, 200 do cache[i] = nil end
+      end
+    ]]
+    assert.same({}, answer.grown)
   end)
 
   -- Two collections ahead: no key or value of `memo` and `cache` lives, every second one of `half`

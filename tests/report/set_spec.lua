@@ -69,11 +69,12 @@ describe("heappath --set", function()
     return cjson.decode((run({"heappath", "--json", ...}, {cwd = dir})))
   end
 
-  -- The tree's column, and in front of it the objects.
+  -- The tree's column, and in front of it the objects; between them is an address, if any.
   local function tree_of(out)
-    local list = {}
+    local list, blank = {}, (" "):rep(#"0x561f0c27a2d0")
     for line in out:gmatch("[^\n]+") do
-      local objects, text = line:match("^ *[%d,.]+ %a+ +[%d.]+%% +([%d,]+)  (.*)")
+      line = line:gsub("0x%x+  ", blank .. "  ")
+      local objects, text = line:match("^ *[%d,.]+ %a+ +[%d.]+%% +([%d,]+)  " .. blank .. "  (.*)")
       if text then list[#list + 1] = objects .. " " .. text end
     end
     return list
