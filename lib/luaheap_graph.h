@@ -101,6 +101,10 @@ const lh_class *lh_class_at(const lh_snapshot *snapshot, uint32_t class_index);
 uint32_t lh_class_of(const lh_snapshot *snapshot,
                      lh_id id); /* class index; own objects: UINT32_MAX */
 
+/* Is it one of the tables that stay as long as the program: _G, the registry, package.loaded, and
+** the modules in it? Nobody takes these away to free something. Needs lh_classify. */
+bool lh_is_for_good(const lh_snapshot *snapshot, lh_id id);
+
 typedef enum lh_sort { LH_SORT_RETAINED, LH_SORT_SHALLOW, LH_SORT_COUNT } lh_sort;
 
 typedef struct lh_top_query {

@@ -27,7 +27,7 @@ static void print_what_holds(cli *c, const subject *s) {
   else
     printf("\n%s still hold it:\n", text);
   print_independent(c, s, &found, 0);
-  if (found.n == 1) print_junction(c, s, "\n", true);
+  if (found.n == 1) print_junction(c, s, true);
   free(text);
   lh_independent_free(&found);
 }

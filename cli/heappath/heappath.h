@@ -73,9 +73,9 @@ char *independent_text(cli *c, const subject *s, const lh_independent *found);
 /* A table of the paths from number `first` on. */
 void print_independent(cli *c, const subject *s, const lh_independent *found, size_t first);
 
-/* A line that says where on the one path that holds the object several come together, if they do,
-** behind `before`; and with `paths` a table of the other ones. */
-void print_junction(cli *c, const subject *s, const char *before, bool paths);
+/* A line that says where on the one path that holds the object several come together, if they do;
+** and with `paths` a table of the other ones. */
+void print_junction(cli *c, const subject *s, bool paths);
 void json_independent(cli *c, cli_json *w, const subject *s, const lh_independent *found);
 
 /* }=================================================================================== */

@@ -69,20 +69,22 @@ typedef struct junction {
   lh_independent found; /* what holds that, to be freed by lh_independent_free */
 } junction;
 
-/* False: nowhere. */
+/* False: nowhere, or at a module and the like, which nobody takes out of package.loaded to free
+** what is in it. */
 static bool find_junction(cli *c, const subject *s, junction *out) {
   lh_error error;
   int code = lh_find_junction(s->snapshot, s->id, MOST_INDEPENDENT, &out->id, &out->found, &error);
   if (code == LH_ENOTFOUND) return false;
   cli_check(c, code, NULL, &error);
-  return true;
+  if (lh_is_for_good(s->snapshot, out->id)) lh_independent_free(&out->found);
+  return out->found.n > 0;
 }
 
-void print_junction(cli *c, const subject *s, const char *before, bool paths) {
+void print_junction(cli *c, const subject *s, bool paths) {
   junction j;
   if (!find_junction(c, s, &j)) return;
   char *at = cli_held_by(c, s->snapshot, j.id), *text = independent_text(c, s, &j.found);
-  printf("%sabove %s one cut does not free it: that is held by %s%s\n", before, at, text,
+  printf("\nabove %s one cut does not free it: that is held by %s%s\n", at, text,
          paths ? "; the others:" : "");
   if (paths) print_independent(c, s, &j.found, 1);
   lh_free(at);

@@ -32,15 +32,16 @@ static void print_never_weak(const subject *s, const lh_path *path) {
   }
 }
 
-/* held by 2 independent paths, so one cut does not free it; the others: ...
+/* What to do stands behind the chain that it is about:
+** held by 2 independent paths, so one cut does not free it; the others: ...
 ** above _G.app one cut does not free it: that is held by 2 independent paths; the others: ... */
 static void print_others(cli *c, const request *r, const subject *s, const lh_independent *found) {
   if (found->n < 2) {
-    print_junction(c, s, "", !r->paths_given);
+    print_junction(c, s, !r->paths_given);
     return;
   }
   char *text = independent_text(c, s, found);
-  printf("held by %s, so one cut does not free it%s\n", text,
+  printf("\nheld by %s, so one cut does not free it%s\n", text,
          r->paths_given ? "" : "; the others:");
   if (!r->paths_given) print_independent(c, s, found, 1);
   free(text);
@@ -53,10 +54,7 @@ static void print_paths(cli *c, const request *r, const subject *s, const lh_pat
     printf("%s%s%s %s%s%s\n", i == 0 ? "" : "\n", cli_style_on(c, CLI_BOLD),
            i == 0 ? s->text : "and by:", i == 0 ? "is kept alive by: " : "", text,
            cli_style_off(c));
-    if (i == 0) {
-      tell_asked(c, NULL, r, s);
-      print_others(c, r, s, found);
-    }
+    if (i == 0) tell_asked(c, NULL, r, s);
     putchar('\n');
     lh_request asked = {.path = &paths[i], .id = s->id};
     (void)cli_answer(c, NULL, "steps", s->snapshot, r->file, &asked);
@@ -65,6 +63,7 @@ static void print_paths(cli *c, const request *r, const subject *s, const lh_pat
   }
   if (n_paths < r->n_paths)
     printf("\nNothing else refers to it, but what does may itself be held in several ways.\n");
+  print_others(c, r, s, found);
 }
 
 /* }=================================================================================== */

@@ -447,3 +447,9 @@ uint32_t lh_class_of(const lh_snapshot *snapshot, lh_id id) {
   return snapshot->classes && id != LH_ROOT && id <= snapshot->n ? snapshot->classes->of[id]
                                                                  : UINT32_MAX;
 }
+
+bool lh_is_for_good(const lh_snapshot *snapshot, lh_id id) {
+  const lh_classes *classes = snapshot->classes;
+  return classes && (id == classes->globals || id == classes->loaded || id == classes->registry ||
+                     lh_map_get(&classes->modules, id) != LH_NO_NUMBER);
+}

@@ -19,9 +19,7 @@ enum { MAX_DEPTH = 40, LOOK_BACK = 4, MANY_ALIKE = 8 };
 lh_key_sense lh_key_sense_of(const lh_snapshot *snapshot, lh_id table) {
   const lh_classes *classes = snapshot->classes;
   const lh_class_entry *entry = classes ? lh_class_entry_of(snapshot, table) : NULL;
-  if (!entry || table == classes->globals || table == classes->loaded ||
-      table == classes->registry || lh_map_get(&classes->modules, table) != LH_NO_NUMBER)
-    return LH_KEYS_MEAN;
+  if (!entry || lh_is_for_good(snapshot, table)) return LH_KEYS_MEAN;
   if (!entry->specific && strncmp(entry->visible.name, "map", 3) == 0) return LH_KEYS_VARY;
   return LH_KEYS_DEPEND;
 }

@@ -77,8 +77,8 @@ describe("independent paths", function()
     assert.equal("{a, b}", below)
     local out = run("c", address.TWICE)
     local first, second = out:match(
-      "is kept alive by: (%S+)\nheld by 2 independent paths below _G%.app, " ..
-      "so one cut does not free it; the others:\n\nsteps  path\n +4  (%S+)\n\n")
+      "is kept alive by: (%S+)\n\nreference .-\n\nheld by 2 independent paths below _G%.app, " ..
+      "so one cut does not free it; the others:\n\nsteps  path\n +4  (%S+)\n$")
     assert.is_true(first == paths[1] and second == paths[2] or
                    first == paths[2] and second == paths[1], out)
   end)
@@ -107,7 +107,7 @@ describe("independent paths", function()
     assert.match('label=" *%.a"', dot)
     assert.match('label=" *%.b"', dot)
     local out = run("-k", "1", "c", address.TWICE)
-    assert.match("held by 2 independent paths below _G.app, so one cut does not free it\n\n", out)
+    assert.match("held by 2 independent paths below _G.app, so one cut does not free it\n$", out)
   end)
 end)
 
@@ -180,6 +180,20 @@ describe("paths that share their end", function()
     assert.match("^local bus in main chunk", paths[2])
     assert.match("listeners%[50%]$", found.through[1])
     assert.match("above local bus in main [^\n]+ one cut does not free it", told("c", "{name}"))
+  end)
+
+  -- Who uses a module has it in a variable, and all of them would have to let it go.
+  it("are not told of a module", function()
+    local _, at = support.lua([[
+      local bus = {listeners = {}}
+      package.loaded["app.bus"], uses = bus, {bus = bus}
+      for n = 1, 3 do bus.listeners[n] = {id = n} end
+      require "heap".snapshot "c"
+    ]], {name = "module.lua"})
+    local out = support.answer({"heappath", "--format", "text", "c", "{id}"}, at)
+    assert.match("\n%[3%] [^\n]+\n$", out)
+    local answer = json.decode((support.run({"heappath", "--json", "c", "{id}"}, {cwd = at})))
+    assert.equal(json.null, answer.independent.junction)
   end)
 end)
 
