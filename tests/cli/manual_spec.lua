@@ -107,13 +107,14 @@ local function anchor(heading)
 end
 
 describe("the links of", function()
-  for _, dir in ipairs {"", "cli/", "lib/", "lua/", "tests/", "examples/"} do
-    it(dir .. "README.md lead somewhere", function()
-      local base = ("%s/%s"):format(support.root, dir)
+  for _, page in ipairs {"README.md", "cli/README.md", "lib/README.md", "lua/README.md",
+                         "tests/README.md", "examples/README.md", "examples/hosts.md"} do
+    it(page .. " lead somewhere", function()
+      local base, name = (support.root .. "/" .. page):match("^(.*/)(.*)$")
       local n_links = 0
-      for link in support.read_file(base .. "README.md"):gmatch("%]%(([^)]+)%)") do
+      for link in support.read_file(base .. name):gmatch("%]%(([^)]+)%)") do
         local file, place = link:match("^([^#]*)#?(.*)$")
-        local path = base .. (file == "" and "README.md" or file)
+        local path = base .. (file == "" and name or file)
         assert.truthy(lfs.attributes(path), link)
         local anchors = {}
         if place ~= "" then
