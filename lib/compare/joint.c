@@ -240,20 +240,25 @@ static const char *list_of(lh_grouping *g, const holder *list, size_t n) {
   return id == LH_NO_NUMBER ? NULL : g->places.texts.texts[id];
 }
 
+/* Is this another place, and not the same one, or one behind that: what neighbours have of each other
+** is held by what holds the first of them. */
+static bool is_elsewhere(const char *text, const char *first) {
+  size_t n = strlen(first);
+  return strncmp(text, first, n) != 0 || (text[n] && !strchr(".[(", text[n]));
+}
+
 /* A group that others went into is held by what holds those; others by their own path, and also by
 ** what else holds them. */
 static void tell_holders(joint *j, uint32_t group, holder *list, size_t n) {
   lh_grouping *g = j->g;
-  const char *own = g->groups[group].held_by;
+  lh_diff_group *told = &g->groups[group];
+  if (!is_older_held(j, group)) told->held_by = list[0].text;
   size_t kept = 0;
   for (size_t i = 0; i < n; i++)
-    if (strcmp(list[i].text, own) != 0 && (kept == 0 || strcmp(list[i].text, list[kept - 1].text)))
+    if (is_elsewhere(list[i].text, told->held_by) &&
+        (kept == 0 || is_elsewhere(list[i].text, list[kept - 1].text)))
       list[kept++] = list[i];
-  if (kept == 0) return;
-  bool by_others = !is_older_held(j, group);
-  if (by_others) g->groups[group].held_by = list[0].text;
-  if (kept > by_others)
-    g->groups[group].also_held_by = list_of(g, list + by_others, kept - by_others);
+  if (kept > 0) told->also_held_by = list_of(g, list, kept);
 }
 
 static bool tell_all(joint *j) {

@@ -229,6 +229,23 @@ describe("new objects that stay", function()
                 {group.class, group.held_by, group.also_held_by})
   end)
 
+  --  cache.map[n] -> entry <-> the next entry
+  it("are not told to be held by their neighbours", function()
+    local answer = diff [[
+      cache, n = {map = {}}, 0
+      function leak()
+        for _ = 1, 10 do
+          n = n + 1
+          local entry = {value = n, prev = cache.newest}
+          if entry.prev then entry.prev.next = entry end
+          cache.map[n], cache.newest = entry, entry
+        end
+      end
+    ]]
+    local group = answer.groups[1]
+    assert.same({"_G.cache.map[*]", json.null}, {group.held_by, group.also_held_by})
+  end)
+
   it("come first where there are ever more, not where a full cache has new ones", function()
     local answer = diff [[
       cache, leaked, n = {}, {}, 0
