@@ -53,10 +53,6 @@ static inline bool lh_dominates(const lh_tree *tree, lh_id above, lh_id id) {
 ** the modules in it, the registry, the main thread, code, objects of luaheap? */
 bool lh_is_plumbing(const lh_snapshot *snapshot, lh_id id);
 
-/* Sets `mark` of luaheap's modules, and of all whose shortest path leads through these. False: out
-** of memory. O(their objects). */
-bool lh_mark_luaheap(const lh_snapshot *snapshot, uint8_t *marks, uint8_t mark);
-
 /* }=================================================================================== */
 
 /* {=== clusters.c ==================================================================== */

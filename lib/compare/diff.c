@@ -105,10 +105,12 @@ static int no_such_mark(const lh_snapshot *snapshot, const char *name, lh_error 
 /* Flags the reachable objects that are new, and groups them. */
 static int add_groups(lh_snapshot *c, const lh_window *window, lh_diff *diff, lh_error *error) {
   uint8_t *new_ones = lh_alloc_zeroed((size_t)c->n + 1, 1);
-  if (!new_ones) return lh_fail_memory(error, "looking for new objects");
-  for (lh_id id = 1; id <= c->n; id++)
-    new_ones[id] = lh_is_reachable(c, id) && !lh_is_own(c, id) && lh_is_new(window, id);
-  int code = lh_diff_groups(c, new_ones, (lh_whole_diff *)diff, error);
+  bool ok = new_ones && lh_mark_luaheap(c, new_ones, 1);
+  for (lh_id id = 1; ok && id <= c->n; id++)
+    new_ones[id] =
+        !new_ones[id] && lh_is_reachable(c, id) && !lh_is_own(c, id) && lh_is_new(window, id);
+  int code = ok ? lh_diff_groups(c, new_ones, (lh_whole_diff *)diff, error)
+                : lh_fail_memory(error, "looking for new objects");
   lh_free(new_ones);
   return code;
 }

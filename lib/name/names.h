@@ -1,6 +1,6 @@
 /*
 ** names.h - what the files that name things share: classes.c (the class of every object),
-** candidates.c (names under which things are found), metatables.c, functions.c, shapes.c,
+** candidates.c (names under which things are found), metatables.c, functions.c, shapes.c, own.c,
 ** one_key.c and contents.c, and the files that turn objects, edges and paths into text. Private to
 ** the library.
 **
@@ -204,6 +204,14 @@ void lh_join_one_key_maps(lh_namer *namer);
 void lh_name_contents(lh_namer *namer);
 /* classes.c: adds it to its class */
 void lh_count_object(const lh_snapshot *snapshot, lh_classes *classes, lh_id id);
+
+/* }=================================================================================== */
+
+/* {=== own.c ========================================================================= */
+
+/* Sets `mark` of what luaheap's modules are, and of all whose shortest path leads through these.
+** Needs the classes. False: out of memory. O(their objects). */
+bool lh_mark_luaheap(const lh_snapshot *snapshot, uint8_t *marks, uint8_t mark);
 
 /* }=================================================================================== */
 

@@ -323,6 +323,24 @@ describe("new objects that stay", function()
                  groups, 1, true)
   end)
 
+  --  package.loaded["heap.leaks"], registry["heap.snapshot"] ...       loaded when first asked for
+  it("are none of luaheap's own", function()
+    local answer = diff [[
+      kept = {}
+      local function nothing() end
+      function leak(n)
+        for i = 1, 20 do kept[#kept + 1] = {n} end
+        if n == 1 then
+          heap.leaks(nothing)
+          require "heap.show"
+          heap.capture():close()
+        end
+      end
+    ]]
+    assert.same({"20 array of number <- _G.kept[*]"}, groups_of(answer))
+    assert.equal(20, answer.objects)
+  end)
+
   it("are exact though memory is reused", function()
     local answer = diff [[
       keep = {}
