@@ -24,12 +24,15 @@ typedef struct census {
   size_t vertex_capacity;
 } census;
 
-/* The path with * for its numbers, if it has any. */
+/* The path with * for its numbers, if it has any; and for those that differ. */
 static bool fold_numbers(lh_ladder *ladder, lh_known_place *place) {
+  lh_strings *texts = &ladder->texts;
   lh_text text = {0};
   place->numbers = LH_NO_NUMBER;
-  if (!lh_fold_numbers(&text, ladder->texts.texts[place->path])) return true;
-  return (place->numbers = lh_strings_take(&ladder->texts, &text)) != LH_NO_NUMBER;
+  if (!lh_fold_numbers(&text, texts->texts[place->path])) return true;
+  place->numbers = lh_strings_take(texts, &text);
+  return place->numbers != LH_NO_NUMBER &&
+         lh_note_differing(&ladder->known, place->numbers, place->path);
 }
 
 static uint32_t make_known_place(census *c, uint32_t state, uint32_t class_row, bool shared) {

@@ -39,12 +39,16 @@ typedef struct lh_known_classes {
   lh_known_class *list;
   size_t n, capacity;
   lh_map by_identity, by_code;
+  lh_map differing; /* a text with * for all its numbers -> with * for those only that differ */
 } lh_known_classes;
 
 /* Adds the classes of a snapshot, and fills in the number of each of them. A function may have
 ** another name there: the code that names it may be gone. False: out of memory. */
 bool lh_know_classes(lh_known_classes *known, const lh_snapshot *snapshot, uint32_t *number_of);
 void lh_known_free(lh_known_classes *known);
+
+/* `exact` is one of the texts that are `folded` with * for all numbers. False: out of memory. */
+bool lh_note_differing(lh_known_classes *known, lh_text_id folded, lh_text_id exact);
 
 /* Fills in the row of each known class: its own if `exact`; or that of all that are called the same
 ** in other builds. False: out of memory. */
@@ -196,9 +200,11 @@ typedef struct lh_view {
 bool lh_view_make(const lh_ladder *ladder, bool apart, lh_view *view);
 void lh_view_free(lh_view *view);
 
-/* A class as a row tells it. */
+/* A class as the fingerprint of a row has it; and what a person is told that it is called. */
 lh_class_entry lh_view_class(const lh_ladder *ladder, const lh_view *view, uint32_t row,
                              uint32_t class_row);
+const char *lh_view_class_name(const lh_ladder *ladder, const lh_view *view, uint32_t row,
+                               uint32_t class_row);
 
 /* }=================================================================================== */
 

@@ -108,16 +108,24 @@ static int compare_members(const void *left, const void *right) {
   return strcmp(a->name, b->name);
 }
 
-/* "Order 17" as "Order *"; the lines of a function in a file mean something. False: no memory. */
-static bool fold_name(lh_strings *texts, member *m) {
+/* "Order 17" as "Order *"; the lines of a function in a file mean something. LH_NO_NUMBER: no
+** memory, or no room. */
+static lh_text_id fold_name(lh_strings *texts, const char *name) {
   lh_text folded = {0};
-  bool ok = true;
-  if (!strchr(m->name, '@') && lh_fold_digits(&folded, m->name)) {
-    lh_text_id id = lh_strings_take(texts, &folded);
-    ok = id != LH_NO_NUMBER || texts->full;
-    if (id != LH_NO_NUMBER) m->name = texts->texts[id];
-  }
-  return ok;
+  bool any = !strchr(name, '@') && lh_fold_digits(&folded, name);
+  if (any) return lh_strings_take(texts, &folded);
+  lh_text_free(&folded);
+  return lh_strings_add(texts, name, strlen(name));
+}
+
+/* The other has the same name but for numbers: those that differ are * then. */
+static bool join_name(lh_strings *texts, member *m, const member *other) {
+  lh_text both = {0};
+  m->objects += other->objects;
+  if (!lh_fold_differing(&both, m->name, other->name)) return true;
+  lh_text_id id = lh_strings_take(texts, &both);
+  if (id != LH_NO_NUMBER) m->name = texts->texts[id];
+  return id != LH_NO_NUMBER || texts->full;
 }
 
 /* Adds up those that only numbers tell apart, which then have one name with * for them: how many
@@ -126,13 +134,13 @@ static size_t join_names(lh_strings *texts, member *list, size_t n) {
   lh_map first = {0};
   size_t kept = 0;
   bool ok = true;
-  for (size_t i = 0; ok && i < n; i++) ok = fold_name(texts, &list[i]);
   for (size_t i = 0; ok && i < n; i++) {
-    uint32_t *at = lh_map_at(&first, (uint64_t)(uintptr_t)list[i].name);
+    lh_text_id name = fold_name(texts, list[i].name);
+    uint32_t *at = name == LH_NO_NUMBER && !texts->full ? NULL : lh_map_at(&first, name);
     ok = at != NULL;
     if (!ok) break;
     if (*at != LH_NO_NUMBER) {
-      list[*at].objects += list[i].objects;
+      ok = join_name(texts, &list[*at], &list[i]);
     } else {
       *at = (uint32_t)kept;
       list[kept++] = list[i];

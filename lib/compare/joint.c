@@ -201,19 +201,21 @@ static int compare_holders(const void *left, const void *right) {
   return strcmp(a->text, b->text);
 }
 
-/* What is told of a holder: its path, as the group's own where numbers do not count. NULL: no
-** memory, or no room. */
+/* What is told of a holder: its path; where that is one of those that the group's own path stands
+** for, this. NULL: no memory, or no room. */
 static const char *text_of(lh_grouping *g, const link *l) {
   lh_strings *texts = &g->places.texts;
   if (l->from < g->n_groups) return g->groups[l->from].held_by;
-  lh_text text = {0}, folded = {0};
+  const char *own = g->groups[l->to].held_by;
+  lh_text text = {0}, both = {0};
   lh_fold_text(&g->places.paths.folder, l->from - (uint32_t)g->n_groups, true, &text);
-  char *exact = lh_text_finish(&text);
-  if (exact && !(g->places.list[l->to].joined && lh_fold_numbers(&folded, exact))) {
-    lh_text_string(&folded, exact);
-  }
-  lh_text_id id = exact ? lh_strings_take(texts, &folded) : LH_NO_NUMBER;
-  lh_free(exact);
+  char *path = lh_text_finish(&text);
+  bool is_own = path && lh_fold_differing(&both, own, path) && !both.failed &&
+                strlen(own) == both.n && memcmp(both.bytes, own, both.n) == 0;
+  lh_text_id id = path && !is_own ? lh_strings_add(texts, path, strlen(path)) : LH_NO_NUMBER;
+  lh_text_free(&both);
+  lh_free(path);
+  if (is_own) return own;
   return id == LH_NO_NUMBER ? NULL : texts->texts[id];
 }
 

@@ -29,6 +29,16 @@ static bool take_texts(const lh_known_classes *known, const lh_strings *texts,
   return entry->name != LH_NO_NUMBER && source != LH_NO_NUMBER;
 }
 
+bool lh_note_differing(lh_known_classes *known, lh_text_id folded, lh_text_id exact) {
+  lh_strings *texts = known->texts;
+  lh_text text = {0};
+  uint32_t *differing = lh_map_at(&known->differing, folded);
+  if (!differing) return false;
+  if (*differing == LH_NO_NUMBER) *differing = exact;
+  if (!lh_fold_differing(&text, texts->texts[*differing], texts->texts[exact])) return true;
+  return (*differing = lh_strings_take(texts, &text)) != LH_NO_NUMBER;
+}
+
 static uint32_t add_class(lh_known_classes *known, const lh_class_entry *entry) {
   lh_known_class class = {.entry = *entry, .numbers = LH_NO_NUMBER};
   lh_text stable = {0}, numbers = {0};
@@ -36,6 +46,9 @@ static uint32_t add_class(lh_known_classes *known, const lh_class_entry *entry) 
   lh_stable_text(&stable, entry->visible.name);
   class.stable = lh_strings_take(known->texts, &stable);
   if (has_numbers) class.numbers = lh_strings_take(known->texts, &numbers);
+  if (has_numbers && class.numbers != LH_NO_NUMBER &&
+      !lh_note_differing(known, class.numbers, class.entry.name))
+    return LH_NO_NUMBER;
   if (class.stable == LH_NO_NUMBER || (has_numbers && class.numbers == LH_NO_NUMBER) ||
       !lh_grow(&known->list, known->n, &known->capacity, sizeof class))
     return LH_NO_NUMBER;
@@ -80,6 +93,7 @@ void lh_known_free(lh_known_classes *known) {
   lh_free(known->list);
   lh_map_free(&known->by_identity);
   lh_map_free(&known->by_code);
+  lh_map_free(&known->differing);
 }
 
 bool lh_label_classes(const lh_known_classes *known, bool exact, uint32_t *row_of, size_t *n_rows) {

@@ -219,11 +219,12 @@ static bool list_path_rows(builder *b) {
       continue;
     }
     lh_class_entry class = lh_view_class(ladder, &b->view, (uint32_t)i, main_class[i]);
-    *row = (lh_growth_row){.class_name = class.visible.name,
-                           .type = class.visible.type,
-                           .held_by = ladder->texts.texts[b->view.names[i]],
-                           .verdict = verdict,
-                           .at = at};
+    *row = (lh_growth_row){
+        .class_name = lh_view_class_name(ladder, &b->view, (uint32_t)i, main_class[i]),
+        .type = class.visible.type,
+        .held_by = ladder->texts.texts[b->view.names[i]],
+        .verdict = verdict,
+        .at = at};
     ok = lh_fingerprint(&class, ladder->texts.texts[b->view.paths[i]], row->fingerprint);
     growth->n_paths++;
   }

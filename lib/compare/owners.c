@@ -21,11 +21,10 @@ static void name_parts(const lh_ladder *ladder, const lh_view *view, const uint3
     parts[v].shared = row >= view->n_rows;
     parts[v].held_by = parts[v].path = "";
     if (parts[v].shared) continue;
-    lh_class_entry class = lh_view_class(ladder, view, row, main_class[row]);
     parts[v].held_by = ladder->texts.texts[view->names[row]];
     parts[v].path = ladder->texts.texts[view->paths[row]];
-    parts[v].class_name = class.visible.name;
-    parts[v].type = class.visible.type;
+    parts[v].class_name = lh_view_class_name(ladder, view, row, main_class[row]);
+    parts[v].type = ladder->known.list[main_class[row]].entry.visible.type;
   }
 }
 

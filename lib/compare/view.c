@@ -31,13 +31,16 @@ static lh_text_id row_text(const lh_ladder *ladder, const lh_known_place *place,
   return many ? place->numbers : path_of_place(ladder, place);
 }
 
-/* The first place of a row names it, and the others that are called differently unname it. */
-static void name_row(const lh_known_place *place, lh_text_id text, lh_view *view, uint32_t row) {
+/* The first place of a row names it, and the others that are called differently unname it. Where a
+** row differs in numbers these alone are * in its name. */
+static void name_row(const lh_ladder *ladder, const lh_known_place *place, lh_text_id text,
+                     lh_view *view, uint32_t row) {
   if (view->names[row] == LH_NO_NUMBER) {
     view->paths[row] = text;
     view->has_numbers[row] = text == place->numbers;
-    view->names[row] = place->name;
-  } else if (view->names[row] != place->name) {
+    view->names[row] =
+        view->has_numbers[row] ? lh_map_get(&ladder->known.differing, text) : place->name;
+  } else if (view->names[row] != place->name && !view->has_numbers[row]) {
     view->names[row] = view->paths[row];
   }
 }
@@ -60,7 +63,7 @@ static bool label_places(const lh_ladder *ladder, lh_view *view) {
       *row = (uint32_t)view->n_rows++;
     }
     view->row_of[i] = *row;
-    name_row(&ladder->places[i], text, view, *row);
+    name_row(ladder, &ladder->places[i], text, view, *row);
   }
   lh_map_free(&n_alike);
   lh_map_free(&rows);
@@ -125,4 +128,11 @@ lh_class_entry lh_view_class(const lh_ladder *ladder, const lh_view *view, uint3
   if (view->has_numbers[row] && class->numbers != LH_NO_NUMBER)
     entry.visible.name = ladder->texts.texts[class->numbers];
   return entry;
+}
+
+const char *lh_view_class_name(const lh_ladder *ladder, const lh_view *view, uint32_t row,
+                               uint32_t class_row) {
+  const lh_known_class *class = &ladder->known.list[class_row];
+  if (!view->has_numbers[row] || class->numbers == LH_NO_NUMBER) return class->entry.visible.name;
+  return ladder->texts.texts[lh_map_get(&ladder->known.differing, class->numbers)];
 }

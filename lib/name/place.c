@@ -74,21 +74,24 @@ static const lh_class_entry *class_at(const lh_places *places, uint32_t class_in
 ** for the whole keys that have these; UINT64_MAX: has none. */
 typedef struct likeness {
   uint64_t exact, folded;
+  lh_text_id told; /* the path, of which only those numbers get a * that differ */
 } likeness;
 
 /* Puts [*] for keys that were told because they are the only ones of their class, if then there is
-** no number: a thousand things, each of a class of its own, are under any key. */
-static void leave_keys(const lh_places *places, const lh_place *place, lh_text *path) {
+** no number: a thousand things, each of a class of its own, are under any key. Is that so? */
+static bool leave_keys(const lh_places *places, const lh_place *place, lh_text *path) {
   lh_text keyless = {0}, folded = {0};
   lh_fold_text(&places->paths.folder, place->state, false, &keyless);
   char *text = lh_text_finish(&keyless);
   path->failed |= !text;
-  if (text && !lh_fold_numbers(&folded, text)) {
+  bool is_left = text && !lh_fold_numbers(&folded, text);
+  if (is_left) {
     lh_text_clear(path);
     lh_text_string(path, text);
   }
   lh_text_free(&folded);
   lh_free(text);
+  return is_left;
 }
 
 /* False: out of memory. */
@@ -100,9 +103,10 @@ static bool liken(lh_places *places, lh_place *place, likeness *out) {
   uint64_t type = (uint64_t) class->visible.type << 32;
   out->exact = type | place->path;
   if (!lh_fold_numbers(&path, places->texts.texts[place->path])) return true;
-  leave_keys(places, place, &path);
+  bool is_left = leave_keys(places, place, &path);
   bool is_module = lh_fold_module(&module, class);
   lh_text_id folded = take_text(places, &path);
+  out->told = is_left ? folded : place->path;
   if (is_module) place->module = take_text(places, &module);
   if (folded != 0) out->folded = type | folded;
   return folded != LH_NO_NUMBER && (!is_module || place->module != LH_NO_NUMBER);
@@ -128,6 +132,15 @@ static void add_class(lh_place *place, const lh_place *other) {
   place->several |= other->class_index != place->class_index && !same_modules;
 }
 
+/* Tells what joined places differ in by a * in the path of the first. */
+static bool tell_difference(lh_places *places, lh_place *first, lh_text_id told) {
+  const char *const *texts = (const char *const *)places->texts.texts;
+  lh_text text = {0};
+  if (!lh_fold_differing(&text, texts[first->path], texts[told])) return true; /* no room for one */
+  first->path = take_text(places, &text);
+  return first->path != LH_NO_NUMBER;
+}
+
 /* Those that are alike become the first of them. */
 static bool join_alike(lh_places *places, const likeness *like, uint32_t *to) {
   lh_map n_alike = {0}, first = {0};
@@ -141,10 +154,12 @@ static bool join_alike(lh_places *places, const likeness *like, uint32_t *to) {
     uint64_t key = place->joined ? like[i].folded : like[i].exact;
     uint32_t *known = lh_map_at(&first, key);
     ok = known != NULL;
-    if (ok && *known == LH_NO_NUMBER) *known = i;
-    if (ok) to[i] = *known;
-    if (ok) add_class(&places->list[to[i]], place);
-    if (place->joined) place->path = (lh_text_id)key;
+    if (!ok) break;
+    if (place->joined) place->path = like[i].told;
+    if (*known == LH_NO_NUMBER) *known = i;
+    to[i] = *known;
+    add_class(&places->list[to[i]], place);
+    if (place->joined) ok = tell_difference(places, &places->list[to[i]], like[i].told);
   }
   lh_map_free(&n_alike);
   lh_map_free(&first);

@@ -63,8 +63,8 @@ static inline lh_text_id lh_path_of(const lh_places *places, lh_id id) {
 ** whose optional fields differ, or code that was generated for each of them. Keys of _G,
 ** package.loaded and modules mean something, so each is a path of its own; but a thousand globals
 ** _G.request_1 ... are one place. Where LH_MANY_NUMBERS paths or more to objects of one type differ
-** in their numbers only, they are one, which is then _G.request_*. Of those that are one, the first
-** stays. False: out of memory. */
+** in their numbers only, they are one, which is then _G.request_*: numbers that are the same in all
+** of them stay. Of those that are one, the first stays. False: out of memory. */
 bool lh_join_places(lh_places *places);
 
 /* The fingerprint of each place. Of several paths that have one text it is the least: so it does
@@ -95,6 +95,11 @@ bool lh_fold_digits(lh_text *out, const char *text);
 
 /* The same of a path from _G or package.loaded: _G.request_*. */
 bool lh_fold_numbers(lh_text *out, const char *path);
+
+/* Two texts that are the same but for their numbers, or a * for one, as one: with * where these
+** differ. So of _G.i18n.de_1 and _G.i18n.de_2 comes _G.i18n.de_*. False: they are not the same, and
+** `out` is empty. */
+bool lh_fold_differing(lh_text *out, const char *text, const char *other);
 
 /* The same of the class of a module, which has its name: module tenant_*. */
 bool lh_fold_module(lh_text *out, const lh_class_entry *class);

@@ -60,6 +60,21 @@ bool lh_fold_digits(lh_text *out, const char *text) {
   return any;
 }
 
+bool lh_fold_differing(lh_text *out, const char *text, const char *other) {
+  while (*text && *other) {
+    size_t n = n_digits(text), m = n_digits(other);
+    bool is_same = n == m && strncmp(text, other, n > 0 ? n : 1) == 0;
+    bool is_number = (n > 0 || *text == '*') && (m > 0 || *other == '*');
+    if (!is_same && !is_number) break;
+    lh_text_add(out, is_same ? text : "*", is_same && n > 0 ? n : 1);
+    text += n > 0 ? n : 1;
+    other += m > 0 ? m : 1;
+  }
+  if (!*text && !*other) return true;
+  lh_text_free(out);
+  return false;
+}
+
 /* Only where a name begins with _G or package.loaded: elsewhere numbers are lines of functions and
 ** the like, and keys that are many are [*]. */
 bool lh_fold_numbers(lh_text *out, const char *path) {

@@ -409,6 +409,39 @@ describe("new objects that stay", function()
   end)
 end)
 
+describe("names that differ in a number", function()
+  local program = [[
+    local n = 0
+    function leak()
+      for _ = 1, 10 do
+        n = n + 1
+        _G["i18n_4_" .. n .. "_x2"] = {id = n}
+        package.loaded["i18n.plugin_" .. n] = {name = "b2b"}
+      end
+    end
+  ]]
+
+  it("have a star for this number alone", function()
+    local answer, dir = diff(program)
+    assert.same({"10 module i18n.plugin_* <- package.loaded[\"i18n.plugin_*\"]",
+                 "10 {id} <- _G.i18n_4_*_x2"}, groups_of(answer))
+    local ladder = support.run({"heapdiff", "--ladder", "-n", "0", "a", "b", "c"}, {cwd = dir})
+    assert.match("{id} +_G.i18n_4_%*_x2\n", ladder)
+    assert.match("module i18n.plugin_%* +package.loaded%[\"i18n.plugin_%*\"%]\n", ladder)
+  end)
+
+  it("have no star for what is the same from the first to the last of the names", function()
+    local answer = diff [[
+      local Order = {} for i = 1, 20 do Order[i] = {__name = "Order 5/" .. i} end
+      local n = 0 orders = {}
+      function leak()
+        for _ = 1, 10 do n = n + 1 orders[n] = setmetatable({n}, Order[n]) end
+      end
+    ]]
+    assert.same({"10 Order 5/* <- _G.orders[*]"}, groups_of(answer))
+  end)
+end)
+
 describe("groups of which there are no more", function()
   local function text_of(leak)
     local _, dir = diff("ring, list = {}, {}\nfor i = 1, 100 do ring[i] = {i} end\n" .. leak)
