@@ -8,6 +8,8 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 static bool continues_character(char c) {
   return ((unsigned char)c & 0xC0) == 0x80; /* UTF-8 */
@@ -22,8 +24,19 @@ static void copy_ends(char *message, size_t size, const char *text) {
   (void)snprintf(message, size, "%.*s...%s", (int)head, text, text + tail);
 }
 
+/* Where it can be had without taking a lock of libc's: a forked child asks, too. */
+static const char *describe(int os_errno) {
+#if defined __GLIBC_PREREQ
+#if __GLIBC_PREREQ(2, 32)
+  const char *known = strerrordesc_np(os_errno);
+  if (known) return known;
+#endif
+#endif
+  return strerror(os_errno);
+}
+
 static void set_message(lh_error *error, int code, int os_errno, const char *format, va_list args) {
-  const char *colon = os_errno ? ": " : "", *why = os_errno ? strerror(os_errno) : "";
+  const char *colon = os_errno ? ": " : "", *why = os_errno ? describe(os_errno) : "";
   size_t size = sizeof error->message, needed;
   va_list again;
   va_copy(again, args);
@@ -129,6 +142,22 @@ static void *count_bytes(size_t before, void *block) {
   return block;
 }
 #endif
+
+static size_t in_pages(size_t bytes) {
+  size_t page = (size_t)sysconf(_SC_PAGESIZE);
+  return (bytes + page - 1) / page * page;
+}
+
+void *lh_alloc_pages(size_t bytes) {
+  if (!may_allocate()) return NULL;
+  void *block =
+      mmap(NULL, in_pages(bytes), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  return block == MAP_FAILED ? NULL : block;
+}
+
+void lh_free_pages(void *block, size_t bytes) {
+  if (block) (void)munmap(block, in_pages(bytes));
+}
 
 void *lh_realloc(void *block, size_t n, size_t size) {
   size_t bytes;

@@ -54,10 +54,11 @@ struct lh_job {
 /* {=== The child ===================================================================== */
 
 /* libc's snprintf of strings and whole numbers, by which the error is put together, takes no lock
-** and no memory. */
+** and no memory; the library does where a message is too long, and leaves that to the host. */
 static void tell_end(const char *path, const lh_child *child, report *shared) {
   lh_error error;
-  if (!child->tell) return;
+  enum { LONG_PATH = 256 };
+  if (!child->tell || (!shared->written && strlen(path) > LONG_PATH)) return;
   if (!shared->written) (void)lh_file_fail(&shared->failure, path, &error);
   child->tell(path, shared->written ? &shared->taken : NULL, shared->written ? NULL : &error,
               child->payload);

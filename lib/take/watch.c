@@ -23,8 +23,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { RESERVE_BYTES = 2 << 20 }; /* for the buffers of a snapshot: see lh_out_open */
-
 static const char registry_key = 0;
 
 /* The content of our userdata. */
@@ -174,7 +172,7 @@ static lh_watcher *new_watcher(lua_State *L, lh_state *state) {
 static int set_up(lua_State *L, lh_watcher *w, lh_error *error) {
   lh_watch_install(w);
   if (w->options.out_of_memory) {
-    w->reserve = lh_alloc(RESERVE_BYTES, 1);
+    w->reserve = lh_alloc_pages(LH_RESERVE_BYTES);
     w->state_reserve = w->alloc(w->alloc_data, NULL, 0, LH_STATE_RESERVE);
     if (!w->reserve || !w->state_reserve) {
       return lh_fail_memory(error, "taking a reserve of memory");

@@ -49,6 +49,9 @@ typedef struct lh_armed {
 enum { LH_MOST_ARMED = 256, LH_MOST_JOBS = 4, LH_STATE_RESERVE = 1024 };
 enum { LH_LATE_SECONDS = 5 };
 
+/* What is kept for the buffers of a snapshot (lh_out_open) until memory runs out. */
+enum { LH_RESERVE_BYTES = 2 << 20 };
+
 typedef struct lh_threads lh_threads;
 
 typedef struct lh_watcher {

@@ -109,7 +109,7 @@ static int start_in_background(lh_watcher *w, lua_State *L, bool *cannot_fork, l
 /* }=================================================================================== */
 
 void lh_watch_free_reserve(lh_watcher *w) {
-  lh_free(w->reserve);
+  lh_free_pages(w->reserve, LH_RESERVE_BYTES);
   w->reserve = NULL;
   if (w->state_reserve) {
     (void)w->alloc(w->alloc_data, w->state_reserve, LH_STATE_RESERVE, 0);

@@ -9,12 +9,13 @@ int lh_out_open(lh_out *out, uint64_t heap_bytes, lh_writer writer, void *payloa
                 lh_error *error) {
   *out = (lh_out){.writer = writer, .payload = payload};
   out->block_capacity = (size_t)(lh_out_longest(heap_bytes) / LH_BLOCK_BYTES) + 1;
-  size_t footer_bytes = LH_OUT_FOOTER + 4 + 8 * out->block_capacity + LH_TRAILER_BYTES;
-  out->base = lh_alloc(LH_BLOCK_BYTES + LH_OUT_ITEM, 1);
-  out->block_hashes = lh_alloc(out->block_capacity, sizeof *out->block_hashes);
-  out->footer = lh_alloc(footer_bytes, 1);
-  if (!out->base || !out->block_hashes || !out->footer)
-    return lh_fail_memory(error, "preparing the snapshot's buffer");
+  size_t base_bytes = LH_BLOCK_BYTES + LH_OUT_ITEM;
+  size_t hash_bytes = out->block_capacity * sizeof *out->block_hashes;
+  out->mapped_bytes = base_bytes + hash_bytes + LH_OUT_FOOTER + 4 + hash_bytes + LH_TRAILER_BYTES;
+  out->base = lh_alloc_pages(out->mapped_bytes);
+  if (!out->base) return lh_fail_memory(error, "preparing the snapshot's buffer");
+  out->block_hashes = (uint64_t *)(void *)(out->base + base_bytes);
+  out->footer = out->base + base_bytes + hash_bytes;
   return LH_OK;
 }
 
@@ -29,9 +30,7 @@ void lh_out_begin(lh_out *out, uint32_t version) {
 }
 
 void lh_out_free(lh_out *out) {
-  lh_free(out->base);
-  lh_free(out->block_hashes);
-  lh_free(out->footer);
+  lh_free_pages(out->base, out->mapped_bytes);
 }
 
 static void hand_on(lh_out *out, const uint8_t *data, size_t n) {

@@ -19,7 +19,8 @@
 enum { LH_OUT_ITEM = 64 };
 
 typedef struct lh_out {
-  uint8_t *base; /* LH_BLOCK_BYTES + LH_OUT_ITEM bytes */
+  uint8_t *base; /* LH_BLOCK_BYTES + LH_OUT_ITEM bytes; what follows is behind them */
+  size_t mapped_bytes;
   uint8_t *at;
   lh_writer writer;
   void *payload;
