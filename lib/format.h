@@ -21,7 +21,7 @@
 **
 ** Header
 **   8 bytes   LH_HEAD_MAGIC
-**   u32       format version: 3, or 2 where no field of 3 is needed. A reader refuses a greater one
+**   u32       format version: 3. A reader refuses a greater one
 **   u32       0
 **
 ** Record of one object, in the order of the collector's list (on allgc and finobj: youngest first)
@@ -43,7 +43,8 @@
 **             uvarint covered, then values (below) until `covered` array slots from index 1 on are
 **             described, the last of them not empty;
 **             uvarint entries, then for each used hash slot
-**                 u8 key tag << 4 | value tag, key payload, value payload
+**                 u8 key tag << 4 | value tag, key payload, value payload (the key's tag may be
+**                 LH_VAL_KEY, too)
 **   Lua closure   uvarint upvalues, reference proto, that many references to upvalues
 **   C closure     uvarint function pointer, uvarint upvalues, that many values
 **   upvalue   flag OPEN (the value is a slot of a stack). value
@@ -88,6 +89,7 @@
 **   LH_VAL_POINTER  uvarint             light userdata
 **   LH_VAL_CFUNCTION uvarint            light C function
 **   LH_VAL_OBJECT   reference                 any collectable object, never "none"
+**   LH_VAL_KEY      u8 index into the footer's table of frequent keys; only as key of a hash slot
 **
 ** Footer
 **   u64       state id, random for each Lua state
@@ -105,6 +107,9 @@
 **   4 uvarint objects on allgc, finobj, tobefnz, fixedgc
 **   uvarint   sum of all shallow sizes
 **   uvarint   number of roots, for each: u8 kind (lh_root_kind), u8 index, uvarint address >> 3
+**   uvarint   (version 3) number of frequent keys, at most LH_MOST_KEYS; for each the uvarint
+**             address >> 3 of an object, not 0. A key that many tables have, as the names of their
+**             fields, takes one byte in each then, in place of a reference of some five
 **   u32       number of blocks, then a u64 for each: XXH64, seed 0, of the bytes of the file
 **             [i * LH_BLOCK_BYTES, min((i + 1) * LH_BLOCK_BYTES, F))
 ** Trailer
@@ -163,8 +168,11 @@ enum {
   LH_VAL_FLOAT = 5,
   LH_VAL_POINTER = 6,
   LH_VAL_CFUNCTION = 7,
-  LH_VAL_OBJECT = 8
+  LH_VAL_OBJECT = 8,
+  LH_VAL_KEY = 9
 };
+
+enum { LH_MOST_KEYS = 256 };
 
 enum { LH_SLOT_LOCAL = 1, LH_SLOT_TEMPORARY = 2, LH_SLOT_VARARG = 3, LH_SLOT_ARGUMENT = 4 };
 

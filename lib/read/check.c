@@ -129,7 +129,11 @@ static void check_entries(lh_cursor *c, uint64_t own_word, uint64_t n) {
       lh_fault(c, c->at - 1, "an entry is nil");
       return;
     }
-    check_payload(c, key, own_word);
+    if (key != LH_VAL_KEY) {
+      check_payload(c, key, own_word);
+    } else if (lh_read_u8(c) >= c->n_keys) {
+      lh_fault(c, c->at - 1, "a key is not among the frequent ones");
+    }
     check_payload(c, value, own_word);
   }
 }
@@ -342,7 +346,7 @@ int lh_check_records(lh_snapshot *s, uint64_t end, lh_id **mark_objects, uint32_
   s->record_high[LH_ROOT] = 0;
   s->kind[LH_ROOT] = LH_TYPE_ROOT;
   checker check = {.s = s};
-  check.c = (lh_cursor){s->data + LH_HEADER_BYTES, s->data + end, NULL, NULL, 0};
+  check.c = (lh_cursor){s->data + LH_HEADER_BYTES, s->data + end, NULL, NULL, 0, s->n_keys};
   int code = check_all(&check, end, error);
   *mark_objects = check.marks;
   *n_mark_objects = (uint32_t)check.n_marks;

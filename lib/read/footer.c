@@ -44,7 +44,7 @@ static int find_footer(const lh_snapshot *s, lh_cursor *c, lh_error *error) {
                       s->name);
   if (offset >> 40)
     return lh_fail(error, LH_ELIMIT, "'%s' is too big: more than 1 TB of objects", s->name);
-  *c = (lh_cursor){s->data + offset, trailer, NULL, NULL, 0};
+  *c = (lh_cursor){s->data + offset, trailer, NULL, NULL, 0, 0};
   if (!has_hash(c->at, bytes, lh_load64(trailer + 16)))
     return lh_fail_at(error, offset, "'%s' is damaged: its footer does not fit its checksum",
                       s->name);
@@ -126,6 +126,16 @@ static void read_roots(lh_snapshot *s, lh_cursor *c) {
   }
 }
 
+static void read_keys(lh_snapshot *s, lh_cursor *c) {
+  s->n_keys = (uint32_t)lh_read_upto(c, LH_MOST_KEYS, "it has too many frequent keys");
+  if (s->n_keys > 0 && !c->fault) s->keys = lh_alloc(s->n_keys, sizeof *s->keys);
+  for (uint32_t i = 0; i < s->n_keys && s->keys && !c->fault; i++) {
+    const uint8_t *start = c->at;
+    s->keys[i] = lh_read_upto(c, UINT64_MAX >> 3, "a frequent key is outside of the address space");
+    if (s->keys[i] == 0) lh_fault(c, start, "a frequent key is at address 0");
+  }
+}
+
 static void read_footer_fields(lh_snapshot *s, lh_cursor *c, text texts[3], uint64_t end) {
   lh_info *info = &s->info;
   info->state_id = lh_read_u64(c);
@@ -148,6 +158,7 @@ static void read_footer_fields(lh_snapshot *s, lh_cursor *c, text texts[3], uint
   info->unaccounted_bytes =
       (int64_t)(info->gc_bytes - info->object_bytes - info->string_table_bytes);
   read_roots(s, c);
+  if (info->format_version >= 3) read_keys(s, c);
 }
 
 int lh_read_footer(lh_snapshot *s, uint64_t *end, lh_error *error) {
@@ -159,6 +170,7 @@ int lh_read_footer(lh_snapshot *s, uint64_t *end, lh_error *error) {
   s->info.format_version = lh_load32(s->data + 8);
   s->info.file_bytes = s->size;
   read_footer_fields(s, &c, texts, *end);
+  if (!c.fault && s->n_keys > 0 && !s->keys) return lh_fail_memory(error, "reading the footer");
   if (!c.fault) code = check_blocks(s, *end, &c, error);
   if (code) return code;
   if (c.fault) {

@@ -154,7 +154,7 @@ void lh_close(lh_snapshot *s) {
       s->address,    s->record_low, s->record_high, s->kind,       s->modes,  s->by_address,
       s->roots,      s->marks,      s->mark_ids,    s->mark_names, s->text,   s->upvalue_names,
       s->first_edge, s->edge,       s->ephemerons,  s->distance,   s->parent, s->idom,
-      s->retained,   s->name,       s->own_data};
+      s->retained,   s->name,       s->own_data,    s->keys};
   for (size_t i = 0; i < sizeof owned / sizeof *owned; i++) lh_free(owned[i]);
   lh_free(s);
 }

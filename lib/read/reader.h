@@ -15,6 +15,7 @@ typedef struct lh_cursor {
   const char *fault;       /* what was wrong first, or NULL */
   const uint8_t *fault_at;
   uint64_t claimed; /* the sum of the sizes that were read */
+  uint32_t n_keys;  /* of the records that are read: frequent ones */
 } lh_cursor;
 
 /* No address space has as much. Sums over several snapshots are no negative numbers either. */

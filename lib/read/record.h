@@ -76,6 +76,13 @@ static inline lh_raw lh_get_payload(const uint8_t **at, unsigned tag, uint64_t o
   return raw;
 }
 
+/* Of a hash slot, where LH_VAL_KEY stands for a frequent key. */
+static inline lh_raw lh_get_key(const uint8_t **at, unsigned tag, uint64_t own_word,
+                                const uint64_t *keys) {
+  if (tag == LH_VAL_KEY) return (lh_raw){keys[*(*at)++], LH_VAL_OBJECT};
+  return lh_get_payload(at, tag, own_word);
+}
+
 static inline lh_raw lh_get_raw(const uint8_t **at, uint64_t own_word) {
   unsigned tag = *(*at)++;
   return lh_get_payload(at, tag, own_word);

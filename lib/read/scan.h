@@ -29,7 +29,10 @@ typedef struct scan {
   uint64_t left, done; /* items in this section */
   uint64_t pending;    /* word of what comes before the next item; 0: none */
   uint64_t key_bits;   /* table: the key of the last entry; thread: the frame's function */
-  uint64_t names_at;   /* closure: offset of the next upvalue's name, 0 if not known yet */
+  union {
+    uint64_t names_at;    /* closure: offset of the next upvalue's name, 0 if not known yet */
+    const uint64_t *keys; /* table: those of the snapshot */
+  };
   union {
     uint32_t names_left; /* closure */
     uint32_t weakness;   /* table: LH_FLAG_WEAK_* */
@@ -133,6 +136,7 @@ static inline bool next_section(scan *c) {
 }
 
 static inline void begin_table(const lh_snapshot *s, scan *c, unsigned head) {
+  c->keys = s->keys;
   (void)lh_get_uvarint(&c->at);
   c->at++;
   const uint8_t *at = c->at;
@@ -219,7 +223,7 @@ static inline bool step_entry(scan *c, lh_raw *key, lh_raw *value) {
   }
   unsigned tags = *c->at++;
   c->left--;
-  *key = lh_get_payload(&c->at, tags >> 4, c->own_word);
+  *key = lh_get_key(&c->at, tags >> 4, c->own_word, c->keys);
   *value = lh_get_payload(&c->at, tags & 15, c->own_word);
   return true;
 }

@@ -78,6 +78,8 @@ struct lh_snapshot {
   uint64_t address_slots, address_lines, address_seed;
   const uint8_t *named_roots; /* in the footer */
   uint32_t n_named_roots;
+  uint64_t *keys; /* words of frequent keys */
+  uint32_t n_keys;
   lh_root *roots; /* those on the fixedgc and tobefnz lists included */
   size_t n_roots;
   lh_mark_info *marks;  /* oldest first */

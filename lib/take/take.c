@@ -18,7 +18,8 @@ enum { PROGRAM_BYTES = 1024, ROOT_BYTES = 2 + LH_MAX_VARINT };
 
 /* Its numbers are fewer than 24, each with at most the longest encoding. */
 _Static_assert(24 * LH_MAX_VARINT + sizeof(((lh_state *)0)->release) + PROGRAM_BYTES +
-                       LH_MARK_NAME_BYTES + LH_WALK_ROOTS * ROOT_BYTES <=
+                       LH_MARK_NAME_BYTES + LH_WALK_ROOTS * ROOT_BYTES +
+                       LH_MOST_KEYS * LH_MAX_VARINT <=
                    LH_OUT_FOOTER,
                "every footer fits");
 
@@ -62,11 +63,6 @@ static uint8_t *put_roots(uint8_t *p, const lh_shot *shot) {
   return p;
 }
 
-/* A file that has to say no more than one of version 2 is one. */
-static uint32_t version_of(const lh_shot *shot) {
-  return shot->watched.n_finalized > 0 ? LH_FORMAT_VERSION : 2;
-}
-
 /* Fills in the footer and ends the file. Async-signal-safe without `error`. */
 static int write_footer(lh_shot *shot, lh_error *error) {
   const lh_walk *walk = &shot->walk;
@@ -85,10 +81,14 @@ static int write_footer(lh_shot *shot, lh_error *error) {
   p = lh_put_uvarint(p, shot->string_table_bytes);
   *p++ = RAW_FIELD(walk->global, RAW_GLOBAL_GC_STATE, uint8_t);
   *p++ = RAW_FIELD(walk->global, RAW_GLOBAL_GC_KIND, uint8_t);
-  if (version_of(shot) == 3) p = lh_put_uvarint(p, shot->watched.n_finalized);
+  p = lh_put_uvarint(p, shot->watched.n_finalized);
   for (unsigned i = 0; i < 4; i++) p = lh_put_uvarint(p, walk->n_objects[i]);
   p = lh_put_uvarint(p, walk->object_bytes);
   p = put_roots(p, shot);
+  p = lh_put_uvarint(p, walk->n_keys);
+  for (unsigned i = 0; i < walk->n_keys; i++) {
+    p = lh_put_uvarint(p, (uintptr_t)walk->keys[i] >> 3);
+  }
   return lh_out_close(&shot->out, (size_t)(p - shot->out.footer), error);
 }
 
@@ -132,7 +132,7 @@ int lh_shot_prepare(lua_State *L, const char *name, lh_writer writer, void *payl
 /* Writes everything; may be done again. Async-signal-safe if `error` is NULL. */
 static int write_shot(lh_shot *shot, lh_taken *taken, lh_error *error) {
   lh_walk *walk = &shot->walk;
-  lh_out_begin(&shot->out, version_of(shot));
+  lh_out_begin(&shot->out);
   lh_walk_lists(walk);
   taken->bytes = walk->object_bytes + shot->string_table_bytes;
   taken->objects = 0;

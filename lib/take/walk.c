@@ -160,6 +160,31 @@ static void walk_array(lh_walk *walk, uint64_t own, const raw_value *array, uint
   }
 }
 
+/* The key's index among the frequent ones, plus 1; 0: it is none. One becomes frequent when it was
+** met often with no other of its place in between, and stays it. */
+static inline unsigned frequent_key(lh_walk *walk, const raw_object *key) {
+  enum { OFTEN = 8 };
+  lh_met_key *met = &walk->met[((uintptr_t)key >> 5) % LH_KEYS_MET];
+  if (met->index > 0) return met->key == key ? met->index : 0;
+  if (met->key != key) *met = (lh_met_key){.key = key};
+  if (++met->times == OFTEN && walk->n_keys < LH_MOST_KEYS) {
+    walk->keys[walk->n_keys++] = key;
+    met->index = walk->n_keys;
+  }
+  return met->index;
+}
+
+static inline unsigned put_key(lh_walk *walk, uint8_t **p, uint64_t own, const raw_slot *slot) {
+  if (slot->key_type == (RAW_SHORT_STRING | RAW_COLLECTABLE)) {
+    unsigned index = frequent_key(walk, slot->key.object);
+    if (index > 0) {
+      *(*p)++ = (uint8_t)(index - 1);
+      return LH_VAL_KEY;
+    }
+  }
+  return lh_put_value(p, own, slot->key, slot->key_type);
+}
+
 static void walk_slots(lh_walk *walk, uint64_t own, const raw_slot *slots, uint64_t n) {
   lh_out *out = walk->out;
   uint64_t used = 0;
@@ -170,7 +195,7 @@ static void walk_slots(lh_walk *walk, uint64_t own, const raw_slot *slots, uint6
     if (raw_is_empty(s->value_type)) continue; /* its key may be dead */
     uint8_t *tags = lh_out_room(out);
     uint8_t *p = tags + 1;
-    unsigned key_tag = lh_put_value(&p, own, s->key, s->key_type);
+    unsigned key_tag = put_key(walk, &p, own, s);
     unsigned value_tag = lh_put_value(&p, own, s->value, s->value_type);
     *tags = (uint8_t)(key_tag << 4 | value_tag);
     lh_out_took(out, p);
@@ -279,6 +304,8 @@ void lh_walk_lists(lh_walk *walk) {
   walk->dead_white = raw_dead_white(walk->global);
   walk->previous = 0;
   walk->object_bytes = 0;
+  walk->n_keys = 0;
+  memset(walk->met, 0, sizeof walk->met);
   walk->mode_name =
       RAW_FIELD(walk->global, walk->layout->metamethod_names + RAW_TM_MODE * sizeof(void *),
                 const raw_string *);

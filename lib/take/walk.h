@@ -52,6 +52,15 @@ typedef struct lh_code_position {
   const raw_string *names[LH_REGISTERS];
 } lh_code_position;
 
+/* A key that was met in the hash part of a table, by its address: direct-mapped. */
+typedef struct lh_met_key {
+  const raw_object *key;
+  unsigned times; /* in a row, as long as it is not frequent */
+  unsigned index; /* in `keys`, plus 1; 0: not frequent */
+} lh_met_key;
+
+enum { LH_KEYS_MET = 512 };
+
 typedef struct lh_walk {
   lh_out *out;
   const lh_layout *layout;
@@ -65,7 +74,10 @@ typedef struct lh_walk {
   const raw_string *mode_name;             /* "__mode" */
   const raw_string *modes[LH_MODES_KNOWN]; /* of 5.4.0: seen on the lists; direct-mapped */
   lh_code_position positions[LH_POSITIONS_CACHED]; /* by pc, direct-mapped */
-  uint64_t n_objects[4];                           /* by list */
+  lh_met_key met[LH_KEYS_MET];
+  const raw_object *keys[LH_MOST_KEYS]; /* frequent ones */
+  unsigned n_keys;
+  uint64_t n_objects[4]; /* by list */
   uint64_t object_bytes;
   bool closes; /* what waits for its finalizer is on finobj but for lua_close: watch_close.c */
 } lh_walk;

@@ -32,7 +32,7 @@ typedef struct lh_out {
 } lh_out;
 
 /* The longest footer without its block table. */
-#define LH_OUT_FOOTER (8u << 10)
+#define LH_OUT_FOOTER (12u << 10)
 
 /* The longest file of a heap of so many bytes, and the shortest of one with so many short strings.
 ** No record is longer than 2.25 times its object (18 bytes for a nested prototype, a pointer of 8),
@@ -51,7 +51,7 @@ int lh_out_open(lh_out *out, uint64_t heap_bytes, lh_writer writer, void *payloa
 void lh_out_free(lh_out *out);
 
 /* Begins a file, with its header; again, if need be. */
-void lh_out_begin(lh_out *out, uint32_t version);
+void lh_out_begin(lh_out *out);
 
 /* Ends the file: the first `footer_bytes` of out->footer were filled in by the caller, the block
 ** table and the trailer are added. Returns LH_OK, or LH_EIO when the writer refused anything. */

@@ -12,8 +12,6 @@
 local json = require "cjson"
 local support = require "tests.common.support"
 
-local file = support.root .. "/tests/read/fixtures/version1"
-
 local function ask(...)
   local out, err, code = support.run {...}
   assert.equal("", err)
@@ -21,35 +19,42 @@ local function ask(...)
   return json.decode(out)
 end
 
-describe("a snapshot of format version 1", function()
-  it("says what it is, and adds up", function()
-    local snapshot = ask("heaptop", "--json", file).snapshot
-    assert.equal("lua5.4 version1.lua", snapshot.program)
-    assert.equal("version1", snapshot.name)
-    assert.equal("5.4.4", snapshot.lua_release)
-    assert.equal(5829, snapshot.file_bytes)
-    assert.equal(0, snapshot.unaccounted_bytes)
-    assert.equal(321, snapshot.objects)
-    assert.equal(10, snapshot.garbage_objects)
-    assert.equal(snapshot.gc_bytes, snapshot.bytes + snapshot.string_table_bytes)
-  end)
+local figures = {{file_bytes = 5829, objects = 321}, {file_bytes = 6806, objects = 369}}
 
-  it("has its objects, edges and marks", function()
-    for expression, expected in pairs {
-      ["_G.bus"] = "80 Bus", ["_G.file"] = "48 FILE*", ["_G.long"] = "425 string",
-      ["_G.bus.listeners[3]"] = "40 function @version1.lua:10",
-      ["upvalue session of function @version1.lua:10"] = "80 {id}",
-      ["_G.worker"] = "1056 thread @version1.lua:13",
-    } do
-      local found = ask("heappath", "--json", file, expression)
-      assert.equal(expected, ("%d %s"):format(found.shallow_bytes, found.class), expression)
-    end
-    local value = "value of _G.bus in weak table _G.weak"
-    assert.equal(value, ask("heappath", "--json", file, value).paths[1].text)
-    local listeners = 0
-    for _, group in ipairs(ask("heapdiff", "--json", "--since", "before", file).groups) do
-      if group.held_by == "_G.bus.listeners[*]" then listeners = group.objects end
-    end
-    assert.equal(3, listeners)
+for version, figure in ipairs(figures) do
+  local name = "version" .. version
+  local file = support.root .. "/tests/read/fixtures/" .. name
+
+  describe("a snapshot of format version " .. version, function()
+    it("says what it is, and adds up", function()
+      local snapshot = ask("heaptop", "--json", file).snapshot
+      assert.equal(("lua5.4 %s.lua"):format(name), snapshot.program)
+      assert.equal(name, snapshot.name)
+      assert.equal("5.4.4", snapshot.lua_release)
+      assert.equal(figure.file_bytes, snapshot.file_bytes)
+      assert.equal(0, snapshot.unaccounted_bytes)
+      assert.equal(figure.objects, snapshot.objects)
+      assert.equal(10, snapshot.garbage_objects)
+      assert.equal(snapshot.gc_bytes, snapshot.bytes + snapshot.string_table_bytes)
+    end)
+
+    it("has its objects, edges and marks", function()
+      for expression, expected in pairs {
+        ["_G.bus"] = "80 Bus", ["_G.file"] = "48 FILE*", ["_G.long"] = "425 string",
+        ["_G.bus.listeners[3]"] = "40 function @" .. name .. ".lua:10",
+        ["upvalue session of function @" .. name .. ".lua:10"] = "80 {id}",
+        ["_G.worker"] = "1056 thread @" .. name .. ".lua:13",
+      } do
+        local found = ask("heappath", "--json", file, expression)
+        assert.equal(expected, ("%d %s"):format(found.shallow_bytes, found.class), expression)
+      end
+      local value = "value of _G.bus in weak table _G.weak"
+      assert.equal(value, ask("heappath", "--json", file, value).paths[1].text)
+      local listeners = 0
+      for _, group in ipairs(ask("heapdiff", "--json", "--since", "before", file).groups) do
+        if group.held_by == "_G.bus.listeners[*]" then listeners = group.objects end
+      end
+      assert.equal(3, listeners)
+    end)
   end)
-end)
+end
