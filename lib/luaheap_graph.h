@@ -308,12 +308,6 @@ bool lh_is_fingerprint(const char *text);
 int lh_objects_with(lh_snapshot *snapshot, const char *fingerprint, lh_id **ids, size_t *n_ids,
                     lh_error *error);
 
-/* counts[i]: how many objects lh_objects_with finds for each of n fingerprints; 0 if there are
-** none. Needs lh_classify. LH_EARGUMENT as there. O(n + m), and O(n) more for each fingerprint: a
-** fiftieth of that. */
-int lh_count_with(lh_snapshot *snapshot, const char *const *fingerprints, size_t n_fingerprints,
-                  uint64_t *counts, lh_error *error);
-
 #pragma GCC visibility pop
 
 #ifdef __cplusplus

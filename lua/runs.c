@@ -1,95 +1,24 @@
 /*
 ** runs.c - `require "heap.runs"`, found in heap.so: what heap/leaks.lua and heap/busted_watch.lua
-** need of C: marks that are taken away again, and the snapshots of captures analysed as though the
-** asking, or a test framework, were not there.
+** need of C: the snapshots of captures analysed as though the asking, or a test framework, were not
+** there; and trials, which keep outside of the Lua heap what is known of the runs of a function.
 */
 #include "host.h"
 #include "live/live.h"
 
-/* {=== Marks ========================================================================== */
+/* {=== Analyses ======================================================================= */
 
-/* mark(name) --> serial */
-static int mark(lua_State *L) {
-  size_t length;
-  const char *name = luaL_checklstring(L, 1, &length);
-  lh_error error;
-  hr_check(L, lh_mark(L, name, length, &error), &error);
-  lua_pushinteger(L, hl_newest_mark(L));
-  return 1;
-}
-
-/* drop(serial) */
-static int drop(lua_State *L) {
-  lh_drop_mark(L, (uint32_t)luaL_checkinteger(L, 1));
-  return 0;
-}
-
-/* }=================================================================================== */
-
-/* How many objects have each of these fingerprints: count(snapshot, {fingerprint, ...}) -->
-** {objects, ...} */
-static int count(lua_State *L) {
-  hr_snapshot *of = hr_check_snapshot(L, 1);
-  lh_snapshot *snapshot = hr_analysed(L, of);
-  lh_error error;
-  luaL_checktype(L, 2, LUA_TTABLE);
-  size_t n = lua_rawlen(L, 2);
-  const char **fingerprints = lua_newuserdatauv(L, n * sizeof *fingerprints, 0);
-  uint64_t *counts = hr_hold(L, 1, n * sizeof *counts, NULL);
-  for (size_t i = 0; i < n; i++) {
-    (void)lua_rawgeti(L, 2, (lua_Integer)i + 1);
-    fingerprints[i] = luaL_checkstring(L, -1); /* the list keeps it */
-    lua_pop(L, 1);
-  }
-  hr_check(L, lh_count_with(snapshot, fingerprints, n, counts, &error), &error);
-  lua_createtable(L, (int)n, 0);
-  for (size_t i = 0; i < n; i++) {
-    lua_pushinteger(L, (lua_Integer)counts[i]);
-    lua_rawseti(L, -2, (lua_Integer)i + 1);
-  }
-  hr_let_go(L, -2);
-  return 1;
-}
-
-/* Finds side[id], and that of its dominators up to where it is known. */
-static void find_side(const lh_snapshot *snapshot, uint8_t *side, lh_id id) {
-  lh_id at = id;
-  while (!side[at]) at = lh_immediate_dominator(snapshot, at);
-  uint8_t found = side[at];
-  for (at = id; !side[at]; at = lh_immediate_dominator(snapshot, at)) side[at] = found;
-}
-
-/* What an object keeps alive, itself included, of an epoch or younger: below(object, epoch) -->
-** {class = objects} */
-static int below(lua_State *L) {
-  enum { INSIDE = 1, OUTSIDE };
-  hr_snapshot *of;
-  lh_id top = hr_subject(L, &of);
-  const lh_snapshot *snapshot = hr_analysed(L, of);
-  lua_Integer epoch = luaL_checkinteger(L, 3);
-  lh_id n = lh_object_count(snapshot);
-  uint8_t *side = hr_hold(L, 1, (size_t)n + 1, NULL);
-  lua_newtable(L);
-  side[LH_ROOT] = OUTSIDE;
-  side[top] = INSIDE;
-  for (lh_id id = 1; id <= n; id++) {
-    if (!lh_is_reachable(snapshot, id) || lh_epoch(snapshot, id) < epoch) continue;
-    find_side(snapshot, side, id);
-    if (side[id] != INSIDE) continue;
-    lua_pushstring(L, lh_class_name_of(snapshot, id));
-    lua_pushvalue(L, -1);
-    (void)lua_rawget(L, -3);
-    lua_pushinteger(L, lua_tointegerx(L, -1, NULL) + 1);
-    lua_remove(L, -2);
-    lua_rawset(L, -3);
-  }
-  hr_let_go(L, -2);
-  return 1;
+/* As though the frames that call the function at `index`, and all that it calls, were not there,
+** nor the n objects. */
+static int analyse_below(lua_State *L, hr_snapshot *of, int index, const lh_id *objects, size_t n,
+                         lh_error *error) {
+  of->analyse = NULL;
+  return hl_analyse_below(of->snapshot, lh_find_value(L, of->snapshot, index), objects, n, error);
 }
 
 /* analyse(snapshot, function, objects): as though the frames that call `function`, and all that it
-** calls, were not there, nor the objects in the list, which must be alive. analyse(snapshot): with
-** all there is. Classes keep the names that they got first. */
+** calls, were not there, nor the objects in the list, which must be alive. Classes keep the names
+** that they got first. */
 static int analyse(lua_State *L) {
   enum { MOST_OBJECTS = 64 };
   hr_snapshot *of = hr_check_snapshot(L, 1);
@@ -102,20 +31,208 @@ static int analyse(lua_State *L) {
     if (id != LH_NO_OBJECT) objects[n_objects++] = id;
     lua_pop(L, 1);
   }
-  lh_id function = lh_find_value(L, of->snapshot, 2);
-  int code = lua_isnoneornil(L, 2)
-                 ? lh_analyse_without(of->snapshot, NULL, 0, &error)
-                 : hl_analyse_below(of->snapshot, function, objects, n_objects, &error);
-  of->analyse = NULL;
-  hr_check(L, code, &error);
+  hr_check(L, analyse_below(L, of, 2, objects, n_objects, &error), &error);
   return 0;
 }
+
+/* }=================================================================================== */
+
+/* {=== Trials ========================================================================= */
+
+static const char trial_kind[] = "heap.trial";
+
+enum { MOST_MARKS = 256 };
+
+/* Four marks are planted for each doubling of the runs. */
+typedef struct trial {
+  const char *kind;
+  lh_trial *trial;
+  bool again; /* of the latest snapshot something is only there with the function */
+  size_t n_marks;
+  uint32_t serials[MOST_MARKS];
+  uint64_t runs[MOST_MARKS]; /* that there had been at each of them */
+} trial;
+
+static trial *check_trial(lua_State *L, int index) {
+  return hr_check_is(L, index, trial_kind);
+}
+
+/* A trial whose marks go when the variable that holds it does. */
+static int end_trial(lua_State *L) {
+  trial *t = check_trial(L, 1);
+  for (size_t i = 0; i < t->n_marks; i++) lh_drop_mark(L, t->serials[i]);
+  t->n_marks = 0;
+  lh_trial_free(t->trial);
+  t->trial = NULL;
+  return 0;
+}
+
+/* trial() --> trial */
+static int new_trial(lua_State *L) {
+  lh_error error;
+  trial *t = hr_new(L, trial_kind, sizeof *t, 0);
+  if (!hr_has_kind(L, trial_kind)) {
+    hr_new_kind(L, trial_kind);
+    lua_pushcfunction(L, end_trial);
+    lua_setfield(L, -2, "__close");
+    lua_pushcfunction(L, end_trial);
+    lua_setfield(L, -2, "__gc");
+    hr_keep_kind(L, trial_kind);
+  }
+  lua_setmetatable(L, -2);
+  hr_check(L, lh_trial_new(&t->trial, &error), &error);
+  return 1;
+}
+
+/* mark(trial, name, runs) */
+static int mark(lua_State *L) {
+  size_t length;
+  trial *t = check_trial(L, 1);
+  const char *name = luaL_checklstring(L, 2, &length);
+  lh_error error;
+  luaL_argcheck(L, t->n_marks < MOST_MARKS, 1, "too many marks");
+  hr_check(L, lh_mark(L, name, length, &error), &error);
+  t->serials[t->n_marks] = hl_newest_mark(L);
+  t->runs[t->n_marks++] = (uint64_t)luaL_checkinteger(L, 3);
+  return 0;
+}
+
+/* young(trial) --> how many objects are alive that were made since its first mark and before its
+** last but one, luaheap's own not counted */
+static int young(lua_State *L) {
+  enum { OWN = 2 }; /* objects of a mark */
+  const trial *t = check_trial(L, 1);
+  lh_epoch_count epochs[MOST_MARKS + 1];
+  lh_counts counts;
+  lh_error error;
+  lua_Integer n = 0;
+  hr_check(L, lh_count_objects(L, &counts, epochs, t->n_marks + 1, &error), &error);
+  for (size_t i = 1; i + 1 < t->n_marks; i++) n += (lua_Integer)epochs[i].allocated.objects - OWN;
+  lua_pushinteger(L, n);
+  return 1;
+}
+
+static void set_cut(const trial *t, lh_trial_step *step, int cut, uint64_t runs) {
+  step->serials[cut] = UINT32_MAX;
+  step->runs[cut] = 0;
+  for (size_t i = 0; i < t->n_marks && t->runs[i] <= runs; i++) {
+    step->serials[cut] = t->serials[i];
+    step->runs[cut] = t->runs[i];
+  }
+}
+
+/* From the runs at the snapshot before to those of now. */
+static lh_trial_step step_of(const trial *t, uint64_t before, uint64_t now) {
+  lh_trial_step step = {.runs[LH_TRIAL_CUTS] = now};
+  uint64_t n = now - before;
+  const uint64_t cuts[LH_TRIAL_CUTS] = {
+      0, before - before / 8, before, before + n / 4, before + n / 2, before + n - n / 4};
+  for (int i = 0; i < LH_TRIAL_CUTS; i++) set_cut(t, &step, i, cuts[i]);
+  return step;
+}
+
+/* add(trial, snapshot, main, f, runs before, runs now): what is there without `f` and the frames
+** that call `main`, and then what f holds. */
+static int add(lua_State *L) {
+  trial *t = check_trial(L, 1);
+  hr_snapshot *of = hr_check_snapshot(L, 2);
+  lh_trial_step step =
+      step_of(t, (uint64_t)luaL_checkinteger(L, 5), (uint64_t)luaL_checkinteger(L, 6));
+  lh_id f = lh_find_value(L, of->snapshot, 4);
+  lh_error error;
+  hr_check(L, analyse_below(L, of, 3, &f, f != LH_NO_OBJECT, &error), &error);
+  hr_check(L, lh_trial_add(t->trial, of->snapshot, &step, false, &t->again, &error), &error);
+  if (!t->again) return 0;
+  hr_check(L, hl_analyse(of->snapshot, HL_WHOLE, &error), &error);
+  hr_check(L, lh_trial_add(t->trial, of->snapshot, &step, true, NULL, &error), &error);
+  return 0;
+}
+
+/* verdict(trial) --> "nothing", "open" or "certain" */
+static int verdict(lua_State *L) {
+  static const char *const names[] = {"nothing", "open", "certain"};
+  lh_trial_verdict found;
+  lh_error error;
+  hr_check(L, lh_trial_next(check_trial(L, 1)->trial, &found, &error), &error);
+  lua_pushstring(L, names[found]);
+  return 1;
+}
+
+static void free_leaks(void *content) {
+  lh_leaks *leaks = content;
+  lh_free(leaks->rows);
+  lh_free(leaks->classes);
+}
+
+static void push_leak(lua_State *L, const lh_leak *leak) {
+  double runs = (double)leak->runs;
+  lua_createtable(L, 0, 8);
+  hr_set_number(L, "per_run", (double)leak->objects / runs);
+  hr_set_string(L, "class", leak->class_name);
+  hr_set_string(L, "type", lh_type_name(leak->type));
+  hr_set_string(L, "held_by", leak->held_by);
+  hr_set_string(L, "fingerprint", leak->fingerprint);
+  if (leak->entries) {
+    hr_set_boolean(L, "entries", true);
+    return;
+  }
+  hr_set_number(L, "objects_per_run", (double)leak->new_objects / runs);
+  hr_set_number(L, "bytes_per_run", (double)leak->new_bytes / runs);
+}
+
+/* Adds the leaks to the list at `list`, and the objects of each class to the table at `classes`. */
+static void add_leaks(lua_State *L, trial *t, hr_snapshot *of, bool again, bool all, int list,
+                      int classes) {
+  lh_error error;
+  lh_leaks *leaks = hr_hold(L, 2, sizeof *leaks, free_leaks);
+  int code = lh_trial_leaks(t->trial, of->snapshot, again, all, leaks, &error);
+  hr_check(L, hr_filled(L, -1, code), &error);
+  for (size_t i = 0; i < leaks->n_rows; i++) {
+    push_leak(L, &leaks->rows[i]);
+    lua_rawseti(L, list, (lua_Integer)lua_rawlen(L, list) + 1);
+  }
+  for (size_t i = 0; i < leaks->n_classes; i++) {
+    const lh_leaked_class *class = &leaks->classes[i];
+    lua_pushstring(L, class->name);
+    lua_pushvalue(L, -1);
+    (void)lua_rawget(L, classes);
+    lua_pushnumber(L, lua_tonumberx(L, -1, NULL) + (double)class->objects / (double)leaks->runs);
+    lua_remove(L, -2);
+    lua_rawset(L, classes);
+  }
+  hr_let_go(L, -1);
+  lua_pop(L, 1);
+}
+
+/* leaks(trial, snapshot, main, f, all) --> rows, {class = objects per run}: of the snapshot that
+** was added last, which is left analysed as it was then. `all`: also what may have a bound yet. */
+static int leaks(lua_State *L) {
+  enum { LIST = 6, CLASSES };
+  trial *t = check_trial(L, 1);
+  hr_snapshot *of = hr_check_snapshot(L, 2);
+  lh_error error;
+  bool all = lua_toboolean(L, 5);
+  lua_settop(L, 5);
+  lua_newtable(L);
+  lua_newtable(L);
+  if (t->again) {
+    lh_id f = lh_find_value(L, of->snapshot, 4);
+    add_leaks(L, t, of, true, all, LIST, CLASSES);
+    hr_check(L, analyse_below(L, of, 3, &f, f != LH_NO_OBJECT, &error), &error);
+  }
+  add_leaks(L, t, of, false, all, LIST, CLASSES);
+  if (t->again) hr_check(L, hl_analyse(of->snapshot, HL_WHOLE, &error), &error);
+  return 2;
+}
+
+/* }=================================================================================== */
 
 __attribute__((visibility("default"))) int luaopen_heap_runs(lua_State *L);
 
 int luaopen_heap_runs(lua_State *L) {
-  static const luaL_Reg functions[] = {{"mark", mark},   {"drop", drop},   {"analyse", analyse},
-                                       {"count", count}, {"below", below}, {NULL, NULL}};
+  static const luaL_Reg functions[] = {
+      {"analyse", analyse}, {"trial", new_trial}, {"mark", mark},   {"add", add},
+      {"young", young},     {"verdict", verdict}, {"leaks", leaks}, {NULL, NULL}};
   if (!HR_IS_AT_HOME(L)) return 0;
   lua_createtable(L, 0, 6);
   luaL_setfuncs(L, functions, 0);

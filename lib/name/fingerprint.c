@@ -206,19 +206,6 @@ int lh_objects_with(lh_snapshot *snapshot, const char *fingerprint, lh_id **ids,
   return code;
 }
 
-int lh_count_with(lh_snapshot *snapshot, const char *const *fingerprints, size_t n_fingerprints,
-                  uint64_t *counts, lh_error *error) {
-  finder f;
-  int code = LH_OK;
-  for (size_t i = 0; i < n_fingerprints && code == LH_OK; i++)
-    code = check_fingerprint(fingerprints[i], error);
-  if (code == LH_OK) code = begin_finder(&f, snapshot, error);
-  if (code != LH_OK) return code;
-  for (size_t i = 0; i < n_fingerprints; i++) counts[i] = find_printed(&f, fingerprints[i], NULL);
-  end_finder(&f);
-  return LH_OK;
-}
-
 static uint64_t number_of(const char *print) {
   return strtoull(print, NULL, 16);
 }

@@ -3,40 +3,41 @@
 --     local leaks = heap.leaks(function() Session.new():close() end)
 --     assert(not leaks, tostring(leaks))
 --
--- f runs five times to warm up and, after full collections, twenty times more. If then there are no
--- more objects than before, and tables have no more entries, f leaks nothing: that is the usual
--- case, and it costs the runs, some collections and two counts of all objects. Otherwise forty more
--- runs show whether it is a leak, between three snapshots in memory:
+-- f runs five times to warm up, and then 512 times. If after a full collection nothing is left that
+-- was made in these runs, and tables have as many entries as before, f leaks nothing: that is the
+-- usual case, and it costs the runs, some collections and a count of all objects. Otherwise
+-- snapshots in memory tell, place by place, whether anything grows. As long as it does f runs on,
+-- twice as often each time, for a cache that fills up looks like a leak until it is full. A leak is
+-- what each quarter of the latest runs leaves, as much in the second half of them as in the first,
+-- while nothing goes of what is older (lib/compare/trial_find.c). It comes to an end
 --
---     a | ten runs | ten runs | b | ten runs | ten runs | c
+--     when nothing grows any more
+--     when so much of all that grows was made that it is no cache: 3,000 objects at one place
+--     when 128 objects with a finalizer stay, such as files, of which a process has but some
+--     after 8,192 runs, or when 128 MB are left
 --
--- A leak is what each of the four quarters leaves, about as much of it each, and which is still
--- there at the end; by about that there is more of it than at the beginning. So it is told apart
--- from what only looks like one: what is made once, when it is first needed; caches that fill up,
--- or are full and take new for old; what grows by doubling; code, strings, results of the test
--- framework. Such things may be as big as they like, since objects are counted, not bytes.
---
--- leak_groups.lua tells which of what the quarters left is the same.
+-- So it sees what one run in 50 leaves: by chance it misses that once in 2,000 times, if it does
+-- not happen in the first 384 runs. What is told depends on what f does alone: objects are counted,
+-- not bytes, and no clock is asked.
 
 local heap = require "heap"
-local leak_groups = require "heap.leak_groups"
 local runs = require "heap.runs"
 
-local is_steady, sum = leak_groups.is_steady, leak_groups.sum
-
-local WARM_UP, RUNS = 5, 20
+local WARM_UP, RUNS = 5, 8192
+local FIRST = 512           -- from so many runs on something is told
+local LEAST_RUNS = 4        -- of a quarter each
 local MOST_COLLECTIONS = 10 -- until finalizers have let go of what they hold
-local LEAST_ENTRIES = 0.1   -- in each run, since only halves are known of them
-local MARKS = {"heap.leaks 1", "heap.leaks 2", "heap.leaks 3", "heap.leaks 4"}
+local MOST_KBYTES = 128 * 1024
+local BEGIN, MARK = "heap.leaks: begin", "heap.leaks"
 
 ---What f leaves behind, worst first; `tostring` tells it as a table.
 ---@class heap.leaks
----@field runs integer in which this was seen
+---@field runs integer how often f was run
 ---@field classes table<string, number> objects per run of each class, also those inside of others
 ---@field [integer] heap.leak
 
 ---@class heap.leak
----@field per_run number objects; of a container that was there before, entries
+---@field per_run number objects that hang there; or entries
 ---@field objects_per_run? number these, and what is new of all that they retain
 ---@field inside? true others of the leaks retain these objects and count them
 ---@field entries? true these are entries, such as numbers, and no objects
@@ -48,178 +49,108 @@ local MARKS = {"heap.leaks 1", "heap.leaks 2", "heap.leaks 3", "heap.leaks 4"}
 
 -- {=== Runs ================================================================================
 
-local function run(f, n)
-  for _ = 1, n do f() end
+local function collect()
+  if collectgarbage() ~= 0 then error("heap.leaks cannot be called by a finalizer", 0) end
 end
 
 -- Until a collection frees nothing more.
 local function settle()
   local before
   for _ = 1, MOST_COLLECTIONS do
-    if collectgarbage() ~= 0 then error("heap.leaks cannot be called by a finalizer", 0) end
+    collect()
     local now = collectgarbage("count")
     if now == before then return end
     before = now
   end
 end
 
--- Of all that is there.
-local function count()
-  local stats = heap.stats {entries = true}
-  return stats.objects, stats.entries
-end
+local function count_entries() return heap.stats({objects = false, entries = true}).entries end
 
--- Is there no more than before, when the function has run n times more? What finalizers let go of
--- takes a second collection.
-local function leaves_nothing(f, n)
-  settle()
-  local objects, entries = count()
-  run(f, n)
+-- Is nothing left that was made in the runs, and are there as many entries as before? What
+-- finalizers let go of takes a second collection.
+local function is_clean(trial, entries)
   for _ = 1, 2 do
-    collectgarbage()
-    local objects_now, entries_now = count()
-    if objects_now <= objects and entries_now <= entries then return true end
+    collect()
+    if runs.young(trial) == 0 and count_entries() == entries then return true end
   end
   return false
 end
 
--- Marks that go when the variable that holds this does. It has its entries from the beginning, or
--- it would be told itself.
-local function new_marks()
-  return setmetatable({0, 0, 0, 0}, {__close = function(serials)
-    for _, serial in ipairs(serials) do runs.drop(serial) end
-  end})
-end
-
--- Calls found(a, b, c) with the snapshots between which the function ran 4 * quarter times. Each
--- quarter begins with its mark.
-local function watch(f, quarter, found)
-  local marks <close> = new_marks()
-  local function begin(i)
-    settle()
-    marks[i] = runs.mark(MARKS[i])
-  end
-  begin(1)
-  local a <close> = heap.capture()
-  run(f, quarter)
-  begin(2)
-  run(f, quarter)
-  begin(3)
-  local b <close> = heap.capture()
-  run(f, quarter)
-  begin(4)
-  run(f, quarter)
-  settle()
-  local c <close> = heap.capture()
-  return found(a.reader, b.reader, c.reader)
-end
-
--- }========================================================================================
-
--- {=== Classes ============================================================================
-
-local function objects_by_class(snapshot)
-  local objects = {}
-  for _, class in ipairs(snapshot:classes(0, "count")) do
-    objects[class.class] = (objects[class.class] or 0) + class.objects
-  end
-  return objects
-end
-
--- Objects of each class that each run leaves, wherever they are.
-local function count_classes(a, c, n)
-  local quarters, per_run = {}, {}
+-- Runs f on from `from` to `to`, with a mark behind each quarter. What finalizers make of what a
+-- quarter has left belongs to it: hence the collections, where much is left.
+local function run_quarters(f, trial, from, to)
   for quarter = 1, 4 do
-    for object in c:objects {since = MARKS[quarter], ["until"] = MARKS[quarter + 1]} do
-      local of_class = quarters[object.class] or {0, 0, 0, 0}
-      of_class[quarter] = of_class[quarter] + 1
-      quarters[object.class] = of_class
-    end
+    local done, at = from + (to - from) * (quarter - 1) // 4, from + (to - from) * quarter // 4
+    for _ = done + 1, at do f() end
+    if from >= FIRST and quarter < 4 then collect() end
+    runs.mark(trial, MARK, at)
   end
-  local before, after = objects_by_class(a), objects_by_class(c)
-  for class, of_class in pairs(quarters) do
-    if is_steady(of_class) then
-      local grown = after[class] - (before[class] or 0)
-      per_run[class] = math.min(grown, sum(of_class)) / n
-    end
-  end
-  return per_run
+end
+
+local function is_too_much(before)
+  if collectgarbage("count") - before <= MOST_KBYTES then return false end
+  settle()
+  return collectgarbage("count") - before > MOST_KBYTES
 end
 
 -- A class whose objects are left is told first; `inside`: the other leaks retain them.
-local function add_first(leaks, c, class, per_run)
+local function add_first(leaks, snapshot, class)
+  local per_run = leaks.classes[class]
+  if not per_run then return end
   for i, leak in ipairs(leaks) do
     if leak.class == class and not leak.entries then
       table.insert(leaks, 1, table.remove(leaks, i))
       return
     end
   end
-  local function left() return c:objects {class = class, since = MARKS[1]} end
+  local function left() return snapshot:objects {class = class, since = BEGIN} end
   local first = left()()
-  if not first then return end
   table.insert(leaks, 1, {per_run = per_run, inside = true, class = class, type = first.type,
-                          bytes_per_run = c:retained(left()) / leaks.runs,
+                          bytes_per_run = snapshot:retained(left()) / leaks.runs,
                           held_by = first.held_by})
 end
 
--- }========================================================================================
-
--- {=== Two views of it =====================================================================
-
--- Does a leak say that what is in this container became more?
-local function tells(leak, container)
-  local path = container.held_by
-  if leak.held_by == "key of " .. path then return true end
-  local from, to = leak.held_by:find(path, 1, true)
-  if not from then return false end
-  local step = leak.held_by:sub(to + 1)
-  return step:find("^%)?%.[%w_]+%*?$") ~= nil or step:find("^%)?%[[^%[%]]*%]%*?$") ~= nil
+local function report(trial, snapshot, f, main, now, is_last, class)
+  local leaks, classes = runs.leaks(trial, snapshot, main, f, is_last)
+  if #leaks == 0 then return nil end
+  leaks.runs, leaks.classes = now, classes
+  if class then add_first(leaks, snapshot, class) end
+  return leaks
 end
 
--- Containers that are older than the runs and got entries in each half of them, which are no
--- objects that are told of already.
-local function add_entries(leaks, a, b, c, n)
-  local n_objects = #leaks
-  for _, grown in ipairs(a:diff(b, c).grown) do
-    local before, between, after = table.unpack(grown.entries)
-    local told = not is_steady({between - before, after - between})
-                 or after - before < LEAST_ENTRIES * n
-    for i = 1, n_objects do told = told or tells(leaks[i], grown) end
-    if not told then
-      leaks[#leaks + 1] = {per_run = (after - before) / n, entries = true, class = grown.class,
-                           type = "table", held_by = grown.held_by, fingerprint = grown.fingerprint}
+-- How often `most` is to be halved for the first look at what f leaves.
+local function halvings_of(most)
+  local n = 0
+  while most >> n >= 2 * LEAST_RUNS do n = n + 1 end
+  return n
+end
+
+-- Runs f and counts, twice as often each time, until it is known what it leaves; returns the leaks.
+local function watch(f, most, main, class)
+  local trial <close> = runs.trial()
+  collect()
+  local kbytes, entries, done, counted = collectgarbage("count"), count_entries(), 0, nil
+  local first <close> = heap.capture()
+  runs.mark(trial, BEGIN, 0)
+  for halvings = halvings_of(most), 0, -1 do
+    local now = most >> halvings
+    run_quarters(f, trial, done, now)
+    done = now
+    local is_last = halvings == 0 or is_too_much(kbytes)
+    if is_last or now >= FIRST then
+      if not counted and is_clean(trial, entries) then return nil end
+      settle()
+      local capture <close> = heap.capture()
+      if not counted then runs.add(trial, first.reader, main, f, 0, 0) end
+      runs.add(trial, capture.reader, main, f, counted or 0, now)
+      counted = now
+      local verdict = runs.verdict(trial)
+      if verdict == "nothing" then return nil end
+      if verdict == "certain" or is_last then
+        return report(trial, capture.reader, f, main, now, is_last, class)
+      end
     end
   end
-end
-
--- Of what the function itself holds, as an upvalue, another path says more, if there is one; so the
--- snapshots are analysed without it first. What only it holds is what there are more of with it.
-local function report(a, b, c, f, main, n, class)
-  local without = {f}
-  runs.analyse(a, main, without)
-  runs.analyse(c, main, without)
-  local counts = {}
-  local leaks, known, left = leak_groups.find(a, c, MARKS, n, counts), {}, {}
-  for _, leak in ipairs(leaks) do
-    known[leak.fingerprint] = true
-    left[leak.class] = (left[leak.class] or 0) + leak.per_run
-  end
-  runs.analyse(a)
-  runs.analyse(c)
-  local all = leak_groups.find(a, c, MARKS, n, counts)
-  for _, leak in ipairs(all) do left[leak.class] = (left[leak.class] or 0) - leak.per_run end
-  for _, leak in ipairs(all) do
-    if not known[leak.fingerprint] and left[leak.class] < 0 then leaks[#leaks + 1] = leak end
-  end
-  table.sort(leaks, function(x, y)
-    if x.bytes_per_run ~= y.bytes_per_run then return x.bytes_per_run > y.bytes_per_run end
-    return x.held_by < y.held_by
-  end)
-  add_entries(leaks, a, b, c, n)
-  if #leaks == 0 then return nil end
-  leaks.runs, leaks.classes = n, count_classes(a, c, n)
-  if leaks.classes[class] then add_first(leaks, c, class, leaks.classes[class]) end
-  return leaks
 end
 
 -- }========================================================================================
@@ -266,8 +197,8 @@ local report_kind = {__name = "heap.leaks", __tostring = tell}
 -- }========================================================================================
 
 ---@class heap.leaks.options
----@field runs? integer how often f is run to be watched. Default 20
----@field warm_up? integer and before that. Default 5; more where a cache has to fill up first
+---@field runs? integer how often f is run at most. Default 8192
+---@field warm_up? integer and before that. Default 5
 
 local function option(options, name, default, least)
   local value = options[name]
@@ -292,7 +223,7 @@ local function read(f, options)
       error(("heap.leaks: there is no option '%s'; they are 'runs' and 'warm_up'"):format(name), 3)
     end
   end
-  return option(options, "runs", RUNS, 2), option(options, "warm_up", WARM_UP, 0)
+  return option(options, "runs", RUNS, LEAST_RUNS), option(options, "warm_up", WARM_UP, 0)
 end
 
 ---Runs f and tells what it leaves behind; nil if that is nothing.
@@ -301,13 +232,9 @@ end
 ---@param class? string told first, also where other objects that are left retain its objects
 ---@return heap.leaks?
 local function leaks(f, options, class)
-  local n, warm_up = read(f, options)
-  local quarter = (n + 1) // 2
-  run(f, warm_up)
-  if leaves_nothing(f, n) then return nil end
-  local found = watch(f, quarter, function(a, b, c)
-    return report(a, b, c, f, leaks, 4 * quarter, class)
-  end)
+  local most, warm_up = read(f, options)
+  for _ = 1, warm_up do f() end
+  local found = watch(f, most, leaks, class)
   return found and setmetatable(found, report_kind)
 end
 

@@ -300,20 +300,23 @@ function heap.since(mark, until_mark) end
 ---@return heap.new_groups
 function heap.diff(f, n) end
 
----Runs a function five times to warm up and twenty times more, and tells what each of these runs
----leaves behind; nil if that is nothing. Where something stayed, forty more runs show whether it is
----a leak: objects, or entries of older tables, that are left about evenly by all of the runs, and
----by which there are more than before; the elements of a linked list may be of many classes. What is made once, or has a bound, is none; but a cache that
----keeps more than the runs can fill looks like a leak until it is full: let more runs warm it up.
----`tostring` tells it as a table. For luassert and busted there is heap/busted.lua.
+---Runs a function five times to warm up and 512 times more, and tells what each of these runs leaves
+---behind; nil if that is nothing. Where something stayed it runs on, twice as often each time, while
+---anything grows: up to `runs` times in all (8,192), or until 128 MB are left, or what grows is
+---3,000 objects at one place, or 128 with a finalizer. A leak is what each quarter of the latest
+---runs leaves, as much in the second half of them as in the first, while nothing goes of what is
+---older: so by each call or by one in 50, in arrays as in linked lists of many classes; by one in 300
+---at random it is seen three times in four. What is made once, or has a bound that is reached in the
+---first half of the runs, is none. `tostring` tells it as a table. For luassert and busted there is
+---heap/busted.lua.
 ---
 ---    local leaks = heap.leaks(function() Session.new():close() end)
 ---    assert(not leaks, tostring(leaks))
----    print(heap.leaks(f, {warm_up = 200, runs = 50}))
+---    print(heap.leaks(f, {warm_up = 200, runs = 1000}))
 ---
 ---Errors of the function are passed on. Cost: the runs, and where nothing stayed three to five
----times a full collection; else fifty to a hundred times, 3 s for a million objects: a quarter of it
----for settling again and again, the rest for three captures, analysed with and without the function.
+---times a full collection; else twenty to fifty times, 5 s for a million objects, for up to six
+---captures and their analyses, and collections in between.
 ---@param f function
 ---@param options? heap.leaks.options
 ---@return heap.leaks?

@@ -122,27 +122,27 @@ describe("heap.busted", function()
  per run  retained  class    held by                            fingerprint
 1 object     136 B  Session  package.loaded["app"].sessions[*]  8ab23ac853]]
   end
-  check("something", "app_spec.lua:12: Expected that nothing is left behind, but " .. left_in(40))
+  check("something", "app_spec.lua:12: Expected that nothing is left behind, but " .. left_in(4096))
   check("runs", "app_spec.lua:15: sessions stay",
-        "Expected that nothing is left behind, but " .. left_in(8))
+        "Expected that nothing is left behind, but " .. left_in(4))
   check("not something",
         "app_spec.lua:14: Expected that something is left behind, but nothing is")
   check("at most none", "app_spec.lua:17: Expected that each run leaves at most 0 Session behind, "
-                        .. "but it leaves 1; " .. left_in(40))
+                        .. "but it leaves 1; " .. left_in(4096))
   check("at most inside", "app_spec.lua:18: Expected that each run leaves at most 0 Data behind, "
-                          .. "but it leaves 1; " .. left_in(40):gsub("held by", "%0     ")
+                          .. "but it leaves 1; " .. left_in(4096):gsub("held by", "%0     ")
                           :gsub("\n1 obj", [[
 
 1 object      56 B  Data     package.loaded["app"].sessions[*].data%0]])
                           :gsub("%[%*%]  ", "%0     "))
   it("tells first the class that was asked for, where others retain it", function()
     assert.matches("at most 1 Session behind, but it leaves 2; each run leaves 5 objects "
-                   .. "%(240 B in all%) behind, seen in 40 runs;\n1 of the objects retains the "
+                   .. "%(240 B in all%) behind, seen in 4096 runs;\n1 of the objects retains the "
                    .. "others\n\n[^\n]*\n2 objects +112 B +Session +upvalue o[^\n]*\n"
                    .. " 1 object +240 B +function", told["inside others"])
   end)
   check("more than", "app_spec.lua:19: Expected that each run leaves more than 2 Session behind, "
-                     .. "but it leaves 1; " .. left_in(40))
+                     .. "but it leaves 1; " .. left_in(4096))
 
   check("not held", "app_spec.lua:23: Expected not to be collected, but it is")
   it("tells what holds an object that was not collected", function()

@@ -56,20 +56,21 @@ return {
       local one = {next = ring, prev = ring.prev}
       ring.prev.next, ring.prev = one, one
     end]]},
-  {"a linked list of two shapes", class = "^{a, next}, {b, next}$", held = "^_G.shapes$", code = [[
+  {"a linked list of two shapes", class = "^{a, next}, {b, next}$", held = "^_G.shapes", code = [[
     local n = 0
     return function()
       n = n + 1
       shapes = n % 2 == 0 and {next = shapes, a = 1} or {next = shapes, b = 1}
     end]]},
-  {"a linked list of three classes", class = "^[ABC], [ABC], [ABC]$", held = "^_G.queue$", code = [[
+  {"a linked list of three classes", class = "^[ABC], [ABC] and 1 more$", held = "^_G.queue",
+   code = [[
     local kinds, n = {{__name = "A"}, {__name = "B"}, {__name = "C"}}, 0
     return function() n = n + 1 queue = setmetatable({next = queue}, kinds[n % 3 + 1]) end]]},
-  {"a linked list of twelve classes", class = "^Message%*$", held = "^_G.inbox$", code = [[
+  {"a linked list of twelve classes", class = "^Message%*$", held = "^_G.inbox", code = [[
     local kinds, n = {}, 0
     for i = 1, 12 do kinds[i] = {__name = "Message" .. i} end
     return function() n = n + 1 inbox = setmetatable({next = inbox}, kinds[n % 12 + 1]) end]]},
-  {"a linked list of any of two classes", class = "^[AB], [AB]$", held = "^_G.mixed$", code = [[
+  {"a linked list of any of two classes", class = "^[AB], [AB]$", held = "^_G.mixed", code = [[
     local kinds = {{__name = "A"}, {__name = "B"}}
     return function() mixed = setmetatable({next = mixed}, kinds[math.random(2)]) end]]},
   {"a linked list of two classes, at its tail", class = "^[AB], [AB]$", held = "^_G.jobs.next",
@@ -82,7 +83,7 @@ return {
       last.next = setmetatable({}, kinds[n % 2 + 1])
       last = last.next
     end]]},
-  {"a list of two classes, linked both ways", class = "^[AB], [AB]$", held = "^_G.recent$",
+  {"a list of two classes, linked both ways", class = "^[AB], [AB]$", held = "^_G.recent",
    code = [[
     local kinds, n = {{__name = "A"}, {__name = "B"}}, 0
     return function()
@@ -102,26 +103,24 @@ return {
       if deque.head then deque.head.prev = one else deque.tail = one end
       deque.head = one
     end]]},
-  {"a history of two classes", class = "^Delete, Insert$", held = "^_G.doc.undo$", code = [[
+  {"a history of two classes", class = "^Delete, Insert$", held = "^_G.doc.undo", code = [[
     local Insert, Delete, n = {__name = "Insert"}, {__name = "Delete"}, 0
     doc = {}
     return function()
       n = n + 1
       doc.undo = setmetatable({prev = doc.undo}, n % 2 == 0 and Insert or Delete)
     end]]},
-  {"a linked list with a field for each", class = "^{f%*, next}, string$", held = "^_G.fields$",
-   per_run = 2, code = [[
+  {"a linked list with a field for each", class = "^{f%*, next}$", held = "^_G.fields", code = [[
     local n = 0
     return function() n = n + 1 fields = {next = fields, ["f" .. n] = 1} end]]},
-  {"a configuration above another", class = "^{__index}, {opt%*}, string$", held = "^_G.config$",
-   per_run = 3, code = [[
+  {"a configuration above another", class = "^{opt%*}$", held = "^_G.config", code = [[
     local n = 0
     config = {}
     return function()
       n = n + 1
       config = setmetatable({["opt" .. n] = n}, {__index = config})
     end]]},
-  {"a list of two classes, beside what is made anew", class = "^[AB], [AB]$", held = "^_G.trail$",
+  {"a list of two classes, beside what is made anew", class = "^[AB], [AB]$", held = "^_G.trail",
    code = [[
     local kinds, n = {{__name = "A"}, {__name = "B"}}, 0
     return function()
@@ -336,4 +335,119 @@ return {
     app = {ui = {events = {click = {}}}}
     local click = app.ui.events.click
     return function() click[#click + 1] = function() end end]]},
+  {"in one of fifty calls", class = "^Rare$", held = "^_G.rare%[%*%]$", per_run = 1 / 50, code = [[
+    local Rare = {__name = "Rare"}
+    local n, cache = 0, require "tests.lua.leaks.bounded".lru(300)
+    rare = {}
+    return function()
+      n = n + 1
+      cache(n % 700)
+      if n % 50 == 17 then rare[#rare + 1] = setmetatable({}, Rare) end
+    end]]},
+  {"in one of fifty calls, at the head of a chain", class = "^{next}$",
+   held = "^_G.unfinished.next", per_run = 1 / 50, code = [[
+    local n, ring = 0, {}
+    return function()
+      n = n + 1
+      ring[n % 300] = {n}
+      if n % 50 == 17 then unfinished = {next = unfinished} end
+    end]]},
+  {"in one of ten calls, at the heads of several chains", class = "^Job$",
+   held = "^_G.jobs%[%*%].previous", per_run = 1 / 10, code = [[
+    local Job = {__name = "Job"}
+    local n = 0
+    jobs = {}
+    for i = 1, 5 do jobs["job" .. i] = setmetatable({}, Job) end
+    return function()
+      n = n + 1
+      local name = "job" .. n // 10 % 5 + 1
+      if n % 10 == 4 then jobs[name] = setmetatable({previous = jobs[name]}, Job) end
+    end]]},
+  {"in one of ten calls, by chance", class = "^Session$", held = "^_G.open_ones%[%*%]$",
+   per_run = 1 / 10, code = [[
+    local Session, random = {__name = "Session"}, require "tests.lua.leaks.bounded".random(5)
+    local n = 0
+    open_ones = {}
+    return function()
+      n = n + 1
+      open_ones[n] = setmetatable({}, Session)
+      if random(10) ~= 1 then open_ones[n] = nil end
+    end]]},
+  {"nodes that are left in a list that is linked both ways", class = "^{key, newer, older}$",
+   held = "^_G.thumbs", per_run = 1 / 10, code = [[
+    local n = 0
+    thumbs = {map = {}, newest = {key = 0}}
+    local function unlink(node)
+      if node.newer then node.newer.older = node.older else thumbs.newest = node.older end
+      if node.older then node.older.newer = node.newer end
+      node.newer, node.older = nil, nil
+    end
+    local function push(node)
+      node.older, thumbs.newest.newer = thumbs.newest, node
+      thumbs.newest = node
+    end
+    return function()
+      n = n + 1
+      local key = n % 300
+      local node = thumbs.map[key]
+      if node and n % 10 ~= 0 then unlink(node) else node = {key = key} end
+      thumbs.map[key] = node
+      push(node)
+    end]]},
+  {"beside a cache of two generations", class = "^Request$", held = "^_G.requests%[%*%]$", code = [[
+    local Request, cache = {__name = "Request"}, require "tests.lua.leaks.bounded".generations(150)
+    local n = 0
+    requests = {}
+    return function()
+      n = n + 1
+      requests[n] = setmetatable({}, Request)
+      cache(n)
+    end]]},
+  {"beside others of its class and place that go", class = "^Timer$", held = "^_G.timers%[%*%]$",
+   per_run = 1 / 10, code = [[
+    local Timer = {__name = "Timer"}
+    local n = 0
+    timers = {}
+    return function()
+      n = n + 1
+      timers[n] = setmetatable({cancelled = n % 10 == 0}, Timer)
+      if timers[n - 30] and not timers[n - 30].cancelled then timers[n - 30] = nil end
+    end]]},
+  {"in a second index, while the first lets it live for a time", class = "^Visit$",
+   held = "^_G.visits.by_user%[%*%]%[%*%]$", code = [[
+    local Visit = {__name = "Visit"}
+    local n = 0
+    visits = {by_id = {}, by_user = {}}
+    return function()
+      n = n + 1
+      local visit, user = setmetatable({}, Visit), "user" .. n * 7 % 150
+      visits.by_id[n], visits.by_id[n - 100] = visit, nil
+      local list = visits.by_user[user] or {}
+      visits.by_user[user] = list
+      list[#list + 1] = visit
+    end]]},
+  {"two closures that share what they hold", class = "^Conn$", held = "_G.bus.data%[%*%]",
+   per_run = 1 / 10, code = [[
+    local Conn = {__name = "Conn"}
+    local n = 0
+    bus = {data = {}, close = {}}
+    return function()
+      n = n + 1
+      local self = setmetatable({buffer = {}}, Conn)
+      bus.data[n] = function() return self.buffer end
+      bus.close[n] = function() self.buffer = nil end
+      if n % 10 ~= 0 then bus.data[n], bus.close[n] = nil, nil end
+    end]]},
+  {"a queue that is emptied too slowly", entries = "", held = "^_G.backlog$", per_run = 1 / 50,
+   code = [[
+    local n, first = 0, 1
+    backlog = {}
+    return function()
+      n = n + 1
+      backlog[n] = {n}
+      if n % 50 ~= 3 then
+        backlog[first] = nil
+        first = first + 1
+      end
+    end]]},
 }

@@ -1,5 +1,5 @@
 -- quiet.lua - functions that keep something and leak nothing: what they keep has a bound, is made
--- once, or goes later. The code returns the function, and options where it needs any.
+-- once, or goes later. The code returns the function.
 
 return {
   {"a cache that fills up", [[
@@ -18,7 +18,7 @@ return {
       cache["key" .. n] = {n}
       order[#order + 1] = "key" .. n
       if #order > 100 then cache[table.remove(order, 1)] = nil end
-    end, {warm_up = 101}]]},
+    end]]},
   {"two generations", [[
     local young, old, n = {}, {}, 0
     return function()
@@ -211,4 +211,67 @@ return {
   {"a metatable changed", [[
     local object = {}
     return function() setmetatable(object, {__index = {}}) end]]},
+  {"a cache of a thousand that fills up, and drops what is least used", [[
+    local n, cache = 0, require "tests.lua.leaks.bounded".lru(1000)
+    return function() n = n + 1 cache(n) end]]},
+  {"a cache of two thousand, of keys that come by chance", [[
+    local bounded = require "tests.lua.leaks.bounded"
+    local cache, random = bounded.lru(2000), bounded.random(9)
+    return function() cache(random(4000)) end]]},
+  {"a cache that drops what it drops by chance", [[
+    local bounded = require "tests.lua.leaks.bounded"
+    local random = bounded.random(3)
+    local cache = bounded.random_eviction(1500, random)
+    return function() cache(random(6000)) end]]},
+  {"two generations of two hundred", [[
+    local n, cache = 0, require "tests.lua.leaks.bounded".generations(200)
+    return function() n = n + 1 cache(n) end]]},
+  {"sessions that live for four hundred calls", [[
+    local n, sessions = 0, {}
+    return function()
+      n = n + 1
+      sessions["s" .. n] = {n, cart = {n}}
+      sessions["s" .. n - 400] = nil
+    end]]},
+  {"a list that is cut from three hundred to two hundred", [[
+    local kinds, n, depth = {{__name = "Insert"}, {__name = "Delete"}}, 0, 0
+    return function()
+      n, depth = n + 1, depth + 1
+      undo = setmetatable({prev = undo, text = "t" .. n}, kinds[n % 2 + 1])
+      if depth < 300 then return end
+      local at = undo
+      for _ = 1, 199 do at = at.prev end
+      at.prev, depth = nil, 200
+    end]]},
+  {"a ring that is filled slowly", [[
+    local n, ring = 0, {}
+    return function()
+      n = n + 1
+      if n % 23 == 0 then ring[n // 23 % 50] = {sql = "select " .. n} end
+    end]]},
+  {"texts of a language, loaded when it is first asked for", [[
+    local random, loaded = require "tests.lua.leaks.bounded".random(11), {}
+    local function load(language)
+      local texts = {}
+      for i = 1, 40 do texts["key" .. i] = language .. " text " .. i end
+      return texts
+    end
+    return function()
+      local language = 20 * 1000 // random(20 * 1000) % 40
+      loaded[language] = loaded[language] or load(language)
+    end]]},
+  {"a queue that fills and empties", [[
+    local queue, up, n = {}, true, 0
+    return function()
+      n = n + 1
+      queue[#queue + (up and 1 or 0)] = up and {n} or nil
+      if #queue == 700 then up = false elseif #queue == 0 then up = true end
+    end]]},
+  {"a batch that is begun anew each thousand calls", [[
+    local n, batch = 0, {}
+    return function()
+      n = n + 1
+      if n % 1000 < 300 then batch[#batch + 1] = {n, "b" .. n} end
+      if n % 1000 == 999 then batch = {} end
+    end]]},
 }

@@ -1,0 +1,402 @@
+/*
+** trial_leaks.c - what is told of the rows of a trial that leak (see trial.h).
+**
+** What leaks may retain more that leaks: so of all that was made in the latest runs, and is in such
+** a row or retained by what is, the topmost objects are told, as of a comparison of snapshots. What
+** hangs at one path is one leak, of whatever classes it is, and so is what was found by the
+** beginning of its path.
+*/
+#include <stdlib.h>
+#include <string.h>
+
+#include "trial.h"
+
+enum { MOST_CLASSES = 2 }; /* are named of one leak, as of a group */
+
+typedef struct telling {
+  lh_trial *trial;
+  lh_snapshot *snapshot;
+  bool again, all;
+  lh_trial_found found;
+  uint8_t *parts;
+  uint8_t *leaks; /* of each object: is it told, or retained by what is? */
+  lh_map by_key;  /* leak -> its number */
+  uint64_t *most; /* of each leak: objects of its biggest group */
+  size_t capacity, most_capacity;
+  lh_map of_class; /* leak, class -> objects */
+  lh_leaks *out;
+} telling;
+
+static const lh_trial_row *row_of(const telling *t, lh_id id) {
+  return &t->trial->rows[t->trial->row_of[id]];
+}
+
+/* Is the object of this analysis, and of the runs that are told of? */
+static bool is_asked(const telling *t, lh_id id) {
+  return t->trial->row_of[id] != LH_NO_NUMBER && row_of(t, id)->again == t->again &&
+         lh_is_reachable(t->snapshot, id);
+}
+
+static bool is_leak(const telling *t, lh_id id) {
+  size_t row = row_of(t, id)->key[BY_ROW];
+  return t->found.way[row] != N_WAYS && (t->all || t->found.is_certain[row]);
+}
+
+/* {=== Which objects ================================================================== */
+
+enum { UNKNOWN, NO, YES };
+
+/* Follows the dominators up to where it is known whether one of them leaks. */
+static void find_above(telling *t, lh_id id) {
+  lh_id at = id;
+  while (t->leaks[at] == UNKNOWN) at = t->snapshot->idom[at];
+  uint8_t known = t->leaks[at];
+  for (at = id; t->leaks[at] == UNKNOWN; at = t->snapshot->idom[at]) t->leaks[at] = known;
+}
+
+static bool flag_objects(telling *t) {
+  const lh_snapshot *snapshot = t->snapshot;
+  t->leaks = lh_alloc_zeroed((size_t)snapshot->n + 1, 1);
+  if (!t->leaks) return false;
+  t->leaks[LH_ROOT] = NO;
+  for (lh_id id = 1; id <= snapshot->n; id++)
+    if (is_asked(t, id) && lh_trial_is_new(t->parts[lh_epoch(snapshot, id)]) && is_leak(t, id))
+      t->leaks[id] = YES;
+  for (lh_id id = 1; id <= snapshot->n; id++)
+    if (lh_is_reachable(snapshot, id)) find_above(t, id);
+  for (lh_id id = 0; id <= snapshot->n; id++)
+    t->leaks[id] = id != LH_ROOT && t->leaks[id] == YES && lh_is_reachable(snapshot, id) &&
+                   !lh_is_own(snapshot, id) && lh_trial_is_new(t->parts[lh_epoch(snapshot, id)]);
+  return true;
+}
+
+/* }=================================================================================== */
+
+/* {=== Rows =========================================================================== */
+
+static const char *text_of(const lh_trial *trial, lh_text_id id) {
+  return id == LH_NO_NUMBER ? NULL : trial->texts.texts[id];
+}
+
+static const char *keep_text(lh_trial *trial, const char *text) {
+  return text_of(trial, lh_strings_add(&trial->texts, text, strlen(text)));
+}
+
+static const char *kept_text(lh_trial *trial, lh_text *text) {
+  return text_of(trial, lh_strings_take(&trial->texts, text));
+}
+
+static uint64_t key_of(const telling *t, const lh_trial_row *row) {
+  lh_trial_way way = t->found.way[row->key[BY_ROW]] >= BY_CLASS ? BY_BASE : BY_PATH;
+  return (uint64_t)row->key[way] << 8 | (uint64_t)row->type;
+}
+
+/* What two paths have in common, with [*] where they differ; the first, if that is no key. */
+static const char *common_path(lh_trial *trial, const char *one, const char *other) {
+  size_t first = 0, n = strlen(one), m = strlen(other), last = 0;
+  while (one[first] && one[first] == other[first]) first++;
+  while (last < n - first && last < m - first && one[n - last - 1] == other[m - last - 1]) last++;
+  const char *end = strchr(one + n - last, ']');
+  while (first > 0 && one[first] != '[') first--;
+  if (!end || one[first] != '[') return one;
+  lh_text text = {0};
+  lh_text_add(&text, one, first + 1);
+  lh_text_add(&text, "*", 1);
+  lh_text_string(&text, end);
+  return kept_text(trial, &text);
+}
+
+/* A string that is the key of a leak goes with that. The leak's object, or LH_NO_OBJECT. */
+static lh_id value_under(const telling *t, lh_id key) {
+  const lh_snapshot *snapshot = t->snapshot;
+  lh_id table = snapshot->parent[key];
+  lh_edges it;
+  lh_value at, value;
+  if (lh_type_of(snapshot, key) != LH_TYPE_STRING || lh_type_of(snapshot, table) != LH_TYPE_TABLE)
+    return LH_NO_OBJECT;
+  for (lh_entries_begin(snapshot, table, &it); lh_entries_next(&it, &at, &value);)
+    if (at.kind == LH_VALUE_OBJECT && at.as.object == key)
+      return value.kind == LH_VALUE_OBJECT && t->leaks[value.as.object] ? value.as.object
+                                                                        : LH_NO_OBJECT;
+  return LH_NO_OBJECT;
+}
+
+/* By its path, and what else holds it. */
+static const char *told_path(lh_trial *trial, const lh_diff_group *group) {
+  lh_text text = {0};
+  if (!group->also_held_by) return keep_text(trial, group->held_by);
+  lh_text_format(&text, "%s and %s", group->held_by, group->also_held_by);
+  return kept_text(trial, &text);
+}
+
+/* The leak of a group: what hangs at one path. False: out of memory. */
+static bool add_group(telling *t, const lh_diff_group *group) {
+  lh_id value = value_under(t, group->example);
+  const lh_trial_row *row = row_of(t, value == LH_NO_OBJECT ? group->example : value);
+  lh_leaks *out = t->out;
+  uint32_t *known = lh_map_at(&t->by_key, key_of(t, row));
+  if (!known) return false;
+  if (*known == LH_NO_NUMBER) {
+    if (!lh_grow(&out->rows, out->n_rows, &t->capacity, sizeof *out->rows) ||
+        !lh_grow(&t->most, out->n_rows, &t->most_capacity, sizeof *t->most))
+      return false;
+    out->rows[out->n_rows] = (lh_leak){.type = row->type, .runs = lh_trial_runs(&t->trial->step)};
+    t->most[out->n_rows] = 0;
+    *known = (uint32_t)out->n_rows++;
+  }
+  lh_leak *leak = &out->rows[*known];
+  leak->new_objects += group->new_objects;
+  leak->new_bytes += group->new_bytes;
+  if (value != LH_NO_OBJECT) return true;
+  if (group->objects > t->most[*known]) {
+    memcpy(leak->fingerprint, group->fingerprint, sizeof leak->fingerprint);
+    if (t->most[*known] != 1 || group->objects != 1) leak->held_by = told_path(t->trial, group);
+    t->most[*known] = group->objects;
+  } else if (group->objects == 1 && t->most[*known] == 1) {
+    leak->held_by = common_path(t->trial, leak->held_by, group->held_by);
+  }
+  return t->most[*known] == 0 || leak->held_by != NULL;
+}
+
+/* Counts an object with the leak whose path it has. */
+static bool add_object(telling *t, lh_id id) {
+  const lh_trial_row *row = row_of(t, id);
+  if (!is_leak(t, id)) return true;
+  uint32_t leak = lh_map_get(&t->by_key, key_of(t, row));
+  if (leak == LH_NO_NUMBER) return true;
+  t->out->rows[leak].objects++;
+  return lh_map_count(&t->of_class, (uint64_t)leak << 32 | lh_class_of(t->snapshot, id));
+}
+
+static int compare_leaks(const void *left, const void *right) {
+  const lh_leak *a = left, *b = right;
+  if (a->new_bytes != b->new_bytes) return a->new_bytes > b->new_bytes ? -1 : 1;
+  return strcmp(a->held_by, b->held_by);
+}
+
+/* }=================================================================================== */
+
+/* {=== Names of classes =============================================================== */
+
+typedef struct part_of_leak {
+  uint32_t leak;
+  lh_type type;
+  lh_text_id folded; /* its class without numbers: classes that differ in these are one */
+  const char *name;
+  uint64_t objects;
+} part_of_leak;
+
+static int compare_classes(const void *left, const void *right) {
+  const part_of_leak *a = left, *b = right;
+  if (a->leak != b->leak) return a->leak < b->leak ? -1 : 1;
+  if (a->folded != b->folded) return a->folded < b->folded ? -1 : 1;
+  return strcmp(a->name, b->name);
+}
+
+/* The most frequent first, strings behind the others. */
+static int compare_parts(const void *left, const void *right) {
+  const part_of_leak *a = left, *b = right;
+  if (a->leak != b->leak) return a->leak < b->leak ? -1 : 1;
+  if ((a->type == LH_TYPE_STRING) != (b->type == LH_TYPE_STRING))
+    return a->type == LH_TYPE_STRING ? 1 : -1;
+  if (a->objects != b->objects) return a->objects > b->objects ? -1 : 1;
+  return strcmp(a->name, b->name);
+}
+
+static const char *join(lh_trial *trial, const part_of_leak *parts, size_t n) {
+  lh_text text = {0};
+  for (size_t i = 0; i < n && i < MOST_CLASSES; i++) {
+    if (i > 0) lh_text_add(&text, ", ", 2);
+    lh_text_string(&text, parts[i].name);
+  }
+  if (n > MOST_CLASSES) lh_text_format(&text, " and %zu more", n - MOST_CLASSES);
+  return kept_text(trial, &text);
+}
+
+/* The classes of each leak, those that differ in numbers as one. Returns how many there are. */
+static size_t merge_classes(lh_trial *trial, part_of_leak *parts, size_t n) {
+  size_t n_merged = 0;
+  if (n > 1) qsort(parts, n, sizeof *parts, compare_classes);
+  for (size_t i = 0; i < n; i++) {
+    part_of_leak *last = n_merged > 0 ? &parts[n_merged - 1] : NULL;
+    if (!last || last->leak != parts[i].leak || last->folded != parts[i].folded) {
+      parts[n_merged++] = parts[i];
+      continue;
+    }
+    last->objects += parts[i].objects;
+    last->name = trial->texts.texts[last->folded];
+  }
+  if (n_merged > 1) qsort(parts, n_merged, sizeof *parts, compare_parts);
+  return n_merged;
+}
+
+static bool name_classes(telling *t) {
+  size_t n = t->of_class.n;
+  part_of_leak *parts = lh_alloc(n, sizeof *parts);
+  bool ok = parts != NULL;
+  for (size_t i = 0; ok && i < n; i++) {
+    const lh_class *class = lh_class_at(t->snapshot, (uint32_t)t->of_class.keys[i]);
+    parts[i] = (part_of_leak){.leak = (uint32_t)(t->of_class.keys[i] >> 32),
+                              .type = class->type,
+                              .folded = lh_trial_fold(t->trial, class->name),
+                              .name = class->name,
+                              .objects = t->of_class.values[i]};
+    ok = parts[i].folded != LH_NO_NUMBER;
+  }
+  if (ok) n = merge_classes(t->trial, parts, n);
+  for (size_t from = 0, to; ok && from < n; from = to) {
+    for (to = from; to < n && parts[to].leak == parts[from].leak;) to++;
+    lh_leak *leak = &t->out->rows[parts[from].leak];
+    leak->class_name = join(t->trial, &parts[from], to - from);
+    ok = leak->class_name != NULL;
+  }
+  lh_free(parts);
+  return ok;
+}
+
+static bool count_classes(telling *t) {
+  const lh_snapshot *snapshot = t->snapshot;
+  lh_map objects = {0};
+  bool ok = true;
+  for (lh_id id = 1; ok && id <= snapshot->n; id++)
+    if (t->leaks[id]) ok = lh_map_count(&objects, lh_class_of(snapshot, id));
+  t->out->classes = ok ? lh_alloc(objects.n, sizeof *t->out->classes) : NULL;
+  ok = t->out->classes != NULL;
+  for (size_t i = 0; ok && i < objects.n; i++) {
+    const char *name = lh_class_at(snapshot, (uint32_t)objects.keys[i])->name;
+    lh_text_id id = lh_strings_add(&t->trial->texts, name, strlen(name));
+    ok = id != LH_NO_NUMBER;
+    if (ok)
+      t->out->classes[t->out->n_classes++] =
+          (lh_leaked_class){t->trial->texts.texts[id], objects.values[i]};
+  }
+  lh_map_free(&objects);
+  return ok;
+}
+
+/* }=================================================================================== */
+
+/* {=== Entries ======================================================================== */
+
+/* Do leaks that are told of hang in this table? */
+static bool has_leaks(const telling *t, lh_id table) {
+  const lh_snapshot *snapshot = t->snapshot;
+  for (uint32_t e = snapshot->first_edge[table]; e < snapshot->first_edge[table + 1]; e++)
+    if (t->leaks[snapshot->edge[e]]) return true;
+  return false;
+}
+
+static bool has_growing_entries(const telling *t, lh_id id) {
+  return is_asked(t, id) && lh_type_of(t->snapshot, id) == LH_TYPE_TABLE &&
+         t->parts[lh_epoch(t->snapshot, id)] == BEFORE &&
+         t->found.entries_grow[row_of(t, id)->key[BY_ROW]];
+}
+
+/* Flags the tables that have ever more entries, but for those of a path that says so already. */
+static bool flag_tables(telling *t, uint8_t *flags) {
+  lh_map told = {0};
+  bool ok = true;
+  for (lh_id id = 1; ok && id <= t->snapshot->n; id++)
+    if (has_growing_entries(t, id) && has_leaks(t, id))
+      ok = lh_map_count(&told, row_of(t, id)->key[BY_PATH]);
+  for (lh_id id = 1; ok && id <= t->snapshot->n; id++)
+    flags[id] = has_growing_entries(t, id) &&
+                lh_map_get(&told, row_of(t, id)->key[BY_PATH]) == LH_NO_NUMBER;
+  lh_map_free(&told);
+  return ok;
+}
+
+/* The tables of one path are one row, that of the biggest group. */
+static bool add_tables(telling *t, const lh_diff_group *group) {
+  lh_trial *trial = t->trial;
+  const lh_trial_row *row = row_of(t, group->example);
+  uint32_t *known = lh_map_at(&t->by_key, (uint64_t)row->key[BY_PATH] << 8 | UINT8_MAX);
+  if (!known || *known != LH_NO_NUMBER) return known != NULL;
+  lh_leaks *out = t->out;
+  if (!lh_grow(&out->rows, out->n_rows, &t->capacity, sizeof *out->rows)) return false;
+  lh_leak *leak = &out->rows[out->n_rows];
+  *known = (uint32_t)out->n_rows++;
+  *leak = (lh_leak){.type = LH_TYPE_TABLE,
+                    .entries = true,
+                    .held_by = keep_text(trial, group->held_by),
+                    .class_name = keep_text(trial, group->class_name),
+                    .runs = trial->runs_at[0] - trial->runs_at[1]};
+  if (!leak->held_by || !leak->class_name) return false;
+  memcpy(leak->fingerprint, group->fingerprint, sizeof leak->fingerprint);
+  for (size_t i = 0; i < trial->n_rows; i++) {
+    const lh_trial_row *same = &trial->rows[i];
+    if (same->key[BY_PATH] != row->key[BY_PATH] || same->type != LH_TYPE_TABLE) continue;
+    leak->objects += same->counts.entries[0] - same->counts.entries[1];
+  }
+  return true;
+}
+
+/* }=================================================================================== */
+
+/* Adds the groups that the flagged objects are, each by `add`. */
+static int add_groups(telling *t, const uint8_t *flags,
+                      bool (*add)(telling *t, const lh_diff_group *group), lh_error *error) {
+  lh_whole_diff *whole = lh_alloc_zeroed(1, sizeof *whole);
+  if (!whole) return lh_fail_memory(error, "telling what leaks");
+  int code = lh_diff_groups(t->snapshot, flags, whole, error);
+  for (size_t i = 0; code == LH_OK && i < whole->visible.n_groups; i++)
+    if (!add(t, &whole->visible.groups[i])) code = lh_fail_memory(error, "telling what leaks");
+  lh_diff_free(&whole->visible);
+  return code;
+}
+
+/* Of what is mostly inside of other leaks these tell. */
+static void drop_inner(lh_leaks *out) {
+  size_t n = 0;
+  for (size_t i = 0; i < out->n_rows; i++) {
+    const lh_leak *leak = &out->rows[i];
+    if (leak->objects > 0 && leak->new_objects >= leak->objects / 2) out->rows[n++] = *leak;
+  }
+  out->n_rows = n;
+}
+
+static int tell_objects(telling *t, lh_error *error) {
+  if (!flag_objects(t)) return lh_fail_memory(error, "telling what leaks");
+  int code = add_groups(t, t->leaks, add_group, error);
+  bool ok = true;
+  for (lh_id id = 1; code == LH_OK && ok && id <= t->snapshot->n; id++)
+    if (t->leaks[id]) ok = add_object(t, id);
+  ok = ok && (code != LH_OK || (name_classes(t) && count_classes(t)));
+  if (code == LH_OK && ok) drop_inner(t->out);
+  return ok ? code : lh_fail_memory(error, "telling what leaks");
+}
+
+static int tell_entries(telling *t, lh_error *error) {
+  uint8_t *flags = lh_alloc_zeroed((size_t)t->snapshot->n + 1, 1);
+  bool ok = flags && flag_tables(t, flags);
+  int code =
+      ok ? add_groups(t, flags, add_tables, error) : lh_fail_memory(error, "telling what leaks");
+  lh_free(flags);
+  return code;
+}
+
+int lh_trial_leaks(lh_trial *trial, lh_snapshot *snapshot, bool again, bool all, lh_leaks *leaks,
+                   lh_error *error) {
+  telling t = {.trial = trial, .snapshot = snapshot, .again = again, .all = all, .out = leaks};
+  *leaks = (lh_leaks){.runs = lh_trial_runs(&trial->step)};
+  if (trial->n_objects != snapshot->n)
+    return lh_fail(error, LH_EARGUMENT, "leaks are told of the latest snapshot only");
+  t.parts = lh_trial_parts(&trial->step, snapshot);
+  bool ok = t.parts && lh_trial_find(trial, &t.found);
+  int code = ok ? tell_objects(&t, error) : lh_fail_memory(error, "telling what leaks");
+  if (code == LH_OK) code = tell_entries(&t, error);
+  if (code == LH_OK && leaks->n_rows > 1)
+    qsort(leaks->rows, leaks->n_rows, sizeof *leaks->rows, compare_leaks);
+  if (ok) lh_trial_found_free(&t.found);
+  lh_map_free(&t.by_key);
+  lh_map_free(&t.of_class);
+  lh_free(t.parts);
+  lh_free(t.leaks);
+  lh_free(t.most);
+  if (code != LH_OK) {
+    lh_free(leaks->rows);
+    lh_free(leaks->classes);
+    *leaks = (lh_leaks){0};
+  }
+  return code;
+}
