@@ -368,6 +368,7 @@ static void namer_free(lh_namer *namer) {
   lh_map_free(&namer->given);
   lh_free(namer->module_names);
   lh_map_free(&namer->nested);
+  lh_map_free(&namer->around);
   lh_strings_free(&namer->key_sets);
   lh_map_free(&namer->shapes);
 }

@@ -2,9 +2,11 @@
 ** contents.c - what plain collections hold: array of Listener, map[string] of {id, name}.
 **
 ** Runs when each object has a class, over the collections only, and looks at the first 16 values of
-** each. Where all have one class, that is what it holds; where they are of several but all tables,
-** it holds table; otherwise its name stays as it is. A collection in a collection is told by its
-** kind only (array of arrays): nothing nests, and the order of the objects does not matter.
+** each. Where all have one class, that is what it holds; where they are of several that have names,
+** such as Insert and Delete, these are told, of more than two those of which there are most; where
+** they are all tables, it holds table; otherwise its name stays as it is. A collection in a
+** collection is told by its kind only (array of arrays): nothing nests, and the order of the objects
+** does not matter.
 */
 #include "names.h"
 
@@ -67,15 +69,62 @@ static content common(const describer *d, content a, content b) {
   return (content){LH_NO_NUMBER, LH_TYPE_ROOT};
 }
 
+/* The classes of values, while all of them have names that somebody gave them. */
+typedef struct named {
+  uint32_t classes[SAMPLED];
+  size_t n;
+  bool all;
+} named;
+
+static void note_class(const describer *d, named *seen, lh_value value) {
+  const lh_classes *classes = d->namer->classes;
+  bool is_object = value.kind == LH_VALUE_OBJECT;
+  uint32_t class_index = is_object ? classes->of[value.as.object] : UINT32_MAX;
+  const lh_class_entry *entry = class_index != UINT32_MAX ? &classes->list[class_index] : NULL;
+  seen->all = seen->all && entry && entry->specific && entry->fields == LH_NO_NUMBER &&
+              (entry->visible.type == LH_TYPE_TABLE || entry->visible.type == LH_TYPE_USERDATA);
+  for (size_t i = 0; seen->all && i < seen->n; i++)
+    if (seen->classes[i] == class_index) return;
+  if (seen->all) seen->classes[seen->n++] = class_index;
+}
+
+/* Takes out the class of which there are most. */
+static const char *take_most(const describer *d, named *seen) {
+  const lh_class_entry *list = d->namer->classes->list;
+  size_t best = 0;
+  for (size_t i = 1; i < seen->n; i++) {
+    const lh_class *a = &list[seen->classes[i]].visible, *b = &list[seen->classes[best]].visible;
+    if (a->objects > b->objects || (a->objects == b->objects && strcmp(a->name, b->name) < 0))
+      best = i;
+  }
+  const char *name = list[seen->classes[best]].visible.name;
+  seen->classes[best] = seen->classes[--seen->n];
+  return name;
+}
+
+/* "Delete, Insert", in the order of the alphabet: so it is the same in the next snapshot; "Delete,
+** Insert and more". */
+static lh_text_id name_several(const describer *d, named *seen) {
+  const char *first = take_most(d, seen), *second = take_most(d, seen);
+  bool in_order = strcmp(first, second) < 0;
+  lh_text text = {0};
+  lh_text_format(&text, "%s, %s%s", in_order ? first : second, in_order ? second : first,
+                 seen->n > 0 ? " and more" : "");
+  return lh_namer_text(d->namer, &text);
+}
+
 static lh_text_id contents_of(const describer *d, lh_id table) {
   content all = nothing;
+  named seen = {.all = true};
   lh_edges it;
   lh_value key, value;
   lh_entries_begin(d->namer->snapshot, table, &it);
   for (int i = 0; i < SAMPLED && all.type != LH_TYPE_ROOT && lh_entries_next(&it, &key, &value);
-       i++)
+       i++) {
     all = common(d, all, content_of(d, value));
-  return all.name;
+    note_class(d, &seen, value);
+  }
+  return seen.all && seen.n > 1 ? name_several(d, &seen) : all.name;
 }
 
 static uint32_t make_class(lh_namer *namer, uint32_t plain, lh_text_id contents) {

@@ -9,6 +9,12 @@
 
 #include <string.h>
 
+static void put(lh_namer *namer, lh_map *map, lh_id key, lh_id value) {
+  uint32_t *at = lh_map_at(map, key);
+  if (at) *at = value;
+  namer->failed |= !at;
+}
+
 void lh_collect_nested_names(lh_namer *namer) {
   const lh_snapshot *snapshot = namer->snapshot;
   for (lh_id id = 1; id <= snapshot->n && !namer->failed; id++) {
@@ -19,14 +25,10 @@ void lh_collect_nested_names(lh_namer *namer) {
     lh_object_at(snapshot, id, &around);
     for (lh_edges_begin(snapshot, id, &it); lh_edges_next(&it, &edge);) {
       if (edge.kind != LH_EDGE_NESTED) continue;
-      if (around.as.proto.line > 0) namer->flags[edge.target] |= LH_INSIDE;
-      if (edge.name == LH_NO_OBJECT) continue;
-      uint32_t *name = lh_map_at(&namer->nested, edge.target);
-      if (!name) {
-        namer->failed = true;
-        return;
-      }
-      *name = edge.name;
+      bool is_inside = around.as.proto.line > 0;
+      if (is_inside) namer->flags[edge.target] |= LH_INSIDE;
+      if (is_inside) put(namer, &namer->around, edge.target, id);
+      if (edge.name != LH_NO_OBJECT) put(namer, &namer->nested, edge.target, edge.name);
     }
   }
 }
@@ -71,6 +73,20 @@ static void add_place(lh_text *text, const lh_snapshot *snapshot, const lh_objec
   if (proto->as.proto.line) lh_text_format(text, ":%u", proto->as.proto.line);
 }
 
+/* "on_tick ", if it has a name. */
+static bool add_own_name(lh_namer *namer, lh_text *text, lh_id proto) {
+  lh_id name = lh_map_get(&namer->nested, proto);
+  const lh_candidate *candidate = lh_candidate_of(namer, proto);
+  bool is_known = candidate && !candidate->ambiguous;
+  if (name != LH_NO_OBJECT && lh_add_name(text, namer->snapshot, name))
+    lh_text_string(text, " ");
+  else if (is_known)
+    lh_text_format(text, "%s ", lh_namer_chars(namer, candidate->text));
+  else
+    return false;
+  return true;
+}
+
 lh_text_id lh_function_name(lh_namer *namer, lh_id id) {
   const lh_snapshot *snapshot = namer->snapshot;
   uint32_t *known = lh_map_at(&namer->classes->functions, id);
@@ -86,12 +102,7 @@ lh_text_id lh_function_name(lh_namer *namer, lh_id id) {
     lh_text_string(&text, "main chunk ");
   } else {
     lh_text_string(&text, "function ");
-    lh_id name = lh_map_get(&namer->nested, id);
-    const lh_candidate *candidate = lh_candidate_of(namer, id);
-    if (name != LH_NO_OBJECT && lh_add_name(&text, snapshot, name))
-      lh_text_string(&text, " ");
-    else if (candidate && !candidate->ambiguous)
-      lh_text_format(&text, "%s ", lh_namer_chars(namer, candidate->text));
+    (void)add_own_name(namer, &text, id);
   }
   add_place(&text, snapshot, &proto);
   *known = lh_namer_text(namer, &text);
@@ -112,24 +123,45 @@ static lh_id only_thread(const lh_snapshot *snapshot, lh_id closure) {
   return found;
 }
 
-/* What that thread is called, asked once of each. */
-static lh_text_id name_of_only_thread(lh_namer *namer, lh_id closure) {
+/* "coroutine worker @app.lua:31". What stands between the brackets of coroutine.wrap has no name of
+** its own: it is called by the nearest function around it that has one, and by its own line. */
+static lh_text_id name_of_coroutine(lh_namer *namer, lh_id proto) {
+  enum { MOST_AROUND = 8 };
+  lh_text text = {0};
+  lh_object code;
+  lh_id at = proto;
+  lh_object_at(namer->snapshot, proto, &code);
+  lh_text_string(&text, code.as.proto.line == 0 ? "coroutine main chunk " : "coroutine ");
+  for (int i = 0; i < MOST_AROUND && at != LH_NO_NUMBER && !add_own_name(namer, &text, at); i++)
+    at = lh_map_get(&namer->around, at);
+  add_place(&text, namer->snapshot, &code);
+  return lh_namer_text(namer, &text);
+}
+
+/* What a function is called that coroutine.wrap returned, asked once of each thread; LH_NO_NUMBER:
+** it is no such function. */
+static lh_text_id name_of_wrapped(lh_namer *namer, lh_id closure) {
   lh_id thread = only_thread(namer->snapshot, closure), proto;
   if (thread == LH_NO_OBJECT) return LH_NO_NUMBER;
-  lh_text_id known = lh_map_get(&namer->classes->functions, thread);
-  if (known != LH_NO_NUMBER) return known;
-  known = lh_thread_name(namer, thread, &proto);
-  uint32_t *slot = lh_map_at(&namer->classes->functions, thread);
-  if (slot)
-    *slot = known;
+  lh_text_id name = lh_map_get(&namer->classes->functions, thread);
+  if (name != LH_NO_NUMBER) return name;
+  name = lh_thread_name(namer, thread, &proto);
+  if (namer->failed) return LH_NO_NUMBER;
+  bool is_finished = strcmp(lh_namer_chars(namer, name), "thread (finished)") == 0;
+  if (proto != LH_NO_OBJECT)
+    name = name_of_coroutine(namer, proto);
   else
-    namer->failed = true;
-  return namer->failed ? LH_NO_NUMBER : known;
+    name = is_finished ? lh_namer_string(namer, "coroutine (finished)", 20)
+                       : lh_namer_string(namer, "function [C]", 12);
+  put(namer, &namer->classes->functions, thread, name);
+  return namer->failed ? LH_NO_NUMBER : name;
 }
 
 lh_text_id lh_c_function_name(lh_namer *namer, lh_id id) {
   lh_text text = {0};
   const lh_candidate *candidate = lh_candidate_of(namer, id);
+  lh_text_id wrapped = name_of_wrapped(namer, id);
+  if (wrapped != LH_NO_NUMBER) return wrapped;
   lh_text_string(&text, "function ");
   if (candidate && !candidate->ambiguous) {
     if (candidate->rank == LH_NAME_MODULE_FIELD && candidate->qualifier != LH_NO_NUMBER)
@@ -137,9 +169,6 @@ lh_text_id lh_c_function_name(lh_namer *namer, lh_id id) {
     lh_text_format(&text, "%s ", lh_namer_chars(namer, candidate->text));
   }
   lh_text_string(&text, "[C]");
-  lh_text_id runs = name_of_only_thread(namer, id);
-  if (runs != LH_NO_NUMBER && strcmp(lh_namer_chars(namer, runs), "thread") != 0)
-    lh_text_format(&text, " of %s", lh_namer_chars(namer, runs));
   return lh_namer_text(namer, &text);
 }
 

@@ -158,6 +158,7 @@ typedef struct lh_namer {
   lh_text_id *module_names; /* sorted, dots as slashes */
   size_t n_module_names;
   lh_map nested;       /* proto -> the string that the enclosing code calls it */
+  lh_map around;       /* proto -> that of the enclosing function, if that is no main chunk */
   lh_strings key_sets; /* the ids of the keys of a record, in order */
   lh_map shapes;       /* number of a key set, or kind of a collection -> class */
   bool failed;         /* out of memory */

@@ -79,6 +79,21 @@ describe("the class of a table", function()
       ["_G.E.weak"] = "array of Session", ["_G.E.itself"] = "array of arrays"})
   end)
 
+  it("tells the classes with names that a collection holds", function()
+    expect([[
+      local classes = {}
+      for _, name in ipairs {"Insert", "Delete", "Move"} do classes[name] = {__name = name} end
+      local function new(name) return setmetatable({}, classes[name]) end
+      E = {two = {new "Insert", new "Delete"}, again = {new "Delete", new "Insert", new "Insert"},
+           three = {new "Delete", new "Insert", new "Move", new "Move"},
+           shapes = {{id = 1}, new "Insert"},
+           map = {[new "Move"] = new "Move", [{}] = new "Insert"}}
+    ]], nil, {
+      ["_G.E.two"] = "array of Delete, Insert", ["_G.E.again"] = "array of Delete, Insert",
+      ["_G.E.three"] = "array of Insert, Move and more", ["_G.E.shapes"] = "array of table",
+      ["_G.E.map"] = "map[object] of Insert, Move"})
+  end)
+
   it("is a map where tables of one key differ in nothing else", function()
     expect([[
       local Session, Option = {__name = "Session"}, {__name = "Option"}
@@ -193,11 +208,18 @@ describe("the class of a function", function()
   it("is what it resumes, of what coroutine.wrap returned", function()
     expect([[
       local function producer() coroutine.yield() end
-      E = {coroutine.wrap(producer), coroutine.wrap(function() producer() end)}
-      E[2]()
+      local function consume()
+        local resume
+        resume = coroutine.wrap(function() return coroutine.yield(resume) end)
+        return resume
+      end
+      E = {coroutine.wrap(producer), coroutine.wrap(function() producer() end), consume(),
+           consume(), coroutine.wrap(function() end), consume()}
+      for i = 2, 5 do E[i]() end
     ]], nil, {
-      ["_G.E[1]"] = "function [C] of thread producer @app.lua:3",
-      ["_G.E[2]"] = "function [C] of thread @app.lua:4"})
+      ["_G.E[1]"] = "coroutine producer @app.lua:3", ["_G.E[2]"] = "coroutine @app.lua:9",
+      ["_G.E[3]"] = "coroutine consume @app.lua:6", ["_G.E[6]"] = "coroutine consume @app.lua:6",
+      ["_G.E[5]"] = "coroutine (finished)"})
   end)
 
   it("is a library's where C is", function()

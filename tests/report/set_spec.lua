@@ -195,8 +195,8 @@ describe("heappath --set", function()
   it("takes a path, a place and a fingerprint", function()
     assert.matches("^40 Session tables retain [^\n]+: all are held by _G%.app%.sessions%[%*%]\n",
                    ask("--set", "_G.app.sessions[*]", "s"))
-    assert.matches("^1 thread @%S+ retains [^\n]+: held by upvalue 1 of function co %[C%] "
-                   .. "of thread @%S+ %(through _G.co%)\n",
+    assert.matches("^1 thread @%S+ retains [^\n]+: held by upvalue 1 of coroutine "
+                   .. "@%S+ %(through _G.co%)\n",
                    ask("--set", "select id from threads where is_main = 0", "s"))
     support.lua([[
       local heap = require "heap"

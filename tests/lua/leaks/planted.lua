@@ -180,7 +180,7 @@ return {
     local function down(t) coroutine.yield() down({}) return t end
     deep = coroutine.create(down)
     return function() assert(coroutine.resume(deep, {})) end]]},
-  {"wrapped coroutines", class = "^function", held = "_G.wraps", code = [[
+  {"wrapped coroutines", class = "^coroutine", held = "_G.wraps", code = [[
     wraps = {}
     return function() wraps[#wraps + 1] = coroutine.wrap(function() end) end]]},
   {"files that stay open", class = "^FILE%*$", held = "^_G.files%[%*%]$", code = [[
