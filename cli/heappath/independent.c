@@ -84,7 +84,7 @@ void print_junction(cli *c, const subject *s, bool paths) {
   junction j;
   if (!find_junction(c, s, &j)) return;
   char *at = cli_held_by(c, s->snapshot, j.id), *text = independent_text(c, s, &j.found);
-  printf("\nabove %s one cut does not free it: that is held by %s%s\n", at, text,
+  printf("\nAbove %s one cut does not free it: that is held by %s%s\n", at, text,
          paths ? "; the others:" : "");
   if (paths) print_independent(c, s, &j.found, 1);
   lh_free(at);

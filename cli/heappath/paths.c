@@ -33,15 +33,15 @@ static void print_never_weak(const subject *s, const lh_path *path) {
 }
 
 /* What to do stands behind the chain that it is about:
-** held by 2 independent paths, so one cut does not free it; the others: ...
-** above _G.app one cut does not free it: that is held by 2 independent paths; the others: ... */
+** Held by 2 independent paths, so one cut does not free it; the others: ...
+** Above _G.app one cut does not free it: that is held by 2 independent paths; the others: ... */
 static void print_others(cli *c, const request *r, const subject *s, const lh_independent *found) {
   if (found->n < 2) {
     print_junction(c, s, !r->paths_given);
     return;
   }
   char *text = independent_text(c, s, found);
-  printf("\nheld by %s, so one cut does not free it%s\n", text,
+  printf("\nHeld by %s, so one cut does not free it%s\n", text,
          r->paths_given ? "" : "; the others:");
   if (!r->paths_given) print_independent(c, s, found, 1);
   free(text);

@@ -77,7 +77,7 @@ describe("independent paths", function()
     assert.equal("{a, b}", below)
     local out = run("c", address.TWICE)
     local first, second = out:match(
-      "is kept alive by: (%S+)\n\nreference .-\n\nheld by 2 independent paths below _G%.app, " ..
+      "is kept alive by: (%S+)\n\nreference .-\n\nHeld by 2 independent paths below _G%.app, " ..
       "so one cut does not free it; the others:\n\nsteps  path\n +4  (%S+)\n$")
     assert.is_true(first == paths[1] and second == paths[2] or
                    first == paths[2] and second == paths[1], out)
@@ -99,7 +99,7 @@ describe("independent paths", function()
     assert.equal(5, #paths)
     assert.equal("array of {x}", below)
     assert.is_true(or_more)
-    assert.match("held by 5 or more independent paths below _G.many, so", (run("c", address.MANY)))
+    assert.match("Held by 5 or more independent paths below _G.many, so", (run("c", address.MANY)))
   end)
 
   it("are all drawn, and only counted with -k", function()
@@ -107,7 +107,7 @@ describe("independent paths", function()
     assert.match('label=" *%.a"', dot)
     assert.match('label=" *%.b"', dot)
     local out = run("-k", "1", "c", address.TWICE)
-    assert.match("held by 2 independent paths below _G.app, so one cut does not free it\n$", out)
+    assert.match("Held by 2 independent paths below _G.app, so one cut does not free it\n$", out)
   end)
 end)
 
@@ -145,7 +145,7 @@ describe("paths that share their end", function()
   it("are told from their roots, with where they come together", function()
     local out = told("c", "{buf, id}")
     assert.match("by: upvalue c of function @two.lua:7 %(through _G.handlers.h50%)\n", out)
-    assert.match("\nabove upvalue c of function @two.lua:7 one cut does not free it: that is held "
+    assert.match("\nAbove upvalue c of function @two.lua:7 one cut does not free it: that is held "
                  .. "by 2 independent paths; the others:\n\nsteps  path\n +4  upvalue "
                  .. "c of function @two.lua:6 %(through %(local conns in main chunk [^\n]+%)"
                  .. "%[50%]%)\n", out)
@@ -179,7 +179,7 @@ describe("paths that share their end", function()
     assert.equal("_G.app.bus", paths[1])
     assert.match("^local bus in main chunk", paths[2])
     assert.match("listeners%[50%]$", found.through[1])
-    assert.match("above local bus in main [^\n]+ one cut does not free it", told("c", "{name}"))
+    assert.match("Above local bus in main [^\n]+ one cut does not free it", told("c", "{name}"))
   end)
 
   -- Who uses a module has it in a variable, and all of them would have to let it go.
