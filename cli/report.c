@@ -78,6 +78,22 @@ static size_t choose_columns(const cli *c, const lh_report *report, const lh_tab
   return n;
 }
 
+/* Names the columns that there is no room for, but for those of which there is a narrow one. */
+static void print_left_out(const cli *c, const lh_report *report, const lh_table *table,
+                           const cli_column *columns, size_t n_columns) {
+  const char *before = "Left out for want of room: ";
+  bool any = false;
+  for (const lh_column *column = table->columns; column->kind != LH_COLUMN_END; column++) {
+    const char *heading = column->is_wide ? lh_heading_of(report, column) : NULL;
+    for (size_t i = 0; heading != NULL && i < n_columns; i++)
+      if (strcmp(columns[i].heading, heading) == 0) heading = NULL;
+    if (heading == NULL) continue;
+    printf("%s%s%s", any ? "" : cli_style_on(c, CLI_FAINT), any ? ", " : before, heading);
+    any = true;
+  }
+  if (any) printf("%s\n", cli_style_off(c));
+}
+
 static void begin_tree(cli_tree *tree, const lh_table *table, const char *row, size_t n) {
   cli_tree_begin(tree, n);
   for (size_t i = 0; table->depth && i < n; i++, row += table->row_bytes)
@@ -110,6 +126,7 @@ static void print_table(lh_teller *teller, lh_report *report, const lh_table *ta
   }
   cli_tree_end(&tree);
   cli_table_print(printed);
+  if (cli_is_narrow(c)) print_left_out(c, report, table, columns, n_shown);
 }
 
 void cli_report_text(cli *c, lh_report *report, const char *file) {

@@ -3,7 +3,8 @@
 ** that grep and awk see whole paths; only of a key in quotes with more than 64 bytes no more than
 ** the beginning is shown, by which heappath finds it, too. On a terminal the columns of names and
 ** paths are broken to fit its width, at places where a person would break them: before `.` and `[`,
-** behind a blank, comma or slash.
+** behind a blank or comma, and where the name of a file is too long behind a slash of it. Other
+** names and keys stay whole, since they are pasted: one that is too long makes its line longer.
 **
 ** Rows are kept until all widths are known, or until they take 4 MB, some 20,000 rows: then the
 ** columns are as wide as these need, and the rows that follow are printed as they come. So a
@@ -135,30 +136,46 @@ static size_t column_width(const cli_table *table, size_t column) {
   return width > 0 ? width : 1;
 }
 
-/* May a line end before text[at]? In a function's place, such as @/srv/app.lua:31, only behind a
-** slash that is not the first. */
-static bool may_break(const char *text, size_t at, bool in_place) {
-  if (at == 0 || (at > 1 && memcmp(text + at - 2, "@/", 2) == 0)) return false;
-  return (!in_place && strchr(".[", text[at]) != NULL) || strchr(" ,/", text[at - 1]) != NULL;
-}
+/* Where a text is looked at: in a function's place, such as @/srv/app.lua:31, or between brackets,
+** and there in quotes. */
+typedef struct position {
+  bool in_place, in_key, in_quotes;
+} position;
 
-/* Is what follows in a function's place, if it begins so? */
-static bool stays_in_place(bool in_place, char next) {
-  return next == '@' || (in_place && next != ' ' && next != ')');
-}
+typedef enum end { NO_END, END_OF_FOLDER, END_OF_NAME } end;
 
-/* Bytes of `text` that fit into `width` places, up to a good place to break. */
-static size_t fitting(const char *text, size_t width, bool in_place) {
-  size_t used = 0, at = 0, good = 0, bytes;
-  while (text[at] != '\0') {
-    size_t w = character_width(text + at, &bytes);
-    in_place = stays_in_place(in_place, text[at]);
-    if (may_break(text, at, in_place)) good = at;
-    if (used + w > width) return good > 0 ? good : at > 0 ? at : bytes;
-    used += w;
-    at += bytes;
+/* Moves on to text[at], and tells whether a line may end before it. */
+static end end_before(position *in, const char *text, size_t at) {
+  char last = at > 0 ? text[at - 1] : '\0';
+  bool was_in_place = in->in_place;
+  in->in_place = text[at] == '@' || (in->in_place && text[at] != ' ' && text[at] != ')');
+  if (last == '[' && !in->in_key) {
+    in->in_key = true;
+    in->in_quotes = text[at] == '"';
   }
-  return at;
+  if (in->in_key && text[at] == ']' && (!in->in_quotes || last == '"')) in->in_key = false;
+  if (at == 0 || in->in_key) return NO_END;
+  if (was_in_place && in->in_place)
+    return last == '/' && at > 1 && text[at - 2] != '@' ? END_OF_FOLDER : NO_END;
+  bool is_step = text[at] == '[' || (text[at] == '.' && last != '.');
+  return is_step || last == ' ' || last == ',' ? END_OF_NAME : NO_END;
+}
+
+/* Bytes of `text` that fit into `width` places, up to a good place to break; more where there is no
+** such place. */
+static size_t fitting(const char *text, size_t width, position *in) {
+  size_t used = 0, bytes, name = 0, folder = 0;
+  position at_name = *in, at_folder = *in;
+  for (size_t at = 0; text[at] != '\0'; at += bytes) {
+    end found = end_before(in, text, at);
+    if (found == END_OF_NAME) name = at, at_name = *in;
+    if (found == END_OF_FOLDER) folder = at, at_folder = *in;
+    used += character_width(text + at, &bytes);
+    if (used <= width || name + folder == 0) continue;
+    *in = name > 0 ? at_name : at_folder;
+    return name > 0 ? name : folder;
+  }
+  return strlen(text);
 }
 
 /* The text, which is freed, broken into lines of `width` places, those after the first indented. */
@@ -166,11 +183,10 @@ static char *broken(char *text, size_t width) {
   size_t n = strlen(text);
   char *result = cli_must(malloc((n + 1) * (INDENT + 2))), *q = result;
   const char *rest = text;
-  bool in_place = false;
+  position in = {0};
   for (size_t taken; n > 0; rest += taken, n -= taken) {
     size_t indent = q == result ? 0 : INDENT;
-    taken = fitting(rest, width - indent, in_place);
-    for (size_t i = 0; i < taken; i++) in_place = stays_in_place(in_place, rest[i]);
+    taken = fitting(rest, width - indent, &in);
     q += sprintf(q, "%s%*s", indent > 0 ? "\n" : "", (int)indent, "");
     memcpy(q, rest, taken);
     q += taken;
@@ -180,15 +196,31 @@ static char *broken(char *text, size_t width) {
   return result;
 }
 
+/* What the names of a column need, but at most its share. */
+static size_t least_width(const cli_table *table, size_t column, size_t share) {
+  size_t least = LEAST_WIDTH;
+  for (size_t i = column; i < table->n_rows * table->n_columns; i += table->n_columns) {
+    position in = {0};
+    size_t width = 0, bytes;
+    for (const char *text = table->cells[i], *p = text; *p != '\0'; p += bytes) {
+      if (end_before(&in, text, (size_t)(p - text)) != NO_END) width = INDENT;
+      width += character_width(p, &bytes);
+      if (width > least) least = width;
+    }
+  }
+  return least > share ? share > LEAST_WIDTH ? share : LEAST_WIDTH : least;
+}
+
 static void break_cells(const cli_table *table, char **cells) {
   for (size_t i = 0; i < table->n_columns; i++)
     if (table->limits[i] > 0) cells[i] = broken(cells[i], table->limits[i]);
 }
 
 /* Columns that may be broken share what the others leave. From the left to the right each takes
-** what it needs, but at most its share or what those behind it do not need. */
+** what it needs, but at most its share or what those behind it do not need; and at least what its
+** names need, which those behind it get, too. */
 static void fit(cli_table *table, size_t terminal_width) {
-  size_t left = terminal_width, n_wrapped = 0, needed = 0;
+  size_t left = terminal_width, n_wrapped = 0, needed = 0, least_behind = 0;
   for (size_t i = 0; i < table->n_columns; i++) {
     size_t taken = i > 0 ? GAP : 0;
     if (table->columns[i].kind == CLI_WRAP) {
@@ -199,14 +231,17 @@ static void fit(cli_table *table, size_t terminal_width) {
     }
     left = left > taken ? left - taken : 0;
   }
+  for (size_t i = 0; i < table->n_columns; i++)
+    if (table->columns[i].kind == CLI_WRAP)
+      least_behind += table->limits[i] = least_width(table, i, left / n_wrapped);
   for (size_t i = 0; i < table->n_columns; i++) {
-    size_t width, part;
     if (table->columns[i].kind != CLI_WRAP) continue;
-    width = table->widths[i];
+    size_t width = table->widths[i], least = table->limits[i], part = left / n_wrapped--;
     needed -= width;
-    part = left / n_wrapped--;
+    least_behind -= least;
     if (left > needed && left - needed > part) part = left - needed;
-    if (part < LEAST_WIDTH) part = LEAST_WIDTH;
+    if (part + least_behind > left) part = left > least_behind ? left - least_behind : 0;
+    if (part < least) part = least;
     if (width > part) width = part;
     table->limits[i] = width > LEAST_WIDTH ? width : LEAST_WIDTH;
     left = left > width ? left - width : 0;
@@ -260,6 +295,10 @@ static void print_row(const cli_table *table, char **cells, cli_style style) {
   free(rest);
 }
 
+static size_t smaller(size_t a, size_t b) {
+  return a < b ? a : b;
+}
+
 static void settle_widths(cli_table *table) {
   for (size_t i = 0; i < table->n_columns; i++) table->widths[i] = column_width(table, i);
   if (!table->c->stdout_terminal) return;
@@ -267,7 +306,7 @@ static void settle_widths(cli_table *table) {
   for (size_t i = 0; i < table->n_rows; i++)
     break_cells(table, table->cells + i * table->n_columns);
   for (size_t i = 0; i < table->n_columns; i++)
-    if (table->limits[i] > 0) table->widths[i] = column_width(table, i);
+    if (table->limits[i] > 0) table->widths[i] = smaller(column_width(table, i), table->limits[i]);
 }
 
 /* Prints what is kept; the rows that follow will not be. */

@@ -127,7 +127,7 @@ describe("output", function()
     assert.matches("\27%[1m", (in_dir("heapdiff --color=always a b c", {env = {NO_COLOR = "1"}})))
   end)
 
-  it("shows whole paths into a pipe, and wraps on a terminal", function()
+  it("shows whole paths into a pipe, and wraps on a terminal, but never a name", function()
     local name = ("long_name_"):rep(12)
     local holder = ([[
       local heap = require "heap"
@@ -147,9 +147,11 @@ describe("output", function()
       if not out then return end
       local widest = 0 -- of the lines of tables, which have two blanks between columns
       for _, line in ipairs(lines(out)) do
-        if line:find "  " then widest = math.max(widest, utf8.len(line)) end
+        local is_long = line:find(name, 1, true) or line:find "%[userdata: 0x%x+%]"
+        if line:find "  " and not is_long then widest = math.max(widest, utf8.len(line)) end
       end
       assert.is_true(widest <= 80, out)
+      assert.not_match("long_name", (out:gsub(name, "")), command)
       n_wide = n_wide + (widest > 70 and 1 or 0)
     end
     for _, command in ipairs {
@@ -162,7 +164,28 @@ describe("output", function()
       "heappath --dominators c " .. name .. ".part",
       "heapsql c 'select class, path, retained from objects limit 30'",
     } do fits_screen(command) end
-    assert.is_true(n_wide == 0 or n_wide > 12, n_wide) -- 0: no terminal
+    assert.is_true(n_wide == 0 or n_wide > 6, n_wide) -- 0: no terminal
+  end)
+
+  it("names the columns that a narrow terminal has no room for, and keeps keys whole", function()
+    local narrow = select(2, support.lua [[
+      local heap = require "heap"
+      users = {["a key. of [several] words, and more of it"] = {rows = {}}}
+      for _, name in ipairs {"a", "b", "c"} do
+        for _, user in pairs(users) do
+          for i = 1, 9 do user.rows[#user.rows + 1] = {row = i} end
+        end
+        heap.snapshot(name)
+      end
+    ]])
+    local out = support.on_terminal("heapdiff a b c", {cwd = narrow, env = {NO_COLOR = "1"}})
+    if not out then return end
+    assert.match('%["a key. of %[several%] words, and more of it"%]\n', out)
+    assert.match("\nLeft out for want of room: shallow, in each snapshot\n", out)
+    assert.match("\nLeft out for want of room: bytes, class\n", out)
+    assert.not_match("Left out", (run({"heapdiff", "a", "b", "c"}, {cwd = narrow})))
+    out = support.on_terminal("heapdiff --ladder a b c", {cwd = narrow, env = {NO_COLOR = "1"}})
+    assert.match("\nLeft out for want of room: bytes, with what they retain\n", out)
   end)
 
   it("fits a narrow terminal, with the names of files in one piece", function()
