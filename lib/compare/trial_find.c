@@ -105,10 +105,10 @@ static bool has_more_entries(const lh_trial *trial, const lh_trial_counts *count
 }
 
 /* Of tables that were there before the first run: are they as many more as there were runs, from
-** each snapshot to the next? */
+** each snapshot to the next? Of two snapshots alone nobody can tell. */
 static bool entries_grow(const lh_trial *trial, const lh_trial_counts *counts) {
   const uint64_t *entries = counts->entries, *runs = trial->runs_at;
-  if (!has_more_entries(trial, counts)) return false;
+  if (trial->n_steps < 3 || !has_more_entries(trial, counts)) return false;
   for (size_t i = 1; i + 1 < trial->n_steps && i + 1 < N_ENTRIES; i++) {
     if (entries[i] <= entries[i + 1]) return false;
     uint64_t gain[2] = {entries[0] - entries[1], entries[i] - entries[i + 1]};

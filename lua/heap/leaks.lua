@@ -25,7 +25,7 @@ local runs = require "heap.runs"
 
 local WARM_UP, RUNS = 5, 8192
 local FIRST = 512           -- from so many runs on something is told
-local LEAST_RUNS = 4        -- of a quarter each
+local LEAST_RUNS = 8        -- of a quarter each in their second half
 local MOST_COLLECTIONS = 10 -- until finalizers have let go of what they hold
 local MOST_KBYTES = 128 * 1024
 local BEGIN, MARK = "heap.leaks: begin", "heap.leaks"
@@ -121,7 +121,7 @@ end
 -- How often `most` is to be halved for the first look at what f leaves.
 local function halvings_of(most)
   local n = 0
-  while most >> n >= 2 * LEAST_RUNS do n = n + 1 end
+  while most >> n >= LEAST_RUNS do n = n + 1 end
   return n
 end
 
@@ -137,14 +137,15 @@ local function watch(f, most, main, class)
     run_quarters(f, trial, done, now)
     done = now
     local is_last = halvings == 0 or is_too_much(kbytes)
-    if is_last or now >= FIRST then
-      if not counted and is_clean(trial, entries) then return nil end
+    local tells = is_last or now >= FIRST
+    if tells or halvings == 1 then
+      if tells and not counted and is_clean(trial, entries) then return nil end
       settle()
       local capture <close> = heap.capture()
       if not counted then runs.add(trial, first.reader, main, f, 0, 0) end
       runs.add(trial, capture.reader, main, f, counted or 0, now)
       counted = now
-      local verdict = runs.verdict(trial)
+      local verdict = tells and runs.verdict(trial)
       if verdict == "nothing" then return nil end
       if verdict == "certain" or is_last then
         return report(trial, capture.reader, f, main, now, is_last, class)

@@ -13,48 +13,55 @@
 #include "luaheap.h"
 #include "steps.h"
 
-enum { QUARTER = 25 };
-
 /* Each run leaves a Kept and what it refers to, and two numbers. */
-static const char runs[] =
-    "Kept, n = Kept or {__name = 'Kept'}, n or 0\n"
-    "kept, numbers, ring = kept or {}, numbers or {}, ring or {}\n"
-    "for _ = 1, 25 do\n"
-    "  n = n + 1\n"
-    "  kept[n] = setmetatable({inner = {n}}, Kept)\n"
-    "  numbers[#numbers + 1] = n  numbers[#numbers + 1] = n\n"
-    "  ring[n % 10] = {n}\n"
-    "end";
+#define RUNS(n)                                                   \
+  "Kept, n = Kept or {__name = 'Kept'}, n or 0\n"                 \
+  "kept, numbers, ring = kept or {}, numbers or {}, ring or {}\n" \
+  "for _ = 1, " #n                                                \
+  " do\n"                                                         \
+  "  n = n + 1\n"                                                 \
+  "  kept[n] = setmetatable({inner = {n}}, Kept)\n"               \
+  "  numbers[#numbers + 1] = n  numbers[#numbers + 1] = n\n"      \
+  "  ring[n % 10] = {n}\n"                                        \
+  "end"
 
-/* A snapshot before the first run, and one after each quarter: their marks are between these. */
-typedef struct quarters {
+/* Snapshots before the first run, after 80 runs and after 80 more; marks between them are those of
+** others. */
+typedef struct runs {
   program p;
-  lh_snapshot *before, *after;
-  lh_trial_step at_first, at_last;
-} quarters;
+  lh_snapshot *snapshots[3];
+  lh_trial_step steps[3];
+} runs;
 
-static quarters run_quarters(void) {
-  quarters q = {.p = program_begin()};
-  (void)program_step(&q.p, runs);
-  q.before = program_step(&q.p, "");
-  for (int i = 0; i < LH_TRIAL_CUTS; i++) q.at_first.serials[i] = UINT32_MAX;
-  for (int i = 0; i < 3; i++) q.at_last.serials[i] = lh_snapshot_info(q.before)->serial;
-  for (uint64_t i = 3; i < LH_TRIAL_PARTS; i++) {
-    q.after = program_step(&q.p, runs);
-    q.at_last.runs[i] = (i - 2) * QUARTER;
-    if (i < LH_TRIAL_CUTS) q.at_last.serials[i] = lh_snapshot_info(q.after)->serial;
-  }
-  return q;
+static uint32_t serial_of(const lh_snapshot *snapshot) {
+  return lh_snapshot_info(snapshot)->serial;
 }
 
-static int try(const quarters *q, bool all, lh_trial **trial, lh_trial_verdict *verdict,
+static runs run_all(void) {
+  runs r = {.p = program_begin()};
+  r.snapshots[0] = program_step(&r.p, RUNS(5));
+  uint32_t begin = serial_of(r.snapshots[0]), after_60 = serial_of(program_step(&r.p, RUNS(60)));
+  r.snapshots[1] = program_step(&r.p, RUNS(20));
+  uint32_t quarters[3], middle = serial_of(r.snapshots[1]);
+  for (int i = 0; i < 3; i++) quarters[i] = serial_of(program_step(&r.p, RUNS(20)));
+  r.snapshots[2] = program_step(&r.p, RUNS(20));
+  for (int i = 0; i < LH_TRIAL_CUTS; i++) r.steps[0].serials[i] = UINT32_MAX;
+  r.steps[1] = (lh_trial_step){.serials = {begin, begin, begin, begin, begin, after_60},
+                               .runs = {0, 0, 0, 0, 0, 60, 80}};
+  r.steps[2] =
+      (lh_trial_step){.serials = {begin, after_60, middle, quarters[0], quarters[1], quarters[2]},
+                      .runs = {0, 60, 80, 100, 120, 140, 160}};
+  return r;
+}
+
+static int try(const runs *r, bool all, lh_trial **trial, lh_trial_verdict *verdict,
                lh_leaks *leaks, lh_error *error) {
   bool left;
   int code = lh_trial_new(trial, error);
-  if (code == LH_OK) code = lh_trial_add(*trial, q->before, &q->at_first, false, &left, error);
-  if (code == LH_OK) code = lh_trial_add(*trial, q->after, &q->at_last, false, &left, error);
+  for (int i = 0; i < 3 && code == LH_OK; i++)
+    code = lh_trial_add(*trial, r->snapshots[i], &r->steps[i], false, &left, error);
   if (code == LH_OK) code = lh_trial_next(*trial, verdict, error);
-  if (code == LH_OK) code = lh_trial_leaks(*trial, q->after, false, all, leaks, error);
+  if (code == LH_OK) code = lh_trial_leaks(*trial, r->snapshots[2], false, all, leaks, error);
   if (code == LH_OK) return code;
   lh_trial_free(*trial);
   *trial = NULL;
@@ -74,69 +81,70 @@ static uint64_t objects_of_class(const lh_leaks *leaks, const char *name) {
 }
 
 static void tells_what_each_run_leaves(void **state) {
-  quarters q = run_quarters();
+  runs r = run_all();
   lh_trial *trial;
   lh_trial_verdict verdict;
   lh_leaks leaks;
   (void)state;
-  assert_int_equal(try(&q, true, &trial, &verdict, &leaks, NULL), LH_OK);
+  assert_int_equal(try(&r, true, &trial, &verdict, &leaks, NULL), LH_OK);
   assert_int_equal(verdict, LH_TRIAL_OPEN);
   assert_int_equal(leaks.n_rows, 2);
   const lh_leak *kept = &leaks.rows[0], *numbers = &leaks.rows[1];
   assert_string_equal(kept->class_name, "Kept");
   assert_string_equal(kept->held_by, "_G.kept[*]");
-  assert_int_equal(kept->objects, 3 * QUARTER); /* of the last it is too early to tell */
-  assert_int_equal(kept->runs, 3 * QUARTER);
-  assert_int_equal(kept->new_objects, 2 * 3 * QUARTER);
+  assert_int_equal(kept->objects, 80); /* from the 60th run to the 140th */
+  assert_int_equal(kept->runs, 80);
+  assert_int_equal(kept->new_objects, 2 * 80);
   assert_false(kept->entries);
   assert_string_equal(numbers->held_by, "_G.numbers");
   assert_true(numbers->entries);
-  assert_int_equal(numbers->objects, 2 * 4 * QUARTER);
-  assert_int_equal(numbers->runs, 4 * QUARTER);
-  assert_int_equal(objects_of_class(&leaks, "Kept"), 3 * QUARTER);
+  assert_int_equal(numbers->objects, 2 * 80);
+  assert_int_equal(numbers->runs, 80);
+  assert_int_equal(objects_of_class(&leaks, "Kept"), 80);
   assert_int_equal(objects_of_class(&leaks, "string"), 0);
   free_leaks(trial, &leaks);
-  program_end(&q.p);
+  program_end(&r.p);
 }
 
 static void tells_nothing_that_may_have_a_bound_yet(void **state) {
-  quarters q = run_quarters();
+  runs r = run_all();
   lh_trial *trial;
   lh_trial_verdict verdict;
   lh_leaks leaks;
   (void)state;
-  assert_int_equal(try(&q, false, &trial, &verdict, &leaks, NULL), LH_OK);
+  assert_int_equal(try(&r, false, &trial, &verdict, &leaks, NULL), LH_OK);
   for (size_t i = 0; i < leaks.n_rows; i++) assert_true(leaks.rows[i].entries);
   assert_int_equal(leaks.n_classes, 0);
   free_leaks(trial, &leaks);
-  program_end(&q.p);
+  program_end(&r.p);
 }
 
 static void another_snapshot_is_refused(void **state) {
-  quarters q = run_quarters();
+  runs r = run_all();
   lh_trial *trial;
   lh_trial_verdict verdict;
   lh_leaks leaks, none;
   lh_error error;
   (void)state;
-  assert_int_equal(try(&q, true, &trial, &verdict, &leaks, NULL), LH_OK);
-  assert_int_equal(lh_trial_leaks(trial, q.before, false, true, &none, &error), LH_EARGUMENT);
-  assert_int_equal(lh_trial_add(trial, q.before, &q.at_last, true, NULL, &error), LH_EARGUMENT);
+  assert_int_equal(try(&r, true, &trial, &verdict, &leaks, NULL), LH_OK);
+  assert_int_equal(lh_trial_leaks(trial, r.snapshots[0], false, true, &none, &error), LH_EARGUMENT);
+  assert_int_equal(lh_trial_add(trial, r.snapshots[0], &r.steps[2], true, NULL, &error),
+                   LH_EARGUMENT);
   free_leaks(trial, &leaks);
-  program_end(&q.p);
+  program_end(&r.p);
 }
 
 static void each_allocation_fails(void **state) {
-  quarters q = run_quarters();
+  runs r = run_all();
   size_t n_cases = 0;
   lh_trial *trial;
   lh_trial_verdict verdict;
   lh_leaks leaks;
   lh_error error;
   (void)state;
-  FAIL_EACH(try(&q, true, &trial, &verdict, &leaks, &error));
+  FAIL_EACH(try(&r, true, &trial, &verdict, &leaks, &error));
   free_leaks(trial, &leaks);
-  program_end(&q.p);
+  program_end(&r.p);
   printf("faults: allocations in a trial: %zu cases, %zu survived\n", n_cases, n_cases);
 }
 

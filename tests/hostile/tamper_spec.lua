@@ -93,7 +93,7 @@ local prelude = [==[
   end
 
   use_all()
-  try(heap.leaks, function() kept = {} end, {warm_up = 1, runs = 4})
+  try(heap.leaks, function() kept = {} end, {warm_up = 1, runs = 8})
   local own = {}
   for k, v in pairs(registry) do
     if type(k) == "userdata" or tostring(k):find("^heap%.") then own[#own + 1] = k end

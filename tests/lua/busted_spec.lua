@@ -42,7 +42,7 @@ describe("heap.busted", function()
     it("something", function() assert.leaks_nothing(new) end)
     it("not nothing", function() assert.is_not.leaks_nothing(new) end)
     it("not something", function() assert.does_not.leaks_nothing(clean) end)
-    it("runs", function() assert.leaks_nothing(new, {runs = 4}, "sessions stay") end)
+    it("runs", function() assert.leaks_nothing(new, {runs = 8}, "sessions stay") end)
     it("at most", function() assert.leaks_at_most(1, "Session", new) end)
     it("at most none", function() assert.leaks_at_most(0, "Session", new) end)
     it("at most inside", function() assert.leaks_at_most(0, "Data", new) end)
@@ -124,7 +124,7 @@ describe("heap.busted", function()
   end
   check("something", "app_spec.lua:12: Expected that nothing is left behind, but " .. left_in(4096))
   check("runs", "app_spec.lua:15: sessions stay",
-        "Expected that nothing is left behind, but " .. left_in(4))
+        "Expected that nothing is left behind, but " .. left_in(8))
   check("not something",
         "app_spec.lua:14: Expected that something is left behind, but nothing is")
   check("at most none", "app_spec.lua:17: Expected that each run leaves at most 0 Session behind, "

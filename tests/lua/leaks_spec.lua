@@ -112,21 +112,21 @@ each run leaves 5 objects (399 B in all) behind, seen in 8192 runs;
   end)
 
   it("takes functions that return, yield, call themselves or are callable tables", function()
-    assert.equal("nil\tnil\n6\nnil\ttrue\n", run [[
+    assert.equal("nil\tnil\n10\nnil\ttrue\n", run [[
       print(heap.leaks(function() return {}, {} end), heap.leaks(setmetatable({}, {
         __call = function(self, x) assert(self and x == nil) end})))
       local yields, report = 0, 1
       local one = coroutine.wrap(function()
         report = heap.leaks(function() coroutine.yield() yields = yields + 1 end,
-                            {runs = 4, warm_up = 2})
+                            {runs = 8, warm_up = 2})
       end)
       while report do one() end
       print(yields)
       local inner
       local outer = heap.leaks(function()
         local t = {}
-        inner = heap.leaks(function() t[#t + 1] = {} end, {runs = 4, warm_up = 0})
-      end, {runs = 4})
+        inner = heap.leaks(function() t[#t + 1] = {} end, {runs = 8, warm_up = 0})
+      end, {runs = 8})
       print(outer, inner and inner[1].per_run == 1)
     ]])
   end)
@@ -229,9 +229,9 @@ program.lua:4: bad argument #1 to 'heap.leaks' (function expected, got nil)
 program.lua:4: bad argument #1 to 'heap.leaks' (function expected, got number)
 program.lua:4: bad argument #1 to 'heap.leaks' (function expected, got table)
 program.lua:4: heap.leaks: there is no option 'run'; they are 'runs' and 'warm_up'
-program.lua:4: heap.leaks: 'runs' must be an integer, 4 or more
+program.lua:4: heap.leaks: 'runs' must be an integer, 8 or more
 program.lua:4: heap.leaks: 'warm_up' must be an integer, 0 or more
-program.lua:4: heap.leaks: 'runs' must be an integer, 4 or more
+program.lua:4: heap.leaks: 'runs' must be an integer, 8 or more
 program.lua:4: bad argument #2 to 'heap.leaks' (table expected, got number)
 ]], out)
   end)

@@ -179,7 +179,7 @@ return {
   {"in a recursion that waits", class = "^{}$", held = "_G.deep|function down", code = [[
     local function down(t) coroutine.yield() down({}) return t end
     deep = coroutine.create(down)
-    return function() assert(coroutine.resume(deep, {})) end]]},
+    return function() assert(coroutine.resume(deep, {})) end, {runs = 64}]]},
   {"wrapped coroutines", class = "^coroutine", held = "_G.wraps", code = [[
     wraps = {}
     return function() wraps[#wraps + 1] = coroutine.wrap(function() end) end]]},
