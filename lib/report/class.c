@@ -293,13 +293,8 @@ static void tell(lh_teller *t, lh_report *report) {
 
 /* }=================================================================================== */
 
-static int ask(lh_snapshot *snapshot, const lh_request *request, void *found, lh_error *error) {
-  return lh_describe_class(snapshot, request->name, found, error);
-}
-
-static void let_go(void *found) {
-  lh_description_free(found);
-}
+LH_ANSWERED_BY(lh_description, lh_describe_class(snapshot, request->name, it, error))
+LH_FREED_BY(lh_description, lh_description_free(it))
 
 const lh_question lh_class_question = {.name = "class",
                                        .help = "what the instances of a class are like",

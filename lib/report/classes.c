@@ -42,9 +42,7 @@ static const lh_table class_table =
 static const lh_table garbage_table =
     LH_TABLE("heap.class", "class", "classes", lh_class_row, garbage_columns);
 
-static void let_go(void *out) {
-  lh_free(((found *)out)->rows);
-}
+LH_FREED_BY(found, lh_free(it->rows))
 
 #define ROW found
 static const lh_column answer_columns[] = {

@@ -144,9 +144,7 @@ static bool is_no(const void *out) {
   return all->asks && !all->freed.frees_it;
 }
 
-static void let_go(void *out) {
-  lh_free(((found *)out)->list);
-}
+LH_FREED_BY(found, lh_free(it->list))
 
 const lh_question lh_cut_question = {.name = "cut",
                                      .answer = &answer,

@@ -431,9 +431,7 @@ static int ask(lh_snapshot *snapshot, const lh_request *r, void *out, lh_error *
   return LH_OK;
 }
 
-static void let_go(void *found) {
-  lh_diff_free(((lh_diff_found *)found)->diff);
-}
+LH_FREED_BY(lh_diff_found, lh_diff_free(it->diff))
 
 static void excess_of(const lh_report *report, lh_excess *out) {
   const lh_diff_sums *new = &((const lh_diff_found *)report->answer)->new;

@@ -264,14 +264,8 @@ static void tell(lh_teller *t, lh_report *report) {
 
 /* }=================================================================================== */
 
-static int ask(lh_snapshot *snapshot, const lh_request *request, void *found, lh_error *error) {
-  (void)request;
-  return lh_find_growing(snapshot, found, error);
-}
-
-static void let_go(void *found) {
-  lh_growings_free(found);
-}
+LH_ANSWERED_BY(lh_growings, lh_find_growing(snapshot, it, error))
+LH_FREED_BY(lh_growings, lh_growings_free(it))
 
 const lh_question lh_growing_question = {.name = "growing",
                                          .help = "collections that look as if they had no limit",

@@ -29,13 +29,8 @@ static const lh_column answer_columns[] = {
 
 static const lh_table answer = LH_TABLE("heap.modules", NULL, NULL, lh_modules, answer_columns);
 
-static int ask(lh_snapshot *snapshot, const lh_request *request, void *modules, lh_error *error) {
-  return lh_find_modules(snapshot, request->limit, modules, error);
-}
-
-static void let_go(void *modules) {
-  lh_modules_free(modules);
-}
+LH_ANSWERED_BY(lh_modules, lh_find_modules(snapshot, request->limit, it, error))
+LH_FREED_BY(lh_modules, lh_modules_free(it))
 
 static void tell(lh_teller *t, lh_report *report) {
   const lh_modules *m = report->answer;

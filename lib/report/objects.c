@@ -86,9 +86,7 @@ static int ask(lh_snapshot *snapshot, const lh_request *request, void *out, lh_e
                          &f->total, error);
 }
 
-static void let_go(void *out) {
-  lh_free(((found *)out)->ids);
-}
+LH_FREED_BY(found, lh_free(it->ids))
 
 const lh_question lh_objects_question = {.name = "objects",
                                          .answer = &answer,

@@ -142,6 +142,20 @@ void lh_cell_what(lh_report *report, lh_id id, lh_cell *cell);
 
 /* }=================================================================================== */
 
+/* Functions of a question: `ask` where a call of one analysis fills the answer, and `let_go`, which
+** frees it by a call. The answer is called `it` there. */
+#define LH_ANSWERED_BY(type, call)                                                               \
+  static int ask(lh_snapshot *snapshot, const lh_request *request, void *out, lh_error *error) { \
+    type *it = out;                                                                              \
+    (void)request;                                                                               \
+    return call;                                                                                 \
+  }
+#define LH_FREED_BY(type, call)   \
+  static void let_go(void *out) { \
+    type *it = out;               \
+    call;                         \
+  }
+
 /* Is the object of those that are asked for? */
 bool lh_is_asked_for(const lh_snapshot *snapshot, const lh_request *request, lh_id id);
 

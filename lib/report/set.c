@@ -264,9 +264,7 @@ static bool is_no(const void *out) {
   return ((const found *)out)->merged.objects == 0;
 }
 
-static void let_go(void *out) {
-  lh_merged_paths_free(((found *)out)->owner);
-}
+LH_FREED_BY(found, lh_merged_paths_free(it->owner))
 
 const lh_question lh_set_question = {.name = "set",
                                      .answer = &answer,

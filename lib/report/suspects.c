@@ -207,14 +207,8 @@ static void tell(lh_teller *t, lh_report *report) {
 
 /* }=================================================================================== */
 
-static int ask(lh_snapshot *snapshot, const lh_request *request, void *found, lh_error *error) {
-  (void)request;
-  return lh_find_suspects(snapshot, found, error);
-}
-
-static void let_go(void *found) {
-  lh_suspects_free(found);
-}
+LH_ANSWERED_BY(lh_suspects, lh_find_suspects(snapshot, it, error))
+LH_FREED_BY(lh_suspects, lh_suspects_free(it))
 
 const lh_question lh_suspects_question = {.name = "suspects",
                                           .help = "what leaks, as far as one snapshot can tell",

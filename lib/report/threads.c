@@ -138,14 +138,8 @@ static void tell(lh_teller *t, lh_report *report) {
 
 /* }=================================================================================== */
 
-static int ask(lh_snapshot *snapshot, const lh_request *request, void *found, lh_error *error) {
-  (void)request;
-  return lh_group_threads(snapshot, found, error);
-}
-
-static void let_go(void *found) {
-  lh_thread_groups_free(found);
-}
+LH_ANSWERED_BY(lh_thread_groups, lh_group_threads(snapshot, it, error))
+LH_FREED_BY(lh_thread_groups, lh_thread_groups_free(it))
 
 const lh_question lh_threads_question = {.name = "threads",
                                          .help = "where coroutines stand, and what they retain",

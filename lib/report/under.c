@@ -126,9 +126,7 @@ static int ask(lh_snapshot *snapshot, const lh_request *request, void *out, lh_e
   return lh_under(snapshot, f->id, &query, &f->rows, &f->n, error);
 }
 
-static void let_go(void *out) {
-  lh_free(((found *)out)->rows);
-}
+LH_FREED_BY(found, lh_free(it->rows))
 
 const lh_question lh_under_question = {.name = "under",
                                        .help = "what OBJECT (or root) keeps alive alone, as a tree",

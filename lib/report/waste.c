@@ -246,9 +246,7 @@ static int ask(lh_snapshot *snapshot, const lh_request *request, void *out, lh_e
   return LH_OK;
 }
 
-static void let_go(void *out) {
-  lh_waste_free(((found *)out)->waste);
-}
+LH_FREED_BY(found, lh_waste_free(it->waste))
 
 const lh_question lh_waste_question = {.name = "waste",
                                        .help = "what could be given back, and what to do for it",
