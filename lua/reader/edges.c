@@ -38,18 +38,6 @@ static const lh_edge *check_edge(lua_State *L) {
   return &e->edge;
 }
 
-static int push_object(lua_State *L, lh_id id) {
-  (void)lua_getiuservalue(L, 1, 1);
-  hr_push_object(L, lua_gettop(L), id);
-  return 1;
-}
-
-static int push_value(lua_State *L, lh_value value) {
-  (void)lua_getiuservalue(L, 1, 1);
-  hr_push_value(L, lua_gettop(L), value);
-  return 1;
-}
-
 static int push_number(lua_State *L, uint32_t n) {
   if (n == 0) return 0;
   lua_pushinteger(L, n);
@@ -57,11 +45,11 @@ static int push_number(lua_State *L, uint32_t n) {
 }
 
 static int get_source(lua_State *L) {
-  return push_object(L, check_edge(L)->source);
+  return hr_return_object(L, check_edge(L)->source);
 }
 
 static int get_target(lua_State *L) {
-  return push_object(L, check_edge(L)->target);
+  return hr_return_object(L, check_edge(L)->target);
 }
 
 static int get_kind(lua_State *L) {
@@ -91,17 +79,17 @@ static int get_left_out(lua_State *L) {
 static int get_key(lua_State *L) {
   const lh_edge *e = check_edge(L);
   bool has_key = e->kind == LH_EDGE_VALUE || e->kind == LH_EDGE_KEY || e->kind == LH_EDGE_EPHEMERON;
-  return has_key ? push_value(L, e->key) : 0;
+  return has_key ? hr_return_value(L, e->key) : 0;
 }
 
 static int get_name(lua_State *L) {
   const lh_edge *e = check_edge(L);
   if (e->name == LH_NO_OBJECT) return 0;
-  return push_value(L, (lh_value){LH_VALUE_OBJECT, {.object = e->name}});
+  return hr_return_value(L, (lh_value){LH_VALUE_OBJECT, {.object = e->name}});
 }
 
 static int get_holder(lua_State *L) {
-  return push_object(L, check_edge(L)->holder);
+  return hr_return_object(L, check_edge(L)->holder);
 }
 
 static int get_line(lua_State *L) {

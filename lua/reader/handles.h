@@ -197,6 +197,10 @@ void hr_push_objects(lua_State *L, int index, const lh_id *ids, size_t n, int ab
 int hr_check_set(lua_State *L, int index, hr_snapshot *of, const lh_id **ids, size_t *n,
                  lh_error *error);
 
+/* The same of the snapshot of what is at index 1: to be returned by who calls them. */
+int hr_return_object(lua_State *L, lh_id id);
+int hr_return_value(lua_State *L, lh_value value);
+
 /* Pushes the address of an object as Lua prints it. */
 void hr_push_address(lua_State *L, const lh_snapshot *snapshot, lh_id id);
 

@@ -232,14 +232,13 @@ static int push_boolean(lua_State *L, bool value) {
   return 1;
 }
 
-/* Of the snapshot of the object at index 1. */
-static int push_other(lua_State *L, lh_id id) {
+int hr_return_object(lua_State *L, lh_id id) {
   (void)lua_getiuservalue(L, 1, 1);
   hr_push_object(L, lua_gettop(L), id);
   return 1;
 }
 
-static int push_other_value(lua_State *L, lh_value value) {
+int hr_return_value(lua_State *L, lh_value value) {
   (void)lua_getiuservalue(L, 1, 1);
   hr_push_value(L, lua_gettop(L), value);
   return 1;
@@ -259,7 +258,7 @@ static int table_field(lua_State *L, const lh_object *o, const char *key) {
   if (strcmp(key, "array_used") == 0) return push_integer(L, o->as.table.array_used);
   if (strcmp(key, "hash_slots") == 0) return push_integer(L, o->as.table.hash_slots);
   if (strcmp(key, "hash_used") == 0) return push_integer(L, o->as.table.hash_used);
-  if (strcmp(key, "metatable") == 0) return push_other(L, o->as.table.metatable);
+  if (strcmp(key, "metatable") == 0) return hr_return_object(L, o->as.table.metatable);
   if (strcmp(key, "weak_mode") != 0) return 0;
   lua_pushstring(L, modes[o->as.table.weak_keys + 2 * o->as.table.weak_values]);
   return 1;
@@ -268,7 +267,7 @@ static int table_field(lua_State *L, const lh_object *o, const char *key) {
 static int userdata_field(lua_State *L, const lh_object *o, const char *key) {
   if (strcmp(key, "user_bytes") == 0) return push_integer(L, o->as.userdata.bytes);
   if (strcmp(key, "user_values") == 0) return push_integer(L, o->as.userdata.user_values);
-  if (strcmp(key, "metatable") == 0) return push_other(L, o->as.userdata.metatable);
+  if (strcmp(key, "metatable") == 0) return hr_return_object(L, o->as.userdata.metatable);
   return 0;
 }
 
@@ -280,7 +279,7 @@ static int proto_field(lua_State *L, const lh_object *o, const char *key) {
   if (strcmp(key, "parameters") == 0) return push_integer(L, o->as.proto.parameters);
   if (strcmp(key, "vararg") == 0) return push_boolean(L, o->as.proto.vararg);
   if (strcmp(key, "file") == 0 && o->as.proto.source != LH_NO_OBJECT)
-    return push_other_value(L, (lh_value){LH_VALUE_OBJECT, {.object = o->as.proto.source}});
+    return hr_return_value(L, (lh_value){LH_VALUE_OBJECT, {.object = o->as.proto.source}});
   return 0;
 }
 
@@ -290,7 +289,7 @@ static int closure_field(lua_State *L, const lh_object *o, const char *key,
   if (strcmp(key, "is_c") == 0) return push_boolean(L, o->as.closure.is_c);
   if (strcmp(key, "upvalues") == 0) return push_integer(L, o->as.closure.upvalues);
   if (o->as.closure.is_c || o->as.closure.proto == LH_NO_OBJECT) return 0;
-  if (strcmp(key, "proto") == 0) return push_other(L, o->as.closure.proto);
+  if (strcmp(key, "proto") == 0) return hr_return_object(L, o->as.closure.proto);
   if (lh_type_of(snapshot, o->as.closure.proto) == LH_TYPE_PROTO)
     lh_object_at(snapshot, o->as.closure.proto, &proto);
   return proto.dead ? 0 : proto_field(L, &proto, key);
@@ -326,7 +325,7 @@ static int other_field(lua_State *L) {
     case LH_TYPE_THREAD: return thread_field(L, &object, key);
     case LH_TYPE_UPVALUE:
       if (strcmp(key, "open") == 0) return push_boolean(L, object.as.upvalue.open);
-      return strcmp(key, "value") == 0 ? push_other_value(L, object.as.upvalue.value) : 0;
+      return strcmp(key, "value") == 0 ? hr_return_value(L, object.as.upvalue.value) : 0;
     default: return 0;
   }
 }
@@ -444,7 +443,7 @@ static int at(lua_State *L) {
   }
   if (i < 1 || (lua_Unsigned)i > l->n) return 0;
   hr_check_kept(L, 1, l->of);
-  return push_other(L, l->ids[i - 1]);
+  return hr_return_object(L, l->ids[i - 1]);
 }
 
 /* }=================================================================================== */
