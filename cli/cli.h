@@ -142,10 +142,6 @@ lh_snapshot *cli_open_analysed(cli *c, const char *file);
 /* The path to it, steps that vary folded where it is long. Freed by lh_free. */
 char *cli_held_by(cli *c, lh_snapshot *snapshot, lh_id id);
 
-/* "upvalue c of function @app.lua:6 (through _G.handlers.h17)": a path, with who holds the function
-** where its text begins at one. Freed by free. */
-char *cli_path_told(const lh_snapshot *snapshot, const lh_path *path, bool folded);
-
 /* }=================================================================================== */
 
 /* {=== Text =========================================================================== */

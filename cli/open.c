@@ -52,17 +52,3 @@ char *cli_held_by(cli *c, lh_snapshot *snapshot, lh_id id) {
   cli_check(c, lh_told_path(snapshot, id, &text, &error), NULL, &error);
   return text;
 }
-
-char *cli_path_told(const lh_snapshot *snapshot, const lh_path *path, bool folded) {
-  char *told = cli_must(lh_path_text(snapshot, path, folded)), *through;
-  if (lh_path_through(snapshot, path, folded, &through, NULL) != LH_OK) cli_must(NULL);
-  size_t size = strlen(told) + (through != NULL ? strlen(through) : 0) + 16;
-  char *text = cli_must(malloc(size));
-  if (through != NULL)
-    snprintf(text, size, "%s (through %s)", told, through);
-  else
-    snprintf(text, size, "%s", told);
-  lh_free(told);
-  lh_free(through);
-  return text;
-}

@@ -56,6 +56,9 @@ typedef struct lh_grown {
   char fingerprint[LH_FINGERPRINT_BYTES];
 } lh_grown;
 
+/* By how much the bytes or the entries of one are more at c than at a, if they are. */
+uint64_t lh_grown_by(const uint64_t at[3]);
+
 /* The change of one class between the first and the last snapshot. */
 typedef struct lh_class_change {
   const char *name; /* owned by the diff */

@@ -60,6 +60,10 @@ size_t lh_told_steps(const lh_path *path, lh_step steps[LH_MOST_STEPS]);
 ** lh_free. */
 int lh_told_path(lh_snapshot *snapshot, lh_id id, char **out, lh_error *error);
 
+/* "upvalue c of function @app.lua:6 (through _G.handlers.h17)": a path, with who holds the function
+** where its text begins at one. Freed by lh_free; NULL when out of memory. */
+char *lh_whole_path_text(const lh_snapshot *snapshot, const lh_path *path, bool folded);
+
 /* In text; without colours it is not seen. */
 typedef enum lh_style { LH_PLAIN, LH_BOLD, LH_FAINT, LH_ALARM } lh_style;
 

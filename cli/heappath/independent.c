@@ -46,7 +46,7 @@ void print_independent(cli *c, const subject *s, const lh_independent *found, si
   cli_table *table = cli_table_new(c, columns, sizeof columns / sizeof *columns);
   char **texts = cli_must(malloc((found->n + 1) * sizeof *texts));
   for (size_t i = first; i < found->n; i++)
-    texts[i] = cli_path_told(s->snapshot, &found->paths[i], false);
+    texts[i] = cli_must(lh_whole_path_text(s->snapshot, &found->paths[i], false));
   putchar('\n');
   for (size_t i = first; i < found->n; i++) {
     size_t n_alike = count_alike(texts, first, found->n, i), size = strlen(texts[i]) + 64;
@@ -58,7 +58,7 @@ void print_independent(cli *c, const subject *s, const lh_independent *found, si
     if (n_alike > 0) cli_table_row(table, cells, CLI_PLAIN);
     free(text);
   }
-  for (size_t i = first; i < found->n; i++) free(texts[i]);
+  for (size_t i = first; i < found->n; i++) lh_free(texts[i]);
   free(texts);
   cli_table_print(table);
 }

@@ -50,7 +50,8 @@ static void print_others(cli *c, const request *r, const subject *s, const lh_in
 static void print_paths(cli *c, const request *r, const subject *s, const lh_path *paths,
                         size_t n_paths, const lh_independent *found) {
   for (size_t i = 0; i < n_paths; i++) {
-    char *text = cli_path_told(s->snapshot, &paths[i], paths[i].n_steps > LH_LONG_PATH);
+    bool folded = paths[i].n_steps > LH_LONG_PATH;
+    char *text = cli_must(lh_whole_path_text(s->snapshot, &paths[i], folded));
     printf("%s%s%s %s%s%s\n", i == 0 ? "" : "\n", cli_style_on(c, CLI_BOLD),
            i == 0 ? s->text : "and by:", i == 0 ? "is kept alive by: " : "", text,
            cli_style_off(c));
@@ -59,7 +60,7 @@ static void print_paths(cli *c, const request *r, const subject *s, const lh_pat
     lh_request asked = {.path = &paths[i], .id = s->id};
     (void)cli_answer(c, NULL, "steps", s->snapshot, r->file, &asked);
     print_never_weak(s, &paths[i]);
-    free(text);
+    lh_free(text);
   }
   if (n_paths < r->n_paths)
     printf("\nNothing else refers to it, but what does may itself be held in several ways.\n");

@@ -277,7 +277,6 @@ void hs_result_bytes(sqlite3_context *context, uint64_t n);
 void hs_result_static(sqlite3_context *context, const char *text);
 void hs_result_text(sqlite3_context *context, char *text);
 void hs_result_hex(sqlite3_context *context, uint64_t n);
-void hs_result_time(sqlite3_context *context, uint64_t time_ns);
 void hs_result_string(sqlite3_context *context, hs_file *file, lh_id id);
 void hs_result_value(sqlite3_context *context, hs_file *file, lh_value value);
 /* Bytes as the program had them, which live as long as the snapshot; `cut`: it has no more of

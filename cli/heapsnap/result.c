@@ -6,7 +6,6 @@
 */
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #include "heapsnap.h"
 
@@ -35,14 +34,10 @@ void hs_result_hex(sqlite3_context *context, uint64_t n) {
   sqlite3_result_text(context, text, -1, SQLITE_TRANSIENT);
 }
 
-void hs_result_time(sqlite3_context *context, uint64_t time_ns) {
-  char text[64];
-  time_t seconds = (time_t)(time_ns / 1000000000u);
-  struct tm utc;
-  if (gmtime_r(&seconds, &utc) == NULL ||
-      strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S", &utc) == 0)
-    return;
-  sqlite3_result_text(context, text, -1, SQLITE_TRANSIENT);
+/* Without the zone, as SQLite's functions of dates take it. */
+static void result_time(sqlite3_context *context, uint64_t time_ns) {
+  lh_number time = lh_time_text(time_ns);
+  sqlite3_result_text(context, time.text, (int)strlen("2026-11-21 17:40:05"), SQLITE_TRANSIENT);
 }
 
 void hs_result_error(sqlite3_context *context, const lh_error *error) {
@@ -155,31 +150,16 @@ void hs_result_value(sqlite3_context *context, hs_file *file, lh_value value) {
 
 void hs_result_class(sqlite3_context *context, hs_file *file, lh_id id) {
   lh_error error;
-  uint32_t class_index;
-  if (hs_need_classes(file, &error) != LH_OK) {
+  if (hs_need_classes(file, &error) != LH_OK)
     hs_result_error(context, &error);
-    return;
-  }
-  class_index = lh_class_of(file->snapshot, id);
-  hs_result_static(context, class_index != UINT32_MAX
-                                ? lh_class_at(file->snapshot, class_index)->name
-                                : lh_type_name(lh_type_of(file->snapshot, id)));
+  else
+    hs_result_static(context, lh_class_name_of(file->snapshot, id));
 }
 
-/* As the commands print it: steps that vary are folded from this many on. */
-#define LONG_PATH 24u
-
 static int find_path(hs_file *file, lh_id id, bool folded, char **text, lh_error *error) {
-  lh_snapshot *snapshot = file->snapshot;
-  lh_path path;
   int code = hs_need_classes(file, error);
-  if (code != LH_OK || id == LH_ROOT || !lh_is_reachable(snapshot, id)) return code;
-  if (folded || lh_distance(snapshot, id) > LONG_PATH) return lh_held_by(snapshot, id, text, error);
-  code = lh_shortest_path(snapshot, id, &path, error);
-  if (code != LH_OK) return code;
-  *text = lh_path_text(snapshot, &path, false);
-  lh_paths_free(&path, 1);
-  return *text != NULL ? LH_OK : hs_no_memory(error, "telling a path");
+  if (code != LH_OK || id == LH_ROOT || !lh_is_reachable(file->snapshot, id)) return code;
+  return (folded ? lh_held_by : lh_told_path)(file->snapshot, id, text, error);
 }
 
 void hs_result_path(sqlite3_context *context, hs_file *file, lh_id id, bool folded) {
@@ -212,7 +192,7 @@ void hs_result_field(sqlite3_context *context, hs_file *file, const hs_column *c
       break;
     }
     case HS_FORM_HEX: hs_result_hex(context, n); break;
-    case HS_FORM_TIME: hs_result_time(context, n); break;
+    case HS_FORM_TIME: result_time(context, n); break;
     case HS_FORM_VALUE: hs_result_value(context, file, *value); break;
     case HS_FORM_OBJECT:
       if (value->kind == LH_VALUE_OBJECT) hs_result_id(context, file, value->as.object);

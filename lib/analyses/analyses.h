@@ -69,6 +69,12 @@ enum { LH_LEAST_CLUSTER = 8 };
 /* NULL: out of memory. Freed by the caller. O(n). */
 lh_id *lh_find_clusters(const lh_tree *tree);
 
+/* Of a union-find: the object that represents the set of this one. */
+static inline lh_id lh_find_first(lh_id *set, lh_id id) {
+  for (; set[id] != id; id = set[id]) set[id] = set[set[id]];
+  return id;
+}
+
 /* }=================================================================================== */
 
 /* {=== gather.c ====================================================================== */

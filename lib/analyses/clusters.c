@@ -15,14 +15,6 @@
 
 enum { LOOK_BACK = 4 };
 
-static lh_id find_top(lh_id *top, lh_id id) {
-  while (top[id] != id) {
-    top[id] = top[top[id]];
-    id = top[id];
-  }
-  return id;
-}
-
 static bool can_link(const lh_snapshot *snapshot, lh_id id) {
   lh_type type = lh_type_of(snapshot, id);
   return type != LH_TYPE_STRING && type != LH_TYPE_PROTO && type != LH_TYPE_UPVALUE &&
@@ -51,12 +43,12 @@ static bool dissolve(const lh_tree *tree, lh_id *top) {
   uint32_t *n_alike = lh_alloc_zeroed((size_t)snapshot->n + 1, sizeof *n_alike);
   if (!n_alike) return false;
   for (uint32_t p = 1; p < tree->n; p++) {
-    lh_id id = tree->order[p], first = find_top(top, id);
+    lh_id id = tree->order[p], first = lh_find_first(top, id);
     n_alike[first] += lh_class_of(snapshot, id) == lh_class_of(snapshot, first);
   }
   for (uint32_t p = tree->n; p-- > 1;) {
     lh_id id = tree->order[p];
-    top[id] = n_alike[find_top(top, id)] < LH_LEAST_CLUSTER ? id : find_top(top, id);
+    top[id] = n_alike[lh_find_first(top, id)] < LH_LEAST_CLUSTER ? id : lh_find_first(top, id);
   }
   lh_free(n_alike);
   return true;
@@ -72,8 +64,8 @@ lh_id *lh_find_clusters(const lh_tree *tree) {
     if (!can_link(snapshot, id) || lh_is_plumbing(snapshot, id)) continue;
     lh_id above = link_of(snapshot, id);
     if (above == LH_NO_OBJECT) continue;
-    lh_id first = find_top(top, above);
-    for (lh_id at = id; at != above; at = snapshot->idom[at]) top[find_top(top, at)] = first;
+    lh_id first = lh_find_first(top, above);
+    for (lh_id at = id; at != above; at = snapshot->idom[at]) top[lh_find_first(top, at)] = first;
   }
   if (dissolve(tree, top)) return top;
   lh_free(top);

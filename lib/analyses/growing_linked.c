@@ -10,17 +10,9 @@
 */
 #include "analyses.h"
 
-static lh_id find_set(lh_id *set, lh_id id) {
-  while (set[id] != id) {
-    set[id] = set[set[id]];
-    id = set[id];
-  }
-  return id;
-}
-
 static void join_sets(lh_id *set, const uint32_t *distance, lh_id a, lh_id b) {
-  a = find_set(set, a);
-  b = find_set(set, b);
+  a = lh_find_first(set, a);
+  b = lh_find_first(set, b);
   bool a_is_nearer = distance[a] != distance[b] ? distance[a] < distance[b] : a < b;
   set[a_is_nearer ? b : a] = a_is_nearer ? a : b;
 }
@@ -43,7 +35,7 @@ static lh_id *make_sets(const lh_tree *tree, uint8_t *held) {
       join_sets(set, snapshot->distance, id, target);
     }
   }
-  for (lh_id id = 0; set && id <= snapshot->n; id++) set[id] = find_set(set, id);
+  for (lh_id id = 0; set && id <= snapshot->n; id++) set[id] = lh_find_first(set, id);
   return set;
 }
 

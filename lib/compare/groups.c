@@ -37,7 +37,8 @@ static lh_id *find_tops(const lh_snapshot *c, const uint8_t *new_ones) {
 
 /* {=== Counting ======================================================================= */
 
-lh_id lh_subject_of(const lh_grouping *g, lh_id top) {
+/* The object that a top is told by: of a variable what is in it, if that goes with it. */
+static lh_id subject_of(const lh_grouping *g, lh_id top) {
   const lh_snapshot *c = g->c;
   if (lh_type_of(c, top) != LH_TYPE_UPVALUE || c->first_edge[top] == c->first_edge[top + 1])
     return top;
@@ -68,7 +69,7 @@ static bool add_top(lh_grouping *g, members *m, lh_id top) {
   lh_diff_group *group = &g->groups[into];
   uint64_t retained = lh_retained_bytes(g->c, top);
   if (place != into) return true;
-  lh_id subject = lh_subject_of(g, top);
+  lh_id subject = subject_of(g, top);
   if (group->example == LH_NO_OBJECT || retained > lh_retained_bytes(g->c, group->example)) {
     group->example = subject;
     group->class_index = lh_class_of(g->c, subject);

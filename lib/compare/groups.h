@@ -26,9 +26,6 @@ static inline uint32_t lh_group_at(const lh_grouping *g, lh_id top) {
   return g->into[lh_place_of(&g->places, top)];
 }
 
-/* The object that a top is told by: of a variable what is in it, if that goes with it. */
-lh_id lh_subject_of(const lh_grouping *g, lh_id top);
-
 /* Adds the objects to `ids`, which has room for all objects, that are no new ones' and hold tops:
 ** how many. */
 size_t lh_find_holders(const lh_grouping *g, lh_id *ids);

@@ -62,16 +62,16 @@ static int measure_container(const lh_three *t, lh_id id, lh_grown *out, bool *g
   return code;
 }
 
-static uint64_t grown_by(const uint64_t sizes[3]) {
-  return sizes[2] > sizes[0] ? sizes[2] - sizes[0] : 0;
+uint64_t lh_grown_by(const uint64_t at[3]) {
+  return at[2] > at[0] ? at[2] - at[0] : 0;
 }
 
 static int compare_grown(const void *left, const void *right) {
   const lh_grown *a = left, *b = right;
-  uint64_t x = grown_by(a->shallow_bytes), y = grown_by(b->shallow_bytes);
+  uint64_t x = lh_grown_by(a->shallow_bytes), y = lh_grown_by(b->shallow_bytes);
   if (x != y) return x > y ? -1 : 1;
-  x = grown_by(a->entries);
-  y = grown_by(b->entries);
+  x = lh_grown_by(a->entries);
+  y = lh_grown_by(b->entries);
   if (x != y) return x > y ? -1 : 1;
   int order = strcmp(a->held_by, b->held_by);
   return order ? order : (a->id > b->id) - (a->id < b->id);

@@ -22,21 +22,15 @@ typedef struct found {
 
 /* {=== Strings ======================================================================== */
 
-static void beginning_of(lh_report *report, const void *row, lh_cell *cell) {
-  lh_id id = ((const lh_string_change *)row)->example;
+static void long_beginning_of(lh_report *report, lh_id id, lh_cell *cell) {
   cell->as.text = lh_keep_text(report, lh_string_text(report->snapshot, id, 256));
-}
-
-static void short_beginning_of(lh_report *report, const void *row, lh_cell *cell) {
-  lh_id id = ((const lh_string_change *)row)->example;
-  cell->as.text = lh_keep_text(report, lh_string_text(report->snapshot, id, 32));
 }
 
 #define ROW lh_string_change
 static const lh_column string_columns[] = {
     LH_EXAMPLE("example", NULL, example, "one of them", LH_LUA_ONLY),
-    LH_COMPUTED(NULL, NULL, LH_COLUMN_TEXT, beginning_of, "its beginning, in quotes",
-                LH_JSON_ONLY("string")),
+    LH_OF(NULL, NULL, LH_COLUMN_TEXT, example, long_beginning_of, "its beginning, in quotes",
+          LH_JSON_ONLY("string")),
     LH_COUNT_SERIES("objects", NULL, objects, "how many in the first and in the last"),
     LH_BYTES_SERIES("bytes", NULL, bytes, "of these"),
     LH_OF(NULL, NULL, LH_COLUMN_TEXT, example, lh_cell_path, "the path of one of them",
@@ -44,7 +38,7 @@ static const lh_column string_columns[] = {
     LH_BYTES_CHANGE("bytes", bytes),
     LH_COUNT_CHANGE("objects", objects),
     LH_EXAMPLE(NULL, "example", example, NULL),
-    LH_COMPUTED(NULL, "string", LH_COLUMN_TEXT, short_beginning_of, NULL),
+    LH_OF(NULL, "string", LH_COLUMN_TEXT, example, lh_cell_string, NULL),
     LH_OF(NULL, "held by", LH_COLUMN_TEXT, example, lh_cell_path, NULL),
     LH_END};
 #undef ROW

@@ -225,11 +225,6 @@ static int find_ways(lh_snapshot *snapshot, lh_id id, lh_independent *out) {
   return LH_ENOTFOUND;
 }
 
-static void put_way(lh_text *text, const lh_snapshot *snapshot, const lh_path *path) {
-  lh_put_freed(text, lh_path_text(snapshot, path, false));
-  lh_put_through(text, snapshot, path, false);
-}
-
 /* The row does not say all where there are two paths: then a cut of the one that it names would not
 ** free it. Three searches through the heap, for one group alone. */
 static void tell_how_held(lh_teller *t, const lh_report *report, lh_id id) {
@@ -241,9 +236,9 @@ static void tell_how_held(lh_teller *t, const lh_report *report, lh_id id) {
   t->failed |= code != LH_OK && code != LH_ENOTFOUND;
   if (code != LH_OK) return;
   lh_text_format(&text, "Of the first group, %s is held by ", lh_address_text(snapshot, id).text);
-  put_way(&text, snapshot, &ways.paths[0]);
+  lh_put_freed(&text, lh_whole_path_text(snapshot, &ways.paths[0], false));
   lh_text_string(&text, ", and also by ");
-  put_way(&text, snapshot, &ways.paths[1]);
+  lh_put_freed(&text, lh_whole_path_text(snapshot, &ways.paths[1], false));
   lh_say_text(t, LH_FAINT, &text);
   lh_independent_free(&ways);
 }
@@ -402,7 +397,7 @@ static void split_grown(lh_diff_found *f, const lh_request *request) {
     lh_grown grown = d->grown[i];
     bool is_known = lh_is_known(request, grown.fingerprint);
     lh_diff_sums *sums = is_known ? &f->known : &f->new;
-    sums->grown_bytes += lh_grown_bytes(&grown);
+    sums->grown_bytes += lh_grown_by(grown.shallow_bytes);
     if (!is_known) {
       d->grown[i] = d->grown[sums->containers];
       d->grown[sums->containers] = grown;

@@ -29,9 +29,8 @@ typedef struct lh_diff_found {
 
 extern const lh_table lh_group_table;
 
-/* grown.c: containers that grew; by how much. */
+/* grown.c: containers that grew. */
 extern const lh_table lh_grown_table;
-uint64_t lh_grown_bytes(const lh_grown *grown);
 
 /* class_changes.c: the change of each class, of snapshots of different states, too. */
 extern const lh_table lh_class_change_table;

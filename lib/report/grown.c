@@ -9,26 +9,17 @@
 
 /* {=== One by one ===================================================================== */
 
-static void class_of(lh_report *report, const void *row, lh_cell *cell) {
-  cell->as.text = lh_class_name_of(report->snapshot, ((const lh_grown *)row)->id);
-}
-
 #define ROW lh_grown
 static const lh_column columns[] = {
     LH_INLINE_TEXT("fingerprint", NULL, fingerprint, "as of a group"),
     LH_EXAMPLE("object", NULL, id, "the container", LH_ADDRESS),
-    LH_COMPUTED("class", NULL, LH_COLUMN_TEXT, class_of, "what it is"),
+    LH_OF("class", NULL, LH_COLUMN_TEXT, id, lh_cell_class, "what it is"),
     LH_TEXT("held_by", NULL, held_by, "its path"),
     LH_TEXT("place", NULL, place, "the same with \"*\" where the paths of a group vary"),
     LH_BYTES_SERIES("shallow_bytes", NULL, shallow_bytes, "in each of the three snapshots"),
     LH_COUNT_SERIES("entries", NULL, entries, "of a table; the same"),
     LH_END};
 #undef ROW
-
-uint64_t lh_grown_bytes(const lh_grown *grown) {
-  const uint64_t *at = grown->shallow_bytes;
-  return at[2] > at[0] ? at[2] - at[0] : 0;
-}
 
 /* }=================================================================================== */
 
@@ -40,10 +31,6 @@ typedef struct place {
   const lh_grown *first;
   uint64_t n;
 } place;
-
-static void class_of_place(lh_report *report, const void *row, lh_cell *cell) {
-  class_of(report, &((const place *)row)->sum, cell);
-}
 
 static void path_of(lh_report *report, const void *row, lh_cell *cell) {
   const place *p = row;
@@ -70,7 +57,7 @@ static const lh_column place_columns[] = {
     LH_BYTES_SERIES(NULL, "bytes", sum.shallow_bytes, NULL, LH_WIDE),
     LH_COUNT_SERIES(NULL, "entries", sum.entries, NULL, .compute = dash_unless_table),
     LH_EXAMPLE(NULL, "example", sum.id, NULL),
-    LH_COMPUTED(NULL, "class", LH_COLUMN_TEXT, class_of_place, NULL, LH_WIDE),
+    LH_OF(NULL, "class", LH_COLUMN_TEXT, sum.id, lh_cell_class, NULL, LH_WIDE),
     LH_COMPUTED(NULL, "path", LH_COLUMN_TEXT, path_of, NULL),
     LH_END};
 #undef ROW
@@ -88,7 +75,7 @@ static int compare_places(const void *left, const void *right) {
 
 static int compare_sums(const void *left, const void *right) {
   const place *a = left, *b = right;
-  uint64_t x = lh_grown_bytes(&a->sum), y = lh_grown_bytes(&b->sum);
+  uint64_t x = lh_grown_by(a->sum.shallow_bytes), y = lh_grown_by(b->sum.shallow_bytes);
   if (x != y) return x > y ? -1 : 1;
   return (a->first > b->first) - (a->first < b->first);
 }

@@ -138,7 +138,9 @@ void lh_cell_retained(lh_report *report, lh_id id, lh_cell *cell);
 void lh_cell_shallow(lh_report *report, lh_id id, lh_cell *cell);
 void lh_cell_distance(lh_report *report, lh_id id, lh_cell *cell);
 void lh_cell_path(lh_report *report, lh_id id, lh_cell *cell);
+void lh_cell_class(lh_report *report, lh_id id, lh_cell *cell);
 void lh_cell_what(lh_report *report, lh_id id, lh_cell *cell);
+void lh_cell_string(lh_report *report, lh_id id, lh_cell *cell); /* its beginning, in quotes */
 
 /* }=================================================================================== */
 

@@ -18,8 +18,9 @@ const char *lh_class_name_of(const lh_snapshot *snapshot, lh_id id) {
                                    : lh_class_at(snapshot, class_index)->name;
 }
 
+enum { SHOWN_BYTES = 32 }; /* of a string, in the middle of others' words */
+
 char *lh_what_text(const lh_snapshot *snapshot, lh_id id) {
-  enum { SHOWN_BYTES = 32 };
   const char *class = lh_class_name_of(snapshot, id);
   if (lh_type_of(snapshot, id) != LH_TYPE_STRING) return lh_copy_text(class);
   char *beginning = lh_string_text(snapshot, id, SHOWN_BYTES);
@@ -58,6 +59,13 @@ int lh_told_path(lh_snapshot *snapshot, lh_id id, char **out, lh_error *error) {
   return *out ? LH_OK : lh_fail_memory(error, "telling a path");
 }
 
+char *lh_whole_path_text(const lh_snapshot *snapshot, const lh_path *path, bool folded) {
+  lh_text text = {0};
+  lh_put_freed(&text, lh_path_text(snapshot, path, folded));
+  lh_put_through(&text, snapshot, path, folded);
+  return lh_text_finish(&text);
+}
+
 /* {=== Of the object in a column ====================================================== */
 
 void lh_cell_retained(lh_report *report, lh_id id, lh_cell *cell) {
@@ -78,6 +86,14 @@ void lh_cell_path(lh_report *report, lh_id id, lh_cell *cell) {
   if (id == LH_ROOT || !lh_is_reachable(report->snapshot, id)) return;
   (void)lh_told_path(report->snapshot, id, &path, NULL);
   cell->as.text = lh_keep_text(report, path);
+}
+
+void lh_cell_class(lh_report *report, lh_id id, lh_cell *cell) {
+  cell->as.text = lh_class_name_of(report->snapshot, id);
+}
+
+void lh_cell_string(lh_report *report, lh_id id, lh_cell *cell) {
+  cell->as.text = lh_keep_text(report, lh_string_text(report->snapshot, id, SHOWN_BYTES));
 }
 
 void lh_cell_what(lh_report *report, lh_id id, lh_cell *cell) {

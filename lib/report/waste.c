@@ -22,11 +22,6 @@ typedef struct found {
 
 /* {=== Places, of each kind other columns ============================================= */
 
-static void string_of(lh_report *report, const void *row, lh_cell *cell) {
-  lh_id id = ((const lh_waste_row *)row)->example;
-  cell->as.text = lh_keep_text(report, lh_string_text(report->snapshot, id, 32));
-}
-
 #define ROW lh_waste_row
 #define BYTES LH_BYTES("bytes", "bytes", bytes, "that could be given back")
 #define OBJECTS(heading) LH_COUNT("objects", heading, objects, "how many")
@@ -50,7 +45,7 @@ static const lh_column slot_columns[] = {BYTES,          OBJECTS("tables"), SLOT
                                          CLASS("class"), HELD_BY,           LH_END};
 static const lh_column string_columns[] = {
     BYTES,    OBJECTS("copies"),
-    EXAMPLE,  LH_COMPUTED(NULL, "string", LH_COLUMN_TEXT, string_of, NULL),
+    EXAMPLE,  LH_OF(NULL, "string", LH_COLUMN_TEXT, example, lh_cell_string, NULL),
     HELD_BY,  CLASS(NULL),
     ORIGINAL, BY_HASH,
     LH_END};
