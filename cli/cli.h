@@ -46,12 +46,17 @@ typedef struct cli_tool {
   const char *epilogue; /* examples and exit status, as --help prints them */
 } cli_tool;
 
-#define CLI_MAX_OPTIONS 24
+enum { CLI_MAX_OPTIONS = 24 };
 
 enum { CLI_JSON = 256, CLI_BYTES, CLI_COLOR, CLI_VERSION, CLI_FIRST_KEY };
 
 #define CLI_COLOR_OPTION \
   { CLI_COLOR, "color", "WHEN=auto|always|never", "auto (default; heeds NO_COLOR), always, never" }
+
+/* In a command's table: those questions of the library that are its options. The key of
+** lh_questions[i] is first_key + i. */
+#define CLI_QUESTIONS(first_key) \
+  { first_key, NULL, NULL, NULL }
 
 /* The rows that end every command's table; cli_next_option deals with them. */
 #define CLI_COMMON_OPTIONS                                                                    \
@@ -63,6 +68,8 @@ enum { CLI_JSON = 256, CLI_BYTES, CLI_COLOR, CLI_VERSION, CLI_FIRST_KEY };
 
 typedef struct cli {
   const cli_tool *tool;
+  cli_option options[CLI_MAX_OPTIONS]; /* of the tool, with the questions in their place */
+  size_t n_options;
   bool json, exact_bytes;
   bool unicode;           /* in the user's locale */
   bool color;             /* colours wanted on stdout */
@@ -72,12 +79,6 @@ typedef struct cli {
   struct option long_options[CLI_MAX_OPTIONS + 1];
   char short_options[2 * CLI_MAX_OPTIONS + 2];
 } cli;
-
-/* Of a table that is put together, before cli_begin: adds options to it, and those questions of the
-** library that are options of the command; the key of lh_questions[i] is first_key + i. */
-void cli_add_options(cli_tool *tool, cli_option table[CLI_MAX_OPTIONS], const cli_option *list,
-                     size_t n);
-void cli_add_questions(cli_tool *tool, cli_option table[CLI_MAX_OPTIONS], int first_key);
 
 void cli_begin(cli *c, const cli_tool *tool);
 

@@ -22,15 +22,14 @@ enum {
   KEY_QUESTION /* from here on they are the questions of the library */
 };
 
-static const cli_option first_options[] = {
+static const cli_option options[] = {
     {'n', "top", "N", "rows in each table (default 20; 0: all)"},
     {KEY_SORT, "sort", "ORDER=retained|shallow|count",
      "groups by retained (default), shallow or count"},
     {KEY_SINCE, "since", "MARK", "what was allocated after this mark of the snapshot"},
     {KEY_UNTIL, "until", "MARK", "with --since: and before this one"},
-    {KEY_FACTOR, "factor", "N", "flag groups whose object count is a multiple of N"}};
-
-static const cli_option last_options[] = {
+    {KEY_FACTOR, "factor", "N", "flag groups whose object count is a multiple of N"},
+    CLI_QUESTIONS(KEY_QUESTION),
     {KEY_CSV, "csv", NULL, "print a ladder as CSV, a line for each row and snapshot"},
     {KEY_BEFORE, "before", "A [B]", "with --after: one or two snapshots before a change"},
     {KEY_AFTER, "after", "A [B]", "and as many after it: is it fixed?"},
@@ -40,9 +39,7 @@ static const cli_option last_options[] = {
     {KEY_FAIL_OBJECTS, "fail-objects", "N", "exit with 1 if more new objects stay"},
     CLI_COMMON_OPTIONS};
 
-static cli_option options[CLI_MAX_OPTIONS];
-
-static cli_tool tool = {
+static const cli_tool tool = {
     "heapdiff",
     "Shows what was allocated between two moments and is still alive: the leaks.",
     {"[options] A B C            allocated between A and B, still alive in C",
@@ -52,16 +49,10 @@ static cli_tool tool = {
      "[options] --owners A ... B who owns the growth",
      "[options] --before A [B] --after A [B]    is it fixed?"},
     options,
-    0,
+    sizeof options / sizeof *options,
     "Example: heapdiff --factor 100 a b c     the suspicious work ran 100 times\n"
     "Exit status: 0 done, 1 more stays than --fail-over or --fail-objects allows,\n"
     "2 wrong usage or failure.\n"};
-
-static void make_options(void) {
-  cli_add_options(&tool, options, first_options, sizeof first_options / sizeof *first_options);
-  cli_add_questions(&tool, options, KEY_QUESTION);
-  cli_add_options(&tool, options, last_options, sizeof last_options / sizeof *last_options);
-}
 
 /* The argument of --before or --after, and a second one if there is: not an option. */
 static size_t take_files(const char *files[2], int argc, char **argv) {
@@ -273,7 +264,6 @@ int main(int argc, char **argv) {
   cli c;
   request r;
   int status;
-  make_options();
   cli_begin(&c, &tool);
   parse(&c, &r, argc, argv);
   status = report(&c, &r);

@@ -25,27 +25,24 @@ typedef struct request {
 /* From KEY_QUESTION on they are the questions of the library. */
 enum { KEY_SORT = CLI_FIRST_KEY, KEY_BY, KEY_TYPE, KEY_GARBAGE, KEY_DEPTH, KEY_QUESTION };
 
-static const cli_option first_options[] = {
+static const cli_option options[] = {
     {'n', "top", "N", "rows in each table (default 20; 0: all)"},
     {KEY_SORT, "sort", "ORDER=retained|shallow|count", "retained (default), shallow or count"},
     {KEY_BY, "by", "WHAT=class|object|epoch",
      "one table: class, object, or epoch: when it was allocated"},
     {KEY_TYPE, "type", "TYPE,...=table|string|closure|upvalue|proto|userdata|thread",
      "table, string, closure, upvalue, proto, userdata, thread"},
-    {KEY_GARBAGE, "garbage", NULL, "of what nothing refers to any more, instead"}};
-
-static const cli_option last_options[] = {
+    {KEY_GARBAGE, "garbage", NULL, "of what nothing refers to any more, instead"},
+    CLI_QUESTIONS(KEY_QUESTION),
     {KEY_DEPTH, "depth", "N", "levels of --under (default 4), frames of --threads (8)"},
     CLI_COMMON_OPTIONS};
 
-static cli_option options[CLI_MAX_OPTIONS];
-
-static cli_tool tool = {
+static const cli_tool tool = {
     "heaptop",
     "Shows what a snapshot of a Lua heap holds and what in it is big.",
     {"[options] SNAPSHOT", NULL, NULL},
     options,
-    0,
+    sizeof options / sizeof *options,
     "shallow: the object's own bytes. retained: what would be freed if it went.\n"
     "Example: heaptop -n 5 --type table c\n"
     "Exit status: 0 done, 2 wrong usage or failure.\n"};
@@ -84,12 +81,6 @@ static void answer(cli *c, cli_json *w, lh_snapshot *snapshot, const request *r,
 /* }=================================================================================== */
 
 /* {=== Options ======================================================================== */
-
-static void make_options(void) {
-  cli_add_options(&tool, options, first_options, sizeof first_options / sizeof *first_options);
-  cli_add_questions(&tool, options, KEY_QUESTION);
-  cli_add_options(&tool, options, last_options, sizeof last_options / sizeof *last_options);
-}
 
 static uint32_t one_type(const char *name, size_t length) {
   for (lh_type type = LH_TYPE_STRING; type < LH_TYPE_COUNT; type++) {
@@ -204,7 +195,6 @@ int main(int argc, char **argv) {
   cli c;
   request r;
   lh_snapshot *snapshot;
-  make_options();
   cli_begin(&c, &tool);
   parse(&c, &r, argc, argv);
   snapshot = cli_open_analysed(&c, r.file);

@@ -12,18 +12,12 @@
 
 #include "cli.h"
 
-void cli_add_options(cli_tool *tool, cli_option table[CLI_MAX_OPTIONS], const cli_option *list,
-                     size_t n) {
-  memcpy(table + tool->n_options, list, n * sizeof *list);
-  tool->n_options += n;
-}
-
-void cli_add_questions(cli_tool *tool, cli_option table[CLI_MAX_OPTIONS], int first_key) {
+static void add_questions(cli *c, int first_key) {
   for (int i = 0; lh_questions[i] != NULL; i++) {
     const lh_question *q = lh_questions[i];
     const char *command = q->command != NULL ? q->command : "heaptop";
-    if (q->help != NULL && strcmp(command, tool->name) == 0)
-      cli_add_options(tool, table, &(cli_option){first_key + i, q->name, q->argument, q->help}, 1);
+    if (q->help != NULL && strcmp(command, c->tool->name) == 0)
+      c->options[c->n_options++] = (cli_option){first_key + i, q->name, q->argument, q->help};
   }
 }
 
@@ -32,8 +26,7 @@ void cli_add_questions(cli_tool *tool, cli_option table[CLI_MAX_OPTIONS], int fi
 void cli_begin(cli *c, const cli_tool *tool) {
   const char *no_color = getenv("NO_COLOR"), *terminal = getenv("TERM");
   char *shorts = c->short_options;
-  memset(c, 0, sizeof *c);
-  c->tool = tool;
+  *c = (cli){.tool = tool};
   setlocale(LC_CTYPE, "");
   c->unicode = strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
   if (!c->unicode) setlocale(LC_CTYPE, "C.UTF-8");
@@ -44,7 +37,13 @@ void cli_begin(cli *c, const cli_tool *tool) {
              strcmp(terminal, "dumb") != 0;
   *shorts++ = ':'; /* tell a missing argument from an unknown option */
   for (size_t i = 0; i < tool->n_options; i++) {
-    const cli_option *option = &tool->options[i];
+    if (tool->options[i].name != NULL)
+      c->options[c->n_options++] = tool->options[i];
+    else
+      add_questions(c, tool->options[i].key);
+  }
+  for (size_t i = 0; i < c->n_options; i++) {
+    const cli_option *option = &c->options[i];
     c->long_options[i] =
         (struct option){option->name, option->argument != NULL ? required_argument : no_argument,
                         NULL, option->key};
@@ -55,12 +54,13 @@ void cli_begin(cli *c, const cli_tool *tool) {
   opterr = 0;
 }
 
-static void print_help(const cli_tool *tool) {
+static void print_help(const cli *c) {
+  const cli_tool *tool = c->tool;
   for (size_t i = 0; i < CLI_MAX_FORMS && tool->usage[i] != NULL; i++)
     printf("%s %s %s\n", i == 0 ? "usage:" : "      ", tool->name, tool->usage[i]);
   printf("%s\n\n", tool->summary);
-  for (size_t i = 0; i < tool->n_options; i++) {
-    const cli_option *option = &tool->options[i];
+  for (size_t i = 0; i < c->n_options; i++) {
+    const cli_option *option = &c->options[i];
     char left[64];
     const char *argument = option->argument != NULL ? option->argument : "";
     snprintf(left, sizeof left, "%s%s%.*s", option->name, *argument != '\0' ? " " : "",
@@ -94,7 +94,7 @@ int cli_next_option(cli *c, int argc, char **argv) {
       case CLI_JSON: c->json = true; break;
       case CLI_BYTES: c->exact_bytes = true; break;
       case CLI_COLOR: set_color(c); break;
-      case 'h': print_help(c->tool); exit(cli_finish(c, CLI_DONE));
+      case 'h': print_help(c); exit(cli_finish(c, CLI_DONE));
       case CLI_VERSION:
         printf("%s (luaheap) %s\n", c->tool->name, LH_VERSION);
         exit(cli_finish(c, CLI_DONE));
@@ -135,7 +135,7 @@ uint64_t cli_size_argument(const cli *c, const char *option) {
 }
 
 unsigned cli_word_argument(const cli *c, int key) {
-  const cli_option *option = c->tool->options;
+  const cli_option *option = c->options;
   const char *words;
   size_t length = strlen(optarg);
   unsigned position = 0;

@@ -63,7 +63,8 @@ static void put_bash_name(size_t *at, const char *dashes, const char *name) {
   *at += strlen(before) + n;
 }
 
-static void put_bash(const cli_tool *tool) {
+static void put_bash(const cli *c) {
+  const char *name = c->tool->name;
   size_t at = 0;
   printf(
       "# Completion of %s for bash, by `make generated`. bash splits --color=always into three\n"
@@ -76,13 +77,13 @@ static void put_bash(const cli_tool *tool) {
       "    current=\n"
       "  fi\n"
       "  case $before in\n",
-      tool->name, tool->name);
-  for (size_t i = 0; i < tool->n_options; i++) put_bash_case(&tool->options[i]);
+      name, name);
+  for (size_t i = 0; i < c->n_options; i++) put_bash_case(&c->options[i]);
   printf(
       "    *)\n"
       "      if [[ $current == -* ]]; then\n");
-  for (size_t i = 0; i < tool->n_options; i++) {
-    const cli_option *option = &tool->options[i];
+  for (size_t i = 0; i < c->n_options; i++) {
+    const cli_option *option = &c->options[i];
     char letter[2] = {(char)option->key, '\0'};
     if (has_letter(option)) put_bash_name(&at, "-", letter);
     put_bash_name(&at, "--", option->name);
@@ -98,7 +99,7 @@ static void put_bash(const cli_tool *tool) {
       "  mapfile -t COMPREPLY < <(compgen -W \"$words\" -- \"$current\")\n"
       "}\n\n"
       "complete -o filenames -F _%s %s\n",
-      tool->name, tool->name);
+      name, name);
 }
 
 /* }=================================================================================== */
@@ -143,11 +144,11 @@ static void put_zsh_argument(const cli_option *option) {
   if (!is_list(option)) putchar(')');
 }
 
-static void put_zsh(const cli_tool *tool) {
+static void put_zsh(const cli *c) {
   printf("#compdef %s\n# Completion of %s for zsh, by `make generated`.\n\n_arguments -s \\\n",
-         tool->name, tool->name);
-  for (size_t i = 0; i < tool->n_options; i++) {
-    const cli_option *option = &tool->options[i];
+         c->tool->name, c->tool->name);
+  for (size_t i = 0; i < c->n_options; i++) {
+    const cli_option *option = &c->options[i];
     put_zsh_names(option);
     put_zsh_help(option->help);
     if (option->argument != NULL) put_zsh_argument(option);
@@ -160,8 +161,8 @@ static void put_zsh(const cli_tool *tool) {
 
 int __wrap_cli_next_option(cli *c, int argc, char **argv) {
   if (argc == 2 && strstr(argv[1], ".bash") != NULL)
-    put_bash(c->tool);
+    put_bash(c);
   else
-    put_zsh(c->tool);
+    put_zsh(c);
   exit(cli_finish(c, CLI_DONE));
 }
