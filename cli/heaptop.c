@@ -176,12 +176,22 @@ static void answer_tables(cli *c, cli_json *w, lh_snapshot *snapshot, const requ
   }
 }
 
+/* What leaks comes first, unless only objects of some types are asked for, or garbage. */
+static void answer_leaks(cli *c, cli_json *w, lh_snapshot *snapshot, const request *r) {
+  if (r->query.type_mask != 0 || r->query.garbage) return;
+  answer(c, w, snapshot, r, "leaks");
+  if (!c->json) putchar('\n');
+}
+
 static void print(cli *c, lh_snapshot *snapshot, const request *r) {
+  bool all = r->question == NULL && r->by == 0;
   cli_json w = {0};
+  if (all && !c->json) answer_leaks(c, &w, snapshot, r);
   if (c->json) cli_json_open(&w, NULL, '{');
   if (c->json) cli_json_open(&w, "snapshot", '{');
-  if (c->json || (r->question == NULL && r->by == 0)) answer(c, &w, snapshot, r, "info");
+  if (c->json || all) answer(c, &w, snapshot, r, "info");
   if (c->json) cli_json_close(&w, '}');
+  if (all && c->json) answer_leaks(c, &w, snapshot, r);
   if (r->question != NULL)
     answer(c, &w, snapshot, r, r->question->name);
   else

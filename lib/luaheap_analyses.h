@@ -329,13 +329,50 @@ int lh_find_waste(lh_snapshot *snapshot, lh_waste **out, lh_error *error);
 void lh_waste_free(lh_waste *waste);
 const char *lh_waste_kind_name(lh_waste_kind kind); /* "emptied_tables", "empty_slots", ... */
 
-/* How a collection looks in a single snapshot. */
+/* How a collection looks in a single snapshot: certain is only LH_GROWS. The rule, which is the same
+** for every report, is lh_prospect_of_ages and what a reader of it must know stands there. */
 typedef enum lh_prospect {
   LH_FILLED_ONCE, /* in one go, or before the first mark, and nothing was added since */
-  LH_MAY_GROW,    /* nothing speaks for that */
-  LH_GROWS        /* it has elements of the youngest interval between marks, and of half or more of
-                     those since the first mark */
+  LH_BOUNDED,  /* as full as a limit in sight says (lh_find_bound); or what goes in goes out again,
+                     or it has filled up */
+  LH_MAY_GROW, /* nothing speaks for that */
+  LH_GROWS     /* about as many were added in each part of its history, and all stay */
 } lh_prospect;
+
+/* What these numbers of objects say, allocated in each span of the history (lh_find_history), which
+** `holder` holds: what leaks is of every age, and of one rate. LH_GROWS takes two intervals since the
+** first mark and something from before it, or three intervals, each with something; of the younger
+** half of the time not twice as much as of the older half, nor the other way round; and
+** LH_LEAST_AGED objects. What is in a full cache, a ring or a store of sessions is young: four times
+** as many or more of the younger half, by intervals and by the clock, though what holds them had
+** others before. And where four times as many are of the older half, of which the whole heap has not
+** as much more, and some from before the first mark, it has filled up.
+**
+** It cannot know how much was done between two marks: what leaks is LH_MAY_GROW where more was done
+** in one interval than in the next, and intervals of which nothing lives say nothing. It cannot tell
+** a leak from a cache that is still filling, nor from one whose elements live longer than the
+** history: of these lh_find_bound may see the limit. And a leak whose rate went up four times looks
+** young. */
+enum { LH_LEAST_AGED = 16 };
+lh_prospect lh_prospect_of_ages(const lh_snapshot *snapshot, const lh_history *history,
+                                const uint64_t ages[LH_SPANS], lh_id holder);
+
+/* A limit in sight of `count` things that `holder` holds: a number that they reach to half or more,
+** and do not pass by more than a tenth, under a name such as max, limit, capacity or size. It is in
+** the holder or in a table that holds this: four are looked at, and none that every program has. */
+typedef struct lh_bound {
+  double limit;      /* 0: none is in sight */
+  lh_id name;        /* the key that it has, a string */
+  bool may_be_count; /* a size may also say how many there are */
+} lh_bound;
+
+/* LH_EMEMORY. O(entries of these tables). */
+int lh_find_bound(lh_snapshot *snapshot, lh_id holder, uint64_t count, lh_bound *out,
+                  lh_error *error);
+
+/* What the limit makes of a prospect: LH_BOUNDED, unless it was filled once; or grows with the size
+** that is its count. */
+lh_prospect lh_prospect_within(lh_prospect prospect, const lh_bound *bound);
 
 /* What the keys of a collection are, in nine cases of ten. */
 typedef enum lh_keying {
@@ -380,7 +417,8 @@ typedef struct lh_growing {
   double least, greatest;    /* keys that are numbers; times in seconds */
   lh_id example_key;         /* of keys that are strings; else LH_NO_OBJECT */
   bool exact;                /* its array part has just as many slots, as a constructor makes it */
-  uint64_t aged;             /* elements that are objects, and so have an age */
+  uint64_t aged;             /* elements that are objects, and so have an age: */
+  uint64_t ages[LH_SPANS];   /* how many are of each part of the history */
   uint64_t since_first_mark; /* those of them that are younger than the first mark */
   uint32_t epochs;           /* in how many different ones the elements were allocated */
   uint32_t oldest_epoch, youngest_epoch; /* of the elements; less than lh_mark_count */
@@ -388,11 +426,12 @@ typedef struct lh_growing {
                      element */
   double younger;   /* share of all reachable objects that are younger than the youngest */
   uint64_t content; /* private: the same for just the same elements */
+  lh_bound bound;   /* of `alike` in the object */
   size_t same_as;   /* index of the first row with just the same elements; of most rows its own */
 } lh_growing;
 
 typedef struct lh_growings {
-  lh_growing *list; /* those with most bytes first, but what was filled once last */
+  lh_growing *list; /* by prospect, LH_GROWS first, and then those with most bytes */
   size_t n;
   size_t n_filled_once; /* of them, the last */
 } lh_growings;

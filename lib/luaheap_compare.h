@@ -31,6 +31,9 @@ typedef struct lh_diff_group {
                                holds these */
   uint64_t
       at[3]; /* with three snapshots: objects of its type at that path in a, b, c, new or not */
+  uint64_t ages[LH_SPANS]; /* lh_diff_history: objects of its type at that path that were allocated
+                              in each part of the history, new or not, */
+  uint64_t bytes_of_all;   /* and what all of these retain, no byte twice */
   uint64_t weight;  /* what groups are sorted by: retained_bytes; with three snapshots as much of it
                       as there are more objects there in c than in a (a full cache has as many), and
                       a sixteenth of that where there are no more than in b */
@@ -93,6 +96,12 @@ int lh_diff_snapshots(lh_snapshot *a, lh_snapshot *b, lh_snapshot *c, lh_diff **
 ** LH_ENOTFOUND names the marks that there are; a name may be given as it shows it. */
 int lh_diff_marks(lh_snapshot *snapshot, const char *since, const char *until, lh_diff **out,
                   lh_error *error);
+
+/* The same of one snapshot by the parts of its history (lh_find_history): what was allocated after the
+** first and before the last, or since the first mark where that is the only one, and stays; and how
+** many of each part are at the same places. */
+int lh_diff_history(lh_snapshot *snapshot, const lh_history *history, lh_diff **out,
+                    lh_error *error);
 void lh_diff_free(lh_diff *diff);
 
 /* Strings of one content, more of them in c than in a. */

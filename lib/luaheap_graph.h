@@ -41,6 +41,22 @@ int lh_analyse_without(lh_snapshot *snapshot, const lh_without *without, size_t 
 
 bool lh_is_reachable(const lh_snapshot *snapshot, lh_id id);
 
+/* The history of a heap in at most eight spans: the first is what is older than the first mark, the
+** others are intervals between marks, or several of these where there are more. A snapshot without a
+** mark but its own has the eighths of its reachable objects, by the order of allocation. */
+enum { LH_SPANS = 8 };
+typedef struct lh_history {
+  bool by_marks;
+  unsigned n;                 /* spans */
+  uint64_t objects[LH_SPANS]; /* reachable ones of each, without luaheap's own */
+  double seconds[LH_SPANS];   /* that it took; 0: not known, as of the first */
+  uint8_t *span_of;           /* of each object: its number; 0 for what has no age */
+} lh_history;
+
+/* LH_EMEMORY. Freed by lh_history_free. O(n). */
+int lh_find_history(const lh_snapshot *snapshot, lh_history *out, lh_error *error);
+void lh_history_free(lh_history *history);
+
 /* The entries of a table that the next full collection leaves: all, but of a weak table without
 ** those whose weak key or value is garbage. 0 for other types. O(1); of a weak table O(entries). */
 uint64_t lh_lasting_entries(const lh_snapshot *snapshot, lh_id id);

@@ -19,8 +19,8 @@ _heaptop() {
     --color) words='auto always never' ;;
     *)
       if [[ $current == -* ]]; then
-        words='-n --top --sort --by --type --garbage --suspects --under --modules --threads --class
-          --waste --growing --depth --json --bytes --color -h --help --version'
+        words='-n --top --sort --by --type --garbage --leaks --suspects --under --modules --threads
+          --class --waste --growing --depth --json --bytes --color -h --help --version'
       else
         mapfile -t COMPREPLY < <(compgen -f -- "$current")
         return

@@ -8,6 +8,7 @@
 **     under.c          what one object keeps alive, down the tree of dominators
 **     modules.c        what each module and global keeps alive and reaches
 **     thread_groups.c  where threads stand
+**     bound.c          a limit in sight of some objects
 **     growing.c        collections without a limit: tables (growing_tables.c, growing_keys.c),
 **                      linked objects (growing_linked.c), and how old their elements are
 **                      (growing_ages.c)
@@ -249,7 +250,8 @@ typedef struct lh_ages {
   uint32_t round;          /* a number for each collection that is looked at */
   uint32_t *counted;       /* of each object: the last round in which it was an element */
   uint32_t *epochs;        /* of each epoch: the last round with an element of it */
-  uint64_t content_seed;   /* secret, so that no two contents are made to be the same number */
+  lh_history history;
+  uint64_t content_seed; /* secret, so that no two contents are made to be the same number */
 } lh_ages;
 
 bool lh_ages_make(lh_ages *ages, const lh_tree *tree);

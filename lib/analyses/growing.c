@@ -132,8 +132,7 @@ static bool make_growing_rows(grouping *f, lh_growings *out) {
 
 static int compare_growing(const void *left, const void *right) {
   const lh_growing *a = left, *b = right;
-  int once = (a->prospect == LH_FILLED_ONCE) - (b->prospect == LH_FILLED_ONCE);
-  if (once) return once;
+  if (a->prospect != b->prospect) return a->prospect > b->prospect ? -1 : 1;
   if (a->bytes != b->bytes) return a->bytes > b->bytes ? -1 : 1;
   int order = strcmp(a->held_by, b->held_by);
   return order ? order : a->is_list - b->is_list;
@@ -156,6 +155,15 @@ static bool find_same(lh_growings *out) {
   return ok;
 }
 
+/* Of several tables at one path each has as many as it may have. */
+static bool find_bound(const grouping *f, lh_growing *row) {
+  lh_snapshot *snapshot = f->grower->snapshot;
+  lh_id holder = row->is_list ? snapshot->parent[row->id] : row->id;
+  if (lh_find_bound(snapshot, holder, row->alike, &row->bound, NULL) != LH_OK) return false;
+  row->prospect = lh_prospect_within(row->prospect, &row->bound);
+  return true;
+}
+
 /* Those that are big enough, in order, with paths of their own. */
 static bool keep_growing(const grouping *f, lh_growings *out) {
   uint64_t least = (uint64_t)(LEAST_SHARE * (double)f->grower->snapshot->reach.reachable_bytes);
@@ -164,6 +172,8 @@ static bool keep_growing(const grouping *f, lh_growings *out) {
   for (size_t i = 0; i < n_all; i++)
     if (out->list[i].bytes >= least && out->list[i].bytes >= LEAST_BYTES)
       out->list[n++] = out->list[i];
+  for (size_t i = 0; i < n; i++)
+    if (!find_bound(f, &out->list[i])) return false;
   if (n > 1) qsort(out->list, n, sizeof *out->list, compare_growing);
   for (; out->n < n; out->n++) {
     lh_growing *row = &out->list[out->n];

@@ -6,7 +6,7 @@
 ** element from after the first mark; or nothing was added while a good part of the heap was
 ** allocated. Where so many elements should be younger by chance alone, this is no chance. Of
 ** numbers nothing is known but what a constructor leaves: an array part without a slot to spare.
-** 8 bytes an object.
+** 9 bytes an object.
 */
 #include "analyses.h"
 
@@ -41,6 +41,7 @@ bool lh_ages_make(lh_ages *ages, const lh_tree *tree) {
   ages->counted = lh_alloc_zeroed(n, sizeof *ages->counted);
   ages->epochs = lh_alloc_zeroed((size_t)lh_mark_count(snapshot) + 1, sizeof *ages->epochs);
   if (!ages->younger || !ages->counted || !ages->epochs) return false;
+  if (lh_find_history(snapshot, &ages->history, NULL) != LH_OK) return false;
   order_by_age(ages);
   return true;
 }
@@ -49,6 +50,7 @@ void lh_ages_free(lh_ages *ages) {
   lh_free(ages->younger);
   lh_free(ages->counted);
   lh_free(ages->epochs);
+  lh_history_free(&ages->history);
 }
 
 lh_youth lh_ages_begin(lh_ages *ages) {
@@ -71,6 +73,7 @@ void lh_age_element(lh_ages *a, lh_growing *g, lh_youth *youth, lh_id id, bool i
   if (a->counted[id] == a->round) return;
   a->counted[id] = a->round;
   count_epoch(a, g, id);
+  g->ages[a->history.span_of[id]]++;
   g->aged++;
   g->content += lh_hash(&id, sizeof id, a->content_seed);
   if (lh_list_of(a->snapshot, id) == LH_LIST_ALLGC && id < youth->youngest) youth->youngest = id;
@@ -104,10 +107,84 @@ static bool was_filled_once(const lh_ages *a, const lh_growing *g) {
          (double)g->bytes < LARGE_SHARE * (double)a->snapshot->reach.reachable_bytes;
 }
 
+/* Half of the intervals since the first mark of which anything lives. */
+typedef struct half {
+  unsigned n;
+  double seconds, objects; /* the heap's */
+  double here;             /* of the objects that are asked about */
+} half;
+
+typedef struct spread {
+  half older, younger;
+  unsigned n, n_empty;  /* intervals; those of them with none of these objects */
+  uint64_t all, before; /* of all spans, and from before the first mark */
+  unsigned first;       /* the first span since then with one of these */
+  bool goes_on;         /* there is one in the last interval */
+} spread;
+
+static spread spread_of(const lh_history *history, const uint64_t *ages) {
+  spread s = {.all = ages[0], .before = ages[0], .first = history->n};
+  for (unsigned i = 1; i < history->n; i++) s.n += history->objects[i] > 0;
+  for (unsigned i = 1; i < history->n; i++) {
+    if (history->objects[i] == 0) continue;
+    half *to = s.older.n < s.n / 2 ? &s.older : &s.younger;
+    to->n++;
+    to->seconds += history->seconds[i];
+    to->objects += (double)history->objects[i];
+    to->here += (double)ages[i];
+    s.all += ages[i];
+    s.n_empty += ages[i] == 0;
+    if (ages[i] > 0 && s.first == history->n) s.first = i;
+    s.goes_on = ages[i] > 0;
+  }
+  return s;
+}
+
+static double an_interval(const half *of) {
+  return of->here / of->n;
+}
+
+/* Four times as many or more, by intervals and by the clock. */
+static bool is_more(const half *more, const half *less) {
+  return an_interval(more) >= 4 * an_interval(less) &&
+         more->here * less->seconds >= 4 * less->here * more->seconds;
+}
+
+/* Where the whole heap has much more of the older half, less was done in the younger. */
+static bool has_filled_up(const spread *s) {
+  return is_more(&s->older, &s->younger) && s->before > 0 &&
+         s->older.here * s->younger.objects >= 4 * s->younger.here * s->older.objects;
+}
+
+static bool is_steady(const spread *s) {
+  double older = an_interval(&s->older), younger = an_interval(&s->younger);
+  bool always = s->before > 0 ? 2 * s->n_empty <= s->n : s->n > 2 && s->n_empty == 0;
+  return 2 * older >= younger && 2 * younger >= older && s->goes_on && always;
+}
+
+/* Was what holds them there before the interval of the oldest of them? Then it has let go of what it
+** had. Of what every program has, such as _G, that says nothing. */
+static bool lets_go(const lh_snapshot *snapshot, const lh_history *history, const spread *s,
+                    lh_id holder) {
+  uint32_t n = lh_mark_count(snapshot);
+  if (s->before > 0) return true;
+  if (lh_is_plumbing(snapshot, holder)) return false;
+  return lh_epoch(snapshot, holder) < 1 + (s->first - 1) * (n - 1) / (history->n - 1);
+}
+
+lh_prospect lh_prospect_of_ages(const lh_snapshot *snapshot, const lh_history *history,
+                                const uint64_t ages[LH_SPANS], lh_id holder) {
+  spread s = spread_of(history, ages);
+  if (!history->by_marks || s.n < 2 || s.all < LH_LEAST_AGED || s.all == s.before)
+    return LH_MAY_GROW;
+  if (is_steady(&s)) return LH_GROWS;
+  if (is_more(&s.younger, &s.older) && lets_go(snapshot, history, &s, holder)) return LH_BOUNDED;
+  return has_filled_up(&s) ? LH_BOUNDED : LH_MAY_GROW;
+}
+
 lh_prospect lh_prospect_of(const lh_ages *a, const lh_growing *g) {
-  uint32_t n = lh_mark_count(a->snapshot);
+  const lh_snapshot *snapshot = a->snapshot;
+  lh_id holder = g->is_list ? snapshot->parent[g->id] : g->id;
   if (was_filled_once(a, g)) return LH_FILLED_ONCE;
-  uint32_t since = g->epochs - (g->epochs > 0 && g->oldest_epoch == 0);
-  bool goes_on = n >= 2 && g->aged > 0 && g->youngest_epoch == n - 1 && g->epochs >= 2;
-  return goes_on && 2 * since >= n - 1 ? LH_GROWS : LH_MAY_GROW;
+  return g->aged > 0 ? lh_prospect_of_ages(snapshot, &a->history, g->ages, holder) : LH_MAY_GROW;
 }

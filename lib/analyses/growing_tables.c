@@ -238,6 +238,7 @@ static bool look_at_table(counting *f, lh_id id) {
   bool few = !g.are_keys && g.type != LH_TYPE_ROOT && 2 * g.aged < n;
   if (few && are_objects(&c)) { /* many keys have the same few values */
     g.aged = g.since_first_mark = g.content = g.epochs = 0;
+    memset(g.ages, 0, sizeof g.ages);
     if (!tell_keys_as_elements(f, &g, &c)) return true;
     if (!look_at_ages(f, &g)) return false;
   }

@@ -128,19 +128,25 @@ static int find_marks(lh_three *t, lh_error *error) {
   return code ? code : find_mark(t->a, t->c, &t->a_in_c, error);
 }
 
-/* Counts what is at the groups' places in a snapshot, which is the k-th. */
-static int count_at(lh_snapshot *snapshot, int k, lh_whole_diff *whole, lh_error *error) {
-  lh_diff *diff = &whole->visible;
-  int code = prepare(snapshot, error);
-  if (code) return code;
+/* Counts what is at the groups' places in a snapshot, into one for each group. */
+static int count_at(lh_snapshot *snapshot, const lh_whole_diff *whole, const uint8_t *span_of,
+                    lh_at_place *counts, lh_error *error) {
+  const lh_diff *diff = &whole->visible;
   lh_print *prints = lh_alloc(diff->n_groups, sizeof *prints);
-  uint64_t *counts = lh_alloc(diff->n_groups, sizeof *counts);
-  code = prints && counts ? LH_OK : lh_fail_memory(error, "counting what is at a place");
+  int code = prints && counts ? LH_OK : lh_fail_memory(error, "counting what is at a place");
   for (size_t i = 0; !code && i < diff->n_groups; i++)
     memcpy(prints[i], whole->places[diff->groups[i].place], sizeof *prints);
-  if (!code) code = lh_count_at_places(snapshot, prints, diff->n_groups, counts, error);
-  for (size_t i = 0; !code && i < diff->n_groups; i++) diff->groups[i].at[k] = counts[i];
+  if (!code) code = lh_count_at_places(snapshot, prints, diff->n_groups, span_of, counts, error);
   lh_free(prints);
+  return code;
+}
+
+/* The same of the k-th of three. */
+static int count_in(lh_snapshot *snapshot, int k, lh_diff *diff, lh_error *error) {
+  lh_at_place *counts = lh_alloc(diff->n_groups, sizeof *counts);
+  int code = prepare(snapshot, error);
+  if (!code) code = count_at(snapshot, (lh_whole_diff *)diff, NULL, counts, error);
+  for (size_t i = 0; !code && i < diff->n_groups; i++) diff->groups[i].at[k] = counts[i].objects[0];
   lh_free(counts);
   return code;
 }
@@ -158,8 +164,7 @@ static int weigh(const lh_three *t, lh_diff *diff, lh_error *error) {
   lh_snapshot *const snapshots[3] = {t->a, t->b, t->c};
   int code = 0;
   if (diff->n_groups == 0) return 0;
-  for (int k = 0; k < 3 && !code; k++)
-    code = count_at(snapshots[k], k, (lh_whole_diff *)diff, error);
+  for (int k = 0; k < 3 && !code; k++) code = count_in(snapshots[k], k, diff, error);
   for (size_t i = 0; i < diff->n_groups; i++) diff->groups[i].weight = weight_of(&diff->groups[i]);
   if (!code) lh_sort_groups(diff);
   return code;
@@ -223,3 +228,48 @@ int lh_diff_marks(lh_snapshot *snapshot, const char *since, const char *until, l
   if (!code) (*out)->same_state = true;
   return finish(code ? code : add_groups(snapshot, &window, *out, error), out);
 }
+
+/* {=== The history in one ============================================================= */
+
+/* Flags what was allocated in the parts of the history between the first and the last. Where there
+** are only two parts it is the last one. */
+static void flag_stayed(const lh_window *window, const lh_history *history, uint8_t *new_ones) {
+  const lh_snapshot *c = window->c;
+  const uint8_t *span_of = history->span_of;
+  unsigned last = history->n > 2 ? history->n - 2 : history->n - 1;
+  for (lh_id id = 1; id <= c->n; id++)
+    new_ones[id] = span_of[id] > 0 && span_of[id] <= last && !lh_is_own(c, id) &&
+                   id != window->call[0] && id != window->call[1];
+}
+
+/* Counts what is at the groups' places by the part of the history. */
+static int count_ages(lh_snapshot *snapshot, const uint8_t *span_of, lh_diff *diff,
+                      lh_error *error) {
+  lh_at_place *counts = lh_alloc(diff->n_groups, sizeof *counts);
+  int code = count_at(snapshot, (lh_whole_diff *)diff, span_of, counts, error);
+  for (size_t i = 0; !code && i < diff->n_groups; i++) {
+    memcpy(diff->groups[i].ages, counts[i].objects, sizeof counts[i].objects);
+    diff->groups[i].bytes_of_all = counts[i].bytes;
+  }
+  lh_free(counts);
+  return code;
+}
+
+int lh_diff_history(lh_snapshot *snapshot, const lh_history *history, lh_diff **out,
+                    lh_error *error) {
+  lh_window window = {.c = snapshot};
+  *out = NULL;
+  int code = prepare(snapshot, error);
+  if (code) return code;
+  uint8_t *new_ones = lh_alloc_zeroed((size_t)snapshot->n + 1, 1);
+  lh_find_call(snapshot, window.call);
+  code = new_ones ? make(out, error) : lh_fail_memory(error, "looking for what stays");
+  if (!code) flag_stayed(&window, history, new_ones);
+  if (!code) (*out)->same_state = true;
+  if (!code) code = lh_diff_groups(snapshot, new_ones, (lh_whole_diff *)*out, error);
+  if (!code && (*out)->n_groups > 0) code = count_ages(snapshot, history->span_of, *out, error);
+  lh_free(new_ones);
+  return finish(code, out);
+}
+
+/* }=================================================================================== */

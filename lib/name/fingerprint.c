@@ -210,30 +210,48 @@ static uint64_t number_of(const char *print) {
   return strtoull(print, NULL, 16);
 }
 
-int lh_count_at_places(lh_snapshot *snapshot, const lh_print *prints, size_t n, uint64_t *counts,
-                       lh_error *error) {
+/* Of each print of the finder's: the number of the place that is wanted, or UINT32_MAX. */
+static bool find_wanted(const finder *f, const lh_print *prints, size_t n, lh_map *wanted,
+                        uint32_t *place_of) {
+  for (size_t i = 0; i < n; i++) {
+    uint32_t *at = lh_map_at(wanted, number_of(prints[i]));
+    if (!at) return false;
+    if (*at == LH_NO_NUMBER) *at = (uint32_t)i;
+  }
+  for (size_t i = 0; i < f->n; i++) {
+    place_of[i] = lh_map_get(wanted, number_of(f->list[i].prints.any));
+    if (place_of[i] == LH_NO_NUMBER)
+      place_of[i] = lh_map_get(wanted, number_of(f->list[i].prints.any_folded));
+  }
+  return true;
+}
+
+/* f->below: the place of the nearest object at one that is wanted, on the way up from each. */
+static void add_up(finder *f, const uint32_t *place_of, const uint8_t *span_of, lh_at_place *out) {
+  f->below[LH_ROOT] = LH_NO_NUMBER;
+  for (size_t i = 1; i < f->paths.n; i++) {
+    lh_id id = f->paths.order[i];
+    uint32_t above = f->below[f->snapshot->idom[id]], at = place_of[f->paths.state[id]];
+    f->below[id] = at == LH_NO_NUMBER ? above : at;
+    if (at == LH_NO_NUMBER) continue;
+    out[at].objects[span_of ? span_of[id] : 0]++;
+    if (at != above) out[at].bytes += lh_retained_bytes(f->snapshot, id);
+  }
+}
+
+int lh_count_at_places(lh_snapshot *snapshot, const lh_print *prints, size_t n,
+                       const uint8_t *span_of, lh_at_place *out, lh_error *error) {
   finder f;
   lh_map wanted = {0};
   int code = begin_finder(&f, snapshot, error);
   if (code != LH_OK) return code;
-  uint64_t *of_printed = lh_alloc_zeroed(f.n, sizeof *of_printed);
-  bool ok = of_printed != NULL;
-  for (size_t i = 1; ok && i < f.paths.n; i++) of_printed[f.paths.state[f.paths.order[i]]]++;
-  for (size_t i = 0; ok && i < n; i++) {
-    uint32_t *at = lh_map_at(&wanted, number_of(prints[i]));
-    ok = at != NULL;
-    if (ok && *at == LH_NO_NUMBER) *at = (uint32_t)i;
-    counts[i] = 0;
-  }
-  for (size_t i = 0; ok && i < f.n; i++) {
-    uint32_t at = lh_map_get(&wanted, number_of(f.list[i].prints.any));
-    if (at == LH_NO_NUMBER) at = lh_map_get(&wanted, number_of(f.list[i].prints.any_folded));
-    if (at != LH_NO_NUMBER) counts[at] += of_printed[i];
-  }
-  for (size_t i = 0; ok && i < n; i++)
-    counts[i] = counts[lh_map_get(&wanted, number_of(prints[i]))];
+  uint32_t *place_of = lh_alloc(f.n, sizeof *place_of);
+  bool ok = place_of && find_wanted(&f, prints, n, &wanted, place_of);
+  if (n > 0) memset(out, 0, n * sizeof *out);
+  if (ok) add_up(&f, place_of, span_of, out);
+  for (size_t i = 0; ok && i < n; i++) out[i] = out[lh_map_get(&wanted, number_of(prints[i]))];
   lh_map_free(&wanted);
-  lh_free(of_printed);
+  lh_free(place_of);
   end_finder(&f);
   return ok ? LH_OK : lh_fail_memory(error, "counting what is at a place");
 }

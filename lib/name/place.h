@@ -122,10 +122,18 @@ typedef struct lh_prints {
 bool lh_fingerprints(const lh_folder *folder, uint32_t state, const lh_class_entry *class,
                      lh_prints *prints);
 
-/* How many objects of a snapshot hang at each of the places with these prints (lh_print_places of
-** it or of another), in one walk. Needs lh_classify. LH_EMEMORY. */
-int lh_count_at_places(lh_snapshot *snapshot, const lh_print *prints, size_t n, uint64_t *counts,
-                       lh_error *error);
+/* What hangs at a place: how many objects of each part of the history, and what those retain that
+** none at the same place dominates. */
+typedef struct lh_at_place {
+  uint64_t objects[LH_SPANS];
+  uint64_t bytes;
+} lh_at_place;
+
+/* The same for each of the places with these prints (lh_print_places of this snapshot or of
+** another), in one walk. span_of: lh_find_history; NULL: all are of the first part. Needs lh_classify.
+** LH_EMEMORY. */
+int lh_count_at_places(lh_snapshot *snapshot, const lh_print *prints, size_t n,
+                       const uint8_t *span_of, lh_at_place *out, lh_error *error);
 
 /* }=================================================================================== */
 

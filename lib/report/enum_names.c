@@ -28,7 +28,7 @@ const char *lh_waste_kind_name(lh_waste_kind kind) {
 }
 
 const char *lh_prospect_name(lh_prospect prospect) {
-  static const char *const words[] = {"filled once", "may grow", "grows"};
+  static const char *const words[] = {"filled once", "bounded", "may grow", "grows"};
   return LH_WORD_OF(words, prospect);
 }
 

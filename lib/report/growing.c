@@ -13,6 +13,10 @@ static bool has_numbers(const void *row) {
   return g->keying >= LH_KEYED_SEQUENCE && g->keying <= LH_KEYED_NUMBERS;
 }
 
+static bool has_bound(const void *row) {
+  return ((const lh_growing *)row)->bound.limit > 0;
+}
+
 static void element_type_of(lh_report *report, const void *row, lh_cell *cell) {
   const lh_growing *g = row;
   (void)report;
@@ -28,7 +32,7 @@ static void same_as(lh_report *report, const void *row, lh_cell *cell) {
 #define ROW lh_growing
 static const lh_column growing_columns[] = {
     LH_WORD("prospect", NULL, prospect, lh_prospect_name,
-            "\"grows\", \"may grow\" or \"filled once\""),
+            "\"grows\", \"may grow\", \"bounded\" or \"filled once\""),
     LH_TEXT("held_by", NULL, held_by, "a folded path"),
     LH_OBJECT("object", id, "of several the biggest of those that grow most surely", LH_ADDRESS),
     LH_COUNT("tables", NULL, tables, "at that path"),
@@ -62,6 +66,7 @@ static const lh_column growing_columns[] = {
     LH_COUNT("youngest_epoch", NULL, youngest_epoch, "the last of these"),
     LH_FLAG("in_one_go", in_one_go, "with next to nothing else in between"),
     LH_NUMBER("younger_share", younger, "of all objects those that are younger"),
+    LH_NUMBER("limit", bound.limit, "in sight of them", LH_WHERE(has_bound)),
     LH_COMPUTED("same_as", NULL, LH_COLUMN_TEXT, same_as,
                 "held_by of an earlier row with just the same elements", LH_OPTIONAL),
     LH_END};
@@ -98,9 +103,10 @@ static void put_elements(lh_text *out, const lh_growing *g) {
 }
 
 static void tell_sentence(lh_teller *t, lh_report *report, const lh_growing *g) {
-  static const char *const verdicts[] = {"was filled once:", "may grow:", "grows:"};
   lh_text text = {0};
-  lh_text_format(&text, "%s %s ", g->held_by, verdicts[g->prospect]);
+  lh_text_format(&text, "%s ", g->held_by);
+  lh_put_prospect(&text, g->prospect, &g->bound);
+  lh_text_string(&text, " ");
   put_elements(&text, g);
   if (g->tables > 1)
     lh_text_format(&text, " in %s %s", lh_count_text(g->tables).text,
@@ -130,7 +136,7 @@ static void tell_names(lh_teller *t, lh_report *report, const lh_growing *g) {
   lh_free(example);
 }
 
-static void tell_keys(lh_teller *t, lh_report *report, const lh_growing *g) {
+void lh_tell_keys(lh_teller *t, lh_report *report, const lh_growing *g) {
   switch (g->keying) {
     case LH_KEYED_NOT: lh_say(t, LH_PLAIN, "    linked with each other"); return;
     case LH_KEYED_SEQUENCE:
@@ -221,7 +227,8 @@ static void tell_row(lh_teller *t, lh_report *report, size_t i, const size_t *ne
   if (g->tables > 1)
     lh_say(t, LH_PLAIN,
            "    one of these, with %s:", lh_count_of(g->elements, "element", "elements").text);
-  tell_keys(t, report, g);
+  lh_tell_keys(t, report, g);
+  if (g->bound.limit > 0) lh_tell_bound(t, report->snapshot, &g->bound);
   tell_weak(t, g);
   tell_epochs(t, report->snapshot, g);
   tell_order(t, g);

@@ -6,17 +6,29 @@
 
 #include "report/report.h"
 
-const lh_question *const lh_questions[] = {&lh_suspects_question, &lh_under_question,
-                                           &lh_modules_question,  &lh_threads_question,
-                                           &lh_class_question,    &lh_waste_question,
-                                           &lh_growing_question,  &lh_epochs_question,
-                                           &lh_classes_question,  &lh_info_question,
-                                           &lh_objects_question,  &lh_set_question,
-                                           &lh_cut_question,      &lh_ignored_question,
-                                           &lh_steps_question,    &lh_diff_question,
-                                           &lh_apart_question,    &lh_strings_question,
-                                           &lh_ladder_question,   &lh_halves_question,
-                                           &lh_owners_question,   NULL};
+const lh_question *const lh_questions[] = {&lh_leaks_question,
+                                           &lh_suspects_question,
+                                           &lh_under_question,
+                                           &lh_modules_question,
+                                           &lh_threads_question,
+                                           &lh_class_question,
+                                           &lh_waste_question,
+                                           &lh_growing_question,
+                                           &lh_epochs_question,
+                                           &lh_classes_question,
+                                           &lh_info_question,
+                                           &lh_objects_question,
+                                           &lh_set_question,
+                                           &lh_cut_question,
+                                           &lh_ignored_question,
+                                           &lh_steps_question,
+                                           &lh_diff_question,
+                                           &lh_apart_question,
+                                           &lh_strings_question,
+                                           &lh_ladder_question,
+                                           &lh_halves_question,
+                                           &lh_owners_question,
+                                           NULL};
 
 const lh_question *lh_find_question(const char *name) {
   const lh_question *const *q = lh_questions;

@@ -224,15 +224,28 @@ void lh_tell_known(lh_teller *teller, const lh_report *report, uint64_t groups, 
                    uint64_t objects);
 void lh_tell_compared(lh_teller *teller, bool same_state);
 
+/* "grows:", "may grow:", "is bounded at 1,000?", "was filled once:". Then what that is by: how many
+** are of which part of the history, if there are two intervals between marks, and a limit in sight;
+** and what the keys of a collection are. A suspect in one line. */
+void lh_put_prospect(lh_text *text, lh_prospect prospect, const lh_bound *bound);
+void lh_tell_ages(lh_teller *teller, const lh_snapshot *snapshot, const lh_history *history,
+                  const uint64_t ages[LH_SPANS]);
+void lh_tell_bound(lh_teller *teller, const lh_snapshot *snapshot, const lh_bound *bound);
+void lh_tell_keys(lh_teller *teller, lh_report *report, const lh_growing *growing);
+void lh_tell_suspect_line(lh_teller *teller, const lh_report *report, const lh_suspect *suspect);
+
 /* That ages are not right in a snapshot that was taken while its state closed, if so. */
 void lh_tell_finalized(lh_teller *teller, const lh_snapshot *snapshot);
 
 /* }=================================================================================== */
 
-extern const lh_question lh_info_question, lh_classes_question, lh_objects_question,
-    lh_epochs_question, lh_suspects_question, lh_modules_question, lh_threads_question,
-    lh_class_question, lh_under_question, lh_waste_question, lh_growing_question, lh_set_question,
-    lh_cut_question, lh_ignored_question, lh_steps_question, lh_diff_question, lh_apart_question,
-    lh_strings_question, lh_ladder_question, lh_halves_question, lh_owners_question;
+extern const lh_table lh_suspect_table;
+
+extern const lh_question lh_leaks_question, lh_info_question, lh_classes_question,
+    lh_objects_question, lh_epochs_question, lh_suspects_question, lh_modules_question,
+    lh_threads_question, lh_class_question, lh_under_question, lh_waste_question,
+    lh_growing_question, lh_set_question, lh_cut_question, lh_ignored_question, lh_steps_question,
+    lh_diff_question, lh_apart_question, lh_strings_question, lh_ladder_question,
+    lh_halves_question, lh_owners_question;
 
 #endif

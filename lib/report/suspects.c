@@ -1,6 +1,5 @@
 /*
-** suspects.c - what leaks, as far as one snapshot can tell: who holds how many of what, how much
-** that is, and what to ask next.
+** suspects.c - what holds much: who holds how many of what, how much that is, and what to ask next.
 */
 #include "report/report.h"
 
@@ -42,14 +41,15 @@ static const lh_column suspect_columns[] = {
     LH_END};
 #undef ROW
 
-static const lh_table suspect =
+const lh_table lh_suspect_table =
     LH_TABLE("heap.suspect", "suspect", "suspects", lh_suspect, suspect_columns);
 
 #define ROW lh_suspects
 static const lh_column answer_columns[] = {
     LH_COUNT("total_suspects", NULL, n, "how many there are"),
     LH_BYTES("least_bytes", NULL, least_bytes, "what a suspect has at least"),
-    LH_ROWS("suspects", list, n, &suspect, "those with most bytes first", LH_LIMITED), LH_END};
+    LH_ROWS("suspects", list, n, &lh_suspect_table, "those with most bytes first", LH_LIMITED),
+    LH_END};
 #undef ROW
 
 static const lh_table answer = LH_TABLE("heap.suspects", NULL, NULL, lh_suspects, answer_columns);
@@ -93,7 +93,7 @@ static void put_through(lh_text *out, lh_snapshot *snapshot, lh_id id, bool fold
   lh_paths_free(&path, 1);
 }
 
-static void tell_sentence(lh_teller *t, const lh_report *report, const lh_suspect *s) {
+void lh_tell_suspect_line(lh_teller *t, const lh_report *report, const lh_suspect *s) {
   static const char *const words[] = {"holds", "is big by itself:", "begins a list of",
                                       "is the root of a tree of", "are held by many"};
   lh_snapshot *snapshot = report->snapshot;
@@ -197,12 +197,12 @@ static void tell(lh_teller *t, lh_report *report) {
   for (size_t i = 0; i < n && !t->failed; i++) {
     const lh_suspect *s = &suspects->list[i];
     if (i > 0) lh_say(t, LH_PLAIN, "%s", "");
-    tell_sentence(t, report, s);
+    lh_tell_suspect_line(t, report, s);
     if (s->kind == LH_SUSPECT_SPREAD) tell_holders(t, report, s);
     tell_accumulated(t, report->snapshot, s);
     tell_next(t, report, s);
   }
-  lh_tell_hidden(t, &suspect, suspects->n - n);
+  lh_tell_hidden(t, &lh_suspect_table, suspects->n - n);
 }
 
 /* }=================================================================================== */
@@ -211,7 +211,7 @@ LH_ANSWERED_BY(lh_suspects, lh_find_suspects(snapshot, it, error))
 LH_FREED_BY(lh_suspects, lh_suspects_free(it))
 
 const lh_question lh_suspects_question = {.name = "suspects",
-                                          .help = "what leaks, as far as one snapshot can tell",
+                                          .help = "what holds much, and where it accumulates",
                                           .answer = &answer,
                                           .main = "suspects",
                                           .ask = ask,

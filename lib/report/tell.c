@@ -154,6 +154,51 @@ void lh_tell_known(lh_teller *teller, const lh_report *report, uint64_t groups, 
   lh_free(name);
 }
 
+/* {=== What grows ===================================================================== */
+
+void lh_put_prospect(lh_text *text, lh_prospect prospect, const lh_bound *bound) {
+  static const char *const words[] = {"was filled once:", "is bounded?", "may grow:", "grows:"};
+  if (prospect == LH_BOUNDED && bound->limit > 0)
+    lh_text_format(text, "is bounded at %s?", lh_count_text((uint64_t)bound->limit).text);
+  else
+    lh_text_string(text, words[prospect]);
+}
+
+void lh_tell_bound(lh_teller *teller, const lh_snapshot *snapshot, const lh_bound *bound) {
+  char *name = lh_string_text(snapshot, bound->name, 40);
+  teller->failed |= !name;
+  if (name)
+    lh_say(teller, LH_PLAIN, "    %s is %s beside it", name, lh_plain_number(bound->limit).text);
+  lh_free(name);
+}
+
+/* The mark with which the last part of the history begins. */
+static uint32_t last_part(const lh_snapshot *snapshot, const lh_history *history) {
+  uint32_t n = lh_mark_count(snapshot), n_parts = history->n - 1;
+  return 1 + ((n_parts - 1) * n) / n_parts;
+}
+
+void lh_tell_ages(lh_teller *teller, const lh_snapshot *snapshot, const lh_history *history,
+                  const uint64_t ages[LH_SPANS]) {
+  unsigned n = history->n;
+  uint64_t between = 0, all = ages[0];
+  if (!history->by_marks || n < 3) return;
+  for (unsigned i = 1; i < n; i++) all += ages[i];
+  for (unsigned i = 1; i < n - 1; i++) between += ages[i];
+  if (all == 0) return;
+  char *first = lh_interval_text(snapshot, 1);
+  char *last = lh_interval_text(snapshot, last_part(snapshot, history));
+  teller->failed |= !first || !last;
+  if (first && last)
+    lh_say(teller, LH_PLAIN, "    %s from before %s, %s from then to %s, %s since",
+           lh_count_text(ages[0]).text, first, lh_count_text(between).text, last,
+           lh_count_text(ages[n - 1]).text);
+  lh_free(first);
+  lh_free(last);
+}
+
+/* }=================================================================================== */
+
 void lh_tell_finalized(lh_teller *teller, const lh_snapshot *snapshot) {
   uint64_t n = lh_snapshot_info(snapshot)->finalized_objects;
   if (n > 0)

@@ -177,7 +177,11 @@ function snapshot:ignore(cuts) end
 ---@return string? code
 function snapshot:what_if(cuts, object) end
 
----What leaks, as far as one snapshot can tell.
+---What leaks, or is likely to, the most certain first; then what is merely big.
+---@return heap.causes
+function snapshot:leaks() end
+
+---What holds much, and where it accumulates.
 ---@return heap.suspects
 function snapshot:suspects() end
 

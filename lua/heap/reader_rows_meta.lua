@@ -65,6 +65,55 @@
 ---@field objects integer how many
 -- <<<
 
+-- >>> leaks
+---A list: the most certain first.
+---@class heap.causes: { [integer]: heap.cause }
+---@field total_leaks integer how many there are
+---@field total_certain integer how many of them grow
+---@field total_likely integer how many may grow
+---@field big heap.suspect[] the suspects that none of these is in
+---@field reachable_bytes integer of these are shares
+---@field text string as the command prints it
+
+---@class heap.cause
+---@field prospect string "grows", which is certain; "may grow"; "bounded"
+---@field class string of several the most frequent ones
+---@field type? string null for what is no object
+---@field held_by string a folded path
+---@field also_held_by? string and what else holds half of them or more
+---@field objects integer how many are there, of all ages
+---@field retained_bytes integer of these, with the keys or values beside them
+---@field ages integer[] how many were allocated before the first mark and in each interval between marks (of more than seven in sevenths of them); without marks in eighths of the order of allocation
+---@field limit? number in sight of them
+---@field limit_name? heap.object the key that it is under
+---@field keys? string of the table that holds them, as of a collection (growing)
+---@field example heap.object one of them, or the table that has them
+
+---@class heap.suspect
+---@field kind string "holder", "itself", "list", "tree" or "spread"
+---@field object? heap.object null for what no single object holds
+---@field class? string
+---@field type? string
+---@field held_by? string its path; of a spread class that of the nearest one that has them all
+---@field retained_bytes integer of what has accumulated, all classes together
+---@field objects integer how many have accumulated
+---@field total_classes integer of how many classes these are
+---@field accumulated heap.accumulated[] the first three
+---@field holders heap.holder[] of a spread class, the first five
+---@field total_holders integer how many paths there are
+
+---@class heap.accumulated
+---@field class string what accumulated
+---@field type string
+---@field objects integer of a list or tree all its elements
+---@field retained_bytes integer that would go with them
+---@field example heap.object the one that retains most
+
+---@class heap.holder
+---@field path string folded
+---@field objects integer to how many of them the objects with this path refer
+-- <<<
+
 -- >>> growing
 ---A list: with what was filled once at the end.
 ---@class heap.growing: { [integer]: heap.collection }
@@ -74,7 +123,7 @@
 ---@field text string as the command prints it
 
 ---@class heap.collection
----@field prospect string "grows", "may grow" or "filled once"
+---@field prospect string "grows", "may grow", "bounded" or "filled once"
 ---@field held_by string a folded path
 ---@field object heap.object of several the biggest of those that grow most surely
 ---@field class string
@@ -104,6 +153,7 @@
 ---@field youngest_epoch integer the last of these
 ---@field in_one_go boolean with next to nothing else in between
 ---@field younger_share number of all objects those that are younger
+---@field limit? number in sight of them
 ---@field same_as? string held_by of an earlier row with just the same elements
 -- <<<
 
@@ -267,30 +317,6 @@
 ---@field least_bytes integer what a suspect has at least
 ---@field reachable_bytes integer of these are shares
 ---@field text string as the command prints it
-
----@class heap.suspect
----@field kind string "holder", "itself", "list", "tree" or "spread"
----@field object? heap.object null for what no single object holds
----@field class? string
----@field type? string
----@field held_by? string its path; of a spread class that of the nearest one that has them all
----@field retained_bytes integer of what has accumulated, all classes together
----@field objects integer how many have accumulated
----@field total_classes integer of how many classes these are
----@field accumulated heap.accumulated[] the first three
----@field holders heap.holder[] of a spread class, the first five
----@field total_holders integer how many paths there are
-
----@class heap.accumulated
----@field class string what accumulated
----@field type string
----@field objects integer of a list or tree all its elements
----@field retained_bytes integer that would go with them
----@field example heap.object the one that retains most
-
----@class heap.holder
----@field path string folded
----@field objects integer to how many of them the objects with this path refer
 -- <<<
 
 -- >>> modules

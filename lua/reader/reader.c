@@ -195,6 +195,10 @@ static int count(lua_State *L) {
 }
 
 /* Questions of the library, each a method: snapshot:modules(n). */
+static int leaks(lua_State *L) {
+  return hr_report(L, "leaks");
+}
+
 static int suspects(lua_State *L) {
   return hr_report(L, "suspects");
 }
@@ -235,6 +239,7 @@ static void make_kind(lua_State *L) {
                                      {"entries", hr_each_entry},
                                      {"epochs", hr_epochs},
                                      {"frames", hr_frames},
+                                     {"leaks", leaks},
                                      {"marks", hr_marks},
                                      {"modules", modules},
                                      {"object", find},

@@ -48,6 +48,7 @@ local questions = {
   ["heaptop-classes"] = "heaptop --by class --sort count --type table -n 3 c",
   ["heaptop-bytes"] = "heaptop --by object --bytes --type table -n 4 c",
   ["heaptop-epoch"] = "heaptop --by epoch --type table c",
+  ["heaptop-leaks"] = "heaptop --leaks c",
   ["heaptop-suspects"] = "heaptop --suspects c",
   ["heaptop-class"] = "heaptop --class Listener c",
   ["heaptop-growing"] = "heaptop --growing -n 0 c",

@@ -163,8 +163,8 @@ local function texts_of(s)
   return texts
 end
 
-local reports = {"suspects", "modules", "threads", "growing", "waste", "epochs", "marks", "classes",
-  "top", "objects", "verify"}
+local reports = {"leaks", "suspects", "modules", "threads", "growing", "waste", "epochs", "marks",
+  "classes", "top", "objects", "verify"}
 
 local function ask_reports(s)
   for _, name in ipairs(reports) do ask(s[name], s) end

@@ -125,7 +125,7 @@ static const char *const questions[] = {
     "return tostring(assert(reader.growth {a, b, s}))",
     "return tostring(assert(reader.compare({a, b}, {b, s})))",
     "return tostring(assert(reader.owners {a, s}))",
-    "return tostring(s:growing()), tostring(s:class 'Session')",
+    "return tostring(s:leaks()), tostring(s:growing()), tostring(s:class 'Session')",
     "return tostring(s:waste()), tostring(s:ways 'Session')",
     "return tostring(s:what_if({'_G.sessions', '_G.audit'}, 'Session'))",
     "return tostring(s:object 'Session':independent())",

@@ -355,8 +355,8 @@ describe("wrong use", function()
       object:referrers()[1], io.stdout, {}, 1, "x", false, print}
     local functions = {}
     for _, name in ipairs {"class", "classes", "diff", "dominators", "epochs", "frames",
-      "growing", "ignore", "independent", "marks", "modules", "objects_with", "retained", "since",
-      "strings", "suspects", "threads", "top", "under", "waste", "ways", "what_if", "close",
+      "growing", "ignore", "independent", "leaks", "marks", "modules", "objects_with", "retained",
+      "since", "strings", "suspects", "threads", "top", "under", "waste", "ways", "what_if", "close",
       "object", "objects", "edges", "entries", "path", "paths", "referrers", "verify"} do
       assert.is_function(s[name])
       functions[#functions + 1] = s[name]

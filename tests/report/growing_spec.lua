@@ -227,7 +227,7 @@ describe("heaptop --growing with marks", function()
     local burst = row_of(rows.collections, "_G.burst")
     assert.same({"may grow", 1, 3}, {burst.prospect, burst.epochs, burst.oldest_epoch})
     local sessions = row_of(rows.collections, "_G.sessions")
-    assert.same({"may grow", 2, 5, 40},
+    assert.same({"bounded", 2, 5, 40},
                 {sessions.prospect, sessions.epochs, sessions.oldest_epoch, sessions.aged})
   end)
 end)

@@ -1,0 +1,67 @@
+/*
+** history.c - the history of the heap in a few parts, told by the marks in it, or where there are none
+** by the order of allocation. What something has of each part says whether it grows.
+*/
+#include "graph.h"
+
+static bool has_age(const lh_snapshot *snapshot, lh_id id) {
+  lh_list list = lh_list_of(snapshot, id);
+  return lh_is_reachable(snapshot, id) && (list == LH_LIST_ALLGC || list == LH_LIST_FINOBJ);
+}
+
+static uint8_t span_of_epoch(uint32_t epoch, uint32_t n_marks, unsigned n_spans) {
+  return epoch == 0 ? 0 : (uint8_t)(1 + (uint64_t)(epoch - 1) * (n_spans - 1) / (n_marks - 1));
+}
+
+static void split_by_marks(const lh_snapshot *snapshot, unsigned n_spans, uint8_t *span_of) {
+  uint32_t n = lh_mark_count(snapshot);
+  for (lh_id id = 1; id <= snapshot->n; id++) {
+    uint32_t epoch = has_age(snapshot, id) ? lh_epoch(snapshot, id) : 0;
+    if (epoch >= n) epoch = n - 1;
+    span_of[id] = span_of_epoch(epoch, n, n_spans);
+  }
+}
+
+/* Each of both lists has the youngest first, and is divided by itself. */
+static void split_by_order(const lh_snapshot *snapshot, uint8_t *span_of) {
+  uint64_t n[2] = {0}, younger[2] = {0}; /* on allgc, on finobj */
+  for (lh_id id = 1; id <= snapshot->n; id++)
+    if (has_age(snapshot, id)) n[lh_list_of(snapshot, id)]++;
+  for (lh_id id = 1; id <= snapshot->n; id++) {
+    span_of[id] = 0;
+    if (!has_age(snapshot, id)) continue;
+    lh_list list = lh_list_of(snapshot, id);
+    span_of[id] = (uint8_t)(LH_SPANS - 1 - younger[list]++ * LH_SPANS / n[list]);
+  }
+}
+
+/* Each interval is of the span of what was allocated in it. */
+static void time_spans(const lh_snapshot *snapshot, lh_history *h) {
+  uint32_t n = lh_mark_count(snapshot);
+  for (uint32_t i = 0; i + 1 < n; i++) {
+    uint64_t from = lh_mark_at(snapshot, i)->time_ns, to = lh_mark_at(snapshot, i + 1)->time_ns;
+    h->seconds[span_of_epoch(i + 1, n, h->n)] += to > from ? (double)(to - from) / 1e9 : 0;
+  }
+}
+
+static void count_spans(const lh_snapshot *snapshot, lh_history *h) {
+  for (lh_id id = 1; id <= snapshot->n; id++)
+    if (lh_is_reachable(snapshot, id) && !lh_is_own(snapshot, id)) h->objects[h->span_of[id]]++;
+}
+
+int lh_find_history(const lh_snapshot *snapshot, lh_history *out, lh_error *error) {
+  uint32_t n = lh_mark_count(snapshot);
+  *out = (lh_history){.by_marks = n >= 2, .n = n < 2 || n > LH_SPANS ? LH_SPANS : n};
+  out->span_of = lh_alloc_zeroed((size_t)snapshot->n + 1, 1);
+  if (!out->span_of) return lh_fail_memory(error, "telling ages");
+  if (out->by_marks)
+    split_by_marks(snapshot, out->n, out->span_of), time_spans(snapshot, out);
+  else
+    split_by_order(snapshot, out->span_of);
+  count_spans(snapshot, out);
+  return LH_OK;
+}
+
+void lh_history_free(lh_history *history) {
+  lh_free(history->span_of);
+}

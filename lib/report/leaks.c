@@ -1,0 +1,156 @@
+/*
+** leaks.c - what leaks, or is likely to: by certainty first and bytes second, each with its reason
+** and with what to ask next; then what is merely big. It is what heaptop opens with.
+*/
+#include "report/leaks.h"
+
+#include <string.h>
+
+/* {=== Columns ======================================================================== */
+
+static void type_of(lh_report *report, const void *row, lh_cell *cell) {
+  lh_type type = ((const lh_cause *)row)->type;
+  (void)report;
+  cell->as.text = type == LH_TYPE_ROOT ? NULL : lh_type_name(type);
+}
+
+static bool has_limit(const void *row) {
+  return ((const lh_cause *)row)->bound.limit > 0;
+}
+
+static void ages_of(lh_report *report, const void *row, lh_cell *cell) {
+  (void)row;
+  cell->as.series.n = ((const lh_causes *)report->answer)->history.n;
+}
+
+static void keys_of(lh_report *report, const void *row, lh_cell *cell) {
+  const lh_cause *leak = row;
+  (void)report;
+  cell->as.text = leak->collection ? lh_keying_name(leak->collection->keying) : NULL;
+}
+
+#define ROW lh_cause
+static const lh_column leak_columns[] = {
+    LH_WORD("prospect", NULL, prospect, lh_prospect_name,
+            "\"grows\", which is certain; \"may grow\"; \"bounded\""),
+    LH_TEXT("class", NULL, class_name, "of several the most frequent ones"),
+    LH_COMPUTED("type", NULL, LH_COLUMN_TEXT, type_of, "null for what is no object", LH_OPTIONAL),
+    LH_TEXT("held_by", NULL, held_by, "a folded path"),
+    LH_TEXT("also_held_by", NULL, also_held_by, "and what else holds half of them or more",
+            LH_OPTIONAL),
+    LH_COUNT("objects", NULL, objects, "how many are there, of all ages"),
+    LH_BYTES("retained_bytes", NULL, bytes, "of these, with the keys or values beside them"),
+    LH_COUNT_SERIES("ages", NULL, ages,
+                    "how many were allocated before the first mark and in each interval between "
+                    "marks (of more than seven in sevenths of them); without marks in eighths of "
+                    "the order of allocation",
+                    .compute = ages_of),
+    LH_NUMBER("limit", bound.limit, "in sight of them", LH_WHERE(has_limit)),
+    LH_STRING("limit_name", bound.name, "the key that it is under", LH_OPTIONAL),
+    LH_COMPUTED("keys", NULL, LH_COLUMN_TEXT, keys_of,
+                "of the table that holds them, as of a collection (growing)", LH_OPTIONAL),
+    LH_EXAMPLE("example", NULL, example, "one of them, or the table that has them"),
+    LH_END};
+#undef ROW
+
+static const lh_table leak_table =
+    LH_TABLE("heap.cause", "place", "places", lh_cause, leak_columns);
+
+#define ROW lh_causes
+static const lh_column answer_columns[] = {
+    LH_COUNT("total_leaks", NULL, n_leaks, "how many there are"),
+    LH_COUNT("total_certain", NULL, n_certain, "how many of them grow"),
+    LH_COUNT("total_likely", NULL, n_likely, "how many may grow"),
+    LH_ROWS("leaks", leaks, n_leaks, &leak_table, "the most certain first", LH_LIMITED),
+    LH_ROWS("big", big, n_big, &lh_suspect_table, "the suspects that none of these is in",
+            LH_LIMITED),
+    LH_END};
+#undef ROW
+
+static const lh_table answer = LH_TABLE("heap.causes", NULL, NULL, lh_causes, answer_columns);
+
+/* }=================================================================================== */
+
+/* {=== The words ====================================================================== */
+
+/* So many are told before classes and objects. */
+enum { MOST_TOLD = 5 };
+
+static void put_things(lh_text *out, const lh_cause *leak) {
+  const char *type = lh_type_name(leak->type);
+  bool by_type = leak->type == LH_TYPE_ROOT || strcmp(leak->class_name, type) == 0;
+  lh_text_count(out, leak->objects);
+  lh_text_format(out, " %s%s", leak->class_name, by_type ? "s" : "");
+  if (by_type) return;
+  if (leak->type == LH_TYPE_TABLE || leak->type == LH_TYPE_USERDATA)
+    lh_text_format(out, " %s%s", type, leak->type == LH_TYPE_TABLE ? "s" : "");
+}
+
+static void tell_sentence(lh_teller *t, const lh_report *report, const lh_cause *leak) {
+  lh_text text = {0};
+  lh_text_string(&text, leak->held_by);
+  if (leak->also_held_by) lh_text_format(&text, " and %s", leak->also_held_by);
+  lh_text_string(&text, " ");
+  lh_put_prospect(&text, (lh_prospect)leak->prospect, &leak->bound);
+  lh_text_string(&text, " ");
+  put_things(&text, leak);
+  lh_text_format(&text, ", %s, %s of the heap", lh_told_size(t, leak->bytes).text,
+                 lh_share_of_heap(report, leak->bytes).text);
+  lh_say_text(t, leak->prospect == LH_GROWS ? LH_BOLD : LH_PLAIN, &text);
+}
+
+static void tell_leak(lh_teller *t, lh_report *report, const lh_cause *leak) {
+  tell_sentence(t, report, leak);
+  if (leak->bound.limit > 0)
+    lh_tell_bound(t, report->snapshot, &leak->bound);
+  else
+    lh_tell_ages(t, report->snapshot, &((const lh_causes *)report->answer)->history, leak->ages);
+  if (leak->prospect == LH_BOUNDED) return;
+  if (leak->collection) lh_tell_keys(t, report, leak->collection);
+  lh_tell_next(t, report, "    Why it stays", LH_NEXT_PATHS, leak->example);
+}
+
+static void tell_leaks(lh_teller *t, lh_report *report, size_t n) {
+  const lh_causes *v = report->answer;
+  bool any = v->n_certain + v->n_likely > 0;
+  lh_say(t, any ? LH_BOLD : LH_PLAIN, "%s",
+         v->n_certain > 0 ? "What leaks, or is likely to"
+         : any            ? "What may leak: nothing is certain"
+                          : "Nothing looks as if it leaked");
+  for (size_t i = 0; i < n; i++) {
+    lh_say(t, LH_PLAIN, "%s", "");
+    tell_leak(t, report, &v->leaks[i]);
+  }
+  lh_tell_hidden(t, &leak_table, v->n_leaks - n);
+}
+
+static void tell(lh_teller *t, lh_report *report) {
+  const lh_causes *v = report->answer;
+  size_t most = report->request.has_limit || t->limit == 0 ? t->limit : MOST_TOLD;
+  size_t n = most != 0 && v->n_leaks > most ? most : v->n_leaks;
+  size_t n_big = most != 0 && v->n_big > most ? most : v->n_big;
+  lh_tell_finalized(t, report->snapshot);
+  tell_leaks(t, report, n);
+  if (n_big > 0) lh_say(t, LH_BOLD, "\nWhat is merely big\n");
+  for (size_t i = 0; i < n_big; i++) lh_tell_suspect_line(t, report, &v->big[i]);
+  lh_tell_hidden(t, &lh_suspect_table, v->n_big - n_big);
+}
+
+/* }=================================================================================== */
+
+static int ask(lh_snapshot *snapshot, const lh_request *request, void *found, lh_error *error) {
+  (void)request;
+  return lh_find_causes(snapshot, found, error);
+}
+
+static void let_go(void *found) {
+  lh_causes_free(found);
+}
+
+const lh_question lh_leaks_question = {.name = "leaks",
+                                       .help = "what leaks, or is likely to, and how certain it is",
+                                       .answer = &answer,
+                                       .main = "leaks",
+                                       .ask = ask,
+                                       .free = let_go,
+                                       .tell = tell};

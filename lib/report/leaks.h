@@ -1,0 +1,46 @@
+/*
+** leaks.h - the rows of the answer to "what leaks?" (leaks.c): leaks_rows.c makes them of
+** what the analyses say, leaks_causes.c says which of them are about one cause.
+*/
+#ifndef LUAHEAP_REPORT_LEAKS_H
+#define LUAHEAP_REPORT_LEAKS_H
+
+#include "report/report.h"
+
+/* Objects that hang alike, with what speaks for a leak and against it. Texts are borrowed. */
+typedef struct lh_cause {
+  unsigned prospect; /* lh_prospect */
+  const char *class_name;
+  lh_type type; /* LH_TYPE_ROOT: no objects */
+  const char *held_by, *also_held_by;
+  uint64_t objects, bytes; /* of all ages; what they retain, with keys */
+  uint64_t ages[LH_SPANS];
+  lh_id example; /* one of them, or the table that has them */
+  lh_bound bound;
+  const lh_growing *collection; /* the table that holds them; NULL: none that is big enough */
+} lh_cause;
+
+typedef struct lh_causes {
+  lh_cause *leaks; /* the most certain first, of these those with most bytes */
+  size_t n_leaks;
+  size_t n_certain, n_likely; /* of them, the first: LH_GROWS, and then LH_MAY_GROW */
+  lh_suspect *big;            /* the suspects that none of them is in */
+  size_t n_big;
+  lh_history history;
+  lh_diff *stayed; /* what the rows are made of: */
+  lh_growings growings;
+  lh_suspects suspects;
+} lh_causes;
+
+int lh_find_causes(lh_snapshot *snapshot, lh_causes *out, lh_error *error);
+void lh_causes_free(lh_causes *found);
+
+/* leaks_causes.c: of the rows, which are in order, one is kept of each list, with what the others
+** have; False: out of memory. And one of each table, and of what is in its objects. */
+bool lh_unite_lists(lh_snapshot *snapshot, lh_causes *found);
+void lh_unite_parts(lh_causes *found);
+
+/* Is `text` the path of what the table at `path` has in it, or of its keys? */
+bool lh_is_entry_of(const char *text, const char *path);
+
+#endif

@@ -1,0 +1,211 @@
+/*
+** leaks_rows.c - what leaks, or is likely to, by all the evidence of one snapshot. There are three
+** sources: what was allocated in the middle of the program's life and stays, by place, with what
+** several places hold together (lh_diff_history); collections and what their keys say, also of
+** numbers, which have no age (lh_find_growing); and what is big (lh_find_suspects).
+**
+** None of them has an opinion of its own: whether something grows is lh_prospect_of_ages of it,
+** within the limit that is in sight of it (lh_prospect_within).
+*/
+#include "report/leaks.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* As of what looks like a collection: of the reachable bytes, and at least. */
+#define LEAST_SHARE 0.001
+enum { LEAST_BYTES = 1024 };
+
+/* {=== Judging ======================================================================== */
+
+/* What holds the object, on its shortest path. LH_ROOT: the roots do. */
+static int holder_of(lh_snapshot *snapshot, lh_id id, lh_id *holder, lh_error *error) {
+  lh_path path;
+  int code = lh_shortest_path(snapshot, id, &path, error);
+  *holder = LH_ROOT;
+  if (code) return code;
+  if (path.n_steps > 0) *holder = path.steps[path.n_steps - 1].source;
+  lh_paths_free(&path, 1);
+  return LH_OK;
+}
+
+/* A collection has been judged. */
+static int judge(lh_snapshot *snapshot, const lh_history *history, lh_cause *leak,
+                 lh_error *error) {
+  lh_id holder;
+  if (leak->collection && leak->collection->id == leak->example) return LH_OK;
+  int code = holder_of(snapshot, leak->example, &holder, error);
+  if (!code) code = lh_find_bound(snapshot, holder, leak->objects, &leak->bound, error);
+  lh_prospect prospect = lh_prospect_of_ages(snapshot, history, leak->ages, holder);
+  leak->prospect = lh_prospect_within(prospect, &leak->bound);
+  return code;
+}
+
+/* }=================================================================================== */
+
+/* {=== Rows =========================================================================== */
+
+static uint64_t sum_of(const uint64_t *ages) {
+  uint64_t sum = 0;
+  for (int i = 0; i < LH_SPANS; i++) sum += ages[i];
+  return sum;
+}
+
+/* What are fewer than this is no collection, but may be big. */
+static void add_group(lh_causes *found, const lh_snapshot *snapshot, const lh_diff_group *group) {
+  lh_cause leak = {.class_name = group->class_name,
+                   .type = lh_class_at(snapshot, group->class_index)->type,
+                   .held_by = group->held_by,
+                   .also_held_by = group->also_held_by,
+                   .objects = sum_of(group->ages),
+                   .bytes = group->bytes_of_all > group->retained_bytes ? group->bytes_of_all
+                                                                        : group->retained_bytes,
+                   .example = group->example,
+                   .bound = {.name = LH_NO_OBJECT}};
+  if (leak.objects < LH_LEAST_AGED) return;
+  memcpy(leak.ages, group->ages, sizeof leak.ages);
+  found->leaks[found->n_leaks++] = leak;
+}
+
+static void add_collection(lh_causes *found, const lh_growing *g) {
+  lh_cause leak = {.prospect = g->prospect,
+                   .class_name = g->element,
+                   .type = g->type,
+                   .held_by = g->held_by,
+                   .objects = g->alike_entries,
+                   .bytes = g->bytes,
+                   .example = g->id,
+                   .bound = g->bound,
+                   .collection = g};
+  memcpy(leak.ages, g->ages, sizeof leak.ages);
+  found->leaks[found->n_leaks++] = leak;
+}
+
+bool lh_is_entry_of(const char *text, const char *path) {
+  static const char key_of[] = "key of ";
+  size_t n = strlen(path);
+  if (strncmp(text, key_of, sizeof key_of - 1) == 0) text += sizeof key_of - 1;
+  if (strncmp(text, path, n) == 0 && (text[n] == '\0' || text[n] == '[')) return true;
+  return *text == '(' && strncmp(text + 1, path, n) == 0 && text[n + 1] == ')'; /* (local x)[*] */
+}
+
+/* Does a row tell of what is in the collection? Then that says what its keys are. */
+static bool is_told(lh_causes *found, size_t n_groups, const lh_growing *g) {
+  bool told = false;
+  for (size_t i = 0; i < n_groups; i++) {
+    lh_cause *leak = &found->leaks[i];
+    bool linked = g->is_list && strcmp(leak->class_name, g->element) == 0;
+    bool inside = lh_is_entry_of(leak->held_by, g->held_by) ||
+                  (leak->also_held_by && lh_is_entry_of(leak->also_held_by, g->held_by));
+    if (leak->type == LH_TYPE_STRING && g->type != LH_TYPE_STRING) inside = false;
+    if (!linked && !inside) continue;
+    if (!leak->collection && inside && !g->is_list) leak->collection = g;
+    told = true;
+  }
+  return told;
+}
+
+static int make_rows(lh_causes *found, lh_snapshot *snapshot, lh_error *error) {
+  const lh_diff *stayed = found->stayed;
+  const lh_growings *growings = &found->growings;
+  found->leaks = lh_alloc(stayed->n_groups + growings->n, sizeof *found->leaks);
+  if (!found->leaks) return lh_fail_memory(error, "looking for what leaks");
+  for (size_t i = 0; i < stayed->n_groups; i++) add_group(found, snapshot, &stayed->groups[i]);
+  size_t n_groups = found->n_leaks;
+  for (size_t i = 0; i < growings->n; i++) {
+    const lh_growing *g = &growings->list[i];
+    if (!is_told(found, n_groups, g) && g->prospect != LH_FILLED_ONCE && g->same_as == i)
+      add_collection(found, g);
+  }
+  return LH_OK;
+}
+
+static int compare_leaks(const void *left, const void *right) {
+  const lh_cause *a = left, *b = right;
+  if (a->prospect != b->prospect) return a->prospect > b->prospect ? -1 : 1;
+  if (a->bytes != b->bytes) return a->bytes > b->bytes ? -1 : 1;
+  int order = strcmp(a->held_by, b->held_by);
+  return order ? order : strcmp(a->class_name, b->class_name);
+}
+
+static void sort_rows(lh_causes *found) {
+  if (found->n_leaks > 1) qsort(found->leaks, found->n_leaks, sizeof *found->leaks, compare_leaks);
+}
+
+/* One row of each cause. */
+static int unite_rows(lh_causes *found, lh_snapshot *snapshot, lh_error *error) {
+  int code = LH_OK;
+  sort_rows(found);
+  if (!lh_unite_lists(snapshot, found)) return lh_fail_memory(error, "looking for what leaks");
+  for (size_t i = 0; i < found->n_leaks && !code; i++)
+    code = judge(snapshot, &found->history, &found->leaks[i], error);
+  sort_rows(found);
+  lh_unite_parts(found);
+  sort_rows(found);
+  return code;
+}
+
+static void keep_big_rows(lh_causes *found, uint64_t least) {
+  size_t n = found->n_leaks;
+  found->n_leaks = 0;
+  for (size_t i = 0; i < n; i++) {
+    const lh_cause *leak = &found->leaks[i];
+    if (leak->bytes < least || leak->bytes < LEAST_BYTES) continue;
+    found->n_certain += leak->prospect == LH_GROWS;
+    found->n_likely += leak->prospect == LH_MAY_GROW;
+    found->leaks[found->n_leaks++] = *leak;
+  }
+}
+
+/* }=================================================================================== */
+
+/* {=== What is merely big ============================================================== */
+
+static bool dominates(const lh_snapshot *snapshot, lh_id above, lh_id id) {
+  while (id != above && id != LH_ROOT) id = lh_immediate_dominator(snapshot, id);
+  return id == above;
+}
+
+static bool is_about(const lh_snapshot *snapshot, const lh_suspect *suspect, const lh_cause *leak) {
+  if (suspect->kind != LH_SUSPECT_SPREAD) return dominates(snapshot, suspect->id, leak->example);
+  const lh_class *class = lh_class_at(snapshot, suspect->accumulated[0].class_index);
+  return strcmp(class->name, leak->class_name) == 0;
+}
+
+static bool find_big(lh_causes *found, const lh_snapshot *snapshot) {
+  const lh_suspects *suspects = &found->suspects;
+  found->big = lh_alloc(suspects->n, sizeof *found->big);
+  if (!found->big) return false;
+  for (size_t i = 0; i < suspects->n; i++) {
+    bool told = false;
+    for (size_t k = 0; k < found->n_leaks && !told; k++)
+      told = is_about(snapshot, &suspects->list[i], &found->leaks[k]);
+    if (!told) found->big[found->n_big++] = suspects->list[i];
+  }
+  return true;
+}
+
+/* }=================================================================================== */
+
+int lh_find_causes(lh_snapshot *snapshot, lh_causes *out, lh_error *error) {
+  lh_reach reach;
+  lh_reach_totals(snapshot, &reach);
+  int code = lh_find_history(snapshot, &out->history, error);
+  if (!code) code = lh_diff_history(snapshot, &out->history, &out->stayed, error);
+  if (!code) code = lh_find_growing(snapshot, &out->growings, error);
+  if (!code) code = lh_find_suspects(snapshot, &out->suspects, error);
+  if (!code) code = make_rows(out, snapshot, error);
+  if (!code) code = unite_rows(out, snapshot, error);
+  if (code) return code;
+  keep_big_rows(out, (uint64_t)(LEAST_SHARE * (double)reach.reachable_bytes));
+  return find_big(out, snapshot) ? LH_OK : lh_fail_memory(error, "looking for what is big");
+}
+
+void lh_causes_free(lh_causes *found) {
+  lh_history_free(&found->history);
+  lh_diff_free(found->stayed);
+  lh_growings_free(&found->growings);
+  lh_suspects_free(&found->suspects);
+  lh_free(found->leaks);
+  lh_free(found->big);
+}

@@ -1,0 +1,207 @@
+-- leaks_spec.lua - `heaptop` opens with what leaks, or is likely to: by certainty, from the ages of
+-- what is there, with what several places hold together told once, and with a limit in sight.
+
+local cjson = require "cjson"
+local support = require "tests.common.support"
+
+-- serve() is called so many times before a, between a and b, and between b and c.
+local frame = [[
+  local heap = require "heap"
+  local tick = 0
+  %s
+  local function run(n) for _ = 1, n do tick = tick + 1 serve() end end
+  run(%d) heap.snapshot "a" run(%d) heap.snapshot "b" run(%d) heap.snapshot "c"]]
+
+local function take(program, before, between, after)
+  return select(2, support.lua(frame:format(program, before or 300, between or 500, after or 500)))
+end
+
+local function ask(dir, ...)
+  return support.answer({"heaptop", ...}, dir)
+end
+
+local function leaks(...)
+  return cjson.decode(ask(take(...), "--leaks", "--json", "c"))
+end
+
+local function row_of(answer, path)
+  for _, row in ipairs(answer.leaks) do if row.held_by == path then return row end end
+  error("no row of " .. path .. ": " .. cjson.encode(answer))
+end
+
+-- What a service has that does not leak: more bytes than what leaks.
+local noise = [=[
+  local page = ("x"):rep(400)
+  cache = {max = 200, n = 0, map = {}, order = {}, first = 1}
+  local function get(key)
+    if cache.map[key] then return end
+    cache.map[key] = {key = key, html = page .. key}
+    cache.n = cache.n + 1
+    cache.order[cache.n] = key
+    if cache.n - cache.first + 1 > cache.max then
+      cache.map[cache.order[cache.first]] = nil
+      cache.order[cache.first] = nil
+      cache.first = cache.first + 1
+    end
+  end
+  ring = {size = 16, slots = {}}
+  sessions, hours = {}, {}
+  local function noise()
+    get(tick)
+    ring.slots[tick % 16 + 1] = {at = tick, text = page .. tick}
+    sessions[tick] = {expires = tick + 120, text = "s" .. tick}
+    sessions[tick - 120] = nil
+    if tick % 100 == 0 then hours[tick] = {at = tick} end
+  end
+]=]
+
+-- Leaks, each 1 in 5 calls: the program, class, path, and what else it is held by.
+local causes = {
+  ["what two handlers share"] = {[[
+    local Conn = {__name = "Conn"}
+    bus = {data = {}, close = {}}
+    local function leak(i)
+      local self = setmetatable({id = i, buf = ("b"):rep(80)}, Conn)
+      bus.data[i] = function() return self.buf end
+      bus.close[i] = function() self.buf = nil end
+    end]], "Conn", "_G.bus.close[*]", "_G.bus.data[*]"},
+  ["objects that are keys of old tables, few in each"] = {[[
+    local Bullet = {__name = "Bullet"}
+    world = {grid = {}}
+    for i = 0, 99 do world.grid[i] = {} end
+    local function leak(i) world.grid[i % 100][setmetatable({x = i}, Bullet)] = true end]],
+    "Bullet", "key of _G.world.grid[*]"},
+  ["code that was made for each of them"] = {[[
+    templates = {}
+    local function leak(i) templates["t" .. i] = load("return " .. i, "=template" .. i) end]],
+    "main chunk template*", "_G.templates[*]"},
+  ["keys that hold more than their values"] = {[[
+    local Widget = {__name = "Widget"}
+    styles = {}
+    local function leak(i) styles[setmetatable({("w"):rep(90) .. i}, Widget)] = {border = i} end]],
+    "Widget", "key of _G.styles"},
+  ["a list that is linked both ways"] = {[[
+    queue = {max = 50}
+    queue.newest = {value = 0}
+    queue.oldest = queue.newest
+    local function leak(i)
+      local n = {value = i, older = queue.newest}
+      queue.newest.newer, queue.newest = n, n
+    end]], "{newer, older, value}", nil},
+  ["what is counted in a size"] = {[[
+    log = {size = 0, lines = {}}
+    local function leak(i)
+      log.size = log.size + 1
+      log.lines[log.size] = {at = i, text = "line " .. i}
+    end]], "{at, text}", "_G.log.lines[*]"},
+}
+
+describe("heaptop says first", function()
+  for name, case in pairs(causes) do
+    it("that it leaks: " .. name, function()
+      local program = noise .. case[1] ..
+        " function serve() noise() if tick % 5 == 0 then leak(tick) end end"
+      local first = leaks(program).leaks[1]
+      assert.equal("grows", first.prospect)
+      assert.equal(case[2], first.class)
+      if case[3] then assert.equal(case[3], first.held_by) end
+      assert.equal(case[4] or cjson.null, first.also_held_by)
+      assert.is_true(first.objects >= 255 and first.objects <= 262, first.objects)
+      assert.is_true(first.ages[1] >= 55 and first.ages[2] >= 95 and first.ages[3] >= 95)
+    end)
+  end
+
+  it("that nothing leaks, of caches, rings and sessions", function()
+    local answer = leaks(noise .. " function serve() noise() end")
+    assert.equal(0, answer.total_certain + answer.total_likely)
+    local pages = row_of(answer, "_G.cache.map")
+    assert.same({"bounded", 200, '"max"'}, {pages.prospect, pages.limit, pages.limit_name})
+    local slots = row_of(answer, "_G.ring.slots")
+    assert.same({"bounded", 16, '"size"'}, {slots.prospect, slots.limit, slots.limit_name})
+    local sessions = row_of(answer, "_G.sessions")
+    assert.same({"bounded", cjson.null, cjson.null},
+                {sessions.prospect, sessions.limit, sessions.limit_name})
+  end)
+
+  it("that a cache is bounded which is still filling", function()
+    local answer = leaks([[
+      cache = {limit = 1000, map = {}}
+      function serve() if tick <= 800 then cache.map[tick] = {key = tick, text = "t" .. tick} end
+      end]], 100, 300, 300)
+    local row = row_of(answer, "_G.cache.map[*]")
+    assert.same({"bounded", 1000, 700}, {row.prospect, row.limit, row.objects})
+  end)
+
+  it("that what was loaded once is merely big", function()
+    local answer = leaks([[
+      words = {}
+      for i = 1, 2000 do words["w" .. i] = {text = ("t"):rep(40) .. i} end ]] .. noise ..
+      " function serve() noise() end")
+    for _, row in ipairs(answer.leaks) do assert.not_equal("{text}", row.class) end
+    assert.equal("_G.words", answer.big[1].held_by)
+  end)
+
+  it("that it may grow where little was done in the end", function()
+    local answer = leaks("all = {} function serve() all[tick] = {text = 't' .. tick} end",
+                         10, 1000, 10)
+    assert.equal("may grow", row_of(answer, "_G.all[*]").prospect)
+  end)
+
+  it("that numbers may grow, which have no age", function()
+    local answer = leaks "all = {} function serve() all[#all + 1] = tick all[#all + 1] = tick end"
+    local row = row_of(answer, "_G.all")
+    assert.same({"may grow", "number", 2600}, {row.prospect, row.class, row.objects})
+  end)
+
+  it("that nothing is certain without marks, or with one", function()
+    local program = "all = {} function serve() all[tick] = {text = 't' .. tick} end "
+    local dir = select(2, support.lua("local heap, tick = require 'heap', 0 " .. program .. [[
+      for _ = 1, 500 do tick = tick + 1 serve() end
+      heap.snapshot "none" heap.mark "a"
+      for _ = 1, 500 do tick = tick + 1 serve() end
+      heap.snapshot "one"]]))
+    for _, name in ipairs {"none", "one"} do
+      local answer = cjson.decode(ask(dir, "--leaks", "--json", name))
+      assert.equal(0, answer.total_certain)
+      assert.equal("may grow", answer.leaks[1].prospect)
+      assert.matches("^_G%.all", answer.leaks[1].held_by)
+    end
+  end)
+end)
+
+describe("heaptop without options", function()
+  local dir = take(noise .. causes["what two handlers share"][1] ..
+                   " function serve() noise() if tick % 5 == 0 then leak(tick) end end")
+
+  it("opens with what leaks, and then has the ledger, classes and objects", function()
+    local out = ask(dir, "c")
+    assert.matches("^What leaks, or is likely to\n\n" ..
+                   "_G%.bus%.close%[%*%] and _G%.bus%.data%[%*%] " ..
+                   "grows: 260 Conn tables, [%d.]+ KB, [%d.]+%% of the heap\n" ..
+                   "    60 from before a, 100 from then to b, 100 since\n" ..
+                   "    keys are integers from 5 to 1,300\n" ..
+                   "    Why it stays: heappath c 0x%x+\n\n", out)
+    assert.matches("_G%.cache%.map is bounded at 200%? 200 {html, key} tables", out)
+    assert.matches("\n    \"max\" is 200 beside it\n", out)
+    assert.matches("\nClasses by retained size.*\nObjects by retained size", out)
+  end)
+
+  it("leaves it out where only objects of a type are asked for, or garbage", function()
+    for _, option in ipairs {"--type=table", "--garbage", "--by=class"} do
+      assert.is_nil(ask(dir, option, "c"):find("grows:", 1, true))
+    end
+  end)
+
+  it("has the same words as --growing", function()
+    local words = {}
+    for _, row in ipairs(cjson.decode(ask(dir, "--growing", "--json", "c")).collections) do
+      words[row.held_by] = row.prospect
+    end
+    for _, row in ipairs(cjson.decode(ask(dir, "--leaks", "--json", "c")).leaks) do
+      local table_of = row.held_by:gsub("%[%*%]$", "")
+      assert.equal(words[table_of] or row.prospect, row.prospect)
+    end
+    assert.equal("grows", words["_G.bus.data"])
+    assert.equal("bounded", words["_G.cache.map"])
+  end)
+end)
