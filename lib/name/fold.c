@@ -3,7 +3,8 @@
 **
 ** Numbers and objects as keys become [*], and so do string keys of tables that are used as maps. A
 ** link that leads from a class back to the same class stands for any number of such links: .next*,
-** (.children[*])*. So does a step to what is in front, with a key behind it, that follows itself: a
+** (.children[*])*. Two such links in turn are .*, as in a binary tree; but where one goes by a name and
+** the other by any key each is told, since the name says which branch it is. So does a step to what is in front, with a key behind it, that follows itself: a
 ** chain of defaults, each in the metatable of the next, is (metatable.__index)*. Behind 40 pieces
 ** all is one "...".
 */
@@ -85,6 +86,7 @@ void lh_folder_free(lh_folder *folder) {
 static uint32_t with_class(lh_folder *folder, uint32_t state, uint32_t class_index) {
   lh_fold_state s = folder->states[state];
   s.class_index = class_index;
+  s.once = false;
   return intern(folder, s);
 }
 
@@ -164,6 +166,27 @@ static bool repeat_in_front(lh_folder *folder, uint32_t state, lh_text_id piece,
   return *to != LH_NO_NUMBER;
 }
 
+/* The state after the link `starred`, which leads from the object reached at `seen` to another one of
+** its class. */
+static uint32_t step_along(lh_folder *folder, uint32_t seen, lh_text_id starred,
+                           uint32_t class_index) {
+  const lh_fold_state s = folder->states[seen];
+  if (s.starred && s.piece == starred) {
+    folder->states[seen].once = false;
+    return seen;
+  }
+  bool is_any = strstr(folder->pieces.texts[starred], "[*]") != NULL;
+  bool was_any = strstr(folder->pieces.texts[s.piece], "[*]") != NULL;
+  if (s.starred && (is_any == was_any || folder->states[s.parent].starred)) {
+    lh_text_id any = lh_strings_add(&folder->pieces, ".*", 2); /* .left and .right, in any order */
+    return append(folder, s.parent, any, class_index, true);
+  }
+  size_t n_before = folder->n_states;
+  uint32_t to = append(folder, seen, starred, class_index, true);
+  if (to != LH_NO_NUMBER && folder->n_states > n_before) folder->states[to].once = true;
+  return to;
+}
+
 static uint32_t step_behind(lh_folder *folder, uint32_t state, lh_text_id piece,
                             uint32_t class_index) {
   uint32_t repeated;
@@ -177,13 +200,8 @@ static uint32_t step_behind(lh_folder *folder, uint32_t state, lh_text_id piece,
   }
   uint32_t seen = same_class_before(folder, state, class_index);
   if (seen != LH_NO_NUMBER) {
-    const lh_fold_state s = folder->states[seen];
     lh_text_id starred = star(folder, seen, state, piece);
-    if (starred == LH_NO_NUMBER) return LH_NO_NUMBER;
-    if (!s.starred) return append(folder, seen, starred, class_index, true);
-    if (s.piece == starred) return seen;
-    lh_text_id any = lh_strings_add(&folder->pieces, ".*", 2); /* .left and .right, in any order */
-    return append(folder, s.parent, any, class_index, true);
+    return starred != LH_NO_NUMBER ? step_along(folder, seen, starred, class_index) : LH_NO_NUMBER;
   }
   bool again = before.form == LH_FORM_BEHIND && before.piece == piece;
   bool is_index = strcmp(folder->pieces.texts[piece], "[*]") == 0;
@@ -286,7 +304,11 @@ static void tell_state(lh_telling *telling, const lh_folder *folder, const lh_fo
                        bool keys) {
   const char *piece = folder->pieces.texts[s->piece];
   lh_text key = {0};
-  if (keys && strcmp(piece, "[*]") == 0 && s->key != LH_ROOT && s->key != LH_NO_OBJECT) {
+  if (keys && s->once) {
+    bool is_chain = *piece == '('; /* "(.children[*])*", ".next*" */
+    lh_tell(telling, (lh_form)s->form, piece + is_chain, strlen(piece) - (is_chain ? 3 : 1),
+            s->phrase);
+  } else if (keys && strcmp(piece, "[*]") == 0 && s->key != LH_ROOT && s->key != LH_NO_OBJECT) {
     lh_value name = {.kind = LH_VALUE_OBJECT, .as.object = s->key};
     lh_add_key(&key, folder->snapshot, name, false);
     lh_tell(telling, (lh_form)s->form, key.bytes, key.n, s->phrase);

@@ -56,6 +56,7 @@ typedef struct lh_fold_state {
   uint8_t form;
   bool phrase;
   bool starred; /* piece stands for one or more */
+  bool once;    /* of these: up to now it stood for one only */
 } lh_fold_state;
 
 #define LH_FOLD_START 0u
@@ -83,8 +84,8 @@ uint32_t lh_fold_step(lh_folder *folder, uint32_t state, const lh_edge *edge, bo
 /* The same for one who follows a single path: what varies is found out here. */
 uint32_t lh_fold_edge(lh_folder *folder, uint32_t state, const lh_edge *edge);
 
-/* With `keys` a [*] that stood for one string key only is that key: so _G.users[*].mailbox tells
-** which of a user's 50 fields it is. */
+/* With `keys` a [*] that stood for one string key only is that key, and a link that never followed
+** itself has no star: so _G.users[*].mailbox tells which of a user's 50 fields it is. */
 void lh_fold_text(const lh_folder *folder, uint32_t state, bool keys, lh_text *text);
 
 /* May the keys of this table vary at all? True for maps, false for _G and modules. */

@@ -284,6 +284,42 @@ describe("new objects that stay", function()
                  "30 {next, value} <- _G.list.next*"}, groups_of(answer))
   end)
 
+  --  _G.root -.children-> {} -.users-> node -.children-> {} -.u1..-> node
+  --                          -.news-> node ...
+  it("are told with the branch of a tree that they are in", function()
+    local answer, dir = diff [[
+      local function node() return {children = {}, seen = {}} end
+      root = node()
+      for _, name in ipairs {"users", "news", "rooms"} do root.children[name] = node() end
+      local n = 0
+      function leak()
+        for _ = 1, 20 do n = n + 1 root.children.users.children["u" .. n] = node() end
+      end
+    ]]
+    assert.same({"20 {children, seen} <- _G.root.children.users.children[*]"}, groups_of(answer))
+    local text = support.answer({"heappath", "--format", "text", "c", answer.groups[1].held_by},
+                                dir)
+    assert.match("\n40 objects like that", text)
+  end)
+
+  it("are told with each of two links, where one has a name", function()
+    local answer = diff [[
+      local Node = {__name = "Node"}
+      local function node(next) return setmetatable({children = {}, next = next}, Node) end
+      for _ = 1, 9 do root = node(root) end
+      function leak()
+        local last = root
+        while last.next do last = last.next end
+        for _ = 1, 20 do
+          local inner = node()
+          inner.children[1] = node()
+          table.insert(last.children, inner)
+        end
+      end
+    ]]
+    assert.same({"40 Node <- _G.root.next*.children[*]"}, groups_of(answer))
+  end)
+
   it("are one row along a chain through metatables or keys", function()
     local answer, dir = diff [[
       settings, keyed = {level = 0}, {}
