@@ -181,10 +181,16 @@ static void put_footer(forge *f) {
   put_uvarint(out, f->footer.string_table_bytes);
   put(out, &f->footer.gc_state, 1);
   put(out, &f->footer.gc_generational, 1);
+  bool is_version_3 = out->data[8] == 3;
+  if (is_version_3) put_uvarint(out, f->footer.finalized);
   for (int i = 0; i < 4; i++) put_uvarint(out, f->footer.objects[i]);
   put_uvarint(out, f->footer.object_bytes);
   put_uvarint(out, f->footer.roots);
   put(out, f->roots.data, f->roots.size);
+  if (is_version_3) put_uvarint(out, f->footer.n_keys);
+  for (uint64_t i = 0; is_version_3 && i < f->footer.n_keys && i < 4; i++) {
+    put_uvarint(out, f->footer.keys[i] >> 3);
+  }
   uint64_t n_blocks = (end + LH_BLOCK_BYTES - 1) / LH_BLOCK_BYTES;
   put_u32(out, (uint32_t)(n_blocks + f->footer.extra_blocks));
   for (uint64_t i = 0; i < n_blocks; i++) put_u64(out, block_hash(out->data, end, i));

@@ -35,8 +35,9 @@ typedef struct forge {
     uint64_t string_limit, gc_bytes, string_table_bytes;
     uint8_t gc_state, gc_generational;
     uint64_t objects[4], object_bytes, roots;
-    uint64_t extra_blocks; /* to lie about their number */
-    const char *tail;      /* bytes after the checksums */
+    uint64_t extra_blocks;               /* to lie about their number */
+    const char *tail;                    /* bytes after the checksums */
+    uint64_t finalized, keys[4], n_keys; /* of version 3; addresses of frequent keys */
   } footer;
 } forge;
 

@@ -452,6 +452,49 @@ static void metatables_say_how_weak_a_table_is(void **state) {
   s = sample;
 }
 
+/* In the hash part of a table, among other keys. */
+static void frequent_keys_are_keys(void **state) {
+  lh_snapshot *sample = s;
+  lh_error error = {0};
+  lh_edges entries;
+  lh_value key, value;
+  forge f;
+  (void)state;
+  forge_begin(&f);
+  forge_version(&f, 3);
+  forge_mark(&f, 0x100, LH_MARK_BY_SNAPSHOT, 1, "a");
+  forge_string(&f, 0x3000, "first");
+  forge_string(&f, 0x4000, "second");
+  forge_table(&f, 0x5000, 0, 0, 3);
+  forge_tags(&f, LH_VAL_KEY, LH_VAL_TRUE);
+  forge_u8(&f, 1);
+  forge_tags(&f, LH_VAL_KEY, LH_VAL_OBJECT);
+  forge_u8(&f, 0);
+  forge_reference(&f, 0x4000);
+  forge_tags(&f, LH_VAL_OBJECT, LH_VAL_FALSE);
+  forge_reference(&f, 0x5000);
+  f.footer.n_keys = 2;
+  f.footer.keys[0] = 0x3000;
+  f.footer.keys[1] = 0x4000;
+  f.footer.finalized = 7;
+  forge_next_list(&f);
+  forge_mark(&f, 0x200, LH_MARK_BY_SNAPSHOT, 1, "a");
+  forge_finish(&f);
+  if (lh_open_memory(&s, f.data, f.size, "v3", &error) < 0) fail_msg("%s", error.message);
+  assert_int_equal(lh_snapshot_info(s)->finalized_objects, 7);
+  const uint64_t keys[] = {0x4000, 0x3000, 0x5000};
+  lh_entries_begin(s, lh_find_address(s, 0x5000), &entries);
+  for (int i = 0; i < 3; i++) {
+    assert_true(lh_entries_next(&entries, &key, &value));
+    assert_int_equal(key.kind, LH_VALUE_OBJECT);
+    assert_int_equal(lh_address_of(s, key.as.object), keys[i]);
+  }
+  assert_false(lh_entries_next(&entries, &key, &value));
+  lh_close(s);
+  forge_free(&f);
+  s = sample;
+}
+
 /* More references than batches hold, from the root too. */
 static void the_sweep_crosses_batches(void **state) {
   enum { N = 3 * LH_REFERENCE_BATCH + 5 };
@@ -532,6 +575,7 @@ int main(void) {
                                      cmocka_unit_test(the_sweep_agrees),
                                      cmocka_unit_test(the_sweep_tells_ephemerons),
                                      cmocka_unit_test(metatables_say_how_weak_a_table_is),
+                                     cmocka_unit_test(frequent_keys_are_keys),
                                      cmocka_unit_test(the_sweep_crosses_batches),
                                      cmocka_unit_test(the_graph_changes_nothing)};
   return cmocka_run_group_tests(tests, setup, teardown);

@@ -202,6 +202,36 @@ static void unknown_value(forge *f) {
   array_of_2(f, 9);
 }
 
+/* An entry whose key is said to be the second of the frequent ones. */
+static void table_with_key(forge *f, uint64_t n_keys) {
+  forge_version(f, 3);
+  forge_table(f, 0x8000, 0, 0, 1);
+  forge_tags(f, LH_VAL_KEY, LH_VAL_TRUE);
+  forge_u8(f, 1);
+  f->footer.n_keys = n_keys;
+  f->footer.keys[0] = f->footer.keys[1] = 0x9000;
+}
+
+static void key_not_frequent(forge *f) {
+  table_with_key(f, 1);
+}
+
+static void frequent_key_at_zero(forge *f) {
+  table_with_key(f, 2);
+  f->footer.keys[1] = 0;
+}
+
+static void many_frequent_keys(forge *f) {
+  table_with_key(f, LH_MOST_KEYS + 1);
+}
+
+static void key_as_value(forge *f) {
+  table_with_key(f, 2);
+  forge_table(f, 0xA000, 0, 0, 1);
+  forge_tags(f, LH_VAL_TRUE, LH_VAL_KEY);
+  forge_u8(f, 1);
+}
+
 static void nil_key(forge *f) {
   forge_table(f, 0x8000, 0, 0, 1);
   forge_tags(f, LH_VAL_NIL, LH_VAL_TRUE);
@@ -364,6 +394,13 @@ static const lie lies[] = {
     {unknown_value, 23,
      "'f' is damaged at byte 23: object 1 of 3 (table): a value has an unknown tag"},
     {nil_key, 24, "'f' is damaged at byte 24: object 1 of 3 (table): an entry is nil"},
+    {key_not_frequent, 25,
+     "'f' is damaged at byte 25: object 1 of 3 (table): a key is not among the frequent ones"},
+    {frequent_key_at_zero, 140,
+     "'f' is damaged at byte 140: footer: a frequent key is at address 0"},
+    {many_frequent_keys, 137, "'f' is damaged at byte 137: footer: it has too many frequent keys"},
+    {key_as_value, 34,
+     "'f' is damaged at byte 34: object 2 of 4 (table): a value has an unknown tag"},
     {nil_value, 24, "'f' is damaged at byte 24: object 1 of 3 (table): an entry is nil"},
     {value_at_zero, 21,
      "'f' is damaged at byte 21: object 1 of 3 (upvalue): a value is an object at address 0"},
