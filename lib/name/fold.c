@@ -3,10 +3,10 @@
 **
 ** Numbers and objects as keys become [*], and so do string keys of tables that are used as maps. A
 ** link that leads from a class back to the same class stands for any number of such links: .next*,
-** (.children[*])*. Two such links in turn are .*, as in a binary tree; but where one goes by a name and
-** the other by any key each is told, since the name says which branch it is. So does a step to what is in front, with a key behind it, that follows itself: a
-** chain of defaults, each in the metatable of the next, is (metatable.__index)*. Behind 40 pieces
-** all is one "...".
+** (.children[*])*. Two such links in turn are .*, as in a binary tree; but where one goes by a name
+** and the other by any key each is told, since the name says which branch it is. A step to
+** what is in front, with a key behind it, that follows itself has a star, too: a chain of defaults,
+** each in the metatable of the next, is (metatable.__index)*. Behind 40 pieces all is one "...".
 */
 #include "fold.h"
 
@@ -166,8 +166,8 @@ static bool repeat_in_front(lh_folder *folder, uint32_t state, lh_text_id piece,
   return *to != LH_NO_NUMBER;
 }
 
-/* The state after the link `starred`, which leads from the object reached at `seen` to another one of
-** its class. */
+/* The state after the link `starred`, which leads from the object reached at `seen` to another one
+** of its class. */
 static uint32_t step_along(lh_folder *folder, uint32_t seen, lh_text_id starred,
                            uint32_t class_index) {
   const lh_fold_state s = folder->states[seen];
