@@ -39,8 +39,7 @@ enum { CLI_MAX_FORMS = 6 };
 typedef struct cli_tool {
   const char *name;
   const char *summary;
-  const char
-      *usage[CLI_MAX_FORMS]; /* what follows the name, one line for each form; NULL: no more */
+  const char *usage[CLI_MAX_FORMS]; /* what follows the name, a line each; NULL: no more */
   const cli_option *options;
   size_t n_options;
   const char *epilogue; /* examples and exit status, as --help prints them */

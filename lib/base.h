@@ -27,15 +27,15 @@ void *lh_alloc(size_t n, size_t size);
 void *lh_alloc_zeroed(size_t n, size_t size);
 void *lh_realloc(void *block, size_t n, size_t size);
 
+/* The same from the system, in whole pages, cleared, and given back to it at once: libc's malloc
+** puts all free chunks of the host together before it looks for room for a big block, which takes
+** as long as there are many. */
+void *lh_alloc_pages(size_t bytes);
+void lh_free_pages(void *block, size_t bytes);
+
 /* The name of an enum's value, of the list of them all. */
 #define LH_WORD_OF(words, value) \
   ((unsigned)(value) < sizeof(words) / sizeof *(words) ? (words)[value] : "?")
-
-/* The same from the system, in whole pages, cleared, and given back to it at once: libc's malloc puts
-** all free chunks of the host together before it looks for room for a big block, which takes as long
-** as there are many. */
-void *lh_alloc_pages(size_t bytes);
-void lh_free_pages(void *block, size_t bytes);
 
 /* A copy of the string, or NULL. */
 char *lh_copy_text(const char *text);

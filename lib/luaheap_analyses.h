@@ -38,9 +38,8 @@ typedef enum lh_suspect_kind {
 typedef struct lh_holder {
   const char *path; /* folded: of several alike */
   uint64_t objects;
-  const char
-      *through; /* of lh_merged_paths: who holds the function where the path begins at one, as
-                          lh_path_through tells it, of most of them; else NULL */
+  const char *through;      /* of lh_merged_paths: who holds the function where the path begins at
+                               one, as lh_path_through tells it, of most of them; else NULL */
   uint64_t through_objects; /* of how many of them */
 } lh_holder;
 

@@ -15,22 +15,19 @@ extern "C" {
 
 /* ==== 1. Two and three snapshots ==================================================== */
 
-/* New objects that stay. */
+/* New objects that stay. The diff owns the texts.
+**
+** Where all paths would take more than 16 times the file (and 1 MiB), "..." stands for the rest.
+** Eight paths or more from _G or package.loaded that differ in the numbers in their names only are
+** one: _G.request_*. An object that new functions share is held by what holds these. */
 typedef struct lh_diff_group {
-  uint32_t class_index;   /* of the example */
-  const char *class_name; /* its name; of several classes the most frequent ones, with * for the
-                             numbers that are all that tells them apart: "Insert, Delete and 3 more",
-                             "module tenant_*". Owned by the diff, as all texts are */
-  const char *held_by; /* folded path; "..." for what is left where all of them would take more than
-                          16 times the file (and 1 MiB). Eight paths or more from _G or
-                          package.loaded that differ in the numbers in their names only are one:
-                          _G.request_* */
-  const char
-      *also_held_by; /* what else holds half of them or more, each by itself: "x and y"; NULL:
-                               nothing does. An object that new functions share is held by what
-                               holds these */
-  uint64_t
-      at[3]; /* with three snapshots: objects of its type at that path in a, b, c, new or not */
+  uint32_t class_index;     /* of the example */
+  const char *class_name;   /* its name; of several classes the most frequent ones, with * for the
+                               numbers that alone tell them apart: "Insert, Delete and 3 more" */
+  const char *held_by;      /* folded path */
+  const char *also_held_by; /* what else holds half of them or more, each by itself: "x and y";
+                               NULL: nothing does */
+  uint64_t at[3]; /* of three snapshots: objects of its type at that path in each, new or not */
   uint64_t ages[LH_SPANS]; /* lh_diff_history: objects of its type at that path that were allocated
                               in each part of the history, new or not, */
   uint64_t bytes_of_all;   /* and what all of these retain, no byte twice */

@@ -171,7 +171,7 @@ int lh_sizeof(lua_State *L, int index, uint64_t *bytes, lh_error *error);
 typedef struct lh_watch_options lh_watch_options;
 typedef struct lh_watch_report {
   const char *path;      /* "": not of a file. The host has set its own handler for the signal, or
-                            blocks it, told once; what was asked for has waited for 5 s (LH_EBUSY) */
+                            blocks it, told once; what was asked for waited for 5 s (LH_EBUSY) */
   const lh_taken *taken; /* NULL: it failed */
   const lh_error *error; /* NULL: it was written. LH_EBUSY: not taken, since four children are still
                             writing; or still being written by a child that nobody watches now */

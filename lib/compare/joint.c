@@ -156,6 +156,8 @@ static bool is_older_held(const joint *j, uint32_t place) {
   return 2 * j->n_older[place] > j->g->n_tops_at[place];
 }
 
+/* Three quarters of its tops lead there, to half of the tops there or more, and these are not less
+** than half as many. Of two groups that retain as much the earlier one goes into the later one. */
 static bool goes_into(const joint *j, const link *l) {
   const lh_grouping *g = j->g;
   if (l->from >= g->n_groups) return false;
@@ -242,8 +244,8 @@ static const char *list_of(lh_grouping *g, const holder *list, size_t n) {
   return id == LH_NO_NUMBER ? NULL : g->places.texts.texts[id];
 }
 
-/* Is this another place, and not the same one, or one behind that: what neighbours have of each other
-** is held by what holds the first of them. */
+/* Is it another place? One behind the first is none: neighbours that hold each other are all held
+** by what holds the first of them. */
 static bool is_elsewhere(const char *text, const char *first) {
   size_t n = strlen(first);
   return strncmp(text, first, n) != 0 || (text[n] && !strchr(".[(", text[n]));

@@ -46,9 +46,8 @@ struct lh_trial {
   uint64_t runs_at[N_ENTRIES]; /* those of the latest snapshots */
   size_t n_steps;
   uint64_t left_entries; /* of its tables that were not reachable at first */
-  lh_id n_objects;       /* of the latest snapshot, and */
-  uint32_t
-      *row_of; /* the row of each, with LH_COUNTED_AGAIN where that is so; LH_NO_NUMBER: none */
+  lh_id n_objects;       /* of the latest snapshot */
+  uint32_t *row_of;      /* the row of each of these; LH_NO_NUMBER: it has none */
 };
 
 /* The part in which an object of each epoch was made. NULL: out of memory; freed by the caller. */

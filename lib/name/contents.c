@@ -5,8 +5,8 @@
 ** each. Where all have one class, that is what it holds; where they are of several that have names,
 ** such as Insert and Delete, these are told, of more than two those of which there are most; where
 ** they are all tables, it holds table; otherwise its name stays as it is. A collection in a
-** collection is told by its kind only (array of arrays): nothing nests, and the order of the objects
-** does not matter.
+** collection is told by its kind only (array of arrays): nothing nests, and the order of the
+** objects does not matter.
 */
 #include "names.h"
 

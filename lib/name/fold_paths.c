@@ -1,7 +1,7 @@
 /*
 ** fold_paths.c - the shortest paths of many objects at once, folded: the part of the tree of
-** parents that leads to them, from the root down. Each object's edges are decoded once, however many
-** paths run through it, so that a million objects in one array cost that array once.
+** parents that leads to them, from the root down. Each object's edges are decoded once, however
+** many paths run through it, so that a million objects in one array cost that array once.
 */
 #include <stdlib.h>
 

@@ -70,16 +70,17 @@ static const lh_class_entry *class_at(const lh_places *places, uint32_t class_in
   return &places->paths.folder.snapshot->classes->list[class_index];
 }
 
-/* What places have in common that may be one: type and path, and the path with * for its numbers, or
-** for the whole keys that have these; UINT64_MAX: has none. */
+/* What places have in common that may be one: type and path, and the path with * for its numbers,
+** or for the whole keys that have these; UINT64_MAX: has none. */
 typedef struct likeness {
   uint64_t exact, folded;
   lh_text_id told; /* the path, of which only those numbers get a * that differ */
 } likeness;
 
-/* Puts [*] for keys that were told because they are the only ones of their class, if then there is
-** no number: a thousand things, each of a class of its own, are under any key. Is that so? */
-static bool leave_keys(const lh_places *places, const lh_place *place, lh_text *path) {
+/* Writes `path` anew with [*] for the keys that were told because they are the only ones of their
+** class, if it has no number then: a thousand things, each of a class of its own, are under any
+** key. Is that so? */
+static bool leave_out_keys(const lh_places *places, const lh_place *place, lh_text *path) {
   lh_text keyless = {0}, folded = {0};
   lh_fold_text(&places->paths.folder, place->state, false, &keyless);
   char *text = lh_text_finish(&keyless);
@@ -103,7 +104,7 @@ static bool liken(lh_places *places, lh_place *place, likeness *out) {
   uint64_t type = (uint64_t) class->visible.type << 32;
   out->exact = type | place->path;
   if (!lh_fold_numbers(&path, places->texts.texts[place->path])) return true;
-  bool is_left = leave_keys(places, place, &path);
+  bool is_left = leave_out_keys(places, place, &path);
   bool is_module = lh_fold_module(&module, class);
   lh_text_id folded = take_text(places, &path);
   out->told = is_left ? folded : place->path;

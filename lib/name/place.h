@@ -17,10 +17,9 @@ typedef struct lh_place {
   uint32_t class_index; /* UINT32_MAX: it is told by its text alone */
   uint32_t state;       /* one of those that it has */
   lh_text_id path;
-  lh_text_id
-      module;   /* a class's name with * for numbers, in place of its own; LH_NO_NUMBER: none */
-  bool joined;  /* of several that differ in numbers: */
-  bool several; /* of objects of several classes */
+  lh_text_id module; /* the name of its class with * for numbers; LH_NO_NUMBER: it has none */
+  bool joined;       /* it is one of many paths that only numbers tell apart, or all of them */
+  bool several;      /* its objects are of several classes */
 } lh_place;
 
 typedef struct lh_places {

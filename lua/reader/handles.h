@@ -261,8 +261,8 @@ int hr_answer_of(lua_State *L, int index, const char *name, const lh_request *re
 int hr_answer_plain(lua_State *L, const char *name, const char *kind, const lh_request *request);
 int hr_report(lua_State *L, const char *name);
 
-/* The biggest objects of the snapshot at index 1: pushes what owns their ids, which is a hold, and a
-** list of that kind with all that is known of them, and their text. */
+/* The biggest objects of the snapshot at index 1: pushes what owns their ids, which is a hold, and
+** a list of that kind with all that is known of them, and their text. */
 const lh_id *hr_rank(lua_State *L, const lh_request *request, const char *kind, size_t *n);
 int hr_under(lua_State *L); /* object:under(options) */
 

@@ -1,6 +1,6 @@
 /*
-** test_merged_paths.c - the merged paths of many objects against their definition on random heaps, and with
-** any allocation failing.
+** test_merged_paths.c - the merged paths of many objects against their definition on random heaps,
+** and with any allocation failing.
 **
 ** The oracle folds the shortest path of each object by itself: objects are at one step if the
 ** texts are the same. The bytes of a step are searched for: what goes with the set, but is not

@@ -1,6 +1,6 @@
 /*
-** forged_file.c - makes snapshot files in memory (see forged_file.h). Written against format.h, not against the
-** writer, so that the two can disagree.
+** forged_file.c - makes snapshot files in memory (see forged_file.h). Written against format.h, not
+** against the writer, so that the two can disagree.
 */
 #include "forged_file.h"
 

@@ -1,6 +1,6 @@
 /*
-** forged_file.h - makes snapshot files in memory, byte by byte, with valid checksums whatever else is
-** wrong with them: so that tests can lie.
+** forged_file.h - makes snapshot files in memory, byte by byte, with valid checksums whatever else
+** is wrong with them: so that tests can lie.
 **
 **     forge f;
 **     forge_begin(&f);

@@ -1,6 +1,6 @@
 /*
-** forged_memory.h - the memory of a Lua 5.4 state, forged byte by byte in the layout of any release, for
-** the probe and the walk to read.
+** forged_memory.h - the memory of a Lua 5.4 state, forged byte by byte in the layout of any
+** release, for the probe and the walk to read.
 **
 ** The offsets come from the description of Lua's structures, not from the library's table, and
 ** everything that nobody sets holds 0xA5. Each block has exactly its size, so under

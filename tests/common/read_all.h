@@ -1,6 +1,6 @@
 /*
-** read_all.h - reads all that can be read from a snapshot, for tests of files that may be nonsense: a
-** sanitizer sees what goes wrong.
+** read_all.h - reads all that can be read from a snapshot, for tests of files that may be nonsense:
+** a sanitizer sees what goes wrong.
 */
 #ifndef LUAHEAP_READ_ALL_H
 #define LUAHEAP_READ_ALL_H

@@ -1,6 +1,7 @@
 /*
 ** test_layout.c - the probe picks the right one of the four layouts of Lua 5.4, with and without
-** lua_ident, and refuses each wrong field with its own message. It reads forged memory (forged_memory.h).
+** lua_ident, and refuses each wrong field with its own message. It reads forged memory
+** (forged_memory.h).
 */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 /*
-** test_walk.c - the walk over the objects of each release of Lua 5.4, in forged memory (forged_memory.h),
-** read back through lh_open.
+** test_walk.c - the walk over the objects of each release of Lua 5.4, in forged memory
+** (forged_memory.h), read back through lh_open.
 **
 ** What differs between releases, and what a running Lua hardly ever shows: an array whose size
 ** field is not its size, dead keys of both forms, objects that are half built, objects condemned in
