@@ -64,7 +64,9 @@ static void tell_program(lh_teller *t, const lh_info *info) {
   lh_say_text(t, LH_BOLD, &text);
   lh_text_string(&text, "Lua ");
   lh_text_escaped(&text, info->lua_release, strlen(info->lua_release), false);
-  lh_text_format(&text, ", process %llu, snapshot ", (unsigned long long)info->process_id);
+  lh_text_format(&text, ", process %llu, state %04x, snapshot ",
+                 (unsigned long long)info->process_id,
+                 (unsigned)(info->state_id >> 48)); /* as heap.auto names it */
   lh_text_escaped(&text, info->name, strlen(info->name), false);
   lh_text_format(&text, " at %s\n", lh_time_text(info->time_ns).text);
   lh_say_text(t, LH_PLAIN, &text);

@@ -101,7 +101,8 @@ end
 local function normalise(text)
   text = text:gsub("0x%x+", "0x............")
   text = text:gsub("%d+%-%d+%-%d+ %d+:%d+:%d+", "TIME"):gsub("TIME UTC", "TIME")
-  text = text:gsub("^%S+ server.lua\n[^,]+, process %d+,", "lua server.lua\nLua 5.4.#, process #,")
+  text = text:gsub("^%S+ server.lua\n[^,]+, process %d+, state %x+,",
+                   "lua server.lua\nLua 5.4.#, process #, state #,")
   text = text:gsub("%d+%.%d%%", mask):gsub("and [%d,]+ more [cor]", mask):gsub("%(%d+ did", mask)
   text = text:gsub("\n[^\n]+  (%(%d+ other parts%))", "\nthe rest  %1")
   return (text:gsub("[^\n]+", mask_line))
