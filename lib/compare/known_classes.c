@@ -35,8 +35,9 @@ bool lh_note_differing(lh_known_classes *known, lh_text_id folded, lh_text_id ex
   uint32_t *differing = lh_map_at(&known->differing, folded);
   if (!differing) return false;
   if (*differing == LH_NO_NUMBER) *differing = exact;
-  if (!lh_fold_differing(&text, texts->texts[*differing], texts->texts[exact])) return true;
-  return (*differing = lh_strings_take(texts, &text)) != LH_NO_NUMBER;
+  bool only_numbers = lh_fold_differing(&text, texts->texts[*differing], texts->texts[exact]);
+  *differing = only_numbers ? lh_strings_take(texts, &text) : folded;
+  return *differing != LH_NO_NUMBER;
 }
 
 static uint32_t add_class(lh_known_classes *known, const lh_class_entry *entry) {

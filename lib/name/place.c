@@ -133,12 +133,14 @@ static void add_class(lh_place *place, const lh_place *other) {
   place->several |= other->class_index != place->class_index && !same_modules;
 }
 
-/* Tells what joined places differ in by a * in the path of the first. */
-static bool tell_difference(lh_places *places, lh_place *first, lh_text_id told) {
+/* Tells what joined places differ in by a * in the path of the first: by `folded`, if it is more than
+** numbers. */
+static bool tell_difference(lh_places *places, lh_place *first, lh_text_id told,
+                            lh_text_id folded) {
   const char *const *texts = (const char *const *)places->texts.texts;
   lh_text text = {0};
-  if (!lh_fold_differing(&text, texts[first->path], texts[told])) return true; /* no room for one */
-  first->path = take_text(places, &text);
+  bool only_numbers = lh_fold_differing(&text, texts[first->path], texts[told]);
+  first->path = only_numbers ? take_text(places, &text) : folded;
   return first->path != LH_NO_NUMBER;
 }
 
@@ -160,7 +162,8 @@ static bool join_alike(lh_places *places, const likeness *like, uint32_t *to) {
     if (*known == LH_NO_NUMBER) *known = i;
     to[i] = *known;
     add_class(&places->list[to[i]], place);
-    if (place->joined) ok = tell_difference(places, &places->list[to[i]], like[i].told);
+    if (place->joined)
+      ok = tell_difference(places, &places->list[to[i]], like[i].told, (lh_text_id)key);
   }
   lh_map_free(&n_alike);
   lh_map_free(&first);

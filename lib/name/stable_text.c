@@ -49,13 +49,20 @@ void lh_stable_text(lh_text *out, const char *text) {
   }
 }
 
-bool lh_fold_digits(lh_text *out, const char *text) {
+/* Adds n bytes with * for each number. Are there any? */
+static bool add_folded(lh_text *out, const char *text, size_t n) {
   bool any = false;
-  for (size_t n; *text; text += n > 0 ? n : 1) {
-    n = n_digits(text);
-    any = any || n > 0;
-    lh_text_add(out, n > 0 ? "*" : text, 1);
+  for (const char *end = text + n; text < end;) {
+    size_t digits = n_digits(text);
+    any = any || digits > 0;
+    lh_text_add(out, digits > 0 ? "*" : text, 1);
+    text += digits > 0 ? digits : 1;
   }
+  return any;
+}
+
+bool lh_fold_digits(lh_text *out, const char *text) {
+  bool any = add_folded(out, text, strlen(text));
   if (!any) lh_text_free(out);
   return any;
 }
@@ -75,13 +82,32 @@ bool lh_fold_differing(lh_text *out, const char *text, const char *other) {
   return false;
 }
 
+/* The same of a text in which the name of a module ends behind n bytes: plugins.shop_r12 becomes
+** plugins.*, since a package that gets modules with numbers gets such of several kinds. */
+static bool fold_module_in(lh_text *out, const char *text, size_t n) {
+  size_t last = n;
+  bool has_digit = false;
+  for (; last > 0 && !strchr("./ \"", text[last - 1]); last--)
+    has_digit = has_digit || isdigit((unsigned char)text[last - 1]);
+  bool is_part = has_digit && last > 0 && strchr("./", text[last - 1]);
+  bool any = add_folded(out, text, is_part ? last : n);
+  if (is_part) lh_text_add(out, "*", 1);
+  any = add_folded(out, text + n, strlen(text + n)) || any || is_part;
+  if (!any) lh_text_free(out);
+  return any;
+}
+
 /* Only where a name begins with _G or package.loaded: elsewhere numbers are lines of functions and
 ** the like, and keys that are many are [*]. */
 bool lh_fold_numbers(lh_text *out, const char *path) {
   size_t n = strncmp(path, "package.loaded", 14) == 0 ? 14 : strncmp(path, "_G", 2) == 0 ? 2 : 0;
-  return n > 0 && (path[n] == '.' || path[n] == '[') && lh_fold_digits(out, path);
+  if (n == 0 || (path[n] != '.' && path[n] != '[')) return false;
+  bool is_quoted = n == 14 && path[n] == '[' && path[n + 1] == '"';
+  if (is_quoted) return fold_module_in(out, path, n + quoted_length(path + n + 1));
+  return lh_fold_digits(out, path);
 }
 
 bool lh_fold_module(lh_text *out, const lh_class_entry *class) {
-  return class->is_module && lh_fold_digits(out, class->visible.name);
+  const char *name = class->visible.name;
+  return class->is_module && fold_module_in(out, name, strlen(name));
 }

@@ -466,6 +466,28 @@ describe("names that differ in a number", function()
     assert.match("module i18n.plugin_%* +package.loaded%[\"i18n.plugin_%*\"%]\n", ladder)
   end)
 
+  it("are those of all kinds of modules in a package", function()
+    local answer, dir = diff [[
+      local n = 0
+      package.loaded["plugins.core"] = {n}
+      function leak()
+        for _ = 1, 10 do
+          n = n + 1
+          for _, kind in ipairs {"shop", "guild"} do
+            package.loaded["plugins." .. kind .. "_r" .. n] = {name = kind .. n}
+          end
+        end
+        package.loaded["plugins.v" .. n .. ".shop"] = {name = "a"}
+      end
+    ]]
+    assert.same({'20 module plugins.guild_r*, module plugins.shop_r* <- package.loaded["plugins.*"]',
+                 '1 module plugins.v10.shop <- package.loaded["plugins.v10.shop"]'},
+                groups_of(answer))
+    assert.same({0, 20, 40}, answer.groups[1].at)
+    local ladder = support.run({"heapdiff", "--ladder", "-n", "0", "a", "b", "c"}, {cwd = dir})
+    assert.match("module plugins.%* +package.loaded%[\"plugins.%*\"%]\n", ladder)
+  end)
+
   it("have no star for what is the same from the first to the last of the names", function()
     local answer = diff [[
       local Order = {} for i = 1, 20 do Order[i] = {__name = "Order 5/" .. i} end
