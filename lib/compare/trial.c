@@ -225,6 +225,7 @@ static bool begin_step(lh_trial *trial, const lh_snapshot *snapshot) {
     for (uint8_t part = BEFORE; part <= LAST; part++) {
       counts->before += before.made[part];
       if (lh_trial_is_old(part)) counts->old += before.made[part];
+      if (lh_trial_is_new(part)) counts->gain_before += before.made[part];
     }
     memcpy(&counts->entries[1], before.entries, sizeof before.entries - sizeof *before.entries);
   }
@@ -239,6 +240,7 @@ int lh_trial_add(lh_trial *trial, lh_snapshot *snapshot, const lh_trial_step *st
   if (code != LH_OK) return code;
   if (again && trial->n_objects != snapshot->n)
     return lh_fail(error, LH_EARGUMENT, "only the latest snapshot can be counted again");
+  if (!again) trial->gain_runs_before = lh_trial_runs(&trial->step);
   trial->step = *step;
   uint8_t *parts = lh_trial_parts(step, snapshot);
   t.parts = parts;

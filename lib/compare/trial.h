@@ -19,10 +19,11 @@ enum { BEFORE, EARLY, LATE, FIRST, SECOND, THIRD, LAST };
 /* How rows are put together, the surest way first. */
 typedef enum lh_trial_way { BY_ROW, BY_PATH, BY_CLASS, BY_BASE, N_WAYS } lh_trial_way;
 
-enum { N_ENTRIES = 6 }; /* of so many snapshots entries are remembered, the latest first */
+enum { N_ENTRIES = 4 }; /* of so many snapshots entries are remembered, the latest first */
 
 typedef struct lh_trial_counts {
   uint64_t before, old;          /* objects at the snapshot before, and those old enough then, */
+  uint64_t gain_before;          /* objects that were new then (lh_trial_is_new) */
   uint64_t made[LH_TRIAL_PARTS]; /* and now, by the part in which they were made; */
   uint64_t tops[LH_TRIAL_PARTS]; /* of these: not made to be inside of another one */
   uint64_t entries[N_ENTRIES];   /* of tables that were there before the first run */
@@ -44,6 +45,7 @@ struct lh_trial {
   lh_map by_kind;              /* class, type, path -> row */
   lh_trial_step step;          /* the latest */
   uint64_t runs_at[N_ENTRIES]; /* those of the latest snapshots */
+  uint64_t gain_runs_before;   /* in which what was new at the snapshot before was made */
   size_t n_steps;
   uint64_t left_entries; /* of its tables that were not reachable at first */
   lh_id n_objects;       /* of the latest snapshot */

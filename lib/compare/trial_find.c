@@ -5,7 +5,8 @@
 **
 **     it is made all the time     of each of the first three quarters of the latest runs there is
 **                                 something left
-**     it goes on as it began      of the second half of these runs as much is left as of the first
+**     it goes on as it began      of the second half of these runs as much is left as of the first,
+**                                 and of all of them as much as of those before
 **     it never goes               what was old enough at the snapshot before is still there
 **
 ** The last quarter does not count where too much would be a leak, for what is made in it may be
@@ -15,9 +16,9 @@
 #include "trial.h"
 
 /* So many objects tell, or one in each run; so many are more than what has a bound. */
-enum { LEAST_OBJECTS = 8, MANY_OBJECTS = 3000, MANY_FINALIZED = 128 };
+enum { LEAST_OBJECTS = 8, SOME_OBJECTS = 64, MANY_OBJECTS = 3000, MANY_FINALIZED = 128 };
 
-static const double HARDLY_ANY = 0.25, NEARLY_ALL = 0.8, CHANCE = 2;
+static const double HARDLY_ANY = 0.25, HALF = 0.5, NEARLY_ALL = 0.8, CHANCE = 2;
 
 typedef struct judge {
   const lh_trial *trial;
@@ -76,6 +77,17 @@ static bool are_enough(uint64_t n, uint64_t runs) {
   return n >= (runs < LEAST_OBJECTS ? runs : LEAST_OBJECTS);
 }
 
+/* Keys that are met for the first time are ever fewer. Are there as many new ones as in the runs
+** before these, and where they are but some, as in all runs that there were? */
+static bool is_as_before(const lh_trial *trial, const lh_trial_counts *counts) {
+  uint64_t gain = gained(counts), runs = lh_trial_runs(&trial->step);
+  uint64_t runs_before = trial->gain_runs_before, early = runs_of(&trial->step, EARLY, EARLY);
+  if (runs_before > 0 && !goes_on(gain, runs, counts->gain_before, runs_before, NEARLY_ALL))
+    return false;
+  return gain >= SOME_OBJECTS || early == 0 ||
+         goes_on(gain, runs, counts->made[EARLY], early, NEARLY_ALL);
+}
+
 static bool leaks(const lh_trial *trial, const lh_trial_counts *counts) {
   const lh_trial_step *step = &trial->step;
   const uint64_t *made = counts->made;
@@ -86,7 +98,8 @@ static bool leaks(const lh_trial *trial, const lh_trial_counts *counts) {
          goes_on(sum_of(made, THIRD, LAST), runs_of(step, THIRD, LAST), sum_of(made, FIRST, SECOND),
                  runs_of(step, FIRST, SECOND), NEARLY_ALL) &&
          goes_on(made[FIRST], runs_of(step, FIRST, FIRST), made[THIRD], runs_of(step, THIRD, THIRD),
-                 0.5);
+                 HALF) &&
+         is_as_before(trial, counts);
 }
 
 static bool is_more_than_bounded(const lh_trial_counts *counts) {
@@ -127,6 +140,7 @@ static bool entries_grow(const lh_trial *trial, const lh_trial_counts *counts) {
 static void add_counts(lh_trial_counts *sum, const lh_trial_counts *counts) {
   sum->old += counts->old;
   sum->before += counts->before;
+  sum->gain_before += counts->gain_before;
   sum->n_finalized += counts->n_finalized;
   for (int part = 0; part < LH_TRIAL_PARTS; part++) {
     sum->made[part] += counts->made[part];

@@ -260,6 +260,16 @@ return {
       local language = 20 * 1000 // random(20 * 1000) % 40
       loaded[language] = loaded[language] or load(language)
     end]]},
+  {"names that are met for the first time ever less often", [[
+    local random, labels, names = require "tests.lua.leaks.bounded".random(103), {}, {}
+    return function()
+      local label = "label" .. 1000000 // random(1000000)
+      if #label < 9 then labels[label] = labels[label] or {} end
+      if random(9) == 1 then names["n" .. random(200)] = true end
+    end]]},
+  {"flags that are set and cleared by chance", [[
+    local random, flags = require "tests.lua.leaks.bounded".random(17), {}
+    return function() flags[random(2000)] = random(2) == 1 or nil end]]},
   {"a queue that fills and empties", [[
     local queue, up, n = {}, true, 0
     return function()
