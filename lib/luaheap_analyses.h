@@ -175,7 +175,7 @@ typedef struct lh_merged_row {
 
 typedef struct lh_merged_paths {
   uint64_t objects, bytes;                 /* of the set, alive; and what would go if all went */
-  uint32_t class_index;                    /* of all these; UINT32_MAX: several */
+  uint32_t class_index;                    /* of all these; UINT32_MAX: several, none */
   uint64_t garbage_objects, garbage_bytes; /* of the set, not alive; their shallow bytes */
   lh_merged_row *rows;                     /* in preorder; those of one level by bytes */
   size_t n_rows;                           /* 0: none is alive */
@@ -195,7 +195,7 @@ typedef struct lh_merged_paths {
 ** lh_classify. Freed by lh_merged_paths_free. Costs the edges on the paths, and as much as the
 ** dominators of lh_analyse. */
 int lh_merge_paths(lh_snapshot *snapshot, const lh_id *ids, size_t n_ids, size_t limit,
-                   lh_merged_paths **out, lh_error *error);
+                   lh_merged_paths *out, lh_error *error);
 void lh_merged_paths_free(lh_merged_paths *merged);
 
 /* Exact figures of single objects, in the order of size: of n the median is number (n + 1) / 2, and

@@ -38,20 +38,20 @@ static object_set find_objects(cli *c, const request *r, lh_snapshot *snapshot, 
 
 /* A graph of nothing is none, so that is said aside. */
 static bool draw(cli *c, const request *r, const lh_request *set, lh_snapshot *snapshot) {
-  lh_merged_paths *merged;
+  lh_merged_paths merged;
   lh_error error;
   cli_check(c, lh_merge_paths(snapshot, set->ids, set->n_ids, set->limit, &merged, &error), NULL,
             &error);
   cli_progress(c, NULL);
-  bool alive = merged->objects > 0;
+  bool alive = merged.objects > 0;
   if (alive)
-    cli_check(c, lh_dot_merged_paths(snapshot, merged, stdout, &error), NULL, &error);
+    cli_check(c, lh_dot_merged_paths(snapshot, &merged, stdout, &error), NULL, &error);
   else
     cli_say(c, "nothing keeps %s alive: %s, %s", r->set,
-            lh_count_of(merged->garbage_objects, "object", "objects").text,
+            lh_count_of(merged.garbage_objects, "object", "objects").text,
             r->n_ignored > 0 ? "garbage or held by what is ignored only"
                              : "garbage that was not yet collected");
-  lh_merged_paths_free(merged);
+  lh_merged_paths_free(&merged);
   return alive;
 }
 

@@ -298,31 +298,26 @@ static bool merge_all(writing *w, const lh_id *ids, size_t limit) {
 }
 
 int lh_merge_paths(lh_snapshot *snapshot, const lh_id *ids, size_t n_ids, size_t limit,
-                   lh_merged_paths **out, lh_error *error) {
+                   lh_merged_paths *out, lh_error *error) {
+  *out = (lh_merged_paths){.class_index = UINT32_MAX};
   if (!snapshot->classes)
     return lh_fail(error, LH_EARGUMENT, "merging paths needs the classes of a snapshot");
-  writing w = {.snapshot = snapshot};
+  writing w = {.snapshot = snapshot, .merged = out};
   lh_id *reachable = lh_alloc(n_ids, sizeof *reachable);
-  w.merged = lh_alloc_zeroed(1, sizeof *w.merged);
-  int code = reachable && w.merged ? 0 : lh_fail_memory(error, "merging paths");
-  if (!code) code = sort_out(snapshot, ids, n_ids, reachable, w.merged, error);
-  if (!code && w.merged->objects > 0 && !merge_all(&w, reachable, limit))
+  int code = reachable ? 0 : lh_fail_memory(error, "merging paths");
+  if (!code) code = sort_out(snapshot, ids, n_ids, reachable, out, error);
+  if (!code && out->objects > 0 && !merge_all(&w, reachable, limit))
     code = lh_fail_memory(error, "merging paths");
   lh_free_step_tree(&w.tree);
   lh_free(w.first_below);
   lh_free(w.below);
   lh_free(w.drafts);
   lh_free(reachable);
-  if (code) {
-    lh_merged_paths_free(w.merged);
-    w.merged = NULL;
-  }
-  *out = w.merged;
+  if (code) lh_merged_paths_free(out);
   return code;
 }
 
 void lh_merged_paths_free(lh_merged_paths *merged) {
-  if (!merged) return;
   for (size_t i = 0; i < merged->n_rows; i++) {
     lh_free((char *)merged->rows[i].steps);
     lh_free((char *)merged->rows[i].path);
@@ -330,5 +325,5 @@ void lh_merged_paths_free(lh_merged_paths *merged) {
   for (uint32_t i = 0; i < merged->n_holders; i++) lh_drop_holder(&merged->holders[i]);
   lh_drop_holder(&merged->elsewhere);
   lh_free(merged->rows);
-  lh_free(merged);
+  *merged = (lh_merged_paths){.class_index = UINT32_MAX};
 }

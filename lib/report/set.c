@@ -10,11 +10,6 @@
 ** sentence if it is short. */
 enum { MOST_TOLD = 3, LONG_SENTENCE = 80 };
 
-typedef struct found {
-  lh_merged_paths *owner; /* of what is in */
-  lh_merged_paths merged;
-} found;
-
 /* {=== Columns ======================================================================== */
 
 static bool has_through(const void *row) {
@@ -48,12 +43,12 @@ static bool is_below_the_root(const void *row) {
 
 static void of_the_set(lh_report *report, const void *row, lh_cell *cell) {
   (void)row;
-  cell->whole = ((const found *)report->answer)->merged.bytes;
+  cell->whole = ((const lh_merged_paths *)report->answer)->bytes;
 }
 
 /* What is there, unless that is known: the class of the set, or one that the steps tell. */
 static void put_what(lh_text *text, const lh_report *report, const lh_merged_row *way) {
-  const lh_merged_paths *merged = &((const found *)report->answer)->merged;
+  const lh_merged_paths *merged = report->answer;
   if (way->id == LH_ROOT) return;
   if (way->through == way->here && way->class_index == merged->class_index) return;
   char *what = way->through > 1 ? lh_things_text(report->snapshot, way->class_index, way->through)
@@ -123,32 +118,31 @@ static const lh_table way = LH_TABLE("heap.way", "row", "rows", lh_merged_row, w
                                      .depth = depth_of, .style = style_of);
 
 static bool has_elsewhere(const void *row) {
-  return ((const found *)row)->merged.objects_elsewhere > 0;
+  return ((const lh_merged_paths *)row)->objects_elsewhere > 0;
 }
 
-#define ROW found
+#define ROW lh_merged_paths
 static const lh_column answer_columns[] = {
-    LH_COUNT("objects", NULL, merged.objects, "those of the set that are alive"),
-    LH_CLASS(NULL, merged.class_index, "of all these; null: they are of several classes",
-             LH_OPTIONAL, LH_WITHOUT_TYPE),
-    LH_BYTES("retained_bytes", NULL, merged.bytes, "what would be freed if all of them went"),
-    LH_COUNT("garbage_objects", NULL, merged.garbage_objects, "those of the set that are garbage"),
-    LH_BYTES("garbage_bytes", NULL, merged.garbage_bytes, "their shallow bytes"),
-    LH_COUNT("total_held_by", NULL, merged.total_holders,
+    LH_COUNT("objects", NULL, objects, "those of the set that are alive"),
+    LH_CLASS(NULL, class_index, "of all these; null: they are of several classes", LH_OPTIONAL,
+             LH_WITHOUT_TYPE),
+    LH_BYTES("retained_bytes", NULL, bytes, "what would be freed if all of them went"),
+    LH_COUNT("garbage_objects", NULL, garbage_objects, "those of the set that are garbage"),
+    LH_BYTES("garbage_bytes", NULL, garbage_bytes, "their shallow bytes"),
+    LH_COUNT("total_held_by", NULL, total_holders,
              "by how many paths they are held, listed or not"),
-    LH_INLINE_ROWS("held_by", merged.holders, merged.n_holders, &holder_table,
+    LH_INLINE_ROWS("held_by", holders, n_holders, &holder_table,
                    "those by which most are held, at most five"),
-    LH_COUNT("objects_elsewhere", NULL, merged.objects_elsewhere,
+    LH_COUNT("objects_elsewhere", NULL, objects_elsewhere,
              "how many would stay if of each one's path in the tree the last reference went"),
-    LH_INLINE_ROW("elsewhere", merged.elsewhere, &holder_table,
+    LH_INLINE_ROW("elsewhere", elsewhere, &holder_table,
                   "the path by which most of these would, null where there are none",
                   LH_WHERE(has_elsewhere)),
-    LH_ROWS("rows", merged.rows, merged.n_rows, &way,
-            "the tree, in the order in which text has it"),
+    LH_ROWS("rows", rows, n_rows, &way, "the tree, in the order in which text has it"),
     LH_END};
 #undef ROW
 
-static const lh_table answer = LH_TABLE("heap.ways", NULL, NULL, found, answer_columns);
+static const lh_table answer = LH_TABLE("heap.ways", NULL, NULL, lh_merged_paths, answer_columns);
 
 /* }=================================================================================== */
 
@@ -235,7 +229,7 @@ static void tell_garbage(lh_teller *t, const lh_report *report, const lh_merged_
 }
 
 static void tell(lh_teller *t, lh_report *report) {
-  const lh_merged_paths *merged = &((const found *)report->answer)->merged;
+  const lh_merged_paths *merged = report->answer;
   uint64_t hidden = 0;
   if (merged->objects > 0) tell_sentence(t, report, merged);
   if (merged->objects == 0) tell_garbage(t, report, merged);
@@ -250,21 +244,13 @@ static void tell(lh_teller *t, lh_report *report) {
 
 /* }=================================================================================== */
 
-static int ask(lh_snapshot *snapshot, const lh_request *request, void *out, lh_error *error) {
-  found *f = out;
-  int code =
-      lh_merge_paths(snapshot, request->ids, request->n_ids, request->limit, &f->owner, error);
-  if (code != LH_OK) return code;
-  f->merged = *f->owner;
-  if (f->merged.objects == 0) f->merged.class_index = UINT32_MAX;
-  return LH_OK;
-}
+LH_ANSWERED_BY(lh_merged_paths,
+               lh_merge_paths(snapshot, request->ids, request->n_ids, request->limit, it, error))
+LH_FREED_BY(lh_merged_paths, lh_merged_paths_free(it))
 
 static bool is_no(const void *out) {
-  return ((const found *)out)->merged.objects == 0;
+  return ((const lh_merged_paths *)out)->objects == 0;
 }
-
-LH_FREED_BY(found, lh_merged_paths_free(it->owner))
 
 const lh_question lh_set_question = {.name = "set",
                                      .answer = &answer,

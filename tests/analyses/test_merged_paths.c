@@ -246,18 +246,18 @@ static void rows_add_up(void **state) {
   for (unsigned long seed = 1; seed <= 2000; seed++) {
     if (only_seed && seed != only_seed) continue;
     trial t = begin(seed);
-    lh_merged_paths *all, *some;
+    lh_merged_paths all, some;
     lh_error error;
     size_t limit = seed % 12 + 2;
     assert_int_equal(lh_merge_paths(t.s, t.ids, t.n_ids, 0, &all, &error), LH_OK);
-    check_merged(&t, all);
-    check(&t, hidden_rows(all) == 0);
+    check_merged(&t, &all);
+    check(&t, hidden_rows(&all) == 0);
     assert_int_equal(lh_merge_paths(t.s, t.ids, t.n_ids, limit, &some, &error), LH_OK);
-    check_merged(&t, some);
-    check(&t, some->n_rows <= limit);
-    check(&t, all->n_rows > limit ? hidden_rows(some) > 0 : some->n_rows == all->n_rows);
-    lh_merged_paths_free(all);
-    lh_merged_paths_free(some);
+    check_merged(&t, &some);
+    check(&t, some.n_rows <= limit);
+    check(&t, all.n_rows > limit ? hidden_rows(&some) > 0 : some.n_rows == all.n_rows);
+    lh_merged_paths_free(&all);
+    lh_merged_paths_free(&some);
     end(&t);
   }
 }
@@ -271,19 +271,19 @@ static void each_allocation_fails(void **state) {
   unsigned n_failed = 0;
   for (unsigned long seed = 1; seed <= 5; seed++) {
     trial t = begin(seed);
-    lh_merged_paths *merged;
+    lh_merged_paths merged;
     lh_error error = {0};
     int code = LH_EMEMORY;
     for (uint64_t nth = 1; code != LH_OK; nth++) {
       (void)lh_test_fail_allocation(nth);
       code = lh_merge_paths(t.s, t.ids, t.n_ids, 10, &merged, &error);
       (void)lh_test_fail_allocation(0);
-      assert_true(code == LH_OK || (code == LH_EMEMORY && !merged && error.code == code));
+      assert_true(code == LH_OK || (code == LH_EMEMORY && !merged.rows && error.code == code));
       n_failed += code != LH_OK;
       assert_true(nth < 2000);
     }
-    check_merged(&t, merged);
-    lh_merged_paths_free(merged);
+    check_merged(&t, &merged);
+    lh_merged_paths_free(&merged);
     end(&t);
   }
   printf("faults: allocations of merged paths: %u cases, %u survived\n", n_failed, n_failed);
@@ -294,7 +294,7 @@ static void nothing_before_its_time(void **state) {
   random_heap h = random_heap_make(3);
   forge file;
   lh_snapshot *s = random_heap_open(&h, &file);
-  lh_merged_paths *merged;
+  lh_merged_paths merged;
   lh_error error;
   lh_id id = 2, wrong[] = {LH_ROOT, s->n + 1, LH_NO_OBJECT};
   assert_int_equal(lh_merge_paths(s, &id, 1, 0, &merged, &error), LH_EARGUMENT);
@@ -304,9 +304,8 @@ static void nothing_before_its_time(void **state) {
   for (int i = 0; i < 3; i++)
     assert_int_equal(lh_merge_paths(s, &wrong[i], 1, 0, &merged, &error), LH_EARGUMENT);
   assert_int_equal(lh_merge_paths(s, NULL, 0, 0, &merged, &error), LH_OK);
-  assert_true(merged->objects == 0 && merged->n_rows == 0);
-  lh_merged_paths_free(merged);
-  lh_merged_paths_free(NULL);
+  assert_true(merged.objects == 0 && merged.n_rows == 0);
+  lh_merged_paths_free(&merged);
   lh_close(s);
   forge_free(&file);
 }

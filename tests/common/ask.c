@@ -209,12 +209,12 @@ static void ask_ways(lh_snapshot *s) {
   uint32_t n = lh_object_count(s);
   lh_id *ids = malloc((n + 1) * sizeof *ids);
   for (uint32_t step = 1; ids && step < 4; step += 2) {
-    lh_merged_paths *merged;
+    lh_merged_paths merged;
     size_t n_ids = 0;
     for (lh_id id = 1; id <= n; id += step) ids[n_ids++] = id;
     if (lh_merge_paths(s, ids, n_ids, step == 1 ? 0 : 30, &merged, NULL) != LH_OK) continue;
-    if (step > 1) draw_ways(s, merged);
-    lh_merged_paths_free(merged);
+    if (step > 1) draw_ways(s, &merged);
+    lh_merged_paths_free(&merged);
   }
   free(ids);
 }

@@ -33,10 +33,10 @@ static size_t gather_texts(const lh_snapshot *s, char *texts[MOST_TEXTS]) {
 
 static void ask_set(lh_snapshot *s, const lh_id *ids, size_t n) {
   uint64_t bytes, objects;
-  lh_merged_paths *merged;
+  lh_merged_paths merged;
   if (lh_retained_together(s, ids, n, &bytes, &objects, NULL) == LH_OK)
     claim(objects <= lh_object_count(s) && bytes <= lh_retained_bytes(s, LH_ROOT));
-  if (lh_merge_paths(s, ids, n, 20, &merged, NULL) == LH_OK) lh_merged_paths_free(merged);
+  if (lh_merge_paths(s, ids, n, 20, &merged, NULL) == LH_OK) lh_merged_paths_free(&merged);
 }
 
 static void ask_cut(lh_snapshot *s, const char *text, lh_id id) {

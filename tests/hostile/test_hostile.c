@@ -399,11 +399,11 @@ static uint64_t peak_bytes_of(const forge *f) {
 }
 
 /* The same, and then merges the paths of all objects. */
-static uint64_t merging_peak_of(const forge *f, lh_merged_paths **merged) {
+static uint64_t merging_peak_of(const forge *f, lh_merged_paths *merged) {
   lh_snapshot *s;
+  *merged = (lh_merged_paths){0};
   (void)lh_test_peak_bytes();
   assert_int_equal(lh_open_memory(&s, f->data, f->size, "f", NULL), LH_OK);
-  *merged = NULL;
   if (lh_analyse(s, NULL) == LH_OK && lh_classify(s, NULL) == LH_OK) {
     uint32_t n = lh_object_count(s);
     lh_id *ids = malloc(n * sizeof *ids);
@@ -472,9 +472,9 @@ static void depth_and_memory(void **state) {
     double times = (double)peak_bytes_of(&f) / (double)f.size;
     if (times > MOST_TIMES) fail_msg("%s: %.1f times the file", cases[i].name, times);
     if (times < 1) fail_msg("%s was not read", cases[i].name);
-    lh_merged_paths *merged;
+    lh_merged_paths merged;
     if (merging_peak_of(&f, &merged) > MOST_TIMES * f.size) fail_msg("%s, merged", cases[i].name);
-    lh_merged_paths_free(merged);
+    lh_merged_paths_free(&merged);
     lh_waste *waste;
     if (waste_peak_of(&f, &waste) > MOST_TIMES * f.size) fail_msg("%s, waste", cases[i].name);
     lh_waste_free(waste);
@@ -556,12 +556,12 @@ static void paths_have_a_limit(void **state) {
   assert_true(objects == 1u << DEPTH && untold > 1000 && diff->n_groups > 1000);
   lh_diff_free(diff);
   lh_close(s);
-  lh_merged_paths *merged;
+  lh_merged_paths merged;
   assert_true(merging_peak_of(&f, &merged) < MOST_TIMES * f.size);
   untold = 0;
-  for (size_t i = 0; i < merged->n_rows; i++) untold += strcmp(merged->rows[i].path, "...") == 0;
-  assert_true(untold > 1000 && merged->n_rows - untold > 1000 && merged->n_holders > 0);
-  lh_merged_paths_free(merged);
+  for (size_t i = 0; i < merged.n_rows; i++) untold += strcmp(merged.rows[i].path, "...") == 0;
+  assert_true(untold > 1000 && merged.n_rows - untold > 1000 && merged.n_holders > 0);
+  lh_merged_paths_free(&merged);
   lh_waste *waste;
   assert_true(waste_peak_of(&f, &waste) < MOST_TIMES * f.size);
   const lh_waste_sum *small = &waste->kinds[LH_WASTE_SMALL_TABLES];

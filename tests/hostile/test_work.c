@@ -140,10 +140,10 @@ static void ask_under(run *r) {
 static void ask_ways(run *r) {
   uint32_t n = lh_object_count(r->at[2]);
   lh_id *ids = malloc(n * sizeof *ids);
-  lh_merged_paths *merged;
+  lh_merged_paths merged;
   for (lh_id id = 1; id <= n; id++) ids[id - 1] = id;
   assert_int_equal(lh_merge_paths(r->at[2], ids, n, 0, &merged, NULL), LH_OK);
-  lh_merged_paths_free(merged);
+  lh_merged_paths_free(&merged);
   free(ids);
 }
 
