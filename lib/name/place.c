@@ -133,8 +133,8 @@ static void add_class(lh_place *place, const lh_place *other) {
   place->several |= other->class_index != place->class_index && !same_modules;
 }
 
-/* Tells what joined places differ in by a * in the path of the first: by `folded`, if it is more than
-** numbers. */
+/* Tells what joined places differ in by a * in the path of the first: by `folded`, if that is more
+** than numbers. */
 static bool tell_difference(lh_places *places, lh_place *first, lh_text_id told,
                             lh_text_id folded) {
   const char *const *texts = (const char *const *)places->texts.texts;

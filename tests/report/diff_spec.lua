@@ -480,7 +480,8 @@ describe("names that differ in a number", function()
         package.loaded["plugins.v" .. n .. ".shop"] = {name = "a"}
       end
     ]]
-    assert.same({'20 module plugins.guild_r*, module plugins.shop_r* <- package.loaded["plugins.*"]',
+    local names = "module plugins.guild_r*, module plugins.shop_r*"
+    assert.same({"20 " .. names .. ' <- package.loaded["plugins.*"]',
                  '1 module plugins.v10.shop <- package.loaded["plugins.v10.shop"]'},
                 groups_of(answer))
     assert.same({0, 20, 40}, answer.groups[1].at)
