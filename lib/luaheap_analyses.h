@@ -356,21 +356,27 @@ enum { LH_LEAST_AGED = 16 };
 lh_prospect lh_prospect_of_ages(const lh_snapshot *snapshot, const lh_history *history,
                                 const uint64_t ages[LH_SPANS], lh_id holder);
 
-/* A limit in sight of `count` things that `holder` holds: a number that they reach to half or more,
-** and do not pass by more than a tenth, under a name such as max, limit, capacity or size. It is in
-** the holder or in a table that holds this: four are looked at, and none that every program has. */
+/* A limit in sight of `count` things that `holder` holds: a number that they do not pass by more than
+** a tenth, under a name such as max, limit, capacity or size, in the holder or in a table that holds
+** this: four are looked at, and none that every program has. They reach it to half or more; or to a
+** sixteenth, if beside it stands how many there are. */
 typedef struct lh_bound {
-  double limit;      /* 0: none is in sight */
-  lh_id name;        /* the key that it has, a string */
-  bool may_be_count; /* a size may also say how many there are */
+  double limit; /* 0: none is in sight */
+  lh_id name;   /* the key that it has, a string */
+  bool is_sure; /* it is near, and no size, which may also say how many there are */
 } lh_bound;
 
 /* LH_EMEMORY. O(entries of these tables). */
 int lh_find_bound(lh_snapshot *snapshot, lh_id holder, uint64_t count, lh_bound *out,
                   lh_error *error);
 
-/* What the limit makes of a prospect: LH_BOUNDED, unless it was filled once; or grows with the size
-** that is its count. */
+/* The same of what refers to each of `ids`, different objects of so many alike: of the first four
+** that do. O(n + m). */
+int lh_find_bounds(lh_snapshot *snapshot, const lh_id *ids, const uint64_t *counts, size_t n,
+                   lh_bound *bounds, lh_error *error);
+
+/* What the limit makes of a prospect: LH_BOUNDED, unless it was filled once; or it grows for certain,
+** and the limit is not sure. */
 lh_prospect lh_prospect_within(lh_prospect prospect, const lh_bound *bound);
 
 /* What the keys of a collection are, in nine cases of ten. */

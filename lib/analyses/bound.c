@@ -3,13 +3,18 @@
 ** beside the table that these are in: max = 1000.
 **
 ** A `size` may also be how many there are. It is taken for a limit unless the ages of the elements
-** are certain that they grow.
+** are certain that they grow, or where how many there are stands beside it.
 */
 #include "analyses.h"
 
 #include <string.h>
 
-enum { MOST_TABLES = 4 };
+enum { MOST_TABLES = 4, MOST_REFERRERS = 4 };
+
+/* Less than so much of it is not near; where what it holds is counted beside it so much less, since
+** who counts and has a limit looks at it. */
+#define LEAST_SHARE 0.5
+#define LEAST_COUNTED_SHARE 0.0625
 
 static char lower(char c) {
   return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
@@ -34,8 +39,12 @@ static bool has_word(const lh_snapshot *snapshot, lh_id name, const char *const 
 }
 
 /* A tenth over it is still full: things are often added before another one goes. */
-static bool is_near(double limit, uint64_t count) {
-  return 2 * (double)count >= limit && (double)count <= 1.1 * limit;
+static bool is_within(double limit, uint64_t count, double least_share) {
+  return (double)count >= least_share * limit && (double)count <= 1.1 * limit;
+}
+
+static bool is_about(double number, uint64_t count) {
+  return 20 * number >= 19 * (double)count && 20 * number <= 21 * (double)count;
 }
 
 static double number_of(lh_value value) {
@@ -43,21 +52,43 @@ static double number_of(lh_value value) {
   return value.kind == LH_VALUE_FLOAT ? value.as.number : 0;
 }
 
-static void look_into(const lh_snapshot *snapshot, lh_id table, uint64_t count, lh_bound *out) {
-  static const char *const limits[] = {"max", "limit", "capacity", "bound", "quota", NULL};
-  static const char *const sizes[] = {"size", NULL};
+static const char *const limits[] = {"max", "limit", "capacity", "bound", "quota", NULL};
+static const char *const sizes[] = {"size", NULL};
+
+/* The string that a number is under; LH_NO_OBJECT for other entries. */
+static lh_id name_of(const lh_snapshot *snapshot, lh_value key, lh_value value) {
+  bool is_named = key.kind == LH_VALUE_OBJECT && lh_is_string(snapshot, key.as.object);
+  return is_named && number_of(value) >= 1 ? key.as.object : LH_NO_OBJECT;
+}
+
+/* Is `count` in the table, and not under the name of a limit? */
+static bool counts_them(const lh_snapshot *snapshot, lh_id table, uint64_t count) {
   lh_edges it;
   lh_value key, value;
   for (lh_entries_begin(snapshot, table, &it); lh_entries_next(&it, &key, &value);) {
-    double number = number_of(value);
-    if (!is_near(number, count) || key.kind != LH_VALUE_OBJECT) continue;
-    lh_id name = key.as.object;
-    if (!lh_is_string(snapshot, name)) continue;
+    lh_id name = name_of(snapshot, key, value);
+    if (name != LH_NO_OBJECT && is_about(number_of(value), count) &&
+        !has_word(snapshot, name, limits) && !has_word(snapshot, name, sizes))
+      return true;
+  }
+  return false;
+}
+
+static void look_into(const lh_snapshot *snapshot, lh_id table, uint64_t count, lh_bound *out) {
+  bool is_counted = counts_them(snapshot, table, count);
+  lh_edges it;
+  lh_value key, value;
+  for (lh_entries_begin(snapshot, table, &it); lh_entries_next(&it, &key, &value);) {
+    lh_id name = name_of(snapshot, key, value);
+    double number = number_of(value), least = is_counted ? LEAST_COUNTED_SHARE : LEAST_SHARE;
+    if (name == LH_NO_OBJECT || !is_within(number, count, least)) continue;
     bool is_limit = has_word(snapshot, name, limits);
     if (!is_limit && !has_word(snapshot, name, sizes)) continue;
-    bool better = out->limit == 0 || (is_limit && out->may_be_count) ||
-                  (is_limit != out->may_be_count && number < out->limit);
-    if (better) *out = (lh_bound){.limit = number, .name = name, .may_be_count = !is_limit};
+    is_limit |= is_counted && !is_about(number, count);
+    bool sure = is_limit && is_within(number, count, LEAST_SHARE);
+    bool better =
+        out->limit == 0 || (sure && !out->is_sure) || (sure == out->is_sure && number < out->limit);
+    if (better) *out = (lh_bound){.limit = number, .name = name, .is_sure = sure};
   }
 }
 
@@ -81,7 +112,37 @@ int lh_find_bound(lh_snapshot *snapshot, lh_id holder, uint64_t count, lh_bound 
   return LH_OK;
 }
 
+int lh_find_bounds(lh_snapshot *snapshot, const lh_id *ids, const uint64_t *counts, size_t n,
+                   lh_bound *bounds, lh_error *error) {
+  const lh_graph graph = lh_graph_of(snapshot);
+  uint8_t *wanted = lh_alloc_zeroed((size_t)snapshot->n + 1, 1);
+  uint8_t *n_seen = lh_alloc_zeroed(n, 1);
+  lh_map index = {0};
+  int code = wanted && n_seen ? LH_OK : LH_EMEMORY;
+  for (size_t i = 0; i < n && !code; i++) {
+    uint32_t *at = lh_map_at(&index, ids[i]);
+    if (!at) code = LH_EMEMORY;
+    if (at) *at = (uint32_t)i;
+    wanted[ids[i]] = 1;
+    bounds[i] = (lh_bound){.name = LH_NO_OBJECT};
+  }
+  for (lh_id id = 1; id <= snapshot->n && !code; id++) {
+    if (!lh_is_reachable(snapshot, id) || lh_is_own(snapshot, id)) continue;
+    for (uint32_t e = graph.first_edge[id]; e < graph.first_edge[id + 1] && !code; e++) {
+      if (!wanted[graph.edge[e]]) continue;
+      uint32_t i = lh_map_get(&index, graph.edge[e]);
+      if (bounds[i].limit > 0 || n_seen[i] == MOST_REFERRERS) continue;
+      n_seen[i]++;
+      code = lh_find_bound(snapshot, id, counts[i], &bounds[i], NULL);
+    }
+  }
+  lh_map_free(&index);
+  lh_free(wanted);
+  lh_free(n_seen);
+  return code ? lh_fail_memory(error, "looking for limits") : LH_OK;
+}
+
 lh_prospect lh_prospect_within(lh_prospect prospect, const lh_bound *bound) {
-  bool is_within = bound->limit > 0 && !(bound->may_be_count && prospect == LH_GROWS);
+  bool is_within = bound->limit > 0 && (bound->is_sure || prospect != LH_GROWS);
   return is_within && prospect != LH_FILLED_ONCE ? LH_BOUNDED : prospect;
 }

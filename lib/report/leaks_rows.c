@@ -29,15 +29,44 @@ static int holder_of(lh_snapshot *snapshot, lh_id id, lh_id *holder, lh_error *e
   return LH_OK;
 }
 
-/* A collection has been judged. */
-static int judge(lh_snapshot *snapshot, const lh_history *history, lh_cause *leak,
-                 lh_error *error) {
-  lh_id holder;
-  if (leak->collection && leak->collection->id == leak->example) return LH_OK;
-  int code = holder_of(snapshot, leak->example, &holder, error);
-  if (!code) code = lh_find_bound(snapshot, holder, leak->objects, &leak->bound, error);
-  lh_prospect prospect = lh_prospect_of_ages(snapshot, history, leak->ages, holder);
-  leak->prospect = lh_prospect_within(prospect, &leak->bound);
+/* A collection has been judged, and knows its limit. */
+static bool is_judged(const lh_cause *leak) {
+  return leak->collection && leak->collection->id == leak->example;
+}
+
+static int find_limits(lh_causes *found, lh_snapshot *snapshot, lh_error *error) {
+  size_t n = found->n_leaks;
+  lh_id *ids = lh_alloc(n, sizeof *ids);
+  uint64_t *counts = lh_alloc(n, sizeof *counts);
+  lh_bound *bounds = lh_alloc(n, sizeof *bounds);
+  int code = ids && counts && bounds ? LH_OK : lh_fail_memory(error, "looking for limits");
+  for (size_t i = 0; i < n && !code; i++) {
+    ids[i] = found->leaks[i].example;
+    counts[i] = found->leaks[i].objects;
+  }
+  if (!code) code = lh_find_bounds(snapshot, ids, counts, n, bounds, error);
+  for (size_t i = 0; i < n && !code; i++)
+    if (!is_judged(&found->leaks[i]) && found->leaks[i].type != LH_TYPE_STRING)
+      found->leaks[i].bound = bounds[i];
+  lh_free(ids);
+  lh_free(counts);
+  lh_free(bounds);
+  return code;
+}
+
+static int judge(lh_causes *found, lh_snapshot *snapshot, lh_error *error) {
+  int code = find_limits(found, snapshot, error);
+  for (size_t i = 0; i < found->n_leaks && !code; i++) {
+    lh_cause *leak = &found->leaks[i];
+    lh_id holder;
+    if (is_judged(leak)) continue;
+    code = holder_of(snapshot, leak->example, &holder, error);
+    if (!code && leak->type == LH_TYPE_STRING) /* anything may refer to it, too */
+      code = lh_find_bound(snapshot, holder, leak->objects, &leak->bound, error);
+    if (code) break;
+    lh_prospect prospect = lh_prospect_of_ages(snapshot, &found->history, leak->ages, holder);
+    leak->prospect = lh_prospect_within(prospect, &leak->bound);
+  }
   return code;
 }
 
@@ -134,11 +163,9 @@ static void sort_rows(lh_causes *found) {
 
 /* One row of each cause. */
 static int unite_rows(lh_causes *found, lh_snapshot *snapshot, lh_error *error) {
-  int code = LH_OK;
   sort_rows(found);
   if (!lh_unite_lists(snapshot, found)) return lh_fail_memory(error, "looking for what leaks");
-  for (size_t i = 0; i < found->n_leaks && !code; i++)
-    code = judge(snapshot, &found->history, &found->leaks[i], error);
+  int code = judge(found, snapshot, error);
   sort_rows(found);
   lh_unite_parts(found);
   sort_rows(found);

@@ -132,6 +132,28 @@ describe("heaptop says first", function()
     assert.same({"bounded", 1000, 700}, {row.prospect, row.limit, row.objects})
   end)
 
+  it("that a cache is bounded which counts what it has, also if that is not half", function()
+    local answer = leaks([[
+      cache = {size = 1000, count = 0, map = {}}
+      services = {}
+      function serve()
+        cache.count = cache.count + 1
+        cache.map[tick] = {value = {name = "s" .. tick}}
+        services[tick] = cache.map[tick].value
+      end]], 10, 200, 20)
+    local row = row_of(answer, "_G.services[*]")
+    assert.same({"bounded", 1000, '"size"', 230},
+                {row.prospect, row.limit, row.limit_name, row.objects})
+  end)
+
+  it("that what grows for certain does so, whatever limit there is of other things", function()
+    local answer = leaks([[
+      pool = {max = 4000, n = 0, busy = {}}
+      function serve() pool.n = pool.n + 1 pool.busy[tick] = {text = "t" .. tick} end]],
+      100, 200, 200)
+    assert.equal("grows", row_of(answer, "_G.pool.busy[*]").prospect)
+  end)
+
   it("that what was loaded once is merely big", function()
     local answer = leaks([[
       words = {}
