@@ -94,6 +94,8 @@ typedef struct lh_whole_diff {
   lh_diff visible;
   lh_strings paths; /* of groups */
   lh_print *places; /* of groups, by lh_diff_group.place */
+  uint32_t *alike;  /* the place with which that is counted, or itself */
+  size_t n_places;
   lh_strings names; /* of classes */
 } lh_whole_diff;
 

@@ -20,6 +20,7 @@ void lh_diff_free(lh_diff *diff) {
   lh_strings_free(&((lh_whole_diff *)diff)->paths);
   lh_strings_free(&((lh_whole_diff *)diff)->names);
   lh_free(((lh_whole_diff *)diff)->places);
+  lh_free(((lh_whole_diff *)diff)->alike);
   lh_free(diff);
 }
 
@@ -128,16 +129,24 @@ static int find_marks(lh_three *t, lh_error *error) {
   return code ? code : find_mark(t->a, t->c, &t->a_in_c, error);
 }
 
+static void add_counts(lh_at_place *to, const lh_at_place *from) {
+  for (size_t k = 0; k < LH_SPANS; k++) to->objects[k] += from->objects[k];
+  to->bytes += from->bytes;
+}
+
 /* Counts what is at the groups' places in a snapshot, into one for each group. */
 static int count_at(lh_snapshot *snapshot, const lh_whole_diff *whole, const uint8_t *span_of,
                     lh_at_place *counts, lh_error *error) {
   const lh_diff *diff = &whole->visible;
-  lh_print *prints = lh_alloc(diff->n_groups, sizeof *prints);
-  int code = prints && counts ? LH_OK : lh_fail_memory(error, "counting what is at a place");
-  for (size_t i = 0; !code && i < diff->n_groups; i++)
-    memcpy(prints[i], whole->places[diff->groups[i].place], sizeof *prints);
-  if (!code) code = lh_count_at_places(snapshot, prints, diff->n_groups, span_of, counts, error);
-  lh_free(prints);
+  size_t n = whole->n_places;
+  lh_at_place *at = lh_alloc(n, sizeof *at);
+  int code = at ? LH_OK : lh_fail_memory(error, "counting what is at a place");
+  if (!code)
+    code = lh_count_at_places(snapshot, (const lh_print *)whole->places, n, span_of, at, error);
+  for (uint32_t i = 0; !code && i < n; i++)
+    if (whole->alike[i] != i) add_counts(&at[whole->alike[i]], &at[i]);
+  for (size_t i = 0; !code && i < diff->n_groups; i++) counts[i] = at[diff->groups[i].place];
+  lh_free(at);
   return code;
 }
 

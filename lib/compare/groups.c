@@ -213,7 +213,10 @@ static bool finish(lh_grouping *g, lh_whole_diff *whole) {
   if (!ok) return false;
   diff->groups = g->groups;
   whole->paths = g->places.texts;
+  whole->alike = g->alike;
+  whole->n_places = g->places.n;
   g->groups = NULL;
+  g->alike = NULL;
   g->places.texts = (lh_strings){0};
   lh_sort_groups(diff);
   return true;
@@ -234,11 +237,12 @@ static bool place_tops(lh_grouping *g) {
   g->groups = lh_alloc_zeroed(g->n_groups, sizeof *g->groups);
   g->n_tops_at = lh_alloc_zeroed(g->n_groups, sizeof *g->n_tops_at);
   g->into = lh_alloc(g->n_groups, sizeof *g->into);
-  if (!g->groups || !g->n_tops_at || !g->into) return false;
+  g->alike = lh_alloc(g->n_groups, sizeof *g->alike);
+  if (!g->groups || !g->n_tops_at || !g->into || !g->alike) return false;
   for (uint32_t i = 0; i < g->n_groups; i++) {
     g->groups[i] = (lh_diff_group){.example = LH_NO_OBJECT,
                                    .held_by = g->places.texts.texts[g->places.list[i].path]};
-    g->into[i] = i;
+    g->into[i] = g->alike[i] = i;
   }
   return true;
 }
@@ -292,6 +296,7 @@ out:
   lh_free(g.groups);
   lh_free(g.n_tops_at);
   lh_free(g.into);
+  lh_free(g.alike);
   lh_places_free(&g.places);
   return code == LH_EMEMORY ? lh_fail_memory(error, "grouping the new objects") : code;
 }

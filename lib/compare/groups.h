@@ -20,6 +20,7 @@ typedef struct lh_grouping {
   lh_diff_group *groups; /* joint.c changes held_by, and sets also_held_by */
   uint64_t *n_tops_at;   /* of each group */
   uint32_t *into;        /* of each group: the one that counts it, or itself */
+  uint32_t *alike;       /* of each group: the one whose objects its own are of, or itself */
 } lh_grouping;
 
 static inline uint32_t lh_group_at(const lh_grouping *g, lh_id top) {

@@ -168,6 +168,60 @@ static bool goes_into(const joint *j, const link *l) {
          2 * to >= from && (shared > own || (shared == own && l->to > l->from));
 }
 
+/* Do the objects of a place hang along links of one kind, such as .next*? */
+static const lh_fold_state *chain_of(const lh_grouping *g, uint32_t place) {
+  const lh_fold_state *s = &g->places.paths.folder.states[g->places.list[place].state];
+  return s->starred ? s : NULL;
+}
+
+/* Do two places hold each other that are parts of one list, which is linked both ways? */
+static bool is_one_list(const joint *j, const link *l) {
+  const lh_grouping *g = j->g;
+  const lh_place *list = g->places.list;
+  return l->from < l->to && l->to < g->n_groups && l->sources > 0 &&
+         list[l->from].class_index == list[l->to].class_index && chain_of(g, l->from) &&
+         chain_of(g, l->to) &&
+         lh_map_get(&j->link_of, (uint64_t)l->to << 32 | l->from) != LH_NO_NUMBER;
+}
+
+/* The pieces of a path, those that are any key counting more than all others. */
+static uint32_t length_of(const lh_grouping *g, uint32_t place) {
+  enum { ANY_KEY = 1000 };
+  const lh_folder *folder = &g->places.paths.folder;
+  uint32_t length = 0;
+  for (const lh_fold_state *s = chain_of(g, place); s; s = &folder->states[s->parent]) {
+    length += strstr(folder->pieces.texts[s->piece], "[*]") ? ANY_KEY : 1;
+    if (s->form == LH_FORM_BASE) break;
+  }
+  return length;
+}
+
+/* Does a list rather begin at this place, which has a name of its own, than at the other? */
+static bool is_head(const lh_grouping *g, uint32_t place, uint32_t other) {
+  uint32_t own = length_of(g, place), others = length_of(g, other);
+  if (own != others) return own < others;
+  return strcmp(g->groups[place].held_by, g->groups[other].held_by) < 0;
+}
+
+static uint32_t last_of(const uint32_t *into, uint32_t group) {
+  while (into[group] != group) group = into[group];
+  return group;
+}
+
+/* A list that is linked both ways, and that something refers to at its end or in its middle, is
+** reached from there, too: its parts are one, told from its head. */
+static void join_lists(joint *j) {
+  lh_grouping *g = j->g;
+  for (size_t i = 0; i < j->n_links; i++) {
+    if (!is_one_list(j, &j->links[i])) continue;
+    uint32_t a = last_of(g->alike, j->links[i].from), b = last_of(g->alike, j->links[i].to);
+    if (a == b || g->into[a] != a || g->into[b] != b) continue;
+    uint32_t head = is_head(g, a, b) ? a : b, rest = head == a ? b : a;
+    g->into[rest] = g->alike[rest] = head;
+  }
+  for (uint32_t i = 0; i < g->n_groups; i++) g->alike[i] = last_of(g->alike, i);
+}
+
 /* Each place goes into that where most of its tops lead, which retains more: so there is no ring.
 ** Then all that have come together are counted by the last. */
 static bool join_groups(joint *j) {
@@ -181,8 +235,8 @@ static bool join_groups(joint *j) {
     g->into[l->from] = l->to;
   }
   lh_free(sources);
-  for (uint32_t i = 0; i < g->n_groups; i++)
-    while (g->into[g->into[i]] != g->into[i]) g->into[i] = g->into[g->into[i]];
+  join_lists(j);
+  for (uint32_t i = 0; i < g->n_groups; i++) g->into[i] = last_of(g->into, i);
   return true;
 }
 

@@ -284,6 +284,27 @@ describe("new objects that stay", function()
                  "30 {next, value} <- _G.list.next*"}, groups_of(answer))
   end)
 
+  --  _G.line -.first-> Node <-> new ones <-> Node <-.last- _G.line
+  it("are one row of a list that is linked both ways", function()
+    local answer = diff [[
+      local Node = {__name = "Node"}
+      local function link(a, b) a.next, b.previous = b, a end
+      local function new() return setmetatable({}, Node) end
+      line = {first = new(), last = new()}
+      link(line.first, line.last)
+      function leak()
+        for i = 1, 30 do
+          local node, at = new(), i % 2 == 0 and line.first or line.last.previous
+          local behind = at.next
+          link(at, node)
+          link(node, behind)
+        end
+      end
+    ]]
+    assert.same({"30 Node <- _G.line.first.next*"}, groups_of(answer))
+    assert.same({0, 30, 60}, answer.groups[1].at)
+  end)
+
   --  _G.root -.children-> {} -.users-> node -.children-> {} -.u1..-> node
   --                          -.news-> node ...
   it("are told with the branch of a tree that they are in", function()
