@@ -120,9 +120,18 @@ void hr_push_value(lua_State *L, int index, lh_value value) {
 
 /* {=== Fields that all objects have =================================================== */
 
-static int get_id(lua_State *L) {
-  lua_pushinteger(L, check_object(L)->id);
+static int push_integer(lua_State *L, uint64_t n) {
+  lua_pushinteger(L, (lua_Integer)n);
   return 1;
+}
+
+static int push_boolean(lua_State *L, bool value) {
+  lua_pushboolean(L, value);
+  return 1;
+}
+
+static int get_id(lua_State *L) {
+  return push_integer(L, check_object(L)->id);
 }
 
 static int get_snapshot(lua_State *L) {
@@ -144,9 +153,7 @@ static int get_class(lua_State *L) {
 }
 
 void hr_push_address(lua_State *L, const lh_snapshot *snapshot, lh_id id) {
-  char text[24];
-  (void)snprintf(text, sizeof text, "0x%llx", (unsigned long long)lh_pointer_of(snapshot, id));
-  lua_pushstring(L, text);
+  lua_pushstring(L, lh_address_text(snapshot, id).text);
 }
 
 static int get_address(lua_State *L) {
@@ -159,43 +166,34 @@ static int get_address(lua_State *L) {
 
 static int get_shallow_bytes(lua_State *L) {
   const hr_object *o = check_object(L);
-  lua_pushinteger(L, (lua_Integer)lh_shallow_bytes(hr_opened(L, o->of), o->id));
-  return 1;
+  return push_integer(L, lh_shallow_bytes(hr_opened(L, o->of), o->id));
 }
 
 static int get_retained_bytes(lua_State *L) {
   const hr_object *o = check_object(L);
-  lua_pushinteger(L, (lua_Integer)lh_retained_bytes(hr_analysed(L, o->of), o->id));
-  return 1;
+  return push_integer(L, lh_retained_bytes(hr_analysed(L, o->of), o->id));
 }
 
 static int get_reachable(lua_State *L) {
   const hr_object *o = check_object(L);
-  lua_pushboolean(L, lh_is_reachable(hr_analysed(L, o->of), o->id));
-  return 1;
+  return push_boolean(L, lh_is_reachable(hr_analysed(L, o->of), o->id));
 }
 
 static int get_distance(lua_State *L) {
   const hr_object *o = check_object(L);
   const lh_snapshot *snapshot = hr_analysed(L, o->of);
-  if (!lh_is_reachable(snapshot, o->id)) return 0;
-  lua_pushinteger(L, lh_distance(snapshot, o->id));
-  return 1;
+  return lh_is_reachable(snapshot, o->id) ? push_integer(L, lh_distance(snapshot, o->id)) : 0;
 }
 
 static int get_dominator(lua_State *L) {
   const hr_object *o = check_object(L);
-  lh_id dominator = lh_immediate_dominator(hr_analysed(L, o->of), o->id);
-  (void)lua_getiuservalue(L, 1, 1);
-  hr_push_object(L, lua_gettop(L), dominator);
-  return 1;
+  return hr_return_object(L, lh_immediate_dominator(hr_analysed(L, o->of), o->id));
 }
 
 static int get_epoch(lua_State *L) {
   const hr_object *o = check_object(L);
   const lh_snapshot *snapshot = hr_opened(L, o->of);
-  lua_pushinteger(L, o->id == LH_ROOT ? 0 : lh_epoch(snapshot, o->id));
-  return 1;
+  return push_integer(L, o->id == LH_ROOT ? 0 : lh_epoch(snapshot, o->id));
 }
 
 static int get_list(lua_State *L) {
@@ -208,29 +206,17 @@ static int get_list(lua_State *L) {
 
 static int get_dead(lua_State *L) {
   const hr_object *o = check_object(L);
-  lua_pushboolean(L, lh_is_dead(hr_opened(L, o->of), o->id));
-  return 1;
+  return push_boolean(L, lh_is_dead(hr_opened(L, o->of), o->id));
 }
 
 static int get_own(lua_State *L) {
   const hr_object *o = check_object(L);
-  lua_pushboolean(L, lh_is_own(hr_opened(L, o->of), o->id));
-  return 1;
+  return push_boolean(L, lh_is_own(hr_opened(L, o->of), o->id));
 }
 
 /* }=================================================================================== */
 
 /* {=== Fields of one type ============================================================= */
-
-static int push_integer(lua_State *L, uint64_t n) {
-  lua_pushinteger(L, (lua_Integer)n);
-  return 1;
-}
-
-static int push_boolean(lua_State *L, bool value) {
-  lua_pushboolean(L, value);
-  return 1;
-}
 
 int hr_return_object(lua_State *L, lh_id id) {
   (void)lua_getiuservalue(L, 1, 1);
@@ -337,8 +323,7 @@ static int other_field(lua_State *L) {
 static int equal(lua_State *L) {
   const hr_object *a = hr_test(L, 1, hr_object_kind);
   const hr_object *b = hr_test(L, 2, hr_object_kind);
-  lua_pushboolean(L, a && b && a->of == b->of && a->id == b->id);
-  return 1;
+  return push_boolean(L, a && b && a->of == b->of && a->id == b->id);
 }
 
 /* text([most_bytes]): as Lua prints it; a string in quotes, and at most so many bytes of it. */

@@ -195,32 +195,20 @@ static int count(lua_State *L) {
 }
 
 /* Questions of the library, each a method: snapshot:modules(n). */
-static int leaks(lua_State *L) {
-  return hr_report(L, "leaks");
-}
-
-static int suspects(lua_State *L) {
-  return hr_report(L, "suspects");
-}
-
-static int modules(lua_State *L) {
-  return hr_report(L, "modules");
-}
-
-static int growing(lua_State *L) {
-  return hr_report(L, "growing");
-}
-
-static int threads(lua_State *L) {
-  return hr_report(L, "threads");
-}
+#define METHOD(question)              \
+  static int question(lua_State *L) { \
+    return hr_report(L, #question);   \
+  }
+METHOD(growing)
+METHOD(leaks)
+METHOD(modules)
+METHOD(suspects)
+METHOD(threads)
+METHOD(waste)
+#undef METHOD
 
 static int class_named(lua_State *L) {
   return hr_answer(L, "class", &(lh_request){.name = luaL_checkstring(L, 2)});
-}
-
-static int waste(lua_State *L) {
-  return hr_report(L, "waste");
 }
 
 static void make_kind(lua_State *L) {
