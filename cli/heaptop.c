@@ -82,26 +82,18 @@ static void answer(cli *c, cli_json *w, lh_snapshot *snapshot, const request *r,
 
 /* {=== Options ======================================================================== */
 
-static uint32_t one_type(const char *name, size_t length) {
-  for (lh_type type = LH_TYPE_STRING; type < LH_TYPE_COUNT; type++) {
-    const char *known = lh_type_name(type);
-    if (strlen(known) == length && memcmp(known, name, length) == 0) return 1u << type;
-  }
-  return 0;
-}
-
 static uint32_t type_mask(const cli *c, const char *list) {
   uint32_t mask = 0;
   for (const char *name = list; name != NULL;) {
     const char *comma = strchr(name, ',');
     size_t length = comma != NULL ? (size_t)(comma - name) : strlen(name);
-    uint32_t bit = one_type(name, length);
-    if (bit == 0)
+    lh_type type = lh_type_called(name, length);
+    if (type == LH_TYPE_COUNT)
       cli_usage_error(c,
                       "no type '%.*s': there are table, string, closure, upvalue, proto, "
                       "userdata and thread",
                       (int)length, name);
-    mask |= bit;
+    mask |= 1u << type;
     name = comma != NULL ? comma + 1 : NULL;
   }
   return mask;

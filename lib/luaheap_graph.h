@@ -180,6 +180,9 @@ const char *lh_list_name(lh_list list);                     /* "allgc", "finobj"
 const char *lh_edge_kind_name(lh_edge_kind kind);           /* "value", "upvalue", ... */
 const char *lh_thread_status_name(lh_thread_status status); /* "suspended", ... */
 
+/* The type with this name; LH_TYPE_COUNT: there is none. */
+lh_type lh_type_called(const char *name, size_t length);
+
 /* ==== 3. Paths and referrers ======================================================== */
 
 /* A chain of edges: steps[0] starts at LH_ROOT, each starts where the one before ends. */

@@ -2,6 +2,8 @@
 ** type_names.c - what types, lists, states of threads and kinds of edges are called: the words of
 ** --json, heap.reader and heapsql's columns.
 */
+#include <string.h>
+
 #include "base.h"
 #include "luaheap_graph.h"
 
@@ -9,6 +11,15 @@ const char *lh_type_name(lh_type type) {
   static const char *const words[] = {"root",    "string", "table",    "closure",
                                       "upvalue", "proto",  "userdata", "thread"};
   return LH_WORD_OF(words, type);
+}
+
+lh_type lh_type_called(const char *name, size_t length) {
+  lh_type type = LH_TYPE_STRING;
+  for (; type < LH_TYPE_COUNT; type++) {
+    const char *known = lh_type_name(type);
+    if (strlen(known) == length && memcmp(known, name, length) == 0) break;
+  }
+  return type;
 }
 
 const char *lh_list_name(lh_list list) {

@@ -211,7 +211,7 @@ static void tell_sentence(lh_teller *t, const lh_report *report) {
 /* {=== How the first is held ========================================================== */
 
 /* What holds an object independently, or the variable that it is in: two paths, or none. */
-static int find_ways(lh_snapshot *snapshot, lh_id id, lh_independent *out) {
+static int find_two_paths(lh_snapshot *snapshot, lh_id id, lh_independent *out) {
   lh_id junction;
   int code = lh_find_independent(snapshot, id, 2, out, NULL);
   if (code != LH_OK || out->n > 1) return code;
@@ -229,18 +229,18 @@ static int find_ways(lh_snapshot *snapshot, lh_id id, lh_independent *out) {
 ** free it. Three searches through the heap, for one group alone. */
 static void tell_how_held(lh_teller *t, const lh_report *report, lh_id id) {
   lh_snapshot *snapshot = report->snapshot;
-  lh_independent ways;
+  lh_independent two;
   lh_text text = {0};
   if (!lh_is_reachable(snapshot, id) || lh_distance(snapshot, id) > LH_LONG_PATH) return;
-  int code = find_ways(snapshot, id, &ways);
+  int code = find_two_paths(snapshot, id, &two);
   t->failed |= code != LH_OK && code != LH_ENOTFOUND;
   if (code != LH_OK) return;
   lh_text_format(&text, "Of the first group, %s is held by ", lh_address_text(snapshot, id).text);
-  lh_put_freed(&text, lh_whole_path_text(snapshot, &ways.paths[0], false));
+  lh_put_freed(&text, lh_whole_path_text(snapshot, &two.paths[0], false));
   lh_text_string(&text, ", and also by ");
-  lh_put_freed(&text, lh_whole_path_text(snapshot, &ways.paths[1], false));
+  lh_put_freed(&text, lh_whole_path_text(snapshot, &two.paths[1], false));
   lh_say_text(t, LH_FAINT, &text);
-  lh_independent_free(&ways);
+  lh_independent_free(&two);
 }
 
 /* }=================================================================================== */

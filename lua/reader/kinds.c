@@ -228,10 +228,8 @@ bool hr_boolean_option(lua_State *L, int index, const char *name) {
 }
 
 static uint32_t type_bit(const char *name, size_t length) {
-  for (lh_type type = LH_TYPE_STRING; type < LH_TYPE_COUNT; type++) {
-    const char *known = lh_type_name(type);
-    if (strlen(known) == length && memcmp(known, name, length) == 0) return 1u << type;
-  }
+  lh_type type = lh_type_called(name, length);
+  if (type != LH_TYPE_COUNT) return 1u << type;
   return length == 8 && memcmp(name, "function", length) == 0 ? 1u << LH_TYPE_CLOSURE : 0;
 }
 
