@@ -68,23 +68,22 @@ static void choose_question(request *r, const lh_question *chosen) {
 }
 
 static void parse_options(cli *c, request *r, int argc, char **argv) {
-  static const lh_sort orders[] = {LH_SORT_RETAINED, LH_SORT_SHALLOW, LH_SORT_COUNT};
   int key;
   while ((key = cli_next_option(c, argc, argv)) != -1) {
     switch (key) {
       case 'n':
-        r->limit = cli_number_argument(c, "--top");
-        r->limit_given = true;
+        r->asked.limit = cli_number_argument(c, "--top");
+        r->asked.has_limit = true;
         break;
       case KEY_SORT:
-        r->sort = orders[cli_word_argument(c, KEY_SORT)];
+        r->asked.sort = (lh_sort)cli_word_argument(c, KEY_SORT);
         r->sorted = true;
         break;
-      case KEY_SINCE: r->since = optarg; break;
-      case KEY_UNTIL: r->until = optarg; break;
+      case KEY_SINCE: r->asked.since = optarg; break;
+      case KEY_UNTIL: r->asked.until = optarg; break;
       case KEY_FACTOR:
-        r->factor = cli_number_argument(c, "--factor");
-        if (r->factor < 2) cli_usage_error(c, "--factor needs a number of at least 2");
+        r->asked.factor = cli_number_argument(c, "--factor");
+        if (r->asked.factor < 2) cli_usage_error(c, "--factor needs a number of at least 2");
         break;
       case KEY_FAIL_OVER:
         r->fail_over_bytes = cli_size_argument(c, "--fail-over");
@@ -95,7 +94,7 @@ static void parse_options(cli *c, request *r, int argc, char **argv) {
         r->has_fail_objects = true;
         break;
       case KEY_KNOWN: known_read(c, &r->known, optarg); break;
-      case KEY_FINGERPRINTS: r->fingerprints = true; break;
+      case KEY_FINGERPRINTS: r->asked.fingerprints = true; break;
       case KEY_CSV: r->csv = true; break;
       case KEY_BEFORE: r->n_before = take_files(r->halves[0], argc, argv); break;
       case KEY_AFTER: r->n_after = take_files(r->halves[1], argc, argv); break;
@@ -114,19 +113,20 @@ static bool is_ladder(const request *r) {
 
 /* What does not go together. */
 static void check(cli *c, const request *r) {
-  if (r->until != NULL && r->since == NULL) cli_usage_error(c, "--until needs --since MARK too");
-  if (r->since != NULL && r->n_files != 1)
+  if (r->asked.until != NULL && r->asked.since == NULL)
+    cli_usage_error(c, "--until needs --since MARK too");
+  if (r->asked.since != NULL && r->n_files != 1)
     cli_usage_error(c, "with --since it takes one snapshot, not %zu", r->n_files);
-  if (r->since == NULL && r->n_files == 1)
+  if (r->asked.since == NULL && r->n_files == 1)
     cli_usage_error(c, "one snapshot alone needs --since MARK");
   if (r->n_files == 0) cli_usage_error(c, "it takes the names of snapshots");
   bool owners = r->is_asked_twice || asks_for(r, "owners");
-  if (owners && (r->n_files < 2 || r->is_asked_twice || r->csv || r->factor != 0 || r->sorted ||
-                 r->fingerprints || r->known.name != NULL))
+  if (owners && (r->n_files < 2 || r->is_asked_twice || r->csv || r->asked.factor != 0 ||
+                 r->sorted || r->asked.fingerprints || r->known.name != NULL))
     cli_usage_error(c,
                     "--owners takes two snapshots or more, and no --ladder, --csv, --factor,"
                     " --sort, --fingerprints or --known");
-  if (is_ladder(r) && (r->factor != 0 || r->sorted))
+  if (is_ladder(r) && (r->asked.factor != 0 || r->sorted))
     cli_usage_error(c, "%s does not go with a ladder of snapshots",
                     r->sorted ? "--sort" : "--factor");
   if (r->csv && !is_ladder(r))
@@ -137,15 +137,15 @@ static void check(cli *c, const request *r) {
 static void check_halves(cli *c, const request *r) {
   if (r->n_before != r->n_after)
     cli_usage_error(c, "it needs as many snapshots --after as --before: one or two of each");
-  if (r->n_files > 0 || r->since != NULL || r->until != NULL || r->question != NULL || r->csv ||
-      r->factor != 0 || r->sorted)
+  if (r->n_files > 0 || r->asked.since != NULL || r->asked.until != NULL || r->question != NULL ||
+      r->csv || r->asked.factor != 0 || r->sorted)
     cli_usage_error(c,
                     "--before A [B] --after A [B] takes no other snapshots, and no --since,"
                     " --ladder, --csv, --factor or --sort");
 }
 
 static void parse(cli *c, request *r, int argc, char **argv) {
-  *r = (request){.sort = LH_SORT_RETAINED, .limit = 20};
+  *r = (request){.asked.limit = 20};
   parse_options(c, r, argc, argv);
   r->n_files = (size_t)(argc - optind);
   r->files = cli_must(calloc(r->n_files + 4, sizeof *r->files));
@@ -167,17 +167,12 @@ static bool is_big(const lh_snapshot *snapshot) {
 
 /* All rows in JSON and CSV, unless -n says otherwise. */
 static lh_request request_of(const cli *c, const request *r) {
-  bool all = (c->json || r->csv) && !r->limit_given;
-  return (lh_request){.limit = all ? 0 : r->limit,
-                      .has_limit = r->limit_given,
-                      .sort = r->sort,
-                      .names = r->files,
-                      .n_names = r->n_files,
-                      .since = r->since,
-                      .until = r->until,
-                      .factor = r->factor,
-                      .fingerprints = r->fingerprints,
-                      .known = r->known.name != NULL ? &r->known : NULL};
+  lh_request asked = r->asked;
+  if ((c->json || r->csv) && !asked.has_limit) asked.limit = 0;
+  asked.names = r->files;
+  asked.n_names = r->n_files;
+  if (r->known.name != NULL) asked.known = &r->known;
+  return asked;
 }
 
 static void print_json(lh_report *report) {
@@ -196,7 +191,7 @@ static int answer(cli *c, const request *r, const char *question, lh_snapshot *s
   if (snapshot != NULL && is_big(snapshot)) cli_progress(c, "comparing");
   int code = lh_ask(&report, lh_find_question(question), snapshot, asked, &error);
   cli_progress(c, NULL);
-  cli_check(c, code, r->since != NULL ? last : NULL, &error);
+  cli_check(c, code, r->asked.since != NULL ? last : NULL, &error);
   if (c->json)
     print_json(&report);
   else if (r->csv)

@@ -13,11 +13,8 @@ enum { BY_CLASS = 1, BY_OBJECT = 2, BY_EPOCH = 4 };
 
 typedef struct request {
   const char *file;
-  const char *argument; /* OBJECT, or the name of a class */
-  uint64_t depth;
-  bool depth_given;
-  lh_top_query query;
-  bool limit_given, sort_given;
+  lh_request asked; /* name: OBJECT, or of a class */
+  bool sort_given;
   unsigned by;                 /* a set of tables; 0: the ledger, classes and objects */
   const lh_question *question; /* NULL: the tables */
 } request;
@@ -49,32 +46,24 @@ static const cli_tool tool = {
 
 /* {=== Questions of the library ======================================================= */
 
-/* With --under, the object that it names. */
-static lh_request request_of(cli *c, lh_snapshot *snapshot, const request *r) {
-  bool is_object = r->question != NULL && strcmp(r->question->name, "under") == 0;
-  lh_found found = {.id = LH_ROOT, .matches = 1};
+/* Finds the object that --under names. */
+static void find_object(cli *c, lh_snapshot *snapshot, const request *r, lh_request *asked) {
+  lh_found found;
   lh_error error;
-  if (is_object && strcmp(r->argument, "root") != 0)
-    cli_check(c, lh_find(snapshot, r->argument, &found, &error), r->file, &error);
+  if (strcmp(asked->name, "root") == 0) return;
+  cli_check(c, lh_find(snapshot, asked->name, &found, &error), r->file, &error);
   if (!lh_is_reachable(snapshot, found.id))
-    cli_die(c, NULL, "nothing keeps %s alive: it is garbage, and keeps nothing alive", r->argument);
-  return (lh_request){.id = found.id,
-                      .matches = found.matches,
-                      .name = r->argument,
-                      .limit = r->query.limit,
-                      .has_limit = r->limit_given,
-                      .sort = r->query.sort,
-                      .type_mask = r->query.type_mask,
-                      .garbage = r->query.garbage,
-                      .has_depth = r->depth_given,
-                      .depth = r->depth};
+    cli_die(c, NULL, "nothing keeps %s alive: it is garbage, and keeps nothing alive", asked->name);
+  asked->id = found.id;
+  asked->matches = found.matches;
 }
 
 /* In JSON all rows but of objects, unless -n says otherwise. */
 static void answer(cli *c, cli_json *w, lh_snapshot *snapshot, const request *r, const char *name) {
-  lh_request asked = request_of(c, snapshot, r);
+  lh_request asked = r->asked;
   asked.whole_lists = c->json;
-  if (c->json && !r->limit_given && strcmp(name, "objects") != 0) asked.limit = 0;
+  if (strcmp(name, "under") == 0) find_object(c, snapshot, r, &asked);
+  if (c->json && !asked.has_limit && strcmp(name, "objects") != 0) asked.limit = 0;
   (void)cli_answer(c, w, name, snapshot, r->file, &asked);
 }
 
@@ -103,29 +92,28 @@ static void choose_question(const cli *c, request *r, const lh_question *chosen)
   if (r->question != NULL && r->question != chosen)
     cli_usage_error(c, "one report at a time: --%s or --%s", r->question->name, chosen->name);
   r->question = chosen;
-  r->argument = optarg;
+  r->asked.name = optarg;
 }
 
 static void parse_options(cli *c, request *r, int argc, char **argv) {
-  static const lh_sort orders[] = {LH_SORT_RETAINED, LH_SORT_SHALLOW, LH_SORT_COUNT};
   static const unsigned tables[] = {BY_CLASS, BY_OBJECT, BY_EPOCH};
   int key;
   while ((key = cli_next_option(c, argc, argv)) != -1) {
     switch (key) {
       case 'n':
-        r->query.limit = cli_number_argument(c, "--top");
-        r->limit_given = true;
+        r->asked.limit = cli_number_argument(c, "--top");
+        r->asked.has_limit = true;
         break;
       case KEY_SORT:
-        r->query.sort = orders[cli_word_argument(c, KEY_SORT)];
+        r->asked.sort = (lh_sort)cli_word_argument(c, KEY_SORT);
         r->sort_given = true;
         break;
       case KEY_BY: r->by |= tables[cli_word_argument(c, KEY_BY)]; break;
-      case KEY_TYPE: r->query.type_mask |= type_mask(c, optarg); break;
-      case KEY_GARBAGE: r->query.garbage = true; break;
+      case KEY_TYPE: r->asked.type_mask |= type_mask(c, optarg); break;
+      case KEY_GARBAGE: r->asked.garbage = true; break;
       case KEY_DEPTH:
-        r->depth = cli_number_argument(c, "--depth");
-        r->depth_given = true;
+        r->asked.depth = cli_number_argument(c, "--depth");
+        r->asked.has_depth = true;
         break;
       default: choose_question(c, r, lh_questions[key - KEY_QUESTION]); break;
     }
@@ -133,15 +121,15 @@ static void parse_options(cli *c, request *r, int argc, char **argv) {
 }
 
 static void parse(cli *c, request *r, int argc, char **argv) {
-  *r = (request){.query = {.sort = LH_SORT_RETAINED, .limit = 20}};
+  *r = (request){.asked = {.id = LH_ROOT, .matches = 1, .limit = 20}};
   parse_options(c, r, argc, argv);
   if (r->by == BY_EPOCH && r->sort_given)
     cli_usage_error(c, "--by epoch is in the order of time: leave --sort out");
   if (r->question != NULL &&
-      (r->by != 0 || r->sort_given || r->query.type_mask != 0 || r->query.garbage))
+      (r->by != 0 || r->sort_given || r->asked.type_mask != 0 || r->asked.garbage))
     cli_usage_error(c, "--%s goes with no --by, --sort, --type or --garbage", r->question->name);
   const char *name = r->question != NULL ? r->question->name : "";
-  if (r->depth_given && strcmp(name, "under") != 0 && strcmp(name, "threads") != 0)
+  if (r->asked.has_depth && strcmp(name, "under") != 0 && strcmp(name, "threads") != 0)
     cli_usage_error(c, "--depth goes with --under or --threads");
   if (optind == argc) cli_usage_error(c, "which snapshot? Name the file");
   if (optind + 1 < argc)
@@ -170,7 +158,7 @@ static void answer_tables(cli *c, cli_json *w, lh_snapshot *snapshot, const requ
 
 /* What leaks comes first, unless only objects of some types are asked for, or garbage. */
 static void answer_leaks(cli *c, cli_json *w, lh_snapshot *snapshot, const request *r) {
-  if (r->query.type_mask != 0 || r->query.garbage) return;
+  if (r->asked.type_mask != 0 || r->asked.garbage) return;
   answer(c, w, snapshot, r, "leaks");
   if (!c->json) putchar('\n');
 }

@@ -13,13 +13,11 @@ typedef struct request {
   size_t n_files;
   const char *halves[2][2]; /* --before and --after: one or two files each */
   size_t n_before, n_after;
-  const char *since, *until;
-  lh_sort sort;
-  size_t limit;
-  bool limit_given, sorted, csv, fingerprints, has_fail_over, has_fail_objects;
+  lh_request asked;
+  bool sorted, csv, has_fail_over, has_fail_objects;
   const lh_question *question; /* what an option asks for; NULL: none does */
   bool is_asked_twice;         /* for two questions */
-  uint64_t factor, fail_over_bytes, fail_objects;
+  uint64_t fail_over_bytes, fail_objects;
   lh_known known; /* no name without --known */
 } request;
 
