@@ -33,7 +33,7 @@ The 1,000 listeners of the 1,000 connections between a and b are all on one list
 The last snapshot alone would have told, since the list is most of the heap:
     $ heaptop --suspects c
     _G.bus.listeners.tick holds 1,020 Listener tables, 326.8 KB, 91.8% of the heap
-        312 B each on average
+        312 B each on average, and 16.1 KB around them
         Why it stays: heappath c 0x5637fae836f0
         What is in it: heaptop --under 0x5637fae836f0 c
 

@@ -43,7 +43,7 @@ typedef struct lh_holder {
   uint64_t through_objects; /* of how many of them */
 } lh_holder;
 
-enum { LH_MOST_ACCUMULATED = 3, LH_MOST_HOLDERS = 5 };
+enum { LH_MOST_ACCUMULATED = 4, LH_MOST_HOLDERS = 5 };
 
 typedef struct lh_suspect {
   lh_suspect_kind kind;
@@ -54,6 +54,8 @@ typedef struct lh_suspect {
                      ITSELF none, of the others one */
   uint32_t n_accumulated;
   uint32_t n_classes;                 /* of all that accumulated */
+  uint64_t around_bytes;              /* of `bytes` those of the place itself, and of what lies
+                                         between it and these */
   uint64_t objects;                   /* all that accumulated */
   lh_holder holders[LH_MOST_HOLDERS]; /* of SPREAD, those with most objects first */
   uint32_t n_holders;
@@ -415,7 +417,8 @@ typedef struct lh_growing {
   const char *element; /* the class or type of most elements, as in lh_value_class */
   lh_type type;        /* LH_TYPE_ROOT: no objects */
   uint64_t alike;      /* how many are of that class or type; others are of other classes */
-  bool are_keys;       /* the elements are the keys; the values are booleans, numbers or few */
+  bool are_keys;       /* the elements are the keys; the values are booleans, numbers or few, or the
+                          keys are objects that retain more */
   bool weak_keys, weak_values; /* so the table says; but what is weak are strings, numbers and the
                                   like, which never go */
   lh_keying keying;

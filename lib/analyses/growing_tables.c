@@ -24,6 +24,7 @@ typedef struct counting {
 typedef struct contents {
   lh_keys_seen keys;
   uint64_t n_numbers, n_booleans, n_tables; /* values */
+  uint64_t key_bytes, value_bytes;          /* that objects retain: of keys without strings */
   uint32_t best;                            /* class of most objects */
   uint64_t n_best;
   bool weak_keys, weak_values; /* the table's */
@@ -84,6 +85,10 @@ static void look_at_values(counting *f, lh_id table, contents *c) {
   for (lh_entries_begin(f->snapshot, table, &it); lh_entries_next(&it, &key, &value);) {
     lh_see_key(&c->keys, f->snapshot, key);
     count_value(f, c, value);
+    if (key.kind == LH_VALUE_OBJECT && !lh_is_string(f->snapshot, key.as.object))
+      c->key_bytes += lh_retained_bytes(f->snapshot, key.as.object);
+    if (value.kind == LH_VALUE_OBJECT)
+      c->value_bytes += lh_retained_bytes(f->snapshot, value.as.object);
     c->n_staying += (!c->weak_keys || is_never_weak(f->snapshot, key)) &&
                     (!c->weak_values || is_never_weak(f->snapshot, value));
   }
@@ -136,6 +141,8 @@ static bool tell_elements(counting *f, lh_growing *g, contents *c) {
   f->alike = UINT32_MAX;
   if (g->keying == LH_KEYED_MIXED) return false;
   if (f->is_loaded && (g->keying < LH_KEYED_UUIDS || g->keying > LH_KEYED_TOKENS)) return false;
+  if (g->keying == LH_KEYED_OBJECTS && c->key_bytes > c->value_bytes)
+    return tell_keys_as_elements(f, g, c);
   if (g->keying == LH_KEYED_NAMES && is_record(f->snapshot, g->id, c)) return false;
   if (!numbers && !booleans) return tell_element_class(f, g, c);
   if (are_objects(c)) return tell_keys_as_elements(f, g, c);

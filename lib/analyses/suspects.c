@@ -50,7 +50,11 @@ static uint64_t retained(const search *s, lh_id id) {
 static void keep_classes(lh_suspect *suspect, const lh_gathering *g) {
   suspect->n_classes = g->n_rows;
   suspect->objects = 0;
-  for (uint32_t i = 0; i < g->n_rows; i++) suspect->objects += g->rows[i].objects;
+  suspect->around_bytes = suspect->bytes;
+  for (uint32_t i = 0; i < g->n_rows; i++) {
+    suspect->objects += g->rows[i].objects;
+    suspect->around_bytes -= g->rows[i].bytes;
+  }
   suspect->n_accumulated = g->n_rows < LH_MOST_ACCUMULATED ? g->n_rows : LH_MOST_ACCUMULATED;
   for (uint32_t i = 0; i < suspect->n_accumulated; i++) suspect->accumulated[i] = g->rows[i];
 }
@@ -129,7 +133,7 @@ static bool tell_suspect(search *s, lh_id id, const lh_extent *extent, uint64_t 
   if (rest > 2 * extent->shallow_bytes)
     suspect.kind = LH_SUSPECT_HOLDER;
   else
-    suspect.n_accumulated = suspect.n_classes = 0, suspect.objects = 0;
+    suspect.n_accumulated = suspect.n_classes = 0, suspect.objects = suspect.around_bytes = 0;
   return add_suspect(s, &suspect);
 }
 

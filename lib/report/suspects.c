@@ -35,7 +35,9 @@ static const lh_column suspect_columns[] = {
     LH_BYTES("retained_bytes", NULL, bytes, "of what has accumulated, all classes together"),
     LH_COUNT("objects", NULL, objects, "how many have accumulated"),
     LH_COUNT("total_classes", NULL, n_classes, "of how many classes these are"),
-    LH_INLINE_ROWS("accumulated", accumulated, n_accumulated, &accumulated, "the first three"),
+    LH_BYTES("around_bytes", NULL, around_bytes,
+             "of these bytes those of the place itself, and of what lies between it and them"),
+    LH_INLINE_ROWS("accumulated", accumulated, n_accumulated, &accumulated, "the first four"),
     LH_INLINE_ROWS("holders", holders, n_holders, &holder, "of a spread class, the first five"),
     LH_COUNT("total_holders", NULL, total_holders, "how many paths there are"),
     LH_END};
@@ -75,7 +77,7 @@ static void put_itself(lh_text *out, const lh_snapshot *snapshot, lh_id id) {
 static void put_contents(lh_text *out, const lh_snapshot *snapshot, const lh_suspect *s) {
   if (s->n_accumulated == 0)
     put_itself(out, snapshot, s->id);
-  else if (2 * s->accumulated[0].bytes >= s->bytes)
+  else if (2 * s->accumulated[0].bytes >= s->bytes || s->n_classes == 1)
     lh_put_freed(
         out, lh_things_text(snapshot, s->accumulated[0].class_index, s->accumulated[0].objects));
   else
@@ -143,23 +145,33 @@ static void tell_class(lh_teller *t, const lh_snapshot *snapshot, const lh_accum
   lh_free(what);
 }
 
+/* What is left is told together, but no class alone without its name. */
+static uint32_t told_classes(const lh_suspect *s) {
+  return s->n_classes <= LH_MOST_ACCUMULATED ? s->n_accumulated : LH_MOST_ACCUMULATED - 1;
+}
+
 static void tell_accumulated(lh_teller *t, const lh_snapshot *snapshot, const lh_suspect *s) {
-  uint64_t objects = s->objects, bytes = 0;
+  uint64_t objects = s->objects, bytes = s->bytes - s->around_bytes;
+  uint32_t n = told_classes(s);
+  lh_number around = lh_told_size(t, s->around_bytes);
   if (s->n_classes == 1) {
-    lh_say(t, LH_PLAIN, "    %s each%s", lh_told_size(t, s->accumulated[0].bytes / objects).text,
-           objects > 1 ? " on average" : "");
+    lh_say(t, LH_PLAIN, "    %s each%s%s%s%s", lh_told_size(t, bytes / objects).text,
+           objects > 1 ? " on average" : "", s->around_bytes > 0 ? ", and " : "",
+           s->around_bytes > 0 ? around.text : "", s->around_bytes > 0 ? " around them" : "");
     return;
   }
-  for (uint32_t i = 0; i < s->n_accumulated; i++) {
+  for (uint32_t i = 0; i < n; i++) {
     tell_class(t, snapshot, &s->accumulated[i]);
     objects -= s->accumulated[i].objects;
-    bytes += s->accumulated[i].bytes;
+    bytes -= s->accumulated[i].bytes;
   }
   if (objects > 0)
     lh_say(t, LH_PLAIN, "    and %s of %s, %s",
            lh_count_of(objects, "other object", "other objects").text,
-           lh_count_of(s->n_classes - s->n_accumulated, accumulated.one, accumulated.many).text,
-           lh_told_size(t, s->bytes > bytes ? s->bytes - bytes : 0).text);
+           lh_count_of(s->n_classes - n, accumulated.one, accumulated.many).text,
+           lh_told_size(t, bytes).text);
+  if (s->n_classes > 0 && s->around_bytes > 0)
+    lh_say(t, LH_PLAIN, "    and %s around them", around.text);
 }
 
 /* Does another object than the place that dominates them refer to what accumulated there? Tasks in

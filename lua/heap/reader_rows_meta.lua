@@ -98,7 +98,8 @@
 ---@field retained_bytes integer of what has accumulated, all classes together
 ---@field objects integer how many have accumulated
 ---@field total_classes integer of how many classes these are
----@field accumulated heap.accumulated[] the first three
+---@field around_bytes integer of these bytes those of the place itself, and of what lies between it and them
+---@field accumulated heap.accumulated[] the first four
 ---@field holders heap.holder[] of a spread class, the first five
 ---@field total_holders integer how many paths there are
 

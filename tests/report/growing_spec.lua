@@ -77,6 +77,10 @@ local cases = {
   ["a set of strings"] = {
     [[seen = {} for i = 1, 100 do seen["ip-" .. i * 37] = true end]],
     "_G.seen", "string", 100, "numbered"},
+  ["objects that are keys, which retain more than the values"] = {
+    [[local Widget = {__name = "Widget"} styles = {}
+      for i = 1, 100 do styles[setmetatable({("w"):rep(90) .. i}, Widget)] = {border = i} end]],
+    "_G.styles", "Widget", 100, "objects"},
   ["counters by object"] = {
     [[local objects = {} counters = {}
       for i = 1, 100 do counters[{("x"):rep(100) .. i}] = i end]],

@@ -221,6 +221,41 @@ describe("heaptop --suspects tells", function()
                  sentences(dir)[1])
   end)
 
+  -- _G -.all-> map -[*]-> 500 each of n classes, all of one size
+  local function classes(n)
+    return ([[
+      all, kinds = {}, {}
+      for k = 1, %d do
+        kinds[k] = {__name = "Class" .. k}
+        for i = 1, 500 do
+          all[#all + 1] = setmetatable({a = i, b = {("x"):rep(60) .. k .. i}}, kinds[k])
+        end
+      end]]):format(n)
+  end
+
+  it("in lines that add up to what it says", function()
+    for n = 1, 6 do
+      for line, lines in ask(take(classes(n)), "--bytes", "s")
+          :gmatch("(_G%.all holds [^\n]+)\n(.-)\n    Why") do
+        local sum = 0
+        for bytes in lines:gsub("[%d,]+ B each[^\n,]*", ""):gmatch("([%d,]+) B") do
+          sum = sum + tonumber((bytes:gsub(",", "")))
+        end
+        local all = tonumber((line:match("([%d,]+) B"):gsub(",", "")))
+        if n > 1 then assert.equal(all, sum, line .. "\n" .. lines) end
+      end
+    end
+  end)
+
+  it("no class without its name", function()
+    for n = 3, 6 do
+      local out = ask(take(classes(n)), "s")
+      assert.is_nil(out:find("of 1 class", 1, true), out)
+      assert.equal(n > 4, out:find("1,000 other objects of 2 classes", 1, true) ~= nil or
+                          out:find("1,500 other objects of 3 classes", 1, true) ~= nil, out)
+    end
+  end)
+
   it("what to type next, which answers", function()
     for _, name in ipairs {"many in one place", "one index more than one", "a linked list"} do
       local dir = take(cases[name][1])
