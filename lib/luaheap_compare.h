@@ -94,9 +94,9 @@ int lh_diff_snapshots(lh_snapshot *a, lh_snapshot *b, lh_snapshot *c, lh_diff **
 int lh_diff_marks(lh_snapshot *snapshot, const char *since, const char *until, lh_diff **out,
                   lh_error *error);
 
-/* The same of one snapshot by the parts of its history (lh_find_history): what was allocated after the
-** first and before the last, or since the first mark where that is the only one, and stays; and how
-** many of each part are at the same places. */
+/* The same of one snapshot by the parts of its history (lh_find_history): what was allocated after
+** the first and before the last, or since the first mark where that is the only one, and stays;
+** and how many of each part are at the same places. */
 int lh_diff_history(lh_snapshot *snapshot, const lh_history *history, lh_diff **out,
                     lh_error *error);
 void lh_diff_free(lh_diff *diff);

@@ -41,9 +41,9 @@ int lh_analyse_without(lh_snapshot *snapshot, const lh_without *without, size_t 
 
 bool lh_is_reachable(const lh_snapshot *snapshot, lh_id id);
 
-/* The history of a heap in at most eight spans: the first is what is older than the first mark, the
-** others are intervals between marks, or several of these where there are more. A snapshot without a
-** mark but its own has the eighths of its reachable objects, by the order of allocation. */
+/* The history of a heap in at most eight spans: the first is what is older than the first mark,
+** the others are intervals between marks, or several of these where there are more. A snapshot
+** without a mark but its own has eighths of its reachable objects, by the order of allocation. */
 enum { LH_SPANS = 8 };
 typedef struct lh_history {
   bool by_marks;

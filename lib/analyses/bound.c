@@ -1,6 +1,6 @@
 /*
-** bound.c - a limit in sight: the number that a cache, a ring or a queue has beside its elements, or
-** beside the table that these are in: max = 1000.
+** bound.c - a limit in sight: the number that a cache, a ring or a queue has beside its elements,
+** or beside the table that these are in: max = 1000.
 **
 ** A `size` may also be how many there are. It is taken for a limit unless the ages of the elements
 ** are certain that they grow, or where how many there are stands beside it.

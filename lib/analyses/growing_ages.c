@@ -162,8 +162,8 @@ static bool is_steady(const spread *s) {
   return 2 * older >= younger && 2 * younger >= older && s->goes_on && always;
 }
 
-/* Was what holds them there before the interval of the oldest of them? Then it has let go of what it
-** had. Of what every program has, such as _G, that says nothing. */
+/* Was what holds them there before the interval of the oldest of them? Then it has let go of what
+** it had. Of what every program has, such as _G, that says nothing. */
 static bool lets_go(const lh_snapshot *snapshot, const lh_history *history, const spread *s,
                     lh_id holder) {
   uint32_t n = lh_mark_count(snapshot);

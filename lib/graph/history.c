@@ -1,6 +1,6 @@
 /*
-** history.c - the history of the heap in a few parts, told by the marks in it, or where there are none
-** by the order of allocation. What something has of each part says whether it grows.
+** history.c - the history of the heap in a few parts, told by the marks in it, or where there are
+** none by the order of allocation. What something has of each part says whether it grows.
 */
 #include "graph.h"
 

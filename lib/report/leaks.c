@@ -140,7 +140,9 @@ static void tell(lh_teller *t, lh_report *report) {
 
 static int ask(lh_snapshot *snapshot, const lh_request *request, void *found, lh_error *error) {
   (void)request;
-  return lh_find_causes(snapshot, found, error);
+  int code = lh_find_causes(snapshot, found, error);
+  if (code) lh_causes_free(found);
+  return code;
 }
 
 static void let_go(void *found) {

@@ -1,5 +1,5 @@
 /*
-** leaks_causes.c - which rows of the found are about one cause. The keys and the values of one table
+** leaks_causes.c - which rows are about one cause. The keys and the values of one table
 ** are: the ones with more bytes tell of both. So are parts of a row's objects, such as their names,
 ** where others share these; but not what grows in what does not. And the elements of one linked
 ** list, from wherever in it their paths begin.
@@ -97,8 +97,8 @@ static bool unite_list(lh_snapshot *snapshot, lh_causes *found, size_t i) {
   return ok;
 }
 
-/* A row goes into one before it, which has as certain a prospect. Keys and values go into those with
-** most bytes. */
+/* A row goes into one before it, which has as certain a prospect. Keys and values go into those
+** with most bytes. */
 static void unite_parts(lh_causes *found, size_t i) {
   lh_cause *row = &found->leaks[i];
   for (size_t k = i + 1; k < found->n_leaks; k++) {

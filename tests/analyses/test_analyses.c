@@ -434,6 +434,10 @@ static void each_allocation_fails(void **state) {
   lh_branch *rows;
   size_t n_rows;
   lh_modules modules;
+  lh_report leaks;
+  const lh_question *question = lh_find_question("leaks");
+  FAIL_EACH(lh_ask(&leaks, question, h.snapshots[0], &(lh_request){0}, &error));
+  lh_report_free(&leaks);
   FAIL_EACH(lh_find_modules(h.snapshots[0], 0, &modules, &error));
   lh_modules_free(&modules);
   lh_thread_groups found;
