@@ -212,7 +212,7 @@ function heap.sizeof(value) end
 ---@return heap.step[]|string steps or why there is no path
 function heap.path(value) end
 
----@class heap.way
+---@class heap.live_steps
 ---@field path string the text
 ---@field asker? true it needs the asker
 ---@field [integer] heap.step
@@ -220,7 +220,7 @@ function heap.path(value) end
 ---The k shortest paths that end in different referrers, shortest first; those of the asker last.
 ---@param value any
 ---@param k integer
----@return heap.way[]|nil
+---@return heap.live_steps[]|nil
 ---@return string? message
 function heap.paths(value, k) end
 

@@ -83,6 +83,18 @@ describe("heap.reader", function()
     assert.is_true(checked > 60)
   end)
 
+  it("is documented: no class of the live calls has a name that one of its own has", function()
+    local where, n = {}, 0
+    for _, part in ipairs {"reader_meta", "reader_rows_meta", "meta"} do
+      local meta = support.read_file(("%s/lua/heap/%s.lua"):format(support.root, part))
+      for name in meta:gmatch("%-%-%-@class ([%w_.]+)") do
+        assert.is_true(part ~= "meta" or where[name] == nil, name)
+        where[name], n = part, n + 1
+      end
+    end
+    assert.is_true(n > 60)
+  end)
+
   it("says of a bad file what is wrong with it", function()
     local function fails(path, code, pattern)
       local none, message, word = reader.open(path)
