@@ -1,6 +1,7 @@
 -- print.lua - how what heap.reader hands out is printed: for each kind of value the function that
 -- tostring calls. Lists say the answer first, in the words of the commands, then show their first
--- rows in a table; all rows are in the list itself. The reports are in reports.lua.
+-- rows in a table; all rows are in the list itself. Answers of the library bring their text along.
+-- How what the live calls return is printed stands in reports_of_live.lua.
 
 local text = require "heap.text"
 
@@ -115,6 +116,30 @@ end
 
 -- }=======================================================================================
 
-for kind, report in pairs(require "heap.reports") do print[kind] = report end
+-- {=== Marks, and lists of lines ==========================================================
+
+-- "2026-11-21 17:40:05  served 20", or the time alone where that is the name.
+local function mark_text(name, time_ns)
+  local time = text.time(time_ns):gsub(" UTC$", "")
+  return (name == "" or name == time) and time or time .. "  " .. text.escape(name)
+end
+
+print["heap.marks"] = function(list)
+  local function row(mark)
+    return {tostring(mark.serial), mark.is_snapshot and "snapshot" or "mark",
+      mark_text(mark.name, mark.time_ns)}
+  end
+  return text.rows(list, {">serial", "by", "since (UTC)"}, row, "mark")
+end
+
+print["heap.texts"] = function(lines)
+  if #lines == 0 then return "none" end
+  return table.concat(lines, "\n", 1, math.min(#lines, text.MOST_ROWS))
+    .. text.hidden(#lines - text.MOST_ROWS, "line")
+end
+
+-- }=======================================================================================
+
+for kind, report in pairs(require "heap.reports_of_live") do print[kind] = report end
 
 return print
