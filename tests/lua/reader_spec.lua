@@ -368,8 +368,8 @@ describe("wrong use", function()
     local functions = {}
     for _, name in ipairs {"class", "classes", "diff", "dominators", "epochs", "frames",
       "growing", "ignore", "independent", "leaks", "marks", "modules", "objects_with", "retained",
-      "since", "strings", "suspects", "threads", "top", "under", "waste", "ways", "what_if", "close",
-      "object", "objects", "edges", "entries", "path", "paths", "referrers", "verify"} do
+      "since", "strings", "suspects", "threads", "top", "under", "waste", "ways", "what_if",
+      "close", "object", "objects", "edges", "entries", "path", "paths", "referrers", "verify"} do
       assert.is_function(s[name])
       functions[#functions + 1] = s[name]
     end
