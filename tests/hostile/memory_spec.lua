@@ -163,6 +163,12 @@ describe("a table of 40,000 rows", function()
     if not out then return end
     local lines = support.lines(out)
     assert.is_true(#lines > 40002)
-    for i = 1, #lines do assert.is_true(#lines[i] <= 80, lines[i]) end
+    local n_long = 0 -- the name that is wider than the terminal, which is not broken
+    for i = 1, #lines do
+      local is_long = lines[i]:find(("wide"):rep(40), 1, true) ~= nil
+      n_long = n_long + (is_long and 1 or 0)
+      assert.is_true(#lines[i] <= 80 or is_long, lines[i])
+    end
+    assert.equal(1, n_long)
   end)
 end)

@@ -300,15 +300,18 @@ describe("heap.capture", function()
           pcall(s.each, s, function() s:close() s.reader:close() error("stop") end)
         end}
       for i, way in ipairs(ways) do
-        for _ = 1, 8 do way() end
-        collectgarbage()
-        collectgarbage()
-        local before, n = resident(), #heap.stats().epochs
-        for _ = 1, 8 do way() end
-        collectgarbage()
-        collectgarbage()
-        is(#heap.stats().epochs, n, "epochs after " .. i)
-        local more = resident() - before
+        -- malloc keeps some of what is freed, once; a leak adds to it in every round
+        local before, n, more
+        for _ = 1, 5 do
+          for _ = 1, 8 do way() end
+          collectgarbage()
+          collectgarbage()
+          n = n or #heap.stats().epochs
+          is(#heap.stats().epochs, n, "epochs after " .. i)
+          more = before and resident() - before
+          if more and more < tonumber(arg[1]) then break end
+          before = resident()
+        end
         is(more < tonumber(arg[1]), true, ("way %d: %.1f MB more"):format(i, more))
       end
       is(#heap.stats().epochs, 1)
