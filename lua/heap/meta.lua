@@ -315,7 +315,7 @@ function heap.diff(f, n) end
 ---    print(heap.leaks(f, {warm_up = 200, runs = 1000}))
 ---
 ---Errors of the function are passed on. Cost: the runs, and where nothing stayed three to five
----times a full collection; else twenty to fifty times, 5 s for a million objects, for up to six
+---times a full collection; else twenty to seventy times, 5 s for a million objects, for up to six
 ---captures and their analyses, and collections in between.
 ---@param f function
 ---@param options? heap.leaks.options
