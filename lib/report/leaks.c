@@ -4,8 +4,6 @@
 */
 #include "report/leaks.h"
 
-#include <string.h>
-
 /* {=== Columns ======================================================================== */
 
 static void type_of(lh_report *report, const void *row, lh_cell *cell) {
@@ -76,16 +74,6 @@ static const lh_table answer = LH_TABLE("heap.causes", NULL, NULL, lh_causes, an
 /* So many are told before classes and objects. */
 enum { MOST_TOLD = 5 };
 
-static void put_things(lh_text *out, const lh_cause *leak) {
-  const char *type = lh_type_name(leak->type);
-  bool by_type = leak->type == LH_TYPE_ROOT || strcmp(leak->class_name, type) == 0;
-  lh_text_count(out, leak->objects);
-  lh_text_format(out, " %s%s", leak->class_name, by_type ? "s" : "");
-  if (by_type) return;
-  if (leak->type == LH_TYPE_TABLE || leak->type == LH_TYPE_USERDATA)
-    lh_text_format(out, " %s%s", type, leak->type == LH_TYPE_TABLE ? "s" : "");
-}
-
 static void tell_sentence(lh_teller *t, const lh_report *report, const lh_cause *leak) {
   lh_text text = {0};
   lh_text_string(&text, leak->held_by);
@@ -93,7 +81,7 @@ static void tell_sentence(lh_teller *t, const lh_report *report, const lh_cause 
   lh_text_string(&text, " ");
   lh_put_prospect(&text, (lh_prospect)leak->prospect, &leak->bound);
   lh_text_string(&text, " ");
-  put_things(&text, leak);
+  lh_put_things(&text, leak->objects, leak->class_name, leak->type);
   lh_text_format(&text, ", %s, %s of the heap", lh_told_size(t, leak->bytes).text,
                  lh_share_of_heap(report, leak->bytes).text);
   lh_say_text(t, leak->prospect == LH_GROWS ? LH_BOLD : LH_PLAIN, &text);
@@ -138,16 +126,8 @@ static void tell(lh_teller *t, lh_report *report) {
 
 /* }=================================================================================== */
 
-static int ask(lh_snapshot *snapshot, const lh_request *request, void *found, lh_error *error) {
-  (void)request;
-  int code = lh_find_causes(snapshot, found, error);
-  if (code) lh_causes_free(found);
-  return code;
-}
-
-static void let_go(void *found) {
-  lh_causes_free(found);
-}
+LH_ANSWERED_BY(lh_causes, lh_find_causes(snapshot, it, error))
+LH_FREED_BY(lh_causes, lh_causes_free(it))
 
 const lh_question lh_leaks_question = {.name = "leaks",
                                        .help = "what leaks, or is likely to, and how certain it is",

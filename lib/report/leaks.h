@@ -40,7 +40,4 @@ void lh_causes_free(lh_causes *found);
 bool lh_unite_lists(lh_snapshot *snapshot, lh_causes *found);
 void lh_unite_parts(lh_causes *found);
 
-/* Is `text` the path of what the table at `path` has in it, or of its keys? */
-bool lh_is_entry_of(const char *text, const char *path);
-
 #endif

@@ -110,7 +110,8 @@ static void add_collection(lh_causes *found, const lh_growing *g) {
   found->leaks[found->n_leaks++] = leak;
 }
 
-bool lh_is_entry_of(const char *text, const char *path) {
+/* Is `text` the path of what the table at `path` has in it, or of its keys? */
+static bool is_entry_of(const char *text, const char *path) {
   static const char key_of[] = "key of ";
   size_t n = strlen(path);
   if (strncmp(text, key_of, sizeof key_of - 1) == 0) text += sizeof key_of - 1;
@@ -124,8 +125,8 @@ static bool is_told(lh_causes *found, size_t n_groups, const lh_growing *g) {
   for (size_t i = 0; i < n_groups; i++) {
     lh_cause *leak = &found->leaks[i];
     bool linked = g->is_list && strcmp(leak->class_name, g->element) == 0;
-    bool inside = lh_is_entry_of(leak->held_by, g->held_by) ||
-                  (leak->also_held_by && lh_is_entry_of(leak->also_held_by, g->held_by));
+    bool inside = is_entry_of(leak->held_by, g->held_by) ||
+                  (leak->also_held_by && is_entry_of(leak->also_held_by, g->held_by));
     if (leak->type == LH_TYPE_STRING && g->type != LH_TYPE_STRING) inside = false;
     if (!linked && !inside) continue;
     if (!leak->collection && inside && !g->is_list) leak->collection = g;
@@ -223,9 +224,12 @@ int lh_find_causes(lh_snapshot *snapshot, lh_causes *out, lh_error *error) {
   if (!code) code = lh_find_suspects(snapshot, &out->suspects, error);
   if (!code) code = make_rows(out, snapshot, error);
   if (!code) code = unite_rows(out, snapshot, error);
-  if (code) return code;
-  keep_big_rows(out, (uint64_t)(LEAST_SHARE * (double)reach.reachable_bytes));
-  return find_big(out, snapshot) ? LH_OK : lh_fail_memory(error, "looking for what is big");
+  if (!code) {
+    keep_big_rows(out, (uint64_t)(LEAST_SHARE * (double)reach.reachable_bytes));
+    if (!find_big(out, snapshot)) code = lh_fail_memory(error, "looking for what is big");
+  }
+  if (code) lh_causes_free(out);
+  return code;
 }
 
 void lh_causes_free(lh_causes *found) {

@@ -182,6 +182,10 @@ void lh_put_through(lh_text *text, const lh_snapshot *snapshot, const lh_path *p
 /* Listener 0x55d0c0a3f2e0 */
 void lh_put_object(lh_text *text, const lh_snapshot *snapshot, lh_id id);
 
+/* 48,112 Session tables: so many of a class and what they are, where its name does not say;
+** LH_TYPE_ROOT: the name does. */
+void lh_put_things(lh_text *text, uint64_t objects, const char *name, lh_type type);
+
 /* _G.debugger.* (12 references). Freed by lh_free; NULL when out of memory. */
 char *lh_gone_text(const lh_snapshot *snapshot, const lh_gone *gone);
 

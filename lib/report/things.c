@@ -30,21 +30,24 @@ char *lh_what_text(const lh_snapshot *snapshot, lh_id id) {
   return lh_text_finish(&text);
 }
 
+void lh_put_things(lh_text *text, uint64_t objects, const char *name, lh_type type) {
+  const char *type_name = lh_type_name(type), *plural = objects == 1 ? "" : "s";
+  lh_text_count(text, objects);
+  lh_text_format(text, " %s", name);
+  if (type == LH_TYPE_ROOT || strcmp(name, type_name) == 0)
+    lh_text_string(text, plural);
+  else if (type == LH_TYPE_TABLE)
+    lh_text_format(text, " %s%s", type_name, plural);
+  else if (type == LH_TYPE_USERDATA)
+    lh_text_format(text, " %s", type_name);
+}
+
 char *lh_things_text(const lh_snapshot *snapshot, uint32_t class_index, uint64_t objects) {
   if (class_index == UINT32_MAX)
     return lh_copy_text(lh_count_of(objects, "object", "objects").text);
   const lh_class *class = lh_class_at(snapshot, class_index);
-  const char *type = lh_type_name(class->type), *plural = objects == 1 ? "" : "s";
   lh_text text = {0};
-  lh_text_count(&text, objects);
-  if (strcmp(class->name, type) == 0)
-    lh_text_format(&text, " %s%s", type, plural);
-  else if (class->type == LH_TYPE_TABLE)
-    lh_text_format(&text, " %s %s%s", class->name, type, plural);
-  else if (class->type == LH_TYPE_USERDATA)
-    lh_text_format(&text, " %s %s", class->name, type);
-  else
-    lh_text_format(&text, " %s", class->name);
+  lh_put_things(&text, objects, class->name, class->type);
   return lh_text_finish(&text);
 }
 
