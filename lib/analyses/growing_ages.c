@@ -159,7 +159,8 @@ static bool has_filled_up(const spread *s) {
 static bool is_steady(const spread *s) {
   double older = an_interval(&s->older), younger = an_interval(&s->younger);
   bool always = s->before > 0 ? 2 * s->n_empty <= s->n : s->n > 2 && s->n_empty == 0;
-  return 2 * older >= younger && 2 * younger >= older && s->goes_on && always;
+  return 2 * older >= younger && 2 * younger >= older && s->goes_on && always &&
+         s->all - s->before >= LH_LEAST_AGED;
 }
 
 /* Was what holds them there before the interval of the oldest of them? Then it has let go of what

@@ -36,8 +36,11 @@ int lh_find_causes(lh_snapshot *snapshot, lh_causes *out, lh_error *error);
 void lh_causes_free(lh_causes *found);
 
 /* leaks_causes.c: of the rows, which are in order, one is kept of each list, with what the others
-** have; False: out of memory. And one of each table, and of what is in its objects. */
+** have; False: out of memory. And one of each table, and of what is in its objects.
+** Between these, what is in the elements of a full cache is bounded as they are: strings that it
+** shares with others may be of any age. */
 bool lh_unite_lists(lh_snapshot *snapshot, lh_causes *found);
+void lh_bound_parts(lh_causes *found);
 void lh_unite_parts(lh_causes *found);
 
 #endif

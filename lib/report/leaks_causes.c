@@ -112,6 +112,23 @@ static void unite_parts(lh_causes *found, size_t i) {
   }
 }
 
+/* One thing of each element, such as its name: its path goes on from theirs without another *. */
+static bool is_one_of_each(const lh_cause *part, const lh_cause *whole) {
+  size_t n = strlen(whole->held_by);
+  if (strncmp(part->held_by, whole->held_by, n) != 0) return false;
+  const char *rest = part->held_by + n;
+  if (strncmp(rest, "[*]", 3) == 0) rest += 3;
+  return (*rest == '.' || *rest == '\0') && !strchr(rest, '*') && part->objects <= whole->objects;
+}
+
+void lh_bound_parts(lh_causes *found) {
+  for (size_t i = 0; i < found->n_leaks; i++)
+    for (size_t k = 0; k < found->n_leaks; k++)
+      if (found->leaks[k].prospect == LH_BOUNDED && found->leaks[k].bound.limit > 0 &&
+          is_one_of_each(&found->leaks[i], &found->leaks[k]))
+        found->leaks[i].prospect = LH_BOUNDED;
+}
+
 static void drop_united(lh_causes *found) {
   size_t n = found->n_leaks;
   found->n_leaks = 0;

@@ -167,6 +167,7 @@ static int unite_rows(lh_causes *found, lh_snapshot *snapshot, lh_error *error) 
   sort_rows(found);
   if (!lh_unite_lists(snapshot, found)) return lh_fail_memory(error, "looking for what leaks");
   int code = judge(found, snapshot, error);
+  lh_bound_parts(found);
   sort_rows(found);
   lh_unite_parts(found);
   sort_rows(found);

@@ -154,6 +154,17 @@ describe("heaptop says first", function()
     assert.equal("grows", row_of(answer, "_G.pool.busy[*]").prospect)
   end)
 
+  it("that what a full ring has is bounded, though its strings are of any age", function()
+    local answer = leaks([[
+      chat = {size = 400, slots = {}}
+      local seed = 1
+      function serve()
+        seed = (seed * 1103515245 + 12345) % (1 << 31)
+        chat.slots[tick % 400 + 1] = {from = tick, text = "from player " .. (seed >> 16) % 130}
+      end]], 500, 1500, 1500)
+    assert.equal(0, answer.total_certain, cjson.encode(answer))
+  end)
+
   it("that what was loaded once is merely big", function()
     local answer = leaks([[
       words = {}
