@@ -100,8 +100,6 @@ static void count_new(lh_grouping *g, members *m, lh_id id) {
 
 /* {=== What a group is called ========================================================= */
 
-enum { MOST_NAMES = 2 };
-
 static int compare_members(const void *left, const void *right) {
   const member *a = left, *b = right;
   if (a->group != b->group) return a->group < b->group ? -1 : 1;
@@ -152,22 +150,16 @@ static size_t join_names(lh_strings *texts, member *list, size_t n) {
   return ok ? kept : 0;
 }
 
-/* "Insert, Delete and 3 more". False: out of memory. */
+/* False: out of memory. */
 static bool name_group(lh_grouping *g, member *list, size_t n) {
   lh_diff_group *group = &g->groups[list->group];
   lh_strings *texts = &g->places.texts;
-  lh_text text = {0};
   group->class_name = list->name;
   if (n == 1) return true;
   n = join_names(texts, list, n);
-  for (size_t i = 0; i < n && i < MOST_NAMES; i++)
-    lh_text_format(&text, "%s%s", i > 0 ? ", " : "", list[i].name);
-  if (n > MOST_NAMES) lh_text_format(&text, " and %zu more", n - MOST_NAMES);
-  bool ok = n > 0 && !text.failed;
-  lh_text_id id = ok ? lh_strings_add(texts, text.bytes, text.n) : LH_NO_NUMBER;
-  if (id != LH_NO_NUMBER) group->class_name = texts->texts[id];
-  lh_text_free(&text);
-  return ok && (id != LH_NO_NUMBER || texts->full);
+  const char *names = n > 0 ? lh_list_text(texts, &list->name, sizeof *list, n, ", ") : NULL;
+  if (names) group->class_name = names;
+  return n > 0 && (names || texts->full);
 }
 
 static bool name_groups(lh_grouping *g, members *m) {

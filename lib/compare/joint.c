@@ -13,7 +13,7 @@
 
 #include "groups.h"
 
-enum { MOST_HOLDERS = 4, MOST_LED_TO = 2, MOST_TOLD = 2, CLEARLY_MORE = 4 };
+enum { MOST_HOLDERS = 4, MOST_LED_TO = 2, CLEARLY_MORE = 4 };
 
 /* Of a top: the places of tops that hold it, or n_groups and the states of paths (fold.h) by which
 ** something older does; and the places of tops that it leads to. */
@@ -285,19 +285,6 @@ static bool is_told(const joint *j, const link *l) {
          (is_older || is_joined);
 }
 
-/* "x and y", "x and y and 3 more". NULL: no memory, or no room. */
-static const char *list_of(lh_grouping *g, const holder *list, size_t n) {
-  lh_text text = {0};
-  for (size_t i = 0; i < n && i < MOST_TOLD; i++) {
-    if (i > 0) lh_text_string(&text, " and ");
-    lh_text_string(&text, list[i].text);
-  }
-  if (n > MOST_TOLD) lh_text_format(&text, " and %zu more", n - MOST_TOLD);
-  lh_text_id id = text.failed ? LH_NO_NUMBER : lh_strings_add(&g->places.texts, text.bytes, text.n);
-  lh_text_free(&text);
-  return id == LH_NO_NUMBER ? NULL : g->places.texts.texts[id];
-}
-
 /* Is it another place? One behind the first is none: neighbours that hold each other are all held
 ** by what holds the first of them. */
 static bool is_elsewhere(const char *text, const char *first) {
@@ -316,7 +303,8 @@ static void tell_holders(joint *j, uint32_t group, holder *list, size_t n) {
     if (is_elsewhere(list[i].text, told->held_by) &&
         (kept == 0 || is_elsewhere(list[i].text, list[kept - 1].text)))
       list[kept++] = list[i];
-  if (kept > 0) told->also_held_by = list_of(g, list, kept);
+  if (kept > 0)
+    told->also_held_by = lh_list_text(&g->places.texts, &list->text, sizeof *list, kept, " and ");
 }
 
 static bool tell_all(joint *j) {

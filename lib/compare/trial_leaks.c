@@ -11,8 +11,6 @@
 
 #include "trial.h"
 
-enum { MOST_CLASSES = 2 }; /* are named of one leak, as of a group */
-
 typedef struct telling {
   lh_trial *trial;
   lh_snapshot *snapshot;
@@ -203,16 +201,6 @@ static int compare_parts(const void *left, const void *right) {
   return strcmp(a->name, b->name);
 }
 
-static const char *join(lh_trial *trial, const part_of_leak *parts, size_t n) {
-  lh_text text = {0};
-  for (size_t i = 0; i < n && i < MOST_CLASSES; i++) {
-    if (i > 0) lh_text_add(&text, ", ", 2);
-    lh_text_string(&text, parts[i].name);
-  }
-  if (n > MOST_CLASSES) lh_text_format(&text, " and %zu more", n - MOST_CLASSES);
-  return kept_text(trial, &text);
-}
-
 /* The classes of each leak, those that differ in numbers as one. Returns how many there are. */
 static size_t merge_classes(lh_trial *trial, part_of_leak *parts, size_t n) {
   size_t n_merged = 0;
@@ -247,7 +235,8 @@ static bool name_classes(telling *t) {
   for (size_t from = 0, to; ok && from < n; from = to) {
     for (to = from; to < n && parts[to].leak == parts[from].leak;) to++;
     lh_leak *leak = &t->out->rows[parts[from].leak];
-    leak->class_name = join(t->trial, &parts[from], to - from);
+    leak->class_name =
+        lh_list_text(&t->trial->texts, &parts[from].name, sizeof *parts, to - from, ", ");
     ok = leak->class_name != NULL;
   }
   lh_free(parts);

@@ -11,6 +11,20 @@ lh_text_id lh_strings_take(lh_strings *strings, lh_text *text) {
   return id;
 }
 
+const char *lh_list_text(lh_strings *strings, const char *const *first, size_t stride, size_t n,
+                         const char *between) {
+  enum { MOST_TOLD = 2 };
+  const char *at = (const char *)first;
+  lh_text text = {0};
+  for (size_t i = 0; i < n && i < MOST_TOLD; i++, at += stride) {
+    if (i > 0) lh_text_string(&text, between);
+    lh_text_string(&text, *(const char *const *)(const void *)at);
+  }
+  if (n > MOST_TOLD) lh_text_format(&text, " and %zu more", n - MOST_TOLD);
+  lh_text_id id = lh_strings_take(strings, &text);
+  return id == LH_NO_NUMBER ? NULL : strings->texts[id];
+}
+
 bool lh_string_whole(const lh_snapshot *snapshot, lh_id id, const char **bytes, size_t *n) {
   *bytes = "";
   *n = 0;

@@ -221,6 +221,11 @@ bool lh_mark_luaheap(const lh_snapshot *snapshot, uint8_t *marks, uint8_t mark);
 /* The number of a text among others; LH_NO_NUMBER when out of memory or full. Empties the text. */
 lh_text_id lh_strings_take(lh_strings *strings, lh_text *text);
 
+/* "Insert, Delete and 3 more": of n texts the first two, with this between them, as one of
+** `strings`. Each is a field of a structure of so many bytes. NULL: out of memory, or full. */
+const char *lh_list_text(lh_strings *strings, const char *const *first, size_t stride, size_t n,
+                         const char *between);
+
 /* A file may name objects that are none, so an id from a value may be LH_NO_OBJECT. */
 static inline bool lh_is_string(const lh_snapshot *snapshot, lh_id id) {
   return id <= snapshot->n && lh_type_of(snapshot, id) == LH_TYPE_STRING;
