@@ -197,7 +197,8 @@ lh_number lh_share_of_heap(const lh_report *report, uint64_t bytes);
 void lh_tell_garbage(lh_teller *teller, const lh_report *report, const char *before);
 
 /* "2026-11-21 17:40:05  served 20", or the time alone where that is the name. And what begins an
-** interval between marks, epoch 0 "the start". Freed by lh_free. */
+** interval between marks, for a sentence, so no more than the beginning of a long name; of epoch 0
+** "the start". Freed by lh_free. */
 char *lh_mark_text(const lh_mark_info *mark);
 char *lh_interval_text(const lh_snapshot *snapshot, uint32_t epoch);
 

@@ -93,9 +93,16 @@ char *lh_mark_text(const lh_mark_info *mark) {
 }
 
 char *lh_interval_text(const lh_snapshot *snapshot, uint32_t epoch) {
+  enum { LONGEST = 64 };
   bool is_time;
-  return epoch == 0 ? lh_copy_text("the start")
-                    : lh_mark_name(lh_mark_at(snapshot, epoch - 1), &is_time);
+  char *name = epoch == 0 ? lh_copy_text("the start")
+                          : lh_mark_name(lh_mark_at(snapshot, epoch - 1), &is_time);
+  if (!name || strlen(name) <= LONGEST) return name;
+  lh_text text = {0};
+  lh_text_add(&text, name, lh_text_cut(name, LONGEST));
+  lh_text_string(&text, "...");
+  lh_free(name);
+  return lh_text_finish(&text);
 }
 
 void lh_tell_garbage(lh_teller *teller, const lh_report *report, const char *before) {
