@@ -285,11 +285,15 @@ static bool is_told(const joint *j, const link *l) {
          (is_older || is_joined);
 }
 
-/* Is it another place? One behind the first is none: neighbours that hold each other are all held
-** by what holds the first of them. */
+/* Is it another place? One that is reached through the first is none: what neighbours hold of each
+** other, or a function of their own does, is held by what holds the first of them. */
 static bool is_elsewhere(const char *text, const char *first) {
   size_t n = strlen(first);
-  return strncmp(text, first, n) != 0 || (text[n] && !strchr(".[(", text[n]));
+  for (const char *at = strstr(text, first); at; at = strstr(at + 1, first)) {
+    bool begins = at == text || at[-1] == ' ' || at[-1] == '(';
+    if (begins && (at[n] == '\0' || strchr(".[()", at[n]))) return false;
+  }
+  return true;
 }
 
 /* A group that others went into is held by what holds those; others by their own path, and also by

@@ -223,6 +223,19 @@ describe("new objects that stay", function()
     ]]
     local group = answer.groups[1]
     assert.same({"_G.cache.map[*]", json.null}, {group.held_by, group.also_held_by})
+    answer = diff [[
+      sessions, n = {}, 0
+      function leak()
+        for _ = 1, 10 do
+          n = n + 1
+          local session = {id = n}
+          session.close = function() sessions[session.id] = nil end
+          sessions[n] = session
+        end
+      end
+    ]]
+    group = answer.groups[1]
+    assert.same({"_G.sessions[*]", json.null}, {group.held_by, group.also_held_by})
   end)
 
   it("come first where there are ever more, not where a full cache has new ones", function()
