@@ -52,7 +52,7 @@ static double number_of(lh_value value) {
   return value.kind == LH_VALUE_FLOAT ? value.as.number : 0;
 }
 
-static const char *const limits[] = {"max", "limit", "capacity", "bound", "quota", NULL};
+static const char *const limits[] = {"max", "limit", "cap", "bound", "quota", NULL};
 static const char *const sizes[] = {"size", NULL};
 
 /* The string that a number is under; LH_NO_OBJECT for other entries. */

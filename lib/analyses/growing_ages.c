@@ -156,11 +156,17 @@ static bool has_filled_up(const spread *s) {
          s->older.here * s->younger.objects >= 4 * s->younger.here * s->older.objects;
 }
 
+/* As much of the younger half as of the older one: two fifths more may be chance or the work that
+** was done, and so may be the square root of how many there are. */
+static bool is_alike(const half *more, const half *less) {
+  double excess = an_interval(more) - 1.4 * an_interval(less);
+  return excess <= 0 || excess * excess * more->n * more->n <= more->here;
+}
+
 static bool is_steady(const spread *s) {
-  double older = an_interval(&s->older), younger = an_interval(&s->younger);
   bool always = s->before > 0 ? 2 * s->n_empty <= s->n : s->n > 2 && s->n_empty == 0;
-  return 2 * older >= younger && 2 * younger >= older && s->goes_on && always &&
-         s->all - s->before >= LH_LEAST_AGED;
+  return is_alike(&s->younger, &s->older) && is_alike(&s->older, &s->younger) && s->goes_on &&
+         always && s->all - s->before >= LH_LEAST_AGED;
 }
 
 /* Was what holds them there before the interval of the oldest of them? Then it has let go of what

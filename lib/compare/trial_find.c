@@ -118,11 +118,14 @@ static bool has_more_entries(const lh_trial *trial, const lh_trial_counts *count
 }
 
 /* Of tables that were there before the first run: are they as many more as there were runs, from
-** each snapshot to the next? Of two snapshots alone nobody can tell. */
+** each snapshot to the next? Of two snapshots alone nobody can tell. A list that is cut to half of
+** its length when it is full may be met ever later in that: it is never twice as long. */
 static bool entries_grow(const lh_trial *trial, const lh_trial_counts *counts) {
   const uint64_t *entries = counts->entries, *runs = trial->runs_at;
   if (trial->n_steps < 3 || !has_more_entries(trial, counts)) return false;
-  for (size_t i = 1; i + 1 < trial->n_steps && i + 1 < N_ENTRIES; i++) {
+  size_t first = (trial->n_steps < N_ENTRIES ? trial->n_steps : N_ENTRIES) - 1;
+  if (entries[0] < 2 * entries[first]) return false;
+  for (size_t i = 1; i < first; i++) {
     if (entries[i] <= entries[i + 1]) return false;
     uint64_t gain[2] = {entries[0] - entries[1], entries[i] - entries[i + 1]};
     uint64_t in[2] = {runs[0] - runs[1], runs[i] - runs[i + 1]};

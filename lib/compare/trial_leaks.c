@@ -376,7 +376,7 @@ int lh_trial_leaks(lh_trial *trial, lh_snapshot *snapshot, bool again, bool all,
   if (code == LH_OK) code = tell_entries(&t, error);
   if (code == LH_OK && leaks->n_rows > 1)
     qsort(leaks->rows, leaks->n_rows, sizeof *leaks->rows, compare_leaks);
-  if (ok) lh_trial_found_free(&t.found);
+  lh_trial_found_free(&t.found);
   lh_map_free(&t.by_key);
   lh_map_free(&t.of_class);
   lh_free(t.parts);

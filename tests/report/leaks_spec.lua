@@ -165,6 +165,18 @@ describe("heaptop says first", function()
     assert.equal(0, answer.total_certain, cjson.encode(answer))
   end)
 
+  it("of strings, and of what comes ever less often, that they may grow", function()
+    local answer = leaks [[
+      names, seen = {}, {}
+      function serve()
+        names[tick] = "name" .. tick
+        if tick <= 500 or tick % (tick <= 900 and 2 or 4) == 0 then seen[tick] = {tick} end
+      end]]
+    for _, path in ipairs {"_G.names[*]", "_G.seen[*]"} do
+      assert.equal("may grow", row_of(answer, path).prospect, path)
+    end
+  end)
+
   it("that what was loaded once is merely big", function()
     local answer = leaks([[
       words = {}

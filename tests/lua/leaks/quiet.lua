@@ -284,4 +284,14 @@ return {
       if n % 1000 < 300 then batch[#batch + 1] = {n, "b" .. n} end
       if n % 1000 == 999 then batch = {} end
     end]]},
+  {"a log that is cut to half of its length when it is full", [[
+    local lines, n = {}, 0
+    return function()
+      n = n + 1
+      lines[#lines + 1] = "GET /page" .. n % 40
+      if #lines == 500 then
+        table.move(lines, 251, 500, 1)
+        for i = 251, 500 do lines[i] = nil end
+      end
+    end]]},
 }
