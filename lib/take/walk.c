@@ -311,11 +311,9 @@ void lh_walk_lists(lh_walk *walk) {
                 const raw_string *);
   for (lh_list list = LH_LIST_ALLGC; list <= LH_LIST_FIXEDGC; list++) {
     walk->n_objects[list] = 0;
-    if (!walk->closes) {
-      walk_list(walk, list, list);
-    } else if (list != LH_LIST_TOBEFNZ) {
-      walk_list(walk, list, list == LH_LIST_FINOBJ ? LH_LIST_TOBEFNZ : list);
-    }
+    /* What is on finobj still has its finalizer since the state closes (our mark, before 5.4.4). */
+    if (!walk->closes || list != LH_LIST_TOBEFNZ) walk_list(walk, list, list);
+    if (walk->closes && list == LH_LIST_FINOBJ) walk_list(walk, list, LH_LIST_TOBEFNZ);
     if (walk->out->refused) return;
   }
 }
