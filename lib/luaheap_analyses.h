@@ -345,8 +345,8 @@ typedef enum lh_prospect {
 ** since the first mark and something from before it, or three intervals, each with something; of
 ** the younger half of the time as much as of the older half, but for two fifths and what may be
 ** chance; and LH_LEAST_AGED objects since the first mark. What is in a full cache, a ring or a
-** store of sessions is young: four times as many or more of the younger half, by intervals and by the
-** clock, though what holds them had others before. And where four times as many are of the older
+** store of sessions is young: four times as many or more of the younger half, by intervals and by
+** the clock, though what holds them had others before. And where four times as many are of the older
 ** half, of which the whole heap has not as much more, and some from before the first mark, it has
 ** filled up.
 **
