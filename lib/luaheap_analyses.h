@@ -346,9 +346,9 @@ typedef enum lh_prospect {
 ** the younger half of the time as much as of the older half, but for two fifths and what may be
 ** chance; and LH_LEAST_AGED objects since the first mark. What is in a full cache, a ring or a
 ** store of sessions is young: four times as many or more of the younger half, by intervals and by
-** the clock, though what holds them had others before. And where four times as many are of the older
-** half, of which the whole heap has not as much more, and some from before the first mark, it has
-** filled up.
+** the clock, though what holds them had others before. And where four times as many are of the
+** older half, of which the whole heap has not as much more, and some from before the first mark, it
+** has filled up.
 **
 ** It cannot know how much was done between two marks: what leaks is LH_MAY_GROW where more was
 ** done in one interval than in the next, and intervals of which nothing lives say nothing. It
