@@ -55,7 +55,7 @@ rule() {
 }
 
 none='-'
-writing='lib/take/[a-z_]+\.[ch]'
+writing='lib/(take|track)/[a-z_]+\.[ch]'
 reading='lib/read/[a-z_]+\.[ch]'
 include='# *include +'
 
@@ -65,7 +65,7 @@ check_sources() {
   rule "only layout and walk know Lua's structures" \
     "${include}\"(take/)?raw\.h\"" '.*' 'lib/take/(layout|walk[a-z_]*)\.[ch]'
   up='name|compare|analyses|report'
-  flow="lib/take/.*(read|graph|$up)|lib/read/.*(take|graph|$up)|lib/graph/.*(take|$up)"
+  flow="lib/(take|track)/.*(read|graph|$up)|lib/read/.*(take|graph|$up)|lib/graph/.*(take|$up)"
   flow="$flow|lib/name/.*(take|compare|analyses|report)|lib/compare/.*(take|analyses|report)"
   flow="$flow|lib/analyses/.*(take|compare|report)|lib/report/.*(take|read|graph|compare|analyses)"
   report "data flows one way through lib's folders" "$(

@@ -1,0 +1,76 @@
+/*
+** luaheap_sites.h - where objects were allocated, as heap.track recorded it: sites and stacks.
+**
+** A *site* is a position in a Lua function, and what allocates there: "a table at @app/bus.lua:31
+** in Bus:on". Where a C function allocates, the site is the nearest Lua function's, with the name
+** of the C function: "string.rep at @fmt.lua:12". A *stack* is a site with the stack that
+** called it; where stacks were not asked for, each is its site alone. Snapshots that were taken
+** while the program was tracked have both, and so have profiles (luaheap_profile.h).
+*/
+#ifndef LUAHEAP_PUBLIC_SITES_H
+#define LUAHEAP_PUBLIC_SITES_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#pragma GCC visibility push(default)
+
+/* What allocated, by the instruction at which the function stood. */
+typedef enum lh_maker {
+  LH_MADE_UNKNOWN, /* not attributed: it could not be told who ran */
+  LH_MADE_BY_HOST, /* a program's own C code, with no Lua function below it */
+  LH_MADE_BY_C,    /* a C function that Lua code called */
+  LH_MADE_TABLE,   /* a table constructor, with its parts */
+  LH_MADE_CLOSURE, /* a function that was made */
+  LH_MADE_CONCATENATION,
+  LH_MADE_GROWTH,   /* a table that grew by an assignment */
+  LH_MADE_CALL,     /* a stack or a list of calls that grew; varargs */
+  LH_MADE_OTHERWISE /* as a string by arithmetic, or an upvalue */
+} lh_maker;
+
+/* Both count from 1; 0 is none. */
+typedef uint32_t lh_site_id;
+typedef uint32_t lh_stack_id;
+
+typedef struct lh_site {
+  const char *source;     /* as Lua has it, "@app/bus.lua"; NULL: no Lua function */
+  const char *function;   /* as classes name it, "Bus:on"; "" for a main chunk; NULL: unknown */
+  const char *c_function; /* "string.rep"; NULL: Lua itself allocated */
+  uint32_t first_line;    /* of the function; 0: a main chunk */
+  uint32_t line;          /* 0: unknown, as in stripped code */
+  lh_maker maker;
+} lh_site;
+
+typedef struct lh_stack {
+  lh_stack_id parent; /* its caller's; always a smaller one, or 0 */
+  lh_site_id site;
+} lh_stack;
+
+/* What was allocated at a stack (by it alone, not by what it called), since tracking began. Blocks
+** that an object owns count as bytes only. Sampled: estimates without bias. */
+typedef struct lh_stack_counts {
+  uint64_t made_objects, made_bytes;
+  uint64_t freed_objects, freed_bytes;
+} lh_stack_counts;
+
+/* All sites and stacks of a snapshot or a profile. Borrowed from it. */
+typedef struct lh_sites lh_sites;
+
+uint32_t lh_n_sites(const lh_sites *sites);
+uint32_t lh_n_stacks(const lh_sites *sites);
+
+/* Of an id from 1 to n. O(1). Borrowed. */
+const lh_site *lh_site_of(const lh_sites *sites, lh_site_id id);
+const lh_stack *lh_stack_of(const lh_sites *sites, lh_stack_id id);
+
+#pragma GCC visibility pop
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
