@@ -21,14 +21,20 @@ typedef struct lh_recorder lh_recorder;
 ** there never was one. O(1). */
 const lh_recorder *lh_recorder_of(lua_State *L);
 
-/* Where the object was allocated; 0: before tracking began, or not sampled. A cache miss at most.
+/* Where a block was allocated, or resized last; 0: before tracking began, or not sampled. `block` is
+** what the allocation function returned, and `bytes` its size: the object's own, without the arrays
+** of a table, and of a thread with the extra space in front of it. A cache miss at most.
 ** Async-signal-safe, as all below: a forked child asks, too. */
-lh_stack_id lh_recorder_stack(const lh_recorder *recorder, const void *object, uint64_t bytes);
+lh_stack_id lh_recorder_stack(const lh_recorder *recorder, const void *block, uint64_t bytes);
 
 /* Writes the definitions of all names, functions, sites and stacks (sites.h) by `put`, in an order
 ** in which each comes after what it refers to. */
 typedef void lh_put_bytes(const void *data, uint64_t n, void *payload);
 void lh_recorder_define(const lh_recorder *recorder, lh_put_bytes *put, void *payload);
+
+/* No more bytes than these does it write. O(1): the recorder adds up LH_LONGEST_DEFINITION and the
+** bytes of its names, so that a snapshot can ask for room before it forks. */
+uint64_t lh_recorder_longest(const lh_recorder *recorder);
 
 uint32_t lh_recorder_stacks(const lh_recorder *recorder); /* their ids are 1 to this */
 lh_stack_counts lh_recorder_counts(const lh_recorder *recorder, lh_stack_id stack);
