@@ -49,7 +49,8 @@ typedef enum lh_event_kind { LH_EVENT_NEW, LH_EVENT_RESIZE, LH_EVENT_FREE } lh_e
 
 typedef struct lh_event {
   lh_event_kind kind;
-  uint8_t type;          /* lh_type of the object; LH_EVENT_PART: a block that an object owns */
+  uint8_t type;          /* lh_type of the object; LH_EVENT_PART: a block that an object owns. Alike
+                            in all events of a block */
   lh_stack_id stack;     /* that allocated: of NEW and RESIZE. 0 of FREE */
   lh_stack_id old_stack; /* that made the block, or resized it last: of RESIZE and FREE; 0: before
                             tracking began */
@@ -68,12 +69,18 @@ int lh_profile_replay(lh_profile *profile, bool (*see)(const lh_event *event, vo
 
 /* Of an aggregate: the counts of each stack and type at the end of the file, and how old (in bytes
 ** allocated since) what was freed had become: deaths[i] have an age of 4 KB << i at most, the last
-** any. NULL of other profiles. Borrowed. */
+** any. A block that is resized goes over to the stack that resized it: it is `replaced` where it
+** was and `resized` where it is; so of each row made + resized - replaced - freed blocks live, and
+** as many bytes. Sampled: estimates without bias. NULL of other profiles. Borrowed. */
 enum { LH_PROFILE_AGES = 24 };
 typedef struct lh_profile_count {
   lh_stack_id stack;
   uint8_t type; /* as in lh_event */
-  uint64_t made, made_bytes, resized, resized_bytes, freed, freed_bytes;
+  uint64_t made, made_bytes;
+  uint64_t resized, resized_bytes;   /* of which its bytes after that */
+  uint64_t replaced, replaced_bytes; /* and before it */
+  uint64_t freed, freed_bytes;
+  uint64_t samples;            /* so many events stand behind `made` and `resized` */
   uint64_t live_bytes_at_peak; /* of this row when the whole heap was biggest */
   uint64_t deaths[LH_PROFILE_AGES], death_bytes[LH_PROFILE_AGES];
 } lh_profile_count;
