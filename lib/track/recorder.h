@@ -22,7 +22,7 @@
 ** All of it happens in the thread that runs the state, at a moment when Lua waits for its memory:
 ** what Lua is just changing may be half done, so each part reads no more than it must, allocates
 ** libc's memory only, and never calls Lua. Where a part fails (no memory), the block is given all
-** the same, at stack 0: unattributed.
+** the same, as unattributed.
 **
 ** The parts are pointers, and their structures are public to this folder, so that the short ways
 ** through them can be inline.
@@ -69,7 +69,7 @@ struct lh_recorder {
   void *alloc_data;
   lh_pool *pool;        /* NULL: the host's blocks only */
   uint64_t clock_bytes; /* allocated since tracking began */
-  lh_tally *made;       /* by stack id; [0] is what could not be attributed */
+  lh_tally *made;       /* by stack id, of all that are handed out; stacks.c lets them grow */
   lh_tally *freed;
   uint32_t n_tallies;
   bool records;            /* between lh_track and lh_untrack or the end of the state */
@@ -110,11 +110,15 @@ struct lh_recorder {
 **     void lh_running_born(lh_running *running, const void *block);
 **     void lh_running_died(lh_running *running, const void *block);
 **
-** A prototype is freed: the address may become another one's.
+** A prototype is made (Lua fills it in after we return); and is freed, or any block of its size:
+** the address may become another one's. What is there already is looked at when tracking begins.
 **
-**     void lh_stacks_forget(lh_stacks *stacks, const void *proto);
+**     void lh_stacks_begin(lh_stacks *stacks);
+**     void lh_stacks_born(lh_stacks *stacks, const void *proto);
+**     void lh_stacks_forget(lh_stacks *stacks, const void *block);
 **
-** The stack of what runs now, for a block of this type (RAW_* or LH_LIFE_PART); 0: unattributed.
+** The stack of what runs now, for a block of this type (RAW_* or LH_LIFE_PART); there are tallies
+** of it. LH_STACK_UNATTRIBUTED where it cannot be told.
 ** Of a table: `frame` is the frame address of our function that Lua has called, which has saved
 ** all registers below it.
 **

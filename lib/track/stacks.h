@@ -1,0 +1,87 @@
+/*
+** stacks.h - from where a thread stands to a number: the stacks of the recorder (track.h).
+**
+** A number (lh_stack_id) stands for a site and the stack that called it, or, where callers are not
+** asked for, for the site alone. Who allocates asks with the thread that runs, its innermost frame
+** of a Lua function, and the instruction at which that stands (position.h).
+**
+**     frames of the thread                         its stack
+**       main chunk          at OP_CALL     -->     1 @app.lua:90
+**       pcall               (C)                      with "pcall", which that line called
+**       connect             at OP_SELF     -->     2 @app/session.lua:88 in connect, from 1
+**       string.rep          (C)                      with "string.rep", the function that runs
+**
+** Of C functions in a row the innermost frame of Lua names the one on top, which allocates; frames
+** below name the one that their own instruction called. A hook in C is "(hook)". A thread has its
+** own frames only: who resumed it is not among them, since a coroutine may be resumed by many.
+** A finalizer has no callers either: where the collector happened to run did not call it. A
+** function that is its own caller, by any number of others, is one entry: a site that is among
+** its own callers folds back to it.
+**
+** Cost: two probes of a hash table for a site, two more with callers, some 5 ns; no matter how deep
+** the thread is. The callers of a frame stand still as long as it is active, so they are looked up
+** once: bit 15 of its CallInfo's callstatus is set, and the number of its callers is kept in a
+** table by its address. Lua writes the whole of callstatus when it uses a CallInfo again, before
+** anything is allocated from there, so a frame with the bit is the one that was looked up. The
+** releases use bits 0 to 8 (5.4.0, 5.4.1), 0 to 9 (5.4.2) and 0 to 13 (5.4.3 to 5.4.8), always by
+** single masks; bits 14 and 15 are free in all.
+**
+** A key is the address of an instruction. So the recorder tells when a prototype is made and freed:
+** with it go its keys, and code that is loaded at the same address has its own lines. It is also
+** when it is made that a prototype is noted, as one to be searched for the names of functions.
+**
+** Out of memory or of numbers: the site is unattributed, and nothing else happens.
+*/
+#ifndef LUAHEAP_STACKS_H
+#define LUAHEAP_STACKS_H
+
+#include "take/raw.h"
+#include "track/recorder.h"
+
+/* Always there. 0 is none, also where there was no memory to begin with. */
+enum { LH_STACK_UNATTRIBUTED = 1, LH_STACK_HOST = 2 };
+
+/* Of the recorder's state (layout, global, has_stacks). NULL: out of memory. From then on made,
+** freed and n_tallies of the recorder are kept, and freed, by this part: there is a tally of each
+** id before the id is handed out. */
+lh_stacks *lh_stacks_new(lh_recorder *r);
+void lh_stacks_free(lh_stacks *stacks); /* NULL is fine */
+
+/* Tracking begins, or begins again: looks at the prototypes that are there, for the names of their
+** functions, and forgets what it knew of others. One pass over all objects. Not while the collector
+** works. */
+void lh_stacks_begin(lh_stacks *stacks);
+
+/* The stack of what the running thread allocates now; see recorder.h. To be asked before the block
+** that is to grow has moved: it may be the thread's own stack. */
+lh_stack_id lh_stacks_here(lh_recorder *r, unsigned type);
+lh_stack_id lh_stacks_of_table(lh_recorder *r, const void *frame);
+
+/* What both ask. `call` is the thread's innermost frame of a Lua function, and `pc` the instruction
+** at which that stands. NULL for `thread`: it is not known which one runs; for `call`: it has no
+** such frame. */
+lh_stack_id lh_stacks_find(lh_stacks *stacks, const void *thread, const raw_call *call,
+                           const uint32_t *pc);
+
+/* A prototype is made: a block that Lua asked for with the tag RAW_PROTO. And one is freed; any
+** block of sizeof(raw_proto) bytes that is freed may be told, which costs one probe. */
+void lh_stacks_born(lh_stacks *stacks, const void *proto);
+void lh_stacks_forget(lh_stacks *stacks, const void *block);
+
+/* Their ids are 1 to this. */
+uint32_t lh_stacks_count(const lh_stacks *stacks);
+
+/* How many of each kind were written; all 0 at first. */
+typedef struct lh_defined {
+  uint32_t names, functions, sites, stacks;
+} lh_defined;
+
+/* Writes the definitions of all that is not in *defined yet (sites.h), in an order in which each
+** comes after what it refers to, and adds them to it. Async-signal-safe. */
+void lh_stacks_define(const lh_stacks *stacks, lh_defined *defined, lh_put_bytes *put,
+                      void *payload);
+
+/* The most bytes that all definitions take. O(1). */
+uint64_t lh_stacks_longest(const lh_stacks *stacks);
+
+#endif
