@@ -86,6 +86,17 @@ typedef struct lh_profile_count {
 } lh_profile_count;
 const lh_profile_count *lh_profile_counts(const lh_profile *profile, size_t *n);
 
+/* Of a profile with calls: those of each stack's innermost function until the file ends, and the
+** time in it alone and with all that it called (of a recursive function in its outermost calls).
+** NULL of other profiles. Borrowed. */
+typedef struct lh_profile_call {
+  lh_stack_id stack;
+  uint64_t calls, tail_calls; /* tail_calls are among calls */
+  uint64_t self_ns, total_ns;
+  bool is_constant; /* all of them returned the very same values, and there were two */
+} lh_profile_call;
+const lh_profile_call *lh_profile_calls(const lh_profile *profile, size_t *n);
+
 #pragma GCC visibility pop
 
 #ifdef __cplusplus
