@@ -189,33 +189,28 @@ static void take_least(lh_print least, const lh_print other) {
   if (*other && (!*least || strcmp(other, least) < 0)) memcpy(least, other, sizeof(lh_print));
 }
 
-static lh_print *print_all(const lh_places *places, bool whatever_class) {
-  lh_print *all = lh_alloc_zeroed(places->n, sizeof *all);
-  for (size_t i = 0; all && i < places->by_state.n; i++) {
+static void add_prints(const lh_place *place, const lh_prints *prints, lh_print own, lh_print any) {
+  bool folded = place->joined && *prints->folded;
+  const char *least_any = folded ? prints->any_folded : prints->any;
+  take_least(any, least_any);
+  take_least(own, place->several ? least_any : folded ? prints->folded : prints->exact);
+}
+
+bool lh_print_places(const lh_places *places, lh_print *own, lh_print *any) {
+  if (places->n > 0) memset(own, 0, places->n * sizeof *own);
+  if (places->n > 0) memset(any, 0, places->n * sizeof *any);
+  for (size_t i = 0; i < places->by_state.n; i++) {
     uint64_t key = places->by_state.keys[i];
-    uint32_t place = places->by_state.values[i];
-    bool joined = places->list[place].joined;
+    uint32_t at = places->by_state.values[i];
+    const lh_place *place = &places->list[at];
     lh_prints prints;
-    if (places->list[place].class_index == UINT32_MAX) continue;
+    if (place->class_index == UINT32_MAX) continue;
     if (!lh_fingerprints(&places->paths.folder, (uint32_t)key,
-                         class_at(places, (uint32_t)(key >> 32)), &prints)) {
-      lh_free(all);
-      return NULL;
-    }
-    bool any = whatever_class || places->list[place].several;
-    bool folded = joined && *prints.folded;
-    take_least(all[place], folded ? (any ? prints.any_folded : prints.folded)
-                                  : (any ? prints.any : prints.exact));
+                         class_at(places, (uint32_t)(key >> 32)), &prints))
+      return false;
+    add_prints(place, &prints, own[at], any[at]);
   }
-  return all;
-}
-
-lh_print *lh_fingerprint_places(const lh_places *places) {
-  return print_all(places, false);
-}
-
-lh_print *lh_print_places(const lh_places *places) {
-  return print_all(places, true);
+  return true;
 }
 
 size_t lh_most_of(const lh_strings *texts, const uint64_t *objects) {

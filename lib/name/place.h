@@ -66,13 +66,11 @@ static inline lh_text_id lh_path_of(const lh_places *places, lh_id id) {
 ** of them stay. Of those that are one, the first stays. False: out of memory. */
 bool lh_join_places(lh_places *places);
 
-/* The fingerprint of each place. Of several paths that have one text it is the least: so it does
-** not depend on the order of the objects. NULL: out of memory; freed by the caller. */
+/* The fingerprints of each place: of its own objects, and of what hangs there whatever its class.
+** Of several paths that have one text it is the least: so it does not depend on the order of the
+** objects. False: out of memory. */
 typedef char lh_print[LH_FINGERPRINT_BYTES];
-lh_print *lh_fingerprint_places(const lh_places *places);
-
-/* The same, but of what hangs there whatever its class: of the place itself. */
-lh_print *lh_print_places(const lh_places *places);
+bool lh_print_places(const lh_places *places, lh_print *own, lh_print *any);
 
 /* Of the texts that objects are counted by: the one with most, of those with as many the first in
 ** the order of bytes; texts->n: none has any. */
@@ -128,7 +126,7 @@ typedef struct lh_at_place {
   uint64_t bytes;
 } lh_at_place;
 
-/* The same for each of the places with these prints (lh_print_places of this snapshot or of
+/* The same for each of the places with these prints (`any` of lh_print_places, of this snapshot or of
 ** another), in one walk. span_of: lh_find_history; NULL: all are of the first part. Needs
 ** lh_classify. LH_EMEMORY. */
 int lh_count_at_places(lh_snapshot *snapshot, const lh_print *prints, size_t n,
