@@ -74,6 +74,7 @@ uint32_t lh_distance(const lh_snapshot *snapshot, lh_id id);
 typedef struct lh_reach {
   uint64_t reachable_objects, reachable_bytes;
   uint64_t garbage_objects, garbage_bytes;
+  uint64_t own_bytes; /* of the reachable ones: luaheap's own, such as marks */
 } lh_reach;
 
 void lh_reach_totals(const lh_snapshot *snapshot, lh_reach *out);

@@ -6,6 +6,7 @@
 
 #include <string.h>
 
+#include "graph/graph.h"
 #include "name/text.h"
 
 void lh_diff_free(lh_diff *diff) {
@@ -142,7 +143,8 @@ static int count_at(lh_snapshot *snapshot, const lh_whole_diff *whole, const uin
   lh_at_place *at = lh_alloc(n, sizeof *at);
   int code = at ? LH_OK : lh_fail_memory(error, "counting what is at a place");
   if (!code)
-    code = lh_count_at_places(snapshot, (const lh_print *)whole->places, n, span_of, at, error);
+    code = lh_count_at_places(snapshot, (const lh_print *)whole->places, n, whole->types_at_places,
+                              span_of, at, error);
   for (uint32_t i = 0; !code && i < n; i++)
     if (whole->alike[i] != i) add_counts(&at[whole->alike[i]], &at[i]);
   for (size_t i = 0; !code && i < diff->n_groups; i++) counts[i] = at[diff->groups[i].place];
@@ -150,11 +152,13 @@ static int count_at(lh_snapshot *snapshot, const lh_whole_diff *whole, const uin
   return code;
 }
 
-/* The same of the k-th of three. */
+/* The same of the k-th of three. Of what is analysed for that alone no more is kept. */
 static int count_in(lh_snapshot *snapshot, int k, lh_diff *diff, lh_error *error) {
   lh_at_place *counts = lh_alloc(diff->n_groups, sizeof *counts);
+  bool is_analysed = snapshot->retained != NULL;
   int code = prepare(snapshot, error);
   if (!code) code = count_at(snapshot, (lh_whole_diff *)diff, NULL, counts, error);
+  if (!is_analysed) lh_forget_analysis(snapshot);
   for (size_t i = 0; !code && i < diff->n_groups; i++) diff->groups[i].at[k] = counts[i].objects[0];
   lh_free(counts);
   return code;

@@ -33,6 +33,7 @@ static bool sum_retained(lh_snapshot *snapshot, const lh_id *order, uint32_t n_o
       bytes[id] = shallow_bytes;
       reach.reachable_objects++;
       reach.reachable_bytes += shallow_bytes;
+      if (lh_is_own(snapshot, id)) reach.own_bytes += shallow_bytes;
     } else {
       bytes[id] = 0;
       reach.garbage_objects++;
@@ -58,6 +59,7 @@ static bool analyse_graph(lh_snapshot *snapshot) {
   return ok;
 }
 
+/* But for snapshot->reach, which stays. */
 static void drop_analysis(lh_snapshot *snapshot) {
   lh_drop_graph(snapshot);
   lh_free(snapshot->idom);
@@ -80,6 +82,12 @@ int lh_analyse(lh_snapshot *snapshot, lh_error *error) {
   if (code == LH_OK && !analyse_graph(snapshot)) code = lh_fail_memory(error, "analysing the heap");
   if (code != LH_OK) drop_analysis(snapshot);
   return code;
+}
+
+void lh_forget_analysis(lh_snapshot *snapshot) {
+  if (snapshot->classes) snapshot->free_classes(snapshot->classes);
+  snapshot->classes = NULL;
+  drop_analysis(snapshot);
 }
 
 int lh_analyse_without(lh_snapshot *snapshot, const lh_without *without, size_t n,

@@ -42,6 +42,9 @@ void lh_drop_graph(lh_snapshot *snapshot);
 /* LH_EARGUMENT unless the snapshot is analysed and has an object of this id. */
 int lh_check_id(const lh_snapshot *snapshot, lh_id id, lh_error *error);
 
+/* Frees what lh_analyse and lh_classify made; lh_reach_totals stay. */
+void lh_forget_analysis(lh_snapshot *snapshot);
+
 /* Prepares a search over all of a snapshot, into arrays of its caller. */
 typedef struct lh_search lh_search;
 typedef struct lh_flow lh_flow;

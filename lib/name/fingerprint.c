@@ -128,24 +128,25 @@ static void end_finder(finder *f) {
   lh_map_free(&f->known);
 }
 
-static bool walk(finder *f) {
+/* All objects of these types, and what is on their paths. */
+static bool walk(finder *f, unsigned types) {
   const lh_snapshot *snapshot = f->snapshot;
   size_t n_all = 0, n = (size_t)snapshot->n + 1;
   lh_id *all = lh_alloc(n, sizeof *all);
   f->below = lh_alloc(n, sizeof *f->below);
   for (lh_id id = 1; all && id <= snapshot->n; id++)
-    if (lh_is_reachable(snapshot, id)) all[n_all++] = id;
+    if ((types >> lh_type_of(snapshot, id) & 1) && lh_is_reachable(snapshot, id)) all[n_all++] = id;
   bool ok = all && f->below && lh_fold_paths(&f->paths, snapshot, all, n_all, NULL, NULL);
   lh_free(all);
   for (size_t i = 1; ok && i < f->paths.n; i++) ok = set_printed(f, f->paths.order[i]);
   return ok;
 }
 
-static int begin_finder(finder *f, const lh_snapshot *snapshot, lh_error *error) {
+static int begin_finder(finder *f, const lh_snapshot *snapshot, unsigned types, lh_error *error) {
   *f = (finder){.snapshot = snapshot};
   if (!snapshot->classes)
     return lh_fail(error, LH_EARGUMENT, "fingerprints need the classes of a snapshot");
-  if (walk(f)) return LH_OK;
+  if (walk(f, types)) return LH_OK;
   end_finder(f);
   return lh_fail_memory(error, "looking for a fingerprint");
 }
@@ -190,7 +191,7 @@ int lh_objects_with(lh_snapshot *snapshot, const char *fingerprint, lh_id **ids,
                     lh_error *error) {
   finder f;
   int code = check_fingerprint(fingerprint, error);
-  if (code == LH_OK) code = begin_finder(&f, snapshot, error);
+  if (code == LH_OK) code = begin_finder(&f, snapshot, ~0u, error);
   if (code != LH_OK) return code;
   size_t n = find_printed(&f, fingerprint, NULL);
   lh_id *found = n > 0 ? lh_alloc(n, sizeof *found) : NULL;
@@ -239,11 +240,11 @@ static void add_up(finder *f, const uint32_t *place_of, const uint8_t *span_of, 
   }
 }
 
-int lh_count_at_places(lh_snapshot *snapshot, const lh_print *prints, size_t n,
+int lh_count_at_places(lh_snapshot *snapshot, const lh_print *prints, size_t n, unsigned types,
                        const uint8_t *span_of, lh_at_place *out, lh_error *error) {
   finder f;
   lh_map wanted = {0};
-  int code = begin_finder(&f, snapshot, error);
+  int code = begin_finder(&f, snapshot, types, error);
   if (code != LH_OK) return code;
   uint32_t *place_of = lh_alloc(f.n, sizeof *place_of);
   bool ok = place_of && find_wanted(&f, prints, n, &wanted, place_of);

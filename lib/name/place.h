@@ -72,6 +72,9 @@ bool lh_join_places(lh_places *places);
 typedef char lh_print[LH_FINGERPRINT_BYTES];
 bool lh_print_places(const lh_places *places, lh_print *own, lh_print *any);
 
+/* The types of the objects at places: bits, by lh_type. */
+unsigned lh_types_at(const lh_places *places);
+
 /* Of the texts that objects are counted by: the one with most, of those with as many the first in
 ** the order of bytes; texts->n: none has any. */
 size_t lh_most_of(const lh_strings *texts, const uint64_t *objects);
@@ -126,10 +129,11 @@ typedef struct lh_at_place {
   uint64_t bytes;
 } lh_at_place;
 
-/* The same for each of the places with these prints (`any` of lh_print_places, of this snapshot or of
-** another), in one walk. span_of: lh_find_history; NULL: all are of the first part. Needs
+/* The same for each of the places with these prints (`any` of lh_print_places, of this snapshot or
+** of another) and types, in one walk: strings, which are half of most heaps, are passed over if
+** there are none at the places. span_of: lh_find_history; NULL: all are of the first part. Needs
 ** lh_classify. LH_EMEMORY. */
-int lh_count_at_places(lh_snapshot *snapshot, const lh_print *prints, size_t n,
+int lh_count_at_places(lh_snapshot *snapshot, const lh_print *prints, size_t n, unsigned types,
                        const uint8_t *span_of, lh_at_place *out, lh_error *error);
 
 /* }=================================================================================== */

@@ -293,12 +293,11 @@ static void tell_groups(lh_teller *t, lh_report *report) {
 }
 
 static uint64_t live_bytes(lh_teller *t, lh_snapshot *snapshot) {
-  uint64_t bytes = 0;
-  t->failed |= lh_analyse(snapshot, NULL) != LH_OK;
-  for (lh_id id = 1; !t->failed && id <= lh_object_count(snapshot); id++)
-    if (lh_is_reachable(snapshot, id) && !lh_is_own(snapshot, id))
-      bytes += lh_shallow_bytes(snapshot, id);
-  return bytes;
+  lh_reach reach;
+  lh_reach_totals(snapshot, &reach);
+  if (reach.reachable_objects == 0) t->failed |= lh_analyse(snapshot, NULL) != LH_OK;
+  lh_reach_totals(snapshot, &reach);
+  return reach.reachable_bytes - reach.own_bytes;
 }
 
 /* Says so where the heap got bigger, and neither new objects nor containers tell why: a table that

@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include "graph/graph.h"
 #include "luaheap.h"
 #include "steps.h"
 
@@ -106,6 +107,36 @@ static void other_texts_are_no_fingerprints(void **state) {
 
 /* }=================================================================================== */
 
+/* {=== What is kept =================================================================== */
+
+/* What the comparison analysed itself goes; what its caller had analysed stays. */
+static void analyses_of_older_ones_go_when_they_are_counted(void **state) {
+  program p = program_begin();
+  lh_diff *known, *diff;
+  lh_reach reach;
+  (void)state;
+  lh_snapshot *a = program_step(&p, leaks), *b = program_step(&p, leaks),
+              *c = program_step(&p, leaks);
+  assert_int_equal(lh_diff_snapshots(a, b, c, &known, NULL), LH_OK);
+  assert_true(known->n_groups >= 4 && known->groups[0].at[0] > 0);
+  assert_true(a->retained && b->classes);
+  lh_forget_analysis(a);
+  lh_forget_analysis(b);
+  assert_int_equal(lh_diff_snapshots(a, b, c, &diff, NULL), LH_OK);
+  assert_false(a->retained || a->classes || b->retained || b->classes);
+  assert_true(c->retained && c->classes);
+  lh_reach_totals(a, &reach);
+  assert_true(reach.reachable_objects > 0);
+  assert_int_equal(diff->n_groups, known->n_groups);
+  for (size_t i = 0; i < diff->n_groups; i++)
+    assert_memory_equal(diff->groups[i].at, known->groups[i].at, sizeof diff->groups[i].at);
+  lh_diff_free(diff);
+  lh_diff_free(known);
+  program_end(&p);
+}
+
+/* }=================================================================================== */
+
 /* {=== No memory ====================================================================== */
 
 static void each_allocation_fails(void **state) {
@@ -131,6 +162,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(fingerprints_find_their_objects),
       cmocka_unit_test(other_texts_are_no_fingerprints),
+      cmocka_unit_test(analyses_of_older_ones_go_when_they_are_counted),
       cmocka_unit_test(each_allocation_fails),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

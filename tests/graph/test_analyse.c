@@ -135,12 +135,14 @@ static void totals_add_up(void **state) {
   const lh_snapshot *s = h.snapshot;
   lh_reach reach;
   lh_reach_totals(s, &reach);
+  uint64_t own_bytes = 0;
   assert_int_equal(reach.reachable_objects + reach.garbage_objects, s->n);
   assert_int_equal(reach.reachable_bytes + reach.garbage_bytes, lh_snapshot_info(s)->object_bytes);
   assert_int_equal(lh_retained_bytes(s, LH_ROOT), reach.reachable_bytes);
   assert_int_equal(lh_immediate_dominator(s, LH_ROOT), LH_NO_OBJECT);
   assert_int_equal(lh_distance(s, LH_ROOT), 0);
   for (lh_id id = 1; id <= s->n; id++) {
+    if (lh_is_own(s, id) && lh_is_reachable(s, id)) own_bytes += lh_shallow_bytes(s, id);
     if (lh_is_reachable(s, id)) {
       assert_true(lh_retained_bytes(s, id) >= lh_shallow_bytes(s, id));
       assert_true(lh_distance(s, lh_immediate_dominator(s, id)) < lh_distance(s, id));
@@ -150,6 +152,8 @@ static void totals_add_up(void **state) {
       assert_int_equal(lh_distance(s, id), UINT32_MAX);
     }
   }
+  assert_true(own_bytes > 0);
+  assert_int_equal(reach.own_bytes, own_bytes);
   drop(&h);
 }
 
