@@ -17,14 +17,14 @@
 #include "raw.h"
 
 /* In the order of lh_layout's fields: four offsets in the thread, four in the global state, three
-** sizes, an offset in the thread, and what 5.4.0 alone has. */
+** sizes, an offset in the thread, a bit of a call, and what 5.4.0 alone has. */
 /* clang-format off */
 static const lh_layout layouts[] = {
-    {"5.4.3 to 5.4.8", 40, 48, 56, 96, 264, 272, 280, 480, 208, 1624, 200, 188, false, false},
-    {"5.4.2",          40, 48, 56, 88, 264, 272, 280, 480, 200, 1616, 192, 180, false, false},
-    {"5.4.1",          40, 48, 56, 88, 264, 272, 280, 480, 200, 1624, 192, 184, false, false},
-    {"5.4.0",          48, 56, 64, 96, 256, 264, 272, 472, 208, 1624, 200, 188, true,  true},
-    {NULL,             0,  0,  0,  0,  0,   0,   0,   0,   0,   0,    0,   0,   false, false}};
+    {"5.4.3 to 5.4.8", 40, 48, 56, 96, 264, 272, 280, 480, 208, 1624, 200, 188, 8, false, false},
+    {"5.4.2",          40, 48, 56, 88, 264, 272, 280, 480, 200, 1616, 192, 180, 8, false, false},
+    {"5.4.1",          40, 48, 56, 88, 264, 272, 280, 480, 200, 1624, 192, 184, 4, false, false},
+    {"5.4.0",          48, 56, 64, 96, 256, 264, 272, 472, 208, 1624, 200, 188, 4, true,  true},
+    {NULL,             0,  0,  0,  0,  0,   0,   0,   0,   0,   0,    0,   0,   0, false, false}};
 /* clang-format on */
 
 /* lua_ident reads "$LuaVersion: Lua 5.4.4  Copyright ..."; in 5.1 "$Lua: Lua 5.1.5 ...". */

@@ -1,11 +1,12 @@
 /*
 ** raw.h - the memory layout of PUC Lua 5.4's objects, in our own words.
 **
-** Only layout.c and the walk_*.c files include this. The object structures below are the same in
-** 5.4.0 to 5.4.8 on LP64 platforms; every offset that is used is asserted. The thread (lua_State)
-** and the global state differ between releases: for these there is a table of offsets, chosen by
-** lh_layout_probe, and the accessors at the end. Everything is read in place and never written,
-** but for one field (mark.c) and slots on top of a stack (values.c).
+** Only layout.c, the walk_*.c files and the recorder (lib/track) include this. The object structures
+** below are the same in 5.4.0 to 5.4.8 on LP64 platforms; every offset that is used is asserted. The
+** thread (lua_State) and the global state differ between releases: for these there is a table of
+** offsets, chosen by lh_layout_probe, and the accessors at the end. Everything is read in place and
+** never written, but for one field (mark.c), slots on top of a stack (values.c) and a bit of a call
+** (stacks.h).
 */
 #ifndef LUAHEAP_RAW_H
 #define LUAHEAP_RAW_H
@@ -169,8 +170,9 @@ typedef struct raw_call {
   uint16_t status;
 } raw_call;
 
-enum { RAW_CALL_IS_C = 2, RAW_CALL_HOOK_YIELDED = 64 }; /* bits of raw_call.status */
-enum { RAW_STACK_EXTRA = 5 };                           /* slots of a stack past stack_last */
+/* Bits of raw_call.status; see raw_call_is_hooked for others. */
+enum { RAW_CALL_IS_C = 2, RAW_CALL_OURS = 0x8000 };
+enum { RAW_STACK_EXTRA = 5 }; /* slots of a stack past stack_last */
 
 #define RAW_OFFSET(type, field, offset) \
   _Static_assert(offsetof(type, field) == (offset), #type "." #field)
@@ -235,6 +237,7 @@ typedef struct lh_layout {
   size_t main_thread_bytes;  /* thread and global state in one block (LG), likewise */
   uint16_t global_from_main; /* distance of the two inside the block */
   uint16_t hook_count;       /* lua_State: instructions left until its hook is called */
+  uint16_t call_hooked;      /* bit of raw_call.status: a debug hook runs. Others follow it */
   bool size_flag_in_mark;    /* a table's "limit is not the size": bit 7 of `marked`, not `flags` */
   bool may_dangle; /* what an object refers to may be freed before it: generational, finalized */
 } lh_layout;
@@ -344,6 +347,24 @@ static inline uint64_t raw_stack_slots(const lh_layout *layout, const void *thre
 
 static inline const raw_call *raw_base_call(const lh_layout *layout, const void *thread) {
   return (const raw_call *)(const void *)((const char *)thread + layout->base_call);
+}
+
+/* In a debug hook; tail called; the last debug hook yielded; the collector has called a finalizer
+** from there. */
+static inline bool raw_call_is_hooked(const lh_layout *layout, const raw_call *call) {
+  return (call->status & layout->call_hooked) != 0;
+}
+
+static inline bool raw_call_is_tail(const lh_layout *layout, const raw_call *call) {
+  return (call->status & layout->call_hooked << 2) != 0;
+}
+
+static inline bool raw_call_hook_yielded(const lh_layout *layout, const raw_call *call) {
+  return (call->status & layout->call_hooked << 3) != 0;
+}
+
+static inline bool raw_call_finalizes(const lh_layout *layout, const raw_call *call) {
+  return (call->status & layout->call_hooked << 4) != 0;
 }
 
 /* Its innermost protected call: a place on the C stack; NULL when it runs none. */
