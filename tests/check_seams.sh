@@ -63,7 +63,7 @@ check_sources() {
   sources=$(mktemp)
   code >"$sources"
   rule "only layout and walk know Lua's structures" \
-    "${include}\"(take/)?raw\.h\"" '.*' 'lib/take/(layout|walk[a-z_]*)\.[ch]'
+    "${include}\"(take/)?raw(_code)?\.h\"" '.*' 'lib/(take/(layout|walk[a-z_]*)|track/[a-z_]*)\.[ch]'
   up='name|compare|analyses|report'
   flow="lib/(take|track)/.*(read|graph|$up)|lib/read/.*(take|graph|$up)|lib/graph/.*(take|$up)"
   flow="$flow|lib/name/.*(take|compare|analyses|report)|lib/compare/.*(take|analyses|report)"

@@ -1,8 +1,8 @@
 /*
 ** walk.h - one pass over the collector's lists, every object once, each written as a record.
 **
-** walk.c holds the pass and the small objects; walk_proto.c prototypes (with the names of the
-** functions inside, read from the code) and walk_thread.c coroutines (frames, local variables).
+** walk.c holds the pass and the small objects; walk_proto.c prototypes, walk_names.c the names of
+** the functions inside them, and walk_thread.c coroutines (frames, local variables).
 ** Nothing follows an edge: only the lists' `next` are followed, and memory that the object itself
 ** owns is read; the exceptions are what is on a stack or reached from there, which the collector
 ** marks anew in each cycle, and the text of a __mode (walk.c). Lua's own faults leave references
@@ -132,6 +132,36 @@ void lh_walk_thread(lh_walk *walk, const raw_object *thread);
 
 /* The line of instruction `pc` (walk_proto.c); 0 where the debug information was stripped. */
 uint32_t lh_walk_line(const raw_proto *proto, int64_t pc);
+
+/* The functions inside another, in the order of their numbers, and what it calls them
+** (walk_names.c):
+**
+**     lh_nested it;
+**     for (lh_nested_begin(&it, proto); lh_nested_next(&it);) use(it.proto, it.table, it.name);
+*/
+typedef struct lh_scope {
+  int32_t next; /* the first local variable that has not begun */
+  unsigned n;
+  const raw_local *alive[LH_REGISTERS]; /* by register */
+} lh_scope;
+
+typedef struct lh_nested {
+  const raw_proto *proto;  /* NULL: not made yet */
+  const raw_string *name;  /* local variable, or key; NULL: none */
+  const raw_string *table; /* in which it is under that key; NULL: unknown, or a global function */
+  const raw_proto *around;
+  int32_t next, next_pc;
+  lh_scope scope;
+} lh_nested;
+
+void lh_nested_begin(lh_nested *it, const raw_proto *around);
+bool lh_nested_next(lh_nested *it);
+
+/* Of a prototype, by index, which is checked; NULL: none, or no string. */
+const raw_string *lh_constant_string(const raw_proto *proto, uint32_t index);
+const raw_string *lh_upvalue_name(const raw_proto *proto, uint32_t index);
+
+bool lh_is_text(const raw_string *string, const char *text);
 
 /* The roots, as the footer wants them: stores at most LH_WALK_ROOTS, returns how many. */
 enum { LH_WALK_ROOTS = 64 };

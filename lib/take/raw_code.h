@@ -1,0 +1,71 @@
+/*
+** raw_code.h - the instructions of Lua functions, as far as the writing half reads them. The same
+** in all 5.4 releases, which share one bytecode version.
+**
+**     bits  0-6   7-14  15    16-23  24-31
+**           op    A     k     B      C
+**           op    A     Bx (15-31)               OP_CLOSURE
+**           op    sJ (7-31), less 2^24 - 1       OP_JMP
+*/
+#ifndef LUAHEAP_RAW_CODE_H
+#define LUAHEAP_RAW_CODE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum {
+  RAW_OP_MOVE = 0,
+  RAW_OP_LOADNIL = 8,
+  RAW_OP_GETUPVAL = 9,
+  RAW_OP_GETTABUP = 11,
+  RAW_OP_GETFIELD = 14,
+  RAW_OP_SETTABUP = 15,
+  RAW_OP_SETTABLE = 16,
+  RAW_OP_SETI = 17,
+  RAW_OP_SETFIELD = 18,
+  RAW_OP_NEWTABLE = 19,
+  RAW_OP_SELF = 20,
+  RAW_OP_CONCAT = 53,
+  RAW_OP_JMP = 56,
+  RAW_OP_CALL = 68,
+  RAW_OP_TAILCALL = 69,
+  RAW_OP_RETURN = 70, /* and RETURN0, RETURN1 */
+  RAW_OP_RETURN1 = 72,
+  RAW_OP_TFORCALL = 76,
+  RAW_OP_SETLIST = 78,
+  RAW_OP_CLOSURE = 79,
+  RAW_OP_VARARG = 80,
+  RAW_OP_VARARGPREP = 81
+};
+
+static inline unsigned raw_opcode(uint32_t i) {
+  return i & 0x7F;
+}
+
+static inline unsigned raw_operand_a(uint32_t i) {
+  return (i >> 7) & 0xFF;
+}
+
+static inline unsigned raw_operand_b(uint32_t i) {
+  return (i >> 16) & 0xFF;
+}
+
+static inline unsigned raw_operand_c(uint32_t i) {
+  return i >> 24;
+}
+
+/* k: then C, or B of a few, is the number of a constant. */
+static inline bool raw_operand_k(uint32_t i) {
+  return (i >> 15) & 1;
+}
+
+static inline uint32_t raw_operand_bx(uint32_t i) {
+  return i >> 15;
+}
+
+/* How far OP_JMP goes, from the instruction behind it. */
+static inline int32_t raw_jump(uint32_t i) {
+  return (int32_t)(i >> 7) - ((1 << 24) - 1);
+}
+
+#endif
