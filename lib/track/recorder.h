@@ -100,14 +100,16 @@ struct lh_recorder {
 **     lh_stacks *lh_stacks_new(lh_recorder *r);
 **
 ** When our allocation function is in place, before anything is recorded: to learn where the
-** interpreter's registers are. Tables that L makes meanwhile go through lh_stacks_of_table.
+** interpreter's registers are. A state of its own gets the same allocation function for that while,
+** and each of its tables must go through lh_position_learns first, which says that this was all.
 **
-**     int lh_position_calibrate(lh_recorder *r, lua_State *L, lh_error *error);
+**     void lh_position_calibrate(lh_recorder *r, lua_State *L);
+**     bool lh_position_learns(lh_position *position, const void *frame);
 **
 ** Threads: a block that is about to become one (Lua fills it in after we return), and any block of
 ** a thread's size that goes, also one that we do not know.
 **
-**     void lh_running_born(lh_running *running, const void *block);
+**     void lh_running_born(lh_running *running, void *block);
 **     void lh_running_died(lh_running *running, const void *block);
 **
 ** A prototype is made (Lua fills it in after we return); and is freed, or any block of its size:
@@ -117,12 +119,13 @@ struct lh_recorder {
 **     void lh_stacks_born(lh_stacks *stacks, const void *proto);
 **     void lh_stacks_forget(lh_stacks *stacks, const void *block);
 **
-** The stack of what runs now, for a block of this type (RAW_* or LH_LIFE_PART); there are tallies
-** of it. LH_STACK_UNATTRIBUTED where it cannot be told.
-** Of a table: `frame` is the frame address of our function that Lua has called, which has saved
-** all registers below it.
+** The stack of what runs now, for what our allocation function is asked for, as it is asked; there
+** are tallies of it. LH_STACK_UNATTRIBUTED where it cannot be told.
+** Of a table (no block, and RAW_TABLE as the old size): `frame` is LH_FRAME() (position.h) of our
+** function, to which the one that Lua has called jumps.
 **
-**     lh_stack_id lh_stacks_here(lh_recorder *r, unsigned type);
+**     lh_stack_id lh_stacks_here(lh_recorder *r, const void *block, size_t old_bytes,
+**                                size_t bytes);
 **     lh_stack_id lh_stacks_of_table(lh_recorder *r, const void *frame);
 **
 ** Events, where there is a file; `type` as above, `weight` 1 unless sampled.

@@ -54,7 +54,7 @@ void lh_stacks_begin(lh_stacks *stacks);
 
 /* The stack of what the running thread allocates now; see recorder.h. To be asked before the block
 ** that is to grow has moved: it may be the thread's own stack. */
-lh_stack_id lh_stacks_here(lh_recorder *r, unsigned type);
+lh_stack_id lh_stacks_here(lh_recorder *r, const void *block, size_t old_bytes, size_t bytes);
 lh_stack_id lh_stacks_of_table(lh_recorder *r, const void *frame);
 
 /* What both ask. `call` is the thread's innermost frame of a Lua function, and `pc` the instruction
