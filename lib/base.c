@@ -159,6 +159,21 @@ void lh_free_pages(void *block, size_t bytes) {
   if (block) (void)munmap(block, in_pages(bytes));
 }
 
+void *lh_reserve_addresses(size_t bytes) {
+  enum { KIND = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE };
+  if (!may_allocate()) return NULL;
+  void *block = mmap(NULL, in_pages(bytes), PROT_NONE, KIND, -1, 0);
+  return block == MAP_FAILED ? NULL : block;
+}
+
+bool lh_give_memory(void *pages, size_t bytes) {
+  return may_allocate() && mprotect(pages, bytes, PROT_READ | PROT_WRITE) == 0;
+}
+
+void lh_take_memory(void *pages, size_t bytes) {
+  (void)madvise(pages, bytes, MADV_DONTNEED);
+}
+
 void *lh_realloc(void *block, size_t n, size_t size) {
   size_t bytes;
   if (__builtin_mul_overflow(n, size, &bytes) || !may_allocate()) return NULL;

@@ -33,6 +33,12 @@ void *lh_realloc(void *block, size_t n, size_t size);
 void *lh_alloc_pages(size_t bytes);
 void lh_free_pages(void *block, size_t bytes);
 
+/* Addresses without memory, freed by lh_free_pages; whole pages of them get memory, cleared, and
+** lose it again, but stay usable. */
+void *lh_reserve_addresses(size_t bytes);
+bool lh_give_memory(void *pages, size_t bytes);
+void lh_take_memory(void *pages, size_t bytes);
+
 /* The name of an enum's value, of the list of them all. */
 #define LH_WORD_OF(words, value) \
   ((unsigned)(value) < sizeof(words) / sizeof *(words) ? (words)[value] : "?")

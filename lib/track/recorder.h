@@ -2,7 +2,7 @@
 ** recorder.h - what the parts of the recorder are, and who calls whom. Private to lib/track.
 **
 **     track.c      its life: options, start, stop, the state that closes, exit(), a forked child
-**     allocate.c   the allocation functions: one for each way to keep the life of a block
+**     allocate*.c  the allocation functions: one for each way to keep the life of a block
 **     pool.c       small blocks of our own, each with its life behind it
 **     blocks.c     a hash of blocks that the host gave: their lives
 **     sample.c     which allocations are sampled
@@ -15,9 +15,9 @@
 **
 ** An allocation goes through them like this:
 **
-**     Lua -> allocate.c -> lh_stacks_here -> lh_running_thread, lh_position_... -> stack id
-**                  |-> pool.c, blocks.c: the block and its life
-**                  '-> tallies of the stack; lh_profile_new, where there is a file
+**     Lua -> allocate*.c -> lh_running_thread, lh_position_..., lh_stacks_find: the stack's number
+**                   |-> pool.c, blocks.c: the block and its life
+**                   '-> tallies of the stack; lh_profile_new, where there is a file
 **
 ** All of it happens in the thread that runs the state, at a moment when Lua waits for its memory:
 ** what Lua is just changing may be half done, so each part reads no more than it must, allocates
@@ -63,72 +63,56 @@ typedef struct lh_tally {
   uint64_t objects, bytes;
 } lh_tally;
 
+/* Tallies count in 1/65536, since a sample may stand for any number of objects. */
+enum { LH_TALLY_SHIFT = 16 };
+
 struct lh_recorder {
   /* What the allocation functions read each time. */
   lua_Alloc alloc; /* the host's */
   void *alloc_data;
-  lh_pool *pool;        /* NULL: the host's blocks only */
-  uint64_t clock_bytes; /* allocated since tracking began */
-  lh_tally *made;       /* by stack id, of all that are handed out; stacks.c lets them grow */
+  int64_t left_bytes; /* until the next sample; below 0: this allocation is recorded */
+  int64_t clock_base; /* less left_bytes: what was asked for since tracking began */
+  lh_pool *pool;      /* NULL: the host's blocks only */
+  lh_blocks *blocks;
+  lh_tally *made; /* by stack id, of all that are handed out; stacks.c lets them grow */
   lh_tally *freed;
   uint32_t n_tallies;
+  uint32_t told;           /* by type, a bit each: making and freeing them is more than a tally */
   bool records;            /* between lh_track and lh_untrack or the end of the state */
+  bool is_before;          /* with a trailer: there are blocks without one, from before */
+  _Atomic(void *) newborn; /* main block of another state that was given our function */
   lh_profile_out *profile; /* NULL: no file */
   lh_running *running;
   lh_position *position;
   lh_stacks *stacks;
   lh_calls *calls; /* NULL: no time is taken */
-  lh_blocks *blocks;
 
+  lua_Alloc function; /* ours, that is called with this recorder */
   lh_layout layout;
   const char *global; /* global state */
   lua_State *main_thread;
   void *main_block; /* freed last of all */
   uint64_t state_id;
   uint64_t sample_bytes; /* mean distance; 0: every allocation */
-  bool has_stacks;       /* else a stack is its site alone */
+  uint64_t random;       /* of sample.c */
+  uint64_t exact_bytes, exact_next;
+  bool has_stacks; /* else a stack is its site alone */
 };
 
-/* {=== What track.c and allocate.c call of the others ================================ */
+/* {=== Who calls what ================================================================ */
 
 /* Each part is made when tracking begins and freed with the recorder; what is kept of the Lua
 ** state (threads, prototypes) is forgotten when tracking stops, since it then sees no deaths.
-** NULL: no memory.
 **
-**     lh_running *lh_running_new(lh_recorder *r, lua_State *L);      void lh_running_free(...)
-**     lh_position *lh_position_new(lh_recorder *r);                  ...
-**     lh_stacks *lh_stacks_new(lh_recorder *r);
+** Where something is allocated, allocate.h asks running.h for the thread and its innermost frame of
+** a Lua function, position.h for the instruction, and stacks.h for the number of the stack, before
+** a block that grows has moved. Of a table it gives position.h the frame of our function.
 **
-** When our allocation function is in place, before anything is recorded: to learn where the
-** interpreter's registers are. A state of its own gets the same allocation function for that while,
-** and each of its tables must go through lh_position_learns first, which says that this was all.
+** Threads and prototypes: allocate.c tells running.c and stacks.c of blocks that are about to
+** become one (Lua fills them in after we return), and of any block of their size that goes, also
+** one that we do not know: the address may become another one's.
 **
-**     void lh_position_calibrate(lh_recorder *r, lua_State *L);
-**     bool lh_position_learns(lh_position *position, const void *frame);
-**
-** Threads: a block that is about to become one (Lua fills it in after we return), and any block of
-** a thread's size that goes, also one that we do not know.
-**
-**     void lh_running_born(lh_running *running, void *block);
-**     void lh_running_died(lh_running *running, const void *block);
-**
-** A prototype is made (Lua fills it in after we return); and is freed, or any block of its size:
-** the address may become another one's. What is there already is looked at when tracking begins.
-**
-**     void lh_stacks_begin(lh_stacks *stacks);
-**     void lh_stacks_born(lh_stacks *stacks, const void *proto);
-**     void lh_stacks_forget(lh_stacks *stacks, const void *block);
-**
-** The stack of what runs now, for what our allocation function is asked for, as it is asked; there
-** are tallies of it. LH_STACK_UNATTRIBUTED where it cannot be told.
-** Of a table (no block, and RAW_TABLE as the old size): `frame` is LH_FRAME() (position.h) of our
-** function, to which the one that Lua has called jumps.
-**
-**     lh_stack_id lh_stacks_here(lh_recorder *r, const void *block, size_t old_bytes,
-**                                size_t bytes);
-**     lh_stack_id lh_stacks_of_table(lh_recorder *r, const void *frame);
-**
-** Events, where there is a file; `type` as above, `weight` 1 unless sampled.
+** Events, where there is a file; the type is as in lh_life, `weight` 1 unless sampled.
 **
 **     void lh_profile_new(lh_profile_out *, unsigned type, lh_stack_id stack, uint64_t bytes,
 **                         double weight);

@@ -52,14 +52,9 @@ void lh_stacks_free(lh_stacks *stacks); /* NULL is fine */
 ** works. */
 void lh_stacks_begin(lh_stacks *stacks);
 
-/* The stack of what the running thread allocates now; see recorder.h. To be asked before the block
-** that is to grow has moved: it may be the thread's own stack. */
-lh_stack_id lh_stacks_here(lh_recorder *r, const void *block, size_t old_bytes, size_t bytes);
-lh_stack_id lh_stacks_of_table(lh_recorder *r, const void *frame);
-
-/* What both ask. `call` is the thread's innermost frame of a Lua function, and `pc` the instruction
-** at which that stands. NULL for `thread`: it is not known which one runs; for `call`: it has no
-** such frame. */
+/* The stack of what a thread allocates now (allocate.h). `call` is its innermost frame of a Lua
+** function, and `pc` the instruction at which that stands; NULL: it is not told. NULL for `thread`:
+** it is not known which one runs; for `call`: it has no such frame. */
 lh_stack_id lh_stacks_find(lh_stacks *stacks, const void *thread, const raw_call *call,
                            const uint32_t *pc);
 

@@ -1,0 +1,62 @@
+/*
+** sample.c - distances and weights (sample.h). The module depends on libc alone, so the two
+** functions that it needs of libm are written here; both are right to 1e-12 and called once for a
+** sample.
+*/
+#include "sample.h"
+
+#include <string.h>
+
+static double square(double x) {
+  return x * x;
+}
+
+/* The natural logarithm of 0 < x < 1: of the fraction, between 1 and 2, by the series of the
+** inverse hyperbolic tangent. */
+static double logarithm(double x) {
+  const double log_2 = 0.69314718055994530942;
+  uint64_t bits;
+  memcpy(&bits, &x, sizeof bits);
+  int exponent = (int)(bits >> 52) - 1023;
+  bits = (bits & 0xFFFFFFFFFFFFFu) | (uint64_t)1023 << 52;
+  memcpy(&x, &bits, sizeof x);
+  double y = (x - 1) / (x + 1), power = y, sum = 0;
+  for (int n = 1; n < 30; n += 2) {
+    sum += power / n;
+    power *= square(y);
+  }
+  return 2 * sum + exponent * log_2;
+}
+
+/* 1 - e^-x for x >= 0: by its series where x is small, and from that of x / 2. */
+static double missing_from_one(double x) {
+  if (x > 40) return 1;
+  int halvings = 0;
+  for (; x > 0.5; x /= 2) halvings++;
+  double term = x, sum = 0;
+  for (int n = 2; n < 16; n++) {
+    sum += term;
+    term *= -x / n;
+  }
+  for (; halvings > 0; halvings--) sum = sum * (2 - sum); /* 1 - (1 - y)^2 */
+  return sum;
+}
+
+/* xorshift64* (Vigna 2016). */
+static uint64_t next_random(uint64_t *random) {
+  uint64_t x = *random;
+  x ^= x >> 12;
+  x ^= x << 25;
+  x ^= x >> 27;
+  *random = x;
+  return x * 0x2545F4914F6CDD1Du;
+}
+
+int64_t lh_sample_distance(uint64_t *random, uint64_t mean_bytes) {
+  double uniform = ((double)(next_random(random) >> 11) + 0.5) / 9007199254740992.0;
+  return (int64_t)(-logarithm(uniform) * (double)mean_bytes) + 1;
+}
+
+double lh_sample_weight(uint64_t bytes, uint64_t mean_bytes) {
+  return 1 / missing_from_one((double)(bytes ? bytes : 1) / (double)mean_bytes);
+}
