@@ -29,6 +29,7 @@
 #include <stdatomic.h>
 
 #include "state.h"
+#include "thread_set.h"
 
 enum {
   LH_WANT_SNAPSHOT = 1,
@@ -51,8 +52,6 @@ enum { LH_LATE_SECONDS = 5 };
 
 /* What is kept for the buffers of a snapshot (lh_out_open) until memory runs out. */
 enum { LH_RESERVE_BYTES = 2 << 20 };
-
-typedef struct lh_threads lh_threads;
 
 typedef struct lh_watcher {
   /* What our allocation function reads each time. */
@@ -86,7 +85,7 @@ typedef struct lh_watcher {
   _Atomic uint64_t signalled; /* the number of the last signal that asked */
   _Atomic pthread_t owner;
   _Atomic pid_t owner_id;
-  _Atomic(lh_threads *) threads;
+  lh_thread_set threads;
 
   size_t n_armed;
   bool plain_armed; /* some that had no hook are armed, too */

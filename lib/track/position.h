@@ -1,0 +1,97 @@
+/*
+** position.h - the exact instruction at which a thread's innermost Lua function stands.
+**
+** The interpreter keeps its place in a register, and writes it to the frame (savedpc) only before
+** what may raise an error. So for all that allocates but two instructions the place in the frame is
+** right. The two, alike in all releases:
+**
+** - OP_NEWTABLE. The frame still has the place of an earlier instruction, on another line for
+**   every third table. But the register is saved by who is called, or spilled, always at the same
+**   distance from the frame of the allocation function, since the functions between are always the
+**   same. That distance is learnt once (lh_position_calibrate): a Lua state of our own, with the
+**   same allocation function, makes tables at known instructions. What is read there is checked: an
+**   OP_NEWTABLE of the running function, whose register is the one below the stack's top. Where
+**   nothing was learnt, or what is there is none, the instructions that may follow the saved place
+**   without saving theirs are searched: if all such OP_NEWTABLE are of one line, it is it. Else it
+**   is not told.
+**   The array and the slots of the new table are asked for next, of known sizes.
+** - OP_SETLIST, which may make an array bigger when the last items of a constructor are the results
+**   of a call or varargs: then the saved place is the instruction just before.
+**
+** 5.4.0 alone does not save the place when the collector runs behind OP_NEWTABLE either: for a
+** finalizer, the frame that it interrupts stands at the last table.
+*/
+#ifndef LUAHEAP_POSITION_H
+#define LUAHEAP_POSITION_H
+
+#include "track/recorder.h"
+
+typedef struct lh_lesson lh_lesson;
+
+struct lh_position {
+  uint16_t not_lua; /* as in running.h */
+  bool learnt;
+  int32_t word;      /* from the frame of our function to what is the interpreter's place */
+  uint32_t ahead;    /* by how many instructions that is past the one that runs */
+  lh_lesson *lesson; /* while it is learnt */
+  const lh_layout *layout;
+
+  /* The last new table. */
+  struct {
+    const raw_call *call;
+    const uint32_t *saved, *pc; /* pc NULL: not told */
+    const raw_value *top;
+    uint64_t slots_bytes, array_bytes; /* still to be asked for */
+  } table;
+
+  uint64_t n_tables, n_searched, n_untold; /* by OP_NEWTABLE; not read off; and not told at all */
+};
+
+lh_position *lh_position_new(lh_recorder *r);
+void lh_position_free(lh_position *position); /* NULL is fine */
+
+/* Learns where the interpreter's place is, with a state of its own that has L's allocation function,
+** which is ours by now. Tables that are made meanwhile must come to lh_position_of_table. Without
+** memory or the functions for it nothing is learnt, which is no failure. Some 100 us. */
+void lh_position_calibrate(lh_recorder *r, lua_State *L);
+
+/* Code is freed: what is known of instructions may not hold any more. */
+static inline void lh_position_forget(lh_position *position) {
+  position->table.call = NULL;
+}
+
+/* The frame of the function in which this stands, in front of which, towards lower addresses, all
+** registers are saved that a function must save. That function must be jumped to, or called, always
+** in the same way from the one that Lua calls, and be of its own (noinline). */
+#define LH_FRAME() (__builtin_unwind_init(), (const void *)__builtin_frame_address(0))
+
+/* What is asked for is a table (no block, and RAW_TABLE for the old size). `thread` and `call` as
+** lh_running_thread and lh_running_call tell, not NULL. NULL: not told.
+** To be asked first, also where neither is known: lh_position_learns. */
+const uint32_t *lh_position_of_table(lh_position *position, const void *thread,
+                                     const raw_call *call, const void *frame);
+
+/* While it is learnt, of each table; true: that was all. */
+void lh_position_learn(lh_position *position, const void *frame);
+static inline bool lh_position_learns(lh_position *position, const void *frame) {
+  if (__builtin_expect(!position->lesson, 1)) return false;
+  lh_position_learn(position, frame);
+  return true;
+}
+
+/* What is asked for is a part, of no type of its own (a block that grows, or the old size is 0). */
+const uint32_t *lh_position_of_part(lh_position *position, const void *thread, const raw_call *call,
+                                    const void *block, uint64_t bytes);
+
+/* What is asked for is an object of any other type. */
+static inline const uint32_t *lh_position_of_object(const raw_call *call) {
+  return call->saved_pc - 1;
+}
+
+/* A part that was told to be of a new table could not be had: Lua asks again. */
+void lh_position_failed(lh_position *position, uint64_t bytes);
+
+/* What allocates at an instruction, where neither a C function nor a hook is on top. */
+lh_maker lh_position_maker(uint32_t instruction);
+
+#endif
