@@ -128,6 +128,7 @@
 #include <stdint.h>
 
 #include "luaheap_read.h" /* lh_thread_status, lh_root_kind */
+#include "varint.h"
 
 #define LH_HEAD_MAGIC "\x89LHEAP\r\n"
 #define LH_TAIL_MAGIC "\nLHEND\r\n"
@@ -177,25 +178,5 @@ enum { LH_MOST_KEYS = 256 };
 enum { LH_SLOT_LOCAL = 1, LH_SLOT_TEMPORARY = 2, LH_SLOT_VARARG = 3, LH_SLOT_ARGUMENT = 4 };
 
 enum { LH_MARK_STATE = 0, LH_MARK_BY_MARK = 1, LH_MARK_BY_SNAPSHOT = 2, LH_MARK_VOID = 3 };
-
-/* Longest encodings, for the writer's reservations. */
-#define LH_MAX_VARINT 10u
-
-static inline uint8_t *lh_put_uvarint(uint8_t *p, uint64_t n) {
-  while (n >= 0x80) {
-    *p++ = (uint8_t)(n | 0x80);
-    n >>= 7;
-  }
-  *p++ = (uint8_t)n;
-  return p;
-}
-
-static inline uint64_t lh_zigzag(int64_t n) {
-  return ((uint64_t)n << 1) ^ (n < 0 ? UINT64_MAX : 0);
-}
-
-static inline int64_t lh_unzigzag(uint64_t n) {
-  return (int64_t)((n >> 1) ^ (0 - (n & 1)));
-}
 
 #endif

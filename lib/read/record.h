@@ -12,38 +12,6 @@
 #include "format.h"
 #include "snapshot.h"
 
-/* Closes up the 7-bit groups of eight bytes. */
-static inline uint64_t lh_squeeze(uint64_t x) {
-  x = (x & 0x007f007f007f007fu) | ((x & 0x7f007f007f007f00u) >> 1);
-  x = (x & 0x00003fff00003fffu) | ((x & 0x3fff00003fff0000u) >> 2);
-  return (x & 0x000000000fffffffu) | ((x & 0x0fffffff00000000u) >> 4);
-}
-
-/* A uvarint of unpredictable length: no branch but for the rare ones of more than 8 bytes. Reads 10
-** bytes at most; the number of bytes of the encoding is added to *at. */
-static inline uint64_t lh_get_long(const uint8_t **at) {
-  const uint8_t *p = *at;
-  uint64_t x = lh_load64(p);
-  uint64_t stops = ~x & 0x8080808080808080u;
-  if (__builtin_expect(stops != 0, 1)) {
-    *at = p + ((__builtin_ctzll(stops) + 1) >> 3);
-    return lh_squeeze(x & (stops ^ (stops - 1)));
-  }
-  uint64_t high = p[8];
-  *at = p + 9;
-  if (high >= 0x80) {
-    high = (high & 0x7f) | (uint64_t)p[9] << 7;
-    *at = p + 10;
-  }
-  return lh_squeeze(x) | high << 56;
-}
-
-/* A uvarint that mostly has one byte. */
-static inline uint64_t lh_get_uvarint(const uint8_t **at) {
-  if (**at < 0x80) return *(*at)++;
-  return lh_get_long(at);
-}
-
 /* A list's number of items or another figure that check.c has found to fit. */
 static inline uint32_t lh_get_count(const uint8_t **at) {
   return (uint32_t)lh_get_uvarint(at);

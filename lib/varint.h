@@ -1,0 +1,180 @@
+/*
+** varint.h - the numbers of variable length that our files consist of (format.h says how they
+** look): storing them, reading those that were verified, and reading what may be wrong.
+**
+** All parsing of what is not verified yet goes through a cursor: it never leaves its range, and it
+** latches the first fault, after which it yields zeros. So callers check once, where it suits.
+*/
+#ifndef LUAHEAP_VARINT_H
+#define LUAHEAP_VARINT_H
+
+#include "base.h"
+
+/* {=== Storing ======================================================================= */
+
+/* The longest encoding, for the writer's reservations. */
+#define LH_MAX_VARINT 10u
+
+static inline uint8_t *lh_put_uvarint(uint8_t *p, uint64_t n) {
+  while (n >= 0x80) {
+    *p++ = (uint8_t)(n | 0x80);
+    n >>= 7;
+  }
+  *p++ = (uint8_t)n;
+  return p;
+}
+
+static inline uint64_t lh_zigzag(int64_t n) {
+  return ((uint64_t)n << 1) ^ (n < 0 ? UINT64_MAX : 0);
+}
+
+static inline int64_t lh_unzigzag(uint64_t n) {
+  return (int64_t)((n >> 1) ^ (0 - (n & 1)));
+}
+
+/* }=================================================================================== */
+
+/* {=== Reading: what was verified ==================================================== */
+
+/* Closes up the 7-bit groups of eight bytes. */
+static inline uint64_t lh_squeeze(uint64_t x) {
+  x = (x & 0x007f007f007f007fu) | ((x & 0x7f007f007f007f00u) >> 1);
+  x = (x & 0x00003fff00003fffu) | ((x & 0x3fff00003fff0000u) >> 2);
+  return (x & 0x000000000fffffffu) | ((x & 0x0fffffff00000000u) >> 4);
+}
+
+/* A uvarint of unpredictable length: no branch but for the rare ones of more than 8 bytes. Reads 10
+** bytes at most; the number of bytes of the encoding is added to *at. */
+static inline uint64_t lh_get_long(const uint8_t **at) {
+  const uint8_t *p = *at;
+  uint64_t x = lh_load64(p);
+  uint64_t stops = ~x & 0x8080808080808080u;
+  if (__builtin_expect(stops != 0, 1)) {
+    *at = p + ((__builtin_ctzll(stops) + 1) >> 3);
+    return lh_squeeze(x & (stops ^ (stops - 1)));
+  }
+  uint64_t high = p[8];
+  *at = p + 9;
+  if (high >= 0x80) {
+    high = (high & 0x7f) | (uint64_t)p[9] << 7;
+    *at = p + 10;
+  }
+  return lh_squeeze(x) | high << 56;
+}
+
+/* A uvarint that mostly has one byte. */
+static inline uint64_t lh_get_uvarint(const uint8_t **at) {
+  if (**at < 0x80) return *(*at)++;
+  return lh_get_long(at);
+}
+
+/* }=================================================================================== */
+
+/* {=== Reading: what may be wrong ==================================================== */
+
+typedef struct lh_cursor {
+  const uint8_t *at, *end; /* at least 10 readable bytes follow the end */
+  const char *fault;       /* what was wrong first, or NULL */
+  const uint8_t *fault_at;
+  uint64_t claimed; /* the sum of the sizes that were read */
+  uint32_t n_keys;  /* of the records that are read: frequent ones */
+} lh_cursor;
+
+/* No address space has as much. Sums over several snapshots are no negative numbers either. */
+#define LH_MOST_BYTES (UINT64_C(1) << 57)
+
+static inline void lh_fault(lh_cursor *c, const uint8_t *at, const char *fault) {
+  if (c->fault) return;
+  c->fault = fault;
+  c->fault_at = at;
+}
+
+/* Where a number ended, after it was read from `start`: goes on there, or faults. */
+static inline bool lh_arrive(lh_cursor *c, const uint8_t *start, const uint8_t *after) {
+  if (__builtin_expect(after > c->end, 0)) {
+    lh_fault(c, start, "it runs over the end");
+    c->at = c->end;
+    return false;
+  }
+  if (__builtin_expect(after - start == LH_MAX_VARINT && start[LH_MAX_VARINT - 1] > 1, 0)) {
+    lh_fault(c, start, "a number has more than 64 bits");
+    return false;
+  }
+  c->at = after;
+  return true;
+}
+
+static inline uint64_t lh_read_long(lh_cursor *c) {
+  const uint8_t *at = c->at;
+  uint64_t n = lh_get_long(&at);
+  return lh_arrive(c, c->at, at) ? n : 0;
+}
+
+static inline uint64_t lh_read_uvarint(lh_cursor *c) {
+  if (__builtin_expect(*c->at < 0x80 && c->at < c->end, 1)) return *c->at++;
+  return lh_read_long(c);
+}
+
+static inline const uint8_t *lh_read_bytes(lh_cursor *c, uint64_t n) {
+  const uint8_t *bytes = c->at;
+  if (n > (uint64_t)(c->end - bytes)) {
+    lh_fault(c, bytes, "it runs over the end");
+    c->at = c->end;
+    return NULL;
+  }
+  c->at += n;
+  return bytes;
+}
+
+static inline uint8_t lh_read_u8(lh_cursor *c) {
+  if (c->at < c->end) return *c->at++;
+  lh_fault(c, c->at, "it runs over the end");
+  return 0;
+}
+
+static inline uint64_t lh_read_u64(lh_cursor *c) {
+  const uint8_t *bytes = lh_read_bytes(c, 8);
+  return bytes ? lh_load64(bytes) : 0;
+}
+
+/* A number that must not be greater than `most`. */
+static inline uint64_t lh_read_upto(lh_cursor *c, uint64_t most, const char *fault) {
+  const uint8_t *start = c->at;
+  uint64_t n = lh_read_uvarint(c);
+  if (__builtin_expect(n <= most, 1)) return n;
+  lh_fault(c, start, fault);
+  return 0;
+}
+
+/* A size that the file says to be there, which stands nowhere in its bytes. */
+static inline void lh_claim(lh_cursor *c, const uint8_t *at, uint64_t size) {
+  if (__builtin_expect(size <= LH_MOST_BYTES, 1)) c->claimed += size;
+  if (__builtin_expect(size > LH_MOST_BYTES || c->claimed > LH_MOST_BYTES, 0))
+    lh_fault(c, at, "the sizes add up to more than an address space has");
+}
+
+static inline uint64_t lh_read_size(lh_cursor *c) {
+  const uint8_t *start = c->at;
+  uint64_t size = lh_read_uvarint(c);
+  lh_claim(c, start, size);
+  return size;
+}
+
+/* Nanoseconds since 1970. */
+static inline uint64_t lh_read_time(lh_cursor *c) {
+  const uint8_t *start = c->at;
+  uint64_t time_ns = lh_read_u64(c);
+  if (time_ns > INT64_MAX) lh_fault(c, start, "a time is after the year 2262");
+  return time_ns;
+}
+
+/* A count of items that take a byte each at least. */
+static inline uint32_t lh_read_count(lh_cursor *c) {
+  uint64_t rest = (uint64_t)(c->end - c->at);
+  return (uint32_t)lh_read_upto(c, rest < UINT32_MAX ? rest : UINT32_MAX,
+                                "a count is greater than the bytes that are left");
+}
+
+/* }=================================================================================== */
+
+#endif
