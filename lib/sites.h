@@ -12,17 +12,15 @@
 **                       u8 lh_maker, uvarint name id of the C function (0: none)
 **   LH_DEFINE_STACK     uvarint parent's stack id (0: none), uvarint site id
 **
-** A definition refers to what was defined before it, only. Names have at most 4,096 bytes, and a
+** A definition refers to what was defined before it, only. Lines are below 2^32. Names have at most 4,096 bytes, and a
 ** table at most 2^24 entries of each kind; who writes ends a table there, and what is beyond is
 ** attributed to the unknown site.
 */
 #ifndef LUAHEAP_SITES_H
 #define LUAHEAP_SITES_H
 
-#include <stdbool.h>
-
-#include "luaheap_read.h"
 #include "luaheap_sites.h"
+#include "varint.h"
 
 enum { LH_DEFINE_NAME = 1, LH_DEFINE_FUNCTION = 2, LH_DEFINE_SITE = 3, LH_DEFINE_STACK = 4 };
 
@@ -46,11 +44,9 @@ uint8_t *lh_put_stack(uint8_t *p, lh_stack_id parent, lh_site_id site);
 lh_sites *lh_sites_new(void);
 void lh_sites_free(lh_sites *sites);
 
-/* Reads the one definition that begins at *at (its first byte is a LH_DEFINE_*), before `end`, and
-** moves *at behind it. LH_EDAMAGED at `offset` (that of *at in the file) for what cannot be;
-** LH_EMEMORY. Memory: at most 64 bytes for each of the file. */
-int lh_sites_define(lh_sites *sites, const uint8_t **at, const uint8_t *end, uint64_t offset,
-                    lh_error *error);
+/* Reads the one definition at which the cursor is (its first byte is a LH_DEFINE_*); what cannot be
+** is the cursor's fault. False when out of memory. Memory: at most 64 bytes for each of the file. */
+bool lh_sites_define(lh_sites *sites, lh_cursor *c);
 
 /* }=================================================================================== */
 

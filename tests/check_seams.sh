@@ -75,7 +75,8 @@ check_sources() {
   rule "only files that write see Lua's headers" \
     "${include}[<\"](lua|lauxlib|lualib|luaconf)\.h" '.*' "$writing|lib/weak_lua\.h|lua/.*"
   rule "the analyses never see the file format" \
-    "${include}\"((read/)?(record|scan|reader)|format)\.h\"" '.*' "$reading|$writing"
+    "${include}\"((read/)?(record|scan|reader)|format|sites|varint)\.h\"" '.*' \
+    "$reading|$writing|lib/(format|sites)\.[ch]"
   rule "only dot.c includes cgraph" \
     "${include}[<\"](graphviz/)?(cgraph|cdt|gvc)" '.*' 'lib/dot\.c'
   rule "only what asks in SQL sees SQLite" \
@@ -208,6 +209,7 @@ cli/heaptop.c|#include "lauxlib.h"|only files that write see Lua's headers
 lib/take/mark.c|#include "read/snapshot.h"|data flows one way through lib's folders
 lib/graph/graph.c|#include "read/record.h"|the analyses never see the file format
 lib/graph/flow.c|#include "format.h" /* just this once */|the analyses never see the file format
+lib/compare/diff.c|#include "sites.h"|the analyses never see the file format
 cli/heaptop.c|#include <sqlite3.h>|only what asks in SQL sees SQLite
 cli/heappath.c|#include "heapsql/heapsql.h"|only what asks in SQL sees SQLite
 lib/dot.c|#include "sqlite3.h"|only what asks in SQL sees SQLite
