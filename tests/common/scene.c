@@ -12,12 +12,12 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "folder.h"
 #include "luaheap.h"
 
 static int set_up(void **state, const char *program) {
-  char folder[] = "/tmp/luaheap-test-XXXXXX";
   lua_State *L = luaL_newstate();
-  if (!L || !mkdtemp(folder) || chdir(folder) < 0) return -1;
+  if (!L || folder_enter() != 0) return -1;
   luaL_requiref(L, "string", luaopen_string, 1);
   lua_settop(L, 0);
   if (luaL_dostring(L, program) != LUA_OK || lh_attach(L, NULL) < 0) return -1;
@@ -34,11 +34,10 @@ int scene_big(void **state) {
 }
 
 int scene_tear_down(void **state) {
-  char folder[4096];
   lua_close(*state);
   (void)unlink("a");
   (void)unlink("b");
-  return getcwd(folder, sizeof folder) && chdir("/") == 0 && rmdir(folder) == 0 ? 0 : -1;
+  return folder_leave();
 }
 
 bool scene_is_whole(const char *path) {

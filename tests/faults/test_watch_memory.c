@@ -17,6 +17,7 @@
 #include <cmocka.h>
 
 #include "base.h"
+#include "folder.h"
 #include "watched.h"
 
 static const lh_watch_options out_of_memory = {.out_of_memory = true};
@@ -280,9 +281,5 @@ int main(void) {
       cmocka_unit_test(starts_or_changes_nothing),       cmocka_unit_test(reports_what_fails),
       cmocka_unit_test(does_without_the_set_of_threads),
   };
-  char folder[] = "/tmp/luaheap-memory-XXXXXX";
-  if (!mkdtemp(folder) || chdir(folder) != 0) return 1;
-  int failed = cmocka_run_group_tests(tests, NULL, NULL);
-  if (rmdir(folder) != 0) fprintf(stderr, "something was left in %s\n", folder);
-  return failed;
+  return folder_run(tests);
 }

@@ -19,6 +19,7 @@
 
 #include <cmocka.h>
 
+#include "folder.h"
 #include "luaheap.h"
 #include "read/snapshot.h"
 
@@ -455,9 +456,5 @@ int main(void) {
       cmocka_unit_test(says_when_the_stack_is_full),
       cmocka_unit_test(tells_states_apart),
   };
-  char folder[] = "/tmp/luaheap-embed-XXXXXX";
-  if (!mkdtemp(folder) || chdir(folder) != 0) return 1;
-  int failed = cmocka_run_group_tests(tests, NULL, NULL);
-  if (rmdir(folder) != 0) fprintf(stderr, "something was left in %s\n", folder);
-  return failed;
+  return folder_run(tests);
 }

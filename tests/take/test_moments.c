@@ -20,6 +20,7 @@
 
 #include <cmocka.h>
 
+#include "folder.h"
 #include "forged_file.h"
 #include "read/snapshot.h"
 #include "scene.h"
@@ -385,14 +386,11 @@ int main(void) {
                                      cmocka_unit_test(in_readers_and_writers),
                                      cmocka_unit_test(in_c_functions),
                                      cmocka_unit_test(in_hooks)};
-  char folder[] = "/tmp/luaheap-moments-XXXXXX";
-  if (!mkdtemp(folder) || chdir(folder) != 0) return 1;
-  int failed = cmocka_run_group_tests(tests, NULL, NULL);
+  int failed = folder_run(tests);
   printf(
       "faults: snapshots where memory is asked for or refused, and in host functions: %zu cases, "
       "%zu "
       "survived\n",
       n_cases, n_cases);
-  if (rmdir(folder) != 0) fprintf(stderr, "something was left in %s\n", folder);
   return failed;
 }

@@ -14,6 +14,7 @@
 
 #include <cmocka.h>
 
+#include "folder.h"
 #include "luaheap.h"
 #include "scene.h"
 
@@ -90,9 +91,5 @@ static void two_states_in_two_threads(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(two_states_in_two_threads)};
-  char folder[] = "/tmp/luaheap-threads-XXXXXX";
-  if (!mkdtemp(folder) || chdir(folder) != 0) return 1;
-  int failed = cmocka_run_group_tests(tests, NULL, NULL);
-  if (rmdir(folder) != 0) fprintf(stderr, "something was left in %s\n", folder);
-  return failed;
+  return folder_run(tests);
 }

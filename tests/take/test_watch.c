@@ -16,6 +16,7 @@
 
 #include <cmocka.h>
 
+#include "folder.h"
 #include "take/watch.h"
 #include "watched.h"
 
@@ -210,9 +211,5 @@ int main(void) {
       cmocka_unit_test(names_the_thread_that_runs),      cmocka_unit_test(hides_what_is_its_own),
       cmocka_unit_test(survives_signals_at_any_instant),
   };
-  char folder[] = "/tmp/luaheap-watch-XXXXXX";
-  if (!mkdtemp(folder) || chdir(folder) != 0) return 1;
-  int failed = cmocka_run_group_tests(tests, NULL, NULL);
-  if (rmdir(folder) != 0) fprintf(stderr, "something was left in %s\n", folder);
-  return failed;
+  return folder_run(tests);
 }

@@ -16,6 +16,7 @@
 
 #include <cmocka.h>
 
+#include "folder.h"
 #include "take/watch.h"
 #include "watched.h"
 
@@ -384,9 +385,5 @@ int main(void) {
     cmocka_unit_test(leaves_all_events_at_any_instruction),
 #endif
   };
-  char folder[] = "/tmp/luaheap-hooks-XXXXXX";
-  if (!mkdtemp(folder) || chdir(folder) != 0) return 1;
-  int failed = cmocka_run_group_tests(tests, NULL, NULL);
-  if (rmdir(folder) != 0) fprintf(stderr, "something was left in %s\n", folder);
-  return failed;
+  return folder_run(tests);
 }

@@ -20,6 +20,7 @@
 
 #include <cmocka.h>
 
+#include "folder.h"
 #include "take/watch.h"
 #include "watched.h"
 
@@ -354,8 +355,5 @@ int main(void) {
       cmocka_unit_test(writes_no_file_of_an_idle_state),
       cmocka_unit_test(tells_that_it_waits),
   };
-  char folder[] = "/tmp/luaheap-hosts-XXXXXX";
-  if (!mkdtemp(folder) || chdir(folder) != 0) return 1;
-  int failed = cmocka_run_group_tests(tests, NULL, NULL);
-  return rmdir(folder) != 0 || failed;
+  return folder_run(tests);
 }

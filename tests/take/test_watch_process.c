@@ -18,6 +18,7 @@
 
 #include <cmocka.h>
 
+#include "folder.h"
 #include "take/watch.h"
 #include "watched.h"
 
@@ -429,9 +430,5 @@ int main(void) {
       cmocka_unit_test(counts_anew_in_a_forked_child),
       cmocka_unit_test(replaces_no_older_file),
   };
-  char folder[] = "/tmp/luaheap-process-XXXXXX";
-  if (!mkdtemp(folder) || chdir(folder) != 0) return 1;
-  int failed = cmocka_run_group_tests(tests, NULL, NULL);
-  if (rmdir(folder) != 0) fprintf(stderr, "something was left in %s\n", folder);
-  return failed;
+  return folder_run(tests);
 }
