@@ -26,6 +26,16 @@ void lh_let_growth_go(void *found);
 extern const lh_column lh_growth_columns[];
 extern const lh_table lh_figures_table;
 
+/* The text tables: by path, and by class. `style` marks what grows. */
+#define LH_GROWTH_BY_PATH(...)                                       \
+  {                                                                  \
+    LH_INLINE_TEXT(NULL, NULL, fingerprint, NULL, LH_UNBROKEN,       \
+                   LH_HEADING(lh_fingerprint_heading)),              \
+        __VA_ARGS__, LH_TEXT(NULL, "held by", held_by, NULL), LH_END \
+  }
+#define LH_GROWTH_TABLE(columns, style_of) \
+  LH_TABLE(NULL, "row", "rows", lh_growth_row, columns, .style = style_of)
+
 /* Columns of an answer; `at` is what stands before its fields. Their lists, and who tells both with
 ** what was left out. */
 extern const lh_table lh_growth_paths, lh_growth_classes;

@@ -70,9 +70,7 @@ static void objects_after(lh_report *report, const void *row, lh_cell *cell) {
       LH_COMPUTED(NULL, "objects", LH_COLUMN_COUNT, objects_before, NULL, LH_WIDE), \
       LH_COMPUTED(NULL, "after", LH_COLUMN_COUNT, objects_after, NULL, LH_WIDE),    \
       LH_TEXT(NULL, "class", class_name, NULL)
-static const lh_column path_columns[] = {
-    LH_INLINE_TEXT(NULL, NULL, fingerprint, NULL, LH_UNBROKEN, LH_HEADING(lh_fingerprint_heading)),
-    HALVES, LH_TEXT(NULL, "held by", held_by, NULL), LH_END};
+static const lh_column path_columns[] = LH_GROWTH_BY_PATH(HALVES);
 static const lh_column class_columns[] = {HALVES, LH_END};
 #undef ROW
 
@@ -81,10 +79,8 @@ static lh_style style_of(const lh_report *report, const void *row) {
   return ((const lh_growth_row *)row)->verdict == LH_NO_LONGER_GROWS ? LH_PLAIN : LH_ALARM;
 }
 
-static const lh_table path_table =
-    LH_TABLE(NULL, "row", "rows", lh_growth_row, path_columns, .style = style_of);
-static const lh_table class_table =
-    LH_TABLE(NULL, "row", "rows", lh_growth_row, class_columns, .style = style_of);
+static const lh_table path_table = LH_GROWTH_TABLE(path_columns, style_of);
+static const lh_table class_table = LH_GROWTH_TABLE(class_columns, style_of);
 
 static void set_part(lh_cell *cell, const lh_growth_row *row) {
   cell->as.text = row ? row->held_by : NULL;

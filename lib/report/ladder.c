@@ -43,9 +43,7 @@ static const char *seconds_heading(const lh_report *report) {
       LH_COMPUTED(NULL, "objects", LH_COLUMN_COUNT_SERIES, counts_in_each, NULL, LH_WIDE),       \
       LH_COMPUTED(NULL, "objects", LH_COLUMN_COUNT, lh_last_objects, NULL, LH_NARROW),           \
       LH_TEXT(NULL, "class", class_name, NULL)
-static const lh_column path_columns[] = {
-    LH_INLINE_TEXT(NULL, NULL, fingerprint, NULL, LH_UNBROKEN, LH_HEADING(lh_fingerprint_heading)),
-    BY("bytes, with what they retain"), LH_TEXT(NULL, "held by", held_by, NULL), LH_END};
+static const lh_column path_columns[] = LH_GROWTH_BY_PATH(BY("bytes, with what they retain"));
 static const lh_column class_columns[] = {BY("bytes"), LH_END};
 #undef ROW
 
@@ -54,10 +52,8 @@ static lh_style style_of(const lh_report *report, const void *row) {
   return ((const lh_growth_row *)row)->verdict == LH_GROWS_STEADILY ? LH_ALARM : LH_PLAIN;
 }
 
-static const lh_table path_table =
-    LH_TABLE(NULL, "row", "rows", lh_growth_row, path_columns, .style = style_of);
-static const lh_table class_table =
-    LH_TABLE(NULL, "row", "rows", lh_growth_row, class_columns, .style = style_of);
+static const lh_table path_table = LH_GROWTH_TABLE(path_columns, style_of);
+static const lh_table class_table = LH_GROWTH_TABLE(class_columns, style_of);
 
 static bool has_times(const void *answer) {
   return ((const lh_growth_found *)answer)->seconds > 0;

@@ -9,43 +9,8 @@ local support = require "tests.common.support"
 local run, lines = support.run, support.lines
 local tools = {"heaptop", "heapdiff", "heappath", "heapcheck", "heapsql"}
 
--- Three snapshots of a program that leaks listeners:
---
---     _G -.bus-> Bus -.listeners-> {tick} -.tick-> {1..30} -[i]-> Listener -.data-> {...}
---     _G -.log-> {1, 2, 3, ...}         grows from snapshot to snapshot
---     _G -.weak-> {__mode = "v"} -[1]-> one of the listeners
-local program = [[
-  local heap = require "heap"
-  local Listener = {__name = "Listener"}
-  bus = setmetatable({listeners = {tick = {}}}, {__name = "Bus"})
-  log, weak = {}, setmetatable({}, {__mode = "v"})
-  local function work(n)
-    for i = 1, n do
-      local listener = setmetatable({id = i, data = {i, i}}, Listener)
-      table.insert(bus.listeners.tick, listener)
-      weak[1] = listener
-      for j = 1, 20 do log[#log + 1] = i * j end
-    end
-  end
-  work(5)
-  heap.snapshot "a"
-  work(10)
-  heap.mark "middle"
-  heap.snapshot "b"
-  work(15)
-  lost = {"garbage in c"}
-  lost = nil
-  heap.snapshot "c"
-]]
-
-local dir
-local function in_dir(command, options)
-  options = options or {}
-  options.cwd = dir
-  return run(command, options)
-end
-
-setup(function() dir = select(2, support.lua(program)) end)
+local dir, in_dir
+setup(function() dir, in_dir = support.take_leaking() end)
 
 -- {=== Options ========================================================================
 
@@ -313,7 +278,7 @@ describe("heapdiff", function()
   end)
 
   it("compares snapshots of different processes by class, and says so", function()
-    local _, other = support.lua(program)
+    local other = support.take_leaking()
     local out, _, code = in_dir {"heapdiff", "a", other .. "/c"}
     assert.equal(0, code)
     assert.matches("different processes", out)

@@ -5,38 +5,8 @@ local support = require "tests.common.support"
 
 local run, lines = support.run, support.lines
 
--- Three snapshots, between which _G.listeners gets more Listeners.
-local program = [[
-  local heap = require "heap"
-  local Listener = {__name = "Listener"}
-  listeners, lost = {}, {"garbage in c"}
-  local function work(n)
-    for i = 1, n do listeners[#listeners + 1] = setmetatable({id = i, data = {i}}, Listener) end
-  end
-  work(5)
-  heap.snapshot "a"
-  work(10)
-  heap.mark "middle"
-  heap.snapshot "b"
-  work(30)
-  lost = nil
-  heap.snapshot "c"
-]]
-
-local dir
-local function in_dir(command, options)
-  options = options or {}
-  options.cwd = dir
-  return run(command, options)
-end
-
-local function on_terminal(command, options)
-  options = options or {}
-  options.cwd = dir
-  return support.on_terminal(command, options)
-end
-
-setup(function() dir = select(2, support.lua(program)) end)
+local in_dir, on_terminal
+setup(function() in_dir, on_terminal = select(2, support.take_leaking()) end)
 
 local questions = {
   "heaptop -n 0 c", "heaptop --json c", "heaptop --garbage c", "heaptop --by epoch c",

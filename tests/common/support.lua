@@ -194,6 +194,61 @@ function support.on_terminal(command, options)
   return (out:gsub("\r", ""))
 end
 
+-- Three snapshots of a program that leaks listeners:
+--
+--     _G -.bus-> Bus -.listeners-> {tick} -.tick-> {1..30} -[i]-> Listener -.data-> {...}
+--     _G -.log-> {1, 2, 3, ...}         grows from snapshot to snapshot
+--     _G -.weak-> {__mode = "v"} -[1]-> one of the listeners
+local leaking = [[
+  local heap = require "heap"
+  local Listener = {__name = "Listener"}
+  bus = setmetatable({listeners = {tick = {}}}, {__name = "Bus"})
+  log, weak = {}, setmetatable({}, {__mode = "v"})
+  local function work(n)
+    for i = 1, n do
+      local listener = setmetatable({id = i, data = {i, i}}, Listener)
+      table.insert(bus.listeners.tick, listener)
+      weak[1] = listener
+      for j = 1, 20 do log[#log + 1] = i * j end
+    end
+  end
+  work(5)
+  heap.snapshot "a"
+  work(10)
+  heap.mark "middle"
+  heap.snapshot "b"
+  work(15)
+  lost = {"garbage in c"}
+  lost = nil
+  heap.snapshot "c"
+]]
+
+--- Takes the snapshots a, b and c of a program that leaks, with garbage in c. Returns their
+--- directory, support.run in it, and support.on_terminal in it.
+---@return string dir
+---@return fun(command: string|string[], options?: support.options): string, string, integer
+---@return fun(command: string, options?: support.options): string?
+function support.take_leaking()
+  local dir = select(2, support.lua(leaking))
+  local function inside(run)
+    return function(command, options)
+      options = options or {}
+      options.cwd = dir
+      return run(command, options)
+    end
+  end
+  return dir, inside(support.run), inside(support.on_terminal)
+end
+
+--- The beginning of programs that make sessions, of some 300 bytes each.
+support.sessions = [[
+  local heap = require "heap"
+  local Session = {__name = "Session"}
+  local function session(i)
+    return setmetatable({id = i, input = {("x"):rep(100) .. i}}, Session)
+  end
+]]
+
 --- The lines of a text that are not empty.
 ---@param text string
 ---@return string[]

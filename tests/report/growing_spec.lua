@@ -4,16 +4,8 @@
 local cjson = require "cjson"
 local support = require "tests.common.support"
 
-local preamble = [[
-  local heap = require "heap"
-  local Session = {__name = "Session"}
-  local function session(i)
-    return setmetatable({id = i, input = {("x"):rep(100) .. i}}, Session)
-  end
-]]
-
 local function take(program)
-  return select(2, support.lua(preamble .. program .. "\nheap.snapshot 's'"))
+  return select(2, support.lua(support.sessions .. program .. "\nheap.snapshot 's'"))
 end
 
 local function ask(dir, ...)

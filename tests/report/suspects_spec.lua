@@ -4,17 +4,8 @@
 local cjson = require "cjson"
 local support = require "tests.common.support"
 
--- What the programs below have in common: a session takes some 300 bytes.
-local preamble = [[
-  local heap = require "heap"
-  local Session = {__name = "Session"}
-  local function session(i)
-    return setmetatable({id = i, input = {("x"):rep(100) .. i}}, Session)
-  end
-]]
-
 local function take(program, options)
-  return select(2, support.lua(preamble .. program .. "\nheap.snapshot 's'", options))
+  return select(2, support.lua(support.sessions .. program .. "\nheap.snapshot 's'", options))
 end
 
 local function ask(dir, ...)
