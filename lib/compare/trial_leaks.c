@@ -17,7 +17,7 @@ typedef struct telling {
   bool again, all;
   lh_trial_found found;
   uint8_t *parts;
-  uint8_t *leaks; /* of each object: is it told, or retained by what is? */
+  uint8_t *leaks; /* of each object: 0, or that it is told, or retained by what is */
   lh_map by_key;  /* leak -> its number */
   uint64_t *most; /* of each leak: objects of its biggest group */
   size_t capacity, most_capacity;
@@ -44,6 +44,20 @@ static bool is_leak(const telling *t, lh_id id) {
 
 enum { UNKNOWN, NO, YES };
 
+/* What leaks holds it (also what was made before the runs that are told of), and nothing else does;
+** or something else, too. */
+enum { HELD_BY_LEAKS = 1, HELD_BY_OTHERS };
+
+static void flag_held_by_others(telling *t) {
+  const lh_snapshot *snapshot = t->snapshot;
+  for (lh_id id = 0; id <= snapshot->n; id++) {
+    if (t->leaks[id] || (id != LH_ROOT && !lh_is_reachable(snapshot, id))) continue;
+    if (id != LH_ROOT && is_asked(t, id) && is_leak(t, id)) continue;
+    for (uint32_t e = snapshot->first_edge[id]; e < snapshot->first_edge[id + 1]; e++)
+      if (t->leaks[snapshot->edge[e]]) t->leaks[snapshot->edge[e]] = HELD_BY_OTHERS;
+  }
+}
+
 /* Follows the dominators up to where it is known whether one of them leaks. */
 static void find_above(telling *t, lh_id id) {
   lh_id at = id;
@@ -65,6 +79,7 @@ static bool flag_objects(telling *t) {
   for (lh_id id = 0; id <= snapshot->n; id++)
     t->leaks[id] = id != LH_ROOT && t->leaks[id] == YES && lh_is_reachable(snapshot, id) &&
                    !lh_is_own(snapshot, id) && lh_trial_is_new(t->parts[lh_epoch(snapshot, id)]);
+  flag_held_by_others(t);
   return true;
 }
 
@@ -119,6 +134,20 @@ static lh_id value_under(const telling *t, lh_id key) {
   return LH_NO_OBJECT;
 }
 
+/* Equal strings are one object: that of several leaks is retained by none of them, but goes with
+** them. The object whose leak tells of this one; LH_NO_OBJECT: it is told by itself. */
+static lh_id told_with(const telling *t, lh_id id) {
+  const lh_snapshot *snapshot = t->snapshot;
+  lh_id value = value_under(t, id);
+  if (value != LH_NO_OBJECT) return value;
+  if (lh_type_of(snapshot, id) != LH_TYPE_STRING || t->leaks[id] != HELD_BY_LEAKS)
+    return LH_NO_OBJECT;
+  lh_id top = snapshot->parent[id];
+  while (t->leaks[snapshot->idom[top]]) top = snapshot->idom[top];
+  bool is_known = lh_map_get(&t->by_key, key_of(t, row_of(t, top))) != LH_NO_NUMBER;
+  return is_known ? top : LH_NO_OBJECT;
+}
+
 /* By its path, and what else holds it. */
 static const char *told_path(lh_trial *trial, const lh_diff_group *group) {
   lh_text text = {0};
@@ -129,8 +158,8 @@ static const char *told_path(lh_trial *trial, const lh_diff_group *group) {
 
 /* The leak of a group: what hangs at one path. False: out of memory. */
 static bool add_group(telling *t, const lh_diff_group *group) {
-  lh_id value = value_under(t, group->example);
-  const lh_trial_row *row = row_of(t, value == LH_NO_OBJECT ? group->example : value);
+  lh_id other = told_with(t, group->example);
+  const lh_trial_row *row = row_of(t, other == LH_NO_OBJECT ? group->example : other);
   lh_leaks *out = t->out;
   uint32_t *known = lh_map_at(&t->by_key, key_of(t, row));
   if (!known) return false;
@@ -145,7 +174,7 @@ static bool add_group(telling *t, const lh_diff_group *group) {
   lh_leak *leak = &out->rows[*known];
   leak->new_objects += group->new_objects;
   leak->new_bytes += group->new_bytes;
-  if (value != LH_NO_OBJECT) return true;
+  if (other != LH_NO_OBJECT) return true;
   if (group->objects > t->most[*known]) {
     memcpy(leak->fingerprint, group->fingerprint, sizeof leak->fingerprint);
     if (t->most[*known] != 1 || group->objects != 1) leak->held_by = told_path(t->trial, group);
