@@ -1,0 +1,134 @@
+/*
+** profile.h - the writer of profiles (lib/profile/format.h), in the tracked process.
+**
+** Events go into a buffer of 64 KB, some 3 to 6 bytes and 2 ns each. A full buffer is a block of
+** the file, and so is one of which a part is older than a second: who is killed loses no more. The
+** time is looked at after each KB of events. Definitions of sites and stacks are fetched when an
+** event names a stack that was not there before (lh_stacks_define).
+**
+** An aggregate (profile_counts.c) has a row of counters for each stack and type instead, and is
+** written anew each ten seconds and at the end. So it is what a watcher from outside is shown, too
+** (profile_live.c).
+**
+** The file has its name from the start, with header and facts in it, since a program that is killed
+** shall leave a profile. A profile of this name is replaced at that moment, as is an empty file;
+** any other file is somebody's, perhaps the program itself, and tracking does not begin. From then
+** on nothing that goes wrong with the file is the program's concern: what cannot be written is lost
+** and counted, and the file ends after the last block that could be. Nothing is written that would
+** exceed RLIMIT_FSIZE, which is a signal that kills; none where the descriptor has become another
+** file's, since hosts close what they do not know; and none in a forked child.
+*/
+#ifndef LUAHEAP_TRACK_PROFILE_H
+#define LUAHEAP_TRACK_PROFILE_H
+
+#include "profile/format.h"
+#include "track/calls.h"
+#include "track/stacks.h"
+
+/* What is asked of the other parts: lh_stacks_define, lh_calls_counts. */
+typedef struct lh_profile_options {
+  const char *path;  /* NULL: none, for a watcher only */
+  bool is_aggregate; /* counts instead of events */
+  bool is_live;      /* can be watched from outside */
+  bool has_stacks;
+  uint64_t sample_bytes; /* 0: every allocation is recorded */
+  uint64_t state_id, start_bytes;
+  const char *release;
+  const lh_stacks *stacks;
+  void (*define)(const lh_stacks *stacks, lh_defined *defined, lh_put_bytes *put, void *payload);
+  const lh_calls *calls; /* NULL: no time is taken */
+  lh_call_counts (*counts)(const lh_calls *calls, lh_stack_id stack);
+} lh_profile_options;
+
+typedef struct lh_counting lh_counting;
+typedef struct lh_live lh_live;
+
+struct lh_profile_out {
+  /* What each event reads. */
+  uint8_t *at, *stop; /* in `block`; stop: the time is looked at, or the block is full */
+  uint32_t n_stacks;  /* that are defined */
+  bool has_weights;
+  lh_counting *counting; /* NULL: no rows are kept */
+  uint64_t n_events;     /* that were put into blocks */
+
+  uint8_t *block; /* a block's head, its content, and LH_LONGEST_EVENT */
+  uint64_t n_written;
+  uint32_t name_left; /* bytes of a name that follow its head */
+  lh_defined defined;
+  lh_profile_options options;
+  uint64_t start_ns, start_unix_ns, time_ns, flushed_ns; /* time_ns: of the last time record */
+  uint64_t calls_at, calls_bytes;                        /* the last table of calls */
+  struct lh_profile_file *file;
+  lh_live *live;
+};
+
+/* Begins a profile. Fails with LH_EIO or LH_EMEMORY, and then has changed no file. */
+int lh_profile_begin(lh_profile_out **out, const lh_profile_options *options, lh_error *error);
+
+/* Writes the rest and frees `out`. LH_EIO: something could not be written, now or before, and the
+** sentence says how much was lost. In a forked child it only frees. */
+int lh_profile_end(lh_profile_out *out, lh_error *error);
+
+/* The sentence about what could not be written so far; NULL: nothing. Until lh_profile_end. */
+const char *lh_profile_trouble(const lh_profile_out *out);
+
+/* Not for callers: what happens rarely (a new stack, a KB was filled), and for rows. */
+uint8_t *lh_profile_make_room(lh_profile_out *out, lh_stack_id stack);
+bool lh_profile_count_new(lh_profile_out *out, unsigned type, lh_stack_id stack, uint64_t bytes,
+                          double weight);
+bool lh_profile_count_resize(lh_profile_out *out, unsigned type, lh_stack_id stack,
+                             lh_stack_id old_stack, uint64_t bytes, uint64_t old_bytes,
+                             uint64_t age_bytes, double weight);
+bool lh_profile_count_free(lh_profile_out *out, unsigned type, lh_stack_id old_stack,
+                           uint64_t old_bytes, uint64_t age_bytes, double weight);
+
+/* {=== Events: Lua's type or LH_RECORD_PART; weight 1 unless sampled ================= */
+
+static inline uint8_t *lh_profile_head(lh_profile_out *out, unsigned kind, unsigned type,
+                                       lh_stack_id stack, uint64_t bytes) {
+  uint8_t *p = out->at;
+  if (__builtin_expect(p >= out->stop || stack > out->n_stacks, 0))
+    p = lh_profile_make_room(out, stack);
+  p = lh_put_uvarint(p, (uint64_t)stack << LH_RECORD_STACK_SHIFT | type << LH_RECORD_TYPE_SHIFT |
+                            kind);
+  return lh_put_uvarint(p, bytes);
+}
+
+static inline void lh_profile_took(lh_profile_out *out, uint8_t *p, double weight) {
+  if (__builtin_expect(out->has_weights, 0))
+    p = lh_put_uvarint(p, (uint64_t)(weight * (1u << LH_RECORD_WEIGHT_SHIFT)));
+  out->at = p;
+  out->n_events++;
+}
+
+static inline void lh_profile_new(lh_profile_out *out, unsigned type, lh_stack_id stack,
+                                  uint64_t bytes, double weight) {
+  if (__builtin_expect(out->counting != NULL, 0) &&
+      lh_profile_count_new(out, type, stack, bytes, weight))
+    return;
+  lh_profile_took(out, lh_profile_head(out, LH_RECORD_NEW, type, stack, bytes), weight);
+}
+
+static inline void lh_profile_resize(lh_profile_out *out, unsigned type, lh_stack_id stack,
+                                     lh_stack_id old_stack, uint64_t bytes, uint64_t old_bytes,
+                                     uint64_t age_bytes, double weight) {
+  if (__builtin_expect(out->counting != NULL, 0) &&
+      lh_profile_count_resize(out, type, stack, old_stack, bytes, old_bytes, age_bytes, weight))
+    return;
+  uint8_t *p = lh_profile_head(out, LH_RECORD_RESIZE, type, stack, bytes);
+  p = lh_put_uvarint(lh_put_uvarint(p, old_stack), old_bytes);
+  lh_profile_took(out, lh_put_uvarint(p, age_bytes >> LH_RECORD_AGE_SHIFT), weight);
+}
+
+static inline void lh_profile_free(lh_profile_out *out, unsigned type, lh_stack_id old_stack,
+                                   uint64_t old_bytes, uint64_t age_bytes, double weight) {
+  if (__builtin_expect(out->counting != NULL, 0) &&
+      lh_profile_count_free(out, type, old_stack, old_bytes, age_bytes, weight))
+    return;
+  uint8_t *p = lh_profile_head(out, LH_RECORD_FREE, type, old_stack, old_bytes);
+  lh_profile_took(out, lh_put_uvarint(p, age_bytes >> LH_RECORD_AGE_SHIFT), weight);
+}
+
+/* }=================================================================================== */
+
+#endif
