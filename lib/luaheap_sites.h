@@ -67,6 +67,19 @@ uint32_t lh_n_stacks(const lh_sites *sites);
 const lh_site *lh_site_of(const lh_sites *sites, lh_site_id id);
 const lh_stack *lh_stack_of(const lh_sites *sites, lh_stack_id id);
 
+/* What a site is called everywhere: "@app/bus.lua:31 in Bus:on", where a C function allocates
+** "string.rep at @fmt.lua:12 in render", without a Lua function "host", and what is not known
+** "unattributed". And a stack: its site and the first of those that called it, so many at most,
+** "@app/bus.lua:31 in Bus:on, from @app/session.lua:88 in connect"; with the words before it, for a
+** sentence, "allocated at @app/bus.lua:31 in Bus:on". An id that the table has not, as 0, is
+** unattributed. Freed by lh_free; NULL when out of memory. */
+char *lh_site_text(const lh_site *site);
+char *lh_stack_text(const lh_sites *sites, lh_stack_id stack, uint32_t callers);
+char *lh_allocated_text(const lh_sites *sites, lh_stack_id stack, uint32_t callers);
+
+/* "table", "function", "concatenation"; what allocates, in one word or two. */
+const char *lh_maker_name(lh_maker maker);
+
 #pragma GCC visibility pop
 
 #ifdef __cplusplus

@@ -111,24 +111,10 @@ char *lh_object_text(const lh_snapshot *snapshot, lh_id id) {
 }
 
 void lh_add_source(lh_text *text, const lh_snapshot *snapshot, lh_id source) {
-  enum { SHOWN_BYTES = 40 };
   const char *bytes = "";
   size_t n = 0;
   bool whole = source == LH_NO_OBJECT || lh_string_whole(snapshot, source, &bytes, &n);
-  if (n == 0 || (n == 2 && memcmp(bytes, "=?", 2) == 0)) {
-    lh_text_string(text, "@?");
-  } else if (bytes[0] == '@' || bytes[0] == '=') {
-    size_t skip = bytes[0] == '=';
-    lh_text_escaped(text, bytes + skip, n - skip, false);
-    if (!whole) lh_text_string(text, "...");
-  } else {
-    const char *line_end = memchr(bytes, '\n', n);
-    size_t shown = line_end ? (size_t)(line_end - bytes) : n;
-    if (shown > SHOWN_BYTES) shown = lh_text_cut(bytes, SHOWN_BYTES);
-    lh_text_string(text, "[string \"");
-    lh_text_escaped(text, bytes, shown, true);
-    lh_text_string(text, shown < n || !whole ? "...\"]" : "\"]");
-  }
+  lh_text_source(text, bytes, n, whole);
 }
 
 static void add_scalar(lh_text *text, const lh_snapshot *snapshot, lh_value value) {

@@ -256,7 +256,7 @@ uint64_t lh_hash_content(const lh_content *content, uint64_t seed);
 /* The string's bytes that are kept, escaped. False if none is. */
 bool lh_add_name(lh_text *text, const lh_snapshot *snapshot, lh_id string);
 
-/* "@app.lua", "stdin", [string "x = 1..."]; "@?" where stripped. */
+/* lh_text_source of a string object. */
 void lh_add_source(lh_text *text, const lh_snapshot *snapshot, lh_id source);
 
 /* A key between brackets or behind a dot: .x  ["odd key"]  [17]  [table: 0x...]. */

@@ -158,6 +158,24 @@ size_t lh_text_cut(const char *bytes, size_t n) {
   return lead - 1 + length > n ? lead - 1 : n;
 }
 
+void lh_text_source(lh_text *text, const char *bytes, size_t n, bool whole) {
+  enum { SHOWN_BYTES = 40 };
+  if (n == 0 || (n == 2 && memcmp(bytes, "=?", 2) == 0)) {
+    lh_text_string(text, "@?");
+  } else if (bytes[0] == '@' || bytes[0] == '=') {
+    size_t skip = bytes[0] == '=';
+    lh_text_escaped(text, bytes + skip, n - skip, false);
+    if (!whole) lh_text_string(text, "...");
+  } else {
+    const char *line_end = memchr(bytes, '\n', n);
+    size_t shown = line_end ? (size_t)(line_end - bytes) : n;
+    if (shown > SHOWN_BYTES) shown = lh_text_cut(bytes, SHOWN_BYTES);
+    lh_text_string(text, "[string \"");
+    lh_text_escaped(text, bytes, shown, true);
+    lh_text_string(text, shown < n || !whole ? "...\"]" : "\"]");
+  }
+}
+
 void lh_text_clear(lh_text *text) {
   text->n = 0;
 }
