@@ -1,14 +1,14 @@
 /*
-** format.h - the snapshot file, byte by byte (format version 3; where older ones differ is said).
+** format.h - the snapshot file, byte by byte (format version 4; where older ones differ is said).
 **
 ** A snapshot is written once, front to back, without seeking, and read through a memory map.
 ** Only the writer and the reader include this file.
 **
-**     +--------+---------------------------------------------+--------+---------+
-**     | header | object records, list by list                | footer | trailer |
-**     | 16 B   | allgc, finobj, tobefnz, fixedgc             | varies | 40 B    |
-**     +--------+---------------------------------------------+--------+---------+
-**     0        16                                            F        F+footer_bytes
+**     +--------+-------------------------------------+-------+--------+---------+
+**     | header | object records, list by list        | sites | footer | trailer |
+**     | 16 B   | allgc, finobj, tobefnz, fixedgc     |       | varies | 40 B    |
+**     +--------+-------------------------------------+-------+--------+---------+
+**     0        16                                    S       F        F+footer_bytes
 **
 ** All fixed-size integers are little-endian. The variable ones:
 **
@@ -21,8 +21,8 @@
 **
 ** Header
 **   8 bytes   LH_HEAD_MAGIC
-**   u32       format version: 3. A reader refuses a greater one
-**   u32       0
+**   u32       format version. A reader refuses a greater one. 3 is written where there are no flags
+**   u32       (version 4) flags: LH_TRACKED, the program was tracked. Before: 0
 **
 ** Record of one object, in the order of the collector's list (on allgc and finobj: youngest first)
 **   u8        low 4 bits: record type (LH_REC_*), high 4 bits: flags. LH_FLAG_DEAD (0x10): the
@@ -30,6 +30,8 @@
 **             follows the shallow size, whatever its type
 **   svarint   (address >> 3) - (address of the previous record's object >> 3), 0 for the first
 **   uvarint   shallow size in bytes
+**   uvarint   (LH_TRACKED) stack at which it was allocated, by the section of sites; 0: not known.
+**             Dead objects have it, too
 **   then by type:
 **
 **   string    [flag TRUNCATED: uvarint kept, u64 XXH64 of the whole content] kept bytes; without
@@ -91,6 +93,15 @@
 **   LH_VAL_OBJECT   reference                 any collectable object, never "none"
 **   LH_VAL_KEY      u8 index into the footer's table of frequent keys; only as key of a hash slot
 **
+** Sites, where the program was tracked (LH_TRACKED): what the stacks of the records are
+**   u8        flags: LH_SITES_HAVE_STACKS; without it each stack is its site alone
+**   uvarint   mean distance in bytes of what was sampled; 0: every allocation was recorded
+**   uvarint   allocations since tracking began
+**   uvarint   those of them whose site is not known
+**   the definitions of sites.h, u8 0
+**   for each stack, in the order of their definitions, 4 uvarints: objects made at it, bytes made,
+**             objects freed, bytes freed; each below 2^63 in sum
+**
 ** Footer
 **   u64       state id, random for each Lua state
 **   uvarint   serial of the snapshot's own mark
@@ -110,6 +121,7 @@
 **   uvarint   (version 3) number of frequent keys, at most LH_MOST_KEYS; for each the uvarint
 **             address >> 3 of an object, not 0. A key that many tables have, as the names of their
 **             fields, takes one byte in each then, in place of a reference of some five
+**   uvarint   (LH_TRACKED) S, the offset of the sites
 **   u32       number of blocks, then a u64 for each: XXH64, seed 0, of the bytes of the file
 **             [i * LH_BLOCK_BYTES, min((i + 1) * LH_BLOCK_BYTES, F))
 ** Trailer
@@ -132,11 +144,16 @@
 
 #define LH_HEAD_MAGIC "\x89LHEAP\r\n"
 #define LH_TAIL_MAGIC "\nLHEND\r\n"
-#define LH_FORMAT_VERSION 3u
+#define LH_FORMAT_VERSION 4u
+#define LH_UNFLAGGED_VERSION 3u /* is written where there are no flags: older readers know it */
 #define LH_HEADER_BYTES 16u
 #define LH_TRAILER_BYTES 40u
 #define LH_BLOCK_BYTES (1u << 20)
 #define LH_STRING_OVERHEAD 25u /* shallow size of a string less its length */
+
+enum { LH_TRACKED = 1 }; /* in the header */
+
+enum { LH_SITES_HAVE_STACKS = 1 };
 
 enum {
   LH_REC_STRING = 1,

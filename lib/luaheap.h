@@ -10,6 +10,7 @@
 ** all:
 **
 **     luaheap_read.h      errors; opening a snapshot; its objects and edges
+**     luaheap_sites.h     where objects were allocated, of a program that was tracked
 **     luaheap_take.h      in the program that runs Lua: snapshots, marks, watchers, its own objects
 **     luaheap_graph.h     retained sizes, classes and names, paths, finding
 **     luaheap_analyses.h  what one snapshot can tell: what leaks, who owns what, waste; pictures
@@ -33,6 +34,7 @@
 #include "luaheap_graph.h"
 #include "luaheap_read.h"
 #include "luaheap_report.h"
+#include "luaheap_sites.h"
 #include "luaheap_take.h"
 
 #define LH_VERSION "0.1.0"

@@ -9,6 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "luaheap_sites.h"
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -336,7 +338,25 @@ typedef struct lh_frame {
 void lh_frames_begin(const lh_snapshot *snapshot, lh_id thread, lh_edges *iterator);
 bool lh_frames_next(lh_edges *iterator, lh_frame *frame);
 
-/* ==== 4. Numbers as people read them ================================================ */
+/* ==== 4. Where objects were allocated =============================================== */
+
+/* What heap.track has recorded until the snapshot was taken. */
+typedef struct lh_tracking {
+  bool has_stacks;             /* false: each stack is its site alone */
+  uint64_t sample_bytes;       /* mean distance of samples; 0: every allocation was recorded */
+  uint64_t made, unattributed; /* allocations since it began, and those of no known site */
+} lh_tracking;
+
+/* NULL: the program was not tracked, and neither are there sites. */
+const lh_tracking *lh_snapshot_tracking(const lh_snapshot *snapshot);
+const lh_sites *lh_snapshot_sites(const lh_snapshot *snapshot);
+
+/* At which stack the object was allocated; 0: before tracking began, or it was not sampled. O(1).
+** And what was allocated there, dead or alive, since tracking began. */
+lh_stack_id lh_object_stack(const lh_snapshot *snapshot, lh_id id);
+lh_stack_counts lh_stack_counts_of(const lh_snapshot *snapshot, lh_stack_id stack);
+
+/* ==== 5. Numbers as people read them ================================================ */
 
 #define LH_NUMBER_BYTES 48
 

@@ -239,6 +239,7 @@ typedef struct checker {
   lh_cursor c;
   uint64_t word; /* of the object before */
   uint64_t shallow_bytes;
+  uint32_t n_stacks; /* there are so many, where the program was tracked */
   lh_id *marks;
   size_t n_marks, marks_capacity, names_capacity;
   bool out_of_memory;
@@ -286,6 +287,7 @@ static inline void check_record(checker *check, lh_id id) {
   if (check->word == 0) lh_fault(c, start, "its address is 0");
   uint64_t shallow_bytes = lh_read_size(c);
   check->shallow_bytes += shallow_bytes;
+  if (s->is_tracked) (void)lh_read_upto(c, check->n_stacks, "its stack is not among the sites");
   s->address[id] = check->word << 3;
   s->record_low[id] = (uint32_t)offset;
   s->record_high[id] = (uint8_t)(offset >> 32);
@@ -322,8 +324,8 @@ static int check_all(checker *check, uint64_t end, lh_error *error) {
   }
   uint64_t at = (uint64_t)(check->c.at - s->data);
   if (at != end)
-    return lh_fail_at(error, at, "'%s' is damaged at byte %llu: %u objects end before the footer",
-                      s->name, (unsigned long long)at, s->n);
+    return lh_fail_at(error, at, "'%s' is damaged at byte %llu: %u objects end before the %s",
+                      s->name, (unsigned long long)at, s->n, s->is_tracked ? "sites" : "footer");
   if (check->shallow_bytes != s->info.object_bytes)
     return lh_fail_at(
         error, end, "'%s' is damaged: its objects have %llu bytes, its footer says %llu", s->name,
@@ -345,7 +347,7 @@ int lh_check_records(lh_snapshot *s, uint64_t end, lh_id **mark_objects, uint32_
   s->record_low[LH_ROOT] = 0;
   s->record_high[LH_ROOT] = 0;
   s->kind[LH_ROOT] = LH_TYPE_ROOT;
-  checker check = {.s = s};
+  checker check = {.s = s, .n_stacks = s->sites ? lh_n_stacks(s->sites) : 0};
   check.c = (lh_cursor){s->data + LH_HEADER_BYTES, s->data + end, NULL, NULL, 0, s->n_keys};
   int code = check_all(&check, end, error);
   *mark_objects = check.marks;

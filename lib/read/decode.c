@@ -62,7 +62,7 @@ static void find_upvalue_names(const lh_snapshot *s, scan *c) {
   const uint8_t *at = lh_record(s, c->source);
   c->names_left = 0;
   c->names_at = LH_HEADER_BYTES; /* known: none */
-  (void)lh_get_shallow(&at);
+  (void)lh_get_shallow(s, &at);
   (void)lh_get_count(&at);
   c->key_bits = lh_get_reference(&at, c->own_word);
   uint64_t offset = names_of(s, lh_find_word_or_none(s, c->key_bits));

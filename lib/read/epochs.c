@@ -22,7 +22,7 @@ static bool read_half(const lh_snapshot *s, lh_id id, half *out) {
   const uint8_t *at = lh_record(s, id);
   uint64_t word = s->address[id] >> 3;
   bool metatable = *at & LH_FLAG_METATABLE;
-  (void)lh_get_shallow(&at);
+  (void)lh_get_shallow(s, &at);
   (void)lh_get_uvarint(&at);
   if (metatable) (void)lh_get_reference(&at, word);
   for (uint32_t n = lh_get_count(&at); n > 0; n--) (void)lh_get_raw(&at, word);

@@ -157,7 +157,7 @@ void lh_object_at(const lh_snapshot *s, lh_id id, lh_object *out) {
   out->own = lh_is_own(s, id);
   out->address = s->address[id];
   out->pointer = out->address;
-  out->shallow_bytes = lh_get_shallow(&f.at);
+  out->shallow_bytes = lh_get_shallow(s, &f.at);
   if (out->dead)
     decode_nothing(out);
   else
@@ -225,7 +225,7 @@ lh_id lh_metatable_of(const lh_snapshot *s, lh_id id) {
   fields f = {.s = s, .at = lh_record(s, id), .own_word = s->address[id] >> 3};
   f.head = *f.at;
   if (!(f.head & LH_FLAG_METATABLE)) return LH_NO_OBJECT;
-  (void)lh_get_shallow(&f.at);
+  (void)lh_get_shallow(s, &f.at);
   (void)lh_get_uvarint(&f.at); /* bytes or array slots */
   if (!is_userdata) f.at++;    /* hash slots */
   return lh_find_word_or_none(s, get_metatable(&f));
@@ -236,7 +236,7 @@ bool lh_has_user_value(const lh_snapshot *s, lh_id userdata) {
   lh_object object = {.type = LH_TYPE_USERDATA};
   f.head = *f.at;
   if (lh_is_dead(s, userdata)) return false;
-  object.shallow_bytes = lh_get_shallow(&f.at);
+  object.shallow_bytes = lh_get_shallow(s, &f.at);
   decode_userdata(&f, &object);
   for (uint32_t i = 0; i < object.as.userdata.user_values; i++)
     if (lh_get_raw(&f.at, f.own_word).tag != LH_VAL_NIL) return true;

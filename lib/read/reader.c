@@ -107,6 +107,7 @@ static int load(lh_snapshot *s, lh_error *error) {
   lh_id *mark_objects = NULL;
   uint32_t n_mark_objects = 0;
   int code = lh_read_footer(s, &end, error);
+  if (!code) code = lh_read_sites(s, &end, error);
   if (!code) code = lh_check_records(s, end, &mark_objects, &n_mark_objects, error);
   if (!code) code = lh_index_addresses(s, error);
   if (!code) code = lh_collect_roots(s, error);
@@ -150,11 +151,12 @@ void lh_close(lh_snapshot *s) {
   if (s->steps) s->free_steps(s->steps);
   if (s->folds) s->free_folds(s->folds);
   lh_left_out_free(s->left_out);
+  lh_sites_free(s->sites);
   void *const owned[] = {
-      s->address,    s->record_low, s->record_high, s->kind,       s->modes,  s->by_address,
-      s->roots,      s->marks,      s->mark_ids,    s->mark_names, s->text,   s->upvalue_names,
-      s->first_edge, s->edge,       s->ephemerons,  s->distance,   s->parent, s->idom,
-      s->retained,   s->name,       s->own_data,    s->keys};
+      s->address,    s->record_low, s->record_high, s->kind,       s->modes,       s->by_address,
+      s->roots,      s->marks,      s->mark_ids,    s->mark_names, s->text,        s->upvalue_names,
+      s->first_edge, s->edge,       s->ephemerons,  s->distance,   s->parent,      s->idom,
+      s->retained,   s->name,       s->own_data,    s->keys,       s->stack_counts};
   for (size_t i = 0; i < sizeof owned / sizeof *owned; i++) lh_free(owned[i]);
   lh_free(s);
 }
@@ -178,7 +180,7 @@ uint64_t lh_address_of(const lh_snapshot *s, lh_id id) {
 uint64_t lh_shallow_bytes(const lh_snapshot *s, lh_id id) {
   if (id == LH_ROOT || id > s->n) return 0;
   const uint8_t *at = lh_record(s, id);
-  return lh_get_shallow(&at);
+  return lh_get_shallow(s, &at);
 }
 
 bool lh_is_own(const lh_snapshot *s, lh_id id) {

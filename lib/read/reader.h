@@ -15,8 +15,12 @@ enum { LH_TAIL_BYTES = 8 };
 int lh_check_head(const lh_snapshot *s, const uint8_t *head, const uint8_t *tail, lh_error *error);
 
 /* footer.c: trailer, checksums, footer; fills info, n, list_first, named_roots. *end: where the
-** records end. */
+** footer begins. */
 int lh_read_footer(lh_snapshot *s, uint64_t *end, lh_error *error);
+
+/* sites.c: where the program was tracked what the section of sites has. *end: in, where that ends;
+** out, where the records end. */
+int lh_read_sites(lh_snapshot *s, uint64_t *end, lh_error *error);
 
 /* check.c: every record; fills address, record and kind, and lists the marks that are points
 ** in time. */

@@ -74,10 +74,12 @@ static inline const uint8_t *lh_record(const lh_snapshot *snapshot, lh_id id) {
 }
 
 /* Steps over what all records begin with; *at is then at the fields of its type. */
-static inline uint64_t lh_get_shallow(const uint8_t **at) {
+static inline uint64_t lh_get_shallow(const lh_snapshot *s, const uint8_t **at) {
   ++*at;
   (void)lh_get_long(at);
-  return lh_get_uvarint(at);
+  uint64_t bytes = lh_get_uvarint(at);
+  if (s->is_tracked) (void)lh_get_uvarint(at);
+  return bytes;
 }
 
 /* An address in the index: the id of the object or LH_NO_OBJECT. Inline, because the graph asks

@@ -188,7 +188,7 @@ static inline void begin(const lh_snapshot *s, lh_id id, scan *c) {
     c->record = LH_REC_STRING;
     return;
   }
-  (void)lh_get_shallow(&c->at);
+  (void)lh_get_shallow(s, &c->at);
   begin_fields(s, c, head);
 }
 

@@ -19,6 +19,7 @@
 
 #include "base.h"
 #include "luaheap_graph.h"
+#include "sites.h"
 
 /* The hash of addresses: units of 64 words (512 bytes) share a line of 16 slots. */
 enum { LH_UNIT_BITS = 6, LH_LINE_SLOTS = 16 };
@@ -87,6 +88,11 @@ struct lh_snapshot {
   uint32_t n_marks;
   char *mark_names;
   char *text; /* the strings of info */
+  bool is_tracked;
+  uint64_t sites_offset; /* of the section; where the program was tracked, as all below */
+  lh_tracking tracking;
+  lh_sites *sites;
+  lh_stack_counts *stack_counts; /* by stack, from 1 on */
 
   lh_left_out *left_out; /* NULL: nothing */
 

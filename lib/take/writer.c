@@ -21,7 +21,7 @@ int lh_out_open(lh_out *out, uint64_t heap_bytes, lh_writer writer, void *payloa
 
 void lh_out_begin(lh_out *out) {
   memcpy(out->base, LH_HEAD_MAGIC, 8);
-  lh_store32(out->base + 8, LH_FORMAT_VERSION);
+  lh_store32(out->base + 8, LH_UNFLAGGED_VERSION);
   lh_store32(out->base + 12, 0);
   out->at = out->base + LH_HEADER_BYTES;
   out->flushed = 0;

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base.h"
+#include "sites.h"
 
 static void put(forge_bytes *b, const void *bytes, size_t n) {
   if (b->size + n > b->capacity) {
@@ -67,6 +68,47 @@ void forge_begin(forge *f) {
   f->footer.gc_state = 8;
 }
 
+void forge_offset(uint8_t *at, uint64_t n) {
+  for (int i = 0; i < FORGE_OFFSET_BYTES; i++) at[i] = (uint8_t)(n >> (7 * i)) | 0x80;
+  at[FORGE_OFFSET_BYTES - 1] &= 0x7F;
+}
+
+void forge_track(forge *f, uint64_t n_stacks) {
+  uint8_t definition[LH_LONGEST_DEFINITION];
+  forge_version(f, 4);
+  f->out.data[12] = LH_TRACKED;
+  f->is_tracked = true;
+  f->n_stacks = n_stacks;
+  put_uvarint(&f->sites, LH_SITES_HAVE_STACKS);
+  put_uvarint(&f->sites, 0);
+  put_uvarint(&f->sites, 1000);
+  put_uvarint(&f->sites, 2);
+  put(&f->sites, definition, (size_t)(lh_put_name_head(definition, 8) - definition));
+  put(&f->sites, "@app.lua", 8);
+  put(&f->sites, definition, (size_t)(lh_put_name_head(definition, 1) - definition));
+  put(&f->sites, "f", 1);
+  put(&f->sites, definition, (size_t)(lh_put_function(definition, 1, 1, 2) - definition));
+  for (uint32_t i = 1; i <= n_stacks; i++) {
+    uint8_t *end = lh_put_site(definition, 1, i, LH_MADE_TABLE, 0);
+    put(&f->sites, definition, (size_t)(end - definition));
+    end = lh_put_stack(definition, i - 1, i);
+    put(&f->sites, definition, (size_t)(end - definition));
+  }
+  put_uvarint(&f->sites, 0);
+  for (uint64_t i = 1; i <= n_stacks; i++) {
+    put_uvarint(&f->sites, i);
+    put_uvarint(&f->sites, 56 * i);
+    put_uvarint(&f->sites, i - 1);
+    put_uvarint(&f->sites, 56 * (i - 1));
+  }
+}
+
+static uint64_t next_stack(const forge *f) {
+  uint64_t n = 0;
+  for (int list = 0; list <= f->list; list++) n += f->footer.objects[list];
+  return f->set_stack > 0 ? f->set_stack - 1 : n % (f->n_stacks + 1);
+}
+
 void forge_u8(forge *f, unsigned byte) {
   uint8_t b = (uint8_t)byte;
   put(&f->out, &b, 1);
@@ -106,6 +148,7 @@ void forge_record(forge *f, unsigned head, uint64_t address, uint64_t shallow_by
   forge_u8(f, head);
   forge_reference(f, address);
   forge_uvarint(f, shallow_bytes);
+  if (f->is_tracked) forge_uvarint(f, next_stack(f));
   f->own = address;
   f->footer.objects[f->list]++;
   f->footer.object_bytes += shallow_bytes;
@@ -167,7 +210,7 @@ static uint64_t block_hash(const uint8_t *data, uint64_t end, uint64_t i) {
 
 static void put_footer(forge *f) {
   forge_bytes *out = &f->out;
-  uint64_t end = out->size;
+  uint64_t end = out->size, n_blocks = (end + LH_BLOCK_BYTES - 1) / LH_BLOCK_BYTES;
   put_u64(out, f->footer.state_id);
   put_uvarint(out, f->footer.serial);
   put_u64(out, f->footer.time_ns);
@@ -181,7 +224,7 @@ static void put_footer(forge *f) {
   put_uvarint(out, f->footer.string_table_bytes);
   put(out, &f->footer.gc_state, 1);
   put(out, &f->footer.gc_generational, 1);
-  bool is_version_3 = out->data[8] == 3;
+  bool is_version_3 = out->data[8] >= 3;
   if (is_version_3) put_uvarint(out, f->footer.finalized);
   for (int i = 0; i < 4; i++) put_uvarint(out, f->footer.objects[i]);
   put_uvarint(out, f->footer.object_bytes);
@@ -191,7 +234,12 @@ static void put_footer(forge *f) {
   for (uint64_t i = 0; is_version_3 && i < f->footer.n_keys && i < 4; i++) {
     put_uvarint(out, f->footer.keys[i] >> 3);
   }
-  uint64_t n_blocks = (end + LH_BLOCK_BYTES - 1) / LH_BLOCK_BYTES;
+  if (f->is_tracked) {
+    uint8_t offset[FORGE_OFFSET_BYTES];
+    forge_offset(offset, f->footer.sites_offset);
+    f->sites_at = out->size;
+    put(out, offset, sizeof offset);
+  }
   put_u32(out, (uint32_t)(n_blocks + f->footer.extra_blocks));
   for (uint64_t i = 0; i < n_blocks; i++) put_u64(out, block_hash(out->data, end, i));
   for (uint64_t i = 0; i < f->footer.extra_blocks; i++) put_u64(out, 0);
@@ -199,6 +247,8 @@ static void put_footer(forge *f) {
 }
 
 void forge_finish(forge *f) {
+  if (f->footer.sites_offset == 0) f->footer.sites_offset = f->out.size;
+  put(&f->out, f->sites.data, f->sites.size);
   uint64_t end = f->out.size;
   put_footer(f);
   uint64_t footer_bytes = f->out.size - end;
@@ -251,5 +301,6 @@ size_t forge_split(const uint8_t *data, size_t size, forge_part *parts, size_t m
 void forge_free(forge *f) {
   free(f->out.data);
   free(f->roots.data);
+  free(f->sites.data);
   memset(f, 0, sizeof *f);
 }

@@ -16,6 +16,8 @@
 #ifndef LUAHEAP_FORGED_FILE_H
 #define LUAHEAP_FORGED_FILE_H
 
+#include <stdbool.h>
+
 #include "format.h"
 
 typedef struct forge_bytes {
@@ -27,6 +29,11 @@ typedef struct forge {
   uint8_t *data; /* the file, once it is finished */
   size_t size;
   forge_bytes out, roots;
+  forge_bytes sites;  /* the section, of a program that was tracked; may be put in its place */
+  size_t sites_at;    /* in the finished file: its offset, as a uvarint of FORGE_OFFSET_BYTES */
+  uint64_t n_stacks;  /* the records have these in turn, from 0 on, unless one is set */
+  uint64_t set_stack; /* plus 1; 0: none is */
+  bool is_tracked;
   uint64_t own; /* address of the record being written */
   int list;
   struct {
@@ -38,6 +45,7 @@ typedef struct forge {
     uint64_t extra_blocks;               /* to lie about their number */
     const char *tail;                    /* bytes after the checksums */
     uint64_t finalized, keys[4], n_keys; /* of version 3; addresses of frequent keys */
+    uint64_t sites_offset;               /* to lie about it */
   } footer;
 } forge;
 
@@ -84,6 +92,15 @@ void forge_mark(forge *f, uint64_t address, unsigned kind, uint64_t serial, cons
 /* The file is of format version 1, where a table's own flags say how weak it is; before its first
 ** record this makes it another. */
 void forge_version(forge *f, unsigned version);
+
+/* The file is of a program that was tracked, and so of format version 4: stack i is its site i,
+** line i of function f @app.lua:1, called from stack i - 1, and has made i objects. Before its first
+** record. */
+void forge_track(forge *f, uint64_t n_stacks);
+
+/* A uvarint of that many bytes, so that another number takes its place. */
+enum { FORGE_OFFSET_BYTES = 4 };
+void forge_offset(uint8_t *at, uint64_t n);
 
 /* A table without array part up to its first entry. `flags`: LH_FLAG_WEAK_*. metatable 0: none. */
 void forge_table(forge *f, uint64_t address, unsigned flags, uint64_t metatable, uint64_t entries);

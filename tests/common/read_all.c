@@ -13,6 +13,7 @@ static uint64_t visit_object(const lh_snapshot *s, lh_id id) {
   uint64_t sum = o.shallow_bytes + lh_shallow_bytes(s, id) + lh_epoch(s, id) + (uint64_t)o.type;
   if (o.type == LH_TYPE_STRING && !o.dead)
     for (uint64_t i = 0; i < o.as.string.kept; i++) sum += (uint8_t)o.as.string.bytes[i];
+  sum += lh_stack_counts_of(s, lh_object_stack(s, id)).made_bytes;
   return sum + lh_find_address(s, o.address) + lh_find_address(s, o.pointer);
 }
 
@@ -31,8 +32,21 @@ static uint64_t visit_inside(const lh_snapshot *s, lh_id id) {
   return sum;
 }
 
+static uint64_t visit_sites(const lh_snapshot *s) {
+  const lh_sites *sites = lh_snapshot_sites(s);
+  uint64_t sum = lh_snapshot_tracking(s)->made;
+  for (lh_stack_id stack = 1; stack <= lh_n_stacks(sites); stack++) {
+    const lh_site *site = lh_site_of(sites, lh_stack_of(sites, stack)->site);
+    if (site->source) sum += strlen(site->source);
+    if (site->function) sum += strlen(site->function);
+    if (site->c_function) sum += strlen(site->c_function);
+    sum += site->line + (uint64_t)site->maker + lh_stack_of(sites, stack)->parent;
+  }
+  return sum;
+}
+
 uint64_t read_all(const lh_snapshot *s) {
-  uint64_t sum = 0;
+  uint64_t sum = lh_snapshot_sites(s) ? visit_sites(s) : 0;
   const lh_info *info = lh_snapshot_info(s);
   sum += strlen(info->name) + strlen(info->program) + strlen(info->lua_release);
   for (uint32_t i = 0; i < lh_mark_count(s); i++) sum += strlen(lh_mark_at(s, i)->name);

@@ -161,8 +161,7 @@ static void roots(forge *f) {
   forge_root(f, LH_ROOT_LOADED, 0, AT_NOWHERE);
 }
 
-void sample_heap(forge *f) {
-  forge_begin(f);
+static void fill(forge *f) {
   f->footer.serial = 2;
   forge_mark(f, AT_MARK_2, LH_MARK_BY_SNAPSHOT, 2, "a");
   tables(f);
@@ -187,4 +186,15 @@ void sample_heap(forge *f) {
   forge_next_list(f);
   forge_string(f, AT_FIXED, "and");
   roots(f);
+}
+
+void sample_heap(forge *f) {
+  forge_begin(f);
+  fill(f);
+}
+
+void sample_tracked_heap(forge *f) {
+  forge_begin(f);
+  forge_track(f, SAMPLE_STACKS);
+  fill(f);
 }

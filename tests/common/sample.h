@@ -41,7 +41,11 @@ enum {
 
 enum { SAMPLE_OBJECTS = 28 };
 
-/* Ready to be finished. */
+/* Ready to be finished. The same of a program that was tracked: the objects have stacks 0 to
+** SAMPLE_STACKS in turn. */
 void sample_heap(forge *f);
+void sample_tracked_heap(forge *f);
+
+enum { SAMPLE_STACKS = 3 };
 
 #endif

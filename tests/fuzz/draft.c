@@ -13,10 +13,11 @@ static void add_record(draft *d, const lh_snapshot *s, lh_id id) {
   if (d->n_records == MAX_RECORDS) return;
   const uint8_t *at = lh_record(s, id);
   const uint8_t *end = id < s->n ? lh_record(s, id + 1) : s->data + s->size - LH_TRAILER_BYTES;
-  if (id == s->n) end = s->data + lh_load64(end);
+  if (id == s->n) end = s->data + (s->is_tracked ? s->sites_offset : lh_load64(end));
   record *r = &d->records[d->n_records++];
   *r = (record){.head = *at, .address = s->address[id], .list = (uint8_t)lh_list_of(s, id)};
-  r->shallow_bytes = lh_get_shallow(&at);
+  r->shallow_bytes = lh_get_shallow(s, &at);
+  r->stack = lh_object_stack(s, id);
   r->fields = at;
   r->n_fields = (size_t)(end - at);
 }
@@ -108,13 +109,23 @@ static void fill_footer(const draft *d, forge *f) {
   f->footer.gc_generational = info->gc_generational;
 }
 
+/* The sites are those that there were. */
+static void put_sites(const lh_snapshot *s, forge *f) {
+  uint64_t end = lh_load64(s->data + s->size - LH_TRAILER_BYTES);
+  forge_track(f, 0);
+  f->sites.size = 0;
+  (void)forge_write(s->data + s->sites_offset, end - s->sites_offset, &f->sites);
+}
+
 size_t draft_put_together(const draft *d, uint8_t *out, size_t max_size) {
   forge f;
   forge_begin(&f);
+  if (d->s->is_tracked) put_sites(d->s, &f);
   for (int list = 0; list < 4; list++) {
     for (size_t i = 0; i < d->n_records; i++) {
       const record *r = &d->records[i];
       if (r->list != list) continue;
+      f.set_stack = r->stack + 1;
       forge_record(&f, r->head, r->address, r->shallow_bytes);
       forge_bytes_of(&f, r->fields, r->n_fields);
     }

@@ -18,7 +18,7 @@ enum { MAX_RECORDS = 256, MAX_ROOTS = 64, MAX_FIELDS = 768, SPARE = 24, MAX_TEXT
 typedef struct record {
   const uint8_t *fields; /* behind the shallow size */
   size_t n_fields;
-  uint64_t address, shallow_bytes;
+  uint64_t address, shallow_bytes, stack;
   uint8_t head, list;
 } record;
 

@@ -145,7 +145,7 @@ static void change(draft *d) {
   size_t at = roll(d, d->n_records);
   record *r = &d->records[at];
   if (d->n_records == 0) return;
-  switch (roll(d, 16)) {
+  switch (roll(d, 17)) {
     case 0: (void)draft_take_out(d, at); break;
     case 1:
     case 2: copy_record(d, at); break;
@@ -154,6 +154,7 @@ static void change(draft *d) {
     case 5: change_roots(d); break;
     case 6: change_head(d, r); break;
     case 7: r->shallow_bytes = roll(d, 4) == 0 ? d->random >> roll(d, 64) : roll(d, 4096); break;
+    case 16: r->stack = roll(d, 8); break;
     case 8: mutate_fields(d, r); break;
     case 9: change_info(d); break;
     case 10:

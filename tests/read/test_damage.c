@@ -24,11 +24,21 @@ static uint64_t next_random(uint64_t *x) {
 
 /* {=== cut, and with holes =========================================================== */
 
-/* The small snapshots: the forged one, with every kind of record, and a real one. Freed by the
-** caller. */
-static uint8_t *small_snapshot(bool real, size_t *size) {
+/* The small snapshots: the forged one, with every kind of record, as of a program that was not
+** tracked and of one that was, and a real one. Freed by the caller. */
+enum { UNTRACKED, TRACKED, REAL, N_SMALL };
+
+static void forge_small(forge *f, int kind) {
+  if (kind == TRACKED)
+    sample_tracked_heap(f);
+  else
+    sample_heap(f);
+  forge_finish(f);
+}
+
+static uint8_t *small_snapshot(int kind, size_t *size) {
   forge f;
-  if (real) {
+  if (kind == REAL) {
     uint8_t *data = malloc(1 << 16);
     FILE *file = fopen("tests/read/fixtures/version1", "rb");
     assert_true(data && file);
@@ -36,9 +46,9 @@ static uint8_t *small_snapshot(bool real, size_t *size) {
     assert_int_equal(fclose(file), 0);
     return data;
   }
-  sample_heap(&f);
-  forge_finish(&f);
+  forge_small(&f, kind);
   free(f.roots.data);
+  free(f.sites.data);
   *size = f.size;
   return f.data;
 }
@@ -46,8 +56,8 @@ static uint8_t *small_snapshot(bool real, size_t *size) {
 static void cut_anywhere(void **state) {
   size_t n = 0, whole;
   (void)state;
-  for (int real = 0; real < 2; real++) {
-    uint8_t *data = small_snapshot(real, &whole);
+  for (int kind = 0; kind < N_SMALL; kind++) {
+    uint8_t *data = small_snapshot(kind, &whole);
     for (size_t size = 1; size < whole; size++) {
       uint8_t *cut = malloc(size); /* of exactly that size, for the sanitizer */
       assert_non_null(cut);
@@ -134,8 +144,8 @@ static void any_bit_flipped(void **state) {
   lh_snapshot *s;
   size_t n = 0, size;
   (void)state;
-  for (int real = 0; real < 2; real++) {
-    uint8_t *data = small_snapshot(real, &size);
+  for (int kind = 0; kind < N_SMALL; kind++) {
+    uint8_t *data = small_snapshot(kind, &size);
     for (size_t bit = 0; bit < size * 8; bit++) {
       lh_error error;
       data[bit / 8] ^= (uint8_t)(1 << bit % 8);
@@ -165,22 +175,24 @@ static uint64_t ask_copy(const uint8_t *data, size_t size) {
 }
 
 static void flipped_and_sealed(void **state) {
-  forge f;
+  size_t n = 0;
   (void)state;
-  sample_heap(&f);
-  forge_finish(&f);
-  for (size_t bit = 0; bit < f.size * 8; bit++) {
-    uint8_t *copy = malloc(f.size);
-    assert_non_null(copy);
-    memcpy(copy, f.data, f.size);
-    copy[bit / 8] ^= (uint8_t)(1 << bit % 8);
-    forge_seal(copy, f.size);
-    (void)ask_copy(copy, f.size);
-    free(copy);
+  for (int kind = UNTRACKED; kind <= TRACKED; kind++) {
+    forge f;
+    forge_small(&f, kind);
+    for (size_t bit = 0; bit < f.size * 8; bit++) {
+      uint8_t *copy = malloc(f.size);
+      assert_non_null(copy);
+      memcpy(copy, f.data, f.size);
+      copy[bit / 8] ^= (uint8_t)(1 << bit % 8);
+      forge_seal(copy, f.size);
+      (void)ask_copy(copy, f.size);
+      free(copy);
+      n++;
+    }
+    forge_free(&f);
   }
-  printf("faults: every bit flipped and the checksums made right: %zu cases, %zu survived\n",
-         f.size * 8, f.size * 8);
-  forge_free(&f);
+  printf("faults: every bit flipped and the checksums made right: %zu cases, %zu survived\n", n, n);
 }
 
 /* }=================================================================================== */
@@ -198,6 +210,8 @@ static size_t put_number(const forge *f, size_t at, uint64_t number, uint8_t *ou
     lh_store64(trailer, end + more);
   else
     lh_store64(trailer + 8, lh_load64(trailer + 8) + more);
+  if (f->is_tracked && at < f->footer.sites_offset)
+    forge_offset(out + f->sites_at + more, f->footer.sites_offset + more);
   forge_seal(out, f->size + more);
   return f->size + more;
 }
@@ -207,26 +221,28 @@ static size_t put_number(const forge *f, size_t at, uint64_t number, uint8_t *ou
 static void terabytes_asked_for(void **state) {
   static const uint64_t numbers[] = {200, INT32_MAX, UINT64_C(1) << 32, UINT64_C(1) << 40,
                                      UINT64_MAX};
-  enum { N = sizeof numbers / sizeof *numbers, SOME_KB = 8192 }; /* whatever is asked of it */
-  forge f;
-  uint64_t most = 0;
+  /* Whatever is asked of it; and nearly empty tables of sites, of three snapshots at a time. */
+  enum { N = sizeof numbers / sizeof *numbers, SOME_KB = 8192, SITES_KB = 3 * 9216 };
   size_t n = 0;
   (void)state;
-  sample_heap(&f);
-  forge_finish(&f);
-  uint8_t *copy = malloc(f.size + LH_MAX_VARINT);
-  assert_non_null(copy);
-  for (size_t at = LH_HEADER_BYTES; at < f.size - LH_TRAILER_BYTES; at++) {
-    for (size_t i = 0; i < N; i++) {
-      uint64_t peak_bytes = ask_copy(copy, put_number(&f, at, numbers[i], copy));
-      if (peak_bytes > most) most = peak_bytes;
-      n++;
+  for (int kind = UNTRACKED; kind <= TRACKED; kind++) {
+    forge f;
+    uint64_t most = 0;
+    forge_small(&f, kind);
+    uint8_t *copy = malloc(f.size + LH_MAX_VARINT);
+    assert_non_null(copy);
+    for (size_t at = LH_HEADER_BYTES; at < f.size - LH_TRAILER_BYTES; at++) {
+      for (size_t i = 0; i < N; i++) {
+        uint64_t peak_bytes = ask_copy(copy, put_number(&f, at, numbers[i], copy));
+        if (peak_bytes > most) most = peak_bytes;
+        n++;
+      }
     }
+    assert_true(most < 48 * f.size + SOME_KB + (kind == TRACKED ? SITES_KB : 0));
+    free(copy);
+    forge_free(&f);
   }
-  assert_true(most < 48 * f.size + SOME_KB);
   printf("faults: files that ask for up to 2^64 of anything: %zu cases, %zu survived\n", n, n);
-  free(copy);
-  forge_free(&f);
 }
 
 /* }=================================================================================== */

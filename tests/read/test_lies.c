@@ -334,6 +334,82 @@ static void many_roots(forge *f) {
   f->footer.roots = 1000;
 }
 
+/* A table of a program that was tracked, at byte 16. */
+static void tracked(forge *f, uint64_t stack) {
+  forge_track(f, 1);
+  f->set_stack = stack + 1;
+  forge_table(f, 0x8000, 0, 0, 0);
+  f->set_stack = 1;
+}
+
+static void unknown_stack(forge *f) {
+  tracked(f, 2);
+}
+
+/* The section is these bytes. */
+static void tracked_by(forge *f, const char *bytes, size_t n) {
+  tracked(f, 0);
+  f->sites.size = 0;
+  (void)forge_write(bytes, n, &f->sites);
+}
+#define SITES(f, bytes) tracked_by(f, bytes, sizeof bytes - 1)
+
+static void no_sites(forge *f) {
+  SITES(f, "");
+}
+
+static void odd_sites(forge *f) {
+  SITES(f, "\2\0\0\0\0");
+}
+
+static void more_unattributed(forge *f) {
+  SITES(f, "\0\0\1\2\0");
+}
+
+static void odd_definition(forge *f) {
+  SITES(f, "\0\0\0\0\5\0");
+}
+
+static void endless_sites(forge *f) {
+  SITES(f, "\0\0\0\0\1\1x");
+}
+
+static void uncounted_stack(forge *f) {
+  SITES(f, "\0\0\0\0\3\0\0\1\0\4\0\1\0\1\1\1");
+}
+
+static void countless_stack(forge *f) {
+  SITES(f, "\0\0\0\0\3\0\0\1\0\4\0\1\0\1\xff\xff\xff\xff\xff\xff\xff\xff\xff\1\1\1");
+}
+
+static void more_behind_the_sites(forge *f) {
+  SITES(f, "\0\0\0\0\0!");
+}
+
+static void sites_in_the_header(forge *f) {
+  tracked(f, 0);
+  f->footer.sites_offset = 15;
+}
+
+static void sites_in_the_footer(forge *f) {
+  tracked(f, 0);
+  f->footer.sites_offset = 1000;
+}
+
+static void sites_in_the_records(forge *f) {
+  SITES(f, "\0\0\0\0\0");
+  f->footer.sites_offset = 16;
+}
+
+static void flag_of_the_future(forge *f) {
+  tracked(f, 0);
+  f->out.data[12] |= 2;
+}
+
+static void flag_of_the_past(forge *f) {
+  f->out.data[12] = LH_TRACKED;
+}
+
 static void many_blocks(forge *f) {
   f->footer.extra_blocks = 1;
 }
@@ -432,6 +508,23 @@ static const lie lies[] = {
     {odd_root, 126, "'f' is damaged at byte 126: footer: a root's kind is unknown"},
     {many_roots, 125,
      "'f' is damaged at byte 125: footer: a count is greater than the bytes that are left"},
+    {unknown_stack, 20,
+     "'f' is damaged at byte 20: object 1 of 3 (table): its stack is not among the sites"},
+    {no_sites, 80, "'f' is damaged at byte 80: sites: it runs over the end"},
+    {odd_sites, 80, "'f' is damaged at byte 80: sites: they have an unknown flag"},
+    {more_unattributed, 83,
+     "'f' is damaged at byte 83: sites: more allocations are of no known site than there were"},
+    {odd_definition, 84, "'f' is damaged at byte 84: sites: it defines nothing known"},
+    {endless_sites, 87, "'f' is damaged at byte 87: sites: it runs over the end"},
+    {uncounted_stack, 93, "'f' is damaged at byte 93: sites: they do not count what each made"},
+    {countless_stack, 94, "'f' is damaged at byte 94: sites: it counts more than there can be"},
+    {more_behind_the_sites, 85, "'f' is damaged at byte 85: sites: they end before the footer"},
+    {sites_in_the_header, 174, "'f' is damaged at byte 174: footer: its sites are in the header"},
+    {sites_in_the_footer, 174,
+     "'f' is damaged at byte 174: footer: its sites are not in front of it"},
+    {sites_in_the_records, 16, "'f' is damaged at byte 16: sites: they have an unknown flag"},
+    {flag_of_the_future, 8, "'f' is damaged: its header makes no sense"},
+    {flag_of_the_past, 8, "'f' is damaged: its header makes no sense"},
     {many_blocks, 126, "'f' is damaged: its checksums are not those of 69 bytes"},
     {more_in_the_footer, 126, "'f' is damaged: its checksums are not those of 69 bytes"},
 };

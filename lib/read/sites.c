@@ -1,0 +1,92 @@
+/*
+** sites.c - where objects were allocated: the section of sites of a snapshot that was taken while
+** its program was tracked, and the stack in each record.
+**
+** The section comes behind the records and is read before them, since their numbers of stacks are
+** checked by it. The number itself stays in the record: it costs no memory, and is found as fast as
+** the shallow size.
+*/
+#include "reader.h"
+
+static void read_tracking(lh_snapshot *s, lh_cursor *c) {
+  unsigned flags = lh_read_u8(c);
+  if (flags & ~(unsigned)LH_SITES_HAVE_STACKS) lh_fault(c, c->at - 1, "they have an unknown flag");
+  s->tracking.has_stacks = flags & LH_SITES_HAVE_STACKS;
+  s->tracking.sample_bytes = lh_read_upto(c, LH_MOST_BYTES, "the distance of samples is too big");
+  s->tracking.made = lh_read_upto(c, INT64_MAX, "it counts more than there can be");
+  s->tracking.unattributed =
+      lh_read_upto(c, s->tracking.made, "more allocations are of no known site than there were");
+}
+
+/* False: out of memory. */
+static bool read_definitions(lh_snapshot *s, lh_cursor *c) {
+  while (!c->fault && *c->at != 0)
+    if (!lh_sites_define(s->sites, c)) return false;
+  (void)lh_read_u8(c);
+  return true;
+}
+
+/* Of how much was allocated in the life of a program, in all: more than any can. */
+static uint64_t read_total(lh_cursor *c, uint64_t *sum) {
+  uint64_t n = lh_read_upto(c, INT64_MAX - *sum, "it counts more than there can be");
+  *sum += n;
+  return n;
+}
+
+/* Each takes 4 bytes at least, so that what is allocated is bounded by the file. */
+static bool read_counts(lh_snapshot *s, lh_cursor *c) {
+  uint32_t n = lh_n_stacks(s->sites);
+  if (n > (uint64_t)(c->end - c->at) / 4) lh_fault(c, c->at, "they do not count what each made");
+  if (c->fault) return true;
+  s->stack_counts = lh_alloc((size_t)n + 1, sizeof *s->stack_counts);
+  if (!s->stack_counts) return false;
+  lh_stack_counts sums = s->stack_counts[0] = (lh_stack_counts){0};
+  for (uint32_t stack = 1; stack <= n && !c->fault; stack++) {
+    lh_stack_counts *counts = &s->stack_counts[stack];
+    counts->made_objects = read_total(c, &sums.made_objects);
+    counts->made_bytes = read_total(c, &sums.made_bytes);
+    counts->freed_objects = read_total(c, &sums.freed_objects);
+    counts->freed_bytes = read_total(c, &sums.freed_bytes);
+  }
+  if (c->at != c->end) lh_fault(c, c->at, "they end before the footer");
+  return true;
+}
+
+static int fail_with_fault(const lh_snapshot *s, const lh_cursor *c, lh_error *error) {
+  uint64_t at = (uint64_t)(c->fault_at - s->data);
+  return lh_fail_at(error, at, "'%s' is damaged at byte %llu: sites: %s", s->name,
+                    (unsigned long long)at, c->fault);
+}
+
+int lh_read_sites(lh_snapshot *s, uint64_t *end, lh_error *error) {
+  if (!s->is_tracked) return LH_OK;
+  lh_cursor c = {.at = s->data + s->sites_offset, .end = s->data + *end};
+  *end = s->sites_offset;
+  s->sites = lh_sites_new();
+  if (!s->sites) return lh_fail_memory(error, "reading sites");
+  read_tracking(s, &c);
+  if (!read_definitions(s, &c) || !read_counts(s, &c))
+    return lh_fail_memory(error, "reading sites");
+  return c.fault ? fail_with_fault(s, &c, error) : LH_OK;
+}
+
+const lh_tracking *lh_snapshot_tracking(const lh_snapshot *s) {
+  return s->is_tracked ? &s->tracking : NULL;
+}
+
+const lh_sites *lh_snapshot_sites(const lh_snapshot *s) {
+  return s->sites;
+}
+
+lh_stack_id lh_object_stack(const lh_snapshot *s, lh_id id) {
+  if (!s->is_tracked || id == LH_ROOT || id > s->n) return 0;
+  const uint8_t *at = lh_record(s, id) + 1;
+  (void)lh_get_long(&at);
+  (void)lh_get_uvarint(&at);
+  return lh_get_count(&at);
+}
+
+lh_stack_counts lh_stack_counts_of(const lh_snapshot *s, lh_stack_id stack) {
+  bool is_known = s->is_tracked && stack <= lh_n_stacks(s->sites);
+  return is_known ? s->stack_counts[stack] : (lh_stack_counts){0};
+}
