@@ -349,6 +349,15 @@ static inline const raw_call *raw_base_call(const lh_layout *layout, const void 
   return (const raw_call *)(const void *)((const char *)thread + layout->base_call);
 }
 
+/* The slot of its function. While a stack is reallocated 5.4.5 to 5.4.8 have the distance to the
+** stack's beginning in its place. */
+static inline const raw_value *raw_call_slot(const lh_layout *layout, const void *thread,
+                                             const raw_call *call) {
+  uintptr_t stack = (uintptr_t)raw_stack(layout, thread), slot = (uintptr_t)call->function;
+  bool is_distance = slot - stack >= raw_stack_slots(layout, thread) * sizeof(raw_value);
+  return (const raw_value *)(is_distance ? stack + slot : slot);
+}
+
 /* In a debug hook; tail called; the last debug hook yielded; the collector has called a finalizer
 ** from there. */
 static inline bool raw_call_is_hooked(const lh_layout *layout, const raw_call *call) {

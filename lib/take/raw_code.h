@@ -4,7 +4,7 @@
 **
 **     bits  0-6   7-14  15    16-23  24-31
 **           op    A     k     B      C
-**           op    A     Bx (15-31)               OP_CLOSURE
+**           op    A     Bx (15-31)               OP_CLOSURE, loops
 **           op    sJ (7-31), less 2^24 - 1       OP_JMP
 */
 #ifndef LUAHEAP_RAW_CODE_H
@@ -15,6 +15,7 @@
 
 enum {
   RAW_OP_MOVE = 0,
+  RAW_OP_LFALSESKIP = 6,
   RAW_OP_LOADNIL = 8,
   RAW_OP_GETUPVAL = 9,
   RAW_OP_GETTABUP = 11,
@@ -25,17 +26,31 @@ enum {
   RAW_OP_SETFIELD = 18,
   RAW_OP_NEWTABLE = 19,
   RAW_OP_SELF = 20,
+  RAW_OP_ADDI = 21, /* to SHR: arithmetic, each followed by its MMBIN, MMBINI or MMBINK */
+  RAW_OP_SHR = 45,
+  RAW_OP_MMBIN = 46,
+  RAW_OP_MMBINK = 48,
+  RAW_OP_LEN = 52,
   RAW_OP_CONCAT = 53,
+  RAW_OP_CLOSE = 54,
+  RAW_OP_TBC = 55,
   RAW_OP_JMP = 56,
+  RAW_OP_EQ = 57, /* to TESTSET: tests, each followed by a JMP */
+  RAW_OP_TESTSET = 67,
   RAW_OP_CALL = 68,
   RAW_OP_TAILCALL = 69,
   RAW_OP_RETURN = 70, /* and RETURN0, RETURN1 */
   RAW_OP_RETURN1 = 72,
+  RAW_OP_FORLOOP = 73,
+  RAW_OP_FORPREP = 74,
+  RAW_OP_TFORPREP = 75,
   RAW_OP_TFORCALL = 76,
+  RAW_OP_TFORLOOP = 77,
   RAW_OP_SETLIST = 78,
   RAW_OP_CLOSURE = 79,
   RAW_OP_VARARG = 80,
-  RAW_OP_VARARGPREP = 81
+  RAW_OP_VARARGPREP = 81,
+  RAW_OP_EXTRAARG = 82
 };
 
 static inline unsigned raw_opcode(uint32_t i) {

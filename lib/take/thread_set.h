@@ -8,8 +8,8 @@
 ** most three quarters of which are used, graves included.
 **
 ** A handler may interrupt any change, in the same OS thread: each is one store of one pointer, and
-** a bigger table is filled before it is published. The older one is kept until the next: somebody in
-** another OS thread may be looking into it.
+** a bigger table is filled before it is published. The older one is kept until the next: somebody
+** in another OS thread may be looking into it.
 */
 #ifndef LUAHEAP_THREAD_SET_H
 #define LUAHEAP_THREAD_SET_H
@@ -24,7 +24,7 @@ typedef struct lh_thread_slots lh_thread_slots;
 typedef struct lh_thread_set {
   _Atomic(lh_thread_slots *) slots;
   lh_thread_slots *older;
-  uintptr_t lowest, highest; /* addresses that ever were in it */
+  _Atomic uintptr_t lowest, highest; /* addresses that ever were in it */
 } lh_thread_set;
 
 /* Empty, and with room for 48. False: no memory. A set that is all 0 is empty, too; it may be read

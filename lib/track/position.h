@@ -18,8 +18,10 @@
 ** - OP_SETLIST, which may make an array bigger when the last items of a constructor are the results
 **   of a call or varargs: then the saved place is the instruction just before.
 **
-** 5.4.0 alone does not save the place when the collector runs behind OP_NEWTABLE either: for a
-** finalizer, the frame that it interrupts stands at the last table.
+** 5.4.0 alone does not save the place either when the collector runs behind OP_NEWTABLE, nor when
+** the stack grows for varargs at the beginning of a function: there a finalizer's caller, and who
+** wants a frame for it, stand at the last table, and the place in front of the code is its
+** beginning.
 */
 #ifndef LUAHEAP_POSITION_H
 #define LUAHEAP_POSITION_H
@@ -29,30 +31,36 @@
 typedef struct lh_lesson lh_lesson;
 
 struct lh_position {
-  uint16_t not_lua; /* as in running.h */
-  bool learnt;
-  int32_t word;      /* from the frame of our function to what is the interpreter's place */
-  uint32_t ahead;    /* by how many instructions that is past the one that runs */
-  lh_lesson *lesson; /* while it is learnt */
   const lh_layout *layout;
+  uint16_t not_lua;  /* as in running.h */
+  bool saves_less;   /* 5.4.0: see above */
+  lh_lesson *lesson; /* while it is learnt */
+  int32_t word;      /* from LH_FRAME to what is the interpreter's place; 0: not learnt */
+  uint32_t ahead;    /* by how many instructions that is past the one that runs */
 
   /* The last new table. */
   struct {
     const raw_call *call;
     const uint32_t *saved, *pc; /* pc NULL: not told */
     const raw_value *top;
-    uint64_t slots_bytes, array_bytes; /* still to be asked for */
+    bool is_one_of;                    /* pc is one of several on its line, or not told */
+    uint64_t slots_bytes, array_bytes; /* still to be asked for; LH_ANY_BYTES: of one of several */
   } table;
 
-  uint64_t n_tables, n_searched, n_untold; /* by OP_NEWTABLE; not read off; and not told at all */
+  uint64_t n_tables;   /* by OP_NEWTABLE; of them: */
+  uint64_t n_searched; /* were not read off */
+  uint64_t n_untold;
 };
+
+#define LH_ANY_BYTES UINT64_MAX
 
 lh_position *lh_position_new(lh_recorder *r);
 void lh_position_free(lh_position *position); /* NULL is fine */
 
-/* Learns where the interpreter's place is, with a state of its own that has L's allocation function,
-** which is ours by now. Tables that are made meanwhile must come to lh_position_of_table. Without
-** memory or the functions for it nothing is learnt, which is no failure. Some 100 us. */
+/* Learns where the interpreter's place is, with a state of its own that has L's allocation
+** function, which is ours by now. Tables that are made meanwhile must come to lh_position_learns.
+** Where memory or a function of Lua is missing nothing is learnt, which is no failure. After
+** r->running was made. Some 50 us. */
 void lh_position_calibrate(lh_recorder *r, lua_State *L);
 
 /* Code is freed: what is known of instructions may not hold any more. */
@@ -65,13 +73,7 @@ static inline void lh_position_forget(lh_position *position) {
 ** in the same way from the one that Lua calls, and be of its own (noinline). */
 #define LH_FRAME() (__builtin_unwind_init(), (const void *)__builtin_frame_address(0))
 
-/* What is asked for is a table (no block, and RAW_TABLE for the old size). `thread` and `call` as
-** lh_running_thread and lh_running_call tell, not NULL. NULL: not told.
-** To be asked first, also where neither is known: lh_position_learns. */
-const uint32_t *lh_position_of_table(lh_position *position, const void *thread,
-                                     const raw_call *call, const void *frame);
-
-/* While it is learnt, of each table; true: that was all. */
+/* While it is learnt, of each table: true, and that was all. */
 void lh_position_learn(lh_position *position, const void *frame);
 static inline bool lh_position_learns(lh_position *position, const void *frame) {
   if (__builtin_expect(!position->lesson, 1)) return false;
@@ -79,12 +81,23 @@ static inline bool lh_position_learns(lh_position *position, const void *frame) 
   return true;
 }
 
-/* What is asked for is a part, of no type of its own (a block that grows, or the old size is 0). */
+/* The instruction, by what is asked for. `thread` is the one that runs, and `call` its innermost
+** frame of a Lua function, both not NULL. NULL: not told.
+**
+** A table (no block, and RAW_TABLE for the old size): */
+const uint32_t *lh_position_of_table(lh_position *position, const void *thread,
+                                     const raw_call *call, const void *frame);
+
+/* A part, which has no type of its own (a block that grows, or no block and an old size of 0): */
 const uint32_t *lh_position_of_part(lh_position *position, const void *thread, const raw_call *call,
                                     const void *block, uint64_t bytes);
 
-/* What is asked for is an object of any other type. */
-static inline const uint32_t *lh_position_of_object(const raw_call *call) {
+/* An object of any other type: */
+const uint32_t *lh_position_in_540(const lh_position *position, const void *thread,
+                                   const raw_call *call);
+static inline const uint32_t *lh_position_of_object(const lh_position *position, const void *thread,
+                                                    const raw_call *call) {
+  if (__builtin_expect(position->saves_less, 0)) return lh_position_in_540(position, thread, call);
   return call->saved_pc - 1;
 }
 

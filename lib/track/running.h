@@ -32,32 +32,32 @@
 #include "take/thread_set.h"
 #include "track/recorder.h"
 
-/* C functions, by address: an open hash table of a power of two, at most half full. */
-enum { LH_MOST_FUNCTIONS = 512 };
+/* C functions, by address: an open hash table, at most half full. A Lua has some 160. */
+enum { LH_FUNCTION_SLOTS = 1024 };
 typedef struct lh_functions {
-  const void *slots[LH_MOST_FUNCTIONS];
+  const void *slots[LH_FUNCTION_SLOTS];
   size_t n;
 } lh_functions;
 
 struct lh_running {
-  const char *thread;  /* the last answer, or the main thread: never NULL */
-  uint16_t not_lua;    /* bits of raw_call.status: a C function, or a hook is at work */
-  uint16_t is_hooked;  /* the second of them alone */
-  uintptr_t owner;     /* the operating system's thread that runs the state */
-  uintptr_t stack_end; /* of its stack, which grows down; 0: unknown */
+  const char *thread;              /* the last answer, or the main thread: never NULL */
+  uint16_t not_lua;                /* bits of raw_call.status: a C function, or a hook is at work */
+  _Atomic uintptr_t owner;         /* the operating system's thread that runs the state */
+  uintptr_t stack_low, stack_high; /* of its stack, which grows down; 0: unknown */
 
   const lh_layout *layout;
   const char *global, *main_thread;
   size_t extra_bytes; /* in a thread's block before the thread */
   lh_thread_set threads;
-  bool misses_some;                  /* there was no memory to note one */
-  lh_functions plain;                /* C functions that never run another thread */
-  const void *resume, *close, *wrap; /* and those that do; NULL: unknown */
+  bool misses_some;                     /* there was no memory to note one */
+  lh_functions plain;                   /* the standard library's C functions */
+  const void *resume, *close, *wrapped; /* of them, those that run another; NULL: unknown */
+  const void *exit, *warn;              /* and those that may */
 };
 
-/* Learns the standard library's functions from a state of its own (some 50 us), and notes the
-** threads that are there. NULL: out of memory. Of the recorder's layout, global and main_thread; L
-** is the thread that runs. */
+/* Learns the standard library's functions from a state of its own (functions.c, some 50 us), and
+** notes the threads that are there. NULL: out of memory. Of the recorder's layout, global and
+** main_thread; L is the thread that runs. */
 lh_running *lh_running_new(lh_recorder *r, lua_State *L);
 void lh_running_free(lh_running *running); /* NULL is fine */
 
@@ -67,6 +67,13 @@ void lh_running_born(lh_running *running, void *block);
 
 /* A block goes, also one that was no thread's. */
 void lh_running_died(lh_running *running, const void *block);
+
+/* functions.c: fills in what is known of C functions; nothing where the host hides them. */
+void lh_functions_learn(lh_running *running);
+bool lh_functions_has(const lh_functions *set, const void *function);
+
+/* The C function that a value is; NULL: another one. */
+const void *lh_c_function(const raw_value *value);
 
 /* What lh_running_thread does where the last answer does not hold. */
 const void *lh_running_find(lh_running *running);
@@ -87,11 +94,12 @@ static inline uintptr_t lh_os_thread(void) {
 
 /* Is it the state that asks? Where our allocation function was handed on to another state, as a
 ** host may that makes states for threads of its own, that one asks from an OS thread that has not
-** run ours: foreign. A state that moves to another OS thread is recognised, by its threads' addresses
-** on the C stack there. Reads nothing that the state's own OS thread may free meanwhile. */
+** run ours: foreign. A state that moves to another OS thread is recognised, by its threads'
+** addresses on the C stack there. Reads nothing that the OS thread of the state may free. */
 bool lh_running_moved(lh_running *running);
 static inline bool lh_running_is_foreign(lh_running *running) {
-  return lh_os_thread() != running->owner && !lh_running_moved(running);
+  return lh_os_thread() != atomic_load_explicit(&running->owner, memory_order_relaxed) &&
+         !lh_running_moved(running);
 }
 
 /* The thread that runs; NULL: it cannot be told. It may have no Lua function in it: then the host's

@@ -7,8 +7,13 @@
 
 #include "take/raw.h"
 
-/* The lua_State that runs; NULL: the host's own code, outside of any call. */
-extern const void *luai_truth_running __attribute__((weak));
+/* Who runs, and who has called or resumed that one; NULL: the host's own code, outside any call. */
+typedef struct lh_truth {
+  const void *thread;
+  const struct lh_truth *before;
+} lh_truth;
+extern const lh_truth *luai_truth_running __attribute__((weak));
+
 /* The last instruction that any function began: in which call, and the one behind it. */
 extern const raw_call *luai_truth_call __attribute__((weak));
 extern const uint32_t *luai_truth_pc __attribute__((weak));
@@ -19,19 +24,23 @@ typedef struct truth {
   const uint32_t *next; /* behind the instruction at which it stands, as saved_pc is */
 } truth;
 
-/* saved_pc holds for a function that called another one, whose hook is called, or that is only
+/* A coroutine that begins has no call yet: what it needs for it is asked for by who resumes it.
+** saved_pc holds for a function that called another one, whose hook is called, or that is only
 ** being finished after a yield: none of these has fetched since. */
-static inline truth truth_now(const lh_layout *layout, uint16_t hooked_bit) {
-  truth t = {luai_truth_running, NULL, NULL};
-  if (!t.thread) return t;
+static inline truth truth_now(const lh_layout *layout) {
+  const lh_truth *now = luai_truth_running;
+  truth t = {NULL, NULL, NULL};
+  while (now && RAW_FIELD(now->thread, RAW_THREAD_CALL, const raw_call *) ==
+                    raw_base_call(layout, now->thread)) {
+    now = now->before;
+  }
+  if (!now) return t;
+  t.thread = now->thread;
   const raw_call *top = RAW_FIELD(t.thread, RAW_THREAD_CALL, const raw_call *);
-  const raw_call *base = raw_base_call(layout, t.thread);
-  const raw_call *call = top;
-  while (call != base && (call->status & RAW_CALL_IS_C)) call = call->previous;
-  if (call == base) return t;
-  t.call = call;
-  bool fetched = call == top && call == luai_truth_call && !(call->status & hooked_bit);
-  t.next = fetched ? luai_truth_pc : call->saved_pc;
+  for (t.call = top; t.call && (t.call->status & RAW_CALL_IS_C);) t.call = t.call->previous;
+  if (!t.call) return t;
+  bool fetched = t.call == top && top == luai_truth_call && !raw_call_is_hooked(layout, top);
+  t.next = fetched ? luai_truth_pc : t.call->saved_pc;
   return t;
 }
 

@@ -7,9 +7,11 @@
 # SOURCES has the C files of a release of Lua 5.4. A copy of them, in OUT, is changed in two places,
 # of which the nine releases have the same:
 #
-# - luaV_execute says of each instruction that it fetches in which call and where that is;
+# - luaV_execute says of each instruction that it fetches, or calls the hook for, in which call and
+#   where that is;
 # - luaD_rawrunprotected and luaD_call, by which alone a coroutine begins to run or runs on, say
-#   which one that is, and what it was before when they are left, by a return or an error.
+#   which one that is, and which it was before: that one again, when they are left by a return or an
+#   error.
 #
 # OUT/lua exports three variables, for truth.h to ask. They are not the state's: one thread only.
 set -eu
@@ -29,45 +31,53 @@ change() {
   grep -q "$3" "$1" || { echo "truth.sh: $1 is not as expected: no $3" >&2; exit 2; }
 }
 
-change lvm.c 's/^  i = \*(pc++); \\$/  i = *(pc++); luai_truth_call = ci; luai_truth_pc = pc; \\/' \
-  'luai_truth_pc = pc; .$'
+fetched='luai_truth_call = ci; luai_truth_pc'
+change lvm.c "s/ i = \*(pc++);/& $fetched = pc;/
+  s/ trap = luaG_traceexec(L, pc);/ $fetched = pc + 1;&/" 'luai_truth_pc = pc; .$'
 change ldo.c 's/^void luaD_call (/static void plain_call (/
   s/^void luaD_callnoyield (/static void plain_callnoyield (/
   s/^int luaD_rawrunprotected (/static int plain_rawrunprotected (/
   s/^l_noret luaD_throw/int luaD_rawrunprotected (lua_State *L, Pfunc f, void *ud);\n&/' \
   '^static int plain_rawrunprotected'
 cat >>lstate.h <<'TRUTH'
-LUA_API lua_State *luai_truth_running;
+#ifndef luai_truth_h
+#define luai_truth_h
+typedef struct luai_truth {
+  lua_State *thread;
+  struct luai_truth *before;
+} luai_truth;
+LUA_API luai_truth *luai_truth_running;
 LUA_API CallInfo *luai_truth_call;
 LUA_API const Instruction *luai_truth_pc;
+#endif
 TRUTH
 
 cat >>ldo.c <<'TRUTH'
 
-lua_State *luai_truth_running;
+luai_truth *luai_truth_running;
 CallInfo *luai_truth_call;
 const Instruction *luai_truth_pc;
 
 int luaD_rawrunprotected (lua_State *L, Pfunc f, void *ud) {
-  lua_State *before = luai_truth_running;
-  luai_truth_running = L;
+  luai_truth now = {L, luai_truth_running};
+  luai_truth_running = &now;
   int status = plain_rawrunprotected(L, f, ud);
-  luai_truth_running = before;
+  luai_truth_running = now.before;
   return status;
 }
 
 void luaD_call (lua_State *L, StkId func, int nresults) {
-  lua_State *before = luai_truth_running;
-  luai_truth_running = L;
+  luai_truth now = {L, luai_truth_running};
+  luai_truth_running = &now;
   plain_call(L, func, nresults);
-  luai_truth_running = before;
+  luai_truth_running = now.before;
 }
 
 void luaD_callnoyield (lua_State *L, StkId func, int nresults) {
-  lua_State *before = luai_truth_running;
-  luai_truth_running = L;
+  luai_truth now = {L, luai_truth_running};
+  luai_truth_running = &now;
   plain_callnoyield(L, func, nresults);
-  luai_truth_running = before;
+  luai_truth_running = now.before;
 }
 TRUTH
 # shellcheck disable=SC2086 # flags are words

@@ -1,0 +1,358 @@
+/*
+** position.c - see position.h.
+**
+** The search runs over the instructions that may have run since the saved place without saving
+** theirs: it stops at those that always save it. All others are passed, also those that save it
+** now and then, so that it finds too many rather than too few. It looks at no more than 2,048
+** instructions on either side, and takes well under a microsecond for the usual ten or twenty.
+*/
+#include "track/position.h"
+
+#include <limits.h>
+
+#include "take/raw_code.h"
+#include "track/running.h"
+#include "weak_lua.h"
+
+lh_position *lh_position_new(lh_recorder *r) {
+  lh_position *p = lh_alloc_zeroed(1, sizeof *p);
+  if (!p) return NULL;
+  p->layout = &r->layout;
+  p->not_lua = RAW_CALL_IS_C | r->layout.call_hooked;
+  p->saves_less = r->layout.size_flag_in_mark;
+  return p;
+}
+
+void lh_position_free(lh_position *p) {
+  lh_free(p);
+}
+
+lh_maker lh_position_maker(uint32_t instruction) {
+  switch (raw_opcode(instruction)) {
+    case RAW_OP_NEWTABLE:
+    case RAW_OP_SETLIST:
+    case RAW_OP_EXTRAARG: return LH_MADE_TABLE;
+    case RAW_OP_CLOSURE: return LH_MADE_CLOSURE;
+    case RAW_OP_CONCAT: return LH_MADE_CONCATENATION;
+    case RAW_OP_SETTABUP:
+    case RAW_OP_SETTABLE:
+    case RAW_OP_SETI:
+    case RAW_OP_SETFIELD: return LH_MADE_GROWTH;
+    case RAW_OP_CALL:
+    case RAW_OP_TAILCALL:
+    case RAW_OP_TFORCALL:
+    case RAW_OP_VARARG:
+    case RAW_OP_VARARGPREP: return LH_MADE_CALL;
+    default: return LH_MADE_OTHERWISE;
+  }
+}
+
+/* {=== Where a frame is =============================================================== */
+
+/* A frame's function, and the registers behind it. */
+typedef struct code {
+  const raw_proto *proto;
+  const raw_value *registers;
+} code;
+
+static code code_of(const lh_position *p, const void *thread, const raw_call *call) {
+  const raw_value *slot = raw_call_slot(p->layout, thread, call);
+  return (code){((const raw_lua_closure *)slot->as.object)->proto, slot + 1};
+}
+
+/* Does Lua itself allocate there, and not a C function above it, or a hook? */
+static bool is_on_top(const lh_position *p, const void *thread, const raw_call *call) {
+  return RAW_FIELD(thread, RAW_THREAD_CALL, const raw_call *) == call &&
+         !(call->status & p->not_lua);
+}
+
+static bool is_new_table(code c, const uint32_t *pc, uint64_t reg) {
+  uint64_t distance = (uint64_t)((uintptr_t)pc - (uintptr_t)c.proto->code);
+  return distance < (uint64_t)c.proto->n_code * sizeof *pc && distance % sizeof *pc == 0 &&
+         raw_opcode(*pc) == RAW_OP_NEWTABLE && raw_operand_a(*pc) == reg;
+}
+
+/* }=================================================================================== */
+
+/* {=== The search ===================================================================== */
+
+enum { SIDE = 2048, MOST_PENDING = 64, MANY_LINES = INT_MAX };
+
+/* Instructions by their distance from `first`, which is SIDE before the saved place. */
+typedef struct search {
+  const raw_proto *proto;
+  int64_t first;
+  uint64_t seen[2 * SIDE / 64];
+  int64_t pending[MOST_PENDING];
+  int n_pending;
+  bool gave_up;
+} search;
+
+static void pass_to(search *s, int64_t pc) {
+  int64_t bit = pc - s->first;
+  bool is_in_code = pc >= 0 && pc < s->proto->n_code;
+  if (!is_in_code || bit < 0 || bit >= 2 * SIDE || s->n_pending == MOST_PENDING) {
+    s->gave_up |= is_in_code;
+    return;
+  }
+  if (s->seen[bit / 64] >> bit % 64 & 1) return;
+  s->seen[bit / 64] |= UINT64_C(1) << bit % 64;
+  s->pending[s->n_pending++] = pc;
+}
+
+/* Passes to all that may follow, unless the instruction saves its place in any case. */
+static void pass_on(search *s, int64_t pc) {
+  uint32_t i = s->proto->code[pc];
+  unsigned op = raw_opcode(i);
+  if (op >= RAW_OP_ADDI && op <= RAW_OP_SHR) {
+    pass_to(s, pc + 2);
+    return;
+  }
+  if (op > RAW_OP_EQ && op <= RAW_OP_TESTSET) pass_to(s, pc + 2);
+  switch (op) {
+    case RAW_OP_MMBIN:
+    case RAW_OP_MMBIN + 1:
+    case RAW_OP_MMBINK:
+    case RAW_OP_LEN:
+    case RAW_OP_CONCAT:
+    case RAW_OP_CLOSE:
+    case RAW_OP_TBC:
+    case RAW_OP_EQ:
+    case RAW_OP_CALL:
+    case RAW_OP_TAILCALL:
+    case RAW_OP_RETURN:
+    case RAW_OP_RETURN + 1:
+    case RAW_OP_RETURN1:
+    case RAW_OP_FORPREP:
+    case RAW_OP_TFORPREP:
+    case RAW_OP_TFORCALL:
+    case RAW_OP_CLOSURE:
+    case RAW_OP_VARARG: break;
+    case RAW_OP_LFALSESKIP: pass_to(s, pc + 2); break;
+    case RAW_OP_JMP: pass_to(s, pc + 1 + raw_jump(i)); break;
+    case RAW_OP_FORLOOP:
+    case RAW_OP_TFORLOOP: pass_to(s, pc + 1 - (int64_t)raw_operand_bx(i)); /* fall through */
+    default: pass_to(s, pc + 1);
+  }
+}
+
+/* How many OP_NEWTABLE into the register there are behind the saved place, of which *found is one.
+** MANY_LINES: on several lines, or who knows. */
+static int search_table(code c, const uint32_t *saved, uint64_t reg, const uint32_t **found) {
+  const raw_proto *proto = c.proto;
+  int64_t start = saved - proto->code;
+  int n = 0;
+  search s = {.proto = proto, .first = start - SIDE};
+  *found = NULL;
+  if (start > 0 && is_new_table(c, saved - 1, reg)) start--; /* a hook has saved it */
+  for (pass_to(&s, start); s.n_pending > 0;) {
+    int64_t pc = s.pending[--s.n_pending];
+    pass_on(&s, pc);
+    if (!is_new_table(c, &proto->code[pc], reg)) continue;
+    if (*found && lh_walk_line(proto, pc) != lh_walk_line(proto, *found - proto->code))
+      return MANY_LINES;
+    *found = &proto->code[pc];
+    n++;
+  }
+  return s.gave_up ? MANY_LINES : n;
+}
+
+/* }=================================================================================== */
+
+/* {=== What is asked for ============================================================== */
+
+/* Of what is asked for next; one of several instructions may have made the table. OP_NEWTABLE has
+** the logarithm of the slots and one more in B, and in C the size of the array, of which the next
+** instruction has the upper bits. */
+static void note_parts(lh_position *p, const uint32_t *pc) {
+  p->table.slots_bytes = p->table.array_bytes = LH_ANY_BYTES;
+  if (!pc || p->table.is_one_of) return;
+  unsigned b = raw_operand_b(pc[0]);
+  uint64_t array = raw_operand_c(pc[0]);
+  if (raw_operand_k(pc[0])) array += (uint64_t)(pc[1] >> 7) << 8;
+  p->table.slots_bytes = b > 0 ? sizeof(raw_slot) << (b - 1) : 0;
+  p->table.array_bytes = array * sizeof(raw_value);
+}
+
+const uint32_t *lh_position_of_table(lh_position *p, const void *thread, const raw_call *call,
+                                     const void *frame) {
+  if (!is_on_top(p, thread, call)) return lh_position_of_object(p, thread, call);
+  const raw_value *top = RAW_FIELD(thread, RAW_THREAD_TOP, const raw_value *);
+  code c = code_of(p, thread, call);
+  uint64_t reg = (uint64_t)(top - c.registers) - 1;
+  const uint32_t *pc = NULL;
+  int n = 1;
+  p->n_tables++;
+  if (p->word) {
+    uintptr_t place = ((const uintptr_t *)frame)[p->word];
+    pc = (const uint32_t *)(place - p->ahead * sizeof *pc);
+  }
+  if (!pc || !is_new_table(c, pc, reg)) {
+    p->n_searched++;
+    n = search_table(c, call->saved_pc, reg, &pc);
+    if (n == 0 || n == MANY_LINES) pc = NULL;
+    p->n_untold += pc == NULL;
+  }
+  p->table.call = call;
+  p->table.saved = call->saved_pc;
+  p->table.pc = pc;
+  p->table.top = top;
+  p->table.is_one_of = n != 1;
+  note_parts(p, pc);
+  return pc;
+}
+
+/* Still the one of the last table? */
+static bool is_at_table(const lh_position *p, const raw_call *call) {
+  return p->table.call == call && p->table.saved == call->saved_pc;
+}
+
+/* Is it asked for by OP_NEWTABLE? Then it is not any more. */
+static bool take_part(lh_position *p, uint64_t bytes) {
+  if (p->table.slots_bytes == LH_ANY_BYTES) return true;
+  uint64_t *part = p->table.slots_bytes == bytes ? &p->table.slots_bytes : &p->table.array_bytes;
+  if (*part != bytes) return false;
+  *part = 0;
+  return true;
+}
+
+void lh_position_failed(lh_position *p, uint64_t bytes) {
+  if (p->table.call && p->table.pc) {
+    note_parts(p, p->table.pc);
+    if (p->table.array_bytes == bytes) p->table.slots_bytes = 0; /* was had before */
+  }
+}
+
+/* The saved place is that of a call or of varargs, all results of which go into a table. Those ask
+** for a stack or a frame, and then OP_SETLIST for an array of all, and for slots as there are. */
+static bool is_in_list(const lh_position *p, code c, const void *thread, const raw_call *call,
+                       const void *block, uint64_t bytes) {
+  const uint32_t *list = call->saved_pc;
+  if (list == c.proto->code) return false;
+  unsigned op = raw_opcode(list[-1]);
+  if ((op != RAW_OP_CALL && op != RAW_OP_VARARG) || raw_operand_c(list[-1]) != 0) return false;
+  if (raw_opcode(*list) != RAW_OP_SETLIST || raw_operand_b(*list) != 0) return false;
+  if (op == RAW_OP_CALL && !call->next) return false; /* it has not been called yet */
+  const raw_value *v = &c.registers[raw_operand_a(*list)];
+  if (v->type != (RAW_TABLE | RAW_COLLECTABLE)) return false;
+  const raw_table *t = (const raw_table *)v->as.object;
+  if (!block && bytes == raw_hash_slots(t) * sizeof(raw_slot)) return true;
+  uint64_t n = raw_operand_c(*list);
+  if (raw_operand_k(*list)) n += (uint64_t)(list[1] >> 7) << 8;
+  n += (uint64_t)(RAW_FIELD(thread, RAW_THREAD_TOP, const raw_value *) - v) - 1;
+  return block == t->array && bytes == n * sizeof(raw_value) &&
+         block != raw_stack(p->layout, thread);
+}
+
+const uint32_t *lh_position_of_part(lh_position *p, const void *thread, const raw_call *call,
+                                    const void *block, uint64_t bytes) {
+  if (!is_on_top(p, thread, call)) return lh_position_of_object(p, thread, call);
+  if (!block && is_at_table(p, call) &&
+      p->table.top == RAW_FIELD(thread, RAW_THREAD_TOP, const raw_value *) && take_part(p, bytes)) {
+    return p->table.is_one_of ? NULL : p->table.pc;
+  }
+  if (is_in_list(p, code_of(p, thread, call), thread, call, block, bytes)) return call->saved_pc;
+  return lh_position_of_object(p, thread, call);
+}
+
+const uint32_t *lh_position_in_540(const lh_position *p, const void *thread, const raw_call *call) {
+  const uint32_t *found, *saved = call->saved_pc;
+  code c = code_of(p, thread, call);
+  if (raw_call_finalizes(p->layout, call)) {
+    if (is_at_table(p, call)) return p->table.pc;
+    const raw_call *finalizer = call->next; /* its function is above the last register in use */
+    const raw_value *slot = finalizer ? raw_call_slot(p->layout, thread, finalizer) : NULL;
+    if (slot && search_table(c, saved, (uint64_t)(slot - c.registers) - 1, &found)) return NULL;
+  }
+  return saved > c.proto->code ? saved - 1 : saved;
+}
+
+/* }=================================================================================== */
+
+/* {=== Learning ======================================================================= */
+
+enum { BELOW = 8, MOST_WORDS = 4096, MOST_AHEAD = 3, N_LESSONS = 15 };
+
+/* Bit `ahead` of a word: it was that far past the instruction, for each table so far. */
+struct lh_lesson {
+  unsigned n_tables;
+  uintptr_t stack_high;
+  const void *thread;
+  uint8_t fits[MOST_WORDS];
+};
+
+/* N_LESSONS tables in the order in which they are made, behind instructions of all sorts. */
+static const char chunk[] =
+    "local a, b, c = 1, 'b', {}\n"
+    "local t = {} t = {a} t = {x = a} t = {a, x = b, y = b}\n"
+    "a = a + 1 t = {} if a > 1 then t = {b} end\n"
+    "t = {{}, {a}} for i = 1, 1 do t = {i} end\n"
+    "c.x = b t = {} c.y = #b t = {c} c = b .. a t = {}\n"
+    "local function f() return a end t = {f()}\n";
+
+/* The n-th OP_NEWTABLE. */
+static const uint32_t *nth_table(const raw_proto *proto, unsigned n) {
+  for (int32_t i = 0; i < proto->n_code; i++) {
+    if (raw_opcode(proto->code[i]) == RAW_OP_NEWTABLE && n-- == 0) return &proto->code[i];
+  }
+  return NULL;
+}
+
+static __attribute__((no_sanitize("address", "undefined"))) void compare_words(
+    lh_lesson *lesson, const uintptr_t *word, const uint32_t *pc) {
+  for (int i = 0; i < MOST_WORDS; i++) {
+    unsigned fits = 0;
+    if ((uintptr_t)(word + i) < lesson->stack_high) {
+      for (unsigned k = 0; k < MOST_AHEAD; k++)
+        fits |= (unsigned)(word[i] == (uintptr_t)(pc + k)) << k;
+    }
+    lesson->fits[i] &= (uint8_t)fits;
+  }
+}
+
+void lh_position_learn(lh_position *p, const void *frame) {
+  lh_lesson *lesson = p->lesson;
+  if (!lesson->thread) return; /* the state is being made */
+  const raw_call *call = RAW_FIELD(lesson->thread, RAW_THREAD_CALL, const raw_call *);
+  if (call->status & p->not_lua) return;
+  const uint32_t *pc = nth_table(code_of(p, lesson->thread, call).proto, lesson->n_tables);
+  lesson->n_tables++;
+  if (pc) compare_words(lesson, (const uintptr_t *)frame - BELOW, pc);
+}
+
+/* The nearest word that fitted always. */
+static void conclude(lh_position *p) {
+  if (p->lesson->n_tables != N_LESSONS) return;
+  for (int32_t i = 0; i < MOST_WORDS; i++) {
+    if (p->lesson->fits[i] == 0 || i == BELOW) continue;
+    p->word = i - BELOW;
+    p->ahead = (uint32_t)__builtin_ctz(p->lesson->fits[i]);
+    return;
+  }
+}
+
+void lh_position_calibrate(lh_recorder *r, lua_State *L) {
+  lh_position *p = r->position;
+  lh_lesson *lesson = lh_alloc_zeroed(1, sizeof *lesson);
+  p->word = 0;
+  if (!lesson) return;
+  memset(lesson->fits, 0xFF, sizeof lesson->fits);
+  lesson->stack_high = r->running->stack_high;
+  p->lesson = lesson;
+  void *data;
+  lua_Alloc alloc = lua_getallocf(L, &data);
+  bool has_all = lua_newstate && luaL_loadbufferx && lua_pcallk && lua_close;
+  lua_State *other = has_all ? lua_newstate(alloc, data) : NULL;
+  if (other) {
+    if (luaL_loadbufferx(other, chunk, sizeof chunk - 1, "=", "t") == LUA_OK) {
+      lesson->thread = other;
+      if (lua_pcall(other, 0, 0, 0) == LUA_OK) conclude(p);
+    }
+    lesson->thread = NULL;
+    lua_close(other);
+  }
+  p->lesson = NULL;
+  lh_free(lesson);
+}
+
+/* }=================================================================================== */

@@ -1,0 +1,228 @@
+/*
+** running.c - see running.h: what is done where the last answer does not hold.
+**
+** A thread is in a call if it is not at its base level, and has not yielded or has a protected call
+** all the same: before 5.4.4 coroutine.close runs what is to be closed on a thread that still
+** counts as suspended. The threads in a call are the one that runs and those that wait for one that
+** they have resumed; but where an error has gone from a thread that was never resumed to the main
+** thread, those between the two were left as they stood, with protected calls that are gone. As far
+** as these lie below the stack pointer, they are known to be gone.
+*/
+#include "track/running.h"
+
+/* How many may be resumed in each other: 200, or what a host has made of LUAI_MAXCCALLS. */
+enum { MOST_RESUMED = 1000, MOST_WORDS_MOVED = 256, REGISTERS = 8 };
+
+#define NO_SANITIZE __attribute__((noinline, no_sanitize("address", "undefined", "thread")))
+
+/* {=== The threads of the state, and of the operating system ========================== */
+
+static void note_stack(lh_running *r) {
+  pthread_attr_t attributes;
+  void *low;
+  size_t bytes;
+  r->stack_low = r->stack_high = 0;
+  if (pthread_getattr_np(pthread_self(), &attributes) == 0) {
+    if (pthread_attr_getstack(&attributes, &low, &bytes) == 0) {
+      r->stack_low = (uintptr_t)low;
+      r->stack_high = (uintptr_t)low + bytes;
+    }
+    (void)pthread_attr_destroy(&attributes);
+  }
+  atomic_store_explicit(&r->owner, lh_os_thread(), memory_order_relaxed);
+}
+
+lh_running *lh_running_new(lh_recorder *recorder, lua_State *L) {
+  const lh_layout *layout = &recorder->layout;
+  lh_running *r = lh_alloc_zeroed(1, sizeof *r);
+  if (!r) return NULL;
+  *r = (lh_running){.thread = (const char *)L,
+                    .not_lua = RAW_CALL_IS_C | layout->call_hooked,
+                    .layout = layout,
+                    .global = recorder->global,
+                    .main_thread = (const char *)recorder->main_thread,
+                    .extra_bytes = layout->thread_bytes - layout->global_from_main};
+  bool has_room = lh_thread_set_init(&r->threads);
+  const raw_object *o = raw_list(r->global, LH_LIST_ALLGC);
+  for (; o && has_room; o = o->next) {
+    if (o->type == RAW_THREAD) has_room = lh_thread_set_add(&r->threads, (lua_State *)(uintptr_t)o);
+  }
+  if (!has_room) {
+    lh_running_free(r);
+    return NULL;
+  }
+  note_stack(r);
+  lh_functions_learn(r);
+  return r;
+}
+
+void lh_running_free(lh_running *r) {
+  if (r) lh_thread_set_free(&r->threads);
+  lh_free(r);
+}
+
+void lh_running_born(lh_running *r, void *block) {
+  lua_State *thread = (lua_State *)(void *)((char *)block + r->extra_bytes);
+  memset(thread, 0, RAW_THREAD_CALL + sizeof(void *));
+  if (!lh_thread_set_add(&r->threads, thread)) r->misses_some = true;
+}
+
+void lh_running_died(lh_running *r, const void *block) {
+  const char *thread = (const char *)block + r->extra_bytes;
+  if (!lh_thread_set_remove(&r->threads, thread)) return;
+  if (thread == r->thread) r->thread = r->main_thread;
+}
+
+/* }=================================================================================== */
+
+/* {=== What a thread tells ============================================================ */
+
+/* How deep its last protected call lies on the C stack: a lower address is deeper. */
+static uintptr_t depth_of(const lh_running *r, const void *thread) {
+  uintptr_t depth = raw_protected_call(r->layout, thread);
+  return depth ? depth : UINTPTR_MAX;
+}
+
+static bool is_ours(const lh_running *r, const void *thread) {
+  return ((const raw_object *)thread)->type == RAW_THREAD &&
+         RAW_FIELD(thread, RAW_THREAD_GLOBAL, const char *) == r->global;
+}
+
+/* `sp`: the C stack pointer, 0 if it is not on the OS thread's stack. A protected call below it is
+** gone. */
+static bool is_in_call(const lh_running *r, const void *thread, uintptr_t sp) {
+  const raw_call *call = RAW_FIELD(thread, RAW_THREAD_CALL, const raw_call *);
+  if (!is_ours(r, thread) || !call || call == raw_base_call(r->layout, thread)) return false;
+  uintptr_t depth = depth_of(r, thread);
+  if (depth == UINTPTR_MAX) return RAW_FIELD(thread, RAW_THREAD_STATUS, uint8_t) == 0;
+  return depth < r->stack_low || depth >= r->stack_high || depth >= sp;
+}
+
+/* Of a thread in a call. */
+typedef enum { RUNS, RESUMES, IN_C /* it may do either */ } standing;
+
+static standing ask_thread(const lh_running *r, const void *thread, const void **resumed) {
+  const raw_call *call = RAW_FIELD(thread, RAW_THREAD_CALL, const raw_call *);
+  if (raw_call_is_hooked(r->layout, call)) return IN_C;
+  if (!(call->status & RAW_CALL_IS_C)) return RUNS;
+  const raw_value *slot = raw_call_slot(r->layout, thread, call);
+  const void *function = lh_c_function(slot);
+  if (!function || function == r->exit || function == r->warn) return IN_C;
+  bool resumes = function == r->resume || function == r->close;
+  if (!resumes && function != r->wrapped) {
+    return lh_functions_has(&r->plain, function) ? RUNS : IN_C;
+  }
+  const raw_value *v = resumes ? slot + 1 : ((const raw_c_closure *)slot->as.object)->upvalues;
+  if (v->type != (RAW_THREAD | RAW_COLLECTABLE)) return IN_C;
+  *resumed = v->as.object; /* without an argument it is what was there before */
+  return lh_thread_set_has(&r->threads, *resumed) ? RESUMES : IN_C;
+}
+
+/* From a thread along those that are resumed to the one that runs; NULL: it cannot be told. Who
+** resumes one is itself the one that runs before that has begun and after it has ended, and when
+** it is refused, as the one is that already waits. */
+static const void *follow(const lh_running *r, const void *thread, uintptr_t sp) {
+  for (int n = 0; n < MOST_RESUMED && is_in_call(r, thread, sp); n++) {
+    const void *resumed = NULL;
+    standing s = ask_thread(r, thread, &resumed);
+    if (s == RUNS) return thread;
+    if (s == IN_C) return NULL;
+    uintptr_t depth = depth_of(r, resumed);
+    bool is_deeper = depth == UINTPTR_MAX || depth < depth_of(r, thread);
+    if (!is_in_call(r, resumed, sp) || !is_deeper || resumed == thread) return thread;
+    thread = resumed;
+  }
+  return NULL;
+}
+
+/* }=================================================================================== */
+
+/* {=== The C stack ==================================================================== */
+
+/* What is on it of threads in a call. */
+typedef struct found {
+  const void *deepest; /* the one whose protected call is the deepest */
+  const void *open;    /* one without, and deeper than that */
+  bool is_all;         /* the stack was seen up to its end, or to that call */
+} found;
+
+/* The registers that a caller may have left its thread in are saved in our frame. */
+static NO_SANITIZE found search_stack(const lh_running *r) {
+  __builtin_unwind_init();
+  const uintptr_t *word = (const uintptr_t *)__builtin_frame_address(0) - REGISTERS;
+  uintptr_t sp = (uintptr_t)word, end = r->stack_high, depth = UINTPTR_MAX, last = 0;
+  uintptr_t lowest = atomic_load_explicit(&r->threads.lowest, memory_order_relaxed);
+  uintptr_t range = atomic_load_explicit(&r->threads.highest, memory_order_relaxed) - lowest;
+  found f = {.is_all = sp >= r->stack_low && sp < r->stack_high};
+  for (; f.is_all && (uintptr_t)word < end; word++) {
+    if (*word - lowest > range || *word == last) continue;
+    last = *word;
+    const void *thread = (const void *)last;
+    if (!lh_thread_set_has(&r->threads, thread) || !is_in_call(r, thread, sp)) continue;
+    uintptr_t its_depth = depth_of(r, thread);
+    if (its_depth == UINTPTR_MAX) {
+      if (!f.open) f.open = thread;
+    } else if (its_depth < depth) {
+      f.deepest = thread;
+      depth = its_depth;
+      if (depth < end) end = depth;
+    }
+  }
+  return f;
+}
+
+/* An open call is one that no protected call is for: of a thread that a C function has called
+** without resuming it, or of the main thread of a host that does without. */
+static const void *tell_from_stack(const lh_running *r, uintptr_t sp) {
+  found f = search_stack(r);
+  const void *resumed, *running = f.open ? follow(r, f.open, sp) : NULL;
+  if (running || !f.is_all || r->misses_some) return running;
+  if (!f.deepest) return f.open ? f.open : r->main_thread; /* the host, with no call */
+  running = follow(r, f.deepest, sp);
+  if (running || f.open) return running;
+  return ask_thread(r, f.deepest, &resumed) == IN_C ? f.deepest : NULL;
+}
+
+/* The state has moved to another OS thread if one of its threads is at work on this C stack. Since
+** the interpreter was called from there, there are more words above. */
+NO_SANITIZE bool lh_running_moved(lh_running *r) {
+  __builtin_unwind_init();
+  const uintptr_t *word = (const uintptr_t *)__builtin_frame_address(0) - REGISTERS;
+  uintptr_t lowest = atomic_load_explicit(&r->threads.lowest, memory_order_relaxed);
+  uintptr_t range = atomic_load_explicit(&r->threads.highest, memory_order_relaxed) - lowest;
+  for (int i = 0; i < MOST_WORDS_MOVED; i++) {
+    if (word[i] - lowest <= range && lh_thread_set_has(&r->threads, (const void *)word[i])) {
+      note_stack(r);
+      return true;
+    }
+  }
+  return false;
+}
+
+/* }=================================================================================== */
+
+/* Without the C stack: only where one thread alone is in a call, or tells that it runs. */
+static const void *tell_from_all(const lh_running *r) {
+  const void *one = NULL, *resumed;
+  size_t place = 0, n = 0;
+  for (lua_State *t = lh_thread_set_next(&r->threads, &place); t;
+       t = lh_thread_set_next(&r->threads, &place)) {
+    if (!is_in_call(r, t, 0)) continue;
+    if (ask_thread(r, t, &resumed) == RUNS) return t;
+    one = t;
+    n++;
+  }
+  if (r->misses_some || n > 1) return NULL;
+  return one ? one : r->main_thread;
+}
+
+const void *lh_running_find(lh_running *r) {
+  uintptr_t sp = (uintptr_t)__builtin_frame_address(0);
+  bool is_on_stack = sp >= r->stack_low && sp < r->stack_high;
+  if (!is_on_stack) sp = 0;
+  const void *thread = follow(r, r->thread, sp);
+  if (!thread) thread = follow(r, r->main_thread, sp);
+  if (!thread) thread = is_on_stack ? tell_from_stack(r, sp) : tell_from_all(r);
+  if (thread) r->thread = thread;
+  return thread;
+}
