@@ -32,8 +32,8 @@ static const cli_tool tool = {
     {"[options] SNAPSHOT ... [QUERY ...]", "[options] --save FILE SNAPSHOT ...", NULL},
     options,
     sizeof options / sizeof *options,
-    "Tables: objects, edges, entries, strings, classes, threads, frames, modules, marks,\n"
-    "info; c.objects are those of the snapshot c. QUERY - is read from stdin.\n"
+    "Tables: objects, edges, entries, strings, classes, threads, frames, sites, stacks,\n"
+    "modules, marks, info; c.objects are those of the snapshot c. QUERY - is read from stdin.\n"
     "Without QUERY the sqlite3 shell starts. A query reads the snapshots and nothing else.\n"
     "Example: heapsql c 'select class, count(*) from objects group by 1 order by 2 desc'\n"
     "Exit status: 0 done, 2 wrong usage or failure.\n"};

@@ -13,6 +13,7 @@
 **     objects.c     objects and strings
 **     edges.c       edges and entries
 **     threads.c     threads and frames
+**     sites.c       sites and stacks
 **     summary.c     the short ones: classes, modules, marks, info
 **     guard.c       heap_read_only: from then on queries can only ask
 **
@@ -78,8 +79,9 @@ typedef struct hs_file {
   uint32_t *class_at; /* classes in the order of their names; the key of by_class */
   hs_index by_class, by_dominator;
   hs_targets by_target;
-  uint64_t *class_retained; /* by class index */
-  hs_looked looked;         /* the last */
+  uint64_t *class_retained;     /* by class index */
+  lh_stack_counts *site_counts; /* by site */
+  hs_looked looked;             /* the last */
 } hs_file;
 
 typedef struct hs_shelf {
@@ -102,8 +104,11 @@ void hs_shelf_for_terminal(hs_shelf *shelf);
 /* The snapshot of that name, or NULL. SQLite's names have no case. */
 hs_file *hs_shelf_find(const hs_shelf *shelf, const char *schema);
 
-/* The snapshot and the object that an id stands for; NULL if there is none. */
+/* The snapshot and the object that an id stands for; NULL if there is none. And the same of what is
+** no object, whose greatest number `last` tells. */
 hs_file *hs_shelf_resolve(const hs_shelf *shelf, int64_t id, lh_id *object);
+hs_file *hs_shelf_resolve_to(const hs_shelf *shelf, int64_t id,
+                             uint32_t (*last)(const lh_snapshot *snapshot), uint32_t *number);
 
 /* Retained bytes, distances and so on; classes, too. */
 int hs_need_analysis(hs_file *file, lh_error *error);
@@ -204,7 +209,8 @@ typedef struct hs_kind {
   const char *name;
   const hs_column *columns;
   int n_columns;
-  const void *(*row)(const hs_cursor *cursor); /* where the fields are; NULL: in the cursor */
+  const void *(*row)(const hs_cursor *cursor);      /* where the fields are; NULL: in the cursor */
+  uint32_t (*last_id)(const lh_snapshot *snapshot); /* of its rows; NULL: they are objects */
   const char *key;        /* the primary key: an id, which is the rowid too; or two columns */
   double rows_per_object; /* about; for plans */
   /* Goes in front of the first row of cursor->file that fits cursor->lookup. LH_OK or an error */
@@ -213,8 +219,8 @@ typedef struct hs_kind {
   int (*next)(hs_cursor *cursor, lh_error *error);
 } hs_kind;
 
-extern const hs_kind hs_objects, hs_strings, hs_edges, hs_entries, hs_threads, hs_frames,
-    hs_classes, hs_modules, hs_marks, hs_info;
+extern const hs_kind hs_objects, hs_strings, hs_edges, hs_entries, hs_threads, hs_frames, hs_sites,
+    hs_stacks, hs_classes, hs_modules, hs_marks, hs_info;
 
 /* All kinds; NULL behind the last. */
 extern const hs_kind *const hs_kinds[];
@@ -241,6 +247,7 @@ struct hs_cursor {
   lh_edge edge;
   lh_value key, value;
   lh_frame frame;
+  lh_stack_counts counts;
 };
 
 int hs_register_tables(sqlite3 *db, hs_shelf *shelf); /* the shelf goes with the connection */

@@ -98,6 +98,17 @@ static void tell_held_by(hs_cursor *cursor, sqlite3_context *context) {
   hs_result_path(context, cursor->file, cursor->id, true);
 }
 
+static void tell_stack(hs_cursor *cursor, sqlite3_context *context) {
+  lh_stack_id stack = lh_object_stack(cursor->file->snapshot, cursor->id);
+  if (stack != 0) hs_result_id(context, cursor->file, stack);
+}
+
+static void tell_site(hs_cursor *cursor, sqlite3_context *context) {
+  const lh_snapshot *snapshot = cursor->file->snapshot;
+  lh_stack_id stack = lh_object_stack(snapshot, cursor->id);
+  if (stack != 0) hs_result_text(context, lh_stack_text(lh_snapshot_sites(snapshot), stack, 0));
+}
+
 static void tell_list(hs_cursor *cursor, sqlite3_context *context) {
   hs_result_static(context, lh_list_name(lh_list_of(cursor->file->snapshot, cursor->id)));
 }
@@ -155,6 +166,8 @@ static const hs_column object_columns[] = {
     HS_COMPUTED("reachable", HS_INTEGER, tell_reachable, HS_NEEDS(HS_ANALYSED)),
     HS_COMPUTED("path", HS_TEXT, tell_path, HS_HIDDEN),
     HS_COMPUTED("held_by", HS_TEXT, tell_held_by, HS_HIDDEN),
+    HS_COMPUTED("site", HS_TEXT, tell_site, HS_HIDDEN),
+    HS_COMPUTED("stack", HS_INTEGER, tell_stack, HS_HIDDEN),
     HS_COMPUTED("list", HS_TEXT, tell_list, HS_HIDDEN),
     HS_COMPUTED("metatable", HS_INTEGER, tell_metatable, HS_HIDDEN),
     HS_COUNT("array_slots", decoded.as.table.array_slots, OF_TABLE),

@@ -26,6 +26,7 @@ static void free_file(hs_file *file) {
   hs_targets_free(&file->by_target);
   sqlite3_free(file->class_at);
   sqlite3_free(file->class_retained);
+  sqlite3_free(file->site_counts);
   sqlite3_free(file->schema);
   if (!file->borrowed) lh_close(file->snapshot);
   sqlite3_free(file);
@@ -80,13 +81,18 @@ hs_file *hs_shelf_find(const hs_shelf *shelf, const char *schema) {
   return NULL;
 }
 
-hs_file *hs_shelf_resolve(const hs_shelf *shelf, int64_t id, lh_id *object) {
-  int64_t number = id / HS_ID_STEP;
-  if (id < 0 || number >= shelf->n_files) return NULL;
-  hs_file *file = shelf->files[number];
-  if (id % HS_ID_STEP > lh_object_count(file->snapshot)) return NULL;
-  *object = (lh_id)(id % HS_ID_STEP);
+hs_file *hs_shelf_resolve_to(const hs_shelf *shelf, int64_t id,
+                             uint32_t (*last)(const lh_snapshot *snapshot), uint32_t *number) {
+  int64_t of_file = id / HS_ID_STEP;
+  if (id < 0 || of_file >= shelf->n_files) return NULL;
+  hs_file *file = shelf->files[of_file];
+  if (id % HS_ID_STEP > last(file->snapshot)) return NULL;
+  *number = (uint32_t)(id % HS_ID_STEP);
   return file;
+}
+
+hs_file *hs_shelf_resolve(const hs_shelf *shelf, int64_t id, lh_id *object) {
+  return hs_shelf_resolve_to(shelf, id, lh_object_count, object);
 }
 
 int hs_need_analysis(hs_file *file, lh_error *error) {

@@ -212,6 +212,22 @@ static void tell_own_bytes(hs_cursor *cursor, sqlite3_context *context) {
   hs_result_bytes(context, count_own(cursor->file->snapshot).bytes);
 }
 
+/* Of a program that was not tracked there is none of these. */
+static void tell_made(hs_cursor *cursor, sqlite3_context *context) {
+  const lh_tracking *tracking = lh_snapshot_tracking(cursor->file->snapshot);
+  if (tracking != NULL) hs_result_bytes(context, tracking->made);
+}
+
+static void tell_unattributed(hs_cursor *cursor, sqlite3_context *context) {
+  const lh_tracking *tracking = lh_snapshot_tracking(cursor->file->snapshot);
+  if (tracking != NULL) hs_result_bytes(context, tracking->unattributed);
+}
+
+static void tell_sample(hs_cursor *cursor, sqlite3_context *context) {
+  const lh_tracking *tracking = lh_snapshot_tracking(cursor->file->snapshot);
+  if (tracking != NULL) hs_result_bytes(context, tracking->sample_bytes);
+}
+
 #define ROW hs_file
 #define REACH HS_NEEDS(HS_ANALYSED)
 static const hs_column info_columns[] = {
@@ -237,7 +253,10 @@ static const hs_column info_columns[] = {
     HS_COUNT("garbage_objects", reach.garbage_objects, REACH),
     HS_COUNT("garbage_bytes", reach.garbage_bytes, REACH),
     HS_COMPUTED("own_objects", HS_INTEGER, tell_own),
-    HS_COMPUTED("own_bytes", HS_INTEGER, tell_own_bytes)};
+    HS_COMPUTED("own_bytes", HS_INTEGER, tell_own_bytes),
+    HS_COMPUTED("tracked_allocations", HS_INTEGER, tell_made, HS_HIDDEN),
+    HS_COMPUTED("unattributed_allocations", HS_INTEGER, tell_unattributed, HS_HIDDEN),
+    HS_COMPUTED("sample_bytes", HS_INTEGER, tell_sample, HS_HIDDEN)};
 #undef ROW
 
 const hs_kind hs_info = {.name = "info",

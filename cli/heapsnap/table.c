@@ -21,9 +21,9 @@ typedef struct hs_table {
   unsigned first, end; /* snapshots; `end` 0: all there are */
 } hs_table;
 
-const hs_kind *const hs_kinds[] = {&hs_objects, &hs_edges,   &hs_entries, &hs_strings,
-                                   &hs_classes, &hs_threads, &hs_frames,  &hs_modules,
-                                   &hs_marks,   &hs_info,    NULL};
+const hs_kind *const hs_kinds[] = {&hs_objects, &hs_edges,  &hs_entries, &hs_strings, &hs_classes,
+                                   &hs_threads, &hs_frames, &hs_sites,   &hs_stacks,  &hs_modules,
+                                   &hs_marks,   &hs_info,   NULL};
 
 /* idxNum: the column that is looked up + 1 in the low byte, 0: none; and */
 enum { PLAN_SNAPSHOT = 0x100, PLAN_BY_CLASS = 0x200, PLAN_DESCENDING = 0x400 };
@@ -246,11 +246,13 @@ static bool value_id(sqlite3_value *value, int64_t *id) {
 
 static int set_lookup(hs_cursor *cursor, int column, sqlite3_value *value) {
   hs_lookup lookup = cursor->kind->columns[column].lookup;
+  uint32_t (*last)(const lh_snapshot *) = cursor->kind->last_id;
   int64_t id;
   cursor->lookup = column;
   if (lookup == HS_ONE_ID || lookup == HS_FEW_IDS) {
-    only_file(cursor,
-              value_id(value, &id) ? hs_shelf_resolve(cursor->shelf, id, &cursor->object) : NULL);
+    if (last == NULL) last = lh_object_count;
+    bool is_id = value_id(value, &id);
+    only_file(cursor, is_id ? hs_shelf_resolve_to(cursor->shelf, id, last, &cursor->object) : NULL);
     return SQLITE_OK;
   }
   if (sqlite3_value_type(value) == SQLITE_NULL) {

@@ -34,7 +34,7 @@ _Noreturn void heapsql_refuse(cli *c, sqlite3 *db, int code, const char *schema,
   if (strncmp(message, "no such table", 13) == 0)
     cli_die(c, NULL,
             "%s; each snapshot (%s%s) has objects, edges, entries, strings, classes, threads, "
-            "frames, modules, marks, info",
+            "frames, sites, stacks, modules, marks, info",
             message, schema, several ? ", ..." : "");
   if (strncmp(message, "no such column", 14) == 0)
     cli_die(c, NULL, "%s; the columns of a table: pragma table_xinfo(objects)", message);

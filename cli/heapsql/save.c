@@ -1,7 +1,8 @@
 /*
 ** save.c - whole snapshots as an SQLite database for other tools: every table with its columns,
 ** hidden ones too, and indices by which the usual joins are quick. Paths are not in it: they cost
-** their length each, and a list of a million would take the square of that.
+** their length each, and a list of a million would take the square of that. So do the calls of a
+** stack; and of an object there is its stack, not the text of its site again.
 **
 ** The database is a file of lh_create_file, which gets its name when it is complete, and replaces
 ** nothing but an SQLite database: so neither a full disk nor a slip of the finger destroys a file.
@@ -109,7 +110,8 @@ static sqlite3_stmt *prepare(save *s, sqlite3 *db, const char *sql) {
 /* From the table ?1: how it is created, read and written. A key of one column is the rowid. */
 static const char statements_of[] =
     "WITH columns AS (SELECT * FROM pragma_table_xinfo(?1, 'temp')"
-    "                 WHERE name NOT IN ('path', 'held_by')),"
+    "                 WHERE name NOT IN ('path', 'held_by', 'calls')"
+    "                 AND NOT (?1 = 'objects' AND name = 'site')),"
     " keys AS (SELECT count(*) AS n, group_concat(name, ', ') AS list"
     "          FROM (SELECT name FROM columns WHERE pk > 0 ORDER BY pk)) "
     "SELECT printf('CREATE TABLE %s(%s%s)%s', ?1,"
@@ -192,6 +194,7 @@ void heapsql_save(cli *c, sqlite3 *db, const char *path) {
       "CREATE INDEX objects_class ON objects(class);"
       "CREATE INDEX objects_address ON objects(address);"
       "CREATE INDEX objects_immediate_dominator ON objects(immediate_dominator);"
+      "CREATE INDEX objects_stack ON objects(stack) WHERE stack IS NOT NULL;"
       "CREATE INDEX edges_target ON edges(target);"
       "COMMIT");
   finish(&s);

@@ -48,8 +48,9 @@ static void print_banner(cli *c, char **schemas, size_t n_files) {
   for (size_t i = 0; i < n_files; i++) printf("%s%s", i > 0 ? ", " : "Snapshots: ", schemas[i]);
   printf("%s\n", cli_style_off(c));
   printf(
-      "Tables: objects, edges, entries, strings, classes, threads, frames, modules, marks, info;"
-      "\nof one snapshot: %s.objects ... Columns: pragma table_xinfo(objects); more: man heapsql\n",
+      "Tables: objects, edges, entries, strings, classes, threads, frames, sites, "
+      "stacks,\nmodules, marks, info;"
+      " of one snapshot: %s.objects ... Columns: pragma table_xinfo(objects); more: man heapsql\n",
       schemas[n_files - 1]);
   puts(
       "  select class, count(*), sum(shallow_bytes) from objects group by 1 order by 3 desc limit "

@@ -279,7 +279,7 @@ describe("heapsql --save", function()
     assert.equal(0, code)
     assert.equal("rw-------", lfs.attributes(dir .. "/all.sqlite", "permissions"))
     for _, name in ipairs {"objects", "edges", "entries", "strings", "classes", "threads", "frames",
-                           "modules", "marks", "info"} do
+                           "sites", "stacks", "modules", "marks", "info"} do
       local sql = "select count(*) from " .. name
       assert.equal(in_dir {"heapsql", "--csv", "a", "c", sql},
                    sqlite("all.sqlite", sql):gsub('%[{"(.*)":(%d+)}%]', "%1\n%2"), name)
@@ -381,7 +381,7 @@ describe("heapsql without a query", function()
     local frames = "CREATE VIRTUAL TABLE c.frames USING heapsnap\n/* c.frames(thread,frame,"
     assert.equal(frames, out:sub(1, #frames))
     assert.matches("\n/%* temp.objects%(snapshot,id,type,", out)
-    assert.matches("\na.classes +a.modules ", out)
+    assert.matches("\na.classes +a.sites ", out)
     assert.matches('\nc: "" r/w\n', out)
   end)
 

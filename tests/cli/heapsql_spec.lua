@@ -277,6 +277,14 @@ describe("heapsql agrees with", function()
                                        where t.id = id_of('_G.waiting[1]') and f.line]])
   end)
 
+  it("a program that was not tracked about its sites", function()
+    assert.equal(0, value "select count(*) from sites")
+    assert.equal(0, value "select count(*) from stacks")
+    assert.equal(0, value [[select count(*) from objects where site is not null
+                            or stack is not null]])
+    assert.equal(0, value "select count(tracked_allocations) from info")
+  end)
+
   it("the program about its modules and marks", function()
     assert.equal("_G coroutine debug heap io math os package string table utf8",
                  value [[select group_concat(name, ' ') from

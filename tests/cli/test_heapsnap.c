@@ -69,6 +69,8 @@ static const char *const questions[] = {
     "SELECT o.id, e.* FROM objects o JOIN edges e ON e.target = o.id",
     "SELECT o.id, e.* FROM objects o JOIN edges e ON e.source = o.id",
     "SELECT o.id, d.id FROM objects o JOIN objects d ON d.immediate_dominator = o.id",
+    "SELECT o.id, k.id, s.* FROM objects o JOIN stacks k ON k.id = o.stack JOIN sites s ON s.id = "
+    "k.site_id",
     "SELECT path_of(id), class_of(id), id_of(class), id_of('0x2000', 's') FROM objects"};
 enum { QUESTIONS = sizeof questions / sizeof *questions };
 
@@ -128,8 +130,9 @@ static void take_table(sqlite3 *db, const char *name, result *r) {
 
 /* Opens the sample, asks everything, closes. */
 static result session(bool guarded) {
-  static const char *const tables[] = {"objects", "edges",  "entries", "strings", "classes",
-                                       "threads", "frames", "modules", "marks",   "info"};
+  static const char *const tables[] = {"objects", "edges",   "entries", "strings",
+                                       "classes", "threads", "frames",  "sites",
+                                       "stacks",  "modules", "marks",   "info"};
   char sql[128];
   sqlite3 *db = NULL;
   result r = {.code = sqlite3_open(":memory:", &db)};
@@ -154,6 +157,48 @@ static void answers(void **state) {
   assert_true(first.rows > 10 * SAMPLE_OBJECTS);
   assert_int_equal(first.rows, second.rows);
   assert_true(first.hash == second.hash);
+}
+
+/* Forged: objects have stacks 0, 1, 2, 3 in turn, and stack i has made i objects at line i. */
+static void tells_sites(void **state) {
+  static const struct {
+    const char *sql, *answer;
+  } cases[] = {
+      {"SELECT group_concat(site, '; ') FROM s.sites",
+       "@app.lua:1 in f; @app.lua:2 in f; @app.lua:3 in f"},
+      {"SELECT printf('%s %d %s %d', file, line, function, first_line) FROM sites WHERE id = 2",
+       "@app.lua 2 f 1"},
+      {"SELECT calls FROM stacks WHERE id = 3",
+       "@app.lua:3 in f, from @app.lua:2 in f, from @app.lua:1 in f"},
+      {"SELECT group_concat(printf('%d %d %d', made_objects, made_bytes, freed_objects), '; ')"
+       " FROM sites",
+       "1 56 0; 2 112 1; 3 168 2"},
+      {"SELECT count(*) FROM sites s JOIN stacks k ON k.site_id = s.id WHERE"
+       " k.made_bytes = s.made_bytes AND k.caller IS nullif(k.id - 1, 0)",
+       "3"},
+      {"SELECT count(*) FROM stacks WHERE id IN (0, 4, 'x', 10000000001)", "0"},
+      {"SELECT group_concat(ifnull(stack, 'none'), ' ') FROM (SELECT stack FROM objects"
+       " ORDER BY id LIMIT 5)",
+       "1 2 3 none 1"},
+      {"SELECT count(*) FROM objects o LEFT JOIN stacks k ON k.id = o.stack"
+       " WHERE o.site IS NOT k.site",
+       "0"},
+      {"SELECT printf('%d %d %d', tracked_allocations, unattributed_allocations, sample_bytes)"
+       " FROM info",
+       "1000 2 0"}};
+  sqlite3 *db = NULL;
+  char sql[128];
+  (void)state;
+  result r = {.code = sqlite3_open(":memory:", &db)};
+  snprintf(sql, sizeof sql, "SELECT heap_open('%s', 's')", path);
+  take_rows(db, sql, &r);
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    char *answer = take_text(db, cases[i].sql, &r);
+    if (answer == NULL) fail_msg("%s: %s", cases[i].sql, r.message);
+    assert_string_equal(answer, cases[i].answer);
+    sqlite3_free(answer);
+  }
+  assert_int_equal(sqlite3_close(db), SQLITE_OK);
 }
 
 static void expect_error_or(const result *expected, const result *r) {
@@ -204,7 +249,7 @@ static void survives_sqlite_without_memory(void **state) {
 static int write_sample(void **state) {
   forge f;
   (void)state;
-  sample_heap(&f);
+  sample_tracked_heap(&f);
   forge_finish(&f);
   int file = mkstemp(path);
   bool written = file >= 0 && write(file, f.data, f.size) == (ssize_t)f.size;
@@ -223,6 +268,7 @@ static int remove_sample(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(answers),
+      cmocka_unit_test(tells_sites),
       cmocka_unit_test(survives_the_library_without_memory),
       cmocka_unit_test(survives_sqlite_without_memory),
   };
