@@ -20,6 +20,7 @@ lh_position *lh_position_new(lh_recorder *r) {
   p->layout = &r->layout;
   p->not_lua = RAW_CALL_IS_C | r->layout.call_hooked;
   p->saves_less = r->layout.size_flag_in_mark;
+  p->sees_all = r->sample_bytes == 0;
   return p;
 }
 
@@ -70,6 +71,19 @@ static bool is_new_table(code c, const uint32_t *pc, uint64_t reg) {
   uint64_t distance = (uint64_t)((uintptr_t)pc - (uintptr_t)c.proto->code);
   return distance < (uint64_t)c.proto->n_code * sizeof *pc && distance % sizeof *pc == 0 &&
          raw_opcode(*pc) == RAW_OP_NEWTABLE && raw_operand_a(*pc) == reg;
+}
+
+/* What OP_NEWTABLE asks for behind the table: B is the logarithm of the slots and one more, C the
+** size of the array, of which the next instruction has the upper bits. */
+static uint64_t slots_bytes_of(const uint32_t *pc) {
+  unsigned b = raw_operand_b(*pc);
+  return b > 0 ? sizeof(raw_slot) << (b - 1) : 0;
+}
+
+static uint64_t array_bytes_of(const uint32_t *pc) {
+  uint64_t n = raw_operand_c(pc[0]);
+  if (raw_operand_k(pc[0])) n += (uint64_t)(pc[1] >> 7) << 8;
+  return n * sizeof(raw_value);
 }
 
 /* }=================================================================================== */
@@ -136,9 +150,10 @@ static void pass_on(search *s, int64_t pc) {
   }
 }
 
-/* How many OP_NEWTABLE into the register there are behind the saved place, of which *found is one.
-** MANY_LINES: on several lines, or who knows. */
-static int search_table(code c, const uint32_t *saved, uint64_t reg, const uint32_t **found) {
+/* How many OP_NEWTABLE into the register there are behind the saved place, of which *found is one;
+** with `part_bytes`, that ask for so much. MANY_LINES: on several lines, or who knows. */
+static int search_table(code c, const uint32_t *saved, uint64_t reg, uint64_t part_bytes,
+                        const uint32_t **found) {
   const raw_proto *proto = c.proto;
   int64_t start = saved - proto->code;
   int n = 0;
@@ -147,11 +162,13 @@ static int search_table(code c, const uint32_t *saved, uint64_t reg, const uint3
   if (start > 0 && is_new_table(c, saved - 1, reg)) start--; /* a hook has saved it */
   for (pass_to(&s, start); s.n_pending > 0;) {
     int64_t pc = s.pending[--s.n_pending];
+    const uint32_t *i = &proto->code[pc];
     pass_on(&s, pc);
-    if (!is_new_table(c, &proto->code[pc], reg)) continue;
-    if (*found && lh_walk_line(proto, pc) != lh_walk_line(proto, *found - proto->code))
-      return MANY_LINES;
-    *found = &proto->code[pc];
+    if (!is_new_table(c, i, reg)) continue;
+    if (part_bytes && slots_bytes_of(i) != part_bytes && array_bytes_of(i) != part_bytes) continue;
+    int64_t other = *found ? *found - proto->code : pc;
+    if (lh_walk_line(proto, pc) != lh_walk_line(proto, other)) return MANY_LINES;
+    *found = i;
     n++;
   }
   return s.gave_up ? MANY_LINES : n;
@@ -161,17 +178,12 @@ static int search_table(code c, const uint32_t *saved, uint64_t reg, const uint3
 
 /* {=== What is asked for ============================================================== */
 
-/* Of what is asked for next; one of several instructions may have made the table. OP_NEWTABLE has
-** the logarithm of the slots and one more in B, and in C the size of the array, of which the next
-** instruction has the upper bits. */
 static void note_parts(lh_position *p, const uint32_t *pc) {
   p->table.slots_bytes = p->table.array_bytes = LH_ANY_BYTES;
-  if (!pc || p->table.is_one_of) return;
-  unsigned b = raw_operand_b(pc[0]);
-  uint64_t array = raw_operand_c(pc[0]);
-  if (raw_operand_k(pc[0])) array += (uint64_t)(pc[1] >> 7) << 8;
-  p->table.slots_bytes = b > 0 ? sizeof(raw_slot) << (b - 1) : 0;
-  p->table.array_bytes = array * sizeof(raw_value);
+  if (pc && !p->table.is_one_of) {
+    p->table.slots_bytes = slots_bytes_of(pc);
+    p->table.array_bytes = array_bytes_of(pc);
+  }
 }
 
 const uint32_t *lh_position_of_table(lh_position *p, const void *thread, const raw_call *call,
@@ -189,7 +201,7 @@ const uint32_t *lh_position_of_table(lh_position *p, const void *thread, const r
   }
   if (!pc || !is_new_table(c, pc, reg)) {
     p->n_searched++;
-    n = search_table(c, call->saved_pc, reg, &pc);
+    n = search_table(c, call->saved_pc, reg, 0, &pc);
     if (n == 0 || n == MANY_LINES) pc = NULL;
     p->n_untold += pc == NULL;
   }
@@ -244,14 +256,35 @@ static bool is_in_list(const lh_position *p, code c, const void *thread, const r
          block != raw_stack(p->layout, thread);
 }
 
+/* The last that saved its place may be at work itself: an assignment at a table that grows, or any
+** that calls, for a stack (of 45 slots or more) or a frame. */
+static bool may_be_last(code c, const raw_call *call, const raw_value *top, uint64_t bytes) {
+  if (call->saved_pc == c.proto->code) return false;
+  bool assigns = lh_position_maker(call->saved_pc[-1]) == LH_MADE_GROWTH && top == call->top;
+  return assigns || bytes >= 45 * sizeof(raw_value) || (bytes == sizeof *call && !call->next);
+}
+
+/* Among samples: is it of an OP_NEWTABLE, whose table was none? False: it is not; *pc NULL: who
+** knows. */
+static bool search_part(code c, const void *thread, const raw_call *call, uint64_t bytes,
+                        const uint32_t **pc) {
+  const raw_value *top = RAW_FIELD(thread, RAW_THREAD_TOP, const raw_value *);
+  int n = search_table(c, call->saved_pc, (uint64_t)(top - c.registers) - 1, bytes, pc);
+  if (n == MANY_LINES || (n > 0 && may_be_last(c, call, top, bytes))) *pc = NULL;
+  return n > 0;
+}
+
 const uint32_t *lh_position_of_part(lh_position *p, const void *thread, const raw_call *call,
                                     const void *block, uint64_t bytes) {
   if (!is_on_top(p, thread, call)) return lh_position_of_object(p, thread, call);
-  if (!block && is_at_table(p, call) &&
-      p->table.top == RAW_FIELD(thread, RAW_THREAD_TOP, const raw_value *) && take_part(p, bytes)) {
+  const raw_value *top = RAW_FIELD(thread, RAW_THREAD_TOP, const raw_value *);
+  const uint32_t *pc;
+  if (p->sees_all && !block && is_at_table(p, call) && p->table.top == top && take_part(p, bytes)) {
     return p->table.is_one_of ? NULL : p->table.pc;
   }
-  if (is_in_list(p, code_of(p, thread, call), thread, call, block, bytes)) return call->saved_pc;
+  code c = code_of(p, thread, call);
+  if (is_in_list(p, c, thread, call, block, bytes)) return call->saved_pc;
+  if (!p->sees_all && !block && search_part(c, thread, call, bytes, &pc)) return pc;
   return lh_position_of_object(p, thread, call);
 }
 
@@ -262,7 +295,7 @@ const uint32_t *lh_position_in_540(const lh_position *p, const void *thread, con
     if (is_at_table(p, call)) return p->table.pc;
     const raw_call *finalizer = call->next; /* its function is above the last register in use */
     const raw_value *slot = finalizer ? raw_call_slot(p->layout, thread, finalizer) : NULL;
-    if (slot && search_table(c, saved, (uint64_t)(slot - c.registers) - 1, &found)) return NULL;
+    if (slot && search_table(c, saved, (uint64_t)(slot - c.registers) - 1, 0, &found)) return NULL;
   }
   return saved > c.proto->code ? saved - 1 : saved;
 }

@@ -14,7 +14,8 @@
 **   nothing was learnt, or what is there is none, the instructions that may follow the saved place
 **   without saving theirs are searched: if all such OP_NEWTABLE are of one line, it is it. Else it
 **   is not told.
-**   The array and the slots of the new table are asked for next, of known sizes.
+**   The array and the slots of the new table are asked for next, of known sizes. Where only samples
+**   are looked at, the table may not have been one: then it is searched by their sizes.
 ** - OP_SETLIST, which may make an array bigger when the last items of a constructor are the results
 **   of a call or varargs: then the saved place is the instruction just before.
 **
@@ -34,6 +35,7 @@ struct lh_position {
   const lh_layout *layout;
   uint16_t not_lua;  /* as in running.h */
   bool saves_less;   /* 5.4.0: see above */
+  bool sees_all;     /* false where only samples are asked for */
   lh_lesson *lesson; /* while it is learnt */
   int32_t word;      /* from LH_FRAME to what is the interpreter's place; 0: not learnt */
   uint32_t ahead;    /* by how many instructions that is past the one that runs */
@@ -63,9 +65,12 @@ void lh_position_free(lh_position *position); /* NULL is fine */
 ** r->running was made. Some 50 us. */
 void lh_position_calibrate(lh_recorder *r, lua_State *L);
 
-/* Code is freed: what is known of instructions may not hold any more. */
-static inline void lh_position_forget(lh_position *position) {
-  position->table.call = NULL;
+/* A block of a prototype's size is freed, while its contents still are what they were: its code was
+** freed before, and what is known of an instruction there does not hold any more. */
+static inline void lh_position_forget(lh_position *position, const void *block) {
+  const raw_proto *proto = block;
+  uintptr_t distance = (uintptr_t)position->table.saved - (uintptr_t)proto->code;
+  if (distance / sizeof *proto->code <= (uintptr_t)proto->n_code) position->table.call = NULL;
 }
 
 /* The frame of the function in which this stands, in front of which, towards lower addresses, all

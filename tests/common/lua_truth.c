@@ -23,8 +23,8 @@ static struct {
   lua_Alloc alloc;
   void *alloc_data;
   bool checks;
-  bool in_table; /* of a host that has more than the allocation function between */
-  uint64_t n, wrong_threads, wrong_places, wrong_lines, unattributed;
+  uint32_t random;
+  uint64_t n, wrong_threads, wrong_places, wrong_lines, unattributed, untold;
   char examples[5][240];
   unsigned n_examples;
 } g;
@@ -70,6 +70,7 @@ static bool is_same_place(truth t, const uint32_t *pc) {
 
 static void check(const void *block, size_t old_bytes, size_t bytes, const void *frame) {
   if (!g.checks || (block && bytes <= old_bytes)) return;
+  if (g.recorder.sample_bytes && (g.random = g.random * 1103515245 + 12345) >> 29) return;
   g.n++;
   truth t = truth_now(&g.recorder.layout);
   const void *thread = lh_running_thread(g.recorder.running);
@@ -84,8 +85,8 @@ static void check(const void *block, size_t old_bytes, size_t bytes, const void 
     note("wrong thread", t, thread, call, NULL, old_bytes, bytes);
   } else if (call) {
     const uint32_t *pc = ask(thread, call, block, old_bytes, bytes, frame);
-    bool is_right = !pc || is_same_place(t, pc);
-    if (is_right) return;
+    g.untold += !pc;
+    if (!pc || is_same_place(t, pc)) return;
     g.wrong_places++;
     bool is_line = is_same_line(t, pc);
     g.wrong_lines += !is_line;
@@ -114,7 +115,7 @@ static __attribute__((noinline)) void *free_block(void *block, size_t old_bytes)
   if (g.checks && old_bytes == g.recorder.layout.thread_bytes) {
     lh_running_died(g.recorder.running, block);
   }
-  if (g.checks && old_bytes == sizeof(raw_proto)) lh_position_forget(g.recorder.position);
+  if (g.checks && old_bytes == sizeof(raw_proto)) lh_position_forget(g.recorder.position, block);
   return g.alloc(g.alloc_data, block, old_bytes, 0);
 }
 
@@ -130,14 +131,15 @@ static void tell(void) {
   FILE *out = path ? fopen(path, "a") : stderr;
   const lh_position *p = g.recorder.position;
   if (!out) return;
-  (void)fprintf(out,
-                "truth: %llu allocations, %llu wrong threads, %llu wrong places, %llu wrong lines; "
-                "unattributed: %llu, %llu of %llu tables; searched: %llu; learnt: %s %d\n",
-                (unsigned long long)g.n, (unsigned long long)g.wrong_threads,
-                (unsigned long long)g.wrong_places, (unsigned long long)g.wrong_lines,
-                (unsigned long long)g.unattributed, (unsigned long long)p->n_untold,
-                (unsigned long long)p->n_tables, (unsigned long long)p->n_searched,
-                p->word ? "yes" : "no", p->word);
+  (void)fprintf(
+      out,
+      "truth: %llu allocations, %llu wrong threads, %llu wrong places, %llu wrong lines; "
+      "unattributed: %llu, %llu of known threads; %llu tables, searched: %llu; learnt: %s %d\n",
+      (unsigned long long)g.n, (unsigned long long)g.wrong_threads,
+      (unsigned long long)g.wrong_places, (unsigned long long)g.wrong_lines,
+      (unsigned long long)g.unattributed, (unsigned long long)g.untold,
+      (unsigned long long)p->n_tables, (unsigned long long)p->n_searched, p->word ? "yes" : "no",
+      p->word);
   for (unsigned i = 0; i < g.n_examples; i++) (void)fputs(g.examples[i], out);
   if (path) (void)fclose(out);
 }
@@ -153,6 +155,7 @@ int luaopen_lua_truth(lua_State *L) {
   r->global = lh_global_state(L);
   r->main_thread = RAW_FIELD(r->global, r->layout.main_thread, lua_State *);
   r->running = lh_running_new(r, L);
+  r->sample_bytes = getenv("LUAHEAP_TRUTH_SAMPLE") != NULL;
   r->position = lh_position_new(r);
   g.alloc = lua_getallocf(L, &g.alloc_data);
   lua_setallocf(L, allocate, NULL);
