@@ -12,7 +12,7 @@
 #ifndef LUAHEAP_CALLS_H
 #define LUAHEAP_CALLS_H
 
-#include "track/stacks.h"
+#include "stacks.h"
 
 /* Of one stack's innermost function. */
 typedef struct lh_call_counts {

@@ -8,8 +8,9 @@
 **     sample.c     which allocations are sampled
 **     running.c    the coroutine that runs
 **     position.c   the instruction at which its innermost Lua function stands
-**     stacks.c     from both to a site, and to a stack; their numbers
-**     names.c      the names of both
+**     stacks.c     from both to a stack, whose callers are known
+**     lookup.c     from an instruction to its site; definitions.c: what has a number, by contents
+**     protos.c     the prototypes that are there; names.c: what functions are called
 **     calls.c      the call hook of `time`
 **     profile.c    the file
 **

@@ -35,11 +35,26 @@
 #ifndef LUAHEAP_STACKS_H
 #define LUAHEAP_STACKS_H
 
-#include "take/raw.h"
-#include "track/recorder.h"
+#include "lookup.h"
 
 /* Always there. 0 is none, also where there was no memory to begin with. */
 enum { LH_STACK_UNATTRIBUTED = 1, LH_STACK_HOST = 2 };
+
+/* A frame whose callers are known. */
+enum { LH_FEWEST_MARKED = 256, LH_MOST_MARKED = 1 << 16 };
+typedef struct lh_marked_call {
+  const raw_call *call;
+  lh_stack_id callers;
+} lh_marked_call;
+
+struct lh_stacks {
+  lh_recorder *r;
+  lh_definitions definitions;
+  lh_lookup lookup;
+  lh_marked_call *marked; /* each at the one place that its address gives */
+  uint32_t marked_mask;
+  uint32_t n_lost; /* marked frames without an entry, since it grew */
+};
 
 /* Of the recorder's state (layout, global, has_stacks). NULL: out of memory. From then on made,
 ** freed and n_tallies of the recorder are kept, and freed, by this part: there is a tally of each
@@ -65,11 +80,6 @@ void lh_stacks_forget(lh_stacks *stacks, const void *block);
 
 /* Their ids are 1 to this. */
 uint32_t lh_stacks_count(const lh_stacks *stacks);
-
-/* How many of each kind were written; all 0 at first. */
-typedef struct lh_defined {
-  uint32_t names, functions, sites, stacks;
-} lh_defined;
 
 /* Writes the definitions of all that is not in *defined yet (sites.h), in an order in which each
 ** comes after what it refers to, and adds them to it. Async-signal-safe. */

@@ -1,0 +1,193 @@
+/*
+** definitions.c - see definitions.h. Each kind is an array that grows, and an index of it by
+** contents. All of an array is in use before the next number is handed out, so that what a child
+** process or a signal handler reads is whole.
+*/
+#include "definitions.h"
+
+void lh_definitions_free(lh_definitions *d) {
+  lh_free(d->name_bytes);
+  lh_free(d->name_ends);
+  lh_free(d->functions);
+  lh_free(d->sites);
+  lh_free(d->stacks);
+  lh_free(d->folds);
+  lh_index_free(&d->name_index);
+  lh_index_free(&d->function_index);
+  lh_index_free(&d->site_index);
+  lh_index_free(&d->stack_index);
+  *d = (lh_definitions){0};
+}
+
+/* Room for one more, which the index then knows under this hash. `array_pointer` is a pointer to a
+** pointer. */
+static bool make_room(void *array_pointer, uint32_t n, size_t *capacity, size_t size,
+                      lh_index *index, uint32_t hash) {
+  return n < LH_MOST_DEFINITIONS && lh_grow(array_pointer, n, capacity, size) &&
+         lh_index_add(index, hash, n + 1);
+}
+
+/* {=== Names ========================================================================= */
+
+static uint32_t name_start(const lh_definitions *d, uint32_t name) {
+  return name > 1 ? d->name_ends[name - 2] : 0;
+}
+
+static uint32_t name_length(const lh_definitions *d, uint32_t name) {
+  return d->name_ends[name - 1] - name_start(d, name);
+}
+
+static bool make_name_room(lh_definitions *d, size_t n) {
+  size_t used = name_start(d, d->n_names + 1);
+  if (used + n > LH_MOST_NAME_BYTES) return false;
+  while (used + n >= d->name_bytes_capacity) {
+    if (!lh_grow(&d->name_bytes, d->name_bytes_capacity, &d->name_bytes_capacity, 1)) return false;
+  }
+  return true;
+}
+
+uint32_t lh_define_name(lh_definitions *d, const char *bytes, size_t n) {
+  if (n > LH_MOST_SITE_NAME_BYTES) n = LH_MOST_SITE_NAME_BYTES;
+  uint32_t hash = (uint32_t)lh_hash(bytes, n, 0), at = hash, name;
+  while ((name = lh_index_next(&d->name_index, hash, &at)) != 0) {
+    bool is_equal =
+        name_length(d, name) == n && memcmp(d->name_bytes + name_start(d, name), bytes, n) == 0;
+    if (is_equal) return name;
+  }
+  if (!make_name_room(d, n) || !make_room(&d->name_ends, d->n_names, &d->name_capacity,
+                                          sizeof *d->name_ends, &d->name_index, hash)) {
+    return 0;
+  }
+  uint32_t start = name_start(d, d->n_names + 1);
+  memcpy(d->name_bytes + start, bytes, n);
+  d->name_ends[d->n_names] = start + (uint32_t)n;
+  return ++d->n_names;
+}
+
+/* }=================================================================================== */
+
+/* {=== Functions and sites =========================================================== */
+
+uint32_t lh_define_function(lh_definitions *d, lh_function_definition f) {
+  uint32_t hash = lh_index_hash((uint64_t)f.source << 32 | f.first_line, f.name), at = hash, found;
+  while ((found = lh_index_next(&d->function_index, hash, &at)) != 0) {
+    const lh_function_definition *known = &d->functions[found - 1];
+    bool is_equal =
+        known->source == f.source && known->first_line == f.first_line && known->name == f.name;
+    if (is_equal) return found;
+  }
+  if (!make_room(&d->functions, d->n_functions, &d->function_capacity, sizeof f, &d->function_index,
+                 hash)) {
+    return 0;
+  }
+  d->functions[d->n_functions] = f;
+  return ++d->n_functions;
+}
+
+lh_site_id lh_define_site(lh_definitions *d, lh_site_definition s) {
+  uint32_t hash = lh_index_hash((uint64_t)s.function << 32 | s.line,
+                                (uint64_t)s.c_function << 8 | (uint64_t)s.maker);
+  uint32_t at = hash, found;
+  while ((found = lh_index_next(&d->site_index, hash, &at)) != 0) {
+    const lh_site_definition *known = &d->sites[found - 1];
+    bool is_equal = known->function == s.function && known->line == s.line &&
+                    known->c_function == s.c_function && known->maker == s.maker;
+    if (is_equal) return found;
+  }
+  if (!make_room(&d->sites, d->n_sites, &d->site_capacity, sizeof s, &d->site_index, hash)) {
+    return 0;
+  }
+  d->sites[d->n_sites] = s;
+  return ++d->n_sites;
+}
+
+/* }=================================================================================== */
+
+/* {=== Stacks ======================================================================== */
+
+/* In the index a fold has its number plus this; there can be more folds than stacks. */
+enum { FOLD = 1u << 25, MOST_FOLDS = 1u << 25 };
+
+/* The number in the index. */
+static lh_stack_id find_step(const lh_definitions *d, lh_stack_id parent, lh_site_id site,
+                             uint32_t hash) {
+  uint32_t at = hash, found;
+  while ((found = lh_index_next(&d->stack_index, hash, &at)) != 0) {
+    if (found < FOLD) {
+      const lh_stack *stack = &d->stacks[found - 1];
+      if (stack->parent == parent && stack->site == site) return found;
+    } else {
+      const lh_fold *fold = &d->folds[found - FOLD];
+      if (fold->parent == parent && fold->site == site) return fold->stack;
+    }
+  }
+  return 0;
+}
+
+/* The stack among `stack` and its callers that ends at the site; 0: none. */
+static lh_stack_id find_ancestor(const lh_definitions *d, lh_stack_id stack, lh_site_id site) {
+  while (stack && d->stacks[stack - 1].site != site) stack = d->stacks[stack - 1].parent;
+  return stack;
+}
+
+/* Remembers it, where there is room for that. */
+static lh_stack_id fold_back(lh_definitions *d, lh_fold fold, uint32_t hash) {
+  if (d->n_folds < MOST_FOLDS && lh_grow(&d->folds, d->n_folds, &d->fold_capacity, sizeof fold) &&
+      lh_index_add(&d->stack_index, hash, FOLD + d->n_folds)) {
+    d->folds[d->n_folds++] = fold;
+  }
+  return fold.stack;
+}
+
+lh_stack_id lh_define_stack(lh_definitions *d, lh_stack_id parent, lh_site_id site) {
+  uint32_t hash = lh_index_hash(parent, site);
+  lh_stack_id found = find_step(d, parent, site, hash);
+  if (found) return found;
+  found = find_ancestor(d, parent, site);
+  if (found) return fold_back(d, (lh_fold){parent, found, site}, hash);
+  if (!make_room(&d->stacks, d->n_stacks, &d->stack_capacity, sizeof *d->stacks, &d->stack_index,
+                 hash)) {
+    return 0;
+  }
+  d->stacks[d->n_stacks] = (lh_stack){parent, site};
+  return ++d->n_stacks;
+}
+
+/* }=================================================================================== */
+
+/* {=== Writing ======================================================================= */
+
+static void write_names(const lh_definitions *d, uint32_t from, lh_put_bytes *put, void *payload) {
+  uint8_t head[LH_LONGEST_DEFINITION];
+  for (uint32_t i = from + 1; i <= d->n_names; i++) {
+    put(head, (uint64_t)(lh_put_name_head(head, name_length(d, i)) - head), payload);
+    put(d->name_bytes + name_start(d, i), name_length(d, i), payload);
+  }
+}
+
+void lh_definitions_write(const lh_definitions *d, lh_defined *defined, lh_put_bytes *put,
+                          void *payload) {
+  uint8_t out[LH_LONGEST_DEFINITION];
+  write_names(d, defined->names, put, payload);
+  for (uint32_t i = defined->functions; i < d->n_functions; i++) {
+    const lh_function_definition *f = &d->functions[i];
+    put(out, (uint64_t)(lh_put_function(out, f->source, f->first_line, f->name) - out), payload);
+  }
+  for (uint32_t i = defined->sites; i < d->n_sites; i++) {
+    const lh_site_definition *s = &d->sites[i];
+    uint8_t *end = lh_put_site(out, s->function, s->line, s->maker, s->c_function);
+    put(out, (uint64_t)(end - out), payload);
+  }
+  for (uint32_t i = defined->stacks; i < d->n_stacks; i++) {
+    const lh_stack *s = &d->stacks[i];
+    put(out, (uint64_t)(lh_put_stack(out, s->parent, s->site) - out), payload);
+  }
+  *defined = (lh_defined){d->n_names, d->n_functions, d->n_sites, d->n_stacks};
+}
+
+uint64_t lh_definitions_longest(const lh_definitions *d) {
+  uint64_t n = (uint64_t)d->n_names + d->n_functions + d->n_sites + d->n_stacks;
+  return n * LH_LONGEST_DEFINITION + name_start(d, d->n_names + 1);
+}
+
+/* }=================================================================================== */

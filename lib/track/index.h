@@ -1,0 +1,49 @@
+/*
+** index.h - finds a number by what it stands for: open addressing, with slots of 8 bytes.
+**
+** A slot has 32 bits of a hash and a number from 1 on; the contents are in an array of whoever
+** asks, who compares them. Slots that belong to one hash stand in a row from its home on:
+**
+**     uint32_t at = hash, number;
+**     while ((number = lh_index_next(&index, hash, &at)) != 0 && !is_it(number)) {
+**     }
+**
+** At most two thirds are in use, and what is removed leaves no gap, so a row is two slots long.
+*/
+#ifndef LUAHEAP_INDEX_H
+#define LUAHEAP_INDEX_H
+
+#include "base.h"
+
+typedef struct lh_index_slot {
+  uint32_t hash, number; /* number 0: free */
+} lh_index_slot;
+
+typedef struct lh_index {
+  lh_index_slot *slots; /* at first NULL, and all else 0 */
+  uint32_t mask, n;
+} lh_index;
+
+/* The next number of this hash from *at on, which is moved behind it; 0: no more. */
+static inline uint32_t lh_index_next(const lh_index *index, uint32_t hash, uint32_t *at) {
+  if (!index->slots) return 0;
+  for (;;) {
+    const lh_index_slot *slot = &index->slots[(*at)++ & index->mask];
+    if (slot->number == 0 || slot->hash == hash) return slot->number;
+  }
+}
+
+/* False: out of memory, and nothing has changed. */
+bool lh_index_add(lh_index *index, uint32_t hash, uint32_t number);
+
+/* It is there. */
+void lh_index_remove(lh_index *index, uint32_t hash, uint32_t number);
+
+void lh_index_free(lh_index *index); /* leaves it empty */
+
+/* Of two words. The upper bits of a product depend on all of theirs. */
+static inline uint32_t lh_index_hash(uint64_t a, uint64_t b) {
+  return (uint32_t)(((a ^ b * 0x9E3779B97F4A7C15u) * 0xD6E8FEB86659FD93u) >> 32);
+}
+
+#endif

@@ -1,0 +1,209 @@
+/*
+** lookup.c - see lookup.h.
+*/
+#include "lookup.h"
+
+#include "names.h"
+#include "position.h"
+#include "take/raw_code.h"
+
+const char lh_hook_function = 0;
+
+void lh_lookup_forget_all(lh_lookup *lookup) {
+  lh_protos_free(&lookup->protos);
+  lh_free(lookup->keys);
+  lh_index_free(&lookup->key_index);
+  lookup->keys = NULL;
+  lookup->n_keys = lookup->first_free = 0;
+  lookup->key_capacity = 0;
+}
+
+void lh_lookup_free(lh_lookup *lookup) {
+  lh_lookup_forget_all(lookup);
+  lh_free(lookup->c_functions);
+  lh_index_free(&lookup->c_function_index);
+  lookup->c_functions = NULL;
+  lookup->n_c_functions = 0;
+  lookup->c_function_capacity = 0;
+}
+
+/* {=== Frames ======================================================================== */
+
+/* The value of the frame's function, if it is of this type. */
+static const raw_object *frame_function(const lh_lookup *lookup, lh_call_frame frame, uint8_t type,
+                                        raw_payload *light) {
+  const raw_value *stack = raw_stack(lookup->layout, frame.thread);
+  const raw_value *slot = raw_call_slot(lookup->layout, frame.thread, frame.call);
+  uint64_t slots = raw_stack_slots(lookup->layout, frame.thread);
+  if (slot < stack || slot >= stack + slots) return NULL;
+  if (light && slot->type == RAW_LIGHT_C_FUNCTION) *light = slot->as;
+  return slot->type == (type | RAW_COLLECTABLE) ? slot->as.object : NULL;
+}
+
+const raw_proto *lh_frame_proto(const lh_lookup *lookup, lh_call_frame frame) {
+  const raw_object *closure = frame_function(lookup, frame, RAW_LUA_CLOSURE, NULL);
+  return closure ? ((const raw_lua_closure *)(const void *)closure)->proto : NULL;
+}
+
+const void *lh_frame_c_function(const lh_lookup *lookup, lh_call_frame frame) {
+  raw_payload light = {.pointer = NULL};
+  const raw_object *closure = frame_function(lookup, frame, RAW_C_CLOSURE, &light);
+  return closure ? ((const raw_c_closure *)(const void *)closure)->function : light.pointer;
+}
+
+/* }=================================================================================== */
+
+/* {=== Definitions =================================================================== */
+
+static lh_c_function *find_c_function(lh_lookup *lookup, const void *function) {
+  uint32_t hash = lh_index_hash((uintptr_t)function, 0), at = hash, number;
+  while ((number = lh_index_next(&lookup->c_function_index, hash, &at)) != 0) {
+    if (lookup->c_functions[number - 1].function == function) {
+      return &lookup->c_functions[number - 1];
+    }
+  }
+  bool has_room = lh_grow(&lookup->c_functions, lookup->n_c_functions, &lookup->c_function_capacity,
+                          sizeof *lookup->c_functions) &&
+                  lh_index_add(&lookup->c_function_index, hash, lookup->n_c_functions + 1);
+  if (!has_room) return NULL;
+  lh_c_function *known = &lookup->c_functions[lookup->n_c_functions++];
+  *known = (lh_c_function){.function = function};
+  return known;
+}
+
+/* Its name in the modules; 0: none. One that was not found is searched at the 2nd, 4th, 8th key
+** again: its module may be loaded by then. */
+static uint32_t define_in_modules(lh_lookup *lookup, const void *function) {
+  char name[LH_NAME_BYTES];
+  lh_c_function *known = find_c_function(lookup, function);
+  if (!known || known->name) return known ? known->name : 0;
+  uint32_t asked = ++known->asked;
+  if (asked & (asked - 1)) return 0;
+  size_t n = lh_name_c_function(lookup->global, function, name);
+  if (n > 0) known->name = lh_define_name(lookup->definitions, name, n);
+  return known->name;
+}
+
+static uint32_t define_c_function(lh_lookup *lookup, const raw_proto *proto, const uint32_t *pc,
+                                  const void *function) {
+  char name[LH_NAME_BYTES] = "(hook)";
+  size_t n = strlen(name);
+  if (function != &lh_hook_function) {
+    uint32_t known = define_in_modules(lookup, function);
+    if (known) return known;
+    n = lh_name_called(proto, pc, name);
+    if (n == 0) n = (size_t)snprintf(name, sizeof name, "(C function)");
+  }
+  return lh_define_name(lookup->definitions, name, n);
+}
+
+/* By what the frame was called; 0: that is not known. */
+static size_t name_by_caller(const lh_lookup *lookup, lh_call_frame frame, char *name) {
+  lh_call_frame caller = {frame.thread, frame.call->previous};
+  const lh_layout *layout = lookup->layout;
+  bool is_called = caller.call && !(caller.call->status & RAW_CALL_IS_C) &&
+                   !raw_call_is_tail(layout, frame.call) &&
+                   !raw_call_is_hooked(layout, caller.call) &&
+                   !raw_call_finalizes(layout, caller.call);
+  const raw_proto *proto = is_called ? lh_frame_proto(lookup, caller) : NULL;
+  if (!proto) return 0;
+  const uint32_t *pc = caller.call->saved_pc - 1;
+  bool is_inside = pc >= proto->code && pc < proto->code + proto->n_code;
+  return is_inside ? lh_name_called(proto, pc, name) : 0;
+}
+
+static bool define_name_of(lh_lookup *lookup, const lh_known_proto *known, lh_call_frame frame,
+                           uint32_t *name) {
+  char text[LH_NAME_BYTES];
+  bool is_main = known->proto->first_line == 0;
+  size_t n = known->name ? strlen(known->name) : is_main ? 0 : name_by_caller(lookup, frame, text);
+  *name = 0;
+  if (n == 0 && !is_main) return true;
+  *name = lh_define_name(lookup->definitions, known->name ? known->name : text, n);
+  return *name != 0;
+}
+
+/* 0: no memory. */
+static uint32_t define_function(lh_lookup *lookup, uint32_t number, lh_call_frame frame) {
+  const lh_known_proto *known = &lookup->protos.known[number];
+  const raw_string *source = known->proto->source;
+  if (known->function) return known->function;
+  if (!known->name && known->proto->first_line) lh_protos_search(&lookup->protos, lookup->global);
+  lh_function_definition f = {.first_line = (uint32_t)known->proto->first_line};
+  f.source = source
+                 ? lh_define_name(lookup->definitions, source->contents, raw_string_length(source))
+                 : lh_define_name(lookup->definitions, "=?", 2);
+  if (!f.source || !define_name_of(lookup, known, frame, &f.name)) return 0;
+  return lh_define_function(lookup->definitions, f);
+}
+
+/* }=================================================================================== */
+
+/* {=== Keys ========================================================================== */
+
+/* The site of the position; 0: no memory. */
+static lh_site_id define_site(lh_lookup *lookup, const raw_proto *proto, uint32_t function,
+                              const uint32_t *pc, const void *c_function) {
+  lh_site_definition site = {.function = function, .maker = LH_MADE_TABLE};
+  if (pc != (const void *)proto) {
+    site.line = lh_walk_line(proto, pc - proto->code);
+    site.maker = lh_position_maker(*pc);
+  }
+  if (c_function) {
+    site.maker = LH_MADE_BY_C;
+    site.c_function = define_c_function(lookup, proto, pc, c_function);
+    if (!site.c_function) return 0;
+  }
+  return lh_define_site(lookup->definitions, site);
+}
+
+static uint32_t find_free(lh_lookup *lookup) {
+  if (lookup->first_free) return lookup->first_free;
+  bool has_room = lh_grow(&lookup->keys, (size_t)lookup->n_keys + 1, &lookup->key_capacity,
+                          sizeof *lookup->keys);
+  return has_room ? lookup->n_keys + 1 : 0;
+}
+
+static lh_key *add_key(lh_lookup *lookup, lh_known_proto *known, lh_key key) {
+  uint32_t hash = lh_index_hash((uintptr_t)key.pc, (uintptr_t)key.c_function);
+  uint32_t number = find_free(lookup);
+  if (!number || !lh_index_add(&lookup->key_index, hash, number)) return NULL;
+  if (number > lookup->n_keys)
+    lookup->n_keys = number;
+  else
+    lookup->first_free = lookup->keys[number].next;
+  key.next = known->first_key;
+  known->first_key = number;
+  lookup->keys[number] = key;
+  return &lookup->keys[number];
+}
+
+lh_key *lh_lookup_resolve(lh_lookup *lookup, lh_call_frame frame, const uint32_t *pc,
+                          const void *c_function) {
+  const raw_proto *proto = lh_frame_proto(lookup, frame);
+  if (!proto) return NULL;
+  bool is_inside = pc >= proto->code && pc < proto->code + proto->n_code;
+  if (!is_inside && pc != (const void *)proto) return NULL;
+  uint32_t number = lh_protos_add(&lookup->protos, proto);
+  if (!number) return NULL;
+  uint32_t function = define_function(lookup, number, frame);
+  if (!function) return NULL;
+  lookup->protos.known[number].function = function;
+  lh_key key = {.pc = pc, .c_function = c_function};
+  key.site = define_site(lookup, proto, function, pc, c_function);
+  return key.site ? add_key(lookup, &lookup->protos.known[number], key) : NULL;
+}
+
+void lh_lookup_forget(lh_lookup *lookup, uint32_t known_proto) {
+  for (uint32_t i = lookup->protos.known[known_proto].first_key, next; i; i = next) {
+    lh_key *key = &lookup->keys[i];
+    next = key->next;
+    lh_index_remove(&lookup->key_index,
+                    lh_index_hash((uintptr_t)key->pc, (uintptr_t)key->c_function), i);
+    *key = (lh_key){.next = lookup->first_free};
+    lookup->first_free = i;
+  }
+  lh_protos_remove(&lookup->protos, known_proto);
+}
+
+/* }=================================================================================== */

@@ -1,0 +1,75 @@
+/*
+** lookup.h - from an instruction, and the C function on top of it, to the site.
+**
+** A key is the address of both. When it is first met its site is defined: source, line, names, and
+** what the instruction makes; from then on it takes one probe of a hash table. Keys go with their
+** prototype: other code may be loaded at the same address. 40 bytes and 12 of the index for each; a
+** program has some thousand.
+*/
+#ifndef LUAHEAP_LOOKUP_H
+#define LUAHEAP_LOOKUP_H
+
+#include "definitions.h"
+#include "protos.h"
+
+typedef struct lh_key {
+  const uint32_t *pc;     /* NULL: free. Of an unknown position the prototype */
+  const void *c_function; /* NULL: none, Lua itself; or lh_hook_function */
+  lh_site_id site;
+  lh_stack_id alone; /* the stack that is this site alone; 0: not asked yet */
+  uint32_t next;     /* of the same prototype, or free; 0: no more */
+} lh_key;
+
+/* A C function whose name was asked for. */
+typedef struct lh_c_function {
+  const void *function;
+  uint32_t name;  /* its definition; 0: it was not found */
+  uint32_t asked; /* so often it was not found */
+} lh_c_function;
+
+/* Number i is keys[i]; keys[0] is not used. */
+typedef struct lh_lookup {
+  const lh_layout *layout;
+  const char *global;
+  lh_definitions *definitions;
+  lh_protos protos;
+  lh_key *keys;
+  lh_c_function *c_functions;
+  uint32_t n_keys, first_free, n_c_functions;
+  size_t key_capacity, c_function_capacity;
+  lh_index key_index, c_function_index;
+} lh_lookup;
+
+/* A frame of a Lua function, in its thread. */
+typedef struct lh_call_frame {
+  const void *thread;
+  const raw_call *call;
+} lh_call_frame;
+
+/* Stands for any C function that is called as a hook. */
+extern const char lh_hook_function;
+
+void lh_lookup_free(lh_lookup *lookup); /* leaves it empty, but for its pointers to others */
+
+/* The function of a frame; NULL: it has lost its slot, as some of a state that closes. */
+const raw_proto *lh_frame_proto(const lh_lookup *lookup, lh_call_frame frame);
+const void *lh_frame_c_function(const lh_lookup *lookup, lh_call_frame frame);
+
+/* The key of the frame that stands at pc; NULL: no memory, or pc is not in the frame's function. */
+lh_key *lh_lookup_resolve(lh_lookup *lookup, lh_call_frame frame, const uint32_t *pc,
+                          const void *c_function);
+static inline lh_key *lh_lookup_key(lh_lookup *lookup, lh_call_frame frame, const uint32_t *pc,
+                                    const void *c_function) {
+  uint32_t hash = lh_index_hash((uintptr_t)pc, (uintptr_t)c_function), at = hash, number;
+  while ((number = lh_index_next(&lookup->key_index, hash, &at)) != 0) {
+    lh_key *key = &lookup->keys[number];
+    if (key->pc == pc && key->c_function == c_function) return key;
+  }
+  return lh_lookup_resolve(lookup, frame, pc, c_function);
+}
+
+/* Forgets a prototype and its keys, and all of them. */
+void lh_lookup_forget(lh_lookup *lookup, uint32_t known_proto);
+void lh_lookup_forget_all(lh_lookup *lookup);
+
+#endif

@@ -1,0 +1,232 @@
+/*
+** stacks.c - see stacks.h.
+**
+** The callers of a frame are found from the frame outwards, up to the first whose callers are
+** known, and then numbered on the way back, each marked. With a thread that is d frames deep that
+** is d steps once, and then one for each frame that is called. The numbers are in a table of some
+** hundred entries, each at the one place that the frame's address gives; it grows, to 65,536, where
+** frames that are marked have lost theirs too often. Deeper recursions are looked through in parts.
+*/
+#include "stacks.h"
+
+/* {=== Stacks and their tallies ====================================================== */
+
+/* There is a tally of each number that may come next. */
+static bool make_tallies(lh_stacks *s) {
+  lh_recorder *r = s->r;
+  uint32_t n = r->n_tallies, wanted = n ? n + n / 2 : 64;
+  if (s->definitions.n_stacks + 1 < n) return true;
+  lh_tally *made = lh_realloc(r->made, wanted, sizeof *made);
+  if (made) r->made = made;
+  lh_tally *freed = made ? lh_realloc(r->freed, wanted, sizeof *freed) : NULL;
+  if (!freed) return false;
+  r->freed = freed;
+  memset(made + n, 0, (wanted - n) * sizeof *made);
+  memset(freed + n, 0, (wanted - n) * sizeof *freed);
+  r->n_tallies = wanted;
+  return true;
+}
+
+/* The unattributed is nobody's caller. */
+static lh_stack_id step(lh_stacks *s, lh_stack_id callers, lh_site_id site) {
+  if (callers == LH_STACK_UNATTRIBUTED || !make_tallies(s)) return LH_STACK_UNATTRIBUTED;
+  lh_stack_id stack = lh_define_stack(&s->definitions, callers, site);
+  return stack ? stack : LH_STACK_UNATTRIBUTED;
+}
+
+static bool define_first(lh_stacks *s) {
+  static const lh_maker makers[] = {
+      [LH_STACK_UNATTRIBUTED] = LH_MADE_UNKNOWN, [LH_STACK_HOST] = LH_MADE_BY_HOST};
+  for (lh_stack_id i = LH_STACK_UNATTRIBUTED; i <= LH_STACK_HOST; i++) {
+    lh_site_id site = lh_define_site(&s->definitions, (lh_site_definition){.maker = makers[i]});
+    if (!site || !make_tallies(s) || lh_define_stack(&s->definitions, 0, site) != i) return false;
+  }
+  return true;
+}
+
+/* }=================================================================================== */
+
+/* {=== Marked frames ================================================================= */
+
+static lh_marked_call *marked_entry(const lh_stacks *s, const raw_call *call) {
+  return &s->marked[lh_index_hash((uintptr_t)call, 0) & s->marked_mask];
+}
+
+static void mark(lh_stacks *s, const raw_call *call, lh_stack_id callers) {
+  *marked_entry(s, call) = (lh_marked_call){call, callers};
+  ((raw_call *)(uintptr_t)call)->status |= RAW_CALL_OURS;
+}
+
+static void grow_marked(lh_stacks *s) {
+  lh_stacks bigger = {.marked_mask = s->marked_mask * 2 + 1};
+  s->n_lost = 0;
+  if (bigger.marked_mask >= LH_MOST_MARKED) return;
+  bigger.marked = lh_alloc_zeroed((size_t)bigger.marked_mask + 1, sizeof *bigger.marked);
+  if (!bigger.marked) return;
+  for (uint32_t i = 0; i <= s->marked_mask; i++) {
+    if (s->marked[i].call) *marked_entry(&bigger, s->marked[i].call) = s->marked[i];
+  }
+  lh_free(s->marked);
+  s->marked = bigger.marked;
+  s->marked_mask = bigger.marked_mask;
+}
+
+/* Lua clears the bit when it uses the CallInfo again, so an entry of a marked frame is its own. */
+static bool is_known(lh_stacks *s, const raw_call *call, lh_stack_id *callers) {
+  if (!(call->status & RAW_CALL_OURS)) return false;
+  const lh_marked_call *entry = marked_entry(s, call);
+  *callers = entry->callers;
+  if (entry->call == call) return true;
+  s->n_lost++;
+  return false;
+}
+
+/* }=================================================================================== */
+
+/* {=== Callers ======================================================================= */
+
+/* The Lua function that is the nearest caller; NULL: there is none, or the collector called. */
+static const raw_call *lua_caller(const lh_stacks *s, const raw_call *call) {
+  for (call = call->previous; call; call = call->previous) {
+    if (raw_call_finalizes(s->lookup.layout, call)) return NULL;
+    if (!(call->status & RAW_CALL_IS_C)) return call;
+  }
+  return NULL;
+}
+
+static const raw_call *lua_callee(const raw_call *call) {
+  do call = call->next;
+  while (call->status & RAW_CALL_IS_C);
+  return call;
+}
+
+static lh_stack_id find_stack(lh_stacks *s, lh_stack_id callers, lh_call_frame frame,
+                              const uint32_t *pc, const void *c_function) {
+  const lh_key *key = lh_lookup_key(&s->lookup, frame, pc, c_function);
+  return key ? step(s, callers, key->site) : LH_STACK_UNATTRIBUTED;
+}
+
+/* The stack of a frame that has called another. */
+static lh_stack_id find_calling(lh_stacks *s, lh_stack_id callers, lh_call_frame frame) {
+  lh_call_frame called = {frame.thread, frame.call->next};
+  const void *c_function = NULL;
+  if (called.call->status & RAW_CALL_IS_C) {
+    c_function = lh_frame_c_function(&s->lookup, called);
+  } else if (raw_call_is_hooked(s->lookup.layout, frame.call)) {
+    c_function = &lh_hook_function;
+  }
+  return find_stack(s, callers, frame, frame.call->saved_pc - 1, c_function);
+}
+
+static lh_stack_id find_callers(lh_stacks *s, const void *thread, const raw_call *call) {
+  lh_stack_id callers;
+  const raw_call *outer = call, *next;
+  for (; !is_known(s, outer, &callers); outer = next) {
+    next = lua_caller(s, outer);
+    if (next) continue;
+    callers = 0;
+    mark(s, outer, callers);
+    break;
+  }
+  while (outer != call) {
+    callers = find_calling(s, callers, (lh_call_frame){thread, outer});
+    outer = lua_callee(outer);
+    mark(s, outer, callers);
+  }
+  if (s->n_lost > s->marked_mask) grow_marked(s);
+  return callers;
+}
+
+/* }=================================================================================== */
+
+/* The C function that runs on top of the thread's innermost Lua function. */
+static const void *function_on_top(const lh_stacks *s, lh_call_frame frame) {
+  const raw_call *top = RAW_FIELD(frame.thread, RAW_THREAD_CALL, const raw_call *);
+  if (raw_call_is_hooked(s->lookup.layout, top)) return &lh_hook_function;
+  if (top == frame.call) return NULL;
+  return lh_frame_c_function(&s->lookup, (lh_call_frame){frame.thread, top});
+}
+
+lh_stack_id lh_stacks_find(lh_stacks *s, const void *thread, const raw_call *call,
+                           const uint32_t *pc) {
+  lh_call_frame frame = {thread, call};
+  if (!thread) return LH_STACK_UNATTRIBUTED;
+  if (!call) return LH_STACK_HOST;
+  const void *c_function = function_on_top(s, frame);
+  if (!pc) pc = (const void *)lh_frame_proto(&s->lookup, frame);
+  if (s->r->has_stacks) {
+    lh_stack_id callers = find_callers(s, thread, call);
+    return find_stack(s, callers, frame, pc, c_function);
+  }
+  lh_key *key = lh_lookup_key(&s->lookup, frame, pc, c_function);
+  if (!key) return LH_STACK_UNATTRIBUTED;
+  if (key->alone) return key->alone;
+  lh_stack_id stack = step(s, 0, key->site);
+  if (stack != LH_STACK_UNATTRIBUTED) key->alone = stack;
+  return stack;
+}
+
+/* {=== Prototypes ==================================================================== */
+
+void lh_stacks_born(lh_stacks *s, const void *proto) {
+  lh_stacks_forget(s, proto);
+  (void)lh_protos_add(&s->lookup.protos, proto);
+}
+
+void lh_stacks_forget(lh_stacks *s, const void *block) {
+  uint32_t known = lh_protos_find(&s->lookup.protos, block);
+  if (known) lh_lookup_forget(&s->lookup, known);
+}
+
+void lh_stacks_begin(lh_stacks *s) {
+  lh_lookup *lookup = &s->lookup;
+  uint8_t dead_white = raw_dead_white(lookup->global);
+  lh_lookup_forget_all(lookup);
+  for (lh_list list = 0; list <= LH_LIST_FIXEDGC; list++) {
+    for (const raw_object *o = raw_list(lookup->global, list); o; o = o->next) {
+      bool is_proto = o->type == RAW_PROTO && !(o->marked & dead_white);
+      if (is_proto) (void)lh_protos_add(&lookup->protos, (const void *)o);
+    }
+  }
+  lh_protos_search(&lookup->protos, lookup->global);
+}
+
+/* }=================================================================================== */
+
+lh_stacks *lh_stacks_new(lh_recorder *r) {
+  lh_stacks *s = lh_alloc_zeroed(1, sizeof *s);
+  if (!s) return NULL;
+  s->r = r;
+  s->lookup.layout = &r->layout;
+  s->lookup.global = r->global;
+  s->lookup.definitions = &s->definitions;
+  s->marked_mask = LH_FEWEST_MARKED - 1;
+  s->marked = lh_alloc_zeroed(LH_FEWEST_MARKED, sizeof *s->marked);
+  if (s->marked && define_first(s)) return s;
+  lh_stacks_free(s);
+  return NULL;
+}
+
+void lh_stacks_free(lh_stacks *s) {
+  if (!s) return;
+  lh_lookup_free(&s->lookup);
+  lh_definitions_free(&s->definitions);
+  lh_free(s->marked);
+  lh_free(s->r->made);
+  lh_free(s->r->freed);
+  s->r->made = s->r->freed = NULL;
+  s->r->n_tallies = 0;
+  lh_free(s);
+}
+
+uint32_t lh_stacks_count(const lh_stacks *s) {
+  return s->definitions.n_stacks;
+}
+
+void lh_stacks_define(const lh_stacks *s, lh_defined *defined, lh_put_bytes *put, void *payload) {
+  lh_definitions_write(&s->definitions, defined, put, payload);
+}
+
+uint64_t lh_stacks_longest(const lh_stacks *s) {
+  return lh_definitions_longest(&s->definitions);
+}

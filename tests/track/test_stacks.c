@@ -1,0 +1,606 @@
+/*
+** test_stacks.c - sites and stacks, held against a walk of the whole stack at each allocation,
+** which knows no marks, no fold table and no cache; names and lines as they are expected; memory
+** that runs out.
+**
+** The state has an allocation function of the test's. A hook at each instruction tells it which
+** thread runs, and lets Lua keep in the frame where exactly that stands.
+*/
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+#include <lauxlib.h>
+#include <lualib.h>
+
+#include "luaheap.h"
+#include "take/state.h"
+#include "track/stacks.h"
+
+/* {=== A state that is tracked ======================================================= */
+
+typedef struct tracked {
+  lh_recorder r;
+  lua_State *L;
+  lua_State *running;
+  bool on, checks;
+  uint64_t n_checked, n_deep;
+} tracked;
+
+static void check_walk(const tracked *t, const raw_call *call, lh_stack_id found);
+
+static bool is_in_call(const tracked *t, const void *thread) {
+  const raw_call *call = RAW_FIELD(thread, RAW_THREAD_CALL, const raw_call *);
+  return RAW_FIELD(thread, RAW_THREAD_STATUS, uint8_t) == 0 && call &&
+         call != raw_base_call(&t->r.layout, thread);
+}
+
+/* Where the frame stands; where a program has taken our hook away it may not have begun. */
+static const uint32_t *position(const tracked *t, const raw_call *call) {
+  const raw_proto *proto = lh_frame_proto(&t->r.stacks->lookup, (lh_call_frame){t->running, call});
+  return proto && call->saved_pc == proto->code ? proto->code : call->saved_pc - 1;
+}
+
+static void find(tracked *t) {
+  if (!is_in_call(t, t->running)) t->running = t->L;
+  const raw_call *call = RAW_FIELD(t->running, RAW_THREAD_CALL, const raw_call *);
+  while (call && call->status & RAW_CALL_IS_C) call = call->previous;
+  const uint32_t *pc = call ? position(t, call) : NULL;
+  lh_stack_id stack = lh_stacks_find(t->r.stacks, t->running, call, pc);
+  assert_in_range(stack, 1, lh_stacks_count(t->r.stacks));
+  assert_true(stack < t->r.n_tallies);
+  t->r.made[stack].objects++;
+  if (t->checks && call) check_walk(t, call, stack);
+}
+
+static void *allocate(void *data, void *block, size_t old_bytes, size_t bytes) {
+  tracked *t = data;
+  size_t held_bytes = block ? old_bytes : 0;
+  bool is_thread = block && bytes == 0 && old_bytes == t->r.layout.thread_bytes;
+  if (is_thread && (char *)block + LUA_EXTRASPACE == (char *)t->running) t->running = t->L;
+  if (t->on && block && bytes == 0 && old_bytes == sizeof(raw_proto)) {
+    lh_stacks_forget(t->r.stacks, block);
+  }
+  if (bytes == 0) {
+    free(block);
+    return NULL;
+  }
+  if (t->on && bytes > held_bytes) find(t);
+  void *made = realloc(block, bytes);
+  if (t->on && made && !block && old_bytes == RAW_PROTO) lh_stacks_born(t->r.stacks, made);
+  return made;
+}
+
+static void note_running(lua_State *L, lua_Debug *event) {
+  void *t;
+  (void)event;
+  (void)lua_getallocf(L, &t);
+  ((tracked *)t)->running = L;
+}
+
+/* A state with all libraries that is about to be tracked. */
+static tracked *tracked_new(bool has_stacks) {
+  tracked *t = calloc(1, sizeof *t);
+  lh_error error;
+  assert_non_null(t);
+  t->L = t->running = lua_newstate(allocate, t);
+  assert_non_null(t->L);
+  luaL_openlibs(t->L);
+  assert_int_equal(lh_attach(t->L, &error), LH_OK);
+  t->r.layout = lh_find_state(t->L, &error)->layout;
+  t->r.global = lh_global_state(t->L);
+  t->r.has_stacks = has_stacks;
+  return t;
+}
+
+static bool begin(tracked *t) {
+  lua_sethook(t->L, note_running, LUA_MASKCALL | LUA_MASKRET | LUA_MASKCOUNT, 1);
+  t->r.stacks = lh_stacks_new(&t->r);
+  if (!t->r.stacks) return false;
+  lh_stacks_begin(t->r.stacks);
+  t->on = true;
+  return true;
+}
+
+static void tracked_free(tracked *t) {
+  lua_close(t->L);
+  lh_stacks_free(t->r.stacks);
+  free(t);
+}
+
+static void run(tracked *t, const char *name, const char *program) {
+  bool fails = luaL_loadbuffer(t->L, program, strlen(program), name) != LUA_OK ||
+               lua_pcall(t->L, 0, 0, 0) != LUA_OK;
+  if (fails) fail_msg("%s", lua_tostring(t->L, -1));
+}
+
+/* Runs the program "@t", and stops tracking. */
+static tracked *track(bool has_stacks, const char *program) {
+  tracked *t = tracked_new(has_stacks);
+  assert_true(begin(t));
+  t->checks = has_stacks;
+  run(t, "@t", program);
+  t->on = false;
+  return t;
+}
+
+/* }=================================================================================== */
+
+/* {=== A walk of the whole stack ===================================================== */
+
+enum { MOST_FRAMES = 1000 };
+
+static const char *name_of(const tracked *t, uint32_t name, size_t *n) {
+  const lh_definitions *d = &t->r.stacks->definitions;
+  uint32_t start = name > 1 ? d->name_ends[name - 2] : 0;
+  *n = name ? d->name_ends[name - 1] - start : 0;
+  return d->name_bytes + start;
+}
+
+/* Is the site where Lua itself says that the frame stands? */
+static void check_site(const tracked *t, const raw_call *call, lh_site_id id) {
+  lua_Debug ar;
+  size_t n;
+  ar.i_ci = (struct CallInfo *)(uintptr_t)call;
+  assert_true(lua_getinfo(t->running, "Sl", &ar));
+  const lh_site_definition *site = &t->r.stacks->definitions.sites[id - 1];
+  const lh_function_definition *f = &t->r.stacks->definitions.functions[site->function - 1];
+  const char *source = name_of(t, f->source, &n);
+  size_t expected = strlen(ar.source);
+  if (expected > LH_MOST_SITE_NAME_BYTES) expected = LH_MOST_SITE_NAME_BYTES;
+  assert_int_equal(n, expected);
+  assert_memory_equal(source, ar.source, n);
+  assert_int_equal(f->first_line, ar.linedefined);
+  bool has_begun = position(t, call) == call->saved_pc - 1; /* else Lua tells the first line */
+  if (has_begun) assert_int_equal(site->line, ar.currentline > 0 ? ar.currentline : 0);
+}
+
+/* The site of a frame below which `above` was called; NULL: it is the innermost one. */
+static lh_site_id site_of(const tracked *t, const raw_call *call, const raw_call *above,
+                          const raw_call *top) {
+  lh_lookup *lookup = &t->r.stacks->lookup;
+  const lh_layout *layout = &t->r.layout;
+  const raw_call *c = above ? above : top;
+  const void *function = NULL;
+  bool hooked = raw_call_is_hooked(layout, above ? call : top);
+  if (c->status & RAW_CALL_IS_C) {
+    function = lh_frame_c_function(lookup, (lh_call_frame){t->running, c});
+    if (!above && hooked) function = &lh_hook_function;
+  } else if (hooked) {
+    function = &lh_hook_function;
+  }
+  const lh_key *key =
+      lh_lookup_key(lookup, (lh_call_frame){t->running, call}, position(t, call), function);
+  assert_non_null(key);
+  return key->site;
+}
+
+/* From the innermost frame outwards; the number of them, or MOST_FRAMES. */
+static size_t walk_sites(const tracked *t, const raw_call *call, lh_site_id *sites) {
+  const raw_call *top = RAW_FIELD(t->running, RAW_THREAD_CALL, const raw_call *);
+  const raw_call *above = NULL;
+  size_t n = 0;
+  while (call && n < MOST_FRAMES) {
+    if (!(call->status & RAW_CALL_IS_C)) {
+      sites[n] = site_of(t, call, above, top);
+      check_site(t, call, sites[n++]);
+    }
+    above = call;
+    call = call->previous;
+    if (call && raw_call_finalizes(&t->r.layout, call)) break;
+  }
+  return n;
+}
+
+/* Folds what is from the innermost outwards; the outermost is the first afterwards. */
+static size_t fold(const lh_site_id *sites, size_t n, lh_site_id *folded) {
+  size_t n_folded = 0;
+  while (n-- > 0) {
+    size_t i = 0;
+    while (i < n_folded && folded[i] != sites[n]) i++;
+    folded[i] = sites[n];
+    n_folded = i + 1;
+  }
+  return n_folded;
+}
+
+static void check_walk(const tracked *t, const raw_call *call, lh_stack_id found) {
+  static lh_site_id sites[MOST_FRAMES], folded[MOST_FRAMES];
+  tracked *counts = (tracked *)(uintptr_t)t;
+  lua_Debug ar;
+  bool is_deep = lua_getstack(t->running, 150, &ar);
+  /* While a stack is reallocated some releases have no slots to look at. */
+  bool is_moved = raw_base_call(&t->r.layout, t->running)->function == NULL;
+  if (is_moved || (is_deep && counts->n_deep++ % 64 != 0)) return;
+  size_t n = walk_sites(t, call, sites);
+  if (n == MOST_FRAMES) return;
+  size_t n_folded = fold(sites, n, folded);
+  counts->n_checked++;
+  for (lh_stack_id stack = found; n_folded > 0; n_folded--) {
+    assert_int_not_equal(stack, 0);
+    const lh_stack *s = &t->r.stacks->definitions.stacks[stack - 1];
+    assert_int_equal(s->site, folded[n_folded - 1]);
+    assert_true(s->parent < stack);
+    stack = s->parent;
+    if (n_folded == 1) assert_int_equal(stack, 0);
+  }
+}
+
+/* }=================================================================================== */
+
+/* {=== Stacks as text ================================================================ */
+
+/* "2 table in Bus:on, 9 call in main", with "/string.rep" behind what a C function made. */
+static void add_site(const tracked *t, lh_site_id id, char *out, size_t size) {
+  static const char *const makers[] = {"unknown", "host",   "C",    "table",    "closure",
+                                       "concat",  "growth", "call", "otherwise"};
+  const lh_definitions *d = &t->r.stacks->definitions;
+  const lh_site_definition *site = &d->sites[id - 1];
+  size_t used = strlen(out), n_name, n_c;
+  const char *c_function = name_of(t, site->c_function, &n_c);
+  uint32_t name = site->function ? d->functions[site->function - 1].name : 0;
+  const char *text = name_of(t, name, &n_name);
+  if (!site->function) {
+    (void)snprintf(out + used, size - used, "%s", makers[site->maker]);
+    return;
+  }
+  if (!name) text = "?", n_name = 1;
+  if (name && n_name == 0) text = "main", n_name = 4;
+  (void)snprintf(out + used, size - used, "%s%u %s%s%.*s in %.*s", used ? ", " : "", site->line,
+                 makers[site->maker], n_c ? "/" : "", (int)n_c, c_function, (int)n_name, text);
+}
+
+static void describe(const tracked *t, lh_stack_id stack, char *out, size_t size) {
+  const lh_definitions *d = &t->r.stacks->definitions;
+  out[0] = '\0';
+  for (; stack; stack = d->stacks[stack - 1].parent) {
+    add_site(t, d->stacks[stack - 1].site, out, size);
+  }
+}
+
+/* How many objects or parts were allocated at a stack that reads like this. */
+static uint64_t count_made(const tracked *t, const char *expected) {
+  char text[2000];
+  for (lh_stack_id i = 1; i <= lh_stacks_count(t->r.stacks); i++) {
+    describe(t, i, text, sizeof text);
+    if (strcmp(text, expected) == 0) return t->r.made[i].objects;
+  }
+  return 0;
+}
+
+static void assert_made(const tracked *t, const char *expected) {
+  char text[2000];
+  if (count_made(t, expected)) return;
+  print_message("expected: %s\n", expected);
+  for (lh_stack_id i = 1; i <= lh_stacks_count(t->r.stacks); i++) {
+    describe(t, i, text, sizeof text);
+    print_message("%6u %s\n", (unsigned)t->r.made[i].objects, text);
+  }
+  fail();
+}
+
+/* }=================================================================================== */
+
+static void tells_what_made_it(void **state) {
+  tracked *t = track(true,
+                     "local t, n = {}, ...\n"
+                     "t[1] = {}\n"
+                     "local f = function() return t, n end\n"
+                     "local s = 'x' .. #t .. 'y'\n"
+                     "t.a = 1\n"
+                     "local r = ('x'):rep(100)\n"
+                     "print_to = function(...) return select('#', ...) end\n"
+                     "print_to(table.unpack({}, 1, 200))\n"
+                     "local k <const> = 5\n"
+                     "local c = table.concat({s, s})\n");
+  (void)state;
+  assert_made(t, "1 table in main");
+  assert_made(t, "2 table in main");
+  assert_made(t, "2 growth in main");
+  assert_made(t, "3 closure in main");
+  assert_made(t, "4 concat in main");
+  assert_made(t, "5 growth in main");
+  assert_made(t, "6 C/string.rep in main");
+  assert_made(t, "8 C/table.unpack in main");
+  assert_made(t, "10 C/table.concat in main");
+  assert_made(t, "host");
+  tracked_free(t);
+}
+
+static void names_functions_as_the_code_around_them_does(void **state) {
+  tracked *t = track(true,
+                     "local Bus = {inner = {}}\n"
+                     "function Bus:on() return {} end\n"
+                     "function Bus.off() return {} end\n"
+                     "function Bus.inner.deep() return {} end\n"
+                     "local function alone() return {} end\n"
+                     "function everywhere() return {} end\n"
+                     "local t = {field = function() return {} end}\n"
+                     "Lib = {}\n"
+                     "function Lib:act() return {} end\n"
+                     "local function outer() function Bus:late() return {} end end\n"
+                     "outer()\n"
+                     "Bus:on() Bus.off() Bus.inner.deep() alone() everywhere() t.field()\n"
+                     "Lib:act() Bus:late()\n"
+                     "local made = {(function() return {} end)()}\n");
+  (void)state;
+  assert_made(t, "2 table in Bus:on, 12 call in main");
+  assert_made(t, "3 table in Bus.off, 12 call in main");
+  assert_made(t, "4 table in inner.deep, 12 call in main");
+  assert_made(t, "5 table in alone, 12 call in main");
+  assert_made(t, "6 table in everywhere, 12 call in main");
+  assert_made(t, "7 table in field, 12 call in main");
+  assert_made(t, "9 table in Lib:act, 13 call in main");
+  assert_made(t, "10 table in Bus:late, 13 call in main");
+  assert_made(t, "14 table in ?, 14 call in main");
+  tracked_free(t);
+}
+
+/* Names that no function around gives: those of stripped code, and of what is passed along. */
+static void names_functions_as_they_are_called(void **state) {
+  tracked *t = track(true,
+                     "local function call(callback) return {callback()} end\n"
+                     "call(function() return {} end)\n"
+                     "local code = load(string.dump(load('local f = ... return {f}'), true))\n"
+                     "local object = {method = code, one = {two = code}}\n"
+                     "code()\n"
+                     "object:method()\n"
+                     "object.one.two()\n"
+                     "global = load(string.dump(function() return {} end, true))\n"
+                     "global()\n");
+  (void)state;
+  assert_made(t, "2 table in callback, 1 call in call, 2 call in main");
+  assert_made(t, "0 table in main, 5 call in main");
+  assert_made(t, "0 table in main, 6 call in main");
+  assert_made(t, "0 table in global, 9 call in main");
+  tracked_free(t);
+}
+
+static void knows_functions_that_were_there_before(void **state) {
+  tracked *t = tracked_new(true);
+  (void)state;
+  run(t, "@old", "local M = {}\nfunction M.make() return {} end\nreturn_it = M.make\n");
+  assert_true(begin(t));
+  run(t, "@t", "local x = return_it\nx()\n");
+  assert_made(t, "2 table in M.make, 2 call in main");
+  tracked_free(t);
+}
+
+static void names_c_functions(void **state) {
+  tracked *t = track(true,
+                     "local ok = pcall(string.rep, 'x', 50)\n"
+                     "local t = {3, 1, 2}\n"
+                     "table.sort(t, function(a, b) local u = {a, b} return u[1] < u[2] end)\n"
+                     "pcall(function() return {} end)\n"
+                     "for w in ('a b'):gmatch('%a') do ok = w .. w .. #w end\n"
+                     "tostring(1.5)\n"
+                     "local f = io.tmpfile()\n"
+                     "f:write('some', ' text') f:seek('set')\n"
+                     "local got = f:read('a')\n"
+                     "f:close()\n"
+                     "local s = coroutine.wrap(function() coroutine.yield() end)\n"
+                     "s()\n");
+  (void)state;
+  assert_made(t, "1 C/string.rep in main");
+  assert_made(t, "3 table in ?, 3 C/table.sort in main");
+  assert_made(t, "4 table in ?, 4 C/pcall in main");
+  assert_made(t, "5 C/string.gmatch in main");
+  assert_made(t, "6 C/tostring in main");
+  assert_made(t, "9 C/FILE*:read in main");
+  assert_made(t, "11 C/coroutine.wrap in main");
+  tracked_free(t);
+}
+
+static void folds_recursions(void **state) {
+  tracked *t = track(true,
+                     "local function down(n)\n"
+                     "  local t = {n}\n"
+                     "  if n > 0 then\n"
+                     "    t[1] = down(n - 1)\n"
+                     "  end\n"
+                     "  return t\n"
+                     "end\n"
+                     "local even\n"
+                     "local function odd(n) local t = {n} t[2] = n > 0 and\n"
+                     "  even(n - 1) return t end\n"
+                     "even = function(n) local t = {n} t[2] = n > 0 and\n"
+                     "  odd(n - 1) return t end\n"
+                     "down(100)\n"
+                     "even(100)\n");
+  (void)state;
+  assert_made(t, "2 table in down, 13 call in main");
+  assert_made(t, "2 table in down, 4 call in down, 13 call in main");
+  assert_made(t, "11 table in even, 10 call in odd, 12 call in even, 14 call in main");
+  assert_made(t, "9 table in odd, 12 call in even, 14 call in main");
+  assert_true(lh_stacks_count(t->r.stacks) < 40);
+  tracked_free(t);
+}
+
+/* A tail call takes the frame over; a coroutine has its own frames; a finalizer nobody's. */
+static void tells_who_called(void **state) {
+  tracked *t = track(true,
+                     "local function last() return {} end\n"
+                     "local function middle() return last() end\n"
+                     "middle()\n"
+                     "local function body() coroutine.yield({}) last() end\n"
+                     "local co = coroutine.wrap(body)\n"
+                     "co()\n"
+                     "co()\n"
+                     "local function final() local _ = {} end\n"
+                     "setmetatable({}, {__gc = final})\n"
+                     "collectgarbage()\n"
+                     "local m = setmetatable({}, {__add = function() return {} end})\n"
+                     "local sum = m + 1\n"
+                     "debug.sethook(function() local _ = {} end, 'l')\n"
+                     "sum = 1\n"
+                     "debug.sethook()\n");
+  (void)state;
+  assert_made(t, "1 table in last, 3 call in main");
+  assert_made(t, "4 table in body");
+  assert_made(t, "1 table in last, 4 call in body");
+  assert_made(t, "8 table in final");
+  assert_made(t, "11 table in __add, 12 otherwise in main");
+  assert_made(t, "13 table in ?, 14 C/(hook) in main");
+  tracked_free(t);
+}
+
+static void is_its_site_alone_without_callers(void **state) {
+  tracked *t = track(false,
+                     "local function last() return {} end\n"
+                     "local function middle() local t = {last()} return t end\n"
+                     "middle() last()\n");
+  (void)state;
+  assert_made(t, "1 table in last");
+  assert_made(t, "2 table in middle");
+  assert_int_equal(count_made(t, "1 table in last, 3 call in main"), 0);
+  const lh_definitions *d = &t->r.stacks->definitions;
+  for (uint32_t i = 0; i < d->n_stacks; i++) assert_int_equal(d->stacks[i].parent, 0);
+  tracked_free(t);
+}
+
+/* Code is loaded again and again, at the addresses of code that is gone, each time one line lower.
+*/
+static void forgets_code_that_is_freed(void **state) {
+  tracked *t = track(true,
+                     "for i = 1, 50 do\n"
+                     "  local code = ('\\n'):rep(i) .. 'local t = {...} return {t}'\n"
+                     "  load(code, '=loaded')()\n"
+                     "  collectgarbage()\n"
+                     "end\n");
+  char expected[100];
+  (void)state;
+  for (int i = 1; i <= 50; i++) {
+    (void)snprintf(expected, sizeof expected, "%d table in main, 3 call in main", i + 1);
+    assert_made(t, expected);
+    assert_int_equal(count_made(t, expected), 3); /* two tables, and what one has in it */
+  }
+  assert_true(t->r.stacks->lookup.n_keys < 100);
+  assert_true(t->r.stacks->lookup.protos.n < 100);
+  tracked_free(t);
+}
+
+/* Each return is followed by an allocation. If callers were looked up from the top each time that
+** would be 10^10 steps. (Before 5.4.2 a depth of some 200 is all that there is.) */
+static void looks_up_deep_callers_once(void **state) {
+  tracked *t = tracked_new(true);
+  (void)state;
+  assert_true(begin(t));
+  run(t, "@t",
+      "local function down(n)\n"
+      "  if n > 0 then down(n - 1) end\n"
+      "  local t = {}\n"
+      "end\n"
+      "local function may(n) if n > 0 then may(n - 1) end end\n"
+      "depth = 150000\n"
+      "while not pcall(may, depth) do depth = depth // 10 end\n"
+      "down(depth)\n");
+  t->on = false;
+  lua_getglobal(t->L, "depth");
+  lua_Integer depth = lua_tointeger(t->L, -1);
+  assert_true(depth >= 150);
+  assert_int_equal(count_made(t, "3 table in down, 2 call in down, 8 call in main"), depth);
+  assert_int_equal(count_made(t, "3 table in down, 8 call in main"), 1);
+  if (depth > LH_MOST_MARKED) assert_int_equal(t->r.stacks->marked_mask, LH_MOST_MARKED - 1);
+  tracked_free(t);
+}
+
+static void agrees_with_a_walk(void **state) {
+  tracked *t = tracked_new(true);
+  (void)state;
+  assert_true(begin(t));
+  t->checks = true;
+  bool fails =
+      luaL_loadfile(t->L, "tests/track/corpus.lua") != LUA_OK || lua_pcall(t->L, 0, 0, 0) != LUA_OK;
+  if (fails) fail_msg("%s", lua_tostring(t->L, -1));
+  t->on = false;
+  assert_true(t->n_checked > 50000);
+  tracked_free(t);
+}
+
+/* Our i-th allocation fails, and all after it. Nothing of the program changes. */
+static void survives_without_memory(void **state) {
+  uint64_t n_made = UINT64_MAX, n_attributed = 0;
+  (void)state;
+  for (uint64_t i = 1; i <= n_made; i += 1 + i / 20) {
+    tracked *t = tracked_new(true);
+    (void)lh_test_fail_allocation(i);
+    if (begin(t)) {
+      run(t, "@t",
+          "local function f(n)\n"
+          "  local t = {n}\n"
+          "  return n > 0 and f(n - 1) or t\n"
+          "end\n"
+          "for i = 1, 200 do local code = load('local t = {} return {t}', '=' .. i) code() end\n"
+          "f(1000)\n"
+          "local s = ('x'):rep(100)\n");
+      n_attributed = count_made(t, "7 C/string.rep in main");
+    }
+    t->on = false;
+    uint64_t n = lh_test_fail_allocation(0);
+    if (n < i) n_made = n; /* none failed */
+    tracked_free(t);
+  }
+  assert_int_equal(n_attributed, 1);
+}
+
+/* What is written is read back by the other side. */
+static void put(const void *data, uint64_t n, void *payload) {
+  uint8_t **at = payload;
+  memcpy(*at, data, n);
+  *at += n;
+}
+
+static void writes_what_it_has_found(void **state) {
+  tracked *t = track(true,
+                     "local function f() return ('x'):rep(100) end\n"
+                     "f()\n");
+  lh_stacks *s = t->r.stacks;
+  uint8_t *bytes = malloc(lh_stacks_longest(s) + 16), *end = bytes;
+  lh_defined defined = {0};
+  (void)state;
+  assert_non_null(bytes);
+  lh_stacks_define(s, &defined, put, &end);
+  assert_true((uint64_t)(end - bytes) <= lh_stacks_longest(s));
+  lh_sites *sites = lh_sites_new();
+  lh_cursor c = {.at = bytes, .end = end};
+  while (c.at < c.end) assert_true(lh_sites_define(sites, &c) && !c.fault);
+  assert_int_equal(lh_n_stacks(sites), lh_stacks_count(s));
+  const lh_site *unknown = lh_site_of(sites, lh_stack_of(sites, LH_STACK_UNATTRIBUTED)->site);
+  assert_int_equal(unknown->maker, LH_MADE_UNKNOWN);
+  const lh_site *host = lh_site_of(sites, lh_stack_of(sites, LH_STACK_HOST)->site);
+  assert_int_equal(host->maker, LH_MADE_BY_HOST);
+  bool is_there = false;
+  for (lh_stack_id i = 1; i <= lh_n_stacks(sites); i++) {
+    const lh_site *site = lh_site_of(sites, lh_stack_of(sites, i)->site);
+    if (site->maker != LH_MADE_BY_C || strcmp(site->c_function, "string.rep") != 0) continue;
+    is_there = strcmp(site->source, "@t") == 0 && strcmp(site->function, "f") == 0 &&
+               site->line == 1 && site->first_line == 1;
+  }
+  assert_true(is_there);
+  uint8_t *again = end;
+  lh_stacks_define(s, &defined, put, &again);
+  assert_ptr_equal(again, end); /* all of it is written */
+  lh_sites_free(sites);
+  free(bytes);
+  tracked_free(t);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(tells_what_made_it),
+      cmocka_unit_test(names_functions_as_the_code_around_them_does),
+      cmocka_unit_test(names_functions_as_they_are_called),
+      cmocka_unit_test(knows_functions_that_were_there_before),
+      cmocka_unit_test(names_c_functions),
+      cmocka_unit_test(folds_recursions),
+      cmocka_unit_test(tells_who_called),
+      cmocka_unit_test(is_its_site_alone_without_callers),
+      cmocka_unit_test(forgets_code_that_is_freed),
+      cmocka_unit_test(looks_up_deep_callers_once),
+      cmocka_unit_test(agrees_with_a_walk),
+      cmocka_unit_test(survives_without_memory),
+      cmocka_unit_test(writes_what_it_has_found),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
