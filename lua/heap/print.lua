@@ -116,7 +116,7 @@ end
 
 -- }=======================================================================================
 
--- {=== Marks, and lists of lines ==========================================================
+-- {=== Marks, stacks, and lists of lines ===================================================
 
 -- "2026-11-21 17:40:05  served 20", or the time alone where that is the name.
 local function mark_text(name, time_ns)
@@ -130,6 +130,12 @@ print["heap.marks"] = function(list)
       mark_text(mark.name, mark.time_ns)}
   end
   return text.rows(list, {">serial", "by", "since (UTC)"}, row, "mark")
+end
+
+print["heap.stack"] = function(stack)
+  local lines = {}
+  for i, site in ipairs(stack) do lines[i] = (i > 1 and "from " or "") .. site.text end
+  return table.concat(lines, "\n")
 end
 
 print["heap.texts"] = function(lines)

@@ -73,6 +73,7 @@ function reader.escape(text) end
 ---@field file string? what it was opened from
 ---@field root heap.object whose edges are the roots of the heap; its number is 0
 ---@field closed boolean
+---@field tracking? heap.tracking nil: the program was not tracked
 local snapshot = {} -- luacheck: no unused
 
 ---What stands for an object: itself, its number, or what the commands take: an address as Lua
@@ -261,6 +262,8 @@ function snapshot:close() end
 ---@field dominator? heap.object which of all objects would free it, and is the nearest
 ---@field held_by? string the path with all that varies folded: _G.cache[*]
 ---@field epoch integer how many marks are older than it
+---@field site? string where it was allocated, "@app/bus.lua:31 in Bus:on", if that was tracked
+---@field stack? heap.stack the same with its callers, as far as stacks were tracked
 ---@field reachable boolean
 ---@field dead boolean condemned by a sweep that was under way
 ---@field own boolean luaheap's own
@@ -351,6 +354,31 @@ function object:frames() end
 ---@param most_bytes? integer
 ---@return string
 function object:text(most_bytes) end
+
+---Where an object was allocated, and who called, the nearest first: stack[1] is the site. Counts
+---are of all that was allocated at this stack since tracking began; of samples they are estimates.
+---@class heap.stack: { [integer]: heap.site }
+---@field made_objects integer
+---@field made_bytes integer
+---@field freed_objects integer
+---@field freed_bytes integer
+
+---A position in a Lua function, and what allocates there.
+---@class heap.site
+---@field text string "@app/bus.lua:31 in Bus:on", "string.rep at @fmt.lua:12 in render"
+---@field maker string "table", "function", "concatenation", "growth", "call", "C function", ...
+---@field file? string "@app/bus.lua"; nil: no Lua function had called
+---@field line? integer nil: it is not known, as in stripped code
+---@field function? string its name; "" for a main chunk
+---@field first_line? integer of the function; 0 for a main chunk
+---@field c_function? string that allocates
+
+---What heap.track had recorded when the snapshot was taken.
+---@class heap.tracking
+---@field stacks boolean false: each stack is its site alone
+---@field sample_bytes integer the mean distance of samples; 0: every allocation
+---@field made integer allocations since tracking began
+---@field unattributed integer those of them whose site is not known
 
 ---Objects that are made when they are asked for: list[1] to list[#list].
 ---@class heap.objects: { [integer]: heap.object }

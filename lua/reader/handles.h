@@ -6,6 +6,7 @@
 **     reader.c      the module; snapshots, and how long they last
 **     kinds.c       metatables, rows, options, errors
 **     objects.c     one object: its fields, and lists of objects
+**     sites.c       where an object was allocated
 **     edges.c       edges, and lists of them: paths and referrers
 **     streams.c     what `for` runs over: objects, edges, entries
 **     rankings.c    the biggest classes and objects; timelines, marks, strings
@@ -169,6 +170,9 @@ typedef struct hr_object {
   lh_id id;
 } hr_object;
 
+/* The object at index 1, of which a field is asked for. */
+const hr_object *hr_check_object(lua_State *L);
+
 /* Pushes the object `id` of the snapshot at `index`; nil for LH_NO_OBJECT. */
 void hr_push_object(lua_State *L, int index, lh_id id);
 void hr_set_object(lua_State *L, const char *key, int index, lh_id id);
@@ -207,6 +211,15 @@ void hr_push_address(lua_State *L, const lh_snapshot *snapshot, lh_id id);
 int hr_frames(lua_State *L); /* object:frames() */
 
 void hr_open_objects(lua_State *L); /* makes the metatables */
+
+/* }=================================================================================== */
+
+/* {=== Where objects were allocated: sites.c ========================================== */
+
+/* Fields: object.site, object.stack, snapshot.tracking. */
+int hr_site(lua_State *L);
+int hr_stack(lua_State *L);
+int hr_tracking(lua_State *L);
 
 /* }=================================================================================== */
 

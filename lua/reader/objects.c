@@ -28,7 +28,7 @@ void hr_set_object(lua_State *L, const char *key, int index, lh_id id) {
   lua_setfield(L, -2, key);
 }
 
-static const hr_object *check_object(lua_State *L) {
+const hr_object *hr_check_object(lua_State *L) {
   const hr_object *o = hr_check_is(L, 1, hr_object_kind);
   hr_check_kept(L, 1, o->of);
   return o;
@@ -131,23 +131,23 @@ static int push_boolean(lua_State *L, bool value) {
 }
 
 static int get_id(lua_State *L) {
-  return push_integer(L, check_object(L)->id);
+  return push_integer(L, hr_check_object(L)->id);
 }
 
 static int get_snapshot(lua_State *L) {
-  (void)check_object(L);
+  (void)hr_check_object(L);
   (void)lua_getiuservalue(L, 1, 1);
   return 1;
 }
 
 static int get_type(lua_State *L) {
-  const hr_object *o = check_object(L);
+  const hr_object *o = hr_check_object(L);
   lua_pushstring(L, lh_type_name(lh_type_of(hr_opened(L, o->of), o->id)));
   return 1;
 }
 
 static int get_class(lua_State *L) {
-  const hr_object *o = check_object(L);
+  const hr_object *o = hr_check_object(L);
   lua_pushstring(L, lh_class_name_of(hr_analysed(L, o->of), o->id));
   return 1;
 }
@@ -157,7 +157,7 @@ void hr_push_address(lua_State *L, const lh_snapshot *snapshot, lh_id id) {
 }
 
 static int get_address(lua_State *L) {
-  const hr_object *o = check_object(L);
+  const hr_object *o = hr_check_object(L);
   const lh_snapshot *snapshot = hr_opened(L, o->of);
   if (o->id == LH_ROOT) return 0;
   hr_push_address(L, snapshot, o->id);
@@ -165,39 +165,39 @@ static int get_address(lua_State *L) {
 }
 
 static int get_shallow_bytes(lua_State *L) {
-  const hr_object *o = check_object(L);
+  const hr_object *o = hr_check_object(L);
   return push_integer(L, lh_shallow_bytes(hr_opened(L, o->of), o->id));
 }
 
 static int get_retained_bytes(lua_State *L) {
-  const hr_object *o = check_object(L);
+  const hr_object *o = hr_check_object(L);
   return push_integer(L, lh_retained_bytes(hr_analysed(L, o->of), o->id));
 }
 
 static int get_reachable(lua_State *L) {
-  const hr_object *o = check_object(L);
+  const hr_object *o = hr_check_object(L);
   return push_boolean(L, lh_is_reachable(hr_analysed(L, o->of), o->id));
 }
 
 static int get_distance(lua_State *L) {
-  const hr_object *o = check_object(L);
+  const hr_object *o = hr_check_object(L);
   const lh_snapshot *snapshot = hr_analysed(L, o->of);
   return lh_is_reachable(snapshot, o->id) ? push_integer(L, lh_distance(snapshot, o->id)) : 0;
 }
 
 static int get_dominator(lua_State *L) {
-  const hr_object *o = check_object(L);
+  const hr_object *o = hr_check_object(L);
   return hr_return_object(L, lh_immediate_dominator(hr_analysed(L, o->of), o->id));
 }
 
 static int get_epoch(lua_State *L) {
-  const hr_object *o = check_object(L);
+  const hr_object *o = hr_check_object(L);
   const lh_snapshot *snapshot = hr_opened(L, o->of);
   return push_integer(L, o->id == LH_ROOT ? 0 : lh_epoch(snapshot, o->id));
 }
 
 static int get_list(lua_State *L) {
-  const hr_object *o = check_object(L);
+  const hr_object *o = hr_check_object(L);
   const lh_snapshot *snapshot = hr_opened(L, o->of);
   if (o->id == LH_ROOT) return 0;
   lua_pushstring(L, lh_list_name(lh_list_of(snapshot, o->id)));
@@ -205,12 +205,12 @@ static int get_list(lua_State *L) {
 }
 
 static int get_dead(lua_State *L) {
-  const hr_object *o = check_object(L);
+  const hr_object *o = hr_check_object(L);
   return push_boolean(L, lh_is_dead(hr_opened(L, o->of), o->id));
 }
 
 static int get_own(lua_State *L) {
-  const hr_object *o = check_object(L);
+  const hr_object *o = hr_check_object(L);
   return push_boolean(L, lh_is_own(hr_opened(L, o->of), o->id));
 }
 
@@ -290,7 +290,7 @@ static int thread_field(lua_State *L, const lh_object *o, const char *key) {
 }
 
 static int other_field(lua_State *L) {
-  const hr_object *o = check_object(L);
+  const hr_object *o = hr_check_object(L);
   const char *key = lua_type(L, 2) == LUA_TSTRING ? lua_tostring(L, 2) : "";
   const lh_snapshot *snapshot = hr_opened(L, o->of);
   lh_object object;
@@ -328,7 +328,7 @@ static int equal(lua_State *L) {
 
 /* text([most_bytes]): as Lua prints it; a string in quotes, and at most so many bytes of it. */
 static int text(lua_State *L) {
-  const hr_object *o = check_object(L);
+  const hr_object *o = hr_check_object(L);
   lua_Integer most = luaL_optinteger(L, 2, 64);
   const lh_snapshot *snapshot = hr_opened(L, o->of);
   luaL_argcheck(L, most >= 0, 2, "a number of bytes, 0 or more");
@@ -489,7 +489,9 @@ void hr_open_objects(lua_State *L) {
                                     {"reachable", get_reachable},
                                     {"retained_bytes", get_retained_bytes},
                                     {"shallow_bytes", get_shallow_bytes},
+                                    {"site", hr_site},
                                     {"snapshot", get_snapshot},
+                                    {"stack", hr_stack},
                                     {"type", get_type},
                                     {NULL, NULL}};
   static const luaL_Reg list_events[] = {{"__len", count}, {"__index", at}, {NULL, NULL}};

@@ -246,7 +246,8 @@ static void make_kind(lua_State *L) {
                                      {"verify", verify},
                                      {NULL, NULL}};
   static const luaL_Reg fields[] = {
-      {"info", info}, {"file", file}, {"root", root}, {"closed", closed}, {NULL, NULL}};
+      {"info", info}, {"file", file}, {"root", root}, {"closed", closed}, {"tracking", hr_tracking},
+      {NULL, NULL}};
   static const luaL_Reg events[] = {
       {"__gc", close_snapshot}, {"__close", close_snapshot}, {"__len", count}, {NULL, NULL}};
   hr_open_objects(L);

@@ -4,6 +4,7 @@
 **     names()                       the name of each family, by number
 **     scale(number, bytes)          the n for which its file has about so many bytes
 **     write(number, n, serial, n_older, path)   writes the file; its bytes
+**     tracked(path)                 writes the sample of a program that was tracked (sample.h)
 */
 #include <lauxlib.h>
 #include <lua.h>
@@ -11,6 +12,7 @@
 #include <stdio.h>
 
 #include "families.h"
+#include "sample.h"
 
 static const heap_family *check_family(lua_State *L) {
   lua_Integer i = luaL_checkinteger(L, 1);
@@ -32,6 +34,15 @@ static int scale(lua_State *L) {
   return 1;
 }
 
+static int finish(lua_State *L, forge *f, const char *path) {
+  FILE *file = fopen(path, "wb");
+  bool ok = file && fwrite(f->data, 1, f->size, file) == f->size;
+  lua_pushinteger(L, (lua_Integer)f->size);
+  forge_free(f);
+  if (!file || fclose(file) != 0 || !ok) return luaL_error(L, "cannot write '%s'", path);
+  return 1;
+}
+
 static int write_file(lua_State *L) {
   const heap_family *family = check_family(L);
   lua_Integer n = luaL_checkinteger(L, 2), serial = luaL_checkinteger(L, 3);
@@ -40,20 +51,25 @@ static int write_file(lua_State *L) {
   luaL_argcheck(L, n >= 0 && n <= 1 << 24, 2, "out of range");
   luaL_argcheck(L, serial >= 1 && serial <= 100, 3, "out of range");
   luaL_argcheck(L, n_older >= 0 && n_older <= serial, 4, "out of range");
-  FILE *file = fopen(path, "wb");
-  if (!file) return luaL_error(L, "cannot open '%s'", path);
   forge f;
   family_make(&f, family, (unsigned)n, (unsigned)serial, (unsigned)n_older);
-  bool ok = fwrite(f.data, 1, f.size, file) == f.size;
-  lua_pushinteger(L, (lua_Integer)f.size);
-  forge_free(&f);
-  if (fclose(file) != 0 || !ok) return luaL_error(L, "cannot write '%s'", path);
-  return 1;
+  return finish(L, &f, path);
+}
+
+static int tracked(lua_State *L) {
+  const char *path = luaL_checkstring(L, 1);
+  forge f;
+  sample_tracked_heap(&f);
+  forge_finish(&f);
+  return finish(L, &f, path);
 }
 
 __attribute__((visibility("default"))) int luaopen_lua_families(lua_State *L) {
-  static const luaL_Reg functions[] = {
-      {"names", names}, {"scale", scale}, {"write", write_file}, {NULL, NULL}};
+  static const luaL_Reg functions[] = {{"names", names},
+                                       {"scale", scale},
+                                       {"write", write_file},
+                                       {"tracked", tracked},
+                                       {NULL, NULL}};
   luaL_newlib(L, functions);
   return 1;
 }

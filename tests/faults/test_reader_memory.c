@@ -18,6 +18,7 @@
 
 #include "base.h"
 #include "luaheap.h"
+#include "sample.h"
 
 int luaopen_heap_reader(lua_State *L);
 
@@ -56,7 +57,18 @@ static const char program[] =
     "coroutine.resume(worker) "
     "more(10) take(1) more(20) take(2) more(20) take(3) ";
 
-static char files[3][32]; /* the snapshots a, b and c */
+static char files[4][32]; /* the snapshots a, b and c, and d of a program that was tracked */
+
+static void forge_tracked(void) {
+  forge f;
+  sample_tracked_heap(&f);
+  forge_finish(&f);
+  strcpy(files[3], "/tmp/heap.XXXXXX");
+  int file = mkstemp(files[3]);
+  assert_int_equal(write(file, f.data, f.size), f.size);
+  close(file);
+  forge_free(&f);
+}
 
 static int take(lua_State *L) {
   lh_error error;
@@ -90,9 +102,9 @@ static lua_State *new_reader(allocator *a) {
   luaL_openlibs(L);
   luaL_requiref(L, "heap.reader", luaopen_heap_reader, false);
   lua_setglobal(L, "reader");
-  for (int i = 0; i < 3; i++) {
+  for (int i = 0; i < 4; i++) {
     lua_pushstring(L, files[i]);
-    lua_setglobal(L, (const char *[]){"a", "b", "c"}[i]);
+    lua_setglobal(L, (const char *[]){"a", "b", "c", "d"}[i]);
   }
   if (luaL_dostring(L, setup) != LUA_OK) fail_msg("%s", lua_tostring(L, -1));
   return L;
@@ -131,6 +143,8 @@ static const char *const questions[] = {
     "return tostring(s:object 'Session':independent())",
     "assert(s:ignore({'_G.audit', s:object '_G.sessions'})) return s:ignore()",
     "return s:verify(), reader.escape('x')",
+    "local x <close> = assert(reader.open(d)) local o = x:object(3) "
+    "return tostring(o.stack), o.site, x.tracking",
 };
 enum { QUESTIONS = sizeof questions / sizeof *questions };
 
@@ -209,7 +223,8 @@ int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(the_library_has_none),
                                      cmocka_unit_test(lua_has_none)};
   take_snapshots();
+  forge_tracked();
   int failed = cmocka_run_group_tests(tests, NULL, NULL);
-  for (int i = 0; i < 3; i++) (void)unlink(files[i]);
+  for (int i = 0; i < 4; i++) (void)unlink(files[i]);
   return failed;
 }

@@ -30,6 +30,9 @@ local _, dir = support.lua([[
   heap.snapshot "s"
 ]], {name = "app.lua"})
 
+local tracked = dir .. "/tracked"
+require "lua_families".tracked(tracked)
+
 local function open(name) return assert(reader.open(dir .. "/" .. (name or "s"))) end
 
 local function ask(...)
@@ -46,6 +49,30 @@ describe("heap.reader", function()
       print(package.loaded.heap, #reader.open(arg[1]) > 100)
     ]], {args = {dir .. "/s"}})
     assert.equal("nil\ttrue\n", out)
+  end)
+
+  it("says where objects were allocated, and who called", function()
+    local s = assert(reader.open(tracked))
+    assert.same({stacks = true, sample_bytes = 0, made = 1000, unattributed = 2}, s.tracking)
+    assert.is_nil(s.root.site)
+    assert.is_nil(s:object(1).site)
+    assert.is_nil(s:object(1).stack)
+    local o = s:object(3)
+    assert.equal("@app.lua:2 in f", o.site)
+    assert.equal(2, #o.stack)
+    local site = o.stack[1]
+    assert.equal("@app.lua:2 in f @app.lua 2 f 1 nil", table.concat({tostring(site), site.file,
+      site.line, site["function"], site.first_line, tostring(site.c_function)}, " "))
+    assert.equal("table", site.maker)
+    assert.equal("@app.lua:2 in f\nfrom @app.lua:1 in f", tostring(o.stack))
+    assert.equal("2 112 1 56", table.concat({o.stack.made_objects, o.stack.made_bytes,
+      o.stack.freed_objects, o.stack.freed_bytes}, " "))
+  end)
+
+  it("says so where the program was not tracked", function()
+    local s = open()
+    assert.is_nil(s.tracking)
+    for o in s:objects() do assert(o.site == nil and o.stack == nil) end
   end)
 
   it("says what a snapshot is, in the words of heaptop", function()
