@@ -35,11 +35,18 @@ typedef struct lh_profile_info {
   bool has_stacks, is_aggregate, has_calls;
   bool is_whole; /* false: it was cut, or is still being written */
   uint32_t version;
+  uint64_t file_bytes, read_bytes; /* read_bytes: up to here it was whole */
 } lh_profile_info;
 
 /* Opens a profile, checks all of it but the order of events, and reads its sites and stacks.
-** LH_EIO, LH_EDAMAGED, LH_EVERSION or LH_EMEMORY. Cost: O(bytes). */
+** LH_EFOREIGN, LH_EIO, LH_EDAMAGED, LH_EVERSION or LH_EMEMORY. Cost: O(bytes), and memory for the
+** sites, stacks and counts: 64 bytes at most for each of the file. It stays open. */
 int lh_profile_open(const char *path, lh_profile **profile, lh_error *error);
+
+/* The same for a file whose bytes are in memory: they stay the caller's, and must stay as they are
+** until lh_profile_close. `name` stands for the path in messages. */
+int lh_profile_open_memory(const void *data, size_t size, const char *name, lh_profile **profile,
+                           lh_error *error);
 void lh_profile_close(lh_profile *profile);
 
 const lh_profile_info *lh_profile_about(const lh_profile *profile);
@@ -63,7 +70,8 @@ typedef struct lh_event {
 
 enum { LH_EVENT_PART = 0xFF };
 
-/* Calls `see` with each event, in order, until it returns false. May be called again. O(events). */
+/* Calls `see` with each event, in order, until it returns false. May be called again. LH_EIO and
+** LH_EDAMAGED, where somebody has changed the file since it was opened. O(events). */
 int lh_profile_replay(lh_profile *profile, bool (*see)(const lh_event *event, void *data),
                       void *data, lh_error *error);
 

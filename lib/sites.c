@@ -185,4 +185,19 @@ bool lh_sites_define(lh_sites *s, lh_cursor *c) {
   }
 }
 
+void lh_sites_skip(lh_cursor *c) {
+  const uint8_t *start = c->at;
+  unsigned kind = lh_read_u8(c);
+  if (kind == LH_DEFINE_NAME) {
+    (void)lh_read_bytes(c, lh_read_uvarint(c));
+  } else if (kind >= LH_DEFINE_FUNCTION && kind <= LH_DEFINE_STACK) {
+    (void)lh_read_uvarint(c);
+    (void)lh_read_uvarint(c);
+    if (kind == LH_DEFINE_SITE) (void)lh_read_u8(c);
+    if (kind != LH_DEFINE_STACK) (void)lh_read_uvarint(c);
+  } else {
+    lh_fault(c, start, "it defines nothing known");
+  }
+}
+
 /* }=================================================================================== */

@@ -12,9 +12,9 @@
 **                       u8 lh_maker, uvarint name id of the C function (0: none)
 **   LH_DEFINE_STACK     uvarint parent's stack id (0: none), uvarint site id
 **
-** A definition refers to what was defined before it, only. Lines are below 2^32. Names have at most 4,096 bytes, and a
-** table at most 2^24 entries of each kind; who writes ends a table there, and what is beyond is
-** attributed to the unknown site.
+** A definition refers to what was defined before it, only. Lines are below 2^32. Names have at most
+** 4,096 bytes, and a table at most 2^24 entries of each kind; who writes ends a table there, and
+** what is beyond is attributed to the unknown site.
 */
 #ifndef LUAHEAP_SITES_H
 #define LUAHEAP_SITES_H
@@ -45,8 +45,12 @@ lh_sites *lh_sites_new(void);
 void lh_sites_free(lh_sites *sites);
 
 /* Reads the one definition at which the cursor is (its first byte is a LH_DEFINE_*); what cannot be
-** is the cursor's fault. False when out of memory. Memory: at most 64 bytes for each of the file. */
+** is the cursor's fault. False when out of memory. Memory: at most 64 bytes for each of the file.
+*/
 bool lh_sites_define(lh_sites *sites, lh_cursor *c);
+
+/* Reads over it. */
+void lh_sites_skip(lh_cursor *c);
 
 /* }=================================================================================== */
 

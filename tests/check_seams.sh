@@ -56,7 +56,7 @@ rule() {
 
 none='-'
 writing='lib/(take|track)/[a-z_]+\.[ch]'
-reading='lib/read/[a-z_]+\.[ch]'
+reading='lib/(read|profile)/[a-z_]+\.[ch]'
 include='# *include +'
 
 check_sources() {
@@ -66,16 +66,18 @@ check_sources() {
     "${include}\"(take/)?raw(_code)?\.h\"" '.*' 'lib/(take/(layout|walk[a-z_]*)|track/[a-z_]*)\.[ch]'
   up='name|compare|analyses|report'
   flow="lib/(take|track)/.*(read|graph|$up)|lib/read/.*(take|graph|$up)|lib/graph/.*(take|$up)"
+  flow="$flow|lib/profile/.*(take|track|read|graph|$up)"
   flow="$flow|lib/name/.*(take|compare|analyses|report)|lib/compare/.*(take|analyses|report)"
   flow="$flow|lib/analyses/.*(take|compare|report)|lib/report/.*(take|read|graph|compare|analyses)"
   report "data flows one way through lib's folders" "$(
     grep -E "${include}\"" "$sources" | grep -E "^($flow)/[a-z_]+\.h\"")"
   rule "what is below the analyses does not see them" \
-    "${include}\"luaheap(_(take|analyses|compare|report))?\.h\"" 'lib/(read|graph|name)/.*' "$none"
+    "${include}\"luaheap(_(take|analyses|compare|report))?\.h\"" \
+    'lib/(read|profile|graph|name)/.*' "$none"
   rule "only files that write see Lua's headers" \
     "${include}[<\"](lua|lauxlib|lualib|luaconf)\.h" '.*' "$writing|lib/weak_lua\.h|lua/.*"
   rule "the analyses never see the file format" \
-    "${include}\"((read/)?(record|scan|reader)|format|sites|varint)\.h\"" '.*' \
+    "${include}\"((read/|profile/)?(record|scan|reader|format)|sites|varint)\.h\"" '.*' \
     "$reading|$writing|lib/(format|sites)\.[ch]"
   rule "only dot.c includes cgraph" \
     "${include}[<\"](graphviz/)?(cgraph|cdt|gvc)" '.*' 'lib/dot\.c'
@@ -116,7 +118,7 @@ check_header() {
 # Calls of the library that lead to its own floor's neighbours or upwards: what is undefined in an
 # object, and in which folder it is defined. Files that lie in lib/ itself are below all folders,
 # but for the picture, which is above. Objects of a capture are handed out as values by the one file
-# that looks both at the state and at the capture.
+# that looks both at the state and at the capture. What writes is one floor of two folders.
 calls_upwards() { # build
   # shellcheck disable=SC2016 # awk's own dollars
   for source in lib/*.c lib/*/*.c; do
@@ -127,7 +129,7 @@ calls_upwards() { # build
       return parts[2] ~ /\.o$/ ? (parts[2] == "dot.o" ? "picture" : "base") : parts[2]
     }
     BEGIN {
-      n = split("base read graph name compare:analyses report picture", floors, " ")
+      n = split("base read:profile graph name compare:analyses report picture", floors, " ")
       for (i = 1; i <= n; i++) {
         m = split(floors[i], rooms, ":")
         for (k = 1; k <= m; k++) height[rooms[k]] = i
@@ -142,7 +144,8 @@ calls_upwards() { # build
         from = folder(caller[i])
         to = home[callee[i]]
         fine = from == to || to == "base" || (from in height && to in height &&
-          height[to] < height[from]) || (caller[i] ~ /take\/values\.o/ && to == "read")
+          height[to] < height[from]) || (caller[i] ~ /take\/values\.o/ && to == "read") ||
+          (from ~ /^(take|track)$/ && to ~ /^(take|track)$/)
         if (!fine) print caller[i] " calls " callee[i] " of lib/" to
       }
     }'
@@ -201,6 +204,7 @@ self_test() {
   done <<'END'
 lib/graph/graph.c|#include "take/raw.h"|only layout and walk know Lua's structures
 lua/heap.c|#include "raw.h"|only layout and walk know Lua's structures
+lib/profile/events.c|#include "track/profile.h"|data flows one way through lib's folders
 lib/read/reader.c|  #  include "take/writer.h"|data flows one way through lib's folders
 lib/graph/flow.c|#include "name/text.h"|data flows one way through lib's folders
 lib/graph/flow.c|#include "luaheap_analyses.h"|what is below the analyses does not see them

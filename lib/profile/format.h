@@ -68,8 +68,9 @@
 **
 ** An aggregate is written anew, as a whole, and takes the place of the one before.
 **
-** Limits: no stack has an id that is not defined. Events' bytes add up to at most 2^57, as do those
-** of each column of a table; ages are below 2^44, weights below 2^48, times below 2^63.
+** Limits: no stack has an id that is not defined. Counts and bytes of all events (times their
+** weights) add up to at most 2^57, and so do all numbers of a table of counts; a number of a table
+** of calls is below 2^62. Ages are below 2^44, weights are 1 at least, times are below 2^63.
 */
 #ifndef LUAHEAP_PROFILE_FORMAT_H
 #define LUAHEAP_PROFILE_FORMAT_H
@@ -101,6 +102,6 @@ enum { LH_RECORD_PART = 15, LH_RECORD_AGE_SHIFT = 12, LH_RECORD_WEIGHT_SHIFT = 1
 enum { LH_TABLE_FIRST = 1, LH_TABLE_LAST = 2 };
 
 /* No event is longer: six numbers. */
-#define LH_LONGEST_EVENT (6 * LH_MAX_VARINT)
+enum { LH_LONGEST_EVENT = 6 * LH_MAX_VARINT };
 
 #endif

@@ -23,8 +23,7 @@ _Static_assert(24 * LH_MAX_VARINT + sizeof(((lh_state *)0)->release) + PROGRAM_B
                    LH_OUT_FOOTER,
                "every footer fits");
 
-/* The command line of the process, its words separated by spaces. */
-static size_t read_program(char *out, size_t size) {
+size_t lh_read_program(char *out, size_t size) {
   int fd = open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
   ssize_t n = fd < 0 ? 0 : read(fd, out, size);
   if (fd >= 0) (void)close(fd);
@@ -68,7 +67,7 @@ static int write_footer(lh_shot *shot, lh_error *error) {
   const lh_walk *walk = &shot->walk;
   uint8_t *p = shot->out.footer;
   char program[PROGRAM_BYTES];
-  size_t program_length = read_program(program, sizeof program);
+  size_t program_length = lh_read_program(program, sizeof program);
   lh_store64(p, shot->state->own.state_id);
   p = lh_put_uvarint(p + 8, shot->planted.serial);
   lh_store64(p, shot->planted.time_ns);

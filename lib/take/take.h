@@ -19,6 +19,10 @@ typedef struct lh_shot {
   uint64_t process_id, gc_bytes, string_table_bytes, short_strings;
 } lh_shot;
 
+/* The command line of the process, its words separated by spaces, without a NUL; returns how many
+** bytes. */
+size_t lh_read_program(char *out, size_t size);
+
 /* Takes all memory and plants the mark. LH_EMEMORY, LH_EARGUMENT or LH_OK; in either case
 ** lh_shot_free is due, and shot->planted may be voided. */
 int lh_shot_prepare(lua_State *L, const char *name, lh_writer writer, void *payload,

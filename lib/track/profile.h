@@ -21,11 +21,15 @@
 #ifndef LUAHEAP_TRACK_PROFILE_H
 #define LUAHEAP_TRACK_PROFILE_H
 
+#include <sys/types.h>
+
+#include "luaheap_take.h"
 #include "profile/format.h"
 #include "track/calls.h"
 #include "track/stacks.h"
 
-/* What is asked of the other parts: lh_stacks_define, lh_calls_counts. */
+/* `define` is lh_stacks_define, and `counts` is lh_calls_counts: these parts are asked, and know
+** nothing of profiles. */
 typedef struct lh_profile_options {
   const char *path;  /* NULL: none, for a watcher only */
   bool is_aggregate; /* counts instead of events */
@@ -42,24 +46,42 @@ typedef struct lh_profile_options {
 
 typedef struct lh_counting lh_counting;
 typedef struct lh_live lh_live;
+typedef struct lh_profile_file lh_profile_file;
+
+/* A profile that is being written, block by block. */
+typedef struct lh_profile_blocks {
+  uint8_t *at;         /* in the buffer: where the next byte goes */
+  uint8_t *buffer;     /* a block's head and its content */
+  uint64_t offset;     /* of the block in the file */
+  uint32_t kind;       /* LH_BLOCK_* */
+  bool is_within_name; /* its head was put, and the bytes are next */
+  lh_writer writer;    /* of whole blocks */
+  void *payload;
+} lh_profile_blocks;
 
 struct lh_profile_out {
   /* What each event reads. */
-  uint8_t *at, *stop; /* in `block`; stop: the time is looked at, or the block is full */
-  uint32_t n_stacks;  /* that are defined */
-  bool has_weights;
+  lh_profile_blocks to;
+  uint8_t *stop;         /* the time is looked at, or the block is full */
+  uint32_t n_stacks;     /* that are defined */
+  bool has_weights;      /* of samples */
   lh_counting *counting; /* NULL: no rows are kept */
-  uint64_t n_events;     /* that were put into blocks */
+  uint64_t n_events;     /* in the file, and in the block if that is written */
 
-  uint8_t *block; /* a block's head, its content, and LH_LONGEST_EVENT */
-  uint64_t n_written;
-  uint32_t name_left; /* bytes of a name that follow its head */
-  lh_defined defined;
   lh_profile_options options;
-  uint64_t start_ns, start_unix_ns, time_ns, flushed_ns; /* time_ns: of the last time record */
-  uint64_t calls_at, calls_bytes;                        /* the last table of calls */
-  struct lh_profile_file *file;
-  lh_live *live;
+  bool has_events; /* not an aggregate */
+  bool is_open;    /* nothing went wrong with the file so far */
+  pid_t process_id;
+  lh_defined defined;
+  uint64_t lost_events, n_written; /* n_written: events in the blocks that are in the file */
+  uint64_t start_ns, start_unix_ns;
+  uint64_t time_ns, flushed_ns; /* of the last time record, and of the last block */
+  uint64_t calls_at, calls_end; /* the last table of calls in the file */
+  lh_profile_file *file;        /* NULL: none */
+  lh_error trouble;             /* its code is 0: none */
+  lh_live *live;                /* NULL: nobody can watch */
+  uint8_t *other_buffer;        /* for the files that are written as a whole */
+  char release[16];
 };
 
 /* Begins a profile. Fails with LH_EIO or LH_EMEMORY, and then has changed no file. */
@@ -86,18 +108,18 @@ bool lh_profile_count_free(lh_profile_out *out, unsigned type, lh_stack_id old_s
 
 static inline uint8_t *lh_profile_head(lh_profile_out *out, unsigned kind, unsigned type,
                                        lh_stack_id stack, uint64_t bytes) {
-  uint8_t *p = out->at;
+  uint8_t *p = out->to.at;
   if (__builtin_expect(p >= out->stop || stack > out->n_stacks, 0))
     p = lh_profile_make_room(out, stack);
-  p = lh_put_uvarint(p, (uint64_t)stack << LH_RECORD_STACK_SHIFT | type << LH_RECORD_TYPE_SHIFT |
-                            kind);
+  p = lh_put_uvarint(
+      p, (uint64_t)stack << LH_RECORD_STACK_SHIFT | type << LH_RECORD_TYPE_SHIFT | kind);
   return lh_put_uvarint(p, bytes);
 }
 
 static inline void lh_profile_took(lh_profile_out *out, uint8_t *p, double weight) {
   if (__builtin_expect(out->has_weights, 0))
     p = lh_put_uvarint(p, (uint64_t)(weight * (1u << LH_RECORD_WEIGHT_SHIFT)));
-  out->at = p;
+  out->to.at = p;
   out->n_events++;
 }
 

@@ -56,6 +56,9 @@ static void is_read_as_put(void **state) {
   assert_non_null(s);
   assert_true(define_all(s, &c));
   assert_null(c.fault);
+  for (c.at = b.data; c.at < c.end && !c.fault;) lh_sites_skip(&c);
+  assert_null(c.fault);
+  assert_ptr_equal(c.at, b.end);
   assert_int_equal(lh_n_sites(s), 3);
   assert_int_equal(lh_n_stacks(s), 3);
   const lh_stack *stack = lh_stack_of(s, 2);

@@ -1,0 +1,316 @@
+/*
+** reader.c - opens a profile and replays it: one pass over its blocks, twice or more often.
+**
+** The first pass checks all, and keeps sites, stacks and tables; each further one reads a block of
+** 64 KB at a time, and checks it again, since a file may be changed meanwhile. Nothing of it is
+** trusted in either: a cursor never leaves its block, and ids are compared with the tables that
+** were kept. Some 10 ns an event.
+**
+** A block that ends behind the end of the file was cut, or is being written, and the profile ends
+** before it. All else that is not as it was written is damage, and told with its place.
+*/
+#include "profile/reader.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { BEHIND = 16 }; /* bytes that a cursor may look at behind its end */
+
+/* {=== The file ====================================================================== */
+
+static int fail_to_read(const lh_profile *p, int os_errno, lh_error *error) {
+  return lh_fail_errno(error, os_errno, "cannot read '%s'", p->name);
+}
+
+static int fail_damaged(const lh_profile *p, uint64_t at, const char *what, lh_error *error) {
+  return lh_fail_at(error, at, "'%s' is damaged at byte %llu: %s", p->name, (unsigned long long)at,
+                    what);
+}
+
+static int fail_changed(const lh_profile *p, lh_error *error) {
+  int code = lh_fail(error, LH_EIO, "'%s' was changed while it was read: try again", p->name);
+  if (error) error->os_errno = EAGAIN;
+  return code;
+}
+
+static int read_at(const lh_profile *p, uint8_t *to, size_t n, uint64_t from, lh_error *error) {
+  if (p->data) {
+    memcpy(to, p->data + from, n);
+    return LH_OK;
+  }
+  for (size_t done = 0; done < n;) {
+    ssize_t got = pread(p->file, to + done, n - done, (off_t)(from + done));
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return fail_to_read(p, errno, error);
+    if (got == 0) return fail_changed(p, error); /* cut */
+    done += (size_t)got;
+  }
+  return LH_OK;
+}
+
+static int open_file(lh_profile *p, const char *path, lh_error *error) {
+  struct stat status;
+  /* Without O_NONBLOCK a named pipe would wait for its writer. */
+  p->file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+  if (p->file < 0) return lh_fail_errno(error, errno, "cannot open '%s'", p->name);
+  if (fstat(p->file, &status) != 0) return fail_to_read(p, errno, error);
+  if (S_ISDIR(status.st_mode)) return fail_to_read(p, EISDIR, error);
+  if (!S_ISREG(status.st_mode)) return fail_to_read(p, ESPIPE, error);
+  p->info.file_bytes = (uint64_t)status.st_size;
+  return LH_OK;
+}
+
+static int check_header(lh_profile *p, lh_error *error) {
+  uint8_t head[LH_PROFILE_HEADER_BYTES] = LH_PROFILE_MAGIC;
+  uint64_t size = p->info.file_bytes;
+  if (size == 0) return lh_fail(error, LH_EFOREIGN, "'%s' is empty, not a profile", p->name);
+  int code = read_at(p, head, size < sizeof head ? (size_t)size : sizeof head, 0, error);
+  if (code != LH_OK) return code;
+  if (memcmp(head, LH_PROFILE_MAGIC, 8) != 0)
+    return lh_fail(error, LH_EFOREIGN, "'%s' is not a profile of luaheap", p->name);
+  p->info.version = size < 12 ? LH_PROFILE_VERSION : lh_load32(head + 8);
+  if (p->info.version > LH_PROFILE_VERSION)
+    return lh_fail(error, LH_EVERSION,
+                   "'%s' is a profile of format version %u: it takes a newer luaheap, this one "
+                   "reads up to version %u",
+                   p->name, p->info.version, LH_PROFILE_VERSION);
+  if (size >= sizeof head && (p->info.version == 0 || lh_load32(head + 12) != 0))
+    return fail_damaged(p, 8, "its header makes no sense", error);
+  return LH_OK;
+}
+
+/* }=================================================================================== */
+
+/* {=== Blocks ======================================================================== */
+
+typedef struct block {
+  uint32_t bytes, kind; /* bytes 0: there are no more that are whole */
+} block;
+
+/* Reads the block at pass->offset and lets the cursor begin in it. */
+static int read_block(lh_pass *pass, block *b, lh_error *error) {
+  lh_profile *p = pass->profile;
+  uint64_t offset = pass->offset, rest = p->info.file_bytes - offset;
+  uint8_t head[LH_PROFILE_BLOCK_HEAD];
+  *b = (block){0, 0};
+  if (rest < sizeof head) return LH_OK;
+  int code = read_at(p, head, sizeof head, offset, error);
+  if (code != LH_OK) return code;
+  uint32_t n = lh_load32(head);
+  if (lh_load64(head + 8) != lh_hash(head, 8, offset) || n == 0 || n > LH_PROFILE_BLOCK_BYTES)
+    return fail_damaged(p, offset, "the head of a block does not fit its checksum", error);
+  if (n > rest - sizeof head) return LH_OK;
+  code = read_at(p, p->buffer, n, offset + sizeof head, error);
+  if (code != LH_OK) return code;
+  if (lh_load64(head + 16) != lh_hash(p->buffer, n, offset))
+    return fail_damaged(p, offset, "a block does not fit its checksum", error);
+  memset(p->buffer + n, 0, BEHIND);
+  *b = (block){n, lh_load32(head + 4)};
+  pass->c.at = p->buffer;
+  pass->c.end = p->buffer + n;
+  return LH_OK;
+}
+
+typedef struct text {
+  const uint8_t *bytes;
+  uint64_t n;
+} text;
+
+static text read_text(lh_cursor *c) {
+  text t;
+  t.n = lh_read_uvarint(c);
+  t.bytes = lh_read_bytes(c, t.n);
+  if (!t.bytes) t.n = 0;
+  return t;
+}
+
+static const char *keep_text(char **at, text t) {
+  char *kept = *at;
+  if (t.n > 0) memcpy(kept, t.bytes, t.n);
+  kept[t.n] = '\0';
+  *at += t.n + 1;
+  return kept;
+}
+
+static void read_facts(lh_pass *pass) {
+  enum { ALL_FLAGS = LH_PROFILE_HAS_STACKS | LH_PROFILE_IS_AGGREGATE | LH_PROFILE_HAS_CALLS };
+  lh_cursor *c = &pass->c;
+  lh_profile_info *info = &pass->profile->info;
+  info->state_id = lh_read_u64(c);
+  info->process_id = lh_read_upto(c, INT64_MAX, "its process id is too big");
+  info->start_unix_ns = lh_read_time(c);
+  info->start_bytes = lh_read_upto(c, LH_MOST_BYTES, "its size is that of no address space");
+  info->sample_bytes = lh_read_upto(c, UINT64_C(1) << 47, "its samples are too far apart");
+  unsigned flags = lh_read_u8(c);
+  if (flags > ALL_FLAGS) lh_fault(c, c->at - 1, "it has unknown flags");
+  info->has_stacks = flags & LH_PROFILE_HAS_STACKS;
+  info->is_aggregate = flags & LH_PROFILE_IS_AGGREGATE;
+  info->has_calls = flags & LH_PROFILE_HAS_CALLS;
+  text release = read_text(c), program = read_text(c);
+  if (c->fault) return;
+  char *at = pass->profile->texts = lh_alloc(release.n + program.n + 2, 1);
+  pass->out_of_memory = !at;
+  if (!at) return;
+  info->release = keep_text(&at, release);
+  info->program = keep_text(&at, program);
+}
+
+static void read_end(lh_pass *pass) {
+  lh_cursor *c = &pass->c;
+  lh_profile_info *info = &pass->profile->info;
+  uint64_t time_ns = lh_read_upto(c, INT64_MAX, "the time is too late");
+  const uint8_t *start = c->at;
+  if (lh_read_uvarint(c) != pass->n_events) lh_fault(c, start, "it counts other events");
+  uint64_t lost = lh_read_upto(c, INT64_MAX, "it counts too many lost events");
+  unsigned is_final = lh_read_u8(c);
+  if (is_final > 1) lh_fault(c, c->at - 1, "a flag is neither 0 nor 1");
+  if (time_ns < pass->time_ns) lh_fault(c, start, "it ends before its last event");
+  pass->time_ns = time_ns;
+  pass->has_ended = true;
+  info->lost_events = lost;
+  info->is_whole = is_final == 1;
+}
+
+/* Is it the turn of such a block? */
+static const char *misplaced(const lh_pass *pass, unsigned kind) {
+  const lh_profile *p = pass->profile;
+  bool is_first = pass->offset == LH_PROFILE_HEADER_BYTES;
+  if (pass->has_ended) return "it goes on after its end";
+  if (is_first != (kind == LH_BLOCK_FACTS)) return "its facts are not its first block";
+  if (kind == 0 || kind > LH_BLOCK_END) return "a block is of an unknown kind";
+  if (!pass->see && ((p->counts.is_begun && kind != LH_BLOCK_COUNTS) ||
+                     (p->calls.is_begun && kind != LH_BLOCK_CALLS)))
+    return "a table has no end";
+  if (kind == LH_BLOCK_COUNTS && !p->info.is_aggregate) return "it counts, and is no aggregate";
+  if (kind == LH_BLOCK_CALLS && !p->info.has_calls) return "it has calls, and does not say so";
+  return NULL;
+}
+
+/* In a pass that replays, records are all that matters. */
+static void read_content(lh_pass *pass, unsigned kind) {
+  if (pass->see && kind != LH_BLOCK_RECORDS) {
+    pass->c.at = pass->c.end;
+    return;
+  }
+  switch (kind) {
+    case LH_BLOCK_FACTS: read_facts(pass); break;
+    case LH_BLOCK_RECORDS: lh_profile_read_records(pass); break;
+    case LH_BLOCK_COUNTS: lh_profile_read_counts(pass); break;
+    case LH_BLOCK_CALLS: lh_profile_read_calls(pass); break;
+    default: read_end(pass); break;
+  }
+  if (pass->c.at < pass->c.end && !pass->is_stopped)
+    lh_fault(&pass->c, pass->c.at, "a block goes on after its end");
+}
+
+static int read_blocks(lh_pass *pass, uint64_t end, lh_error *error) {
+  lh_profile *p = pass->profile;
+  pass->offset = LH_PROFILE_HEADER_BYTES;
+  while (pass->offset < end && !pass->is_stopped) {
+    block b;
+    int code = read_block(pass, &b, error);
+    if (code != LH_OK || b.bytes == 0) return code;
+    const char *fault = misplaced(pass, b.kind);
+    if (fault) return fail_damaged(p, pass->offset + 4, fault, error);
+    read_content(pass, b.kind);
+    if (pass->out_of_memory) return lh_fail_memory(error, "reading a profile");
+    if (pass->c.fault) {
+      uint64_t in_block = (uint64_t)(pass->c.fault_at - p->buffer);
+      return fail_damaged(p, pass->offset + LH_PROFILE_BLOCK_HEAD + in_block, pass->c.fault, error);
+    }
+    pass->offset += LH_PROFILE_BLOCK_HEAD + b.bytes;
+  }
+  return LH_OK;
+}
+
+/* }=================================================================================== */
+
+/* {=== For all ======================================================================= */
+
+static int load(lh_profile *p, lh_error *error) {
+  lh_pass pass = {.profile = p};
+  p->sites = lh_sites_new();
+  p->buffer = lh_alloc(LH_PROFILE_BLOCK_BYTES + BEHIND, 1);
+  if (!p->sites || !p->buffer) return lh_fail_memory(error, "reading a profile");
+  int code = check_header(p, error);
+  if (code == LH_OK && p->info.file_bytes > LH_PROFILE_HEADER_BYTES)
+    code = read_blocks(&pass, p->info.file_bytes, error);
+  if (code != LH_OK) return code;
+  if (!p->texts)
+    return lh_fail_at(error, p->info.file_bytes, "'%s' was cut before its first block ends",
+                      p->name);
+  p->info.read_bytes = pass.offset;
+  p->info.n_events = pass.n_events;
+  p->info.duration_ns = pass.time_ns;
+  return LH_OK;
+}
+
+static int open_any(const char *path, const void *data, size_t size, lh_profile **out,
+                    lh_error *error) {
+  int code = LH_OK;
+  *out = NULL;
+  lh_profile *p = lh_alloc_zeroed(1, sizeof *p);
+  if (!p) return lh_fail_memory(error, "opening a profile");
+  p->file = -1;
+  p->data = data;
+  p->info.file_bytes = size;
+  p->name = lh_copy_text(path);
+  if (!p->name) code = lh_fail_memory(error, "opening a profile");
+  if (code == LH_OK && !data) code = open_file(p, path, error);
+  if (code == LH_OK) code = load(p, error);
+  if (code != LH_OK)
+    lh_profile_close(p);
+  else
+    *out = p;
+  return code;
+}
+
+int lh_profile_open(const char *path, lh_profile **profile, lh_error *error) {
+  return open_any(path, NULL, 0, profile, error);
+}
+
+int lh_profile_open_memory(const void *data, size_t size, const char *name, lh_profile **profile,
+                           lh_error *error) {
+  return open_any(name, data, size, profile, error);
+}
+
+void lh_profile_close(lh_profile *p) {
+  if (!p) return;
+  if (p->file >= 0) (void)close(p->file);
+  lh_rows_free(&p->counts);
+  lh_rows_free(&p->calls);
+  lh_sites_free(p->sites);
+  lh_free(p->texts);
+  lh_free(p->buffer);
+  lh_free(p->name);
+  lh_free(p);
+}
+
+const lh_profile_info *lh_profile_about(const lh_profile *p) {
+  return &p->info;
+}
+
+const lh_sites *lh_profile_sites(const lh_profile *p) {
+  return p->sites;
+}
+
+int lh_profile_replay(lh_profile *p, bool (*see)(const lh_event *event, void *data), void *data,
+                      lh_error *error) {
+  lh_pass pass = {.profile = p, .see = see, .data = data};
+  return read_blocks(&pass, p->info.read_bytes, error);
+}
+
+const lh_profile_count *lh_profile_counts(const lh_profile *p, size_t *n) {
+  *n = p->counts.n;
+  return p->counts.rows;
+}
+
+const lh_profile_call *lh_profile_calls(const lh_profile *p, size_t *n) {
+  *n = p->calls.n;
+  return p->calls.rows;
+}
+
+/* }=================================================================================== */
