@@ -42,14 +42,14 @@ static void add_function(lh_functions *set, const void *function) {
   set->n++;
 }
 
-const void *lh_c_function(const raw_value *v) {
+const void *lh_c_function_of(const raw_value *v) {
   if (v->type == RAW_LIGHT_C_FUNCTION) return v->as.pointer;
   if (v->type != (RAW_C_CLOSURE | RAW_COLLECTABLE)) return NULL;
   return ((const raw_c_closure *)v->as.object)->function;
 }
 
 static void add_value(lh_running *r, const raw_value *v) {
-  const void *function = lh_c_function(v);
+  const void *function = lh_c_function_of(v);
   if (function) add_function(&r->plain, function);
 }
 

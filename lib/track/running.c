@@ -106,7 +106,7 @@ static standing ask_thread(const lh_running *r, const void *thread, const void *
   if (raw_call_is_hooked(r->layout, call)) return IN_C;
   if (!(call->status & RAW_CALL_IS_C)) return RUNS;
   const raw_value *slot = raw_call_slot(r->layout, thread, call);
-  const void *function = lh_c_function(slot);
+  const void *function = lh_c_function_of(slot);
   if (!function || function == r->exit || function == r->warn) return IN_C;
   bool resumes = function == r->resume || function == r->close;
   if (!resumes && function != r->wrapped) {

@@ -73,7 +73,7 @@ void lh_functions_learn(lh_running *running);
 bool lh_functions_has(const lh_functions *set, const void *function);
 
 /* The C function that a value is; NULL: another one. */
-const void *lh_c_function(const raw_value *value);
+const void *lh_c_function_of(const raw_value *value);
 
 /* What lh_running_thread does where the last answer does not hold. */
 const void *lh_running_find(lh_running *running);
