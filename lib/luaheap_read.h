@@ -372,6 +372,7 @@ lh_number lh_count_change(uint64_t from, uint64_t to);                /* +12 */
 lh_number lh_size_change(uint64_t from, uint64_t to, bool exact);     /* -1.2 MB */
 lh_number lh_share_text(uint64_t part, uint64_t whole);               /* 12.5% */
 lh_number lh_time_text(uint64_t time_ns);                             /* 2026-11-21 15:08:52 UTC */
+lh_number lh_duration_text(uint64_t ns);                              /* 350 ms; 61.2 s; 12.5 min */
 lh_number lh_plain_number(double n); /* 1,204 where it is whole, else 0.25 */
 
 /* A bar of so many characters for the whole: of eighths of a character, or of whole # without

@@ -128,6 +128,23 @@ lh_bar lh_bar_text(uint64_t part, uint64_t whole, bool unicode) {
   return bar;
 }
 
+lh_number lh_duration_text(uint64_t ns) {
+  enum { MS = 1000000 };
+  static const struct unit {
+    uint64_t ns, until;
+    const char *name;
+  } units[] = {{1000ull * MS, 600, " s"}, {60000ull * MS, 120, " min"}, {3600000ull * MS, 0, " h"}};
+  const struct unit *unit = units;
+  lh_number number;
+  if (ns < 1000ull * MS) return lh_count_of(ns / MS, "ms", "ms");
+  while (unit->until != 0 && ns / unit->ns >= unit->until) unit++;
+  size_t at = put_count(&number, ns / unit->ns);
+  char tenth[] = {'.', (char)('0' + ns % unit->ns / (unit->ns / 10)), '\0'};
+  put_behind(&number, at, tenth);
+  put_behind(&number, at + 2, unit->name);
+  return number;
+}
+
 lh_number lh_plain_number(double n) {
   lh_number number;
   if (n >= 0 && n < 9e15 && n <= (double)(uint64_t)n) return lh_count_text((uint64_t)n);

@@ -64,15 +64,17 @@ check_sources() {
   code >"$sources"
   rule "only layout and walk know Lua's structures" \
     "${include}\"(take/)?raw(_code)?\.h\"" '.*' 'lib/(take/(layout|walk[a-z_]*)|track/[a-z_]*)\.[ch]'
-  up='name|compare|analyses|report'
+  up='name|compare|analyses|usage|report'
   flow="lib/(take|track)/.*(read|graph|$up)|lib/read/.*(take|graph|$up)|lib/graph/.*(take|$up)"
   flow="$flow|lib/profile/.*(take|track|read|graph|$up)"
-  flow="$flow|lib/name/.*(take|compare|analyses|report)|lib/compare/.*(take|analyses|report)"
-  flow="$flow|lib/analyses/.*(take|compare|report)|lib/report/.*(take|read|graph|compare|analyses)"
+  flow="$flow|lib/name/.*(take|compare|analyses|usage|report)"
+  flow="$flow|lib/compare/.*(take|analyses|usage|report)|lib/analyses/.*(take|compare|usage|report)"
+  flow="$flow|lib/usage/.*(take|track|read|graph|compare|analyses|report)"
+  flow="$flow|lib/report/.*(take|read|graph|compare|analyses|usage)"
   report "data flows one way through lib's folders" "$(
     grep -E "${include}\"" "$sources" | grep -E "^($flow)/[a-z_]+\.h\"")"
   rule "what is below the analyses does not see them" \
-    "${include}\"luaheap(_(take|analyses|compare|report))?\.h\"" \
+    "${include}\"luaheap(_(take|analyses|compare|usage|report))?\.h\"" \
     'lib/(read|profile|graph|name)/.*' "$none"
   rule "only files that write see Lua's headers" \
     "${include}[<\"](lua|lauxlib|lualib|luaconf)\.h" '.*' "$writing|lib/weak_lua\.h|lua/.*"
@@ -129,7 +131,7 @@ calls_upwards() { # build
       return parts[2] ~ /\.o$/ ? (parts[2] == "dot.o" ? "picture" : "base") : parts[2]
     }
     BEGIN {
-      n = split("base read:profile graph name compare:analyses report picture", floors, " ")
+      n = split("base read:profile graph name compare:analyses:usage report picture", floors, " ")
       for (i = 1; i <= n; i++) {
         m = split(floors[i], rooms, ":")
         for (k = 1; k <= m; k++) height[rooms[k]] = i
@@ -205,6 +207,7 @@ self_test() {
 lib/graph/graph.c|#include "take/raw.h"|only layout and walk know Lua's structures
 lua/heap.c|#include "raw.h"|only layout and walk know Lua's structures
 lib/profile/events.c|#include "track/profile.h"|data flows one way through lib's folders
+lib/usage/usage.c|#include "report/report.h"|data flows one way through lib's folders
 lib/read/reader.c|  #  include "take/writer.h"|data flows one way through lib's folders
 lib/graph/flow.c|#include "name/text.h"|data flows one way through lib's folders
 lib/graph/flow.c|#include "luaheap_analyses.h"|what is below the analyses does not see them

@@ -1,0 +1,231 @@
+/*
+** luaheap_usage.h - what a profile tells: who allocated how much, what of it lives, and how soon
+** the rest died.
+**
+**     lh_profile_open -> lh_usage_new -> lh_usage_groups, lh_usage_calls_find, ...
+**
+** Counts are kept by stack and type, so a profile of 10^9 events takes as much memory as one of
+** 10^6: some 400 bytes for each stack that allocated.
+**
+** An object dies when nothing refers to it any more, but that is seen only when the collector frees
+** it, up to half of the heap later (ordered: 0.3 to 0.5 of it in incremental mode, 0.1 to 0.2 in
+** generational mode). So ages at death are upper bounds, and below that they say no more than that
+** an object was dead at the first collection.
+*/
+#ifndef LUAHEAP_PUBLIC_USAGE_H
+#define LUAHEAP_PUBLIC_USAGE_H
+
+#include "luaheap_profile.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#pragma GCC visibility push(default)
+
+/* ==== 1. Counts by stack ============================================================ */
+
+/* A moment of a profile. */
+typedef enum lh_moment_unit {
+  LH_MOMENT_OPEN,  /* its start, or its end */
+  LH_MOMENT_TIME,  /* nanoseconds after the start */
+  LH_MOMENT_BYTES, /* when so many were allocated */
+  LH_MOMENT_SHARE  /* n / LH_WHOLE_DURATION of its time have passed */
+} lh_moment_unit;
+
+#define LH_WHOLE_DURATION 1000000u
+
+typedef struct lh_moment {
+  lh_moment_unit unit;
+  uint64_t n;
+} lh_moment;
+
+/* What is counted: blocks that were made from `since` until `until`, and what becomes of them. */
+typedef struct lh_usage_query {
+  lh_moment since, until;
+  bool to_the_end; /* they are watched until the profile ends, and not only until `until` */
+  bool peak;       /* what of them lived when the heap was biggest; a second replay of the events */
+} lh_usage_query;
+
+/* Of a stack and type, or of several. Sampled: estimates, hence no integers. A block that is
+** resized is made anew: it is `replaced` at the stack where it was, and `resized` at the one that
+** did it. */
+typedef struct lh_amounts {
+  double objects;          /* new ones */
+  double made, made_bytes; /* new blocks: objects, and the parts that they own */
+  double resized, resized_bytes;
+  double replaced, replaced_bytes;
+  double freed, freed_bytes;
+  double ages_bytes;              /* of all that were freed, added up */
+  double peak_bytes;              /* alive when the heap was biggest */
+  double samples;                 /* so many events stand behind what was made and resized */
+  double variance;                /* of allocated bytes */
+  double deaths[LH_PROFILE_AGES]; /* bytes that were freed at an age of 4 KB << i at most; the
+                                     last: of any other */
+} lh_amounts;
+
+double lh_allocated_bytes(const lh_amounts *amounts); /* made and resized */
+double lh_live_bytes(const lh_amounts *amounts);      /* and neither replaced nor freed */
+double lh_live_blocks(const lh_amounts *amounts);
+
+/* So far from it, up or down, is the truth in 19 of 20 cases; 0 where every event is known. */
+double lh_error_bytes(const lh_amounts *amounts);
+
+/* Of the bytes that were freed, those that had at most this age, to the next power of 2; and the
+** age that this part (0.9) of them had at most: UINT64_MAX for more than is told apart, 0 where
+** nothing was freed. */
+double lh_freed_by_age(const lh_amounts *amounts, uint64_t age_bytes);
+uint64_t lh_age_of_part(const lh_amounts *amounts, double part);
+
+typedef struct lh_usage_row {
+  lh_stack_id stack; /* 0: unattributed */
+  uint8_t type;      /* as in lh_event */
+  uint32_t next;     /* private */
+  lh_amounts amounts;
+} lh_usage_row;
+
+typedef struct lh_usage_totals {
+  lh_amounts amounts;
+  uint64_t since_ns, until_ns;
+  uint64_t heap_bytes;      /* at the end */
+  uint64_t mean_heap_bytes; /* over all that was allocated */
+  uint64_t peak_bytes, peak_ns;
+  uint64_t old_freed, old_freed_bytes; /* of blocks from before tracking */
+  uint64_t unattributed_bytes;         /* allocated by nobody knows whom */
+} lh_usage_totals;
+
+typedef struct lh_usage lh_usage;
+
+/* Counts. The profile stays open as long as the usage. An aggregate has no times: LH_EARGUMENT for
+** a query with moments. Also LH_EDAMAGED, LH_EMEMORY. Freed by lh_usage_free. O(events). */
+int lh_usage_new(lh_usage **out, lh_profile *profile, const lh_usage_query *query, lh_error *error);
+void lh_usage_free(lh_usage *usage);
+
+lh_profile *lh_usage_profile(const lh_usage *usage);
+const lh_usage_query *lh_usage_asked(const lh_usage *usage);
+const lh_usage_totals *lh_usage_total(const lh_usage *usage);
+const lh_usage_row *lh_usage_rows(const lh_usage *usage, size_t *n); /* in no order */
+
+/* Below this age an object was dead at the first collection: half of the mean heap. */
+uint64_t lh_first_collection_bytes(const lh_usage *usage);
+
+/* ==== 2. Groups ===================================================================== */
+
+typedef enum lh_usage_by {
+  LH_BY_SITE,
+  LH_BY_FUNCTION,
+  LH_BY_TYPE,
+  LH_BY_FILE,
+  LH_BY_STACK
+} lh_usage_by;
+
+/* What comes first. */
+typedef enum lh_usage_order {
+  LH_MOST_ALLOCATED,
+  LH_MOST_LIVE,
+  LH_MOST_AT_PEAK,
+  LH_MOST_SOON_DEAD /* bytes that were dead at the first collection */
+} lh_usage_order;
+
+typedef struct lh_usage_group {
+  lh_amounts amounts;
+  double ordered;    /* that by which they are in order */
+  lh_stack_id stack; /* that with most of that; 0: unattributed */
+  uint8_t type;      /* the same of types; as in lh_event */
+} lh_usage_group;
+
+double lh_ordered_bytes(const lh_usage *usage, lh_usage_order order, const lh_amounts *amounts);
+
+/* Those that have anything of the order, most of it first. Sites with equal contents are one.
+** Freed by lh_free. LH_EMEMORY. O(sites log sites + rows log rows). */
+int lh_usage_groups(const lh_usage *usage, lh_usage_by by, lh_usage_order order,
+                    lh_usage_group **out, size_t *n, lh_error *error);
+
+/* ==== 3. Calls ====================================================================== */
+
+/* From one function to another; each is told by a stack whose site is in it. */
+typedef struct lh_call_usage {
+  lh_stack_id caller, called;
+  uint64_t self_bytes;        /* that the called one allocated itself then */
+  uint64_t total_bytes;       /* and with all that it called; of recursive calls the outermost */
+  uint64_t calls, tail_calls; /* where the profile has calls */
+} lh_call_usage;
+
+typedef struct lh_function_usage {
+  lh_stack_id stack;                /* one whose site is in it */
+  uint64_t self_bytes, self_blocks; /* that it allocated itself, by C functions, too */
+  uint64_t total_bytes;             /* with all that it called; of recursive calls the outermost */
+  uint64_t calls, tail_calls;       /* where the profile has calls, and so the times */
+  uint64_t self_ns, total_ns;
+  bool is_constant;                      /* all of them returned the very same values */
+  const lh_call_usage *callers, *called; /* most bytes first */
+  size_t n_callers, n_called;
+} lh_function_usage;
+
+/* A stack, as a branch of the tree of all. */
+typedef struct lh_stack_branch {
+  lh_stack_id stack;
+  uint32_t depth;
+  uint64_t self_bytes, total_bytes;
+} lh_stack_branch;
+
+typedef struct lh_usage_calls {
+  uint64_t bytes;
+  lh_function_usage *functions; /* with most bytes in total first */
+  size_t n_functions;
+  lh_stack_branch *branches; /* in preorder, most bytes first; those with at least a part of all */
+  size_t n_branches;
+  lh_call_usage *calls[2]; /* private */
+} lh_usage_calls;
+
+/* Who called whom for what was allocated; branches: with at least 1 / `least_part` of all bytes.
+** Freed by lh_usage_calls_free. LH_EMEMORY. O(stacks log stacks). */
+int lh_usage_calls_find(const lh_usage *usage, uint32_t least_part, lh_usage_calls *out,
+                        lh_error *error);
+void lh_usage_calls_free(lh_usage_calls *calls);
+
+/* ==== 4. Advice ===================================================================== */
+
+typedef enum lh_advice_kind {
+  LH_ADVICE_SIZE,     /* tables grow step by step to a size that could be given */
+  LH_ADVICE_CONCAT,   /* a string is put together in a loop: each is a copy of the one before */
+  LH_ADVICE_FUNCTION, /* the same function is made again and again, for a moment */
+  LH_ADVICE_TABLE     /* and a table of one constructor */
+} lh_advice_kind;
+
+typedef struct lh_advice {
+  lh_advice_kind kind;
+  lh_stack_id stack;
+  uint64_t times;   /* tables grew, or strings, functions, tables were made */
+  uint64_t objects; /* so many tables grew, or strings were the last ones */
+  uint64_t most;    /* slots of the biggest table, bytes of the longest string; else 0 */
+  uint64_t bytes;   /* that all of it allocated */
+} lh_advice;
+
+/* What could be done with less allocation, most bytes first, if it is worth half a percent of all.
+** Of samples and of counts alone only the last two kinds are seen. Freed by lh_free. LH_EDAMAGED,
+** LH_EMEMORY. O(events): one replay. */
+int lh_find_advice(const lh_usage *usage, lh_advice **out, size_t *n, lh_error *error);
+
+/* ==== 5. Two profiles =============================================================== */
+
+typedef struct lh_usage_change {
+  lh_stack_id stacks[2]; /* in each; 0: there it is not */
+  lh_amounts amounts[2];
+} lh_usage_change;
+
+/* The sites of both, those first that allocate more than before. A site is the same where source,
+** function, the line's distance from the function's first line, what allocates and the C function
+** are: so it is found again in a file in which lines were added. Of several such sites in a file,
+** as in functions without a name, those at the same line are the same, then those in the same
+** order. Freed by lh_free. LH_EMEMORY. */
+int lh_usage_changes(const lh_usage *before, const lh_usage *after, lh_usage_change **out,
+                     size_t *n, lh_error *error);
+
+#pragma GCC visibility pop
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,221 @@
+/*
+** advice.c - what a program could allocate less of, as far as the events tell: tables that grow
+** step by step, strings that are put together in a loop, and functions and tables that are made
+** again and again for a moment.
+**
+** The first two are seen in the order of events at one site. A table that grows asks for a part
+** that is bigger than the one before, so how many tables grow there is how often the most frequent
+** size was asked for. A string that is put together in a loop is longer than the one before it: as
+** long as that goes on it is one string, and all but its last state are copies. The others follow
+** from the counts (usage.c).
+*/
+#include <stdlib.h>
+#include <string.h>
+
+#include "name/site_text.h"
+#include "usage.h"
+
+/* {=== What is worth telling ========================================================== */
+
+enum {
+  LEAST_PART = 200, /* of all bytes */
+  LEAST_TIMES = 8,  /* that tables grew at a site, and each of them */
+  LEAST_TIMES_EACH = 4,
+  LEAST_STRINGS = 32,       /* of one that is put together */
+  LEAST_STRING_BYTES = 512, /* in the end */
+  LEAST_COPIES = 8,         /* times its bytes were copied */
+  LEAST_OBJECTS = 1000      /* that are made for a moment */
+};
+
+/* So much of what is made for a moment is dead at the first collection. */
+#define MOST_ARE_DEAD 0.9
+
+/* }=================================================================================== */
+
+/* {=== In the order of events ========================================================= */
+
+enum { N_SIZES = 40 };
+
+/* What happens at a site. */
+typedef struct watch {
+  lh_advice_kind kind;
+  lh_stack_id stack; /* the first that was seen */
+  uint64_t times, bytes, most;
+  uint64_t by_size[N_SIZES]; /* growth: to 1 << i slots and more */
+  uint64_t last_bytes;       /* strings: of the one before */
+  uint64_t ends, end_bytes;  /* and of those that were the last of a loop */
+} watch;
+
+typedef struct watcher {
+  const lh_sites *sites;
+  uint32_t *of_site; /* 1 + the number of its watch; 0: none yet */
+  watch *watches;
+  size_t n, capacity;
+  bool failed;
+} watcher;
+
+/* A part of a table: nodes have 24 bytes and are a power of 2; else values, of 16 bytes. */
+static uint64_t slots_in(uint64_t bytes) {
+  uint64_t nodes = bytes / 24;
+  return bytes % 24 == 0 && (nodes & (nodes - 1)) == 0 ? nodes : bytes / 16;
+}
+
+static bool is_of_tables(const lh_site *site) {
+  static const char *const functions[] = {"table.insert", "table.move", "rawset"};
+  if (site->maker == LH_MADE_GROWTH) return true;
+  for (size_t i = 0; i < sizeof functions / sizeof *functions; i++)
+    if (site->c_function && strcmp(site->c_function, functions[i]) == 0) return true;
+  return false;
+}
+
+static bool is_growth(const lh_event *event, const lh_site *site) {
+  return event->type == LH_EVENT_PART && is_of_tables(site) &&
+         (event->kind == LH_EVENT_NEW || event->bytes > event->old_bytes);
+}
+
+static bool is_concatenation(const lh_event *event, const lh_site *site) {
+  return event->type == LH_TYPE_STRING && event->kind == LH_EVENT_NEW &&
+         site->maker == LH_MADE_CONCATENATION;
+}
+
+/* NULL: out of memory. */
+static watch *watch_of(watcher *w, lh_stack_id stack, lh_advice_kind kind) {
+  uint32_t *number = &w->of_site[lh_stack_of(w->sites, stack)->site];
+  if (*number != 0) return &w->watches[*number - 1];
+  w->failed |= !lh_grow(&w->watches, w->n, &w->capacity, sizeof *w->watches);
+  if (w->failed) return NULL;
+  w->watches[w->n++] = (watch){.kind = kind, .stack = stack};
+  *number = (uint32_t)w->n;
+  return &w->watches[w->n - 1];
+}
+
+static void see_growth(watch *at, const lh_event *event) {
+  uint64_t slots = slots_in(event->bytes);
+  unsigned size = 0;
+  while (size < N_SIZES - 1 && slots >> (size + 1) != 0) size++;
+  at->times++;
+  at->bytes += event->bytes;
+  at->by_size[size]++;
+  if (slots > at->most) at->most = slots;
+}
+
+static void end_string(watch *at) {
+  if (at->last_bytes == 0) return;
+  at->ends++;
+  at->end_bytes += at->last_bytes;
+}
+
+static void see_string(watch *at, const lh_event *event) {
+  if (event->bytes < at->last_bytes) end_string(at);
+  at->last_bytes = event->bytes;
+  at->times++;
+  at->bytes += event->bytes;
+  if (event->bytes > at->most) at->most = event->bytes;
+}
+
+static bool see(const lh_event *event, void *data) {
+  watcher *w = data;
+  if (event->kind == LH_EVENT_FREE || !lh_stack_is_in(w->sites, event->stack)) return true;
+  const lh_site *site = lh_site_of_stack(w->sites, event->stack);
+  bool grows = is_growth(event, site);
+  if (!grows && !is_concatenation(event, site)) return true;
+  watch *at = watch_of(w, event->stack, grows ? LH_ADVICE_SIZE : LH_ADVICE_CONCAT);
+  if (at) (grows ? see_growth : see_string)(at, event);
+  return !w->failed;
+}
+
+/* }=================================================================================== */
+
+/* {=== Advice ========================================================================= */
+
+typedef struct adviser {
+  const lh_usage *usage;
+  uint64_t least_bytes;
+  lh_advice *list;
+  size_t n, capacity;
+} adviser;
+
+static bool give(adviser *a, lh_advice advice) {
+  if (advice.bytes < a->least_bytes) return true;
+  if (!lh_grow(&a->list, a->n, &a->capacity, sizeof *a->list)) return false;
+  a->list[a->n++] = advice;
+  return true;
+}
+
+static bool advise_size(adviser *a, const watch *at) {
+  uint64_t tables = 0;
+  for (unsigned i = 0; i < N_SIZES; i++)
+    if (at->by_size[i] > tables) tables = at->by_size[i];
+  if (at->times < LEAST_TIMES || at->times < LEAST_TIMES_EACH * tables) return true;
+  return give(a, (lh_advice){LH_ADVICE_SIZE, at->stack, at->times, tables, at->most, at->bytes});
+}
+
+static bool advise_concat(adviser *a, watch *at) {
+  end_string(at);
+  if (at->times < LEAST_STRINGS || at->most < LEAST_STRING_BYTES ||
+      at->bytes < LEAST_COPIES * at->end_bytes)
+    return true;
+  return give(a,
+              (lh_advice){LH_ADVICE_CONCAT, at->stack, at->times, at->ends, at->most, at->bytes});
+}
+
+static bool advise_in_order(adviser *a, lh_error *error, int *code) {
+  const lh_profile_info *about = lh_profile_about(a->usage->profile);
+  watcher w = {.sites = lh_profile_sites(a->usage->profile)};
+  if (about->is_aggregate || about->sample_bytes > 0) return true;
+  w.of_site = lh_alloc_zeroed((size_t)lh_n_sites(w.sites) + 1, sizeof *w.of_site);
+  if (w.of_site) *code = lh_profile_replay(a->usage->profile, see, &w, error);
+  bool fine = w.of_site && !w.failed;
+  for (size_t i = 0; fine && i < w.n; i++)
+    fine = w.watches[i].kind == LH_ADVICE_SIZE ? advise_size(a, &w.watches[i])
+                                               : advise_concat(a, &w.watches[i]);
+  lh_free(w.of_site);
+  lh_free(w.watches);
+  return fine;
+}
+
+/* Of sites, which are groups of stacks. */
+static bool advise_for_moments(adviser *a, const lh_usage_group *groups, size_t n) {
+  const lh_sites *sites = lh_profile_sites(a->usage->profile);
+  bool fine = true;
+  for (size_t i = 0; fine && i < n; i++) {
+    const lh_amounts *amounts = &groups[i].amounts;
+    lh_maker maker = lh_site_of_stack(sites, groups[i].stack)->maker;
+    double bytes = lh_allocated_bytes(amounts);
+    if ((maker != LH_MADE_CLOSURE && maker != LH_MADE_TABLE) || amounts->objects < LEAST_OBJECTS ||
+        lh_freed_by_age(amounts, lh_first_collection_bytes(a->usage)) < MOST_ARE_DEAD * bytes)
+      continue;
+    fine = give(a, (lh_advice){maker == LH_MADE_TABLE ? LH_ADVICE_TABLE : LH_ADVICE_FUNCTION,
+                               groups[i].stack, (uint64_t)amounts->objects, 0, 0, (uint64_t)bytes});
+  }
+  return fine;
+}
+
+static int compare_advice(const void *a, const void *b) {
+  const lh_advice *left = a, *right = b;
+  if (left->bytes != right->bytes) return left->bytes > right->bytes ? -1 : 1;
+  return (left->stack > right->stack) - (left->stack < right->stack);
+}
+
+int lh_find_advice(const lh_usage *usage, lh_advice **out, size_t *n, lh_error *error) {
+  adviser a = {.usage = usage};
+  lh_usage_group *groups;
+  size_t n_groups;
+  a.least_bytes = (uint64_t)lh_allocated_bytes(&usage->totals.amounts) / LEAST_PART;
+  *out = NULL;
+  *n = 0;
+  int code = lh_usage_groups(usage, LH_BY_SITE, LH_MOST_ALLOCATED, &groups, &n_groups, error);
+  if (code != LH_OK) return code;
+  bool fine = advise_for_moments(&a, groups, n_groups) && advise_in_order(&a, error, &code);
+  lh_free(groups);
+  if (fine && code == LH_OK) {
+    if (a.n > 0) qsort(a.list, a.n, sizeof *a.list, compare_advice);
+    *out = a.list;
+    *n = a.n;
+    return LH_OK;
+  }
+  lh_free(a.list);
+  return code != LH_OK ? code : lh_fail_memory(error, "looking for what could be allocated less");
+}
+
+/* }=================================================================================== */

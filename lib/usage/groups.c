@@ -1,0 +1,177 @@
+/*
+** groups.c - the counts of a profile by site, function, type, file or stack.
+**
+** Which sites belong together is told by their contents, since the same line may have several ids,
+** as when a file was loaded twice: names get numbers, and numbers are looked up in a hash. Groups
+** are made in the order of stacks, so they have the same numbers whenever that is done.
+*/
+#include <stdlib.h>
+#include <string.h>
+
+#include "name/site_text.h"
+#include "usage.h"
+
+/* {=== Sites with equal contents ====================================================== */
+
+static uint64_t number_of(lh_site_groups *groups, const char *name) {
+  if (!name) return LH_NO_NUMBER - 1ull;
+  uint32_t number = lh_strings_add(&groups->names, name, strlen(name));
+  groups->failed |= number == LH_NO_NUMBER;
+  return number;
+}
+
+/* The words that sites have in common which belong together. */
+enum { N_WORDS = 5 };
+
+static void words_of(lh_site_groups *groups, const lh_site *site, uint64_t words[N_WORDS]) {
+  memset(words, 0, N_WORDS * sizeof *words);
+  words[0] = number_of(groups, site->source);
+  if (!site->source) words[4] = site->maker; /* the host, or nobody knows whom */
+  if (groups->by == LH_BY_FILE) return;
+  words[1] = number_of(groups, site->function);
+  words[2] = site->first_line;
+  if (groups->by == LH_BY_FUNCTION) return;
+  words[2] |= (uint64_t)site->line << 32;
+  words[3] = number_of(groups, site->c_function);
+  words[4] = site->maker;
+}
+
+uint32_t lh_group_of_site(lh_site_groups *groups, const lh_sites *sites, lh_stack_id stack) {
+  uint64_t words[N_WORDS];
+  lh_site_id id = lh_stack_is_in(sites, stack) ? lh_stack_of(sites, stack)->site : 0;
+  if (!groups->of_site) {
+    groups->of_site = lh_alloc_zeroed((size_t)lh_n_sites(sites) + 1, sizeof *groups->of_site);
+    groups->failed |= !groups->of_site;
+  }
+  if (groups->failed) return LH_NO_NUMBER;
+  if (groups->of_site[id] != 0) return groups->of_site[id] - 1;
+  words_of(groups, lh_site_of_stack(sites, stack), words);
+  uint32_t *number = groups->failed ? NULL : lh_map_at_words(&groups->numbers, words, N_WORDS);
+  groups->failed |= !number;
+  if (!number) return LH_NO_NUMBER;
+  if (*number == LH_NO_NUMBER) *number = groups->n++;
+  groups->of_site[id] = *number + 1;
+  return *number;
+}
+
+void lh_site_groups_free(lh_site_groups *groups) {
+  lh_strings_free(&groups->names);
+  lh_map_free(&groups->numbers);
+  lh_free(groups->of_site);
+}
+
+/* }=================================================================================== */
+
+double lh_ordered_bytes(const lh_usage *usage, lh_usage_order order, const lh_amounts *amounts) {
+  switch (order) {
+    case LH_MOST_LIVE: return lh_live_bytes(amounts);
+    case LH_MOST_AT_PEAK: return amounts->peak_bytes;
+    case LH_MOST_SOON_DEAD: return lh_freed_by_age(amounts, lh_first_collection_bytes(usage));
+    default: return lh_allocated_bytes(amounts);
+  }
+}
+
+/* {=== Groups ========================================================================= */
+
+enum { N_TYPES = LH_TYPE_COUNT + 1 }; /* the last: parts of objects */
+
+/* What is found out about a group while it is added up. */
+typedef struct draft {
+  lh_usage_group group;
+  double by_type[N_TYPES];
+  lh_stack_id last_stack; /* and how much of the order that has, and the one with most */
+  double of_last, of_most;
+} draft;
+
+typedef struct grouper {
+  const lh_usage *usage;
+  lh_usage_by by;
+  lh_usage_order order;
+  lh_site_groups sites;
+  lh_map others; /* types or stacks */
+  draft *drafts;
+  size_t n, capacity;
+} grouper;
+
+static uint32_t number_in(lh_map *map, uint64_t key, size_t n) {
+  uint32_t *number = lh_map_at(map, key);
+  if (!number) return LH_NO_NUMBER;
+  if (*number == LH_NO_NUMBER) *number = (uint32_t)n;
+  return *number;
+}
+
+/* NULL: out of memory. */
+static draft *draft_of(grouper *g, const lh_usage_row *row) {
+  uint32_t number =
+      g->by == LH_BY_TYPE ? number_in(&g->others, row->type, g->n)
+      : g->by == LH_BY_STACK
+          ? number_in(&g->others, row->stack, g->n)
+          : lh_group_of_site(&g->sites, lh_profile_sites(g->usage->profile), row->stack);
+  if (number == LH_NO_NUMBER) return NULL;
+  if (number < g->n) return &g->drafts[number];
+  if (!lh_grow(&g->drafts, g->n, &g->capacity, sizeof *g->drafts)) return NULL;
+  g->drafts[g->n] = (draft){.group.stack = row->stack, .last_stack = row->stack};
+  return &g->drafts[g->n++];
+}
+
+static void add_row(draft *d, const lh_usage_row *row, double ordered) {
+  lh_add_amounts(&d->group.amounts, &row->amounts);
+  d->group.ordered += ordered;
+  d->by_type[row->type < LH_TYPE_COUNT ? row->type : LH_TYPE_COUNT] += ordered;
+  if (row->stack != d->last_stack) d->of_last = 0;
+  d->last_stack = row->stack;
+  d->of_last += ordered;
+  if (d->of_last <= d->of_most) return;
+  d->of_most = d->of_last;
+  d->group.stack = row->stack;
+}
+
+static bool add_rows(grouper *g) {
+  const lh_usage *usage = g->usage;
+  for (size_t stack = 0; stack <= usage->n_stacks; stack++)
+    for (uint32_t at = usage->first[stack]; at != 0; at = usage->rows[at - 1].next) {
+      const lh_usage_row *row = &usage->rows[at - 1];
+      draft *d = draft_of(g, row);
+      if (!d) return false;
+      add_row(d, row, lh_ordered_bytes(usage, g->order, &row->amounts));
+    }
+  return true;
+}
+
+static uint8_t type_of(const draft *d) {
+  unsigned most = 0;
+  for (unsigned i = 1; i < N_TYPES; i++)
+    if (d->by_type[i] > d->by_type[most]) most = i;
+  return most == LH_TYPE_COUNT ? LH_EVENT_PART : (uint8_t)most;
+}
+
+static int compare_groups(const void *a, const void *b) {
+  const lh_usage_group *left = a, *right = b;
+  if (left->ordered != right->ordered) return left->ordered > right->ordered ? -1 : 1;
+  if (left->stack != right->stack) return left->stack < right->stack ? -1 : 1;
+  return (left->type > right->type) - (left->type < right->type);
+}
+
+static lh_usage_group *finish(const grouper *g, size_t *n) {
+  lh_usage_group *list = lh_alloc(g->n + 1, sizeof *list);
+  *n = 0;
+  for (size_t i = 0; list && i < g->n; i++) {
+    if (g->drafts[i].group.ordered <= 0) continue;
+    list[*n] = g->drafts[i].group;
+    list[(*n)++].type = type_of(&g->drafts[i]);
+  }
+  if (list) qsort(list, *n, sizeof *list, compare_groups);
+  return list;
+}
+
+int lh_usage_groups(const lh_usage *usage, lh_usage_by by, lh_usage_order order,
+                    lh_usage_group **out, size_t *n, lh_error *error) {
+  grouper g = {.usage = usage, .by = by, .order = order, .sites.by = by};
+  *out = add_rows(&g) ? finish(&g, n) : NULL;
+  lh_site_groups_free(&g.sites);
+  lh_map_free(&g.others);
+  lh_free(g.drafts);
+  return *out ? LH_OK : lh_fail_memory(error, "adding up what was allocated");
+}
+
+/* }=================================================================================== */

@@ -1,0 +1,438 @@
+/*
+** usage.c - amounts by stack and type, from the events of a profile or the counts of an aggregate.
+**
+** One replay counts; where the peak is wanted, one before it finds the event at which the heap was
+** biggest, so that no amounts have to be copied whenever it grows. An event costs one look-up of
+** its stack's first row, and of the few more that a stack has which makes several types.
+**
+** Which block an event is about is not known, but when it was born: so an interval begins where the
+** clock of births (a unit is 4 KB of allocation) goes on, and the events of older blocks are told
+** by their age.
+*/
+#include "usage.h"
+
+#include "name/site_text.h"
+
+enum { CLOCK_SHIFT = 12 };
+
+/* {=== Counts ========================================================================= */
+
+double lh_allocated_bytes(const lh_amounts *amounts) {
+  return amounts->made_bytes + amounts->resized_bytes;
+}
+
+/* Never less than nothing: of what could not be attributed old blocks are freed, too. */
+double lh_live_bytes(const lh_amounts *amounts) {
+  double bytes = lh_allocated_bytes(amounts) - amounts->replaced_bytes - amounts->freed_bytes;
+  return bytes > 0 ? bytes : 0;
+}
+
+double lh_live_blocks(const lh_amounts *amounts) {
+  double blocks = amounts->made + amounts->resized - amounts->replaced - amounts->freed;
+  return blocks > 0 ? blocks : 0;
+}
+
+/* Newton's; the module has no libm. */
+static double root_of(double square) {
+  double root = square > 1 ? square : 1;
+  for (double next = (root + square / root) / 2; next < root; next = (root + square / root) / 2)
+    root = next;
+  return root;
+}
+
+double lh_error_bytes(const lh_amounts *amounts) {
+  return amounts->variance > 0 ? 1.96 * root_of(amounts->variance) : 0;
+}
+
+/* The class of an age: the first i with age <= 4 KB << i. */
+static unsigned age_class(uint64_t age_bytes) {
+  unsigned i = 0;
+  while (i < LH_PROFILE_AGES - 1 && age_bytes > (uint64_t)4096 << i) i++;
+  return i;
+}
+
+double lh_freed_by_age(const lh_amounts *amounts, uint64_t age_bytes) {
+  unsigned last = age_class(age_bytes);
+  double bytes = 0;
+  for (unsigned i = 0; i <= last; i++) bytes += amounts->deaths[i];
+  return bytes;
+}
+
+uint64_t lh_age_of_part(const lh_amounts *amounts, double part) {
+  double bytes = 0;
+  if (amounts->freed_bytes <= 0) return 0;
+  for (unsigned i = 0; i < LH_PROFILE_AGES - 1; i++) {
+    bytes += amounts->deaths[i];
+    if (bytes >= part * amounts->freed_bytes) return (uint64_t)4096 << i;
+  }
+  return UINT64_MAX;
+}
+
+/* All fields are numbers of one type. */
+void lh_add_amounts(lh_amounts *to, const lh_amounts *from) {
+  double *sum = (double *)to;
+  const double *more = (const double *)from;
+  for (size_t i = 0; i < sizeof *to / sizeof *sum; i++) sum[i] += more[i];
+}
+
+/* }=================================================================================== */
+
+/* {=== Rows =========================================================================== */
+
+/* NULL: out of memory. */
+static lh_amounts *counts_of(lh_usage *usage, lh_stack_id stack, uint8_t type) {
+  uint32_t *first = &usage->first[stack <= usage->n_stacks ? stack : 0];
+  for (uint32_t at = *first; at != 0; at = usage->rows[at - 1].next)
+    if (usage->rows[at - 1].type == type) return &usage->rows[at - 1].amounts;
+  if (!lh_grow(&usage->rows, usage->n, &usage->capacity, sizeof *usage->rows)) return NULL;
+  lh_usage_row *row = &usage->rows[usage->n++];
+  *row =
+      (lh_usage_row){.stack = stack <= usage->n_stacks ? stack : 0, .type = type, .next = *first};
+  *first = (uint32_t)usage->n;
+  return &row->amounts;
+}
+
+static void add_made(lh_amounts *c, const lh_event *event) {
+  double bytes = (double)event->bytes;
+  if (event->type != LH_EVENT_PART) c->objects += event->weight;
+  c->made += event->weight;
+  c->made_bytes += event->weight * bytes;
+  c->samples += 1;
+  c->variance += event->weight * (event->weight - 1) * bytes * bytes;
+}
+
+static void add_resized(lh_amounts *c, const lh_event *event) {
+  double bytes = (double)event->bytes;
+  c->resized += event->weight;
+  c->resized_bytes += event->weight * bytes;
+  c->samples += 1;
+  c->variance += event->weight * (event->weight - 1) * bytes * bytes;
+}
+
+static void add_replaced(lh_amounts *c, const lh_event *event) {
+  c->replaced += event->weight;
+  c->replaced_bytes += event->weight * (double)event->old_bytes;
+}
+
+/* An older block that is resized allocates, but is none of those that are watched. */
+static void add_older(lh_amounts *c, const lh_event *event) {
+  c->replaced += event->weight;
+  c->replaced_bytes += event->weight * (double)event->bytes;
+}
+
+static void add_freed(lh_amounts *c, const lh_event *event) {
+  double bytes = event->weight * (double)event->old_bytes;
+  c->freed += event->weight;
+  c->freed_bytes += bytes;
+  c->ages_bytes += event->weight * (double)event->age_bytes;
+  c->deaths[age_class(event->age_bytes)] += bytes;
+}
+
+/* }=================================================================================== */
+
+/* {=== The interval =================================================================== */
+
+/* Where a replay stands. */
+typedef struct window {
+  const lh_usage_query *query;
+  uint64_t duration_ns;
+  uint64_t clock;        /* bytes that were allocated since tracking began */
+  uint64_t since, until; /* of births: units of the clock */
+  bool has_begun, has_ended;
+  double heap_bytes; /* of the whole heap */
+  uint64_t events;   /* so many were seen */
+} window;
+
+static window window_of(const lh_usage *usage) {
+  const lh_profile_info *about = lh_profile_about(usage->profile);
+  return (window){.query = &usage->query,
+                  .duration_ns = about->duration_ns,
+                  .until = UINT64_MAX,
+                  .heap_bytes = (double)about->start_bytes};
+}
+
+static bool has_come(const window *w, const lh_moment *moment, const lh_event *event) {
+  switch (moment->unit) {
+    case LH_MOMENT_TIME: return event->time_ns >= moment->n;
+    case LH_MOMENT_BYTES: return w->clock >= moment->n;
+    case LH_MOMENT_SHARE:
+      return (double)event->time_ns * LH_WHOLE_DURATION >=
+             (double)w->duration_ns * (double)moment->n;
+    default: return false;
+  }
+}
+
+/* An interval begins and ends between two units of births, so that each block is in it or not. */
+static void move_on(window *w, const lh_event *event) {
+  uint64_t before = w->clock >> CLOCK_SHIFT;
+  w->events++;
+  double bytes = event->kind == LH_EVENT_FREE ? 0 : event->weight * (double)event->bytes;
+  double old_bytes = event->weight * (double)event->old_bytes;
+  w->heap_bytes += bytes - old_bytes;
+  w->clock += (uint64_t)bytes;
+  uint64_t now = w->clock >> CLOCK_SHIFT;
+  if (!w->has_begun && w->query->since.unit == LH_MOMENT_OPEN) w->has_begun = true;
+  if (now == before) return;
+  if (!w->has_begun && has_come(w, &w->query->since, event)) {
+    w->has_begun = true;
+    w->since = now;
+  }
+  if (!w->has_ended && w->query->until.unit != LH_MOMENT_OPEN &&
+      has_come(w, &w->query->until, event)) {
+    w->has_ended = true;
+    w->until = now;
+  }
+}
+
+static bool was_born_in(const window *w, const lh_event *event) {
+  uint64_t now = w->clock >> CLOCK_SHIFT, age = event->age_bytes >> CLOCK_SHIFT;
+  uint64_t birth = age <= now ? now - age : 0;
+  return w->since <= birth && birth < w->until;
+}
+
+/* }=================================================================================== */
+
+/* {=== The peak ======================================================================= */
+
+typedef struct peak_finder {
+  window window;
+  double bytes;    /* the most so far */
+  uint64_t events; /* that was after so many */
+  uint64_t time_ns;
+} peak_finder;
+
+static bool find_peak(const lh_event *event, void *data) {
+  peak_finder *p = data;
+  const window *w = &p->window;
+  move_on(&p->window, event);
+  if (w->has_ended) return false;
+  if (!w->has_begun || w->heap_bytes <= p->bytes) return true;
+  p->bytes = w->heap_bytes;
+  p->events = w->events;
+  p->time_ns = event->time_ns;
+  return true;
+}
+
+/* }=================================================================================== */
+
+/* {=== Counting ======================================================================= */
+
+typedef struct counter {
+  window window;
+  lh_usage *usage;
+  uint64_t peak_events; /* the heap is biggest after so many; 0: nobody asks */
+  double heap_by_bytes; /* its sizes, each as often as bytes were allocated then */
+  double allocated_bytes;
+  bool failed;
+} counter;
+
+typedef void add_event(lh_amounts *amounts, const lh_event *event);
+
+static void add(counter *c, lh_stack_id stack, const lh_event *event, add_event *adds) {
+  lh_amounts *amounts = counts_of(c->usage, stack, event->type);
+  c->failed |= !amounts;
+  if (amounts) adds(amounts, event);
+}
+
+static void count_allocated(counter *c, const lh_event *event) {
+  double bytes = event->weight * (double)event->bytes;
+  c->heap_by_bytes += c->window.heap_bytes * bytes;
+  c->allocated_bytes += bytes;
+  add(c, event->stack, event, event->kind == LH_EVENT_NEW ? add_made : add_resized);
+}
+
+/* Of RESIZE and FREE: a block that was born in the interval. It is as old as it was when it is
+** resized, and what it allocates then is told with it, whenever that is. */
+static void count_watched(counter *c, const lh_event *event) {
+  bool is_resized = event->kind == LH_EVENT_RESIZE;
+  if (is_resized) count_allocated(c, event);
+  add(c, event->old_stack, event, is_resized ? add_replaced : add_freed);
+}
+
+/* And an older one. */
+static void count_older(counter *c, const lh_event *event) {
+  lh_usage_totals *totals = &c->usage->totals;
+  if (event->kind == LH_EVENT_RESIZE && !c->window.has_ended) {
+    count_allocated(c, event);
+    add(c, event->stack, event, add_older);
+  } else if (event->kind == LH_EVENT_FREE && event->old_stack == 0) {
+    totals->old_freed++;
+    totals->old_freed_bytes += event->old_bytes;
+  }
+}
+
+/* What of each row lives now, when the heap is biggest. */
+static void keep_peak(lh_usage *usage) {
+  for (size_t i = 0; i < usage->n; i++)
+    usage->rows[i].amounts.peak_bytes = lh_live_bytes(&usage->rows[i].amounts);
+}
+
+static void note_moments(counter *c, const lh_event *event, bool had_begun, bool had_ended) {
+  const window *w = &c->window;
+  lh_usage_totals *totals = &c->usage->totals;
+  if (w->has_begun && !had_begun && w->query->since.unit != LH_MOMENT_OPEN)
+    totals->since_ns = event->time_ns;
+  if (w->has_ended && !had_ended) totals->until_ns = event->time_ns;
+  if (w->has_ended && !w->query->to_the_end) return;
+  totals->heap_bytes = w->heap_bytes > 0 ? (uint64_t)w->heap_bytes : 0;
+}
+
+static bool count(const lh_event *event, void *data) {
+  counter *c = data;
+  window *w = &c->window;
+  bool had_begun = w->has_begun, had_ended = w->has_ended;
+  move_on(w, event);
+  note_moments(c, event, had_begun, had_ended);
+  if (w->has_ended && !w->query->to_the_end) return false;
+  if (!w->has_begun) return true;
+  if (event->kind == LH_EVENT_NEW) {
+    if (!w->has_ended) count_allocated(c, event);
+  } else if (event->old_stack != 0 && was_born_in(w, event)) {
+    count_watched(c, event);
+  } else {
+    count_older(c, event);
+  }
+  if (w->events == c->peak_events) keep_peak(c->usage);
+  return !c->failed;
+}
+
+static int replay(lh_usage *usage, lh_error *error) {
+  counter c = {.window = window_of(usage), .usage = usage};
+  peak_finder p = {.window = c.window};
+  lh_usage_totals *totals = &usage->totals;
+  int code = LH_OK;
+  totals->until_ns = c.window.duration_ns;
+  totals->heap_bytes = (uint64_t)c.window.heap_bytes;
+  if (usage->query.peak) code = lh_profile_replay(usage->profile, find_peak, &p, error);
+  c.peak_events = p.events;
+  if (code == LH_OK) code = lh_profile_replay(usage->profile, count, &c, error);
+  if (code == LH_OK && c.failed) code = lh_fail_memory(error, "counting what was allocated");
+  totals->peak_bytes = (uint64_t)p.bytes;
+  totals->peak_ns = p.time_ns;
+  totals->mean_heap_bytes =
+      c.allocated_bytes > 0 ? (uint64_t)(c.heap_by_bytes / c.allocated_bytes) : totals->heap_bytes;
+  return code;
+}
+
+/* }=================================================================================== */
+
+/* {=== Aggregates ===================================================================== */
+
+/* How old all of a class of ages are taken to be: in the middle of it. */
+static double middle_of(unsigned age_class_number) {
+  return age_class_number == 0 ? 2048 : (double)((uint64_t)3072 << age_class_number);
+}
+
+static lh_amounts counts_in(const lh_profile_count *from) {
+  lh_amounts c = {.objects = from->type == LH_EVENT_PART ? 0 : (double)from->made,
+                  .made = (double)from->made,
+                  .made_bytes = (double)from->made_bytes,
+                  .resized = (double)from->resized,
+                  .resized_bytes = (double)from->resized_bytes,
+                  .replaced = (double)from->replaced,
+                  .replaced_bytes = (double)from->replaced_bytes,
+                  .freed = (double)from->freed,
+                  .freed_bytes = (double)from->freed_bytes,
+                  .peak_bytes = (double)from->live_bytes_at_peak,
+                  .samples = (double)from->samples};
+  for (unsigned i = 0; i < LH_PROFILE_AGES; i++) {
+    c.deaths[i] = (double)from->death_bytes[i];
+    c.ages_bytes += (double)from->deaths[i] * middle_of(i);
+  }
+  return c;
+}
+
+/* What is known of it: the counts at its end. Its heap is taken to have been as big on average as
+** it was then. */
+static int take_counts(lh_usage *usage, lh_error *error) {
+  const lh_profile_info *about = lh_profile_about(usage->profile);
+  lh_usage_totals *totals = &usage->totals;
+  size_t n;
+  const lh_profile_count *from = lh_profile_counts(usage->profile, &n);
+  double live = 0;
+  if (usage->query.since.unit != LH_MOMENT_OPEN || usage->query.until.unit != LH_MOMENT_OPEN)
+    return lh_fail(error, LH_EARGUMENT,
+                   "the profile has amounts and no events (aggregate), so it knows no moments");
+  for (size_t i = 0; i < n; i++) {
+    lh_amounts amounts = counts_in(&from[i]), *row = counts_of(usage, from[i].stack, from[i].type);
+    if (!row) return lh_fail_memory(error, "reading the amounts of a profile");
+    lh_add_amounts(row, &amounts);
+    if (from[i].stack == 0) continue;
+    live += lh_live_bytes(&amounts);
+    totals->peak_bytes += from[i].live_bytes_at_peak;
+  }
+  totals->until_ns = about->duration_ns;
+  totals->mean_heap_bytes = totals->heap_bytes = about->start_bytes + (uint64_t)live;
+  totals->peak_bytes += about->start_bytes;
+  return LH_OK;
+}
+
+/* }=================================================================================== */
+
+static bool is_unattributed(const lh_sites *sites, lh_stack_id stack) {
+  return lh_site_of_stack(sites, stack)->maker == LH_MADE_UNKNOWN;
+}
+
+static void add_up(lh_usage *usage) {
+  const lh_sites *sites = lh_profile_sites(usage->profile);
+  lh_usage_totals *totals = &usage->totals;
+  double unattributed = 0;
+  for (size_t i = 0; i < usage->n; i++) {
+    const lh_usage_row *row = &usage->rows[i];
+    lh_add_amounts(&totals->amounts, &row->amounts);
+    if (is_unattributed(sites, row->stack)) unattributed += lh_allocated_bytes(&row->amounts);
+  }
+  totals->unattributed_bytes = (uint64_t)unattributed;
+}
+
+int lh_usage_new(lh_usage **out, lh_profile *profile, const lh_usage_query *query,
+                 lh_error *error) {
+  uint32_t n_stacks = lh_n_stacks(lh_profile_sites(profile));
+  lh_usage *usage = lh_alloc_zeroed(1, sizeof *usage);
+  if (usage) usage->first = lh_alloc_zeroed((size_t)n_stacks + 1, sizeof *usage->first);
+  int code = LH_OK;
+  *out = NULL;
+  if (!usage || !usage->first) {
+    code = lh_fail_memory(error, "counting what was allocated");
+    goto out;
+  }
+  usage->profile = profile;
+  usage->query = *query;
+  usage->n_stacks = n_stacks;
+  code = (lh_profile_about(profile)->is_aggregate ? take_counts : replay)(usage, error);
+  if (code != LH_OK) goto out;
+  add_up(usage);
+  *out = usage;
+  usage = NULL;
+out:
+  lh_usage_free(usage);
+  return code;
+}
+
+void lh_usage_free(lh_usage *usage) {
+  if (!usage) return;
+  lh_free(usage->first);
+  lh_free(usage->rows);
+  lh_free(usage);
+}
+
+lh_profile *lh_usage_profile(const lh_usage *usage) {
+  return usage->profile;
+}
+
+const lh_usage_query *lh_usage_asked(const lh_usage *usage) {
+  return &usage->query;
+}
+
+const lh_usage_totals *lh_usage_total(const lh_usage *usage) {
+  return &usage->totals;
+}
+
+const lh_usage_row *lh_usage_rows(const lh_usage *usage, size_t *n) {
+  *n = usage->n;
+  return usage->rows;
+}
+
+uint64_t lh_first_collection_bytes(const lh_usage *usage) {
+  return usage->totals.mean_heap_bytes / 2;
+}

@@ -1,0 +1,50 @@
+/*
+** usage.h - what the files share that tell what is in a profile:
+**
+**     usage.c     counts by stack and type, over an interval; the peak
+**     groups.c    the same by site, function, type, file or stack
+**     calls.c     who called whom
+**     advice.c    what could be allocated less
+**     changes.c   two profiles compared
+**
+** Private to the library.
+*/
+#ifndef LUAHEAP_USAGE_H
+#define LUAHEAP_USAGE_H
+
+#include "base.h"
+#include "luaheap_usage.h"
+#include "name/map.h"
+
+struct lh_usage {
+  lh_profile *profile;
+  lh_usage_query query;
+  uint32_t n_stacks;
+  uint32_t *first; /* of each stack: 1 + the number of its newest row; 0: none */
+  lh_usage_row *rows;
+  size_t n, capacity;
+  lh_usage_totals totals;
+};
+
+void lh_add_amounts(lh_amounts *to, const lh_amounts *from);
+
+static inline bool lh_stack_is_in(const lh_sites *sites, lh_stack_id stack) {
+  return stack != 0 && stack <= lh_n_stacks(sites);
+}
+
+/* Sites with equal contents, as far as those ask for them who want them by site, function or file.
+** All zero but `by` is none. */
+typedef struct lh_site_groups {
+  lh_usage_by by;
+  lh_strings names;
+  lh_map numbers;    /* of the groups, by what their sites have in common */
+  uint32_t *of_site; /* 1 + the number of its group; 0: not known yet */
+  uint32_t n;
+  bool failed; /* out of memory: all is LH_NO_NUMBER */
+} lh_site_groups;
+
+/* The group of a stack's site: 0, 1, 2 ... in the order in which they are asked for. */
+uint32_t lh_group_of_site(lh_site_groups *groups, const lh_sites *sites, lh_stack_id stack);
+void lh_site_groups_free(lh_site_groups *groups);
+
+#endif
