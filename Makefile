@@ -39,7 +39,7 @@ MODULE_SOURCES = $(MODULE_C) $(filter-out lib/dot.c,$(LIB_SOURCES))
 SOVERSION = 1
 SHARED = libluaheap.so.$(SOVERSION)
 VERSION = $(shell sed -n 's/^.define LH_VERSION "\(.*\)"/\1/p' lib/luaheap.h)
-TOOLS = heaptop heapdiff heappath heapcheck heapsql
+TOOLS = heaptop heapdiff heappath heapprof heapcheck heapsql
 TOOL_SOURCES = $(wildcard $(TOOLS:%=cli/%.c))
 # What the tools share; what only one of them needs is in cli/TOOL/.
 CLI_SOURCES = $(filter-out $(TOOL_SOURCES),$(wildcard cli/*.c))
@@ -262,7 +262,8 @@ build/fuzz/fuzz_%: build/fuzz/tests/fuzz/fuzz_%.o $(FUZZ_COMMON:%=build/fuzz/%) 
 
 # What the columns of answers mean, where readers look for it, and the completions of options;
 # committed, and checked by lint.
-DOCUMENTS = cli/man/heaptop.1 cli/man/heapdiff.1 cli/man/heappath.1 lua/heap/reader_rows_meta.lua
+DOCUMENTS = cli/man/heaptop.1 cli/man/heapdiff.1 cli/man/heappath.1 cli/man/heapprof.1 \
+  lua/heap/reader_rows_meta.lua
 generated: build/generate/columns $(TOOLS:%=build/generate/%)
 	@build/generate/columns $(CHECK) $(DOCUMENTS)
 	@set -e; for tool in $(TOOLS); do for file in $$tool.bash _$$tool; do \

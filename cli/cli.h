@@ -45,7 +45,7 @@ typedef struct cli_tool {
   const char *epilogue; /* examples and exit status, as --help prints them */
 } cli_tool;
 
-enum { CLI_MAX_OPTIONS = 24 };
+enum { CLI_MAX_OPTIONS = 40 };
 
 enum { CLI_JSON = 256, CLI_BYTES, CLI_COLOR, CLI_VERSION, CLI_FIRST_KEY };
 

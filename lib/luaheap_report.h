@@ -18,6 +18,7 @@
 #define LUAHEAP_REPORT_H
 
 #include "luaheap_compare.h"
+#include "luaheap_usage.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -208,7 +209,7 @@ typedef struct lh_gone {
   lh_without what;
 } lh_gone;
 
-/* What is asked. */
+/* How it is asked. */
 typedef struct lh_request {
   size_t limit;     /* rows to look at, of a cell, too; 0: all */
   bool has_limit;   /* somebody said so */
@@ -242,6 +243,12 @@ typedef struct lh_request {
   size_t n_ignored, n_cuts;
   bool each;           /* what each of the cuts frees alone is told, too */
   const lh_path *path; /* whose steps are told */
+
+  /* Of a profile, or of two that are compared. */
+  const lh_usage *const *usages;
+  size_t n_usages;
+  lh_usage_by by;
+  lh_usage_order order; /* by which rows are in order */
 } lh_request;
 
 /* Is what has the fingerprint left out? */
@@ -254,17 +261,25 @@ typedef struct lh_excess {
   const char *what;     /* the bytes and objects are: "retained" */
 } lh_excess;
 
+/* What is asked. */
+typedef enum lh_subject {
+  LH_OF_SNAPSHOT, /* one, or one and those that it is compared with */
+  LH_OF_LADDER,   /* figures of any number of snapshots */
+  LH_OF_PROFILE   /* the usage of one or two */
+} lh_subject;
+
 typedef struct lh_question {
   const char *name;     /* of the option of a command, and of the method in Lua */
   const char *command;  /* that has the option; NULL: heaptop */
   const char *help;     /* one line; NULL: it is no option */
   const char *argument; /* of the option; NULL: it has none */
   const lh_table *answer;
-  bool of_ladder;   /* it is asked of figures of any number of snapshots */
+  lh_subject of;
   const char *main; /* the key of the rows of which the answer is a list in Lua; NULL: it is none */
   int (*ask)(lh_snapshot *snapshot, const lh_request *request, void *answer, lh_error *error);
-  void (*free)(void *answer);        /* NULL: it owns nothing */
-  bool (*is_no)(const void *answer); /* an honest no: nothing is alive, nothing is freed; NULL:
+  uint64_t (*whole)(const void *answer); /* of which shares are told; NULL: all reachable bytes */
+  void (*free)(void *answer);            /* NULL: it owns nothing */
+  bool (*is_no)(const void *answer);     /* an honest no: nothing is alive, nothing is freed; NULL:
                                         there is none */
   void (*tell)(lh_teller *teller, lh_report *report);
   void (*excess)(const lh_report *report, lh_excess *out); /* NULL: there is none */
@@ -277,7 +292,7 @@ struct lh_report {
   const lh_question *question;
   lh_request request;
   lh_snapshot *snapshot;
-  uint64_t whole_bytes; /* reachable bytes: of these shares are told */
+  uint64_t whole_bytes; /* of these shares are told */
   char **names;         /* of the request, for people to read */
   void *answer;
   bool failed; /* memory ran out when something was to be told */
@@ -286,7 +301,8 @@ struct lh_report {
 };
 
 /* Asks; the snapshot must be classified, unless it is compared with others. NULL: a question about
-** a ladder. Freed by lh_report_free. Costs what the analysis costs that the question needs. */
+** a ladder, or about profiles. Freed by lh_report_free. Costs what the analysis costs that the
+** question needs. */
 int lh_ask(lh_report *report, const lh_question *question, lh_snapshot *snapshot,
            const lh_request *request, lh_error *error);
 void lh_report_free(lh_report *report);

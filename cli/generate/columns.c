@@ -208,7 +208,7 @@ static void put_lua(FILE *out, const lh_question *question) {
               c->rows->name);
   if (question->main == NULL) fprintf(out, "---@class %s\n", answer->name);
   put_lua_fields(out, answer, question->main);
-  if (!question->of_ladder && !has_key(answer, "reachable_bytes"))
+  if (question->of == LH_OF_SNAPSHOT && !has_key(answer, "reachable_bytes"))
     fputs("---@field reachable_bytes integer of these are shares\n", out);
   fputs("---@field text string as the command prints it\n", out);
   for (const lh_column *c = answer->columns; c->kind != LH_COLUMN_END; c++)

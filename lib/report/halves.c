@@ -197,7 +197,7 @@ static void excess_of(const lh_report *report, lh_excess *out) {
 
 const lh_question lh_halves_question = {.name = "compare",
                                         .command = "heapdiff",
-                                        .of_ladder = true,
+                                        .of = LH_OF_LADDER,
                                         .answer = &answer,
                                         .main = "paths",
                                         .ask = ask,

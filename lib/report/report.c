@@ -28,6 +28,12 @@ const lh_question *const lh_questions[] = {&lh_leaks_question,
                                            &lh_ladder_question,
                                            &lh_halves_question,
                                            &lh_owners_question,
+                                           &lh_profile_question,
+                                           &lh_findings_question,
+                                           &lh_allocations_question,
+                                           &lh_calls_question,
+                                           &lh_advice_question,
+                                           &lh_allocation_changes_question,
                                            NULL};
 
 const lh_question *lh_find_question(const char *name) {
@@ -92,6 +98,7 @@ int lh_ask(lh_report *report, const lh_question *question, lh_snapshot *snapshot
                   : lh_fail_memory(error, "answering a question");
   if (code == LH_OK && snapshot) lh_reach_totals(snapshot, &reach);
   report->whole_bytes = reach.reachable_bytes;
+  if (code == LH_OK && question->whole) report->whole_bytes = question->whole(answer);
   if (code == LH_OK) {
     report->answer = answer;
     return LH_OK;

@@ -8,6 +8,7 @@
 **     text.c        a report as plain text
 **     growth.c      rows that ladder.c, halves.c and apart.c have in common; grown.c and
 **                   class_changes.c: tables of diff.c
+**     usage_rows.c  rows about what was allocated, which those about profiles have in common
 */
 #ifndef LUAHEAP_REPORT_PRIVATE_H
 #define LUAHEAP_REPORT_PRIVATE_H
@@ -251,6 +252,7 @@ extern const lh_question lh_leaks_question, lh_info_question, lh_classes_questio
     lh_threads_question, lh_class_question, lh_under_question, lh_waste_question,
     lh_growing_question, lh_set_question, lh_cut_question, lh_ignored_question, lh_steps_question,
     lh_diff_question, lh_apart_question, lh_strings_question, lh_ladder_question,
-    lh_halves_question, lh_owners_question;
+    lh_halves_question, lh_owners_question, lh_profile_question, lh_findings_question,
+    lh_allocations_question, lh_calls_question, lh_advice_question, lh_allocation_changes_question;
 
 #endif

@@ -7,7 +7,7 @@ local lfs = require "lfs"
 local support = require "tests.common.support"
 
 local run, lines = support.run, support.lines
-local tools = {"heaptop", "heapdiff", "heappath", "heapcheck", "heapsql"}
+local tools = {"heaptop", "heapdiff", "heappath", "heapprof", "heapcheck", "heapsql"}
 
 local dir, in_dir
 setup(function() dir, in_dir = support.take_leaking() end)

@@ -2,6 +2,7 @@
 -- page runs, the READMEs' sessions are what the examples print, and their links lead somewhere.
 
 local lfs = require "lfs"
+local profiles = require "tests.common.profiles"
 local support = require "tests.common.support"
 
 -- All that the examples of the pages name.
@@ -26,6 +27,22 @@ local program = [[
   print(("%p"):format(cache))
 ]]
 
+-- Twenty seconds in which most of what is made goes soon, and some stays.
+local function write_profiles(dir)
+  for _, name in ipairs {"run.prof", "old.prof", "new.prof"} do
+    local p = profiles.new()
+    local main = p:stack(nil, {source = "@app.lua", name = "", line = 9, maker = "call"})
+    local make = p:stack(main, {source = "@app.lua", name = "make", first_line = 1, line = 2,
+                                maker = "table"})
+    for i = 1, 2000 do
+      p:tick(10000000)
+      local block = p:new("table", make, 56)
+      if i % 10 > 0 then p:free(block) end
+    end
+    p:write(dir .. "/" .. name)
+  end
+end
+
 -- The commands of a page's section EXAMPLES.
 local function examples_of(tool)
   local text = support.read_file(("%s/cli/man/%s.1"):format(support.root, tool))
@@ -42,10 +59,11 @@ describe("the examples of", function()
   setup(function()
     local out
     out, dir = support.lua(program)
+    write_profiles(dir)
     cache = out:match("0x%x+")
   end)
 
-  for _, tool in ipairs {"heaptop", "heapdiff", "heappath", "heapcheck", "heapsql"} do
+  for _, tool in ipairs {"heaptop", "heapdiff", "heappath", "heapprof", "heapcheck", "heapsql"} do
     it(tool .. "'s manual page", function()
       local commands = examples_of(tool)
       assert.is_true(#commands >= 3)
@@ -62,7 +80,7 @@ end)
 
 -- On a macro's line double quotes may be eaten; the reader's page must show what was run.
 describe("rendered, the examples of", function()
-  for _, tool in ipairs {"heaptop", "heapdiff", "heappath", "heapcheck", "heapsql"} do
+  for _, tool in ipairs {"heaptop", "heapdiff", "heappath", "heapprof", "heapcheck", "heapsql"} do
     it(tool .. " are as they are run", function()
       local page = support.read_file(("%s/cli/man/%s.1"):format(support.root, tool))
       for line in page:match("\n%.Sh EXAMPLES\n(.-)\n%.Sh "):gmatch("[^\n]+") do

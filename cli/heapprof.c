@@ -1,0 +1,130 @@
+/*
+** heapprof - what a tracked program allocated: who allocates most, what of it lives, and how soon
+** the rest died. Here are its options; what it can tell is in cli/heapprof/, a mode in each file.
+*/
+#include <string.h>
+
+#include "heapprof/heapprof.h"
+
+const mode *const modes[] = {&live_mode,   &peak_mode,   &leaks_mode, &calls_mode,
+                             &folded_mode, &advice_mode, &diff_mode,  NULL};
+
+enum { KEY_BY = CLI_FIRST_KEY, KEY_SINCE, KEY_UNTIL, KEY_MODE };
+
+/* {=== Options ======================================================================== */
+
+static const cli_option first_options[] = {
+    {'n', "top", "N", "rows in each table (default 20; 0: all)"},
+    {KEY_BY, "by", "WHAT=site|function|type|file|stack",
+     "rows by site (default), function, type, "
+     "file or stack"}};
+static const cli_option last_options[] = {
+    {KEY_SINCE, "since", "WHEN", "what was allocated from then on: 10s, 2m, 25%, 100MB"},
+    {KEY_UNTIL, "until", "WHEN", "and before then; bytes are of all that was allocated"},
+    CLI_COMMON_OPTIONS};
+
+static cli_option options[CLI_MAX_OPTIONS];
+
+static cli_tool tool = {"heapprof",
+                        "Shows what a tracked Lua program allocated, where, and what became of it.",
+                        {"[options] PROFILE", "[options] --diff OLD NEW"},
+                        options,
+                        0,
+                        "PROFILE is a file of heap.track{file = \"run.prof\"}.\n"
+                        "Example: heapprof --since 10s --leaks run.prof\n"
+                        "Exit status: 0 done, 2 wrong usage or failure.\n"};
+
+static void add_options(const cli_option *more, size_t n) {
+  memcpy(&options[tool.n_options], more, n * sizeof *more);
+  tool.n_options += n;
+}
+
+/* A mode is an option, so new ones need no line here but in the list above. */
+static void make_options(void) {
+  add_options(first_options, sizeof first_options / sizeof *first_options);
+  for (int i = 0; modes[i] != NULL; i++)
+    add_options(&(cli_option){KEY_MODE + i, modes[i]->name, modes[i]->argument, modes[i]->help}, 1);
+  add_options(last_options, sizeof last_options / sizeof *last_options);
+}
+
+/* "10s", "500ms", "2m", "1h", "25%", "100MB". */
+static lh_moment moment_argument(const cli *c, const char *option) {
+  static const struct unit {
+    const char *name;
+    lh_moment_unit unit;
+    double factor;
+  } units[] = {{"ms", LH_MOMENT_TIME, 1e6},      {"s", LH_MOMENT_TIME, 1e9},
+               {"m", LH_MOMENT_TIME, 60e9},      {"min", LH_MOMENT_TIME, 60e9},
+               {"h", LH_MOMENT_TIME, 3600e9},    {"%", LH_MOMENT_SHARE, LH_WHOLE_DURATION / 100},
+               {"B", LH_MOMENT_BYTES, 1},        {"KB", LH_MOMENT_BYTES, 1 << 10},
+               {"MB", LH_MOMENT_BYTES, 1 << 20}, {"GB", LH_MOMENT_BYTES, 1 << 30}};
+  size_t digits = strspn(optarg, "0123456789.");
+  char *end;
+  double n = strtod(optarg, &end);
+  for (size_t i = 0; i < sizeof units / sizeof *units; i++)
+    if (digits > 0 && end == optarg + digits && strcmp(end, units[i].name) == 0 &&
+        n * units[i].factor < 9e18)
+      return (lh_moment){units[i].unit, (uint64_t)(n * units[i].factor)};
+  cli_usage_error(c, "%s needs a moment such as 500ms, 10s, 2m, 25%% or 100MB, not '%s'", option,
+                  optarg);
+}
+
+static void choose_mode(const cli *c, request *r, const mode *chosen) {
+  if (r->mode != NULL && r->mode != chosen)
+    cli_usage_error(c, "one report at a time: --%s or --%s", r->mode->name, chosen->name);
+  r->mode = chosen;
+  r->argument = optarg;
+}
+
+static void parse_options(cli *c, request *r, int argc, char **argv) {
+  int key;
+  while ((key = cli_next_option(c, argc, argv)) != -1) {
+    switch (key) {
+      case 'n':
+        r->asked.limit = cli_number_argument(c, "--top");
+        r->asked.has_limit = true;
+        break;
+      case KEY_BY:
+        r->asked.by = (lh_usage_by)cli_word_argument(c, KEY_BY);
+        r->has_by = true;
+        break;
+      case KEY_SINCE: r->query.since = moment_argument(c, "--since"); break;
+      case KEY_UNTIL: r->query.until = moment_argument(c, "--until"); break;
+      default: choose_mode(c, r, modes[key - KEY_MODE]); break;
+    }
+  }
+}
+
+/* What does not go together. */
+static void check(const cli *c, const request *r, const mode *m) {
+  bool has_moments = r->query.since.unit != LH_MOMENT_OPEN || r->query.until.unit != LH_MOMENT_OPEN;
+  if (has_moments && !m->takes_moments)
+    cli_usage_error(c, "--%s goes with no --since or --until", m->name);
+  if (r->has_by && !m->takes_by) cli_usage_error(c, "--%s goes with no --by", m->name);
+  if (c->json && m->has_no_json) cli_usage_error(c, "it is either --%s or --json", m->name);
+  if (r->n_files < m->least_files)
+    cli_usage_error(c, m->least_files > 1 ? "it takes the names of two profiles"
+                                          : "which profile? Name the file");
+  if (r->n_files > m->most_files)
+    cli_usage_error(c, "so many profiles at a time: '%s' is too many", r->files[m->most_files]);
+}
+
+static void parse(cli *c, request *r, int argc, char **argv) {
+  *r = (request){.asked = {.limit = 20}};
+  parse_options(c, r, argc, argv);
+  r->files = argv + optind;
+  r->n_files = (size_t)(argc - optind);
+  if (r->mode == NULL) r->mode = &overview_mode;
+  check(c, r, r->mode);
+}
+
+/* }=================================================================================== */
+
+int main(int argc, char **argv) {
+  cli c;
+  request r;
+  make_options();
+  cli_begin(&c, &tool);
+  parse(&c, &r, argc, argv);
+  return cli_finish(&c, r.mode->run(&c, &r));
+}

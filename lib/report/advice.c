@@ -1,0 +1,141 @@
+/*
+** advice.c - what could be allocated less, a sentence and the stack for each.
+*/
+#include "report/usage_rows.h"
+
+typedef struct found {
+  lh_advice *list;
+  size_t n;
+} found;
+
+static const char *kind_name(unsigned kind) {
+  static const char *const names[] = {[LH_ADVICE_SIZE] = "table without its size",
+                                      [LH_ADVICE_CONCAT] = "string put together in a loop",
+                                      [LH_ADVICE_FUNCTION] = "function made for a moment",
+                                      [LH_ADVICE_TABLE] = "table made for a moment"};
+  return LH_WORD_OF(names, kind);
+}
+
+/* {=== Columns ======================================================================== */
+
+static const lh_usage *usage_of(const lh_report *report) {
+  return report->request.usages[0];
+}
+
+static void site_of(lh_report *report, const void *row, lh_cell *cell) {
+  lh_stack_id stack = ((const lh_advice *)row)->stack;
+  cell->as.text = lh_keep_text(report, lh_site_of_stack_text(usage_of(report), stack));
+}
+
+static void stack_of(lh_report *report, const void *row, lh_cell *cell) {
+  lh_keep_stack(report, usage_of(report), ((const lh_advice *)row)->stack);
+  (void)cell;
+}
+
+#define ROW lh_advice
+static const lh_column advice_columns[] = {
+    LH_WORD("kind", NULL, kind, kind_name,
+            "\"table without its size\", \"string put together in a loop\", \"function made for a "
+            "moment\" or \"table made for a moment\""),
+    LH_COUNT("times", NULL, times, "how often a table grew, or one of these was made"),
+    LH_COUNT("objects", NULL, objects,
+             "how many tables that were, or how many strings were complete; else 0"),
+    LH_COUNT("most", NULL, most, "slots of the biggest table, bytes of the longest string; else 0"),
+    LH_BYTES("bytes", NULL, bytes, "that all of it allocated"),
+    LH_COMPUTED("site", NULL, LH_COLUMN_TEXT, site_of, "where"),
+    LH_COMPUTED("stack", NULL, LH_COLUMN_TEXTS, stack_of, "one of its stacks, the innermost first"),
+    LH_END};
+#undef ROW
+
+static const lh_table advice_table =
+    LH_TABLE("heap.advice", "piece of advice", "pieces of advice", lh_advice, advice_columns);
+
+#define ROW found
+static const lh_column answer_columns[] = {
+    LH_COUNT("total_advice", NULL, n, "how many there are, listed or not"),
+    LH_ROWS("advice", list, n, &advice_table, "what is worth half a percent of all bytes",
+            LH_LIMITED),
+    LH_END};
+#undef ROW
+
+static const lh_table answer = LH_TABLE("heap.advices", NULL, NULL, found, answer_columns);
+
+/* }=================================================================================== */
+
+/* {=== Words ========================================================================== */
+
+static void put_times(lh_text *text, const lh_advice *a) {
+  static const char *const ones[] = {"rehash", "string", "function", "table"};
+  static const char *const many[] = {"rehashes", "strings", "functions", "tables"};
+  lh_text_string(text, lh_count_of(a->times, ones[a->kind], many[a->kind]).text);
+}
+
+static void put_why(lh_text *text, const lh_teller *t, const lh_advice *a) {
+  switch (a->kind) {
+    case LH_ADVICE_SIZE:
+      if (a->objects > 1)
+        lh_text_format(text, " of %s", lh_count_of(a->objects, "table", "tables").text);
+      lh_text_format(text, " up to %s: give %s by a constructor, table.move or lua_createtable",
+                     lh_count_of(a->most, "slot", "slots").text,
+                     a->objects > 1 ? "them their size" : "it its size");
+      break;
+    case LH_ADVICE_CONCAT:
+      lh_text_format(text,
+                     ", each a longer copy of the one before, up to %s: gather the parts in a table"
+                     " for table.concat",
+                     lh_told_size(t, a->most).text);
+      break;
+    case LH_ADVICE_FUNCTION:
+      lh_text_string(text,
+                     ", dead at the first collection: make it once, where its upvalues allow");
+      break;
+    case LH_ADVICE_TABLE:
+      lh_text_string(text,
+                     ", dead at the first collection: use one again, or pass on what is in it");
+      break;
+  }
+}
+
+/* "12 rehashes at @x.lua:9 in fill up to 4,096 slots: give it its size ..., 96.0 KB". */
+static void tell_advice(lh_teller *t, const lh_report *report, const lh_advice *a) {
+  lh_text text = {0};
+  lh_text_format(&text, "%s, ", lh_told_size(t, a->bytes).text);
+  put_times(&text, a);
+  lh_text_string(&text, " at ");
+  lh_put_freed(&text, lh_site_of_stack_text(usage_of(report), a->stack));
+  put_why(&text, t, a);
+  lh_say_text(t, LH_PLAIN, &text);
+  lh_tell_callers(t, usage_of(report), a->stack);
+}
+
+static void tell(lh_teller *t, lh_report *report) {
+  const found *f = report->answer;
+  size_t n = t->limit == 0 || t->limit > f->n ? f->n : t->limit;
+  const lh_profile_info *about = lh_profile_about(lh_usage_profile(usage_of(report)));
+  lh_say(t, LH_BOLD, f->n > 0 ? "What could be allocated less" : "No advice: nothing stands out");
+  for (size_t i = 0; i < n && !t->failed; i++) tell_advice(t, report, &f->list[i]);
+  lh_tell_hidden(t, &advice_table, f->n - n);
+  if (about->sample_bytes > 0 || about->is_aggregate)
+    lh_say(t, LH_FAINT,
+           "Tables that grow and strings put together in a loop are seen only where "
+           "every event is recorded");
+}
+
+/* }=================================================================================== */
+
+static int ask(lh_snapshot *snapshot, const lh_request *request, void *out, lh_error *error) {
+  found *f = out;
+  (void)snapshot;
+  return lh_find_advice(request->usages[0], &f->list, &f->n, error);
+}
+
+LH_FREED_BY(found, lh_free(it->list))
+
+const lh_question lh_advice_question = {.name = "advice",
+                                        .command = "heapprof",
+                                        .of = LH_OF_PROFILE,
+                                        .answer = &answer,
+                                        .main = "advice",
+                                        .ask = ask,
+                                        .free = let_go,
+                                        .tell = tell};

@@ -1,0 +1,140 @@
+/*
+** allocation_changes.c - two profiles compared: which sites allocate more than before, which less,
+** and which are new or gone.
+*/
+#include "report/usage_rows.h"
+
+typedef struct change {
+  lh_stack_id stacks[2];
+  uint64_t allocated_bytes[2], allocations[2], live_bytes[2];
+  double more_bytes;
+} change;
+
+typedef struct found {
+  change *rows;
+  size_t n;
+  uint64_t n_new, n_gone;
+  uint64_t allocated_bytes[2], live_bytes[2];
+  double more_bytes;
+} found;
+
+/* {=== Columns ======================================================================== */
+
+/* The later one, where it is there. */
+static void site_of(lh_report *report, const void *row, lh_cell *cell) {
+  const change *c = row;
+  unsigned side = c->stacks[1] != 0;
+  cell->as.text =
+      lh_keep_text(report, lh_site_of_stack_text(report->request.usages[side], c->stacks[side]));
+}
+
+static void stack_of(lh_report *report, const void *row, lh_cell *cell) {
+  const change *c = row;
+  unsigned side = c->stacks[1] != 0;
+  lh_keep_stack(report, report->request.usages[side], c->stacks[side]);
+  (void)cell;
+}
+
+static const char *state_of(const change *c) {
+  return c->allocated_bytes[0] == 0   ? "new"
+         : c->allocated_bytes[1] == 0 ? "gone"
+         : c->more_bytes > 0          ? "more"
+         : c->more_bytes < 0          ? "less"
+                                      : "same";
+}
+
+static void state_name_of(lh_report *report, const void *row, lh_cell *cell) {
+  (void)report;
+  cell->as.text = state_of(row);
+}
+
+#define ROW change
+static const lh_column change_columns[] = {
+    LH_MORE_BYTES("more_bytes", "more", more_bytes, "allocated than before; less where negative"),
+    LH_BYTES_SERIES("allocated_bytes", "allocated", allocated_bytes, "in each of the two"),
+    LH_COUNT_SERIES("allocations", "blocks", allocations, "new blocks in each"),
+    LH_BYTES_SERIES("live_bytes", "live", live_bytes, "at the end of each"),
+    LH_COMPUTED("change", "", LH_COLUMN_TEXT, state_name_of,
+                "\"new\", \"more\", \"less\", \"same\" or \"gone\"", LH_UNBROKEN),
+    LH_COMPUTED("stack", NULL, LH_COLUMN_TEXTS, stack_of,
+                "the stack with most of it, the innermost first"),
+    LH_COMPUTED("site", "site", LH_COLUMN_TEXT, site_of, "in the later profile, where it is there"),
+    LH_END};
+#undef ROW
+
+static const lh_table change_table =
+    LH_TABLE("heap.allocation_change", "site", "sites", change, change_columns);
+
+#define ROW found
+static const lh_column answer_columns[] = {
+    LH_COMPUTED("profiles", NULL, LH_COLUMN_NAMES, lh_names_asked, "their names"),
+    LH_MORE_BYTES("more_bytes", NULL, more_bytes, "allocated than before"),
+    LH_BYTES_SERIES("allocated_bytes", NULL, allocated_bytes, "in each of the two"),
+    LH_BYTES_SERIES("live_bytes", NULL, live_bytes, "at the end of each"),
+    LH_COUNT("total_sites", NULL, n, "how many there are, listed or not"),
+    LH_COUNT("new_sites", NULL, n_new, "that allocate only in the later one"),
+    LH_COUNT("gone_sites", NULL, n_gone, "that allocate only in the earlier one"),
+    LH_ROWS("sites", rows, n, &change_table, "those with most more first, most less last",
+            LH_LIMITED),
+    LH_END};
+#undef ROW
+
+static const lh_table answer =
+    LH_TABLE("heap.allocation_changes", NULL, NULL, found, answer_columns);
+
+/* }=================================================================================== */
+
+static void tell(lh_teller *t, lh_report *report) {
+  const found *f = report->answer;
+  lh_say(t, LH_BOLD, "From %s to %s: %s allocated, %s of it live at the end (before: %s)",
+         report->names[0], report->names[1], lh_more_bytes(t, f->more_bytes).text,
+         lh_told_size(t, f->live_bytes[1]).text, lh_told_size(t, f->live_bytes[0]).text);
+  lh_say(t, LH_PLAIN, "%s, of which %s and %s%s", lh_count_of(f->n, "site", "sites").text,
+         lh_count_of(f->n_new, "is new", "are new").text,
+         lh_count_of(f->n_gone, "is gone", "are gone").text, t->all ? "" : "\n");
+  lh_tell_table(t, report, &change_table, f->rows, f->n, f->n);
+}
+
+static change change_of(const lh_usage_change *from) {
+  change c = {.stacks = {from->stacks[0], from->stacks[1]}};
+  for (unsigned i = 0; i < 2; i++) {
+    c.allocated_bytes[i] = lh_whole(lh_allocated_bytes(&from->amounts[i]));
+    c.allocations[i] = lh_whole(from->amounts[i].made);
+    c.live_bytes[i] = lh_whole(lh_live_bytes(&from->amounts[i]));
+  }
+  c.more_bytes = (double)c.allocated_bytes[1] - (double)c.allocated_bytes[0];
+  return c;
+}
+
+static int ask(lh_snapshot *snapshot, const lh_request *request, void *out, lh_error *error) {
+  found *f = out;
+  lh_usage_change *changes;
+  (void)snapshot;
+  int code = lh_usage_changes(request->usages[0], request->usages[1], &changes, &f->n, error);
+  if (code != LH_OK) return code;
+  f->rows = lh_alloc(f->n + 1, sizeof *f->rows);
+  for (size_t i = 0; f->rows && i < f->n; i++) {
+    change *c = &f->rows[i];
+    *c = change_of(&changes[i]);
+    f->n_new += c->allocated_bytes[0] == 0;
+    f->n_gone += c->allocated_bytes[1] == 0;
+    f->more_bytes += c->more_bytes;
+    for (unsigned k = 0; k < 2; k++) {
+      f->allocated_bytes[k] += c->allocated_bytes[k];
+      f->live_bytes[k] += c->live_bytes[k];
+    }
+  }
+  lh_free(changes);
+  return f->rows ? LH_OK : lh_fail_memory(error, "telling what changed");
+}
+
+LH_FREED_BY(found, lh_free(it->rows))
+
+const lh_question lh_allocation_changes_question = {.name = "allocation_changes",
+                                                    .command = "heapprof",
+                                                    .of = LH_OF_PROFILE,
+                                                    .answer = &answer,
+                                                    .main = "sites",
+                                                    .ask = ask,
+                                                    .free = let_go,
+                                                    .tell = tell};

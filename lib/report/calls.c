@@ -1,0 +1,177 @@
+/*
+** calls.c - who called whom for what was allocated: the functions with what each allocated itself
+** and with all that it called, its callers and what it called; and the stacks as a tree, down to
+** the branches that matter.
+*/
+#include "name/site_text.h"
+#include "report/usage_rows.h"
+
+/* A branch is told that has this part of all bytes. */
+enum { LEAST_PART = 100 };
+
+typedef struct found {
+  lh_usage_calls calls;
+  bool has_calls;
+} found;
+
+/* {=== Columns ======================================================================== */
+
+static const lh_sites *sites_of(const lh_report *report) {
+  return lh_profile_sites(lh_usage_profile(report->request.usages[0]));
+}
+
+static void tell_function(lh_report *report, lh_stack_id stack, lh_cell *cell) {
+  cell->as.text = lh_keep_text(report, lh_function_text(lh_site_of_stack(sites_of(report), stack)));
+}
+
+static void function_of(lh_report *report, const void *row, lh_cell *cell) {
+  tell_function(report, ((const lh_function_usage *)row)->stack, cell);
+}
+
+static void caller_of(lh_report *report, const void *row, lh_cell *cell) {
+  tell_function(report, ((const lh_call_usage *)row)->caller, cell);
+}
+
+static void called_of(lh_report *report, const void *row, lh_cell *cell) {
+  tell_function(report, ((const lh_call_usage *)row)->called, cell);
+}
+
+static void branch_site_of(lh_report *report, const void *row, lh_cell *cell) {
+  const lh_site *site = lh_site_of_stack(sites_of(report), ((const lh_stack_branch *)row)->stack);
+  cell->as.text = lh_keep_text(report, lh_site_text(site));
+}
+
+static const char *calls_heading(const lh_report *report) {
+  return lh_profile_about(lh_usage_profile(report->request.usages[0]))->has_calls ? "calls" : NULL;
+}
+
+static const char *per_call_heading(const lh_report *report) {
+  return calls_heading(report) ? "per call" : NULL;
+}
+
+static bool has_been_called(const void *row) {
+  return ((const lh_function_usage *)row)->calls > 0;
+}
+
+static void per_call_of(lh_report *report, const void *row, lh_cell *cell) {
+  const lh_function_usage *f = row;
+  (void)report;
+  cell->as.n = f->total_bytes / f->calls;
+}
+
+#define ROW lh_call_usage
+/* clang-format off */
+#define CALL_COLUMNS \
+  LH_BYTES("total_bytes", NULL, total_bytes, "allocated then, also by all that was called"), \
+  LH_BYTES("self_bytes", NULL, self_bytes, "and by the called one itself"), \
+  LH_COUNT("calls", NULL, calls, "how many; 0 where the profile has no calls"), \
+  LH_COUNT("tail_calls", NULL, tail_calls, "the tail calls among them")
+/* clang-format on */
+static const lh_column caller_columns[] = {
+    LH_COMPUTED("function", NULL, LH_COLUMN_TEXT, caller_of, "as above"), CALL_COLUMNS, LH_END};
+static const lh_column called_columns[] = {
+    LH_COMPUTED("function", NULL, LH_COLUMN_TEXT, called_of, "as above"), CALL_COLUMNS, LH_END};
+#undef ROW
+
+static const lh_table caller =
+    LH_TABLE("heap.caller", "caller", "callers", lh_call_usage, caller_columns);
+static const lh_table called =
+    LH_TABLE("heap.called", "function", "functions", lh_call_usage, called_columns);
+
+#define ROW lh_function_usage
+static const lh_column function_columns[] = {
+    LH_BYTES("total_bytes", "total", total_bytes,
+             "that it allocated, and all that it called; of recursive calls the outermost counts"),
+    LH_SHARE("share", total_bytes),
+    LH_BYTES("self_bytes", "self", self_bytes, "that it allocated itself, or a C function for it"),
+    LH_COUNT("self_blocks", "blocks", self_blocks, "how many new blocks these are"),
+    LH_COUNT("calls", NULL, calls, "how often it was called; 0 where the profile has no calls",
+             LH_HEADING(calls_heading)),
+    LH_COUNT("tail_calls", NULL, tail_calls, "the tail calls among them"),
+    LH_COMPUTED("bytes_per_call", NULL, LH_COLUMN_BYTES, per_call_of, "of the total",
+                LH_HEADING(per_call_heading), LH_WHERE(has_been_called)),
+    LH_COUNT("self_ns", NULL, self_ns, "the time in it alone"),
+    LH_COUNT("total_ns", NULL, total_ns, "and with all that it called"),
+    LH_FLAG("constant", is_constant, "all calls returned the very same values"),
+    LH_ROWS("callers", callers, n_callers, &caller, "who called it"),
+    LH_ROWS("called", called, n_called, &called, "what it called"),
+    LH_COMPUTED("function", "function", LH_COLUMN_TEXT, function_of,
+                "as \"@app/bus.lua:28 in Bus:on\": where it begins, and its name"),
+    LH_END};
+#undef ROW
+
+static const lh_table function =
+    LH_TABLE("heap.calling", "function", "functions", lh_function_usage, function_columns);
+
+#define ROW lh_stack_branch
+static const lh_column branch_columns[] = {
+    LH_BYTES("total_bytes", "total", total_bytes, "that were allocated there and below"),
+    LH_SHARE("share", total_bytes),
+    LH_BYTES("self_bytes", "self", self_bytes, "that were allocated there"),
+    LH_COUNT("depth", NULL, depth, "how many callers it has"),
+    LH_COMPUTED("site", "site", LH_COLUMN_TEXT, branch_site_of, "where it stood"),
+    LH_END};
+#undef ROW
+
+static uint32_t depth_of(const void *row) {
+  return ((const lh_stack_branch *)row)->depth;
+}
+
+static const lh_table branch = {.name = "heap.branch",
+                                .one = "branch",
+                                .many = "branches",
+                                .row_bytes = sizeof(lh_stack_branch),
+                                .columns = branch_columns,
+                                .depth = depth_of};
+
+#define ROW found
+static const lh_column answer_columns[] = {
+    LH_BYTES("bytes", NULL, calls.bytes, "all that was allocated"),
+    LH_FLAG("has_calls", has_calls, "calls and times are known"),
+    LH_COUNT("total_functions", NULL, calls.n_functions, "how many there are, listed or not"),
+    LH_ROWS("functions", calls.functions, calls.n_functions, &function,
+            "those with most bytes in total first", LH_LIMITED),
+    LH_ROWS("branches", calls.branches, calls.n_branches, &branch,
+            "the stacks as a tree, each followed by what it called: those with 1 % of all bytes"),
+    LH_END};
+#undef ROW
+
+static const lh_table answer = LH_TABLE("heap.calls", NULL, NULL, found, answer_columns);
+
+/* }=================================================================================== */
+
+static void tell(lh_teller *t, lh_report *report) {
+  const found *f = report->answer;
+  const char *gap = t->all ? "" : "\n";
+  lh_say(t, LH_BOLD, "Functions, with all that they called%s", gap);
+  lh_tell_table(t, report, &function, f->calls.functions, f->calls.n_functions,
+                f->calls.n_functions);
+  if (!lh_profile_about(lh_usage_profile(report->request.usages[0]))->has_stacks) {
+    lh_say(t, LH_PLAIN, "\nThe profile has no stacks: heap.track{stacks = true} records them");
+    return;
+  }
+  lh_say(t, LH_BOLD, "\nStacks with at least 1%% of all bytes%s", gap);
+  lh_tell_table(t, report, &branch, f->calls.branches, f->calls.n_branches, f->calls.n_branches);
+}
+
+static uint64_t whole_of(const void *out) {
+  return ((const found *)out)->calls.bytes;
+}
+
+static int ask(lh_snapshot *snapshot, const lh_request *request, void *out, lh_error *error) {
+  found *f = out;
+  (void)snapshot;
+  f->has_calls = lh_profile_about(lh_usage_profile(request->usages[0]))->has_calls;
+  return lh_usage_calls_find(request->usages[0], LEAST_PART, &f->calls, error);
+}
+
+LH_FREED_BY(found, lh_usage_calls_free(&it->calls))
+
+const lh_question lh_calls_question = {.name = "calls",
+                                       .command = "heapprof",
+                                       .of = LH_OF_PROFILE,
+                                       .answer = &answer,
+                                       .ask = ask,
+                                       .whole = whole_of,
+                                       .free = let_go,
+                                       .tell = tell};

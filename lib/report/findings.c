@@ -1,0 +1,140 @@
+/*
+** findings.c - the first lines about a profile: which site allocates most, which one most of what
+** lives belongs to, and at which one most is dead at the first collection, each with its stack.
+*/
+#include "report/usage_rows.h"
+
+typedef enum find_kind { MADE_MOST, LIVES_MOST, DIES_SOON, N_KINDS } find_kind;
+
+static const lh_usage_order orders[N_KINDS] = {
+    [MADE_MOST] = LH_MOST_ALLOCATED, [LIVES_MOST] = LH_MOST_LIVE, [DIES_SOON] = LH_MOST_SOON_DEAD};
+
+static const char *kind_name(unsigned kind) {
+  static const char *const names[N_KINDS] = {
+      [MADE_MOST] = "allocates most", [LIVES_MOST] = "lives most", [DIES_SOON] = "dies soonest"};
+  return LH_WORD_OF(names, kind);
+}
+
+typedef struct finding {
+  unsigned kind;
+  uint64_t whole_bytes; /* what the site has a share of */
+  lh_usage_told site;
+} finding;
+
+typedef struct found {
+  const lh_usage *usage;
+  finding rows[N_KINDS];
+  uint32_t n;
+  uint64_t first_collection_bytes;
+} found;
+
+static const lh_table site_table =
+    LH_TABLE("heap.allocated", "site", "sites", lh_usage_told, lh_usage_columns);
+
+#define ROW finding
+static const lh_column finding_columns[] = {
+    LH_WORD("kind", NULL, kind, kind_name,
+            "\"allocates most\", \"lives most\" or \"dies soonest\""),
+    LH_BYTES("whole_bytes", NULL, whole_bytes,
+             "all that was allocated; of what lives, all that lives"),
+    LH_INLINE_ROW("allocated", site, &site_table, "the site that has most of it"), LH_END};
+#undef ROW
+
+static const lh_table finding_table =
+    LH_TABLE("heap.finding", "finding", "findings", finding, finding_columns);
+
+#define ROW found
+static const lh_column answer_columns[] = {
+    LH_BYTES("first_collection_bytes", NULL, first_collection_bytes,
+             "half of the mean heap: what died at this age was dead at the first collection"),
+    LH_INLINE_ROWS("findings", rows, n, &finding_table, "in the order of the text"), LH_END};
+#undef ROW
+
+static const lh_table answer = LH_TABLE("heap.findings", NULL, NULL, found, answer_columns);
+
+/* {=== Words ========================================================================== */
+
+static void put_age(lh_text *text, const lh_teller *t, const found *f, const lh_usage_told *site) {
+  uint64_t age = site->most_age_bytes;
+  if (site->soon_bytes >= site->freed_bytes - site->freed_bytes / 10)
+    lh_text_string(text, "dead at the first collection");
+  else
+    lh_text_format(text, "%s of them dead at the first collection",
+                   lh_share_text(site->soon_bytes, site->allocated_bytes).text);
+  if (age != UINT64_MAX && age <= 2 * f->first_collection_bytes)
+    lh_text_format(text, " (within %s of allocation)", lh_told_size(t, age).text);
+}
+
+/* "38.2% of all bytes are strings made at @fmt.lua:12 in render: 458.1 MB in 3,000,000 blocks". */
+static void tell_finding(lh_teller *t, lh_report *report, const finding *row) {
+  static const char *const wholes[N_KINDS] = {"of all bytes", "of what lives", "of all bytes"};
+  const found *f = report->answer;
+  const lh_usage_told *site = &row->site;
+  lh_text text = {0};
+  lh_text_format(&text, "%s %s %s %s ", lh_share_text(site->ordered_bytes, row->whole_bytes).text,
+                 wholes[row->kind], row->kind == DIES_SOON ? "soon are garbage:" : "are",
+                 lh_types_name(site->type));
+  lh_text_string(&text, site->site->c_function ? "made by " : "made at ");
+  lh_put_freed(&text, lh_site_text(site->site));
+  if (row->kind == DIES_SOON) {
+    lh_text_string(&text, ", ");
+    put_age(&text, t, f, site);
+  } else if (row->kind == LIVES_MOST) {
+    lh_text_format(&text, ": %s in %s", lh_told_size(t, site->live_bytes).text,
+                   lh_count_of(site->live, "block", "blocks").text);
+  } else {
+    lh_text_format(&text, ": %s in %s", lh_told_size(t, site->allocated_bytes).text,
+                   lh_count_of(site->allocations, "block", "blocks").text);
+  }
+  lh_say_text(t, LH_BOLD, &text);
+}
+
+/* A stack is told once. */
+static bool is_told(const found *f, const finding *row) {
+  for (const finding *before = f->rows; before < row; before++)
+    if (before->site.stack == row->site.stack) return true;
+  return false;
+}
+
+static void tell(lh_teller *t, lh_report *report) {
+  const found *f = report->answer;
+  if (f->n == 0) lh_say(t, LH_BOLD, "Nothing was allocated");
+  for (uint32_t i = 0; i < f->n; i++) {
+    tell_finding(t, report, &f->rows[i]);
+    if (!is_told(f, &f->rows[i])) lh_tell_callers(t, f->usage, f->rows[i].site.stack);
+  }
+}
+
+/* }=================================================================================== */
+
+static int find(found *f, find_kind kind, lh_error *error) {
+  lh_usage_group *groups;
+  size_t n;
+  const lh_amounts *all = &lh_usage_total(f->usage)->amounts;
+  double whole = kind == LIVES_MOST ? lh_live_bytes(all) : lh_allocated_bytes(all);
+  int code = lh_usage_groups(f->usage, LH_BY_SITE, orders[kind], &groups, &n, error);
+  if (code != LH_OK) return code;
+  if (n > 0)
+    f->rows[f->n++] = (finding){
+        .kind = kind, .whole_bytes = lh_whole(whole), .site = lh_tell_group(f->usage, &groups[0])};
+  lh_free(groups);
+  return LH_OK;
+}
+
+static int ask(lh_snapshot *snapshot, const lh_request *request, void *out, lh_error *error) {
+  found *f = out;
+  int code = LH_OK;
+  (void)snapshot;
+  f->usage = request->usages[0];
+  f->first_collection_bytes = lh_first_collection_bytes(f->usage);
+  for (find_kind k = MADE_MOST; k < N_KINDS && code == LH_OK; k++) code = find(f, k, error);
+  return code;
+}
+
+const lh_question lh_findings_question = {.name = "findings",
+                                          .command = "heapprof",
+                                          .of = LH_OF_PROFILE,
+                                          .answer = &answer,
+                                          .main = "findings",
+                                          .ask = ask,
+                                          .tell = tell};

@@ -1,0 +1,154 @@
+/*
+** profile.c - what a profile is: how much was allocated in it, how big the heap was, and what is
+** not known, which no figure of a report shows by itself.
+*/
+#include <string.h>
+
+#include "report/usage_rows.h"
+
+typedef struct found {
+  const lh_usage *usage;
+  uint64_t allocated_bytes, error_bytes, allocations, resizes, freed_bytes, live_bytes;
+  uint64_t samples;
+  lh_profile_info info;
+  lh_usage_totals totals;
+} found;
+
+static bool has_peak(const void *row) {
+  return ((const found *)row)->totals.peak_bytes > 0;
+}
+
+#define ROW found
+static const lh_column answer_columns[] = {
+    LH_NAME("program", info.program, "its command line", LH_OPTIONAL),
+    LH_NAME("lua_release", info.release, "such as 5.4.6", LH_OPTIONAL),
+    LH_COUNT("process_id", NULL, info.process_id, "of the program"),
+    LH_COUNT("state_id", NULL, info.state_id, "the same as in snapshots of this Lua state",
+             LH_LUA_ONLY),
+    LH_COUNT("time_ns", NULL, info.start_unix_ns, "when tracking began: nanoseconds since 1970"),
+    LH_COUNT("duration_ns", NULL, info.duration_ns, "until it ended, or the file was cut"),
+    LH_COUNT("since_ns", NULL, totals.since_ns, "where what was counted begins"),
+    LH_COUNT("until_ns", NULL, totals.until_ns, "and where it ends"),
+    LH_COUNT("events", NULL, info.n_events, "in the file; 0: it has amounts alone"),
+    LH_COUNT("lost_events", NULL, info.lost_events, "that could not be written"),
+    LH_FLAG("whole", info.is_whole, "the file was not cut, and nobody writes it any more"),
+    LH_BYTES("sample_bytes", NULL, info.sample_bytes,
+             "mean distance of samples; 0: every allocation is in it"),
+    LH_COUNT("samples", NULL, samples, "allocations that were counted"),
+    LH_BYTES("allocated_bytes", NULL, allocated_bytes, "of all blocks, made or resized"),
+    LH_BYTES("error_bytes", NULL, error_bytes,
+             "of a sampled profile: how far from that the truth is, in 19 of 20 cases"),
+    LH_COUNT("allocations", NULL, allocations, "new blocks"),
+    LH_COUNT("resizes", NULL, resizes, "blocks that were resized"),
+    LH_BYTES("freed_bytes", NULL, freed_bytes, "of these, freed again"),
+    LH_BYTES("live_bytes", NULL, live_bytes, "and not freed"),
+    LH_BYTES("unattributed_bytes", NULL, totals.unattributed_bytes,
+             "allocated at a site that could not be found out"),
+    LH_BYTES("start_bytes", NULL, info.start_bytes, "of the heap when tracking began"),
+    LH_BYTES("heap_bytes", NULL, totals.heap_bytes, "of the heap at the end"),
+    LH_BYTES("mean_heap_bytes", NULL, totals.mean_heap_bytes, "on average"),
+    LH_BYTES("peak_bytes", NULL, totals.peak_bytes, "when it was biggest", LH_WHERE(has_peak)),
+    LH_COUNT("peak_ns", NULL, totals.peak_ns, "and when that was", LH_WHERE(has_peak)),
+    LH_BYTES("old_freed_bytes", NULL, totals.old_freed_bytes,
+             "freed of what was there before tracking"),
+    LH_END};
+#undef ROW
+
+static const lh_table answer = LH_TABLE("heap.profile", NULL, NULL, found, answer_columns);
+
+/* {=== Words ========================================================================== */
+
+static void tell_heap(lh_teller *t, const found *f) {
+  lh_text text = {0};
+  lh_text_format(&text, "The heap had %s when tracking began",
+                 lh_told_size(t, f->info.start_bytes).text);
+  if (has_peak(f)) {
+    lh_text_format(&text, ", %s at its biggest", lh_told_size(t, f->totals.peak_bytes).text);
+    if (!f->info.is_aggregate)
+      lh_text_format(&text, ", after %s", lh_duration_text(f->totals.peak_ns).text);
+  }
+  lh_text_format(&text, ", and %s at the end", lh_told_size(t, f->totals.heap_bytes).text);
+  lh_say_text(t, LH_PLAIN, &text);
+}
+
+static void tell_allocated(lh_teller *t, const found *f) {
+  lh_text text = {0};
+  lh_text_format(&text, "%s", lh_told_size(t, f->allocated_bytes).text);
+  if (f->error_bytes > 0) lh_text_format(&text, ", +- %s,", lh_told_size(t, f->error_bytes).text);
+  lh_text_format(&text, " allocated in %s: %s, %s; %s of it live",
+                 lh_duration_text(f->totals.until_ns - f->totals.since_ns).text,
+                 lh_count_of(f->allocations, "new block", "new blocks").text,
+                 lh_count_of(f->resizes, "resized", "resized").text,
+                 lh_told_size(t, f->live_bytes).text);
+  lh_say_text(t, LH_PLAIN, &text);
+}
+
+static void tell_known(lh_teller *t, const found *f) {
+  lh_text text = {0};
+  if (f->info.sample_bytes == 0)
+    lh_text_string(&text, "Every allocation was recorded");
+  else
+    lh_text_format(&text, "Sampled, one block in %s: estimates from %s",
+                   lh_told_size(t, f->info.sample_bytes).text,
+                   lh_count_of(f->samples, "sample", "samples").text);
+  lh_text_format(&text, "; %s of the bytes unattributed",
+                 lh_share_text(f->totals.unattributed_bytes, f->allocated_bytes).text);
+  lh_say_text(t, LH_PLAIN, &text);
+}
+
+static void tell_faults(lh_teller *t, const found *f) {
+  if (f->info.lost_events > 0)
+    lh_say(t, LH_ALARM, "%s could not be written, as on a full disk: what lives may be too much",
+           lh_count_of(f->info.lost_events, "event", "events").text);
+  if (!f->info.is_whole)
+    lh_say(t, LH_ALARM, "The file was cut, or is still being written: it is told up to %s",
+           lh_duration_text(f->info.duration_ns).text);
+}
+
+static void tell(lh_teller *t, lh_report *report) {
+  const found *f = report->answer;
+  char *program = lh_escaped(f->info.program ? f->info.program : "",
+                             f->info.program ? strlen(f->info.program) : 0);
+  t->failed |= !program;
+  tell_allocated(t, f);
+  tell_heap(t, f);
+  tell_known(t, f);
+  if (f->freed_bytes > 0)
+    lh_say(t, LH_PLAIN,
+           "Death is seen when the collector frees: below %s, half of the mean heap, an age at\n"
+           "death says no more than: dead at the first collection",
+           lh_told_size(t, lh_first_collection_bytes(f->usage)).text);
+  if (program)
+    lh_say(t, LH_FAINT, "%s: Lua %s, process %llu, tracked from %s", program,
+           f->info.release ? f->info.release : "5.4", (unsigned long long)f->info.process_id,
+           lh_time_text(f->info.start_unix_ns).text);
+  lh_free(program);
+  tell_faults(t, f);
+}
+
+/* }=================================================================================== */
+
+static int ask(lh_snapshot *snapshot, const lh_request *request, void *out, lh_error *error) {
+  found *f = out;
+  (void)snapshot;
+  (void)error;
+  f->usage = request->usages[0];
+  f->info = *lh_profile_about(lh_usage_profile(f->usage));
+  f->totals = *lh_usage_total(f->usage);
+  const lh_amounts *c = &f->totals.amounts;
+  f->allocated_bytes = lh_whole(lh_allocated_bytes(c));
+  f->error_bytes = lh_whole(lh_error_bytes(c));
+  f->allocations = lh_whole(c->made);
+  f->resizes = lh_whole(c->resized);
+  f->freed_bytes = lh_whole(c->freed_bytes);
+  f->live_bytes = lh_whole(lh_live_bytes(c));
+  f->samples = lh_whole(c->samples);
+  return LH_OK;
+}
+
+const lh_question lh_profile_question = {.name = "profile",
+                                         .command = "heapprof",
+                                         .of = LH_OF_PROFILE,
+                                         .answer = &answer,
+                                         .ask = ask,
+                                         .tell = tell};

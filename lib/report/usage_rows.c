@@ -1,0 +1,284 @@
+/*
+** usage_rows.c - rows about what was allocated: their columns, and the words that sentences about
+** them share.
+*/
+#include "report/usage_rows.h"
+
+#include "name/site_text.h"
+
+static const lh_sites *sites_of(const lh_report *report) {
+  return lh_profile_sites(lh_usage_profile(report->request.usages[report->request.n_usages - 1]));
+}
+
+/* {=== Columns ======================================================================== */
+
+/* Of a stack all its callers are told, up to so many. */
+enum { MOST_CALLERS = 200 };
+
+static void put_function(lh_text *text, const lh_site *site) {
+  lh_site function = *site;
+  if (site->source) function.c_function = NULL;
+  function.line = site->first_line;
+  lh_text_site(text, &function);
+}
+
+char *lh_function_text(const lh_site *site) {
+  lh_text text = {0};
+  put_function(&text, site);
+  return lh_text_finish(&text);
+}
+
+static void put_file(lh_text *text, const lh_site *site) {
+  if (site->source)
+    lh_text_site(text, &(lh_site){.source = site->source});
+  else
+    put_function(text, site);
+}
+
+/* What rows are by. */
+static void name_of(lh_report *report, const void *row, lh_cell *cell) {
+  const lh_usage_told *told = row;
+  lh_text text = {0};
+  switch (report->request.by) {
+    case LH_BY_TYPE: lh_text_string(&text, lh_types_name(told->type)); break;
+    case LH_BY_FILE: put_file(&text, told->site); break;
+    case LH_BY_FUNCTION: put_function(&text, told->site); break;
+    default: lh_text_site(&text, told->site);
+  }
+  if (report->request.by == LH_BY_STACK)
+    lh_text_callers(&text, sites_of(report), told->stack, MOST_CALLERS);
+  cell->as.text = lh_keep_text(report, lh_text_finish(&text));
+}
+
+static const char *name_heading(const lh_report *report) {
+  static const char *const headings[] = {[LH_BY_SITE] = "site",
+                                         [LH_BY_FUNCTION] = "function",
+                                         [LH_BY_TYPE] = "type",
+                                         [LH_BY_FILE] = "file",
+                                         [LH_BY_STACK] = "stack"};
+  return headings[report->request.by];
+}
+
+static const char *error_heading(const lh_report *report) {
+  const lh_usage *usage = report->request.usages[report->request.n_usages - 1];
+  return lh_profile_about(lh_usage_profile(usage))->sample_bytes > 0 ? "+-" : NULL;
+}
+
+/* What the rows are ordered by stands first. */
+static const char *ordered_heading(const lh_report *report) {
+  static const char *const headings[] = {[LH_MOST_ALLOCATED] = "allocated",
+                                         [LH_MOST_LIVE] = "live",
+                                         [LH_MOST_AT_PEAK] = "at peak",
+                                         [LH_MOST_SOON_DEAD] = "dead soon"};
+  return headings[report->request.order];
+}
+
+static const char *allocated_heading(const lh_report *report) {
+  return report->request.order == LH_MOST_ALLOCATED ? NULL : "allocated";
+}
+
+static const char *live_heading(const lh_report *report) {
+  return report->request.order == LH_MOST_LIVE ? NULL : "live";
+}
+
+static const char *allocations_heading(const lh_report *report) {
+  return report->request.order == LH_MOST_LIVE ? NULL : "blocks";
+}
+
+static const char *live_blocks_heading(const lh_report *report) {
+  return report->request.order == LH_MOST_LIVE ? "blocks" : NULL;
+}
+
+static const char *maker_heading(const lh_report *report) {
+  return report->request.by == LH_BY_SITE || report->request.by == LH_BY_STACK ? "by" : NULL;
+}
+
+static const char *type_heading(const lh_report *report) {
+  return report->request.by == LH_BY_TYPE ? NULL : "mostly";
+}
+
+static void callers_of(lh_report *report, const void *row, lh_cell *cell) {
+  const lh_request *request = &report->request;
+  lh_keep_stack(report, request->usages[request->n_usages - 1],
+                ((const lh_usage_told *)row)->stack);
+  (void)cell;
+}
+
+static bool was_freed(const void *row) {
+  return ((const lh_usage_told *)row)->freed > 0;
+}
+
+/* A part of the ages is beyond what is told apart. */
+static bool has_most_age(const void *row) {
+  return was_freed(row) && ((const lh_usage_told *)row)->most_age_bytes != UINT64_MAX;
+}
+
+static const lh_site *site_of(const void *row) {
+  return ((const lh_usage_told *)row)->site;
+}
+
+static void source_of(lh_report *report, const void *row, lh_cell *cell) {
+  (void)report;
+  lh_name_asked(cell, site_of(row)->source);
+}
+
+static void function_of(lh_report *report, const void *row, lh_cell *cell) {
+  (void)report;
+  lh_name_asked(cell, site_of(row)->function);
+}
+
+static void c_function_of(lh_report *report, const void *row, lh_cell *cell) {
+  (void)report;
+  lh_name_asked(cell, site_of(row)->c_function);
+}
+
+static void line_of(lh_report *report, const void *row, lh_cell *cell) {
+  (void)report;
+  cell->as.n = site_of(row)->line;
+}
+
+static void first_line_of(lh_report *report, const void *row, lh_cell *cell) {
+  (void)report;
+  cell->as.n = site_of(row)->first_line;
+}
+
+static void maker_of(lh_report *report, const void *row, lh_cell *cell) {
+  (void)report;
+  cell->as.text = lh_maker_name(site_of(row)->maker);
+}
+
+static void type_name_of(lh_report *report, const void *row, lh_cell *cell) {
+  uint8_t type = ((const lh_usage_told *)row)->type;
+  (void)report;
+  cell->as.text = type == LH_EVENT_PART ? "part" : lh_type_name((lh_type)type);
+}
+
+#define ROW lh_usage_told
+const lh_column lh_usage_columns[] = {
+    LH_BYTES("ordered_bytes", NULL, ordered_bytes, "by which the rows are in order",
+             LH_HEADING(ordered_heading)),
+    LH_SHARE("share", ordered_bytes),
+    LH_BYTES("allocated_bytes", NULL, allocated_bytes,
+             "of all blocks that were made, and of those that were resized after that",
+             LH_HEADING(allocated_heading)),
+    LH_BYTES("error_bytes", NULL, error_bytes,
+             "of a sampled profile: how far from that the truth is, up or down, in 19 of 20 cases",
+             LH_HEADING(error_heading)),
+    LH_COUNT("allocations", NULL, allocations, "new blocks: objects and parts of objects",
+             LH_HEADING(allocations_heading)),
+    LH_COUNT("objects", NULL, objects, "the objects among them"),
+    LH_COUNT("resizes", "resized", resizes, "blocks that were resized", LH_WIDE),
+    LH_BYTES("freed_bytes", NULL, freed_bytes, "of blocks that were freed"),
+    LH_COUNT("freed", NULL, freed, "how many these are"),
+    LH_BYTES("mean_age_bytes", "mean age", mean_age_bytes,
+             "so much was allocated on average from when a block was made until it was freed",
+             LH_WHERE(was_freed), LH_WIDE),
+    LH_BYTES("most_age_bytes", NULL, most_age_bytes,
+             "the age that nine tenths of the freed bytes had at most, as a power of 2",
+             LH_WHERE(has_most_age)),
+    LH_BYTES("first_collection_bytes", NULL, soon_bytes,
+             "of blocks that were dead at the first collection"),
+    LH_BYTES("peak_bytes", NULL, peak_bytes, "of these, alive when the heap was biggest"),
+    LH_BYTES("live_bytes", NULL, live_bytes, "of blocks that were not freed",
+             LH_HEADING(live_heading)),
+    LH_COUNT("live", NULL, live, "how many these are", LH_HEADING(live_blocks_heading)),
+    LH_COMPUTED("type", NULL, LH_COLUMN_TEXT, type_name_of,
+                "most of it: a type of Lua's, \"upvalue\", \"proto\", or \"part\" for what an "
+                "object owns",
+                LH_HEADING(type_heading), LH_UNBROKEN, LH_WIDE),
+    LH_COMPUTED("maker", NULL, LH_COLUMN_TEXT, maker_of,
+                "what allocates there: \"table\", \"function\", \"concatenation\", \"growth\" of a "
+                "table, \"call\", \"C function\", \"host\", \"other instruction\", "
+                "\"unattributed\"",
+                LH_HEADING(maker_heading), LH_UNBROKEN, LH_WIDE),
+    LH_COMPUTED("source", NULL, LH_COLUMN_NAME, source_of, "of the function, as Lua has it",
+                LH_OPTIONAL),
+    LH_COMPUTED("line", NULL, LH_COLUMN_COUNT, line_of, "0: unknown"),
+    LH_COMPUTED("function", NULL, LH_COLUMN_NAME, function_of, "its name; empty: a main chunk",
+                LH_OPTIONAL),
+    LH_COMPUTED("first_line", NULL, LH_COLUMN_COUNT, first_line_of, "of the function"),
+    LH_COMPUTED("c_function", NULL, LH_COLUMN_NAME, c_function_of,
+                "that allocates there; null: Lua itself does", LH_OPTIONAL),
+    LH_COMPUTED("stack", NULL, LH_COLUMN_TEXTS, callers_of,
+                "of the stack with most of it: the sites, the innermost first"),
+    LH_COMPUTED("site", NULL, LH_COLUMN_TEXT, name_of, "in one text, or what the rows are by",
+                LH_HEADING(name_heading)),
+    LH_END};
+#undef ROW
+
+/* }=================================================================================== */
+
+/* {=== Rows =========================================================================== */
+
+uint64_t lh_whole(double n) {
+  return n > 0 ? (uint64_t)(n + 0.5) : 0;
+}
+
+lh_usage_told lh_tell_group(const lh_usage *usage, const lh_usage_group *group) {
+  const lh_amounts *c = &group->amounts;
+  const lh_sites *sites = lh_profile_sites(lh_usage_profile(usage));
+  return (lh_usage_told){
+      .stack = group->stack,
+      .type = group->type,
+      .site = lh_site_of_stack(sites, group->stack),
+      .ordered_bytes = lh_whole(group->ordered),
+      .allocated_bytes = lh_whole(lh_allocated_bytes(c)),
+      .error_bytes = lh_whole(lh_error_bytes(c)),
+      .allocations = lh_whole(c->made),
+      .objects = lh_whole(c->objects),
+      .resizes = lh_whole(c->resized),
+      .freed_bytes = lh_whole(c->freed_bytes),
+      .freed = lh_whole(c->freed),
+      .live_bytes = lh_whole(lh_live_bytes(c)),
+      .live = lh_whole(lh_live_blocks(c)),
+      .mean_age_bytes = c->freed > 0 ? lh_whole(c->ages_bytes / c->freed) : 0,
+      .most_age_bytes = lh_age_of_part(c, 0.9),
+      .soon_bytes = lh_whole(lh_freed_by_age(c, lh_first_collection_bytes(usage))),
+      .peak_bytes = lh_whole(c->peak_bytes)};
+}
+
+lh_usage_told *lh_tell_groups(const lh_usage *usage, const lh_usage_group *groups, size_t n) {
+  lh_usage_told *rows = lh_alloc(n + 1, sizeof *rows);
+  for (size_t i = 0; rows && i < n; i++) rows[i] = lh_tell_group(usage, &groups[i]);
+  return rows;
+}
+
+/* }=================================================================================== */
+
+/* {=== Words ========================================================================== */
+
+const char *lh_types_name(uint8_t type) {
+  static const char *const names[] = {
+      [LH_TYPE_ROOT] = "objects",      [LH_TYPE_STRING] = "strings",
+      [LH_TYPE_TABLE] = "tables",      [LH_TYPE_CLOSURE] = "functions",
+      [LH_TYPE_UPVALUE] = "upvalues",  [LH_TYPE_PROTO] = "prototypes",
+      [LH_TYPE_USERDATA] = "userdata", [LH_TYPE_THREAD] = "threads"};
+  return type < LH_TYPE_COUNT ? names[type] : "parts of objects";
+}
+
+char *lh_site_of_stack_text(const lh_usage *usage, lh_stack_id stack) {
+  return lh_stack_text(lh_profile_sites(lh_usage_profile(usage)), stack, 0);
+}
+
+void lh_keep_stack(lh_report *report, const lh_usage *usage, lh_stack_id stack) {
+  const lh_sites *sites = lh_profile_sites(lh_usage_profile(usage));
+  for (uint32_t i = 0; stack != 0 && stack <= lh_n_stacks(sites) && i <= MOST_CALLERS; i++) {
+    (void)lh_keep_text(report, lh_stack_text(sites, stack, 0));
+    stack = lh_stack_of(sites, stack)->parent;
+  }
+}
+
+void lh_tell_callers(lh_teller *t, const lh_usage *usage, lh_stack_id stack) {
+  enum { TOLD_CALLERS = 3 };
+  const lh_sites *sites = lh_profile_sites(lh_usage_profile(usage));
+  for (uint32_t i = 0; i < TOLD_CALLERS && stack != 0 && stack <= lh_n_stacks(sites); i++) {
+    stack = lh_stack_of(sites, stack)->parent;
+    if (stack == 0) return;
+    char *caller = lh_stack_text(sites, stack, 0);
+    t->failed |= !caller;
+    if (caller) lh_say(t, LH_PLAIN, "    from %s", caller);
+    lh_free(caller);
+  }
+}
+
+/* }=================================================================================== */
