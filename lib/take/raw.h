@@ -1,12 +1,12 @@
 /*
 ** raw.h - the memory layout of PUC Lua 5.4's objects, in our own words.
 **
-** Only layout.c, the walk_*.c files and the recorder (lib/track) include this. The object structures
-** below are the same in 5.4.0 to 5.4.8 on LP64 platforms; every offset that is used is asserted. The
-** thread (lua_State) and the global state differ between releases: for these there is a table of
-** offsets, chosen by lh_layout_probe, and the accessors at the end. Everything is read in place and
-** never written, but for one field (mark.c), slots on top of a stack (values.c) and a bit of a call
-** (stacks.h).
+** Only layout.c, the walk_*.c files and the recorder (lib/track) include this. The object
+** structures below are the same in 5.4.0 to 5.4.8 on LP64 platforms; every offset that is used is
+** asserted. The thread (lua_State) and the global state differ between releases: for these there is
+** a table of offsets, chosen by lh_layout_probe, and the accessors at the end. Everything is read
+** in place and never written, but for one field (mark.c), slots on top of a stack (values.c) and a
+** bit of a call (stacks.h).
 */
 #ifndef LUAHEAP_RAW_H
 #define LUAHEAP_RAW_H

@@ -3,7 +3,7 @@
 **
 ** A key is the address of both. When it is first met its site is defined: source, line, names, and
 ** what the instruction makes; from then on it takes one probe of a hash table. Keys go with their
-** prototype: other code may be loaded at the same address. 40 bytes and 12 of the index for each; a
+** prototype: other code may be loaded at the same address. 24 bytes and 12 of the index for each; a
 ** program has some thousand.
 */
 #ifndef LUAHEAP_LOOKUP_H
@@ -16,8 +16,7 @@ typedef struct lh_key {
   const uint32_t *pc;     /* NULL: free. Of an unknown position the prototype */
   const void *c_function; /* NULL: none, Lua itself; or lh_hook_function */
   lh_site_id site;
-  lh_stack_id alone; /* the stack that is this site alone; 0: not asked yet */
-  uint32_t next;     /* of the same prototype, or free; 0: no more */
+  uint32_t next; /* of the same prototype, or free; 0: no more */
 } lh_key;
 
 /* A C function whose name was asked for. */

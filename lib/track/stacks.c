@@ -49,7 +49,7 @@ static bool define_first(lh_stacks *s) {
 /* {=== Marked frames ================================================================= */
 
 static lh_marked_call *marked_entry(const lh_stacks *s, const raw_call *call) {
-  return &s->marked[lh_index_hash((uintptr_t)call, 0) & s->marked_mask];
+  return &s->marked[(uintptr_t)call * 0x9E3779B97F4A7C15u >> 40 & s->marked_mask];
 }
 
 static void mark(lh_stacks *s, const raw_call *call, lh_stack_id callers) {
@@ -100,27 +100,43 @@ static const raw_call *lua_callee(const raw_call *call) {
   return call;
 }
 
-static lh_stack_id find_stack(lh_stacks *s, lh_stack_id callers, lh_call_frame frame,
-                              const uint32_t *pc, const void *c_function) {
-  const lh_key *key = lh_lookup_key(&s->lookup, frame, pc, c_function);
-  return key ? step(s, callers, key->site) : LH_STACK_UNATTRIBUTED;
+static lh_recent *recent_entry(lh_stacks *s, const lh_recent *wanted) {
+  uintptr_t place = ((uintptr_t)wanted->pc >> 2) + ((uintptr_t)wanted->c_function >> 4);
+  return &s->recent[(place + wanted->callers * 61u) % LH_RECENT];
+}
+
+static lh_stack_id find_and_keep(lh_stacks *s, lh_call_frame frame, lh_recent wanted) {
+  const lh_key *key = lh_lookup_key(&s->lookup, frame, wanted.pc, wanted.c_function);
+  if (!key) return LH_STACK_UNATTRIBUTED;
+  wanted.stack = step(s, wanted.callers, key->site);
+  if (wanted.stack != LH_STACK_UNATTRIBUTED) *recent_entry(s, &wanted) = wanted;
+  return wanted.stack;
+}
+
+/* Of the frame, with all of `wanted` but the stack. */
+static inline lh_stack_id find_stack(lh_stacks *s, lh_call_frame frame, lh_recent wanted) {
+  const lh_recent *recent = recent_entry(s, &wanted);
+  bool is_same = recent->pc == wanted.pc && recent->c_function == wanted.c_function &&
+                 recent->callers == wanted.callers;
+  return is_same ? recent->stack : find_and_keep(s, frame, wanted);
 }
 
 /* The stack of a frame that has called another. */
 static lh_stack_id find_calling(lh_stacks *s, lh_stack_id callers, lh_call_frame frame) {
   lh_call_frame called = {frame.thread, frame.call->next};
-  const void *c_function = NULL;
+  lh_recent wanted = {.pc = frame.call->saved_pc - 1, .callers = callers};
   if (called.call->status & RAW_CALL_IS_C) {
-    c_function = lh_frame_c_function(&s->lookup, called);
+    wanted.c_function = lh_frame_c_function(&s->lookup, called);
   } else if (raw_call_is_hooked(s->lookup.layout, frame.call)) {
-    c_function = &lh_hook_function;
+    wanted.c_function = &lh_hook_function;
   }
-  return find_stack(s, callers, frame, frame.call->saved_pc - 1, c_function);
+  return find_stack(s, frame, wanted);
 }
 
-static lh_stack_id find_callers(lh_stacks *s, const void *thread, const raw_call *call) {
+/* Finds the callers of a frame, and marks it and those between it and one that is known. */
+static lh_stack_id find_unknown_callers(lh_stacks *s, lh_call_frame frame) {
   lh_stack_id callers;
-  const raw_call *outer = call, *next;
+  const raw_call *outer = frame.call, *next;
   for (; !is_known(s, outer, &callers); outer = next) {
     next = lua_caller(s, outer);
     if (next) continue;
@@ -128,13 +144,18 @@ static lh_stack_id find_callers(lh_stacks *s, const void *thread, const raw_call
     mark(s, outer, callers);
     break;
   }
-  while (outer != call) {
-    callers = find_calling(s, callers, (lh_call_frame){thread, outer});
+  while (outer != frame.call) {
+    callers = find_calling(s, callers, (lh_call_frame){frame.thread, outer});
     outer = lua_callee(outer);
     mark(s, outer, callers);
   }
   if (s->n_lost > s->marked_mask) grow_marked(s);
   return callers;
+}
+
+static inline lh_stack_id find_callers(lh_stacks *s, lh_call_frame frame) {
+  lh_stack_id callers;
+  return is_known(s, frame.call, &callers) ? callers : find_unknown_callers(s, frame);
 }
 
 /* }=================================================================================== */
@@ -149,24 +170,21 @@ static const void *function_on_top(const lh_stacks *s, lh_call_frame frame) {
 
 lh_stack_id lh_stacks_find(lh_stacks *s, const void *thread, const raw_call *call,
                            const uint32_t *pc) {
-  lh_call_frame frame = {thread, call};
   if (!thread) return LH_STACK_UNATTRIBUTED;
   if (!call) return LH_STACK_HOST;
-  const void *c_function = function_on_top(s, frame);
+  lh_call_frame frame = {thread, call};
   if (!pc) pc = (const void *)lh_frame_proto(&s->lookup, frame);
-  if (s->r->has_stacks) {
-    lh_stack_id callers = find_callers(s, thread, call);
-    return find_stack(s, callers, frame, pc, c_function);
-  }
-  lh_key *key = lh_lookup_key(&s->lookup, frame, pc, c_function);
-  if (!key) return LH_STACK_UNATTRIBUTED;
-  if (key->alone) return key->alone;
-  lh_stack_id stack = step(s, 0, key->site);
-  if (stack != LH_STACK_UNATTRIBUTED) key->alone = stack;
-  return stack;
+  if (!pc) return LH_STACK_UNATTRIBUTED;
+  lh_recent wanted = {.pc = pc, .c_function = function_on_top(s, frame)};
+  if (s->r->has_stacks) wanted.callers = find_callers(s, frame);
+  return find_stack(s, frame, wanted);
 }
 
 /* {=== Prototypes ==================================================================== */
+
+static void forget_recent(lh_stacks *s) {
+  memset(s->recent, 0, sizeof s->recent);
+}
 
 void lh_stacks_born(lh_stacks *s, const void *proto) {
   lh_stacks_forget(s, proto);
@@ -175,12 +193,15 @@ void lh_stacks_born(lh_stacks *s, const void *proto) {
 
 void lh_stacks_forget(lh_stacks *s, const void *block) {
   uint32_t known = lh_protos_find(&s->lookup.protos, block);
-  if (known) lh_lookup_forget(&s->lookup, known);
+  if (!known) return;
+  if (s->lookup.protos.known[known].first_key) forget_recent(s);
+  lh_lookup_forget(&s->lookup, known);
 }
 
 void lh_stacks_begin(lh_stacks *s) {
   lh_lookup *lookup = &s->lookup;
   uint8_t dead_white = raw_dead_white(lookup->global);
+  forget_recent(s);
   lh_lookup_forget_all(lookup);
   for (lh_list list = 0; list <= LH_LIST_FIXEDGC; list++) {
     for (const raw_object *o = raw_list(lookup->global, list); o; o = o->next) {

@@ -18,13 +18,14 @@
 ** function that is its own caller, by any number of others, is one entry: a site that is among
 ** its own callers folds back to it.
 **
-** Cost: two probes of a hash table for a site, two more with callers, some 5 ns; no matter how deep
-** the thread is. The callers of a frame stand still as long as it is active, so they are looked up
-** once: bit 15 of its CallInfo's callstatus is set, and the number of its callers is kept in a
-** table by its address. Lua writes the whole of callstatus when it uses a CallInfo again, before
-** anything is allocated from there, so a frame with the bit is the one that was looked up. The
-** releases use bits 0 to 8 (5.4.0, 5.4.1), 0 to 9 (5.4.2) and 0 to 13 (5.4.3 to 5.4.8), always by
-** single masks; bits 14 and 15 are free in all.
+** Cost: a line of memory for the callers and one for the stack where both were found lately, as
+** nearly always, else some probes of hash tables; no matter how deep the thread is. The callers of
+** a frame stand still as long as it is active, so they are looked up once: bit 15 of its CallInfo's
+** callstatus is set, and the number of its callers is kept in a table by its address. Lua writes
+** the whole of callstatus when it uses a CallInfo again, before anything is allocated from there,
+** so a frame with the bit is the one that was looked up. The releases use bits 0 to 8 (5.4.0,
+** 5.4.1), 0 to 9 (5.4.2) and 0 to 13 (5.4.3 to 5.4.8), always by single masks; bits 14 and 15 are
+** free in all.
 **
 ** A key is the address of an instruction. So the recorder tells when a prototype is made and freed:
 ** with it go its keys, and code that is loaded at the same address has its own lines. It is also
@@ -47,6 +48,14 @@ typedef struct lh_marked_call {
   lh_stack_id callers;
 } lh_marked_call;
 
+/* A stack that was found, at the one place that what it was found by gives. */
+enum { LH_RECENT = 512 };
+typedef struct lh_recent {
+  const uint32_t *pc; /* NULL: free */
+  const void *c_function;
+  lh_stack_id callers, stack;
+} lh_recent;
+
 struct lh_stacks {
   lh_recorder *r;
   lh_definitions definitions;
@@ -54,6 +63,7 @@ struct lh_stacks {
   lh_marked_call *marked; /* each at the one place that its address gives */
   uint32_t marked_mask;
   uint32_t n_lost; /* marked frames without an entry, since it grew */
+  lh_recent recent[LH_RECENT];
 };
 
 /* Of the recorder's state (layout, global, has_stacks). NULL: out of memory. From then on made,

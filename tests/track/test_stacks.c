@@ -2,9 +2,6 @@
 ** test_stacks.c - sites and stacks, held against a walk of the whole stack at each allocation,
 ** which knows no marks, no fold table and no cache; names and lines as they are expected; memory
 ** that runs out.
-**
-** The state has an allocation function of the test's. A hook at each instruction tells it which
-** thread runs, and lets Lua keep in the frame where exactly that stands.
 */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -12,131 +9,13 @@
 
 #include <cmocka.h>
 #include <lauxlib.h>
-#include <lualib.h>
 
 #include "luaheap.h"
-#include "take/state.h"
-#include "track/stacks.h"
-
-/* {=== A state that is tracked ======================================================= */
-
-typedef struct tracked {
-  lh_recorder r;
-  lua_State *L;
-  lua_State *running;
-  bool on, checks;
-  uint64_t n_checked, n_deep;
-} tracked;
-
-static void check_walk(const tracked *t, const raw_call *call, lh_stack_id found);
-
-static bool is_in_call(const tracked *t, const void *thread) {
-  const raw_call *call = RAW_FIELD(thread, RAW_THREAD_CALL, const raw_call *);
-  return RAW_FIELD(thread, RAW_THREAD_STATUS, uint8_t) == 0 && call &&
-         call != raw_base_call(&t->r.layout, thread);
-}
-
-/* Where the frame stands; where a program has taken our hook away it may not have begun. */
-static const uint32_t *position(const tracked *t, const raw_call *call) {
-  const raw_proto *proto = lh_frame_proto(&t->r.stacks->lookup, (lh_call_frame){t->running, call});
-  return proto && call->saved_pc == proto->code ? proto->code : call->saved_pc - 1;
-}
-
-static void find(tracked *t) {
-  if (!is_in_call(t, t->running)) t->running = t->L;
-  const raw_call *call = RAW_FIELD(t->running, RAW_THREAD_CALL, const raw_call *);
-  while (call && call->status & RAW_CALL_IS_C) call = call->previous;
-  const uint32_t *pc = call ? position(t, call) : NULL;
-  lh_stack_id stack = lh_stacks_find(t->r.stacks, t->running, call, pc);
-  assert_in_range(stack, 1, lh_stacks_count(t->r.stacks));
-  assert_true(stack < t->r.n_tallies);
-  t->r.made[stack].objects++;
-  if (t->checks && call) check_walk(t, call, stack);
-}
-
-static void *allocate(void *data, void *block, size_t old_bytes, size_t bytes) {
-  tracked *t = data;
-  size_t held_bytes = block ? old_bytes : 0;
-  bool is_thread = block && bytes == 0 && old_bytes == t->r.layout.thread_bytes;
-  if (is_thread && (char *)block + LUA_EXTRASPACE == (char *)t->running) t->running = t->L;
-  if (t->on && block && bytes == 0 && old_bytes == sizeof(raw_proto)) {
-    lh_stacks_forget(t->r.stacks, block);
-  }
-  if (bytes == 0) {
-    free(block);
-    return NULL;
-  }
-  if (t->on && bytes > held_bytes) find(t);
-  void *made = realloc(block, bytes);
-  if (t->on && made && !block && old_bytes == RAW_PROTO) lh_stacks_born(t->r.stacks, made);
-  return made;
-}
-
-static void note_running(lua_State *L, lua_Debug *event) {
-  void *t;
-  (void)event;
-  (void)lua_getallocf(L, &t);
-  ((tracked *)t)->running = L;
-}
-
-/* A state with all libraries that is about to be tracked. */
-static tracked *tracked_new(bool has_stacks) {
-  tracked *t = calloc(1, sizeof *t);
-  lh_error error;
-  assert_non_null(t);
-  t->L = t->running = lua_newstate(allocate, t);
-  assert_non_null(t->L);
-  luaL_openlibs(t->L);
-  assert_int_equal(lh_attach(t->L, &error), LH_OK);
-  t->r.layout = lh_find_state(t->L, &error)->layout;
-  t->r.global = lh_global_state(t->L);
-  t->r.has_stacks = has_stacks;
-  return t;
-}
-
-static bool begin(tracked *t) {
-  lua_sethook(t->L, note_running, LUA_MASKCALL | LUA_MASKRET | LUA_MASKCOUNT, 1);
-  t->r.stacks = lh_stacks_new(&t->r);
-  if (!t->r.stacks) return false;
-  lh_stacks_begin(t->r.stacks);
-  t->on = true;
-  return true;
-}
-
-static void tracked_free(tracked *t) {
-  lua_close(t->L);
-  lh_stacks_free(t->r.stacks);
-  free(t);
-}
-
-static void run(tracked *t, const char *name, const char *program) {
-  bool fails = luaL_loadbuffer(t->L, program, strlen(program), name) != LUA_OK ||
-               lua_pcall(t->L, 0, 0, 0) != LUA_OK;
-  if (fails) fail_msg("%s", lua_tostring(t->L, -1));
-}
-
-/* Runs the program "@t", and stops tracking. */
-static tracked *track(bool has_stacks, const char *program) {
-  tracked *t = tracked_new(has_stacks);
-  assert_true(begin(t));
-  t->checks = has_stacks;
-  run(t, "@t", program);
-  t->on = false;
-  return t;
-}
-
-/* }=================================================================================== */
+#include "tracked_state.h"
 
 /* {=== A walk of the whole stack ===================================================== */
 
 enum { MOST_FRAMES = 1000 };
-
-static const char *name_of(const tracked *t, uint32_t name, size_t *n) {
-  const lh_definitions *d = &t->r.stacks->definitions;
-  uint32_t start = name > 1 ? d->name_ends[name - 2] : 0;
-  *n = name ? d->name_ends[name - 1] - start : 0;
-  return d->name_bytes + start;
-}
 
 /* Is the site where Lua itself says that the frame stands? */
 static void check_site(const tracked *t, const raw_call *call, lh_site_id id) {
@@ -146,13 +25,13 @@ static void check_site(const tracked *t, const raw_call *call, lh_site_id id) {
   assert_true(lua_getinfo(t->running, "Sl", &ar));
   const lh_site_definition *site = &t->r.stacks->definitions.sites[id - 1];
   const lh_function_definition *f = &t->r.stacks->definitions.functions[site->function - 1];
-  const char *source = name_of(t, f->source, &n);
+  const char *source = tracked_name(t, f->source, &n);
   size_t expected = strlen(ar.source);
   if (expected > LH_MOST_SITE_NAME_BYTES) expected = LH_MOST_SITE_NAME_BYTES;
   assert_int_equal(n, expected);
   assert_memory_equal(source, ar.source, n);
   assert_int_equal(f->first_line, ar.linedefined);
-  bool has_begun = position(t, call) == call->saved_pc - 1; /* else Lua tells the first line */
+  bool has_begun = tracked_position(t, call) == call->saved_pc - 1; /* else Lua has no line yet */
   if (has_begun) assert_int_equal(site->line, ar.currentline > 0 ? ar.currentline : 0);
 }
 
@@ -171,7 +50,7 @@ static lh_site_id site_of(const tracked *t, const raw_call *call, const raw_call
     function = &lh_hook_function;
   }
   const lh_key *key =
-      lh_lookup_key(lookup, (lh_call_frame){t->running, call}, position(t, call), function);
+      lh_lookup_key(lookup, (lh_call_frame){t->running, call}, tracked_position(t, call), function);
   assert_non_null(key);
   return key->site;
 }
@@ -205,18 +84,19 @@ static size_t fold(const lh_site_id *sites, size_t n, lh_site_id *folded) {
   return n_folded;
 }
 
-static void check_walk(const tracked *t, const raw_call *call, lh_stack_id found) {
+static uint64_t n_checked, n_deep;
+
+static void check_walk(tracked *t, const raw_call *call, lh_stack_id found) {
   static lh_site_id sites[MOST_FRAMES], folded[MOST_FRAMES];
-  tracked *counts = (tracked *)(uintptr_t)t;
   lua_Debug ar;
   bool is_deep = lua_getstack(t->running, 150, &ar);
   /* While a stack is reallocated some releases have no slots to look at. */
   bool is_moved = raw_base_call(&t->r.layout, t->running)->function == NULL;
-  if (is_moved || (is_deep && counts->n_deep++ % 64 != 0)) return;
+  if (is_moved || (is_deep && n_deep++ % 64 != 0)) return;
   size_t n = walk_sites(t, call, sites);
   if (n == MOST_FRAMES) return;
   size_t n_folded = fold(sites, n, folded);
-  counts->n_checked++;
+  n_checked++;
   for (lh_stack_id stack = found; n_folded > 0; n_folded--) {
     assert_int_not_equal(stack, 0);
     const lh_stack *s = &t->r.stacks->definitions.stacks[stack - 1];
@@ -229,58 +109,15 @@ static void check_walk(const tracked *t, const raw_call *call, lh_stack_id found
 
 /* }=================================================================================== */
 
-/* {=== Stacks as text ================================================================ */
-
-/* "2 table in Bus:on, 9 call in main", with "/string.rep" behind what a C function made. */
-static void add_site(const tracked *t, lh_site_id id, char *out, size_t size) {
-  static const char *const makers[] = {"unknown", "host",   "C",    "table",    "closure",
-                                       "concat",  "growth", "call", "otherwise"};
-  const lh_definitions *d = &t->r.stacks->definitions;
-  const lh_site_definition *site = &d->sites[id - 1];
-  size_t used = strlen(out), n_name, n_c;
-  const char *c_function = name_of(t, site->c_function, &n_c);
-  uint32_t name = site->function ? d->functions[site->function - 1].name : 0;
-  const char *text = name_of(t, name, &n_name);
-  if (!site->function) {
-    (void)snprintf(out + used, size - used, "%s", makers[site->maker]);
-    return;
-  }
-  if (!name) text = "?", n_name = 1;
-  if (name && n_name == 0) text = "main", n_name = 4;
-  (void)snprintf(out + used, size - used, "%s%u %s%s%.*s in %.*s", used ? ", " : "", site->line,
-                 makers[site->maker], n_c ? "/" : "", (int)n_c, c_function, (int)n_name, text);
+/* Runs the program "@t", and stops tracking. */
+static tracked *track(bool has_stacks, const char *program) {
+  tracked *t = tracked_new(has_stacks);
+  assert_true(tracked_begin(t));
+  t->check = has_stacks ? check_walk : NULL;
+  tracked_run(t, "@t", program);
+  t->on = false;
+  return t;
 }
-
-static void describe(const tracked *t, lh_stack_id stack, char *out, size_t size) {
-  const lh_definitions *d = &t->r.stacks->definitions;
-  out[0] = '\0';
-  for (; stack; stack = d->stacks[stack - 1].parent) {
-    add_site(t, d->stacks[stack - 1].site, out, size);
-  }
-}
-
-/* How many objects or parts were allocated at a stack that reads like this. */
-static uint64_t count_made(const tracked *t, const char *expected) {
-  char text[2000];
-  for (lh_stack_id i = 1; i <= lh_stacks_count(t->r.stacks); i++) {
-    describe(t, i, text, sizeof text);
-    if (strcmp(text, expected) == 0) return t->r.made[i].objects;
-  }
-  return 0;
-}
-
-static void assert_made(const tracked *t, const char *expected) {
-  char text[2000];
-  if (count_made(t, expected)) return;
-  print_message("expected: %s\n", expected);
-  for (lh_stack_id i = 1; i <= lh_stacks_count(t->r.stacks); i++) {
-    describe(t, i, text, sizeof text);
-    print_message("%6u %s\n", (unsigned)t->r.made[i].objects, text);
-  }
-  fail();
-}
-
-/* }=================================================================================== */
 
 static void tells_what_made_it(void **state) {
   tracked *t = track(true,
@@ -295,16 +132,16 @@ static void tells_what_made_it(void **state) {
                      "local k <const> = 5\n"
                      "local c = table.concat({s, s})\n");
   (void)state;
-  assert_made(t, "1 table in main");
-  assert_made(t, "2 table in main");
-  assert_made(t, "2 growth in main");
-  assert_made(t, "3 closure in main");
-  assert_made(t, "4 concat in main");
-  assert_made(t, "5 growth in main");
-  assert_made(t, "6 C/string.rep in main");
-  assert_made(t, "8 C/table.unpack in main");
-  assert_made(t, "10 C/table.concat in main");
-  assert_made(t, "host");
+  tracked_assert(t, "1 table in main");
+  tracked_assert(t, "2 table in main");
+  tracked_assert(t, "2 growth in main");
+  tracked_assert(t, "3 closure in main");
+  tracked_assert(t, "4 concat in main");
+  tracked_assert(t, "5 growth in main");
+  tracked_assert(t, "6 C/string.rep in main");
+  tracked_assert(t, "8 C/table.unpack in main");
+  tracked_assert(t, "10 C/table.concat in main");
+  tracked_assert(t, "host");
   tracked_free(t);
 }
 
@@ -325,15 +162,15 @@ static void names_functions_as_the_code_around_them_does(void **state) {
                      "Lib:act() Bus:late()\n"
                      "local made = {(function() return {} end)()}\n");
   (void)state;
-  assert_made(t, "2 table in Bus:on, 12 call in main");
-  assert_made(t, "3 table in Bus.off, 12 call in main");
-  assert_made(t, "4 table in inner.deep, 12 call in main");
-  assert_made(t, "5 table in alone, 12 call in main");
-  assert_made(t, "6 table in everywhere, 12 call in main");
-  assert_made(t, "7 table in field, 12 call in main");
-  assert_made(t, "9 table in Lib:act, 13 call in main");
-  assert_made(t, "10 table in Bus:late, 13 call in main");
-  assert_made(t, "14 table in ?, 14 call in main");
+  tracked_assert(t, "2 table in Bus:on, 12 call in main");
+  tracked_assert(t, "3 table in Bus.off, 12 call in main");
+  tracked_assert(t, "4 table in inner.deep, 12 call in main");
+  tracked_assert(t, "5 table in alone, 12 call in main");
+  tracked_assert(t, "6 table in everywhere, 12 call in main");
+  tracked_assert(t, "7 table in field, 12 call in main");
+  tracked_assert(t, "9 table in Lib:act, 13 call in main");
+  tracked_assert(t, "10 table in Bus:late, 13 call in main");
+  tracked_assert(t, "14 table in ?, 14 call in main");
   tracked_free(t);
 }
 
@@ -350,20 +187,20 @@ static void names_functions_as_they_are_called(void **state) {
                      "global = load(string.dump(function() return {} end, true))\n"
                      "global()\n");
   (void)state;
-  assert_made(t, "2 table in callback, 1 call in call, 2 call in main");
-  assert_made(t, "0 table in main, 5 call in main");
-  assert_made(t, "0 table in main, 6 call in main");
-  assert_made(t, "0 table in global, 9 call in main");
+  tracked_assert(t, "2 table in callback, 1 call in call, 2 call in main");
+  tracked_assert(t, "0 table in main, 5 call in main");
+  tracked_assert(t, "0 table in main, 6 call in main");
+  tracked_assert(t, "0 table in global, 9 call in main");
   tracked_free(t);
 }
 
 static void knows_functions_that_were_there_before(void **state) {
   tracked *t = tracked_new(true);
   (void)state;
-  run(t, "@old", "local M = {}\nfunction M.make() return {} end\nreturn_it = M.make\n");
-  assert_true(begin(t));
-  run(t, "@t", "local x = return_it\nx()\n");
-  assert_made(t, "2 table in M.make, 2 call in main");
+  tracked_run(t, "@old", "local M = {}\nfunction M.make() return {} end\nreturn_it = M.make\n");
+  assert_true(tracked_begin(t));
+  tracked_run(t, "@t", "local x = return_it\nx()\n");
+  tracked_assert(t, "2 table in M.make, 2 call in main");
   tracked_free(t);
 }
 
@@ -382,13 +219,13 @@ static void names_c_functions(void **state) {
                      "local s = coroutine.wrap(function() coroutine.yield() end)\n"
                      "s()\n");
   (void)state;
-  assert_made(t, "1 C/string.rep in main");
-  assert_made(t, "3 table in ?, 3 C/table.sort in main");
-  assert_made(t, "4 table in ?, 4 C/pcall in main");
-  assert_made(t, "5 C/string.gmatch in main");
-  assert_made(t, "6 C/tostring in main");
-  assert_made(t, "9 C/FILE*:read in main");
-  assert_made(t, "11 C/coroutine.wrap in main");
+  tracked_assert(t, "1 C/string.rep in main");
+  tracked_assert(t, "3 table in ?, 3 C/table.sort in main");
+  tracked_assert(t, "4 table in ?, 4 C/pcall in main");
+  tracked_assert(t, "5 C/string.gmatch in main");
+  tracked_assert(t, "6 C/tostring in main");
+  tracked_assert(t, "9 C/FILE*:read in main");
+  tracked_assert(t, "11 C/coroutine.wrap in main");
   tracked_free(t);
 }
 
@@ -409,10 +246,10 @@ static void folds_recursions(void **state) {
                      "down(100)\n"
                      "even(100)\n");
   (void)state;
-  assert_made(t, "2 table in down, 13 call in main");
-  assert_made(t, "2 table in down, 4 call in down, 13 call in main");
-  assert_made(t, "11 table in even, 10 call in odd, 12 call in even, 14 call in main");
-  assert_made(t, "9 table in odd, 12 call in even, 14 call in main");
+  tracked_assert(t, "2 table in down, 13 call in main");
+  tracked_assert(t, "2 table in down, 4 call in down, 13 call in main");
+  tracked_assert(t, "11 table in even, 10 call in odd, 12 call in even, 14 call in main");
+  tracked_assert(t, "9 table in odd, 12 call in even, 14 call in main");
   assert_true(lh_stacks_count(t->r.stacks) < 40);
   tracked_free(t);
 }
@@ -436,12 +273,12 @@ static void tells_who_called(void **state) {
                      "sum = 1\n"
                      "debug.sethook()\n");
   (void)state;
-  assert_made(t, "1 table in last, 3 call in main");
-  assert_made(t, "4 table in body");
-  assert_made(t, "1 table in last, 4 call in body");
-  assert_made(t, "8 table in final");
-  assert_made(t, "11 table in __add, 12 otherwise in main");
-  assert_made(t, "13 table in ?, 14 C/(hook) in main");
+  tracked_assert(t, "1 table in last, 3 call in main");
+  tracked_assert(t, "4 table in body");
+  tracked_assert(t, "1 table in last, 4 call in body");
+  tracked_assert(t, "8 table in final");
+  tracked_assert(t, "11 table in __add, 12 otherwise in main");
+  tracked_assert(t, "13 table in ?, 14 C/(hook) in main");
   tracked_free(t);
 }
 
@@ -451,9 +288,9 @@ static void is_its_site_alone_without_callers(void **state) {
                      "local function middle() local t = {last()} return t end\n"
                      "middle() last()\n");
   (void)state;
-  assert_made(t, "1 table in last");
-  assert_made(t, "2 table in middle");
-  assert_int_equal(count_made(t, "1 table in last, 3 call in main"), 0);
+  tracked_assert(t, "1 table in last");
+  tracked_assert(t, "2 table in middle");
+  assert_int_equal(tracked_made(t, "1 table in last, 3 call in main"), 0);
   const lh_definitions *d = &t->r.stacks->definitions;
   for (uint32_t i = 0; i < d->n_stacks; i++) assert_int_equal(d->stacks[i].parent, 0);
   tracked_free(t);
@@ -472,8 +309,8 @@ static void forgets_code_that_is_freed(void **state) {
   (void)state;
   for (int i = 1; i <= 50; i++) {
     (void)snprintf(expected, sizeof expected, "%d table in main, 3 call in main", i + 1);
-    assert_made(t, expected);
-    assert_int_equal(count_made(t, expected), 3); /* two tables, and what one has in it */
+    tracked_assert(t, expected);
+    assert_int_equal(tracked_made(t, expected), 3); /* two tables, and what one has in it */
   }
   assert_true(t->r.stacks->lookup.n_keys < 100);
   assert_true(t->r.stacks->lookup.protos.n < 100);
@@ -485,22 +322,22 @@ static void forgets_code_that_is_freed(void **state) {
 static void looks_up_deep_callers_once(void **state) {
   tracked *t = tracked_new(true);
   (void)state;
-  assert_true(begin(t));
-  run(t, "@t",
-      "local function down(n)\n"
-      "  if n > 0 then down(n - 1) end\n"
-      "  local t = {}\n"
-      "end\n"
-      "local function may(n) if n > 0 then may(n - 1) end end\n"
-      "depth = 150000\n"
-      "while not pcall(may, depth) do depth = depth // 10 end\n"
-      "down(depth)\n");
+  assert_true(tracked_begin(t));
+  tracked_run(t, "@t",
+              "local function down(n)\n"
+              "  if n > 0 then down(n - 1) end\n"
+              "  local t = {}\n"
+              "end\n"
+              "local function may(n) if n > 0 then may(n - 1) end end\n"
+              "depth = 150000\n"
+              "while not pcall(may, depth) do depth = depth // 10 end\n"
+              "down(depth)\n");
   t->on = false;
   lua_getglobal(t->L, "depth");
   lua_Integer depth = lua_tointeger(t->L, -1);
   assert_true(depth >= 150);
-  assert_int_equal(count_made(t, "3 table in down, 2 call in down, 8 call in main"), depth);
-  assert_int_equal(count_made(t, "3 table in down, 8 call in main"), 1);
+  assert_int_equal(tracked_made(t, "3 table in down, 2 call in down, 8 call in main"), depth);
+  assert_int_equal(tracked_made(t, "3 table in down, 8 call in main"), 1);
   if (depth > LH_MOST_MARKED) assert_int_equal(t->r.stacks->marked_mask, LH_MOST_MARKED - 1);
   tracked_free(t);
 }
@@ -508,13 +345,13 @@ static void looks_up_deep_callers_once(void **state) {
 static void agrees_with_a_walk(void **state) {
   tracked *t = tracked_new(true);
   (void)state;
-  assert_true(begin(t));
-  t->checks = true;
+  assert_true(tracked_begin(t));
+  t->check = check_walk;
   bool fails =
       luaL_loadfile(t->L, "tests/track/corpus.lua") != LUA_OK || lua_pcall(t->L, 0, 0, 0) != LUA_OK;
   if (fails) fail_msg("%s", lua_tostring(t->L, -1));
   t->on = false;
-  assert_true(t->n_checked > 50000);
+  assert_true(n_checked > 50000);
   tracked_free(t);
 }
 
@@ -525,8 +362,9 @@ static void survives_without_memory(void **state) {
   for (uint64_t i = 1; i <= n_made; i += 1 + i / 20) {
     tracked *t = tracked_new(true);
     (void)lh_test_fail_allocation(i);
-    if (begin(t)) {
-      run(t, "@t",
+    if (tracked_begin(t)) {
+      tracked_run(
+          t, "@t",
           "local function f(n)\n"
           "  local t = {n}\n"
           "  return n > 0 and f(n - 1) or t\n"
@@ -534,7 +372,7 @@ static void survives_without_memory(void **state) {
           "for i = 1, 200 do local code = load('local t = {} return {t}', '=' .. i) code() end\n"
           "f(1000)\n"
           "local s = ('x'):rep(100)\n");
-      n_attributed = count_made(t, "7 C/string.rep in main");
+      n_attributed = tracked_made(t, "7 C/string.rep in main");
     }
     t->on = false;
     uint64_t n = lh_test_fail_allocation(0);
