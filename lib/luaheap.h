@@ -15,9 +15,10 @@
 **     luaheap_graph.h     retained sizes, classes and names, paths, finding
 **     luaheap_analyses.h  what one snapshot can tell: what leaks, who owns what, waste; pictures
 **     luaheap_compare.h   two, three and any number of snapshots: what is new, and what grows
-**     luaheap_sites.h     where objects were allocated
 **     luaheap_profile.h   what a tracked program allocated and freed, in order
+**     luaheap_tracked.h   the same of a program that is running
 **     luaheap_usage.h     what a profile tells: who allocated how much, and what became of it
+**     luaheap_tally.h     what it adds up to by line, by type and over time
 **     luaheap_report.h    the answers as data, and the words for them
 **
 ** Conventions. A function that can fail returns 0 or a negative LH_E... code and fills the caller's
@@ -40,6 +41,8 @@
 #include "luaheap_report.h"
 #include "luaheap_sites.h"
 #include "luaheap_take.h"
+#include "luaheap_tally.h"
+#include "luaheap_tracked.h"
 #include "luaheap_usage.h"
 
 #define LH_VERSION "0.1.0"

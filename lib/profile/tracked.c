@@ -1,0 +1,186 @@
+/*
+** tracked.c - the watcher's side of lib/track/profile_live.c: two files in memory of the tracked
+** process, which are found among its descriptors in /proc/PID/fd. Adding one to the number in the
+** first asks; the second is replaced as a whole by the answer, an aggregate, which is a new file.
+**
+** All goes through a descriptor of the folder /proc/PID: when the process has ended, that finds
+** nothing, also if another process has got the number. Signals go through a descriptor of the
+** process for the same reason.
+*/
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base.h"
+#include "luaheap_tracked.h"
+
+static const char request_name[] = "/memfd:luaheap-request",
+                  profile_name[] = "/memfd:luaheap-profile";
+
+struct lh_tracked {
+  uint64_t process_id;
+  int folder;           /* /proc/PID */
+  int process;          /* -1: the system has no such descriptors */
+  int request, profile; /* the numbers of its descriptors */
+  ino_t seen;           /* the file that was looked at last */
+  bool waits;
+};
+
+/* {=== Finding it ==================================================================== */
+
+static int fail_ended(const lh_tracked *t, lh_error *error) {
+  return lh_fail(error, LH_ENOTFOUND, "process %" PRIu64 " has ended", t->process_id);
+}
+
+/* Why nothing was found in /proc/PID by a call that failed. */
+static int fail_to_look(const lh_tracked *t, int reason, lh_error *error) {
+  if (reason == EACCES || reason == EPERM)
+    return lh_fail(error, LH_EIO,
+                   "process %" PRIu64 " belongs to another user, or lets nobody look at it",
+                   t->process_id);
+  if (reason == ENOENT || reason == ESRCH) return fail_ended(t, error);
+  return lh_fail_errno(error, reason, "cannot look at process %" PRIu64, t->process_id);
+}
+
+static int fail_untracked(const lh_tracked *t, lh_error *error) {
+  return lh_fail(error, LH_ENOTFOUND,
+                 "nothing in process %" PRIu64
+                 " is tracked for watchers: heap.track{live = true}, or LUA_HEAP=track,live",
+                 t->process_id);
+}
+
+/* Is descriptor `name` of the process the file in memory that is called so? */
+static bool is_called(int descriptors, const char *name, const char *wanted) {
+  char target[64];
+  ssize_t n = readlinkat(descriptors, name, target, sizeof target - 1);
+  if (n < 0) return false;
+  target[n] = '\0';
+  return strncmp(target, wanted, strlen(wanted)) == 0;
+}
+
+static void note(int *lowest, int number) {
+  if (*lowest < 0 || number < *lowest) *lowest = number;
+}
+
+static int find_files(lh_tracked *t, lh_error *error) {
+  int descriptors = openat(t->folder, "fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  DIR *list = descriptors >= 0 ? fdopendir(descriptors) : NULL;
+  if (!list) {
+    int reason = errno;
+    if (descriptors >= 0) (void)close(descriptors);
+    return fail_to_look(t, reason, error);
+  }
+  t->request = t->profile = -1;
+  for (const struct dirent *entry; (entry = readdir(list));) {
+    if (entry->d_name[0] == '.') continue;
+    if (is_called(descriptors, entry->d_name, request_name)) note(&t->request, atoi(entry->d_name));
+    if (is_called(descriptors, entry->d_name, profile_name)) note(&t->profile, atoi(entry->d_name));
+  }
+  (void)closedir(list);
+  return t->request >= 0 && t->profile >= 0 ? 0 : fail_untracked(t, error);
+}
+
+static int open_process(lh_tracked *t, lh_error *error) {
+  char path[32];
+  (void)snprintf(path, sizeof path, "/proc/%" PRIu64, t->process_id);
+  t->folder = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (t->folder < 0 && errno == ENOENT)
+    return lh_fail(error, LH_ENOTFOUND, "there is no process %" PRIu64, t->process_id);
+  if (t->folder < 0) return fail_to_look(t, errno, error);
+#ifdef SYS_pidfd_open
+  if (t->process_id <= INT32_MAX)
+    t->process = (int)syscall(SYS_pidfd_open, (pid_t)t->process_id, 0);
+#endif
+  return find_files(t, error);
+}
+
+int lh_tracked_open(uint64_t process_id, lh_tracked **out, lh_error *error) {
+  lh_tracked *t = lh_alloc_zeroed(1, sizeof *t);
+  *out = NULL;
+  if (!t) return lh_fail_memory(error, "looking for a process");
+  *t = (lh_tracked){.process_id = process_id, .folder = -1, .process = -1};
+  int code = open_process(t, error);
+  if (code == 0)
+    *out = t;
+  else
+    lh_tracked_close(t);
+  return code;
+}
+
+void lh_tracked_close(lh_tracked *t) {
+  if (!t) return;
+  if (t->waits) (void)lh_tracked_pause(t, false, NULL);
+  if (t->folder >= 0) (void)close(t->folder);
+  if (t->process >= 0) (void)close(t->process);
+  lh_free(t);
+}
+
+/* }=================================================================================== */
+
+/* {=== Asking, and looking =========================================================== */
+
+/* A descriptor of the process, opened anew. The number may be another file's by now. */
+static int open_file(lh_tracked *t, int number, const char *name, int flags, int *fd,
+                     lh_error *error) {
+  char path[32];
+  int folder = openat(t->folder, "fd", O_PATH | O_DIRECTORY | O_CLOEXEC);
+  if (folder < 0) return fail_to_look(t, errno, error);
+  (void)snprintf(path, sizeof path, "%d", number);
+  bool is_there = is_called(folder, path, name);
+  *fd = is_there ? openat(folder, path, flags | O_CLOEXEC) : -1;
+  int reason = errno;
+  (void)close(folder);
+  if (*fd >= 0) return 0;
+  if (is_there && reason != ENOENT && reason != ESRCH) return fail_to_look(t, reason, error);
+  char program[2]; /* one that has ended and is not waited for yet has none */
+  return readlinkat(t->folder, "exe", program, sizeof program) >= 0 ? fail_untracked(t, error)
+                                                                    : fail_ended(t, error);
+}
+
+/* Who watches at the same time may write the same number: then both are answered at once. */
+int lh_tracked_ask(lh_tracked *t, lh_error *error) {
+  uint64_t n = 0;
+  int fd, code = open_file(t, t->request, request_name, O_RDWR, &fd, error);
+  if (code < 0) return code;
+  bool done = pread(fd, &n, sizeof n, 0) == (ssize_t)sizeof n;
+  n++;
+  done = done && pwrite(fd, &n, sizeof n, 0) == (ssize_t)sizeof n;
+  (void)close(fd);
+  return done ? 0 : fail_untracked(t, error);
+}
+
+int lh_tracked_look(lh_tracked *t, lh_profile **out, lh_error *error) {
+  char path[48];
+  struct stat status;
+  int fd, code = open_file(t, t->profile, profile_name, O_RDONLY, &fd, error);
+  *out = NULL;
+  if (code < 0) return code;
+  bool is_new = fstat(fd, &status) == 0 && status.st_size > 0 && status.st_ino != t->seen;
+  (void)snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+  if (is_new) code = lh_profile_open(path, out, error);
+  if (is_new && code == 0) t->seen = status.st_ino;
+  (void)close(fd);
+  return code;
+}
+
+/* }=================================================================================== */
+
+int lh_tracked_pause(lh_tracked *t, bool wait, lh_error *error) {
+#ifdef SYS_pidfd_send_signal
+  if (t->process >= 0 &&
+      syscall(SYS_pidfd_send_signal, t->process, wait ? SIGSTOP : SIGCONT, NULL, 0) == 0) {
+    t->waits = wait;
+    return 0;
+  }
+  if (t->process >= 0 && errno == ESRCH) return fail_ended(t, error);
+#endif
+  return lh_fail(error, LH_EIO, "the system has no sure way to make process %" PRIu64 " wait",
+                 t->process_id);
+}

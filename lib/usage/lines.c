@@ -1,0 +1,267 @@
+/*
+** lines.c - events by the line at which they happened, as LuaJIT's memprof counts them: what was
+** allocated, resized and freed there, and where the blocks came from that were resized and freed.
+**
+** A block belongs to the line that made it or resized it last: to that its bytes are credited, and
+** from that they are taken. (memprof takes the bytes of a resized block from the line that resized
+** it, but credits them to the line that made it; so its HEAP SUMMARY is wrong for tables that grew.
+** Ours adds up to what lives.) Frees happen in the collector, at no line.
+*/
+#include <stdlib.h>
+
+#include "tally.h"
+
+typedef struct row {
+  lh_sum events, allocated_bytes, freed_bytes;
+} row;
+
+typedef struct holder {
+  lh_sum bytes, allocations, frees;
+  bool is_known; /* it is in the list */
+} holder;
+
+typedef struct override {
+  uint64_t key; /* kind, line, line that the blocks are from */
+  lh_sum blocks;
+} override;
+
+enum { LINE_BITS = 28 }; /* there are 2^24 sites at most */
+
+typedef struct counter {
+  lh_line_keys keys;
+  row *rows[3];      /* of each kind, by line */
+  holder *holders;   /* by line */
+  uint32_t *holding; /* the lines that ever held anything */
+  size_t n_holding, holding_capacity;
+  override *overrides;
+  size_t n_overrides, overrides_capacity;
+  lh_map override_of;
+  uint64_t every_ns, next_ns;
+  bool has_changed;
+  lh_line_tally *out;
+  size_t moments_capacity;
+  int code; /* of the first failure */
+  lh_error *error;
+  bool failed;
+} counter;
+
+/* {=== Moments ======================================================================= */
+
+static int by_bytes(const void *a, const void *b, void *data) {
+  const lh_line_held *one = a, *other = b;
+  const lh_line *lines = data;
+  if (one->bytes != other->bytes) return one->bytes < other->bytes ? 1 : -1;
+  return lh_compare_lines(&lines[one->line], &lines[other->line]);
+}
+
+/* What each line holds that holds anything, and the first `most` of them; 0: all. */
+static bool add_moment(counter *c, uint64_t time_ns, size_t most) {
+  lh_line_tally *out = c->out;
+  if (!lh_grow(&out->moments, out->n_moments, &c->moments_capacity, sizeof *out->moments))
+    return false;
+  lh_line_held *held = lh_alloc(c->n_holding + 1, sizeof *held);
+  if (!held) return false;
+  size_t n = 0;
+  for (size_t i = 0; i < c->n_holding; i++) {
+    const holder *h = &c->holders[c->holding[i]];
+    uint64_t bytes = lh_sum_of(&h->bytes);
+    if (bytes == 0) continue;
+    held[n++] =
+        (lh_line_held){c->holding[i], bytes, lh_sum_of(&h->allocations), lh_sum_of(&h->frees)};
+  }
+  qsort_r(held, n, sizeof *held, by_bytes, c->keys.lines);
+  size_t kept = most > 0 && n > most ? most : n;
+  lh_line_held *fitting = lh_realloc(held, kept + 1, sizeof *held);
+  out->moments[out->n_moments++] =
+      (lh_line_moment){time_ns, fitting ? fitting : held, kept, n - kept};
+  return true;
+}
+
+/* A moment lies at a multiple of every_ns, and shows what was before it. */
+static bool pass_time(counter *c, uint64_t time_ns) {
+  if (c->every_ns == 0 || time_ns < c->next_ns) return true;
+  if (c->has_changed) {
+    if (c->out->n_moments == LH_MOST_MOMENTS) {
+      c->code = lh_fail(c->error, LH_ELIMIT,
+                        "it would have more than %d moments: ask for fewer, by a longer time",
+                        LH_MOST_MOMENTS);
+      return false;
+    }
+    if (!add_moment(c, c->next_ns, LH_MOMENT_LINES)) return false;
+  }
+  uint64_t last = time_ns - time_ns % c->every_ns;
+  c->next_ns = last > UINT64_MAX - c->every_ns ? UINT64_MAX : last + c->every_ns;
+  c->has_changed = false;
+  return true;
+}
+
+/* }=================================================================================== */
+
+/* {=== Events ======================================================================== */
+
+static holder *holder_of(counter *c, uint32_t line) {
+  holder *h = &c->holders[line];
+  if (h->is_known) return h;
+  if (!lh_grow(&c->holding, c->n_holding, &c->holding_capacity, sizeof *c->holding)) return NULL;
+  c->holding[c->n_holding++] = line;
+  h->is_known = true;
+  return h;
+}
+
+static bool hold(counter *c, uint32_t line, const lh_event *event) {
+  holder *h = holder_of(c, line);
+  if (!h) return false;
+  lh_sum_add(&h->bytes, event->bytes, event->weight);
+  lh_sum_add(&h->allocations, 1, event->weight);
+  return true;
+}
+
+static bool let_go(counter *c, uint32_t line, const lh_event *event) {
+  uint64_t key = ((uint64_t)(event->kind == LH_EVENT_FREE) << 2 * LINE_BITS) | line;
+  if (event->kind == LH_EVENT_RESIZE) key |= (uint64_t)c->keys.of_stack[event->stack] << LINE_BITS;
+  uint32_t *known = lh_map_at(&c->override_of, key);
+  if (!known) return false;
+  if (*known == LH_NO_NUMBER) {
+    if (!lh_grow(&c->overrides, c->n_overrides, &c->overrides_capacity, sizeof *c->overrides))
+      return false;
+    *known = (uint32_t)c->n_overrides;
+    c->overrides[c->n_overrides++] = (override){.key = key};
+  }
+  lh_sum_add(&c->overrides[*known].blocks, 1, event->weight);
+  holder *h = holder_of(c, line);
+  if (!h) return false;
+  lh_sum_subtract(&h->bytes, event->old_bytes, event->weight);
+  lh_sum_add(&h->frees, 1, event->weight);
+  return true;
+}
+
+static bool see(const lh_event *event, void *data) {
+  counter *c = data;
+  uint32_t line = c->keys.of_stack[event->kind == LH_EVENT_FREE ? 0 : event->stack];
+  row *r = &c->rows[event->kind][line];
+  if (!pass_time(c, event->time_ns)) goto failed;
+  c->has_changed = true;
+  lh_sum_add(&r->events, 1, event->weight);
+  if (event->kind != LH_EVENT_FREE) lh_sum_add(&r->allocated_bytes, event->bytes, event->weight);
+  if (event->kind != LH_EVENT_NEW) lh_sum_add(&r->freed_bytes, event->old_bytes, event->weight);
+  if (event->kind != LH_EVENT_NEW && event->old_stack != 0 &&
+      !let_go(c, c->keys.of_stack[event->old_stack], event))
+    goto failed;
+  if (event->kind == LH_EVENT_FREE || hold(c, line, event)) return true;
+failed:
+  c->failed = c->code == 0;
+  return false;
+}
+
+/* }=================================================================================== */
+
+/* {=== The tally ===================================================================== */
+
+static int by_key(const void *a, const void *b, void *data) {
+  const override *one = a, *other = b;
+  const lh_line *lines = data;
+  uint64_t from = one->key >> LINE_BITS, other_from = other->key >> LINE_BITS;
+  uint32_t mask = (1u << LINE_BITS) - 1;
+  if (from != other_from) return from < other_from ? -1 : 1;
+  return lh_compare_lines(&lines[one->key & mask], &lines[other->key & mask]);
+}
+
+static int by_events(const void *a, const void *b, void *data) {
+  const lh_line_events *one = a, *other = b;
+  const lh_line *lines = data;
+  if (one->events != other->events) return one->events < other->events ? 1 : -1;
+  return lh_compare_lines(&lines[one->line], &lines[other->line]);
+}
+
+/* The overrides in the order of kinds and lines, of which each row has a part. */
+static bool put_overrides(counter *c) {
+  lh_line_override *list = lh_alloc(c->n_overrides + 1, sizeof *list);
+  if (!list) return false;
+  if (c->n_overrides > 1)
+    qsort_r(c->overrides, c->n_overrides, sizeof *c->overrides, by_key, c->keys.lines);
+  for (size_t i = 0; i < c->n_overrides; i++)
+    list[i] = (lh_line_override){(uint32_t)(c->overrides[i].key & ((1u << LINE_BITS) - 1)),
+                                 lh_sum_of(&c->overrides[i].blocks)};
+  c->out->overrides = list;
+  return true;
+}
+
+/* The rows of one kind; *at is the first override that is not of the kinds and lines before. */
+static bool put_rows(counter *c, lh_event_kind kind, size_t *at) {
+  size_t n = 0, capacity = 0;
+  lh_line_events *list = NULL;
+  for (uint32_t line = 0; line < c->keys.n_lines; line++) {
+    const row *r = &c->rows[kind][line];
+    uint64_t key = (uint64_t)(kind == LH_EVENT_FREE) << LINE_BITS | line, events;
+    if ((events = lh_sum_of(&r->events)) == 0) continue;
+    size_t first = *at;
+    if (kind != LH_EVENT_NEW)
+      while (*at < c->n_overrides && c->overrides[*at].key >> LINE_BITS == key) ++*at;
+    if (!lh_grow(&list, n, &capacity, sizeof *list)) goto failed;
+    list[n++] = (lh_line_events){line,
+                                 events,
+                                 lh_sum_of(&r->allocated_bytes),
+                                 lh_sum_of(&r->freed_bytes),
+                                 c->out->overrides + first,
+                                 *at - first};
+  }
+  if (n > 0) qsort_r(list, n, sizeof *list, by_events, c->keys.lines);
+  c->out->of[kind].list = list;
+  c->out->of[kind].n = n;
+  return true;
+failed:
+  lh_free(list);
+  return false;
+}
+
+static bool put(counter *c) {
+  size_t at = 0;
+  bool fine = put_overrides(c);
+  for (unsigned kind = LH_EVENT_NEW; fine && kind <= LH_EVENT_FREE; kind++)
+    fine = put_rows(c, (lh_event_kind)kind, &at);
+  return fine;
+}
+
+/* }=================================================================================== */
+
+static bool begin(counter *c) {
+  size_t n = c->keys.n_lines;
+  for (unsigned i = 0; i < 3; i++) c->rows[i] = lh_alloc_zeroed(n, sizeof(row));
+  c->holders = lh_alloc_zeroed(n, sizeof *c->holders);
+  return c->rows[0] && c->rows[1] && c->rows[2] && c->holders;
+}
+
+static void end(counter *c) {
+  for (unsigned i = 0; i < 3; i++) lh_free(c->rows[i]);
+  lh_free(c->holders);
+  lh_free(c->holding);
+  lh_free(c->overrides);
+  lh_map_free(&c->override_of);
+  lh_free(c->keys.of_stack);
+}
+
+int lh_tally_lines(lh_profile *profile, uint64_t every_ns, lh_line_tally *out, lh_error *error) {
+  counter c = {.every_ns = every_ns, .next_ns = every_ns, .out = out, .error = error};
+  *out = (lh_line_tally){0};
+  int code = lh_line_keys_make(lh_profile_sites(profile), &c.keys, error);
+  if (code < 0) return code;
+  out->lines = c.keys.lines;
+  out->n_lines = c.keys.n_lines;
+  if (!begin(&c)) code = lh_fail_memory(error, "counting by line");
+  if (code == 0) code = lh_tally_events(profile, "report by line", see, &c, &c.failed, error);
+  if (code == 0) code = c.code;
+  if (code == 0 && (!put(&c) || !add_moment(&c, lh_profile_about(profile)->duration_ns, 0)))
+    code = lh_fail_memory(error, "counting by line");
+  end(&c);
+  if (code < 0) lh_line_tally_free(out);
+  return code;
+}
+
+void lh_line_tally_free(lh_line_tally *tally) {
+  for (unsigned i = 0; i < 3; i++) lh_free(tally->of[i].list);
+  for (size_t i = 0; i < tally->n_moments; i++) lh_free(tally->moments[i].held);
+  lh_free(tally->moments);
+  lh_free(tally->overrides);
+  lh_free(tally->lines);
+  *tally = (lh_line_tally){0};
+}
