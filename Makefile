@@ -58,7 +58,7 @@ TEST_NAMES = $(filter-out $(WORK_TESTS),$(basename $(notdir $(TEST_SOURCES))))
 # Tests that make the system fail (tests/common/faults.h), and the calls that go through them.
 WRAPPED = access close fcntl fstatat fsync fstatfs linkat open openat renameat sendfile \
   syscall write
-WRAPPING_TESTS = test_background test_faults test_kill test_room test_shared
+WRAPPING_TESTS = test_background test_faults test_kill test_profile_writer test_room test_shared
 # Those with heap.so's own code in them.
 READER_TESTS = test_corpus test_memory test_reader_memory
 # Lua modules in C that only the specs use.

@@ -83,9 +83,9 @@ typedef struct lh_cursor {
 /* No address space has as much. Sums over several snapshots are no negative numbers either. */
 #define LH_MOST_BYTES (UINT64_C(1) << 57)
 
-static inline void lh_fault(lh_cursor *c, const uint8_t *at, const char *fault) {
+static inline void lh_fault(lh_cursor *c, const uint8_t *at, const char *what) {
   if (c->fault) return;
-  c->fault = fault;
+  c->fault = what;
   c->fault_at = at;
 }
 
@@ -138,11 +138,11 @@ static inline uint64_t lh_read_u64(lh_cursor *c) {
 }
 
 /* A number that must not be greater than `most`. */
-static inline uint64_t lh_read_upto(lh_cursor *c, uint64_t most, const char *fault) {
+static inline uint64_t lh_read_upto(lh_cursor *c, uint64_t most, const char *what) {
   const uint8_t *start = c->at;
   uint64_t n = lh_read_uvarint(c);
   if (__builtin_expect(n <= most, 1)) return n;
-  lh_fault(c, start, fault);
+  lh_fault(c, start, what);
   return 0;
 }
 

@@ -60,7 +60,7 @@ static uint8_t *put_text(uint8_t *p, const char *text, size_t n) {
   return p + n;
 }
 
-void lh_blocks_facts(lh_profile_blocks *to, const lh_profile_out *out) {
+void lh_blocks_facts(lh_profile_blocks *to, const lh_profile_out *out, bool is_aggregate) {
   enum { PROGRAM_BYTES = 4096 };
   const lh_profile_options *options = &out->options;
   char program[PROGRAM_BYTES];
@@ -72,7 +72,7 @@ void lh_blocks_facts(lh_profile_blocks *to, const lh_profile_out *out) {
   p = lh_put_uvarint(p + 8, options->start_bytes);
   p = lh_put_uvarint(p, options->sample_bytes);
   *p++ = (uint8_t)((options->has_stacks ? LH_PROFILE_HAS_STACKS : 0) |
-                   (options->is_aggregate ? LH_PROFILE_IS_AGGREGATE : 0) |
+                   (is_aggregate ? LH_PROFILE_IS_AGGREGATE : 0) |
                    (options->calls ? LH_PROFILE_HAS_CALLS : 0));
   p = put_text(p, out->release, strlen(out->release));
   to->at = put_text(p, program, program_bytes);
@@ -124,10 +124,11 @@ void lh_blocks_calls(lh_profile_blocks *to, const lh_profile_out *out, uint32_t 
   lh_table_end(to);
 }
 
-void lh_blocks_end(lh_profile_blocks *to, const lh_profile_out *out, bool is_final) {
+void lh_blocks_end(lh_profile_blocks *to, const lh_profile_out *out, uint64_t n_events,
+                   bool is_final) {
   lh_blocks_next(to, LH_BLOCK_END);
   uint8_t *p = lh_put_uvarint(to->at, lh_now_ns() - out->start_ns);
-  p = lh_put_uvarint(lh_put_uvarint(p, out->n_events), out->lost_events);
+  p = lh_put_uvarint(lh_put_uvarint(p, n_events), out->lost_events);
   *p++ = is_final;
   to->at = p;
   lh_blocks_next(to, LH_BLOCK_END);

@@ -34,7 +34,7 @@ void lh_blocks_next(lh_profile_blocks *to, unsigned kind);
 /* Room for n bytes in the block; if need be in the next one, of the same kind. */
 uint8_t *lh_blocks_room(lh_profile_blocks *to, size_t n);
 
-void lh_blocks_facts(lh_profile_blocks *to, const lh_profile_out *out);
+void lh_blocks_facts(lh_profile_blocks *to, const lh_profile_out *out, bool is_aggregate);
 
 /* All definitions that are not in *defined. */
 void lh_blocks_define(lh_profile_blocks *to, const lh_profile_out *out, lh_defined *defined);
@@ -46,7 +46,8 @@ uint8_t *lh_table_room(lh_profile_blocks *to, size_t n);
 void lh_table_end(lh_profile_blocks *to);
 
 /* And nothing more. */
-void lh_blocks_end(lh_profile_blocks *to, const lh_profile_out *out, bool is_final);
+void lh_blocks_end(lh_profile_blocks *to, const lh_profile_out *out, uint64_t n_events,
+                   bool is_final);
 
 uint64_t lh_now_ns(void);
 

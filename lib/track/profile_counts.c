@@ -1,0 +1,231 @@
+/*
+** profile_counts.c - an aggregate: counters for each stack and type, and the profile that is made
+** of them. A row has 560 bytes; real programs have some thousands of rows.
+**
+** What lived when the heap was biggest is known of each row without looking at the others: each
+** time that the whole is bigger than ever, the peak gets the next number. A row that changes, and
+** has not seen the newest peak, was then as it is still now, and keeps that.
+*/
+#include <string.h>
+
+#include "profile_out.h"
+
+typedef struct row {
+  lh_profile_count counts; /* in 1/65536 of samples */
+  int64_t live_bytes;      /* below 0: what was there before tracking began was freed */
+  uint64_t peak;           /* the newest that was seen */
+  uint32_t next;           /* 1 + the row of the same stack's next type; 0: none */
+} row;
+
+struct lh_counting {
+  uint32_t *first; /* by stack: 1 + the row of its first type; 0: none */
+  size_t n_first;
+  row *rows;
+  uint32_t n, n_rows; /* used, and mapped */
+  bool has_weights;
+  int64_t live_bytes, peak_bytes; /* of all */
+  uint64_t peak;                  /* how many there were */
+  uint32_t until_look;
+};
+
+enum { EVENTS_BETWEEN_LOOKS = 256, FIRST_ROWS = 64, FIRST_STACKS = 1024 };
+
+/* {=== Rows ========================================================================== */
+
+/* To n elements, which are more; the block is unchanged on failure, which is a false. */
+static bool grow_pages(void *array_pointer, size_t used, size_t n, size_t size) {
+  void *block, *bigger = lh_alloc_pages(n * size);
+  if (!bigger) return false;
+  memcpy(&block, array_pointer, sizeof block);
+  if (used > 0) memcpy(bigger, block, used * size);
+  lh_free_pages(block, used * size);
+  memcpy(array_pointer, &bigger, sizeof bigger);
+  return true;
+}
+
+lh_counting *lh_counting_new(bool has_weights) {
+  lh_counting *c = lh_alloc_zeroed(1, sizeof *c);
+  if (!c) return NULL;
+  c->has_weights = has_weights;
+  c->until_look = EVENTS_BETWEEN_LOOKS;
+  return c;
+}
+
+void lh_counting_free(lh_counting *c) {
+  if (!c) return;
+  lh_free_pages(c->first, c->n_first * sizeof *c->first);
+  lh_free_pages(c->rows, c->n_rows * sizeof *c->rows);
+  lh_free(c);
+}
+
+static bool has_room(lh_counting *c, lh_stack_id stack) {
+  if (stack >= c->n_first) {
+    size_t n = c->n_first ? c->n_first : FIRST_STACKS;
+    while (n <= stack) n *= 2;
+    if (!grow_pages(&c->first, c->n_first, n, sizeof *c->first)) return false;
+    c->n_first = n;
+  }
+  if (c->n == c->n_rows) {
+    uint32_t n = c->n_rows ? 2 * c->n_rows : FIRST_ROWS;
+    if (!grow_pages(&c->rows, c->n_rows, n, sizeof *c->rows)) return false;
+    c->n_rows = n;
+  }
+  return true;
+}
+
+/* The row of a stack and a type, in the order of types; NULL: out of memory. */
+static row *find_row(lh_counting *c, lh_stack_id stack, unsigned type) {
+  if (!has_room(c, stack)) return NULL;
+  uint32_t *link = &c->first[stack];
+  while (*link != 0 && c->rows[*link - 1].counts.type < type) link = &c->rows[*link - 1].next;
+  if (*link != 0 && c->rows[*link - 1].counts.type == type) return &c->rows[*link - 1];
+  row *r = &c->rows[c->n++];
+  *r = (row){.counts = {.stack = stack, .type = (uint8_t)type}, .next = *link, .peak = c->peak};
+  *link = c->n;
+  return r;
+}
+
+static void see_peak(const lh_counting *c, row *r) {
+  if (r->peak == c->peak) return;
+  r->peak = c->peak;
+  r->counts.live_bytes_at_peak = r->live_bytes > 0 ? (uint64_t)r->live_bytes : 0;
+}
+
+static void change_live(lh_counting *c, row *r, int64_t bytes) {
+  see_peak(c, r);
+  r->live_bytes += bytes;
+  c->live_bytes += bytes;
+}
+
+static void look_at_peak(lh_counting *c) {
+  if (c->live_bytes <= c->peak_bytes) return;
+  c->peak_bytes = c->live_bytes;
+  c->peak++;
+}
+
+/* }=================================================================================== */
+
+/* {=== Events ======================================================================== */
+
+/* What stands behind one event. */
+static uint64_t units_of(const lh_counting *c, double weight) {
+  return c->has_weights ? (uint64_t)(weight * (1u << LH_RECORD_WEIGHT_SHIFT)) : 1;
+}
+
+/* True: that was all, the event is in no file. */
+static bool is_done(lh_profile_out *out) {
+  lh_counting *c = out->counting;
+  look_at_peak(c);
+  if (--c->until_look == 0) {
+    c->until_look = EVENTS_BETWEEN_LOOKS;
+    lh_profile_look(out, lh_now_ns());
+  }
+  return !out->has_events;
+}
+
+static void count_death(row *r, uint64_t age_bytes, uint64_t units, uint64_t bytes) {
+  uint64_t age = age_bytes >> LH_RECORD_AGE_SHIFT;
+  unsigned i = age == 0 ? 0 : 64 - (unsigned)__builtin_clzll(age);
+  if (i >= LH_PROFILE_AGES) i = LH_PROFILE_AGES - 1;
+  r->counts.deaths[i] += units;
+  r->counts.death_bytes[i] += units * bytes;
+}
+
+bool lh_profile_count_new(lh_profile_out *out, unsigned type, lh_stack_id stack, uint64_t bytes,
+                          double weight) {
+  lh_counting *c = out->counting;
+  row *r = find_row(c, stack, type);
+  uint64_t units = units_of(c, weight);
+  if (r) {
+    r->counts.made += units;
+    r->counts.made_bytes += units * bytes;
+    r->counts.samples++;
+    change_live(c, r, (int64_t)(units * bytes));
+  }
+  return is_done(out);
+}
+
+/* Both rows are there before one of them is changed; the second may move the first. */
+bool lh_profile_count_resize(lh_profile_out *out, unsigned type, lh_stack_id stack,
+                             lh_stack_id old_stack, uint64_t bytes, uint64_t old_bytes,
+                             uint64_t age_bytes, double weight) {
+  lh_counting *c = out->counting;
+  row *r = find_row(c, stack, type), *old = r ? find_row(c, old_stack, type) : NULL;
+  uint64_t units = units_of(c, weight);
+  (void)age_bytes;
+  if (old) {
+    r = find_row(c, stack, type);
+    old->counts.replaced += units;
+    old->counts.replaced_bytes += units * old_bytes;
+    r->counts.resized += units;
+    r->counts.resized_bytes += units * bytes;
+    r->counts.samples++;
+    change_live(c, old, -(int64_t)(units * old_bytes));
+    change_live(c, r, (int64_t)(units * bytes));
+  }
+  return is_done(out);
+}
+
+bool lh_profile_count_free(lh_profile_out *out, unsigned type, lh_stack_id old_stack,
+                           uint64_t old_bytes, uint64_t age_bytes, double weight) {
+  lh_counting *c = out->counting;
+  row *r = find_row(c, old_stack, type);
+  uint64_t units = units_of(c, weight);
+  if (r) {
+    r->counts.freed += units;
+    r->counts.freed_bytes += units * old_bytes;
+    count_death(r, age_bytes, units, old_bytes);
+    change_live(c, r, -(int64_t)(units * old_bytes));
+  }
+  return is_done(out);
+}
+
+/* }=================================================================================== */
+
+/* {=== The file ====================================================================== */
+
+static uint8_t *put_row(uint8_t *p, const lh_profile_count *c, unsigned shift) {
+  const uint64_t numbers[] = {c->made >> shift,     c->made_bytes >> shift,
+                              c->resized >> shift,  c->resized_bytes >> shift,
+                              c->replaced >> shift, c->replaced_bytes >> shift,
+                              c->freed >> shift,    c->freed_bytes >> shift,
+                              c->samples,           c->live_bytes_at_peak >> shift};
+  uint32_t ages = 0;
+  p = lh_put_uvarint(p, c->stack);
+  *p++ = c->type;
+  for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) p = lh_put_uvarint(p, numbers[i]);
+  for (unsigned i = 0; i < LH_PROFILE_AGES; i++) ages |= (uint32_t)(c->deaths[i] > 0) << i;
+  p = lh_put_uvarint(p, ages);
+  for (unsigned i = 0; i < LH_PROFILE_AGES; i++) {
+    if (c->deaths[i] == 0) continue;
+    p = lh_put_uvarint(p, c->deaths[i] >> shift);
+    p = lh_put_uvarint(p, c->death_bytes[i] >> shift);
+  }
+  return p;
+}
+
+static void put_rows(const lh_counting *c, lh_profile_blocks *to) {
+  enum { ROW_BYTES = (13 + 2 * LH_PROFILE_AGES) * (int)LH_MAX_VARINT };
+  unsigned shift = c->has_weights ? LH_RECORD_WEIGHT_SHIFT : 0;
+  lh_table_begin(to, LH_BLOCK_COUNTS);
+  for (size_t stack = 0; stack < c->n_first; stack++) {
+    for (uint32_t i = c->first[stack]; i != 0; i = c->rows[i - 1].next) {
+      row now = c->rows[i - 1];
+      see_peak(c, &now);
+      to->at = put_row(lh_table_room(to, ROW_BYTES), &now.counts, shift);
+    }
+  }
+  lh_table_end(to);
+}
+
+void lh_counting_write(const lh_profile_out *out, lh_profile_blocks *to, bool is_final) {
+  lh_defined defined = {0, 0, 0, 0};
+  lh_blocks_facts(to, out, true);
+  lh_blocks_next(to, LH_BLOCK_RECORDS);
+  lh_blocks_define(to, out, &defined);
+  put_rows(out->counting, to);
+  if (out->options.calls) lh_blocks_calls(to, out, defined.stacks);
+  lh_blocks_end(to, out, 0, is_final);
+}
+
+/* }=================================================================================== */

@@ -1,0 +1,742 @@
+/*
+** test_profile_writer.c - what is written is what happened, in few bytes; and whatever becomes of
+** the disk, the file's name, the process and its descriptors, the profile is readable up to there,
+** says what it lacks, and does no harm.
+*/
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "faults.h"
+#include "scene.h"
+#include "track/definitions.h"
+#include "track/profile.h"
+
+/* {=== A program ===================================================================== */
+
+enum { MOST_LIVE = 1 << 16, N_STACKS = 300, N_TYPES = 8, PART = 7 };
+
+static const uint8_t raw_types[N_TYPES] = {4, 5, 6, 7, 8, 9, 10, LH_RECORD_PART};
+static const uint8_t types[N_TYPES] = {LH_TYPE_STRING,   LH_TYPE_TABLE,  LH_TYPE_CLOSURE,
+                                       LH_TYPE_USERDATA, LH_TYPE_THREAD, LH_TYPE_UPVALUE,
+                                       LH_TYPE_PROTO,    LH_EVENT_PART};
+
+typedef struct live_block {
+  lh_stack_id stack;
+  unsigned type; /* an index */
+  uint64_t bytes, birth;
+} live_block;
+
+/* Allocates, resizes and frees at random, and keeps a record of all of it. */
+typedef struct program {
+  uint64_t random, clock_bytes, live_bytes;
+  lh_definitions definitions;
+  live_block blocks[MOST_LIVE];
+  size_t n_blocks;
+  lh_event *events;
+  size_t n_events, most_events;
+} program;
+
+static program *new_program(size_t most_events) {
+  program *p = calloc(1, sizeof *p);
+  assert_non_null(p);
+  p->random = 88172645463325252u;
+  p->most_events = most_events;
+  p->events = calloc(most_events, sizeof *p->events);
+  assert_non_null(p->events);
+  return p;
+}
+
+static void free_program(program *p) {
+  lh_definitions_free(&p->definitions);
+  free(p->events);
+  free(p);
+}
+
+static size_t roll(program *p, size_t n) {
+  p->random ^= p->random << 13;
+  p->random ^= p->random >> 7;
+  p->random ^= p->random << 17;
+  return (size_t)(p->random >> 11) % n;
+}
+
+/* One of those that there are, a few of them mostly, or now and then a new one. */
+static lh_stack_id any_stack(program *p) {
+  lh_definitions *d = &p->definitions;
+  char name[64];
+  if (d->n_stacks > 0 && (d->n_stacks == N_STACKS || roll(p, 50) > 0))
+    return (lh_stack_id)(roll(p, roll(p, d->n_stacks) + 1) + 1);
+  (void)snprintf(name, sizeof name, "function_%u", d->n_stacks);
+  lh_function_definition f = {lh_define_name(d, "@app.lua", 8), d->n_stacks,
+                              lh_define_name(d, name, strlen(name))};
+  lh_site_definition site = {lh_define_function(d, f), d->n_stacks + 1, 0, LH_MADE_TABLE};
+  return lh_define_stack(d, (lh_stack_id)roll(p, d->n_stacks + 1), lh_define_site(d, site));
+}
+
+static void keep(program *p, lh_event event) {
+  assert_true(p->n_events < p->most_events);
+  event.weight = 1;
+  event.age_bytes &= ~(uint64_t)4095;
+  p->events[p->n_events++] = event;
+}
+
+static void allocate(program *p, lh_profile_out *out) {
+  live_block b = {any_stack(p), (unsigned)roll(p, N_TYPES), 16 + roll(p, 100), p->clock_bytes};
+  lh_profile_new(out, raw_types[b.type], b.stack, b.bytes, 1);
+  keep(p,
+       (lh_event){.kind = LH_EVENT_NEW, .type = types[b.type], .stack = b.stack, .bytes = b.bytes});
+  p->clock_bytes += b.bytes;
+  p->blocks[p->n_blocks++] = b;
+}
+
+static void release(program *p, lh_profile_out *out, size_t at) {
+  live_block b = p->blocks[at];
+  uint64_t age = p->clock_bytes - b.birth;
+  lh_profile_free(out, raw_types[b.type], b.stack, b.bytes, age, 1);
+  keep(p, (lh_event){.kind = LH_EVENT_FREE,
+                     .type = types[b.type],
+                     .old_stack = b.stack,
+                     .old_bytes = b.bytes,
+                     .age_bytes = age});
+  p->blocks[at] = p->blocks[--p->n_blocks];
+}
+
+static void resize(program *p, lh_profile_out *out, size_t at) {
+  live_block *b = &p->blocks[at], old = *b;
+  if (b->type != PART) return;
+  uint64_t age = p->clock_bytes - b->birth;
+  *b = (live_block){any_stack(p), PART, 2 * old.bytes % 1000000, p->clock_bytes};
+  lh_profile_resize(out, LH_RECORD_PART, b->stack, old.stack, b->bytes, old.bytes, age, 1);
+  keep(p, (lh_event){.kind = LH_EVENT_RESIZE,
+                     .type = LH_EVENT_PART,
+                     .stack = b->stack,
+                     .old_stack = old.stack,
+                     .bytes = b->bytes,
+                     .old_bytes = old.bytes,
+                     .age_bytes = age});
+  p->clock_bytes += b->bytes;
+}
+
+static void run(program *p, lh_profile_out *out, size_t n) {
+  for (size_t end = p->n_events + n; p->n_events < end;) {
+    size_t what = roll(p, 16);
+    if (p->n_blocks == 0 || (what < 8 && p->n_blocks < MOST_LIVE))
+      allocate(p, out);
+    else if (what < 9)
+      resize(p, out, roll(p, p->n_blocks));
+    else
+      release(p, out, roll(p, p->n_blocks));
+  }
+}
+
+static void define(const lh_stacks *stacks, lh_defined *defined, lh_put_bytes *put, void *payload) {
+  lh_definitions_write((const lh_definitions *)(const void *)stacks, defined, put, payload);
+}
+
+static lh_profile_options options_of(const program *p, const char *path) {
+  return (lh_profile_options){.path = path,
+                              .has_stacks = true,
+                              .state_id = 42,
+                              .start_bytes = 20000,
+                              .release = "5.4.4",
+                              .stacks = (const lh_stacks *)(const void *)&p->definitions,
+                              .define = define};
+}
+
+static lh_profile_out *begin(const program *p, const char *path) {
+  lh_profile_options options = options_of(p, path);
+  lh_profile_out *out;
+  lh_error error = {0};
+  if (lh_profile_begin(&out, &options, &error) != LH_OK) fail_msg("%s", error.message);
+  return out;
+}
+
+/* }=================================================================================== */
+
+/* {=== Reading it again ============================================================== */
+
+typedef struct comparison {
+  const program *p;
+  size_t n;
+  uint64_t time_ns;
+} comparison;
+
+static bool compare(const lh_event *event, void *data) {
+  comparison *c = data;
+  lh_event expected = c->p->events[c->n++];
+  expected.time_ns = event->time_ns;
+  assert_in_range(event->time_ns, c->time_ns, INT64_MAX);
+  c->time_ns = event->time_ns;
+  if (event->kind != expected.kind || event->type != expected.type ||
+      event->stack != expected.stack || event->old_stack != expected.old_stack ||
+      event->bytes != expected.bytes || event->old_bytes != expected.old_bytes ||
+      event->age_bytes != expected.age_bytes)
+    fail_msg("event %zu is another", c->n);
+  return true;
+}
+
+static lh_profile *open_profile(const char *path) {
+  lh_profile *profile;
+  lh_error error = {0};
+  if (lh_profile_open(path, &profile, &error) != LH_OK) fail_msg("%s", error.message);
+  return profile;
+}
+
+/* All its events are the program's first ones; returns how many. */
+static size_t expect_events(const program *p, const char *path, bool is_whole, uint64_t lost) {
+  comparison c = {p, 0, 0};
+  lh_profile *profile = open_profile(path);
+  const lh_profile_info *about = lh_profile_about(profile);
+  assert_int_equal(lh_profile_replay(profile, compare, &c, NULL), LH_OK);
+  assert_int_equal(c.n, about->n_events);
+  assert_int_equal(about->is_whole, is_whole);
+  assert_int_equal(about->lost_events, lost);
+  assert_int_equal(about->state_id, 42);
+  assert_in_range(about->duration_ns, c.time_ns, INT64_MAX);
+  if (is_whole) assert_int_equal(c.n + lost, p->n_events);
+  lh_profile_close(profile);
+  return c.n;
+}
+
+static uint64_t size_of(const char *path) {
+  struct stat info;
+  assert_int_equal(stat(path, &info), 0);
+  return (uint64_t)info.st_size;
+}
+
+static void save_text(const char *path, const char *text) {
+  FILE *file = fopen(path, "w");
+  assert_non_null(file);
+  assert_true(fputs(text, file) >= 0);
+  assert_int_equal(fclose(file), 0);
+}
+
+static bool is_text(const char *path, const char *text) {
+  char now[64] = "";
+  FILE *file = fopen(path, "r");
+  assert_non_null(file);
+  size_t n = fread(now, 1, sizeof now - 1, file);
+  assert_int_equal(fclose(file), 0);
+  return n == strlen(text) && memcmp(now, text, n) == 0;
+}
+
+/* }=================================================================================== */
+
+/* {=== What is written =============================================================== */
+
+static void events_are_those_that_happened(void **state) {
+  enum { N = 300000 };
+  program *p = new_program(N);
+  lh_profile_out *out = begin(p, "a");
+  (void)state;
+  run(p, out, N);
+  struct stat info;
+  assert_int_equal(stat("a", &info), 0);
+  assert_int_equal(info.st_mode & 0777, 0600);
+  assert_null(lh_profile_trouble(out));
+  assert_int_equal(lh_profile_end(out, NULL), LH_OK);
+  assert_int_equal(expect_events(p, "a", true, 0), N);
+  assert_true(size_of("a") < 6 * N);
+  lh_profile *profile = open_profile("a");
+  const lh_sites *sites = lh_profile_sites(profile);
+  assert_int_equal(lh_n_stacks(sites), p->definitions.n_stacks);
+  assert_string_equal(lh_site_of(sites, 7)->function, "function_6");
+  assert_string_equal(lh_site_of(sites, 7)->source, "@app.lua");
+  assert_string_equal(lh_profile_about(profile)->release, "5.4.4");
+  assert_non_null(strstr(lh_profile_about(profile)->program, "test_profile_writer"));
+  assert_int_equal(lh_profile_about(profile)->process_id, getpid());
+  lh_profile_close(profile);
+  free_program(p);
+  assert_int_equal(unlink("a"), 0);
+}
+
+static lh_call_counts calls_of(const lh_calls *calls, lh_stack_id stack) {
+  (void)calls;
+  return (lh_call_counts){.calls = stack % 3,
+                          .tail_calls = 0,
+                          .self_ns = stack,
+                          .total_ns = 2 * stack,
+                          .is_constant = stack % 2 == 0};
+}
+
+/* At the end, and on the way: the file is some MB. */
+static void calls_are_written_now_and_then(void **state) {
+  enum { N = 1000000 };
+  program *p = new_program(N);
+  lh_profile_options options = options_of(p, "a");
+  lh_profile_out *out;
+  size_t n;
+  (void)state;
+  options.calls = (const lh_calls *)(const void *)p;
+  options.counts = calls_of;
+  assert_int_equal(lh_profile_begin(&out, &options, NULL), LH_OK);
+  run(p, out, N);
+  for (int is_whole = 0; is_whole < 2; is_whole++) {
+    lh_profile *profile = open_profile("a");
+    const lh_profile_call *calls = lh_profile_calls(profile, &n);
+    assert_int_equal(n, N_STACKS - N_STACKS / 3);
+    assert_int_equal(calls[2].stack, 4);
+    assert_int_equal(calls[2].calls, 1);
+    assert_int_equal(calls[2].total_ns, 8);
+    assert_true(calls[2].is_constant);
+    lh_profile_close(profile);
+    if (!is_whole) assert_int_equal(lh_profile_end(out, NULL), LH_OK);
+  }
+  assert_int_equal(expect_events(p, "a", true, 0), N);
+  free_program(p);
+  assert_int_equal(unlink("a"), 0);
+}
+
+/* The clock is a real one. */
+static void a_slow_program_can_be_followed(void **state) {
+  enum { N = 3000 };
+  program *p = new_program(N);
+  lh_profile_out *out = begin(p, "a");
+  (void)state;
+  run(p, out, N / 2);
+  assert_int_equal(expect_events(p, "a", false, 0), 0);
+  assert_int_equal(usleep(1100000), 0);
+  run(p, out, N / 2);
+  assert_in_range(expect_events(p, "a", false, 0), N / 2 + 1, N);
+  assert_int_equal(lh_profile_end(out, NULL), LH_OK);
+  free_program(p);
+  assert_int_equal(unlink("a"), 0);
+}
+
+/* }=================================================================================== */
+
+/* {=== Its name ====================================================================== */
+
+static void older_profiles_are_replaced_and_nothing_else(void **state) {
+  program *p = new_program(10);
+  lh_profile_options options = options_of(p, "a");
+  lh_profile_out *out;
+  lh_error error;
+  (void)state;
+  save_text("a", "print 'hello'");
+  assert_int_equal(lh_profile_begin(&out, &options, &error), LH_EIO);
+  assert_null(out);
+  assert_non_null(strstr(error.message, "/a', which is no profile: File exists"));
+  assert_true(is_text("a", "print 'hello'"));
+  save_text("a", ""); /* as mktemp makes one */
+  assert_int_equal(lh_profile_end(begin(p, "a"), NULL), LH_OK);
+  struct stat before, after;
+  assert_int_equal(stat("a", &before), 0);
+  int old = open("a", O_RDONLY); /* so that its number is not used again */
+  assert_true(old >= 0);
+  assert_int_equal(lh_profile_end(begin(p, "a"), NULL), LH_OK);
+  assert_int_equal(stat("a", &after), 0);
+  assert_true(before.st_ino != after.st_ino);
+  assert_int_equal(close(old), 0);
+  assert_int_equal(unlink("a"), 0);
+  assert_int_equal(symlink("b", "a"), 0);
+  assert_int_equal(lh_profile_begin(&out, &options, &error), LH_EIO);
+  assert_int_equal(unlink("a"), 0);
+  options.path = "nowhere/a";
+  assert_int_equal(lh_profile_begin(&out, &options, &error), LH_EIO);
+  assert_int_equal(scene_count_strays(), 0);
+  free_program(p);
+}
+
+/* }=================================================================================== */
+
+/* {=== Killed, forked, robbed ======================================================== */
+
+static int wait_for(pid_t child) {
+  int status;
+  assert_int_equal(waitpid(child, &status, 0), child);
+  return status;
+}
+
+static void who_is_killed_leaves_a_profile(void **state) {
+  enum { N = 100000 };
+  program *p = new_program(2 * N);
+  (void)state;
+  pid_t child = fork();
+  if (child == 0) {
+    run(p, begin(p, "a"), N);
+    (void)raise(SIGKILL);
+  }
+  assert_true(child > 0 && WIFSIGNALED(wait_for(child)));
+  lh_profile_out *again = begin(p, "b"); /* the same, since it is no less random */
+  run(p, again, N);
+  assert_int_equal(lh_profile_end(again, NULL), LH_OK);
+  assert_in_range(expect_events(p, "a", false, 0), N - 30000, N);
+  free_program(p);
+  assert_int_equal(unlink("a") | unlink("b"), 0);
+}
+
+static void a_forked_child_writes_nothing(void **state) {
+  enum { N = 50000 };
+  program *p = new_program(3 * N);
+  lh_profile_out *out = begin(p, "a");
+  (void)state;
+  run(p, out, N);
+  pid_t child = fork();
+  if (child == 0) {
+    run(p, out, 2 * N);
+    _exit(lh_profile_end(out, NULL) == LH_OK ? 0 : 1);
+  }
+  assert_true(child > 0);
+  assert_int_equal(wait_for(child), 0);
+  run(p, out, N);
+  assert_int_equal(lh_profile_end(out, NULL), LH_OK);
+  assert_int_equal(expect_events(p, "a", true, 0), 2 * N);
+  free_program(p);
+  assert_int_equal(unlink("a"), 0);
+}
+
+/* A host closes all descriptors, and opens a file of its own. */
+static void a_descriptor_of_others_is_not_written_to(void **state) {
+  enum { N = 50000, MOST_DESCRIPTORS = 64 };
+  program *p = new_program(2 * N);
+  struct stat ours, info;
+  lh_error error;
+  (void)state;
+  lh_profile_out *out = begin(p, "a");
+  run(p, out, N);
+  assert_int_equal(stat("a", &ours), 0);
+  int fd = 3;
+  while (fstat(fd, &info) != 0 || info.st_ino != ours.st_ino) assert_true(++fd < MOST_DESCRIPTORS);
+  save_text("b", "mine");
+  int other = open("b", O_RDWR);
+  assert_int_equal(dup2(other, fd), fd);
+  run(p, out, N);
+  assert_non_null(lh_profile_trouble(out));
+  assert_int_equal(lh_profile_end(out, &error), LH_EIO);
+  assert_non_null(strstr(error.message, "/a': Bad file descriptor; "));
+  assert_true(is_text("b", "mine"));
+  assert_int_equal(fstat(fd, &info), 0); /* nor closed */
+  assert_int_equal(close(fd) | close(other), 0);
+  assert_in_range(expect_events(p, "a", false, 0), N / 2, N);
+  free_program(p);
+  assert_int_equal(unlink("a") | unlink("b"), 0);
+}
+
+/* }=================================================================================== */
+
+/* {=== The disk ====================================================================== */
+
+/* The n-th write and all after it fail, or that one only. At the end the file has what was written
+** before, and as far as it can be written, how much was lost. */
+static void the_disk_is_full(void **state) {
+  enum { N = 100000, MOST_WRITES = 40 };
+  size_t n_cases = 0;
+  (void)state;
+  for (int for_good = 0; for_good < 2; for_good++) {
+    bool is_done = false;
+    for (size_t first = 1; !is_done; first++) {
+      program *p = new_program(N);
+      lh_profile_options options = options_of(p, "a");
+      lh_profile_out *out;
+      lh_error error = {0};
+      assert_in_range(first, 1, MOST_WRITES);
+      faults_clear();
+      assert_int_equal(lh_profile_end(begin(p, "a"), NULL), LH_OK); /* an older one */
+      uint64_t older = size_of("a");
+      faults_plan(FAULT_WRITE, first, for_good ? SIZE_MAX : first, ENOSPC);
+      if (lh_profile_begin(&out, &options, &error) != LH_OK) {
+        assert_int_equal(error.os_errno, ENOSPC);
+        assert_int_equal(size_of("a"), older);
+      } else {
+        run(p, out, N);
+        int code = lh_profile_end(out, &error);
+        is_done = code == LH_OK;
+        lh_profile *profile = open_profile("a");
+        lh_profile_info about = *lh_profile_about(profile);
+        lh_profile_close(profile);
+        assert_int_equal(about.is_whole, !for_good || is_done);
+        (void)expect_events(p, "a", about.is_whole, about.lost_events);
+        if (!is_done) assert_int_equal(error.os_errno, ENOSPC);
+        if (about.lost_events > 0) {
+          char expected[128];
+          (void)snprintf(expected, sizeof expected, "/a': No space left on device; %s lost",
+                         lh_count_of(about.lost_events, "event is", "events are").text);
+          assert_string_equal(error.message + strlen(error.message) - strlen(expected), expected);
+        }
+      }
+      assert_int_equal(scene_count_strays(), 0);
+      free_program(p);
+      n_cases++;
+    }
+  }
+  faults_clear();
+  printf("faults: each write of a profile fails, once and for good: %zu cases, %zu survived\n",
+         n_cases, n_cases);
+  assert_int_equal(unlink("a"), 0);
+}
+
+static void short_and_interrupted_writes_are_finished(void **state) {
+  enum { N = 50000 };
+  program *p = new_program(N);
+  (void)state;
+  faults_clear();
+  faults()->interrupt = faults()->limited = true;
+  faults()->write_bytes = 1000;
+  lh_profile_out *out = begin(p, "a");
+  run(p, out, N);
+  assert_int_equal(lh_profile_end(out, NULL), LH_OK);
+  faults_clear();
+  assert_int_equal(expect_events(p, "a", true, 0), N);
+  free_program(p);
+  assert_int_equal(unlink("a"), 0);
+}
+
+/* SIGXFSZ kills who writes more, unless it looks first. */
+static void a_limit_of_the_size_kills_nobody(void **state) {
+  enum { N = 200000, LIMIT = 300000 };
+  program *p = new_program(N);
+  (void)state;
+  pid_t child = fork();
+  if (child == 0) {
+    const struct rlimit limit = {LIMIT, LIMIT};
+    lh_error error;
+    if (setrlimit(RLIMIT_FSIZE, &limit) != 0) _exit(1);
+    lh_profile_out *out = begin(p, "a");
+    run(p, out, N);
+    _exit(lh_profile_end(out, &error) == LH_EIO && error.os_errno == EFBIG ? 0 : 2);
+  }
+  assert_true(child > 0);
+  assert_int_equal(wait_for(child), 0);
+  lh_profile *profile = open_profile("a");
+  assert_true(lh_profile_about(profile)->is_whole);
+  assert_in_range(lh_profile_about(profile)->file_bytes, LIMIT - (1 << 16), LIMIT);
+  assert_int_equal(lh_profile_about(profile)->n_events + lh_profile_about(profile)->lost_events, N);
+  lh_profile_close(profile);
+  free_program(p);
+  assert_int_equal(unlink("a"), 0);
+}
+
+static void memory_runs_out(void **state) {
+  program *p = new_program(10);
+  (void)state;
+  for (int is_aggregate = 0; is_aggregate < 2; is_aggregate++) {
+    lh_profile_options options = options_of(p, "a");
+    lh_profile_out *out;
+    lh_error error = {0};
+    uint64_t n = 1;
+    options.is_aggregate = is_aggregate;
+    (void)lh_test_fail_allocation(n);
+    while (lh_profile_begin(&out, &options, &error) != LH_OK) {
+      assert_int_equal(error.code, LH_EMEMORY);
+      assert_null(out);
+      (void)lh_test_fail_allocation(++n);
+      assert_in_range(n, 1, 100);
+    }
+    (void)lh_test_fail_allocation(0);
+    assert_int_equal(lh_profile_end(out, NULL), LH_OK);
+    assert_int_equal(scene_count_strays(), 0);
+    assert_int_equal(unlink("a"), 0);
+  }
+  free_program(p);
+}
+
+/* }=================================================================================== */
+
+/* {=== Aggregates ==================================================================== */
+
+typedef struct tally {
+  lh_profile_count counts[N_STACKS + 1][N_TYPES];
+  uint64_t live[N_STACKS + 1][N_TYPES];
+} tally;
+
+static unsigned index_of(uint8_t type) {
+  unsigned i = 0;
+  while (types[i] != type) i++;
+  return i;
+}
+
+static void note_death(lh_profile_count *c, uint64_t age, uint64_t bytes) {
+  unsigned i = 0;
+  while (i < LH_PROFILE_AGES - 1 && age > (UINT64_C(4096) << i) - 1 && age != 0) i++;
+  c->deaths[i]++;
+  c->death_bytes[i] += bytes;
+}
+
+static void note_event(tally *t, const lh_event *e) {
+  unsigned type = index_of(e->type);
+  lh_profile_count *c = &t->counts[e->stack][type], *old = &t->counts[e->old_stack][type];
+  if (e->kind != LH_EVENT_FREE) {
+    *(e->kind == LH_EVENT_NEW ? &c->made : &c->resized) += 1;
+    *(e->kind == LH_EVENT_NEW ? &c->made_bytes : &c->resized_bytes) += e->bytes;
+    c->samples++;
+    t->live[e->stack][type] += e->bytes;
+  }
+  if (e->kind == LH_EVENT_NEW) return;
+  *(e->kind == LH_EVENT_FREE ? &old->freed : &old->replaced) += 1;
+  *(e->kind == LH_EVENT_FREE ? &old->freed_bytes : &old->replaced_bytes) += e->old_bytes;
+  t->live[e->old_stack][type] -= e->old_bytes;
+  if (e->kind == LH_EVENT_FREE) note_death(old, e->age_bytes, e->old_bytes);
+}
+
+/* By the definition: all is counted again up to the first event at which most lived. */
+static tally *count_all(const program *p) {
+  tally *t = calloc(1, sizeof *t), *at_peak = calloc(1, sizeof *t);
+  uint64_t live = 0, peak = 0;
+  size_t peak_at = 0;
+  assert_true(t && at_peak);
+  for (size_t i = 0; i < p->n_events; i++) {
+    note_event(t, &p->events[i]);
+    live += p->events[i].bytes - p->events[i].old_bytes;
+    if (live > peak) {
+      peak = live;
+      peak_at = i + 1;
+    }
+  }
+  for (size_t i = 0; i < peak_at; i++) note_event(at_peak, &p->events[i]);
+  for (size_t s = 0; s <= N_STACKS; s++)
+    for (size_t k = 0; k < N_TYPES; k++) t->counts[s][k].live_bytes_at_peak = at_peak->live[s][k];
+  free(at_peak);
+  return t;
+}
+
+static void expect_counts(const program *p, const char *path, bool is_whole) {
+  size_t n, n_expected = 0;
+  tally *t = count_all(p);
+  lh_profile *profile = open_profile(path);
+  const lh_profile_count *rows = lh_profile_counts(profile, &n);
+  assert_int_equal(lh_profile_about(profile)->is_whole, is_whole);
+  assert_true(lh_profile_about(profile)->is_aggregate);
+  assert_int_equal(lh_profile_about(profile)->n_events, 0);
+  assert_int_equal(lh_n_stacks(lh_profile_sites(profile)), p->definitions.n_stacks);
+  for (size_t s = 0; s <= N_STACKS; s++)
+    for (size_t k = 0; k < N_TYPES; k++)
+      n_expected += t->counts[s][k].samples + t->counts[s][k].freed > 0;
+  assert_int_equal(n, n_expected);
+  for (size_t i = 0; i < n; i++) {
+    lh_profile_count *expected = &t->counts[rows[i].stack][index_of(rows[i].type)];
+    expected->stack = rows[i].stack;
+    expected->type = rows[i].type;
+    assert_memory_equal(&rows[i], expected, sizeof *expected);
+  }
+  lh_profile_close(profile);
+  free(t);
+}
+
+static void aggregates_count_what_happened(void **state) {
+  enum { N = 60000 };
+  program *p = new_program(N);
+  lh_profile_options options = options_of(p, "a");
+  lh_profile_out *out;
+  (void)state;
+  options.is_aggregate = true;
+  assert_int_equal(lh_profile_begin(&out, &options, NULL), LH_OK);
+  run(p, out, N / 2);
+  while (p->n_blocks > 100 && p->n_events < N) release(p, out, roll(p, p->n_blocks));
+  if (p->n_events < N) run(p, out, N - p->n_events);
+  uint64_t before = size_of("a"); /* empty, but there */
+  assert_int_equal(lh_profile_end(out, NULL), LH_OK);
+  assert_in_range(size_of("a"), before + 1, 200000);
+  expect_counts(p, "a", true);
+  assert_int_equal(scene_count_strays(), 0);
+  free_program(p);
+  assert_int_equal(unlink("a"), 0);
+}
+
+static void samples_are_counted_by_weight(void **state) {
+  program *p = new_program(10);
+  lh_profile_options options = options_of(p, "a");
+  lh_profile_out *out;
+  size_t n;
+  (void)state;
+  lh_stack_id stack = any_stack(p);
+  options.is_aggregate = true;
+  options.sample_bytes = 1000;
+  assert_int_equal(lh_profile_begin(&out, &options, NULL), LH_OK);
+  for (int i = 0; i < 4; i++) lh_profile_new(out, 5, stack, 56, 18.25);
+  lh_profile_free(out, 5, stack, 56, 5000, 18.25);
+  assert_int_equal(lh_profile_end(out, NULL), LH_OK);
+  lh_profile *profile = open_profile("a");
+  const lh_profile_count *row = lh_profile_counts(profile, &n);
+  assert_int_equal(n, 1);
+  assert_int_equal(row->made, 73);
+  assert_int_equal(row->made_bytes, 73 * 56);
+  assert_int_equal(row->live_bytes_at_peak, 73 * 56);
+  assert_int_equal(row->samples, 4);
+  assert_int_equal(row->freed, 18);
+  assert_int_equal(row->deaths[1], 18);
+  assert_int_equal(row->death_bytes[1], 1022);
+  lh_profile_close(profile);
+  free_program(p);
+  assert_int_equal(unlink("a"), 0);
+}
+
+/* }=================================================================================== */
+
+/* {=== Watched from outside ========================================================== */
+
+/* The descriptor of this process whose file has such a name; -1. */
+static int find_file(const char *name) {
+  char link[64], target[64];
+  for (int fd = 3; fd < 64; fd++) {
+    (void)snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+    ssize_t n = readlink(link, target, sizeof target - 1);
+    if (n < 0) continue;
+    target[n] = '\0';
+    if (strncmp(target, name, strlen(name)) == 0) return fd;
+  }
+  return -1;
+}
+
+static void a_watcher_asks_and_is_shown(void **state) {
+  enum { N = 20000 };
+  (void)state;
+  for (int has_file = 0; has_file < 2; has_file++) {
+    program *p = new_program(2 * N);
+    lh_profile_options options = options_of(p, has_file ? "a" : NULL);
+    lh_profile_out *out;
+    lh_profile *profile;
+    uint64_t request = 1;
+    char path[64];
+    size_t before = scene_count_descriptors();
+    options.is_live = true;
+    assert_int_equal(lh_profile_begin(&out, &options, NULL), LH_OK);
+    (void)snprintf(path, sizeof path, "/proc/self/fd/%d", find_file("/memfd:luaheap-profile"));
+    run(p, out, N);
+    assert_int_equal(lh_profile_open(path, &profile, NULL), LH_EFOREIGN); /* nobody has asked */
+    int asks = find_file("/memfd:luaheap-request");
+    assert_int_equal(pwrite(asks, &request, sizeof request, 0), sizeof request);
+    assert_int_equal(ftruncate(asks, 0), -1);
+    size_t asked_at = p->n_events;
+    run(p, out, 256 - asked_at % 256);
+    expect_counts(p, path, false);
+    run(p, out, 1000);
+    assert_int_equal(lh_profile_end(out, NULL), LH_OK);
+    assert_int_equal(scene_count_descriptors(), before);
+    if (has_file) {
+      assert_int_equal(expect_events(p, "a", true, 0), p->n_events);
+      assert_int_equal(unlink("a"), 0);
+    }
+    free_program(p);
+  }
+}
+
+/* }=================================================================================== */
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(events_are_those_that_happened),
+                                     cmocka_unit_test(calls_are_written_now_and_then),
+                                     cmocka_unit_test(a_slow_program_can_be_followed),
+                                     cmocka_unit_test(older_profiles_are_replaced_and_nothing_else),
+                                     cmocka_unit_test(who_is_killed_leaves_a_profile),
+                                     cmocka_unit_test(a_forked_child_writes_nothing),
+                                     cmocka_unit_test(a_descriptor_of_others_is_not_written_to),
+                                     cmocka_unit_test(the_disk_is_full),
+                                     cmocka_unit_test(short_and_interrupted_writes_are_finished),
+                                     cmocka_unit_test(a_limit_of_the_size_kills_nobody),
+                                     cmocka_unit_test(memory_runs_out),
+                                     cmocka_unit_test(aggregates_count_what_happened),
+                                     cmocka_unit_test(samples_are_counted_by_weight),
+                                     cmocka_unit_test(a_watcher_asks_and_is_shown)};
+  return cmocka_run_group_tests(tests, scene_set_up, scene_tear_down);
+}
