@@ -22,14 +22,34 @@ static const lh_column answer_columns[] = {
 
 static const lh_table answer = LH_TABLE("heap.allocations", NULL, NULL, found, answer_columns);
 
-/* "Live at the end, by site". */
+/* " since 500 ms and before 1.0 s", where moments were asked for. */
+static void put_interval(lh_text *text, const lh_usage *usage) {
+  const lh_usage_query *query = lh_usage_asked(usage);
+  const lh_usage_totals *totals = lh_usage_total(usage);
+  bool has_since = query->since.unit != LH_MOMENT_OPEN;
+  if (has_since) lh_text_format(text, " since %s", lh_duration_text(totals->since_ns).text);
+  if (query->until.unit != LH_MOMENT_OPEN)
+    lh_text_format(text, "%s before %s", has_since ? " and" : "",
+                   lh_duration_text(totals->until_ns).text);
+}
+
+/* "Allocated since 500 ms, live at the end, by site: 1.2 MB". */
 static void tell(lh_teller *t, lh_report *report) {
   static const char *const bys[] = {"site", "function", "type", "file", "stack"};
-  static const char *const what[] = {"Allocated", "Live", "Live when the heap was biggest",
-                                     "Dead at the first collection"};
+  static const char *const what[] = {[LH_MOST_ALLOCATED] = "",
+                                     [LH_MOST_LIVE] = ", live at the end",
+                                     [LH_MOST_AT_PEAK] = ", live when the heap was biggest",
+                                     [LH_MOST_SOON_DEAD] = ", dead at the first collection"};
   const found *f = report->answer;
-  lh_say(t, LH_BOLD, "%s, by %s: %s%s", what[report->request.order], bys[report->request.by],
-         lh_told_size(t, f->whole_bytes).text, t->all ? "" : "\n");
+  const lh_usage *usage = report->request.usages[0];
+  bool never_freed = lh_usage_asked(usage)->to_the_end && report->request.order == LH_MOST_LIVE;
+  lh_text text = {0};
+  lh_text_string(&text, "Allocated");
+  put_interval(&text, usage);
+  lh_text_format(&text, "%s, by %s: %s%s",
+                 never_freed ? ", never freed" : what[report->request.order],
+                 bys[report->request.by], lh_told_size(t, f->whole_bytes).text, t->all ? "" : "\n");
+  lh_say_text(t, LH_BOLD, &text);
   lh_tell_table(t, report, &row_table, f->rows, f->n, f->n);
 }
 

@@ -72,7 +72,7 @@ static void tell_finding(lh_teller *t, lh_report *report, const finding *row) {
   const lh_usage_told *site = &row->site;
   lh_text text = {0};
   lh_text_format(&text, "%s %s %s %s ", lh_share_text(site->ordered_bytes, row->whole_bytes).text,
-                 wholes[row->kind], row->kind == DIES_SOON ? "soon are garbage:" : "are",
+                 wholes[row->kind], row->kind == DIES_SOON ? "are soon garbage:" : "are",
                  lh_types_name(site->type));
   lh_text_string(&text, site->site->c_function ? "made by " : "made at ");
   lh_put_freed(&text, lh_site_text(site->site));

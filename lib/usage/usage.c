@@ -145,8 +145,11 @@ typedef struct window {
 
 static window window_of(const lh_usage *usage) {
   const lh_profile_info *about = lh_profile_about(usage->profile);
+  const lh_moment *since = &usage->query.since, *until = &usage->query.until;
   return (window){.query = &usage->query,
                   .duration_ns = about->duration_ns,
+                  .has_begun = since->unit == LH_MOMENT_OPEN || since->n == 0,
+                  .has_ended = until->unit != LH_MOMENT_OPEN && until->n == 0,
                   .until = UINT64_MAX,
                   .heap_bytes = (double)about->start_bytes};
 }
@@ -171,7 +174,6 @@ static void move_on(window *w, const lh_event *event) {
   w->heap_bytes += bytes - old_bytes;
   w->clock += (uint64_t)bytes;
   uint64_t now = w->clock >> CLOCK_SHIFT;
-  if (!w->has_begun && w->query->since.unit == LH_MOMENT_OPEN) w->has_begun = true;
   if (now == before) return;
   if (!w->has_begun && has_come(w, &w->query->since, event)) {
     w->has_begun = true;
@@ -270,8 +272,7 @@ static void keep_peak(lh_usage *usage) {
 static void note_moments(counter *c, const lh_event *event, bool had_begun, bool had_ended) {
   const window *w = &c->window;
   lh_usage_totals *totals = &c->usage->totals;
-  if (w->has_begun && !had_begun && w->query->since.unit != LH_MOMENT_OPEN)
-    totals->since_ns = event->time_ns;
+  if (w->has_begun && !had_begun) totals->since_ns = event->time_ns;
   if (w->has_ended && !had_ended) totals->until_ns = event->time_ns;
   if (w->has_ended && !w->query->to_the_end) return;
   totals->heap_bytes = w->heap_bytes > 0 ? (uint64_t)w->heap_bytes : 0;
@@ -301,7 +302,7 @@ static int replay(lh_usage *usage, lh_error *error) {
   peak_finder p = {.window = c.window};
   lh_usage_totals *totals = &usage->totals;
   int code = LH_OK;
-  totals->until_ns = c.window.duration_ns;
+  totals->until_ns = c.window.has_ended ? 0 : c.window.duration_ns;
   totals->heap_bytes = (uint64_t)c.window.heap_bytes;
   if (usage->query.peak) code = lh_profile_replay(usage->profile, find_peak, &p, error);
   c.peak_events = p.events;
