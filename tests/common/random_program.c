@@ -1,0 +1,120 @@
+/*
+** random_program.c - see random_program.h.
+*/
+#include "random_program.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const uint8_t raw_types[N_TYPES] = {4, 5, 6, 7, 8, 9, 10, LH_RECORD_PART};
+const uint8_t program_types[N_TYPES] = {LH_TYPE_STRING,   LH_TYPE_TABLE,  LH_TYPE_CLOSURE,
+                                        LH_TYPE_USERDATA, LH_TYPE_THREAD, LH_TYPE_UPVALUE,
+                                        LH_TYPE_PROTO,    LH_EVENT_PART};
+
+program *new_program(size_t most_events) {
+  program *p = calloc(1, sizeof *p);
+  if (!p) abort();
+  p->random = 88172645463325252u;
+  p->most_events = most_events;
+  p->events = calloc(most_events, sizeof *p->events);
+  if (!p->events) abort();
+  return p;
+}
+
+void free_program(program *p) {
+  lh_definitions_free(&p->definitions);
+  free(p->events);
+  free(p);
+}
+
+size_t roll(program *p, size_t n) {
+  p->random ^= p->random << 13;
+  p->random ^= p->random >> 7;
+  p->random ^= p->random << 17;
+  return (size_t)(p->random >> 11) % n;
+}
+
+/* One of those that there are, a few of them mostly, or now and then a new one. */
+lh_stack_id any_stack(program *p) {
+  lh_definitions *d = &p->definitions;
+  char name[64];
+  if (d->n_stacks > 0 && (d->n_stacks == N_STACKS || roll(p, 50) > 0))
+    return (lh_stack_id)(roll(p, roll(p, d->n_stacks) + 1) + 1);
+  (void)snprintf(name, sizeof name, "function_%u", d->n_stacks);
+  lh_function_definition f = {lh_define_name(d, "@app.lua", 8), d->n_stacks,
+                              lh_define_name(d, name, strlen(name))};
+  lh_site_definition site = {lh_define_function(d, f), d->n_stacks + 1, 0, LH_MADE_TABLE};
+  return lh_define_stack(d, (lh_stack_id)roll(p, d->n_stacks + 1), lh_define_site(d, site));
+}
+
+static void keep(program *p, lh_event event) {
+  if (p->n_events == p->most_events) abort();
+  event.weight = 1;
+  event.age_bytes &= ~(uint64_t)4095;
+  p->events[p->n_events++] = event;
+}
+
+static void allocate(program *p, lh_profile_out *out) {
+  live_block b = {any_stack(p), (unsigned)roll(p, N_TYPES), 16 + roll(p, 100), p->clock_bytes};
+  lh_profile_new(out, raw_types[b.type], b.stack, b.bytes, 1);
+  keep(
+      p,
+      (lh_event){
+          .kind = LH_EVENT_NEW, .type = program_types[b.type], .stack = b.stack, .bytes = b.bytes});
+  p->clock_bytes += b.bytes;
+  p->blocks[p->n_blocks++] = b;
+}
+
+void release(program *p, lh_profile_out *out, size_t at) {
+  live_block b = p->blocks[at];
+  uint64_t age = p->clock_bytes - b.birth;
+  lh_profile_free(out, raw_types[b.type], b.stack, b.bytes, age, 1);
+  keep(p, (lh_event){.kind = LH_EVENT_FREE,
+                     .type = program_types[b.type],
+                     .old_stack = b.stack,
+                     .old_bytes = b.bytes,
+                     .age_bytes = age});
+  p->blocks[at] = p->blocks[--p->n_blocks];
+}
+
+static void resize(program *p, lh_profile_out *out, size_t at) {
+  live_block *b = &p->blocks[at], old = *b;
+  if (program_types[b->type] != LH_EVENT_PART) return;
+  uint64_t age = p->clock_bytes - b->birth;
+  *b = (live_block){any_stack(p), old.type, 2 * old.bytes % 1000000, p->clock_bytes};
+  lh_profile_resize(out, LH_RECORD_PART, b->stack, old.stack, b->bytes, old.bytes, age, 1);
+  keep(p, (lh_event){.kind = LH_EVENT_RESIZE,
+                     .type = LH_EVENT_PART,
+                     .stack = b->stack,
+                     .old_stack = old.stack,
+                     .bytes = b->bytes,
+                     .old_bytes = old.bytes,
+                     .age_bytes = age});
+  p->clock_bytes += b->bytes;
+}
+
+void run(program *p, lh_profile_out *out, size_t n) {
+  for (size_t end = p->n_events + n; p->n_events < end;) {
+    size_t what = roll(p, 16);
+    if (p->n_blocks == 0 || (what < 8 && p->n_blocks < MOST_LIVE))
+      allocate(p, out);
+    else if (what < 9)
+      resize(p, out, roll(p, p->n_blocks));
+    else
+      release(p, out, roll(p, p->n_blocks));
+  }
+}
+
+static void define(const lh_stacks *stacks, lh_defined *defined, lh_put_bytes *put, void *payload) {
+  lh_definitions_write((const lh_definitions *)(const void *)stacks, defined, put, payload);
+}
+
+lh_profile_options options_of(const program *p, const char *path) {
+  return (lh_profile_options){.path = path,
+                              .has_stacks = true,
+                              .state_id = 42,
+                              .start_bytes = 20000,
+                              .release = "5.4.4",
+                              .stacks = (const lh_stacks *)(const void *)&p->definitions,
+                              .define = define};
+}
