@@ -1,8 +1,8 @@
 /*
-** heapcheck - is a file a whole and sound snapshot? Reads all of each file, verifies it, and prints
-** one line: what is in it, or on stderr at which byte it is wrong and what was being read there. A
-** bad file does not keep the next from being checked. Four million objects take a second and a
-** half.
+** heapcheck - is a file a whole and sound snapshot, or profile? Reads all of each file, verifies it,
+** and prints one line: what is in it, or on stderr at which byte it is wrong and what was being read
+** there. A bad file does not keep the next from being checked. Four million objects take a second
+** and a half.
 */
 #include <errno.h>
 #include <string.h>
@@ -17,7 +17,7 @@ static const cli_option options[] = {
 
 static const cli_tool tool = {
     "heapcheck",
-    "Checks that snapshots of Lua heaps are whole and sound.",
+    "Checks that snapshots of Lua heaps, and profiles, are whole and sound.",
     {"[options] FILE ...", NULL, NULL},
     options,
     sizeof options / sizeof *options,
@@ -25,21 +25,51 @@ static const cli_tool tool = {
     "Example: heapcheck /var/tmp/*.heap && echo all are sound\n"
     "Exit status: 0 all are sound, 2 at least one is not; wrong usage or failure.\n"};
 
-static int verify(cli *c, const char *file, lh_snapshot **snapshot, uint64_t *edges,
-                  lh_error *error) {
-  int code = cli_try_open(c, file, snapshot, error);
+/* What a file is, and what is wrong with it. */
+typedef struct finding {
+  lh_snapshot *snapshot; /* one of the two, or none */
+  lh_profile *profile;
+  uint64_t edges;
+  int code;
+  lh_error error;
+} finding;
+
+static int verify_snapshot(cli *c, const char *file, finding *f) {
+  int code = cli_try_open(c, file, &f->snapshot, &f->error);
   if (code != LH_OK) return code;
   cli_progress(c, "verifying %s", file);
-  code = lh_verify(*snapshot, edges, error);
+  code = lh_verify(f->snapshot, &f->edges, &f->error);
   cli_progress(c, NULL);
   return code;
 }
 
-static void print_sound(cli *c, const char *file, const lh_info *info, uint64_t edges) {
-  char *name = cli_escape(file);
+/* Opening it verifies it. One that was cut is a profile, and is not whole. */
+static int verify_profile(cli *c, const char *file, finding *f) {
+  int code = lh_profile_open(file, &f->profile, &f->error);
+  if (code != LH_OK) return code;
+  const lh_profile_info *info = lh_profile_about(f->profile);
+  if (info->is_whole) return LH_OK;
+  (void)snprintf(f->error.message, sizeof f->error.message,
+                 "'%s' was cut or is still being written: %s can be read, of %s", file,
+                 lh_size_text(info->read_bytes, c->exact_bytes).text,
+                 lh_size_text(info->file_bytes, c->exact_bytes).text);
+  f->error.offset = info->read_bytes;
+  return LH_EDAMAGED;
+}
+
+static finding verify(cli *c, const char *file) {
+  finding f = {.edges = 0};
+  f.code = verify_snapshot(c, file, &f);
+  if (f.code != LH_EFOREIGN) return f;
+  lh_error foreign = f.error;
+  f.code = verify_profile(c, file, &f);
+  if (f.code == LH_EFOREIGN) f.error = foreign;
+  return f;
+}
+
+static void print_snapshot(const cli *c, const lh_info *info, uint64_t edges) {
   int64_t missing = info->unaccounted_bytes;
-  printf("%s: ok: %s, %s, %s, %s in the file", name,
-         lh_count_of(info->objects, "object", "objects").text,
+  printf("%s, %s, %s, %s in the file", lh_count_of(info->objects, "object", "objects").text,
          lh_size_text(info->object_bytes, c->exact_bytes).text,
          lh_count_of(edges, "edge", "edges").text,
          lh_size_text(info->file_bytes, c->exact_bytes).text);
@@ -47,13 +77,37 @@ static void print_sound(cli *c, const char *file, const lh_info *info, uint64_t 
     printf(", %s unaccounted", missing > 0
                                    ? lh_size_text((uint64_t)missing, c->exact_bytes).text
                                    : lh_size_change((uint64_t)-missing, 0, c->exact_bytes).text);
+}
+
+static void print_profile(const cli *c, const lh_profile *profile) {
+  const lh_profile_info *info = lh_profile_about(profile);
+  const lh_sites *sites = lh_profile_sites(profile);
+  if (info->is_aggregate)
+    printf("an aggregate");
+  else
+    printf("a profile of %s", lh_count_of(info->n_events, "event", "events").text);
+  printf(", %s, %s, %s in the file", lh_count_of(lh_n_sites(sites), "site", "sites").text,
+         lh_count_of(lh_n_stacks(sites), "stack", "stacks").text,
+         lh_size_text(info->file_bytes, c->exact_bytes).text);
+  if (info->lost_events > 0)
+    printf(", %s could not be written",
+           lh_count_of(info->lost_events, "more event", "more events").text);
+}
+
+static void print_sound(cli *c, const char *file, const finding *f) {
+  char *name = cli_escape(file);
+  printf("%s: ok: ", name);
+  if (f->profile)
+    print_profile(c, f->profile);
+  else
+    print_snapshot(c, lh_snapshot_info(f->snapshot), f->edges);
   putchar('\n');
   free(name);
   if (fflush(stdout) != 0) /* each in its place between the lines on stderr */
     cli_die(c, NULL, "cannot write the results: %s", strerror(errno));
 }
 
-static void json_sound(cli_json *w, const lh_info *info, uint64_t edges) {
+static void json_snapshot(cli_json *w, const lh_info *info, uint64_t edges) {
   cli_json_value(w, "objects", cli_json_size(info->objects));
   cli_json_value(w, "bytes", cli_json_size(info->object_bytes));
   cli_json_value(w, "gc_bytes", cli_json_size(info->gc_bytes));
@@ -62,31 +116,42 @@ static void json_sound(cli_json *w, const lh_info *info, uint64_t edges) {
   cli_json_value(w, "file_bytes", cli_json_size(info->file_bytes));
 }
 
-static void json_bad(cli_json *w, int code, const lh_error *error) {
-  cli_json_value(w, "message", cli_json_text(error->message));
-  if (code == LH_EDAMAGED) cli_json_value(w, "offset", cli_json_size(error->offset));
+static void json_profile(cli_json *w, const lh_profile *profile) {
+  const lh_profile_info *info = lh_profile_about(profile);
+  const lh_sites *sites = lh_profile_sites(profile);
+  cli_json_value(w, "aggregate", json_boolean(info->is_aggregate));
+  cli_json_value(w, "events", cli_json_size(info->n_events));
+  cli_json_value(w, "lost_events", cli_json_size(info->lost_events));
+  cli_json_value(w, "sites", cli_json_size(lh_n_sites(sites)));
+  cli_json_value(w, "stacks", cli_json_size(lh_n_stacks(sites)));
+  cli_json_value(w, "file_bytes", cli_json_size(info->file_bytes));
+}
+
+static void json_file(cli_json *w, const char *file, const finding *f) {
+  cli_json_open(w, NULL, '{');
+  cli_json_value(w, "file", cli_json_text(file));
+  cli_json_value(w, "ok", json_boolean(f->code == LH_OK));
+  if (f->code != LH_OK) {
+    cli_json_value(w, "message", cli_json_text(f->error.message));
+    if (f->code == LH_EDAMAGED) cli_json_value(w, "offset", cli_json_size(f->error.offset));
+  } else if (f->profile) {
+    json_profile(w, f->profile);
+  } else {
+    json_snapshot(w, lh_snapshot_info(f->snapshot), f->edges);
+  }
+  cli_json_close(w, '}');
 }
 
 static bool check(cli *c, cli_json *w, const char *file) {
-  lh_snapshot *snapshot = NULL;
-  lh_error error;
-  uint64_t edges = 0;
-  int code = verify(c, file, &snapshot, &edges, &error);
-  if (c->json) {
-    cli_json_open(w, NULL, '{');
-    cli_json_value(w, "file", cli_json_text(file));
-    cli_json_value(w, "ok", json_boolean(code == LH_OK));
-    if (code == LH_OK)
-      json_sound(w, lh_snapshot_info(snapshot), edges);
-    else
-      json_bad(w, code, &error);
-    cli_json_close(w, '}');
-  } else if (code == LH_OK) {
-    print_sound(c, file, lh_snapshot_info(snapshot), edges);
-  }
-  if (code != LH_OK) cli_say(c, "%s", error.message);
-  lh_close(snapshot);
-  return code == LH_OK;
+  finding f = verify(c, file);
+  if (c->json)
+    json_file(w, file, &f);
+  else if (f.code == LH_OK)
+    print_sound(c, file, &f);
+  if (f.code != LH_OK) cli_say(c, "%s", f.error.message);
+  lh_close(f.snapshot);
+  lh_profile_close(f.profile);
+  return f.code == LH_OK;
 }
 
 int main(int argc, char **argv) {

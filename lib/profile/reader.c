@@ -58,9 +58,11 @@ static int open_file(lh_profile *p, const char *path, lh_error *error) {
   if (p->file < 0) return lh_fail_errno(error, errno, "cannot open '%s'", p->name);
   if (fstat(p->file, &status) != 0) return fail_to_read(p, errno, error);
   if (S_ISDIR(status.st_mode)) return fail_to_read(p, EISDIR, error);
-  if (!S_ISREG(status.st_mode)) return fail_to_read(p, ESPIPE, error);
   p->info.file_bytes = (uint64_t)status.st_size;
-  return LH_OK;
+  if (S_ISREG(status.st_mode)) return LH_OK;
+  int code = lh_fail(error, LH_EIO, "cannot read '%s': it is no regular file", p->name);
+  if (error) error->os_errno = ESPIPE;
+  return code;
 }
 
 static int check_header(lh_profile *p, lh_error *error) {

@@ -81,6 +81,33 @@ describe("heapcheck", function()
   end)
 end)
 
+describe("heapcheck of a profile", function()
+  local whole = support.read_file(support.root .. "/tests/profile/fixtures/version1")
+
+  it("says what is in it", function()
+    support.write_file(dir .. "/run.prof", whole)
+    local out, err, code = in_dir {"heapcheck", "--bytes", "run.prof"}
+    assert.equal("", err)
+    assert.equal(0, code)
+    assert.equal(("run.prof: ok: a profile of 10 events, 2 sites, 2 stacks, %d B in the file\n")
+                 :format(#whole), out)
+    local files = cjson.decode((in_dir {"heapcheck", "--json", "run.prof"})).files
+    assert.same({{file = "run.prof", ok = true, aggregate = false, events = 10, lost_events = 0,
+                  sites = 2, stacks = 2, file_bytes = #whole}}, files)
+  end)
+
+  it("says that it was cut, or is damaged", function()
+    support.write_file(dir .. "/cut.prof", whole:sub(1, -2))
+    support.write_file(dir .. "/bad.prof", whole:sub(1, 129) .. "\255" .. whole:sub(131))
+    local out, err, code = in_dir {"heapcheck", "--bytes", "cut.prof", "bad.prof"}
+    assert.equal("", out)
+    assert.equal(2, code)
+    assert.matches("^heapcheck: 'cut.prof' was cut or is still being written: %d+ B can be " ..
+                   "read, of " .. #whole - 1 .. " B\nheapcheck: 'bad.prof' is damaged at byte %d+: " ..
+                   "a block does not fit its checksum\n$", err)
+  end)
+end)
+
 -- {=== What is no snapshot ==============================================================
 
 local commands = {"heaptop FILE", "heapdiff FILE good", "heapdiff good good FILE",
