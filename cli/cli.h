@@ -168,6 +168,7 @@ typedef struct cli_table cli_table;
 ** before the first. cli_table_print prints what is left and frees the table. */
 cli_table *cli_table_new(cli *c, const cli_column *columns, size_t n_columns);
 void cli_table_row(cli_table *table, const char *const *cells, cli_style style);
+void cli_table_below(cli_table *table, const char *line); /* under the row that was last added */
 void cli_table_print(cli_table *table);
 
 /* Is stdout a terminal on which there is room only for the columns that matter most? */

@@ -121,6 +121,8 @@ static void print_table(lh_teller *teller, lh_report *report, const lh_table *ta
     if (table->depth) cells[n_shown - 1] = cli_tree_line(c, &tree, i, last);
     cli_table_row(printed, (const char *const *)cells,
                   styles[table->style ? table->style(report, row) : LH_PLAIN]);
+    const char *below = table->below != NULL ? table->below(report, row) : NULL;
+    if (below != NULL) cli_table_below(printed, below);
     if (table->depth) free(last);
     for (size_t k = 0; k < n_shown; k++) free(cells[k]);
   }

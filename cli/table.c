@@ -26,6 +26,7 @@ struct cli_table {
   size_t n_columns;
   char **cells; /* of the rows that are kept: n_rows * n_columns */
   cli_style *styles;
+  char **below; /* of each row the line under it; NULL: none */
   size_t n_rows, capacity, kept_bytes;
   bool begun;     /* the widths are settled, and the heading is printed */
   size_t *widths; /* of the columns */
@@ -286,6 +287,19 @@ static bool print_line(const cli_table *table, const char **rest, cli_style styl
   return more;
 }
 
+/* Takes the line over. On a terminal it is broken as names are. */
+static void print_below(const cli_table *table, char *line) {
+  enum { BELOW_INDENT = 4 };
+  size_t width = table->c->stdout_terminal ? terminal_width() : 0;
+  if (width > 2 * BELOW_INDENT) line = broken(line, width - BELOW_INDENT);
+  for (const char *rest = line; *rest != '\0'; rest += *rest == '\n') {
+    size_t n = strcspn(rest, "\n");
+    printf("%*s%.*s\n", BELOW_INDENT, "", (int)n, rest);
+    rest += n;
+  }
+  free(line);
+}
+
 /* Takes the cells over. */
 static void print_row(const cli_table *table, char **cells, cli_style style) {
   const char **rest = cli_must(calloc(table->n_columns, sizeof *rest));
@@ -315,8 +329,10 @@ static void begin(cli_table *table) {
   cli_progress(table->c, NULL);
   settle_widths(table);
   print_heading(table);
-  for (size_t i = 0; i < table->n_rows; i++)
+  for (size_t i = 0; i < table->n_rows; i++) {
     print_row(table, table->cells + i * table->n_columns, table->styles[i]);
+    if (table->below[i] != NULL) print_below(table, table->below[i]);
+  }
   table->n_rows = 0;
 }
 
@@ -328,6 +344,7 @@ static void make_room(cli_table *table) {
   table->cells =
       cli_must(realloc(table->cells, table->capacity * table->n_columns * sizeof(char *)));
   table->styles = cli_must(realloc(table->styles, table->capacity * sizeof(cli_style)));
+  table->below = cli_must(realloc(table->below, table->capacity * sizeof(char *)));
 }
 
 void cli_table_row(cli_table *table, const char *const *cells, cli_style style) {
@@ -343,13 +360,24 @@ void cli_table_row(cli_table *table, const char *const *cells, cli_style style) 
     print_row(table, row, style);
     return;
   }
+  table->below[table->n_rows] = NULL;
   table->styles[table->n_rows++] = style;
   if (table->kept_bytes > MOST_KEPT_BYTES) begin(table);
 }
 
+void cli_table_below(cli_table *table, const char *line) {
+  char *copy = cli_must(strdup(line));
+  if (table->n_rows == 0)
+    print_below(table, copy); /* the row is printed */
+  else
+    table->below[table->n_rows - 1] = copy;
+}
+
 void cli_table_free(cli_table *table) {
   for (size_t i = 0; i < table->n_rows * table->n_columns; i++) free(table->cells[i]);
+  for (size_t i = 0; i < table->n_rows; i++) free(table->below[i]);
   free(table->cells);
+  free(table->below);
   free(table->styles);
   free(table->widths);
   free(table->limits);

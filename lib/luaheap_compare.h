@@ -42,7 +42,9 @@ typedef struct lh_diff_group {
   uint64_t new_bytes;      /* the shallow bytes of the new objects */
   lh_id example;           /* the one that retains most */
   char fingerprint[LH_FINGERPRINT_BYTES];
-  uint32_t place; /* private */
+  lh_allocated allocated; /* where `objects` were; `made` between the two snapshots, or in one since
+                             tracking began */
+  uint32_t place;         /* private */
 } lh_diff_group;
 
 /* A container that was there before a and got bigger from a to b and again from b to c: a table by

@@ -356,6 +356,9 @@ const lh_sites *lh_snapshot_sites(const lh_snapshot *snapshot);
 lh_stack_id lh_object_stack(const lh_snapshot *snapshot, lh_id id);
 lh_stack_counts lh_stack_counts_of(const lh_snapshot *snapshot, lh_stack_id stack);
 
+/* So many objects stand behind this one: 1, but more where it was sampled; 0 where it was not. */
+double lh_object_weight(const lh_snapshot *snapshot, lh_id id);
+
 /* ==== 5. Numbers as people read them ================================================ */
 
 #define LH_NUMBER_BYTES 48

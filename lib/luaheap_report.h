@@ -138,6 +138,8 @@ struct lh_table {
   size_t row_bytes;
   const lh_column *columns; /* up to LH_COLUMN_END, in the order of the text */
   lh_style (*style)(const lh_report *report, const void *row); /* in text; NULL: plain */
+  const char *(*below)(lh_report *report, const void *row); /* a line of text under the row; NULL:
+                                                       none. It lives until a cell is asked for */
   uint32_t (*depth)(const void *row); /* of a tree in preorder, which is drawn in the last column */
   void (*tell)(lh_teller *teller, lh_report *report, const void *rows, size_t n); /* how a list of
                                                        them is told; NULL: as a table of text */

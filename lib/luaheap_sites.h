@@ -57,6 +57,17 @@ typedef struct lh_stack_counts {
   uint64_t freed_objects, freed_bytes;
 } lh_stack_counts;
 
+/* Where many objects were allocated, told by the site of most of them. */
+typedef struct lh_allocated {
+  lh_stack_id stack; /* one of those at that site; 0: it is not known of any */
+  uint32_t callers;  /* of it, that nine in ten of these have: 0 or 1 */
+  uint64_t objects;  /* have the site, and that caller, too */
+  uint64_t of;       /* of so many; only sampled ones are counted where not all are known */
+  uint64_t made;     /* objects, of all classes, that were made there in the time that is asked
+                        about; 0: not known */
+  uint64_t stay;     /* and how many of them are still alive; sampled: estimated */
+} lh_allocated;
+
 /* All sites and stacks of a snapshot or a profile. Borrowed from it. */
 typedef struct lh_sites lh_sites;
 

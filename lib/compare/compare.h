@@ -2,8 +2,8 @@
 ** compare.h - what the files that compare snapshots share. Private to the library.
 **
 ** Two or three snapshots of one process, or the marks in one: age.c (which object is new, which the
-** same), groups.c (the new ones by place), joint.c (what several places hold together), grown.c
-** (containers), changes.c (classes), strings.c (strings by content) and diff.c, which puts the
+** same), groups.c (the new ones by place), joint.c (what several places hold together), made.c (how
+** many were made where these were), grown.c (containers), changes.c (classes), strings.c (strings by content) and diff.c, which puts the
 ** parts of a diff together.
 **
 ** Any number of snapshots, of one process or several: census.c (what each has, by class and place),
@@ -104,6 +104,11 @@ typedef struct lh_whole_diff {
 int lh_diff_groups(lh_snapshot *c, const uint8_t *new_ones, lh_whole_diff *diff, lh_error *error);
 
 void lh_sort_groups(lh_diff *diff);
+
+/* made.c: of a tracked program, how many objects were made where the groups were, from a to the
+** moment until which they count as new (b, or c if that is NULL), and stay. a NULL: since tracking
+** began; then all of c that is reachable stays, whatever new_ones says. */
+int lh_diff_made(const lh_window *window, const uint8_t *new_ones, lh_diff *diff, lh_error *error);
 
 /* grown.c: grown; a and b are analysed where weak tables grew. The numbers are those of the marks
 ** of a and b in c, and of a in b. */

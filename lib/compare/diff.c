@@ -113,6 +113,7 @@ static int add_groups(lh_snapshot *c, const lh_window *window, lh_diff *diff, lh
         !new_ones[id] && lh_is_reachable(c, id) && !lh_is_own(c, id) && lh_is_new(window, id);
   int code = ok ? lh_diff_groups(c, new_ones, (lh_whole_diff *)diff, error)
                 : lh_fail_memory(error, "looking for new objects");
+  if (!code && window->a) code = lh_diff_made(window, new_ones, diff, error);
   lh_free(new_ones);
   return code;
 }
@@ -280,6 +281,7 @@ int lh_diff_history(lh_snapshot *snapshot, const lh_history *history, lh_diff **
   if (!code) flag_stayed(&window, history, new_ones);
   if (!code) (*out)->same_state = true;
   if (!code) code = lh_diff_groups(snapshot, new_ones, (lh_whole_diff *)*out, error);
+  if (!code) code = lh_diff_made(&window, new_ones, *out, error);
   if (!code && (*out)->n_groups > 0) code = count_ages(snapshot, history->span_of, *out, error);
   lh_free(new_ones);
   return finish(code, out);

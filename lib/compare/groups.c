@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "groups.h"
+#include "name/allocated.h"
 
 #define UNKNOWN UINT32_MAX
 
@@ -57,6 +58,8 @@ typedef struct members {
   member *list;
   size_t n, capacity;
   lh_map index; /* group, class -> its number */
+  lh_allocations allocations;
+  bool failed; /* out of memory */
 } members;
 
 static uint64_t member_key(const lh_grouping *g, lh_id top, lh_id id) {
@@ -94,6 +97,7 @@ static void count_new(lh_grouping *g, members *m, lh_id id) {
   m->list[index].objects++;
   group->objects++;
   group->shallow_bytes += lh_shallow_bytes(g->c, id);
+  m->failed |= !lh_allocations_add(&m->allocations, lh_group_at(g, top), id);
 }
 
 /* }=================================================================================== */
@@ -241,7 +245,7 @@ static bool place_tops(lh_grouping *g) {
 }
 
 static bool make_groups(lh_grouping *g, const lh_id *ids, size_t n_ids, lh_whole_diff *whole) {
-  members m = {0};
+  members m = {.allocations.snapshot = g->c};
   g->tops = lh_alloc(n_ids, sizeof *g->tops);
   if (!g->tops) return false;
   for (size_t i = 0; i < n_ids; i++)
@@ -257,7 +261,10 @@ static bool make_groups(lh_grouping *g, const lh_id *ids, size_t n_ids, lh_whole
     if (g->into[i] != i) g->groups[g->into[i]].retained_bytes += g->groups[i].retained_bytes;
   for (size_t i = 0; ok && i < g->n_tops; i++) ok = add_top(g, &m, g->tops[i]);
   for (size_t i = 0; ok && i < n_ids; i++) count_new(g, &m, ids[i]);
-  ok = ok && name_groups(g, &m) && finish(g, whole);
+  ok = ok && !m.failed && name_groups(g, &m) &&
+       lh_allocations_find(&m.allocations, &g->groups->allocated, sizeof *g->groups, g->n_groups) &&
+       finish(g, whole);
+  lh_allocations_free(&m.allocations);
   lh_free(m.list);
   lh_map_free(&m.index);
   return ok;

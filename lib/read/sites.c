@@ -90,3 +90,40 @@ lh_stack_counts lh_stack_counts_of(const lh_snapshot *s, lh_stack_id stack) {
   bool is_known = s->is_tracked && stack <= lh_n_stacks(s->sites);
   return is_known ? s->stack_counts[stack] : (lh_stack_counts){0};
 }
+
+/* {=== Samples ======================================================================= */
+
+/* 1 - e^-x by its series, halved until that is short, since libm is no part of all programs. */
+static double share_sampled(double x) {
+  enum { TERMS = 12 };
+  int halvings = 0;
+  double term = 1, sum = 0;
+  for (; x > 0.5 && halvings < 10; halvings++) x /= 2;
+  if (x > 0.5) return 1;
+  for (int i = 1; i <= TERMS; i++) {
+    term *= x / i;
+    sum += i % 2 == 1 ? term : -term;
+  }
+  for (; halvings > 0; halvings--) sum = sum * (2 - sum); /* 1 - (1 - s)^2 */
+  return sum;
+}
+
+/* What was sampled is the object's own block, without the arrays of a table. */
+static uint64_t own_block_bytes(const lh_snapshot *s, lh_id id) {
+  enum { TABLE_BYTES = 56, PROTO_BYTES = 128, THREAD_BYTES = 208 };
+  switch (lh_type_of(s, id)) {
+    case LH_TYPE_TABLE: return TABLE_BYTES;
+    case LH_TYPE_PROTO: return PROTO_BYTES;
+    case LH_TYPE_THREAD: return THREAD_BYTES;
+    default: return lh_shallow_bytes(s, id);
+  }
+}
+
+double lh_object_weight(const lh_snapshot *s, lh_id id) {
+  if (!s->is_tracked || s->tracking.sample_bytes == 0) return 1;
+  if (lh_object_stack(s, id) == 0) return 0;
+  double x = (double)own_block_bytes(s, id) / (double)s->tracking.sample_bytes;
+  return 1 / share_sampled(x);
+}
+
+/* }=================================================================================== */

@@ -74,6 +74,7 @@ static const lh_column group_columns[] = {
              "how many new objects these retain, themselves included"),
     LH_BYTES("new_bytes", NULL, new_bytes, "their shallow sizes"),
     LH_EXAMPLE("example", NULL, example, "the one that retains most"),
+    LH_ALLOCATED(allocated, "where they were, if the program was tracked: the site of most"),
     LH_COMPUTED("flagged", NULL, LH_COLUMN_FLAG, flagged,
                 "their number is a multiple; absent without a factor", LH_OPTIONAL),
     LH_BYTES(NULL, "retained", retained_bytes, NULL),
@@ -91,8 +92,12 @@ static lh_style style_of(const lh_report *report, const void *row) {
   return is_flagged(&report->request, row) ? LH_ALARM : LH_PLAIN;
 }
 
-const lh_table lh_group_table =
-    LH_TABLE("heap.group", "group", "groups", lh_diff_group, group_columns, .style = style_of);
+static const char *line_below(lh_report *report, const void *row) {
+  return lh_allocated_line(report, &((const lh_diff_group *)row)->allocated);
+}
+
+const lh_table lh_group_table = LH_TABLE("heap.group", "group", "groups", lh_diff_group,
+                                         group_columns, .style = style_of, .below = line_below);
 
 #define ROW lh_diff_sums
 static const lh_column sums_columns[] = {

@@ -48,6 +48,8 @@ static const lh_column leak_columns[] = {
     LH_COMPUTED("keys", NULL, LH_COLUMN_TEXT, keys_of,
                 "of the table that holds them, as of a collection (growing)", LH_OPTIONAL),
     LH_EXAMPLE("example", NULL, example, "one of them, or the table that has them"),
+    LH_ALLOCATED(allocated,
+                 "where those were that came in the middle of its life, if it was tracked"),
     LH_END};
 #undef ROW
 
@@ -89,6 +91,8 @@ static void tell_sentence(lh_teller *t, const lh_report *report, const lh_cause 
 
 static void tell_leak(lh_teller *t, lh_report *report, const lh_cause *leak) {
   tell_sentence(t, report, leak);
+  const char *where = lh_allocated_line(report, &leak->allocated);
+  if (where) lh_say(t, LH_PLAIN, "    %s", where);
   if (leak->bound.limit > 0)
     lh_tell_bound(t, report->snapshot, &leak->bound);
   else

@@ -17,6 +17,7 @@ typedef struct lh_cause {
   uint64_t ages[LH_SPANS];
   lh_id example; /* one of them, or the table that has them */
   lh_bound bound;
+  lh_allocated allocated;
   const lh_growing *collection; /* the table that holds them; NULL: none that is big enough */
 } lh_cause;
 

@@ -92,6 +92,7 @@ static void add_group(lh_causes *found, const lh_snapshot *snapshot, const lh_di
                    .bytes = group->bytes_of_all > group->retained_bytes ? group->bytes_of_all
                                                                         : group->retained_bytes,
                    .example = group->example,
+                   .allocated = group->allocated,
                    .bound = {.name = LH_NO_OBJECT}};
   if (leak.objects < LH_LEAST_AGED) return;
   memcpy(leak.ages, group->ages, sizeof leak.ages);

@@ -6,6 +6,7 @@
 **     report.c      asking, and what stands under a column
 **     tell.c        the words: lines, numbers and names in them, tables and hints
 **     text.c        a report as plain text
+**     allocated.c   where the objects of a row were allocated
 **     growth.c      rows that ladder.c, halves.c and apart.c have in common; grown.c and
 **                   class_changes.c: tables of diff.c
 **     usage_rows.c  rows about what was allocated, which those about profiles have in common
@@ -158,6 +159,21 @@ void lh_cell_string(lh_report *report, lh_id id, lh_cell *cell); /* its beginnin
     type *it = out;               \
     call;                         \
   }
+
+/* {=== Where objects were allocated ===================================================
+**
+** A table whose rows have an lh_allocated: a column of it, absent where it is not known, and the
+** same as a line below: "allocated at @app/bus.lua:31 in Bus:on (1,000 of 1,000)". */
+
+#define LH_ALLOCATED(field, meaning)                                           \
+  LH_INLINE_ROW("allocated", field, &lh_allocated_table, meaning, LH_OPTIONAL, \
+                .compute = lh_absent_unless_allocated)
+
+extern const lh_table lh_allocated_table;
+void lh_absent_unless_allocated(lh_report *report, const void *row, lh_cell *cell);
+const char *lh_allocated_line(lh_report *report, const lh_allocated *allocated); /* NULL: none */
+
+/* }=================================================================================== */
 
 /* Is the object of those that are asked for? */
 bool lh_is_asked_for(const lh_snapshot *snapshot, const lh_request *request, lh_id id);

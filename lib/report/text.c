@@ -86,8 +86,9 @@ static void end_line(lh_text *out) {
   lh_text_string(out, "\n");
 }
 
+/* below[i]: the line under row i, or NULL; NULL: there is none under any. */
 static void print_cells(plain *p, const lh_column *const *columns, char *const *cells,
-                        size_t n_rows, size_t n_columns) {
+                        char *const *below, size_t n_rows, size_t n_columns) {
   size_t *widths = lh_alloc_zeroed(n_columns, sizeof *widths);
   p->teller.failed |= !widths;
   for (size_t i = 0; widths && i < n_rows * n_columns; i++) {
@@ -99,6 +100,7 @@ static void print_cells(plain *p, const lh_column *const *columns, char *const *
       add_cell(&p->text, cells[row * n_columns + i], widths[i], lh_is_number(columns[i]->kind),
                i > 0);
     end_line(&p->text);
+    if (below && row > 0 && below[row - 1]) lh_text_format(&p->text, "    %s\n", below[row - 1]);
   }
   lh_free(widths);
 }
@@ -110,6 +112,19 @@ static size_t choose_columns(const lh_report *report, const lh_table *table,
   for (const lh_column *c = table->columns; c->kind != LH_COLUMN_END; c++)
     if (!c->is_narrow && n < LH_MOST_HEADINGS && lh_heading_of(report, c)) shown[n++] = c;
   return n;
+}
+
+/* The lines under the rows, NULL for none; of a table without any NULL. */
+static char **lines_below(plain *p, lh_report *report, const lh_table *table, const void *rows,
+                          size_t n) {
+  char **below = table->below ? lh_alloc_zeroed(n, sizeof *below) : NULL;
+  p->teller.failed |= table->below && !below;
+  for (size_t i = 0; below && i < n; i++) {
+    const char *line = table->below(report, (const char *)rows + i * table->row_bytes);
+    below[i] = line ? lh_copy_text(line) : NULL;
+    p->teller.failed |= line && !below[i];
+  }
+  return below;
 }
 
 static void add_table(lh_teller *teller, lh_report *report, const lh_table *table, const void *rows,
@@ -131,9 +146,12 @@ static void add_table(lh_teller *teller, lh_report *report, const lh_table *tabl
     teller->failed |= !cells[i];
     at++;
   }
-  if (!teller->failed) print_cells(p, shown, cells, n + 1, n_columns);
+  char **below = lines_below(p, report, table, rows, n);
+  if (!teller->failed) print_cells(p, shown, cells, below, n + 1, n_columns);
   for (size_t i = 0; i < at; i++) lh_free(cells[i]);
+  for (size_t i = 0; below && i < n; i++) lh_free(below[i]);
   lh_free(cells);
+  lh_free(below);
 }
 
 /* }=================================================================================== */

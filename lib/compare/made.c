@@ -1,0 +1,166 @@
+/*
+** made.c - of a tracked program: how many objects were made where a group was allocated, and how
+** many of them stay. A thousand listeners that stay of fifty thousand that were made are a leak in
+** one case of fifty; a thousand of a thousand, one in each.
+**
+** The recorder counts what each stack has made since tracking began, and each snapshot has these
+** counts. The difference of two is what was made in between. A stack has the same number in both
+** only as long as the same recorder has them, so sites are compared by what they are.
+**
+** "There" is a site, and with it the site of its caller, where that is told. Only the pairs that
+** groups are told by are counted: a pass over the stacks of each snapshot, and one over c.
+*/
+#include "compare.h"
+#include "name/allocated.h"
+
+#include <string.h>
+
+/* Stands for any caller. */
+#define ANY UINT32_MAX
+
+/* What was made at one of the pairs, and what of that stays. */
+typedef struct tally {
+  uint64_t made, made_before;
+  double stay;
+} tally;
+
+typedef struct counting {
+  lh_strings names; /* of files and functions */
+  lh_map sites;     /* what a site is -> its number in all snapshots */
+  lh_map pairs;     /* its number, that of its caller or ANY -> index of its tally */
+  tally *tallies;
+  uint32_t *number_c; /* of each site of c */
+} counting;
+
+/* Of a name: the same for equal names of all snapshots. A table has each name once, so that a long
+** one that many sites have is read once, by its address. */
+static uint32_t number_of_name(counting *k, lh_map *known, const char *name) {
+  uint32_t *number = lh_map_at(known, (uintptr_t)name);
+  if (!number || *number != LH_NO_NUMBER) return number ? *number : LH_NO_NUMBER;
+  return *number = lh_strings_add(&k->names, name ? name : "", name ? strlen(name) + 1 : 0);
+}
+
+/* LH_NO_NUMBER: out of memory. */
+static uint32_t number_of(counting *k, lh_map *known, const lh_site *site) {
+  uint32_t source = number_of_name(k, known, site->source);
+  uint32_t function = number_of_name(k, known, site->function);
+  uint32_t c_function = number_of_name(k, known, site->c_function);
+  const uint64_t words[] = {(uint64_t)source << 32 | function,
+                            (uint64_t)c_function << 32 | (uint32_t)site->maker,
+                            (uint64_t)site->first_line << 32 | site->line};
+  if (source == LH_NO_NUMBER || function == LH_NO_NUMBER || c_function == LH_NO_NUMBER)
+    return LH_NO_NUMBER;
+  uint32_t *number = lh_map_at_words(&k->sites, words, sizeof words / sizeof *words);
+  if (number && *number == LH_NO_NUMBER) *number = (uint32_t)k->sites.n - 1;
+  return number ? *number : LH_NO_NUMBER;
+}
+
+/* The numbers of a snapshot's sites, [0] of none; NULL: out of memory. */
+static uint32_t *number_sites(counting *k, const lh_sites *sites) {
+  uint32_t n = lh_n_sites(sites);
+  uint32_t *numbers = lh_alloc((size_t)n + 1, sizeof *numbers);
+  lh_map known = {0};
+  bool ok = numbers != NULL;
+  if (ok) numbers[0] = LH_NO_NUMBER;
+  for (lh_site_id site = 1; ok && site <= n; site++) {
+    numbers[site] = number_of(k, &known, lh_site_of(sites, site));
+    ok = numbers[site] != LH_NO_NUMBER;
+  }
+  lh_map_free(&known);
+  if (ok) return numbers;
+  lh_free(numbers);
+  return NULL;
+}
+
+static uint64_t pair_of(uint32_t site, uint32_t caller) {
+  return (uint64_t)site << 32 | caller;
+}
+
+/* The two tallies to which a stack adds, NULL where there is none: of its site, and with its
+** caller. */
+static void tallies_of(const counting *k, const lh_sites *sites, const uint32_t *numbers,
+                       lh_stack_id stack, tally *out[2]) {
+  uint32_t site = numbers[lh_site_at(sites, stack)], caller = numbers[lh_caller_at(sites, stack)];
+  const uint32_t callers[2] = {ANY, caller};
+  for (int i = 0; i < 2; i++) {
+    bool is_one = site != LH_NO_NUMBER && (i == 0 || caller != LH_NO_NUMBER);
+    uint32_t index = is_one ? lh_map_get(&k->pairs, pair_of(site, callers[i])) : LH_NO_NUMBER;
+    out[i] = index == LH_NO_NUMBER ? NULL : &k->tallies[index];
+  }
+}
+
+/* Where the group is told to have been allocated. */
+static uint64_t pair_of_group(const counting *k, const lh_sites *sites, const lh_allocated *a) {
+  uint32_t caller = a->callers > 0 ? k->number_c[lh_caller_at(sites, a->stack)] : ANY;
+  return pair_of(k->number_c[lh_site_at(sites, a->stack)], caller);
+}
+
+static bool list_pairs(counting *k, const lh_sites *sites, const lh_diff *diff) {
+  k->tallies = lh_alloc_zeroed(diff->n_groups, sizeof *k->tallies);
+  bool ok = k->tallies != NULL;
+  for (size_t i = 0; ok && i < diff->n_groups; i++) {
+    const lh_allocated *a = &diff->groups[i].allocated;
+    if (a->stack == 0) continue;
+    uint32_t *index = lh_map_at(&k->pairs, pair_of_group(k, sites, a));
+    ok = index != NULL;
+    if (ok && *index == LH_NO_NUMBER) *index = (uint32_t)k->pairs.n - 1;
+  }
+  return ok;
+}
+
+/* Adds what the stacks of a snapshot have made until then. False: out of memory. */
+static bool add_made(counting *k, const lh_snapshot *snapshot, bool is_before) {
+  const lh_sites *sites = lh_snapshot_sites(snapshot);
+  uint32_t *numbers = sites ? number_sites(k, sites) : NULL;
+  if (sites && !numbers) return false;
+  for (lh_stack_id stack = 1; sites && stack <= lh_n_stacks(sites); stack++) {
+    tally *to[2];
+    uint64_t made = lh_stack_counts_of(snapshot, stack).made_objects;
+    tallies_of(k, sites, numbers, stack, to);
+    for (int i = 0; i < 2; i++)
+      if (to[i]) *(is_before ? &to[i]->made_before : &to[i]->made) += made;
+  }
+  lh_free(numbers);
+  return true;
+}
+
+static void add_staying(const counting *k, const lh_window *w, const uint8_t *new_ones) {
+  const lh_snapshot *c = w->c;
+  const lh_sites *sites = lh_snapshot_sites(c);
+  for (lh_id id = 1; id <= c->n; id++) {
+    bool stays = w->a ? new_ones[id] : lh_is_reachable(c, id) && !lh_is_own(c, id);
+    lh_stack_id stack = stays ? lh_object_stack(c, id) : 0;
+    tally *to[2];
+    if (stack == 0) continue;
+    tallies_of(k, sites, k->number_c, stack, to);
+    for (int i = 0; i < 2; i++)
+      if (to[i]) to[i]->stay += lh_object_weight(c, id);
+  }
+}
+
+static void fill_in(const counting *k, const lh_sites *sites, lh_diff *diff) {
+  for (size_t i = 0; i < diff->n_groups; i++) {
+    lh_allocated *a = &diff->groups[i].allocated;
+    if (a->stack == 0) continue;
+    const tally *t = &k->tallies[lh_map_get(&k->pairs, pair_of_group(k, sites, a))];
+    a->made = t->made > t->made_before ? t->made - t->made_before : 0;
+    a->stay = (uint64_t)(t->stay + 0.5);
+  }
+}
+
+int lh_diff_made(const lh_window *w, const uint8_t *new_ones, lh_diff *diff, lh_error *error) {
+  const lh_sites *sites = lh_snapshot_sites(w->c);
+  counting k = {0};
+  if (!sites || diff->n_groups == 0) return LH_OK;
+  k.number_c = number_sites(&k, sites);
+  bool ok = k.number_c && list_pairs(&k, sites, diff) && add_made(&k, w->b ? w->b : w->c, false) &&
+            (!w->a || add_made(&k, w->a, true));
+  if (ok) add_staying(&k, w, new_ones);
+  if (ok) fill_in(&k, sites, diff);
+  lh_strings_free(&k.names);
+  lh_map_free(&k.sites);
+  lh_map_free(&k.pairs);
+  lh_free(k.tallies);
+  lh_free(k.number_c);
+  return ok ? LH_OK : lh_fail_memory(error, "counting what was made");
+}

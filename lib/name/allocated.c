@@ -1,0 +1,110 @@
+/*
+** allocated.c - where many objects were allocated (see allocated.h).
+**
+** A thousand sessions are made at one line, and a thousand buffers at ten: the site of most objects
+** is told, with how many agree. Their stacks may differ further up, and say nothing then; but where
+** nine in ten have one caller, it is told, too, and those that have it are the ones that agree.
+*/
+#include "allocated.h"
+
+#include <stdlib.h>
+
+lh_site_id lh_site_at(const lh_sites *sites, lh_stack_id stack) {
+  return stack > 0 && stack <= lh_n_stacks(sites) ? lh_stack_of(sites, stack)->site : 0;
+}
+
+lh_site_id lh_caller_at(const lh_sites *sites, lh_stack_id stack) {
+  if (lh_site_at(sites, stack) == 0) return 0;
+  return lh_site_at(sites, lh_stack_of(sites, stack)->parent);
+}
+
+bool lh_allocations_add(lh_allocations *a, uint32_t set, lh_id id) {
+  if (!lh_snapshot_sites(a->snapshot)) return true;
+  return lh_map_count(&a->counts, (uint64_t)set << 32 | lh_object_stack(a->snapshot, id));
+}
+
+void lh_allocations_free(lh_allocations *a) {
+  lh_map_free(&a->counts);
+}
+
+/* So many objects of a set have a stack. */
+typedef struct share {
+  uint32_t set;
+  lh_site_id site, caller;
+  lh_stack_id stack;
+  uint64_t objects;
+} share;
+
+static int compare_shares(const void *left, const void *right) {
+  const share *a = left, *b = right;
+  if (a->set != b->set) return a->set < b->set ? -1 : 1;
+  if (a->site != b->site) return a->site < b->site ? -1 : 1;
+  if (a->caller != b->caller) return a->caller < b->caller ? -1 : 1;
+  return a->stack < b->stack ? -1 : a->stack > b->stack;
+}
+
+/* The end of those that are like the first, by set, site and, if asked for, caller; and their
+** sum. */
+static size_t end_of_run(const share *list, size_t n, bool with_caller, uint64_t *objects) {
+  size_t end = 0;
+  *objects = 0;
+  for (; end < n && list[end].set == list->set && list[end].site == list->site &&
+         (!with_caller || list[end].caller == list->caller);
+       end++)
+    *objects += list[end].objects;
+  return end;
+}
+
+/* Of the objects of one site: does a caller have nine in ten? */
+static void find_caller(const share *list, size_t n, uint64_t objects, lh_allocated *out) {
+  uint64_t of_caller;
+  for (size_t i = 0, end; i < n; i = end) {
+    end = i + end_of_run(list + i, n - i, true, &of_caller);
+    if (list[i].caller == 0 || of_caller * 10 < objects * 9) continue;
+    out->stack = list[i].stack;
+    out->callers = 1;
+    out->objects = of_caller;
+  }
+}
+
+/* Of one set. */
+static void find_most(const share *list, size_t n, bool is_sampled, lh_allocated *out) {
+  *out = (lh_allocated){0};
+  uint64_t objects;
+  size_t best = 0, end_of_best = 0;
+  for (size_t i = 0, end; i < n; i = end) {
+    end = i + end_of_run(list + i, n - i, false, &objects);
+    if (list[i].site != 0 || !is_sampled) out->of += objects;
+    if (list[i].site == 0 || objects <= out->objects) continue;
+    out->objects = objects;
+    out->stack = list[i].stack;
+    best = i;
+    end_of_best = end;
+  }
+  find_caller(list + best, end_of_best - best, out->objects, out);
+}
+
+bool lh_allocations_find(const lh_allocations *a, lh_allocated *first, size_t stride, size_t n) {
+  const lh_sites *sites = lh_snapshot_sites(a->snapshot);
+  if (!sites) return true;
+  bool is_sampled = lh_snapshot_tracking(a->snapshot)->sample_bytes > 0;
+  share *list = lh_alloc(a->counts.n, sizeof *list);
+  if (!list) return false;
+  for (size_t i = 0; i < a->counts.n; i++) {
+    lh_stack_id stack = (lh_stack_id)a->counts.keys[i];
+    list[i] = (share){.set = (uint32_t)(a->counts.keys[i] >> 32),
+                      .site = lh_site_at(sites, stack),
+                      .caller = lh_caller_at(sites, stack),
+                      .stack = stack,
+                      .objects = a->counts.values[i]};
+  }
+  if (a->counts.n > 1) qsort(list, a->counts.n, sizeof *list, compare_shares);
+  for (size_t i = 0, end; i < a->counts.n; i = end) {
+    for (end = i; end < a->counts.n && list[end].set == list[i].set;) end++;
+    if (list[i].set < n)
+      find_most(list + i, end - i, is_sampled,
+                (lh_allocated *)(void *)((char *)first + stride * list[i].set));
+  }
+  lh_free(list);
+  return true;
+}
