@@ -174,6 +174,7 @@ lh_request request_about(const request *r, const subject *s) {
 void tell_asked(cli *c, cli_json *w, const request *r, const subject *s) {
   lh_request asked = request_about(r, s);
   (void)cli_answer(c, w, "ignored", s->snapshot, r->file, &asked);
+  if (s->id != LH_NO_OBJECT) (void)cli_answer(c, w, "stack", s->snapshot, r->file, &asked);
 }
 
 /* {=== JSON =========================================================================== */

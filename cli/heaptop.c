@@ -9,7 +9,7 @@
 #include "cli.h"
 
 /* The tables that can be asked for. */
-enum { BY_CLASS = 1, BY_OBJECT = 2, BY_EPOCH = 4 };
+enum { BY_CLASS = 1, BY_OBJECT = 2, BY_EPOCH = 4, BY_SITE = 8 };
 
 typedef struct request {
   const char *file;
@@ -25,8 +25,8 @@ enum { KEY_SORT = CLI_FIRST_KEY, KEY_BY, KEY_TYPE, KEY_GARBAGE, KEY_DEPTH, KEY_Q
 static const cli_option options[] = {
     {'n', "top", "N", "rows in each table (default 20; 0: all)"},
     {KEY_SORT, "sort", "ORDER=retained|shallow|count", "retained (default), shallow or count"},
-    {KEY_BY, "by", "WHAT=class|object|epoch",
-     "one table: class, object, or epoch: when it was allocated"},
+    {KEY_BY, "by", "WHAT=class|object|epoch|site",
+     "one table: class, object, epoch (when allocated), site (where)"},
     {KEY_TYPE, "type", "TYPE,...=table|string|closure|upvalue|proto|userdata|thread",
      "table, string, closure, upvalue, proto, userdata, thread"},
     {KEY_GARBAGE, "garbage", NULL, "of what nothing refers to any more, instead"},
@@ -96,7 +96,7 @@ static void choose_question(const cli *c, request *r, const lh_question *chosen)
 }
 
 static void parse_options(cli *c, request *r, int argc, char **argv) {
-  static const unsigned tables[] = {BY_CLASS, BY_OBJECT, BY_EPOCH};
+  static const unsigned tables[] = {BY_CLASS, BY_OBJECT, BY_EPOCH, BY_SITE};
   int key;
   while ((key = cli_next_option(c, argc, argv)) != -1) {
     switch (key) {
@@ -145,7 +145,8 @@ static void answer_tables(cli *c, cli_json *w, lh_snapshot *snapshot, const requ
   static const struct by {
     unsigned by;
     const char *name;
-  } tables[] = {{BY_CLASS, "classes"}, {BY_OBJECT, "objects"}, {BY_EPOCH, "epochs"}};
+  } tables[] = {
+      {BY_CLASS, "classes"}, {BY_OBJECT, "objects"}, {BY_EPOCH, "epochs"}, {BY_SITE, "sites"}};
   unsigned by = r->by != 0 ? r->by : BY_CLASS | BY_OBJECT;
   bool follows = !c->json && r->by == 0;
   for (size_t i = 0; i < sizeof tables / sizeof *tables; i++) {

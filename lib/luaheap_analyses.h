@@ -78,6 +78,23 @@ int lh_find_suspects(lh_snapshot *snapshot, lh_suspects *out, lh_error *error);
 void lh_suspects_free(lh_suspects *suspects);
 const char *lh_suspect_kind_name(lh_suspect_kind kind); /* "holder", "list", ... */
 
+/* A site of a program that was tracked, and what was allocated there. */
+typedef struct lh_site_row {
+  lh_site_id site;         /* 0: objects of which it is not known */
+  uint64_t objects;        /* that are there: reachable ones or garbage; sampled: estimated */
+  uint64_t sampled;        /* so many of them are known: all, or the sampled ones */
+  uint64_t shallow_bytes;  /* estimated as the objects are */
+  uint64_t retained_bytes; /* that would go if the known ones went; of garbage 0 */
+  uint64_t ages[LH_SPANS]; /* how many of these are of each part of the history */
+  lh_stack_counts counts;  /* of all types, since tracking began */
+} lh_site_row;
+
+/* All sites of which there is something, in the order asked for; the limit is not looked at. Needs
+** lh_analyse. LH_ENOTFOUND: the program was not tracked. Free *rows with lh_free. Costs as much as
+** lh_top_classes. */
+int lh_top_sites(lh_snapshot *snapshot, const lh_top_query *query, lh_site_row **rows, size_t *n,
+                 lh_error *error);
+
 typedef enum lh_branch_kind {
   LH_BRANCH_OBJECT,
   LH_BRANCH_LIST,  /* a linked list, whose first element is `id` */
@@ -250,6 +267,12 @@ typedef struct lh_referring {
   uint64_t sources, references;
 } lh_referring;
 
+/* Instances that were allocated at one site; 0: it is not known where. */
+typedef struct lh_class_site {
+  lh_site_id site;
+  uint64_t objects, shallow_bytes;
+} lh_class_site;
+
 typedef struct lh_description {
   uint32_t class_index; /* with this name */
   uint64_t objects;     /* reachable ones, which all other figures are about */
@@ -266,6 +289,8 @@ typedef struct lh_description {
   uint64_t *epochs; /* how many are of each epoch, 0 to lh_mark_count - 1: the last is ended by the
                        snapshot's own mark */
   uint32_t n_epochs;
+  lh_class_site *sites; /* of a program that was tracked: those with most instances first */
+  size_t n_sites;
   lh_id biggest; /* that retains most */
 } lh_description;
 

@@ -11,7 +11,7 @@ _heaptop() {
   case $before in
     -n | --top) return ;;
     --sort) words='retained shallow count' ;;
-    --by) words='class object epoch' ;;
+    --by) words='class object epoch site' ;;
     --type) words='table string closure upvalue proto userdata thread' ;;
     --under) return ;;
     --class) return ;;

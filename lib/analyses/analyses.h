@@ -3,6 +3,7 @@
 ** and the files that its answer is made of have its name in front:
 **
 **     top.c            the biggest classes and objects
+**     sites.c          where what lives was allocated
 **     suspects.c       what dominates a large share, and where it accumulates; suspects_spread.c:
 **                      many objects of a class that no single object holds
 **     under.c          what one object keeps alive, down the tree of dominators
@@ -12,8 +13,9 @@
 **     growing.c        collections without a limit: tables (growing_tables.c, growing_keys.c),
 **                      linked objects (growing_linked.c), and how old their elements are
 **                      (growing_ages.c)
-**     describe.c       the instances of one class: what is in them (describe_fields.c), and who
-**                      refers to them (describe_referrers.c)
+**     describe.c       the instances of one class: what is in them (describe_fields.c), who refers
+**                      to them (describe_referrers.c), and where they were allocated
+**                      (describe_sites.c)
 **     merged_paths.c   why many objects are alive: their paths as one tree (merged_steps.c), its
 **                      bytes (merged_bytes.c), the paths by which most are held (merged_holders.c),
 **                      and by which else (merged_elsewhere.c)
@@ -158,6 +160,9 @@ enum { LH_MOST_ORDINALS = 256, LH_MOST_LOCALS = 4096 };
 
 /* describe_fields.c: fills fields and n_fields. */
 bool lh_describe_fields(const lh_instances *of, lh_description *out);
+
+/* describe_sites.c: fills sites and n_sites, if the program was tracked. */
+bool lh_describe_sites(const lh_instances *of, lh_description *out);
 
 /* describe_referrers.c: fills referrers and n_referrers. */
 bool lh_describe_referrers(const lh_instances *of, lh_description *out);

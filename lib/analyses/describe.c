@@ -239,7 +239,8 @@ int lh_describe_class(lh_snapshot *snapshot, const char *name, lh_description *o
     find_biggest(&of, name, out);
     ok = lh_retained_together(snapshot, of.ids, of.n, &out->retained_bytes, NULL, error) == LH_OK &&
          find_nested(&of) && measure_instances(&of, out) && count_contents(&of, out) &&
-         count_epochs(&of, out) && lh_describe_fields(&of, out) && lh_describe_referrers(&of, out);
+         count_epochs(&of, out) && lh_describe_sites(&of, out) && lh_describe_fields(&of, out) &&
+         lh_describe_referrers(&of, out);
   }
   lh_free(matches);
   lh_free(of.ids);
@@ -257,5 +258,6 @@ void lh_description_free(lh_description *description) {
   lh_free(description->fields);
   lh_free(description->referrers);
   lh_free(description->epochs);
+  lh_free(description->sites);
   *description = (lh_description){0};
 }

@@ -35,7 +35,9 @@ static const lh_column columns[] = {
                 "the site, and its caller where nine in ten of these have one"),
     LH_COUNT("objects", NULL, objects, "how many have all of that"),
     LH_COUNT("of", NULL, of, "so many of which it is known, or would be"),
-    LH_COUNT("made", NULL, made, "objects that were made there, between the first two snapshots",
+    LH_COUNT("made", NULL, made,
+             "objects that were made there: between the first two snapshots, of one since tracking "
+             "began",
              LH_WHERE(has_made)),
     LH_COUNT("stay", NULL, stay, "how many of these are still alive", LH_WHERE(has_made)),
     LH_END};
@@ -46,6 +48,10 @@ const lh_table lh_allocated_table = LH_TABLE("heap.allocated", NULL, NULL, lh_al
 void lh_absent_unless_allocated(lh_report *report, const void *row, lh_cell *cell) {
   (void)report, (void)row;
   cell->is_absent = ((const lh_allocated *)cell->as.rows.list)->stack == 0;
+}
+
+const char *lh_no_site_name(const lh_snapshot *snapshot) {
+  return lh_snapshot_tracking(snapshot)->sample_bytes > 0 ? "not sampled" : "before tracking began";
 }
 
 const char *lh_allocated_line(lh_report *report, const lh_allocated *a) {

@@ -107,6 +107,45 @@ static const lh_column referrer_columns[] = {
     LH_END};
 #undef ROW
 
+static const lh_site *site_of(const lh_report *report, const void *row) {
+  lh_site_id id = ((const lh_class_site *)row)->site;
+  return id == 0 ? NULL : lh_site_of(lh_snapshot_sites(report->snapshot), id);
+}
+
+static void site_text(lh_report *report, const void *row, lh_cell *cell) {
+  const lh_site *site = site_of(report, row);
+  cell->as.text = site ? lh_keep_text(report, lh_site_text(site)) : NULL;
+}
+
+static void site_maker(lh_report *report, const void *row, lh_cell *cell) {
+  const lh_site *site = site_of(report, row);
+  cell->as.text = site ? lh_maker_name(site->maker) : NULL;
+}
+
+static void site_told(lh_report *report, const void *row, lh_cell *cell) {
+  site_text(report, row, cell);
+  if (!site_of(report, row)) cell->as.text = lh_no_site_name(report->snapshot);
+}
+
+#define ROW lh_class_site
+static const lh_column site_columns[] = {
+    LH_COUNT("objects", "instances", objects, "how many"),
+    LH_SHARE("share", objects, .compute = of_instances),
+    LH_BYTES("shallow_bytes", "shallow", shallow_bytes, "of these"),
+    LH_COMPUTED("maker", "by", LH_COLUMN_TEXT, site_maker,
+                "what allocates there, such as \"table\"", LH_OPTIONAL, LH_UNBROKEN),
+    LH_COMPUTED("site", NULL, LH_COLUMN_TEXT, site_text, "null where it is not known", LH_OPTIONAL),
+    LH_COMPUTED(NULL, "site", LH_COLUMN_TEXT, site_told, NULL),
+    LH_END};
+#undef ROW
+
+static void absent_unless_tracked(lh_report *report, const void *row, lh_cell *cell) {
+  (void)row;
+  cell->is_absent = !lh_snapshot_sites(report->snapshot);
+}
+
+static const lh_table site =
+    LH_TABLE("heap.class_site", "site", "sites", lh_class_site, site_columns);
 static const lh_table field = LH_TABLE("heap.field", "field", "fields", lh_field, field_columns);
 static const lh_table referrer =
     LH_TABLE("heap.class_referrer", "kind of reference", "kinds of references", lh_referring,
@@ -167,6 +206,11 @@ static const lh_column answer_columns[] = {
     LH_BYTES("repeated_bytes", NULL, repeated_bytes,
              "of strings that are equal to another, without the first of each"),
     LH_ROWS("epochs", epochs, n_epochs, &epochs, "the oldest first"),
+    LH_ROWS(
+        "sites", sites, n_sites, &site,
+        "where they were allocated, those with most of them first; absent where the program was "
+        "not tracked",
+        LH_LIMITED, LH_OPTIONAL, .compute = absent_unless_tracked),
     LH_EXAMPLE("biggest", NULL, biggest, "the one that retains most; null if all are garbage",
                LH_OPTIONAL),
     LH_HELD_BY(NULL, biggest, "its path"),
@@ -283,6 +327,10 @@ static void tell(lh_teller *t, lh_report *report) {
   tell_figures(t, report);
   tell_biggest(t, report);
   tell_spreads(t, report);
+  if (d->n_sites > 0) {
+    lh_say(t, LH_BOLD, "\nWhere they were allocated");
+    lh_tell_table(t, report, &site, d->sites, d->n_sites, d->n_sites);
+  }
   if (d->n_fields > 0) {
     lh_say(t, LH_BOLD, "\nFields, and the bytes that only they keep alive");
     lh_tell_table(t, report, &field, d->fields, d->n_fields, d->n_fields);

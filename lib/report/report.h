@@ -171,6 +171,7 @@ void lh_cell_string(lh_report *report, lh_id id, lh_cell *cell); /* its beginnin
 
 extern const lh_table lh_allocated_table;
 void lh_absent_unless_allocated(lh_report *report, const void *row, lh_cell *cell);
+const char *lh_no_site_name(const lh_snapshot *snapshot); /* of those of which it is not known */
 const char *lh_allocated_line(lh_report *report, const lh_allocated *allocated); /* NULL: none */
 
 /* }=================================================================================== */
@@ -264,11 +265,12 @@ void lh_tell_finalized(lh_teller *teller, const lh_snapshot *snapshot);
 extern const lh_table lh_suspect_table;
 
 extern const lh_question lh_leaks_question, lh_info_question, lh_classes_question,
-    lh_objects_question, lh_epochs_question, lh_suspects_question, lh_modules_question,
-    lh_threads_question, lh_class_question, lh_under_question, lh_waste_question,
-    lh_growing_question, lh_set_question, lh_cut_question, lh_ignored_question, lh_steps_question,
-    lh_diff_question, lh_apart_question, lh_strings_question, lh_ladder_question,
-    lh_halves_question, lh_owners_question, lh_profile_question, lh_findings_question,
-    lh_allocations_question, lh_calls_question, lh_advice_question, lh_allocation_changes_question;
+    lh_objects_question, lh_epochs_question, lh_sites_question, lh_stack_question,
+    lh_suspects_question, lh_modules_question, lh_threads_question, lh_class_question,
+    lh_under_question, lh_waste_question, lh_growing_question, lh_set_question, lh_cut_question,
+    lh_ignored_question, lh_steps_question, lh_diff_question, lh_apart_question,
+    lh_strings_question, lh_ladder_question, lh_halves_question, lh_owners_question,
+    lh_profile_question, lh_findings_question, lh_allocations_question, lh_calls_question,
+    lh_advice_question, lh_allocation_changes_question;
 
 #endif

@@ -88,6 +88,15 @@
 ---@field limit_name? heap.object the key that it is under
 ---@field keys? string of the table that holds them, as of a collection (growing)
 ---@field example heap.object one of them, or the table that has them
+---@field allocated? heap.allocated where those were that came in the middle of its life, if it was tracked
+
+---@class heap.allocated
+---@field site string that most of them have
+---@field stack string[] the site, and its caller where nine in ten of these have one
+---@field objects integer how many have all of that
+---@field of integer so many of which it is known, or would be
+---@field made? integer objects that were made there: between the first two snapshots, of one since tracking began
+---@field stay? integer how many of these are still alive
 
 ---@class heap.suspect
 ---@field kind string "holder", "itself", "list", "tree" or "spread"
@@ -173,6 +182,7 @@
 ---@field contents integer of strings: how many different ones
 ---@field repeated_bytes integer of strings that are equal to another, without the first of each
 ---@field epochs heap.class_epoch[] the oldest first
+---@field sites? heap.class_site[] where they were allocated, those with most of them first; absent where the program was not tracked
 ---@field biggest? heap.object the one that retains most; null if all are garbage
 ---@field held_by? string its path
 ---@field total_fields integer how many there are, listed or not
@@ -193,6 +203,12 @@
 ---@class heap.class_epoch
 ---@field mark? string the name of the mark that begins the interval; null for the start
 ---@field objects integer how many
+
+---@class heap.class_site
+---@field objects integer how many
+---@field shallow_bytes integer of these
+---@field maker? string what allocates there, such as "table"
+---@field site? string null where it is not known
 
 ---@class heap.field
 ---@field retained_bytes integer that instances keep alive alone there
@@ -402,6 +418,7 @@
 ---@field new_objects integer how many new objects these retain, themselves included
 ---@field new_bytes integer their shallow sizes
 ---@field example heap.object the one that retains most
+---@field allocated? heap.allocated where they were, if the program was tracked: the site of most
 ---@field flagged? boolean their number is a multiple; absent without a factor
 
 ---@class heap.grown

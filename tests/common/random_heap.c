@@ -139,6 +139,7 @@ static void put_object(forge *f, const random_heap *h, lh_id id) {
 lh_snapshot *random_heap_open(const random_heap *h, forge *file) {
   lh_snapshot *snapshot;
   forge_begin(file);
+  if (h->n_stacks > 0) forge_track(file, h->n_stacks);
   file->footer.serial = 1;
   forge_mark(file, 0x100, LH_MARK_BY_SNAPSHOT, 1, "a");
   for (lh_id id = 2; id <= h->n; id++) put_object(file, h, id);

@@ -24,6 +24,7 @@ typedef struct random_heap {
     } entry[RANDOM_MOST_ENTRIES]; /* a key that is a number is its place, from 1 on */
   } object[RANDOM_MOST_OBJECTS + 1];
   lh_id root[RANDOM_MOST_ROOTS];
+  uint32_t n_stacks; /* of a program that was tracked (forge_track); 0: it was not */
 } random_heap;
 
 uint32_t random_below(uint64_t *random, uint32_t n); /* splitmix64 */

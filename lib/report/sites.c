@@ -1,0 +1,142 @@
+/*
+** sites.c - what was allocated where, of a program that was tracked: heaptop --by site.
+*/
+#include "name/site_text.h"
+#include "report/report.h"
+
+typedef struct found {
+  lh_site_row *rows;
+  size_t n;
+  uint64_t all_bytes; /* of these shares are told */
+  unsigned n_spans;   /* parts of the history */
+  const char *sort;
+  lh_tracking tracking;
+  bool is_sampled, garbage;
+} found;
+
+/* {=== Columns ======================================================================== */
+
+static const lh_site *site_of(const lh_report *report, const void *row) {
+  lh_site_id id = ((const lh_site_row *)row)->site;
+  return id == 0 ? NULL : lh_site_of(lh_snapshot_sites(report->snapshot), id);
+}
+
+static void text_of(lh_report *report, const void *row, lh_cell *cell) {
+  const lh_site *site = site_of(report, row);
+  cell->as.text =
+      site ? lh_keep_text(report, lh_site_text(site)) : lh_no_site_name(report->snapshot);
+}
+
+static void maker_of(lh_report *report, const void *row, lh_cell *cell) {
+  const lh_site *site = site_of(report, row);
+  cell->as.text = site ? lh_maker_name(site->maker) : NULL;
+}
+
+static void share_of(lh_report *report, const void *row, lh_cell *cell) {
+  const found *f = report->answer;
+  const lh_site_row *r = row;
+  cell->as.n = f->garbage ? r->shallow_bytes : r->retained_bytes;
+  cell->whole = f->all_bytes;
+}
+
+static void ages_of(lh_report *report, const void *row, lh_cell *cell) {
+  (void)row;
+  cell->as.series.n = ((const found *)report->answer)->n_spans;
+}
+
+static bool has_site(const void *row) {
+  return ((const lh_site_row *)row)->site > 0;
+}
+
+#define ROW lh_site_row
+static const lh_column row_columns[] = {
+    LH_BYTES("retained_bytes", "retained", retained_bytes, "that would go if all of them went"),
+    LH_COMPUTED(NULL, "share", LH_COLUMN_SHARE, share_of, NULL),
+    LH_BYTES("shallow_bytes", "shallow", shallow_bytes, "of the objects that are there"),
+    LH_COUNT("objects", "objects", objects, "how many are there; sampled: estimated"),
+    LH_COUNT("sampled", NULL, sampled, "how many are known; sampled: fewer"),
+    LH_COUNT("made_objects", "of made", counts.made_objects,
+             "there since tracking began, dead or alive", LH_WHERE(has_site)),
+    LH_BYTES("made_bytes", "bytes made", counts.made_bytes,
+             "of these and of what was allocated for them", LH_WHERE(has_site)),
+    LH_COUNT("freed_objects", NULL, counts.freed_objects, "how many of these are freed",
+             LH_WHERE(has_site)),
+    LH_BYTES("freed_bytes", NULL, counts.freed_bytes, "of these", LH_WHERE(has_site)),
+    LH_COUNT_SERIES("ages", "ages", ages,
+                    "how many were allocated before the first mark and in each interval between "
+                    "marks (of more than seven in sevenths of them); without marks in eighths of "
+                    "the order of allocation",
+                    LH_WIDE, .compute = ages_of),
+    LH_COMPUTED("maker", "by", LH_COLUMN_TEXT, maker_of, "what allocates there, such as \"table\"",
+                LH_OPTIONAL, LH_UNBROKEN),
+    LH_COMPUTED("site", "site", LH_COLUMN_TEXT, text_of, "where they were allocated"),
+    LH_END};
+#undef ROW
+
+static const lh_table row_table =
+    LH_TABLE("heap.site_row", "site", "sites", lh_site_row, row_columns);
+
+#define ROW found
+static const lh_column answer_columns[] = {
+    LH_COUNT("total_sites", NULL, n, "how many there are, listed or not"),
+    LH_TEXT("sort", NULL, sort, "by what they are in order", LH_LUA_ONLY),
+    LH_FLAG("garbage", garbage, "it is about what nothing refers to any more", LH_LUA_ONLY),
+    LH_BYTES("sample_bytes", NULL, tracking.sample_bytes,
+             "mean distance of samples; 0: every allocation was recorded"),
+    LH_COUNT("made", NULL, tracking.made, "allocations since tracking began"),
+    LH_COUNT("unattributed", NULL, tracking.unattributed, "how many of them have no known site"),
+    LH_ROWS("sites", rows, n, &row_table, "the biggest first, and last what is not known where",
+            LH_LIMITED),
+    LH_END};
+#undef ROW
+
+static const lh_table answer = LH_TABLE("heap.sites", NULL, NULL, found, answer_columns);
+
+/* }=================================================================================== */
+
+static void tell_tracking(lh_teller *t, const found *f) {
+  lh_text text = {0};
+  lh_text_format(&text, "%s allocations were %s", lh_count_text(f->tracking.made).text,
+                 f->is_sampled ? "estimated" : "recorded");
+  if (f->is_sampled)
+    lh_text_format(&text, " by samples, one in %s: objects and shallow sizes are estimates",
+                   lh_told_size(t, f->tracking.sample_bytes).text);
+  if (f->tracking.unattributed > 0)
+    lh_text_format(&text, "; %s of them are unattributed",
+                   lh_share_text(f->tracking.unattributed, f->tracking.made).text);
+  lh_say_text(t, LH_FAINT, &text);
+}
+
+static void tell(lh_teller *t, lh_report *report) {
+  const found *f = report->answer;
+  const char *gap = t->all ? "" : "\n"; /* where no colour sets the heading off */
+  lh_say(t, LH_BOLD, "Sites%s by %s%s%s", f->garbage ? " of garbage" : "", f->sort,
+         report->request.sort == LH_SORT_COUNT ? "" : " size", gap);
+  lh_tell_table(t, report, &row_table, f->rows, f->n, f->n);
+  tell_tracking(t, f);
+}
+
+static int ask(lh_snapshot *snapshot, const lh_request *request, void *out, lh_error *error) {
+  found *f = out;
+  lh_top_query query = {
+      .sort = request->sort, .type_mask = request->type_mask, .garbage = request->garbage};
+  lh_reach reach;
+  lh_history history;
+  int code = lh_top_sites(snapshot, &query, &f->rows, &f->n, error);
+  if (!code) code = lh_find_history(snapshot, &history, error);
+  if (code) return code;
+  f->n_spans = history.n;
+  lh_history_free(&history);
+  lh_reach_totals(snapshot, &reach);
+  f->all_bytes = request->garbage ? reach.garbage_bytes : reach.reachable_bytes;
+  f->tracking = *lh_snapshot_tracking(snapshot);
+  f->is_sampled = f->tracking.sample_bytes > 0;
+  f->garbage = request->garbage;
+  f->sort = lh_sort_name(request);
+  return LH_OK;
+}
+
+LH_FREED_BY(found, lh_free(it->rows))
+
+const lh_question lh_sites_question = {
+    .name = "sites", .answer = &answer, .main = "sites", .ask = ask, .free = let_go, .tell = tell};

@@ -1,0 +1,86 @@
+/*
+** stack.c - where one object was allocated: its site, and the stack that called it, of a program
+** that was tracked. heappath tells it before the chain that keeps the object.
+*/
+#include "name/site_text.h"
+#include "report/report.h"
+
+typedef struct found {
+  lh_stack_id stack;
+  bool is_tracked, is_sampled;
+} found;
+
+static void site_of(lh_report *report, const void *row, lh_cell *cell) {
+  const found *f = row;
+  cell->is_absent = !f->is_tracked;
+  if (f->stack != 0)
+    cell->as.text =
+        lh_keep_text(report, lh_stack_text(lh_snapshot_sites(report->snapshot), f->stack, 0));
+}
+
+static void stack_of(lh_report *report, const void *row, lh_cell *cell) {
+  const found *f = row;
+  const lh_sites *sites = lh_snapshot_sites(report->snapshot);
+  cell->is_absent = f->stack == 0;
+  for (lh_stack_id at = f->stack; at != 0 && !report->failed; at = lh_stack_of(sites, at)->parent)
+    (void)lh_keep_text(report, lh_stack_text(sites, at, 0));
+}
+
+#define ROW found
+static const lh_column answer_columns[] = {
+    LH_COMPUTED(
+        "site", NULL, LH_COLUMN_TEXT, site_of,
+        "where it was allocated; null where that is not known, absent where the program was not "
+        "tracked",
+        LH_OPTIONAL),
+    LH_COMPUTED("stack", NULL, LH_COLUMN_TEXTS, stack_of,
+                "the same, and then its callers; absent where they are not known", LH_OPTIONAL),
+    LH_END};
+#undef ROW
+
+static const lh_table answer = LH_TABLE("heap.stack", NULL, NULL, found, answer_columns);
+
+/* Of a deep stack both ends. */
+static void tell_callers(lh_teller *t, const lh_sites *sites, lh_stack_id stack) {
+  enum { AT_ENDS = LH_LONG_PATH / 2 };
+  uint32_t n = 0, i = 0;
+  for (lh_stack_id at = lh_stack_of(sites, stack)->parent; at != 0;
+       at = lh_stack_of(sites, at)->parent)
+    n++;
+  for (lh_stack_id at = lh_stack_of(sites, stack)->parent; at != 0;
+       at = lh_stack_of(sites, at)->parent, i++) {
+    lh_text text = {0};
+    if (n > LH_LONG_PATH && i == AT_ENDS)
+      lh_say(t, LH_FAINT, "  ... %s more ...", lh_count_text(n - 2 * AT_ENDS).text);
+    if (n > LH_LONG_PATH && i >= AT_ENDS && i < n - AT_ENDS) continue;
+    lh_text_string(&text, "  from ");
+    lh_text_site(&text, lh_site_of_stack(sites, at));
+    lh_say_text(t, LH_PLAIN, &text);
+  }
+}
+
+static void tell(lh_teller *t, lh_report *report) {
+  const found *f = report->answer;
+  const lh_sites *sites = lh_snapshot_sites(report->snapshot);
+  if (!f->is_tracked) return;
+  if (f->stack == 0) {
+    if (!f->is_sampled) lh_say(t, LH_PLAIN, "allocated before tracking began");
+    return;
+  }
+  lh_text text = {0};
+  lh_text_allocated(&text, lh_site_of_stack(sites, f->stack));
+  lh_say_text(t, LH_PLAIN, &text);
+  tell_callers(t, sites, f->stack);
+}
+
+static int ask(lh_snapshot *snapshot, const lh_request *request, void *out, lh_error *error) {
+  const lh_tracking *tracking = lh_snapshot_tracking(snapshot);
+  (void)error;
+  *(found *)out = (found){.stack = lh_object_stack(snapshot, request->id),
+                          .is_tracked = tracking != NULL,
+                          .is_sampled = tracking && tracking->sample_bytes > 0};
+  return LH_OK;
+}
+
+const lh_question lh_stack_question = {
+    .name = "stack", .answer = &answer, .ask = ask, .tell = tell};
