@@ -188,7 +188,10 @@ static void note_parts(lh_position *p, const uint32_t *pc) {
 
 const uint32_t *lh_position_of_table(lh_position *p, const void *thread, const raw_call *call,
                                      const void *frame) {
-  if (!is_on_top(p, thread, call)) return lh_position_of_object(p, thread, call);
+  if (!call || !is_on_top(p, thread, call)) {
+    p->saw_last &= call != NULL;
+    return call ? lh_position_of_object(p, thread, call) : NULL;
+  }
   const raw_value *top = RAW_FIELD(thread, RAW_THREAD_TOP, const raw_value *);
   code c = code_of(p, thread, call);
   uint64_t reg = (uint64_t)(top - c.registers) - 1;
@@ -209,6 +212,7 @@ const uint32_t *lh_position_of_table(lh_position *p, const void *thread, const r
   p->table.saved = call->saved_pc;
   p->table.pc = pc;
   p->table.top = top;
+  p->saw_last = p->sees_all;
   p->table.is_one_of = n != 1;
   note_parts(p, pc);
   return pc;
@@ -264,7 +268,7 @@ static bool may_be_last(code c, const raw_call *call, const raw_value *top, uint
   return assigns || bytes >= 45 * sizeof(raw_value) || (bytes == sizeof *call && !call->next);
 }
 
-/* Among samples: is it of an OP_NEWTABLE, whose table was none? False: it is not; *pc NULL: who
+/* Is it of an OP_NEWTABLE whose table was not seen, as among samples? False: it is not; *pc NULL: who
 ** knows. */
 static bool search_part(code c, const void *thread, const raw_call *call, uint64_t bytes,
                         const uint32_t **pc) {
@@ -279,12 +283,12 @@ const uint32_t *lh_position_of_part(lh_position *p, const void *thread, const ra
   if (!is_on_top(p, thread, call)) return lh_position_of_object(p, thread, call);
   const raw_value *top = RAW_FIELD(thread, RAW_THREAD_TOP, const raw_value *);
   const uint32_t *pc;
-  if (p->sees_all && !block && is_at_table(p, call) && p->table.top == top && take_part(p, bytes)) {
+  if (p->saw_last && !block && is_at_table(p, call) && p->table.top == top && take_part(p, bytes)) {
     return p->table.is_one_of ? NULL : p->table.pc;
   }
   code c = code_of(p, thread, call);
   if (is_in_list(p, c, thread, call, block, bytes)) return call->saved_pc;
-  if (!p->sees_all && !block && search_part(c, thread, call, bytes, &pc)) return pc;
+  if (!p->saw_last && !block && search_part(c, thread, call, bytes, &pc)) return pc;
   return lh_position_of_object(p, thread, call);
 }
 

@@ -14,8 +14,8 @@
 **   nothing was learnt, or what is there is none, the instructions that may follow the saved place
 **   without saving theirs are searched: if all such OP_NEWTABLE are of one line, it is it. Else it
 **   is not told.
-**   The array and the slots of the new table are asked for next, of known sizes. Where only samples
-**   are looked at, the table may not have been one: then it is searched by their sizes.
+**   The array and the slots of the new table are asked for next, of known sizes. Where that was not
+**   seen, as among samples, it is searched by their sizes.
 ** - OP_SETLIST, which may make an array bigger when the last items of a constructor are the results
 **   of a call or varargs: then the saved place is the instruction just before.
 **
@@ -36,6 +36,7 @@ struct lh_position {
   uint16_t not_lua;  /* as in running.h */
   bool saves_less;   /* 5.4.0: see above */
   bool sees_all;     /* false where only samples are asked for */
+  bool saw_last;     /* the last new table is the one below */
   lh_lesson *lesson; /* while it is learnt */
   int32_t word;      /* from LH_FRAME to what is the interpreter's place; 0: not learnt */
   uint32_t ahead;    /* by how many instructions that is past the one that runs */
@@ -89,7 +90,8 @@ static inline bool lh_position_learns(lh_position *position, const void *frame) 
 /* The instruction, by what is asked for. `thread` is the one that runs, and `call` its innermost
 ** frame of a Lua function, both not NULL. NULL: not told.
 **
-** A table (no block, and RAW_TABLE for the old size): */
+** A table (no block, and RAW_TABLE for the old size). To be asked also where it is not known who
+** runs, with NULL for `call`: its parts come next. */
 const uint32_t *lh_position_of_table(lh_position *position, const void *thread,
                                      const raw_call *call, const void *frame);
 

@@ -12,6 +12,7 @@
 
 /* How many may be resumed in each other: 200, or what a host has made of LUAI_MAXCCALLS. */
 enum { MOST_RESUMED = 1000, MOST_WORDS_MOVED = 256, REGISTERS = 8 };
+enum { WORDS_BEFORE = 64, WORDS_BEHIND = 96 };
 
 #define NO_SANITIZE __attribute__((noinline, no_sanitize("address", "undefined", "thread")))
 
@@ -139,12 +140,24 @@ static const void *follow(const lh_running *r, const void *thread, uintptr_t sp)
 
 /* {=== The C stack ==================================================================== */
 
+enum { MOST_OPEN = 8 };
+
 /* What is on it of threads in a call. */
 typedef struct found {
   const void *deepest; /* the one whose protected call is the deepest */
-  const void *open;    /* one without, and deeper than that */
-  bool is_all;         /* the stack was seen up to its end, or to that call */
+  /* Those without one that are there below it, the first to be found first: threads that a C function
+  ** has called without resuming them, or the main thread of a host that does without. */
+  const void *open[MOST_OPEN];
+  int n_open;
+  bool is_all; /* the stack was seen up to its end, or to that call */
 } found;
+
+static void note_open(found *f, const void *thread) {
+  for (int i = 0; i < f->n_open; i++) {
+    if (f->open[i] == thread) return;
+  }
+  if (f->n_open < MOST_OPEN) f->open[f->n_open++] = thread;
+}
 
 /* The registers that a caller may have left its thread in are saved in our frame. */
 static NO_SANITIZE found search_stack(const lh_running *r) {
@@ -161,7 +174,7 @@ static NO_SANITIZE found search_stack(const lh_running *r) {
     if (!lh_thread_set_has(&r->threads, thread) || !is_in_call(r, thread, sp)) continue;
     uintptr_t its_depth = depth_of(r, thread);
     if (its_depth == UINTPTR_MAX) {
-      if (!f.open) f.open = thread;
+      note_open(&f, thread);
     } else if (its_depth < depth) {
       f.deepest = thread;
       depth = its_depth;
@@ -171,16 +184,41 @@ static NO_SANITIZE found search_stack(const lh_running *r) {
   return f;
 }
 
-/* An open call is one that no protected call is for: of a thread that a C function has called
-** without resuming it, or of the main thread of a host that does without. */
+static NO_SANITIZE bool is_on_stack(const lh_running *r, const void *thread, uintptr_t from) {
+  const uintptr_t *word = (const uintptr_t *)from;
+  while ((uintptr_t)word < r->stack_high && *word != (uintptr_t)thread) word++;
+  return (uintptr_t)word < r->stack_high;
+}
+
+/* A protected call begins with a pointer to the one above it, of the same thread, and the function
+** whose frame it lies in has the thread in it as long as it runs. What is left of one that is gone
+** is mostly written over. */
+static NO_SANITIZE bool is_alive(const lh_running *r, const void *thread) {
+  uintptr_t depth = depth_of(r, thread), above = *(const uintptr_t *)depth;
+  if (above != 0 && (above <= depth || above >= r->stack_high)) return false;
+  const uintptr_t *word = (const uintptr_t *)depth - WORDS_BEFORE;
+  const uintptr_t *end = word + WORDS_BEFORE + WORDS_BEHIND;
+  if ((uintptr_t)end > r->stack_high) end = (const uintptr_t *)r->stack_high;
+  while (word < end && *word != (uintptr_t)thread) word++;
+  return word < end;
+}
+
+/* Of an open call and the deepest protected one either may have called the other. But whoever waits
+** for the deepest has its address above that one's protected call. */
 static const void *tell_from_stack(const lh_running *r, uintptr_t sp) {
   found f = search_stack(r);
-  const void *resumed, *running = f.open ? follow(r, f.open, sp) : NULL;
-  if (running || !f.is_all || r->misses_some) return running;
-  if (!f.deepest) return f.open ? f.open : r->main_thread; /* the host, with no call */
-  running = follow(r, f.deepest, sp);
-  if (running || f.open) return running;
-  return ask_thread(r, f.deepest, &resumed) == IN_C ? f.deepest : NULL;
+  for (int i = 0; i < f.n_open; i++) {
+    const void *running = follow(r, f.open[i], sp);
+    if (running) return running;
+  }
+  if (!f.is_all || r->misses_some || f.n_open > 1) return NULL;
+  const void *open = f.n_open > 0 ? f.open[0] : NULL;
+  if (!f.deepest) return open ? open : r->main_thread; /* the host, with no call */
+  const void *resumed, *running = follow(r, f.deepest, sp);
+  if (running) return running;
+  if (open) return is_on_stack(r, open, depth_of(r, f.deepest)) ? NULL : open;
+  bool is_at_work = ask_thread(r, f.deepest, &resumed) == IN_C;
+  return is_at_work && is_alive(r, f.deepest) ? f.deepest : NULL;
 }
 
 /* The state has moved to another OS thread if one of its threads is at work on this C stack. Since
@@ -218,11 +256,11 @@ static const void *tell_from_all(const lh_running *r) {
 
 const void *lh_running_find(lh_running *r) {
   uintptr_t sp = (uintptr_t)__builtin_frame_address(0);
-  bool is_on_stack = sp >= r->stack_low && sp < r->stack_high;
-  if (!is_on_stack) sp = 0;
+  bool is_known = sp >= r->stack_low && sp < r->stack_high;
+  if (!is_known) sp = 0;
   const void *thread = follow(r, r->thread, sp);
   if (!thread) thread = follow(r, r->main_thread, sp);
-  if (!thread) thread = is_on_stack ? tell_from_stack(r, sp) : tell_from_all(r);
+  if (!thread) thread = is_known ? tell_from_stack(r, sp) : tell_from_all(r);
   if (thread) r->thread = thread;
   return thread;
 }

@@ -19,7 +19,10 @@
 **
 ** What none of them can tell is NULL, and counted as such by who asks. Known to be wrong: a warning
 ** function, or an allocation function, that itself resumes a coroutine, with the Lua function on
-** top that caused the warning; and a host that leaves running Lua code by a longjmp of its own.
+** top that caused the warning; a host that leaves running Lua code by a longjmp of its own; and C
+** functions of others (up to 0.3 % of what they allocate, in a program that does nothing else) after
+** an error has left a thread that was called and never resumed, since the threads between it and the
+** main thread are left as they stood.
 **
 ** The set of threads is exact: Lua names the type of a block that it asks for, and a thread's block
 ** is freed with its size.

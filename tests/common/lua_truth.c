@@ -14,6 +14,7 @@
 #include <stdlib.h>
 
 #include "../track/truth.h"
+#include "take/raw_code.h"
 #include "track/position.h"
 #include "track/running.h"
 #include "weak_lua.h"
@@ -65,7 +66,10 @@ static const uint32_t *ask(const void *thread, const raw_call *call, const void 
 
 /* Behind OP_NEWTABLE the place is that of its second word, while the collector runs. */
 static bool is_same_place(truth t, const uint32_t *pc) {
-  return pc + 1 == t.next || (pc == t.next && (*pc & 0x7F) == 82);
+  const raw_value *slot = raw_call_slot(&g.recorder.layout, t.thread, t.call);
+  const raw_proto *proto = ((const raw_lua_closure *)slot->as.object)->proto;
+  bool is_first = t.next == proto->code; /* it has not been fetched yet */
+  return pc + 1 == t.next + is_first || (pc == t.next && raw_opcode(*pc) == RAW_OP_EXTRAARG);
 }
 
 static void check(const void *block, size_t old_bytes, size_t bytes, const void *frame) {
@@ -76,7 +80,8 @@ static void check(const void *block, size_t old_bytes, size_t bytes, const void 
   const void *thread = lh_running_thread(g.recorder.running);
   if (!thread) {
     g.unattributed++;
-    note("not told", t, NULL, NULL, NULL, old_bytes, bytes);
+    if (frame) (void)lh_position_of_table(g.recorder.position, NULL, NULL, frame);
+    if (getenv("LUAHEAP_TRUTH_UNTOLD")) note("not told", t, NULL, NULL, NULL, old_bytes, bytes);
     return;
   }
   const raw_call *call = lh_running_call(thread);

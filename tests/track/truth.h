@@ -14,19 +14,16 @@ typedef struct lh_truth {
 } lh_truth;
 extern const lh_truth *luai_truth_running __attribute__((weak));
 
-/* The last instruction that any function began: in which call, and the one behind it. */
-extern const raw_call *luai_truth_call __attribute__((weak));
-extern const uint32_t *luai_truth_pc __attribute__((weak));
-
 typedef struct truth {
   const void *thread;
   const raw_call *call; /* of the nearest Lua function; NULL: there is none */
   const uint32_t *next; /* behind the instruction at which it stands, as saved_pc is */
 } truth;
 
-/* A coroutine that begins has no call yet: what it needs for it is asked for by who resumes it.
-** saved_pc holds for a function that called another one, whose hook is called, or that is only
-** being finished after a yield: none of these has fetched since. */
+enum { TRUTH_NEXT = 48 }; /* of a raw_call: what comes behind the instruction that it fetched */
+
+/* A coroutine that begins has no call yet: what it needs for it is asked for by who resumes it. A
+** function that has not fetched its first instruction is at that. */
 static inline truth truth_now(const lh_layout *layout) {
   const lh_truth *now = luai_truth_running;
   truth t = {NULL, NULL, NULL};
@@ -36,11 +33,10 @@ static inline truth truth_now(const lh_layout *layout) {
   }
   if (!now) return t;
   t.thread = now->thread;
-  const raw_call *top = RAW_FIELD(t.thread, RAW_THREAD_CALL, const raw_call *);
-  for (t.call = top; t.call && (t.call->status & RAW_CALL_IS_C);) t.call = t.call->previous;
+  t.call = RAW_FIELD(t.thread, RAW_THREAD_CALL, const raw_call *);
+  while (t.call && (t.call->status & RAW_CALL_IS_C)) t.call = t.call->previous;
   if (!t.call) return t;
-  bool fetched = t.call == top && top == luai_truth_call && !raw_call_is_hooked(layout, top);
-  t.next = fetched ? luai_truth_pc : t.call->saved_pc;
+  t.next = RAW_FIELD(t.call, TRUTH_NEXT, const uint32_t *);
   return t;
 }
 

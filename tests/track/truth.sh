@@ -7,13 +7,13 @@
 # SOURCES has the C files of a release of Lua 5.4. A copy of them, in OUT, is changed in two places,
 # of which the nine releases have the same:
 #
-# - luaV_execute says of each instruction that it fetches, or calls the hook for, in which call and
-#   where that is;
+# - luaV_execute notes in each call where the instruction is that it fetches, or calls the hook for:
+#   in a field where a CallInfo of a Lua function has room, so that it is laid out as before;
 # - luaD_rawrunprotected and luaD_call, by which alone a coroutine begins to run or runs on, say
 #   which one that is, and which it was before: that one again, when they are left by a return or an
 #   error.
 #
-# OUT/lua exports three variables, for truth.h to ask. They are not the state's: one thread only.
+# OUT/lua exports a variable for truth.h to ask. It is not the state's: one thread only.
 set -eu
 
 sources=$1
@@ -31,9 +31,10 @@ change() {
   grep -q "$3" "$1" || { echo "truth.sh: $1 is not as expected: no $3" >&2; exit 2; }
 }
 
-fetched='luai_truth_call = ci; luai_truth_pc'
-change lvm.c "s/ i = \*(pc++);/& $fetched = pc;/
-  s/ trap = luaG_traceexec(L, pc);/ $fetched = pc + 1;&/" 'luai_truth_pc = pc; .$'
+change lstate.h 's/^      int nextraargs;/& const Instruction *truth;/' 'Instruction .truth'
+change lvm.c 's/ i = \*(pc++);/& ci->u.l.truth = pc;/
+  s/ trap = luaG_traceexec(L, pc);/ ci->u.l.truth = pc + 1;&/' 'u.l.truth = pc; .$'
+change ldo.c 's/savedpc = p->code;/& ci->u.l.truth = p->code;/' 'truth = p->code'
 change ldo.c 's/^void luaD_call (/static void plain_call (/
   s/^void luaD_callnoyield (/static void plain_callnoyield (/
   s/^int luaD_rawrunprotected (/static int plain_rawrunprotected (/
@@ -47,16 +48,12 @@ typedef struct luai_truth {
   struct luai_truth *before;
 } luai_truth;
 LUA_API luai_truth *luai_truth_running;
-LUA_API CallInfo *luai_truth_call;
-LUA_API const Instruction *luai_truth_pc;
 #endif
 TRUTH
 
 cat >>ldo.c <<'TRUTH'
 
 luai_truth *luai_truth_running;
-CallInfo *luai_truth_call;
-const Instruction *luai_truth_pc;
 
 int luaD_rawrunprotected (lua_State *L, Pfunc f, void *ud) {
   luai_truth now = {L, luai_truth_running};
