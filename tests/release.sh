@@ -10,6 +10,8 @@
 # that takes snapshots (tests/common/lua_hooked.c): the last line that it prints must be the same as
 # without. The hook ends where a file sets its own.
 #
+# tests/track/truth_spec.lua builds another Lua from these sources, which it holds lib/track against.
+#
 # With SPECS="tests/lua/a_spec.lua ..." and TESTS="test_a ..." only these are run, with "" none. All
 # output of theirs is in build/release-5.4.N/log.
 set -u
@@ -88,6 +90,7 @@ build_lua || fail "cannot build Lua"
 "$own/lua" -v
 "${MAKE:-make}" --no-print-directory RELEASE="$build" LUA_CFLAGS="-I$sources" \
   LUA_LIBS="-L$own -llua -Wl,-rpath,$own" release-built || exit 2
+export LUAHEAP_LUA_DIR="$dir"
 specs=${SPECS-$(echo tests/*/*_spec.lua)}
 tests=${TESTS-$(cd "$build/tests" && echo test_*)}
 programs=$(for t in $tests; do echo "$build/tests/$t"; done)

@@ -1,5 +1,5 @@
--- resumers.lua - coroutines run by C functions, hooks, finalizers and readers, nested in every order
--- (tests/common/lua_resumer.c): run under a Lua that knows the truth (truth.sh).
+-- resumers.lua - coroutines that C functions, hooks, finalizers and readers run, nested in every
+-- order (tests/common/lua_resumer.c): run under a Lua that knows the truth (truth.sh).
 --
 --     lua resumers.lua [ROUNDS [ERRORS]]
 --
@@ -77,7 +77,10 @@ ways = {
     co()
     co()
   end,
-  function() c.finalized(function() work(0) end) setmetatable({}, {__gc = function() work(0) end}) end,
+  function()
+    c.finalized(function() work(0) end)
+    setmetatable({}, {__gc = function() work(0) end})
+  end,
   function() collectgarbage("step", 0) end,
   function(depth)
     local pieces = coroutine.create(function()
