@@ -10,7 +10,7 @@
 # that takes snapshots (tests/common/lua_hooked.c): the last line that it prints must be the same as
 # without. The hook ends where a file sets its own.
 #
-# tests/track/truth_spec.lua builds another Lua from these sources, which it holds lib/track against.
+# tests/track/truth_spec.lua builds another Lua from them, which it holds lib/track against.
 #
 # With SPECS="tests/lua/a_spec.lua ..." and TESTS="test_a ..." only these are run, with "" none. All
 # output of theirs is in build/release-5.4.N/log.

@@ -13,19 +13,19 @@ out=$(cd "$1" && pwd)
 cd "$out"
 [ ! -f src/lvm.c ] || exit 0
 rm -rf -- *
-mkdir -p lists/partial cache/archives/partial sources.d unpacked
+mkdir -p lists/partial cache/archives/partial asked unpacked
 
 # Those of the distribution alone; others may have no source packages at all.
 for file in /etc/apt/sources.list.d/*.sources; do
   grep -qE '^URIs:.*(debian|ubuntu)' "$file" || continue
-  sed 's/^Types:.*/Types: deb-src/' "$file" >"sources.d/${file##*/}"
+  sed 's/^Types:.*/Types: deb-src/' "$file" >"asked/${file##*/}"
 done
 cat /etc/apt/sources.list /etc/apt/sources.list.d/*.list 2>/dev/null |
-  sed -nE 's/^deb (.*(debian|ubuntu).*)/deb-src \1/p' >sources.d/all.list
+  sed -nE 's/^deb (.*(debian|ubuntu).*)/deb-src \1/p' >asked/all.list
 
 apt_here() {
   timeout 30 apt-get -qq -o Dir::Etc::sourcelist=/dev/null \
-    -o Dir::Etc::sourceparts="$out/sources.d" -o Dir::State::lists="$out/lists" \
+    -o Dir::Etc::sourceparts="$out/asked" -o Dir::State::lists="$out/lists" \
     -o Dir::Cache="$out/cache" -o Acquire::Retries=0 -o Acquire::http::Timeout=10 \
     -o Acquire::https::Timeout=10 -o APT::Sandbox::User="$(id -un)" "$@"
 }
