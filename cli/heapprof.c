@@ -6,10 +6,20 @@
 
 #include "heapprof/heapprof.h"
 
-const mode *const modes[] = {&live_mode,   &peak_mode,   &leaks_mode, &calls_mode,
-                             &folded_mode, &advice_mode, &diff_mode,  NULL};
+const mode *const modes[] = {&live_mode,    &peak_mode,           &leaks_mode,   &calls_mode,
+                             &folded_mode,  &advice_mode,         &diff_mode,    &plot_mode,
+                             &memprof_mode, &luamemprofiler_mode, &live_of_mode, NULL};
 
-enum { KEY_BY = CLI_FIRST_KEY, KEY_SINCE, KEY_UNTIL, KEY_MODE };
+enum {
+  KEY_BY = CLI_FIRST_KEY,
+  KEY_SINCE,
+  KEY_UNTIL,
+  KEY_EVERY,
+  KEY_LEAK_ONLY,
+  KEY_FORMAT,
+  KEY_ONCE,
+  KEY_MODE
+};
 
 /* {=== Options ======================================================================== */
 
@@ -21,18 +31,23 @@ static const cli_option first_options[] = {
 static const cli_option last_options[] = {
     {KEY_SINCE, "since", "WHEN", "what was allocated from then on: 10s, 2m, 25%, 100MB"},
     {KEY_UNTIL, "until", "WHEN", "and before then; bytes are of all that was allocated"},
+    {KEY_FORMAT, "format", "FORMAT=text|svg|csv", "--plot: text (default), svg or csv"},
+    {KEY_LEAK_ONLY, "leak-only", NULL, "--memprof: only what is held at the end"},
+    {KEY_EVERY, "every", "SECONDS", "--memprof: what is held each so many; --live-of: a page"},
+    {KEY_ONCE, "once", NULL, "--live-of: one page"},
     CLI_COMMON_OPTIONS};
 
 static cli_option options[CLI_MAX_OPTIONS];
 
-static cli_tool tool = {"heapprof",
-                        "Shows what a tracked Lua program allocated, where, and what became of it.",
-                        {"[options] PROFILE", "[options] --diff OLD NEW"},
-                        options,
-                        0,
-                        "PROFILE is a file of heap.track{file = \"run.prof\"}.\n"
-                        "Example: heapprof --since 10s --leaks run.prof\n"
-                        "Exit status: 0 done, 2 wrong usage or failure.\n"};
+static cli_tool tool = {
+    "heapprof",
+    "Shows what a tracked Lua program allocated, where, and what became of it.",
+    {"[options] PROFILE", "[options] --diff OLD NEW", "[options] --live-of PID"},
+    options,
+    0,
+    "PROFILE is a file of heap.track{file = \"run.prof\"}.\n"
+    "Example: heapprof --since 10s --leaks run.prof\n"
+    "Exit status: 0 done, 1 no answer of --live-of, 2 wrong usage or failure.\n"};
 
 static void add_options(const cli_option *more, size_t n) {
   memcpy(&options[tool.n_options], more, n * sizeof *more);
@@ -76,6 +91,38 @@ static void choose_mode(const cli *c, request *r, const mode *chosen) {
   r->argument = optarg;
 }
 
+/* From a tenth of a second to an hour. */
+static uint64_t seconds_argument(const cli *c, const char *option) {
+  char *end;
+  double n = strtod(optarg, &end);
+  if (optarg[strspn(optarg, "0123456789.")] != '\0' || *end != '\0' || n < 0.1 || n > 3600)
+    cli_usage_error(c, "%s needs seconds from 0.1 to 3600, not '%s'", option, optarg);
+  return (uint64_t)(n * 1e9);
+}
+
+/* Of the options that only some modes take. False: it is none of them. */
+static bool take_special(cli *c, request *r, int key) {
+  switch (key) {
+    case KEY_EVERY:
+      r->every_ns = seconds_argument(c, "--every");
+      r->taken |= TAKES_EVERY;
+      return true;
+    case KEY_LEAK_ONLY:
+      r->leak_only = true;
+      r->taken |= TAKES_LEAK_ONLY;
+      return true;
+    case KEY_FORMAT:
+      r->format = (format)cli_word_argument(c, KEY_FORMAT);
+      r->taken |= TAKES_FORMAT;
+      return true;
+    case KEY_ONCE:
+      r->once = true;
+      r->taken |= TAKES_ONCE;
+      return true;
+    default: return false;
+  }
+}
+
 static void parse_options(cli *c, request *r, int argc, char **argv) {
   int key;
   while ((key = cli_next_option(c, argc, argv)) != -1) {
@@ -90,9 +137,24 @@ static void parse_options(cli *c, request *r, int argc, char **argv) {
         break;
       case KEY_SINCE: r->query.since = moment_argument(c, "--since"); break;
       case KEY_UNTIL: r->query.until = moment_argument(c, "--until"); break;
-      default: choose_mode(c, r, modes[key - KEY_MODE]); break;
+      default:
+        if (!take_special(c, r, key)) choose_mode(c, r, modes[key - KEY_MODE]);
+        break;
     }
   }
+}
+
+static void check_special(const cli *c, const request *r, const mode *m) {
+  static const struct {
+    unsigned takes;
+    const char *name, *with;
+  } all[] = {{TAKES_EVERY, "every", "--memprof or --live-of"},
+             {TAKES_LEAK_ONLY, "leak-only", "--memprof"},
+             {TAKES_FORMAT, "format", "--plot"},
+             {TAKES_ONCE, "once", "--live-of"}};
+  for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+    if ((r->taken & ~m->takes & all[i].takes) != 0)
+      cli_usage_error(c, "--%s goes with %s only", all[i].name, all[i].with);
 }
 
 /* What does not go together. */
@@ -102,6 +164,7 @@ static void check(const cli *c, const request *r, const mode *m) {
     cli_usage_error(c, "--%s goes with no --since or --until", m->name);
   if (r->has_by && !m->takes_by) cli_usage_error(c, "--%s goes with no --by", m->name);
   if (c->json && m->has_no_json) cli_usage_error(c, "it is either --%s or --json", m->name);
+  check_special(c, r, m);
   if (r->n_files < m->least_files)
     cli_usage_error(c, m->least_files > 1 ? "it takes the names of two profiles"
                                           : "which profile? Name the file");

@@ -11,13 +11,17 @@ _heapprof() {
   case $before in
     -n | --top) return ;;
     --by) words='site function type file stack' ;;
+    --live-of) return ;;
     --since) return ;;
     --until) return ;;
+    --format) words='text svg csv' ;;
+    --every) return ;;
     --color) words='auto always never' ;;
     *)
       if [[ $current == -* ]]; then
-        words='-n --top --by --live --peak --leaks --calls --folded --advice --diff --since --until
-          --json --bytes --color -h --help --version'
+        words='-n --top --by --live --peak --leaks --calls --folded --advice --diff --plot --memprof
+          --luamemprofiler --live-of --since --until --format --leak-only --every --once --json
+          --bytes --color -h --help --version'
       else
         mapfile -t COMPREPLY < <(compgen -f -- "$current")
         return

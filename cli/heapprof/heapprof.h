@@ -9,12 +9,18 @@
 
 typedef struct request request;
 
+typedef enum format { FORMAT_TEXT, FORMAT_SVG, FORMAT_CSV } format;
+
+/* Options that only some modes take: a set. */
+enum { TAKES_EVERY = 1, TAKES_LEAK_ONLY = 2, TAKES_FORMAT = 4, TAKES_ONCE = 8 };
+
 typedef struct mode {
   const char *name, *argument, *help; /* of its option; an argument is in request.argument */
   size_t least_files, most_files;
   bool takes_moments;                   /* --since and --until */
   bool takes_by;                        /* --by */
   bool has_no_json;                     /* what it prints has a form of its own */
+  unsigned takes;                       /* --every and the like */
   int (*run)(cli *c, const request *r); /* returns the exit status */
 } mode;
 
@@ -26,12 +32,16 @@ struct request {
   lh_usage_query query;
   lh_request asked; /* limit, by */
   bool has_by;
+  unsigned taken; /* of the options that only some modes take, those that were given */
+  uint64_t every_ns;
+  format format;
+  bool leak_only, once;
 };
 
 /* In the order of --help; NULL behind the last. */
 extern const mode *const modes[];
 extern const mode overview_mode, live_mode, peak_mode, leaks_mode, calls_mode, folded_mode,
-    advice_mode, diff_mode;
+    advice_mode, diff_mode, memprof_mode, luamemprofiler_mode, plot_mode, live_of_mode;
 
 /* A profile, opened; and what of it is counted, with the peak if that is asked for. */
 lh_profile *open_profile(cli *c, const char *file);

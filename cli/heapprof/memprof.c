@@ -1,0 +1,82 @@
+/*
+** memprof.c - the report that LuaJIT's memprof makes of its own files, in its layout, exact bytes
+** included: events by line; below those that resized or freed blocks, which lines these were from;
+** then what each line holds. Ours adds HEAP SNAPSHOT: what lines held at times in between.
+**
+** INTERNAL is where no Lua function allocated: the host, and the collector, which does all freeing.
+*/
+#include <inttypes.h>
+
+#include "modes.h"
+
+static void print_overrides(const lh_line_tally *tally, const lh_line_events *events) {
+  puts("\tOverrides:");
+  for (size_t i = 0; i < events->n_overrides; i++) {
+    char *from = line_text(&tally->lines[events->overrides[i].line]);
+    printf("\t\t%s\n", from);
+    lh_free(from);
+  }
+  putchar('\n');
+}
+
+static void print_events(const lh_line_tally *tally, lh_event_kind kind, const char *heading) {
+  puts(heading);
+  for (size_t i = 0; i < tally->of[kind].n; i++) {
+    const lh_line_events *events = &tally->of[kind].list[i];
+    char *at = line_text(&tally->lines[events->line]);
+    printf("%s: %" PRIu64 " events\t+%" PRIu64 "B\t-%" PRIu64 "B\n", at, events->events,
+           events->allocated_bytes, events->freed_bytes);
+    lh_free(at);
+    if (events->n_overrides > 0) print_overrides(tally, events);
+  }
+  putchar('\n');
+}
+
+static void print_held(const lh_line_tally *tally, const lh_line_moment *moment) {
+  for (size_t i = 0; i < moment->n_held; i++) {
+    const lh_line_held *held = &moment->held[i];
+    char *at = line_text(&tally->lines[held->line]);
+    printf("%s holds %" PRIu64 "B: %" PRIu64 " allocs, %" PRIu64 " frees\n", at, held->bytes,
+           held->allocations, held->frees);
+    lh_free(at);
+  }
+  if (moment->n_more > 0)
+    printf("and %s that hold less\n", lh_count_of(moment->n_more, "line", "lines").text);
+  putchar('\n');
+}
+
+/* 1 s, 2.5 s; in any locale. */
+static void print_moment(const lh_line_tally *tally, const lh_line_moment *moment) {
+  uint64_t ms = moment->time_ns / 1000000;
+  printf("HEAP SNAPSHOT %" PRIu64, ms / 1000);
+  if (ms % 1000 > 0) printf(".%03" PRIu64, ms % 1000);
+  puts(" s:");
+  print_held(tally, moment);
+}
+
+static void print_memprof(cli *c, lh_profile *profile, const request *r) {
+  lh_line_tally tally;
+  lh_error error;
+  cli_check(c, lh_tally_lines(profile, r->every_ns, &tally, &error), r->files[0], &error);
+  if (!r->leak_only) {
+    print_events(&tally, LH_EVENT_NEW, "ALLOCATIONS");
+    print_events(&tally, LH_EVENT_RESIZE, "REALLOCATIONS");
+    print_events(&tally, LH_EVENT_FREE, "DEALLOCATIONS");
+  }
+  for (size_t i = 0; i + 1 < tally.n_moments; i++) print_moment(&tally, &tally.moments[i]);
+  puts("HEAP SUMMARY:");
+  print_held(&tally, &tally.moments[tally.n_moments - 1]);
+  lh_line_tally_free(&tally);
+}
+
+static int run(cli *c, const request *r) {
+  return print_by(c, r, print_memprof);
+}
+
+const mode memprof_mode = {.name = "memprof",
+                           .help = "the report of LuaJIT's memprof",
+                           .least_files = 1,
+                           .most_files = 1,
+                           .has_no_json = true,
+                           .takes = TAKES_EVERY | TAKES_LEAK_ONLY,
+                           .run = run};

@@ -1,0 +1,28 @@
+/*
+** modes.h - reports of a profile as other tools print them, for eyes and scripts that know those:
+**
+**     memprof.c          LuaJIT's memprof (luajit-parse-memprof)
+**     luamemprofiler.c   luamemprofiler's final report
+**     plot.c, svg.c      memory over time, by site
+**     live*.c            a running program, by type and site, looked at again and again
+**
+** What is counted is the library's (luaheap_tally.h).
+*/
+#ifndef LUAHEAP_HEAPPROF_MODES_H
+#define LUAHEAP_HEAPPROF_MODES_H
+
+#include "heapprof.h"
+#include "luaheap_tally.h"
+
+/* The profile that was asked for is opened, and closed again. */
+typedef void print_profile(cli *c, lh_profile *profile, const request *r);
+int print_by(cli *c, const request *r, print_profile *print);
+
+/* {=== names.c ======================================================================== */
+
+/* "@app.lua:31"; "INTERNAL" where no Lua function allocated. Freed by lh_free. */
+char *line_text(const lh_line *line);
+
+/* }=================================================================================== */
+
+#endif
