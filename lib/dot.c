@@ -11,7 +11,8 @@
 **     dashed arrow     a weak edge: it keeps nothing alive
 **
 ** The synthetic root is no box: all that it could say is said by the shape of the roots. An upvalue
-** between a closure and its value is none either: its name stands on the arrow.
+** between a closure and its value is none either: its name stands on the arrow. Of a program that
+** was tracked a box has a tooltip: where its object was allocated.
 **
 ** For many objects (lh_dot_merged_paths) a box is a row of their merged paths: red where some of
 ** them are, grey for rows that are not shown.
@@ -32,8 +33,9 @@
 #include "name/text.h"
 
 enum {
-  NAME_BYTES = 64, /* of one name in a label */
-  LEAST_KEPT = 4   /* steps that folding leaves, at least */
+  NAME_BYTES = 64,  /* of one name in a label */
+  LEAST_KEPT = 4,   /* steps that folding leaves, at least */
+  SHOWN_CALLERS = 4 /* of where an object was allocated */
 };
 
 #define FONTS "Helvetica,Arial,sans-serif"
@@ -148,6 +150,21 @@ static int set_html_label(const drawing *d, Agnode_t *box, lh_text *label) {
   return 0;
 }
 
+/* Where the object was allocated, if that is known: what a pointer over its box shows. */
+static int set_tooltip(const drawing *d, Agnode_t *box, lh_id id) {
+  lh_stack_id stack = lh_object_stack(d->snapshot, id);
+  if (stack == 0) return 0;
+  char *where = lh_allocated_text(lh_snapshot_sites(d->snapshot), stack, SHOWN_CALLERS);
+  lh_text text = {.failed = !where};
+  if (where) put_escaped(&text, where, strlen(where));
+  lh_free(where);
+  char *tooltip = lh_text_finish(&text);
+  if (!tooltip) return no_memory(d);
+  set(box, "tooltip", tooltip);
+  lh_free(tooltip);
+  return 0;
+}
+
 /* The box of an object, made when it is first asked for. With `root`, the edge that makes the
 ** object a root, the box says so. */
 static int object_box(const drawing *d, lh_id id, const lh_edge *root, Agnode_t **box) {
@@ -160,7 +177,8 @@ static int object_box(const drawing *d, lh_id id, const lh_edge *root, Agnode_t 
   if (!*box) return no_memory(d);
   if (root) set_style(*box, "folder", "#c7ecd0", "#1a7f37");
   put_object(d, &label, id, root);
-  return set_html_label(d, *box, &label);
+  int code = set_html_label(d, *box, &label);
+  return code < 0 ? code : set_tooltip(d, *box, id);
 }
 
 /* An arrow; several between two boxes are told apart by their labels. */

@@ -15,6 +15,9 @@
 #define lh_object_text fake_object_text
 #define lh_string_text fake_string_text
 #define lh_edge_text fake_edge_text
+#define lh_object_stack fake_object_stack
+#define lh_snapshot_sites fake_snapshot_sites
+#define lh_allocated_text fake_allocated_text
 
 #include "../../lib/dot.c"
 
@@ -30,6 +33,7 @@ enum { GLOBALS = 1, BUS, LISTENER, CLOSURE, UPVALUE, N_FAKES };
 static const lh_type fake_types[N_FAKES] = {LH_TYPE_ROOT,  LH_TYPE_TABLE,   LH_TYPE_TABLE,
                                             LH_TYPE_TABLE, LH_TYPE_CLOSURE, LH_TYPE_UPVALUE};
 static const char *fake_class;    /* of all objects */
+static const char *fake_site;     /* NULL: none is known */
 static const char *fake_edges[8]; /* by ordinal */
 
 /* {=== The fakes ===================================================================== */
@@ -78,6 +82,23 @@ char *fake_edge_text(const lh_snapshot *snapshot, const lh_edge *edge) {
   return fake_text(fake_edges[edge->ordinal]);
 }
 
+/* Only the listener was tracked, if anything was. */
+lh_stack_id fake_object_stack(const lh_snapshot *snapshot, lh_id id) {
+  (void)snapshot;
+  return fake_site && id == LISTENER ? 7 : 0;
+}
+
+const lh_sites *fake_snapshot_sites(const lh_snapshot *snapshot) {
+  (void)snapshot;
+  return NULL;
+}
+
+char *fake_allocated_text(const lh_sites *sites, lh_stack_id stack, uint32_t callers) {
+  (void)sites;
+  (void)callers;
+  return stack == 7 ? fake_text(fake_site) : NULL;
+}
+
 /* }=================================================================================== */
 
 static lh_edge edge_of(lh_id source, lh_id target, lh_edge_kind kind, uint32_t ordinal) {
@@ -87,6 +108,7 @@ static lh_edge edge_of(lh_id source, lh_id target, lh_edge_kind kind, uint32_t o
 static int setup(void **state) {
   (void)state;
   fake_class = "Listener";
+  fake_site = NULL;
   fake_edges[0] = "_G";
   fake_edges[1] = ".bus";
   fake_edges[2] = "[1]";
@@ -182,6 +204,21 @@ static void paths_share_their_boxes(void **state) {
   (void)agclose(graph);
 }
 
+static void a_box_shows_where_its_object_was_allocated(void **state) {
+  (void)state;
+  lh_edge steps[] = {edge_of(LH_ROOT, GLOBALS, LH_EDGE_ROOT, 0),
+                     edge_of(GLOBALS, LISTENER, LH_EDGE_VALUE, 1)};
+  lh_path path = {2, steps};
+  Agraph_t *graph = drawn(&path, 1, 10);
+  assert_null(agget(box(graph, "o3"), (char *)"tooltip")); /* not tracked */
+  (void)agclose(graph);
+  fake_site = "allocated at @app.lua:31 in on";
+  graph = drawn(&path, 1, 10);
+  assert_string_equal(of(box(graph, "o3"), "tooltip"), fake_site);
+  assert_string_equal(of(box(graph, "o1"), "tooltip"), "");
+  (void)agclose(graph);
+}
+
 static void referrers_are_single_edges_and_weak_ones_dashed(void **state) {
   (void)state;
   lh_edge strong = edge_of(BUS, LISTENER, LH_EDGE_VALUE, 2);
@@ -253,13 +290,16 @@ static void check_bytes(const char *text) {
   lh_edge steps[] = {edge_of(LH_ROOT, GLOBALS, LH_EDGE_ROOT, 0),
                      edge_of(GLOBALS, LISTENER, LH_EDGE_VALUE, 1)};
   lh_path path = {2, steps};
-  fake_class = fake_edges[0] = fake_edges[1] = text;
+  fake_class = fake_site = fake_edges[0] = fake_edges[1] = text;
   Agraph_t *graph = drawn(&path, 1, 10);
   const char *label = of(arrow_of(graph, "o1", "o3"), "label");
   assert_false(aghtmlstr((char *)label));
   show(label, false, shown);
   (void)snprintf(expected, sizeof expected, "  %s", text);
   assert_string_equal(shown, expected);
+  show(of(box(graph, "o3"), "tooltip"), false, shown);
+  assert_string_equal(shown, text);
+  assert_string_equal(of(box(graph, "o1"), "tooltip"), "");
   label = of(box(graph, "o1"), "label");
   assert_true(aghtmlstr((char *)label));
   show(label, true, shown);
@@ -304,7 +344,7 @@ static void graphviz_accepts_any_name(void **state) {
   lh_path path = {2, steps};
   if (system("dot -V 2>/dev/null") != 0) skip();
   for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-    fake_class = fake_edges[0] = fake_edges[1] = names[i];
+    fake_class = fake_site = fake_edges[0] = fake_edges[1] = names[i];
     FILE *dot = popen("test -z \"$(dot -Tsvg 2>&1 >/dev/null | tee -a /dev/stderr)\"", "w");
     assert_non_null(dot);
     assert_int_equal(lh_dot_paths(NULL, &path, 1, 10, dot, NULL), 0);
@@ -368,6 +408,7 @@ int main(void) {
       cmocka_unit_test_setup(a_path_has_root_way_and_object, setup),
       cmocka_unit_test_setup(an_upvalue_is_an_arrow, setup),
       cmocka_unit_test_setup(paths_share_their_boxes, setup),
+      cmocka_unit_test_setup(a_box_shows_where_its_object_was_allocated, setup),
       cmocka_unit_test_setup(referrers_are_single_edges_and_weak_ones_dashed, setup),
       cmocka_unit_test_setup(a_long_path_folds_in_the_middle, setup),
       cmocka_unit_test_setup(any_bytes_are_shown_as_they_are, setup),
