@@ -192,6 +192,7 @@ function heap.sizeof(value) end
 ---@field class string as heaptop calls it
 ---@field address? string as Lua prints it
 ---@field shallow_bytes? integer
+---@field site? string where it was allocated, if that was tracked: "@app/bus.lua:31 in Bus:on"
 
 ---A reference, and the object that it leads to; of a list of referrers the one that it comes from.
 ---@class heap.step: heap.row

@@ -43,15 +43,23 @@ end
 
 -- A reference, and the object at its other end.
 local function step_row(step)
-  if step.skipped then return {("... %s more ..."):format(count(step.skipped)), "", "", ""} end
+  if step.skipped then return {("... %s more ..."):format(count(step.skipped)), "", "", "", ""} end
   return {step.label, step.class, step.address or "",
-    step.asker and "the asker's" or step.weak and "weak" or ""}
+    step.asker and "the asker's" or step.weak and "weak" or "", step.site or ""}
+end
+
+-- With a column for sites where any is known.
+local function step_headings(list, class)
+  for _, step in ipairs(list) do
+    if step.site then return {"reference", class, "address", "", "allocated at"} end
+  end
+  return {"reference", class, "address", "", ""}
 end
 
 reports["heap.live_steps"] = function(list)
   local rows = {}
   for i, step in ipairs(list) do rows[i] = step_row(step) end
-  local steps = text.columns({"reference", "class", "address", ""}, rows)
+  local steps = text.columns(step_headings(list, "class"), rows)
   if not list.path then return "\n" .. steps end -- the prompt prints the path before it
   return ("%s%s\n\n%s"):format(list.path, list.asker and " (the asker's)" or "", steps)
 end
@@ -63,7 +71,7 @@ reports["heap.live_paths"] = function(list)
 end
 
 reports["heap.live_referrers"] = function(list)
-  return text.rows(list, {"reference", "from class", "address", ""}, step_row, "reference")
+  return text.rows(list, step_headings(list, "from class"), step_row, "reference")
 end
 
 return reports

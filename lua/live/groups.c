@@ -69,8 +69,8 @@ static int top_body(lua_State *L, hl_task *t) {
   t->n_ids = n;
   hl_push_values(L, t);
   for (size_t i = 0; i < n; i++) {
-    hl_push_row(L, 0, 6);
-    hl_set_object_fields(L, s, found[i]);
+    hl_push_row(L, 0, 7);
+    hl_set_object_fields(L, t, s, found[i]);
     hr_set_integer(L, "retained_bytes", lh_retained_bytes(s, found[i]));
     hl_set_value(L, t, list + 1, found[i]);
     lua_rawseti(L, list, (lua_Integer)i + 1);

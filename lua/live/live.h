@@ -139,8 +139,8 @@ void hl_set_value(lua_State *L, const hl_task *task, int values, lh_id id);
 lh_id *hl_new_ids(lua_State *L, hl_task *task, size_t n);
 int hl_compare_ids(const void *a, const void *b);
 
-/* Sets type, class, address and shallow_bytes of the row on top. */
-void hl_set_object_fields(lua_State *L, const lh_snapshot *snapshot, lh_id id);
+/* Sets type, class, address, shallow_bytes and, if that is known, site of the row on top. */
+void hl_set_object_fields(lua_State *L, const hl_task *task, const lh_snapshot *snapshot, lh_id id);
 
 /* }=================================================================================== */
 

@@ -89,12 +89,12 @@ static void push_steps(lua_State *L, hl_task *t, const lh_snapshot *s, const lh_
   size_t n = lh_told_steps(path, steps);
   hr_push_list(L, "heap.live_steps", n);
   for (size_t i = 0; i < n; i++) {
-    hl_push_row(L, 0, 7);
+    hl_push_row(L, 0, 8);
     if (steps[i].skipped > 0) {
       hr_set_integer(L, "skipped", steps[i].skipped);
     } else {
       set_edge_fields(L, t, s, steps[i].edge);
-      hl_set_object_fields(L, s, steps[i].target);
+      hl_set_object_fields(L, t, s, steps[i].target);
       hl_set_value(L, t, values, steps[i].target);
     }
     lua_rawseti(L, -2, (lua_Integer)i + 1);
@@ -259,7 +259,7 @@ static int referrers_body(lua_State *L, hl_task *t) {
       if (hl_is_of_asker(&t->capture->asker, edge) != askers) continue;
       hl_push_row(L, 0, 8);
       set_edge_fields(L, t, s, edge);
-      hl_set_object_fields(L, s, edge->source);
+      hl_set_object_fields(L, t, s, edge->source);
       hl_set_value(L, t, values, edge->source);
       set_flag(L, "weak", edge->weak);
       set_flag(L, "asker", askers);
