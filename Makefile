@@ -243,20 +243,23 @@ FUZZ = -max_len=4096 -entropic=0 -timeout=20 -rss_limit_mb=1024 -artifact_prefix
 FUZZ_TARGETS = $(patsubst tests/fuzz/%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
 FUZZ_COMMON = tests/fuzz/mutate.o tests/fuzz/draft.o tests/fuzz/lies.o \
   $(patsubst %,tests/common/%.o,ask ask_several read_all forged_file)
+# Of the target for profiles, which has its own mutations and its own corpus.
+FUZZ_profile = $(patsubst %,tests/common/%.o,ask_profile forged_profile forged_file)
+fuzz_corpus = $(if $(filter %/fuzz_profile,$(1)),profiles,corpus)
 fuzz: $(FUZZ_TARGETS:%=build/fuzz/%)
-	@mkdir -p build/fuzz/corpus
-	for target in $^; do $$target -max_total_time=$(SECONDS) $(FUZZ) build/fuzz/corpus \
-	  tests/fuzz/corpus || exit 1; done
+	@mkdir -p build/fuzz/corpus build/fuzz/profiles
+	$(foreach target,$^,$(target) -max_total_time=$(SECONDS) $(FUZZ) \
+	  build/fuzz/$(call fuzz_corpus,$(target)) tests/fuzz/$(call fuzz_corpus,$(target)) &&) true
 
 fuzz-corpus: $(FUZZ_TARGETS:%=build/fuzz/%)
-	for target in $^; do $$target -set_cover_merge=1 -use_counters=0 tests/fuzz/corpus \
-	  build/fuzz/corpus || exit 1; done
+	$(foreach target,$^,$(target) -set_cover_merge=1 -use_counters=0 \
+	  tests/fuzz/$(call fuzz_corpus,$(target)) build/fuzz/$(call fuzz_corpus,$(target)) &&) true
 
 build/fuzz/%: CC = clang
 build/fuzz/fuzz_reader: $(MODULE_C:%.c=build/fuzz/%.o) build/fuzz/tests/common/ask_reader.o
 build/fuzz/fuzz_reader: LIB_LIBS += $(LUA_LIBS)
-build/fuzz/fuzz_%: build/fuzz/tests/fuzz/fuzz_%.o $(FUZZ_COMMON:%=build/fuzz/%) \
-  build/fuzz/libluaheap.a
+build/fuzz/fuzz_%: build/fuzz/tests/fuzz/fuzz_%.o \
+  $$(addprefix build/fuzz/,$$(or $$(FUZZ_$$*),$$(FUZZ_COMMON))) build/fuzz/libluaheap.a
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -fsanitize=fuzzer,$(FUZZ_SANITIZERS) -o $@ $(filter %.o,$^) \
 	  $(filter %.a,$^) $(LIB_LIBS)
 

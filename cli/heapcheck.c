@@ -1,8 +1,8 @@
 /*
-** heapcheck - is a file a whole and sound snapshot, or profile? Reads all of each file, verifies it,
-** and prints one line: what is in it, or on stderr at which byte it is wrong and what was being read
-** there. A bad file does not keep the next from being checked. Four million objects take a second
-** and a half.
+** heapcheck - is a file a whole and sound snapshot, or profile? Reads all of each file, verifies
+** it, and prints one line: what is in it, or on stderr at which byte it is wrong and what was being
+** read there. A bad file does not keep the next from being checked. Four million objects take a
+** second and a half.
 */
 #include <errno.h>
 #include <string.h>

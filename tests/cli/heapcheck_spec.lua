@@ -103,8 +103,8 @@ describe("heapcheck of a profile", function()
     assert.equal("", out)
     assert.equal(2, code)
     assert.matches("^heapcheck: 'cut.prof' was cut or is still being written: %d+ B can be " ..
-                   "read, of " .. #whole - 1 .. " B\nheapcheck: 'bad.prof' is damaged at byte %d+: " ..
-                   "a block does not fit its checksum\n$", err)
+                   "read, of " .. #whole - 1 .. " B\nheapcheck: 'bad.prof' is damaged at byte " ..
+                   "%d+: a block does not fit its checksum\n$", err)
   end)
 end)
 
