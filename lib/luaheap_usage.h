@@ -137,7 +137,7 @@ typedef struct lh_usage_group {
 double lh_ordered_bytes(const lh_usage *usage, lh_usage_order order, const lh_amounts *amounts);
 
 /* Those that have anything of the order, most of it first. Sites with equal contents are one.
-** Freed by lh_free. LH_EMEMORY. O(sites log sites + rows log rows). */
+** Freed by lh_free; NULL where there is none. LH_EMEMORY. O(sites log sites + rows log rows). */
 int lh_usage_groups(const lh_usage *usage, lh_usage_by by, lh_usage_order order,
                     lh_usage_group **out, size_t *n, lh_error *error);
 
@@ -211,7 +211,7 @@ int lh_find_advice(const lh_usage *usage, lh_advice **out, size_t *n, lh_error *
 
 typedef struct lh_usage_change {
   lh_stack_id stacks[2]; /* in each; 0: there it is not */
-  lh_amounts amounts[2];
+  double allocated_bytes[2], allocations[2], live_bytes[2];
 } lh_usage_change;
 
 /* The sites of both, those first that allocate more than before. A site is the same where source,

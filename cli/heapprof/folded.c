@@ -10,7 +10,7 @@
 
 #include "heapprof.h"
 
-enum { MOST_FRAMES = 1000 };
+enum { MOST_FRAMES = 200 };
 
 static void print_site(const lh_sites *sites, lh_stack_id stack) {
   char *text = cli_must(lh_stack_text(sites, stack, 0));
@@ -19,7 +19,7 @@ static void print_site(const lh_sites *sites, lh_stack_id stack) {
   lh_free(text);
 }
 
-/* A stack that is deeper begins with dots. */
+/* A stack that is deeper begins with dots; what calls itself in circles is folded already. */
 static void print_stack(const lh_sites *sites, lh_stack_id stack, double bytes) {
   lh_stack_id frames[MOST_FRAMES];
   size_t n = 0;

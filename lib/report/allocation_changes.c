@@ -98,9 +98,9 @@ static void tell(lh_teller *t, lh_report *report) {
 static change change_of(const lh_usage_change *from) {
   change c = {.stacks = {from->stacks[0], from->stacks[1]}};
   for (unsigned i = 0; i < 2; i++) {
-    c.allocated_bytes[i] = lh_whole(lh_allocated_bytes(&from->amounts[i]));
-    c.allocations[i] = lh_whole(from->amounts[i].made);
-    c.live_bytes[i] = lh_whole(lh_live_bytes(&from->amounts[i]));
+    c.allocated_bytes[i] = lh_whole(from->allocated_bytes[i]);
+    c.allocations[i] = lh_whole(from->allocations[i]);
+    c.live_bytes[i] = lh_whole(from->live_bytes[i]);
   }
   c.more_bytes = (double)c.allocated_bytes[1] - (double)c.allocated_bytes[0];
   return c;

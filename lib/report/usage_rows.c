@@ -13,7 +13,7 @@ static const lh_sites *sites_of(const lh_report *report) {
 /* {=== Columns ======================================================================== */
 
 /* Of a stack all its callers are told, up to so many. */
-enum { MOST_CALLERS = 200 };
+enum { MOST_CALLERS = 64 };
 
 static void put_function(lh_text *text, const lh_site *site) {
   lh_site function = *site;

@@ -77,9 +77,8 @@ enum { N_TYPES = LH_TYPE_COUNT + 1 }; /* the last: parts of objects */
 
 /* What is found out about a group while it is added up. */
 typedef struct draft {
-  lh_usage_group group;
   double by_type[N_TYPES];
-  lh_stack_id last_stack; /* and how much of the order that has, and the one with most */
+  lh_stack_id last_stack; /* and how much of the order's bytes that has, and the one with most */
   double of_last, of_most;
 } draft;
 
@@ -89,8 +88,9 @@ typedef struct grouper {
   lh_usage_order order;
   lh_site_groups sites;
   lh_map others; /* types or stacks */
-  draft *drafts;
-  size_t n, capacity;
+  lh_usage_group *groups;
+  draft *drafts; /* of each group */
+  size_t n, capacity, draft_capacity;
 } grouper;
 
 static uint32_t number_in(lh_map *map, uint64_t key, size_t n) {
@@ -100,41 +100,47 @@ static uint32_t number_in(lh_map *map, uint64_t key, size_t n) {
   return *number;
 }
 
-/* NULL: out of memory. */
-static draft *draft_of(grouper *g, const lh_usage_row *row) {
-  uint32_t number =
-      g->by == LH_BY_TYPE ? number_in(&g->others, row->type, g->n)
-      : g->by == LH_BY_STACK
-          ? number_in(&g->others, row->stack, g->n)
-          : lh_group_of_site(&g->sites, lh_profile_sites(g->usage->profile), row->stack);
-  if (number == LH_NO_NUMBER) return NULL;
-  if (number < g->n) return &g->drafts[number];
-  if (!lh_grow(&g->drafts, g->n, &g->capacity, sizeof *g->drafts)) return NULL;
-  g->drafts[g->n] = (draft){.group.stack = row->stack, .last_stack = row->stack};
-  return &g->drafts[g->n++];
+/* LH_NO_NUMBER: out of memory. */
+static uint32_t number_of_row(grouper *g, const lh_usage_row *row) {
+  switch (g->by) {
+    case LH_BY_TYPE: return number_in(&g->others, row->type, g->n);
+    case LH_BY_STACK: return number_in(&g->others, row->stack, g->n);
+    default: return lh_group_of_site(&g->sites, lh_profile_sites(g->usage->profile), row->stack);
+  }
 }
 
-static void add_row(draft *d, const lh_usage_row *row, double ordered) {
-  lh_add_amounts(&d->group.amounts, &row->amounts);
-  d->group.ordered += ordered;
+static bool make_group(grouper *g, const lh_usage_row *row) {
+  if (!lh_grow(&g->groups, g->n, &g->capacity, sizeof *g->groups) ||
+      !lh_grow(&g->drafts, g->n, &g->draft_capacity, sizeof *g->drafts))
+    return false;
+  g->groups[g->n] = (lh_usage_group){.stack = row->stack};
+  g->drafts[g->n++] = (draft){.last_stack = row->stack};
+  return true;
+}
+
+static bool add_row(grouper *g, const lh_usage_row *row) {
+  double ordered = lh_ordered_bytes(g->usage, g->order, &row->amounts);
+  uint32_t number = number_of_row(g, row);
+  if (number == LH_NO_NUMBER || (number == g->n && !make_group(g, row))) return false;
+  lh_usage_group *group = &g->groups[number];
+  draft *d = &g->drafts[number];
+  lh_add_amounts(&group->amounts, &row->amounts);
+  group->ordered += ordered;
   d->by_type[row->type < LH_TYPE_COUNT ? row->type : LH_TYPE_COUNT] += ordered;
   if (row->stack != d->last_stack) d->of_last = 0;
   d->last_stack = row->stack;
   d->of_last += ordered;
-  if (d->of_last <= d->of_most) return;
+  if (d->of_last <= d->of_most) return true;
   d->of_most = d->of_last;
-  d->group.stack = row->stack;
+  group->stack = row->stack;
+  return true;
 }
 
 static bool add_rows(grouper *g) {
   const lh_usage *usage = g->usage;
   for (size_t stack = 0; stack <= usage->n_stacks; stack++)
-    for (uint32_t at = usage->first[stack]; at != 0; at = usage->rows[at - 1].next) {
-      const lh_usage_row *row = &usage->rows[at - 1];
-      draft *d = draft_of(g, row);
-      if (!d) return false;
-      add_row(d, row, lh_ordered_bytes(usage, g->order, &row->amounts));
-    }
+    for (uint32_t at = usage->first[stack]; at != 0; at = usage->rows[at - 1].next)
+      if (!add_row(g, &usage->rows[at - 1])) return false;
   return true;
 }
 
@@ -152,26 +158,30 @@ static int compare_groups(const void *a, const void *b) {
   return (left->type > right->type) - (left->type < right->type);
 }
 
-static lh_usage_group *finish(const grouper *g, size_t *n) {
-  lh_usage_group *list = lh_alloc(g->n + 1, sizeof *list);
-  *n = 0;
-  for (size_t i = 0; list && i < g->n; i++) {
-    if (g->drafts[i].group.ordered <= 0) continue;
-    list[*n] = g->drafts[i].group;
-    list[(*n)++].type = type_of(&g->drafts[i]);
+/* Those that have none of what is asked for go. */
+static size_t keep_ordered(grouper *g) {
+  size_t n = 0;
+  for (size_t i = 0; i < g->n; i++) {
+    if (g->groups[i].ordered <= 0) continue;
+    g->groups[n] = g->groups[i];
+    g->groups[n++].type = type_of(&g->drafts[i]);
   }
-  if (list) qsort(list, *n, sizeof *list, compare_groups);
-  return list;
+  if (n > 0) qsort(g->groups, n, sizeof *g->groups, compare_groups);
+  return n;
 }
 
 int lh_usage_groups(const lh_usage *usage, lh_usage_by by, lh_usage_order order,
                     lh_usage_group **out, size_t *n, lh_error *error) {
   grouper g = {.usage = usage, .by = by, .order = order, .sites.by = by};
-  *out = add_rows(&g) ? finish(&g, n) : NULL;
+  bool made = add_rows(&g);
+  *n = made ? keep_ordered(&g) : 0;
   lh_site_groups_free(&g.sites);
   lh_map_free(&g.others);
   lh_free(g.drafts);
-  return *out ? LH_OK : lh_fail_memory(error, "adding up what was allocated");
+  *out = made ? g.groups : NULL;
+  if (made) return LH_OK;
+  lh_free(g.groups);
+  return lh_fail_memory(error, "adding up what was allocated");
 }
 
 /* }=================================================================================== */

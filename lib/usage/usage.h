@@ -2,6 +2,7 @@
 ** usage.h - what the files share that tell what is in a profile:
 **
 **     usage.c     counts by stack and type, over an interval; the peak
+**     amounts.c   what follows from them
 **     groups.c    the same by site, function, type, file or stack
 **     calls.c     who called whom
 **     advice.c    what could be allocated less
@@ -26,7 +27,14 @@ struct lh_usage {
   lh_usage_totals totals;
 };
 
+/* {=== amounts.c ====================================================================== */
+
 void lh_add_amounts(lh_amounts *to, const lh_amounts *from);
+
+/* The class of an age: the first i with age <= 4 KB << i, or the last. */
+unsigned lh_age_class(uint64_t age_bytes);
+
+/* }=================================================================================== */
 
 static inline bool lh_stack_is_in(const lh_sites *sites, lh_stack_id stack) {
   return stack != 0 && stack <= lh_n_stacks(sites);

@@ -171,6 +171,45 @@ describe("a profile", function()
   end)
 end)
 
+describe("memory", function()
+  local PROCESS_BYTES, TIMES = 8 << 20, 48
+  local function limited(bytes, words)
+    local limit = ("ulimit -d %d;"):format((PROCESS_BYTES + bytes) // 1024)
+    local out, err, code = run(words, {cwd = dir, before = support.sanitized and "" or limit})
+    assert.equal("", err)
+    assert.equal(0, code)
+    assert.is_true(#out > 20)
+  end
+
+  it("does not grow with the events", function()
+    local p = profiles.new()
+    local main = p:stack(nil, {source = "@app.lua", name = "", line = 1, maker = "table"})
+    for _ = 1, 300000 do
+      p:free(p:new("table", main, 56))
+      p.blocks = {}
+    end
+    write(p, "many")
+    for _, mode in ipairs(modes) do limited(0, {"heapprof", "many", table.unpack(mode)}) end
+  end)
+
+  it("is bounded by the size of a file that has a stack for each event", function()
+    local p = profiles.new()
+    for i = 1, 20000 do
+      local site = {source = "@a", name = "f", line = i, first_line = i, maker = "table"}
+      p:new(i % 2 == 0 and "table" or "string", p:stack(p.stacks[i - 1], site), 1)
+    end
+    write(p, "stacks")
+    local size = #support.read_file(dir .. "/stacks")
+    for _, mode in ipairs(modes) do
+      if mode[1] ~= "--folded" then
+        limited(TIMES * size, {"heapprof", "-n0", "stacks", table.unpack(mode)})
+        limited(TIMES * size, {"heapprof", "--json", "stacks", table.unpack(mode)})
+      end
+    end
+    limited(2 * TIMES * size, {"heapprof", "-n0", "--diff", "stacks", "stacks"})
+  end)
+end)
+
 describe("a profile of samples", function()
   -- Of 20,000 blocks each tenth, taken at random, stands for ten.
   local p = profiles.new {sample_bytes = 1000}

@@ -1,12 +1,20 @@
 -- output_spec.lua - where the commands' output goes: pipes that close, full disks, descriptors that
 -- are closed already, terminals, colours.
 
+local profiles = require "tests.common.profiles"
 local support = require "tests.common.support"
 
 local run, lines = support.run, support.lines
 
 local in_dir, on_terminal
-setup(function() in_dir, on_terminal = select(2, support.take_leaking()) end)
+setup(function()
+  local dir
+  dir, in_dir, on_terminal = support.take_leaking()
+  local p = profiles.new()
+  local main = p:stack(nil, {source = "@app.lua", name = "", line = 1, maker = "table"})
+  for _ = 1, 10 do p:new("table", main, 56) end
+  p:write(dir .. "/run.prof")
+end)
 
 local questions = {
   "heaptop -n 0 c", "heaptop --json c", "heaptop --garbage c", "heaptop --by epoch c",
@@ -25,6 +33,8 @@ local questions = {
   "heapsql c 'select class from objects'", "heapsql --csv a c 'select * from strings'",
   "heapsql --json a c 'select * from edges'", "heapsql --save x c",
   "heappath --dominators c Listener", "heaptop --help", "heapdiff --version",
+  "heapprof run.prof", "heapprof --json run.prof", "heapprof --calls run.prof",
+  "heapprof --folded run.prof", "heapprof --diff run.prof run.prof",
 }
 
 local n_cases, n_survived = 0, 0

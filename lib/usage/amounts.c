@@ -1,0 +1,62 @@
+/*
+** amounts.c - what follows from the amounts of a stack, or of several: what lives, how old the dead
+** became, how certain that is of samples.
+*/
+#include "usage.h"
+
+double lh_allocated_bytes(const lh_amounts *amounts) {
+  return amounts->made_bytes + amounts->resized_bytes;
+}
+
+/* Never less than nothing: of what could not be attributed old blocks are freed, too. */
+double lh_live_bytes(const lh_amounts *amounts) {
+  double bytes = lh_allocated_bytes(amounts) - amounts->replaced_bytes - amounts->freed_bytes;
+  return bytes > 0 ? bytes : 0;
+}
+
+double lh_live_blocks(const lh_amounts *amounts) {
+  double blocks = amounts->made + amounts->resized - amounts->replaced - amounts->freed;
+  return blocks > 0 ? blocks : 0;
+}
+
+/* Newton's; the module has no libm. */
+static double root_of(double square) {
+  double root = square > 1 ? square : 1;
+  for (double next = (root + square / root) / 2; next < root; next = (root + square / root) / 2)
+    root = next;
+  return root;
+}
+
+double lh_error_bytes(const lh_amounts *amounts) {
+  return amounts->variance > 0 ? 1.96 * root_of(amounts->variance) : 0;
+}
+
+unsigned lh_age_class(uint64_t age_bytes) {
+  unsigned i = 0;
+  while (i < LH_PROFILE_AGES - 1 && age_bytes > (uint64_t)4096 << i) i++;
+  return i;
+}
+
+double lh_freed_by_age(const lh_amounts *amounts, uint64_t age_bytes) {
+  unsigned last = lh_age_class(age_bytes);
+  double bytes = 0;
+  for (unsigned i = 0; i <= last; i++) bytes += amounts->deaths[i];
+  return bytes;
+}
+
+uint64_t lh_age_of_part(const lh_amounts *amounts, double part) {
+  double bytes = 0;
+  if (amounts->freed_bytes <= 0) return 0;
+  for (unsigned i = 0; i < LH_PROFILE_AGES - 1; i++) {
+    bytes += amounts->deaths[i];
+    if (bytes >= part * amounts->freed_bytes) return (uint64_t)4096 << i;
+  }
+  return UINT64_MAX;
+}
+
+/* All fields are numbers of one type. */
+void lh_add_amounts(lh_amounts *to, const lh_amounts *from) {
+  double *sum = (double *)to;
+  const double *more = (const double *)from;
+  for (size_t i = 0; i < sizeof *to / sizeof *sum; i++) sum[i] += more[i];
+}
