@@ -84,6 +84,12 @@ static uintptr_t depth_of(const lh_running *r, const void *thread) {
   return depth ? depth : UINTPTR_MAX;
 }
 
+/* Not where a thread runs on a stack that a C library has switched to, nor where AddressSanitizer
+** has moved a function's variables away from the stack: there depths tell no order. */
+static bool is_on_known_stack(const lh_running *r, uintptr_t depth) {
+  return depth >= r->stack_low && depth < r->stack_high;
+}
+
 static bool is_ours(const lh_running *r, const void *thread) {
   return ((const raw_object *)thread)->type == RAW_THREAD &&
          RAW_FIELD(thread, RAW_THREAD_GLOBAL, const char *) == r->global;
@@ -96,7 +102,7 @@ static bool is_in_call(const lh_running *r, const void *thread, uintptr_t sp) {
   if (!is_ours(r, thread) || !call || call == raw_base_call(r->layout, thread)) return false;
   uintptr_t depth = depth_of(r, thread);
   if (depth == UINTPTR_MAX) return RAW_FIELD(thread, RAW_THREAD_STATUS, uint8_t) == 0;
-  return depth < r->stack_low || depth >= r->stack_high || depth >= sp;
+  return depth >= sp || !is_on_known_stack(r, depth);
 }
 
 /* Of a thread in a call. */
@@ -128,9 +134,10 @@ static const void *follow(const lh_running *r, const void *thread, uintptr_t sp)
     standing s = ask_thread(r, thread, &resumed);
     if (s == RUNS) return thread;
     if (s == IN_C) return NULL;
-    uintptr_t depth = depth_of(r, resumed);
-    bool is_deeper = depth == UINTPTR_MAX || depth < depth_of(r, thread);
-    if (!is_in_call(r, resumed, sp) || !is_deeper || resumed == thread) return thread;
+    uintptr_t depth = depth_of(r, resumed), its_depth = depth_of(r, thread);
+    bool is_shallower =
+        depth >= its_depth && is_on_known_stack(r, depth) && is_on_known_stack(r, its_depth);
+    if (!is_in_call(r, resumed, sp) || is_shallower || resumed == thread) return thread;
     thread = resumed;
   }
   return NULL;
@@ -166,7 +173,7 @@ static NO_SANITIZE found search_stack(const lh_running *r) {
   uintptr_t sp = (uintptr_t)word, end = r->stack_high, depth = UINTPTR_MAX, last = 0;
   uintptr_t lowest = atomic_load_explicit(&r->threads.lowest, memory_order_relaxed);
   uintptr_t range = atomic_load_explicit(&r->threads.highest, memory_order_relaxed) - lowest;
-  found f = {.is_all = sp >= r->stack_low && sp < r->stack_high};
+  found f = {.is_all = is_on_known_stack(r, sp)};
   for (; f.is_all && (uintptr_t)word < end; word++) {
     if (*word - lowest > range || *word == last) continue;
     last = *word;
@@ -175,6 +182,8 @@ static NO_SANITIZE found search_stack(const lh_running *r) {
     uintptr_t its_depth = depth_of(r, thread);
     if (its_depth == UINTPTR_MAX) {
       note_open(&f, thread);
+    } else if (!is_on_known_stack(r, its_depth)) {
+      f.is_all = false;
     } else if (its_depth < depth) {
       f.deepest = thread;
       depth = its_depth;
@@ -256,7 +265,7 @@ static const void *tell_from_all(const lh_running *r) {
 
 const void *lh_running_find(lh_running *r) {
   uintptr_t sp = (uintptr_t)__builtin_frame_address(0);
-  bool is_known = sp >= r->stack_low && sp < r->stack_high;
+  bool is_known = is_on_known_stack(r, sp);
   if (!is_known) sp = 0;
   const void *thread = follow(r, r->thread, sp);
   if (!thread) thread = follow(r, r->main_thread, sp);
