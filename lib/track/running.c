@@ -12,7 +12,7 @@
 
 /* How many may be resumed in each other: 200, or what a host has made of LUAI_MAXCCALLS. */
 enum { MOST_RESUMED = 1000, MOST_WORDS_MOVED = 256, REGISTERS = 8 };
-enum { WORDS_BEFORE = 64, WORDS_BEHIND = 96 };
+enum { WORDS_BEFORE = 64, WORDS_BEHIND = 96, STACK_BYTES = 1 << 20 };
 
 #define NO_SANITIZE __attribute__((noinline, no_sanitize("address", "undefined", "thread")))
 
@@ -152,8 +152,8 @@ enum { MOST_OPEN = 8 };
 /* What is on it of threads in a call. */
 typedef struct found {
   const void *deepest; /* the one whose protected call is the deepest */
-  /* Those without one that are there below it, the first to be found first: threads that a C function
-  ** has called without resuming them, or the main thread of a host that does without. */
+  /* Those without one that are there below it, in the order in which they are found: threads that a
+  ** C function has called without resuming them, or the main thread of a host that does without. */
   const void *open[MOST_OPEN];
   int n_open;
   bool is_all; /* the stack was seen up to its end, or to that call */
@@ -230,6 +230,15 @@ static const void *tell_from_stack(const lh_running *r, uintptr_t sp) {
   return is_at_work && is_alive(r, f.deepest) ? f.deepest : NULL;
 }
 
+/* Is it at work on the C stack that this place is on? If another OS thread runs it, its protected
+** calls are on that one's stack, and its address here was left from earlier. */
+static bool is_at_work_above(const lh_running *r, const void *thread, uintptr_t place) {
+  uintptr_t depth = depth_of(r, thread);
+  if (!is_ours(r, thread)) return false;
+  if (depth == UINTPTR_MAX) return is_in_call(r, thread, 0);
+  return depth > place && depth - place < STACK_BYTES;
+}
+
 /* The state has moved to another OS thread if one of its threads is at work on this C stack. Since
 ** the interpreter was called from there, there are more words above. */
 NO_SANITIZE bool lh_running_moved(lh_running *r) {
@@ -238,10 +247,11 @@ NO_SANITIZE bool lh_running_moved(lh_running *r) {
   uintptr_t lowest = atomic_load_explicit(&r->threads.lowest, memory_order_relaxed);
   uintptr_t range = atomic_load_explicit(&r->threads.highest, memory_order_relaxed) - lowest;
   for (int i = 0; i < MOST_WORDS_MOVED; i++) {
-    if (word[i] - lowest <= range && lh_thread_set_has(&r->threads, (const void *)word[i])) {
-      note_stack(r);
-      return true;
-    }
+    const void *thread = (const void *)word[i];
+    if (word[i] - lowest > range || !lh_thread_set_has(&r->threads, thread)) continue;
+    if (!is_at_work_above(r, thread, (uintptr_t)word)) continue;
+    note_stack(r);
+    return true;
   }
   return false;
 }

@@ -20,9 +20,9 @@
 ** What none of them can tell is NULL, and counted as such by who asks. Known to be wrong: a warning
 ** function, or an allocation function, that itself resumes a coroutine, with the Lua function on
 ** top that caused the warning; a host that leaves running Lua code by a longjmp of its own; and C
-** functions of others (up to 0.3 % of what they allocate, in a program that does nothing else) after
-** an error has left a thread that was called and never resumed, since the threads between it and the
-** main thread are left as they stood.
+** functions of others (up to 0.3 % of what they allocate, in a program that does nothing else)
+** after an error has left a thread that was called and never resumed, since the threads between it
+** and the main thread are left as they stood.
 **
 ** The set of threads is exact: Lua names the type of a block that it asks for, and a thread's block
 ** is freed with its size.
@@ -95,10 +95,10 @@ static inline uintptr_t lh_os_thread(void) {
 #endif
 }
 
-/* Is it the state that asks? Where our allocation function was handed on to another state, as a
-** host may that makes states for threads of its own, that one asks from an OS thread that has not
-** run ours: foreign. A state that moves to another OS thread is recognised, by its threads'
-** addresses on the C stack there. Reads nothing that the OS thread of the state may free. */
+/* Another OS thread asks than the one that ran the state last, and no thread of the state is at
+** work on its C stack: so another state asks, to which our allocation function was handed on, or a
+** host outside of all calls. A state that has moved is recognised, and then the OS thread is its
+** own. */
 bool lh_running_moved(lh_running *running);
 static inline bool lh_running_is_foreign(lh_running *running) {
   return lh_os_thread() != atomic_load_explicit(&running->owner, memory_order_relaxed) &&
