@@ -114,6 +114,21 @@ static void ask_rankings(lh_snapshot *s) {
   }
 }
 
+static void ask_sites(lh_snapshot *s) {
+  const lh_sites *sites = lh_snapshot_sites(s);
+  for (int i = 0; i < 6; i++) {
+    lh_top_query query = {.sort = (lh_sort)(i % 3), .garbage = i > 2};
+    lh_site_row *rows;
+    size_t n;
+    if (lh_top_sites(s, &query, &rows, &n, NULL) != LH_OK) continue;
+    for (size_t k = 0; k < n; k++)
+      claim(rows[k].retained_bytes <= lh_retained_bytes(s, LH_ROOT) && rows[k].sampled > 0);
+    lh_free(rows);
+  }
+  for (lh_stack_id stack = 0; sites && stack <= lh_n_stacks(sites) && stack < 30; stack++)
+    drop_text(lh_allocated_text(sites, stack, 30));
+}
+
 static void ask_names(lh_snapshot *s) {
   static const char *const expressions[] = {"_G.x", "@a.lua:3", "registry[3].y", "main thread"};
   lh_found found;
@@ -251,6 +266,7 @@ static void ask_cuts(lh_snapshot *s) {
   for (size_t i = 0; i < n; i++) lh_without_free(&cuts[i]);
   if (!ok) return;
   ask_rankings(s);
+  ask_sites(s);
   ask_advice(s);
 }
 
