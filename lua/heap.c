@@ -11,6 +11,7 @@
 
 #include "host.h"
 #include "live/live.h"
+#include "track.h"
 
 static const char *check_string(lua_State *L, int index, size_t *length) {
   if (lua_type(L, index) != LUA_TSTRING) luaL_typeerror(L, index, "string");
@@ -320,6 +321,8 @@ int luaopen_heap(lua_State *L) {
                                        {"mark", heap_mark},
                                        {"sizeof", heap_sizeof},
                                        {"stats", heap_stats},
+                                       {"track", hl_track},
+                                       {"untrack", hl_untrack},
                                        {NULL, NULL}};
   lh_error error;
   if (!HR_IS_AT_HOME(L)) return 0;
@@ -328,7 +331,7 @@ int luaopen_heap(lua_State *L) {
     return lua_error(L);
   }
   register_jobs(L);
-  lua_createtable(L, 0, 5);
+  lua_createtable(L, 0, 7);
   luaL_setfuncs(L, functions, 0);
   lua_pushstring(L, LH_VERSION);
   lua_setfield(L, -2, "_VERSION");

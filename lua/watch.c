@@ -1,10 +1,9 @@
 /*
-** watch.c - what heap/auto.lua is made of: start(options), stop(), environment(name), signal(name)
-** and say(message, log). The options come checked and in plain units. Each file is reported by one
-** line, from C, since no Lua code may run at that moment. `require "heap.watch"` finds it in
-** heap.so.
+** watch.c - what heap/auto.lua is made of: start(options), stop(), environment(name), signal(name),
+** say(message, log), and track(options) and untrack(), which are heap's. The options come checked
+** and in plain units. Each file is reported by one line, from C, since no Lua code may run at that
+** moment. `require "heap.watch"` finds it in heap.so.
 */
-#include <dlfcn.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,6 +13,7 @@
 #include "host.h"
 #include "log.h"
 #include "luaheap.h"
+#include "track.h"
 
 /* {=== Reports ======================================================================= */
 
@@ -110,15 +110,6 @@ static void read_options(lua_State *L, lh_watch_options *options, lh_take_option
 
 __attribute__((visibility("default"))) int luaopen_heap_watch(lua_State *L);
 
-/* Our allocation function is called until the end of lua_close, which unloads all modules before
-** that. Linked by our Makefile heap.so stays anyway; as a rock it needs this. */
-static void stay_loaded(void) {
-  Dl_info info;
-  if (dladdr((const void *)(uintptr_t)luaopen_heap_watch, &info) && info.dli_fname) {
-    (void)dlopen(info.dli_fname, RTLD_NOW | RTLD_NOLOAD | RTLD_NODELETE);
-  }
-}
-
 /* start(options) --> true | nil, message, errno */
 static int start(lua_State *L) {
   lh_watch_options options = {0};
@@ -132,7 +123,7 @@ static int start(lua_State *L) {
     lua_pushinteger(L, error.os_errno);
     return 3;
   }
-  stay_loaded();
+  hr_stay_loaded();
   print_armed(L, &options);
   lua_pushboolean(L, 1);
   return 1;
@@ -171,14 +162,15 @@ static int say(lua_State *L) {
 int luaopen_heap_watch(lua_State *L) {
   static const luaL_Reg functions[] = {
       {"start", start},          {"stop", stop}, {"environment", environment},
-      {"signal", signal_number}, {"say", say},   {NULL, NULL}};
+      {"signal", signal_number}, {"say", say},   {"track", hl_track},
+      {"untrack", hl_untrack},   {NULL, NULL}};
   lh_error error;
   if (!HR_IS_AT_HOME(L)) return 0;
   if (lh_attach(L, &error) < 0) {
     lua_pushstring(L, error.message);
     return lua_error(L);
   }
-  lua_createtable(L, 0, 5);
+  lua_createtable(L, 0, 7);
   luaL_setfuncs(L, functions, 0);
   return 1;
 }

@@ -8,6 +8,8 @@
 */
 #include "state.h"
 
+#include "track/track.h"
+
 extern const char lua_ident[] __attribute__((weak)); /* the host may hide it */
 
 static const char registry_key = 0;
@@ -173,10 +175,11 @@ static bool known_objects_read_back(const raw_value *slots) {
          c->upvalues[0].as.object == table;
 }
 
-/* The __gc of our userdata. Marks have one only to be on finobj; a watcher's tells it that the
-** state closes. */
+/* The __gc of our userdata. Marks have one only to be on finobj; a watcher's and a recorder's tell
+** that the state closes. */
 static int finalize(lua_State *L) {
   lh_watch_finalize(L);
+  lh_recorder_finalize(L);
   return 0;
 }
 

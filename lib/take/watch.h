@@ -137,6 +137,11 @@ void lh_watch_install(lh_watcher *watcher);
 void lh_watch_uninstall(lh_watcher *watcher);
 bool lh_watch_is_installed(const lh_watcher *watcher); /* and its function is called first */
 
+/* As lua_getallocf and lua_setallocf, but behind a watcher that is called first: it is to see what
+** Lua asks for. lib/track has its function there. */
+lua_Alloc lh_get_host_alloc(lua_State *L, void **data);
+void lh_set_host_alloc(lua_State *L, lua_Alloc alloc, void *data);
+
 /* Takes note of the thread that runs, and starts to look at sizes and times. */
 void lh_watch_begin(lh_watcher *watcher);
 

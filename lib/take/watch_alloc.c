@@ -256,6 +256,29 @@ void lh_watch_install(lh_watcher *w) {
   lua_setallocf(w->main_thread, allocate_watched, w);
 }
 
+/* Of a watcher whose function is called first; NULL: another's is. */
+static lh_watcher *watcher_in_front(lua_State *L) {
+  void *data;
+  return lua_getallocf(L, &data) == allocate_watched ? data : NULL;
+}
+
+lua_Alloc lh_get_host_alloc(lua_State *L, void **data) {
+  const lh_watcher *w = watcher_in_front(L);
+  if (!w) return lua_getallocf(L, data);
+  *data = w->alloc_data;
+  return w->alloc;
+}
+
+void lh_set_host_alloc(lua_State *L, lua_Alloc alloc, void *data) {
+  lh_watcher *w = watcher_in_front(L);
+  if (!w) {
+    lua_setallocf(L, alloc, data);
+  } else {
+    w->alloc = alloc;
+    w->alloc_data = data;
+  }
+}
+
 void lh_watch_uninstall(lh_watcher *w) {
   if (!lh_watch_is_installed(w)) return;
   lua_setallocf(w->main_thread, w->alloc, w->alloc_data);

@@ -5,7 +5,9 @@
 **     allocate*.c  the allocation functions: one for each way to keep the life of a block
 **     pool.c       small blocks of our own, each with its life behind it
 **     blocks.c     a hash of blocks that the host gave: their lives
+**     before.c     the blocks that were there before
 **     sample.c     which allocations are sampled
+**     exit.c       completes profiles when the process ends
 **     running.c    the coroutine that runs
 **     position.c   the instruction at which its innermost Lua function stands
 **     stacks.c     from both to a stack, whose callers are known
@@ -51,6 +53,9 @@ typedef struct lh_life {
 
 enum { LH_LIFE_TYPE_SHIFT = 28, LH_LIFE_PART = 15, LH_BIRTH_SHIFT = 12 };
 
+/* Of a block from before. */
+#define LH_UNKNOWN_LIFE ((lh_life){(uint32_t)LH_LIFE_PART << LH_LIFE_TYPE_SHIFT, 0})
+
 static inline lh_stack_id lh_life_stack(lh_life life) {
   return life.stack_and_type & ((1u << LH_LIFE_TYPE_SHIFT) - 1);
 }
@@ -74,14 +79,15 @@ struct lh_recorder {
   int64_t left_bytes; /* until the next sample; below 0: this allocation is recorded */
   int64_t clock_base; /* less left_bytes: what was asked for since tracking began */
   lh_pool *pool;      /* NULL: the host's blocks only */
-  lh_blocks *blocks;
-  lh_tally *made; /* by stack id, of all that are handed out; stacks.c lets them grow */
+  lh_blocks *blocks;  /* of the host, with a life; with trailers: those without, from before */
+  lh_tally *made;     /* by stack id, of all that are handed out; stacks.c lets them grow */
   lh_tally *freed;
   uint32_t n_tallies;
   uint32_t told;           /* by type, a bit each: making and freeing them is more than a tally */
   bool records;            /* between lh_track and lh_untrack or the end of the state */
-  bool is_before;          /* with a trailer: there are blocks without one, from before */
-  _Atomic(void *) newborn; /* main block of another state that was given our function */
+  bool learns;             /* position.c makes a state with our function */
+  _Atomic(void *) newborn; /* main block of another state that is made with our function */
+  uintptr_t newborn_owner; /* OS thread that makes it */
   lh_profile_out *profile; /* NULL: no file */
   lh_running *running;
   lh_position *position;
@@ -94,11 +100,23 @@ struct lh_recorder {
   lua_State *main_thread;
   void *main_block; /* freed last of all */
   uint64_t state_id;
-  uint64_t sample_bytes; /* mean distance; 0: every allocation */
-  uint64_t random;       /* of sample.c */
-  uint64_t exact_bytes, exact_next;
-  bool has_stacks; /* else a stack is its site alone */
+  char release[16];
+  uint64_t sample_bytes;         /* mean distance; 0: every allocation */
+  uint64_t random;               /* of sample.c */
+  uint64_t exact_bytes;          /* a collection after so many; 0: when Lua likes */
+  uint64_t exact_next;           /* by the clock */
+  uint64_t n_live;               /* blocks with a trailer */
+  struct lh_recorder *next_open; /* of exit.c */
+  bool has_stacks;               /* else a stack is its site alone */
+  bool was_incremental;          /* the collector, before it was told to be exact */
 };
+
+static inline size_t lh_extra_bytes(const lh_layout *layout) {
+  return layout->thread_bytes - layout->global_from_main;
+}
+
+/* track.c: the main thread's block goes, the last of all; and then the recorder. */
+void *lh_recorder_end(lh_recorder *r, void *block, size_t old_bytes);
 
 /* {=== Who calls what ================================================================ */
 
@@ -113,18 +131,7 @@ struct lh_recorder {
 ** become one (Lua fills them in after we return), and of any block of their size that goes, also
 ** one that we do not know: the address may become another one's.
 **
-** Events, where there is a file; the type is as in lh_life, `weight` 1 unless sampled.
-**
-**     void lh_profile_new(lh_profile_out *, unsigned type, lh_stack_id stack, uint64_t bytes,
-**                         double weight);
-**     void lh_profile_resize(lh_profile_out *, unsigned type, lh_stack_id stack,
-**                            lh_stack_id old_stack, uint64_t bytes, uint64_t old_bytes,
-**                            uint64_t age_bytes, double weight);
-**     void lh_profile_free(lh_profile_out *, unsigned type, lh_stack_id old_stack,
-**                          uint64_t old_bytes, uint64_t age_bytes, double weight);
-**
-** lh_profile_end: tracking has stopped, or the state closes. A forked child writes nothing: the
-** writer compares process ids before it writes.
+** Events go to profile.h, where there is a file.
 */
 
 /* }=================================================================================== */

@@ -21,9 +21,9 @@ typedef struct lh_recorder lh_recorder;
 ** there never was one. O(1). */
 const lh_recorder *lh_recorder_of(lua_State *L);
 
-/* Where a block was allocated, or resized last; 0: before tracking began, or not sampled. `block` is
-** what the allocation function returned, and `bytes` its size: the object's own, without the arrays
-** of a table, and of a thread with the extra space in front of it. A cache miss at most.
+/* Where a block was allocated, or resized last; 0: before tracking began, or not sampled. `block`
+** is what the allocation function returned, and `bytes` its size: the object's own, without the
+** arrays of a table, and of a thread with the extra space in front of it. A cache miss at most.
 ** Async-signal-safe, as all below: a forked child asks, too. */
 lh_stack_id lh_recorder_stack(const lh_recorder *recorder, const void *block, uint64_t bytes);
 
@@ -38,6 +38,9 @@ uint64_t lh_recorder_longest(const lh_recorder *recorder);
 
 uint32_t lh_recorder_stacks(const lh_recorder *recorder); /* their ids are 1 to this */
 lh_stack_counts lh_recorder_counts(const lh_recorder *recorder, lh_stack_id stack);
+
+/* What is at index 1 is finalized; if it is the recorder's userdata, the state closes. */
+void lh_recorder_finalize(lua_State *L);
 
 /* What it was asked to do, and could not. */
 typedef struct lh_recorder_facts {

@@ -1,8 +1,10 @@
 -- auto.lua - snapshots with no change to the program: on a signal, at a size, by time, at exit, and
--- when memory runs out.
+-- when memory runs out; and tracking from its first line on.
 --
 --     LUA_HEAP="signal=URG,dir=/var/tmp,background" lua5.4 -l heap.auto server.lua
 --     kill -URG PID      -->  /var/tmp/server.lua-PID-1.heap, then -2.heap, -3.heap ...
+--     LUA_HEAP="track,signal=URG"   the same, and each object in them knows its site
+--     LUA_HEAP="track=run.prof"     a profile, for heapprof
 --
 -- The options come from the environment variable LUA_HEAP when the module is loaded, or from
 -- `require "heap.auto".start{signal = "URG", dir = "/var/tmp", background = true}`. Without either
@@ -17,6 +19,8 @@
 ---@field environment fun(name: string): string?
 ---@field signal fun(name: string): integer?
 ---@field say fun(message: string, log: string?)
+---@field track fun(options: table): true|nil, string?, integer?
+---@field untrack fun()
 local watch = require "heap.watch"
 if type(watch) ~= "table" then error("heap.auto: heap.so cannot be used in this program", 0) end
 
@@ -38,6 +42,13 @@ local auto = {}
 ---@field dir? string where the files go. Default: where the program was started
 ---@field tag? string in the names of the files and in messages: which state, which service
 ---@field log? string a file for the messages, or "syslog", or "quiet". Default: stderr
+---@field track? boolean|string heap.track; a text is its `file`. Its other options go with it:
+---@field stacks? boolean
+---@field sample? string|integer "512K"
+---@field aggregate? boolean
+---@field live? boolean
+---@field exact? string|integer "256K"
+---@field pool? boolean|string "no": never
 
 local SIZES = {[""] = 1, k = 2 ^ 10, m = 2 ^ 20, g = 2 ^ 30}
 local TIMES = {[""] = 1, s = 1, m = 60, h = 3600}
@@ -50,6 +61,7 @@ local function quantity(value, units, least)
 end
 
 local function bytes(value) return quantity(value, SIZES, 1) end
+local function whole_bytes(value) return math.tointeger(bytes(value)) end
 local function seconds(value) return quantity(value, TIMES, 0.001) end
 local function flag(value) return value == true or nil end
 local function text(value) return type(value) == "string" and value ~= "" and value or nil end
@@ -73,6 +85,13 @@ end
 
 local function limit(value) return quantity(value, SIZES, 0) end
 local function background(value) return (value == true or value == "try") and value or nil end
+local function profile(value) return value == true or text(value) end
+
+local function pool(value)
+  if value == true or value == "yes" then return true end
+  if value == false or value == "no" then return false end
+  return nil
+end
 
 -- Each option: its name, an example for error messages, the function that reads it, which returns
 -- nil if it cannot, and what it needs.
@@ -92,7 +111,17 @@ local options = {
   {"dir", "dir=/var/tmp", text, "it needs a directory"},
   {"tag", "tag=web", text, "it needs a word"},
   {"log", "log=FILE|syslog|quiet", text, "it needs a file, syslog or quiet"},
+  {"track", "track=FILE", profile, "it needs a file, or no value"},
+  {"stacks", "stacks", flag, "it takes no value"},
+  {"sample", "sample=512K", whole_bytes, SIZE},
+  {"aggregate", "aggregate", flag, "it takes no value"},
+  {"live", "live", flag, "it takes no value"},
+  {"exact", "exact=256K", whole_bytes, SIZE},
+  {"pool", "pool=no", pool, "its values are yes and no"},
 }
+
+-- Those of heap.track.
+local of_tracking = {"stacks", "sample", "aggregate", "live", "exact", "pool"}
 
 local function list()
   local forms = {}
@@ -113,7 +142,7 @@ local function read(given)
     local name, parse, need = option[1], option[3], option[4]
     known[name] = true
     local value = given[name]
-    if value then
+    if value ~= nil and (value or name == "pool") then
       plain[name] = parse(value)
       if plain[name] == nil then
         local asked = value == true and name or name .. "=" .. tostring(value)
@@ -129,6 +158,39 @@ local function read(given)
   return plain
 end
 
+-- What heap.track is asked for; nil: nothing. And is there anything to watch for?
+local function take_tracking(plain)
+  local tracking, watches = nil, false
+  if plain.track then tracking = {file = type(plain.track) == "string" and plain.track or nil} end
+  for _, name in ipairs(of_tracking) do
+    if tracking then tracking[name] = plain[name] end
+    if plain[name] ~= nil and not plain.track then
+      return nil, nil, ("'%s' is an option of track, which is not there; %s"):format(name, list())
+    end
+    plain[name] = nil
+  end
+  plain.track = nil
+  for _, name in ipairs{"signal", "at", "every", "marks", "exit", "oom"} do
+    watches = watches or plain[name] ~= nil
+  end
+  return tracking, watches or not tracking
+end
+
+-- Tracks and watches as asked for: true, or nil, why not, and the system's error.
+local function begin(plain)
+  local tracking, watches, wrong = take_tracking(plain)
+  if wrong then return nil, wrong, 0 end
+  if tracking then
+    local tracked, message, errno = watch.track(tracking)
+    if not tracked then return nil, message, errno end
+    if not watches then
+      watch.say("tracked", plain.log)
+      return true
+    end
+  end
+  return watch.start(plain)
+end
+
 ---Starts to watch this program, as LUA_HEAP does. Raises an error for a wrong option, which lists
 ---them all.
 ---@param given heap.auto.options
@@ -139,12 +201,15 @@ function auto.start(given)
   if type(given) ~= "table" then error("heap.auto.start needs a table of options", 2) end
   local plain, message = read(given)
   if not plain then error("heap.auto: " .. message, 2) end
-  return watch.start(plain)
+  return begin(plain)
 end
 
 ---Stops; what was asked for and not taken yet is forgotten. The signal is ignored from now on,
 ---unless the program had a handler for it.
-function auto.stop() watch.stop() end
+function auto.stop()
+  watch.stop()
+  watch.untrack()
+end
 
 -- "signal=USR2,dir=/var/tmp,background" as a table of options.
 local function parse(words)
@@ -162,7 +227,7 @@ if from_environment and from_environment ~= "" then
   local given = parse(from_environment)
   local plain, message = read(given)
   local started = plain
-  if plain then started, message = watch.start(plain) end
+  if plain then started, message = begin(plain) end
   if not started then
     message = "LUA_HEAP: " .. message
     local strict = watch.environment("LUA_HEAP_STRICT")

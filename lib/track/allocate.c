@@ -1,0 +1,154 @@
+/*
+** allocate.c - the long ways of all allocation functions (allocate.h).
+*/
+#include "allocate.h"
+
+#include <sched.h>
+
+#include "profile.h"
+#include "sample.h"
+
+/* {=== Taking note =================================================================== */
+
+static double weight_of(const lh_recorder *r, size_t bytes) {
+  return r->sample_bytes ? lh_sample_weight(bytes, r->sample_bytes) : 1;
+}
+
+static void count_weighted(lh_tally *tally, unsigned type, size_t bytes, double weight) {
+  const double one = (double)(1u << LH_TALLY_SHIFT);
+  if (type != LH_LIFE_PART) tally->objects += (uint64_t)(weight * one);
+  tally->bytes += (uint64_t)(weight * (double)bytes * one);
+}
+
+/* The next sample is a distance away, from the end of this block on. */
+static void begin_distance(lh_recorder *r) {
+  int64_t now = (int64_t)lh_clock_bytes(r);
+  r->left_bytes = lh_sample_distance(&r->random, r->sample_bytes);
+  r->clock_base = now + r->left_bytes;
+}
+
+/* So much was allocated that deaths are to be seen: the collector's debt is moved above zero, and
+** so it makes a step, which is a whole collection of what is young, at the next place where Lua
+** looks for that. The sum of the two fields stays (lib/take/mark.c). */
+static void ask_for_step(lh_recorder *r) {
+  uint64_t now = lh_clock_bytes(r);
+  if (now < r->exact_next) return;
+  r->exact_next = now + r->exact_bytes;
+  int64_t debt = RAW_FIELD(r->global, RAW_GLOBAL_DEBT, int64_t);
+  if (debt > 0) return;
+  char *global = (char *)(uintptr_t)r->global;
+  *(int64_t *)(void *)(global + RAW_GLOBAL_DEBT) += 1 - debt;
+  *(int64_t *)(void *)(global + RAW_GLOBAL_TOTAL_BYTES) -= 1 - debt;
+}
+
+void lh_tell_new(lh_recorder *r, unsigned type, lh_stack_id stack, size_t bytes) {
+  double weight = weight_of(r, bytes);
+  count_weighted(&r->made[stack], type, bytes, weight);
+  if (r->sample_bytes) begin_distance(r);
+  if (r->exact_bytes) ask_for_step(r);
+  if (r->profile) lh_profile_new(r->profile, type, stack, bytes, weight);
+}
+
+/* Lua's own part of the address may be used for another one from now on. */
+static void note_death(lh_recorder *r, const void *block, size_t old_bytes) {
+  if (!r->records) return;
+  if (old_bytes == r->layout.thread_bytes) lh_running_died(r->running, block);
+  if (old_bytes == sizeof(raw_proto)) {
+    lh_position_forget(r->position, block);
+    lh_stacks_forget(r->stacks, block);
+  }
+}
+
+static void note_end(lh_recorder *r, lh_life life, size_t old_bytes) {
+  unsigned type = lh_life_type(life);
+  lh_stack_id stack = lh_life_stack(life);
+  double weight = weight_of(r, old_bytes);
+  bool was_no_sample = r->sample_bytes && stack == 0;
+  if (was_no_sample) return;
+  count_weighted(&r->freed[stack], type, old_bytes, weight);
+  if (r->profile) {
+    lh_profile_free(r->profile, type, stack, old_bytes, lh_age_bytes(r, life), weight);
+  }
+}
+
+void lh_tell_free(lh_recorder *r, lh_life life, const void *block, size_t old_bytes) {
+  note_death(r, block, old_bytes);
+  note_end(r, life, old_bytes);
+}
+
+lh_life lh_end_sample(lh_recorder *r, lh_life life, size_t old_bytes) {
+  note_end(r, life, old_bytes);
+  life.stack_and_type &= ~(uint32_t)0 << LH_LIFE_TYPE_SHIFT;
+  return life;
+}
+
+/* Of a sample, the block as it was goes, and the one that it becomes is a sample of its own. */
+void lh_tell_resize(lh_recorder *r, lh_life life, lh_stack_id stack, size_t old_bytes,
+                    size_t bytes) {
+  unsigned type = lh_life_type(life);
+  if (r->sample_bytes) {
+    note_end(r, life, old_bytes);
+    lh_tell_new(r, type, stack, bytes);
+    return;
+  }
+  r->freed[lh_life_stack(life)].bytes += (uint64_t)old_bytes << LH_TALLY_SHIFT;
+  r->made[stack].bytes += (uint64_t)bytes << LH_TALLY_SHIFT;
+  if (r->exact_bytes) ask_for_step(r);
+  if (r->profile) {
+    lh_profile_resize(r->profile, type, stack, lh_life_stack(life), bytes, old_bytes,
+                      lh_age_bytes(r, life), 1);
+  }
+}
+
+/* }=================================================================================== */
+
+/* {=== Threads, prototypes and other states ========================================== */
+
+void lh_note_special(lh_recorder *r, void *block, size_t tag) {
+  if (!r->records) return;
+  if (tag == RAW_THREAD) lh_running_born(r->running, block);
+  if (tag == RAW_PROTO) lh_stacks_born(r->stacks, block);
+}
+
+/* lua_newstate asks for the block of the main thread, fills it in, and then asks for a stack, in
+** the same OS thread. Between the two the block is noted here; only one can be at a time. */
+static const char being_noted = 0;
+#define BEING_NOTED ((void *)(uintptr_t)&being_noted)
+
+static bool is_main_thread(const lh_recorder *r, size_t tag, size_t bytes) {
+  const lh_layout *layout = &r->layout;
+  return tag == RAW_THREAD && bytes == layout->main_thread_bytes && bytes != layout->thread_bytes;
+}
+
+bool lh_is_of_another_state(lh_recorder *r, size_t tag, size_t bytes) {
+  if (r->learns) return false; /* it is position.c's */
+  if (is_main_thread(r, tag, bytes)) return true;
+  void *newborn = atomic_load_explicit(&r->newborn, memory_order_acquire);
+  return newborn && newborn != BEING_NOTED && r->newborn_owner == lh_os_thread();
+}
+
+static void *begin_state(lh_recorder *r, size_t tag, size_t bytes) {
+  void *block = lh_ask_host(r, NULL, tag, bytes), *none = NULL;
+  if (!block) return NULL;
+  while (!atomic_compare_exchange_weak(&r->newborn, &none, BEING_NOTED)) {
+    none = NULL;
+    (void)sched_yield();
+  }
+  r->newborn_owner = lh_os_thread();
+  atomic_store_explicit(&r->newborn, block, memory_order_release);
+  return block;
+}
+
+void *lh_new_for_another_state(lh_recorder *r, size_t tag, size_t bytes) {
+  if (is_main_thread(r, tag, bytes)) return begin_state(r, tag, bytes);
+  char *block = atomic_load_explicit(&r->newborn, memory_order_acquire);
+  lua_State *L = (lua_State *)(void *)(block + lh_extra_bytes(&r->layout));
+  void *data;
+  if (lua_getallocf(L, &data) == r->function && data == r) {
+    lua_setallocf(L, r->alloc, r->alloc_data);
+  }
+  atomic_store_explicit(&r->newborn, NULL, memory_order_release);
+  return lh_ask_host(r, NULL, tag, bytes);
+}
+
+/* }=================================================================================== */

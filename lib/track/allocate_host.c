@@ -1,0 +1,104 @@
+/*
+** allocate_host.c - the host's blocks as they are, and a hash of those that are recorded
+** (allocate.h). Of a sampled program that is one block in ten thousand: for the others the host's
+** function is jumped to.
+*/
+#include "allocate.h"
+
+void *lh_host_new(lh_recorder *r, size_t tag, size_t bytes, lh_stack_id stack, bool is_recorded) {
+  void *block = lh_ask_host(r, NULL, tag, bytes);
+  if (!is_recorded) return block;
+  unsigned type = lh_type_of_tag(tag);
+  if (!block)
+    lh_position_failed(r->position, bytes);
+  else if (lh_blocks_add(r->blocks, block, lh_life_now(r, type, stack)))
+    (void)lh_note_new(r, type, stack, bytes);
+  return block;
+}
+
+void *lh_host_resize(lh_recorder *r, void *block, size_t old_bytes, size_t bytes) {
+  lh_life life = LH_UNKNOWN_LIFE;
+  bool is_recorded = lh_is_recorded_here(r, bytes);
+  lh_stack_id stack = is_recorded ? lh_here_of_part(r, block, bytes) : 0;
+  void *moved = lh_ask_host(r, block, old_bytes, bytes);
+  if (!moved) {
+    if (is_recorded) lh_position_failed(r->position, bytes);
+    return NULL;
+  }
+  bool was_known = lh_blocks_remove(r->blocks, block, &life);
+  if (!was_known && !is_recorded) return moved;
+  life = lh_note_resize(r, life, stack, is_recorded, old_bytes, bytes);
+  if (lh_life_stack(life) || !r->sample_bytes) (void)lh_blocks_add(r->blocks, moved, life);
+  return moved;
+}
+
+void *lh_host_free(lh_recorder *r, void *block, size_t old_bytes) {
+  lh_life life;
+  if (block == r->main_block) return lh_recorder_end(r, block, old_bytes);
+  if (lh_blocks_remove(r->blocks, block, &life))
+    lh_note_free(r, life, block, old_bytes);
+  else
+    lh_note_unknown_free(r, block, old_bytes);
+  return lh_ask_host(r, block, old_bytes, 0);
+}
+
+LH_OWN_WAY new_special(void *data, void *block, size_t tag, size_t bytes) {
+  lh_recorder *r = data;
+  if (lh_is_of_another_state(r, tag, bytes)) return lh_new_for_another_state(r, tag, bytes);
+  bool is_recorded = lh_is_recorded_here(r, bytes);
+  lh_stack_id stack = is_recorded ? lh_here(r, lh_type_of_tag(tag), bytes) : 0;
+  block = lh_host_new(r, tag, bytes, stack, is_recorded);
+  if (block) lh_note_special(r, block, tag);
+  return block;
+}
+
+LH_OWN_WAY new_block(void *data, void *block, size_t tag, size_t bytes) {
+  lh_recorder *r = data;
+  if (RARE(lh_is_special(r, tag))) return new_special(data, block, tag, bytes);
+  if (!lh_is_recorded_here(r, bytes)) return lh_ask_host(r, block, tag, bytes);
+  return lh_host_new(r, tag, bytes, lh_here(r, lh_type_of_tag(tag), bytes), true);
+}
+
+LH_OWN_WAY new_table(void *data, void *block, size_t tag, size_t bytes) {
+  lh_recorder *r = data;
+  const void *frame = LH_FRAME();
+  if (!lh_is_recorded_here(r, bytes)) {
+    if (r->learns) (void)lh_position_learns(r->position, frame);
+    return lh_ask_host(r, block, tag, bytes);
+  }
+  return lh_host_new(r, tag, bytes, lh_here_of_table(r, frame), true);
+}
+
+LH_OWN_WAY resize_block(void *data, void *block, size_t old_bytes, size_t bytes) {
+  lh_recorder *r = data;
+  if (r->left_bytes < (int64_t)bytes || lh_blocks_may_have(r->blocks, block)) {
+    return lh_host_resize(r, block, old_bytes, bytes);
+  }
+  r->left_bytes -= (int64_t)bytes;
+  return lh_ask_host(r, block, old_bytes, bytes);
+}
+
+LH_OWN_WAY free_known(void *data, void *block, size_t old_bytes, size_t bytes) {
+  (void)bytes;
+  return lh_host_free(data, block, old_bytes);
+}
+
+/* Each free is told where each allocation is; else a thread's and a prototype's may be one. */
+static inline bool is_plain_free(const lh_recorder *r, const void *block, size_t old_bytes) {
+  return !lh_blocks_may_have(r->blocks, block) && r->left_bytes >= 0 &&
+         old_bytes != r->layout.thread_bytes && old_bytes != sizeof(raw_proto) &&
+         block != r->main_block;
+}
+
+LH_OWN_WAY free_block(void *data, void *block, size_t old_bytes, size_t bytes) {
+  lh_recorder *r = data;
+  if (RARE(!is_plain_free(r, block, old_bytes))) return free_known(data, block, old_bytes, bytes);
+  return lh_ask_host(r, block, old_bytes, bytes);
+}
+
+void *lh_allocate_by_host(void *data, void *block, size_t old_bytes, size_t bytes) {
+  if (bytes == 0) return free_block(data, block, old_bytes, bytes);
+  if (block) return resize_block(data, block, old_bytes, bytes);
+  if (RARE(old_bytes == RAW_TABLE)) return new_table(data, block, old_bytes, bytes);
+  return new_block(data, block, old_bytes, bytes);
+}

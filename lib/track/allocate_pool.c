@@ -1,0 +1,132 @@
+/*
+** allocate_pool.c - small blocks in the pool, big ones from the host (allocate.h).
+**
+** What the host gave stays the host's when it is resized, and what is in the pool stays there while
+** it fits. A pool that cannot grow asks the host, whose answer then stands.
+*/
+#include "allocate.h"
+#include "pool.h"
+
+/* {=== New blocks ==================================================================== */
+
+/* The block in a slot, or NULL. */
+static inline void *take(lh_recorder *r, size_t bytes) {
+  return lh_pool_take(r->pool, lh_pool_slot_bytes(bytes));
+}
+
+static inline void *begin_life(void *slot, size_t bytes, lh_life life) {
+  *lh_pool_life(slot, lh_pool_slot_bytes(bytes)) = life;
+  return slot;
+}
+
+LH_OWN_WAY new_unrecorded(void *data, void *block, size_t tag, size_t bytes) {
+  lh_recorder *r = data;
+  void *slot = take(r, bytes);
+  (void)block;
+  if (RARE(!slot)) return lh_host_new(r, tag, bytes, 0, false);
+  return begin_life(slot, bytes, lh_life_now(r, lh_type_of_tag(tag), 0));
+}
+
+/* Threads, prototypes, what is too big for the pool, and what is another state's. */
+LH_OWN_WAY new_special(void *data, void *block, size_t tag, size_t bytes) {
+  lh_recorder *r = data;
+  if (lh_is_of_another_state(r, tag, bytes)) return lh_new_for_another_state(r, tag, bytes);
+  unsigned type = lh_type_of_tag(tag);
+  bool is_recorded = lh_is_recorded_here(r, bytes);
+  lh_stack_id stack = is_recorded ? lh_here(r, type, bytes) : 0;
+  block = bytes <= LH_POOL_MOST_BYTES ? take(r, bytes) : NULL;
+  if (!block) {
+    block = lh_host_new(r, tag, bytes, stack, is_recorded);
+  } else if (is_recorded) {
+    (void)begin_life(block, bytes, lh_note_new(r, type, stack, bytes));
+  } else {
+    (void)begin_life(block, bytes, lh_life_now(r, type, 0));
+  }
+  if (block) lh_note_special(r, block, tag);
+  return block;
+}
+
+LH_OWN_WAY new_block(void *data, void *block, size_t tag, size_t bytes) {
+  lh_recorder *r = data;
+  if (RARE(bytes > LH_POOL_MOST_BYTES || lh_is_special(r, tag))) {
+    return new_special(data, block, tag, bytes);
+  }
+  if (!lh_is_recorded_here(r, bytes)) return new_unrecorded(data, block, tag, bytes);
+  unsigned type = lh_type_of_tag(tag);
+  lh_stack_id stack = lh_here(r, type, bytes);
+  void *slot = take(r, bytes);
+  if (RARE(!slot)) return lh_host_new(r, tag, bytes, stack, true);
+  return begin_life(slot, bytes, lh_note_new(r, type, stack, bytes));
+}
+
+LH_OWN_WAY new_table(void *data, void *block, size_t tag, size_t bytes) {
+  lh_recorder *r = data;
+  const void *frame = LH_FRAME();
+  if (!lh_is_recorded_here(r, bytes)) {
+    if (r->learns) (void)lh_position_learns(r->position, frame);
+    return new_unrecorded(data, block, tag, bytes);
+  }
+  lh_stack_id stack = lh_here_of_table(r, frame);
+  void *slot = take(r, bytes);
+  if (RARE(!slot)) return lh_host_new(r, tag, bytes, stack, true);
+  return begin_life(slot, bytes, lh_note_new(r, RAW_TABLE, stack, bytes));
+}
+
+/* }=================================================================================== */
+
+LH_OWN_WAY free_of_host(void *data, void *block, size_t old_bytes, size_t bytes) {
+  (void)bytes;
+  return lh_host_free(data, block, old_bytes);
+}
+
+LH_OWN_WAY free_block(void *data, void *block, size_t old_bytes, size_t bytes) {
+  lh_recorder *r = data;
+  if (!lh_pool_has(r->pool, block)) return free_of_host(data, block, old_bytes, bytes);
+  lh_slab *slab = lh_pool_slab(r->pool, block);
+  lh_note_free(r, *lh_pool_life(block, slab->slot_bytes), block, old_bytes);
+  lh_pool_give(r->pool, slab, block);
+  return NULL;
+}
+
+/* To another slot, or out of the pool. NULL, and nothing happened: there is no memory. */
+static void *move(lh_recorder *r, void *block, lh_slab *slab, size_t bytes) {
+  size_t room = slab->slot_bytes - sizeof(lh_life);
+  void *moved = bytes <= LH_POOL_MOST_BYTES ? take(r, bytes) : NULL;
+  if (!moved) moved = lh_ask_host(r, NULL, 0, bytes);
+  if (!moved) return NULL;
+  memcpy(moved, block, bytes < room ? bytes : room);
+  lh_pool_give(r->pool, slab, block);
+  return moved;
+}
+
+/* It fails only where the block grows: what shrinks may stay in its slot. */
+LH_OWN_WAY resize_block(void *data, void *block, size_t old_bytes, size_t bytes) {
+  lh_recorder *r = data;
+  if (!lh_pool_has(r->pool, block)) return lh_host_resize(r, block, old_bytes, bytes);
+  lh_slab *slab = lh_pool_slab(r->pool, block);
+  lh_life life = *lh_pool_life(block, slab->slot_bytes);
+  bool is_recorded = lh_is_recorded_here(r, bytes);
+  lh_stack_id stack = is_recorded ? lh_here_of_part(r, block, bytes) : 0;
+  bool fits = bytes <= slab->slot_bytes - sizeof(lh_life);
+  bool stays = lh_pool_slot_bytes(bytes) == slab->slot_bytes;
+  void *moved = stays ? block : move(r, block, slab, bytes);
+  if (!moved && fits) moved = block;
+  if (!moved) {
+    if (is_recorded) lh_position_failed(r->position, bytes);
+    return NULL;
+  }
+  life = lh_note_resize(r, life, stack, is_recorded, old_bytes, bytes);
+  if (lh_pool_has(r->pool, moved)) {
+    *lh_pool_life(moved, lh_pool_slab(r->pool, moved)->slot_bytes) = life;
+  } else {
+    (void)lh_blocks_add(r->blocks, moved, life);
+  }
+  return moved;
+}
+
+void *lh_allocate_in_pool(void *data, void *block, size_t old_bytes, size_t bytes) {
+  if (bytes == 0) return free_block(data, block, old_bytes, bytes);
+  if (block) return resize_block(data, block, old_bytes, bytes);
+  if (old_bytes == RAW_TABLE) return new_table(data, block, old_bytes, bytes);
+  return new_block(data, block, old_bytes, bytes);
+}

@@ -1,0 +1,368 @@
+/*
+** track.c - the life of a recorder.
+**
+** It is made by the first lh_track of a state, and lives until lua_close frees the last block, that
+** of the main thread: from it are blocks that only it can free. It is stopped and started again in
+** between. lua_close begins with finalizers, among them that of our userdata: that stops it, so
+** that what the end of the state frees is no event.
+**
+**     registry[&key] --> userdata --> the recorder
+**     allocation function's data  --> the recorder
+**
+** The program may take away the first with its debug library, the second by a function of its own:
+** both are asked.
+*/
+#include <errno.h>
+#include <sys/resource.h>
+
+#include "allocate.h"
+#include "before.h"
+#include "exit.h"
+#include "luaheap_track.h"
+#include "pool.h"
+#include "profile.h"
+#include "sample.h"
+#include "take/watch.h"
+
+#pragma weak luaL_newstate
+
+static const char registry_key = 0;
+
+/* The content of our userdata. */
+typedef struct handle {
+  lh_own_content own; /* kind LH_MARK_STATE */
+  lh_recorder *recorder;
+} handle;
+
+/* {=== Finding it ==================================================================== */
+
+static bool is_ours(lua_Alloc alloc) {
+  return alloc == lh_allocate_in_pool || alloc == lh_allocate_with_trailer ||
+         alloc == lh_allocate_by_host;
+}
+
+static handle *find_handle(lua_State *L) {
+  if (!lua_checkstack(L, 1)) return NULL;
+  lua_rawgetp(L, LUA_REGISTRYINDEX, &registry_key);
+  handle *h = lh_test_own(L, -1, &registry_key);
+  lua_pop(L, 1);
+  return h;
+}
+
+static lh_recorder *find_recorder(lua_State *L) {
+  void *data;
+  lua_Alloc alloc = lh_get_host_alloc(L, &data);
+  if (is_ours(alloc)) return data;
+  const handle *h = find_handle(L);
+  return h ? h->recorder : NULL;
+}
+
+/* Is ours the function that Lua, or a watcher of ours, calls? */
+static bool is_in_front(const lh_recorder *r) {
+  void *data;
+  return is_ours(lh_get_host_alloc(r->main_thread, &data)) && data == r;
+}
+
+/* }=================================================================================== */
+
+/* {=== Making one ==================================================================== */
+
+static void free_recorder(lh_recorder *r) {
+  lh_running_free(r->running);
+  lh_position_free(r->position);
+  lh_stacks_free(r->stacks);
+  lh_pool_free(r->pool);
+  lh_blocks_free(r->blocks);
+  lh_free(r);
+}
+
+/* The function that luaL_newstate gives, as nearly all programs have it. */
+static bool is_standard(const lh_recorder *r) {
+  void *data = NULL;
+  lua_State *other = luaL_newstate ? luaL_newstate() : NULL;
+  lua_Alloc alloc = other ? lua_getallocf(other, &data) : NULL;
+  if (other) lua_close(other);
+  return alloc && alloc == r->alloc && data == r->alloc_data;
+}
+
+/* Addresses are all that a pool needs much of. */
+static bool has_limited_addresses(void) {
+  struct rlimit limit;
+  return getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
+}
+
+static bool may_pool(const lh_recorder *r, const lh_track_options *options) {
+  if (options->pool != LH_POOL_IF_STANDARD) return options->pool == LH_POOL_ALWAYS;
+  return !options->sample_bytes && !has_limited_addresses() && is_standard(r);
+}
+
+/* A watcher that somebody else's function hides is to see sizes as Lua gives them. */
+static bool may_have_trailers(lua_State *L, const lh_track_options *options) {
+  void *data;
+  bool is_watched = lh_watchers_find(L) != NULL;
+  bool is_behind = lh_get_host_alloc(L, &data) != lua_getallocf(L, &data);
+  return !options->sample_bytes && (!is_watched || is_behind);
+}
+
+/* In which way it keeps the lives of blocks. False: there is no memory. */
+static bool choose_way(lua_State *L, lh_recorder *r, const lh_track_options *options) {
+  r->blocks = lh_blocks_new();
+  if (!r->blocks) return false;
+  r->function = lh_allocate_by_host;
+  if (may_pool(r, options) && (r->pool = lh_pool_new())) {
+    r->function = lh_allocate_in_pool;
+  } else if (options->pool == LH_POOL_ALWAYS) {
+    return false;
+  } else if (may_have_trailers(L, options)) {
+    if (lh_blocks_add_all(r)) {
+      r->function = lh_allocate_with_trailer;
+      return true;
+    }
+    lh_blocks_free(r->blocks);
+    r->blocks = lh_blocks_new();
+  }
+  return r->blocks != NULL;
+}
+
+static lh_recorder *new_recorder(lua_State *L, const lh_state *state) {
+  lh_recorder *r = lh_alloc_zeroed(1, sizeof *r);
+  if (!r) return NULL;
+  r->layout = state->layout;
+  r->state_id = state->own.state_id;
+  memcpy(r->release, state->release, sizeof r->release);
+  r->global = lh_global_state(L);
+  r->main_thread = RAW_FIELD(r->global, r->layout.main_thread, lua_State *);
+  r->main_block = (char *)r->main_thread - lh_extra_bytes(&r->layout);
+  r->alloc = lh_get_host_alloc(L, &r->alloc_data);
+  r->random = lh_random_seed() | 1;
+  r->left_bytes = INT64_MAX / 2;
+  r->clock_base = r->left_bytes;
+  return r;
+}
+
+/* May raise "not enough memory". Argument: the recorder. */
+static int make_handle(lua_State *L) {
+  lh_recorder *r = lua_touserdata(L, 1);
+  handle *h = lua_newuserdatauv(L, sizeof *h, 0);
+  *h = (handle){.own = {.magic = LH_OWN_MAGIC, .kind = LH_MARK_STATE, .tag = &registry_key}};
+  if (lh_push_state(L)) {
+    if (lua_getiuservalue(L, -1, LH_STATE_METATABLE) == LUA_TTABLE) { /* or tampered with */
+      lua_setmetatable(L, 2);
+    }
+    lua_settop(L, 2);
+  }
+  lua_rawsetp(L, LUA_REGISTRYINDEX, &registry_key);
+  h->recorder = r;
+  return 0;
+}
+
+static int set_handle(lua_State *L, lh_recorder *r, lh_error *error) {
+  handle *h = find_handle(L);
+  if (h) {
+    h->recorder = r;
+    return LH_OK;
+  }
+  lua_pushcfunction(L, make_handle);
+  lua_pushlightuserdata(L, r);
+  if (lua_pcall(L, 1, 0, 0) == LUA_OK) return LH_OK;
+  lua_pop(L, 1);
+  return lh_fail_memory(error, "starting to track a Lua state");
+}
+
+/* }=================================================================================== */
+
+/* {=== Starting and stopping ========================================================= */
+
+/* Our function goes, if nobody has it before him and no block of ours lives. */
+static void leave(lua_State *L, lh_recorder *r) {
+  bool has_trailers = r->function == lh_allocate_with_trailer;
+  bool is_empty = has_trailers ? r->n_live == 0 : r->blocks->n == 0;
+  if (r->pool && lh_pool_count(r->pool) > 0) is_empty = false;
+  if (!is_in_front(r) || !is_empty) return;
+  handle *h = find_handle(L);
+  lh_set_host_alloc(L, r->alloc, r->alloc_data);
+  if (h) h->recorder = NULL;
+  free_recorder(r);
+}
+
+/* L is NULL where the state is gone. LH_EIO: of the profile. */
+static int stop(lua_State *L, lh_recorder *r, lh_error *error) {
+  uint64_t now = lh_clock_bytes(r);
+  int rc = LH_OK;
+  if (r->records && L) {
+    if (r->was_incremental) (void)lua_gc(L, LUA_GCINC, 0, 0, 0);
+  }
+  r->records = r->was_incremental = false;
+  r->told = 0;
+  r->left_bytes = INT64_MAX / 2;
+  r->clock_base = (int64_t)now + r->left_bytes;
+  lh_forget_at_exit(r);
+  if (r->profile) rc = lh_profile_end(r->profile, error);
+  r->profile = NULL;
+  lh_running_free(r->running);
+  lh_position_free(r->position);
+  r->running = NULL;
+  r->position = NULL;
+  return rc;
+}
+
+static void begin_records(lua_State *L, lh_recorder *r, const lh_track_options *options) {
+  uint64_t now = lh_clock_bytes(r);
+  enum { ALWAYS_TOLD = 1 << RAW_THREAD | 1 << RAW_PROTO, ALL_TOLD = 0xFFFF };
+  r->exact_bytes = options->exact_bytes;
+  r->exact_next = now + r->exact_bytes;
+  r->was_incremental = r->exact_bytes && lua_gc(L, LUA_GCGEN, 0, 0) == LUA_GCINC;
+  bool tells_all = r->profile || r->sample_bytes || r->exact_bytes;
+  r->told = tells_all ? ALL_TOLD : ALWAYS_TOLD;
+  r->left_bytes = r->sample_bytes ? lh_sample_distance(&r->random, r->sample_bytes) : -(int64_t)1;
+  r->clock_base = (int64_t)now + r->left_bytes;
+  r->records = true;
+}
+
+static int begin_profile(lh_recorder *r, const lh_track_options *options, lh_error *error) {
+  lh_profile_options of_file = {.path = options->file,
+                                .is_aggregate = options->aggregate,
+                                .is_live = options->live,
+                                .has_stacks = r->has_stacks,
+                                .sample_bytes = r->sample_bytes,
+                                .state_id = r->state_id,
+                                .start_bytes = lh_gc_bytes(r->global),
+                                .release = r->release,
+                                .stacks = r->stacks,
+                                .define = lh_stacks_define};
+  int rc = lh_profile_begin(&r->profile, &of_file, error);
+  if (rc == LH_OK) lh_complete_at_exit(r);
+  return rc;
+}
+
+/* With our function in place. */
+static int start(lua_State *L, lh_recorder *r, const lh_track_options *options, lh_error *error) {
+  r->has_stacks = options->stacks;
+  r->sample_bytes = options->sample_bytes;
+  r->running = lh_running_new(r, L);
+  r->position = lh_position_new(r);
+  if (!r->stacks) r->stacks = lh_stacks_new(r);
+  if (!r->running || !r->position || !r->stacks) {
+    return lh_fail_memory(error, "starting to track a Lua state");
+  }
+  r->learns = true;
+  lh_position_calibrate(r, L);
+  r->learns = false;
+  lh_stacks_begin(r->stacks);
+  int rc = options->file || options->live ? begin_profile(r, options, error) : LH_OK;
+  if (rc == LH_OK) begin_records(L, r, options);
+  return rc;
+}
+
+/* Puts our function in place. The way is chosen at the very last: from then on all that the state
+** asks for comes to us. */
+static int install(lua_State *L, const lh_state *state, const lh_track_options *options,
+                   lh_recorder **out, lh_error *error) {
+  lh_recorder *r = new_recorder(L, state);
+  if (!r) return lh_fail_memory(error, "starting to track a Lua state");
+  int rc = set_handle(L, r, error);
+  if (rc == LH_OK && !choose_way(L, r, options)) {
+    handle *h = find_handle(L);
+    if (h) h->recorder = NULL;
+    rc = lh_fail_memory(error, "starting to track a Lua state");
+  }
+  if (rc == LH_OK) {
+    lh_set_host_alloc(L, r->function, r);
+    *out = r;
+  } else {
+    free_recorder(r);
+  }
+  return rc;
+}
+
+int lh_track(lua_State *L, const lh_track_options *options, lh_error *error) {
+  static const lh_track_options defaults;
+  if (!options) options = &defaults;
+  if (!lua_checkstack(L, 8)) return lh_fail_memory(error, "starting to track a Lua state");
+  lh_state *state = lh_find_state(L, error);
+  if (!state) return LH_EARGUMENT;
+  lh_recorder *r = find_recorder(L);
+  if (r && r->records) return lh_fail(error, LH_EARGUMENT, "this Lua state is tracked already");
+  int rc = r ? LH_OK : install(L, state, options, &r, error);
+  if (rc < 0) return rc;
+  rc = start(L, r, options, error);
+  if (rc == LH_OK) return rc;
+  (void)stop(L, r, NULL);
+  leave(L, r);
+  return rc;
+}
+
+int lh_untrack(lua_State *L, lh_error *error) {
+  lh_recorder *r = find_recorder(L);
+  if (!r) return LH_OK;
+  int rc = stop(L, r, error);
+  leave(L, r);
+  return rc;
+}
+
+void lh_recorder_finalize(lua_State *L) {
+  handle *h = lh_test_own(L, 1, &registry_key);
+  if (h && h->recorder && h->recorder->records) (void)stop(L, h->recorder, NULL);
+}
+
+void *lh_recorder_end(lh_recorder *r, void *block, size_t old_bytes) {
+  lua_Alloc alloc = r->alloc;
+  void *alloc_data = r->alloc_data;
+  (void)stop(NULL, r, NULL);
+  free_recorder(r);
+  return alloc(alloc_data, block, old_bytes, 0);
+}
+
+/* }=================================================================================== */
+
+/* {=== What others ask =============================================================== */
+
+const lh_recorder *lh_recorder_of(lua_State *L) {
+  return find_recorder(L);
+}
+
+static lh_life life_of(const lh_recorder *r, const void *block, uint64_t bytes) {
+  if (r->pool && lh_pool_has(r->pool, block)) {
+    return *lh_pool_life(block, lh_pool_slab(r->pool, block)->slot_bytes);
+  }
+  if (r->function == lh_allocate_with_trailer) return lh_trailer_life(r, block, bytes);
+  const lh_life *life = lh_blocks_find(r->blocks, block);
+  return life ? *life : LH_UNKNOWN_LIFE;
+}
+
+lh_stack_id lh_recorder_stack(const lh_recorder *r, const void *block, uint64_t bytes) {
+  return lh_life_stack(life_of(r, block, bytes));
+}
+
+void lh_recorder_define(const lh_recorder *r, lh_put_bytes *put, void *payload) {
+  lh_defined none = {0};
+  if (r->stacks) lh_stacks_define(r->stacks, &none, put, payload);
+}
+
+uint64_t lh_recorder_longest(const lh_recorder *r) {
+  return r->stacks ? lh_stacks_longest(r->stacks) : 0;
+}
+
+uint32_t lh_recorder_stacks(const lh_recorder *r) {
+  return r->stacks ? lh_stacks_count(r->stacks) : 0;
+}
+
+lh_stack_counts lh_recorder_counts(const lh_recorder *r, lh_stack_id stack) {
+  const lh_tally *made = &r->made[stack], *freed = &r->freed[stack];
+  return (lh_stack_counts){.made_objects = made->objects >> LH_TALLY_SHIFT,
+                           .made_bytes = made->bytes >> LH_TALLY_SHIFT,
+                           .freed_objects = freed->objects >> LH_TALLY_SHIFT,
+                           .freed_bytes = freed->bytes >> LH_TALLY_SHIFT};
+}
+
+lh_recorder_facts lh_recorder_tell(const lh_recorder *r) {
+  lh_recorder_facts facts = {.has_stacks = r->has_stacks, .sample_bytes = r->sample_bytes};
+  uint32_t n = lh_recorder_stacks(r);
+  for (lh_stack_id id = 1; id <= n; id++) facts.made += lh_recorder_counts(r, id).made_objects;
+  if (n >= LH_STACK_UNATTRIBUTED) {
+    facts.unattributed = lh_recorder_counts(r, LH_STACK_UNATTRIBUTED).made_objects;
+  }
+  return facts;
+}
+
+/* }=================================================================================== */

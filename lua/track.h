@@ -1,0 +1,12 @@
+/*
+** track.h - heap.track and heap.untrack, for heap.c and watch.c, which is heap.auto's.
+*/
+#ifndef LUAHEAP_LUA_TRACK_H
+#define LUAHEAP_LUA_TRACK_H
+
+#include "weak_lua.h"
+
+int hl_track(lua_State *L);   /* track([options]) --> true | nil, message, errno */
+int hl_untrack(lua_State *L); /* untrack() --> true | nil, message, errno */
+
+#endif

@@ -1,0 +1,139 @@
+-- track_spec.lua - heap.track and heap.untrack as a program calls them, and LUA_HEAP="track". What
+-- is recorded, in which way, and what goes wrong is tested in tests/track.
+
+local lfs = require "lfs"
+local support = require "tests.common.support"
+
+-- Runs a program with heap.so; its output, and the directory in which it ran.
+local function run(code, options)
+  local dir = support.tmpdir()
+  options = options or {}
+  return support.lua('local heap = require "heap"\n' .. code,
+                     {cwd = dir, env = {LUA_HEAP = options.heap_options}}), dir
+end
+
+local refused = "assert(not pcall(heap.track, %s))"
+
+describe("heap.track", function()
+  it("starts and stops, again and again", function()
+    local out = run [[
+      for i = 1, 3 do
+        print(heap.track())
+        print(heap.track())
+        print(heap.untrack())
+        print(heap.untrack())
+      end
+    ]]
+    local round = "true\nnil\tthis Lua state is tracked already\t0\ntrue\ntrue\n"
+    assert.equal(round:rep(3), out)
+  end)
+
+  it("takes sizes with units, and refuses what makes no sense", function()
+    local good = {"{sample = '512K'}", "{sample = 4096}", "{exact = '1m', stacks = true}",
+                  "{pool = false}", "{pool = true}", "{}", "nil"}
+    for _, options in ipairs(good) do
+      assert.equal("true\n", (run("print(heap.track(" .. options .. "))")), options)
+    end
+    local wrong = {"1", "{depth = 1}", "{sample = 0}", "{sample = '1T'}", "{sample = 'K'}",
+                   "{sample = '99999999999999G'}", "{sample = 1.5}", "{exact = true}",
+                   "{stacks = 1}", "{pool = 'no'}", "{file = ''}", "{file = 'a\\0b'}", "{1}"}
+    local code = {}
+    for i, options in ipairs(wrong) do code[i] = refused:format(options) end
+    assert.equal("fine\n", (run(table.concat(code, "\n") .. " print('fine')")))
+  end)
+
+  it("leaves collectgarbage('count') as it is, and snapshots exact", function()
+    local out = run [[
+      local keep = {}
+      local function work() for i = 1, 5000 do keep[i] = {i, "s" .. i} end end
+      local function check()
+        local s = heap.stats()
+        local bytes = s.string_table.slots * 8
+        for _, count in pairs(s.types) do bytes = bytes + count.bytes end
+        return bytes == s.bytes
+      end
+      collectgarbage() collectgarbage("stop")
+      for _, pool in ipairs{true, false} do
+        local before = collectgarbage("count")
+        assert(heap.track{pool = pool})
+        assert(collectgarbage("count") - before < 2)
+        work()
+        assert(check())
+        local _, bytes = heap.snapshot("a.heap")
+        assert(math.abs(bytes - heap.stats().bytes) < 1000)
+        assert(heap.untrack())
+        work()
+        assert(check())
+      end
+      print "exact"
+    ]]
+    assert.equal("exact\n", out)
+  end)
+
+  it("writes a profile", function()
+    local _, dir = run [[
+      assert(heap.track{file = "run.prof"})
+      for i = 1, 1000 do local t = {i} end
+      assert(heap.untrack())
+    ]]
+    assert.is_true(lfs.attributes(dir .. "/run.prof", "size") > 500)
+  end)
+
+  it("returns why a profile cannot be written, and tracks nothing then", function()
+    local out = run [[
+      print(heap.track{file = "no/such/directory"})
+      print(heap.track())
+    ]]
+    assert.matches("^nil\t.*no/such/directory.*No such file or directory\t2\ntrue\n$", out)
+  end)
+
+  it("completes the profile when the program ends, however", function()
+    local ways = {"", "os.exit(0)", "os.exit(0, true)", "error('x')", "os.exit(1)"}
+    for _, way in ipairs(ways) do
+      local _, dir = run(([[
+        local f = assert(io.open("a.lua", "w"))
+        f:write('assert(require "heap".track{file = "run.prof"}) local t = {} ',
+                'for i = 1, 2000 do t[i] = {} end ', %q)
+        f:close()
+        os.execute((os.getenv "LUA" or "lua5.4") .. " a.lua 2>/dev/null")
+      ]]):format(way))
+      assert.is_true(lfs.attributes(dir .. "/run.prof", "size") > 2 * 2000, way)
+    end
+  end)
+end)
+
+describe("LUA_HEAP", function()
+  local function auto(heap_options, code)
+    local dir = support.tmpdir()
+    support.write_file(dir .. "/a.lua", code)
+    return support.lua('os.execute("exec ${LUA:-lua5.4} -l heap.auto a.lua 2>&1")',
+                       {cwd = dir, env = {LUA_HEAP = heap_options}}), dir
+  end
+  local is_tracked = "local ok, why = require 'heap'.track() print(why)"
+
+  it("tracks from the first line on", function()
+    assert.equal("heap.auto: tracked\nthis Lua state is tracked already\n",
+                 (auto("track,stacks,sample=64k", is_tracked)))
+  end)
+
+  it("writes a profile with track=FILE", function()
+    local out, dir = auto("track=run.prof,log=quiet", "for i = 1, 100 do local t = {i} end")
+    assert.equal("", out)
+    assert.is_true(lfs.attributes(dir .. "/run.prof", "size") > 300)
+  end)
+
+  it("tracks and watches together", function()
+    local out, dir = auto("exit,track,pool=no", is_tracked)
+    assert.matches("armed", out)
+    assert.matches("this Lua state is tracked already", out)
+    local n = 0
+    for name in lfs.dir(dir) do n = n + (name:find("%.heap$") and 1 or 0) end
+    assert.equal(1, n)
+  end)
+
+  it("tells options that make no sense", function()
+    assert.matches("'stacks' is an option of track", (auto("exit,stacks", "")))
+    assert.matches("'sample=much' makes no sense", (auto("track,sample=much", "")))
+    assert.matches("'pool=maybe' makes no sense", (auto("track,pool=maybe", "")))
+  end)
+end)
