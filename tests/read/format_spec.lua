@@ -1,8 +1,9 @@
 -- format_spec.lua - snapshots that earlier versions wrote can be read for ever.
 --
 -- fixtures/versionN was written by the first luaheap that had format version N; nobody writes it
--- anew. It was taken with {strings = 40} at the end of this program, with heap.mark("before") in
--- front of the loop and the collector stopped:
+-- anew (3, which snapshots of programs still have that are not tracked, came after 4). It was taken
+-- with {strings = 40} at the end of this program, with heap.mark("before") in front of the loop and
+-- the collector stopped; that of version 4 was tracked from its second line on:
 --
 --     _G -.bus-> Bus -.listeners-> array -[1..3]-> closure -> upvalue session -> {id}
 --     _G -.weak-> {__mode = "k"}, where bus is the key of {payload = 1.5, [true] = -7}
@@ -19,7 +20,12 @@ local function ask(...)
   return json.decode(out)
 end
 
-local figures = {{file_bytes = 5829, objects = 321}, {file_bytes = 6806, objects = 369}}
+local figures = {
+  {file_bytes = 5829, objects = 321, garbage = 10},
+  {file_bytes = 6806, objects = 369, garbage = 10},
+  {file_bytes = 6943, objects = 372, garbage = 10},
+  {file_bytes = 7894, objects = 375, garbage = 11},
+}
 
 for version, figure in ipairs(figures) do
   local name = "version" .. version
@@ -34,7 +40,7 @@ for version, figure in ipairs(figures) do
       assert.equal(figure.file_bytes, snapshot.file_bytes)
       assert.equal(0, snapshot.unaccounted_bytes)
       assert.equal(figure.objects, snapshot.objects)
-      assert.equal(10, snapshot.garbage_objects)
+      assert.equal(figure.garbage, snapshot.garbage_objects)
       assert.equal(snapshot.gc_bytes, snapshot.bytes + snapshot.string_table_bytes)
     end)
 
@@ -58,3 +64,19 @@ for version, figure in ipairs(figures) do
     end)
   end)
 end
+
+describe("a snapshot of format version 4", function()
+  local file = support.root .. "/tests/read/fixtures/version4"
+
+  it("has the sites of its objects", function()
+    local answer = ask("heaptop", "--json", "--by", "site", file)
+    assert.same({27, 0, 0}, {answer.made, answer.unattributed, answer.sample_bytes})
+    local made = {}
+    for _, row in ipairs(answer.sites) do made[row.site] = row.objects end
+    assert.equal(6, made["@version4.lua:10 in main chunk"])
+    assert.equal(1, made["string.rep at @version4.lua:18 in main chunk"])
+    assert.equal(335, made["before tracking began"])
+    assert.same({"coroutine.create at @version4.lua:13 in main chunk"},
+                ask("heappath", "--json", file, "_G.worker").stack)
+  end)
+end)
