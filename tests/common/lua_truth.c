@@ -30,30 +30,36 @@ static struct {
   unsigned n_examples;
 } g;
 
+static const raw_proto *proto_of(truth t) {
+  const raw_value *slot = raw_call_slot(&g.recorder.layout, t.thread, t.call);
+  return ((const raw_lua_closure *)slot->as.object)->proto;
+}
+
+/* A function that has not fetched its first instruction is at that. */
+static long true_pc(truth t) {
+  const uint32_t *code = proto_of(t)->code;
+  return t.next > code ? t.next - 1 - code : 0;
+}
+
+static uint32_t true_line(truth t) {
+  return lh_walk_line(proto_of(t), true_pc(t));
+}
+
 static void note(const char *what, truth t, const void *thread, const raw_call *call,
                  const uint32_t *pc, size_t old_bytes, size_t bytes) {
   if (g.n_examples == 5) return;
-  const lh_layout *layout = &g.recorder.layout;
-  const raw_proto *proto = NULL;
-  long true_pc = 0, our_pc = 0;
-  if (t.call) {
-    const raw_value *slot = raw_call_slot(layout, t.thread, t.call);
-    proto = ((const raw_lua_closure *)slot->as.object)->proto;
-    true_pc = t.next - proto->code;
-    our_pc = pc ? pc + 1 - proto->code : -1;
-  }
+  const raw_proto *proto = t.call ? proto_of(t) : NULL;
   (void)snprintf(g.examples[g.n_examples++], sizeof *g.examples,
                  "  %s at %llu: %zu -> %zu; truth %p %p %s:%u pc %ld, told %p %p pc %ld (op %u)\n",
                  what, (unsigned long long)g.n, old_bytes, bytes, t.thread, (const void *)t.call,
-                 proto && proto->source ? proto->source->contents : "?",
-                 proto ? lh_walk_line(proto, true_pc - 1) : 0, true_pc, thread, (const void *)call,
-                 our_pc, t.next ? t.next[-1] & 0x7F : 0);
+                 proto && proto->source ? proto->source->contents : "?", proto ? true_line(t) : 0,
+                 proto ? true_pc(t) : 0, thread, (const void *)call,
+                 proto && pc ? pc - proto->code : -1L,
+                 proto ? raw_opcode(proto->code[true_pc(t)]) : 0);
 }
 
 static bool is_same_line(truth t, const uint32_t *pc) {
-  const raw_value *slot = raw_call_slot(&g.recorder.layout, t.thread, t.call);
-  const raw_proto *proto = ((const raw_lua_closure *)slot->as.object)->proto;
-  return lh_walk_line(proto, pc - proto->code) == lh_walk_line(proto, t.next - 1 - proto->code);
+  return lh_walk_line(proto_of(t), pc - proto_of(t)->code) == true_line(t);
 }
 
 static const uint32_t *ask(const void *thread, const raw_call *call, const void *block,
@@ -66,10 +72,8 @@ static const uint32_t *ask(const void *thread, const raw_call *call, const void 
 
 /* Behind OP_NEWTABLE the place is that of its second word, while the collector runs. */
 static bool is_same_place(truth t, const uint32_t *pc) {
-  const raw_value *slot = raw_call_slot(&g.recorder.layout, t.thread, t.call);
-  const raw_proto *proto = ((const raw_lua_closure *)slot->as.object)->proto;
-  bool is_first = t.next == proto->code; /* it has not been fetched yet */
-  return pc + 1 == t.next + is_first || (pc == t.next && raw_opcode(*pc) == RAW_OP_EXTRAARG);
+  const uint32_t *place = proto_of(t)->code + true_pc(t);
+  return pc == place || (pc == place + 1 && raw_opcode(*pc) == RAW_OP_EXTRAARG);
 }
 
 static void check(const void *block, size_t old_bytes, size_t bytes, const void *frame) {
