@@ -180,7 +180,6 @@ static void read_end(lh_pass *pass) {
 static const char *misplaced(const lh_pass *pass, unsigned kind) {
   const lh_profile *p = pass->profile;
   bool is_first = pass->offset == LH_PROFILE_HEADER_BYTES;
-  if (pass->has_ended) return "it goes on after its end";
   if (is_first != (kind == LH_BLOCK_FACTS)) return "its facts are not its first block";
   if (kind == 0 || kind > LH_BLOCK_END) return "a block is of an unknown kind";
   if (!pass->see && ((p->counts.is_begun && kind != LH_BLOCK_COUNTS) ||
@@ -213,6 +212,7 @@ static int read_blocks(lh_pass *pass, uint64_t end, lh_error *error) {
   pass->offset = LH_PROFILE_HEADER_BYTES;
   while (pass->offset < end && !pass->is_stopped) {
     block b;
+    if (pass->has_ended) return fail_damaged(p, pass->offset, "it goes on after its end", error);
     int code = read_block(pass, &b, error);
     if (code != LH_OK || b.bytes == 0) return code;
     const char *fault = misplaced(pass, b.kind);
