@@ -63,6 +63,11 @@ typedef struct lh_defined {
   uint32_t names, functions, sites, stacks;
 } lh_defined;
 
+/* The function of a stack's site; 0: none. */
+static inline uint32_t lh_definition_of_stack(const lh_definitions *d, lh_stack_id stack) {
+  return stack && stack <= d->n_stacks ? d->sites[d->stacks[stack - 1].site - 1].function : 0;
+}
+
 /* Writes what is not in *defined yet, and adds it. */
 void lh_definitions_write(const lh_definitions *d, lh_defined *defined, lh_put_bytes *put,
                           void *payload);

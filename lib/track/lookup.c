@@ -106,10 +106,7 @@ static size_t name_by_caller(const lh_lookup *lookup, lh_call_frame frame, char 
                    !raw_call_is_hooked(layout, caller.call) &&
                    !raw_call_finalizes(layout, caller.call);
   const raw_proto *proto = is_called ? lh_frame_proto(lookup, caller) : NULL;
-  if (!proto) return 0;
-  const uint32_t *pc = caller.call->saved_pc - 1;
-  bool is_inside = pc >= proto->code && pc < proto->code + proto->n_code;
-  return is_inside ? lh_name_called(proto, pc, name) : 0;
+  return proto ? lh_name_called(proto, caller.call->saved_pc - 1, name) : 0;
 }
 
 static bool define_name_of(lh_lookup *lookup, const lh_known_proto *known, lh_call_frame frame,
@@ -144,8 +141,13 @@ static uint32_t define_function(lh_lookup *lookup, uint32_t number, lh_call_fram
 /* The site of the position; 0: no memory. */
 static lh_site_id define_site(lh_lookup *lookup, const raw_proto *proto, uint32_t function,
                               const uint32_t *pc, const void *c_function) {
-  lh_site_definition site = {.function = function, .maker = LH_MADE_TABLE};
-  if (pc != (const void *)proto) {
+  lh_site_definition site = {.function = function};
+  if (pc == lh_unknown_position(proto)) {
+    site.maker = LH_MADE_TABLE; /* for which alone it happens */
+  } else if (pc == lh_whole_function(proto)) {
+    site.line = (uint32_t)proto->first_line;
+    site.maker = LH_MADE_CALL;
+  } else {
     site.line = lh_walk_line(proto, pc - proto->code);
     site.maker = lh_position_maker(*pc);
   }
@@ -182,8 +184,9 @@ lh_key *lh_lookup_resolve(lh_lookup *lookup, lh_call_frame frame, const uint32_t
                           const void *c_function) {
   const raw_proto *proto = lh_frame_proto(lookup, frame);
   if (!proto) return NULL;
-  bool is_inside = pc >= proto->code && pc < proto->code + proto->n_code;
-  if (!is_inside && pc != (const void *)proto) return NULL;
+  bool is_inside = (pc >= proto->code && pc < proto->code + proto->n_code) ||
+                   pc == lh_unknown_position(proto) || pc == lh_whole_function(proto);
+  if (!is_inside) return NULL;
   uint32_t number = lh_protos_add(&lookup->protos, proto);
   if (!number) return NULL;
   uint32_t function = define_function(lookup, number, frame);

@@ -13,11 +13,20 @@
 #include "protos.h"
 
 typedef struct lh_key {
-  const uint32_t *pc;     /* NULL: free. Of an unknown position the prototype */
+  const uint32_t *pc;     /* NULL: free. An instruction, or one of the two below */
   const void *c_function; /* NULL: none, Lua itself; or lh_hook_function */
   lh_site_id site;
   uint32_t next; /* of the same prototype, or free; 0: no more */
 } lh_key;
+
+/* In place of an instruction: it is not known at which one of the function; the function as such.
+** */
+static inline const uint32_t *lh_unknown_position(const raw_proto *proto) {
+  return (const void *)proto;
+}
+static inline const uint32_t *lh_whole_function(const raw_proto *proto) {
+  return (const void *)&proto->code;
+}
 
 /* A C function whose name was asked for. */
 typedef struct lh_c_function {

@@ -107,6 +107,7 @@ static const raw_string *register_name(const raw_proto *p, int32_t pc, unsigned 
 
 size_t lh_name_called(const raw_proto *caller, const uint32_t *pc, char *out) {
   text t = {out, 0};
+  if (pc < caller->code || pc >= caller->code + caller->n_code) return 0;
   uint32_t i = *pc;
   bool is_call = raw_opcode(i) == RAW_OP_CALL || raw_opcode(i) == RAW_OP_TAILCALL;
   if (is_call) {

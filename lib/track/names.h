@@ -19,7 +19,7 @@ enum { LH_NAME_BYTES = 256 }; /* longer names are cut */
 /* Of the function that is next in the iteration. */
 size_t lh_name_nested(const lh_nested *nested, char *out);
 
-/* Of what the instruction calls. O(instructions before it). */
+/* Of what the instruction calls, if it is one of the function. O(instructions before it). */
 size_t lh_name_called(const raw_proto *caller, const uint32_t *pc, char *out);
 
 /* O(entries of all modules and metatables). */

@@ -173,9 +173,18 @@ lh_stack_id lh_stacks_find(lh_stacks *s, const void *thread, const raw_call *cal
   if (!thread) return LH_STACK_UNATTRIBUTED;
   if (!call) return LH_STACK_HOST;
   lh_call_frame frame = {thread, call};
-  if (!pc) pc = (const void *)lh_frame_proto(&s->lookup, frame);
+  if (!pc) pc = lh_unknown_position(lh_frame_proto(&s->lookup, frame));
   if (!pc) return LH_STACK_UNATTRIBUTED;
   lh_recent wanted = {.pc = pc, .c_function = function_on_top(s, frame)};
+  if (s->r->has_stacks) wanted.callers = find_callers(s, frame);
+  return find_stack(s, frame, wanted);
+}
+
+lh_stack_id lh_stacks_of_function(lh_stacks *s, const void *thread, const raw_call *call) {
+  lh_call_frame frame = {thread, call};
+  const raw_proto *proto = lh_frame_proto(&s->lookup, frame);
+  if (!proto) return LH_STACK_UNATTRIBUTED;
+  lh_recent wanted = {.pc = lh_whole_function(proto)};
   if (s->r->has_stacks) wanted.callers = find_callers(s, frame);
   return find_stack(s, frame, wanted);
 }

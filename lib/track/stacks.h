@@ -83,6 +83,10 @@ void lh_stacks_begin(lh_stacks *stacks);
 lh_stack_id lh_stacks_find(lh_stacks *stacks, const void *thread, const raw_call *call,
                            const uint32_t *pc);
 
+/* The stack of a Lua function that was called: of its callers, and of the function at its first
+** line. It may differ from any at which something is allocated. */
+lh_stack_id lh_stacks_of_function(lh_stacks *stacks, const void *thread, const raw_call *call);
+
 /* A prototype is made: a block that Lua asked for with the tag RAW_PROTO. And one is freed; any
 ** block of sizeof(raw_proto) bytes that is freed may be told, which costs one probe. */
 void lh_stacks_born(lh_stacks *stacks, const void *proto);
