@@ -7,6 +7,7 @@
 ** behind the mark.
 */
 #include "take.h"
+#include "track/track.h"
 
 #include <fcntl.h>
 #include <string.h>
@@ -63,7 +64,7 @@ static uint8_t *put_roots(uint8_t *p, const lh_shot *shot) {
 }
 
 /* Fills in the footer and ends the file. Async-signal-safe without `error`. */
-static int write_footer(lh_shot *shot, lh_error *error) {
+static int write_footer(lh_shot *shot, uint64_t sites_offset, lh_error *error) {
   const lh_walk *walk = &shot->walk;
   uint8_t *p = shot->out.footer;
   char program[PROGRAM_BYTES];
@@ -88,12 +89,17 @@ static int write_footer(lh_shot *shot, lh_error *error) {
   for (unsigned i = 0; i < walk->n_keys; i++) {
     p = lh_put_uvarint(p, (uintptr_t)walk->keys[i] >> 3);
   }
+  if (walk->recorder) p = lh_put_uvarint(p, sites_offset);
   return lh_out_close(&shot->out, (size_t)(p - shot->out.footer), error);
 }
 
 /* }=================================================================================== */
 
 /* {=== The stream ==================================================================== */
+
+/* To plant the mark adds the stack at which that is done to the sites, where they have it not: so
+** much, if it is as deep as a stack can be that does not call itself. */
+enum { OWN_SITES_BYTES = 1 << 20 };
 
 int lh_shot_prepare(lua_State *L, const char *name, lh_writer writer, void *payload,
                     const lh_take_options *options, lh_shot *shot, lh_error *error) {
@@ -108,12 +114,16 @@ int lh_shot_prepare(lua_State *L, const char *name, lh_writer writer, void *payl
   lua_pop(L, 2);
   shot->watched = lh_watch_tell(L);
   const char *global = lh_global_state(L);
-  int rc = lh_out_open(&shot->out, lh_gc_bytes(global), writer, payload, error);
+  const lh_recorder *recorder = lh_recorder_of(L);
+  uint64_t sites_bytes = recorder ? lh_sites_longest(recorder) + OWN_SITES_BYTES : 0;
+  uint64_t longest = lh_out_longest(lh_gc_bytes(global), sites_bytes);
+  int rc = lh_out_open(&shot->out, longest, writer, payload, error);
   if (rc == LH_OK) {
     rc = lh_plant(L, LH_MARK_BY_SNAPSHOT, name, strlen(name), &shot->planted, error);
   }
   if (rc < 0) return rc;
   shot->gc_bytes = lh_gc_bytes(global);
+  shot->longest_bytes = lh_out_longest(shot->gc_bytes, recorder ? lh_sites_longest(recorder) : 0);
   shot->string_table_bytes =
       sizeof(void *) * (uint64_t)RAW_FIELD(global, RAW_GLOBAL_STRINGS_SIZE, int32_t);
   shot->short_strings = (uint64_t)RAW_FIELD(global, RAW_GLOBAL_STRINGS_USED, int32_t);
@@ -123,6 +133,7 @@ int lh_shot_prepare(lua_State *L, const char *name, lh_writer writer, void *payl
                          .thread = L == shot->watched.own_thread ? shot->watched.running : L,
                          .closes = shot->watched.closes,
                          .main_thread = RAW_FIELD(global, state->layout.main_thread, const void *),
+                         .recorder = recorder,
                          .string_bytes = string_bytes,
                          .hash_seed = string_bytes ? 0 : state->string_seed};
   return LH_OK;
@@ -131,12 +142,13 @@ int lh_shot_prepare(lua_State *L, const char *name, lh_writer writer, void *payl
 /* Writes everything; may be done again. Async-signal-safe if `error` is NULL. */
 static int write_shot(lh_shot *shot, lh_taken *taken, lh_error *error) {
   lh_walk *walk = &shot->walk;
-  lh_out_begin(&shot->out);
+  lh_out_begin(&shot->out, walk->recorder ? LH_TRACKED : 0);
   lh_walk_lists(walk);
+  uint64_t sites_offset = walk->recorder ? lh_walk_sites(walk) : 0;
   taken->bytes = walk->object_bytes + shot->string_table_bytes;
   taken->objects = 0;
   for (unsigned i = 0; i < 4; i++) taken->objects += walk->n_objects[i];
-  return write_footer(shot, error);
+  return write_footer(shot, sites_offset, error);
 }
 
 void lh_shot_free(lh_shot *shot) {
@@ -177,8 +189,7 @@ bool lh_shot_may_fit(const lh_shot *shot, lh_file *file) {
 }
 
 bool lh_shot_save(lh_shot *shot, lh_file *file, lh_taken *taken) {
-  if (file->room < lh_out_longest(shot->gc_bytes) &&
-      !lh_file_has_room(file, measure_file(shot), false)) {
+  if (file->room < shot->longest_bytes && !lh_file_has_room(file, measure_file(shot), false)) {
     return false;
   }
   return write_shot(shot, taken, NULL) == LH_OK && lh_file_finish(file);

@@ -17,6 +17,7 @@ typedef struct lh_shot {
   lh_watched watched;
   const char *name; /* borrowed */
   uint64_t process_id, gc_bytes, string_table_bytes, short_strings;
+  uint64_t longest_bytes; /* that the file can have */
 } lh_shot;
 
 /* The command line of the process, its words separated by spaces, without a NUL; returns how many

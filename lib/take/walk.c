@@ -61,6 +61,7 @@ bool lh_walk_begin(lh_walk *walk, const raw_object *object, unsigned type_and_fl
   *p++ = (uint8_t)(dead ? (type_and_flags & 0x0F) | LH_FLAG_DEAD : type_and_flags);
   p = lh_put_uvarint(p, lh_zigzag((int64_t)(address >> 3) - (int64_t)(walk->previous >> 3)));
   p = lh_put_uvarint(p, bytes);
+  if (walk->recorder) p = lh_put_uvarint(p, lh_walk_stack(walk, object, bytes));
   lh_out_took(walk->out, p);
   walk->previous = address;
   walk->object_bytes += bytes;

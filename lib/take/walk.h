@@ -2,7 +2,8 @@
 ** walk.h - one pass over the collector's lists, every object once, each written as a record.
 **
 ** walk.c holds the pass and the small objects; walk_proto.c prototypes, walk_names.c the names of
-** the functions inside them, and walk_thread.c coroutines (frames, local variables).
+** the functions inside them, walk_thread.c coroutines (frames, local variables), and walk_sites.c
+** what the recorder of a tracked program knows of all of them.
 ** Nothing follows an edge: only the lists' `next` are followed, and memory that the object itself
 ** owns is read; the exceptions are what is on a stack or reached from there, which the collector
 ** marks anew in each cycle, and the text of a __mode (walk.c). Lua's own faults leave references
@@ -17,8 +18,11 @@
 #ifndef LUAHEAP_WALK_H
 #define LUAHEAP_WALK_H
 
+#include "luaheap_sites.h"
 #include "raw.h"
 #include "writer.h"
+
+typedef struct lh_recorder lh_recorder; /* track/track.h */
 
 /* The first bytes of every userdata of ours. Not a valid pointer or small number on any
 ** platform. */
@@ -67,6 +71,7 @@ typedef struct lh_walk {
   const char *global; /* global state */
   const void *thread; /* running: lua_State of the caller */
   const void *main_thread;
+  const lh_recorder *recorder;             /* NULL: the program is not tracked */
   uint64_t string_bytes;                   /* to keep of each string */
   uint64_t hash_seed;                      /* of strings that are not kept whole */
   uint64_t previous;                       /* address of the record before */
@@ -99,6 +104,15 @@ uint64_t lh_walk_shallow_bytes(const lh_layout *layout, const void *main_thread,
 /* The record's start: type, flags, address, size. Returns false when the record ends there
 ** (dead). */
 bool lh_walk_begin(lh_walk *walk, const raw_object *object, unsigned type_and_flags);
+
+/* walk_sites.c: the stack at which a tracked program allocated the object of so many bytes. */
+lh_stack_id lh_walk_stack(const lh_walk *walk, const raw_object *object, uint64_t shallow_bytes);
+
+/* Writes the section of sites, and returns its offset. */
+uint64_t lh_walk_sites(lh_walk *walk);
+
+/* That section has at most so many bytes. */
+uint64_t lh_sites_longest(const lh_recorder *recorder);
 
 /* A value: its tag is returned, its payload stored at *p (at most 20 bytes). */
 static inline unsigned lh_put_value(uint8_t **p, uint64_t own, raw_payload payload, uint8_t type) {

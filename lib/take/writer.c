@@ -5,10 +5,9 @@
 
 #include <string.h>
 
-int lh_out_open(lh_out *out, uint64_t heap_bytes, lh_writer writer, void *payload,
-                lh_error *error) {
+int lh_out_open(lh_out *out, uint64_t longest, lh_writer writer, void *payload, lh_error *error) {
   *out = (lh_out){.writer = writer, .payload = payload};
-  out->block_capacity = (size_t)(lh_out_longest(heap_bytes) / LH_BLOCK_BYTES) + 1;
+  out->block_capacity = (size_t)(longest / LH_BLOCK_BYTES) + 1;
   size_t base_bytes = LH_BLOCK_BYTES + LH_OUT_ITEM;
   size_t hash_bytes = out->block_capacity * sizeof *out->block_hashes;
   out->mapped_bytes = base_bytes + hash_bytes + LH_OUT_FOOTER + 4 + hash_bytes + LH_TRAILER_BYTES;
@@ -19,10 +18,10 @@ int lh_out_open(lh_out *out, uint64_t heap_bytes, lh_writer writer, void *payloa
   return LH_OK;
 }
 
-void lh_out_begin(lh_out *out) {
+void lh_out_begin(lh_out *out, uint32_t flags) {
   memcpy(out->base, LH_HEAD_MAGIC, 8);
-  lh_store32(out->base + 8, LH_UNFLAGGED_VERSION);
-  lh_store32(out->base + 12, 0);
+  lh_store32(out->base + 8, flags ? LH_FORMAT_VERSION : LH_UNFLAGGED_VERSION);
+  lh_store32(out->base + 12, flags);
   out->at = out->base + LH_HEADER_BYTES;
   out->flushed = 0;
   out->n_blocks = 0;

@@ -34,24 +34,33 @@ typedef struct lh_out {
 /* The longest footer without its block table. */
 #define LH_OUT_FOOTER (12u << 10)
 
-/* The longest file of a heap of so many bytes, and the shortest of one with so many short strings.
-** No record is longer than 2.25 times its object (18 bytes for a nested prototype, a pointer of 8),
-** and none shorter than 3 bytes. Block table, marks and footer come on top of the longest. */
-static inline uint64_t lh_out_longest(uint64_t heap_bytes) {
-  return heap_bytes / 4 * 9 + (heap_bytes >> 20) * 18 + 3 * LH_OUT_FOOTER;
+/* The longest file of a heap of so many bytes, with so many of sites, and the shortest of one with
+** so many short strings. No record is longer than 2.25 times its object (18 bytes for a nested
+** prototype, a pointer of 8), and none shorter than 3 bytes. The number of a stack has 4 bytes at
+** most: a record without what is in it stays the shorter by more than that, since the smallest
+** object, an empty string, has 25 bytes. Block table, marks and footer come on top of the
+** longest. */
+static inline uint64_t lh_out_longest(uint64_t heap_bytes, uint64_t sites_bytes) {
+  uint64_t bytes = heap_bytes / 4 * 9 + sites_bytes;
+  return bytes + (bytes >> 20) * 8 + 3 * LH_OUT_FOOTER;
 }
 
 static inline uint64_t lh_out_shortest(uint64_t short_strings) {
   return LH_HEADER_BYTES + 3 * short_strings + LH_TRAILER_BYTES;
 }
 
-/* Prepares to write a heap of `heap_bytes`. LH_EMEMORY or LH_OK; in either case lh_out_free is
-** due. */
-int lh_out_open(lh_out *out, uint64_t heap_bytes, lh_writer writer, void *payload, lh_error *error);
+/* Prepares to write a file of at most `longest` bytes. LH_EMEMORY or LH_OK; in either case
+** lh_out_free is due. */
+int lh_out_open(lh_out *out, uint64_t longest, lh_writer writer, void *payload, lh_error *error);
 void lh_out_free(lh_out *out);
 
-/* Begins a file, with its header; again, if need be. */
-void lh_out_begin(lh_out *out);
+/* Begins a file, with its header and flags; again, if need be. */
+void lh_out_begin(lh_out *out, uint32_t flags);
+
+/* So many bytes were written. */
+static inline uint64_t lh_out_offset(const lh_out *out) {
+  return out->flushed + (uint64_t)(out->at - out->base);
+}
 
 /* Ends the file: the first `footer_bytes` of out->footer were filled in by the caller, the block
 ** table and the trailer are added. Returns LH_OK, or LH_EIO when the writer refused anything. */

@@ -22,8 +22,11 @@
 #include "faults.h"
 #include "file.h"
 #include "luaheap.h"
+#include "luaheap_track.h"
 #include "scene.h"
+#include "take/walk.h"
 #include "take/writer.h"
+#include "track/track.h"
 
 static uint64_t size_of(const char *path) {
   struct stat info;
@@ -166,21 +169,27 @@ static void bounds_hold_on_any_heap(void **state) {
       "for i = 1, 50000 do t[i] = tostring(i) end",
       "t[1] = ('x'):rep(1 << 22)",
       "for i = 1, 1 << 20 do t[i] = i end for i = 1, 1 << 20 do t[i] = nil end",
+      "for i = 1, 2000 do t[i] = load('local s = ... return {}, s .. s', '@' .. ('x'):rep(200) .. "
+      "i) t[i]('a') end",
   };
   (void)state;
   for (size_t i = 0; i < sizeof programs / sizeof programs[0]; i++) {
-    for (int strings = 0; strings < 2; strings++) {
-      lh_take_options options = {.string_bytes = strings ? UINT64_MAX : 0};
+    for (int mode = 0; mode < 4; mode++) {
+      bool is_tracked = mode & 2;
+      lh_take_options options = {.string_bytes = mode & 1 ? UINT64_MAX : 0};
       lh_taken taken;
       uint64_t bytes = 0;
       lua_State *L = luaL_newstate();
       luaL_openlibs(L);
       assert_int_equal(luaL_dostring(L, "t = {}"), LUA_OK);
-      assert_int_equal(luaL_dostring(L, programs[i]), LUA_OK);
       assert_int_equal(lh_attach(L, NULL), LH_OK);
+      if (is_tracked)
+        assert_int_equal(lh_track(L, &(lh_track_options){.stacks = true}, NULL), LH_OK);
+      assert_int_equal(luaL_dostring(L, programs[i]), LUA_OK);
       assert_int_equal(lh_stream_snapshot(L, "s", count_bytes, &bytes, &options, &taken, NULL),
                        LH_OK);
-      assert_in_range(bytes, lh_out_shortest(0), lh_out_longest(taken.bytes));
+      uint64_t sites_bytes = is_tracked ? lh_sites_longest(lh_recorder_of(L)) : 0;
+      assert_in_range(bytes, lh_out_shortest(0), lh_out_longest(taken.bytes, sites_bytes));
       assert_true(taken.objects * 3 < bytes);
       lua_close(L);
     }
