@@ -6,9 +6,10 @@
 
 #include "heapprof/heapprof.h"
 
-const mode *const modes[] = {&live_mode,    &peak_mode,           &leaks_mode,   &calls_mode,
-                             &folded_mode,  &advice_mode,         &diff_mode,    &plot_mode,
-                             &memprof_mode, &luamemprofiler_mode, &live_of_mode, NULL};
+const mode *const modes[] = {&live_mode,      &peak_mode,    &leaks_mode,  &calls_mode,
+                             &folded_mode,    &advice_mode,  &diff_mode,   &plot_mode,
+                             &blueprint_mode, &memprof_mode, &lmprof_mode, &luamemprofiler_mode,
+                             &live_of_mode,   NULL};
 
 enum {
   KEY_BY = CLI_FIRST_KEY,

@@ -143,21 +143,32 @@ int lh_usage_groups(const lh_usage *usage, lh_usage_by by, lh_usage_order order,
 
 /* ==== 3. Calls ====================================================================== */
 
+typedef struct lh_calls_query {
+  uint32_t least_part; /* branches: with at least 1 / least_part of all bytes; 0: none */
+  bool c_functions;    /* are functions of their own, which the Lua functions of their sites called;
+                          else what they allocate is of these */
+  bool growth;         /* of a block that is resized counts by how much it grew; else all of it */
+} lh_calls_query;
+
 /* From one function to another; each is told by a stack whose site is in it. */
 typedef struct lh_call_usage {
   lh_stack_id caller, called;
-  uint64_t self_bytes;        /* that the called one allocated itself then */
-  uint64_t total_bytes;       /* and with all that it called; of recursive calls the outermost */
-  uint64_t calls, tail_calls; /* where the profile has calls */
+  uint32_t caller_at, called_at; /* in `functions` */
+  uint64_t self_bytes;           /* that the called one allocated itself then */
+  uint64_t total_bytes;          /* and with all that it called; of recursive calls the outermost */
+  uint64_t calls, tail_calls;    /* where the profile has calls */
 } lh_call_usage;
 
 typedef struct lh_function_usage {
   lh_stack_id stack;                /* one whose site is in it */
-  uint64_t self_bytes, self_blocks; /* that it allocated itself, by C functions, too */
+  bool is_c;                        /* it is the C function of that site */
+  uint64_t self_bytes, self_blocks; /* that it allocated itself; where C functions are none,
+                                       also what they did for it */
   uint64_t total_bytes;             /* with all that it called; of recursive calls the outermost */
   uint64_t calls, tail_calls;       /* where the profile has calls, and so the times */
   uint64_t self_ns, total_ns;
   bool is_constant;                      /* all of them returned the very same values */
+  uint32_t number;                       /* private */
   const lh_call_usage *callers, *called; /* most bytes first */
   size_t n_callers, n_called;
 } lh_function_usage;
@@ -178,9 +189,10 @@ typedef struct lh_usage_calls {
   lh_call_usage *calls[2]; /* private */
 } lh_usage_calls;
 
-/* Who called whom for what was allocated; branches: with at least 1 / `least_part` of all bytes.
-** Freed by lh_usage_calls_free. LH_EMEMORY. O(stacks log stacks). */
-int lh_usage_calls_find(const lh_usage *usage, uint32_t least_part, lh_usage_calls *out,
+/* Who called whom for what was allocated. Freed by lh_usage_calls_free. LH_EMEMORY; of growth,
+** which takes one replay of all events, also LH_EARGUMENT for an aggregate. Cost: O(stacks log
+** stacks). */
+int lh_usage_calls_find(const lh_usage *usage, const lh_calls_query *query, lh_usage_calls *out,
                         lh_error *error);
 void lh_usage_calls_free(lh_usage_calls *calls);
 

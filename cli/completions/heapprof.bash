@@ -19,9 +19,9 @@ _heapprof() {
     --color) words='auto always never' ;;
     *)
       if [[ $current == -* ]]; then
-        words='-n --top --by --live --peak --leaks --calls --folded --advice --diff --plot --memprof
-          --luamemprofiler --live-of --since --until --format --leak-only --every --once --json
-          --bytes --color -h --help --version'
+        words='-n --top --by --live --peak --leaks --calls --folded --advice --diff --plot
+          --blueprint --memprof --lmprof --luamemprofiler --live-of --since --until --format
+          --leak-only --every --once --json --bytes --color -h --help --version'
       else
         mapfile -t COMPREPLY < <(compgen -f -- "$current")
         return

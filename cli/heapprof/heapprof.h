@@ -41,7 +41,8 @@ struct request {
 /* In the order of --help; NULL behind the last. */
 extern const mode *const modes[];
 extern const mode overview_mode, live_mode, peak_mode, leaks_mode, calls_mode, folded_mode,
-    advice_mode, diff_mode, memprof_mode, luamemprofiler_mode, plot_mode, live_of_mode;
+    advice_mode, diff_mode, memprof_mode, lmprof_mode, luamemprofiler_mode, blueprint_mode,
+    plot_mode, live_of_mode;
 
 /* A profile, opened; and what of it is counted, with the peak if that is asked for. */
 lh_profile *open_profile(cli *c, const char *file);

@@ -2,11 +2,13 @@
 ** modes.h - reports of a profile as other tools print them, for eyes and scripts that know those:
 **
 **     memprof.c          LuaJIT's memprof (luajit-parse-memprof)
+**     lmprof.c           lmprof's flat and call-graph profile
 **     luamemprofiler.c   luamemprofiler's final report
+**     blueprint.c        Memory Blueprint, as DOT
 **     plot.c, svg.c      memory over time, by site
 **     live*.c            a running program, by type and site, looked at again and again
 **
-** What is counted is the library's (luaheap_tally.h).
+** What is counted is the library's (luaheap_tally.h, luaheap_usage.h).
 */
 #ifndef LUAHEAP_HEAPPROF_MODES_H
 #define LUAHEAP_HEAPPROF_MODES_H
@@ -22,6 +24,10 @@ int print_by(cli *c, const request *r, print_profile *print);
 
 /* "@app.lua:31"; "INTERNAL" where no Lua function allocated. Freed by lh_free. */
 char *line_text(const lh_line *line);
+
+/* "f (app.lua:7)", "main chunk (app.lua)", "string.rep [C]", "? [C]" of the host, and
+** "(unattributed)". Freed by free. */
+char *function_text(const lh_sites *sites, const lh_function_usage *function);
 
 /* }=================================================================================== */
 

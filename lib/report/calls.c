@@ -162,7 +162,8 @@ static int ask(lh_snapshot *snapshot, const lh_request *request, void *out, lh_e
   found *f = out;
   (void)snapshot;
   f->has_calls = lh_profile_about(lh_usage_profile(request->usages[0]))->has_calls;
-  return lh_usage_calls_find(request->usages[0], LEAST_PART, &f->calls, error);
+  return lh_usage_calls_find(request->usages[0], &(lh_calls_query){.least_part = LEAST_PART},
+                             &f->calls, error);
 }
 
 LH_FREED_BY(found, lh_usage_calls_free(&it->calls))

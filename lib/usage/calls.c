@@ -6,19 +6,26 @@
 ** the last stack to the first adds up the bytes below each, and one through the tree in preorder
 ** gives them to functions: what is below a function that is among its own callers has been counted
 ** further up, and the same holds for calls from one function to another. O(stacks log stacks); some
-** 40 bytes for each stack.
+** 50 bytes for each stack.
+**
+** Where C functions are functions of their own, a stack whose site has one is two nodes: that of
+** the Lua function, and above it that of the C function, which allocated, and called what comes
+** next.
 */
 #include <stdlib.h>
 #include <string.h>
 
 #include "name/site_text.h"
+#include "tally.h"
 #include "usage.h"
 
 typedef struct node {
   double self, below; /* bytes of this stack; and with those of all that it called */
   uint32_t function;
-  uint32_t call;           /* from the function of its caller to its own; NO_CALL: it has none */
-  lh_stack_id first, next; /* what it called first; what its caller called next */
+  uint32_t call;        /* from the function of its caller to its own; NO_CALL: it has none */
+  uint32_t caller;      /* the node below it; 0: none */
+  uint32_t first, next; /* what it called first; what its caller called next */
+  lh_stack_id stack;
 } node;
 
 enum { NO_CALL = UINT32_MAX };
@@ -27,54 +34,123 @@ typedef struct graph {
   const lh_usage *usage;
   const lh_sites *sites;
   lh_site_groups groups;
-  uint32_t n;          /* stacks */
-  node *nodes;         /* of stack 0, 1 ...; the first branches hang at 0, which is no caller */
+  const lh_calls_query *query;
+  uint32_t n;  /* stacks */
+  node *nodes; /* of stack 0, 1 ...; the first branches hang at 0, which is no caller;
+                          behind them those of C functions */
+  uint32_t n_nodes;
+  uint32_t *tops; /* of each stack: its last node; NULL: each has one */
+  double *grown;  /* of each stack, if that is what counts */
+  lh_strings c_names;
+  uint32_t n_lua;      /* functions of Lua; those of C have the numbers behind them */
   lh_map call_numbers; /* of a caller and what it called */
   uint32_t *functions_on_path, *calls_on_path; /* how often each is among the callers */
+  uint32_t *ranks;                             /* of each function: where it stands in the answer */
   const lh_profile_call **calls_of;            /* of each stack's function; NULL: none */
   lh_call_usage *calls;
+  size_t n_calls; /* that somebody made */
   lh_usage_calls *out;
 } graph;
 
 /* {=== The tree ======================================================================= */
 
-static bool number_functions(graph *g) {
-  g->nodes = lh_alloc_zeroed((size_t)g->n + 1, sizeof *g->nodes);
-  for (uint32_t stack = 0; g->nodes && stack <= g->n; stack++) {
-    g->nodes[stack].function = lh_group_of_site(&g->groups, g->sites, stack);
-    g->nodes[stack].call = NO_CALL;
-  }
-  return g->nodes && !g->groups.failed;
+/* The node on top of a stack: of who allocated there, and called what comes next. */
+static uint32_t top_of(const graph *g, lh_stack_id stack) {
+  return g->tops ? g->tops[stack] : stack;
 }
 
-/* Branches without bytes and calls are left out. */
-static void add_up(graph *g) {
-  for (size_t i = 0; i < g->usage->n; i++) {
-    const lh_usage_row *row = &g->usage->rows[i];
-    double bytes = lh_allocated_bytes(&row->amounts);
-    g->nodes[row->stack].self += bytes;
-    g->nodes[row->stack].below += bytes;
-    g->out->bytes += (uint64_t)bytes;
+static const char *c_function_of(const graph *g, lh_stack_id stack) {
+  return g->query->c_functions ? lh_site_of_stack(g->sites, stack)->c_function : NULL;
+}
+
+/* A name stands at one address in nearly all sites that have it. */
+static bool number_c_function(graph *g, lh_map *by_address, const char *name, uint32_t *number) {
+  uint32_t *known = lh_map_at(by_address, (uintptr_t)name);
+  if (known && *known == LH_NO_NUMBER) *known = lh_strings_add(&g->c_names, name, strlen(name));
+  if (!known || *known == LH_NO_NUMBER) return false;
+  *number = g->n_lua + *known;
+  return true;
+}
+
+/* A stack that has a Lua function, too, gets a second node. */
+static bool add_c_functions(graph *g) {
+  lh_map by_address = {0};
+  bool fine = true;
+  g->n_lua = g->groups.n;
+  for (lh_stack_id stack = 1; fine && stack <= g->n; stack++) {
+    const char *name = c_function_of(g, stack);
+    if (!name) continue;
+    if (lh_site_of_stack(g->sites, stack)->source) {
+      g->nodes[g->n_nodes] = (node){.caller = stack, .stack = stack};
+      g->tops[stack] = g->n_nodes++;
+    }
+    fine = number_c_function(g, &by_address, name, &g->nodes[g->tops[stack]].function);
   }
+  lh_map_free(&by_address);
+  return fine;
+}
+
+static bool make_nodes(graph *g) {
+  size_t n = (size_t)g->n + 1, n_c = 0;
+  for (lh_stack_id stack = 1; stack <= g->n; stack++) n_c += c_function_of(g, stack) != NULL;
+  g->nodes = lh_alloc_zeroed(n + n_c, sizeof *g->nodes);
+  g->tops = g->query->c_functions ? lh_alloc(n, sizeof *g->tops) : NULL;
+  g->n_nodes = (uint32_t)n;
+  return g->nodes && (g->tops || !g->query->c_functions);
+}
+
+static bool number_functions(graph *g) {
+  if (!make_nodes(g)) return false;
+  for (uint32_t stack = 0; stack <= g->n; stack++) {
+    g->nodes[stack].function = lh_group_of_site(&g->groups, g->sites, stack);
+    g->nodes[stack].stack = stack;
+    if (g->tops) g->tops[stack] = stack;
+  }
+  if (g->groups.failed || (g->tops && !add_c_functions(g))) return false;
+  for (lh_stack_id stack = 1; stack <= g->n; stack++)
+    g->nodes[stack].caller = top_of(g, lh_stack_of(g->sites, stack)->parent);
+  return true;
+}
+
+static void add_own(graph *g, lh_stack_id stack, double bytes) {
+  node *n = &g->nodes[top_of(g, stack)];
+  n->self += bytes;
+  n->below += bytes;
+  g->out->bytes += (uint64_t)bytes;
+}
+
+/* A node hangs at its caller; without bytes and calls it is left out. */
+static void hang(graph *g, uint32_t at) {
+  node *n = &g->nodes[at], *caller = &g->nodes[n->caller];
+  bool is_called = at == top_of(g, n->stack) && g->calls_of[n->stack];
+  if (n->below <= 0 && n->first == 0 && !is_called) return;
+  if (n->caller != 0) caller->below += n->below;
+  n->next = caller->first;
+  caller->first = at;
+}
+
+/* What a stack called has a greater number. */
+static void add_up(graph *g) {
+  for (size_t i = 0; !g->grown && i < g->usage->n; i++)
+    add_own(g, g->usage->rows[i].stack, lh_allocated_bytes(&g->usage->rows[i].amounts));
+  for (lh_stack_id stack = 0; g->grown && stack <= g->n; stack++)
+    add_own(g, stack, g->grown[stack]);
   for (lh_stack_id stack = g->n; stack > 0; stack--) {
-    node *child = &g->nodes[stack];
-    lh_stack_id parent = lh_stack_of(g->sites, stack)->parent;
-    if (child->below <= 0 && child->first == 0 && !g->calls_of[stack]) continue;
-    if (parent != 0) g->nodes[parent].below += child->below;
-    child->next = g->nodes[parent].first;
-    g->nodes[parent].first = stack;
+    if (top_of(g, stack) != stack) hang(g, top_of(g, stack));
+    hang(g, stack);
   }
 }
 
 static bool number_calls(graph *g) {
-  for (lh_stack_id stack = 1; stack <= g->n; stack++) {
-    lh_stack_id parent = lh_stack_of(g->sites, stack)->parent;
-    if (parent == 0) continue;
-    uint64_t key = (uint64_t)g->nodes[parent].function << 32 | g->nodes[stack].function;
+  for (uint32_t at = 0; at < g->n_nodes; at++) {
+    node *n = &g->nodes[at];
+    n->call = NO_CALL;
+    if (n->caller == 0) continue;
+    uint64_t key = (uint64_t)g->nodes[n->caller].function << 32 | n->function;
     uint32_t *number = lh_map_at(&g->call_numbers, key);
     if (!number) return false;
     if (*number == LH_NO_NUMBER) *number = (uint32_t)g->call_numbers.n - 1;
-    g->nodes[stack].call = *number;
+    n->call = *number;
   }
   return true;
 }
@@ -83,32 +159,35 @@ static bool number_calls(graph *g) {
 
 /* {=== From stacks to functions ======================================================= */
 
-static void enter(graph *g, lh_stack_id stack) {
-  const node *at = &g->nodes[stack];
+static void enter(graph *g, uint32_t number) {
+  const node *at = &g->nodes[number];
   lh_function_usage *function = &g->out->functions[at->function];
-  if (function->stack == 0) function->stack = stack;
+  const lh_profile_call *calls = number == top_of(g, at->stack) ? g->calls_of[at->stack] : NULL;
+  if (function->stack == 0) function->stack = at->stack;
   function->self_bytes += (uint64_t)at->self;
   if (g->functions_on_path[at->function]++ == 0) function->total_bytes += (uint64_t)at->below;
   if (at->call == NO_CALL) return;
   lh_call_usage *call = &g->calls[at->call];
-  call->caller = lh_stack_of(g->sites, stack)->parent;
-  call->called = stack;
+  call->caller = g->nodes[at->caller].stack;
+  call->called = at->stack;
+  call->caller_at = g->nodes[at->caller].function;
+  call->called_at = at->function;
   call->self_bytes += (uint64_t)at->self;
   if (g->calls_on_path[at->call]++ == 0) call->total_bytes += (uint64_t)at->below;
-  if (!g->calls_of[stack]) return;
-  call->calls += g->calls_of[stack]->calls;
-  call->tail_calls += g->calls_of[stack]->tail_calls;
+  if (!calls) return;
+  call->calls += calls->calls;
+  call->tail_calls += calls->tail_calls;
 }
 
-static void leave(graph *g, lh_stack_id stack) {
-  const node *at = &g->nodes[stack];
+static void leave(graph *g, uint32_t number) {
+  const node *at = &g->nodes[number];
   g->functions_on_path[at->function]--;
   if (at->call != NO_CALL) g->calls_on_path[at->call]--;
 }
 
 /* In preorder, without recursion: callers lead back. */
 static void walk(graph *g) {
-  lh_stack_id at = g->nodes[0].first;
+  uint32_t at = g->nodes[0].first;
   bool down = true;
   while (at != 0) {
     const node *here = &g->nodes[at];
@@ -119,7 +198,7 @@ static void walk(graph *g) {
     }
     leave(g, at);
     down = here->next != 0;
-    at = down ? here->next : lh_stack_of(g->sites, at)->parent;
+    at = down ? here->next : here->caller;
   }
 }
 
@@ -133,21 +212,22 @@ static void add_unattributed(graph *g) {
 static void add_blocks(graph *g) {
   for (size_t i = 0; i < g->usage->n; i++) {
     const lh_usage_row *row = &g->usage->rows[i];
-    g->out->functions[g->nodes[row->stack].function].self_blocks +=
+    g->out->functions[g->nodes[top_of(g, row->stack)].function].self_blocks +=
         (uint64_t)(row->amounts.made + 0.5);
   }
 }
 
 static bool make_room(graph *g) {
-  size_t n_functions = g->groups.n, n_calls = g->call_numbers.n;
+  size_t n_functions = g->groups.n + g->c_names.n, n_calls = g->call_numbers.n;
   lh_usage_calls *out = g->out;
   out->n_functions = n_functions;
   out->functions = lh_alloc_zeroed(n_functions, sizeof *out->functions);
+  g->ranks = lh_alloc_zeroed(n_functions, sizeof *g->ranks);
   out->calls[0] = g->calls = lh_alloc_zeroed(n_calls + 1, sizeof *g->calls);
   out->calls[1] = lh_alloc(n_calls + 1, sizeof *g->calls);
   g->functions_on_path = lh_alloc_zeroed(n_functions, sizeof *g->functions_on_path);
   g->calls_on_path = lh_alloc_zeroed(n_calls + 1, sizeof *g->calls_on_path);
-  return out->functions && out->calls[0] && out->calls[1] && g->functions_on_path &&
+  return out->functions && g->ranks && out->calls[0] && out->calls[1] && g->functions_on_path &&
          g->calls_on_path;
 }
 
@@ -170,7 +250,7 @@ static void add_calls(graph *g) {
   const lh_profile_call *list = lh_profile_calls(g->usage->profile, &n);
   for (size_t i = 0; list && i < n; i++) {
     if (list[i].stack > g->n || list[i].calls == 0) continue;
-    lh_function_usage *f = &g->out->functions[g->nodes[list[i].stack].function];
+    lh_function_usage *f = &g->out->functions[g->nodes[top_of(g, list[i].stack)].function];
     f->is_constant = list[i].is_constant && (f->calls == 0 || f->is_constant);
     f->calls += list[i].calls;
     f->tail_calls += list[i].tail_calls;
@@ -194,7 +274,7 @@ static int compare_functions(const void *a, const void *b) {
   return order != 0 ? order : compare(left->stack, right->stack);
 }
 
-/* By the function on one side, most bytes first; `data` is the graph. */
+/* By the function on one side, most bytes first. */
 static int compare_calls(const lh_call_usage *a, const lh_call_usage *b, uint32_t of_a,
                          uint32_t of_b) {
   int order = compare(of_a, of_b);
@@ -204,16 +284,14 @@ static int compare_calls(const lh_call_usage *a, const lh_call_usage *b, uint32_
   return order != 0 ? order : compare(a->called, b->called);
 }
 
-static int compare_callers(const void *a, const void *b, void *data) {
+static int compare_callers(const void *a, const void *b) {
   const lh_call_usage *left = a, *right = b;
-  const node *nodes = ((const graph *)data)->nodes;
-  return compare_calls(left, right, nodes[left->called].function, nodes[right->called].function);
+  return compare_calls(left, right, left->called_at, right->called_at);
 }
 
-static int compare_called(const void *a, const void *b, void *data) {
+static int compare_called(const void *a, const void *b) {
   const lh_call_usage *left = a, *right = b;
-  const node *nodes = ((const graph *)data)->nodes;
-  return compare_calls(left, right, nodes[left->caller].function, nodes[right->caller].function);
+  return compare_calls(left, right, left->caller_at, right->caller_at);
 }
 
 /* Calls that no branch made, which has neither bytes nor calls, go. */
@@ -229,23 +307,36 @@ static void share_calls(graph *g) {
   size_t n = keep_real_calls(g);
   lh_call_usage *callers = g->out->calls[0], *called = g->out->calls[1];
   memcpy(called, callers, n * sizeof *called);
-  qsort_r(callers, n, sizeof *callers, compare_callers, g);
-  qsort_r(called, n, sizeof *called, compare_called, g);
+  qsort(callers, n, sizeof *callers, compare_callers);
+  qsort(called, n, sizeof *called, compare_called);
+  g->n_calls = n;
   for (size_t i = 0; i < n; i++) {
-    lh_function_usage *f = &g->out->functions[g->nodes[callers[i].called].function];
+    lh_function_usage *f = &g->out->functions[callers[i].called_at];
     if (f->n_callers++ == 0) f->callers = &callers[i];
-    f = &g->out->functions[g->nodes[called[i].caller].function];
+    f = &g->out->functions[called[i].caller_at];
     if (f->n_called++ == 0) f->called = &called[i];
   }
 }
 
-static void keep_real_functions(lh_usage_calls *out) {
+/* Others go. Then calls tell where in the answer their functions stand. */
+static void keep_real_functions(graph *g) {
+  lh_usage_calls *out = g->out;
   size_t n = 0;
-  for (size_t i = 0; i < out->n_functions; i++)
+  for (uint32_t i = 0; i < out->n_functions; i++) {
+    out->functions[i].number = i;
+    out->functions[i].is_c = g->tops && i >= g->n_lua;
     if (out->functions[i].total_bytes > 0 || out->functions[i].calls > 0)
       out->functions[n++] = out->functions[i];
+  }
   out->n_functions = n;
   qsort(out->functions, n, sizeof *out->functions, compare_functions);
+  for (uint32_t i = 0; i < n; i++) g->ranks[out->functions[i].number] = i;
+  for (size_t side = 0; side < 2; side++) {
+    for (lh_call_usage *call = out->calls[side]; call < out->calls[side] + g->n_calls; call++) {
+      call->caller_at = g->ranks[call->caller_at];
+      call->called_at = g->ranks[call->called_at];
+    }
+  }
 }
 
 /* }=================================================================================== */
@@ -262,7 +353,7 @@ static int compare_branches(const void *a, const void *b) {
 static bool push(graph *g, lh_stack_branch **pile, size_t *n, size_t *capacity, lh_stack_id stack,
                  uint32_t depth, uint64_t least_bytes) {
   size_t before = *n;
-  for (lh_stack_id at = g->nodes[stack].first; at != 0; at = g->nodes[at].next) {
+  for (uint32_t at = g->nodes[stack].first; at != 0; at = g->nodes[at].next) {
     uint64_t bytes = (uint64_t)g->nodes[at].below;
     if (bytes == 0 || bytes < least_bytes) continue;
     if (!lh_grow(pile, *n, capacity, sizeof **pile)) return false;
@@ -290,7 +381,26 @@ static bool find_branches(graph *g, uint32_t least_part) {
 
 /* }=================================================================================== */
 
-static bool make(graph *g, uint32_t least_part) {
+/* {=== Growth ======================================================================== */
+
+static bool see_growth(const lh_event *event, void *data) {
+  graph *g = data;
+  uint64_t old_bytes = event->kind == LH_EVENT_NEW ? 0 : event->old_bytes;
+  if (event->kind != LH_EVENT_FREE && event->bytes > old_bytes)
+    g->grown[event->stack] += event->weight * (double)(event->bytes - old_bytes);
+  return true;
+}
+
+static int find_growth(graph *g, lh_error *error) {
+  bool failed = false;
+  g->grown = lh_alloc_zeroed((size_t)g->n + 1, sizeof *g->grown);
+  if (!g->grown) return lh_fail_memory(error, "telling who called whom");
+  return lh_tally_events(g->usage->profile, "report of growth", see_growth, g, &failed, error);
+}
+
+/* }=================================================================================== */
+
+static bool make(graph *g) {
   if (!number_functions(g) || !count_calls(g)) return false;
   add_up(g);
   if (!number_calls(g) || !make_room(g)) return false;
@@ -299,28 +409,33 @@ static bool make(graph *g, uint32_t least_part) {
   add_blocks(g);
   add_calls(g);
   share_calls(g);
-  keep_real_functions(g->out);
-  return find_branches(g, least_part);
+  keep_real_functions(g);
+  return g->query->least_part == 0 || find_branches(g, g->query->least_part);
 }
 
-int lh_usage_calls_find(const lh_usage *usage, uint32_t least_part, lh_usage_calls *out,
+int lh_usage_calls_find(const lh_usage *usage, const lh_calls_query *query, lh_usage_calls *out,
                         lh_error *error) {
   graph g = {.usage = usage,
              .sites = lh_profile_sites(usage->profile),
              .groups.by = LH_BY_FUNCTION,
+             .query = query,
              .n = usage->n_stacks,
              .out = out};
   *out = (lh_usage_calls){0};
-  bool made = make(&g, least_part);
+  int code = query->growth ? find_growth(&g, error) : LH_OK;
+  if (code == LH_OK && !make(&g)) code = lh_fail_memory(error, "telling who called whom");
   lh_site_groups_free(&g.groups);
   lh_map_free(&g.call_numbers);
   lh_free(g.nodes);
   lh_free(g.functions_on_path);
   lh_free(g.calls_on_path);
   lh_free(g.calls_of);
-  if (made) return LH_OK;
-  lh_usage_calls_free(out);
-  return lh_fail_memory(error, "telling who called whom");
+  lh_free(g.grown);
+  lh_free(g.tops);
+  lh_free(g.ranks);
+  lh_strings_free(&g.c_names);
+  if (code < 0) lh_usage_calls_free(out);
+  return code;
 }
 
 void lh_usage_calls_free(lh_usage_calls *calls) {

@@ -104,6 +104,96 @@ HEAP SUMMARY:
   end)
 end)
 
+--     main calls g at line 20; g calls f by a tail call, twice, at line 5; f makes 1,058 bytes at
+--     line 9 and has table.insert grow an array to 32,768 bytes at line 11, from 16 on; f calls
+--     itself at line 12, and makes 42 bytes there.
+describe("heapprof --lmprof", function()
+  local function grown(has_calls)
+    local p = profiles.new()
+    local main = p:stack(nil, {source = "@simple.lua", name = "", line = 20, maker = "call"})
+    local g = p:stack(main, {source = "@simple.lua", name = "g", first_line = 5, line = 5,
+                             maker = "call"})
+    local function f(parent, line, maker, c)
+      return p:stack(parent, {source = "@simple.lua", name = "f", first_line = 7, line = line,
+                              maker = maker, c = c})
+    end
+    local first, insert = f(g, 9, "concatenation"), f(g, 11, "C", "table.insert")
+    local again = f(f(g, 12, "call"), 9, "table")
+    if has_calls then
+      p.calls = {{stack = g, calls = 2, self_ns = 100, total_ns = 900000, constant = true},
+                 {stack = first, calls = 2, tail_calls = 2, self_ns = 5000, total_ns = 899900},
+                 {stack = insert, calls = 22, self_ns = 100000, total_ns = 100000},
+                 {stack = again, calls = 3, self_ns = 10, total_ns = 10}}
+    end
+    p:new("string", first, 1058)
+    local array = p:new("part", insert, 16)
+    for i = 5, 15 do p:resize(array, insert, 1 << i) end
+    p:resize(array, insert, 64)
+    p:new("table", again, 42)
+    return p
+  end
+
+  it("has the layout of lmprof", function()
+    assert.equal([[
+
+================ Showing 4 of 4 functions that allocated memory ================
+================================================================================
+
+   %      self    cumulative            self    cumulative
+  mem     mem        mem      calls   mem/call   mem/call   name
+ 96.75  32.00 KB   32.00 KB       -         -           -   table.insert [C]
+  3.25   1.07 KB   33.07 KB       -         -           -   f (simple.lua:7)
+  0.00   0.00 KB   33.07 KB       -         -           -   main chunk (simple.lua)
+  0.00   0.00 KB   33.07 KB       -         -           -   g (simple.lua:5)
+
+================================================================================
+================================================================================
+
+                                      called/total  parents
+ index    %mem    self    cumulative  called (rec)  name                     index
+                                      called/total  children
+==================================================================================
+                32.00 KB   32.00 KB        -/-      f (simple.lua:7)           [2]
+   [1]---96.75--32.00-KB---32.00-KB-----------------table.insert-[C]-----------[1]
+==================================================================================
+]], (answer("--lmprof", grown()):gsub("(\n +%[1%][^\n]*\n=+\n).*", "%1")))
+  end)
+
+  it("has a function once that calls itself; and calls, tail calls, and bytes for each", function()
+    local out = answer("--lmprof", grown(true))
+    assert.truthy(out:find([[
+ 96.75  32.00 KB   32.00 KB      22    1489 B     1.45 KB   table.insert [C]
+  3.25   1.07 KB   33.07 KB       5     220 B     6.61 KB   f (simple.lua:7)
+  0.00   0.00 KB   33.07 KB       2       0 B    16.54 KB   g (simple.lua:5)
+  0.00   0.00 KB   33.07 KB       0         -           -   main chunk (simple.lua)
+]], 1, true), out)
+    assert.truthy(out:find([[
+                 1.03 KB   33.07 KB        2/5      g (simple.lua:5)           [3] (...tail ]] ..
+      [[calls...)
+   [2]----3.25---1.07-KB---33.07-KB--------5-(3)----f-(simple.lua:7)-----------[2]
+                32.00 KB   32.00 KB       22/22     table.insert [C]           [1]
+]], 1, true), out)
+  end)
+
+  it("tells the first functions with -n", function()
+    assert.matches("Showing 1 of 4 functions", answer("--lmprof -n 1"))
+  end)
+
+  it("is a graph for Graphviz as a blueprint: tall, wide, dashed and yellow", function()
+    local out = answer("--blueprint", grown(true))
+    assert.matches('label="table.insert %[C%]\\n64.0 KB, 64.0 KB in all\\n22 calls, 0.100 ms", ' ..
+                   'height=2.40, width=3.50%]', out)
+    assert.matches('label="g %(simple.lua:5%)\\n[^\n]*fillcolor="#ffe066"%];', out)
+    assert.equal(1, select(2, out:gsub('fillcolor="#ffe066"', "")))
+    assert.equal(1, select(2, out:gsub("style=dashed", "")))
+    local plain, err, code = support.run(("heapprof --blueprint %s | dot -Tplain"):format(file))
+    assert.same({"", 0}, {err, code})
+    assert.equal(4, select(2, plain:gsub("\nnode ", "")))
+    assert.equal(4, select(2, plain:gsub("\nedge ", "")))
+    assert.equal(2, select(2, answer("--blueprint -n 2"):gsub("label=\"[^\"]*in all", "")))
+  end)
+end)
+
 describe("heapprof --luamemprofiler", function()
   it("has the layout of luamemprofiler, without its window", function()
     assert.equal([[
@@ -254,6 +344,62 @@ describe("random profiles", function()
     end
   end)
 
+  -- Each block that is made or grows, on each function of its stack, once.
+  it("are allocated by functions, and those that called them, as their blocks are", function()
+    for seed = 1, 20 do
+      math.randomseed(seed)
+      local p, rows, edges = profiles.new(), {}, {}
+      local stacks = {}
+      for i = 1, 20 do
+        local n = math.random(4)
+        stacks[i] = p:stack(i > 1 and math.random(6) > 1 and stacks[math.random(i - 1)] or nil,
+          {source = "@a.lua", name = "f" .. n, first_line = n, line = n,
+           maker = "C", c = math.random(3) == 1 and "c" .. math.random(2) or nil})
+      end
+      local function count(stack, bytes)
+        local seen, above = {}, nil
+        local function frame(name)
+          rows[name] = rows[name] or {self = 0, total = 0}
+          if not above then rows[name].self = rows[name].self + bytes end
+          if not seen[name] then rows[name].total = rows[name].total + bytes end
+          local edge = above and name ~= above and name .. ">" .. above
+          if edge and not seen[edge] then edges[edge] = (edges[edge] or 0) + bytes end
+          seen[name], seen[edge or name], above = true, true, name
+        end
+        while stack do
+          if stack.site.c then frame(stack.site.c .. " [C]") end
+          frame(("%s (a.lua:%d)"):format(stack.site.name, stack.site.first_line))
+          stack = stack.parent
+        end
+      end
+      for _ = 1, 30 do
+        local made, grows = stacks[math.random(#stacks)], stacks[math.random(#stacks)]
+        local bytes, more = math.random(50), math.random(-20, 50)
+        local block = p:new("part", made, bytes)
+        count(made, bytes)
+        p:resize(block, grows, math.max(1, bytes + more))
+        if more > 0 then count(grows, more) end
+      end
+      local out, told, told_edges = answer("--lmprof", p), {}, {}
+      for self, total, name in out:gmatch("\n *[%d.]+ +(%d+) B +(%d+) B +%- +%- +%- +([^\n]+)") do
+        told[name] = {self = tonumber(self), total = tonumber(total)}
+      end
+      for name, row in pairs(rows) do if row.total == 0 then rows[name] = nil end end
+      assert.same(rows, told, "seed " .. seed)
+      local of
+      for line in out:gmatch("[^\n]+") do
+        if line:find("^=") then of = nil end
+        of = line:match("%[%d+%]%-%-.*%-B%-.-%-%-+([^-].-)%-+%[%d+%]$") or of
+        local total, name = line:match("^ +%d+ B +(%d+) B +%-/%- +(.-) +%[%d+%]$")
+        of = of and of:gsub("^%(%-%)%-+", "")
+        if name and of then told_edges[of .. ">" .. name:gsub(" ", "-")] = tonumber(total) end
+      end
+      local expected = {}
+      for edge, bytes in pairs(edges) do expected[edge:gsub(" ", "-")] = bytes end
+      assert.same(expected, told_edges, "seed " .. seed)
+    end
+  end)
+
   it("have a peak that no moment exceeds, and an end that is what lives", function()
     for seed = 1, 10 do
       local p, live = random_profile(seed), 100000
@@ -287,12 +433,14 @@ describe("a strange profile", function()
       p:new("string", p:stack(nil, {maker = "C", c = name}), 30)
     end
     p:write(file)
-    for _, mode in ipairs {"--memprof", "--memprof --every 0.1", "--plot", "--plot --format csv",
-                           "--plot --format svg", "--plot --json"} do
+    for _, mode in ipairs {"--memprof", "--memprof --every 0.1", "--lmprof", "--plot",
+                           "--plot --format csv", "--plot --format svg", "--plot --json"} do
       local out = answer(mode)
       assert.is_nil(out:find("[%z\1-\8\11-\31\127]"), mode)
       assert.truthy(utf8.len(out), mode)
     end
+    local _, err, code = support.run(("heapprof --blueprint %s | dot -Tplain"):format(file))
+    assert.same({"", 0}, {err, code})
     local svg = answer("--plot --format svg")
     assert.is_nil(svg:find("<script", 1, true))
     assert.truthy(svg:find("&lt;script&gt;&amp;", 1, true))
@@ -307,6 +455,8 @@ describe("a strange profile", function()
     assert.equal("ALLOCATIONS\n\nREALLOCATIONS\n\nDEALLOCATIONS\n\nHEAP SUMMARY:\n\n",
                  answer("--memprof --every 1", p))
     assert.matches("Mallocs=0\t", answer("--luamemprofiler"))
+    assert.matches("Showing 0 of 0 functions", answer("--lmprof"))
+    assert.matches("^digraph heapprof {.*}\n$", answer("--blueprint"))
     assert.matches("^the heap was biggest after 0%.000 s: 0 B\n", answer("--plot"))
     assert.matches("^<svg .*</svg>\n$", answer("--plot --format svg"))
     assert.equal(0, cjson.decode(answer("--plot --json")).peak_bytes)
@@ -329,7 +479,7 @@ describe("a strange profile", function()
   it("was cut, and is told up to there; damaged, it is refused", function()
     small():write(file)
     local content = support.read_file(file)
-    for _, mode in ipairs {"--memprof", "--luamemprofiler", "--plot"} do
+    for _, mode in ipairs {"--memprof", "--lmprof", "--luamemprofiler", "--plot"} do
       for at = 0, #content - 1, 7 do
         support.write_file(file, content:sub(1, at))
         local _, err, code = heapprof(mode)

@@ -158,13 +158,24 @@ local function event_bytes(e, is_sampled)
   return bytes
 end
 
+-- Of a list of calls: stack, calls, tail_calls, self_ns, total_ns, constant.
+local function calls_table(calls)
+  local bytes = {"\3"}
+  for _, c in ipairs(calls) do
+    bytes[#bytes + 1] = number(c.stack.id) .. number(c.calls) .. number(c.tail_calls or 0) ..
+      number(c.self_ns) .. number(c.total_ns) .. (c.constant and "\1" or "\0")
+  end
+  return table.concat(bytes)
+end
+
 -- }===================================================================================
 
 ---@class tests.profile
 local profile = {}
 profile.__index = profile
 
---- Options: start_bytes, sample_bytes, lost, program, release, without_end.
+--- Options: start_bytes, sample_bytes, lost, program, release, without_end; calls, with stacks
+--- rising.
 function profiles.new(options)
   local p = setmetatable({stacks = {}, events = {}, blocks = {}, clock = 0, now = 0}, profile)
   for key, value in pairs(options or {}) do p[key] = value end
@@ -233,7 +244,8 @@ function profile:write(path)
   local define, time, n = definer(sink), 0, 0
   file:write("\x89LPROF\r\n", ("<I4I4"):pack(1, 0))
   sink.block(1, ("<I8"):pack(7) .. number(4711) .. ("<I8"):pack(1763800000 * 10 ^ 9 // 1 | 0) ..
-    number(self.start_bytes or 0) .. number(self.sample_bytes or 0) .. "\1" ..
+    number(self.start_bytes or 0) .. number(self.sample_bytes or 0) ..
+    (self.calls and "\5" or "\1") ..
     text(self.release or "5.4.6") .. text(self.program or "lua5.4 app.lua"))
   for _, e in ipairs(self.events) do
     if e.time > time then
@@ -248,6 +260,7 @@ function profile:write(path)
     end
   end
   sink.flush()
+  if self.calls then sink.block(4, calls_table(self.calls)) end
   if not self.without_end then
     sink.block(5, number(self.now) .. number(n) .. number(self.lost or 0) .. "\1")
   end
