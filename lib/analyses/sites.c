@@ -3,7 +3,8 @@
 ** that retains together, and how much was made there in all.
 **
 ** What a site retains is more than what its objects dominate, since they may hold something
-** together: union.c. There it costs all of the heap for a few sites at worst.
+** together: union.c. There it costs all of the heap for a few sites at worst. Sites of which nothing
+** is there have no row: in a file they take five bytes, and a row has 136.
 */
 #include "analyses.h"
 
@@ -17,9 +18,11 @@ typedef struct counting {
   const lh_top_query *query;
   const lh_sites *sites;
   lh_history history;
-  lh_site_row *rows;   /* [0]: of what is not known where */
-  double (*scaled)[2]; /* of each row objects and bytes, if samples are counted */
-  uint32_t *set_of;    /* of each object that is counted its site */
+  uint32_t *row_of; /* of each site; LH_NO_NUMBER: nothing of it is there */
+  lh_site_row *rows;
+  double (*scaled)[2]; /* of each row objects and bytes, where samples are counted */
+  uint32_t n_rows;
+  uint32_t *set_of; /* of each object its row, if it is counted */
 } counting;
 
 static bool is_counted(const counting *c, lh_id id) {
@@ -29,24 +32,38 @@ static bool is_counted(const counting *c, lh_id id) {
          (mask == 0 || mask >> lh_type_of(s, id) & 1);
 }
 
-static void count_object(counting *c, lh_id id) {
-  lh_site_id site = lh_site_at(c->sites, lh_object_stack(c->snapshot, id));
-  lh_site_row *row = &c->rows[site];
-  uint64_t bytes = lh_shallow_bytes(c->snapshot, id);
-  c->set_of[id] = site;
-  row->sampled++;
-  row->ages[c->history.span_of[id]]++;
-  row->shallow_bytes += bytes;
-  if (!c->scaled) return;
-  double weight = lh_object_weight(c->snapshot, id);
-  c->scaled[site][0] += weight;
-  c->scaled[site][1] += weight * (double)bytes;
+/* Numbers the rows of what is counted. */
+static void number_rows(counting *c) {
+  for (lh_id id = 1; id <= c->snapshot->n; id++) {
+    if (!is_counted(c, id)) continue;
+    lh_site_id site = lh_site_at(c->sites, lh_object_stack(c->snapshot, id));
+    if (c->row_of[site] == LH_NO_NUMBER) c->row_of[site] = c->n_rows++;
+    c->set_of[id] = c->row_of[site];
+  }
+}
+
+static void count_objects(counting *c) {
+  for (lh_id id = 1; id <= c->snapshot->n; id++) {
+    uint32_t at = c->set_of[id];
+    if (at == LH_NO_NUMBER) continue;
+    lh_site_row *row = &c->rows[at];
+    uint64_t bytes = lh_shallow_bytes(c->snapshot, id);
+    row->site = lh_site_at(c->sites, lh_object_stack(c->snapshot, id));
+    row->sampled++;
+    row->ages[c->history.span_of[id]]++;
+    row->shallow_bytes += bytes;
+    if (!c->scaled) continue;
+    double weight = lh_object_weight(c->snapshot, id);
+    c->scaled[at][0] += weight;
+    c->scaled[at][1] += weight * (double)bytes;
+  }
 }
 
 static void add_counts(counting *c) {
   for (lh_stack_id stack = 1; stack <= lh_n_stacks(c->sites); stack++) {
-    lh_stack_counts *to = &c->rows[lh_site_at(c->sites, stack)].counts;
-    lh_stack_counts counts = lh_stack_counts_of(c->snapshot, stack);
+    uint32_t at = c->row_of[lh_site_at(c->sites, stack)];
+    if (at == LH_NO_NUMBER) continue;
+    lh_stack_counts *to = &c->rows[at].counts, counts = lh_stack_counts_of(c->snapshot, stack);
     to->made_objects += counts.made_objects;
     to->made_bytes += counts.made_bytes;
     to->freed_objects += counts.freed_objects;
@@ -55,7 +72,7 @@ static void add_counts(counting *c) {
 }
 
 /* Nothing holds garbage. */
-static bool add_retained(counting *c, uint32_t n_sites) {
+static bool add_retained(counting *c) {
   const lh_snapshot *s = c->snapshot;
   lh_unions unions = {.graph = lh_graph_of(s),
                       .distance = s->distance,
@@ -63,11 +80,11 @@ static bool add_retained(counting *c, uint32_t n_sites) {
                       .idom = s->idom,
                       .retained = s->retained,
                       .set_of = c->set_of,
-                      .n_sets = n_sites + 1};
+                      .n_sets = c->n_rows};
   bool ok = c->query->garbage || lh_bound_unions(&unions);
-  for (uint32_t site = 0; ok && !c->query->garbage && site <= n_sites; site++) {
-    ok = c->rows[site].sampled == 0 || lh_exact_union(&unions, site);
-    c->rows[site].retained_bytes = unions.upper[site];
+  for (uint32_t at = 0; ok && !c->query->garbage && at < c->n_rows; at++) {
+    ok = lh_exact_union(&unions, at);
+    c->rows[at].retained_bytes = unions.upper[at];
   }
   lh_free_unions(&unions);
   return ok;
@@ -88,21 +105,35 @@ static int compare_rows(const void *left, const void *right, void *payload) {
   return a->site < b->site ? -1 : a->site > b->site;
 }
 
-/* Those of which something is there. Sampled figures stand for all. */
-static size_t keep_rows(counting *c, uint32_t n_sites) {
-  size_t n = 0;
-  for (uint32_t site = 0; site <= n_sites; site++) {
-    lh_site_row row = c->rows[site];
-    row.site = site;
-    row.objects = row.sampled;
-    if (c->scaled && site > 0) {
-      row.objects = (uint64_t)(c->scaled[site][0] + 0.5);
-      row.shallow_bytes = (uint64_t)(c->scaled[site][1] + 0.5);
-    }
-    if (row.sampled > 0) c->rows[n++] = row;
+/* Sampled figures stand for all. */
+static void finish_rows(counting *c) {
+  for (uint32_t at = 0; at < c->n_rows; at++) {
+    lh_site_row *row = &c->rows[at];
+    row->objects = row->sampled;
+    if (!c->scaled || row->site == 0) continue;
+    row->objects = (uint64_t)(c->scaled[at][0] + 0.5);
+    row->shallow_bytes = (uint64_t)(c->scaled[at][1] + 0.5);
   }
-  if (n > 1) qsort_r(c->rows, n, sizeof *c->rows, compare_rows, (void *)c->query);
-  return n;
+  if (c->n_rows > 1) qsort_r(c->rows, c->n_rows, sizeof *c->rows, compare_rows, (void *)c->query);
+}
+
+static bool make_rows(counting *c) {
+  size_t n_sites = (size_t)lh_n_sites(c->sites) + 1, n_objects = (size_t)c->snapshot->n + 1;
+  bool is_sampled = lh_snapshot_tracking(c->snapshot)->sample_bytes > 0;
+  c->row_of = lh_alloc(n_sites, sizeof *c->row_of);
+  c->set_of = lh_alloc(n_objects, sizeof *c->set_of);
+  if (!c->row_of || !c->set_of) return false;
+  memset(c->row_of, 0xFF, n_sites * sizeof *c->row_of);
+  memset(c->set_of, 0xFF, n_objects * sizeof *c->set_of);
+  number_rows(c);
+  c->rows = lh_alloc_zeroed(c->n_rows, sizeof *c->rows);
+  if (is_sampled) c->scaled = lh_alloc_zeroed(c->n_rows, sizeof *c->scaled);
+  if (!c->rows || (is_sampled && !c->scaled)) return false;
+  count_objects(c);
+  add_counts(c);
+  if (!add_retained(c)) return false;
+  finish_rows(c);
+  return true;
 }
 
 int lh_top_sites(lh_snapshot *snapshot, const lh_top_query *query, lh_site_row **rows, size_t *n,
@@ -114,22 +145,13 @@ int lh_top_sites(lh_snapshot *snapshot, const lh_top_query *query, lh_site_row *
     return lh_fail(error, LH_EARGUMENT, "the snapshot has not been analysed");
   if (!c.sites)
     return lh_fail(error, LH_ENOTFOUND,
-                   "'%s' has no sites: the program was not tracked (heap.track)", snapshot->name);
-  uint32_t n_sites = lh_n_sites(c.sites);
+                   "there are no sites: the program was not tracked (heap.track)");
   int code = lh_find_history(snapshot, &c.history, error);
-  c.rows = lh_alloc_zeroed((size_t)n_sites + 1, sizeof *c.rows);
-  c.set_of = lh_alloc((size_t)snapshot->n + 1, sizeof *c.set_of);
-  bool is_sampled = snapshot->tracking.sample_bytes > 0;
-  if (is_sampled) c.scaled = lh_alloc_zeroed((size_t)n_sites + 1, sizeof *c.scaled);
-  bool ok = !code && c.rows && c.set_of && (c.scaled || !is_sampled);
-  if (ok) memset(c.set_of, 0xFF, ((size_t)snapshot->n + 1) * sizeof *c.set_of);
-  for (lh_id id = 1; ok && id <= snapshot->n; id++)
-    if (is_counted(&c, id)) count_object(&c, id);
-  if (ok) add_counts(&c);
-  ok = ok && add_retained(&c, n_sites);
-  if (ok) *n = keep_rows(&c, n_sites);
+  bool ok = !code && make_rows(&c);
   if (ok) *rows = c.rows;
+  if (ok) *n = c.n_rows;
   if (!ok) lh_free(c.rows);
+  lh_free(c.row_of);
   lh_free(c.set_of);
   lh_free(c.scaled);
   lh_history_free(&c.history);

@@ -5,6 +5,9 @@
 #include "name/site_text.h"
 #include "report/report.h"
 
+/* So many are told at most: a stack that is deeper is one that a file lies about. */
+enum { MOST_CALLERS = 1000 };
+
 typedef struct found {
   lh_stack_id stack;
   bool is_tracked, is_sampled;
@@ -22,7 +25,8 @@ static void stack_of(lh_report *report, const void *row, lh_cell *cell) {
   const found *f = row;
   const lh_sites *sites = lh_snapshot_sites(report->snapshot);
   cell->is_absent = f->stack == 0;
-  for (lh_stack_id at = f->stack; at != 0 && !report->failed; at = lh_stack_of(sites, at)->parent)
+  lh_stack_id at = f->stack;
+  for (int i = 0; i <= MOST_CALLERS && at != 0; i++, at = lh_stack_of(sites, at)->parent)
     (void)lh_keep_text(report, lh_stack_text(sites, at, 0));
 }
 

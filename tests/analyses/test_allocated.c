@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include "base.h"
 #include "luaheap.h"
 #include "name/allocated.h"
 #include "random_heap.h"
@@ -165,13 +166,40 @@ static void without_tracking_there_are_none(void **state) {
   assert_int_equal(lh_analyse(s, NULL), LH_OK);
   assert_int_equal(lh_top_sites(s, &(lh_top_query){.limit = 0}, &rows, &n, &error), LH_ENOTFOUND);
   assert_string_equal(error.message,
-                      "'random' has no sites: the program was not tracked (heap.track)");
+                      "there are no sites: the program was not tracked (heap.track)");
   lh_allocated none = {0};
   lh_allocations a = {.snapshot = s};
   assert_true(lh_allocations_add(&a, 0, id) && lh_allocations_find(&a, &none, sizeof none, 1));
   assert_int_equal(none.stack, 0);
   lh_close(s);
   forge_free(&file);
+}
+
+/* A site takes five bytes, a stack three. */
+static void little_memory_is_taken_for_many(void **state) {
+  enum { N = 200000, AT_MOST = 48 };
+  forge f;
+  lh_snapshot *s;
+  lh_site_row *rows;
+  size_t n;
+  (void)state;
+  forge_begin(&f);
+  forge_track(&f, N);
+  f.footer.serial = 1;
+  forge_mark(&f, 0x100, LH_MARK_BY_SNAPSHOT, 1, "a");
+  for (uint64_t i = 0; i < 100; i++) forge_table(&f, 0x1000 + 64 * i, 0, 0, 0);
+  forge_next_list(&f);
+  forge_mark(&f, 0x200, LH_MARK_BY_SNAPSHOT, 1, "a");
+  forge_finish(&f);
+  (void)lh_test_peak_bytes();
+  assert_int_equal(lh_open_memory(&s, f.data, f.size, "f", NULL), LH_OK);
+  assert_int_equal(lh_analyse(s, NULL), LH_OK);
+  assert_int_equal(lh_top_sites(s, &(lh_top_query){.garbage = true}, &rows, &n, NULL), LH_OK);
+  assert_int_equal(n, 100);
+  assert_true(lh_test_peak_bytes() < AT_MOST * f.size);
+  lh_free(rows);
+  lh_close(s);
+  forge_free(&f);
 }
 
 static int top_sites(lh_snapshot *s, lh_error *error) {
@@ -206,9 +234,11 @@ static void memory_runs_out(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(sites_are_as_counted), cmocka_unit_test(sites_of_a_class_add_up),
-      cmocka_unit_test(the_site_of_most_is_told), cmocka_unit_test(without_tracking_there_are_none),
-      cmocka_unit_test(memory_runs_out)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(sites_are_as_counted),
+                                     cmocka_unit_test(sites_of_a_class_add_up),
+                                     cmocka_unit_test(the_site_of_most_is_told),
+                                     cmocka_unit_test(without_tracking_there_are_none),
+                                     cmocka_unit_test(little_memory_is_taken_for_many),
+                                     cmocka_unit_test(memory_runs_out)};
   return cmocka_run_group_tests_name("allocated", tests, NULL, NULL);
 }
