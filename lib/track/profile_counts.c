@@ -10,11 +10,12 @@
 
 #include "profile_out.h"
 
+/* What most events touch comes first. */
 typedef struct row {
-  lh_profile_count counts; /* in 1/65536 of samples */
+  uint32_t next;           /* 1 + the row of the same stack's next type; 0: none */
   int64_t live_bytes;      /* below 0: what was there before tracking began was freed */
   uint64_t peak;           /* the newest that was seen */
-  uint32_t next;           /* 1 + the row of the same stack's next type; 0: none */
+  lh_profile_count counts; /* in 1/65536 of samples */
 } row;
 
 struct lh_counting {
@@ -73,16 +74,24 @@ static bool has_room(lh_counting *c, lh_stack_id stack) {
   return true;
 }
 
-/* The row of a stack and a type, in the order of types; NULL: out of memory. */
-static row *find_row(lh_counting *c, lh_stack_id stack, unsigned type) {
+static row *add_row(lh_counting *c, lh_stack_id stack, unsigned type) {
   if (!has_room(c, stack)) return NULL;
   uint32_t *link = &c->first[stack];
   while (*link != 0 && c->rows[*link - 1].counts.type < type) link = &c->rows[*link - 1].next;
-  if (*link != 0 && c->rows[*link - 1].counts.type == type) return &c->rows[*link - 1];
   row *r = &c->rows[c->n++];
   *r = (row){.counts = {.stack = stack, .type = (uint8_t)type}, .next = *link, .peak = c->peak};
   *link = c->n;
   return r;
+}
+
+/* The row of a stack and a type, which are in order; NULL: out of memory. */
+static inline row *find_row(lh_counting *c, lh_stack_id stack, unsigned type) {
+  for (uint32_t i = stack < c->n_first ? c->first[stack] : 0; i != 0;) {
+    row *r = &c->rows[i - 1];
+    if (r->counts.type == type) return r;
+    i = r->next;
+  }
+  return add_row(c, stack, type);
 }
 
 static void see_peak(const lh_counting *c, row *r) {
