@@ -58,7 +58,8 @@ TEST_NAMES = $(filter-out $(WORK_TESTS),$(basename $(notdir $(TEST_SOURCES))))
 # Tests that make the system fail (tests/common/faults.h), and the calls that go through them.
 WRAPPED = access close fcntl fstatat fsync fstatfs linkat open openat renameat sendfile \
   syscall write
-WRAPPING_TESTS = test_background test_faults test_kill test_profile_writer test_room test_shared
+WRAPPING_TESTS = test_background test_faults test_kill test_profile_counts \
+  test_profile_writer test_room test_shared
 # Those with heap.so's own code in them.
 READER_TESTS = test_corpus test_memory test_reader_memory
 # Lua modules in C that only the specs use.
@@ -154,6 +155,9 @@ $(1)/tests/libcommon.a: $$(TEST_COMMON:%.c=$(1)/%.o)
 $$(READER_TESTS:%=$(1)/tests/%): $$(MODULE_C:%.c=$(1)/%.o)
 $(1)/tests/test_heapsnap: $$(SNAP_SOURCES:%.c=$(1)/%.o)
 $(1)/tests/test_heapsnap: TEST_LIBS += $$(SQL_LIBS)
+# Whose clock can be put forward (tests/common/random_program.h).
+$(1)/tests/test_profile_counts $(1)/tests/test_profile_writer: \
+  TEST_LIBS += -Wl,--wrap=clock_gettime
 $$(addprefix $(1)/tests/,$$(TEST_NAMES) $$(WORK_TESTS)): $(1)/tests/%: \
   $$$$(addprefix $(1)/,$$$$(addsuffix .o,$$$$(basename $$$$(wildcard tests/*/$$$$*.c)))) \
   $(1)/tests/libcommon.a $(1)/libluaheap.a

@@ -45,4 +45,7 @@ lh_stack_id any_stack(program *p);
 /* Those of a profile of this program, without calls. */
 lh_profile_options options_of(const program *p, const char *path);
 
+/* The clock goes on by so many, for a test that is linked with --wrap=clock_gettime. */
+void pass_seconds(unsigned seconds);
+
 #endif

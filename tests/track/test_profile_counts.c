@@ -2,15 +2,18 @@
 ** test_profile_counts.c - an aggregate counts what happened, as an obvious count of the same events
 ** does; and it is what a watcher is shown.
 */
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
+#include "faults.h"
 #include "random_program.h"
 #include "scene.h"
 
@@ -155,6 +158,54 @@ static void samples_are_counted_by_weight(void **state) {
   assert_int_equal(unlink("a"), 0);
 }
 
+/* So much is counted until the time is looked at. */
+static void run_to_look(program *p, lh_profile_out *out) {
+  run(p, out, 256 - p->n_events % 256);
+}
+
+/* Each ten seconds; where that fails once, the next time; and never by a child. */
+static void who_is_killed_leaves_the_last_counts(void **state) {
+  enum { N = 10000 };
+  program *p = new_program(5 * N);
+  lh_profile_options options = options_of(p, "a");
+  lh_profile_out *out;
+  (void)state;
+  options.is_aggregate = true;
+  assert_int_equal(lh_profile_begin(&out, &options, NULL), LH_OK);
+  for (int i = 0; i < 2; i++) {
+    run(p, out, N);
+    uint64_t before = size_of("a");
+    pass_seconds(9);
+    run_to_look(p, out);
+    assert_int_equal(size_of("a"), before);
+    pass_seconds(2);
+    faults_clear();
+    faults_plan(FAULT_WRITE, 1, 1, ENOSPC);
+    run_to_look(p, out);
+    assert_int_equal(size_of("a"), before);
+    assert_non_null(strstr(lh_profile_trouble(out), "/a': No space left on device"));
+    faults_clear();
+    pass_seconds(11);
+    pid_t child = fork();
+    if (child == 0) {
+      run_to_look(p, out);
+      _exit(lh_profile_end(out, NULL) == LH_OK ? 0 : 1);
+    }
+    int status;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+    assert_int_equal(size_of("a"), before);
+    run_to_look(p, out);
+    expect_counts(p, "a", false);
+    assert_null(lh_profile_trouble(out));
+  }
+  assert_int_equal(lh_profile_end(out, NULL), LH_OK);
+  expect_counts(p, "a", true);
+  assert_int_equal(scene_count_strays(), 0);
+  free_program(p);
+  assert_int_equal(unlink("a"), 0);
+}
+
 /* }=================================================================================== */
 
 /* {=== Watched from outside ========================================================== */
@@ -191,8 +242,7 @@ static void a_watcher_asks_and_is_shown(void **state) {
     int asks = find_file("/memfd:luaheap-request");
     assert_int_equal(pwrite(asks, &request, sizeof request, 0), sizeof request);
     assert_int_equal(ftruncate(asks, 0), -1);
-    size_t asked_at = p->n_events;
-    run(p, out, 256 - asked_at % 256);
+    run_to_look(p, out);
     expect_counts(p, path, false);
     run(p, out, 1000);
     assert_int_equal(lh_profile_end(out, NULL), LH_OK);
@@ -213,6 +263,7 @@ static void a_watcher_asks_and_is_shown(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(aggregates_count_what_happened),
                                      cmocka_unit_test(samples_are_counted_by_weight),
+                                     cmocka_unit_test(who_is_killed_leaves_the_last_counts),
                                      cmocka_unit_test(a_watcher_asks_and_is_shown)};
   return cmocka_run_group_tests(tests, scene_set_up, scene_tear_down);
 }
