@@ -108,16 +108,22 @@ static bool is_in_call(const lh_running *r, const void *thread, uintptr_t sp) {
 /* Of a thread in a call. */
 typedef enum { RUNS, RESUMES, IN_C /* it may do either */ } standing;
 
+/* Does it never run another thread? */
+static bool is_plain(const lh_running *r, const void *function) {
+  bool may_run = function == r->resume || function == r->close || function == r->wrapped ||
+                 function == r->exit || function == r->warn;
+  return !may_run && lh_functions_has(&r->plain, function);
+}
+
 static standing ask_thread(const lh_running *r, const void *thread, const void **resumed) {
   const raw_call *call = RAW_FIELD(thread, RAW_THREAD_CALL, const raw_call *);
   if (raw_call_is_hooked(r->layout, call)) return IN_C;
   if (!(call->status & RAW_CALL_IS_C)) return RUNS;
   const raw_value *slot = raw_call_slot(r->layout, thread, call);
   const void *function = lh_c_function_of(slot);
-  if (!function || function == r->exit || function == r->warn) return IN_C;
   bool resumes = function == r->resume || function == r->close;
-  if (!resumes && function != r->wrapped) {
-    return lh_functions_has(&r->plain, function) ? RUNS : IN_C;
+  if (!function || (!resumes && function != r->wrapped)) {
+    return function && is_plain(r, function) ? RUNS : IN_C;
   }
   const raw_value *v = resumes ? slot + 1 : ((const raw_c_closure *)slot->as.object)->upvalues;
   if (v->type != (RAW_THREAD | RAW_COLLECTABLE)) return IN_C;
@@ -273,13 +279,28 @@ static const void *tell_from_all(const lh_running *r) {
   return one ? one : r->main_thread;
 }
 
+/* The function that a light C function is, which is on top of the thread; NULL: another one is. */
+static const void *function_on_top(const lh_running *r, const void *thread) {
+  const raw_call *call = RAW_FIELD(thread, RAW_THREAD_CALL, const raw_call *);
+  if ((call->status & r->not_lua) != RAW_CALL_IS_C) return NULL;
+  const raw_value *slot = raw_call_slot(r->layout, thread, call);
+  return slot->type == RAW_LIGHT_C_FUNCTION ? slot->as.pointer : NULL;
+}
+
 const void *lh_running_find(lh_running *r) {
+  bool is_suspended = RAW_FIELD(r->thread, RAW_THREAD_STATUS, uint8_t) != 0;
+  if (!is_suspended && r->last_plain && function_on_top(r, r->thread) == r->last_plain) {
+    return r->thread; /* in a row of calls of the same one */
+  }
   uintptr_t sp = (uintptr_t)__builtin_frame_address(0);
   bool is_known = is_on_known_stack(r, sp);
   if (!is_known) sp = 0;
   const void *thread = follow(r, r->thread, sp);
   if (!thread) thread = follow(r, r->main_thread, sp);
   if (!thread) thread = is_known ? tell_from_stack(r, sp) : tell_from_all(r);
-  if (thread) r->thread = thread;
+  if (!thread) return NULL;
+  const void *function = function_on_top(r, thread);
+  r->last_plain = function && is_plain(r, function) ? function : NULL;
+  r->thread = thread;
   return thread;
 }

@@ -243,9 +243,9 @@ static void follows_who_resumes_whom(void **state) {
   const void *b_thread = b.block + r->extra_bytes;
   char *a_thread = forge_thread(&w, &a, r->resume, b_thread);
   (void)forge_thread(&w, &b, r->exit, NULL);
-  uintptr_t sp = (uintptr_t)__builtin_frame_address(0);
-  (void)protect(&w, a_thread, sp + 4000);
-  (void)protect(&w, b.block + r->extra_bytes, sp + 2000);
+  char calls[64]; /* on the stack, where protected calls are */
+  (void)protect(&w, a_thread, (uintptr_t)&calls[32]);
+  (void)protect(&w, b.block + r->extra_bytes, (uintptr_t)&calls[0]);
   r->thread = a_thread;
   const raw_value f = b.stack[3];
   b.call.status = 0; /* a Lua function */
