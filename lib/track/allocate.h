@@ -71,7 +71,7 @@ static inline lh_stack_id lh_here_of_object(lh_recorder *r) {
 static inline lh_stack_id lh_here_of_table(lh_recorder *r, const void *frame) {
   const void *thread = lh_running_thread(r->running);
   const raw_call *call = thread ? lh_running_call(thread) : NULL;
-  const uint32_t *pc = call ? lh_position_of_table(r->position, thread, call, frame) : NULL;
+  const uint32_t *pc = lh_position_of_table(r->position, thread, call, frame);
   return lh_stacks_find(r->stacks, thread, call, pc);
 }
 
