@@ -287,6 +287,7 @@ typedef struct lh_leak {
   uint64_t objects, runs;          /* made in so many runs; or entries: */
   bool entries;                    /* numbers and the like, and `class_name` is the table's */
   uint64_t new_objects, new_bytes; /* these and what they retain, of the same runs */
+  lh_allocated allocated;          /* where most of the objects were */
 } lh_leak;
 
 typedef struct lh_leaked_class {

@@ -47,7 +47,8 @@ enum { MOST_MARKS = 256 };
 typedef struct trial {
   const char *kind;
   lh_trial *trial;
-  bool again; /* of the latest snapshot something is only there with the function */
+  bool again;  /* of the latest snapshot something is only there with the function */
+  bool tracks; /* until it ends */
   size_t n_marks;
   uint32_t serials[MOST_MARKS];
   uint64_t runs[MOST_MARKS]; /* that there had been at each of them */
@@ -57,11 +58,13 @@ static trial *check_trial(lua_State *L, int index) {
   return hr_check_is(L, index, trial_kind);
 }
 
-/* A trial whose marks go when the variable that holds it does. */
+/* A trial whose marks go, and whose tracking ends, when the variable that holds it does. */
 static int end_trial(lua_State *L) {
   trial *t = check_trial(L, 1);
   for (size_t i = 0; i < t->n_marks; i++) lh_drop_mark(L, t->serials[i]);
   t->n_marks = 0;
+  if (t->tracks) (void)lh_untrack(L, NULL);
+  t->tracks = false;
   lh_trial_free(t->trial);
   t->trial = NULL;
   return 0;
@@ -81,6 +84,21 @@ static int new_trial(lua_State *L) {
   }
   lua_setmetatable(L, -2);
   hr_check(L, lh_trial_new(&t->trial, &error), &error);
+  return 1;
+}
+
+/* track(trial) --> entries: from now on objects know where they are allocated, and when the trial
+** ends nothing is left of that but some entries of tables, which are luaheap's. Where it cannot be,
+** or the program tracks by itself, it is left as it is. */
+static int track(lua_State *L) {
+  trial *t = check_trial(L, 1);
+  uint64_t before = 0, after = 0;
+  lh_error error;
+  hr_stay_loaded();
+  hr_check(L, lh_count_entries(L, &before, &error), &error);
+  t->tracks |= lh_track(L, &(lh_track_options){.brief = true, .stacks = true}, NULL) == LH_OK;
+  hr_check(L, lh_count_entries(L, &after, &error), &error);
+  lua_pushinteger(L, (lua_Integer)(after - before));
   return 1;
 }
 
@@ -164,9 +182,10 @@ static void free_leaks(void *content) {
   lh_free(leaks->classes);
 }
 
-static void push_leak(lua_State *L, const lh_leak *leak) {
+static void push_leak(lua_State *L, hr_snapshot *of, const lh_leak *leak) {
+  const lh_allocated *where = &leak->allocated;
   double runs = (double)leak->runs;
-  lua_createtable(L, 0, 8);
+  lua_createtable(L, 0, 9);
   hr_set_number(L, "per_run", (double)leak->objects / runs);
   hr_set_string(L, "class", leak->class_name);
   hr_set_string(L, "type", lh_type_name(leak->type));
@@ -178,6 +197,10 @@ static void push_leak(lua_State *L, const lh_leak *leak) {
   }
   hr_set_number(L, "objects_per_run", (double)leak->new_objects / runs);
   hr_set_number(L, "bytes_per_run", (double)leak->new_bytes / runs);
+  if (where->stack == 0) return;
+  const lh_sites *sites = lh_snapshot_sites(of->snapshot);
+  hr_push_text(L, of, lh_allocated_text(sites, where->stack, where->callers));
+  lua_setfield(L, -2, "allocated");
 }
 
 /* Adds the leaks to the list at `list`, and the objects of each class to the table at `classes`. */
@@ -188,7 +211,7 @@ static void add_leaks(lua_State *L, trial *t, hr_snapshot *of, bool again, bool 
   int code = lh_trial_leaks(t->trial, of->snapshot, again, all, leaks, &error);
   hr_check(L, hr_filled(L, -1, code), &error);
   for (size_t i = 0; i < leaks->n_rows; i++) {
-    push_leak(L, &leaks->rows[i]);
+    push_leak(L, of, &leaks->rows[i]);
     lua_rawseti(L, list, (lua_Integer)lua_rawlen(L, list) + 1);
   }
   for (size_t i = 0; i < leaks->n_classes; i++) {
@@ -230,11 +253,11 @@ static int leaks(lua_State *L) {
 __attribute__((visibility("default"))) int luaopen_heap_runs(lua_State *L);
 
 int luaopen_heap_runs(lua_State *L) {
-  static const luaL_Reg functions[] = {
-      {"analyse", analyse}, {"trial", new_trial}, {"mark", mark},   {"add", add},
-      {"young", young},     {"verdict", verdict}, {"leaks", leaks}, {NULL, NULL}};
+  static const luaL_Reg functions[] = {{"analyse", analyse}, {"trial", new_trial}, {"track", track},
+                                       {"mark", mark},       {"add", add},         {"young", young},
+                                       {"verdict", verdict}, {"leaks", leaks},     {NULL, NULL}};
   if (!HR_IS_AT_HOME(L)) return 0;
-  lua_createtable(L, 0, 6);
+  lua_createtable(L, 0, 8);
   luaL_setfuncs(L, functions, 0);
   return 1;
 }

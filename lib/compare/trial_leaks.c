@@ -177,6 +177,7 @@ static bool add_group(telling *t, const lh_diff_group *group) {
   if (other != LH_NO_OBJECT) return true;
   if (group->objects > t->most[*known]) {
     memcpy(leak->fingerprint, group->fingerprint, sizeof leak->fingerprint);
+    leak->allocated = group->allocated;
     if (t->most[*known] != 1 || group->objects != 1) leak->held_by = told_path(t->trial, group);
     t->most[*known] = group->objects;
   } else if (group->objects == 1 && t->most[*known] == 1) {

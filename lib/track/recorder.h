@@ -109,6 +109,7 @@ struct lh_recorder {
   struct lh_recorder *next_open; /* of exit.c */
   bool has_stacks;               /* else a stack is its site alone */
   bool was_incremental;          /* the collector, before it was told to be exact */
+  bool is_brief;                 /* nothing of it outlives lh_untrack */
 };
 
 static inline size_t lh_extra_bytes(const lh_layout *layout) {

@@ -109,6 +109,8 @@ static bool choose_way(lua_State *L, lh_recorder *r, const lh_track_options *opt
   r->blocks = lh_blocks_new();
   if (!r->blocks) return false;
   r->function = lh_allocate_by_host;
+  r->is_brief = options->brief;
+  if (r->is_brief) return true;
   if (may_pool(r, options) && (r->pool = lh_pool_new())) {
     r->function = lh_allocate_in_pool;
   } else if (options->pool == LH_POOL_ALWAYS) {
@@ -176,7 +178,7 @@ static int set_handle(lua_State *L, lh_recorder *r, lh_error *error) {
 /* Our function goes, if nobody has it before him and no block of ours lives. */
 static void leave(lua_State *L, lh_recorder *r) {
   bool has_trailers = r->function == lh_allocate_with_trailer;
-  bool is_empty = has_trailers ? r->n_live == 0 : r->blocks->n == 0;
+  bool is_empty = has_trailers ? r->n_live == 0 : r->is_brief || r->blocks->n == 0;
   if (r->pool && lh_pool_count(r->pool) > 0) is_empty = false;
   if (!is_in_front(r) || !is_empty) return;
   handle *h = find_handle(L);

@@ -358,6 +358,7 @@ function object:text(most_bytes) end
 ---Where an object was allocated, and who called, the nearest first: stack[1] is the site. Counts
 ---are of all that was allocated at this stack since tracking began; of samples they are estimates.
 ---@class heap.stack: { [integer]: heap.site }
+---@field allocated string "allocated at @app/bus.lua:31 in Bus:on, from @app.lua:7 in main chunk"
 ---@field made_objects integer
 ---@field made_bytes integer
 ---@field freed_objects integer

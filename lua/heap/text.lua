@@ -26,7 +26,7 @@ end
 
 ---Aligned columns under headings; those whose heading begins with ">" to the right.
 ---@param headings string[]
----@param rows string[][]
+---@param rows string[][] `below` of a row is a line under it
 ---@return string
 function text.columns(headings, rows)
   if #rows == 0 then return "none" end
@@ -40,6 +40,7 @@ function text.columns(headings, rows)
       cells[i] = pad(cell, widths[i], headings[i]:sub(1, 1) == ">")
     end
     lines[#lines + 1] = (table.concat(cells, "  "):gsub(" +$", ""))
+    if row.below then lines[#lines + 1] = "    " .. row.below end
   end
   local titles = {}
   for i, heading in ipairs(headings) do titles[i] = heading:gsub("^>", "") end

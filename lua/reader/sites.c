@@ -6,7 +6,7 @@
 #include "handles.h"
 
 /* A stack that is deeper was made up: Lua's own have at most 200 calls of C and fold recursion. */
-enum { MOST_CALLS = 1000 };
+enum { MOST_CALLS = 1000, TOLD_CALLERS = 1 };
 
 /* object.site: its text; nil where it is not known. */
 int hr_site(lua_State *L) {
@@ -35,7 +35,8 @@ static void push_site(lua_State *L, hr_snapshot *of, const lh_site *site) {
 int hr_stack(lua_State *L) {
   const hr_object *o = hr_check_object(L);
   const lh_snapshot *snapshot = hr_opened(L, o->of);
-  lh_stack_id stack = lh_object_stack(snapshot, o->id);
+  const lh_stack_id of_object = lh_object_stack(snapshot, o->id);
+  lh_stack_id stack = of_object;
   if (stack == 0) return 0;
   lh_stack_counts counts = lh_stack_counts_of(snapshot, stack);
   lua_settop(L, 1);
@@ -48,6 +49,8 @@ int hr_stack(lua_State *L) {
     lua_rawseti(L, -2, i);
     stack = call->parent;
   }
+  hr_push_text(L, o->of, lh_allocated_text(lh_snapshot_sites(snapshot), of_object, TOLD_CALLERS));
+  lua_setfield(L, -2, "allocated");
   hr_set_integer(L, "made_objects", counts.made_objects);
   hr_set_integer(L, "made_bytes", counts.made_bytes);
   hr_set_integer(L, "freed_objects", counts.freed_objects);

@@ -126,7 +126,8 @@ describe("heap.busted", function()
 1 of the objects retains the others
 
  per run  retained  class    held by                            fingerprint
-1 object     136 B  Session  package.loaded["app"].sessions[*]  8ab23ac853]]
+1 object     136 B  Session  package.loaded["app"].sessions[*]  8ab23ac853
+    allocated at @app_spec.lua:6 in new]]
   end
   check("something", "app_spec.lua:12: Expected that nothing is left behind, but " .. left_in(4096))
   check("runs", "app_spec.lua:15: sessions stay",
@@ -139,12 +140,14 @@ describe("heap.busted", function()
                           .. "but it leaves 1; " .. left_in(4096):gsub("held by", "%0     ")
                           :gsub("\n1 obj", [[
 
-1 object      56 B  Data     package.loaded["app"].sessions[*].data%0]])
+1 object      56 B  Data     package.loaded["app"].sessions[*].data
+    allocated at @app_spec.lua:6 in new%0]])
                           :gsub("%[%*%]  ", "%0     "))
   it("tells first the class that was asked for, where others retain it", function()
     assert.matches("at most 1 Session behind, but it leaves 2; each run leaves 5 objects "
                    .. "%(240 B in all%) behind, seen in 4096 runs;\n1 of the objects retains the "
                    .. "others\n\n[^\n]*\n2 objects +112 B +Session +upvalue o[^\n]*\n"
+                   .. "    allocated at @app_spec.lua:10 in clean, from @app_spec.lua:%d+ in f\n"
                    .. " 1 object +240 B +function", told["inside others"])
   end)
   check("more than", "app_spec.lua:19: Expected that each run leaves more than 2 Session behind, "

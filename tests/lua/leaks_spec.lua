@@ -63,6 +63,7 @@ each run leaves 2 objects (112 B in all) and 2 entries behind, seen in 4096 runs
 
   per run  retained  class            held by              fingerprint
  1 object     112 B  Listener         _G.bus.listeners[*]  155403213d
+    allocated at @program.lua:5 in f
 2 entries            array of number  _G.log               5a2d1a2a30
 2	4096	1.0	nil
 1.0	2.0	112.0	nil
@@ -98,7 +99,7 @@ nil
           T[n] = {name = name}
           %s
         end))
-      ]]):format(field)):gsub(" +%x+\n", "\n"):gsub("[%d.]+ objects? +[%d.]+ B  ", "")
+      ]]):format(field)):gsub(" +%x%x%x%x%x+\n", "\n"):gsub("[%d.]+ objects? +[%d.]+ B  ", "")
     end
     assert.equal([[
 each run leaves 1.01 objects (80 B in all) behind, seen in 8192 runs;
@@ -106,6 +107,7 @@ each run leaves 1.01 objects (80 B in all) behind, seen in 8192 runs;
 
 per run  retained  class   held by  fingerprint
 {name}  _G.T[*]
+    allocated at @program.lua:7 in f
 ]], (told "":gsub(" +per run", "per run")))
     assert.matches("\nstring +_G.names%[%*%]\n", (told "names[1 + n // 100] = name"))
   end)
@@ -130,8 +132,36 @@ each run leaves 5 objects (399 B in all) behind, seen in 8192 runs;
 
  per run  retained  class           held by                   fingerprint
 1 object     319 B  {a, s}          _G.T[*]
+    allocated at @program.lua:6 in leak
 1 object      80 B  Delete, Insert  _G.doc.undo(.prev.prev)*
-]], (out:gsub(" +%x+\n", "\n")))
+    allocated at @program.lua:7 in leak
+]], (out:gsub(" +%x%x%x%x%x+\n", "\n")))
+  end)
+
+  it("tells where it was allocated, and leaves no tracking behind", function()
+    assert.equal("allocated at @program.lua:5 in leak\nnil\nnil\nnil\nboom\nnil\ntrue\n"
+                 .. "allocated at @program.lua:5 in leak\ntrue\n", run [[
+      local function is_tracked() return heap.capture().reader.tracking ~= nil or nil end
+      list = {}
+      local function leak()
+        list[#list + 1] = {}
+      end
+      print(heap.leaks(leak)[1].allocated)
+      print(is_tracked())
+      print(heap.leaks(leak, {track = false})[1].allocated)
+      print(heap.leaks(function() return {} end))
+      local runs = 0
+      local _, why = pcall(heap.leaks, function()
+        runs = runs + 1
+        list[#list + 1] = {}
+        if runs > 600 then error("boom", 0) end
+      end)
+      print(why)
+      print(is_tracked())
+      print(heap.track())
+      print(heap.leaks(leak)[1].allocated)
+      print(is_tracked())
+    ]])
   end)
 
   it("takes functions that return, yield, call themselves or are callable tables", function()
@@ -251,7 +281,7 @@ each run leaves 5 objects (399 B in all) behind, seen in 8192 runs;
 program.lua:4: bad argument #1 to 'heap.leaks' (function expected, got nil)
 program.lua:4: bad argument #1 to 'heap.leaks' (function expected, got number)
 program.lua:4: bad argument #1 to 'heap.leaks' (function expected, got table)
-program.lua:4: heap.leaks: there is no option 'run'; they are 'runs' and 'warm_up'
+program.lua:4: heap.leaks: there is no option 'run'; they are 'runs', 'warm_up' and 'track'
 program.lua:4: heap.leaks: 'runs' must be an integer, 8 or more
 program.lua:4: heap.leaks: 'warm_up' must be an integer, 0 or more
 program.lua:4: heap.leaks: 'runs' must be an integer, 8 or more

@@ -65,6 +65,7 @@ describe("heap.reader", function()
       site.line, site["function"], site.first_line, tostring(site.c_function)}, " "))
     assert.equal("table", site.maker)
     assert.equal("@app.lua:2 in f\nfrom @app.lua:1 in f", tostring(o.stack))
+    assert.equal("allocated at @app.lua:2 in f, from @app.lua:1 in f", o.stack.allocated)
     assert.equal("2 112 1 56", table.concat({o.stack.made_objects, o.stack.made_bytes,
       o.stack.freed_objects, o.stack.freed_bytes}, " "))
   end)
