@@ -60,6 +60,31 @@ function reader.compare(before, after) end
 ---@return string? code
 function reader.owners(snapshots) end
 
+---What a tracked program allocated, from the file that heap.track wrote, as heapprof tells it.
+---@class heap.profile_options
+---@field report? "allocations"|"findings"|"calls"|"advice"|"profile" allocations if not given
+---@field by? "site"|"function"|"type"|"file"|"stack" rows of allocations: by site if not given
+---@field order? "allocated"|"live"|"peak"|"soon" what comes first; soon: dead at the first collection
+---@field since? number seconds: what was allocated from then on
+---@field before? number seconds: and before then
+---@field never_freed? boolean of that, what was not freed until the profile ends
+---@field n? integer rows at most
+
+---@param file string
+---@param options? heap.profile_options
+---@return heap.allocations|heap.findings|heap.calls|heap.advices|heap.profile|nil
+---@return string? message
+---@return string? code
+function reader.profile(file, options) end
+
+---Two profiles, site by site: those first that allocate more in the second.
+---@param old string
+---@param new string
+---@return heap.allocation_changes|nil
+---@return string? message
+---@return string? code
+function reader.compare_profiles(old, new) end
+
 ---Any text on one line that a terminal can be shown: valid UTF-8, no control characters.
 ---@param text string
 ---@return string

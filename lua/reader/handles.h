@@ -13,6 +13,7 @@
 **     report.c      answers of the library by their columns: suspects, modules and the like
 **     cuts.c        why a set is alive, what is taken as gone, independent paths
 **     compare.c     two or three snapshots, and any number of them
+**     profiles.c    what a tracked program allocated
 **
 ** Rows are tables with the keys of the commands' --json, but with objects where that has addresses.
 ** How things are printed is written in Lua, in heap/print.lua.
@@ -292,6 +293,10 @@ int hr_strings(lua_State *L); /* snapshot:strings(older) */
 int hr_growth(lua_State *L);  /* growth(list) */
 int hr_compare(lua_State *L); /* compare(before, after) */
 int hr_owners(lua_State *L);  /* owners(list) */
+
+/* profiles.c */
+int hr_profile(lua_State *L);          /* profile(file, options) */
+int hr_compare_profiles(lua_State *L); /* compare_profiles(old, new) */
 
 /* }=================================================================================== */
 

@@ -306,12 +306,17 @@ static int escape(lua_State *L) {
 __attribute__((visibility("default"))) int luaopen_heap_reader(lua_State *L);
 
 int luaopen_heap_reader(lua_State *L) {
-  static const luaL_Reg functions[] = {{"open", open_file},   {"escape", escape},
-                                       {"growth", hr_growth}, {"compare", hr_compare},
-                                       {"owners", hr_owners}, {NULL, NULL}};
+  static const luaL_Reg functions[] = {{"open", open_file},
+                                       {"escape", escape},
+                                       {"growth", hr_growth},
+                                       {"compare", hr_compare},
+                                       {"owners", hr_owners},
+                                       {"profile", hr_profile},
+                                       {"compare_profiles", hr_compare_profiles},
+                                       {NULL, NULL}};
   if (!HR_IS_AT_HOME(L)) return 0;
   if (!lua_newuserdatauv) return luaL_error(L, "heap.reader needs Lua 5.4");
-  lua_createtable(L, 0, 4);
+  lua_createtable(L, 0, 8);
   luaL_setfuncs(L, functions, 0);
   lua_pushliteral(L, LH_VERSION);
   lua_setfield(L, -2, "_VERSION");

@@ -184,7 +184,7 @@ describe("memory", function()
   it("does not grow with the events", function()
     local p = profiles.new()
     local main = p:stack(nil, {source = "@app.lua", name = "", line = 1, maker = "table"})
-    for _ = 1, 300000 do
+    for _ = 1, 100000 do
       p:free(p:new("table", main, 56))
       p.blocks = {}
     end

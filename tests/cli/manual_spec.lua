@@ -114,6 +114,18 @@ describe("the sessions of the READMEs", function()
     compare_session("/cli/README.md", "\n    %$ heaptop %-%-suspects c\n(.-)\n%S", "listener", 3)
   end)
 
+  it("with the first lines of heapprof's golden answer", function()
+    local answer = support.read_file(support.root .. "/tests/cli/golden/heapprof.txt")
+    local session = support.read_file(support.root .. "/cli/README.md")
+      :match("\n    %$ heapprof run.prof\n(.-)\n%S")
+    local n = 0
+    for line in session:gmatch("[^\n]+") do
+      assert.truthy(answer:find("\n" .. line:sub(5) .. "\n", 1, true), line)
+      n = n + 1
+    end
+    assert.is_true(n >= 5)
+  end)
+
   it("and that of examples/timeline.lua", function()
     compare_session("/cli/README.md", "\n    %$ heaptop %-%-by epoch c\n(.-)\n%S", "timeline")
   end)
