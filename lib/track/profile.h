@@ -1,14 +1,15 @@
 /*
 ** profile.h - the writer of profiles (lib/profile/format.h), in the tracked process.
 **
-** Events go into a buffer of 64 KB, some 3 to 6 bytes and 2 ns each. A full buffer is a block of
-** the file, and so is one of which a part is older than a second: who is killed loses no more. The
-** time is looked at after each KB of events. Definitions of sites and stacks are fetched when an
-** event names a stack that was not there before (lh_stacks_define).
+** Events go into a buffer of 64 KB, 4 to 5 bytes each (binary trees and JSON 4, luacheck with
+** stacks 5.3), in some 5 ns. A full buffer is a block of the file, and so is one of which a part is
+** older than a second: who is killed loses no more. The time is looked at after each KB of events.
+** Definitions of sites and stacks are fetched when an event names a stack that was not there before
+** (lh_stacks_define).
 **
-** An aggregate (profile_counts.c) has a row of counters for each stack and type instead, and is
-** written anew each ten seconds and at the end. So it is what a watcher from outside is shown, too
-** (profile_live.c).
+** An aggregate (profile_counts.c) has a row of counters for each stack and type instead, which
+** takes some 15 ns an event, and is written anew each ten seconds and at the end. So it is what a
+** watcher from outside is shown, too (profile_live.c).
 **
 ** The file has its name from the start, with header and facts in it, since a program that is killed
 ** shall leave a profile. A profile of this name is replaced at that moment, as is an empty file;
