@@ -31,6 +31,7 @@ typedef struct lh_track_options {
   const char *file;      /* a profile; NULL: none */
   bool aggregate;        /* of the profile: counts, in place of each event */
   bool live;             /* heapprof --live-of shows this process */
+  bool time;             /* calls and time of each function, by a hook */
   uint64_t exact_bytes;  /* the collector makes a step after so many bytes, see below; 0: as ever */
   lh_pool_use pool;
   bool brief; /* all blocks are the host's, and nothing outlives lh_untrack: see there */
@@ -47,7 +48,8 @@ typedef struct lh_track_options {
 ** each time that so many bytes were allocated: so the death of what lives shortly is seen soon.
 ** What got old is collected when the heap has grown, as ever.
 **
-** LH_EARGUMENT: it is tracked already. LH_EIO: the file. LH_EMEMORY, LH_EHOST.
+** LH_EARGUMENT: it is tracked already; `time` where the program has a hook. LH_EIO: the file.
+** LH_EMEMORY, LH_EHOST.
 **
 ** Cost: of every allocation, with stacks, at most 1.0 times the run time of the same program
 ** without, in the pool, and 1.1 with the host's function; sampled 1.02. Memory: at most 1.1 times.

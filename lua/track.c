@@ -65,14 +65,17 @@ static void check_option(lua_State *L, const char *name, int value, lh_track_opt
     o->aggregate = check_flag(L, value, name);
   } else if (strcmp(name, "live") == 0) {
     o->live = check_flag(L, value, name);
+  } else if (strcmp(name, "time") == 0) {
+    o->time = check_flag(L, value, name);
   } else if (strcmp(name, "exact") == 0) {
     o->exact_bytes = check_bytes(L, value, name);
   } else if (strcmp(name, "pool") == 0) {
     o->pool = check_flag(L, value, name) ? LH_POOL_ALWAYS : LH_POOL_NEVER;
   } else {
-    luaL_error(L,
-               "heap.track: the options are 'stacks', 'sample', 'file', 'aggregate', 'live', "
-               "'exact' and 'pool'");
+    luaL_error(
+        L,
+        "heap.track: the options are 'stacks', 'sample', 'file', 'aggregate', 'live', 'time', "
+        "'exact' and 'pool'");
   }
 }
 

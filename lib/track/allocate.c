@@ -5,6 +5,7 @@
 
 #include <sched.h>
 
+#include "calls.h"
 #include "profile.h"
 #include "sample.h"
 
@@ -52,7 +53,10 @@ void lh_tell_new(lh_recorder *r, unsigned type, lh_stack_id stack, size_t bytes)
 /* Lua's own part of the address may be used for another one from now on. */
 static void note_death(lh_recorder *r, const void *block, size_t old_bytes) {
   if (!r->records) return;
-  if (old_bytes == r->layout.thread_bytes) lh_running_died(r->running, block);
+  if (old_bytes == r->layout.thread_bytes) {
+    lh_running_died(r->running, block);
+    if (r->calls) lh_calls_died(r->calls, block);
+  }
   if (old_bytes == sizeof(raw_proto)) {
     lh_position_forget(r->position, block);
     lh_stacks_forget(r->stacks, block);

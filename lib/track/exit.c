@@ -8,6 +8,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 
+#include "calls.h"
 #include "profile.h"
 #include "running.h"
 
@@ -21,6 +22,7 @@ static void on_exit_of_process(void) {
   if (pthread_mutex_trylock(&open_profiles.lock) != 0) return; /* forked amid a change */
   for (lh_recorder *r = open_profiles.first; r; r = r->next_open) {
     if (!r->running || r->running->owner != lh_os_thread()) continue;
+    if (r->calls) lh_calls_complete(r->calls);
     (void)lh_profile_end(r->profile, NULL);
     r->profile = NULL;
   }

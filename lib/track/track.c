@@ -17,6 +17,7 @@
 
 #include "allocate.h"
 #include "before.h"
+#include "calls.h"
 #include "exit.h"
 #include "luaheap_track.h"
 #include "pool.h"
@@ -191,9 +192,9 @@ static void leave(lua_State *L, lh_recorder *r) {
 static int stop(lua_State *L, lh_recorder *r, lh_error *error) {
   uint64_t now = lh_clock_bytes(r);
   int rc = LH_OK;
-  if (r->records && L) {
-    if (r->was_incremental) (void)lua_gc(L, LUA_GCINC, 0, 0, 0);
-  }
+  if (r->records && L && r->was_incremental) (void)lua_gc(L, LUA_GCINC, 0, 0, 0);
+  if (r->calls && L) lh_calls_stop(r->calls);
+  if (r->calls) lh_calls_complete(r->calls);
   r->records = r->was_incremental = false;
   r->told = 0;
   r->left_bytes = INT64_MAX / 2;
@@ -201,6 +202,8 @@ static int stop(lua_State *L, lh_recorder *r, lh_error *error) {
   lh_forget_at_exit(r);
   if (r->profile) rc = lh_profile_end(r->profile, error);
   r->profile = NULL;
+  lh_calls_free(r->calls);
+  r->calls = NULL;
   lh_running_free(r->running);
   lh_position_free(r->position);
   r->running = NULL;
@@ -231,7 +234,9 @@ static int begin_profile(lh_recorder *r, const lh_track_options *options, lh_err
                                 .start_bytes = lh_gc_bytes(r->global),
                                 .release = r->release,
                                 .stacks = r->stacks,
-                                .define = lh_stacks_define};
+                                .define = lh_stacks_define,
+                                .calls = r->calls,
+                                .counts = lh_calls_counts};
   int rc = lh_profile_begin(&r->profile, &of_file, error);
   if (rc == LH_OK) lh_complete_at_exit(r);
   return rc;
@@ -251,7 +256,8 @@ static int start(lua_State *L, lh_recorder *r, const lh_track_options *options, 
   lh_position_calibrate(r, L);
   r->learns = false;
   lh_stacks_begin(r->stacks);
-  int rc = options->file || options->live ? begin_profile(r, options, error) : LH_OK;
+  int rc = options->time ? lh_calls_start(r, &r->calls, error) : LH_OK;
+  if (rc == LH_OK && (options->file || options->live)) rc = begin_profile(r, options, error);
   if (rc == LH_OK) begin_records(L, r, options);
   return rc;
 }

@@ -47,6 +47,7 @@ local auto = {}
 ---@field sample? string|integer "512K"
 ---@field aggregate? boolean
 ---@field live? boolean
+---@field time? boolean
 ---@field exact? string|integer "256K"
 ---@field pool? boolean|string "no": never
 
@@ -116,12 +117,13 @@ local options = {
   {"sample", "sample=512K", whole_bytes, SIZE},
   {"aggregate", "aggregate", flag, "it takes no value"},
   {"live", "live", flag, "it takes no value"},
+  {"time", "time", flag, "it takes no value"},
   {"exact", "exact=256K", whole_bytes, SIZE},
   {"pool", "pool=no", pool, "its values are yes and no"},
 }
 
 -- Those of heap.track.
-local of_tracking = {"stacks", "sample", "aggregate", "live", "exact", "pool"}
+local of_tracking = {"stacks", "sample", "aggregate", "live", "time", "exact", "pool"}
 
 local function list()
   local forms = {}

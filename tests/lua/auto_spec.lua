@@ -456,7 +456,7 @@ describe("options", function()
     local list = "; the options are, for example, signal=URG, at=512M, again=1.5, every=10m, " ..
                  "max=10, marks=1m, exit, oom, background, strings=256, dir=/var/tmp, tag=web, " ..
                  "log=FILE|syslog|quiet, track=FILE, stacks, sample=512K, aggregate, live, " ..
-                 "exact=256K, pool=no"
+                 "time, exact=256K, pool=no"
     local size = "it needs a size: a number of bytes, or with k, m or g behind it"
     for option, what in pairs {
       ["sginal=URG"] = "there is no option 'sginal'", ["="] = "there is no option ''",

@@ -1,6 +1,7 @@
 -- track_spec.lua - heap.track and heap.untrack as a program calls them, and LUA_HEAP="track". What
 -- is recorded, in which way, and what goes wrong is tested in tests/track.
 
+local cjson = require "cjson"
 local lfs = require "lfs"
 local support = require "tests.common.support"
 
@@ -68,6 +69,28 @@ describe("heap.track", function()
       print "exact"
     ]]
     assert.equal("exact\n", out)
+  end)
+
+  it("counts calls, and leaves hooks of the program alone", function()
+    local out, dir = run [[
+      assert(heap.track{time = true, stacks = true, file = "run.prof"})
+      local function leaf() return {} end
+      local function walk(n) if n > 0 then walk(n - 1) leaf() end end
+      for i = 1, 100 do walk(10) end
+      assert(heap.untrack() and not debug.gethook())
+      debug.sethook(function() end, "l")
+      local ok, message, code = heap.track{time = true}
+      debug.sethook()
+      print(ok, message, code)
+      assert(not heap.track{time = true, file = "no/such/file"})
+      print(debug.gethook())
+    ]]
+    local message = "the program has a debug hook, which counting calls and time would take away"
+    assert.match("^nil\t" .. message .. "\t%-?%d+\nnil\n$", out)
+    local answer = cjson.decode(support.answer({"heapprof", "--calls", "--json", "run.prof"}, dir))
+    local calls = {}
+    for _, f in ipairs(answer.functions) do calls[f["function"]:match("in (.*)")] = f.calls end
+    assert.same({leaf = 1000, walk = 1100, ["main chunk"] = 0}, calls)
   end)
 
   it("writes a profile", function()
