@@ -15,6 +15,7 @@ local culprits = {
   coroutine = "waiting%[%*%]",
   history = "meters%.read%.history",
   listener = "_G%.bus%.listeners%.tick%[%*%]",
+  tracked = "allocated at @tracked.lua:%d+ in message, from @tracked.lua:%d+ in say",
   timeline = "between the marks 14:00 and 15:00 .-_G%.exports%[%*%]",
 }
 
