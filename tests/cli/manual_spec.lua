@@ -110,6 +110,14 @@ describe("the sessions of the READMEs", function()
     compare_session("/README.md", "\n    %$ heapdiff a b c\n(.-)\n%S", "listener")
   end)
 
+  it("tell the line that allocates, as the front page does", function()
+    local program = support.read_file(support.root .. "/examples/listener.lua")
+    local _, dir = support.lua(program, {name = "listener.lua", env = {
+      LUA_HEAP = "track,stacks,log=quiet", LUA_INIT = 'require "heap.auto"'}})
+    local line = support.answer("heapdiff a b c", dir):match("\n *(allocated at [^\n]+)\n")
+    assert.matches(line, support.read_file(support.root .. "/README.md"), 1, true)
+  end)
+
   it("with the suspects of its last snapshot", function()
     compare_session("/cli/README.md", "\n    %$ heaptop %-%-suspects c\n(.-)\n%S", "listener", 3)
   end)
