@@ -58,7 +58,7 @@ static const lh_column row_columns[] = {
     LH_COUNT("made_objects", "of made", counts.made_objects,
              "there since tracking began, dead or alive", LH_WHERE(has_site)),
     LH_BYTES("made_bytes", "bytes made", counts.made_bytes,
-             "of these and of what was allocated for them", LH_WHERE(has_site)),
+             "of these and of what was allocated for them", LH_WIDE, LH_WHERE(has_site)),
     LH_COUNT("freed_objects", NULL, counts.freed_objects, "how many of these are freed",
              LH_WHERE(has_site)),
     LH_BYTES("freed_bytes", NULL, counts.freed_bytes, "of these", LH_WHERE(has_site)),
