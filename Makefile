@@ -296,6 +296,7 @@ bench-built: all build/tests/bench_read build/tests/lua_bench.so build/tests/lua
 	@$(BENCH) tests/bench/run.lua build $(SIZES)
 	@$(BENCH) tests/bench/shapes.lua build
 	@$(BENCH) tests/bench/families.lua build
+	@$(BENCH) tests/bench/track.lua build
 
 build/tests/bench_read: build/tests/bench/bench_read.o build/libluaheap.a
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LIB_LIBS)

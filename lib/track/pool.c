@@ -9,7 +9,7 @@ enum {
   MOST_SLABS = 1 << 20,  /* 64 GB */
   LEAST_SLABS = 1 << 12, /* 256 MB: where so many addresses are not to be had */
   OPENED_AT_ONCE = 16,   /* slabs: 1 MB */
-  EMPTY_KEPT = 4,        /* and one in 16 */
+  EMPTY_KEPT = 16,       /* slabs, and half as many as are in use */
   MADE_AT_ONCE = 4096    /* bytes of slots put on the list: a page that was not touched before */
 };
 
@@ -89,17 +89,28 @@ static bool open_more(lh_pool *p) {
   return true;
 }
 
-/* One without a used slot; NULL: there is no memory. */
-static lh_slab *find_empty(lh_pool *p) {
-  lh_slab *slab = take_first(&p->empty);
-  if (slab) {
-    p->n_empty--;
-    return slab;
+/* Of slots of this size, with all of them on its list, if there is one; else of any. */
+static lh_slab *take_empty(lh_pool *p, size_t class) {
+  size_t from = class;
+  for (size_t i = 0; !p->empty[from].last; i++) {
+    if (i == LH_POOL_CLASSES) return NULL;
+    from = i;
   }
-  slab = take_first(&p->dropped);
-  if (slab) return slab;
-  if (p->n_slabs == p->n_opened && !open_more(p)) return NULL;
-  return &p->slabs[p->n_slabs++];
+  lh_slab *slab = p->empty[from].last;
+  take_out(&p->empty[from], slab);
+  p->n_empty--;
+  return slab;
+}
+
+/* One without a used slot, for slots of this size; NULL: there is no memory. */
+static lh_slab *find_empty(lh_pool *p, size_t slot_bytes) {
+  lh_slab *slab = p->n_empty > 0 ? take_empty(p, slot_bytes / 16) : NULL;
+  if (slab && slab->slot_bytes == slot_bytes) return slab;
+  if (!slab) slab = take_first(&p->dropped);
+  if (!slab && p->n_slabs == p->n_opened && !open_more(p)) return NULL;
+  if (!slab) slab = &p->slabs[p->n_slabs++];
+  *slab = (lh_slab){.slot_bytes = (uint16_t)slot_bytes};
+  return slab;
 }
 
 /* Puts slots that were never used on the slab's list; false where there are none. */
@@ -123,8 +134,7 @@ static lh_slab *change_current(lh_pool *p, size_t slot_bytes) {
   lh_slab *slab = take_first(&p->queues[class]);
   if (slab) {
     slab->is_queued = false;
-  } else if ((slab = find_empty(p))) {
-    *slab = (lh_slab){.slot_bytes = (uint16_t)slot_bytes};
+  } else if ((slab = find_empty(p, slot_bytes))) {
     p->n_in_use++;
   }
   if (slab) p->current[class] = slab;
@@ -144,12 +154,15 @@ void *lh_pool_refill(lh_pool *p, size_t slot_bytes) {
   return slot;
 }
 
+/* Memory that was given back comes again page by page, which takes as long as all else that is done
+** for the blocks in it. So as much is kept as a collection that runs by itself is about to need. */
 static void drop(lh_pool *p, lh_slab *slab) {
+  lh_slab_queue *empty = &p->empty[slab->slot_bytes / 16];
   p->n_in_use--;
-  if (p->n_empty < EMPTY_KEPT + p->n_in_use / 16) {
-    p->n_empty++;
-    append(&p->empty, slab);
-  } else {
+  p->n_empty++;
+  append(empty, slab);
+  while (p->n_empty > EMPTY_KEPT + p->n_in_use / 2 && (slab = take_first(empty))) {
+    p->n_empty--;
     lh_take_memory(slab_start(p, slab), LH_POOL_SLAB_BYTES);
     append(&p->dropped, slab);
   }

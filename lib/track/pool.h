@@ -46,9 +46,9 @@ struct lh_pool {
   lh_slab *slabs;
   lh_slab *current[LH_POOL_CLASSES]; /* never NULL: at first one without slots */
   lh_slab_queue queues[LH_POOL_CLASSES];
-  lh_slab_queue empty;   /* with memory: as many as one in 16 of those in use, and some */
-  lh_slab_queue dropped; /* without */
-  size_t n_slabs;        /* that were ever used, from slab 0 on */
+  lh_slab_queue empty[LH_POOL_CLASSES]; /* with memory: half as many as those in use, and some */
+  lh_slab_queue dropped;                /* without */
+  size_t n_slabs;                       /* that were ever used, from slab 0 on */
   size_t n_most;
   size_t n_opened; /* slabs whose pages may be used, and whose records may be */
   size_t n_in_use, n_empty;
