@@ -12,6 +12,7 @@
 
 /* How many may be resumed in each other: 200, or what a host has made of LUAI_MAXCCALLS. */
 enum { MOST_RESUMED = 1000, MOST_WORDS_MOVED = 256, REGISTERS = 8 };
+enum { FIRST_FIELDS = RAW_THREAD_CALL + sizeof(void *) }; /* bytes of a thread */
 enum { WORDS_BEFORE = 64, WORDS_BEHIND = 96, STACK_BYTES = 1 << 20 };
 
 #define NO_SANITIZE __attribute__((noinline, no_sanitize("address", "undefined", "thread")))
@@ -64,7 +65,7 @@ void lh_running_free(lh_running *r) {
 
 void lh_running_born(lh_running *r, void *block) {
   lua_State *thread = (lua_State *)(void *)((char *)block + r->extra_bytes);
-  memset(thread, 0, RAW_THREAD_CALL + sizeof(void *));
+  memset(thread, 0, FIRST_FIELDS);
   if (!lh_thread_set_add(&r->threads, thread)) r->misses_some = true;
 }
 
