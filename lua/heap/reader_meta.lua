@@ -144,6 +144,13 @@ function snapshot:top(n, order) end
 ---@field type? string
 ---@field garbage? boolean
 
+---Where what lives was allocated, the sites that retain most first.
+---@param n? integer how many; default: all
+---@return heap.sites|nil
+---@return string? message the program was not tracked
+---@return string? code
+function snapshot:sites(n) end
+
 ---The marks in it, the oldest first; the snapshot's own is the last.
 ---@return heap.mark_row[]
 function snapshot:marks() end

@@ -336,6 +336,32 @@
 ---@field text string as the command prints it
 -- <<<
 
+-- >>> sites
+---A list: the biggest first, and last what is not known where.
+---@class heap.sites: { [integer]: heap.site_row }
+---@field total_sites integer how many there are, listed or not
+---@field sort string by what they are in order
+---@field garbage boolean it is about what nothing refers to any more
+---@field sample_bytes integer mean distance of samples; 0: every allocation was recorded
+---@field made integer allocations since tracking began
+---@field unattributed integer how many of them have no known site
+---@field reachable_bytes integer of these are shares
+---@field text string as the command prints it
+
+---@class heap.site_row
+---@field retained_bytes integer that would go if all of them went
+---@field shallow_bytes integer of the objects that are there
+---@field objects integer how many are there; sampled: estimated
+---@field sampled integer how many are known; sampled: fewer
+---@field made_objects? integer there since tracking began, dead or alive
+---@field made_bytes? integer of these and of what was allocated for them
+---@field freed_objects? integer how many of these are freed
+---@field freed_bytes? integer of these
+---@field ages integer[] how many were allocated before the first mark and in each interval between marks (of more than seven in sevenths of them); without marks in eighths of the order of allocation
+---@field maker? string what allocates there, such as "table"
+---@field site string where they were allocated
+-- <<<
+
 -- >>> modules
 ---A list: those that keep most alive alone first.
 ---@class heap.modules: { [integer]: heap.module }

@@ -202,6 +202,7 @@ static int count(lua_State *L) {
 METHOD(growing)
 METHOD(leaks)
 METHOD(modules)
+METHOD(sites)
 METHOD(suspects)
 METHOD(threads)
 METHOD(waste)
@@ -238,6 +239,7 @@ static void make_kind(lua_State *L) {
                                      {"referrers", hr_referrers},
                                      {"retained", hr_retained},
                                      {"since", hr_since},
+                                     {"sites", sites},
                                      {"strings", hr_strings},
                                      {"suspects", suspects},
                                      {"threads", threads},

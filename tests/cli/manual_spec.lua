@@ -111,8 +111,8 @@ describe("the sessions of the READMEs", function()
   end)
 
   it("tell the line that allocates, as the front page does", function()
-    local program = support.read_file(support.root .. "/examples/listener.lua")
-    local _, dir = support.lua(program, {name = "listener.lua", env = {
+    local listener = support.read_file(support.root .. "/examples/listener.lua")
+    local _, dir = support.lua(listener, {name = "listener.lua", env = {
       LUA_HEAP = "track,stacks,log=quiet", LUA_INIT = 'require "heap.auto"'}})
     local line = support.answer("heapdiff a b c", dir):match("\n *(allocated at [^\n]+)\n")
     assert.matches(line, support.read_file(support.root .. "/README.md"), 1, true)

@@ -6,7 +6,7 @@ local support = require "tests.common.support"
 -- _G -.sessions-> array -[*]-> Session -.inbox-> array of string
 --  +-.audit-> array -[*]-> {session, what} -.session-> Session     also those that are closed
 local server = [[
-  local heap = require "heap"
+  local heap = require "heap" heap.track {stacks = true}
   local Session = {__name = "Session"}
   sessions, audit, count = {}, {}, 0
 
@@ -78,7 +78,7 @@ end
 describe("the cookbook", function()
   local list = recipes()
 
-  it("has ten scripts", function() assert.equal(10, #list) end)
+  it("has eleven scripts", function() assert.equal(11, #list) end)
 
   for _, recipe in ipairs(list) do
     it("answers: " .. recipe.title, function()

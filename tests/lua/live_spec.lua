@@ -293,6 +293,52 @@ describe("heap.retained", function()
   end)
 end)
 
+describe("what is tracked", function()
+  it("tells its line in what live calls show", function()
+    live.lua [[
+      assert(heap.track {stacks = true})
+      local function new(i)
+        return {id = i}
+      end
+      kept = {}
+      for i = 1, 20 do kept[i] = new(i) end
+      local where = "@program.lua:14 in new"
+      is(heap.top(0)[1].site, nil)
+      local path, steps = heap.path(kept[3])
+      is(path, "_G.kept[3]")
+      is(steps[1].site, nil)
+      is(steps[3].site, where)
+      has(steps, "allocated at")
+      has(steps, where)
+      is(heap.referrers(kept[3])[1].site, "@program.lua:16 in main chunk")
+      local s <close> = heap.capture()
+      local o = s:object(kept[3])
+      is(o.site, where)
+      is(o.stack.allocated, "allocated at " .. where .. ", from @program.lua:17 in main chunk")
+      is(#o.stack, 2)
+      local n = 0
+      for _, row in ipairs(s:sites()) do
+        if row.site == where then n = n + row.objects end
+      end
+      is(n, 20)
+      heap.untrack()
+      is(heap.path(kept[3]), path)
+    ]]
+  end)
+
+  it("is told nothing of where nothing was", function()
+    live.lua [[
+      kept = {{}}
+      is(select(2, heap.path(kept[1]))[2].site, nil)
+      local s <close> = heap.capture()
+      local sites, why, code = s:sites()
+      is(sites, nil)
+      has(why, "not tracked")
+      is(code, "absent")
+    ]]
+  end)
+end)
+
 describe("the READMEs", function()
   it("list what there is", function()
     local front = support.read_file(support.root .. "/README.md")
