@@ -87,8 +87,8 @@ struct lh_recorder {
   bool records;            /* between lh_track and lh_untrack or the end of the state */
   bool learns;             /* position.c makes a state with our function */
   _Atomic(void *) newborn; /* main block of another state that is made with our function */
-  uintptr_t newborn_owner; /* OS thread that makes it */
-  lh_profile_out *profile; /* NULL: no file */
+  _Atomic uintptr_t newborn_owner; /* OS thread that makes it */
+  lh_profile_out *profile;         /* NULL: no file */
   lh_running *running;
   lh_position *position;
   lh_stacks *stacks;

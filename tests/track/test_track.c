@@ -8,7 +8,6 @@
 #include <lauxlib.h>
 #include <lua.h>
 #include <lualib.h>
-#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,0 +1,127 @@
+/*
+** test_track_threads.c - tracking and OS threads: two states that are tracked in two of them; a
+** state that moves from one to another; and states that are made in others with the allocation
+** function of one that is tracked meanwhile. Also for ThreadSanitizer (make check-tsan).
+*/
+#include <lauxlib.h>
+#include <lua.h>
+#include <lualib.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "luaheap.h"
+#include "track/track.h"
+
+static const char work[] =
+    "local keep = {}\n"
+    "for i = 1, 2000 do\n"
+    "  keep[i % 100] = {i, 's' .. i, function() return i end}\n"
+    "  local co = coroutine.wrap(function(a) coroutine.yield({a}) return ('x'):rep(i) end)\n"
+    "  keep[i % 100 + 100] = {co(i), co()}\n"
+    "end collectgarbage()\n";
+
+static const lh_track_options ways[] = {
+    {.stacks = true}, {.pool = LH_POOL_NEVER, .stacks = true}, {.sample_bytes = 1 << 12}};
+enum { N_WAYS = sizeof ways / sizeof *ways, STATES = 40 };
+
+static lua_State *begin(const lh_track_options *options) {
+  lua_State *L = luaL_newstate();
+  if (!L) abort();
+  luaL_openlibs(L);
+  if (lh_attach(L, NULL) < 0 || lh_track(L, options, NULL) < 0) abort();
+  return L;
+}
+
+static void run(lua_State *L) {
+  if (luaL_dostring(L, work)) abort();
+  lua_settop(L, 0);
+}
+
+/* In a thread cmocka cannot fail. */
+static void *run_own_state(void *options) {
+  lua_State *L = begin(options);
+  for (int i = 0; i < 5; i++) {
+    run(L);
+    if (lh_untrack(L, NULL) < 0 || lh_track(L, options, NULL) < 0) abort();
+  }
+  lua_close(L);
+  return NULL;
+}
+
+static void two_states_in_two_threads(void **state) {
+  (void)state;
+  for (int i = 0; i < N_WAYS; i++) {
+    pthread_t thread;
+    void *options = (void *)(uintptr_t)&ways[i];
+    assert_int_equal(pthread_create(&thread, NULL, run_own_state, options), 0);
+    (void)run_own_state(options);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+  }
+}
+
+static void *run_given_state(void *L) {
+  run(L);
+  return NULL;
+}
+
+static void a_state_moves(void **state) {
+  (void)state;
+  for (int i = 0; i < N_WAYS; i++) {
+    lua_State *L = begin(&ways[i]);
+    for (int k = 0; k < 4; k++) {
+      pthread_t thread;
+      run(L);
+      assert_int_equal(pthread_create(&thread, NULL, run_given_state, L), 0);
+      assert_int_equal(pthread_join(thread, NULL), 0);
+    }
+    lh_recorder_facts facts = lh_recorder_tell(lh_recorder_of(L));
+    assert_true(facts.unattributed * 1000 <= facts.made);
+    lua_close(L);
+  }
+}
+
+typedef struct function {
+  lua_Alloc alloc;
+  void *data;
+} function;
+
+static void *make_states(void *given) {
+  const function *f = given;
+  for (int i = 0; i < STATES; i++) {
+    lua_State *L = lua_newstate(f->alloc, f->data);
+    if (!L) abort();
+    luaL_openlibs(L);
+    if (luaL_dostring(L, "local t = {} for i = 1, 300 do t[i] = {'s' .. i} end")) abort();
+    lua_close(L);
+  }
+  return NULL;
+}
+
+static void states_are_made_in_others(void **state) {
+  (void)state;
+  for (int i = 0; i < N_WAYS; i++) {
+    pthread_t threads[2];
+    lua_State *L = begin(&ways[i]);
+    function f;
+    f.alloc = lua_getallocf(L, &f.data);
+    for (int k = 0; k < 2; k++) {
+      assert_int_equal(pthread_create(&threads[k], NULL, make_states, &f), 0);
+    }
+    for (int k = 0; k < 10; k++) run(L);
+    for (int k = 0; k < 2; k++) assert_int_equal(pthread_join(threads[k], NULL), 0);
+    run(L);
+    lua_close(L);
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(two_states_in_two_threads),
+                                     cmocka_unit_test(a_state_moves),
+                                     cmocka_unit_test(states_are_made_in_others)};
+  return cmocka_run_group_tests_name("track threads", tests, NULL, NULL);
+}
