@@ -268,8 +268,8 @@ static bool may_be_last(code c, const raw_call *call, const raw_value *top, uint
   return assigns || bytes >= 45 * sizeof(raw_value) || (bytes == sizeof *call && !call->next);
 }
 
-/* Is it of an OP_NEWTABLE whose table was not seen, as among samples? False: it is not; *pc NULL: who
-** knows. */
+/* Is it of an OP_NEWTABLE whose table was not seen, as among samples? False: it is not. *pc NULL:
+** who knows. */
 static bool search_part(code c, const void *thread, const raw_call *call, uint64_t bytes,
                         const uint32_t **pc) {
   const raw_value *top = RAW_FIELD(thread, RAW_THREAD_TOP, const raw_value *);
@@ -308,7 +308,7 @@ const uint32_t *lh_position_in_540(const lh_position *p, const void *thread, con
 
 /* {=== Learning ======================================================================= */
 
-enum { BELOW = 8, MOST_WORDS = 4096, MOST_AHEAD = 3, N_LESSONS = 15 };
+enum { BELOW = LH_SAVED_WORDS, MOST_WORDS = 4096, MOST_AHEAD = 3, N_LESSONS = 15 };
 
 /* Bit `ahead` of a word: it was that far past the instruction, for each table so far. */
 struct lh_lesson {
@@ -357,14 +357,23 @@ void lh_position_learn(lh_position *p, const void *frame) {
   if (pc) compare_words(lesson, (const uintptr_t *)frame - BELOW, pc);
 }
 
-/* The nearest word that fitted always. */
+static bool take_word(lh_position *p, int32_t i) {
+  unsigned fits = p->lesson->fits[i];
+  if (fits == 0 || i == BELOW) return false;
+  p->word = i - BELOW;
+  p->ahead = (uint32_t)__builtin_ctz(fits);
+  return true;
+}
+
+/* Of the words that fitted always the nearest one above the frame, or else below it, where this file
+** leaves something, too. */
 static void conclude(lh_position *p) {
   if (p->lesson->n_tables != N_LESSONS) return;
-  for (int32_t i = 0; i < MOST_WORDS; i++) {
-    if (p->lesson->fits[i] == 0 || i == BELOW) continue;
-    p->word = i - BELOW;
-    p->ahead = (uint32_t)__builtin_ctz(p->lesson->fits[i]);
-    return;
+  for (int32_t i = BELOW; i < MOST_WORDS; i++) {
+    if (take_word(p, i)) return;
+  }
+  for (int32_t i = BELOW - 1; i >= 0; i--) {
+    if (take_word(p, i)) return;
   }
 }
 

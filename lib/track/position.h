@@ -22,8 +22,8 @@
 ** 5.4.0 alone does not save the place either when the collector runs behind OP_NEWTABLE, nor when
 ** the stack grows for varargs at the beginning of a function: there a finalizer's caller, and who
 ** wants a frame for it, stand at the last table, and the place in front of the code is its
-** beginning. And up to 5.4.4 the message of an integer's division by zero is made without saving: it
-** is told to be of the line that the message names, which may be an earlier one.
+** beginning. And up to 5.4.4 the message of an integer's division by zero is made without saving:
+** it is told to be of the line that the message names, which may be an earlier one.
 */
 #ifndef LUAHEAP_POSITION_H
 #define LUAHEAP_POSITION_H

@@ -11,7 +11,7 @@
 #include "track/running.h"
 
 /* How many may be resumed in each other: 200, or what a host has made of LUAI_MAXCCALLS. */
-enum { MOST_RESUMED = 1000, MOST_WORDS_MOVED = 256, REGISTERS = 8 };
+enum { MOST_RESUMED = 1000, MOST_WORDS_MOVED = 256 };
 enum { FIRST_FIELDS = RAW_THREAD_CALL + sizeof(void *) }; /* bytes of a thread */
 enum { WORDS_BEFORE = 64, WORDS_BEHIND = 96, STACK_BYTES = 1 << 20 };
 
@@ -173,10 +173,7 @@ static void note_open(found *f, const void *thread) {
   if (f->n_open < MOST_OPEN) f->open[f->n_open++] = thread;
 }
 
-/* The registers that a caller may have left its thread in are saved in our frame. */
-static NO_SANITIZE found search_stack(const lh_running *r) {
-  __builtin_unwind_init();
-  const uintptr_t *word = (const uintptr_t *)__builtin_frame_address(0) - REGISTERS;
+static NO_SANITIZE found search_words(const lh_running *r, const uintptr_t *word) {
   uintptr_t sp = (uintptr_t)word, end = r->stack_high, depth = UINTPTR_MAX, last = 0;
   uintptr_t lowest = atomic_load_explicit(&r->threads.lowest, memory_order_relaxed);
   uintptr_t range = atomic_load_explicit(&r->threads.highest, memory_order_relaxed) - lowest;
@@ -198,6 +195,13 @@ static NO_SANITIZE found search_stack(const lh_running *r) {
     }
   }
   return f;
+}
+
+/* The registers that a caller may have left its thread in are saved in this frame, which holds
+** nothing else. */
+static NO_SANITIZE found search_stack(const lh_running *r) {
+  __builtin_unwind_init();
+  return search_words(r, (const uintptr_t *)__builtin_frame_address(0) - LH_SAVED_WORDS);
 }
 
 static NO_SANITIZE bool is_on_stack(const lh_running *r, const void *thread, uintptr_t from) {
@@ -250,7 +254,7 @@ static bool is_at_work_above(const lh_running *r, const void *thread, uintptr_t 
 ** the interpreter was called from there, there are more words above. */
 NO_SANITIZE bool lh_running_moved(lh_running *r) {
   __builtin_unwind_init();
-  const uintptr_t *word = (const uintptr_t *)__builtin_frame_address(0) - REGISTERS;
+  const uintptr_t *word = (const uintptr_t *)__builtin_frame_address(0) - LH_SAVED_WORDS;
   uintptr_t lowest = atomic_load_explicit(&r->threads.lowest, memory_order_relaxed);
   uintptr_t range = atomic_load_explicit(&r->threads.highest, memory_order_relaxed) - lowest;
   for (int i = 0; i < MOST_WORDS_MOVED; i++) {

@@ -79,6 +79,14 @@ bool lh_functions_has(const lh_functions *set, const void *function);
 /* The C function that a value is; NULL: another one. */
 const void *lh_c_function_of(const raw_value *value);
 
+/* In a function that calls __builtin_unwind_init, registers are saved so many words below its frame
+** address, or above it. */
+#ifdef __aarch64__
+enum { LH_SAVED_WORDS = 20 };
+#else
+enum { LH_SAVED_WORDS = 8 };
+#endif
+
 /* What lh_running_thread does where the last answer does not hold. */
 const void *lh_running_find(lh_running *running);
 
