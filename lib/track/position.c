@@ -365,8 +365,8 @@ static bool take_word(lh_position *p, int32_t i) {
   return true;
 }
 
-/* Of the words that fitted always the nearest one above the frame, or else below it, where this file
-** leaves something, too. */
+/* Of the words that fitted always the nearest one above the frame, or else below it, where what is
+** done here leaves something, too. */
 static void conclude(lh_position *p) {
   if (p->lesson->n_tables != N_LESSONS) return;
   for (int32_t i = BELOW; i < MOST_WORDS; i++) {
