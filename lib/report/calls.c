@@ -45,6 +45,10 @@ static const char *calls_heading(const lh_report *report) {
   return lh_profile_about(lh_usage_profile(report->request.usages[0]))->has_calls ? "calls" : NULL;
 }
 
+static const char *tail_calls_heading(const lh_report *report) {
+  return calls_heading(report) ? "tail calls" : NULL;
+}
+
 static const char *per_call_heading(const lh_report *report) {
   return calls_heading(report) ? "per call" : NULL;
 }
@@ -87,7 +91,8 @@ static const lh_column function_columns[] = {
     LH_COUNT("self_blocks", "blocks", self_blocks, "how many new blocks these are"),
     LH_COUNT("calls", NULL, calls, "how often it was called; 0 where the profile has no calls",
              LH_HEADING(calls_heading)),
-    LH_COUNT("tail_calls", NULL, tail_calls, "the tail calls among them"),
+    LH_COUNT("tail_calls", NULL, tail_calls, "the tail calls among them",
+             LH_HEADING(tail_calls_heading), LH_WIDE),
     LH_COMPUTED("bytes_per_call", NULL, LH_COLUMN_BYTES, per_call_of, "of the total",
                 LH_HEADING(per_call_heading), LH_WHERE(has_been_called)),
     LH_COUNT("self_ns", NULL, self_ns, "the time in it alone"),

@@ -29,7 +29,7 @@ static const lh_column answer_columns[] = {
     LH_COUNT("duration_ns", NULL, info.duration_ns, "until it ended, or the file was cut"),
     LH_COUNT("since_ns", NULL, totals.since_ns, "where what was counted begins"),
     LH_COUNT("until_ns", NULL, totals.until_ns, "and where it ends"),
-    LH_COUNT("events", NULL, info.n_events, "in the file; 0: it has amounts alone"),
+    LH_COUNT("events", NULL, info.n_events, "in the file; 0: it has counts alone"),
     LH_COUNT("lost_events", NULL, info.lost_events, "that could not be written"),
     LH_FLAG("whole", info.is_whole, "the file was not cut, and nobody writes it any more"),
     LH_BYTES("sample_bytes", NULL, info.sample_bytes,

@@ -291,10 +291,10 @@ static int take_counts(lh_usage *usage, lh_error *error) {
   double live = 0;
   if (usage->query.since.unit != LH_MOMENT_OPEN || usage->query.until.unit != LH_MOMENT_OPEN)
     return lh_fail(error, LH_EARGUMENT,
-                   "the profile has amounts and no events (aggregate), so it knows no moments");
+                   "the profile has counts and no events (aggregate), so it knows no moments");
   for (size_t i = 0; i < n; i++) {
     lh_amounts amounts = counts_in(&from[i]), *row = counts_of(usage, from[i].stack, from[i].type);
-    if (!row) return lh_fail_memory(error, "reading the amounts of a profile");
+    if (!row) return lh_fail_memory(error, "reading the counts of a profile");
     lh_add_amounts(row, &amounts);
     if (from[i].stack == 0) continue;
     live += lh_live_bytes(&amounts);

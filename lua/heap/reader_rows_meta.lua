@@ -603,7 +603,7 @@
 ---@field duration_ns integer until it ended, or the file was cut
 ---@field since_ns integer where what was counted begins
 ---@field until_ns integer and where it ends
----@field events integer in the file; 0: it has amounts alone
+---@field events integer in the file; 0: it has counts alone
 ---@field lost_events integer that could not be written
 ---@field whole boolean the file was not cut, and nobody writes it any more
 ---@field sample_bytes integer mean distance of samples; 0: every allocation is in it

@@ -156,4 +156,22 @@ describe("the figures of", function()
     assert.equal("@app.lua:1 in even", odd.callers[1]["function"])
     assert.equal(odd.total_bytes, odd.callers[1].total_bytes)
   end)
+
+  it("calls, some of which are tail calls", function()
+    local _, _, dir = profile_of([[
+      local function leaf() return {} end
+      local function tail() return leaf() end
+      for i = 1, 100 do local a, b = tail(), leaf() end
+    ]], "stacks = true, time = true, ")
+    local json = cjson.decode(support.answer({"heapprof", "--calls", "--json", "run.prof"}, dir))
+    local functions = {}
+    for _, row in ipairs(json.functions) do functions[row["function"]:match "in (.*)"] = row end
+    assert.same({200, 100, 100, 0}, {functions.leaf.calls, functions.leaf.tail_calls,
+                                     functions.tail.calls, functions.tail.tail_calls})
+    assert.is_true(functions.leaf.self_bytes >= 200 * 56)
+    assert.equal(functions.leaf.total_bytes // 200, functions.leaf.bytes_per_call)
+    local text = support.answer({"heapprof", "--calls", "run.prof"}, dir)
+    assert.matches("\n *total +share +self +blocks +calls +tail calls +per call +function\n", text)
+    assert.matches(" 200 +100 +%d+ B +@app.lua:1 in leaf\n", text)
+  end)
 end)
