@@ -284,12 +284,15 @@ function heap.referrers(value) end
 ---@return string? message
 function heap.retained(value) end
 
----What is alive, by type ("table", "string", "closure", ...) or by class.
+---What is alive, by type ("table", "string", "closure", ...), by class, or by where it was
+---allocated, as far as that was tracked (heap.track).
 ---
 ---    heap.count().table                --> {objects = 1204, bytes = 98304}
 ---    heap.count("class").Listener.objects
----@param by? "type"|"class"
----@return table<string, heap.count>
+---    heap.count("site")["@app/bus.lua:31 in Bus:on"].bytes
+---@param by? "type"|"class"|"site"
+---@return table<string, heap.count>|nil
+---@return string? message nothing was tracked
 function heap.count(by) end
 
 ---The n first classes by "retained" (default), "shallow" or "count": what heap.reader's snapshots

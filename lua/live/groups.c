@@ -44,11 +44,48 @@ static int count_body(lua_State *L, hl_task *t) {
   return 1;
 }
 
-/* count(["class" | "type"]) --> {table = {objects = , bytes = }, ...} */
+/* Of each site what lives that was allocated there. */
+static lh_count *push_site_counts(lua_State *L, const lh_snapshot *s, const lh_sites *sites) {
+  size_t n = (size_t)lh_n_sites(sites) + 1;
+  lh_count *counts = lua_newuserdatauv(L, n * sizeof *counts, 0);
+  memset(counts, 0, n * sizeof *counts);
+  for (lh_id id = 1; id <= lh_object_count(s); id++) {
+    lh_stack_id stack = lh_object_stack(s, id);
+    if (stack == 0 || !lh_is_reachable(s, id) || lh_is_own(s, id)) continue;
+    lh_count *count = &counts[lh_stack_of(sites, stack)->site];
+    count->objects++;
+    count->bytes += lh_shallow_bytes(s, id);
+  }
+  return counts;
+}
+
+static int count_sites_body(lua_State *L, hl_task *t) {
+  const lh_snapshot *s = hl_analysed(L, t, HL_WHOLE);
+  const lh_sites *sites = lh_snapshot_sites(s);
+  if (!sites) {
+    lua_pushnil(L);
+    lua_pushliteral(L, "nothing was tracked: say heap.track() first");
+    return 2;
+  }
+  const lh_count *counts = push_site_counts(L, s, sites);
+  hr_push_list(L, "heap.live_counts", 0);
+  for (lh_site_id site = 1; site <= lh_n_sites(sites); site++) {
+    if (counts[site].objects == 0) continue;
+    hr_push_text(L, t->capture->reader, lh_site_text(lh_site_of(sites, site)));
+    lua_pushvalue(L, -2);
+    add_count(L, lua_tostring(L, -2), counts[site].objects, counts[site].bytes);
+    lua_pop(L, 2);
+  }
+  return 1;
+}
+
+/* count(["class" | "type" | "site"]) --> {table = {objects = , bytes = }, ...} */
 int hl_count(lua_State *L) {
-  static const char *const words[] = {"type", "class", NULL};
-  hl_task t = {.by_class = luaL_checkoption(L, hl_argument(L, 1), "type", words) == 1};
-  return hl_ask(L, &t, count_body);
+  enum { BY_CLASS = 1, BY_SITE };
+  static const char *const words[] = {"type", "class", "site", NULL};
+  int by = luaL_checkoption(L, hl_argument(L, 1), "type", words);
+  hl_task t = {.by_class = by == BY_CLASS};
+  return hl_ask(L, &t, by == BY_SITE ? count_sites_body : count_body);
 }
 
 /* }=================================================================================== */

@@ -321,6 +321,9 @@ describe("what is tracked", function()
         if row.site == where then n = n + row.objects end
       end
       is(n, 20)
+      is(heap.count("site")[where].objects, 20)
+      is(heap.count("site")[where].bytes, 20 * heap.sizeof(kept[1]))
+      has(heap.count("site"), where)
       heap.untrack()
       is(heap.path(kept[3]), path)
     ]]
@@ -330,6 +333,8 @@ describe("what is tracked", function()
     live.lua [[
       kept = {{}}
       is(select(2, heap.path(kept[1]))[2].site, nil)
+      is(heap.count("site"), nil)
+      has(select(2, heap.count("site")), "tracked")
       local s <close> = heap.capture()
       local sites, why, code = s:sites()
       is(sites, nil)
