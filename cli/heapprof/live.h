@@ -20,7 +20,7 @@ typedef struct live_figures {
   char *program; /* printable */
   uint64_t duration_ns, peak_bytes;
   live_counts all, types[LIVE_TYPES];
-  live_counts *sites; /* by id, from 0, which is unattributed */
+  live_counts *sites; /* by id */
   char **names;       /* of these; NULL: has no events */
   uint32_t n_sites;
 } live_figures;

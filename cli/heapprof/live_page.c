@@ -28,14 +28,14 @@ void live_count(lh_profile *profile, live_figures *figures) {
   figures->names = cli_must(calloc((size_t)figures->n_sites + 1, sizeof *figures->names));
   for (size_t i = 0; rows != NULL && i < n; i++) {
     const lh_profile_count *row = &rows[i];
-    lh_site_id site = row->stack > 0 ? lh_stack_of(sites, row->stack)->site : 0;
+    if (row->stack == 0) continue; /* what goes that was there before */
+    lh_site_id site = lh_stack_of(sites, row->stack)->site;
     add(&figures->all, row);
     add(&figures->types[row->type < LH_TYPE_COUNT ? row->type : LH_TYPE_COUNT], row);
     add(&figures->sites[site], row);
     figures->peak_bytes += row->live_bytes_at_peak;
-    if (figures->names[site] != NULL) continue;
-    static const lh_site unknown = {.maker = LH_MADE_UNKNOWN};
-    figures->names[site] = cli_must(lh_site_text(site > 0 ? lh_site_of(sites, site) : &unknown));
+    if (figures->names[site] == NULL)
+      figures->names[site] = cli_must(lh_site_text(lh_site_of(sites, site)));
   }
 }
 
@@ -69,18 +69,18 @@ static uint64_t rate(uint64_t now, uint64_t before, uint64_t ns) {
 
 typedef struct row {
   const char *name;
-  const live_counts *now, *before;
+  live_counts now, before;
 } row;
 
 static int by_live_bytes(const void *a, const void *b) {
   const row *one = a, *other = b;
-  uint64_t mine = live_bytes(one->now), its = live_bytes(other->now);
+  uint64_t mine = live_bytes(&one->now), its = live_bytes(&other->now);
   if (mine != its) return mine < its ? 1 : -1;
   return strcmp(one->name, other->name);
 }
 
 static const char *type_name(unsigned type) {
-  return type < LH_TYPE_COUNT ? lh_type_name((lh_type)type) : "part of one";
+  return type < LH_TYPE_COUNT ? lh_type_name((lh_type)type) : "part";
 }
 
 /* Freed by free. */
@@ -89,21 +89,49 @@ static row *type_rows(const live_figures *now, const live_figures *before, size_
   *n = 0;
   for (unsigned i = 0; i < LIVE_TYPES; i++)
     if (now->types[i].allocated > 0)
-      rows[(*n)++] = (row){type_name(i), &now->types[i], &before->types[i]};
+      rows[(*n)++] = (row){type_name(i), now->types[i], before->types[i]};
   qsort(rows, *n, sizeof *rows, by_live_bytes);
   return rows;
 }
 
+static int by_name(const void *a, const void *b) {
+  return strcmp(((const row *)a)->name, ((const row *)b)->name);
+}
+
+static void merge(live_counts *to, const live_counts *from) {
+  to->allocated += from->allocated;
+  to->allocated_bytes += from->allocated_bytes;
+  to->freed += from->freed;
+  to->freed_bytes += from->freed_bytes;
+}
+
+/* Those with one name, which differ in what allocates there, are one. */
+static size_t merge_rows(row *rows, size_t n) {
+  size_t n_merged = 0;
+  qsort(rows, n, sizeof *rows, by_name);
+  for (size_t i = 0; i < n; i++) {
+    row *last = n_merged > 0 ? &rows[n_merged - 1] : NULL;
+    if (last != NULL && strcmp(last->name, rows[i].name) == 0) {
+      merge(&last->now, &rows[i].now);
+      merge(&last->before, &rows[i].before);
+    } else {
+      rows[n_merged++] = rows[i];
+    }
+  }
+  return n_merged;
+}
+
 /* Sites keep their numbers as long as the program is tracked. */
 static row *site_rows(const live_figures *now, const live_figures *before, size_t *n) {
-  static const live_counts nothing = {0};
   row *rows = cli_must(calloc((size_t)now->n_sites + 1, sizeof *rows));
   *n = 0;
-  for (uint32_t i = 0; i <= now->n_sites; i++) {
-    bool is_known = before->sites != NULL && i <= before->n_sites;
-    if (now->names[i] != NULL)
-      rows[(*n)++] = (row){now->names[i], &now->sites[i], is_known ? &before->sites[i] : &nothing};
+  for (uint32_t i = 1; i <= now->n_sites; i++) {
+    if (now->names[i] == NULL) continue;
+    row *r = &rows[(*n)++];
+    *r = (row){.name = now->names[i], .now = now->sites[i]};
+    if (before->sites != NULL && i <= before->n_sites) r->before = before->sites[i];
   }
+  *n = merge_rows(rows, *n);
   qsort(rows, *n, sizeof *rows, by_live_bytes);
   return rows;
 }
@@ -125,7 +153,7 @@ static void print_rows(cli *c, const char *heading, const row *rows, size_t n, s
                                 {"freed", CLI_RIGHT},  {heading, CLI_WRAP}};
   cli_table *table = cli_table_new(c, columns, sizeof columns / sizeof *columns);
   for (size_t i = 0; i < n && i < shown; i++) {
-    const live_counts *now = rows[i].now, *before = rows[i].before;
+    const live_counts *now = &rows[i].now, *before = &rows[i].before;
     uint64_t bytes = live_bytes(now);
     lh_number live = lh_size_text(bytes, c->exact_bytes), share = lh_share_text(bytes, all_bytes);
     lh_number blocks = lh_count_text(live_blocks(now));
@@ -188,7 +216,7 @@ static void json_rows(cli_json *w, const char *key, const char *name, const row 
   for (size_t i = 0; i < n; i++) {
     cli_json_open(w, NULL, '{');
     cli_json_value(w, name, cli_json_text(rows[i].name));
-    json_counts(w, rows[i].now);
+    json_counts(w, &rows[i].now);
     cli_json_close(w, '}');
   }
   cli_json_close(w, ']');
