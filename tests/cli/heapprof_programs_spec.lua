@@ -9,16 +9,16 @@ local cjson = require "cjson"
 local support = require "tests.common.support"
 
 -- `work` is a chunk that returns a function; line 1 is its first.
-local function track(work)
+local function track(work, options)
   local _, dir = support.lua(([[%s
     local heap = require "heap"
     collectgarbage "stop"
     work()
-    heap.track{file = "run.prof", stacks = true}
+    heap.track{file = "run.prof", stacks = true%s}
     local kept = work()
     heap.untrack()
     return kept
-  ]]):format(work), {name = "app.lua"})
+  ]]):format(work, options or ""), {name = "app.lua"})
   return function(mode) return support.answer("heapprof " .. mode .. " run.prof", dir) end
 end
 
@@ -160,6 +160,29 @@ end]]
     local plot = cjson.decode(heapprof "--plot --json")
     assert.equal(75 * 125 + 25, plot.sites[1].end_bytes + plot.sites[2].end_bytes)
     contains(heapprof "--blueprint", 'label="string.rep [C]\\n6.1 KB, 6.1 KB in all"')
+  end)
+
+  -- d calls itself 10 times by tail calls, and makes a table each time but the last; limit always
+  -- returns 10. Both are called twice.
+  it("tail calls, and a function that is constant", function()
+    local heapprof = track([[
+local function limit() return 10 end
+local function d(n)
+  if n == 0 then return end
+  local a = {}
+  return d(n - 1, a)
+end
+local function work()
+  for _ = 1, 2 do d(limit()) end
+end]], ", time = true")
+    assert.matches("\n100%.00 +1120 B +1120 B +22 +50 B +50 B   d %(app.lua:2%)\n",
+                   heapprof "--lmprof")
+    contains(heapprof "--lmprof", "(...tail calls...)")
+    local picture = heapprof "--blueprint"
+    assert.matches('label="limit %(app.lua:1%)\\n[^\n]*2 calls, [^\n]*fillcolor="#ffe066"%];',
+                   picture)
+    assert.equal(1, select(2, picture:gsub('"#ffe066"', "")))
+    contains(picture, "style=dashed")
   end)
 end)
 
