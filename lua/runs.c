@@ -47,8 +47,9 @@ enum { MOST_MARKS = 256 };
 typedef struct trial {
   const char *kind;
   lh_trial *trial;
-  bool again;  /* of the latest snapshot something is only there with the function */
-  bool tracks; /* until it ends */
+  bool again;        /* of the latest snapshot something is only there with the function */
+  bool tracks;       /* until it ends */
+  lua_Integer n_own; /* objects that this has made since the first mark */
   size_t n_marks;
   uint32_t serials[MOST_MARKS];
   uint64_t runs[MOST_MARKS]; /* that there had been at each of them */
@@ -98,6 +99,7 @@ static int track(lua_State *L) {
   hr_check(L, lh_count_entries(L, &before, &error), &error);
   t->tracks |= lh_track(L, &(lh_track_options){.brief = true, .stacks = true}, NULL) == LH_OK;
   hr_check(L, lh_count_entries(L, &after, &error), &error);
+  if (t->n_marks > 0) t->n_own += (lua_Integer)(after - before); /* an entry each */
   lua_pushinteger(L, (lua_Integer)(after - before));
   return 1;
 }
@@ -126,7 +128,7 @@ static int young(lua_State *L) {
   lua_Integer n = 0;
   hr_check(L, lh_count_objects(L, &counts, epochs, t->n_marks + 1, &error), &error);
   for (size_t i = 1; i + 1 < t->n_marks; i++) n += (lua_Integer)epochs[i].allocated.objects - OWN;
-  lua_pushinteger(L, n);
+  lua_pushinteger(L, n - t->n_own);
   return 1;
 }
 

@@ -164,6 +164,19 @@ each run leaves 5 objects (399 B in all) behind, seen in 8192 runs;
     ]])
   end)
 
+  it("tells it also where few runs suffice, and is quick where nothing leaks", function()
+    assert.equal("allocated at @program.lua:4 in leak 512 12\nnil 517\n", run [[
+      local list, runs = {}, 0
+      local function leak()
+        list[#list + 1] = setmetatable({}, {__gc = function() end})
+      end
+      local leaks = heap.leaks(leak)
+      print(leaks[1].allocated, leaks.runs, heap.leaks(leak, {runs = 12})[1].allocated and 12)
+      local nothing = heap.leaks(function() runs = runs + 1 return {} end)
+      print(nothing, runs)
+    ]]:gsub("\t", " "))
+  end)
+
   it("takes functions that return, yield, call themselves or are callable tables", function()
     assert.equal("nil\tnil\n10\nnil\ttrue\n", run [[
       print(heap.leaks(function() return {}, {} end), heap.leaks(setmetatable({}, {
