@@ -46,7 +46,8 @@ typedef struct lh_track_options {
 **
 ** With exact_bytes the collector is generational meanwhile, and is sent to collect what is young
 ** each time that so many bytes were allocated: so the death of what lives shortly is seen soon.
-** What got old is collected when the heap has grown, as ever.
+** What got old is collected when the heap has grown, as ever. In 5.4.0, whose generational mode may
+** crash, the collector stays as it is and makes a step.
 **
 ** LH_EARGUMENT: it is tracked already; `time` where the program has a hook. LH_EIO: the file.
 ** LH_EMEMORY, LH_EHOST.
@@ -58,9 +59,9 @@ int lh_track(lua_State *L, const lh_track_options *options, lh_error *error);
 
 /* Stops, and completes the profile. What was recorded stays with its object. Where no block that
 ** was allocated meanwhile lives, our allocation function goes; else it stays until lua_close and
-** records nothing. What was `brief` leaves at once, whatever lives, and is forgotten: for a test, which
-** is some 1.8 times as slow meanwhile where it allocates. Harmless where nothing is recorded. LH_EIO:
-** it has stopped, but not all of the profile could be written. */
+** records nothing. What was `brief` leaves at once, whatever lives, and is forgotten: for a test,
+** which is some 1.8 times as slow meanwhile where it allocates. Harmless where nothing is recorded.
+** LH_EIO: it has stopped, but not all of the profile could be written. */
 int lh_untrack(lua_State *L, lh_error *error);
 
 #pragma GCC visibility pop

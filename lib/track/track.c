@@ -216,7 +216,8 @@ static void begin_records(lua_State *L, lh_recorder *r, const lh_track_options *
   enum { ALWAYS_TOLD = 1 << RAW_THREAD | 1 << RAW_PROTO, ALL_TOLD = 0xFFFF };
   r->exact_bytes = options->exact_bytes;
   r->exact_next = now + r->exact_bytes;
-  r->was_incremental = r->exact_bytes && lua_gc(L, LUA_GCGEN, 0, 0) == LUA_GCINC;
+  bool changes = r->exact_bytes && !r->layout.may_dangle; /* 5.4.0 follows what it has freed */
+  r->was_incremental = changes && lua_gc(L, LUA_GCGEN, 0, 0) == LUA_GCINC;
   bool tells_all = r->profile || r->sample_bytes || r->exact_bytes;
   r->told = tells_all ? ALL_TOLD : ALWAYS_TOLD;
   r->left_bytes = r->sample_bytes ? lh_sample_distance(&r->random, r->sample_bytes) : -(int64_t)1;

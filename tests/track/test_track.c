@@ -357,7 +357,7 @@ static int run_small(lua_State *L) {
 static int try_small(host *h) {
   lua_pushcfunction(h->L, run_small);
   int status = lua_pcall(h->L, 0, 0, 0);
-  if (status != LUA_OK) assert_string_equal(lua_tostring(h->L, -1), "not enough memory");
+  if (status != LUA_OK) assert_non_null(strstr(lua_tostring(h->L, -1), "not enough memory"));
   lua_settop(h->L, 0);
   return status;
 }
