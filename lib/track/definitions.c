@@ -46,7 +46,7 @@ static bool make_name_room(lh_definitions *d, size_t n) {
   return true;
 }
 
-uint32_t lh_define_name(lh_definitions *d, const char *bytes, size_t n) {
+uint32_t lh_find_name(const lh_definitions *d, const char *bytes, size_t n) {
   if (n > LH_MOST_SITE_NAME_BYTES) n = LH_MOST_SITE_NAME_BYTES;
   uint32_t hash = (uint32_t)lh_hash(bytes, n, 0), at = hash, name;
   while ((name = lh_index_next(&d->name_index, hash, &at)) != 0) {
@@ -54,6 +54,13 @@ uint32_t lh_define_name(lh_definitions *d, const char *bytes, size_t n) {
         name_length(d, name) == n && memcmp(d->name_bytes + name_start(d, name), bytes, n) == 0;
     if (is_equal) return name;
   }
+  return 0;
+}
+
+uint32_t lh_define_name(lh_definitions *d, const char *bytes, size_t n) {
+  if (n > LH_MOST_SITE_NAME_BYTES) n = LH_MOST_SITE_NAME_BYTES;
+  uint32_t known = lh_find_name(d, bytes, n), hash = (uint32_t)lh_hash(bytes, n, 0);
+  if (known) return known;
   if (!make_name_room(d, n) || !make_room(&d->name_ends, d->n_names, &d->name_capacity,
                                           sizeof *d->name_ends, &d->name_index, hash)) {
     return 0;

@@ -13,8 +13,8 @@
 #include "recorder.h"
 #include "sites.h"
 
-/* More than these bytes of names are not kept: a program that loads ever new code as text, each
-** time under its own name, ends there. */
+/* More than these bytes of names are not kept. A program that loads ever new code does not come
+** there (lookup.h). */
 enum { LH_MOST_NAME_BYTES = 1 << 26 };
 
 typedef struct lh_function_definition {
@@ -51,6 +51,7 @@ void lh_definitions_free(lh_definitions *d); /* all 0 is fine */
 /* The number of each; 0: out of memory, or of numbers. Only the first LH_MOST_SITE_NAME_BYTES of a
 ** name count. */
 uint32_t lh_define_name(lh_definitions *d, const char *bytes, size_t n);
+uint32_t lh_find_name(const lh_definitions *d, const char *bytes, size_t n); /* 0: it has none */
 uint32_t lh_define_function(lh_definitions *d, lh_function_definition function);
 lh_site_id lh_define_site(lh_definitions *d, lh_site_definition site);
 

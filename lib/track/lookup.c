@@ -120,6 +120,21 @@ static bool define_name_of(lh_lookup *lookup, const lh_known_proto *known, lh_ca
   return *name != 0;
 }
 
+/* The source as sites have it; 0: no memory. */
+static uint32_t define_source(lh_lookup *lookup, const raw_string *source, bool *is_own) {
+  *is_own = true;
+  if (!source) return lh_define_name(lookup->definitions, "=?", 2);
+  size_t n = raw_string_length(source);
+  uint32_t known = lh_find_name(lookup->definitions, source->contents, n);
+  if (known) return known;
+  bool is_named = source->contents[0] == '@' || source->contents[0] == '=';
+  uint32_t *n_met = is_named ? &lookup->n_named : &lookup->n_texts;
+  *is_own = *n_met < (is_named ? LH_MOST_NAMED_SOURCES : LH_MOST_TEXT_SOURCES);
+  if (!*is_own) return lh_define_name(lookup->definitions, "=(loaded code)", 14);
+  ++*n_met;
+  return lh_define_name(lookup->definitions, source->contents, n);
+}
+
 /* 0: no memory. */
 static uint32_t define_function(lh_lookup *lookup, uint32_t number, lh_call_frame frame) {
   const lh_known_proto *known = &lookup->protos.known[number];
@@ -127,10 +142,10 @@ static uint32_t define_function(lh_lookup *lookup, uint32_t number, lh_call_fram
   if (known->function) return known->function;
   if (!known->name && known->proto->first_line) lh_protos_search(&lookup->protos, lookup->global);
   lh_function_definition f = {.first_line = (uint32_t)known->proto->first_line};
-  f.source = source
-                 ? lh_define_name(lookup->definitions, source->contents, raw_string_length(source))
-                 : lh_define_name(lookup->definitions, "=?", 2);
-  if (!f.source || !define_name_of(lookup, known, frame, &f.name)) return 0;
+  bool is_own, is_main = f.first_line == 0;
+  f.source = define_source(lookup, source, &is_own);
+  if (!f.source) return 0;
+  if ((is_own || is_main) && !define_name_of(lookup, known, frame, &f.name)) return 0;
   return lh_define_function(lookup->definitions, f);
 }
 

@@ -5,6 +5,10 @@
 ** what the instruction makes; from then on it takes one probe of a hash table. Keys go with their
 ** prototype: other code may be loaded at the same address. 24 bytes and 12 of the index for each; a
 ** program has some thousand.
+**
+** Sites stay. So that a program which loads ever new code (a message that is a Lua table, a
+** template) has no more and more of them, only the first sources have sites of their own; those of
+** all later ones, which were not met before, are taken together.
 */
 #ifndef LUAHEAP_LOOKUP_H
 #define LUAHEAP_LOOKUP_H
@@ -28,6 +32,10 @@ static inline const uint32_t *lh_whole_function(const raw_proto *proto) {
   return (const void *)&proto->code;
 }
 
+/* So many sources that are the code itself, of some 100 to 4,096 bytes, and that are the name of a
+** file or what the program calls its code. */
+enum { LH_MOST_TEXT_SOURCES = 1 << 10, LH_MOST_NAMED_SOURCES = 1 << 14 };
+
 /* A C function whose name was asked for. */
 typedef struct lh_c_function {
   const void *function;
@@ -44,6 +52,7 @@ typedef struct lh_lookup {
   lh_key *keys;
   lh_c_function *c_functions;
   uint32_t n_keys, first_free, n_c_functions;
+  uint32_t n_texts, n_named; /* sources that have sites of their own */
   size_t key_capacity, c_function_capacity;
   lh_index key_index, c_function_index;
 } lh_lookup;

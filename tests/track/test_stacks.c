@@ -351,6 +351,27 @@ static void forgets_code_that_is_freed(void **state) {
   tracked_free(t);
 }
 
+/* Each message is loaded as code. Code that was met before keeps its sites, whatever comes. */
+static void takes_later_sources_together(void **state) {
+  tracked *t = tracked_new(true);
+  (void)state;
+  assert_true(tracked_begin(t));
+  tracked_run(t, "=test",
+              "local function f() load('local t = {} return t', '@first')() end\n"
+              "f()\n"
+              "for i = 1, 2000 do load('return {' .. i .. '}')() end\n"
+              "for i = 1, 17000 do load('local s = ... .. 1', '@' .. i)(i) end\n"
+              "f()\n");
+  const lh_definitions *d = &t->r.stacks->definitions;
+  assert_int_equal(t->r.stacks->lookup.n_texts, LH_MOST_TEXT_SOURCES);
+  assert_int_equal(t->r.stacks->lookup.n_named, LH_MOST_NAMED_SOURCES);
+  assert_true(d->n_stacks < LH_MOST_TEXT_SOURCES + LH_MOST_NAMED_SOURCES + 50);
+  assert_int_equal(tracked_made(t, "1 table in main, 1 call in f, 2 call in main"), 1);
+  assert_int_equal(tracked_made(t, "1 table in main, 1 call in f, 5 call in main"), 1);
+  tracked_assert(t, "1 table in main, 3 call in main"); /* of all later texts, too */
+  tracked_free(t);
+}
+
 /* Each return is followed by an allocation. If callers were looked up from the top each time that
 ** would be 10^10 steps. (Before 5.4.2 a depth of some 200 is all that there is.) */
 static void looks_up_deep_callers_once(void **state) {
@@ -472,6 +493,7 @@ int main(void) {
       cmocka_unit_test(tells_what_it_does_not_know),
       cmocka_unit_test(cuts_long_names),
       cmocka_unit_test(forgets_code_that_is_freed),
+      cmocka_unit_test(takes_later_sources_together),
       cmocka_unit_test(looks_up_deep_callers_once),
       cmocka_unit_test(agrees_with_a_walk),
       cmocka_unit_test(survives_without_memory),
