@@ -6,9 +6,9 @@
 # LUA_DIR has the sources of a release (lua.h and the like in it, or in its src/), as in a checkout
 # of its tag or an unpacked archive. Built from them, in build/release-5.4.N/lua, are an interpreter
 # and a shared library, with which the C tests and the specs are run. Where LUA_DIR has Lua's own
-# test suite (testes/), each file of that is run twice, incremental and generational, with a hook
-# that takes snapshots (tests/common/lua_hooked.c): the last line that it prints must be the same as
-# without. The hook ends where a file sets its own.
+# test suite (testes/), each file of that is run with a hook that takes snapshots
+# (tests/common/lua_hooked.c), incremental and generational, and tracked in three ways: the last
+# line that it prints must be the same as without. The hook ends where a file sets its own.
 #
 # tests/track/truth_spec.lua builds another Lua from them, which it holds lib/track against.
 #
@@ -63,9 +63,10 @@ own_suite() {
     case $file in all.lua | tracegc.lua | heavy.lua) continue ;; esac
     hooked=
     expected=$(run_own "$file")
-    for mode in incremental generational; do
+    for mode in incremental generational incremental,pool generational,host incremental,sample; do
       hooked=1
-      export LUAHEAP_MODE=$mode
+      export LUAHEAP_MODE="${mode%,*}" LUAHEAP_TRACK="${mode#*,}"
+      [ "$LUAHEAP_TRACK" != "$mode" ] || unset LUAHEAP_TRACK
       result=$(run_own "$file")
       grep '^hooked:' "$work/errors" | sed "s/^/$file, $mode: /" | sort | uniq -c | head -n 20
       if [ "$result" != "$expected" ]; then

@@ -9,8 +9,10 @@
 ** that they leave are the only thing that is new in the heap.
 **
 ** LUAHEAP_EVERY is the first number of instructions, LUAHEAP_MODE "incremental" or "generational",
-** LUAHEAP_SUM the file to which a line is added at the end: snapshots, those with unaccounted
-** bytes, and those that are not sound. Where each of these was goes to stderr.
+** LUAHEAP_TRACK the way in which all is tracked meanwhile ("pool", "host" or "sample"; to its end,
+** whatever the test does), LUAHEAP_SUM the file to which a line is added at the end: snapshots,
+** those with unaccounted bytes, and those that are not sound. Where each of these was goes to
+** stderr.
 */
 #include <lauxlib.h>
 #include <lua.h>
@@ -87,12 +89,22 @@ static void tell(void) {
   (void)fclose(file);
 }
 
+/* Samples are many, so that much happens. */
+static int track(lua_State *L, const char *way, lh_error *error) {
+  lh_track_options options = {.stacks = true, .pool = LH_POOL_NEVER};
+  if (strcmp(way, "pool") == 0) options.pool = LH_POOL_ALWAYS;
+  if (strcmp(way, "sample") == 0) options.sample_bytes = 1 << 12;
+  return lh_track(L, &options, error);
+}
+
 __attribute__((visibility("default"))) int luaopen_lua_hooked(lua_State *L);
 
 int luaopen_lua_hooked(lua_State *L) {
   const char *every = getenv("LUAHEAP_EVERY"), *mode = getenv("LUAHEAP_MODE");
+  const char *way = getenv("LUAHEAP_TRACK");
   lh_error error;
   if (lh_attach(L, &error) < 0) return luaL_error(L, "%s", error.message);
+  if (way && track(L, way, &error) < 0) return luaL_error(L, "%s", error.message);
   if (mode && strcmp(mode, "generational") == 0) lua_gc(L, LUA_GCGEN, 0, 0);
   if (atexit(tell) != 0) return luaL_error(L, "atexit");
   hooked.every = every ? atoi(every) : 1000;
