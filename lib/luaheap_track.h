@@ -34,7 +34,11 @@ typedef struct lh_track_options {
   bool time;             /* calls and time of each function, by a hook */
   uint64_t exact_bytes;  /* the collector makes a step after so many bytes, see below; 0: as ever */
   lh_pool_use pool;
-  bool brief; /* all blocks are the host's, and nothing outlives lh_untrack: see there */
+  /* Where the profile is completed by the end of the state or of the process, and not all of it
+  ** could be written: is called with one sentence and a copy of `log`. NULL: nobody is told. */
+  void (*report)(const char *trouble, const char *log);
+  const char *log; /* NULL: "" */
+  bool brief;      /* all blocks are the host's, and nothing outlives lh_untrack: see there */
 } lh_track_options;
 
 /* Begins to record where things are allocated; needs lh_attach. `options` may be NULL: sites alone,

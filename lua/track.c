@@ -102,12 +102,17 @@ static int push_outcome(lua_State *L, int rc, const lh_error *error) {
   return 3;
 }
 
-int hl_track(lua_State *L) {
-  lh_track_options options = {0};
+int hl_track_and_report(lua_State *L, void (*report)(const char *trouble, const char *log),
+                        const char *log) {
+  lh_track_options options = {.report = report, .log = log};
   lh_error error;
   check_options(L, &options);
   hr_stay_loaded();
   return push_outcome(L, lh_track(L, &options, &error), &error);
+}
+
+int hl_track(lua_State *L) {
+  return hl_track_and_report(L, NULL, NULL);
 }
 
 int hl_untrack(lua_State *L) {

@@ -6,6 +6,10 @@
 
 #include "weak_lua.h"
 
+/* As track, and with a function for what goes wrong at the end (lh_track_options). */
+int hl_track_and_report(lua_State *L, void (*report)(const char *trouble, const char *log),
+                        const char *log);
+
 int hl_track(lua_State *L);   /* track([options]) --> true | nil, message, errno */
 int hl_untrack(lua_State *L); /* untrack() --> true | nil, message, errno */
 

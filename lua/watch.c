@@ -1,6 +1,6 @@
 /*
 ** watch.c - what heap/auto.lua is made of: start(options), stop(), environment(name), signal(name),
-** say(message, log), and track(options) and untrack(), which are heap's. The options come checked
+** say(message, log), track(options, log) and untrack(), which are heap's. The options come checked
 ** and in plain units. Each file is reported by one line, from C, since no Lua code may run at that
 ** moment. `require "heap.watch"` finds it in heap.so.
 */
@@ -129,6 +129,16 @@ static int start(lua_State *L) {
   return 1;
 }
 
+static void say_trouble(const char *trouble, const char *log) {
+  hl_log(log, (const char *[]){": ", trouble}, 2);
+}
+
+/* track(options, log): as heap.track; what goes wrong at the end is a line where the others go. */
+static int track(lua_State *L) {
+  const char *log = absolute_log(L, luaL_optstring(L, 2, ""));
+  return hl_track_and_report(L, say_trouble, log);
+}
+
 /* stop() */
 static int stop(lua_State *L) {
   lh_unwatch(L);
@@ -161,9 +171,8 @@ static int say(lua_State *L) {
 
 int luaopen_heap_watch(lua_State *L) {
   static const luaL_Reg functions[] = {
-      {"start", start},          {"stop", stop}, {"environment", environment},
-      {"signal", signal_number}, {"say", say},   {"track", hl_track},
-      {"untrack", hl_untrack},   {NULL, NULL}};
+      {"start", start}, {"stop", stop},   {"environment", environment}, {"signal", signal_number},
+      {"say", say},     {"track", track}, {"untrack", hl_untrack},      {NULL, NULL}};
   lh_error error;
   if (!HR_IS_AT_HOME(L)) return 0;
   if (lh_attach(L, &error) < 0) {

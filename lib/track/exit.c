@@ -18,13 +18,20 @@ static struct {
   bool is_heard; /* atexit knows of us */
 } open_profiles = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
+void lh_complete_profile(lh_recorder *r) {
+  lh_error error;
+  if (lh_profile_end(r->profile, &error) < 0 && r->report) {
+    r->report(error.message, r->log ? r->log : "");
+  }
+  r->profile = NULL;
+}
+
 static void on_exit_of_process(void) {
   if (pthread_mutex_trylock(&open_profiles.lock) != 0) return; /* forked amid a change */
   for (lh_recorder *r = open_profiles.first; r; r = r->next_open) {
     if (!r->running || r->running->owner != lh_os_thread()) continue;
     if (r->calls) lh_calls_complete(r->calls);
-    (void)lh_profile_end(r->profile, NULL);
-    r->profile = NULL;
+    lh_complete_profile(r);
   }
   open_profiles.first = NULL;
   (void)pthread_mutex_unlock(&open_profiles.lock);

@@ -11,6 +11,9 @@
 ** last second of the profile is lost. */
 void lh_complete_at_exit(lh_recorder *r);
 
+/* Completes the profile where nobody asked for that, and reports what could not be written. */
+void lh_complete_profile(lh_recorder *r);
+
 /* Not any more. Harmless where it was not to be. */
 void lh_forget_at_exit(lh_recorder *r);
 

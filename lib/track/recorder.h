@@ -107,9 +107,11 @@ struct lh_recorder {
   uint64_t exact_next;           /* by the clock */
   uint64_t n_live;               /* blocks with a trailer */
   struct lh_recorder *next_open; /* of exit.c */
-  bool has_stacks;               /* else a stack is its site alone */
-  bool was_incremental;          /* the collector, before it was told to be exact */
-  bool is_brief;                 /* nothing of it outlives lh_untrack */
+  void (*report)(const char *trouble, const char *log); /* of the profile; NULL: nobody is told */
+  char *log;                                            /* NULL: "" */
+  bool has_stacks;                                      /* else a stack is its site alone */
+  bool was_incremental; /* the collector, before it was told to be exact */
+  bool is_brief;        /* nothing of it outlives lh_untrack */
 };
 
 static inline size_t lh_extra_bytes(const lh_layout *layout) {

@@ -74,6 +74,7 @@ static void free_recorder(lh_recorder *r) {
   lh_stacks_free(r->stacks);
   lh_pool_free(r->pool);
   lh_blocks_free(r->blocks);
+  lh_free(r->log);
   lh_free(r);
 }
 
@@ -188,10 +189,9 @@ static void leave(lua_State *L, lh_recorder *r) {
   free_recorder(r);
 }
 
-/* L is NULL where the state is gone. LH_EIO: of the profile. */
-static int stop(lua_State *L, lh_recorder *r, lh_error *error) {
+/* L is NULL where the state is gone. The profile is not completed yet. */
+static void stop(lua_State *L, lh_recorder *r) {
   uint64_t now = lh_clock_bytes(r);
-  int rc = LH_OK;
   if (r->records && L && r->was_incremental) (void)lua_gc(L, LUA_GCINC, 0, 0, 0);
   if (r->calls && L) lh_calls_stop(r->calls);
   if (r->calls) lh_calls_complete(r->calls);
@@ -200,15 +200,31 @@ static int stop(lua_State *L, lh_recorder *r, lh_error *error) {
   r->left_bytes = INT64_MAX / 2;
   r->clock_base = (int64_t)now + r->left_bytes;
   lh_forget_at_exit(r);
-  if (r->profile) rc = lh_profile_end(r->profile, error);
-  r->profile = NULL;
+}
+
+/* After that, and after the profile, which asks for calls. */
+static void free_parts(lh_recorder *r) {
   lh_calls_free(r->calls);
   r->calls = NULL;
   lh_running_free(r->running);
   lh_position_free(r->position);
   r->running = NULL;
   r->position = NULL;
+}
+
+/* LH_EIO: of the profile. */
+static int stop_as_asked(lua_State *L, lh_recorder *r, lh_error *error) {
+  stop(L, r);
+  int rc = lh_profile_end(r->profile, error);
+  r->profile = NULL;
+  free_parts(r);
   return rc;
+}
+
+static void stop_at_end(lua_State *L, lh_recorder *r) {
+  stop(L, r);
+  lh_complete_profile(r);
+  free_parts(r);
 }
 
 static void begin_records(lua_State *L, lh_recorder *r, const lh_track_options *options) {
@@ -243,6 +259,14 @@ static int begin_profile(lh_recorder *r, const lh_track_options *options, lh_err
   return rc;
 }
 
+static bool keep_report(lh_recorder *r, const lh_track_options *options) {
+  r->report = options->report;
+  lh_free(r->log);
+  r->log = options->log ? lh_alloc(strlen(options->log) + 1, 1) : NULL;
+  if (r->log) strcpy(r->log, options->log);
+  return r->log || !options->log;
+}
+
 /* With our function in place. */
 static int start(lua_State *L, lh_recorder *r, const lh_track_options *options, lh_error *error) {
   r->has_stacks = options->stacks;
@@ -250,7 +274,7 @@ static int start(lua_State *L, lh_recorder *r, const lh_track_options *options, 
   r->running = lh_running_new(r, L);
   r->position = lh_position_new(r);
   if (!r->stacks) r->stacks = lh_stacks_new(r);
-  if (!r->running || !r->position || !r->stacks) {
+  if (!keep_report(r, options) || !r->running || !r->position || !r->stacks) {
     return lh_fail_memory(error, "starting to track a Lua state");
   }
   r->learns = true;
@@ -296,7 +320,7 @@ int lh_track(lua_State *L, const lh_track_options *options, lh_error *error) {
   if (rc < 0) return rc;
   rc = start(L, r, options, error);
   if (rc == LH_OK) return rc;
-  (void)stop(L, r, NULL);
+  (void)stop_as_asked(L, r, NULL);
   leave(L, r);
   return rc;
 }
@@ -304,20 +328,20 @@ int lh_track(lua_State *L, const lh_track_options *options, lh_error *error) {
 int lh_untrack(lua_State *L, lh_error *error) {
   lh_recorder *r = find_recorder(L);
   if (!r) return LH_OK;
-  int rc = stop(L, r, error);
+  int rc = stop_as_asked(L, r, error);
   leave(L, r);
   return rc;
 }
 
 void lh_recorder_finalize(lua_State *L) {
   handle *h = lh_test_own(L, 1, &registry_key);
-  if (h && h->recorder && h->recorder->records) (void)stop(L, h->recorder, NULL);
+  if (h && h->recorder && h->recorder->records) stop_at_end(L, h->recorder);
 }
 
 void *lh_recorder_end(lh_recorder *r, void *block, size_t old_bytes) {
   lua_Alloc alloc = r->alloc;
   void *alloc_data = r->alloc_data;
-  (void)stop(NULL, r, NULL);
+  stop_at_end(NULL, r);
   free_recorder(r);
   return alloc(alloc_data, block, old_bytes, 0);
 }

@@ -19,7 +19,7 @@
 ---@field environment fun(name: string): string?
 ---@field signal fun(name: string): integer?
 ---@field say fun(message: string, log: string?)
----@field track fun(options: table): true|nil, string?, integer?
+---@field track fun(options: table, log: string?): true|nil, string?, integer?
 ---@field untrack fun()
 local watch = require "heap.watch"
 if type(watch) ~= "table" then error("heap.auto: heap.so cannot be used in this program", 0) end
@@ -183,7 +183,7 @@ local function begin(plain)
   local tracking, watches, wrong = take_tracking(plain)
   if wrong then return nil, wrong, 0 end
   if tracking then
-    local tracked, message, errno = watch.track(tracking)
+    local tracked, message, errno = watch.track(tracking, plain.log)
     if not tracked then return nil, message, errno end
     if not watches then
       watch.say("tracked", plain.log)

@@ -145,6 +145,20 @@ describe("LUA_HEAP", function()
     assert.is_true(lfs.attributes(dir .. "/run.prof", "size") > 300)
   end)
 
+  it("tells what of the profile could not be written at the end", function()
+    local ways = {"", "os.exit(0)", "os.exit(0, true)", "error('x')",
+                  "coroutine.wrap(function() os.exit(0, true) end)()"}
+    for _, way in ipairs(ways) do
+      local dir = support.tmpdir()
+      support.write_file(dir .. "/a.lua", "for i = 1, 40000 do local t = {i} end " .. way)
+      local out = support.lua([[os.execute("ulimit -f 40; ${LUA:-lua5.4} -l heap.auto a.lua 2>log")
+        print(io.open("log"):read("a"))]],
+        {cwd = dir, env = {LUA_HEAP = "track=run.prof"}})
+      assert.matches("\nheap.auto: cannot write '[^'\n]*/run.prof': File too large; "
+                     .. "[%d,]+ events are lost\n", out, 1, false, way)
+    end
+  end)
+
   it("tracks and watches together", function()
     local out, dir = auto("exit,track,pool=no", is_tracked)
     assert.matches("armed", out)
