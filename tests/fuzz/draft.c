@@ -76,6 +76,11 @@ uint64_t draft_any_address(draft *d) {
   return roll(d, 8) == 0 ? address + 0x10 * (roll(d, 64) + 1) : address;
 }
 
+uint64_t draft_any_stack(draft *d) {
+  if (!d->s->is_tracked) return 0;
+  return roll(d, 16) == 0 ? lie_number(d) : roll(d, lh_n_stacks(d->s->sites) + (size_t)1);
+}
+
 static bool is_free(const draft *d, uint64_t address) {
   for (size_t i = 0; i < d->n_records; i++)
     if (d->records[i].address == address) return false;

@@ -63,6 +63,9 @@ void draft_put_back(draft *d, record r);
 /* Of an object; or, once in eight times, mostly of none. */
 uint64_t draft_any_address(draft *d);
 
+/* Of a program that was tracked; or, once in 16 times, mostly none. 0: not known. */
+uint64_t draft_any_stack(draft *d);
+
 /* At which there is no object. */
 uint64_t draft_free_address(draft *d);
 

@@ -275,13 +275,14 @@ static void put_mark(draft *d, forge *f, uint64_t address) {
 
 /* }=================================================================================== */
 
-/* Takes the only record of a forged file over. */
+/* Takes the only record of a forged file over, which has no stack: it gets one of the draft's. */
 static bool adopt(draft *d, forge *f, uint64_t address, record *out) {
+  static const lh_snapshot untracked = {.is_tracked = false};
   const uint8_t *at = f->out.data + LH_HEADER_BYTES;
-  *out = (record){.head = *at, .address = address};
+  *out = (record){.head = *at, .address = address, .stack = draft_any_stack(d)};
   forge_bytes_of(f, (uint8_t[8]){0}, 8); /* eight bytes can be read at once */
   at = f->out.data + LH_HEADER_BYTES;
-  out->shallow_bytes = lh_get_shallow(&at);
+  out->shallow_bytes = lh_get_shallow(&untracked, &at);
   out->fields = at;
   out->n_fields = (size_t)(f->out.data + f->out.size - 8 - at);
   bool has_room = draft_fields_to_change(d, out) != NULL;

@@ -154,7 +154,7 @@ static void change(draft *d) {
     case 5: change_roots(d); break;
     case 6: change_head(d, r); break;
     case 7: r->shallow_bytes = roll(d, 4) == 0 ? d->random >> roll(d, 64) : roll(d, 4096); break;
-    case 16: r->stack = roll(d, 8); break;
+    case 16: r->stack = draft_any_stack(d); break;
     case 8: mutate_fields(d, r); break;
     case 9: change_info(d); break;
     case 10:
