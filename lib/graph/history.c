@@ -10,7 +10,8 @@ static bool has_age(const lh_snapshot *snapshot, lh_id id) {
 }
 
 static uint8_t span_of_epoch(uint32_t epoch, uint32_t n_marks, unsigned n_spans) {
-  return epoch == 0 ? 0 : (uint8_t)(1 + (uint64_t)(epoch - 1) * (n_spans - 1) / (n_marks - 1));
+  if (epoch == 0) return 0;
+  return (uint8_t)(1 + (uint64_t)(epoch - 1) * (n_spans - 1) / (n_marks - 1));
 }
 
 static void split_by_marks(const lh_snapshot *snapshot, unsigned n_spans, uint8_t *span_of) {
