@@ -161,7 +161,7 @@ static void search_table(search *s, const raw_table *table, const raw_string *ho
   for (uint64_t i = 0; i < raw_hash_slots(table); i++) {
     const raw_string *key = string_key(&table->slots[i]);
     if (!key || c_function_value(&table->slots[i]) != s->function) continue;
-    text t = {bytes, 0};
+    text t = {.bytes = bytes};
     add_string(&t, holder);
     if (holder) add(&t, separator, 1);
     add_string(&t, key);

@@ -69,8 +69,8 @@ static const char *const questions[] = {
     "SELECT o.id, e.* FROM objects o JOIN edges e ON e.target = o.id",
     "SELECT o.id, e.* FROM objects o JOIN edges e ON e.source = o.id",
     "SELECT o.id, d.id FROM objects o JOIN objects d ON d.immediate_dominator = o.id",
-    "SELECT o.id, k.id, s.* FROM objects o JOIN stacks k ON k.id = o.stack JOIN sites s ON s.id = "
-    "k.site_id",
+    ("SELECT o.id, k.id, s.* FROM objects o JOIN stacks k ON k.id = o.stack "
+     "JOIN sites s ON s.id = k.site_id"),
     "SELECT path_of(id), class_of(id), id_of(class), id_of('0x2000', 's') FROM objects"};
 enum { QUESTIONS = sizeof questions / sizeof *questions };
 

@@ -143,8 +143,8 @@ static const char *const questions[] = {
     "return tostring(s:object 'Session':independent())",
     "assert(s:ignore({'_G.audit', s:object '_G.sessions'})) return s:ignore()",
     "return s:verify(), reader.escape('x')",
-    "local x <close> = assert(reader.open(d)) local o = x:object(3) "
-    "return tostring(o.stack), o.site, x.tracking",
+    ("local x <close> = assert(reader.open(d)) local o = x:object(3) "
+     "return tostring(o.stack), o.site, x.tracking"),
 };
 enum { QUESTIONS = sizeof questions / sizeof *questions };
 
