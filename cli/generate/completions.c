@@ -131,7 +131,7 @@ static void put_zsh_names(const cli_option *option) {
            option->name, takes);
 }
 
-/* What the argument may be; on a line of its own where it is a list. */
+/* What the argument may be; words to choose from are on a line of their own. */
 static void put_zsh_argument(const cli_option *option) {
   const char *argument = option->argument;
   int n = (int)strcspn(argument, ",= ");
@@ -139,7 +139,7 @@ static void put_zsh_argument(const cli_option *option) {
     printf(":%.*s:%s", n, argument, is_file(option) ? "_files" : "");
     return;
   }
-  printf(is_list(option) ? "'\\\n':%.*s:_values -s , type " : ":%.*s:(", n, argument);
+  printf("'\\\n':%.*s:%s", n, argument, is_list(option) ? "_values -s , type " : "(");
   put_words(option);
   if (!is_list(option)) putchar(')');
 }
