@@ -26,10 +26,10 @@
 ** lh_error (which may be NULL). Results through `**out` or a `*out` of arrays are owned by the
 ** caller and freed by the function that is named there; everything else is borrowed and lives as
 ** long as the snapshot. The library never prints, exits, aborts or keeps globals, but for a list
-** that a signal handler needs (lh_watch) and one for the end of the process (lh_track). A snapshot may be used by one thread at a time. A Lua
-** state is read in the thread that runs it: one that another thread is running is out of bounds,
-** whatever is done; two states in two threads are no concern of each other's. n stands for the
-** number of objects, m for that of edges.
+** that a signal handler needs (lh_watch) and one for the end of the process (lh_track). A snapshot
+** may be used by one thread at a time. A Lua state is read in the thread that runs it: one that
+** another thread is running is out of bounds, whatever is done; two states in two threads are no
+** concern of each other's. n stands for the number of objects, m for that of edges.
 */
 #ifndef LUAHEAP_H
 #define LUAHEAP_H

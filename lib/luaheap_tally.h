@@ -68,7 +68,8 @@ typedef struct lh_line_tally {
 } lh_line_tally;
 
 /* every_ns: a moment at each multiple of it before which something changed, with the lines that
-** hold most, LH_MOMENT_LINES at most; 0: only that at the end. LH_ELIMIT: more than LH_MOST_MOMENTS. */
+** hold most, LH_MOMENT_LINES at most; 0: only that at the end. LH_ELIMIT: more than
+** LH_MOST_MOMENTS. */
 enum { LH_MOST_MOMENTS = 1000, LH_MOMENT_LINES = 20 };
 int lh_tally_lines(lh_profile *profile, uint64_t every_ns, lh_line_tally *out, lh_error *error);
 void lh_line_tally_free(lh_line_tally *tally);

@@ -63,7 +63,8 @@ check_sources() {
   sources=$(mktemp)
   code >"$sources"
   rule "only layout and walk know Lua's structures" \
-    "${include}\"(take/)?raw(_code)?\.h\"" '.*' 'lib/(take/(layout|walk[a-z_]*)|track/[a-z_]*)\.[ch]'
+    "${include}\"(take/)?raw(_code)?\.h\"" '.*' \
+    'lib/(take/(layout|walk[a-z_]*)|track/[a-z_]*)\.[ch]'
   up='name|compare|analyses|usage|report'
   flow="lib/(take|track)/.*(read|graph|$up)|lib/read/.*(take|graph|$up)|lib/graph/.*(take|$up)"
   flow="$flow|lib/profile/.*(take|track|read|graph|$up)"

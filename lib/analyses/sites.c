@@ -3,8 +3,8 @@
 ** that retains together, and how much was made there in all.
 **
 ** What a site retains is more than what its objects dominate, since they may hold something
-** together: union.c. There it costs all of the heap for a few sites at worst. Sites of which nothing
-** is there have no row: in a file they take five bytes, and a row has 136.
+** together: union.c. There it costs all of the heap for a few sites at worst. Sites of which
+** nothing is there have no row: in a file they take five bytes, and a row has 136.
 */
 #include "analyses.h"
 

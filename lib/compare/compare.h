@@ -3,8 +3,8 @@
 **
 ** Two or three snapshots of one process, or the marks in one: age.c (which object is new, which the
 ** same), groups.c (the new ones by place), joint.c (what several places hold together), made.c (how
-** many were made where these were), grown.c (containers), changes.c (classes), strings.c (strings by
-** content) and diff.c, which puts the parts of a diff together.
+** many were made where these were), grown.c (containers), changes.c (classes), strings.c (strings
+** by content) and diff.c, which puts the parts of a diff together.
 **
 ** Any number of snapshots, of one process or several: census.c (what each has, by class and place),
 ** trie.c (the tree that this is), view.c (the same tree by path alone), main_class.c (of what class

@@ -33,8 +33,8 @@ void lh_text_float(lh_text *text, double number);
 ** UTF-8 as Lua's escapes; with `quoted` also " and \, for use between quotes. */
 void lh_text_escaped(lh_text *text, const char *bytes, size_t n, bool quoted);
 
-/* The name of a chunk, or the beginning of one: "@app.lua", "stdin", [string "x = 1..."]; "@?" where
-** stripped. */
+/* The name of a chunk, or the beginning of one: "@app.lua", "stdin", [string "x = 1..."]; "@?"
+** where stripped. */
 void lh_text_source(lh_text *text, const char *bytes, size_t n, bool whole);
 
 /* The first n bytes of a longer text end where? Before n if n would cut a character in two. */

@@ -79,7 +79,8 @@
   LH_COLUMN(key, NULL, LH_COLUMN_STRING, __VA_ARGS__, LH_FIELD(field, lh_id: 1))
 #define LH_ROWS(key, list, n, table, ...) \
   LH_COLUMN(key, NULL, LH_COLUMN_ROWS, __VA_ARGS__, .rows = table, .offset = offsetof(ROW, list), \
-            .bytes = sizeof(((ROW *)0)->list), .n_offset = offsetof(ROW, n), .n_bytes = sizeof(((ROW *)0)->n))
+            .bytes = sizeof(((ROW *)0)->list), .n_offset = offsetof(ROW, n), \
+            .n_bytes = sizeof(((ROW *)0)->n))
 #define LH_INLINE_ROWS(key, list, n, table, ...) \
   LH_ROWS(key, list, n, table, __VA_ARGS__, .is_inline = true)
 #define LH_ROW(key, field, table, ...) \

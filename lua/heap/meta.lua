@@ -349,15 +349,15 @@ function heap.since(mark, until_mark) end
 ---@return heap.new_groups
 function heap.diff(f, n) end
 
----Runs a function five times to warm up and 512 times more, and tells what each of these runs leaves
----behind; nil if that is nothing. Where something stayed it runs on, twice as often each time, while
----anything grows: up to `runs` times in all (8,192; 8 at least), or until 128 MB are left, or what grows is
----3,000 objects at one place, or 128 with a finalizer. A leak is what each quarter of the latest
----runs leaves, as much in the second half of them as in the first, while nothing goes of what is
----older: so by each call or by one in 50, in arrays as in linked lists of many classes; by one in 300
----at random it is seen three times in four. What is made once, or has a bound that is reached in the
----first half of the runs, is none. `tostring` tells it as a table. For luassert and busted there is
----heap/busted.lua.
+---Runs a function five times to warm up and 512 times more, and tells what each of these runs
+---leaves behind; nil if that is nothing. Where something stayed it runs on, twice as often each
+---time, while anything grows: up to `runs` times in all (8,192; 8 at least), or until 128 MB are
+---left, or what grows is 3,000 objects at one place, or 128 with a finalizer. A leak is what each
+---quarter of the latest runs leaves, as much in the second half of them as in the first, while
+---nothing goes of what is older: so by each call or by one in 50, in arrays as in linked lists of
+---many classes; by one in 300 at random it is seen three times in four. What is made once, or has a
+---bound that is reached in the first half of the runs, is none. `tostring` tells it as a table. For
+---luassert and busted there is heap/busted.lua.
 ---
 ---    local leaks = heap.leaks(function() Session.new():close() end)
 ---    assert(not leaks, tostring(leaks))

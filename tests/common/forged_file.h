@@ -94,8 +94,8 @@ void forge_mark(forge *f, uint64_t address, unsigned kind, uint64_t serial, cons
 void forge_version(forge *f, unsigned version);
 
 /* The file is of a program that was tracked, and so of format version 4: stack i is its site i,
-** line i of function f @app.lua:1, called from stack i - 1, and has made i objects. Before its first
-** record. */
+** line i of function f @app.lua:1, called from stack i - 1, and has made i objects. Before its
+** first record. */
 void forge_track(forge *f, uint64_t n_stacks);
 
 /* A uvarint of that many bytes, so that another number takes its place. */

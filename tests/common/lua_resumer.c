@@ -1,6 +1,6 @@
 /*
-** lua_resumer.c - C functions that run other threads, in all the ways there are, for who has to tell
-** which thread runs (tests/track/resumers.lua). Each allocates before, meanwhile and after.
+** lua_resumer.c - C functions that run other threads, in all the ways there are, for who has to
+** tell which thread runs (tests/track/resumers.lua). Each allocates before, meanwhile and after.
 */
 #include <lauxlib.h>
 #include <string.h>
