@@ -269,8 +269,8 @@ build/fuzz/fuzz_%: build/fuzz/tests/fuzz/fuzz_%.o \
 
 # What the columns of answers mean, where readers look for it, and the completions of options;
 # committed, and checked by lint.
-DOCUMENTS = cli/man/heaptop.1 cli/man/heapdiff.1 cli/man/heappath.1 cli/man/heapprof.1 \
-  lua/heap/reader_rows_meta.lua
+DOCUMENTS = $(patsubst %,lua/heap/reader_%_meta.lua,rows compared_rows profile_rows) \
+  $(patsubst %,cli/man/%.1,heaptop heapdiff heappath heapprof)
 generated: build/generate/columns $(TOOLS:%=build/generate/%)
 	@build/generate/columns $(CHECK) $(DOCUMENTS)
 	@set -e; for tool in $(TOOLS); do for file in $$tool.bash _$$tool; do \

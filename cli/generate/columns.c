@@ -6,6 +6,9 @@
 **                                `.\" >>> modules` and `.\" <<<`, or `-- >>> modules` and `-- <<<`
 **     columns --check FILE...    exit 1, and says which, if that would change a file
 **
+** A manual page stands alone. Annotations are of all files together: what one has, a later one has
+** no more.
+**
 ** The build runs it (`make generated`) and the linters check; nobody else does, so it is not
 ** installed, and what goes wrong ends it.
 */
@@ -26,12 +29,13 @@ static void *must(void *result) {
 
 /* {=== What was written already ======================================================== */
 
-/* Rows that stand in several answers of a file are told once. */
+/* Rows that stand in several answers are told once. */
 static struct written {
   const lh_column *columns;
   const char *key;
-} written[64];
+} written[128];
 static size_t n_written;
+static bool was_man; /* the file before */
 
 /* Under which key such rows were written, if they were; else they are now, under this one. */
 static const char *written_under(const lh_column *columns, const char *key) {
@@ -241,7 +245,8 @@ static char *generated(const char *path, const char *text) {
   char *made = NULL;
   size_t size;
   FILE *out = must(open_memstream(&made, &size));
-  n_written = 0;
+  if (is_man || was_man) n_written = 0;
+  was_man = is_man;
   while (*text != '\0') {
     size_t n = strcspn(text, "\n") + 1;
     const lh_question *question = marked(text, n);

@@ -1,0 +1,194 @@
+---@meta heap.reader_compared_rows
+-- reader_compared_rows_meta.lua - the rows of the reports of heap.reader about several snapshots
+-- (reader_rows_meta.lua).
+
+-- Of snapshots of one Lua state, and by marks.
+-- >>> diff
+---A list: those that retain most first, of three snapshots those of which there are ever more.
+---@class heap.diff: { [integer]: heap.group }
+---@field same_state boolean the snapshots are of one Lua state
+---@field objects integer how many are new and still reachable
+---@field shallow_bytes integer of these
+---@field retained_bytes integer that would go if all of them went
+---@field known? heap.known what was left out; absent without a list of that
+---@field gone_objects integer of two snapshots: how many were reachable in the first and are not in the second
+---@field gone_bytes integer of these
+---@field total_groups integer how many there are, listed or not
+---@field total_grown integer how many there are, listed or not
+---@field grown heap.grown[] the containers that grew; of three snapshots
+---@field total_classes integer how many there are, listed or not
+---@field classes heap.class_change[] the change of each class, of two snapshots
+---@field snapshots string[] what they are called
+---@field since? string the mark in place of snapshots
+---@field until? string the mark at the end
+---@field reachable_bytes integer of these are shares
+---@field text string as the command prints it
+
+---@class heap.known
+---@field groups integer how many
+---@field grown integer how many
+---@field objects integer of the groups
+---@field retained_bytes integer the same
+---@field grown_bytes integer of the containers
+
+---@class heap.group
+---@field fingerprint string the same in every run of the program
+---@field class string its name
+---@field type string and its type
+---@field held_by string a folded path
+---@field also_held_by? string and what else holds half of them or more, each by itself
+---@field at? integer[] of three snapshots: how many objects are at that path in each, new or not
+---@field objects integer how many: those that no other new object retains, and those of the same class that these retain, such as the rest of a linked list
+---@field shallow_bytes integer of these
+---@field retained_bytes integer that would go with them
+---@field new_objects integer how many new objects these retain, themselves included
+---@field new_bytes integer their shallow sizes
+---@field example heap.object the one that retains most
+---@field allocated? heap.allocated where they were, if the program was tracked: the site of most
+---@field flagged? boolean their number is a multiple; absent without a factor
+
+---@class heap.grown
+---@field fingerprint string as of a group
+---@field object heap.object the container
+---@field class string what it is
+---@field held_by string its path
+---@field place string the same with "*" where the paths of a group vary
+---@field shallow_bytes integer[] in each of the three snapshots
+---@field entries integer[] of a table; the same
+
+---@class heap.class_change
+---@field class string its name
+---@field type string and its type
+---@field objects integer[] in each snapshot
+---@field shallow_bytes integer[] the same
+---@field appeared? integer objects; absent for different states
+---@field gone? integer objects; absent for different states
+-- <<<
+
+-- Of snapshots of different ones.
+-- >>> apart
+---A list: none, since new objects are not known.
+---@class heap.apart: { [integer]: heap.group }
+---@field same_state boolean it is false
+---@field grown heap.grown[] none
+---@field known_paths integer how many were left out as known
+---@field total_paths integer how many there are, listed or not
+---@field paths heap.growth_row[] rows as of a ladder
+---@field total_classes integer how many there are, listed or not
+---@field classes heap.class_change[] the change of each class
+---@field new_strings integer how many contents the first snapshot has not at all
+---@field total_strings integer of how many contents there are more
+---@field strings heap.string_change[] those with most bytes more first
+---@field snapshots string[] what they are called
+---@field reachable_bytes integer of these are shares
+---@field text string as the command prints it
+
+---@class heap.growth_row
+---@field bytes integer[] in each snapshot, with what they retain; by class shallow
+---@field objects integer[] how many, in each
+---@field entries integer[] of tables, in each
+---@field all_objects integer[] in each, with what they retain
+---@field verdict string "grows steadily", "grew once", "saw-tooth", "shrinks"; or "no longer grows", "still grows", "grows now"
+---@field class string of most of the objects
+---@field type string the same
+---@field grew_bytes integer[] in the first step and after it, or before and after
+---@field grew_objects integer[] the same of all_objects
+---@field bytes_per_step number of the second of grew_bytes
+---@field bytes_per_second? number the same; absent if the times are not known
+---@field held_by? string a folded path; absent by class
+---@field fingerprint? string the same in every run of the program; absent by class
+
+---@class heap.string_change
+---@field example heap.object one of them
+---@field objects integer[] how many in the first and in the last
+---@field bytes integer[] of these
+-- <<<
+
+-- >>> strings
+---A list: those with most bytes more first.
+---@class heap.strings: { [integer]: heap.string_change }
+---@field new_strings integer how many contents the first has not at all
+---@field more_strings integer how many it has, but fewer of them
+---@field more_bytes integer by which both are more
+---@field snapshots string[] what they are called
+---@field reachable_bytes integer of these are shares
+---@field text string as the command prints it
+-- <<<
+
+-- >>> under
+---A list: in the order of the tree.
+---@class heap.under: { [integer]: heap.branch }
+---@field matches integer how many objects were meant; the one that retains most was taken
+---@field held_by? string its path, null for the root
+---@field reachable_bytes integer of these are shares
+---@field text string as the command prints it
+
+---@class heap.branch
+---@field kind string "object", "list", "tree", "group" or "rest"
+---@field depth integer 0 for the object itself
+---@field object? heap.object null for the rest; of a group the one that retains most
+---@field class? string
+---@field type? string
+---@field edge? heap.edge how the object of the row above refers to it, null if it does not
+---@field objects integer how many of the class
+---@field retained_bytes integer of all of them
+---@field shallow_bytes integer of all of them
+-- <<<
+
+-- >>> ladder
+---A list: the first matters most.
+---@class heap.growth: { [integer]: heap.growth_row }
+---@field same_state boolean the snapshots are of one Lua state
+---@field snapshots string[] the names of the files
+---@field seconds? number from the second snapshot (of two, the first) to the last; null if not known
+---@field whole heap.figures all that is reachable
+---@field level heap.figures what of that is in no row by path
+---@field known_paths integer how many were left out as known
+---@field total_paths integer how many there are, listed or not
+---@field total_classes integer how many there are, listed or not
+---@field classes heap.growth_row[] the same by class
+---@field text string as the command prints it
+
+---@class heap.figures
+---@field bytes integer[] in each snapshot, with what they retain; by class shallow
+---@field objects integer[] how many, in each
+---@field entries integer[] of tables, in each
+---@field all_objects integer[] in each, with what they retain
+-- <<<
+
+-- >>> compare
+---A list: the first matters most.
+---@class heap.comparison: { [integer]: heap.growth_row }
+---@field same_state boolean the snapshots are of one Lua state
+---@field snapshots string[] the names of the files
+---@field fixed boolean something no longer grows, and nothing still does
+---@field no_longer_grows? string the row that the answer names, by what holds it; or null
+---@field still_grows? string the same
+---@field grows_now? string the same
+---@field whole heap.figures all that is reachable
+---@field level heap.figures what of that is in no row by path
+---@field known_paths integer how many were left out as known
+---@field total_paths integer how many there are, listed or not
+---@field total_classes integer how many there are, listed or not
+---@field classes heap.growth_row[] the same by class
+---@field text string as the command prints it
+-- <<<
+
+-- >>> owners
+---A list: the first of which is the whole.
+---@class heap.owners: { [integer]: heap.part }
+---@field same_state boolean the snapshots are of one Lua state
+---@field snapshots string[] the names of the files
+---@field total_parts integer how many there are, listed or not
+---@field text string as the command prints it
+
+---@class heap.part
+---@field held_by string empty for the whole and for what is shared
+---@field class? string null for these
+---@field shared boolean it is what several parts of the one above keep alive together
+---@field above? integer the number of the part that it is a part of
+---@field bytes integer[] in the first and the last snapshot, with what is in it
+---@field objects integer[] the same
+---@field own_bytes integer[] the same without what is in it
+---@field own_objects integer[] the same
+-- <<<

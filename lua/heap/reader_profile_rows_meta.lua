@@ -1,0 +1,161 @@
+---@meta heap.reader_profile_rows
+-- reader_profile_rows_meta.lua - the rows of the reports of heap.reader about what a program
+-- allocated (reader_rows_meta.lua).
+
+-- >>> profile
+---@class heap.profile
+---@field program? string its command line
+---@field lua_release? string such as 5.4.6
+---@field process_id integer of the program
+---@field state_id integer the same as in snapshots of this Lua state
+---@field time_ns integer when tracking began: nanoseconds since 1970
+---@field duration_ns integer until it ended, or the file was cut
+---@field since_ns integer where what was counted begins
+---@field until_ns integer and where it ends
+---@field events integer in the file; 0: it has counts alone
+---@field lost_events integer that could not be written
+---@field whole boolean the file was not cut, and nobody writes it any more
+---@field sample_bytes integer mean distance of samples; 0: every allocation is in it
+---@field samples integer allocations that were counted
+---@field allocated_bytes integer of all blocks, made or resized
+---@field error_bytes integer of a sampled profile: how far from that the truth is, in 19 of 20 cases
+---@field allocations integer new blocks
+---@field resizes integer blocks that were resized
+---@field freed_bytes integer of these, freed again
+---@field live_bytes integer and not freed
+---@field unattributed_bytes integer allocated at a site that could not be found out
+---@field start_bytes integer of the heap when tracking began
+---@field heap_bytes integer of the heap at the end
+---@field mean_heap_bytes integer on average
+---@field peak_bytes? integer when it was biggest
+---@field peak_ns? integer and when that was
+---@field old_freed_bytes integer freed of what was there before tracking
+---@field text string as the command prints it
+-- <<<
+
+-- >>> findings
+---A list: in the order of the text.
+---@class heap.findings: { [integer]: heap.finding }
+---@field first_collection_bytes integer half of the mean heap: what died at this age was dead at the first collection
+---@field text string as the command prints it
+
+---@class heap.finding
+---@field kind string "allocates most", "lives most" or "dies soonest"
+---@field whole_bytes integer all that was allocated; of what lives, all that lives
+---@field allocated heap.allocated the site that has most of it
+
+---@class heap.allocated
+---@field ordered_bytes integer by which the rows are in order
+---@field allocated_bytes integer of all blocks that were made, and of those that were resized after that
+---@field error_bytes integer of a sampled profile: how far from that the truth is, up or down, in 19 of 20 cases
+---@field allocations integer new blocks: objects and parts of objects
+---@field objects integer the objects among them
+---@field resizes integer blocks that were resized
+---@field freed_bytes integer of blocks that were freed
+---@field freed integer how many these are
+---@field mean_age_bytes? integer so much was allocated on average from when a block was made until it was freed
+---@field most_age_bytes? integer the age that nine tenths of the freed bytes had at most, as a power of 2
+---@field first_collection_bytes integer of blocks that were dead at the first collection
+---@field peak_bytes integer of these, alive when the heap was biggest
+---@field live_bytes integer of blocks that were not freed
+---@field live integer how many these are
+---@field type string most of it: a type of Lua's, "upvalue", "proto", or "part" for what an object owns
+---@field maker string what allocates there: "table", "function", "concatenation", "growth" of a table, "call", "C function", "host", "other instruction", "unattributed"
+---@field source? string of the function, as Lua has it
+---@field line integer 0: unknown
+---@field function? string its name; empty: a main chunk
+---@field first_line integer of the function
+---@field c_function? string that allocates there; null: Lua itself does
+---@field stack string[] of the stack with most of it: the sites, the innermost first
+---@field site string in one text, or what the rows are by
+-- <<<
+
+-- >>> allocations
+---A list: those with most bytes first.
+---@class heap.allocations: { [integer]: heap.allocated }
+---@field total_allocations integer how many rows there are, listed or not
+---@field whole_bytes integer of all rows: of these shares are told
+---@field text string as the command prints it
+-- <<<
+
+-- >>> calls
+---@class heap.calls
+---@field bytes integer all that was allocated
+---@field has_calls boolean calls and times are known
+---@field total_functions integer how many there are, listed or not
+---@field functions heap.calling[] those with most bytes in total first
+---@field branches heap.branch[] the stacks as a tree, each followed by what it called: those with 1 % of all bytes
+---@field text string as the command prints it
+
+---@class heap.calling
+---@field total_bytes integer that it allocated, and all that it called; of recursive calls the outermost counts
+---@field self_bytes integer that it allocated itself, or a C function for it
+---@field self_blocks integer how many new blocks these are
+---@field calls integer how often it was called; 0 where the profile has no calls
+---@field tail_calls integer the tail calls among them
+---@field bytes_per_call? integer of the total
+---@field self_ns integer the time in it alone
+---@field total_ns integer and with all that it called
+---@field constant boolean all calls returned the very same values
+---@field callers heap.caller[] who called it
+---@field called heap.called[] what it called
+---@field function string as "@app/bus.lua:28 in Bus:on": where it begins, and its name
+
+---@class heap.caller
+---@field function string as above
+---@field total_bytes integer allocated then, also by all that was called
+---@field self_bytes integer and by the called one itself
+---@field calls integer how many; 0 where the profile has no calls
+---@field tail_calls integer the tail calls among them
+
+---@class heap.called
+---@field function string as above
+---@field total_bytes integer allocated then, also by all that was called
+---@field self_bytes integer and by the called one itself
+---@field calls integer how many; 0 where the profile has no calls
+---@field tail_calls integer the tail calls among them
+
+---@class heap.branch
+---@field total_bytes integer that were allocated there and below
+---@field self_bytes integer that were allocated there
+---@field depth integer how many callers it has
+---@field site string where it stood
+-- <<<
+
+-- >>> advice
+---A list: what is worth half a percent of all bytes.
+---@class heap.advices: { [integer]: heap.advice }
+---@field total_advice integer how many there are, listed or not
+---@field text string as the command prints it
+
+---@class heap.advice
+---@field kind string "table without its size", "string put together in a loop", "function made for a moment" or "table made for a moment"
+---@field times integer how often a table grew, or one of these was made
+---@field objects integer how many tables that were, or how many strings were complete; else 0
+---@field most integer slots of the biggest table, bytes of the longest string; else 0
+---@field bytes integer that all of it allocated
+---@field site string where
+---@field stack string[] one of its stacks, the innermost first
+-- <<<
+
+-- >>> allocation_changes
+---A list: those with most more first, most less last.
+---@class heap.allocation_changes: { [integer]: heap.allocation_change }
+---@field profiles string[] their names
+---@field more_bytes number allocated than before
+---@field allocated_bytes integer[] in each of the two
+---@field live_bytes integer[] at the end of each
+---@field total_sites integer how many there are, listed or not
+---@field new_sites integer that allocate only in the later one
+---@field gone_sites integer that allocate only in the earlier one
+---@field text string as the command prints it
+
+---@class heap.allocation_change
+---@field more_bytes number allocated than before; less where negative
+---@field allocated_bytes integer[] in each of the two
+---@field allocations integer[] new blocks in each
+---@field live_bytes integer[] at the end of each
+---@field change string "new", "more", "less", "same" or "gone"
+---@field stack string[] the stack with most of it, the innermost first
+---@field site string in the later profile, where it is there
+-- <<<
