@@ -50,6 +50,12 @@ void lh_tell_new(lh_recorder *r, unsigned type, lh_stack_id stack, size_t bytes)
   if (r->profile) lh_profile_new(r->profile, type, stack, bytes, weight);
 }
 
+void *lh_note_failure(lh_recorder *r, size_t bytes, bool is_recorded) {
+  lh_move_clock(r, 0 - bytes);
+  if (is_recorded) lh_position_failed(r->position, bytes);
+  return NULL;
+}
+
 /* Lua's own part of the address may be used for another one from now on. */
 static void note_death(lh_recorder *r, const void *block, size_t old_bytes) {
   if (!r->records) return;

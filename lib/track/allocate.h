@@ -47,12 +47,14 @@ static inline unsigned lh_type_of_tag(size_t tag) {
 
 /* {=== What is recorded ============================================================== */
 
-static inline bool lh_is_recorded(lh_recorder *r, size_t bytes) {
-  return (r->left_bytes -= (int64_t)bytes) < 0;
+/* A program may ask for any number of bytes, as f:read(math.maxinteger) does: so this wraps around
+** where the sum is too big, and what fails moves the clock back. */
+static inline void lh_move_clock(lh_recorder *r, size_t bytes) {
+  r->left_bytes = (int64_t)((uint64_t)r->left_bytes - bytes);
 }
 
 static inline uint64_t lh_clock_bytes(const lh_recorder *r) {
-  return (uint64_t)(r->clock_base - r->left_bytes);
+  return (uint64_t)r->clock_base - (uint64_t)r->left_bytes;
 }
 
 static inline uint64_t lh_age_bytes(const lh_recorder *r, lh_life life) {
@@ -108,6 +110,9 @@ static inline void lh_add_to_tally(lh_tally *tally, unsigned type, size_t bytes)
   tally->objects += (uint64_t)(type != LH_LIFE_PART) << LH_TALLY_SHIFT;
   tally->bytes += (uint64_t)bytes << LH_TALLY_SHIFT;
 }
+
+/* There was no memory: as if it had not been asked for. Returns NULL. */
+void *lh_note_failure(lh_recorder *r, size_t bytes, bool is_recorded);
 
 /* A recorded block was made. */
 static inline lh_life lh_note_new(lh_recorder *r, unsigned type, lh_stack_id stack, size_t bytes) {
@@ -176,7 +181,8 @@ static inline void lh_note_unknown_free(lh_recorder *r, const void *block, size_
 
 /* Is this request recorded? And who makes it, if so. */
 static inline bool lh_is_recorded_here(lh_recorder *r, size_t bytes) {
-  return lh_is_recorded(r, bytes) && !RARE(lh_running_is_foreign(r->running));
+  lh_move_clock(r, bytes);
+  return r->left_bytes < 0 && r->records && !RARE(lh_running_is_foreign(r->running));
 }
 
 static inline lh_stack_id lh_here(lh_recorder *r, unsigned type, size_t bytes) {

@@ -7,12 +7,12 @@
 
 void *lh_host_new(lh_recorder *r, size_t tag, size_t bytes, lh_stack_id stack, bool is_recorded) {
   void *block = lh_ask_host(r, NULL, tag, bytes);
+  if (!block) return lh_note_failure(r, bytes, is_recorded);
   if (!is_recorded) return block;
   unsigned type = lh_type_of_tag(tag);
-  if (!block)
-    lh_position_failed(r->position, bytes);
-  else if (lh_blocks_add(r->blocks, block, lh_life_now(r, type, stack)))
+  if (lh_blocks_add(r->blocks, block, lh_life_now(r, type, stack))) {
     (void)lh_note_new(r, type, stack, bytes);
+  }
   return block;
 }
 
@@ -21,10 +21,7 @@ void *lh_host_resize(lh_recorder *r, void *block, size_t old_bytes, size_t bytes
   bool is_recorded = lh_is_recorded_here(r, bytes);
   lh_stack_id stack = is_recorded ? lh_here_of_part(r, block, bytes) : 0;
   void *moved = lh_ask_host(r, block, old_bytes, bytes);
-  if (!moved) {
-    if (is_recorded) lh_position_failed(r->position, bytes);
-    return NULL;
-  }
+  if (!moved) return lh_note_failure(r, bytes, is_recorded);
   bool was_known = lh_blocks_remove(r->blocks, block, &life);
   if (!was_known && !is_recorded) return moved;
   life = lh_note_resize(r, life, stack, is_recorded, old_bytes, bytes);
@@ -42,6 +39,12 @@ void *lh_host_free(lh_recorder *r, void *block, size_t old_bytes) {
   return lh_ask_host(r, block, old_bytes, 0);
 }
 
+/* The host's function is jumped to, so nobody sees that it fails: the clock, which has moved, may
+** stay where it is only if it has moved by little. */
+static inline bool is_big(size_t bytes) {
+  return bytes >= (size_t)1 << 32;
+}
+
 LH_OWN_WAY new_special(void *data, void *block, size_t tag, size_t bytes) {
   lh_recorder *r = data;
   if (lh_is_of_another_state(r, tag, bytes)) return lh_new_for_another_state(r, tag, bytes);
@@ -54,7 +57,7 @@ LH_OWN_WAY new_special(void *data, void *block, size_t tag, size_t bytes) {
 
 LH_OWN_WAY new_block(void *data, void *block, size_t tag, size_t bytes) {
   lh_recorder *r = data;
-  if (RARE(lh_is_special(r, tag))) return new_special(data, block, tag, bytes);
+  if (RARE(is_big(bytes) || lh_is_special(r, tag))) return new_special(data, block, tag, bytes);
   if (!lh_is_recorded_here(r, bytes)) return lh_ask_host(r, block, tag, bytes);
   return lh_host_new(r, tag, bytes, lh_here(r, lh_type_of_tag(tag), bytes), true);
 }
@@ -71,10 +74,11 @@ LH_OWN_WAY new_table(void *data, void *block, size_t tag, size_t bytes) {
 
 LH_OWN_WAY resize_block(void *data, void *block, size_t old_bytes, size_t bytes) {
   lh_recorder *r = data;
-  if (r->left_bytes < (int64_t)bytes || lh_blocks_may_have(r->blocks, block)) {
+  bool is_sampled = r->left_bytes < 0 || (uint64_t)r->left_bytes < bytes;
+  if (is_sampled || is_big(bytes) || lh_blocks_may_have(r->blocks, block)) {
     return lh_host_resize(r, block, old_bytes, bytes);
   }
-  r->left_bytes -= (int64_t)bytes;
+  lh_move_clock(r, bytes);
   return lh_ask_host(r, block, old_bytes, bytes);
 }
 

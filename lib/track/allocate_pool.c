@@ -108,13 +108,10 @@ LH_OWN_WAY resize_block(void *data, void *block, size_t old_bytes, size_t bytes)
   bool is_recorded = lh_is_recorded_here(r, bytes);
   lh_stack_id stack = is_recorded ? lh_here_of_part(r, block, bytes) : 0;
   bool fits = bytes <= slab->slot_bytes - sizeof(lh_life);
-  bool stays = lh_pool_slot_bytes(bytes) == slab->slot_bytes;
+  bool stays = bytes <= LH_POOL_MOST_BYTES && lh_pool_slot_bytes(bytes) == slab->slot_bytes;
   void *moved = stays ? block : move(r, block, slab, bytes);
   if (!moved && fits) moved = block;
-  if (!moved) {
-    if (is_recorded) lh_position_failed(r->position, bytes);
-    return NULL;
-  }
+  if (!moved) return lh_note_failure(r, bytes, is_recorded);
   life = lh_note_resize(r, life, stack, is_recorded, old_bytes, bytes);
   if (lh_pool_has(r->pool, moved)) {
     *lh_pool_life(moved, lh_pool_slab(r->pool, moved)->slot_bytes) = life;

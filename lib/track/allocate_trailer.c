@@ -38,10 +38,7 @@ static inline void *begin(lh_recorder *r, size_t tag, size_t bytes, bool is_reco
   unsigned type = lh_type_of_tag(tag);
   bool is_too_big = bytes > SIZE_MAX - sizeof life;
   void *block = is_too_big ? NULL : lh_ask_host(r, NULL, tag, bytes + sizeof life);
-  if (RARE(!block)) {
-    if (is_recorded) lh_position_failed(r->position, bytes);
-    return NULL;
-  }
+  if (RARE(!block)) return lh_note_failure(r, bytes, is_recorded);
   begin_address(r, block);
   life = is_recorded ? lh_note_new(r, type, stack, bytes) : lh_life_now(r, type, 0);
   memcpy(trailer(block, bytes), &life, sizeof life);
@@ -99,10 +96,7 @@ LH_OWN_WAY resize_block(void *data, void *block, size_t old_bytes, size_t bytes)
   bool is_recorded = lh_is_recorded_here(r, bytes);
   lh_stack_id stack = is_recorded ? lh_here_of_part(r, block, bytes) : 0;
   void *moved = lh_ask_host(r, block, old_bytes + sizeof life, bytes + sizeof life);
-  if (!moved) {
-    if (is_recorded) lh_position_failed(r->position, bytes);
-    return NULL;
-  }
+  if (!moved) return lh_note_failure(r, bytes, is_recorded);
   if (moved != block) begin_address(r, moved);
   life = lh_note_resize(r, life, stack, is_recorded, old_bytes, bytes);
   memcpy(trailer(moved, bytes), &life, sizeof life);
