@@ -93,21 +93,23 @@ lh_life lh_end_sample(lh_recorder *r, lh_life life, size_t old_bytes) {
 }
 
 /* Of a sample, the block as it was goes, and the one that it becomes is a sample of its own. */
-void lh_tell_resize(lh_recorder *r, lh_life life, lh_stack_id stack, size_t old_bytes,
-                    size_t bytes) {
+static lh_life renew_sample(lh_recorder *r, lh_life life, lh_stack_id stack, size_t old_bytes,
+                            size_t bytes) {
   unsigned type = lh_life_type(life);
-  if (r->sample_bytes) {
-    note_end(r, life, old_bytes);
-    lh_tell_new(r, type, stack, bytes);
-    return;
-  }
-  r->freed[lh_life_stack(life)].bytes += (uint64_t)old_bytes << LH_TALLY_SHIFT;
-  r->made[stack].bytes += (uint64_t)bytes << LH_TALLY_SHIFT;
+  note_end(r, life, old_bytes);
+  return lh_note_new(r, type, stack, bytes);
+}
+
+lh_life lh_tell_resize(lh_recorder *r, lh_life life, lh_stack_id stack, size_t old_bytes,
+                       size_t bytes) {
+  if (r->sample_bytes) return renew_sample(r, life, stack, old_bytes, bytes);
+  lh_tally_resize(r, life, stack, old_bytes, bytes);
   if (r->exact_bytes) ask_for_step(r);
   if (r->profile) {
-    lh_profile_resize(r->profile, type, stack, lh_life_stack(life), bytes, old_bytes,
+    lh_profile_resize(r->profile, lh_life_type(life), stack, lh_life_stack(life), bytes, old_bytes,
                       lh_age_bytes(r, life), 1);
   }
+  return lh_life_moved(life, stack);
 }
 
 /* }=================================================================================== */

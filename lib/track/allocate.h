@@ -57,9 +57,10 @@ static inline uint64_t lh_clock_bytes(const lh_recorder *r) {
   return (uint64_t)r->clock_base - (uint64_t)r->left_bytes;
 }
 
+/* A birth is known up to 16 TB, which a server allocates in days: so an age is, too. */
 static inline uint64_t lh_age_bytes(const lh_recorder *r, lh_life life) {
-  uint64_t birth = (uint64_t)life.birth << LH_BIRTH_SHIFT, now = lh_clock_bytes(r);
-  return now > birth ? now - birth : 0;
+  const uint64_t mask = ((uint64_t)1 << (32 + LH_BIRTH_SHIFT)) - 1;
+  return (lh_clock_bytes(r) - ((uint64_t)life.birth << LH_BIRTH_SHIFT)) & mask;
 }
 
 /* The stack that allocates an object, a table, and a part. */
@@ -90,8 +91,8 @@ static inline lh_stack_id lh_here_of_part(lh_recorder *r, const void *block, siz
 
 /* What is more than a tally: samples, a file, threads and prototypes. */
 void lh_tell_new(lh_recorder *r, unsigned type, lh_stack_id stack, size_t bytes);
-void lh_tell_resize(lh_recorder *r, lh_life life, lh_stack_id stack, size_t old_bytes,
-                    size_t bytes);
+lh_life lh_tell_resize(lh_recorder *r, lh_life life, lh_stack_id stack, size_t old_bytes,
+                       size_t bytes);
 void lh_tell_free(lh_recorder *r, lh_life life, const void *block, size_t old_bytes);
 
 /* Of a resized block, where the new one is no sample: the old one was. */
@@ -133,22 +134,27 @@ static inline void lh_note_free(lh_recorder *r, lh_life life, const void *block,
     lh_add_to_tally(&r->freed[lh_life_stack(life)], type, old_bytes);
 }
 
-/* It was resized at `stack`, and belongs there from now on; it is as old as it was. */
+static inline void lh_tally_resize(lh_recorder *r, lh_life life, lh_stack_id stack,
+                                   size_t old_bytes, size_t bytes) {
+  r->freed[lh_life_stack(life)].bytes += (uint64_t)old_bytes << LH_TALLY_SHIFT;
+  r->made[stack].bytes += (uint64_t)bytes << LH_TALLY_SHIFT;
+}
+
+static inline lh_life lh_life_moved(lh_life life, lh_stack_id stack) {
+  return (lh_life){stack | lh_life_type(life) << LH_LIFE_TYPE_SHIFT, life.birth};
+}
+
+/* It was resized at `stack`, and belongs there from now on. It is as old as it was, but of samples
+** each is born when it becomes one. */
 static inline lh_life lh_note_resize(lh_recorder *r, lh_life life, lh_stack_id stack,
                                      bool is_recorded, size_t old_bytes, size_t bytes) {
-  unsigned type = lh_life_type(life);
   if (!is_recorded) {
     bool was_sample = r->records && r->sample_bytes;
     return RARE(was_sample) ? lh_end_sample(r, life, old_bytes) : life;
   }
-  if (lh_is_told(r, type)) {
-    lh_tell_resize(r, life, stack, old_bytes, bytes);
-  } else {
-    r->freed[lh_life_stack(life)].bytes += (uint64_t)old_bytes << LH_TALLY_SHIFT;
-    r->made[stack].bytes += (uint64_t)bytes << LH_TALLY_SHIFT;
-  }
-  life.stack_and_type = stack | type << LH_LIFE_TYPE_SHIFT;
-  return life;
+  if (lh_is_told(r, lh_life_type(life))) return lh_tell_resize(r, life, stack, old_bytes, bytes);
+  lh_tally_resize(r, life, stack, old_bytes, bytes);
+  return lh_life_moved(life, stack);
 }
 
 /* }=================================================================================== */

@@ -13,6 +13,7 @@
 
 #include "luaheap.h"
 #include "track/allocate.h"
+#include "track/pool.h"
 
 enum { MOST_BYTES = 1 << 26 };
 
@@ -107,10 +108,69 @@ static void much_is_asked_for_after_tracking(void **state) {
 
 /* }=================================================================================== */
 
+/* {=== Ages ========================================================================== */
+
+static uint64_t age_of(const lh_recorder *r, const void *block) {
+  if (r->pool)
+    return lh_age_bytes(r, *lh_pool_life(block, lh_pool_slab(r->pool, block)->slot_bytes));
+  const lh_life *life = lh_blocks_find(r->blocks, block);
+  assert_non_null(life);
+  return lh_age_bytes(r, *life);
+}
+
+enum { UNIT = 1 << LH_BIRTH_SHIFT, PASSING = 100 * UNIT };
+
+static void let_time_pass(lh_recorder *r) {
+  r->function(r, r->function(r, NULL, 0, PASSING), PASSING, 0);
+}
+
+/* What was there before, and what was a sample before, is as old as its last resize. */
+static void a_sample_is_born_when_it_becomes_one(void **state) {
+  static const lh_track_options each[] = {{.sample_bytes = 1},
+                                          {.pool = LH_POOL_ALWAYS, .sample_bytes = 1}};
+  (void)state;
+  for (int i = 0; i < 2; i++) {
+    lua_State *L = begin();
+    void *block = i == 0 ? allocate(NULL, NULL, 0, 40) : NULL;
+    assert_int_equal(lh_track(L, &each[i], NULL), LH_OK);
+    lh_recorder *r = (lh_recorder *)(uintptr_t)lh_recorder_of(L);
+    if (!block) block = r->function(r, NULL, 0, 40);
+    for (size_t bytes = 40; bytes < 400; bytes += 60) {
+      let_time_pass(r);
+      block = r->function(r, block, bytes, bytes + 60);
+      assert_in_range(age_of(r, block), 0, UNIT + bytes);
+    }
+    let_time_pass(r);
+    assert_in_range(age_of(r, block), PASSING, PASSING + 2 * UNIT);
+    r->function(r, block, 400, 0);
+    lua_close(L);
+  }
+}
+
+/* Other blocks are as old as they are, however often they are resized, and after 16 TB, too. */
+static void ages_are_told_after_terabytes(void **state) {
+  lua_State *L;
+  lh_recorder *r = begin_tracked(&ways[0], &L);
+  (void)state;
+  for (int i = 0; i < 3; i++) {
+    void *block = r->function(r, NULL, 0, 40);
+    let_time_pass(r);
+    block = r->function(r, block, 40, 400);
+    assert_in_range(age_of(r, block), PASSING, PASSING + 2 * UNIT);
+    r->function(r, block, 400, 0);
+    r->clock_base += ((int64_t)1 << 44) - PASSING / 2;
+  }
+  lua_close(L);
+}
+
+/* }=================================================================================== */
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(what_fails_moves_no_clock),
       cmocka_unit_test(much_is_asked_for_after_tracking),
+      cmocka_unit_test(a_sample_is_born_when_it_becomes_one),
+      cmocka_unit_test(ages_are_told_after_terabytes),
   };
   return cmocka_run_group_tests_name("ages", tests, NULL, NULL);
 }
