@@ -33,6 +33,18 @@ void lh_collect_nested_names(lh_namer *namer) {
   }
 }
 
+/* "off", or "bus.off" where the holder is named, and of a key that is no identifier "bus[\"(\"]".
+** False: the file has not kept the key. */
+static bool add_field(lh_text *text, const lh_snapshot *snapshot, const char *holder, lh_id key) {
+  const char *bytes;
+  size_t n;
+  bool is_odd = lh_string_whole(snapshot, key, &bytes, &n) && !lh_is_identifier(bytes, n);
+  if (holder) lh_text_format(text, is_odd ? "%s" : "%s.", holder);
+  if (!is_odd) return lh_add_name(text, snapshot, key);
+  lh_add_key(text, snapshot, (lh_value){.kind = LH_VALUE_OBJECT, .as.object = key}, true);
+  return true;
+}
+
 /* Light C functions are no objects: their names are needed where a stack has one. */
 static void collect_from(lh_namer *namer, lh_id table, const char *module) {
   lh_text text = {0};
@@ -41,8 +53,7 @@ static void collect_from(lh_namer *namer, lh_id table, const char *module) {
   lh_entries_begin(namer->snapshot, table, &it);
   while (!namer->failed && lh_entries_next(&it, &key, &value)) {
     if (value.kind != LH_VALUE_CFUNCTION || key.kind != LH_VALUE_OBJECT) continue;
-    if (module) lh_text_format(&text, "%s.", module);
-    if (!lh_add_name(&text, namer->snapshot, key.as.object)) {
+    if (!add_field(&text, namer->snapshot, module, key.as.object)) {
       lh_text_clear(&text);
       continue;
     }
@@ -78,7 +89,7 @@ static bool add_own_name(lh_namer *namer, lh_text *text, lh_id proto) {
   lh_id name = lh_map_get(&namer->nested, proto);
   const lh_candidate *candidate = lh_candidate_of(namer, proto);
   bool is_known = candidate && !candidate->ambiguous;
-  if (name != LH_NO_OBJECT && lh_add_name(text, namer->snapshot, name))
+  if (name != LH_NO_OBJECT && add_field(text, namer->snapshot, NULL, name))
     lh_text_string(text, " ");
   else if (is_known)
     lh_text_format(text, "%s ", lh_namer_chars(namer, candidate->text));

@@ -23,6 +23,35 @@ static void add_string(text *t, const raw_string *s) {
   if (s) add(t, s->contents, raw_string_length(s));
 }
 
+/* Lua marks its reserved words, which are all short. */
+static bool is_identifier(const raw_string *s) {
+  size_t n = raw_string_length(s);
+  if (n == 0 || (s->type == RAW_SHORT_STRING && s->extra > 0)) return false;
+  for (size_t i = 0; i < n; i++) {
+    char c = s->contents[i];
+    bool is_letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+    if (!is_letter && (i == 0 || c < '0' || c > '9')) return false;
+  }
+  return true;
+}
+
+/* "off" or "Bus.off", and for a key that is no identifier "Bus[\"(\"]", as in paths. */
+static void add_field(text *t, const char *separator, const raw_string *key) {
+  if (!key) return;
+  if (is_identifier(key)) {
+    if (t->n > 0) add(t, separator, 1);
+    add_string(t, key);
+    return;
+  }
+  add(t, "[\"", 2);
+  for (size_t i = 0; i < raw_string_length(key) && t->n < LH_NAME_BYTES; i++) {
+    char c = key->contents[i];
+    if (c == '"' || c == '\\') add(t, "\\", 1);
+    add(t, &c, 1);
+  }
+  add(t, "\"]", 2);
+}
+
 /* {=== Lua functions ================================================================= */
 
 static bool is_method(const raw_proto *p) {
@@ -33,8 +62,7 @@ size_t lh_name_nested(const lh_nested *nested, char *out) {
   text t = {out, 0};
   if (!nested->name) return 0;
   add_string(&t, nested->table);
-  if (t.n > 0) add(&t, is_method(nested->proto) ? ":" : ".", 1);
-  add_string(&t, nested->name);
+  add_field(&t, is_method(nested->proto) ? ":" : ".", nested->name);
   return t.n;
 }
 
@@ -111,7 +139,7 @@ size_t lh_name_called(const raw_proto *caller, const uint32_t *pc, char *out) {
   uint32_t i = *pc;
   bool is_call = raw_opcode(i) == RAW_OP_CALL || raw_opcode(i) == RAW_OP_TAILCALL;
   if (is_call) {
-    add_string(&t, register_name(caller, (int32_t)(pc - caller->code), raw_operand_a(i)));
+    add_field(&t, "", register_name(caller, (int32_t)(pc - caller->code), raw_operand_a(i)));
   }
   return t.n;
 }
@@ -163,8 +191,7 @@ static void search_table(search *s, const raw_table *table, const raw_string *ho
     if (!key || c_function_value(&table->slots[i]) != s->function) continue;
     text t = {.bytes = bytes};
     add_string(&t, holder);
-    if (holder) add(&t, separator, 1);
-    add_string(&t, key);
+    add_field(&t, separator, key);
     if (s->best.n == 0 || is_before(&t, &s->best)) {
       memcpy(s->best.bytes, t.bytes, t.n);
       s->best.n = t.n;

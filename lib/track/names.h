@@ -5,7 +5,7 @@
 ** A Lua function has the name that the code around it gives it, "Bus:on" (lh_nested), else that by
 ** which it was called when it was first met. A C function has the key under which a loaded module
 ** has it, with the module's name in front, "string.rep"; or a metatable that has a name, such as
-** those of luaL_newmetatable, "FILE*:read".
+** those of luaL_newmetatable, "FILE*:read". A key that is no identifier is "Bus[\"(\"]".
 **
 ** Each stores at most LH_NAME_BYTES and returns how many; 0: no name is known.
 */

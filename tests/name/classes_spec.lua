@@ -181,6 +181,17 @@ describe("the class of a function", function()
       ["_G.E.main"] = "main chunk @other.lua"})
   end)
 
+  it("shows a key that is no identifier as paths do", function()
+    expect([[
+      E = {}
+      E["("] = function() end
+      E["end"] = function() end
+      E[""] = function() end
+    ]], nil, {
+      ['_G.E["("]'] = 'function ["("] @app.lua:4', ['_G.E["end"]'] = 'function ["end"] @app.lua:5',
+      ['_G.E[""]'] = 'function [""] @app.lua:6'})
+  end)
+
   it("is no name that only one of those that the same code made has", function()
     expect([[
       local function memoize(f) return function(x) return f(x) end end

@@ -174,6 +174,25 @@ static void names_functions_as_the_code_around_them_does(void **state) {
   tracked_free(t);
 }
 
+static void names_by_keys_that_are_no_identifiers(void **state) {
+  tracked *t = track(true,
+                     "local on = {}\n"
+                     "on['('] = function() return {} end\n"
+                     "on['end'] = function(self) return {} end\n"
+                     "on['a\\\\b\"'] = function() return {} end\n"
+                     "_ENV['2nd'] = function() return {} end\n"
+                     "on['('](on['end'](), on['a\\\\b\"'](), _ENV['2nd']())\n"
+                     "on[' '] = load(string.dump(on['('], true))\n"
+                     "on[' ']()\n");
+  (void)state;
+  tracked_assert(t, "2 table in on[\"(\"], 6 call in main");
+  tracked_assert(t, "3 table in on[\"end\"], 6 call in main");
+  tracked_assert(t, "4 table in on[\"a\\\\b\\\"\"], 6 call in main");
+  tracked_assert(t, "5 table in [\"2nd\"], 6 call in main");
+  tracked_assert(t, "0 table in [\" \"], 8 call in main");
+  tracked_free(t);
+}
+
 /* Names that no function around gives: those of stripped code, and of what is passed along. */
 static void names_functions_as_they_are_called(void **state) {
   tracked *t = track(true,
@@ -484,6 +503,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(tells_what_made_it),
       cmocka_unit_test(names_functions_as_the_code_around_them_does),
+      cmocka_unit_test(names_by_keys_that_are_no_identifiers),
       cmocka_unit_test(names_functions_as_they_are_called),
       cmocka_unit_test(knows_functions_that_were_there_before),
       cmocka_unit_test(names_c_functions),
