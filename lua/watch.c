@@ -1,6 +1,6 @@
 /*
 ** watch.c - what heap/auto.lua is made of: start(options), stop(), environment(name), signal(name),
-** say(message, log), track(options, log) and untrack(), which are heap's. The options come checked
+** say(message, log), track(options, log) and untrack(), which are heap's, and process(). The options come checked
 ** and in plain units. Each file is reported by one line, from C, since no Lua code may run at that
 ** moment. `require "heap.watch"` finds it in heap.so.
 */
@@ -169,17 +169,24 @@ static int say(lua_State *L) {
   return 0;
 }
 
+/* process() --> its number */
+static int process(lua_State *L) {
+  lua_pushinteger(L, getpid());
+  return 1;
+}
+
 int luaopen_heap_watch(lua_State *L) {
   static const luaL_Reg functions[] = {
-      {"start", start}, {"stop", stop},   {"environment", environment}, {"signal", signal_number},
-      {"say", say},     {"track", track}, {"untrack", hl_untrack},      {NULL, NULL}};
+      {"start", start},          {"stop", stop},       {"environment", environment},
+      {"signal", signal_number}, {"say", say},         {"track", track},
+      {"untrack", hl_untrack},   {"process", process}, {NULL, NULL}};
   lh_error error;
   if (!HR_IS_AT_HOME(L)) return 0;
   if (lh_attach(L, &error) < 0) {
     lua_pushstring(L, error.message);
     return lua_error(L);
   }
-  lua_createtable(L, 0, 7);
+  lua_createtable(L, 0, 8);
   luaL_setfuncs(L, functions, 0);
   return 1;
 }

@@ -111,9 +111,7 @@ static int rewrite(lh_profile_out *out, bool is_final, lh_error *error) {
   lh_profile_blocks to;
   lh_blocks_begin(&to, out->other_buffer, write_whole, out->file);
   lh_counting_write(out, &to, is_final);
-  code = lh_profile_file_name(out->file, error);
-  lh_profile_file_close(out->file);
-  return code;
+  return lh_profile_file_name(out->file, error);
 }
 
 void lh_profile_look(lh_profile_out *out, uint64_t now_ns) {

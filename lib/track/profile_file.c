@@ -1,5 +1,9 @@
 /*
 ** profile_file.c - the file of a profile, and how the program comes to no harm by it (profile.h).
+**
+** The file is locked while it is written, so that a second state of the program, or a program that
+** it starts, does not take its name away: they would be told the same name by LUA_HEAP. Forked
+** children have the lock, too: so it is given back, and not only closed.
 */
 #include "file.h"
 
@@ -8,6 +12,7 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -19,6 +24,7 @@ struct lh_profile_file {
   char path[PATH_MAX];
   struct stat status; /* of file.fd, when it was opened */
   uint64_t bytes;     /* written */
+  pid_t process_id;   /* that writes it */
   lh_error error;
 };
 
@@ -47,7 +53,9 @@ static int check_older(const char *path, lh_error *error) {
   bool is_file = fstat(fd, &status) == 0 && S_ISREG(status.st_mode) && status.st_size > 0;
   bool is_other = is_file && (read(fd, head, sizeof head) != (ssize_t)sizeof head ||
                               memcmp(head, LH_PROFILE_MAGIC, sizeof head) != 0);
+  bool is_busy = is_file && flock(fd, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
   (void)close(fd);
+  if (is_busy) return lh_fail_errno(error, EBUSY, "'%s' is being written", path);
   if (!is_other) return LH_OK;
   return lh_fail_errno(error, EEXIST, "cannot write '%s', which is no profile", path);
 }
@@ -56,6 +64,7 @@ int lh_profile_file_new(lh_profile_file **out, const char *path, lh_error *error
   lh_profile_file *f = lh_alloc_zeroed(1, sizeof *f);
   if (!f) return lh_fail_memory(error, "opening a profile");
   f->file.fd = f->file.folder_fd = -1;
+  f->process_id = getpid();
   int code = make_absolute(f, path, error);
   if (code == LH_OK) code = check_older(f->path, error);
   if (code != LH_OK) lh_profile_file_free(f);
@@ -72,6 +81,7 @@ static bool is_ours(const lh_profile_file *f) {
 
 void lh_profile_file_close(lh_profile_file *f) {
   if (!is_ours(f)) f->file.fd = -1;
+  if (f->file.fd >= 0 && f->process_id == getpid()) (void)flock(f->file.fd, LOCK_UN);
   lh_file_end(&f->file);
   f->file = (lh_file){.fd = -1, .folder_fd = -1};
 }
@@ -83,6 +93,7 @@ void lh_profile_file_free(lh_profile_file *f) {
 }
 
 int lh_profile_file_open(lh_profile_file *f, lh_error *error) {
+  lh_profile_file_close(f);
   f->bytes = 0;
   f->error.code = LH_OK;
   int code = lh_file_open(&f->file, f->path, error);
@@ -105,6 +116,7 @@ int lh_profile_file_name(lh_profile_file *f, lh_error *error) {
   }
   lh_profile_file_close(f);
   f->file.fd = fd;
+  if (fd >= 0) (void)flock(fd, LOCK_EX | LOCK_NB); /* where the file system has none, so be it */
   return fd < 0 ? LH_EIO : LH_OK;
 }
 

@@ -21,6 +21,7 @@
 ---@field say fun(message: string, log: string?)
 ---@field track fun(options: table, log: string?): true|nil, string?, integer?
 ---@field untrack fun()
+---@field process fun(): integer
 local watch = require "heap.watch"
 if type(watch) ~= "table" then error("heap.auto: heap.so cannot be used in this program", 0) end
 
@@ -178,12 +179,26 @@ local function take_tracking(plain)
   return tracking, watches or not tracking
 end
 
+-- Another state of the program, or a program that it starts, may write the file already: then it is
+-- FILE-PID, or FILE-PID-2 ...
+local function track(tracking, log)
+  local file, busy = tracking.file, 16 -- EBUSY
+  local tracked, message, errno = watch.track(tracking, log)
+  for i = 1, 100 do
+    if tracked or errno ~= busy then break end
+    tracking.file = ("%s-%d%s"):format(file, watch.process(), i > 1 and "-" .. i or "")
+    tracked, message, errno = watch.track(tracking, log)
+    if tracked then watch.say(("%s is being written: %s"):format(file, tracking.file), log) end
+  end
+  return tracked, message, errno
+end
+
 -- Tracks and watches as asked for: true, or nil, why not, and the system's error.
 local function begin(plain)
   local tracking, watches, wrong = take_tracking(plain)
   if wrong then return nil, wrong, 0 end
   if tracking then
-    local tracked, message, errno = watch.track(tracking, plain.log)
+    local tracked, message, errno = track(tracking, plain.log)
     if not tracked then return nil, message, errno end
     if not watches then
       watch.say("tracked", plain.log)

@@ -145,6 +145,20 @@ describe("LUA_HEAP", function()
     assert.is_true(lfs.attributes(dir .. "/run.prof", "size") > 300)
   end)
 
+  it("writes another profile where the file is being written", function()
+    for _, more in ipairs{"", ",aggregate"} do
+      local out, dir = auto("track=run.prof" .. more, [[
+        if not ... then os.execute((os.getenv "LUA" or "lua5.4") .. " -l heap.auto a.lua child") end
+        for i = 1, 1000 do local t = {...} end
+      ]])
+      local name = out:match("^heap.auto: tracked\nheap.auto: run.prof is being written: "
+                             .. "(run%.prof%-%d+)\nheap.auto: tracked\n$")
+      assert.is_string(name, out)
+      assert.is_true(lfs.attributes(dir .. "/run.prof", "size") > 200)
+      assert.is_true(lfs.attributes(dir .. "/" .. name, "size") > 200)
+    end
+  end)
+
   it("tells what of the profile could not be written at the end", function()
     local ways = {"", "os.exit(0)", "os.exit(0, true)", "error('x')",
                   "coroutine.wrap(function() os.exit(0, true) end)()"}

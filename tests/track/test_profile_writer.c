@@ -223,6 +223,34 @@ static int wait_for(pid_t child) {
   return status;
 }
 
+/* Two states are told the same name. Neither harms the other's. */
+static void a_file_that_is_written_is_left_alone(void **state) {
+  (void)state;
+  for (int is_aggregate = 0; is_aggregate <= 1; is_aggregate++) {
+    program *p = new_program(1000);
+    lh_profile_options options = options_of(p, "a");
+    options.is_aggregate = is_aggregate;
+    lh_profile_out *first, *second;
+    lh_error error;
+    assert_int_equal(lh_profile_begin(&first, &options, NULL), LH_OK);
+    assert_int_equal(lh_profile_begin(&second, &options, &error), LH_EIO);
+    assert_int_equal(error.os_errno, EBUSY);
+    assert_non_null(strstr(error.message, "/a' is being written"));
+    pid_t child = fork(); /* has the descriptor, too */
+    if (child == 0) {
+      (void)pause();
+      _exit(0);
+    }
+    assert_int_equal(lh_profile_end(first, NULL), LH_OK);
+    assert_int_equal(lh_profile_begin(&second, &options, NULL), LH_OK);
+    assert_int_equal(kill(child, SIGKILL), 0);
+    assert_int_equal(waitpid(child, NULL, 0), child);
+    assert_int_equal(lh_profile_end(second, NULL), LH_OK);
+    free_program(p);
+    assert_int_equal(unlink("a"), 0);
+  }
+}
+
 static void who_is_killed_leaves_a_profile(void **state) {
   enum { N = 100000 };
   program *p = new_program(2 * N);
@@ -413,6 +441,7 @@ int main(void) {
                                      cmocka_unit_test(calls_are_written_now_and_then),
                                      cmocka_unit_test(a_slow_program_can_be_followed),
                                      cmocka_unit_test(older_profiles_are_replaced_and_nothing_else),
+                                     cmocka_unit_test(a_file_that_is_written_is_left_alone),
                                      cmocka_unit_test(who_is_killed_leaves_a_profile),
                                      cmocka_unit_test(a_forked_child_writes_nothing),
                                      cmocka_unit_test(a_descriptor_of_others_is_not_written_to),
