@@ -18,7 +18,7 @@ static double weight_of(const lh_recorder *r, size_t bytes) {
 static void count_weighted(lh_tally *tally, unsigned type, size_t bytes, double weight) {
   const double one = (double)(1u << LH_TALLY_SHIFT);
   if (type != LH_LIFE_PART) tally->objects += (uint64_t)(weight * one);
-  tally->bytes += (uint64_t)(weight * (double)bytes * one);
+  tally->bytes += (uint64_t)(weight * (double)bytes + 0.5);
 }
 
 /* The next sample is a distance away, from the end of this block on. */
@@ -103,7 +103,7 @@ static lh_life renew_sample(lh_recorder *r, lh_life life, lh_stack_id stack, siz
 lh_life lh_tell_resize(lh_recorder *r, lh_life life, lh_stack_id stack, size_t old_bytes,
                        size_t bytes) {
   if (r->sample_bytes) return renew_sample(r, life, stack, old_bytes, bytes);
-  lh_tally_resize(r, life, stack, old_bytes, bytes);
+  lh_count_resize(r, life, stack, old_bytes, bytes);
   if (r->exact_bytes) ask_for_step(r);
   if (r->profile) {
     lh_profile_resize(r->profile, lh_life_type(life), stack, lh_life_stack(life), bytes, old_bytes,

@@ -109,7 +109,7 @@ static inline bool lh_is_told(const lh_recorder *r, unsigned type) {
 
 static inline void lh_add_to_tally(lh_tally *tally, unsigned type, size_t bytes) {
   tally->objects += (uint64_t)(type != LH_LIFE_PART) << LH_TALLY_SHIFT;
-  tally->bytes += (uint64_t)bytes << LH_TALLY_SHIFT;
+  tally->bytes += bytes;
 }
 
 /* There was no memory: as if it had not been asked for. Returns NULL. */
@@ -134,10 +134,10 @@ static inline void lh_note_free(lh_recorder *r, lh_life life, const void *block,
     lh_add_to_tally(&r->freed[lh_life_stack(life)], type, old_bytes);
 }
 
-static inline void lh_tally_resize(lh_recorder *r, lh_life life, lh_stack_id stack,
+static inline void lh_count_resize(lh_recorder *r, lh_life life, lh_stack_id stack,
                                    size_t old_bytes, size_t bytes) {
-  r->freed[lh_life_stack(life)].bytes += (uint64_t)old_bytes << LH_TALLY_SHIFT;
-  r->made[stack].bytes += (uint64_t)bytes << LH_TALLY_SHIFT;
+  r->freed[lh_life_stack(life)].bytes += old_bytes;
+  r->made[stack].bytes += bytes;
 }
 
 static inline lh_life lh_life_moved(lh_life life, lh_stack_id stack) {
@@ -153,7 +153,7 @@ static inline lh_life lh_note_resize(lh_recorder *r, lh_life life, lh_stack_id s
     return RARE(was_sample) ? lh_end_sample(r, life, old_bytes) : life;
   }
   if (lh_is_told(r, lh_life_type(life))) return lh_tell_resize(r, life, stack, old_bytes, bytes);
-  lh_tally_resize(r, life, stack, old_bytes, bytes);
+  lh_count_resize(r, life, stack, old_bytes, bytes);
   return lh_life_moved(life, stack);
 }
 

@@ -65,11 +65,12 @@ static inline unsigned lh_life_type(lh_life life) {
   return life.stack_and_type >> LH_LIFE_TYPE_SHIFT;
 }
 
+/* Objects are counted in 1/65536, since a sample may stand for any number of them; bytes are whole,
+** of which there may be more than 2^48. */
 typedef struct lh_tally {
   uint64_t objects, bytes;
 } lh_tally;
 
-/* Tallies count in 1/65536, since a sample may stand for any number of objects. */
 enum { LH_TALLY_SHIFT = 16 };
 
 struct lh_recorder {

@@ -383,9 +383,9 @@ uint32_t lh_recorder_stacks(const lh_recorder *r) {
 lh_stack_counts lh_recorder_counts(const lh_recorder *r, lh_stack_id stack) {
   const lh_tally *made = &r->made[stack], *freed = &r->freed[stack];
   return (lh_stack_counts){.made_objects = made->objects >> LH_TALLY_SHIFT,
-                           .made_bytes = made->bytes >> LH_TALLY_SHIFT,
+                           .made_bytes = made->bytes,
                            .freed_objects = freed->objects >> LH_TALLY_SHIFT,
-                           .freed_bytes = freed->bytes >> LH_TALLY_SHIFT};
+                           .freed_bytes = freed->bytes};
 }
 
 lh_recorder_facts lh_recorder_tell(const lh_recorder *r) {

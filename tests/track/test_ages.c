@@ -1,5 +1,6 @@
 /*
-** test_ages.c - the recorder's clock, which counts the bytes that were asked for, and ages by it.
+** test_ages.c - the recorder's clock, which counts the bytes that were asked for; ages by it; and
+** figures that are too big for a part of 64 bits.
 */
 #include <lauxlib.h>
 #include <lualib.h>
@@ -163,6 +164,22 @@ static void ages_are_told_after_terabytes(void **state) {
   lua_close(L);
 }
 
+static void bytes_are_counted_beyond_terabytes(void **state) {
+  lua_State *L;
+  lh_recorder *r = begin_tracked(&ways[0], &L);
+  const lh_stack_counts before = lh_recorder_counts(r, LH_STACK_HOST);
+  (void)state;
+  for (int i = 0; i < 4; i++) {
+    lh_add_to_tally(&r->made[LH_STACK_HOST], RAW_TABLE, (size_t)1 << 47);
+    lh_add_to_tally(&r->freed[LH_STACK_HOST], RAW_TABLE, (size_t)1 << 47);
+  }
+  const lh_stack_counts counts = lh_recorder_counts(r, LH_STACK_HOST);
+  assert_int_equal(counts.made_objects, before.made_objects + 4);
+  assert_int_equal(counts.made_bytes, before.made_bytes + ((uint64_t)1 << 49));
+  assert_int_equal(counts.freed_bytes, before.freed_bytes + ((uint64_t)1 << 49));
+  lua_close(L);
+}
+
 /* }=================================================================================== */
 
 int main(void) {
@@ -171,6 +188,7 @@ int main(void) {
       cmocka_unit_test(much_is_asked_for_after_tracking),
       cmocka_unit_test(a_sample_is_born_when_it_becomes_one),
       cmocka_unit_test(ages_are_told_after_terabytes),
+      cmocka_unit_test(bytes_are_counted_beyond_terabytes),
   };
   return cmocka_run_group_tests_name("ages", tests, NULL, NULL);
 }
