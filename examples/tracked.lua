@@ -32,7 +32,7 @@ Of 10,000 messages that line 51 made for say, 1,000 stay. All lines that made wh
      18.1 KB   7.4%   18.1 KB      520    1,376     48.8 KB     20 -> 500 -> 0  concatenation  @tracked.lua:73 in serve
        184 B   0.1%     184 B        4        4       184 B        4 -> 0 -> 0  function       @tracked.lua:65 in main chunk
     and 5 more sites: -n 0 shows all
-    12,353 allocations were recorded
+    12,353 objects were made since tracking began, all recorded
 
 And those that allocate most, whatever became of it:
     $ heapsql c "select site, made_objects, made_bytes, freed_bytes from sites order by made_bytes desc limit 3"

@@ -83,12 +83,6 @@ static void tell_allocated(lh_teller *t, const found *f) {
   lh_say_text(t, LH_PLAIN, &text);
 }
 
-/* In hundredths of a percent: it is little, and matters. */
-static lh_number hundredths_of(const found *f) {
-  double share = (double)f->totals.unattributed_bytes / (double)f->allocated_bytes;
-  return lh_plain_number((double)(uint64_t)(share * 10000 + 0.5) / 100);
-}
-
 static void tell_known(lh_teller *t, const found *f) {
   lh_text text = {0};
   if (f->info.sample_bytes == 0)
@@ -97,10 +91,13 @@ static void tell_known(lh_teller *t, const found *f) {
     lh_text_format(&text, "Sampled, one block in %s: estimates from %s",
                    lh_told_size(t, f->info.sample_bytes).text,
                    lh_count_of(f->samples, "sample", "samples").text);
-  if (f->totals.unattributed_bytes == 0)
+  if (f->totals.unattributed_bytes == 0) {
     lh_text_string(&text, "; all bytes are attributed");
-  else
-    lh_text_format(&text, "; %s%% of the bytes are unattributed", hundredths_of(f).text);
+  } else {
+    lh_text_string(&text, "; ");
+    lh_put_little_share(&text, f->totals.unattributed_bytes, f->allocated_bytes);
+    lh_text_string(&text, " of the bytes are unattributed");
+  }
   lh_say_text(t, LH_PLAIN, &text);
 }
 

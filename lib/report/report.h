@@ -208,6 +208,9 @@ void lh_put_things(lh_text *text, uint64_t objects, const char *name, lh_type ty
 /* _G.debugger.* (12 references). Freed by lh_free; NULL when out of memory. */
 char *lh_gone_text(const lh_snapshot *snapshot, const lh_gone *gone);
 
+/* 0.25%, to a hundredth of a percent; never 0% of what is there. */
+void lh_put_little_share(lh_text *text, uint64_t part, uint64_t whole);
+
 lh_number lh_told_size(const lh_teller *teller, uint64_t bytes);
 lh_number lh_more_bytes(const lh_teller *teller, double bytes); /* +1.2 KB; -1.2 KB */
 lh_number lh_share_of_heap(const lh_report *report, uint64_t bytes);

@@ -11,6 +11,7 @@ typedef struct found {
   unsigned n_spans;   /* parts of the history */
   const char *sort;
   lh_tracking tracking;
+  bool by_marks; /* they are told by marks, not by the order of allocation */
   bool is_sampled, garbage;
 } found;
 
@@ -44,6 +45,11 @@ static void ages_of(lh_report *report, const void *row, lh_cell *cell) {
   cell->as.series.n = ((const found *)report->answer)->n_spans;
 }
 
+/* Eighths of the order of allocation are no times that somebody knows. */
+static const char *ages_heading(const lh_report *report) {
+  return ((const found *)report->answer)->by_marks ? "ages" : NULL;
+}
+
 static bool has_site(const void *row) {
   return ((const lh_site_row *)row)->site > 0;
 }
@@ -62,11 +68,11 @@ static const lh_column row_columns[] = {
     LH_COUNT("freed_objects", NULL, counts.freed_objects, "how many of these are freed",
              LH_WHERE(has_site)),
     LH_BYTES("freed_bytes", NULL, counts.freed_bytes, "of these", LH_WHERE(has_site)),
-    LH_COUNT_SERIES("ages", "ages", ages,
+    LH_COUNT_SERIES("ages", NULL, ages,
                     "how many were allocated before the first mark and in each interval between "
                     "marks (of more than seven in sevenths of them); without marks in eighths of "
                     "the order of allocation",
-                    LH_WIDE, .compute = ages_of),
+                    LH_WIDE, LH_HEADING(ages_heading), .compute = ages_of),
     LH_COMPUTED("maker", "by", LH_COLUMN_TEXT, maker_of, "what allocates there, such as \"table\"",
                 LH_OPTIONAL, LH_UNBROKEN),
     LH_COMPUTED("site", "site", LH_COLUMN_TEXT, text_of, "where they were allocated"),
@@ -83,7 +89,7 @@ static const lh_column answer_columns[] = {
     LH_FLAG("garbage", garbage, "it is about what nothing refers to any more", LH_LUA_ONLY),
     LH_BYTES("sample_bytes", NULL, tracking.sample_bytes,
              "mean distance of samples; 0: every allocation was recorded"),
-    LH_COUNT("made", NULL, tracking.made, "allocations since tracking began"),
+    LH_COUNT("made", NULL, tracking.made, "objects that were made since tracking began"),
     LH_COUNT("unattributed", NULL, tracking.unattributed, "how many of them have no known site"),
     LH_ROWS("sites", rows, n, &row_table, "the biggest first, and last what is not known where",
             LH_LIMITED),
@@ -96,14 +102,17 @@ static const lh_table answer = LH_TABLE("heap.sites", NULL, NULL, found, answer_
 
 static void tell_tracking(lh_teller *t, const found *f) {
   lh_text text = {0};
-  lh_text_format(&text, "%s allocations were %s", lh_count_text(f->tracking.made).text,
-                 f->is_sampled ? "estimated" : "recorded");
+  lh_text_format(&text, "%s made since tracking began, %s",
+                 lh_count_of(f->tracking.made, "object was", "objects were").text,
+                 f->is_sampled ? "estimated" : "all recorded");
   if (f->is_sampled)
     lh_text_format(&text, " by samples, one in %s: objects and shallow sizes are estimates",
                    lh_told_size(t, f->tracking.sample_bytes).text);
-  if (f->tracking.unattributed > 0)
-    lh_text_format(&text, "; %s of them are unattributed",
-                   lh_share_text(f->tracking.unattributed, f->tracking.made).text);
+  if (f->tracking.unattributed > 0) {
+    lh_text_format(&text, "; %s of them (", lh_count_text(f->tracking.unattributed).text);
+    lh_put_little_share(&text, f->tracking.unattributed, f->tracking.made);
+    lh_text_string(&text, ") unattributed");
+  }
   lh_say_text(t, LH_FAINT, &text);
 }
 
@@ -126,6 +135,7 @@ static int ask(lh_snapshot *snapshot, const lh_request *request, void *out, lh_e
   if (!code) code = lh_find_history(snapshot, &history, error);
   if (code) return code;
   f->n_spans = history.n;
+  f->by_marks = history.by_marks;
   lh_history_free(&history);
   lh_reach_totals(snapshot, &reach);
   f->all_bytes = request->garbage ? reach.garbage_bytes : reach.reachable_bytes;

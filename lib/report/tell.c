@@ -55,6 +55,14 @@ lh_number lh_told_size(const lh_teller *teller, uint64_t bytes) {
   return lh_size_text(bytes, teller->exact_bytes);
 }
 
+void lh_put_little_share(lh_text *text, uint64_t part, uint64_t whole) {
+  double share = whole > 0 ? (double)part / (double)whole : 0;
+  uint64_t hundredths = (uint64_t)(share * 10000 + 0.5);
+  bool is_less = part > 0 && hundredths == 0;
+  lh_text_format(text, "%s%s%%", is_less ? "less than " : "",
+                 lh_plain_number((double)(is_less ? 1 : hundredths) / 100).text);
+}
+
 lh_number lh_more_bytes(const lh_teller *teller, double bytes) {
   uint64_t n = (uint64_t)(bytes < 0 ? -bytes + 0.5 : bytes + 0.5);
   return bytes < 0 ? lh_size_change(n, 0, teller->exact_bytes)

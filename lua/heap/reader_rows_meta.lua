@@ -348,7 +348,7 @@
 ---@field sort string by what they are in order
 ---@field garbage boolean it is about what nothing refers to any more
 ---@field sample_bytes integer mean distance of samples; 0: every allocation was recorded
----@field made integer allocations since tracking began
+---@field made integer objects that were made since tracking began
 ---@field unattributed integer how many of them have no known site
 ---@field reachable_bytes integer of these are shares
 ---@field text string as the command prints it

@@ -149,6 +149,9 @@ describe("a profile", function()
     local profile = cjson.decode(answer("--live", "--json", "unattributed")).profile
     assert.equal(250, profile.unattributed_bytes)
     assert.equal(99, profile.old_freed_bytes)
+    p:new("table", main, 100000000)
+    write(p, "unattributed")
+    assert.matches("; less than 0%.01%% of the bytes are unattributed\n", answer "unattributed")
   end)
 
   it("has its file named in errors", function()

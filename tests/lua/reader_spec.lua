@@ -51,6 +51,12 @@ describe("heap.reader", function()
     assert.equal("nil\ttrue\n", out)
   end)
 
+  it("says how many objects have no known site", function()
+    local s = assert(reader.open(tracked))
+    assert.match("\n1,000 objects were made since tracking began, all recorded; "
+      .. "2 of them %(0%.2%%%) unattributed$", s:sites().text)
+  end)
+
   it("says where objects were allocated, and who called", function()
     local s = assert(reader.open(tracked))
     assert.same({stacks = true, sample_bytes = 0, made = 1000, unattributed = 2}, s.tracking)

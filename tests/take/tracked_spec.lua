@@ -202,6 +202,15 @@ end
       .. "@app/bus.lua:4 in Bus:on\n", class)
   end)
 
+  it("has ages in its rows where there are marks to tell them by", function()
+    for file, has_marks in pairs {a = false, b = true, c = true} do
+      local out = support.answer({"heaptop", "--by", "site", file}, dir)
+      assert.equal(has_marks, out:find(" ages ", 1, true) ~= nil, file)
+      assert.match("\n%d[%d,]+ objects were made since tracking began, all recorded\n$", out)
+      assert.is_true(#ask(dir, "heaptop", "--json", "--by", "site", file).sites[1].ages > 1)
+    end
+  end)
+
   it("tells the stack of an object", function()
     local out = support.answer({"heappath", "--format", "text", "c", "_G.bus.listeners[7]"}, dir)
     assert.match("\nallocated at @app/bus.lua:4 in Bus:on\n  from @app/session.lua:4[^\n]*\n"
