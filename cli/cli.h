@@ -67,6 +67,7 @@ enum { CLI_JSON = 256, CLI_BYTES, CLI_COLOR, CLI_VERSION, CLI_FIRST_KEY };
 
 typedef struct cli {
   const cli_tool *tool;
+  bool reads_profiles;                 /* and no snapshots */
   cli_option options[CLI_MAX_OPTIONS]; /* of the tool, with the questions in their place */
   size_t n_options;
   bool json, exact_bytes;

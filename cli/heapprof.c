@@ -170,7 +170,10 @@ static void check(const cli *c, const request *r, const mode *m) {
     cli_usage_error(c, m->least_files > 1 ? "it takes the names of two profiles"
                                           : "which profile? Name the file");
   if (r->n_files > m->most_files)
-    cli_usage_error(c, "so many profiles at a time: '%s' is too many", r->files[m->most_files]);
+    cli_usage_error(
+        c, "%s: '%s' is too many",
+        m->most_files > 1 ? "two profiles at a time" : "one profile at a time, or --diff for two",
+        r->files[m->most_files]);
 }
 
 static void parse(cli *c, request *r, int argc, char **argv) {
@@ -189,6 +192,7 @@ int main(int argc, char **argv) {
   request r;
   make_options();
   cli_begin(&c, &tool);
+  c.reads_profiles = true;
   parse(&c, &r, argc, argv);
   return cli_finish(&c, r.mode->run(&c, &r));
 }

@@ -60,18 +60,22 @@ void *cli_must(void *result) {
   return result;
 }
 
-static const char *what_to_do(const lh_error *error) {
+static const char *what_to_do(const lh_error *error, bool with_profile) {
   switch (error->code) {
-    case LH_EFOREIGN: return "Give it a file that heap.snapshot(\"file\") wrote.";
+    case LH_EFOREIGN:
+      return with_profile ? "Give it a file that heap.track{file = \"run.prof\"} wrote; for a "
+                            "snapshot there is heaptop."
+                          : "Give it a file that heap.snapshot(\"file\") wrote; for a profile "
+                            "there is heapprof.";
     case LH_EVERSION: return "Update luaheap on this machine: this is version " LH_VERSION ".";
     case LH_EDAMAGED:
       return "The file was cut or changed after it was written: copy it again or take it again.";
-    case LH_EMEMORY: return "Close other programs, or read the snapshot on a bigger machine.";
+    case LH_EMEMORY: return "Close other programs, or read the file on a bigger machine.";
     case LH_EIO:
       if (error->os_errno == ENOENT)
-        return "Check the name: heap.snapshot(\"file\") writes into the program's own directory.";
+        return "Check the name: without a directory it is in that of the program which wrote it.";
       if (error->os_errno == EACCES)
-        return "Snapshots can be read only by the user whose program took them.";
+        return "It can be read only by the user whose program wrote it.";
       return NULL;
     default: return NULL;
   }
@@ -79,10 +83,11 @@ static const char *what_to_do(const lh_error *error) {
 
 void cli_check(cli *c, int code, const char *file, const lh_error *error) {
   if (code == LH_OK) return;
+  const char *hint = what_to_do(error, c->reads_profiles);
   if (file != NULL)
-    cli_die(c, what_to_do(error), "%s: %s", file, error->message);
+    cli_die(c, hint, "%s: %s", file, error->message);
   else
-    cli_die(c, what_to_do(error), "%s", error->message);
+    cli_die(c, hint, "%s", error->message);
 }
 
 const char *cli_style_on(const cli *c, cli_style style) {

@@ -135,6 +135,28 @@ describe("a profile", function()
     assert.equal(1234, cjson.decode(answer("--live", "--json", "lost")).profile.lost_events)
   end)
 
+  it("and a snapshot are not taken for each other", function()
+    support.lua([[require "heap".snapshot "heap"]], {cwd = dir})
+    local _, err = run({"heapprof", "heap"}, {cwd = dir})
+    assert.equal("heapprof: 'heap' is not a profile of luaheap\n" ..
+                 'Give it a file that heap.track{file = "run.prof"} wrote; for a snapshot there ' ..
+                 "is heaptop.\n", err)
+    _, err = run({"heaptop", "run.prof"}, {cwd = dir})
+    assert.equal("heaptop: 'run.prof' is not a snapshot of luaheap\n" ..
+                 'Give it a file that heap.snapshot("file") wrote; for a profile there is ' ..
+                 "heapprof.\n", err)
+  end)
+
+  it("is one, or two for a comparison", function()
+    local function complaint(...)
+      return (select(2, run({"heapprof", ...}, {cwd = dir})):match "^[^\n]+")
+    end
+    assert.equal("heapprof: one profile at a time, or --diff for two: 'b' is too many",
+                 complaint("a", "b"))
+    assert.equal("heapprof: two profiles at a time: 'c' is too many",
+                 complaint("--diff", "a", "b", "c"))
+  end)
+
   it("tells what is unattributed", function()
     local p = profiles.new()
     local nobody = p:stack(nil, {maker = "unattributed"})
@@ -158,6 +180,7 @@ describe("a profile", function()
     local out, err, code = run({"heapprof", "none"}, {cwd = dir})
     assert.equal("", out)
     assert.matches("^heapprof: cannot open 'none': No such file", err)
+    assert.not_matches("snapshot", err)
     assert.equal(2, code)
     support.write_file(dir .. "/text", ("no profile\n"):rep(100))
     local good = support.read_file(dir .. "/run.prof")
