@@ -85,7 +85,9 @@ static void tell_allocated(lh_teller *t, const found *f) {
 
 static void tell_known(lh_teller *t, const found *f) {
   lh_text text = {0};
-  if (f->info.sample_bytes == 0)
+  if (f->info.sample_bytes == 0 && f->info.lost_events > 0)
+    lh_text_string(&text, "Not every allocation is in the file");
+  else if (f->info.sample_bytes == 0)
     lh_text_string(&text, "Every allocation was recorded");
   else
     lh_text_format(&text, "Sampled, one block in %s: estimates from %s",
@@ -105,7 +107,12 @@ static void tell_faults(lh_teller *t, const found *f) {
   if (f->info.lost_events > 0)
     lh_say(t, LH_ALARM, "%s could not be written, as on a full disk: what lives may be too much",
            lh_count_of(f->info.lost_events, "event", "events").text);
-  if (!f->info.is_whole)
+  if (!f->info.is_whole && f->info.is_aggregate)
+    lh_say(
+        t, LH_ALARM,
+        "These are the counts after %s: they are written every 10 seconds, and when tracking ends",
+        lh_duration_text(f->info.duration_ns).text);
+  else if (!f->info.is_whole)
     lh_say(t, LH_ALARM, "The file was cut, or is still being written: it is told up to %s",
            lh_duration_text(f->info.duration_ns).text);
 }

@@ -132,6 +132,7 @@ describe("a profile", function()
     local p = server()
     p.lost = 1234
     assert.matches("1,234 events could not be written", answer(write(p, "lost")))
+    assert.matches("\nNot every allocation is in the file; all bytes are attr", answer "lost")
     assert.equal(1234, cjson.decode(answer("--live", "--json", "lost")).profile.lost_events)
   end)
 
@@ -155,6 +156,16 @@ describe("a profile", function()
                  complaint("a", "b"))
     assert.equal("heapprof: two profiles at a time: 'c' is too many",
                  complaint("--diff", "a", "b", "c"))
+  end)
+
+  it("that counts is told with the time of its counts while tracking goes on", function()
+    local other = support.tmpdir()
+    support.lua([[require "heap".track{file = "run.prof", aggregate = true}
+                  os.execute "cp run.prof while.prof"]], {cwd = other})
+    local out = (run({"heapprof", "while.prof"}, {cwd = other}))
+    assert.matches("\nThese are the counts after 0 ms: they are written every 10 seconds, and " ..
+                   "when tracking ends\n", out)
+    assert.not_matches("These are the counts", (run({"heapprof", "run.prof"}, {cwd = other})))
   end)
 
   it("tells what is unattributed", function()
