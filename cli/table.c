@@ -159,7 +159,8 @@ static end end_before(position *in, const char *text, size_t at) {
   if (was_in_place && in->in_place)
     return last == '/' && at > 1 && text[at - 2] != '@' ? END_OF_FOLDER : NO_END;
   bool is_step = text[at] == '[' || (text[at] == '.' && last != '.');
-  return is_step || last == ' ' || last == ',' ? END_OF_NAME : NO_END;
+  bool is_in_number = last == ',' && text[at] >= '0' && text[at] <= '9';
+  return is_step || last == ' ' || (last == ',' && !is_in_number) ? END_OF_NAME : NO_END;
 }
 
 /* Bytes of `text` that fit into `width` places, up to a good place to break; more where there is no

@@ -168,6 +168,25 @@ describe("output", function()
     assert.match("\nLeft out for want of room: bytes, with what they retain\n", out)
   end)
 
+  it("breaks no number, however wide the terminal is", function()
+    local tracked = select(2, support.lua [[
+      local heap = require "heap"
+      heap.track()
+      rows = {}
+      for _, name in ipairs {"a", "b", "c"} do
+        for i = 1, 2000 do rows[#rows + 1] = {row = i} end
+        heap.snapshot(name)
+      end
+    ]])
+    for width = 60, 100 do
+      local out = support.on_terminal(("stty cols %d; heapdiff a b c"):format(width),
+                                      {cwd = tracked, env = {NO_COLOR = "1"}})
+      if not out then return end
+      assert.match("made there stay", (out:gsub(" *\n +", " ")))
+      assert.not_match("%d,\n", out)
+    end
+  end)
+
   it("fits a narrow terminal, with the names of files in one piece", function()
     local folder = select(2, support.lua [[
       local heap = require "heap"
