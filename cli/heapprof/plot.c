@@ -13,7 +13,7 @@ enum {
   CHART_HEIGHT = 10,
   LINE_WIDTH = 20,
   MOMENTS = 200,
-  LABEL_WIDTH = 9,
+  LABEL_WIDTH = 10,
   USUAL_SITES = 8
 };
 

@@ -248,6 +248,17 @@ at the end it had 20,084 B]], out:match("^(.-\n.-\n.-)\n"))
     assert.equal("2.500,21209,20000,1025,128,56", lines[127])
     assert.equal(201, #lines)
   end)
+
+  it("has its axis in one column, however long the figures are", function()
+    local out = answer("--plot", profiles.new {start_bytes = 2045 * 1024}):match "^.-\n +0 s "
+    assert.matches("\n1,022%.5 KB ", out)
+    local n_rows = 0
+    for label in out:gmatch "\n([^┤┼|\n]*)[┤┼|]" do
+      n_rows = n_rows + 1
+      assert.equal(11, #label)
+    end
+    assert.equal(10, n_rows)
+  end)
 end)
 
 -- }===================================================================================
