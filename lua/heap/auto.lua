@@ -201,7 +201,7 @@ local function begin(plain)
     local tracked, message, errno = track(tracking, plain.log)
     if not tracked then return nil, message, errno end
     if not watches then
-      watch.say("tracked", plain.log)
+      watch.say(tracking.file and "tracked, into " .. tracking.file or "tracked", plain.log)
       return true
     end
   end

@@ -140,6 +140,7 @@ describe("LUA_HEAP", function()
   end)
 
   it("writes a profile with track=FILE", function()
+    assert.equal("heap.auto: tracked, into run.prof\n", (auto("track=run.prof", "")))
     local out, dir = auto("track=run.prof,log=quiet", "for i = 1, 100 do local t = {i} end")
     assert.equal("", out)
     assert.is_true(lfs.attributes(dir .. "/run.prof", "size") > 300)
@@ -151,8 +152,9 @@ describe("LUA_HEAP", function()
         if not ... then os.execute((os.getenv "LUA" or "lua5.4") .. " -l heap.auto a.lua child") end
         for i = 1, 1000 do local t = {...} end
       ]])
-      local name = out:match("^heap.auto: tracked\nheap.auto: run.prof is being written: "
-                             .. "(run%.prof%-%d+)\nheap.auto: tracked\n$")
+      local name = out:match("^heap.auto: tracked, into run%.prof\n"
+                             .. "heap.auto: run.prof is being written: (run%.prof%-%d+)\n"
+                             .. "heap.auto: tracked, into %1\n$")
       assert.is_string(name, out)
       assert.is_true(lfs.attributes(dir .. "/run.prof", "size") > 200)
       assert.is_true(lfs.attributes(dir .. "/" .. name, "size") > 200)
