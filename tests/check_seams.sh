@@ -62,20 +62,22 @@ include='# *include +'
 check_sources() {
   sources=$(mktemp)
   code >"$sources"
-  rule "only layout and walk know Lua's structures" \
+  rule "only layout, walk and track know Lua's structures" \
     "${include}\"(take/)?raw(_code)?\.h\"" '.*' \
     'lib/(take/(layout|walk[a-z_]*)|track/[a-z_]*)\.[ch]'
   up='name|compare|analyses|usage|report'
-  flow="lib/(take|track)/.*(read|graph|$up)|lib/read/.*(take|graph|$up)|lib/graph/.*(take|$up)"
-  flow="$flow|lib/profile/.*(take|track|read|graph|$up)"
-  flow="$flow|lib/name/.*(take|compare|analyses|usage|report)"
-  flow="$flow|lib/compare/.*(take|analyses|usage|report)|lib/analyses/.*(take|compare|usage|report)"
-  flow="$flow|lib/usage/.*(take|track|read|graph|compare|analyses|report)"
-  flow="$flow|lib/report/.*(take|read|graph|compare|analyses|usage)"
+  writes='take|track'
+  flow="lib/($writes)/.*(read|graph|$up)|lib/(read|profile)/.*($writes|graph|$up)"
+  flow="$flow|lib/read/.*profile|lib/profile/.*read|lib/graph/.*($writes|profile|$up)"
+  flow="$flow|lib/name/.*($writes|profile|compare|analyses|usage|report)"
+  flow="$flow|lib/compare/.*($writes|profile|analyses|usage|report)"
+  flow="$flow|lib/analyses/.*($writes|profile|compare|usage|report)"
+  flow="$flow|lib/usage/.*($writes|profile|read|graph|compare|analyses|report)"
+  flow="$flow|lib/report/.*($writes|profile|read|graph|compare|analyses|usage)"
   report "data flows one way through lib's folders" "$(
     grep -E "${include}\"" "$sources" | grep -E "^($flow)/[a-z_]+\.h\"")"
   rule "what is below the analyses does not see them" \
-    "${include}\"luaheap(_(take|analyses|compare|usage|report))?\.h\"" \
+    "${include}\"luaheap(_(take|track|analyses|compare|usage|tally|report))?\.h\"" \
     'lib/(read|profile|graph|name)/.*' "$none"
   rule "only files that write see Lua's headers" \
     "${include}[<\"](lua|lauxlib|lualib|luaconf)\.h" '.*' "$writing|lib/weak_lua\.h|lua/.*"
@@ -205,9 +207,12 @@ self_test() {
       *) wrong=1; echo "FAIL  not seen in $file: $line" ;;
     esac
   done <<'END'
-lib/graph/graph.c|#include "take/raw.h"|only layout and walk know Lua's structures
-lua/heap.c|#include "raw.h"|only layout and walk know Lua's structures
+lib/graph/graph.c|#include "take/raw.h"|only layout, walk and track know Lua's structures
+lua/heap.c|#include "raw.h"|only layout, walk and track know Lua's structures
 lib/profile/events.c|#include "track/profile.h"|data flows one way through lib's folders
+lib/read/reader.c|#include "profile/reader.h"|data flows one way through lib's folders
+lib/compare/made.c|#include "track/track.h"|data flows one way through lib's folders
+lib/name/names.c|#include "luaheap_tally.h"|what is below the analyses does not see them
 lib/usage/usage.c|#include "report/report.h"|data flows one way through lib's folders
 lib/read/reader.c|  #  include "take/writer.h"|data flows one way through lib's folders
 lib/graph/flow.c|#include "name/text.h"|data flows one way through lib's folders

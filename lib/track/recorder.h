@@ -1,20 +1,24 @@
 /*
 ** recorder.h - what the parts of the recorder are, and who calls whom. Private to lib/track.
 **
-**     track.c      its life: options, start, stop, the state that closes, exit(), a forked child
-**     allocate*.c  the allocation functions: one for each way to keep the life of a block
+**     track.c      its life: options, start, stop, the state that closes, a forked child
+**     allocate.c   the allocation functions, one for each way to keep the life of a block:
+**                  allocate_pool.c, allocate_trailer.c, allocate_host.c
 **     pool.c       small blocks of our own, each with its life behind it
 **     blocks.c     a hash of blocks that the host gave: their lives
 **     before.c     the blocks that were there before
 **     sample.c     which allocations are sampled
-**     exit.c       completes profiles when the process ends
-**     running.c    the coroutine that runs
+**     running.c    the coroutine that runs; functions.c: C functions that run no other one
 **     position.c   the instruction at which its innermost Lua function stands
 **     stacks.c     from both to a stack, whose callers are known
 **     lookup.c     from an instruction to its site; definitions.c: what has a number, by contents
 **     protos.c     the prototypes that are there; names.c: what functions are called
+**     index.c      the hash index of numbers by which these find what they know
 **     calls.c      the call hook of `time`
-**     profile.c    the file
+**     profile.c    the profile: of events, or of counts (profile_counts.c), in blocks
+**                  (profile_blocks.c), for a file (profile_file.c) or another process
+**                  (profile_live.c)
+**     exit.c       completes profiles when the process ends
 **
 ** An allocation goes through them like this:
 **
