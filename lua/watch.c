@@ -1,8 +1,8 @@
 /*
 ** watch.c - what heap/auto.lua is made of: start(options), stop(), environment(name), signal(name),
-** say(message, log), track(options, log) and untrack(), which are heap's, and process(). The options
-** come checked and in plain units. Each file is reported by one line, from C, since no Lua code may
-** run at that moment. `require "heap.watch"` finds it in heap.so.
+** say(message, log), track(options, log) and untrack(), which are heap's, and process(). The
+** options come checked and in plain units. Each file is reported by one line, from C, since no Lua
+** code may run at that moment. `require "heap.watch"` finds it in heap.so.
 */
 #include <limits.h>
 #include <stdio.h>
