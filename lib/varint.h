@@ -8,6 +8,8 @@
 #ifndef LUAHEAP_VARINT_H
 #define LUAHEAP_VARINT_H
 
+#include <string.h>
+
 #include "base.h"
 
 /* {=== Storing ======================================================================= */
@@ -124,6 +126,29 @@ static inline const uint8_t *lh_read_bytes(lh_cursor *c, uint64_t n) {
   }
   c->at += n;
   return bytes;
+}
+
+/* A text that is in the file without a NUL, its length in front. */
+typedef struct lh_file_text {
+  const uint8_t *bytes;
+  uint64_t n;
+} lh_file_text;
+
+static inline lh_file_text lh_read_text(lh_cursor *c) {
+  lh_file_text t;
+  t.n = lh_read_uvarint(c);
+  t.bytes = lh_read_bytes(c, t.n);
+  if (!t.bytes) t.n = 0;
+  return t;
+}
+
+/* Puts it to *at, with a NUL, and *at behind that; returns where it is. */
+static inline const char *lh_keep_text(char **at, lh_file_text t) {
+  char *kept = *at;
+  if (t.n > 0) memcpy(kept, t.bytes, t.n);
+  kept[t.n] = '\0';
+  *at += t.n + 1;
+  return kept;
 }
 
 static inline uint8_t lh_read_u8(lh_cursor *c) {

@@ -116,27 +116,6 @@ static int read_block(lh_pass *pass, block *b, lh_error *error) {
   return LH_OK;
 }
 
-typedef struct text {
-  const uint8_t *bytes;
-  uint64_t n;
-} text;
-
-static text read_text(lh_cursor *c) {
-  text t;
-  t.n = lh_read_uvarint(c);
-  t.bytes = lh_read_bytes(c, t.n);
-  if (!t.bytes) t.n = 0;
-  return t;
-}
-
-static const char *keep_text(char **at, text t) {
-  char *kept = *at;
-  if (t.n > 0) memcpy(kept, t.bytes, t.n);
-  kept[t.n] = '\0';
-  *at += t.n + 1;
-  return kept;
-}
-
 static void read_facts(lh_pass *pass) {
   enum { ALL_FLAGS = LH_PROFILE_HAS_STACKS | LH_PROFILE_IS_AGGREGATE | LH_PROFILE_HAS_CALLS };
   lh_cursor *c = &pass->c;
@@ -151,13 +130,13 @@ static void read_facts(lh_pass *pass) {
   info->has_stacks = flags & LH_PROFILE_HAS_STACKS;
   info->is_aggregate = flags & LH_PROFILE_IS_AGGREGATE;
   info->has_calls = flags & LH_PROFILE_HAS_CALLS;
-  text release = read_text(c), program = read_text(c);
+  lh_file_text release = lh_read_text(c), program = lh_read_text(c);
   if (c->fault) return;
   char *at = pass->profile->texts = lh_alloc(release.n + program.n + 2, 1);
   pass->out_of_memory = !at;
   if (!at) return;
-  info->release = keep_text(&at, release);
-  info->program = keep_text(&at, program);
+  info->release = lh_keep_text(&at, release);
+  info->program = lh_keep_text(&at, program);
 }
 
 static void read_end(lh_pass *pass) {

@@ -74,31 +74,12 @@ static int check_blocks(const lh_snapshot *s, uint64_t end, lh_cursor *c, lh_err
   return 0;
 }
 
-/* A text that is in the file without a NUL. */
-typedef struct text {
-  const uint8_t *bytes;
-  uint64_t n;
-} text;
-
-static text read_text(lh_cursor *c) {
-  text t;
-  t.n = lh_read_uvarint(c);
-  t.bytes = lh_read_bytes(c, t.n);
-  if (!t.bytes) t.n = 0;
-  return t;
-}
-
-static int keep_texts(lh_snapshot *s, const text texts[3], lh_error *error) {
+static int keep_texts(lh_snapshot *s, const lh_file_text texts[3], lh_error *error) {
   const char **fields[3] = {&s->info.lua_release, &s->info.program, &s->info.name};
   s->text = lh_alloc(texts[0].n + texts[1].n + texts[2].n + 3, 1);
   if (!s->text) return lh_fail_memory(error, "reading the footer");
   char *at = s->text;
-  for (int i = 0; i < 3; i++) {
-    if (texts[i].n > 0) memcpy(at, texts[i].bytes, texts[i].n);
-    *fields[i] = at;
-    at += texts[i].n;
-    *at++ = 0;
-  }
+  for (int i = 0; i < 3; i++) *fields[i] = lh_keep_text(&at, texts[i]);
   return 0;
 }
 
@@ -143,13 +124,13 @@ static void read_sites_offset(lh_snapshot *s, lh_cursor *c, uint64_t end) {
   if (s->sites_offset < LH_HEADER_BYTES) lh_fault(c, start, "its sites are in the header");
 }
 
-static void read_footer_fields(lh_snapshot *s, lh_cursor *c, text texts[3], uint64_t end) {
+static void read_footer_fields(lh_snapshot *s, lh_cursor *c, lh_file_text texts[3], uint64_t end) {
   lh_info *info = &s->info;
   info->state_id = lh_read_u64(c);
   info->serial = (uint32_t)lh_read_upto(c, UINT32_MAX, "its serial is too big");
   info->time_ns = lh_read_time(c);
   info->process_id = lh_read_upto(c, INT64_MAX, "its process id is too big");
-  for (int i = 0; i < 3; i++) texts[i] = read_text(c);
+  for (int i = 0; i < 3; i++) texts[i] = lh_read_text(c);
   info->string_limit = lh_read_uvarint(c);
   if (info->string_limit > INT64_MAX) info->string_limit = INT64_MAX; /* all are kept whole */
   info->gc_bytes = lh_read_size(c);
@@ -171,7 +152,7 @@ static void read_footer_fields(lh_snapshot *s, lh_cursor *c, text texts[3], uint
 
 int lh_read_footer(lh_snapshot *s, uint64_t *end, lh_error *error) {
   lh_cursor c;
-  text texts[3];
+  lh_file_text texts[3];
   int code = find_footer(s, &c, error);
   if (code) return code;
   *end = (uint64_t)(c.at - s->data);

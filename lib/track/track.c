@@ -12,7 +12,6 @@
 ** The program may take away the first with its debug library, the second by a function of its own:
 ** both are asked.
 */
-#include <errno.h>
 #include <sys/resource.h>
 
 #include "allocate.h"
