@@ -3,6 +3,7 @@
 */
 #include "track/profile.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <string.h>
 #include <time.h>
@@ -91,12 +92,14 @@ static void tick(lh_profile_out *out) {
 }
 
 uint8_t *lh_profile_make_room(lh_profile_out *out, lh_stack_id stack) {
+  int os_errno = errno; /* the program's, who only allocates */
   if (out->to.at >= out->stop) tick(out);
   if (stack > out->n_stacks) {
     define_new(out);
     (void)lh_blocks_room(&out->to, LH_LONGEST_EVENT + TIME_BYTES);
   }
   set_stop(out);
+  errno = os_errno;
   return out->to.at;
 }
 
@@ -118,11 +121,14 @@ void lh_profile_look(lh_profile_out *out, uint64_t now_ns) {
   bool is_asked = out->live && lh_live_is_asked(out->live);
   bool is_due = out->is_open && !out->has_events && now_ns - out->flushed_ns >= REWRITE_NS;
   if ((!is_asked && !is_due) || is_forked(out)) return;
+  int os_errno = errno;
   if (is_asked) lh_live_publish(out->live, out, out->other_buffer);
-  if (!is_due) return;
-  out->flushed_ns = now_ns;
-  out->trouble.code = LH_OK; /* what is written now has all that was not written then */
-  (void)rewrite(out, false, &out->trouble);
+  if (is_due) {
+    out->flushed_ns = now_ns;
+    out->trouble.code = LH_OK; /* what is written now has all that was not written then */
+    (void)rewrite(out, false, &out->trouble);
+  }
+  errno = os_errno;
 }
 
 /* }=================================================================================== */
