@@ -150,4 +150,16 @@ void lh_strings_free(lh_strings *strings) {
   *strings = (lh_strings){0};
 }
 
+uint32_t lh_shared_name(lh_shared_names *names, const char *name) {
+  if (!name) return 0;
+  uint32_t *known = lh_map_at(&names->by_address, (uintptr_t)name);
+  if (known && *known == LH_NO_NUMBER) *known = lh_strings_add(&names->strings, name, strlen(name));
+  return known && *known != LH_NO_NUMBER ? *known + 1 : LH_NO_NUMBER;
+}
+
+void lh_shared_names_free(lh_shared_names *names) {
+  lh_map_free(&names->by_address);
+  lh_strings_free(&names->strings);
+}
+
 /* }=================================================================================== */

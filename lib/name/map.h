@@ -56,4 +56,17 @@ uint32_t lh_strings_add(lh_strings *strings, const char *bytes, size_t n);
 
 void lh_strings_free(lh_strings *strings);
 
+/* All zero is none. Names that many refer to and that stay as they are: each address is looked at
+** once, since 16 million sites may share a name of 4 KB. */
+typedef struct lh_shared_names {
+  lh_map by_address;
+  lh_strings strings;
+} lh_shared_names;
+
+/* The number of a name, the same for equal names, counted from 1; 0 of NULL; LH_NO_NUMBER when out
+** of memory. */
+uint32_t lh_shared_name(lh_shared_names *names, const char *name);
+
+void lh_shared_names_free(lh_shared_names *names);
+
 #endif

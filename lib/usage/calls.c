@@ -41,7 +41,7 @@ typedef struct graph {
   uint32_t n_nodes;
   uint32_t *tops; /* of each stack: its last node; NULL: each has one */
   double *grown;  /* of each stack, if that is what counts */
-  lh_strings c_names;
+  lh_shared_names c_names;
   uint32_t n_lua;      /* functions of Lua; those of C have the numbers behind them */
   lh_map call_numbers; /* of a caller and what it called */
   uint32_t *functions_on_path, *calls_on_path; /* how often each is among the callers */
@@ -63,18 +63,14 @@ static const char *c_function_of(const graph *g, lh_stack_id stack) {
   return g->query->c_functions ? lh_site_of_stack(g->sites, stack)->c_function : NULL;
 }
 
-/* A name stands at one address in nearly all sites that have it. */
-static bool number_c_function(graph *g, lh_map *by_address, const char *name, uint32_t *number) {
-  uint32_t *known = lh_map_at(by_address, (uintptr_t)name);
-  if (known && *known == LH_NO_NUMBER) *known = lh_strings_add(&g->c_names, name, strlen(name));
-  if (!known || *known == LH_NO_NUMBER) return false;
-  *number = g->n_lua + *known;
-  return true;
+static bool number_c_function(graph *g, const char *name, uint32_t *number) {
+  uint32_t known = lh_shared_name(&g->c_names, name);
+  *number = g->n_lua + known - 1;
+  return known != LH_NO_NUMBER;
 }
 
 /* A stack that has a Lua function, too, gets a second node. */
 static bool add_c_functions(graph *g) {
-  lh_map by_address = {0};
   bool fine = true;
   g->n_lua = g->groups.n;
   for (lh_stack_id stack = 1; fine && stack <= g->n; stack++) {
@@ -84,9 +80,8 @@ static bool add_c_functions(graph *g) {
       g->nodes[g->n_nodes] = (node){.caller = stack, .stack = stack};
       g->tops[stack] = g->n_nodes++;
     }
-    fine = number_c_function(g, &by_address, name, &g->nodes[g->tops[stack]].function);
+    fine = number_c_function(g, name, &g->nodes[g->tops[stack]].function);
   }
-  lh_map_free(&by_address);
   return fine;
 }
 
@@ -218,7 +213,7 @@ static void add_blocks(graph *g) {
 }
 
 static bool make_room(graph *g) {
-  size_t n_functions = g->groups.n + g->c_names.n, n_calls = g->call_numbers.n;
+  size_t n_functions = g->groups.n + g->c_names.strings.n, n_calls = g->call_numbers.n;
   lh_usage_calls *out = g->out;
   out->n_functions = n_functions;
   out->functions = lh_alloc_zeroed(n_functions, sizeof *out->functions);
@@ -433,7 +428,7 @@ int lh_usage_calls_find(const lh_usage *usage, const lh_calls_query *query, lh_u
   lh_free(g.grown);
   lh_free(g.tops);
   lh_free(g.ranks);
-  lh_strings_free(&g.c_names);
+  lh_shared_names_free(&g.c_names);
   if (code < 0) lh_usage_calls_free(out);
   return code;
 }

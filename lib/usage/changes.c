@@ -8,7 +8,6 @@
 ** above them.
 */
 #include <stdlib.h>
-#include <string.h>
 
 #include "name/site_text.h"
 #include "usage.h"
@@ -21,7 +20,7 @@ typedef struct entry {
 } entry;
 
 typedef struct joiner {
-  lh_strings names;
+  lh_shared_names names;
   entry *entries;
   size_t n;
   lh_usage_change *out;
@@ -30,8 +29,7 @@ typedef struct joiner {
 } joiner;
 
 static uint64_t number_of(joiner *j, const char *name) {
-  if (!name) return UINT64_MAX;
-  uint32_t number = lh_strings_add(&j->names, name, strlen(name));
+  uint32_t number = lh_shared_name(&j->names, name);
   j->failed |= number == LH_NO_NUMBER;
   return number;
 }
@@ -153,7 +151,7 @@ int lh_usage_changes(const lh_usage *before, const lh_usage *after, lh_usage_cha
 out:
   lh_free(groups[0]);
   lh_free(groups[1]);
-  lh_strings_free(&j.names);
+  lh_shared_names_free(&j.names);
   lh_free(j.entries);
   lh_free(j.out);
   return code;

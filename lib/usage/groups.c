@@ -14,8 +14,7 @@
 /* {=== Sites with equal contents ====================================================== */
 
 static uint64_t number_of(lh_site_groups *groups, const char *name) {
-  if (!name) return LH_NO_NUMBER - 1ull;
-  uint32_t number = lh_strings_add(&groups->names, name, strlen(name));
+  uint32_t number = lh_shared_name(&groups->names, name);
   groups->failed |= number == LH_NO_NUMBER;
   return number;
 }
@@ -55,7 +54,7 @@ uint32_t lh_group_of_site(lh_site_groups *groups, const lh_sites *sites, lh_stac
 }
 
 void lh_site_groups_free(lh_site_groups *groups) {
-  lh_strings_free(&groups->names);
+  lh_shared_names_free(&groups->names);
   lh_map_free(&groups->numbers);
   lh_free(groups->of_site);
 }

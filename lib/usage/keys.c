@@ -1,8 +1,7 @@
 /*
 ** keys.c - numbers for lines: a table of sites has each as often as something allocates there.
-** Sources are compared by their names, since code that was loaded twice has them twice; but each
-** name that a file has is looked at once only, however many sites refer to it: 16 million sites may
-** share one of 4 KB. And sums, and the replay of what has events.
+** Sources are compared by their names, since code that was loaded twice has them twice. And sums,
+** and the replay of what has events.
 */
 #include <string.h>
 
@@ -24,31 +23,6 @@ uint64_t lh_sum_of(const lh_sum *sum) {
 
 /* }=================================================================================== */
 
-/* {=== Texts ========================================================================= */
-
-typedef struct texts {
-  lh_map by_address;
-  lh_strings strings;
-} texts;
-
-/* Counted from 1; 0 stands for NULL. False: out of memory. */
-static bool number_text(texts *t, const char *text, uint64_t *number) {
-  *number = 0;
-  if (!text) return true;
-  uint32_t *known = lh_map_at(&t->by_address, (uintptr_t)text);
-  if (known && *known == LH_NO_NUMBER) *known = lh_strings_add(&t->strings, text, strlen(text));
-  if (!known || *known == LH_NO_NUMBER) return false;
-  *number = (uint64_t)*known + 1;
-  return true;
-}
-
-static void free_texts(texts *t) {
-  lh_map_free(&t->by_address);
-  lh_strings_free(&t->strings);
-}
-
-/* }=================================================================================== */
-
 /* {=== Lines ========================================================================= */
 
 int lh_compare_lines(const lh_line *a, const lh_line *b) {
@@ -60,7 +34,7 @@ int lh_compare_lines(const lh_line *a, const lh_line *b) {
 typedef struct line_maker {
   lh_line_keys *keys;
   size_t capacity;
-  texts texts;
+  lh_shared_names sources;
   lh_map by_key;
 } line_maker;
 
@@ -68,7 +42,8 @@ static bool add_line(line_maker *m, lh_site_id id, const lh_site *site, uint32_t
   uint64_t key[2] = {0, site->line};
   *line = 0;
   if (!site->source) return true;
-  if (!number_text(&m->texts, site->source, &key[0])) return false;
+  key[0] = lh_shared_name(&m->sources, site->source);
+  if (key[0] == LH_NO_NUMBER) return false;
   uint32_t *known = lh_map_at_words(&m->by_key, key, 2);
   if (!known) return false;
   if (*known == LH_NO_NUMBER) {
@@ -103,7 +78,7 @@ int lh_line_keys_make(const lh_sites *sites, lh_line_keys *keys, lh_error *error
   *keys = (lh_line_keys){0};
   line_maker m = {.keys = keys};
   bool fine = make_lines(&m, sites);
-  free_texts(&m.texts);
+  lh_shared_names_free(&m.sources);
   lh_map_free(&m.by_key);
   if (fine) return 0;
   lh_line_keys_free(keys);

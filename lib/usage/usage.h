@@ -44,7 +44,7 @@ static inline bool lh_stack_is_in(const lh_sites *sites, lh_stack_id stack) {
 ** All zero but `by` is none. */
 typedef struct lh_site_groups {
   lh_usage_by by;
-  lh_strings names;
+  lh_shared_names names;
   lh_map numbers;    /* of the groups, by what their sites have in common */
   uint32_t *of_site; /* 1 + the number of its group; 0: not known yet */
   uint32_t n;

@@ -262,6 +262,21 @@ static void strings_are_kept_once(void **state) {
   }
 }
 
+/* What is at an address is not read again: so it may even have changed. */
+static void shared_names_are_looked_at_once(void **state) {
+  lh_shared_names names = {0};
+  char first[] = "a", second[] = "a", third[] = "b";
+  (void)state;
+  assert_int_equal(lh_shared_name(&names, NULL), 0);
+  assert_int_equal(lh_shared_name(&names, first), 1);
+  assert_int_equal(lh_shared_name(&names, second), 1);
+  assert_int_equal(lh_shared_name(&names, third), 2);
+  first[0] = third[0] = 'c';
+  assert_int_equal(lh_shared_name(&names, first), 1);
+  assert_int_equal(lh_shared_name(&names, third), 2);
+  lh_shared_names_free(&names);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(escapes_what_is_not_plain),
@@ -279,6 +294,7 @@ int main(void) {
       cmocka_unit_test(any_key_is_legal),
       cmocka_unit_test(chosen_keys_do_not_meet),
       cmocka_unit_test(strings_are_kept_once),
+      cmocka_unit_test(shared_names_are_looked_at_once),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
