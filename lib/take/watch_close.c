@@ -16,6 +16,7 @@
 */
 #include <errno.h>
 
+#include "track/track.h"
 #include "watch.h"
 
 static const char sentry_key = 0;
@@ -30,7 +31,11 @@ static const raw_userdata *object_of(const void *content) {
 ** stack afterwards. */
 static void make_sentry(lh_watcher *w, lua_State *L) {
   int top = lua_gettop(L);
-  if (!lua_checkstack(L, 6)) return;
+  const void *before = lh_recorder_begin_own(L);
+  if (!lua_checkstack(L, 6)) {
+    lh_recorder_end_own(L, before);
+    return;
+  }
   const lh_state *state = lh_push_state(L);
   bool at_work = RAW_FIELD(w->global, RAW_GLOBAL_AT_WORK, uint8_t) != 0;
   if (state && !(state->tells_work && at_work) && lh_watch_push(L)) { /* state, watcher's */
@@ -46,6 +51,7 @@ static void make_sentry(lh_watcher *w, lua_State *L) {
     }
   }
   lua_settop(L, top);
+  lh_recorder_end_own(L, before);
 }
 
 void lh_renew_sentry(lh_watcher *w) {

@@ -293,6 +293,7 @@ static const void *function_on_top(const lh_running *r, const void *thread) {
 }
 
 const void *lh_running_find(lh_running *r) {
+  if (r->own) return r->own;
   bool is_suspended = RAW_FIELD(r->thread, RAW_THREAD_STATUS, uint8_t) != 0;
   if (!is_suspended && r->last_plain && function_on_top(r, r->thread) == r->last_plain) {
     return r->thread; /* in a row of calls of the same one */

@@ -44,6 +44,7 @@ typedef struct lh_functions {
 
 struct lh_running {
   const char *thread;              /* the last answer, or the main thread: never NULL */
+  const char *own;                 /* a thread of luaheap's that allocates now; NULL: none does */
   uint16_t not_lua;                /* bits of raw_call.status: a C function, or a hook is at work */
   _Atomic uintptr_t owner;         /* the operating system's thread that runs the state */
   uintptr_t stack_low, stack_high; /* of its stack, which grows down; 0: unknown */
@@ -122,6 +123,16 @@ static inline const void *lh_running_thread(lh_running *running) {
   bool runs =
       RAW_FIELD(thread, RAW_THREAD_STATUS, uint8_t) == 0 && !(call->status & running->not_lua);
   return __builtin_expect(runs, 1) ? thread : lh_running_find(running);
+}
+
+/* From now on luaheap itself allocates, by a thread of its own in which no function runs; and with
+** NULL the program does again, in the thread that the first call returned: `before`. */
+static inline const char *lh_running_set_own(lh_running *running, const char *own,
+                                             const char *before) {
+  const char *thread = running->thread;
+  running->own = own;
+  running->thread = own ? own : before;
+  return thread;
 }
 
 /* Its innermost frame of a Lua function; NULL: it has none. */

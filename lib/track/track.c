@@ -353,6 +353,17 @@ const lh_recorder *lh_recorder_of(lua_State *L) {
   return find_recorder(L);
 }
 
+const void *lh_recorder_begin_own(lua_State *L) {
+  lh_recorder *r = find_recorder(L);
+  if (!r || !r->records) return NULL;
+  return lh_running_set_own(r->running, (const char *)L, NULL);
+}
+
+void lh_recorder_end_own(lua_State *L, const void *before) {
+  lh_recorder *r = find_recorder(L);
+  if (before && r && r->records) (void)lh_running_set_own(r->running, NULL, before);
+}
+
 static lh_life life_of(const lh_recorder *r, const void *block, uint64_t bytes) {
   if (r->pool && lh_pool_has(r->pool, block)) {
     return *lh_pool_life(block, lh_pool_slab(r->pool, block)->slot_bytes);

@@ -39,6 +39,11 @@ uint64_t lh_recorder_longest(const lh_recorder *recorder);
 uint32_t lh_recorder_stacks(const lh_recorder *recorder); /* their ids are 1 to this */
 lh_stack_counts lh_recorder_counts(const lh_recorder *recorder, lh_stack_id stack);
 
+/* What L, a thread of luaheap's own, allocates between the two is the host's, and not that of the
+** program's function that waits for memory meanwhile. The first returns what the second needs. */
+const void *lh_recorder_begin_own(lua_State *L);
+void lh_recorder_end_own(lua_State *L, const void *before);
+
 /* What is at index 1 is finalized; if it is the recorder's userdata, the state closes. */
 void lh_recorder_finalize(lua_State *L);
 

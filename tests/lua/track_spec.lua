@@ -184,6 +184,24 @@ describe("LUA_HEAP", function()
     assert.equal(1, n)
   end)
 
+  it("counts what the watcher makes for itself as the host's", function()
+    local out = auto("track,exit,log=quiet", [[
+      local kept, n = {}, 0
+      local function object()
+        kept[#kept + 1] = setmetatable({}, {__gc = type})
+        kept[#kept + 1] = coroutine.create(print)
+        n = n + 1
+      end
+      local ends = os.clock() + 0.1 -- a new sentry at each tick
+      repeat object() until os.clock() > ends
+      require "heap".snapshot("c.heap")
+      for _, site in ipairs(require "heap.reader".open("c.heap"):sites()) do
+        if site.site:find("coroutine.create", 1, true) then io.write(site.made_objects - n) end
+      end
+    ]])
+    assert.equal("0", out)
+  end)
+
   it("tells options that make no sense", function()
     assert.matches("'stacks' is an option of track", (auto("exit,stacks", "")))
     assert.matches("'sample=much' makes no sense", (auto("track,sample=much", "")))
