@@ -321,7 +321,7 @@ describe("a function is called", function()
     local t = {entry = function() end, (function() end)}
     say("entry", t.entry) say("", t[1])
     t[2], t["x y"] = function() end, function() end
-    say("x y", t["x y"])
+    say('["x y"]', t["x y"])
     local shadow = function() end
     say("shadow", shadow)
     local shadow <const> = function() return shadow end
