@@ -89,6 +89,7 @@ int cli_next_option(cli *c, int argc, char **argv);
 /* optarg as a number, as a size ("512", "100KB"), or as one of the words of the option with this
 ** key, counted from 0. */
 uint64_t cli_number_argument(const cli *c, const char *option);
+void cli_take_top(const cli *c, lh_request *asked); /* -n: so many rows */
 uint64_t cli_size_argument(const cli *c, const char *option);
 unsigned cli_word_argument(const cli *c, int key);
 

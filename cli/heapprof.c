@@ -128,10 +128,7 @@ static void parse_options(cli *c, request *r, int argc, char **argv) {
   int key;
   while ((key = cli_next_option(c, argc, argv)) != -1) {
     switch (key) {
-      case 'n':
-        r->asked.limit = cli_number_argument(c, "--top");
-        r->asked.has_limit = true;
-        break;
+      case 'n': cli_take_top(c, &r->asked); break;
       case KEY_BY:
         r->asked.by = (lh_usage_by)cli_word_argument(c, KEY_BY);
         r->has_by = true;

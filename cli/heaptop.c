@@ -100,10 +100,7 @@ static void parse_options(cli *c, request *r, int argc, char **argv) {
   int key;
   while ((key = cli_next_option(c, argc, argv)) != -1) {
     switch (key) {
-      case 'n':
-        r->asked.limit = cli_number_argument(c, "--top");
-        r->asked.has_limit = true;
-        break;
+      case 'n': cli_take_top(c, &r->asked); break;
       case KEY_SORT:
         r->asked.sort = (lh_sort)cli_word_argument(c, KEY_SORT);
         r->sort_given = true;

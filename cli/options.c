@@ -115,6 +115,11 @@ uint64_t cli_number_argument(const cli *c, const char *option) {
   return n;
 }
 
+void cli_take_top(const cli *c, lh_request *asked) {
+  asked->limit = cli_number_argument(c, "--top");
+  asked->has_limit = true;
+}
+
 uint64_t cli_size_argument(const cli *c, const char *option) {
   static const char units[] = "KMGT";
   char *end;
