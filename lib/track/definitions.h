@@ -13,6 +13,8 @@
 #include "recorder.h"
 #include "sites.h"
 
+_Static_assert(LH_MOST_DEFINITIONS < 1 << LH_LIFE_TYPE_SHIFT, "a life has room for any stack");
+
 /* More than these bytes of names are not kept. A program that loads ever new code does not come
 ** there (lookup.h). */
 enum { LH_MOST_NAME_BYTES = 1 << 26 };
