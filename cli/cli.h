@@ -194,9 +194,11 @@ void cli_tree_end(cli_tree *tree);
 
 /* {=== JSON ========================================================================== */
 
-/* One document on stdout. `key` is NULL inside an array. */
+/* One document. `key` is NULL inside an array. */
 typedef struct cli_json {
-  bool follows; /* something stands before, so a comma is due */
+  FILE *out;       /* NULL: stdout */
+  bool is_compact; /* not for people: without blanks and lines */
+  bool follows;    /* something stands before, so a comma is due */
   unsigned depth;
 } cli_json;
 
@@ -204,8 +206,8 @@ void cli_json_open(cli_json *w, const char *key, char bracket);
 void cli_json_close(cli_json *w, char bracket);
 void cli_json_value(cli_json *w, const char *key, json_t *value); /* steals value */
 
-/* Before a command fails: what was printed of a document that has no end yet is forgotten, as far
-** as it still can be. */
+/* Before a command fails: what was printed on stdout of a document that has no end yet is forgotten,
+** as far as it still can be. */
 void cli_json_drop(void);
 
 /* Inside an array: text keeps its control characters, and all beyond ASCII is \uXXXX. */

@@ -19,6 +19,7 @@
 
 #include "luaheap_compare.h"
 #include "luaheap_usage.h"
+#include "luaheap_view.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -245,6 +246,15 @@ typedef struct lh_request {
   size_t n_ignored, n_cuts;
   bool each;           /* what each of the cuts frees alone is told, too */
   const lh_path *path; /* whose steps are told */
+
+  /* Of what is drawn, or turned over page by page. */
+  size_t from;          /* rows to pass over; behind them `limit` are wanted */
+  lh_interval interval; /* of what was allocated in it, if has_interval */
+  bool has_interval;
+  const char *sorted; /* the key of the column that rows are in the order of; "-" in front of it:
+                         most first */
+  const char *filter; /* a text that a row must have somewhere */
+  const char *of;     /* what a picture begins at: an object, a class, a place */
 
   /* Of a profile, or of two that are compared. */
   const lh_usage *const *usages;
