@@ -231,9 +231,16 @@ void lh_independent_free(lh_independent *independent);
 int lh_find_junction(lh_snapshot *snapshot, lh_id id, size_t limit, lh_id *junction,
                      lh_independent *out, lh_error *error);
 
-/* All edges that end in `id`, weak ones too, in order of their source's distance. O(n + m). */
+/* All edges that end in `id`, weak ones too, in order of their source's distance. Freed with
+** lh_free. O(n + m) when something is first asked for, then O(edges of those that refer to it).
+** Keeps 4 bytes an object and 4 an edge until the snapshot is analysed anew. */
 int lh_referrers(lh_snapshot *snapshot, lh_id id, lh_edge **edges, size_t *n_edges,
                  lh_error *error);
+
+/* A page of them: `limit` (0: all) from number `from` on, and how many there are in all. Costs the
+** edges of those on the page; for the first page of an object its referrers, too. */
+int lh_some_referrers(lh_snapshot *snapshot, lh_id id, size_t from, size_t limit, lh_edge **edges,
+                      size_t *n_edges, uint64_t *total, lh_error *error);
 
 /* A path in Lua's language: `_G.bus.listeners.tick[17].fn`. With `folded`, the steps that vary
 ** between objects of one place become `*`: `_G.bus.listeners.tick[*].fn`. Of a path of more than 40

@@ -66,7 +66,9 @@ static void drop_analysis(lh_snapshot *snapshot) {
   lh_free(snapshot->distance);
   lh_free(snapshot->parent);
   lh_steps_free(snapshot->steps);
+  lh_referrer_index_free(snapshot->referrers);
   if (snapshot->folds) snapshot->free_folds(snapshot->folds);
+  snapshot->referrers = NULL;
   snapshot->steps = NULL;
   snapshot->folds = NULL;
   snapshot->idom = NULL;

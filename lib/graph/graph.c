@@ -16,15 +16,27 @@ typedef struct builder {
   lh_snapshot *snapshot;
   lh_id source; /* first_edge is known up to this one */
   size_t n_edges, edge_capacity;
-  size_t ephemeron_capacity;
+  size_t ephemeron_capacity, weak_capacity;
 } builder;
 
 static void end_rows_before(builder *b, lh_id source) {
   while (b->source < source) b->snapshot->first_edge[++b->source] = (uint32_t)b->n_edges;
 }
 
+/* A source's references come one after the other. */
+static bool add_weak_source(builder *b, lh_id source) {
+  lh_snapshot *snapshot = b->snapshot;
+  size_t n = snapshot->n_weak_sources;
+  if (n > 0 && snapshot->weak_sources[n - 1] == source) return true;
+  if (!lh_grow(&snapshot->weak_sources, n, &b->weak_capacity, sizeof *snapshot->weak_sources))
+    return false;
+  snapshot->weak_sources[snapshot->n_weak_sources++] = source;
+  return true;
+}
+
 static bool add_reference(builder *b, const lh_reference *reference) {
   lh_snapshot *snapshot = b->snapshot;
+  if (reference->strength != LH_STRONG && !add_weak_source(b, reference->source)) return false;
   if (reference->strength == LH_STRONG) {
     end_rows_before(b, reference->source);
     if (!lh_grow(&snapshot->edge, b->n_edges, &b->edge_capacity, sizeof *snapshot->edge))
@@ -142,8 +154,11 @@ void lh_drop_graph(lh_snapshot *snapshot) {
   lh_free(snapshot->first_edge);
   lh_free(snapshot->edge);
   lh_free(snapshot->ephemerons);
+  lh_free(snapshot->weak_sources);
   snapshot->first_edge = NULL;
   snapshot->edge = NULL;
   snapshot->ephemerons = NULL;
   snapshot->n_ephemerons = 0;
+  snapshot->weak_sources = NULL;
+  snapshot->n_weak_sources = 0;
 }

@@ -30,8 +30,8 @@ static inline void lh_prefetch(const void *p) {
 /* {=== graph.c ======================================================================= */
 
 /* Fills first_edge and edge of a snapshot: the strong edges of its records but for those that are
-** left out, those that live ephemerons add included, and ephemerons, n_ephemerons and
-** LH_KIND_EPHEMERON_KEY. */
+** left out, those that live ephemerons add included, and ephemerons, weak_sources, how many these
+** are, and LH_KIND_EPHEMERON_KEY. */
 int lh_build_graph(lh_snapshot *snapshot, lh_error *error);
 void lh_drop_graph(lh_snapshot *snapshot);
 
@@ -150,6 +150,12 @@ int lh_compare_edges(const lh_snapshot *snapshot, const lh_edge *a, const lh_edg
 /* The best strong edge from source to target: there is one. O(edges of the source), and if it is
 ** asked for many steps of the search tree O(1). */
 lh_edge lh_best_edge(const lh_snapshot *snapshot, lh_id source, lh_id target);
+
+/* }=================================================================================== */
+
+/* {=== referrers.c =================================================================== */
+
+void lh_referrer_index_free(lh_referrer_index *index); /* NULL is fine */
 
 /* }=================================================================================== */
 

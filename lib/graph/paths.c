@@ -1,5 +1,5 @@
 /*
-** paths.c - the chains of edges that keep an object alive, and all that refers to it.
+** paths.c - the chains of edges that keep an object alive.
 **
 ** The search (reach.c) knows objects only. What each step of a path is, is decoded from the record
 ** of its source (steps.c). So a path costs the edges of the objects on it.
@@ -7,11 +7,6 @@
 #include "graph.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
-
-#include "read/decode.h"
-
-/* {=== paths ========================================================================= */
 
 /* The path to `last` along the parents, and with `target` the step from there to it. */
 static bool trace(const lh_snapshot *snapshot, const uint32_t *distance, const lh_id *parent,
@@ -99,93 +94,3 @@ out:
   lh_free(found);
   return code == LH_EMEMORY ? lh_fail_memory(error, "searching paths") : code;
 }
-
-/* }=================================================================================== */
-
-/* {=== referrers ===================================================================== */
-
-typedef struct id_list {
-  lh_id *id;
-  size_t n, capacity;
-} id_list;
-
-static bool append_id(id_list *list, lh_id id) {
-  if (list->n && list->id[list->n - 1] == id) return true;
-  if (!lh_grow(&list->id, list->n, &list->capacity, sizeof *list->id)) return false;
-  list->id[list->n++] = id;
-  return true;
-}
-
-static bool list_sources(const lh_snapshot *snapshot, lh_id target, id_list *sources) {
-  lh_references it;
-  lh_reference batch[LH_REFERENCE_BATCH];
-  size_t n_references;
-  lh_references_begin(snapshot, LH_ROOT, snapshot->n, &it);
-  while ((n_references = lh_references_read(&it, batch)))
-    for (size_t i = 0; i < n_references; i++)
-      if (batch[i].target == target && !append_id(sources, batch[i].source)) return false;
-  for (size_t i = 0; i < snapshot->n_ephemerons; i++)
-    if (snapshot->ephemerons[i].value == target && !append_id(sources, snapshot->ephemerons[i].key))
-      return false;
-  return true;
-}
-
-static int compare_keys(const void *a, const void *b) {
-  uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-  return x < y ? -1 : x > y;
-}
-
-/* The ids as distance << 32 | id, sorted: NULL when out of memory. */
-static uint64_t *sort_by_distance(const lh_snapshot *snapshot, const id_list *list) {
-  uint64_t *keys = lh_alloc(list->n, sizeof *keys);
-  if (!keys) return NULL;
-  for (size_t i = 0; i < list->n; i++)
-    keys[i] = (uint64_t)lh_distance(snapshot, list->id[i]) << 32 | list->id[i];
-  if (list->n) qsort(keys, list->n, sizeof *keys, compare_keys);
-  return keys;
-}
-
-typedef struct edge_list {
-  lh_edge *edge;
-  size_t n, capacity;
-} edge_list;
-
-static bool append_edges(const lh_snapshot *snapshot, lh_id source, lh_id target, edge_list *list) {
-  lh_edges it;
-  lh_edge edge;
-  for (lh_edges_begin(snapshot, source, &it); lh_edges_next(&it, &edge);) {
-    if (edge.target != target) continue;
-    if (!lh_grow(&list->edge, list->n, &list->capacity, sizeof edge)) return false;
-    list->edge[list->n++] = edge;
-  }
-  return true;
-}
-
-int lh_referrers(lh_snapshot *snapshot, lh_id id, lh_edge **edges, size_t *n_edges,
-                 lh_error *error) {
-  int code = lh_check_id(snapshot, id, error);
-  if (code != LH_OK) return code;
-  id_list sources = {0};
-  edge_list found = {0};
-  uint64_t *keys = NULL;
-  code = LH_EMEMORY;
-  if (!list_sources(snapshot, id, &sources)) goto out;
-  keys = sort_by_distance(snapshot, &sources);
-  if (!keys) goto out;
-  for (size_t i = 0; i < sources.n; i++) {
-    lh_id source = (lh_id)keys[i];
-    if (lh_is_own(snapshot, source) || (i > 0 && keys[i] == keys[i - 1])) continue;
-    if (!append_edges(snapshot, source, id, &found)) goto out;
-  }
-  *edges = found.edge;
-  *n_edges = found.n;
-  found.edge = NULL;
-  code = LH_OK;
-out:
-  lh_free(sources.id);
-  lh_free(keys);
-  lh_free(found.edge);
-  return code == LH_OK ? code : lh_fail_memory(error, "looking for referrers");
-}
-
-/* }=================================================================================== */

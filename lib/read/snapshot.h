@@ -11,6 +11,7 @@
 **     classes    class 4
 **     steps      edge 4, only after reports of many objects
 **     held by    state 4, of those that were asked for and on the way there
+**     referrers  first 4, sources 4 for each edge, only after somebody asked who refers to something
 **
 ** The dominators' scratch memory is gone when lh_analyse returns; its peak stays under 80.
 */
@@ -55,9 +56,10 @@ typedef struct lh_upvalue_names {
 typedef struct lh_left_out lh_left_out; /* left_out.c */
 
 /* What higher floors keep with a snapshot. Who makes it says how it is freed. */
-typedef struct lh_steps lh_steps;     /* graph/steps.c */
-typedef struct lh_folds lh_folds;     /* name/held_by.c */
-typedef struct lh_classes lh_classes; /* name/classes.c */
+typedef struct lh_steps lh_steps;                   /* graph/steps.c */
+typedef struct lh_referrer_index lh_referrer_index; /* graph/referrers.c */
+typedef struct lh_folds lh_folds;                   /* name/held_by.c */
+typedef struct lh_classes lh_classes;               /* name/classes.c */
 
 struct lh_snapshot {
   /* reader.c */
@@ -102,6 +104,8 @@ struct lh_snapshot {
   lh_id *edge;
   lh_ephemeron *ephemerons; /* sorted by key, only those of reachable tables with reachable keys */
   size_t n_ephemerons;
+  lh_id *weak_sources; /* tables with references that are no edges of the graph, ascending */
+  size_t n_weak_sources;
 
   /* reach.c */
   uint32_t *distance; /* UINT32_MAX: garbage */
@@ -111,6 +115,10 @@ struct lh_snapshot {
   /* steps.c */
   lh_steps *steps;
   void (*free_steps)(lh_steps *steps);
+
+  /* referrers.c */
+  lh_referrer_index *referrers;
+  void (*free_referrers)(lh_referrer_index *referrers);
 
   /* dominators.c */
   lh_id *idom;

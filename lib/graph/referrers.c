@@ -1,0 +1,239 @@
+/*
+** referrers.c - all that refers to an object, by an index of the references the other way round.
+**
+** The index is made when it is first asked for, and kept until the analysis is forgotten: for each
+** object the sources of the references to it, once for each reference, 4 bytes an object and 4 a
+** reference: for ten million objects with 3 each 160 MB, less than what the dominators gave back.
+** The strong ones are those of the graph; where those keep nothing alive that lead from weak
+** tables, only these are read anew. With references left out, the graph has not all of them, and
+** all records are read.
+**
+** Most objects have one referrer; but the name of a field has one in each of a million records. So
+** the sources of the object that was last asked about are kept in order of their distance, too: a
+** page of them then costs the edges of the objects on it.
+*/
+#include <string.h>
+
+#include "graph.h"
+#include "read/decode.h"
+
+struct lh_referrer_index {
+  uint32_t *first; /* n + 3; those of id are source[first[id]] to source[first[id + 1] - 1] */
+  lh_id *source;
+  lh_id asked;      /* the object that was last asked about; LH_ROOT: none */
+  uint64_t *sorted; /* its sources: distance << 32 | id, without luaheap's own */
+  size_t n_sorted;
+};
+
+void lh_referrer_index_free(lh_referrer_index *index) {
+  if (!index) return;
+  lh_free(index->first);
+  lh_free(index->source);
+  lh_free(index->sorted);
+  lh_free(index);
+}
+
+/* {=== Making the index =============================================================== */
+
+/* Two rounds over the same references in the same order: they are counted, then put in place. In
+** the first, first[id + 2] counts those of id; in the second, first[id + 1] is where the next of
+** them goes, and in the end where they end, which is where those of id + 1 begin. */
+typedef struct making {
+  const lh_snapshot *snapshot;
+  lh_referrer_index *index;
+  bool counting;
+  uint64_t n;
+} making;
+
+static inline void add_reference(making *m, lh_id source, lh_id target) {
+  m->n++;
+  if (m->counting)
+    m->index->first[target + 2]++;
+  else
+    m->index->source[m->index->first[target + 1]++] = source;
+}
+
+static void add_rows(making *m) {
+  enum { AHEAD = 16 };
+  lh_graph graph = lh_graph_of(m->snapshot);
+  uint32_t n_edges = graph.first_edge[graph.n + 1];
+  for (lh_id id = 0; id <= graph.n; id++)
+    for (uint32_t e = graph.first_edge[id]; e < graph.first_edge[id + 1]; e++) {
+      if (e + AHEAD < n_edges) lh_prefetch(&m->index->first[graph.edge[e + AHEAD] + 1]);
+      add_reference(m, id, graph.edge[e]);
+    }
+}
+
+/* `all`: or else those only that are no edges of the graph. */
+static void add_records(making *m, lh_id first, lh_id last, bool all) {
+  lh_references it;
+  lh_reference batch[LH_REFERENCE_BATCH];
+  size_t n;
+  lh_references_begin(m->snapshot, first, last, &it);
+  while ((n = lh_references_read(&it, batch)))
+    for (size_t i = 0; i < n; i++)
+      if (all || batch[i].strength != LH_STRONG) add_reference(m, batch[i].source, batch[i].target);
+}
+
+static void add_all(making *m) {
+  const lh_snapshot *s = m->snapshot;
+  m->n = 0;
+  if (!s->left_out) {
+    add_rows(m); /* with the live ephemerons */
+    for (size_t i = 0; i < s->n_weak_sources; i++)
+      add_records(m, s->weak_sources[i], s->weak_sources[i], false);
+    return;
+  }
+  add_records(m, LH_ROOT, s->n, true);
+  for (size_t i = 0; i < s->n_ephemerons; i++)
+    add_reference(m, s->ephemerons[i].key, s->ephemerons[i].value);
+}
+
+static int make_index(lh_snapshot *snapshot, lh_error *error) {
+  size_t n = (size_t)snapshot->n + 3;
+  making m = {.snapshot = snapshot, .counting = true};
+  m.index = lh_alloc_zeroed(1, sizeof *m.index);
+  if (!m.index) goto memory;
+  m.index->first = lh_alloc_zeroed(n, sizeof *m.index->first);
+  if (!m.index->first) goto memory;
+  add_all(&m);
+  if (m.n > UINT32_MAX) {
+    lh_referrer_index_free(m.index);
+    return lh_fail(error, LH_ELIMIT, "the snapshot has more edges than can be counted (%u)",
+                   UINT32_MAX);
+  }
+  m.index->source = lh_alloc((size_t)m.n, sizeof *m.index->source);
+  if (!m.index->source) goto memory;
+  for (size_t i = 2; i < n; i++) m.index->first[i] += m.index->first[i - 1];
+  m.counting = false;
+  add_all(&m);
+  snapshot->referrers = m.index;
+  snapshot->free_referrers = lh_referrer_index_free;
+  return LH_OK;
+memory:
+  lh_referrer_index_free(m.index);
+  return lh_fail_memory(error, "looking for referrers");
+}
+
+/* }=================================================================================== */
+
+/* {=== In order of distance =========================================================== */
+
+/* By the distance alone, 16 bits at a time: what is as far stays as it was. */
+static void sort_round(const uint64_t *from, uint64_t *to, size_t n, unsigned shift,
+                       size_t counts[1 << 16]) {
+  size_t before = 0;
+  memset(counts, 0, sizeof(size_t) << 16);
+  for (size_t i = 0; i < n; i++) counts[from[i] >> shift & 0xFFFF]++;
+  for (size_t i = 0; i < 1 << 16; i++) {
+    size_t here = counts[i];
+    counts[i] = before;
+    before += here;
+  }
+  for (size_t i = 0; i < n; i++) to[counts[from[i] >> shift & 0xFFFF]++] = from[i];
+}
+
+/* A few, by insertion. */
+static void sort_few(uint64_t *keys, size_t n) {
+  for (size_t i = 1; i < n; i++) {
+    uint64_t key = keys[i];
+    size_t k = i;
+    for (; k > 0 && keys[k - 1] > key; k--) keys[k] = keys[k - 1];
+    keys[k] = key;
+  }
+}
+
+/* *keys may become another block. */
+static bool sort_keys(uint64_t **keys, size_t n) {
+  enum { FEW = 64 };
+  if (n <= FEW) {
+    sort_few(*keys, n);
+    return true;
+  }
+  uint64_t *other = lh_alloc(n, sizeof *other), *sorted = *keys;
+  size_t *counts = lh_alloc(1 << 16, sizeof *counts);
+  bool ok = other && counts;
+  for (unsigned shift = 0; ok && shift < 64; shift += 16) {
+    sort_round(sorted, other, n, shift, counts);
+    uint64_t *swap = sorted;
+    sorted = other;
+    other = swap;
+  }
+  *keys = sorted;
+  lh_free(other);
+  lh_free(counts);
+  return ok;
+}
+
+static bool sort_sources(lh_snapshot *snapshot, lh_id id) {
+  lh_referrer_index *index = snapshot->referrers;
+  if (index->asked == id) return true;
+  size_t first = index->first[id], end = index->first[id + 1], n = 0;
+  lh_free(index->sorted);
+  index->asked = LH_ROOT;
+  index->sorted = lh_alloc(end - first, sizeof *index->sorted);
+  if (!index->sorted) return false;
+  for (size_t i = first; i < end; i++) {
+    lh_id source = index->source[i];
+    if (lh_is_own(snapshot, source)) continue;
+    index->sorted[n++] = (uint64_t)lh_distance(snapshot, source) << 32 | source;
+  }
+  index->n_sorted = n;
+  if (!sort_keys(&index->sorted, n)) return false;
+  index->asked = id;
+  return true;
+}
+
+/* }=================================================================================== */
+
+/* {=== Asking ========================================================================= */
+
+/* Appends the edges from source to target but for the first `skipped`, at most `most`. Returns how
+** many. */
+static size_t append_edges(const lh_snapshot *snapshot, lh_id source, lh_id target, size_t skipped,
+                           size_t most, lh_edge *to) {
+  lh_edges it;
+  lh_edge edge;
+  size_t n = 0;
+  for (lh_edges_begin(snapshot, source, &it); n < most && lh_edges_next(&it, &edge);) {
+    if (edge.target != target) continue;
+    if (skipped > 0)
+      skipped--;
+    else
+      to[n++] = edge;
+  }
+  return n;
+}
+
+int lh_some_referrers(lh_snapshot *snapshot, lh_id id, size_t from, size_t limit, lh_edge **edges,
+                      size_t *n_edges, uint64_t *total, lh_error *error) {
+  int code = lh_check_id(snapshot, id, error);
+  if (code == LH_OK && !snapshot->referrers) code = make_index(snapshot, error);
+  if (code != LH_OK) return code;
+  if (!sort_sources(snapshot, id)) return lh_fail_memory(error, "looking for referrers");
+  const uint64_t *sorted = snapshot->referrers->sorted;
+  size_t n = snapshot->referrers->n_sorted, told = 0;
+  if (from > n) from = n;
+  if (limit == 0 || limit > n - from) limit = n - from;
+  lh_edge *list = lh_alloc(limit, sizeof *list);
+  if (!list) return lh_fail_memory(error, "looking for referrers");
+  for (size_t at = from; at < from + limit;) {
+    size_t first = at, end = at;
+    while (at == from && first > 0 && sorted[first - 1] == sorted[at]) first--;
+    while (end < from + limit && sorted[end] == sorted[at]) end++;
+    told += append_edges(snapshot, (lh_id)sorted[at], id, at - first, end - at, &list[told]);
+    at = end;
+  }
+  *edges = list;
+  *n_edges = told;
+  *total = n;
+  return LH_OK;
+}
+
+int lh_referrers(lh_snapshot *snapshot, lh_id id, lh_edge **edges, size_t *n_edges,
+                 lh_error *error) {
+  uint64_t total;
+  return lh_some_referrers(snapshot, id, 0, 0, edges, n_edges, &total, error);
+}
+
+/* }=================================================================================== */
