@@ -252,6 +252,42 @@ lh_list lh_list_of(const lh_snapshot *snapshot, lh_id id);
 ** of that counts; fixed and to-be-finalized objects are in epoch 0. O(log marks). */
 uint32_t lh_epoch(const lh_snapshot *snapshot, lh_id id);
 
+/* The axis of time: a position counts objects in the order in which they were allocated, from 0,
+** the oldest. It is exact among the objects of one list, and among epochs; inside an epoch those of
+** finobj are spread evenly among those of allgc. Garbage has its positions, too. What is fixed, or
+** waits for its finalizer, has no age and no position. One that its finalizer revived looks as
+** young as that; and a short string that was there already is not made again. O(log marks). */
+#define LH_NO_POSITION UINT64_MAX
+uint64_t lh_position_count(const lh_snapshot *snapshot);
+uint64_t lh_position_of(const lh_snapshot *snapshot, lh_id id);
+
+/* The position from which on objects are younger than the mark: how many are older. O(1). */
+uint64_t lh_mark_position(const lh_snapshot *snapshot, uint32_t mark);
+
+/* What was allocated at positions from `since` on, and before `until`. LH_EVER is all, with what
+** has no age, which is in no other interval. */
+typedef struct lh_interval {
+  uint64_t since, until;
+} lh_interval;
+#define LH_EVER \
+  { 0, UINT64_MAX }
+
+bool lh_is_ever(lh_interval interval);
+bool lh_in_interval(const lh_snapshot *snapshot, lh_interval interval, lh_id id);
+
+/* The same for a pass over the heap: the objects in an interval are those of two ranges of ids, the
+** second after the first, each of which may be empty. O(log objects). */
+typedef struct lh_id_range {
+  lh_id first, end; /* the one behind the last */
+} lh_id_range;
+
+void lh_objects_in(const lh_snapshot *snapshot, lh_interval interval, lh_id_range ranges[2]);
+
+static inline bool lh_in_ranges(const lh_id_range ranges[2], lh_id id) {
+  return (id >= ranges[0].first && id < ranges[0].end) ||
+         (id >= ranges[1].first && id < ranges[1].end);
+}
+
 /* The object at an address, as header address or as Lua prints it; LH_NO_OBJECT if none. O(1). */
 lh_id lh_find_address(const lh_snapshot *snapshot, uint64_t address);
 

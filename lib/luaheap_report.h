@@ -227,7 +227,9 @@ typedef struct lh_request {
   bool has_least_bytes;
   uint64_t least_bytes; /* of what is told */
   bool has_depth;
-  uint64_t depth; /* levels of a tree, frames of a thread */
+  uint64_t depth;    /* levels of a tree, frames of a thread */
+  bool has_interval; /* only of what was allocated in the interval */
+  lh_interval interval;
 
   /* Of several snapshots: two or three, which stay open and of which the last is the one that is
   ** asked; or any number, of which only figures are kept, and none is asked. */

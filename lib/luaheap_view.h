@@ -18,14 +18,9 @@ extern "C" {
 
 #pragma GCC visibility push(default)
 
-/* ==== 1. The axis of time =========================================================== */
+/* ==== 1. The timeline =============================================================== */
 
-/* An interval of allocations: those at positions from `since` on, and before `until`. A position
-** counts objects in the order in which they were allocated, from 0, the oldest: the order on the
-** collector's lists. {0, UINT64_MAX} is all of it. */
-typedef struct lh_interval {
-  uint64_t since, until;
-} lh_interval;
+/* The axis itself, positions and intervals, is in luaheap_read.h. */
 
 /* ==== 2. Trees: what retains what, by object, class, place or module ================ */
 
