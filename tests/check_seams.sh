@@ -65,19 +65,20 @@ check_sources() {
   rule "only layout, walk and track know Lua's structures" \
     "${include}\"(take/)?raw(_code)?\.h\"" '.*' \
     'lib/(take/(layout|walk[a-z_]*)|track/[a-z_]*)\.[ch]'
-  up='name|compare|analyses|usage|report'
+  up='name|compare|analyses|usage|view|report'
   writes='take|track'
   flow="lib/($writes)/.*(read|graph|$up)|lib/(read|profile)/.*($writes|graph|$up)"
   flow="$flow|lib/read/.*profile|lib/profile/.*read|lib/graph/.*($writes|profile|$up)"
-  flow="$flow|lib/name/.*($writes|profile|compare|analyses|usage|report)"
-  flow="$flow|lib/compare/.*($writes|profile|analyses|usage|report)"
-  flow="$flow|lib/analyses/.*($writes|profile|compare|usage|report)"
-  flow="$flow|lib/usage/.*($writes|profile|read|graph|compare|analyses|report)"
-  flow="$flow|lib/report/.*($writes|profile|read|graph|compare|analyses|usage)"
+  flow="$flow|lib/name/.*($writes|profile|compare|analyses|usage|view|report)"
+  flow="$flow|lib/compare/.*($writes|profile|analyses|usage|view|report)"
+  flow="$flow|lib/analyses/.*($writes|profile|compare|usage|view|report)"
+  flow="$flow|lib/usage/.*($writes|profile|read|graph|compare|analyses|view|report)"
+  flow="$flow|lib/view/.*($writes|profile|compare|analyses|usage|report)"
+  flow="$flow|lib/report/.*($writes|profile|read|graph|compare|analyses|usage|view)"
   report "data flows one way through lib's folders" "$(
     grep -E "${include}\"" "$sources" | grep -E "^($flow)/[a-z_]+\.h\"")"
   rule "what is below the analyses does not see them" \
-    "${include}\"luaheap(_(take|track|analyses|compare|usage|tally|report))?\.h\"" \
+    "${include}\"luaheap(_(take|track|analyses|compare|usage|tally|view|report))?\.h\"" \
     'lib/(read|profile|graph|name)/.*' "$none"
   rule "only files that write see Lua's headers" \
     "${include}[<\"](lua|lauxlib|lualib|luaconf)\.h" '.*' "$writing|lib/weak_lua\.h|lua/.*"
@@ -134,7 +135,7 @@ calls_upwards() { # build
       return parts[2] ~ /\.o$/ ? (parts[2] == "dot.o" ? "picture" : "base") : parts[2]
     }
     BEGIN {
-      n = split("base read:profile graph name compare:analyses:usage report picture", floors, " ")
+      n = split("base read:profile graph name compare:analyses:usage:view report picture", floors, " ")
       for (i = 1; i <= n; i++) {
         m = split(floors[i], rooms, ":")
         for (k = 1; k <= m; k++) height[rooms[k]] = i
