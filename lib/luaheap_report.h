@@ -227,9 +227,7 @@ typedef struct lh_request {
   bool has_least_bytes;
   uint64_t least_bytes; /* of what is told */
   bool has_depth;
-  uint64_t depth;    /* levels of a tree, frames of a thread */
-  bool has_interval; /* only of what was allocated in the interval */
-  lh_interval interval;
+  uint64_t depth; /* levels of a tree, frames of a thread */
 
   /* Of several snapshots: two or three, which stay open and of which the last is the one that is
   ** asked; or any number, of which only figures are kept, and none is asked. */
