@@ -251,10 +251,13 @@ typedef struct lh_request {
   size_t from;          /* rows to pass over; behind them `limit` are wanted */
   lh_interval interval; /* of what was allocated in it, if has_interval */
   bool has_interval;
-  const char *sorted; /* the key of the column that rows are in the order of; "-" in front of it:
+  const char *sorted;  /* the key of the column that rows are in the order of; "-" in front of it:
                          most first */
-  const char *filter; /* a text that a row must have somewhere */
-  const char *of;     /* what a picture begins at: an object, a class, a place */
+  const char *filter;  /* a text that a row must have somewhere */
+  const char *of;      /* what a picture begins at: the key of a tile; NULL: the root */
+  lh_tree_by tree;     /* of what that is a tile */
+  lh_snapshot *before; /* another one to compare with, classified; NULL: none. Of `snapshots` the
+                          first is the one since which all is new */
 
   /* Of a profile, or of two that are compared. */
   const lh_usage *const *usages;

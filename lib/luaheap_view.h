@@ -24,6 +24,79 @@ extern "C" {
 
 /* ==== 2. Trees: what retains what, by object, class, place or module ================ */
 
+/* Trees in which each reachable byte has one place: that of dominators, as it is, or with objects
+** in groups that are the same to people. Any part of one can be asked for, by the key of its top. */
+typedef enum lh_tree_by {
+  LH_TREE_OF_OBJECTS,
+  LH_TREE_OF_CLASSES, /* of what the objects of a group dominate, those of a class are a group */
+  LH_TREE_OF_PLACES,  /* the same of those of a type with one folded path */
+  LH_TREE_OF_MODULES  /* of objects, with modules and globals on top (lh_find_modules) */
+} lh_tree_by;
+
+typedef enum lh_tile_kind {
+  LH_TILE_OBJECT,
+  LH_TILE_LIST,   /* a linked list, whose first element is `id` */
+  LH_TILE_TREE,   /* a tree, whose root is `id` */
+  LH_TILE_GROUP,  /* of a class or at a place; `id` is the one that retains most */
+  LH_TILE_SHARED, /* of modules: what no single one of them keeps alive */
+  LH_TILE_OWN,    /* of the tile above: its objects themselves */
+  LH_TILE_REST    /* of the tile above: what is too small to be shown */
+} lh_tile_kind;
+
+enum { LH_TILE_KEY_BYTES = 20 };
+
+/* A piece of a picture. The bytes of those directly below it add up to its own, if there are any:
+** among them are its objects themselves, and one for all that is not shown. */
+typedef struct lh_tile {
+  lh_tile_kind kind;
+  uint32_t depth;              /* 0: what was asked for */
+  char key[LH_TILE_KEY_BYTES]; /* to ask for it, the same in any process: "root", an address, a
+                                  fingerprint; "" of OWN, REST and SHARED */
+  lh_id id;                    /* LH_NO_OBJECT: none */
+  uint32_t class_index;        /* UINT32_MAX: none, or several */
+  const char *path;            /* of a place, folded; else NULL */
+  const char *steps;           /* of a place: how it goes on from that of the tile above */
+  bool has_edge;               /* the tile above refers to `id` by `edge` */
+  lh_edge edge;
+  uint64_t objects;       /* of a group, list or tree those in it; of REST all directly there */
+  uint64_t shallow_bytes; /* of these; of REST and SHARED 0 */
+  uint64_t bytes;         /* that they retain; of an interval: of what was allocated in it */
+  bool has_new;
+  uint64_t new_bytes;    /* of what they retain: allocated since the first snapshot or mark */
+  double position;       /* of these objects on the axis of time, the mean; less than 0: none */
+  uint64_t before_bytes; /* in the other snapshot, where there is such a tile */
+  bool opens;            /* there is more below than is shown here */
+} lh_tile;
+
+typedef struct lh_tiles_query {
+  lh_tree_by by;
+  const char *of;           /* the key of the tile on top; NULL: "root" */
+  uint32_t depth;           /* levels below it */
+  size_t limit;             /* of tiles, OWN and REST not counted; 0: all */
+  lh_interval interval;     /* LH_EVER: all of the axis */
+  const lh_snapshot *first; /* the first of several, or NULL */
+  lh_snapshot *before;      /* classified; another one to compare places with, or NULL */
+} lh_tiles_query;
+
+typedef struct lh_tiles {
+  lh_tile *list; /* in preorder, biggest first: the biggest there are to this depth */
+  size_t n;
+  lh_tile *above; /* on the way to the first, the root first; of a long one the ends */
+  size_t n_above;
+  uint64_t whole_bytes;  /* of the root: all reachable bytes, or those of the interval */
+  uint64_t before_bytes; /* the same of the other snapshot */
+} lh_tiles;
+
+/* The tiles of a picture. LH_ENOTFOUND: there is no such key; LH_EARGUMENT: it is none. Needs
+** lh_classify. Freed by lh_tiles_free; paths are the snapshot's. What takes a pass over the heap is
+** kept in the snapshot: at most 24 bytes an object in all, and 8 for each of `interval` and
+** `first`. After that O(children of the objects shown). */
+int lh_find_tiles(lh_snapshot *snapshot, const lh_tiles_query *query, lh_tiles *out,
+                  lh_error *error);
+void lh_tiles_free(lh_tiles *tiles);
+const char *lh_tile_kind_name(lh_tile_kind kind); /* "object", "group", ... */
+const char *lh_tree_by_name(lh_tree_by by);       /* "object", "class", "place", "module" */
+
 /* ==== 3. The map of addresses ======================================================= */
 
 /* ==== 4. One object, page by page =================================================== */
