@@ -97,6 +97,9 @@ int lh_diff_snapshots(lh_snapshot *a, lh_snapshot *b, lh_snapshot *c, lh_diff **
 int lh_diff_marks(lh_snapshot *snapshot, const char *since, const char *until, lh_diff **out,
                   lh_error *error);
 
+/* The same of what was allocated in any interval, and stays. */
+int lh_diff_interval(lh_snapshot *snapshot, lh_interval interval, lh_diff **out, lh_error *error);
+
 /* The same of one snapshot by the parts of its history (lh_find_history): what was allocated after
 ** the first and before the last, or since the first mark where that is the only one, and stays;
 ** and how many of each part are at the same places. */

@@ -77,12 +77,13 @@ void lh_find_call(const lh_snapshot *snapshot, lh_id arguments[2]) {
 bool lh_is_new(const lh_window *w, lh_id id) {
   lh_list list = lh_list_of(w->c, id);
   if (id == w->call[0] || id == w->call[1]) return false;
+  if (!w->a) return lh_in_ranges(w->allocated, id);
   if (list == LH_LIST_FIXEDGC) return false;
   uint32_t epoch = lh_epoch(w->c, id);
   if (list != LH_LIST_TOBEFNZ && epoch <= w->since) return false;
-  if (w->a && lh_earlier_self(w->c, id, w->a, w->since) != LH_NO_OBJECT) return false;
+  if (lh_earlier_self(w->c, id, w->a, w->since) != LH_NO_OBJECT) return false;
   if (list != LH_LIST_TOBEFNZ && epoch <= w->until) return true;
   /* It looks younger than the window. Was it in b all the same? */
   if (w->b) return lh_earlier_self(w->c, id, w->b, w->until) != LH_NO_OBJECT;
-  return list == LH_LIST_TOBEFNZ && w->a; /* it has no age, but it was not in a */
+  return list == LH_LIST_TOBEFNZ; /* it has no age, but it was not in a */
 }

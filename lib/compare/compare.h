@@ -63,13 +63,14 @@ const char *lh_name_with(const lh_known_classes *known, const lh_known_class *cl
 
 /* {=== age.c ========================================================================= */
 
-/* A time between two marks of snapshot c. `a` and `b`, where there are any, are the snapshots of
-** those marks: they tell revived objects from new ones. */
+/* A time in snapshot c. `a` and `b`, where there are any, are the snapshots of the marks between which
+** it is: they tell revived objects from new ones. */
 typedef struct lh_window {
   const lh_snapshot *a, *b, *c;
   uint32_t since; /* index of a mark in c: new objects are younger */
   uint32_t until; /* index of a mark in c: new objects are older; the number of marks: any are */
-  lh_id call[2];  /* of c: lh_find_call */
+  lh_id_range allocated[2]; /* where there is no `a`: lh_objects_in; then there are no marks */
+  lh_id call[2];            /* of c: lh_find_call */
 } lh_window;
 
 /* The objects that only the call heap.snapshot(name, options) keeps alive, which took the snapshot:

@@ -226,21 +226,30 @@ int lh_diff_snapshots(lh_snapshot *a, lh_snapshot *b, lh_snapshot *c, lh_diff **
   return finish(code ? code : compare(a, b, c, *out, error), out);
 }
 
-int lh_diff_marks(lh_snapshot *snapshot, const char *since, const char *until, lh_diff **out,
-                  lh_error *error) {
-  lh_window window = {.c = snapshot, .until = lh_mark_count(snapshot)};
+int lh_diff_interval(lh_snapshot *snapshot, lh_interval interval, lh_diff **out, lh_error *error) {
+  lh_window window = {.c = snapshot};
   *out = NULL;
-  if (!find_name(snapshot, since, &window.since)) return no_such_mark(snapshot, since, error);
-  if (until && !find_name(snapshot, until, &window.until))
-    return no_such_mark(snapshot, until, error);
-  if (window.until <= window.since)
-    return fail_named(error, LH_EARGUMENT, "the mark '%s' was not set before the mark '%s'", since,
-                      until);
+  lh_objects_in(snapshot, interval, window.allocated);
   int code = prepare(snapshot, error);
   if (!code) lh_find_call(snapshot, window.call);
   if (!code) code = make(out, error);
   if (!code) (*out)->same_state = true;
   return finish(code ? code : add_groups(snapshot, &window, *out, error), out);
+}
+
+int lh_diff_marks(lh_snapshot *snapshot, const char *since, const char *until, lh_diff **out,
+                  lh_error *error) {
+  uint32_t first, last;
+  *out = NULL;
+  if (!find_name(snapshot, since, &first)) return no_such_mark(snapshot, since, error);
+  if (until && !find_name(snapshot, until, &last)) return no_such_mark(snapshot, until, error);
+  if (until && last <= first)
+    return fail_named(error, LH_EARGUMENT, "the mark '%s' was not set before the mark '%s'", since,
+                      until);
+  lh_interval interval = {
+      .since = lh_mark_position(snapshot, first),
+      .until = until ? lh_mark_position(snapshot, last) : lh_position_count(snapshot)};
+  return lh_diff_interval(snapshot, interval, out, error);
 }
 
 /* {=== The history in one ============================================================= */

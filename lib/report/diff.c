@@ -1,6 +1,6 @@
 /*
 ** diff.c - what was allocated between two moments and stays, by two or three snapshots of one Lua
-** state or by the marks in one: first a sentence, then the groups of one class and one holder, then
+** state, by the marks in one or in any interval of it: first a sentence, then the groups of one class and one holder, then
 ** the containers that grew (grown.c) or the change of each class (class_changes.c).
 */
 #include <stdlib.h>
@@ -30,6 +30,10 @@ static void multiple_of(lh_report *report, const void *row, lh_cell *cell) {
   if (!cell->is_null) cell->as.n = group->objects / report->request.factor;
 }
 
+static bool is_of_three(const lh_report *report) {
+  return ((const lh_diff_found *)report->answer)->n_snapshots == 3;
+}
+
 /* "_G.data[*] and _G.close[*]" */
 static void all_holders(lh_report *report, const void *row, lh_cell *cell) {
   const lh_diff_group *group = row;
@@ -41,11 +45,11 @@ static void all_holders(lh_report *report, const void *row, lh_cell *cell) {
 
 static void absent_unless_three(lh_report *report, const void *row, lh_cell *cell) {
   (void)row;
-  cell->is_absent = report->request.n_snapshots < 3;
+  cell->is_absent = !is_of_three(report);
 }
 
 static const char *each_heading(const lh_report *report) {
-  return report->request.n_snapshots < 3 ? NULL : "in each snapshot";
+  return is_of_three(report) ? "in each snapshot" : NULL;
 }
 
 static const char *multiple_heading(const lh_report *report) {
@@ -166,17 +170,61 @@ static const char *last_name(const lh_report *report) {
   return report->names[report->request.n_names - 1];
 }
 
-/* "between a and b", "since the mark x": the time in which the objects were allocated. */
-static void put_when(lh_text *text, const lh_report *report) {
-  const lh_request *r = &report->request;
-  if (!r->since) {
-    lh_text_format(text, "between %s and %s", report->names[0], report->names[1]);
+/* The mark after which all at the position, and no more, were allocated; NULL: there is none. */
+static const lh_mark_info *mark_at(const lh_snapshot *snapshot, uint64_t position) {
+  for (uint32_t i = lh_mark_count(snapshot); i-- > 0;)
+    if (lh_mark_position(snapshot, i) == position) return lh_mark_at(snapshot, i);
+  return NULL;
+}
+
+static void put_mark(lh_text *text, const lh_mark_info *mark) {
+  bool is_time;
+  lh_put_freed(text, lh_mark_name(mark, &is_time));
+}
+
+static void put_moment(lh_text *text, const lh_snapshot *snapshot, uint64_t position) {
+  const lh_mark_info *mark = mark_at(snapshot, position);
+  lh_text_format(text, mark ? "the mark " : "position %s", lh_count_text(position).text);
+  if (mark) put_mark(text, mark);
+}
+
+/* In the words of marks as far as they fit. */
+static void put_interval(lh_text *text, const lh_report *report) {
+  const lh_snapshot *s = report->snapshot;
+  lh_interval i = report->request.interval;
+  uint64_t n = lh_position_count(s);
+  const lh_mark_info *since = mark_at(s, i.since),
+                     *until = i.until < n ? mark_at(s, i.until) : NULL;
+  if (since && until) {
+    lh_text_string(text, "between the marks ");
+    put_mark(text, since);
+    lh_text_string(text, " and ");
+    put_mark(text, until);
     return;
   }
-  lh_text_string(text, r->until ? "between the marks " : "since the mark ");
-  lh_text_escaped(text, r->since, strlen(r->since), false);
-  if (r->until) lh_text_string(text, " and ");
-  if (r->until) lh_text_escaped(text, r->until, strlen(r->until), false);
+  lh_text_string(text, i.until < n ? "between " : "since ");
+  put_moment(text, s, i.since);
+  if (i.until >= n) return;
+  lh_text_string(text, " and ");
+  put_moment(text, s, i.until);
+}
+
+/* "between a and b", "since the mark x": the time in which the objects were allocated. */
+static void put_when(lh_text *text, const lh_report *report) {
+  const lh_diff_found *f = report->answer;
+  const lh_request *r = &report->request;
+  if (f->n_snapshots > 0) {
+    lh_text_format(text, "between %s and %s", report->names[0], report->names[1]);
+  } else if (r->since) {
+    lh_text_string(text, r->until ? "between the marks " : "since the mark ");
+    lh_text_escaped(text, r->since, strlen(r->since), false);
+    if (r->until) lh_text_string(text, " and ");
+    if (r->until) lh_text_escaped(text, r->until, strlen(r->until), false);
+  } else if (r->has_interval) {
+    put_interval(text, report);
+  } else {
+    lh_text_string(text, "at any time");
+  }
 }
 
 static void put_grown(lh_text *text, const lh_teller *t, const lh_diff_sums *new) {
@@ -267,7 +315,7 @@ static void tell_multiples(lh_teller *t, const lh_report *report, uint64_t n_fla
 static void tell_if_full(lh_teller *t, const lh_report *report) {
   const lh_diff_found *f = report->answer;
   bool since_a = true, since_b = true;
-  if (report->request.n_snapshots < 3) return;
+  if (!is_of_three(report)) return;
   for (size_t i = 0; i < f->new.groups; i++) {
     since_a = since_a && f->groups[i].at[2] <= f->groups[i].at[0];
     since_b = since_b && f->groups[i].at[2] <= f->groups[i].at[1];
@@ -312,7 +360,7 @@ static void tell_untold(lh_teller *t, const lh_report *report) {
   const lh_diff_found *f = report->answer;
   const lh_request *r = &report->request;
   uint64_t told = f->diff->retained_bytes + f->new.grown_bytes + f->known.grown_bytes;
-  if (r->n_snapshots < 3) return;
+  if (!is_of_three(report)) return;
   uint64_t to = live_bytes(t, r->snapshots[2]);
   if (told >= to / TENTH) return;
   uint64_t from = live_bytes(t, r->snapshots[0]);
@@ -328,7 +376,7 @@ static void tell_untold(lh_teller *t, const lh_report *report) {
 
 static void tell_gone(lh_teller *t, const lh_report *report) {
   const lh_diff_found *f = report->answer;
-  if (report->request.n_snapshots != 2) return;
+  if (f->n_snapshots != 2) return;
   if (f->gone_objects == 0)
     lh_say(t, LH_PLAIN, "\nNothing of %s is gone", report->names[0]);
   else
@@ -410,24 +458,38 @@ static void split_grown(lh_diff_found *f, const lh_request *request) {
   }
 }
 
-static int ask(lh_snapshot *snapshot, const lh_request *r, void *out, lh_error *error) {
-  lh_diff_found *f = out;
-  int code = r->since
-                 ? lh_diff_marks(snapshot, r->since, r->until, &f->diff, error)
-                 : lh_diff_snapshots(r->snapshots[0], r->n_snapshots > 2 ? r->snapshots[1] : NULL,
-                                     snapshot, &f->diff, error);
-  if (code != LH_OK) return code;
+/* Takes over a diff. */
+static int tell_apart(lh_diff_found *f, lh_diff *diff, size_t n_snapshots, const lh_request *r) {
+  f->diff = diff;
+  f->n_snapshots = n_snapshots;
   split_groups(f, r);
   split_grown(f, r);
-  f->same_state = f->diff->same_state;
-  f->groups = f->diff->groups;
-  f->grown = f->diff->grown;
-  f->classes = f->diff->classes;
-  f->n_classes = f->diff->n_classes;
-  f->gone_objects = f->diff->gone_objects;
-  f->gone_bytes = f->diff->gone_bytes;
+  f->same_state = diff->same_state;
+  f->groups = diff->groups;
+  f->grown = diff->grown;
+  f->classes = diff->classes;
+  f->n_classes = diff->n_classes;
+  f->gone_objects = diff->gone_objects;
+  f->gone_bytes = diff->gone_bytes;
   (void)snprintf(f->multiple, sizeof f->multiple, "/ %s", lh_count_text(r->factor).text);
   return LH_OK;
+}
+
+static int ask(lh_snapshot *snapshot, const lh_request *r, void *out, lh_error *error) {
+  lh_diff *diff;
+  int code = r->since
+                 ? lh_diff_marks(snapshot, r->since, r->until, &diff, error)
+                 : lh_diff_snapshots(r->snapshots[0], r->n_snapshots > 2 ? r->snapshots[1] : NULL,
+                                     snapshot, &diff, error);
+  return code == LH_OK ? tell_apart(out, diff, r->since ? 0 : r->n_snapshots, r) : code;
+}
+
+static int ask_interval(lh_snapshot *snapshot, const lh_request *r, void *out, lh_error *error) {
+  lh_diff *diff;
+  lh_interval interval = LH_EVER;
+  if (r->has_interval) interval = r->interval;
+  int code = lh_diff_interval(snapshot, interval, &diff, error);
+  return code == LH_OK ? tell_apart(out, diff, 0, r) : code;
 }
 
 LH_FREED_BY(lh_diff_found, lh_diff_free(it->diff))
@@ -448,5 +510,14 @@ const lh_question lh_diff_question = {.name = "diff",
                                       .free = let_go,
                                       .tell = tell,
                                       .excess = excess_of};
+
+const lh_question lh_interval_question = {.name = "interval",
+                                          .command = "heapview",
+                                          .answer = &answer,
+                                          .main = "groups",
+                                          .ask = ask_interval,
+                                          .free = let_go,
+                                          .tell = tell,
+                                          .excess = excess_of};
 
 /* }=================================================================================== */

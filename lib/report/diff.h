@@ -16,6 +16,7 @@ typedef struct lh_diff_sums {
 /* In the lists of the diff what is known stands behind what is not. */
 typedef struct lh_diff_found {
   lh_diff *diff;
+  size_t n_snapshots; /* that were compared; 0: it is about an interval in one */
   bool same_state;
   lh_diff_sums new, known;
   lh_diff_group *groups; /* of the diff */

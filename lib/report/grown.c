@@ -128,7 +128,7 @@ static void tell_places(lh_teller *t, lh_report *report, const place *places, si
 
 static void tell(lh_teller *t, lh_report *report, const void *rows, size_t n) {
   size_t n_places;
-  if (report->request.n_snapshots < 3) {
+  if (((const lh_diff_found *)report->answer)->n_snapshots < 3) {
     lh_say(t, LH_PLAIN, "\nWhether older containers grew is told by three snapshots only");
     return;
   }
