@@ -39,13 +39,13 @@ MODULE_SOURCES = $(MODULE_C) $(filter-out lib/dot.c,$(LIB_SOURCES))
 SOVERSION = 1
 SHARED = libluaheap.so.$(SOVERSION)
 VERSION = $(shell sed -n 's/^.define LH_VERSION "\(.*\)"/\1/p' lib/luaheap.h)
-TOOLS = heaptop heapdiff heappath heapprof heapcheck heapsql
+TOOLS = heaptop heapdiff heappath heapprof heapcheck heapsql heapview
 TOOL_SOURCES = $(wildcard $(TOOLS:%=cli/%.c))
 # What the tools share; what only one of them needs is in cli/TOOL/.
 CLI_SOURCES = $(filter-out $(TOOL_SOURCES),$(wildcard cli/*.c))
-# SQLite's extension, which is a part of heapsql and heappath, too.
+# SQLite's extension, which is a part of these tools, too.
 SNAP_SOURCES = $(wildcard cli/heapsnap/*.c)
-SQL_TOOLS = heapsql heappath
+SQL_TOOLS = heapsql heappath heapview
 # tool_objects <tree> <tool>: all that it is made of, but the library.
 tool_objects = $(patsubst %.c,$(1)/%.o,$(sort cli/$(2).c $(wildcard cli/$(2)/*.c) $(CLI_SOURCES) \
   $(if $(filter $(2),$(SQL_TOOLS)),$(SNAP_SOURCES) cli/heapsql/connect.c cli/heapsql/limits.c)))
@@ -72,10 +72,11 @@ LUA_NAME = $(firstword $(shell for n in lua5.4 lua-5.4 lua54 lua; do \
 LUA_CFLAGS = $(shell $(PKG_CONFIG) --cflags $(LUA_NAME))
 LUA_LIBS = $(shell $(PKG_CONFIG) --libs $(LUA_NAME))
 LIB_CFLAGS = $(shell $(PKG_CONFIG) --cflags libcgraph)
-CLI_CFLAGS = $(shell $(PKG_CONFIG) --cflags jansson sqlite3)
+CLI_CFLAGS = $(shell $(PKG_CONFIG) --cflags jansson sqlite3 libmicrohttpd libgvc)
 LIB_LIBS = $(shell $(PKG_CONFIG) --libs libcgraph) -lm
 CLI_LIBS = $(shell $(PKG_CONFIG) --libs jansson) $(LIB_LIBS)
 SQL_LIBS = $(shell $(PKG_CONFIG) --libs sqlite3)
+VIEW_LIBS = $(shell $(PKG_CONFIG) --libs libmicrohttpd libgvc) -pthread
 TEST_LIBS = $(shell $(PKG_CONFIG) --libs cmocka) $(LUA_LIBS) $(LIB_LIBS) -ldl
 
 # Recipes show the target only; V=1 shows the commands.
@@ -143,6 +144,7 @@ $$(TOOLS:%=$(1)/bin/%): $(1)/bin/%: $$$$(call tool_objects,$(1),$$$$*) $(1)/libl
 	$$(Q)$$(CC) $$(CFLAGS) $(2) $$(LDFLAGS) -o $$@ $$(filter %.o,$$^) $$(filter %.a,$$^) $$(CLI_LIBS)
 
 $$(SQL_TOOLS:%=$(1)/bin/%): CLI_LIBS += $$(SQL_LIBS)
+$(1)/bin/heapview: CLI_LIBS += $$(VIEW_LIBS)
 
 # SQLite's functions are the host's, as Lua's are for heap.so; of the library it has what it uses.
 $(1)/heapsnap.so: $$(SNAP_SOURCES:%.c=$(1)/%.o) $(1)/libluaheap.a
@@ -289,7 +291,7 @@ $(TOOLS:%=build/generate/%): build/generate/%: $$(call tool_objects,build,$$*) \
   build/cli/generate/completions.o build/libluaheap.a
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -Wl,--wrap=cli_next_option -o $@ $(filter %.o,$^) \
-	  $(filter %.a,$^) $(CLI_LIBS) $(SQL_LIBS)
+	  $(filter %.a,$^) $(CLI_LIBS) $(SQL_LIBS) $(VIEW_LIBS)
 
 BENCH = LUA_CPATH="build/?.so;build/tests/?.so;;" LUA_PATH="lua/?.lua;;" LUA=$(LUA) $(LUA)
 bench: packages

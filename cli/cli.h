@@ -76,6 +76,9 @@ typedef struct cli {
   bool stdout_terminal;   /* tables fit its width */
   bool progress_terminal; /* stderr shows what is being done */
   bool progress_shown;
+  void (*told)(void *whom, const char *doing); /* who else is told what is being done, as a page;
+                                                  NULL for `doing`: nothing */
+  void *whom;
   struct option long_options[CLI_MAX_OPTIONS + 1];
   char short_options[2 * CLI_MAX_OPTIONS + 2];
 } cli;
@@ -111,6 +114,9 @@ void cli_say(const cli *c, const char *format, ...) __attribute__((format(printf
 /* Ends the process if `code` is an error of the library that concerns `file` (NULL: none). */
 void cli_check(cli *c, int code, const char *file, const lh_error *error);
 
+/* What cli_check says of an error, for a command that has more to do before it ends. */
+void cli_say_error(const cli *c, const char *file, const lh_error *error);
+
 /* The result, which ends the process where it is NULL: out of memory. */
 void *cli_must(void *result);
 
@@ -134,8 +140,9 @@ int cli_finish(cli *c, int status);
 
 /* {=== Snapshots ===================================================================== */
 
-/* As lh_open does, for a command that goes on after a failure. */
+/* As lh_open does, for a command that goes on after a failure; and as lh_analyse and lh_classify. */
 int cli_try_open(cli *c, const char *file, lh_snapshot **snapshot, lh_error *error);
+int cli_try_analyse(cli *c, const char *file, lh_snapshot *snapshot, lh_error *error);
 
 /* Opened; and analysed and classified, too. */
 lh_snapshot *cli_open(cli *c, const char *file);

@@ -31,18 +31,23 @@ lh_snapshot *cli_open(cli *c, const char *file) {
   return snapshot;
 }
 
-lh_snapshot *cli_open_analysed(cli *c, const char *file) {
-  lh_snapshot *snapshot = cli_open(c, file);
-  lh_error error;
+int cli_try_analyse(cli *c, const char *file, lh_snapshot *snapshot, lh_error *error) {
   uint64_t bytes;
   bool slow = is_slow(file, &bytes);
   if (slow)
     cli_progress(c, "%s: finding what %s retain", file,
                  lh_count_of(lh_object_count(snapshot), "object", "objects").text);
-  cli_check(c, lh_analyse(snapshot, &error), file, &error);
-  if (slow) cli_progress(c, "%s: naming the objects", file);
-  cli_check(c, lh_classify(snapshot, &error), file, &error);
+  int code = lh_analyse(snapshot, error);
+  if (code == LH_OK && slow) cli_progress(c, "%s: naming the objects", file);
+  if (code == LH_OK) code = lh_classify(snapshot, error);
   cli_progress(c, NULL);
+  return code;
+}
+
+lh_snapshot *cli_open_analysed(cli *c, const char *file) {
+  lh_snapshot *snapshot = cli_open(c, file);
+  lh_error error;
+  cli_check(c, cli_try_analyse(c, file, snapshot, &error), file, &error);
   return snapshot;
 }
 

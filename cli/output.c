@@ -81,13 +81,17 @@ static const char *what_to_do(const lh_error *error, bool with_profile) {
   }
 }
 
+void cli_say_error(const cli *c, const char *file, const lh_error *error) {
+  const char *hint = what_to_do(error, c->reads_profiles);
+  cli_say(c, "%s%s%s", file != NULL ? file : "", file != NULL ? ": " : "", error->message);
+  if (hint != NULL) fprintf(stderr, "%s\n", hint);
+}
+
 void cli_check(cli *c, int code, const char *file, const lh_error *error) {
   if (code == LH_OK) return;
-  const char *hint = what_to_do(error, c->reads_profiles);
-  if (file != NULL)
-    cli_die(c, hint, "%s: %s", file, error->message);
-  else
-    cli_die(c, hint, "%s", error->message);
+  cli_say_error(c, file, error);
+  cli_json_drop();
+  exit(CLI_FAILURE);
 }
 
 const char *cli_style_on(const cli *c, cli_style style) {
@@ -103,13 +107,16 @@ void cli_progress(cli *c, const char *format, ...) {
   va_list arguments;
   char line[256];
   char *escaped;
+  if (format != NULL) {
+    va_start(arguments, format);
+    vsnprintf(line, sizeof line, format, arguments);
+    va_end(arguments);
+  }
+  if (c->told) c->told(c->whom, format != NULL ? line : NULL);
   if (!c->progress_terminal) return;
   clear_progress(c);
   c->progress_shown = format != NULL;
   if (format == NULL) return;
-  va_start(arguments, format);
-  vsnprintf(line, sizeof line, format, arguments);
-  va_end(arguments);
   escaped = cli_escape(line);
   fprintf(stderr, "%s: %s ...", c->tool->name, escaped);
   fflush(stderr);

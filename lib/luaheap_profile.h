@@ -38,6 +38,9 @@ typedef struct lh_profile_info {
   uint64_t file_bytes, read_bytes; /* read_bytes: up to here it was whole */
 } lh_profile_info;
 
+/* Does a file begin as a profile does? False where it cannot be read. O(1). */
+bool lh_is_profile(const char *path);
+
 /* Opens a profile, checks all of it but the order of events, and reads its sites and stacks.
 ** LH_EFOREIGN, LH_EIO, LH_EDAMAGED, LH_EVERSION or LH_EMEMORY. Cost: O(bytes), and memory for the
 ** sites, stacks and counts: 64 bytes at most for each of the file. It stays open. */

@@ -6,8 +6,9 @@
 **     told.c      the words of an answer as JSON: lines, tables, links
 **     page.c      the page, put together when heapview was built, with its policy
 **     carried.c   a report: the page with the answers that it may be asked for, to a budget
-**     server.c    the page and the answers over HTTP, one question after the other
-**     requests.c  which requests are taken at all
+**     server.c    the page and the answers over HTTP, one question after the other (server.h)
+**     requests.c  which requests are taken at all, and what a question is (requests.h)
+**     browser.c   opens the page, where there is somebody who looks
 **     picture.c   paths as SVG, drawn by Graphviz
 **     query.c     SQL, guarded as in heapsql
 */
@@ -15,6 +16,7 @@
 #define LUAHEAP_HEAPVIEW_H
 
 #include "cli.h"
+#include "requests.h"
 
 /* What was opened. Several snapshots are in the order of time; the last is the one that is looked
 ** at unless a question says which. */
@@ -27,25 +29,12 @@ typedef struct view {
   const char *profile;   /* its file */
 } view;
 
-/* One question, such as "treemap" with by=class and limit=200. Keys are in ascending order, each
-** once: so the same question is always the same text (view_key). */
-typedef struct view_parameter {
-  const char *key, *value;
-} view_parameter;
-
-enum { VIEW_MOST_PARAMETERS = 12 };
-
-typedef struct view_question {
-  const char *name;
-  view_parameter parameters[VIEW_MOST_PARAMETERS];
-  size_t n;
-} view_question;
-
-/* The value of a parameter; NULL: it is not given. */
-const char *view_parameter_of(const view_question *question, const char *key);
-
 /* Answers into `out`: {"answer": what the command's --json has, "told": what its text says}, or
 ** {"error": one sentence} where the library said no; then its code is returned, else LH_OK. */
 int view_answer(view *v, const view_question *question, FILE *out);
+
+/* The page, and the policy that its scripts fit (Content-Security-Policy), as a server sends it. */
+const char *view_page(size_t *n);
+const char *view_policy(void);
 
 #endif

@@ -84,6 +84,16 @@ static int check_header(lh_profile *p, lh_error *error) {
   return LH_OK;
 }
 
+bool lh_is_profile(const char *path) {
+  lh_profile p = {.name = (char *)path};
+  uint8_t head[8];
+  bool is_one = open_file(&p, path, NULL) == LH_OK && p.info.file_bytes >= sizeof head &&
+                read_at(&p, head, sizeof head, 0, NULL) == LH_OK &&
+                memcmp(head, LH_PROFILE_MAGIC, sizeof head) == 0;
+  if (p.file >= 0) (void)close(p.file);
+  return is_one;
+}
+
 /* }=================================================================================== */
 
 /* {=== Blocks ======================================================================== */

@@ -1,0 +1,27 @@
+# Completion of heapview for bash, by `make generated`. bash splits --color=always into three
+# words.
+
+_heapview() {
+  local current=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]} words=
+  if [[ $before == = ]]; then
+    before=${COMP_WORDS[COMP_CWORD - 2]}
+  elif [[ $current == = ]]; then
+    current=
+  fi
+  case $before in
+    --listen) return ;;
+    --port) return ;;
+    --color) words='auto always never' ;;
+    *)
+      if [[ $current == -* ]]; then
+        words='--listen --port --bytes --color -h --help --version'
+      else
+        mapfile -t COMPREPLY < <(compgen -f -- "$current")
+        return
+      fi
+      ;;
+  esac
+  mapfile -t COMPREPLY < <(compgen -W "$words" -- "$current")
+}
+
+complete -o filenames -F _heapview heapview

@@ -1,0 +1,143 @@
+/*
+** heapview - the heap in a browser: one page, served to this machine alone. Its address is printed
+** before the files are read, and the page says what is being done; from then on each question is
+** answered from what is open (heapview/heapview.h tells the parts). A heap of ten million objects
+** takes some seconds until then.
+*/
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "heapview/server.h"
+
+enum { KEY_LISTEN = CLI_FIRST_KEY, KEY_PORT };
+
+static const cli_option options[] = {
+    {KEY_LISTEN, "listen", "ADDRESS", "for other machines, too (default: this one alone)"},
+    {KEY_PORT, "port", "N", "listen there (default: any port that is free)"},
+    {CLI_BYTES, "bytes", NULL, "exact bytes (else 1 KB is 1,024 bytes)"},
+    CLI_COLOR_OPTION,
+    {'h', "help", NULL, "print this help"},
+    {CLI_VERSION, "version", NULL, "print the version"}};
+
+static const cli_tool tool = {
+    "heapview",
+    "Shows snapshots of a Lua heap, and a profile, in a browser.",
+    {"[options] SNAPSHOT ... [PROFILE]", NULL},
+    options,
+    sizeof options / sizeof *options,
+    "It prints the address of the page, and answers until it is interrupted.\n"
+    "Example: heapview a b c\n"
+    "Exit status: 0 ended by a signal, 2 wrong usage or failure.\n"};
+
+typedef struct request {
+  const char *listen;
+  unsigned port;
+} request;
+
+/* What is opened. */
+typedef struct opening {
+  cli *c;
+  server *server;
+  view view;
+} opening;
+
+/* {=== Options ======================================================================== */
+
+static unsigned port_argument(const cli *c) {
+  uint64_t port = cli_number_argument(c, "--port");
+  if (port > 65535) cli_usage_error(c, "--port needs a number up to 65535, not '%s'", optarg);
+  return (unsigned)port;
+}
+
+/* Files are told apart by how they begin. */
+static void take_file(cli *c, view *v, const char **files, const char *file) {
+  if (lh_is_profile(file) && v->profile != NULL)
+    cli_usage_error(c, "one profile at a time: '%s' or '%s'", v->profile, file);
+  if (lh_is_profile(file))
+    v->profile = file;
+  else
+    files[v->n++] = file;
+}
+
+static void parse(cli *c, request *r, view *v, int argc, char **argv) {
+  int key;
+  while ((key = cli_next_option(c, argc, argv)) != -1) {
+    if (key == KEY_LISTEN) r->listen = optarg;
+    if (key == KEY_PORT) r->port = port_argument(c);
+  }
+  if (optind == argc) cli_usage_error(c, "which snapshots? Name the files, the oldest first");
+  const char **files = cli_must(calloc((size_t)(argc - optind), sizeof *files));
+  v->files = files;
+  for (int i = optind; i < argc; i++) take_file(c, v, files, argv[i]);
+}
+
+/* }=================================================================================== */
+
+/* {=== Opening ======================================================================== */
+
+/* As cli_check, but whoever looks is told, too. */
+static void check(opening *o, int code, const char *file, const lh_error *error) {
+  char text[sizeof error->message + 256];
+  if (code == LH_OK) return;
+  snprintf(text, sizeof text, "%s%s%s", file != NULL ? file : "", file != NULL ? ": " : "",
+           error->message);
+  cli_say_error(o->c, file, error);
+  server_fail(o->server, text, false);
+  exit(CLI_FAILURE);
+}
+
+static lh_snapshot *open_snapshot(opening *o, const char *file) {
+  lh_snapshot *snapshot;
+  lh_error error;
+  check(o, cli_try_open(o->c, file, &snapshot, &error), NULL, &error);
+  check(o, cli_try_analyse(o->c, file, snapshot, &error), file, &error);
+  return snapshot;
+}
+
+static lh_usage *open_profile(opening *o, const char *file) {
+  lh_profile *profile;
+  lh_usage *usage;
+  lh_error error;
+  lh_usage_query query = {.peak = true};
+  o->c->reads_profiles = true;
+  cli_progress(o->c, "reading %s", file);
+  check(o, lh_profile_open(file, &profile, &error), NULL, &error);
+  query.peak = !lh_profile_about(profile)->is_aggregate;
+  cli_progress(o->c, "%s: counting %s", file,
+               lh_count_of(lh_profile_about(profile)->n_events, "event", "events").text);
+  check(o, lh_usage_new(&usage, profile, &query, &error), file, &error);
+  cli_progress(o->c, NULL);
+  return usage;
+}
+
+static void open_all(opening *o) {
+  view *v = &o->view;
+  lh_snapshot **snapshots = cli_must(calloc(v->n + 1, sizeof *snapshots));
+  for (size_t i = 0; i < v->n; i++) snapshots[i] = open_snapshot(o, v->files[i]);
+  v->snapshots = snapshots;
+  if (v->profile != NULL) v->usage = open_profile(o, v->profile);
+}
+
+/* }=================================================================================== */
+
+static void print_address(cli *c, const server *s) {
+  puts(server_address(s));
+  if (fflush(stdout) != 0) cli_die(c, NULL, "cannot write the address: %s", strerror(errno));
+  (void)signal(SIGPIPE, SIG_IGN); /* from now on it means that somebody closed the page */
+}
+
+int main(int argc, char **argv) {
+  cli c;
+  request r = {0};
+  opening o = {.c = &c, .view = {.c = &c}};
+  cli_begin(&c, &tool);
+  parse(&c, &r, &o.view, argc, argv);
+  o.server = server_start(&c, r.listen, r.port);
+  c.told = server_tell;
+  c.whom = o.server;
+  print_address(&c, o.server);
+  open_all(&o);
+  server_run(o.server, &o.view);
+}

@@ -1,0 +1,237 @@
+/*
+** requests.c - decides which requests are taken. What could reach a heap through a browser is:
+**
+**     another page that sends requests    it has no token; Origin and Sec-Fetch-Site betray it
+**     another name for this machine       a name that was rebound to it: Host is not ours
+**     another user of this machine        has no token: it is on no command line, in no file that
+**                                         others can read, and a fragment is never sent
+**
+** So the page is for all who know where we listen, since it holds nothing, and all else needs the
+** token. Whether a token is right takes the same time for each that is wrong. Refusals say what is
+** wrong to who has the page in front of them, and nothing about the heap.
+*/
+#include "requests.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+static bool refuse(view_taken *out, unsigned status, const char *sentence) {
+  *out = (view_taken){.wish = VIEW_REFUSED, .status = status, .sentence = sentence};
+  return false;
+}
+
+/* {=== Headers ======================================================================== */
+
+/* How often a header is there; *value is the last of them, or NULL. */
+static size_t find_header(const view_request *request, const char *name, const char **value) {
+  size_t n = 0;
+  *value = NULL;
+  for (size_t i = 0; i < request->n_headers; i++) {
+    if (strcasecmp(request->headers[i].name, name) != 0) continue;
+    *value = request->headers[i].value != NULL ? request->headers[i].value : "";
+    n++;
+  }
+  return n;
+}
+
+/* Takes ":PORT" off its end, where it is. */
+static size_t without_port(const char *host, unsigned port) {
+  char end[16];
+  size_t n = strlen(host), n_end = (size_t)snprintf(end, sizeof end, ":%u", port);
+  if (n > n_end && strcmp(host + n - n_end, end) == 0) return n - n_end;
+  return port == 80 ? n : 0; /* what is usual is left out */
+}
+
+static bool is_name(const char *host, size_t n, const char *name) {
+  return n == strlen(name) && strncasecmp(host, name, n) == 0;
+}
+
+/* An address in digits, which no name server can make another. */
+static bool is_address(const char *host, size_t n) {
+  if (n > 2 && host[0] == '[' && host[n - 1] == ']')
+    return strspn(host + 1, "0123456789abcdefABCDEF:.") == n - 2;
+  return strspn(host, "0123456789.") >= n;
+}
+
+/* Is this, such as localhost:8080, where we listen? */
+static bool is_ours(const view_gate *gate, const char *host) {
+  size_t n = without_port(host, gate->port);
+  if (n == 0) return false;
+  if (is_name(host, n, "127.0.0.1") || is_name(host, n, "[::1]") || is_name(host, n, "localhost"))
+    return true;
+  if (gate->host == NULL) return false;
+  if (gate->any_address && is_address(host, n)) return true;
+  if (strchr(gate->host, ':') == NULL) return is_name(host, n, gate->host);
+  return n > 2 && host[0] == '[' && host[n - 1] == ']' && is_name(host + 1, n - 2, gate->host);
+}
+
+static bool check_origin(const view_gate *gate, const view_request *request, view_taken *out) {
+  static const char foreign[] = "the request comes from a page of somebody else";
+  const char *origin;
+  size_t n = find_header(request, "Origin", &origin);
+  if (n == 0) return true;
+  if (n > 1 || strncasecmp(origin, "http://", 7) != 0 || !is_ours(gate, origin + 7))
+    return refuse(out, 403, foreign);
+  return true;
+}
+
+/* Nobody else's page may ask; but a link to us may stand anywhere, as in a mail. */
+static bool check_site(const view_request *request, bool is_page, view_taken *out) {
+  const char *site, *mode;
+  size_t n = find_header(request, "Sec-Fetch-Site", &site);
+  if (n == 0 || (n == 1 && strcmp(site, "same-origin") == 0)) return true;
+  bool navigates =
+      find_header(request, "Sec-Fetch-Mode", &mode) == 1 && strcmp(mode, "navigate") == 0;
+  if (is_page && n == 1 && (navigates || strcmp(site, "none") == 0)) return true;
+  return refuse(out, 403, "the request comes from a page of somebody else");
+}
+
+/* Takes the same time wherever they differ. */
+static bool check_token(const view_gate *gate, const view_request *request, view_taken *out) {
+  static const char sentence[] =
+      "the token is missing or wrong: open the address that heapview printed when it was started";
+  const char *token;
+  unsigned char differs = 0;
+  if (find_header(request, "X-Heapview-Token", &token) != 1 || strlen(token) != VIEW_TOKEN_BYTES)
+    return refuse(out, 403, sentence);
+  for (size_t i = 0; i < VIEW_TOKEN_BYTES; i++)
+    differs |= (unsigned char)((unsigned char)token[i] ^ (unsigned char)gate->token[i]);
+  return differs == 0 || refuse(out, 403, sentence);
+}
+
+static bool has_body(const view_request *request) {
+  const char *length, *coding;
+  size_t n = find_header(request, "Content-Length", &length);
+  return find_header(request, "Transfer-Encoding", &coding) > 0 ||
+         (n > 0 && strcmp(length, "0") != 0);
+}
+
+static bool check_headers(const view_gate *gate, const view_request *request, bool is_page,
+                          view_taken *out) {
+  const char *host;
+  if (request->n_headers > VIEW_MOST_HEADERS)
+    return refuse(out, 431, "the request has too many headers");
+  if (find_header(request, "Host", &host) != 1 || !is_ours(gate, host))
+    return refuse(out, 403, "heapview answers to the address that it printed, and to no other");
+  return check_origin(gate, request, out) && check_site(request, is_page, out) &&
+         (is_page || check_token(gate, request, out)) &&
+         (!has_body(request) || refuse(out, 413, "a question has no body"));
+}
+
+/* }=================================================================================== */
+
+/* {=== Questions ====================================================================== */
+
+const char *view_parameter_of(const view_question *question, const char *key) {
+  for (size_t i = 0; i < question->n; i++)
+    if (strcmp(question->parameters[i].key, key) == 0) return question->parameters[i].value;
+  return NULL;
+}
+
+static int digit_of(char c) {
+  if (c >= '0' && c <= '9') return c - '0';
+  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
+  return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+}
+
+/* Makes %41 an A, in place. False: there is no byte, or a NUL, behind a %. */
+static bool decode(char *text) {
+  char *to = text;
+  for (; *text != '\0'; text++) {
+    if (*text != '%') {
+      *to++ = *text;
+      continue;
+    }
+    int high = digit_of(text[1]), low = high >= 0 ? digit_of(text[2]) : -1;
+    if (low < 0 || high + low == 0) return false;
+    *to++ = (char)(high * 16 + low);
+    text += 2;
+  }
+  *to = '\0';
+  return true;
+}
+
+/* How many bytes the character has that begins here; 0: it is not UTF-8. */
+static size_t character_bytes(const unsigned char *at) {
+  static const struct range {
+    unsigned char first, last, least, most; /* of the first byte, and of the second */
+    size_t n;
+  } ranges[] = {{0xC2, 0xDF, 0x80, 0xBF, 2}, {0xE0, 0xE0, 0xA0, 0xBF, 3},
+                {0xE1, 0xEC, 0x80, 0xBF, 3}, {0xED, 0xED, 0x80, 0x9F, 3},
+                {0xEE, 0xEF, 0x80, 0xBF, 3}, {0xF0, 0xF0, 0x90, 0xBF, 4},
+                {0xF1, 0xF3, 0x80, 0xBF, 4}, {0xF4, 0xF4, 0x80, 0x8F, 4}};
+  if (*at < 0x80) return 1;
+  for (size_t i = 0; i < sizeof ranges / sizeof *ranges; i++) {
+    const struct range *range = &ranges[i];
+    if (*at < range->first || *at > range->last) continue;
+    if (at[1] < range->least || at[1] > range->most) return 0;
+    for (size_t k = 2; k < range->n; k++)
+      if ((at[k] & 0xC0) != 0x80) return 0;
+    return range->n;
+  }
+  return 0;
+}
+
+static bool is_utf8(const char *text) {
+  const unsigned char *at = (const unsigned char *)text;
+  for (size_t n; *at != '\0'; at += n)
+    if ((n = character_bytes(at)) == 0) return false;
+  return true;
+}
+
+/* Names and keys are of small letters, digits, - and _. */
+static bool is_word(const char *text) {
+  size_t n = strspn(text, "abcdefghijklmnopqrstuvwxyz0123456789-_");
+  return n > 0 && text[n] == '\0';
+}
+
+/* Cuts what is behind the name into parameters. */
+static bool take_parameters(char *text, view_question *question) {
+  while (text != NULL) {
+    char *next = strchr(text, '&'), *value = strchr(text, '=');
+    if (next != NULL) *next++ = '\0';
+    if (value == NULL || (next != NULL && value >= next)) return false;
+    *value++ = '\0';
+    if (question->n == VIEW_MOST_PARAMETERS || !is_word(text) || !decode(value) || !is_utf8(value))
+      return false;
+    if (question->n > 0 && strcmp(question->parameters[question->n - 1].key, text) >= 0)
+      return false;
+    question->parameters[question->n++] = (view_parameter){text, value};
+    text = next;
+  }
+  return true;
+}
+
+static bool take_question(char *text, view_taken *out) {
+  char *parameters = strchr(text, '?');
+  if (parameters != NULL) *parameters++ = '\0';
+  out->question.name = text;
+  if (is_word(text) && take_parameters(parameters, &out->question)) return true;
+  return refuse(out, 400,
+                "a question is /ask/NAME?key=value&..., with at most 12 keys in ascending order "
+                "and values as encodeURIComponent writes them");
+}
+
+/* }=================================================================================== */
+
+static bool check_method(const char *method, bool is_page, view_taken *out) {
+  if (strcmp(method, "GET") == 0 || (is_page && strcmp(method, "HEAD") == 0)) return true;
+  return refuse(out, 405, is_page ? "only GET and HEAD are answered" : "only GET is answered");
+}
+
+void view_take(const view_gate *gate, view_request *request, view_taken *out) {
+  static const char ask[] = "/ask/";
+  bool is_page = strcmp(request->target, "/") == 0;
+  *out = (view_taken){.wish = VIEW_PAGE};
+  if (!check_headers(gate, request, is_page, out)) return;
+  if (!check_method(request->method, is_page, out) || is_page) return;
+  if (strcmp(request->target, "/progress") == 0) {
+    out->wish = VIEW_PROGRESS;
+  } else if (strncmp(request->target, ask, strlen(ask)) == 0) {
+    out->wish = VIEW_QUESTION;
+    (void)take_question(request->target + strlen(ask), out);
+  } else {
+    (void)refuse(out, 404, "there is only /, /progress and /ask/NAME");
+  }
+}

@@ -1,0 +1,477 @@
+/*
+** server.c - HTTP, by libmicrohttpd: the one file that knows it.
+**
+**     thread of HTTP         view_take -> refusal, page, progress: answered at once
+**                                      -> question: the connection is suspended, a job is queued
+**     who owns the heap      server_run: takes a job, answers, resumes the connection
+**
+** A question may take seconds, and all others wait for it; who went away meanwhile is passed over.
+** Nobody can make us hang or grow: there are 64 connections at most and 32 of one address, each
+** with 32 KB for a request and one answer; what comes beyond is closed at once; and a connection
+** has a minute for its next step, be it a request or the taking of an answer, however slowly it
+** dribbles. Only a job in the queue may wait longer, and it has shown the token.
+*/
+#include "heapview/server.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <microhttpd.h>
+#include <netdb.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+enum {
+  MOST_CONNECTIONS = 64,
+  MOST_OF_ONE_ADDRESS = 32,
+  REQUEST_BYTES = 32 << 10,
+  IDLE_SECONDS = 30,
+  STEP_SECONDS = 60,
+  SECONDS_FOR_A_FAILURE = 10
+};
+
+/* One request. */
+typedef struct job {
+  struct job *next;
+  struct server *server;
+  struct MHD_Connection *connection;
+  char *target; /* as it came; view_take cuts it into the words of the question */
+  view_taken taken;
+  bool is_seen, tells_failure;
+  char *answer; /* of a question; NULL: none yet */
+  size_t answer_bytes;
+} job;
+
+/* A connection. Its next step is due by then; 0: we have to do it. */
+typedef struct guest {
+  int socket;
+  uint64_t due_ns;
+} guest;
+
+struct server {
+  cli *c;
+  view_gate gate;
+  struct MHD_Daemon *daemon;
+  guest guests[MOST_CONNECTIONS]; /* of the thread of HTTP */
+  char address[256];
+
+  pthread_mutex_t lock; /* for what is below */
+  pthread_cond_t changed;
+  job *first, **last; /* the queue */
+  job *current;       /* being answered */
+  char *doing, *failure;
+  uint64_t begun_ns, doing_ns; /* since when */
+  bool is_ready, page_was_seen, failure_was_told;
+};
+
+static uint64_t now(void) {
+  struct timespec time;
+  (void)clock_gettime(CLOCK_MONOTONIC, &time);
+  return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
+}
+
+/* {=== Connections ==================================================================== */
+
+static void give_time(guest *g) {
+  if (g != NULL) g->due_ns = now() + STEP_SECONDS * UINT64_C(1000000000);
+}
+
+static guest *guest_of(struct MHD_Connection *connection) {
+  const union MHD_ConnectionInfo *info =
+      MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+  return info != NULL ? info->socket_context : NULL;
+}
+
+static int socket_of(struct MHD_Connection *connection) {
+  const union MHD_ConnectionInfo *info =
+      MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+  return info != NULL ? info->connect_fd : -1;
+}
+
+/* Is there room for one more? Those that are late have to go first. */
+static enum MHD_Result admit(void *of_server, const struct sockaddr *address, socklen_t n) {
+  server *s = of_server;
+  bool has_room = false;
+  uint64_t time = now();
+  (void)address;
+  (void)n;
+  for (size_t i = 0; i < MOST_CONNECTIONS; i++) {
+    guest *g = &s->guests[i];
+    if (g->socket < 0)
+      has_room = true;
+    else if (g->due_ns != 0 && g->due_ns < time)
+      (void)shutdown(g->socket, SHUT_RDWR); /* MHD will see its end */
+  }
+  return has_room ? MHD_YES : MHD_NO;
+}
+
+static void come_or_go(void *of_server, struct MHD_Connection *connection, void **context,
+                       enum MHD_ConnectionNotificationCode what) {
+  server *s = of_server;
+  if (what == MHD_CONNECTION_NOTIFY_CLOSED) {
+    guest *g = *context;
+    if (g != NULL) g->socket = -1;
+    return;
+  }
+  for (size_t i = 0; i < MOST_CONNECTIONS && *context == NULL; i++)
+    if (s->guests[i].socket < 0) *context = &s->guests[i];
+  guest *g = *context;
+  if (g == NULL) return;
+  g->socket = socket_of(connection);
+  give_time(g);
+}
+
+/* }=================================================================================== */
+
+/* {=== Answers ======================================================================== */
+
+static enum MHD_Result respond(struct MHD_Connection *connection, unsigned status,
+                               struct MHD_Response *response, const char *type,
+                               const char *policy) {
+  const char *const headers[][2] = {{"Content-Type", type},
+                                    {"Content-Security-Policy", policy},
+                                    {"Cache-Control", "no-store"},
+                                    {"X-Content-Type-Options", "nosniff"},
+                                    {"X-Frame-Options", "DENY"},
+                                    {"Referrer-Policy", "no-referrer"},
+                                    {"Cross-Origin-Opener-Policy", "same-origin"},
+                                    {"Cross-Origin-Resource-Policy", "same-origin"}};
+  if (response == NULL) return MHD_NO;
+  enum MHD_Result result = MHD_YES;
+  for (size_t i = 0; i < sizeof headers / sizeof *headers && result == MHD_YES; i++)
+    result = MHD_add_response_header(response, headers[i][0], headers[i][1]);
+  if (result == MHD_YES && status == MHD_HTTP_METHOD_NOT_ALLOWED)
+    result = MHD_add_response_header(response, "Allow", "GET");
+  if (result == MHD_YES) {
+    give_time(guest_of(connection));
+    result = MHD_queue_response(connection, status, response);
+  }
+  MHD_destroy_response(response);
+  return result;
+}
+
+/* Of a text that becomes the response's. */
+static enum MHD_Result respond_json(struct MHD_Connection *connection, unsigned status, char *text,
+                                    size_t n) {
+  struct MHD_Response *response =
+      text != NULL ? MHD_create_response_from_buffer(n, text, MHD_RESPMEM_MUST_FREE) : NULL;
+  if (response == NULL) free(text);
+  return respond(connection, status, response, "application/json", "default-src 'none'");
+}
+
+static enum MHD_Result respond_object(struct MHD_Connection *connection, unsigned status,
+                                      json_t *object) {
+  char *text = object != NULL ? json_dumps(object, JSON_COMPACT) : NULL;
+  json_decref(object);
+  return respond_json(connection, status, text, text != NULL ? strlen(text) : 0);
+}
+
+static enum MHD_Result respond_error(struct MHD_Connection *connection, unsigned status,
+                                     const char *sentence) {
+  return respond_object(connection, status, json_pack("{s:s}", "error", sentence));
+}
+
+static enum MHD_Result respond_page(server *s, struct MHD_Connection *connection) {
+  size_t n;
+  const char *page = view_page(&n);
+  (void)pthread_mutex_lock(&s->lock);
+  s->page_was_seen = true;
+  (void)pthread_mutex_unlock(&s->lock);
+  struct MHD_Response *response =
+      MHD_create_response_from_buffer(n, (void *)page, MHD_RESPMEM_PERSISTENT);
+  return respond(connection, MHD_HTTP_OK, response, "text/html; charset=utf-8", view_policy());
+}
+
+static enum MHD_Result respond_progress(server *s, job *j) {
+  uint64_t time = now();
+  (void)pthread_mutex_lock(&s->lock);
+  j->tells_failure = s->failure != NULL;
+  json_t *object =
+      s->failure != NULL
+          ? json_pack("{s:b,s:s}", "ready", 0, "error", s->failure)
+          : json_pack("{s:b,s:s?,s:f,s:f}", "ready", (int)s->is_ready, "doing", s->doing,
+                      "doing_seconds", s->doing != NULL ? (double)(time - s->doing_ns) / 1e9 : 0.0,
+                      "seconds", (double)(time - s->begun_ns) / 1e9);
+  (void)pthread_mutex_unlock(&s->lock);
+  return respond_object(j->connection, MHD_HTTP_OK, object);
+}
+
+/* }=================================================================================== */
+
+/* {=== Requests ======================================================================= */
+
+/* Called first; what it returns is the request's own from then on. */
+static void *begin_request(void *of_server, const char *target, struct MHD_Connection *connection) {
+  job *j = calloc(1, sizeof *j);
+  if (j == NULL) return NULL;
+  *j = (job){.server = of_server, .connection = connection, .target = strdup(target)};
+  return j;
+}
+
+static void end_request(void *of_server, struct MHD_Connection *connection, void **of_job,
+                        enum MHD_RequestTerminationCode how) {
+  server *s = of_server;
+  job *j = *of_job;
+  give_time(guest_of(connection));
+  if (j == NULL) return;
+  if (j->tells_failure && how == MHD_REQUEST_TERMINATED_COMPLETED_OK) {
+    (void)pthread_mutex_lock(&s->lock);
+    s->failure_was_told = true;
+    (void)pthread_cond_broadcast(&s->changed);
+    (void)pthread_mutex_unlock(&s->lock);
+  }
+  free(j->answer);
+  free(j->target);
+  free(j);
+  *of_job = NULL;
+}
+
+static enum MHD_Result add_header(void *of_request, enum MHD_ValueKind kind, const char *name,
+                                  const char *value) {
+  view_request *request = of_request;
+  (void)kind;
+  if (request->n_headers++ < VIEW_MOST_HEADERS)
+    request->headers[request->n_headers - 1] = (view_header){name, value};
+  return MHD_YES;
+}
+
+/* The connection sleeps until its job is done. */
+static enum MHD_Result queue(server *s, job *j) {
+  guest *g = guest_of(j->connection);
+  enum MHD_Result result = MHD_YES;
+  (void)pthread_mutex_lock(&s->lock);
+  if (s->failure != NULL) {
+    result = respond_error(j->connection, MHD_HTTP_OK, s->failure);
+  } else {
+    if (g != NULL) g->due_ns = 0;
+    MHD_suspend_connection(j->connection);
+    *s->last = j;
+    s->last = &j->next;
+    (void)pthread_cond_broadcast(&s->changed);
+  }
+  (void)pthread_mutex_unlock(&s->lock);
+  return result;
+}
+
+static enum MHD_Result take(server *s, job *j, const char *method) {
+  view_request request = {.method = method, .target = j->target};
+  (void)MHD_get_connection_values(j->connection, MHD_HEADER_KIND, add_header, &request);
+  view_take(&s->gate, &request, &j->taken);
+  switch (j->taken.wish) {
+    case VIEW_PAGE: return respond_page(s, j->connection);
+    case VIEW_PROGRESS: return respond_progress(s, j);
+    case VIEW_QUESTION: return queue(s, j);
+    default: return respond_error(j->connection, j->taken.status, j->taken.sentence);
+  }
+}
+
+/* Called when the headers are there, once more when the rest is, and once more when it goes on
+** after a question was answered. What has a body is refused before that is read. */
+static enum MHD_Result on_request(void *of_server, struct MHD_Connection *connection,
+                                  const char *url, const char *method, const char *version,
+                                  const char *body, size_t *body_bytes, void **of_job) {
+  job *j = *of_job;
+  (void)url;
+  (void)version;
+  (void)body;
+  if (j == NULL || j->target == NULL) return MHD_NO;
+  if (j->answer != NULL) {
+    char *answer = j->answer;
+    j->answer = NULL;
+    return respond_json(connection, MHD_HTTP_OK, answer, j->answer_bytes);
+  }
+  bool has_body = *body_bytes > 0 ||
+                  MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "Content-Length") ||
+                  MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "Transfer-Encoding");
+  if (!j->is_seen && !has_body) {
+    j->is_seen = true;
+    return MHD_YES;
+  }
+  return take(of_server, j, method);
+}
+
+/* }=================================================================================== */
+
+/* {=== Listening ====================================================================== */
+
+static void make_token(cli *c, char token[VIEW_TOKEN_BYTES + 1]) {
+  unsigned char bytes[VIEW_TOKEN_BYTES / 2];
+  if (getrandom(bytes, sizeof bytes, 0) != (ssize_t)sizeof bytes)
+    cli_die(c, NULL, "there are no random numbers for a token: %s", strerror(errno));
+  for (size_t i = 0; i < sizeof bytes; i++) snprintf(token + 2 * i, 3, "%02x", bytes[i]);
+}
+
+static int listen_at(const struct addrinfo *at) {
+  int yes = 1, file = socket(at->ai_family, at->ai_socktype | SOCK_CLOEXEC, at->ai_protocol);
+  if (file < 0) return -1;
+  (void)setsockopt(file, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
+  if (bind(file, at->ai_addr, at->ai_addrlen) == 0 && listen(file, MOST_CONNECTIONS) == 0)
+    return file;
+  int code = errno;
+  (void)close(file);
+  errno = code;
+  return -1;
+}
+
+static bool is_any(const struct sockaddr *address) {
+  static const struct sockaddr_in6 any6;
+  if (address->sa_family == AF_INET)
+    return ((const struct sockaddr_in *)address)->sin_addr.s_addr == 0;
+  return memcmp(&((const struct sockaddr_in6 *)address)->sin6_addr, &any6.sin6_addr,
+                sizeof any6.sin6_addr) == 0;
+}
+
+/* The socket; and what of where it is belongs to the gate and the address that is printed. */
+static int open_socket(server *s, const char *address, unsigned port) {
+  struct addrinfo hints = {.ai_socktype = SOCK_STREAM}, *list;
+  char service[16], name[64], number[16];
+  struct sockaddr_storage own;
+  socklen_t n = sizeof own;
+  int file = -1;
+  snprintf(service, sizeof service, "%u", port);
+  int code = getaddrinfo(address != NULL ? address : "127.0.0.1", service, &hints, &list);
+  if (code != 0) cli_die(s->c, NULL, "cannot listen at '%s': %s", address, gai_strerror(code));
+  for (const struct addrinfo *at = list; at != NULL && file < 0; at = at->ai_next)
+    file = listen_at(at);
+  freeaddrinfo(list);
+  if (file < 0 || getsockname(file, (struct sockaddr *)&own, &n) != 0 ||
+      getnameinfo((struct sockaddr *)&own, n, name, sizeof name, number, sizeof number,
+                  NI_NUMERICHOST | NI_NUMERICSERV) != 0)
+    cli_die(s->c, NULL, "cannot listen at %s, port %u: %s", address != NULL ? address : "127.0.0.1",
+            port, strerror(errno));
+  bool is_six = strchr(name, ':') != NULL;
+  s->gate.port = (unsigned)atoi(number);
+  s->gate.host = address;
+  s->gate.any_address = is_any((struct sockaddr *)&own);
+  snprintf(s->address, sizeof s->address, "http://%s%s%s:%u/#%s", is_six ? "[" : "", name,
+           is_six ? "]" : "", s->gate.port, s->gate.token);
+  return file;
+}
+
+/* Nothing is being written that an end could spoil. */
+static void end(int signal) {
+  (void)signal;
+  _exit(CLI_DONE);
+}
+
+static void init_lock(server *s) {
+  pthread_condattr_t of_clock;
+  (void)pthread_condattr_init(&of_clock);
+  (void)pthread_condattr_setclock(&of_clock, CLOCK_MONOTONIC);
+  (void)pthread_mutex_init(&s->lock, NULL);
+  (void)pthread_cond_init(&s->changed, &of_clock);
+  (void)pthread_condattr_destroy(&of_clock);
+}
+
+server *server_start(cli *c, const char *address, unsigned port) {
+  server *s = cli_must(calloc(1, sizeof *s));
+  *s = (server){.c = c, .last = &s->first, .begun_ns = now()};
+  for (size_t i = 0; i < MOST_CONNECTIONS; i++) s->guests[i].socket = -1;
+  init_lock(s);
+  make_token(c, s->gate.token);
+  int file = open_socket(s, address, port);
+  (void)signal(SIGINT, end);
+  (void)signal(SIGTERM, end);
+  s->daemon = MHD_start_daemon(
+      MHD_USE_AUTO_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME, 0, admit, s, on_request, s,
+      MHD_OPTION_LISTEN_SOCKET, file, MHD_OPTION_CONNECTION_LIMIT, MOST_CONNECTIONS + 8u,
+      MHD_OPTION_PER_IP_CONNECTION_LIMIT, (unsigned)MOST_OF_ONE_ADDRESS,
+      MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE_SECONDS, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
+      (size_t)REQUEST_BYTES, MHD_OPTION_URI_LOG_CALLBACK, begin_request, s,
+      MHD_OPTION_NOTIFY_COMPLETED, end_request, s, MHD_OPTION_NOTIFY_CONNECTION, come_or_go, s,
+      MHD_OPTION_END);
+  if (s->daemon == NULL) cli_die(c, NULL, "cannot serve: %s", strerror(errno));
+  return s;
+}
+
+const char *server_address(const server *s) {
+  return s->address;
+}
+
+/* }=================================================================================== */
+
+/* {=== Who answers ==================================================================== */
+
+void server_tell(void *of_server, const char *doing) {
+  server *s = of_server;
+  char *text = doing != NULL ? cli_must(cli_escape(doing)) : NULL, *old;
+  (void)pthread_mutex_lock(&s->lock);
+  old = s->doing;
+  s->doing = text;
+  s->doing_ns = now();
+  (void)pthread_mutex_unlock(&s->lock);
+  lh_free(old);
+}
+
+/* Its connection goes on, and on_request is called again. */
+static void answer_job(job *j, char *text, size_t n) {
+  j->answer_bytes = n;
+  j->answer = text;
+  MHD_resume_connection(j->connection);
+}
+
+static job *take_first(server *s) {
+  job *j = s->first;
+  if (j == NULL) return NULL;
+  s->first = j->next;
+  if (s->first == NULL) s->last = &s->first;
+  return j;
+}
+
+static char *text_of_error(const char *sentence) {
+  json_t *object = cli_must(json_pack("{s:s}", "error", sentence));
+  char *text = cli_must(json_dumps(object, JSON_COMPACT));
+  json_decref(object);
+  return text;
+}
+
+void server_fail(server *s, const char *sentence, bool expected) {
+  char *escaped = cli_must(cli_escape(sentence));
+  struct timespec until;
+  (void)clock_gettime(CLOCK_MONOTONIC, &until);
+  until.tv_sec += SECONDS_FOR_A_FAILURE;
+  (void)pthread_mutex_lock(&s->lock);
+  s->failure = escaped;
+  for (job *j; (j = take_first(s)) != NULL;) {
+    char *text = text_of_error(escaped);
+    answer_job(j, text, strlen(text));
+  }
+  while ((expected || s->page_was_seen) && !s->failure_was_told)
+    if (pthread_cond_timedwait(&s->changed, &s->lock, &until) != 0) break;
+  (void)pthread_mutex_unlock(&s->lock);
+}
+
+bool server_asker_is_gone(server *s) {
+  struct pollfd asker = {.fd = socket_of(s->current->connection), .events = POLLRDHUP};
+  return poll(&asker, 1, 0) > 0 && (asker.revents & (POLLRDHUP | POLLHUP | POLLERR)) != 0;
+}
+
+static void answer(server *s, view *v, job *j) {
+  char *text = NULL;
+  size_t n;
+  FILE *out = cli_must(open_memstream(&text, &n));
+  s->current = j;
+  if (!server_asker_is_gone(s)) (void)view_answer(v, &j->taken.question, out);
+  cli_progress(s->c, NULL);
+  if (fclose(out) != 0) cli_must(NULL);
+  answer_job(j, text, n);
+}
+
+void server_run(server *s, view *v) {
+  for (;;) {
+    (void)pthread_mutex_lock(&s->lock);
+    s->is_ready = true;
+    job *j;
+    while ((j = take_first(s)) == NULL) (void)pthread_cond_wait(&s->changed, &s->lock);
+    (void)pthread_mutex_unlock(&s->lock);
+    answer(s, v, j);
+  }
+}
+
+/* }=================================================================================== */
