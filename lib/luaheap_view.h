@@ -101,6 +101,50 @@ const char *lh_tree_by_name(lh_tree_by by);       /* "object", "class", "place",
 
 /* ==== 4. One object, page by page =================================================== */
 
+/* What an object has in it, references and others: an entry of a table, a variable of a function or
+** of a frame, a user value, a constant, a metatable. What a function shares as an upvalue is told in
+** place of the upvalue. */
+typedef struct lh_object_field {
+  uint64_t number; /* in the order of the record, from 0 on */
+  lh_edge edge;    /* how it is called (lh_edge_text). Its target is LH_NO_OBJECT where the value is
+                      no object */
+  lh_value value;
+  lh_id upvalue; /* that the value is in; LH_NO_OBJECT: none */
+} lh_object_field;
+
+typedef enum lh_field_order {
+  LH_FIELDS_AS_THEY_ARE, /* of tables the array part first */
+  LH_FIELDS_BY_KEY,      /* booleans, integers, floats, strings, then objects by class */
+  LH_FIELDS_BY_VALUE,    /* the same of values */
+  LH_FIELDS_BY_RETAINED,
+  LH_FIELDS_BY_SHALLOW
+} lh_field_order;
+
+typedef struct lh_field_query {
+  size_t from, limit; /* so many (0: all) from number `from` of the order on */
+  lh_field_order order;
+  bool is_descending;
+  const char
+      *filter; /* a text that is in what calls the field or in its value, whatever the case of
+                         its letters; NULL: all fields */
+} lh_field_query;
+
+typedef struct lh_object_fields {
+  lh_object_field *list;
+  size_t n;
+  uint64_t total, matching; /* fields of the object, and those that the filter leaves */
+} lh_object_fields;
+
+/* A page of the fields of an object, or of LH_ROOT. Needs lh_classify. Freed by
+** lh_object_fields_free. LH_ELIMIT: there are 2^32 of them, and they are to be in an order.
+**
+** O(fields) for the first page, and for the first in another order or with another filter; then
+** O(1) a row as they are, else O(fields), but for ten million of them some 50 ms. Keeps 0.3 bytes a
+** field of the object that was last asked about, and 16 with an order or a filter. */
+int lh_find_object_fields(lh_snapshot *snapshot, lh_id id, const lh_field_query *query,
+                          lh_object_fields *out, lh_error *error);
+void lh_object_fields_free(lh_object_fields *fields);
+
 #pragma GCC visibility pop
 
 #ifdef __cplusplus

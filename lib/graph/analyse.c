@@ -68,9 +68,11 @@ static void drop_analysis(lh_snapshot *snapshot) {
   lh_steps_free(snapshot->steps);
   lh_referrer_index_free(snapshot->referrers);
   if (snapshot->folds) snapshot->free_folds(snapshot->folds);
+  if (snapshot->fields) snapshot->free_fields(snapshot->fields);
   snapshot->referrers = NULL;
   snapshot->steps = NULL;
   snapshot->folds = NULL;
+  snapshot->fields = NULL;
   snapshot->idom = NULL;
   snapshot->distance = NULL;
   snapshot->parent = NULL;

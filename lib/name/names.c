@@ -117,7 +117,7 @@ void lh_add_source(lh_text *text, const lh_snapshot *snapshot, lh_id source) {
   lh_text_source(text, bytes, n, whole);
 }
 
-static void add_scalar(lh_text *text, const lh_snapshot *snapshot, lh_value value) {
+void lh_add_value(lh_text *text, const lh_snapshot *snapshot, lh_value value) {
   switch (value.kind) {
     case LH_VALUE_NIL: lh_text_string(text, "nil"); break;
     case LH_VALUE_BOOLEAN: lh_text_string(text, value.as.boolean ? "true" : "false"); break;
@@ -149,7 +149,7 @@ void lh_add_key(lh_text *text, const lh_snapshot *snapshot, lh_value key, bool b
     return;
   }
   lh_text_add(text, "[", 1);
-  add_scalar(text, snapshot, key);
+  lh_add_value(text, snapshot, key);
   lh_text_add(text, "]", 1);
 }
 

@@ -259,6 +259,9 @@ bool lh_add_name(lh_text *text, const lh_snapshot *snapshot, lh_id string);
 /* lh_text_source of a string object. */
 void lh_add_source(lh_text *text, const lh_snapshot *snapshot, lh_id source);
 
+/* A value as Lua's source has it, but an object as Lua prints it: "text"  17  table: 0x... */
+void lh_add_value(lh_text *text, const lh_snapshot *snapshot, lh_value value);
+
 /* A key between brackets or behind a dot: .x  ["odd key"]  [17]  [table: 0x...]. */
 void lh_add_key(lh_text *text, const lh_snapshot *snapshot, lh_value key, bool brackets);
 

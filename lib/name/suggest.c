@@ -7,10 +7,6 @@
 
 enum { LONGEST = 63, SHOWN_SUGGESTIONS = 3, SHOWN_KEYS = 8 };
 
-static char lower(char c) {
-  return c >= 'A' && c <= 'Z' ? (char)(c + 32) : c;
-}
-
 /* Levenshtein's distance without regard to case, in one row. */
 static uint32_t edit_distance(const char *a, size_t n_a, const char *b, size_t n_b) {
   uint32_t row[LONGEST + 1];
@@ -20,7 +16,7 @@ static uint32_t edit_distance(const char *a, size_t n_a, const char *b, size_t n
     row[0] = i;
     for (uint32_t j = 1; j <= n_b; j++) {
       uint32_t above = row[j];
-      uint32_t best = diagonal + (lower(a[i - 1]) != lower(b[j - 1]));
+      uint32_t best = diagonal + (lh_lower(a[i - 1]) != lh_lower(b[j - 1]));
       if (above + 1 < best) best = above + 1;
       if (row[j - 1] + 1 < best) best = row[j - 1] + 1;
       row[j] = best;
@@ -30,19 +26,10 @@ static uint32_t edit_distance(const char *a, size_t n_a, const char *b, size_t n
   return row[n_b];
 }
 
-static bool contains(const char *text, size_t n, const char *part, size_t n_part) {
-  for (size_t i = 0; n_part <= n && i <= n - n_part; i++) {
-    size_t j = 0;
-    while (j < n_part && lower(text[i + j]) == lower(part[j])) j++;
-    if (j == n_part) return true;
-  }
-  return false;
-}
-
 /* How well `name` answers to what was asked: 0 best, UINT32_MAX not at all. */
 static uint32_t unlikeness(const char *asked, size_t n_asked, const char *name, size_t n_name) {
   if (n_asked == 0) return UINT32_MAX;
-  if (n_asked >= 3 && contains(name, n_name, asked, n_asked))
+  if (n_asked >= 3 && lh_text_contains(name, n_name, asked, n_asked))
     return 2 + (uint32_t)((n_name - n_asked) / 8);
   if (n_asked > LONGEST || n_name > LONGEST) return UINT32_MAX;
   uint32_t distance = edit_distance(asked, n_asked, name, n_name);

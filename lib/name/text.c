@@ -149,6 +149,15 @@ char *lh_escaped(const char *bytes, size_t n) {
   return lh_text_finish(&text);
 }
 
+bool lh_text_contains(const char *text, size_t n, const char *part, size_t n_part) {
+  for (size_t i = 0; n_part <= n && i <= n - n_part; i++) {
+    size_t j = 0;
+    while (j < n_part && lh_lower(text[i + j]) == lh_lower(part[j])) j++;
+    if (j == n_part) return true;
+  }
+  return false;
+}
+
 size_t lh_text_cut(const char *bytes, size_t n) {
   const unsigned char *s = (const unsigned char *)bytes;
   size_t lead = n; /* behind the last byte that may begin a character */

@@ -37,6 +37,13 @@ void lh_text_escaped(lh_text *text, const char *bytes, size_t n, bool quoted);
 ** where stripped. */
 void lh_text_source(lh_text *text, const char *bytes, size_t n, bool whole);
 
+static inline char lh_lower(char c) {
+  return c >= 'A' && c <= 'Z' ? (char)(c + 32) : c;
+}
+
+/* Is a part somewhere in a text, whatever the case of their letters, A to Z? */
+bool lh_text_contains(const char *text, size_t n, const char *part, size_t n_part);
+
 /* The first n bytes of a longer text end where? Before n if n would cut a character in two. */
 size_t lh_text_cut(const char *bytes, size_t n);
 

@@ -218,6 +218,32 @@ bool lh_entries_next(lh_edges *it, lh_value *key, lh_value *value) {
   return more;
 }
 
+void lh_values_begin(const lh_snapshot *s, lh_id id, lh_edges *it) {
+  begin_at(s, id, LH_REC_USERDATA, it);
+  if (lh_type_of(s, id) == LH_TYPE_CLOSURE) begin_at(s, id, LH_REC_C_CLOSURE, it);
+}
+
+bool lh_values_next(lh_edges *it, uint32_t *number, lh_value *value) {
+  scan c;
+  bool more = true;
+  memcpy(&c, it->state, sizeof c);
+  while (more && (c.section != AT_VALUES || c.left == 0)) {
+    if (c.section == AT_REFERENCES && c.left > 0) {
+      (void)lh_get_reference(&c.at, 0); /* the metatable */
+      c.left = 0;
+      c.row++;
+    }
+    more = c.section != AT_END && next_section(&c);
+  }
+  if (more) {
+    *value = next_value(it->snapshot, &c, lh_get_raw(&c.at, c.own_word));
+    *number = (uint32_t)++c.done;
+    c.left--;
+  }
+  memcpy(it->state, &c, sizeof c);
+  return more;
+}
+
 lh_id lh_metatable_of(const lh_snapshot *s, lh_id id) {
   bool is_userdata = lh_type_of(s, id) == LH_TYPE_USERDATA;
   if ((lh_type_of(s, id) != LH_TYPE_TABLE && !is_userdata) || lh_is_dead(s, id))

@@ -151,6 +151,7 @@ void lh_close(lh_snapshot *s) {
   if (s->steps) s->free_steps(s->steps);
   if (s->folds) s->free_folds(s->folds);
   if (s->referrers) s->free_referrers(s->referrers);
+  if (s->fields) s->free_fields(s->fields);
   lh_left_out_free(s->left_out);
   lh_sites_free(s->sites);
   void *const owned[] = {s->address,    s->record_low, s->record_high,  s->kind,

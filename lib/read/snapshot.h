@@ -59,6 +59,7 @@ typedef struct lh_left_out lh_left_out; /* left_out.c */
 typedef struct lh_steps lh_steps;                   /* graph/steps.c */
 typedef struct lh_referrer_index lh_referrer_index; /* graph/referrers.c */
 typedef struct lh_folds lh_folds;                   /* name/held_by.c */
+typedef struct lh_field_list lh_field_list;         /* view/fields.c */
 typedef struct lh_classes lh_classes;               /* name/classes.c */
 
 struct lh_snapshot {
@@ -132,6 +133,10 @@ struct lh_snapshot {
   /* held_by.c */
   lh_folds *folds;
   void (*free_folds)(lh_folds *folds);
+
+  /* view/fields.c: of the object that was last asked about */
+  lh_field_list *fields;
+  void (*free_fields)(lh_field_list *fields);
 };
 
 #endif

@@ -1,0 +1,121 @@
+/*
+** fields.c - the fields of an object, page by page.
+**
+** A table may have ten million entries, whose places in the record nobody knows. So what was learned
+** on the first way through it is kept, for the object that was last asked about: where each 512th
+** field is, and, where another order or a filter was wanted, which fields these are. A field is then
+** found in 512 steps.
+*/
+#include "fields.h"
+
+#include <string.h>
+
+#include "name/names.h"
+
+enum { STRIDE = 512 };
+
+struct lh_field_list {
+  lh_id id;
+  uint64_t n;
+  lh_field_scan *saved;
+  size_t n_saved, capacity;
+  bool has_rows;
+  lh_field_rows rows;
+};
+
+static void free_list(lh_field_list *list) {
+  lh_free(list->saved);
+  lh_field_rows_free(&list->rows);
+  lh_free(list);
+}
+
+static lh_field_list *make_list(const lh_snapshot *snapshot, lh_id id) {
+  lh_field_list *list = lh_alloc_zeroed(1, sizeof *list);
+  lh_field_scan scan;
+  lh_object_field field;
+  if (!list) return NULL;
+  list->id = id;
+  lh_field_scan_begin(snapshot, id, &scan);
+  do {
+    if (scan.number % STRIDE != 0) continue;
+    if (!lh_grow(&list->saved, list->n_saved, &list->capacity, sizeof scan)) {
+      free_list(list);
+      return NULL;
+    }
+    list->saved[list->n_saved++] = scan;
+  } while (lh_field_scan_next(&scan, &field));
+  list->n = scan.number;
+  return list;
+}
+
+static bool find_list(lh_snapshot *snapshot, lh_id id) {
+  if (snapshot->fields && snapshot->fields->id == id) return true;
+  if (snapshot->fields) free_list(snapshot->fields);
+  snapshot->free_fields = free_list;
+  snapshot->fields = make_list(snapshot, id);
+  return snapshot->fields != NULL;
+}
+
+static bool is_filter(const char *a, const char *b) {
+  return a && b ? strcmp(a, b) == 0 : a == b;
+}
+
+static bool find_rows(const lh_snapshot *snapshot, lh_field_list *list,
+                      const lh_field_query *query) {
+  const char *filter = query->filter && *query->filter ? query->filter : NULL;
+  lh_field_rows *rows = &list->rows;
+  bool is_same_order = rows->order == query->order && rows->is_descending == query->is_descending;
+  if (list->has_rows && is_same_order && is_filter(rows->filter, filter)) return true;
+  lh_field_rows_free(rows);
+  list->has_rows = lh_field_rows_make(snapshot, list->id, query, rows);
+  return list->has_rows;
+}
+
+static void field_at(const lh_field_list *list, uint64_t number, lh_object_field *out) {
+  lh_field_scan scan = list->saved[number / STRIDE];
+  while (lh_field_scan_next(&scan, out) && out->number < number) continue;
+}
+
+static bool is_as_it_is(const lh_field_query *query) {
+  return query->order == LH_FIELDS_AS_THEY_ARE && !query->is_descending &&
+         (!query->filter || !*query->filter);
+}
+
+static bool read_page(lh_field_list *list, const lh_field_query *query, bool as_it_is,
+                      lh_object_fields *out) {
+  size_t from = query->from < out->matching ? query->from : (size_t)out->matching;
+  size_t most = (size_t)out->matching - from;
+  size_t n = query->limit == 0 || query->limit > most ? most : query->limit;
+  out->list = lh_alloc(n, sizeof *out->list);
+  if (!out->list) return false;
+  if (!as_it_is) lh_field_rows_sort(list->saved->snapshot, &list->rows, from, from + n);
+  for (size_t i = 0; i < n; i++)
+    field_at(list, as_it_is ? from + i : list->rows.rows[from + i].number, &out->list[i]);
+  out->n = n;
+  return true;
+}
+
+int lh_find_object_fields(lh_snapshot *snapshot, lh_id id, const lh_field_query *query,
+                          lh_object_fields *out, lh_error *error) {
+  bool as_it_is = is_as_it_is(query);
+  *out = (lh_object_fields){0};
+  if (!snapshot->classes)
+    return lh_fail(error, LH_EARGUMENT, "fields need a classified snapshot (lh_classify)");
+  if (id > snapshot->n) return lh_fail(error, LH_EARGUMENT, "there is no object %u", id);
+  if (!find_list(snapshot, id)) return lh_fail_memory(error, "reading fields");
+  lh_field_list *list = snapshot->fields;
+  if (!as_it_is && list->n > UINT32_MAX)
+    return lh_fail(error, LH_ELIMIT, "the object has too many fields to put them in an order");
+  if (!as_it_is && !find_rows(snapshot, list, query))
+    return lh_fail_memory(error, "sorting fields");
+  out->total = list->n;
+  out->matching = as_it_is ? list->n : list->rows.n;
+  if (read_page(list, query, as_it_is, out)) return LH_OK;
+  lh_object_fields_free(out);
+  return lh_fail_memory(error, "reading fields");
+}
+
+void lh_object_fields_free(lh_object_fields *fields) {
+  lh_free(fields->list);
+  *fields = (lh_object_fields){0};
+}
