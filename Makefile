@@ -64,7 +64,9 @@ WRAPPING_TESTS = test_background test_faults test_kill test_profile_counts \
 READER_TESTS = test_corpus test_memory test_reader_memory
 # Lua modules in C that only the specs use.
 TEST_MODULES = $(patsubst tests/common/%.c,%.so,$(wildcard tests/common/lua_*.c))
-BUILT = heap.so heap/dot.so heapsnap.so $(TOOLS:%=bin/%) $(TEST_MODULES:%=tests/%)
+# heapview without its page and its server, for specs.
+VIEW_ANSWERS = answers keys overview parameters requests told
+BUILT = heap.so heap/dot.so heapsnap.so $(TOOLS:%=bin/%) $(TEST_MODULES:%=tests/%) tests/ask_view
 
 # Asked for when a recipe runs, since `make packages` may have to install them first.
 LUA_NAME = $(firstword $(shell for n in lua5.4 lua-5.4 lua54 lua; do \
@@ -124,7 +126,8 @@ $(1)/cli/%.o: cli/%.c | needs
 $(1)/tests/%.o: tests/%.c | needs
 	@mkdir -p $$(@D)
 	$$(Q)$$(CC) $$(BASE_CFLAGS) $$(CFLAGS) $(2) $$(CPPFLAGS) -Ilib -Itests/common $$(LUA_CFLAGS) \
-	  $$(LIB_CFLAGS) -MMD -MP -c -o $$@ $$<
+	  $$(LIB_CFLAGS) $$(if $$(filter tests/heapview/%,$$<),-Icli $$(CLI_CFLAGS)) -MMD -MP -c -o $$@ \
+	  $$<
 
 $(1)/libluaheap.a: $$(LIB_SOURCES:%.c=$(1)/%.o)
 	@rm -f $$@
@@ -152,6 +155,10 @@ $(1)/heapsnap.so: $$(SNAP_SOURCES:%.c=$(1)/%.o) $(1)/libluaheap.a
 
 $(1)/tests/%.so: $(1)/tests/common/%.o $(1)/tests/libcommon.a $(1)/libluaheap.a
 	$$(Q)$$(CC) $$(CFLAGS) $(2) $$(LDFLAGS) $$(LOADED) -o $$@ $$^ $$(LIB_LIBS)
+
+$(1)/tests/ask_view: $(1)/tests/heapview/ask_view.o $(VIEW_ANSWERS:%=$(1)/cli/heapview/%.o) \
+  $(CLI_SOURCES:%.c=$(1)/%.o) $(1)/libluaheap.a
+	$$(Q)$$(CC) $$(CFLAGS) $(2) $$(LDFLAGS) -o $$@ $$(filter %.o,$$^) $$(filter %.a,$$^) $$(CLI_LIBS)
 
 # An archive, so that a test with fakes in place of the library is linked with no more than it uses.
 $(1)/tests/libcommon.a: $$(TEST_COMMON:%.c=$(1)/%.o)

@@ -213,8 +213,8 @@ void cli_json_open(cli_json *w, const char *key, char bracket);
 void cli_json_close(cli_json *w, char bracket);
 void cli_json_value(cli_json *w, const char *key, json_t *value); /* steals value */
 
-/* Before a command fails: what was printed on stdout of a document that has no end yet is forgotten,
-** as far as it still can be. */
+/* Before a command fails: what stdout has of a document that has no end yet is forgotten, as far as
+** it still can be. */
 void cli_json_drop(void);
 
 /* Inside an array: text keeps its control characters, and all beyond ASCII is \uXXXX. */
@@ -226,6 +226,9 @@ json_t *cli_json_text(const char *text); /* escaped first */
 /* }=================================================================================== */
 
 /* {=== Answers ======================================================================== */
+
+/* The command that asks on about `file`, as a shell takes it. Freed by free. */
+char *cli_next_command(lh_next next, const char *file, const char *subject, const char *other);
 
 /* Prints an answer about the snapshot in `file`; and as the values of a JSON object that was
 ** opened. */

@@ -6,6 +6,43 @@
 
 #include "cli.h"
 
+/* {=== What to type next ============================================================== */
+
+/* What stands in front of a file's name, so that it is not taken for an option. */
+static const char *dashes_for(const char *file) {
+  return *file == '-' ? "-- " : "";
+}
+
+char *cli_next_command(lh_next next, const char *of, const char *subject, const char *other) {
+  static const char *const commands[] = {
+      [LH_NEXT_PATHS] = "heappath",         [LH_NEXT_FIVE_PATHS] = "heappath -k 5",
+      [LH_NEXT_UNDER] = "heaptop --under",  [LH_NEXT_SET] = "heappath --set",
+      [LH_NEXT_SINCE] = "heapdiff --since", [LH_NEXT_OWNERS] = "heapdiff --owners",
+      [LH_NEXT_WASTE] = "heaptop --waste"};
+  const char *dashes = dashes_for(of);
+  char *file = cli_shell_word(of), *word = cli_shell_word(subject), *made = NULL;
+  char *until = cli_shell_word(other != NULL ? other : "");
+  size_t size;
+  FILE *out = cli_must(open_memstream(&made, &size));
+  fputs(commands[next], out);
+  if (next == LH_NEXT_PATHS || next == LH_NEXT_FIVE_PATHS)
+    fprintf(out, " %s%s %s", dashes, file, word);
+  else if (next == LH_NEXT_OWNERS)
+    fprintf(out, " %s%s %s", dashes_for(subject), word, until);
+  else if (next == LH_NEXT_WASTE)
+    fprintf(out, " %s%s", dashes, file);
+  else
+    fprintf(out, " %s%s%s %s%s", word, other != NULL ? " --until " : "", other != NULL ? until : "",
+            dashes, file);
+  if (fclose(out) != 0) cli_must(NULL);
+  free(file);
+  free(word);
+  free(until);
+  return made;
+}
+
+/* }=================================================================================== */
+
 /* {=== Text =========================================================================== */
 
 typedef struct terminal {
@@ -26,37 +63,8 @@ static void print_line(lh_teller *teller, lh_style style, const char *line) {
     printf("%s%s%s\n", cli_style_on(c, styles[style]), line, cli_style_off(c));
 }
 
-/* What stands in front of a file's name, so that it is not taken for an option. */
-static const char *dashes_for(const char *file) {
-  return *file == '-' ? "-- " : "";
-}
-
 static char *command_of(lh_teller *teller, lh_next next, const char *subject, const char *other) {
-  static const char *const commands[] = {
-      [LH_NEXT_PATHS] = "heappath",         [LH_NEXT_FIVE_PATHS] = "heappath -k 5",
-      [LH_NEXT_UNDER] = "heaptop --under",  [LH_NEXT_SET] = "heappath --set",
-      [LH_NEXT_SINCE] = "heapdiff --since", [LH_NEXT_OWNERS] = "heapdiff --owners",
-      [LH_NEXT_WASTE] = "heaptop --waste"};
-  const char *of = ((const terminal *)teller)->file, *dashes = dashes_for(of);
-  char *file = cli_shell_word(of), *word = cli_shell_word(subject), *made = NULL;
-  char *until = cli_shell_word(other != NULL ? other : "");
-  size_t size;
-  FILE *out = cli_must(open_memstream(&made, &size));
-  fputs(commands[next], out);
-  if (next == LH_NEXT_PATHS || next == LH_NEXT_FIVE_PATHS)
-    fprintf(out, " %s%s %s", dashes, file, word);
-  else if (next == LH_NEXT_OWNERS)
-    fprintf(out, " %s%s %s", dashes_for(subject), word, until);
-  else if (next == LH_NEXT_WASTE)
-    fprintf(out, " %s%s", dashes, file);
-  else
-    fprintf(out, " %s%s%s %s%s", word, other != NULL ? " --until " : "", other != NULL ? until : "",
-            dashes, file);
-  if (fclose(out) != 0) cli_must(NULL);
-  free(file);
-  free(word);
-  free(until);
-  return made;
+  return cli_next_command(next, ((const terminal *)teller)->file, subject, other);
 }
 
 /* Those that there is room for. */

@@ -345,6 +345,8 @@ struct lh_teller {
   void (*line)(lh_teller *teller, lh_style style, const char *line);
   void (*table)(lh_teller *teller, lh_report *report, const lh_table *table, const void *rows,
                 size_t n);
+  void (*hidden)(lh_teller *teller, const lh_table *table, uint64_t n); /* so many more rows there
+                                                       are, behind a table; NULL: a line says so */
   char *(*next)(lh_teller *teller, lh_next next, const char *subject,
                 const char *other); /* how that is asked; freed by lh_free */
   bool failed;                      /* out of memory: what follows is not told any more */

@@ -1,15 +1,268 @@
 /*
-** answers.c - what can be asked of what is open, and the answers as JSON.
+** answers.c - what can be asked of what was opened, and its answer as JSON. Every question of the
+** library is asked by its name, about the snapshot that is looked at; the parameters are fields of
+** its request (parameters.c). What needs more than that has a way of its own, a row of a table.
+**
+** Whoever asks is on the other side of a network: nothing that it says ends the process, and each
+** refusal is one sentence. Only where there is no memory left for a line of text the process ends,
+** as commands do.
 */
-#include "heapview/heapview.h"
+#include <stdarg.h>
+#include <string.h>
 
-int view_answer(view *v, const view_question *question, FILE *out) {
-  char text[128];
-  cli_json w = {.out = out, .is_compact = true};
-  (void)v;
-  snprintf(text, sizeof text, "there is no question '%s'", question->name);
-  cli_json_open(&w, NULL, '{');
-  cli_json_value(&w, "error", cli_json_text(text));
-  cli_json_close(&w, '}');
-  return LH_EARGUMENT;
+#include "parameters.h"
+
+int view_refuse(lh_error *error, const char *format, ...) {
+  va_list arguments;
+  *error = (lh_error){.code = LH_EARGUMENT};
+  va_start(arguments, format);
+  vsnprintf(error->message, sizeof error->message, format, arguments);
+  va_end(arguments);
+  return error->code;
 }
+
+/* {=== Snapshots, ladders, profiles ==================================================== */
+
+int view_prepare(lh_snapshot *snapshot, lh_error *error) {
+  int code = lh_analyse(snapshot, error);
+  return code == LH_OK ? lh_classify(snapshot, error) : code;
+}
+
+/* The snapshots up to the one that is looked at, and what the user calls them. */
+static int prepare_snapshots(view_asked *asked) {
+  view *v = asked->v;
+  if (v->n == 0) return view_refuse(asked->error, "no snapshot was opened");
+  asked->snapshot = v->snapshots[asked->in];
+  asked->request.snapshots = v->snapshots;
+  asked->request.n_snapshots = asked->in + 1;
+  asked->request.names = v->files;
+  asked->request.n_names = asked->in + 1;
+  return view_prepare(asked->snapshot, asked->error);
+}
+
+static bool is_same(const lh_snapshot *a, const lh_snapshot *b) {
+  const lh_info *x = lh_snapshot_info(a), *y = lh_snapshot_info(b);
+  return x->state_id == y->state_id && x->serial == y->serial && x->time_ns == y->time_ns &&
+         x->file_bytes == y->file_bytes;
+}
+
+/* The last snapshot is analysed anyway. Others are opened once more, and let go of at once: so
+** figures of many take the memory of one. */
+static int add_to_ladder(lh_ladder *ladder, const view *v, size_t i, lh_error *error) {
+  lh_snapshot *again = NULL;
+  if (i + 1 == v->n) {
+    int code = view_prepare(v->snapshots[i], error);
+    return code == LH_OK ? lh_ladder_add(ladder, v->snapshots[i], error) : code;
+  }
+  int code = lh_open(&again, v->files[i], error);
+  if (code != LH_OK) return code;
+  if (!is_same(again, v->snapshots[i]))
+    code = view_refuse(error, "%s is another file than it was", v->files[i]);
+  if (code == LH_OK) code = view_prepare(again, error);
+  if (code == LH_OK) code = lh_ladder_add(ladder, again, error);
+  lh_close(again);
+  return code;
+}
+
+static int make_ladder(const view *v, size_t step, lh_ladder **out, lh_error *error) {
+  lh_ladder *ladder;
+  int code = lh_ladder_new(&ladder, error);
+  if (code != LH_OK) return code;
+  for (size_t i = 0; code == LH_OK && i < v->n; i += step)
+    code = add_to_ladder(ladder, v, i, error);
+  if (code == LH_OK)
+    *out = ladder;
+  else
+    lh_ladder_free(ladder);
+  return code;
+}
+
+/* Of every snapshot; of who owns the growth only the first and the last tell. */
+static int prepare_ladder(view_asked *asked) {
+  view *v = asked->v;
+  if (v->n < 2) return view_refuse(asked->error, "one snapshot alone is no ladder");
+  bool ends = v->n > 2 && strcmp(asked->name, "owners") == 0;
+  asked->names[0] = v->files[0];
+  asked->names[1] = v->files[v->n - 1];
+  asked->request.names = ends ? asked->names : v->files;
+  asked->request.n_names = ends ? 2 : v->n;
+  lh_ladder **kept = ends ? &v->ends : &v->ladder;
+  int code = *kept != NULL ? LH_OK : make_ladder(v, ends ? v->n - 1 : 1, kept, asked->error);
+  asked->request.ladder = *kept;
+  return code;
+}
+
+static int prepare_profile(view_asked *asked) {
+  view *v = asked->v;
+  if (v->usage == NULL) return view_refuse(asked->error, "no profile was opened");
+  asked->request.usages = &v->usage;
+  asked->request.n_usages = 1;
+  asked->request.names = &v->profile;
+  asked->request.n_names = 1;
+  return LH_OK;
+}
+
+void view_end(view *v) {
+  lh_ladder_free(v->ladder);
+  lh_ladder_free(v->ends);
+  v->ladder = v->ends = NULL;
+}
+
+/* }=================================================================================== */
+
+/* {=== Ways of their own =============================================================== */
+
+/* Of different Lua states no object of one is looked for in another. */
+static int prepare_diff(view_asked *asked) {
+  size_t n = asked->in + 1;
+  if (n < 2 || n > 3)
+    return view_refuse(asked->error, "two or three snapshots are compared; here %s",
+                       n < 2 ? "is one" : "are more: a ladder tells of these");
+  uint64_t state = lh_snapshot_info(asked->v->snapshots[0])->state_id;
+  for (size_t i = 1; i < n; i++)
+    if (lh_snapshot_info(asked->v->snapshots[i])->state_id != state) asked->name = "apart";
+  return LH_OK;
+}
+
+static int prepare_strings(view_asked *asked) {
+  if (asked->in == 0)
+    return view_refuse(asked->error,
+                       "strings are compared with an older "
+                       "snapshot, and this is the first");
+  return view_prepare(asked->v->snapshots[0], asked->error);
+}
+
+static int prepare_halves(view_asked *asked) {
+  if (asked->v->n == 2 || asked->v->n == 4) return LH_OK;
+  return view_refuse(asked->error, "before and after a change there are one or two snapshots each");
+}
+
+static int prepare_under(view_asked *asked) {
+  lh_id id = asked->request.id;
+  if (id == LH_ROOT || lh_is_reachable(asked->snapshot, id)) return LH_OK;
+  return view_refuse(asked->error, "nothing keeps %s alive: it is garbage, and keeps nothing alive",
+                     lh_address_text(asked->snapshot, id).text);
+}
+
+static int prepare_class(view_asked *asked) {
+  return asked->request.name != NULL ? LH_OK : view_refuse(asked->error, "which class?");
+}
+
+/* The objects that OBJECT's grammar names, or a fingerprint. */
+static int prepare_set(view_asked *asked) {
+  lh_request *r = &asked->request;
+  const char *of = r->of != NULL ? r->of : r->name;
+  if (of == NULL) return view_refuse(asked->error, "which objects?");
+  int code = (lh_is_fingerprint(of) ? lh_objects_with : lh_find_all)(
+      asked->snapshot, of, &asked->ids, &r->n_ids, asked->error);
+  if (code != LH_OK) asked->ids = NULL;
+  r->ids = asked->ids;
+  return code;
+}
+
+static int refuse_steps(view_asked *asked) {
+  return view_refuse(asked->error, "'%s' is no question of its own", asked->name);
+}
+
+/* What is not here is asked as its subject says: LH_OF_SNAPSHOT and so on. */
+static const struct way {
+  const char *name;
+  int (*prepare)(view_asked *asked);             /* the request, which its subject made; or NULL */
+  int (*answer)(view_asked *asked, cli_json *w); /* of what is no question of the library: values
+                                                    of the object that is open; NULL: it is one */
+} ways[] = {{"overview", NULL, view_overview},
+            {"diff", prepare_diff, NULL},
+            {"apart", prepare_diff, NULL},
+            {"strings", prepare_strings, NULL},
+            {"compare", prepare_halves, NULL},
+            {"under", prepare_under, NULL},
+            {"class", prepare_class, NULL},
+            {"set", prepare_set, NULL},
+            {"allocation_changes", refuse_steps, NULL},
+            {"cut", refuse_steps, NULL},
+            {"ignored", refuse_steps, NULL},
+            {"steps", refuse_steps, NULL}};
+
+static const struct way *way_of(const char *name) {
+  for (size_t i = 0; i < sizeof ways / sizeof *ways; i++)
+    if (strcmp(ways[i].name, name) == 0) return &ways[i];
+  return NULL;
+}
+
+/* }=================================================================================== */
+
+/* {=== Asking ========================================================================= */
+
+static int prepare(view_asked *asked, const lh_question *question, const struct way *way) {
+  lh_subject of = question != NULL ? question->of : LH_OF_SNAPSHOT;
+  int code = view_take_in(asked);
+  if (code == LH_OK && (question != NULL || asked->v->n > 0))
+    code = of == LH_OF_LADDER    ? prepare_ladder(asked)
+           : of == LH_OF_PROFILE ? prepare_profile(asked)
+                                 : prepare_snapshots(asked);
+  if (code == LH_OK) code = view_take_parameters(asked);
+  if (code == LH_OK && way != NULL && way->prepare != NULL) code = way->prepare(asked);
+  return code;
+}
+
+/* Writes the answer and its words, which make an object. */
+static int answer_report(view_asked *asked, cli_json *w) {
+  lh_report report;
+  int code = lh_ask(&report, lh_find_question(asked->name), asked->snapshot, &asked->request,
+                    asked->error);
+  if (code != LH_OK) return code;
+  cli_json_open(w, "answer", '{');
+  cli_report_values(w, &report);
+  cli_json_close(w, '}');
+  if (!view_tell(asked, &report, w, "told")) {
+    code = asked->error->code = LH_EMEMORY;
+    snprintf(asked->error->message, sizeof asked->error->message,
+             "out of memory while the answer was written");
+  }
+  lh_report_free(&report);
+  return code;
+}
+
+static int answer_otherwise(view_asked *asked, const struct way *way, cli_json *w) {
+  cli_json_open(w, "answer", '{');
+  int code = way->answer(asked, w);
+  cli_json_close(w, '}');
+  return code;
+}
+
+static int answer(view_asked *asked, cli_json *w) {
+  const lh_question *question = lh_find_question(asked->name);
+  const struct way *way = way_of(asked->name);
+  if (question == NULL && (way == NULL || way->answer == NULL))
+    return view_refuse(asked->error, "there is no question '%.64s'", asked->name);
+  int code = prepare(asked, question, way);
+  if (code != LH_OK) return code;
+  cli_json_open(w, NULL, '{');
+  code = question != NULL ? answer_report(asked, w) : answer_otherwise(asked, way, w);
+  cli_json_close(w, '}');
+  return code;
+}
+
+/* An answer that fails halfway is not written. */
+int view_answer(view *v, const view_question *question, FILE *out) {
+  char *text = NULL;
+  size_t size = 0;
+  lh_error error = {0};
+  FILE *memory = cli_must(open_memstream(&text, &size));
+  cli_json w = {.out = memory, .is_compact = true}, refusal = {.out = out, .is_compact = true};
+  view_asked asked = {.v = v, .question = question, .name = question->name, .error = &error};
+  int code = answer(&asked, &w);
+  lh_free(asked.ids);
+  if (fclose(memory) != 0) cli_must(NULL);
+  if (code == LH_OK) {
+    fwrite(text, 1, size, out);
+  } else {
+    cli_json_open(&refusal, NULL, '{');
+    cli_json_value(&refusal, "error", cli_json_text(error.message));
+    cli_json_close(&refusal, '}');
+  }
+  free(text);
+  return code;
+}
+
+/* }=================================================================================== */

@@ -3,6 +3,8 @@
 ** answers by name, and has them from the server, or from what a written report carries.
 **
 **     answers.c   what can be asked: names, parameters, and the answer as JSON
+**     parameters.c, overview.c   of these: what questions take; what was opened
+**     keys.c      a question as text, by which its answer is found
 **     told.c      the words of an answer as JSON: lines, tables, links
 **     page.c      the page, put together when heapview was built, with its policy
 **     carried.c   a report: the page with the answers that it may be asked for, to a budget
@@ -25,9 +27,19 @@ typedef struct view {
   lh_snapshot *const *snapshots;
   const char *const *files; /* as the user named them */
   size_t n;
-  const lh_usage *usage; /* of a profile; NULL: there is none */
-  const char *profile;   /* its file */
+  const lh_usage *usage;    /* of a profile; NULL: there is none */
+  const char *profile;      /* its file */
+  bool is_written;          /* a report, which answers what it carries only */
+  lh_ladder *ladder, *ends; /* answers.c: of all snapshots, and of the first and the last, once
+                               something was asked of them */
 } view;
+
+void view_end(view *v); /* lets go of what was kept for answers */
+
+/* keys.c: what stands for the question where its answer is carried, and in a request's path:
+** name?k=v&k=v, as encodeURIComponent writes values. Freed by free. */
+char *view_key(const view_question *question);
+void view_put_encoded(FILE *out, const char *text);
 
 /* Answers into `out`: {"answer": what the command's --json has, "told": what its text says}, or
 ** {"error": one sentence} where the library said no; then its code is returned, else LH_OK. */
@@ -36,5 +48,34 @@ int view_answer(view *v, const view_question *question, FILE *out);
 /* The page, and the policy that its scripts fit (Content-Security-Policy), as a server sends it. */
 const char *view_page(size_t *n);
 const char *view_policy(void);
+
+/* {=== For what answers =============================================================== */
+
+/* A question that was taken apart. */
+typedef struct view_asked {
+  view *v;
+  const view_question *question;
+  const char *name;      /* under which the library knows it */
+  size_t in;             /* number of the snapshot */
+  lh_snapshot *snapshot; /* analysed and classified; NULL: it is about a ladder, or a profile */
+  lh_request request;
+  const char *names[2]; /* of the request, if it is about two of more snapshots */
+  lh_id *ids;           /* of the request, freed by lh_free */
+  lh_error *error;
+} view_asked;
+
+/* Fills *error with a sentence, and returns LH_EARGUMENT. */
+int view_refuse(lh_error *error, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* overview.c: what was opened, for the page to know what it can show; and the keys of the questions
+** that its first page tells, NULL behind the last. */
+int view_overview(view_asked *asked, cli_json *w);
+const char *const *view_verdict(const view *v);
+
+/* told.c: the words of a report about the snapshot, as a list of lines and tables under `key`.
+** False: memory ran out, and what was written is not whole. */
+bool view_tell(const view_asked *asked, lh_report *report, cli_json *w, const char *key);
+
+/* }=================================================================================== */
 
 #endif

@@ -123,7 +123,10 @@ void lh_tell_garbage(lh_teller *teller, const lh_report *report, const char *bef
 }
 
 void lh_tell_hidden(lh_teller *teller, const lh_table *table, uint64_t n) {
-  if (n > 0)
+  if (n == 0 || teller->failed) return;
+  if (teller->hidden)
+    teller->hidden(teller, table, n);
+  else
     lh_say(teller, LH_FAINT, "and %s more %s%s%s", lh_count_text(n).text,
            n == 1 ? table->one : table->many, teller->all ? ": " : "",
            teller->all ? teller->all : "");

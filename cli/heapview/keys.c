@@ -1,0 +1,32 @@
+/*
+** keys.c - a question as text, the same for the same question: treemap?by=class&limit=200. Values
+** are written as a browser's encodeURIComponent writes them, names of questions and keys need it
+** not.
+*/
+#include <string.h>
+
+#include "heapview.h"
+
+void view_put_encoded(FILE *out, const char *text) {
+  static const char plain[] =
+      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_.!~*'()";
+  for (; *text != '\0'; text++) {
+    if (strchr(plain, *text) != NULL)
+      putc(*text, out);
+    else
+      fprintf(out, "%%%02X", (unsigned char)*text);
+  }
+}
+
+char *view_key(const view_question *question) {
+  char *key = NULL;
+  size_t size;
+  FILE *out = cli_must(open_memstream(&key, &size));
+  fputs(question->name, out);
+  for (size_t i = 0; i < question->n; i++) {
+    fprintf(out, "%c%s=", i == 0 ? '?' : '&', question->parameters[i].key);
+    view_put_encoded(out, question->parameters[i].value);
+  }
+  if (fclose(out) != 0) cli_must(NULL);
+  return key;
+}

@@ -1,0 +1,17 @@
+/*
+** parameters.h - for answers.c: the parameters of a question as fields of its request.
+*/
+#ifndef LUAHEAP_HEAPVIEW_PARAMETERS_H
+#define LUAHEAP_HEAPVIEW_PARAMETERS_H
+
+#include "heapview.h"
+
+/* Which snapshot is looked at; all else, once that is analysed. One sentence in *asked->error where
+** a parameter is not known, or its value is none. */
+int view_take_in(view_asked *asked);
+int view_take_parameters(view_asked *asked);
+
+/* Analysed and classified, if it was not yet. */
+int view_prepare(lh_snapshot *snapshot, lh_error *error);
+
+#endif

@@ -1,0 +1,315 @@
+/*
+** told.c - the words of an answer as JSON, for a page: lines and tables in their order, numbers as
+** people read them, so that a page and a terminal say the same. What a terminal shows as a command
+** to type is a link here, to the state of the page that shows it; so is whatever names an object or
+** a class.
+*/
+#include <string.h>
+
+#include "heapview.h"
+
+/* A sentence has one or two of them. */
+enum { MOST_HINTS = 4 };
+
+typedef struct hint {
+  char *command, *link;
+} hint;
+
+typedef struct told {
+  lh_teller teller; /* the first field: what it is called with */
+  const view_asked *asked;
+  cli_json *w;
+  bool in_table; /* what follows it may say how many more rows there are */
+  hint hints[MOST_HINTS];
+  size_t n_hints; /* that the next line has in it */
+} told;
+
+/* {=== Links ========================================================================== */
+
+/* link_to("/object", "at", "0x55d0c0a3f2e0"); of another snapshot than the last with its number,
+** so that it leads to the same one from any page. */
+static char *link_to(const told *t, const char *page, const char *key, const char *value) {
+  char *link = NULL;
+  size_t size;
+  FILE *out = cli_must(open_memstream(&link, &size));
+  fputs(page, out);
+  if (key != NULL) {
+    fprintf(out, "?%s=", key);
+    view_put_encoded(out, value);
+  }
+  if (t->asked->v->n > 0 && t->asked->in + 1 != t->asked->v->n)
+    fprintf(out, "%cin=%zu", key != NULL ? '&' : '?', t->asked->in);
+  if (fclose(out) != 0) cli_must(NULL);
+  return link;
+}
+
+static char *link_to_object(const told *t, const lh_report *report, lh_id id) {
+  if (id == LH_NO_OBJECT) return NULL;
+  return link_to(t, "/object", "at",
+                 id == LH_ROOT ? "root" : lh_address_text(report->snapshot, id).text);
+}
+
+/* What the page shows that the command would tell. */
+static char *link_of(const told *t, lh_next next, const char *subject) {
+  switch (next) {
+    case LH_NEXT_PATHS:
+    case LH_NEXT_FIVE_PATHS: return link_to(t, "/object", "at", subject);
+    case LH_NEXT_UNDER: return link_to(t, "/treemap", "of", subject);
+    case LH_NEXT_SET: return link_to(t, "/object", "class", subject);
+    case LH_NEXT_SINCE:
+    case LH_NEXT_OWNERS: return link_to(t, "/timeline", NULL, NULL);
+    case LH_NEXT_WASTE: break;
+  }
+  return link_to(t, "/verdict", NULL, NULL);
+}
+
+static char *command_of(lh_teller *teller, lh_next next, const char *subject, const char *other) {
+  told *t = (told *)teller;
+  const view_asked *asked = t->asked;
+  const char *file = asked->snapshot != NULL ? asked->v->files[asked->in] : asked->v->profile;
+  char *command = cli_next_command(next, file != NULL ? file : "", subject, other);
+  if (t->n_hints < MOST_HINTS)
+    t->hints[t->n_hints++] =
+        (hint){.command = cli_must(strdup(command)), .link = link_of(t, next, subject)};
+  return command;
+}
+
+/* }=================================================================================== */
+
+/* {=== Lines ========================================================================== */
+
+static json_t *text_of(const char *text, size_t n) {
+  return cli_must(json_stringn(text, n));
+}
+
+static void add_part(json_t *parts, const char *text, size_t n, const char *link) {
+  if (n == 0) return;
+  json_t *part = cli_must(json_object());
+  json_object_set_new(part, "text", text_of(text, n));
+  if (link != NULL) json_object_set_new(part, "link", text_of(link, strlen(link)));
+  json_array_append_new(parts, part);
+}
+
+/* A sentence is broken for terminals, and set off by empty lines: neither is for a page. */
+static char *one_line(const char *line) {
+  while (*line == '\n') line++;
+  char *text = cli_must(strdup(line));
+  size_t n = strlen(text);
+  while (n > 0 && text[n - 1] == '\n') text[--n] = '\0';
+  for (char *p = text; (p = strchr(p, '\n')) != NULL;) *p = ' ';
+  return text;
+}
+
+/* The line, with the commands in it as links; they are in the order in which they were asked
+** for. */
+static json_t *parts_of(told *t, const char *line) {
+  json_t *parts = cli_must(json_array());
+  for (size_t i = 0; i < t->n_hints; i++) {
+    const hint *h = &t->hints[i];
+    const char *at = strstr(line, h->command);
+    if (at != NULL) {
+      add_part(parts, line, (size_t)(at - line), NULL);
+      add_part(parts, h->command, strlen(h->command), h->link);
+      line = at + strlen(h->command);
+    }
+    free(h->command);
+    free(h->link);
+  }
+  t->n_hints = 0;
+  add_part(parts, line, strlen(line), NULL);
+  return parts;
+}
+
+static const char *const styles[] = {
+    [LH_PLAIN] = "plain", [LH_BOLD] = "bold", [LH_FAINT] = "faint", [LH_ALARM] = "alarm"};
+
+static void end_table(told *t) {
+  if (!t->in_table) return;
+  cli_json_close(t->w, '}');
+  cli_json_close(t->w, '}');
+  t->in_table = false;
+}
+
+static void tell_line(lh_teller *teller, lh_style style, const char *text) {
+  told *t = (told *)teller;
+  char *line = one_line(text);
+  json_t *parts = parts_of(t, line);
+  free(line);
+  end_table(t);
+  if (json_array_size(parts) == 0) {
+    json_decref(parts);
+    return;
+  }
+  cli_json_open(t->w, NULL, '{');
+  cli_json_value(t->w, "line", parts);
+  cli_json_value(t->w, "style", json_string(styles[style]));
+  cli_json_close(t->w, '}');
+}
+
+/* }=================================================================================== */
+
+/* {=== Tables ========================================================================= */
+
+/* What a column's cells are, for how they are set and sorted. */
+static const char *kind_name(lh_column_kind kind) {
+  switch (kind) {
+    case LH_COLUMN_BYTES: return "bytes";
+    case LH_COLUMN_SHARE: return "share";
+    case LH_COLUMN_BAR: return "bar";
+    case LH_COLUMN_BYTES_SERIES:
+    case LH_COLUMN_COUNT_SERIES: return "series";
+    case LH_COLUMN_MORE_BYTES:
+    case LH_COLUMN_BYTES_CHANGE:
+    case LH_COLUMN_COUNT_CHANGE: return "change";
+    case LH_COLUMN_COUNT:
+    case LH_COLUMN_NUMBER: return "count";
+    case LH_COLUMN_FLAG: return "flag";
+    case LH_COLUMN_NAME: return "name";
+    case LH_COLUMN_OBJECT:
+    case LH_COLUMN_EXAMPLE: return "object";
+    case LH_COLUMN_CLASS: return "class";
+    case LH_COLUMN_STRING: return "string";
+    case LH_COLUMN_EDGE: return "edge";
+    default: return "text";
+  }
+}
+
+/* By what it is sorted; NULL: by its text. A share is of 1. */
+static json_t *value_of(const lh_cell *cell) {
+  double part = (double)cell->as.n, whole = (double)cell->whole;
+  if (cell->is_null) return NULL;
+  switch (cell->kind) {
+    case LH_COLUMN_BYTES:
+    case LH_COLUMN_COUNT: return cli_json_size(cell->as.n);
+    case LH_COLUMN_SHARE:
+    case LH_COLUMN_BAR: return json_real(whole > 0 ? part / whole : 0);
+    case LH_COLUMN_MORE_BYTES:
+    case LH_COLUMN_NUMBER: return json_real(cell->as.number);
+    case LH_COLUMN_BYTES_SERIES:
+    case LH_COLUMN_COUNT_SERIES: return cli_json_size(lh_series_at(cell, cell->as.series.n - 1));
+    case LH_COLUMN_BYTES_CHANGE:
+    case LH_COLUMN_COUNT_CHANGE:
+      return json_integer(
+          (json_int_t)(lh_series_at(cell, cell->as.series.n - 1) - lh_series_at(cell, 0)));
+    default: return NULL;
+  }
+}
+
+/* Of what is told about an object the field has its id. */
+static char *link_of_cell(const told *t, const lh_report *report, const lh_column *column,
+                          const char *row, const lh_cell *cell) {
+  const void *field = row + column->offset;
+  if (cell->is_null || lh_is_number(column->kind)) return NULL;
+  if (column->of != NULL) return link_to_object(t, report, *(const lh_id *)field);
+  if (cell->kind == LH_COLUMN_OBJECT || cell->kind == LH_COLUMN_EXAMPLE ||
+      cell->kind == LH_COLUMN_STRING)
+    return link_to_object(t, report, cell->as.object);
+  if (cell->kind != LH_COLUMN_CLASS) return NULL;
+  return link_to(t, "/object", "class", lh_class_at(report->snapshot, cell->as.class_index)->name);
+}
+
+static json_t *cell_of(const told *t, lh_report *report, const lh_column *column, const char *row) {
+  lh_cell cell;
+  json_t *json = cli_must(json_object());
+  lh_cell_of(report, column, row, &cell);
+  char *link = link_of_cell(t, report, column, row, &cell);
+  json_t *value = value_of(&cell);
+  char *text = cli_must(lh_cell_text(&t->teller, report, &cell));
+  json_object_set_new(json, "text", text_of(text, strlen(text)));
+  if (value != NULL) json_object_set_new(json, "value", value);
+  if (link != NULL) json_object_set_new(json, "link", text_of(link, strlen(link)));
+  lh_free(text);
+  free(link);
+  return json;
+}
+
+/* Those that have a heading. A page has room for all, or scrolls. */
+static size_t tell_columns(told *t, const lh_report *report, const lh_table *table,
+                           const lh_column *shown[LH_MOST_HEADINGS]) {
+  size_t n = 0;
+  cli_json_open(t->w, "columns", '[');
+  for (const lh_column *c = table->columns; c->kind != LH_COLUMN_END; c++) {
+    const char *heading = lh_heading_of(report, c), *key = lh_json_key(c);
+    if (c->is_narrow || heading == NULL || n == LH_MOST_HEADINGS) continue;
+    json_t *column = cli_must(json_object());
+    json_object_set_new(column, "heading", text_of(heading, strlen(heading)));
+    json_object_set_new(column, "kind", json_string(kind_name(c->kind)));
+    if (c->meaning != NULL) json_object_set_new(column, "meaning", json_string(c->meaning));
+    if (key != NULL) json_object_set_new(column, "key", json_string(key));
+    if (c->is_wide) json_object_set_new(column, "wide", json_true());
+    cli_json_value(t->w, NULL, column);
+    shown[n++] = c;
+  }
+  cli_json_close(t->w, ']');
+  return n;
+}
+
+static json_t *row_of(told *t, lh_report *report, const lh_table *table,
+                      const lh_column *const *shown, size_t n_shown, const char *row) {
+  json_t *json = cli_must(json_object()), *cells = cli_must(json_array());
+  for (size_t i = 0; i < n_shown; i++)
+    json_array_append_new(cells, cell_of(t, report, shown[i], row));
+  json_object_set_new(json, "cells", cells);
+  lh_style style = table->style != NULL ? table->style(report, row) : LH_PLAIN;
+  if (style != LH_PLAIN) json_object_set_new(json, "style", json_string(styles[style]));
+  if (table->depth != NULL) json_object_set_new(json, "depth", json_integer(table->depth(row)));
+  const char *below = table->below != NULL ? table->below(report, row) : NULL;
+  if (below != NULL) json_object_set_new(json, "below", parts_of(t, below));
+  return json;
+}
+
+static void tell_table(lh_teller *teller, lh_report *report, const lh_table *table,
+                       const void *rows, size_t n) {
+  told *t = (told *)teller;
+  const lh_column *shown[LH_MOST_HEADINGS];
+  end_table(t);
+  cli_json_open(t->w, NULL, '{');
+  cli_json_open(t->w, "table", '{');
+  size_t n_shown = tell_columns(t, report, table, shown);
+  cli_json_open(t->w, "rows", '[');
+  for (size_t i = 0; i < n; i++)
+    cli_json_value(
+        t->w, NULL,
+        row_of(t, report, table, shown, n_shown, (const char *)rows + i * table->row_bytes));
+  cli_json_close(t->w, ']');
+  t->in_table = true;
+}
+
+/* Where a line stands between it and the table it is a line, too. */
+static void tell_hidden(lh_teller *teller, const lh_table *table, uint64_t n) {
+  told *t = (told *)teller;
+  const char *rows = n == 1 ? table->one : table->many;
+  if (!t->in_table) {
+    char line[128];
+    snprintf(line, sizeof line, "and %s more %s", lh_count_text(n).text, rows);
+    tell_line(teller, LH_FAINT, line);
+    return;
+  }
+  cli_json_value(t->w, "hidden", cli_json_size(n));
+  cli_json_value(t->w, "rest", json_string(rows));
+}
+
+/* }=================================================================================== */
+
+bool view_tell(const view_asked *asked, lh_report *report, cli_json *w, const char *key) {
+  enum { USUAL_ROWS = 20 };
+  const lh_request *request = &asked->request;
+  told t = {.teller = {.unicode = true,
+                       .thorough = true,
+                       .limit = request->has_limit ? request->limit : USUAL_ROWS,
+                       .line = tell_line,
+                       .table = tell_table,
+                       .hidden = tell_hidden,
+                       .next = command_of},
+            .asked = asked,
+            .w = w};
+  cli_json_open(w, key, '[');
+  lh_tell_report(&t.teller, report);
+  end_table(&t);
+  cli_json_close(w, ']');
+  for (size_t i = 0; i < t.n_hints; i++) {
+    free(t.hints[i].command);
+    free(t.hints[i].link);
+  }
+  return !t.teller.failed && !report->failed;
+}

@@ -1,0 +1,59 @@
+/*
+** ask_view.c - the answer to one question as heapview has it, without a page or a server:
+**
+**     ask_view 'classes?limit=3' a b c
+**     ask_view --profile run.prof 'allocations?by=type' c
+**
+** The key is taken apart here as plainly as can be, its values as they stand between & and =.
+*/
+#include <string.h>
+
+#include "heapview/heapview.h"
+
+enum { MOST_FILES = 16 };
+
+static void take_apart(char *key, view_question *question) {
+  *question = (view_question){.name = strsep(&key, "?")};
+  while (key != NULL && question->n < VIEW_MOST_PARAMETERS) {
+    char *value = strsep(&key, "&"), *name = strsep(&value, "=");
+    question->parameters[question->n++] = (view_parameter){name, value != NULL ? value : ""};
+  }
+}
+
+static void open_profile(view *v, const char *file) {
+  lh_profile *profile;
+  lh_usage *usage;
+  lh_error error;
+  cli_check(v->c, lh_profile_open(file, &profile, &error), NULL, &error);
+  cli_check(v->c, lh_usage_new(&usage, profile, &(lh_usage_query){.peak = true}, &error), file,
+            &error);
+  v->usage = usage;
+  v->profile = file;
+}
+
+int main(int argc, char **argv) {
+  static const cli_tool tool = {.name = "ask_view"};
+  lh_snapshot *snapshots[MOST_FILES];
+  view_question question;
+  cli c = {.tool = &tool};
+  view v = {.c = &c, .snapshots = snapshots};
+  if (argc > 2 && strcmp(argv[1], "--profile") == 0) {
+    open_profile(&v, argv[2]);
+    argv += 2;
+    argc -= 2;
+  }
+  if (argc < 2 || argc > MOST_FILES) return CLI_FAILURE;
+  v.files = (const char *const *)argv + 2;
+  for (; v.n + 2 < (size_t)argc; v.n++) snapshots[v.n] = cli_open(&c, v.files[v.n]);
+  take_apart(argv[1], &question);
+  int code = view_answer(&v, &question, stdout);
+  putchar('\n');
+  view_end(&v);
+  for (size_t i = 0; i < v.n; i++) lh_close(snapshots[i]);
+  if (v.usage != NULL) {
+    lh_profile *profile = lh_usage_profile(v.usage);
+    lh_usage_free((lh_usage *)v.usage);
+    lh_profile_close(profile);
+  }
+  return code == LH_OK ? CLI_DONE : CLI_NO;
+}
