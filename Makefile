@@ -41,6 +41,7 @@ SHARED = libluaheap.so.$(SOVERSION)
 VERSION = $(shell sed -n 's/^.define LH_VERSION "\(.*\)"/\1/p' lib/luaheap.h)
 TOOLS = heaptop heapdiff heappath heapprof heapcheck heapsql heapview
 TOOL_SOURCES = $(wildcard $(TOOLS:%=cli/%.c))
+D3 = /usr/share/nodejs/d3/dist/d3.min.js
 # What the tools share; what only one of them needs is in cli/TOOL/.
 CLI_SOURCES = $(filter-out $(TOOL_SOURCES),$(wildcard cli/*.c))
 # SQLite's extension, which is a part of these tools, too.
@@ -146,6 +147,9 @@ $$(TOOLS:%=$(1)/bin/%): $(1)/bin/%: $$$$(call tool_objects,$(1),$$$$*) $(1)/libl
 	@mkdir -p $$(@D)
 	$$(Q)$$(CC) $$(CFLAGS) $(2) $$(LDFLAGS) -o $$@ $$(filter %.o,$$^) $$(filter %.a,$$^) $$(CLI_LIBS)
 
+$(1)/cli/heapview/page.o: CLI_CFLAGS += -Ibuild/page
+$(1)/cli/heapview/page.o: build/page/built_page.h
+
 $$(SQL_TOOLS:%=$(1)/bin/%): CLI_LIBS += $$(SQL_LIBS)
 $(1)/bin/heapview: CLI_LIBS += $$(VIEW_LIBS)
 
@@ -168,6 +172,8 @@ $(1)/tests/libcommon.a: $$(TEST_COMMON:%.c=$(1)/%.o)
 $$(READER_TESTS:%=$(1)/tests/%): $$(MODULE_C:%.c=$(1)/%.o)
 $(1)/tests/test_heapsnap: $$(SNAP_SOURCES:%.c=$(1)/%.o)
 $(1)/tests/test_heapsnap: TEST_LIBS += $$(SQL_LIBS)
+$(1)/tests/heapview/%.o: LIB_CFLAGS += -Icli $$(CLI_CFLAGS)
+$(1)/tests/test_page: $(1)/cli/heapview/page.o
 # Whose clock can be put forward (tests/common/random_program.h).
 $(1)/tests/test_profile_counts $(1)/tests/test_profile_writer: \
   TEST_LIBS += -Wl,--wrap=clock_gettime
@@ -190,6 +196,11 @@ $(eval $(call variant,build/tsan,-fsanitize=thread))
 $(eval $(call variant,build/lint-gcc,-DLH_TEST_ALLOC -Werror))
 $(eval $(call variant,build/lint-clang,-DLH_TEST_ALLOC -Werror))
 $(eval $(call variant,build/fuzz,-fsanitize=fuzzer-no-link,$(FUZZ_SANITIZERS)))
+
+# heapview's page in one piece, with Debian's d3 inside.
+build/page/built_page.h: cli/generate/page.sh $(wildcard cli/heapview/page/*) | needs
+	@mkdir -p $(@D)
+	$(Q)cli/generate/page.sh cli/heapview/page $(D3) >$@
 
 # For a program that is linked to it; one that only reads snapshots has no Lua (lib/weak_lua.h).
 build/$(SHARED): build/libluaheap.a

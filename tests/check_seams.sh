@@ -96,7 +96,7 @@ check_sources() {
     own=$(find $part -name '*.h' | sed 's|.*/||; s|\.h$||' | tr '\n' '|')
     report "of the library $part sees only the public header" "$(
       grep -E "^$part/[^:]*:[0-9]+:${include}\"" "$sources" |
-        grep -vE ":${include}\"((\.\./lib/)?luaheap(_[a-z]+)?|weak_lua|([a-z]+/)?(${own%|}))\.h\"")"
+        grep -vE ":${include}\"((\.\./lib/)?luaheap(_[a-z]+)?|weak_lua|built_page|([a-z]+/)?(${own%|}))\.h\"")"
   done
   rule "the library neither prints nor exits" \
     '(^|[^A-Za-z0-9_])((v?printf|puts|putchar|perror|exit|abort) *\(|stdout|stderr)' \

@@ -49,6 +49,10 @@ int view_answer(view *v, const view_question *question, FILE *out);
 const char *view_page(size_t *n);
 const char *view_policy(void);
 
+/* A report: the page with its policy, and with the JSON that it carries in its place. No '<' of the
+** JSON is written as one, so nothing in it ends its place. */
+void view_page_write(FILE *out, const char *carried, size_t n);
+
 /* {=== For what answers =============================================================== */
 
 /* A question that was taken apart. */

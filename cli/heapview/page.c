@@ -1,16 +1,41 @@
 /*
-** page.c - the page that heapview serves.
+** page.c - the page, 300 KB that were put together when heapview was built (cli/generate/page.sh),
+** as a server hands it out, and as a report that carries its answers.
 */
 #include <string.h>
 
+#include "built_page.h"
 #include "heapview/heapview.h"
 
 const char *view_page(size_t *n) {
-  static const char page[] = "<!DOCTYPE html><meta charset=\"utf-8\"><title>heapview</title>\n";
-  *n = strlen(page);
-  return page;
+  *n = sizeof page;
+  return (const char *)page;
 }
 
 const char *view_policy(void) {
-  return "default-src 'none'; connect-src 'self'; frame-ancestors 'none'";
+  return PAGE_POLICY "; connect-src 'self'; frame-ancestors 'none'";
+}
+
+static void put(FILE *out, size_t from, size_t until) {
+  (void)fwrite(page + from, 1, until - from, out);
+}
+
+/* In JSON a '<' stands in strings only. */
+static void put_carried(FILE *out, const char *json, size_t n) {
+  const char *end = json + n;
+  while (json < end) {
+    const char *at = memchr(json, '<', (size_t)(end - json));
+    (void)fwrite(json, 1, (size_t)((at != NULL ? at : end) - json), out);
+    if (at == NULL) return;
+    (void)fputs("\\u003C", out);
+    json = at + 1;
+  }
+}
+
+void view_page_write(FILE *out, const char *carried, size_t n) {
+  put(out, 0, PAGE_POLICY_AT);
+  (void)fputs("<meta http-equiv=\"Content-Security-Policy\" content=\"" PAGE_POLICY "\">\n", out);
+  put(out, PAGE_POLICY_AT, PAGE_CARRIED_AT);
+  put_carried(out, carried, n);
+  put(out, PAGE_CARRIED_AT, sizeof page);
 }

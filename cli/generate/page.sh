@@ -1,0 +1,76 @@
+#!/bin/sh
+# page.sh - puts heapview's page together: one HTML text with its styles, scripts and d3
+# inside, as a header for page.c.
+#
+#     page.sh FOLDER D3 >built_page.h
+#
+# FOLDER/page.html names the others, each on a line of its own; D3 is what it calls d3.min.js. The
+# policy allows each script and each style by its hash, so that nothing else runs, whatever stands
+# in a heap. It is told to the browser by the server, or at the line <!-- policy --> of a report.
+set -eu
+folder=$1
+d3=$2
+made=$(mktemp -d)
+trap 'rm -rf "$made"' EXIT
+scripts=
+styles=
+
+# The hash of a file, as a policy has it.
+hash_of() {
+  hex=$(sha256sum <"$1" | cut -c1-64 | tr a-f A-F)
+  printf "'sha256-%s'" "$(printf %s "$hex" | basenc --base16 -d | base64)"
+}
+
+# What would end a script early, or begin a comment in it.
+refuse() {
+  if grep -qiE "<!--|</?(script|style)" "$1"; then
+    echo "page.sh: $1 has what ends a script in it" >&2
+    exit 1
+  fi
+}
+
+# Each file is put in as it is, with nothing around it, since it is hashed to the byte.
+put() { # tag, file
+  refuse "$2"
+  printf '<%s>' "$1"
+  cat "$2"
+  printf '</%s>\n' "$1"
+}
+
+part="head"
+while IFS= read -r line; do
+  case $line in
+    '<!-- policy -->') part="body" ;;
+    '<script type="application/json" id="carried"></script>')
+      printf %s "${line%</script>}" >>"$made/$part"
+      part="tail"
+      echo "</script>" >>"$made/$part" ;;
+    '<link rel="stylesheet" href="'*)
+      name=${line#*href=\"}
+      put style "$folder/${name%%\"*}" >>"$made/$part"
+      styles="$styles $(hash_of "$folder/${name%%\"*}")" ;;
+    '<script src="'*)
+      name=${line#*src=\"}
+      file=$folder/${name%%\"*}
+      [ "$name" != "${name#d3.min.js}" ] && file=$d3
+      put script "$file" >>"$made/$part"
+      scripts="$scripts $(hash_of "$file")" ;;
+    *) printf '%s\n' "$line" >>"$made/$part" ;;
+  esac
+done <"$folder/page.html"
+
+bytes() { # parts
+  for name; do cat "$made/$name"; done | wc -c
+}
+
+cat <<END
+/* Made by cli/generate/page.sh. */
+#define PAGE_POLICY \\
+  "default-src 'none'; base-uri 'none'; form-action 'none'; img-src data: blob:;" \\
+  " style-src$styles;" \\
+  " script-src$scripts"
+enum { PAGE_POLICY_AT = $(bytes head), PAGE_CARRIED_AT = $(bytes head body) };
+static const unsigned char page[] = {
+END
+cat "$made/head" "$made/body" "$made/tail" | od -An -v -tu1 -w24 | sed 's/  */,/g; s/^,//; s/$/,/'
+echo "};"

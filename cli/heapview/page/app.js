@@ -1,0 +1,213 @@
+/*
+** app.js - the shell: which page is shown, and with what. All of that stands in the fragment of the
+** address, "#TOKEN/page?key=value&...": so back and forward work, and an address can be sent. The
+** token is the server's, a written report has none.
+*/
+(function (heapview) {
+  "use strict";
+
+  const {make} = heapview;
+  const KEPT = ["in", "since", "until"]; /* from page to page */
+  const SWAP_MS = 300; /* so long the page before stays while the next one is drawn */
+  const pages = [];
+  const starters = [];
+  let state = {token: "", page: "", parameters: {}};
+  let shown = {root: null, leave: null, page: null};
+
+  /* {name, title, lead, show(root, state)}: lead is a sentence that says what is seen there. */
+  function define(page) {
+    pages.push(page);
+  }
+
+  /* {=== The state ===================================================================== */
+
+  function decoded(text) {
+    try {
+      return decodeURIComponent(text);
+    } catch (error) {
+      return text;
+    }
+  }
+
+  function parse(fragment) {
+    const slash = fragment.indexOf("/");
+    const token = slash < 0 ? fragment.slice(1) : fragment.slice(1, slash);
+    const [page, query] = slash < 0 ? ["", ""] : fragment.slice(slash + 1).split(/\?(.*)/s);
+    const parameters = {};
+    for (const pair of (query || "").split("&")) {
+      const at = pair.indexOf("=");
+      if (at > 0) parameters[decoded(pair.slice(0, at))] = decoded(pair.slice(at + 1));
+    }
+    return {token: token || state.token, page, parameters};
+  }
+
+  function keptParameters() {
+    const kept = {};
+    for (const key of KEPT) {
+      if (state.parameters[key] !== undefined) kept[key] = state.parameters[key];
+    }
+    return kept;
+  }
+
+  function link(page, parameters) {
+    const all = Object.assign(keptParameters(), parameters);
+    return `#${state.token}/${heapview.keyOf(page, all)}`;
+  }
+
+  /* Of a state as answers have it: "/object?at=0x55d0c0a3f2e0". */
+  function linkTo(path) {
+    const to = parse(`#${path}`);
+    return link(to.page, to.parameters);
+  }
+
+  function go(page, parameters, options) {
+    const to = link(page, parameters);
+    if (to === location.hash) return;
+    if (options && options.replace) {
+      history.replaceState(null, "", to);
+      show();
+    } else {
+      location.hash = to;
+    }
+  }
+
+  /* }=================================================================================== */
+
+  /* {=== Showing a page ================================================================ */
+
+  function available() {
+    return pages.filter((page) => heapview.overview.pages.includes(page.name));
+  }
+
+  /* Of the page that is shown now. */
+  function markLinks() {
+    const links = available().map((page, at) => make("a", {
+      href: link(page.name), "aria-current": page.name === state.page ? "page" : null,
+      "aria-keyshortcuts": at + 1
+    }, page.title));
+    document.getElementById("pages").replaceChildren(...links);
+  }
+
+  function nameIt(page) {
+    document.getElementById("title").textContent = page.title;
+    document.getElementById("lead").textContent = page.lead || "";
+    document.title = `${page.title} - ${heapview.overview.command}`;
+  }
+
+  /* The page before stays until the next one is drawn, if that is soon: nothing flickers. */
+  function swapIn(root, before) {
+    if (!root.classList.contains("next")) return;
+    const key = before.contains(document.activeElement)
+      ? document.activeElement.getAttribute("data-key") : null;
+    before.remove();
+    root.classList.remove("next");
+    if (key === null) return;
+    const same = root.querySelector(`[data-key="${CSS.escape(key)}"]`);
+    if (same) same.focus({preventScroll: true});
+  }
+
+  async function draw(page, root, before) {
+    const timer = setTimeout(() => swapIn(root, before), SWAP_MS);
+    let leave = null;
+    try {
+      leave = await page.show(root, state);
+    } catch (error) {
+      if (error.aborted) return null;
+      root.append(heapview.problem(error));
+    }
+    clearTimeout(timer);
+    swapIn(root, before);
+    return leave;
+  }
+
+  async function show() {
+    const before = shown;
+    state = parse(location.hash);
+    if (!available().some((page) => page.name === state.page)) state.page = available()[0].name;
+    const page = available().find((one) => one.name === state.page);
+    const isOther = before.page !== page;
+    heapview.askNoMore();
+    if (typeof before.leave === "function") before.leave();
+    for (const stale of document.querySelectorAll("#page > .next")) stale.remove();
+    const old = document.querySelector("#page > :not(.next)") || make("div");
+    const root = make("div", {class: `next page-${page.name}`});
+    const mine = shown = {root, leave: null, page};
+    document.getElementById("page").append(root);
+    markLinks();
+    nameIt(page);
+    heapview.showFilter();
+    if (isOther) scrollTo(0, 0);
+    if (isOther && before.page) {
+      heapview.announce(page.title);
+      document.getElementById("title").focus({preventScroll: true});
+    }
+    const leave = await draw(page, root, old);
+    if (mine === shown) mine.leave = leave;
+    else if (typeof leave === "function") leave();
+  }
+
+  /* }=================================================================================== */
+
+  /* {=== Beginning ===================================================================== */
+
+  /* What is being done, {doing, seconds}; null: nothing. The seconds are not read out. */
+  function busy(progress) {
+    const box = document.getElementById("busy");
+    box.hidden = progress === null;
+    if (progress === null) return;
+    const doing = progress.doing || "working";
+    const text = document.getElementById("doing");
+    if (text.textContent !== doing) text.textContent = doing;
+    document.getElementById("seconds").textContent = progress.doing_seconds >= 1
+      ? `${Math.floor(progress.doing_seconds)} s` : "";
+  }
+
+  function nameOpened(overview) {
+    const names = overview.snapshots.map((snapshot) => snapshot.name || snapshot.file);
+    if (overview.profile) names.push(overview.profile.file);
+    document.getElementById("opened").textContent = names.join(", ");
+    const last = overview.snapshots.length - 1;
+    if (last < 1) return;
+    const choose = (value) => go(state.page, Object.assign({}, state.parameters, {in: value}));
+    const options = overview.snapshots.map((snapshot, i) => ({value: i, text: names[i]}));
+    const picker = document.getElementById("snapshot");
+    const mark = () => {
+      const chosen = parse(location.hash).parameters.in;
+      const at = chosen === undefined ? last : chosen;
+      picker.replaceChildren(heapview.choice("Snapshot", options, at, choose));
+    };
+    addEventListener("hashchange", mark);
+    mark();
+  }
+
+  async function start() {
+    try {
+      heapview.readCarried();
+      await heapview.ready();
+      const all = {in: null, since: null, until: null};
+      heapview.overview = (await heapview.ask("overview", all)).answer;
+    } catch (error) {
+      heapview.busy(null);
+      document.getElementById("page").replaceChildren(heapview.problem(error, () =>
+        location.reload()));
+      return;
+    }
+    nameOpened(heapview.overview);
+    for (const starter of starters) starter(heapview.overview);
+    addEventListener("hashchange", show);
+    heapview.onScheme(show);
+    show();
+  }
+
+  /* }=================================================================================== */
+
+  state = parse(location.hash);
+  Object.assign(heapview, {
+    define, link, linkTo, go, keptParameters, busy,
+    token: () => state.token,
+    state: () => state,
+    pages: () => available(),
+    onStart: (starter) => starters.push(starter)
+  });
+  addEventListener("DOMContentLoaded", start);
+})(window.heapview = window.heapview || {});

@@ -1,0 +1,146 @@
+/*
+** ask.js - answers to questions, by name: from the server, or from what a written report carries.
+** Both know a question by its key, such as "treemap?by=class&limit=200", so a page cannot tell them
+** apart. The last answers are kept: going back costs nothing.
+*/
+(function (heapview) {
+  "use strict";
+
+  const MOST_KEPT = 64;
+  const PATIENCE_MS = 500; /* before it is told what takes so long */
+  const kept = new Map(); /* key -> promise, the one that was asked for last at the end */
+  let leaving = new AbortController(); /* ends what was asked for the page that was left */
+  let carried = null;
+  let awaited = 0; /* answers */
+  let telling = false;
+
+  function readCarried() {
+    const text = document.getElementById("carried").textContent.trim();
+    carried = text === "" ? null : JSON.parse(text);
+  }
+
+  /* The parameters in ascending order of their names; what is not given is left out. */
+  function keyOf(name, parameters) {
+    const given = Object.entries(parameters || {})
+      .filter(([, value]) => value !== undefined && value !== null && value !== "")
+      .sort(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0))
+      .map(([key, value]) => `${key}=${encodeURIComponent(value)}`);
+    return given.length === 0 ? name : `${name}?${given.join("&")}`;
+  }
+
+  /* {=== Failures ====================================================================== */
+
+  function failure(message, properties) {
+    return Object.assign(new Error(message), properties);
+  }
+
+  function command() {
+    return heapview.overview ? heapview.overview.command : "heapview a b c";
+  }
+
+  function notCarried() {
+    return failure("This file does not carry that answer. Where the snapshots are, this shows it:",
+      {notCarried: true, command: command()});
+  }
+
+  function lost(error) {
+    if (error.name === "AbortError") return failure("The page was left.", {aborted: true});
+    return failure("heapview has ended. Start it again:", {lost: true, command: command()});
+  }
+
+  /* }=================================================================================== */
+
+  /* {=== Served ======================================================================== */
+
+  async function get(path, signal) {
+    let response, text;
+    try {
+      response = await fetch(path, {
+        headers: {"X-Heapview-Token": heapview.token()}, signal, cache: "no-store"
+      });
+      text = await response.text();
+    } catch (error) {
+      throw lost(error);
+    }
+    let body;
+    try {
+      body = JSON.parse(text);
+    } catch (error) {
+      throw failure(`The server's answer cannot be read (status ${response.status}).`);
+    }
+    if (body.error !== undefined) throw failure(body.error, {status: response.status});
+    return body;
+  }
+
+  function pause(ms) {
+    return new Promise((resolve) => setTimeout(resolve, ms));
+  }
+
+  /* Tells what takes so long, for as long as any answer is awaited. */
+  async function tellProgress() {
+    await pause(PATIENCE_MS);
+    while (awaited > 0) {
+      const progress = await get("progress").catch(() => null);
+      if (awaited > 0) heapview.busy(progress || {});
+      await pause(PATIENCE_MS);
+    }
+    heapview.busy(null);
+    telling = false;
+  }
+
+  function tellWhile(promise) {
+    const settle = () => { awaited--; };
+    awaited++;
+    promise.then(settle, settle);
+    if (telling) return;
+    telling = true;
+    tellProgress();
+  }
+
+  /* Resolves when all files are analysed; tells what is done until then. */
+  async function ready() {
+    for (let ms = 100; carried === null; ms = Math.min(ms * 1.5, 1000)) {
+      const progress = await get("progress");
+      if (progress.ready) break;
+      heapview.busy(progress);
+      await pause(ms);
+    }
+    heapview.busy(null);
+  }
+
+  /* }=================================================================================== */
+
+  function answerTo(key) {
+    if (carried !== null) {
+      const answer = Object.prototype.hasOwnProperty.call(carried.questions, key)
+        ? carried.questions[key] : null;
+      if (answer === null) return Promise.reject(notCarried());
+      return answer.error === undefined ? Promise.resolve(answer)
+        : Promise.reject(failure(answer.error));
+    }
+    const promise = get(`ask/${key}`, leaving.signal);
+    tellWhile(promise);
+    return promise;
+  }
+
+  /* What has the key "since", "until" or "in" in the page's address is asked for, too, unless the
+  ** page says otherwise. */
+  function ask(name, parameters) {
+    const key = keyOf(name, Object.assign({}, heapview.keptParameters(), parameters));
+    const promise = kept.get(key) || answerTo(key);
+    kept.delete(key);
+    kept.set(key, promise);
+    promise.catch(() => kept.delete(key));
+    if (kept.size > MOST_KEPT) kept.delete(kept.keys().next().value);
+    return promise;
+  }
+
+  /* Ends what was asked and is not answered. */
+  function askNoMore() {
+    leaving.abort();
+    leaving = new AbortController();
+  }
+
+  Object.assign(heapview, {ask, askNoMore, keyOf, ready, readCarried});
+  heapview.isWritten = () => carried !== null;
+})(window.heapview = window.heapview || {});

@@ -1,0 +1,99 @@
+/*
+** colours.js - what types look like. A colour alone tells nothing to many people, nor on paper: so
+** each type has a letter and a pattern, too. The colours themselves are variables of style.css,
+** where light and dark have their own.
+*/
+(function (heapview) {
+  "use strict";
+
+  const SVG = "http://www.w3.org/2000/svg";
+  const TILE = 8; /* pixels, of a pattern */
+
+  /* Strokes on a tile, as the data of a path; "": plain. */
+  const TYPES = {
+    table: {letter: "T", stroke: ""},
+    string: {letter: "S", stroke: "M1 2h2M5 6h2"},
+    "function": {letter: "F", stroke: "M0 8L8 0M-2 2L2 -2M6 10L10 6"},
+    upvalue: {letter: "V", stroke: "M0 0L8 8M-2 6L2 10M6 -2L10 2"},
+    proto: {letter: "P", stroke: "M0 4H8"},
+    userdata: {letter: "U", stroke: "M4 0V8"},
+    thread: {letter: "C", stroke: "M0 4H8M4 0V8"},
+    root: {letter: "R", stroke: "M0 0L8 8M0 8L8 0"},
+    other: {letter: "?", stroke: "M4 3V5"}
+  };
+  const ALSO = {closure: "function", coroutine: "thread"};
+  const values = new Map(); /* of variables, in the scheme of now */
+
+  function known(type) {
+    const name = ALSO[type] || type;
+    return Object.prototype.hasOwnProperty.call(TYPES, name) ? name : "other";
+  }
+
+  /* The value of a variable of style.css, such as "--ink": for a canvas. */
+  function colour(variable) {
+    if (!values.has(variable)) {
+      const style = getComputedStyle(document.documentElement);
+      values.set(variable, style.getPropertyValue(variable).trim());
+    }
+    return values.get(variable);
+  }
+
+  function typeColor(type) {
+    return colour(`--type-${known(type)}`);
+  }
+
+  function typeLetter(type) {
+    return TYPES[known(type)].letter;
+  }
+
+  function svgElement(tag, attributes) {
+    const element = document.createElementNS(SVG, tag);
+    for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
+    return element;
+  }
+
+  let made = 0; /* names of patterns are of the whole document */
+
+  /* The fill of what has this type in the picture `svg`. */
+  function typePattern(svg, type) {
+    const name = known(type);
+    const patterns = svg.typePatterns = svg.typePatterns || {};
+    if (patterns[name]) return patterns[name];
+    const id = `type-${name}-${++made}`;
+    const pattern = svgElement("pattern",
+      {id, width: TILE, height: TILE, patternUnits: "userSpaceOnUse"});
+    pattern.append(
+      svgElement("rect", {width: TILE, height: TILE, fill: typeColor(name)}),
+      svgElement("path",
+        {d: TYPES[name].stroke, stroke: colour("--pattern"), "stroke-width": 1, fill: "none"}));
+    let definitions = svg.querySelector("defs");
+    if (!definitions) svg.prepend(definitions = svgElement("defs", {}));
+    definitions.append(pattern);
+    return patterns[name] = `url(#${id})`;
+  }
+
+  /* What the types of a picture look like, those that it has. */
+  function typeLegend(types) {
+    const {make} = heapview;
+    const list = make("ul", {class: "legend", "aria-label": "Types"});
+    for (const type of types) {
+      const chip = make("span", {class: "chip", "aria-hidden": "true"}, typeLetter(type));
+      chip.style.background = typeColor(type);
+      list.append(make("li", {}, chip, type));
+    }
+    return list;
+  }
+
+  function onScheme(change) {
+    for (const query of ["(prefers-color-scheme: dark)", "print"]) {
+      matchMedia(query).addEventListener("change", () => {
+        values.clear();
+        change();
+      });
+    }
+  }
+
+  Object.assign(heapview, {
+    colour, typeColor, typeLetter, typePattern, typeLegend, onScheme, types: Object.keys(TYPES)
+  });
+})(window.heapview = window.heapview || {});

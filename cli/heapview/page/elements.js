@@ -1,0 +1,58 @@
+/*
+** elements.js - elements of the page, made by script. What comes from a heap is hostile: it becomes
+** text and values of attributes here, never markup.
+*/
+(function (heapview) {
+  "use strict";
+
+  /* make("a", {class: "crumb", href: link, onclick: open}, "text", element, ...): what is null or
+  ** undefined is left out, of attributes and of children. */
+  function make(tag, attributes, ...children) {
+    const element = document.createElement(tag);
+    for (const [name, value] of Object.entries(attributes || {})) {
+      if (value === null || value === undefined || value === false) continue;
+      if (typeof value === "function") element.addEventListener(name.slice(2), value);
+      else element.setAttribute(name, value === true ? "" : value);
+    }
+    add(element, children);
+    return element;
+  }
+
+  function add(element, children) {
+    for (const child of children.flat()) {
+      if (child !== null && child !== undefined) element.append(child);
+    }
+  }
+
+  /* For those who hear the page: told when there is a pause. The same again is told again. */
+  function announce(text) {
+    const place = document.getElementById("told");
+    place.textContent = place.textContent === text ? `${text}\u00a0` : text;
+  }
+
+  /* A row of controls at the top of `root`. */
+  function toolbar(root, ...children) {
+    const row = make("div", {class: "toolbar"}, ...children);
+    root.append(row);
+    return row;
+  }
+
+  /* One of several: [{value, text}...]. `choose` gets the value. */
+  function choice(label, options, value, choose) {
+    const select = make("select", {onchange: () => choose(select.value)},
+      options.map((option) => make("option", {value: option.value}, option.text)));
+    select.value = value;
+    return make("label", {class: "control"}, make("span", {}, label), select);
+  }
+
+  /* What went wrong, in a box; `retry` may be tried. */
+  function problem(error, retry) {
+    const box = make("div", {class: "problem", role: "alert"},
+      make("p", {}, error.message || String(error)));
+    if (error.command) box.append(make("p", {}, make("code", {}, error.command)));
+    if (retry) box.append(make("button", {type: "button", onclick: retry}, "Try again"));
+    return box;
+  }
+
+  Object.assign(heapview, {make, announce, toolbar, choice, problem});
+})(window.heapview = window.heapview || {});

@@ -1,0 +1,57 @@
+/*
+** numbers.js - counts, sizes, shares and changes as people read them: the same text as
+** lib/numbers.c, to the digit. A KB is 1,024 bytes. Up to 2^53 a number is exact here, which is
+** more than any heap has bytes.
+*/
+(function (heapview) {
+  "use strict";
+
+  const UNITS = ["KB", "MB", "GB", "TB", "PB", "EB"];
+
+  function count(n) {
+    return String(Math.round(n)).replace(/\B(?=(\d{3})+$)/g, ",");
+  }
+
+  function countOf(n, one, many) {
+    return `${count(n)} ${n === 1 ? one : many}`;
+  }
+
+  /* Ten times n / unit, rounded to the nearest, halves to the even one. */
+  function tenths(n, unit) {
+    const exact = (n * 10) / unit;
+    const below = Math.floor(exact);
+    const rest = exact - below;
+    return below + (rest > 0.5 || (rest === 0.5 && below % 2 === 1) ? 1 : 0);
+  }
+
+  function bytes(n) {
+    if (n < 0) return `-${bytes(-n)}`;
+    if (n < 1024) return `${count(n)} B`;
+    let unit = 0;
+    let scaled = tenths(n, 1024);
+    while (scaled >= 10240) { /* would be told as 1024.0 */
+      unit++;
+      scaled = tenths(n, 1024 ** (unit + 1));
+    }
+    return `${count(Math.floor(scaled / 10))}.${scaled % 10} ${UNITS[unit]}`;
+  }
+
+  /* As printf's %.1f: toFixed goes up where a digit 5 is all that is left. */
+  function share(part, whole) {
+    const percent = whole > 0 ? (100 * part) / whole : 0;
+    const text = percent % 1 === 0.25 ? `${Math.floor(percent)}.2` : percent.toFixed(1);
+    return `${text}%`;
+  }
+
+  function change(from, to, text) {
+    if (from === to) return text(0);
+    return (to > from ? "+" : "-") + text(Math.abs(to - from));
+  }
+
+  heapview.count = count;
+  heapview.countOf = countOf;
+  heapview.bytes = bytes;
+  heapview.share = share;
+  heapview.countChange = (from, to) => change(from, to, count);
+  heapview.bytesChange = (from, to) => change(from, to, bytes);
+})(window.heapview = window.heapview || {});

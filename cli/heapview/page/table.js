@@ -1,0 +1,133 @@
+/*
+** table.js - tables. Numbers stand at the right in digits of one width; a heading sorts by its
+** column, once more the other way round, and the third time as it was. Where the page is narrow
+** each row becomes a card with the name on top (style.css), so the parts of a table say what they
+** are by `role`, too.
+*/
+(function (heapview) {
+  "use strict";
+
+  const {make} = heapview;
+  const NUMBERS = ["bytes", "count", "share", "series", "change", "number"];
+
+  function isNumber(column) {
+    return NUMBERS.includes(column.kind);
+  }
+
+  function classOf(column) {
+    return isNumber(column) ? "number" : column.kind === "bar" ? "bar" : "words";
+  }
+
+  /* A text, with its link if it has one. */
+  function part(from) {
+    const text = from.text === undefined ? String(from) : from.text;
+    return from.link ? make("a", {href: heapview.linkTo(from.link)}, text) : text;
+  }
+
+  function bar(cell, most) {
+    const fill = make("span", {class: "fill"});
+    fill.style.width = `${most > 0 ? Math.max((100 * cell.value) / most, 1) : 0}%`;
+    return make("span", {class: "track", "aria-hidden": "true"}, cell.value > 0 ? fill : null);
+  }
+
+  /* {=== Order ========================================================================= */
+
+  function compare(a, b) {
+    if (a.value !== undefined && b.value !== undefined && a.value !== b.value) {
+      return a.value === null || a.value < b.value ? -1 : 1;
+    }
+    return String(a.text).localeCompare(String(b.text), undefined, {numeric: true});
+  }
+
+  /* Numbers are looked at from the greatest on, names from the first. */
+  function ordered(table, rows, at, turn) {
+    if (turn === 0) return rows;
+    const sign = (isNumber(table.columns[at]) ? -1 : 1) * (turn === 1 ? 1 : -1);
+    return rows.slice().sort((a, b) => sign * compare(a.cells[at], b.cells[at]));
+  }
+
+  function heading(table, at, sort) {
+    const column = table.columns[at];
+    const cell = make("th", {role: "columnheader", scope: "col", class: classOf(column),
+      title: column.meaning});
+    if (!sort) cell.append(column.heading);
+    else cell.append(make("button", {type: "button", onclick: () => sort(at)}, column.heading));
+    return cell;
+  }
+
+  /* }=================================================================================== */
+
+  function cellElement(table, row, at, most) {
+    const column = table.columns[at];
+    const cell = row.cells[at];
+    const element = make("td", {role: "cell", class: classOf(column),
+      "data-heading": column.heading});
+    const deep = row.depth > 0 && at === table.columns.length - 1;
+    if (deep) {
+      element.style.paddingInlineStart = `${Math.min(row.depth, 40) * 1.1 + 0.5}em`;
+      element.classList.add("deep");
+      element.append(make("span", {class: "heard"}, `level ${row.depth}: `));
+    }
+    if (column.kind === "bar" && cell.value !== undefined) element.append(bar(cell, most));
+    else element.append(part(cell));
+    return element;
+  }
+
+  function rowElements(table, row, most) {
+    const style = row.style && row.style !== "plain" ? row.style : null;
+    const cells = table.columns.map((column, at) => cellElement(table, row, at, most[at]));
+    const elements = [make("tr", {role: "row", class: style}, cells)];
+    if (row.below) {
+      const below = make("td", {role: "cell", colspan: table.columns.length},
+        row.below.map(part));
+      elements.push(make("tr", {role: "row", class: "below"}, below));
+    }
+    return elements;
+  }
+
+  function hiddenText(table) {
+    const one = table.one || "row";
+    return `${heapview.countOf(table.hidden, one, table.many || `${one}s`)} more`;
+  }
+
+  function meanings(table) {
+    const told = table.columns.filter((column) => column.meaning);
+    if (told.length === 0) return null;
+    return make("details", {class: "meanings"}, make("summary", {}, "What the columns mean"),
+      make("dl", {}, told.map((column) =>
+        [make("dt", {}, column.heading), make("dd", {}, column.meaning)])));
+  }
+
+  /* {caption, columns: [{heading, kind, meaning}], rows: [{cells: [{text, value, link}], style,
+  ** below: [part], depth}], hidden}. A tree is not sorted. */
+  function table(from) {
+    const body = make("tbody", {role: "rowgroup"});
+    const most = from.columns.map((column, at) =>
+      Math.max(0, ...from.rows.slice(0, 10000).map((row) => row.cells[at].value || 0)));
+    const fill = (rows) => body.replaceChildren(...rows.flatMap((row) =>
+      rowElements(from, row, most)));
+    let by = -1;
+    let turn = 0;
+    const sort = (at) => {
+      turn = by === at ? (turn + 1) % 3 : 1;
+      by = at;
+      headings.forEach((cell, i) => cell.setAttribute("aria-sort", i !== at || turn === 0 ? "none"
+        : isNumber(from.columns[at]) === (turn === 1) ? "descending" : "ascending"));
+      fill(ordered(from, from.rows, at, turn));
+    };
+    const isTree = from.rows.some((row) => row.depth > 0);
+    const headings = from.columns.map((column, at) =>
+      heading(from, at, isTree || from.rows.length < 2 ? null : sort));
+    fill(from.rows);
+    const caption = make("caption", {class: from.caption ? null : "heard"},
+      from.caption || from.columns.map((column) => column.heading).join(", "));
+    const hidden = from.hidden > 0
+      ? make("p", {class: "faint"}, hiddenText(from)) : null;
+    return make("div", {class: "table"},
+      make("table", {role: "table"}, caption,
+        make("thead", {role: "rowgroup"}, make("tr", {role: "row"}, headings)), body),
+      hidden, meanings(from));
+  }
+
+  Object.assign(heapview, {table, part});
+})(window.heapview = window.heapview || {});
