@@ -89,8 +89,8 @@ Q = $(if $(V),,@echo "  $@" && )
 .SUFFIXES:
 .SECONDEXPANSION:
 .PHONY: all help needs packages browser demo test bench fuzz fuzz-corpus check-asan check-seams \
-  lint test-release install uninstall clean test-built asan-built tsan-built release-built soak-built \
-  bench-built demo-built lint-gcc lint-clang generated rock install-rock deb
+  lint test-release install uninstall clean test-built asan-built tsan-built release-built \
+  soak-built bench-built demo-built lint-gcc lint-clang generated rock install-rock deb
 
 all: build/libluaheap.a build/$(SHARED) $(filter-out build/tests/%,$(BUILT:%=build/%))
 

@@ -36,6 +36,14 @@ static void print_armed(lua_State *L, const lh_watch_options *o) {
          10);
 }
 
+/* What surrounds a path in a command for a shell; NULL: no plain quotes do. */
+static const char *shell_quote(const char *path) {
+  static const char plain[] =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./+-@%,:";
+  if (path[strspn(path, plain)] == '\0') return "";
+  return strchr(path, '\'') ? NULL : "'";
+}
+
 /* What waits is told in a signal handler, and the end of a child by the child. */
 static void print_report(const lh_watch_report *report, void *payload) {
   char state[80] = "";
@@ -44,11 +52,13 @@ static void print_report(const lh_watch_report *report, void *payload) {
   if (report->error) {
     hl_log(report->options->log, (const char *[]){state, ": ", report->error->message}, 3);
   } else {
+    const char *quote = shell_quote(report->path);
     hl_log(report->options->log,
            (const char *[]){state, ": wrote ", report->path, ": ",
                             lh_count_text(report->taken->objects).text, " objects, ",
-                            lh_size_text(report->taken->bytes, false).text},
-           7);
+                            lh_size_text(report->taken->bytes, false).text, "; see it: heapview ",
+                            quote, report->path, quote},
+           quote ? 11 : 7);
   }
 }
 

@@ -89,14 +89,15 @@ end
 
 -- The lines on stderr without the numbers.
 local function lines(text)
-  return (text:gsub("%-%d+%-", "-PID-"):gsub("wrote %S+/", "wrote DIR/")
+  return (text:gsub("%-%d+%-", "-PID-"):gsub("%S+/(%S+%.heap)", "DIR/%1")
               :gsub("[%d,]+ objects, [%d.]+ [KM]?B", "N objects, SIZE"))
 end
 
 local function wrote(...)
   local expected = {}
   for i, n in ipairs {...} do
-    expected[i] = ("heap.auto: wrote DIR/server.lua-PID-%d.heap: N objects, SIZE\n"):format(n)
+    local file = ("DIR/server.lua-PID-%d.heap"):format(n)
+    expected[i] = ("heap.auto: wrote %s: N objects, SIZE; see it: heapview %s\n"):format(file, file)
   end
   return table.concat(expected)
 end
@@ -581,6 +582,17 @@ describe("options", function()
     assert.equal(0, code, err)
     assert.equal(wrote(1, 2), lines(err))
     assert.equal("server.lua-PID-1.heap server.lua-PID-2.heap", files(dir))
+  end)
+
+  it("may say a directory with blanks, and each line the command for a shell", function()
+    for directory, says in pairs {
+      ["a b$(id)"] = "; see it: heapview '[^']+/a b$%(id%)/server.lua%-PID%-1.heap'\n$",
+      ["a'b"] = ": [%d,]+ objects, [%d.]+ KB\n$",
+    } do
+      local _, err = serve("exit,dir=" .. directory, "", {before = ("mkdir %q;"):format(directory)
+        :gsub("%$", "\\$")})
+      assert.match(says, (err:gsub("%-%d+%-", "-PID-")))
+    end
   end)
 
   it("hide strings where they ask for that", function()
