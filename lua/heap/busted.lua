@@ -10,6 +10,9 @@
 -- They say what heap.leaks says (leaks.lua), so a test that fails tells what leaks, how much of it,
 -- and which path holds it. What is collected or not is seen by full collections.
 --
+-- With LUA_HEAP_FAILURES=DIR in the environment the heap of each that fails is written there, and
+-- the message has the command that shows it.
+--
 -- busted runs on any Lua, and often not on the one that was meant. So this file and
 -- busted_watch.lua have nothing of the syntax of 5.4: an older Lua is to read them, and to say what
 -- to do.
@@ -27,9 +30,43 @@ local say = require "say"
 local heap = require "heap"
 local leaks = require "heap.leaks"
 local runs = require "heap.runs"
+local watch = require "heap.watch"
 
 local MOST_COLLECTIONS = 10
 local MOST_SHOWN = 5
+
+-- {=== Files ===============================================================================
+
+local directory = watch.environment("LUA_HEAP_FAILURES")
+local n_files, told_how = 0, false
+
+-- Where the heap goes if the assertion fails; nil: nobody wants it.
+local function next_file(state)
+  if not directory or directory == "" or not state.mod then return nil end
+  n_files = n_files + 1
+  return ("%s/failure-%d-%d.heap"):format(directory, watch.process(), n_files)
+end
+
+-- Told once: what is to be typed to see more than a message can hold.
+local function tell_how()
+  if told_how then return "" end
+  told_how = true
+  return "\n\nSee it: LUA_HEAP_FAILURES=. busted --lua=lua5.4, then heapview failure-*.heap"
+end
+
+local function save(capture, file)
+  local saved, why = capture:save(file)
+  return "\n\n" .. (saved and require "heap.text".see(file) or why)
+end
+
+-- The options of heap.leaks, with a file.
+local function leaks_options(given, state)
+  local options = {file = next_file(state)}
+  for name, value in pairs(type(given) == "table" and given or {}) do options[name] = value end
+  return options
+end
+
+-- }========================================================================================
 
 -- {=== Messages ============================================================================
 
@@ -54,9 +91,10 @@ local function readable(text)
                     "the spec's global "))
 end
 
-local function tell(report)
+local function tell(report, fails)
   for _, leak in ipairs(report) do leak.held_by = readable(leak.held_by) end
-  return tostring(report)
+  local is_saved = report.file or report.file_error
+  return tostring(report) .. (fails and not is_saved and tell_how() or "")
 end
 
 -- A wrong argument is the test's mistake.
@@ -83,8 +121,8 @@ local function leaks_nothing(state, arguments, level)
   local f, options = arguments[1], arguments[2]
   check_argument(is_callable(f), "leaks_nothing needs a function", level)
   set_failure_message(state, arguments, 2)
-  local report = leaks(f, type(options) == "table" and options or nil)
-  set_message(arguments, report and tell(report) or "")
+  local report = leaks(f, leaks_options(options, state))
+  set_message(arguments, report and tell(report, state.mod) or "")
   return not report
 end
 
@@ -130,7 +168,7 @@ local function leaks_at_most(state, arguments, level)
   check_argument(type(most) == "number" and type(class) == "string" and is_callable(f),
                  "leaks_at_most needs a number, the name of a class and a function", level)
   set_failure_message(state, arguments, 4)
-  local report = leaks(f, type(options) == "table" and options or nil, class)
+  local report = leaks(f, leaks_options(options, state), class)
   local left = report and left_of(report.classes, class)
   if not left then
     local known, reason = is_class(class, f)
@@ -138,8 +176,9 @@ local function leaks_at_most(state, arguments, level)
                    level)
     left = 0
   end
+  local fails = left > most == state.mod
   set_message(arguments, ("%g %s"):format(most, class),
-              ("%.3g%s"):format(left, report and "; " .. tell(report) or ""))
+              ("%.3g%s"):format(left, report and "; " .. tell(report, fails) or ""))
   return left <= most
 end
 
@@ -191,7 +230,7 @@ local function tell_path(snapshot, entry)
     path and readable(path.text) or "nothing but the call of this assertion"), path
 end
 
-local function tell_left(weak, mode, main)
+local function tell_left(weak, mode, main, state)
   local left, n = left_in(weak, mode, MOST_SHOWN)
   local lines, steps = {}, nil
   local capture = heap.capture()
@@ -203,6 +242,10 @@ local function tell_left(weak, mode, main)
   table.sort(lines)
   if n > #left then lines[#lines + 1] = ("\nand %d more"):format(n - #left) end
   if n == 1 and steps then lines[2] = tostring(steps):match("\n\n.*") end
+  if state.mod then
+    local file = next_file(state)
+    lines[#lines + 1] = file and save(capture, file) or tell_how()
+  end
   capture:close()
   return n, table.concat(lines)
 end
@@ -226,7 +269,7 @@ local function collected(state, arguments, level)
       return true
     end
   end
-  local n, text = tell_left(weak, mode, collected)
+  local n, text = tell_left(weak, mode, collected, state)
   set_message(arguments, n == 1 and "1 object is" or n .. " objects are", text)
   return false
 end

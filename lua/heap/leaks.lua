@@ -37,6 +37,8 @@ local BEGIN, MARK = "heap.leaks: begin", "heap.leaks"
 ---@class heap.leaks
 ---@field runs integer how often f was run
 ---@field classes table<string, number> objects per run of each class, also those inside of others
+---@field file? string that holds the snapshot, if the options have one
+---@field file_error? string why it does not
 ---@field [integer] heap.leak
 
 ---@class heap.leak
@@ -125,11 +127,18 @@ local function without_us(allocated)
   return ours and allocated:sub(1, ours - 1) or allocated
 end
 
-local function report(trial, snapshot, f, main, now, is_last, class)
+local function save(leaks, capture, file)
+  local saved, message = capture:save(file)
+  leaks.file, leaks.file_error = saved and file or nil, message
+end
+
+local function report(trial, capture, f, main, now, is_last, asked)
+  local snapshot = capture.reader
   local leaks, classes = runs.leaks(trial, snapshot, main, f, is_last)
   if #leaks == 0 then return nil end
   leaks.runs, leaks.classes = now, classes
-  if class then add_first(leaks, snapshot, class) end
+  if asked.file then save(leaks, capture, asked.file) end
+  if asked.class then add_first(leaks, snapshot, asked.class) end
   for _, leak in ipairs(leaks) do leak.allocated = without_us(leak.allocated) end
   return leaks
 end
@@ -142,7 +151,8 @@ local function halvings_of(most)
 end
 
 -- Runs f and counts, twice as often each time, until it is known what it leaves; returns the leaks.
-local function watch(f, most, main, class, tracks)
+local function watch(f, main, asked)
+  local most, tracks = asked.runs, asked.track
   local trial <close> = runs.trial()
   collect()
   local kbytes, entries, done, counted = collectgarbage("count"), count_entries(), 0, nil
@@ -170,7 +180,7 @@ local function watch(f, most, main, class, tracks)
       local verdict = tells and runs.verdict(trial)
       if verdict == "nothing" then return nil end
       if verdict == "certain" or is_last then
-        return report(trial, capture.reader, f, main, now, is_last, class)
+        return report(trial, capture, f, main, now, is_last, asked)
       end
     end
   end
@@ -211,9 +221,11 @@ local function tell(leaks)
   if entries > 0 then left[#left + 1] = count_of(entries, "entry", "entries") end
   local others = objects - tops > 1e-9 and (";\n%.3g of the objects %s the others"):format(
     tops, tops > 1 and "retain" or "retains") or ""
-  return ("each run leaves %s behind, seen in %d runs%s\n\n%s"):format(
+  local see = leaks.file and text.see(leaks.file) or leaks.file_error
+  return ("each run leaves %s behind, seen in %d runs%s\n\n%s%s"):format(
     table.concat(left, " and "), leaks.runs, others,
-    text.columns({">per run", ">retained", "class", "held by", "fingerprint"}, rows))
+    text.columns({">per run", ">retained", "class", "held by", "fingerprint"}, rows),
+    see and "\n\n" .. see or "")
 end
 
 local report_kind = {__name = "heap.leaks", __tostring = tell}
@@ -225,6 +237,7 @@ local report_kind = {__name = "heap.leaks", __tostring = tell}
 ---@field warm_up? integer and before that. Default 5
 ---@field track? boolean false: nothing is tracked meanwhile, and leaks do not tell where they were
 ---allocated
+---@field file? string a snapshot of what is left goes there, where something is
 
 local function option(options, name, default, least)
   local value = options[name]
@@ -235,7 +248,9 @@ local function option(options, name, default, least)
   return value
 end
 
-local function read(f, options)
+local KNOWN = {runs = true, warm_up = true, track = true, file = true}
+
+local function read(f, options, class)
   local kind = debug.getmetatable(f)
   if type(f) ~= "function" and not (type(kind) == "table" and kind.__call) then
     error(("bad argument #1 to 'heap.leaks' (function expected, got %s)"):format(type(f)), 3)
@@ -245,13 +260,16 @@ local function read(f, options)
     error(("bad argument #2 to 'heap.leaks' (table expected, got %s)"):format(type(options)), 3)
   end
   for name in pairs(options) do
-    if name ~= "runs" and name ~= "warm_up" and name ~= "track" then
-      error(("heap.leaks: there is no option '%s'; they are 'runs', 'warm_up' and 'track'")
+    if not KNOWN[name] then
+      error(("heap.leaks: there is no option '%s'; they are 'runs', 'warm_up', 'track' and 'file'")
               :format(name), 3)
     end
   end
-  return option(options, "runs", RUNS, LEAST_RUNS), option(options, "warm_up", WARM_UP, 0),
-         options.track ~= false
+  if options.file ~= nil and type(options.file) ~= "string" then
+    error("heap.leaks: 'file' must be the name of a file", 3)
+  end
+  return {runs = option(options, "runs", RUNS, LEAST_RUNS), track = options.track ~= false,
+          warm_up = option(options, "warm_up", WARM_UP, 0), file = options.file, class = class}
 end
 
 ---Runs f and tells what it leaves behind; nil if that is nothing.
@@ -260,9 +278,9 @@ end
 ---@param class? string told first, also where other objects that are left retain its objects
 ---@return heap.leaks?
 local function leaks(f, options, class)
-  local most, warm_up, tracks = read(f, options)
-  for _ = 1, warm_up do f() end
-  local found = watch(f, most, leaks, class, tracks)
+  local asked = read(f, options, class)
+  for _ = 1, asked.warm_up do f() end
+  local found = watch(f, leaks, asked)
   return found and setmetatable(found, report_kind)
 end
 

@@ -10,6 +10,14 @@ text.MOST_ROWS, text.MOST_STEPS = 20, 24
 ---A name from outside of the library, such as that of a file: one line, for a terminal.
 text.escape = reader.escape
 
+---The command that shows a snapshot, as a shell takes it.
+---@param file string
+---@return string
+function text.see(file)
+  local plain = not file:find("[^%w_./+@%%,:-]")
+  return "See it: heapview " .. (plain and file or "'" .. file:gsub("'", "'\\''") .. "'")
+end
+
 -- Numbers in the words of the commands: count(1204), count_of(2, "entry", "entries"), size(bytes),
 -- time(time_ns).
 for name, words in pairs(require "heap.numbers") do text[name] = words end

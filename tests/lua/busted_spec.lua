@@ -7,10 +7,10 @@ local support = require "tests.common.support"
 local runner = [[require "busted.runner"({standalone = false})]]
 
 -- Runs a spec under busted; returns for each test "successes" or its message.
-local function busted(spec, name)
-  local dir = support.tmpdir()
+local function busted(spec, name, dir, env)
+  dir = dir or support.tmpdir()
   support.write_file(dir .. "/" .. name, spec)
-  local out = support.lua(runner, {cwd = dir, fails = true,
+  local out = support.lua(runner, {cwd = dir, fails = true, env = env,
                                     args = {"-o", "json", name}})
   local found = json.decode(out:match("{.*}"))
   local messages = {}
@@ -129,7 +129,8 @@ describe("heap.busted", function()
 1 object     136 B  Session  package.loaded["app"].sessions[*]  8ab23ac853
     allocated at @app_spec.lua:6 in new]]
   end
-  check("something", "app_spec.lua:12: Expected that nothing is left behind, but " .. left_in(4096))
+  check("something", "app_spec.lua:12: Expected that nothing is left behind, but " .. left_in(4096),
+        "", "See it: LUA_HEAP_FAILURES=. busted --lua=lua5.4, then heapview failure-*.heap")
   check("runs", "app_spec.lua:15: sessions stay",
         "Expected that nothing is left behind, but " .. left_in(8))
   check("not something",
@@ -196,6 +197,29 @@ describe("heap.busted", function()
   check("fails", "app_spec.lua:40: boom")
   check("assertion", "app_spec.lua:41: Expected objects to be equal.", "Passed in:", "(number) 2",
         "Expected:", "(number) 1")
+
+  it("keeps the heap of each failure where it is told to, and says how to see it", function()
+    local dir = support.tmpdir()
+    local failed = busted(program .. [[
+      it("nothing", function() assert.leaks_nothing(clean) end)
+      it("something", function() assert.leaks_nothing(new) end)
+      it("not nothing", function() assert.is_not.leaks_nothing(new) end)
+      it("at most", function() assert.leaks_at_most(0, "Data", new, {runs = 8}) end)
+      it("held", function() assert.collected(new) end)
+      it("own file", function() assert.leaks_nothing(new, {runs = 8, file = "own file.heap"}) end)
+      it("no file", function() assert.leaks_nothing(new, {runs = 8, file = "no/where"}) end)
+    ]], "kept_spec.lua", dir, {LUA_HEAP_FAILURES = dir})
+    for _, name in ipairs {"something", "at most", "held", "own file"} do
+      local file = failed[name]:match("\n\nSee it: heapview ([^\n]+)$")
+      local out, _, code = support.run("heaptop --json " .. file, {cwd = dir})
+      assert.equal(0, code, failed[name])
+      assert.matches("Session", out, 1, true)
+    end
+    assert.matches("'own file.heap'$", failed["own file"])
+    assert.matches("\n\ncannot [^\n]*no/where[^\n]*$", failed["no file"])
+    assert.equal("successes", failed["nothing"])
+    assert.equal("successes", failed["not nothing"])
+  end)
 
   it("is in lua/README.md as the example prints it", function()
     local example = support.read_file(support.root .. "/examples/leak_spec.lua")

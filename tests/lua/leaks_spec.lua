@@ -294,7 +294,7 @@ each run leaves 5 objects (399 B in all) behind, seen in 8192 runs;
 program.lua:4: bad argument #1 to 'heap.leaks' (function expected, got nil)
 program.lua:4: bad argument #1 to 'heap.leaks' (function expected, got number)
 program.lua:4: bad argument #1 to 'heap.leaks' (function expected, got table)
-program.lua:4: heap.leaks: there is no option 'run'; they are 'runs', 'warm_up' and 'track'
+program.lua:4: heap.leaks: there is no option 'run'; they are 'runs', 'warm_up', 'track' and 'file'
 program.lua:4: heap.leaks: 'runs' must be an integer, 8 or more
 program.lua:4: heap.leaks: 'warm_up' must be an integer, 0 or more
 program.lua:4: heap.leaks: 'runs' must be an integer, 8 or more
