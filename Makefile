@@ -126,7 +126,7 @@ $(1)/cli/%.o: cli/%.c | needs
 
 $(1)/tests/%.o: tests/%.c | needs
 	@mkdir -p $$(@D)
-	$$(Q)$$(CC) $$(BASE_CFLAGS) $$(CFLAGS) $(2) $$(CPPFLAGS) -Ilib -Itests/common $$(LUA_CFLAGS) \
+	$$(Q)$$(CC) $$(BASE_CFLAGS) $$(CFLAGS) $(2) $$(CPPFLAGS) -Ilib -Icli -Itests/common $$(LUA_CFLAGS) \
 	  $$(LIB_CFLAGS) $$(if $$(filter tests/heapview/%,$$<),-Icli $$(CLI_CFLAGS)) -MMD -MP -c -o $$@ \
 	  $$<
 
@@ -172,8 +172,9 @@ $(1)/tests/libcommon.a: $$(TEST_COMMON:%.c=$(1)/%.o)
 $$(READER_TESTS:%=$(1)/tests/%): $$(MODULE_C:%.c=$(1)/%.o)
 $(1)/tests/test_heapsnap: $$(SNAP_SOURCES:%.c=$(1)/%.o)
 $(1)/tests/test_heapsnap: TEST_LIBS += $$(SQL_LIBS)
-$(1)/tests/heapview/%.o: LIB_CFLAGS += -Icli $$(CLI_CFLAGS)
+$(1)/tests/heapview/%.o: LIB_CFLAGS += $$(CLI_CFLAGS)
 $(1)/tests/test_page: $(1)/cli/heapview/page.o
+$(1)/tests/test_requests: $(1)/cli/heapview/requests.o
 # Whose clock can be put forward (tests/common/random_program.h).
 $(1)/tests/test_profile_counts $(1)/tests/test_profile_writer: \
   TEST_LIBS += -Wl,--wrap=clock_gettime
@@ -271,11 +272,13 @@ FUZZ = -max_len=4096 -entropic=0 -timeout=20 -rss_limit_mb=1024 -artifact_prefix
 FUZZ_TARGETS = $(patsubst tests/fuzz/%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
 FUZZ_COMMON = tests/fuzz/mutate.o tests/fuzz/draft.o tests/fuzz/lies.o \
   $(patsubst %,tests/common/%.o,ask ask_several read_all forged_file)
-# Of the target for profiles, which has its own mutations and its own corpus.
+# Of the targets for profiles and for what heapview is sent, which have their own corpus.
 FUZZ_profile = $(patsubst %,tests/common/%.o,ask_profile forged_profile forged_file)
-fuzz_corpus = $(if $(filter %/fuzz_profile,$(1)),profiles,corpus)
+FUZZ_requests = tests/common/ask_request.o cli/heapview/requests.o
+fuzz_corpus = $(or $(patsubst %/fuzz_profile,profiles,$(filter %/fuzz_profile,$(1))), \
+  $(patsubst %/fuzz_requests,requests,$(filter %/fuzz_requests,$(1))),corpus)
 fuzz: $(FUZZ_TARGETS:%=build/fuzz/%)
-	@mkdir -p build/fuzz/corpus build/fuzz/profiles
+	@mkdir -p build/fuzz/corpus build/fuzz/profiles build/fuzz/requests
 	$(foreach target,$^,$(target) -max_total_time=$(SECONDS) $(FUZZ) \
 	  build/fuzz/$(call fuzz_corpus,$(target)) tests/fuzz/$(call fuzz_corpus,$(target)) &&) true
 

@@ -89,7 +89,11 @@ check_sources() {
     "${include}[<\"](graphviz/)?(cgraph|cdt|gvc)" '.*' 'lib/dot\.c'
   rule "only what asks in SQL sees SQLite" \
     "${include}[<\"](heapsql/heapsql|sqlite3)" '.*' \
-    'cli/(heapsql(/[a-z_]+)?|heapsnap/[a-z_]+|heappath/query)\.[ch]'
+    'cli/(heapsql(/[a-z_]+)?|heapsnap/[a-z_]+|heap(path|view)/query)\.[ch]'
+  rule "only server.c sees microhttpd" \
+    "${include}[<\"]microhttpd" '.*' 'cli/heapview/server\.c'
+  rule "what strangers send is read by what knows nothing else" \
+    "${include}\"([^r]|r[^e]|re[^q])" 'cli/heapview/requests\.[ch]' "$none"
   rule "the extension can be loaded without the commands" \
     "${include}\"([a-z_/]*/)?(cli|heapsql)\.h\"" 'cli/heapsnap/.*' "$none"
   for part in cli lua; do
@@ -228,6 +232,8 @@ lib/compare/diff.c|#include "sites.h"|the analyses never see the file format
 cli/heaptop.c|#include <sqlite3.h>|only what asks in SQL sees SQLite
 cli/heappath.c|#include "heapsql/heapsql.h"|only what asks in SQL sees SQLite
 lib/dot.c|#include "sqlite3.h"|only what asks in SQL sees SQLite
+cli/heapview/page.c|#include <microhttpd.h>|only server.c sees microhttpd
+cli/heapview/requests.c|#include "heapview.h"|what strangers send is read by what knows nothing else
 cli/heapsnap/table.c|#include "cli.h"|the extension can be loaded without the commands
 lib/graph/paths.c|#include <graphviz/cgraph.h>|only dot.c includes cgraph
 cli/heaptop.c|#include "snapshot.h"|of the library cli sees only the public header

@@ -110,8 +110,7 @@ static bool has_body(const view_request *request) {
 static bool check_headers(const view_gate *gate, const view_request *request, bool is_page,
                           view_taken *out) {
   const char *host;
-  if (request->n_headers > VIEW_MOST_HEADERS)
-    return refuse(out, 431, "the request has too many headers");
+  if (request->has_more_headers) return refuse(out, 431, "the request has too many headers");
   if (find_header(request, "Host", &host) != 1 || !is_ours(gate, host))
     return refuse(out, 403, "heapview answers to the address that it printed, and to no other");
   return check_origin(gate, request, out) && check_site(request, is_page, out) &&

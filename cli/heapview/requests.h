@@ -46,7 +46,8 @@ typedef struct view_request {
   const char *method;
   char *target; /* behind the method: a path and a query; it is cut into the question's words */
   view_header headers[VIEW_MOST_HEADERS];
-  size_t n_headers; /* more than VIEW_MOST_HEADERS: some are not here */
+  size_t n_headers;
+  bool has_more_headers; /* than there is room for */
 } view_request;
 
 typedef enum view_wish {

@@ -236,8 +236,9 @@ static enum MHD_Result add_header(void *of_request, enum MHD_ValueKind kind, con
                                   const char *value) {
   view_request *request = of_request;
   (void)kind;
-  if (request->n_headers++ < VIEW_MOST_HEADERS)
-    request->headers[request->n_headers - 1] = (view_header){name, value};
+  request->has_more_headers = request->n_headers == VIEW_MOST_HEADERS;
+  if (request->has_more_headers) return MHD_NO;
+  request->headers[request->n_headers++] = (view_header){name, value};
   return MHD_YES;
 }
 
