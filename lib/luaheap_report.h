@@ -258,6 +258,11 @@ typedef struct lh_request {
   lh_tree_by tree;     /* of what that is a tile */
   lh_snapshot *before; /* another one to compare with, classified; NULL: none. Of `snapshots` the
                           first is the one since which all is new */
+  uint64_t from_address, to_address; /* of a map; 0 both: all */
+  uint64_t cells;                    /* so many squares at most; 0: as many as fit a report */
+  lh_snapshot *const *opened;        /* all there are, before and after the one that is asked: one
+                                        map for all; NULL: no others */
+  size_t n_opened;
 
   /* Of a profile, or of two that are compared. */
   const lh_usage *const *usages;

@@ -99,6 +99,67 @@ const char *lh_tree_by_name(lh_tree_by by);       /* "object", "class", "place",
 
 /* ==== 3. The map of addresses ======================================================= */
 
+/* Where objects lie. What is known of an object's memory is the block at its address: of a string,
+** a function, an upvalue, a userdata that is all of it. The arrays of a table, the code of a
+** prototype and the stack of a thread are blocks of their own, at addresses that no snapshot has,
+** so they are on no map. Where blocks overlap, as in a file that lies, the one that begins last has
+** what both claim. So no byte is counted twice. */
+typedef struct lh_mapped {
+  uint64_t objects, shallow_bytes;
+  uint64_t bytes; /* of these, on the map */
+} lh_mapped;
+
+/* Neighbours in memory. What lies between two regions is a hole, which a map passes over. */
+typedef struct lh_region {
+  uint64_t from, to;       /* addresses: of its first byte, and behind its last */
+  uint64_t hole_bytes;     /* between it and the one before */
+  uint64_t objects, bytes; /* on the map; none where only other snapshots have some */
+} lh_region;
+
+/* A square of a map: so many bytes of the regions, one region after the other. */
+typedef struct lh_map_cell {
+  uint64_t bytes[LH_TYPE_COUNT]; /* of each type; [LH_TYPE_ROOT]: of all */
+  uint64_t new_bytes;            /* of what was allocated in the interval */
+  uint64_t gone_bytes;           /* of what `before` had here, and this snapshot has no more */
+} lh_map_cell;
+
+typedef struct lh_map_query {
+  uint64_t from, to;             /* addresses; 0 and UINT64_MAX: all of them */
+  uint32_t most_cells;           /* at least 1 */
+  size_t most_objects;           /* to be listed */
+  lh_snapshot *const *snapshots; /* the maps of all of them, asked for the same addresses, have the
+                                    same cells: one lies over the other. Those of other states are
+                                    passed over, and they need not be analysed */
+  size_t n_snapshots;
+  bool has_interval;
+  lh_interval interval;
+  lh_snapshot *before; /* an older one of the state, with the interval since; NULL: none */
+} lh_map_query;
+
+typedef struct lh_memory_map {
+  lh_mapped all, types[LH_TYPE_COUNT]; /* of the snapshot, wherever the map ends */
+  lh_region *regions;                  /* in the order of their addresses */
+  size_t n_regions;
+  uint64_t from, to;   /* addresses that the cells show, from an end of a cell to another */
+  uint64_t cell_bytes; /* a power of 2, at least 8 */
+  lh_map_cell *cells;
+  size_t n_cells;    /* 0: there is nothing between the addresses that were asked for */
+  lh_map_cell sum;   /* of the cells */
+  lh_id *objects;    /* the first of those in the cells, in the order of their addresses */
+  size_t n_objects;  /* at most as many as were asked for */
+  uint64_t in_cells; /* of so many */
+} lh_memory_map;
+
+/* Fails with LH_EARGUMENT, LH_EMEMORY. Freed by lh_memory_map_free. The first time it sorts the
+** objects, O(n), and keeps 6 bytes for each; so for each interval in turn. From then on it takes
+** O(cells log n). */
+int lh_find_memory_map(lh_snapshot *snapshot, const lh_map_query *query, lh_memory_map *out,
+                       lh_error *error);
+void lh_memory_map_free(lh_memory_map *map);
+
+/* Of the object's memory, so many bytes at its address are known; then others may begin. */
+uint64_t lh_mapped_bytes(const lh_snapshot *snapshot, lh_id id);
+
 /* ==== 4. One object, page by page =================================================== */
 
 /* What an object has in it, references and others: an entry of a table, a variable of a function or

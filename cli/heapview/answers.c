@@ -33,6 +33,8 @@ static int prepare_snapshots(view_asked *asked) {
   view *v = asked->v;
   if (v->n == 0) return view_refuse(asked->error, "no snapshot was opened");
   asked->snapshot = v->snapshots[asked->in];
+  asked->request.opened = v->snapshots;
+  asked->request.n_opened = v->n;
   asked->request.snapshots = v->snapshots;
   asked->request.n_snapshots = asked->in + 1;
   asked->request.names = v->files;

@@ -17,6 +17,7 @@ typedef enum parameter_kind {
   A_WORD,     /* one of `words`, for an enum field */
   A_TEXT,
   A_TYPE,     /* of objects: a set of one */
+  AN_ADDRESS, /* 0x55d0c0a3f2e0, whatever is there */
   AN_OBJECT,  /* 0x55d0c0a3f2e0, or root */
   A_SNAPSHOT, /* by its number */
   NOT_HERE    /* taken before (in) */
@@ -42,15 +43,18 @@ static const parameter parameters[] = {
     {"depth", NULL, A_NUMBER, FIELD(depth), FIELD(has_depth), NULL},
     {"factor", NULL, A_NUMBER, FIELD(factor), 0, NULL},
     {"filter", NULL, A_TEXT, FIELD(filter), 0, NULL},
+    {"from", " map ", AN_ADDRESS, FIELD(from_address), 0, NULL},
     {"from", NULL, A_NUMBER, FIELD(from), 0, NULL},
     {"garbage", NULL, A_FLAG, FIELD(garbage), 0, NULL},
     {"in", NULL, NOT_HERE, 0, 0, NULL},
     {"limit", NULL, A_NUMBER, FIELD(limit), FIELD(has_limit), NULL},
     {"of", NULL, A_TEXT, FIELD(of), 0, NULL},
+    {"pixels", " map ", A_NUMBER, FIELD(cells), 0, NULL},
     {"since", NULL, A_POSITION, FIELD(interval.since), FIELD(has_interval), NULL},
     {"sort", " classes objects diff apart ", A_WORD, FIELD(sort), 0, "retained|shallow|count"},
     {"sort", " allocations ", A_WORD, FIELD(order), 0, "allocated|live|peak|soon_dead"},
     {"sort", NULL, A_TEXT, FIELD(sorted), 0, NULL},
+    {"to", " map ", AN_ADDRESS, FIELD(to_address), 0, NULL},
     {"type", NULL, A_TYPE, FIELD(type_mask), 0, NULL},
     {"until", NULL, A_POSITION, FIELD(interval.until), FIELD(has_interval), NULL},
     {"whole_lists", NULL, A_FLAG, FIELD(whole_lists), 0, NULL},
@@ -115,13 +119,24 @@ static int take_type(view_asked *asked, const parameter *p, const char *value, u
   return LH_OK;
 }
 
-static int take_object(view_asked *asked, const parameter *p, const char *value, lh_id *field) {
+static bool read_address(const char *text, uint64_t *address) {
   char *end;
+  errno = 0;
+  *address = strtoumax(text, &end, 16);
+  return strncmp(text, "0x", 2) == 0 && text[2] != '\0' && *end == '\0' && errno == 0;
+}
+
+static int take_address(view_asked *asked, const parameter *p, const char *value, uint64_t *field) {
+  return read_address(value, field)
+             ? LH_OK
+             : refuse(asked, p->key, "an address such as 0x55d0c0a3f2e0", value);
+}
+
+static int take_object(view_asked *asked, const parameter *p, const char *value, lh_id *field) {
+  uint64_t address;
   *field = LH_ROOT;
   if (strcmp(value, "root") == 0) return LH_OK;
-  errno = 0;
-  uint64_t address = strtoumax(value, &end, 16);
-  if (strncmp(value, "0x", 2) != 0 || value[2] == '\0' || *end != '\0' || errno != 0)
+  if (!read_address(value, &address))
     return refuse(asked, p->key, "an address such as 0x55d0c0a3f2e0, or root,", value);
   if (asked->snapshot == NULL) return view_refuse(asked->error, "no snapshot was opened");
   *field = lh_find_address(asked->snapshot, address);
@@ -153,6 +168,7 @@ static int take(view_asked *asked, const parameter *p, const char *value) {
     case A_WORD: return take_word(asked, p, value, field);
     case A_TEXT: *(const char **)field = value; return LH_OK;
     case A_TYPE: return take_type(asked, p, value, field);
+    case AN_ADDRESS: return take_address(asked, p, value, field);
     case AN_OBJECT: return take_object(asked, p, value, field);
     case A_SNAPSHOT: return take_snapshot(asked, p, value, field);
     case NOT_HERE: break;

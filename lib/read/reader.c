@@ -152,6 +152,7 @@ void lh_close(lh_snapshot *s) {
   if (s->folds) s->free_folds(s->folds);
   if (s->referrers) s->free_referrers(s->referrers);
   if (s->fields) s->free_fields(s->fields);
+  if (s->memory) s->free_memory(s->memory);
   lh_left_out_free(s->left_out);
   lh_sites_free(s->sites);
   void *const owned[] = {s->address,    s->record_low, s->record_high,  s->kind,

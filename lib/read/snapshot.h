@@ -12,6 +12,7 @@
 **     steps      edge 4, only after reports of many objects
 **     held by    state 4, of those that were asked for and on the way there
 **     referrers  first 4, sources 4 for each edge, only after somebody asked who refers to something
+**     memory     order 4, sums 2, only after a map was asked for
 **
 ** The dominators' scratch memory is gone when lh_analyse returns; its peak stays under 80.
 */
@@ -61,6 +62,7 @@ typedef struct lh_referrer_index lh_referrer_index; /* graph/referrers.c */
 typedef struct lh_folds lh_folds;                   /* name/held_by.c */
 typedef struct lh_field_list lh_field_list;         /* view/fields.c */
 typedef struct lh_classes lh_classes;               /* name/classes.c */
+typedef struct lh_memory lh_memory;                 /* view/memory.c */
 
 struct lh_snapshot {
   /* reader.c */
@@ -137,6 +139,10 @@ struct lh_snapshot {
   /* view/fields.c: of the object that was last asked about */
   lh_field_list *fields;
   void (*free_fields)(lh_field_list *fields);
+
+  /* view/memory.c */
+  lh_memory *memory;
+  void (*free_memory)(lh_memory *memory);
 };
 
 #endif

@@ -40,6 +40,7 @@ const lh_question *const lh_questions[] = {
     &lh_calls_question,
     &lh_advice_question,
     &lh_allocation_changes_question,
+    &lh_map_question,
     NULL};
 /* clang-format on */
 

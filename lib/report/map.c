@@ -1,0 +1,375 @@
+/*
+** map.c - the heap as a picture: which types of objects lie at which addresses, in squares, and the
+** holes between regions passed over. Who has come near enough is told single objects.
+**
+** A picture of 30,000 squares is a text for each type: of each square how many eighths of it that
+** type has, as a letter from a (nothing) to i (all of it), and in front of it how many squares in a
+** row are the same: "120ai3b" are 120 empty ones, a full one, three with up to an eighth. What is
+** empty at the end is left out. So a picture has some 20 KB, and at worst a byte for each square
+** and type that it has.
+*/
+#include <stdlib.h>
+
+#include "luaheap_view.h"
+#include "report/report.h"
+
+enum { USUAL_CELLS = 4096, MOST_CELLS = 65536, FEW_OBJECTS = 512, MOST_OBJECTS = 4096 };
+
+/* A row of types: the last is of all of them. */
+typedef struct of_type {
+  lh_type type;
+  lh_mapped mapped;
+  uint64_t here_bytes; /* in the squares */
+} of_type;
+
+typedef struct object {
+  lh_id id;
+  uint64_t bytes; /* on the map */
+} object;
+
+typedef struct found {
+  lh_memory_map map;
+  uint64_t region_bytes, hole_bytes; /* of all */
+  uint64_t beside_bytes;             /* of objects, but on no map */
+  of_type types[LH_TYPE_COUNT];      /* without the root; of those that there are */
+  size_t n_types;
+  object *objects;
+  const lh_mark_info *since; /* of the snapshot before, which what is new is younger than */
+} found;
+
+/* {=== Squares ======================================================================== */
+
+static void put_run(lh_text *text, uint64_t n, char level) {
+  if (n > 1) lh_text_format(text, "%llu", (unsigned long long)n);
+  lh_text_add(text, &level, 1);
+}
+
+/* One plane of the picture: what stands at `offset` in each cell. */
+static char *plane_text(const lh_memory_map *map, size_t offset) {
+  lh_text text = {0};
+  uint64_t eighth = map->cell_bytes / 8, n = 0;
+  char last = 'a';
+  lh_text_string(&text, "");
+  for (size_t i = 0; i < map->n_cells; i++) {
+    const char *cell = (const char *)&map->cells[i];
+    uint64_t bytes = *(const uint64_t *)(const void *)(cell + offset);
+    char level = (char)('a' + (bytes > 0 ? (bytes - 1) / eighth + 1 : 0));
+    if (level != last && n > 0) put_run(&text, n, last);
+    n = level == last ? n + 1 : 1;
+    last = level;
+  }
+  if (last != 'a') put_run(&text, n, last);
+  return lh_text_finish(&text);
+}
+
+static void put_plane(lh_report *report, size_t offset, lh_cell *cell) {
+  const found *f = report->answer;
+  cell->as.text = lh_keep_text(report, plane_text(&f->map, offset));
+}
+
+static void plane_of(lh_report *report, const void *row, lh_cell *cell) {
+  lh_type type = ((const of_type *)row)->type;
+  put_plane(report, offsetof(lh_map_cell, bytes) + type * sizeof(uint64_t), cell);
+}
+
+static void new_of(lh_report *report, const void *row, lh_cell *cell) {
+  (void)row;
+  put_plane(report, offsetof(lh_map_cell, new_bytes), cell);
+}
+
+static void gone_of(lh_report *report, const void *row, lh_cell *cell) {
+  (void)row;
+  put_plane(report, offsetof(lh_map_cell, gone_bytes), cell);
+}
+
+/* }=================================================================================== */
+
+/* {=== Columns ======================================================================== */
+
+static void put_address(lh_report *report, uint64_t address, lh_cell *cell) {
+  lh_text text = {0};
+  lh_text_format(&text, "0x%llx", (unsigned long long)address);
+  cell->as.text = lh_keep_text(report, lh_text_finish(&text));
+}
+
+static void from_of(lh_report *report, const void *row, lh_cell *cell) {
+  put_address(report, ((const found *)row)->map.from, cell);
+}
+
+static void to_of(lh_report *report, const void *row, lh_cell *cell) {
+  put_address(report, ((const found *)row)->map.to, cell);
+}
+
+static void region_from_of(lh_report *report, const void *row, lh_cell *cell) {
+  put_address(report, ((const lh_region *)row)->from, cell);
+}
+
+static void region_to_of(lh_report *report, const void *row, lh_cell *cell) {
+  put_address(report, ((const lh_region *)row)->to, cell);
+}
+
+static void region_bytes_of(lh_report *report, const void *row, lh_cell *cell) {
+  const lh_region *r = row;
+  (void)report;
+  cell->as.n = r->to - r->from;
+}
+
+static void region_share_of(lh_report *report, const void *row, lh_cell *cell) {
+  const lh_region *r = row;
+  (void)report;
+  cell->as.n = r->bytes;
+  cell->whole = r->to - r->from;
+}
+
+static void type_share_of(lh_report *report, const void *row, lh_cell *cell) {
+  cell->as.n = ((const of_type *)row)->mapped.bytes;
+  cell->whole = ((const found *)report->answer)->map.all.bytes;
+}
+
+static void beside_of(lh_report *report, const void *row, lh_cell *cell) {
+  const lh_mapped *m = &((const of_type *)row)->mapped;
+  (void)report;
+  cell->as.n = m->shallow_bytes - m->bytes;
+}
+
+static void object_address_of(lh_report *report, const void *row, lh_cell *cell) {
+  put_address(report, lh_address_of(report->snapshot, ((const object *)row)->id), cell);
+}
+
+static void since_of(lh_report *report, const void *row, lh_cell *cell) {
+  (void)report;
+  lh_name_of_mark(cell, ((const found *)row)->since);
+}
+
+static const char *type_name(unsigned type) {
+  return lh_type_name((lh_type)type);
+}
+
+/* Where a picture has no squares there is nothing to be told of it. */
+static bool has_cells(const void *row) {
+  return ((const found *)row)->map.n_cells > 0;
+}
+
+#define ROW of_type
+static const lh_column type_columns[] = {
+    LH_BYTES("mapped_bytes", "on the map", mapped.bytes, "of the blocks at their addresses"),
+    LH_COMPUTED(NULL, "share", LH_COLUMN_SHARE, type_share_of, NULL),
+    LH_COMPUTED("beside_bytes", "not on it", LH_COLUMN_BYTES, beside_of,
+                "of what else they own, of which no address is known"),
+    LH_COUNT("objects", "objects", mapped.objects, "how many"),
+    LH_BYTES("here_bytes", NULL, here_bytes, "in the squares"),
+    LH_WORD("type", "type", type, type_name, "a type of Lua's, \"upvalue\" or \"proto\""),
+    LH_COMPUTED("squares", NULL, LH_COLUMN_TEXT, plane_of,
+                "eighths of each square that it has, as letters from a, none, to i, all of it; in "
+                "front of a letter how many squares in a row have it, if it is not one; behind the "
+                "last all are empty"),
+    LH_END};
+#undef ROW
+
+static const lh_table type_table =
+    LH_TABLE("heap.map_type", "type", "types", of_type, type_columns);
+
+#define ROW lh_region
+static const lh_column region_columns[] = {
+    LH_BYTES("hole_bytes", "hole before", hole_bytes, "between the region before and this one"),
+    LH_COMPUTED("bytes", "region", LH_COLUMN_BYTES, region_bytes_of, "from its start to its end"),
+    LH_BYTES("mapped_bytes", "on the map", bytes, "of objects in it"),
+    LH_COMPUTED(NULL, "filled", LH_COLUMN_SHARE, region_share_of, NULL),
+    LH_COUNT("objects", "objects", objects, "how many begin in it"),
+    LH_COMPUTED("from", "from", LH_COLUMN_TEXT, region_from_of, "the address of its first byte",
+                LH_UNBROKEN),
+    LH_COMPUTED("to", NULL, LH_COLUMN_TEXT, region_to_of, "the address behind its last byte"),
+    LH_END};
+#undef ROW
+
+static const lh_table region_table =
+    LH_TABLE("heap.map_region", "region", "regions", lh_region, region_columns);
+
+#define ROW object
+static const lh_column object_columns[] = {
+    LH_BYTES("mapped_bytes", "on the map", bytes, "of the block at its address"),
+    LH_OF("shallow_bytes", "shallow", LH_COLUMN_BYTES, id, lh_cell_shallow, "all of its own"),
+    LH_COMPUTED("begins", NULL, LH_COLUMN_TEXT, object_address_of,
+                "the address of its first byte, which of userdata is not what Lua prints"),
+    LH_EXAMPLE(NULL, "address", id, NULL),
+    LH_OBJECT("object", id, "as Lua prints it", LH_ADDRESS),
+    LH_OF("text", "class", LH_COLUMN_TEXT, id, lh_cell_what,
+          "its class, and of a string its beginning"),
+    LH_END};
+#undef ROW
+
+static const lh_table object_table =
+    LH_TABLE("heap.map_object", "object", "objects", object, object_columns);
+
+#define ROW found
+static const lh_column answer_columns[] = {
+    LH_COUNT("objects", NULL, map.all.objects, "how many there are"),
+    LH_BYTES("shallow_bytes", NULL, map.all.shallow_bytes, "of all of them"),
+    LH_BYTES("mapped_bytes", NULL, map.all.bytes, "of these, on the map"),
+    LH_BYTES("beside_bytes", NULL, beside_bytes, "of these, at addresses that no snapshot has"),
+    LH_BYTES("region_bytes", NULL, region_bytes, "of all regions, filled or not"),
+    LH_BYTES("hole_bytes", NULL, hole_bytes, "between the regions"),
+    LH_COMPUTED("from", NULL, LH_COLUMN_TEXT, from_of, "the address at which the squares begin",
+                LH_WHERE(has_cells)),
+    LH_COMPUTED("to", NULL, LH_COLUMN_TEXT, to_of, "the address behind the last square",
+                LH_WHERE(has_cells)),
+    LH_BYTES("square_bytes", NULL, map.cell_bytes, "a square, a power of 2"),
+    LH_COUNT("squares", NULL, map.n_cells, "how many"),
+    LH_BYTES("here_bytes", NULL, map.sum.bytes[LH_TYPE_ROOT], "of objects in the squares"),
+    LH_BYTES("new_bytes", NULL, map.sum.new_bytes,
+             "of these, allocated in the interval, or since the snapshot before"),
+    LH_BYTES("gone_bytes", NULL, map.sum.gone_bytes,
+             "that the snapshot before has there, and this one has no more"),
+    LH_COMPUTED("since", NULL, LH_COLUMN_NAME, since_of,
+                "the snapshot before; null where there is none or an interval was given",
+                LH_OPTIONAL),
+    LH_COMPUTED("new_squares", NULL, LH_COLUMN_TEXT, new_of, "as those of types"),
+    LH_COMPUTED("gone_squares", NULL, LH_COLUMN_TEXT, gone_of, "as those of types"),
+    LH_INLINE_ROWS("types", types, n_types, &type_table, "most bytes on the map first"),
+    LH_ROWS("regions", map.regions, map.n_regions, &region_table, "in the order of addresses"),
+    LH_COUNT("objects_here", NULL, map.in_cells, "so many have bytes in the squares"),
+    LH_ROWS("list", objects, map.n_objects, &object_table,
+            "the first of these, in the order of addresses; without a limit all if they are few"),
+    LH_END};
+#undef ROW
+
+static const lh_table answer = LH_TABLE("heap.map", NULL, NULL, found, answer_columns);
+
+/* }=================================================================================== */
+
+/* {=== Words ========================================================================== */
+
+static void tell_all(lh_teller *t, const lh_report *report) {
+  const found *f = report->answer;
+  lh_say(t, LH_BOLD, "%s lie in %s of addresses, in %s, and fill %s of it",
+         lh_count_of(f->map.all.objects, "object", "objects").text,
+         lh_told_size(t, f->region_bytes).text,
+         lh_count_of(f->map.n_regions, region_table.one, region_table.many).text,
+         lh_share_text(f->map.all.bytes, f->region_bytes).text);
+  if (f->hole_bytes > 0)
+    lh_say(t, LH_PLAIN, "The holes between the regions, %s, are passed over",
+           lh_told_size(t, f->hole_bytes).text);
+  if (f->beside_bytes > 0)
+    lh_say(t, LH_PLAIN,
+           "The map has %s of %s: %s are arrays of tables, code and stacks, blocks of which no\n"
+           "snapshot has the address",
+           lh_told_size(t, f->map.all.bytes).text, lh_told_size(t, f->map.all.shallow_bytes).text,
+           lh_told_size(t, f->beside_bytes).text);
+}
+
+static void tell_squares(lh_teller *t, const lh_report *report) {
+  const found *f = report->answer;
+  const lh_memory_map *map = &f->map;
+  if (map->n_cells == 0) {
+    lh_say(t, LH_PLAIN, "There is no object between these addresses, nor near them");
+    return;
+  }
+  lh_say(t, LH_PLAIN, "From 0x%llx to 0x%llx: %s, %s of %s each", (unsigned long long)map->from,
+         (unsigned long long)map->to, lh_told_size(t, map->sum.bytes[LH_TYPE_ROOT]).text,
+         lh_count_of(map->n_cells, "square", "squares").text,
+         lh_told_size(t, map->cell_bytes).text);
+  if (report->request.has_interval)
+    lh_say(t, LH_PLAIN, "Of that %s was allocated in the interval",
+           lh_told_size(t, map->sum.new_bytes).text);
+  if (f->since) {
+    char *name = lh_mark_text(f->since);
+    t->failed |= !name;
+    if (name)
+      lh_say(t, LH_PLAIN, "Since %s: %s new, %s gone", name,
+             lh_told_size(t, map->sum.new_bytes).text, lh_told_size(t, map->sum.gone_bytes).text);
+    lh_free(name);
+  }
+}
+
+static void tell(lh_teller *t, lh_report *report) {
+  const found *f = report->answer;
+  tell_all(t, report);
+  tell_squares(t, report);
+  lh_say(t, LH_PLAIN, "%s", "");
+  lh_tell_rows(t, report, &type_table, f->types, f->n_types);
+  lh_say(t, LH_PLAIN, "%s", "");
+  lh_tell_table(t, report, &region_table, f->map.regions, f->map.n_regions, f->map.n_regions);
+  if (f->map.n_objects == 0) return;
+  lh_say(t, LH_PLAIN, "%s", "");
+  lh_tell_table(t, report, &object_table, f->objects, f->map.n_objects, f->map.in_cells);
+}
+
+/* }=================================================================================== */
+
+/* The youngest snapshot that was opened of those whose marks are in this one, and not its own; what
+** is in it, too, is no more new. */
+static lh_snapshot *find_before(const lh_snapshot *s, const lh_request *request, uint32_t *mark) {
+  const lh_info *info = lh_snapshot_info(s);
+  for (uint32_t at = lh_mark_count(s); at-- > 0;) {
+    uint32_t serial = lh_mark_at(s, at)->serial;
+    for (size_t i = 0; serial != info->serial && i < request->n_opened; i++) {
+      const lh_info *other = lh_snapshot_info(request->opened[i]);
+      *mark = at;
+      if (other->state_id == info->state_id && other->serial == serial) return request->opened[i];
+    }
+  }
+  return NULL;
+}
+
+static size_t most_objects(const lh_request *request) {
+  if (!request->has_limit || request->limit == 0) return MOST_OBJECTS;
+  return request->limit < MOST_OBJECTS ? request->limit : MOST_OBJECTS;
+}
+
+static int by_mapped(const void *a, const void *b) {
+  const of_type *x = a, *y = b;
+  if (x->mapped.bytes != y->mapped.bytes) return x->mapped.bytes < y->mapped.bytes ? 1 : -1;
+  return x->type < y->type ? -1 : 1;
+}
+
+static bool make_rows(found *f, const lh_snapshot *snapshot) {
+  lh_memory_map *map = &f->map;
+  for (lh_type t = LH_TYPE_STRING; t < LH_TYPE_COUNT; t++)
+    if (map->types[t].objects > 0)
+      f->types[f->n_types++] = (of_type){t, map->types[t], map->sum.bytes[t]};
+  qsort(f->types, f->n_types, sizeof *f->types, by_mapped);
+  f->objects = lh_alloc(map->n_objects, sizeof *f->objects);
+  for (size_t i = 0; f->objects && i < map->n_objects; i++)
+    f->objects[i] = (object){map->objects[i], lh_mapped_bytes(snapshot, map->objects[i])};
+  for (size_t i = 0; i < map->n_regions; i++) {
+    f->region_bytes += map->regions[i].to - map->regions[i].from;
+    f->hole_bytes += map->regions[i].hole_bytes;
+  }
+  f->beside_bytes = map->all.shallow_bytes - map->all.bytes;
+  return f->objects != NULL;
+}
+
+static void let_go(void *out) {
+  found *f = out;
+  lh_memory_map_free(&f->map);
+  lh_free(f->objects);
+}
+
+static int ask(lh_snapshot *snapshot, const lh_request *request, void *out, lh_error *error) {
+  found *f = out;
+  uint64_t cells = request->cells > 0 ? request->cells : USUAL_CELLS;
+  uint32_t mark = 0;
+  lh_map_query query = {.from = request->from_address,
+                        .to = request->to_address > 0 ? request->to_address : UINT64_MAX,
+                        .most_cells = (uint32_t)(cells < MOST_CELLS ? cells : MOST_CELLS),
+                        .most_objects = most_objects(request),
+                        .snapshots = request->opened,
+                        .n_snapshots = request->n_opened,
+                        .has_interval = request->has_interval,
+                        .interval = request->interval};
+  if (!query.has_interval) query.before = find_before(snapshot, request, &mark);
+  if (query.before) {
+    f->since = lh_mark_at(snapshot, mark);
+    query.has_interval = true;
+    query.interval = (lh_interval){lh_mark_position(snapshot, mark), UINT64_MAX};
+  }
+  int code = lh_find_memory_map(snapshot, &query, &f->map, error);
+  if (code < 0) return code;
+  if (!request->has_limit && f->map.in_cells > FEW_OBJECTS) f->map.n_objects = 0;
+  if (make_rows(f, snapshot)) return LH_OK;
+  let_go(f);
+  return lh_fail_memory(error, "making a map");
+}
+
+const lh_question lh_map_question = {
+    .name = "map", .answer = &answer, .ask = ask, .free = let_go, .tell = tell};
