@@ -14,6 +14,7 @@
 enum { KEY_LISTEN = CLI_FIRST_KEY, KEY_PORT };
 
 static const cli_option options[] = {
+    {'o', "output", "REPORT", "write one file that needs no snapshots, and end"},
     {KEY_LISTEN, "listen", "ADDRESS", "for other machines, too (default: this one alone)"},
     {KEY_PORT, "port", "N", "listen there (default: any port that is free)"},
     {CLI_BYTES, "bytes", NULL, "exact bytes (else 1 KB is 1,024 bytes)"},
@@ -24,7 +25,7 @@ static const cli_option options[] = {
 static const cli_tool tool = {
     "heapview",
     "Shows snapshots of a Lua heap, and a profile, in a browser.",
-    {"[options] SNAPSHOT ... [PROFILE]", NULL},
+    {"[options] SNAPSHOT ... [PROFILE]", "-o REPORT SNAPSHOT ... [PROFILE]", NULL},
     options,
     sizeof options / sizeof *options,
     "It prints the address of the page, and answers until it is interrupted.\n"
@@ -32,6 +33,7 @@ static const cli_tool tool = {
     "Exit status: 0 ended by a signal, 2 wrong usage or failure.\n"};
 
 typedef struct request {
+  const char *report; /* NULL: the page is served */
   const char *listen;
   unsigned port;
 } request;
@@ -64,6 +66,7 @@ static void take_file(cli *c, view *v, const char **files, const char *file) {
 static void parse(cli *c, request *r, view *v, int argc, char **argv) {
   int key;
   while ((key = cli_next_option(c, argc, argv)) != -1) {
+    if (key == 'o') r->report = optarg;
     if (key == KEY_LISTEN) r->listen = optarg;
     if (key == KEY_PORT) r->port = port_argument(c);
   }
@@ -84,15 +87,17 @@ static void check(opening *o, int code, const char *file, const lh_error *error)
   snprintf(text, sizeof text, "%s%s%s", file != NULL ? file : "", file != NULL ? ": " : "",
            error->message);
   cli_say_error(o->c, file, error);
-  server_fail(o->server, text, false);
+  if (o->server != NULL) server_fail(o->server, text, false);
   exit(CLI_FAILURE);
 }
 
-static lh_snapshot *open_snapshot(opening *o, const char *file) {
+/* Others than the last are analysed when they are first asked about: so several take little more
+** memory than one. */
+static lh_snapshot *open_snapshot(opening *o, const char *file, bool is_last) {
   lh_snapshot *snapshot;
   lh_error error;
   check(o, cli_try_open(o->c, file, &snapshot, &error), NULL, &error);
-  check(o, cli_try_analyse(o->c, file, snapshot, &error), file, &error);
+  if (is_last) check(o, cli_try_analyse(o->c, file, snapshot, &error), file, &error);
   return snapshot;
 }
 
@@ -115,7 +120,7 @@ static lh_usage *open_profile(opening *o, const char *file) {
 static void open_all(opening *o) {
   view *v = &o->view;
   lh_snapshot **snapshots = cli_must(calloc(v->n + 1, sizeof *snapshots));
-  for (size_t i = 0; i < v->n; i++) snapshots[i] = open_snapshot(o, v->files[i]);
+  for (size_t i = 0; i < v->n; i++) snapshots[i] = open_snapshot(o, v->files[i], i + 1 == v->n);
   v->snapshots = snapshots;
   if (v->profile != NULL) v->usage = open_profile(o, v->profile);
 }
@@ -128,12 +133,19 @@ static void print_address(cli *c, const server *s) {
   (void)signal(SIGPIPE, SIG_IGN); /* from now on it means that somebody closed the page */
 }
 
+static int write_report(opening *o, const char *path) {
+  open_all(o);
+  view_write(&o->view, path);
+  return cli_finish(o->c, CLI_DONE);
+}
+
 int main(int argc, char **argv) {
   cli c;
   request r = {0};
   opening o = {.c = &c, .view = {.c = &c}};
   cli_begin(&c, &tool);
   parse(&c, &r, &o.view, argc, argv);
+  if (r.report != NULL) return write_report(&o, r.report);
   o.server = server_start(&c, r.listen, r.port);
   c.told = server_tell;
   c.whom = o.server;

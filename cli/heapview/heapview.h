@@ -53,6 +53,9 @@ const char *view_policy(void);
 ** JSON is written as one, so nothing in it ends its place. */
 void view_page_write(FILE *out, const char *carried, size_t n);
 
+/* carried.c: writes a report, whole or not at all; ends the process where that fails. */
+void view_write(view *v, const char *path);
+
 /* {=== For what answers =============================================================== */
 
 /* A question that was taken apart. */

@@ -1,0 +1,149 @@
+-- carried_spec.lua - the report of heapview -o: one file with a page and the answers that it may
+-- ask for, the same for the same snapshots, of bounded size, whole or not there. Each answer in it
+-- is the one that is given when it is asked for.
+
+local cjson = require "cjson"
+local lfs = require "lfs"
+local support = require "tests.common.support"
+
+local MOST_BYTES = 5000000
+
+local function write(dir, ...)
+  local name = dir .. "/report.html"
+  os.remove(name)
+  assert.equal("", support.answer({"heapview", "-o", "report.html", ...}, dir))
+  return support.read_file(name)
+end
+
+-- What the page finds in its element, as a browser cuts it out.
+local function carried_in(page)
+  local text = page:match('<script type="application/json" id="carried">(.-)</script>')
+  return cjson.decode(text), text
+end
+
+-- The same question to whoever answers without a page.
+local function asked(dir, key, ...)
+  local plain = key:gsub("%%(%x%x)", function(digits)
+    return string.char(tonumber(digits, 16))
+  end)
+  local out = support.run({support.build .. "/tests/ask_view", plain, ...}, {cwd = dir})
+  return cjson.decode(out)
+end
+
+local function count(t)
+  local n = 0
+  for _ in pairs(t) do n = n + 1 end
+  return n
+end
+
+describe("A report of a small heap", function()
+  local dir = support.take_leaking()
+  local page = write(dir, "a", "b", "c")
+  local carried, text = carried_in(page)
+
+  it("has what the first page tells, and the answers are those that are served", function()
+    local n = 0
+    for _, key in ipairs(carried.questions.overview.answer.verdict) do
+      assert.is_not_nil(carried.questions[key], key)
+    end
+    for key, answer in pairs(carried.questions) do
+      n = n + 1
+      -- one after the other would take a process for each
+      if key ~= "overview" and n % 23 == 0 then
+        assert.same(asked(dir, key, "a", "b", "c"), answer, key)
+      end
+    end
+    assert.is_true(n > 100)
+  end)
+
+  it("says which pages it has", function()
+    for _, page_name in ipairs(carried.questions.overview.answer.pages) do
+      assert.not_equal("sql", page_name)
+    end
+  end)
+
+  it("is complete: each object that is named in it has its page, in each snapshot", function()
+    assert.equal(carried.named, carried.objects)
+    assert.is_true(carried.objects > 30 and carried.objects <= carried.all)
+    for key, answer in pairs(carried.questions) do
+      local snapshot = key:match("in=(%d)")
+      for address in cjson.encode(answer.answer or {}):gmatch('"(0x%x+)"') do
+        local of = ("under?at=%s%s&limit=20"):format(address,
+                                                      snapshot and "&in=" .. snapshot or "")
+        assert.is_not_nil(carried.questions[of], key .. ": " .. of)
+      end
+    end
+  end)
+
+  it("is the same each time, and only its user can read it, as a snapshot", function()
+    assert.equal(page, write(dir, "a", "b", "c"))
+    assert.equal("rw-------", lfs.attributes(dir .. "/report.html", "permissions"))
+  end)
+
+  it("has nothing in it that ends its element", function()
+    assert.is_nil(text:find("<", 1, true))
+  end)
+end)
+
+describe("A report of more than fits", function()
+  -- Sessions, each of its own size, which hold one another's strings: 300,000 objects.
+  local dir = select(2, support.lua(support.sessions .. [[
+    heap.snapshot "a"
+    sessions = {}
+    for i = 1, 60000 do
+      sessions[i] = session(i)
+      sessions[i].before = sessions[i // 2]
+    end
+    heap.snapshot "b"
+  ]]))
+
+  it("takes at most 5 MB, and says how many objects have no page in it", function()
+    local page = write(dir, "a", "b")
+    local carried = carried_in(page)
+    assert.is_true(#page <= MOST_BYTES, #page)
+    assert.is_true(carried.named <= carried.all)
+    assert.is_true(count(carried.questions) > carried.objects)
+  end)
+
+  it("has the biggest objects", function()
+    local carried = carried_in(write(dir, "a", "b"))
+    local rows = carried.questions["objects?limit=20"].answer.objects
+    assert.equal(20, #rows)
+    for _, row in ipairs(rows) do
+      assert.is_not_nil(carried.questions[("under?at=%s&limit=20"):format(row.address)])
+    end
+  end)
+end)
+
+describe("A report is not written", function()
+  local dir = support.take_leaking()
+
+  local function fails(sentence, options, ...)
+    options.cwd = dir
+    local out, err, code = support.run({"heapview", "-o", ...}, options)
+    assert.equal("", out)
+    assert.matches(sentence, err)
+    assert.equal(2, code)
+  end
+
+  it("over what is no report: somebody forgot its name", function()
+    local a = support.read_file(dir .. "/a")
+    fails("^heapview: a: there is a file which is no report", {}, "a", "b", "c")
+    assert.equal(a, support.read_file(dir .. "/a"))
+  end)
+
+  it("where there is no such directory, or no room; and the older one stays", function()
+    fails("^heapview: [^\n]*no/report.html", {}, "no/report.html", "c")
+    local old = write(dir, "c")
+    fails("^heapview: [^\n]*report.html", {before = "ulimit -f 20; trap '' XFSZ;"}, "report.html",
+          "a", "b", "c")
+    assert.equal(old, support.read_file(dir .. "/report.html"))
+    for name in lfs.dir(dir) do assert.is_nil(name:find("report.html.", 1, true), name) end
+  end)
+
+  it("of a file that is cut", function()
+    support.write_file(dir .. "/cut", support.read_file(dir .. "/c"):sub(1, 9000))
+    fails("^heapview: [^\n]*cut[^\n]*\n", {}, "cut.html", "cut")
+    assert.is_nil(lfs.attributes(dir .. "/cut.html"))
+  end)
+end)
