@@ -125,6 +125,8 @@
     state = parse(location.hash);
     if (!available().some((page) => page.name === state.page)) state.page = available()[0].name;
     const page = available().find((one) => one.name === state.page);
+    document.getElementById("page").dataset.shown = location.hash;
+    document.getElementById("page").setAttribute("aria-busy", "true");
     const isOther = before.page !== page;
     heapview.askNoMore();
     if (typeof before.leave === "function") before.leave();
@@ -142,6 +144,7 @@
       document.getElementById("title").focus({preventScroll: true});
     }
     const leave = await draw(page, root, old);
+    if (mine === shown) document.getElementById("page").setAttribute("aria-busy", "false");
     if (mine === shown) mine.leave = leave;
     else if (typeof leave === "function") leave();
   }

@@ -1,0 +1,112 @@
+-- heapview.lua - heapview in a browser, served or written, for the specs of its pages.
+--
+--     local heapview = require "tests.common.heapview"
+--     local page = browser.start()
+--     local view = heapview.served(page, dir, {"a", "b", "c"})     -- or heapview.written
+--     view:show "treemap?by=class"
+--     assert.equal("array of Listener", view:tables()[1].rows[1]["class"])
+--     view:stop()
+
+local browser = require "tests.common.browser"
+local support = require "tests.common.support"
+
+local heapview = {}
+
+local View = {}
+View.__index = View
+
+local function command(words)
+  return {support.build .. "/bin/heapview", table.unpack(words)}
+end
+
+--- Starts a server for files of a directory, without waiting until they are analysed.
+---@param page table of tests/common/browser.lua
+---@param dir string
+---@param files string[]
+---@return table view
+function heapview.served(page, dir, files)
+  local words = command {"--port=0", table.unpack(files)}
+  if support.sanitized then
+    table.insert(words, 1, "ASAN_OPTIONS=" .. os.getenv "LUAHEAP_ASAN_COMMANDS")
+  end
+  local started = browser.background(words, {cwd = dir})
+  local url, token = started.wait "http://127%.0%.0%.1:%d+/#%x+":match "^(.*)#(.*)$"
+  return setmetatable({page = page, url = url, token = token, stop = started.stop}, View)
+end
+
+--- Writes a report, which is read from then on.
+---@param page table
+---@param dir string
+---@param files string[]
+---@return table view
+function heapview.written(page, dir, files)
+  local file = support.tmpname ".html"
+  support.answer(command {"-o", file, table.unpack(files)}, dir)
+  return setmetatable({page = page, url = "file://" .. file, token = "", file = file,
+                       stop = function() end}, View)
+end
+
+-- Waits until the page that the address names is drawn.
+function View:await()
+  self.page:await("the page", [[
+    const root = document.getElementById("page");
+    return root && root.dataset.shown === location.hash &&
+      root.getAttribute("aria-busy") === "false";]])
+end
+
+--- Goes to a state of the page, such as "object?at=root", as a link does.
+---@param state string
+function View:show(state)
+  local url = self.url .. "#" .. self.token .. "/" .. state
+  if self.is_open then
+    self.page:run("location.hash = arguments[1]", "#" .. self.token .. "/" .. state)
+  else
+    self.page:open(url)
+    self.is_open = true
+  end
+  self:await()
+end
+
+--- The state that is shown, as show() takes it.
+---@return string
+function View:state()
+  return (self.page:url():match("#%x*/(.*)$"))
+end
+
+--- The tables that are shown: of each the headings, and rows with the text of each cell under its
+--- heading, and that of the line below the row under "below".
+---@return {headings: string[], rows: table<string, string>[]}[]
+function View:tables()
+  return self.page:run [[
+    return Array.from(document.querySelectorAll("#page table"), function (table) {
+      const text = function (element) { return element.textContent; };
+      const headings = Array.from(table.querySelectorAll("thead th"), text);
+      const rows = [];
+      for (const row of table.querySelectorAll("tbody tr")) {
+        if (row.classList.contains("below")) {
+          rows[rows.length - 1].below = text(row);
+        } else {
+          rows.push(Object.fromEntries(Array.from(row.cells, function (cell, at) {
+            return [headings[at], text(cell)];
+          })));
+        }
+      }
+      return {headings: headings, rows: rows};
+    });]]
+end
+
+--- The table that has all of these headings.
+---@param ... string
+---@return table<string, string>[] rows
+function View:rows(...)
+  local wanted = {...}
+  for _, one in ipairs(self:tables()) do
+    local has, n = {}, 0
+    for _, heading in ipairs(one.headings) do has[heading] = true end
+    for _, heading in ipairs(wanted) do n = n + (has[heading] and 1 or 0) end
+    if n == #wanted then return one.rows end
+  end
+  error("no table with the headings " .. table.concat(wanted, ", "), 2)
+end
+
+return heapview
