@@ -20,7 +20,58 @@ extern "C" {
 
 /* ==== 1. The timeline =============================================================== */
 
-/* The axis itself, positions and intervals, is in luaheap_read.h. */
+/* The bytes of a heap by when they were allocated. The axis, which is that of lh_position_of, is
+** cut into bins of about as many objects each. In each of them layers lie one on another, the
+** biggest first, and on top of them all that is in no layer of its own. */
+typedef enum lh_age_chart_by {
+  LH_AGES_OF_CLASSES,
+  LH_AGES_OF_TYPES,
+  LH_AGES_OF_PLACES /* objects of one type with one folded path; of garbage there is none */
+} lh_age_chart_by;
+
+enum { LH_MOST_BINS = 1000, LH_MOST_LAYERS = 100 };
+
+typedef struct lh_age_chart_query {
+  lh_age_chart_by by;
+  lh_interval interval; /* LH_EVER: all of the axis */
+  size_t bins;          /* at most; no more than there are positions. 0: 200 */
+  size_t layers;        /* at most, but for the last. 0: 8 */
+  bool garbage;         /* of what nothing refers to, in place of what lives */
+} lh_age_chart_query;
+
+typedef struct lh_layer {
+  uint32_t class_index; /* of the class, or of most of a place; UINT32_MAX: none */
+  lh_type type;         /* LH_TYPE_ROOT: several */
+  const char *path;     /* of a place; else NULL. Owned by the snapshot */
+  uint64_t n_others;    /* of the last layer: how many classes, types or places are in it */
+  lh_count all;
+  lh_count *bins; /* of each */
+} lh_layer;
+
+typedef struct lh_age_chart {
+  lh_interval interval; /* of positions that there are */
+  size_t n_bins;
+  uint64_t *begins; /* of each bin, and behind the last `interval.until` */
+  lh_count *bins;   /* of all layers together */
+  lh_layer *layers; /* biggest first; the last has all others, and n_others may be 0 there */
+  size_t n_layers;
+  lh_count all;
+  lh_count ageless;     /* of the whole snapshot: what has no position */
+  lh_count *layer_bins; /* private: of all layers */
+} lh_age_chart;
+
+/* Cuts an interval into bins. Without luaheap's own objects. Needs lh_classify. LH_EMEMORY. Freed
+** by lh_age_chart_free. The first chart of each kind takes a pass over the heap, and that of places
+** as long as folding all paths; some MB at most (and 2 bytes an object for places) are kept. Any
+** other is O(bins * objects / 4,096). */
+int lh_find_age_chart(lh_snapshot *snapshot, const lh_age_chart_query *query, lh_age_chart *out,
+                      lh_error *error);
+void lh_age_chart_free(lh_age_chart *ages);
+
+/* The sum of an interval alone, as quickly: of what lives, without luaheap's own. */
+int lh_count_interval(lh_snapshot *snapshot, lh_interval interval, lh_count *out, lh_error *error);
+
+const char *lh_age_chart_by_name(lh_age_chart_by by); /* "class", "type", "place" */
 
 /* ==== 2. Trees: what retains what, by object, class, place or module ================ */
 

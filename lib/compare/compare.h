@@ -63,8 +63,8 @@ const char *lh_name_with(const lh_known_classes *known, const lh_known_class *cl
 
 /* {=== age.c ========================================================================= */
 
-/* A time in snapshot c. `a` and `b`, where there are any, are the snapshots of the marks between which
-** it is: they tell revived objects from new ones. */
+/* A time in snapshot c. `a` and `b`, where there are any, are the snapshots of the marks between
+** which it is: they tell revived objects from new ones. */
 typedef struct lh_window {
   const lh_snapshot *a, *b, *c;
   uint32_t since; /* index of a mark in c: new objects are younger */

@@ -68,10 +68,12 @@ static void drop_analysis(lh_snapshot *snapshot) {
   lh_steps_free(snapshot->steps);
   lh_referrer_index_free(snapshot->referrers);
   if (snapshot->folds) snapshot->free_folds(snapshot->folds);
+  if (snapshot->age_sums) snapshot->free_age_sums(snapshot->age_sums);
   if (snapshot->fields) snapshot->free_fields(snapshot->fields);
   snapshot->referrers = NULL;
   snapshot->steps = NULL;
   snapshot->folds = NULL;
+  snapshot->age_sums = NULL;
   snapshot->fields = NULL;
   snapshot->idom = NULL;
   snapshot->distance = NULL;

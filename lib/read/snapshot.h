@@ -63,6 +63,7 @@ typedef struct lh_folds lh_folds;                   /* name/held_by.c */
 typedef struct lh_field_list lh_field_list;         /* view/fields.c */
 typedef struct lh_classes lh_classes;               /* name/classes.c */
 typedef struct lh_memory lh_memory;                 /* view/memory.c */
+typedef struct lh_age_sums lh_age_sums;             /* view/ages_chunks.c */
 
 struct lh_snapshot {
   /* reader.c */
@@ -135,6 +136,10 @@ struct lh_snapshot {
   /* held_by.c */
   lh_folds *folds;
   void (*free_folds)(lh_folds *folds);
+
+  /* view/ages_chunks.c */
+  lh_age_sums *age_sums;
+  void (*free_age_sums)(lh_age_sums *age_sums);
 
   /* view/fields.c: of the object that was last asked about */
   lh_field_list *fields;

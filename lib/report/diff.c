@@ -1,7 +1,8 @@
 /*
 ** diff.c - what was allocated between two moments and stays, by two or three snapshots of one Lua
-** state, by the marks in one or in any interval of it: first a sentence, then the groups of one class and one holder, then
-** the containers that grew (grown.c) or the change of each class (class_changes.c).
+** state, by the marks in one or in any interval of it: first a sentence, then the groups of one
+** class and one holder, then the containers that grew (grown.c) or the change of each class
+** (class_changes.c).
 */
 #include <stdlib.h>
 #include <string.h>

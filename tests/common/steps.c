@@ -37,7 +37,7 @@ lh_snapshot *program_step(program *p, const char *text) {
   forge_bytes *file = &p->files[p->n];
   lh_snapshot **snapshot = &p->snapshots[p->n++];
   if (luaL_dostring(p->L, text)) fail_msg("%s", lua_tostring(p->L, -1));
-  lua_gc(p->L, LUA_GCCOLLECT, 0);
+  if (!p->is_uncollected) lua_gc(p->L, LUA_GCCOLLECT, 0);
   assert_int_equal(lh_stream_snapshot(p->L, "test", forge_write, file, &p->options, &taken, &error),
                    LH_OK);
   if (lh_open_memory(snapshot, file->data, file->size, "test", &error))

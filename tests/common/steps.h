@@ -15,6 +15,7 @@ enum { MOST_STEPS = 8 };
 typedef struct program {
   lua_State *L;
   lh_take_options options;
+  bool is_uncollected; /* what a step leaves as garbage is in its snapshot */
   forge_bytes files[MOST_STEPS];
   lh_snapshot *snapshots[MOST_STEPS];
   size_t n;
@@ -33,7 +34,8 @@ extern unsigned long program_seed;
 
 void program_end(program *p);
 
-/* Runs the text, collects garbage and takes a snapshot, which is analysed and classified. */
+/* Runs the text, collects garbage (unless that is to stay) and takes a snapshot, which is analysed
+** and classified. */
 lh_snapshot *program_step(program *p, const char *text);
 
 /* Fails the n-th allocation of a call, for all n, until it has enough. The caller has `error`, and

@@ -1,6 +1,6 @@
 /*
-** test_interval.c - what was allocated in an interval and stays: for marks as heapdiff --since tells
-** it, and for any interval to the byte.
+** test_interval.c - what was allocated in an interval and stays: of one between marks as heapdiff
+** --since tells it, of any other to the byte.
 */
 #include <setjmp.h>
 #include <stdarg.h>
