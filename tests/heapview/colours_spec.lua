@@ -41,9 +41,9 @@ end
 
 local texts = { -- ink, the grounds that it stands on
   {"ink", {"paper", "raised", "note-paper", "alarm-paper"}},
-  {"faint", {"paper", "raised"}},
+  {"faint", {"paper", "raised", "note-paper", "alarm-paper"}},
   {"link", {"paper", "raised", "note-paper", "alarm-paper"}},
-  {"alarm", {"paper", "raised"}},
+  {"alarm", {"paper", "raised", "alarm-paper"}},
   {"paper", {"ink"}},
   {"on-type", {"type-table", "type-string", "type-function", "type-upvalue", "type-proto",
     "type-userdata", "type-thread", "type-root", "type-other", "more", "less", "same", "old",

@@ -206,7 +206,7 @@
 
   state = parse(location.hash);
   Object.assign(heapview, {
-    define, link, linkTo, go, keptParameters, busy,
+    define, link, linkTo, parse, go, keptParameters, busy,
     token: () => state.token,
     state: () => state,
     pages: () => available(),

@@ -9,13 +9,20 @@
 
   const {make} = heapview;
   const NUMBERS = ["bytes", "count", "share", "series", "change", "number"];
+  const UNBROKEN = ["object", "time", "flag"];
 
   function isNumber(column) {
     return NUMBERS.includes(column.kind);
   }
 
-  function classOf(column) {
-    return isNumber(column) ? "number" : column.kind === "bar" ? "bar" : "words";
+  /* What a row is about stands in the last column that has words. */
+  function classOf(table, at) {
+    const {kind} = table.columns[at];
+    if (isNumber(table.columns[at])) return "number";
+    if (kind === "bar") return "bar";
+    if (UNBROKEN.includes(kind)) return "unbroken";
+    const follow = table.columns.slice(at + 1).map((column) => column.kind);
+    return follow.every((other) => UNBROKEN.includes(other)) ? "words subject" : "words";
   }
 
   /* A text, with its link if it has one. */
@@ -48,8 +55,8 @@
 
   function heading(table, at, sort) {
     const column = table.columns[at];
-    const cell = make("th", {role: "columnheader", scope: "col", class: classOf(column),
-      title: column.meaning});
+    const cell = make("th", {role: "columnheader", scope: "col",
+      class: classOf(table, at), title: column.meaning});
     if (!sort) cell.append(column.heading);
     else cell.append(make("button", {type: "button", onclick: () => sort(at)}, column.heading));
     return cell;
@@ -60,7 +67,7 @@
   function cellElement(table, row, at, most) {
     const column = table.columns[at];
     const cell = row.cells[at];
-    const element = make("td", {role: "cell", class: classOf(column),
+    const element = make("td", {role: "cell", class: classOf(table, at),
       "data-heading": column.heading});
     const deep = row.depth > 0 && at === table.columns.length - 1;
     if (deep) {
@@ -70,6 +77,8 @@
     }
     if (column.kind === "bar" && cell.value !== undefined) element.append(bar(cell, most));
     else element.append(part(cell));
+    const actions = table.actions && element.matches(".subject") ? table.actions(row) : [];
+    if (actions.length > 0) element.append(make("div", {class: "actions"}, actions.map(part)));
     return element;
   }
 
@@ -86,8 +95,7 @@
   }
 
   function hiddenText(table) {
-    const one = table.one || "row";
-    return `${heapview.countOf(table.hidden, one, table.many || `${one}s`)} more`;
+    return `${heapview.count(table.hidden)} more ${table.rest || ""}`;
   }
 
   function meanings(table) {
@@ -99,7 +107,8 @@
   }
 
   /* {caption, columns: [{heading, kind, meaning}], rows: [{cells: [{text, value, link}], style,
-  ** below: [part], depth}], hidden}. A tree is not sorted. */
+  ** below: [part], depth}], hidden, rest, isFixed, actions(row)}: a tree is not sorted, nor what is
+  ** fixed; of a row the actions are parts with links, told with what the row is about. */
   function table(from) {
     const body = make("tbody", {role: "rowgroup"});
     const most = from.columns.map((column, at) =>
@@ -115,16 +124,15 @@
         : isNumber(from.columns[at]) === (turn === 1) ? "descending" : "ascending"));
       fill(ordered(from, from.rows, at, turn));
     };
-    const isTree = from.rows.some((row) => row.depth > 0);
-    const headings = from.columns.map((column, at) =>
-      heading(from, at, isTree || from.rows.length < 2 ? null : sort));
+    const isFixed = from.isFixed || from.rows.length < 2 || from.rows.some((row) => row.depth > 0);
+    const headings = from.columns.map((column, at) => heading(from, at, isFixed ? null : sort));
     fill(from.rows);
     const caption = make("caption", {class: from.caption ? null : "heard"},
       from.caption || from.columns.map((column) => column.heading).join(", "));
     const hidden = from.hidden > 0
       ? make("p", {class: "faint"}, hiddenText(from)) : null;
     return make("div", {class: "table"},
-      make("table", {role: "table"}, caption,
+      make("table", {role: "table", class: isFixed ? "fixed" : null}, caption,
         make("thead", {role: "rowgroup"}, make("tr", {role: "row"}, headings)), body),
       hidden, meanings(from));
   }

@@ -6,22 +6,38 @@
 (function (heapview) {
   "use strict";
 
-  const {make, part} = heapview;
+  const {make} = heapview;
 
-  /* Empty lines part paragraphs; blanks in front stand for what belongs to the line above. */
+  /* "Why it stays: heappath c 0x55d0c0a3f2e0" is a link; beside it is what to type for the same. */
+  function parts(list) {
+    const elements = [];
+    list.forEach((from, i) => {
+      const words = i > 0 && from.link ? /^\s*(\S.*): $/.exec(list[i - 1].text) : null;
+      if (words) {
+        elements[i - 1] = heapview.part({text: words[1], link: from.link});
+        elements.push(make("code", {class: "command"}, from.text));
+      } else {
+        elements.push(heapview.part(from));
+      }
+    });
+    return elements;
+  }
+
+  /* Blanks in front stand for what belongs to the line above, and inside for columns. */
   function line(from) {
     const style = from.style && from.style !== "plain" ? from.style : null;
-    const first = from.line.length > 0 ? from.line[0].text : "";
-    const blanks = first.length - first.trimStart().length;
-    const element = make("p", {class: style}, from.line.map(part));
-    if (blanks > 0 && first.trim() !== "") element.classList.add("more");
+    const text = from.line.map((one) => one.text).join("");
+    const element = make("p", {class: style}, parts(from.line));
+    if (/\S {2,}\S/.test(text)) element.classList.add("columns");
+    else if (text.startsWith(" ")) element.classList.add("more");
     return element;
   }
 
-  function told(list) {
+  /* What `options` has is each table's, too. */
+  function told(list, options) {
     const root = make("div", {class: "told"});
     for (const item of list || []) {
-      root.append(item.table ? heapview.table(item.table) : line(item));
+      root.append(item.table ? heapview.table(Object.assign({}, item.table, options)) : line(item));
     }
     return root;
   }

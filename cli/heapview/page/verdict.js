@@ -1,35 +1,173 @@
 /*
-** verdict.js - the page that opens: what leaks, in the words of the commands, and then what else is
-** worth a look. Which questions those are depends on what was opened; the overview has them.
+** verdict.js - the page that opens. Its top names what leaks, so that it is read within seconds;
+** then come the commands' own words about it, and what else is worth a look, with the ledger beside
+** them. Which questions that takes depends on what was opened; the overview has them.
 */
 (function (heapview) {
   "use strict";
 
-  const {make} = heapview;
+  const {make, bytes, count} = heapview;
+  const MOST_CULPRITS = 3;
+  const HEADINGS = {
+    diff: "What stayed", ladder: "From snapshot to snapshot", leaks: "Leaks", suspects: "Suspects",
+    waste: "Waste", info: "Ledger", interval: "In this interval", findings: "Findings",
+    profile: "The profile", allocations: "Who allocates", advice: "Advice"
+  };
 
-  function fact(name, value) {
-    return [make("dt", {}, name), make("dd", {}, value)];
+  /* {=== What leaks, by name =========================================================== */
+
+  /* "allocated between a and b, still alive in c" */
+  function stayed() {
+    const names = heapview.overview.snapshots.map((snapshot) => snapshot.name || snapshot.file);
+    const last = names.pop();
+    const when = names.length > 1 ? `between ${names[0]} and ${names[1]}` : `since ${names[0]}`;
+    return `allocated ${when}, still alive in ${last}`;
   }
 
-  function opened(snapshot) {
-    return make("section", {class: "opened"}, make("h3", {}, snapshot.name || snapshot.file),
-      make("dl", {class: "facts"}, fact("file", snapshot.file),
-        snapshot.time ? fact("taken", snapshot.time) : null,
-        fact("objects", heapview.count(snapshot.objects)),
-        fact("bytes", heapview.bytes(snapshot.bytes)),
-        snapshot.lua ? fact("Lua", snapshot.lua) : null));
+  /* What an answer accuses: {name, word, what, numbers, at}; the worst first. */
+  const CULPRITS = {
+    diff: (answer) => answer.groups.map((group) => ({
+      name: group.held_by || group.class, word: stayed(), at: group.example,
+      what: `${count(group.objects)} \u00d7 ${group.class}`, bytes: group.retained_bytes,
+      series: group.at
+    })),
+    leaks: (answer) => answer.leaks.map((leak) => ({
+      name: leak.held_by || leak.class, word: leak.prospect, at: leak.example,
+      what: `${count(leak.objects)} \u00d7 ${leak.class}`, bytes: leak.retained_bytes
+    }))
+  };
+
+  function culprit(one) {
+    const series = (one.series || []).map(count).join(" \u2192 ");
+    return make("li", {class: "culprit"},
+      make("p", {class: "word"}, one.word),
+      make("p", {class: "name"},
+        one.at ? make("a", {href: heapview.link("object", {at: one.at})}, one.name) : one.name),
+      make("p", {}, make("strong", {}, bytes(one.bytes)), ` in ${one.what}`,
+        series ? make("span", {class: "faint"}, ` (${series})`) : null),
+      make("p", {class: "actions"}, actionsOf(one.at).map(heapview.part)));
   }
 
-  async function show(root) {
-    const {overview} = heapview;
-    for (const key of overview.verdict || []) {
-      const section = make("section", {class: "answer"});
-      root.append(section);
-      const answer = await heapview.ask(key);
-      section.append(heapview.told(answer.told));
+  function culprits(name, answer) {
+    const list = CULPRITS[name] ? CULPRITS[name](answer) : [];
+    if (list.length === 0) return null;
+    const rest = list.length - MOST_CULPRITS;
+    return make("div", {class: "culprits"},
+      make("ul", {}, list.slice(0, MOST_CULPRITS).map(culprit)),
+      rest > 0 ? make("p", {class: "faint"}, `and ${count(rest)} more below`) : null);
+  }
+
+  /* }=================================================================================== */
+
+  /* {=== Answers ======================================================================= */
+
+  function actionsOf(address) {
+    if (!address) return [];
+    return [{text: "Why it stays", link: `/object?at=${address}`},
+      {text: "What is in it", link: `/treemap?of=${address}`}];
+  }
+
+  /* Of a row of a table: what can be looked at of the object that it names. */
+  function actions(row) {
+    const cell = row.cells.find((one) => (one.link || "").startsWith("/object?at="));
+    return cell ? actionsOf(cell.text) : [];
+  }
+
+  function ledgerRow(name, objects, n, whole, style) {
+    return {style, cells: [{text: name}, {text: objects === null ? "" : count(objects),
+      value: objects || 0}, {text: count(n), value: n},
+    {text: heapview.share(n, whole), value: n / whole}]};
+  }
+
+  /* What is there, to the byte: its last row is the sum of the others, and Lua's own figure. */
+  function ledger(info) {
+    const whole = info.gc_bytes;
+    const rows = [
+      ledgerRow("reachable", info.reachable_objects, info.reachable_bytes, whole),
+      ledgerRow("garbage, which waits for the collector", info.garbage_objects,
+        info.garbage_bytes, whole),
+      ledgerRow("string table", null, info.string_table_bytes, whole)
+    ];
+    if (info.unaccounted_bytes !== 0) {
+      rows.push(ledgerRow("unaccounted", null, info.unaccounted_bytes, whole));
     }
-    root.append(make("section", {class: "files"}, make("h2", {}, "What was opened"),
-      overview.snapshots.map(opened)));
+    rows.push(ledgerRow("collectgarbage(\"count\")", info.objects, whole, whole, "bold"));
+    return heapview.table({
+      caption: `Every byte of ${info.name || "the heap"}`, isFixed: true, rows,
+      columns: [{heading: "what", kind: "text"}, {heading: "objects", kind: "count"},
+        {heading: "bytes", kind: "bytes"}, {heading: "share", kind: "share"}]
+    });
+  }
+
+  function section(name, answer, isFirst) {
+    const body = name === "info" && answer.answer.gc_bytes !== undefined ? ledger(answer.answer)
+      : heapview.told(answer.told, {actions});
+    return make("section", {class: `answer ${name}`},
+      make("h3", {}, HEADINGS[name] || name),
+      isFirst ? culprits(name, answer.answer) : null, body);
+  }
+
+  /* }=================================================================================== */
+
+  /* {=== What is there besides ========================================================= */
+
+  function opened(overview) {
+    if (overview.snapshots.length === 0) return null;
+    return heapview.table({
+      caption: "What was opened", isFixed: true,
+      columns: [{heading: "snapshot", kind: "text"}, {heading: "taken", kind: "time"},
+        {heading: "objects", kind: "count"}, {heading: "bytes", kind: "bytes"}],
+      rows: overview.snapshots.map((snapshot) => ({cells: [
+        {text: snapshot.name && snapshot.name !== snapshot.file
+          ? `${snapshot.name} (${snapshot.file})` : snapshot.file},
+        {text: snapshot.time || ""},
+        {text: count(snapshot.objects), value: snapshot.objects},
+        {text: bytes(snapshot.bytes), value: snapshot.bytes}
+      ]}))
+    });
+  }
+
+  function program(overview) {
+    const last = overview.snapshots[overview.snapshots.length - 1];
+    if (!last || !last.program) return null;
+    return make("p", {class: "faint"}, make("code", {}, last.program), ` on Lua ${last.lua}`);
+  }
+
+  function further() {
+    const others = heapview.pages().filter((page) => page.name !== "verdict" && page.lead);
+    if (others.length === 0) return null;
+    return make("section", {class: "further"}, make("h3", {}, "Look further"),
+      make("dl", {}, others.map((page) => [
+        make("dt", {}, make("a", {href: heapview.link(page.name)}, page.title)),
+        make("dd", {}, page.lead)])));
+  }
+
+  /* }=================================================================================== */
+
+  /* Of an interval that somebody brushed the question is what of it lives. */
+  function questions(state) {
+    const keys = (heapview.overview.verdict || []).slice();
+    const {since, until} = state.parameters;
+    if (since === undefined && until === undefined) return keys;
+    return [heapview.keyOf("interval", {since, until})].concat(keys.slice(1));
+  }
+
+  async function show(root, state) {
+    const {overview} = heapview;
+    const main = make("div", {class: "main"});
+    const side = make("div", {class: "side"}, opened(overview), program(overview));
+    root.append(main, side);
+    let isFirst = true;
+    for (const key of questions(state)) {
+      const {page: name, parameters} = heapview.parse(`#/${key}`);
+      const part = make("div", {});
+      (name === "info" ? side : main).append(part);
+      const whole = name === "interval" ? {} : {since: null, until: null};
+      const answer = await heapview.ask(name, Object.assign(whole, parameters));
+      part.replaceWith(section(name, answer, isFirst));
+      isFirst = false;
+    }
+    side.append(further() || "");
   }
 
   heapview.define({name: "verdict", title: "Verdict", show,
