@@ -22,7 +22,8 @@
 **     waste.c          what memory holds without need: waste.h tells its files
 **
 ** What several of them need: dominator_tree.c (as intervals), clusters.c (lists and trees seen as
-** one thing), gather.c (many objects as a few classes). Private to the library.
+** one thing), gather.c (many objects as a few classes), ranking.c (the best few). Private to the
+** library.
 */
 #ifndef LUAHEAP_ANALYSES_H
 #define LUAHEAP_ANALYSES_H
@@ -110,6 +111,33 @@ bool lh_list_below(lh_gathering *g, lh_id top);
 
 /* Puts clusters, given by their tops, into rows by the class of those. O(their members). */
 void lh_gather(lh_gathering *g, const lh_id *tops, size_t n_tops);
+
+/* }=================================================================================== */
+
+/* {=== ranking.c ===================================================================== */
+
+/* Great keys are better, and among equal ones small ties. */
+typedef struct lh_ranked {
+  uint64_t key, tie;
+  uint32_t what;
+} lh_ranked;
+
+/* All zero but for the limit is an empty one. */
+typedef struct lh_ranking {
+  lh_ranked *list;
+  size_t n, limit, capacity; /* limit 0: all */
+} lh_ranking;
+
+/* Keeps the best `limit` of all that it is given: with a limit list[0] is the worst of them, until
+** they are sorted, the best first. False: out of memory. O(log limit). */
+bool lh_rank(lh_ranking *ranking, lh_ranked candidate);
+void lh_sort_ranking(lh_ranking *ranking);
+
+/* In a ranking that is used by these two alone: takes the best out of it, of which there is one. */
+bool lh_rank_put(lh_ranking *ranking, lh_ranked candidate);
+lh_ranked lh_rank_take(lh_ranking *ranking);
+
+void lh_ranking_free(lh_ranking *ranking);
 
 /* }=================================================================================== */
 

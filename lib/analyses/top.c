@@ -1,82 +1,15 @@
 /*
 ** top.c - the biggest classes and objects.
 **
-** Both rankings keep the best `limit` entries in a heap with the worst on top. A class's retained
-** bytes, those that go when all its instances do, are known within bounds at first (union.c), which
-** for most classes agree. So classes are taken in the order of their upper bounds, each is made
-** exact, and when the next upper bound is below the worst of `limit` exact figures the rest cannot
-** matter.
+** Both rankings keep the best `limit` (ranking.c). A class's retained bytes, those that go when all
+** its instances do, are known within bounds at first (union.c), which for most classes agree. So
+** classes are taken in the order of their upper bounds, each is made exact, and when the next upper
+** bound is below the worst of `limit` exact figures the rest cannot matter.
 */
 #include "analyses.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-/* {=== the best few ================================================================== */
-
-typedef struct entry {
-  uint64_t key; /* big ones first */
-  uint64_t tie; /* then small ones */
-  uint32_t what;
-} entry;
-
-typedef struct ranking {
-  entry *entries;
-  size_t n, limit, capacity;
-} ranking;
-
-static bool is_better_entry(const entry *a, const entry *b) {
-  return a->key != b->key ? a->key > b->key : a->tie < b->tie;
-}
-
-static int compare_entries(const void *a, const void *b) {
-  return is_better_entry(a, b) ? -1 : is_better_entry(b, a);
-}
-
-static void sift_down(entry *heap, size_t n) {
-  size_t at = 0;
-  entry moved = heap[0];
-  for (size_t below; (below = 2 * at + 1) < n; at = below) {
-    if (below + 1 < n && is_better_entry(&heap[below], &heap[below + 1])) below++;
-    if (!is_better_entry(&moved, &heap[below])) break;
-    heap[at] = heap[below];
-  }
-  heap[at] = moved;
-}
-
-static void sift_up(entry *heap, size_t at) {
-  entry moved = heap[at];
-  for (size_t above; at > 0; at = above) {
-    above = (at - 1) / 2;
-    if (!is_better_entry(&heap[above], &moved)) break;
-    heap[at] = heap[above];
-  }
-  heap[at] = moved;
-}
-
-static bool is_full(const ranking *r) {
-  return r->limit > 0 && r->n == r->limit;
-}
-
-static bool offer(ranking *r, entry candidate) {
-  if (is_full(r)) {
-    if (is_better_entry(&candidate, &r->entries[0])) {
-      r->entries[0] = candidate;
-      sift_down(r->entries, r->n);
-    }
-    return true;
-  }
-  if (!lh_grow(&r->entries, r->n, &r->capacity, sizeof *r->entries)) return false;
-  r->entries[r->n++] = candidate;
-  if (r->limit > 0) sift_up(r->entries, r->n - 1);
-  return true;
-}
-
-static void sort_entries(entry *entries, size_t n) {
-  if (n) qsort(entries, n, sizeof *entries, compare_entries);
-}
-
-/* }=================================================================================== */
 
 /* {=== objects ======================================================================= */
 
@@ -94,11 +27,11 @@ static bool is_ranked(const lh_snapshot *snapshot, const lh_top_query *query, lh
          is_asked_for(query, lh_type_of(snapshot, id));
 }
 
-static bool rank_objects(const lh_snapshot *snapshot, const lh_top_query *query, ranking *best) {
+static bool rank_objects(const lh_snapshot *snapshot, const lh_top_query *query, lh_ranking *best) {
   for (lh_id id = 1; id <= snapshot->n; id++) {
     if (!is_ranked(snapshot, query, id)) continue;
-    entry candidate = {object_key(snapshot, query, id), snapshot->address[id], id};
-    if (!offer(best, candidate)) return false;
+    lh_ranked candidate = {object_key(snapshot, query, id), snapshot->address[id], id};
+    if (!lh_rank(best, candidate)) return false;
   }
   return true;
 }
@@ -106,20 +39,20 @@ static bool rank_objects(const lh_snapshot *snapshot, const lh_top_query *query,
 int lh_top_objects(lh_snapshot *snapshot, const lh_top_query *query, lh_id **ids, size_t *n_ids,
                    lh_error *error) {
   int code = LH_EMEMORY;
-  ranking best = {.limit = query->limit};
+  lh_ranking best = {.limit = query->limit};
   lh_id *found = NULL;
   if (!snapshot->retained)
     return lh_fail(error, LH_EARGUMENT, "the snapshot has not been analysed");
   if (!rank_objects(snapshot, query, &best)) goto out;
   found = lh_alloc(best.n, sizeof *found);
   if (!found) goto out;
-  sort_entries(best.entries, best.n);
-  for (size_t i = 0; i < best.n; i++) found[i] = best.entries[i].what;
+  lh_sort_ranking(&best);
+  for (size_t i = 0; i < best.n; i++) found[i] = best.list[i].what;
   *ids = found;
   *n_ids = best.n;
   code = LH_OK;
 out:
-  lh_free(best.entries);
+  lh_ranking_free(&best);
   return code == LH_OK ? code : lh_fail_memory(error, "ranking objects");
 }
 
@@ -172,7 +105,7 @@ typedef struct class_ranking {
   lh_unions unions; /* not used where retained bytes are 0 */
   uint32_t *set_of;
   uint32_t *by_name; /* class indexes */
-  ranking best;
+  lh_ranking best;
 } class_ranking;
 
 typedef struct named {
@@ -231,7 +164,7 @@ static bool is_by_retained(const lh_top_query *query) {
 }
 
 /* All classes that may be rows, with what they are sorted by; retained bytes are upper bounds. */
-static bool list_top_classes(const class_ranking *c, ranking *all) {
+static bool list_top_classes(const class_ranking *c, lh_ranking *all) {
   for (uint32_t i = 0, n = lh_class_count(c->snapshot); i < n; i++) {
     uint32_t class_index = c->by_name[i];
     if (count_of(c, class_index) == 0 ||
@@ -240,24 +173,28 @@ static bool list_top_classes(const class_ranking *c, ranking *all) {
     uint64_t key = is_by_retained(c->query)          ? c->unions.upper[class_index]
                    : c->query->sort == LH_SORT_COUNT ? count_of(c, class_index)
                                                      : shallow_of(c, class_index);
-    if (!offer(all, (entry){key, i, class_index})) return false;
+    if (!lh_rank(all, (lh_ranked){key, i, class_index})) return false;
   }
-  sort_entries(all->entries, all->n);
+  lh_sort_ranking(all);
   return true;
 }
 
+static bool is_full(const lh_ranking *r) {
+  return r->limit > 0 && r->n == r->limit;
+}
+
 static bool rank_classes(class_ranking *c) {
-  ranking all = {.limit = is_by_retained(c->query) ? 0 : c->query->limit};
+  lh_ranking all = {.limit = is_by_retained(c->query) ? 0 : c->query->limit};
   bool ok = list_top_classes(c, &all);
   for (size_t i = 0; ok && i < all.n; i++) {
-    entry next = all.entries[i];
-    if (is_full(&c->best) && next.key < c->best.entries[0].key) break;
+    lh_ranked next = all.list[i];
+    if (is_full(&c->best) && next.key < c->best.list[0].key) break;
     if (!c->query->garbage) ok = lh_exact_union(&c->unions, next.what);
     if (ok && is_by_retained(c->query)) next.key = c->unions.upper[next.what];
-    ok = ok && offer(&c->best, next);
+    ok = ok && lh_rank(&c->best, next);
   }
-  lh_free(all.entries);
-  if (ok) sort_entries(c->best.entries, c->best.n);
+  lh_ranking_free(&all);
+  if (ok) lh_sort_ranking(&c->best);
   return ok;
 }
 
@@ -265,7 +202,7 @@ static bool make_class_rows(const class_ranking *c, lh_class_row **rows) {
   *rows = lh_alloc(c->best.n, sizeof **rows);
   if (!*rows) return false;
   for (size_t i = 0; i < c->best.n; i++) {
-    uint32_t class_index = c->best.entries[i].what;
+    uint32_t class_index = c->best.list[i].what;
     (*rows)[i] =
         (lh_class_row){.class_index = class_index,
                        .objects = count_of(c, class_index),
@@ -286,7 +223,7 @@ int lh_top_classes(lh_snapshot *snapshot, const lh_top_query *query, lh_class_ro
   lh_free_unions(&c.unions);
   lh_free(c.set_of);
   lh_free(c.by_name);
-  lh_free(c.best.entries);
+  lh_ranking_free(&c.best);
   return ok ? LH_OK : lh_fail_memory(error, "ranking classes");
 }
 

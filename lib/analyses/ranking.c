@@ -1,0 +1,81 @@
+/*
+** ranking.c - the best few of many: a heap with the worst on top, so that what is no better than
+** that is turned away at once. And a heap from which the best is taken first, as the same with the
+** order turned around.
+*/
+#include "analyses.h"
+
+#include <stdlib.h>
+
+static bool is_better(const lh_ranked *a, const lh_ranked *b) {
+  return a->key != b->key ? a->key > b->key : a->tie < b->tie;
+}
+
+static int compare(const void *a, const void *b) {
+  return is_better(a, b) ? -1 : is_better(b, a);
+}
+
+static void sift_down(lh_ranked *heap, size_t n) {
+  size_t at = 0;
+  lh_ranked moved = heap[0];
+  for (size_t below; (below = 2 * at + 1) < n; at = below) {
+    if (below + 1 < n && is_better(&heap[below], &heap[below + 1])) below++;
+    if (!is_better(&moved, &heap[below])) break;
+    heap[at] = heap[below];
+  }
+  heap[at] = moved;
+}
+
+static void sift_up(lh_ranked *heap, size_t at) {
+  lh_ranked moved = heap[at];
+  for (size_t above; at > 0; at = above) {
+    above = (at - 1) / 2;
+    if (!is_better(&heap[above], &moved)) break;
+    heap[at] = heap[above];
+  }
+  heap[at] = moved;
+}
+
+static bool append(lh_ranking *r, lh_ranked candidate) {
+  if (!lh_grow(&r->list, r->n, &r->capacity, sizeof *r->list)) return false;
+  r->list[r->n++] = candidate;
+  return true;
+}
+
+bool lh_rank(lh_ranking *r, lh_ranked candidate) {
+  if (r->limit > 0 && r->n == r->limit) {
+    if (!is_better(&candidate, &r->list[0])) return true;
+    r->list[0] = candidate;
+    sift_down(r->list, r->n);
+    return true;
+  }
+  if (!append(r, candidate)) return false;
+  if (r->limit > 0) sift_up(r->list, r->n - 1);
+  return true;
+}
+
+void lh_sort_ranking(lh_ranking *r) {
+  if (r->n > 1) qsort(r->list, r->n, sizeof *r->list, compare);
+}
+
+static lh_ranked turned(lh_ranked entry) {
+  return (lh_ranked){UINT64_MAX - entry.key, UINT64_MAX - entry.tie, entry.what};
+}
+
+bool lh_rank_put(lh_ranking *r, lh_ranked candidate) {
+  if (!append(r, turned(candidate))) return false;
+  sift_up(r->list, r->n - 1);
+  return true;
+}
+
+lh_ranked lh_rank_take(lh_ranking *r) {
+  lh_ranked best = turned(r->list[0]);
+  r->list[0] = r->list[--r->n];
+  if (r->n > 0) sift_down(r->list, r->n);
+  return best;
+}
+
+void lh_ranking_free(lh_ranking *r) {
+  lh_free(r->list);
+  *r = (lh_ranking){0};
+}
