@@ -105,7 +105,7 @@ typedef struct lh_tile {
                                   fingerprint; "" of OWN, REST and SHARED */
   lh_id id;                    /* LH_NO_OBJECT: none */
   uint32_t class_index;        /* UINT32_MAX: none, or several */
-  const char *path;            /* of a place, folded; else NULL */
+  const char *path;            /* of a place, folded; of a module its name; else NULL */
   const char *steps;           /* of a place: how it goes on from that of the tile above */
   bool has_edge;               /* the tile above refers to `id` by `edge` */
   lh_edge edge;

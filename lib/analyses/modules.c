@@ -125,6 +125,11 @@ static void finish_modules(lh_modules *out, size_t limit) {
 }
 
 int lh_find_modules(lh_snapshot *snapshot, size_t limit, lh_modules *out, lh_error *error) {
+  return lh_find_modules_reaching(snapshot, limit, limit, out, error);
+}
+
+int lh_find_modules_reaching(lh_snapshot *snapshot, size_t limit, size_t reaching, lh_modules *out,
+                             lh_error *error) {
   *out = (lh_modules){0};
   if (!snapshot->retained || !snapshot->classes)
     return lh_fail(error, LH_EARGUMENT, "the snapshot has not been classified");
@@ -132,7 +137,7 @@ int lh_find_modules(lh_snapshot *snapshot, size_t limit, lh_modules *out, lh_err
   bool ok = avoid(&f) && add_module_table(&f, snapshot->classes->loaded, "package.loaded", true) &&
             add_module_table(&f, snapshot->classes->globals, "_G", false);
   if (ok && out->n > 1) qsort(out->list, out->n, sizeof *out->list, compare_modules);
-  ok = ok && reach(&f, limit);
+  ok = ok && reach(&f, reaching);
   lh_free(f.avoided);
   lh_map_free(&f.row_of);
   if (ok) {

@@ -170,6 +170,21 @@ void lh_sum_retained(const lh_id *order, uint32_t n_order, const lh_id *idom, ui
 
 /* }=================================================================================== */
 
+/* {=== children.c ==================================================================== */
+
+/* What each object dominates directly: child[first[id]] to child[first[id + 1] - 1], by id; of
+** LH_ROOT, too. */
+struct lh_children {
+  uint32_t *first;
+  lh_id *child;
+};
+
+/* Of an analysed snapshot, which keeps it. NULL: out of memory. The first call O(n). */
+const lh_children *lh_find_children(lh_snapshot *snapshot);
+void lh_children_free(lh_children *children); /* NULL is fine */
+
+/* }=================================================================================== */
+
 /* {=== preorder.c ==================================================================== */
 
 /* The reachable vertices by distance: parents and dominators come before their children. NULL when

@@ -151,6 +151,8 @@ void lh_close(lh_snapshot *s) {
   if (s->steps) s->free_steps(s->steps);
   if (s->folds) s->free_folds(s->folds);
   if (s->age_sums) s->free_age_sums(s->age_sums);
+  if (s->children) s->free_children(s->children);
+  if (s->trees) s->free_trees(s->trees);
   if (s->referrers) s->free_referrers(s->referrers);
   if (s->fields) s->free_fields(s->fields);
   if (s->memory) s->free_memory(s->memory);

@@ -11,6 +11,8 @@
 **     classes    class 4
 **     steps      edge 4, only after reports of many objects
 **     held by    state 4, of those that were asked for and on the way there
+**     children   first 4, child 4, only after somebody asked what something dominates
+**     trees      of pictures: view/tree.h
 **     referrers  first 4, sources 4 for each edge, only after somebody asked who refers to something
 **     memory     order 4, sums 2, only after a map was asked for
 **
@@ -59,6 +61,8 @@ typedef struct lh_left_out lh_left_out; /* left_out.c */
 /* What higher floors keep with a snapshot. Who makes it says how it is freed. */
 typedef struct lh_steps lh_steps;                   /* graph/steps.c */
 typedef struct lh_referrer_index lh_referrer_index; /* graph/referrers.c */
+typedef struct lh_children lh_children;             /* graph/children.c */
+typedef struct lh_trees lh_trees;                   /* view/tree.c */
 typedef struct lh_folds lh_folds;                   /* name/held_by.c */
 typedef struct lh_field_list lh_field_list;         /* view/fields.c */
 typedef struct lh_classes lh_classes;               /* name/classes.c */
@@ -123,6 +127,14 @@ struct lh_snapshot {
   /* referrers.c */
   lh_referrer_index *referrers;
   void (*free_referrers)(lh_referrer_index *referrers);
+
+  /* children.c */
+  lh_children *children;
+  void (*free_children)(lh_children *children);
+
+  /* view/tree.c */
+  lh_trees *trees;
+  void (*free_trees)(lh_trees *trees);
 
   /* dominators.c */
   lh_id *idom;

@@ -1,0 +1,85 @@
+/*
+** tree_below.c - what is directly below a vertex, the best of it first. A table may have ten
+** million objects below it, of which a picture shows some hundred: they are passed once, in the
+** order of memory, and the best kept; nothing is sorted but these.
+*/
+#include "tree.h"
+
+typedef struct taking {
+  const lh_wood *wood;
+  lh_below_vertex *below;
+} taking;
+
+static bool take(const taking *t, uint32_t vertex) {
+  uint64_t bytes = lh_wood_bytes(t->wood, vertex);
+  t->below->n++;
+  t->below->bytes += bytes;
+  if (t->wood->new_bytes) t->below->new_bytes += t->wood->new_bytes[vertex];
+  return lh_rank(&t->below->best, (lh_ranked){bytes, vertex, vertex});
+}
+
+/* Is `id` in the list of which `top` is the first? */
+static bool is_element(const lh_wood *wood, lh_id id, lh_id top) {
+  return wood->trees->lists.top[id] == top && id != top;
+}
+
+static bool push(lh_below_vertex *below, size_t *n, lh_id id) {
+  if (!lh_grow(&below->members, *n, &below->member_capacity, sizeof id)) return false;
+  below->members[(*n)++] = id;
+  return true;
+}
+
+/* Of a list what hangs at any of its elements; of one in the middle those behind it. */
+static bool take_objects(const taking *t, lh_id id) {
+  const lh_wood *wood = t->wood;
+  const uint32_t *first = wood->children->first;
+  lh_id top = wood->trees->lists.top[id];
+  size_t n = 0;
+  bool ok = push(t->below, &n, id);
+  while (ok && n > 0) {
+    lh_id at = t->below->members[--n];
+    for (uint32_t i = first[at]; ok && i < first[at + 1]; i++) {
+      lh_id child = wood->children->child[i];
+      ok = is_element(wood, child, top) ? push(t->below, &n, child) : take(t, child);
+    }
+  }
+  return ok;
+}
+
+static bool take_groups(const taking *t, uint32_t vertex) {
+  const lh_group_tree *groups = t->wood->groups;
+  bool ok = true;
+  for (uint32_t i = groups->first[vertex]; ok && i < groups->first[vertex + 1]; i++)
+    ok = take(t, groups->below[i]);
+  return ok;
+}
+
+static bool take_modules(const taking *t) {
+  const lh_modules *modules = &t->wood->trees->modules;
+  bool ok = true;
+  for (size_t i = 0; ok && i < modules->n; i++) ok = take(t, modules->list[i].id);
+  return ok;
+}
+
+bool lh_find_below_vertex(const lh_wood *wood, uint32_t vertex, lh_below_vertex *below) {
+  taking t = {wood, below};
+  below->n = below->bytes = below->new_bytes = 0;
+  below->best.n = 0;
+  bool ok = wood->groups                            ? take_groups(&t, vertex)
+            : wood->of_modules && vertex == LH_ROOT ? take_modules(&t)
+                                                    : take_objects(&t, vertex);
+  if (ok) lh_sort_ranking(&below->best);
+  return ok;
+}
+
+bool lh_has_below(const lh_wood *wood, uint32_t vertex) {
+  const uint32_t *first = wood->groups ? wood->groups->first : wood->children->first;
+  if (first[vertex + 1] - first[vertex] > 1) return true;
+  if (first[vertex + 1] == first[vertex]) return false;
+  if (wood->groups || vertex == LH_ROOT) return true;
+  lh_id child = wood->children->child[first[vertex]];
+  const lh_linked *linked = lh_list_at(&wood->trees->lists, wood->trees->lists.top[vertex]);
+  if (!linked || !is_element(wood, child, linked->top)) return true;
+  /* A list without anything but itself has nothing below. */
+  return linked->top != vertex || lh_retained_bytes(wood->snapshot, vertex) > linked->shallow_bytes;
+}

@@ -1,0 +1,193 @@
+/*
+** tree_groups.c - the tree of dominators with its objects in groups: of what the objects of a
+** group dominate directly, those of one class, or of one place, are a group below it.
+**
+** A group retains what its objects retain, and the bytes of a group are its objects' own and those
+** of the groups below it: so the whole heap adds up, whatever the depth. Since all dominators of
+** an object lie on its shortest path, the path of a place continues the one of the place above it.
+**
+** Each object is met after its dominator, whose group is known then. What is of the class or place
+** of its dominator stays in that group, as do the elements of a linked list, and an upvalue is in
+** the group of what is in it, if nothing else holds that. Behind MAX_DEPTH levels, and where a
+** file was made for having too many groups, all stays in the group above. 2.2 million objects: by
+** class 0.2 s, by place 0.7 s, most of it to fold all paths.
+*/
+#include "tree.h"
+
+#include <string.h>
+
+enum { MAX_DEPTH = 200 };
+
+/* A group takes 150 bytes, and so many bytes of the file allow for one. */
+enum { FILE_BYTES = 16, LEAST_GROUPS = 1 << 16 };
+
+typedef struct grouping {
+  lh_snapshot *snapshot;
+  const lh_lists *lists;
+  const lh_children *children;
+  lh_group_tree *tree;
+  size_t most;  /* groups there may be */
+  lh_map below; /* group, class or place -> the group below */
+} grouping;
+
+/* {=== What a group is ================================================================ */
+
+/* An upvalue stands for what is in it. */
+static lh_id stands_for(const grouping *g, lh_id id) {
+  const uint32_t *first = g->children->first;
+  if (lh_type_of(g->snapshot, id) != LH_TYPE_UPVALUE || first[id + 1] - first[id] != 1) return id;
+  return g->children->child[first[id]];
+}
+
+static uint32_t what_is(const grouping *g, lh_id id) {
+  return g->tree->of_places ? lh_place_of(&g->tree->places, id) : lh_class_of(g->snapshot, id);
+}
+
+/* So that it is the same in any process: without lines and addresses. */
+static bool put_name(const grouping *g, uint32_t what, lh_text *text) {
+  const lh_group_tree *tree = g->tree;
+  uint32_t class_index = what;
+  if (tree->of_places) {
+    const lh_place *place = &tree->places.list[what];
+    class_index = place->class_index;
+    lh_stable_text(text, tree->places.texts.texts[place->path]);
+  } else if (class_index != UINT32_MAX) {
+    lh_stable_text(text, lh_class_at(g->snapshot, class_index)->name);
+  }
+  if (class_index != UINT32_MAX)
+    lh_text_format(text, " %s", lh_type_name(lh_class_at(g->snapshot, class_index)->type));
+  return !text->failed;
+}
+
+/* Two whose names differ in what a fingerprint leaves out are told apart by their order. */
+static bool add_fingerprint(grouping *g, uint32_t index) {
+  lh_tree_group *group = &g->tree->list[index];
+  lh_text text = {0};
+  uint32_t *known = NULL;
+  bool ok = put_name(g, group->what, &text);
+  uint64_t fingerprint = lh_hash(text.bytes, text.n, g->tree->list[group->above].fingerprint);
+  for (bool again = ok; again; fingerprint = again ? fingerprint + 1 : fingerprint) {
+    known = lh_map_at(&g->tree->by_fingerprint, fingerprint);
+    again = known && *known != LH_NO_NUMBER;
+  }
+  lh_text_free(&text);
+  if (!known) return false;
+  *known = index;
+  group->fingerprint = fingerprint;
+  return true;
+}
+
+/* }=================================================================================== */
+
+/* {=== Groups ========================================================================= */
+
+static uint32_t add_group(grouping *g, uint32_t above, uint32_t what) {
+  lh_group_tree *t = g->tree;
+  if (!lh_grow(&t->list, t->n, &t->capacity, sizeof *t->list)) return LH_NO_NUMBER;
+  t->list[t->n] = (lh_tree_group){
+      .above = above, .depth = t->list[above].depth + 1, .what = what, .example = LH_NO_OBJECT};
+  return add_fingerprint(g, (uint32_t)t->n) ? (uint32_t)t->n++ : LH_NO_NUMBER;
+}
+
+static uint32_t group_below(grouping *g, uint32_t above, uint32_t what) {
+  const lh_tree_group *group = &g->tree->list[above];
+  if (above != 0 && (group->what == what || group->depth == MAX_DEPTH)) return above;
+  if (g->tree->n >= g->most) return above;
+  uint32_t *below = lh_map_at(&g->below, (uint64_t)above << 32 | what);
+  if (below && *below == LH_NO_NUMBER) *below = add_group(g, above, what);
+  return below ? *below : LH_NO_NUMBER;
+}
+
+static bool add_object(grouping *g, lh_id id) {
+  lh_group_tree *t = g->tree;
+  const lh_snapshot *s = g->snapshot;
+  lh_id top = g->lists->top[id], told = top == id ? stands_for(g, id) : top;
+  uint32_t at = top == id ? group_below(g, t->of[s->idom[id]], what_is(g, told)) : t->of[top];
+  if (at == LH_NO_NUMBER) return false;
+  lh_tree_group *group = &t->list[at];
+  t->of[id] = at;
+  group->shallow_bytes += lh_shallow_bytes(s, id);
+  if (told != id && lh_class_of(s, id) != lh_class_of(s, told)) return true;
+  group->objects++;
+  lh_add_position(s, id, &group->positions, &group->n_positions);
+  if (group->example == LH_NO_OBJECT || s->retained[id] > s->retained[group->example])
+    group->example = id;
+  return true;
+}
+
+/* All reachable objects, each after its dominator. */
+static bool add_objects(grouping *g) {
+  uint32_t n;
+  lh_id *order = lh_sort_by_distance(g->snapshot->n, g->snapshot->distance, &n);
+  bool ok = order != NULL;
+  for (uint32_t i = 1; ok && i < n; i++) ok = add_object(g, order[i]);
+  lh_free(order);
+  return ok;
+}
+
+/* A group has a greater index than the one above it. */
+static bool join_groups(lh_group_tree *t) {
+  uint32_t *first = t->first = lh_alloc_zeroed(t->n + 2, sizeof *first);
+  t->below = lh_alloc(t->n, sizeof *t->below);
+  if (!first || !t->below) return false;
+  for (size_t i = 0; i < t->n; i++) t->list[i].bytes = t->list[i].shallow_bytes;
+  for (size_t i = t->n; i-- > 1;) t->list[t->list[i].above].bytes += t->list[i].bytes;
+  for (size_t i = 1; i < t->n; i++) first[t->list[i].above + 2]++;
+  for (size_t i = 0; i <= t->n; i++) first[i + 1] += first[i];
+  for (uint32_t i = 1; i < t->n; i++) t->below[first[t->list[i].above + 1]++] = i;
+  return true;
+}
+
+/* }=================================================================================== */
+
+/* Of these places alone are looked at: what begins a group, and what an upvalue stands for. */
+static bool make_places(grouping *g) {
+  const lh_snapshot *s = g->snapshot;
+  lh_places *places = &g->tree->places;
+  lh_id *ids = lh_alloc(s->n, sizeof *ids);
+  size_t n = 0;
+  for (lh_id id = 1; ids && id <= s->n; id++)
+    if (lh_is_reachable(s, id) && g->lists->top[id] == id) ids[n++] = id;
+  bool ok = ids && lh_places_make(places, s, ids, n) && lh_join_places(places);
+  lh_free(ids);
+  return ok;
+}
+
+/* Leaves the list of places, and their texts. */
+static void settle_places(lh_places *places) {
+  lh_free_folded(&places->paths);
+  lh_map_free(&places->by_state);
+  lh_map_free(&places->by_text);
+  places->by_state = places->by_text = (lh_map){0};
+}
+
+lh_group_tree *lh_group_tree_make(lh_snapshot *snapshot, const lh_lists *lists, bool of_places) {
+  lh_group_tree *t = lh_alloc_zeroed(1, sizeof *t);
+  if (!t) return NULL;
+  t->of_places = of_places;
+  grouping g = {.snapshot = snapshot, .lists = lists, .tree = t};
+  g.most = snapshot->size / FILE_BYTES + LEAST_GROUPS;
+  g.children = lh_find_children(snapshot);
+  t->of = lh_alloc_zeroed((size_t)snapshot->n + 1, sizeof *t->of);
+  bool ok = g.children && t->of && lh_grow(&t->list, 0, &t->capacity, sizeof *t->list);
+  if (ok) t->list[t->n++] = (lh_tree_group){.what = UINT32_MAX, .example = LH_ROOT};
+  ok = ok && (!of_places || make_places(&g)) && add_objects(&g) && join_groups(t);
+  lh_map_free(&g.below);
+  if (ok) {
+    settle_places(&t->places);
+    return t;
+  }
+  lh_group_tree_free(t);
+  return NULL;
+}
+
+void lh_group_tree_free(lh_group_tree *tree) {
+  if (!tree) return;
+  lh_places_free(&tree->places);
+  lh_map_free(&tree->by_fingerprint);
+  lh_free(tree->list);
+  lh_free(tree->of);
+  lh_free(tree->first);
+  lh_free(tree->below);
+  lh_free(tree);
+}

@@ -1,0 +1,53 @@
+/*
+** tree_modules.c - the tree of objects with another top: modules and globals directly below the
+** root, each with what it alone keeps alive, which is what it dominates. What is left of the heap
+** is shared by several of them, or held by none. How much each reaches is told of the 64 biggest,
+** since it costs a search for each 64.
+**
+** No module of a program dominates another one, since _G and package.loaded hold both. Where a
+** file says otherwise only the one that does is told: no byte is there twice.
+*/
+#include "tree.h"
+
+enum { REACHING = 64 };
+
+/* Takes those out that another one dominates. False: out of memory. */
+static bool drop_inner(lh_modules *modules, const lh_snapshot *snapshot) {
+  uint32_t n_order;
+  uint8_t *inside = lh_alloc_zeroed((size_t)snapshot->n + 1, 1); /* 1: a module; 2: below one */
+  lh_id *order = lh_sort_by_distance(snapshot->n, snapshot->distance, &n_order);
+  size_t n = 0;
+  bool ok = inside && order;
+  for (size_t i = 0; ok && i < modules->n; i++) inside[modules->list[i].id] = 1;
+  for (uint32_t i = 1; ok && i < n_order; i++)
+    if (inside[snapshot->idom[order[i]]]) inside[order[i]] = 2;
+  for (size_t i = 0; ok && i < modules->n; i++) {
+    lh_module module = modules->list[i];
+    if (inside[module.id] == 1)
+      modules->list[n++] = module;
+    else
+      lh_free((char *)module.name);
+  }
+  if (ok) modules->n = n;
+  lh_free(inside);
+  lh_free(order);
+  return ok;
+}
+
+int lh_trees_find_modules(lh_trees *trees, lh_snapshot *snapshot, lh_error *error) {
+  lh_modules *modules = &trees->modules;
+  if (trees->has_modules) return LH_OK;
+  int code = lh_find_modules_reaching(snapshot, 0, REACHING, modules, error);
+  if (code != LH_OK) return code;
+  bool ok = drop_inner(modules, snapshot);
+  for (uint32_t i = 0; ok && i < modules->n; i++) {
+    uint32_t *at = lh_map_at(&trees->module_of, modules->list[i].id);
+    ok = at != NULL;
+    if (ok) *at = i;
+  }
+  trees->has_modules = ok;
+  if (ok) return LH_OK;
+  lh_modules_free(modules);
+  lh_map_free(&trees->module_of);
+  return lh_fail_memory(error, "finding modules");
+}
