@@ -49,7 +49,8 @@ SNAP_SOURCES = $(wildcard cli/heapsnap/*.c)
 SQL_TOOLS = heapsql heappath heapview
 # tool_objects <tree> <tool>: all that it is made of, but the library.
 tool_objects = $(patsubst %.c,$(1)/%.o,$(sort cli/$(2).c $(wildcard cli/$(2)/*.c) $(CLI_SOURCES) \
-  $(if $(filter $(2),$(SQL_TOOLS)),$(SNAP_SOURCES) cli/heapsql/connect.c cli/heapsql/limits.c)))
+  $(if $(filter $(2),$(SQL_TOOLS)),$(SNAP_SOURCES) cli/heapsql/connect.c cli/heapsql/limits.c \
+  cli/heapsql/value.c)))
 TEST_SOURCES = $(wildcard tests/*/test_*.c)
 TEST_COMMON = $(filter-out tests/common/lua_%,$(wildcard tests/common/*.c))
 
@@ -65,8 +66,6 @@ WRAPPING_TESTS = test_background test_faults test_kill test_profile_counts \
 READER_TESTS = test_corpus test_memory test_reader_memory
 # Lua modules in C that only the specs use.
 TEST_MODULES = $(patsubst tests/common/%.c,%.so,$(wildcard tests/common/lua_*.c))
-# heapview without its page and its server, for specs.
-VIEW_ANSWERS = answers keys overview parameters requests told
 BUILT = heap.so heap/dot.so heapsnap.so $(TOOLS:%=bin/%) $(TEST_MODULES:%=tests/%) tests/ask_view
 
 # Asked for when a recipe runs, since `make packages` may have to install them first.
@@ -151,7 +150,8 @@ $(1)/cli/heapview/page.o: CLI_CFLAGS += -Ibuild/page
 $(1)/cli/heapview/page.o: build/page/built_page.h
 
 $$(SQL_TOOLS:%=$(1)/bin/%): CLI_LIBS += $$(SQL_LIBS)
-$(1)/bin/heapview: CLI_LIBS += $$(VIEW_LIBS)
+$(1)/tests/ask_view: CLI_LIBS += $$(SQL_LIBS)
+$(1)/bin/heapview $(1)/tests/ask_view: CLI_LIBS += $$(VIEW_LIBS)
 
 # SQLite's functions are the host's, as Lua's are for heap.so; of the library it has what it uses.
 $(1)/heapsnap.so: $$(SNAP_SOURCES:%.c=$(1)/%.o) $(1)/libluaheap.a
@@ -160,8 +160,9 @@ $(1)/heapsnap.so: $$(SNAP_SOURCES:%.c=$(1)/%.o) $(1)/libluaheap.a
 $(1)/tests/%.so: $(1)/tests/common/%.o $(1)/tests/libcommon.a $(1)/libluaheap.a
 	$$(Q)$$(CC) $$(CFLAGS) $(2) $$(LDFLAGS) $$(LOADED) -o $$@ $$^ $$(LIB_LIBS)
 
-$(1)/tests/ask_view: $(1)/tests/heapview/ask_view.o $(VIEW_ANSWERS:%=$(1)/cli/heapview/%.o) \
-  $(CLI_SOURCES:%.c=$(1)/%.o) $(1)/libluaheap.a
+# heapview without its server, for specs.
+$(1)/tests/ask_view: $(1)/tests/heapview/ask_view.o $(1)/libluaheap.a \
+  $$(filter-out $(1)/cli/heapview.o %/server.o,$(call tool_objects,$(1),heapview))
 	$$(Q)$$(CC) $$(CFLAGS) $(2) $$(LDFLAGS) -o $$@ $$(filter %.o,$$^) $$(filter %.a,$$^) $$(CLI_LIBS)
 
 # An archive, so that a test with fakes in place of the library is linked with no more than it uses.

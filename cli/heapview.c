@@ -146,9 +146,9 @@ int main(int argc, char **argv) {
   cli_begin(&c, &tool);
   parse(&c, &r, &o.view, argc, argv);
   if (r.report != NULL) return write_report(&o, r.report);
-  o.server = server_start(&c, r.listen, r.port);
+  c.whom = o.view.asker = o.server = server_start(&c, r.listen, r.port);
   c.told = server_tell;
-  c.whom = o.server;
+  o.view.is_gone = server_asker_is_gone;
   print_address(&c, o.server);
   open_all(&o);
   server_run(o.server, &o.view);

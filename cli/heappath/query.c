@@ -20,22 +20,6 @@ bool is_query(const char *text) {
   return begins_with(text, "select") || begins_with(text, "with");
 }
 
-/* What the snapshot is called in SQL. */
-static char *show_snapshot(cli *c, sqlite3 *db, const char *file, lh_snapshot *snapshot) {
-  sqlite3_stmt *statement;
-  char *schema = NULL;
-  if (sqlite3_prepare_v2(db, "SELECT heap_open(?, NULL, ?)", -1, &statement, NULL) != SQLITE_OK)
-    cli_must(NULL);
-  (void)sqlite3_bind_text(statement, 1, file, -1, SQLITE_STATIC);
-  (void)sqlite3_bind_pointer(statement, 2, snapshot, "lh_snapshot", NULL);
-  if (sqlite3_step(statement) == SQLITE_ROW)
-    schema = cli_must(strdup((const char *)sqlite3_column_text(statement, 0)));
-  else
-    cli_die(c, NULL, "%s: %s", file, sqlite3_errmsg(db));
-  sqlite3_finalize(statement);
-  return schema;
-}
-
 /* NULL and 0, the root, are no objects: a query over edges may well have them, and an object more
 ** than once. */
 static void add_row(cli *c, const lh_snapshot *snapshot, sqlite3_stmt *row, bool *seen,
@@ -64,7 +48,7 @@ static void add_row(cli *c, const lh_snapshot *snapshot, sqlite3_stmt *row, bool
 void find_by_query(cli *c, const char *file, lh_snapshot *snapshot, const char *query,
                    object_set *set) {
   sqlite3 *db = heapsql_connect();
-  char *schema = show_snapshot(c, db, file, snapshot);
+  char *schema = heapsql_show(c, db, file, snapshot);
   sqlite3_stmt *statement, *second;
   const char *rest;
   size_t capacity = 0;

@@ -19,6 +19,21 @@ sqlite3 *heapsql_connect(void) {
   return db;
 }
 
+char *heapsql_show(cli *c, sqlite3 *db, const char *file, lh_snapshot *snapshot) {
+  sqlite3_stmt *statement;
+  char *schema = NULL;
+  if (sqlite3_prepare_v2(db, "SELECT heap_open(?, NULL, ?)", -1, &statement, NULL) != SQLITE_OK)
+    cli_must(NULL);
+  (void)sqlite3_bind_text(statement, 1, file, -1, SQLITE_STATIC);
+  (void)sqlite3_bind_pointer(statement, 2, snapshot, "lh_snapshot", NULL);
+  if (sqlite3_step(statement) == SQLITE_ROW)
+    schema = cli_must(strdup((const char *)sqlite3_column_text(statement, 0)));
+  else
+    cli_die(c, NULL, "%s: %s", file, sqlite3_errmsg(db));
+  sqlite3_finalize(statement);
+  return schema;
+}
+
 void heapsql_lock(cli *c, sqlite3 *db) {
   if (sqlite3_exec(db, "SELECT heap_read_only()", NULL, NULL, NULL) != SQLITE_OK)
     cli_die(c, NULL, "%s", sqlite3_errmsg(db));

@@ -4,6 +4,7 @@
 **     ../heapsql.c   options, the queries of the command line
 **     connect.c      the connection, and its errors; heappath has it, too,
 **     limits.c       and what a query may take
+**     value.c        a value of an answer; these three heapview has, too
 **     print.c        answers as tables, CSV and JSON
 **     save.c         whole snapshots as an SQLite database
 **     shell.c        the sqlite3 shell, with the snapshots loaded
@@ -19,6 +20,10 @@
 
 /* A connection in memory that has the extension's functions. */
 sqlite3 *heapsql_connect(void);
+
+/* Has heap_open show a snapshot that is open, of that file. Returns what it is called in SQL, freed
+** by free. */
+char *heapsql_show(cli *c, sqlite3 *db, const char *file, lh_snapshot *snapshot);
 
 /* From now on queries read the snapshots and nothing else. */
 void heapsql_lock(cli *c, sqlite3 *db);
@@ -43,6 +48,11 @@ void heapsql_check_limits(cli *c, const heapsql_limits *limits, int code);
 /* Ends the process because of a query's error, and says what to do; `schema` is the first, of
 ** several. */
 _Noreturn void heapsql_refuse(cli *c, sqlite3 *db, int code, const char *schema, bool several);
+
+/* What is in a column of a row: as text or a blob has it, until the next step; and as JSON, where
+** what is no UTF-8 is escaped. NULL: out of memory. */
+const char *heapsql_bytes(sqlite3_stmt *row, int column, size_t *n);
+json_t *heapsql_value(sqlite3_stmt *row, int column);
 
 typedef enum heapsql_format { HEAPSQL_TABLE, HEAPSQL_CSV, HEAPSQL_JSON } heapsql_format;
 

@@ -3,18 +3,9 @@
 ** program's strings are made harmless where they may reach a terminal, and nothing else is changed.
 ** A table keeps its first rows until the widths are known; CSV and JSON are written row by row.
 */
-#include <math.h>
 #include <string.h>
 
 #include "heapsql.h"
-
-static const char *text_of(sqlite3_stmt *row, int column, size_t *n) {
-  const void *bytes = sqlite3_column_type(row, column) == SQLITE_BLOB
-                          ? sqlite3_column_blob(row, column)
-                          : sqlite3_column_text(row, column);
-  *n = (size_t)sqlite3_column_bytes(row, column);
-  return bytes != NULL ? bytes : "";
-}
 
 /* {=== Tables ======================================================================== */
 
@@ -38,7 +29,7 @@ static void note_kinds(sqlite3_stmt *row, cli_column *columns, bool *seen, int n
 static void add_row(cli_table *table, sqlite3_stmt *row, char **cells, int n) {
   for (int i = 0; i < n; i++) {
     size_t length;
-    const char *text = text_of(row, i, &length);
+    const char *text = heapsql_bytes(row, i, &length);
     cells[i] = cli_must(lh_escaped(text, length));
   }
   cli_table_row(table, (const char *const *)cells, CLI_PLAIN);
@@ -106,7 +97,7 @@ static int print_csv(cli *c, heapsql_limits *limits, sqlite3_stmt *statement, in
     cli_progress(c, NULL);
     for (int i = 0; i < n; i++) {
       size_t length;
-      const char *text = text_of(statement, i, &length);
+      const char *text = heapsql_bytes(statement, i, &length);
       print_field(c, text, length, i > 0);
     }
     putchar('\n');
@@ -117,29 +108,6 @@ static int print_csv(cli *c, heapsql_limits *limits, sqlite3_stmt *statement, in
 /* }=================================================================================== */
 
 /* {=== JSON ========================================================================== */
-
-static json_t *json_value(sqlite3_stmt *row, int column) {
-  size_t n;
-  const char *text;
-  json_t *value;
-  switch (sqlite3_column_type(row, column)) {
-    case SQLITE_NULL: return json_null();
-    case SQLITE_INTEGER: return json_integer(sqlite3_column_int64(row, column));
-    case SQLITE_FLOAT:
-      return isfinite(sqlite3_column_double(row, column))
-                 ? json_real(sqlite3_column_double(row, column))
-                 : json_null();
-    default: break;
-  }
-  text = text_of(row, column, &n);
-  value = json_stringn(text, n);
-  if (value == NULL) { /* not UTF-8 */
-    char *visible = cli_must(lh_escaped(text, n));
-    value = json_string(visible);
-    lh_free(visible);
-  }
-  return value;
-}
 
 /* The names of the columns; the second `class` is class_2, so that no key hides another. */
 static char **key_names(sqlite3_stmt *statement, int n) {
@@ -172,7 +140,7 @@ static int print_json(cli *c, heapsql_limits *limits, sqlite3_stmt *statement, i
     json_t *row = cli_must(json_object());
     cli_progress(c, NULL);
     for (int i = 0; i < n; i++)
-      (void)json_object_set_new(row, names[i], cli_must(json_value(statement, i)));
+      (void)json_object_set_new(row, names[i], cli_must(heapsql_value(statement, i)));
     cli_json_exact(w, row);
   }
   cli_json_close(w, ']');

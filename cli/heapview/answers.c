@@ -173,6 +173,8 @@ static const struct way {
   int (*answer)(view_asked *asked, cli_json *w); /* of what is no question of the library: values
                                                     of the object that is open; NULL: it is one */
 } ways[] = {{"overview", NULL, view_overview},
+            {"sql", NULL, view_sql},
+            {"tables", NULL, view_tables},
             {"diff", prepare_diff, NULL},
             {"apart", prepare_diff, NULL},
             {"strings", prepare_strings, NULL},

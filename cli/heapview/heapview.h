@@ -27,11 +27,13 @@ typedef struct view {
   lh_snapshot *const *snapshots;
   const char *const *files; /* as the user named them */
   size_t n;
-  const lh_usage *usage;    /* of a profile; NULL: there is none */
-  const char *profile;      /* its file */
-  bool is_written;          /* a report, which answers what it carries only */
-  lh_ladder *ladder, *ends; /* answers.c: of all snapshots, and of the first and the last, once
+  const lh_usage *usage;        /* of a profile; NULL: there is none */
+  const char *profile;          /* its file */
+  bool is_written;              /* a report, which answers what it carries only */
+  lh_ladder *ladder, *ends;     /* answers.c: of all snapshots, and of the first and the last, once
                                something was asked of them */
+  bool (*is_gone)(void *asker); /* did who asks go away meanwhile? NULL: never */
+  void *asker;
 } view;
 
 void view_end(view *v); /* lets go of what was kept for answers */
@@ -78,6 +80,10 @@ int view_refuse(lh_error *error, const char *format, ...) __attribute__((format(
 ** that its first page tells, NULL behind the last. */
 int view_overview(view_asked *asked, cli_json *w);
 const char *const *view_verdict(const view *v);
+
+/* query.c: what an SQL query answers, and the tables that it can ask. */
+int view_sql(view_asked *asked, cli_json *w);
+int view_tables(view_asked *asked, cli_json *w);
 
 /* told.c: the words of a report about the snapshot, as a list of lines and tables under `key`.
 ** False: memory ran out, and what was written is not whole. */

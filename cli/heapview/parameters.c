@@ -20,7 +20,7 @@ typedef enum parameter_kind {
   AN_ADDRESS, /* 0x55d0c0a3f2e0, whatever is there */
   AN_OBJECT,  /* 0x55d0c0a3f2e0, or root */
   A_SNAPSHOT, /* by its number */
-  NOT_HERE    /* taken before (in) */
+  NOT_HERE    /* taken by who needs it */
 } parameter_kind;
 
 typedef struct parameter {
@@ -50,6 +50,7 @@ static const parameter parameters[] = {
     {"limit", NULL, A_NUMBER, FIELD(limit), FIELD(has_limit), NULL},
     {"of", NULL, A_TEXT, FIELD(of), 0, NULL},
     {"pixels", " map ", A_NUMBER, FIELD(cells), 0, NULL},
+    {"query", " sql ", NOT_HERE, 0, 0, NULL},
     {"since", NULL, A_POSITION, FIELD(interval.since), FIELD(has_interval), NULL},
     {"sort", " classes objects diff apart ", A_WORD, FIELD(sort), 0, "retained|shallow|count"},
     {"sort", " allocations ", A_WORD, FIELD(order), 0, "allocated|live|peak|soon_dead"},

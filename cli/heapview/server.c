@@ -448,7 +448,8 @@ void server_fail(server *s, const char *sentence, bool expected) {
   (void)pthread_mutex_unlock(&s->lock);
 }
 
-bool server_asker_is_gone(server *s) {
+bool server_asker_is_gone(void *of_server) {
+  server *s = of_server;
   struct pollfd asker = {.fd = socket_of(s->current->connection), .events = POLLRDHUP};
   return poll(&asker, 1, 0) > 0 && (asker.revents & (POLLRDHUP | POLLHUP | POLLERR)) != 0;
 }

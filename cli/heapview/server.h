@@ -27,7 +27,7 @@ void server_fail(server *s, const char *sentence, bool expected);
 /* Answers until a signal comes. */
 _Noreturn void server_run(server *s, view *v);
 
-/* Did the one go away whose question is being answered? */
-bool server_asker_is_gone(server *s);
+/* Did the one go away whose question is being answered? As view.is_gone. */
+bool server_asker_is_gone(void *s);
 
 #endif

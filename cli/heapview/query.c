@@ -1,0 +1,214 @@
+/*
+** query.c - SQL over what is open: the tables of heapsql, with its guard and its limits. A query
+** runs in a child of this process, which has the snapshots as they are, analysed and not copied:
+** so one that takes too long or too much ends its child and nothing else, as does one whose asker
+** goes away. What it costs: to copy the page tables (10 ms for each GB that is open), and an index
+** that a query makes in heapsnap's tables, such as that of edges by their target, goes with it and
+** is made anew by the next that needs it, as by each run of heapsql.
+**
+** The child writes the values of the answer, or ends as heapsql does: with a line on stderr. Numbers
+** that a script would round are texts.
+*/
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "heapsql/heapsql.h"
+#include "heapview.h"
+
+enum { USUAL_ROWS = 1000, MOST_ROWS = 100000, MOST_BYTES = 64 << 20, LOOK_MS = 100 };
+
+/* {=== In the child =================================================================== */
+
+/* SQLite takes so many snapshots: the last. What they are called is the first value. */
+static char *show_snapshots(const view *v, sqlite3 *db, cli_json *w) {
+  size_t most = (size_t)sqlite3_limit(db, SQLITE_LIMIT_ATTACHED, -1);
+  char *last = NULL;
+  cli_json_open(w, "snapshots", '[');
+  for (size_t i = v->n > most ? v->n - most : 0; i < v->n; i++) {
+    free(last);
+    last = heapsql_show(v->c, db, v->files[i], v->snapshots[i]);
+    cli_json_value(w, NULL, json_string(last));
+  }
+  cli_json_close(w, ']');
+  return last;
+}
+
+static sqlite3_stmt *prepare(cli *c, sqlite3 *db, const char *sql, const char *schema,
+                             bool several) {
+  sqlite3_stmt *statement, *second = NULL;
+  const char *rest;
+  int code = sqlite3_prepare_v2(db, sql, -1, &statement, &rest);
+  if (code != SQLITE_OK) heapsql_refuse(c, db, code, schema, several);
+  if (statement == NULL) cli_die(c, NULL, "the query is empty");
+  if (sqlite3_prepare_v2(db, rest, -1, &second, NULL) != SQLITE_OK || second != NULL)
+    cli_die(c, NULL, "one query at a time: there is more behind the first");
+  return statement;
+}
+
+/* A script has 53 bits for a whole number. */
+static json_t *exact_value(sqlite3_stmt *row, int column) {
+  const int64_t most = INT64_C(1) << 53;
+  if (sqlite3_column_type(row, column) == SQLITE_INTEGER) {
+    int64_t n = sqlite3_column_int64(row, column);
+    if (n > most || n < -most) return json_string((const char *)sqlite3_column_text(row, column));
+  }
+  return heapsql_value(row, column);
+}
+
+static void write_columns(sqlite3_stmt *statement, cli_json *w) {
+  cli_json_open(w, "columns", '[');
+  for (int i = 0; i < sqlite3_column_count(statement); i++)
+    cli_json_value(w, NULL, cli_json_text(cli_must((void *)sqlite3_column_name(statement, i))));
+  cli_json_close(w, ']');
+}
+
+static void write_row(cli *c, sqlite3_stmt *row, cli_json *w) {
+  json_t *cells = cli_must(json_array());
+  for (int i = 0; i < sqlite3_column_count(row); i++)
+    (void)json_array_append_new(cells, cli_must(exact_value(row, i)));
+  cli_json_exact(w, cells);
+  if (ftello(w->out) > MOST_BYTES)
+    cli_die(c, NULL, "the answer has more than %s: ask for fewer rows",
+            lh_size_text(MOST_BYTES, c->exact_bytes).text);
+}
+
+static void write_answer(const view *v, const char *sql, uint64_t most, cli_json *w) {
+  cli *c = v->c;
+  sqlite3 *db = heapsql_connect();
+  char *schema = show_snapshots(v, db, w);
+  heapsql_limits limits = heapsql_usual_limits();
+  heapsql_lock(c, db);
+  heapsql_limit(c, db, &limits);
+  sqlite3_stmt *statement = prepare(c, db, sql, schema, v->n > 1);
+  uint64_t n = 0;
+  int code;
+  write_columns(statement, w);
+  cli_json_open(w, "rows", '[');
+  while ((code = heapsql_step(&limits, statement)) == SQLITE_ROW && n++ < most)
+    write_row(c, statement, w);
+  cli_json_close(w, ']');
+  cli_json_value(w, "more", json_boolean(code == SQLITE_ROW));
+  heapsql_check_limits(c, &limits, code);
+  if (code != SQLITE_DONE && code != SQLITE_ROW) heapsql_refuse(c, db, code, schema, v->n > 1);
+}
+
+static void write_all(const char *text, size_t n) {
+  for (ssize_t done; n > 0; text += done, n -= (size_t)done) {
+    done = write(STDOUT_FILENO, text, n);
+    if (done < 0) _exit(CLI_FAILURE);
+  }
+}
+
+/* Of the parent's files it has only the pipe, so that connections are not kept open. */
+static _Noreturn void run(const view *v, const char *sql, uint64_t most, int pipe, pid_t parent) {
+  char *text = NULL;
+  size_t n = 0;
+  (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (getppid() != parent || dup2(pipe, STDOUT_FILENO) < 0 || dup2(pipe, STDERR_FILENO) < 0)
+    _exit(CLI_FAILURE);
+  closefrom(STDERR_FILENO + 1);
+  (void)signal(SIGINT, SIG_DFL);
+  (void)signal(SIGTERM, SIG_DFL);
+  v->c->told = NULL;
+  v->c->progress_terminal = v->c->progress_shown = false;
+  FILE *out = cli_must(open_memstream(&text, &n));
+  write_answer(v, sql, most, &(cli_json){.out = out, .is_compact = true, .depth = 1});
+  if (fclose(out) != 0) cli_must(NULL);
+  write_all(text, n);
+  _exit(CLI_DONE);
+}
+
+/* }=================================================================================== */
+
+/* {=== The child's parent ============================================================= */
+
+/* Reads what the child says, until its end or that of the one who asked. */
+static void listen_to(const view *v, pid_t child, int pipe, FILE *out) {
+  char bytes[1 << 16];
+  struct pollfd says = {.fd = pipe, .events = POLLIN};
+  for (;;) {
+    int ready = poll(&says, 1, LOOK_MS);
+    if (ready == 0 && v->is_gone && v->is_gone(v->asker)) (void)kill(child, SIGKILL);
+    if (ready <= 0) continue;
+    ssize_t n = read(pipe, bytes, sizeof bytes);
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) return;
+    fwrite(bytes, 1, (size_t)n, out);
+  }
+}
+
+/* The child's last words are as a command's: "heapview: ...", and hints in lines of their own. */
+static int refuse_as(view_asked *asked, int status, char *words) {
+  const char *name = asked->v->c->tool->name;
+  size_t n = strlen(name);
+  if (!WIFEXITED(status))
+    return view_refuse(asked->error, "the query was ended by signal %d", WTERMSIG(status));
+  if (strncmp(words, name, n) == 0 && words[n] == ':') words += n + 1 + strspn(words + n + 1, " ");
+  words[strcspn(words, "\n")] = '\0';
+  return view_refuse(asked->error, "%s", *words != '\0' ? words : "the query was ended");
+}
+
+static int ask_child(view_asked *asked, const char *sql, uint64_t most, cli_json *w) {
+  const view *v = asked->v;
+  int ends[2], status = 0;
+  char *text = NULL;
+  size_t n = 0;
+  if (pipe2(ends, O_CLOEXEC) != 0)
+    return view_refuse(asked->error, "cannot run a query: %s", strerror(errno));
+  pid_t parent = getpid(), child = fork();
+  if (child == 0) run(v, sql, most, ends[1], parent);
+  (void)close(ends[1]);
+  FILE *out = cli_must(open_memstream(&text, &n));
+  if (child > 0) listen_to(v, child, ends[0], out);
+  (void)close(ends[0]);
+  if (fclose(out) != 0) cli_must(NULL);
+  while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR) continue;
+  int code = LH_OK;
+  if (child < 0)
+    code = view_refuse(asked->error, "cannot run a query: %s", strerror(errno));
+  else if (WIFEXITED(status) && WEXITSTATUS(status) == CLI_DONE)
+    fwrite(text, 1, n, w->out);
+  else
+    code = refuse_as(asked, status, text);
+  w->follows = true;
+  free(text);
+  return code;
+}
+
+/* }=================================================================================== */
+
+/* {=== Questions ====================================================================== */
+
+static int check_view(view_asked *asked) {
+  if (asked->v->is_written)
+    return view_refuse(asked->error,
+                       "queries are answered by heapview, not by what it has written");
+  if (asked->v->n == 0) return view_refuse(asked->error, "no snapshot was opened");
+  return LH_OK;
+}
+
+int view_sql(view_asked *asked, cli_json *w) {
+  const char *sql = view_parameter_of(asked->question, "query");
+  uint64_t most = asked->request.has_limit ? asked->request.limit : USUAL_ROWS;
+  int code = check_view(asked);
+  if (code != LH_OK) return code;
+  if (sql == NULL) return view_refuse(asked->error, "which query?");
+  return ask_child(asked, sql, most > 0 && most < MOST_ROWS ? most : MOST_ROWS, w);
+}
+
+int view_tables(view_asked *asked, cli_json *w) {
+  static const char sql[] =
+      "select m.name as \"table\", x.name as \"column\", x.type, x.hidden from temp.sqlite_master "
+      "m "
+      "join pragma_table_xinfo(m.name) x where m.type = 'table' order by m.rowid, x.cid";
+  int code = check_view(asked);
+  return code == LH_OK ? ask_child(asked, sql, MOST_ROWS, w) : code;
+}
+
+/* }=================================================================================== */
