@@ -170,7 +170,7 @@ lh_tile lh_tile_of(const lh_wood *wood, uint32_t vertex, uint32_t above);
 
 /* Of the other snapshot: the bytes of the same group, 0 if there is none; and of its objects
 ** alone. */
-uint64_t lh_bytes_before(const lh_wood *wood, uint32_t vertex);
+uint64_t lh_wood_before(const lh_wood *wood, uint32_t vertex);
 uint64_t lh_own_before(const lh_wood *wood, uint32_t vertex);
 
 /* The vertex above; of the root UINT32_MAX. */

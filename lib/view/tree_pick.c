@@ -71,7 +71,7 @@ static bool open_tile(picking *p, uint32_t at) {
 static tally tally_of(const lh_wood *wood, uint32_t vertex) {
   return (tally){.bytes = lh_wood_bytes(wood, vertex),
                  .new_bytes = wood->new_bytes ? wood->new_bytes[vertex] : 0,
-                 .before_bytes = lh_bytes_before(wood, vertex)};
+                 .before_bytes = lh_wood_before(wood, vertex)};
 }
 
 static void add_tally(tally *sum, const tally *more) {

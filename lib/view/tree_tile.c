@@ -71,7 +71,7 @@ static const lh_tree_group *group_before(const lh_wood *wood, uint32_t vertex) {
   return at == LH_NO_NUMBER ? NULL : &wood->before->list[at];
 }
 
-uint64_t lh_bytes_before(const lh_wood *wood, uint32_t vertex) {
+uint64_t lh_wood_before(const lh_wood *wood, uint32_t vertex) {
   const lh_tree_group *group = group_before(wood, vertex);
   return group ? group->bytes : 0;
 }
@@ -110,7 +110,7 @@ lh_tile lh_tile_of(const lh_wood *wood, uint32_t vertex, uint32_t above) {
   else
     tile = tile_of_object(wood, vertex, above);
   if (vertex == 0) (void)snprintf(tile.key, sizeof tile.key, "root");
-  tile.before_bytes = lh_bytes_before(wood, vertex);
+  tile.before_bytes = lh_wood_before(wood, vertex);
   tile.bytes = lh_wood_bytes(wood, vertex);
   tile.has_new = wood->new_bytes != NULL;
   tile.new_bytes = tile.has_new ? wood->new_bytes[vertex] : 0;
