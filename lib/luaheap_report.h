@@ -251,12 +251,14 @@ typedef struct lh_request {
   size_t from;          /* rows to pass over; behind them `limit` are wanted */
   lh_interval interval; /* of what was allocated in it, if has_interval */
   bool has_interval;
-  const char *sorted;  /* the key of the column that rows are in the order of; "-" in front of it:
+  const char *sorted;   /* the key of the column that rows are in the order of; "-" in front of it:
                          most first */
-  const char *filter;  /* a text that a row must have somewhere */
-  const char *of;      /* what a picture begins at: the key of a tile; NULL: the root */
-  lh_tree_by tree;     /* of what that is a tile */
-  lh_snapshot *before; /* another one to compare with, classified; NULL: none. Of `snapshots` the
+  const char *filter;   /* a text that a row must have somewhere */
+  const char *of;       /* what a picture begins at: the key of a tile; NULL: the root */
+  lh_tree_by tree;      /* of what that is a tile */
+  lh_age_chart_by ages; /* what the layers of a timeline are */
+  size_t bins;          /* of a timeline; 0: as many as there is room for on a page */
+  lh_snapshot *before;  /* another one to compare with, classified; NULL: none. Of `snapshots` the
                           first is the one since which all is new */
   uint64_t from_address, to_address; /* of a map; 0 both: all */
   uint64_t cells;                    /* so many squares at most; 0: as many as fit a report */

@@ -56,8 +56,8 @@ typedef struct lh_age_chart {
   lh_layer *layers; /* biggest first; the last has all others, and n_others may be 0 there */
   size_t n_layers;
   lh_count all;
-  lh_count ageless;     /* of the whole snapshot: what has no position */
-  lh_count *layer_bins; /* private: of all layers */
+  lh_count aged, ageless; /* of the whole snapshot: what has a position, and what has none */
+  lh_count *layer_bins;   /* private: of all layers */
 } lh_age_chart;
 
 /* Cuts an interval into bins. Without luaheap's own objects. Needs lh_classify. LH_EMEMORY. Freed

@@ -37,7 +37,9 @@ typedef struct parameter {
 static const parameter parameters[] = {
     {"against", NULL, A_SNAPSHOT, FIELD(before), 0, NULL},
     {"at", NULL, AN_OBJECT, FIELD(id), 0, NULL},
+    {"bins", NULL, A_NUMBER, FIELD(bins), 0, NULL},
     {"by", " allocations ", A_WORD, FIELD(by), 0, "site|function|type|file|stack"},
+    {"by", " timeline ", A_WORD, FIELD(ages), 0, "class|type|place"},
     {"by", NULL, A_WORD, FIELD(tree), 0, "object|class|place|module"},
     {"class", NULL, A_TEXT, FIELD(name), 0, NULL},
     {"depth", NULL, A_NUMBER, FIELD(depth), FIELD(has_depth), NULL},

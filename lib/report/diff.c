@@ -189,10 +189,7 @@ static void put_moment(lh_text *text, const lh_snapshot *snapshot, uint64_t posi
   if (mark) put_mark(text, mark);
 }
 
-/* In the words of marks as far as they fit. */
-static void put_interval(lh_text *text, const lh_report *report) {
-  const lh_snapshot *s = report->snapshot;
-  lh_interval i = report->request.interval;
+void lh_put_interval(lh_text *text, const lh_snapshot *s, lh_interval i) {
   uint64_t n = lh_position_count(s);
   const lh_mark_info *since = mark_at(s, i.since),
                      *until = i.until < n ? mark_at(s, i.until) : NULL;
@@ -222,7 +219,7 @@ static void put_when(lh_text *text, const lh_report *report) {
     if (r->until) lh_text_string(text, " and ");
     if (r->until) lh_text_escaped(text, r->until, strlen(r->until), false);
   } else if (r->has_interval) {
-    put_interval(text, report);
+    lh_put_interval(text, report->snapshot, r->interval);
   } else {
     lh_text_string(text, "at any time");
   }

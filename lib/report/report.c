@@ -29,6 +29,7 @@ const lh_question *const lh_questions[] = {
     &lh_steps_question,
     &lh_diff_question,
     &lh_interval_question,
+    &lh_timeline_question,
     &lh_apart_question,
     &lh_strings_question,
     &lh_ladder_question,

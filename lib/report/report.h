@@ -224,6 +224,10 @@ void lh_tell_garbage(lh_teller *teller, const lh_report *report, const char *bef
 char *lh_mark_text(const lh_mark_info *mark);
 char *lh_interval_text(const lh_snapshot *snapshot, uint32_t epoch);
 
+/* "between the mark x and position 1,204", "since the mark x": an interval, in words of marks as
+** far as it begins and ends at these. */
+void lh_put_interval(lh_text *text, const lh_snapshot *snapshot, lh_interval interval);
+
 /* "30 Listener in the snapshot; this is the one that retains most", and what is ignored: a line
 ** each, if there is anything to be said. */
 void lh_tell_asked(lh_teller *teller, lh_report *report);
@@ -274,7 +278,8 @@ extern const lh_question lh_leaks_question, lh_info_question, lh_classes_questio
     lh_under_question, lh_waste_question, lh_growing_question, lh_set_question, lh_cut_question,
     lh_ignored_question, lh_steps_question, lh_diff_question, lh_apart_question,
     lh_strings_question, lh_ladder_question, lh_halves_question, lh_owners_question,
-    lh_interval_question, lh_profile_question, lh_findings_question, lh_allocations_question,
-    lh_calls_question, lh_advice_question, lh_allocation_changes_question, lh_map_question;
+    lh_interval_question, lh_timeline_question, lh_profile_question, lh_findings_question,
+    lh_allocations_question, lh_calls_question, lh_advice_question, lh_allocation_changes_question,
+    lh_map_question;
 
 #endif

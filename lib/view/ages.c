@@ -161,6 +161,7 @@ int lh_find_age_chart(lh_snapshot *snapshot, const lh_age_chart_query *query, lh
   *out = (lh_age_chart){.n_bins = 0};
   int code = lh_chunks_of(snapshot, query->by, &d.chunks, error);
   if (code != LH_OK) return code;
+  out->aged = d.chunks->aged[query->garbage];
   out->ageless = d.chunks->ageless[query->garbage];
   bool ok = begin(&d, query) && make_layers(&d, query);
   for (size_t i = 0; ok && i < out->n_bins; i++) fill_bin(&d, i);

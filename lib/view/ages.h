@@ -72,7 +72,7 @@ typedef struct lh_chunks {
   size_t *first; /* of each chunk: its sums from here on; n + 1 of them */
   lh_chunk_sum *sums;
   size_t n_sums, capacity;
-  lh_count ageless[2]; /* without a position: alive, garbage */
+  lh_count aged[2], ageless[2]; /* with a position, and without: alive, garbage */
 } lh_chunks;
 
 /* What the snapshot keeps: of each kind that was asked for. */

@@ -239,6 +239,53 @@ static void any_allocation_may_fail(void **state) {
   program_end(&p);
 }
 
+/* {=== The question =================================================================== */
+
+static char *told(lh_snapshot *s, lh_request request) {
+  static const char *const names[] = {"c"};
+  lh_report report;
+  request.names = names;
+  request.n_names = 1;
+  assert_int_equal(lh_ask(&report, lh_find_question("timeline"), s, &request, NULL), LH_OK);
+  char *text = lh_report_text(&report, "c");
+  lh_report_free(&report);
+  assert_non_null(text);
+  return text;
+}
+
+static void says(lh_snapshot *s, lh_request request, const char *words) {
+  char *text = told(s, request);
+  if (!strstr(text, words)) fail_msg("\"%s\" is not in:\n%s", words, text);
+  lh_free(text);
+}
+
+static void its_words_say_what_part_it_is(void **state) {
+  program p = program_begin();
+  (void)state;
+  for (int i = 0; i < 3; i++) {
+    const char name[] = {'m', (char)('0' + i), '\0'};
+    assert_int_equal(lh_mark(p.L, name, 2, NULL), LH_OK);
+    assert_int_equal(luaL_dostring(p.L, "keep = {next = keep, {}, {}, {}, {}}"), LUA_OK);
+  }
+  lh_snapshot *s = program_step(&p, "");
+  lh_request request = {.limit = 2, .has_interval = true};
+  request.interval = (lh_interval){lh_mark_position(s, 0), lh_mark_position(s, 2)};
+  says(s, request, " of what lives, ");
+  says(s, request, " objects, was allocated between the marks m0 and m2\n");
+  says(s, request, "all others");
+  request.ages = LH_AGES_OF_PLACES;
+  says(s, request, "_G.keep");
+  request = (lh_request){.ages = LH_AGES_OF_TYPES};
+  says(s, request, "What lives, ");
+  says(s, request, " objects, by when it was allocated\n");
+  says(s, request, "\nNot on the axis: ");
+  request.garbage = true;
+  says(s, request, "Garbage, 0 B in 0 objects, by when it was allocated\n");
+  program_end(&p);
+}
+
+/* }=================================================================================== */
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(each_bin_adds_up),
@@ -247,6 +294,7 @@ int main(void) {
       cmocka_unit_test(another_analysis_makes_them_anew),
       cmocka_unit_test(what_is_no_query_fails),
       cmocka_unit_test(any_allocation_may_fail),
+      cmocka_unit_test(its_words_say_what_part_it_is),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,276 @@
+/*
+** timeline.c - what lives, by when it was allocated, as a chart: bins in the order of allocation,
+** layers of classes, types or places in each of them, and the marks that lie among them. (epochs.c
+** tells the same as text, from mark to mark.)
+*/
+#include "luaheap_view.h"
+#include "report/report.h"
+
+/* Of several marks in one bin the youngest is told. */
+typedef struct mark {
+  const lh_mark_info *info;
+  uint64_t position;
+  uint64_t n; /* so many are in the bin */
+} mark;
+
+typedef struct found {
+  lh_age_chart chart;
+  lh_age_chart_by by;
+  uint64_t positions; /* on the whole axis */
+  mark *marks;
+  size_t n_marks;
+  bool garbage;
+} found;
+
+/* {=== Columns ======================================================================== */
+
+static void name_of(lh_report *report, const void *row, lh_cell *cell) {
+  (void)report;
+  lh_name_of_mark(cell, ((const mark *)row)->info);
+}
+
+static void text_of_mark(lh_report *report, const void *row, lh_cell *cell) {
+  bool is_time;
+  cell->as.text = lh_keep_text(report, lh_mark_name(((const mark *)row)->info, &is_time));
+}
+
+static void time_of(lh_report *report, const void *row, lh_cell *cell) {
+  (void)report;
+  cell->as.n = ((const mark *)row)->info->time_ns;
+}
+
+static void is_snapshot(lh_report *report, const void *row, lh_cell *cell) {
+  (void)report;
+  cell->as.flag = ((const mark *)row)->info->is_snapshot;
+}
+
+#define ROW mark
+static const lh_column mark_columns[] = {
+    LH_COMPUTED("name", NULL, LH_COLUMN_NAME, name_of, "as the program gave it"),
+    LH_COMPUTED("text", NULL, LH_COLUMN_TEXT, text_of_mark,
+                "what people call it: its name or time"),
+    LH_COMPUTED("time_ns", NULL, LH_COLUMN_COUNT, time_of, "nanoseconds since 1970, UTC"),
+    LH_COMPUTED("is_snapshot", NULL, LH_COLUMN_FLAG, is_snapshot, "a snapshot left it"),
+    LH_COUNT("position", NULL, position, "what is there or behind it was allocated after the mark"),
+    LH_COUNT("marks", NULL, n, "so many are in the bin, of which this is the youngest"),
+    LH_END};
+#undef ROW
+
+static const lh_table mark_table =
+    LH_TABLE("heap.timeline_mark", "mark", "marks", mark, mark_columns);
+
+static bool has_class(const void *row) {
+  return ((const lh_layer *)row)->class_index != UINT32_MAX;
+}
+
+static bool has_type(const void *row) {
+  return ((const lh_layer *)row)->type != LH_TYPE_ROOT;
+}
+
+static bool is_others(const void *row) {
+  return !has_type(row);
+}
+
+static bool has_path(const void *row) {
+  return ((const lh_layer *)row)->path != NULL;
+}
+
+static void class_of(lh_report *report, const void *row, lh_cell *cell) {
+  uint32_t class_index = ((const lh_layer *)row)->class_index;
+  cell->as.text = lh_class_at(report->snapshot, class_index)->name;
+}
+
+static void label_of(lh_report *report, const void *row, lh_cell *cell) {
+  const lh_layer *layer = row;
+  if (is_others(row))
+    cell->as.text = "all others";
+  else if (layer->path)
+    cell->as.text = layer->path;
+  else if (has_class(row))
+    class_of(report, row, cell);
+  else
+    cell->as.text = lh_type_name(layer->type);
+}
+
+static void set_bins(const lh_report *report, const lh_count *bins, size_t offset, lh_cell *cell) {
+  cell->as.series.first = (const void *)((const char *)bins + offset);
+  cell->as.series.stride = sizeof *bins;
+  cell->as.series.n = ((const found *)report->answer)->chart.n_bins;
+}
+
+static void bytes_in_bins(lh_report *report, const void *row, lh_cell *cell) {
+  set_bins(report, ((const lh_layer *)row)->bins, offsetof(lh_count, bytes), cell);
+}
+
+static void objects_in_bins(lh_report *report, const void *row, lh_cell *cell) {
+  set_bins(report, ((const lh_layer *)row)->bins, offsetof(lh_count, objects), cell);
+}
+
+static const char *label_heading(const lh_report *report) {
+  return lh_age_chart_by_name(((const found *)report->answer)->by);
+}
+
+#define ROW lh_layer
+static const lh_column layer_columns[] = {
+    LH_COMPUTED("label", NULL, LH_COLUMN_TEXT, label_of,
+                "the class, type or path; \"all others\" in the last"),
+    LH_WORD("type", NULL, type, lh_type_name, "null in the last", LH_WHERE(has_type)),
+    LH_COMPUTED("class", NULL, LH_COLUMN_TEXT, class_of, "null of several", LH_WHERE(has_class)),
+    LH_TEXT("held_by", NULL, path, "a folded path; absent but for places", LH_ONLY_WHERE(has_path)),
+    LH_COUNT("others", NULL, n_others, "how many classes, types or places the last has",
+             LH_ONLY_WHERE(is_others)),
+    LH_COUNT("objects", NULL, all.objects, "how many"),
+    LH_BYTES("bytes", NULL, all.bytes, "their shallow sizes"),
+    LH_COMPUTED("bin_bytes", NULL, LH_COLUMN_BYTES_SERIES, bytes_in_bins, "in each bin"),
+    LH_COMPUTED("bin_objects", NULL, LH_COLUMN_COUNT_SERIES, objects_in_bins, "the same"),
+    LH_BYTES(NULL, "shallow", all.bytes, NULL),
+    LH_SHARE("share", all.bytes),
+    LH_COUNT(NULL, "objects", all.objects, NULL),
+    LH_WORD(NULL, "type", type, lh_type_name, NULL, LH_WHERE(has_type)),
+    LH_COMPUTED(NULL, NULL, LH_COLUMN_TEXT, label_of, NULL, LH_HEADING(label_heading)),
+    LH_END};
+#undef ROW
+
+static const lh_table layer_table =
+    LH_TABLE("heap.timeline_layer", "layer", "layers", lh_layer, layer_columns);
+
+static void begins_of(lh_report *report, const void *row, lh_cell *cell) {
+  const found *f = row;
+  (void)report;
+  cell->as.series.first = f->chart.begins;
+  cell->as.series.stride = sizeof *f->chart.begins;
+  cell->as.series.n = f->chart.n_bins + 1;
+}
+
+static void bytes_of_all(lh_report *report, const void *row, lh_cell *cell) {
+  set_bins(report, ((const found *)row)->chart.bins, offsetof(lh_count, bytes), cell);
+}
+
+static void objects_of_all(lh_report *report, const void *row, lh_cell *cell) {
+  set_bins(report, ((const found *)row)->chart.bins, offsetof(lh_count, objects), cell);
+}
+
+#define ROW found
+static const lh_column answer_columns[] = {
+    LH_WORD("by", NULL, by, lh_age_chart_by_name,
+            "what layers are: \"class\", \"type\", \"place\""),
+    LH_FLAG("garbage", garbage, "it is about what nothing refers to any more"),
+    LH_COUNT("positions", NULL, positions, "on the whole axis: objects that have an age"),
+    LH_COUNT("since", NULL, chart.interval.since, "the first position of the interval"),
+    LH_COUNT("until", NULL, chart.interval.until, "the one behind its last"),
+    LH_COUNT("objects", NULL, chart.all.objects, "in the interval, alive"),
+    LH_BYTES("bytes", NULL, chart.all.bytes, "of these"),
+    LH_COUNT("all_objects", NULL, chart.aged.objects, "the same of the whole axis"),
+    LH_BYTES("all_bytes", NULL, chart.aged.bytes, "of these"),
+    LH_COUNT("ageless_objects", NULL, chart.ageless.objects,
+             "without an age: reserved words, and what waits for its finalizer"),
+    LH_BYTES("ageless_bytes", NULL, chart.ageless.bytes, "of these"),
+    LH_COMPUTED("bins", NULL, LH_COLUMN_COUNT_SERIES, begins_of,
+                "the position at which each begins, and the end of the last"),
+    LH_COMPUTED("bin_bytes", NULL, LH_COLUMN_BYTES_SERIES, bytes_of_all,
+                "in each, of all layers together"),
+    LH_COMPUTED("bin_objects", NULL, LH_COLUMN_COUNT_SERIES, objects_of_all, "the same"),
+    LH_ROWS("layers", chart.layers, chart.n_layers, &layer_table,
+            "the biggest first; the last has all others"),
+    LH_ROWS("marks", marks, n_marks, &mark_table, "those in the interval, the oldest first"),
+    LH_END};
+#undef ROW
+
+static const lh_table answer = LH_TABLE("heap.timeline", NULL, NULL, found, answer_columns);
+
+/* }=================================================================================== */
+
+/* {=== The words ====================================================================== */
+
+static void tell_sentence(lh_teller *t, const lh_report *report) {
+  const found *f = report->answer;
+  const lh_request *r = &report->request;
+  const char *what = f->garbage ? "the garbage" : "what lives";
+  lh_text text = {0};
+  lh_text_format(&text, "%s of %s, %s in %s, was allocated ",
+                 lh_share_text(f->chart.all.bytes, f->chart.aged.bytes).text, what,
+                 lh_told_size(t, f->chart.all.bytes).text,
+                 lh_count_of(f->chart.all.objects, "object", "objects").text);
+  lh_put_interval(&text, report->snapshot, r->interval);
+  if (!r->has_interval) {
+    lh_text_clear(&text);
+    lh_text_format(&text, "%s, %s in %s, by when it was allocated",
+                   f->garbage ? "Garbage" : "What lives", lh_told_size(t, f->chart.aged.bytes).text,
+                   lh_count_of(f->chart.aged.objects, "object", "objects").text);
+  }
+  lh_say_text(t, LH_BOLD, &text);
+}
+
+static void tell(lh_teller *t, lh_report *report) {
+  const found *f = report->answer;
+  const lh_count *ageless = &f->chart.ageless;
+  lh_tell_finalized(t, report->snapshot);
+  tell_sentence(t, report);
+  lh_tell_rows(t, report, &layer_table, f->chart.layers, f->chart.n_layers);
+  if (ageless->objects > 0)
+    lh_say(t, LH_PLAIN, "\nNot on the axis: %s without an age, %s",
+           lh_count_of(ageless->objects, "object", "objects").text,
+           lh_told_size(t, ageless->bytes).text);
+  if (!f->garbage) lh_tell_garbage(t, report, "\n");
+}
+
+/* }=================================================================================== */
+
+/* {=== Asking ========================================================================= */
+
+/* One for each bin that has any; what lies at the end of the last is there, too. */
+static int find_marks(found *f, const lh_snapshot *snapshot, lh_error *error) {
+  const lh_age_chart *chart = &f->chart;
+  size_t bin = 0, last = SIZE_MAX; /* bins: of the mark, of the one before */
+  f->marks = lh_alloc(chart->n_bins, sizeof *f->marks);
+  if (!f->marks) return lh_fail_memory(error, "making a timeline");
+  for (uint32_t i = 0; chart->n_bins > 0 && i < lh_mark_count(snapshot); i++) {
+    uint64_t position = lh_mark_position(snapshot, i);
+    if (position < chart->interval.since || position > chart->interval.until) continue;
+    while (bin + 1 < chart->n_bins && chart->begins[bin + 1] <= position) bin++;
+    if (bin != last) f->marks[f->n_marks++].n = 0;
+    mark *m = &f->marks[f->n_marks - 1];
+    *m = (mark){.info = lh_mark_at(snapshot, i), .position = position, .n = m->n + 1};
+    last = bin;
+  }
+  return LH_OK;
+}
+
+static void let_go(void *out) {
+  found *f = out;
+  lh_age_chart_free(&f->chart);
+  lh_free(f->marks);
+}
+
+static int ask(lh_snapshot *snapshot, const lh_request *r, void *out, lh_error *error) {
+  found *f = out;
+  lh_age_chart_query query = {.by = r->ages,
+                              .interval = LH_EVER,
+                              .bins = r->bins,
+                              .layers = r->limit,
+                              .garbage = r->garbage};
+  if (r->has_interval) query.interval = r->interval;
+  int code = lh_find_age_chart(snapshot, &query, &f->chart, error);
+  if (code != LH_OK) return code;
+  f->by = r->ages;
+  f->garbage = r->garbage;
+  f->positions = lh_position_count(snapshot);
+  code = find_marks(f, snapshot, error);
+  if (code != LH_OK) let_go(f);
+  return code;
+}
+
+static uint64_t whole_of(const void *out) {
+  return ((const found *)out)->chart.all.bytes;
+}
+
+const lh_question lh_timeline_question = {.name = "timeline",
+                                          .command = "heapview",
+                                          .answer = &answer,
+                                          .main = "layers",
+                                          .ask = ask,
+                                          .whole = whole_of,
+                                          .free = let_go,
+                                          .tell = tell};
+
+/* }=================================================================================== */
