@@ -1,6 +1,7 @@
 -- hostile.lua - names that no heap should have, and what the commands must make of them.
 --
 --     names(seed, n)               the list below, and n names made at random of the same pieces
+--     heap(seed, n)                a program with all of them in each place that has a name
 --     text(bytes)                  what is printed of them where nothing cuts them short
 --     faults(text)                 what a terminal or a page could be harmed by; nil: nothing
 --     width(text)                  its places on a screen
@@ -34,7 +35,9 @@ local fixed = {
   "\\N\\G\\l", "{a|<p>b}", "\\", "\\\\", "\\\"", '"', "'", "''", '"];o9[label="', "<>",
   "%s%n%1000d", "$(id)", "`id`", "\\u0000", "\\x1B", "\\u{202E}", "null", "-1.5", "digraph",
   "// x", "/* x */", "--json", "-", "--", "[[x]]", "a.b[1]", "*", "[*]", ".next*", "...", "x...",
-  "nil", "end",
+  "nil", "end", "<img src=x onerror=alert(1)>", "<svg onload=alert(2)>", "javascript:alert(3)",
+  "</title></style><script>alert(4)</script>", "{{alert(5)}}", "${alert(6)}", "__proto__",
+  "constructor", "hasOwnProperty", "#/object?at=root&in=9", "url(http://x/)", "http://x/?a=b&c#d",
   -- what stands in paths, and in names of classes
   "a of b", " of ", 'key "x" of _G', "function f @x:1", "@x.lua:1", "_G.x", "registry[1]",
   "{id, name}", "(x)", "metatable of _G", "main thread", "local x in y", "upvalue a of b",
@@ -89,6 +92,42 @@ function hostile.renamed(code, source, name)
   local to = dumped(name):gsub("%%", "%%%%")
   local chunk = string.dump(load(code, source)):gsub("\x89NAME%d%d%d%d", to)
   return assert(load(chunk, source, "b"))
+end
+
+--- The text of a program that takes the snapshots a, b, c and cut. It has each name as a class, as
+--- a key of a table, _G and package.loaded, in a string, as the name of a source, of a local
+--- variable, an upvalue and functions, in a coroutine, as a mark:
+---
+---     _G -.H-> {} -[name]-> name (class) -[name]-> _G.TARGET
+---     _G -.C-> coroutines, each with a local variable `name` and an upvalue `name` of the function
+---              `name` from the source `name`
+---@param seed integer
+---@param n integer
+---@return string
+function hostile.heap(seed, n)
+  return ("local SEED, N = %d, %d"):format(seed, n) .. [[
+    local heap, hostile = require "heap", require "tests.common.hostile"
+    local code = "local NAME0001 = {...} local function NAME0002() return NAME0001 end "
+      .. "coroutine.yield(NAME0002, {f = NAME0002})"
+    heap.snapshot "a"
+    H, S, F, M, C, T, TARGET = {}, {}, {}, {}, {}, {}, {}
+    for i, name in ipairs(hostile.names(SEED, N)) do
+      local class = setmetatable({[name] = TARGET}, {__name = name})
+      local sign = ("@= "):sub(i % 3 + 1, i % 3 + 1)
+      H[name] = class
+      if _G[name] == nil then _G[name] = {class} end
+      package.loaded[name] = package.loaded[name] or {}
+      M[i] = setmetatable({}, package.loaded[name])
+      S[i] = name:rep(20)
+      C[i] = coroutine.create(hostile.renamed(code, sign .. name, name))
+      F[i] = select(2, coroutine.resume(C[i]))
+      T[i] = load(('local t = {} t[%q] = function() end return t'):format(name), "@x.lua")()
+      if i % 40 == 0 then heap.mark(name) end
+    end
+    heap.snapshot "b"
+    heap.snapshot "c"
+    heap.snapshot("cut", {strings = 5})
+  ]]
 end
 
 -- }===================================================================================

@@ -15,42 +15,12 @@ local seed = 1
 local names = hostile.names(seed, 300)
 local n_cases, n_survived = 0, 0 -- names in each of the outputs that were checked
 
--- Every name as a class, as a key of a table, _G and package.loaded, in a string, as the name of a
--- source, of a local variable, an upvalue and functions, in a coroutine, as a mark:
---
---     _G -.H-> {} -[name]-> name (class) -[name]-> _G.TARGET
---     _G -.C-> coroutines, each with a local variable `name` and an upvalue `name` of the function
---              `name` from the source `name`
-local program = [[
-  local heap, hostile = require "heap", require "tests.common.hostile"
-  local code = "local NAME0001 = {...} local function NAME0002() return NAME0001 end "
-    .. "coroutine.yield(NAME0002, {f = NAME0002})"
-  heap.snapshot "a"
-  H, S, F, M, C, T, TARGET = {}, {}, {}, {}, {}, {}, {}
-  for i, name in ipairs(hostile.names(]] .. seed .. [[, 300)) do
-    local class = setmetatable({[name] = TARGET}, {__name = name})
-    local sign = ("@= "):sub(i % 3 + 1, i % 3 + 1)
-    H[name] = class
-    if _G[name] == nil then _G[name] = {class} end
-    package.loaded[name] = package.loaded[name] or {}
-    M[i] = setmetatable({}, package.loaded[name])
-    S[i] = name:rep(20)
-    C[i] = coroutine.create(hostile.renamed(code, sign .. name, name))
-    F[i] = select(2, coroutine.resume(C[i]))
-    T[i] = load(('local t = {} t[%q] = function() end return t'):format(name), "@x.lua")()
-    if i % 40 == 0 then heap.mark(name) end
-  end
-  heap.snapshot "b"
-  heap.snapshot "c"
-  heap.snapshot("cut", {strings = 5})
-]]
-
 describe(("a heap of hostile names (seed %d)"):format(seed), function()
   local dir
   setup(function()
     local args = {}
     for i = 1, 40 do args[i] = names[i]:gsub("%z.*", "") end
-    dir = select(2, support.lua(program, {args = args}))
+    dir = select(2, support.lua(hostile.heap(seed, 300), {args = args}))
     support.lua('require "heap".snapshot "other"', {cwd = dir, name = "other.lua"})
   end)
   teardown(function()
