@@ -79,7 +79,10 @@ end
 function View:tables()
   return self.page:run [[
     return Array.from(document.querySelectorAll("#page table"), function (table) {
-      const text = function (element) { return element.textContent; };
+      const text = function (element) {
+        const actions = element.querySelector(".actions");
+        return element.textContent.slice(0, -actions?.textContent.length || undefined);
+      };
       const headings = Array.from(table.querySelectorAll("thead th"), text);
       const rows = [];
       for (const row of table.querySelectorAll("tbody tr")) {

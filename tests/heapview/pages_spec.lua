@@ -38,7 +38,7 @@ describe("heapview's pages", function()
     return view.page:run "return heapview.pages().map(function (page) { return page.name; })"
   end
 
-  for _, way in ipairs {"served"} do
+  for _, way in ipairs {"served", "written"} do
     describe(way, function()
       local view
 
@@ -61,7 +61,7 @@ describe("heapview's pages", function()
         local diff = answer "heapdiff a b c"
         assert.matches(("%s objects allocated between a and b are still alive in c: %s"):format(
           count(integer(diff.objects)), size(integer(diff.retained_bytes))),
-          page:texts "#page p" [1], 1, true)
+          page:texts "#page" [1], 1, true)
         local rows = view:rows("retained", "in each snapshot", "held by")
         assert.equal(integer(diff.total_groups), #rows)
         for i, group in ipairs(diff.groups) do
