@@ -161,6 +161,7 @@ static int ask_child(view_asked *asked, const char *sql, uint64_t most, cli_json
   size_t n = 0;
   if (pipe2(ends, O_CLOEXEC) != 0)
     return view_refuse(asked->error, "cannot run a query: %s", strerror(errno));
+  cli_progress(v->c, "running the query");
   pid_t parent = getpid(), child = fork();
   if (child == 0) run(v, sql, most, ends[1], parent);
   (void)close(ends[1]);
