@@ -18,6 +18,7 @@
   /* What a row is about stands in the last column that has words. */
   function classOf(table, at) {
     const {kind} = table.columns[at];
+    if (kind === "series") return "number series";
     if (isNumber(table.columns[at])) return "number";
     if (kind === "bar") return "bar";
     if (UNBROKEN.includes(kind)) return "unbroken";
@@ -29,6 +30,11 @@
   function part(from) {
     const text = from.text === undefined ? String(from) : from.text;
     return from.link ? make("a", {href: heapview.linkTo(from.link)}, text) : text;
+  }
+
+  /* "8.1 KB -> 16.1 KB -> 16.1 KB" is broken behind an arrow only. */
+  function series(text) {
+    return text.split(/(?<=-> )/).map((step) => make("span", {class: "step"}, step));
   }
 
   function bar(cell, most) {
@@ -76,6 +82,7 @@
       element.append(make("span", {class: "heard"}, `level ${row.depth}: `));
     }
     if (column.kind === "bar" && cell.value !== undefined) element.append(bar(cell, most));
+    else if (column.kind === "series") element.append(...series(cell.text));
     else element.append(part(cell));
     const actions = table.actions && element.matches(".subject") ? table.actions(row) : [];
     if (actions.length > 0) element.append(make("div", {class: "actions"}, actions.map(part)));

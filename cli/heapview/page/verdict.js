@@ -16,12 +16,16 @@
 
   /* {=== What leaks, by name =========================================================== */
 
+  function last(list) {
+    return list[list.length - 1];
+  }
+
   /* "allocated between a and b, still alive in c" */
   function stayed() {
     const names = heapview.overview.snapshots.map((snapshot) => snapshot.name || snapshot.file);
-    const last = names.pop();
+    const now = names.pop();
     const when = names.length > 1 ? `between ${names[0]} and ${names[1]}` : `since ${names[0]}`;
-    return `allocated ${when}, still alive in ${last}`;
+    return `allocated ${when}, still alive in ${now}`;
   }
 
   /* What an answer accuses: {name, word, what, numbers, at}; the worst first. */
@@ -34,7 +38,13 @@
     leaks: (answer) => answer.leaks.map((leak) => ({
       name: leak.held_by || leak.class, word: leak.prospect, at: leak.example,
       what: `${count(leak.objects)} \u00d7 ${leak.class}`, bytes: leak.retained_bytes
-    }))
+    })),
+    ladder: (answer) => (answer.paths || []).filter((row) => /^grows/.test(row.verdict))
+      .map((row) => ({
+        name: row.held_by, word: row.verdict, class: row.class,
+        what: `${count(last(row.objects))} \u00d7 ${row.class}`, bytes: last(row.bytes),
+        series: row.entries.some((n) => n > 0) ? row.entries : row.objects
+      }))
   };
 
   function culprit(one) {
@@ -45,7 +55,7 @@
         one.at ? make("a", {href: heapview.link("object", {at: one.at})}, one.name) : one.name),
       make("p", {}, make("strong", {}, bytes(one.bytes)), ` in ${one.what}`,
         series ? make("span", {class: "faint"}, ` (${series})`) : null),
-      make("p", {class: "actions"}, actionsOf(one.at).map(heapview.part)));
+      make("p", {class: "actions"}, actionsOf(one.at, one.class).map(heapview.part)));
   }
 
   function culprits(name, answer) {
@@ -61,10 +71,13 @@
 
   /* {=== Answers ======================================================================= */
 
-  function actionsOf(address) {
-    if (!address) return [];
-    return [{text: "Why it stays", link: `/object?at=${address}`},
-      {text: "What is in it", link: `/treemap?of=${address}`}];
+  function actionsOf(address, name) {
+    if (address) {
+      return [{text: "Why it stays", link: `/object?at=${address}`},
+        {text: "What is in it", link: `/treemap?of=${address}`}];
+    }
+    return name ? [{text: "All of its class", link: `/${heapview.keyOf("object", {class: name})}`}]
+      : [];
   }
 
   /* Of a row of a table: what can be looked at of the object that it names. */
@@ -144,12 +157,29 @@
 
   /* }=================================================================================== */
 
-  /* Of an interval that somebody brushed the question is what of it lives. */
+  /* Of an interval that somebody brushed the question is what of it lives; of another snapshot than
+  ** the last one, what that alone tells. */
   function questions(state) {
     const keys = (heapview.overview.verdict || []).slice();
-    const {since, until} = state.parameters;
-    if (since === undefined && until === undefined) return keys;
-    return [heapview.keyOf("interval", {since, until})].concat(keys.slice(1));
+    const {since, until, in: number} = state.parameters;
+    if (since !== undefined || until !== undefined) {
+      return [heapview.keyOf("interval", {since, until})].concat(keys.slice(1));
+    }
+    const {length} = heapview.overview.snapshots;
+    const isLast = number === undefined || Number(number) === length - 1;
+    return isLast ? keys : keys.slice(1);
+  }
+
+  async function answer(key, isFirst) {
+    const {page: name, parameters} = heapview.parse(`#/${key}`);
+    const whole = name === "interval" ? {} : {since: null, until: null};
+    try {
+      return section(name, await heapview.ask(name, Object.assign(whole, parameters)), isFirst);
+    } catch (error) {
+      if (error.aborted) throw error;
+      return make("section", {class: "answer"}, make("h3", {}, HEADINGS[name] || name),
+        heapview.problem(error));
+    }
   }
 
   async function show(root, state) {
@@ -157,15 +187,9 @@
     const main = make("div", {class: "main"});
     const side = make("div", {class: "side"}, opened(overview), program(overview));
     root.append(main, side);
-    let isFirst = true;
-    for (const key of questions(state)) {
-      const {page: name, parameters} = heapview.parse(`#/${key}`);
-      const part = make("div", {});
-      (name === "info" ? side : main).append(part);
-      const whole = name === "interval" ? {} : {since: null, until: null};
-      const answer = await heapview.ask(name, Object.assign(whole, parameters));
-      part.replaceWith(section(name, answer, isFirst));
-      isFirst = false;
+    const keys = questions(state);
+    for (const key of keys) {
+      (key === "info" ? side : main).append(await answer(key, key === keys[0]));
     }
     side.append(further() || "");
   }
