@@ -5,11 +5,12 @@
 ** Answers are carried in the order of their worth until the file is full: what was opened, what the
 ** first page tells, the tops of the pictures; then the objects and classes that are named in these,
 ** the biggest first, then those that are named there, and so on. So all of a small heap is in it,
-** and of two million objects the some hundred that anybody would click. An object is there with all
-** that its page asks, or not at all. What a picture leaves out is a piece of it with its bytes, so
+** and of two million objects the thousands that anybody would click. An object is there with all
+** that its page asks, or not at all. What a picture leaves out is a tile of it with its bytes, so
 ** all sums are as they are when served; what is not carried the page says, and how to see it.
 **
-** The same files make the same report, byte by byte.
+** What the page asks first stands as it is; all else is deflated (pieces.h). The same files make the
+** same report, byte by byte.
 */
 #include <fcntl.h>
 #include <string.h>
@@ -17,6 +18,7 @@
 #include <unistd.h>
 
 #include "heapview.h"
+#include "pieces.h"
 
 /* As big a file as is mailed without a thought. */
 enum { MOST_BYTES = 5000000 };
@@ -56,13 +58,13 @@ typedef struct named {
 
 typedef struct report {
   view *v;
-  char *text; /* "key":answer,"key":answer */
-  size_t size, room;
-  FILE *out;
+  FILE *out;    /* what is not deflated: "KEY":ANSWER,... */
+  size_t n_out; /* answers */
+  pieces *pieces;
   named *list; /* of this round, and then of the next */
   size_t n, capacity;
   uint8_t **objects, **classes; /* of each snapshot: 1 for what was named */
-  uint64_t carried, left;       /* objects with a page, and those that are named and have none */
+  uint64_t named;               /* objects */
 } report;
 
 /* {=== What is named ================================================================== */
@@ -140,55 +142,88 @@ static void make_question(view_question *q, char *key, view_parameter more, view
   }
 }
 
-/* Writes "key":answer. A refusal is an answer, too, but for a question that does not exist. */
-static void put_answer(report *r, const view_question *q, FILE *out, bool follows) {
-  char *key = view_key(q);
-  fprintf(out, "%s\n\"%s\":", follows ? "," : "", key);
-  (void)view_answer(r->v, q, out);
-  free(key);
-}
+/* Answers that go together, and their keys. */
+typedef struct answers {
+  char *text, *keys;
+  size_t n_text, n_keys;
+} answers;
 
-/* Asks all of these about one thing. Carried together, or not at all. */
-static bool carry(report *r, const char *const *keys, size_t n, size_t in, view_parameter of) {
-  char *text = NULL, number[24];
-  size_t size = 0;
+/* Asks all of these about one thing. */
+static answers ask(report *r, const char *const *keys, size_t n, size_t in, view_parameter of) {
+  answers a = {0};
+  char number[24];
   bool is_last = r->v->n == 0 || in + 1 == r->v->n;
-  FILE *out = cli_must(open_memstream(&text, &size));
+  FILE *text = cli_must(open_memstream(&a.text, &a.n_text));
+  FILE *list = cli_must(open_memstream(&a.keys, &a.n_keys));
   snprintf(number, sizeof number, "%zu", in);
   for (size_t i = 0; i < n; i++) {
-    char *key = cli_must(strdup(keys[i]));
+    char *words = cli_must(strdup(keys[i]));
     view_question q;
-    make_question(&q, key, of, is_last ? (view_parameter){0} : (view_parameter){"in", number});
-    put_answer(r, &q, out, r->size > 0 || i > 0);
+    make_question(&q, words, of, is_last ? (view_parameter){0} : (view_parameter){"in", number});
+    char *key = view_key(&q);
+    fprintf(text, "%s\"%s\":", i > 0 ? "," : "", key);
+    fprintf(list, "%s\"%s\"", i > 0 ? "," : "", key);
+    (void)view_answer(r->v, &q, text);
     free(key);
+    free(words);
   }
-  if (fclose(out) != 0) cli_must(NULL);
-  bool fits = r->size + size <= r->room;
-  if (fits) {
-    fwrite(text, 1, size, r->out);
-    r->size += size;
-    find_named(r, in, text);
-  }
-  free(text);
+  if (fclose(text) != 0 || fclose(list) != 0) cli_must(NULL);
+  return a;
+}
+
+static void free_answers(answers *a) {
+  free(a->text);
+  free(a->keys);
+}
+
+/* As they are, for the page that opens. */
+static void carry_plain(report *r, const char *const *keys, size_t n, size_t in) {
+  answers a = ask(r, keys, n, in, (view_parameter){0});
+  fprintf(r->out, "%s%s", r->n_out > 0 ? ",\n" : "", a.text);
+  r->n_out += n;
+  find_named(r, in, a.text);
+  free_answers(&a);
+}
+
+/* Deflated, all or none. */
+static bool carry(report *r, const char *const *keys, size_t n, size_t in, view_parameter of,
+                  unsigned objects) {
+  answers a = ask(r, keys, n, in, of);
+  bool fits = pieces_add(r->pieces, a.text, a.keys, objects);
+  if (fits) find_named(r, in, a.text);
+  free_answers(&a);
   return fits;
 }
 
-static bool carry_each(report *r, const char *const *keys, size_t n, size_t in) {
-  bool all = true;
-  for (size_t i = 0; i < n; i++) all &= carry(r, &keys[i], 1, in, (view_parameter){0});
-  return all;
+/* The first page of the last snapshot has told some of them. */
+static bool is_told(const view *v, const char *key, size_t in) {
+  bool told = false;
+  for (const char *const *verdict = view_verdict(v); *verdict != NULL; verdict++)
+    told |= strcmp(*verdict, key) == 0;
+  return told && (v->n == 0 || in + 1 == v->n);
+}
+
+static void carry_each(report *r, const char *const *keys, size_t n, size_t in) {
+  for (size_t i = 0; i < n; i++)
+    if (!is_told(r->v, keys[i], in)) (void)carry(r, &keys[i], 1, in, (view_parameter){0}, 0);
 }
 
 #define COUNT(list) (sizeof(list) / sizeof *(list))
 
-/* What the pages show when they are opened. */
-static void carry_tops(report *r) {
+/* What the first page shows, which is opened with the file. */
+static void carry_opening(report *r) {
   static const char *const overview[] = {"overview"};
   const char *const *verdict = view_verdict(r->v);
   size_t n_verdict = 0, last = r->v->n > 0 ? r->v->n - 1 : 0;
   while (verdict[n_verdict] != NULL) n_verdict++;
-  carry_each(r, overview, 1, last);
-  carry_each(r, verdict, n_verdict, last);
+  carry_plain(r, overview, 1, last);
+  carry_plain(r, verdict, n_verdict, last);
+  if (r->v->n > 0) name_root(r);
+}
+
+/* What the others show when they are opened. */
+static void carry_tops(report *r) {
+  size_t last = r->v->n > 0 ? r->v->n - 1 : 0;
   if (r->v->usage != NULL && r->v->n > 0) carry_each(r, of_profile, COUNT(of_profile), last);
   if (r->v->n > 1) carry_each(r, of_several, COUNT(of_several), last);
   for (size_t in = r->v->n; in-- > 0;) carry_each(r, of_snapshot, COUNT(of_snapshot), in);
@@ -210,20 +245,17 @@ static bool carry_one(report *r, const named *it) {
   const lh_snapshot *s = r->v->snapshots[it->in];
   if (it->id == LH_NO_OBJECT)
     return carry(r, of_class, COUNT(of_class), it->in,
-                 (view_parameter){"class", lh_class_at(s, it->class_index)->name});
+                 (view_parameter){"class", lh_class_at(s, it->class_index)->name}, 0);
   lh_number address = lh_address_text(s, it->id);
   view_parameter at = {"at", it->id == LH_ROOT ? "root" : address.text};
-  if (!carry(r, of_object, COUNT(of_object), it->in, at)) return false;
-  r->carried += it->id != LH_ROOT;
+  if (!carry(r, of_object, COUNT(of_object), it->in, at, it->id != LH_ROOT)) return false;
   name_class(r, it->in, lh_class_of(s, it->id));
   return true;
 }
 
-/* One round after the other, each of what the one before has named. What is too big is passed over
-** some times, until the file is as good as full. */
+/* One round after the other, each of what the one before has named, until the file is full. */
 static void carry_named(report *r) {
-  enum { MOST_MISFITS = 16 };
-  unsigned n_misfits = 0;
+  bool fits = true;
   while (r->n > 0) {
     named *round = r->list;
     size_t n = r->n;
@@ -231,9 +263,8 @@ static void carry_named(report *r) {
     r->n = r->capacity = 0;
     qsort(round, n, sizeof *round, compare_named);
     for (size_t i = 0; i < n; i++) {
-      bool is_there = n_misfits < MOST_MISFITS && carry_one(r, &round[i]);
-      n_misfits += !is_there;
-      r->left += !is_there && round[i].id != LH_NO_OBJECT;
+      r->named += round[i].id != LH_NO_OBJECT && round[i].id != LH_ROOT;
+      fits = fits && carry_one(r, &round[i]);
     }
     free(round);
   }
@@ -249,26 +280,32 @@ static uint64_t count_objects(const view *v) {
   return n;
 }
 
-/* {"questions": {KEY: ANSWER, ...}, "objects": how many have a page here, and so on}. */
+/* {"questions": {KEY: ANSWER, ...}, "index" and "pieces": what is deflated, "objects": how many have
+** a page here, of `named` that are named and `all` that there are}. */
 static char *carried_text(view *v, size_t room, size_t *size) {
-  char *text = NULL;
-  report r = {.v = v, .room = room, .out = cli_must(open_memstream(&text, size))};
+  char *plain = NULL, *text = NULL;
+  size_t n_plain;
+  report r = {.v = v, .out = cli_must(open_memstream(&plain, &n_plain))};
   r.objects = cli_must(calloc(v->n + 1, sizeof *r.objects));
   r.classes = cli_must(calloc(v->n + 1, sizeof *r.classes));
-  fputs("{\"questions\":{", r.out);
-  carry_tops(&r);
-  if (v->n > 0) name_root(&r);
-  carry_named(&r);
-  fprintf(r.out, "},\n\"objects\":%llu,\"named\":%llu,\"all\":%llu}\n",
-          (unsigned long long)r.carried, (unsigned long long)(r.carried + r.left),
-          (unsigned long long)count_objects(v));
+  carry_opening(&r);
   if (fclose(r.out) != 0) cli_must(NULL);
+  r.pieces = pieces_begin(room > n_plain ? room - n_plain : 0);
+  carry_tops(&r);
+  carry_named(&r);
+  FILE *out = cli_must(open_memstream(&text, size));
+  fprintf(out, "{\"questions\":{%s},\n", plain);
+  uint64_t objects = pieces_end(r.pieces, out);
+  fprintf(out, ",\n\"objects\":%llu,\"named\":%llu,\"all\":%llu}\n", (unsigned long long)objects,
+          (unsigned long long)r.named, (unsigned long long)count_objects(v));
+  if (fclose(out) != 0) cli_must(NULL);
   for (size_t i = 0; i < v->n; i++) {
     free(r.objects[i]);
     free(r.classes[i]);
   }
   free(r.objects);
   free(r.classes);
+  free(plain);
   return text;
 }
 

@@ -8,6 +8,7 @@
 **     told.c      the words of an answer as JSON: lines, tables, links
 **     page.c      the page, put together when heapview was built, with its policy
 **     carried.c   a report: the page with the answers that it may be asked for, to a budget
+**                 (pieces.c deflates them)
 **     server.c    the page and the answers over HTTP, one question after the other (server.h)
 **     requests.c  which requests are taken at all, and what a question is (requests.h)
 **     browser.c   opens the page, where there is somebody who looks

@@ -1,9 +1,10 @@
 -- carried_spec.lua - the report of heapview -o: one file with a page and the answers that it may
 -- ask for, the same for the same snapshots, of bounded size, whole or not there. Each answer in it
--- is the one that is given when it is asked for.
+-- is the one that is given when it is asked for, and is found by its key.
 
 local cjson = require "cjson"
 local lfs = require "lfs"
+local mime = require "mime"
 local support = require "tests.common.support"
 
 local MOST_BYTES = 5000000
@@ -15,10 +16,30 @@ local function write(dir, ...)
   return support.read_file(name)
 end
 
--- What the page finds in its element, as a browser cuts it out.
+-- A deflated text of JSON: gzip inflates what is in zlib's frame, and misses the end of its own.
+local function inflated(text)
+  local packed, name = mime.unb64(text), support.tmpname()
+  support.write_file(name, "\x1F\x8B\8\0\0\0\0\0\0\3" .. packed:sub(3, -5))
+  local out = support.run("gzip -dc <" .. name .. " 2>/dev/null")
+  os.remove(name)
+  return cjson.decode(out)
+end
+
+-- What the page finds in its element, as a browser cuts it out, with all answers as `questions`.
 local function carried_in(page)
   local text = page:match('<script type="application/json" id="carried">(.-)</script>')
-  return cjson.decode(text), text
+  local carried = cjson.decode(text)
+  for i, keys in ipairs(inflated(carried.index)) do
+    local piece, n = inflated(carried.pieces[i]), 0
+    for key, answer in pairs(piece) do
+      assert.is_nil(carried.questions[key], key)
+      carried.questions[key] = answer
+      n = n + 1
+    end
+    assert.equal(#keys, n)
+    for _, key in ipairs(keys) do assert.is_not_nil(piece[key], key) end
+  end
+  return carried, text
 end
 
 -- The same question to whoever answers without a page.

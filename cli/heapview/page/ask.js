@@ -10,14 +10,8 @@
   const PATIENCE_MS = 500; /* before it is told what takes so long */
   const kept = new Map(); /* key -> promise, the one that was asked for last at the end */
   let leaving = new AbortController(); /* ends what was asked for the page that was left */
-  let carried = null;
   let awaited = 0; /* answers */
   let telling = false;
-
-  function readCarried() {
-    const text = document.getElementById("carried").textContent.trim();
-    carried = text === "" ? null : JSON.parse(text);
-  }
 
   /* The parameters in ascending order of their names; what is not given is left out. */
   function keyOf(name, parameters) {
@@ -99,7 +93,7 @@
 
   /* Resolves when all files are analysed; tells what is done until then. */
   async function ready() {
-    for (let ms = 100; carried === null; ms = Math.min(ms * 1.5, 1000)) {
+    for (let ms = 100; !heapview.isWritten(); ms = Math.min(ms * 1.5, 1000)) {
       const progress = await get("progress");
       if (progress.ready) break;
       heapview.busy(progress);
@@ -110,14 +104,15 @@
 
   /* }=================================================================================== */
 
+  async function answerCarried(key) {
+    const answer = await heapview.carriedAnswer(key);
+    if (answer === null) throw notCarried();
+    if (answer.error !== undefined) throw failure(answer.error);
+    return answer;
+  }
+
   function answerTo(key) {
-    if (carried !== null) {
-      const answer = Object.prototype.hasOwnProperty.call(carried.questions, key)
-        ? carried.questions[key] : null;
-      if (answer === null) return Promise.reject(notCarried());
-      return answer.error === undefined ? Promise.resolve(answer)
-        : Promise.reject(failure(answer.error));
-    }
+    if (heapview.isWritten()) return answerCarried(key);
     const promise = get(`ask/${key}`, leaving.signal);
     tellWhile(promise);
     return promise;
@@ -141,6 +136,5 @@
     leaving = new AbortController();
   }
 
-  Object.assign(heapview, {ask, askNoMore, keyOf, ready, readCarried});
-  heapview.isWritten = () => carried !== null;
+  Object.assign(heapview, {ask, askNoMore, keyOf, ready});
 })(window.heapview = window.heapview || {});
