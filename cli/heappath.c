@@ -252,8 +252,8 @@ static void answer(cli *c, const request *r, const subject *s, cli_json *w) {
   else if (json)
     json_no_paths(w);
   if (r->referrers) answer_referrers(c, r, s, w);
-  if (r->dominators && json) json_dominators(w, s);
-  if (r->dominators && !json && reachable) print_dominators(c, r, s);
+  lh_request asked = request_about(r, s);
+  if (r->dominators) (void)cli_answer(c, w, "dominators", s->snapshot, r->file, &asked);
 }
 
 /* About one object, or cuts. False: nothing keeps it alive. */

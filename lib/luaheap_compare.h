@@ -126,6 +126,13 @@ typedef struct lh_string_changes {
 ** both. O(n log n). */
 int lh_compare_strings(lh_snapshot *a, lh_snapshot *c, lh_string_changes *out, lh_error *error);
 
+/* Are they of one Lua state? */
+bool lh_is_same_state(const lh_snapshot *a, const lh_snapshot *b);
+
+/* What an object is in another snapshot of the same state, an earlier or a later one; LH_NO_OBJECT:
+** it is not there. Exact, though memory is reused. O(marks). */
+lh_id lh_same_object(const lh_snapshot *snapshot, lh_id id, const lh_snapshot *other);
+
 /* ==== 2. Growth over many snapshots ================================================= */
 
 /* What any number of snapshots have, side by side, to see what grows. They may be of one Lua state

@@ -169,6 +169,8 @@ int lh_rank_objects(lh_snapshot *snapshot, const lh_top_query *query, bool whole
 char *lh_object_text(const lh_snapshot *snapshot, lh_id id); /* table: 0x55d0c0a3f2e0 */
 char *lh_string_text(const lh_snapshot *snapshot, lh_id id,
                      size_t max_bytes); /* "quoted", shortened */
+char *lh_value_text(const lh_snapshot *snapshot,
+                    lh_value value); /* 17  "text"  nil  table: 0x55d0c0a3f2e0 */
 char *lh_edge_text(const lh_snapshot *snapshot,
                    const lh_edge *edge); /* .listeners  [17]  upvalue bus */
 char *lh_frame_text(const lh_snapshot *snapshot,
@@ -309,6 +311,28 @@ int lh_find(lh_snapshot *snapshot, const char *expression, lh_found *found, lh_e
 ** lh_find. */
 int lh_find_all(lh_snapshot *snapshot, const char *expression, lh_id **ids, size_t *n_ids,
                 lh_error *error);
+
+/* What the beginning of an expression may become. */
+typedef struct lh_completion {
+  char *text;              /* an expression as lh_find takes it */
+  lh_id id;                /* what that names; LH_NO_OBJECT: all of a class */
+  uint32_t class_index;    /* its class; UINT32_MAX: none */
+  uint64_t objects;        /* that it names */
+  uint64_t retained_bytes; /* of a class the shallow ones */
+} lh_completion;
+
+enum { LH_MOST_COMPLETIONS = 20 };
+
+typedef struct lh_completions {
+  lh_completion list[LH_MOST_COMPLETIONS];
+  size_t n;
+} lh_completions;
+
+/* The next step of a path (`_G.ca`), classes and functions by any part of their names, an address:
+** what begins as the text does first, of these what is biggest. Needs lh_classify. Freed by
+** lh_completions_free. O(classes + entries of one table, but no more than a million). */
+int lh_complete(lh_snapshot *snapshot, const char *begun, lh_completions *out, lh_error *error);
+void lh_completions_free(lh_completions *completions);
 
 /* Finds what an expression takes away. Of a path or a phrase that ends in a reference: the one of
 ** its last step, as though it were set to nil; that is a table's entry with its key, a variable's

@@ -1,7 +1,7 @@
 /*
 ** heappath.h - what the files of heappath share: what was asked for and of which object
 ** (cli/heappath.c), what is taken as gone (ignore.c), and the answers: paths.c, independent.c,
-** referrers.c, dominators.c, cuts.c, and set.c with query.c.
+** referrers.c, cuts.c, and set.c with query.c.
 */
 #ifndef LUAHEAP_HEAPPATH_H
 #define LUAHEAP_HEAPPATH_H
@@ -84,8 +84,6 @@ void json_independent(cli *c, cli_json *w, const subject *s, const lh_independen
 void answer_paths(cli *c, const request *r, const subject *s, cli_json *w);
 void answer_cuts(cli *c, const request *r, subject *s, cli_json *w);
 void answer_referrers(cli *c, const request *r, const subject *s, cli_json *w);
-void print_dominators(cli *c, const request *r, const subject *s);
-void json_dominators(cli_json *w, const subject *s);
 
 /* The answer about a set of objects. False: none of them is alive. */
 bool answer_set(cli *c, const request *r, lh_snapshot *snapshot);

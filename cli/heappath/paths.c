@@ -8,30 +8,6 @@
 
 /* {=== Text =========================================================================== */
 
-/* A weak table holds what is no object, and strings, and what is under such a key. */
-static const char *never_weak(const lh_snapshot *snapshot, const lh_edge *edge) {
-  lh_object table;
-  if (edge->kind != LH_EDGE_VALUE && edge->kind != LH_EDGE_KEY) return NULL;
-  lh_object_at(snapshot, edge->source, &table);
-  if (!table.as.table.weak_keys)
-    return table.as.table.weak_values && edge->kind == LH_EDGE_VALUE
-               ? "weak values, but a string is never weak"
-               : NULL;
-  return edge->key.kind == LH_VALUE_OBJECT ? "weak keys, but a string is never weak"
-                                           : "weak keys, but what is no object is never weak";
-}
-
-static void print_never_weak(const subject *s, const lh_path *path) {
-  for (size_t i = 0; i < path->n_steps; i++) {
-    const char *why = never_weak(s->snapshot, &path->steps[i]);
-    if (why == NULL) continue;
-    char *reference = cli_must(lh_edge_text(s->snapshot, &path->steps[i]));
-    printf("\n%s is in a table with %s: its entry stays\n", reference, why);
-    lh_free(reference);
-    return;
-  }
-}
-
 /* What to do stands behind the chain that it is about:
 ** Held by 2 independent paths, so one cut does not free it; the others: ...
 ** Above _G.app one cut does not free it: that is held by 2 independent paths; the others: ... */
@@ -59,7 +35,6 @@ static void print_paths(cli *c, const request *r, const subject *s, const lh_pat
     putchar('\n');
     lh_request asked = {.path = &paths[i], .id = s->id};
     (void)cli_answer(c, NULL, "steps", s->snapshot, r->file, &asked);
-    print_never_weak(s, &paths[i]);
     lh_free(text);
   }
   if (n_paths < r->n_paths)

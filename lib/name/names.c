@@ -139,6 +139,12 @@ void lh_add_value(lh_text *text, const lh_snapshot *snapshot, lh_value value) {
   }
 }
 
+char *lh_value_text(const lh_snapshot *snapshot, lh_value value) {
+  lh_text text = {0};
+  lh_add_value(&text, snapshot, value);
+  return lh_text_finish(&text);
+}
+
 void lh_add_key(lh_text *text, const lh_snapshot *snapshot, lh_value key, bool brackets) {
   const char *bytes;
   size_t n;

@@ -42,6 +42,14 @@ const lh_question *const lh_questions[] = {
     &lh_advice_question,
     &lh_allocation_changes_question,
     &lh_map_question,
+    &lh_object_question,
+    &lh_fields_question,
+    &lh_referrers_question,
+    &lh_dominators_question,
+    &lh_paths_question,
+    &lh_independent_question,
+    &lh_located_question,
+    &lh_search_question,
     NULL};
 /* clang-format on */
 

@@ -265,12 +265,20 @@ void lh_tell_bound(lh_teller *teller, const lh_snapshot *snapshot, const lh_boun
 void lh_tell_keys(lh_teller *teller, lh_report *report, const lh_growing *growing);
 void lh_tell_suspect_line(lh_teller *teller, const lh_report *report, const lh_suspect *suspect);
 
+/* The steps of a path, as lh_told_steps has them, and that a weak table on the way holds its entry
+** all the same, if one does. */
+void lh_tell_steps(lh_teller *teller, lh_report *report, const lh_path *path, const lh_step *steps,
+                   size_t n);
+
+/* Where an object was allocated, and who called that, of a program that was tracked. */
+void lh_tell_stack(lh_teller *teller, const lh_snapshot *snapshot, lh_id id);
+
 /* That ages are not right in a snapshot that was taken while its state closed, if so. */
 void lh_tell_finalized(lh_teller *teller, const lh_snapshot *snapshot);
 
 /* }=================================================================================== */
 
-extern const lh_table lh_suspect_table;
+extern const lh_table lh_suspect_table, lh_step_table;
 
 extern const lh_question lh_leaks_question, lh_info_question, lh_classes_question,
     lh_objects_question, lh_epochs_question, lh_sites_question, lh_stack_question,
@@ -281,5 +289,9 @@ extern const lh_question lh_leaks_question, lh_info_question, lh_classes_questio
     lh_interval_question, lh_timeline_question, lh_profile_question, lh_findings_question,
     lh_allocations_question, lh_calls_question, lh_advice_question, lh_allocation_changes_question,
     lh_map_question;
+
+extern const lh_question lh_object_question, lh_fields_question, lh_referrers_question,
+    lh_dominators_question, lh_paths_question, lh_independent_question, lh_located_question,
+    lh_search_question;
 
 #endif

@@ -9,6 +9,7 @@
 enum { MOST_CALLERS = 1000 };
 
 typedef struct found {
+  lh_id id;
   lh_stack_id stack;
   bool is_tracked, is_sampled;
 } found;
@@ -63,26 +64,35 @@ static void tell_callers(lh_teller *t, const lh_sites *sites, lh_stack_id stack)
   }
 }
 
-static void tell(lh_teller *t, lh_report *report) {
-  const found *f = report->answer;
-  const lh_sites *sites = lh_snapshot_sites(report->snapshot);
-  if (!f->is_tracked) return;
-  if (f->stack == 0) {
-    if (!f->is_sampled) lh_say(t, LH_PLAIN, "allocated before tracking began");
+static found find(const lh_snapshot *snapshot, lh_id id) {
+  const lh_tracking *tracking = lh_snapshot_tracking(snapshot);
+  return (found){.id = id,
+                 .stack = lh_object_stack(snapshot, id),
+                 .is_tracked = tracking != NULL,
+                 .is_sampled = tracking && tracking->sample_bytes > 0};
+}
+
+void lh_tell_stack(lh_teller *t, const lh_snapshot *snapshot, lh_id id) {
+  const found f = find(snapshot, id);
+  const lh_sites *sites = lh_snapshot_sites(snapshot);
+  if (!f.is_tracked) return;
+  if (f.stack == 0) {
+    if (!f.is_sampled) lh_say(t, LH_PLAIN, "allocated before tracking began");
     return;
   }
   lh_text text = {0};
-  lh_text_allocated(&text, lh_site_of_stack(sites, f->stack));
+  lh_text_allocated(&text, lh_site_of_stack(sites, f.stack));
   lh_say_text(t, LH_PLAIN, &text);
-  tell_callers(t, sites, f->stack);
+  tell_callers(t, sites, f.stack);
+}
+
+static void tell(lh_teller *t, lh_report *report) {
+  lh_tell_stack(t, report->snapshot, ((const found *)report->answer)->id);
 }
 
 static int ask(lh_snapshot *snapshot, const lh_request *request, void *out, lh_error *error) {
-  const lh_tracking *tracking = lh_snapshot_tracking(snapshot);
   (void)error;
-  *(found *)out = (found){.stack = lh_object_stack(snapshot, request->id),
-                          .is_tracked = tracking != NULL,
-                          .is_sampled = tracking && tracking->sample_bytes > 0};
+  *(found *)out = find(snapshot, request->id);
   return LH_OK;
 }
 

@@ -99,25 +99,37 @@ static lh_style style_of(const lh_report *report, const void *row) {
   return step->target == report->request.id ? LH_BOLD : LH_PLAIN;
 }
 
+static void skipped_of(lh_report *report, const void *row, lh_cell *cell) {
+  (void)report;
+  cell->as.n = ((const lh_step *)row)->skipped;
+}
+
+static bool is_skipped(const void *row) {
+  return ((const lh_step *)row)->skipped > 0;
+}
+
 #define ROW lh_step
 static const lh_column step_columns[] = {
-    LH_COMPUTED(NULL, "reference", LH_COLUMN_TEXT, reference_of, NULL),
+    LH_COMPUTED("label", "reference", LH_COLUMN_TEXT, reference_of, "how it is referred to"),
     LH_OF(NULL, "class", LH_COLUMN_TEXT, target, lh_cell_what, NULL),
+    LH_OBJECT("object", target, "what that leads to; null where a row stands for several",
+              LH_ADDRESS, LH_OPTIONAL),
     LH_EXAMPLE(NULL, "address", target, NULL),
-    LH_OF(NULL, "shallow", LH_COLUMN_BYTES, target, lh_cell_shallow, NULL),
-    LH_OF(NULL, "retained", LH_COLUMN_BYTES, target, lh_cell_retained, NULL),
+    LH_OF("shallow_bytes", "shallow", LH_COLUMN_BYTES, target, lh_cell_shallow, "its own",
+          LH_OPTIONAL),
+    LH_OF("retained_bytes", "retained", LH_COLUMN_BYTES, target, lh_cell_retained,
+          "what would go if it went", LH_OPTIONAL),
+    LH_COMPUTED("skipped", NULL, LH_COLUMN_COUNT, skipped_of, "for how many steps the row stands",
+                LH_ONLY_WHERE(is_skipped)),
     LH_END};
 #undef ROW
 
-static const lh_table step_table = {.one = "step",
-                                    .many = "steps",
-                                    .row_bytes = sizeof(lh_step),
-                                    .columns = step_columns,
-                                    .style = style_of};
+const lh_table lh_step_table =
+    LH_TABLE("heap.step", "step", "steps", lh_step, step_columns, .style = style_of);
 
 #define ROW found
 static const lh_column answer_columns[] = {
-    LH_INLINE_ROWS("steps", steps, n, &step_table, "from the root on"), LH_END};
+    LH_INLINE_ROWS("steps", steps, n, &lh_step_table, "from the root on"), LH_END};
 #undef ROW
 
 static const lh_table answer = LH_TABLE("heap.steps", NULL, NULL, found, answer_columns);
@@ -129,10 +141,46 @@ static int ask(lh_snapshot *snapshot, const lh_request *request, void *out, lh_e
   return LH_OK;
 }
 
+/* {=== The words ====================================================================== */
+
+/* A weak table holds what is no object, and strings, and what is under such a key. */
+static const char *never_weak(const lh_snapshot *snapshot, const lh_edge *edge) {
+  lh_object table;
+  if (edge->kind != LH_EDGE_VALUE && edge->kind != LH_EDGE_KEY) return NULL;
+  lh_object_at(snapshot, edge->source, &table);
+  if (!table.as.table.weak_keys)
+    return table.as.table.weak_values && edge->kind == LH_EDGE_VALUE
+               ? "weak values, but a string is never weak"
+               : NULL;
+  return edge->key.kind == LH_VALUE_OBJECT ? "weak keys, but a string is never weak"
+                                           : "weak keys, but what is no object is never weak";
+}
+
+static void tell_never_weak(lh_teller *t, const lh_snapshot *snapshot, const lh_path *path) {
+  for (size_t i = 0; i < path->n_steps; i++) {
+    const char *why = never_weak(snapshot, &path->steps[i]);
+    if (!why) continue;
+    lh_text text = {0};
+    lh_text_string(&text, "\n");
+    lh_put_freed(&text, lh_edge_text(snapshot, &path->steps[i]));
+    lh_text_format(&text, " is in a table with %s: its entry stays", why);
+    lh_say_text(t, LH_PLAIN, &text);
+    return;
+  }
+}
+
+void lh_tell_steps(lh_teller *t, lh_report *report, const lh_path *path, const lh_step *steps,
+                   size_t n) {
+  lh_tell_rows(t, report, &lh_step_table, steps, n);
+  tell_never_weak(t, report->snapshot, path);
+}
+
 static void tell(lh_teller *t, lh_report *report) {
   const found *f = report->answer;
-  lh_tell_rows(t, report, &step_table, f->steps, f->n);
+  lh_tell_steps(t, report, report->request.path, f->steps, f->n);
 }
+
+/* }=================================================================================== */
 
 const lh_question lh_steps_question = {
     .name = "steps", .answer = &answer, .ask = ask, .tell = tell};

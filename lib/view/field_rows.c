@@ -2,9 +2,10 @@
 ** field_rows.c - the fields of an object that a filter leaves, in an order: 16 bytes each.
 **
 ** Of ten million fields a page is looked at, and then another. So they are never sorted as a whole,
-** but as Quicksort would, in the part alone that has the page: about two passes over the rows, which
-** stay as sorted as they have become. Rows are compared by a number; where those are the beginnings
-** of strings, and the same, by the strings. Pivots are chosen by chance, and no two rows are equal.
+** but as Quicksort would, in the part alone that has the page: about two passes over the rows,
+** which stay as sorted as they have become. Rows are compared by a number; where those are the
+** beginnings of strings, and the same, by the strings. Pivots are chosen by chance, and no two rows
+** are equal.
 */
 #include <stdlib.h>
 #include <string.h>

@@ -1,10 +1,10 @@
 /*
 ** fields.c - the fields of an object, page by page.
 **
-** A table may have ten million entries, whose places in the record nobody knows. So what was learned
-** on the first way through it is kept, for the object that was last asked about: where each 512th
-** field is, and, where another order or a filter was wanted, which fields these are. A field is then
-** found in 512 steps.
+** A table may have ten million entries, whose places in the record nobody knows. So what was
+** learned on the first way through it is kept, for the object that was last asked about: where each
+** 512th field is, and, where another order or a filter was wanted, which fields these are. A field
+** is then found in 512 steps.
 */
 #include "fields.h"
 

@@ -1,7 +1,7 @@
 /*
-** test_fields.c - the fields of objects in pages, in each order and with filters, against lists that
-** are made from the definitions: all entries of tables, of functions all upvalues with what is in
-** them, and of each other object its edges.
+** test_fields.c - the fields of objects in pages, in each order and with filters, against lists
+** that are made from the definitions: all entries of tables, of functions all upvalues with what is
+** in them, and of each other object its edges.
 */
 #include <lauxlib.h>
 #include <lua.h>

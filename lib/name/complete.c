@@ -1,0 +1,262 @@
+/*
+** complete.c - what somebody may be about to write who names an object: the next step of a path, a
+** class, a function by its place, an address. What begins with the text comes before what merely
+** has it somewhere, and then what is big.
+**
+** Classes are some thousands, and the keys of one table are looked at; so this takes some
+** milliseconds in heaps of any size, and 100 where the table has more entries than are looked at.
+*/
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "find.h"
+
+enum { MOST_ENTRIES = 1 << 20 };
+
+/* How well a name answers to what was written. */
+enum { BEGINS, HAS, NOT_AT_ALL };
+
+typedef struct completing {
+  lh_snapshot *snapshot;
+  lh_completions *out;
+  unsigned ranks[LH_MOST_COMPLETIONS]; /* of each that is in */
+  bool failed;
+} completing;
+
+static unsigned rank_of(lh_range asked, const char *name, size_t n) {
+  size_t n_asked = lh_range_length(asked);
+  if (n_asked <= n && lh_text_contains(name, n_asked, asked.at, n_asked)) return BEGINS;
+  return lh_text_contains(name, n, asked.at, n_asked) ? HAS : NOT_AT_ALL;
+}
+
+/* {=== The best few =================================================================== */
+
+static bool is_before(unsigned rank, uint64_t bytes, unsigned other_rank, uint64_t other_bytes) {
+  return rank != other_rank ? rank < other_rank : bytes > other_bytes;
+}
+
+/* Is there room for it? */
+static bool may_be_in(const completing *c, unsigned rank, uint64_t bytes) {
+  size_t last = LH_MOST_COMPLETIONS - 1;
+  if (rank == NOT_AT_ALL) return false;
+  return c->out->n <= last ||
+         is_before(rank, bytes, c->ranks[last], c->out->list[last].retained_bytes);
+}
+
+/* Frees the text where there is no room for it. */
+static void put_in(completing *c, unsigned rank, lh_completion made) {
+  lh_completions *out = c->out;
+  size_t at = out->n;
+  c->failed |= !made.text;
+  if (!made.text) return;
+  while (at > 0 &&
+         is_before(rank, made.retained_bytes, c->ranks[at - 1], out->list[at - 1].retained_bytes))
+    at--;
+  size_t last = out->n < LH_MOST_COMPLETIONS ? out->n++ : LH_MOST_COMPLETIONS - 1;
+  if (at > last) at = last;
+  lh_free(out->list[last].text);
+  for (size_t i = last; i > at; i--) {
+    out->list[i] = out->list[i - 1];
+    c->ranks[i] = c->ranks[i - 1];
+  }
+  out->list[at] = made;
+  c->ranks[at] = rank;
+}
+
+static void put_object(completing *c, unsigned rank, char *text, lh_id id) {
+  put_in(c, rank,
+         (lh_completion){.text = text,
+                         .id = id,
+                         .class_index = lh_class_of(c->snapshot, id),
+                         .objects = 1,
+                         .retained_bytes = lh_retained_bytes(c->snapshot, id)});
+}
+
+/* }=================================================================================== */
+
+/* {=== Steps of a path ================================================================ */
+
+/* Where the last step begins, which is not written to its end: at a dot, or a bracket that is not
+** closed by more than one step; NULL: the text is one word. */
+static const char *last_step(lh_range r) {
+  const char *step = NULL;
+  char quote = '\0';
+  bool in_brackets = false;
+  for (const char *at = r.at; at < r.end; at++) {
+    if (quote) {
+      if (*at == '\\' && at + 1 < r.end)
+        at++;
+      else if (*at == quote)
+        quote = '\0';
+    } else if (in_brackets) {
+      if (*at == '"' || *at == '\'') quote = *at;
+      if (*at == ']') in_brackets = false;
+    } else if (*at == '.' || *at == '[') {
+      step = at;
+      in_brackets = *at == '[';
+    }
+  }
+  return step;
+}
+
+/* The object that a path leads to, through an upvalue; LH_NO_OBJECT: none. */
+static lh_id object_at(completing *c, lh_range path) {
+  lh_finder finder = {.snapshot = c->snapshot, .start = path.at, .class_index = UINT32_MAX};
+  lh_set set = {0};
+  lh_id id = LH_NO_OBJECT;
+  finder.seen = lh_alloc_zeroed((size_t)c->snapshot->n + 1, 1);
+  c->failed |= !finder.seen;
+  if (finder.seen && path.at < path.end && lh_find_path(&finder, path, &set) == LH_OK && set.n > 0)
+    id = set.ids[0];
+  lh_free(set.ids);
+  lh_free(finder.seen);
+  if (lh_type_of(c->snapshot, id) == LH_TYPE_UPVALUE && !lh_is_dead(c->snapshot, id)) {
+    lh_object upvalue;
+    lh_object_at(c->snapshot, id, &upvalue);
+    lh_value content = upvalue.as.upvalue.value;
+    id = content.kind == LH_VALUE_OBJECT ? content.as.object : LH_NO_OBJECT;
+  }
+  return id;
+}
+
+/* What was written of a key: without brackets and quotes. */
+static lh_range begun_key(const char *step, const char *end) {
+  lh_range key = {step + 1, end};
+  if (*step != '[') return key;
+  if (key.at < key.end && key.end[-1] == ']') key.end--;
+  if (key.at < key.end && (*key.at == '"' || *key.at == '\'')) {
+    char quote = *key.at++;
+    if (key.at < key.end && key.end[-1] == quote) key.end--;
+  }
+  return key;
+}
+
+static unsigned rank_of_key(const completing *c, lh_range asked, lh_value key) {
+  char digits[24];
+  const char *bytes;
+  size_t n;
+  switch (key.kind) {
+    case LH_VALUE_INTEGER:
+      n = (size_t)snprintf(digits, sizeof digits, "%lld", (long long)key.as.integer);
+      return rank_of(asked, digits, n) == BEGINS ? BEGINS : NOT_AT_ALL;
+    case LH_VALUE_OBJECT:
+      (void)lh_string_whole(c->snapshot, key.as.object, &bytes, &n);
+      if (lh_is_string(c->snapshot, key.as.object)) return rank_of(asked, bytes, n);
+      return lh_range_length(asked) == 0 ? HAS : NOT_AT_ALL;
+    default: return lh_range_length(asked) == 0 ? HAS : NOT_AT_ALL;
+  }
+}
+
+static void put_keys(completing *c, lh_range base, lh_range asked, lh_id table) {
+  lh_edges it;
+  lh_value key, value;
+  size_t n = 0;
+  lh_entries_begin(c->snapshot, table, &it);
+  while (n++ < MOST_ENTRIES && !c->failed && lh_entries_next(&it, &key, &value)) {
+    unsigned rank = rank_of_key(c, asked, key);
+    if (value.kind != LH_VALUE_OBJECT || lh_is_own(c->snapshot, value.as.object) ||
+        !may_be_in(c, rank, lh_retained_bytes(c->snapshot, value.as.object)))
+      continue;
+    lh_text text = {0};
+    lh_text_add(&text, base.at, lh_range_length(base));
+    lh_add_key(&text, c->snapshot, key, false);
+    put_object(c, rank, lh_text_finish(&text), value.as.object);
+  }
+}
+
+static void put_steps(completing *c, lh_range asked) {
+  const char *step = last_step(asked);
+  if (!step) return;
+  lh_range base = {asked.at, step};
+  lh_id id = object_at(c, base);
+  if (lh_type_of(c->snapshot, id) == LH_TYPE_TABLE)
+    put_keys(c, base, begun_key(step, asked.end), id);
+}
+
+/* }=================================================================================== */
+
+/* {=== Words and addresses ============================================================ */
+
+static void put_classes(completing *c, lh_range asked) {
+  for (uint32_t i = 0; i < lh_class_count(c->snapshot) && !c->failed; i++) {
+    const lh_class *class = lh_class_at(c->snapshot, i);
+    uint64_t objects = class->objects ? class->objects : class->garbage_objects;
+    uint64_t bytes = class->objects ? class->shallow_bytes : class->garbage_bytes;
+    if (objects == 0) continue;
+    unsigned rank = rank_of(asked, class->name, strlen(class->name));
+    if (!may_be_in(c, rank, bytes)) continue;
+    put_in(c, rank, (lh_completion){lh_copy_text(class->name), LH_NO_OBJECT, i, objects, bytes});
+  }
+}
+
+/* "@app.lua:31": the classes of functions end in it. */
+static void put_places(completing *c, lh_range asked) {
+  for (uint32_t i = 0; i < lh_class_count(c->snapshot) && !c->failed; i++) {
+    const lh_class *class = lh_class_at(c->snapshot, i);
+    const char *place = strrchr(class->name, '@');
+    lh_range name = {asked.at + 1, asked.end};
+    if (!place || class->type != LH_TYPE_CLOSURE || class->objects == 0) continue;
+    unsigned rank = rank_of(name, place + 1, strlen(place + 1));
+    if (may_be_in(c, rank, class->shallow_bytes))
+      put_in(c, rank,
+             (lh_completion){lh_copy_text(place), LH_NO_OBJECT, i, class->objects,
+                             class->shallow_bytes});
+  }
+}
+
+static void put_roots(completing *c, lh_range asked) {
+  const lh_classes *classes = c->snapshot->classes;
+  const struct {
+    const char *name;
+    lh_id id;
+  } roots[] = {{"_G", classes->globals},
+               {"package.loaded", classes->loaded},
+               {"registry", classes->registry}};
+  for (size_t i = 0; i < sizeof roots / sizeof *roots; i++) {
+    const char *name = roots[i].name;
+    if (roots[i].id == LH_NO_OBJECT || rank_of(asked, name, strlen(name)) != BEGINS) continue;
+    put_object(c, BEGINS, lh_copy_text(name), roots[i].id);
+  }
+  if (classes->globals != LH_NO_OBJECT && !last_step(asked))
+    put_keys(c, (lh_range){"_G", "_G" + 2}, asked, classes->globals);
+}
+
+/* "0x55d0c0a3f2e0", with what Lua writes in front of it or without. */
+static bool put_address(completing *c, lh_range asked) {
+  lh_range left, right;
+  uint64_t address;
+  if (!lh_range_split(asked, "0x", true, &left, &right)) return false;
+  right.at -= 2;
+  if (!lh_range_address(&right, &address) || right.at < right.end) return false;
+  lh_id id = lh_find_address(c->snapshot, address);
+  if (id == LH_NO_OBJECT || id == LH_ROOT) return false;
+  put_object(c, BEGINS, lh_object_text(c->snapshot, id), id);
+  return true;
+}
+
+/* }=================================================================================== */
+
+int lh_complete(lh_snapshot *snapshot, const char *begun, lh_completions *out, lh_error *error) {
+  lh_range asked = {begun, begun + strlen(begun)};
+  completing c = {.snapshot = snapshot, .out = out};
+  *out = (lh_completions){.n = 0};
+  if (!snapshot->classes)
+    return lh_fail(error, LH_EARGUMENT, "completing needs a classified snapshot (lh_classify)");
+  while (asked.at < asked.end && isspace((unsigned char)*asked.at)) asked.at++;
+  if (asked.at < asked.end && *asked.at == '@') {
+    put_places(&c, asked);
+  } else if (!put_address(&c, asked)) {
+    put_steps(&c, asked);
+    put_roots(&c, asked);
+    put_classes(&c, asked);
+  }
+  if (!c.failed) return LH_OK;
+  lh_completions_free(out);
+  return lh_fail_memory(error, "completing a name");
+}
+
+void lh_completions_free(lh_completions *completions) {
+  for (size_t i = 0; i < completions->n; i++) lh_free(completions->list[i].text);
+  *completions = (lh_completions){.n = 0};
+}

@@ -1,0 +1,116 @@
+/*
+** dominators.c - the objects that would free the one asked for if they went, the nearest first.
+*/
+#include "report/report.h"
+
+typedef struct dominator {
+  lh_id id; /* LH_NO_OBJECT: it stands for several */
+  uint64_t skipped;
+} dominator;
+
+typedef struct found {
+  lh_id id;
+  dominator *list;
+  size_t n;
+} found;
+
+/* {=== Columns ======================================================================== */
+
+/* Of those that are not told: ... 1,204 more ... */
+static void what_of(lh_report *report, const void *row, lh_cell *cell) {
+  const dominator *d = row;
+  lh_text text = {0};
+  if (d->skipped > 0)
+    lh_text_format(&text, "... %s more ...", lh_count_text(d->skipped).text);
+  else
+    lh_put_freed(&text, lh_what_text(report->snapshot, d->id));
+  cell->as.text = lh_keep_text(report, lh_text_finish(&text));
+}
+
+static lh_style style_of(const lh_report *report, const void *row) {
+  (void)report;
+  return ((const dominator *)row)->skipped > 0 ? LH_FAINT : LH_PLAIN;
+}
+
+#define ROW dominator
+static const lh_column columns[] = {
+    LH_OBJECT("object", id, "one of them", LH_ADDRESS),
+    LH_OF("shallow_bytes", NULL, LH_COLUMN_BYTES, id, lh_cell_shallow, "its own"),
+    LH_OF("retained_bytes", "would free", LH_COLUMN_BYTES, id, lh_cell_retained,
+          "what would go if it went"),
+    LH_EXAMPLE(NULL, "address", id, NULL),
+    LH_COMPUTED(NULL, "class", LH_COLUMN_TEXT, what_of, NULL),
+    LH_OF(NULL, "path", LH_COLUMN_TEXT, id, lh_cell_path, NULL),
+    LH_END};
+#undef ROW
+
+static const lh_table dominator_table =
+    LH_TABLE("heap.dominator", "object", "objects", dominator, columns, .style = style_of);
+
+#define ROW found
+static const lh_column answer_columns[] = {
+    LH_COUNT("total_dominators", NULL, n, "how many there are, listed or not", LH_LUA_ONLY),
+    LH_ROWS("dominators", list, n, &dominator_table, "the nearest first", LH_LIMITED), LH_END};
+#undef ROW
+
+static const lh_table answer = LH_TABLE("heap.dominators", NULL, NULL, found, answer_columns);
+
+/* }=================================================================================== */
+
+/* Of a long chain both ends. */
+static void tell_chain(lh_teller *t, lh_report *report, const found *f) {
+  enum { AT_ENDS = LH_LONG_PATH / 2 };
+  dominator told[LH_LONG_PATH + 1];
+  size_t n = 0;
+  for (size_t i = 0; i < f->n; i++) {
+    if (f->n > LH_LONG_PATH && i == AT_ENDS) {
+      told[n++] = (dominator){LH_NO_OBJECT, f->n - 2 * AT_ENDS};
+      i = f->n - AT_ENDS;
+    }
+    told[n++] = f->list[i];
+  }
+  lh_tell_rows(t, report, &dominator_table, told, n);
+}
+
+static void tell(lh_teller *t, lh_report *report) {
+  const found *f = report->answer;
+  lh_text text = {0};
+  if (!lh_is_reachable(report->snapshot, f->id)) return;
+  lh_put_object(&text, report->snapshot, f->id);
+  lh_text_format(&text, ", which retains %s, %s",
+                 lh_told_size(t, lh_retained_bytes(report->snapshot, f->id)).text,
+                 f->n == 0   ? "depends on no single object: roots or independent paths hold it"
+                 : f->n == 1 ? "would go too if this went:"
+                             : "would go too if any of these went:");
+  lh_say_text(t, LH_BOLD, &text);
+  lh_tell_asked(t, report);
+  lh_tell_stack(t, report->snapshot, f->id);
+  if (f->n == 0) return;
+  lh_say(t, LH_PLAIN, "%s", "");
+  tell_chain(t, report, f);
+}
+
+static int ask(lh_snapshot *snapshot, const lh_request *request, void *out, lh_error *error) {
+  found *f = out;
+  size_t capacity = 0;
+  f->id = request->id;
+  if (f->id == LH_ROOT || !lh_is_reachable(snapshot, f->id)) return LH_OK;
+  for (lh_id id = f->id; (id = lh_immediate_dominator(snapshot, id)) != LH_ROOT;) {
+    if (!lh_grow(&f->list, f->n, &capacity, sizeof *f->list)) {
+      lh_free(f->list);
+      return lh_fail_memory(error, "following dominators");
+    }
+    f->list[f->n++] = (dominator){id, 0};
+  }
+  return LH_OK;
+}
+
+LH_FREED_BY(found, lh_free(it->list))
+
+const lh_question lh_dominators_question = {.name = "dominators",
+                                            .command = "heappath",
+                                            .answer = &answer,
+                                            .main = "dominators",
+                                            .ask = ask,
+                                            .free = let_go,
+                                            .tell = tell};

@@ -1,0 +1,183 @@
+/*
+** fields.c - what is in an object, page by page: entries, variables, constants, and how each is
+** called there.
+*/
+#include <string.h>
+
+#include "report/report.h"
+
+/* Rows of a page where a request says nothing, and at most. */
+enum { USUAL_ROWS = 100, MOST_ROWS = 10000 };
+
+typedef struct field_row {
+  lh_object_field field;
+  lh_id object; /* the value, where it is one; else LH_NO_OBJECT */
+} field_row;
+
+typedef struct found {
+  lh_id id;
+  uint64_t from, total, matching;
+  field_row *rows;
+  size_t n;
+} found;
+
+static bool is_string(const lh_snapshot *snapshot, lh_id id) {
+  return lh_type_of(snapshot, id) == LH_TYPE_STRING && !lh_is_dead(snapshot, id);
+}
+
+/* {=== Columns ======================================================================== */
+
+static void label_of(lh_report *report, const void *row, lh_cell *cell) {
+  const lh_edge *edge = &((const field_row *)row)->field.edge;
+  cell->as.text = lh_keep_text(report, lh_edge_text(report->snapshot, edge));
+}
+
+static void key_of(lh_report *report, const void *row, lh_cell *cell) {
+  const lh_edge *edge = &((const field_row *)row)->field.edge;
+  bool is_object = edge->kind == LH_EDGE_VALUE && edge->key.kind == LH_VALUE_OBJECT &&
+                   !is_string(report->snapshot, edge->key.as.object);
+  cell->as.object = is_object ? edge->key.as.object : LH_NO_OBJECT;
+}
+
+/* A string or a scalar as Lua's source has it; of others the class. */
+static void value_of(lh_report *report, const void *row, lh_cell *cell) {
+  const field_row *r = row;
+  bool is_other = r->object != LH_NO_OBJECT && !is_string(report->snapshot, r->object);
+  cell->as.text = is_other ? lh_class_name_of(report->snapshot, r->object)
+                           : lh_keep_text(report, lh_value_text(report->snapshot, r->field.value));
+}
+
+static void type_of_value(lh_report *report, const void *row, lh_cell *cell) {
+  static const char *const words[] = {"nil",      "boolean",        "integer",   "float",
+                                      "userdata", "light function", "an object", "none"};
+  const field_row *r = row;
+  cell->as.text = r->object != LH_NO_OBJECT ? lh_type_name(lh_type_of(report->snapshot, r->object))
+                                            : LH_WORD_OF(words, r->field.value.kind);
+}
+
+static bool has_object(const void *row) {
+  return ((const field_row *)row)->object != LH_NO_OBJECT;
+}
+
+static void length_of(lh_report *report, const void *row, lh_cell *cell) {
+  lh_id id = ((const field_row *)row)->object;
+  lh_object string;
+  cell->is_absent = !is_string(report->snapshot, id);
+  if (cell->is_absent) return;
+  lh_object_at(report->snapshot, id, &string);
+  cell->as.n = string.as.string.length;
+}
+
+static lh_style style_of(const lh_report *report, const void *row) {
+  (void)report;
+  return ((const field_row *)row)->field.edge.weak ? LH_FAINT : LH_PLAIN;
+}
+
+#define ROW field_row
+static const lh_column field_columns[] = {
+    LH_COUNT("number", NULL, field.number, "in the order of the object, from 0 on"),
+    LH_COMPUTED("label", "field", LH_COLUMN_TEXT, label_of, "as it is written in a path"),
+    LH_WORD("edge", NULL, field.edge.kind, lh_edge_kind_name, "what it is, such as \"value\""),
+    LH_COMPUTED("key", NULL, LH_COLUMN_EXAMPLE, key_of, "of an entry, where it is no string",
+                LH_OPTIONAL),
+    LH_COMPUTED("value", "value", LH_COLUMN_TEXT, value_of,
+                "as Lua's source has it; the class of what is no string"),
+    LH_COMPUTED("value_type", NULL, LH_COLUMN_TEXT, type_of_value, "such as \"integer\""),
+    LH_OBJECT("object", object, "the value, where it is one", LH_ADDRESS, LH_OPTIONAL),
+    LH_EXAMPLE(NULL, "address", object, NULL),
+    LH_OF("shallow_bytes", "shallow", LH_COLUMN_BYTES, object, lh_cell_shallow, "of the value",
+          LH_OPTIONAL),
+    LH_OF("retained_bytes", "retained", LH_COLUMN_BYTES, object, lh_cell_retained, "of the value",
+          LH_OPTIONAL),
+    LH_COMPUTED("length", NULL, LH_COLUMN_COUNT, length_of, "bytes of a string",
+                LH_ONLY_WHERE(has_object)),
+    LH_EXAMPLE("upvalue", NULL, field.upvalue, "that the value is in", LH_OPTIONAL),
+    LH_FLAG("weak", field.edge.weak, "keeps nothing alive"),
+    LH_END};
+#undef ROW
+
+static const lh_table field_table =
+    LH_TABLE("heap.object_field", "field", "fields", field_row, field_columns, .style = style_of);
+
+#define ROW found
+static const lh_column answer_columns[] = {
+    LH_OBJECT("object", id, "that has them", LH_ADDRESS, LH_OPTIONAL),
+    LH_COUNT("total_fields", NULL, total, "how many it has"),
+    LH_COUNT("matching", NULL, matching, "how many of these the filter leaves"),
+    LH_COUNT("from", NULL, from, "number of the first one here"),
+    LH_ROWS("fields", rows, n, &field_table, "a page of them"),
+    LH_END};
+#undef ROW
+
+static const lh_table answer = LH_TABLE("heap.fields", NULL, NULL, found, answer_columns);
+
+/* }=================================================================================== */
+
+static void tell(lh_teller *t, lh_report *report) {
+  const found *f = report->answer;
+  lh_text text = {0};
+  lh_text_string(&text, lh_count_of(f->total, field_table.one, field_table.many).text);
+  lh_text_string(&text, " of ");
+  if (f->id == LH_ROOT)
+    lh_text_string(&text, "root");
+  else
+    lh_put_object(&text, report->snapshot, f->id);
+  if (f->matching != f->total)
+    lh_text_format(&text, ", of which %s", lh_count_text(f->matching).text);
+  if (f->matching != f->total) lh_text_string(&text, f->matching == 1 ? " matches" : " match");
+  lh_say_text(t, LH_BOLD, &text);
+  if (f->n > 0) lh_tell_rows(t, report, &field_table, f->rows, f->n);
+  if (f->from + f->n < f->matching) lh_tell_hidden(t, &field_table, f->matching - f->from - f->n);
+}
+
+static int read_order(const char *sorted, lh_field_query *query, lh_error *error) {
+  static const char *const words[] = {[LH_FIELDS_AS_THEY_ARE] = "number",
+                                      [LH_FIELDS_BY_KEY] = "label",
+                                      [LH_FIELDS_BY_VALUE] = "value",
+                                      [LH_FIELDS_BY_RETAINED] = "retained_bytes",
+                                      [LH_FIELDS_BY_SHALLOW] = "shallow_bytes"};
+  if (!sorted) return LH_OK;
+  query->is_descending = *sorted == '-';
+  for (unsigned i = 0; i < sizeof words / sizeof *words; i++) {
+    query->order = (lh_field_order)i;
+    if (strcmp(words[i], sorted + query->is_descending) == 0) return LH_OK;
+  }
+  return lh_fail(error, LH_EARGUMENT,
+                 "fields are put in order by number, label, value, retained_bytes or "
+                 "shallow_bytes, and not by '%.40s'",
+                 sorted);
+}
+
+static int ask(lh_snapshot *snapshot, const lh_request *request, void *out, lh_error *error) {
+  found *f = out;
+  lh_object_fields fields;
+  lh_field_query query = {.from = request->from,
+                          .limit = request->has_limit ? request->limit : USUAL_ROWS,
+                          .filter = request->filter};
+  if (query.limit == 0 || query.limit > MOST_ROWS) query.limit = MOST_ROWS;
+  int code = read_order(request->sorted, &query, error);
+  if (code == LH_OK) code = lh_find_object_fields(snapshot, request->id, &query, &fields, error);
+  if (code != LH_OK) return code;
+  *f = (found){.id = request->id,
+               .from = query.from < fields.matching ? query.from : fields.matching,
+               .total = fields.total,
+               .matching = fields.matching,
+               .rows = lh_alloc(fields.n, sizeof *f->rows),
+               .n = fields.n};
+  for (size_t i = 0; f->rows && i < f->n; i++) {
+    lh_value value = fields.list[i].value;
+    lh_id object = value.kind == LH_VALUE_OBJECT ? value.as.object : LH_NO_OBJECT;
+    f->rows[i] = (field_row){fields.list[i], object};
+  }
+  lh_object_fields_free(&fields);
+  return f->rows ? LH_OK : lh_fail_memory(error, "reading fields");
+}
+
+LH_FREED_BY(found, lh_free(it->rows))
+
+const lh_question lh_fields_question = {.name = "fields",
+                                        .answer = &answer,
+                                        .main = "fields",
+                                        .ask = ask,
+                                        .free = let_go,
+                                        .tell = tell};

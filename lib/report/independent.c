@@ -1,0 +1,131 @@
+/*
+** independent.c - how many cuts free an object: the paths that hold it independently of each other;
+** and where it is one path, and not every cut of it frees the object: where several come together
+** on the way.
+*/
+#include "report/report.h"
+
+/* More are not looked for: who has to cut so often had better look elsewhere. */
+enum { MOST_INDEPENDENT = 5 };
+
+typedef struct found {
+  lh_independent held;
+  lh_id id, below;
+  lh_id junction; /* LH_NO_OBJECT: there is none */
+  lh_independent junction_held;
+} found;
+
+/* {=== Columns ======================================================================== */
+
+static void text_of(lh_report *report, const void *row, lh_cell *cell) {
+  cell->as.text = lh_keep_text(report, lh_whole_path_text(report->snapshot, row, false));
+}
+
+#define ROW lh_path
+static const lh_column path_columns[] = {
+    LH_COUNT("steps", "steps", n_steps, "how many"),
+    LH_COMPUTED("text", "path", LH_COLUMN_TEXT, text_of, "in Lua's language"), LH_END};
+#undef ROW
+
+static const lh_table path_table =
+    LH_TABLE("heap.independent_path", "path", "paths", lh_path, path_columns);
+
+static bool has_junction(const void *row) {
+  return ((const found *)row)->junction != LH_NO_OBJECT;
+}
+
+#define ROW found
+static const lh_column answer_columns[] = {
+    LH_COUNT("count", NULL, held.n, "so many cuts free it, and no fewer"),
+    LH_FLAG("or_more", held.is_limited, "no more were looked for"),
+    LH_EXAMPLE("below", NULL, below, "the object from which on they part; null: the root",
+               LH_OPTIONAL),
+    LH_ROWS("paths", held.paths, held.n, &path_table, "the shortest first"),
+    LH_EXAMPLE("junction", NULL, junction,
+               "of one path: the nearest object on it that several hold", LH_OPTIONAL),
+    LH_ROWS("junction_paths", junction_held.paths, junction_held.n, &path_table,
+            "those that hold that", LH_ONLY_WHERE(has_junction)),
+    LH_END};
+#undef ROW
+
+static const lh_table answer = LH_TABLE("heap.independent", NULL, NULL, found, answer_columns);
+
+/* }=================================================================================== */
+
+/* {=== The words ====================================================================== */
+
+/* 2 independent paths below _G.app */
+static void put_paths(lh_text *text, lh_snapshot *snapshot, const lh_independent *held) {
+  lh_text_format(text, "%s%s independent path%s", lh_count_text(held->n).text,
+                 held->is_limited ? " or more" : "", held->n == 1 ? "" : "s");
+  if (held->n < 2 || held->from == LH_ROOT) return;
+  lh_text_string(text, " below ");
+  lh_put_path(text, snapshot, held->from);
+}
+
+static void tell(lh_teller *t, lh_report *report) {
+  const found *f = report->answer;
+  lh_snapshot *s = report->snapshot;
+  lh_text text = {0};
+  const lh_independent *told = f->held.n < 2 ? &f->junction_held : &f->held;
+  if (f->held.n == 0) return;
+  if (f->held.n >= 2) {
+    lh_text_string(&text, "Held by ");
+    put_paths(&text, s, &f->held);
+    lh_text_string(&text, ", so one cut does not free it:");
+  } else if (has_junction(f)) {
+    lh_text_string(&text, "Held by one path. Above ");
+    lh_put_path(&text, s, f->junction);
+    lh_text_string(&text, " one cut does not free it: that is held by ");
+    put_paths(&text, s, &f->junction_held);
+    lh_text_string(&text, ":");
+  } else {
+    lh_text_string(&text, "Held by one path: each cut of it frees it");
+  }
+  lh_say_text(t, LH_BOLD, &text);
+  if (told->n > 0) lh_tell_rows(t, report, &path_table, told->paths, told->n);
+}
+
+/* }=================================================================================== */
+
+/* Nobody takes a module out of package.loaded to free what is in it. */
+static int find_junction(lh_snapshot *snapshot, found *f, lh_error *error) {
+  int code =
+      lh_find_junction(snapshot, f->id, MOST_INDEPENDENT, &f->junction, &f->junction_held, error);
+  if (code != LH_OK) {
+    f->junction = LH_NO_OBJECT;
+    f->junction_held = (lh_independent){0};
+    return code == LH_ENOTFOUND ? LH_OK : code;
+  }
+  if (!lh_is_for_good(snapshot, f->junction)) return LH_OK;
+  f->junction = LH_NO_OBJECT;
+  lh_independent_free(&f->junction_held);
+  f->junction_held = (lh_independent){0};
+  return LH_OK;
+}
+
+static void let_go(void *out) {
+  found *f = out;
+  lh_independent_free(&f->held);
+  lh_independent_free(&f->junction_held);
+}
+
+static int ask(lh_snapshot *snapshot, const lh_request *request, void *out, lh_error *error) {
+  found *f = out;
+  *f = (found){.id = request->id, .below = LH_NO_OBJECT, .junction = LH_NO_OBJECT};
+  if (f->id == LH_ROOT || !lh_is_reachable(snapshot, f->id)) return LH_OK;
+  int code = lh_find_independent(snapshot, f->id, MOST_INDEPENDENT, &f->held, error);
+  if (code != LH_OK) return code;
+  if (f->held.n > 1 && f->held.from != LH_ROOT) f->below = f->held.from;
+  if (f->held.n == 1) code = find_junction(snapshot, f, error);
+  if (code != LH_OK) let_go(f);
+  return code;
+}
+
+const lh_question lh_independent_question = {.name = "independent",
+                                             .command = "heappath",
+                                             .answer = &answer,
+                                             .main = "paths",
+                                             .ask = ask,
+                                             .free = let_go,
+                                             .tell = tell};

@@ -1,0 +1,348 @@
+/*
+** object.c - what one object is: its class and sizes, why it stays, when and where it was
+** allocated, and what its type tells.
+*/
+#include "report/report.h"
+
+/* So much of a string is told here; and so many frames of a stack. */
+enum { MOST_BYTES = 65536, MOST_FRAMES = 200 };
+
+/* What it was in another snapshot of the same program. */
+typedef struct elsewhere {
+  const char *name;
+  lh_snapshot *snapshot;
+  lh_id id; /* LH_NO_OBJECT: it was not there */
+  uint64_t number;
+} elsewhere;
+
+typedef struct found {
+  lh_id id;
+  lh_object object;
+  lh_id metatable, proto, dominator;
+  lh_object code; /* of a function in Lua, and of a prototype itself */
+  elsewhere *others;
+  size_t n_others;
+} found;
+
+/* {=== Of any object ================================================================== */
+
+static void text_of(lh_report *report, lh_id id, lh_cell *cell) {
+  cell->as.text = lh_keep_text(report, lh_object_text(report->snapshot, id));
+}
+
+static void alive_of(lh_report *report, const void *row, lh_cell *cell) {
+  cell->as.flag = lh_is_reachable(report->snapshot, ((const found *)row)->id);
+}
+
+static void through_of(lh_report *report, const void *row, lh_cell *cell) {
+  lh_path path;
+  char *through = NULL;
+  lh_id id = ((const found *)row)->id;
+  if (lh_distance(report->snapshot, id) > LH_LONG_PATH) return;
+  if (lh_shortest_path(report->snapshot, id, &path, NULL) != LH_OK) return;
+  report->failed |= lh_path_through(report->snapshot, &path, false, &through, NULL) != LH_OK;
+  lh_paths_free(&path, 1);
+  cell->as.text = through ? lh_keep_text(report, through) : NULL;
+}
+
+/* What is fixed, or waits for its finalizer, has no age. */
+static bool has_age(const found *f) {
+  return f->object.list == LH_LIST_ALLGC || f->object.list == LH_LIST_FINOBJ;
+}
+
+static bool has_an_age(const void *row) {
+  return has_age(row);
+}
+
+static void position_of(lh_report *report, const void *row, lh_cell *cell) {
+  cell->as.n = lh_position_of(report->snapshot, ((const found *)row)->id);
+}
+
+/* Between which marks: "since warm, before end". */
+static void age_of(lh_report *report, const void *row, lh_cell *cell) {
+  const lh_snapshot *s = report->snapshot;
+  uint32_t epoch = lh_epoch(s, ((const found *)row)->id), n = lh_mark_count(s);
+  lh_text text = {0};
+  if (n == 0) return;
+  if (epoch > 0) {
+    lh_text_string(&text, "after ");
+    lh_put_freed(&text, lh_interval_text(s, epoch));
+  }
+  if (epoch < n) {
+    lh_text_string(&text, epoch > 0 ? " and before " : "before ");
+    lh_put_freed(&text, lh_interval_text(s, epoch + 1));
+  }
+  cell->as.text = lh_keep_text(report, lh_text_finish(&text));
+}
+
+static void site_of(lh_report *report, const void *row, lh_cell *cell) {
+  lh_stack_id stack = lh_object_stack(report->snapshot, ((const found *)row)->id);
+  cell->is_absent = !lh_snapshot_tracking(report->snapshot);
+  if (stack != 0)
+    cell->as.text =
+        lh_keep_text(report, lh_stack_text(lh_snapshot_sites(report->snapshot), stack, 0));
+}
+
+/* }=================================================================================== */
+
+/* {=== Of one type ==================================================================== */
+
+static bool is_of(const void *row, lh_type type) {
+  const found *f = row;
+  return f->object.type == type && !f->object.dead;
+}
+
+static bool is_string(const void *row) {
+  return is_of(row, LH_TYPE_STRING);
+}
+
+static bool is_table(const void *row) {
+  return is_of(row, LH_TYPE_TABLE);
+}
+
+static bool is_userdata(const void *row) {
+  return is_of(row, LH_TYPE_USERDATA);
+}
+
+static bool is_thread(const void *row) {
+  return is_of(row, LH_TYPE_THREAD);
+}
+
+static bool has_code(const void *row) {
+  return ((const found *)row)->code.type == LH_TYPE_PROTO;
+}
+
+/* As it is between quotes. */
+static void content_of(lh_report *report, lh_id id, lh_cell *cell) {
+  cell->as.text = lh_keep_text(report, lh_string_text(report->snapshot, id, MOST_BYTES));
+}
+
+static void weakness_of(lh_report *report, const void *row, lh_cell *cell) {
+  const found *f = row;
+  bool keys = f->object.as.table.weak_keys, values = f->object.as.table.weak_values;
+  (void)report;
+  cell->as.text = keys && values ? "keys and values" : keys ? "keys" : values ? "values" : NULL;
+}
+
+static void entries_of(lh_report *report, const void *row, lh_cell *cell) {
+  const found *f = row;
+  (void)report;
+  cell->as.n = f->object.as.table.array_used + f->object.as.table.hash_used;
+}
+
+/* "@app.lua" */
+static void source_of(lh_report *report, const void *row, lh_cell *cell) {
+  lh_id source = ((const found *)row)->code.as.proto.source;
+  lh_object string;
+  lh_text text = {0};
+  lh_object_at(report->snapshot, source, &string);
+  bool is_kept = string.type == LH_TYPE_STRING && !string.dead;
+  uint64_t n = is_kept ? string.as.string.kept : 0;
+  if (n > LH_DEFAULT_STRING_BYTES) n = LH_DEFAULT_STRING_BYTES;
+  lh_text_source(&text, is_kept ? string.as.string.bytes : "", (size_t)n,
+                 !is_kept || n == string.as.string.length);
+  cell->as.text = lh_keep_text(report, lh_text_finish(&text));
+}
+
+static void status_of(lh_report *report, const void *row, lh_cell *cell) {
+  (void)report;
+  cell->as.text = lh_thread_status_name(((const found *)row)->object.as.thread.status);
+}
+
+/* The innermost first. */
+static void frames_of(lh_report *report, const void *row, lh_cell *cell) {
+  lh_edges it;
+  lh_frame frame, last[MOST_FRAMES];
+  size_t n = 0;
+  (void)cell;
+  lh_frames_begin(report->snapshot, ((const found *)row)->id, &it);
+  while (lh_frames_next(&it, &frame))
+    if (frame.function.kind != LH_VALUE_NIL) last[n++ % MOST_FRAMES] = frame;
+  for (size_t i = 0; i < n && i < MOST_FRAMES && !report->failed; i++)
+    (void)lh_keep_text(report, lh_frame_text(report->snapshot, &last[(n - 1 - i) % MOST_FRAMES]));
+}
+
+/* }=================================================================================== */
+
+/* {=== Columns ======================================================================== */
+
+/* Of the object in another snapshot. */
+static bool was_there(const void *row) {
+  return ((const elsewhere *)row)->id != LH_NO_OBJECT;
+}
+
+static void address_there(lh_report *report, const void *row, lh_cell *cell) {
+  const elsewhere *e = row;
+  lh_text text = {0};
+  lh_text_string(&text, lh_address_text(e->snapshot, e->id).text);
+  cell->as.text = lh_keep_text(report, lh_text_finish(&text));
+}
+
+static void shallow_there(lh_report *report, const void *row, lh_cell *cell) {
+  const elsewhere *e = row;
+  (void)report;
+  cell->as.n = lh_shallow_bytes(e->snapshot, e->id);
+}
+
+static bool is_known_there(const elsewhere *e) {
+  return e->id != LH_NO_OBJECT && lh_class_count(e->snapshot) > 0;
+}
+
+static bool retains_there(const void *row) {
+  return is_known_there(row);
+}
+
+static void retained_there(lh_report *report, const void *row, lh_cell *cell) {
+  const elsewhere *e = row;
+  (void)report;
+  cell->as.n = lh_retained_bytes(e->snapshot, e->id);
+}
+
+#define ROW elsewhere
+static const lh_column elsewhere_columns[] = {
+    LH_COUNT("in", NULL, number, "the number of that snapshot, 0 the first"),
+    LH_NAME("name", name, "of its file"),
+    LH_COMPUTED("address", NULL, LH_COLUMN_TEXT, address_there, "null where it was not there",
+                LH_WHERE(was_there)),
+    LH_COMPUTED("shallow_bytes", NULL, LH_COLUMN_BYTES, shallow_there, "its own there",
+                LH_WHERE(was_there)),
+    LH_COMPUTED("retained_bytes", NULL, LH_COLUMN_BYTES, retained_there,
+                "there; null as long as that is not analysed", LH_WHERE(retains_there)),
+    LH_END};
+#undef ROW
+
+static const lh_table elsewhere_table =
+    LH_TABLE("heap.elsewhere", "snapshot", "snapshots", elsewhere, elsewhere_columns);
+
+#define ROW found
+static const lh_column answer_columns[] = {
+    LH_OBJECT("object", id, "itself", LH_ADDRESS),
+    LH_OF("text", NULL, LH_COLUMN_TEXT, id, text_of, "as Lua prints it"),
+    LH_BYTES("shallow_bytes", NULL, object.shallow_bytes, "its own"),
+    LH_OF("retained_bytes", NULL, LH_COLUMN_BYTES, id, lh_cell_retained,
+          "what would go if it went; of garbage 0"),
+    LH_COMPUTED("reachable", NULL, LH_COLUMN_FLAG, alive_of, "something keeps it alive"),
+    LH_OF("distance", NULL, LH_COLUMN_COUNT, id, lh_cell_distance,
+          "references on the shortest path from a root; null for garbage", LH_OPTIONAL),
+    LH_HELD_BY(NULL, id, "a path; null for garbage"),
+    LH_COMPUTED("through", NULL, LH_COLUMN_TEXT, through_of,
+                "who holds the function that the path begins at; null where it says so",
+                LH_OPTIONAL),
+    LH_EXAMPLE("dominator", NULL, dominator, "the nearest object that would free it; null: none",
+               LH_OPTIONAL),
+    LH_WORD("list", NULL, object.list, lh_list_name, "of the collector, such as \"allgc\""),
+    LH_COMPUTED("position", NULL, LH_COLUMN_COUNT, position_of,
+                "how many objects were allocated before it; null for what has no age",
+                LH_WHERE(has_an_age)),
+    LH_COMPUTED("age", NULL, LH_COLUMN_TEXT, age_of, "between which marks it was allocated",
+                LH_WHERE(has_an_age)),
+    LH_COMPUTED("site", NULL, LH_COLUMN_TEXT, site_of,
+                "where it was allocated; absent where the program was not tracked", LH_OPTIONAL),
+    LH_EXAMPLE("metatable", NULL, metatable, "null: it has none", LH_OPTIONAL),
+    LH_OF("content", NULL, LH_COLUMN_TEXT, id, content_of, "of a string, in quotes",
+          LH_ONLY_WHERE(is_string)),
+    LH_COUNT("length", NULL, object.as.string.length, "of a string", LH_ONLY_WHERE(is_string)),
+    LH_COMPUTED("entries", NULL, LH_COLUMN_COUNT, entries_of, "of a table",
+                LH_ONLY_WHERE(is_table)),
+    LH_COUNT("array_slots", NULL, object.as.table.array_slots, "of a table",
+             LH_ONLY_WHERE(is_table)),
+    LH_COUNT("hash_slots", NULL, object.as.table.hash_slots, "of a table", LH_ONLY_WHERE(is_table)),
+    LH_COMPUTED("weak", NULL, LH_COLUMN_TEXT, weakness_of, "of a table; null: nothing is",
+                LH_ONLY_WHERE(is_table)),
+    LH_EXAMPLE("proto", NULL, proto, "of a function in Lua", LH_ONLY_WHERE(has_code)),
+    LH_COMPUTED("source", NULL, LH_COLUMN_TEXT, source_of, "of a function in Lua",
+                LH_ONLY_WHERE(has_code)),
+    LH_COUNT("line", NULL, code.as.proto.line, "where that begins", LH_ONLY_WHERE(has_code)),
+    LH_COUNT("last_line", NULL, code.as.proto.last_line, "where that ends",
+             LH_ONLY_WHERE(has_code)),
+    LH_COUNT("instructions", NULL, code.as.proto.instructions, "of its code",
+             LH_ONLY_WHERE(has_code)),
+    LH_BYTES("bytes", NULL, object.as.userdata.bytes, "of a userdata's block",
+             LH_ONLY_WHERE(is_userdata)),
+    LH_COMPUTED("status", NULL, LH_COLUMN_TEXT, status_of, "of a coroutine",
+                LH_ONLY_WHERE(is_thread)),
+    LH_COMPUTED("frames", NULL, LH_COLUMN_TEXTS, frames_of, "of a coroutine, the innermost first",
+                LH_ONLY_WHERE(is_thread)),
+    LH_ROWS("elsewhere", others, n_others, &elsewhere_table,
+            "the same object in other snapshots of the same state"),
+    LH_END};
+#undef ROW
+
+static const lh_table answer = LH_TABLE("heap.object_view", NULL, NULL, found, answer_columns);
+
+/* }=================================================================================== */
+
+/* {=== The words ====================================================================== */
+
+static void tell_age(lh_teller *t, lh_report *report, const found *f) {
+  lh_cell cell = {0};
+  if (!has_age(f)) return;
+  age_of(report, f, &cell);
+  if (cell.as.text) lh_say(t, LH_PLAIN, "allocated %s", cell.as.text);
+}
+
+static void tell(lh_teller *t, lh_report *report) {
+  const found *f = report->answer;
+  lh_snapshot *s = report->snapshot;
+  lh_text text = {0};
+  uint64_t retained = lh_retained_bytes(s, f->id);
+  lh_put_object(&text, s, f->id);
+  if (!lh_is_reachable(s, f->id)) {
+    lh_text_format(&text, ": %s of garbage, which nothing keeps alive, waiting for the collector",
+                   lh_told_size(t, f->object.shallow_bytes).text);
+  } else {
+    lh_text_format(&text, " retains %s, %s of the heap; it stays because of ",
+                   lh_told_size(t, retained).text, lh_share_of_heap(report, retained).text);
+    lh_put_path(&text, s, f->id);
+  }
+  lh_say_text(t, LH_BOLD, &text);
+  lh_tell_asked(t, report);
+  tell_age(t, report, f);
+  lh_tell_stack(t, s, f->id);
+}
+
+/* }=================================================================================== */
+
+/* The same object in each of the other snapshots; they may be of other states, too. */
+static bool find_others(lh_snapshot *snapshot, const lh_request *request, found *f) {
+  f->others = lh_alloc(request->n_snapshots, sizeof *f->others);
+  if (!f->others) return false;
+  for (size_t i = 0; i < request->n_snapshots; i++) {
+    lh_snapshot *other = request->snapshots[i];
+    if (other == snapshot || !lh_is_same_state(snapshot, other)) continue;
+    f->others[f->n_others++] = (elsewhere){i < request->n_names ? request->names[i] : "", other,
+                                           lh_same_object(snapshot, f->id, other), i};
+  }
+  return true;
+}
+
+static void look_at_code(lh_snapshot *snapshot, found *f) {
+  f->proto = LH_NO_OBJECT;
+  if (f->object.dead) return;
+  if (f->object.type == LH_TYPE_PROTO) f->code = f->object;
+  if (f->object.type != LH_TYPE_CLOSURE || f->object.as.closure.is_c) return;
+  f->proto = f->object.as.closure.proto;
+  if (lh_type_of(snapshot, f->proto) == LH_TYPE_PROTO && !lh_is_dead(snapshot, f->proto))
+    lh_object_at(snapshot, f->proto, &f->code);
+}
+
+static int ask(lh_snapshot *snapshot, const lh_request *request, void *out, lh_error *error) {
+  found *f = out;
+  f->id = request->id;
+  if (f->id == LH_ROOT) return lh_fail(error, LH_EARGUMENT, "the root is no object");
+  lh_object_at(snapshot, f->id, &f->object);
+  f->metatable = f->object.type == LH_TYPE_TABLE      ? f->object.as.table.metatable
+                 : f->object.type == LH_TYPE_USERDATA ? f->object.as.userdata.metatable
+                                                      : LH_NO_OBJECT;
+  f->dominator = lh_immediate_dominator(snapshot, f->id);
+  if (f->dominator == LH_ROOT) f->dominator = LH_NO_OBJECT;
+  look_at_code(snapshot, f);
+  if (find_others(snapshot, request, f)) return LH_OK;
+  lh_free(f->others);
+  return lh_fail_memory(error, "looking at an object");
+}
+
+LH_FREED_BY(found, lh_free(it->others))
+
+const lh_question lh_object_question = {
+    .name = "object", .answer = &answer, .ask = ask, .free = let_go, .tell = tell};

@@ -1,0 +1,150 @@
+/*
+** paths.c - why an object stays: the shortest paths to it by different referrers, and of each its
+** steps as people are told them.
+*/
+#include "report/report.h"
+
+typedef struct told_path {
+  const lh_path *path;
+  lh_step steps[LH_MOST_STEPS];
+  size_t n;
+} told_path;
+
+typedef struct found {
+  lh_id id;
+  size_t wanted;
+  lh_path *paths;
+  told_path *told;
+  size_t n;
+} found;
+
+/* {=== Columns ======================================================================== */
+
+static void text_of(lh_report *report, const void *row, lh_cell *cell) {
+  const lh_path *path = ((const told_path *)row)->path;
+  cell->as.text = lh_keep_text(report, lh_path_text(report->snapshot, path, false));
+}
+
+static void through_of(lh_report *report, const void *row, lh_cell *cell) {
+  char *through = NULL;
+  const lh_path *path = ((const told_path *)row)->path;
+  if (lh_path_through(report->snapshot, path, false, &through, NULL) != LH_OK)
+    report->failed = true;
+  cell->as.text = through ? lh_keep_text(report, through) : NULL;
+}
+
+static void count_steps(lh_report *report, const void *row, lh_cell *cell) {
+  (void)report;
+  cell->as.n = ((const told_path *)row)->path->n_steps;
+}
+
+#define ROW told_path
+static const lh_column path_columns[] = {
+    LH_COMPUTED("text", NULL, LH_COLUMN_TEXT, text_of, "in Lua's language"),
+    LH_COMPUTED("through", NULL, LH_COLUMN_TEXT, through_of,
+                "who holds the function that the text begins at; null where it says so",
+                LH_OPTIONAL),
+    LH_COMPUTED("total_steps", NULL, LH_COLUMN_COUNT, count_steps, "from the root on"),
+    LH_INLINE_ROWS("steps", steps, n, &lh_step_table, "of a long path both ends"), LH_END};
+#undef ROW
+
+static const lh_table path_table =
+    LH_TABLE("heap.told_path", "path", "paths", told_path, path_columns);
+
+static void alive_of(lh_report *report, const void *row, lh_cell *cell) {
+  cell->as.flag = lh_is_reachable(report->snapshot, ((const found *)row)->id);
+}
+
+#define ROW found
+static const lh_column answer_columns[] = {
+    LH_COMPUTED("reachable", NULL, LH_COLUMN_FLAG, alive_of, "something keeps it alive"),
+    LH_ROWS("paths", told, n, &path_table, "the shortest first"), LH_END};
+#undef ROW
+
+static const lh_table answer = LH_TABLE("heap.paths", NULL, NULL, found, answer_columns);
+
+/* }=================================================================================== */
+
+/* {=== The words ====================================================================== */
+
+static void tell_path(lh_teller *t, lh_report *report, const found *f, size_t i) {
+  const told_path *told = &f->told[i];
+  bool folded = told->path->n_steps > LH_LONG_PATH;
+  lh_text text = {0};
+  if (i == 0) {
+    lh_put_object(&text, report->snapshot, f->id);
+    lh_text_string(&text, " is kept alive by: ");
+  } else {
+    lh_text_string(&text, "\nand by: ");
+  }
+  lh_put_freed(&text, lh_whole_path_text(report->snapshot, told->path, folded));
+  lh_say_text(t, LH_BOLD, &text);
+  if (i == 0) lh_tell_asked(t, report);
+  if (i == 0) lh_tell_stack(t, report->snapshot, f->id);
+  lh_say(t, LH_PLAIN, "%s", "");
+  lh_tell_steps(t, report, told->path, told->steps, told->n);
+}
+
+static void tell(lh_teller *t, lh_report *report) {
+  const found *f = report->answer;
+  if (f->n == 0) {
+    lh_text text = {0};
+    lh_text_string(&text, "nothing keeps it alive: ");
+    lh_put_object(&text, report->snapshot, f->id);
+    lh_text_string(&text, " is garbage that was not yet collected");
+    lh_say_text(t, LH_BOLD, &text);
+  }
+  for (size_t i = 0; i < f->n && !t->failed; i++) tell_path(t, report, f, i);
+  if (f->n > 0 && f->n < f->wanted)
+    lh_say(t, LH_PLAIN,
+           "\nNothing else refers to it, but what does may itself be held in several ways.");
+}
+
+/* }=================================================================================== */
+
+/* The shortest alone is known since the heap was analysed. */
+static int find_paths(lh_snapshot *snapshot, found *f, lh_error *error) {
+  if (f->wanted > 1) return lh_shortest_paths(snapshot, f->id, f->wanted, &f->paths, &f->n, error);
+  f->paths = lh_alloc(1, sizeof *f->paths);
+  if (!f->paths) return lh_fail_memory(error, "following a path");
+  int code = lh_shortest_path(snapshot, f->id, f->paths, error);
+  f->n = code == LH_OK;
+  return code;
+}
+
+static void let_go(void *out) {
+  found *f = out;
+  lh_paths_free(f->paths, f->n);
+  lh_free(f->paths);
+  lh_free(f->told);
+}
+
+static int ask(lh_snapshot *snapshot, const lh_request *request, void *out, lh_error *error) {
+  found *f = out;
+  f->id = request->id;
+  f->wanted = request->limit == 0 ? 1 : request->limit;
+  if (f->id == LH_ROOT) return lh_fail(error, LH_EARGUMENT, "no path leads to the root");
+  if (!lh_is_reachable(snapshot, f->id)) return LH_OK;
+  int code = find_paths(snapshot, f, error);
+  if (code == LH_OK) f->told = lh_alloc(f->n, sizeof *f->told);
+  if (code == LH_OK && !f->told) code = lh_fail_memory(error, "following a path");
+  if (code != LH_OK) let_go(f);
+  for (size_t i = 0; code == LH_OK && i < f->n; i++) {
+    f->told[i].path = &f->paths[i];
+    f->told[i].n = lh_told_steps(&f->paths[i], f->told[i].steps);
+  }
+  return code;
+}
+
+static bool is_garbage(const void *answered) {
+  return ((const found *)answered)->n == 0;
+}
+
+const lh_question lh_paths_question = {.name = "paths",
+                                       .command = "heappath",
+                                       .answer = &answer,
+                                       .main = "paths",
+                                       .ask = ask,
+                                       .free = let_go,
+                                       .is_no = is_garbage,
+                                       .tell = tell};

@@ -1,0 +1,132 @@
+/*
+** referrers.c - all references to an object, those that keep nothing alive included, the nearest to
+** a root first.
+*/
+#include "report/report.h"
+
+typedef struct found {
+  lh_id id;
+  uint64_t from, total;
+  lh_edge *edges;
+  size_t n;
+} found;
+
+/* {=== Columns ======================================================================== */
+
+static bool is_from_object(const void *row) {
+  return ((const lh_edge *)row)->source != LH_ROOT;
+}
+
+static bool is_from_root(const void *row) {
+  return !is_from_object(row);
+}
+
+static void label_of(lh_report *report, const void *row, lh_cell *cell) {
+  cell->as.text = lh_keep_text(report, lh_edge_text(report->snapshot, row));
+}
+
+static void root_of(lh_report *report, const void *row, lh_cell *cell) {
+  (void)report, (void)row;
+  cell->as.text = "root";
+}
+
+static void class_of(lh_report *report, const void *row, lh_cell *cell) {
+  const lh_edge *edge = row;
+  cell->as.text = is_from_object(row) ? lh_class_name_of(report->snapshot, edge->source) : "root";
+}
+
+static bool is_alive(const lh_report *report, const lh_edge *edge) {
+  return !is_from_object(edge) || lh_is_reachable(report->snapshot, edge->source);
+}
+
+/* What is left out is weak, too. */
+static void weak_of(lh_report *report, const void *row, lh_cell *cell) {
+  const lh_edge *edge = row;
+  (void)report;
+  cell->as.flag = edge->weak && !edge->left_out;
+}
+
+static void alive_of(lh_report *report, const void *row, lh_cell *cell) {
+  cell->as.flag = is_alive(report, row);
+}
+
+static void note_of(lh_report *report, const void *row, lh_cell *cell) {
+  const lh_edge *edge = row;
+  cell->as.text = edge->left_out            ? "ignored"
+                  : !is_alive(report, edge) ? "garbage"
+                  : edge->weak              ? "weak"
+                                            : "";
+}
+
+static lh_style style_of(const lh_report *report, const void *row) {
+  const lh_edge *edge = row;
+  return edge->weak || !is_alive(report, edge) ? LH_FAINT : LH_PLAIN;
+}
+
+#define ROW lh_edge
+static const lh_column referrer_columns[] = {
+    LH_COMPUTED("class", NULL, LH_COLUMN_TEXT, root_of, "\"root\", and no more of these",
+                LH_ONLY_WHERE(is_from_root)),
+    LH_OBJECT("object", source, "that refers to it", LH_ADDRESS, LH_ONLY_WHERE(is_from_object)),
+    LH_OF("shallow_bytes", NULL, LH_COLUMN_BYTES, source, lh_cell_shallow, "its own",
+          LH_ONLY_WHERE(is_from_object)),
+    LH_OF("retained_bytes", NULL, LH_COLUMN_BYTES, source, lh_cell_retained,
+          "what would go if it went", LH_ONLY_WHERE(is_from_object)),
+    LH_WORD("edge", NULL, kind, lh_edge_kind_name, "how it refers, such as \"value\""),
+    LH_COMPUTED("label", "reference", LH_COLUMN_TEXT, label_of, "the same as text"),
+    LH_COMPUTED(NULL, "from class", LH_COLUMN_TEXT, class_of, NULL),
+    LH_EXAMPLE(NULL, "address", source, NULL, LH_WHERE(is_from_object)),
+    LH_COMPUTED(NULL, "", LH_COLUMN_TEXT, note_of, NULL, LH_UNBROKEN),
+    LH_OF(NULL, "from", LH_COLUMN_TEXT, source, lh_cell_path, NULL),
+    LH_COMPUTED("weak", NULL, LH_COLUMN_FLAG, weak_of, "keeps nothing alive"),
+    LH_FLAG("ignored", left_out, "is left out"),
+    LH_COMPUTED("reachable", NULL, LH_COLUMN_FLAG, alive_of, "it is from what is alive"),
+    LH_END};
+#undef ROW
+
+static const lh_table referrer_table = LH_TABLE("heap.referrer", "reference", "references", lh_edge,
+                                                referrer_columns, .style = style_of);
+
+#define ROW found
+static const lh_column answer_columns[] = {
+    LH_COUNT("total_referrers", NULL, total, "how many references there are, listed or not"),
+    LH_ROWS("referrers", edges, n, &referrer_table, "the nearest to a root first"), LH_END};
+#undef ROW
+
+static const lh_table answer = LH_TABLE("heap.referrers", NULL, NULL, found, answer_columns);
+
+/* }=================================================================================== */
+
+static void tell(lh_teller *t, lh_report *report) {
+  const found *f = report->answer;
+  lh_text text = {0};
+  lh_text_format(&text, "%s %s to ",
+                 lh_count_of(f->total, referrer_table.one, referrer_table.many).text,
+                 f->total == 1 ? "leads" : "lead");
+  lh_put_object(&text, report->snapshot, f->id);
+  lh_say_text(t, LH_BOLD, &text);
+  lh_tell_asked(t, report);
+  lh_tell_stack(t, report->snapshot, f->id);
+  lh_say(t, LH_PLAIN, "%s", "");
+  lh_tell_rows(t, report, &referrer_table, f->edges, f->n);
+  lh_tell_hidden(t, &referrer_table, f->total - f->from - f->n);
+}
+
+static int ask(lh_snapshot *snapshot, const lh_request *request, void *out, lh_error *error) {
+  found *f = out;
+  f->id = request->id;
+  int code = lh_some_referrers(snapshot, f->id, request->from, request->limit, &f->edges, &f->n,
+                               &f->total, error);
+  f->from = request->from < f->total ? request->from : f->total;
+  return code;
+}
+
+LH_FREED_BY(found, lh_free(it->edges))
+
+const lh_question lh_referrers_question = {.name = "referrers",
+                                           .command = "heappath",
+                                           .answer = &answer,
+                                           .main = "referrers",
+                                           .ask = ask,
+                                           .free = let_go,
+                                           .tell = tell};
