@@ -1,8 +1,9 @@
 #!/bin/sh
 # demo.sh - finds a leak from beginning to end: `make demo`, or examples/demo.sh BUILD.
 #
-# Runs listener.lua, asks the three commands about its snapshots, and draws the answer. All that is
-# made lies in BUILD/demo. Needs the built tree, Lua 5.4 and Graphviz's dot; asks nothing.
+# Runs listener.lua, asks the commands about its snapshots, draws the answer, and writes a page that
+# shows all of it. All that is made lies in BUILD/demo. Needs the built tree, Lua 5.4 and Graphviz's
+# dot; asks nothing.
 set -eu
 
 examples=$(cd "$(dirname "$0")" && pwd)
@@ -61,11 +62,20 @@ END
 run "heappath c Listener | dot -Tsvg > why.svg"
 run "heappath c Listener | dot -Tpng > why.png"
 
+tell <<'END'
+All of that, and more, in a browser: as one file, which needs neither a server nor a network, so that
+it can be mailed or kept by continuous integration.
+END
+run "heapview -o report.html a b c"
+
 tell <<END
 Look at it:
 
     $build/demo/why.svg
     $build/demo/why.png
+    $build/demo/report.html
+
+Without -o, "heapview a b c" opens the same page with nothing left out, however big the heap is.
 
 The repair: disconnect() must call bus.off("tick", session.listener). More leaks of other kinds,
 each with the commands that find it, are in $examples/README.md
