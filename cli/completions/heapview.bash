@@ -9,12 +9,13 @@ _heapview() {
     current=
   fi
   case $before in
+    -o | --output) return ;;
     --listen) return ;;
     --port) return ;;
     --color) words='auto always never' ;;
     *)
       if [[ $current == -* ]]; then
-        words='--listen --port --bytes --color -h --help --version'
+        words='-o --output --listen --port --bytes --color -h --help --version'
       else
         mapfile -t COMPREPLY < <(compgen -f -- "$current")
         return

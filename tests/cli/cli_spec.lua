@@ -7,7 +7,7 @@ local lfs = require "lfs"
 local support = require "tests.common.support"
 
 local run, lines = support.run, support.lines
-local tools = {"heaptop", "heapdiff", "heappath", "heapprof", "heapcheck", "heapsql"}
+local tools = {"heaptop", "heapdiff", "heappath", "heapprof", "heapcheck", "heapsql", "heapview"}
 
 local dir, in_dir
 setup(function() dir, in_dir = support.take_leaking() end)
@@ -67,7 +67,7 @@ for _, tool in ipairs(tools) do
   describe(tool .. "'s options", function()
     it("are the same in help, manual page and completions", function()
       local help = options_of_help(tool)
-      assert.matches("%-%-json", help)
+      assert.matches(tool == "heapview" and "--output" or "--json", help, 1, true)
       assert.equal(help, options_of_manual(tool))
       assert.equal(help, options_of_bash(tool))
       assert.equal(help, options_of_zsh(tool))
