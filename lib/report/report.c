@@ -33,6 +33,7 @@ const lh_question *const lh_questions[] = {
     &lh_apart_question,
     &lh_strings_question,
     &lh_ladder_question,
+    &lh_series_question,
     &lh_halves_question,
     &lh_owners_question,
     &lh_profile_question,

@@ -1,0 +1,117 @@
+/*
+** series.c - bytes by place over time, of any number of snapshots, as a chart stacks them: what
+** grows most steadily first, one sum for all rows that are not listed, and what never changed. Rows
+** and verdicts are those of ladder.c, and so are the words. In each snapshot rows, `others` and
+** `level` add up to the whole.
+*/
+#include "report/growth.h"
+
+typedef struct step {
+  const char *name;
+  double seconds;
+  bool has_time;
+} step;
+
+typedef struct found {
+  lh_growth_found growth; /* of ladder.c, which tells it */
+  size_t n_listed;        /* of its rows */
+  lh_figures *others;     /* in each snapshot: the rows that are not listed */
+  step *steps;
+  size_t n_steps;
+} found;
+
+/* {=== Columns ======================================================================== */
+
+static bool has_time(const void *row) {
+  return ((const step *)row)->has_time;
+}
+
+#define ROW step
+static const lh_column step_columns[] = {
+    LH_NAME("name", name, "of the file"),
+    LH_NUMBER("seconds", seconds, "since the first; null if that is not known", LH_WHERE(has_time)),
+    LH_END};
+#undef ROW
+
+static const lh_table step_table = LH_TABLE("heap.series_step", NULL, NULL, step, step_columns);
+
+#define ROW found
+static const lh_column answer_columns[] = {
+    LH_FLAG("same_state", growth.same_state, "the snapshots are of one Lua state"),
+    LH_ROWS("snapshots", steps, n_steps, &step_table, "in their order"),
+    LH_ROW("whole", growth.whole, &lh_figures_table, "all that is reachable"),
+    LH_ROW("level", growth.level, &lh_figures_table, "of that, what never changed"),
+    LH_ROW("others", others, &lh_figures_table, "the rows that are not listed, together"),
+    LH_COUNT("total_paths", NULL, growth.n_paths, "how many rows there are, listed or not"),
+    LH_ROWS("paths", growth.paths, n_listed, &lh_growth_paths, "the first matters most"),
+    LH_END};
+#undef ROW
+
+static const lh_table answer = LH_TABLE("heap.series", NULL, NULL, found, answer_columns);
+
+/* }=================================================================================== */
+
+/* {=== Asking ========================================================================= */
+
+static void add(lh_figures *to, const lh_figures *row) {
+  to->objects += row->objects;
+  to->entries += row->entries;
+  to->bytes += row->bytes;
+  to->all_objects += row->all_objects;
+}
+
+static void sum_others(found *f) {
+  for (size_t i = f->n_listed; i < f->growth.n_paths; i++)
+    for (size_t k = 0; k < f->n_steps; k++) add(&f->others[k], &f->growth.paths[i].at[k]);
+}
+
+/* Clocks of several machines may differ. */
+static void name_steps(found *f, const lh_request *request) {
+  const double *at = f->growth.growth->at_seconds;
+  bool in_order = true;
+  for (size_t k = 1; k < f->n_steps; k++) in_order = in_order && at[k] >= at[k - 1];
+  for (size_t k = 0; k < f->n_steps; k++)
+    f->steps[k] = (step){.name = request->names[k], .seconds = at[k], .has_time = in_order};
+}
+
+static void let_go(void *out) {
+  found *f = out;
+  lh_ladder_question.free(&f->growth);
+  lh_free(f->others);
+  lh_free(f->steps);
+}
+
+static int ask(lh_snapshot *snapshot, const lh_request *request, void *out, lh_error *error) {
+  enum { USUAL_ROWS = 8 };
+  found *f = out;
+  size_t most = request->has_limit ? request->limit : USUAL_ROWS;
+  int code = lh_ladder_question.ask(snapshot, request, &f->growth, error);
+  if (code != LH_OK) return code;
+  f->n_steps = f->growth.growth->n_snapshots;
+  f->n_listed = most > 0 && most < f->growth.n_paths ? most : f->growth.n_paths;
+  f->others = lh_alloc_zeroed(f->n_steps, sizeof *f->others);
+  f->steps = lh_alloc_zeroed(f->n_steps, sizeof *f->steps);
+  if (!f->others || !f->steps) {
+    let_go(f);
+    return lh_fail_memory(error, "stacking what grows");
+  }
+  sum_others(f);
+  name_steps(f, request);
+  return LH_OK;
+}
+
+/* The answer begins with that of the ladder. */
+static void tell(lh_teller *t, lh_report *report) {
+  lh_ladder_question.tell(t, report);
+}
+
+const lh_question lh_series_question = {.name = "series",
+                                        .command = "heapview",
+                                        .of = LH_OF_LADDER,
+                                        .answer = &answer,
+                                        .main = "paths",
+                                        .ask = ask,
+                                        .free = let_go,
+                                        .tell = tell};
+
+/* }=================================================================================== */
