@@ -51,6 +51,8 @@ const lh_question *const lh_questions[] = {
     &lh_independent_question,
     &lh_located_question,
     &lh_search_question,
+    &lh_treemap_question,
+    &lh_flame_question,
     NULL};
 /* clang-format on */
 

@@ -292,6 +292,6 @@ extern const lh_question lh_leaks_question, lh_info_question, lh_classes_questio
 
 extern const lh_question lh_object_question, lh_fields_question, lh_referrers_question,
     lh_dominators_question, lh_paths_question, lh_independent_question, lh_located_question,
-    lh_search_question;
+    lh_search_question, lh_treemap_question, lh_flame_question;
 
 #endif

@@ -39,7 +39,7 @@ static lh_tile tile_of_object(const lh_wood *wood, lh_id id, uint32_t above) {
   }
   tile.position = n > 0 ? positions / (double)n : -1;
   uint32_t module = wood->of_modules ? lh_map_get(&wood->trees->module_of, id) : LH_NO_NUMBER;
-  if (module != LH_NO_NUMBER) tile.path = tile.steps = wood->trees->modules.list[module].name;
+  if (module != LH_NO_NUMBER) tile.path = wood->trees->modules.list[module].name;
   if (above != UINT32_MAX && id != LH_ROOT) find_edge(wood, id, above, &tile);
   (void)snprintf(tile.key, sizeof tile.key, "0x%llx", (unsigned long long)lh_pointer_of(s, id));
   return tile;
@@ -54,12 +54,19 @@ static const char *path_of(const lh_group_tree *groups, uint32_t at) {
   return groups->places.texts.texts[groups->places.list[groups->list[at].what].path];
 }
 
-/* ".hosts.localhost" of _G.app.hosts.localhost below _G.app; all of a new beginning. */
-static const char *steps_between(const char *above, const char *path) {
-  size_t n = strlen(above);
-  bool goes_on =
-      n > 0 && strncmp(path, above, n) == 0 && (path[n] == '\0' || strchr(".[( ", path[n]));
-  return goes_on ? path + n : path;
+/* ".hosts.localhost" of _G.app.hosts.localhost below _G.app, and "upvalue s" of upvalue s of
+** function f @app.lua:7 in _G.app.f below _G.app.f. */
+char *lh_tile_steps(const lh_tile *tile) {
+  const char *path = tile->path ? tile->path : "", *above = tile->path_above;
+  size_t n = above ? strlen(above) : 0;
+  const char *at = n > 0 ? strstr(path, above) : NULL;
+  bool goes_on = at && (at[n] == '\0' || strchr(".[( ", at[n])) && (at == path || at[-1] == ' ');
+  if (!goes_on) return lh_copy_text(path);
+  const char *of = strstr(path, " of ");
+  lh_text text = {0};
+  lh_text_add(&text, path, of && of < at ? (size_t)(of - path) : (size_t)(at - path));
+  lh_text_string(&text, at + n);
+  return lh_text_finish(&text);
 }
 
 /* The same group of the other snapshot: its fingerprint is that of all that are the same to
@@ -95,7 +102,7 @@ static lh_tile tile_of_group(const lh_wood *wood, uint32_t at) {
     const lh_place *place = &groups->places.list[group->what];
     tile.class_index = place->several ? UINT32_MAX : place->class_index;
     tile.path = path_of(groups, at);
-    tile.steps = steps_between(path_of(groups, group->above), tile.path);
+    tile.path_above = path_of(groups, group->above);
   }
   (void)snprintf(tile.key, sizeof tile.key, "%016llx", (unsigned long long)group->fingerprint);
   return tile;

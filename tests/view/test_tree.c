@@ -332,8 +332,12 @@ static lh_snapshot *open_file(const forge_bytes *file) {
 }
 
 static const lh_tile *tile_under(const lh_tiles *tiles, const char *steps) {
-  for (size_t i = 0; i < tiles->n; i++)
-    if (tiles->list[i].steps && strcmp(tiles->list[i].steps, steps) == 0) return &tiles->list[i];
+  for (size_t i = 0; i < tiles->n; i++) {
+    char *text = lh_tile_steps(&tiles->list[i]);
+    bool found = strcmp(text, steps) == 0;
+    lh_free(text);
+    if (found) return &tiles->list[i];
+  }
   fail_msg("no tile %s", steps);
   return NULL;
 }
@@ -445,6 +449,25 @@ static void changes_are_told(void **state) {
   lh_close(c);
 }
 
+static void a_place_is_told_from_the_one_above(void **state) {
+  (void)state;
+  static const char *const told[][3] = {
+      {"", "_G", "_G"},
+      {"_G", "_G.app", ".app"},
+      {"_G.app", "_G.app.hosts[*].x", ".hosts[*].x"},
+      {"_G.app", "_G.apples", "_G.apples"},
+      {"_G.list", "_G.list*", "_G.list*"},
+      {"_G.app.f", "upvalue s of function f @app.lua:7 in _G.app.f", "upvalue s"},
+      {"_G.app.f", "upvalue s of function f @app.lua:7 in _G.app.f.x", "upvalue s.x"},
+      {"_G.math", "key of _G.math", "key"},
+      {"_G.math", "upvalue s of function f @app.lua:7", "upvalue s of function f @app.lua:7"}};
+  for (size_t i = 0; i < sizeof told / sizeof *told; i++) {
+    char *steps = lh_tile_steps(&(lh_tile){.path_above = told[i][0], .path = told[i][1]});
+    assert_string_equal(steps, told[i][2]);
+    lh_free(steps);
+  }
+}
+
 static void wrong_keys_are_told(void **state) {
   (void)state;
   static const struct {
@@ -506,6 +529,7 @@ int main(int argc, char **argv) {
       cmocka_unit_test(a_long_chain_ends),
       cmocka_unit_test(the_rest_is_told),
       cmocka_unit_test(changes_are_told),
+      cmocka_unit_test(a_place_is_told_from_the_one_above),
       cmocka_unit_test(wrong_keys_are_told),
       cmocka_unit_test(memory_may_run_out),
   };

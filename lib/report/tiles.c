@@ -1,0 +1,223 @@
+/*
+** tiles.c - tiles as rows: what each is called from the one above, and how much it is.
+*/
+#include "report/tiles.h"
+
+#include <string.h>
+
+/* {=== What a tile is called =========================================================== */
+
+/* "12 Session tables", and of one its class; of several classes the type. */
+static void put_what(lh_text *text, const lh_snapshot *snapshot, const lh_tile *tile) {
+  if (tile->objects == 1)
+    lh_put_freed(text, lh_what_text(snapshot, tile->id));
+  else if (tile->class_index == UINT32_MAX)
+    lh_put_things(text, tile->objects, lh_type_name(lh_type_of(snapshot, tile->id)), LH_TYPE_ROOT);
+  else
+    lh_put_freed(text, lh_things_text(snapshot, tile->class_index, tile->objects));
+}
+
+/* .listeners: array of Listener */
+static void put_tile(lh_text *text, const lh_snapshot *snapshot, const lh_tile *tile) {
+  if (tile->path)
+    lh_put_freed(text, lh_tile_steps(tile));
+  else if (tile->has_edge)
+    lh_put_freed(text, lh_edge_text(snapshot, &tile->edge));
+  if (text->n > 0) lh_text_string(text, ": ");
+  if (tile->kind == LH_TILE_LIST || tile->kind == LH_TILE_TREE)
+    lh_text_format(text, "%s of ", lh_tile_kind_name(tile->kind));
+  put_what(text, snapshot, tile);
+}
+
+static char *text_of_tile(const lh_snapshot *snapshot, const lh_tile *tile) {
+  lh_text text = {0};
+  switch (tile->kind) {
+    case LH_TILE_OWN:
+      lh_text_string(&text, tile->objects == 1 ? "itself" : "themselves: ");
+      if (tile->objects != 1) put_what(&text, snapshot, tile);
+      break;
+    case LH_TILE_REST:
+      lh_text_format(&text, "%s smaller", lh_count_text(tile->objects).text);
+      break;
+    case LH_TILE_SHARED: lh_text_string(&text, "shared by several, or held by none"); break;
+    default:
+      if (tile->id == LH_ROOT)
+        lh_text_string(&text, "root");
+      else
+        put_tile(&text, snapshot, tile);
+  }
+  return lh_text_finish(&text);
+}
+
+/* }=================================================================================== */
+
+/* {=== Columns ======================================================================== */
+
+static void text_of(lh_report *report, const void *row, lh_cell *cell) {
+  cell->as.text = lh_keep_text(report, text_of_tile(report->snapshot, row));
+}
+
+static void steps_of(lh_report *report, const void *row, lh_cell *cell) {
+  cell->as.text = lh_keep_text(report, lh_tile_steps(row));
+}
+
+static bool is_object(const void *row) {
+  lh_id id = ((const lh_tile *)row)->id;
+  return id != LH_NO_OBJECT && id != LH_ROOT;
+}
+
+static void type_of(lh_report *report, const void *row, lh_cell *cell) {
+  cell->as.text = lh_type_name(lh_type_of(report->snapshot, ((const lh_tile *)row)->id));
+}
+
+static bool is_vertex(const void *row) {
+  return ((const lh_tile *)row)->kind < LH_TILE_SHARED;
+}
+
+static bool is_group(const void *row) {
+  return ((const lh_tile *)row)->kind == LH_TILE_GROUP;
+}
+
+static bool has_path(const void *row) {
+  return ((const lh_tile *)row)->path;
+}
+
+static bool has_position(const void *row) {
+  return ((const lh_tile *)row)->position >= 0;
+}
+
+static bool has_new(const void *row) {
+  return ((const lh_tile *)row)->has_new;
+}
+
+static void before_of(lh_report *report, const void *row, lh_cell *cell) {
+  (void)row;
+  cell->is_null = cell->is_absent = !report->request.before;
+}
+
+static lh_style style_of(const lh_report *report, const void *row) {
+  (void)report;
+  return is_vertex(row) ? LH_PLAIN : LH_FAINT;
+}
+
+static uint32_t depth_of(const void *row) {
+  return ((const lh_tile *)row)->depth;
+}
+
+#define ROW lh_tile
+static const lh_column tile_columns[] = {
+    LH_WORD("kind", NULL, kind, lh_tile_kind_name,
+            "\"object\", \"list\", \"tree\", \"group\", \"shared\", \"own\" or \"rest\""),
+    LH_COUNT("depth", NULL, depth, "0 for the first"),
+    LH_INLINE_TEXT("key", NULL, key, "by which it is asked for", LH_ONLY_WHERE(is_vertex)),
+    LH_COMPUTED("text", NULL, LH_COLUMN_TEXT, text_of, "what it is called below the row above"),
+    LH_COMPUTED("steps", NULL, LH_COLUMN_TEXT, steps_of,
+                "of a place: how it goes on from the one above; of a module its name",
+                LH_ONLY_WHERE(has_path)),
+    LH_TEXT("path", NULL, path, "of a place: folded; of a module its name",
+            LH_ONLY_WHERE(has_path)),
+    LH_CLASS(NULL, class_index, "of its objects; null: of several", LH_WITHOUT_TYPE,
+             LH_ONLY_WHERE(is_object)),
+    LH_COMPUTED("type", NULL, LH_COLUMN_TEXT, type_of, "of its objects", LH_ONLY_WHERE(is_object)),
+    LH_EXAMPLE("example", NULL, id, "of a group: the object that retains most",
+               LH_ONLY_WHERE(is_group)),
+    LH_COUNT("objects", "objects", objects, "how many; of the rest those directly there"),
+    LH_BYTES("shallow_bytes", NULL, shallow_bytes, "of these objects themselves",
+             LH_ONLY_WHERE(is_vertex)),
+    LH_BYTES("retained_bytes", "retained", bytes,
+             "of an interval: those that were allocated in it; the rows below add up to it"),
+    LH_SHARE("share", bytes),
+    LH_BYTES("new_bytes", "new", new_bytes,
+             "of the retained those allocated since the first snapshot, or the first mark",
+             LH_ONLY_WHERE(has_new)),
+    LH_BYTES("before_bytes", NULL, before_bytes, "retained at the same place before",
+             .compute = before_of, LH_OPTIONAL),
+    LH_NUMBER("position", position, "when they were allocated, on the axis of time: the mean",
+              LH_ONLY_WHERE(has_position)),
+    LH_FLAG("opens", opens, "there is something below", LH_ONLY_WHERE(is_vertex)),
+    LH_EXAMPLE(NULL, "example", id, NULL, LH_WHERE(is_object)),
+    LH_COMPUTED(NULL, "keeps alive", LH_COLUMN_TEXT, text_of, NULL),
+    LH_END};
+#undef ROW
+
+static const lh_table tile_table = LH_TABLE("heap.tile", "part", "parts", lh_tile, tile_columns,
+                                            .depth = depth_of, .style = style_of);
+
+static void before_whole_of(lh_report *report, const void *row, lh_cell *cell) {
+  (void)row;
+  cell->is_null = cell->is_absent = !report->request.before;
+}
+
+#define ROW lh_told_tiles
+static const lh_column answer_columns[] = {
+    LH_WORD("by", NULL, by, lh_tree_by_name, "\"object\", \"class\", \"place\" or \"module\""),
+    LH_BYTES("whole_bytes", NULL, tiles.whole_bytes, "of the root"),
+    LH_BYTES("before_bytes", NULL, tiles.before_bytes, "of the root before",
+             .compute = before_whole_of, LH_OPTIONAL),
+    LH_ROWS("above", tiles.above, tiles.n_above, &tile_table, "the way from the root to the first"),
+    LH_ROWS("rows", tiles.list, tiles.n, &tile_table,
+            "in preorder, biggest first; those below a row add up to it"),
+    LH_END};
+#undef ROW
+
+const lh_table lh_told_tiles_table =
+    LH_TABLE("heap.tiles", NULL, NULL, lh_told_tiles, answer_columns);
+
+/* }=================================================================================== */
+
+int lh_ask_tiles(lh_snapshot *snapshot, const lh_request *request, lh_tree_by by, size_t limit,
+                 uint32_t depth, lh_told_tiles *out, lh_error *error) {
+  enum { MOST_TILES = 20000, MOST_DEPTH = 1000 };
+  lh_tiles_query query = {.by = by,
+                          .of = request->of,
+                          .depth = depth,
+                          .limit = limit,
+                          .interval = LH_EVER,
+                          .first = request->n_snapshots > 0 ? request->snapshots[0] : NULL,
+                          .before = request->before};
+  if (request->has_interval) query.interval = request->interval;
+  if (request->has_limit) query.limit = request->limit;
+  if (query.limit == 0 || query.limit > MOST_TILES) query.limit = MOST_TILES;
+  if (request->has_depth)
+    query.depth = request->depth < MOST_DEPTH ? (uint32_t)request->depth : MOST_DEPTH;
+  *out = (lh_told_tiles){.by = by, .has_interval = request->has_interval};
+  int code = lh_find_tiles(snapshot, &query, &out->tiles, error);
+  if (code != LH_OK) return code;
+  out->parts = lh_alloc(out->tiles.n, sizeof *out->parts);
+  if (!out->parts) {
+    lh_tiles_free(&out->tiles);
+    return lh_fail_memory(error, "telling a tree");
+  }
+  for (size_t i = 0; i < out->tiles.n; i++)
+    if (out->tiles.list[i].depth < 2) out->parts[out->n_parts++] = out->tiles.list[i];
+  return LH_OK;
+}
+
+uint64_t lh_whole_of_tiles(const void *answer) {
+  return ((const lh_told_tiles *)answer)->tiles.whole_bytes;
+}
+
+void lh_free_tiles(void *answer) {
+  lh_told_tiles *told = answer;
+  lh_tiles_free(&told->tiles);
+  lh_free(told->parts);
+}
+
+/* "root retains 329.6 KB: 12 parts, by class" */
+void lh_tell_tiles(lh_teller *t, lh_report *report) {
+  const lh_told_tiles *told = report->answer;
+  const lh_tile *top = told->tiles.list;
+  lh_text text = {0};
+  if (top->path && *top->path)
+    lh_text_string(&text, top->path);
+  else
+    lh_put_freed(&text, text_of_tile(report->snapshot, top));
+  lh_text_format(&text,
+                 told->has_interval ? ": %s of what it retains was allocated then" : " retains %s",
+                 lh_told_size(t, top->bytes).text);
+  lh_text_format(&text, ", %s of the heap; by %s", lh_share_of_heap(report, top->bytes).text,
+                 lh_tree_by_name(told->by));
+  lh_say_text(t, LH_BOLD, &text);
+  lh_say(t, LH_PLAIN, "%s", "");
+  lh_tell_table(t, report, &tile_table, told->parts, told->n_parts, told->n_parts);
+}
