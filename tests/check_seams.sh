@@ -85,8 +85,9 @@ check_sources() {
   rule "the analyses never see the file format" \
     "${include}\"((read/|profile/)?(record|scan|reader|format)|sites|varint)\.h\"" '.*' \
     "$reading|$writing|lib/(format|sites)\.[ch]"
-  rule "only dot.c includes cgraph" \
-    "${include}[<\"](graphviz/)?(cgraph|cdt|gvc)" '.*' 'lib/dot\.c'
+  rule "only what draws sees cgraph" \
+    "${include}[<\"](graphviz/)?(cgraph|cdt|gvc)" '.*' 'lib/dot\.c|cli/heapview/picture\.c'
+  rule "only picture.c sees gvc" "${include}[<\"](graphviz/)?gvc" '.*' 'cli/heapview/picture\.c'
   rule "only what asks in SQL sees SQLite" \
     "${include}[<\"](heapsql/heapsql|sqlite3)" '.*' \
     'cli/(heapsql(/[a-z_]+)?|heapsnap/[a-z_]+|heap(path|view)/query)\.[ch]'
@@ -235,9 +236,10 @@ cli/heappath.c|#include "heapsql/heapsql.h"|only what asks in SQL sees SQLite
 lib/dot.c|#include "sqlite3.h"|only what asks in SQL sees SQLite
 cli/heapview/page.c|#include <microhttpd.h>|only server.c sees microhttpd
 cli/heapview/carried.c|#include <zlib.h>|only pieces.c sees zlib
+lib/dot.c|#include <gvc.h>|only picture.c sees gvc
 cli/heapview/requests.c|#include "heapview.h"|what strangers send is read by what knows nothing else
 cli/heapsnap/table.c|#include "cli.h"|the extension can be loaded without the commands
-lib/graph/paths.c|#include <graphviz/cgraph.h>|only dot.c includes cgraph
+lib/graph/paths.c|#include <graphviz/cgraph.h>|only what draws sees cgraph
 cli/heaptop.c|#include "snapshot.h"|of the library cli sees only the public header
 lua/heap.c|#include "base.h"|of the library lua sees only the public header
 lib/compare/diff.c|void f(void) { printf("%d", 1); }|the library neither prints nor exits

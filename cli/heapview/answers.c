@@ -150,6 +150,13 @@ static int prepare_class(view_asked *asked) {
   return asked->request.name != NULL ? LH_OK : view_refuse(asked->error, "which class?");
 }
 
+/* It is looked for in later snapshots, too. */
+static int prepare_object(view_asked *asked) {
+  lh_request *r = &asked->request;
+  r->n_snapshots = r->n_names = asked->v->n;
+  return LH_OK;
+}
+
 /* The objects that OBJECT's grammar names, or a fingerprint. */
 static int prepare_set(view_asked *asked) {
   lh_request *r = &asked->request;
@@ -175,6 +182,8 @@ static const struct way {
 } ways[] = {{"overview", NULL, view_overview},
             {"sql", NULL, view_sql},
             {"tables", NULL, view_tables},
+            {"picture", NULL, view_picture},
+            {"object", prepare_object, NULL},
             {"diff", prepare_diff, NULL},
             {"apart", prepare_diff, NULL},
             {"strings", prepare_strings, NULL},

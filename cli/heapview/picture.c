@@ -1,0 +1,101 @@
+/*
+** picture.c - why an object stays, as a picture: the DOT graph of its paths (lib/dot.c), laid out
+** and drawn as SVG by Graphviz inside this process. Without a limit it has the paths that hold the
+** object independently, as heappath draws them; with one so many of the shortest.
+**
+** The box of an object has its address as its id, so that a page can make a link of it. Layout takes
+** longer than its graph is big, so it gets 20 paths at most, with 12 arrows each. libgvc is for one
+** thread: for the one that answers.
+*/
+#include <ctype.h>
+#include <gvc.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "heapview.h"
+
+enum { MOST_PATHS = 20, USUAL_PATHS = 5, LONG_PICTURE = 10 };
+
+static int refuse_drawing(view_asked *asked) {
+  view_refuse(asked->error, "the picture cannot be drawn: is all of Graphviz installed?");
+  return asked->error->code = LH_EIO;
+}
+
+/* A box is called by the number of its object: o12. */
+static void name_boxes(const lh_snapshot *s, Agraph_t *graph) {
+  for (Agnode_t *n = agfstnode(graph); n != NULL; n = agnxtnode(graph, n)) {
+    const char *name = agnameof(n);
+    char *end;
+    unsigned long id = *name == 'o' ? strtoul(name + 1, &end, 10) : 0;
+    if (id == 0 || *end != '\0') continue;
+    (void)agsafeset(n, (char *)"id", lh_address_text(s, (lh_id)id).text, (char *)"");
+  }
+}
+
+/* As SVG, freed by free; NULL: that went wrong. */
+static char *draw(const lh_snapshot *s, const char *dot) {
+  char *svg = NULL;
+  size_t size;
+  GVC_t *context = gvContext();
+  Agraph_t *graph = context != NULL ? agmemread(dot) : NULL;
+  bool is_laid_out = graph != NULL && gvLayout(context, graph, "dot") == 0;
+  if (is_laid_out) {
+    FILE *out = cli_must(open_memstream(&svg, &size));
+    name_boxes(s, graph);
+    bool is_drawn = gvRender(context, graph, "svg", out) == 0;
+    if (fclose(out) != 0) cli_must(NULL);
+    if (!is_drawn || size == 0) {
+      free(svg);
+      svg = NULL;
+    }
+    (void)gvFreeLayout(context, graph);
+  }
+  if (graph != NULL) (void)agclose(graph);
+  if (context != NULL) (void)gvFreeContext(context);
+  return svg;
+}
+
+/* Writes the answer's values. */
+static int draw_paths(view_asked *asked, cli_json *w, const lh_path *paths, size_t n) {
+  char *dot = NULL;
+  size_t size;
+  FILE *out = cli_must(open_memstream(&dot, &size));
+  int code = lh_dot_paths(asked->snapshot, paths, n, LONG_PICTURE, out, asked->error);
+  if (fclose(out) != 0) cli_must(NULL);
+  char *svg = code == LH_OK ? draw(asked->snapshot, dot) : NULL;
+  json_t *text = svg != NULL ? json_string(svg) : NULL; /* NULL: it is no UTF-8 */
+  if (code == LH_OK && text == NULL) code = refuse_drawing(asked);
+  if (text != NULL) cli_json_value(w, "paths", cli_json_size(n));
+  if (text != NULL) cli_json_value(w, "svg", text);
+  free(svg);
+  free(dot);
+  return code;
+}
+
+static int draw_shortest(view_asked *asked, cli_json *w, size_t k) {
+  lh_path *paths;
+  size_t n;
+  int code = lh_shortest_paths(asked->snapshot, asked->request.id, k, &paths, &n, asked->error);
+  if (code != LH_OK) return code;
+  code = draw_paths(asked, w, paths, n);
+  lh_paths_free(paths, n);
+  lh_free(paths);
+  return code;
+}
+
+int view_picture(view_asked *asked, cli_json *w) {
+  const lh_request *r = &asked->request;
+  lh_independent held;
+  if (r->id == LH_ROOT || !lh_is_reachable(asked->snapshot, r->id))
+    return view_refuse(asked->error, r->id == LH_ROOT
+                                         ? "no path leads to the root"
+                                         : "nothing keeps it alive, so there is nothing to draw");
+  (void)agseterr(AGMAX); /* what Graphviz has to say is no news to who looks at a page */
+  if (r->has_limit && r->limit > 0)
+    return draw_shortest(asked, w, r->limit < MOST_PATHS ? r->limit : MOST_PATHS);
+  int code = lh_find_independent(asked->snapshot, r->id, USUAL_PATHS, &held, asked->error);
+  if (code != LH_OK) return code;
+  code = held.n > 1 ? draw_paths(asked, w, held.paths, held.n) : draw_shortest(asked, w, 1);
+  lh_independent_free(&held);
+  return code;
+}

@@ -1,0 +1,123 @@
+-- picture_spec.lua - the paths to an object as SVG, drawn by Graphviz inside heapview: well-formed,
+-- of boxes, arrows and texts alone whatever names are in them, with the addresses of objects as ids
+-- of their boxes, and without a word on stderr. And the questions of the object page, from outside.
+
+local cjson = require "cjson"
+local hostile = require "tests.common.hostile"
+local support = require "tests.common.support"
+local svg = require "tests.common.svg"
+
+local dir = support.take_leaking()
+
+local function ask(key, ...)
+  local files = ... and {...} or {"a", "b", "c"}
+  local out, err, code = support.run(
+    {support.build .. "/tests/ask_view", key, table.unpack(files)}, {cwd = dir})
+  assert.equal("", err, key)
+  return cjson.decode(out), code
+end
+
+local function address_of(name)
+  return ask("find?of=" .. name).answer.address
+end
+
+local function ids_in(picture)
+  local ids = {}
+  for id in picture:gmatch('<g id="(0x%x+)" class="node">') do ids[id] = true end
+  return ids
+end
+
+describe("The picture of an object", function()
+  local at = address_of "_G.bus.listeners.tick[30]"
+
+  it("has the boxes of its paths, with the addresses of their objects", function()
+    local answer = ask("picture?at=" .. at).answer
+    local _, counts = svg.read(answer.svg)
+    local ids = ids_in(answer.svg)
+    assert.is_true(counts.node > 2 and counts.edge >= counts.node - 1)
+    for _, step in ipairs(ask("paths?at=" .. at).answer.paths[1].steps) do
+      assert.is_true(ids[step.address], step.label)
+    end
+  end)
+
+  it("has so many paths as are wanted", function()
+    assert.equal(1, ask("picture?limit=1&at=" .. at).answer.paths)
+    local all = ask("picture?limit=1000&at=" .. at).answer
+    assert.is_true(all.paths >= 1 and all.paths <= 20)
+    svg.read(all.svg)
+  end)
+
+  it("is refused for the root and for garbage", function()
+    local answer, code = ask "picture?at=root"
+    assert.equal("no path leads to the root", answer.error)
+    assert.equal(1, code)
+    local garbage = ask("objects?garbage=1&limit=1").answer.objects[1]
+    if garbage then
+      assert.equal("nothing keeps it alive, so there is nothing to draw",
+                   ask("picture?at=" .. garbage.address).error)
+    end
+  end)
+
+  it("is of texts alone, whatever the names", function()
+    local names = select(2, support.lua(hostile.heap(7, 40)))
+    local function of(key)
+      local out, err = support.run({support.build .. "/tests/ask_view", key, "c"}, {cwd = names})
+      assert.equal("", err)
+      return cjson.decode(out).answer
+    end
+    local objects = of("fields?limit=400&at=" .. of("find?of=_G.H").address).fields
+    assert.is_true(#objects > 150)
+    for i = 1, #objects, 11 do
+      local _, counts = svg.read(of("picture?limit=3&at=" .. objects[i].address).svg)
+      assert.is_true(counts.node > 1)
+    end
+  end)
+end)
+
+describe("Questions about an object", function()
+  it("are answered by pages that add up", function()
+    local at = address_of "_G.bus.listeners.tick"
+    local whole = ask("fields?limit=10000&at=" .. at).answer
+    local seen = {}
+    for from = 0, whole.matching - 1, 7 do
+      for _, field in ipairs(ask(("fields?from=%d&limit=7&at=%s"):format(from, at)).answer.fields) do
+        seen[#seen + 1] = field
+      end
+    end
+    assert.same(whole.fields, seen)
+    local least = math.huge
+    for _, field in ipairs(ask("fields?sort=-retained_bytes&at=" .. at).answer.fields) do
+      local bytes = field.retained_bytes ~= cjson.null and field.retained_bytes or 0
+      assert.is_true(bytes <= least)
+      least = bytes
+    end
+  end)
+
+  it("find it in the other snapshots", function()
+    local elsewhere = ask("object?at=" .. address_of "_G.bus").answer.elsewhere
+    assert.equal(2, #elsewhere)
+    local first = ask("object?in=0&at=" .. elsewhere[1].address).answer
+    assert.equal(elsewhere[1].shallow_bytes, first.shallow_bytes)
+    assert.equal(address_of "_G.bus", first.elsewhere[2].address)
+  end)
+
+  it("are those of heappath", function()
+    local name = "_G.bus.listeners.tick[30]"
+    local at = address_of(name)
+    local wanted = cjson.decode(support.answer({"heappath", "--json", "--referrers", "c", name}, dir))
+    assert.same(wanted.referrers, ask("referrers?at=" .. at).answer.referrers)
+    wanted = cjson.decode(support.answer({"heappath", "--json", "--dominators", "c", name}, dir))
+    assert.same(wanted.dominators, ask("dominators?at=" .. at).answer.dominators)
+    wanted = cjson.decode(support.answer({"heappath", "--json", "-k", "2", "c", name}, dir))
+    for i, path in ipairs(ask("paths?limit=2&at=" .. at).answer.paths) do
+      assert.equal(wanted.paths[i].text, path.text)
+    end
+  end)
+
+  it("say in the commands' words that nothing is found", function()
+    local answer, code = ask "find?of=_G.bus.nothing"
+    assert.equal(1, code)
+    assert.truthy(answer.error:find("_G.bus is a table, but has no field 'nothing'", 1, true))
+    assert.equal("which object?", ask("find").error)
+  end)
+end)
