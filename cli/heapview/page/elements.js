@@ -19,9 +19,14 @@
   }
 
   function add(element, children) {
-    for (const child of children.flat()) {
+    for (const child of children.flat(Infinity)) {
       if (child !== null && child !== undefined) element.append(child);
     }
+  }
+
+  /* Paths may be broken where they have a step, and so are not broken inside a name. */
+  function breakable(text) {
+    return text.split(/(?<=[/.\]])(?=[A-Za-z_[])/).flatMap((step, i) => (i > 0 ? [make("wbr"), step] : [step]));
   }
 
   /* For those who hear the page: told when there is a pause. The same again is told again. */
@@ -54,5 +59,5 @@
     return box;
   }
 
-  Object.assign(heapview, {make, announce, toolbar, choice, problem});
+  Object.assign(heapview, {make, breakable, announce, toolbar, choice, problem});
 })(window.heapview = window.heapview || {});

@@ -29,7 +29,7 @@
       ["Tab, Shift+Tab", "to the next control, and back"],
       ["arrows", "from one to the next in a picture or a list"],
       ["Enter", "opens what is chosen"],
-      ["Escape", "closes, or goes up"],
+      ["Escape", "closes, goes up, or leaves a field"],
       ["Alt+Left, Alt+Right", "back and forward"]
     ];
     const here = heapview.state().page;
@@ -48,8 +48,11 @@
 
   function press(event) {
     if (event.defaultPrevented || event.ctrlKey || event.altKey || event.metaKey) return;
-    if (!heapview.overview || isTyping(event.target)) return;
-    if (document.querySelector("dialog[open]")) return;
+    if (!heapview.overview || document.querySelector("dialog[open]")) return;
+    if (isTyping(event.target)) {
+      if (event.key === "Escape") event.target.blur();
+      return;
+    }
     const page = heapview.pages()[Number(event.key) - 1];
     const search = document.querySelector("#search input");
     if (/^[1-9]$/.test(event.key) && page) heapview.go(page.name);

@@ -1,8 +1,8 @@
 /*
 ** table.js - tables. Numbers stand at the right in digits of one width; a heading sorts by its
-** column, once more the other way round, and the third time as it was. Where the page is narrow
-** each row becomes a card with the name on top (style.css), so the parts of a table say what they
-** are by `role`, too.
+** column, once more the other way round, and the third time as it was. Where there is no room for
+** it each row becomes a card with its subject on top (told.css), so the parts of a table say what
+** they are by `role`, too.
 */
 (function (heapview) {
   "use strict";
@@ -28,7 +28,7 @@
 
   /* A text, with its link if it has one. */
   function part(from) {
-    const text = from.text === undefined ? String(from) : from.text;
+    const text = heapview.breakable(from.text === undefined ? String(from) : from.text);
     return from.link ? make("a", {href: heapview.linkTo(from.link)}, text) : text;
   }
 
@@ -83,22 +83,20 @@
     }
     if (column.kind === "bar" && cell.value !== undefined) element.append(bar(cell, most));
     else if (column.kind === "series") element.append(...series(cell.text));
-    else element.append(part(cell));
-    const actions = table.actions && element.matches(".subject") ? table.actions(row) : [];
-    if (actions.length > 0) element.append(make("div", {class: "actions"}, actions.map(part)));
+    else element.append(...[part(cell)].flat());
     return element;
   }
 
   function rowElements(table, row, most) {
     const style = row.style && row.style !== "plain" ? row.style : null;
     const cells = table.columns.map((column, at) => cellElement(table, row, at, most[at]));
-    const elements = [make("tr", {role: "row", class: style}, cells)];
-    if (row.below) {
-      const below = make("td", {role: "cell", colspan: table.columns.length},
-        row.below.map(part));
-      elements.push(make("tr", {role: "row", class: "below"}, below));
-    }
-    return elements;
+    const line = make("tr", {role: "row", class: style}, cells);
+    const actions = table.actions ? table.actions(row) : [];
+    if (!row.below && actions.length === 0) return [line];
+    line.classList.add("has-below");
+    const below = make("td", {role: "cell", colspan: table.columns.length},
+      (row.below || []).map(part), make("span", {class: "actions"}, actions.map(part)));
+    return [line, make("tr", {role: "row", class: "below"}, below)];
   }
 
   function hiddenText(table) {
@@ -113,9 +111,25 @@
         [make("dt", {}, column.heading), make("dd", {}, column.meaning)])));
   }
 
+  /* {=== Room ========================================================================== */
+
+  const widths = new WeakMap(); /* at which it was looked last */
+
+  /* A table that does not fit is shown as cards. */
+  function fit(box) {
+    if (widths.get(box) === box.clientWidth) return;
+    widths.set(box, box.clientWidth);
+    box.classList.remove("cards");
+    if (box.scrollWidth > box.clientWidth) box.classList.add("cards");
+  }
+
+  const observer = new ResizeObserver((entries) => entries.forEach((entry) => fit(entry.target)));
+
+  /* }=================================================================================== */
+
   /* {caption, columns: [{heading, kind, meaning}], rows: [{cells: [{text, value, link}], style,
   ** below: [part], depth}], hidden, rest, isFixed, actions(row)}: a tree is not sorted, nor what is
-  ** fixed; of a row the actions are parts with links, told with what the row is about. */
+  ** fixed; of a row the actions are parts with links, told under it. */
   function table(from) {
     const body = make("tbody", {role: "rowgroup"});
     const most = from.columns.map((column, at) =>
@@ -131,17 +145,19 @@
         : isNumber(from.columns[at]) === (turn === 1) ? "descending" : "ascending"));
       fill(ordered(from, from.rows, at, turn));
     };
-    const isFixed = from.isFixed || from.rows.length < 2 || from.rows.some((row) => row.depth > 0);
+    const isFixed = from.isFixed || from.rows.length < 3 || from.rows.some((row) => row.depth > 0);
     const headings = from.columns.map((column, at) => heading(from, at, isFixed ? null : sort));
     fill(from.rows);
     const caption = make("caption", {class: from.caption ? null : "heard"},
       from.caption || from.columns.map((column) => column.heading).join(", "));
     const hidden = from.hidden > 0
       ? make("p", {class: "faint"}, hiddenText(from)) : null;
-    return make("div", {class: "table"},
+    const box = make("div", {class: "table"},
       make("table", {role: "table", class: isFixed ? "fixed" : null}, caption,
         make("thead", {role: "rowgroup"}, make("tr", {role: "row"}, headings)), body),
       hidden, meanings(from));
+    observer.observe(box);
+    return box;
   }
 
   Object.assign(heapview, {table, part});

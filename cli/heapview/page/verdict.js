@@ -52,7 +52,7 @@
     return make("li", {class: "culprit"},
       make("p", {class: "word"}, one.word),
       make("p", {class: "name"},
-        one.at ? make("a", {href: heapview.link("object", {at: one.at})}, one.name) : one.name),
+        heapview.part({text: one.name, link: one.at ? `/object?at=${one.at}` : null})),
       make("p", {}, make("strong", {}, bytes(one.bytes)), ` in ${one.what}`,
         series ? make("span", {class: "faint"}, ` (${series})`) : null),
       make("p", {class: "actions"}, actionsOf(one.at, one.class).map(heapview.part)));

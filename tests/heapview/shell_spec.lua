@@ -1,0 +1,142 @@
+-- shell_spec.lua - what all pages of heapview share (cli/heapview/page): the words for numbers, the
+-- state in the address, keys, and what is said when something is not there.
+
+local browser = require "tests.common.browser"
+local heapview = require "tests.common.heapview"
+local numbers = require "heap.numbers"
+local support = require "tests.common.support"
+
+local why = browser.missing()
+
+describe("the shell of heapview", function()
+  if why then
+    pending(why)
+    return
+  end
+  local page, dir, view
+
+  setup(function()
+    page = browser.start()
+    dir = support.take_leaking()
+    view = heapview.served(page, dir, {"a", "b", "c"})
+    view:show "verdict"
+  end)
+
+  teardown(function()
+    view:stop()
+    page:stop()
+  end)
+
+  local function shown(selector)
+    return page:run([[
+      const element = document.querySelector(arguments[1]);
+      return element && element.checkVisibility() ? element.innerText : null;]], selector)
+  end
+
+  it("says numbers as the commands do", function()
+    local asked = {0, 1, 999, 1000, 1023, 1024, 1075, 1076, 1077, 10188, 10291, 1048524, 1048525,
+      1048575, 1048576, 1104, 1152, 1280, 1332, 2 ^ 52, 2 ^ 53 - 1}
+    math.randomseed(1)
+    for shift = 1, 52 do
+      for _ = 1, 20 do asked[#asked + 1] = math.random(0, 1 << shift) end
+      asked[#asked + 1] = (1 << shift) + (1 << shift) // 20
+    end
+    for i, n in ipairs(asked) do asked[i] = ("%d"):format(n) end
+    local told = page:run([[return arguments[1].map(Number).map((n) =>
+      [heapview.bytes(n), heapview.count(n), heapview.countOf(n, "entry", "entries")]);]], asked)
+    for i, n in ipairs(asked) do
+      n = math.tointeger(n)
+      assert.same({numbers.size(n), numbers.count(n), numbers.count_of(n, "entry", "entries")},
+        told[i])
+    end
+  end)
+
+  it("rounds shares as printf does", function()
+    local told = page:run [[
+      return Array.from({length: 4001}, (_, n) => heapview.share(n, 4000));]]
+    for n = 0, 4000 do
+      assert.equal(("%.1f%%"):format(100 * n / 4000), told[n + 1])
+    end
+  end)
+
+  it("has a key of a question as the server takes it", function()
+    assert.equal("x?a=1%202&b=%C3%A9&z=%26", page:run [[
+      return heapview.keyOf("x", {z: "&", b: "é", a: "1 2", c: "", d: null});]])
+  end)
+
+  it("goes to a page by its digit, and tells the keys", function()
+    view:show "verdict"
+    page:press "2"
+    view:await()
+    assert.equal(page:run "return heapview.pages()[1].title", shown "#title")
+    view:show "sql"
+    page:run "document.querySelector('#page textarea').focus()"
+    page:press "1"
+    view:await()
+    assert.equal("SQL", shown "#title") -- it was typed
+    page:press("Escape", "1")
+    view:await()
+    assert.equal("Verdict", shown "#title")
+    page:press "?"
+    assert.matches("the search field", shown "#keys")
+    page:press "Escape"
+    assert.is_nil(shown "#keys[open]")
+  end)
+
+  it("goes back and forward", function()
+    view:show "verdict"
+    page:press "2"
+    view:await()
+    local there = view:state()
+    page:run "history.back()"
+    page:await("verdict", "return document.getElementById('title').textContent === 'Verdict'")
+    page:run "history.forward()"
+    page:await("the page", "return location.hash.endsWith(arguments[1])", there)
+  end)
+
+  it("says what it is limited to, and lifts that", function()
+    view:show "verdict?since=0&until=10"
+    assert.matches("Only what was allocated between", shown "#filter")
+    page:click "#filter a"
+    view:await()
+    assert.equal("verdict", view:state())
+    assert.is_nil(shown "#filter")
+  end)
+
+  it("takes hostile states for what they are: nothing", function()
+    for _, state in ipairs {"", "constructor", "__proto__?a=b", "verdict?%E0%A4%A=1&=&x",
+      "verdict?__proto__=1", "<img src=x onerror=alert(1)>"} do
+      view:show(state)
+      assert.equal("Verdict", shown "#title")
+    end
+    assert.same({}, page:faults())
+  end)
+
+  it("says that an address without the token is of no use", function()
+    page:open "about:blank"
+    page:open(view.url .. "#0123/verdict")
+    page:await("a problem", "return document.querySelector('.problem')")
+    assert.matches("token", shown ".problem")
+  end)
+
+  it("says when the server has ended, and how to start it again", function()
+    local other = heapview.served(page, dir, {"a", "c"})
+    page:open "about:blank"
+    other:show "verdict"
+    other.stop()
+    page:run "heapview.go('verdict', {in: 0})"
+    page:await("a problem", "return document.querySelector('.problem')")
+    assert.matches("heapview has ended", shown ".problem")
+    assert.matches("heapview a c", shown ".problem")
+  end)
+
+  it("says in a report what that does not carry, and what shows it", function()
+    local report = heapview.written(page, dir, {"a", "b", "c"})
+    page:open "about:blank"
+    report:show "verdict"
+    local told = page:run [[
+      return heapview.ask("nothing").catch((error) => [error.message, error.command]);]]
+    assert.matches("does not carry", told[1])
+    assert.equal("heapview a b c", told[2])
+  end)
+end)
