@@ -34,7 +34,8 @@ static const char *const of_snapshot[] = {"info",
                                           "threads?limit=20",
                                           "classes?limit=20",
                                           "objects?limit=20",
-                                          "growing?limit=20"};
+                                          "growing?limit=20",
+                                          "map"};
 
 static const char *const of_several[] = {"owners?limit=20", "strings?limit=20"};
 

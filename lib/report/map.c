@@ -272,7 +272,8 @@ static void tell_squares(lh_teller *t, const lh_report *report) {
     lh_say(t, LH_PLAIN, "Of that %s was allocated in the interval",
            lh_told_size(t, map->sum.new_bytes).text);
   if (f->since) {
-    char *name = lh_mark_text(f->since);
+    bool is_time;
+    char *name = lh_mark_name(f->since, &is_time);
     t->failed |= !name;
     if (name)
       lh_say(t, LH_PLAIN, "Since %s: %s new, %s gone", name,

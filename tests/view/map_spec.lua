@@ -148,7 +148,7 @@ describe("A map", function()
     end
     local text = table.concat(lines, "\n")
     assert.matches("^[%d,]+ objects lie in [%d.]+ %u?B of addresses, in %d+ regions?, ", text)
-    assert.matches("Since [%d-]+ [%d:]+  b: [%d.]+ %u?B new, [%d.]+ %u?B gone", text)
+    assert.matches("Since b: [%d.]+ %u?B new, [%d.]+ %u?B gone", text)
   end)
 
   it("needs addresses", function()

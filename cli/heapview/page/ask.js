@@ -9,6 +9,7 @@
   const MOST_KEPT = 64;
   const PATIENCE_MS = 500; /* before it is told what takes so long */
   const kept = new Map(); /* key -> promise, the one that was asked for last at the end */
+  const open = new Map(); /* those of them that are not answered yet */
   let leaving = new AbortController(); /* ends what was asked for the page that was left */
   let awaited = 0; /* answers */
   let telling = false;
@@ -111,11 +112,20 @@
     return answer;
   }
 
-  function answerTo(key) {
-    if (heapview.isWritten()) return answerCarried(key);
+  /* From the server; it is open until it is answered. */
+  function served(key) {
     const promise = get(`ask/${key}`, leaving.signal);
+    const close = () => {
+      if (open.get(key) === promise) open.delete(key);
+    };
+    open.set(key, promise);
+    promise.then(close, close);
     tellWhile(promise);
     return promise;
+  }
+
+  function answerTo(key) {
+    return heapview.isWritten() ? answerCarried(key) : served(key);
   }
 
   /* What has the key "since", "until" or "in" in the page's address is asked for, too, unless the
@@ -125,13 +135,19 @@
     const promise = kept.get(key) || answerTo(key);
     kept.delete(key);
     kept.set(key, promise);
-    promise.catch(() => kept.delete(key));
+    promise.catch(() => forget(key, promise));
     if (kept.size > MOST_KEPT) kept.delete(kept.keys().next().value);
     return promise;
   }
 
-  /* Ends what was asked and is not answered. */
+  function forget(key, promise) {
+    if (kept.get(key) === promise) kept.delete(key);
+  }
+
+  /* Ends what was asked and is not answered: if somebody asks the same at once it is asked anew. */
   function askNoMore() {
+    for (const [key, promise] of open) forget(key, promise);
+    open.clear();
     leaving.abort();
     leaving = new AbortController();
   }

@@ -46,6 +46,11 @@
     return TYPES[known(type)].letter;
   }
 
+  /* The strokes of its pattern, on a tile of 8 pixels: for a canvas. */
+  function typeStroke(type) {
+    return TYPES[known(type)].stroke;
+  }
+
   function svgElement(tag, attributes) {
     const element = document.createElementNS(SVG, tag);
     for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
@@ -94,6 +99,7 @@
   }
 
   Object.assign(heapview, {
-    colour, typeColor, typeLetter, typePattern, typeLegend, onScheme, types: Object.keys(TYPES)
+    colour, typeColor, typeLetter, typeStroke, typePattern, typeLegend, onScheme,
+    types: Object.keys(TYPES)
   });
 })(window.heapview = window.heapview || {});
