@@ -54,14 +54,23 @@ function View:await()
       root.getAttribute("aria-busy") === "false";]])
 end
 
+local function encoded(value)
+  return (tostring(value):gsub("[^%w_.~-]", function(c) return ("%%%02X"):format(c:byte()) end))
+end
+
 --- Goes to a state of the page, such as "object?at=root", as a link does.
 ---@param state string
-function View:show(state)
-  local url = self.url .. "#" .. self.token .. "/" .. state
+---@param parameters? table<string, string|integer>
+function View:show(state, parameters)
+  local sign = state:find("?", 1, true) and "&" or "?"
+  for key, value in pairs(parameters or {}) do
+    state, sign = state .. sign .. key .. "=" .. encoded(value), "&"
+  end
+  local fragment = "#" .. self.token .. "/" .. state
   if self.is_open then
-    self.page:run("location.hash = arguments[1]", "#" .. self.token .. "/" .. state)
+    self.page:run("location.hash = arguments[1]", fragment)
   else
-    self.page:open(url)
+    self.page:open(self.url .. fragment)
     self.is_open = true
   end
   self:await()
