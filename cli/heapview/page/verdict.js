@@ -8,13 +8,21 @@
 
   const {make, bytes, count} = heapview;
   const MOST_CULPRITS = 3;
+  const WORTH_A_BOX = 0.05; /* of the heap, for what is not certain to leak */
+  const ROWS_LEAD_ON = ["diff", "ladder", "leaks", "suspects", "interval"];
   const HEADINGS = {
     diff: "What stayed", ladder: "From snapshot to snapshot", leaks: "Leaks", suspects: "Suspects",
-    waste: "Waste", info: "Ledger", interval: "In this interval", findings: "Findings",
+    waste: "Waste", info: "Every byte", interval: "In this interval", findings: "Findings",
     profile: "The profile", allocations: "Who allocates", advice: "Advice"
   };
 
   /* {=== What leaks, by name =========================================================== */
+
+  function heapBytes() {
+    const {snapshots} = heapview.overview;
+    const number = heapview.state().parameters.in;
+    return (snapshots[number] || last(snapshots)).bytes;
+  }
 
   function last(list) {
     return list[list.length - 1];
@@ -37,8 +45,9 @@
     })),
     leaks: (answer) => answer.leaks.map((leak) => ({
       name: leak.held_by || leak.class, word: leak.prospect, at: leak.example,
-      what: `${count(leak.objects)} \u00d7 ${leak.class}`, bytes: leak.retained_bytes
-    })),
+      what: `${count(leak.objects)} \u00d7 ${leak.class}`, bytes: leak.retained_bytes,
+      isUncertain: leak.prospect !== "grows"
+    })).filter((leak) => !leak.isUncertain || leak.bytes > WORTH_A_BOX * heapBytes()),
     ladder: (answer) => (answer.paths || []).filter((row) => /^grows/.test(row.verdict))
       .map((row) => ({
         name: row.held_by, word: row.verdict, class: row.class,
@@ -49,7 +58,7 @@
 
   function culprit(one) {
     const series = (one.series || []).map(count).join(" \u2192 ");
-    return make("li", {class: "culprit"},
+    return make("li", {class: one.isUncertain ? "culprit uncertain" : "culprit"},
       make("p", {class: "word"}, one.word),
       make("p", {class: "name"},
         heapview.part({text: one.name, link: one.at ? `/object?at=${one.at}` : null})),
@@ -89,7 +98,7 @@
   function ledgerRow(name, objects, n, whole, style) {
     return {style, cells: [{text: name}, {text: objects === null ? "" : count(objects),
       value: objects || 0}, {text: count(n), value: n},
-    {text: heapview.share(n, whole), value: n / whole}]};
+    {text: heapview.share(n, whole), value: n / whole}, {text: "", value: n}]};
   }
 
   /* What is there, to the byte: its last row is the sum of the others, and Lua's own figure. */
@@ -97,8 +106,7 @@
     const whole = info.gc_bytes;
     const rows = [
       ledgerRow("reachable", info.reachable_objects, info.reachable_bytes, whole),
-      ledgerRow("garbage, which waits for the collector", info.garbage_objects,
-        info.garbage_bytes, whole),
+      ledgerRow("garbage", info.garbage_objects, info.garbage_bytes, whole),
       ledgerRow("string table", null, info.string_table_bytes, whole)
     ];
     if (info.unaccounted_bytes !== 0) {
@@ -106,15 +114,16 @@
     }
     rows.push(ledgerRow("collectgarbage(\"count\")", info.objects, whole, whole, "bold"));
     return heapview.table({
-      caption: `Every byte of ${info.name || "the heap"}`, isFixed: true, rows,
+      isFixed: true, rows,
       columns: [{heading: "what", kind: "text"}, {heading: "objects", kind: "count"},
-        {heading: "bytes", kind: "bytes"}, {heading: "share", kind: "share"}]
+        {heading: "bytes", kind: "bytes"}, {heading: "share", kind: "share"},
+        {heading: "", kind: "bar"}]
     });
   }
 
   function section(name, answer, isFirst) {
     const body = name === "info" && answer.answer.gc_bytes !== undefined ? ledger(answer.answer)
-      : heapview.told(answer.told, {actions});
+      : heapview.told(answer.told, ROWS_LEAD_ON.includes(name) ? {actions} : {});
     return make("section", {class: `answer ${name}`},
       make("h3", {}, HEADINGS[name] || name),
       isFirst ? culprits(name, answer.answer) : null, body);
@@ -186,6 +195,7 @@
     const {overview} = heapview;
     const main = make("div", {class: "main"});
     const side = make("div", {class: "side"}, opened(overview), program(overview));
+    if (overview.snapshots.length > 0) root.classList.add("wide");
     root.append(main, side);
     const keys = questions(state);
     for (const key of keys) {
