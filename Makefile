@@ -89,7 +89,8 @@ Q = $(if $(V),,@echo "  $@" && )
 .SECONDEXPANSION:
 .PHONY: all help needs packages browser demo test bench fuzz fuzz-corpus check-asan check-seams \
   lint test-release install uninstall clean test-built asan-built tsan-built release-built \
-  soak-built bench-built demo-built lint-gcc lint-clang generated rock install-rock deb
+  soak-built bench-built demo-built pictures pictures-built lint-gcc lint-clang generated rock \
+  install-rock deb
 
 all: build/libluaheap.a build/$(SHARED) $(filter-out build/tests/%,$(BUILT:%=build/%))
 
@@ -125,9 +126,9 @@ $(1)/cli/%.o: cli/%.c | needs
 
 $(1)/tests/%.o: tests/%.c | needs
 	@mkdir -p $$(@D)
-	$$(Q)$$(CC) $$(BASE_CFLAGS) $$(CFLAGS) $(2) $$(CPPFLAGS) -Ilib -Icli -Itests/common $$(LUA_CFLAGS) \
-	  $$(LIB_CFLAGS) $$(if $$(filter tests/heapview/%,$$<),-Icli $$(CLI_CFLAGS)) -MMD -MP -c -o $$@ \
-	  $$<
+	$$(Q)$$(CC) $$(BASE_CFLAGS) $$(CFLAGS) $(2) $$(CPPFLAGS) -Ilib -Icli -Itests/common \
+	  $$(LUA_CFLAGS) $$(LIB_CFLAGS) $$(if $$(filter tests/heapview/%,$$<),$$(CLI_CFLAGS)) -MMD -MP \
+	  -c -o $$@ $$<
 
 $(1)/libluaheap.a: $$(LIB_SOURCES:%.c=$(1)/%.o)
 	@rm -f $$@
@@ -338,6 +339,13 @@ demo: packages
 demo-built: all
 	@LUA=$(LUA) examples/demo.sh build
 
+# Those of the manual, committed: heapview's pages of the examples, in a browser.
+pictures: packages browser
+	@$(MAKE) --no-print-directory pictures-built
+
+pictures-built: all
+	@$(LUA) cli/generate/pictures.lua cli/pictures
+
 # Only what `all` builds and what is in the tree: an install as root compiles nothing that was
 # built.
 LIBDIR = $(PREFIX)/lib
@@ -408,6 +416,7 @@ deb:
 help:
 	@echo "make [all]         build the library, the module and the commands into build/"
 	@echo "make demo          find a leak: a, b, c, heapdiff, heappath and a picture"
+	@echo "make pictures      draw heapview's pages for the manual"
 	@echo "make test          run all tests; installs what they need (Debian)"
 	@echo "make test-release  the same on another Lua 5.4, with LUA_DIR=its sources and testes/"
 	@echo "make check-asan    the same under AddressSanitizer and UndefinedBehaviorSanitizer"
