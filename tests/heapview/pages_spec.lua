@@ -90,6 +90,56 @@ describe("heapview's pages", function()
         end
       end)
 
+      it("have nothing that the Tab key does not reach, and show where it is", function()
+        for _, name in ipairs(each_page(view)) do
+          view:show(name)
+          local n = page:run [[
+            window.reached = new Set();
+            window.unseen = [];
+            addEventListener("focusin", function (event) {
+              const style = getComputedStyle(event.target);
+              reached.add(event.target);
+              if (style.outlineStyle === "none" && style.boxShadow === "none") {
+                unseen.push(event.target.outerHTML);
+              }
+            });
+            document.activeElement.blur();
+            return document.querySelectorAll("a, button, input, select, textarea, summary").length;
+          ]]
+          local tabs = {}
+          for i = 1, integer(n) + 3 do tabs[i] = "Tab" end
+          page:press(table.unpack(tabs))
+          -- Of a list in which arrows move one has a stop.
+          local missed = page:run [[
+            const selector = "a[href], button, input, select, textarea, summary, [tabindex='0']";
+            return Array.from(document.querySelectorAll(selector), function (element) {
+              const is_there = element.checkVisibility({visibilityProperty: true}) &&
+                !element.disabled && element.tabIndex >= 0 && !reached.has(element);
+              return is_there ? element.outerHTML : null;
+            }).filter(Boolean);]]
+          assert.same({}, missed, name)
+          assert.same({}, page:run "return unseen", name)
+        end
+      end)
+
+      it("are dark or light as is liked, and printed in dark on white", function()
+        -- Of the text, from 0 to 255.
+        local function lightness()
+          local colour = page:run "return getComputedStyle(document.body).color"
+          local r, g, b = colour:match "(%d+), (%d+), (%d+)"
+          return (r + g + b) / 3
+        end
+        for _, name in ipairs(each_page(view)) do
+          page:prefer "dark"
+          view:show(name)
+          assert.is_true(lightness() > 180, name)
+          page:prefer("dark", "print")
+          assert.is_true(lightness() < 60, name)
+          assert.is_false(page:run "return document.getElementById('pages').checkVisibility()")
+        end
+        page:prefer "light"
+      end)
+
       it("are found by the keys of their numbers, and by going back and forward", function()
         view:show "verdict"
         local pages = each_page(view)
