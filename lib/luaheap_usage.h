@@ -196,6 +196,23 @@ int lh_usage_calls_find(const lh_usage *usage, const lh_calls_query *query, lh_u
                         lh_error *error);
 void lh_usage_calls_free(lh_usage_calls *calls);
 
+/* A row of the tree of stacks. `stack` called what follows it, one level deeper: the stacks that
+** are shown, and then a row for the others, if there are any. So the bytes of a row are its own and
+** those of the rows one level below it. */
+typedef struct lh_usage_stack {
+  lh_stack_id stack; /* of a rest: the one that called them; 0: none did, or it is unattributed */
+  uint32_t depth;
+  bool is_rest;
+  uint64_t stacks; /* so many that it stands for; 1 unless it is a rest */
+  uint64_t self_bytes, total_bytes;
+} lh_usage_stack;
+
+/* The stacks in the order of a tree, outermost first, with what of each was allocated, lives, and
+** so on, as `order` says; of all stacks the `limit` (0: all) with most bytes, rests apart. Freed by
+** lh_free. LH_EMEMORY. O(stacks log stacks). */
+int lh_usage_stacks(const lh_usage *usage, lh_usage_order order, size_t limit, lh_usage_stack **out,
+                    size_t *n, lh_error *error);
+
 /* ==== 4. Advice ===================================================================== */
 
 typedef enum lh_advice_kind {

@@ -55,7 +55,7 @@ static const parameter parameters[] = {
     {"query", " sql ", NOT_HERE, 0, 0, NULL},
     {"since", NULL, A_POSITION, FIELD(interval.since), FIELD(has_interval), NULL},
     {"sort", " classes objects diff apart ", A_WORD, FIELD(sort), 0, "retained|shallow|count"},
-    {"sort", " allocations ", A_WORD, FIELD(order), 0, "allocated|live|peak|soon_dead"},
+    {"sort", " allocations stacks ", A_WORD, FIELD(order), 0, "allocated|live|peak|soon_dead"},
     {"sort", NULL, A_TEXT, FIELD(sorted), 0, NULL},
     {"to", " map ", AN_ADDRESS, FIELD(to_address), 0, NULL},
     {"type", NULL, A_TYPE, FIELD(type_mask), 0, NULL},

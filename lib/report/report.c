@@ -42,6 +42,8 @@ const lh_question *const lh_questions[] = {
     &lh_calls_question,
     &lh_advice_question,
     &lh_allocation_changes_question,
+    &lh_stacks_question,
+    &lh_memory_question,
     &lh_map_question,
     &lh_object_question,
     &lh_fields_question,

@@ -1,6 +1,7 @@
 /*
 ** usage_rows.h - rows about what was allocated, which several questions about profiles have:
-** profile.c, findings.c, allocations.c, calls.c, advice.c and allocation_changes.c. Private to this
+** profile.c, findings.c, allocations.c, calls.c, stacks.c, memory.c, advice.c and
+** allocation_changes.c. Private to this
 ** folder.
 */
 #ifndef LUAHEAP_USAGE_ROWS_H

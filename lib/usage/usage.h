@@ -5,6 +5,7 @@
 **     amounts.c   what follows from them
 **     groups.c    the same by site, function, type, file or stack
 **     calls.c     who called whom
+**     stacks.c    the stacks as a tree, as much of it as there is room for
 **     advice.c    what could be allocated less
 **     changes.c   two profiles compared
 **

@@ -1,0 +1,127 @@
+/*
+** memory.c - the heap of a tracked program over time, and which lines held it: at 200 moments, each
+** the one at which the heap was biggest in its part of the time, so no peak is too short.
+*/
+#include "luaheap_tally.h"
+#include "name/site_text.h"
+#include "report/usage_rows.h"
+
+enum { MOMENTS = 200, USUAL_LINES = 8, MOST_LINES = 1000 };
+
+typedef struct found {
+  lh_timeline timeline;
+} found;
+
+/* {=== Columns ======================================================================== */
+
+static void put_series(const lh_report *report, const uint64_t *first, lh_cell *cell) {
+  cell->as.series.first = first;
+  cell->as.series.stride = sizeof *first;
+  cell->as.series.n = ((const found *)report->answer)->timeline.n_moments;
+}
+
+static void heap_of(lh_report *report, const void *row, lh_cell *cell) {
+  put_series(report, ((const found *)row)->timeline.heap_bytes, cell);
+}
+
+static void old_of(lh_report *report, const void *row, lh_cell *cell) {
+  put_series(report, ((const found *)row)->timeline.old_bytes, cell);
+}
+
+static void line_bytes_of(lh_report *report, const void *row, lh_cell *cell) {
+  put_series(report, ((const lh_timeline_site *)row)->bytes, cell);
+}
+
+static void site_of(lh_report *report, const void *row, lh_cell *cell) {
+  const lh_timeline_site *line = row;
+  const lh_sites *sites = lh_profile_sites(lh_usage_profile(report->request.usages[0]));
+  char *text = line->site != 0 ? lh_site_text(lh_site_of(sites, line->site))
+               : line->n_others > 0
+                   ? lh_copy_text(lh_count_of(line->n_others, "other line", "other lines").text)
+                   : lh_copy_text("no Lua function");
+  cell->as.text = lh_keep_text(report, text);
+}
+
+static void of_the_peak(lh_report *report, const void *row, lh_cell *cell) {
+  cell->as.n = ((const lh_timeline_site *)row)->peak_bytes;
+  cell->whole = ((const found *)report->answer)->timeline.peak_bytes;
+}
+
+#define ROW lh_timeline_site
+static const lh_column line_columns[] = {
+    LH_BYTES("peak_bytes", "at the peak", peak_bytes, "that lived when the heap was biggest"),
+    LH_COMPUTED(NULL, "share", LH_COLUMN_SHARE, of_the_peak, NULL),
+    LH_BYTES("end_bytes", "at the end", end_bytes, "that lived at the end"),
+    LH_COMPUTED("bytes", NULL, LH_COLUMN_BYTES_SERIES, line_bytes_of, "at each moment"),
+    LH_COMPUTED("site", "allocated at", LH_COLUMN_TEXT, site_of,
+                "one of the line's; or how many others it stands for"),
+    LH_END};
+#undef ROW
+
+static const lh_table line_table =
+    LH_TABLE("heap.memory_line", "line", "lines", lh_timeline_site, line_columns);
+
+#define ROW found
+static const lh_column answer_columns[] = {
+    LH_COUNT("interval_ns", NULL, timeline.interval_ns, "from one moment to the next"),
+    LH_BYTES("peak_bytes", NULL, timeline.peak_bytes, "of the heap when it was biggest"),
+    LH_COUNT("peak_ns", NULL, timeline.peak_ns, "and when that was"),
+    LH_BYTES("end_bytes", NULL, timeline.end_bytes, "of the heap at the end"),
+    LH_COMPUTED("heap_bytes", NULL, LH_COLUMN_BYTES_SERIES, heap_of,
+                "of the heap at each moment: those of all lines, and of what was there before"),
+    LH_COMPUTED("before_tracking", NULL, LH_COLUMN_BYTES_SERIES, old_of,
+                "of what was there when tracking began, and is not freed yet"),
+    LH_ROWS("lines", timeline.sites, timeline.n_sites, &line_table,
+            "that held most at any time first; the last stands for all others"),
+    LH_END};
+#undef ROW
+
+static const lh_table answer = LH_TABLE("heap.memory", NULL, NULL, found, answer_columns);
+
+/* }=================================================================================== */
+
+static const lh_timeline_site *biggest_at_peak(const lh_timeline *timeline) {
+  const lh_timeline_site *most = NULL;
+  for (size_t i = 0; i < timeline->n_sites; i++) {
+    const lh_timeline_site *line = &timeline->sites[i];
+    if (line->site != 0 && (!most || line->peak_bytes > most->peak_bytes)) most = line;
+  }
+  return most;
+}
+
+static void tell(lh_teller *t, lh_report *report) {
+  const lh_timeline *timeline = &((const found *)report->answer)->timeline;
+  const lh_sites *sites = lh_profile_sites(lh_usage_profile(report->request.usages[0]));
+  const lh_timeline_site *most = biggest_at_peak(timeline);
+  lh_say(t, LH_BOLD, "The heap was biggest after %s: %s", lh_duration_text(timeline->peak_ns).text,
+         lh_told_size(t, timeline->peak_bytes).text);
+  if (most && most->peak_bytes > 0) {
+    lh_text text = {0};
+    lh_text_format(&text, "%s of it, %s, was from ",
+                   lh_share_text(most->peak_bytes, timeline->peak_bytes).text,
+                   lh_told_size(t, most->peak_bytes).text);
+    lh_put_freed(&text, lh_site_text(lh_site_of(sites, most->site)));
+    lh_say_text(t, LH_PLAIN, &text);
+  }
+  lh_say(t, LH_PLAIN, "At the end it had %s%s", lh_told_size(t, timeline->end_bytes).text,
+         t->all ? "" : "\n");
+  lh_tell_rows(t, report, &line_table, timeline->sites, timeline->n_sites);
+}
+
+static int ask(lh_snapshot *snapshot, const lh_request *request, void *out, lh_error *error) {
+  size_t lines = request->has_limit && request->limit > 0 ? request->limit : USUAL_LINES;
+  (void)snapshot;
+  return lh_tally_timeline(lh_usage_profile(request->usages[0]), MOMENTS,
+                           lines < MOST_LINES ? lines : MOST_LINES, &((found *)out)->timeline,
+                           error);
+}
+
+LH_FREED_BY(found, lh_timeline_free(&it->timeline))
+
+const lh_question lh_memory_question = {.name = "memory",
+                                        .command = "heapprof",
+                                        .of = LH_OF_PROFILE,
+                                        .answer = &answer,
+                                        .ask = ask,
+                                        .free = let_go,
+                                        .tell = tell};

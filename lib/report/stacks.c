@@ -1,0 +1,126 @@
+/*
+** stacks.c - the stacks of a profile as a tree, for a flame graph: what was allocated, what lives,
+** or what lived when the heap was biggest, by who called whom, outermost first. What there is no
+** room for is a row of its own, so the sums are right.
+*/
+#include "name/site_text.h"
+#include "report/usage_rows.h"
+
+/* As many as can be seen: the others are less than a pixel. */
+enum { USUAL_STACKS = 1000 };
+
+typedef struct found {
+  const char *order;
+  uint64_t whole_bytes;
+  lh_usage_stack *rows;
+  size_t n;
+} found;
+
+static const lh_site *site_of(const lh_report *report, const void *row) {
+  const lh_sites *sites = lh_profile_sites(lh_usage_profile(report->request.usages[0]));
+  return lh_site_of_stack(sites, ((const lh_usage_stack *)row)->stack);
+}
+
+static bool is_stack(const void *row) {
+  return !((const lh_usage_stack *)row)->is_rest;
+}
+
+static void text_of(lh_report *report, const void *row, lh_cell *cell) {
+  const lh_usage_stack *stack = row;
+  char *text = stack->is_rest ? lh_copy_text(lh_count_of(stack->stacks, "smaller", "smaller").text)
+                              : lh_site_text(site_of(report, row));
+  cell->as.text = lh_keep_text(report, text);
+}
+
+static void function_of(lh_report *report, const void *row, lh_cell *cell) {
+  cell->as.text = lh_keep_text(report, lh_function_text(site_of(report, row)));
+}
+
+static void maker_of(lh_report *report, const void *row, lh_cell *cell) {
+  cell->as.text = lh_maker_name(site_of(report, row)->maker);
+}
+
+#define ROW lh_usage_stack
+static const lh_column row_columns[] = {
+    LH_BYTES("total_bytes", "total", total_bytes, "of this stack, and of all that it called"),
+    LH_SHARE("share", total_bytes),
+    LH_BYTES("self_bytes", "self", self_bytes, "of this stack alone"),
+    LH_COUNT("stacks", NULL, stacks, "1; of a row that stands for those without one: how many"),
+    LH_FLAG("rest", is_rest, "the row stands for such stacks"),
+    LH_COUNT("depth", NULL, depth, "how many callers it has"),
+    LH_COUNT("stack", NULL, stack, "its number; of a rest that of its caller; 0: none"),
+    LH_COMPUTED("maker", NULL, LH_COLUMN_TEXT, maker_of, "what allocates there",
+                LH_WHERE(is_stack)),
+    LH_COMPUTED("function", NULL, LH_COLUMN_TEXT, function_of, "where it begins, and its name",
+                LH_WHERE(is_stack)),
+    LH_COMPUTED("site", "site", LH_COLUMN_TEXT, text_of, "where it stood"),
+    LH_END};
+#undef ROW
+
+static uint32_t depth_of(const void *row) {
+  return ((const lh_usage_stack *)row)->depth;
+}
+
+static const lh_table row_table = {.name = "heap.stack_row",
+                                   .one = "stack",
+                                   .many = "stacks",
+                                   .row_bytes = sizeof(lh_usage_stack),
+                                   .columns = row_columns,
+                                   .depth = depth_of};
+
+#define ROW found
+static const lh_column answer_columns[] = {
+    LH_TEXT("order", NULL, order,
+            "what the bytes are: \"allocated\", \"live\", \"peak\", "
+            "\"soon_dead\""),
+    LH_BYTES("whole_bytes", NULL, whole_bytes, "of all stacks"),
+    LH_ROWS("rows", rows, n, &row_table,
+            "each followed by what it called, most bytes first, and by a row for the rest"),
+    LH_END};
+#undef ROW
+
+static const lh_table answer = LH_TABLE("heap.stacks", NULL, NULL, found, answer_columns);
+
+static void tell(lh_teller *t, lh_report *report) {
+  static const char *const what[] = {[LH_MOST_ALLOCATED] = "Allocated",
+                                     [LH_MOST_LIVE] = "Live at the end",
+                                     [LH_MOST_AT_PEAK] = "Live when the heap was biggest",
+                                     [LH_MOST_SOON_DEAD] = "Dead at the first collection"};
+  const found *f = report->answer;
+  const lh_usage *usage = report->request.usages[0];
+  lh_say(t, LH_BOLD, "%s, by stack: %s%s", what[report->request.order],
+         lh_told_size(t, f->whole_bytes).text, t->all ? "" : "\n");
+  if (!lh_profile_about(lh_usage_profile(usage))->has_stacks)
+    lh_say(t, LH_PLAIN, "The profile has no stacks: heap.track{stacks = true} records them");
+  lh_tell_table(t, report, &row_table, f->rows, f->n, f->n);
+}
+
+static int ask(lh_snapshot *snapshot, const lh_request *request, void *out, lh_error *error) {
+  static const char *const orders[] = {[LH_MOST_ALLOCATED] = "allocated",
+                                       [LH_MOST_LIVE] = "live",
+                                       [LH_MOST_AT_PEAK] = "peak",
+                                       [LH_MOST_SOON_DEAD] = "soon_dead"};
+  found *f = out;
+  size_t limit = request->has_limit ? request->limit : USUAL_STACKS;
+  (void)snapshot;
+  f->order = orders[request->order];
+  int code = lh_usage_stacks(request->usages[0], request->order, limit, &f->rows, &f->n, error);
+  for (size_t i = 0; code == LH_OK && i < f->n; i++)
+    if (f->rows[i].depth == 0) f->whole_bytes += f->rows[i].total_bytes;
+  return code;
+}
+
+static uint64_t whole_of(const void *out) {
+  return ((const found *)out)->whole_bytes;
+}
+
+LH_FREED_BY(found, lh_free(it->rows))
+
+const lh_question lh_stacks_question = {.name = "stacks",
+                                        .command = "heapprof",
+                                        .of = LH_OF_PROFILE,
+                                        .answer = &answer,
+                                        .ask = ask,
+                                        .whole = whole_of,
+                                        .free = let_go,
+                                        .tell = tell};

@@ -1,0 +1,125 @@
+-- stacks_spec.lua - the questions `stacks` and `memory` as pages ask them about a profile: the tree
+-- of stacks adds up to what heapprof tells, and memory over time is heapprof's --plot.
+
+local cjson = require "cjson"
+local support = require "tests.common.support"
+
+local dir = select(2, support.lua [[
+  local heap = require "heap"
+  heap.track {file = "run.prof", stacks = true}
+  kept = {}
+  local function row(i) return {i, name = "n" .. i} end
+  local function fill(n) for i = 1, n do kept[#kept + 1] = row(i) end end
+  for i = 1, 20 do
+    fill(100)
+    for k = 1, 50 do local _ = ("x"):rep(k + i) end
+  end
+  heap.untrack()
+]])
+
+local function ask(key)
+  local out, err =
+    support.run({support.build .. "/tests/ask_view", "--profile", "run.prof", key}, {cwd = dir})
+  assert.equal("", err, key)
+  local document = cjson.decode(out)
+  return document.answer, document
+end
+
+local function heapprof(...)
+  return cjson.decode(support.answer({"heapprof", "--json", "run.prof", ...}, dir))
+end
+
+-- Each row has its own bytes and those of the rows one level below.
+local function assert_adds_up(answer)
+  local whole, rows = 0, answer.rows
+  for i, row in ipairs(rows) do
+    if row.depth == 0 then whole = whole + row.total_bytes end
+    local bytes = row.self_bytes
+    for k = i + 1, #rows do
+      if rows[k].depth <= row.depth then break end
+      if rows[k].depth == row.depth + 1 then bytes = bytes + rows[k].total_bytes end
+    end
+    if not row.rest then assert.equal(row.total_bytes, bytes, row.site) end
+  end
+  assert.equal(answer.whole_bytes, whole)
+end
+
+describe("The stacks of a profile", function()
+  for order, option in pairs {allocated = false, live = "--live", peak = "--peak"} do
+    it("add up to what is " .. order .. ", however few are shown", function()
+      local whole = option and heapprof(option).whole_bytes or heapprof().profile.allocated_bytes
+      for _, limit in ipairs {0, 1, 3, 1000} do
+        local answer = ask(("stacks?limit=%d&sort=%s"):format(limit, order))
+        assert.equal(order, answer.order)
+        assert.equal(whole, answer.whole_bytes)
+        assert_adds_up(answer)
+        local shown, rests = 0, 0
+        for _, row in ipairs(answer.rows) do
+          if row.rest then
+            rests = rests + 1
+            assert.matches("^%d+ smaller$", row.site)
+          elseif row.stack > 0 then
+            shown = shown + 1
+          end
+        end
+        assert.is_true(limit == 0 or shown <= limit)
+        assert.equal(limit == 0 or limit == 1000, rests == 0)
+      end
+    end)
+  end
+
+  it("tell who called whom, outermost first", function()
+    local answer, document = ask "stacks"
+    local path, found = {}, 0
+    for _, row in ipairs(answer.rows) do
+      path[row.depth + 1] = row.site
+      if row.site:find("in row", 1, true) then
+        assert.matches(" in fill$", path[row.depth])
+        found = found + 1
+      end
+    end
+    assert.is_true(found > 0)
+    assert.matches("^Allocated, by stack: ", document.told[1].line[1].text)
+  end)
+
+  it("may be none: then that is said", function()
+    local plain = select(2, support.lua [[
+      local heap = require "heap"
+      heap.track {file = "run.prof"}
+      for i = 1, 100 do kept = {i} end
+      heap.untrack()
+    ]])
+    local out = support.run({support.build .. "/tests/ask_view", "--profile", "run.prof",
+                             "stacks"}, {cwd = plain})
+    assert.matches("The profile has no stacks: heap.track{stacks = true} records them", out, 1,
+                   true)
+  end)
+end)
+
+describe("Memory over time", function()
+  it("is that of heapprof --plot", function()
+    local answer, plot = ask "memory", heapprof "--plot"
+    for _, key in ipairs {"interval_ns", "peak_bytes", "peak_ns", "end_bytes", "heap_bytes",
+                          "before_tracking"} do
+      assert.same(plot[key], answer[key], key)
+    end
+    assert.equal(#plot.sites, #answer.lines)
+    for i, line in ipairs(answer.lines) do
+      for _, key in ipairs {"site", "peak_bytes", "end_bytes", "bytes"} do
+        assert.same(plot.sites[i][key], line[key], key)
+      end
+    end
+  end)
+
+  it("has as many lines as are wanted, which add up to the heap", function()
+    for _, limit in ipairs {1, 2, 100} do
+      local answer = ask("memory?limit=" .. limit)
+      assert.is_true(#answer.lines <= limit + 1)
+      for at, bytes in ipairs(answer.heap_bytes) do
+        local sum = answer.before_tracking[at]
+        for _, line in ipairs(answer.lines) do sum = sum + line.bytes[at] end
+        assert.equal(bytes, sum)
+      end
+    end
+  end)
+end)
