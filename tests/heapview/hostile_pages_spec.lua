@@ -88,6 +88,41 @@ describe(("hostile names in heapview's pages (seed %d)"):format(seed), function(
           check(name)
         end
       end)
+
+      it("are text under the pointer", function()
+        for _, name in ipairs(page:run "return heapview.pages().map((page) => page.name)") do
+          view:show(name)
+          local box = page:run [[
+            const picture = document.querySelector("#page svg, #page canvas");
+            if (!picture) return null;
+            picture.scrollIntoView();
+            const {left, top, width, height} = picture.getBoundingClientRect();
+            return [left, top, width, Math.min(height, innerHeight - top)];]]
+          for i = 1, box and 24 or 0 do
+            local x, y = i * 7 % 25 / 25, i / 25
+            page:point {{box[1] + box[3] * x, box[2] + box[4] * y}}
+            check(name)
+          end
+        end
+      end)
+
+      -- From page to page, as many states as there is time for, not those of one page only.
+      it("are text wherever a link leads", function()
+        local visited, n, queue = {}, 0, {""}
+        local most = support.sanitized and 20 or 150
+        while #queue > 0 and n < most do
+          local state = table.remove(queue, 1)
+          if not visited[state] then
+            visited[state], n = true, n + 1
+            view:show(state)
+            check(state)
+            local links = page:run [[
+              return Array.from(document.querySelectorAll("main a[href^='#'], nav a"),
+                (link) => link.getAttribute("href").replace(/^#[^/]*\//, ""));]]
+            for i = 1, #links, math.max(1, #links // 8) do queue[#queue + 1] = links[i] end
+          end
+        end
+      end)
     end)
   end
 
