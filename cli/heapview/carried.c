@@ -39,6 +39,9 @@ static const char *const of_snapshot[] = {"info",
 
 static const char *const of_several[] = {"owners?limit=20", "strings?limit=20"};
 
+/* Of so few that the first page does not tell it. */
+static const char *const of_few[] = {"ladder?limit=20"};
+
 static const char *const of_profile[] = {"findings", "profile", "advice?limit=20"};
 
 /* Of an object, with its address: at=0x55d0c0a3f2e0. */
@@ -227,6 +230,7 @@ static void carry_tops(report *r) {
   size_t last = r->v->n > 0 ? r->v->n - 1 : 0;
   if (r->v->usage != NULL && r->v->n > 0) carry_each(r, of_profile, COUNT(of_profile), last);
   if (r->v->n > 1) carry_each(r, of_several, COUNT(of_several), last);
+  if (r->v->n > 1 && r->v->n <= 3) carry_each(r, of_few, COUNT(of_few), last);
   for (size_t in = r->v->n; in-- > 0;) carry_each(r, of_snapshot, COUNT(of_snapshot), in);
 }
 

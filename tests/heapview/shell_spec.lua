@@ -103,6 +103,65 @@ describe("the shell of heapview", function()
     assert.is_nil(shown "#filter")
   end)
 
+  it("asks what else there is when somebody opens it, and has that in the address", function()
+    view:show "verdict"
+    assert.equal(0, page:run "return document.querySelectorAll('.more-answer[open]').length")
+    page:run "document.querySelectorAll('.more-answer summary')[1].click()"
+    page:await("the classes", "return document.querySelector('.more-answer[open] tbody tr')")
+    assert.equal("verdict?more=classes", view:state())
+    local first = page:run "return document.querySelector('.more-answer[open] tbody').innerText"
+    view:show "sql"
+    view:show "verdict?more=classes"
+    assert.equal(first,
+      page:run "return document.querySelector('.more-answer[open] tbody').innerText")
+  end)
+
+  describe("has tables that", function()
+    local function shown_table()
+      return page:run [[
+        const rows = [...document.querySelectorAll(".page-verdict .trial tbody tr")];
+        return rows.map((row) => row.innerText);]]
+    end
+
+    local function head(at)
+      return page:run([=[
+        const heading = document.querySelectorAll(".trial th")[arguments[1]];
+        heading.querySelector("button").click();
+        return heading.getAttribute("aria-sort");]=], at)
+    end
+
+    before_each(function()
+      view:show "sql"
+      view:show "verdict"
+      page:run [[
+        const numbers = [3, 20, 1, 4, 10, 5, 9, 2, 6, 50, 30, 8];
+        const table = heapview.table({columns: [{heading: "bytes", kind: "bytes"},
+          {heading: "name", kind: "text"}], rows: numbers.map((n) =>
+          ({cells: [{text: `${n} B`, value: n}, {text: `name ${n}`}]}))});
+        table.classList.add("trial");
+        document.querySelector(".page-verdict").replaceChildren(table);]]
+    end)
+
+    it("are sorted by a heading: numbers from the most, names from the first", function()
+      assert.equal("3 B\tname 3", shown_table()[1])
+      assert.equal("descending", head(0))
+      assert.equal("50 B\tname 50", shown_table()[1])
+      assert.equal("ascending", head(0))
+      assert.equal("1 B\tname 1", shown_table()[1])
+      assert.equal("none", head(0))
+      assert.equal("3 B\tname 3", shown_table()[1])
+      assert.equal("ascending", head(1))
+      assert.equal("2 B\tname 2", shown_table()[2]) -- and not name 10
+    end)
+
+    it("can be left with the rows that have a word", function()
+      head(0)
+      page:type(".trial input", "NAME 3")
+      assert.same({"30 B\tname 30", "3 B\tname 3"}, shown_table())
+      assert.matches("2 of these rows", shown ".trial .toolbar")
+    end)
+  end)
+
   it("takes hostile states for what they are: nothing", function()
     for _, state in ipairs {"", "constructor", "__proto__?a=b", "verdict?%E0%A4%A=1&=&x",
       "verdict?__proto__=1", "<img src=x onerror=alert(1)>"} do

@@ -71,6 +71,13 @@
     }
   }
 
+  /* The address has these, too, from now on; what is drawn has them already. */
+  function keep(parameters) {
+    state.parameters = Object.assign({}, state.parameters, parameters);
+    history.replaceState(null, "", link(state.page, state.parameters));
+    document.getElementById("page").dataset.shown = location.hash;
+  }
+
   /* }=================================================================================== */
 
   /* {=== Showing a page ================================================================ */
@@ -206,7 +213,7 @@
 
   state = parse(location.hash);
   Object.assign(heapview, {
-    define, link, linkTo, parse, go, keptParameters, busy,
+    define, link, linkTo, parse, keep, go, keptParameters, busy,
     token: () => state.token,
     state: () => state,
     pages: () => available(),

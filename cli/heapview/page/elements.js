@@ -26,7 +26,8 @@
 
   /* Paths may be broken where they have a step, and so are not broken inside a name. */
   function breakable(text) {
-    return text.split(/(?<=[/.\]])(?=[A-Za-z_[])/).flatMap((step, i) => (i > 0 ? [make("wbr"), step] : [step]));
+    const steps = text.split(/(?<=[/.\]])(?=[A-Za-z_[])/);
+    return steps.flatMap((step, i) => (i > 0 ? [make("wbr"), step] : [step]));
   }
 
   /* For those who hear the page: told when there is a pause. The same again is told again. */

@@ -9,6 +9,7 @@
 
   const {make} = heapview;
   const NUMBERS = ["bytes", "count", "share", "series", "change", "number"];
+  const LONG = 12; /* rows, from which on they can be filtered */
   const UNBROKEN = ["object", "time", "flag"];
 
   function isNumber(column) {
@@ -59,13 +60,37 @@
     return rows.slice().sort((a, b) => sign * compare(a.cells[at], b.cells[at]));
   }
 
-  function heading(table, at, sort) {
-    const column = table.columns[at];
-    const cell = make("th", {role: "columnheader", scope: "col",
-      class: classOf(table, at), title: column.meaning});
-    if (!sort) cell.append(column.heading);
-    else cell.append(make("button", {type: "button", onclick: () => sort(at)}, column.heading));
-    return cell;
+  /* The headings; `sort` is told the column, and which turn it is. */
+  function headings(table, sort) {
+    let by = -1;
+    let turn = 0;
+    const choose = (at) => {
+      turn = by === at ? (turn + 1) % 3 : 1;
+      by = at;
+      cells.forEach((cell, i) => cell.setAttribute("aria-sort", i !== at || turn === 0 ? "none"
+        : isNumber(table.columns[at]) === (turn === 1) ? "descending" : "ascending"));
+      sort(at, turn);
+    };
+    const cells = table.columns.map((column, at) => make("th",
+      {role: "columnheader", scope: "col", class: classOf(table, at), title: column.meaning},
+      sort ? make("button", {type: "button", onclick: () => choose(at)}, column.heading)
+        : column.heading));
+    return cells;
+  }
+
+  /* A field that leaves the rows with a word in them. */
+  function filter(table, only) {
+    const told = make("span", {class: "faint"});
+    const apply = () => {
+      const word = field.value.toLowerCase();
+      const rows = table.rows.filter((row) =>
+        row.cells.some((cell) => String(cell.text).toLowerCase().includes(word)));
+      told.textContent = word === "" ? "" : `${heapview.count(rows.length)} of these rows`;
+      only(rows);
+    };
+    const field = make("input", {type: "search", oninput: apply, spellcheck: "false"});
+    return make("div", {class: "toolbar"},
+      make("label", {class: "control"}, make("span", {}, "Rows with"), field), told);
   }
 
   /* }=================================================================================== */
@@ -99,8 +124,12 @@
     return [line, make("tr", {role: "row", class: "below"}, below)];
   }
 
-  function hiddenText(table) {
-    return `${heapview.count(table.hidden)} more ${table.rest || ""}`;
+  /* How many rows there are besides, and how to see them. */
+  function hiddenRows(table) {
+    if (!(table.hidden > 0)) return null;
+    const text = `${heapview.count(table.hidden)} more ${table.rest || ""}`;
+    return make("p", {class: "faint"}, table.more
+      ? make("button", {type: "button", onclick: table.more}, `Show more of ${text}`) : text);
   }
 
   function meanings(table) {
@@ -134,28 +163,22 @@
     const body = make("tbody", {role: "rowgroup"});
     const most = from.columns.map((column, at) =>
       Math.max(0, ...from.rows.slice(0, 10000).map((row) => row.cells[at].value || 0)));
-    const fill = (rows) => body.replaceChildren(...rows.flatMap((row) =>
-      rowElements(from, row, most)));
-    let by = -1;
-    let turn = 0;
-    const sort = (at) => {
-      turn = by === at ? (turn + 1) % 3 : 1;
-      by = at;
-      headings.forEach((cell, i) => cell.setAttribute("aria-sort", i !== at || turn === 0 ? "none"
-        : isNumber(from.columns[at]) === (turn === 1) ? "descending" : "ascending"));
-      fill(ordered(from, from.rows, at, turn));
-    };
     const isFixed = from.isFixed || from.rows.length < 3 || from.rows.some((row) => row.depth > 0);
-    const headings = from.columns.map((column, at) => heading(from, at, isFixed ? null : sort));
-    fill(from.rows);
+    let shown = {rows: from.rows, at: 0, turn: 0};
+    const show = (change) => {
+      shown = Object.assign(shown, change);
+      body.replaceChildren(...ordered(from, shown.rows, shown.at, shown.turn).flatMap((row) =>
+        rowElements(from, row, most)));
+    };
+    const heads = headings(from, isFixed ? null : (at, turn) => show({at, turn}));
+    const only = isFixed || from.rows.length < LONG ? null : filter(from, (rows) => show({rows}));
+    show({});
     const caption = make("caption", {class: from.caption ? null : "heard"},
       from.caption || from.columns.map((column) => column.heading).join(", "));
-    const hidden = from.hidden > 0
-      ? make("p", {class: "faint"}, hiddenText(from)) : null;
-    const box = make("div", {class: "table"},
+    const box = make("div", {class: "table"}, only,
       make("table", {role: "table", class: isFixed ? "fixed" : null}, caption,
-        make("thead", {role: "rowgroup"}, make("tr", {role: "row"}, headings)), body),
-      hidden, meanings(from));
+        make("thead", {role: "rowgroup"}, make("tr", {role: "row"}, heads)), body),
+      hiddenRows(from), meanings(from));
     observer.observe(box);
     return box;
   }

@@ -202,6 +202,7 @@
       (key === "info" ? side : main).append(await answer(key, key === keys[0]));
     }
     side.append(further() || "");
+    main.append(await heapview.moreAnswers(state) || "");
   }
 
   heapview.define({name: "verdict", title: "Verdict", show,
