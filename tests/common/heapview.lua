@@ -27,11 +27,16 @@ end
 function heapview.served(page, dir, files)
   local words = command {"--port=0", table.unpack(files)}
   if support.sanitized then
-    table.insert(words, 1, "ASAN_OPTIONS=" .. os.getenv "LUAHEAP_ASAN_COMMANDS")
+    table.move({"-u", "LD_PRELOAD", "ASAN_OPTIONS=" .. os.getenv "LUAHEAP_ASAN_COMMANDS",
+                table.unpack(words)}, 1, #words + 3, 1, words)
   end
   local started = browser.background(words, {cwd = dir})
   local url, token = started.wait "http://127%.0%.0%.1:%d+/#%x+":match "^(.*)#(.*)$"
-  return setmetatable({page = page, url = url, token = token, stop = started.stop}, View)
+  local function stop()
+    local printed = started.stop()
+    if not printed:match "^http[^\n]*\n$" then error("heapview printed:\n" .. printed, 2) end
+  end
+  return setmetatable({page = page, url = url, token = token, stop = stop}, View)
 end
 
 --- Writes a report, which is read from then on.
