@@ -9,8 +9,8 @@
 ** that its page asks, or not at all. What a picture leaves out is a tile of it with its bytes, so
 ** all sums are as they are when served; what is not carried the page says, and how to see it.
 **
-** What the page asks first stands as it is; all else is deflated (pieces.h). The same files make the
-** same report, byte by byte.
+** What the page asks first stands as it is; all else is deflated (pieces.h). The same files make
+** the same report, byte by byte.
 */
 #include <fcntl.h>
 #include <string.h>
@@ -25,30 +25,49 @@ enum { MOST_BYTES = 5000000 };
 
 /* {=== What a page may ask for ========================================================= */
 
+/* A question as a page asks it, of so many things at most: some take a pass over the heap for each,
+** some are long. */
+typedef struct carriable {
+  const char *key;
+  size_t most; /* 0: of all */
+} carriable;
+
 /* Of each snapshot, the last one first. */
-static const char *const of_snapshot[] = {"info",
-                                          "leaks?limit=20",
-                                          "epochs",
-                                          "sites?limit=20",
-                                          "modules?limit=20",
-                                          "threads?limit=20",
-                                          "classes?limit=20",
-                                          "objects?limit=20",
-                                          "growing?limit=20",
-                                          "map"};
+static const carriable of_snapshot[] = {{"treemap?by=class&limit=400", 0},
+                                        {"treemap?by=object&limit=400", 0},
+                                        {"treemap?by=place&limit=400", 0},
+                                        {"treemap?by=module&limit=400", 0},
+                                        {"flame?by=place&limit=400", 0},
+                                        {"timeline", 0},
+                                        {"map", 0},
+                                        {"objects?limit=20", 0},
+                                        {"classes?limit=20", 0},
+                                        {"modules?limit=20", 0},
+                                        {"threads?limit=20", 0},
+                                        {"growing?limit=20", 0},
+                                        {"epochs", 0},
+                                        {"sites?limit=20", 0}};
 
-static const char *const of_several[] = {"owners?limit=20", "strings?limit=20"};
+/* The same where there are several. */
+static const carriable of_several[] = {
+    {"series", 0}, {"ladder?limit=20", 0}, {"owners?limit=20", 0}, {"strings?limit=20", 0}};
 
-/* Of so few that the first page does not tell it. */
-static const char *const of_few[] = {"ladder?limit=20"};
-
-static const char *const of_profile[] = {"findings", "profile", "advice?limit=20"};
+static const carriable of_profile[] = {{"findings", 0}, {"profile", 0}, {"advice?limit=20", 0}};
 
 /* Of an object, with its address: at=0x55d0c0a3f2e0. */
-static const char *const of_object[] = {"under?limit=20"};
+static const carriable of_object[] = {{"object", 0},
+                                      {"fields?limit=50", 0},
+                                      {"paths", 0},
+                                      {"referrers?limit=20", 0},
+                                      {"dominators?limit=20", 0},
+                                      {"under?limit=20", 50},
+                                      {"independent", 50},
+                                      {"picture", 50}};
 
-/* Of a class, with its name: class=Session. */
-static const char *const of_class[] = {"class?limit=20"};
+/* Of a class, with its name: class=Session. Each takes a pass over the heap, so of a big one fewer
+** are asked about: as many as look at so many objects. */
+static const carriable of_class[] = {{"class?limit=20", 0}, {"set?limit=20", 0}};
+enum { LEAST_CLASSES = 4, MOST_CLASS_OBJECTS = 5000000 };
 
 /* }=================================================================================== */
 
@@ -69,6 +88,7 @@ typedef struct report {
   size_t n, capacity;
   uint8_t **objects, **classes; /* of each snapshot: 1 for what was named */
   uint64_t named;               /* objects */
+  size_t n_objects, n_classes;  /* that were asked about */
 } report;
 
 /* {=== What is named ================================================================== */
@@ -152,26 +172,28 @@ typedef struct answers {
   size_t n_text, n_keys;
 } answers;
 
-/* Asks all of these about one thing. */
-static answers ask(report *r, const char *const *keys, size_t n, size_t in, view_parameter of) {
+/* Asks about one thing, of which there were so many before. */
+static answers ask(report *r, const carriable *list, size_t n, size_t nth, size_t in,
+                   view_parameter of) {
   answers a = {0};
   char number[24];
   bool is_last = r->v->n == 0 || in + 1 == r->v->n;
   FILE *text = cli_must(open_memstream(&a.text, &a.n_text));
-  FILE *list = cli_must(open_memstream(&a.keys, &a.n_keys));
+  FILE *keys = cli_must(open_memstream(&a.keys, &a.n_keys));
   snprintf(number, sizeof number, "%zu", in);
-  for (size_t i = 0; i < n; i++) {
-    char *words = cli_must(strdup(keys[i]));
+  for (size_t i = 0, n_asked = 0; i < n; i++) {
+    if (list[i].most != 0 && nth >= list[i].most) continue;
+    char *words = cli_must(strdup(list[i].key));
     view_question q;
     make_question(&q, words, of, is_last ? (view_parameter){0} : (view_parameter){"in", number});
     char *key = view_key(&q);
-    fprintf(text, "%s\"%s\":", i > 0 ? "," : "", key);
-    fprintf(list, "%s\"%s\"", i > 0 ? "," : "", key);
+    fprintf(text, "%s\"%s\":", n_asked > 0 ? "," : "", key);
+    fprintf(keys, "%s\"%s\"", n_asked++ > 0 ? "," : "", key);
     (void)view_answer(r->v, &q, text);
     free(key);
     free(words);
   }
-  if (fclose(text) != 0 || fclose(list) != 0) cli_must(NULL);
+  if (fclose(text) != 0 || fclose(keys) != 0) cli_must(NULL);
   return a;
 }
 
@@ -180,58 +202,62 @@ static void free_answers(answers *a) {
   free(a->keys);
 }
 
-/* As they are, for the page that opens. */
-static void carry_plain(report *r, const char *const *keys, size_t n, size_t in) {
-  answers a = ask(r, keys, n, in, (view_parameter){0});
-  fprintf(r->out, "%s%s", r->n_out > 0 ? ",\n" : "", a.text);
-  r->n_out += n;
+/* As it is, for the page that opens. */
+static void carry_plain(report *r, const char *key, size_t in) {
+  answers a = ask(r, &(carriable){key, 0}, 1, 0, in, (view_parameter){0});
+  fprintf(r->out, "%s%s", r->n_out++ > 0 ? ",\n" : "", a.text);
   find_named(r, in, a.text);
   free_answers(&a);
 }
 
-/* Deflated, all or none. */
-static bool carry(report *r, const char *const *keys, size_t n, size_t in, view_parameter of,
-                  unsigned objects) {
-  answers a = ask(r, keys, n, in, of);
+/* Deflated, all or none; of so many objects. */
+static bool carry(report *r, const carriable *list, size_t n, size_t nth, size_t in,
+                  view_parameter of, unsigned objects) {
+  answers a = ask(r, list, n, nth, in, of);
   bool fits = pieces_add(r->pieces, a.text, a.keys, objects);
   if (fits) find_named(r, in, a.text);
   free_answers(&a);
   return fits;
 }
 
-/* The first page of the last snapshot has told some of them. */
-static bool is_told(const view *v, const char *key, size_t in) {
+/* The first page tells it. */
+static bool is_told(const report *r, const char *key) {
   bool told = false;
-  for (const char *const *verdict = view_verdict(v); *verdict != NULL; verdict++)
-    told |= strcmp(*verdict, key) == 0;
-  return told && (v->n == 0 || in + 1 == v->n);
+  for (const char *const *plain = view_verdict(r->v); *plain != NULL; plain++)
+    told |= strcmp(*plain, key) == 0;
+  return told;
 }
 
-static void carry_each(report *r, const char *const *keys, size_t n, size_t in) {
+static void carry_each(report *r, const carriable *list, size_t n, size_t in) {
   for (size_t i = 0; i < n; i++)
-    if (!is_told(r->v, keys[i], in)) (void)carry(r, &keys[i], 1, in, (view_parameter){0}, 0);
+    if (!is_told(r, list[i].key)) (void)carry(r, &list[i], 1, 0, in, (view_parameter){0}, 0);
+}
+
+/* What the first page shows, which is opened with the file. */
+static void carry_opening(report *r) {
+  size_t last = r->v->n > 0 ? r->v->n - 1 : 0;
+  carry_plain(r, "overview", last);
+  for (const char *const *key = view_verdict(r->v); *key != NULL; key++) carry_plain(r, *key, last);
+  if (r->v->n > 0) name_root(r);
+}
+
+/* What the first page shows of an older snapshot. */
+static void carry_verdict(report *r, size_t in) {
+  for (const char *const *key = view_verdict(r->v); *key != NULL; key++)
+    (void)carry(r, &(carriable){*key, 0}, 1, 0, in, (view_parameter){0}, 0);
 }
 
 #define COUNT(list) (sizeof(list) / sizeof *(list))
 
-/* What the first page shows, which is opened with the file. */
-static void carry_opening(report *r) {
-  static const char *const overview[] = {"overview"};
-  const char *const *verdict = view_verdict(r->v);
-  size_t n_verdict = 0, last = r->v->n > 0 ? r->v->n - 1 : 0;
-  while (verdict[n_verdict] != NULL) n_verdict++;
-  carry_plain(r, overview, 1, last);
-  carry_plain(r, verdict, n_verdict, last);
-  if (r->v->n > 0) name_root(r);
-}
-
 /* What the others show when they are opened. */
 static void carry_tops(report *r) {
-  size_t last = r->v->n > 0 ? r->v->n - 1 : 0;
-  if (r->v->usage != NULL && r->v->n > 0) carry_each(r, of_profile, COUNT(of_profile), last);
-  if (r->v->n > 1) carry_each(r, of_several, COUNT(of_several), last);
-  if (r->v->n > 1 && r->v->n <= 3) carry_each(r, of_few, COUNT(of_few), last);
-  for (size_t in = r->v->n; in-- > 0;) carry_each(r, of_snapshot, COUNT(of_snapshot), in);
+  size_t n = r->v->n, last = n > 0 ? n - 1 : 0;
+  if (r->v->usage != NULL) carry_each(r, of_profile, COUNT(of_profile), last);
+  for (size_t in = n; in-- > 0;) {
+    carry_each(r, of_snapshot, COUNT(of_snapshot), in);
+    if (n > 1) carry_each(r, of_several, COUNT(of_several), in);
+    if (in < last) carry_verdict(r, in);
+  }
 }
 
 /* }=================================================================================== */
@@ -246,14 +272,20 @@ static int compare_named(const void *a, const void *b) {
   return x->class_index < y->class_index ? -1 : x->class_index > y->class_index;
 }
 
-static bool carry_one(report *r, const named *it) {
+static bool carry_class(report *r, const named *it) {
   const lh_snapshot *s = r->v->snapshots[it->in];
-  if (it->id == LH_NO_OBJECT)
-    return carry(r, of_class, COUNT(of_class), it->in,
-                 (view_parameter){"class", lh_class_at(s, it->class_index)->name}, 0);
+  size_t most = MOST_CLASS_OBJECTS / ((size_t)lh_object_count(s) + 1);
+  view_parameter name = {"class", lh_class_at(s, it->class_index)->name};
+  if (r->n_classes > LEAST_CLASSES && r->n_classes > most) return true;
+  return carry(r, of_class, COUNT(of_class), r->n_classes++, it->in, name, 0);
+}
+
+static bool carry_object(report *r, const named *it) {
+  const lh_snapshot *s = r->v->snapshots[it->in];
   lh_number address = lh_address_text(s, it->id);
   view_parameter at = {"at", it->id == LH_ROOT ? "root" : address.text};
-  if (!carry(r, of_object, COUNT(of_object), it->in, at, it->id != LH_ROOT)) return false;
+  if (!carry(r, of_object, COUNT(of_object), r->n_objects++, it->in, at, it->id != LH_ROOT))
+    return false;
   name_class(r, it->in, lh_class_of(s, it->id));
   return true;
 }
@@ -269,7 +301,7 @@ static void carry_named(report *r) {
     qsort(round, n, sizeof *round, compare_named);
     for (size_t i = 0; i < n; i++) {
       r->named += round[i].id != LH_NO_OBJECT && round[i].id != LH_ROOT;
-      fits = fits && carry_one(r, &round[i]);
+      fits = fits && (round[i].id == LH_NO_OBJECT ? carry_class : carry_object)(r, &round[i]);
     }
     free(round);
   }
@@ -285,8 +317,8 @@ static uint64_t count_objects(const view *v) {
   return n;
 }
 
-/* {"questions": {KEY: ANSWER, ...}, "index" and "pieces": what is deflated, "objects": how many have
-** a page here, of `named` that are named and `all` that there are}. */
+/* {"questions": {KEY: ANSWER, ...}, "index" and "pieces": what is deflated, "objects": how many
+** have a page here, of `named` that are named and `all` that there are}. */
 static char *carried_text(view *v, size_t room, size_t *size) {
   char *plain = NULL, *text = NULL;
   size_t n_plain;
@@ -329,12 +361,21 @@ static void check_old(const view *v, const char *path) {
             path);
 }
 
+/* Some answers tell more where all are analysed: so they do not depend on what was asked before. */
+static void prepare_all(const view *v) {
+  lh_error error;
+  for (size_t i = 0; i < v->n; i++)
+    cli_check(v->c, cli_try_analyse(v->c, v->files[i], v->snapshots[i], &error), v->files[i],
+              &error);
+}
+
 void view_write(view *v, const char *path) {
   enum { ROOM_FOR_THE_REST = 4096 };
   char *carried, *text = NULL;
   size_t n_page, n_carried, size;
   lh_error error;
   check_old(v, path);
+  prepare_all(v);
   cli_progress(v->c, "writing %s", path);
   v->is_written = true;
   (void)view_page(&n_page);

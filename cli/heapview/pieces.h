@@ -1,7 +1,7 @@
 /*
-** pieces.h - the greater part of what a report carries: answers in pieces of some hundred, deflated,
-** since they are alike and shrink to a twentieth; and an index, deflated too, of which answer is in
-** which piece. A page inflates the piece that it needs (page/carried.js).
+** pieces.h - the greater part of what a report carries: answers in pieces of some hundred, which
+** are deflated, since they are alike and shrink to a twentieth; and an index, deflated too, of
+** which answer is in which piece. A page inflates the piece that it needs (page/carried.js).
 */
 #ifndef LUAHEAP_HEAPVIEW_PIECES_H
 #define LUAHEAP_HEAPVIEW_PIECES_H

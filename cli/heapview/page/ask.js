@@ -128,10 +128,18 @@
     return heapview.isWritten() ? answerCarried(key) : served(key);
   }
 
+  /* Of the last snapshot all is told that does not say of which: so it has one key. */
+  function withoutLast(parameters) {
+    const n = heapview.overview ? heapview.overview.snapshots.length : 0;
+    if (parameters.in !== undefined && Number(parameters.in) === n - 1) delete parameters.in;
+    return parameters;
+  }
+
   /* What has the key "since", "until" or "in" in the page's address is asked for, too, unless the
   ** page says otherwise. */
   function ask(name, parameters) {
-    const key = keyOf(name, Object.assign({}, heapview.keptParameters(), parameters));
+    const all = Object.assign({}, heapview.keptParameters(), parameters);
+    const key = keyOf(name, withoutLast(all));
     const promise = kept.get(key) || answerTo(key);
     kept.delete(key);
     kept.set(key, promise);
