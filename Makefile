@@ -326,6 +326,7 @@ bench-built: all build/tests/bench_read build/tests/lua_bench.so build/tests/lua
 	@$(BENCH) tests/bench/shapes.lua build
 	@$(BENCH) tests/bench/families.lua build
 	@$(BENCH) tests/bench/track.lua build
+	@$(BENCH) tests/bench/view.lua build $(SIZES)
 
 build/tests/bench_read: build/tests/bench/bench_read.o build/libluaheap.a
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LIB_LIBS)
