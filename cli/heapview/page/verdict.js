@@ -7,98 +7,26 @@
   "use strict";
 
   const {make, bytes, count} = heapview;
-  const MOST_CULPRITS = 3;
-  const WORTH_A_BOX = 0.05; /* of the heap, for what is not certain to leak */
+  const ENOUGH_MARKS = 4; /* to tell when a heap grew; that of the snapshot is one of them */
   const ROWS_LEAD_ON = ["diff", "ladder", "leaks", "suspects", "interval"];
   const HEADINGS = {
     diff: "What stayed", ladder: "From snapshot to snapshot", leaks: "Leaks", suspects: "Suspects",
-    waste: "Waste", info: "Every byte", interval: "In this interval", findings: "Findings",
-    profile: "The profile", allocations: "Who allocates", advice: "Advice"
+    waste: "Waste", epochs: "When it grew", info: "Every byte", interval: "In this interval",
+    findings: "Findings", profile: "The profile", allocations: "Who allocates", advice: "Advice"
   };
-
-  /* {=== What leaks, by name =========================================================== */
-
-  function heapBytes() {
-    const {snapshots} = heapview.overview;
-    const number = heapview.state().parameters.in;
-    return (snapshots[number] || last(snapshots)).bytes;
-  }
-
-  function last(list) {
-    return list[list.length - 1];
-  }
-
-  /* "allocated between a and b, still alive in c" */
-  function stayed() {
-    const names = heapview.overview.snapshots.map((snapshot) => snapshot.name || snapshot.file);
-    const now = names.pop();
-    const when = names.length > 1 ? `between ${names[0]} and ${names[1]}` : `since ${names[0]}`;
-    return `allocated ${when}, still alive in ${now}`;
-  }
-
-  /* What an answer accuses: {name, word, what, numbers, at}; the worst first. */
-  const CULPRITS = {
-    diff: (answer) => answer.groups.map((group) => ({
-      name: group.held_by || group.class, word: stayed(), at: group.example,
-      what: `${count(group.objects)} \u00d7 ${group.class}`, bytes: group.retained_bytes,
-      series: group.at
-    })),
-    leaks: (answer) => answer.leaks.map((leak) => ({
-      name: leak.held_by || leak.class, word: leak.prospect, at: leak.example,
-      what: `${count(leak.objects)} \u00d7 ${leak.class}`, bytes: leak.retained_bytes,
-      isUncertain: leak.prospect !== "grows"
-    })).filter((leak) => !leak.isUncertain || leak.bytes > WORTH_A_BOX * heapBytes()),
-    ladder: (answer) => (answer.paths || []).filter((row) => /^grows/.test(row.verdict))
-      .map((row) => ({
-        name: row.held_by, word: row.verdict, class: row.class,
-        what: `${count(last(row.objects))} \u00d7 ${row.class}`, bytes: last(row.bytes),
-        series: row.entries.some((n) => n > 0) ? row.entries : row.objects
-      }))
-  };
-
-  function culprit(one) {
-    const series = (one.series || []).map(count).join(" \u2192 ");
-    return make("li", {class: one.isUncertain ? "culprit uncertain" : "culprit"},
-      make("p", {class: "word"}, one.word),
-      make("p", {class: "name"},
-        heapview.part({text: one.name, link: one.at ? `/object?at=${one.at}` : null})),
-      make("p", {}, make("strong", {}, bytes(one.bytes)), ` in ${one.what}`,
-        series ? make("span", {class: "faint"}, ` (${series})`) : null),
-      make("p", {class: "actions"}, actionsOf(one.at, one.class).map(heapview.part)));
-  }
-
-  function culprits(name, answer) {
-    const list = CULPRITS[name] ? CULPRITS[name](answer) : [];
-    if (list.length === 0) return null;
-    const rest = list.length - MOST_CULPRITS;
-    return make("div", {class: "culprits"},
-      make("ul", {}, list.slice(0, MOST_CULPRITS).map(culprit)),
-      rest > 0 ? make("p", {class: "faint"}, `and ${count(rest)} more below`) : null);
-  }
-
-  /* }=================================================================================== */
 
   /* {=== Answers ======================================================================= */
-
-  function actionsOf(address, name) {
-    if (address) {
-      return [{text: "Why it stays", link: `/object?at=${address}`},
-        {text: "What is in it", link: `/treemap?of=${address}`}];
-    }
-    return name ? [{text: "All of its class", link: `/${heapview.keyOf("object", {class: name})}`}]
-      : [];
-  }
 
   /* Of a row of a table: what can be looked at of the object that it names. */
   function actions(row) {
     const cell = row.cells.find((one) => (one.link || "").startsWith("/object?at="));
-    return cell ? actionsOf(cell.text) : [];
+    return cell ? heapview.actionsOf(cell.text) : [];
   }
 
   function ledgerRow(name, objects, n, whole, style) {
     return {style, cells: [{text: name}, {text: objects === null ? "" : count(objects),
       value: objects || 0}, {text: count(n), value: n},
-    {text: heapview.share(n, whole), value: n / whole}, {text: "", value: n}]};
+    {text: heapview.share(n, whole), value: n / whole}]};
   }
 
   /* What is there, to the byte: its last row is the sum of the others, and Lua's own figure. */
@@ -116,17 +44,24 @@
     return heapview.table({
       isFixed: true, rows,
       columns: [{heading: "what", kind: "text"}, {heading: "objects", kind: "count"},
-        {heading: "bytes", kind: "bytes"}, {heading: "share", kind: "share"},
-        {heading: "", kind: "bar"}]
+        {heading: "bytes", kind: "bytes"}, {heading: "share", kind: "share"}]
     });
+  }
+
+  /* What the last of several snapshots tells by itself knows less than all of them together. */
+  function headingOf(name, isFirst) {
+    const {snapshots} = heapview.overview;
+    const {name: own, file} = snapshots[snapshots.length - 1] || {};
+    if (name === "leaks" && !isFirst) return `From ${own || file} alone`;
+    return HEADINGS[name] || name;
   }
 
   function section(name, answer, isFirst) {
     const body = name === "info" && answer.answer.gc_bytes !== undefined ? ledger(answer.answer)
       : heapview.told(answer.told, ROWS_LEAD_ON.includes(name) ? {actions} : {});
     return make("section", {class: `answer ${name}`},
-      make("h3", {}, HEADINGS[name] || name),
-      isFirst ? culprits(name, answer.answer) : null, body);
+      make("h3", {}, headingOf(name, isFirst)),
+      isFirst ? heapview.culprits(name, answer.answer) : null, body);
   }
 
   /* }=================================================================================== */
@@ -174,8 +109,9 @@
     if (since !== undefined || until !== undefined) {
       return [heapview.keyOf("interval", {since, until})].concat(keys.slice(1));
     }
-    const {length} = heapview.overview.snapshots;
-    const isLast = number === undefined || Number(number) === length - 1;
+    const {snapshots, marks} = heapview.overview;
+    if (snapshots.length === 1 && marks.length >= ENOUGH_MARKS) keys.splice(1, 0, "epochs");
+    const isLast = number === undefined || Number(number) === snapshots.length - 1;
     return isLast ? keys : keys.slice(1);
   }
 
@@ -186,7 +122,7 @@
       return section(name, await heapview.ask(name, Object.assign(whole, parameters)), isFirst);
     } catch (error) {
       if (error.aborted) throw error;
-      return make("section", {class: "answer"}, make("h3", {}, HEADINGS[name] || name),
+      return make("section", {class: "answer"}, make("h3", {}, headingOf(name, isFirst)),
         heapview.problem(error));
     }
   }

@@ -1,0 +1,121 @@
+/*
+** culprits.js - what leaks, by name, in boxes that are read within seconds: who holds it, how much
+** that is, how it grew, and where it was allocated if that is known. It is read from the answers
+** that the verdict is made of; their words are told below the boxes.
+*/
+(function (heapview) {
+  "use strict";
+
+  const {make, bytes, count} = heapview;
+  const MOST_BOXES = 3;
+  const WORTH_A_BOX = 0.05; /* of the heap, for what is not certain to leak */
+
+  function last(list) {
+    return list[list.length - 1];
+  }
+
+  function names() {
+    return heapview.overview.snapshots.map((snapshot) => snapshot.name || snapshot.file);
+  }
+
+  function heapBytes() {
+    const {snapshots} = heapview.overview;
+    return (snapshots[heapview.state().parameters.in] || last(snapshots)).bytes;
+  }
+
+  /* {=== Answers ======================================================================= */
+
+  /* Each gives boxes: {name, word, what, bytes, series, at, class, made, isUncertain}. */
+
+  /* "allocated between a and b, still alive in c" */
+  function stayed() {
+    const all = names();
+    const now = all.pop();
+    const when = all.length > 1 ? `between ${all[0]} and ${all[1]}` : `since ${all[0]}`;
+    return `allocated ${when}, still alive in ${now}`;
+  }
+
+  function ofGroup(group) {
+    return {name: group.held_by || group.class, word: stayed(), at: group.example,
+      what: `${count(group.objects)} \u00d7 ${group.class}`, bytes: group.retained_bytes,
+      series: group.at, made: group.allocated};
+  }
+
+  /* What it grew by counts: that it was there before is no fault. */
+  function ofGrown(row) {
+    const steps = names();
+    return {name: row.held_by, at: row.address,
+      word: steps.length > 2 ? `grew until ${steps[1]}, and again until ${steps[2]}`
+        : `grew since ${steps[0]}`,
+      what: row.class, bytes: last(row.shallow_bytes) - row.shallow_bytes[0], isMore: true,
+      series: row.entries};
+  }
+
+  /* A container that grew by what has a box is no other leak. */
+  function ofDiff(answer) {
+    if (!answer.same_state) return ofLadder(answer);
+    const groups = answer.groups.map(ofGroup);
+    const grown = answer.grown.map(ofGrown).filter((row) =>
+      !groups.some((group) => group.name.includes(row.name)));
+    return groups.concat(grown).sort((a, b) => b.bytes - a.bytes);
+  }
+
+  function ofLeaks(answer) {
+    return answer.leaks.map((leak) => ({
+      name: leak.held_by || leak.class, word: leak.prospect, at: leak.example,
+      what: `${count(leak.objects)} \u00d7 ${leak.class}`, bytes: leak.retained_bytes,
+      made: leak.allocated, isUncertain: leak.prospect !== "grows"
+    })).filter((leak) => !leak.isUncertain || leak.bytes > WORTH_A_BOX * heapBytes());
+  }
+
+  function ofLadder(answer) {
+    return (answer.paths || []).filter((row) => /^grows/.test(row.verdict)).map((row) => ({
+      name: row.held_by, word: row.verdict, class: row.class,
+      what: `${count(last(row.objects))} \u00d7 ${row.class}`, bytes: last(row.bytes),
+      series: row.entries.some((n) => n > 0) ? row.entries : row.objects
+    }));
+  }
+
+  const ANSWERS = {diff: ofDiff, interval: ofDiff, leaks: ofLeaks, ladder: ofLadder};
+
+  /* }=================================================================================== */
+
+  function actionsOf(address, name) {
+    if (address) {
+      return [{text: "Why it stays", link: `/object?at=${address}`},
+        {text: "What is in it", link: `/treemap?of=${address}`}];
+    }
+    return name ? [{text: "All of its class", link: `/${heapview.keyOf("object", {class: name})}`}]
+      : [];
+  }
+
+  function made(allocated) {
+    if (!allocated) return null;
+    const [, from] = allocated.stack || [];
+    return make("p", {}, "allocated at ", make("strong", {}, allocated.site),
+      from ? `, from ${from}` : null);
+  }
+
+  function box(one) {
+    const series = (one.series || []).map(count).join(" \u2192 ");
+    return make("li", {class: one.isUncertain ? "culprit uncertain" : "culprit"},
+      make("p", {class: "word"}, one.word),
+      make("p", {class: "name"},
+        heapview.part({text: one.name, link: one.at ? `/object?at=${one.at}` : null})),
+      make("p", {}, make("strong", {}, (one.isMore ? "+" : "") + bytes(one.bytes)),
+        ` in ${one.what}`, series ? make("span", {class: "faint"}, ` (${series})`) : null),
+      made(one.made),
+      make("p", {class: "actions"}, actionsOf(one.at, one.class).map(heapview.part)));
+  }
+
+  function culprits(name, answer) {
+    const list = ANSWERS[name] ? ANSWERS[name](answer) : [];
+    if (list.length === 0) return null;
+    const rest = list.length - MOST_BOXES;
+    return make("div", {class: "culprits"},
+      make("ul", {}, list.slice(0, MOST_BOXES).map(box)),
+      rest > 0 ? make("p", {class: "faint"}, `and ${count(rest)} more below`) : null);
+  }
+
+  Object.assign(heapview, {culprits, actionsOf});
+})(window.heapview = window.heapview || {});
