@@ -1,0 +1,97 @@
+-- verdict_spec.lua - who opens the page of an example reads what leaks at once: the first box names
+-- it, with how much that is; and from there its object is one click away.
+
+local browser = require "tests.common.browser"
+local heapview = require "tests.common.heapview"
+local support = require "tests.common.support"
+
+local missing = browser.missing()
+if missing then
+  describe("the verdict", function() pending(missing) end)
+  return
+end
+
+-- What the first box says of each example.
+local boxes = {
+  cache = {"still alive in c", "cache%[%*%]", "500 × {parts, source, user}"},
+  closure = {"still alive in c", "_G%.midnight%[%*%]", "100 × function @closure%.lua:%d+"},
+  coroutine = {"still alive in c", "_G%.scheduler%.waiting%[%*%]", "200 × thread fetch"},
+  history = {"grew until b, and again until c", "_G%.meters%.read%.history",
+    "%+1,008%.0 KB in array of number %(1,000 → 21,000 → 41,000%)"},
+  listener = {"still alive in c", "_G%.bus%.listeners%.tick%[%*%]",
+    "304%.7 KB in 1,000 × Listener %(10 → 1,010 → 1,020%)"},
+  timeline = {"may grow", "_G%.exports%[%*%]", "30 × {rows, sent, user}"},
+  tracked = {"still alive in c", "missed%[%*%]", "1,050 × {at, from, text}"},
+}
+
+describe("the verdict", function()
+  local page
+
+  setup(function() page = browser.start() end)
+  teardown(function() page:stop() end)
+
+  local function open(name, files)
+    local program = support.read_file(("%s/examples/%s.lua"):format(support.root, name))
+    local _, dir = support.lua(program, {name = name .. ".lua"})
+    local view = heapview.served(page, dir, files)
+    page:open "about:blank"
+    view:show "verdict"
+    return view
+  end
+
+  local function first_box()
+    return page:run [[
+      const box = document.querySelector(".culprit");
+      return [".word", ".name", "p:nth-of-type(3)"].map((part) =>
+        box.querySelector(part).textContent);]]
+  end
+
+  for name, parts in pairs(boxes) do
+    it("names the leak of " .. name .. ".lua first", function()
+      local view = open(name, name == "timeline" and {"c"} or {"a", "b", "c"})
+      local told = first_box()
+      for i, part in ipairs(parts) do assert.matches(part, told[i]) end
+      assert.same({}, page:faults())
+      view.stop()
+    end)
+  end
+
+  it("says which line allocated it, where that was tracked", function()
+    local view = open("tracked", {"a", "b", "c"})
+    assert.matches("allocated at @tracked%.lua:%d+ in message, from @tracked%.lua:%d+ in say",
+      page:run "return document.querySelector('.culprit').textContent")
+    view.stop()
+  end)
+
+  it("says when a heap grew, where there are marks", function()
+    local view = open("timeline", {"c"})
+    assert.matches("between 14:00 and 15:00",
+      page:run "return document.querySelector('.answer.epochs').textContent")
+    view.stop()
+  end)
+
+  it("leads to the object, and to what is in it", function()
+    local view = open("listener", {"a", "b", "c"})
+    local links = page:run [[
+      return Array.from(document.querySelectorAll(".culprit a"), (link) => link.hash);]]
+    assert.equal(3, #links)
+    assert.equal(links[1], links[2])
+    assert.matches("/object%?at=0x%x+$", links[1])
+    assert.matches("/treemap%?of=0x%x+$", links[3])
+    view.stop()
+  end)
+
+  it("adds up to the byte", function()
+    local view = open("listener", {"c"})
+    local rows = view:rows("what", "objects", "bytes", "share")
+    local function number(text) return math.tointeger((text:gsub(",", ""))) or 0 end
+    local sum, objects = 0, 0
+    for i = 1, #rows - 1 do
+      sum, objects = sum + number(rows[i].bytes), objects + number(rows[i].objects)
+    end
+    assert.equal('collectgarbage("count")', rows[#rows].what)
+    assert.equal(sum, number(rows[#rows].bytes))
+    assert.equal(objects, number(rows[#rows].objects))
+    view.stop()
+  end)
+end)
