@@ -11,10 +11,14 @@
 
 #include "heapview/server.h"
 
-enum { KEY_LISTEN = CLI_FIRST_KEY, KEY_PORT };
+enum { KEY_OPEN = CLI_FIRST_KEY, KEY_LISTEN, KEY_PORT };
+
+typedef enum open_when { OPEN_AUTO, OPEN_ALWAYS, OPEN_NEVER } open_when; /* as in the option */
 
 static const cli_option options[] = {
     {'o', "output", "REPORT", "write one file that needs no snapshots, and end"},
+    {KEY_OPEN, "open", "WHEN=auto|always|never",
+     "a browser: auto (default; at a display), always, never"},
     {KEY_LISTEN, "listen", "ADDRESS", "for other machines, too (default: this one alone)"},
     {KEY_PORT, "port", "N", "listen there (default: any port that is free)"},
     {CLI_BYTES, "bytes", NULL, "exact bytes (else 1 KB is 1,024 bytes)"},
@@ -34,6 +38,7 @@ static const cli_tool tool = {
 
 typedef struct request {
   const char *report; /* NULL: the page is served */
+  open_when open;
   const char *listen;
   unsigned port;
 } request;
@@ -42,6 +47,7 @@ typedef struct request {
 typedef struct opening {
   cli *c;
   server *server;
+  bool has_browser; /* it was opened, so somebody will look */
   view view;
 } opening;
 
@@ -67,9 +73,12 @@ static void parse(cli *c, request *r, view *v, int argc, char **argv) {
   int key;
   while ((key = cli_next_option(c, argc, argv)) != -1) {
     if (key == 'o') r->report = optarg;
+    if (key == KEY_OPEN) r->open = (open_when)cli_word_argument(c, KEY_OPEN);
     if (key == KEY_LISTEN) r->listen = optarg;
     if (key == KEY_PORT) r->port = port_argument(c);
   }
+  if (r->report != NULL && (r->open != OPEN_AUTO || r->listen != NULL || r->port != 0))
+    cli_usage_error(c, "-o serves nothing: leave --open, --listen and --port out");
   if (optind == argc) cli_usage_error(c, "which snapshots? Name the files, the oldest first");
   const char **files = cli_must(calloc((size_t)(argc - optind), sizeof *files));
   v->files = files;
@@ -87,7 +96,8 @@ static void check(opening *o, int code, const char *file, const lh_error *error)
   snprintf(text, sizeof text, "%s%s%s", file != NULL ? file : "", file != NULL ? ": " : "",
            error->message);
   cli_say_error(o->c, file, error);
-  if (o->server != NULL) server_fail(o->server, text, false);
+  if (o->server != NULL) server_fail(o->server, text, o->has_browser);
+  view_forget_browser();
   exit(CLI_FAILURE);
 }
 
@@ -125,6 +135,16 @@ static void open_all(opening *o) {
   if (v->profile != NULL) v->usage = open_profile(o, v->profile);
 }
 
+static void close_all(view *v) {
+  lh_profile *profile = v->usage != NULL ? lh_usage_profile(v->usage) : NULL;
+  view_end(v);
+  for (size_t i = 0; i < v->n; i++) lh_close(v->snapshots[i]);
+  lh_usage_free((lh_usage *)v->usage);
+  lh_profile_close(profile);
+  free((void *)v->snapshots);
+  free((void *)v->files);
+}
+
 /* }=================================================================================== */
 
 static void print_address(cli *c, const server *s) {
@@ -136,7 +156,19 @@ static void print_address(cli *c, const server *s) {
 static int write_report(opening *o, const char *path) {
   open_all(o);
   view_write(&o->view, path);
+  close_all(&o->view);
   return cli_finish(o->c, CLI_DONE);
+}
+
+/* Only for somebody who sits in front of it. */
+static bool wants_browser(const cli *c, open_when when) {
+  static const char *const displays[] = {"WAYLAND_DISPLAY", "DISPLAY"};
+  if (when != OPEN_AUTO) return when == OPEN_ALWAYS;
+  for (size_t i = 0; c->stdout_terminal && i < sizeof displays / sizeof *displays; i++) {
+    const char *display = getenv(displays[i]);
+    if (display != NULL && *display != '\0') return true;
+  }
+  return false;
 }
 
 int main(int argc, char **argv) {
@@ -150,6 +182,7 @@ int main(int argc, char **argv) {
   c.told = server_tell;
   o.view.is_gone = server_asker_is_gone;
   print_address(&c, o.server);
+  if (wants_browser(&c, r.open)) o.has_browser = view_open_browser(server_address(o.server));
   open_all(&o);
   server_run(o.server, &o.view);
 }

@@ -10,12 +10,13 @@ _heapview() {
   fi
   case $before in
     -o | --output) return ;;
+    --open) words='auto always never' ;;
     --listen) return ;;
     --port) return ;;
     --color) words='auto always never' ;;
     *)
       if [[ $current == -* ]]; then
-        words='-o --output --listen --port --bytes --color -h --help --version'
+        words='-o --output --open --listen --port --bytes --color -h --help --version'
       else
         mapfile -t COMPREPLY < <(compgen -f -- "$current")
         return

@@ -59,6 +59,11 @@ void view_page_write(FILE *out, const char *carried, size_t n);
 /* carried.c: writes a report, whole or not at all; ends the process where that fails. */
 void view_write(view *v, const char *path);
 
+/* browser.c: opens an address in the user's browser; what leads there is forgotten when it is not
+** needed any more, also by a signal handler. False: it cannot be opened. */
+bool view_open_browser(const char *address);
+void view_forget_browser(void);
+
 /* {=== For what answers =============================================================== */
 
 /* A question that was taken apart. */

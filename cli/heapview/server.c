@@ -9,7 +9,8 @@
 ** Nobody can make us hang or grow: there are 64 connections at most and 32 of one address, each
 ** with 32 KB for a request and one answer; what comes beyond is closed at once; and a connection
 ** has a minute for its next step, be it a request or the taking of an answer, however slowly it
-** dribbles. Only a job in the queue may wait longer, and it has shown the token.
+** dribbles. Only a job in the queue may wait longer, and it has shown the token. It is poll that we
+** wait by: with epoll, an end that comes together with bytes is not seen before the time is up.
 */
 #include "heapview/server.h"
 
@@ -58,7 +59,8 @@ struct server {
   cli *c;
   view_gate gate;
   struct MHD_Daemon *daemon;
-  guest guests[MOST_CONNECTIONS]; /* of the thread of HTTP */
+  guest guests[MOST_CONNECTIONS]; /* this and the next: of the thread of HTTP */
+  bool was_reached;
   char address[256];
 
   pthread_mutex_t lock; /* for what is below */
@@ -260,10 +262,17 @@ static enum MHD_Result queue(server *s, job *j) {
   return result;
 }
 
+/* Somebody has the token: it need not be told any more. */
+static void forget_browser(server *s) {
+  if (!s->was_reached) view_forget_browser();
+  s->was_reached = true;
+}
+
 static enum MHD_Result take(server *s, job *j, const char *method) {
   view_request request = {.method = method, .target = j->target};
   (void)MHD_get_connection_values(j->connection, MHD_HEADER_KIND, add_header, &request);
   view_take(&s->gate, &request, &j->taken);
+  if (j->taken.wish == VIEW_PROGRESS || j->taken.wish == VIEW_QUESTION) forget_browser(s);
   switch (j->taken.wish) {
     case VIEW_PAGE: return respond_page(s, j->connection);
     case VIEW_PROGRESS: return respond_progress(s, j);
@@ -358,6 +367,7 @@ static int open_socket(server *s, const char *address, unsigned port) {
 /* Nothing is being written that an end could spoil. */
 static void end(int signal) {
   (void)signal;
+  view_forget_browser();
   _exit(CLI_DONE);
 }
 
@@ -380,7 +390,7 @@ server *server_start(cli *c, const char *address, unsigned port) {
   (void)signal(SIGINT, end);
   (void)signal(SIGTERM, end);
   s->daemon = MHD_start_daemon(
-      MHD_USE_AUTO_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME, 0, admit, s, on_request, s,
+      MHD_USE_POLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME, 0, admit, s, on_request, s,
       MHD_OPTION_LISTEN_SOCKET, file, MHD_OPTION_CONNECTION_LIMIT, MOST_CONNECTIONS + 8u,
       MHD_OPTION_PER_IP_CONNECTION_LIMIT, (unsigned)MOST_OF_ONE_ADDRESS,
       MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE_SECONDS, MHD_OPTION_CONNECTION_MEMORY_LIMIT,

@@ -170,6 +170,13 @@ describe("a usage error", function()
     {"heapsql", "--nonsense", "c"},
     {"heapcheck"},
     {"heapcheck", "--nonsense", "a"},
+    {"heapview"},
+    {"heapview", "--nonsense", "a"},
+    {"heapview", "--open", "sometimes", "a"},
+    {"heapview", "--port", "65536", "a"},
+    {"heapview", "--listen"},
+    {"heapview", "-o", "report.html", "--port", "8000", "a"},
+    {"heapview", "-o", "report.html", "--open", "never", "a"},
   }
   for _, words in ipairs(cases) do
     it("is said with a hint: " .. table.concat(words, " "), function()
