@@ -34,16 +34,16 @@ enum { LH_MOST_BINS = 1000, LH_MOST_LAYERS = 100 };
 typedef struct lh_age_chart_query {
   lh_age_chart_by by;
   lh_interval interval; /* LH_EVER: all of the axis */
-  size_t bins;          /* at most; no more than there are positions. 0: 200 */
-  size_t layers;        /* at most, but for the last. 0: 8 */
-  bool garbage;         /* of what nothing refers to, in place of what lives */
+  size_t bins;   /* at most; no more than there are positions. 0: 200, of 8 objects or more */
+  size_t layers; /* at most, but for the last. 0: 8 */
+  bool garbage;  /* of what nothing refers to, in place of what lives */
 } lh_age_chart_query;
 
 typedef struct lh_layer {
   uint32_t class_index; /* of the class, or of most of a place; UINT32_MAX: none */
   lh_type type;         /* LH_TYPE_ROOT: several */
   const char *path;     /* of a place; else NULL. Owned by the snapshot */
-  uint64_t n_others;    /* of the last layer: how many classes, types or places are in it */
+  uint64_t n_others;    /* of all others: how many classes, types or places that are */
   lh_count all;
   lh_count *bins; /* of each */
 } lh_layer;
@@ -53,7 +53,7 @@ typedef struct lh_age_chart {
   size_t n_bins;
   uint64_t *begins; /* of each bin, and behind the last `interval.until` */
   lh_count *bins;   /* of all layers together */
-  lh_layer *layers; /* biggest first; the last has all others, and n_others may be 0 there */
+  lh_layer *layers; /* biggest first; the last has all others, if there are any */
   size_t n_layers;
   lh_count all;
   lh_count aged, ageless; /* of the whole snapshot: what has a position, and what has none */

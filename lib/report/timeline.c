@@ -106,6 +106,10 @@ static void objects_in_bins(lh_report *report, const void *row, lh_cell *cell) {
   set_bins(report, ((const lh_layer *)row)->bins, offsetof(lh_count, objects), cell);
 }
 
+static const char *type_heading(const lh_report *report) {
+  return ((const found *)report->answer)->by == LH_AGES_OF_TYPES ? NULL : "type";
+}
+
 static const char *label_heading(const lh_report *report) {
   return lh_age_chart_by_name(((const found *)report->answer)->by);
 }
@@ -113,11 +117,11 @@ static const char *label_heading(const lh_report *report) {
 #define ROW lh_layer
 static const lh_column layer_columns[] = {
     LH_COMPUTED("label", NULL, LH_COLUMN_TEXT, label_of,
-                "the class, type or path; \"all others\" in the last"),
-    LH_WORD("type", NULL, type, lh_type_name, "null in the last", LH_WHERE(has_type)),
+                "the class, type or path; or \"all others\""),
+    LH_WORD("type", NULL, type, lh_type_name, "null of all others", LH_WHERE(has_type)),
     LH_COMPUTED("class", NULL, LH_COLUMN_TEXT, class_of, "null of several", LH_WHERE(has_class)),
     LH_TEXT("held_by", NULL, path, "a folded path; absent but for places", LH_ONLY_WHERE(has_path)),
-    LH_COUNT("others", NULL, n_others, "how many classes, types or places the last has",
+    LH_COUNT("others", NULL, n_others, "of all others: how many classes, types or places",
              LH_ONLY_WHERE(is_others)),
     LH_COUNT("objects", NULL, all.objects, "how many"),
     LH_BYTES("bytes", NULL, all.bytes, "their shallow sizes"),
@@ -126,7 +130,7 @@ static const lh_column layer_columns[] = {
     LH_BYTES(NULL, "shallow", all.bytes, NULL),
     LH_SHARE("share", all.bytes),
     LH_COUNT(NULL, "objects", all.objects, NULL),
-    LH_WORD(NULL, "type", type, lh_type_name, NULL, LH_WHERE(has_type)),
+    LH_WORD(NULL, NULL, type, lh_type_name, NULL, LH_WHERE(has_type), LH_HEADING(type_heading)),
     LH_COMPUTED(NULL, NULL, LH_COLUMN_TEXT, label_of, NULL, LH_HEADING(label_heading)),
     LH_END};
 #undef ROW
@@ -171,7 +175,7 @@ static const lh_column answer_columns[] = {
                 "in each, of all layers together"),
     LH_COMPUTED("bin_objects", NULL, LH_COLUMN_COUNT_SERIES, objects_of_all, "the same"),
     LH_ROWS("layers", chart.layers, chart.n_layers, &layer_table,
-            "the biggest first; the last has all others"),
+            "the biggest first; all others last, if there are any"),
     LH_ROWS("marks", marks, n_marks, &mark_table, "those in the interval, the oldest first"),
     LH_END};
 #undef ROW

@@ -8,7 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { DEFAULT_BINS = 200, DEFAULT_LAYERS = 8 };
+/* Bins of a few objects each would be noise. */
+enum { DEFAULT_BINS = 200, DEFAULT_LAYERS = 8, LEAST_IN_BIN = 8 };
 
 typedef struct drawing {
   const lh_chunks *chunks;
@@ -126,7 +127,9 @@ static bool begin(drawing *d, const lh_age_chart_query *query) {
   size_t n_labels = lh_label_count(&d->chunks->labels);
   out->interval = within(query->interval, d->chunks->n_positions);
   uint64_t length = out->interval.until - out->interval.since;
-  out->n_bins = query->bins == 0 ? DEFAULT_BINS : query->bins;
+  out->n_bins = query->bins > 0                        ? query->bins
+                : length / LEAST_IN_BIN < DEFAULT_BINS ? length / LEAST_IN_BIN + 1
+                                                       : DEFAULT_BINS;
   if (out->n_bins > LH_MOST_BINS) out->n_bins = LH_MOST_BINS;
   if (out->n_bins > length) out->n_bins = length;
   d->tallies = lh_alloc(2 * n_labels, sizeof *d->tallies);
@@ -165,6 +168,7 @@ int lh_find_age_chart(lh_snapshot *snapshot, const lh_age_chart_query *query, lh
   out->ageless = d.chunks->ageless[query->garbage];
   bool ok = begin(&d, query) && make_layers(&d, query);
   for (size_t i = 0; ok && i < out->n_bins; i++) fill_bin(&d, i);
+  if (ok && out->layers[out->n_layers - 1].all.objects == 0) out->n_layers--;
   lh_free(d.tallies);
   lh_free(d.layer_of);
   lh_free(d.ranked);

@@ -87,8 +87,10 @@ static void check_bins(lh_snapshot *s, const lh_age_chart_query *q, const lh_age
 }
 
 static void check_layers(lh_snapshot *s, const lh_age_chart_query *q, const lh_age_chart *ages) {
-  for (size_t i = 0; i + 1 < ages->n_layers; i++) {
+  for (size_t i = 0; i < ages->n_layers; i++) {
     const lh_layer *layer = &ages->layers[i];
+    if (layer->type == LH_TYPE_ROOT) check(layer->all.objects > 0 && i + 1 == ages->n_layers);
+    if (layer->type == LH_TYPE_ROOT) continue;
     lh_count all = {0, 0}, bin = {0, 0};
     for (lh_id id = 1; id <= lh_object_count(s); id++) {
       if (!is_counted(s, id, q->garbage) || !is_of(s, id, q->by, layer)) continue;
@@ -120,7 +122,7 @@ static void check_ages(lh_snapshot *s, const lh_age_chart_query *q) {
   check(ages.interval.until <= lh_position_count(s) && ages.begins[0] == ages.interval.since &&
         ages.begins[ages.n_bins] == ages.interval.until);
   for (size_t i = 0; i < ages.n_bins; i++) check(ages.begins[i] < ages.begins[i + 1]);
-  check(ages.n_bins <= q->bins && ages.n_layers <= q->layers + 1 && ages.n_layers > 0);
+  check(ages.n_bins <= q->bins && ages.n_layers <= q->layers + 1);
   check_bins(s, q, &ages);
   check_layers(s, q, &ages);
   check_whole(s, q, &ages);

@@ -1,0 +1,252 @@
+/*
+** timeline.js - the page of the timeline: what lives, by when it was allocated, without anything
+** having been tracked. An interval that is brushed here is what all other pages then show; below
+** the chart stands what was allocated in it and stays, in the words of heapdiff --since. With
+** several snapshots the chart of series.js follows.
+**
+** In the page's address: since, until (the interval), by, garbage, left, right (what is looked at
+** closely), off (letters of the layers that are hidden), height (whole: no bin is cut).
+*/
+(function (heapview) {
+  "use strict";
+
+  const {make, bytes, count} = heapview;
+  const ALL = {since: null, until: null};
+  const MOST_ROWS = 50; /* of the table: bins are taken together */
+  const MOST_MARKS = 400;
+
+  function goTo(state, changes, options) {
+    heapview.go("timeline", Object.assign({}, state.parameters, changes), options);
+  }
+
+  function numberOf(text) {
+    return /^\d+$/.test(text || "") ? Number(text) : null;
+  }
+
+  /* {=== What is asked ================================================================== */
+
+  /* What stands for all is left out: so a written report has the answer. */
+  function askedOf(state) {
+    const {by, garbage, left, right} = state.parameters;
+    return {by: by === "class" ? null : by, garbage: garbage === "1" ? 1 : null,
+      since: numberOf(left), until: numberOf(right)};
+  }
+
+  /* The brushed interval, within the axis. */
+  function endsOf(state, answer) {
+    const {since, until} = state.parameters;
+    const ends = [numberOf(since) || 0, numberOf(until) === null ? answer.positions
+      : Math.min(numberOf(until), answer.positions)];
+    return ends[0] <= ends[1] ? ends : [0, answer.positions];
+  }
+
+  function isWhole(ends, answer) {
+    return ends[0] === 0 && ends[1] === answer.positions;
+  }
+
+  function choose(state, answer, ends) {
+    goTo(state, isWhole(ends, answer) ? ALL
+      : {since: ends[0] === 0 ? null : ends[0],
+        until: ends[1] === answer.positions ? null : ends[1]});
+  }
+
+  /* }=================================================================================== */
+
+  /* {=== Controls ====================================================================== */
+
+  /* From mark to mark, for those who neither drag nor count. */
+  function markChoice(label, key, ends, at, answer, marks, chosen) {
+    const ends_ = [{value: 0, text: "the start"}].concat(
+      marks.map((mark) => ({value: mark.position, text: mark.name})),
+      [{value: answer.positions, text: "the end"}]);
+    const seen = new Set();
+    const options = ends_.filter((one) => !seen.has(one.value) && seen.add(one.value));
+    if (!seen.has(ends[at])) {
+      options.push({value: ends[at], text: `object ${count(ends[at])}`});
+    }
+    options.sort((a, b) => a.value - b.value);
+    const control = heapview.choice(label, options, ends[at], (value) => {
+      const next = ends.slice();
+      next[at] = Number(value);
+      chosen(next.sort((a, b) => a - b));
+    });
+    control.querySelector("select").dataset.key = key;
+    return control;
+  }
+
+  function zoomButtons(state, answer, ends) {
+    const isClose = answer.since > 0 || answer.until < answer.positions;
+    const closer = make("button", {type: "button", "data-key": "zoom",
+      disabled: isWhole(ends, answer), title: "the brushed interval fills the chart",
+      onclick: () => goTo(state, {left: ends[0], right: ends[1]})}, "Look closer");
+    const whole = make("button", {type: "button", "data-key": "whole", disabled: !isClose,
+      onclick: () => goTo(state, {left: null, right: null})}, "Whole axis");
+    return [closer, whole];
+  }
+
+  function addControls(view, root) {
+    const {state, answer, ends} = view;
+    const kinds = ["class", "type", "place"].map((value) => ({value, text: value}));
+    const by = heapview.choice("Layers by", kinds, answer.by,
+      (value) => goTo(state, {by: value === "class" ? null : value, off: null}));
+    const what = heapview.choice("Of",
+      [{value: "", text: "what lives"}, {value: "1", text: "garbage"}], answer.garbage ? "1" : "",
+      (value) => goTo(state, {garbage: value || null, off: null}));
+    by.querySelector("select").dataset.key = "by";
+    what.querySelector("select").dataset.key = "of";
+    const chosen = (next) => choose(state, answer, next);
+    const isWholeHeight = state.parameters.height === "whole";
+    view.height = make("button", {type: "button", "data-key": "height",
+      "aria-pressed": isWholeHeight, onclick: () => goTo(state,
+        {height: isWholeHeight ? null : "whole"}, {replace: true})}, "Whole height");
+    heapview.toolbar(root, by, what,
+      markChoice("From", "from", ends, 0, answer, view.marks, chosen),
+      markChoice("to", "to", ends, 1, answer, view.marks, chosen),
+      zoomButtons(state, answer, ends), view.height,
+      heapview.saveButton(() => view.chart.svg.node(), "timeline"));
+  }
+
+  /* All of the snapshot that is looked at, as the overview has them of the last; if they are not
+  ** too many for a list. */
+  function marksOf(state, answer) {
+    const {snapshots, marks} = heapview.overview;
+    const isLast = state.parameters.in === undefined ||
+      Number(state.parameters.in) === snapshots.length - 1;
+    if (isLast && marks.length <= MOST_MARKS) return marks;
+    return answer.marks.map((mark) => ({name: mark.text, position: mark.position}));
+  }
+
+  /* }=================================================================================== */
+
+  /* {=== The chart ===================================================================== */
+
+  function draw(view) {
+    const {state, answer, ends} = view;
+    const focused = document.activeElement && view.box.contains(document.activeElement)
+      ? document.activeElement.dataset.key : null;
+    view.chart = heapview.drawTimeline(view.box, answer, view.layers, view.off,
+      state.parameters.height === "whole");
+    view.height.hidden = view.chart.cut.length === 0 && state.parameters.height !== "whole";
+    const within = ends.map((end) => Math.max(answer.since, Math.min(answer.until, end)));
+    heapview.addBrush(view.chart, view.marks, within, (now) => tellBrush(view, now), (now) => {
+      const next = now.map((end, i) => (end === within[i] ? ends[i] : end));
+      choose(state, answer, next);
+      heapview.announce(view.brushed.textContent);
+    });
+    const again = focused && view.box.querySelector(`[data-key="${focused}"]`);
+    if (again) again.focus({preventScroll: true});
+  }
+
+  /* As the brush moves; what is in it is added up from the bins that it has. */
+  function tellBrush(view, ends) {
+    const {answer} = view;
+    if (isWhole(ends, answer)) {
+      view.brushed.textContent = "Brush an interval: then all pages show what was allocated in it.";
+      return;
+    }
+    const text = (at) => heapview.positionText(view.marks, at);
+    view.brushed.textContent = `Brushed: from ${text(ends[0])} to ${text(ends[1])}`;
+  }
+
+  function follow(view) {
+    const observer = new ResizeObserver(() => {
+      const width = view.box.clientWidth;
+      if (view.box.isConnected && width !== view.width) draw(view);
+      view.width = width;
+    });
+    view.width = view.box.clientWidth;
+    observer.observe(view.box);
+    return () => observer.disconnect();
+  }
+
+  function addChart(view, root) {
+    const {state, answer} = view;
+    view.box = make("div", {class: "picture timeline"});
+    view.brushed = make("p", {class: "brushed", id: "brushed"});
+    const note = (layer) => `${bytes(layer.bytes)}, ${heapview.share(layer.bytes, answer.bytes)}`;
+    const toggle = (letter) => {
+      const off = view.off.includes(letter) ? view.off.replace(letter, "") : view.off + letter;
+      goTo(state, {off: off || null}, {replace: true});
+    };
+    root.append(view.box, view.brushed, heapview.layerLegend(view.layers, view.off, toggle, note));
+    draw(view);
+    return follow(view);
+  }
+
+  /* }=================================================================================== */
+
+  /* {=== The same as a table =========================================================== */
+
+  function sum(list, from, until) {
+    return list.slice(from, until).reduce((all, n) => all + n, 0);
+  }
+
+  function tableOf(view) {
+    const {answer, layers} = view;
+    const n = answer.bins.length - 1;
+    const width = Math.ceil(n / MOST_ROWS) || 1;
+    const named = layers.map((layer) =>
+      ({heading: `${layer.letter} ${layer.label}`, kind: "bytes"}));
+    const columns = [{heading: "objects allocated before", kind: "count"},
+      {heading: "bytes", kind: "bytes"}, ...named, {heading: "marks", kind: "text"}];
+    const rows = d3.range(0, n, width).map((from) => {
+      const until = Math.min(n, from + width);
+      const sums = [answer.bin_bytes].concat(layers.map((layer) => layer.bin_bytes))
+        .map((list) => sum(list, from, until));
+      const inside = view.marks.filter((mark) => mark.position >= answer.bins[from] &&
+        (mark.position < answer.bins[until] || until === n));
+      return {cells: [{text: count(answer.bins[from]), value: answer.bins[from]}].concat(
+        sums.map((value) => ({text: bytes(value), value})),
+        {text: inside.map((mark) => mark.name).join(", ")})};
+    });
+    return heapview.table({caption: "Bytes by when they were allocated", columns, rows});
+  }
+
+  function addTable(view, root) {
+    const details = make("details", {class: "as-table"},
+      make("summary", {}, "The same as a table"));
+    const fill = () => {
+      if (details.open && details.children.length === 1) details.append(tableOf(view));
+    };
+    details.addEventListener("toggle", fill);
+    root.append(details);
+  }
+
+  /* }=================================================================================== */
+
+  /* An answer in a part of the page of its own: where it cannot be had, the others can. */
+  async function addAnswer(root, id, title, ask) {
+    const section = make("section", {class: "answer", id}, make("h3", {}, title));
+    root.append(section);
+    try {
+      section.append(heapview.told((await ask()).told));
+    } catch (error) {
+      if (error.aborted) throw error;
+      section.append(heapview.problem(error));
+    }
+  }
+
+  async function show(root, state) {
+    const {answer, told} = await heapview.ask("timeline", askedOf(state));
+    const view = {state, answer, ends: endsOf(state, answer), marks: marksOf(state, answer),
+      layers: heapview.dress(answer.layers), off: state.parameters.off || ""};
+    addControls(view, root);
+    const leave = addChart(view, root);
+    try {
+      if (!isWhole(view.ends, answer)) {
+        await addAnswer(root, "interval", "Allocated there, and still alive",
+          () => heapview.ask("interval", {limit: 20}));
+      }
+      root.append(make("section", {class: "answer", id: "layers"}, heapview.told(told)));
+      addTable(view, root);
+      if (heapview.overview.snapshots.length > 1) await heapview.addSeries(root, state);
+    } catch (error) {
+      leave();
+      throw error;
+    }
+    return leave;
+  }
+
+  heapview.define({name: "timeline", title: "Timeline", show,
+    lead: "What lives, by when it was allocated: the order of allocation is the axis."});
+})(window.heapview = window.heapview || {});
