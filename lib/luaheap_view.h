@@ -136,6 +136,7 @@ typedef struct lh_tiles {
   size_t n_above;
   uint64_t whole_bytes;  /* of the root: all reachable bytes, or those of the interval */
   uint64_t before_bytes; /* the same of the other snapshot */
+  uint64_t n_positions;  /* of the axis of time */
 } lh_tiles;
 
 /* The tiles of a picture. LH_ENOTFOUND: there is no such key; LH_EARGUMENT: it is none. Needs

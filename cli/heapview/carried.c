@@ -33,11 +33,11 @@ typedef struct carriable {
 } carriable;
 
 /* Of each snapshot, the last one first. */
-static const carriable of_snapshot[] = {{"treemap?by=class&limit=400", 0},
-                                        {"treemap?by=object&limit=400", 0},
-                                        {"treemap?by=place&limit=400", 0},
-                                        {"treemap?by=module&limit=400", 0},
-                                        {"flame?by=place&limit=400", 0},
+static const carriable of_snapshot[] = {{"treemap?by=place", 0},
+                                        {"flame", 0},
+                                        {"treemap?by=class", 0},
+                                        {"treemap?by=module", 0},
+                                        {"treemap", 0},
                                         {"timeline", 0},
                                         {"timeline?by=place", 0},
                                         {"timeline?by=type", 0},
@@ -51,8 +51,11 @@ static const carriable of_snapshot[] = {{"treemap?by=class&limit=400", 0},
                                         {"sites?limit=20", 0}};
 
 /* The same where there are several. */
-static const carriable of_several[] = {
-    {"series", 0}, {"ladder?limit=20", 0}, {"owners?limit=20", 0}, {"strings?limit=20", 0}};
+static const carriable of_several[] = {{"flame?against=0", 0},
+                                       {"series", 0},
+                                       {"ladder?limit=20", 0},
+                                       {"owners?limit=20", 0},
+                                       {"strings?limit=20", 0}};
 
 static const carriable of_profile[] = {{"findings", 0}, {"profile", 0}, {"advice?limit=20", 0}};
 
@@ -62,6 +65,7 @@ static const carriable of_object[] = {{"object", 0},
                                       {"paths", 0},
                                       {"referrers?limit=20", 0},
                                       {"dominators?limit=20", 0},
+                                      {"treemap?depth=2&limit=30", 0},
                                       {"under?limit=20", 50},
                                       {"independent", 50},
                                       {"picture", 50}};

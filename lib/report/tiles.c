@@ -154,6 +154,7 @@ static const lh_column answer_columns[] = {
     LH_BYTES("whole_bytes", NULL, tiles.whole_bytes, "of the root"),
     LH_BYTES("before_bytes", NULL, tiles.before_bytes, "of the root before",
              .compute = before_whole_of, LH_OPTIONAL),
+    LH_COUNT("positions", NULL, tiles.n_positions, "on the axis of time"),
     LH_ROWS("above", tiles.above, tiles.n_above, &tile_table, "the way from the root to the first"),
     LH_ROWS("rows", tiles.list, tiles.n, &tile_table,
             "in preorder, biggest first; those below a row add up to it"),
@@ -175,6 +176,8 @@ int lh_ask_tiles(lh_snapshot *snapshot, const lh_request *request, lh_tree_by by
                           .interval = LH_EVER,
                           .first = request->n_snapshots > 0 ? request->snapshots[0] : NULL,
                           .before = request->before};
+  const lh_number address = lh_address_text(snapshot, request->id);
+  if (!query.of && request->id != LH_ROOT) query.of = address.text;
   if (request->has_interval) query.interval = request->interval;
   if (request->has_limit) query.limit = request->limit;
   if (query.limit == 0 || query.limit > MOST_TILES) query.limit = MOST_TILES;

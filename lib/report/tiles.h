@@ -17,7 +17,8 @@ typedef struct lh_told_tiles {
 
 extern const lh_table lh_told_tiles_table;
 
-/* Where the request says nothing: so many tiles, to this depth. */
+/* Of the key that the request has, else of its object. Where it says nothing: so many tiles, to
+** this depth. */
 int lh_ask_tiles(lh_snapshot *snapshot, const lh_request *request, lh_tree_by by, size_t limit,
                  uint32_t depth, lh_told_tiles *out, lh_error *error);
 uint64_t lh_whole_of_tiles(const void *answer);

@@ -129,6 +129,7 @@ int lh_find_tiles(lh_snapshot *snapshot, const lh_tiles_query *query, lh_tiles *
   if (code == LH_OK) code = lh_vertex_of_key(&wood, query->of, &top, error);
   if (code != LH_OK) return code;
   out->whole_bytes = lh_wood_bytes(&wood, 0);
+  out->n_positions = lh_position_count(snapshot);
   out->before_bytes = wood.before ? wood.before->list[0].bytes : 0;
   if (find_above(&wood, top, out) && lh_pick_tiles(&wood, top, query, out)) return LH_OK;
   lh_tiles_free(out);
