@@ -54,6 +54,7 @@ static const parameter parameters[] = {
     {"pixels", " map ", A_NUMBER, FIELD(cells), 0, NULL},
     {"query", " sql ", NOT_HERE, 0, 0, NULL},
     {"since", NULL, A_POSITION, FIELD(interval.since), FIELD(has_interval), NULL},
+    {"site", " site_objects ", A_TEXT, FIELD(name), 0, NULL},
     {"sort", " classes objects diff apart ", A_WORD, FIELD(sort), 0, "retained|shallow|count"},
     {"sort", " allocations stacks ", A_WORD, FIELD(order), 0, "allocated|live|peak|soon_dead"},
     {"sort", NULL, A_TEXT, FIELD(sorted), 0, NULL},

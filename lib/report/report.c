@@ -45,6 +45,7 @@ const lh_question *const lh_questions[] = {
     &lh_stacks_question,
     &lh_memory_question,
     &lh_map_question,
+    &lh_site_objects_question,
     &lh_object_question,
     &lh_fields_question,
     &lh_referrers_question,
