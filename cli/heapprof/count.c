@@ -5,7 +5,7 @@
 */
 #include <string.h>
 
-#include "heapprof.h"
+#include "modes.h"
 
 enum { SLOW_EVENTS = 2000000 };
 
@@ -32,6 +32,13 @@ lh_usage *count_profile(cli *c, const request *r, const char *file, bool peak) {
   cli_progress(c, NULL);
   cli_check(c, code, file, &error);
   return usage;
+}
+
+int print_by(cli *c, const request *r, print_profile *print) {
+  lh_profile *profile = open_profile(c, r->files[0]);
+  print(c, profile, r);
+  lh_profile_close(profile);
+  return CLI_DONE;
 }
 
 void free_usage(lh_usage *usage) {

@@ -15,20 +15,10 @@
 
 #include "heapprof.h"
 #include "luaheap_tally.h"
+#include "names.h"
 
 /* The profile that was asked for is opened, and closed again. */
 typedef void print_profile(cli *c, lh_profile *profile, const request *r);
 int print_by(cli *c, const request *r, print_profile *print);
-
-/* {=== names.c ======================================================================== */
-
-/* "@app.lua:31"; "INTERNAL" where no Lua function allocated. Freed by lh_free. */
-char *line_text(const lh_line *line);
-
-/* "f (app.lua:7)", "main chunk (app.lua)", "string.rep [C]", "? [C]" of the host, and
-** "(unattributed)". Freed by free. */
-char *function_text(const lh_sites *sites, const lh_function_usage *function);
-
-/* }=================================================================================== */
 
 #endif

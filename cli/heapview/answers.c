@@ -179,21 +179,14 @@ static const struct way {
   int (*prepare)(view_asked *asked);             /* the request, which its subject made; or NULL */
   int (*answer)(view_asked *asked, cli_json *w); /* of what is no question of the library: values
                                                     of the object that is open; NULL: it is one */
-} ways[] = {{"overview", NULL, view_overview},
-            {"sql", NULL, view_sql},
-            {"tables", NULL, view_tables},
-            {"picture", NULL, view_picture},
-            {"object", prepare_object, NULL},
-            {"diff", prepare_diff, NULL},
-            {"apart", prepare_diff, NULL},
-            {"strings", prepare_strings, NULL},
-            {"compare", prepare_halves, NULL},
-            {"under", prepare_under, NULL},
-            {"class", prepare_class, NULL},
-            {"set", prepare_set, NULL},
-            {"allocation_changes", refuse_steps, NULL},
-            {"cut", refuse_steps, NULL},
-            {"ignored", refuse_steps, NULL},
+} ways[] = {{"overview", NULL, view_overview},   {"sql", NULL, view_sql},
+            {"tables", NULL, view_tables},       {"picture", NULL, view_picture},
+            {"blueprint", NULL, view_blueprint}, {"object", prepare_object, NULL},
+            {"diff", prepare_diff, NULL},        {"apart", prepare_diff, NULL},
+            {"strings", prepare_strings, NULL},  {"compare", prepare_halves, NULL},
+            {"under", prepare_under, NULL},      {"class", prepare_class, NULL},
+            {"set", prepare_set, NULL},          {"allocation_changes", refuse_steps, NULL},
+            {"cut", refuse_steps, NULL},         {"ignored", refuse_steps, NULL},
             {"steps", refuse_steps, NULL}};
 
 static const struct way *way_of(const char *name) {

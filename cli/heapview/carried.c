@@ -57,7 +57,25 @@ static const carriable of_several[] = {{"flame?against=0", 0},
                                        {"owners?limit=20", 0},
                                        {"strings?limit=20", 0}};
 
-static const carriable of_profile[] = {{"findings", 0}, {"profile", 0}, {"advice?limit=20", 0}};
+/* With what can be chosen on its page: what is counted, and by what rows are. */
+static const carriable of_profile[] = {{"findings", 0},
+                                       {"profile", 0},
+                                       {"allocations?limit=20", 0},
+                                       {"advice?limit=20", 0},
+                                       {"memory", 0},
+                                       {"stacks?limit=400", 0},
+                                       {"calls?limit=20", 0},
+                                       {"blueprint", 0},
+                                       {"allocations?by=function&limit=20", 0},
+                                       {"allocations?by=type&limit=20", 0},
+                                       {"allocations?by=file&limit=20", 0},
+                                       {"allocations?by=stack&limit=20", 0},
+                                       {"stacks?limit=400&sort=live", 0},
+                                       {"stacks?limit=400&sort=peak", 0},
+                                       {"stacks?limit=400&sort=soon_dead", 0},
+                                       {"allocations?limit=20&sort=live", 0},
+                                       {"allocations?limit=20&sort=peak", 0},
+                                       {"allocations?limit=20&sort=soon_dead", 0}};
 
 /* Of an object, with its address: at=0x55d0c0a3f2e0. */
 static const carriable of_object[] = {{"object", 0},

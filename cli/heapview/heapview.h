@@ -91,8 +91,9 @@ const char *const *view_verdict(const view *v);
 int view_sql(view_asked *asked, cli_json *w);
 int view_tables(view_asked *asked, cli_json *w);
 
-/* picture.c: the paths to an object, drawn. */
+/* picture.c: the paths to an object, drawn; and the functions of the profile. */
 int view_picture(view_asked *asked, cli_json *w);
+int view_blueprint(view_asked *asked, cli_json *w);
 
 /* told.c: the words of a report about the snapshot, as a list of lines and tables under `key`.
 ** False: memory ran out, and what was written is not whole. */

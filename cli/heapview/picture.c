@@ -1,6 +1,6 @@
 /*
 ** picture.c - why an object stays, as a picture: the DOT graph of its paths (lib/dot.c), laid out
-** and drawn as SVG by Graphviz inside this process. Without a limit it has the paths that hold the
+** and drawn as SVG by Graphviz inside this process; and of a profile Memory Blueprint's boxes. Without a limit it has the paths that hold the
 ** object independently, as heappath draws them; with one so many of the shortest.
 **
 ** The box of an object has its address as its id, so that a page can make a link of it. Layout takes
@@ -12,6 +12,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "heapprof/boxes.h"
 #include "heapview.h"
 
 enum { MOST_PATHS = 20, USUAL_PATHS = 5, LONG_PICTURE = 10 };
@@ -98,4 +99,30 @@ int view_picture(view_asked *asked, cli_json *w) {
   code = held.n > 1 ? draw_paths(asked, w, held.paths, held.n) : draw_shortest(asked, w, 1);
   lh_independent_free(&held);
   return code;
+}
+
+int view_blueprint(view_asked *asked, cli_json *w) {
+  const lh_usage *usage = asked->v->usage;
+  const lh_request *r = &asked->request;
+  lh_usage_calls graph;
+  char *dot = NULL;
+  size_t size;
+  if (usage == NULL) return view_refuse(asked->error, "no profile was opened");
+  int code =
+      lh_usage_calls_find(usage, &(lh_calls_query){.c_functions = true}, &graph, asked->error);
+  if (code != LH_OK) return code;
+  FILE *out = cli_must(open_memstream(&dot, &size));
+  size_t n_arrows = print_boxes(out, usage, &graph, r->has_limit ? r->limit : USUAL_BOXES);
+  lh_usage_calls_free(&graph);
+  if (fclose(out) != 0) cli_must(NULL);
+  (void)agseterr(AGMAX);
+  char *svg = n_arrows <= MOST_ARROWS ? draw(NULL, dot) : NULL;
+  json_t *text = svg != NULL ? json_string(svg) : NULL;
+  if (text != NULL) cli_json_value(w, "svg", text);
+  free(svg);
+  free(dot);
+  if (text != NULL) return LH_OK;
+  return n_arrows <= MOST_ARROWS
+             ? refuse_drawing(asked)
+             : view_refuse(asked->error, "%zu arrows are too many for a picture", n_arrows);
 }
