@@ -1,0 +1,211 @@
+/*
+** allocations.js - the page of a profile: who allocated what, how much of it lives, and what the
+** heap had when it was biggest. The answer in a sentence first; then memory over time, the stacks
+** as a flame graph, tables by site and the like, who called whom, and what could be allocated less.
+** What is counted (`sort`) and by what rows are (`by`) stands in the page's address.
+*/
+(function (heapview) {
+  "use strict";
+
+  const {make} = heapview;
+  const NOT_OF_PROFILES = {in: null, since: null, until: null};
+  const ORDERS = [
+    {value: "allocated", text: "all that was allocated"},
+    {value: "live", text: "what lives at the end: leaks"},
+    {value: "peak", text: "what lived at the peak"},
+    {value: "soon_dead", text: "what was soon dead"}
+  ];
+  const BYS = ["site", "function", "type", "file", "stack"].map((value) => ({value, text: value}));
+  const CARRIED_STACKS = 400;
+  const MOST_STACKS = 2000;
+  const MOST_SITES = 500; /* that are looked up in a snapshot */
+
+  function ask(name, parameters) {
+    return heapview.ask(name, Object.assign({}, parameters, NOT_OF_PROFILES));
+  }
+
+  /* What is the same without a parameter has none, so that a report has it under one key. */
+  function wanted(state) {
+    const {sort = "allocated", by = "site"} = state.parameters;
+    return {sort: sort === "allocated" ? null : sort, by: by === "site" ? null : by};
+  }
+
+  function change(state, changes) {
+    heapview.go("allocations", Object.assign({}, state.parameters, changes));
+  }
+
+  function section(root, name, title) {
+    const box = make("section", {class: `of-profile ${name}`, "data-section": name},
+      title ? make("h3", {}, title) : null);
+    root.append(box);
+    return box;
+  }
+
+  /* What cannot be told of this profile is said in its place; the others are shown. */
+  async function fill(root, name, title, show) {
+    const box = section(root, name, title);
+    try {
+      return await show(box);
+    } catch (error) {
+      if (error.aborted) throw error;
+      box.append(make("p", {class: "note"}, error.message));
+      return null;
+    }
+  }
+
+  /* {=== Stacks ======================================================================== */
+
+  /* Rows in preorder, as a tree to draw. */
+  function treeOf(answer) {
+    const root = {key: "all", label: "all stacks", bytes: answer.whole_bytes, children: []};
+    const way = [root];
+    for (const row of answer.rows) {
+      const node = {
+        key: row.rest ? null : String(row.stack), label: row.rest ? `${row.site} stacks` : row.site,
+        bytes: row.total_bytes, own: row.self_bytes, isRest: row.rest, maker: row.maker,
+        children: []
+      };
+      way.length = row.depth + 1;
+      way[row.depth].children.push(node);
+      way.push(node);
+    }
+    return root;
+  }
+
+  const TYPE_OF_MAKER = {table: "table", growth: "table", concatenation: "string",
+    function: "function", call: "thread", "C function": "userdata", host: "userdata"};
+
+  function lookOf(svg, node) {
+    const type = node.isRest ? "other" : TYPE_OF_MAKER[node.maker] || "root";
+    return {fill: heapview.typePattern(svg, type), letter: ""};
+  }
+
+  function describe(node, whole) {
+    const parts = [node.label, heapview.bytes(node.bytes), heapview.share(node.bytes, whole)];
+    if (node.own > 0 && node.own < node.bytes) parts.push(`${heapview.bytes(node.own)} itself`);
+    return parts.join(", ");
+  }
+
+  function searchField(flame) {
+    const found = make("span", {class: "faint", role: "status"});
+    const field = make("input", {type: "search", id: "stacks-search", oninput: () => {
+      const {bytes, frames} = flame.search(field.value);
+      found.textContent = field.value === "" ? ""
+        : `${heapview.countOf(frames, "stack", "stacks")}, ${heapview.bytes(bytes)}`;
+    }});
+    return make("label", {class: "control"}, make("span", {}, "Search"), field, found);
+  }
+
+  async function showStacks(box, state) {
+    const limit = heapview.isWritten() ? CARRIED_STACKS : MOST_STACKS;
+    const {answer} = await ask("stacks", {limit, sort: wanted(state).sort});
+    const tree = treeOf(answer);
+    const bar = heapview.toolbar(box);
+    const flame = heapview.drawFlame(box, tree, {
+      label: "Stacks, the outermost on top", look: lookOf,
+      describe: (node) => describe(node, answer.whole_bytes)
+    });
+    bar.append(searchField(flame), heapview.saveButton(() => flame.svg(), "stacks"));
+    return flame.leave;
+  }
+
+  /* }=================================================================================== */
+
+  /* {=== Tables ======================================================================== */
+
+  /* A line may have several: a table and the string in it. */
+  function keyOf(row) {
+    return `${row.maker} ${row.site}`;
+  }
+
+  /* What a snapshot has of the sites: {key: row}; empty where it was not tracked. */
+  async function sitesOf() {
+    if (heapview.overview.snapshots.length === 0) return {};
+    const limit = heapview.isWritten() ? 20 : MOST_SITES;
+    const known = await heapview.ask("sites", {limit}).catch((error) => {
+      if (error.aborted) throw error;
+      return null;
+    });
+    return Object.fromEntries(known ? known.answer.sites.map((row) => [keyOf(row), row]) : []);
+  }
+
+  /* The table as it is told, and what of each site is in the snapshot, with a link to that. */
+  function withSnapshot(table, rows, known) {
+    const isKnown = rows.some((row) => known[keyOf(row)] !== undefined);
+    if (!isKnown) return table;
+    const columns = [{heading: "in the snapshot", kind: "count",
+      meaning: "objects that were allocated there and are in the snapshot"}, ...table.columns];
+    const cells = rows.map((row) => {
+      const there = known[keyOf(row)];
+      return there === undefined ? {text: "", value: 0} : {text: heapview.count(there.objects),
+        value: there.objects, link: heapview.keyOf("/allocations",
+          {maker: row.maker, site: row.site})};
+    });
+    return Object.assign({}, table, {columns, rows: table.rows.map((row, i) =>
+      Object.assign({}, row, {cells: [cells[i], ...row.cells]}))});
+  }
+
+  async function showTable(box, state) {
+    const {sort, by} = wanted(state);
+    const {answer, told} = await ask("allocations", {by, limit: 20, sort});
+    const known = by === null ? await sitesOf() : {};
+    box.append(heapview.told(told.map((item) =>
+      (item.table ? {table: withSnapshot(item.table, answer.allocations, known)} : item))));
+  }
+
+  /* The objects of a snapshot that were allocated at one site. */
+  async function showSite(box, state) {
+    const {site, maker} = state.parameters;
+    const {told} = await heapview.ask("site_objects", {filter: maker, limit: 50, site});
+    box.append(heapview.told(told), make("p", {}, make("a", {
+      href: heapview.link("allocations", Object.assign({}, state.parameters, {maker: null, site: null}))
+    }, "All sites")));
+  }
+
+  /* }=================================================================================== */
+
+  function controls(root, state) {
+    const {sort, by} = state.parameters;
+    heapview.toolbar(root,
+      heapview.choice("Count", ORDERS, sort || "allocated", (value) =>
+        change(state, {sort: value === "allocated" ? null : value})),
+      heapview.choice("By", BYS, by || "site", (value) =>
+        change(state, {by: value === "site" ? null : value})));
+  }
+
+  async function tell(box, name, parameters) {
+    const {told} = await ask(name, parameters);
+    box.append(heapview.told(told));
+  }
+
+  async function showMemory(box) {
+    const {answer, told} = await ask("memory");
+    box.append(heapview.told(told.filter((item) => item.line)));
+    const leave = heapview.drawMemory(box, answer);
+    box.append(make("details", {}, make("summary", {}, "As a table"),
+      heapview.told(told.filter((item) => item.table))));
+    return leave;
+  }
+
+  async function show(root, state) {
+    const leaves = [];
+    const add = async (name, title, part) => leaves.push(await fill(root, name, title, part));
+    if (state.parameters.site) {
+      await add("site", "Allocated there", (box) => showSite(box, state));
+      return undefined;
+    }
+    await add("findings", null, (box) => tell(box, "findings"));
+    await add("profile", null, (box) => tell(box, "profile"));
+    await add("memory", "Memory over time", showMemory);
+    controls(root, state);
+    await add("stacks", "By stack", (box) => showStacks(box, state));
+    await add("table", null, (box) => showTable(box, state));
+    await add("advice", null, (box) => tell(box, "advice", {limit: 20}));
+    await add("calls", "Who called whom", (box) => tell(box, "calls", {limit: 20}));
+    return () => leaves.filter((leave) => typeof leave === "function")
+      .forEach((leave) => leave());
+  }
+
+  heapview.define({name: "allocations", title: "Allocations", show,
+    lead: "Who allocates, how much of it lives, and how soon the rest died."});
+})(window.heapview = window.heapview || {});

@@ -1,0 +1,139 @@
+-- allocations_page_spec.lua - the page of a profile in a real browser, served and written: its
+-- sentence and its tables are heapprof's, the stacks add up, the peak is marked, and each site of
+-- it leads to the objects that a snapshot has of it.
+
+local cjson = require "cjson"
+local browser = require "tests.common.browser"
+local heapview = require "tests.common.heapview"
+local numbers = require "heap.numbers"
+local support = require "tests.common.support"
+
+local missing = browser.missing()
+if missing then
+  describe("the allocations page", function() pending(missing) end)
+  return
+end
+
+describe("the allocations page", function()
+  local page, dir
+
+  setup(function()
+    dir = select(2, support.lua [[
+      local heap = require "heap"
+      heap.track {file = "run.prof", stacks = true, time = true}
+      kept = {}
+      local function row(i) return {i, name = "<b>" .. i} end
+      local function fill(n) for i = 1, n do kept[#kept + 1] = row(i) end end
+      for i = 1, 20 do
+        fill(100)
+        for k = 1, 50 do local _ = ("x"):rep(k + i) end
+      end
+      heap.snapshot("c")
+      heap.untrack()
+    ]])
+    page = browser.start()
+    page:size(1200, 900)
+  end)
+
+  teardown(function() page:stop() end)
+
+  local function heapprof(...)
+    return cjson.decode(support.answer({"heapprof", "--json", "run.prof", ...}, dir))
+  end
+
+  local function section(name)
+    return page:run([[
+      return document.querySelector(`[data-section=${arguments[1]}]`).textContent]], name)
+  end
+
+  for _, way in ipairs {"served", "written"} do
+    describe(way, function()
+      local view
+
+      setup(function() view = heapview[way](page, dir, {"run.prof", "c"}) end)
+
+      teardown(function() view:stop() end)
+
+      before_each(function()
+        view:show "allocations"
+        page:faults()
+      end)
+
+      after_each(function() assert.same({}, page:faults()) end)
+
+      it("says first who allocates most, in heapprof's words", function()
+        local first = support.answer({"heapprof", "run.prof"}, dir):match "^[^\n]+"
+        assert.equal(first, page:texts "[data-section=findings] p" [1])
+        assert.matches("What could be allocated less", section "advice", 1, true)
+      end)
+
+      it("has heapprof's rows, of what is chosen", function()
+        for state, options in pairs {
+          ["allocations"] = {}, ["allocations?sort=live"] = {"--live"},
+          ["allocations?by=type"] = {"--by", "type"}, ["allocations?sort=peak"] = {"--peak"},
+        } do
+          view:show(state)
+          local rows = view:rows("share", "blocks")
+          local wanted = heapprof(table.unpack(options)).allocations
+          assert.equal(math.min(20, #wanted), #rows, state)
+          local heading = ({["--live"] = "live", ["--peak"] = "at peak"})[options[1]]
+          for i, row in ipairs(rows) do
+            assert.equal(numbers.size(math.tointeger(wanted[i].ordered_bytes)),
+                         row[heading or "allocated"], state)
+          end
+        end
+      end)
+
+      it("draws the stacks, each as wide as what is below it", function()
+        local profile = heapprof().profile
+        local sums = page:run [[
+          const frames = [...document.querySelectorAll("[data-section=stacks] g.frame")]
+            .map((frame) => [Number(frame.getAttribute("aria-level")),
+                             Number(frame.getAttribute("data-bytes"))]);
+          const sum = (level) => frames.filter((frame) => frame[0] === level)
+            .reduce((all, frame) => all + frame[1], 0);
+          return {first: sum(1), second: sum(2), frames: frames.length};]]
+        assert.equal(profile.allocated_bytes, sums.first)
+        assert.is_true(sums.second <= sums.first and sums.second > 0 and sums.frames > 3)
+      end)
+
+      it("marks the peak in memory over time", function()
+        local plot = heapprof "--plot"
+        assert.equal(math.tointeger(plot.peak_bytes), math.tointeger(page:run [[
+          return Number(document.querySelector("svg.memory").dataset.peak)]]))
+        assert.matches("peak: " .. numbers.size(math.tointeger(plot.peak_bytes)),
+                       section "memory", 1, true)
+      end)
+    end)
+  end
+
+  describe("served", function()
+    local view
+
+    setup(function() view = heapview.served(page, dir, {"run.prof", "c"}) end)
+
+    teardown(function() view:stop() end)
+
+    it("leads from a site to its objects in the snapshot", function()
+      view:show "allocations"
+      local rows = view:rows("in the snapshot", "site")
+      local found
+      for _, row in ipairs(rows) do
+        if row.site:find(" in row$") and row.by == "table" then found = row end
+      end
+      assert.equal("2,000", found["in the snapshot"])
+      page:run [[
+        for (const row of document.querySelectorAll("[data-section=table] tbody tr")) {
+          const cells = [...row.cells].map((cell) => cell.textContent);
+          if (cells.includes("table") && / in row$/.test(row.textContent)) {
+            row.querySelector("a").click();
+            break;
+          }
+        }]]
+      view:await()
+      assert.matches("2,000 objects that were allocated at .* in row are there: ",
+                     section "site")
+      assert.equal(50, #view:rows("retained", "address", "held by"))
+    end)
+  end)
+end)
