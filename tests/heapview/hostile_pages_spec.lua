@@ -29,9 +29,9 @@ local look = [==[
   for (const element of document.querySelectorAll("*")) {
     if (!tags.has(element.tagName)) wrong.push("<" + element.tagName + ">");
     for (const {name, value} of element.attributes) {
-      if (/^on|^src|^style$/.test(name) && !(name === "style" && element.style.length > 0)) {
-        wrong.push(name + "=" + value);
-      }
+      const is_script = /^on|^src/.test(name) ||
+        name === "style" && value !== "" && element.style.length === 0; // of markup
+      if (is_script) wrong.push(name + "=" + value);
       if (/href$/.test(name) && !/^#|^data:,$/.test(value)) wrong.push(name + "=" + value);
       texts.push(value);
     }
