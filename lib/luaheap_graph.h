@@ -130,6 +130,7 @@ typedef struct lh_top_query {
   uint32_t type_mask; /* 1 << lh_type, or 0 for all types */
   bool garbage;       /* of the unreachable objects instead: retained sizes are 0 there, and
                          LH_SORT_RETAINED means LH_SORT_SHALLOW */
+  const lh_interval *interval; /* only of what was allocated in it; NULL: of all */
 } lh_top_query;
 
 typedef struct lh_class_row {

@@ -27,13 +27,34 @@ static bool is_ranked(const lh_snapshot *snapshot, const lh_top_query *query, lh
          is_asked_for(query, lh_type_of(snapshot, id));
 }
 
+/* Those that the query is about, for a pass over them. */
+static void find_ranges(const lh_snapshot *snapshot, const lh_top_query *query,
+                        lh_id_range ranges[2]) {
+  lh_interval interval = LH_EVER;
+  if (query->interval) interval = *query->interval;
+  lh_objects_in(snapshot, interval, ranges);
+}
+
 static bool rank_objects(const lh_snapshot *snapshot, const lh_top_query *query, lh_ranking *best) {
-  for (lh_id id = 1; id <= snapshot->n; id++) {
-    if (!is_ranked(snapshot, query, id)) continue;
-    lh_ranked candidate = {object_key(snapshot, query, id), snapshot->address[id], id};
-    if (!lh_rank(best, candidate)) return false;
+  lh_id_range ranges[2];
+  find_ranges(snapshot, query, ranges);
+  for (int i = 0; i < 2; i++) {
+    for (lh_id id = ranges[i].first; id < ranges[i].end; id++) {
+      if (!is_ranked(snapshot, query, id)) continue;
+      lh_ranked candidate = {object_key(snapshot, query, id), snapshot->address[id], id};
+      if (!lh_rank(best, candidate)) return false;
+    }
   }
   return true;
+}
+
+static uint64_t count_ranked(const lh_snapshot *snapshot, const lh_top_query *query) {
+  uint64_t n = 0;
+  lh_id_range ranges[2];
+  find_ranges(snapshot, query, ranges);
+  for (int i = 0; i < 2; i++)
+    for (lh_id id = ranges[i].first; id < ranges[i].end; id++) n += is_ranked(snapshot, query, id);
+  return n;
 }
 
 int lh_top_objects(lh_snapshot *snapshot, const lh_top_query *query, lh_id **ids, size_t *n_ids,
@@ -83,9 +104,9 @@ int lh_rank_objects(lh_snapshot *snapshot, const lh_top_query *asked, bool whole
                     size_t *n, size_t *n_left_out, uint64_t *total, lh_error *error) {
   lh_top_query query = *asked;
   bool folds = !whole_lists && query.limit > 0 && query.sort != LH_SORT_SHALLOW && !query.garbage;
-  *n_left_out = *total = 0;
+  *n_left_out = 0;
   if (query.type_mask == 0) query.type_mask = ~INNARDS;
-  for (lh_id id = 1; id <= snapshot->n; id++) *total += is_ranked(snapshot, &query, id);
+  *total = count_ranked(snapshot, &query);
   int code = lh_top_objects(snapshot, &query, ids, n, error);
   if (code != LH_OK || !folds || !has_lists(snapshot, *ids, *n)) return code;
   lh_free(*ids);
@@ -105,6 +126,7 @@ typedef struct class_ranking {
   lh_unions unions; /* not used where retained bytes are 0 */
   uint32_t *set_of;
   uint32_t *by_name; /* class indexes */
+  lh_count *counts;  /* of the instances in the query's interval; NULL: it has none */
   lh_ranking best;
 } class_ranking;
 
@@ -138,7 +160,10 @@ static bool bound_classes(class_ranking *c) {
   c->set_of = lh_alloc((size_t)snapshot->n + 1, sizeof *c->set_of);
   if (!c->set_of) return false;
   c->set_of[LH_ROOT] = UINT32_MAX;
-  for (lh_id id = 1; id <= snapshot->n; id++) c->set_of[id] = lh_class_of(snapshot, id);
+  lh_id_range ranges[2];
+  find_ranges(snapshot, c->query, ranges);
+  for (lh_id id = 1; id <= snapshot->n; id++)
+    c->set_of[id] = lh_in_ranges(ranges, id) ? lh_class_of(snapshot, id) : UINT32_MAX;
   c->unions = (lh_unions){.graph = lh_graph_of(snapshot),
                           .distance = snapshot->distance,
                           .parent = snapshot->parent,
@@ -149,12 +174,32 @@ static bool bound_classes(class_ranking *c) {
   return lh_bound_unions(&c->unions);
 }
 
+/* Of an interval; of all the classes have their figures. */
+static bool count_instances(class_ranking *c) {
+  const lh_snapshot *snapshot = c->snapshot;
+  lh_id_range ranges[2];
+  if (!c->query->interval) return true;
+  c->counts = lh_alloc_zeroed(lh_class_count(snapshot), sizeof *c->counts);
+  find_ranges(snapshot, c->query, ranges);
+  for (int i = 0; c->counts && i < 2; i++) {
+    for (lh_id id = ranges[i].first; id < ranges[i].end; id++) {
+      if (!is_ranked(snapshot, c->query, id)) continue;
+      lh_count *count = &c->counts[lh_class_of(snapshot, id)];
+      count->objects++;
+      count->bytes += lh_shallow_bytes(snapshot, id);
+    }
+  }
+  return c->counts != NULL;
+}
+
 static uint64_t count_of(const class_ranking *c, uint32_t class_index) {
+  if (c->counts) return c->counts[class_index].objects;
   const lh_class *class = lh_class_at(c->snapshot, class_index);
   return c->query->garbage ? class->garbage_objects : class->objects;
 }
 
 static uint64_t shallow_of(const class_ranking *c, uint32_t class_index) {
+  if (c->counts) return c->counts[class_index].bytes;
   const lh_class *class = lh_class_at(c->snapshot, class_index);
   return c->query->garbage ? class->garbage_bytes : class->shallow_bytes;
 }
@@ -217,12 +262,13 @@ int lh_top_classes(lh_snapshot *snapshot, const lh_top_query *query, lh_class_ro
   if (!snapshot->retained || !snapshot->classes)
     return lh_fail(error, LH_EARGUMENT, "the snapshot has not been classified");
   class_ranking c = {.snapshot = snapshot, .query = query, .best = {.limit = query->limit}};
-  bool ok = sort_by_name(&c) && (query->garbage || bound_classes(&c)) && rank_classes(&c) &&
-            make_class_rows(&c, rows);
+  bool ok = sort_by_name(&c) && count_instances(&c) && (query->garbage || bound_classes(&c)) &&
+            rank_classes(&c) && make_class_rows(&c, rows);
   if (ok) *n_rows = c.best.n;
   lh_free_unions(&c.unions);
   lh_free(c.set_of);
   lh_free(c.by_name);
+  lh_free(c.counts);
   lh_ranking_free(&c.best);
   return ok ? LH_OK : lh_fail_memory(error, "ranking classes");
 }

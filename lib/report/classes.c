@@ -61,14 +61,17 @@ static void tell(lh_teller *t, lh_report *report) {
   const char *gap = t->all ? "" : "\n"; /* where no colour sets the heading off */
   lh_say(t, LH_BOLD, "Classes%s by %s%s%s", f->garbage ? " of garbage" : "", f->sort,
          report->request.sort == LH_SORT_COUNT ? "" : " size", gap);
+  lh_tell_interval(t, report);
   lh_tell_table(t, report, f->garbage ? &garbage_table : &class_table, f->rows, f->n, f->n);
 }
 
 /* All of them, to know how many there are. */
 static int ask(lh_snapshot *snapshot, const lh_request *request, void *out, lh_error *error) {
   found *f = out;
-  lh_top_query query = {
-      .sort = request->sort, .type_mask = request->type_mask, .garbage = request->garbage};
+  lh_top_query query = {.sort = request->sort,
+                        .type_mask = request->type_mask,
+                        .garbage = request->garbage,
+                        .interval = request->has_interval ? &request->interval : NULL};
   lh_reach reach;
   lh_reach_totals(snapshot, &reach);
   f->all_bytes = request->garbage ? reach.garbage_bytes : reach.reachable_bytes;

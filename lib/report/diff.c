@@ -171,42 +171,6 @@ static const char *last_name(const lh_report *report) {
   return report->names[report->request.n_names - 1];
 }
 
-/* The mark after which all at the position, and no more, were allocated; NULL: there is none. */
-static const lh_mark_info *mark_at(const lh_snapshot *snapshot, uint64_t position) {
-  for (uint32_t i = lh_mark_count(snapshot); i-- > 0;)
-    if (lh_mark_position(snapshot, i) == position) return lh_mark_at(snapshot, i);
-  return NULL;
-}
-
-static void put_mark(lh_text *text, const lh_mark_info *mark) {
-  bool is_time;
-  lh_put_freed(text, lh_mark_name(mark, &is_time));
-}
-
-static void put_moment(lh_text *text, const lh_snapshot *snapshot, uint64_t position) {
-  const lh_mark_info *mark = mark_at(snapshot, position);
-  lh_text_format(text, mark ? "the mark " : "position %s", lh_count_text(position).text);
-  if (mark) put_mark(text, mark);
-}
-
-void lh_put_interval(lh_text *text, const lh_snapshot *s, lh_interval i) {
-  uint64_t n = lh_position_count(s);
-  const lh_mark_info *since = mark_at(s, i.since),
-                     *until = i.until < n ? mark_at(s, i.until) : NULL;
-  if (since && until) {
-    lh_text_string(text, "between the marks ");
-    put_mark(text, since);
-    lh_text_string(text, " and ");
-    put_mark(text, until);
-    return;
-  }
-  lh_text_string(text, i.until < n ? "between " : "since ");
-  put_moment(text, s, i.since);
-  if (i.until >= n) return;
-  lh_text_string(text, " and ");
-  put_moment(text, s, i.until);
-}
-
 /* "between a and b", "since the mark x": the time in which the objects were allocated. */
 static void put_when(lh_text *text, const lh_report *report) {
   const lh_diff_found *f = report->answer;

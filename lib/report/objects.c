@@ -65,6 +65,7 @@ static void tell(lh_teller *t, lh_report *report) {
   const char *gap = t->all ? "" : "\n"; /* where no colour sets the heading off */
   size_t told = t->limit != 0 && t->limit < f->n ? t->limit : f->n;
   lh_say(t, LH_BOLD, "%s by %s size%s", f->garbage ? "Garbage" : "Objects", f->sort, gap);
+  lh_tell_interval(t, report);
   lh_tell_rows(t, report, f->garbage ? &garbage_table : &object_table, f->ids, told);
   if (f->n_left_out > 0)
     lh_say(t, LH_FAINT, "%s of lists left out, whose first is shown",
@@ -77,7 +78,8 @@ static int ask(lh_snapshot *snapshot, const lh_request *request, void *out, lh_e
   const lh_top_query query = {.sort = request->sort,
                               .limit = request->limit,
                               .type_mask = request->type_mask,
-                              .garbage = request->garbage};
+                              .garbage = request->garbage,
+                              .interval = request->has_interval ? &request->interval : NULL};
   lh_request by_size = *request;
   if (by_size.sort == LH_SORT_COUNT) by_size.sort = LH_SORT_RETAINED;
   f->sort = lh_sort_name(&by_size);

@@ -228,6 +228,9 @@ char *lh_interval_text(const lh_snapshot *snapshot, uint32_t epoch);
 ** far as it begins and ends at these. */
 void lh_put_interval(lh_text *text, const lh_snapshot *snapshot, lh_interval interval);
 
+/* That an answer is about an interval alone, if so. */
+void lh_tell_interval(lh_teller *teller, const lh_report *report);
+
 /* "30 Listener in the snapshot; this is the one that retains most", and what is ignored: a line
 ** each, if there is anything to be said. */
 void lh_tell_asked(lh_teller *teller, lh_report *report);

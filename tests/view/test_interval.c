@@ -110,6 +110,60 @@ static void any_interval_adds_up(void **state) {
   program_end(&p);
 }
 
+/* {=== Classes and objects ============================================================ */
+
+/* Of each class the instances that are in the interval, and what would go with these. */
+static void check_class(lh_snapshot *s, lh_interval interval, const lh_class_row *row) {
+  lh_id *ids = calloc(lh_object_count(s), sizeof *ids);
+  size_t n = 0;
+  uint64_t bytes = 0, retained;
+  assert_non_null(ids);
+  for (lh_id id = 1; id <= lh_object_count(s); id++) {
+    if (lh_class_of(s, id) != row->class_index || !lh_is_reachable(s, id)) continue;
+    if (!lh_in_interval(s, interval, id)) continue;
+    ids[n++] = id;
+    bytes += lh_shallow_bytes(s, id);
+  }
+  assert_int_equal(row->objects, n);
+  assert_int_equal(row->shallow_bytes, bytes);
+  assert_int_equal(lh_retained_together(s, ids, n, &retained, NULL, NULL), LH_OK);
+  assert_int_equal(row->retained_bytes, retained);
+  free(ids);
+}
+
+static void tables_are_about_the_interval(void **state) {
+  program p = stepped();
+  lh_snapshot *s = last_of(&p);
+  lh_interval interval = between(s, 1, 3);
+  lh_top_query query = {.interval = &interval};
+  lh_class_row *rows;
+  lh_count all;
+  lh_id *ids;
+  size_t n, n_left_out;
+  uint64_t total, sum = 0;
+  (void)state;
+  assert_int_equal(lh_count_interval(s, interval, &all, NULL), LH_OK);
+  assert_int_equal(lh_top_classes(s, &query, &rows, &n, NULL), LH_OK);
+  for (size_t i = 0; i < n; i++) {
+    check_class(s, interval, &rows[i]);
+    sum += rows[i].objects;
+  }
+  assert_true(n > 3 && sum == all.objects);
+  lh_free(rows);
+  assert_int_equal(lh_top_objects(s, &query, &ids, &n, NULL), LH_OK);
+  assert_int_equal(n, all.objects);
+  for (size_t i = 0; i < n; i++) assert_true(lh_in_interval(s, interval, ids[i]));
+  lh_free(ids);
+  query.type_mask = 1u << LH_TYPE_TABLE;
+  query.limit = 5;
+  assert_int_equal(lh_rank_objects(s, &query, true, &ids, &n, &n_left_out, &total, NULL), LH_OK);
+  assert_true(n == 5 && total > 50 && total < all.objects);
+  lh_free(ids);
+  program_end(&p);
+}
+
+/* }=================================================================================== */
+
 /* {=== The words ====================================================================== */
 
 /* What is told of a request; freed by lh_free. */
@@ -151,6 +205,20 @@ static void it_is_told_as_a_diff_of_marks_is(void **state) {
   assert_non_null(strstr(text, "allocated since the mark m1 are still alive in c: "));
   lh_free(expected);
   lh_free(text);
+  program_end(&p);
+}
+
+static void tables_say_that_they_are_about_an_interval(void **state) {
+  static const char words[] = "\nOnly of what was allocated between the marks m1 and m2\n";
+  program p = stepped();
+  lh_snapshot *s = last_of(&p);
+  (void)state;
+  lh_request request = {.has_interval = true, .interval = between(s, 1, 2)};
+  char *classes = told("classes", s, request), *objects = told("objects", s, request);
+  assert_non_null(strstr(classes, words));
+  assert_non_null(strstr(objects, words));
+  lh_free(classes);
+  lh_free(objects);
   program_end(&p);
 }
 
@@ -198,7 +266,9 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(between_marks_it_is_their_diff),
       cmocka_unit_test(any_interval_adds_up),
+      cmocka_unit_test(tables_are_about_the_interval),
       cmocka_unit_test(it_is_told_as_a_diff_of_marks_is),
+      cmocka_unit_test(tables_say_that_they_are_about_an_interval),
       cmocka_unit_test(moments_without_a_mark_are_positions),
       cmocka_unit_test(any_allocation_may_fail),
   };
