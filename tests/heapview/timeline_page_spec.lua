@@ -162,7 +162,10 @@ describe("the timeline's page", function()
       assert.equal(("timeline?since=%d&until=%d"):format(since, until_), view:state())
       local n = answer.positions
       assert.is_true(math.abs(since / n - 0.5) < 0.02 and math.abs(until_ / n - 0.8) < 0.02)
-      assert.equal(1, #page:texts "#filter:not([hidden])")
+      local part = ask(("timeline?since=%d&until=%d"):format(since, until_))
+      local sum = page:await("the sum", [[
+        return document.querySelector("#filter .sum").textContent;]])
+      assert.matches(("^%d objects, [%%d.]+ KB%%. $"):format(part.objects), sum)
     end)
 
     it("is brushed by keys, from mark to mark, and tells what heapdiff --since tells", function()

@@ -19,6 +19,17 @@
     return `between ${place(since, overview)} and ${place(until, overview)}`;
   }
 
+  /* How much that is; a written report may not know. */
+  async function tellSum(element) {
+    try {
+      const {answer} = await heapview.ask("timeline", {bins: 1, limit: 1});
+      element.textContent = `${heapview.countOf(answer.objects, "object", "objects")}, ` +
+        `${heapview.bytes(answer.bytes)}. `;
+    } catch (error) {
+      element.remove();
+    }
+  }
+
   function showFilter() {
     const box = document.getElementById("filter");
     const {page, parameters} = heapview.state();
@@ -26,9 +37,11 @@
     box.hidden = since === undefined && until === undefined;
     if (box.hidden) return;
     const all = Object.assign({}, parameters, {since: null, until: null});
+    const sum = make("span", {class: "sum"});
     box.replaceChildren(
-      make("span", {}, `Only what was allocated ${words(since, until, heapview.overview)}. `),
-      make("a", {href: heapview.link(page, all)}, "Show all"));
+      make("span", {}, `Only what was allocated ${words(since, until, heapview.overview)}: `),
+      sum, make("a", {href: heapview.link(page, all)}, "Show all"));
+    tellSum(sum);
   }
 
   heapview.showFilter = showFilter;

@@ -107,7 +107,7 @@
     const keys = (heapview.overview.verdict || []).slice();
     const {since, until, in: number} = state.parameters;
     if (since !== undefined || until !== undefined) {
-      return [heapview.keyOf("interval", {since, until})].concat(keys.slice(1));
+      return [heapview.keyOf("interval", {limit: 20, since, until})].concat(keys.slice(1));
     }
     const {snapshots, marks} = heapview.overview;
     if (snapshots.length === 1 && marks.length >= ENOUGH_MARKS) keys.splice(1, 0, "epochs");
