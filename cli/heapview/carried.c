@@ -77,6 +77,12 @@ static const carriable of_profile[] = {{"findings", 0},
                                        {"allocations?limit=20&sort=peak", 0},
                                        {"allocations?limit=20&sort=soon_dead", 0}};
 
+/* Of what was allocated from mark to mark, with both ends: since=354, until=4605. */
+static const carriable of_interval[] = {
+    {"interval?limit=20", 0}, {"treemap?by=place", 0}, {"flame", 0}, {"treemap?by=class", 0},
+    {"treemap?by=module", 0}, {"treemap", 0},          {"map", 0}};
+enum { MOST_INTERVALS = 20 };
+
 /* Of an object, with its address: at=0x55d0c0a3f2e0. */
 static const carriable of_object[] = {{"object", 0},
                                       {"fields?limit=50", 0},
@@ -171,13 +177,24 @@ static void find_named(report *r, size_t in, const char *answer) {
 
 /* {=== Answers ======================================================================== */
 
-/* "classes?limit=20" and one more parameter, which comes before the others of a table's key. */
-static void make_question(view_question *q, char *key, view_parameter more, view_parameter in) {
-  *q = (view_question){.name = strsep(&key, "?")};
+/* What is added to the parameters of a table's key. */
+enum { MOST_ADDED = 3 };
+typedef struct added {
+  view_parameter list[MOST_ADDED];
+  size_t n;
+} added;
+
+static added with(added to, const char *key, const char *value) {
+  to.list[to.n++] = (view_parameter){key, value};
+  return to;
+}
+
+/* "classes?limit=20" and what is added, in the order of keys. */
+static void make_question(view_question *q, char *key, const added *more) {
   view_parameter all[VIEW_MOST_PARAMETERS];
-  size_t n = 0;
-  if (more.key != NULL) all[n++] = more;
-  if (in.key != NULL) all[n++] = in;
+  size_t n = more->n;
+  *q = (view_question){.name = strsep(&key, "?")};
+  memcpy(all, more->list, n * sizeof *all);
   while (key != NULL) {
     char *value = strsep(&key, "&"), *word = strsep(&value, "=");
     all[n++] = (view_parameter){word, value};
@@ -197,19 +214,18 @@ typedef struct answers {
 } answers;
 
 /* Asks about one thing, of which there were so many before. */
-static answers ask(report *r, const carriable *list, size_t n, size_t nth, size_t in,
-                   view_parameter of) {
+static answers ask(report *r, const carriable *list, size_t n, size_t nth, size_t in, added more) {
   answers a = {0};
   char number[24];
-  bool is_last = r->v->n == 0 || in + 1 == r->v->n;
   FILE *text = cli_must(open_memstream(&a.text, &a.n_text));
   FILE *keys = cli_must(open_memstream(&a.keys, &a.n_keys));
   snprintf(number, sizeof number, "%zu", in);
+  if (r->v->n > 0 && in + 1 < r->v->n) more = with(more, "in", number);
   for (size_t i = 0, n_asked = 0; i < n; i++) {
     if (list[i].most != 0 && nth >= list[i].most) continue;
     char *words = cli_must(strdup(list[i].key));
     view_question q;
-    make_question(&q, words, of, is_last ? (view_parameter){0} : (view_parameter){"in", number});
+    make_question(&q, words, &more);
     char *key = view_key(&q);
     fprintf(text, "%s\"%s\":", n_asked > 0 ? "," : "", key);
     fprintf(keys, "%s\"%s\"", n_asked++ > 0 ? "," : "", key);
@@ -228,16 +244,16 @@ static void free_answers(answers *a) {
 
 /* As it is, for the page that opens. */
 static void carry_plain(report *r, const char *key, size_t in) {
-  answers a = ask(r, &(carriable){key, 0}, 1, 0, in, (view_parameter){0});
+  answers a = ask(r, &(carriable){key, 0}, 1, 0, in, (added){0});
   fprintf(r->out, "%s%s", r->n_out++ > 0 ? ",\n" : "", a.text);
   find_named(r, in, a.text);
   free_answers(&a);
 }
 
 /* Deflated, all or none; of so many objects. */
-static bool carry(report *r, const carriable *list, size_t n, size_t nth, size_t in,
-                  view_parameter of, unsigned objects) {
-  answers a = ask(r, list, n, nth, in, of);
+static bool carry(report *r, const carriable *list, size_t n, size_t nth, size_t in, added more,
+                  unsigned objects) {
+  answers a = ask(r, list, n, nth, in, more);
   bool fits = pieces_add(r->pieces, a.text, a.keys, objects);
   if (fits) find_named(r, in, a.text);
   free_answers(&a);
@@ -254,7 +270,7 @@ static bool is_told(const report *r, const char *key) {
 
 static void carry_each(report *r, const carriable *list, size_t n, size_t in) {
   for (size_t i = 0; i < n; i++)
-    if (!is_told(r, list[i].key)) (void)carry(r, &list[i], 1, 0, in, (view_parameter){0}, 0);
+    if (!is_told(r, list[i].key)) (void)carry(r, &list[i], 1, 0, in, (added){0}, 0);
 }
 
 /* What the first page shows, which is opened with the file. */
@@ -268,10 +284,38 @@ static void carry_opening(report *r) {
 /* What the first page shows of an older snapshot. */
 static void carry_verdict(report *r, size_t in) {
   for (const char *const *key = view_verdict(r->v); *key != NULL; key++)
-    (void)carry(r, &(carriable){*key, 0}, 1, 0, in, (view_parameter){0}, 0);
+    (void)carry(r, &(carriable){*key, 0}, 1, 0, in, (added){0}, 0);
 }
 
 #define COUNT(list) (sizeof(list) / sizeof *(list))
+
+/* An end of the axis is left out, as pages do. */
+static void carry_interval(report *r, uint64_t since, uint64_t until) {
+  const size_t in = r->v->n - 1;
+  char from[24], to[24];
+  added ends = {0};
+  snprintf(from, sizeof from, "%llu", (unsigned long long)since);
+  snprintf(to, sizeof to, "%llu", (unsigned long long)until);
+  if (since > 0) ends = with(ends, "since", from);
+  if (until < lh_position_count(r->v->snapshots[in])) ends = with(ends, "until", to);
+  (void)carry(r, of_interval, COUNT(of_interval), 0, in, ends, 0);
+}
+
+/* From each mark of the last snapshot, or the start, to each later one, or the end; the shortest
+** first. */
+static void carry_intervals(report *r) {
+  const lh_snapshot *s = r->v->snapshots[r->v->n - 1];
+  uint32_t n_marks = lh_mark_count(s), n = 0, n_carried = 0;
+  uint64_t *stops = cli_must(calloc(n_marks + 2, sizeof *stops));
+  for (uint32_t i = 0; i <= n_marks; i++) {
+    uint64_t stop = i < n_marks ? lh_mark_position(s, i) : lh_position_count(s);
+    if (stop > stops[n]) stops[++n] = stop;
+  }
+  for (uint32_t length = 1; length < n; length++)
+    for (uint32_t i = 0; i + length <= n && n_carried < MOST_INTERVALS; i++, n_carried++)
+      carry_interval(r, stops[i], stops[i + length]);
+  free(stops);
+}
 
 /* What the others show when they are opened. */
 static void carry_tops(report *r) {
@@ -282,6 +326,7 @@ static void carry_tops(report *r) {
     if (n > 1) carry_each(r, of_several, COUNT(of_several), in);
     if (in < last) carry_verdict(r, in);
   }
+  if (n > 0) carry_intervals(r);
 }
 
 /* }=================================================================================== */
@@ -299,7 +344,7 @@ static int compare_named(const void *a, const void *b) {
 static bool carry_class(report *r, const named *it) {
   const lh_snapshot *s = r->v->snapshots[it->in];
   size_t most = MOST_CLASS_OBJECTS / ((size_t)lh_object_count(s) + 1);
-  view_parameter name = {"class", lh_class_at(s, it->class_index)->name};
+  added name = with((added){0}, "class", lh_class_at(s, it->class_index)->name);
   if (r->n_classes > LEAST_CLASSES && r->n_classes > most) return true;
   return carry(r, of_class, COUNT(of_class), r->n_classes++, it->in, name, 0);
 }
@@ -307,7 +352,7 @@ static bool carry_class(report *r, const named *it) {
 static bool carry_object(report *r, const named *it) {
   const lh_snapshot *s = r->v->snapshots[it->in];
   lh_number address = lh_address_text(s, it->id);
-  view_parameter at = {"at", it->id == LH_ROOT ? "root" : address.text};
+  added at = with((added){0}, "at", it->id == LH_ROOT ? "root" : address.text);
   if (!carry(r, of_object, COUNT(of_object), r->n_objects++, it->in, at, it->id != LH_ROOT))
     return false;
   name_class(r, it->in, lh_class_of(s, it->id));

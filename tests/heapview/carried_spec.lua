@@ -57,6 +57,70 @@ local function count(t)
   return n
 end
 
+-- {=== Sums ============================================================================
+
+-- Of a tree in preorder: the bytes of what is directly below a row, each by its depth.
+local function assert_tree(key, rows)
+  local open = {}
+  local function close(depth)
+    while #open > depth do
+      local row = table.remove(open)
+      if row.below then assert.equal(row.bytes, row.below, key .. ": " .. row.text) end
+    end
+  end
+  for _, row in ipairs(rows) do
+    close(row.depth)
+    assert.equal(row.depth, #open, key)
+    local above = open[#open]
+    if above then above.below = (above.below or 0) + row.retained_bytes end
+    open[#open + 1] = {bytes = row.retained_bytes, text = row.text}
+  end
+  close(0)
+end
+
+local function sum(list, field)
+  local n = 0
+  for _, item in ipairs(list) do n = n + (field and item[field] or item) end
+  return n
+end
+
+local function assert_timeline(key, answer)
+  assert.equal(answer.bytes, sum(answer.bin_bytes), key)
+  assert.equal(answer.objects, sum(answer.bin_objects), key)
+  for i, bytes in ipairs(answer.bin_bytes) do
+    local layers = 0
+    for _, layer in ipairs(answer.layers) do layers = layers + layer.bin_bytes[i] end
+    assert.equal(bytes, layers, key)
+  end
+end
+
+local function assert_map(key, answer)
+  assert.equal(answer.shallow_bytes, answer.mapped_bytes + answer.beside_bytes, key)
+  assert.equal(answer.mapped_bytes, sum(answer.types, "mapped_bytes"), key)
+  assert.equal(answer.mapped_bytes, sum(answer.regions, "mapped_bytes"), key)
+end
+
+-- Whatever was left out, each picture adds up to the byte. How many of each there were.
+local function assert_sums(carried)
+  local n = {treemap = 0, flame = 0, timeline = 0, map = 0}
+  for key, answer in pairs(carried.questions) do
+    local name, a = key:match("^[^?]*"), answer.answer
+    if a and n[name] then
+      n[name] = n[name] + 1
+      if name == "timeline" then
+        assert_timeline(key, a)
+      elseif name == "map" then
+        assert_map(key, a)
+      else
+        assert_tree(key, a.rows)
+      end
+    end
+  end
+  return n
+end
+
+-- }====================================================================================
+
 describe("A report of a small heap", function()
   local dir = support.take_leaking()
   local page = write(dir, "a", "b", "c")
@@ -113,6 +177,18 @@ describe("A report of a small heap", function()
     assert.equal("rw-------", lfs.attributes(dir .. "/report.html", "permissions"))
   end)
 
+  it("has pictures that add up to the byte, of all and of what was allocated from mark to mark",
+     function()
+    for name, n in pairs(assert_sums(carried)) do assert.is_true(n >= 3, name) end
+    local marks = carried.questions.overview.answer.marks
+    local interval = ("since=%d&until=%d"):format(marks[1].position, marks[2].position)
+    for _, key in ipairs {"interval?limit=20&", "treemap?", "treemap?by=class&", "flame?"} do
+      local answer = carried.questions[key .. interval]
+      assert.is_not_nil(answer, key)
+      assert.is_nil(answer.error, key)
+    end
+  end)
+
   it("has nothing in it that ends its element", function()
     assert.is_nil(text:find("<", 1, true))
   end)
@@ -140,6 +216,8 @@ describe("A report of more than fits", function()
     assert.is_true(carried.objects > 1000)
     assert.is_true(count(carried.questions) > carried.objects)
   end)
+
+  it("has pictures that add up to the byte", function() assert_sums(carried) end)
 
   it("has the biggest objects", function()
     local rows = asked(dir, "objects?limit=20", "a", "b").answer.objects
