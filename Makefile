@@ -177,6 +177,7 @@ $(1)/tests/test_heapsnap: TEST_LIBS += $$(SQL_LIBS)
 $(1)/tests/heapview/%.o: LIB_CFLAGS += $$(CLI_CFLAGS)
 $(1)/tests/test_page: $(1)/cli/heapview/page.o
 $(1)/tests/test_requests: $(1)/cli/heapview/requests.o
+$(1)/tests/test_guests: $(1)/cli/heapview/guests.o
 # Whose clock can be put forward (tests/common/random_program.h).
 $(1)/tests/test_profile_counts $(1)/tests/test_profile_writer: \
   TEST_LIBS += -Wl,--wrap=clock_gettime

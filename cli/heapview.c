@@ -149,7 +149,10 @@ static void close_all(view *v) {
 
 static void print_address(cli *c, const server *s) {
   puts(server_address(s));
-  if (fflush(stdout) != 0) cli_die(c, NULL, "cannot write the address: %s", strerror(errno));
+  if (fflush(stdout) != 0) {
+    view_forget_browser();
+    cli_die(c, NULL, "cannot write the address: %s", strerror(errno));
+  }
   (void)signal(SIGPIPE, SIG_IGN); /* from now on it means that somebody closed the page */
 }
 
@@ -181,8 +184,8 @@ int main(int argc, char **argv) {
   c.whom = o.view.asker = o.server = server_start(&c, r.listen, r.port);
   c.told = server_tell;
   o.view.is_gone = server_asker_is_gone;
-  print_address(&c, o.server);
   if (wants_browser(&c, r.open)) o.has_browser = view_open_browser(server_address(o.server));
+  print_address(&c, o.server);
   open_all(&o);
   server_run(o.server, &o.view);
 }

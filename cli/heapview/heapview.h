@@ -10,6 +10,7 @@
 **     carried.c   a report: the page with the answers that it may be asked for, to a budget
 **                 (pieces.c deflates them)
 **     server.c    the page and the answers over HTTP, one question after the other (server.h)
+**     guests.c    who is connected to it, and who has to go
 **     requests.c  which requests are taken at all, and what a question is (requests.h)
 **     browser.c   opens the page, where there is somebody who looks
 **     picture.c   paths as SVG, drawn by Graphviz

@@ -6,11 +6,9 @@
 **     who owns the heap      server_run: takes a job, answers, resumes the connection
 **
 ** A question may take seconds, and all others wait for it; who went away meanwhile is passed over.
-** Nobody can make us hang or grow: there are 64 connections at most and 32 of one address, each
-** with 32 KB for a request and one answer; what comes beyond is closed at once; and a connection
-** has a minute for its next step, be it a request or the taking of an answer, however slowly it
-** dribbles. Only a job in the queue may wait longer, and it has shown the token. It is poll that we
-** wait by: with epoll, an end that comes together with bytes is not seen before the time is up.
+** Nobody can make us hang or grow: connections are few, each has its time (guests.h), 32 KB for a
+** request, and one answer. It is poll that we wait by: with epoll, an end that comes together with
+** bytes is not seen before the time is up.
 */
 #include "heapview/server.h"
 
@@ -28,14 +26,9 @@
 #include <time.h>
 #include <unistd.h>
 
-enum {
-  MOST_CONNECTIONS = 64,
-  MOST_OF_ONE_ADDRESS = 32,
-  REQUEST_BYTES = 32 << 10,
-  IDLE_SECONDS = 30,
-  STEP_SECONDS = 60,
-  SECONDS_FOR_A_FAILURE = 10
-};
+#include "heapview/guests.h"
+
+enum { REQUEST_BYTES = 32 << 10, IDLE_SECONDS = 30, SECONDS_FOR_A_FAILURE = 10 };
 
 /* One request. */
 typedef struct job {
@@ -49,17 +42,11 @@ typedef struct job {
   size_t answer_bytes;
 } job;
 
-/* A connection. Its next step is due by then; 0: we have to do it. */
-typedef struct guest {
-  int socket;
-  uint64_t due_ns;
-} guest;
-
 struct server {
   cli *c;
   view_gate gate;
   struct MHD_Daemon *daemon;
-  guest guests[MOST_CONNECTIONS]; /* this and the next: of the thread of HTTP */
+  guests guests; /* this and the next: of the thread of HTTP */
   bool was_reached;
   char address[256];
 
@@ -72,17 +59,7 @@ struct server {
   bool is_ready, page_was_seen, failure_was_told;
 };
 
-static uint64_t now(void) {
-  struct timespec time;
-  (void)clock_gettime(CLOCK_MONOTONIC, &time);
-  return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
-}
-
 /* {=== Connections ==================================================================== */
-
-static void give_time(guest *g) {
-  if (g != NULL) g->due_ns = now() + STEP_SECONDS * UINT64_C(1000000000);
-}
 
 static guest *guest_of(struct MHD_Connection *connection) {
   const union MHD_ConnectionInfo *info =
@@ -96,37 +73,22 @@ static int socket_of(struct MHD_Connection *connection) {
   return info != NULL ? info->connect_fd : -1;
 }
 
-/* Is there room for one more? Those that are late have to go first. */
 static enum MHD_Result admit(void *of_server, const struct sockaddr *address, socklen_t n) {
   server *s = of_server;
-  bool has_room = false;
-  uint64_t time = now();
-  (void)address;
   (void)n;
-  for (size_t i = 0; i < MOST_CONNECTIONS; i++) {
-    guest *g = &s->guests[i];
-    if (g->socket < 0)
-      has_room = true;
-    else if (g->due_ns != 0 && g->due_ns < time)
-      (void)shutdown(g->socket, SHUT_RDWR); /* MHD will see its end */
-  }
-  return has_room ? MHD_YES : MHD_NO;
+  return guests_have_room(&s->guests, address) ? MHD_YES : MHD_NO;
 }
 
 static void come_or_go(void *of_server, struct MHD_Connection *connection, void **context,
                        enum MHD_ConnectionNotificationCode what) {
   server *s = of_server;
   if (what == MHD_CONNECTION_NOTIFY_CLOSED) {
-    guest *g = *context;
-    if (g != NULL) g->socket = -1;
+    guests_leave(*context);
     return;
   }
-  for (size_t i = 0; i < MOST_CONNECTIONS && *context == NULL; i++)
-    if (s->guests[i].socket < 0) *context = &s->guests[i];
-  guest *g = *context;
-  if (g == NULL) return;
-  g->socket = socket_of(connection);
-  give_time(g);
+  const union MHD_ConnectionInfo *info =
+      MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
+  if (info != NULL) *context = guests_come(&s->guests, socket_of(connection), info->client_addr);
 }
 
 /* }=================================================================================== */
@@ -151,7 +113,7 @@ static enum MHD_Result respond(struct MHD_Connection *connection, unsigned statu
   if (result == MHD_YES && status == MHD_HTTP_METHOD_NOT_ALLOWED)
     result = MHD_add_response_header(response, "Allow", "GET");
   if (result == MHD_YES) {
-    give_time(guest_of(connection));
+    guests_give_time(guest_of(connection), true);
     result = MHD_queue_response(connection, status, response);
   }
   MHD_destroy_response(response);
@@ -191,7 +153,7 @@ static enum MHD_Result respond_page(server *s, struct MHD_Connection *connection
 }
 
 static enum MHD_Result respond_progress(server *s, job *j) {
-  uint64_t time = now();
+  uint64_t time = guests_now();
   (void)pthread_mutex_lock(&s->lock);
   j->tells_failure = s->failure != NULL;
   json_t *object =
@@ -220,7 +182,7 @@ static void end_request(void *of_server, struct MHD_Connection *connection, void
                         enum MHD_RequestTerminationCode how) {
   server *s = of_server;
   job *j = *of_job;
-  give_time(guest_of(connection));
+  guests_give_time(guest_of(connection), true);
   if (j == NULL) return;
   if (j->tells_failure && how == MHD_REQUEST_TERMINATED_COMPLETED_OK) {
     (void)pthread_mutex_lock(&s->lock);
@@ -246,13 +208,12 @@ static enum MHD_Result add_header(void *of_request, enum MHD_ValueKind kind, con
 
 /* The connection sleeps until its job is done. */
 static enum MHD_Result queue(server *s, job *j) {
-  guest *g = guest_of(j->connection);
   enum MHD_Result result = MHD_YES;
   (void)pthread_mutex_lock(&s->lock);
   if (s->failure != NULL) {
     result = respond_error(j->connection, MHD_HTTP_OK, s->failure);
   } else {
-    if (g != NULL) g->due_ns = 0;
+    guests_give_time(guest_of(j->connection), false);
     MHD_suspend_connection(j->connection);
     *s->last = j;
     s->last = &j->next;
@@ -263,7 +224,8 @@ static enum MHD_Result queue(server *s, job *j) {
 }
 
 /* Somebody has the token: it need not be told any more. */
-static void forget_browser(server *s) {
+static void know(server *s, guest *g) {
+  if (g != NULL) g->is_known = true;
   if (!s->was_reached) view_forget_browser();
   s->was_reached = true;
 }
@@ -272,7 +234,8 @@ static enum MHD_Result take(server *s, job *j, const char *method) {
   view_request request = {.method = method, .target = j->target};
   (void)MHD_get_connection_values(j->connection, MHD_HEADER_KIND, add_header, &request);
   view_take(&s->gate, &request, &j->taken);
-  if (j->taken.wish == VIEW_PROGRESS || j->taken.wish == VIEW_QUESTION) forget_browser(s);
+  if (j->taken.wish == VIEW_PROGRESS || j->taken.wish == VIEW_QUESTION)
+    know(s, guest_of(j->connection));
   switch (j->taken.wish) {
     case VIEW_PAGE: return respond_page(s, j->connection);
     case VIEW_PROGRESS: return respond_progress(s, j);
@@ -321,8 +284,7 @@ static int listen_at(const struct addrinfo *at) {
   int yes = 1, file = socket(at->ai_family, at->ai_socktype | SOCK_CLOEXEC, at->ai_protocol);
   if (file < 0) return -1;
   (void)setsockopt(file, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
-  if (bind(file, at->ai_addr, at->ai_addrlen) == 0 && listen(file, MOST_CONNECTIONS) == 0)
-    return file;
+  if (bind(file, at->ai_addr, at->ai_addrlen) == 0 && listen(file, GUESTS_MOST) == 0) return file;
   int code = errno;
   (void)close(file);
   errno = code;
@@ -382,8 +344,8 @@ static void init_lock(server *s) {
 
 server *server_start(cli *c, const char *address, unsigned port) {
   server *s = cli_must(calloc(1, sizeof *s));
-  *s = (server){.c = c, .last = &s->first, .begun_ns = now()};
-  for (size_t i = 0; i < MOST_CONNECTIONS; i++) s->guests[i].socket = -1;
+  *s = (server){.c = c, .last = &s->first, .begun_ns = guests_now()};
+  guests_begin(&s->guests);
   init_lock(s);
   make_token(c, s->gate.token);
   int file = open_socket(s, address, port);
@@ -391,8 +353,8 @@ server *server_start(cli *c, const char *address, unsigned port) {
   (void)signal(SIGTERM, end);
   s->daemon = MHD_start_daemon(
       MHD_USE_POLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME, 0, admit, s, on_request, s,
-      MHD_OPTION_LISTEN_SOCKET, file, MHD_OPTION_CONNECTION_LIMIT, MOST_CONNECTIONS + 8u,
-      MHD_OPTION_PER_IP_CONNECTION_LIMIT, (unsigned)MOST_OF_ONE_ADDRESS,
+      MHD_OPTION_LISTEN_SOCKET, file, MHD_OPTION_CONNECTION_LIMIT, (unsigned)GUESTS_MOST,
+
       MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE_SECONDS, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
       (size_t)REQUEST_BYTES, MHD_OPTION_URI_LOG_CALLBACK, begin_request, s,
       MHD_OPTION_NOTIFY_COMPLETED, end_request, s, MHD_OPTION_NOTIFY_CONNECTION, come_or_go, s,
@@ -415,7 +377,7 @@ void server_tell(void *of_server, const char *doing) {
   (void)pthread_mutex_lock(&s->lock);
   old = s->doing;
   s->doing = text;
-  s->doing_ns = now();
+  s->doing_ns = guests_now();
   (void)pthread_mutex_unlock(&s->lock);
   lh_free(old);
 }
