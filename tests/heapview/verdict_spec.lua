@@ -17,9 +17,9 @@ local boxes = {
   closure = {"still alive in c", "_G%.midnight%[%*%]", "100 × function @closure%.lua:%d+"},
   coroutine = {"still alive in c", "_G%.scheduler%.waiting%[%*%]", "200 × thread fetch"},
   history = {"grew until b, and again until c", "_G%.meters%.read%.history",
-    "%+1,008%.0 KB in array of number %(1,000 → 21,000 → 41,000%)"},
+    "%+1,008%.0 KB in array of number %(1,000 %-> 21,000 %-> 41,000%)"},
   listener = {"still alive in c", "_G%.bus%.listeners%.tick%[%*%]",
-    "304%.7 KB in 1,000 × Listener %(10 → 1,010 → 1,020%)"},
+    "304%.7 KB in 1,000 × Listener %(10 %-> 1,010 %-> 1,020%)"},
   timeline = {"may grow", "_G%.exports%[%*%]", "30 × {rows, sent, user}"},
   tracked = {"still alive in c", "missed%[%*%]", "1,050 × {at, from, text}"},
 }

@@ -217,6 +217,7 @@
     token: () => state.token,
     state: () => state,
     pages: () => available(),
+    canShow: (name) => available().some((page) => page.name === name),
     onStart: (starter) => starters.push(starter)
   });
   addEventListener("DOMContentLoaded", start);

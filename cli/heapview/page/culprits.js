@@ -60,6 +60,12 @@
     return groups.concat(grown).sort((a, b) => b.bytes - a.bytes);
   }
 
+  /* What is alive of an interval that somebody chose is not to blame for that. */
+  function ofInterval(answer) {
+    return answer.groups.map((group) => Object.assign(ofGroup(group),
+      {word: "allocated there, still alive", isUncertain: true}));
+  }
+
   function ofLeaks(answer) {
     return answer.leaks.map((leak) => ({
       name: leak.held_by || leak.class, word: leak.prospect, at: leak.example,
@@ -76,7 +82,7 @@
     }));
   }
 
-  const ANSWERS = {diff: ofDiff, interval: ofDiff, leaks: ofLeaks, ladder: ofLadder};
+  const ANSWERS = {diff: ofDiff, interval: ofInterval, leaks: ofLeaks, ladder: ofLadder};
 
   /* }=================================================================================== */
 
@@ -97,7 +103,7 @@
   }
 
   function box(one) {
-    const series = (one.series || []).map(count).join(" \u2192 ");
+    const series = (one.series || []).map(count).join(" -> ");
     return make("li", {class: one.isUncertain ? "culprit uncertain" : "culprit"},
       make("p", {class: "word"}, one.word),
       make("p", {class: "name"},

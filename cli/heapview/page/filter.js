@@ -10,7 +10,7 @@
   /* A position on the axis by the mark that stands there, else by its number. */
   function place(position, overview) {
     const mark = (overview.marks || []).find((one) => String(one.position) === String(position));
-    return mark ? mark.name : `object ${count(Number(position))}`;
+    return mark ? mark.name : `position ${count(Number(position))}`;
   }
 
   function words(since, until, overview) {

@@ -95,9 +95,16 @@
 
   /* }=================================================================================== */
 
+  /* Where the class of a row is its name alone, it leads to that class, too. */
+  function linked(column, cell) {
+    const leads = column.key === "class" && !cell.link && cell.text && heapview.canShow("object");
+    return leads ? {text: cell.text, link: `/${heapview.keyOf("object", {class: cell.text})}`}
+      : cell;
+  }
+
   function cellElement(table, row, at, most) {
     const column = table.columns[at];
-    const cell = row.cells[at];
+    const cell = linked(column, row.cells[at]);
     const element = make("td", {role: "cell", class: classOf(table, at),
       "data-heading": column.heading});
     const deep = row.depth > 0 && at === table.columns.length - 1;
