@@ -3,9 +3,9 @@
 ** and drawn as SVG by Graphviz inside this process; and of a profile Memory Blueprint's boxes. Without a limit it has the paths that hold the
 ** object independently, as heappath draws them; with one so many of the shortest.
 **
-** The box of an object has its address as its id, so that a page can make a link of it. Layout takes
-** longer than its graph is big, so it gets 20 paths at most, with 12 arrows each. libgvc is for one
-** thread: for the one that answers.
+** The box of an object has its address as its id, so that a page can make a link of it. Layout
+** takes longer than its graph is big, so it gets 20 paths at most, with 12 arrows each. libgvc is
+** for one thread: for the one that answers.
 */
 #include <ctype.h>
 #include <gvc.h>

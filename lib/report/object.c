@@ -184,20 +184,6 @@ static void shallow_there(lh_report *report, const void *row, lh_cell *cell) {
   cell->as.n = lh_shallow_bytes(e->snapshot, e->id);
 }
 
-static bool is_known_there(const elsewhere *e) {
-  return e->id != LH_NO_OBJECT && lh_class_count(e->snapshot) > 0;
-}
-
-static bool retains_there(const void *row) {
-  return is_known_there(row);
-}
-
-static void retained_there(lh_report *report, const void *row, lh_cell *cell) {
-  const elsewhere *e = row;
-  (void)report;
-  cell->as.n = lh_retained_bytes(e->snapshot, e->id);
-}
-
 #define ROW elsewhere
 static const lh_column elsewhere_columns[] = {
     LH_COUNT("in", NULL, number, "the number of that snapshot, 0 the first"),
@@ -206,8 +192,6 @@ static const lh_column elsewhere_columns[] = {
                 LH_WHERE(was_there)),
     LH_COMPUTED("shallow_bytes", NULL, LH_COLUMN_BYTES, shallow_there, "its own there",
                 LH_WHERE(was_there)),
-    LH_COMPUTED("retained_bytes", NULL, LH_COLUMN_BYTES, retained_there,
-                "there; null as long as that is not analysed", LH_WHERE(retains_there)),
     LH_END};
 #undef ROW
 

@@ -27,8 +27,9 @@
     return follow.every((other) => UNBROKEN.includes(other)) ? "words subject" : "words";
   }
 
-  /* A text, with its link if it has one. */
+  /* A text, with its link if it has one; or an element that was made of it. */
   function part(from) {
+    if (from.element) return from.element;
     const text = heapview.breakable(from.text === undefined ? String(from) : from.text);
     return from.link ? make("a", {href: heapview.linkTo(from.link)}, text) : text;
   }
@@ -62,19 +63,21 @@
 
   /* The headings; `sort` is told the column, and which turn it is. */
   function headings(table, sort) {
-    let by = -1;
-    let turn = 0;
+    let {at: by, turn} = table.order || {at: -1, turn: 0};
+    const mark = () => cells.forEach((cell, i) =>
+      cell.setAttribute("aria-sort", i !== by || turn === 0 ? "none"
+        : isNumber(table.columns[by]) === (turn === 1) ? "descending" : "ascending"));
     const choose = (at) => {
       turn = by === at ? (turn + 1) % 3 : 1;
       by = at;
-      cells.forEach((cell, i) => cell.setAttribute("aria-sort", i !== at || turn === 0 ? "none"
-        : isNumber(table.columns[at]) === (turn === 1) ? "descending" : "ascending"));
+      mark();
       sort(at, turn);
     };
     const cells = table.columns.map((column, at) => make("th",
       {role: "columnheader", scope: "col", class: classOf(table, at), title: column.meaning},
       sort ? make("button", {type: "button", onclick: () => choose(at)}, column.heading)
         : column.heading));
+    if (table.order) mark();
     return cells;
   }
 
@@ -164,21 +167,26 @@
   /* }=================================================================================== */
 
   /* {caption, columns: [{heading, kind, meaning}], rows: [{cells: [{text, value, link}], style,
-  ** below: [part], depth}], hidden, rest, isFixed, actions(row)}: a tree is not sorted, nor what is
-  ** fixed; of a row the actions are parts with links, told under it. */
+  ** below: [part], depth}], hidden, rest, isFixed, actions(row), order: {at, turn, choose}}: a
+  ** tree is not sorted, nor what is fixed; an order says by which column the rows are sorted
+  ** already, and choose(at, turn) is told which is wanted. Of a row the actions are parts with
+  ** links, told under it. */
   function table(from) {
     const body = make("tbody", {role: "rowgroup"});
     const most = from.columns.map((column, at) =>
       Math.max(0, ...from.rows.slice(0, 10000).map((row) => row.cells[at].value || 0)));
-    const isFixed = from.isFixed || from.rows.length < 3 || from.rows.some((row) => row.depth > 0);
+    const isFixed = from.isFixed || (from.rows.length < 3 && !from.order) ||
+      from.rows.some((row) => row.depth > 0);
     let shown = {rows: from.rows, at: 0, turn: 0};
     const show = (change) => {
       shown = Object.assign(shown, change);
       body.replaceChildren(...ordered(from, shown.rows, shown.at, shown.turn).flatMap((row) =>
         rowElements(from, row, most)));
     };
-    const heads = headings(from, isFixed ? null : (at, turn) => show({at, turn}));
-    const only = isFixed || from.rows.length < LONG ? null : filter(from, (rows) => show({rows}));
+    const sort = from.order ? from.order.choose : (at, turn) => show({at, turn});
+    const heads = headings(from, isFixed ? null : sort);
+    const only = isFixed || from.order || from.rows.length < LONG ? null
+      : filter(from, (rows) => show({rows}));
     show({});
     const caption = make("caption", {class: from.caption ? null : "heard"},
       from.caption || from.columns.map((column) => column.heading).join(", "));

@@ -1,0 +1,118 @@
+/*
+** paths.js - why an object stays: the shortest path, which is known at once; and what is asked for
+** by who wants to know, since it takes a search of the whole heap: more paths, how many cuts free
+** it, and the picture.
+**
+** The picture is drawn by Graphviz in the server. Names from the heap are in it, so its text is no
+** markup here: it is parsed, and built anew from the few elements and attributes that a picture of
+** boxes, arrows and texts has. The boxes of objects become links.
+*/
+(function (heapview) {
+  "use strict";
+
+  const {make} = heapview;
+  const SVG = "http://www.w3.org/2000/svg";
+  const ELEMENTS = ["svg", "g", "polygon", "polyline", "path", "ellipse", "text"];
+  const ATTRIBUTES = ["width", "height", "viewBox", "transform", "fill", "stroke", "stroke-width",
+    "stroke-dasharray", "points", "d", "cx", "cy", "rx", "ry", "text-anchor", "x", "y",
+    "font-family", "font-size", "font-weight"];
+  const VALUE = /^[\w\s#.,%()+-]*$/;
+  const MORE = 5; /* paths */
+
+  /* {=== The picture =================================================================== */
+
+  function svgElement(tag) {
+    return document.createElementNS(SVG, tag);
+  }
+
+  function copyAttributes(from, to) {
+    for (const name of ATTRIBUTES) {
+      const value = from.getAttribute(name);
+      if (value !== null && VALUE.test(value) && !/url/i.test(value)) to.setAttribute(name, value);
+    }
+  }
+
+  /* The box of an object has its address as its id. */
+  function linkOf(from) {
+    const id = from.getAttribute("id");
+    if (from.getAttribute("class") !== "node" || !/^0x[0-9a-f]{1,16}$/.test(id)) return null;
+    const link = svgElement("a");
+    const title = svgElement("title");
+    link.setAttribute("href", heapview.link("object", {at: id}));
+    link.setAttribute("data-at", id);
+    title.textContent = id;
+    link.append(title);
+    return link;
+  }
+
+  /* A tooltip makes Graphviz wrap a box in an element of its own: what is in that counts. */
+  function rebuilt(from) {
+    if (from.nodeType === Node.TEXT_NODE) return document.createTextNode(from.nodeValue);
+    const isWrapped = from.localName === "a";
+    if (!isWrapped && !ELEMENTS.includes(from.localName)) return null;
+    const element = svgElement(isWrapped ? "g" : from.localName);
+    const link = linkOf(from);
+    const inside = link || element;
+    if (!isWrapped) copyAttributes(from, element);
+    if (link) element.append(link);
+    for (const child of from.childNodes) {
+      const isText = child.nodeType === Node.TEXT_NODE;
+      const copy = isText && from.localName !== "text" ? null : rebuilt(child);
+      if (copy) inside.append(copy);
+    }
+    return element;
+  }
+
+  function pictureOf(text) {
+    const parsed = new DOMParser().parseFromString(text, "image/svg+xml").documentElement;
+    if (parsed.localName !== "svg" || parsed.namespaceURI !== SVG) {
+      throw new Error("The picture cannot be read.");
+    }
+    const svg = rebuilt(parsed);
+    svg.setAttribute("role", "group");
+    svg.setAttribute("aria-label", "Paths from the roots to the object");
+    return svg;
+  }
+
+  async function showPicture(root, state) {
+    const {at} = state.parameters;
+    const {answer} = await heapview.askAbout("picture", {at});
+    const svg = pictureOf(answer.svg);
+    root.append(make("div", {class: "toolbar"}, heapview.saveButton(() => svg, `paths-to-${at}`)),
+      make("div", {class: "drawing", tabindex: 0, role: "region", "aria-label": "Picture"}, svg));
+  }
+
+  /* }=================================================================================== */
+
+  async function showIndependent(root, state) {
+    const {told} = await heapview.askAbout("independent", {at: state.parameters.at});
+    root.append(heapview.told(told));
+  }
+
+  async function showMore(root, state) {
+    const {told} = await heapview.askAbout("paths", {at: state.parameters.at, limit: MORE});
+    root.append(heapview.told(told));
+  }
+
+  const WAYS = [
+    {name: "picture", title: "Draw it", show: showPicture},
+    {name: "cuts", title: "How many cuts free it?", show: showIndependent},
+    {name: "more", title: "More paths", show: showMore}
+  ];
+
+  async function showPaths(root, state) {
+    const {at, show} = state.parameters;
+    const {answer, told} = await heapview.askAbout("paths", {at});
+    if (show !== "more") root.append(heapview.told(told));
+    if (!answer.reachable) return;
+    root.append(make("div", {class: "toolbar"}, WAYS.map((way) => make("button", {
+      type: "button", "data-key": way.name, "aria-pressed": String(way.name === show),
+      onclick: () => heapview.go("object", Object.assign({}, state.parameters,
+        {show: way.name === show ? null : way.name}))
+    }, way.title))));
+    const chosen = WAYS.find((way) => way.name === show);
+    if (chosen) await chosen.show(root, state);
+  }
+
+  Object.assign(heapview, {showPaths, pictureOf});
+})(window.heapview = window.heapview || {});
