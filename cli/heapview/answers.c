@@ -97,17 +97,19 @@ static int prepare_ladder(view_asked *asked) {
 static int prepare_profile(view_asked *asked) {
   view *v = asked->v;
   if (v->usage == NULL) return view_refuse(asked->error, "no profile was opened");
-  asked->request.usages = &v->usage;
+  asked->request.usages = &asked->usage;
   asked->request.n_usages = 1;
   asked->request.names = &v->profile;
   asked->request.n_names = 1;
-  return LH_OK;
+  return view_take_part(asked, &asked->usage);
 }
 
 void view_end(view *v) {
   lh_ladder_free(v->ladder);
   lh_ladder_free(v->ends);
+  lh_usage_free(v->part);
   v->ladder = v->ends = NULL;
+  v->part = NULL;
 }
 
 /* }=================================================================================== */

@@ -4,6 +4,7 @@
 **
 **     answers.c   what can be asked: names, parameters, and the answer as JSON
 **     parameters.c, overview.c   of these: what questions take; what was opened
+**     part.c      the part of a profile's time that a question is about
 **     keys.c      a question as text, by which its answer is found
 **     told.c      the words of an answer as JSON: lines, tables, links
 **     page.c      the page, put together when heapview was built, with its policy
@@ -34,6 +35,7 @@ typedef struct view {
   bool is_written;              /* a report, which answers what it carries only */
   lh_ladder *ladder, *ends;     /* answers.c: of all snapshots, and of the first and the last, once
                                something was asked of them */
+  lh_usage *part;               /* part.c: of the part of the profile that was last looked at */
   bool (*is_gone)(void *asker); /* did who asks go away meanwhile? NULL: never */
   void *asker;
 } view;
@@ -75,6 +77,7 @@ typedef struct view_asked {
   size_t in;             /* number of the snapshot */
   lh_snapshot *snapshot; /* analysed and classified; NULL: it is about a ladder, or a profile */
   lh_request request;
+  const lh_usage *usage; /* of the request, if it is about a profile */
   const char *names[2]; /* of the request, if it is about two of more snapshots */
   lh_id *ids;           /* of the request, freed by lh_free */
   lh_error *error;

@@ -34,6 +34,9 @@ typedef struct parameter {
 
 #define FIELD(name) offsetof(lh_request, name)
 
+/* Questions about a profile that may be about a part of its time. */
+#define OF_PARTS " findings profile allocations stacks calls "
+
 static const parameter parameters[] = {
     {"against", NULL, A_SNAPSHOT, FIELD(before), 0, NULL},
     {"at", NULL, AN_OBJECT, FIELD(id), 0, NULL},
@@ -50,6 +53,8 @@ static const parameter parameters[] = {
     {"garbage", NULL, A_FLAG, FIELD(garbage), 0, NULL},
     {"in", NULL, NOT_HERE, 0, 0, NULL},
     {"limit", NULL, A_NUMBER, FIELD(limit), FIELD(has_limit), NULL},
+    {"made_since", OF_PARTS, NOT_HERE, 0, 0, NULL},
+    {"made_until", OF_PARTS, NOT_HERE, 0, 0, NULL},
     {"of", NULL, A_TEXT, FIELD(of), 0, NULL},
     {"pixels", " map ", A_NUMBER, FIELD(cells), 0, NULL},
     {"query", " sql ", NOT_HERE, 0, 0, NULL},
@@ -80,7 +85,7 @@ static const parameter *find_parameter(const char *key, const char *question) {
 
 /* {=== Values ========================================================================= */
 
-static bool read_number(const char *text, uint64_t *n) {
+bool view_read_number(const char *text, uint64_t *n) {
   char *end;
   errno = 0;
   *n = strtoumax(text, &end, 10);
@@ -92,7 +97,7 @@ static int refuse(const view_asked *asked, const char *key, const char *needs, c
 }
 
 static int take_number(view_asked *asked, const parameter *p, const char *value, uint64_t *field) {
-  return read_number(value, field) ? LH_OK : refuse(asked, p->key, "a number", value);
+  return view_read_number(value, field) ? LH_OK : refuse(asked, p->key, "a number", value);
 }
 
 static int take_flag(view_asked *asked, const parameter *p, const char *value, bool *field) {
@@ -152,7 +157,7 @@ static int take_object(view_asked *asked, const parameter *p, const char *value,
 static int take_snapshot(view_asked *asked, const parameter *p, const char *value,
                          lh_snapshot **field) {
   uint64_t i;
-  if (!read_number(value, &i)) return refuse(asked, p->key, "the number of a snapshot", value);
+  if (!view_read_number(value, &i)) return refuse(asked, p->key, "the number of a snapshot", value);
   if (i >= asked->v->n)
     return view_refuse(asked->error, "there is no snapshot number %s: the first is 0, the last %zu",
                        value, asked->v->n - 1);
@@ -183,7 +188,7 @@ static int take(view_asked *asked, const parameter *p, const char *value) {
 int view_take_in(view_asked *asked) {
   const char *value = view_parameter_of(asked->question, "in");
   uint64_t in = asked->v->n > 0 ? asked->v->n - 1 : 0;
-  if (value != NULL && (!read_number(value, &in) || in >= asked->v->n))
+  if (value != NULL && (!view_read_number(value, &in) || in >= asked->v->n))
     return refuse(asked, "in", "the number of a snapshot, 0 the first", value);
   asked->in = (size_t)in;
   return LH_OK;

@@ -6,6 +6,7 @@ local cjson = require "cjson"
 local browser = require "tests.common.browser"
 local heapview = require "tests.common.heapview"
 local numbers = require "heap.numbers"
+local profiles = require "tests.common.profiles"
 local support = require "tests.common.support"
 
 local missing = browser.missing()
@@ -104,6 +105,13 @@ describe("the allocations page", function()
         assert.matches("peak: " .. numbers.size(math.tointeger(plot.peak_bytes)),
                        section "memory", 1, true)
       end)
+
+      it("draws Memory Blueprint's boxes", function()
+        local text = section "boxes"
+        for _, name in ipairs {"main chunk", "fill", "row", "string.rep [C]"} do
+          assert.matches(name, text, 1, true)
+        end
+      end)
     end)
   end
 
@@ -113,6 +121,37 @@ describe("the allocations page", function()
     setup(function() view = heapview.served(page, dir, {"run.prof", "c"}) end)
 
     teardown(function() view:stop() end)
+
+    it("shows what was allocated in a part of the time", function()
+      local p = profiles.new {program = "lua5.4 x.lua"}
+      p:stack(nil, {maker = "unattributed"})
+      for line = 1, 10 do
+        p:new("table", p:stack(nil, {source = "@x.lua", name = "f", maker = "table", line = line,
+                                     first_line = 1}), 100 * line)
+        p:tick(100000000)
+      end
+      p:write(dir .. "/forged.prof")
+      local forged = heapview.served(page, dir, {"forged.prof"})
+      forged:show "allocations"
+      page:run [[
+        const form = document.getElementById("part");
+        form.elements.until.value = 500;
+        form.requestSubmit();]]
+      forged:await()
+      assert.equal("allocations?made_until=500000000", forged:state())
+      local wanted = cjson.decode(support.answer({"heapprof", "--json", "--until", "500ms",
+                                                  "forged.prof"}, dir)).allocations
+      assert.is_true(#wanted > 0 and #wanted < 10)
+      for i, row in ipairs(forged:rows("share", "blocks")) do
+        assert.equal(numbers.size(math.tointeger(wanted[i].allocated_bytes)), row.allocated)
+      end
+      assert.is_nil(page:run "return document.querySelector('[data-section=advice]')")
+      page:click "#page .note a"
+      forged:await()
+      assert.equal("allocations", forged:state())
+      assert.equal(10, #forged:rows("share", "blocks"))
+      forged:stop()
+    end)
 
     it("leads from a site to its objects in the snapshot", function()
       view:show "allocations"

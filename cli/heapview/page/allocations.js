@@ -2,7 +2,8 @@
 ** allocations.js - the page of a profile: who allocated what, how much of it lives, and what the
 ** heap had when it was biggest. The answer in a sentence first; then memory over time, the stacks
 ** as a flame graph, tables by site and the like, who called whom, and what could be allocated less.
-** What is counted (`sort`) and by what rows are (`by`) stands in the page's address.
+** What is counted (`sort`), by what rows are (`by`), and the part of the time that is brushed in
+** nanoseconds (`made_since`, `made_until`) stand in the page's address.
 */
 (function (heapview) {
   "use strict";
@@ -22,6 +23,12 @@
 
   function ask(name, parameters) {
     return heapview.ask(name, Object.assign({}, parameters, NOT_OF_PROFILES));
+  }
+
+  /* The same of the part of the time that is looked at. */
+  function askPart(state, name, parameters) {
+    const {made_since, made_until} = state.parameters;
+    return ask(name, Object.assign({made_since, made_until}, parameters));
   }
 
   /* What is the same without a parameter has none, so that a report has it under one key. */
@@ -98,7 +105,7 @@
 
   async function showStacks(box, state) {
     const limit = heapview.isWritten() ? CARRIED_STACKS : MOST_STACKS;
-    const {answer} = await ask("stacks", {limit, sort: wanted(state).sort});
+    const {answer} = await askPart(state, "stacks", {limit, sort: wanted(state).sort});
     const tree = treeOf(answer);
     const bar = heapview.toolbar(box);
     const flame = heapview.drawFlame(box, tree, {
@@ -147,7 +154,7 @@
 
   async function showTable(box, state) {
     const {sort, by} = wanted(state);
-    const {answer, told} = await ask("allocations", {by, limit: 20, sort});
+    const {answer, told} = await askPart(state, "allocations", {by, limit: 20, sort});
     const known = by === null ? await sitesOf() : {};
     box.append(heapview.told(told.map((item) =>
       (item.table ? {table: withSnapshot(item.table, answer.allocations, known)} : item))));
@@ -158,7 +165,8 @@
     const {site, maker} = state.parameters;
     const {told} = await heapview.ask("site_objects", {filter: maker, limit: 50, site});
     box.append(heapview.told(told), make("p", {}, make("a", {
-      href: heapview.link("allocations", Object.assign({}, state.parameters, {maker: null, site: null}))
+      href: heapview.link("allocations",
+        Object.assign({}, state.parameters, {maker: null, site: null}))
     }, "All sites")));
   }
 
@@ -173,35 +181,81 @@
         change(state, {by: value === "site" ? null : value})));
   }
 
-  async function tell(box, name, parameters) {
-    const {told} = await ask(name, parameters);
+  async function tell(box, state, name, parameters) {
+    const {told} = await askPart(state, name, parameters);
     box.append(heapview.told(told));
   }
 
-  async function showMemory(box) {
+  function millisecondsField(name, label, value) {
+    const field = make("input", {type: "number", min: 0, step: "any", name, class: "milliseconds",
+      value: value === undefined ? null : Number(value) / 1e6});
+    return {field, label: make("label", {class: "control"}, make("span", {}, label), field)};
+  }
+
+  /* The part by keys, for who has no pointer; all else on the page is about it. */
+  function partControls(box, state) {
+    const {made_since, made_until} = state.parameters;
+    const since = millisecondsField("since", "Allocated from ms", made_since);
+    const until = millisecondsField("until", "to ms", made_until);
+    const of = ({field}) => (field.value === "" ? null : Math.round(Number(field.value) * 1e6));
+    box.append(make("form", {class: "toolbar", id: "part", onsubmit: (event) => {
+      event.preventDefault();
+      change(state, {made_since: of(since), made_until: of(until)});
+    }}, since.label, until.label, make("button", {type: "submit"}, "Show that part")));
+  }
+
+  /* Above all that is about a part. */
+  function tellPart(root, state) {
+    root.append(make("p", {class: "note"}, "Only what was allocated in a part of the time, and " +
+      "what became of that until the end. ", make("a", {href: heapview.link("allocations",
+      Object.assign({}, state.parameters, {made_since: null, made_until: null}))}, "Whole time")));
+  }
+
+  async function showMemory(box, state) {
     const {answer, told} = await ask("memory");
+    const {made_since, made_until} = state.parameters;
+    const part = made_since === undefined && made_until === undefined ? null
+      : {since: Number(made_since || 0),
+        until: made_until === undefined ? null : Number(made_until)};
     box.append(heapview.told(told.filter((item) => item.line)));
-    const leave = heapview.drawMemory(box, answer);
+    const choose = heapview.isWritten() ? null
+      : (since, until) => change(state, {made_since: since, made_until: until});
+    const leave = heapview.drawMemory(box, answer, part, choose);
     box.append(make("details", {}, make("summary", {}, "As a table"),
       heapview.told(told.filter((item) => item.table))));
+    if (choose) partControls(box, state);
     return leave;
+  }
+
+  async function showBoxes(box) {
+    const {answer} = await ask("blueprint");
+    const svg = heapview.pictureOf(answer.svg);
+    svg.setAttribute("role", "img");
+    svg.setAttribute("aria-label", "Functions as boxes, and arrows to what they called");
+    box.append(make("div", {class: "toolbar"}, heapview.saveButton(() => svg, "blueprint")),
+      make("div", {class: "drawing", tabindex: 0, role: "region", "aria-label": "Picture"}, svg));
   }
 
   async function show(root, state) {
     const leaves = [];
+    const isPart = state.parameters.made_since || state.parameters.made_until;
     const add = async (name, title, part) => leaves.push(await fill(root, name, title, part));
     if (state.parameters.site) {
       await add("site", "Allocated there", (box) => showSite(box, state));
       return undefined;
     }
-    await add("findings", null, (box) => tell(box, "findings"));
-    await add("profile", null, (box) => tell(box, "profile"));
-    await add("memory", "Memory over time", showMemory);
+    if (isPart) tellPart(root, state);
+    await add("findings", null, (box) => tell(box, state, "findings"));
+    await add("profile", null, (box) => tell(box, state, "profile"));
+    await add("memory", "Memory over time", (box) => showMemory(box, state));
     controls(root, state);
     await add("stacks", "By stack", (box) => showStacks(box, state));
     await add("table", null, (box) => showTable(box, state));
-    await add("advice", null, (box) => tell(box, "advice", {limit: 20}));
-    await add("calls", "Who called whom", (box) => tell(box, "calls", {limit: 20}));
+    await add("calls", "Who called whom", (box) => tell(box, state, "calls", {limit: 20}));
+    if (!isPart) {
+      await add("advice", null, (box) => tell(box, state, "advice", {limit: 20}));
+      await add("boxes", "Memory Blueprint", showBoxes);
+    }
     return () => leaves.filter((leave) => typeof leave === "function")
       .forEach((leave) => leave());
   }

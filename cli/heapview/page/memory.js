@@ -2,6 +2,7 @@
 ** memory.js - the heap of a tracked program over time, as areas on top of each other: what was
 ** there before tracking at the bottom, then the lines that held most. Each moment is the one at
 ** which the heap was biggest in its part of the time. Areas are told by letters and patterns, too.
+** A part of the time may be brushed; what is made of it is the page's to say.
 */
 (function (heapview) {
   "use strict";
@@ -102,6 +103,23 @@
     });
   }
 
+  /* part: {since, until} in nanoseconds, or null; choose(since, until) is called with another. */
+  function addBrush(svg, part, choose, {time}) {
+    const [left, right] = time.range();
+    const brush = d3.brushX().extent([[left, MARGIN.top], [right, HEIGHT - MARGIN.bottom]]);
+    const place = svg.append("g").attr("class", "brush").call(brush);
+    if (part) {
+      const until = part.until === null ? time.domain()[1] : part.until;
+      place.call(brush.move, [time(part.since || 0), Math.min(right, time(until))]);
+    }
+    brush.on("end", () => {
+      const chosen = d3.event.selection;
+      if (!d3.event.sourceEvent) return;
+      if (chosen === null) choose(null, null);
+      else choose(...chosen.map((at) => Math.max(0, Math.round(time.invert(at)))));
+    });
+  }
+
   function legend(layers) {
     const rows = layers.slice().reverse().map((layer) => {
       const chip = make("span", {class: "chip", "aria-hidden": "true"}, layer.letter);
@@ -112,7 +130,7 @@
     return make("ul", {class: "legend", "aria-label": "Lines"}, rows);
   }
 
-  function draw(box, answer) {
+  function draw(box, answer, part, choose) {
     const width = Math.max(box.clientWidth, 300);
     const layers = layersOf(answer);
     const to = scales(answer, width);
@@ -124,12 +142,13 @@
     drawLayers(svg, layers, to);
     drawAxes(svg, answer, to, width);
     drawPeak(svg, answer, to);
+    if (choose) addBrush(svg, part, choose, to);
     box.replaceChildren(svg.node());
     follow(box, svg, answer, layers, to);
   }
 
   /* Draws into `root`, and again where its width is another one; returns what ends that. */
-  function drawMemory(root, answer) {
+  function drawMemory(root, answer, part, choose) {
     const box = make("div", {class: "picture memory-box"});
     root.append(heapview.toolbar(root, heapview.saveButton(() => box.querySelector("svg"),
       "memory")), box, legend(layersOf(answer)));
@@ -137,7 +156,7 @@
     const fit = () => {
       if (box.clientWidth === width) return;
       width = box.clientWidth;
-      draw(box, answer);
+      draw(box, answer, part, choose);
     };
     fit();
     const watch = new ResizeObserver(fit);
