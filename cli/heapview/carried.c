@@ -79,8 +79,8 @@ static const carriable of_profile[] = {{"findings", 0},
 
 /* Of what was allocated from mark to mark, with both ends: since=354, until=4605. */
 static const carriable of_interval[] = {
-    {"interval?limit=20", 0}, {"treemap?by=place", 0}, {"flame", 0}, {"treemap?by=class", 0},
-    {"treemap?by=module", 0}, {"treemap", 0},          {"map", 0}};
+    {"interval?limit=20", 0}, {"timeline?bins=1&limit=1", 0}, {"treemap?by=place", 0}, {"flame", 0},
+    {"treemap?by=class", 0},  {"treemap?by=module", 0},       {"treemap", 0},          {"map", 0}};
 enum { MOST_INTERVALS = 20 };
 
 /* Of an object, with its address: at=0x55d0c0a3f2e0. */

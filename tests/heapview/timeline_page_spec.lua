@@ -138,6 +138,36 @@ describe("the timeline's page", function()
     end)
   end
 
+  describe("written", function()
+    setup(function() view = heapview.written(page, dir, {"a", "b", "c"}) end)
+
+    teardown(function() view:stop() end)
+
+    after_each(function() assert.same({}, page:faults()) end)
+
+    it("is brushed from mark to mark, and has what was allocated there", function()
+      view:show "timeline"
+      page:faults()
+      local box = place_of "[data-key=bins]"
+      page:point({{box.left + 30, box.top + 50}, {box.left + 90, box.top + 60},
+        {box.left + box.width * 0.9, box.top + 60}}, true)
+      page:await("the interval", "return location.hash.includes('until=')")
+      view:await()
+      local names = {}
+      for _, mark in ipairs(ask "overview".marks) do names[mark.position] = mark.name end
+      local since, until_ = table.unpack(ends())
+      assert.is_true(since == 0 and names[until_] ~= nil)
+      assert.equal(names[until_], ("a b middle"):match(names[until_]))
+      local answer = ask(("interval?until=%d"):format(until_))
+      assert.matches(("^%d objects allocated "):format(answer.objects),
+        page:texts("#interval .told > p")[1])
+      local part = ask(("timeline?until=%d"):format(until_))
+      local sum = page:await("the sum", [[
+        return document.querySelector("#filter .sum").textContent;]])
+      assert.matches(("^%d objects, "):format(part.objects), sum)
+    end)
+  end)
+
   describe("served", function()
     setup(function() view = heapview.served(page, dir, {"a", "b", "c"}) end)
 

@@ -1,7 +1,7 @@
 /*
 ** brush.js - an interval that is brushed on the timeline, by the pointer or with the two handles,
 ** which are sliders that the arrow keys move. Its ends are ends of bins, or marks where these are
-** near.
+** near; of a written report only marks, since it carries answers about these.
 */
 (function (heapview) {
   "use strict";
@@ -13,7 +13,8 @@
 
   /* Where an end may be: of bins and at marks, in ascending order. */
   function stopsOf(answer, marks) {
-    const all = new Set([...answer.bins, ...marks.map((mark) => mark.position)]);
+    const bins = heapview.isWritten() ? [answer.since, answer.until] : answer.bins;
+    const all = new Set([...bins, ...marks.map((mark) => mark.position)]);
     return [...all].filter((at) => at >= answer.since && at <= answer.until).sort((a, b) => a - b);
   }
 
@@ -25,9 +26,9 @@
       .sort((a, b) => Math.abs(x(a) - pixels) - Math.abs(x(b) - pixels));
     if (near.length > 0) return near[0];
     const to = Math.max(answer.since, Math.min(answer.until, x.invert(pixels)));
-    const at = d3.bisectLeft(answer.bins, to);
-    const below = answer.bins[Math.max(0, at - 1)];
-    const above = answer.bins[Math.min(answer.bins.length - 1, at)];
+    const at = d3.bisectLeft(brush.stops, to);
+    const below = brush.stops[Math.max(0, at - 1)];
+    const above = brush.stops[Math.min(brush.stops.length - 1, at)];
     return to - below < above - to ? below : above;
   }
 
