@@ -13,10 +13,14 @@ local mime = require "mime"
 
 local MOST_BYTES = 60000
 
--- Each: the file, an example with the files that it writes, the state of the page, and what is done
--- there before.
+-- Each: its name, an example, the files of it that are opened, and the state of the page.
 local pictures = {
-  {"verdict", "listener", "verdict"},
+  {"verdict", "listener", "a b c", "verdict"},
+  {"treemap", "listener", "a b c", "treemap"},
+  {"flame", "listener", "a b c", "flame?against=0"},
+  {"timeline", "timeline", "c", "timeline"},
+  {"map", "cache", "a b c", "map"},
+  {"allocations", "listener", "run.prof c", "allocations"},
 }
 
 local size = {1000, 640}
@@ -82,18 +86,21 @@ local reduce = [==[
   })().then(done, function (error) { done("error: " + error); });
 ]==]
 
-local function run_example(name)
+-- Each example is run once, tracked with stacks.
+local folders = setmetatable({}, {__index = function(folders, name)
   local program = support.read_file(("examples/%s.lua"):format(name))
-  return select(2, support.lua(program, {name = name .. ".lua"}))
-end
+  local tracked = 'require "heap".track{file = "run.prof", stacks = true} ' .. program
+  folders[name] = select(2, support.lua(tracked, {name = name .. ".lua"}))
+  return folders[name]
+end})
 
 local function take(page, picture, folder)
-  local name, example, state, prepare = table.unpack(picture)
-  local files = example == "timeline" and {"c"} or {"a", "b", "c"}
-  local view = heapview.served(page, run_example(example), files)
+  local name, example, opened, state = table.unpack(picture)
+  local files = {}
+  for file in opened:gmatch "%S+" do files[#files + 1] = file end
+  local view = heapview.served(page, folders[example], files)
   page:size(table.unpack(size))
   view:show(state)
-  if prepare then prepare(page, view) end
   local shot = mime.b64(page:picture())
   view:stop()
   page:open "about:blank"

@@ -284,20 +284,7 @@ end)
 describe("names in a profile", function()
   local names = hostile.names(20261122, 300)
   it("are shown without harm", function()
-    local p = profiles.new()
-    p.program = names[2] .. names[3]
-    for i, name in ipairs(names) do
-      local site = {source = i % 3 == 0 and name or "@" .. name, name = names[i % 7 + 1],
-                    first_line = 1, line = i, maker = "C", c = names[i % 11 + 1]}
-      -- what Lua cannot have in a C string
-      for key, text in pairs(site) do
-        if type(text) == "string" then site[key] = text:gsub("%z", "") end
-      end
-      local stack = p:stack(p.stacks[i // 2], site)
-      p:new("string", stack, 100 + i)
-    end
-    p.program = p.program:gsub("%z", "")
-    write(p, "hostile")
+    write(profiles.of_names(names), "hostile")
     for _, mode in ipairs {{"-n0"}, {"--live", "--by", "file", "-n0"}, {"--calls", "-n0"},
                            {"--by", "stack", "-n0"}, {"--folded"}, {"--diff", "run.prof", "-n0"}} do
       local out = answer("hostile", table.unpack(mode))

@@ -1,11 +1,12 @@
 -- hostile_pages_spec.lua - names that try to get out of the text on heapview's pages: as markup, as
--- a script, as an address, as a request. A heap with 400 of them (tests/common/hostile.lua) passes
--- through every page, served and written: none opens a dialog, writes an error to the console or
--- asks for anything elsewhere, and what is shown of them is text that harms nobody.
+-- a script, as an address, as a request. A heap with 400 of them (tests/common/hostile.lua) and a
+-- profile with them pass through every page, served and written: none opens a dialog, writes an
+-- error to the console or asks for anything elsewhere, and what is shown is text that harms nobody.
 
 local browser = require "tests.common.browser"
 local heapview = require "tests.common.heapview"
 local hostile = require "tests.common.hostile"
+local profiles = require "tests.common.profiles"
 local support = require "tests.common.support"
 
 local missing = browser.missing()
@@ -51,6 +52,7 @@ describe(("hostile names in heapview's pages (seed %d)"):format(seed), function(
     local args = {}
     for i = 1, 40 do args[i] = names[i]:gsub("%z.*", "") end
     dir = select(2, support.lua(hostile.heap(seed, 300), {args = args}))
+    profiles.of_names(names):write(dir .. "/run.prof")
     page = browser.start()
   end)
 
@@ -75,7 +77,7 @@ describe(("hostile names in heapview's pages (seed %d)"):format(seed), function(
       local view
 
       setup(function()
-        view = heapview[way](page, dir, {"a", "b", "c"})
+        view = heapview[way](page, dir, {"a", "b", "c", "run.prof"})
         page:faults()
       end)
 

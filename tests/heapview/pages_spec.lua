@@ -25,6 +25,13 @@ describe("heapview's pages", function()
 
   setup(function()
     dir = support.take_leaking()
+    support.lua([[
+      local heap = require "heap"
+      heap.track{file = "run.prof", stacks = true}
+      local kept = {}
+      for i = 1, 100 do kept[i % 50 + 1] = {("x"):rep(i)} end
+      heap.untrack()
+    ]], {cwd = dir, name = "tracked.lua"})
     page = browser.start()
   end)
 
@@ -43,7 +50,7 @@ describe("heapview's pages", function()
       local view
 
       setup(function()
-        view = heapview[way](page, dir, {"a", "b", "c"})
+        view = heapview[way](page, dir, {"a", "b", "c", "run.prof"})
         view:show "verdict"
       end)
 
