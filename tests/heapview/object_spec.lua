@@ -22,7 +22,7 @@ local program = [[
   for i = 1, 120 do
     bus.listeners.tick[i] = setmetatable({id = i, text = ("x"):rep(i)}, Listener)
   end
-  odd = {["<img src=x onerror=alert(1)>"] = {"<b>bold</b>", ("long "):rep(200)}}
+  odd = {["<img src=x onerror=alert(1)>"] = {"<b>bold</b>", "xy" .. ("\u{1F98A}"):rep(100)}}
   again = {first = bus.listeners.tick[7]}
   heap.snapshot "b"
   bus.listeners.tick[121] = setmetatable({id = 121}, Listener)
@@ -178,6 +178,8 @@ describe("heapview's object page", function()
     view:show("object", {at = ask("fields?at=" .. address_of "_G.odd").answer.fields[1].address})
     assert.truthy(table.concat(texts("#tab-panel td"), "\n"):find("<b>bold</b>", 1, true))
     assert.equal(1, #texts("#tab-panel .folded"))
+    assert.is_true(page:run [[
+      return document.querySelector("#tab-panel .folded summary").textContent.isWellFormed();]])
   end)
 
   it("is about the same object in other snapshots, by its age", function()
@@ -195,7 +197,7 @@ describe("heapview's object page", function()
     view:show("object", {at = "root"})
     assert.truthy(table.concat(labels(), " "):find("registry", 1, true))
     view:show("object", {at = "0x10"})
-    assert.truthy(texts("#page .problem")[1]:find("nothing is at 0x10", 1, true))
+    assert.truthy(texts(".problem")[1]:find("nothing is at 0x10", 1, true))
     view:show "object"
     assert.is_true(#view:rows("retained", "address") > 5)
   end)
@@ -249,10 +251,10 @@ describe("heapview's object page", function()
       begin()
       page:type("#search input", "_G.again.none")
       page:press("Enter")
-      page:await("the error", "return !document.querySelector('#search .problem').hidden")
-      assert.equal(ask("find?of=_G.again.none").error, texts("#search .problem")[1])
+      page:await("the error", "return !document.querySelector('#refused').hidden")
+      assert.equal(ask("find?of=_G.again.none").error, texts("#refused")[1])
       page:press("Escape")
-      assert.is_true(page:run "return document.querySelector('#search .problem').hidden")
+      assert.is_true(page:run "return document.querySelector('#refused').hidden")
     end)
 
     it("says how names begin, and takes hostile ones as text", function()
@@ -260,8 +262,8 @@ describe("heapview's object page", function()
       assert.is_true(#options() >= 4)
       page:type("#search input", "<img src=x onerror=alert(1)>")
       page:press("Enter")
-      page:await("the error", "return !document.querySelector('#search .problem').hidden")
-      assert.truthy(texts("#search .problem")[1]:find("<img src=x onerror=alert(1)>", 1, true))
+      page:await("the error", "return !document.querySelector('#refused').hidden")
+      assert.truthy(texts("#refused")[1]:find("<img src=x onerror=alert(1)>", 1, true))
     end)
   end)
 

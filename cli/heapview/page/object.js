@@ -16,12 +16,13 @@
     return heapview.ask(question, Object.assign({since: null, until: null}, parameters));
   }
 
-  /* A long text is opened by who wants to read it. */
+  /* A long text is opened by who wants to read it. No letter is cut in two. */
   function folded(text, most) {
     const limit = most || FOLDED;
     if (text.length <= limit) return make("span", {class: "code"}, text);
+    const beginning = Array.from(text).slice(0, limit).join("");
     return make("details", {class: "folded"},
-      make("summary", {}, make("span", {class: "code"}, `${text.slice(0, limit)}\u2026`)),
+      make("summary", {}, make("span", {class: "code"}, `${beginning}\u2026`)),
       make("pre", {}, text));
   }
 

@@ -183,7 +183,7 @@
   function start(overview) {
     if (overview.snapshots.length === 0) return;
     list = make("ul", {id: "found", role: "listbox", "aria-label": "Objects", hidden: true});
-    message = make("p", {class: "problem", role: "alert", hidden: true});
+    message = make("p", {id: "refused", role: "alert", hidden: true});
     input = make("input", {
       type: "text", role: "combobox", "aria-label": "Find an object", "aria-autocomplete": "list",
       "aria-expanded": "false", "aria-controls": "found", "aria-keyshortcuts": "/",
