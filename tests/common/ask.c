@@ -150,6 +150,25 @@ static void ask_marks(lh_snapshot *s) {
   }
 }
 
+/* In each bin the layers add up; and what is in a third of the axis. */
+static void ask_timeline(lh_snapshot *s) {
+  uint64_t n = lh_position_count(s);
+  lh_diff *diff;
+  for (int by = 0; by < 6; by++) {
+    lh_age_chart chart;
+    lh_age_chart_query query = {
+        .by = (lh_age_chart_by)(by % 3), .interval = {n / 3, n}, .bins = 7, .garbage = by > 2};
+    if (lh_find_age_chart(s, &query, &chart, NULL) != LH_OK) continue;
+    for (size_t bin = 0; bin < chart.n_bins; bin++) {
+      uint64_t bytes = 0;
+      for (size_t i = 0; i < chart.n_layers; i++) bytes += chart.layers[i].bins[bin].bytes;
+      claim(bytes == chart.bins[bin].bytes && chart.begins[bin] < chart.begins[bin + 1]);
+    }
+    lh_age_chart_free(&chart);
+  }
+  if (lh_diff_interval(s, (lh_interval){n / 3, n / 2}, &diff, NULL) == LH_OK) lh_diff_free(diff);
+}
+
 /* What they keep alive alone, they reach. */
 static void ask_modules(lh_snapshot *s) {
   lh_modules modules;
@@ -239,6 +258,7 @@ static void ask_advice(lh_snapshot *s) {
   ask_waste(s);
   ask_modules(s);
   ask_threads(s);
+  ask_timeline(s);
   ask_ways(s);
   ask_classes(s);
   if (lh_find_growing(s, &growings, NULL) == LH_OK) lh_growings_free(&growings);

@@ -13,7 +13,7 @@ static uint64_t visit_object(const lh_snapshot *s, lh_id id) {
   uint64_t sum = o.shallow_bytes + lh_shallow_bytes(s, id) + lh_epoch(s, id) + (uint64_t)o.type;
   if (o.type == LH_TYPE_STRING && !o.dead)
     for (uint64_t i = 0; i < o.as.string.kept; i++) sum += (uint8_t)o.as.string.bytes[i];
-  sum += lh_stack_counts_of(s, lh_object_stack(s, id)).made_bytes;
+  sum += lh_stack_counts_of(s, lh_object_stack(s, id)).made_bytes + lh_position_of(s, id);
   return sum + lh_find_address(s, o.address) + lh_find_address(s, o.pointer);
 }
 

@@ -247,6 +247,9 @@
     return leave;
   }
 
+  heapview.tellKeys("timeline", "Left, Right", "from bin to bin, or a handle of the brush");
+  heapview.tellKeys("timeline", "Shift+Left, Shift+Right", "a handle from mark to mark");
+  heapview.tellKeys("timeline", "Up, Down", "through the layers of a bin");
   heapview.define({name: "timeline", title: "Timeline", show,
     lead: "What lives, by when it was allocated: the order of allocation is the axis."});
 })(window.heapview = window.heapview || {});
