@@ -162,6 +162,37 @@ describe("the shell of heapview", function()
     end)
   end)
 
+  it("saves pictures that stand alone, as they look", function()
+    view:show "treemap"
+    local told = page:run [[
+      return new Promise((resolve) => {
+        const made = URL.createObjectURL;
+        HTMLAnchorElement.prototype.click = function () {};
+        URL.createObjectURL = (blob) => {
+          URL.createObjectURL = made;
+          blob.text().then((text) => {
+            const svg = new DOMParser().parseFromString(text, "image/svg+xml");
+            const label = svg.querySelector("text");
+            resolve({root: svg.documentElement.tagName, type: blob.type,
+              width: Number(svg.documentElement.getAttribute("width")),
+              shown: Math.round(document.querySelector("#page svg").getBoundingClientRect().width),
+              active: svg.querySelectorAll("script, foreignObject, [href], [onclick]").length,
+              size: label.getAttribute("font-size"), loaded: text.includes("url(http")});
+          });
+          return made.call(URL, blob);
+        };
+        const button = [...document.querySelectorAll("#page button")]
+          .find((one) => one.textContent === "Save as SVG");
+        button.click();
+      });]]
+    assert.equal("svg", told.root)
+    assert.equal("image/svg+xml", told.type)
+    assert.equal(told.shown, told.width)
+    assert.equal(0, told.active)
+    assert.matches("^%d+px$", told.size)
+    assert.is_false(told.loaded)
+  end)
+
   it("takes hostile states for what they are: nothing", function()
     for _, state in ipairs {"", "constructor", "__proto__?a=b", "verdict?%E0%A4%A=1&=&x",
       "verdict?__proto__=1", "<img src=x onerror=alert(1)>"} do
@@ -174,8 +205,8 @@ describe("the shell of heapview", function()
   it("says that an address without the token is of no use", function()
     page:open "about:blank"
     page:open(view.url .. "#0123/verdict")
-    page:await("a problem", "return document.querySelector('.problem')")
-    assert.matches("token", shown ".problem")
+    page:await("a problem", "return document.querySelector('#page .problem')")
+    assert.matches("token", shown "#page .problem")
   end)
 
   it("says when the server has ended, and how to start it again", function()
@@ -184,9 +215,9 @@ describe("the shell of heapview", function()
     other:show "verdict"
     other.stop()
     page:run "heapview.go('verdict', {in: 0})"
-    page:await("a problem", "return document.querySelector('.problem')")
-    assert.matches("heapview has ended", shown ".problem")
-    assert.matches("heapview a c", shown ".problem")
+    page:await("a problem", "return document.querySelector('#page .problem')")
+    assert.matches("heapview has ended", shown "#page .problem")
+    assert.matches("heapview a c", shown "#page .problem")
   end)
 
   it("says in a report what that does not carry, and what shows it", function()

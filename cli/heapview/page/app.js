@@ -86,13 +86,16 @@
     return pages.filter((page) => heapview.overview.pages.includes(page.name));
   }
 
-  /* Of the page that is shown now. */
+  /* Where they do not all fit, that of the page is in sight. */
   function markLinks() {
+    const list = document.getElementById("pages");
     const links = available().map((page, at) => make("a", {
       href: link(page.name), "aria-current": page.name === state.page ? "page" : null,
       "aria-keyshortcuts": at + 1
     }, page.title));
-    document.getElementById("pages").replaceChildren(...links);
+    list.replaceChildren(...links);
+    const current = list.querySelector("[aria-current]");
+    list.scrollLeft = current.offsetLeft - (list.clientWidth - current.offsetWidth) / 2;
   }
 
   function nameIt(page) {

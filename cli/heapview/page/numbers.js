@@ -43,15 +43,14 @@
     return `${text}%`;
   }
 
-  function change(from, to, text) {
-    if (from === to) return text(0);
-    return (to > from ? "+" : "-") + text(Math.abs(to - from));
+  function bytesChange(from, to) {
+    const sign = to > from ? "+" : to < from ? "-" : "";
+    return sign + bytes(Math.abs(to - from));
   }
 
   heapview.count = count;
   heapview.countOf = countOf;
   heapview.bytes = bytes;
   heapview.share = share;
-  heapview.countChange = (from, to) => change(from, to, count);
-  heapview.bytesChange = (from, to) => change(from, to, bytes);
+  heapview.bytesChange = bytesChange;
 })(window.heapview = window.heapview || {});

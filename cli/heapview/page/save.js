@@ -6,8 +6,10 @@
   "use strict";
 
   const {make} = heapview;
+  const SVG = "http://www.w3.org/2000/svg";
   const STYLES = ["fill", "fill-opacity", "stroke", "stroke-width", "stroke-dasharray", "opacity",
-    "font-family", "font-size", "font-weight", "text-anchor", "dominant-baseline", "visibility"];
+    "font-family", "font-size", "font-weight", "text-anchor", "dominant-baseline", "visibility",
+    "display"];
 
   /* What the style sheet says of each element is written into its copy. */
   function standAlone(svg) {
@@ -19,10 +21,14 @@
       for (const name of STYLES) to[i].setAttribute(name, style.getPropertyValue(name));
     });
     const box = svg.getBoundingClientRect();
-    copy.setAttribute("xmlns", "http://www.w3.org/2000/svg");
+    copy.setAttribute("xmlns", SVG);
     copy.setAttribute("width", Math.round(box.width));
     copy.setAttribute("height", Math.round(box.height));
-    copy.style.background = heapview.colour("--paper");
+    const paper = document.createElementNS(SVG, "rect");
+    for (const side of ["width", "height"]) paper.setAttribute(side, "100%");
+    paper.setAttribute("fill", heapview.colour("--paper"));
+    copy.prepend(paper);
+    for (const element of to) element.removeAttribute("style");
     return copy;
   }
 

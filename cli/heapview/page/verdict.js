@@ -121,7 +121,7 @@
     try {
       return section(name, await heapview.ask(name, Object.assign(whole, parameters)), isFirst);
     } catch (error) {
-      if (error.aborted) throw error;
+      if (error.aborted || error.lost) throw error;
       return make("section", {class: "answer"}, make("h3", {}, headingOf(name, isFirst)),
         heapview.problem(error));
     }
