@@ -272,6 +272,25 @@ static void ask_advice(lh_snapshot *s) {
 }
 
 /* Some of what there is gone, alone and together, and then all that is left asked again. */
+/* All of the map, and a part of it that is a few bytes long; what is in the cells adds up. */
+static void ask_map(lh_snapshot *s) {
+  lh_map_query query = {.to = UINT64_MAX, .most_cells = 100, .most_objects = 10};
+  lh_memory_map map;
+  for (int i = 0; i < 3; i++) {
+    if (lh_find_memory_map(s, &query, &map, NULL) != LH_OK) return;
+    uint64_t bytes = 0;
+    for (size_t k = 0; k < map.n_cells; k++) bytes += map.cells[k].bytes[LH_TYPE_ROOT];
+    claim(bytes == map.sum.bytes[LH_TYPE_ROOT] && bytes <= map.all.bytes);
+    claim(i > 0 || bytes == map.all.bytes);
+    claim(map.n_cells <= query.most_cells + 1 && map.n_objects <= query.most_objects);
+    query.from = map.from + map.cell_bytes * (map.n_cells / 2);
+    query.to = query.from + 100;
+    query.has_interval = true;
+    query.interval = (lh_interval){1, 5};
+    lh_memory_map_free(&map);
+  }
+}
+
 static void ask_cuts(lh_snapshot *s) {
   static const char *const expressions[] = {"_G.*", "registry[*]", "upvalue * of function *",
                                             "key of array*", "local * in function *"};
@@ -373,6 +392,7 @@ void ask_all(const uint8_t *data, size_t size) {
     ask_marks(s);
     ask_advice(s);
     ask_cuts(s);
+    ask_map(s);
   }
   (void)read_all(s); /* with ephemerons now */
   compare(s, data, size);

@@ -225,6 +225,18 @@ static void ask_referrers(run *r) {
   lh_free(edges);
 }
 
+static void ask_map(run *r) {
+  lh_memory_map map;
+  const lh_map_query query = {.to = UINT64_MAX,
+                              .most_cells = 1000,
+                              .most_objects = ROWS,
+                              .snapshots = r->at,
+                              .n_snapshots = 3,
+                              .before = r->at[0]};
+  assert_int_equal(lh_find_memory_map(r->at[2], &query, &map, NULL), LH_OK);
+  lh_memory_map_free(&map);
+}
+
 static void ask_diff(run *r) {
   lh_diff *diff;
   assert_int_equal(lh_diff_snapshots(r->at[0], r->at[1], r->at[2], &diff, NULL), LH_OK);
@@ -271,8 +283,8 @@ static const struct {
     {"threads", ask_threads},     {"class", ask_class},       {"under", ask_under},
     {"ways", ask_ways},           {"held by", ask_held_by},   {"labels", ask_labels},
     {"names", ask_names},         {"cuts", ask_cuts},         {"paths", ask_paths},
-    {"referrers", ask_referrers}, {"diff", ask_diff},         {"changes", ask_changes},
-    {"ladder", ask_ladder}};
+    {"referrers", ask_referrers}, {"map", ask_map},           {"diff", ask_diff},
+    {"changes", ask_changes},     {"ladder", ask_ladder}};
 enum { QUESTIONS = sizeof questions / sizeof *questions, OF_SEVERAL = 3 };
 
 /* }=================================================================================== */
