@@ -47,7 +47,8 @@ typedef struct request {
 typedef struct opening {
   cli *c;
   server *server;
-  bool has_browser; /* it was opened, so somebody will look */
+  bool has_browser;   /* it was opened, so somebody will look */
+  const char **files; /* of the snapshots */
   view view;
 } opening;
 
@@ -60,16 +61,18 @@ static unsigned port_argument(const cli *c) {
 }
 
 /* Files are told apart by how they begin. */
-static void take_file(cli *c, view *v, const char **files, const char *file) {
+static void take_file(opening *o, const char *file) {
+  view *v = &o->view;
   if (lh_is_profile(file) && v->profile != NULL)
-    cli_usage_error(c, "one profile at a time: '%s' or '%s'", v->profile, file);
+    cli_usage_error(o->c, "one profile at a time: '%s' or '%s'", v->profile, file);
   if (lh_is_profile(file))
     v->profile = file;
   else
-    files[v->n++] = file;
+    o->files[v->n++] = file;
 }
 
-static void parse(cli *c, request *r, view *v, int argc, char **argv) {
+static void parse(opening *o, request *r, int argc, char **argv) {
+  cli *c = o->c;
   int key;
   while ((key = cli_next_option(c, argc, argv)) != -1) {
     if (key == 'o') r->report = optarg;
@@ -79,10 +82,9 @@ static void parse(cli *c, request *r, view *v, int argc, char **argv) {
   }
   if (r->report != NULL && (r->open != OPEN_AUTO || r->listen != NULL || r->port != 0))
     cli_usage_error(c, "-o serves nothing: leave --open, --listen and --port out");
-  if (optind == argc) cli_usage_error(c, "which snapshots? Name the files, the oldest first");
-  const char **files = cli_must(calloc((size_t)(argc - optind), sizeof *files));
-  v->files = files;
-  for (int i = optind; i < argc; i++) take_file(c, v, files, argv[i]);
+  if (optind == argc) cli_usage_error(c, "which snapshots? Name the files");
+  o->view.files = o->files = cli_must(calloc((size_t)(argc - optind), sizeof *o->files));
+  for (int i = optind; i < argc; i++) take_file(o, argv[i]);
 }
 
 /* }=================================================================================== */
@@ -101,14 +103,33 @@ static void check(opening *o, int code, const char *file, const lh_error *error)
   exit(CLI_FAILURE);
 }
 
-/* Others than the last are analysed when they are first asked about: so several take little more
-** memory than one. */
-static lh_snapshot *open_snapshot(opening *o, const char *file, bool is_last) {
-  lh_snapshot *snapshot;
+static bool is_older(const lh_snapshot *a, const lh_snapshot *b) {
+  const lh_info *x = lh_snapshot_info(a), *y = lh_snapshot_info(b);
+  return x->state_id == y->state_id ? x->serial < y->serial : x->time_ns < y->time_ns;
+}
+
+/* In the order of time, however they were named: a shell has run-10 in front of run-9. Others than
+** the last are analysed when they are first asked about: so several take little more memory than
+** one. */
+static lh_snapshot **open_snapshots(opening *o) {
+  size_t n = o->view.n;
+  lh_snapshot **snapshots = cli_must(calloc(n + 1, sizeof *snapshots)), *snapshot;
   lh_error error;
-  check(o, cli_try_open(o->c, file, &snapshot, &error), NULL, &error);
-  if (is_last) check(o, cli_try_analyse(o->c, file, snapshot, &error), file, &error);
-  return snapshot;
+  for (size_t i = 0; i < n; i++) {
+    const char *file = o->files[i];
+    check(o, cli_try_open(o->c, file, &snapshot, &error), NULL, &error);
+    size_t at = i;
+    for (; at > 0 && is_older(snapshot, snapshots[at - 1]); at--) {
+      snapshots[at] = snapshots[at - 1];
+      o->files[at] = o->files[at - 1];
+    }
+    snapshots[at] = snapshot;
+    o->files[at] = file;
+  }
+  if (n > 0)
+    check(o, cli_try_analyse(o->c, o->files[n - 1], snapshots[n - 1], &error), o->files[n - 1],
+          &error);
+  return snapshots;
 }
 
 static lh_usage *open_profile(opening *o, const char *file) {
@@ -129,9 +150,7 @@ static lh_usage *open_profile(opening *o, const char *file) {
 
 static void open_all(opening *o) {
   view *v = &o->view;
-  lh_snapshot **snapshots = cli_must(calloc(v->n + 1, sizeof *snapshots));
-  for (size_t i = 0; i < v->n; i++) snapshots[i] = open_snapshot(o, v->files[i], i + 1 == v->n);
-  v->snapshots = snapshots;
+  v->snapshots = open_snapshots(o);
   if (v->profile != NULL) v->usage = open_profile(o, v->profile);
 }
 
@@ -142,7 +161,6 @@ static void close_all(view *v) {
   lh_usage_free((lh_usage *)v->usage);
   lh_profile_close(profile);
   free((void *)v->snapshots);
-  free((void *)v->files);
 }
 
 /* }=================================================================================== */
@@ -160,6 +178,7 @@ static int write_report(opening *o, const char *path) {
   open_all(o);
   view_write(&o->view, path);
   close_all(&o->view);
+  free(o->files);
   return cli_finish(o->c, CLI_DONE);
 }
 
@@ -179,7 +198,7 @@ int main(int argc, char **argv) {
   request r = {0};
   opening o = {.c = &c, .view = {.c = &c}};
   cli_begin(&c, &tool);
-  parse(&c, &r, &o.view, argc, argv);
+  parse(&o, &r, argc, argv);
   if (r.report != NULL) return write_report(&o, r.report);
   c.whom = o.view.asker = o.server = server_start(&c, r.listen, r.port);
   c.told = server_tell;

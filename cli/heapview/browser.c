@@ -1,8 +1,8 @@
 /*
-** browser.c - opens the page in the user's browser. The command line of a process can be read by all
-** users of a machine, so the address with its token must be in none: what xdg-open is given is a file
-** that only we can read, in a directory of its own, which leads there. It is gone as soon as somebody
-** has shown the token, and when heapview ends.
+** browser.c - opens the page in the user's browser. The command line of a process can be read by
+** all users of a machine, so the address with its token must be in none: what xdg-open is given is
+** a file that only we can read, in a directory of its own, which leads there. It is gone as soon as
+** somebody has shown the token, and when heapview ends.
 */
 #include <errno.h>
 #include <fcntl.h>

@@ -6,8 +6,8 @@
 ** that a query makes in heapsnap's tables, such as that of edges by their target, goes with it and
 ** is made anew by the next that needs it, as by each run of heapsql.
 **
-** The child writes the values of the answer, or ends as heapsql does: with a line on stderr. Numbers
-** that a script would round are texts.
+** The child writes the values of the answer, or ends as heapsql does: with a line on stderr.
+** Numbers that a script would round are texts.
 */
 #include <errno.h>
 #include <fcntl.h>
@@ -25,18 +25,21 @@ enum { USUAL_ROWS = 1000, MOST_ROWS = 100000, MOST_BYTES = 64 << 20, LOOK_MS = 1
 
 /* {=== In the child =================================================================== */
 
-/* SQLite takes so many snapshots: the last. What they are called is the first value. */
+/* SQLite takes so many snapshots: the last. What they are called is told; the first is returned. */
 static char *show_snapshots(const view *v, sqlite3 *db, cli_json *w) {
   size_t most = (size_t)sqlite3_limit(db, SQLITE_LIMIT_ATTACHED, -1);
-  char *last = NULL;
+  char *first = NULL;
   cli_json_open(w, "snapshots", '[');
   for (size_t i = v->n > most ? v->n - most : 0; i < v->n; i++) {
-    free(last);
-    last = heapsql_show(v->c, db, v->files[i], v->snapshots[i]);
-    cli_json_value(w, NULL, json_string(last));
+    char *schema = heapsql_show(v->c, db, v->files[i], v->snapshots[i]);
+    cli_json_value(w, NULL, json_string(schema));
+    if (first == NULL)
+      first = schema;
+    else
+      free(schema);
   }
   cli_json_close(w, ']');
-  return last;
+  return first;
 }
 
 static sqlite3_stmt *prepare(cli *c, sqlite3 *db, const char *sql, const char *schema,

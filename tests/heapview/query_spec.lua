@@ -43,7 +43,7 @@ end)
 
 it("What a query must not do is refused as by heapsql, in one sentence", function()
   for _, query in ipairs {
-    "select * from nothing", "select nothing from objects", "selec 1", "attach 'x' as y",
+    "select * from nowhere", "select nowhere from objects", "selec 1", "attach 'x' as y",
     "create table x(y)", "pragma writable_schema(1)", "select load_extension('x')",
     "vacuum into 'x'",
     "select readfile('a')", "select zeroblob(1000000000000)", "delete from objects", "("

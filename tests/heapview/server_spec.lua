@@ -393,6 +393,14 @@ end)
 
 -- }===================================================================================
 
+it("Snapshots are in the order of time, however they are named", function()
+  local server = serve {"c", "a", "b"}
+  local overview = cjson.decode(get(server, "/ask/overview").body).answer
+  assert.equal("heapview a b c", overview.command)
+  assert.is_nil(cjson.decode(get(server, "/ask/diff").body).error)
+  finish(server, "TERM")
+end)
+
 it("--listen answers to the address that was said, and to those in digits", function()
   local server = serve {"--listen", "0.0.0.0", "c"}
   assert.equal("0.0.0.0", server.host)
