@@ -317,6 +317,17 @@ static size_t most_objects(const lh_request *request) {
   return request->limit < MOST_OBJECTS ? request->limit : MOST_OBJECTS;
 }
 
+/* An object is shown among its neighbours. */
+enum { NEIGHBOURS_BYTES = 4096 };
+
+static void look_around(const lh_snapshot *s, lh_id id, lh_map_query *query) {
+  uint64_t at = lh_address_of(s, id), bytes = lh_mapped_bytes(s, id);
+  query->from = at > NEIGHBOURS_BYTES ? at - NEIGHBOURS_BYTES : 0;
+  query->to = at;
+  if (__builtin_add_overflow(query->to, bytes + NEIGHBOURS_BYTES, &query->to))
+    query->to = UINT64_MAX;
+}
+
 static int by_mapped(const void *a, const void *b) {
   const of_type *x = a, *y = b;
   if (x->mapped.bytes != y->mapped.bytes) return x->mapped.bytes < y->mapped.bytes ? 1 : -1;
@@ -358,6 +369,8 @@ static int ask(lh_snapshot *snapshot, const lh_request *request, void *out, lh_e
                         .n_snapshots = request->n_opened,
                         .has_interval = request->has_interval,
                         .interval = request->interval};
+  if (request->id != LH_ROOT && request->from_address == 0 && request->to_address == 0)
+    look_around(snapshot, request->id, &query);
   if (!query.has_interval) query.before = find_before(snapshot, request, &mark);
   if (query.before) {
     f->since = lh_mark_at(snapshot, mark);

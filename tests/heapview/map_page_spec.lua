@@ -139,6 +139,27 @@ describe("the heap map's page", function()
       assert.same(whole, canvas())
     end)
 
+    it("shows an object among its neighbours, as its own page leads to it", function()
+      local object = ask("objects?limit=1&type=table").objects[1]
+      view:show("object?at=" .. object.address)
+      page:click "[data-key=on-map]"
+      view:await()
+      assert.equal("map?at=" .. object.address, view:state())
+      assert.matches(object.address, page:texts "#map-here" [1], 1, true)
+      page:press "["
+      view:await()
+      assert.matches("^map%?from=0x%x+&in=1&to=0x%x+$", view:state())
+    end)
+
+    it("makes what was not allocated in the interval faint", function()
+      local object = ask("objects?limit=1&type=table").objects[1]
+      local around = ("map?from=%s&to=0x%x&"):format(object.address, object.address + 56)
+      view:show(around .. "since=0")
+      assert.is_true(is_colour("--type-table", 1))
+      view:show(around .. "since=0&until=0")
+      assert.is_false(is_colour("--type-table", 1))
+    end)
+
     it("draws an object where it lies, names it, and opens it", function()
       local object = ask("objects?limit=1&type=table").objects[1]
       view:show(("map?from=%s&to=0x%x"):format(object.address, object.address + 56))

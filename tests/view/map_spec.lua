@@ -99,6 +99,17 @@ describe("A map", function()
     assert.equal(8, answer.here_bytes)
   end)
 
+  it("shows an object among its neighbours", function()
+    local object = ask("objects?limit=1&type=table").objects[1]
+    local answer = ask("map?at=" .. object.address)
+    assert.is_true(math.tointeger(answer.from) <= math.tointeger(object.address))
+    assert.is_true(math.tointeger(answer.to) >= object.address + 56)
+    assert.is_true(answer.to - answer.from <= 16384)
+    local found = false
+    for _, row in ipairs(answer.list) do found = found or row.address == object.address end
+    assert.is_true(found)
+  end)
+
   it("is a frame that lies over the others", function()
     local frames = {}
     for i = 1, 3 do frames[i] = ask("map?in=" .. i - 1) end

@@ -5,7 +5,7 @@
 ** picture.
 **
 ** Where something is on the way along all regions is told in bytes, as BigInt: addresses have 64
-** bits. What is looked at stands in the page's address as `from` and `to`.
+** bits. What is looked at stands in the page's address as `from` and `to`, or as the object `at`.
 */
 (function (heapview) {
   "use strict";
@@ -14,6 +14,7 @@
   const SQUARE = 6; /* pixels, for which squares are asked; if they are fewer they are bigger */
   const REST_MS = 120; /* so long the pointer rests before it is asked what is there */
   const NAMED = 6; /* objects in a square */
+  const WHOLE = {at: null, from: null, to: null};
   const KEYS = {table: "t", string: "s", closure: "f", upvalue: "v", proto: "p", userdata: "u",
     thread: "c"};
 
@@ -67,8 +68,8 @@
     const frame = frameOf(state);
     if (heapview.isWritten()) return heapview.ask("map", {in: frame.in});
     const width = Math.round((root.clientWidth || 1200) / 64) * 64;
-    const {from, to} = state.parameters;
-    return heapview.ask("map", {in: frame.in, from, to, pixels: squaresFor(width)});
+    const {at, from, to} = state.parameters;
+    return heapview.ask("map", {at, in: frame.in, from, to, pixels: squaresFor(width)});
   }
 
   function offTypes(state) {
@@ -89,8 +90,8 @@
     const at = view.along + BigInt(Math.floor(first)) * size;
     const to = view.along + BigInt(Math.ceil(end)) * size;
     const isAll = at <= 0n && to >= whole;
-    goTo(view, isAll ? {from: null, to: null}
-      : {from: hex(addressAt(regions, clip(at))), to: hex(addressAt(regions, clip(to)))}, options);
+    goTo(view, isAll ? WHOLE : {at: null, from: hex(addressAt(regions, clip(at))),
+      to: hex(addressAt(regions, clip(to)))}, options);
   }
 
   /* In, for a factor above 1, or out, around a square. */
@@ -109,7 +110,10 @@
 
   function toFrame(view, at) {
     if (at < 0 || at > view.frame.last || at === view.frame.at) return;
-    goTo(view, {in: at === view.frame.last ? null : at});
+    const {answer, state} = view;
+    const part = state.parameters.at === undefined ? {}
+      : {at: null, from: answer.from, to: answer.to}; /* other snapshots may not have it */
+    goTo(view, Object.assign({in: at === view.frame.last ? null : at}, part));
     heapview.announce(`snapshot ${heapview.overview.snapshots[at].name}`);
   }
 
@@ -281,7 +285,7 @@
     } else if (event.key === "Enter") {
       open(view, at);
     } else if (event.key === "Escape") {
-      goTo(view, {from: null, to: null});
+      goTo(view, WHOLE);
     } else {
       return;
     }
@@ -289,6 +293,16 @@
   }
 
   /* }=================================================================================== */
+
+  /* The object that was asked for is marked. */
+  function markObject(view) {
+    const row = view.answer.list.find((one) => one.address === view.state.parameters.at);
+    if (!row) return;
+    const i = Number((alongOf(view.regions, BigInt(row.begins)) - view.along) /
+      BigInt(view.answer.square_bytes));
+    view.cursor = i;
+    tell(view, i, [objectText(row)]);
+  }
 
   /* {=== Controls ====================================================================== */
 
@@ -298,7 +312,7 @@
     const type = Object.keys(KEYS).find((one) => KEYS[one] === event.key);
     const actions = {
       "+": () => zoom(view, 2, view.cursor), "=": () => zoom(view, 2, view.cursor),
-      "-": () => zoom(view, 0.5, view.cursor), "0": () => goTo(view, {from: null, to: null}),
+      "-": () => zoom(view, 0.5, view.cursor), "0": () => goTo(view, WHOLE),
       PageDown: () => pan(view, 0.5), PageUp: () => pan(view, -0.5),
       "[": () => toFrame(view, view.frame.at - 1), "]": () => toFrame(view, view.frame.at + 1),
       n: () => toggleChange(view)
@@ -319,7 +333,7 @@
     return [
       button("Zoom in", "+", "twice as near", () => zoom(view, 2, view.cursor)),
       button("Zoom out", "-", "half as near", () => zoom(view, 0.5, view.cursor)),
-      button("Whole heap", "0", "all regions", () => goTo(view, {from: null, to: null})),
+      button("Whole heap", "0", "all regions", () => goTo(view, WHOLE)),
       button("\u25c0", "PageUp", "to lower addresses", () => pan(view, -0.5)),
       button("\u25b6", "PageDown", "to higher addresses", () => pan(view, 0.5))
     ];
@@ -429,6 +443,7 @@
       saveButtons(view));
     addPicture(root, view);
     root.append(heapview.told(tables));
+    markObject(view);
     const press = (event) => onKey(view, event);
     const watch = new ResizeObserver(() => fit(view));
     addEventListener("keydown", press);

@@ -108,6 +108,8 @@
       fact("Type", typeChip(o.type), o.type),
       fact("Class", make("a", {href: heapview.link("object", {class: o.class, in: state.in})},
         o.class)),
+      heapview.isWritten() ? [] : fact("Lies", make("a", {"data-key": "on-map",
+        href: heapview.link("map", {at: o.address})}, "on the heap map")),
       fact("Retains", bytes(o.retained_bytes)),
       fact("Its own", bytes(o.shallow_bytes)),
       given(o.distance) ? fact("Distance", `${heapview.countOf(o.distance, "reference",
