@@ -27,19 +27,25 @@ local look = [==[
     "DETAILS SUMMARY FIGURE FIGCAPTION CANVAS svg g path rect line text tspan polygon polyline " +
     "ellipse circle title desc defs pattern clipPath use").split(" "));
   const texts = [], wrong = [];
+  const add = function (text, element) {
+    if (!text.isWellFormed()) wrong.push("half a character in " + element.outerHTML.toWellFormed());
+    texts.push(text.toWellFormed());
+  };
   for (const element of document.querySelectorAll("*")) {
     if (!tags.has(element.tagName)) wrong.push("<" + element.tagName + ">");
     for (const {name, value} of element.attributes) {
       const is_script = /^on|^src/.test(name) ||
         name === "style" && value !== "" && element.style.length === 0; // of markup
-      if (is_script) wrong.push(name + "=" + value);
-      if (/href$/.test(name) && !/^#|^data:,$/.test(value)) wrong.push(name + "=" + value);
-      texts.push(value);
+      if (is_script) wrong.push(name + "=" + value.toWellFormed());
+      if (/href$/.test(name) && !/^#|^data:,$/.test(value)) {
+        wrong.push(name + "=" + value.toWellFormed());
+      }
+      add(value, element);
     }
   }
   const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
   for (let node = walker.nextNode(); node; node = walker.nextNode()) {
-    if (!/^(SCRIPT|STYLE)$/.test(node.parentNode.tagName)) texts.push(node.data);
+    if (!/^(SCRIPT|STYLE)$/.test(node.parentNode.tagName)) add(node.data, node.parentNode);
   }
   return {texts: texts.join("\n"), wrong: wrong};
 ]==]

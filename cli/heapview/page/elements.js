@@ -30,6 +30,15 @@
     return steps.flatMap((step, i) => (i > 0 ? [make("wbr"), step] : [step]));
   }
 
+  /* The beginning and the end of a text, of n units at most: no character is cut in two. */
+  function head(text, n) {
+    return text.slice(0, n).replace(/[\ud800-\udbff]$/, "");
+  }
+
+  function tail(text, n) {
+    return text.slice(Math.max(0, text.length - n)).replace(/^[\udc00-\udfff]/, "");
+  }
+
   /* For those who hear the page: told when there is a pause. The same again is told again. */
   function announce(text) {
     const place = document.getElementById("told");
@@ -60,5 +69,5 @@
     return box;
   }
 
-  Object.assign(heapview, {make, breakable, announce, toolbar, choice, problem});
+  Object.assign(heapview, {make, head, tail, breakable, announce, toolbar, choice, problem});
 })(window.heapview = window.heapview || {});

@@ -20,9 +20,8 @@
   function folded(text, most) {
     const limit = most || FOLDED;
     if (text.length <= limit) return make("span", {class: "code"}, text);
-    const beginning = Array.from(text).slice(0, limit).join("");
     return make("details", {class: "folded"},
-      make("summary", {}, make("span", {class: "code"}, `${beginning}\u2026`)),
+      make("summary", {}, make("span", {class: "code"}, `${heapview.head(text, limit)}\u2026`)),
       make("pre", {}, text));
   }
 

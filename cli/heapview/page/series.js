@@ -82,7 +82,7 @@
 
   function shortened(name, pixels) {
     const room = Math.max(4, Math.floor(pixels / 7));
-    return name.length > room ? `\u2026${name.slice(name.length - room + 1)}` : name;
+    return name.length > room ? `\u2026${heapview.tail(name, room - 1)}` : name;
   }
 
   function timeText(seconds) {

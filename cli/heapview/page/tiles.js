@@ -224,7 +224,7 @@
       if (ruler.measureText(`${text.slice(0, middle)}\u2026`).width <= width) low = middle;
       else high = middle - 1;
     }
-    return low < 3 ? "" : `${text.slice(0, low)}\u2026`;
+    return low < 3 ? "" : `${heapview.head(text, low)}\u2026`;
   }
 
   /* A box at the pointer that follows it over `picture`; find(event) is what it tells, or null. */

@@ -132,7 +132,7 @@
   }
 
   function shortened(name) {
-    return name.length > MOST_NAME ? `${name.slice(0, MOST_NAME - 1)}\u2026` : name;
+    return name.length > MOST_NAME ? `${heapview.head(name, MOST_NAME - 1)}\u2026` : name;
   }
 
   /* Snapshots are named before other marks; a name for which there is no room is left out. */
