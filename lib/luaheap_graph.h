@@ -331,7 +331,7 @@ typedef struct lh_completions {
 
 /* The next step of a path (`_G.ca`), classes and functions by any part of their names, an address:
 ** what begins as the text does first, of these what is biggest. Needs lh_classify. Freed by
-** lh_completions_free. O(classes + entries of one table, but no more than a million). */
+** lh_completions_free. O(classes + entries of one table, but no more than 262,144). */
 int lh_complete(lh_snapshot *snapshot, const char *begun, lh_completions *out, lh_error *error);
 void lh_completions_free(lh_completions *completions);
 

@@ -255,9 +255,10 @@ typedef struct lh_object_fields {
 /* A page of the fields of an object, or of LH_ROOT. Needs lh_classify. Freed by
 ** lh_object_fields_free. LH_ELIMIT: there are 2^32 of them, and they are to be in an order.
 **
-** O(fields) for the first page, and for the first in another order or with another filter; then
-** O(1) a row as they are, else O(fields), but for ten million of them some 50 ms. Keeps 0.3 bytes a
-** field of the object that was last asked about, and 16 with an order or a filter. */
+** As they are O(fields in front of the page) the first time, some 20 ns each, and then O(1) a row.
+** In an order, or with a filter, O(fields) for the first page, some 0.5 us each, and then for each
+** some 5 ns. Keeps 0.3 bytes a field of the object that was last asked about, and 16 with an order
+** or a filter. */
 int lh_find_object_fields(lh_snapshot *snapshot, lh_id id, const lh_field_query *query,
                           lh_object_fields *out, lh_error *error);
 void lh_object_fields_free(lh_object_fields *fields);

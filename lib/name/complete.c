@@ -4,7 +4,7 @@
 ** has it somewhere, and then what is big.
 **
 ** Classes are some thousands, and the keys of one table are looked at; so this takes some
-** milliseconds in heaps of any size, and 100 where the table has more entries than are looked at.
+** milliseconds in heaps of any size, and 50 where the table has more entries than are looked at.
 */
 #include <ctype.h>
 #include <stdlib.h>
@@ -12,7 +12,7 @@
 
 #include "find.h"
 
-enum { MOST_ENTRIES = 1 << 20 };
+enum { MOST_ENTRIES = 1 << 18 };
 
 /* How well a name answers to what was written. */
 enum { BEGINS, HAS, NOT_AT_ALL };

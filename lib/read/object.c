@@ -193,22 +193,27 @@ static lh_value next_value(const lh_snapshot *s, scan *c, lh_raw raw) {
   return lh_object_value(find_next(s, c, raw.bits));
 }
 
+/* To the next entry; the metatable is stepped over. */
+static bool find_entry(scan *c, lh_raw *key, lh_raw *value) {
+  for (;;) {
+    if (c->section == AT_REFERENCES && c->left > 0) {
+      (void)lh_get_reference(&c->at, 0); /* the metatable */
+      c->left = 0;
+      c->row++;
+    }
+    if (c->left == 0) {
+      if (!next_section(c)) return false;
+    } else if (step_entry(c, key, value)) {
+      return true;
+    }
+  }
+}
+
 bool lh_entries_next(lh_edges *it, lh_value *key, lh_value *value) {
   scan c;
   lh_raw raw_key, raw_value;
-  bool more = true, stopped = false;
   memcpy(&c, it->state, sizeof c);
-  while (more && !stopped) {
-    if (c.section == AT_REFERENCES && c.left > 0) {
-      (void)lh_get_reference(&c.at, 0); /* the metatable */
-      c.left = 0;
-      c.row++;
-    }
-    if (c.left == 0)
-      more = next_section(&c);
-    else
-      stopped = step_entry(&c, &raw_key, &raw_value);
-  }
+  bool more = find_entry(&c, &raw_key, &raw_value);
   if (more) *key = next_value(it->snapshot, &c, raw_key);
   if (more && value)
     *value = next_value(it->snapshot, &c, raw_value);
@@ -216,6 +221,19 @@ bool lh_entries_next(lh_edges *it, lh_value *key, lh_value *value) {
     c.row++;
   memcpy(it->state, &c, sizeof c);
   return more;
+}
+
+/* Where the graph has the next edge is a guess after that, which is right where all of the edges
+** that were passed over are strong. */
+uint64_t lh_entries_skip(lh_edges *it, uint64_t n) {
+  scan c;
+  lh_raw key, value;
+  uint64_t i = 0;
+  memcpy(&c, it->state, sizeof c);
+  for (; i < n && find_entry(&c, &key, &value); i++)
+    c.row += (uint32_t)(key.tag == LH_VAL_OBJECT) + (uint32_t)(value.tag == LH_VAL_OBJECT);
+  memcpy(it->state, &c, sizeof c);
+  return i;
 }
 
 void lh_values_begin(const lh_snapshot *s, lh_id id, lh_edges *it) {

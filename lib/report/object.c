@@ -19,7 +19,8 @@ typedef struct found {
   lh_id id;
   lh_object object;
   lh_id metatable, proto, dominator;
-  lh_object code; /* of a function in Lua, and of a prototype itself */
+  lh_object code;       /* of a function in Lua, and of a prototype itself */
+  char *path, *through; /* as text; NULL: garbage, or it says all */
   elsewhere *others;
   size_t n_others;
 } found;
@@ -34,15 +35,14 @@ static void alive_of(lh_report *report, const void *row, lh_cell *cell) {
   cell->as.flag = lh_is_reachable(report->snapshot, ((const found *)row)->id);
 }
 
+static void path_of(lh_report *report, const void *row, lh_cell *cell) {
+  (void)report;
+  cell->as.text = ((const found *)row)->path;
+}
+
 static void through_of(lh_report *report, const void *row, lh_cell *cell) {
-  lh_path path;
-  char *through = NULL;
-  lh_id id = ((const found *)row)->id;
-  if (lh_distance(report->snapshot, id) > LH_LONG_PATH) return;
-  if (lh_shortest_path(report->snapshot, id, &path, NULL) != LH_OK) return;
-  report->failed |= lh_path_through(report->snapshot, &path, false, &through, NULL) != LH_OK;
-  lh_paths_free(&path, 1);
-  cell->as.text = through ? lh_keep_text(report, through) : NULL;
+  (void)report;
+  cell->as.text = ((const found *)row)->through;
 }
 
 /* What is fixed, or waits for its finalizer, has no age. */
@@ -208,7 +208,7 @@ static const lh_column answer_columns[] = {
     LH_COMPUTED("reachable", NULL, LH_COLUMN_FLAG, alive_of, "something keeps it alive"),
     LH_OF("distance", NULL, LH_COLUMN_COUNT, id, lh_cell_distance,
           "references on the shortest path from a root; null for garbage", LH_OPTIONAL),
-    LH_HELD_BY(NULL, id, "a path; null for garbage"),
+    LH_COMPUTED("held_by", NULL, LH_COLUMN_TEXT, path_of, "a path; null for garbage", LH_OPTIONAL),
     LH_COMPUTED("through", NULL, LH_COLUMN_TEXT, through_of,
                 "who holds the function that the path begins at; null where it says so",
                 LH_OPTIONAL),
@@ -277,7 +277,8 @@ static void tell(lh_teller *t, lh_report *report) {
   } else {
     lh_text_format(&text, " retains %s, %s of the heap; it stays because of ",
                    lh_told_size(t, retained).text, lh_share_of_heap(report, retained).text);
-    lh_put_path(&text, s, f->id);
+    lh_text_string(&text, f->path);
+    if (f->through) lh_text_format(&text, " (through %s)", f->through);
   }
   lh_say_text(t, LH_BOLD, &text);
   lh_tell_asked(t, report);
@@ -300,6 +301,21 @@ static bool find_others(lh_snapshot *snapshot, const lh_request *request, found 
   return true;
 }
 
+/* Once, since a step through a table with a million entries costs all of these. */
+static int find_path(lh_snapshot *snapshot, found *f, lh_error *error) {
+  lh_path path;
+  if (!lh_is_reachable(snapshot, f->id)) return LH_OK;
+  if (lh_distance(snapshot, f->id) > LH_LONG_PATH)
+    return lh_held_by(snapshot, f->id, &f->path, error);
+  int code = lh_shortest_path(snapshot, f->id, &path, error);
+  if (code != LH_OK) return code;
+  f->path = lh_path_text(snapshot, &path, false);
+  if (!f->path) code = lh_fail_memory(error, "telling a path");
+  if (code == LH_OK) code = lh_path_through(snapshot, &path, false, &f->through, error);
+  lh_paths_free(&path, 1);
+  return code;
+}
+
 static void look_at_code(lh_snapshot *snapshot, found *f) {
   f->proto = LH_NO_OBJECT;
   if (f->object.dead) return;
@@ -308,6 +324,13 @@ static void look_at_code(lh_snapshot *snapshot, found *f) {
   f->proto = f->object.as.closure.proto;
   if (lh_type_of(snapshot, f->proto) == LH_TYPE_PROTO && !lh_is_dead(snapshot, f->proto))
     lh_object_at(snapshot, f->proto, &f->code);
+}
+
+static void let_go(void *out) {
+  found *f = out;
+  lh_free(f->path);
+  lh_free(f->through);
+  lh_free(f->others);
 }
 
 static int ask(lh_snapshot *snapshot, const lh_request *request, void *out, lh_error *error) {
@@ -321,12 +344,12 @@ static int ask(lh_snapshot *snapshot, const lh_request *request, void *out, lh_e
   f->dominator = lh_immediate_dominator(snapshot, f->id);
   if (f->dominator == LH_ROOT) f->dominator = LH_NO_OBJECT;
   look_at_code(snapshot, f);
-  if (find_others(snapshot, request, f)) return LH_OK;
-  lh_free(f->others);
-  return lh_fail_memory(error, "looking at an object");
+  int code = find_path(snapshot, f, error);
+  if (code == LH_OK && !find_others(snapshot, request, f))
+    code = lh_fail_memory(error, "looking at an object");
+  if (code != LH_OK) let_go(f);
+  return code;
 }
-
-LH_FREED_BY(found, lh_free(it->others))
 
 const lh_question lh_object_question = {
     .name = "object", .answer = &answer, .ask = ask, .free = let_go, .tell = tell};

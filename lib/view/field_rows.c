@@ -3,8 +3,8 @@
 **
 ** Of ten million fields a page is looked at, and then another. So they are never sorted as a whole,
 ** but as Quicksort would, in the part alone that has the page: about two passes over the rows,
-** which stay as sorted as they have become. Rows are compared by a number; where those are the
-** beginnings of strings, and the same, by the strings. Pivots are chosen by chance, and no two rows
+** which stay as sorted as they have become. Rows are compared by a number; where those are bytes
+** of strings, and the same, by the strings. Pivots are chosen by chance, and no two rows
 ** are equal.
 */
 #include <stdlib.h>
@@ -22,17 +22,11 @@ enum { ROW_INTEGER = 0 };
 #define ROW_POINTER (UINT32_MAX - 3)
 #define ROW_OBJECT (UINT32_MAX - 4)
 
-/* {=== What a field ranks by ========================================================== */
-
-/* The first bytes, so that numbers compare as strings do. */
-static uint64_t beginning_of(const lh_snapshot *s, lh_id string) {
-  const char *bytes;
-  size_t n;
-  uint64_t rank = 0;
-  (void)lh_string_whole(s, string, &bytes, &n);
-  for (size_t i = 0; i < sizeof rank; i++) rank = rank << 8 | (i < n ? (unsigned char)bytes[i] : 0);
-  return rank;
+static bool is_string_row(const lh_field_row *row) {
+  return row->what != ROW_INTEGER && row->what < ROW_OBJECT;
 }
+
+/* {=== What a field ranks by ========================================================== */
 
 /* The bits of a float, turned so that they are in the order of the numbers. */
 static uint64_t order_of_float(double number) {
@@ -54,7 +48,7 @@ static void rank_value(const lh_snapshot *s, lh_value value, lh_field_row *row) 
     case LH_VALUE_CFUNCTION: *row = (lh_field_row){value.as.pointer, ROW_POINTER, 0}; break;
     case LH_VALUE_OBJECT:
       if (lh_is_string(s, value.as.object))
-        *row = (lh_field_row){beginning_of(s, value.as.object), value.as.object, 0};
+        *row = (lh_field_row){0, value.as.object, 0}; /* until rank_strings */
       else
         *row = (lh_field_row){value.as.object, ROW_OBJECT, 0};
       break;
@@ -84,6 +78,37 @@ static lh_field_row row_of(const lh_snapshot *s, lh_field_order order, const lh_
   }
   row.number = (uint32_t)f->number;
   return row;
+}
+
+/* The bytes from number `from` on, so that numbers compare as strings do. */
+static uint64_t bytes_of(const lh_snapshot *s, lh_id string, size_t from) {
+  const char *bytes;
+  size_t n;
+  uint64_t rank = 0;
+  (void)lh_string_whole(s, string, &bytes, &n);
+  for (size_t i = from; i < from + sizeof rank; i++)
+    rank = rank << 8 | (i < n ? (unsigned char)bytes[i] : 0);
+  return rank;
+}
+
+static size_t common_bytes(const char *a, size_t n_a, const char *b, size_t n_b) {
+  size_t n = 0;
+  while (n < n_a && n < n_b && a[n] == b[n]) n++;
+  return n;
+}
+
+/* A string ranks by what follows on the beginning that all have: session_1, session_2. */
+static void rank_strings(const lh_snapshot *s, lh_field_rows *rows) {
+  const char *first = NULL, *bytes;
+  size_t n = 0, n_bytes;
+  for (size_t i = 0; i < rows->n && (!first || n > 0); i++) {
+    if (!is_string_row(&rows->rows[i])) continue;
+    (void)lh_string_whole(s, rows->rows[i].what, &bytes, &n_bytes);
+    n = first ? common_bytes(first, n, bytes, n_bytes) : n_bytes;
+    if (!first) first = bytes;
+  }
+  for (size_t i = 0; first && i < rows->n; i++)
+    if (is_string_row(&rows->rows[i])) rows->rows[i].rank = bytes_of(s, rows->rows[i].what, n);
 }
 
 /* }=================================================================================== */
@@ -161,6 +186,7 @@ bool lh_field_rows_make(const lh_snapshot *snapshot, lh_id id, const lh_field_qu
   }
   lh_free(c.class_has);
   lh_text_free(&c.text);
+  if (ok) rank_strings(snapshot, out);
   if (!ok) lh_field_rows_free(out);
   return ok;
 }

@@ -146,3 +146,28 @@ bool lh_field_scan_next(lh_field_scan *scan, lh_object_field *field) {
         field->value.kind == LH_VALUE_OBJECT ? field->value.as.object : LH_NO_OBJECT;
   return true;
 }
+
+void lh_field_scan_skip(lh_field_scan *scan, uint64_t n) {
+  lh_object_field field;
+  uint64_t end = scan->number + n;
+  while (scan->number < end) {
+    if (scan->part == AT_ENTRIES && scan->metatable == LH_NO_OBJECT)
+      scan->number += lh_entries_skip(&scan->it, end - scan->number);
+    if (scan->number < end && !lh_field_scan_next(scan, &field)) return;
+  }
+}
+
+uint64_t lh_count_object_fields(const lh_snapshot *snapshot, lh_id id) {
+  lh_object object;
+  lh_field_scan scan;
+  uint64_t n = 0;
+  lh_object_at(snapshot, id, &object);
+  lh_field_scan_begin(snapshot, id, &scan);
+  if (scan.part == AT_ENTRIES) {
+    n = (scan.metatable != LH_NO_OBJECT) + object.as.table.array_used + object.as.table.hash_used;
+    scan.metatable = LH_NO_OBJECT;
+    scan.part = AT_EPHEMERONS;
+  }
+  lh_field_scan_skip(&scan, UINT64_MAX);
+  return n + scan.number;
+}

@@ -2,9 +2,9 @@
 ** fields.c - the fields of an object, page by page.
 **
 ** A table may have ten million entries, whose places in the record nobody knows. So what was
-** learned on the first way through it is kept, for the object that was last asked about: where each
-** 512th field is, and, where another order or a filter was wanted, which fields these are. A field
-** is then found in 512 steps.
+** learned on the way through it is kept, for the object that was last asked about: where each 512th
+** field is, up to the last that was wanted, and, where another order or a filter was, which fields
+** these are. A field is then found in 512 steps.
 */
 #include "fields.h"
 
@@ -32,20 +32,27 @@ static void free_list(lh_field_list *list) {
 static lh_field_list *make_list(const lh_snapshot *snapshot, lh_id id) {
   lh_field_list *list = lh_alloc_zeroed(1, sizeof *list);
   lh_field_scan scan;
-  lh_object_field field;
   if (!list) return NULL;
   list->id = id;
+  list->n = lh_count_object_fields(snapshot, id);
   lh_field_scan_begin(snapshot, id, &scan);
-  do {
-    if (scan.number % STRIDE != 0) continue;
-    if (!lh_grow(&list->saved, list->n_saved, &list->capacity, sizeof scan)) {
-      free_list(list);
-      return NULL;
-    }
-    list->saved[list->n_saved++] = scan;
-  } while (lh_field_scan_next(&scan, &field));
-  list->n = scan.number;
+  if (!lh_grow(&list->saved, 0, &list->capacity, sizeof scan)) {
+    free_list(list);
+    return NULL;
+  }
+  list->saved[list->n_saved++] = scan;
   return list;
+}
+
+/* Learns where fields are, up to one. */
+static bool learn(lh_field_list *list, uint64_t number) {
+  while (list->n_saved <= number / STRIDE) {
+    if (!lh_grow(&list->saved, list->n_saved, &list->capacity, sizeof *list->saved)) return false;
+    lh_field_scan scan = list->saved[list->n_saved - 1];
+    lh_field_scan_skip(&scan, STRIDE);
+    list->saved[list->n_saved++] = scan;
+  }
+  return true;
 }
 
 static bool find_list(lh_snapshot *snapshot, lh_id id) {
@@ -71,9 +78,11 @@ static bool find_rows(const lh_snapshot *snapshot, lh_field_list *list,
   return list->has_rows;
 }
 
-static void field_at(const lh_field_list *list, uint64_t number, lh_object_field *out) {
+static bool read_field(lh_field_list *list, uint64_t number, lh_object_field *out) {
+  if (!learn(list, number)) return false;
   lh_field_scan scan = list->saved[number / STRIDE];
-  while (lh_field_scan_next(&scan, out) && out->number < number) continue;
+  lh_field_scan_skip(&scan, number % STRIDE);
+  return lh_field_scan_next(&scan, out);
 }
 
 static bool is_as_it_is(const lh_field_query *query) {
@@ -89,9 +98,11 @@ static bool read_page(lh_field_list *list, const lh_field_query *query, bool as_
   out->list = lh_alloc(n, sizeof *out->list);
   if (!out->list) return false;
   if (!as_it_is) lh_field_rows_sort(list->saved->snapshot, &list->rows, from, from + n);
-  for (size_t i = 0; i < n; i++)
-    field_at(list, as_it_is ? from + i : list->rows.rows[from + i].number, &out->list[i]);
-  out->n = n;
+  for (; out->n < n; out->n++) {
+    size_t at = from + out->n;
+    uint64_t number = as_it_is ? at : list->rows.rows[at].number;
+    if (!read_field(list, number, &out->list[out->n])) return false;
+  }
   return true;
 }
 

@@ -268,6 +268,31 @@ static void fields_are_in_order(void **state) {
 
 /* }=================================================================================== */
 
+/* A page far behind is read by way of nothing that was learned before. */
+static void pages_are_found_at_once(void **state) {
+  lh_id other = object_called("empty");
+  (void)state;
+  for (size_t i = 0; i < sizeof objects / sizeof *objects; i++) {
+    lh_id id = object_called(objects[i]);
+    lh_object_fields whole = ask(id, (lh_field_query){0});
+    for (size_t from = 0; from < whole.n; from += whole.n / 5 + 1) {
+      lh_object_fields page = ask(other, (lh_field_query){0});
+      lh_object_fields_free(&page);
+      page = ask(id, (lh_field_query){.from = from, .limit = 3});
+      assert_int_equal(page.total, whole.n);
+      assert_int_equal(page.n, whole.n - from < 3 ? whole.n - from : 3);
+      for (size_t k = 0; k < page.n; k++) {
+        assert_int_equal(page.list[k].number, from + k);
+        assert_int_equal(page.list[k].edge.kind, whole.list[from + k].edge.kind);
+        assert_true(is_same_value(page.list[k].value, whole.list[from + k].value));
+        assert_true(is_same_value(page.list[k].edge.key, whole.list[from + k].edge.key));
+      }
+      lh_object_fields_free(&page);
+    }
+    lh_object_fields_free(&whole);
+  }
+}
+
 static void filters_leave_what_has_the_text(void **state) {
   static const struct {
     const char *object, *filter;
@@ -325,6 +350,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(all_fields_are_there),
                                      cmocka_unit_test(scalars_are_fields),
                                      cmocka_unit_test(fields_are_in_order),
+                                     cmocka_unit_test(pages_are_found_at_once),
                                      cmocka_unit_test(each_allocation_fails),
                                      cmocka_unit_test(filters_leave_what_has_the_text),
                                      cmocka_unit_test(what_is_no_object_has_no_fields)};
