@@ -63,8 +63,8 @@ run "heappath c Listener | dot -Tsvg > why.svg"
 run "heappath c Listener | dot -Tpng > why.png"
 
 tell <<'END'
-All of that, and more, in a browser: as one file, which needs neither a server nor a network, so that
-it can be mailed or kept by continuous integration.
+All of that, and more, in a browser: as one file, which needs neither a server nor a network, so it
+can be mailed, or kept by continuous integration.
 END
 run "heapview -o report.html a b c"
 

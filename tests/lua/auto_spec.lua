@@ -35,8 +35,8 @@ local prelude = [[
 -- Runs a script for sh beside server.lua; what it prints, its directory.
 local function play(server, script)
   local dir = support.tmpdir()
-  support.write_file(dir .. "/server.lua",
-                     'local function ready() io.open("ready", "w"):close() end\n' .. server)
+  local ready = 'local function ready() io.open("ready", "w"):close() end\n'
+  support.write_file(dir .. "/server.lua", ready .. server)
   support.write_file(dir .. "/script.sh", prelude .. script)
   local out = support.lua('os.execute("exec sh ./script.sh 2>&1")', {cwd = dir})
   return out, dir
@@ -585,12 +585,10 @@ describe("options", function()
   end)
 
   it("may say a directory with blanks, and each line the command for a shell", function()
-    for directory, says in pairs {
-      ["a b$(id)"] = "; see it: heapview '[^']+/a b$%(id%)/server.lua%-PID%-1.heap'\n$",
-      ["a'b"] = ": [%d,]+ objects, [%d.]+ KB\n$",
-    } do
-      local _, err = serve("exit,dir=" .. directory, "", {before = ("mkdir %q;"):format(directory)
-        :gsub("%$", "\\$")})
+    local command = "; see it: heapview '[^']+/a b$%(id%)/server.lua%-PID%-1.heap'\n$"
+    for directory, says in pairs {["a b$(id)"] = command, ["a'b"] = " objects, [%d.]+ KB\n$"} do
+      local made = "mkdir " .. support.quote(directory) .. ";"
+      local _, err = serve("exit,dir=" .. directory, "", {before = made})
       assert.match(says, (err:gsub("%-%d+%-", "-PID-")))
     end
   end)
