@@ -4,6 +4,7 @@
 ** to type is a link here, to the state of the page that shows it; so is whatever names an object or
 ** a class.
 */
+#include <inttypes.h>
 #include <string.h>
 
 #include "heapview.h"
@@ -49,14 +50,38 @@ static char *link_to_object(const told *t, const lh_report *report, lh_id id) {
                  id == LH_ROOT ? "root" : lh_address_text(report->snapshot, id).text);
 }
 
+/* link_and(link, "until", "1204"); frees the first. */
+static char *link_and(char *link, const char *key, const char *value) {
+  char *longer;
+  if (asprintf(&longer, "%s%c%s=%s", link, strchr(link, '?') != NULL ? '&' : '?', key, value) < 0)
+    cli_must(NULL);
+  free(link);
+  return longer;
+}
+
+/* With the place on the axis of the mark of that name, of several the latest. */
+static char *link_and_mark(const told *t, char *link, const char *key, const char *mark) {
+  const lh_snapshot *s = t->asked->snapshot;
+  char position[24];
+  for (uint32_t i = s != NULL && mark != NULL ? lh_mark_count(s) : 0; i-- > 0;) {
+    if (strcmp(lh_mark_at(s, i)->name, mark) != 0) continue;
+    snprintf(position, sizeof position, "%" PRIu64, lh_mark_position(s, i));
+    return link_and(link, key, position);
+  }
+  return link;
+}
+
 /* What the page shows that the command would tell. */
-static char *link_of(const told *t, lh_next next, const char *subject) {
+static char *link_of(const told *t, lh_next next, const char *subject, const char *other) {
   switch (next) {
     case LH_NEXT_PATHS:
-    case LH_NEXT_FIVE_PATHS: return link_to(t, "/object", "at", subject);
+    case LH_NEXT_FIVE_PATHS: return link_and(link_to(t, "/object", "at", subject), "tab", "paths");
     case LH_NEXT_UNDER: return link_to(t, "/treemap", "of", subject);
     case LH_NEXT_SET: return link_to(t, "/object", "class", subject);
     case LH_NEXT_SINCE:
+      return link_and_mark(t,
+                           link_and_mark(t, link_to(t, "/timeline", NULL, NULL), "since", subject),
+                           "until", other);
     case LH_NEXT_OWNERS: return link_to(t, "/timeline", NULL, NULL);
     case LH_NEXT_WASTE: break;
   }
@@ -70,7 +95,7 @@ static char *command_of(lh_teller *teller, lh_next next, const char *subject, co
   char *command = cli_next_command(next, file != NULL ? file : "", subject, other);
   if (t->n_hints < MOST_HINTS)
     t->hints[t->n_hints++] =
-        (hint){.command = cli_must(strdup(command)), .link = link_of(t, next, subject)};
+        (hint){.command = cli_must(strdup(command)), .link = link_of(t, next, subject, other)};
   return command;
 }
 

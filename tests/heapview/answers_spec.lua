@@ -170,13 +170,13 @@ describe("The words of an answer", function()
     local last = told[#told].line
     local example = ask("diff").answer.groups[1].example
     assert.equal("heappath c " .. example, last[2].text)
-    assert.equal("/object?at=" .. example, last[2].link)
+    assert.equal("/object?at=" .. example .. "&tab=paths", last[2].link)
     local classes = ask("classes?limit=1").told[2].table
     local cells = classes.rows[1].cells
     assert.matches("^/object%?class=", cells[#cells].link)
     for _, piece in ipairs(ask("diff?in=1").told) do
       for _, part in ipairs(piece.line or {}) do
-        if part.link then assert.matches("&in=1$", part.link) end
+        if part.link then assert.matches("&in=1%f[&\0]", part.link) end
       end
     end
   end)

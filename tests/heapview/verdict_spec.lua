@@ -67,6 +67,12 @@ describe("the verdict", function()
     local view = open("timeline", {"c"})
     assert.matches("between 14:00 and 15:00",
       page:run "return document.querySelector('.answer.epochs').textContent")
+    local marks = page:run "return heapview.overview.marks"
+    local link = page:run "return document.querySelector('.answer.epochs p a').hash"
+    local since, until_ = link:match "/timeline%?since=(%d+)&until=(%d+)$"
+    local names = {}
+    for _, mark in ipairs(marks) do names[("%d"):format(mark.position)] = mark.name end
+    assert.same({"14:00", "15:00"}, {names[since], names[until_]})
     view.stop()
   end)
 
@@ -75,7 +81,7 @@ describe("the verdict", function()
     local links = page:run [[
       return Array.from(document.querySelectorAll(".culprit a"), (link) => link.hash);]]
     assert.equal(3, #links)
-    assert.equal(links[1], links[2])
+    assert.equal(links[1] .. "&tab=paths", links[2])
     assert.matches("/object%?at=0x%x+$", links[1])
     assert.matches("/treemap%?of=0x%x+$", links[3])
     view.stop()

@@ -88,7 +88,7 @@
 
   function actionsOf(address, name) {
     if (address) {
-      return [{text: "Why it stays", link: `/object?at=${address}`},
+      return [{text: "Why it stays", link: `/object?at=${address}&tab=paths`},
         {text: "What is in it", link: `/treemap?of=${address}`}];
     }
     return name ? [{text: "All of its class", link: `/${heapview.keyOf("object", {class: name})}`}]
