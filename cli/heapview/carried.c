@@ -3,8 +3,8 @@
 ** neither snapshots nor a server nor a network.
 **
 ** Answers are carried in the order of their worth until the file is full: what was opened, what the
-** first page tells, the tops of the pictures; then the objects and classes that are named in these,
-** the biggest first, then those that are named there, and so on. So all of a small heap is in it,
+** first page tells, and the objects that it names; the tops of the pictures; then the objects and
+** classes that are named in these, the biggest first, then those that are named there, and so on. So all of a small heap is in it,
 ** and of two million objects the thousands that anybody would click. An object is there with all
 ** that its page asks, or not at all. What a picture leaves out is a tile of it with its bytes, so
 ** all sums are as they are when served; what is not carried the page says, and how to see it.
@@ -25,79 +25,73 @@ enum { MOST_BYTES = 5000000 };
 
 /* {=== What a page may ask for ========================================================= */
 
-/* A question as a page asks it, of so many things at most: some take a pass over the heap for each,
-** some are long. */
-typedef struct carriable {
-  const char *key;
-  size_t most; /* 0: of all */
-} carriable;
+/* Keys, as pages ask for them. */
 
 /* Of each snapshot, the last one first. */
-static const carriable of_snapshot[] = {{"treemap?by=place", 0},
-                                        {"flame", 0},
-                                        {"treemap?by=class", 0},
-                                        {"treemap?by=module", 0},
-                                        {"treemap", 0},
-                                        {"timeline", 0},
-                                        {"timeline?by=place", 0},
-                                        {"timeline?by=type", 0},
-                                        {"map", 0},
-                                        {"objects?limit=20", 0},
-                                        {"classes?limit=20", 0},
-                                        {"modules?limit=20", 0},
-                                        {"threads?limit=20", 0},
-                                        {"growing?limit=20", 0},
-                                        {"epochs", 0},
-                                        {"sites?limit=20", 0}};
+static const char *const of_snapshot[] = {"treemap?by=place",
+                                          "flame",
+                                          "treemap?by=class",
+                                          "treemap?by=module",
+                                          "treemap",
+                                          "timeline",
+                                          "timeline?by=place",
+                                          "timeline?by=type",
+                                          "map",
+                                          "objects?limit=20",
+                                          "classes?limit=20",
+                                          "modules?limit=20",
+                                          "threads?limit=20",
+                                          "growing?limit=20",
+                                          "epochs",
+                                          "sites?limit=20"};
 
 /* The same where there are several. */
-static const carriable of_several[] = {{"flame?against=0", 0},
-                                       {"series", 0},
-                                       {"ladder?limit=20", 0},
-                                       {"owners?limit=20", 0},
-                                       {"strings?limit=20", 0}};
+static const char *const of_several[] = {"flame?against=0", "series", "ladder?limit=20",
+                                         "owners?limit=20", "strings?limit=20"};
 
 /* With what can be chosen on its page: what is counted, and by what rows are. */
-static const carriable of_profile[] = {{"findings", 0},
-                                       {"profile", 0},
-                                       {"allocations?limit=20", 0},
-                                       {"advice?limit=20", 0},
-                                       {"memory", 0},
-                                       {"stacks?limit=400", 0},
-                                       {"calls?limit=20", 0},
-                                       {"blueprint", 0},
-                                       {"allocations?by=function&limit=20", 0},
-                                       {"allocations?by=type&limit=20", 0},
-                                       {"allocations?by=file&limit=20", 0},
-                                       {"allocations?by=stack&limit=20", 0},
-                                       {"stacks?limit=400&sort=live", 0},
-                                       {"stacks?limit=400&sort=peak", 0},
-                                       {"stacks?limit=400&sort=soon_dead", 0},
-                                       {"allocations?limit=20&sort=live", 0},
-                                       {"allocations?limit=20&sort=peak", 0},
-                                       {"allocations?limit=20&sort=soon_dead", 0}};
+static const char *const of_profile[] = {"findings",
+                                         "profile",
+                                         "allocations?limit=20",
+                                         "advice?limit=20",
+                                         "memory",
+                                         "stacks?limit=400",
+                                         "calls?limit=20",
+                                         "blueprint",
+                                         "allocations?by=function&limit=20",
+                                         "allocations?by=type&limit=20",
+                                         "allocations?by=file&limit=20",
+                                         "allocations?by=stack&limit=20",
+                                         "stacks?limit=400&sort=live",
+                                         "stacks?limit=400&sort=peak",
+                                         "stacks?limit=400&sort=soon_dead",
+                                         "allocations?limit=20&sort=live",
+                                         "allocations?limit=20&sort=peak",
+                                         "allocations?limit=20&sort=soon_dead"};
 
 /* Of what was allocated from mark to mark, with both ends: since=354, until=4605. */
-static const carriable of_interval[] = {
-    {"interval?limit=20", 0}, {"timeline?bins=1&limit=1", 0}, {"treemap?by=place", 0}, {"flame", 0},
-    {"treemap?by=class", 0},  {"treemap?by=module", 0},       {"treemap", 0},          {"map", 0}};
+static const char *const of_interval[] = {
+    "interval?limit=20", "timeline?bins=1&limit=1", "treemap?by=place", "flame",
+    "treemap?by=class",  "treemap?by=module",       "treemap",          "map"};
 enum { MOST_INTERVALS = 20 };
 
 /* Of an object, with its address: at=0x55d0c0a3f2e0. */
-static const carriable of_object[] = {{"object", 0},
-                                      {"fields?limit=50", 0},
-                                      {"paths", 0},
-                                      {"referrers?limit=20", 0},
-                                      {"dominators?limit=20", 0},
-                                      {"treemap?depth=2&limit=30", 0},
-                                      {"under?limit=20", 50},
-                                      {"independent", 50},
-                                      {"picture", 50}};
+static const char *const of_object[] = {"object",
+                                        "fields?limit=50",
+                                        "paths",
+                                        "referrers?limit=20",
+                                        "dominators?limit=20",
+                                        "treemap?depth=2&limit=30"};
 
-/* Of a class, with its name: class=Session. Each takes a pass over the heap, so of a big one fewer
-** are asked about: as many as look at so many objects. */
-static const carriable of_class[] = {{"class?limit=20", 0}, {"set?limit=20", 0}};
-enum { LEAST_CLASSES = 4, MOST_CLASS_OBJECTS = 5000000 };
+/* The same, where each may take a pass over the heap. */
+static const char *const of_worthy_object[] = {"under?limit=20", "independent", "picture"};
+
+/* Of a class, with its name: class=Session. Each takes a pass, too. */
+static const char *const of_class[] = {"class?limit=20", "set?limit=20"};
+
+/* Of a big heap that would take too long: so there are as many passes as look at so many objects.
+** Of 200 times as many objects is told what takes none. */
+enum { MOST_PASSED = 20000000, LEAST_PASSES = 10, MOST_PASSES = 200, OBJECTS_OF_A_PASS = 200 };
 
 /* }=================================================================================== */
 
@@ -119,6 +113,7 @@ typedef struct report {
   uint8_t **objects, **classes; /* of each snapshot: 1 for what was named */
   uint64_t named;               /* objects */
   size_t n_objects, n_classes;  /* that were asked about */
+  bool is_full;
 } report;
 
 /* {=== What is named ================================================================== */
@@ -213,22 +208,21 @@ typedef struct answers {
   size_t n_text, n_keys;
 } answers;
 
-/* Asks about one thing, of which there were so many before. */
-static answers ask(report *r, const carriable *list, size_t n, size_t nth, size_t in, added more) {
+/* Asks about one thing. */
+static answers ask(report *r, const char *const *list, size_t n, size_t in, added more) {
   answers a = {0};
   char number[24];
   FILE *text = cli_must(open_memstream(&a.text, &a.n_text));
   FILE *keys = cli_must(open_memstream(&a.keys, &a.n_keys));
   snprintf(number, sizeof number, "%zu", in);
   if (r->v->n > 0 && in + 1 < r->v->n) more = with(more, "in", number);
-  for (size_t i = 0, n_asked = 0; i < n; i++) {
-    if (list[i].most != 0 && nth >= list[i].most) continue;
-    char *words = cli_must(strdup(list[i].key));
+  for (size_t i = 0; i < n; i++) {
+    char *words = cli_must(strdup(list[i]));
     view_question q;
     make_question(&q, words, &more);
     char *key = view_key(&q);
-    fprintf(text, "%s\"%s\":", n_asked > 0 ? "," : "", key);
-    fprintf(keys, "%s\"%s\"", n_asked++ > 0 ? "," : "", key);
+    fprintf(text, "%s\"%s\":", i > 0 ? "," : "", key);
+    fprintf(keys, "%s\"%s\"", i > 0 ? "," : "", key);
     (void)view_answer(r->v, &q, text);
     free(key);
     free(words);
@@ -244,16 +238,16 @@ static void free_answers(answers *a) {
 
 /* As it is, for the page that opens. */
 static void carry_plain(report *r, const char *key, size_t in) {
-  answers a = ask(r, &(carriable){key, 0}, 1, 0, in, (added){0});
+  answers a = ask(r, &key, 1, in, (added){0});
   fprintf(r->out, "%s%s", r->n_out++ > 0 ? ",\n" : "", a.text);
   find_named(r, in, a.text);
   free_answers(&a);
 }
 
 /* Deflated, all or none; of so many objects. */
-static bool carry(report *r, const carriable *list, size_t n, size_t nth, size_t in, added more,
+static bool carry(report *r, const char *const *list, size_t n, size_t in, added more,
                   unsigned objects) {
-  answers a = ask(r, list, n, nth, in, more);
+  answers a = ask(r, list, n, in, more);
   bool fits = pieces_add(r->pieces, a.text, a.keys, objects);
   if (fits) find_named(r, in, a.text);
   free_answers(&a);
@@ -268,9 +262,9 @@ static bool is_told(const report *r, const char *key) {
   return told;
 }
 
-static void carry_each(report *r, const carriable *list, size_t n, size_t in) {
+static void carry_each(report *r, const char *const *list, size_t n, size_t in) {
   for (size_t i = 0; i < n; i++)
-    if (!is_told(r, list[i].key)) (void)carry(r, &list[i], 1, 0, in, (added){0}, 0);
+    if (!is_told(r, list[i])) (void)carry(r, &list[i], 1, in, (added){0}, 0);
 }
 
 /* What the first page shows, which is opened with the file. */
@@ -278,13 +272,12 @@ static void carry_opening(report *r) {
   size_t last = r->v->n > 0 ? r->v->n - 1 : 0;
   carry_plain(r, "overview", last);
   for (const char *const *key = view_verdict(r->v); *key != NULL; key++) carry_plain(r, *key, last);
-  if (r->v->n > 0) name_root(r);
 }
 
 /* What the first page shows of an older snapshot. */
 static void carry_verdict(report *r, size_t in) {
   for (const char *const *key = view_verdict(r->v); *key != NULL; key++)
-    (void)carry(r, &(carriable){*key, 0}, 1, 0, in, (added){0}, 0);
+    (void)carry(r, key, 1, in, (added){0}, 0);
 }
 
 #define COUNT(list) (sizeof(list) / sizeof *(list))
@@ -298,7 +291,7 @@ static void carry_interval(report *r, uint64_t since, uint64_t until) {
   snprintf(to, sizeof to, "%llu", (unsigned long long)until);
   if (since > 0) ends = with(ends, "since", from);
   if (until < lh_position_count(r->v->snapshots[in])) ends = with(ends, "until", to);
-  (void)carry(r, of_interval, COUNT(of_interval), 0, in, ends, 0);
+  (void)carry(r, of_interval, COUNT(of_interval), in, ends, 0);
 }
 
 /* From each mark of the last snapshot, or the start, to each later one, or the end; the shortest
@@ -341,39 +334,47 @@ static int compare_named(const void *a, const void *b) {
   return x->class_index < y->class_index ? -1 : x->class_index > y->class_index;
 }
 
+static size_t passes_of(const lh_snapshot *s) {
+  size_t passes = MOST_PASSED / ((size_t)lh_object_count(s) + 1);
+  return passes < LEAST_PASSES ? LEAST_PASSES : passes > MOST_PASSES ? MOST_PASSES : passes;
+}
+
 static bool carry_class(report *r, const named *it) {
   const lh_snapshot *s = r->v->snapshots[it->in];
-  size_t most = MOST_CLASS_OBJECTS / ((size_t)lh_object_count(s) + 1);
   added name = with((added){0}, "class", lh_class_at(s, it->class_index)->name);
-  if (r->n_classes > LEAST_CLASSES && r->n_classes > most) return true;
-  return carry(r, of_class, COUNT(of_class), r->n_classes++, it->in, name, 0);
+  if (r->n_classes++ >= passes_of(s)) return true;
+  return carry(r, of_class, COUNT(of_class), it->in, name, 0);
 }
 
 static bool carry_object(report *r, const named *it) {
   const lh_snapshot *s = r->v->snapshots[it->in];
+  const char *keys[COUNT(of_object) + COUNT(of_worthy_object)];
   lh_number address = lh_address_text(s, it->id);
   added at = with((added){0}, "at", it->id == LH_ROOT ? "root" : address.text);
-  if (!carry(r, of_object, COUNT(of_object), r->n_objects++, it->in, at, it->id != LH_ROOT))
-    return false;
+  size_t nth = r->n_objects++, n = COUNT(of_object), passes = passes_of(s);
+  if (nth >= passes * OBJECTS_OF_A_PASS) return true;
+  memcpy(keys, of_object, sizeof of_object);
+  for (size_t i = 0; nth < passes && i < COUNT(of_worthy_object); i++)
+    keys[n++] = of_worthy_object[i];
+  if (!carry(r, keys, n, it->in, at, it->id != LH_ROOT)) return false;
   name_class(r, it->in, lh_class_of(s, it->id));
   return true;
 }
 
-/* One round after the other, each of what the one before has named, until the file is full. */
-static void carry_named(report *r) {
-  bool fits = true;
-  while (r->n > 0) {
-    named *round = r->list;
-    size_t n = r->n;
-    r->list = NULL;
-    r->n = r->capacity = 0;
-    qsort(round, n, sizeof *round, compare_named);
-    for (size_t i = 0; i < n; i++) {
-      r->named += round[i].id != LH_NO_OBJECT && round[i].id != LH_ROOT;
-      fits = fits && (round[i].id == LH_NO_OBJECT ? carry_class : carry_object)(r, &round[i]);
-    }
-    free(round);
+/* Carries what is named, the biggest first, or as it was named; what that names comes in the next
+** round. */
+static void carry_round(report *r, bool by_size) {
+  named *round = r->list;
+  size_t n = r->n;
+  r->list = NULL;
+  r->n = r->capacity = 0;
+  if (by_size && n > 1) qsort(round, n, sizeof *round, compare_named);
+  for (size_t i = 0; i < n; i++) {
+    r->named += round[i].id != LH_NO_OBJECT && round[i].id != LH_ROOT;
+    r->is_full =
+        r->is_full || !(round[i].id == LH_NO_OBJECT ? carry_class : carry_object)(r, &round[i]);
   }
+  free(round);
 }
 
 /* }=================================================================================== */
@@ -397,8 +398,10 @@ static char *carried_text(view *v, size_t room, size_t *size) {
   carry_opening(&r);
   if (fclose(r.out) != 0) cli_must(NULL);
   r.pieces = pieces_begin(room > n_plain ? room - n_plain : 0);
+  carry_round(&r, false);
   carry_tops(&r);
-  carry_named(&r);
+  if (v->n > 0) name_root(&r);
+  while (r.n > 0) carry_round(&r, true);
   FILE *out = cli_must(open_memstream(&text, size));
   fprintf(out, "{\"questions\":{%s},\n", plain);
   uint64_t objects = pieces_end(r.pieces, out);

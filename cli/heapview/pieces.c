@@ -10,6 +10,7 @@
 
 enum {
   PIECE_BYTES = 256 << 10, /* before it is deflated; inflated in a millisecond or two */
+  MOST_BYTES = 4 << 20,    /* of answers that stand together; what is longer is left out */
   INDEX_SHRINKS = 3        /* an index is deflated and written in base64 to a third at least */
 };
 
@@ -114,6 +115,7 @@ static void pack(pieces *p) {
 
 bool pieces_add(pieces *p, const char *answers, const char *keys, unsigned objects) {
   if (p->is_full) return false;
+  if (strlen(answers) > MOST_BYTES) return true;
   bool follows = size_of(&p->answers) > 0;
   fprintf(p->answers.file, "%c%s", follows ? ',' : '{', answers);
   fprintf(p->keys.file, "%s%s", follows ? "," : "", keys);

@@ -14,7 +14,8 @@ typedef struct pieces pieces;
 pieces *pieces_begin(size_t room);
 
 /* Answers that stand together: "KEY":ANSWER,... and their keys: "KEY",... They are of `objects`
-** objects. False: there is no room any more, and nothing was added. */
+** objects. False: there is no room any more, and nothing was added. Millions of bytes are no answer
+** to look at, and are left out. */
 bool pieces_add(pieces *p, const char *answers, const char *keys, unsigned objects);
 
 /* Writes the fields of a JSON object, "index":"...","pieces":["...",...], and frees it. Returns of

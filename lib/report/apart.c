@@ -68,7 +68,7 @@ static const lh_column strings_columns[] = {
     LH_COUNT("new_strings", NULL, new_contents, "how many contents the first has not at all"),
     LH_COUNT("more_strings", NULL, more_contents, "how many it has, but fewer of them"),
     LH_BYTES("more_bytes", NULL, more_bytes, "by which both are more"),
-    LH_ROWS("strings", rows, n_rows, &string_table, "those with most bytes more first"),
+    LH_ROWS("strings", rows, n_rows, &string_table, "those with most bytes more first", LH_LIMITED),
     LH_COMPUTED("snapshots", NULL, LH_COLUMN_NAMES, lh_names_asked, "what they are called"),
     LH_END};
 #undef ROW
