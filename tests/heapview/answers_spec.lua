@@ -86,6 +86,12 @@ describe("An answer has the values of", function()
     assert.same(json_of("heapdiff", "--json", "--owners", "a", "b", "c"), ask("owners").answer)
   end)
 
+  it("as many rows as were asked for, and no more", function()
+    local answer = ask_in(many, "strings?limit=2", "a", "d").answer
+    assert.equal(2, #answer.strings)
+    assert.is_true(#ask_in(many, "strings", "a", "d").answer.strings > 2)
+  end)
+
   it("heapdiff of four snapshots", function()
     local function same(key, ...)
       local out = support.answer({"heapdiff", "--json", ...}, many)
