@@ -6,7 +6,8 @@
 #
 # FOLDER/page.html names the others, each on a line of its own; D3 is what it calls d3.min.js. The
 # policy allows each script and each style by its hash, so that nothing else runs, whatever stands
-# in a heap. It is told to the browser by the server, or at the line <!-- policy --> of a report.
+# in a heap; and no text becomes markup but where the policy named picture lets it (page/paths.js).
+# It is told to the browser by the server, or at the line <!-- policy --> of a report.
 set -eu
 folder=$1
 d3=$2
@@ -67,7 +68,7 @@ cat <<END
 /* Made by cli/generate/page.sh. */
 #define PAGE_POLICY \\
   "default-src 'none'; base-uri 'none'; form-action 'none'; img-src data: blob:;" \\
-  " style-src$styles;" \\
+  " require-trusted-types-for 'script'; trusted-types picture; style-src$styles;" \\
   " script-src$scripts"
 enum { PAGE_POLICY_AT = $(bytes head), PAGE_CARRIED_AT = $(bytes head body) };
 static const unsigned char page[] = {

@@ -117,6 +117,19 @@ describe("heapview's page for queries", function()
     assert.equal(csv(query), saved)
   end)
 
+  it("has no way by which a text could become markup", function()
+    view:show "verdict"
+    for _, sink in ipairs {
+      "document.body.innerHTML = '<b>'", "document.body.insertAdjacentHTML('beforeend', '<b>')",
+      "new DOMParser().parseFromString('<b>', 'text/html')", "document.write('<b>')",
+      "d3.select('body').html('<b>')", "trustedTypes.createPolicy('other', {})",
+    } do
+      assert.equal("TypeError", page:run("try { " .. sink .. "; return 'made'; } " ..
+        "catch (error) { return error.name; }"), sink)
+    end
+    assert.is_true(#page:faults() > 0) -- the browser tells of each
+  end)
+
   it("tells that there are more rows than it shows", function()
     view:show("sql", {query = "with recursive t(i) as (select 1 union all select i + 1 from t " ..
       "limit 2000) select i from t"})
