@@ -225,6 +225,23 @@ static void ask_referrers(run *r) {
   lh_free(edges);
 }
 
+/* What is kept is made here, too. */
+static void ask_timeline(run *r) {
+  for (int by = 0; by < 3; by++) {
+    lh_age_chart chart;
+    const lh_age_chart_query query = {.by = (lh_age_chart_by)by, .interval = LH_EVER};
+    assert_int_equal(lh_find_age_chart(r->at[2], &query, &chart, NULL), LH_OK);
+    lh_age_chart_free(&chart);
+  }
+}
+
+static void ask_interval(run *r) {
+  uint64_t n = lh_position_count(r->at[2]);
+  lh_diff *diff;
+  assert_int_equal(lh_diff_interval(r->at[2], (lh_interval){n / 3, n}, &diff, NULL), LH_OK);
+  lh_diff_free(diff);
+}
+
 static void ask_map(run *r) {
   lh_memory_map map;
   const lh_map_query query = {.to = UINT64_MAX,
@@ -283,8 +300,9 @@ static const struct {
     {"threads", ask_threads},     {"class", ask_class},       {"under", ask_under},
     {"ways", ask_ways},           {"held by", ask_held_by},   {"labels", ask_labels},
     {"names", ask_names},         {"cuts", ask_cuts},         {"paths", ask_paths},
-    {"referrers", ask_referrers}, {"map", ask_map},           {"diff", ask_diff},
-    {"changes", ask_changes},     {"ladder", ask_ladder}};
+    {"referrers", ask_referrers}, {"map", ask_map},           {"timeline", ask_timeline},
+    {"interval", ask_interval},   {"diff", ask_diff},         {"changes", ask_changes},
+    {"ladder", ask_ladder}};
 enum { QUESTIONS = sizeof questions / sizeof *questions, OF_SEVERAL = 3 };
 
 /* }=================================================================================== */
