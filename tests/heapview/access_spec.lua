@@ -95,15 +95,38 @@ local function nameless(page)
   return bad
 end
 
+-- Leaves a, b and c, and the profile of it all.
+local program = [[
+  local heap = require "heap"
+  heap.track {stacks = true, file = "run.prof"}
+  heap.snapshot "a"
+  sessions = {}
+  for i = 1, 100 do sessions[i] = {name = "session " .. i, of = sessions} end
+  heap.snapshot "b"
+  heap.snapshot "c"]]
+
+-- States of the pages that look unlike the page alone.
+local states = {
+  "verdict?more=classes", "verdict?in=0", "verdict?since=0&until=1000", "treemap?by=class",
+  "timeline?since=0&until=1000", "object?at=root", "object?class=string",
+}
+local tabs = {"fields", "paths", "referrers", "dominators", "under"}
+
 describe("heapview's pages, for everybody", function()
-  local page, view, names
+  local page, view, shown
 
   setup(function()
-    local dir = support.take_leaking()
+    local _, dir = support.lua(program)
     page = browser.start()
-    view = heapview.served(page, dir, {"a", "b", "c"})
+    view = heapview.served(page, dir, {"a", "b", "c", "run.prof"})
     view:show "verdict"
-    names = page:run "return heapview.pages().map((page) => page.name)"
+    shown = page:run "return heapview.pages().map((page) => page.name)"
+    assert.equal(8, #shown)
+    local example = page:run("return document.querySelector('.culprit a').hash"):match "0x%x+"
+    table.move(states, 1, #states, #shown + 1, shown)
+    for _, tab in ipairs(tabs) do
+      shown[#shown + 1] = ("object?at=%s&tab=%s"):format(example, tab)
+    end
   end)
 
   teardown(function()
@@ -114,7 +137,7 @@ describe("heapview's pages, for everybody", function()
   for _, scheme in ipairs {"light", "dark"} do
     it("have texts that can be read: " .. scheme, function()
       page:prefer(scheme)
-      for _, name in ipairs(names) do
+      for _, name in ipairs(shown) do
         view:show(name)
         assert.same({name}, {name, table.unpack(page:run(contrast))})
       end
@@ -123,7 +146,7 @@ describe("heapview's pages, for everybody", function()
 
   it("have names for all that is used, in a structure that can be heard", function()
     page:devtools "Accessibility.enable"
-    for _, name in ipairs(names) do
+    for _, name in ipairs(shown) do
       view:show(name)
       assert.same({name}, {name, table.unpack(page:run(structure))})
       assert.same({name}, {name, table.unpack(nameless(page))})
@@ -131,7 +154,7 @@ describe("heapview's pages, for everybody", function()
   end)
 
   it("can be used without a mouse", function()
-    for _, name in ipairs(names) do
+    for _, name in ipairs(shown) do
       view:show(name)
       assert.same({name}, {name, table.unpack(page:run(unreachable))})
     end

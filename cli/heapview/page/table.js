@@ -75,7 +75,8 @@
     };
     const cells = table.columns.map((column, at) => make("th",
       {role: "columnheader", scope: "col", class: classOf(table, at), title: column.meaning},
-      sort ? make("button", {type: "button", onclick: () => choose(at)}, column.heading)
+      sort && column.heading !== ""
+        ? make("button", {type: "button", onclick: () => choose(at)}, column.heading)
         : column.heading));
     if (table.order) mark();
     return cells;
