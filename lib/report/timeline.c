@@ -92,6 +92,15 @@ static void label_of(lh_report *report, const void *row, lh_cell *cell) {
     cell->as.text = lh_type_name(layer->type);
 }
 
+/* A class leads to what it is like. */
+static void told_label_of(lh_report *report, const void *row, lh_cell *cell) {
+  const lh_layer *layer = row;
+  label_of(report, row, cell);
+  if (!has_class(row) || layer->path) return;
+  cell->kind = LH_COLUMN_CLASS;
+  cell->as.class_index = layer->class_index;
+}
+
 static void set_bins(const lh_report *report, const lh_count *bins, size_t offset, lh_cell *cell) {
   cell->as.series.first = (const void *)((const char *)bins + offset);
   cell->as.series.stride = sizeof *bins;
@@ -131,7 +140,7 @@ static const lh_column layer_columns[] = {
     LH_SHARE("share", all.bytes),
     LH_COUNT(NULL, "objects", all.objects, NULL),
     LH_WORD(NULL, NULL, type, lh_type_name, NULL, LH_WHERE(has_type), LH_HEADING(type_heading)),
-    LH_COMPUTED(NULL, NULL, LH_COLUMN_TEXT, label_of, NULL, LH_HEADING(label_heading)),
+    LH_COMPUTED(NULL, NULL, LH_COLUMN_TEXT, told_label_of, NULL, LH_HEADING(label_heading)),
     LH_END};
 #undef ROW
 

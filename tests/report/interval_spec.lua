@@ -104,6 +104,19 @@ describe("the timeline", function()
     end)
   end
 
+  it("leads to what a class is like", function()
+    local rows
+    for _, item in ipairs(ask "timeline?limit=3".told) do rows = rows or item.table end
+    rows = rows.rows
+    local linked = 0
+    for _, row in ipairs(rows) do
+      local cell = row.cells[#row.cells]
+      if cell.text == "Session" then assert.equal("/object?class=Session", cell.link) end
+      linked = linked + (cell.link and 1 or 0)
+    end
+    assert.same({4, 3, "all others"}, {#rows, linked, rows[4].cells[#rows[4].cells].text})
+  end)
+
   it("has each mark at its position", function()
     local answer = ask "timeline?bins=1000".answer
     for _, mark in ipairs(answer.marks) do
