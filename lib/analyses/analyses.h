@@ -116,9 +116,8 @@ void lh_gather(lh_gathering *g, const lh_id *tops, size_t n_tops);
 
 /* {=== modules.c ===================================================================== */
 
-/* lh_find_modules, but what they reach is found of the first `reaching` alone. */
-int lh_find_modules_reaching(lh_snapshot *snapshot, size_t limit, size_t reaching, lh_modules *out,
-                             lh_error *error);
+/* All of lh_find_modules, without what they reach, and without sums. O(n). */
+int lh_list_modules(lh_snapshot *snapshot, lh_modules *out, lh_error *error);
 
 /* }=================================================================================== */
 

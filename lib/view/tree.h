@@ -131,7 +131,7 @@ static inline uint64_t lh_wood_bytes(const lh_wood *wood, uint32_t vertex) {
 
 /* {=== tree_modules.c ================================================================= */
 
-/* Fills in modules. LH_EMEMORY. O(n + m). */
+/* Fills in modules. LH_EMEMORY. O(n). */
 int lh_trees_find_modules(lh_trees *trees, lh_snapshot *snapshot, lh_error *error);
 
 /* }=================================================================================== */

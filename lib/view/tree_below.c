@@ -12,10 +12,12 @@ typedef struct taking {
 
 static bool take(const taking *t, uint32_t vertex) {
   uint64_t bytes = lh_wood_bytes(t->wood, vertex);
+  lh_ranking *best = &t->below->best;
   t->below->n++;
   t->below->bytes += bytes;
   if (t->wood->new_bytes) t->below->new_bytes += t->wood->new_bytes[vertex];
-  return lh_rank(&t->below->best, (lh_ranked){bytes, vertex, vertex});
+  if (best->limit > 0 && best->n == best->limit && bytes < best->list[0].key) return true;
+  return lh_rank(best, (lh_ranked){bytes, vertex, vertex});
 }
 
 /* Is `id` in the list of which `top` is the first? */
@@ -29,12 +31,22 @@ static bool push(lh_below_vertex *below, size_t *n, lh_id id) {
   return true;
 }
 
+/* Of an object that is in no list. */
+static bool take_children(const taking *t, lh_id id) {
+  const lh_children *children = t->wood->children;
+  bool ok = true;
+  for (uint32_t i = children->first[id]; ok && i < children->first[id + 1]; i++)
+    ok = take(t, children->child[i]);
+  return ok;
+}
+
 /* Of a list what hangs at any of its elements; of one in the middle those behind it. */
 static bool take_objects(const taking *t, lh_id id) {
   const lh_wood *wood = t->wood;
   const uint32_t *first = wood->children->first;
   lh_id top = wood->trees->lists.top[id];
   size_t n = 0;
+  if (!lh_list_at(&wood->trees->lists, top)) return take_children(t, id);
   bool ok = push(t->below, &n, id);
   while (ok && n > 0) {
     lh_id at = t->below->members[--n];

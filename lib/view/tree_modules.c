@@ -1,15 +1,12 @@
 /*
 ** tree_modules.c - the tree of objects with another top: modules and globals directly below the
 ** root, each with what it alone keeps alive, which is what it dominates. What is left of the heap
-** is shared by several of them, or held by none. How much each reaches is told of the 64 biggest,
-** since it costs a search for each 64.
+** is shared by several of them, or held by none.
 **
-** No module of a program dominates another one, since _G and package.loaded hold both. Where a
-** file says otherwise only the one that does is told: no byte is there twice.
+** No module of a program dominates another one, since _G and package.loaded hold both. Where a file
+** says otherwise only the one that does is told: no byte is there twice.
 */
 #include "tree.h"
-
-enum { REACHING = 64 };
 
 /* Takes those out that another one dominates. False: out of memory. */
 static bool drop_inner(lh_modules *modules, const lh_snapshot *snapshot) {
@@ -37,7 +34,7 @@ static bool drop_inner(lh_modules *modules, const lh_snapshot *snapshot) {
 int lh_trees_find_modules(lh_trees *trees, lh_snapshot *snapshot, lh_error *error) {
   lh_modules *modules = &trees->modules;
   if (trees->has_modules) return LH_OK;
-  int code = lh_find_modules_reaching(snapshot, 0, REACHING, modules, error);
+  int code = lh_list_modules(snapshot, modules, error);
   if (code != LH_OK) return code;
   bool ok = drop_inner(modules, snapshot);
   for (uint32_t i = 0; ok && i < modules->n; i++) {
