@@ -253,6 +253,40 @@ static void ask_ways(lh_snapshot *s) {
   free(ids);
 }
 
+/* What is directly below a tile adds up to it. */
+static void check_tiles(const lh_tiles *tiles) {
+  for (size_t i = 0; i < tiles->n; i++) {
+    const lh_tile *tile = &tiles->list[i];
+    uint64_t bytes = 0, n = 0;
+    for (size_t k = i + 1; k < tiles->n && tiles->list[k].depth > tile->depth; k++) {
+      if (tiles->list[k].depth > tile->depth + 1) continue;
+      bytes += tiles->list[k].bytes;
+      n++;
+    }
+    claim(n == 0 || bytes == tile->bytes);
+    drop_text(lh_tile_steps(tile));
+  }
+}
+
+/* Pictures of all trees, of the whole and of a part, of all times and of some. */
+static void ask_tiles(lh_snapshot *s) {
+  for (int i = 0; i < 16; i++) {
+    lh_tiles_query query = {.by = (lh_tree_by)(i % 4), .depth = 4, .limit = 12};
+    lh_tiles tiles;
+    char key[LH_TILE_KEY_BYTES] = "root";
+    query.interval = (lh_interval){i < 8 ? 0 : 2, i < 8 ? UINT64_MAX : 9};
+    query.before = i < 4 ? s : NULL;
+    if (lh_find_tiles(s, &query, &tiles, NULL) != LH_OK) continue;
+    check_tiles(&tiles);
+    if (tiles.n > 2) memcpy(key, tiles.list[2].key, sizeof key);
+    lh_tiles_free(&tiles);
+    query.of = key;
+    if (lh_find_tiles(s, &query, &tiles, NULL) != LH_OK) continue;
+    check_tiles(&tiles);
+    lh_tiles_free(&tiles);
+  }
+}
+
 static void ask_advice(lh_snapshot *s) {
   lh_growings growings;
   ask_waste(s);
@@ -260,6 +294,7 @@ static void ask_advice(lh_snapshot *s) {
   ask_threads(s);
   ask_timeline(s);
   ask_ways(s);
+  ask_tiles(s);
   ask_classes(s);
   if (lh_find_growing(s, &growings, NULL) == LH_OK) lh_growings_free(&growings);
   ask_suspects(s);

@@ -214,6 +214,6 @@
 
   heapview.foldedText = foldedText;
   heapview.tellKeys("flame", "Enter, Escape", "zooms in, zooms out");
-  heapview.define({name: "flame", title: "Flame", show,
+  heapview.define({name: "flame", title: "Flame graph", show,
     lead: "From the root along references: each frame is as wide as what hangs there retains."});
 })(window.heapview = window.heapview || {});

@@ -112,8 +112,8 @@
     if (row.type) facts.push(["type", row.type]);
     if (row.new_bytes !== undefined) facts.push(["new", bytes(row.new_bytes)]);
     if (row.before_bytes !== undefined) {
-      facts.push(["before", `${bytes(row.before_bytes)}, now ` +
-        heapview.bytesChange(row.before_bytes, node.bytes)]);
+      facts.push(["before", bytes(row.before_bytes)],
+        ["change", heapview.bytesChange(row.before_bytes, node.bytes)]);
     }
     if (row.position !== undefined) {
       facts.push(["allocated",
