@@ -29,6 +29,7 @@ typedef struct grouping {
   const lh_children *children;
   lh_group_tree *tree;
   size_t most;  /* groups there may be */
+  lh_map alike; /* fingerprint -> the number of the last that would have it */
   lh_map below; /* group, class or place -> the group below */
 } grouping;
 
@@ -61,22 +62,23 @@ static bool put_name(const grouping *g, uint32_t what, lh_text *text) {
   return !text->failed;
 }
 
-/* Two whose names differ in what a fingerprint leaves out are told apart by their order. */
+/* Those whose names differ only in what a fingerprint leaves out are told apart by their order: the
+** first has it as it is, the others with their number, of which the map knows the last. */
 static bool add_fingerprint(grouping *g, uint32_t index) {
   lh_tree_group *group = &g->tree->list[index];
   lh_text text = {0};
-  uint32_t *known = NULL;
   bool ok = put_name(g, group->what, &text);
-  uint64_t fingerprint = lh_hash(text.bytes, text.n, g->tree->list[group->above].fingerprint);
-  for (bool again = ok; again; fingerprint = again ? fingerprint + 1 : fingerprint) {
-    known = lh_map_at(&g->tree->by_fingerprint, fingerprint);
-    again = known && *known != LH_NO_NUMBER;
-  }
+  uint64_t words[2] = {lh_hash(text.bytes, text.n, g->tree->list[group->above].fingerprint), 0};
+  uint32_t *last = ok ? lh_map_at(&g->alike, words[0]) : NULL, *known = NULL;
   lh_text_free(&text);
-  if (!known) return false;
-  *known = index;
-  group->fingerprint = fingerprint;
-  return true;
+  if (!last) return false;
+  do {
+    words[1] = ++*last; /* LH_NO_NUMBER was before the first */
+    group->fingerprint = words[1] > 0 ? lh_hash(words, sizeof words, 0) : words[0];
+    known = lh_map_at(&g->tree->by_fingerprint, group->fingerprint);
+  } while (known && *known != LH_NO_NUMBER);
+  if (known) *known = index;
+  return known;
 }
 
 /* }=================================================================================== */
@@ -175,6 +177,7 @@ lh_group_tree *lh_group_tree_make(lh_snapshot *snapshot, const lh_lists *lists, 
   if (ok) t->list[t->n++] = (lh_tree_group){.what = UINT32_MAX, .example = LH_ROOT};
   ok = ok && (!of_places || make_places(&g)) && add_objects(&g) && join_groups(t);
   lh_map_free(&g.below);
+  lh_map_free(&g.alike);
   if (ok) {
     settle_places(&t->places);
     return t;

@@ -137,6 +137,25 @@ static void ask_under(run *r) {
   lh_free(rows);
 }
 
+/* Pictures of all trees, down to their leaves, and the part of each that is told last. */
+static void ask_tiles(run *r) {
+  for (lh_tree_by by = LH_TREE_OF_OBJECTS; by <= LH_TREE_OF_MODULES; by++) {
+    lh_tiles_query query = {.by = by, .depth = 60, .limit = 300, .interval = LH_EVER};
+    char key[LH_TILE_KEY_BYTES] = "root";
+    lh_tiles tiles;
+    for (int i = 0; i < 4; i++) {
+      query.of = key;
+      assert_int_equal(lh_find_tiles(r->at[2], &query, &tiles, NULL), LH_OK);
+      for (size_t k = 0; k < tiles.n; k++) {
+        drop(lh_tile_steps(&tiles.list[k]));
+        if (*tiles.list[k].key) memcpy(key, tiles.list[k].key, sizeof key);
+      }
+      lh_tiles_free(&tiles);
+      query.interval = (lh_interval){3, lh_object_count(r->at[2]) / 2 + (uint32_t)i};
+    }
+  }
+}
+
 static void ask_ways(run *r) {
   uint32_t n = lh_object_count(r->at[2]);
   lh_id *ids = malloc(n * sizeof *ids);
@@ -294,15 +313,15 @@ static const struct {
   const char *name;
   void (*ask)(run *r);
 } questions[] = {
-    {"verify", ask_verify},       {"analyse", ask_analyse},   {"classify", ask_classify},
-    {"classes", ask_classes},     {"objects", ask_objects},   {"waste", ask_waste},
-    {"growing", ask_growing},     {"suspects", ask_suspects}, {"modules", ask_modules},
-    {"threads", ask_threads},     {"class", ask_class},       {"under", ask_under},
-    {"ways", ask_ways},           {"held by", ask_held_by},   {"labels", ask_labels},
-    {"names", ask_names},         {"cuts", ask_cuts},         {"paths", ask_paths},
-    {"referrers", ask_referrers}, {"map", ask_map},           {"timeline", ask_timeline},
-    {"interval", ask_interval},   {"diff", ask_diff},         {"changes", ask_changes},
-    {"ladder", ask_ladder}};
+    {"verify", ask_verify},     {"analyse", ask_analyse},     {"classify", ask_classify},
+    {"classes", ask_classes},   {"objects", ask_objects},     {"waste", ask_waste},
+    {"growing", ask_growing},   {"suspects", ask_suspects},   {"modules", ask_modules},
+    {"threads", ask_threads},   {"class", ask_class},         {"under", ask_under},
+    {"tiles", ask_tiles},       {"ways", ask_ways},           {"held by", ask_held_by},
+    {"labels", ask_labels},     {"names", ask_names},         {"cuts", ask_cuts},
+    {"paths", ask_paths},       {"referrers", ask_referrers}, {"map", ask_map},
+    {"timeline", ask_timeline}, {"interval", ask_interval},   {"diff", ask_diff},
+    {"changes", ask_changes},   {"ladder", ask_ladder}};
 enum { QUESTIONS = sizeof questions / sizeof *questions, OF_SEVERAL = 3 };
 
 /* }=================================================================================== */
