@@ -1,6 +1,6 @@
 /*
 ** luaheap_tally.h - what the events of a profile add up to, counted as other tools count them: by
-** line (LuaJIT's memprof), by type (luamemprofiler), and over time by site.
+** line (LuaJIT's memprof), by type (luamemprofiler), over time by site, and by size (memray).
 **
 **     lh_timeline timeline;
 **     lh_tally_timeline(profile, 200, 8, &timeline, &error);
@@ -112,6 +112,17 @@ typedef struct lh_timeline {
 int lh_tally_timeline(lh_profile *profile, size_t n_moments, size_t n_sites, lh_timeline *out,
                       lh_error *error);
 void lh_timeline_free(lh_timeline *timeline);
+
+/* ==== 4. By size ==================================================================== */
+
+/* Blocks of more than 2^(i-1) and at most 2^i bytes that were made, or had that size after they
+** were resized; the first has those of one byte and none. */
+enum { LH_SIZES = 65 };
+typedef struct lh_size_tally {
+  uint64_t blocks[LH_SIZES], bytes[LH_SIZES];
+} lh_size_tally;
+
+int lh_tally_sizes(lh_profile *profile, lh_size_tally *out, lh_error *error);
 
 #pragma GCC visibility pop
 

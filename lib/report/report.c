@@ -44,6 +44,7 @@ const lh_question *const lh_questions[] = {
     &lh_allocation_changes_question,
     &lh_stacks_question,
     &lh_memory_question,
+    &lh_sizes_question,
     &lh_map_question,
     &lh_site_objects_question,
     &lh_object_question,

@@ -292,7 +292,7 @@ extern const lh_question lh_leaks_question, lh_info_question, lh_classes_questio
     lh_interval_question, lh_timeline_question, lh_series_question, lh_profile_question,
     lh_findings_question, lh_allocations_question, lh_calls_question, lh_advice_question,
     lh_allocation_changes_question, lh_map_question, lh_stacks_question, lh_memory_question,
-    lh_site_objects_question;
+    lh_sizes_question, lh_site_objects_question;
 
 extern const lh_question lh_object_question, lh_fields_question, lh_referrers_question,
     lh_dominators_question, lh_paths_question, lh_independent_question, lh_located_question,

@@ -2,7 +2,8 @@
 ** tally.h - what the tallies of a profile share: sums that are exact where nothing was sampled, and
 ** numbers for lines (keys.c). Private to the folder:
 **
-**     lines.c      by line       types.c      by type       timeline.c   over time, by site
+**     lines.c      by line       timeline.c   over time, by site
+**     types.c      by type       sizes.c      by size
 */
 #ifndef LUAHEAP_TALLY_PRIVATE_H
 #define LUAHEAP_TALLY_PRIVATE_H

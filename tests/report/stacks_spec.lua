@@ -1,7 +1,9 @@
--- stacks_spec.lua - the questions `stacks` and `memory` as pages ask them about a profile: the tree
--- of stacks adds up to what heapprof tells, and memory over time is heapprof's --plot.
+-- stacks_spec.lua - the questions `stacks`, `memory` and `sizes` as pages ask them about a profile:
+-- the tree of stacks adds up to what heapprof tells, memory over time is heapprof's --plot, and
+-- blocks are in the row of their size.
 
 local cjson = require "cjson"
+local profiles = require "tests.common.profiles"
 local support = require "tests.common.support"
 
 local dir = select(2, support.lua [[
@@ -121,5 +123,37 @@ describe("Memory over time", function()
         assert.equal(bytes, sum)
       end
     end
+  end)
+end)
+
+describe("The sizes of blocks", function()
+  it("are powers of two, each with its blocks", function()
+    local p = profiles.new {program = "lua5.4 x.lua"}
+    p:stack(nil, {maker = "unattributed"})
+    local site = p:stack(nil, {source = "@x.lua", name = "f", maker = "table", line = 1,
+                               first_line = 1})
+    local part = p:new("part", site, 8)
+    for _, bytes in ipairs {56, 64, 65, 128, 1000} do p:new("table", site, bytes) end
+    p:resize(part, site, 4096)
+    p:free(part)
+    p:write(dir .. "/sizes.prof")
+    local out = support.run({support.build .. "/tests/ask_view", "--profile", "sizes.prof",
+                             "sizes"}, {cwd = dir})
+    local document = cjson.decode(out)
+    local rows = {}
+    for i, row in ipairs(document.answer.sizes) do
+      rows[i] = ("%d: %d, %d"):format(row.most_bytes, row.blocks, row.bytes)
+    end
+    assert.same({"8: 1, 8", "16: 0, 0", "32: 0, 0", "64: 2, 120", "128: 2, 193", "256: 0, 0",
+                 "512: 0, 0", "1024: 1, 1000", "2048: 0, 0", "4096: 1, 4096"}, rows)
+    assert.equal(7, document.answer.blocks)
+    assert.equal("Half of the blocks that were asked for have at most 128 B; half of the bytes " ..
+                 "are in blocks of at most 4.0 KB", document.told[1].line[1].text)
+  end)
+
+  it("add up to what was allocated", function()
+    local profile, answer = heapprof().profile, ask "sizes"
+    assert.equal(profile.allocated_bytes, answer.bytes)
+    assert.equal(profile.allocations + profile.resizes, answer.blocks)
   end)
 end)

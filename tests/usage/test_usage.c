@@ -262,13 +262,14 @@ static void forge_busy(forged_profile *f) {
 
 /* All that is told, as text; false where memory ran out. */
 static bool tell_all(const lh_usage *const *usages) {
-  static const char *const names[] = {"profile", "findings", "allocations", "calls",
-                                      "advice",  "stacks",   "memory",      "allocation_changes"};
+  static const char *const names[] = {"profile", "findings", "allocations",
+                                      "calls",   "advice",   "stacks",
+                                      "memory",  "sizes",    "allocation_changes"};
   bool fine = true;
   for (size_t i = 0; fine && i < sizeof names / sizeof *names; i++) {
     lh_request asked = {
         .usages = usages, .n_usages = 1, .n_names = 2, .names = (const char *[]){"a", "b"}};
-    if (i == 7) asked.n_usages = 2;
+    if (i == 8) asked.n_usages = 2;
     lh_report report;
     lh_error error = {0};
     int code = lh_ask(&report, lh_find_question(names[i]), NULL, &asked, &error);

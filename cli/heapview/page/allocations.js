@@ -254,6 +254,7 @@
     await add("calls", "Who called whom", (box) => tell(box, state, "calls", {limit: 20}));
     if (!isPart) {
       await add("advice", null, (box) => tell(box, state, "advice", {limit: 20}));
+      await add("sizes", "Sizes of blocks", (box) => tell(box, state, "sizes"));
       await add("boxes", "Memory Blueprint", showBoxes);
     }
     return () => leaves.filter((leave) => typeof leave === "function")

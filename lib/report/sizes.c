@@ -1,0 +1,103 @@
+/*
+** sizes.c - how big the blocks were that a program asked for, of what is tracked: many small ones
+** cost time, a few big ones memory.
+*/
+#include "luaheap_tally.h"
+#include "report/usage_rows.h"
+
+typedef struct of_size {
+  uint64_t most_bytes, blocks, bytes;
+} of_size;
+
+typedef struct found {
+  of_size rows[LH_SIZES];
+  uint32_t n;
+  uint64_t blocks, bytes, most_blocks;
+} found;
+
+static void of_all_blocks(lh_report *report, const void *row, lh_cell *cell) {
+  cell->as.n = ((const of_size *)row)->blocks;
+  cell->whole = ((const found *)report->answer)->blocks;
+}
+
+static void of_all_bytes(lh_report *report, const void *row, lh_cell *cell) {
+  cell->as.n = ((const of_size *)row)->bytes;
+  cell->whole = ((const found *)report->answer)->bytes;
+}
+
+static void of_the_most(lh_report *report, const void *row, lh_cell *cell) {
+  cell->as.n = ((const of_size *)row)->blocks;
+  cell->whole = ((const found *)report->answer)->most_blocks;
+}
+
+#define ROW of_size
+static const lh_column row_columns[] = {
+    LH_BYTES("most_bytes", "up to", most_bytes, "that a block has, and more than the row before"),
+    LH_COUNT("blocks", "blocks", blocks, "made, or resized to that"),
+    LH_COMPUTED(NULL, "share", LH_COLUMN_SHARE, of_all_blocks, NULL),
+    LH_BYTES("bytes", "bytes", bytes, "of these"),
+    LH_COMPUTED(NULL, "of bytes", LH_COLUMN_SHARE, of_all_bytes, NULL),
+    LH_COMPUTED(NULL, "", LH_COLUMN_BAR, of_the_most, NULL),
+    LH_END};
+#undef ROW
+
+static const lh_table row_table = LH_TABLE("heap.size_row", "size", "sizes", of_size, row_columns);
+
+#define ROW found
+static const lh_column answer_columns[] = {
+    LH_COUNT("blocks", NULL, blocks, "that were made or resized"),
+    LH_BYTES("bytes", NULL, bytes, "of these"),
+    LH_INLINE_ROWS("sizes", rows, n, &row_table, "powers of two, the smallest first"), LH_END};
+#undef ROW
+
+static const lh_table answer = LH_TABLE("heap.sizes", NULL, NULL, found, answer_columns);
+
+/* The row up to which half of all is reached. */
+static const of_size *middle(const found *f, bool of_bytes) {
+  uint64_t sum = 0, half = of_bytes ? f->bytes - f->bytes / 2 : f->blocks - f->blocks / 2;
+  uint32_t i = 0;
+  while (i + 1 < f->n && (sum += of_bytes ? f->rows[i].bytes : f->rows[i].blocks) < half) i++;
+  return &f->rows[i];
+}
+
+static void tell(lh_teller *t, lh_report *report) {
+  const found *f = report->answer;
+  if (f->n == 0) {
+    lh_say(t, LH_BOLD, "Nothing was allocated");
+    return;
+  }
+  lh_say(t, LH_BOLD,
+         "Half of the blocks that were asked for have at most %s; half of the bytes are in blocks "
+         "of at most %s%s",
+         lh_told_size(t, middle(f, false)->most_bytes).text,
+         lh_told_size(t, middle(f, true)->most_bytes).text, t->all ? "" : "\n");
+  lh_tell_rows(t, report, &row_table, f->rows, f->n);
+}
+
+/* From the smallest to the biggest, with those in between that nobody asked for. */
+static int ask(lh_snapshot *snapshot, const lh_request *request, void *out, lh_error *error) {
+  found *f = out;
+  lh_size_tally tally;
+  (void)snapshot;
+  int code = lh_tally_sizes(lh_usage_profile(request->usages[0]), &tally, error);
+  if (code != LH_OK) return code;
+  unsigned first = 0, end = LH_SIZES;
+  while (end > 0 && tally.blocks[end - 1] == 0) end--;
+  while (first < end && tally.blocks[first] == 0) first++;
+  for (unsigned i = first; i < end; i++) {
+    uint64_t most = i < 64 ? (uint64_t)1 << i : UINT64_MAX;
+    f->rows[f->n++] = (of_size){most, tally.blocks[i], tally.bytes[i]};
+    f->blocks += tally.blocks[i];
+    f->bytes += tally.bytes[i];
+    if (tally.blocks[i] > f->most_blocks) f->most_blocks = tally.blocks[i];
+  }
+  return LH_OK;
+}
+
+const lh_question lh_sizes_question = {.name = "sizes",
+                                       .command = "heapprof",
+                                       .of = LH_OF_PROFILE,
+                                       .answer = &answer,
+                                       .main = "sizes",
+                                       .ask = ask,
+                                       .tell = tell};
