@@ -34,7 +34,7 @@ static const cli_tool tool = {
     sizeof options / sizeof *options,
     "It prints the address of the page, and answers until it is interrupted.\n"
     "Example: heapview a b c\n"
-    "Exit status: 0 ended by a signal, 2 wrong usage or failure.\n"};
+    "Exit status: 0 done, or ended by a signal, 2 wrong usage or failure.\n"};
 
 typedef struct request {
   const char *report; /* NULL: the page is served */

@@ -118,6 +118,7 @@ static _Noreturn void run(const view *v, const char *sql, uint64_t most, int pip
   closefrom(STDERR_FILENO + 1);
   (void)signal(SIGINT, SIG_DFL);
   (void)signal(SIGTERM, SIG_DFL);
+  (void)signal(SIGHUP, SIG_DFL);
   v->c->told = NULL;
   v->c->progress_terminal = v->c->progress_shown = false;
   FILE *out = cli_must(open_memstream(&text, &n));

@@ -351,6 +351,7 @@ server *server_start(cli *c, const char *address, unsigned port) {
   int file = open_socket(s, address, port);
   (void)signal(SIGINT, end);
   (void)signal(SIGTERM, end);
+  if (signal(SIGHUP, end) == SIG_IGN) (void)signal(SIGHUP, SIG_IGN); /* nohup */
   s->daemon = MHD_start_daemon(
       MHD_USE_POLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME, 0, admit, s, on_request, s,
       MHD_OPTION_LISTEN_SOCKET, file, MHD_OPTION_CONNECTION_LIMIT, (unsigned)GUESTS_MOST,
