@@ -202,6 +202,30 @@ describe("the shell of heapview", function()
     assert.same({}, page:faults())
   end)
 
+  it("says what is done until the files are open, and the error of one that is damaged", function()
+    view:show "verdict"
+    local told = page:run [[
+      const answers = [{ready: false, doing: "analysing c", doing_seconds: 2.9},
+        {ready: false, doing: null}, {ready: true}, {ready: false, error: "c: it is damaged"}];
+      const real = window.fetch;
+      window.fetch = async (path) => new Response(JSON.stringify(answers.shift()));
+      const box = document.getElementById("busy");
+      const seen = [];
+      const text = (id) => document.getElementById(id).textContent;
+      const observer = new MutationObserver(() =>
+        seen.push(box.hidden ? "nothing" : `${text("doing")} ${text("seconds")}`));
+      observer.observe(box,
+        {attributes: true, childList: true, characterData: true, subtree: true});
+      return heapview.ready().then(() => heapview.ready()).catch((error) => error.message)
+        .then((error) => {
+          window.fetch = real;
+          heapview.busy(null);
+          return {seen: seen.slice(0, 3), error, isHidden: box.hidden};
+        });]]
+    assert.same({seen = {"analysing c 2 s", "working ", "nothing"}, error = "c: it is damaged",
+                 isHidden = true}, told)
+  end)
+
   it("says that an address without the token is of no use", function()
     page:open "about:blank"
     page:open(view.url .. "#0123/verdict")
