@@ -90,9 +90,12 @@ static bool has_new(const void *row) {
   return ((const lh_tile *)row)->has_new;
 }
 
+/* Objects are told again in another snapshot by their class or place, and not by themselves. */
 static void before_of(lh_report *report, const void *row, lh_cell *cell) {
+  lh_tree_by by = ((const lh_told_tiles *)report->answer)->by;
+  bool in_groups = by == LH_TREE_OF_CLASSES || by == LH_TREE_OF_PLACES;
   (void)row;
-  cell->is_null = cell->is_absent = !report->request.before;
+  cell->is_null = cell->is_absent = !report->request.before || !in_groups;
 }
 
 static lh_style style_of(const lh_report *report, const void *row) {
@@ -143,17 +146,12 @@ static const lh_column tile_columns[] = {
 static const lh_table tile_table = LH_TABLE("heap.tile", "part", "parts", lh_tile, tile_columns,
                                             .depth = depth_of, .style = style_of);
 
-static void before_whole_of(lh_report *report, const void *row, lh_cell *cell) {
-  (void)row;
-  cell->is_null = cell->is_absent = !report->request.before;
-}
-
 #define ROW lh_told_tiles
 static const lh_column answer_columns[] = {
     LH_WORD("by", NULL, by, lh_tree_by_name, "\"object\", \"class\", \"place\" or \"module\""),
     LH_BYTES("whole_bytes", NULL, tiles.whole_bytes, "of the root"),
-    LH_BYTES("before_bytes", NULL, tiles.before_bytes, "of the root before",
-             .compute = before_whole_of, LH_OPTIONAL),
+    LH_BYTES("before_bytes", NULL, tiles.before_bytes, "of the root before", .compute = before_of,
+             LH_OPTIONAL),
     LH_COUNT("positions", NULL, tiles.n_positions, "on the axis of time"),
     LH_ROWS("above", tiles.above, tiles.n_above, &tile_table, "the way from the root to the first"),
     LH_ROWS("rows", tiles.list, tiles.n, &tile_table,

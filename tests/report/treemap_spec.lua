@@ -161,5 +161,7 @@ describe("A flame graph", function()
     assert.equal(find(first.rows, ".sessions: ").retained_bytes,
                  find(answer.rows, ".sessions: ").before_bytes)
     for _, row in ipairs(ask("flame").rows) do assert.is_nil(row.before_bytes) end
+    for _, row in ipairs(ask("treemap?against=0").rows) do assert.is_nil(row.before_bytes) end
+    assert.equal(first.whole_bytes, ask("treemap?against=0&by=class").rows[1].before_bytes)
   end)
 end)

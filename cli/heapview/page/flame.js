@@ -204,9 +204,11 @@
     view.flame = drawFlame(view, box);
     field.run();
     choose(view, view.tree);
+    const listenNoMore = tiles.onEscape(() => zoomOut(view));
     return () => {
       view.isLeft = true;
       view.flame.leave();
+      listenNoMore();
     };
   }
 

@@ -249,6 +249,17 @@
     picture.addEventListener("pointerleave", () => { box.hidden = true; });
   }
 
+  /* Escape goes up from anywhere on the page, not from its picture alone. Returns what ends that. */
+  function onEscape(goUp) {
+    const press = (event) => {
+      const isElsewhere = event.target.closest("input:not([type=radio]), select, textarea, dialog");
+      if (event.key !== "Escape" || event.defaultPrevented || isElsewhere) return;
+      if (!document.querySelector("dialog[open]")) goUp();
+    };
+    addEventListener("keydown", press);
+    return () => removeEventListener("keydown", press);
+  }
+
   /* Of the types that a tree has. */
   function legendOf(tree) {
     const letters = new Set();
@@ -259,6 +270,6 @@
 
   heapview.tiles = {
     legendOf, treeOf, eachNode, askFor, typeOf, describe, details, objectOf, crumbs, asTable,
-    fitted, tooltip
+    fitted, tooltip, onEscape
   };
 })(window.heapview = window.heapview || {});

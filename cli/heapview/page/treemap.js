@@ -359,7 +359,12 @@
     fill(view, root);
     listen(view);
     choose(view, view.nodes[0]);
-    return follow(view, root);
+    const followNoMore = follow(view, root);
+    const listenNoMore = tiles.onEscape(() => zoomOut(view));
+    return () => {
+      followNoMore();
+      listenNoMore();
+    };
   }
 
   heapview.tellKeys("treemap", "Enter, Escape", "zooms in, zooms out");
