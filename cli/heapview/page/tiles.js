@@ -249,7 +249,7 @@
     picture.addEventListener("pointerleave", () => { box.hidden = true; });
   }
 
-  /* Escape goes up from anywhere on the page, not from its picture alone. Returns what ends that. */
+  /* Escape goes up from anywhere on the page, not from its picture alone. Returns what ends it. */
   function onEscape(goUp) {
     const press = (event) => {
       const isElsewhere = event.target.closest("input:not([type=radio]), select, textarea, dialog");
