@@ -20,8 +20,10 @@ local function start(words, env)
   if support.sanitized then
     command[#command + 1] = "ASAN_OPTIONS=" .. os.getenv "LUAHEAP_ASAN_COMMANDS"
   end
-  table.move({"sh", "-c", script, "sh", support.build .. "/bin/heapview"}, 1, 5,
-    #command + 1, command)
+  for _, word in ipairs {"env", "--default-signal=HUP", "sh", "-c", script, "sh",
+                         support.build .. "/bin/heapview"} do
+    command[#command + 1] = word
+  end
   table.move(words, 1, #words, #command + 1, command)
   local server = browser.background(command, {cwd = dir})
   server.pid = server.wait "pid (%d+)"
@@ -306,7 +308,7 @@ describe("A server", function()
 end)
 
 describe("It ends", function()
-  for _, name in ipairs {"INT", "TERM"} do
+  for _, name in ipairs {"INT", "TERM", "HUP"} do
     it("by SIG" .. name .. ", with status 0 and nothing more to say", function()
       local server = serve {"a", "b", "c"}
       assert.equal(200, get(server, "/ask/info").status)
