@@ -6,6 +6,7 @@
 -- picture has 48 colours: those that are frequent and not alike, which for pages of flat areas and
 -- text is as good as all. The browser itself reduces and packs it, so nothing else is needed.
 
+local cjson = require "cjson"
 local browser = require "tests.common.browser"
 local heapview = require "tests.common.heapview"
 local support = require "tests.common.support"
@@ -13,17 +14,19 @@ local mime = require "mime"
 
 local MOST_BYTES = 60000
 
--- Each: its name, an example, the files of it that are opened, and the state of the page.
+-- Each: its name, an example, the files of it that are opened, and the state of the page, where an
+-- object may be named by its path.
 local pictures = {
   {"verdict", "listener", "a b c", "verdict"},
   {"treemap", "listener", "a b c", "treemap"},
   {"flame", "listener", "a b c", "flame?against=0"},
   {"timeline", "timeline", "c", "timeline"},
   {"map", "cache", "a b c", "map"},
+  {"object", "listener", "a b c", "object?tab=paths&at={_G.bus.listeners.tick[700]}"},
   {"allocations", "listener", "run.prof c", "allocations"},
 }
 
-local size = {1000, 640}
+local WIDTH, HEIGHT = 1000, 640
 
 -- Makes a PNG with a palette of a PNG without; both in base64.
 local reduce = [==[
@@ -94,13 +97,18 @@ local folders = setmetatable({}, {__index = function(folders, name)
   return folders[name]
 end})
 
+local function address_of(path, dir)
+  local answer = support.answer({"heappath", "--json", "c", path}, dir)
+  return cjson.decode(answer).address
+end
+
 local function take(page, picture, folder)
   local name, example, opened, state = table.unpack(picture)
   local files = {}
   for file in opened:gmatch "%S+" do files[#files + 1] = file end
   local view = heapview.served(page, folders[example], files)
-  page:size(table.unpack(size))
-  view:show(state)
+  page:size(WIDTH, HEIGHT)
+  view:show((state:gsub("{(.-)}", function(path) return address_of(path, folders[example]) end)))
   local shot = mime.b64(page:picture())
   view:stop()
   page:open "about:blank"
