@@ -160,6 +160,16 @@ describe("the heap map's page", function()
       assert.is_false(is_colour("--type-table", 1))
     end)
 
+    it("shows what is gone in a frame as hollow squares, and what is new as full ones", function()
+      view:show "map?colour=change"
+      page:run [[
+        window.looks = heapview.squares.planes({squares: 3, types: [],
+          new_squares: "i", gone_squares: "ai"});]]
+      assert.same({"--more", "--less", "blank"}, page:run [[
+        return [0, 1, 2].map((i) => heapview.squares.look(looks, i,
+          {byChange: true, off: new Set()})).map((seen) => (seen ? seen.fill : "blank"));]])
+    end)
+
     it("draws an object where it lies, names it, and opens it", function()
       local object = ask("objects?limit=1&type=table").objects[1]
       view:show(("map?from=%s&to=0x%x"):format(object.address, object.address + 56))

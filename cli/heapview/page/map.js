@@ -346,7 +346,7 @@
       make("button", {type: "button", class: "frame", "data-key": `frame-${at}`, "data-in": at,
         "aria-pressed": String(at === view.frame.at), onclick: () => toFrame(view, at)},
       snapshot.name || snapshot.file)) : [];
-    return make("div", {class: "frames", role: "group", "aria-label": "Frames"},
+    return make("div", {class: "map-frames", role: "group", "aria-label": "Frames"},
       button("[", "[", "the snapshot before", () => toFrame(view, view.frame.at - 1)), few,
       button("]", "]", "the next snapshot", () => toFrame(view, view.frame.at + 1)));
   }
@@ -386,7 +386,7 @@
     if (view.byChange) {
       list.append(make("span", {class: "changes"}, chip("+", heapview.colour("--more")), "new ",
         chip("\u2212", heapview.colour("--less")), "gone ",
-        chip("", heapview.colour("--same")), "as before"));
+        chip("\u00a0", heapview.colour("--edge")), "as before"));
     }
     return list;
   }
