@@ -198,6 +198,18 @@ describe("the timeline's page", function()
       assert.matches(("^%d objects, [%%d.]+ KB%%. $"):format(part.objects), sum)
     end)
 
+    it("is not brushed in another snapshot, whose positions are others", function()
+      view:show "timeline?since=310"
+      page:faults()
+      page:run [[
+        const select = document.querySelector("#snapshot select");
+        select.value = "1";
+        select.dispatchEvent(new Event("change"));]]
+      page:await("the other snapshot", "return location.hash.includes('in=1')")
+      view:await()
+      assert.equal("timeline?in=1", view:state())
+    end)
+
     it("is brushed by keys, from mark to mark, and tells what heapdiff --since tells", function()
       focus "since"
       page:press("End", "Shift+Left", "Enter")

@@ -49,8 +49,20 @@
     return kept;
   }
 
+  function numberOf(parameters) {
+    const last = heapview.overview.snapshots.length - 1;
+    const {in: number} = parameters;
+    return number === undefined || number === null ? last : Number(number);
+  }
+
+  /* Positions are those of one snapshot: in another one they would be another time. */
   function link(page, parameters) {
     const all = Object.assign(keptParameters(), parameters);
+    if (heapview.overview && numberOf(all) !== numberOf(state.parameters)) {
+      for (const key of ["since", "until"]) {
+        if (all[key] === state.parameters[key]) delete all[key];
+      }
+    }
     return `#${state.token}/${heapview.keyOf(page, all)}`;
   }
 
