@@ -286,8 +286,7 @@ static void far_objects_are_in_few_regions(void **state) {
 static const char *const steps[] = {
     "all = {} for i = 1, 2000 do all[i] = {i, ('x'):rep(i % 50) .. i, function() return i end} end",
     "for i = 1, 2000, 3 do all[i] = nil end",
-    "big = ('y'):rep(1e6) for i = 1, 500 do all[-i] = {name = i, co = coroutine.create(print)} "
-    "end"};
+    "big = ('y'):rep(1e6) for i = 1, 500 do all[-i] = {n = i, co = coroutine.create(print)} end"};
 
 /* What was there, and is neither there nor new now, is gone. */
 static void check_gone(lh_snapshot *older, lh_snapshot *s, const lh_map_query *query) {
