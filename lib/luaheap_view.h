@@ -219,8 +219,8 @@ uint64_t lh_mapped_bytes(const lh_snapshot *snapshot, lh_id id);
 /* ==== 4. One object, page by page =================================================== */
 
 /* What an object has in it, references and others: an entry of a table, a variable of a function or
-** of a frame, a user value, a constant, a metatable. What a function shares as an upvalue is told in
-** place of the upvalue. */
+** of a frame, a user value, a constant, a metatable. What a function shares as an upvalue is told
+** in place of the upvalue. */
 typedef struct lh_object_field {
   uint64_t number; /* in the order of the record, from 0 on */
   lh_edge edge;    /* how it is called (lh_edge_text). Its target is LH_NO_OBJECT where the value is

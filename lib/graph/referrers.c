@@ -12,8 +12,6 @@
 ** the sources of the object that was last asked about are kept in order of their distance, too: a
 ** page of them then costs the edges of the objects on it.
 */
-#include <string.h>
-
 #include "graph.h"
 #include "read/decode.h"
 
@@ -119,18 +117,18 @@ memory:
 
 /* {=== In order of distance =========================================================== */
 
-/* By the distance alone, 16 bits at a time: what is as far stays as it was. */
-static void sort_round(const uint64_t *from, uint64_t *to, size_t n, unsigned shift,
-                       size_t counts[1 << 16]) {
-  size_t before = 0;
-  memset(counts, 0, sizeof(size_t) << 16);
-  for (size_t i = 0; i < n; i++) counts[from[i] >> shift & 0xFFFF]++;
-  for (size_t i = 0; i < 1 << 16; i++) {
+/* One round, by a digit of 8 bits: what has the same stays as it was. False: all have the same. */
+static bool sort_round(const uint64_t *from, uint64_t *to, size_t n, unsigned shift) {
+  size_t counts[256] = {0}, before = 0;
+  for (size_t i = 0; i < n; i++) counts[from[i] >> shift & 0xFF]++;
+  if (counts[from[0] >> shift & 0xFF] == n) return false;
+  for (size_t i = 0; i < 256; i++) {
     size_t here = counts[i];
     counts[i] = before;
     before += here;
   }
-  for (size_t i = 0; i < n; i++) to[counts[from[i] >> shift & 0xFFFF]++] = from[i];
+  for (size_t i = 0; i < n; i++) to[counts[from[i] >> shift & 0xFF]++] = from[i];
+  return true;
 }
 
 /* A few, by insertion. */
@@ -151,18 +149,16 @@ static bool sort_keys(uint64_t **keys, size_t n) {
     return true;
   }
   uint64_t *other = lh_alloc(n, sizeof *other), *sorted = *keys;
-  size_t *counts = lh_alloc(1 << 16, sizeof *counts);
-  bool ok = other && counts;
-  for (unsigned shift = 0; ok && shift < 64; shift += 16) {
-    sort_round(sorted, other, n, shift, counts);
+  if (!other) return false;
+  for (unsigned shift = 0; shift < 64; shift += 8) {
+    if (!sort_round(sorted, other, n, shift)) continue;
     uint64_t *swap = sorted;
     sorted = other;
     other = swap;
   }
   *keys = sorted;
   lh_free(other);
-  lh_free(counts);
-  return ok;
+  return true;
 }
 
 static bool sort_sources(lh_snapshot *snapshot, lh_id id) {

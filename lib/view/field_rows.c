@@ -161,28 +161,21 @@ static bool is_left(filtering *c, const lh_object_field *f) {
 
 /* }=================================================================================== */
 
-static bool add_row(const lh_snapshot *s, lh_field_rows *rows, size_t *capacity,
-                    const lh_object_field *f) {
-  if (!lh_grow(&rows->rows, rows->n, capacity, sizeof *rows->rows)) return false;
-  rows->rows[rows->n++] = row_of(s, rows->order, f);
-  return true;
-}
-
-bool lh_field_rows_make(const lh_snapshot *snapshot, lh_id id, const lh_field_query *query,
-                        lh_field_rows *out) {
+bool lh_field_rows_make(const lh_snapshot *snapshot, lh_id id, uint64_t n,
+                        const lh_field_query *query, lh_field_rows *out) {
   const char *filter = query->filter && *query->filter ? query->filter : NULL;
   filtering c = {snapshot, filter, filter ? strlen(filter) : 0, NULL, {0}};
   lh_field_scan scan;
   lh_object_field field;
-  size_t capacity = 0;
   *out = (lh_field_rows){.order = query->order, .is_descending = query->is_descending};
+  out->rows = lh_alloc((size_t)n, sizeof *out->rows);
   c.class_has = filter ? lh_alloc_zeroed((size_t)lh_class_count(snapshot) + 1, 1) : NULL;
   out->filter = filter ? lh_copy_text(filter) : NULL;
-  bool ok = !filter || (c.class_has && out->filter);
+  bool ok = out->rows && (!filter || (c.class_has && out->filter));
   lh_field_scan_begin(snapshot, id, &scan);
   while (ok && lh_field_scan_next(&scan, &field)) {
-    if (!filter || is_left(&c, &field)) ok = add_row(snapshot, out, &capacity, &field);
-    ok &= !c.text.failed;
+    if (!filter || is_left(&c, &field)) out->rows[out->n++] = row_of(snapshot, out->order, &field);
+    ok = !c.text.failed;
   }
   lh_free(c.class_has);
   lh_text_free(&c.text);

@@ -17,8 +17,8 @@ enum { STRIDE = 512 };
 struct lh_field_list {
   lh_id id;
   uint64_t n;
-  lh_field_scan *saved;
-  size_t n_saved, capacity;
+  lh_field_scan *saved; /* room for all of them */
+  size_t n_saved;
   bool has_rows;
   lh_field_rows rows;
 };
@@ -35,24 +35,23 @@ static lh_field_list *make_list(const lh_snapshot *snapshot, lh_id id) {
   if (!list) return NULL;
   list->id = id;
   list->n = lh_count_object_fields(snapshot, id);
-  lh_field_scan_begin(snapshot, id, &scan);
-  if (!lh_grow(&list->saved, 0, &list->capacity, sizeof scan)) {
+  list->saved = lh_alloc((size_t)(list->n / STRIDE) + 1, sizeof scan);
+  if (!list->saved) {
     free_list(list);
     return NULL;
   }
+  lh_field_scan_begin(snapshot, id, &scan);
   list->saved[list->n_saved++] = scan;
   return list;
 }
 
 /* Learns where fields are, up to one. */
-static bool learn(lh_field_list *list, uint64_t number) {
+static void learn(lh_field_list *list, uint64_t number) {
   while (list->n_saved <= number / STRIDE) {
-    if (!lh_grow(&list->saved, list->n_saved, &list->capacity, sizeof *list->saved)) return false;
     lh_field_scan scan = list->saved[list->n_saved - 1];
     lh_field_scan_skip(&scan, STRIDE);
     list->saved[list->n_saved++] = scan;
   }
-  return true;
 }
 
 static bool find_list(lh_snapshot *snapshot, lh_id id) {
@@ -74,15 +73,15 @@ static bool find_rows(const lh_snapshot *snapshot, lh_field_list *list,
   bool is_same_order = rows->order == query->order && rows->is_descending == query->is_descending;
   if (list->has_rows && is_same_order && is_filter(rows->filter, filter)) return true;
   lh_field_rows_free(rows);
-  list->has_rows = lh_field_rows_make(snapshot, list->id, query, rows);
+  list->has_rows = lh_field_rows_make(snapshot, list->id, list->n, query, rows);
   return list->has_rows;
 }
 
-static bool read_field(lh_field_list *list, uint64_t number, lh_object_field *out) {
-  if (!learn(list, number)) return false;
+static void read_field(lh_field_list *list, uint64_t number, lh_object_field *out) {
+  learn(list, number);
   lh_field_scan scan = list->saved[number / STRIDE];
   lh_field_scan_skip(&scan, number % STRIDE);
-  return lh_field_scan_next(&scan, out);
+  (void)lh_field_scan_next(&scan, out);
 }
 
 static bool is_as_it_is(const lh_field_query *query) {
@@ -101,7 +100,7 @@ static bool read_page(lh_field_list *list, const lh_field_query *query, bool as_
   for (; out->n < n; out->n++) {
     size_t at = from + out->n;
     uint64_t number = as_it_is ? at : list->rows.rows[at].number;
-    if (!read_field(list, number, &out->list[out->n])) return false;
+    read_field(list, number, &out->list[out->n]);
   }
   return true;
 }

@@ -51,10 +51,10 @@ typedef struct lh_field_rows {
   size_t n;
 } lh_field_rows;
 
-/* All fields of the object that the filter leaves, in no order yet; false when out of memory, then
-** there are none. Freed by lh_field_rows_free. */
-bool lh_field_rows_make(const lh_snapshot *snapshot, lh_id id, const lh_field_query *query,
-                        lh_field_rows *out);
+/* All of the n fields of the object that the filter leaves, in no order yet; false when out of
+** memory, then there are none. Freed by lh_field_rows_free. */
+bool lh_field_rows_make(const lh_snapshot *snapshot, lh_id id, uint64_t n,
+                        const lh_field_query *query, lh_field_rows *out);
 void lh_field_rows_free(lh_field_rows *rows);
 
 /* Puts those from number `from` to before `to` where they are in the order. */

@@ -76,6 +76,28 @@ static void ask_back(lh_snapshot *s, lh_id id) {
   lh_paths_free(&path, 1);
 }
 
+/* As a page asks; and the fields in each order. */
+static void ask_page(lh_snapshot *s, lh_id id) {
+  static const char *const questions[] = {"object",     "paths",     "independent",
+                                          "dominators", "referrers", "fields"};
+  static const char *const orders[] = {NULL, "label", "-value", "retained_bytes", "-number"};
+  lh_report report;
+  lh_request request = {.id = id, .matches = 1, .class_index = UINT32_MAX, .from = 1, .limit = 2};
+  for (size_t i = 0; i < sizeof questions / sizeof *questions; i++) {
+    if (lh_ask(&report, lh_find_question(questions[i]), s, &request, NULL) != LH_OK) continue;
+    drop_text(lh_report_text(&report, "s"));
+    lh_report_free(&report);
+  }
+  request.has_limit = true;
+  request.filter = "a";
+  for (size_t i = 0; i < sizeof orders / sizeof *orders; i++) {
+    request.sorted = orders[i];
+    if (lh_ask(&report, lh_find_question("fields"), s, &request, NULL) != LH_OK) continue;
+    drop_text(lh_report_text(&report, "s"));
+    lh_report_free(&report);
+  }
+}
+
 static void ask_object(lh_snapshot *s, lh_id id) {
   lh_independent independent;
   lh_id junction;
@@ -91,6 +113,7 @@ static void ask_object(lh_snapshot *s, lh_id id) {
   }
   ask_paths(s, id);
   ask_back(s, id);
+  ask_page(s, id);
   if (lh_referrers(s, id, &edges, &n, NULL) == LH_OK) lh_free(edges);
   (void)lh_continues_list(s, id);
   drop_text(lh_object_text(s, id));
@@ -138,8 +161,12 @@ static void ask_names(lh_snapshot *s) {
     (void)lh_find(s, lh_class_at(s, i)->name, &found, NULL);
     if (lh_find_all(s, lh_class_at(s, i)->name, &ids, &n, NULL) == LH_OK) lh_free(ids);
   }
-  for (size_t i = 0; i < sizeof expressions / sizeof *expressions; i++)
+  for (size_t i = 0; i < sizeof expressions / sizeof *expressions; i++) {
+    lh_completions completions;
     (void)lh_find(s, expressions[i], &found, NULL);
+    if (lh_complete(s, expressions[i], &completions, NULL) == LH_OK)
+      lh_completions_free(&completions);
+  }
 }
 
 static void ask_marks(lh_snapshot *s) {
@@ -402,6 +429,10 @@ static void compare(lh_snapshot *a, const uint8_t *data, size_t size) {
       lh_diff_free(diff);
     }
     ask_strings(a, others[1]);
+    for (lh_id id = 0; id <= a->n && id < 100; id++) {
+      (void)lh_same_object(a, id, others[1]);
+      (void)lh_same_object(others[1], id, a);
+    }
     others[1]->info.state_id++;
   }
   for (int i = 0; i < 2; i++) {

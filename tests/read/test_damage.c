@@ -222,7 +222,7 @@ static void terabytes_asked_for(void **state) {
   static const uint64_t numbers[] = {200, INT32_MAX, UINT64_C(1) << 32, UINT64_C(1) << 40,
                                      UINT64_MAX};
   /* Whatever is asked of it; and nearly empty tables of sites, of three snapshots at a time. */
-  enum { N = sizeof numbers / sizeof *numbers, SOME_KB = 8192, SITES_KB = 3 * 9216 };
+  enum { N = sizeof numbers / sizeof *numbers, SOME_KB = 16384, SITES_KB = 3 * 9216 };
   size_t n = 0;
   (void)state;
   for (int kind = UNTRACKED; kind <= TRACKED; kind++) {
