@@ -1,7 +1,8 @@
 /*
 ** picture.c - why an object stays, as a picture: the DOT graph of its paths (lib/dot.c), laid out
-** and drawn as SVG by Graphviz inside this process; and of a profile Memory Blueprint's boxes. Without a limit it has the paths that hold the
-** object independently, as heappath draws them; with one so many of the shortest.
+** and drawn as SVG by Graphviz inside this process; and of a profile Memory Blueprint's boxes.
+** Without a limit it has the paths that hold the object independently, as heappath draws them; with
+** one so many of the shortest.
 **
 ** The box of an object has its address as its id, so that a page can make a link of it. Layout
 ** takes longer than its graph is big, so it gets 20 paths at most, with 12 arrows each. libgvc is
