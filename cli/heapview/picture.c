@@ -34,11 +34,13 @@ static void name_boxes(const lh_snapshot *s, Agraph_t *graph) {
   }
 }
 
-/* As SVG, freed by free; NULL: that went wrong. */
+/* As SVG, freed by free; NULL: that went wrong. All pictures have one context, which stays: what
+** Graphviz measures texts by keeps the name of the last font, and that is the context's. */
 static char *draw(const lh_snapshot *s, const char *dot) {
+  static GVC_t *context;
   char *svg = NULL;
   size_t size;
-  GVC_t *context = gvContext();
+  if (context == NULL) context = gvContext();
   Agraph_t *graph = context != NULL ? agmemread(dot) : NULL;
   bool is_laid_out = graph != NULL && gvLayout(context, graph, "dot") == 0;
   if (is_laid_out) {
@@ -53,7 +55,6 @@ static char *draw(const lh_snapshot *s, const char *dot) {
     (void)gvFreeLayout(context, graph);
   }
   if (graph != NULL) (void)agclose(graph);
-  if (context != NULL) (void)gvFreeContext(context);
   return svg;
 }
 
