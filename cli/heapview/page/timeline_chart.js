@@ -97,22 +97,29 @@
 
   /* }=================================================================================== */
 
-  /* A jag at the top of each bin that is cut, and of the first how high it is. */
+  /* A jag at the top of each bin that is cut, and where most room is between two of them how high
+  ** the highest is. */
   function drawCuts(chart) {
     const {svg, x, answer, cut, sums} = chart;
+    if (cut.length === 0) return;
     const group = svg.append("g").attr("class", "cuts").attr("aria-hidden", "true");
-    cut.forEach((bin, i) => {
+    const spans = cut.map((bin) => {
       const left = x(answer.bins[bin]);
-      const right = Math.max(left + 3, x(answer.bins[bin + 1]));
+      return {left, right: Math.max(left + 3, x(answer.bins[bin + 1]))};
+    });
+    for (const {left, right} of spans) {
       const middle = (left + right) / 2;
       group.append("path").attr("d", `M${left - 2},${TOP + 6}L${middle},${TOP + 2}` +
         `L${middle},${TOP + 10}L${right + 2},${TOP + 6}`);
-      if (i > 0) return;
-      const isLeft = middle > chart.width / 2;
-      group.append("text").attr("x", isLeft ? left - 8 : right + 8).attr("y", TOP + 11)
-        .attr("text-anchor", isLeft ? "end" : "start")
-        .text(`${bytes(sums[bin])}${cut.length > 1 ? `; ${cut.length} bins are cut` : ", cut"}`);
-    });
+    }
+    const [begin, end] = x.range();
+    const rooms = d3.pairs([{right: begin}, ...spans, {left: end}],
+      (before, after) => ({from: before.right, width: after.left - before.right}));
+    const room = rooms.reduce((best, one) => (one.width > best.width ? one : best));
+    const highest = bytes(d3.max(cut, (bin) => sums[bin]));
+    group.append("text").attr("x", room.from + room.width / 2).attr("y", TOP + 11)
+      .attr("text-anchor", "middle")
+      .text(cut.length > 1 ? `${cut.length} bins are cut, up to ${highest}` : `${highest}, cut`);
   }
 
   /* {=== Scales and marks ============================================================== */
