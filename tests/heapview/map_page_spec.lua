@@ -81,6 +81,21 @@ describe("the heap map's page", function()
         assert.equal(#answer.regions, #view:rows("region", "filled"))
       end)
 
+      it("begins in the upper half of a small window, and tells the rest below", function()
+        for _, size in ipairs {{1000, 640}, {375, 812}} do
+          page:size(size[1], size[2])
+          view:show "map?colour=change"
+          local top, bottom, words = table.unpack(page:run [[
+            const box = document.getElementById("map").getBoundingClientRect();
+            const rest = [...document.querySelectorAll(".told p")].slice(1);
+            return [box.top, box.bottom, rest.map((line) => line.getBoundingClientRect().top)];]])
+          assert.is_true(top < size[2] / 2, size[1] .. ": " .. top)
+          assert.is_true(#words > 1)
+          for _, at in ipairs(words) do assert.is_true(at > bottom) end
+        end
+        page:size(1200, 900)
+      end)
+
       it("switches a type off and on by its key", function()
         page:press "t"
         view:await()

@@ -329,14 +329,17 @@
   }
 
   function zoomButtons(view) {
-    if (heapview.isWritten()) return [];
-    return [
-      button("Zoom in", "+", "twice as near", () => zoom(view, 2, view.cursor)),
-      button("Zoom out", "-", "half as near", () => zoom(view, 0.5, view.cursor)),
+    if (heapview.isWritten()) return null;
+    return make("div", {class: "map-group", role: "group", "aria-label": "Zoom"},
+      button("+", "+", "twice as near", () => zoom(view, 2, view.cursor),
+        {"aria-label": "Zoom in"}),
+      button("\u2212", "-", "half as near", () => zoom(view, 0.5, view.cursor),
+        {"aria-label": "Zoom out"}),
       button("Whole heap", "0", "all regions", () => goTo(view, WHOLE)),
-      button("\u25c0", "PageUp", "to lower addresses", () => pan(view, -0.5)),
-      button("\u25b6", "PageDown", "to higher addresses", () => pan(view, 0.5))
-    ];
+      button("\u25c0", "PageUp", "to lower addresses", () => pan(view, -0.5),
+        {"aria-label": "To lower addresses"}),
+      button("\u25b6", "PageDown", "to higher addresses", () => pan(view, 0.5),
+        {"aria-label": "To higher addresses"}));
   }
 
   function frameButtons(view) {
@@ -346,7 +349,7 @@
       make("button", {type: "button", class: "frame", "data-key": `frame-${at}`, "data-in": at,
         "aria-pressed": String(at === view.frame.at), onclick: () => toFrame(view, at)},
       snapshot.name || snapshot.file)) : [];
-    return make("div", {class: "map-frames", role: "group", "aria-label": "Frames"},
+    return make("div", {class: "map-group", role: "group", "aria-label": "Frames"},
       button("[", "[", "the snapshot before", () => toFrame(view, view.frame.at - 1)), few,
       button("]", "]", "the next snapshot", () => toFrame(view, view.frame.at + 1)));
   }
@@ -382,7 +385,7 @@
       "aria-keyshortcuts": KEYS[row.type], onclick: () => toggle(view, row.type)},
     chip(heapview.typeLetter(row.type), heapview.typeColor(row.type)),
     `${row.type} `, make("span", {class: "faint"}, bytes(row.here_bytes))));
-    const list = make("div", {class: "switches", role: "group", "aria-label": "Types"}, rows);
+    const list = make("div", {class: "types", role: "group", "aria-label": "Types"}, rows);
     if (view.byChange) {
       list.append(make("span", {class: "changes"}, chip("+", heapview.colour("--more")), "new ",
         chip("\u2212", heapview.colour("--less")), "gone ",
@@ -426,23 +429,28 @@
       heapview.isWritten()
         ? "This file has the whole map. Served, it is zoomed into, and names each object."
         : "A click goes nearer, or opens the object that is there alone.");
-    root.append(legend(view), view.box, view.here);
+    root.append(make("div", {class: "map-group switches"}, legend(view), saveButtons(view)),
+      view.box, view.here);
     view.canvas.addEventListener("keydown", (event) => onCanvasKey(view, event));
     onPointer(view);
     fit(view);
   }
 
+  /* Blank lines part the words from tables, which have their own room here. */
+  function isSomething(item) {
+    return item.table || item.line.some((part) => part.text !== "");
+  }
+
   async function show(root, state) {
     const {answer, told} = await askFor(root, state);
-    const lines = told.filter((item) => item.line);
-    const tables = told.filter((item) => item.table);
-    root.append(heapview.told(lines));
-    if (answer.squares === 0) return undefined;
+    const hasPicture = answer.squares > 0;
+    const above = hasPicture ? 1 : told.length; /* the sentence; the picture comes before the rest */
+    root.append(heapview.told(told.slice(0, above)));
+    if (!hasPicture) return undefined;
     const view = makeView(state, answer);
-    heapview.toolbar(root, zoomButtons(view), frameButtons(view), changeButton(view),
-      saveButtons(view));
+    heapview.toolbar(root, zoomButtons(view), frameButtons(view), changeButton(view));
     addPicture(root, view);
-    root.append(heapview.told(tables));
+    root.append(heapview.told(told.slice(above).filter(isSomething)));
     markObject(view);
     const press = (event) => onKey(view, event);
     const watch = new ResizeObserver(() => fit(view));
