@@ -104,6 +104,17 @@ describe("the allocations page", function()
           return Number(document.querySelector("svg.memory").dataset.peak)]]))
         assert.matches("peak: " .. numbers.size(math.tointeger(plot.peak_bytes)),
                        section "memory", 1, true)
+        local told = page:texts "[data-section=memory] p" [1]:match "after ([^:]+):"
+        assert.equal(told, page:texts "svg.memory .peak-label" [1]:match "after (.+)$")
+      end)
+
+      it("has round numbers of bytes at the side", function()
+        local ticks = page:texts "svg.memory .scale text"
+        assert.is_true(#ticks > 2)
+        assert.equal("0 B", ticks[1])
+        local step = page:run [[
+          return d3.selectAll("svg.memory .scale g").data()[1];]] // 1 | 0
+        assert.equal(0, step & step - 1)
       end)
 
       it("draws Memory Blueprint's boxes", function()

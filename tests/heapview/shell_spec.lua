@@ -59,6 +59,14 @@ describe("the shell of heapview", function()
     end
   end)
 
+  it("cuts times as the commands do", function()
+    local told = page:run [[
+      return [0, 999999, 8700000, 999999999, 1e9, 61299e6, 599999e6, 600e9, 750e9, 7199e9, 7200e9,
+              9e12].map(heapview.duration);]]
+    assert.same({"0 ms", "0 ms", "8 ms", "999 ms", "1.0 s", "61.2 s", "599.9 s", "10.0 min",
+                 "12.5 min", "119.9 min", "2.0 h", "2.5 h"}, told)
+  end)
+
   it("has a key of a question as the server takes it", function()
     assert.equal("x?a=1%202&b=%C3%A9&z=%26", page:run [[
       return heapview.keyOf("x", {z: "&", b: "é", a: "1 2", c: "", d: null});]])

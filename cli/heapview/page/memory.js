@@ -7,15 +7,11 @@
 (function (heapview) {
   "use strict";
 
-  const {make, bytes} = heapview;
+  const {make, bytes, duration} = heapview;
   const SVG = "http://www.w3.org/2000/svg";
   const HEIGHT = 260;
   const MARGIN = {left: 74, right: 32, top: 26, bottom: 26};
   const TYPES = ["table", "string", "function", "userdata", "thread", "proto", "upvalue", "root"];
-
-  function seconds(ns) {
-    return ns < 1e9 ? `${heapview.count(ns / 1e6)} ms` : `${(ns / 1e9).toFixed(1)} s`;
-  }
 
   /* From the bottom to the top: {name, letter, type, values}. */
   function layersOf(answer) {
@@ -53,14 +49,18 @@
     }
   }
 
-  function drawAxes(svg, answer, {y, time}, width) {
-    const left = svg.append("g").attr("class", "axis")
-      .attr("transform", `translate(${MARGIN.left},0)`);
-    left.call(d3.axisLeft(y).ticks(4).tickFormat((value) => bytes(value)));
+  /* Times that are told as they are: whole milliseconds, then tenths of a second. */
+  function timeTicks(time, n) {
+    const unit = time.domain()[1] < 1e9 ? 1e6 : 1e8;
+    return time.ticks(n).filter((value) => value % unit === 0);
+  }
+
+  function drawAxes(svg, {y, time}, width) {
+    heapview.drawByteScale(svg, y, MARGIN.left, width - MARGIN.right);
     const below = svg.append("g").attr("class", "axis")
       .attr("transform", `translate(0,${HEIGHT - MARGIN.bottom})`);
-    below.call(d3.axisBottom(time).ticks(Math.max(2, Math.floor(width / 140)))
-      .tickFormat((value) => seconds(value)));
+    below.call(d3.axisBottom(time).tickValues(timeTicks(time, Math.max(2, width / 140)))
+      .tickFormat((value) => duration(value)));
   }
 
   function drawPeak(svg, answer, {time, y}) {
@@ -70,7 +70,7 @@
       .attr("y1", MARGIN.top - 8).attr("y2", y(0));
     svg.append("text").attr("class", "peak-label").attr("y", MARGIN.top - 12)
       .attr("x", at + (isLeft ? 6 : -6)).attr("text-anchor", isLeft ? "start" : "end")
-      .text(`peak: ${bytes(answer.peak_bytes)} after ${seconds(answer.peak_ns)}`);
+      .text(`peak: ${bytes(answer.peak_bytes)} after ${duration(answer.peak_ns)}`);
   }
 
   /* What was held at the moment under the pointer, the most first. */
@@ -78,7 +78,7 @@
     const held = layers.filter((layer) => layer.values[i] > 0)
       .sort((a, b) => b.values[i] - a.values[i])
       .map((layer) => `${layer.letter} ${bytes(layer.values[i])}`);
-    return `${seconds(i * answer.interval_ns)}: ${bytes(answer.heap_bytes[i])}` +
+    return `${duration(i * answer.interval_ns)}: ${bytes(answer.heap_bytes[i])}` +
       (held.length > 0 ? ` = ${held.join(" + ")}` : "");
   }
 
@@ -138,9 +138,9 @@
       .attr("width", width).attr("height", HEIGHT).attr("viewBox", `0 0 ${width} ${HEIGHT}`)
       .attr("data-peak", answer.peak_bytes)
       .attr("aria-label", `The heap over time: at most ${bytes(answer.peak_bytes)}, after ` +
-        `${seconds(answer.peak_ns)}; ${bytes(answer.end_bytes)} at the end`);
+        `${duration(answer.peak_ns)}; ${bytes(answer.end_bytes)} at the end`);
+    drawAxes(svg, to, width);
     drawLayers(svg, layers, to);
-    drawAxes(svg, answer, to, width);
     drawPeak(svg, answer, to);
     if (choose) addBrush(svg, part, choose, to);
     box.replaceChildren(svg.node());

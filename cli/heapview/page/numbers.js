@@ -1,5 +1,5 @@
 /*
-** numbers.js - counts, sizes, shares and changes as people read them: the same text as
+** numbers.js - counts, sizes, shares, changes and times as people read them: the same text as
 ** lib/numbers.c, to the digit. A KB is 1,024 bytes. Up to 2^53 a number is exact here, which is
 ** more than any heap has bytes.
 */
@@ -48,6 +48,16 @@
     return sign + bytes(Math.abs(to - from));
   }
 
+  /* Cut, not rounded, as the commands do: 350 ms; 61.2 s; 12.5 min. */
+  function duration(ns) {
+    const ms = Math.floor(ns / 1e6);
+    if (ms < 1000) return `${count(ms)} ms`;
+    const [unit, name] = ms < 600e3 ? [1000, "s"] : ms < 120 * 60e3 ? [60e3, "min"] : [3600e3, "h"];
+    const rest = Math.floor((10 * (ms % unit)) / unit);
+    return `${count(Math.floor(ms / unit))}.${rest} ${name}`;
+  }
+
+  heapview.duration = duration;
   heapview.count = count;
   heapview.countOf = countOf;
   heapview.bytes = bytes;
