@@ -27,7 +27,7 @@ extern "C" {
 typedef struct lh_line {
   const char *source; /* "@app.lua"; NULL: no Lua function allocated, as when the collector frees */
   uint32_t line;
-  lh_site_id site; /* one of those that the line has; 0: none */
+  lh_site site; /* what all of its sites have in common: no function, if there are several */
 } lh_line;
 
 /* Blocks that were made or resized last at a line and then resized or freed at another. */
@@ -90,7 +90,7 @@ int lh_tally_types(lh_profile *profile, lh_type_tally *out, lh_error *error);
 /* ==== 3. Over time, by site ========================================================= */
 
 typedef struct lh_timeline_site {
-  lh_site_id site;     /* one of its line's; 0: it has no Lua function */
+  lh_site site;        /* its line, as lh_line has it; without a source: of no Lua function */
   size_t n_others;     /* not 0: the last of the list, all other lines together, so many */
   uint64_t peak_bytes; /* that lived when the whole heap was biggest */
   uint64_t end_bytes;

@@ -17,8 +17,8 @@ enum {
   USUAL_SITES = 8
 };
 
-char *plot_site_text(const lh_sites *sites, const lh_timeline_site *site) {
-  if (site->site != 0) return cli_must(lh_site_text(lh_site_of(sites, site->site)));
+char *plot_site_text(const lh_timeline_site *site) {
+  if (site->site.source != NULL) return cli_must(lh_site_text(&site->site));
   if (site->n_others == 0) return cli_must(lh_escaped("no Lua function", 15));
   lh_number n = lh_count_of(site->n_others, "other line", "other lines");
   return cli_must(lh_escaped(n.text, strlen(n.text)));
@@ -109,7 +109,7 @@ static uint64_t all_sites(const lh_timeline *t, bool at_peak) {
   return bytes;
 }
 
-static void print_sites(cli *c, const lh_sites *sites, const lh_timeline *t) {
+static void print_sites(cli *c, const lh_timeline *t) {
   static const cli_column columns[] = {{"at the peak", CLI_RIGHT},
                                        {"share", CLI_RIGHT},
                                        {"at the end", CLI_RIGHT},
@@ -118,7 +118,7 @@ static void print_sites(cli *c, const lh_sites *sites, const lh_timeline *t) {
   cli_table *table = cli_table_new(c, columns, sizeof columns / sizeof *columns);
   for (size_t i = 0; i < t->n_sites; i++) {
     const lh_timeline_site *s = &t->sites[i];
-    char *name = plot_site_text(sites, s);
+    char *name = plot_site_text(s);
     add_row(c, table, t, &(row){s->peak_bytes, s->end_bytes, s->bytes, name});
     lh_free(name);
   }
@@ -129,16 +129,17 @@ static void print_sites(cli *c, const lh_sites *sites, const lh_timeline *t) {
 }
 
 /* The answer: how much at most, when, and who held most of it. */
-static void print_answer(const cli *c, const lh_sites *sites, const lh_timeline *t) {
+static void print_answer(const cli *c, const lh_timeline *t) {
   const lh_timeline_site *most = NULL;
   for (size_t i = 0; i < t->n_sites; i++)
-    if (t->sites[i].site != 0 && (most == NULL || t->sites[i].peak_bytes > most->peak_bytes))
+    if (t->sites[i].site.source != NULL &&
+        (most == NULL || t->sites[i].peak_bytes > most->peak_bytes))
       most = &t->sites[i];
   printf("the heap was biggest after ");
   plot_seconds(stdout, t->peak_ns);
   printf(" s: %s", lh_size_text(t->peak_bytes, c->exact_bytes).text);
   if (most != NULL && most->peak_bytes > 0) {
-    char *name = plot_site_text(sites, most);
+    char *name = plot_site_text(most);
     printf("\n%s of it, %s, was from %s", lh_share_text(most->peak_bytes, t->peak_bytes).text,
            lh_size_text(most->peak_bytes, c->exact_bytes).text, name);
     lh_free(name);
@@ -146,10 +147,10 @@ static void print_answer(const cli *c, const lh_sites *sites, const lh_timeline 
   printf("\nat the end it had %s\n\n", lh_size_text(t->end_bytes, c->exact_bytes).text);
 }
 
-static void print_text(cli *c, const lh_sites *sites, const lh_timeline *t) {
-  print_answer(c, sites, t);
+static void print_text(cli *c, const lh_timeline *t) {
+  print_answer(c, t);
   print_chart(c, t);
-  print_sites(c, sites, t);
+  print_sites(c, t);
 }
 
 /* }=================================================================================== */
@@ -167,10 +168,10 @@ static void print_csv_text(const char *text) {
   putchar('"');
 }
 
-static void print_csv(const lh_sites *sites, const lh_timeline *t) {
+static void print_csv(const lh_timeline *t) {
   printf("seconds,heap_bytes,before_tracking");
   for (size_t k = 0; k < t->n_sites; k++) {
-    char *name = plot_site_text(sites, &t->sites[k]);
+    char *name = plot_site_text(&t->sites[k]);
     print_csv_text(name);
     lh_free(name);
   }
@@ -189,12 +190,11 @@ static void json_series(cli_json *w, const char *key, const uint64_t *bytes, siz
   cli_json_close(w, ']');
 }
 
-static void json_site(cli_json *w, const lh_sites *sites, const lh_timeline *t,
-                      const lh_timeline_site *s) {
-  char *name = plot_site_text(sites, s);
+static void json_site(cli_json *w, const lh_timeline *t, const lh_timeline_site *s) {
+  char *name = plot_site_text(s);
   cli_json_open(w, NULL, '{');
   cli_json_value(w, "site", cli_json_text(name));
-  if (s->site == 0) cli_json_value(w, "other_lines", cli_json_size(s->n_others));
+  if (s->site.source == NULL) cli_json_value(w, "other_lines", cli_json_size(s->n_others));
   cli_json_value(w, "peak_bytes", cli_json_size(s->peak_bytes));
   cli_json_value(w, "end_bytes", cli_json_size(s->end_bytes));
   json_series(w, "bytes", s->bytes, t->n_moments);
@@ -202,7 +202,7 @@ static void json_site(cli_json *w, const lh_sites *sites, const lh_timeline *t,
   lh_free(name);
 }
 
-static void print_json(const lh_sites *sites, const lh_timeline *t) {
+static void print_json(const lh_timeline *t) {
   cli_json w = {0};
   cli_json_open(&w, NULL, '{');
   cli_json_value(&w, "interval_ns", cli_json_size(t->interval_ns));
@@ -212,7 +212,7 @@ static void print_json(const lh_sites *sites, const lh_timeline *t) {
   json_series(&w, "heap_bytes", t->heap_bytes, t->n_moments);
   json_series(&w, "before_tracking", t->old_bytes, t->n_moments);
   cli_json_open(&w, "sites", '[');
-  for (size_t i = 0; i < t->n_sites; i++) json_site(&w, sites, t, &t->sites[i]);
+  for (size_t i = 0; i < t->n_sites; i++) json_site(&w, t, &t->sites[i]);
   cli_json_close(&w, ']');
   cli_json_close(&w, '}');
 }
@@ -220,7 +220,6 @@ static void print_json(const lh_sites *sites, const lh_timeline *t) {
 /* }=================================================================================== */
 
 static void print_plot(cli *c, lh_profile *profile, const request *r) {
-  const lh_sites *sites = lh_profile_sites(profile);
   bool is_text = r->format == FORMAT_TEXT && !c->json;
   size_t shown = !r->asked.has_limit ? USUAL_SITES : r->asked.limit > 0 ? r->asked.limit : SIZE_MAX;
   lh_timeline t;
@@ -228,13 +227,13 @@ static void print_plot(cli *c, lh_profile *profile, const request *r) {
   int code = lh_tally_timeline(profile, is_text ? CHART_WIDTH : MOMENTS, shown, &t, &error);
   cli_check(c, code, r->files[0], &error);
   if (c->json)
-    print_json(sites, &t);
+    print_json(&t);
   else if (r->format == FORMAT_SVG)
-    print_svg(sites, &t);
+    print_svg(&t);
   else if (r->format == FORMAT_CSV)
-    print_csv(sites, &t);
+    print_csv(&t);
   else
-    print_text(c, sites, &t);
+    print_text(c, &t);
   lh_timeline_free(&t);
 }
 

@@ -7,11 +7,11 @@
 #include "modes.h"
 
 /* "@app.lua:31 in f", "12 other lines", "no Lua function". Freed by lh_free. */
-char *plot_site_text(const lh_sites *sites, const lh_timeline_site *site);
+char *plot_site_text(const lh_timeline_site *site);
 
 /* 4.200, in any locale. */
 void plot_seconds(FILE *out, uint64_t ns);
 
-void print_svg(const lh_sites *sites, const lh_timeline *timeline);
+void print_svg(const lh_timeline *timeline);
 
 #endif

@@ -55,11 +55,11 @@ static void print_area(const lh_timeline *t, uint64_t *below, const uint64_t *by
   puts("</title></path>");
 }
 
-static void print_areas(const lh_sites *sites, const lh_timeline *t) {
+static void print_areas(const lh_timeline *t) {
   uint64_t *below = cli_must(calloc(t->n_moments, sizeof *below));
   print_area(t, below, t->old_bytes, "#e5e7eb", "before tracking began");
   for (size_t i = t->n_sites; i-- > 0;) {
-    char *name = plot_site_text(sites, &t->sites[i]);
+    char *name = plot_site_text(&t->sites[i]);
     print_area(t, below, t->sites[i].bytes, colour_of(t, i), name);
     lh_free(name);
   }
@@ -90,10 +90,10 @@ static void print_legend_line(size_t line, const char *colour, const char *name,
   puts("</text>");
 }
 
-static void print_legend(const lh_sites *sites, const lh_timeline *t) {
+static void print_legend(const lh_timeline *t) {
   uint64_t old_bytes = t->peak_bytes;
   for (size_t i = 0; i < t->n_sites; i++) {
-    char *name = plot_site_text(sites, &t->sites[i]);
+    char *name = plot_site_text(&t->sites[i]);
     print_legend_line(i, colour_of(t, i), name, t->sites[i].peak_bytes);
     old_bytes -= t->sites[i].peak_bytes;
     lh_free(name);
@@ -101,7 +101,7 @@ static void print_legend(const lh_sites *sites, const lh_timeline *t) {
   print_legend_line(t->n_sites, "#e5e7eb", "before tracking began", old_bytes);
 }
 
-void print_svg(const lh_sites *sites, const lh_timeline *t) {
+void print_svg(const lh_timeline *t) {
   size_t height = TOP + HEIGHT + BOTTOM + (t->n_sites + 2) * LEGEND_LINE;
   printf(
       "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %zu\" width=\"%d\" "
@@ -113,8 +113,8 @@ void print_svg(const lh_sites *sites, const lh_timeline *t) {
          lh_size_text(t->peak_bytes, false).text);
   plot_seconds(stdout, t->peak_ns);
   puts(" s, when the heap was biggest</text>");
-  print_areas(sites, t);
+  print_areas(t);
   print_axes(t);
-  print_legend(sites, t);
+  print_legend(t);
   puts("</svg>");
 }

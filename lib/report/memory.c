@@ -34,8 +34,7 @@ static void line_bytes_of(lh_report *report, const void *row, lh_cell *cell) {
 
 static void site_of(lh_report *report, const void *row, lh_cell *cell) {
   const lh_timeline_site *line = row;
-  const lh_sites *sites = lh_profile_sites(lh_usage_profile(report->request.usages[0]));
-  char *text = line->site != 0 ? lh_site_text(lh_site_of(sites, line->site))
+  char *text = line->site.source ? lh_site_text(&line->site)
                : line->n_others > 0
                    ? lh_copy_text(lh_count_of(line->n_others, "other line", "other lines").text)
                    : lh_copy_text("no Lua function");
@@ -53,8 +52,9 @@ static const lh_column line_columns[] = {
     LH_COMPUTED(NULL, "share", LH_COLUMN_SHARE, of_the_peak, NULL),
     LH_BYTES("end_bytes", "at the end", end_bytes, "that lived at the end"),
     LH_COMPUTED("bytes", NULL, LH_COLUMN_BYTES_SERIES, line_bytes_of, "at each moment"),
-    LH_COMPUTED("site", "allocated at", LH_COLUMN_TEXT, site_of,
-                "one of the line's; or how many others it stands for"),
+    LH_COMPUTED(
+        "site", "allocated at", LH_COLUMN_TEXT, site_of,
+        "the line, and the function if there is one alone; or how many others it stands for"),
     LH_END};
 #undef ROW
 
@@ -84,14 +84,13 @@ static const lh_timeline_site *biggest_at_peak(const lh_timeline *timeline) {
   const lh_timeline_site *most = NULL;
   for (size_t i = 0; i < timeline->n_sites; i++) {
     const lh_timeline_site *line = &timeline->sites[i];
-    if (line->site != 0 && (!most || line->peak_bytes > most->peak_bytes)) most = line;
+    if (line->site.source && (!most || line->peak_bytes > most->peak_bytes)) most = line;
   }
   return most;
 }
 
 static void tell(lh_teller *t, lh_report *report) {
   const lh_timeline *timeline = &((const found *)report->answer)->timeline;
-  const lh_sites *sites = lh_profile_sites(lh_usage_profile(report->request.usages[0]));
   const lh_timeline_site *most = biggest_at_peak(timeline);
   lh_say(t, LH_BOLD, "The heap was biggest after %s: %s", lh_duration_text(timeline->peak_ns).text,
          lh_told_size(t, timeline->peak_bytes).text);
@@ -100,7 +99,7 @@ static void tell(lh_teller *t, lh_report *report) {
     lh_text_format(&text, "%s of it, %s, was from ",
                    lh_share_text(most->peak_bytes, timeline->peak_bytes).text,
                    lh_told_size(t, most->peak_bytes).text);
-    lh_put_freed(&text, lh_site_text(lh_site_of(sites, most->site)));
+    lh_put_freed(&text, lh_site_text(&most->site));
     lh_say_text(t, LH_PLAIN, &text);
   }
   lh_say(t, LH_PLAIN, "At the end it had %s%s", lh_told_size(t, timeline->end_bytes).text,

@@ -38,7 +38,16 @@ typedef struct line_maker {
   lh_map by_key;
 } line_maker;
 
-static bool add_line(line_maker *m, lh_site_id id, const lh_site *site, uint32_t *line) {
+static bool is_same_name(const char *a, const char *b) {
+  return a == b || (a && b && strcmp(a, b) == 0);
+}
+
+static void keep_common(lh_site *common, const lh_site *site) {
+  if (!is_same_name(common->function, site->function)) common->function = NULL;
+  if (!is_same_name(common->c_function, site->c_function)) common->c_function = NULL;
+}
+
+static bool add_line(line_maker *m, const lh_site *site, uint32_t *line) {
   uint64_t key[2] = {0, site->line};
   *line = 0;
   if (!site->source) return true;
@@ -50,8 +59,9 @@ static bool add_line(line_maker *m, lh_site_id id, const lh_site *site, uint32_t
     lh_line_keys *keys = m->keys;
     if (!lh_grow(&keys->lines, keys->n_lines, &m->capacity, sizeof *keys->lines)) return false;
     *known = (uint32_t)keys->n_lines;
-    keys->lines[keys->n_lines++] = (lh_line){site->source, site->line, id};
+    keys->lines[keys->n_lines++] = (lh_line){site->source, site->line, *site};
   }
+  keep_common(&m->keys->lines[*known].site, site);
   *line = *known;
   return true;
 }
@@ -67,7 +77,7 @@ static bool make_lines(line_maker *m, const lh_sites *sites) {
     of_site[0] = keys->of_stack[0] = 0;
   }
   for (uint32_t i = 1; fine && i <= n_sites; i++)
-    fine = add_line(m, i, lh_site_of(sites, i), &of_site[i]);
+    fine = add_line(m, lh_site_of(sites, i), &of_site[i]);
   for (uint32_t i = 1; fine && i <= n_stacks; i++)
     keys->of_stack[i] = of_site[lh_stack_of(sites, i)->site];
   lh_free(of_site);

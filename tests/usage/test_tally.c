@@ -276,14 +276,32 @@ static void a_peak_is_seen_however_short(void **state) {
   assert_int_equal(t.end_bytes, 915);
   assert_int_equal(t.old_bytes[3], 900);
   assert_int_equal(t.n_sites, 3);
-  assert_int_equal(made.sites[t.sites[0].site - 1].line, 2);
+  assert_int_equal(t.sites[0].site.line, 2);
   assert_int_equal(t.sites[0].bytes[1], 500);
   assert_int_equal(t.sites[0].bytes[2], 0);
   assert_int_equal(t.sites[0].peak_bytes, 500);
   assert_int_equal(t.sites[1].bytes[1], 10);
-  assert_int_equal(t.sites[2].site, 0);
+  assert_null(t.sites[2].site.source);
   assert_int_equal(t.sites[2].n_others, 1);
   assert_int_equal(t.sites[2].end_bytes, 5);
+  lh_timeline_free(&t);
+}
+
+/* On line 2 a chunk makes a function, which makes a table there; on line 3 a function allocates by
+** itself, and by a C function. */
+static void a_line_has_what_its_sites_have_in_common(void **state) {
+  lh_timeline t;
+  (void)state;
+  alloc(1, line(0, "f", 1, 2), LH_TYPE_TABLE, 500);
+  alloc(2, line(0, "", 0, 2), LH_TYPE_CLOSURE, 100);
+  alloc(3, line(0, "g", 3, 3), LH_TYPE_TABLE, 50);
+  alloc(4, on(0, (lh_site){"@a.lua", "g", "string.rep", 3, 3, LH_MADE_BY_C}), LH_TYPE_STRING, 25);
+  assert_int_equal(lh_tally_timeline(NULL, 1, 9, &t, NULL), 0);
+  assert_int_equal(t.n_sites, 2);
+  assert_int_equal(t.sites[0].site.line, 2);
+  assert_null(t.sites[0].site.function);
+  assert_string_equal(t.sites[1].site.function, "g");
+  assert_null(t.sites[1].site.c_function);
   lh_timeline_free(&t);
 }
 
@@ -384,6 +402,7 @@ int main(void) {
       cmocka_unit_test_setup(an_aggregate_has_no_order, begin),
       cmocka_unit_test_setup(types_have_counts_and_a_peak, begin),
       cmocka_unit_test_setup(a_peak_is_seen_however_short, begin),
+      cmocka_unit_test_setup(a_line_has_what_its_sites_have_in_common, begin),
       cmocka_unit_test_setup(moments_add_up, begin),
       cmocka_unit_test_setup(nothing_happened, begin),
       cmocka_unit_test_setup(memory_runs_out, begin),
