@@ -121,7 +121,7 @@
   /* {=== Tables ======================================================================== */
 
   /* A line may have several: a table and the string in it. */
-  function keyOf(row) {
+  function siteKey(row) {
     return `${row.maker} ${row.site}`;
   }
 
@@ -133,17 +133,17 @@
       if (error.aborted) throw error;
       return null;
     });
-    return Object.fromEntries(known ? known.answer.sites.map((row) => [keyOf(row), row]) : []);
+    return Object.fromEntries(known ? known.answer.sites.map((row) => [siteKey(row), row]) : []);
   }
 
   /* The table as it is told, and what of each site is in the snapshot, with a link to that. */
   function withSnapshot(table, rows, known) {
-    const isKnown = rows.some((row) => known[keyOf(row)] !== undefined);
+    const isKnown = rows.some((row) => known[siteKey(row)] !== undefined);
     if (!isKnown) return table;
     const columns = [{heading: "in the snapshot", kind: "count",
       meaning: "objects that were allocated there and are in the snapshot"}, ...table.columns];
     const cells = rows.map((row) => {
-      const there = known[keyOf(row)];
+      const there = known[siteKey(row)];
       return there === undefined ? {text: "", value: 0} : {text: heapview.count(there.objects),
         value: there.objects, link: heapview.keyOf("/allocations",
           {maker: row.maker, site: row.site})};

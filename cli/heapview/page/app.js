@@ -49,7 +49,8 @@
     return kept;
   }
 
-  function numberOf(parameters) {
+  /* Which snapshot is looked at: the last one where nothing is said. */
+  function snapshotNumber(parameters) {
     const last = heapview.overview.snapshots.length - 1;
     const {in: number} = parameters;
     return number === undefined || number === null ? last : Number(number);
@@ -58,7 +59,7 @@
   /* Positions are those of one snapshot: in another one they would be another time. */
   function link(page, parameters) {
     const all = Object.assign(keptParameters(), parameters);
-    if (heapview.overview && numberOf(all) !== numberOf(state.parameters)) {
+    if (heapview.overview && snapshotNumber(all) !== snapshotNumber(state.parameters)) {
       for (const key of ["since", "until"]) {
         if (all[key] === state.parameters[key]) delete all[key];
       }
@@ -197,8 +198,7 @@
     const options = overview.snapshots.map((snapshot, i) => ({value: i, text: names[i]}));
     const picker = document.getElementById("snapshot");
     const mark = () => {
-      const chosen = parse(location.hash).parameters.in;
-      const at = chosen === undefined ? last : chosen;
+      const at = snapshotNumber(parse(location.hash).parameters);
       picker.replaceChildren(heapview.choice("Snapshot", options, at, choose));
     };
     addEventListener("hashchange", mark);
@@ -228,7 +228,7 @@
 
   state = parse(location.hash);
   Object.assign(heapview, {
-    define, link, linkTo, parse, keep, go, keptParameters, busy,
+    define, link, linkTo, parse, keep, go, keptParameters, snapshotNumber, busy,
     token: () => state.token,
     state: () => state,
     pages: () => available(),

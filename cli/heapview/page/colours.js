@@ -1,7 +1,7 @@
 /*
 ** colours.js - what types look like. A colour alone tells nothing to many people, nor on paper: so
-** each type has a letter and a pattern, too. The colours themselves are variables of style.css,
-** where light and dark have their own.
+** each type has a letter and a pattern, too. The colours themselves are variables of
+** colours.css, where light and dark have their own.
 */
 (function (heapview) {
   "use strict";
@@ -29,7 +29,7 @@
     return Object.prototype.hasOwnProperty.call(TYPES, name) ? name : "other";
   }
 
-  /* The value of a variable of style.css, such as "--ink": for a canvas. */
+  /* The value of a variable of colours.css, such as "--ink": for a canvas. */
   function colour(variable) {
     if (!values.has(variable)) {
       const style = getComputedStyle(document.documentElement);
@@ -38,7 +38,7 @@
     return values.get(variable);
   }
 
-  function typeColor(type) {
+  function typeColour(type) {
     return colour(`--type-${known(type)}`);
   }
 
@@ -53,7 +53,7 @@
 
   function svgElement(tag, attributes) {
     const element = document.createElementNS(SVG, tag);
-    for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
+    for (const [name, value] of Object.entries(attributes || {})) element.setAttribute(name, value);
     return element;
   }
 
@@ -68,7 +68,7 @@
     const pattern = svgElement("pattern",
       {id, width: TILE, height: TILE, patternUnits: "userSpaceOnUse"});
     pattern.append(
-      svgElement("rect", {width: TILE, height: TILE, fill: typeColor(name)}),
+      svgElement("rect", {width: TILE, height: TILE, fill: typeColour(name)}),
       svgElement("path",
         {d: TYPES[name].stroke, stroke: colour("--pattern"), "stroke-width": 1, fill: "none"}));
     let definitions = svg.querySelector("defs");
@@ -77,16 +77,29 @@
     return patterns[name] = `url(#${id})`;
   }
 
-  /* What the types of a picture look like, those that it has. */
-  function typeLegend(types) {
+  /* A letter in its colour: it is looked at, and heard only where `isHeard`. */
+  function chip(letter, background, isHeard) {
+    const element = heapview.make("span",
+      {class: "chip", "aria-hidden": isHeard ? null : "true"}, letter);
+    element.style.background = background;
+    return element;
+  }
+
+  function typeChip(type) {
+    return chip(typeLetter(type), typeColour(type));
+  }
+
+  /* What things look like: steps are {letter, colour, text}. */
+  function legend(label, steps) {
     const {make} = heapview;
-    const list = make("ul", {class: "legend", "aria-label": "Types"});
-    for (const type of types) {
-      const chip = make("span", {class: "chip", "aria-hidden": "true"}, typeLetter(type));
-      chip.style.background = typeColor(type);
-      list.append(make("li", {}, chip, type));
-    }
-    return list;
+    return make("ul", {class: "legend", "aria-label": label}, steps.map((step) =>
+      make("li", {}, chip(step.letter, step.colour), step.text)));
+  }
+
+  /* Of the types of a picture, those that it has. */
+  function typeLegend(types) {
+    return legend("Types", types.map((type) =>
+      ({letter: typeLetter(type), colour: typeColour(type), text: type})));
   }
 
   function onScheme(change) {
@@ -99,7 +112,7 @@
   }
 
   Object.assign(heapview, {
-    colour, typeColor, typeLetter, typeStroke, typePattern, typeLegend, onScheme,
-    types: Object.keys(TYPES)
+    colour, typeColour, typeLetter, typeStroke, typePattern, svgElement, chip, typeChip, legend,
+    typeLegend, onScheme, types: Object.keys(TYPES)
   });
 })(window.heapview = window.heapview || {});

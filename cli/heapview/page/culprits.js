@@ -20,7 +20,7 @@
 
   function heapBytes() {
     const {snapshots} = heapview.overview;
-    return (snapshots[heapview.state().parameters.in] || last(snapshots)).bytes;
+    return snapshots[heapview.snapshotNumber(heapview.state().parameters)].bytes;
   }
 
   /* {=== Answers ======================================================================= */

@@ -69,5 +69,18 @@
     return box;
   }
 
-  Object.assign(heapview, {make, head, tail, breakable, announce, toolbar, choice, problem});
+  /* What is drawn for a width is drawn anew for another one. Returns what ends that. */
+  function onWidth(element, draw) {
+    let width = element.clientWidth;
+    const observer = new ResizeObserver(() => {
+      if (element.clientWidth === width || element.clientWidth === 0) return;
+      width = element.clientWidth;
+      draw();
+    });
+    observer.observe(element);
+    return () => observer.disconnect();
+  }
+
+  Object.assign(heapview,
+    {make, head, tail, breakable, announce, toolbar, choice, problem, onWidth});
 })(window.heapview = window.heapview || {});

@@ -17,7 +17,7 @@
     {heading: "retained", kind: "bytes", key: "retained_bytes"}
   ];
 
-  function keyOf(column, turn) {
+  function sortKey(column, turn) {
     if (turn === 0) return null;
     return (column.kind === "bytes") === (turn === 1) ? `-${column.key}` : column.key;
   }
@@ -26,7 +26,7 @@
   function orderOf(sort) {
     const at = COLUMNS.findIndex((column) => sort && sort.replace(/^-/, "") === column.key);
     if (at < 0) return {at: -1, turn: 0};
-    return {at, turn: keyOf(COLUMNS[at], 1) === sort ? 1 : 2};
+    return {at, turn: sortKey(COLUMNS[at], 1) === sort ? 1 : 2};
   }
 
   function goTo(state, changed) {
@@ -102,7 +102,7 @@
       root.append(heapview.table({
         columns: COLUMNS, rows: answer.fields.map(rowOf),
         order: Object.assign(orderOf(sort), {
-          choose: (column, turn) => goTo(state, {sort: keyOf(COLUMNS[column], turn), from: null})
+          choose: (column, turn) => goTo(state, {sort: sortKey(COLUMNS[column], turn), from: null})
         })
       }));
     }

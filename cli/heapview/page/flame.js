@@ -39,11 +39,8 @@
   }
 
   function changeLegend() {
-    return make("ul", {class: "legend", "aria-label": "Change"}, STEPS.map((step) => {
-      const chip = make("span", {class: "chip", "aria-hidden": "true"}, step.letter);
-      chip.style.background = changeColour(step);
-      return make("li", {}, chip, step.text);
-    }));
+    return heapview.legend("Change", STEPS.map((step) =>
+      ({letter: step.letter, colour: changeColour(step), text: step.text})));
   }
 
   /* }=================================================================================== */
@@ -87,7 +84,7 @@
     return tree;
   }
 
-  function linkTo(parameters, changes) {
+  function parametersWith(parameters, changes) {
     const {of, against, search} = parameters;
     const all = Object.assign({of, against, search}, changes);
     if (all.of === "root") all.of = null;
@@ -97,13 +94,12 @@
   /* Several snapshots: the others, of which one may be what this one is compared with. */
   function againstChoice(parameters) {
     const {snapshots} = heapview.overview;
-    const last = snapshots.length - 1;
-    const here = parameters.in === undefined ? last : Number(parameters.in);
-    if (last < 1) return null;
+    const here = heapview.snapshotNumber(parameters);
+    if (snapshots.length < 2) return null;
     const options = [{value: "", text: "nothing"}].concat(snapshots.map((snapshot, i) =>
       ({value: String(i), text: snapshot.name || snapshot.file})).filter((_, i) => i !== here));
     return heapview.choice("Compared with", options, parameters.against || "", (value) =>
-      heapview.go("flame", linkTo(parameters, {against: value || null})));
+      heapview.go("flame", parametersWith(parameters, {against: value || null})));
   }
 
   /* The field whose text is searched for while it is typed, and what was found. */
@@ -121,7 +117,7 @@
     input.addEventListener("input", run);
     input.addEventListener("change", () => { /* also when the page is left, which goes elsewhere */
       if (view.isLeft) return;
-      heapview.go("flame", linkTo(view.parameters, {search: input.value.trim() || null}),
+      heapview.go("flame", parametersWith(view.parameters, {search: input.value.trim() || null}),
         {replace: true});
     });
     return {run, element: make("label", {class: "control"}, make("span", {}, "Search"), input,
@@ -150,7 +146,7 @@
     const {row} = node;
     const isTop = node === view.tree;
     if (!row.key || isTop) return true;
-    if (row.opens) heapview.go("flame", linkTo(view.parameters, {of: row.key}));
+    if (row.opens) heapview.go("flame", parametersWith(view.parameters, {of: row.key}));
     else if (row.example) heapview.go("object", {at: row.example});
     return true;
   }
@@ -158,13 +154,13 @@
   function zoomOut(view) {
     const {above} = view.answer;
     if (above.length > 0) {
-      heapview.go("flame", linkTo(view.parameters, {of: above[above.length - 1].key}));
+      heapview.go("flame", parametersWith(view.parameters, {of: above[above.length - 1].key}));
     }
   }
 
   function choose(view, node) {
     const zoom = node.row.opens && node !== view.tree
-      ? heapview.link("flame", linkTo(view.parameters, {of: node.key})) : null;
+      ? heapview.link("flame", parametersWith(view.parameters, {of: node.key})) : null;
     view.details.replaceChildren(...tiles.details(node, view.answer, zoom));
   }
 
@@ -178,7 +174,7 @@
   }
 
   function pathTo(parameters, row) {
-    if (row.opens) return `/${heapview.keyOf("flame", linkTo(parameters, {of: row.key}))}`;
+    if (row.opens) return `/${heapview.keyOf("flame", parametersWith(parameters, {of: row.key}))}`;
     return row.example ? `/${heapview.keyOf("object", {at: row.example})}` : null;
   }
 
@@ -190,7 +186,7 @@
     const view = {answer, parameters, isCompared, tree: treeOf(answer),
       details: make("div", {class: "details"})};
     const box = make("div");
-    const linkOf = (key) => heapview.link("flame", linkTo(parameters, {of: key}));
+    const linkOf = (key) => heapview.link("flame", parametersWith(parameters, {of: key}));
     const field = searchField(view);
     heapview.toolbar(root, field.element, againstChoice(parameters),
       heapview.saveButton(() => view.flame.svg(), "flame"),
@@ -199,8 +195,7 @@
     root.append(tiles.crumbs(answer, linkOf), box,
       view.isCompared ? changeLegend() : tiles.legendOf(view.tree), view.details,
       tiles.asTable(answer, (row) => pathTo(parameters, row)));
-    if (answer.isPart) root.append(make("p", {class: "note"},
-      "This file carries so much of it. Where the snapshots are, more is shown."));
+    tiles.tellPart(root, answer);
     view.flame = drawFlame(view, box);
     field.run();
     choose(view, view.tree);
@@ -214,7 +209,6 @@
 
   /* }=================================================================================== */
 
-  heapview.foldedText = foldedText;
   heapview.tellKeys("flame", "Enter, Escape", "zooms in, zooms out");
   heapview.define({name: "flame", title: "Flame graph", show,
     lead: "From the root along references: each frame is as wide as what hangs there retains."});

@@ -18,7 +18,6 @@
   "use strict";
 
   const {make, bytes} = heapview;
-  const SVG = "http://www.w3.org/2000/svg";
   const ROW = 20; /* pixels, of a frame */
   const LEAST = 1.5; /* a narrower one is not drawn, nor what is below it */
 
@@ -153,15 +152,11 @@
 
   /* }=================================================================================== */
 
-  function widthOf(flame) {
-    return Math.max(flame.box.clientWidth, 280);
-  }
-
   function fill(flame) {
-    const width = widthOf(flame);
+    const width = Math.max(flame.box.clientWidth, 280);
     flame.frames = layOut(flame, width);
     const height = ROW * (1 + d3.max(flame.frames, (frame) => frame.depth));
-    const svg = d3.create("svg").attr("xmlns", SVG).attr("class", "flame").attr("role", "tree")
+    const svg = d3.create("svg").attr("class", "flame").attr("role", "tree")
       .attr("aria-label", flame.options.label || "Flame graph")
       .attr("width", width).attr("height", height).attr("viewBox", `0 0 ${width} ${height}`);
     for (const frame of flame.frames) drawFrame(svg, frame, flame);
@@ -233,17 +228,10 @@
     };
     fill(flame);
     listen(flame);
-    let width = widthOf(flame);
-    const observer = new ResizeObserver(() => {
-      if (box.clientWidth === 0 || widthOf(flame) === width) return;
-      width = widthOf(flame);
-      fill(flame);
-    });
-    observer.observe(box);
     return {
       search: (text) => search(flame, text),
       svg: () => flame.svg,
-      leave: () => observer.disconnect()
+      leave: heapview.onWidth(box, () => fill(flame))
     };
   }
 

@@ -15,7 +15,7 @@
     return layers.map((layer, i) => {
       const type = layer.type || "other";
       const n = used[type] = (used[type] || 0) + 1;
-      const mix = d3.interpolateRgb(heapview.typeColor(type), "#ffffff");
+      const mix = d3.interpolateRgb(heapview.typeColour(type), "#ffffff");
       const letter = layer.type ? String.fromCharCode(65 + (i % 26)) : "+";
       return Object.assign({}, layer, {letter, fill: mix(SHADES[(n - 1) % SHADES.length])});
     });
@@ -26,8 +26,7 @@
     const list = make("ul", {class: "legend layers", "aria-label": "Layers, biggest first"});
     for (const layer of layers) {
       const isOn = !off.includes(layer.letter);
-      const chip = make("span", {class: "chip"}, layer.letter);
-      chip.style.background = isOn ? layer.fill : "none";
+      const chip = heapview.chip(layer.letter, isOn ? layer.fill : "none", true);
       if (!isOn) chip.classList.add("off");
       const button = make("button", {type: "button", class: "layer", "aria-pressed": isOn,
         "data-key": `layer-${layer.letter}`, "data-letter": layer.letter,
@@ -55,5 +54,5 @@
       .text((tick) => bytes(tick));
   }
 
-  Object.assign(heapview, {dress, layerLegend, byteTicks, drawByteScale});
+  Object.assign(heapview, {dress, layerLegend, drawByteScale});
 })(window.heapview = window.heapview || {});

@@ -10,7 +10,7 @@
 (function (heapview) {
   "use strict";
 
-  const {make, bytes, count, countOf} = heapview;
+  const {make, chip, bytes, count, countOf} = heapview;
   const SQUARE = 6; /* pixels, for which squares are asked; if they are fewer they are bigger */
   const REST_MS = 120; /* so long the pointer rests before it is asked what is there */
   const NAMED = 6; /* objects in a square */
@@ -52,7 +52,7 @@
   /* `in` only where it is not the last snapshot: so a written report has the answer. */
   function frameOf(state) {
     const last = heapview.overview.snapshots.length - 1;
-    const at = state.parameters.in === undefined ? last : Number(state.parameters.in);
+    const at = heapview.snapshotNumber(state.parameters);
     return {at, last, in: at === last ? null : at};
   }
 
@@ -231,8 +231,6 @@
 
   function fit(view) {
     const width = view.box.clientWidth || 1200;
-    if (width === view.width) return;
-    view.width = width;
     view.place = heapview.squares.layout(view.answer.squares, width, heightFor(width));
     heapview.squares.draw(view.canvas, view.squares, view.place, options(view));
   }
@@ -371,19 +369,13 @@
       make("button", {type: "button", onclick: svg}, "Save as SVG")];
   }
 
-  function chip(letter, background) {
-    const element = make("span", {class: "chip", "aria-hidden": "true"}, letter);
-    element.style.background = background;
-    return element;
-  }
-
   /* A switch for each type, with what of it is in the squares. */
   function legend(view) {
     const rows = view.answer.types.map((row) => make("button", {type: "button",
       class: "switch", "data-type": row.type, "data-bytes": row.here_bytes,
       "data-key": `type-${row.type}`, "aria-pressed": String(!view.off.has(row.type)),
       "aria-keyshortcuts": KEYS[row.type], onclick: () => toggle(view, row.type)},
-    chip(heapview.typeLetter(row.type), heapview.typeColor(row.type)),
+    heapview.typeChip(row.type),
     `${row.type} `, make("span", {class: "faint"}, bytes(row.here_bytes))));
     const list = make("div", {class: "types", role: "group", "aria-label": "Types"}, rows);
     if (view.byChange) {
@@ -453,13 +445,12 @@
     root.append(heapview.told(told.slice(above).filter(isSomething)));
     markObject(view);
     const press = (event) => onKey(view, event);
-    const watch = new ResizeObserver(() => fit(view));
+    const drawNoMore = heapview.onWidth(view.box, () => fit(view));
     addEventListener("keydown", press);
-    watch.observe(view.box);
     return () => {
       clearTimeout(view.timer);
       removeEventListener("keydown", press);
-      watch.disconnect();
+      drawNoMore();
     };
   }
 

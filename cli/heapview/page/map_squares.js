@@ -7,7 +7,7 @@
 (function (heapview) {
   "use strict";
 
-  const SVG = "http://www.w3.org/2000/svg";
+  const {svgElement} = heapview;
   const FULL = 8; /* eighths */
   const LEAST = 3; /* pixels */
   const MOST = 28;
@@ -93,7 +93,7 @@
     const canvas = document.createElement("canvas");
     canvas.width = canvas.height = TILE;
     const on = canvas.getContext("2d");
-    on.fillStyle = heapview.typeColor(type);
+    on.fillStyle = heapview.typeColour(type);
     on.fillRect(0, 0, TILE, TILE);
     on.strokeStyle = heapview.colour("--pattern");
     on.stroke(new Path2D(heapview.typeStroke(type)));
@@ -169,18 +169,12 @@
 
   /* {=== SVG =========================================================================== */
 
-  function element(tag, attributes) {
-    const made = document.createElementNS(SVG, tag);
-    for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value);
-    return made;
-  }
-
   /* The same as a drawing; what looks the same in a row is one piece of it. */
   function toSvg(squares, place, options) {
     const width = place.columns * place.size;
     const height = place.rows * place.size;
-    const svg = element("svg", {width, height, viewBox: `0 0 ${width} ${height}`});
-    svg.append(element("rect", {width, height, fill: heapview.colour("--hole")}));
+    const svg = svgElement("svg", {width, height, viewBox: `0 0 ${width} ${height}`});
+    svg.append(svgElement("rect", {width, height, fill: heapview.colour("--hole")}));
     const sameLook = (a, b) => a === b || (a !== null && b !== null && a.fill === b.fill &&
       a.alpha === b.alpha);
     for (let i = 0, end; i < squares.n; i = end) {
@@ -189,7 +183,7 @@
         if (!sameLook(seen, look(squares, end, options))) break;
       }
       if (seen === null) continue;
-      svg.append(element("rect", {
+      svg.append(svgElement("rect", {
         x: (i % place.columns) * place.size, y: Math.floor(i / place.columns) * place.size,
         width: (end - i) * place.size, height: place.size, "fill-opacity": seen.alpha.toFixed(3),
         fill: isVariable(seen.fill) ? heapview.colour(seen.fill)
@@ -201,5 +195,5 @@
 
   /* }=================================================================================== */
 
-  heapview.squares = {planes, layout, dominant, look, draw, toSvg, FULL};
+  heapview.squares = {planes, layout, dominant, look, draw, toSvg};
 })(window.heapview = window.heapview || {});

@@ -8,7 +8,6 @@
   "use strict";
 
   const {make, bytes, duration} = heapview;
-  const SVG = "http://www.w3.org/2000/svg";
   const HEIGHT = 260;
   const MARGIN = {left: 74, right: 32, top: 26, bottom: 26};
   const TYPES = ["table", "string", "function", "userdata", "thread", "proto", "upvalue", "root"];
@@ -104,7 +103,7 @@
   }
 
   /* part: {since, until} in nanoseconds, or null; choose(since, until) is called with another. */
-  function addBrush(svg, part, choose, {time}) {
+  function addPartBrush(svg, part, choose, {time}) {
     const [left, right] = time.range();
     const brush = d3.brushX().extent([[left, MARGIN.top], [right, HEIGHT - MARGIN.bottom]]);
     const place = svg.append("g").attr("class", "brush").call(brush);
@@ -121,20 +120,18 @@
   }
 
   function legend(layers) {
-    const rows = layers.slice().reverse().map((layer) => {
-      const chip = make("span", {class: "chip", "aria-hidden": "true"}, layer.letter);
-      chip.style.background = heapview.typeColor(layer.type);
+    return heapview.legend("Lines", layers.slice().reverse().map((layer) => {
       const most = layer.peak === null ? "" : ` ${bytes(layer.peak)} at the peak`;
-      return make("li", {}, chip, layer.name, make("span", {class: "faint"}, most));
-    });
-    return make("ul", {class: "legend", "aria-label": "Lines"}, rows);
+      return {letter: layer.letter, colour: heapview.typeColour(layer.type),
+        text: [layer.name, make("span", {class: "faint"}, most)]};
+    }));
   }
 
   function draw(box, answer, part, choose) {
     const width = Math.max(box.clientWidth, 300);
     const layers = layersOf(answer);
     const to = scales(answer, width);
-    const svg = d3.create("svg").attr("xmlns", SVG).attr("class", "memory").attr("role", "img")
+    const svg = d3.create("svg").attr("class", "memory").attr("role", "img")
       .attr("width", width).attr("height", HEIGHT).attr("viewBox", `0 0 ${width} ${HEIGHT}`)
       .attr("data-peak", answer.peak_bytes)
       .attr("aria-label", `The heap over time: at most ${bytes(answer.peak_bytes)}, after ` +
@@ -142,7 +139,7 @@
     drawAxes(svg, to, width);
     drawLayers(svg, layers, to);
     drawPeak(svg, answer, to);
-    if (choose) addBrush(svg, part, choose, to);
+    if (choose) addPartBrush(svg, part, choose, to);
     box.replaceChildren(svg.node());
     follow(box, svg, answer, layers, to);
   }
@@ -152,16 +149,8 @@
     const box = make("div", {class: "picture memory-box"});
     root.append(heapview.toolbar(root, heapview.saveButton(() => box.querySelector("svg"),
       "memory")), box, legend(layersOf(answer)));
-    let width = 0;
-    const fit = () => {
-      if (box.clientWidth === width) return;
-      width = box.clientWidth;
-      draw(box, answer, part, choose);
-    };
-    fit();
-    const watch = new ResizeObserver(fit);
-    watch.observe(box);
-    return () => watch.disconnect();
+    draw(box, answer, part, choose);
+    return heapview.onWidth(box, () => draw(box, answer, part, choose));
   }
 
   heapview.drawMemory = drawMemory;

@@ -30,12 +30,6 @@
     return make("a", {href: heapview.link("object", to), "data-at": address}, text || address);
   }
 
-  function typeChip(type) {
-    const chip = make("span", {class: "chip", "aria-hidden": "true"}, heapview.typeLetter(type));
-    chip.style.background = heapview.typeColor(type);
-    return chip;
-  }
-
   /* "21 to 40 of 1,204 fields", and to the pages before and behind: {from, n, total, size, one,
   ** many, go}. */
   function pager(page) {
@@ -104,7 +98,7 @@
   function facts(o) {
     const state = heapview.state().parameters;
     return make("dl", {class: "facts"},
-      fact("Type", typeChip(o.type), o.type),
+      fact("Type", heapview.typeChip(o.type), o.type),
       fact("Class", make("a", {href: heapview.link("object", {class: o.class, in: state.in})},
         o.class)),
       heapview.isWritten() ? [] : fact("Lies", make("a", {"data-key": "on-map",
@@ -224,5 +218,5 @@
       else await showBiggest(root);
     }
   });
-  Object.assign(heapview, {askAbout, folded, objectLink, typeChip, pager});
+  Object.assign(heapview, {askAbout, folded, objectLink, pager});
 })(window.heapview = window.heapview || {});

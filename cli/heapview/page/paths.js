@@ -10,7 +10,7 @@
 (function (heapview) {
   "use strict";
 
-  const {make} = heapview;
+  const {make, svgElement} = heapview;
   const SVG = "http://www.w3.org/2000/svg";
   const ELEMENTS = ["svg", "g", "polygon", "polyline", "path", "ellipse", "text"];
   const ATTRIBUTES = ["width", "height", "viewBox", "transform", "fill", "stroke", "stroke-width",
@@ -20,10 +20,6 @@
   const MORE = 5; /* paths */
 
   /* {=== The picture =================================================================== */
-
-  function svgElement(tag) {
-    return document.createElementNS(SVG, tag);
-  }
 
   function copyAttributes(from, to) {
     for (const name of ATTRIBUTES) {
@@ -36,10 +32,8 @@
   function linkOf(from) {
     const id = from.getAttribute("id");
     if (from.getAttribute("class") !== "node" || !/^0x[0-9a-f]{1,16}$/.test(id)) return null;
-    const link = svgElement("a");
+    const link = svgElement("a", {href: heapview.link("object", {at: id}), "data-at": id});
     const title = svgElement("title");
-    link.setAttribute("href", heapview.link("object", {at: id}));
-    link.setAttribute("data-at", id);
     title.textContent = id;
     link.append(title);
     return link;

@@ -6,7 +6,6 @@
   "use strict";
 
   const {make} = heapview;
-  const SVG = "http://www.w3.org/2000/svg";
   const STYLES = ["fill", "fill-opacity", "stroke", "stroke-width", "stroke-dasharray", "opacity",
     "font-family", "font-size", "font-weight", "text-anchor", "dominant-baseline", "visibility",
     "display"];
@@ -21,13 +20,10 @@
       for (const name of STYLES) to[i].setAttribute(name, style.getPropertyValue(name));
     });
     const box = svg.getBoundingClientRect();
-    copy.setAttribute("xmlns", SVG);
     copy.setAttribute("width", Math.round(box.width));
     copy.setAttribute("height", Math.round(box.height));
-    const paper = document.createElementNS(SVG, "rect");
-    for (const side of ["width", "height"]) paper.setAttribute(side, "100%");
-    paper.setAttribute("fill", heapview.colour("--paper"));
-    copy.prepend(paper);
+    copy.prepend(heapview.svgElement("rect",
+      {width: "100%", height: "100%", fill: heapview.colour("--paper")}));
     for (const element of to) element.removeAttribute("style");
     return copy;
   }
@@ -53,5 +49,5 @@
     return make("button", {type: "button", onclick: () => saveSvg(find(), name)}, "Save as SVG");
   }
 
-  Object.assign(heapview, {save, saveSvg, saveButton});
+  Object.assign(heapview, {save, saveButton});
 })(window.heapview = window.heapview || {});

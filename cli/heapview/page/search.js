@@ -23,10 +23,6 @@
   let asked = 0; /* of the answers that are under way only the last one counts */
   let timer = null;
 
-  function askAbout(question, of) {
-    return heapview.ask(question, {of, since: null, until: null});
-  }
-
   /* No answer that is under way counts any more. */
   function forget() {
     clearTimeout(timer);
@@ -101,7 +97,7 @@
       return;
     }
     try {
-      const {answer} = await askAbout("search", text);
+      const {answer} = await heapview.askAbout("search", {of: text});
       if (mine === asked && document.activeElement === input) offer(answer.names.map(rowOf));
     } catch (error) {
       if (mine === asked) close();
@@ -149,7 +145,7 @@
     }
     const mine = forget();
     try {
-      const {answer} = await askAbout("find", text);
+      const {answer} = await heapview.askAbout("find", {of: text});
       if (mine !== asked) return;
       open({text, note: `${answer.class}, ${bytes(answer.retained_bytes)}`,
         address: answer.address});

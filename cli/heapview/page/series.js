@@ -27,7 +27,7 @@
     if (n > 0) {
       layers.push({label: heapview.countOf(n, "other place", "other places"), letter: "+",
         verdict: "smaller changes", series: answer.others.bytes,
-        fill: heapview.typeColor("other")});
+        fill: heapview.typeColour("other")});
     }
     layers.push({label: "all else", letter: "=", verdict: "level", series: answer.level.bytes,
       fill: heapview.colour("--same")});
@@ -144,9 +144,8 @@
   function legend(layers) {
     const list = make("ul", {class: "legend verdicts", "aria-label": "Places, from the top"});
     for (const layer of layers) {
-      const chip = make("span", {class: "chip"}, layer.letter);
-      chip.style.background = layer.fill;
-      list.append(make("li", {}, chip, make("span", {class: "label"}, layer.label), " ",
+      list.append(make("li", {}, heapview.chip(layer.letter, layer.fill, true),
+        make("span", {class: "label"}, layer.label), " ",
         make("span", {class: layer.verdict === "grows steadily" ? "alarm" : "faint"},
           `${layer.verdict}, ${changeOf(layer.series)}`)));
     }
@@ -169,13 +168,9 @@
     const layers = layersOf(answer);
     const box = make("div", {class: "picture series"});
     section.append(heapview.told(told.slice(0, 2)), box, legend(layers),
-      make("details", {class: "as-table"}, make("summary", {}, "The same as a table"),
-        tableOf(answer, layers)));
+      heapview.asTable(() => tableOf(answer, layers)));
     draw(box, answer, layers);
-    new ResizeObserver((_, observer) => {
-      if (box.isConnected) draw(box, answer, layers);
-      else observer.disconnect();
-    }).observe(box);
+    heapview.onWidth(box, () => draw(box, answer, layers));
   }
 
   heapview.addSeries = addSeries;

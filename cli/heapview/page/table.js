@@ -199,5 +199,14 @@
     return box;
   }
 
-  Object.assign(heapview, {table, part});
+  /* A picture's figures as a table, made when it is opened: most look at the picture. */
+  function asTable(makeTable) {
+    const box = make("details", {class: "as-table"}, make("summary", {}, "The same as a table"));
+    box.addEventListener("toggle", () => {
+      if (box.open && box.children.length === 1) box.append(makeTable());
+    });
+    return box;
+  }
+
+  Object.assign(heapview, {table, asTable, part});
 })(window.heapview = window.heapview || {});

@@ -185,11 +185,9 @@
     return cells;
   }
 
-  /* The same as the picture in words. It is made when it is opened: most look at the picture. */
+  /* The same as the picture in words. */
   function asTable(answer, linkOf) {
-    const box = make("details", {class: "as-table"}, make("summary", {}, "The same as a table"));
-    const fill = () => {
-      if (box.querySelector("table")) return;
+    return heapview.asTable(() => {
       const columns = COLUMNS.slice();
       if (answer.rows[0].new_bytes !== undefined) {
         columns.push({heading: "new", kind: "bytes",
@@ -199,15 +197,13 @@
         columns.push({heading: "before", kind: "bytes", meaning: "in the other snapshot"});
       }
       columns.push({heading: "keeps alive", kind: "text"});
-      box.append(heapview.table({
+      return heapview.table({
         columns, rows: answer.rows.map((row) => ({
           depth: row.depth, cells: cellsOf(row, answer, linkOf),
           style: row.key ? null : "faint"
         }))
-      }));
-    };
-    box.addEventListener("toggle", fill);
-    return box;
+      });
+    });
   }
 
   /* }=================================================================================== */
@@ -260,6 +256,13 @@
     return () => removeEventListener("keydown", press);
   }
 
+  /* Of what is not the whole picture. */
+  function tellPart(root, answer) {
+    if (!answer.isPart) return;
+    root.append(make("p", {class: "note"},
+      "This file carries so much of it. Where the snapshots are, more is shown."));
+  }
+
   /* Of the types that a tree has. */
   function legendOf(tree) {
     const letters = new Set();
@@ -269,7 +272,7 @@
   }
 
   heapview.tiles = {
-    legendOf, treeOf, eachNode, askFor, typeOf, describe, details, objectOf, crumbs, asTable,
-    fitted, tooltip, onEscape
+    legendOf, treeOf, eachNode, askFor, tellPart, typeOf, describe, details, objectOf, crumbs,
+    asTable, fitted, tooltip, onEscape
   };
 })(window.heapview = window.heapview || {});

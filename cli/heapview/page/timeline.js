@@ -110,8 +110,7 @@
   ** too many for a list. */
   function marksOf(state, answer) {
     const {snapshots, marks} = heapview.overview;
-    const isLast = state.parameters.in === undefined ||
-      Number(state.parameters.in) === snapshots.length - 1;
+    const isLast = heapview.snapshotNumber(state.parameters) === snapshots.length - 1;
     if (isLast && marks.length <= MOST_MARKS) return marks;
     return answer.marks.map((mark) => ({name: mark.text, position: mark.position}));
   }
@@ -148,17 +147,6 @@
     view.brushed.textContent = `Brushed: from ${text(ends[0])} to ${text(ends[1])}`;
   }
 
-  function follow(view) {
-    const observer = new ResizeObserver(() => {
-      const width = view.box.clientWidth;
-      if (view.box.isConnected && width !== view.width) draw(view);
-      view.width = width;
-    });
-    view.width = view.box.clientWidth;
-    observer.observe(view.box);
-    return () => observer.disconnect();
-  }
-
   function addChart(view, root) {
     const {state, answer} = view;
     view.box = make("div", {class: "picture timeline"});
@@ -170,7 +158,7 @@
     };
     root.append(view.box, view.brushed, heapview.layerLegend(view.layers, view.off, toggle, note));
     draw(view);
-    return follow(view);
+    return heapview.onWidth(view.box, () => draw(view));
   }
 
   /* }=================================================================================== */
@@ -202,16 +190,6 @@
     return heapview.table({caption: "Bytes by when they were allocated", columns, rows});
   }
 
-  function addTable(view, root) {
-    const details = make("details", {class: "as-table"},
-      make("summary", {}, "The same as a table"));
-    const fill = () => {
-      if (details.open && details.children.length === 1) details.append(tableOf(view));
-    };
-    details.addEventListener("toggle", fill);
-    root.append(details);
-  }
-
   /* }=================================================================================== */
 
   /* An answer in a part of the page of its own: where it cannot be had, the others can. */
@@ -238,8 +216,8 @@
           () => heapview.ask("interval", {limit: 20}));
       }
       root.append(make("section", {class: "answer", id: "layers"}, heapview.told(told)));
-      addTable(view, root);
-      if (heapview.overview.snapshots.length > 1) await heapview.addSeries(root, state);
+      root.append(heapview.asTable(() => tableOf(view)));
+      if (heapview.overview.snapshots.length > 1) await heapview.addSeries(root);
     } catch (error) {
       leave();
       throw error;

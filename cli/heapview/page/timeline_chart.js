@@ -320,5 +320,5 @@
     return chart;
   }
 
-  Object.assign(heapview, {drawTimeline, binText});
+  heapview.drawTimeline = drawTimeline;
 })(window.heapview = window.heapview || {});

@@ -10,7 +10,6 @@
   "use strict";
 
   const {make, bytes, tiles} = heapview;
-  const SVG = "http://www.w3.org/2000/svg";
   const HEAD = 18; /* pixels, of the name above what is in it */
   const LEAST = 22; /* a smaller one is not divided */
   const LINE = 15;
@@ -28,7 +27,7 @@
     return BY.some(([name]) => name === by) ? by : "place";
   }
 
-  function linkTo(parameters, changes) {
+  function parametersWith(parameters, changes) {
     const all = Object.assign({by: byOf(parameters), of: parameters.of, colour: parameters.colour},
       changes);
     if (all.of === "root") all.of = null;
@@ -38,7 +37,8 @@
   /* As answers have links. */
   function pathTo(parameters, row) {
     const at = tiles.objectOf(row);
-    if (row.opens) return `/${heapview.keyOf("treemap", linkTo(parameters, {of: row.key}))}`;
+    const inside = parametersWith(parameters, {of: row.key});
+    if (row.opens) return `/${heapview.keyOf("treemap", inside)}`;
     return at ? `/${heapview.keyOf("object", {at})}` : null;
   }
 
@@ -96,23 +96,15 @@
     return {fill: heapview.typePattern(svg, type), letter: heapview.typeLetter(type)};
   }
 
-  function steps(name, list) {
-    return make("ul", {class: "legend", "aria-label": name}, list.map((step) => {
-      const chip = make("span", {class: "chip", "aria-hidden": "true"}, step.letter);
-      chip.style.background = step.colour;
-      return make("li", {}, chip, step.text);
-    }));
-  }
-
   function legend(tree, answer, colour) {
     if (colour === "age") {
-      return steps("Age", d3.range(1, AGES + 1).map((age) => ({
+      return heapview.legend("Age", d3.range(1, AGES + 1).map((age) => ({
         letter: String(age), colour: ageColour(age),
         text: age === 1 ? "allocated first" : age === AGES ? "allocated last" : `fifth ${age}`
       })));
     }
     if (colour === "change") {
-      return steps("Change", NEW.map((step, i) =>
+      return heapview.legend("Change", NEW.map((step, i) =>
         ({letter: step.letter, colour: changeColour(i), text: step.text})));
     }
     return tiles.legendOf(tree);
@@ -186,7 +178,7 @@
   }
 
   function draw(view, width, height) {
-    const svg = d3.create("svg").attr("xmlns", SVG).attr("class", "treemap").attr("role", "tree")
+    const svg = d3.create("svg").attr("class", "treemap").attr("role", "tree")
       .attr("aria-label", "Treemap: arrows move, Enter zooms in, Escape zooms out")
       .attr("width", width).attr("height", height).attr("viewBox", `0 0 ${width} ${height}`);
     view.nodes = drawn(layOut(view.tree, width, height));
@@ -232,7 +224,7 @@
 
   function zoomTo(view, row) {
     if (row.key && row.opens && row.key !== view.answer.rows[0].key) {
-      heapview.go("treemap", linkTo(view.parameters, {of: row.key}));
+      heapview.go("treemap", parametersWith(view.parameters, {of: row.key}));
       return;
     }
     const at = tiles.objectOf(row);
@@ -242,7 +234,7 @@
   function zoomOut(view) {
     const {above} = view.answer;
     if (above.length === 0) return;
-    heapview.go("treemap", linkTo(view.parameters, {of: above[above.length - 1].key}));
+    heapview.go("treemap", parametersWith(view.parameters, {of: above[above.length - 1].key}));
   }
 
   function press(view, event) {
@@ -269,7 +261,7 @@
 
   function choose(view, node) {
     const zoom = node.data.row.opens && node.depth > 0
-      ? heapview.link("treemap", linkTo(view.parameters, {of: node.data.key})) : null;
+      ? heapview.link("treemap", parametersWith(view.parameters, {of: node.data.key})) : null;
     view.details.replaceChildren(...tiles.details(node.data, view.answer, zoom));
     d3.select(view.svg).selectAll("g.tile").classed("chosen", (other) => other === node);
   }
@@ -287,7 +279,7 @@
     return make("fieldset", {class: "radios"}, make("legend", {}, label), options.map(
       ([option, text, isOff]) => make("label", {}, make("input", {
         type: "radio", name, value: option, checked: option === value, disabled: isOff,
-        onchange: () => heapview.go("treemap", linkTo(parameters,
+        onchange: () => heapview.go("treemap", parametersWith(parameters,
           name === "by" ? {by: option, of: null} : {colour: option === "type" ? null : option}))
       }), text)));
   }
@@ -327,18 +319,6 @@
     });
   }
 
-  /* Drawn anew when the width is another one. */
-  function follow(view, root) {
-    let width = view.picture.clientWidth;
-    const observer = new ResizeObserver(() => {
-      if (view.picture.clientWidth === width || view.picture.clientWidth === 0) return;
-      width = view.picture.clientWidth;
-      fill(view, root);
-    });
-    observer.observe(view.picture);
-    return () => observer.disconnect();
-  }
-
   async function show(root, state) {
     const {parameters} = state;
     const by = byOf(parameters);
@@ -350,16 +330,15 @@
     const colour = known && (parameters.colour !== "change" || hasNew) ? parameters.colour : "type";
     const view = {answer, tree, parameters, colour,
       picture: make("div", {class: "picture"}), details: make("div", {class: "details"})};
-    const linkOf = (key) => heapview.link("treemap", linkTo(parameters, {of: key}));
+    const linkOf = (key) => heapview.link("treemap", parametersWith(parameters, {of: key}));
     heapview.toolbar(root, controls(view));
     root.append(tiles.crumbs(answer, linkOf), view.picture, legend(tree, answer, colour),
       view.details, tiles.asTable(answer, (row) => pathTo(parameters, row)));
-    if (answer.isPart) root.append(make("p", {class: "note"},
-      "This file carries so much of it. Where the snapshots are, more is shown."));
+    tiles.tellPart(root, answer);
     fill(view, root);
     listen(view);
     choose(view, view.nodes[0]);
-    const followNoMore = follow(view, root);
+    const followNoMore = heapview.onWidth(view.picture, () => fill(view, root));
     const listenNoMore = tiles.onEscape(() => zoomOut(view));
     return () => {
       followNoMore();

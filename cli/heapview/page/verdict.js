@@ -105,13 +105,13 @@
   ** the last one, what that alone tells. */
   function questions(state) {
     const keys = (heapview.overview.verdict || []).slice();
-    const {since, until, in: number} = state.parameters;
+    const {since, until} = state.parameters;
     if (since !== undefined || until !== undefined) {
       return [heapview.keyOf("interval", {limit: 20, since, until})].concat(keys.slice(1));
     }
     const {snapshots, marks} = heapview.overview;
     if (snapshots.length === 1 && marks.length >= ENOUGH_MARKS) keys.splice(1, 0, "epochs");
-    const isLast = number === undefined || Number(number) === snapshots.length - 1;
+    const isLast = heapview.snapshotNumber(state.parameters) === snapshots.length - 1;
     return isLast ? keys : keys.slice(1);
   }
 
