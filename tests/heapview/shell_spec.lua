@@ -248,10 +248,12 @@ describe("the shell of heapview", function()
     assert.matches("heapview a c", shown "#page .problem")
   end)
 
-  it("says in a report what that does not carry, and what shows it", function()
+  it("says in a report how much that carries, what it does not, and what shows it", function()
     local report = heapview.written(page, dir, {"a", "b", "c"})
     page:open "about:blank"
     report:show "verdict"
+    assert.matches("^This file has the pages of [%d,]+ of the [%d,]+ objects that it names; " ..
+                   "there are [%d,]+ in all%.$", shown "#carried-objects")
     local told = page:run [[
       return heapview.ask("nothing").catch((error) => [error.message, error.command]);]]
     assert.matches("does not carry", told[1])

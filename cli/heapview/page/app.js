@@ -205,6 +205,16 @@
     mark();
   }
 
+  /* At the foot of a report: how much of the heap it has a page for. */
+  function tellCarried() {
+    const n = heapview.carriedObjects();
+    if (n === null || n.all === 0) return;
+    document.querySelector("footer").append(make("p", {class: "faint", id: "carried-objects"},
+      `This file has the pages of ${heapview.count(n.carried)} of the ` +
+      `${heapview.countOf(n.named, "object", "objects")} that it names; there are ` +
+      `${heapview.count(n.all)} in all.`));
+  }
+
   async function start() {
     try {
       heapview.readCarried();
@@ -218,6 +228,7 @@
       return;
     }
     nameOpened(heapview.overview);
+    tellCarried();
     for (const starter of starters) starter(heapview.overview);
     addEventListener("hashchange", show);
     heapview.onScheme(show);
