@@ -3,6 +3,7 @@
 -- no value of a parameter, is refused in one sentence.
 
 local cjson = require "cjson"
+local ask_view = require "tests.common.ask_view"
 local profiles = require "tests.common.profiles"
 local support = require "tests.common.support"
 
@@ -18,17 +19,7 @@ local many = select(2, support.lua(support.sessions .. [[
 ]]))
 
 -- The answer to the question with this key, and the exit code of whoever asked.
-local function ask_in(cwd, key, ...)
-  local out, err, code =
-    support.run({support.build .. "/tests/ask_view", key, ...}, {cwd = cwd})
-  assert.equal("", err, key)
-  return cjson.decode(out), code, out
-end
-
-local function ask(key, ...)
-  if not ... then return ask_in(dir, key, "a", "b", "c") end
-  return ask_in(dir, key, ...)
-end
+local function ask(key, ...) return ask_view(dir, key, ...) end
 
 local function json_of(...)
   return cjson.decode(support.answer({...}, dir))
@@ -87,15 +78,15 @@ describe("An answer has the values of", function()
   end)
 
   it("as many rows as were asked for, and no more", function()
-    local answer = ask_in(many, "strings?limit=2", "a", "d").answer
+    local answer = ask_view(many, "strings?limit=2", "a", "d").answer
     assert.equal(2, #answer.strings)
-    assert.is_true(#ask_in(many, "strings", "a", "d").answer.strings > 2)
+    assert.is_true(#ask_view(many, "strings", "a", "d").answer.strings > 2)
   end)
 
   it("heapdiff of four snapshots", function()
     local function same(key, ...)
       local out = support.answer({"heapdiff", "--json", ...}, many)
-      assert.same(cjson.decode(out), ask_in(many, key, "a", "b", "c", "d").answer)
+      assert.same(cjson.decode(out), ask_view(many, key, "a", "b", "c", "d").answer)
     end
     same("ladder", "a", "b", "c", "d")
     same("owners", "--owners", "a", "b", "c", "d")
@@ -118,7 +109,7 @@ describe("An answer has the values of", function()
     p:write(dir .. "/run.prof")
     local document = json_of("heapprof", "--json", "run.prof")
     local function of_profile(key, ...)
-      return ask("--profile", "run.prof", key, ...)
+      return ask(key, "run.prof", ...)
     end
     assert.same(document.profile, of_profile("profile").answer)
     for _, key in ipairs {"findings", "allocations", "advice?limit=3"} do
@@ -236,10 +227,10 @@ describe("What was opened", function()
   it("may be one snapshot, or many", function()
     for first, files in pairs {["leaks?limit=20"] = {"c"}, ["diff?limit=20"] = {"a", "c"},
                                ["ladder?limit=20"] = {"a", "b", "c", "d"}} do
-      local verdict = ask_in(many, "overview", table.unpack(files)).answer.verdict
+      local verdict = ask_view(many, "overview", table.unpack(files)).answer.verdict
       assert.equal(first, verdict[1])
       for _, key in ipairs(verdict) do
-        assert.is_not_nil(ask_in(many, key, table.unpack(files)).answer, key)
+        assert.is_not_nil(ask_view(many, key, table.unpack(files)).answer, key)
       end
     end
   end)

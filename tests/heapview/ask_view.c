@@ -2,7 +2,7 @@
 ** ask_view.c - the answer to one question as heapview has it, without a page or a server:
 **
 **     ask_view 'classes?limit=3' a b c
-**     ask_view --profile run.prof 'allocations?by=type' c
+**     ask_view 'allocations?by=type' run.prof c
 **
 ** The key is taken apart here as plainly as can be, its values as they stand between & and =.
 */
@@ -34,17 +34,19 @@ static void open_profile(view *v, const char *file) {
 int main(int argc, char **argv) {
   static const cli_tool tool = {.name = "ask_view"};
   lh_snapshot *snapshots[MOST_FILES];
+  const char *files[MOST_FILES];
   view_question question;
   cli c = {.tool = &tool};
-  view v = {.c = &c, .snapshots = snapshots};
-  if (argc > 2 && strcmp(argv[1], "--profile") == 0) {
-    open_profile(&v, argv[2]);
-    argv += 2;
-    argc -= 2;
-  }
+  view v = {.c = &c, .snapshots = snapshots, .files = files};
   if (argc < 2 || argc > MOST_FILES) return CLI_FAILURE;
-  v.files = (const char *const *)argv + 2;
-  for (; v.n + 2 < (size_t)argc; v.n++) snapshots[v.n] = cli_open(&c, v.files[v.n]);
+  for (int i = 2; i < argc; i++) {
+    if (lh_is_profile(argv[i])) {
+      open_profile(&v, argv[i]);
+    } else {
+      files[v.n] = argv[i];
+      snapshots[v.n++] = cli_open(&c, argv[i]);
+    }
+  }
   take_apart(argv[1], &question);
   int code = view_answer(&v, &question, stdout);
   putchar('\n');

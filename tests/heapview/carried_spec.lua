@@ -3,6 +3,7 @@
 -- is the one that is given when it is asked for, and is found by its key.
 
 local cjson = require "cjson"
+local ask_view = require "tests.common.ask_view"
 local lfs = require "lfs"
 local mime = require "mime"
 local support = require "tests.common.support"
@@ -47,8 +48,7 @@ local function asked(dir, key, ...)
   local plain = key:gsub("%%(%x%x)", function(digits)
     return string.char(tonumber(digits, 16))
   end)
-  local out = support.run({support.build .. "/tests/ask_view", plain, ...}, {cwd = dir})
-  return cjson.decode(out)
+  return (ask_view(dir, plain, ...))
 end
 
 local function count(t)

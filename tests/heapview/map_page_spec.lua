@@ -2,7 +2,7 @@
 -- are those of the answer, types are switched off, it is zoomed into by keys and buttons, the
 -- object under the keys is named and opened, and snapshots are frames.
 
-local cjson = require "cjson"
+local ask_view = require "tests.common.ask_view"
 local browser = require "tests.common.browser"
 local heapview = require "tests.common.heapview"
 local support = require "tests.common.support"
@@ -24,10 +24,7 @@ describe("the heap map's page", function()
 
   teardown(function() page:stop() end)
 
-  local function ask(key)
-    local out = support.run({support.build .. "/tests/ask_view", key, "a", "b", "c"}, {cwd = dir})
-    return cjson.decode(out).answer
-  end
+  local function ask(key) return ask_view(dir, key).answer end
 
   local function canvas()
     return page:run [[

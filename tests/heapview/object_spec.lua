@@ -2,7 +2,7 @@
 -- show is what the answers say; order, filter and pages of fields stand in the address; and a
 -- picture has links and texts alone, whatever the names.
 
-local cjson = require "cjson"
+local ask_view = require "tests.common.ask_view"
 local browser = require "tests.common.browser"
 local heapview = require "tests.common.heapview"
 local support = require "tests.common.support"
@@ -51,10 +51,7 @@ describe("heapview's object page", function()
 
   after_each(function() assert.same({}, page:faults()) end)
 
-  local function ask(key)
-    local out = support.run({support.build .. "/tests/ask_view", key, "a", "b", "c"}, {cwd = dir})
-    return cjson.decode(out)
-  end
+  local function ask(key) return (ask_view(dir, key)) end
 
   local function address_of(name)
     return ask("find?of=" .. name).answer.address

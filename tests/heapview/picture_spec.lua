@@ -3,19 +3,14 @@
 -- of their boxes, and without a word on stderr. And the questions of the object page, from outside.
 
 local cjson = require "cjson"
+local ask_view = require "tests.common.ask_view"
 local hostile = require "tests.common.hostile"
 local support = require "tests.common.support"
 local svg = require "tests.common.svg"
 
 local dir = support.take_leaking()
 
-local function ask(key, ...)
-  local files = ... and {...} or {"a", "b", "c"}
-  local out, err, code = support.run(
-    {support.build .. "/tests/ask_view", key, table.unpack(files)}, {cwd = dir})
-  assert.equal("", err, key)
-  return cjson.decode(out), code
-end
+local function ask(key, ...) return ask_view(dir, key, ...) end
 
 local function address_of(name)
   return ask("find?of=" .. name).answer.address
@@ -60,11 +55,7 @@ describe("The picture of an object", function()
 
   it("is of texts alone, whatever the names", function()
     local names = select(2, support.lua(hostile.heap(7, 40)))
-    local function of(key)
-      local out, err = support.run({support.build .. "/tests/ask_view", key, "c"}, {cwd = names})
-      assert.equal("", err)
-      return cjson.decode(out).answer
-    end
+    local function of(key) return ask_view(names, key, "c").answer end
     local objects = of("fields?limit=400&at=" .. of("find?of=_G.H").address).fields
     assert.is_true(#objects > 150)
     for i = 1, #objects, 11 do

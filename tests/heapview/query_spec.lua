@@ -2,18 +2,16 @@
 -- its limits; in a child, so that no query ends more than itself.
 
 local cjson = require "cjson"
+local ask_view = require "tests.common.ask_view"
 local support = require "tests.common.support"
 
 local dir = support.take_leaking()
 
 
--- ask_view takes values as they stand, so a query there has no & and no =.
+-- A query has no & and no = here, as ask_view wants it.
 local function ask(query, limit)
   local key = "sql?query=" .. query .. (limit and "&limit=" .. limit or "")
-  local command = {support.build .. "/tests/ask_view", key, "a", "b", "c"}
-  local out, err = support.run(command, {cwd = dir})
-  assert.equal("", err)
-  return cjson.decode(out)
+  return (ask_view(dir, key))
 end
 
 describe("A query answers what heapsql answers:", function()
@@ -78,8 +76,7 @@ it("Numbers that a script would round are texts", function()
 end)
 
 it("The tables are told with their columns", function()
-  local out = support.run({support.build .. "/tests/ask_view", "tables", "a", "b"}, {cwd = dir})
-  local answer, seen, tables = cjson.decode(out).answer, {}, {}
+  local answer, seen, tables = ask_view(dir, "tables", "a", "b").answer, {}, {}
   assert.same({"table", "column", "type", "hidden"}, answer.columns)
   for _, row in ipairs(answer.rows) do
     if not seen[row[1]] then tables[#tables + 1] = row[1] end

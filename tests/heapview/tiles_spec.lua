@@ -2,7 +2,7 @@
 -- is what the questions answer, area by area and frame by frame; clicks and keys lead down and back
 -- up, and what was chosen stands in the address.
 
-local cjson = require "cjson"
+local ask_view = require "tests.common.ask_view"
 local browser = require "tests.common.browser"
 local heapview = require "tests.common.heapview"
 local support = require "tests.common.support"
@@ -25,10 +25,7 @@ describe("treemap and flame", function()
 
   teardown(function() page:stop() end)
 
-  local function ask(key)
-    local words = {support.build .. "/tests/ask_view", key, "a", "b", "c"}
-    return cjson.decode((support.run(words, {cwd = dir}))).answer
-  end
+  local function ask(key) return ask_view(dir, key).answer end
 
   -- What is drawn: of each tile its key, bytes, kind, place and text.
   local function drawn()

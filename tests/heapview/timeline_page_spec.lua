@@ -2,7 +2,7 @@
 -- and layers are those of the answer, an interval is brushed by the pointer, by keys and by marks,
 -- and then the pages show what was allocated in it; and the chart of several snapshots adds up.
 
-local cjson = require "cjson"
+local ask_view = require "tests.common.ask_view"
 local browser = require "tests.common.browser"
 local heapview = require "tests.common.heapview"
 local support = require "tests.common.support"
@@ -24,10 +24,7 @@ describe("the timeline's page", function()
 
   teardown(function() page:stop() end)
 
-  local function ask(key)
-    local out = support.run({support.build .. "/tests/ask_view", key, "a", "b", "c"}, {cwd = dir})
-    return cjson.decode(out).answer
-  end
+  local function ask(key) return ask_view(dir, key).answer end
 
   -- The positions that the handles stand at.
   local function ends()

@@ -3,6 +3,7 @@
 -- interval; and the timeline of the same heap adds up to what heaptop tells of it.
 
 local cjson = require "cjson"
+local ask_view = require "tests.common.ask_view"
 local support = require "tests.common.support"
 
 local dir = select(2, support.lua [[
@@ -24,10 +25,7 @@ local dir = select(2, support.lua [[
   heap.snapshot "s"
 ]])
 
-local function ask(key)
-  local out = support.answer({support.build .. "/tests/ask_view", key, "s"}, dir)
-  return cjson.decode(out)
-end
+local function ask(key) return (ask_view(dir, key, "s")) end
 
 local function json_of(...)
   return cjson.decode(support.answer({...}, dir))

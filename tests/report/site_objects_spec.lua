@@ -1,6 +1,6 @@
 -- site_objects_spec.lua - the objects that were allocated at one site, as pages ask for them.
 
-local cjson = require "cjson"
+local ask_view = require "tests.common.ask_view"
 local support = require "tests.common.support"
 
 local dir = select(2, support.lua [[
@@ -21,9 +21,7 @@ local dir = select(2, support.lua [[
 ]])
 
 local function ask(key, file)
-  local out, err = support.run({support.build .. "/tests/ask_view", key, file or "c"}, {cwd = dir})
-  assert.equal("", err, key)
-  local document = cjson.decode(out)
+  local document = ask_view(dir, key, file or "c")
   return document.answer, document
 end
 

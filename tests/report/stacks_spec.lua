@@ -3,6 +3,7 @@
 -- blocks are in the row of their size.
 
 local cjson = require "cjson"
+local ask_view = require "tests.common.ask_view"
 local profiles = require "tests.common.profiles"
 local support = require "tests.common.support"
 
@@ -20,10 +21,7 @@ local dir = select(2, support.lua [[
 ]])
 
 local function ask(key)
-  local out, err =
-    support.run({support.build .. "/tests/ask_view", "--profile", "run.prof", key}, {cwd = dir})
-  assert.equal("", err, key)
-  local document = cjson.decode(out)
+  local document = ask_view(dir, key, "run.prof")
   return document.answer, document
 end
 
@@ -91,8 +89,7 @@ describe("The stacks of a profile", function()
       for i = 1, 100 do kept = {i} end
       heap.untrack()
     ]])
-    local out = support.run({support.build .. "/tests/ask_view", "--profile", "run.prof",
-                             "stacks"}, {cwd = plain})
+    local _, _, out = ask_view(plain, "stacks", "run.prof")
     assert.matches("The profile has no stacks: heap.track{stacks = true} records them", out, 1,
                    true)
   end)
@@ -137,9 +134,7 @@ describe("The sizes of blocks", function()
     p:resize(part, site, 4096)
     p:free(part)
     p:write(dir .. "/sizes.prof")
-    local out = support.run({support.build .. "/tests/ask_view", "--profile", "sizes.prof",
-                             "sizes"}, {cwd = dir})
-    local document = cjson.decode(out)
+    local document = ask_view(dir, "sizes", "sizes.prof")
     local rows = {}
     for i, row in ipairs(document.answer.sizes) do
       rows[i] = ("%d: %d, %d"):format(row.most_bytes, row.blocks, row.bytes)

@@ -3,6 +3,7 @@
 -- what was there before.
 
 local cjson = require "cjson"
+local ask_view = require "tests.common.ask_view"
 local support = require "tests.common.support"
 
 -- Three hundred sessions in two steps, a linked list, and a module of our own.
@@ -28,8 +29,7 @@ local dir = select(2, support.lua [[
 ]])
 
 local function ask(key)
-  local out = support.run({support.build .. "/tests/ask_view", key, "a", "c"}, {cwd = dir})
-  local document = cjson.decode(out)
+  local document = ask_view(dir, key, "a", "c")
   assert.is_nil(document.error)
   return document.answer, document.told
 end
@@ -136,9 +136,7 @@ describe("A treemap", function()
 
   it("refuses what is no key", function()
     for _, key in ipairs {"of=x", "by=class&of=0x1", "of=0x1", "by=place&of=0123456789abcdef"} do
-      local asked = {support.build .. "/tests/ask_view", "treemap?" .. key, "c"}
-      local out = support.run(asked, {cwd = dir})
-      assert.is_string(cjson.decode(out).error, key)
+      assert.is_string(ask_view(dir, "treemap?" .. key, "c").error, key)
     end
   end)
 end)

@@ -2,15 +2,13 @@
 -- the frames of several snapshots lie over each other, and the pointer names the object.
 
 local cjson = require "cjson"
+local ask_view = require "tests.common.ask_view"
 local support = require "tests.common.support"
 
 local dir = support.take_leaking()
 
 local function ask(key)
-  local out, err = support.run({support.build .. "/tests/ask_view", key, "a", "b", "c"},
-                               {cwd = dir})
-  assert.equal("", err, key)
-  local document = cjson.decode(out)
+  local document, _, out = ask_view(dir, key)
   return document.answer, document, out
 end
 
