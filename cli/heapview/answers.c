@@ -171,6 +171,21 @@ static int prepare_set(view_asked *asked) {
   return code;
 }
 
+/* One reference, or object, of which OBJECT's grammar tells; of an object that is asked for, too, it
+** is told whether that goes. */
+static int prepare_cut(view_asked *asked) {
+  lh_request *r = &asked->request;
+  if (r->of == NULL) return view_refuse(asked->error, "what is cut?");
+  if (view_parameter_of(asked->question, "at") == NULL) r->id = LH_NO_OBJECT;
+  if (r->id != LH_NO_OBJECT && r->id != LH_ROOT && !lh_is_reachable(asked->snapshot, r->id))
+    return view_refuse(asked->error, "nothing keeps %s alive: it is garbage already",
+                       lh_address_text(asked->snapshot, r->id).text);
+  asked->cut.text = r->of;
+  r->cuts = &asked->cut;
+  r->n_cuts = 1;
+  return lh_find_cut(asked->snapshot, r->of, &asked->cut.what, asked->error);
+}
+
 static int refuse_steps(view_asked *asked) {
   return view_refuse(asked->error, "'%s' is no question of its own", asked->name);
 }
@@ -188,7 +203,7 @@ static const struct way {
             {"strings", prepare_strings, NULL},  {"compare", prepare_halves, NULL},
             {"under", prepare_under, NULL},      {"class", prepare_class, NULL},
             {"set", prepare_set, NULL},          {"allocation_changes", refuse_steps, NULL},
-            {"cut", refuse_steps, NULL},         {"ignored", refuse_steps, NULL},
+            {"cut", prepare_cut, NULL},          {"ignored", refuse_steps, NULL},
             {"steps", refuse_steps, NULL}};
 
 static const struct way *way_of(const char *name) {
@@ -261,6 +276,7 @@ int view_answer(view *v, const view_question *question, FILE *out) {
   view_asked asked = {.v = v, .question = question, .name = question->name, .error = &error};
   int code = answer(&asked, &w);
   lh_free(asked.ids);
+  lh_without_free(&asked.cut.what);
   if (fclose(memory) != 0) cli_must(NULL);
   if (code == LH_OK) {
     fwrite(text, 1, size, out);

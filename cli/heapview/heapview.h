@@ -78,8 +78,9 @@ typedef struct view_asked {
   lh_snapshot *snapshot; /* analysed and classified; NULL: it is about a ladder, or a profile */
   lh_request request;
   const lh_usage *usage; /* of the request, if it is about a profile */
-  const char *names[2]; /* of the request, if it is about two of more snapshots */
-  lh_id *ids;           /* of the request, freed by lh_free */
+  const char *names[2];  /* of the request, if it is about two of more snapshots */
+  lh_id *ids;            /* of the request, freed by lh_free */
+  lh_gone cut;           /* of the request, freed by lh_without_free */
   lh_error *error;
 } view_asked;
 

@@ -69,6 +69,18 @@ describe("An answer has the values of", function()
               ask("class?class=" .. row.class).answer, row.class)
   end)
 
+  it("heappath, of what a cut would free, with an object and without one", function()
+    local at = ask("find?of=_G.bus.listeners").answer.address
+    for _, of in ipairs {"_G.bus", "_G.log", "Listener"} do
+      local wanted = json_of("heappath", "--json", "--cut", of, "c", at)
+      local key = ("cut?at=%s&of=%s"):format(at, of)
+      assert_in(wanted, ask(key).answer, key)
+      assert.equal(of == "_G.bus", ask(key).answer.together.frees_it)
+      wanted = json_of("heappath", "--json", "--what-if", "--cut", of, "c")
+      assert_in(wanted, ask("cut?of=" .. of).answer, of)
+    end
+  end)
+
   it("heapdiff of three snapshots, of two, of the ladder and of the owners", function()
     assert.same(json_of("heapdiff", "--json", "a", "b", "c"), ask("diff").answer)
     assert.same(json_of("heapdiff", "--json", "a", "b"), ask("diff?in=1").answer)
@@ -249,6 +261,8 @@ describe("Refused in one sentence is", function()
     assert.equal("there is no question 'nothing'", refusal "nothing")
     assert.equal("there is no question ''", refusal "")
     assert.equal("'steps' is no question of its own", refusal "steps")
+    assert.equal("what is cut?", refusal "cut")
+    assert.matches("has no field 'none'", refusal "cut?of=_G.none")
     assert.equal("there is no question '\\x1B[31m\\x3Cb>'",
                  (refusal("\27[31m<b>"):gsub("\\27", "\\x1B"):gsub("<", "\\x3C")))
   end)

@@ -266,6 +266,24 @@ describe("heapview's object page", function()
     end)
   end)
 
+  it("tells what would be freed if a reference were cut", function()
+    local at = address_of "_G.bus.listeners.tick"
+    view:show("object", {at = at, tab = "paths"})
+    click("[data-key=cut]", "show=cut")
+    local function told(of) return ask(("cut?at=%s&of=%s"):format(at, of)).told[1].line[1].text end
+    local wanted = told "_G.bus.listeners.tick"
+    assert.equal(wanted, table.remove(texts "#tab-panel .told p"))
+    assert.equal("_G.bus.listeners.tick", page:run [[
+      const field = document.querySelector(".cut input");
+      const was = field.value;
+      field.value = "";
+      return was;]])
+    page:type(".cut input", "_G.odd")
+    click("[data-key=cut-ask]", "cut=_G.odd")
+    assert.equal(told "_G.odd", table.remove(texts "#tab-panel .told p"))
+    assert.matches("frees .* but not ", told "_G.odd")
+  end)
+
   it("is in a written report, too, for what is named in it", function()
     local written = heapview.written(page, dir, {"a", "b", "c"})
     written:show("object", {at = address_of "_G.bus.listeners.tick"})

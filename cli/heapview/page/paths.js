@@ -1,7 +1,7 @@
 /*
 ** paths.js - why an object stays: the shortest path, which is known at once; and what is asked for
 ** by who wants to know, since it takes a search of the whole heap: more paths, how many cuts free
-** it, and the picture.
+** it, what a cut would free, and the picture.
 **
 ** The picture is drawn by Graphviz in the server. Names from the heap are in it, so its text is no
 ** markup here: it is parsed, and built anew from the few elements and attributes that a picture of
@@ -94,9 +94,28 @@
     root.append(heapview.told(told));
   }
 
+  /* What would go without one reference: the last one of the object's path, or what somebody names
+  ** instead. */
+  async function showCut(root, state, path) {
+    const {at} = state.parameters;
+    const cut = state.parameters.cut || (path && path.text) || at;
+    const field = make("input", {type: "text", value: cut, maxlength: 500, autocomplete: "off",
+      spellcheck: "false", "data-key": "cut-what"});
+    root.append(make("form", {class: "toolbar cut", onsubmit: (event) => {
+      event.preventDefault();
+      heapview.go("object", Object.assign({}, state.parameters, {cut: field.value || null}));
+    }}, make("label", {class: "control"}, "Cut ", field),
+    make("button", {type: "submit", "data-key": "cut-ask"}, "What would be freed?")),
+    make("p", {class: "faint"}, "A path or a variable: the reference of its last step; an " +
+      "address, a place or a class: the objects themselves. A * stands for any text."));
+    const {told} = await heapview.askAbout("cut", {at, of: cut});
+    root.append(heapview.told(told));
+  }
+
   const WAYS = [
     {name: "picture", title: "Draw it", show: showPicture},
     {name: "cuts", title: "How many cuts free it?", show: showIndependent},
+    {name: "cut", title: "What if it were cut?", show: showCut},
     {name: "more", title: "More paths", show: showMore}
   ];
 
@@ -108,10 +127,10 @@
     root.append(make("div", {class: "toolbar"}, WAYS.map((way) => make("button", {
       type: "button", "data-key": way.name, "aria-pressed": String(way.name === show),
       onclick: () => heapview.go("object", Object.assign({}, state.parameters,
-        {show: way.name === show ? null : way.name}))
+        {show: way.name === show ? null : way.name, cut: null}))
     }, way.title))));
     const chosen = WAYS.find((way) => way.name === show);
-    if (chosen) await chosen.show(root, state);
+    if (chosen) await chosen.show(root, state, answer.paths[0]);
   }
 
   Object.assign(heapview, {showPaths, pictureOf});
