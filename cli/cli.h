@@ -140,7 +140,8 @@ int cli_finish(cli *c, int status);
 
 /* {=== Snapshots ===================================================================== */
 
-/* As lh_open does, for a command that goes on after a failure; and as lh_analyse and lh_classify. */
+/* As lh_open does, for a command that goes on after a failure; and as lh_analyse and
+** lh_classify. */
 int cli_try_open(cli *c, const char *file, lh_snapshot **snapshot, lh_error *error);
 int cli_try_analyse(cli *c, const char *file, lh_snapshot *snapshot, lh_error *error);
 

@@ -76,7 +76,8 @@ const char *lh_age_chart_by_name(lh_age_chart_by by); /* "class", "type", "place
 /* ==== 2. Trees: what retains what, by object, class, place or module ================ */
 
 /* Trees in which each reachable byte has one place: that of dominators, as it is, or with objects
-** in groups that are the same to people. Any part of one can be asked for, by the key of its top. */
+** in groups that are the same to people. Any part of one can be asked for, by the key of its
+** top. */
 typedef enum lh_tree_by {
   LH_TREE_OF_OBJECTS,
   LH_TREE_OF_CLASSES, /* of what the objects of a group dominate, those of a class are a group */

@@ -171,8 +171,8 @@ static int prepare_set(view_asked *asked) {
   return code;
 }
 
-/* One reference, or object, of which OBJECT's grammar tells; of an object that is asked for, too, it
-** is told whether that goes. */
+/* What one expression takes away; of an object that is asked for, too, it is told whether that
+** goes. */
 static int prepare_cut(view_asked *asked) {
   lh_request *r = &asked->request;
   if (r->of == NULL) return view_refuse(asked->error, "what is cut?");

@@ -52,8 +52,8 @@ void lh_prefetch_edges(const lh_snapshot *snapshot, lh_id id);
 /* The metatable of a table or userdata, or LH_NO_OBJECT. O(1), unlike lh_object_at. */
 lh_id lh_metatable_of(const lh_snapshot *snapshot, lh_id id);
 
-/* Iterates over the values of a C function or a userdata, scalars and nil included, from number 1 on.
-** Others have none. */
+/* Iterates over the values of a C function or a userdata, scalars and nil included, from number 1
+** on. Others have none. */
 void lh_values_begin(const lh_snapshot *snapshot, lh_id id, lh_edges *iterator);
 bool lh_values_next(lh_edges *iterator, uint32_t *number, lh_value *value);
 

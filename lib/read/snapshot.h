@@ -13,7 +13,7 @@
 **     held by    state 4, of those that were asked for and on the way there
 **     children   first 4, child 4, only after somebody asked what something dominates
 **     trees      of pictures: view/tree.h
-**     referrers  first 4, sources 4 for each edge, only after somebody asked who refers to something
+**     referrers  first 4, sources 4 for each edge, only after somebody asked for referrers
 **     memory     order 4, sums 2, only after a map was asked for
 **
 ** The dominators' scratch memory is gone when lh_analyse returns; its peak stays under 80.

@@ -436,7 +436,7 @@
   async function show(root, state) {
     const {answer, told} = await askFor(root, state);
     const hasPicture = answer.squares > 0;
-    const above = hasPicture ? 1 : told.length; /* the sentence; the picture comes before the rest */
+    const above = hasPicture ? 1 : told.length; /* the sentence; behind it comes the picture */
     root.append(heapview.told(told.slice(0, above)));
     if (!hasPicture) return undefined;
     const view = makeView(state, answer);
