@@ -145,7 +145,10 @@ describe("heapview's pages", function()
           assert.is_true(lightness() < 60, name)
           assert.is_false(page:run "return document.getElementById('pages').checkVisibility()")
         end
+        local shade = "return getComputedStyle(document.body).getPropertyValue('--type-table')"
+        local on_paper = page:run(shade)
         page:prefer "light"
+        assert.equal(page:run(shade), on_paper)
       end)
 
       it("are found by the keys of their numbers, and by going back and forward", function()
