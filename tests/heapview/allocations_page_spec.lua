@@ -98,6 +98,14 @@ describe("the allocations page", function()
         assert.is_true(sums.second <= sums.first and sums.second > 0 and sums.frames > 3)
       end)
 
+      it("draws them with what allocates on top, whoever called it", function()
+        view:show "allocations?stacks=leaf"
+        local first = heapprof().allocations[1]
+        local frame = page:texts "[data-section=stacks] g.frame[aria-level='2']" [1]
+        assert.matches(first.site, frame, 1, true)
+        assert.matches(numbers.size(math.tointeger(first.allocated_bytes)), frame, 1, true)
+      end)
+
       it("marks the peak in memory over time", function()
         local plot = heapprof "--plot"
         assert.equal(math.tointeger(plot.peak_bytes), math.tointeger(page:run [[
@@ -125,6 +133,30 @@ describe("the allocations page", function()
       end)
     end)
   end
+
+  -- all (100) ─ a ┬ b (20 itself) ─ x 40        x (70) ┬ b 40 ─ a 40
+  --              ├ c ─ x 30                             └ c 30 ─ a 30
+  --              └ 3 smaller 10                b (20) ─ a 20;  smaller stacks 10
+  it("turns stacks over, with the same sums", function()
+    local view = heapview.served(page, dir, {"run.prof", "c"})
+    view:show "allocations"
+    local frames = page:run [[
+      const row = (site, depth, total_bytes, self_bytes, rest) => ({site, depth, total_bytes,
+        self_bytes, stack: 1, maker: "table", rest: rest === true});
+      const box = document.createElement("div");
+      document.getElementById("page").append(box);
+      heapview.drawStacks(box, {whole_bytes: 100, rows: [row("a", 0, 100, 0), row("b", 1, 60, 20),
+        row("x", 2, 40, 40), row("c", 1, 30, 0), row("x", 2, 30, 30),
+        row("3 smaller", 1, 10, 0, true)]}, "leaf", () => null);
+      const all = [...box.querySelectorAll("g.frame")].map((frame) => ["aria-level", "data-bytes"]
+        .map((name) => frame.getAttribute(name)).join(" ") + " " +
+        frame.getAttribute("aria-label").split(",")[0]);
+      box.remove();
+      return all.sort();]]
+    assert.same({"1 100 all stacks", "2 10 smaller stacks", "2 20 b", "2 70 x", "3 20 a", "3 30 c",
+                 "3 40 b", "4 30 a", "4 40 a"}, frames)
+    view:stop()
+  end)
 
   describe("served", function()
     local view

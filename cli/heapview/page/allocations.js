@@ -3,7 +3,8 @@
 ** heap had when it was biggest. The answer in a sentence first; then memory over time, the stacks
 ** as a flame graph, tables by site and the like, who called whom, and what could be allocated less.
 ** What is counted (`sort`), by what rows are (`by`), and the part of the time that is brushed in
-** nanoseconds (`made_since`, `made_until`) stand in the page's address.
+** nanoseconds (`made_since`, `made_until`) stand in the page's address, and which end of a stack is
+** on top (`stacks`).
 */
 (function (heapview) {
   "use strict";
@@ -60,63 +61,12 @@
     }
   }
 
-  /* {=== Stacks ======================================================================== */
-
-  /* Rows in preorder, as a tree to draw. */
-  function treeOf(answer) {
-    const root = {key: "all", label: "all stacks", bytes: answer.whole_bytes, children: []};
-    const way = [root];
-    for (const row of answer.rows) {
-      const node = {
-        key: row.rest ? null : String(row.stack), label: row.rest ? `${row.site} stacks` : row.site,
-        bytes: row.total_bytes, own: row.self_bytes, isRest: row.rest, maker: row.maker,
-        children: []
-      };
-      way.length = row.depth + 1;
-      way[row.depth].children.push(node);
-      way.push(node);
-    }
-    return root;
-  }
-
-  const TYPE_OF_MAKER = {table: "table", growth: "table", concatenation: "string",
-    function: "function", call: "thread", "C function": "userdata", host: "userdata"};
-
-  function lookOf(svg, node) {
-    const type = node.isRest ? "other" : TYPE_OF_MAKER[node.maker] || "root";
-    return {fill: heapview.typePattern(svg, type), letter: ""};
-  }
-
-  function describe(node, whole) {
-    const parts = [node.label, heapview.bytes(node.bytes), heapview.share(node.bytes, whole)];
-    if (node.own > 0 && node.own < node.bytes) parts.push(`${heapview.bytes(node.own)} itself`);
-    return parts.join(", ");
-  }
-
-  function searchField(flame) {
-    const found = make("span", {class: "faint", role: "status"});
-    const field = make("input", {type: "search", id: "stacks-search", oninput: () => {
-      const {bytes, frames} = flame.search(field.value);
-      found.textContent = field.value === "" ? ""
-        : `${heapview.countOf(frames, "stack", "stacks")}, ${heapview.bytes(bytes)}`;
-    }});
-    return make("label", {class: "control"}, make("span", {}, "Search"), field, found);
-  }
-
   async function showStacks(box, state) {
     const limit = heapview.isWritten() ? CARRIED_STACKS : MOST_STACKS;
     const {answer} = await askPart(state, "stacks", {limit, sort: wanted(state).sort});
-    const tree = treeOf(answer);
-    const bar = heapview.toolbar(box);
-    const flame = heapview.drawFlame(box, tree, {
-      label: "Stacks, the outermost on top", look: lookOf,
-      describe: (node) => describe(node, answer.whole_bytes)
-    });
-    bar.append(searchField(flame), heapview.saveButton(() => flame.svg(), "stacks"));
-    return flame.leave;
+    return heapview.drawStacks(box, answer, state.parameters.stacks,
+      (stacks) => change(state, {stacks}));
   }
-
-  /* }=================================================================================== */
 
   /* {=== Tables ======================================================================== */
 
