@@ -120,6 +120,11 @@ void cli_say_error(const cli *c, const char *file, const lh_error *error);
 /* The result, which ends the process where it is NULL: out of memory. */
 void *cli_must(void *result);
 
+/* What is written becomes *text when it is closed, with a NUL behind its *n bytes. Freed by free.
+** Both end the process where memory runs out. */
+FILE *cli_open_text(char **text, size_t *n);
+void cli_close_text(FILE *out);
+
 typedef enum cli_style { CLI_PLAIN, CLI_BOLD, CLI_FAINT, CLI_ALARM } cli_style;
 
 /* Escape sequences on stdout, empty without colours. */

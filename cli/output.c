@@ -60,6 +60,14 @@ void *cli_must(void *result) {
   return result;
 }
 
+FILE *cli_open_text(char **text, size_t *n) {
+  return cli_must(open_memstream(text, n));
+}
+
+void cli_close_text(FILE *out) {
+  if (fclose(out) != 0) cli_must(NULL);
+}
+
 static const char *what_to_do(const lh_error *error, bool with_profile) {
   switch (error->code) {
     case LH_EFOREIGN:

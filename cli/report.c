@@ -23,7 +23,7 @@ char *cli_next_command(lh_next next, const char *of, const char *subject, const 
   char *file = cli_shell_word(of), *word = cli_shell_word(subject), *made = NULL;
   char *until = cli_shell_word(other != NULL ? other : "");
   size_t size;
-  FILE *out = cli_must(open_memstream(&made, &size));
+  FILE *out = cli_open_text(&made, &size);
   fputs(commands[next], out);
   if (next == LH_NEXT_PATHS || next == LH_NEXT_FIVE_PATHS)
     fprintf(out, " %s%s %s", dashes, file, word);
@@ -34,7 +34,7 @@ char *cli_next_command(lh_next next, const char *of, const char *subject, const 
   else
     fprintf(out, " %s%s%s %s%s", word, other != NULL ? " --until " : "", other != NULL ? until : "",
             dashes, file);
-  if (fclose(out) != 0) cli_must(NULL);
+  cli_close_text(out);
   free(file);
   free(word);
   free(until);

@@ -230,7 +230,7 @@ static void print_function(const layout *l, uint32_t i, const lh_call_usage *rec
   char *line, *calls = calls_text(l, f->calls);
   char *again = recursive != NULL ? calls_text(l, recursive->calls) : NULL;
   size_t size;
-  FILE *out = cli_must(open_memstream(&line, &size));
+  FILE *out = cli_open_text(&line, &size);
   put_index(out, l, i);
   fputs("  ", out);
   put_percent(out, l, f->self_bytes);
@@ -242,7 +242,7 @@ static void print_function(const layout *l, uint32_t i, const lh_call_usage *rec
   if (again != NULL) fprintf(out, "(%s)", again);
   put_repeated(out, ' ', l->calls_width - (again != NULL ? width_of(again) : -2));
   put_name(out, l, i);
-  if (fclose(out) != 0) cli_must(NULL);
+  cli_close_text(out);
   print_dashed(line);
   free(line);
   free(calls);

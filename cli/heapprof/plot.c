@@ -75,14 +75,14 @@ static void print_chart(const cli *c, const lh_timeline *t) {
 static char *small_chart(const cli *c, const uint64_t *bytes, size_t n, uint64_t most) {
   char *text;
   size_t size, width = n < LINE_WIDTH ? n : LINE_WIDTH;
-  FILE *out = cli_must(open_memstream(&text, &size));
+  FILE *out = cli_open_text(&text, &size);
   for (size_t at = 0; at < width; at++) {
     uint64_t biggest = 0;
     for (size_t i = at * n / width; i < (at + 1) * n / width; i++)
       if (bytes[i] > biggest) biggest = bytes[i];
     put_block(out, c, eighths_in_row(biggest, most, 0, 1));
   }
-  if (fclose(out) != 0) cli_must(NULL);
+  cli_close_text(out);
   return text;
 }
 

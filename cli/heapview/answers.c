@@ -271,13 +271,13 @@ int view_answer(view *v, const view_question *question, FILE *out) {
   char *text = NULL;
   size_t size = 0;
   lh_error error = {0};
-  FILE *memory = cli_must(open_memstream(&text, &size));
+  FILE *memory = cli_open_text(&text, &size);
   cli_json w = {.out = memory, .is_compact = true}, refusal = {.out = out, .is_compact = true};
   view_asked asked = {.v = v, .question = question, .name = question->name, .error = &error};
   int code = answer(&asked, &w);
   lh_free(asked.ids);
   lh_without_free(&asked.cut.what);
-  if (fclose(memory) != 0) cli_must(NULL);
+  cli_close_text(memory);
   if (code == LH_OK) {
     fwrite(text, 1, size, out);
   } else {

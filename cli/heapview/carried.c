@@ -214,8 +214,8 @@ typedef struct answers {
 static answers ask(report *r, const char *const *list, size_t n, size_t in, added more) {
   answers a = {0};
   char number[24];
-  FILE *text = cli_must(open_memstream(&a.text, &a.n_text));
-  FILE *keys = cli_must(open_memstream(&a.keys, &a.n_keys));
+  FILE *text = cli_open_text(&a.text, &a.n_text);
+  FILE *keys = cli_open_text(&a.keys, &a.n_keys);
   snprintf(number, sizeof number, "%zu", in);
   if (r->v->n > 0 && in + 1 < r->v->n) more = with(more, "in", number);
   for (size_t i = 0; i < n; i++) {
@@ -229,7 +229,8 @@ static answers ask(report *r, const char *const *list, size_t n, size_t in, adde
     free(key);
     free(words);
   }
-  if (fclose(text) != 0 || fclose(keys) != 0) cli_must(NULL);
+  cli_close_text(text);
+  cli_close_text(keys);
   return a;
 }
 
@@ -394,22 +395,22 @@ static uint64_t count_objects(const view *v) {
 static char *carried_text(view *v, size_t room, size_t *size) {
   char *plain = NULL, *text = NULL;
   size_t n_plain;
-  report r = {.v = v, .out = cli_must(open_memstream(&plain, &n_plain))};
+  report r = {.v = v, .out = cli_open_text(&plain, &n_plain)};
   r.objects = cli_must(calloc(v->n + 1, sizeof *r.objects));
   r.classes = cli_must(calloc(v->n + 1, sizeof *r.classes));
   carry_opening(&r);
-  if (fclose(r.out) != 0) cli_must(NULL);
+  cli_close_text(r.out);
   r.pieces = pieces_begin(room > n_plain ? room - n_plain : 0);
   carry_round(&r, false);
   carry_tops(&r);
   if (v->n > 0) name_root(&r);
   while (r.n > 0) carry_round(&r, true);
-  FILE *out = cli_must(open_memstream(&text, size));
+  FILE *out = cli_open_text(&text, size);
   fprintf(out, "{\"questions\":{%s},\n", plain);
   uint64_t objects = pieces_end(r.pieces, out);
   fprintf(out, ",\n\"objects\":%llu,\"named\":%llu,\"all\":%llu}\n", (unsigned long long)objects,
           (unsigned long long)r.named, (unsigned long long)count_objects(v));
-  if (fclose(out) != 0) cli_must(NULL);
+  cli_close_text(out);
   for (size_t i = 0; i < v->n; i++) {
     free(r.objects[i]);
     free(r.classes[i]);
@@ -454,9 +455,9 @@ void view_write(view *v, const char *path) {
   v->is_written = true;
   (void)view_page(&n_page);
   carried = carried_text(v, MOST_BYTES - ROOM_FOR_THE_REST - n_page, &n_carried);
-  FILE *out = cli_must(open_memstream(&text, &size));
+  FILE *out = cli_open_text(&text, &size);
   view_page_write(out, carried, n_carried);
-  if (fclose(out) != 0) cli_must(NULL);
+  cli_close_text(out);
   free(carried);
   int code = lh_save(text, size, path, &error);
   cli_progress(v->c, NULL);

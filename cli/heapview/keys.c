@@ -21,12 +21,12 @@ void view_put_encoded(FILE *out, const char *text) {
 char *view_key(const view_question *question) {
   char *key = NULL;
   size_t size;
-  FILE *out = cli_must(open_memstream(&key, &size));
+  FILE *out = cli_open_text(&key, &size);
   fputs(question->name, out);
   for (size_t i = 0; i < question->n; i++) {
     fprintf(out, "%c%s=", i == 0 ? '?' : '&', question->parameters[i].key);
     view_put_encoded(out, question->parameters[i].value);
   }
-  if (fclose(out) != 0) cli_must(NULL);
+  cli_close_text(out);
   return key;
 }

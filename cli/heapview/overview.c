@@ -10,7 +10,7 @@
 static json_t *command_of(const view *v) {
   char *text = NULL;
   size_t size;
-  FILE *out = cli_must(open_memstream(&text, &size));
+  FILE *out = cli_open_text(&text, &size);
   fputs("heapview", out);
   for (size_t i = 0; i <= v->n; i++) {
     const char *file = i == 0 ? v->profile : v->files[i - 1];
@@ -19,7 +19,7 @@ static json_t *command_of(const view *v) {
     fprintf(out, " %s", word);
     free(word);
   }
-  if (fclose(out) != 0) cli_must(NULL);
+  cli_close_text(out);
   json_t *json = cli_must(json_string(text));
   free(text);
   return json;

@@ -44,10 +44,10 @@ static char *draw(const lh_snapshot *s, const char *dot) {
   Agraph_t *graph = context != NULL ? agmemread(dot) : NULL;
   bool is_laid_out = graph != NULL && gvLayout(context, graph, "dot") == 0;
   if (is_laid_out) {
-    FILE *out = cli_must(open_memstream(&svg, &size));
+    FILE *out = cli_open_text(&svg, &size);
     name_boxes(s, graph);
     bool is_drawn = gvRender(context, graph, "svg", out) == 0;
-    if (fclose(out) != 0) cli_must(NULL);
+    cli_close_text(out);
     if (!is_drawn || size == 0) {
       free(svg);
       svg = NULL;
@@ -62,9 +62,9 @@ static char *draw(const lh_snapshot *s, const char *dot) {
 static int draw_paths(view_asked *asked, cli_json *w, const lh_path *paths, size_t n) {
   char *dot = NULL;
   size_t size;
-  FILE *out = cli_must(open_memstream(&dot, &size));
+  FILE *out = cli_open_text(&dot, &size);
   int code = lh_dot_paths(asked->snapshot, paths, n, LONG_PICTURE, out, asked->error);
-  if (fclose(out) != 0) cli_must(NULL);
+  cli_close_text(out);
   char *svg = code == LH_OK ? draw(asked->snapshot, dot) : NULL;
   json_t *text = svg != NULL ? json_string(svg) : NULL; /* NULL: it is no UTF-8 */
   if (code == LH_OK && text == NULL) code = refuse_drawing(asked);
@@ -113,10 +113,10 @@ int view_blueprint(view_asked *asked, cli_json *w) {
   int code =
       lh_usage_calls_find(usage, &(lh_calls_query){.c_functions = true}, &graph, asked->error);
   if (code != LH_OK) return code;
-  FILE *out = cli_must(open_memstream(&dot, &size));
+  FILE *out = cli_open_text(&dot, &size);
   size_t n_arrows = print_boxes(out, usage, &graph, r->has_limit ? r->limit : USUAL_BOXES);
   lh_usage_calls_free(&graph);
-  if (fclose(out) != 0) cli_must(NULL);
+  cli_close_text(out);
   (void)agseterr(AGMAX);
   char *svg = n_arrows <= MOST_ARROWS ? draw(NULL, dot) : NULL;
   json_t *text = svg != NULL ? json_string(svg) : NULL;

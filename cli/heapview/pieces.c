@@ -31,11 +31,11 @@ struct pieces {
 };
 
 static void begin(growing *g) {
-  g->file = cli_must(open_memstream(&g->text, &g->size));
+  g->file = cli_open_text(&g->text, &g->size);
 }
 
 static void end(growing *g) {
-  if (fclose(g->file) != 0) cli_must(NULL);
+  cli_close_text(g->file);
 }
 
 static void empty(growing *g) {
@@ -71,11 +71,11 @@ static char *deflated(const char *text, size_t n, size_t *size) {
   Bytef *packed = cli_must(malloc(packed_bytes));
   if (compress2(packed, &packed_bytes, (const Bytef *)text, n, Z_BEST_COMPRESSION) != Z_OK)
     cli_must(NULL);
-  FILE *out = cli_must(open_memstream(&result, size));
+  FILE *out = cli_open_text(&result, size);
   putc('"', out);
   put_base64(out, packed, packed_bytes);
   putc('"', out);
-  if (fclose(out) != 0) cli_must(NULL);
+  cli_close_text(out);
   free(packed);
   return result;
 }
@@ -128,10 +128,10 @@ uint64_t pieces_end(pieces *p, FILE *out) {
   pack(p);
   char *index = NULL, *packed;
   size_t size, n_index;
-  FILE *whole = cli_must(open_memstream(&index, &n_index));
+  FILE *whole = cli_open_text(&index, &n_index);
   (void)size_of(&p->index);
   fprintf(whole, "[%s]", p->index.text);
-  if (fclose(whole) != 0) cli_must(NULL);
+  cli_close_text(whole);
   packed = deflated(index, n_index, &size);
   (void)size_of(&p->done);
   fprintf(out, "\"index\":%s,\n\"pieces\":[%s]", packed, p->done.text);

@@ -121,9 +121,9 @@ static _Noreturn void run(const view *v, const char *sql, uint64_t most, int pip
   (void)signal(SIGHUP, SIG_DFL);
   v->c->told = NULL;
   v->c->progress_terminal = v->c->progress_shown = false;
-  FILE *out = cli_must(open_memstream(&text, &n));
+  FILE *out = cli_open_text(&text, &n);
   write_answer(v, sql, most, &(cli_json){.out = out, .is_compact = true, .depth = 1});
-  if (fclose(out) != 0) cli_must(NULL);
+  cli_close_text(out);
   write_all(text, n);
   _exit(CLI_DONE);
 }
@@ -169,10 +169,10 @@ static int ask_child(view_asked *asked, const char *sql, uint64_t most, cli_json
   pid_t parent = getpid(), child = fork();
   if (child == 0) run(v, sql, most, ends[1], parent);
   (void)close(ends[1]);
-  FILE *out = cli_must(open_memstream(&text, &n));
+  FILE *out = cli_open_text(&text, &n);
   if (child > 0) listen_to(v, child, ends[0], out);
   (void)close(ends[0]);
-  if (fclose(out) != 0) cli_must(NULL);
+  cli_close_text(out);
   while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR) continue;
   int code = LH_OK;
   if (child < 0)

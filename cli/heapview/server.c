@@ -352,14 +352,13 @@ server *server_start(cli *c, const char *address, unsigned port) {
   (void)signal(SIGINT, end);
   (void)signal(SIGTERM, end);
   if (signal(SIGHUP, end) == SIG_IGN) (void)signal(SIGHUP, SIG_IGN); /* nohup */
-  s->daemon = MHD_start_daemon(
-      MHD_USE_POLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME, 0, admit, s, on_request, s,
-      MHD_OPTION_LISTEN_SOCKET, file, MHD_OPTION_CONNECTION_LIMIT, (unsigned)GUESTS_MOST,
-
-      MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE_SECONDS, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
-      (size_t)REQUEST_BYTES, MHD_OPTION_URI_LOG_CALLBACK, begin_request, s,
-      MHD_OPTION_NOTIFY_COMPLETED, end_request, s, MHD_OPTION_NOTIFY_CONNECTION, come_or_go, s,
-      MHD_OPTION_END);
+  s->daemon =
+      MHD_start_daemon(MHD_USE_POLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME, 0, admit, s,
+                       on_request, s, MHD_OPTION_LISTEN_SOCKET, file, MHD_OPTION_CONNECTION_LIMIT,
+                       (unsigned)GUESTS_MOST, MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE_SECONDS,
+                       MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)REQUEST_BYTES,
+                       MHD_OPTION_URI_LOG_CALLBACK, begin_request, s, MHD_OPTION_NOTIFY_COMPLETED,
+                       end_request, s, MHD_OPTION_NOTIFY_CONNECTION, come_or_go, s, MHD_OPTION_END);
   if (s->daemon == NULL) cli_die(c, NULL, "cannot serve: %s", strerror(errno));
   return s;
 }
@@ -430,11 +429,11 @@ bool server_asker_is_gone(void *of_server) {
 static void answer(server *s, view *v, job *j) {
   char *text = NULL;
   size_t n;
-  FILE *out = cli_must(open_memstream(&text, &n));
+  FILE *out = cli_open_text(&text, &n);
   s->current = j;
   if (!server_asker_is_gone(s)) (void)view_answer(v, &j->taken.question, out);
   cli_progress(s->c, NULL);
-  if (fclose(out) != 0) cli_must(NULL);
+  cli_close_text(out);
   answer_job(j, text, n);
 }
 

@@ -32,7 +32,7 @@ typedef struct told {
 static char *link_to(const told *t, const char *page, const char *key, const char *value) {
   char *link = NULL;
   size_t size;
-  FILE *out = cli_must(open_memstream(&link, &size));
+  FILE *out = cli_open_text(&link, &size);
   fputs(page, out);
   if (key != NULL) {
     fprintf(out, "?%s=", key);
@@ -40,7 +40,7 @@ static char *link_to(const told *t, const char *page, const char *key, const cha
   }
   if (t->asked->v->n > 0 && t->asked->in + 1 != t->asked->v->n)
     fprintf(out, "%cin=%zu", key != NULL ? '&' : '?', t->asked->in);
-  if (fclose(out) != 0) cli_must(NULL);
+  cli_close_text(out);
   return link;
 }
 
