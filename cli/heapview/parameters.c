@@ -46,7 +46,6 @@ static const parameter parameters[] = {
     {"by", NULL, A_WORD, FIELD(tree), 0, "object|class|place|module"},
     {"class", NULL, A_TEXT, FIELD(name), 0, NULL},
     {"depth", NULL, A_NUMBER, FIELD(depth), FIELD(has_depth), NULL},
-    {"factor", NULL, A_NUMBER, FIELD(factor), 0, NULL},
     {"filter", NULL, A_TEXT, FIELD(filter), 0, NULL},
     {"from", " map ", AN_ADDRESS, FIELD(from_address), 0, NULL},
     {"from", NULL, A_NUMBER, FIELD(from), 0, NULL},
@@ -66,7 +65,6 @@ static const parameter parameters[] = {
     {"to", " map ", AN_ADDRESS, FIELD(to_address), 0, NULL},
     {"type", NULL, A_TYPE, FIELD(type_mask), 0, NULL},
     {"until", NULL, A_POSITION, FIELD(interval.until), FIELD(has_interval), NULL},
-    {"whole_lists", NULL, A_FLAG, FIELD(whole_lists), 0, NULL},
 };
 
 static bool knows(const parameter *p, const char *question) {

@@ -46,12 +46,9 @@ static void through_of(lh_report *report, const void *row, lh_cell *cell) {
 }
 
 /* What is fixed, or waits for its finalizer, has no age. */
-static bool has_age(const found *f) {
+static bool has_age(const void *row) {
+  const found *f = row;
   return f->object.list == LH_LIST_ALLGC || f->object.list == LH_LIST_FINOBJ;
-}
-
-static bool has_an_age(const void *row) {
-  return has_age(row);
 }
 
 static void position_of(lh_report *report, const void *row, lh_cell *cell) {
@@ -217,9 +214,9 @@ static const lh_column answer_columns[] = {
     LH_WORD("list", NULL, object.list, lh_list_name, "of the collector, such as \"allgc\""),
     LH_COMPUTED("position", NULL, LH_COLUMN_COUNT, position_of,
                 "how many objects were allocated before it; null for what has no age",
-                LH_WHERE(has_an_age)),
+                LH_WHERE(has_age)),
     LH_COMPUTED("age", NULL, LH_COLUMN_TEXT, age_of, "between which marks it was allocated",
-                LH_WHERE(has_an_age)),
+                LH_WHERE(has_age)),
     LH_COMPUTED("site", NULL, LH_COLUMN_TEXT, site_of,
                 "where it was allocated; absent where the program was not tracked", LH_OPTIONAL),
     LH_EXAMPLE("metatable", NULL, metatable, "null: it has none", LH_OPTIONAL),

@@ -98,21 +98,16 @@ static void choose_layers(drawing *d) {
 
 /* }=================================================================================== */
 
-static void add(lh_count *to, const lh_count *n) {
-  to->objects += n->objects;
-  to->bytes += n->bytes;
-}
-
 static void fill_bin(drawing *d, size_t bin) {
   lh_age_chart *out = d->out;
   tally(d, out->begins[bin], out->begins[bin + 1]);
   for (uint32_t label = 0; label < lh_label_count(&d->chunks->labels); label++) {
     const lh_count *n = tally_of(d, label);
     lh_layer *layer = &out->layers[d->layer_of[label]];
-    add(&layer->bins[bin], n);
-    add(&layer->all, n);
-    add(&out->bins[bin], n);
-    add(&out->all, n);
+    lh_add_count(&layer->bins[bin], n);
+    lh_add_count(&layer->all, n);
+    lh_add_count(&out->bins[bin], n);
+    lh_add_count(&out->all, n);
   }
 }
 
@@ -188,8 +183,9 @@ int lh_count_interval(lh_snapshot *snapshot, lh_interval interval, lh_count *out
   if (!tallies) return lh_fail_memory(error, "counting an interval");
   lh_interval inside = within(interval, chunks->n_positions);
   lh_count_between(chunks, snapshot, inside.since, inside.until, tallies);
-  for (uint32_t label = 0; label < n; label++) add(out, &tallies[lh_tally_at(label, false)]);
-  if (lh_is_ever(interval)) add(out, &chunks->ageless[0]);
+  for (uint32_t label = 0; label < n; label++)
+    lh_add_count(out, &tallies[lh_tally_at(label, false)]);
+  if (lh_is_ever(interval)) lh_add_count(out, &chunks->ageless[0]);
   lh_free(tallies);
   return LH_OK;
 }

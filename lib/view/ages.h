@@ -85,6 +85,11 @@ static inline uint32_t lh_tally_at(uint32_t label, bool garbage) {
   return 2 * label + garbage;
 }
 
+static inline void lh_add_count(lh_count *to, const lh_count *n) {
+  to->objects += n->objects;
+  to->bytes += n->bytes;
+}
+
 /* The chunks of a kind, made when they are first asked for. LH_EMEMORY. */
 int lh_chunks_of(lh_snapshot *snapshot, lh_age_chart_by by, const lh_chunks **out, lh_error *error);
 

@@ -61,11 +61,6 @@ void lh_count_between(const lh_chunks *chunks, const lh_snapshot *snapshot, uint
 
 /* {=== Making chunks ================================================================== */
 
-static void add(lh_count *to, const lh_count *tally) {
-  to->objects += tally->objects;
-  to->bytes += tally->bytes;
-}
-
 /* Keeps the sums of a chunk, and clears the tallies for the next. */
 static bool keep_sums(lh_chunks *chunks, lh_count *tallies, uint32_t n) {
   for (uint32_t i = 0; i < n; i++) {
@@ -74,7 +69,7 @@ static bool keep_sums(lh_chunks *chunks, lh_count *tallies, uint32_t n) {
       return false;
     chunks->sums[chunks->n_sums++] = (lh_chunk_sum){
         .bytes = tallies[i].bytes, .objects = (uint32_t)tallies[i].objects, .tally = i};
-    add(&chunks->aged[i % 2], &tallies[i]);
+    lh_add_count(&chunks->aged[i % 2], &tallies[i]);
     tallies[i] = (lh_count){0, 0};
   }
   return true;
@@ -85,7 +80,7 @@ static void count_ageless(lh_chunks *chunks, const lh_snapshot *snapshot, lh_cou
                           uint32_t n) {
   lh_id_range range = {(lh_id)chunks->n_positions + 1, snapshot->n + 1};
   count_objects(chunks, snapshot, range, tallies);
-  for (uint32_t i = 0; i < n; i++) add(&chunks->ageless[i % 2], &tallies[i]);
+  for (uint32_t i = 0; i < n; i++) lh_add_count(&chunks->ageless[i % 2], &tallies[i]);
 }
 
 static bool fill_chunks(lh_chunks *chunks, const lh_snapshot *snapshot) {

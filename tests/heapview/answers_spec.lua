@@ -40,7 +40,7 @@ describe("An answer has the values of", function()
     ["leaks"] = {}, ["suspects"] = {"--suspects"}, ["waste"] = {"--waste"},
     ["growing"] = {"--growing"}, ["modules"] = {"--modules"}, ["threads"] = {"--threads"},
     ["classes"] = {}, ["classes?limit=3&sort=count"] = {"-n", "3", "--sort", "count"},
-    ["classes?garbage=1"] = {"--garbage"}, ["objects?whole_lists=1"] = {},
+    ["classes?garbage=1"] = {"--garbage"}, ["objects?limit=6"] = {"-n", "6"},
     ["objects?limit=4&type=string"] = {"-n", "4", "--type", "string"},
     ["epochs"] = {"--by", "epoch"}, ["under"] = {"--under", "root"},
     ["under?depth=2&limit=7"] = {"--under", "root", "--depth", "2", "-n", "7"},

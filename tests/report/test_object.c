@@ -1,7 +1,7 @@
 /*
 ** test_object.c - the questions about one object: what it is, what is in it, who refers to it and
-** keeps it alive, and how it is found. Their texts are compared as a whole, with addresses as *; and
-** the same object is told in three snapshots, though memory is reused.
+** keeps it alive, and how it is found. Their texts are compared as a whole, with addresses as *;
+** and the same object is told in three snapshots, though memory is reused.
 */
 #include <lauxlib.h>
 #include <lua.h>
