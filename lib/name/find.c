@@ -273,21 +273,22 @@ bool lh_is_class(const lh_snapshot *snapshot, uint32_t class_index, lh_range nam
   return is_class(snapshot, class_index, name, false);
 }
 
+/* A pattern may be long, and objects are many: so it is compared with the name of each class, and
+** not of each object. */
 static int add_instances(lh_finder *finder, lh_range name, bool pattern, bool garbage,
                          lh_set *out) {
   const lh_snapshot *snapshot = finder->snapshot;
-  uint32_t last = UINT32_MAX;
-  bool matches = false;
-  for (lh_id id = 1; id <= snapshot->n; id++) {
+  uint32_t n_classes = lh_class_count(snapshot);
+  bool *matches = lh_alloc(n_classes + (size_t)1, sizeof *matches), has_room = matches != NULL;
+  for (uint32_t i = 0; has_room && i < n_classes; i++)
+    matches[i] = is_class(snapshot, i, name, pattern);
+  for (lh_id id = 1; has_room && id <= snapshot->n; id++) {
     uint32_t class_index = lh_class_of(snapshot, id);
     if (class_index == UINT32_MAX || lh_is_reachable(snapshot, id) == garbage) continue;
-    if (class_index != last) {
-      last = class_index;
-      matches = is_class(snapshot, class_index, name, pattern);
-    }
-    if (matches && !lh_set_add(finder, out, id)) return lh_find_fail_memory(finder);
+    if (matches[class_index]) has_room = lh_set_add(finder, out, id);
   }
-  return 0;
+  lh_free(matches);
+  return has_room ? 0 : lh_find_fail_memory(finder);
 }
 
 /* All objects of the classes with this name (reachable ones, if any is); none is no error. */

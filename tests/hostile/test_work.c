@@ -391,7 +391,43 @@ static void work_grows_as_the_file_does(void **state) {
          MOST_TIMES, n_cases, n_cases);
 }
 
+/* The work of finding all objects that a pattern fits. */
+static uint64_t work_of_pattern(lh_snapshot *s, const char *pattern) {
+  lh_id *ids;
+  size_t n;
+  uint64_t before = work;
+  assert_int_equal(lh_find_all(s, pattern, &ids, &n, NULL), LH_OK);
+  assert_true(n > 10000);
+  lh_free(ids);
+  return work - before;
+}
+
+/* It is compared with the name of each class some times, however many objects there are; neighbours
+** in this family are of different classes. */
+static void a_long_pattern_is_not_compared_for_each_object(void **state) {
+  enum { STARS = 20000, TIMES_OF_ALL = 40, TIMES_OF_A_CLASS = 10 };
+  char stars[STARS + 1] = "";
+  const heap_family *family = NULL;
+  forge file;
+  lh_snapshot *s;
+  (void)state;
+  memset(stars, '*', STARS);
+  for (size_t i = 0; i < family_count(); i++)
+    if (strcmp(family_number(i)->name, "maps of records") == 0) family = family_number(i);
+  assert_non_null(family);
+  family_make(&file, family, family_scale(family, 16 * SMALL_BYTES), 1, 1);
+  assert_int_equal(lh_open_memory(&s, file.data, file.size, "f", NULL), LH_OK);
+  assert_int_equal(lh_analyse(s, NULL), LH_OK);
+  assert_int_equal(lh_classify(s, NULL), LH_OK);
+  uint64_t most = STARS * (TIMES_OF_ALL + TIMES_OF_A_CLASS * (uint64_t)lh_class_count(s));
+  assert_true(work_of_pattern(s, stars) < work_of_pattern(s, "*") + most);
+  lh_close(s);
+  forge_free(&file);
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(work_grows_as_the_file_does)};
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(work_grows_as_the_file_does),
+      cmocka_unit_test(a_long_pattern_is_not_compared_for_each_object)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
