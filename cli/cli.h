@@ -213,6 +213,8 @@ typedef struct cli_json {
   bool is_compact; /* not for people: without blanks and lines */
   bool follows;    /* something stands before, so a comma is due */
   unsigned depth;
+  off_t most_bytes; /* no row is begun behind so many; 0: all are */
+  bool is_full;     /* so rows are missing, and the document is to be thrown away */
 } cli_json;
 
 void cli_json_open(cli_json *w, const char *key, char bracket);

@@ -78,6 +78,8 @@ static void put_value(cli_json *w, const char *key, json_t *value, size_t flags)
   json_dump_callback(cli_must(value), put, file_of(w), flags | JSON_ENCODE_ANY);
   json_decref(value);
   w->follows = true;
+  if (w->most_bytes > 0 && !w->is_full)
+    w->is_full = ferror(w->out) || ftello(w->out) > w->most_bytes;
 }
 
 void cli_json_value(cli_json *w, const char *key, json_t *value) {

@@ -259,12 +259,12 @@ static json_t *row_json(lh_report *report, const lh_table *table, const void *ro
 static void print_rows(cli_json *w, lh_report *report, const lh_cell *cell) {
   const lh_table *table = cell->as.rows.table;
   const char *row = cell->as.rows.list;
-  for (size_t i = 0; i < cell->as.rows.n; i++, row += table->row_bytes)
+  for (size_t i = 0; i < cell->as.rows.n && !w->is_full; i++, row += table->row_bytes)
     cli_json_value(w, NULL, row_json(report, table, row));
 }
 
 static void print_names(cli_json *w, const lh_cell *cell) {
-  for (size_t i = 0; i < cell->as.texts.n; i++)
+  for (size_t i = 0; i < cell->as.texts.n && !w->is_full; i++)
     cli_json_value(w, NULL, cli_json_text(cell->as.texts.list[i]));
 }
 

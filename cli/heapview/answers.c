@@ -4,13 +4,16 @@
 ** its request (parameters.c). What needs more than that has a way of its own, a row of a table.
 **
 ** Whoever asks is on the other side of a network: nothing that it says ends the process, and each
-** refusal is one sentence. Only where there is no memory left for a line of text the process ends,
-** as commands do.
+** refusal is one sentence. An answer is made in memory, so it has 64 MB at most: a list of millions
+** is to be asked for in parts. Only where there is no memory left for a line of text the process
+** ends, as commands do.
 */
 #include <stdarg.h>
 #include <string.h>
 
 #include "parameters.h"
+
+enum { MOST_BYTES = 64 << 20 }; /* of an answer */
 
 int view_refuse(lh_error *error, const char *format, ...) {
   va_list arguments;
@@ -228,6 +231,11 @@ static int prepare(view_asked *asked, const lh_question *question, const struct 
   return code;
 }
 
+static int fail_memory(lh_error *error) {
+  view_refuse(error, "out of memory while the answer was written");
+  return error->code = LH_EMEMORY;
+}
+
 /* Writes the answer and its words, which make an object. */
 static int answer_report(view_asked *asked, cli_json *w) {
   lh_report report;
@@ -237,11 +245,7 @@ static int answer_report(view_asked *asked, cli_json *w) {
   cli_json_open(w, "answer", '{');
   cli_report_values(w, &report);
   cli_json_close(w, '}');
-  if (!view_tell(asked, &report, w, "told")) {
-    code = asked->error->code = LH_EMEMORY;
-    snprintf(asked->error->message, sizeof asked->error->message,
-             "out of memory while the answer was written");
-  }
+  if (!view_tell(asked, &report, w, "told")) code = fail_memory(asked->error);
   lh_report_free(&report);
   return code;
 }
@@ -266,18 +270,29 @@ static int answer(view_asked *asked, cli_json *w) {
   return code;
 }
 
+/* Ends the text of an answer, and tells how it went. */
+static int finish(FILE *memory, const cli_json *w, int code, lh_error *error) {
+  bool has_room = !ferror(memory);
+  has_room &= fclose(memory) == 0;
+  if (code != LH_OK) return code;
+  if (!has_room) return fail_memory(error);
+  if (!w->is_full) return LH_OK;
+  return view_refuse(error, "the answer has more than %s: ask for fewer rows by limit",
+                     lh_size_text(MOST_BYTES, false).text);
+}
+
 /* An answer that fails halfway is not written. */
 int view_answer(view *v, const view_question *question, FILE *out) {
   char *text = NULL;
   size_t size = 0;
   lh_error error = {0};
   FILE *memory = cli_open_text(&text, &size);
-  cli_json w = {.out = memory, .is_compact = true}, refusal = {.out = out, .is_compact = true};
+  cli_json w = {.out = memory, .is_compact = true, .most_bytes = MOST_BYTES},
+           refusal = {.out = out, .is_compact = true};
   view_asked asked = {.v = v, .question = question, .name = question->name, .error = &error};
-  int code = answer(&asked, &w);
+  int code = finish(memory, &w, answer(&asked, &w), &error);
   lh_free(asked.ids);
   lh_without_free(&asked.cut.what);
-  cli_close_text(memory);
   if (code == LH_OK) {
     fwrite(text, 1, size, out);
   } else {

@@ -144,7 +144,7 @@ static int take_object(view_asked *asked, const parameter *p, const char *value,
   *field = LH_ROOT;
   if (strcmp(value, "root") == 0) return LH_OK;
   if (!read_address(value, &address))
-    return refuse(asked, p->key, "an address such as 0x55d0c0a3f2e0, or root,", value);
+    return refuse(asked, p->key, "root, or an address such as 0x55d0c0a3f2e0", value);
   if (asked->snapshot == NULL) return view_refuse(asked->error, "no snapshot was opened");
   *field = lh_find_address(asked->snapshot, address);
   if (*field != LH_NO_OBJECT) return LH_OK;

@@ -433,7 +433,12 @@ static void answer(server *s, view *v, job *j) {
   s->current = j;
   if (!server_asker_is_gone(s)) (void)view_answer(v, &j->taken.question, out);
   cli_progress(s->c, NULL);
-  cli_close_text(out);
+  bool is_whole = !ferror(out);
+  if (fclose(out) != 0 || !is_whole) {
+    free(text);
+    text = text_of_error("there is no memory for the answer");
+    n = strlen(text);
+  }
   answer_job(j, text, n);
 }
 

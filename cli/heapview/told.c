@@ -292,7 +292,7 @@ static void tell_table(lh_teller *teller, lh_report *report, const lh_table *tab
   cli_json_open(t->w, "table", '{');
   size_t n_shown = tell_columns(t, report, table, shown);
   cli_json_open(t->w, "rows", '[');
-  for (size_t i = 0; i < n; i++)
+  for (size_t i = 0; i < n && !t->w->is_full; i++)
     cli_json_value(
         t->w, NULL,
         row_of(t, report, table, shown, n_shown, (const char *)rows + i * table->row_bytes));

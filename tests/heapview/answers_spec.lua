@@ -287,8 +287,23 @@ describe("Refused in one sentence is", function()
     assert.equal("nothing is at 0x12 in c", refusal "under?at=0x12")
     assert.equal("nothing is at 0x12 in a", refusal "under?at=0x12&in=0")
     for _, value in ipairs {"", "0x", "12", "0x12g", "table: 0x12", "0xfffffffffffffffff"} do
-      assert.matches("^at needs an address", refusal("under?at=" .. value))
+      assert.matches("^at needs root, or an address", refusal("under?at=" .. value))
     end
+  end)
+
+  it("an answer that is too long, for which there would be no room at last", function()
+    local big = select(2, support.lua [[
+      local heap, name, all = require "heap", ("name"):rep(30), {}
+      _G[name] = all
+      for i = 1, 60000 do all[i] = {[name] = {}} end
+      heap.snapshot "c"
+    ]])
+    for _, key in ipairs {"objects?limit=0", "objects?limit=4294967295"} do
+      local document, code = ask_view(big, key, "c")
+      assert.equal(1, code, key)
+      assert.equal("the answer has more than 64.0 MB: ask for fewer rows by limit", document.error)
+    end
+    assert.equal(9000, #ask_view(big, "objects?limit=9000", "c").answer.objects)
   end)
 
   it("what there are not snapshots enough for", function()
