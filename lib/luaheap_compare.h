@@ -72,6 +72,7 @@ typedef struct lh_class_change {
 typedef struct lh_diff {
   bool same_state; /* false: different processes or states, compared by class only */
   uint64_t objects, shallow_bytes;   /* new and still reachable */
+  uint64_t left_objects, left_bytes; /* of luaheap's module, and of the call: not counted above */
   uint64_t retained_bytes;           /* bytes that would go if all of them went */
   uint64_t gone_objects, gone_bytes; /* two snapshots: reachable in a, not there or garbage in b */
   lh_diff_group *groups;             /* by weight, biggest first */

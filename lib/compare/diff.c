@@ -104,13 +104,27 @@ static int no_such_mark(const lh_snapshot *snapshot, const char *name, lh_error 
 
 /* }=================================================================================== */
 
-/* Flags the reachable objects that are new, and groups them. */
+/* Flags the reachable objects that are new, but for those of luaheap's module, which are flagged,
+** and of the call that took the snapshot. */
+static void flag_new(const lh_snapshot *c, const lh_window *window, uint8_t *flags, lh_diff *diff) {
+  const lh_id *call = window->call;
+  lh_window with_call = *window;
+  with_call.call[0] = with_call.call[1] = LH_NO_OBJECT;
+  for (lh_id id = 1; id <= c->n; id++) {
+    bool is_left = flags[id] || id == call[0] || id == call[1];
+    bool is_new = lh_is_reachable(c, id) && !lh_is_own(c, id) && lh_is_new(&with_call, id);
+    flags[id] = is_new && !is_left;
+    if (!is_new || !is_left) continue;
+    diff->left_objects++;
+    diff->left_bytes += lh_shallow_bytes(c, id);
+  }
+}
+
+/* Groups what is new. */
 static int add_groups(lh_snapshot *c, const lh_window *window, lh_diff *diff, lh_error *error) {
   uint8_t *new_ones = lh_alloc_zeroed((size_t)c->n + 1, 1);
   bool ok = new_ones && lh_mark_luaheap(c, new_ones, 1);
-  for (lh_id id = 1; ok && id <= c->n; id++)
-    new_ones[id] =
-        !new_ones[id] && lh_is_reachable(c, id) && !lh_is_own(c, id) && lh_is_new(window, id);
+  if (ok) flag_new(c, window, new_ones, diff);
   int code = ok ? lh_diff_groups(c, new_ones, (lh_whole_diff *)diff, error)
                 : lh_fail_memory(error, "looking for new objects");
   if (!code && window->a) code = lh_diff_made(window, new_ones, diff, error);

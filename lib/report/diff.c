@@ -437,6 +437,17 @@ static int tell_apart(lh_diff_found *f, lh_diff *diff, size_t n_snapshots, const
   return LH_OK;
 }
 
+/* The timeline, and the bar over each page, count it. */
+static void tell_interval(lh_teller *t, lh_report *report) {
+  const lh_diff *diff = ((const lh_diff_found *)report->answer)->diff;
+  tell(t, report);
+  if (diff->left_objects > 0)
+    lh_say(t, LH_FAINT,
+           "\nNot counted: %s, %s, of luaheap's module and of the call that took the snapshot",
+           lh_count_of(diff->left_objects, "object", "objects").text,
+           lh_told_size(t, diff->left_bytes).text);
+}
+
 static int ask(lh_snapshot *snapshot, const lh_request *r, void *out, lh_error *error) {
   lh_diff *diff;
   int code = r->since
@@ -479,7 +490,7 @@ const lh_question lh_interval_question = {.name = "interval",
                                           .main = "groups",
                                           .ask = ask_interval,
                                           .free = let_go,
-                                          .tell = tell,
+                                          .tell = tell_interval,
                                           .excess = excess_of};
 
 /* }=================================================================================== */

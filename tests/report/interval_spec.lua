@@ -4,6 +4,7 @@
 
 local cjson = require "cjson"
 local ask_view = require "tests.common.ask_view"
+local numbers = require "heap.numbers"
 local support = require "tests.common.support"
 
 local dir = select(2, support.lua [[
@@ -65,6 +66,21 @@ describe("an interval between marks", function()
       end)
     end
   end
+
+  it("says what is left out of it that the timeline counts", function()
+    for _, range in ipairs {"", ("?since=%d"):format(position.m2)} do
+      local interval, timeline = ask("interval" .. range), ask("timeline" .. range).answer
+      local ageless = range == "" and timeline.ageless_objects or 0
+      local n = timeline.objects + ageless - interval.answer.objects
+      local bytes = timeline.bytes - interval.answer.shallow_bytes +
+                    (range == "" and timeline.ageless_bytes or 0)
+      local lines = lines_of(interval.told)
+      assert.equal(range == "", n > 0)
+      local sentence = ("Not counted: %d objects, %s, of luaheap's module and of the call that " ..
+                        "took the snapshot"):format(n, numbers.size(bytes))
+      assert.equal(n > 0 and sentence or nil, lines[#lines]:match "^Not counted.*")
+    end
+  end)
 
   it("has its classes and objects", function()
     local range = ("since=%d&until=%d"):format(position.m2, position.m4)
