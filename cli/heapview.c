@@ -21,8 +21,6 @@ static const cli_option options[] = {
      "a browser: auto (default; at a display), always, never"},
     {KEY_LISTEN, "listen", "ADDRESS", "for other machines, too (default: this one alone)"},
     {KEY_PORT, "port", "N", "listen there (default: any port that is free)"},
-    {CLI_BYTES, "bytes", NULL, "exact bytes (else 1 KB is 1,024 bytes)"},
-    CLI_COLOR_OPTION,
     {'h', "help", NULL, "print this help"},
     {CLI_VERSION, "version", NULL, "print the version"}};
 

@@ -13,10 +13,9 @@ _heapview() {
     --open) words='auto always never' ;;
     --listen) return ;;
     --port) return ;;
-    --color) words='auto always never' ;;
     *)
       if [[ $current == -* ]]; then
-        words='-o --output --open --listen --port --bytes --color -h --help --version'
+        words='-o --output --open --listen --port -h --help --version'
       else
         mapfile -t COMPREPLY < <(compgen -f -- "$current")
         return

@@ -78,7 +78,7 @@ static void write_row(cli *c, sqlite3_stmt *row, cli_json *w) {
   cli_json_exact(w, cells);
   if (ftello(w->out) > MOST_BYTES)
     cli_die(c, NULL, "the answer has more than %s: ask for fewer rows",
-            lh_size_text(MOST_BYTES, c->exact_bytes).text);
+            lh_size_text(MOST_BYTES, false).text);
 }
 
 static void write_answer(const view *v, const char *sql, uint64_t most, cli_json *w) {
