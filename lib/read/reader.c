@@ -155,7 +155,7 @@ void lh_close(lh_snapshot *s) {
   if (s->trees) s->free_trees(s->trees);
   if (s->referrers) s->free_referrers(s->referrers);
   if (s->fields) s->free_fields(s->fields);
-  if (s->memory) s->free_memory(s->memory);
+  if (s->map_order) s->free_map_order(s->map_order);
   lh_left_out_free(s->left_out);
   lh_sites_free(s->sites);
   void *const owned[] = {s->address,    s->record_low, s->record_high,  s->kind,

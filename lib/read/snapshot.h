@@ -14,7 +14,7 @@
 **     children   first 4, child 4, only after somebody asked what something dominates
 **     trees      of pictures: view/tree.h
 **     referrers  first 4, sources 4 for each edge, only after somebody asked for referrers
-**     memory     order 4, sums 2, only after a map was asked for
+**     map        order 4, sums 2, only after a map was asked for
 **
 ** The dominators' scratch memory is gone when lh_analyse returns; its peak stays under 80.
 */
@@ -66,7 +66,7 @@ typedef struct lh_trees lh_trees;                   /* view/tree.c */
 typedef struct lh_folds lh_folds;                   /* name/held_by.c */
 typedef struct lh_field_list lh_field_list;         /* view/fields.c */
 typedef struct lh_classes lh_classes;               /* name/classes.c */
-typedef struct lh_memory lh_memory;                 /* view/memory.c */
+typedef struct lh_map_order lh_map_order;           /* view/map_order.c */
 typedef struct lh_age_sums lh_age_sums;             /* view/ages_chunks.c */
 
 struct lh_snapshot {
@@ -157,9 +157,9 @@ struct lh_snapshot {
   lh_field_list *fields;
   void (*free_fields)(lh_field_list *fields);
 
-  /* view/memory.c */
-  lh_memory *memory;
-  void (*free_memory)(lh_memory *memory);
+  /* view/map_order.c */
+  lh_map_order *map_order;
+  void (*free_map_order)(lh_map_order *map_order);
 };
 
 #endif

@@ -9,7 +9,7 @@
 */
 #include <stdlib.h>
 
-#include "memory.h"
+#include "map_order.h"
 
 /* {=== Regions ======================================================================== */
 
@@ -22,13 +22,13 @@ static int by_start(const void *a, const void *b) {
   return (x->from > y->from) - (x->from < y->from);
 }
 
-static lh_region *add_regions(lh_region *next, const lh_memory *memory) {
-  next->from = memory->from;
-  for (size_t i = 0; i < memory->n_holes; i++) {
-    next->to = memory->holes[i].from;
-    (++next)->from = memory->holes[i].to;
+static lh_region *add_regions(lh_region *next, const lh_map_order *map_order) {
+  next->from = map_order->from;
+  for (size_t i = 0; i < map_order->n_holes; i++) {
+    next->to = map_order->holes[i].from;
+    (++next)->from = map_order->holes[i].to;
   }
-  next->to = memory->to;
+  next->to = map_order->to;
   return next + 1;
 }
 
@@ -73,21 +73,21 @@ static void count_regions(const lh_snapshot *s, lh_memory_map *map) {
 /* Of the snapshot, and of those others of its state. */
 static int find_regions(lh_snapshot *s, const lh_map_query *query, lh_memory_map *map,
                         lh_error *error) {
-  size_t most = s->memory->n_holes + 1;
-  uint64_t least_hole = s->memory->least_hole;
+  size_t most = s->map_order->n_holes + 1;
+  uint64_t least_hole = s->map_order->least_hole;
   for (size_t i = 0; i < query->n_snapshots; i++) {
     lh_snapshot *other = query->snapshots[i];
     if (!is_of_state(s, other)) continue;
-    int code = lh_find_memory(other, error);
+    int code = lh_find_map_order(other, error);
     if (code < 0) return code;
-    most += other->memory->n_holes + 1;
-    if (other->memory->least_hole > least_hole) least_hole = other->memory->least_hole;
+    most += other->map_order->n_holes + 1;
+    if (other->map_order->least_hole > least_hole) least_hole = other->map_order->least_hole;
   }
   map->regions = lh_alloc_zeroed(most, sizeof *map->regions);
   if (!map->regions) return lh_fail_memory(error, "making a map");
-  lh_region *end = add_regions(map->regions, s->memory);
+  lh_region *end = add_regions(map->regions, s->map_order);
   for (size_t i = 0; i < query->n_snapshots; i++)
-    if (is_of_state(s, query->snapshots[i])) end = add_regions(end, query->snapshots[i]->memory);
+    if (is_of_state(s, query->snapshots[i])) end = add_regions(end, query->snapshots[i]->map_order);
   qsort(map->regions, (size_t)(end - map->regions), sizeof *map->regions, by_start);
   map->n_regions = join_regions(map->regions, (size_t)(end - map->regions), least_hole);
   count_regions(s, map);
@@ -191,7 +191,7 @@ static int list_objects(const lh_snapshot *s, lh_memory_map *map, size_t most, l
   map->n_objects = map->in_cells < most ? (size_t)map->in_cells : most;
   map->objects = lh_alloc(map->n_objects, sizeof *map->objects);
   if (!map->objects) return lh_fail_memory(error, "making a map");
-  for (size_t i = 0; i < map->n_objects; i++) map->objects[i] = s->memory->order[first + i];
+  for (size_t i = 0; i < map->n_objects; i++) map->objects[i] = s->map_order->order[first + i];
   return LH_OK;
 }
 
@@ -221,13 +221,13 @@ int lh_find_memory_map(lh_snapshot *s, const lh_map_query *query, lh_memory_map 
                        lh_error *error) {
   *out = (lh_memory_map){0};
   if (query->most_cells == 0) return lh_fail(error, LH_EARGUMENT, "a map has at least one cell");
-  int code = lh_find_memory(s, error);
-  if (code == LH_OK && query->before) code = lh_find_memory(query->before, error);
+  int code = lh_find_map_order(s, error);
+  if (code == LH_OK && query->before) code = lh_find_map_order(query->before, error);
   if (code == LH_OK) {
-    const lh_memory *memory = s->memory;
+    const lh_map_order *map_order = s->map_order;
     lh_choose_interval(s, query->has_interval, query->interval);
-    out->all = memory->all;
-    for (lh_type t = LH_TYPE_STRING; t < LH_TYPE_COUNT; t++) out->types[t] = memory->types[t];
+    out->all = map_order->all;
+    for (lh_type t = LH_TYPE_STRING; t < LH_TYPE_COUNT; t++) out->types[t] = map_order->types[t];
     code = find_regions(s, query, out, error);
   }
   if (code == LH_OK) code = make_cells(s, query, out, error);

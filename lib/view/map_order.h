@@ -1,9 +1,9 @@
 /*
-** memory.h - the objects of a snapshot in the order of their addresses, for map.c. Private to this
-** folder.
+** map_order.h - the objects of a snapshot in the order of their addresses, for map.c. Private to
+** this folder.
 */
-#ifndef LUAHEAP_MEMORY_H
-#define LUAHEAP_MEMORY_H
+#ifndef LUAHEAP_MAP_ORDER_H
+#define LUAHEAP_MAP_ORDER_H
 
 #include "luaheap_view.h"
 #include "read/snapshot.h"
@@ -15,7 +15,7 @@ typedef struct lh_gap {
   uint64_t from, to;
 } lh_gap;
 
-struct lh_memory {
+struct lh_map_order {
   lh_id *order;                      /* all objects, by address */
   uint64_t (*before)[LH_TYPE_COUNT]; /* bytes of each type that lie before every 32nd of them;
                                         [LH_TYPE_ROOT]: of those in the interval, if there is one */
@@ -31,7 +31,7 @@ struct lh_memory {
 
 /* Sorts, the first time; and counts for the interval, each time that it is another one. LH_EMEMORY.
 ** What it fills is freed with the snapshot. */
-int lh_find_memory(lh_snapshot *snapshot, lh_error *error);
+int lh_find_map_order(lh_snapshot *snapshot, lh_error *error);
 void lh_choose_interval(lh_snapshot *snapshot, bool has_interval, lh_interval interval);
 
 /* What lies before an address: bytes as in `before`. Returns how many objects begin there. */

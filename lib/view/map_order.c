@@ -1,13 +1,13 @@
 /*
-** memory.c - the objects of a snapshot in the order of their addresses, kept with it from its first
-** map on: 4 bytes an object, and 2 for what lies before every 32nd, so that what lies between any
-** two addresses is found by one search for each and at most 32 objects there. Sorting ten million
-** objects takes 80 MB, half of which are freed at once.
+** map_order.c - the objects of a snapshot in the order of their addresses, kept with it from its
+** first map on: 4 bytes an object, and 2 for what lies before every 32nd, so that what lies between
+** any two addresses is found by one search for each and at most 32 objects there. Sorting ten
+** million objects takes 80 MB, half of which are freed at once.
 **
 ** Addresses are sorted by their digits, least first, 11 bits each, and only by those in which they
 ** differ: three or four passes in a program of today.
 */
-#include "memory.h"
+#include "map_order.h"
 
 #include <string.h>
 
@@ -26,11 +26,11 @@ uint64_t lh_mapped_bytes(const lh_snapshot *s, lh_id id) {
 }
 
 static uint64_t start_of(const lh_snapshot *s, uint32_t at) {
-  return s->address[s->memory->order[at]];
+  return s->address[s->map_order->order[at]];
 }
 
 uint64_t lh_end_of_block(const lh_snapshot *s, uint32_t at) {
-  uint64_t start = start_of(s, at), bytes = lh_mapped_bytes(s, s->memory->order[at]);
+  uint64_t start = start_of(s, at), bytes = lh_mapped_bytes(s, s->map_order->order[at]);
   uint64_t most = (at + 1 < s->n ? start_of(s, at + 1) : UINT64_MAX) - start;
   return start + (bytes < most ? bytes : most);
 }
@@ -71,13 +71,13 @@ static lh_id *sort(const lh_snapshot *s, lh_id *order, lh_id *other, uint32_t ne
   return order;
 }
 
-static bool make_order(lh_snapshot *s, lh_memory *memory) {
+static bool make_order(lh_snapshot *s, lh_map_order *map_order) {
   lh_id *orders[2] = {lh_alloc(s->n, sizeof(lh_id)), lh_alloc(s->n, sizeof(lh_id))};
   uint32_t *next = lh_alloc(DIGITS, sizeof *next);
   bool fine = orders[0] && orders[1] && next;
-  if (fine) memory->order = sort(s, orders[0], orders[1], next);
+  if (fine) map_order->order = sort(s, orders[0], orders[1], next);
   for (size_t i = 0; i < 2; i++)
-    if (orders[i] != memory->order) lh_free(orders[i]);
+    if (orders[i] != map_order->order) lh_free(orders[i]);
   lh_free(next);
   return fine;
 }
@@ -93,18 +93,19 @@ static unsigned bits_of(uint64_t n) {
 }
 
 /* From a size on, a power of 2, at which there are few enough. */
-static uint64_t least_hole(const lh_memory *memory, const uint32_t gaps[64]) {
-  unsigned least = bits_of(memory->all.bytes / LEAST_HOLE_PART), bits = 64;
+static uint64_t least_hole(const lh_map_order *map_order, const uint32_t gaps[64]) {
+  unsigned least = bits_of(map_order->all.bytes / LEAST_HOLE_PART), bits = 64;
   uint32_t n = 0;
   if (least < LEAST_HOLE_BITS) least = LEAST_HOLE_BITS;
   while (bits > least && n + gaps[bits - 1] <= LH_MOST_HOLES) n += gaps[--bits];
   return bits < 64 ? (uint64_t)1 << bits : UINT64_MAX;
 }
 
-static void find_holes(const lh_snapshot *s, lh_memory *memory) {
+static void find_holes(const lh_snapshot *s, lh_map_order *map_order) {
   for (uint32_t i = 0; i + 1 < s->n; i++) {
     uint64_t end = lh_end_of_block(s, i), next = start_of(s, i + 1);
-    if (next - end >= memory->least_hole) memory->holes[memory->n_holes++] = (lh_gap){end, next};
+    if (next - end >= map_order->least_hole)
+      map_order->holes[map_order->n_holes++] = (lh_gap){end, next};
   }
 }
 
@@ -112,69 +113,70 @@ static void find_holes(const lh_snapshot *s, lh_memory *memory) {
 
 /* {=== Sums =========================================================================== */
 
-static void count_object(const lh_snapshot *s, lh_memory *memory, uint32_t at) {
-  lh_id id = memory->order[at];
-  lh_mapped *type = &memory->types[lh_type_of(s, id)];
+static void count_object(const lh_snapshot *s, lh_map_order *map_order, uint32_t at) {
+  lh_id id = map_order->order[at];
+  lh_mapped *type = &map_order->types[lh_type_of(s, id)];
   uint64_t bytes = lh_end_of_block(s, at) - start_of(s, at), shallow = lh_shallow_bytes(s, id);
   type->objects++;
   type->bytes += bytes;
   type->shallow_bytes += shallow;
-  memory->all.objects++;
-  memory->all.bytes += bytes;
-  memory->all.shallow_bytes += shallow;
+  map_order->all.objects++;
+  map_order->all.bytes += bytes;
+  map_order->all.shallow_bytes += shallow;
 }
 
-static void sum_up(const lh_snapshot *s, lh_memory *memory) {
+static void sum_up(const lh_snapshot *s, lh_map_order *map_order) {
   uint32_t gaps[64] = {0}; /* by the power of 2 that is in them */
   uint64_t end = start_of(s, 0);
-  memory->from = end;
+  map_order->from = end;
   for (uint32_t i = 0; i < s->n; i++) {
     uint64_t gap = start_of(s, i) - end;
-    if (i + AHEAD < s->n) __builtin_prefetch(&s->address[memory->order[i + AHEAD]]);
+    if (i + AHEAD < s->n) __builtin_prefetch(&s->address[map_order->order[i + AHEAD]]);
     if (i % STRIDE == 0)
       for (lh_type t = LH_TYPE_STRING; t < LH_TYPE_COUNT; t++)
-        memory->before[i / STRIDE][t] = memory->types[t].bytes;
+        map_order->before[i / STRIDE][t] = map_order->types[t].bytes;
     if (gap > 0) gaps[bits_of(gap)]++;
-    count_object(s, memory, i);
+    count_object(s, map_order, i);
     end = lh_end_of_block(s, i);
   }
-  memory->to = end;
-  memory->least_hole = least_hole(memory, gaps);
+  map_order->to = end;
+  map_order->least_hole = least_hole(map_order, gaps);
 }
 
-static void free_memory(lh_memory *memory) {
-  lh_free(memory->order);
-  lh_free(memory->before);
-  lh_free(memory);
+static void free_map_order(lh_map_order *map_order) {
+  lh_free(map_order->order);
+  lh_free(map_order->before);
+  lh_free(map_order);
 }
 
-int lh_find_memory(lh_snapshot *s, lh_error *error) {
-  if (s->memory) return LH_OK;
-  lh_memory *memory = lh_alloc_zeroed(1, sizeof *memory);
-  if (!memory) return lh_fail_memory(error, "making a map");
-  memory->before = lh_alloc_zeroed((size_t)s->n / STRIDE + 1, sizeof *memory->before);
-  if (!memory->before || !make_order(s, memory)) {
-    free_memory(memory);
+int lh_find_map_order(lh_snapshot *s, lh_error *error) {
+  if (s->map_order) return LH_OK;
+  lh_map_order *map_order = lh_alloc_zeroed(1, sizeof *map_order);
+  if (!map_order) return lh_fail_memory(error, "making a map");
+  map_order->before = lh_alloc_zeroed((size_t)s->n / STRIDE + 1, sizeof *map_order->before);
+  if (!map_order->before || !make_order(s, map_order)) {
+    free_map_order(map_order);
     return lh_fail_memory(error, "making a map");
   }
-  s->memory = memory;
-  s->free_memory = free_memory;
-  if (s->n > 0) sum_up(s, memory);
-  find_holes(s, memory);
+  s->map_order = map_order;
+  s->free_map_order = free_map_order;
+  if (s->n > 0) sum_up(s, map_order);
+  find_holes(s, map_order);
   return LH_OK;
 }
 
 void lh_choose_interval(lh_snapshot *s, bool has_interval, lh_interval interval) {
-  lh_memory *memory = s->memory;
+  lh_map_order *map_order = s->map_order;
   uint64_t bytes = 0;
-  bool same = memory->interval.since == interval.since && memory->interval.until == interval.until;
-  if (has_interval == memory->has_interval && (same || !has_interval)) return;
-  memory->has_interval = has_interval;
-  memory->interval = interval;
-  if (has_interval) lh_objects_in(s, interval, memory->in_interval);
+  bool same =
+      map_order->interval.since == interval.since && map_order->interval.until == interval.until;
+  if (has_interval == map_order->has_interval && (same || !has_interval)) return;
+  map_order->has_interval = has_interval;
+  map_order->interval = interval;
+  if (has_interval) lh_objects_in(s, interval, map_order->in_interval);
   for (uint32_t i = 0; has_interval && i < s->n; i++) {
-    if (i % STRIDE == 0) memory->before[i / STRIDE][LH_TYPE_ROOT] = bytes;
-    if (lh_in_ranges(memory->in_interval, memory->order[i]))
+    if (i % STRIDE == 0) map_order->before[i / STRIDE][LH_TYPE_ROOT] = bytes;
+    if (lh_in_ranges(map_order->in_interval, map_order->order[i]))
       bytes += lh_end_of_block(s, i) - start_of(s, i);
   }
 }
@@ -193,17 +195,17 @@ static uint32_t stride_before(const lh_snapshot *s, uint64_t address) {
 }
 
 uint32_t lh_bytes_before(const lh_snapshot *s, uint64_t address, uint64_t bytes[LH_TYPE_COUNT]) {
-  const lh_memory *memory = s->memory;
+  const lh_map_order *map_order = s->map_order;
   uint32_t i = stride_before(s, address) * STRIDE;
-  memcpy(bytes, memory->before[i / STRIDE], LH_TYPE_COUNT * sizeof *bytes);
+  memcpy(bytes, map_order->before[i / STRIDE], LH_TYPE_COUNT * sizeof *bytes);
   for (; i < s->n && start_of(s, i) < address; i++) {
     uint64_t start = start_of(s, i), end = lh_end_of_block(s, i);
     uint64_t here = (end < address ? end : address) - start;
-    bytes[lh_type_of(s, memory->order[i])] += here;
-    if (memory->has_interval && lh_in_ranges(memory->in_interval, memory->order[i]))
+    bytes[lh_type_of(s, map_order->order[i])] += here;
+    if (map_order->has_interval && lh_in_ranges(map_order->in_interval, map_order->order[i]))
       bytes[LH_TYPE_ROOT] += here;
   }
-  if (!memory->has_interval) bytes[LH_TYPE_ROOT] = 0;
+  if (!map_order->has_interval) bytes[LH_TYPE_ROOT] = 0;
   return i;
 }
 
