@@ -203,6 +203,15 @@ describe("the shell of heapview", function()
       view:show(state)
       assert.equal("Verdict", shown "#title")
     end
+    for _, wrong in ipairs {"x", "-1", "%00", "1e9", "constructor", "%E0%A4%A", ("9"):rep(99)} do
+      for _, key in ipairs {"in", "since", "until"} do
+        view:show("verdict?" .. key .. "=" .. wrong)
+        assert.is_nil(shown "#filter", wrong)
+        assert.is_nil(shown "#page .problem", wrong)
+      end
+    end
+    view:show "object?at=%00root%00"
+    assert.is_nil(shown "#page .problem")
     assert.same({}, page:faults())
   end)
 

@@ -21,12 +21,18 @@
 
   /* {=== The state ===================================================================== */
 
+  /* No name has a NUL in it, and no question takes one. */
   function decoded(text) {
     try {
-      return decodeURIComponent(text);
+      return decodeURIComponent(text).replaceAll("\0", "");
     } catch (error) {
       return text;
     }
+  }
+
+  /* What is kept from page to page is a number: anything else would be wrong on all of them. */
+  function isMeant(key, value) {
+    return !KEPT.includes(key) || /^\d{1,15}$/.test(value);
   }
 
   function parse(fragment) {
@@ -36,7 +42,9 @@
     const parameters = {};
     for (const pair of (query || "").split("&")) {
       const at = pair.indexOf("=");
-      if (at > 0) parameters[decoded(pair.slice(0, at))] = decoded(pair.slice(at + 1));
+      const key = decoded(pair.slice(0, Math.max(at, 0)));
+      const value = decoded(pair.slice(at + 1));
+      if (at > 0 && isMeant(key, value)) parameters[key] = value;
     }
     return {token: token || state.token, page, parameters};
   }
