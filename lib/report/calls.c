@@ -122,12 +122,8 @@ static uint32_t depth_of(const void *row) {
   return ((const lh_stack_branch *)row)->depth;
 }
 
-static const lh_table branch = {.name = "heap.branch",
-                                .one = "branch",
-                                .many = "branches",
-                                .row_bytes = sizeof(lh_stack_branch),
-                                .columns = branch_columns,
-                                .depth = depth_of};
+static const lh_table branch = LH_TABLE("heap.branch", "branch", "branches", lh_stack_branch,
+                                        branch_columns, .depth = depth_of);
 
 #define ROW found
 static const lh_column answer_columns[] = {

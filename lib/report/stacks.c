@@ -61,12 +61,8 @@ static uint32_t depth_of(const void *row) {
   return ((const lh_usage_stack *)row)->depth;
 }
 
-static const lh_table row_table = {.name = "heap.stack_row",
-                                   .one = "stack",
-                                   .many = "stacks",
-                                   .row_bytes = sizeof(lh_usage_stack),
-                                   .columns = row_columns,
-                                   .depth = depth_of};
+static const lh_table row_table =
+    LH_TABLE("heap.stack_row", "stack", "stacks", lh_usage_stack, row_columns, .depth = depth_of);
 
 #define ROW found
 static const lh_column answer_columns[] = {
