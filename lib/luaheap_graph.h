@@ -75,6 +75,7 @@ typedef struct lh_reach {
   uint64_t reachable_objects, reachable_bytes;
   uint64_t garbage_objects, garbage_bytes;
   uint64_t own_bytes; /* of the reachable ones: luaheap's own, such as marks */
+  uint64_t objects_of[LH_TYPE_COUNT], bytes_of[LH_TYPE_COUNT]; /* of the reachable ones, by type */
 } lh_reach;
 
 void lh_reach_totals(const lh_snapshot *snapshot, lh_reach *out);

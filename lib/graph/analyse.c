@@ -33,6 +33,8 @@ static bool sum_retained(lh_snapshot *snapshot, const lh_id *order, uint32_t n_o
       bytes[id] = shallow_bytes;
       reach.reachable_objects++;
       reach.reachable_bytes += shallow_bytes;
+      reach.objects_of[lh_type_of(snapshot, id)]++;
+      reach.bytes_of[lh_type_of(snapshot, id)] += shallow_bytes;
       if (lh_is_own(snapshot, id)) reach.own_bytes += shallow_bytes;
     } else {
       bytes[id] = 0;

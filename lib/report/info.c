@@ -1,13 +1,21 @@
 /*
 ** info.c - what a snapshot is, and a ledger of its heap, which adds up to what collectgarbage says.
 */
+#include <stdlib.h>
 #include <string.h>
 
 #include "report/report.h"
 
+typedef struct of_type {
+  lh_type type;
+  uint64_t objects, bytes;
+} of_type;
+
 typedef struct found {
   lh_info info;
   lh_reach reach;
+  of_type types[LH_TYPE_COUNT]; /* without the root; of those that there are */
+  size_t n_types;
 } found;
 
 static void unaccounted_of(lh_report *report, const void *row, lh_cell *cell) {
@@ -18,6 +26,20 @@ static void unaccounted_of(lh_report *report, const void *row, lh_cell *cell) {
 static bool has_finalized(const void *row) {
   return ((const found *)row)->info.finalized_objects > 0;
 }
+
+static const char *type_name(unsigned type) {
+  return lh_type_name((lh_type)type);
+}
+
+#define ROW of_type
+static const lh_column type_columns[] = {
+    LH_WORD("type", NULL, type, type_name, "a type of Lua's, \"upvalue\" or \"proto\""),
+    LH_COUNT("objects", NULL, objects, "how many"), LH_BYTES("bytes", NULL, bytes, "of these"),
+    LH_END};
+#undef ROW
+
+static const lh_table type_table =
+    LH_TABLE("heap.info_type", "type", "types", of_type, type_columns);
 
 #define ROW found
 static const lh_column answer_columns[] = {
@@ -46,6 +68,8 @@ static const lh_column answer_columns[] = {
     LH_COUNT("finalized_objects", NULL, info.finalized_objects,
              "whose finalizers ran before it, as the state closed: they look youngest",
              LH_ONLY_WHERE(has_finalized)),
+    LH_INLINE_ROWS("types", types, n_types, &type_table,
+                   "the reachable ones by type, most bytes first"),
     LH_END};
 #undef ROW
 
@@ -96,12 +120,22 @@ static void tell(lh_teller *t, lh_report *report) {
 
 /* }=================================================================================== */
 
+static int by_bytes(const void *a, const void *b) {
+  const of_type *x = a, *y = b;
+  if (x->bytes != y->bytes) return x->bytes < y->bytes ? 1 : -1;
+  return x->type < y->type ? -1 : 1;
+}
+
 static int ask(lh_snapshot *snapshot, const lh_request *request, void *out, lh_error *error) {
   found *f = out;
   (void)request;
   (void)error;
   f->info = *lh_snapshot_info(snapshot);
   lh_reach_totals(snapshot, &f->reach);
+  for (lh_type t = LH_TYPE_STRING; t < LH_TYPE_COUNT; t++)
+    if (f->reach.objects_of[t] > 0)
+      f->types[f->n_types++] = (of_type){t, f->reach.objects_of[t], f->reach.bytes_of[t]};
+  if (f->n_types > 1) qsort(f->types, f->n_types, sizeof *f->types, by_bytes);
   return LH_OK;
 }
 

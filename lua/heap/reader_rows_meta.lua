@@ -28,7 +28,13 @@
 ---@field garbage_objects integer that nothing keeps alive
 ---@field garbage_bytes integer of these
 ---@field finalized_objects? integer whose finalizers ran before it, as the state closed: they look youngest
+---@field types heap.info_type[] the reachable ones by type, most bytes first
 ---@field text string as the command prints it
+
+---@class heap.info_type
+---@field type string a type of Lua's, "upvalue" or "proto"
+---@field objects integer how many
+---@field bytes integer of these
 -- <<<
 
 -- >>> classes

@@ -479,6 +479,7 @@ describe("JSON", function()
         gc_bytes = "integer", unaccounted_bytes = "integer", string_table_bytes = "integer",
         reachable_objects = "integer", reachable_bytes = "integer", garbage_objects = "integer",
         garbage_bytes = "integer",
+        types = {{type = "string", objects = "integer", bytes = "integer"}},
       },
       total_classes = "integer", total_objects = "integer",
       classes = {row_with {objects = "integer"}},
@@ -488,6 +489,9 @@ describe("JSON", function()
     assert.equal(s.gc_bytes, s.bytes + s.string_table_bytes + s.unaccounted_bytes)
     assert.equal(s.bytes, s.reachable_bytes + s.garbage_bytes)
     assert.equal(s.objects, s.reachable_objects + s.garbage_objects)
+    local objects, bytes = 0, 0
+    for _, of in ipairs(s.types) do objects, bytes = objects + of.objects, bytes + of.bytes end
+    assert.same({s.reachable_objects, s.reachable_bytes}, {objects, bytes})
     assert.equal(top.total_classes, #top.classes)
     assert.equal(20, #top.objects)
   end)

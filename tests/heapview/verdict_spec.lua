@@ -56,6 +56,19 @@ describe("the verdict", function()
     end)
   end
 
+  it("has the bytes of each type beside the ledger, which they add up to", function()
+    local view = open("listener", {"a", "b", "c"})
+    local types = page:run [[
+      const row = [...document.querySelectorAll(".info tbody tr")]
+        .find((one) => one.textContent.startsWith("reachable"));
+      const types = [...document.querySelectorAll(".info .types li")];
+      const sum = types.reduce((all, one) => all + Number(one.dataset.bytes), 0);
+      return {n: types.length, told: row.cells[2].textContent, sum: heapview.count(sum)};]]
+    assert.equal(7, types.n)
+    assert.equal(types.told, types.sum)
+    view:stop()
+  end)
+
   it("says which line allocated it, where that was tracked", function()
     local view = open("tracked", {"a", "b", "c"})
     assert.matches("allocated at @tracked%.lua:%d+ in message, from @tracked%.lua:%d+ in say",

@@ -48,6 +48,13 @@
     });
   }
 
+  /* "S string 8.5 KB": the reachable bytes by type, which add up to what the ledger has of them. */
+  function types(info) {
+    return make("ul", {class: "legend types", "aria-label": "Reachable, by type"},
+      info.types.map((row) => make("li", {"data-bytes": row.bytes}, heapview.typeChip(row.type),
+        `${row.type} `, make("span", {class: "faint"}, bytes(row.bytes)))));
+  }
+
   /* What the last of several snapshots tells by itself knows less than all of them together. */
   function headingOf(name, isFirst) {
     const {snapshots} = heapview.overview;
@@ -57,7 +64,7 @@
   }
 
   function section(name, answer, isFirst) {
-    const body = name === "info" && answer.answer.gc_bytes !== undefined ? ledger(answer.answer)
+    const body = name === "info" && answer.answer.gc_bytes !== undefined ? [ledger(answer.answer), types(answer.answer)]
       : heapview.told(answer.told, ROWS_LEAD_ON.includes(name) ? {actions} : {});
     return make("section", {class: `answer ${name}`},
       make("h3", {}, headingOf(name, isFirst)),
