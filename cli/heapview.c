@@ -5,6 +5,7 @@
 ** takes some seconds until then.
 */
 #include <errno.h>
+#include <malloc.h>
 #include <signal.h>
 #include <string.h>
 #include <unistd.h>
@@ -180,6 +181,13 @@ static int write_report(opening *o, const char *path) {
   return cli_finish(o->c, CLI_DONE);
 }
 
+/* What takes a pass over the heap has arrays for a while, of megabytes. They go back to the system
+** at once, where malloc by itself would soon keep such for later. */
+static void return_memory(void) {
+  enum { LARGE = 1 << 20 };
+  (void)mallopt(M_MMAP_THRESHOLD, LARGE);
+}
+
 /* Only for somebody who sits in front of it. */
 static bool wants_browser(const cli *c, open_when when) {
   static const char *const displays[] = {"WAYLAND_DISPLAY", "DISPLAY"};
@@ -195,6 +203,7 @@ int main(int argc, char **argv) {
   cli c;
   request r = {0};
   opening o = {.c = &c, .view = {.c = &c}};
+  return_memory();
   cli_begin(&c, &tool);
   parse(&o, &r, argc, argv);
   if (r.report != NULL) return write_report(&o, r.report);
