@@ -188,19 +188,12 @@ static added with(added to, const char *key, const char *value) {
 
 /* "classes?limit=20" and what is added, in the order of keys. */
 static void make_question(view_question *q, char *key, const added *more) {
-  view_parameter all[VIEW_MOST_PARAMETERS];
-  size_t n = more->n;
-  *q = (view_question){.name = strsep(&key, "?")};
-  memcpy(all, more->list, n * sizeof *all);
-  while (key != NULL) {
-    char *value = strsep(&key, "&"), *word = strsep(&value, "=");
-    all[n++] = (view_parameter){word, value};
-  }
-  for (size_t i = 0; i < n; i++) {
+  view_take_key(key, q);
+  for (size_t i = 0; i < more->n; i++) {
     size_t at = q->n++;
-    for (; at > 0 && strcmp(q->parameters[at - 1].key, all[i].key) > 0; at--)
+    for (; at > 0 && strcmp(q->parameters[at - 1].key, more->list[i].key) > 0; at--)
       q->parameters[at] = q->parameters[at - 1];
-    q->parameters[at] = all[i];
+    q->parameters[at] = more->list[i];
   }
 }
 

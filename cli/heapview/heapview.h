@@ -11,6 +11,7 @@
 **     carried.c   a report: the page with the answers that it may be asked for, to a budget
 **                 (pieces.c deflates them)
 **     server.c    the page and the answers over HTTP, one question after the other (server.h)
+**     ahead.c, recent.c   what it asks itself meanwhile; answers that it keeps
 **     guests.c    who is connected to it, and who has to go
 **     requests.c  which requests are taken at all, and what a question is (requests.h)
 **     browser.c   opens the page, where there is somebody who looks
@@ -47,9 +48,17 @@ void view_end(view *v); /* lets go of what was kept for answers */
 char *view_key(const view_question *question);
 void view_put_encoded(FILE *out, const char *text);
 
+/* Cuts one of our own keys into the words of its question: its parameters are in order already, and
+** their values need no decoding. */
+void view_take_key(char *key, view_question *question);
+
 /* Answers into `out`: {"answer": what the command's --json has, "told": what its text says}, or
 ** {"error": one sentence} where the library said no; then its code is returned, else LH_OK. */
 int view_answer(view *v, const view_question *question, FILE *out);
+
+/* ahead.c: the key of what should be asked while nobody asks; NULL: there are no more than `i`.
+** Freed by free. */
+char *view_ahead(const view *v, size_t i);
 
 /* The page, and the policy that its scripts fit (Content-Security-Policy), as a server sends it. */
 const char *view_page(size_t *n);

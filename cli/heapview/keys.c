@@ -30,3 +30,11 @@ char *view_key(const view_question *question) {
   cli_close_text(out);
   return key;
 }
+
+void view_take_key(char *key, view_question *question) {
+  *question = (view_question){.name = strsep(&key, "?")};
+  while (key != NULL && question->n < VIEW_MOST_PARAMETERS) {
+    char *value = strsep(&key, "&"), *name = strsep(&value, "=");
+    question->parameters[question->n++] = (view_parameter){name, value != NULL ? value : ""};
+  }
+}

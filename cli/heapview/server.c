@@ -3,7 +3,10 @@
 **
 **     thread of HTTP         view_take -> refusal, page, progress: answered at once
 **                                      -> question: the connection is suspended, a job is queued
-**     who owns the heap      server_run: takes a job, answers, resumes the connection
+**     who owns the heap      server_run: takes a job, answers, resumes the connection; while there
+**                            is none, what pages ask first (view_ahead), one after the other
+**
+** Answers that were given last are kept (recent.h).
 **
 ** A question may take seconds, and all others wait for it; who went away meanwhile is passed over.
 ** Nobody can make us hang or grow: connections are few, each has its time (guests.h), 32 KB for a
@@ -27,8 +30,12 @@
 #include <unistd.h>
 
 #include "heapview/guests.h"
+#include "heapview/recent.h"
 
 enum { REQUEST_BYTES = 32 << 10, IDLE_SECONDS = 30, SECONDS_FOR_A_FAILURE = 10 };
+
+/* Who clicks comes before what is asked ahead, and so does the next click of a row of them. */
+enum { QUIET_MS = 300 };
 
 /* One request. */
 typedef struct job {
@@ -49,6 +56,9 @@ struct server {
   guests guests; /* this and the next: of the thread of HTTP */
   bool was_reached;
   char address[256];
+  recent recent; /* this and the next two: of who answers */
+  size_t n_ahead;
+  uint64_t quiet_ns; /* when it will have been quiet for long enough */
 
   pthread_mutex_t lock; /* for what is below */
   pthread_cond_t changed;
@@ -422,34 +432,92 @@ void server_fail(server *s, const char *sentence, bool expected) {
 
 bool server_asker_is_gone(void *of_server) {
   server *s = of_server;
+  if (s->current == NULL) return false;
   struct pollfd asker = {.fd = socket_of(s->current->connection), .events = POLLRDHUP};
   return poll(&asker, 1, 0) > 0 && (asker.revents & (POLLRDHUP | POLLHUP | POLLERR)) != 0;
 }
 
-static void answer(server *s, view *v, job *j) {
-  char *text = NULL;
-  size_t n;
-  FILE *out = cli_open_text(&text, &n);
-  s->current = j;
-  if (!server_asker_is_gone(s)) (void)view_answer(v, &j->taken.question, out);
-  cli_progress(s->c, NULL);
+/* A query may tell the time; and of an object more is told when other snapshots were looked at. */
+static bool is_kept(const view_question *question) {
+  return strcmp(question->name, "sql") != 0 && strcmp(question->name, "object") != 0;
+}
+
+static char *copy_of(const recent_answer *kept, size_t *n) {
+  char *text = cli_must(malloc(kept->n + 1));
+  memcpy(text, kept->text, *n = kept->n);
+  return text;
+}
+
+/* The answer, as it was kept or made anew. Freed by free. */
+static char *answer_of(server *s, view *v, const view_question *question, size_t *n) {
+  char *text = NULL, *key = view_key(question);
+  const recent_answer *kept = recent_find(&s->recent, key);
+  if (kept != NULL) {
+    free(key);
+    return copy_of(kept, n);
+  }
+  FILE *out = cli_open_text(&text, n);
+  int code = view_answer(v, question, out);
   bool is_whole = !ferror(out);
   if (fclose(out) != 0 || !is_whole) {
     free(text);
     text = text_of_error("there is no memory for the answer");
-    n = strlen(text);
+    *n = strlen(text);
+  } else if (code == LH_OK && is_kept(question)) {
+    recent_keep(&s->recent, key, text, *n);
   }
+  free(key);
+  return text;
+}
+
+static void answer(server *s, view *v, job *j) {
+  size_t n = 0;
+  s->current = j;
+  char *text = server_asker_is_gone(s) ? cli_must(strdup("")) /* which nobody reads */
+                                       : answer_of(s, v, &j->taken.question, &n);
+  s->current = NULL;
+  cli_progress(s->c, NULL);
   answer_job(j, text, n);
+  s->quiet_ns = guests_now() + QUIET_MS * UINT64_C(1000000);
+}
+
+/* Answers one of those that will be asked. False: there is none any more. */
+static bool look_ahead(server *s, view *v) {
+  size_t n;
+  char *key = view_ahead(v, s->n_ahead);
+  if (key == NULL) return false;
+  s->n_ahead++;
+  view_question question;
+  view_take_key(key, &question);
+  free(answer_of(s, v, &question, &n));
+  free(key);
+  return true;
+}
+
+/* NULL: nobody asks for now. */
+static job *await_job(server *s, bool forever) {
+  job *j;
+  int code = 0;
+  struct timespec until = {.tv_sec = (time_t)(s->quiet_ns / 1000000000),
+                           .tv_nsec = (long)(s->quiet_ns % 1000000000)};
+  (void)pthread_mutex_lock(&s->lock);
+  s->is_ready = true;
+  while ((j = take_first(s)) == NULL && code == 0)
+    code = forever ? pthread_cond_wait(&s->changed, &s->lock)
+                   : pthread_cond_timedwait(&s->changed, &s->lock, &until);
+  (void)pthread_mutex_unlock(&s->lock);
+  return j;
 }
 
 void server_run(server *s, view *v) {
+  bool all_ahead = false;
+  s->quiet_ns = guests_now() + QUIET_MS * UINT64_C(1000000);
   for (;;) {
-    (void)pthread_mutex_lock(&s->lock);
-    s->is_ready = true;
-    job *j;
-    while ((j = take_first(s)) == NULL) (void)pthread_cond_wait(&s->changed, &s->lock);
-    (void)pthread_mutex_unlock(&s->lock);
-    answer(s, v, j);
+    job *j = await_job(s, all_ahead);
+    if (j != NULL)
+      answer(s, v, j);
+    else
+      all_ahead = !look_ahead(s, v);
   }
 }
 

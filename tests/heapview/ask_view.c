@@ -4,21 +4,13 @@
 **     ask_view 'classes?limit=3' a b c
 **     ask_view 'allocations?by=type' run.prof c
 **
-** The key is taken apart here as plainly as can be, its values as they stand between & and =.
+** The values in the key are taken as they stand between & and =.
 */
 #include <string.h>
 
 #include "heapview/heapview.h"
 
 enum { MOST_FILES = 16 };
-
-static void take_apart(char *key, view_question *question) {
-  *question = (view_question){.name = strsep(&key, "?")};
-  while (key != NULL && question->n < VIEW_MOST_PARAMETERS) {
-    char *value = strsep(&key, "&"), *name = strsep(&value, "=");
-    question->parameters[question->n++] = (view_parameter){name, value != NULL ? value : ""};
-  }
-}
 
 static void open_profile(view *v, const char *file) {
   lh_profile *profile;
@@ -47,7 +39,7 @@ int main(int argc, char **argv) {
       snapshots[v.n++] = cli_open(&c, argv[i]);
     }
   }
-  take_apart(argv[1], &question);
+  view_take_key(argv[1], &question);
   int code = view_answer(&v, &question, stdout);
   putchar('\n');
   view_end(&v);

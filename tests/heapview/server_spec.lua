@@ -298,6 +298,15 @@ describe("A server", function()
     assert.is_nil(children(server))
   end)
 
+  it("answers the same when it is asked again, but makes queries anew", function()
+    local function ask(key) return get(server, "/ask/" .. key).body end
+    for _, key in ipairs {"set?class=Listener", "treemap?by=place", "fields?at=0x0"} do
+      assert.equal(ask(key), ask(key))
+    end
+    local random = "sql?query=" .. encode "select hex(randomblob(16))"
+    assert.is_not_equal(ask(random), ask(random))
+  end)
+
   it("passes over questions whose askers went away", function()
     local first = begin_endless(server)
     begin(server, "GET " .. endless .. " HTTP/1.1", host(server), token(server)):close()

@@ -84,6 +84,30 @@ static int ask(const view_question *question, bool *whole) {
   return code;
 }
 
+/* The two of the sample have no mark in common, so there is no diff. */
+static void test_ahead(void **state) {
+  size_t i = 0;
+  bool whole;
+  char *text;
+  (void)state;
+  for (; (text = view_ahead(&opened, i)) != NULL; i++) {
+    view_question question;
+    char *asked = strdup(text);
+    assert_non_null(asked);
+    view_take_key(asked, &question);
+    char *key = view_key(&question);
+    assert_string_equal(key, text);
+    int code = ask(&question, &whole);
+    if (strcmp(question.name, "diff") != 0) assert_int_equal(code, LH_OK);
+    assert_true(whole);
+    free(key);
+    free(asked);
+    free(text);
+  }
+  assert_true(i > 8);
+  assert_null(view_ahead(&opened, i + 1));
+}
+
 /* {=== Parameters ===================================================================== */
 
 static const char *const keys[] = {"against", "at",     "bins",  "by",        "class",      "depth",
@@ -215,6 +239,7 @@ static void test_no_memory(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_key),
+      cmocka_unit_test(test_ahead),
       cmocka_unit_test(test_any_parameters),
 #ifdef LH_TEST_ALLOC
       cmocka_unit_test(test_no_memory),
