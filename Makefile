@@ -175,8 +175,8 @@ $$(READER_TESTS:%=$(1)/tests/%): $$(MODULE_C:%.c=$(1)/%.o)
 $(1)/tests/test_heapsnap: $$(SNAP_SOURCES:%.c=$(1)/%.o)
 $(1)/tests/test_heapsnap: TEST_LIBS += $$(SQL_LIBS)
 $(1)/tests/heapview/%.o: LIB_CFLAGS += $$(CLI_CFLAGS)
-$(1)/tests/test_answers: $$(filter-out $(1)/cli/heapview.o %/server.o %/browser.o %/libluaheap.a,$$(call \
-  tool_objects,$(1),heapview))
+$(1)/tests/test_answers: $$(filter-out $(1)/cli/heapview.o %/server.o %/browser.o %/libluaheap.a, \
+  $$(call tool_objects,$(1),heapview))
 $(1)/tests/test_answers: TEST_LIBS += $$(CLI_LIBS) $$(SQL_LIBS) $$(VIEW_LIBS)
 $(1)/tests/test_page: $(1)/cli/heapview/page.o
 $(1)/tests/test_requests: $(1)/cli/heapview/requests.o

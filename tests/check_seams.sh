@@ -99,10 +99,10 @@ check_sources() {
   rule "the extension can be loaded without the commands" \
     "${include}\"([a-z_/]*/)?(cli|heapsql)\.h\"" 'cli/heapsnap/.*' "$none"
   for part in cli lua; do
-    own=$(find $part -name '*.h' | sed 's|.*/||; s|\.h$||' | tr '\n' '|')
+    own=$(find $part -name '*.h' | sed 's|.*/||; s|\.h$||' | tr '\n' '|')built_page
     report "of the library $part sees only the public header" "$(
       grep -E "^$part/[^:]*:[0-9]+:${include}\"" "$sources" |
-        grep -vE ":${include}\"((\.\./lib/)?luaheap(_[a-z]+)?|weak_lua|built_page|([a-z]+/)?(${own%|}))\.h\"")"
+        grep -vE ":${include}\"((\.\./lib/)?luaheap(_[a-z]+)?|weak_lua|([a-z]+/)?(${own}))\.h\"")"
   done
   rule "the library neither prints nor exits" \
     '(^|[^A-Za-z0-9_])((v?printf|puts|putchar|perror|exit|abort) *\(|stdout|stderr)' \

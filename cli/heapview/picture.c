@@ -110,8 +110,8 @@ int view_blueprint(view_asked *asked, cli_json *w) {
   char *dot = NULL;
   size_t size;
   if (usage == NULL) return view_refuse(asked->error, "no profile was opened");
-  int code =
-      lh_usage_calls_find(usage, &(lh_calls_query){.c_functions = true}, &graph, asked->error);
+  lh_calls_query query = {.c_functions = true};
+  int code = lh_usage_calls_find(usage, &query, &graph, asked->error);
   if (code != LH_OK) return code;
   FILE *out = cli_open_text(&dot, &size);
   size_t n_arrows = print_boxes(out, usage, &graph, r->has_limit ? r->limit : USUAL_BOXES);

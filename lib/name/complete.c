@@ -218,8 +218,9 @@ static void put_roots(completing *c, lh_range asked) {
     if (roots[i].id == LH_NO_OBJECT || rank_of(asked, name, strlen(name)) != BEGINS) continue;
     put_object(c, BEGINS, lh_copy_text(name), roots[i].id);
   }
+  static const char globals[] = "_G";
   if (classes->globals != LH_NO_OBJECT && !last_step(asked))
-    put_keys(c, (lh_range){"_G", "_G" + 2}, asked, classes->globals);
+    put_keys(c, (lh_range){globals, globals + strlen(globals)}, asked, classes->globals);
 }
 
 /* "0x55d0c0a3f2e0", with what Lua writes in front of it or without. */
