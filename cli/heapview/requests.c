@@ -54,6 +54,13 @@ static bool is_address(const char *host, size_t n) {
   return strspn(host, "0123456789.") >= n;
 }
 
+/* Of an address of IPv6 the brackets are not its own. */
+static bool is_host(const char *host, size_t n, const char *name) {
+  if (name == NULL) return false;
+  if (strchr(name, ':') == NULL) return is_name(host, n, name);
+  return n > 2 && host[0] == '[' && host[n - 1] == ']' && is_name(host + 1, n - 2, name);
+}
+
 /* Is this, such as localhost:8080, where we listen? */
 static bool is_ours(const view_gate *gate, const char *host) {
   size_t n = without_port(host, gate->port);
@@ -62,8 +69,7 @@ static bool is_ours(const view_gate *gate, const char *host) {
     return true;
   if (gate->host == NULL) return false;
   if (gate->any_address && is_address(host, n)) return true;
-  if (strchr(gate->host, ':') == NULL) return is_name(host, n, gate->host);
-  return n > 2 && host[0] == '[' && host[n - 1] == ']' && is_name(host + 1, n - 2, gate->host);
+  return is_host(host, n, gate->host) || is_host(host, n, gate->address);
 }
 
 static bool check_origin(const view_gate *gate, const view_request *request, view_taken *out) {

@@ -34,8 +34,9 @@ enum { VIEW_TOKEN_BYTES = 32, VIEW_MOST_HEADERS = 64 };
 typedef struct view_gate {
   char token[VIEW_TOKEN_BYTES + 1]; /* hexadecimal digits */
   unsigned port;
-  const char *host; /* the address that --listen named; NULL: loopback alone */
-  bool any_address; /* it stands for all of this machine's */
+  const char *host;    /* the address that --listen named; NULL: loopback alone */
+  const char *address; /* the same in digits, as it is printed; may be NULL */
+  bool any_address;    /* it stands for all of this machine's */
 } view_gate;
 
 typedef struct view_header {

@@ -55,7 +55,7 @@ struct server {
   struct MHD_Daemon *daemon;
   guests guests; /* this and the next: of the thread of HTTP */
   bool was_reached;
-  char address[256];
+  char address[256], digits[64];
   recent recent; /* this and the next two: of who answers */
   size_t n_ahead;
   uint64_t quiet_ns; /* when it will have been quiet for long enough */
@@ -330,6 +330,8 @@ static int open_socket(server *s, const char *address, unsigned port) {
   bool is_six = strchr(name, ':') != NULL;
   s->gate.port = (unsigned)atoi(number);
   s->gate.host = address;
+  snprintf(s->digits, sizeof s->digits, "%s", name);
+  s->gate.address = s->digits;
   s->gate.any_address = is_any((struct sockaddr *)&own);
   snprintf(s->address, sizeof s->address, "http://%s%s%s:%u/#%s", is_six ? "[" : "", name,
            is_six ? "]" : "", s->gate.port, s->gate.token);

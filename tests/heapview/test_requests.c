@@ -180,7 +180,8 @@ static bool is_taken(const view_gate *gate, const char *host) {
 }
 
 static void what_was_said_is_listened_to(void **state) {
-  const view_gate named = {.token = TOKEN, .port = 8000, .host = "box.lan"};
+  const view_gate named = {.token = TOKEN, .port = 8000, .host = "box.lan", .address = "10.0.0.7"};
+  const view_gate named_six = {.token = TOKEN, .port = 8000, .host = "box", .address = "fe80::2"};
   const view_gate six = {.token = TOKEN, .port = 80, .host = "fe80::1"};
   const view_gate any = {.token = TOKEN, .port = 8000, .host = "0.0.0.0", .any_address = true};
   (void)state;
@@ -188,7 +189,10 @@ static void what_was_said_is_listened_to(void **state) {
   assert_true(is_taken(&named, "localhost:8000"));
   assert_false(is_taken(&named, "box.lan:8001"));
   assert_false(is_taken(&named, "box.lan.evil.example:8000"));
+  assert_true(is_taken(&named, "10.0.0.7:8000"));
   assert_false(is_taken(&named, "10.0.0.1:8000"));
+  assert_true(is_taken(&named_six, "[fe80::2]:8000"));
+  assert_false(is_taken(&named_six, "[fe80::1]:8000"));
   assert_true(is_taken(&six, "[fe80::1]"));
   assert_true(is_taken(&six, "[fe80::1]:80"));
   assert_false(is_taken(&six, "fe80::1"));
