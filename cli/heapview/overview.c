@@ -6,12 +6,14 @@
 
 #include "heapview.h"
 
-/* As it was typed: heapview a b c. */
+/* As it was typed: heapview a b c. No file of it is taken for an option. */
 static json_t *command_of(const view *v) {
   char *text = NULL;
   size_t size;
+  bool has_dash = v->profile != NULL && *v->profile == '-';
+  for (size_t i = 0; i < v->n; i++) has_dash |= *v->files[i] == '-';
   FILE *out = cli_open_text(&text, &size);
-  fputs("heapview", out);
+  fputs(has_dash ? "heapview --" : "heapview", out);
   for (size_t i = 0; i <= v->n; i++) {
     const char *file = i == 0 ? v->profile : v->files[i - 1];
     if (file == NULL) continue;

@@ -220,6 +220,8 @@ describe("What was opened", function()
   it("is told with its marks, pages, and the questions of the verdict", function()
     local answer = ask("overview").answer
     assert.equal("heapview a b c", answer.command)
+    assert.equal(0, select(3, support.run({"cp", "a", "./-o"}, {cwd = dir})))
+    assert.equal("heapview -- -o c", ask("overview", "-o", "c").answer.command)
     assert.equal(3, #answer.snapshots)
     for i, file in ipairs {"a", "b", "c"} do
       local info = json_of("heaptop", "--json", file).snapshot
