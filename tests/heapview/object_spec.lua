@@ -294,4 +294,28 @@ describe("heapview's object page", function()
     written:await()
     assert.truthy(texts("#tab-panel .problem")[1]:find("does not carry that answer", 1, true))
   end)
+
+  it("is found in a written report by the names that this carries", function()
+    local written = heapview.written(page, dir, {"a", "b", "c"})
+    local function write(text)
+      page:run "document.querySelector('#search input').value = ''"
+      page:type("#search input", text)
+    end
+    written:show "verdict"
+    write "listen"
+    page:await("the class", [[
+      return [...document.querySelectorAll("#found .code")].some((one) =>
+        one.textContent === "Listener")]])
+    page:press("Escape")
+    write "_G.bus.listeners.tick"
+    page:press("Enter")
+    page:await("the object", "return location.hash.includes(arguments[1])",
+               "at=" .. address_of "_G.bus.listeners.tick")
+    written:await()
+    write "_G.odd.none"
+    page:press("Enter")
+    page:await("the sentence", "return !document.querySelector('#refused').hidden")
+    assert.matches("heapview a b c$", texts "#refused" [1])
+    page:press("Escape")
+  end)
 end)

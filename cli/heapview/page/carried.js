@@ -47,7 +47,13 @@
     return number === undefined ? null : (await piece(number))[key];
   }
 
-  Object.assign(heapview, {readCarried, carriedAnswer});
+  /* Of what is deflated. */
+  async function carriedKeys() {
+    index = index || readIndex();
+    return [...(await index).keys()];
+  }
+
+  Object.assign(heapview, {readCarried, carriedAnswer, carriedKeys});
   heapview.isWritten = () => carried !== null;
   heapview.carriedObjects = () => carried &&
     {carried: carried.objects, named: carried.named, all: carried.all};

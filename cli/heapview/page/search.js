@@ -97,8 +97,9 @@
       return;
     }
     try {
-      const {answer} = await heapview.askAbout("search", {of: text});
-      if (mine === asked && document.activeElement === input) offer(answer.names.map(rowOf));
+      const rows = heapview.isWritten() ? await heapview.carriedNames(text)
+        : (await heapview.askAbout("search", {of: text})).answer.names.map(rowOf);
+      if (mine === asked && document.activeElement === input) offer(rows);
     } catch (error) {
       if (mine === asked) close();
     }
@@ -134,13 +135,23 @@
     }
   }
 
-  /* In a written report nobody looks for a name, but an address says where to look. */
+  /* In a written report an address says where to look, and so does a name that it completes. */
+  async function findCarried(text) {
+    const mine = forget();
+    const row = (await heapview.carriedNames(text)).find((one) => one.text === text);
+    if (mine !== asked) return;
+    if (row) open(row);
+    else tell("This file knows the names that it offers, and addresses. Of all others tells: " +
+      heapview.overview.command);
+  }
+
   async function find() {
     const text = input.value.trim();
     const address = /(0x[0-9a-fA-F]+)$/.exec(text);
     if (text === "") return;
-    if (heapview.isWritten() && address) {
-      open({text, address: address[1].toLowerCase()});
+    if (heapview.isWritten()) {
+      if (address) open({text, address: address[1].toLowerCase()});
+      else findCarried(text);
       return;
     }
     const mine = forget();
