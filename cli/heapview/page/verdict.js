@@ -64,7 +64,8 @@
   }
 
   function section(name, answer, isFirst) {
-    const body = name === "info" && answer.answer.gc_bytes !== undefined ? [ledger(answer.answer), types(answer.answer)]
+    const body = name === "info" && answer.answer.gc_bytes !== undefined
+      ? [ledger(answer.answer), types(answer.answer)]
       : heapview.told(answer.told, ROWS_LEAD_ON.includes(name) ? {actions} : {});
     return make("section", {class: `answer ${name}`},
       make("h3", {}, headingOf(name, isFirst)),
