@@ -54,18 +54,22 @@ static const char *path_of(const lh_group_tree *groups, uint32_t at) {
   return groups->places.texts.texts[groups->places.list[groups->list[at].what].path];
 }
 
-/* ".hosts.localhost" of _G.app.hosts.localhost below _G.app, and "upvalue s" of upvalue s of
-** function f @app.lua:7 in _G.app.f below _G.app.f. */
+/* ".hosts.localhost" of _G.app.hosts.localhost below _G.app, "upvalue s" of upvalue s of function
+** f @app.lua:7 in _G.app.f below _G.app.f, and ".pages" of (upvalue s of ...).pages below the former:
+** what is held by a path that is a phrase has that in parentheses. */
 char *lh_tile_steps(const lh_tile *tile) {
   const char *path = tile->path ? tile->path : "", *above = tile->path_above;
   size_t n = above ? strlen(above) : 0;
-  const char *at = n > 0 ? strstr(path, above) : NULL;
-  bool goes_on = at && (at[n] == '\0' || strchr(".[( ", at[n])) && (at == path || at[-1] == ' ');
+  const char *from = n > 0 ? strstr(path, above) : NULL;
+  if (!from) return lh_copy_text(path);
+  const char *to = from + n;
+  for (; from > path && from[-1] == '(' && *to == ')'; to++) from--;
+  bool goes_on = (*to == '\0' || strchr(".[( ", *to)) && (from == path || from[-1] == ' ');
   if (!goes_on) return lh_copy_text(path);
   const char *of = strstr(path, " of ");
   lh_text text = {0};
-  lh_text_add(&text, path, of && of < at ? (size_t)(of - path) : (size_t)(at - path));
-  lh_text_string(&text, at + n);
+  lh_text_add(&text, path, of && of < from ? (size_t)(of - path) : (size_t)(from - path));
+  lh_text_string(&text, to);
   return lh_text_finish(&text);
 }
 

@@ -459,6 +459,11 @@ static void a_place_is_told_from_the_one_above(void **state) {
       {"_G.list", "_G.list*", "_G.list*"},
       {"_G.app.f", "upvalue s of function f @app.lua:7 in _G.app.f", "upvalue s"},
       {"_G.app.f", "upvalue s of function f @app.lua:7 in _G.app.f.x", "upvalue s.x"},
+      {"upvalue s of function f @app.lua:7 in _G.app.f",
+       "(upvalue s of function f @app.lua:7 in _G.app.f).pages[*]", ".pages[*]"},
+      {"key of _G.app", "upvalue s of function g @app.lua:9 in (key of _G.app).f", "upvalue s.f"},
+      {"_G.app", "upvalue s of function g @app.lua:9 in (key of _G.app).f",
+       "upvalue s of function g @app.lua:9 in (key of _G.app).f"},
       {"_G.math", "key of _G.math", "key"},
       {"_G.math", "upvalue s of function f @app.lua:7", "upvalue s of function f @app.lua:7"}};
   for (size_t i = 0; i < sizeof told / sizeof *told; i++) {
