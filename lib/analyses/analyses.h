@@ -46,6 +46,10 @@ typedef struct lh_tree {
 
 /* False: out of memory. To be followed by lh_tree_free, whatever it returns. O(n). */
 bool lh_tree_make(lh_tree *tree, const lh_snapshot *snapshot);
+
+/* The same of one object and what it dominates: for all others position is not set. O(what it
+** dominates), but for the first call, which makes the index of children. */
+bool lh_tree_make_below(lh_tree *tree, lh_snapshot *snapshot, lh_id top);
 void lh_tree_free(lh_tree *tree);
 
 static inline bool lh_dominates(const lh_tree *tree, lh_id above, lh_id id) {
@@ -72,6 +76,9 @@ enum { LH_LEAST_CLUSTER = 8 };
 
 /* NULL: out of memory. Freed by the caller. O(n). */
 lh_id *lh_find_clusters(const lh_tree *tree);
+
+/* Those of the whole snapshot, which keeps them. NULL: out of memory. The first call O(n). */
+const lh_id *lh_kept_clusters(lh_snapshot *snapshot);
 
 /* Of a union-find: the object that represents the set of this one. */
 static inline lh_id lh_find_first(lh_id *set, lh_id id) {

@@ -71,3 +71,11 @@ lh_id *lh_find_clusters(const lh_tree *tree) {
   lh_free(top);
   return NULL;
 }
+
+const lh_id *lh_kept_clusters(lh_snapshot *snapshot) {
+  lh_tree tree;
+  if (snapshot->clusters) return snapshot->clusters;
+  if (lh_tree_make(&tree, snapshot)) snapshot->clusters = lh_find_clusters(&tree);
+  lh_tree_free(&tree);
+  return snapshot->clusters;
+}

@@ -4,10 +4,11 @@
 */
 #include "analyses.h"
 
-bool lh_tree_make(lh_tree *tree, const lh_snapshot *snapshot) {
+/* Of the vertices in `sorted`, which is freed; NULL: out of memory. The arrays have room for all,
+** but of what is not written nothing becomes memory. */
+static bool make_of(lh_tree *tree, lh_id *sorted) {
+  const lh_snapshot *snapshot = tree->snapshot;
   size_t n = (size_t)snapshot->n + 1;
-  *tree = (lh_tree){.snapshot = snapshot};
-  lh_id *sorted = lh_sort_by_distance(snapshot->n, snapshot->distance, &tree->n);
   uint32_t *size = lh_alloc(n, sizeof *size);
   tree->order = lh_alloc(n, sizeof *tree->order);
   tree->end = lh_alloc(n, sizeof *tree->end);
@@ -18,6 +19,24 @@ bool lh_tree_make(lh_tree *tree, const lh_snapshot *snapshot) {
   lh_free(sorted);
   lh_free(size);
   return ok;
+}
+
+bool lh_tree_make(lh_tree *tree, const lh_snapshot *snapshot) {
+  *tree = (lh_tree){.snapshot = snapshot};
+  return make_of(tree, lh_sort_by_distance(snapshot->n, snapshot->distance, &tree->n));
+}
+
+/* Level by level, which ends where there are no more children. */
+bool lh_tree_make_below(lh_tree *tree, lh_snapshot *snapshot, lh_id top) {
+  *tree = (lh_tree){.snapshot = snapshot};
+  const lh_children *children = lh_find_children(snapshot);
+  lh_id *sorted = children ? lh_alloc((size_t)snapshot->n + 1, sizeof *sorted) : NULL;
+  if (!sorted) return false;
+  sorted[tree->n++] = top;
+  for (uint32_t i = 0; i < tree->n; i++)
+    for (uint32_t k = children->first[sorted[i]]; k < children->first[sorted[i] + 1]; k++)
+      sorted[tree->n++] = children->child[k];
+  return make_of(tree, sorted);
 }
 
 void lh_tree_free(lh_tree *tree) {

@@ -9,6 +9,8 @@
 ** Rows come in preorder from a stack of rows yet to be expanded. The objects of each stand in
 ** `pool`, those of the next row last, so that they can be taken off with it. A level costs sorting
 ** what is in it; the edges of an object are decoded once, to say how it refers to the rows below.
+** Clusters and children are kept with the snapshot: from the second time on it takes what is below
+** the object alone.
 */
 #include "analyses.h"
 
@@ -189,13 +191,16 @@ static bool descend(descent *d, lh_id id) {
   return ok;
 }
 
-/* The object asked for begins a cluster, even in the middle of one. */
-static void begin_branches(const descent *d, lh_id id) {
-  const lh_tree *tree = &d->tree;
-  lh_id old = d->top[id];
-  if (old == id) return;
-  for (uint32_t p = tree->position[id]; p < tree->end[tree->position[id]]; p++)
-    if (d->top[tree->order[p]] == old) d->top[tree->order[p]] = id;
+/* The clusters below an object, which begins one, even in the middle of another. */
+static bool find_tops(descent *d, lh_snapshot *snapshot, lh_id id) {
+  const lh_id *kept = lh_kept_clusters(snapshot);
+  d->top = kept ? lh_alloc((size_t)snapshot->n + 1, sizeof *d->top) : NULL;
+  if (!d->top) return false;
+  for (uint32_t p = 0; p < d->tree.n; p++) {
+    lh_id at = d->tree.order[p];
+    d->top[at] = kept[at] == kept[id] ? id : kept[at];
+  }
+  return true;
 }
 
 int lh_under(lh_snapshot *snapshot, lh_id id, const lh_under_query *query, lh_branch **rows,
@@ -208,12 +213,8 @@ int lh_under(lh_snapshot *snapshot, lh_id id, const lh_under_query *query, lh_br
   if (!lh_is_reachable(snapshot, id))
     return lh_fail(error, LH_ENOTFOUND, "it is garbage: it keeps nothing alive");
   descent d = {.snapshot = snapshot, .query = query};
-  bool ok = lh_tree_make(&d.tree, snapshot) && (d.top = lh_find_clusters(&d.tree)) &&
-            lh_gathering_make(&d.below, &d.tree, d.top);
-  if (ok) {
-    begin_branches(&d, id);
-    ok = descend(&d, id);
-  }
+  bool ok = lh_tree_make_below(&d.tree, snapshot, id) && find_tops(&d, snapshot, id) &&
+            lh_gathering_make(&d.below, &d.tree, d.top) && descend(&d, id);
   lh_gathering_free(&d.below);
   lh_tree_free(&d.tree);
   lh_free(d.top);

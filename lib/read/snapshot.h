@@ -12,6 +12,7 @@
 **     steps      edge 4, only after reports of many objects
 **     held by    state 4, of those that were asked for and on the way there
 **     children   first 4, child 4, only after somebody asked what something dominates
+**     clusters   4, only after a picture, or somebody who asked what something keeps alive
 **     trees      of pictures: view/tree.h
 **     referrers  first 4, sources 4 for each edge, only after somebody asked for referrers
 **     map        order 4, sums 2, only after a map was asked for
@@ -131,6 +132,8 @@ struct lh_snapshot {
   /* children.c */
   lh_children *children;
   void (*free_children)(lh_children *children);
+
+  lh_id *clusters; /* analyses/clusters.c */
 
   /* view/tree.c */
   lh_trees *trees;

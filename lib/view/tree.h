@@ -8,7 +8,7 @@
 ** or the index of a group; 0 is the root of either. What is kept, in bytes an object:
 **
 **     children of dominators     8
-**     linked lists               4    tree_lists.c
+**     clusters, which are lists  4    analyses/clusters.c
 **     groups: of each object     4    of classes, and again of places
 **     bytes of an interval       8    tree_sums.c; and again of what is new. Only of objects
 */
@@ -30,13 +30,13 @@ typedef struct lh_linked {
 } lh_linked;
 
 typedef struct lh_lists {
-  lh_id *top; /* of each object: the first of its list; itself if it is in none */
+  const lh_id *top; /* of each object: the first of its list; itself if it is in none */
   lh_linked *list;
   size_t n, capacity;
   lh_map by_top;
 } lh_lists;
 
-bool lh_lists_make(lh_lists *lists, const lh_snapshot *snapshot);
+bool lh_lists_make(lh_lists *lists, lh_snapshot *snapshot);
 void lh_lists_free(lh_lists *lists);
 
 /* NULL: the object is not the first of a list. */

@@ -1,7 +1,6 @@
 /*
 ** tree_lists.c - which objects are linked lists and trees, each of which a picture shows as one
-** thing: a chain of a million elements would be a million levels. 4 bytes an object, and 100 for
-** each list.
+** thing: a chain of a million elements would be a million levels. 100 bytes for each list.
 */
 #include "tree.h"
 
@@ -36,17 +35,15 @@ static bool count_elements(lh_lists *lists, const lh_tree *tree) {
   return true;
 }
 
-bool lh_lists_make(lh_lists *lists, const lh_snapshot *snapshot) {
-  lh_tree tree;
-  *lists = (lh_lists){0};
-  bool ok = lh_tree_make(&tree, snapshot) && (lists->top = lh_find_clusters(&tree)) &&
-            count_elements(lists, &tree);
+bool lh_lists_make(lh_lists *lists, lh_snapshot *snapshot) {
+  lh_tree tree = {0};
+  *lists = (lh_lists){.top = lh_kept_clusters(snapshot)};
+  bool ok = lists->top && lh_tree_make(&tree, snapshot) && count_elements(lists, &tree);
   lh_tree_free(&tree);
   return ok;
 }
 
 void lh_lists_free(lh_lists *lists) {
-  lh_free(lists->top);
   lh_free(lists->list);
   lh_map_free(&lists->by_top);
 }
