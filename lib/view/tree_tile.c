@@ -55,8 +55,8 @@ static const char *path_of(const lh_group_tree *groups, uint32_t at) {
 }
 
 /* ".hosts.localhost" of _G.app.hosts.localhost below _G.app, "upvalue s" of upvalue s of function
-** f @app.lua:7 in _G.app.f below _G.app.f, and ".pages" of (upvalue s of ...).pages below the former:
-** what is held by a path that is a phrase has that in parentheses. */
+** f @app.lua:7 in _G.app.f below _G.app.f, and ".pages" of (upvalue s of ...).pages below that: a
+** path that goes on from a phrase has the phrase in parentheses. */
 char *lh_tile_steps(const lh_tile *tile) {
   const char *path = tile->path ? tile->path : "", *above = tile->path_above;
   size_t n = above ? strlen(above) : 0;
