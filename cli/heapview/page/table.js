@@ -131,7 +131,8 @@
     if (!row.below && actions.length === 0) return [line];
     line.classList.add("has-below");
     const below = make("td", {role: "cell", colspan: table.columns.length},
-      (row.below || []).map(part), make("span", {class: "actions"}, actions.map(part)));
+      (row.below || []).map(part), row.below ? "\u2003" : null,
+      make("span", {class: "actions"}, actions.map(part)));
     return [line, make("tr", {role: "row", class: "below"}, below)];
   }
 
