@@ -216,7 +216,9 @@ describe("the shell of heapview", function()
   end)
 
   it("says what is done until the files are open, and the error of one that is damaged", function()
-    view:show "verdict"
+    page:open "about:blank"
+    page:open(view.url .. "#0123/verdict") -- so the page itself asks nothing meanwhile
+    page:await("a problem", "return document.querySelector('#page .problem')")
     local told = page:run [[
       const answers = [{ready: false, doing: "analysing c", doing_seconds: 2.9},
         {ready: false, doing: null}, {ready: true}, {ready: false, error: "c: it is damaged"}];
