@@ -69,6 +69,19 @@ describe("the verdict", function()
     view:stop()
   end)
 
+  it("has blanks between what a row says and its links", function()
+    local view = open("tracked", {"a", "b", "c"})
+    local rows = page:texts "tr.below"
+    local found = false
+    for _, text in ipairs(rows) do
+      local before = text:match "^(.*)Why it stays"
+      found = found or before ~= nil and before:match "%S" ~= nil
+      assert.is_nil(text:match "%wWhy it stays", text)
+    end
+    assert.is_true(found)
+    view.stop()
+  end)
+
   it("says which line allocated it, where that was tracked", function()
     local view = open("tracked", {"a", "b", "c"})
     assert.matches("allocated at @tracked%.lua:%d+ in message, from @tracked%.lua:%d+ in say",
