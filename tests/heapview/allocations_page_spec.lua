@@ -19,7 +19,9 @@ describe("the allocations page", function()
   local page, dir
 
   setup(function()
-    dir = select(2, support.lua [[
+    local files = {}
+    for i = 1, 200 do files[i] = ("source/file_%d.lua"):format(i) end
+    dir = select(2, support.lua([[
       local heap = require "heap"
       heap.track {file = "run.prof", stacks = true, time = true}
       kept = {}
@@ -31,7 +33,7 @@ describe("the allocations page", function()
       end
       heap.snapshot("c")
       heap.untrack()
-    ]])
+    ]], {args = files}))
     page = browser.start()
     page:size(1200, 900)
   end)
@@ -58,6 +60,15 @@ describe("the allocations page", function()
       before_each(function()
         view:show "allocations"
         page:faults()
+      end)
+
+      it("folds a command line of many files", function()
+        local shown, whole = table.unpack(page:run [[
+          const line = document.querySelector("[data-section=profile] .folded");
+          return [line.innerText, line.textContent];]])
+        assert.matches("source/file_1%.lua", shown)
+        assert.is_true(#shown < 400, shown)
+        assert.matches("source/file_100%.lua.*tracked from", whole)
       end)
 
       after_each(function() assert.same({}, page:faults()) end)

@@ -69,6 +69,23 @@ describe("the verdict", function()
     view:stop()
   end)
 
+  it("folds a command line of many files", function()
+    local files = {}
+    for i = 1, 200 do files[i] = ("source/file_%d.lua"):format(i) end
+    local _, dir = support.lua('require("heap").snapshot("c")', {args = files})
+    local view = heapview.served(page, dir, {"c"})
+    page:open "about:blank"
+    view:show "verdict"
+    local shown, whole = table.unpack(page:run [[
+      const line = document.querySelector(".program");
+      return [line.innerText, line.textContent];]])
+    assert.matches("source/file_1%.lua", shown)
+    assert.is_true(#shown < 200, shown)
+    assert.matches("source/file_50%.lua", whole)
+    assert.matches(" on Lua 5%.4", shown)
+    view.stop()
+  end)
+
   it("has blanks between what a row says and its links", function()
     local view = open("tracked", {"a", "b", "c"})
     local rows = page:texts "tr.below"

@@ -7,6 +7,7 @@
   "use strict";
 
   const {make} = heapview;
+  const FOLDED = 300; /* letters of a line: what is longer is a command line with all its files */
 
   /* "Why it stays: heappath c 0x55d0c0a3f2e0" is a link; beside it is what to type for the same. */
   function parts(list) {
@@ -27,7 +28,9 @@
   function line(from) {
     const style = from.style && from.style !== "plain" ? from.style : null;
     const text = from.line.map((one) => one.text).join("");
-    const element = make("p", {class: style}, parts(from.line));
+    const isLong = text.length > FOLDED && from.line.every((one) => !one.link);
+    const element = make("p", {class: style},
+      isLong ? heapview.folded(text, FOLDED) : parts(from.line));
     if (/\S {2,}\S/.test(text)) element.classList.add("columns");
     else if (text.startsWith(" ")) element.classList.add("more");
     return element;

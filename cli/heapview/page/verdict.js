@@ -8,6 +8,7 @@
 
   const {make, bytes, count} = heapview;
   const ENOUGH_MARKS = 4; /* to tell when a heap grew; that of the snapshot is one of them */
+  const FOLDED = 120; /* letters of a command line that are shown at once */
   const ROWS_LEAD_ON = ["diff", "ladder", "leaks", "suspects", "interval"];
   const HEADINGS = {
     diff: "What stayed", ladder: "From snapshot to snapshot", leaks: "Leaks", suspects: "Suspects",
@@ -95,7 +96,8 @@
   function program(overview) {
     const last = overview.snapshots[overview.snapshots.length - 1];
     if (!last || !last.program) return null;
-    return make("p", {class: "faint"}, make("code", {}, last.program), ` on Lua ${last.lua}`);
+    return make("p", {class: "faint program"}, heapview.folded(last.program, FOLDED),
+      ` on Lua ${last.lua}`);
   }
 
   function further() {
