@@ -45,7 +45,7 @@ local texts = { -- ink, the grounds that it stands on
   {"link", {"paper", "raised", "note-paper", "alarm-paper"}},
   {"alarm", {"paper", "raised", "alarm-paper"}},
   {"paper", {"ink"}},
-  {"on-type", {"type-table", "type-string", "type-function", "type-upvalue", "type-proto",
+  {"on-type", {"type-table", "type-string", "type-closure", "type-upvalue", "type-proto",
     "type-userdata", "type-thread", "type-root", "type-other", "more", "less", "same", "old",
     "new"}},
 }

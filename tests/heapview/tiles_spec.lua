@@ -98,6 +98,9 @@ describe("treemap and flame", function()
         view:show "treemap"
         assert.matches("^T ", drawn()[2].text)
         assert.matches("^url", drawn()[2].fill)
+        local types = page:texts ".legend li"
+        for i, text in ipairs(types) do types[i] = text:match "%l+$" end
+        assert.matches("table string closure ", table.concat(types, " "))
         view:show "treemap?colour=age"
         assert.matches("^[1-5] ", drawn()[2].text)
         view:show "treemap?colour=change"

@@ -13,7 +13,7 @@
   const TYPES = {
     table: {letter: "T", stroke: ""},
     string: {letter: "S", stroke: "M1 2h2M5 6h2"},
-    "function": {letter: "F", stroke: "M0 8L8 0M-2 2L2 -2M6 10L10 6"},
+    closure: {letter: "F", stroke: "M0 8L8 0M-2 2L2 -2M6 10L10 6"},
     upvalue: {letter: "V", stroke: "M0 0L8 8M-2 6L2 10M6 -2L10 2"},
     proto: {letter: "P", stroke: "M0 4H8"},
     userdata: {letter: "U", stroke: "M4 0V8"},
@@ -21,7 +21,7 @@
     root: {letter: "R", stroke: "M0 0L8 8M0 8L8 0"},
     other: {letter: "?", stroke: "M4 3V5"}
   };
-  const ALSO = {closure: "function", coroutine: "thread"};
+  const ALSO = {"function": "closure", coroutine: "thread"};
   const values = new Map(); /* of variables, in the scheme of now */
 
   function known(type) {
