@@ -15,6 +15,9 @@ if missing then
 end
 
 local program = [[
+  function one_line() return 1 end
+  function two_lines()
+  end
   local heap = require "heap"
   local Listener = {__name = "Listener"}
   bus = {listeners = {tick = {}}}
@@ -83,6 +86,13 @@ describe("heapview's object page", function()
     assert.equal(numbers.size(told.answer.retained_bytes), page:run [[
       const names = Array.from(document.querySelectorAll(".what .facts dt"));
       return names.find((name) => name.textContent === "Retains").nextSibling.textContent;]])
+  end)
+
+  it("says which lines a function has", function()
+    for name, wanted in pairs {one_line = "@program%.lua, line 1,", two_lines = "lines 2 to 3,"} do
+      view:show("object", {at = ask("object?at=" .. address_of("_G." .. name)).answer.proto})
+      assert.matches(wanted, table.concat(texts ".what .facts dd", "\n"))
+    end
   end)
 
   it("has its fields in pages, in order and filtered, all in the address", function()

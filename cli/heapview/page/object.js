@@ -71,8 +71,8 @@
       facts.push(...fact("Length", bytes(o.length)), ...fact("Content", folded(o.content)));
     }
     if (given(o.source)) {
-      const place = o.line > 0 ? `${o.source}, lines ${o.line} to ${o.last_line}`
-        : `${o.source}, the main chunk`;
+      const lines = o.line === o.last_line ? `line ${o.line}` : `lines ${o.line} to ${o.last_line}`;
+      const place = `${o.source}, ${o.line > 0 ? lines : "the main chunk"}`;
       facts.push(...fact("Code", make("span", {class: "code"}, place),
         `, ${heapview.countOf(o.instructions, "instruction", "instructions")}`));
     }
