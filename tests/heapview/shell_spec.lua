@@ -91,6 +91,14 @@ describe("the shell of heapview", function()
     assert.is_nil(shown "#keys[open]")
   end)
 
+  it("says that a word leaves the rows that have it", function()
+    local asked = page:run [[
+      const rows = Array.from({length: 60}, (_, i) => ({cells: [{text: String(i)}]}));
+      const table = heapview.table({columns: [{heading: "n", kind: "text"}], rows});
+      return table.querySelector("input[type=search]").closest("label").textContent;]]
+    assert.equal("Only rows that have", asked)
+  end)
+
   it("goes back and forward", function()
     view:show "verdict"
     page:press "2"

@@ -94,7 +94,7 @@
     };
     const field = make("input", {type: "search", oninput: apply, spellcheck: "false"});
     return make("div", {class: "toolbar"},
-      make("label", {class: "control"}, make("span", {}, "Rows with"), field), told);
+      make("label", {class: "control"}, make("span", {}, "Only rows that have"), field), told);
   }
 
   /* }=================================================================================== */
