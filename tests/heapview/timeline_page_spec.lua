@@ -165,6 +165,36 @@ describe("the timeline's page", function()
     end)
   end)
 
+  it("says how many bars are cut where no jag is", function()
+    local _, apart = support.lua [[
+      local heap = require "heap"
+      heap.track()
+      kept = {}
+      for i = 1, 1400 do
+        kept[i] = i % 200 == 100 and ("x"):rep(100000) .. i or {i}
+      end
+      heap.snapshot "c"
+    ]]
+    local cut = heapview.served(page, apart, {"c"})
+    page:open "about:blank"
+    cut:show "timeline"
+    local told = page:run [[
+      const text = document.querySelector(".cuts text");
+      const box = text.getBoundingClientRect();
+      const chart = text.closest("svg").getBoundingClientRect();
+      const jags = [...document.querySelectorAll(".cuts path")];
+      const isFree = jags.every((jag) => {
+        const other = jag.getBoundingClientRect();
+        return other.right < box.left || other.left > box.right || other.bottom < box.top ||
+          other.top > box.bottom;
+      });
+      return {text: text.textContent, jags: jags.length, isFree,
+        isInside: box.left >= chart.left && box.right <= chart.right};]]
+    assert.equal(("%d bars are cut, up to 9"):format(told.jags), told.text:match "^.-to 9")
+    assert.is_true(told.isFree and told.isInside)
+    cut:stop()
+  end)
+
   describe("served", function()
     setup(function() view = heapview.served(page, dir, {"a", "b", "c"}) end)
 

@@ -98,7 +98,7 @@
   /* }=================================================================================== */
 
   /* A jag at the top of each bin that is cut, and where most room is between two of them how high
-  ** the highest is. */
+  ** the highest is: below the jags, where that is more than there is room for. */
   function drawCuts(chart) {
     const {svg, x, answer, cut, sums} = chart;
     if (cut.length === 0) return;
@@ -117,9 +117,13 @@
       (before, after) => ({from: before.right, width: after.left - before.right}));
     const room = rooms.reduce((best, one) => (one.width > best.width ? one : best));
     const highest = bytes(d3.max(cut, (bin) => sums[bin]));
-    group.append("text").attr("x", room.from + room.width / 2).attr("y", TOP + 11)
-      .attr("text-anchor", "middle")
-      .text(cut.length > 1 ? `${cut.length} bins are cut, up to ${highest}` : `${highest}, cut`);
+    const text = cut.length > 1 ? `${cut.length} bars are cut, up to ${highest}`
+      : `${highest}, cut`;
+    const half = (text.length * NAME_PIXELS) / 2;
+    const middle = room.from + room.width / 2;
+    group.append("text").attr("x", Math.max(begin + half, Math.min(middle, end - half)))
+      .attr("y", room.width > 2 * half + 8 ? TOP + 11 : TOP + 25)
+      .attr("text-anchor", "middle").text(text);
   }
 
   /* {=== Scales and marks ============================================================== */
