@@ -106,6 +106,9 @@ describe("the heap map's page", function()
 
       it("goes from frame to frame", function()
         local whole = canvas()
+        assert.same({"The snapshot before", "The next snapshot"}, page:run [[
+          return ["[", "]"].map((key) => document.querySelector(
+            `button[data-key="${key}"]`).getAttribute("aria-label"));]])
         page:press "["
         view:await()
         assert.equal("map?in=1", view:state())

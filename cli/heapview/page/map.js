@@ -348,8 +348,10 @@
         "aria-pressed": String(at === view.frame.at), onclick: () => toFrame(view, at)},
       snapshot.name || snapshot.file)) : [];
     return make("div", {class: "map-group", role: "group", "aria-label": "Frames"},
-      button("[", "[", "the snapshot before", () => toFrame(view, view.frame.at - 1)), few,
-      button("]", "]", "the next snapshot", () => toFrame(view, view.frame.at + 1)));
+      button("[", "[", "the snapshot before", () => toFrame(view, view.frame.at - 1),
+        {"aria-label": "The snapshot before"}), few,
+      button("]", "]", "the next snapshot", () => toFrame(view, view.frame.at + 1),
+        {"aria-label": "The next snapshot"}));
   }
 
   /* What is new and gone against the snapshot before, or new in the interval. */
