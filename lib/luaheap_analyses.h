@@ -124,8 +124,8 @@ typedef struct lh_under_query {
 
 /* What object `id` (or LH_ROOT) keeps alive alone: down the tree of dominators, in preorder,
 ** biggest first; eight or more of a class at one place are one row. LH_ENOTFOUND: it is garbage,
-** and keeps nothing alive. Needs lh_classify. Free *rows with lh_free. Keeps 12 bytes an object. The
-** first call O(n), and then each O(k log k + the edges of the objects shown), of k that it
+** and keeps nothing alive. Needs lh_classify. Free *rows with lh_free. Keeps 12 bytes an object.
+** The first call O(n), and then each O(k log k + the edges of the objects shown), of k that it
 ** dominates. */
 int lh_under(lh_snapshot *snapshot, lh_id id, const lh_under_query *query, lh_branch **rows,
              size_t *n_rows, lh_error *error);
