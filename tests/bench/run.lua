@@ -8,23 +8,11 @@
 -- target is missed.
 
 local build = arg[1]
-local bench = require "lua_bench"
+local sizes = require "tests.bench.sizes"
 
 local ROUNDS = 5
 
-local dir = os.tmpname()
-os.remove(dir)
-assert(os.execute("mkdir " .. dir))
-local out = dir .. "/out"
-
-local function progress(...) io.stderr:write("bench: ", string.format(...), "\n") end
-
--- Runs a command; its seconds and peak bytes. It must exit 0.
-local function run(...)
-  local seconds, peak_bytes, code = bench.run(out, ...)
-  if code ~= 0 then error(("%s: exit code %d"):format(table.concat({...}, " "), code), 0) end
-  return seconds, peak_bytes
-end
+local dir, out, progress, run = sizes.dir, sizes.out, sizes.progress, sizes.run
 
 local function median(n, measure)
   local values = {}
@@ -100,18 +88,6 @@ local function measure(millions)
                                               m.deepest)
   m.set_s, m.set_bytes = median_run(bin .. "heappath", "--set", "{id, name, next}", dir .. "/a")
   return m
-end
-
-local missed = 0
-
--- One figure, marked when it is above the target.
-local function figure(format, value, target)
-  local text = format:format(value)
-  if target and value > target then
-    missed = missed + 1
-    return "**" .. text .. "** (!)"
-  end
-  return text
 end
 
 local MB, MIB = 1e6, 1024 * 1024
@@ -194,39 +170,4 @@ local rows = {
   {"- peak memory with the file, MB", function(m) return m.set_bytes / MB end, "%.0f"},
 }
 
-local function print_table(measured)
-  local head, line = {"what"}, {"---"}
-  for i, m in ipairs(measured) do
-    head[i + 1], line[i + 1] = m.millions .. " M", "---:"
-  end
-  head[#head + 1], line[#line + 1] = "at most", "---:"
-  print("| " .. table.concat(head, " | ") .. " |")
-  print("| " .. table.concat(line, " | ") .. " |")
-  for _, row in ipairs(rows) do
-    local what, value, format, target = table.unpack(row)
-    local cells = {what}
-    for i, m in ipairs(measured) do cells[i + 1] = figure(format, value(m), target) end
-    cells[#cells + 1] = target and format:format(target) or ""
-    print("| " .. table.concat(cells, " | ") .. " |")
-  end
-end
-
-local function main()
-  local measured = {}
-  for i = 2, #arg do
-    measured[i - 1] = measure(arg[i])
-    measured[i - 1].millions = arg[i]
-  end
-  print_table(measured)
-end
-
-local ok, message = pcall(main)
-os.execute("rm -rf " .. dir)
-if not ok then
-  progress("%s", message)
-  os.exit(2)
-end
-if missed > 0 then
-  print(("\n(!) %d missed"):format(missed))
-  os.exit(1)
-end
+sizes.main(measure, rows)

@@ -9,22 +9,16 @@
 -- Exits 1 when a target is missed.
 
 local build = arg[1]
-local bench = require "lua_bench"
+local sizes = require "tests.bench.sizes"
 local socket = require "socket"
 
-local CLICKS = 20
+local CLICKS, MOST_MS = 20, 200
 
-local dir = os.tmpname()
-os.remove(dir)
-assert(os.execute("mkdir " .. dir))
-local out = dir .. "/out"
+local dir, out, progress = sizes.dir, sizes.out, sizes.progress
 
-local function progress(...) io.stderr:write("bench: ", string.format(...), "\n") end
-
--- Runs a command; its seconds of processor time and its peak bytes. It must exit 0.
+-- Runs a command; its seconds of processor time and its peak bytes.
 local function run(...)
-  local _, peak_bytes, code, seconds = bench.run(out, ...)
-  if code ~= 0 then error(("%s: exit code %d"):format(table.concat({...}, " "), code), 0) end
+  local _, peak_bytes, seconds = sizes.run(...)
   return seconds, peak_bytes
 end
 
@@ -189,17 +183,6 @@ local function measure(millions)
   return m
 end
 
-local missed = 0
-
-local function figure(format, value, target)
-  local text = format:format(value)
-  if target and value > target then
-    missed = missed + 1
-    return "**" .. text .. "** (!)"
-  end
-  return text
-end
-
 local rows = {
   {"objects, millions", function(m) return m.objects / 1e6 end, "%.2f"},
   {"heaptop c, s: 1 x", function(m) return m.heaptop_s end, "%.2f"},
@@ -222,54 +205,12 @@ local rows = {
   {"- after all clicks", function(m) return m.served_bytes / m.heaptop_bytes end, "%.2f x"},
 }
 
-local function row_of(what, measured, text)
-  local cells = {what}
-  for i, m in ipairs(measured) do cells[i + 1] = text(m) end
-  return cells
+for i, click in ipairs(clicks) do
+  rows[#rows + 1] = {click[1] .. ", ms: the first, the median, the most", function(m)
+    local times = m.clicks[i]
+    return ("%.0f, %.1f, %s"):format(times.first, times.median,
+                                     sizes.figure("%.0f", times.most, MOST_MS))
+  end, nil, MOST_MS}
 end
 
-local function print_row(cells, target)
-  cells[#cells + 1] = target
-  print("| " .. table.concat(cells, " | ") .. " |")
-end
-
-local function print_table(measured)
-  local head, line = {"what"}, {"---"}
-  for i, m in ipairs(measured) do
-    head[i + 1], line[i + 1] = m.millions .. " M", "---:"
-  end
-  print_row(head, "at most")
-  print_row(line, "---:")
-  for _, row in ipairs(rows) do
-    local what, value, format, target = table.unpack(row)
-    print_row(row_of(what, measured, function(m) return figure(format, value(m), target) end),
-              target and format:format(target) or "")
-  end
-  for i, click in ipairs(clicks) do
-    print_row(row_of(click[1] .. ", ms: the first, the median, the most", measured, function(m)
-      local times = m.clicks[i]
-      return ("%.0f, %.1f, %s"):format(times.first, times.median,
-                                       figure("%.0f", times.most, 200))
-    end), "200")
-  end
-end
-
-local function main()
-  local measured = {}
-  for i = 2, #arg do
-    measured[i - 1] = measure(arg[i])
-    measured[i - 1].millions = arg[i]
-  end
-  print_table(measured)
-end
-
-local ok, message = pcall(main)
-os.execute("rm -rf " .. dir)
-if not ok then
-  progress("%s", message)
-  os.exit(2)
-end
-if missed > 0 then
-  print(("\n(!) %d missed"):format(missed))
-  os.exit(1)
-end
+sizes.main(measure, rows)
