@@ -31,7 +31,9 @@ BASE_CFLAGS = -std=c11 -D_GNU_SOURCE -fPIC -fvisibility=hidden -fno-semantic-int
 LOADED = -shared -Wl,-z,nodelete -Wl,--as-needed -Wl,--version-script=lib/loaded.map
 SANITIZE = -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
 
-LIB_SOURCES = $(wildcard lib/*.c lib/*/*.c)
+# What looks into other processes: for one command, and in need of more than libc.
+OUTSIDE_SOURCES = $(wildcard lib/outside/*.c)
+LIB_SOURCES = $(filter-out $(OUTSIDE_SOURCES),$(wildcard lib/*.c lib/*/*.c))
 # heap.so: the library without the picture, for which libcgraph is needed, and the module.
 MODULE_C = $(wildcard lua/*.c lua/reader/*.c lua/live/*.c)
 MODULE_SOURCES = $(MODULE_C) $(filter-out lib/dot.c,$(LIB_SOURCES))
@@ -39,7 +41,7 @@ MODULE_SOURCES = $(MODULE_C) $(filter-out lib/dot.c,$(LIB_SOURCES))
 SOVERSION = 1
 SHARED = libluaheap.so.$(SOVERSION)
 VERSION = $(shell sed -n 's/^.define LH_VERSION "\(.*\)"/\1/p' lib/luaheap.h)
-TOOLS = heaptop heapdiff heappath heapprof heapcheck heapsql heapview
+TOOLS = heaptop heapdiff heappath heapprof heapcheck heapsql heapview heapattach
 TOOL_SOURCES = $(wildcard $(TOOLS:%=cli/%.c))
 D3 = /usr/share/nodejs/d3/dist/d3.min.js
 # What the tools share; what only one of them needs is in cli/TOOL/.
@@ -64,6 +66,8 @@ WRAPPING_TESTS = test_background test_faults test_kill test_profile_counts \
   test_profile_writer test_room test_shared
 # Those with heap.so's own code in them.
 READER_TESTS = test_corpus test_memory test_reader_memory
+# Of lib/outside, placed in memory as the command is.
+OUTSIDE_TESTS = $(basename $(notdir $(wildcard tests/outside/test_*.c)))
 # Lua modules in C that only the specs use.
 TEST_MODULES = $(patsubst tests/common/%.c,%.so,$(wildcard tests/common/lua_*.c))
 BUILT = heap.so heap/dot.so heapsnap.so $(TOOLS:%=bin/%) $(TEST_MODULES:%=tests/%) tests/ask_view
@@ -78,6 +82,7 @@ CLI_CFLAGS = $(shell $(PKG_CONFIG) --cflags jansson sqlite3 libmicrohttpd libgvc
 LIB_LIBS = $(shell $(PKG_CONFIG) --libs libcgraph) -lm
 CLI_LIBS = $(shell $(PKG_CONFIG) --libs jansson) $(LIB_LIBS)
 SQL_LIBS = $(shell $(PKG_CONFIG) --libs sqlite3)
+OUTSIDE_LIBS = $(shell $(PKG_CONFIG) --libs libdw)
 VIEW_LIBS = $(shell $(PKG_CONFIG) --libs libmicrohttpd libgvc zlib) -pthread
 TEST_LIBS = $(shell $(PKG_CONFIG) --libs cmocka) $(LUA_LIBS) $(LIB_LIBS) -ldl
 
@@ -111,7 +116,7 @@ define variant
 $(1)/lib/%.o: lib/%.c | needs
 	@mkdir -p $$(@D)
 	$$(Q)$$(CC) $$(BASE_CFLAGS) -Wmissing-prototypes $$(CFLAGS) $(2) $$(CPPFLAGS) -Ilib \
-	  $$(if $$(filter lib/take/% lib/track/%,$$<),$$(LUA_CFLAGS),$$(LIB_CFLAGS)) -MMD -MP \
+	  $$(if $$(filter lib/take/% lib/track/% lib/outside/%,$$<),$$(LUA_CFLAGS),$$(LIB_CFLAGS)) -MMD -MP \
 	  -c -o $$@ $$<
 
 $(1)/lua/%.o: lua/%.c | needs
@@ -134,6 +139,10 @@ $(1)/libluaheap.a: $$(LIB_SOURCES:%.c=$(1)/%.o)
 	@rm -f $$@
 	$$(Q)$$(AR) rcs $$@ $$^
 
+$(1)/liboutside.a: $$(OUTSIDE_SOURCES:%.c=$(1)/%.o)
+	@rm -f $$@
+	$$(Q)$$(AR) rcs $$@ $$^
+
 # Linked to libc only: the lua_* functions are the host's.
 $(1)/heap.so: $$(MODULE_SOURCES:%.c=$(1)/%.o)
 	$$(Q)$$(CC) $$(CFLAGS) $(2) $$(LDFLAGS) $$(LOADED) -o $$@ $$^
@@ -146,6 +155,11 @@ $(1)/heap/dot.so: $(1)/lua/dot/dot.o $(1)/lua/live/asker.o $(1)/libluaheap.a
 $$(TOOLS:%=$(1)/bin/%): $(1)/bin/%: $$$$(call tool_objects,$(1),$$$$*) $(1)/libluaheap.a
 	@mkdir -p $$(@D)
 	$$(Q)$$(CC) $$(CFLAGS) $(2) $$(LDFLAGS) -o $$@ $$(filter %.o,$$^) $$(filter %.a,$$^) $$(CLI_LIBS)
+
+# Loaded where no target's memory is, so that it can have that at its own addresses.
+$(1)/bin/heapattach: $(1)/liboutside.a
+$(1)/bin/heapattach: LDFLAGS += -no-pie -Wl,-Ttext-segment=0x70000000
+$(1)/bin/heapattach: CLI_LIBS := $(1)/liboutside.a $(1)/libluaheap.a $$(CLI_LIBS) $$(OUTSIDE_LIBS)
 
 $(1)/cli/heapview/page.o: CLI_CFLAGS += -Ibuild/page
 $(1)/cli/heapview/page.o: build/page/built_page.h
@@ -178,6 +192,9 @@ $(1)/tests/heapview/%.o: LIB_CFLAGS += $$(CLI_CFLAGS)
 $(1)/tests/test_answers: $$(filter-out $(1)/cli/heapview.o %/server.o %/browser.o %/libluaheap.a, \
   $$(call tool_objects,$(1),heapview))
 $(1)/tests/test_answers: TEST_LIBS += $$(CLI_LIBS) $$(SQL_LIBS) $$(VIEW_LIBS)
+$(OUTSIDE_TESTS:%=$(1)/tests/%): $(1)/liboutside.a
+$(OUTSIDE_TESTS:%=$(1)/tests/%): TEST_LIBS += $(1)/liboutside.a $(1)/libluaheap.a $$(OUTSIDE_LIBS)
+$(OUTSIDE_TESTS:%=$(1)/tests/%): LDFLAGS += -no-pie -Wl,-Ttext-segment=0x70000000
 $(1)/tests/test_page: $(1)/cli/heapview/page.o
 $(1)/tests/test_requests: $(1)/cli/heapview/requests.o
 $(1)/tests/test_guests: $(1)/cli/heapview/guests.o
@@ -265,7 +282,7 @@ lint:
 	+@.ci/lint
 
 # All objects, tests included, by both compilers. Used by .ci/lint.
-LINT_OBJECTS = $(patsubst %.c,%.o,$(LIB_SOURCES) \
+LINT_OBJECTS = $(patsubst %.c,%.o,$(LIB_SOURCES) $(OUTSIDE_SOURCES) \
   $(wildcard lua/*.c lua/*/*.c cli/*.c cli/*/*.c tests/*/*.c))
 lint-gcc: $(LINT_OBJECTS:%=build/lint-gcc/%)
 lint-clang: $(LINT_OBJECTS:%=build/lint-clang/%)

@@ -1,0 +1,133 @@
+/*
+** luaheap_outside.h - snapshots from outside: of a running process that knows nothing of luaheap,
+** or of a core file.
+**
+** The target's memory is mirrored at its own addresses in this process, and walked there as it is
+** inside of a program (lib/outside/outside.h tells the parts). A process is stopped only as long as
+** it must be, and goes on as if nothing had been: see lh_take_outside. Linux, 64 bit; the files are
+** those that lh_take_snapshot writes, and tell that they were taken from outside.
+**
+**     lh_open_process(4711, &target, &error)
+**     lh_find_states(target, &states, &n, &error)
+**     lh_take_outside(target, requests, n, NULL, &error)
+**     lh_target_free(target)
+**
+** One target at a time in a process, and no other threads meanwhile.
+*/
+#ifndef LUAHEAP_PUBLIC_OUTSIDE_H
+#define LUAHEAP_PUBLIC_OUTSIDE_H
+
+#include "luaheap_read.h"
+#include "luaheap_take.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#pragma GCC visibility push(default)
+
+/* ==== 1. Targets ==================================================================== */
+
+typedef struct lh_target lh_target;
+
+/* To be called first in main: runs the program again where its own memory would be in the way of a
+** target's, with the layout of memory in which it is not. Returns where it need not or cannot. */
+void lh_make_way(char **arguments);
+
+/* A running process. Nothing is done to it yet. LH_EIO: there is none, or it must not be read; the
+** message says what to do. LH_EHOST: it is no 64-bit process of this machine's kind. */
+int lh_open_process(int64_t process_id, lh_target **target, lh_error *error);
+
+/* A core file, from the kernel or from gdb's gcore. LH_EFOREIGN, LH_EDAMAGED (it was cut),
+** LH_EHOST (another machine's). */
+int lh_open_core(const char *path, lh_target **target, lh_error *error);
+
+void lh_target_free(lh_target *target); /* may be NULL */
+
+typedef struct lh_target_info {
+  bool is_core;
+  uint64_t process_id;    /* as it sees itself */
+  const char *program;    /* its command line, cut where a core cuts it; lives as long as target */
+  const char *executable; /* path; "": not known */
+  uint64_t private_bytes; /* writable and its own: what is mirrored, at the most */
+} lh_target_info;
+lh_target_info lh_describe_target(const lh_target *target);
+
+/* ==== 2. States ===================================================================== */
+
+/* A Lua state as it was found, by structure. The texts live as long as the target, or until the
+** next lh_find_states. */
+typedef struct lh_found_state {
+  uint64_t address;    /* of its main thread */
+  const char *release; /* "5.4.4", or "5.4" where nothing tells */
+  const char *script;  /* what it runs, as its program would say: arg[0], else the source of the
+                          function that its main thread is in, or was loaded last; "": unknown */
+  uint64_t gc_bytes;   /* collectgarbage("count") * 1024 */
+  bool has_luaheap;    /* the module was loaded into it */
+} lh_found_state;
+
+/* Finds all 5.4 states of a target, by ascending address, without stopping it. LH_EHOST: there is
+** none; the message names another Lua that is there, or says that no Lua is. *states is freed by
+** lh_free_states. Cost: 0.2 to 0.4 s for each GB of writable memory. */
+int lh_find_states(lh_target *target, lh_found_state **states, size_t *n, lh_error *error);
+void lh_free_states(lh_found_state *states);
+
+/* The collector's count of a state at this moment, read from the running process; nothing is
+** stopped. LH_EHOST: it is closed, or was no state. */
+int lh_outside_bytes(lh_target *target, uint64_t state, uint64_t *gc_bytes, lh_error *error);
+
+/* ==== 3. Snapshots ================================================================== */
+
+/* How it was made sure that nothing changed while memory was copied. */
+typedef enum lh_stillness {
+  LH_STILL_IDLE,    /* the process did not run at all meanwhile, and was not stopped */
+  LH_STILL_FORK,    /* it was stopped to fork a frozen copy of itself, which was read */
+  LH_STILL_STOPPED, /* it was stopped while its memory was copied */
+  LH_STILL_CORE     /* it is a core file */
+} lh_stillness;
+
+typedef struct lh_outside_request {
+  uint64_t state;           /* lh_found_state.address */
+  const char *path;         /* written as by lh_take_snapshot, mode 0600. NULL: only counted */
+  const lh_snapshot *after; /* an older snapshot of this state, whose marks are carried over, and
+                                   whose own mark gets its place by matching; NULL: none */
+  /* Filled in: */
+  lh_taken taken;
+  lh_counts counts;          /* of a request without a path */
+  int64_t unaccounted_bytes; /* that belong to no object: a parser or the like was at work */
+  uint64_t passed_as_old;    /* at most so many objects newer than `after` pass as older */
+} lh_outside_request;
+
+typedef struct lh_outside_options {
+  uint64_t string_bytes; /* as in lh_take_options */
+  bool never_fork;       /* stop and copy, where it is not idle */
+} lh_outside_options;
+
+/* What the target saw of it. */
+typedef struct lh_outside_told {
+  lh_stillness stillness;
+  bool was_in_system_call; /* at a place where no Lua code can be amid a change */
+  unsigned attempts;       /* 1: sound at first sight */
+  uint64_t stopped_ns;     /* the longest time for which it was stopped at once */
+  uint64_t copied_bytes;
+  const char *no_fork; /* why none was tried, "a seccomp filter"; NULL: it was, or need not be */
+} lh_outside_told;
+
+/* Snapshots of states of the target, all of one instant. The target is not stopped at all if it is
+** idle, else until its next system call (200 ms at most), where it forks a frozen copy of itself by
+** one injected clone (x86-64, no seccomp filter), else for the time of a copy. A stop amid a change
+** of a heap is recognised, since bytes do not add up, a key is not reached from its place, or
+** lh_verify finds a fault, and tried again, at most 20 times: then LH_EBUSY, and no file was
+** touched. Files are written after the target runs again. What is found about the states before is
+** looked at again, so a state that was closed meanwhile is LH_EHOST.
+** `options` and `told` may be NULL. */
+int lh_take_outside(lh_target *target, lh_outside_request *requests, size_t n,
+                    const lh_outside_options *options, lh_outside_told *told, lh_error *error);
+
+#pragma GCC visibility pop
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,190 @@
+/*
+** outside.h - the parts of a snapshot from outside, and what they hand to each other.
+**
+**     target.c      a process or a core, behind the public calls           target.h tells the two
+**     process.c     /proc of a process: mappings, memory, status; rights.c says why it may not be
+**     core.c        a core file: its segments, its notes
+**     states.c      finds Lua states in memory, by structure; script.c what they run; ident.c which
+**                   release, and which other Luas are there
+**     still.c       makes sure that nothing changes meanwhile: idle, else fork, else stop
+**     stop.c        stops all threads and lets them go on; calls.c runs to the next system call;
+**                   inject.c makes the target do one; registers.h is what is x86-64's
+**     mirror.c      the target's memory at its own addresses in this process
+**     way.c         runs this program again where its memory is not in the way
+**     marks.c       marks, linked into the mirror; matched.c where those of an older snapshot go
+**     running.c     which thread of a state runs, and what of its stack lives
+**     sound.c       whether what was mirrored is a heap that no change was under way in
+**     shot.c        walks the mirror in a child and writes the file
+**     symbols.c     what C functions are called: libdw; registered.c: by luaL_Reg tables
+**     take.c        the order of all that (lh_take_outside)
+**
+** Addresses of the target are uint64_t as long as they may not be followed; in the mirror they are
+** pointers.
+*/
+#ifndef LUAHEAP_OUTSIDE_H
+#define LUAHEAP_OUTSIDE_H
+
+#include "base.h"
+#include "luaheap_outside.h"
+
+/* {=== Memory ======================================================================== */
+
+enum { LH_REGION_READ = 1, LH_REGION_WRITE = 2, LH_REGION_EXECUTE = 4, LH_REGION_SHARED = 8 };
+
+/* A mapping of a target, or a segment of a core. */
+typedef struct lh_region {
+  uint64_t start, end;    /* whole pages, but for segments of gdb's cores */
+  uint64_t file_offset;   /* of start, in the file at `path` */
+  const char *path;       /* of the mapped file, or "[heap]"; "": none */
+  unsigned access;        /* LH_REGION_* */
+  uint64_t present_bytes; /* of a core: so many from start on are in it. Else end - start */
+  uint64_t core_offset;   /* of a core: where they are */
+} lh_region;
+
+/* The memory of a target: what is mapped, by ascending address, and how it is read. */
+typedef struct lh_memory {
+  lh_region *regions;
+  size_t n;
+  /* Reads n bytes; false where not all of them can be. The frozen copy of a process is another
+  ** reader with the same regions. */
+  bool (*read)(const struct lh_memory *memory, uint64_t address, void *out, size_t n);
+  int64_t process_id; /* of whom read() reads */
+  int fd;             /* a core's file, or /proc/PID/mem; -1 */
+} lh_memory;
+
+/* The region that holds an address; NULL: none. O(log n). */
+const lh_region *lh_region_at(const lh_memory *memory, uint64_t address);
+
+/* Writable and private: where Lua's objects are. */
+static inline bool lh_region_is_mirrored(const lh_region *r) {
+  return (r->access & (LH_REGION_READ | LH_REGION_WRITE | LH_REGION_SHARED)) ==
+         (LH_REGION_READ | LH_REGION_WRITE);
+}
+
+/* }=================================================================================== */
+
+/* {=== Targets ======================================================================= */
+
+/* What both kinds fill in when they are opened. */
+struct lh_target {
+  lh_memory memory;
+  bool is_core;
+  int64_t process_id;      /* for the kernel here; of a core: as it has it */
+  uint64_t own_process_id; /* as it sees itself, in its namespace */
+  char *program, *executable;
+  uint8_t random[16]; /* what the kernel gave it at its start (AT_RANDOM): an identity that
+                               process and core both have, and forked children too */
+  struct lh_found_texts *found; /* states.c */
+};
+
+/* process.c, core.c: open; and their part of lh_target_free. */
+int lh_process_open(int64_t process_id, lh_target *target, lh_error *error);
+int lh_core_open(const char *path, lh_target *target, lh_error *error);
+
+/* process.c: reads what is mapped now. LH_EIO: it has ended. */
+int lh_process_refresh(lh_target *target, lh_error *error);
+
+/* process.c: bytes of memory of any process; false: not all of them. */
+bool lh_process_read(int64_t process_id, uint64_t address, void *out, size_t n);
+
+/* rights.c: why a process may not be read or traced, and what to do; always LH_EIO. */
+int lh_refuse_process(int64_t process_id, int os_errno, lh_error *error);
+
+/* The id of a state: of the target's random bytes and process id, the state's address and its
+** string seed. The same for a process and its core. */
+uint64_t lh_outside_state_id(const lh_target *target, uint64_t state, uint32_t seed);
+
+/* }=================================================================================== */
+
+/* {=== Stillness ===================================================================== */
+
+/* A process that does not change, or a copy of it that does not. */
+typedef struct lh_still lh_still;
+
+/* still.c: 0, and *still is the one to be ended; memory is read through *memory (regions are
+** borrowed from target->memory, which was refreshed while the target stood still). `attempt`
+** counts from 0: idleness is tried in the first few only.
+**
+** For LH_STILL_IDLE the copy comes first, and lh_still_end tells whether it was one. */
+int lh_still_begin(lh_target *target, unsigned attempt, bool never_fork, lh_still **still,
+                   lh_memory *memory, lh_outside_told *told, lh_error *error);
+
+/* Everything was copied: lets the target go on, if it does not yet; ends the copy. False: it
+** was not still at all (LH_STILL_IDLE). Leaves no zombie, signal or descriptor. */
+bool lh_still_end(lh_still *still, lh_outside_told *told);
+
+/* }=================================================================================== */
+
+/* {=== Mirror ======================================================================== */
+
+typedef struct lh_mirror lh_mirror;
+
+/* Room for all regions that are mirrored, at their addresses. LH_EBUSY: something of this process
+** is in the way; the message says so. */
+int lh_mirror_reserve(const lh_memory *memory, lh_mirror **mirror, lh_error *error);
+
+/* Reserves what is new in `memory`, makes the rest what it is there, and copies. Pages that the
+** target never touched are not (pagemap). Of a core it maps what it can. */
+int lh_mirror_fill(lh_mirror *mirror, const lh_memory *memory, uint64_t *copied_bytes,
+                   lh_error *error);
+void lh_mirror_free(lh_mirror *mirror);
+
+/* Is it mirrored, [address, address + n)? O(log n). */
+bool lh_mirror_has(const lh_mirror *mirror, uint64_t address, uint64_t n);
+
+/* }=================================================================================== */
+
+/* {=== In the mirror ================================================================= */
+
+/* marks.c: an older mark that is linked into the mirror, too. */
+typedef struct lh_carried_mark {
+  uint32_t serial;
+  uint8_t kind; /* LH_MARK_* */
+  uint64_t time_ns;
+  const char *name;
+  size_t name_length;
+  uint64_t older[2]; /* the youngest objects on allgc and finobj that are older than it; 0: none */
+  uint64_t passed_as_old; /* see lh_outside_request */
+} lh_carried_mark;
+
+/* matched.c (floor of lib/compare): the marks of `after`, its own the last, with their places among
+** the objects of `now`, a snapshot of the same state with one mark, its own. */
+int lh_match_marks(const lh_snapshot *after, const lh_snapshot *now, lh_carried_mark **marks,
+                   size_t *n, lh_error *error);
+
+/* shot.c: one state of a mirror, written in a child of this process, so that a heap amid a change
+** costs no more than the child. */
+typedef struct lh_mirrored {
+  const lh_target *target;
+  const lh_memory *memory;
+  const lh_mirror *mirror;
+  const lh_outside_options *options;
+  lh_stillness stillness;
+  bool was_in_system_call;
+} lh_mirrored;
+
+/* LH_OK: it is sound, and the file has its name. LH_EBUSY: it is amid a change. LH_EHOST: no state
+** is there any more. Others: the file could not be written. */
+int lh_shoot_mirrored(const lh_mirrored *mirrored, lh_outside_request *request, lh_error *error);
+
+/* }=================================================================================== */
+
+/* {=== Names ========================================================================= */
+
+/* What is known of a C function's address. */
+typedef struct lh_function_name {
+  char symbol[128]; /* "" where none is known */
+  char library[64]; /* its file's name, without folders */
+  uint64_t offset;  /* in that file's memory, from its lowest address: what addr2line takes */
+} lh_function_name;
+
+typedef struct lh_symbols lh_symbols;
+
+/* symbols.c: needs the files that were mapped; what is gone is not known. */
+lh_symbols *lh_symbols_open(const lh_target *target, const lh_memory *memory);
+bool lh_symbols_find(lh_symbols *symbols, uint64_t function, lh_function_name *name);
+void lh_symbols_close(lh_symbols *symbols);
+
+/* }=================================================================================== */
+
+#endif
