@@ -96,6 +96,11 @@ void cli_take_top(const cli *c, lh_request *asked); /* -n: so many rows */
 uint64_t cli_size_argument(const cli *c, const char *option);
 unsigned cli_word_argument(const cli *c, int key);
 
+/* A text as a number in digits alone, or as one of words such as "this|or|that". False: it is
+** none. */
+bool cli_read_number(const char *text, uint64_t *n);
+bool cli_read_word(const char *text, const char *words, unsigned *position);
+
 /* }=================================================================================== */
 
 /* {=== Errors, colours, progress ===================================================== */

@@ -105,12 +105,16 @@ int cli_next_option(cli *c, int argc, char **argv) {
   }
 }
 
-uint64_t cli_number_argument(const cli *c, const char *option) {
+bool cli_read_number(const char *text, uint64_t *n) {
   char *end;
-  uintmax_t n;
   errno = 0;
-  n = strtoumax(optarg, &end, 10);
-  if (*optarg < '0' || *optarg > '9' || *end != '\0' || errno != 0 || n > INT64_MAX)
+  *n = strtoumax(text, &end, 10);
+  return *text >= '0' && *text <= '9' && *end == '\0' && errno == 0 && *n <= INT64_MAX;
+}
+
+uint64_t cli_number_argument(const cli *c, const char *option) {
+  uint64_t n;
+  if (!cli_read_number(optarg, &n))
     cli_usage_error(c, "%s needs a number, not '%s'", option, optarg);
   return n;
 }
@@ -139,18 +143,23 @@ uint64_t cli_size_argument(const cli *c, const char *option) {
   return (uint64_t)n << shift;
 }
 
-unsigned cli_word_argument(const cli *c, int key) {
-  const cli_option *option = c->options;
-  const char *words;
-  size_t length = strlen(optarg);
-  unsigned position = 0;
-  while (option->key != key) option++;
-  words = strchr(option->argument, '=') + 1;
-  for (const char *word = words; word != NULL; position++) {
+bool cli_read_word(const char *text, const char *words, unsigned *position) {
+  size_t length = strlen(text);
+  *position = 0;
+  for (const char *word = words; word != NULL; ++*position) {
     const char *end = strchr(word, '|');
     size_t n = end != NULL ? (size_t)(end - word) : strlen(word);
-    if (n == length && memcmp(word, optarg, n) == 0) return position;
+    if (n == length && memcmp(word, text, n) == 0) return true;
     word = end != NULL ? end + 1 : NULL;
   }
+  return false;
+}
+
+unsigned cli_word_argument(const cli *c, int key) {
+  const cli_option *option = c->options;
+  unsigned position;
+  while (option->key != key) option++;
+  const char *words = strchr(option->argument, '=') + 1;
+  if (cli_read_word(optarg, words, &position)) return position;
   cli_usage_error(c, "--%s needs one of %s, not '%s'", option->name, words, optarg);
 }

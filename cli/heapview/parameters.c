@@ -83,19 +83,12 @@ static const parameter *find_parameter(const char *key, const char *question) {
 
 /* {=== Values ========================================================================= */
 
-bool view_read_number(const char *text, uint64_t *n) {
-  char *end;
-  errno = 0;
-  *n = strtoumax(text, &end, 10);
-  return *text >= '0' && *text <= '9' && *end == '\0' && errno == 0 && *n <= INT64_MAX;
-}
-
 static int refuse(const view_asked *asked, const char *key, const char *needs, const char *value) {
   return view_refuse(asked->error, "%s needs %s, not '%.64s'", key, needs, value);
 }
 
 static int take_number(view_asked *asked, const parameter *p, const char *value, uint64_t *field) {
-  return view_read_number(value, field) ? LH_OK : refuse(asked, p->key, "a number", value);
+  return cli_read_number(value, field) ? LH_OK : refuse(asked, p->key, "a number", value);
 }
 
 static int take_flag(view_asked *asked, const parameter *p, const char *value, bool *field) {
@@ -104,16 +97,7 @@ static int take_flag(view_asked *asked, const parameter *p, const char *value, b
 }
 
 static int take_word(view_asked *asked, const parameter *p, const char *value, unsigned *field) {
-  size_t length = strlen(value);
-  unsigned position = 0;
-  for (const char *word = p->words; word != NULL; position++) {
-    const char *end = strchr(word, '|');
-    size_t n = end != NULL ? (size_t)(end - word) : strlen(word);
-    *field = position;
-    if (n == length && memcmp(word, value, n) == 0) return LH_OK;
-    word = end != NULL ? end + 1 : NULL;
-  }
-  *field = 0;
+  if (cli_read_word(value, p->words, field)) return LH_OK;
   char needs[128];
   snprintf(needs, sizeof needs, "one of %s", p->words);
   return refuse(asked, p->key, needs, value);
@@ -155,7 +139,7 @@ static int take_object(view_asked *asked, const parameter *p, const char *value,
 static int take_snapshot(view_asked *asked, const parameter *p, const char *value,
                          lh_snapshot **field) {
   uint64_t i;
-  if (!view_read_number(value, &i)) return refuse(asked, p->key, "the number of a snapshot", value);
+  if (!cli_read_number(value, &i)) return refuse(asked, p->key, "the number of a snapshot", value);
   if (i >= asked->v->n)
     return view_refuse(asked->error, "there is no snapshot number %s: the first is 0, the last %zu",
                        value, asked->v->n - 1);
@@ -186,7 +170,7 @@ static int take(view_asked *asked, const parameter *p, const char *value) {
 int view_take_in(view_asked *asked) {
   const char *value = view_parameter_of(asked->question, "in");
   uint64_t in = asked->v->n > 0 ? asked->v->n - 1 : 0;
-  if (value != NULL && (!view_read_number(value, &in) || in >= asked->v->n))
+  if (value != NULL && (!cli_read_number(value, &in) || in >= asked->v->n))
     return refuse(asked, "in", "the number of a snapshot, 0 the first", value);
   asked->in = (size_t)in;
   return LH_OK;

@@ -11,9 +11,6 @@
 int view_take_in(view_asked *asked);
 int view_take_parameters(view_asked *asked);
 
-/* A number in digits alone. */
-bool view_read_number(const char *text, uint64_t *n);
-
 /* part.c: the usage that the question is about, which stays until another part is asked for. */
 int view_take_part(view_asked *asked, const lh_usage **out);
 

@@ -11,7 +11,7 @@ static int take_moment(view_asked *asked, const char *key, lh_moment *moment) {
   const char *value = view_parameter_of(asked->question, key);
   if (value == NULL) return LH_OK;
   moment->unit = LH_MOMENT_TIME;
-  if (view_read_number(value, &moment->n)) return LH_OK;
+  if (cli_read_number(value, &moment->n)) return LH_OK;
   return view_refuse(asked->error, "%s needs nanoseconds, not '%.64s'", key, value);
 }
 
