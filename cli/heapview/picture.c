@@ -58,6 +58,17 @@ static char *draw(const lh_snapshot *s, const char *dot) {
   return svg;
 }
 
+/* Draws a graph as the answer's "svg". */
+static int put_picture(view_asked *asked, cli_json *w, const lh_snapshot *s, const char *dot) {
+  (void)agseterr(AGMAX); /* what Graphviz has to say is no news to who looks at a page */
+  char *svg = draw(s, dot);
+  json_t *text = svg != NULL ? json_string(svg) : NULL; /* NULL: it is no UTF-8 */
+  free(svg);
+  if (text == NULL) return refuse_drawing(asked);
+  cli_json_value(w, "svg", text);
+  return LH_OK;
+}
+
 /* Writes the answer's values. */
 static int draw_paths(view_asked *asked, cli_json *w, const lh_path *paths, size_t n) {
   char *dot = NULL;
@@ -65,12 +76,8 @@ static int draw_paths(view_asked *asked, cli_json *w, const lh_path *paths, size
   FILE *out = cli_open_text(&dot, &size);
   int code = lh_dot_paths(asked->snapshot, paths, n, LONG_PICTURE, out, asked->error);
   cli_close_text(out);
-  char *svg = code == LH_OK ? draw(asked->snapshot, dot) : NULL;
-  json_t *text = svg != NULL ? json_string(svg) : NULL; /* NULL: it is no UTF-8 */
-  if (code == LH_OK && text == NULL) code = refuse_drawing(asked);
-  if (text != NULL) cli_json_value(w, "paths", cli_json_size(n));
-  if (text != NULL) cli_json_value(w, "svg", text);
-  free(svg);
+  cli_json_value(w, "paths", cli_json_size(n));
+  if (code == LH_OK) code = put_picture(asked, w, asked->snapshot, dot);
   free(dot);
   return code;
 }
@@ -93,7 +100,6 @@ int view_picture(view_asked *asked, cli_json *w) {
     return view_refuse(asked->error, r->id == LH_ROOT
                                          ? "no path leads to the root"
                                          : "nothing keeps it alive, so there is nothing to draw");
-  (void)agseterr(AGMAX); /* what Graphviz has to say is no news to who looks at a page */
   if (r->has_limit && r->limit > 0)
     return draw_shortest(asked, w, r->limit < MOST_PATHS ? r->limit : MOST_PATHS);
   int code = lh_find_independent(asked->snapshot, r->id, USUAL_PATHS, &held, asked->error);
@@ -117,14 +123,10 @@ int view_blueprint(view_asked *asked, cli_json *w) {
   size_t n_arrows = print_boxes(out, usage, &graph, r->has_limit ? r->limit : USUAL_BOXES);
   lh_usage_calls_free(&graph);
   cli_close_text(out);
-  (void)agseterr(AGMAX);
-  char *svg = n_arrows <= MOST_ARROWS ? draw(NULL, dot) : NULL;
-  json_t *text = svg != NULL ? json_string(svg) : NULL;
-  if (text != NULL) cli_json_value(w, "svg", text);
-  free(svg);
+  if (n_arrows <= MOST_ARROWS)
+    code = put_picture(asked, w, NULL, dot);
+  else
+    code = view_refuse(asked->error, "%zu arrows are too many for a picture", n_arrows);
   free(dot);
-  if (text != NULL) return LH_OK;
-  return n_arrows <= MOST_ARROWS
-             ? refuse_drawing(asked)
-             : view_refuse(asked->error, "%zu arrows are too many for a picture", n_arrows);
+  return code;
 }

@@ -3,23 +3,17 @@
 */
 #include "report/report.h"
 
-typedef struct found {
-  lh_id id;
-  uint64_t matches;
-  uint32_t class_index;
-} found;
-
-#define ROW found
+#define ROW lh_found
 static const lh_column found_columns[] = {
     LH_OBJECT("object", id, "of several the one that retains most", LH_ADDRESS),
     LH_COUNT("matches", NULL, matches, "how many it names"),
     LH_OF("retained_bytes", NULL, LH_COLUMN_BYTES, id, lh_cell_retained, "of the one"), LH_END};
 #undef ROW
 
-static const lh_table found_table = LH_TABLE("heap.found", NULL, NULL, found, found_columns);
+static const lh_table found_table = LH_TABLE("heap.found", NULL, NULL, lh_found, found_columns);
 
 static void tell_found(lh_teller *t, lh_report *report) {
-  const found *f = report->answer;
+  const lh_found *f = report->answer;
   lh_text text = {0};
   lh_put_object(&text, report->snapshot, f->id);
   lh_say_text(t, LH_PLAIN, &text);
@@ -29,12 +23,8 @@ static void tell_found(lh_teller *t, lh_report *report) {
 }
 
 static int find(lh_snapshot *snapshot, const lh_request *request, void *out, lh_error *error) {
-  found *f = out;
-  lh_found it;
   if (!request->of) return lh_fail(error, LH_EARGUMENT, "which object?");
-  int code = lh_find(snapshot, request->of, &it, error);
-  if (code == LH_OK) *f = (found){it.id, it.matches, it.class_index};
-  return code;
+  return lh_find(snapshot, request->of, out, error);
 }
 
 const lh_question lh_located_question = {

@@ -27,13 +27,9 @@ static bool has_finalized(const void *row) {
   return ((const found *)row)->info.finalized_objects > 0;
 }
 
-static const char *type_name(unsigned type) {
-  return lh_type_name((lh_type)type);
-}
-
 #define ROW of_type
 static const lh_column type_columns[] = {
-    LH_WORD("type", NULL, type, type_name, "a type of Lua's, \"upvalue\" or \"proto\""),
+    LH_WORD("type", NULL, type, lh_type_name, "a type of Lua's, \"upvalue\" or \"proto\""),
     LH_COUNT("objects", NULL, objects, "how many"), LH_BYTES("bytes", NULL, bytes, "of these"),
     LH_END};
 #undef ROW

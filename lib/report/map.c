@@ -141,10 +141,6 @@ static void since_of(lh_report *report, const void *row, lh_cell *cell) {
   lh_name_of_mark(cell, ((const found *)row)->since);
 }
 
-static const char *type_name(unsigned type) {
-  return lh_type_name((lh_type)type);
-}
-
 /* Where a picture has no squares there is nothing to be told of it. */
 static bool has_cells(const void *row) {
   return ((const found *)row)->map.n_cells > 0;
@@ -158,7 +154,7 @@ static const lh_column type_columns[] = {
                 "of what else they own, of which no address is known"),
     LH_COUNT("objects", "objects", mapped.objects, "how many"),
     LH_BYTES("here_bytes", NULL, here_bytes, "in the squares"),
-    LH_WORD("type", "type", type, type_name, "a type of Lua's, \"upvalue\" or \"proto\""),
+    LH_WORD("type", "type", type, lh_type_name, "a type of Lua's, \"upvalue\" or \"proto\""),
     LH_COMPUTED("squares", NULL, LH_COLUMN_TEXT, plane_of,
                 "eighths of each square that it has, as letters from a, none, to i, all of it; in "
                 "front of a letter how many squares in a row have it, if it is not one; behind the "

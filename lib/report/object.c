@@ -170,9 +170,7 @@ static bool was_there(const void *row) {
 
 static void address_there(lh_report *report, const void *row, lh_cell *cell) {
   const elsewhere *e = row;
-  lh_text text = {0};
-  lh_text_string(&text, lh_address_text(e->snapshot, e->id).text);
-  cell->as.text = lh_keep_text(report, lh_text_finish(&text));
+  cell->as.text = lh_keep_text(report, lh_copy_text(lh_address_text(e->snapshot, e->id).text));
 }
 
 static void shallow_there(lh_report *report, const void *row, lh_cell *cell) {

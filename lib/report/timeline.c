@@ -198,15 +198,15 @@ static const lh_table answer = LH_TABLE("heap.timeline", NULL, NULL, found, answ
 static void tell_sentence(lh_teller *t, const lh_report *report) {
   const found *f = report->answer;
   const lh_request *r = &report->request;
-  const char *what = f->garbage ? "the garbage" : "what lives";
   lh_text text = {0};
-  lh_text_format(&text, "%s of %s, %s in %s, was allocated ",
-                 lh_share_text(f->chart.all.bytes, f->chart.aged.bytes).text, what,
-                 lh_told_size(t, f->chart.all.bytes).text,
-                 lh_count_of(f->chart.all.objects, "object", "objects").text);
-  lh_put_interval(&text, report->snapshot, r->interval);
-  if (!r->has_interval) {
-    lh_text_clear(&text);
+  if (r->has_interval) {
+    lh_text_format(&text, "%s of %s, %s in %s, was allocated ",
+                   lh_share_text(f->chart.all.bytes, f->chart.aged.bytes).text,
+                   f->garbage ? "the garbage" : "what lives",
+                   lh_told_size(t, f->chart.all.bytes).text,
+                   lh_count_of(f->chart.all.objects, "object", "objects").text);
+    lh_put_interval(&text, report->snapshot, r->interval);
+  } else {
     lh_text_format(&text, "%s, %s in %s, by when it was allocated",
                    f->garbage ? "Garbage" : "What lives", lh_told_size(t, f->chart.aged.bytes).text,
                    lh_count_of(f->chart.aged.objects, "object", "objects").text);
