@@ -59,6 +59,7 @@ lh_target_info lh_describe_target(const lh_target *target);
 ** next lh_find_states. */
 typedef struct lh_found_state {
   uint64_t address;    /* of its main thread */
+  uint64_t id;         /* the state_id of its snapshots (lh_info) */
   const char *release; /* "5.4.4", or "5.4" where nothing tells */
   const char *script;  /* what it runs, as its program would say: arg[0], else the source of the
                           function that its main thread is in, or was loaded last; "": unknown */
