@@ -50,6 +50,9 @@ typedef struct lh_target_info {
   const char *program;    /* its command line, cut where a core cuts it; lives as long as target */
   const char *executable; /* path; "": not known */
   uint64_t private_bytes; /* writable and its own: what is mirrored, at the most */
+  int signal;             /* of a core: that ended the process; 0: none, as in one that gdb made */
+  const char *doubt;      /* of a core: what it lacks, or this machine, and what is not known for
+                             that; NULL: nothing */
 } lh_target_info;
 lh_target_info lh_describe_target(const lh_target *target);
 

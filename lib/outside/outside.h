@@ -3,7 +3,8 @@
 **
 **     target.c      a process or a core, behind the public calls           target.h tells the two
 **     process.c     /proc of a process: mappings, memory, status; rights.c says why it may not be
-**     core.c        a core file: its segments, its notes
+**     core.c        a core file: its segments; notes.c what its notes tell; mapped.c the files that
+**                   were mapped, if they are still the same; foreign.c what is no core
 **     states.c      finds Lua states in memory, by structure; script.c what they run; ident.c which
 **                   release, and which other Luas are there
 **     still.c       makes sure that nothing changes meanwhile: idle, else fork, else stop
@@ -31,7 +32,8 @@
 
 enum { LH_REGION_READ = 1, LH_REGION_WRITE = 2, LH_REGION_EXECUTE = 4, LH_REGION_SHARED = 8 };
 
-/* A mapping of a target, or a segment of a core. */
+/* A mapping of a target, or a segment of a core. gdb's cores have no segments for what can be read
+** from a file: such a mapping has read and execute access, whichever of them it had. */
 typedef struct lh_region {
   uint64_t start, end;    /* whole pages, but for segments of gdb's cores */
   uint64_t file_offset;   /* of start, in the file at `path` */
@@ -39,6 +41,8 @@ typedef struct lh_region {
   unsigned access;        /* LH_REGION_* */
   uint64_t present_bytes; /* of a core: so many from start on are in it. Else end - start */
   uint64_t core_offset;   /* of a core: where they are */
+  int file;               /* of a core: the file at `path`, opened, if it is the one that was mapped
+                             (its build id tells); -1. What the core lacks is read from it */
 } lh_region;
 
 /* The memory of a target: what is mapped, by ascending address, and how it is read. */
@@ -72,14 +76,21 @@ struct lh_target {
   int64_t process_id;      /* for the kernel here; of a core: as it has it */
   uint64_t own_process_id; /* as it sees itself, in its namespace */
   char *program, *executable;
-  uint8_t random[16]; /* what the kernel gave it at its start (AT_RANDOM): an identity that
-                               process and core both have, and forked children too */
+  uint8_t random[16];      /* what the kernel gave it at its start (AT_RANDOM): an identity that
+                              process and core both have, and forked children too */
+  int signal;              /* of a core: that ended the process; 0: none */
+  char *doubt;             /* of a core: what it lacks, or this machine; NULL: nothing */
+  struct lh_core *core;    /* core.h; NULL: it is a process */
   struct lh_found_texts *found; /* states.c */
 };
 
-/* process.c, core.c: open; and their part of lh_target_free. */
+/* process.c, core.c: open; *target is cleared before. */
 int lh_process_open(int64_t process_id, lh_target *target, lh_error *error);
 int lh_core_open(const char *path, lh_target *target, lh_error *error);
+
+/* The core's part of lh_target_free, after a failed lh_core_open, too: memory with its regions, and
+** `core`. The texts above are target.c's. */
+void lh_core_close(lh_target *target);
 
 /* process.c: reads what is mapped now. LH_EIO: it has ended. */
 int lh_process_refresh(lh_target *target, lh_error *error);
