@@ -64,7 +64,7 @@ check_sources() {
   code >"$sources"
   rule "only layout, walk and track know Lua's structures" \
     "${include}\"(take/)?raw(_code)?\.h\"" '.*' \
-    'lib/(take/(layout|walk[a-z_]*)|track/[a-z_]*)\.[ch]'
+    'lib/(take/(layout|structure|walk[a-z_]*)|track/[a-z_]*)\.[ch]'
   up='name|compare|analyses|usage|view|report'
   writes='take|track'
   flow="lib/($writes)/.*(read|graph|$up)|lib/(read|profile)/.*($writes|graph|$up)"

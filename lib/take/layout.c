@@ -19,7 +19,7 @@
 /* In the order of lh_layout's fields: four offsets in the thread, four in the global state, three
 ** sizes, an offset in the thread, a bit of a call, and what 5.4.0 alone has. */
 /* clang-format off */
-static const lh_layout layouts[] = {
+const lh_layout lh_layouts[] = {
     {"5.4.3 to 5.4.8", 40, 48, 56, 96, 264, 272, 280, 480, 208, 1624, 200, 188, 8, false, false},
     {"5.4.2",          40, 48, 56, 88, 264, 272, 280, 480, 200, 1616, 192, 180, 8, false, false},
     {"5.4.1",          40, 48, 56, 88, 264, 272, 280, 480, 200, 1624, 192, 184, 4, false, false},
@@ -68,13 +68,13 @@ static bool has_stack_size_field(const lh_layout *layout, const void *thread) {
   return (uint64_t)RAW_FIELD(thread, 176, uint32_t) == slots;
 }
 
-static bool is_other_release(const lh_layout *layout, const lh_host *host) {
+bool lh_layout_is_other(const lh_layout *layout, const void *main_thread, const char *ident) {
   char release[16];
   bool is_541 = layout->main_thread_bytes == 1624;
   if (layout->global_from_main != 192) return false;
-  lh_layout_release(host->ident, release);
+  lh_layout_release(ident, release);
   if (strlen(release) > 3) return strcmp(release, layout->releases) != 0;
-  return has_stack_size_field(layout, host->main_thread) != is_541;
+  return has_stack_size_field(layout, main_thread) != is_541;
 }
 
 /* How far a layout comes: the first check that it fails. */
@@ -147,12 +147,12 @@ static int check_layout(const lh_layout *layout, const lh_host *host) {
   if (!is_string_metatable(layout, global, host)) return NO_STRING_METATABLE;
   if (!has_metamethod_names(layout, global)) return NO_METAMETHOD_NAMES;
   if (!fits_stack(layout, host->thread, host)) return NO_STACK;
-  return is_other_release(layout, host) ? OTHER_RELEASE : FITS;
+  return lh_layout_is_other(layout, host->main_thread, host->ident) ? OTHER_RELEASE : FITS;
 }
 
 int lh_layout_probe(const lh_host *host, const lh_layout **layout, lh_error *error) {
   int furthest = NO_MAIN_THREAD;
-  for (const lh_layout *l = layouts; l->releases; l++) {
+  for (const lh_layout *l = lh_layouts; l->releases; l++) {
     int reached = check_layout(l, host);
     if (reached == FITS) {
       *layout = l;

@@ -1,12 +1,12 @@
 /*
 ** raw.h - the memory layout of PUC Lua 5.4's objects, in our own words.
 **
-** Only layout.c, the walk_*.c files and the recorder (lib/track) include this. The object
-** structures below are the same in 5.4.0 to 5.4.8 on LP64 platforms; every offset that is used is
-** asserted. The thread (lua_State) and the global state differ between releases: for these there is
-** a table of offsets, chosen by lh_layout_probe, and the accessors at the end. Everything is read
-** in place and never written, but for one field (mark.c), slots on top of a stack (values.c) and a
-** bit of a call (stacks.h).
+** Only layout.c, structure.c, the walk_*.c files and the recorder (lib/track) include this. The
+** object structures below are the same in 5.4.0 to 5.4.8 on LP64 platforms; every offset that is
+** used is asserted. The thread (lua_State) and the global state differ between releases: for these
+** there is a table of offsets, chosen by lh_layout_probe, and the accessors at the end. Everything
+** is read in place and never written, but for one field (mark.c), slots on top of a stack
+** (values.c) and a bit of a call (stacks.h).
 */
 #ifndef LUAHEAP_RAW_H
 #define LUAHEAP_RAW_H
@@ -256,6 +256,8 @@ enum {
   RAW_GLOBAL_STRINGS_USED = 56,
   RAW_GLOBAL_STRINGS_SIZE = 60,
   RAW_GLOBAL_REGISTRY = 64,
+  RAW_GLOBAL_NIL = 80, /* a value that is nil once the state is built */
+  RAW_GLOBAL_SEED = 96,
   RAW_GLOBAL_WHITE = 100,
   RAW_GLOBAL_GC_STATE = 101,
   RAW_GLOBAL_GC_KIND = 102,
@@ -287,6 +289,11 @@ typedef struct lh_host {
 ** not. Reads nothing outside the block of the main thread and the global state before that block is
 ** known to be one. */
 int lh_layout_probe(const lh_host *host, const lh_layout **layout, lh_error *error);
+
+/* All layouts; the one behind the last has no `releases`. Of those that differ in little more than
+** the release: is it another one? `main_thread` may be a copy of the block. */
+extern const lh_layout lh_layouts[];
+bool lh_layout_is_other(const lh_layout *layout, const void *main_thread, const char *ident);
 
 /* Copies the release out of lua_ident ("5.4.4"), or "5.4". `out` has room for 16 bytes. */
 void lh_layout_release(const char *ident, char *out);

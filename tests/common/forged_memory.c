@@ -141,6 +141,7 @@ static void put_global(image *m) {
   put64(g + 24, (uint64_t)-5000);
   put32(g + 60, 128); /* string table */
   put_object(g + 64, m->registry);
+  put_value(g + 80, 0, 0); /* it is built */
   g[100] = WHITE;
   g[101] = 8;
   g[102] = 0;

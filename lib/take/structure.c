@@ -1,0 +1,222 @@
+/*
+** structure.c - is there a Lua state at an address? (structure.h)
+**
+** The block is copied once, with all that the checks compare inside it: the main thread's pointer
+** to a global state at the right distance, that one's pointer back, a registry that is a table, a
+** collector in one of its states. That leaves copies of blocks at their own addresses: of states
+** that were closed. So what the block points to is looked at, the names of three metamethods and
+** the registry; and what the state counts: a closed one counts its block, all else is freed, while
+** a living one has strings and a stack, too.
+**
+** Two sizes that a build may choose do not show in what the block holds (measure.c has them by
+** asking Lua). The cache of strings ends where its pointers to strings end. The extra space in
+** front of the thread is known where libc's malloc made the block, since that notes a block's size
+** in front of it; else it is taken for the usual one.
+*/
+#include "structure.h"
+
+#include <assert.h>
+#include <stdalign.h>
+
+#include "raw.h"
+
+enum { BLOCK_BYTES = 768, CACHED_STRINGS = 106, EXTRA_BYTES = 8 };
+_Static_assert((int)LH_MAIN_THREAD_TYPE == RAW_THREAD, "a thread's type byte");
+_Static_assert((int)LH_TYPE_OFFSET == offsetof(raw_object, type), "a thread's type byte");
+_Static_assert((int)LH_GLOBAL_OFFSET == RAW_THREAD_GLOBAL, "a thread's global state");
+
+static bool peek(const lh_peek *p, uint64_t address, void *out, size_t n) {
+  return p->read(p->memory, address, out, n);
+}
+
+/* {=== The block ===================================================================== */
+
+/* What is at the main thread's address, up to the metatables of basic types. */
+typedef struct block {
+  const lh_layout *layout;
+  uint64_t main_thread, global;
+  alignas(8) char bytes[BLOCK_BYTES];
+} block;
+
+static const char *global_of(const block *b) {
+  return b->bytes + b->layout->global_from_main;
+}
+
+static bool copy_block(const lh_peek *p, const lh_layout *layout, uint64_t main_thread, block *b) {
+  size_t bytes = layout->global_from_main + layout->type_metatables;
+  b->layout = layout;
+  b->main_thread = main_thread;
+  b->global = main_thread + layout->global_from_main;
+  assert(bytes <= sizeof b->bytes);
+  return peek(p, main_thread, b->bytes, bytes);
+}
+
+static bool is_main_thread(const block *b) {
+  return RAW_FIELD(b->bytes, RAW_THREAD_GLOBAL, uint64_t) == b->global &&
+         RAW_FIELD(b->bytes, LH_TYPE_OFFSET, uint8_t) == RAW_THREAD &&
+         RAW_FIELD(global_of(b), b->layout->main_thread, uint64_t) == b->main_thread;
+}
+
+/* Is it built, with nothing that a global state cannot hold? */
+static bool is_global_state(const block *b) {
+  const char *global = global_of(b);
+  const raw_value *registry = &RAW_FIELD(global, RAW_GLOBAL_REGISTRY, raw_value);
+  const raw_value *nil = &RAW_FIELD(global, RAW_GLOBAL_NIL, raw_value);
+  int32_t size = RAW_FIELD(global, RAW_GLOBAL_STRINGS_SIZE, int32_t);
+  uint8_t white = RAW_FIELD(global, RAW_GLOBAL_WHITE, uint8_t) & RAW_WHITES;
+  return registry->type == (RAW_TABLE | RAW_COLLECTABLE) && raw_is_empty(nil->type) && size > 0 &&
+         (size & (size - 1)) == 0 && white != 0 && white != RAW_WHITES &&
+         RAW_FIELD(global, RAW_GLOBAL_GC_STATE, uint8_t) <= 8 &&
+         RAW_FIELD(global, RAW_GLOBAL_GC_KIND, uint8_t) <= 1 &&
+         RAW_FIELD(global, RAW_GLOBAL_ALLOC, uint64_t) != 0;
+}
+
+/* }=================================================================================== */
+
+/* {=== What it points to ============================================================= */
+
+static bool is_table(const lh_peek *p, uint64_t address) {
+  raw_object header;
+  return peek(p, address, &header, sizeof header) && header.type == RAW_TABLE;
+}
+
+static bool is_short_string(const lh_peek *p, uint64_t address, const char *text) {
+  enum { LONGEST = 8 };
+  alignas(raw_string) char copy[sizeof(raw_string) + LONGEST];
+  const raw_string *s = (const raw_string *)(const void *)copy;
+  size_t n = strlen(text);
+  assert(n < LONGEST);
+  return peek(p, address, copy, sizeof *s + n + 1) && s->type == RAW_SHORT_STRING &&
+         s->short_length == n && memcmp(s->contents, text, n + 1) == 0;
+}
+
+static bool has_metamethod_names(const lh_peek *p, const block *b) {
+  static const struct {
+    unsigned index;
+    const char *text;
+  } names[] = {{0, "__index"}, {RAW_TM_MODE, "__mode"}, {RAW_METAMETHODS - 1, "__close"}};
+  const char *strings = global_of(b) + b->layout->metamethod_names;
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+    uint64_t address = RAW_FIELD(strings, names[i].index * sizeof(void *), uint64_t);
+    if (!is_short_string(p, address, names[i].text)) return false;
+  }
+  return true;
+}
+
+/* Any string: the byte behind its length is zero. */
+static bool is_string(const lh_peek *p, uint64_t address) {
+  raw_string s;
+  char end;
+  if (!peek(p, address, &s, sizeof s)) return false;
+  if (s.type != RAW_SHORT_STRING && s.type != RAW_LONG_STRING) return false;
+  uint64_t end_at = address + sizeof s + raw_string_length(&s);
+  return end_at > address && peek(p, end_at, &end, 1) && end == '\0';
+}
+
+/* }=================================================================================== */
+
+/* {=== Sizes ========================================================================= */
+
+/* How many strings are in its cache: it ends with two pointers that are to no strings. */
+static size_t cached_strings(const lh_peek *p, const block *b) {
+  enum { MOST = 1 << 16 };
+  uint64_t at = b->global + b->layout->type_metatables + RAW_BASIC_TYPES * sizeof(void *);
+  size_t n = 0;
+  for (uint64_t string; n < MOST; n++, at += sizeof string) {
+    if (!peek(p, at, &string, sizeof string) || !is_string(p, string)) break;
+  }
+  return n;
+}
+
+/* Is a block with so much extra space one of libc's malloc, of the right size? It notes it, with
+** its own eight bytes, in multiples of 16, one of which may be left over; and flags below that. */
+static bool is_malloc_block(const lh_peek *p, const block *b, uint64_t extra, uint64_t bytes) {
+  enum { FLAGS = 7, NOTE = 8, UNIT = 16 };
+  uint64_t note, needed = (bytes + NOTE + UNIT - 1) / UNIT * UNIT;
+  if (!peek(p, b->main_thread - extra - NOTE, &note, NOTE)) return false;
+  note &= ~(uint64_t)FLAGS;
+  return note == needed || note == needed + UNIT;
+}
+
+static uint64_t extra_bytes(const lh_peek *p, const block *b, uint64_t other_bytes) {
+  enum { MOST = 1024 };
+  if (is_malloc_block(p, b, EXTRA_BYTES, other_bytes + EXTRA_BYTES)) return EXTRA_BYTES;
+  for (uint64_t extra = 0; extra <= MOST; extra += sizeof(void *)) {
+    if (is_malloc_block(p, b, extra, other_bytes + extra)) return extra;
+  }
+  return EXTRA_BYTES;
+}
+
+static void measure(const lh_peek *p, const block *b, lh_seen_state *seen) {
+  size_t strings = cached_strings(p, b);
+  seen->main_thread_bytes = b->layout->main_thread_bytes - EXTRA_BYTES;
+  if (strings > 0) seen->main_thread_bytes += (strings - CACHED_STRINGS) * sizeof(void *);
+  uint64_t extra = extra_bytes(p, b, seen->main_thread_bytes);
+  seen->main_thread_bytes += extra;
+  seen->thread_bytes = b->layout->thread_bytes - EXTRA_BYTES + extra;
+}
+
+/* }=================================================================================== */
+
+/* How far an address comes: the first check that it fails. */
+enum {
+  NO_MEMORY,
+  NO_MAIN_THREAD,
+  NO_GLOBAL_STATE,
+  NO_REGISTRY,
+  NO_METAMETHOD_NAMES,
+  OTHER_RELEASE,
+  CLOSED,
+  FITS
+};
+
+static const char *const misfits[FITS] = {
+    [NO_MEMORY] = "no memory is there",
+    [NO_MAIN_THREAD] = "no main thread with its global state is there",
+    [NO_GLOBAL_STATE] = "a global state is not built yet, or overwritten",
+    [NO_REGISTRY] = "its registry is no table",
+    [NO_METAMETHOD_NAMES] = "the names of its metamethods are not where they are expected",
+    [OTHER_RELEASE] = "it is of another release",
+    [CLOSED] = "it was closed"};
+
+static uint64_t counted_bytes(const block *b) {
+  return RAW_FIELD(global_of(b), RAW_GLOBAL_TOTAL_BYTES, uint64_t) +
+         RAW_FIELD(global_of(b), RAW_GLOBAL_DEBT, uint64_t);
+}
+
+/* It counts less than what it must have. */
+static bool is_closed(const block *b) {
+  uint64_t strings = RAW_FIELD(global_of(b), RAW_GLOBAL_STRINGS_SIZE, uint32_t);
+  uint64_t least = b->layout->main_thread_bytes + sizeof(void *) * strings + sizeof(raw_table);
+  return (int64_t)counted_bytes(b) < (int64_t)least;
+}
+
+static int check_block(const lh_peek *p, const block *b, const char *ident) {
+  if (!is_main_thread(b)) return NO_MAIN_THREAD;
+  if (!is_global_state(b)) return NO_GLOBAL_STATE;
+  if (!is_table(p, RAW_FIELD(global_of(b), RAW_GLOBAL_REGISTRY, uint64_t))) return NO_REGISTRY;
+  if (!has_metamethod_names(p, b)) return NO_METAMETHOD_NAMES;
+  if (lh_layout_is_other(b->layout, b->bytes, ident)) return OTHER_RELEASE;
+  return is_closed(b) ? CLOSED : FITS;
+}
+
+int lh_see_state(const lh_peek *p, uint64_t main_thread, const char *ident, lh_seen_state *seen,
+                 lh_error *error) {
+  int furthest = NO_MEMORY;
+  for (const lh_layout *l = lh_layouts; l->releases; l++) {
+    block b;
+    int reached = copy_block(p, l, main_thread, &b) ? check_block(p, &b, ident) : NO_MEMORY;
+    if (reached > furthest) furthest = reached;
+    if (reached < FITS) continue;
+    *seen = (lh_seen_state){.layout = l,
+                            .main_thread = main_thread,
+                            .global = b.global,
+                            .alloc = RAW_FIELD(global_of(&b), RAW_GLOBAL_ALLOC, uint64_t),
+                            .gc_bytes = counted_bytes(&b),
+                            .seed = RAW_FIELD(global_of(&b), RAW_GLOBAL_SEED, uint32_t)};
+    measure(p, &b, seen);
+    return LH_OK;
+  }
+  return lh_fail(error, LH_EHOST, "there is no open Lua 5.4 state at 0x%llx: %s",
+                 (unsigned long long)main_thread, misfits[furthest]);
+}

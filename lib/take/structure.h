@@ -1,0 +1,42 @@
+/*
+** structure.h - what a Lua state looks like in memory of which nothing is known: another process's,
+** a core's, or a mirror of these that may have been copied amid a change.
+**
+** No symbol and no call of the API is needed. A main thread and its global state are one block of
+** some 1,620 bytes in which, and behind which, so much is certain that nothing else looks like it.
+** All that is read goes through a caller's function, and nothing is followed further than a fixed
+** number of steps.
+*/
+#ifndef LUAHEAP_STRUCTURE_H
+#define LUAHEAP_STRUCTURE_H
+
+#include "base.h"
+
+/* How the memory is read: n bytes; false where not all of them can be. */
+typedef struct lh_peek {
+  bool (*read)(const void *memory, uint64_t address, void *out, size_t n);
+  const void *memory;
+} lh_peek;
+
+/* A state that is open. */
+typedef struct lh_seen_state {
+  const struct lh_layout *layout;         /* of its release (raw.h), but for these two: */
+  size_t thread_bytes, main_thread_bytes; /* as this build allocates them */
+  uint64_t main_thread, global;
+  uint64_t alloc;    /* its allocation function */
+  uint64_t gc_bytes; /* collectgarbage("count") * 1024 */
+  uint32_t seed;     /* of its strings */
+} lh_seen_state;
+
+enum { LH_MAIN_THREAD_TYPE = 8 }; /* the byte at LH_TYPE_OFFSET of every main thread */
+
+/* The two distances from a main thread to its global state; its address is at LH_GLOBAL_OFFSET. */
+enum { LH_TYPE_OFFSET = 8, LH_GLOBAL_OFFSET = 24, LH_GLOBAL_NEAR = 192, LH_GLOBAL_FAR = 200 };
+
+/* Is there an open state whose main thread is at this address? `ident` is its lua_ident, or NULL.
+** LH_EHOST: no, and the message says what is there in place of it. The memory may change
+** meanwhile: a state that is there may then be missed, and is found again by asking again. */
+int lh_see_state(const lh_peek *peek, uint64_t main_thread, const char *ident, lh_seen_state *seen,
+                 lh_error *error);
+
+#endif

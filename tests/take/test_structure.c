@@ -1,0 +1,218 @@
+/*
+** test_structure.c - a state is seen in memory of which nothing is known: of all four layouts, with
+** and without lua_ident; and each wrong field is refused with its own message. Forged memory
+** (forged_memory.h) for what Lua would not leave, and real states, with what they were built with.
+*/
+#include <lauxlib.h>
+#include <lualib.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "forged_memory.h"
+#include "take/structure.h"
+
+static bool read_own(const void *memory, uint64_t address, void *out, size_t n) {
+  (void)memory;
+  struct iovec local = {out, n}, remote = {(void *)(uintptr_t)address, n};
+  return process_vm_readv(getpid(), &local, 1, &remote, 1, 0) == (ssize_t)n;
+}
+
+static const lh_peek own = {read_own, NULL};
+
+static int see(const void *main_thread, const char *ident, lh_seen_state *seen, lh_error *error) {
+  return lh_see_state(&own, (uintptr_t)main_thread, ident, seen, error);
+}
+
+static void refused(const void *main_thread, const char *ident, const char *why) {
+  lh_error error = {0};
+  lh_seen_state seen;
+  assert_int_equal(see(main_thread, ident, &seen, &error), LH_EHOST);
+  if (!strstr(error.message, why)) fail_msg("'%s' does not say '%s'", error.message, why);
+}
+
+/* {=== Forged ======================================================================== */
+
+static void sees_every_layout(void **state) {
+  (void)state;
+  for (size_t i = 0; i < N_RELEASES; i++) {
+    for (int with_ident = 0; with_ident < 2; with_ident++) {
+      image m;
+      lh_seen_state seen;
+      lh_error error = {0};
+      image_begin(&m, &image_releases[i], with_ident);
+      if (see(m.main, m.host.ident, &seen, &error) < 0) fail_msg("%s", error.message);
+      assert_string_equal(seen.layout->releases, image_releases[i].releases);
+      assert_int_equal(seen.main_thread_bytes, image_releases[i].block_bytes);
+      assert_int_equal(seen.thread_bytes, image_releases[i].thread_bytes);
+      assert_int_equal(seen.gc_bytes, GC_BYTES);
+      assert_ptr_equal((void *)seen.main_thread, m.main);
+      assert_ptr_equal((void *)seen.global, m.global);
+      assert_ptr_equal((void *)seen.alloc, &m.allocator);
+      image_end(&m);
+    }
+  }
+}
+
+typedef struct corruption {
+  const char *what;
+  void (*corrupt)(image *m);
+} corruption;
+
+#define CORRUPTION(name, code) \
+  static void name(image *m) { \
+    code;                      \
+  }
+CORRUPTION(no_global, put_pointer(m->main + 24, m->main + 8))
+CORRUPTION(no_thread, m->main[8] = 5)
+CORRUPTION(other_main, put_pointer(m->global + m->r->main_thread, m->registry))
+CORRUPTION(no_registry, m->global[72] = 5)
+CORRUPTION(not_built, m->global[88] = 3)
+CORRUPTION(odd_strings, put32(m->global + 60, 127))
+CORRUPTION(no_strings, put32(m->global + 60, 0))
+CORRUPTION(no_white, m->global[100] = 0)
+CORRUPTION(two_whites, m->global[100] = WHITE | OTHER_WHITE)
+CORRUPTION(bad_state, m->global[101] = 9)
+CORRUPTION(bad_kind, m->global[102] = 2)
+CORRUPTION(no_alloc, put_pointer(m->global, NULL))
+CORRUPTION(other_registry, put_pointer(m->global + 64, image_string(m, "_G")))
+CORRUPTION(null_registry, put_pointer(m->global + 64, NULL))
+CORRUPTION(no_index, put_pointer(m->global + m->r->metamethods, NULL))
+CORRUPTION(no_mode, put_pointer(m->global + m->r->metamethods + 24, image_string(m, "__modo")))
+CORRUPTION(no_close, put_pointer(m->global + m->r->metamethods + 192, image_string(m, "__closed")))
+CORRUPTION(no_string, put_pointer(m->global + m->r->metamethods + 24, m->registry))
+CORRUPTION(closed, put64(m->global + 16, m->r->block_bytes); put64(m->global + 24, 0))
+CORRUPTION(torn, put64(m->global + 16, 0); put64(m->global + 24, (uint64_t)-5000))
+
+static const corruption corruptions[] = {
+    {"no main thread with its global state is there", no_global},
+    {"no main thread with its global state is there", no_thread},
+    {"no main thread with its global state is there", other_main},
+    {"a global state is not built yet, or overwritten", no_registry},
+    {"a global state is not built yet, or overwritten", not_built},
+    {"a global state is not built yet, or overwritten", odd_strings},
+    {"a global state is not built yet, or overwritten", no_strings},
+    {"a global state is not built yet, or overwritten", no_white},
+    {"a global state is not built yet, or overwritten", two_whites},
+    {"a global state is not built yet, or overwritten", bad_state},
+    {"a global state is not built yet, or overwritten", bad_kind},
+    {"a global state is not built yet, or overwritten", no_alloc},
+    {"its registry is no table", other_registry},
+    {"its registry is no table", null_registry},
+    {"the names of its metamethods are not where they are expected", no_index},
+    {"the names of its metamethods are not where they are expected", no_mode},
+    {"the names of its metamethods are not where they are expected", no_close},
+    {"the names of its metamethods are not where they are expected", no_string},
+    {"it was closed", closed},
+    {"it was closed", torn},
+};
+
+static void refuses_every_wrong_field(void **state) {
+  (void)state;
+  for (size_t i = 0; i < N_RELEASES; i++) {
+    for (size_t c = 0; c < sizeof corruptions / sizeof corruptions[0]; c++) {
+      image m;
+      image_begin(&m, &image_releases[i], c % 2);
+      corruptions[c].corrupt(&m);
+      refused(m.main, m.host.ident, corruptions[c].what);
+      image_end(&m);
+    }
+  }
+}
+
+static void refuses_what_is_nowhere(void **state) {
+  (void)state;
+  refused(NULL, NULL, "no memory is there");
+  refused((void *)UINTPTR_MAX, NULL, "no memory is there");
+}
+
+/* As in test_layout.c. */
+static void tells_541_from_542(void **state) {
+  (void)state;
+  for (size_t i = 1; i <= 2; i++) {
+    image m;
+    image_begin(&m, &image_releases[i], false);
+    refused(m.main, "$LuaVersion: Lua 5.4.6  Copyright (C) $", "it is of another release");
+    image_end(&m);
+  }
+}
+
+/* A main thread as that of `m`, of a build that chose another extra space and another number of
+** strings in its cache; behind what malloc would note of a block of this size. */
+static char *chosen_thread(image *m, size_t extra, size_t cached, uint64_t note) {
+  size_t cache = m->r->global + m->r->metatables + 72;
+  char *at = image_block(m, 4096 + 8 * cached), *main_thread = at + 64 + extra;
+  put64(at + 56, note);
+  memcpy(main_thread, m->main, cache);
+  put_pointer(main_thread + 24, main_thread + m->r->global);
+  put_pointer(main_thread + m->r->global + m->r->main_thread, main_thread);
+  char *string = image_string(m, "cached"), *end = main_thread + cache + 8 * cached;
+  for (size_t i = 0; i < cached; i++) put_pointer(main_thread + cache + 8 * i, string);
+  put_pointer(end, NULL);
+  put_pointer(end + 8, main_thread);
+  return main_thread;
+}
+
+/* The cache ends where there is no string; and malloc notes how big the block is, or 16 bytes more,
+** and flags below that. Without a note of that size the extra space is the usual one. */
+static void measures_what_the_build_chose(void **state) {
+  (void)state;
+  static const struct {
+    size_t extra, cached, note, extra_seen;
+  } cases[] = {{8, 106, 1632 + 1, 8},   {8, 106, 1648 + 5, 8},     {0, 106, 1632 + 1, 0},
+               {16, 106, 1648 + 1, 16}, {64, 106, 1696 + 3, 64},   {8, 10, 864 + 1, 8},
+               {24, 212, 2496 + 1, 24}, {1024, 1, 1808 + 1, 1024}, {8, 106, 0, 8},
+               {16, 106, 4096 + 1, 8}};
+  for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    image m;
+    lh_seen_state seen;
+    lh_error error = {0};
+    image_begin(&m, &image_releases[3], true);
+    char *thread = chosen_thread(&m, cases[i].extra, cases[i].cached, cases[i].note);
+    if (see(thread, NULL, &seen, &error) < 0) fail_msg("%s", error.message);
+    assert_int_equal(seen.thread_bytes, 200 + cases[i].extra_seen);
+    assert_int_equal(seen.main_thread_bytes, 200 + cases[i].extra_seen + 568 + 8 * cases[i].cached);
+    image_end(&m);
+  }
+}
+
+/* }=================================================================================== */
+
+/* {=== Real ========================================================================== */
+
+static uint64_t count(lua_State *L) {
+  return (uint64_t)lua_gc(L, LUA_GCCOUNT, 0) * 1024 + (uint64_t)lua_gc(L, LUA_GCCOUNTB, 0);
+}
+
+static void sees_a_real_state(void **state) {
+  (void)state;
+  lh_seen_state seen;
+  lh_error error = {0};
+  lua_State *L = luaL_newstate();
+  luaL_openlibs(L);
+  lua_State *L1 = lua_newthread(L);
+  if (see(L, NULL, &seen, &error) < 0) fail_msg("%s", error.message);
+  assert_int_equal(seen.gc_bytes, count(L));
+  refused(L1, NULL, "no main thread with its global state is there");
+  lua_close(L);
+}
+
+/* }=================================================================================== */
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(sees_every_layout),
+      cmocka_unit_test(refuses_every_wrong_field),
+      cmocka_unit_test(refuses_what_is_nowhere),
+      cmocka_unit_test(tells_541_from_542),
+      cmocka_unit_test(measures_what_the_build_chose),
+      cmocka_unit_test(sees_a_real_state),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
