@@ -72,7 +72,7 @@ static _Noreturn void write_and_exit(lh_shot *shot, lh_file *file, const lh_chil
   lh_file_close(file);
   shared->failure = file->failure;
   shared->taken = taken;
-  tell_end(shot->name, child, shared);
+  tell_end(shot->facts.name, child, shared);
   __atomic_store_n(&shared->finished, 1, __ATOMIC_RELEASE);
   _exit(0);
 }

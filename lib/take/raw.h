@@ -304,6 +304,12 @@ static inline const raw_object *raw_list(const char *global, lh_list list) {
   return RAW_FIELD(global, heads[list], const raw_object *);
 }
 
+/* What collectgarbage("count") * 1024 is. */
+static inline uint64_t lh_gc_bytes(const char *global) {
+  return (uint64_t)(RAW_FIELD(global, RAW_GLOBAL_TOTAL_BYTES, int64_t) +
+                    RAW_FIELD(global, RAW_GLOBAL_DEBT, int64_t));
+}
+
 /* The mask of the other white in a sweep phase, when it stands for a dead object; else 0. */
 static inline uint8_t raw_dead_white(const char *global) {
   uint8_t state = RAW_FIELD(global, RAW_GLOBAL_GC_STATE, uint8_t);

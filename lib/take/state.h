@@ -60,14 +60,6 @@ static inline char *lh_global_state(lua_State *L) {
   return RAW_FIELD(L, RAW_THREAD_GLOBAL, char *);
 }
 
-/* What collectgarbage("count") * 1024 is. */
-static inline uint64_t lh_gc_bytes(const char *global) {
-  return (uint64_t)(RAW_FIELD(global, RAW_GLOBAL_TOTAL_BYTES, int64_t) +
-                    RAW_FIELD(global, RAW_GLOBAL_DEBT, int64_t));
-}
-
-enum { LH_MARK_NAME_BYTES = 4096 }; /* longer names are refused */
-
 /* mark.c: plants the two marks of one serial, named `name`, or with NULL after their own time,
 ** which is read once: the name and time_ns are of the same second. See lh_mark. */
 typedef struct lh_planted {

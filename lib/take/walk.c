@@ -12,8 +12,10 @@ static uint64_t thread_bytes(const lh_layout *layout, const void *main_thread,
   uint64_t bytes = thread == main_thread ? layout->main_thread_bytes : layout->thread_bytes;
   bytes += raw_stack_slots(layout, thread) * sizeof(raw_value);
   if (!raw_stack(layout, thread)) return bytes;
-  /* Lua's own count of calls has 16 bits and wraps in deep recursion: count the list instead */
-  for (const raw_call *c = raw_base_call(layout, thread)->next; c; c = c->next) {
+  /* Lua's own count of calls has 16 bits and wraps in deep recursion: count the list instead. Each
+  ** call has had a slot of a stack of 1,000,000: more than twice as many are a list that is broken. */
+  uint64_t most = bytes + (sizeof(raw_call) << 21);
+  for (const raw_call *c = raw_base_call(layout, thread)->next; c && bytes < most; c = c->next) {
     bytes += sizeof(raw_call);
   }
   return bytes;
@@ -57,11 +59,16 @@ bool lh_walk_begin(lh_walk *walk, const raw_object *object, unsigned type_and_fl
   uint64_t address = (uintptr_t)object;
   uint64_t bytes = lh_walk_shallow_bytes(walk->layout, walk->main_thread, object);
   bool dead = (object->marked & walk->dead_white) != 0;
+  const lh_walk_more *more = walk->more;
+  if (more && more->accept && !more->accept(walk, object, bytes)) {
+    walk->ended = true;
+    return false;
+  }
   uint8_t *p = lh_out_room(walk->out);
   *p++ = (uint8_t)(dead ? (type_and_flags & 0x0F) | LH_FLAG_DEAD : type_and_flags);
   p = lh_put_uvarint(p, lh_zigzag((int64_t)(address >> 3) - (int64_t)(walk->previous >> 3)));
   p = lh_put_uvarint(p, bytes);
-  if (walk->recorder) p = lh_put_uvarint(p, lh_walk_stack(walk, object, bytes));
+  if (more && more->find_stack) p = lh_put_uvarint(p, more->find_stack(walk, object, bytes));
   lh_out_took(walk->out, p);
   walk->previous = address;
   walk->object_bytes += bytes;
@@ -289,13 +296,13 @@ static void walk_object(lh_walk *walk, const raw_object *object) {
     case RAW_PROTO: lh_walk_proto(walk, (const raw_proto *)object); break;
     case RAW_USERDATA: walk_userdata(walk, (const raw_userdata *)object); break;
     case RAW_THREAD: lh_walk_thread(walk, object); break;
-    default: break; /* there is no other type */
+    default: walk->ended = true; /* there is no other type */
   }
 }
 
 /* The objects of the list `from`, written as those of `list`. */
 static void walk_list(lh_walk *walk, lh_list list, lh_list from) {
-  for (const raw_object *o = raw_list(walk->global, from); o; o = o->next) {
+  for (const raw_object *o = raw_list(walk->global, from); o && !walk->ended; o = o->next) {
     walk->n_objects[list]++;
     walk_object(walk, o);
   }
@@ -306,6 +313,7 @@ void lh_walk_lists(lh_walk *walk) {
   walk->previous = 0;
   walk->object_bytes = 0;
   walk->n_keys = 0;
+  walk->ended = false;
   memset(walk->met, 0, sizeof walk->met);
   walk->mode_name =
       RAW_FIELD(walk->global, walk->layout->metamethod_names + RAW_TM_MODE * sizeof(void *),
@@ -315,7 +323,7 @@ void lh_walk_lists(lh_walk *walk) {
     /* What is on finobj still has its finalizer since the state closes (our mark, before 5.4.4). */
     if (!walk->closes || list != LH_LIST_TOBEFNZ) walk_list(walk, list, list);
     if (walk->closes && list == LH_LIST_FINOBJ) walk_list(walk, list, LH_LIST_TOBEFNZ);
-    if (walk->out->refused) return;
+    if (walk->out->refused || walk->ended) return;
   }
 }
 

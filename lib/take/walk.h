@@ -28,6 +28,8 @@ typedef struct lh_recorder lh_recorder; /* track/track.h */
 ** platform. */
 #define LH_OWN_MAGIC 0xC8D5F1A7616C6872u
 
+enum { LH_MARK_NAME_BYTES = 4096 }; /* longer names are refused */
+
 /* The content of a mark, followed by its name; of the state's userdata only the first fields
 ** (mark.c). */
 typedef struct lh_own_content {
@@ -65,13 +67,28 @@ typedef struct lh_met_key {
 
 enum { LH_KEYS_MET = 512 };
 
-typedef struct lh_walk {
+typedef struct lh_walk lh_walk;
+
+/* What some walks do more than others. The walk of a program by itself knows none of it: a tracked
+** program has sites, one that is looked at from outside is doubted. Each call may be NULL. */
+typedef struct lh_walk_more {
+  uint32_t flags; /* of the file's header */
+  /* The stack at which the object of so many bytes was allocated, for its record. */
+  lh_stack_id (*find_stack)(const lh_walk *walk, const raw_object *object, uint64_t shallow_bytes);
+  /* Sees each object before what it has is read. False: it cannot be one, and the walk ends. */
+  bool (*accept)(const lh_walk *walk, const raw_object *object, uint64_t shallow_bytes);
+  /* Writes a section behind the records; the footer tells where. */
+  void (*put_section)(lh_walk *walk);
+} lh_walk_more;
+
+struct lh_walk {
   lh_out *out;
   const lh_layout *layout;
   const char *global; /* global state */
   const void *thread; /* running: lua_State of the caller */
   const void *main_thread;
   const lh_recorder *recorder;             /* NULL: the program is not tracked */
+  const lh_walk_more *more;                /* may be NULL */
   uint64_t string_bytes;                   /* to keep of each string */
   uint64_t hash_seed;                      /* of strings that are not kept whole */
   uint64_t previous;                       /* address of the record before */
@@ -85,10 +102,11 @@ typedef struct lh_walk {
   uint64_t n_objects[4]; /* by list */
   uint64_t object_bytes;
   bool closes; /* what waits for its finalizer is on finobj but for lua_close: watch_close.c */
-} lh_walk;
+  bool ended;  /* latched: something on the lists is no object, or was not accepted */
+};
 
 /* Writes the records of all lists; fills n_objects and object_bytes. Errors are latched in
-** walk->out. */
+** walk->out, and in walk->ended. */
 void lh_walk_lists(lh_walk *walk);
 
 /* What is in a userdata of ours; NULL for any other. */
@@ -105,13 +123,10 @@ uint64_t lh_walk_shallow_bytes(const lh_layout *layout, const void *main_thread,
 ** (dead). */
 bool lh_walk_begin(lh_walk *walk, const raw_object *object, unsigned type_and_flags);
 
-/* walk_sites.c: the stack at which a tracked program allocated the object of so many bytes. */
-lh_stack_id lh_walk_stack(const lh_walk *walk, const raw_object *object, uint64_t shallow_bytes);
+/* walk_sites.c: of a tracked program. */
+extern const lh_walk_more lh_walk_with_sites;
 
-/* Writes the section of sites, and returns its offset. */
-uint64_t lh_walk_sites(lh_walk *walk);
-
-/* That section has at most so many bytes. */
+/* The section of sites has at most so many bytes. */
 uint64_t lh_sites_longest(const lh_recorder *recorder);
 
 /* A value: its tag is returned, its payload stored at *p (at most 20 bytes). */

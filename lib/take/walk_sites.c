@@ -11,7 +11,8 @@
 
 /* In front of a thread is the extra space of its block; what a table or a prototype has beside its
 ** own block was allocated elsewhere, and later. */
-lh_stack_id lh_walk_stack(const lh_walk *walk, const raw_object *object, uint64_t shallow_bytes) {
+static lh_stack_id find_stack(const lh_walk *walk, const raw_object *object,
+                              uint64_t shallow_bytes) {
   const lh_layout *layout = walk->layout;
   const char *block = (const char *)object;
   uint64_t bytes = shallow_bytes;
@@ -29,11 +30,10 @@ static void put_bytes(const void *data, uint64_t n, void *payload) {
   lh_out_bytes(payload, data, n);
 }
 
-uint64_t lh_walk_sites(lh_walk *walk) {
+static void put_sites(lh_walk *walk) {
   const lh_recorder *recorder = walk->recorder;
   lh_out *out = walk->out;
   lh_recorder_facts facts = lh_recorder_tell(recorder);
-  uint64_t offset = lh_out_offset(out);
   lh_out_u8(out, facts.has_stacks ? LH_SITES_HAVE_STACKS : 0);
   lh_out_uvarint(out, facts.sample_bytes);
   lh_out_uvarint(out, facts.made);
@@ -48,8 +48,10 @@ uint64_t lh_walk_sites(lh_walk *walk) {
     p = lh_put_uvarint(p, counts.freed_objects);
     lh_out_took(out, lh_put_uvarint(p, counts.freed_bytes));
   }
-  return offset;
 }
+
+const lh_walk_more lh_walk_with_sites = {
+    .flags = LH_TRACKED, .find_stack = find_stack, .put_section = put_sites};
 
 uint64_t lh_sites_longest(const lh_recorder *recorder) {
   enum { NUMBERS = 3, COUNTS = sizeof(lh_stack_counts) / sizeof(uint64_t) };

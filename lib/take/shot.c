@@ -1,0 +1,154 @@
+/*
+** shot.c - write the file of a shot (take.h). Nothing here needs a lua_State, so it also serves
+** where the heap is another process's, mirrored at its own addresses.
+*/
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "take.h"
+
+/* {=== The footer ==================================================================== */
+
+enum { PROGRAM_BYTES = 1024, ROOT_BYTES = 2 + LH_MAX_VARINT };
+
+/* Its numbers are fewer than 24, each with at most the longest encoding. */
+_Static_assert(24 * LH_MAX_VARINT + sizeof(((lh_state *)0)->release) + PROGRAM_BYTES +
+                       LH_MARK_NAME_BYTES + LH_WALK_ROOTS * ROOT_BYTES +
+                       LH_MOST_KEYS * LH_MAX_VARINT <=
+                   LH_OUT_FOOTER,
+               "every footer fits");
+
+size_t lh_read_program(char *out, size_t size) {
+  int fd = open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
+  ssize_t n = fd < 0 ? 0 : read(fd, out, size);
+  if (fd >= 0) (void)close(fd);
+  if (n < 0) n = 0;
+  while (n > 0 && out[n - 1] == '\0') n--;
+  for (ssize_t i = 0; i < n; i++) {
+    if (out[i] == '\0') out[i] = ' ';
+  }
+  return (size_t)n;
+}
+
+static uint8_t *append_bytes(uint8_t *p, const char *data, size_t n) {
+  p = lh_put_uvarint(p, n);
+  memcpy(p, data, n);
+  return p + n;
+}
+
+static uint8_t *append_program(uint8_t *p, const char *program) {
+  char own[PROGRAM_BYTES];
+  if (!program) return append_bytes(p, own, lh_read_program(own, sizeof own));
+  return append_bytes(p, program, strnlen(program, PROGRAM_BYTES));
+}
+
+static uint8_t *put_roots(uint8_t *p, const lh_shot *shot) {
+  lh_walk_root roots[LH_WALK_ROOTS];
+  size_t n = lh_walk_roots(&shot->walk, roots);
+  for (uint8_t i = 0; i < LH_OURS; i++) {
+    const void *ours = shot->facts.ours[i];
+    if (ours) roots[n++] = (lh_walk_root){.kind = LH_ROOT_OWN, .index = i, .address = ours};
+  }
+  p = lh_put_uvarint(p, n);
+  for (size_t i = 0; i < n; i++) {
+    *p++ = (uint8_t)roots[i].kind;
+    *p++ = roots[i].index;
+    p = lh_put_uvarint(p, (uintptr_t)roots[i].address >> 3);
+  }
+  return p;
+}
+
+/* Fills in the footer and ends the file. Async-signal-safe without `error`. */
+static int write_footer(lh_shot *shot, uint64_t section_offset, lh_error *error) {
+  const lh_walk *walk = &shot->walk;
+  const lh_facts *facts = &shot->facts;
+  uint8_t *p = shot->out.footer;
+  lh_store64(p, facts->state_id);
+  p = lh_put_uvarint(p + 8, facts->serial);
+  lh_store64(p, facts->time_ns);
+  p = lh_put_uvarint(p + 8, facts->process_id);
+  p = append_bytes(p, facts->release, strlen(facts->release));
+  p = append_program(p, facts->program);
+  p = append_bytes(p, facts->name, strlen(facts->name));
+  p = lh_put_uvarint(p, walk->string_bytes);
+  p = lh_put_uvarint(p, shot->gc_bytes);
+  p = lh_put_uvarint(p, shot->string_table_bytes);
+  *p++ = RAW_FIELD(walk->global, RAW_GLOBAL_GC_STATE, uint8_t);
+  *p++ = RAW_FIELD(walk->global, RAW_GLOBAL_GC_KIND, uint8_t);
+  p = lh_put_uvarint(p, facts->n_finalized);
+  for (unsigned i = 0; i < 4; i++) p = lh_put_uvarint(p, walk->n_objects[i]);
+  p = lh_put_uvarint(p, walk->object_bytes);
+  p = put_roots(p, shot);
+  p = lh_put_uvarint(p, walk->n_keys);
+  for (unsigned i = 0; i < walk->n_keys; i++) {
+    p = lh_put_uvarint(p, (uintptr_t)walk->keys[i] >> 3);
+  }
+  if (section_offset) p = lh_put_uvarint(p, section_offset);
+  return lh_out_close(&shot->out, (size_t)(p - shot->out.footer), error);
+}
+
+/* }=================================================================================== */
+
+/* {=== The file ====================================================================== */
+
+void lh_shot_aim(lh_shot *shot, const char *global, const lh_layout *layout,
+                 uint64_t section_bytes) {
+  shot->walk.out = &shot->out;
+  shot->walk.global = global;
+  shot->walk.layout = layout;
+  shot->walk.main_thread = RAW_FIELD(global, layout->main_thread, const void *);
+  shot->gc_bytes = lh_gc_bytes(global);
+  shot->longest_bytes = lh_out_longest(shot->gc_bytes, section_bytes);
+  shot->string_table_bytes =
+      sizeof(void *) * (uint64_t)RAW_FIELD(global, RAW_GLOBAL_STRINGS_SIZE, int32_t);
+  shot->short_strings = (uint64_t)RAW_FIELD(global, RAW_GLOBAL_STRINGS_USED, int32_t);
+}
+
+int lh_shot_write(lh_shot *shot, lh_taken *taken, lh_error *error) {
+  lh_walk *walk = &shot->walk;
+  const lh_walk_more *more = walk->more;
+  uint64_t section_offset = 0;
+  lh_out_begin(&shot->out, more ? more->flags : 0);
+  lh_walk_lists(walk);
+  if (walk->ended) return lh_fail(error, LH_EBUSY, "what is on the collector's lists is no heap");
+  if (more && more->put_section) {
+    section_offset = lh_out_offset(&shot->out);
+    more->put_section(walk);
+  }
+  taken->bytes = walk->object_bytes + shot->string_table_bytes;
+  taken->objects = 0;
+  for (unsigned i = 0; i < 4; i++) taken->objects += walk->n_objects[i];
+  return write_footer(shot, section_offset, error);
+}
+
+void lh_shot_free(lh_shot *shot) {
+  lh_out_free(&shot->out);
+}
+
+static size_t take_all(const void *data, size_t n, void *payload) {
+  (void)data, (void)payload;
+  return n;
+}
+
+static uint64_t measure_file(lh_shot *shot) {
+  lh_taken ignored;
+  lh_writer writer = shot->out.writer;
+  shot->out.writer = take_all;
+  (void)lh_shot_write(shot, &ignored, NULL);
+  shot->out.writer = writer;
+  return shot->out.flushed;
+}
+
+bool lh_shot_may_fit(const lh_shot *shot, lh_file *file) {
+  return lh_file_has_room(file, lh_out_shortest(shot->short_strings), true);
+}
+
+bool lh_shot_save(lh_shot *shot, lh_file *file, lh_taken *taken) {
+  if (file->room < shot->longest_bytes && !lh_file_has_room(file, measure_file(shot), false)) {
+    return false;
+  }
+  return lh_shot_write(shot, taken, NULL) == LH_OK && lh_file_finish(file);
+}
+
+/* }=================================================================================== */
