@@ -1,5 +1,5 @@
 /*
-** format.h - the snapshot file, byte by byte (format version 4; where older ones differ is said).
+** format.h - the snapshot file, byte by byte (format version 5; where older ones differ is said).
 **
 ** A snapshot is written once, front to back, without seeking, and read through a memory map.
 ** Only the writer and the reader include this file.
@@ -21,8 +21,10 @@
 **
 ** Header
 **   8 bytes   LH_HEAD_MAGIC
-**   u32       format version. A reader refuses a greater one. 3 is written where there are no flags
-**   u32       (version 4) flags: LH_TRACKED, the program was tracked. Before: 0
+**   u32       format version. A reader refuses a greater one. 3 is written where there are no flags,
+**             4 where the only one is LH_TRACKED
+**   u32       (version 4) flags: LH_TRACKED, the program was tracked; (version 5) LH_OUTSIDE, the
+**             snapshot was taken from outside of the process. Before: 0. A file has one at most
 **
 ** Record of one object, in the order of the collector's list (on allgc and finobj: youngest first)
 **   u8        low 4 bits: record type (LH_REC_*), high 4 bits: flags. LH_FLAG_DEAD (0x10): the
@@ -102,6 +104,15 @@
 **   for each stack, in the order of their definitions, 4 uvarints: objects made at it, bytes made,
 **             objects freed, bytes freed; each below 2^63 in sum
 **
+** View from outside, where the snapshot was taken so (LH_OUTSIDE), in the place of the sites
+**   u8        lh_stillness
+**   u8        flags: LH_OUTSIDE_IN_CALL, the process was in a system call
+**   uvarint   marks that got their places by matching, for each, by rising serial:
+**             uvarint serial, uvarint how many newer objects pass as older than it at the most
+**   uvarint   C functions, at most LH_MOST_C_FUNCTIONS, for each, by rising address:
+**             uvarint address, bytes symbol or none, bytes name of the library's file or none,
+**             uvarint offset in that
+**
 ** Footer
 **   u64       state id, random for each Lua state
 **   uvarint   serial of the snapshot's own mark
@@ -121,7 +132,7 @@
 **   uvarint   (version 3) number of frequent keys, at most LH_MOST_KEYS; for each the uvarint
 **             address >> 3 of an object, not 0. A key that many tables have, as the names of their
 **             fields, takes one byte in each then, in place of a reference of some five
-**   uvarint   (LH_TRACKED) S, the offset of the sites
+**   uvarint   (LH_TRACKED, LH_OUTSIDE) S, the offset of the sites or of the view from outside
 **   u32       number of blocks, then a u64 for each: XXH64, seed 0, of the bytes of the file
 **             [i * LH_BLOCK_BYTES, min((i + 1) * LH_BLOCK_BYTES, F))
 ** Trailer
@@ -145,15 +156,19 @@
 #define LH_HEAD_MAGIC "\x89LHEAP\r\n"
 #define LH_TAIL_MAGIC "\nLHEND\r\n"
 #define LH_FORMAT_VERSION 4u
+#define LH_OUTSIDE_VERSION 5u
 #define LH_UNFLAGGED_VERSION 3u /* is written where there are no flags: older readers know it */
 #define LH_HEADER_BYTES 16u
 #define LH_TRAILER_BYTES 40u
 #define LH_BLOCK_BYTES (1u << 20)
 #define LH_STRING_OVERHEAD 25u /* shallow size of a string less its length */
 
-enum { LH_TRACKED = 1 }; /* in the header */
+enum { LH_TRACKED = 1, LH_OUTSIDE = 2 }; /* in the header */
 
 enum { LH_SITES_HAVE_STACKS = 1 };
+
+enum { LH_OUTSIDE_IN_CALL = 1 };
+enum { LH_MOST_C_FUNCTIONS = 4096 };
 
 enum {
   LH_REC_STRING = 1,

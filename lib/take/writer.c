@@ -20,7 +20,8 @@ int lh_out_open(lh_out *out, uint64_t longest, lh_writer writer, void *payload, 
 
 void lh_out_begin(lh_out *out, uint32_t flags) {
   memcpy(out->base, LH_HEAD_MAGIC, 8);
-  lh_store32(out->base + 8, flags ? LH_FORMAT_VERSION : LH_UNFLAGGED_VERSION);
+  uint32_t version = flags ? LH_FORMAT_VERSION : LH_UNFLAGGED_VERSION;
+  lh_store32(out->base + 8, flags & LH_OUTSIDE ? LH_OUTSIDE_VERSION : version);
   lh_store32(out->base + 12, flags);
   out->at = out->base + LH_HEADER_BYTES;
   out->flushed = 0;
