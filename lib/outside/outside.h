@@ -92,13 +92,17 @@ int lh_core_open(const char *path, lh_target *target, lh_error *error);
 ** `core`. The texts above are target.c's. */
 void lh_core_close(lh_target *target);
 
-/* process.c: reads what is mapped now. LH_EIO: it has ended. */
+/* states.c: what lh_find_states left in the target; NULL is harmless. */
+void lh_found_texts_free(struct lh_found_texts *found);
+
+/* process.c: reads what is mapped now. LH_EIO: it has ended (os_errno ESRCH). */
 int lh_process_refresh(lh_target *target, lh_error *error);
 
 /* process.c: bytes of memory of any process; false: not all of them. */
 bool lh_process_read(int64_t process_id, uint64_t address, void *out, size_t n);
 
-/* rights.c: why a process may not be read or traced, and what to do; always LH_EIO. */
+/* rights.c: why a process may not be read or traced, and what to do; always LH_EIO. os_errno is
+** ESRCH where there is no such process any more. */
 int lh_refuse_process(int64_t process_id, int os_errno, lh_error *error);
 
 /* The id of a state: of the target's random bytes and process id, the state's address and its

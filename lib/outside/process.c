@@ -1,0 +1,346 @@
+/*
+** process.c - a running process, as /proc has it: what is mapped, what it is called, and its
+** memory.
+**
+** Nothing here stops or changes the process; its mappings may change while they are read, and are
+** then those of some moment each. Memory is read by process_vm_readv, 4 to 8 GB a second, which
+** needs the rights of a debugger; where a filter for system calls forbids that one (containers),
+** through /proc/PID/mem.
+**
+** A process may end, and its number become another's, or go on as another program (exec). So the
+** random bytes that the kernel gave it at its start are compared whenever it is looked at anew.
+*/
+#include "process.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+enum { PROGRAM_BYTES = 4096 };
+
+/* {=== Texts ========================================================================= */
+
+static int open_file(int64_t process_id, const char *name) {
+  char path[64];
+  (void)snprintf(path, sizeof path, "/proc/%" PRId64 "/%s", process_id, name);
+  return open(path, O_RDONLY | O_CLOEXEC);
+}
+
+/* Reads on to the end of the file or of the room. How many bytes, or -errno. */
+static ssize_t read_on(int fd, char *out, size_t size) {
+  size_t done = 0;
+  while (done < size) {
+    ssize_t n = read(fd, out + done, size - done);
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return -errno;
+    if (n == 0) break;
+    done += (size_t)n;
+  }
+  return (ssize_t)done;
+}
+
+ssize_t lh_process_text(int64_t process_id, const char *name, char *out, size_t size) {
+  int fd = open_file(process_id, name);
+  ssize_t n = fd < 0 ? -errno : read_on(fd, out, size - 1);
+  if (fd >= 0) (void)close(fd);
+  out[n < 0 ? 0 : n] = '\0';
+  return n;
+}
+
+/* The value of a line "Name:\tvalue"; "": there is none. */
+static const char *find_value(const char *text, const char *name) {
+  size_t n = strlen(name);
+  for (const char *line = text; line; line = strchr(line, '\n')) {
+    line += *line == '\n';
+    if (strncmp(line, name, n) == 0 && line[n] == ':')
+      return line + n + 1 + strspn(line + n + 1, " \t");
+  }
+  return "";
+}
+
+static uint64_t find_last_number(const char *value) {
+  uint64_t number = 0;
+  for (char *end; *value != '\n' && *value; value = end) {
+    uint64_t next = strtoull(value, &end, 10);
+    if (end == value) break;
+    number = next;
+    end += strspn(end, " \t");
+  }
+  return number;
+}
+
+bool lh_process_status_of(int64_t process_id, lh_process_status *status) {
+  char text[4096];
+  memset(status, 0, sizeof *status);
+  if (process_id <= 0 || lh_process_text(process_id, "status", text, sizeof text) <= 0)
+    return false;
+  status->leader = strtoll(find_value(text, "Tgid"), NULL, 10);
+  status->tracer = strtoll(find_value(text, "TracerPid"), NULL, 10);
+  status->own_id = find_last_number(find_value(text, "NSpid"));
+  status->capabilities = strtoull(find_value(text, "CapEff"), NULL, 16);
+  status->state = *find_value(text, "State");
+  status->is_of_kernel =
+      *find_value(text, "Kthread") == '1' || (status->state != 'Z' && !*find_value(text, "VmSize"));
+  status->system_filter = (unsigned)strtoul(find_value(text, "Seccomp"), NULL, 10);
+  const char *users = find_value(text, "Uid");
+  for (int i = 0; i < 4; i++) {
+    char *end;
+    status->users[i] = (uint32_t)strtoul(users, &end, 10);
+    users = end;
+  }
+  if (!status->own_id) status->own_id = (uint64_t)process_id; /* a kernel without namespaces */
+  return true;
+}
+
+/* }=================================================================================== */
+
+/* {=== Memory ======================================================================== */
+
+bool lh_process_read(int64_t process_id, uint64_t address, void *out, size_t n) {
+  enum { MOST_AT_ONCE = 1 << 30 };
+  for (char *to = out; n > 0;) {
+    size_t part = n < MOST_AT_ONCE ? n : MOST_AT_ONCE;
+    struct iovec here = {to, part}, there = {(void *)(uintptr_t)address, part};
+    ssize_t got = process_vm_readv((pid_t)process_id, &here, 1, &there, 1, 0);
+    if (got <= 0) return false;
+    to += got;
+    address += (uint64_t)got;
+    n -= (size_t)got;
+  }
+  return true;
+}
+
+static bool read_through_file(int fd, uint64_t address, void *out, size_t n) {
+  for (char *to = out; n > 0;) {
+    ssize_t got = pread(fd, to, n, (off_t)address);
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) return false;
+    to += got;
+    address += (uint64_t)got;
+    n -= (size_t)got;
+  }
+  return true;
+}
+
+static bool read_process(const lh_memory *memory, uint64_t address, void *out, size_t n) {
+  if (lh_process_read(memory->process_id, address, out, n)) return true;
+  bool is_forbidden = errno == ENOSYS || errno == EPERM;
+  return is_forbidden && memory->fd >= 0 && read_through_file(memory->fd, address, out, n);
+}
+
+/* }=================================================================================== */
+
+/* {=== What is mapped ================================================================ */
+
+/* /proc/PID/maps, to be freed. NULL: *reason tells why, 0: it is empty. */
+static char *read_maps(int64_t process_id, size_t *n, int *reason) {
+  char *text = NULL;
+  size_t capacity = 0;
+  int fd = open_file(process_id, "maps");
+  ssize_t got = fd < 0 ? -errno : 0;
+  *n = 0;
+  while (fd >= 0) {
+    size_t wanted = capacity ? 2 * capacity : 64 * 1024;
+    char *longer = *n + 1 < capacity ? text : lh_realloc(text, wanted, 1);
+    got = longer ? 0 : -ENOMEM;
+    if (!longer) break;
+    if (longer != text) capacity = wanted;
+    text = longer;
+    got = read(fd, text + *n, capacity - 1 - *n);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) got = -errno;
+    if (got <= 0) break;
+    *n += (size_t)got;
+  }
+  if (fd >= 0) (void)close(fd);
+  *reason = got < 0 ? (int)-got : 0;
+  if (got >= 0 && *n > 0) {
+    text[*n] = '\0';
+    return text;
+  }
+  lh_free(text);
+  return NULL;
+}
+
+/* A path, in which the kernel writes a line's end as \012. */
+static size_t copy_path(char *out, const char *path, const char *end) {
+  size_t n = 0;
+  while (path < end) {
+    bool is_escape = end - path >= 4 && strncmp(path, "\\012", 4) == 0;
+    out[n++] = is_escape ? '\n' : *path;
+    path += is_escape ? 4 : 1;
+  }
+  out[n++] = '\0';
+  return n;
+}
+
+/* "start-end rwxp offset device inode   path". Where the path starts; NULL: it is no such line. */
+static const char *parse_region(const char *line, lh_region *region) {
+  char *p;
+  memset(region, 0, sizeof *region);
+  region->start = strtoull(line, &p, 16);
+  if (*p != '-') return NULL;
+  region->end = strtoull(p + 1, &p, 16);
+  if (*p != ' ' || strnlen(p, 6) < 6) return NULL;
+  region->access = (p[1] == 'r' ? LH_REGION_READ : 0u) | (p[2] == 'w' ? LH_REGION_WRITE : 0u) |
+                   (p[3] == 'x' ? LH_REGION_EXECUTE : 0u) | (p[4] == 's' ? LH_REGION_SHARED : 0u);
+  region->file_offset = strtoull(p + 5, &p, 16);
+  p += strspn(p, " ");
+  p += strcspn(p, " \n"); /* the device */
+  (void)strtoull(p, &p, 10);
+  region->present_bytes = region->end - region->start;
+  region->file = -1;
+  return p + strspn(p, " ");
+}
+
+/* The regions, and their paths behind them, in one block. */
+static lh_region *parse_maps(const char *text, size_t text_bytes, size_t *n_regions) {
+  size_t n_lines = 0, n = 0;
+  for (const char *p = text; *p; p++) n_lines += *p == '\n';
+  lh_region *regions = lh_alloc(1, n_lines * sizeof *regions + text_bytes + 1);
+  if (!regions) return NULL;
+  char *paths = (char *)(regions + n_lines);
+  *paths++ = '\0';
+  const char *before = "", *none = before;
+  for (const char *line = text, *end; (end = strchr(line, '\n')); line = end + 1) {
+    const char *path = parse_region(line, &regions[n]);
+    if (!path || regions[n].start >= regions[n].end) continue;
+    if (n > 0 && regions[n].start < regions[n - 1].end) continue;
+    if (path < end) {
+      size_t size = copy_path(paths, path, end);
+      if (strcmp(before, paths) != 0) {
+        before = paths;
+        paths += size;
+      }
+    }
+    regions[n++].path = path < end ? before : none;
+  }
+  *n_regions = n;
+  return regions;
+}
+
+static int read_regions(lh_target *target, lh_error *error) {
+  size_t bytes, n;
+  int reason;
+  char *text = read_maps(target->process_id, &bytes, &reason);
+  if (!text && reason == ENOMEM) return lh_fail_memory(error, "reading what a process has mapped");
+  if (!text) return lh_refuse_process(target->process_id, reason ? reason : EACCES, error);
+  lh_region *regions = parse_maps(text, bytes, &n);
+  lh_free(text);
+  if (!regions) return lh_fail_memory(error, "reading what a process has mapped");
+  lh_free(target->memory.regions);
+  target->memory.regions = regions;
+  target->memory.n = n;
+  return 0;
+}
+
+/* }=================================================================================== */
+
+/* {=== Who it is ===================================================================== */
+
+/* The random bytes that the kernel gave it at its start. */
+static int read_random(const lh_target *target, uint8_t random[16], lh_error *error) {
+  uint64_t entries[2 * 64] = {0}, address = 0;
+  ssize_t n = lh_process_text(target->process_id, "auxv", (char *)entries, sizeof entries);
+  if (n < 0) return lh_refuse_process(target->process_id, (int)-n, error);
+  for (size_t i = 0; i + 1 < (size_t)n / sizeof *entries; i += 2) {
+    if (entries[i] == AT_RANDOM) address = entries[i + 1];
+  }
+  errno = ESRCH; /* a process that has ended has none of them */
+  if (address && target->memory.read(&target->memory, address, random, 16)) return 0;
+  return lh_refuse_process(target->process_id, errno, error);
+}
+
+int lh_process_refresh(lh_target *target, lh_error *error) {
+  uint8_t random[16];
+  lh_process_status status;
+  if (!lh_process_status_of(target->process_id, &status) || status.state == 'Z')
+    return lh_refuse_process(target->process_id, ESRCH, error);
+  int code = read_random(target, random, error);
+  if (code == 0 && memcmp(random, target->random, sizeof random) != 0)
+    return lh_refuse_process(target->process_id, ESRCH, error);
+  return code < 0 ? code : read_regions(target, error);
+}
+
+/* Its command line, with spaces between what was given, and the path of its program. */
+static bool read_names(lh_target *target) {
+  char text[PROGRAM_BYTES];
+  ssize_t n = lh_process_text(target->process_id, "cmdline", text, sizeof text);
+  while (n > 0 && text[n - 1] == '\0') n--;
+  for (ssize_t i = 0; i < n; i++) {
+    if (text[i] == '\0') text[i] = ' ';
+  }
+  text[n < 0 ? 0 : n] = '\0';
+  target->program = lh_copy_text(text);
+  char path[64];
+  (void)snprintf(path, sizeof path, "/proc/%" PRId64 "/exe", target->process_id);
+  n = readlink(path, text, sizeof text - 1);
+  text[n < 0 ? 0 : n] = '\0';
+  target->executable = lh_copy_text(text);
+  return target->program && target->executable;
+}
+
+#if defined __x86_64__
+enum { OUR_MACHINE = EM_X86_64 };
+#elif defined __aarch64__
+enum { OUR_MACHINE = EM_AARCH64 };
+#else
+enum { OUR_MACHINE = EM_NONE };
+#endif
+
+/* A program for this machine, of 64 bits? What cannot be looked at is taken for one. */
+static int check_machine(const lh_target *target, lh_error *error) {
+  Elf64_Ehdr header;
+  char start[sizeof header + 1];
+  ssize_t n = lh_process_text(target->process_id, "exe", start, sizeof start);
+  if (n < (ssize_t)sizeof header || memcmp(start, ELFMAG, SELFMAG) != 0) return 0;
+  memcpy(&header, start, sizeof header);
+  if (header.e_ident[EI_CLASS] != ELFCLASS64)
+    return lh_fail(error, LH_EHOST,
+                   "process %" PRId64 " is a 32-bit program; only 64-bit ones can be read",
+                   target->process_id);
+  if (OUR_MACHINE != EM_NONE && header.e_machine != OUR_MACHINE)
+    return lh_fail(error, LH_EHOST,
+                   "process %" PRId64 " is a program for another machine than this one (ELF %u)",
+                   target->process_id, (unsigned)header.e_machine);
+  return 0;
+}
+
+/* Only the first thread of a process is one, and it must have memory of its own. */
+static int check_kind(lh_target *target, lh_error *error) {
+  lh_process_status status;
+  int64_t id = target->process_id;
+  if (!lh_process_status_of(id, &status) || status.leader != id || status.state == 'Z' ||
+      status.is_of_kernel || id == getpid())
+    return lh_refuse_process(id, ESRCH, error);
+  target->own_process_id = status.own_id;
+  return 0;
+}
+
+int lh_process_open(int64_t process_id, lh_target *target, lh_error *error) {
+  char path[64];
+  target->process_id = process_id;
+  target->memory = (lh_memory){.read = read_process, .process_id = process_id, .fd = -1};
+  int code = check_kind(target, error);
+  if (code == 0) code = check_machine(target, error);
+  if (code < 0) return code;
+  (void)snprintf(path, sizeof path, "/proc/%" PRId64 "/mem", process_id);
+  target->memory.fd = open(path, O_RDONLY | O_CLOEXEC);
+  if (target->memory.fd < 0) return lh_refuse_process(process_id, errno, error);
+  if (!read_names(target)) return lh_fail_memory(error, "looking at a process");
+  code = read_regions(target, error);
+  return code < 0 ? code : read_random(target, target->random, error);
+}
+
+void lh_process_close(lh_target *target) {
+  if (target->memory.fd >= 0) (void)close(target->memory.fd);
+  lh_free(target->memory.regions);
+}
+
+/* }=================================================================================== */

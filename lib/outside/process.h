@@ -1,0 +1,30 @@
+/*
+** process.h - what /proc tells of a process, for the files that ask it: process.c, rights.c.
+*/
+#ifndef LUAHEAP_OUTSIDE_PROCESS_H
+#define LUAHEAP_OUTSIDE_PROCESS_H
+
+#include "outside.h"
+
+/* What of /proc/PID/status is of use. */
+typedef struct lh_process_status {
+  int64_t leader;         /* Tgid: the process, if PID is one of its threads */
+  int64_t tracer;         /* 0: none */
+  uint64_t own_id;        /* in its own namespace */
+  uint32_t users[4];      /* real, effective, saved, of the file system */
+  uint64_t capabilities;  /* CapEff */
+  char state;             /* 'R', 'S', 'Z', ... */
+  bool is_of_kernel;      /* a thread of the kernel's own */
+  unsigned system_filter; /* Seccomp: 0: none */
+} lh_process_status;
+
+/* False: there is no such process. */
+bool lh_process_status_of(int64_t process_id, lh_process_status *status);
+
+/* The process's part of lh_target_free, after a failed lh_process_open, too. */
+void lh_process_close(lh_target *target);
+
+/* Reads /proc/PID/`name`, at most size - 1 bytes, and a NUL behind them. How many, or -errno. */
+ssize_t lh_process_text(int64_t process_id, const char *name, char *out, size_t size);
+
+#endif

@@ -1,0 +1,176 @@
+/*
+** rights.c - why a process may not be looked at, and what to do about it: one sentence for each
+** reason that the kernel has (ptrace(2), "Ptrace access mode checking").
+**
+** The kernel says no more than EPERM, EACCES or ESRCH, or shows an empty list of mappings. So the
+** reasons are looked for in its own order, in what /proc lets everybody read.
+*/
+#include <errno.h>
+#include <inttypes.h>
+#include <pwd.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "process.h"
+
+enum { CAPABILITY_SYS_PTRACE = 19 };
+
+/* {=== What it is ==================================================================== */
+
+static int is_gone(int code, lh_error *error) {
+  if (error) error->os_errno = ESRCH;
+  return code;
+}
+
+/* That there is nothing to look at. 0: there is. */
+static int refuse_kind(int64_t id, bool is_there, const lh_process_status *it, lh_error *error) {
+  if (!is_there) return is_gone(lh_fail(error, LH_EIO, "there is no process %" PRId64, id), error);
+  if (it->leader != id)
+    return lh_fail(error, LH_EIO,
+                   "%" PRId64 " is a thread of process %" PRId64 ": give the number %" PRId64, id,
+                   it->leader, it->leader);
+  if (id == getpid())
+    return lh_fail(error, LH_EIO, "process %" PRId64 " is this one, which cannot look at itself",
+                   id);
+  if (it->state == 'Z')
+    return is_gone(lh_fail(error, LH_EIO,
+                           "process %" PRId64
+                           " has ended: it is a zombie, whose parent has not asked how it ended",
+                           id),
+                   error);
+  if (it->is_of_kernel)
+    return lh_fail(error, LH_EIO,
+                   "process %" PRId64 " is a thread of the kernel, in which no Lua can run", id);
+  return 0;
+}
+
+/* "prosody (user 105)" */
+static const char *describe_user(uint32_t user, char *out, size_t size) {
+  char buffer[2048];
+  struct passwd entry, *found = NULL;
+  if (getpwuid_r(user, &entry, buffer, sizeof buffer, &found) == 0 && found)
+    (void)snprintf(out, size, "user %s", found->pw_name);
+  else
+    (void)snprintf(out, size, "user %" PRIu32, user);
+  return out;
+}
+
+/* }=================================================================================== */
+
+/* {=== Whose it is =================================================================== */
+
+static bool may_trace_all(const lh_process_status *us) {
+  return us->capabilities >> CAPABILITY_SYS_PTRACE & 1;
+}
+
+/* 0: what there is without yama, the security module that has it. */
+static int read_trace_scope(void) {
+  FILE *file = fopen("/proc/sys/kernel/yama/ptrace_scope", "re");
+  int scope = 0;
+  if (file) {
+    if (fscanf(file, "%d", &scope) != 1) scope = 0;
+    (void)fclose(file);
+  }
+  return scope;
+}
+
+static int refuse_traced(int64_t id, const lh_process_status *it, lh_error *error) {
+  char name[64];
+  ssize_t n = lh_process_text(it->tracer, "comm", name, sizeof name);
+  if (n > 0) name[strcspn(name, "\n")] = '\0';
+  return lh_fail(error, LH_EIO,
+                 "process %" PRId64 " is traced already, by %s (process %" PRId64
+                 "): end that first, or make a core file with it",
+                 id, n > 0 ? name : "another", it->tracer);
+}
+
+/* Nobody but root may look at what has hidden itself, and its files in /proc are root's. */
+static bool is_hidden(int64_t id, const lh_process_status *it) {
+  char path[64];
+  struct stat status;
+  (void)snprintf(path, sizeof path, "/proc/%" PRId64 "/environ", id);
+  return stat(path, &status) == 0 && status.st_uid != it->users[1];
+}
+
+static bool is_of_user(const lh_process_status *it, uint32_t user) {
+  return it->users[0] == user && it->users[1] == user && it->users[2] == user;
+}
+
+static int refuse_without_capability(int64_t id, lh_error *error) {
+  return lh_fail(error, LH_EIO,
+                 "process %" PRId64
+                 " must not be looked at by this root, which lacks the capability SYS_PTRACE: run "
+                 "this outside of the container, or start that with --cap-add=SYS_PTRACE",
+                 id);
+}
+
+static int refuse_by_scope(int64_t id, int scope, lh_error *error) {
+  if (scope == 1)
+    return lh_fail(
+        error, LH_EIO,
+        "process %" PRId64
+        " may be looked at by its parents only (kernel.yama.ptrace_scope is 1): run this "
+        "as root, or set that by: sudo sysctl kernel.yama.ptrace_scope=0",
+        id);
+  if (scope == 2)
+    return lh_fail(
+        error, LH_EIO,
+        "process %" PRId64
+        " may be looked at by root only (kernel.yama.ptrace_scope is 2): run this as root",
+        id);
+  return lh_fail(
+      error, LH_EIO,
+      "no process may be looked at until the next boot (kernel.yama.ptrace_scope is %d): "
+      "send it SIGABRT where it may end, and look at its core file",
+      scope);
+}
+
+static int refuse_user(int64_t id, const lh_process_status *it, lh_error *error) {
+  char theirs[64], ours[64];
+  return lh_fail(error, LH_EIO,
+                 "process %" PRId64 " belongs to %s, and this is run by %s: run it as root", id,
+                 describe_user(it->users[0], theirs, sizeof theirs),
+                 describe_user(geteuid(), ours, sizeof ours));
+}
+
+static int refuse_rights(int64_t id, const lh_process_status *it, const lh_process_status *us,
+                         int os_errno, lh_error *error) {
+  int scope = read_trace_scope();
+  bool is_root = geteuid() == 0;
+  if (scope >= 3) return refuse_by_scope(id, scope, error);
+  if (!may_trace_all(us)) {
+    if (is_root) return refuse_without_capability(id, error);
+    if (!is_of_user(it, geteuid())) return refuse_user(id, it, error);
+    if (is_hidden(id, it))
+      return lh_fail(error, LH_EIO,
+                     "process %" PRId64
+                     " has hidden itself from its own user (prctl PR_SET_DUMPABLE), as programs "
+                     "do that were started by root: run this as root",
+                     id);
+    if (scope > 0) return refuse_by_scope(id, scope, error);
+  }
+  return lh_fail_errno(error, os_errno,
+                       "process %" PRId64
+                       " must not be looked at; %s: run this as root outside of any container",
+                       id,
+                       us->system_filter ? "a seccomp filter may forbid it, or a security module"
+                                         : "a security module or its user namespace may forbid it");
+}
+
+/* }=================================================================================== */
+
+int lh_refuse_process(int64_t process_id, int os_errno, lh_error *error) {
+  lh_process_status it, us;
+  bool is_there = lh_process_status_of(process_id, &it);
+  int code = refuse_kind(process_id, is_there, &it, error);
+  if (code < 0) return code;
+  if (os_errno == ESRCH) /* it ended, or went on as another program, while it was looked at */
+    return is_gone(lh_fail(error, LH_EIO, "process %" PRId64 " has ended", process_id), error);
+  if (os_errno != EPERM && os_errno != EACCES)
+    return lh_fail_errno(error, os_errno, "cannot look at process %" PRId64, process_id);
+  if (it.tracer > 0 && it.tracer != getpid()) return refuse_traced(process_id, &it, error);
+  if (!lh_process_status_of(getpid(), &us)) memset(&us, 0, sizeof us);
+  return refuse_rights(process_id, &it, &us, os_errno, error);
+}

@@ -1,0 +1,85 @@
+/*
+** target.c - a process or a core file, behind the public calls: from here on nobody needs to know
+** which of the two it is.
+*/
+#include <string.h>
+
+#include "process.h"
+
+static int open_target(lh_target **out, lh_target **made, lh_error *error) {
+  *out = NULL;
+  *made = lh_alloc_zeroed(1, sizeof **made);
+  if (!*made) return lh_fail_memory(error, "opening a target");
+  (*made)->memory.fd = -1;
+  return 0;
+}
+
+static int hand_out(int code, lh_target *made, lh_target **out) {
+  if (code == 0)
+    *out = made;
+  else
+    lh_target_free(made);
+  return code;
+}
+
+int lh_open_process(int64_t process_id, lh_target **target, lh_error *error) {
+  lh_target *made;
+  int code = open_target(target, &made, error);
+  return code < 0 ? code : hand_out(lh_process_open(process_id, made, error), made, target);
+}
+
+int lh_open_core(const char *path, lh_target **target, lh_error *error) {
+  lh_target *made;
+  int code = open_target(target, &made, error);
+  if (code < 0) return code;
+  made->is_core = true;
+  return hand_out(lh_core_open(path, made, error), made, target);
+}
+
+void lh_target_free(lh_target *target) {
+  if (!target) return;
+  lh_found_texts_free(target->found);
+  if (target->is_core)
+    lh_core_close(target);
+  else
+    lh_process_close(target);
+  lh_free(target->program);
+  lh_free(target->executable);
+  lh_free(target->doubt);
+  lh_free(target);
+}
+
+lh_target_info lh_describe_target(const lh_target *target) {
+  lh_target_info info = {.is_core = target->is_core,
+                         .process_id = target->own_process_id,
+                         .program = target->program,
+                         .executable = target->executable,
+                         .signal = target->signal,
+                         .doubt = target->doubt};
+  for (size_t i = 0; i < target->memory.n; i++) {
+    const lh_region *region = &target->memory.regions[i];
+    if (lh_region_is_mirrored(region)) info.private_bytes += region->end - region->start;
+  }
+  return info;
+}
+
+const lh_region *lh_region_at(const lh_memory *memory, uint64_t address) {
+  size_t low = 0, high = memory->n;
+  while (low < high) {
+    size_t middle = low + (high - low) / 2;
+    if (memory->regions[middle].end <= address)
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  return low < memory->n && memory->regions[low].start <= address ? &memory->regions[low] : NULL;
+}
+
+uint64_t lh_outside_state_id(const lh_target *target, uint64_t state, uint32_t seed) {
+  uint8_t parts[sizeof target->random + 3 * sizeof(uint64_t)];
+  memcpy(parts, target->random, sizeof target->random);
+  lh_store64(parts + sizeof target->random, target->own_process_id);
+  lh_store64(parts + sizeof target->random + 8, state);
+  lh_store64(parts + sizeof target->random + 16, seed);
+  return lh_hash(parts, sizeof parts, 0);
+}

@@ -1,0 +1,290 @@
+/*
+** test_process.c - a process as it is seen from outside: who it is, what it has mapped, its memory;
+** also one that changes or ends meanwhile.
+*/
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "folder.h"
+#include "outside/outside.h"
+#include "subject.h"
+
+#define KIB ((size_t)1024)
+
+static lh_target *open_subject(const subject *s) {
+  lh_target *target;
+  lh_error error;
+  if (lh_open_process(s->id, &target, &error) < 0) fail_msg("%s", error.message);
+  return target;
+}
+
+static void refresh(lh_target *target) {
+  lh_error error;
+  if (lh_process_refresh(target, &error) < 0) fail_msg("%s", error.message);
+}
+
+static bool reads(const lh_target *target, const void *address, void *out, size_t n) {
+  return target->memory.read(&target->memory, (uintptr_t)address, out, n);
+}
+
+static const lh_region *region_of(const lh_target *target, const void *address) {
+  return lh_region_at(&target->memory, (uintptr_t)address);
+}
+
+static char *map(size_t bytes, int access, int kind) {
+  char *memory = mmap(NULL, bytes, access, kind | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED) _exit(1);
+  return memory;
+}
+
+/* {=== Who it is ===================================================================== */
+
+static void only_wait(const subject *self) {
+  for (;;) subject_wait(self);
+}
+
+static void test_who_it_is(void **state) {
+  (void)state;
+  char path[PATH_MAX] = "";
+  subject s = subject_start(only_wait, NULL);
+  lh_target *target = open_subject(&s);
+  lh_target_info info = lh_describe_target(target);
+  assert_false(info.is_core);
+  assert_int_equal(info.process_id, s.id);
+  assert_non_null(strstr(info.program, "test_process"));
+  assert_true(readlink("/proc/self/exe", path, sizeof path - 1) > 0);
+  assert_string_equal(info.executable, path);
+  assert_int_equal(info.signal, 0);
+  assert_null(info.doubt);
+  /* A forked child has those of its parent. */
+  assert_memory_equal(target->random, (const void *)getauxval(AT_RANDOM), 16);
+  lh_target_free(target);
+  subject_end(&s);
+}
+
+/* The same for a state wherever it is asked, another for each thing that makes it another state. */
+static void test_state_id(void **state) {
+  (void)state;
+  subject s = subject_start(only_wait, NULL);
+  lh_target *target = open_subject(&s);
+  uint64_t id = lh_outside_state_id(target, 0x1000, 7);
+  assert_int_equal(id, lh_outside_state_id(target, 0x1000, 7));
+  assert_int_not_equal(id, lh_outside_state_id(target, 0x1010, 7));
+  assert_int_not_equal(id, lh_outside_state_id(target, 0x1000, 8));
+  target->own_process_id++;
+  assert_int_not_equal(id, lh_outside_state_id(target, 0x1000, 7));
+  target->own_process_id--;
+  target->random[15] ^= 1;
+  assert_int_not_equal(id, lh_outside_state_id(target, 0x1000, 7));
+  lh_target_free(target);
+  subject_end(&s);
+}
+
+/* }=================================================================================== */
+
+/* {=== What is mapped ================================================================ */
+
+typedef struct kinds {
+  char *writable, *hidden, *read_only, *shared, *file;
+} kinds;
+
+static const char odd_name[] = "a file\nof two lines";
+
+static void map_kinds(const subject *self) {
+  kinds *k = self->shared;
+  k->writable = map(64 * KIB, PROT_READ | PROT_WRITE, MAP_PRIVATE);
+  k->hidden = map(64 * KIB, PROT_NONE, MAP_PRIVATE);
+  k->read_only = map(64 * KIB, PROT_READ, MAP_PRIVATE);
+  k->shared = map(64 * KIB, PROT_READ | PROT_WRITE, MAP_SHARED);
+  int fd = open(odd_name, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+  if (fd < 0 || ftruncate(fd, 128 * KIB)) _exit(1);
+  k->file = mmap(NULL, 64 * KIB, PROT_READ | PROT_WRITE, MAP_PRIVATE, fd, 64 * KIB);
+  (void)unlink(odd_name);
+  subject_wait(self);
+}
+
+static void test_regions(void **state) {
+  (void)state;
+  kinds *k = subject_share(sizeof *k);
+  subject s = subject_start(map_kinds, k);
+  lh_target *target = open_subject(&s);
+  for (size_t i = 1; i < target->memory.n; i++)
+    assert_true(target->memory.regions[i - 1].end <= target->memory.regions[i].start);
+  assert_true(lh_region_is_mirrored(region_of(target, k->writable)));
+  assert_true(lh_region_is_mirrored(region_of(target, k->writable + 64 * KIB - 1)));
+  assert_false(lh_region_is_mirrored(region_of(target, k->hidden)));
+  assert_false(lh_region_is_mirrored(region_of(target, k->read_only)));
+  assert_false(lh_region_is_mirrored(region_of(target, k->shared)));
+  assert_true(lh_region_is_mirrored(region_of(target, k->file)));
+  assert_int_equal(region_of(target, k->file)->file_offset, 64 * KIB);
+  const char *path = region_of(target, k->file)->path;
+  assert_non_null(strstr(path, odd_name));
+  assert_non_null(strstr(path, " (deleted)"));
+  assert_true(region_of(target, (void *)(uintptr_t)only_wait)->access & LH_REGION_EXECUTE);
+  assert_null(region_of(target, NULL));
+  assert_true(lh_describe_target(target).private_bytes >= 128 * KIB);
+  lh_target_free(target);
+  subject_end(&s);
+}
+
+enum { MANY = 60000 };
+
+/* Every other page is of another kind, so that none are put together. */
+static void map_many(const subject *self) {
+  char *memory = map(MANY * 4 * KIB, PROT_READ | PROT_WRITE, MAP_PRIVATE);
+  for (size_t i = 0; i < MANY; i += 2) (void)mprotect(memory + i * 4 * KIB, 4 * KIB, PROT_NONE);
+  *(char **)self->shared = memory;
+  subject_wait(self);
+}
+
+static void test_many_regions(void **state) {
+  (void)state;
+  char **memory = subject_share(sizeof *memory);
+  subject s = subject_start(map_many, memory);
+  lh_target *target = open_subject(&s);
+  if (target->memory.n < MANY) { /* the system allows fewer */
+    lh_target_free(target);
+    subject_end(&s);
+    skip();
+  }
+  for (size_t i = 0; i < MANY; i++) {
+    const lh_region *region = region_of(target, *memory + i * 4 * KIB);
+    assert_non_null(region);
+    assert_int_equal(lh_region_is_mirrored(region), i % 2);
+  }
+  lh_target_free(target);
+  subject_end(&s);
+}
+
+/* }=================================================================================== */
+
+/* {=== Memory, and changes =========================================================== */
+
+static void change(const subject *self) {
+  char **memory = self->shared;
+  *memory = map(64 * KIB, PROT_READ | PROT_WRITE, MAP_PRIVATE);
+  for (size_t i = 0; i < 64 * KIB; i++) (*memory)[i] = (char)(i * 7);
+  subject_wait(self);
+  (void)munmap(*memory + 32 * KIB, 32 * KIB);
+  subject_wait(self);
+  (void)munmap(*memory, 32 * KIB);
+  *memory = map(256 * KIB, PROT_READ | PROT_WRITE, MAP_PRIVATE);
+  subject_wait(self);
+}
+
+static void test_memory_that_goes(void **state) {
+  (void)state;
+  static char copy[64 * KIB];
+  char **memory = subject_share(sizeof *memory);
+  subject s = subject_start(change, memory);
+  lh_target *target = open_subject(&s);
+  assert_true(reads(target, *memory, copy, sizeof copy));
+  for (size_t i = 0; i < sizeof copy; i++) assert_int_equal(copy[i], (char)(i * 7));
+  subject_go_on(&s);
+  /* The regions are older, and part of this one is no more. */
+  assert_non_null(region_of(target, *memory + 48 * KIB));
+  assert_false(reads(target, *memory, copy, sizeof copy));
+  assert_false(reads(target, *memory + 32 * KIB, copy, 1));
+  assert_true(reads(target, *memory + 32 * KIB - 5, copy, 5));
+  refresh(target);
+  const lh_region *shrunk = region_of(target, *memory);
+  assert_int_equal(shrunk->end, (uintptr_t)*memory + 32 * KIB);
+  subject_go_on(&s);
+  assert_true(reads(target, *memory, copy, 5));
+  refresh(target);
+  assert_true(region_of(target, *memory)->end >= (uintptr_t)*memory + 256 * KIB);
+  lh_target_free(target);
+  subject_end(&s);
+}
+
+static void expect_ended(const subject *s, lh_target *target) {
+  lh_error error;
+  char byte, message[64];
+  (void)snprintf(message, sizeof message, "process %d has ended", (int)s->id);
+  assert_int_equal(lh_process_refresh(target, &error), LH_EIO);
+  assert_int_equal(error.os_errno, ESRCH);
+  assert_true(strstr(error.message, message) || strstr(error.message, "there is no process"));
+  assert_false(reads(target, &message, &byte, 1));
+}
+
+static void test_process_that_ends(void **state) {
+  (void)state;
+  subject s = subject_start(only_wait, NULL);
+  lh_target *target = open_subject(&s);
+  (void)kill(s.id, SIGKILL);
+  siginfo_t info; /* it has ended, and is not reaped */
+  assert_int_equal(waitid(P_PID, (id_t)s.id, &info, WEXITED | WNOWAIT), 0);
+  expect_ended(&s, target);
+  subject_end(&s);
+  expect_ended(&s, target);
+  lh_target_free(target);
+}
+
+static void become_another(const subject *self) {
+  subject_wait(self);
+  char answer[16];
+  (void)snprintf(answer, sizeof answer, "/proc/self/fd/%d", self->answers);
+  (void)execl("/bin/sh", "sh", "-c", "printf . >$0; exec sleep 1000", answer, (char *)NULL);
+}
+
+static void test_process_that_becomes_another(void **state) {
+  (void)state;
+  subject s = subject_start(become_another, NULL);
+  lh_target *target = open_subject(&s);
+  lh_error error;
+  subject_go_on(&s);
+  assert_int_equal(lh_process_refresh(target, &error), LH_EIO);
+  assert_int_equal(error.os_errno, ESRCH);
+  lh_target_free(target);
+  subject_end(&s);
+}
+
+/* }=================================================================================== */
+
+/* Each allocation fails in turn: one sentence, and nothing is left. */
+static void test_without_memory(void **state) {
+  (void)state;
+  subject s = subject_start(only_wait, NULL);
+  int code = LH_EMEMORY;
+  for (uint64_t n = 1; code != 0; n++) {
+    lh_target *target = (lh_target *)&s;
+    lh_error error;
+    (void)lh_test_fail_allocation(n);
+    code = lh_open_process(s.id, &target, &error);
+    (void)lh_test_fail_allocation(0);
+    if (code < 0) {
+      assert_null(target);
+      assert_int_equal(code, LH_EMEMORY);
+    }
+    lh_target_free(target);
+  }
+  subject_end(&s);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_who_it_is),
+      cmocka_unit_test(test_state_id),
+      cmocka_unit_test(test_regions),
+      cmocka_unit_test(test_many_regions),
+      cmocka_unit_test(test_memory_that_goes),
+      cmocka_unit_test(test_process_that_ends),
+      cmocka_unit_test(test_process_that_becomes_another),
+      cmocka_unit_test(test_without_memory),
+  };
+  return folder_run(tests);
+}
