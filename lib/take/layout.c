@@ -68,11 +68,9 @@ static bool has_stack_size_field(const lh_layout *layout, const void *thread) {
   return (uint64_t)RAW_FIELD(thread, 176, uint32_t) == slots;
 }
 
-bool lh_layout_is_other(const lh_layout *layout, const void *main_thread, const char *ident) {
-  char release[16];
+bool lh_layout_is_other(const lh_layout *layout, const void *main_thread, const char *release) {
   bool is_541 = layout->main_thread_bytes == 1624;
   if (layout->global_from_main != 192) return false;
-  lh_layout_release(ident, release);
   if (strlen(release) > 3) return strcmp(release, layout->releases) != 0;
   return has_stack_size_field(layout, main_thread) != is_541;
 }
@@ -147,7 +145,9 @@ static int check_layout(const lh_layout *layout, const lh_host *host) {
   if (!is_string_metatable(layout, global, host)) return NO_STRING_METATABLE;
   if (!has_metamethod_names(layout, global)) return NO_METAMETHOD_NAMES;
   if (!fits_stack(layout, host->thread, host)) return NO_STACK;
-  return lh_layout_is_other(layout, host->main_thread, host->ident) ? OTHER_RELEASE : FITS;
+  char release[16];
+  lh_layout_release(host->ident, release);
+  return lh_layout_is_other(layout, host->main_thread, release) ? OTHER_RELEASE : FITS;
 }
 
 int lh_layout_probe(const lh_host *host, const lh_layout **layout, lh_error *error) {

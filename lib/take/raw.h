@@ -291,9 +291,10 @@ typedef struct lh_host {
 int lh_layout_probe(const lh_host *host, const lh_layout **layout, lh_error *error);
 
 /* All layouts; the one behind the last has no `releases`. Of those that differ in little more than
-** the release: is it another one? `main_thread` may be a copy of the block. */
+** the release: is it another one? `main_thread` may be a copy of the block; `release` is "5.4"
+** where it is not known. */
 extern const lh_layout lh_layouts[];
-bool lh_layout_is_other(const lh_layout *layout, const void *main_thread, const char *ident);
+bool lh_layout_is_other(const lh_layout *layout, const void *main_thread, const char *release);
 
 /* Copies the release out of lua_ident ("5.4.4"), or "5.4". `out` has room for 16 bytes. */
 void lh_layout_release(const char *ident, char *out);

@@ -191,21 +191,21 @@ static bool is_closed(const block *b) {
   return (int64_t)counted_bytes(b) < (int64_t)least;
 }
 
-static int check_block(const lh_peek *p, const block *b, const char *ident) {
+static int check_block(const lh_peek *p, const block *b, const char *release) {
   if (!is_main_thread(b)) return NO_MAIN_THREAD;
   if (!is_global_state(b)) return NO_GLOBAL_STATE;
   if (!is_table(p, RAW_FIELD(global_of(b), RAW_GLOBAL_REGISTRY, uint64_t))) return NO_REGISTRY;
   if (!has_metamethod_names(p, b)) return NO_METAMETHOD_NAMES;
-  if (lh_layout_is_other(b->layout, b->bytes, ident)) return OTHER_RELEASE;
+  if (lh_layout_is_other(b->layout, b->bytes, release)) return OTHER_RELEASE;
   return is_closed(b) ? CLOSED : FITS;
 }
 
-int lh_see_state(const lh_peek *p, uint64_t main_thread, const char *ident, lh_seen_state *seen,
+int lh_see_state(const lh_peek *p, uint64_t main_thread, const char *release, lh_seen_state *seen,
                  lh_error *error) {
   int furthest = NO_MEMORY;
   for (const lh_layout *l = lh_layouts; l->releases; l++) {
     block b;
-    int reached = copy_block(p, l, main_thread, &b) ? check_block(p, &b, ident) : NO_MEMORY;
+    int reached = copy_block(p, l, main_thread, &b) ? check_block(p, &b, release) : NO_MEMORY;
     if (reached > furthest) furthest = reached;
     if (reached < FITS) continue;
     *seen = (lh_seen_state){.layout = l,

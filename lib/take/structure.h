@@ -33,10 +33,11 @@ enum { LH_MAIN_THREAD_TYPE = 8 }; /* the byte at LH_TYPE_OFFSET of every main th
 /* The two distances from a main thread to its global state; its address is at LH_GLOBAL_OFFSET. */
 enum { LH_TYPE_OFFSET = 8, LH_GLOBAL_OFFSET = 24, LH_GLOBAL_NEAR = 192, LH_GLOBAL_FAR = 200 };
 
-/* Is there an open state whose main thread is at this address? `ident` is its lua_ident, or NULL.
-** LH_EHOST: no, and the message says what is there in place of it. The memory may change
-** meanwhile: a state that is there may then be missed, and is found again by asking again. */
-int lh_see_state(const lh_peek *peek, uint64_t main_thread, const char *ident, lh_seen_state *seen,
-                 lh_error *error);
+/* Is there an open state whose main thread is at this address? `release` is "5.4.4" or the like, or
+** "5.4" where it is not known; it only tells 5.4.1 from 5.4.2. LH_EHOST: no, and the message says
+** what is there in place of it. The memory may change meanwhile: a state that is there may then be
+** missed, and is found by asking again. */
+int lh_see_state(const lh_peek *peek, uint64_t main_thread, const char *release,
+                 lh_seen_state *seen, lh_error *error);
 
 #endif
