@@ -44,9 +44,11 @@ local function programs()
   return program {"chromium", "chromium-browser", "google-chrome"}, program {"chromedriver"}
 end
 
---- Why no browser can be had here, as one sentence; nil: there is one.
+--- Why no browser can be had here, as one sentence; nil: there is one. A sanitizer has nothing to
+--- find in scripts, and what answers these is asked by specs of its own.
 ---@return string?
 function browser.missing()
+  if os.getenv "SANITIZED" == "1" then return "pages are tried without a sanitizer" end
   local chromium, driver = programs()
   if chromium and driver then return nil end
   return "pages are not tried: there is no Chromium here (Debian: chromium and chromium-driver)"
