@@ -2,10 +2,10 @@
 ** structure.h - what a Lua state looks like in memory of which nothing is known: another process's,
 ** a core's, or a mirror of these that may have been copied amid a change.
 **
-** No symbol and no call of the API is needed. A main thread and its global state are one block of
-** some 1,620 bytes in which, and behind which, so much is certain that nothing else looks like it.
-** All that is read goes through a caller's function, and nothing is followed further than a fixed
-** number of steps.
+** structure.c tells whether a state is at an address, glance.c a few things of one that is: what it
+** runs, and what was loaded into it. No symbol and no call of the API is needed. All that is read
+** goes through a caller's function, and nothing is followed further than a fixed number of steps,
+** so a state that changes meanwhile costs a wrong answer, and no more.
 */
 #ifndef LUAHEAP_STRUCTURE_H
 #define LUAHEAP_STRUCTURE_H
@@ -39,5 +39,32 @@ enum { LH_TYPE_OFFSET = 8, LH_GLOBAL_OFFSET = 24, LH_GLOBAL_NEAR = 192, LH_GLOBA
 ** missed, and is found by asking again. */
 int lh_see_state(const lh_peek *peek, uint64_t main_thread, const char *release,
                  lh_seen_state *seen, lh_error *error);
+
+/* ==== At a glance =================================================================== */
+
+/* Its global arg[0], which the interpreter sets to the script's name. False: there is none. Texts
+** are cut to `size`, or at a NUL inside them. */
+bool lh_glance_argument(const lh_peek *peek, const lh_seen_state *seen, char *out, size_t size);
+
+/* The source of a Lua function, as it was given to load: "@file.lua". Which one: */
+typedef enum lh_glance_at {
+  LH_GLANCE_RUNNING,    /* the outermost that the main thread is in */
+  LH_GLANCE_ON_STACK,   /* the lowest on the main thread's stack */
+  LH_GLANCE_REGISTERED, /* the first that C code keeps in the registry (luaL_ref) */
+  LH_GLANCE_NEWEST      /* the one that was loaded last */
+} lh_glance_at;
+bool lh_glance_source(const lh_peek *peek, const lh_seen_state *seen, lh_glance_at at, char *out,
+                      size_t size);
+
+/* Was the module loaded into it? */
+bool lh_glance_luaheap(const lh_peek *peek, const lh_seen_state *seen);
+
+/* An address in the read-only data of the library or program that this state's Lua is in: of the
+** slot that all tables without slots share. 0: none was seen. */
+uint64_t lh_glance_library(const lh_peek *peek, const lh_seen_state *seen);
+
+/* Are its numbers 64-bit integers and doubles, as far as its table `math` tells? Builds with others
+** look alike. */
+bool lh_glance_numbers(const lh_peek *peek, const lh_seen_state *seen);
 
 #endif

@@ -3,6 +3,7 @@
 ** whether the release is known or not; and each wrong field is refused with its own message.
 ** Forged memory (forged_memory.h) for what Lua would not leave, and a real state.
 */
+#include <dlfcn.h>
 #include <lauxlib.h>
 #include <lualib.h>
 #include <setjmp.h>
@@ -16,7 +17,10 @@
 #include <cmocka.h>
 
 #include "forged_memory.h"
+#include "luaheap_take.h"
 #include "take/structure.h"
+
+extern const char lua_ident[];
 
 static bool read_own(const void *memory, uint64_t address, void *out, size_t n) {
   (void)memory;
@@ -188,20 +192,128 @@ static void measures_what_the_build_chose(void **state) {
 
 /* {=== Real ========================================================================== */
 
-static uint64_t count(lua_State *L) {
-  return (uint64_t)lua_gc(L, LUA_GCCOUNT, 0) * 1024 + (uint64_t)lua_gc(L, LUA_GCCOUNTB, 0);
+static lua_State *new_state(lh_seen_state *seen) {
+  lh_error error;
+  lua_State *L = luaL_newstate();
+  luaL_openlibs(L);
+  if (see(L, "5.4", seen, &error) < 0) fail_msg("%s", error.message);
+  return L;
+}
+
+static void run(lua_State *L, const char *code, const char *name) {
+  if (luaL_loadbuffer(L, code, strlen(code), name) || lua_pcall(L, 0, 0, 0))
+    fail_msg("%s", lua_tostring(L, -1));
 }
 
 static void sees_a_real_state(void **state) {
   (void)state;
   lh_seen_state seen;
-  lh_error error = {0};
-  lua_State *L = luaL_newstate();
-  luaL_openlibs(L);
-  lua_State *L1 = lua_newthread(L);
-  if (see(L, "5.4", &seen, &error) < 0) fail_msg("%s", error.message);
-  assert_int_equal(seen.gc_bytes, count(L));
-  refused(L1, "5.4", "no main thread with its global state is there");
+  lua_State *L = new_state(&seen);
+  uint64_t count =
+      (uint64_t)lua_gc(L, LUA_GCCOUNT, 0) * 1024 + (uint64_t)lua_gc(L, LUA_GCCOUNTB, 0);
+  assert_int_equal(seen.gc_bytes, count);
+  refused(lua_newthread(L), "5.4", "no main thread with its global state is there");
+  lua_close(L);
+}
+
+static void source_is(const lh_seen_state *seen, lh_glance_at at, const char *expected) {
+  char text[32] = "";
+  bool found = lh_glance_source(&own, seen, at, text, sizeof text);
+  assert_int_equal(found, expected != NULL);
+  if (expected) assert_string_equal(text, expected);
+}
+
+static void sees_what_a_state_runs(void **state) {
+  (void)state;
+  char text[8];
+  lh_seen_state seen;
+  lua_State *L = new_state(&seen);
+  assert_false(lh_glance_argument(&own, &seen, text, sizeof text));
+  for (lh_glance_at at = LH_GLANCE_RUNNING; at <= LH_GLANCE_NEWEST; at++)
+    source_is(&seen, at, NULL);
+  run(L, "arg = {[0] = 0}", "=one");
+  assert_false(lh_glance_argument(&own, &seen, text, sizeof text));
+  run(L, "arg = {'a', [0] = 'a.lua', b = 2}", "=one");
+  assert_true(lh_glance_argument(&own, &seen, text, sizeof text));
+  assert_string_equal(text, "a.lua");
+  run(L, "arg = {[0] = ('long'):rep(100)} for i = 1, 1000 do _G[i .. 'x'] = i end", "=one");
+  assert_true(lh_glance_argument(&own, &seen, text, sizeof text));
+  assert_string_equal(text, "longlon");
+  source_is(&seen, LH_GLANCE_NEWEST, "=one");
+  lua_pushliteral(L, "a string");
+  (void)luaL_loadbuffer(L, "return 1", 8, "a text");
+  source_is(&seen, LH_GLANCE_ON_STACK, "a text");
+  (void)luaL_loadbuffer(L, "return 1", 8, "@a file");
+  source_is(&seen, LH_GLANCE_ON_STACK, "@a file");
+  source_is(&seen, LH_GLANCE_REGISTERED, NULL);
+  (void)luaL_ref(L, LUA_REGISTRYINDEX);
+  source_is(&seen, LH_GLANCE_REGISTERED, "@a file");
+  lua_close(L);
+}
+
+static int look_inside(lua_State *L) {
+  const lh_seen_state *seen = lua_touserdata(L, lua_upvalueindex(1));
+  source_is(seen, LH_GLANCE_RUNNING, "@outer");
+  return 0;
+}
+
+static void sees_the_outermost_function_that_runs(void **state) {
+  (void)state;
+  lh_seen_state seen;
+  lua_State *L = new_state(&seen);
+  lua_pushlightuserdata(L, &seen);
+  lua_pushcclosure(L, look_inside, 1);
+  lua_setglobal(L, "look");
+  run(L, "function inner() look() look() end", "@inner");
+  run(L, "inner() coroutine.wrap(inner)()", "@outer");
+  source_is(&seen, LH_GLANCE_RUNNING, NULL);
+  lua_close(L);
+}
+
+static void sees_whether_luaheap_is_loaded(void **state) {
+  (void)state;
+  lh_error error;
+  lh_seen_state seen;
+  lua_State *L = new_state(&seen);
+  for (int i = 0; i < 100; i++) { /* many others */
+    lua_newuserdatauv(L, 100, 1);
+    lua_rawsetp(L, LUA_REGISTRYINDEX, &error.message[i]);
+  }
+  assert_false(lh_glance_luaheap(&own, &seen));
+  if (lh_attach(L, &error) < 0) fail_msg("%s", error.message);
+  assert_true(lh_glance_luaheap(&own, &seen));
+  lua_close(L);
+}
+
+/* Whether the registry has an empty table or not. */
+static void sees_where_its_code_is(void **state) {
+  (void)state;
+  lh_seen_state seen;
+  lua_State *L = new_state(&seen);
+  Dl_info lua, there;
+  assert_int_not_equal(dladdr(lua_ident, &lua), 0);
+  for (int i = 0; i < 2; i++) {
+    uint64_t address = lh_glance_library(&own, &seen);
+    assert_int_not_equal(dladdr((void *)(uintptr_t)address, &there), 0);
+    assert_ptr_equal(there.dli_fbase, lua.dli_fbase);
+    run(L, "package.preload[1] = 1 t = {}", "=one");
+  }
+  lua_close(L);
+}
+
+static void sees_other_numbers(void **state) {
+  (void)state;
+  lh_seen_state seen;
+  lua_State *L = new_state(&seen);
+  assert_true(lh_glance_numbers(&own, &seen));
+  run(L, "math.maxinteger = 0x7FFFFFFF", "=one");
+  assert_false(lh_glance_numbers(&own, &seen));
+  run(L, "math.maxinteger = nil math.pi = 3.1415927410125732", "=one");
+  assert_false(lh_glance_numbers(&own, &seen));
+  run(L, "math.pi = nil", "=one");
+  assert_true(lh_glance_numbers(&own, &seen));
+  run(L, "package.loaded.math = nil", "=one");
+  assert_true(lh_glance_numbers(&own, &seen));
   lua_close(L);
 }
 
@@ -215,6 +327,11 @@ int main(void) {
       cmocka_unit_test(tells_541_from_542),
       cmocka_unit_test(measures_what_the_build_chose),
       cmocka_unit_test(sees_a_real_state),
+      cmocka_unit_test(sees_what_a_state_runs),
+      cmocka_unit_test(sees_the_outermost_function_that_runs),
+      cmocka_unit_test(sees_whether_luaheap_is_loaded),
+      cmocka_unit_test(sees_where_its_code_is),
+      cmocka_unit_test(sees_other_numbers),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,302 @@
+/*
+** glance.c - a few things that a state tells without a walk of its heap (structure.h).
+**
+** Each is found by a few hundred small reads at most, some 0.1 ms in another process: tables are
+** looked through slot by slot, since the hash of a key need not be known then, and no more than
+** 65,536 of these; lists and stacks for a fixed number of steps. What is read is only believed if
+** its type is right, since it may be freed or moved at any moment.
+*/
+#include <stdalign.h>
+
+#include "structure.h"
+#include "walk.h"
+
+static bool peek(const lh_peek *p, uint64_t address, void *out, size_t n) {
+  return p->read(p->memory, address, out, n);
+}
+
+static uint64_t address_of(const void *pointer) {
+  return (uintptr_t)pointer;
+}
+
+/* A field of the main thread or of the global state; 0 where it cannot be read. */
+static uint64_t field(const lh_peek *p, uint64_t block, size_t offset) {
+  uint64_t value;
+  return peek(p, block + offset, &value, sizeof value) ? value : 0;
+}
+
+/* {=== Values ======================================================================== */
+
+static bool read_text(const lh_peek *p, uint64_t address, char *out, size_t size) {
+  raw_string s;
+  if (!peek(p, address, &s, sizeof s)) return false;
+  if (s.type != RAW_SHORT_STRING && s.type != RAW_LONG_STRING) return false;
+  uint64_t length = raw_string_length(&s), n = length < size - 1 ? length : size - 1;
+  if (!peek(p, address + offsetof(raw_string, contents), out, n)) return false;
+  out[n] = '\0';
+  return true;
+}
+
+static bool is_text(const lh_peek *p, uint64_t address, const char *text) {
+  enum { LONGEST = 32 };
+  char own[LONGEST];
+  return read_text(p, address, own, sizeof own) && strcmp(own, text) == 0;
+}
+
+/* The source of a Lua function; NULL in a prototype that is still being made. */
+static bool read_source(const lh_peek *p, const raw_value *value, char *out, size_t size) {
+  raw_lua_closure closure;
+  raw_proto proto;
+  return value->type == (RAW_LUA_CLOSURE | RAW_COLLECTABLE) &&
+         peek(p, address_of(value->as.object), &closure, sizeof closure) &&
+         closure.type == RAW_LUA_CLOSURE &&
+         peek(p, address_of(closure.proto), &proto, sizeof proto) && proto.type == RAW_PROTO &&
+         read_text(p, address_of(proto.source), out, size);
+}
+
+/* Of the first of n values that came from a file, else of the first that is a Lua function. */
+static bool read_first_source(const lh_peek *p, const raw_value *values, size_t n, char *out,
+                              size_t size) {
+  for (int any = 0; any < 2; any++) {
+    for (size_t i = 0; i < n; i++) {
+      if (read_source(p, &values[i], out, size) && (any || *out == '@')) return true;
+    }
+  }
+  return false;
+}
+
+/* }=================================================================================== */
+
+/* {=== Tables ======================================================================== */
+
+static bool read_table(const lh_peek *p, const raw_value *value, raw_table *table) {
+  return value->type == (RAW_TABLE | RAW_COLLECTABLE) &&
+         peek(p, address_of(value->as.object), table, sizeof *table) && table->type == RAW_TABLE;
+}
+
+/* The slots of a table that are in use, in chunks. */
+enum { SLOTS_AT_ONCE = 64, MOST_SLOTS = 1 << 16 };
+typedef struct slots {
+  const lh_peek *p;
+  uint64_t at;
+  size_t left, i, n; /* to read; in `read` */
+  raw_slot read[SLOTS_AT_ONCE];
+} slots;
+
+static void slots_begin(slots *it, const lh_peek *p, const raw_table *table) {
+  it->p = p;
+  it->at = address_of(table->slots);
+  it->left = table->last_free && table->log2_slots < 32 ? (size_t)1 << table->log2_slots : 0;
+  if (it->left > MOST_SLOTS) it->left = 0;
+  it->i = it->n = 0;
+}
+
+static const raw_slot *slots_next(slots *it) {
+  for (;;) {
+    while (it->i < it->n) {
+      const raw_slot *slot = &it->read[it->i++];
+      if (!raw_is_empty(slot->value_type)) return slot;
+    }
+    it->n = it->left < SLOTS_AT_ONCE ? it->left : SLOTS_AT_ONCE;
+    if (it->n == 0 || !peek(it->p, it->at, it->read, it->n * sizeof(raw_slot))) return NULL;
+    it->at += it->n * sizeof(raw_slot);
+    it->left -= it->n;
+    it->i = 0;
+  }
+}
+
+static raw_value value_of(const raw_slot *slot) {
+  return (raw_value){.as = slot->value, .type = slot->value_type};
+}
+
+/* Under a text; false: there is none. */
+static bool find_text(const lh_peek *p, const raw_table *table, const char *key, raw_value *value) {
+  slots it;
+  slots_begin(&it, p, table);
+  for (const raw_slot *s; (s = slots_next(&it));) {
+    if (s->key_type != (RAW_SHORT_STRING | RAW_COLLECTABLE)) continue;
+    if (!is_text(p, address_of(s->key.object), key)) continue;
+    *value = value_of(s);
+    return true;
+  }
+  return false;
+}
+
+/* Under 0, which is never in an array. */
+static bool find_zero(const lh_peek *p, const raw_table *table, raw_value *value) {
+  slots it;
+  slots_begin(&it, p, table);
+  for (const raw_slot *s; (s = slots_next(&it));) {
+    if (s->key_type != RAW_INTEGER || s->key.integer != 0) continue;
+    *value = value_of(s);
+    return true;
+  }
+  return false;
+}
+
+/* The first values of its array part; how many. */
+static size_t read_array(const lh_peek *p, const lh_layout *layout, const raw_table *table,
+                         raw_value *values, size_t most) {
+  uint64_t n = raw_array_slots(layout, table);
+  if (n > most) n = most;
+  return n > 0 && peek(p, address_of(table->array), values, n * sizeof *values) ? n : 0;
+}
+
+static bool read_registry(const lh_peek *p, const lh_seen_state *seen, raw_table *registry) {
+  raw_value value;
+  return peek(p, seen->global + RAW_GLOBAL_REGISTRY, &value, sizeof value) &&
+         read_table(p, &value, registry);
+}
+
+/* }=================================================================================== */
+
+/* {=== What it runs ================================================================== */
+
+bool lh_glance_argument(const lh_peek *p, const lh_seen_state *seen, char *out, size_t size) {
+  enum { GLOBALS = 2 }; /* LUA_RIDX_GLOBALS */
+  raw_table table;
+  raw_value values[GLOBALS], value;
+  return read_registry(p, seen, &table) &&
+         read_array(p, seen->layout, &table, values, GLOBALS) == GLOBALS &&
+         read_table(p, &values[GLOBALS - 1], &table) && find_text(p, &table, "arg", &value) &&
+         read_table(p, &value, &table) && find_zero(p, &table, &value) &&
+         (value.type & RAW_BASIC_TYPE) == RAW_SHORT_STRING &&
+         read_text(p, address_of(value.as.object), out, size);
+}
+
+enum { MOST_VALUES = 256 };
+
+/* The functions of its calls, outermost first. Behind the running one are calls that are kept for
+** later. */
+static size_t read_running(const lh_peek *p, const lh_seen_state *seen, raw_value *values) {
+  uint64_t running = field(p, seen->main_thread, RAW_THREAD_CALL);
+  uint64_t at = seen->main_thread + seen->layout->base_call;
+  raw_call call;
+  size_t n = 0;
+  while (n < MOST_VALUES && peek(p, at, &call, sizeof call) &&
+         peek(p, address_of(call.function), &values[n], sizeof *values)) {
+    n++;
+    if (at == running) break;
+    at = address_of(call.next);
+  }
+  return n;
+}
+
+static size_t read_stack(const lh_peek *p, const lh_seen_state *seen, raw_value *values) {
+  uint64_t stack = field(p, seen->main_thread, seen->layout->stack);
+  uint64_t top = field(p, seen->main_thread, RAW_THREAD_TOP);
+  uint64_t n = top > stack ? (top - stack) / sizeof *values : 0;
+  if (n > MOST_VALUES) n = MOST_VALUES;
+  return peek(p, stack, values, n * sizeof *values) ? n : 0;
+}
+
+/* By their numbers, of which some are in the hash part. */
+static size_t read_registered(const lh_peek *p, const lh_seen_state *seen, raw_value *values) {
+  raw_table registry;
+  slots it;
+  if (!read_registry(p, seen, &registry)) return 0;
+  memset(values, 0, MOST_VALUES * sizeof *values);
+  (void)read_array(p, seen->layout, &registry, values, MOST_VALUES);
+  slots_begin(&it, p, &registry);
+  for (const raw_slot *s; (s = slots_next(&it));) {
+    bool is_number = s->key_type == RAW_INTEGER && s->key.integer >= 1;
+    if (is_number && s->key.integer <= MOST_VALUES) values[s->key.integer - 1] = value_of(s);
+  }
+  return MOST_VALUES;
+}
+
+/* The source of the prototype that is the first on the list of all objects. */
+static bool read_newest_source(const lh_peek *p, const lh_seen_state *seen, char *out,
+                               size_t size) {
+  enum { MOST_OBJECTS = 1 << 14 };
+  uint64_t at = field(p, seen->global, RAW_GLOBAL_ALLGC);
+  raw_object object;
+  for (int i = 0; i < MOST_OBJECTS && peek(p, at, &object, sizeof object); i++) {
+    raw_proto proto;
+    if (object.type == RAW_PROTO && peek(p, at, &proto, sizeof proto) &&
+        read_text(p, address_of(proto.source), out, size))
+      return true;
+    at = address_of(object.next);
+  }
+  return false;
+}
+
+bool lh_glance_source(const lh_peek *p, const lh_seen_state *seen, lh_glance_at at, char *out,
+                      size_t size) {
+  raw_value values[MOST_VALUES];
+  switch (at) {
+    case LH_GLANCE_RUNNING:
+      return read_first_source(p, values, read_running(p, seen, values), out, size);
+    case LH_GLANCE_ON_STACK:
+      return read_first_source(p, values, read_stack(p, seen, values), out, size);
+    case LH_GLANCE_REGISTERED:
+      return read_first_source(p, values, read_registered(p, seen, values), out, size);
+    case LH_GLANCE_NEWEST: return read_newest_source(p, seen, out, size);
+    default: return false;
+  }
+}
+
+/* }=================================================================================== */
+
+/* {=== What was loaded =============================================================== */
+
+static bool is_own(const lh_peek *p, const raw_slot *slot) {
+  raw_userdata u;
+  lh_own_content own;
+  uint64_t at = address_of(slot->value.object);
+  return slot->key_type == RAW_LIGHT_USERDATA &&
+         slot->value_type == (RAW_USERDATA | RAW_COLLECTABLE) && peek(p, at, &u, sizeof u) &&
+         u.length >= sizeof own && peek(p, at + raw_content_offset(&u), &own, sizeof own) &&
+         own.magic == LH_OWN_MAGIC && own.kind == LH_MARK_STATE && own.tag == slot->key.pointer;
+}
+
+bool lh_glance_luaheap(const lh_peek *p, const lh_seen_state *seen) {
+  raw_table registry;
+  slots it;
+  if (!read_registry(p, seen, &registry)) return false;
+  slots_begin(&it, p, &registry);
+  for (const raw_slot *s; (s = slots_next(&it));) {
+    if (is_own(p, s)) return true;
+  }
+  return false;
+}
+
+static uint64_t shared_slot(const raw_table *table) {
+  return table->last_free ? 0 : address_of(table->slots);
+}
+
+uint64_t lh_glance_library(const lh_peek *p, const lh_seen_state *seen) {
+  enum { MOST_OBJECTS = 1 << 12 };
+  raw_table table;
+  slots it;
+  if (!read_registry(p, seen, &table)) return 0;
+  slots_begin(&it, p, &table);
+  for (const raw_slot *s; (s = slots_next(&it));) {
+    raw_value value = value_of(s);
+    if (read_table(p, &value, &table) && shared_slot(&table)) return shared_slot(&table);
+  }
+  uint64_t at = field(p, seen->global, RAW_GLOBAL_ALLGC);
+  raw_object object;
+  for (int i = 0; i < MOST_OBJECTS && peek(p, at, &object, sizeof object); i++) {
+    if (object.type == RAW_TABLE && peek(p, at, &table, sizeof table) && shared_slot(&table))
+      return shared_slot(&table);
+    at = address_of(object.next);
+  }
+  return 0;
+}
+
+bool lh_glance_numbers(const lh_peek *p, const lh_seen_state *seen) {
+  static const double pi = 3.141592653589793;
+  raw_table table;
+  raw_value value;
+  if (!read_registry(p, seen, &table) || !find_text(p, &table, "_LOADED", &value) ||
+      !read_table(p, &value, &table) || !find_text(p, &table, "math", &value) ||
+      !read_table(p, &value, &table))
+    return true;
+  if (find_text(p, &table, "pi", &value) && value.type == RAW_FLOAT && value.as.number != pi)
+    return false;
+  return !find_text(p, &table, "maxinteger", &value) || value.type != RAW_INTEGER ||
+         value.as.integer == INT64_MAX;
+}
+
+/* }=================================================================================== */
