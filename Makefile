@@ -82,7 +82,7 @@ CLI_CFLAGS = $(shell $(PKG_CONFIG) --cflags jansson sqlite3 libmicrohttpd libgvc
 LIB_LIBS = $(shell $(PKG_CONFIG) --libs libcgraph) -lm
 CLI_LIBS = $(shell $(PKG_CONFIG) --libs jansson) $(LIB_LIBS)
 SQL_LIBS = $(shell $(PKG_CONFIG) --libs sqlite3)
-OUTSIDE_LIBS = $(shell $(PKG_CONFIG) --libs libdw)
+OUTSIDE_LIBS = $(shell $(PKG_CONFIG) --libs libelf liblzma)
 VIEW_LIBS = $(shell $(PKG_CONFIG) --libs libmicrohttpd libgvc zlib) -pthread
 TEST_LIBS = $(shell $(PKG_CONFIG) --libs cmocka) $(LUA_LIBS) $(LIB_LIBS) -ldl
 

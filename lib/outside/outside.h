@@ -16,7 +16,8 @@
 **     running.c     which thread of a state runs, and what of its stack lives
 **     sound.c       whether what was mirrored is a heap that no change was under way in
 **     shot.c        walks the mirror in a child and writes the file
-**     symbols.c     what C functions are called: libdw; registered.c: by luaL_Reg tables
+**     symbols.c     what C functions are called: symbol_table.c by symbols, registered.c by luaL_Reg
+**                   tables                                        symbols.h tells what they share
 **     take.c        the order of all that (lh_take_outside)
 **
 ** Addresses of the target are uint64_t as long as they may not be followed; in the mirror they are
@@ -188,15 +189,19 @@ int lh_shoot_mirrored(const lh_mirrored *mirrored, lh_outside_request *request, 
 
 /* What is known of a C function's address. */
 typedef struct lh_function_name {
-  char symbol[128]; /* "" where none is known */
+  char symbol[128]; /* or the name by which its file registers it; "": none is known */
   char library[64]; /* its file's name, without folders */
-  uint64_t offset;  /* in that file's memory, from its lowest address: what addr2line takes */
+  uint64_t offset;  /* the address that its file gives it, which addr2line takes: the same in all
+                       runs */
 } lh_function_name;
 
 typedef struct lh_symbols lh_symbols;
 
-/* symbols.c: needs the files that were mapped; what is gone is not known. */
-lh_symbols *lh_symbols_open(const lh_target *target, const lh_memory *memory);
+/* symbols.c: reads the files that were mapped, and the target's memory (not a frozen copy's, which
+** may be gone). False: the address is in no mapped ELF file's code. A symbol is only told if its
+** file is to be had, and is still the one that was mapped; it may be any bytes. At most some ms for
+** each file that is asked for first. `symbols` may be NULL. */
+lh_symbols *lh_symbols_open(const lh_target *target);
 bool lh_symbols_find(lh_symbols *symbols, uint64_t function, lh_function_name *name);
 void lh_symbols_close(lh_symbols *symbols);
 

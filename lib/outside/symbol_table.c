@@ -1,0 +1,300 @@
+/*
+** symbol_table.c - the functions of an ELF file (symbols.h).
+**
+** A file has its symbols in .symtab. Where that was stripped they may be in a separate file, which
+** is found by the build id that both have (/usr/lib/debug/.build-id/ab/cdef.debug), or packed by xz
+** in the section .gnu_debugdata, as Fedora does; and what other programs may call is in .dynsym.
+** They are read by elfutils' libelf, but unpacked here: libdw unpacks without a bound, and a
+** megabyte of .gnu_debugdata may have been made to become seven gigabytes. For the same reason no
+** section is read before its size is known to be bearable, and the file is read, not mapped: it
+** could be cut meanwhile.
+**
+** A function that Lua calls is known by its first instruction, so a symbol has to begin there. If
+** several do, the one that is visible to most names it, then the first by its letters: that does
+** not change between runs. What a compiler appends to names (.constprop.0, .lto_priv.1) does from
+** build to build, and is cut off.
+*/
+#include <fcntl.h>
+#include <gelf.h>
+#include <lzma.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "symbols.h"
+
+typedef struct symbol {
+  uint64_t address;
+  const char *name; /* in a section that its Elf holds */
+  uint32_t n;
+  uint32_t rank; /* the least is the best */
+} symbol;
+
+/* The file itself, what belongs to it, what was packed in one of the two. */
+enum { MOST_ELFS = 3 };
+
+struct lh_symbol_table {
+  symbol *list;
+  size_t n, capacity;
+  Elf *elfs[MOST_ELFS];
+  unsigned n_elfs;
+  void *unpacked;
+};
+
+/* {=== ELF =========================================================================== */
+
+static uint64_t file_bytes(int fd) {
+  struct stat status;
+  return fstat(fd, &status) == 0 && S_ISREG(status.st_mode) ? (uint64_t)status.st_size : 0;
+}
+
+/* Of 64 bits, in this machine's order of bytes, with as few sections as any linker makes: libelf
+** makes room for as many as the file says. */
+static bool is_bearable(const Elf64_Ehdr *header) {
+  return memcmp(header->e_ident, ELFMAG, SELFMAG) == 0 && header->e_ident[EI_CLASS] == ELFCLASS64 &&
+         header->e_ident[EI_DATA] ==
+             (__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? ELFDATA2LSB : ELFDATA2MSB) &&
+         header->e_shnum > 0 && header->e_phnum < PN_XNUM;
+}
+
+/* Its contents, if they are as long as they should be; NULL: they are not. */
+static Elf_Data *section_data(Elf_Scn *section) {
+  GElf_Shdr header;
+  if (!gelf_getshdr(section, &header) || header.sh_size > LH_MOST_TABLE ||
+      header.sh_type == SHT_NOBITS || header.sh_flags & SHF_COMPRESSED)
+    return NULL;
+  Elf_Data *data = elf_rawdata(section, NULL);
+  return data && data->d_buf && data->d_size == header.sh_size ? data : NULL;
+}
+
+/* The first section of this type, and with this name if it is not NULL. */
+static Elf_Scn *find_section(Elf *elf, uint32_t type, const char *name) {
+  size_t names = 0;
+  if (elf_getshdrstrndx(elf, &names) != 0 || (name && !section_data(elf_getscn(elf, names))))
+    return NULL;
+  for (Elf_Scn *section = NULL; (section = elf_nextscn(elf, section));) {
+    GElf_Shdr header;
+    if (!gelf_getshdr(section, &header) || header.sh_type != type) continue;
+    const char *own = name ? elf_strptr(elf, names, header.sh_name) : NULL;
+    if (!name || (own && strcmp(own, name) == 0)) return section;
+  }
+  return NULL;
+}
+
+/* Takes over `elf`, which may be NULL. */
+static Elf *add_elf(lh_symbol_table *table, Elf *elf) {
+  if (elf && elf_kind(elf) == ELF_K_ELF) return table->elfs[table->n_elfs++] = elf;
+  elf_end(elf);
+  return NULL;
+}
+
+static Elf *open_elf(lh_symbol_table *table, int fd) {
+  Elf64_Ehdr header;
+  bool is_fine = file_bytes(fd) > 0 &&
+                 pread(fd, &header, sizeof header, 0) == (ssize_t)sizeof header &&
+                 is_bearable(&header);
+  return is_fine ? add_elf(table, elf_begin(fd, ELF_C_READ, NULL)) : NULL;
+}
+
+/* Where its first segment is, as it has it: separate debug information keeps that, while prelink
+** moves the file that is loaded. */
+static uint64_t first_address(Elf *elf) {
+  size_t n = 0;
+  if (elf_getphdrnum(elf, &n) != 0) return 0;
+  for (size_t i = 0; i < n; i++) {
+    GElf_Phdr header;
+    if (gelf_getphdr(elf, (int)i, &header) && header.p_type == PT_LOAD) return header.p_vaddr;
+  }
+  return 0;
+}
+
+/* }=================================================================================== */
+
+/* {=== Symbols ======================================================================= */
+
+static uint32_t rank_of(const Elf64_Sym *s) {
+  switch (ELF64_ST_BIND(s->st_info)) {
+    case STB_GLOBAL: return 0;
+    case STB_WEAK: return 1;
+    default: return 2;
+  }
+}
+
+/* Of "on_packet.constprop.0" and of "on_packet@@V1" what the source has. */
+static size_t name_length(const char *name, size_t most) {
+  size_t n = strnlen(name, most);
+  if (n == most) return 0; /* it leaves the section */
+  size_t source = strcspn(name, ".@");
+  return source > 0 ? source : n;
+}
+
+/* A function of a shared library whose address a program takes has an address of the program's: an
+** undefined symbol with a value. */
+static bool add_symbol(lh_symbol_table *table, const Elf64_Sym *s, const Elf_Data *names,
+                       uint64_t shift) {
+  unsigned type = ELF64_ST_TYPE(s->st_info);
+  if ((type != STT_FUNC && type != STT_GNU_IFUNC) || s->st_value == 0 ||
+      s->st_name >= names->d_size)
+    return true;
+  const char *name = (const char *)names->d_buf + s->st_name;
+  size_t n = name_length(name, names->d_size - s->st_name);
+  if (n == 0) return true;
+  if (!lh_grow(&table->list, table->n, &table->capacity, sizeof *table->list)) return false;
+  table->list[table->n++] = (symbol){s->st_value + shift, name, (uint32_t)n, rank_of(s)};
+  return true;
+}
+
+/* False: it has no such symbols. */
+static bool add_symbols(lh_symbol_table *table, Elf *elf, uint32_t type, uint64_t shift) {
+  GElf_Shdr header;
+  Elf_Scn *section = elf ? find_section(elf, type, NULL) : NULL;
+  if (!section || !gelf_getshdr(section, &header)) return false;
+  const Elf_Data *data = section_data(section);
+  const Elf_Data *names = section_data(elf_getscn(elf, header.sh_link));
+  if (!data || !names) return false;
+  for (size_t at = 0; at + sizeof(Elf64_Sym) <= data->d_size; at += sizeof(Elf64_Sym)) {
+    Elf64_Sym s;
+    memcpy(&s, (const char *)data->d_buf + at, sizeof s);
+    if (!add_symbol(table, &s, names, shift)) break;
+  }
+  return true;
+}
+
+static int compare(const void *a, const void *b) {
+  const symbol *x = a, *y = b;
+  if (x->address != y->address) return x->address < y->address ? -1 : 1;
+  if (x->rank != y->rank) return x->rank < y->rank ? -1 : 1;
+  int order = memcmp(x->name, y->name, x->n < y->n ? x->n : y->n);
+  return order != 0 ? order : (x->n > y->n) - (x->n < y->n);
+}
+
+/* }=================================================================================== */
+
+/* {=== Elsewhere ===================================================================== */
+
+/* In "ab/cdef.debug" the id's bytes in hexadecimal; at most so many has any tool. */
+enum { MOST_ID = 64 };
+
+/* The file with this build id in a folder; -1: there is none. */
+static int open_debug(const char *folder, const uint8_t *id, size_t n) {
+  char path[512], digits[2 * MOST_ID + 1];
+  struct stat status;
+  if (n < 2 || n > MOST_ID) return -1;
+  for (size_t i = 0; i < n; i++) (void)snprintf(digits + 2 * i, 3, "%02x", id[i]);
+  int length =
+      snprintf(path, sizeof path, "%s/.build-id/%.2s/%s.debug", folder, digits, digits + 2);
+  if (length < 0 || (size_t)length >= sizeof path || stat(path, &status) != 0 ||
+      !S_ISREG(status.st_mode))
+    return -1;
+  return open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+}
+
+/* NULL: it has none. */
+static const uint8_t *build_id(Elf *elf, size_t *n) {
+  GElf_Nhdr note;
+  size_t name, content;
+  Elf_Scn *section = elf ? find_section(elf, SHT_NOTE, ".note.gnu.build-id") : NULL;
+  Elf_Data *data = section ? section_data(section) : NULL;
+  if (!data || gelf_getnote(data, 0, &note, &name, &content) == 0) return NULL;
+  *n = note.n_descsz;
+  return (const uint8_t *)data->d_buf + content;
+}
+
+static bool has_build_id(Elf *elf, const uint8_t *id, size_t n) {
+  size_t own_n = 0;
+  const uint8_t *own = build_id(elf, &own_n);
+  return own && own_n == n && memcmp(own, id, n) == 0;
+}
+
+static bool add_separate(lh_symbol_table *table, Elf *elf, const char *const *folders) {
+  size_t n = 0;
+  const uint8_t *id = build_id(elf, &n);
+  bool found = false;
+  for (; id && *folders && !found; folders++) {
+    int fd = open_debug(*folders, id, n);
+    if (fd < 0) continue;
+    Elf *debug = open_elf(table, fd);
+    found = has_build_id(debug, id, n) &&
+            add_symbols(table, debug, SHT_SYMTAB, first_address(elf) - first_address(debug));
+    if (debug && !found) elf_end(table->elfs[--table->n_elfs]);
+    (void)close(fd);
+  }
+  return found;
+}
+
+/* As long as its index, at the end, says that it becomes; 0: that is unbearable, or nonsense. */
+static uint64_t unpacked_bytes(const uint8_t *packed, size_t n) {
+  lzma_stream_flags flags;
+  lzma_index *index = NULL;
+  uint64_t memory = LH_MOST_TABLE, bytes = 0;
+  size_t at = 0;
+  if (n < LZMA_STREAM_HEADER_SIZE || n % 4 != 0 ||
+      lzma_stream_footer_decode(&flags, packed + n - LZMA_STREAM_HEADER_SIZE) != LZMA_OK ||
+      flags.backward_size > n - LZMA_STREAM_HEADER_SIZE)
+    return 0;
+  const uint8_t *start = packed + n - LZMA_STREAM_HEADER_SIZE - flags.backward_size;
+  if (lzma_index_buffer_decode(&index, &memory, NULL, start, &at, (size_t)flags.backward_size) ==
+      LZMA_OK)
+    bytes = lzma_index_uncompressed_size(index);
+  lzma_index_end(index, NULL);
+  return bytes <= LH_MOST_TABLE ? bytes : 0;
+}
+
+static Elf *unpack(lh_symbol_table *table, const Elf_Data *packed) {
+  uint64_t memory = LH_MOST_TABLE;
+  size_t in = 0, out = 0, n = (size_t)unpacked_bytes(packed->d_buf, packed->d_size);
+  if (n < sizeof(Elf64_Ehdr)) return NULL;
+  table->unpacked = lh_alloc(n, 1);
+  if (!table->unpacked ||
+      lzma_stream_buffer_decode(&memory, 0, NULL, packed->d_buf, &in, packed->d_size,
+                                table->unpacked, &out, n) != LZMA_OK ||
+      out != n || !is_bearable(table->unpacked))
+    return NULL;
+  return add_elf(table, elf_memory(table->unpacked, n));
+}
+
+static void add_packed(lh_symbol_table *table, Elf *elf) {
+  Elf_Scn *section = find_section(elf, SHT_PROGBITS, ".gnu_debugdata");
+  const Elf_Data *packed = section ? section_data(section) : NULL;
+  Elf *inside = packed ? unpack(table, packed) : NULL;
+  if (inside)
+    (void)add_symbols(table, inside, SHT_SYMTAB, first_address(elf) - first_address(inside));
+}
+
+/* }=================================================================================== */
+
+lh_symbol_table *lh_symbol_table_read(int fd, const char *const *debug_folders) {
+  lh_symbol_table *table = lh_alloc_zeroed(1, sizeof *table);
+  if (!table || elf_version(EV_CURRENT) == EV_NONE) return table;
+  Elf *elf = open_elf(table, fd);
+  if (!elf) return table;
+  if (!add_symbols(table, elf, SHT_SYMTAB, 0)) {
+    (void)add_symbols(table, elf, SHT_DYNSYM, 0);
+    if (!add_separate(table, elf, debug_folders)) add_packed(table, elf);
+  }
+  if (table->n > 0) qsort(table->list, table->n, sizeof *table->list, compare);
+  return table;
+}
+
+const char *lh_symbol_at(const lh_symbol_table *table, uint64_t address, size_t *n) {
+  size_t low = 0, high = table ? table->n : 0;
+  while (low < high) {
+    size_t middle = low + (high - low) / 2;
+    if (table->list[middle].address < address)
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  if (!table || low == table->n || table->list[low].address != address) return NULL;
+  *n = table->list[low].n;
+  return table->list[low].name;
+}
+
+void lh_symbol_table_free(lh_symbol_table *table) {
+  if (!table) return;
+  while (table->n_elfs > 0) elf_end(table->elfs[--table->n_elfs]);
+  lh_free(table->list);
+  lh_free(table->unpacked);
+  lh_free(table);
+}

@@ -1,0 +1,222 @@
+/*
+** symbols.c - what C functions are called (outside.h).
+**
+** A function's address is in a mapping of a file: a library, or the program itself. The file's
+** program headers tell the address that the file gives it, whatever the target has it at now, so a
+** name holds for all runs. They are read from the target's memory, where the file's first page is
+** mapped; and the file that is found under its name, or under that of /proc which is right even if
+** it was deleted or is in a container, is only believed if it begins with the same page: that has
+** its build id. So no other version of a library lends its names, above all not to an old core.
+*/
+#include "symbols.h"
+
+#include <elf.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { PAGE = 4096 };
+
+/* A mapped file. */
+typedef struct module {
+  const char *path; /* of its regions */
+  bool is_elf;
+  size_t n_headers; /* bytes of its first page that are in the file, and the same in memory */
+  union {
+    Elf64_Ehdr header;
+    uint8_t bytes[PAGE];
+  } first;
+  lh_symbol_table *table;
+  lh_registered *registered; /* read when a symbol was lacking first */
+  bool has_registered;
+} module;
+
+struct lh_symbols {
+  const lh_target *target;
+  module **modules;
+  size_t n, capacity;
+};
+
+/* {=== Headers ======================================================================= */
+
+/* The i-th one; false: it is not in the first page. */
+static bool program_header(const module *m, unsigned i, Elf64_Phdr *header) {
+  const Elf64_Ehdr *file = &m->first.header;
+  uint64_t at = file->e_phoff + (uint64_t)i * sizeof *header;
+  if (file->e_phoff > PAGE || i >= file->e_phnum || at + sizeof *header > m->n_headers)
+    return false;
+  memcpy(header, m->first.bytes + at, sizeof *header);
+  return true;
+}
+
+/* Reads the first page where memory has it; of a file that is no longer so little of it as no
+** program changes. */
+static void read_headers(const lh_memory *memory, module *m) {
+  const lh_region *first = NULL;
+  for (size_t i = 0; i < memory->n && !first; i++) {
+    const lh_region *r = &memory->regions[i];
+    if (r->file_offset == 0 && strcmp(r->path, m->path) == 0) first = r;
+  }
+  const Elf64_Ehdr *header = &m->first.header;
+  if (!first || first->end - first->start < PAGE ||
+      !memory->read(memory, first->start, m->first.bytes, PAGE) ||
+      memcmp(header->e_ident, ELFMAG, SELFMAG) != 0 || header->e_ident[EI_CLASS] != ELFCLASS64 ||
+      header->e_phentsize != sizeof(Elf64_Phdr))
+    return;
+  m->n_headers = PAGE;
+  m->is_elf = true;
+  Elf64_Phdr p;
+  for (unsigned i = 0; program_header(m, i, &p); i++) {
+    if (p.p_type != PT_LOAD || p.p_offset != 0) continue;
+    bool is_constant = !(p.p_flags & PF_W);
+    uint64_t headers = header->e_phoff + (uint64_t)header->e_phnum * sizeof p;
+    uint64_t n = is_constant ? p.p_filesz : headers;
+    if (n < PAGE) m->n_headers = (size_t)n;
+  }
+}
+
+/* The file's own address of what is mapped from a place in it, which is code. */
+static bool find_address(const module *m, uint64_t file_offset, uint64_t *address) {
+  Elf64_Phdr p;
+  for (unsigned i = 0; program_header(m, i, &p); i++) {
+    if (p.p_type != PT_LOAD || !(p.p_flags & PF_X) || file_offset < p.p_offset ||
+        file_offset - p.p_offset >= p.p_filesz)
+      continue;
+    *address = file_offset - p.p_offset + p.p_vaddr;
+    return true;
+  }
+  return false;
+}
+
+/* }=================================================================================== */
+
+/* {=== Files ========================================================================= */
+
+/* A file that begins with what memory has; -1: it is none, or not to be had. */
+static int open_same(const module *m, const char *path) {
+  struct stat status;
+  uint8_t bytes[PAGE];
+  if (stat(path, &status) != 0 || !S_ISREG(status.st_mode)) return -1;
+  int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+  if (fd < 0) return -1;
+  if (pread(fd, bytes, m->n_headers, 0) == (ssize_t)m->n_headers &&
+      memcmp(bytes, m->first.bytes, m->n_headers) == 0)
+    return fd;
+  (void)close(fd);
+  return -1;
+}
+
+/* Where the path alone is not enough: a link that leads to the very file. Root may follow the
+** first, whoever may trace the target the second. */
+static int open_of_process(const lh_target *target, const module *m, const lh_region *region) {
+  char path[PATH_MAX + 32];
+  int fd;
+  (void)snprintf(path, sizeof path, "/proc/%lld/map_files/%llx-%llx", (long long)target->process_id,
+                 (unsigned long long)region->start, (unsigned long long)region->end);
+  if ((fd = open_same(m, path)) >= 0) return fd;
+  (void)snprintf(path, sizeof path, "/proc/%lld/exe", (long long)target->process_id);
+  if ((fd = open_same(m, path)) >= 0) return fd;
+  (void)snprintf(path, sizeof path, "/proc/%lld/root%s", (long long)target->process_id, m->path);
+  return open_same(m, path);
+}
+
+/* -1: it is not to be had. */
+static int open_module(const lh_target *target, const module *m, const lh_region *region) {
+  int fd = target->is_core ? -1 : open_of_process(target, m, region);
+  return fd >= 0 ? fd : open_same(m, m->path);
+}
+
+static void read_symbols(const lh_target *target, module *m, const lh_region *region) {
+  char folder[64];
+  const char *folders[] = {"/usr/lib/debug", target->is_core ? NULL : folder, NULL};
+  (void)snprintf(folder, sizeof folder, "/proc/%lld/root/usr/lib/debug",
+                 (long long)target->process_id);
+  int fd = open_module(target, m, region);
+  if (fd < 0) return;
+  m->table = lh_symbol_table_read(fd, folders);
+  (void)close(fd);
+}
+
+static const char *registered_name(const lh_target *target, module *m, const lh_region *region,
+                                   uint64_t function) {
+  if (!m->has_registered) {
+    int fd = open_module(target, m, region);
+    m->registered = lh_registered_read(&target->memory, m->path, fd);
+    m->has_registered = true;
+    if (fd >= 0) (void)close(fd);
+  }
+  return lh_registered_at(m->registered, function);
+}
+
+/* NULL: out of memory. */
+static module *module_of(lh_symbols *symbols, const lh_region *region) {
+  for (size_t i = 0; i < symbols->n; i++)
+    if (strcmp(symbols->modules[i]->path, region->path) == 0) return symbols->modules[i];
+  module *m = lh_alloc_zeroed(1, sizeof *m);
+  if (!m || !lh_grow(&symbols->modules, symbols->n, &symbols->capacity, sizeof(module *))) {
+    lh_free(m);
+    return NULL;
+  }
+  symbols->modules[symbols->n++] = m;
+  m->path = region->path;
+  read_headers(&symbols->target->memory, m);
+  if (m->is_elf) read_symbols(symbols->target, m, region);
+  return m;
+}
+
+/* }=================================================================================== */
+
+/* The last part of a path, without what Linux says of a deleted file. */
+static void copy_library(char *out, size_t room, const char *path) {
+  static const char deleted[] = " (deleted)";
+  const char *name = strrchr(path, '/');
+  name = name ? name + 1 : path;
+  size_t n = strlen(name), end = strlen(deleted);
+  if (n > end && strcmp(name + n - end, deleted) == 0) n -= end;
+  if (n >= room) n = room - 1;
+  memcpy(out, name, n);
+  out[n] = '\0';
+}
+
+static void copy_symbol(lh_function_name *name, const char *symbol, size_t n) {
+  if (n >= sizeof name->symbol) n = sizeof name->symbol - 1;
+  memcpy(name->symbol, symbol, n);
+  name->symbol[n] = '\0';
+}
+
+lh_symbols *lh_symbols_open(const lh_target *target) {
+  lh_symbols *symbols = lh_alloc_zeroed(1, sizeof *symbols);
+  if (symbols) symbols->target = target;
+  return symbols;
+}
+
+bool lh_symbols_find(lh_symbols *symbols, uint64_t function, lh_function_name *name) {
+  const lh_region *region = symbols ? lh_region_at(&symbols->target->memory, function) : NULL;
+  *name = (lh_function_name){.symbol = ""};
+  if (!region || region->path[0] != '/') return false;
+  module *m = module_of(symbols, region);
+  if (!m || !find_address(m, function - region->start + region->file_offset, &name->offset))
+    return false;
+  size_t n = 0;
+  const char *symbol = lh_symbol_at(m->table, name->offset, &n);
+  if (!symbol) {
+    symbol = registered_name(symbols->target, m, region, function);
+    n = symbol ? strlen(symbol) : 0;
+  }
+  if (symbol) copy_symbol(name, symbol, n);
+  copy_library(name->library, sizeof name->library, region->path);
+  return true;
+}
+
+void lh_symbols_close(lh_symbols *symbols) {
+  if (!symbols) return;
+  for (size_t i = 0; i < symbols->n; i++) {
+    lh_symbol_table_free(symbols->modules[i]->table);
+    lh_registered_free(symbols->modules[i]->registered);
+    lh_free(symbols->modules[i]);
+  }
+  lh_free(symbols->modules);
+  lh_free(symbols);
+}

@@ -1,0 +1,48 @@
+/*
+** symbols.h - what C functions are called, by the files that a target has mapped: symbols.c finds
+** the file and the address in it, symbol_table.c reads its symbols, registered.c finds the tables
+** by which a program registers functions in Lua.
+**
+** Such a file may be anything: a program's author, or its owner, may have made it to mislead or to
+** harm. So all that it counts is held against its size, no more of it is read than LH_MOST_TABLE
+** bytes for each table, and one that is broken is not known.
+*/
+#ifndef LUAHEAP_SYMBOLS_H
+#define LUAHEAP_SYMBOLS_H
+
+#include "outside.h"
+
+/* Chromium's symbols take 60 MB. */
+#define LH_MOST_TABLE (256u << 20)
+
+/* {=== symbol_table.c ================================================================ */
+
+/* The functions of an ELF file, by the addresses that it gives them. */
+typedef struct lh_symbol_table lh_symbol_table;
+
+/* Of an open ELF file of this machine's kind, which stays the caller's: its symbols, those of the
+** separate file of debug information that belongs to it, in one of these folders (NULL ends the
+** list), or its packed ones. An empty table where there are none, or memory runs out. */
+lh_symbol_table *lh_symbol_table_read(int fd, const char *const *debug_folders);
+
+/* The name of the function that begins at an address; NULL: none does. It is not ended by a zero
+** but by *n. O(log n). */
+const char *lh_symbol_at(const lh_symbol_table *table, uint64_t address, size_t *n);
+void lh_symbol_table_free(lh_symbol_table *table); /* may be NULL */
+
+/* }=================================================================================== */
+
+/* {=== registered.c ================================================================== */
+
+/* The functions that the luaL_Reg tables of a mapped file name, by their addresses in the target. */
+typedef struct lh_registered lh_registered;
+
+/* `fd`: the file, for what of it a core lacks; -1: it is not known. NULL: none is registered, or
+** memory runs out. */
+lh_registered *lh_registered_read(const lh_memory *memory, const char *path, int fd);
+const char *lh_registered_at(const lh_registered *registered, uint64_t function);
+void lh_registered_free(lh_registered *registered); /* may be NULL */
+
+/* }=================================================================================== */
+
+#endif
