@@ -77,11 +77,11 @@ struct lh_target {
   int64_t process_id;      /* for the kernel here; of a core: as it has it */
   uint64_t own_process_id; /* as it sees itself, in its namespace */
   char *program, *executable;
-  uint8_t random[16];      /* what the kernel gave it at its start (AT_RANDOM): an identity that
+  uint8_t random[16];   /* what the kernel gave it at its start (AT_RANDOM): an identity that
                               process and core both have, and forked children too */
-  int signal;              /* of a core: that ended the process; 0: none */
-  char *doubt;             /* of a core: what it lacks, or this machine; NULL: nothing */
-  struct lh_core *core;    /* core.h; NULL: it is a process */
+  int signal;           /* of a core: that ended the process; 0: none */
+  char *doubt;          /* of a core: what it lacks, or this machine; NULL: nothing */
+  struct lh_core *core; /* core.h; NULL: it is a process */
   struct lh_found_texts *found; /* states.c */
 };
 

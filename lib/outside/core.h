@@ -1,0 +1,63 @@
+/*
+** core.h - a core file while it is opened, and what stays of it until its target is freed.
+**
+** It is read by hand, with <elf.h>: that takes a file header, the program headers and four kinds of
+** notes, and each number in them is compared with the file's size before it is used. A library that
+** knows all of ELF would be more code to trust with a hostile file, not less.
+*/
+#ifndef LUAHEAP_CORE_H
+#define LUAHEAP_CORE_H
+
+#include <elf.h>
+
+#include "outside.h"
+
+/* What of a file the process had mapped where (NT_FILE). */
+typedef struct lh_core_mapping {
+  uint64_t start, end, file_offset;
+  const char *path;
+} lh_core_mapping;
+
+typedef struct lh_core {
+  const char *name; /* the path that the caller gave; valid while it is opened */
+  int fd;
+  uint64_t size;
+  Elf64_Phdr *segments; /* all program headers; freed when it is open */
+  size_t n_segments;
+
+  /* What the notes tell. */
+  char *mapped;              /* the note NT_FILE: the paths are in it */
+  lh_core_mapping *mappings; /* by ascending address; freed when it is open */
+  size_t n_mappings;
+  bool has_status;
+  int signal;
+  uint64_t process_id;
+  char program[81];
+  uint64_t random_at, headers_at, name_at; /* AT_RANDOM, AT_PHDR, AT_EXECFN; 0: not told */
+
+  /* The files that were mapped and are still the same; and how many are not, the first of them. */
+  int *files;
+  size_t n_files, n_missing;
+  const char *missing;
+} lh_core;
+
+/* Reads so many bytes of a file; false where it cannot (errno tells), or the file ends before. */
+bool lh_core_pread(int fd, void *out, size_t n, uint64_t offset);
+
+/* The sentences on a byte that makes no sense, and on one that could not be read. */
+int lh_core_damaged(const lh_core *core, uint64_t at, const char *what, lh_error *error);
+int lh_core_unreadable(const lh_core *core, lh_error *error);
+
+/* notes.c: fills in what the notes tell; what they do not stays zero. */
+int lh_core_read_notes(lh_core *core, lh_error *error);
+
+/* mapped.c: opens the files that the regions are of, and counts those that are not there. */
+int lh_core_open_files(lh_core *core, const lh_memory *memory, lh_error *error);
+
+/* foreign.c: what it is, by its first n bytes, and what to do with it. Never LH_OK. */
+int lh_refuse_foreign(const char *name, const uint8_t *head, size_t n, lh_error *error);
+
+/* foreign.c: LH_OK where it is a core of a process of this machine's kind. */
+int lh_check_core_kind(const char *name, const Elf64_Ehdr *header, lh_error *error);
+
+#endif

@@ -1,0 +1,110 @@
+/*
+** foreign.c - what a file is that is no core of a process here, and what to do with it.
+*/
+#include <string.h>
+
+#include "core.h"
+
+/* {=== By how it begins ============================================================== */
+
+typedef struct beginning {
+  const char *bytes;
+  size_t n;
+  const char *told;
+} beginning;
+
+/* told: the tool that unpacks. */
+static const beginning compressed[] = {
+    {"\x28\xb5\x2f\xfd", 4, "zstd"}, {"\x1f\x8b", 2, "gzip"},        {"\xfd\x37zXZ", 5, "xz"},
+    {"\x04\x22\x4d\x18", 4, "lz4"},  {"\x02\x21\x4c\x18", 4, "lz4"}, {"BZh", 3, "bzip2"},
+};
+
+static const beginning others[] = {
+    {"ProblemType:", 12, "a report of apport: apport-unpack FILE DIR makes the core DIR/CoreDump"},
+    {"MDMP", 4, "a minidump, which has stacks and no heap: a core is needed, as of gcore PID"},
+    {"KDUMP", 5, "a core of a kernel, not of a process"},
+    {"\xcf\xfa\xed\xfe", 4, "a file of another system (Mach-O), not a core of Linux"},
+};
+
+static const beginning *find(const beginning *list, size_t n_list, const uint8_t *head, size_t n) {
+  for (size_t i = 0; i < n_list; i++)
+    if (n >= list[i].n && memcmp(head, list[i].bytes, list[i].n) == 0) return &list[i];
+  return NULL;
+}
+
+static bool is_snapshot(const char *path) {
+  lh_snapshot *snapshot;
+  int code = lh_open(&snapshot, path, NULL);
+  if (code == LH_OK) lh_close(snapshot);
+  return code == LH_OK || code == LH_EVERSION || code == LH_EDAMAGED;
+}
+
+int lh_refuse_foreign(const char *name, const uint8_t *head, size_t n, lh_error *error) {
+  if (n == 0)
+    return lh_fail(error, LH_EFOREIGN,
+                   "'%s' is empty, not a core: the disk was full, or a limit 0 (ulimit -c)", name);
+  const beginning *found = find(compressed, sizeof compressed / sizeof *compressed, head, n);
+  if (found)
+    return lh_fail(error, LH_EFOREIGN,
+                   "'%s' is compressed: %s -dc '%s' >core unpacks it (one that systemd keeps: "
+                   "coredumpctl dump PID -o core)",
+                   name, found->told, name);
+  found = find(others, sizeof others / sizeof *others, head, n);
+  if (found) return lh_fail(error, LH_EFOREIGN, "'%s' is %s", name, found->told);
+  if (is_snapshot(name))
+    return lh_fail(error, LH_EFOREIGN,
+                   "'%s' is a snapshot already: heaptop, heapdiff and heappath read it", name);
+  return lh_fail(error, LH_EFOREIGN, "'%s' is not a core file", name);
+}
+
+/* }=================================================================================== */
+
+/* {=== By its header ================================================================= */
+
+#if defined __x86_64__
+enum { HERE = EM_X86_64 };
+#elif defined __aarch64__
+enum { HERE = EM_AARCH64 };
+#else
+enum { HERE = EM_NONE };
+#endif
+
+static const char *machine_name(unsigned machine) {
+  switch (machine) {
+    case EM_X86_64: return "x86-64";
+    case EM_AARCH64: return "aarch64";
+    case EM_386: return "x86 (32 bit)";
+    case EM_ARM: return "ARM (32 bit)";
+    case EM_RISCV: return "RISC-V";
+    case EM_PPC64: return "POWER";
+    case EM_S390: return "S/390";
+    default: return "another machine";
+  }
+}
+
+static int fail_machine(const char *name, const char *of, lh_error *error) {
+  return lh_fail(
+      error, LH_EHOST,
+      "'%s' is of %s, and this program of %s: take the snapshot on a machine of its kind", name, of,
+      machine_name(HERE));
+}
+
+int lh_check_core_kind(const char *name, const Elf64_Ehdr *header, lh_error *error) {
+  bool is_little = header->e_ident[EI_DATA] == ELFDATA2LSB;
+  if (header->e_ident[EI_CLASS] == ELFCLASS32) return fail_machine(name, "a 32-bit machine", error);
+  if (header->e_ident[EI_CLASS] != ELFCLASS64 || header->e_ident[EI_VERSION] != EV_CURRENT)
+    return lh_fail(error, LH_EFOREIGN, "'%s' is not a core file of a known kind", name);
+  if (is_little != (__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__))
+    return fail_machine(name, "a machine of the other byte order", error);
+  if (header->e_type == ET_EXEC || header->e_type == ET_DYN)
+    return lh_fail(error, LH_EFOREIGN,
+                   "'%s' is a program or a library, not a core: of a running one gcore PID makes a "
+                   "core, and a crash does after ulimit -c unlimited",
+                   name);
+  if (header->e_type != ET_CORE)
+    return lh_fail(error, LH_EFOREIGN, "'%s' is an ELF file, but not a core", name);
+  if (header->e_machine != HERE) return fail_machine(name, machine_name(header->e_machine), error);
+  return LH_OK;
+}
+
+/* }=================================================================================== */

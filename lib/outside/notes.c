@@ -1,0 +1,142 @@
+/*
+** notes.c - what the notes of a core tell: of which process it is, by which signal it ended, where
+** the kernel had put things for it (the auxiliary vector), and which files were mapped.
+**
+** A core has one segment of notes or several, with some six notes for each thread: 10,000 threads,
+** 60,000 notes, 100 MB. So only their heads are read, and what is asked of them; of threads the
+** first one tells, in which it ended.
+*/
+#include <stdlib.h>
+#include <string.h>
+#include <sys/procfs.h>
+
+#include "core.h"
+
+enum {
+  MOST_NOTES = 1 << 22,         /* more than any process has; reading their heads takes seconds */
+  MOST_MAPPED_BYTES = 64 << 20, /* of NT_FILE; the kernel writes 4 MB at most, or as it is told */
+  MOST_VECTOR = 1024            /* entries of the auxiliary vector; there are some 20 */
+};
+
+static uint64_t align4(uint64_t n) {
+  return (n + 3) & ~(uint64_t)3;
+}
+
+/* {=== Each note ===================================================================== */
+
+/* NT_PRSTATUS, of each thread, first the one in which it ended. */
+static void read_status(lh_core *core, uint64_t at, uint64_t n) {
+  struct elf_prstatus status;
+  if (core->has_status || n < sizeof status || !lh_core_pread(core->fd, &status, sizeof status, at))
+    return;
+  core->has_status = true;
+  core->signal = status.pr_cursig;
+  if (core->process_id == 0) core->process_id = (uint64_t)(uint32_t)status.pr_pid;
+}
+
+/* NT_PRPSINFO. Behind the last word of the command line the kernel writes a blank. */
+static void read_process(lh_core *core, uint64_t at, uint64_t n) {
+  struct elf_prpsinfo process;
+  size_t length = sizeof process.pr_psargs;
+  if (n < sizeof process || !lh_core_pread(core->fd, &process, sizeof process, at)) return;
+  core->process_id = (uint64_t)(uint32_t)process.pr_pid;
+  memcpy(core->program, process.pr_psargs, length);
+  core->program[length] = '\0';
+  length = strlen(core->program);
+  while (length > 0 && core->program[length - 1] == ' ') core->program[--length] = '\0';
+}
+
+/* NT_AUXV. */
+static void read_vector(lh_core *core, uint64_t at, uint64_t n) {
+  Elf64_auxv_t entry;
+  for (uint64_t i = 0; i < MOST_VECTOR && n >= sizeof entry; i++, n -= sizeof entry) {
+    if (!lh_core_pread(core->fd, &entry, sizeof entry, at + i * sizeof entry)) return;
+    if (entry.a_type == AT_NULL) return;
+    if (entry.a_type == AT_RANDOM) core->random_at = entry.a_un.a_val;
+    if (entry.a_type == AT_PHDR) core->headers_at = entry.a_un.a_val;
+    if (entry.a_type == AT_EXECFN) core->name_at = entry.a_un.a_val;
+  }
+}
+
+/* NT_FILE: how many there are and the unit of offsets, then for each of them start, end and offset
+** in the file, and then the paths, each with its NUL. */
+static int read_mappings(lh_core *core, uint64_t at, uint64_t bytes, lh_error *error) {
+  enum { HEAD = 16, EACH = 24 };
+  if (core->mapped) return lh_core_damaged(core, at, "two lists of mapped files", error);
+  if (bytes < HEAD || bytes > MOST_MAPPED_BYTES)
+    return lh_core_damaged(core, at, "a list of mapped files of this length", error);
+  core->mapped = lh_alloc(bytes, 1);
+  if (!core->mapped) return lh_fail_memory(error, "opening a core");
+  if (!lh_core_pread(core->fd, core->mapped, bytes, at)) return lh_core_unreadable(core, error);
+  const uint8_t *list = (const uint8_t *)core->mapped;
+  uint64_t n = lh_load64(list), unit = lh_load64(list + 8);
+  if (n > (bytes - HEAD) / EACH || unit > UINT32_MAX)
+    return lh_core_damaged(core, at, "more mapped files than there is room for", error);
+  core->mappings = lh_alloc(n, sizeof *core->mappings);
+  if (n > 0 && !core->mappings) return lh_fail_memory(error, "opening a core");
+  const char *path = core->mapped + HEAD + n * EACH, *end = core->mapped + bytes;
+  uint64_t before = 0; /* where the last one ends */
+  for (uint64_t i = 0; i < n; i++) {
+    const uint8_t *entry = list + HEAD + i * EACH;
+    uint64_t pages = lh_load64(entry + 16);
+    const char *path_end = memchr(path, '\0', (size_t)(end - path));
+    lh_core_mapping m = {lh_load64(entry), lh_load64(entry + 8), pages * unit, path};
+    if (m.start < before || m.end <= m.start || pages > INT64_MAX >> 32 || !path_end)
+      return lh_core_damaged(core, at + HEAD + i * EACH, "a mapped file that cannot be", error);
+    core->mappings[core->n_mappings++] = m;
+    before = m.end;
+    path = path_end + 1;
+  }
+  return LH_OK;
+}
+
+/* }=================================================================================== */
+
+static int read_note(lh_core *core, uint32_t type, uint64_t at, uint64_t n, lh_error *error) {
+  switch (type) {
+    case NT_PRSTATUS: read_status(core, at, n); break;
+    case NT_PRPSINFO: read_process(core, at, n); break;
+    case NT_AUXV: read_vector(core, at, n); break;
+    case NT_FILE: return read_mappings(core, at, n, error);
+    default: break;
+  }
+  return LH_OK;
+}
+
+/* The notes of one segment, each a head, a name and its content, filled up to fours. */
+static int read_segment(lh_core *core, const Elf64_Phdr *segment, size_t *n_notes,
+                        lh_error *error) {
+  uint64_t at = segment->p_offset, end = at + segment->p_filesz;
+  Elf64_Nhdr head;
+  while (end - at >= sizeof head) {
+    char name[8] = "";
+    if (!lh_core_pread(core->fd, &head, sizeof head, at)) return lh_core_unreadable(core, error);
+    uint64_t content = at + sizeof head + align4(head.n_namesz);
+    uint64_t next = content + align4(head.n_descsz);
+    if (content > end || head.n_descsz > end - content || ++*n_notes > MOST_NOTES)
+      return lh_core_damaged(core, at, "a note that is longer than all of them", error);
+    if (head.n_namesz == sizeof "CORE" &&
+        lh_core_pread(core->fd, name, sizeof "CORE", at + sizeof head) &&
+        strcmp(name, "CORE") == 0) {
+      int code = read_note(core, head.n_type, content, head.n_descsz, error);
+      if (code != LH_OK) return code;
+    }
+    if (next >= end) break;
+    at = next;
+  }
+  return LH_OK;
+}
+
+int lh_core_read_notes(lh_core *core, lh_error *error) {
+  size_t n_notes = 0;
+  for (size_t i = 0; i < core->n_segments; i++) {
+    int code = core->segments[i].p_type == PT_NOTE
+                   ? read_segment(core, &core->segments[i], &n_notes, error)
+                   : LH_OK;
+    if (code != LH_OK) return code;
+  }
+  if (core->has_status) return LH_OK;
+  return lh_fail(error, LH_EFOREIGN,
+                 "'%s' has no notes on a process: it is a core of something else, as of a kernel",
+                 core->name);
+}
