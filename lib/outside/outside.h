@@ -10,6 +10,7 @@
 **     still.c       makes sure that nothing changes meanwhile: idle, else fork, else stop
 **     stop.c        stops all threads and lets them go on; calls.c runs to the next system call;
 **                   inject.c makes the target do one; registers.h is what is x86-64's
+**     pages.c       which pages a process has written
 **     mirror.c      the target's memory at its own addresses in this process
 **     way.c         runs this program again where its memory is not in the way
 **     marks.c       marks, linked into the mirror; matched.c where those of an older snapshot go

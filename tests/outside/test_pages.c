@@ -1,0 +1,218 @@
+/*
+** test_pages.c - only pages that were written are told, whatever the mapping; and asking makes none.
+*/
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "folder.h"
+#include "outside/pages.h"
+#include "outside/process.h"
+#include "subject.h"
+
+#define GIB ((uint64_t)1 << 30)
+#define PAGE ((uint64_t)4096)
+
+/* {=== One mapping of a process, and what is told of it ============================== */
+
+typedef struct seen {
+  uint64_t start, bytes; /* of the mapping */
+} seen;
+
+typedef struct told {
+  size_t n_spans;
+  uint64_t bytes;
+  lh_span first, last;
+} told;
+
+/* `entries`: as on a kernel that does not know PAGEMAP_SCAN. */
+static told ask_pages(const subject *s, bool entries) {
+  const seen *at = s->shared;
+  lh_region region = {.start = at->start,
+                      .end = at->start + at->bytes,
+                      .access = LH_REGION_READ | LH_REGION_WRITE,
+                      .present_bytes = at->bytes};
+  lh_memory memory = {.regions = &region, .n = 1, .process_id = s->id, .fd = -1};
+  lh_pages pages;
+  lh_span span;
+  told t = {0};
+  lh_pages_begin(&pages, &memory);
+  assert_true(pages.fd >= 0);
+  pages.is_asked = !entries;
+  while (lh_pages_next(&pages, &span)) {
+    assert_true(span.start < span.end && span.start >= t.last.end);
+    if (t.n_spans++ == 0) t.first = span;
+    t.last = span;
+    t.bytes += span.end - span.start;
+  }
+  lh_pages_end(&pages);
+  return t;
+}
+
+static uint64_t memory_kib(const subject *s) {
+  char text[256];
+  assert_true(lh_process_text(s->id, "statm", text, sizeof text) > 0);
+  return strtoull(strchr(text, ' '), NULL, 10) * PAGE / 1024;
+}
+
+static void map_here(const subject *self, uint64_t bytes, int kind, int fd) {
+  seen *at = self->shared;
+  char *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, kind, fd, 0);
+  if (memory == MAP_FAILED) _exit(1);
+  (void)madvise(memory, bytes, MADV_NOHUGEPAGE);
+  *at = (seen){(uintptr_t)memory, bytes};
+}
+
+static char *mapped(const subject *self) {
+  const seen *at = self->shared;
+  return (char *)(uintptr_t)at->start; /* NOLINT: an address of this process */
+}
+
+/* }=================================================================================== */
+
+static void write_every_other(const subject *self) {
+  map_here(self, 6000 * PAGE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
+  for (size_t i = 0; i < 6000; i += 2) mapped(self)[i * PAGE] = 1;
+  subject_wait(self);
+}
+
+/* More spans than fit at once. */
+static void test_every_other_page(void **state) {
+  (void)state;
+  subject s = subject_start(write_every_other, subject_share(sizeof(seen)));
+  for (int entries = 0; entries < 2; entries++) {
+    told t = ask_pages(&s, entries);
+    assert_int_equal(t.n_spans, 3000);
+    assert_int_equal(t.bytes, 3000 * PAGE);
+    assert_int_equal(t.last.start, ((seen *)s.shared)->start + 5998 * PAGE);
+  }
+  subject_end(&s);
+}
+
+static void write_seldom(const subject *self) {
+  map_here(self, 40 * GIB, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1);
+  for (size_t i = 0; i < 40; i++) mapped(self)[i * GIB + 5 * PAGE] = 1;
+  subject_wait(self);
+}
+
+static void test_40_gb_of_which_160_kb_are_used(void **state) {
+  (void)state;
+  subject s = subject_start(write_seldom, subject_share(sizeof(seen)));
+  uint64_t before = memory_kib(&s);
+  for (int entries = 0; entries < 2; entries++) {
+    told t = ask_pages(&s, entries);
+    assert_int_equal(t.bytes, 40 * PAGE);
+    assert_int_equal(t.first.start, ((seen *)s.shared)->start + 5 * PAGE);
+  }
+  assert_int_equal(memory_kib(&s), before);
+  subject_end(&s);
+}
+
+static void only_read(const subject *self) {
+  map_here(self, 100 * PAGE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
+  volatile char sum = 0;
+  for (size_t i = 0; i < 100; i++) sum = (char)(sum + mapped(self)[i * PAGE]);
+  mapped(self)[50 * PAGE] = 1;
+  subject_wait(self);
+}
+
+/* Entries show the page of zeros, too. */
+static void test_pages_that_were_only_read(void **state) {
+  (void)state;
+  subject s = subject_start(only_read, subject_share(sizeof(seen)));
+  told t = ask_pages(&s, false);
+  assert_true(t.bytes == PAGE || t.bytes == 100 * PAGE);
+  assert_true(t.first.start <= ((seen *)s.shared)->start + 50 * PAGE);
+  assert_true(t.last.end > ((seen *)s.shared)->start + 50 * PAGE);
+  assert_int_equal(ask_pages(&s, true).bytes, 100 * PAGE);
+  subject_end(&s);
+}
+
+static void map_file(const subject *self) {
+  int fd = open("mapped", O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+  char page[4096] = "of the file";
+  for (int i = 0; i < 100; i++) {
+    if (write(fd, page, sizeof page) != sizeof page) _exit(1);
+  }
+  (void)unlink("mapped");
+  map_here(self, 100 * PAGE, MAP_PRIVATE, fd);
+  volatile char sum = 0;
+  for (size_t i = 0; i < 50; i++) sum = (char)(sum + mapped(self)[i * PAGE]);
+  mapped(self)[20 * PAGE] = mapped(self)[70 * PAGE] = 1;
+  subject_wait(self);
+}
+
+static void test_pages_of_a_file(void **state) {
+  (void)state;
+  subject s = subject_start(map_file, subject_share(sizeof(seen)));
+  for (int entries = 0; entries < 2; entries++) {
+    told t = ask_pages(&s, entries);
+    assert_int_equal(t.n_spans, 2);
+    assert_int_equal(t.bytes, 2 * PAGE);
+    assert_int_equal(t.first.start, ((seen *)s.shared)->start + 20 * PAGE);
+    assert_int_equal(t.last.start, ((seen *)s.shared)->start + 70 * PAGE);
+  }
+  subject_end(&s);
+}
+
+static void write_huge_pages(const subject *self) {
+  map_here(self, 16 << 20, MAP_PRIVATE | MAP_ANONYMOUS, -1);
+  (void)madvise(mapped(self), 16 << 20, MADV_HUGEPAGE);
+  for (size_t i = 0; i < 8 << 20; i += PAGE) mapped(self)[i] = 1;
+  subject_wait(self);
+}
+
+static void test_huge_pages(void **state) {
+  (void)state;
+  subject s = subject_start(write_huge_pages, subject_share(sizeof(seen)));
+  for (int entries = 0; entries < 2; entries++) {
+    told t = ask_pages(&s, entries);
+    assert_in_range(t.bytes, 8 << 20, 10 << 20); /* the last one may reach further */
+  }
+  subject_end(&s);
+}
+
+/* Nobody tells: all of it, and only of what is mirrored. */
+static void test_whole_regions(void **state) {
+  (void)state;
+  enum { MIRRORED = LH_REGION_READ | LH_REGION_WRITE };
+  lh_region regions[] = {
+      {.start = 0x1000, .end = 0x3000, .access = MIRRORED, .present_bytes = 0x2000},
+      {.start = 0x3000, .end = 0x5000, .access = LH_REGION_READ, .present_bytes = 0x2000},
+      {.start = 0x5000, .end = 0x9000, .access = MIRRORED},
+      {.start = 0x9010, .end = 0xc000, .access = MIRRORED, .present_bytes = 0x20},
+      {.start = 0xd000, .end = 0xe000, .access = MIRRORED | LH_REGION_SHARED}};
+  lh_memory memory = {.regions = regions, .n = 5, .fd = -1};
+  lh_pages pages;
+  lh_span span;
+  lh_pages_begin(&pages, &memory);
+  assert_true(lh_pages_next(&pages, &span));
+  assert_int_equal(span.start, 0x1000);
+  assert_int_equal(span.end, 0x3000);
+  assert_true(lh_pages_next(&pages, &span));
+  assert_int_equal(span.start, 0x9010);
+  assert_int_equal(span.end, 0x9030);
+  assert_false(lh_pages_next(&pages, &span));
+  assert_false(lh_pages_next(&pages, &span));
+  lh_pages_end(&pages);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_every_other_page),
+      cmocka_unit_test(test_40_gb_of_which_160_kb_are_used),
+      cmocka_unit_test(test_pages_that_were_only_read),
+      cmocka_unit_test(test_pages_of_a_file),
+      cmocka_unit_test(test_huge_pages),
+      cmocka_unit_test(test_whole_regions),
+  };
+  return folder_run(tests);
+}
