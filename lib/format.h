@@ -4,11 +4,11 @@
 ** A snapshot is written once, front to back, without seeking, and read through a memory map.
 ** Only the writer and the reader include this file.
 **
-**     +--------+-------------------------------------+-------+--------+---------+
-**     | header | object records, list by list        | sites | footer | trailer |
-**     | 16 B   | allgc, finobj, tobefnz, fixedgc     |       | varies | 40 B    |
-**     +--------+-------------------------------------+-------+--------+---------+
-**     0        16                                    S       F        F+footer_bytes
+**     +--------+---------------------------------+-------+---------+--------+---------+
+**     | header | object records, list by list    | sites | outside | footer | trailer |
+**     | 16 B   | allgc, finobj, tobefnz, fixedgc |       |         | varies | 40 B    |
+**     +--------+---------------------------------+-------+---------+--------+---------+
+**     0        16                                S       O         F        F+footer_bytes
 **
 ** All fixed-size integers are little-endian. The variable ones:
 **
@@ -21,10 +21,10 @@
 **
 ** Header
 **   8 bytes   LH_HEAD_MAGIC
-**   u32       format version. A reader refuses a greater one. 3 is written where there are no flags,
-**             4 where the only one is LH_TRACKED
+**   u32       format version. A reader refuses a greater one. The oldest that has the flags is
+**             written: 3 where there are none
 **   u32       (version 4) flags: LH_TRACKED, the program was tracked; (version 5) LH_OUTSIDE, the
-**             snapshot was taken from outside of the process. Before: 0. A file has one at most
+**             snapshot was taken from outside of its process. Before: 0
 **
 ** Record of one object, in the order of the collector's list (on allgc and finobj: youngest first)
 **   u8        low 4 bits: record type (LH_REC_*), high 4 bits: flags. LH_FLAG_DEAD (0x10): the
@@ -74,9 +74,10 @@
 **             is LH_MARK_STATE, u64 state id, uvarint serial (1, 2, ...), u64 nanoseconds since
 **             1970 (UTC), bytes name. Each mark() or snapshot() leaves two, of one serial: one on
 **             allgc, one on finobj. On allgc, read from the old end, those whose serial rises
-**             count (while a state is closed finalized ones return to the young end); the
-**             snapshot's own is the last of them. Those of another state and LH_MARK_VOID mark
-**             nothing
+**             count (while a state is closed finalized ones return to the young end); with
+**             LH_OUTSIDE those whose time rises, too, since those outside and inside number their
+**             marks without each other. The snapshot's own is the last of them. Those of another
+**             state and LH_MARK_VOID mark nothing
 **
 ** Limits: F is below 2^40, objects are fewer than 2^32 - 1, array slots below 2^32, hash slots at
 ** most 2^31. Times are below 2^63. All sizes of the objects (shallow, slots of tables and stacks,
@@ -104,14 +105,16 @@
 **   for each stack, in the order of their definitions, 4 uvarints: objects made at it, bytes made,
 **             objects freed, bytes freed; each below 2^63 in sum
 **
-** View from outside, where the snapshot was taken so (LH_OUTSIDE), in the place of the sites
-**   u8        lh_stillness
+** Outside, where the snapshot was taken from outside (LH_OUTSIDE)
+**   u8        how it was made sure that nothing changed meanwhile (lh_stillness)
 **   u8        flags: LH_OUTSIDE_IN_CALL, the process was in a system call
-**   uvarint   marks that got their places by matching, for each, by rising serial:
-**             uvarint serial, uvarint how many newer objects pass as older than it at the most
-**   uvarint   C functions, at most LH_MOST_C_FUNCTIONS, for each, by rising address:
-**             uvarint address, bytes symbol or none, bytes name of the library's file or none,
-**             uvarint offset in that
+**   uvarint   number of marks that got their places by a comparison with an older snapshot, oldest
+**             first, for each: uvarint serial, u64 its nanoseconds since 1970, 2 uvarints: at most
+**             so many objects behind it on allgc, and on finobj, are younger than it: those that
+**             come next
+**   uvarint   number of C functions, at most LH_MOST_C_FUNCTIONS, for each, by ascending address:
+**             uvarint address, bytes name of its symbol, or none, bytes name of the file that it is
+**             in, uvarint offset in that
 **
 ** Footer
 **   u64       state id, random for each Lua state
@@ -132,7 +135,8 @@
 **   uvarint   (version 3) number of frequent keys, at most LH_MOST_KEYS; for each the uvarint
 **             address >> 3 of an object, not 0. A key that many tables have, as the names of their
 **             fields, takes one byte in each then, in place of a reference of some five
-**   uvarint   (LH_TRACKED, LH_OUTSIDE) S, the offset of the sites or of the view from outside
+**   uvarint   (LH_TRACKED) S, the offset of the sites
+**   uvarint   (LH_OUTSIDE) O, the offset of what is told of outside
 **   u32       number of blocks, then a u64 for each: XXH64, seed 0, of the bytes of the file
 **             [i * LH_BLOCK_BYTES, min((i + 1) * LH_BLOCK_BYTES, F))
 ** Trailer
@@ -155,9 +159,9 @@
 
 #define LH_HEAD_MAGIC "\x89LHEAP\r\n"
 #define LH_TAIL_MAGIC "\nLHEND\r\n"
-#define LH_FORMAT_VERSION 4u
-#define LH_OUTSIDE_VERSION 5u
-#define LH_UNFLAGGED_VERSION 3u /* is written where there are no flags: older readers know it */
+#define LH_FORMAT_VERSION 5u /* is written with LH_OUTSIDE */
+#define LH_TRACKED_VERSION 4u
+#define LH_UNFLAGGED_VERSION 3u /* older readers know it */
 #define LH_HEADER_BYTES 16u
 #define LH_TRAILER_BYTES 40u
 #define LH_BLOCK_BYTES (1u << 20)

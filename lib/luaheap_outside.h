@@ -82,14 +82,6 @@ int lh_outside_bytes(lh_target *target, uint64_t state, uint64_t *gc_bytes, lh_e
 
 /* ==== 3. Snapshots ================================================================== */
 
-/* How it was made sure that nothing changed while memory was copied. */
-typedef enum lh_stillness {
-  LH_STILL_IDLE,    /* the process did not run at all meanwhile, and was not stopped */
-  LH_STILL_FORK,    /* it was stopped to fork a frozen copy of itself, which was read */
-  LH_STILL_STOPPED, /* it was stopped while its memory was copied */
-  LH_STILL_CORE     /* it is a core file */
-} lh_stillness;
-
 typedef struct lh_outside_request {
   uint64_t state;           /* lh_found_state.address */
   const char *path;         /* written as by lh_take_snapshot, mode 0600. NULL: only counted */

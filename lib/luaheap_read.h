@@ -398,7 +398,45 @@ lh_stack_counts lh_stack_counts_of(const lh_snapshot *snapshot, lh_stack_id stac
 /* So many objects stand behind this one: 1, but more where it was sampled; 0 where it was not. */
 double lh_object_weight(const lh_snapshot *snapshot, lh_id id);
 
-/* ==== 5. Numbers as people read them ================================================ */
+/* ==== 5. Snapshots from outside ===================================================== */
+
+/* How it was made sure that nothing changed while memory was copied. */
+typedef enum lh_stillness {
+  LH_STILL_IDLE,    /* the process did not run at all meanwhile, and was not stopped */
+  LH_STILL_FORK,    /* it was stopped to fork a frozen copy of itself, which was read */
+  LH_STILL_STOPPED, /* it was stopped while its memory was copied */
+  LH_STILL_CORE     /* it is a core file */
+} lh_stillness;
+
+typedef struct lh_outside_info {
+  lh_stillness stillness;
+  bool was_in_system_call; /* at a place where no Lua code can be amid a change */
+  uint32_t c_functions;    /* whose places are known: lh_c_function_at */
+} lh_outside_info;
+
+/* NULL: the program took it itself. */
+const lh_outside_info *lh_snapshot_outside(const lh_snapshot *snapshot);
+
+/* A mark that stands in no heap, since its snapshot was taken from outside, got its place by a
+** comparison of the objects. Never is one that is older than the mark called younger; but of those
+** that are called older so many may be younger, the youngest of either list. 0 of most marks.
+** O(objects that may be). */
+lh_count lh_passed_as_old(const lh_snapshot *snapshot, uint32_t mark);
+
+/* Where the code of a C function is. The texts may hold anything, and live as long as the
+** snapshot. */
+typedef struct lh_c_code {
+  uint64_t address;
+  const char *symbol;  /* "": none is known */
+  const char *library; /* name of the file that it is in, without folders */
+  uint64_t offset;     /* in that file's memory, from its lowest address */
+} lh_c_code;
+
+/* Of a closure's or a light C function's address. False: not known, as in all snapshots that a
+** program took itself. O(log functions). */
+bool lh_c_function_at(const lh_snapshot *snapshot, uint64_t address, lh_c_code *out);
+
+/* ==== 6. Numbers as people read them ================================================ */
 
 #define LH_NUMBER_BYTES 48
 

@@ -161,7 +161,7 @@ typedef struct lh_carried_mark {
   const char *name;
   size_t name_length;
   uint64_t older[2]; /* the youngest objects on allgc and finobj that are older than it; 0: none */
-  uint64_t passed_as_old; /* see lh_outside_request */
+  uint64_t passed_as_old[2]; /* of each list, see lh_passed_as_old */
 } lh_carried_mark;
 
 /* matched.c (floor of lib/compare): the marks of `after`, its own the last, with their places among

@@ -325,7 +325,10 @@ static int check_all(checker *check, uint64_t end, lh_error *error) {
   uint64_t at = (uint64_t)(check->c.at - s->data);
   if (at != end)
     return lh_fail_at(error, at, "'%s' is damaged at byte %llu: %u objects end before the %s",
-                      s->name, (unsigned long long)at, s->n, s->is_tracked ? "sites" : "footer");
+                      s->name, (unsigned long long)at, s->n,
+                      s->is_tracked   ? "sites"
+                      : s->is_outside ? "section that tells of outside"
+                                      : "footer");
   if (check->shallow_bytes != s->info.object_bytes)
     return lh_fail_at(
         error, end, "'%s' is damaged: its objects have %llu bytes, its footer says %llu", s->name,

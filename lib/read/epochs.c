@@ -38,17 +38,25 @@ static bool read_half(const lh_snapshot *s, lh_id id, half *out) {
   return true;
 }
 
-/* The halves on one list, oldest first. A serial that does not rise is passed over: while a state
-** is closed Lua moves what it has finalized, marks too, to the young end of allgc, but never the
-** other way. */
+/* Which of two marks is the younger. Inside of a program that is their order, whatever its clock
+** does; from outside they are numbered without knowing those inside. */
+static bool is_younger(const lh_snapshot *s, const lh_mark_info *mark, const lh_mark_info *than) {
+  if (s->is_outside && mark->time_ns != than->time_ns) return mark->time_ns > than->time_ns;
+  return mark->serial > than->serial;
+}
+
+/* The halves on one list, oldest first. One that is not younger than the one before is passed over:
+** while a state is closed Lua moves what it has finalized, marks too, to the young end of allgc,
+** but never the other way. */
 static uint32_t gather_halves(const lh_snapshot *s, const lh_id *objects, uint32_t n, lh_list list,
                               half *halves) {
-  uint32_t n_halves = 0, serial = 0;
+  uint32_t n_halves = 0;
+  lh_mark_info last = {.serial = 0};
   while (n-- > 0) {
     half h;
     if (lh_list_of(s, objects[n]) != list || !read_half(s, objects[n], &h)) continue;
-    if (h.info.serial <= serial) continue;
-    serial = h.info.serial;
+    if (!is_younger(s, &h.info, &last) && h.info.serial <= last.serial) continue;
+    last = h.info;
     halves[n_halves++] = h;
   }
   return n_halves;
@@ -70,9 +78,10 @@ static void join_halves(lh_snapshot *s, const half *allgc, uint32_t n_allgc, con
   }
   lh_id place = 0;
   for (uint32_t i = n_allgc; i-- > 0;) {
-    while (n_finobj > 0 && finobj[n_finobj - 1].info.serial > allgc[i].info.serial) n_finobj--;
-    if (n_finobj > 0 && finobj[n_finobj - 1].info.serial == allgc[i].info.serial)
-      place = finobj[n_finobj - 1].id;
+    const lh_mark_info *mark = &allgc[i].info;
+    while (n_finobj > 0 && is_younger(s, &finobj[n_finobj - 1].info, mark)) n_finobj--;
+    const half *other = n_finobj > 0 ? &finobj[n_finobj - 1] : NULL;
+    if (other && lh_is_mark(mark, other->info.serial, other->info.time_ns)) place = other->id;
     s->mark_ids[i][0] = allgc[i].id;
     s->mark_ids[i][1] = place;
   }

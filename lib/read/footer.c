@@ -24,7 +24,8 @@ int lh_check_head(const lh_snapshot *s, const uint8_t *head, const uint8_t *tail
       memcmp(tail, LH_TAIL_MAGIC, LH_TAIL_BYTES) != 0)
     return lh_fail_at(error, s->size, "'%s' was cut or is not finished: it has no trailer",
                       s->name);
-  uint32_t known_flags = version < LH_FORMAT_VERSION ? 0 : LH_TRACKED;
+  uint32_t known_flags = (version >= LH_TRACKED_VERSION ? LH_TRACKED : 0u) |
+                         (version >= LH_FORMAT_VERSION ? LH_OUTSIDE : 0u);
   if (version == 0 || lh_load32(head + 12) & ~known_flags)
     return lh_fail_at(error, 8, "'%s' is damaged: its header makes no sense", s->name);
   return 0;
@@ -124,6 +125,13 @@ static void read_sites_offset(lh_snapshot *s, lh_cursor *c, uint64_t end) {
   if (s->sites_offset < LH_HEADER_BYTES) lh_fault(c, start, "its sites are in the header");
 }
 
+static void read_outside_offset(lh_snapshot *s, lh_cursor *c, uint64_t end) {
+  const uint8_t *start = c->at;
+  s->outside_offset = lh_read_upto(c, end, "what tells of outside is not in front of it");
+  if (s->outside_offset < LH_HEADER_BYTES || s->outside_offset < s->sites_offset)
+    lh_fault(c, start, "what tells of outside is among what comes before it");
+}
+
 static void read_footer_fields(lh_snapshot *s, lh_cursor *c, lh_file_text texts[3], uint64_t end) {
   lh_info *info = &s->info;
   info->state_id = lh_read_u64(c);
@@ -148,6 +156,7 @@ static void read_footer_fields(lh_snapshot *s, lh_cursor *c, lh_file_text texts[
   read_roots(s, c);
   if (info->format_version >= 3) read_keys(s, c);
   if (s->is_tracked) read_sites_offset(s, c, end);
+  if (s->is_outside) read_outside_offset(s, c, end);
 }
 
 int lh_read_footer(lh_snapshot *s, uint64_t *end, lh_error *error) {
@@ -159,6 +168,7 @@ int lh_read_footer(lh_snapshot *s, uint64_t *end, lh_error *error) {
   s->info.format_version = lh_load32(s->data + 8);
   s->info.file_bytes = s->size;
   s->is_tracked = lh_load32(s->data + 12) & LH_TRACKED;
+  s->is_outside = lh_load32(s->data + 12) & LH_OUTSIDE;
   read_footer_fields(s, &c, texts, *end);
   if (!c.fault && s->n_keys > 0 && !s->keys) return lh_fail_memory(error, "reading the footer");
   if (!c.fault) code = check_blocks(s, *end, &c, error);

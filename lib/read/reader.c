@@ -107,11 +107,13 @@ static int load(lh_snapshot *s, lh_error *error) {
   lh_id *mark_objects = NULL;
   uint32_t n_mark_objects = 0;
   int code = lh_read_footer(s, &end, error);
+  if (!code) code = lh_read_outside(s, &end, error);
   if (!code) code = lh_read_sites(s, &end, error);
   if (!code) code = lh_check_records(s, end, &mark_objects, &n_mark_objects, error);
   if (!code) code = lh_index_addresses(s, error);
   if (!code) code = lh_collect_roots(s, error);
   if (!code) code = lh_collect_marks(s, mark_objects, n_mark_objects, error);
+  if (!code) code = lh_collect_passed(s, error);
   lh_free(mark_objects);
   return code;
 }
@@ -163,7 +165,8 @@ void lh_close(lh_snapshot *s) {
       s->by_address, s->roots,         s->marks,        s->mark_ids,     s->mark_names,
       s->text,       s->upvalue_names, s->first_edge,   s->edge,         s->ephemerons,
       s->distance,   s->parent,        s->idom,         s->retained,     s->name,
-      s->own_data,   s->keys,          s->stack_counts, s->weak_sources, s->clusters};
+      s->own_data,   s->keys,          s->stack_counts, s->weak_sources, s->clusters,
+      s->passed,     s->matched,       s->c_functions,  s->c_texts};
   for (size_t i = 0; i < sizeof owned / sizeof *owned; i++) lh_free(owned[i]);
   lh_free(s);
 }

@@ -48,7 +48,7 @@ static bool read_counts(lh_snapshot *s, lh_cursor *c) {
     counts->freed_objects = read_total(c, &sums.freed_objects);
     counts->freed_bytes = read_total(c, &sums.freed_bytes);
   }
-  if (c->at != c->end) lh_fault(c, c->at, "they end before the footer");
+  if (c->at != c->end) lh_fault(c, c->at, "they do not end where they should");
   return true;
 }
 

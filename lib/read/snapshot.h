@@ -57,6 +57,18 @@ typedef struct lh_upvalue_names {
   lh_id proto;
 } lh_upvalue_names;
 
+/* A mark that got its place by a comparison of objects. */
+typedef struct lh_matched_mark {
+  uint64_t time_ns;
+  uint32_t serial;
+  uint32_t passed[2]; /* see lh_passed_as_old */
+} lh_matched_mark;
+
+/* Numbers alone do not tell marks apart: those from outside have them without those inside. */
+static inline bool lh_is_mark(const lh_mark_info *mark, uint32_t serial, uint64_t time_ns) {
+  return mark->serial == serial && mark->time_ns == time_ns;
+}
+
 typedef struct lh_left_out lh_left_out; /* left_out.c */
 
 /* What higher floors keep with a snapshot. Who makes it says how it is freed. */
@@ -98,12 +110,20 @@ struct lh_snapshot {
   lh_id (*mark_ids)[2]; /* of each mark: the object on allgc, the place on finobj */
   uint32_t n_marks;
   char *mark_names;
-  char *text; /* the strings of info */
+  uint32_t (*passed)[2]; /* of each mark, on allgc and finobj: lh_passed_as_old. NULL: 0 of all */
+  char *text;            /* the strings of info */
   bool is_tracked;
   uint64_t sites_offset; /* of the section; where the program was tracked, as all below */
   lh_tracking tracking;
   lh_sites *sites;
   lh_stack_counts *stack_counts; /* by stack, from 1 on */
+  bool is_outside;
+  uint64_t outside_offset; /* of the section; where it was taken from outside, as all below */
+  lh_outside_info outside;
+  lh_matched_mark *matched; /* by age, as the section has them */
+  uint32_t n_matched;
+  lh_c_code *c_functions; /* by address */
+  char *c_texts;
 
   lh_left_out *left_out; /* NULL: nothing */
 

@@ -284,6 +284,26 @@ static int check_own_mark(verifier *v) {
   return 0;
 }
 
+/* What is told of marks that were placed by a comparison. */
+static int check_matched(verifier *v) {
+  const lh_snapshot *s = v->s;
+  const uint8_t *at = s->data + s->outside_offset;
+  uint32_t k = 0;
+  for (uint32_t i = 0; i + 1 < s->n_marks && k < s->n_matched; i++) {
+    const lh_matched_mark *matched = &s->matched[k];
+    if (!lh_is_mark(&s->marks[i], matched->serial, matched->time_ns)) continue;
+    for (lh_list list = LH_LIST_ALLGC; list <= LH_LIST_FINOBJ; list++)
+      if (matched->passed[list] >= s->list_first[list + 1] - s->mark_ids[i][list] &&
+          matched->passed[list] > 0)
+        return fault(v, LH_ROOT, at, "more objects pass as older than mark %u than are behind it",
+                     matched->serial);
+    k++;
+  }
+  if (k == s->n_matched) return 0;
+  return fault(v, LH_ROOT, at, "mark %u, which was placed by a comparison, is not in the heap",
+               s->matched[k].serial);
+}
+
 /* }=================================================================================== */
 
 int lh_verify(const lh_snapshot *s, uint64_t *edges, lh_error *error) {
@@ -294,6 +314,7 @@ int lh_verify(const lh_snapshot *s, uint64_t *edges, lh_error *error) {
   if (!code) code = check_roots(&v);
   if (!code) code = check_totals(&v);
   if (!code) code = check_own_mark(&v);
+  if (!code) code = check_matched(&v);
   if (!code && edges) *edges = v.n_edges;
   return code;
 }

@@ -18,10 +18,14 @@ int lh_out_open(lh_out *out, uint64_t longest, lh_writer writer, void *payload, 
   return LH_OK;
 }
 
+static uint32_t version_with(uint32_t flags) {
+  if (flags & LH_OUTSIDE) return LH_FORMAT_VERSION;
+  return flags ? LH_TRACKED_VERSION : LH_UNFLAGGED_VERSION;
+}
+
 void lh_out_begin(lh_out *out, uint32_t flags) {
   memcpy(out->base, LH_HEAD_MAGIC, 8);
-  uint32_t version = flags ? LH_FORMAT_VERSION : LH_UNFLAGGED_VERSION;
-  lh_store32(out->base + 8, flags & LH_OUTSIDE ? LH_OUTSIDE_VERSION : version);
+  lh_store32(out->base + 8, version_with(flags));
   lh_store32(out->base + 12, flags);
   out->at = out->base + LH_HEADER_BYTES;
   out->flushed = 0;

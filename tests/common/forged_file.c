@@ -103,6 +103,40 @@ void forge_track(forge *f, uint64_t n_stacks) {
   }
 }
 
+void forge_outside(forge *f, unsigned stillness, unsigned flags) {
+  forge_version(f, 5);
+  f->out.data[12] |= LH_OUTSIDE;
+  f->is_outside = true;
+  f->how[0] = stillness;
+  f->how[1] = flags;
+}
+
+void forge_matched(forge *f, uint64_t serial, uint64_t on_allgc, uint64_t on_finobj) {
+  put_uvarint(&f->matched, serial);
+  put_u64(&f->matched, f->footer.time_ns + serial - f->footer.serial);
+  put_uvarint(&f->matched, on_allgc);
+  put_uvarint(&f->matched, on_finobj);
+  f->n_matched++;
+}
+
+void forge_c_function(forge *f, uint64_t address, const char *symbol, const char *library,
+                      uint64_t offset) {
+  put_uvarint(&f->c_functions, address);
+  put_text(&f->c_functions, symbol);
+  put_text(&f->c_functions, library);
+  put_uvarint(&f->c_functions, offset);
+  f->n_c_functions++;
+}
+
+static void put_outside(forge *f) {
+  uint8_t how[2] = {(uint8_t)f->how[0], (uint8_t)f->how[1]};
+  put(&f->outside, how, sizeof how);
+  put_uvarint(&f->outside, f->n_matched);
+  put(&f->outside, f->matched.data, f->matched.size);
+  put_uvarint(&f->outside, f->n_c_functions);
+  put(&f->outside, f->c_functions.data, f->c_functions.size);
+}
+
 static uint64_t next_stack(const forge *f) {
   uint64_t n = 0;
   for (int list = 0; list <= f->list; list++) n += f->footer.objects[list];
@@ -208,6 +242,15 @@ static uint64_t block_hash(const uint8_t *data, uint64_t end, uint64_t i) {
   return lh_hash(data + start, bytes, 0);
 }
 
+/* Returns where it is. */
+static size_t put_offset(forge_bytes *out, uint64_t n) {
+  uint8_t offset[FORGE_OFFSET_BYTES];
+  size_t at = out->size;
+  forge_offset(offset, n);
+  put(out, offset, sizeof offset);
+  return at;
+}
+
 static void put_footer(forge *f) {
   forge_bytes *out = &f->out;
   uint64_t end = out->size, n_blocks = (end + LH_BLOCK_BYTES - 1) / LH_BLOCK_BYTES;
@@ -234,12 +277,8 @@ static void put_footer(forge *f) {
   for (uint64_t i = 0; is_version_3 && i < f->footer.n_keys && i < 4; i++) {
     put_uvarint(out, f->footer.keys[i] >> 3);
   }
-  if (f->is_tracked) {
-    uint8_t offset[FORGE_OFFSET_BYTES];
-    forge_offset(offset, f->footer.sites_offset);
-    f->sites_at = out->size;
-    put(out, offset, sizeof offset);
-  }
+  if (f->is_tracked) f->sites_at = put_offset(out, f->footer.sites_offset);
+  if (f->is_outside) f->outside_at = put_offset(out, f->footer.outside_offset);
   put_u32(out, (uint32_t)(n_blocks + f->footer.extra_blocks));
   for (uint64_t i = 0; i < n_blocks; i++) put_u64(out, block_hash(out->data, end, i));
   for (uint64_t i = 0; i < f->footer.extra_blocks; i++) put_u64(out, 0);
@@ -249,6 +288,9 @@ static void put_footer(forge *f) {
 void forge_finish(forge *f) {
   if (f->footer.sites_offset == 0) f->footer.sites_offset = f->out.size;
   put(&f->out, f->sites.data, f->sites.size);
+  if (f->footer.outside_offset == 0) f->footer.outside_offset = f->out.size;
+  if (f->is_outside && f->outside.size == 0) put_outside(f);
+  put(&f->out, f->outside.data, f->outside.size);
   uint64_t end = f->out.size;
   put_footer(f);
   uint64_t footer_bytes = f->out.size - end;
@@ -302,5 +344,8 @@ void forge_free(forge *f) {
   free(f->out.data);
   free(f->roots.data);
   free(f->sites.data);
+  free(f->outside.data);
+  free(f->matched.data);
+  free(f->c_functions.data);
   memset(f, 0, sizeof *f);
 }

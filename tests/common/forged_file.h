@@ -34,7 +34,13 @@ typedef struct forge {
   uint64_t n_stacks;  /* the records have these in turn, from 0 on, unless one is set */
   uint64_t set_stack; /* plus 1; 0: none is */
   bool is_tracked;
-  uint64_t own; /* address of the record being written */
+  forge_bytes outside; /* the section; of its items until then, unless it is put in its place */
+  forge_bytes matched, c_functions;
+  uint64_t n_matched, n_c_functions;
+  unsigned how[2]; /* stillness and flags */
+  bool is_outside;
+  size_t outside_at; /* in the finished file: as sites_at */
+  uint64_t own;      /* address of the record being written */
   int list;
   struct {
     uint64_t state_id, serial, time_ns, process_id;
@@ -46,6 +52,7 @@ typedef struct forge {
     const char *tail;                    /* bytes after the checksums */
     uint64_t finalized, keys[4], n_keys; /* of version 3; addresses of frequent keys */
     uint64_t sites_offset;               /* to lie about it */
+    uint64_t outside_offset;
   } footer;
 } forge;
 
@@ -97,6 +104,14 @@ void forge_version(forge *f, unsigned version);
 ** line i of function f @app.lua:1, called from stack i - 1, and has made i objects. Before its
 ** first record. */
 void forge_track(forge *f, uint64_t n_stacks);
+
+/* The file was taken from outside, and so is of format version 5. Before its first record, and
+** after forge_track. Then: a mark that was placed by a comparison (its time is that of forge_mark),
+** and a C function. */
+void forge_outside(forge *f, unsigned stillness, unsigned flags);
+void forge_matched(forge *f, uint64_t serial, uint64_t on_allgc, uint64_t on_finobj);
+void forge_c_function(forge *f, uint64_t address, const char *symbol, const char *library,
+                      uint64_t offset);
 
 /* A uvarint of that many bytes, so that another number takes its place. */
 enum { FORGE_OFFSET_BYTES = 4 };

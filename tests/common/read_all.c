@@ -45,11 +45,22 @@ static uint64_t visit_sites(const lh_snapshot *s) {
   return sum;
 }
 
+static uint64_t visit_outside(const lh_snapshot *s) {
+  lh_c_code found;
+  uint64_t sum = (uint64_t)lh_snapshot_outside(s)->stillness;
+  for (uint32_t i = 0; i < lh_snapshot_outside(s)->c_functions; i++)
+    if (lh_c_function_at(s, s->c_functions[i].address, &found))
+      sum += strlen(found.symbol) + strlen(found.library) + found.offset;
+  return sum;
+}
+
 uint64_t read_all(const lh_snapshot *s) {
   uint64_t sum = lh_snapshot_sites(s) ? visit_sites(s) : 0;
+  if (lh_snapshot_outside(s)) sum += visit_outside(s);
   const lh_info *info = lh_snapshot_info(s);
   sum += strlen(info->name) + strlen(info->program) + strlen(info->lua_release);
   for (uint32_t i = 0; i < lh_mark_count(s); i++) sum += strlen(lh_mark_at(s, i)->name);
+  for (uint32_t i = 0; i < lh_mark_count(s); i++) sum += lh_passed_as_old(s, i).bytes;
   for (lh_id id = 1; id <= lh_object_count(s); id++) sum += visit_object(s, id);
   for (lh_id id = 0; id <= lh_object_count(s); id++) sum += visit_inside(s, id);
   lh_references it;

@@ -42,9 +42,11 @@ enum {
 enum { SAMPLE_OBJECTS = 28 };
 
 /* Ready to be finished. The same of a program that was tracked: the objects have stacks 0 to
-** SAMPLE_STACKS in turn. */
+** SAMPLE_STACKS in turn. And that from outside: mark 1 was placed by a comparison, and two
+** objects on allgc and one on finobj pass as older; functions at 0xc000 and 0xc100 are known. */
 void sample_heap(forge *f);
 void sample_tracked_heap(forge *f);
+void sample_outside_heap(forge *f);
 
 enum { SAMPLE_STACKS = 3 };
 

@@ -25,12 +25,15 @@ static uint64_t next_random(uint64_t *x) {
 /* {=== cut, and with holes =========================================================== */
 
 /* The small snapshots: the forged one, with every kind of record, as of a program that was not
-** tracked and of one that was, and a real one. Freed by the caller. */
-enum { UNTRACKED, TRACKED, REAL, N_SMALL };
+** tracked and of one that was, of the latter from outside, too, and a real one. Freed by the
+** caller. */
+enum { UNTRACKED, TRACKED, OUTSIDE, REAL, N_SMALL };
 
 static void forge_small(forge *f, int kind) {
   if (kind == TRACKED)
     sample_tracked_heap(f);
+  else if (kind == OUTSIDE)
+    sample_outside_heap(f);
   else
     sample_heap(f);
   forge_finish(f);
@@ -49,6 +52,9 @@ static uint8_t *small_snapshot(int kind, size_t *size) {
   forge_small(&f, kind);
   free(f.roots.data);
   free(f.sites.data);
+  free(f.outside.data);
+  free(f.matched.data);
+  free(f.c_functions.data);
   *size = f.size;
   return f.data;
 }
@@ -177,7 +183,7 @@ static uint64_t ask_copy(const uint8_t *data, size_t size) {
 static void flipped_and_sealed(void **state) {
   size_t n = 0;
   (void)state;
-  for (int kind = UNTRACKED; kind <= TRACKED; kind++) {
+  for (int kind = UNTRACKED; kind < REAL; kind++) {
     forge f;
     forge_small(&f, kind);
     for (size_t bit = 0; bit < f.size * 8; bit++) {
@@ -212,6 +218,8 @@ static size_t put_number(const forge *f, size_t at, uint64_t number, uint8_t *ou
     lh_store64(trailer + 8, lh_load64(trailer + 8) + more);
   if (f->is_tracked && at < f->footer.sites_offset)
     forge_offset(out + f->sites_at + more, f->footer.sites_offset + more);
+  if (f->is_outside && at < f->footer.outside_offset)
+    forge_offset(out + f->outside_at + more, f->footer.outside_offset + more);
   forge_seal(out, f->size + more);
   return f->size + more;
 }
@@ -226,7 +234,7 @@ static void terabytes_asked_for(void **state) {
   enum { N = sizeof numbers / sizeof *numbers, SOME_KB = 32768, SITES_KB = 3 * 9216 };
   size_t n = 0;
   (void)state;
-  for (int kind = UNTRACKED; kind <= TRACKED; kind++) {
+  for (int kind = UNTRACKED; kind < REAL; kind++) {
     forge f;
     uint64_t most = 0;
     forge_small(&f, kind);
@@ -239,7 +247,7 @@ static void terabytes_asked_for(void **state) {
         n++;
       }
     }
-    assert_true(most < 48 * f.size + SOME_KB + (kind == TRACKED ? SITES_KB : 0));
+    assert_true(most < 48 * f.size + SOME_KB + (kind == UNTRACKED ? 0 : SITES_KB));
     free(copy);
     forge_free(&f);
   }

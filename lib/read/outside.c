@@ -1,0 +1,137 @@
+/*
+** outside.c - what a snapshot from outside tells besides the heap: how it was taken, which marks
+** got their places by a comparison, and where the code of C functions is, which nobody can look up
+** later.
+**
+** Some 200 C functions of a server take 6 KB.
+*/
+#include "reader.h"
+
+enum { LEAST_MARK = 11, LEAST_FUNCTION = 4 }; /* bytes that each takes in the file */
+
+static void read_how(lh_snapshot *s, lh_cursor *c) {
+  unsigned stillness = lh_read_u8(c);
+  if (stillness > LH_STILL_CORE) lh_fault(c, c->at - 1, "how it was taken is unknown");
+  unsigned flags = lh_read_u8(c);
+  if (flags & ~(unsigned)LH_OUTSIDE_IN_CALL) lh_fault(c, c->at - 1, "it has an unknown flag");
+  s->outside.stillness = (lh_stillness)stillness;
+  s->outside.was_in_system_call = flags & LH_OUTSIDE_IN_CALL;
+}
+
+/* A count of at most so many items that take so many bytes each at least; 0 after a fault. */
+static uint32_t read_number_of(lh_cursor *c, uint32_t most, uint64_t least_bytes) {
+  const uint8_t *start = c->at;
+  uint32_t n = (uint32_t)lh_read_upto(c, most, "it counts more than there can be");
+  if (n > (uint64_t)(c->end - c->at) / least_bytes)
+    lh_fault(c, start, "a count is greater than the bytes that are left");
+  return c->fault ? 0 : n;
+}
+
+/* False: out of memory. */
+static bool read_marks(lh_snapshot *s, lh_cursor *c) {
+  uint32_t n = read_number_of(c, UINT32_MAX, LEAST_MARK);
+  s->matched = lh_alloc(n, sizeof *s->matched);
+  if (!s->matched) return false;
+  for (; s->n_matched < n && !c->fault; s->n_matched++) {
+    lh_matched_mark *mark = &s->matched[s->n_matched];
+    mark->serial = (uint32_t)lh_read_upto(c, UINT32_MAX, "a serial is too big");
+    mark->time_ns = lh_read_time(c);
+    for (lh_list list = LH_LIST_ALLGC; list <= LH_LIST_FINOBJ; list++)
+      mark->passed[list] = (uint32_t)lh_read_upto(c, s->list_first[list + 1] - s->list_first[list],
+                                                  "more pass as older than there are");
+  }
+  return true;
+}
+
+static void read_function(lh_cursor *c, uint64_t *last, lh_c_code *function,
+                          lh_file_text texts[2]) {
+  const uint8_t *start = c->at;
+  function->address = lh_read_uvarint(c);
+  if (function->address <= *last) lh_fault(c, start, "its C functions do not ascend");
+  *last = function->address;
+  for (int i = 0; i < 2; i++) texts[i] = lh_read_text(c);
+  function->offset = lh_read_uvarint(c);
+}
+
+/* All texts together are shorter, with their NULs, than what they are read from. */
+static bool read_functions(lh_snapshot *s, lh_cursor *c) {
+  uint32_t n = read_number_of(c, LH_MOST_C_FUNCTIONS, LEAST_FUNCTION);
+  uint64_t last = 0;
+  s->c_functions = lh_alloc(n, sizeof *s->c_functions);
+  s->c_texts = lh_alloc((size_t)(c->end - c->at), 1);
+  char *at = s->c_texts;
+  if (!s->c_functions || !at) return false;
+  for (uint32_t i = 0; i < n && !c->fault; i++) {
+    lh_file_text texts[2];
+    read_function(c, &last, &s->c_functions[i], texts);
+    if (c->fault) return true;
+    s->c_functions[i].symbol = lh_keep_text(&at, texts[0]);
+    s->c_functions[i].library = lh_keep_text(&at, texts[1]);
+  }
+  s->outside.c_functions = n;
+  if (c->at != c->end) lh_fault(c, c->at, "it does not end at the footer");
+  return true;
+}
+
+int lh_read_outside(lh_snapshot *s, uint64_t *end, lh_error *error) {
+  if (!s->is_outside) return LH_OK;
+  lh_cursor c = {.at = s->data + s->outside_offset, .end = s->data + *end};
+  *end = s->outside_offset;
+  read_how(s, &c);
+  if (!read_marks(s, &c) || !read_functions(s, &c))
+    return lh_fail_memory(error, "reading what tells of outside");
+  if (!c.fault) return LH_OK;
+  uint64_t at = (uint64_t)(c.fault_at - s->data);
+  return lh_fail_at(error, at, "'%s' is damaged at byte %llu: outside: %s", s->name,
+                    (unsigned long long)at, c.fault);
+}
+
+/* Both are in the order of age; one that is no mark of the file counts for nothing. */
+int lh_collect_passed(lh_snapshot *s, lh_error *error) {
+  if (s->n_matched == 0) return LH_OK;
+  s->passed = lh_alloc_zeroed(s->n_marks, sizeof *s->passed);
+  if (!s->passed) return lh_fail_memory(error, "reading marks");
+  for (uint32_t i = 0, k = 0; i < s->n_marks && k < s->n_matched; i++) {
+    const lh_matched_mark *matched = &s->matched[k];
+    if (!lh_is_mark(&s->marks[i], matched->serial, matched->time_ns)) continue;
+    memcpy(s->passed[i], matched->passed, sizeof matched->passed);
+    k++;
+  }
+  return LH_OK;
+}
+
+const lh_outside_info *lh_snapshot_outside(const lh_snapshot *s) {
+  return s->is_outside ? &s->outside : NULL;
+}
+
+/* Those of finobj may be fewer than were counted, where a half of the mark is gone. */
+lh_count lh_passed_as_old(const lh_snapshot *s, uint32_t mark) {
+  lh_count count = {0, 0};
+  if (!s->passed || mark >= s->n_marks) return count;
+  for (lh_list list = LH_LIST_ALLGC; list <= LH_LIST_FINOBJ; list++) {
+    lh_id id = s->mark_ids[mark][list];
+    uint32_t left = s->passed[mark][list];
+    if (id < s->list_first[list]) continue;
+    for (; left > 0 && id < s->list_first[list + 1]; id++) {
+      if (lh_is_own(s, id)) continue;
+      count.objects++;
+      count.bytes += lh_shallow_bytes(s, id);
+      left--;
+    }
+  }
+  return count;
+}
+
+bool lh_c_function_at(const lh_snapshot *s, uint64_t address, lh_c_code *out) {
+  uint32_t low = 0, high = s->outside.c_functions;
+  while (low < high) {
+    uint32_t middle = low + (high - low) / 2;
+    if (s->c_functions[middle].address < address)
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  if (low == s->outside.c_functions || s->c_functions[low].address != address) return false;
+  *out = s->c_functions[low];
+  return true;
+}
