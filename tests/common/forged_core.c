@@ -130,7 +130,7 @@ void forge_core_end(forged_core *c) {
   if (n_notes > 0 && c->by_gdb) put_notes(c, at);
 }
 
-void forge_write(const forged_core *c, const char *path) {
+void forge_core_file(const forged_core *c, const char *path) {
   FILE *file = fopen(path, "wb");
   size_t written = file ? fwrite(c->bytes, 1, c->size, file) : 0;
   assert(file && written == c->size);

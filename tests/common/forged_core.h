@@ -8,7 +8,7 @@
 **     forge_segment(&c, 0x10000, 0x2000, PF_R | PF_W, bytes, 0x1000);   // half is in the file
 **     forge_mapping(&c, 0x400000, 0x401000, 0, "/usr/bin/lua5.4");
 **     forge_core_end(&c);                                               // c.bytes, c.size
-**     forge_write(&c, "core");
+**     forge_core_file(&c, "core");
 **
 ** What is set before forge_core_end says how it is laid out; what is changed in c.bytes after, how
 ** it lies.
@@ -54,7 +54,7 @@ void forge_mapping(forged_core *c, uint64_t start, uint64_t end, uint64_t page, 
 /* A note besides those of a process. */
 void forge_note(forged_core *c, const char *name, uint32_t type, const void *content, size_t n);
 void forge_core_end(forged_core *c);
-void forge_write(const forged_core *c, const char *path);
+void forge_core_file(const forged_core *c, const char *path);
 
 /* The first page of an ELF file with a build id of so many bytes, all of that value; 0: none. */
 void forge_elf_page(uint8_t page[4096], uint8_t value, size_t n);

@@ -37,7 +37,7 @@ static void forge_memory(forged_core *c) {
   forge_mapping(c, PROGRAM, PROGRAM + PAGE, 0, "program");
   forge_mapping(c, PROGRAM + PAGE, PROGRAM + 3 * PAGE, 1, "program");
   forge_core_end(c);
-  forge_write(c, "core");
+  forge_core_file(c, "core");
 }
 
 /* A program of three pages less 96 bytes. */
