@@ -296,13 +296,15 @@ FUZZ = -max_len=4096 -entropic=0 -timeout=20 -rss_limit_mb=1024 -artifact_prefix
 FUZZ_TARGETS = $(patsubst tests/fuzz/%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
 FUZZ_COMMON = tests/fuzz/mutate.o tests/fuzz/draft.o tests/fuzz/lies.o \
   $(patsubst %,tests/common/%.o,ask ask_several read_all forged_file)
-# Of the targets for profiles and for what heapview is sent, which have their own corpus.
+# Of the targets for profiles, what heapview is sent and cores, which have their own corpus.
 FUZZ_profile = $(patsubst %,tests/common/%.o,ask_profile forged_profile forged_file)
 FUZZ_requests = tests/common/ask_request.o cli/heapview/requests.o
+FUZZ_core = tests/common/ask_core.o
 fuzz_corpus = $(or $(patsubst %/fuzz_profile,profiles,$(filter %/fuzz_profile,$(1))), \
-  $(patsubst %/fuzz_requests,requests,$(filter %/fuzz_requests,$(1))),corpus)
+  $(patsubst %/fuzz_requests,requests,$(filter %/fuzz_requests,$(1))), \
+  $(patsubst %/fuzz_core,cores,$(filter %/fuzz_core,$(1))),corpus)
 fuzz: $(FUZZ_TARGETS:%=build/fuzz/%)
-	@mkdir -p build/fuzz/corpus build/fuzz/profiles build/fuzz/requests
+	@mkdir -p $(patsubst %,build/fuzz/%,corpus profiles requests cores)
 	$(foreach target,$^,$(target) -max_total_time=$(SECONDS) $(FUZZ) \
 	  build/fuzz/$(call fuzz_corpus,$(target)) tests/fuzz/$(call fuzz_corpus,$(target)) &&) true
 
@@ -313,6 +315,8 @@ fuzz-corpus: $(FUZZ_TARGETS:%=build/fuzz/%)
 build/fuzz/%: CC = clang
 build/fuzz/fuzz_reader: $(MODULE_C:%.c=build/fuzz/%.o) build/fuzz/tests/common/ask_reader.o
 build/fuzz/fuzz_reader: LIB_LIBS += $(LUA_LIBS)
+build/fuzz/fuzz_core: build/fuzz/liboutside.a
+build/fuzz/fuzz_core: LIB_LIBS += build/fuzz/liboutside.a build/fuzz/libluaheap.a $(OUTSIDE_LIBS)
 build/fuzz/fuzz_%: build/fuzz/tests/fuzz/fuzz_%.o \
   $$(addprefix build/fuzz/,$$(or $$(FUZZ_$$*),$$(FUZZ_COMMON))) build/fuzz/libluaheap.a
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -fsanitize=fuzzer,$(FUZZ_SANITIZERS) -o $@ $(filter %.o,$^) \

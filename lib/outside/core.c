@@ -96,8 +96,7 @@ static int open_file(lh_core *core, lh_error *error) {
   if (fstat(core->fd, &status) != 0) return lh_core_unreadable(core, error);
   core->size = (uint64_t)status.st_size;
   if (S_ISREG(status.st_mode)) return LH_OK;
-  errno = S_ISDIR(status.st_mode) ? EISDIR : ESPIPE;
-  return lh_core_unreadable(core, error);
+  return lh_fail(error, LH_EIO, "cannot read '%s': it is no regular file", core->name);
 }
 
 /* The number of program headers: from 65,535 on it is in the first section header. */

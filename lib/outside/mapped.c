@@ -18,6 +18,10 @@
 
 enum { PAGE = 4096, MOST_FILES = 512 };
 
+/* Of regions that are read from files: a core of a few KB may claim that it had mapped a big one a
+** thousand times. */
+static const uint64_t most_bytes = (uint64_t)4 << 30;
+
 /* {=== Build ids ===================================================================== */
 
 typedef struct page {
@@ -79,9 +83,11 @@ static bool are_same(const page *a, const page *b) {
 
 /* }=================================================================================== */
 
-/* Opens the file at `path`, and reads its first page. */
+/* Opens the file at `path`, and reads its first page. The path is the core's word: a device must not
+** even be opened, since for some that starts something. */
 static int open_first_page(const char *path, page *first) {
   struct stat status;
+  if (stat(path, &status) != 0 || !S_ISREG(status.st_mode)) return -1;
   int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
   if (fd < 0) return -1;
   if (fstat(fd, &status) == 0 && S_ISREG(status.st_mode)) {
@@ -109,6 +115,7 @@ static int open_same(lh_core *core, const lh_memory *memory, const lh_region *re
 
 int lh_core_open_files(lh_core *core, const lh_memory *memory, lh_error *error) {
   const lh_region *first = NULL; /* of the file that was mapped last; its others follow */
+  uint64_t bytes = 0;
   core->files = lh_alloc(MOST_FILES, sizeof *core->files);
   if (!core->files) return lh_fail_memory(error, "opening a core");
   for (size_t i = 0; i < memory->n; i++) {
@@ -120,6 +127,10 @@ int lh_core_open_files(lh_core *core, const lh_memory *memory, lh_error *error) 
     } else if (first && strcmp(first->path, r->path) == 0) {
       r->file = first->file;
     }
+    if (r->file >= 0 && r->end - r->start > most_bytes - bytes)
+      r->file = -1;
+    else if (r->file >= 0)
+      bytes += r->end - r->start;
   }
   return LH_OK;
 }

@@ -58,6 +58,15 @@ static void read_vector(lh_core *core, uint64_t at, uint64_t n) {
   }
 }
 
+/* The kernel says so behind the path of a file that was removed; one of the same build may have
+** taken its place. */
+static void cut_deleted(char *path) {
+  static const char word[] = " (deleted)";
+  size_t n = strlen(path);
+  if (n >= sizeof word && strcmp(path + n - (sizeof word - 1), word) == 0)
+    path[n - (sizeof word - 1)] = '\0';
+}
+
 /* NT_FILE: how many there are and the unit of offsets, then for each of them start, end and offset
 ** in the file, and then the paths, each with its NUL. */
 static int read_mappings(lh_core *core, uint64_t at, uint64_t bytes, lh_error *error) {
@@ -74,17 +83,18 @@ static int read_mappings(lh_core *core, uint64_t at, uint64_t bytes, lh_error *e
     return lh_core_damaged(core, at, "more mapped files than there is room for", error);
   core->mappings = lh_alloc(n, sizeof *core->mappings);
   if (n > 0 && !core->mappings) return lh_fail_memory(error, "opening a core");
-  const char *path = core->mapped + HEAD + n * EACH, *end = core->mapped + bytes;
+  char *path = core->mapped + HEAD + n * EACH, *end = core->mapped + bytes;
   uint64_t before = 0; /* where the last one ends */
   for (uint64_t i = 0; i < n; i++) {
     const uint8_t *entry = list + HEAD + i * EACH;
     uint64_t pages = lh_load64(entry + 16);
-    const char *path_end = memchr(path, '\0', (size_t)(end - path));
+    char *path_end = memchr(path, '\0', (size_t)(end - path));
     lh_core_mapping m = {lh_load64(entry), lh_load64(entry + 8), pages * unit, path};
     if (m.start < before || m.end <= m.start || pages > INT64_MAX >> 32 || !path_end)
       return lh_core_damaged(core, at + HEAD + i * EACH, "a mapped file that cannot be", error);
     core->mappings[core->n_mappings++] = m;
     before = m.end;
+    cut_deleted(path);
     path = path_end + 1;
   }
   return LH_OK;

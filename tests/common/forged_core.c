@@ -102,10 +102,10 @@ static void put_notes(forged_core *c, uint64_t at) {
 }
 
 void forge_core_end(forged_core *c) {
-  size_t n_notes = c->has_no_notes ? 0 : 1, n = c->n_segments + n_notes;
+  if (!c->has_no_process) note_process(c);
+  size_t n_notes = c->note_bytes > 0 ? 1 : 0, n = c->n_segments + n_notes;
   Elf64_Shdr section = {.sh_info = (Elf64_Word)n};
   uint64_t at = sizeof c->header + (c->is_long ? sizeof section : 0);
-  if (n_notes > 0) note_process(c);
   c->header.e_phnum = c->is_long ? PN_XNUM : (Elf64_Half)n;
   c->header.e_phoff = c->table_at = at;
   if (c->is_long) {

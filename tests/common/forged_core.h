@@ -25,9 +25,9 @@
 enum { FORGED_SEGMENTS = 32, FORGED_BYTES = 1 << 16, FORGED_RANDOM = 0x7ffd0000 };
 
 typedef struct forged_core {
-  bool by_gdb;       /* segments anywhere in the file; notes behind them */
-  bool is_long;      /* the number of segments is in a section header */
-  bool has_no_notes; /* not even a segment for them */
+  bool by_gdb;         /* segments anywhere in the file; notes behind them */
+  bool is_long;        /* the number of segments is in a section header */
+  bool has_no_process; /* no notes of one; without others no segment for notes, either */
   Elf64_Ehdr header;
   Elf64_Phdr segments[FORGED_SEGMENTS];
   const void *contents[FORGED_SEGMENTS];

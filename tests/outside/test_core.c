@@ -2,7 +2,8 @@
 ** test_core.c - core files, forged: what is read of them, and what is said of those that are not
 ** whole, not of this machine, or no cores at all.
 */
-#include <fcntl.h>
+#include <dirent.h>
+#include <limits.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -12,6 +13,8 @@
 
 #include <cmocka.h>
 
+#include "ask_core.h"
+#include "base.h"
 #include "folder.h"
 #include "forged_core.h"
 #include "outside/outside.h"
@@ -157,6 +160,43 @@ static void a_long_core_is_read(void **state) {
   lh_target_free(target);
 }
 
+/* Two adjoining mappings of the kernel's are one block of the program. */
+static void what_lies_across_segments_is_read(void **state) {
+  static forged_core c;
+  uint8_t bytes[PAGE];
+  (void)state;
+  forge_process(&c);
+  forge_segment(&c, HEAP + PAGE, PAGE, PF_R | PF_W, heap_page, PAGE);
+  forge_segment(&c, HEAP, PAGE, PF_R | PF_W, stack_page, PAGE);
+  forge_core_end(&c);
+  forge_core_file(&c, "core");
+  lh_target *target = open_core();
+  assert_true(target->memory.read(&target->memory, HEAP + PAGE - 100, bytes, 200));
+  assert_memory_equal(bytes, stack_page + PAGE - 100, 100);
+  assert_memory_equal(bytes + 100, heap_page, 100);
+  lh_target_free(target);
+}
+
+/* No list of mapped files, no auxiliary vector, no NT_PRPSINFO. */
+static void what_no_note_tells_is_not_known(void **state) {
+  static const uint8_t none[16] = {0};
+  static forged_core c;
+  (void)state;
+  forge_process(&c);
+  c.has_no_process = true;
+  forge_note(&c, "CORE", NT_PRSTATUS, &c.status, sizeof c.status);
+  forge_segment(&c, HEAP, PAGE, PF_R | PF_W, heap_page, PAGE);
+  forge_core_end(&c);
+  forge_core_file(&c, "core");
+  lh_target *target = open_core();
+  lh_target_info info = lh_describe_target(target);
+  assert_int_equal(info.process_id, 4712); /* of the thread that ended */
+  assert_string_equal(info.program, "");
+  assert_string_equal(info.executable, "");
+  assert_memory_equal(target->random, none, 16);
+  lh_target_free(target);
+}
+
 /* }=================================================================================== */
 
 /* {=== What is refused =============================================================== */
@@ -208,13 +248,299 @@ static void what_is_no_core_is_told(void **state) {
   }
 }
 
+static void pipes_and_folders_are_not_read(void **state) {
+  (void)state;
+  assert_int_equal(mkfifo("core", 0600), 0);
+  refuse(LH_EIO, "cannot read 'core': it is no regular file");
+  assert_int_equal(unlink("core"), 0);
+  refuse(LH_EIO, "cannot open 'core': No such file or directory");
+}
+
+/* Of another machine, or no core of a process. */
+static void other_elf_files_are_told(void **state) {
+  static const struct {
+    size_t at;
+    uint8_t value, code_of;
+    const char *told;
+  } changes[] = {
+      {EI_CLASS, ELFCLASS32, 7,
+       "'core' is of a 32-bit machine, and this program of x86-64: take the snapshot on a machine "
+       "of "
+       "its kind"},
+      {EI_DATA, ELFDATA2MSB, 7,
+       "'core' is of a machine of the other byte order, and this program of x86-64: take the "
+       "snapshot "
+       "on a machine of its kind"},
+      {offsetof(Elf64_Ehdr, e_machine), EM_AARCH64, 7,
+       "'core' is of aarch64, and this program of x86-64: take the snapshot on a machine of its "
+       "kind"},
+      {offsetof(Elf64_Ehdr, e_machine), EM_S390, 7,
+       "'core' is of S/390, and this program of x86-64: take the snapshot on a machine of its "
+       "kind"},
+      {offsetof(Elf64_Ehdr, e_machine), 1, 7,
+       "'core' is of another machine, and this program of x86-64: take the snapshot on a machine "
+       "of "
+       "its kind"},
+      {EI_CLASS, 9, 4, "'core' is not a core file of a known kind"},
+      {offsetof(Elf64_Ehdr, e_type), ET_DYN, 4,
+       "'core' is a program or a library, not a core: of a running one gcore PID makes a core, and "
+       "a "
+       "crash does after ulimit -c unlimited"},
+      {offsetof(Elf64_Ehdr, e_type), ET_REL, 4, "'core' is an ELF file, but not a core"},
+  };
+  static forged_core c;
+  (void)state;
+#if !defined __x86_64__
+  skip();
+#endif
+  for (size_t i = 0; i < sizeof changes / sizeof *changes; i++) {
+    forge_process(&c);
+    forge_memory(&c);
+    c.bytes[changes[i].at] = changes[i].value;
+    forge_core_file(&c, "core");
+    refuse(-changes[i].code_of, changes[i].told);
+  }
+}
+
+static void a_core_without_notes_is_told(void **state) {
+  static forged_core c;
+  static const char told[] =
+      "'core' has no notes on a process: it is a core of something else, as of a kernel";
+  (void)state;
+  forge_process(&c);
+  c.has_no_process = true;
+  forge_memory(&c);
+  refuse(LH_EFOREIGN, told);
+  forge_process(&c);
+  c.has_no_process = true;
+  forge_note(&c, "VMCOREINFO", 0, "OSRELEASE=6.1", 13);
+  forge_memory(&c);
+  refuse(LH_EFOREIGN, told);
+}
+
+static void a_core_without_memory_is_told(void **state) {
+  static forged_core c;
+  (void)state;
+  forge_process(&c);
+  forge_segment(&c, PROGRAM, PAGE, PF_R, program_page, PAGE);
+  forge_segment(&c, HEAP, 2 * PAGE, PF_R | PF_W, NULL, 0);
+  forge_core_end(&c);
+  forge_core_file(&c, "core");
+  refuse(LH_EFOREIGN,
+         "'core' has none of the process's own memory: its coredump_filter left it out (echo 0x33 "
+         ">/proc/PID/coredump_filter sets it, and children inherit it)");
+}
+
+/* Whatever is missing: never another answer than that it was cut, at that byte. */
+static void a_cut_core_is_told_at_every_byte(void **state) {
+  static forged_core c;
+  char told[256];
+  size_t n = 0;
+  (void)state;
+  for (int by_gdb = 0; by_gdb < 2; by_gdb++) {
+    forge_process(&c);
+    c.by_gdb = by_gdb;
+    forge_memory(&c);
+    for (size_t size = 4; size < c.size; size += 1 + size / 512 * 31, n++) {
+      lh_target *target;
+      lh_error error;
+      assert_int_equal(truncate("core", (off_t)size), 0);
+      assert_int_equal(lh_open_core("core", &target, &error), LH_EDAMAGED);
+      (void)snprintf(told, sizeof told, "'core' was cut: byte %zu of ", size);
+      assert_memory_equal(error.message, told, strlen(told));
+      assert_int_equal(error.offset, size);
+      forge_core_file(&c, "core");
+    }
+  }
+  printf("faults: cores cut: %zu cases, %zu survived\n", n, n);
+}
+
+/* }=================================================================================== */
+
+/* {=== What means harm =============================================================== */
+
+/* Segments that cannot be. */
+static void refuse_segments(void (*spoil)(Elf64_Phdr *notes, Elf64_Phdr *first), const char *told) {
+  static forged_core c;
+  char all[128];
+  forge_process(&c);
+  forge_memory(&c);
+  Elf64_Phdr *table = (Elf64_Phdr *)(void *)(c.bytes + c.table_at);
+  spoil(&table[0], &table[1]);
+  forge_core_file(&c, "core");
+  (void)snprintf(all, sizeof all, "'core' is damaged%s", told);
+  refuse(LH_EDAMAGED, all);
+}
+
+static void spoil_address(Elf64_Phdr *notes, Elf64_Phdr *first) {
+  (void)notes;
+  first->p_vaddr = UINT64_MAX - 100;
+}
+
+static void spoil_length(Elf64_Phdr *notes, Elf64_Phdr *first) {
+  (void)notes;
+  first->p_memsz = first->p_filesz - 1;
+}
+
+static void spoil_offset(Elf64_Phdr *notes, Elf64_Phdr *first) {
+  (void)notes;
+  first->p_offset = UINT64_MAX - first->p_filesz + 1;
+}
+
+static void spoil_overlap(Elf64_Phdr *notes, Elf64_Phdr *first) {
+  (void)notes;
+  first->p_vaddr = HEAP + PAGE;
+}
+
+static void spoil_shared(Elf64_Phdr *notes, Elf64_Phdr *first) {
+  first->p_offset = 0;
+  first->p_filesz = first->p_memsz = notes->p_offset + 3 * PAGE;
+}
+
+static void segments_that_cannot_be_are_refused(void **state) {
+  (void)state;
+  refuse_segments(spoil_address, " at byte 120: a segment that no memory has");
+  refuse_segments(spoil_length, " at byte 120: a segment that no memory has");
+  refuse_segments(spoil_offset, " at byte 120: a segment behind the end of all files");
+  refuse_segments(spoil_overlap, ": two segments have address 0x11000");
+  refuse_segments(spoil_shared, " at byte 64: segments that share their bytes");
+}
+
+static void notes_that_cannot_be_are_refused(void **state) {
+  static forged_core c;
+  static const uint64_t lists[][6] = {
+      {1, 4096, 0x1000, 0x2000, 0, 0x41},           /* a path without an end */
+      {1, 4096, 0x2000, 0x1000, 0, 0},              /* ends before it begins */
+      {1, 4096, 0x1000, 0x2000, UINT64_MAX / 4096}, /* in no file */
+      {UINT64_MAX / 24 + 2, 4096, 0, 0, 0, 0},      /* too many for 48 bytes, or for 64 bits */
+  };
+  char told[128];
+  (void)state;
+  for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
+    forge_process(&c);
+    uint64_t list[6];
+    memcpy(list, lists[i], sizeof list);
+    if (i == 0) memset(&list[5], 'A', 8);
+    forge_note(&c, "CORE", NT_FILE, list, sizeof list);
+    c.n_mappings = 0;
+    forge_segment(&c, HEAP, PAGE, PF_R | PF_W, heap_page, PAGE);
+    forge_core_end(&c);
+    forge_core_file(&c, "core");
+    (void)snprintf(
+        told, sizeof told, "'core' is damaged at byte %zu: %s",
+        (size_t)c.notes_at + 20 + (i < 3 ? 16 : 0),
+        i < 3 ? "a mapped file that cannot be" : "more mapped files than there is room for");
+    refuse(LH_EDAMAGED, told);
+  }
+  forge_process(&c);
+  forge_memory(&c);
+  ((Elf64_Nhdr *)(void *)(c.bytes + c.notes_at))->n_descsz = UINT32_MAX;
+  forge_core_file(&c, "core");
+  (void)snprintf(told, sizeof told,
+                 "'core' is damaged at byte %zu: a note that is longer than all of them",
+                 (size_t)c.notes_at);
+  refuse(LH_EDAMAGED, told);
+}
+
+/* Each bit of what is not memory, and each number there made great. */
+static void any_change_is_survived(void **state) {
+  static const uint64_t numbers[] = {0, 1, 0xFFFF, UINT32_MAX, INT64_MAX, UINT64_MAX};
+  static forged_core c;
+  size_t n = 0, opened = 0;
+  (void)state;
+  for (int by_gdb = 0; by_gdb < 2; by_gdb++) {
+    forge_process(&c);
+    c.by_gdb = by_gdb;
+    c.is_long = by_gdb;
+    forge_memory(&c);
+    write_program(0x42);
+    for (size_t i = 0; i < c.size; i++) {
+      bool is_note = i >= c.notes_at && i < c.notes_at + c.note_bytes;
+      if (!is_note && i >= c.table_at + 5 * sizeof(Elf64_Phdr)) continue;
+      for (int bit = 0; bit < 8; bit++, n++) {
+        c.bytes[i] ^= (uint8_t)(1 << bit);
+        opened += ask_core(c.bytes, c.size);
+        c.bytes[i] ^= (uint8_t)(1 << bit);
+      }
+      for (size_t k = 0; i % 4 == 0 && k < sizeof numbers / sizeof *numbers; k++, n++) {
+        uint8_t kept[8];
+        memcpy(kept, c.bytes + i, 8);
+        memcpy(c.bytes + i, &numbers[k], i % 8 == 0 ? 8 : 4);
+        opened += ask_core(c.bytes, c.size);
+        memcpy(c.bytes + i, kept, 8);
+      }
+    }
+  }
+  assert_in_range(opened, n / 4, n - n / 16);
+  assert_true(lh_test_peak_bytes() < 48 * c.size);
+  printf("faults: bits of cores flipped, numbers made great: %zu cases, %zu survived\n", n, n);
+}
+
+static void each_allocation_may_fail(void **state) {
+  static forged_core c;
+  lh_target *target;
+  lh_error error;
+  (void)state;
+  forge_process(&c);
+  forge_memory(&c);
+  (void)lh_test_fail_allocation(0);
+  lh_target_free(open_core());
+  uint64_t n = lh_test_fail_allocation(0);
+  assert_true(n > 4);
+  for (uint64_t i = 1; i <= n; i++) {
+    (void)lh_test_fail_allocation(i);
+    int code = lh_open_core("core", &target, &error);
+    (void)lh_test_fail_allocation(0);
+    assert_int_equal(code, LH_EMEMORY);
+    assert_string_equal(error.message, i == 1 ? "not enough memory while opening a target"
+                                              : "not enough memory while opening a core");
+  }
+}
+
+static char corpus[PATH_MAX]; /* what the fuzz target has found, and where it begins */
+
+static void the_corpus_is_read(void **state) {
+  static uint8_t bytes[FORGED_BYTES];
+  DIR *folder = opendir(corpus);
+  size_t n = 0;
+  (void)state;
+  assert_non_null(folder);
+  for (struct dirent *entry; (entry = readdir(folder));) {
+    char path[2 * PATH_MAX];
+    (void)snprintf(path, sizeof path, "%s/%s", corpus, entry->d_name);
+    FILE *file = entry->d_name[0] == '.' ? NULL : fopen(path, "rb");
+    if (!file) continue;
+    (void)ask_core(bytes, fread(bytes, 1, sizeof bytes, file));
+    assert_int_equal(fclose(file), 0);
+    n++;
+  }
+  assert_int_equal(closedir(folder), 0);
+  assert_true(n >= 3);
+  printf("faults: the fuzzer's corpus of cores, replayed: %zu cases, %zu survived\n", n, n);
+}
+
+/* }=================================================================================== */
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_teardown(a_kernels_core_is_read, clean),
       cmocka_unit_test_teardown(a_core_of_gcore_is_read, clean),
       cmocka_unit_test_teardown(another_program_is_not_read_and_told, clean),
       cmocka_unit_test_teardown(a_long_core_is_read, clean),
+      cmocka_unit_test_teardown(what_lies_across_segments_is_read, clean),
+      cmocka_unit_test_teardown(what_no_note_tells_is_not_known, clean),
       cmocka_unit_test_teardown(what_is_no_core_is_told, clean),
+      cmocka_unit_test_teardown(pipes_and_folders_are_not_read, clean),
+      cmocka_unit_test_teardown(other_elf_files_are_told, clean),
+      cmocka_unit_test_teardown(a_core_without_notes_is_told, clean),
+      cmocka_unit_test_teardown(a_core_without_memory_is_told, clean),
+      cmocka_unit_test_teardown(a_cut_core_is_told_at_every_byte, clean),
+      cmocka_unit_test_teardown(segments_that_cannot_be_are_refused, clean),
+      cmocka_unit_test_teardown(notes_that_cannot_be_are_refused, clean),
+      cmocka_unit_test_teardown(any_change_is_survived, clean),
+      cmocka_unit_test_teardown(each_allocation_may_fail, clean),
+      cmocka_unit_test(the_corpus_is_read),
   };
+  if (!realpath("tests/fuzz/cores", corpus)) return 1;
   return folder_run(tests);
 }
