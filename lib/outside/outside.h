@@ -97,6 +97,9 @@ void lh_core_close(lh_target *target);
 /* states.c: what lh_find_states left in the target; NULL is harmless. */
 void lh_found_texts_free(struct lh_found_texts *found);
 
+/* states.c: the release of a state that lh_find_states has found; "5.4" of any other. */
+const char *lh_release_of(const lh_target *target, uint64_t state);
+
 /* process.c: reads what is mapped now. LH_EIO: it has ended (os_errno ESRCH). */
 int lh_process_refresh(lh_target *target, lh_error *error);
 

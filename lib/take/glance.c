@@ -240,25 +240,30 @@ bool lh_glance_source(const lh_peek *p, const lh_seen_state *seen, lh_glance_at 
 
 /* {=== What was loaded =============================================================== */
 
-static bool is_own(const lh_peek *p, const raw_slot *slot) {
+static bool read_own(const lh_peek *p, const raw_slot *slot, lh_own_content *own) {
   raw_userdata u;
-  lh_own_content own;
   uint64_t at = address_of(slot->value.object);
   return slot->key_type == RAW_LIGHT_USERDATA &&
          slot->value_type == (RAW_USERDATA | RAW_COLLECTABLE) && peek(p, at, &u, sizeof u) &&
-         u.length >= sizeof own && peek(p, at + raw_content_offset(&u), &own, sizeof own) &&
-         own.magic == LH_OWN_MAGIC && own.kind == LH_MARK_STATE && own.tag == slot->key.pointer;
+         u.length >= sizeof *own && peek(p, at + raw_content_offset(&u), own, sizeof *own) &&
+         own->magic == LH_OWN_MAGIC && own->kind == LH_MARK_STATE && own->tag == slot->key.pointer;
 }
 
-bool lh_glance_luaheap(const lh_peek *p, const lh_seen_state *seen) {
+/* There are several such userdata, one of which has the id. */
+bool lh_glance_luaheap(const lh_peek *p, const lh_seen_state *seen, uint64_t *state_id) {
   raw_table registry;
+  lh_own_content own;
   slots it;
+  bool found = false;
+  *state_id = 0;
   if (!read_registry(p, seen, &registry)) return false;
   slots_begin(&it, p, &registry);
   for (const raw_slot *s; (s = slots_next(&it));) {
-    if (is_own(p, s)) return true;
+    if (!read_own(p, s, &own)) continue;
+    found = true;
+    if (own.state_id) *state_id = own.state_id;
   }
-  return false;
+  return found;
 }
 
 static uint64_t shared_slot(const raw_table *table) {

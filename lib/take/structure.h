@@ -56,8 +56,9 @@ typedef enum lh_glance_at {
 bool lh_glance_source(const lh_peek *peek, const lh_seen_state *seen, lh_glance_at at, char *out,
                       size_t size);
 
-/* Was the module loaded into it? */
-bool lh_glance_luaheap(const lh_peek *peek, const lh_seen_state *seen);
+/* Was the module loaded into it? *state_id is the one of the snapshots that it takes; 0: it takes
+** none yet. */
+bool lh_glance_luaheap(const lh_peek *peek, const lh_seen_state *seen, uint64_t *state_id);
 
 /* An address in the read-only data of the library or program that this state's Lua is in: of the
 ** slot that all tables without slots share. 0: none was seen. */

@@ -17,7 +17,7 @@
 #include <cmocka.h>
 
 #include "forged_memory.h"
-#include "luaheap_take.h"
+#include "take/state.h"
 #include "take/structure.h"
 
 extern const char lua_ident[];
@@ -279,9 +279,11 @@ static void sees_whether_luaheap_is_loaded(void **state) {
     lua_newuserdatauv(L, 100, 1);
     lua_rawsetp(L, LUA_REGISTRYINDEX, &error.message[i]);
   }
-  assert_false(lh_glance_luaheap(&own, &seen));
+  uint64_t id;
+  assert_false(lh_glance_luaheap(&own, &seen, &id));
   if (lh_attach(L, &error) < 0) fail_msg("%s", error.message);
-  assert_true(lh_glance_luaheap(&own, &seen));
+  assert_true(lh_glance_luaheap(&own, &seen, &id));
+  assert_int_equal(id, lh_push_state(L)->own.state_id);
   lua_close(L);
 }
 

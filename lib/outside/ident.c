@@ -1,0 +1,205 @@
+/*
+** ident.c - which Luas are in a target, by what they say of themselves in read-only data.
+**
+** Lua has a text for that, lua_ident: "$LuaVersion: Lua 5.4.4  Copyright ...", in 5.1 "$Lua: Lua
+** 5.1.5 ..."; LuaJIT has "LuaJIT 2.1.0". A linker may leave it out of a program into which Lua was
+** linked; then there still is what _VERSION is set to, "Lua 5.4" between two zeros. A program may
+** have several Luas, a script language of its own and one that came with a library: so the release
+** of a state is looked for in the file only that this state's code is in.
+**
+** Reading some hundred files takes 60 ms, one 2. Those that are no ELF files (locales, databases)
+** are passed over.
+*/
+#include <inttypes.h>
+#include <string.h>
+
+#include "states.h"
+
+/* A Lua in a file. */
+typedef struct found_lua {
+  char name[24];    /* "Lua 5.4.4", "LuaJIT 2.1" */
+  const char *path; /* of the region */
+} found_lua;
+
+enum { MOST_LUAS = 8 };
+typedef struct found_luas {
+  found_lua of[MOST_LUAS];
+  size_t n;
+} found_luas;
+
+/* {=== In a text ===================================================================== */
+
+static bool is_digit(char c) {
+  return c >= '0' && c <= '9';
+}
+
+/* Copies what begins with `prefix` and goes on with what a version may have. */
+static size_t copy_version(char *out, size_t size, const char *text, const char *prefix) {
+  size_t n = strlen(prefix);
+  memcpy(out, prefix, n);
+  for (; n < size - 1; n++) {
+    if (!is_digit(text[n]) && text[n] != '.') break;
+    out[n] = text[n];
+  }
+  while (out[n - 1] == '.') n--;
+  out[n] = '\0';
+  return n;
+}
+
+static bool follows(const char *text, const char *before) {
+  return memcmp(text - strlen(before), before, strlen(before)) == 0;
+}
+
+/* What is at "Lua", with at least BEFORE and BEHIND bytes around it; `name` stays "" if it is no
+** Lua's own text. */
+enum { BEFORE = 16, BEHIND = 32 };
+static void read_name(const char *text, char *name, size_t size) {
+  *name = '\0';
+  if (memcmp(text, "LuaJIT 2.", 9) == 0 && is_digit(text[9])) {
+    (void)copy_version(name, size, text, "LuaJIT ");
+    return;
+  }
+  if (memcmp(text, "Lua 5.", 6) != 0 || !is_digit(text[6])) return;
+  size_t n = copy_version(name, size, text, "Lua ");
+  bool is_ident = follows(text, "$LuaVersion: ") || follows(text, "$Lua: ");
+  if (!is_ident && !(text[n] == '\0' && text[-1] == '\0')) *name = '\0';
+}
+
+/* }=================================================================================== */
+
+/* {=== In a mapping ================================================================== */
+
+/* The same Lua, more exactly: LuaJIT says that it is 5.1, too. */
+static bool tells_more(const char *name, const char *than) {
+  return strncmp(name, than, strlen(than)) == 0 ||
+         (strncmp(name, "LuaJIT", 6) == 0 && strcmp(than, "Lua 5.1") == 0);
+}
+
+static void add(found_luas *luas, const char *name, const char *path) {
+  for (size_t i = 0; i < luas->n; i++) {
+    found_lua *known = &luas->of[i];
+    if (strcmp(known->path, path) != 0) continue;
+    if (tells_more(known->name, name)) return;
+    if (!tells_more(name, known->name)) continue;
+    (void)snprintf(known->name, sizeof known->name, "%s", name);
+    return;
+  }
+  if (luas->n == MOST_LUAS) return;
+  found_lua *added = &luas->of[luas->n++];
+  (void)snprintf(added->name, sizeof added->name, "%s", name);
+  added->path = path;
+}
+
+/* Looks for names that begin in [from, end). */
+static void search_piece(const char *from, const char *end, const char *path, found_luas *luas) {
+  enum { LENGTH = 3 };
+  for (const char *at = from; at < end; at += LENGTH) {
+    char name[sizeof luas->of->name];
+    at = memmem(at, (size_t)(end - at) + LENGTH - 1, "Lua", LENGTH);
+    if (!at) return;
+    read_name(at, name, sizeof name);
+    if (*name) add(luas, name, path);
+  }
+}
+
+/* The pieces overlap by what is looked at around a name; around the whole are zeros. What cannot be
+** read is passed over. */
+static void search_region(const lh_memory *memory, const lh_region *r, found_luas *luas) {
+  enum { MOST = 1 << 16 };
+  char piece[BEFORE + MOST + BEHIND] = {0};
+  for (uint64_t at = r->start; at < r->end;) {
+    bool is_first = at == r->start, is_last = r->end - at <= MOST;
+    size_t n = is_last ? (size_t)(r->end - at) : MOST;
+    char *from = piece + (is_first ? BEFORE : 2 * BEFORE);
+    char *end = piece + BEFORE + n - (is_last ? 0 : BEHIND);
+    if (is_last) memset(end, 0, BEHIND);
+    if (memory->read(memory, at, piece + BEFORE, n)) search_piece(from, end, r->path, luas);
+    at = is_last ? r->end : at + n - BEFORE - BEHIND;
+  }
+}
+
+static bool may_hold_texts(const lh_region *r) {
+  unsigned not_texts = LH_REGION_WRITE | LH_REGION_SHARED;
+  return (r->access & (LH_REGION_READ | not_texts)) == LH_REGION_READ;
+}
+
+/* }=================================================================================== */
+
+/* {=== In a target =================================================================== */
+
+/* The mappings of a file are beside each other, the first begins with its head. */
+static bool is_program(const lh_memory *memory, const lh_region *r) {
+  char magic[4];
+  const lh_region *first = r;
+  if (!*r->path) return false;
+  while (first > memory->regions && strcmp(first[-1].path, r->path) == 0) first--;
+  return memory->read(memory, first->start, magic, sizeof magic) &&
+         memcmp(magic, "\177ELF", sizeof magic) == 0;
+}
+
+/* In the file that `only` is a mapping of; NULL: in all. */
+static void search_target(const lh_memory *memory, const lh_region *only, found_luas *luas) {
+  luas->n = 0;
+  for (size_t i = 0; i < memory->n; i++) {
+    const lh_region *r = &memory->regions[i];
+    bool is_wanted =
+        only ? r == only || (*r->path && strcmp(r->path, only->path) == 0) : is_program(memory, r);
+    if (is_wanted && may_hold_texts(r)) search_region(memory, r, luas);
+  }
+}
+
+static const char *const ours = "Lua 5.4";
+
+static bool is_ours(const found_lua *lua) {
+  return strncmp(lua->name, ours, strlen(ours)) == 0;
+}
+
+void lh_identify_release(const lh_memory *memory, uint64_t library,
+                         char release[LH_RELEASE_BYTES]) {
+  const lh_region *only = library ? lh_region_at(memory, library) : NULL;
+  found_luas luas;
+  const char *found = NULL;
+  bool several = false;
+  search_target(memory, only, &luas);
+  for (size_t i = 0; i < luas.n; i++) {
+    if (!is_ours(&luas.of[i])) continue;
+    several = found && strcmp(found, luas.of[i].name) != 0;
+    found = luas.of[i].name;
+  }
+  if (!found || several) found = ours;
+  (void)snprintf(release, LH_RELEASE_BYTES, "%s", found + strlen("Lua "));
+}
+
+static const char *base_name(const char *path) {
+  const char *slash = strrchr(path, '/');
+  return slash ? slash + 1 : path;
+}
+
+/* "Lua 5.3.6 (liblua5.3.so.0) and LuaJIT 2.1 (luajit)" */
+static void list_luas(const found_luas *luas, char *out, size_t size) {
+  size_t used = 0;
+  *out = '\0';
+  for (size_t i = 0; i < luas->n && used < size; i++) {
+    const char *separator = i == 0 ? "" : i + 1 == luas->n ? " and " : ", ";
+    int n = snprintf(out + used, size - used, "%s%s (%.40s)", separator, luas->of[i].name,
+                     base_name(luas->of[i].path));
+    used += n > 0 ? (size_t)n : 0;
+  }
+}
+
+int lh_refuse_other_luas(const lh_target *target, lh_error *error) {
+  found_luas luas;
+  char list[256], who[48] = "the process of this core";
+  bool has_ours = false;
+  search_target(&target->memory, NULL, &luas);
+  for (size_t i = 0; i < luas.n; i++) has_ours = has_ours || is_ours(&luas.of[i]);
+  list_luas(&luas, list, sizeof list);
+  if (!target->is_core) (void)snprintf(who, sizeof who, "process %" PRId64, target->process_id);
+  if (luas.n == 0)
+    return lh_fail(error, LH_EHOST, "%s runs no Lua: no state of Lua 5.4 was found in it", who);
+  if (has_ours)
+    return lh_fail(error, LH_EHOST, "%s has %s, but no state of Lua 5.4 is open in it", who, list);
+  return lh_fail(error, LH_EHOST, "%s runs %s, and luaheap reads 5.4", who, list);
+}
+
+/* }=================================================================================== */

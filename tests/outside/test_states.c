@@ -1,0 +1,455 @@
+/*
+** test_states.c - Lua states are found in another process, wherever their memory is from, and
+** nothing else is taken for one: closed states, copies, other Luas.
+*/
+#include <fcntl.h>
+#include <lauxlib.h>
+#include <lualib.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "forged_memory.h"
+#include "outside/outside.h"
+#include "subject.h"
+
+/* {=== What is found ================================================================= */
+
+typedef struct search {
+  lh_target *target;
+  lh_found_state *states;
+  size_t n;
+  lh_error error;
+  int rc;
+} search;
+
+static search look_at(pid_t process) {
+  search s = {0};
+  if (lh_open_process(process, &s.target, &s.error) < 0) fail_msg("%s", s.error.message);
+  s.rc = lh_find_states(s.target, &s.states, &s.n, &s.error);
+  assert_int_equal(s.rc == LH_OK, s.n > 0);
+  for (size_t i = 1; i < s.n; i++) assert_true(s.states[i - 1].address < s.states[i].address);
+  return s;
+}
+
+static void search_end(search *s) {
+  lh_free_states(s->states);
+  lh_target_free(s->target);
+}
+
+static const lh_found_state *found_at(const search *s, const void *address) {
+  for (size_t i = 0; i < s->n; i++) {
+    if (s->states[i].address == (uintptr_t)address) return &s->states[i];
+  }
+  return NULL;
+}
+
+static void refused(pid_t process, const char *why) {
+  search s = look_at(process);
+  assert_int_equal(s.rc, LH_EHOST);
+  if (!strstr(s.error.message, why)) fail_msg("'%s' does not say '%s'", s.error.message, why);
+  search_end(&s);
+}
+
+/* }=================================================================================== */
+
+/* {=== Hosts ========================================================================= */
+
+/* Gives what was never used, and takes nothing back. */
+typedef struct arena {
+  char *memory;
+  size_t used, bytes;
+} arena;
+
+static void *allocate(void *data, void *block, size_t old_bytes, size_t bytes) {
+  arena *a = data;
+  if (bytes == 0 || (block && bytes <= old_bytes)) return bytes ? block : NULL;
+  size_t rounded = (bytes + 7) / 8 * 8;
+  if (rounded > a->bytes - a->used) return NULL;
+  void *more = a->memory + a->used;
+  a->used += rounded;
+  if (block) memcpy(more, block, old_bytes);
+  return more;
+}
+
+static lua_State *must(lua_State *L) {
+  if (!L) _exit(3);
+  return L;
+}
+
+static lua_State *new_state(arena *a) {
+  lua_State *L = must(a ? lua_newstate(allocate, a) : luaL_newstate());
+  luaL_openlibs(L);
+  return L;
+}
+
+static void run(lua_State *L, const char *code, const char *name) {
+  if (luaL_loadbuffer(L, code, strlen(code), name) || lua_pcall(L, 0, 0, 0)) _exit(4);
+}
+
+static char *map(size_t bytes) {
+  char *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED) _exit(5);
+  return memory;
+}
+
+/* }=================================================================================== */
+
+/* {=== Wherever they are ============================================================= */
+
+enum { STATES = 6, ARENA_BYTES = 256 * 1024 };
+static char in_bss[ARENA_BYTES];
+static _Thread_local char in_thread[ARENA_BYTES];
+
+typedef struct answer {
+  lua_State *states[STATES];
+  uint64_t count[STATES];
+} answer;
+
+static uint64_t count(lua_State *L) {
+  return (uint64_t)lua_gc(L, LUA_GCCOUNT, 0) * 1024 + (uint64_t)lua_gc(L, LUA_GCCOUNTB, 0);
+}
+
+static void live_everywhere(const subject *self) {
+  static arena arenas[4];
+  answer *a = self->shared;
+  arenas[0] = (arena){in_bss, 0, sizeof in_bss};
+  arenas[1] = (arena){in_thread, 0, sizeof in_thread};
+  arenas[2] = (arena){map(ARENA_BYTES), 0, ARENA_BYTES};
+  arenas[3] = (arena){map(ARENA_BYTES), 0, ARENA_BYTES};
+  for (int i = 0; i < STATES; i++) {
+    arena *own = i == 0 ? NULL : &arenas[i < 4 ? i - 1 : 3];
+    a->states[i] = new_state(own);
+  }
+  run(a->states[0], "arg = {[0] = 'a.lua'}", "@not this");
+  run(a->states[1], "function f() end", "@b.lua");
+  run(a->states[2], "f = load('return 1')", "=c");
+  lh_error error;
+  if (lh_attach(a->states[3], &error) < 0) _exit(6);
+  for (int i = 0; i < STATES; i++) a->count[i] = count(a->states[i]);
+  subject_wait(self);
+}
+
+static void finds_states_everywhere(void **state) {
+  (void)state;
+  static const char *const scripts[STATES] = {"a.lua", "b.lua", "return 1"};
+  answer *a = subject_share(sizeof *a);
+  subject child = subject_start(live_everywhere, a);
+  search s = look_at(child.id);
+  assert_int_equal(s.n, STATES);
+  for (int i = 0; i < STATES; i++) {
+    uint64_t bytes = 0;
+    const lh_found_state *f = found_at(&s, a->states[i]);
+    assert_non_null(f);
+    assert_int_equal(f->gc_bytes, a->count[i]);
+    assert_string_equal(f->script, scripts[i] ? scripts[i] : "");
+    assert_int_equal(f->has_luaheap, i == 3);
+    assert_string_equal(f->release, &LUA_RELEASE[strlen("Lua ")]);
+    assert_string_equal(f->release, lh_release_of(s.target, f->address));
+    assert_int_equal(lh_outside_bytes(s.target, f->address, &bytes, &s.error), LH_OK);
+    assert_int_equal(bytes, a->count[i]);
+    for (int k = 0; k < i; k++) assert_int_not_equal(f->id, found_at(&s, a->states[k])->id);
+  }
+  assert_string_equal(lh_release_of(s.target, 8), "5.4");
+  search_end(&s);
+  subject_end(&child);
+}
+
+/* }=================================================================================== */
+
+/* {=== Closed ======================================================================== */
+
+enum { CLOSED = 2000, COPIES = 4 };
+
+static void close_many(const subject *self) {
+  static arena a;
+  a = (arena){map(64 << 20), 0, 64 << 20};
+  size_t one = 0;
+  for (int i = 0; i < CLOSED; i++) {
+    bool in_arena = i % 2 && one <= a.bytes - a.used;
+    size_t before = a.used;
+    lua_State *L = new_state(in_arena ? &a : NULL);
+    run(L, "t = {} for i = 1, 10 do t[i] = {} end", "@a.lua");
+    if (in_arena) one = 2 * (a.used - before);
+    if (i >= CLOSED - COPIES) { /* open: copies of it are none */
+      char *copy = map(a.used);
+      memcpy(copy, a.memory, a.used);
+    }
+    lua_close(L);
+  }
+  subject_wait(self);
+}
+
+static void takes_no_closed_state_for_one(void **state) {
+  (void)state;
+  subject child = subject_start(close_many, NULL);
+  refused(child.id, "), but no state of Lua 5.4 is open in it");
+  subject_end(&child);
+}
+
+/* }=================================================================================== */
+
+/* {=== Hard to find ================================================================== */
+
+enum { PIECE = 1 << 20, EDGES = 40 };
+
+/* States all around the end of a piece, one that begins in a mapping and ends in the next, and one
+** in the middle of a mapping of 64 GB. */
+static void live_at_edges(const subject *self) {
+  static arena a;
+  lua_State **states = self->shared;
+  size_t n = 0;
+  for (size_t i = 0; i < EDGES; i++) {
+    char *memory = map(2 * PIECE);
+    a = (arena){memory, PIECE - 8 * i, 2 * PIECE};
+    states[n++] = new_state(&a);
+    memset(memory, 1, PIECE - 8 * i); /* so that what is written begins there */
+  }
+  char *memory = map(2 * PIECE);
+  if (mprotect(memory, PIECE, PROT_READ | PROT_WRITE | PROT_EXEC)) _exit(5);
+  a = (arena){memory, PIECE - 512, 2 * PIECE};
+  states[n++] = new_state(&a);
+  size_t big = (size_t)64 << 30;
+  int kind = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
+  memory = mmap(NULL, big, PROT_READ | PROT_WRITE, kind, -1, 0);
+  if (memory == MAP_FAILED) _exit(5);
+  a = (arena){memory, big / 2, big};
+  states[n++] = new_state(&a);
+  subject_wait(self);
+}
+
+static void finds_states_at_edges(void **state) {
+  (void)state;
+  enum { N = EDGES + 2 };
+  lua_State **states = subject_share(N * sizeof *states);
+  subject child = subject_start(live_at_edges, states);
+  search s = look_at(child.id);
+  for (int i = 0; i < N; i++) {
+    if (!found_at(&s, states[i])) fail_msg("state %d is not found", i);
+  }
+  assert_int_equal(s.n, N);
+  search_end(&s);
+  subject_end(&child);
+}
+
+/* A collector at work all the time, which moves its count from field to field. */
+static void *work_on(void *state) {
+  lua_State *L = state;
+  for (;;) {
+    run(L, "for i = 1, 1000 do t = {i, {}, i .. 'x'} end collectgarbage('step', 1)", "@a.lua");
+    lua_close(new_state(NULL));
+  }
+  return NULL;
+}
+
+static void live_at_work(const subject *self) {
+  pthread_t thread;
+  lua_State *L = new_state(NULL);
+  *(lua_State **)self->shared = L;
+  if (pthread_create(&thread, NULL, work_on, L)) _exit(6);
+  subject_wait(self);
+}
+
+static void finds_a_state_at_work(void **state) {
+  (void)state;
+  lua_State **L = subject_share(sizeof *L);
+  subject child = subject_start(live_at_work, L);
+  for (int i = 0; i < 20; i++) {
+    search s = look_at(child.id);
+    assert_in_range(s.n, 1, 2);
+    assert_non_null(found_at(&s, *L));
+    search_end(&s);
+  }
+  subject_end(&child);
+}
+
+/* }=================================================================================== */
+
+/* {=== Forged ======================================================================== */
+
+/* A target whose memory is what `read` says. */
+typedef struct forged {
+  lh_target target;
+  lh_region regions[2];
+  uint64_t lacks, lacks_end; /* cannot be read */
+} forged;
+
+static bool read_own(const lh_memory *memory, uint64_t address, void *out, size_t n) {
+  const forged *f = (const void *)((const char *)memory - offsetof(forged, target.memory));
+  if (address < f->lacks_end && address + n > f->lacks) return false;
+  return lh_process_read(getpid(), address, out, n);
+}
+
+static lh_region region(const void *start, size_t bytes, unsigned access) {
+  uint64_t at = (uintptr_t)start;
+  return (lh_region){
+      .start = at, .end = at + bytes, .present_bytes = bytes, .path = "", .access = access};
+}
+
+static void forge(forged *f, const void *start, size_t bytes) {
+  *f = (forged){.target.is_core = true};
+  f->regions[0] = region(start, bytes, LH_REGION_READ | LH_REGION_WRITE);
+  f->target.memory = (lh_memory){.regions = f->regions, .n = 1, .read = read_own, .fd = -1};
+}
+
+static size_t count_states(forged *f) {
+  size_t n;
+  lh_error error;
+  lh_found_state *states;
+  int rc = lh_find_states(&f->target, &states, &n, &error);
+  assert_int_equal(rc, n ? LH_OK : LH_EHOST);
+  lh_free_states(states);
+  lh_found_texts_free(f->target.found);
+  f->target.found = NULL;
+  return n;
+}
+
+/* The allocation function is in no mapping that is known, in one with code, in one without. */
+static void finds_forged_states_of_every_layout(void **state) {
+  (void)state;
+  for (size_t i = 0; i < N_RELEASES; i++) {
+    image m;
+    forged f;
+    image_begin(&m, &image_releases[i], false);
+    forge(&f, m.main - 8, m.r->block_bytes);
+    assert_int_equal(count_states(&f), 1);
+    f.regions[1] = region((void *)0x7000, 0x1000, LH_REGION_READ | LH_REGION_EXECUTE);
+    lh_region last = f.regions[0];
+    f.regions[0] = f.regions[1];
+    f.regions[1] = last;
+    f.target.memory.n = 2;
+    put_pointer(m.global, (void *)0x7010);
+    assert_int_equal(count_states(&f), 1);
+    f.regions[0].access = LH_REGION_READ;
+    assert_int_equal(count_states(&f), 0);
+    put_pointer(m.main + 24, NULL); /* what was freed may be kept as it was */
+    image_end(&m);
+  }
+}
+
+static void passes_over_what_cannot_be_read(void **state) {
+  (void)state;
+  enum { PAGE = 4096 };
+  forged f;
+  arena a = {map(4 * PIECE), 2 * PIECE, 4 * PIECE};
+  lua_State *L = new_state(&a);
+  forge(&f, a.memory, a.bytes);
+  for (int pages = 1; pages < 300; pages += 13) {
+    f.lacks_end = (uintptr_t)a.memory + 2 * PIECE;
+    f.lacks = f.lacks_end - (uint64_t)pages * PAGE;
+    assert_int_equal(count_states(&f), 1);
+  }
+  f.lacks_end += PAGE;
+  assert_int_equal(count_states(&f), 0);
+  lua_close(L);
+  (void)munmap(a.memory, a.bytes);
+}
+
+static void needs_memory(void **state) {
+  (void)state;
+  forged f;
+  arena a = {map(PIECE), 0, PIECE};
+  lua_State *L = new_state(&a);
+  forge(&f, a.memory, a.bytes);
+  (void)lh_test_fail_allocation(0);
+  assert_int_equal(count_states(&f), 1);
+  uint64_t n = lh_test_fail_allocation(0);
+  assert_in_range(n, 3, 10);
+  for (uint64_t i = 1; i <= n; i++) {
+    lh_error error;
+    size_t n_states;
+    lh_found_state *states;
+    (void)lh_test_fail_allocation(i);
+    assert_int_equal(lh_find_states(&f.target, &states, &n_states, &error), LH_EMEMORY);
+    assert_null(states);
+    lh_found_texts_free(f.target.found);
+    f.target.found = NULL;
+  }
+  (void)lh_test_fail_allocation(0);
+  lua_close(L);
+  (void)munmap(a.memory, a.bytes);
+}
+
+/* }=================================================================================== */
+
+/* {=== Others ======================================================================== */
+
+static void live_with_other_numbers(const subject *self) {
+  run(new_state(NULL), "math.maxinteger = 0x7FFFFFFF", "@a.lua");
+  subject_wait(self);
+}
+
+static void refuses_other_numbers(void **state) {
+  (void)state;
+  subject child = subject_start(live_with_other_numbers, NULL);
+  refused(child.id, "whose integers have 8 bytes and whose floats are double");
+  subject_end(&child);
+}
+
+/* A program that writes something when it is as far, and then waits for something to read. */
+static pid_t start_program(char *const *arguments, int *end) {
+  int in[2], out[2];
+  char ready;
+  assert_int_equal(pipe2(in, O_CLOEXEC), 0);
+  assert_int_equal(pipe2(out, O_CLOEXEC), 0);
+  pid_t id = fork();
+  if (id == 0) {
+    (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+    (void)dup2(in[0], 0);
+    (void)dup2(out[1], 1);
+    (void)execvp(arguments[0], arguments);
+    _exit(127);
+  }
+  *end = in[1];
+  (void)close(in[0]);
+  (void)close(out[1]);
+  assert_int_equal(read(out[0], &ready, 1), 1);
+  (void)close(out[0]);
+  return id;
+}
+
+static void names_other_luas(void **state) {
+  (void)state;
+  static const char wait[] = "io.write('x') io.flush() io.read()";
+  static const struct {
+    const char *arguments[4], *expected;
+  } cases[] = {{{"lua5.2", "-e", wait}, " runs Lua 5.2."},
+               {{"lua5.3", "-e", wait}, " runs Lua 5.3."},
+               {{"luajit", "-e", wait}, " (luajit), and luaheap reads 5.4"},
+               {{"sh", "-c", "echo; read x"}, " runs no Lua: no state of Lua 5.4 was found in it"}};
+  for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    int end;
+    pid_t id = start_program((char *const *)(uintptr_t)cases[i].arguments, &end);
+    refused(id, cases[i].expected);
+    (void)close(end);
+    (void)kill(id, SIGKILL);
+    (void)waitpid(id, NULL, 0);
+  }
+}
+
+/* }=================================================================================== */
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(finds_states_everywhere),
+      cmocka_unit_test(takes_no_closed_state_for_one),
+      cmocka_unit_test(finds_states_at_edges),
+      cmocka_unit_test(finds_a_state_at_work),
+      cmocka_unit_test(finds_forged_states_of_every_layout),
+      cmocka_unit_test(passes_over_what_cannot_be_read),
+      cmocka_unit_test(needs_memory),
+      cmocka_unit_test(refuses_other_numbers),
+      cmocka_unit_test(names_other_luas),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
