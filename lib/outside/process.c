@@ -138,29 +138,33 @@ static bool read_process(const lh_memory *memory, uint64_t address, void *out, s
 
 /* {=== What is mapped ================================================================ */
 
+static bool make_room(char **text, size_t n, size_t *capacity) {
+  if (n + 1 < *capacity) return true;
+  size_t wanted = *capacity ? 2 * *capacity : 64 * 1024;
+  char *longer = lh_realloc(*text, wanted, 1);
+  if (!longer) return false;
+  *capacity = wanted;
+  *text = longer;
+  return true;
+}
+
 /* /proc/PID/maps, to be freed. NULL: *reason tells why, 0: it is empty. */
 static char *read_maps(int64_t process_id, size_t *n, int *reason) {
   char *text = NULL;
   size_t capacity = 0;
   int fd = open_file(process_id, "maps");
-  ssize_t got = fd < 0 ? -errno : 0;
-  *n = 0;
-  while (fd >= 0) {
-    size_t wanted = capacity ? 2 * capacity : 64 * 1024;
-    char *longer = *n + 1 < capacity ? text : lh_realloc(text, wanted, 1);
-    got = longer ? 0 : -ENOMEM;
-    if (!longer) break;
-    if (longer != text) capacity = wanted;
-    text = longer;
-    got = read(fd, text + *n, capacity - 1 - *n);
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) got = -errno;
-    if (got <= 0) break;
-    *n += (size_t)got;
+  ssize_t got = fd < 0 ? -errno : 1;
+  for (*n = 0; got > 0; *n += (size_t)got) {
+    if (!make_room(&text, *n, &capacity)) {
+      got = -ENOMEM;
+      break;
+    }
+    got = read_on(fd, text + *n, capacity - 1 - *n);
+    if (got < 0) break;
   }
   if (fd >= 0) (void)close(fd);
   *reason = got < 0 ? (int)-got : 0;
-  if (got >= 0 && *n > 0) {
+  if (got == 0 && *n > 0) {
     text[*n] = '\0';
     return text;
   }
