@@ -11,7 +11,8 @@
 **     stop.c        stops all threads and lets them go on; calls.c runs to the next system call;
 **                   inject.c makes the target do one; registers.h is what is x86-64's
 **     pages.c       which pages a process has written
-**     mirror.c      the target's memory at its own addresses in this process
+**     mirror.c      the target's memory at its own addresses in this process; spans.c: lists of
+**                   addresses
 **     way.c         runs this program again where its memory is not in the way
 **     marks.c       marks, linked into the mirror; matched.c where those of an older snapshot go
 **     running.c     which thread of a state runs, and what of its stack lives
@@ -139,12 +140,16 @@ bool lh_still_end(lh_still *still, lh_outside_told *told);
 
 typedef struct lh_mirror lh_mirror;
 
-/* Room for all regions that are mirrored, at their addresses. LH_EBUSY: something of this process
-** is in the way; the message says so. */
+/* Room for all regions that are mirrored, at their addresses; and, of a process, memory for the
+** pages that it has written, so that none needs to be asked for while it stands still. That is as
+** much as it has of its own, and no more; of a core none. LH_EBUSY with os_errno EEXIST: something
+** of this process is in the way. LH_EMEMORY: that much is not to be had; the message says why.
+** Until lh_mirror_free this is the process that is killed should the system run out of memory. */
 int lh_mirror_reserve(const lh_memory *memory, lh_mirror **mirror, lh_error *error);
 
-/* Reserves what is new in `memory`, makes the rest what it is there, and copies. Pages that the
-** target never touched are not (pagemap). Of a core it maps what it can. */
+/* Reserves what is new in `memory`, makes the rest what it is there, and copies: the pages that
+** were written (pages.h), or of a core what cannot be mapped from its file. What cannot be read is
+** zero. Fails as lh_mirror_reserve does. Cost: 0.2 s for each GB. */
 int lh_mirror_fill(lh_mirror *mirror, const lh_memory *memory, uint64_t *copied_bytes,
                    lh_error *error);
 void lh_mirror_free(lh_mirror *mirror);

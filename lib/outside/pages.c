@@ -31,8 +31,8 @@ enum { IS_OF_FILE = 1 << 2, IS_PRESENT = 1 << 3, IS_SWAPPED = 1 << 4, IS_ZEROS =
 
 #define SCAN_PAGES _IOWR('f', 16, scan_request)
 
-/* False: this kernel does not answer. It was seen to tell spans behind the end that it says its walk
-** had (6.18). */
+/* False: this kernel does not answer. It was seen (6.18) to tell spans behind the end that it says
+** its walk had. */
 static bool ask(lh_pages *pages, uint64_t end) {
   page_range ranges[LH_PAGES_AT_ONCE];
   scan_request request = {.size = sizeof request,

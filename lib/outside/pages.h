@@ -14,10 +14,7 @@
 #define LUAHEAP_OUTSIDE_PAGES_H
 
 #include "outside.h"
-
-typedef struct lh_span {
-  uint64_t start, end;
-} lh_span;
+#include "spans.h"
 
 enum { LH_PAGES_AT_ONCE = 1024 };
 

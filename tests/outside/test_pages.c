@@ -1,5 +1,6 @@
 /*
-** test_pages.c - only pages that were written are told, whatever the mapping; and asking makes none.
+** test_pages.c - only pages that were written are told, whatever the mapping is; and asking makes
+** none.
 */
 #include <fcntl.h>
 #include <setjmp.h>
