@@ -34,6 +34,10 @@ typedef struct lh_target lh_target;
 ** target's, with the layout of memory in which it is not. Returns where it need not or cannot. */
 void lh_make_way(char **arguments);
 
+/* After LH_EBUSY with os_errno EEXIST: this program's memory was where the target has some. Runs it
+** again from the start, with other addresses: eight times at most, then it returns. */
+void lh_make_way_again(char **arguments);
+
 /* A running process. Nothing is done to it yet. LH_EIO: there is none, or it must not be read; the
 ** message says what to do. LH_EHOST: it is no 64-bit process of this machine's kind. */
 int lh_open_process(int64_t process_id, lh_target **target, lh_error *error);
