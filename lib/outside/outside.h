@@ -8,8 +8,9 @@
 **     states.c      finds Lua states in memory, by structure; script.c what they run; ident.c which
 **                   release, and which other Luas are there
 **     still.c       makes sure that nothing changes meanwhile: idle, else fork, else stop
-**     stop.c        stops all threads and lets them go on; calls.c runs to the next system call;
-**                   inject.c makes the target do one; registers.h is what is x86-64's
+**     idle.c        whether the target ran at all; stop.c stops all threads and lets them go on;
+**                   calls.c runs to the next system call; inject.c makes the target do one;
+**                   stop.h tells them, registers.h is what is the machine's own
 **     pages.c       which pages a process has written
 **     mirror.c      the target's memory at its own addresses in this process; spans.c: lists of
 **                   addresses

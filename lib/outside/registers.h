@@ -1,6 +1,6 @@
 /*
-** registers.h - the registers of a stopped thread, as far as they tell which system call it is in:
-** what is the machine's own. On aarch64 threads can be stopped and go on, no more.
+** registers.h - the registers of a stopped thread: what is the machine's own. On aarch64 threads
+** can be stopped and go on, no more.
 */
 #ifndef LUAHEAP_OUTSIDE_REGISTERS_H
 #define LUAHEAP_OUTSIDE_REGISTERS_H
@@ -8,45 +8,63 @@
 #include <elf.h>
 #include <errno.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <sys/user.h>
 
-#if defined __x86_64__
-enum { LH_CAN_INJECT = 1 };
 typedef struct user_regs_struct lh_registers;
-#else
-enum { LH_CAN_INJECT = 0 };
-typedef struct user_regs_struct lh_registers; /* aarch64 */
-#endif
 
 static inline bool lh_registers_get(pid_t thread, lh_registers *registers) {
   struct iovec all = {registers, sizeof *registers};
   return ptrace(PTRACE_GETREGSET, thread, NT_PRSTATUS, &all) == 0;
 }
 
-static inline bool lh_registers_set(pid_t thread, lh_registers *registers) {
-  struct iovec all = {registers, sizeof *registers};
+static inline bool lh_registers_set(pid_t thread, const lh_registers *registers) {
+  lh_registers copy = *registers;
+  struct iovec all = {&copy, sizeof copy};
   return ptrace(PTRACE_SETREGSET, thread, NT_PRSTATUS, &all) == 0;
 }
 
 #if defined __x86_64__
 
-/* What the kernel itself puts into rax of a call that was interrupted, while nobody sees it
-** (include/linux/errno.h): it is restarted, but where a handler of a signal was called it fails
-** with EINTR, always or unless the handler was installed with SA_RESTART. */
-enum { LH_RESTART_FIRST = 512, LH_RESTART_UNLESS_HANDLED = 514, LH_RESTART_LAST = 516 };
+enum { LH_CAN_INJECT = 1 };
 
-/* The system call that the thread is in, or has just made; -1: it was stopped elsewhere. */
+/* What the kernel puts into rax of a call that was interrupted, before anybody can see it
+** (include/linux/errno.h): it is restarted, but fails with EINTR where a handler of a signal was
+** called: unless that was installed with SA_RESTART, never, or always. The last is a call that goes
+** on with the time that is left, as restart_syscall. */
+enum { LH_RESTART_FIRST = 512, LH_RESTART_UNLESS_HANDLED = 514, LH_RESTART_REST = 516 };
+
+/* The system call that the thread is in, or just behind; -1: it was interrupted elsewhere. A
+** handler of a signal that is about to run is seen as behind it, too. */
 static inline long lh_registers_call(const lh_registers *r) {
   return (long)r->orig_rax;
+}
+
+static inline uint64_t lh_registers_second_argument(const lh_registers *r) {
+  return r->rsi;
+}
+
+/* Where its instruction is, if there is one. */
+static inline uint64_t lh_registers_call_address(const lh_registers *r) {
+  return r->rip - 2;
+}
+
+static inline bool lh_registers_is_call(const uint8_t code[2]) {
+  return code[0] == 0x0f && code[1] == 0x05; /* syscall */
+}
+
+/* Of a thread that is held at a system call: in front of it, or behind it? */
+static inline bool lh_registers_is_in_front(const lh_registers *r) {
+  return (long)r->rax == -ENOSYS;
 }
 
 /* Was the call interrupted, and is to be restarted? */
 static inline bool lh_registers_is_interrupted(const lh_registers *r) {
   long result = -(long)r->rax;
-  return (long)r->orig_rax >= 0 && result >= LH_RESTART_FIRST && result <= LH_RESTART_LAST;
+  return (long)r->orig_rax >= 0 && result >= LH_RESTART_FIRST && result <= LH_RESTART_REST;
 }
 
 /* Some calls (epoll_wait, semtimedop, a recv that has a timeout) are not restarted by the kernel
@@ -59,24 +77,40 @@ static inline bool lh_registers_mend(lh_registers *r) {
   return true;
 }
 
-#else
+#elif defined __aarch64__
 
+enum { LH_CAN_INJECT = 0 };
+
+/* The kernel has prepared the restart when the thread can be seen, and tells of no call. */
 static inline long lh_registers_call(const lh_registers *r) {
-  (void)r;
-  return -1;
+  return r->regs[7] == 0 ? (long)r->regs[8] : -1;
 }
 
-static inline bool lh_registers_is_interrupted(const lh_registers *r) {
-  (void)r;
+static inline uint64_t lh_registers_second_argument(const lh_registers *r) {
+  return r->regs[1];
+}
+
+static inline uint64_t lh_registers_call_address(const lh_registers *r) {
+  return r->pc - 4;
+}
+
+static inline bool lh_registers_is_call(const uint8_t code[2]) {
+  (void)code;
   return false;
 }
 
-/* The kernel has overwritten the first argument when the thread can be seen (x0): such calls fail
-** with EINTR here, as when a process is stopped from a terminal. */
+static inline bool lh_registers_is_in_front(const lh_registers *r) {
+  return r->regs[7] == 0;
+}
+
+/* The first argument is overwritten when the thread can be seen: such calls fail with EINTR here,
+** as when a process is stopped from a terminal. */
 static inline bool lh_registers_mend(lh_registers *r) {
   (void)r;
   return false;
 }
 
+#else
+#error "only x86-64 and aarch64 are known"
 #endif
 #endif

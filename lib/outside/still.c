@@ -1,30 +1,147 @@
 /*
 ** still.c - makes sure that a process does not change while its memory is copied.
+**
+** Is it idle, it is not touched: whether it ran meanwhile is told in the end (idle.c). Else it is
+** stopped (stop.c), runs on to its next system call (calls.c), and forks a frozen copy of itself,
+** which is read instead (inject.c), or stays stopped. All signals are blocked from the beginning to
+** the end: so who presses Ctrl-C or Ctrl-Z waits until the process runs again, and nothing of ours
+** is left.
 */
+#include <fcntl.h>
 #include <signal.h>
+#include <string.h>
+#include <unistd.h>
 
+#include "process.h"
 #include "stop.h"
 
 struct lh_still {
   lh_target *target;
+  lh_stillness stillness;
+  lh_idle idle;
   lh_stop stop;
-  sigset_t signals; /* of this process, which were blocked before */
+  uint64_t room; /* for instructions */
+  lh_frozen frozen;
+  int fd;           /* its memory; -1 */
+  sigset_t signals; /* that were blocked before */
 };
+
+static void tell_stop(uint64_t stopped_ns, lh_outside_told *told) {
+  if (stopped_ns > told->stopped_ns) told->stopped_ns = stopped_ns;
+}
+
+/* {=== A frozen copy ================================================================= */
+
+/* Has a thread a filter for its system calls, which could forbid ours, or kill it for them? */
+static bool has_filter(pid_t process, pid_t thread) {
+  char name[64], text[4096];
+  const char *label = "\nSeccomp:\t";
+  (void)snprintf(name, sizeof name, "task/%d/status", (int)thread);
+  if (lh_process_text(process, name, text, sizeof text) <= 0) return false;
+  const char *filter = strstr(text, label);
+  return filter && filter[strlen(label)] != '0';
+}
+
+static bool has_no_filter(void *process, pid_t thread) {
+  return !has_filter(*(pid_t *)process, thread);
+}
+
+/* Why it cannot be made to fork; NULL: it can. Asked while it still runs. */
+static const char *find_hindrance(lh_still *s) {
+  pid_t process = (pid_t)s->target->process_id;
+  if (!LH_CAN_INJECT) return "only known for x86-64";
+  if (lh_visit_threads(process, has_no_filter, &process) == 0) return "a seccomp filter";
+  s->room = lh_inject_find_room(s->target);
+  return s->room ? NULL : "no room for an instruction";
+}
+
+static void end_copy(lh_still *s, lh_outside_told *told) {
+  enum { MOST_TIMES = 50 };
+  bool is_gone = false;
+  if (s->fd >= 0) (void)close(s->fd);
+  lh_frozen_kill(&s->frozen);
+  for (int i = 0; !is_gone && i < MOST_TIMES; i++) {
+    if (lh_stop_begin(&s->stop, (pid_t)s->target->process_id, NULL) != LH_OK) break;
+    is_gone = lh_inject_reap(&s->stop, s->room, &s->frozen);
+    tell_stop(lh_stop_end(&s->stop), told);
+    if (!is_gone) lh_nap();
+  }
+  s->frozen.id = 0;
+}
+
+/* What the copy has mapped, which is what the target had, but for what it does not give to
+** children. */
+static int refresh_from_copy(lh_still *s, lh_memory *memory, lh_error *error) {
+  char path[64];
+  int64_t process = s->target->process_id;
+  s->target->process_id = s->frozen.id;
+  int rc = lh_process_refresh(s->target, error);
+  s->target->process_id = process;
+  (void)snprintf(path, sizeof path, "/proc/%d/mem", (int)s->frozen.id);
+  s->fd = open(path, O_RDONLY | O_CLOEXEC);
+  *memory = s->target->memory;
+  memory->process_id = s->frozen.id;
+  memory->fd = s->fd;
+  return rc;
+}
+
+/* LH_OK, and s->frozen.id is 0: it is stopped instead. */
+static int fork_copy(lh_still *s, lh_memory *memory, lh_outside_told *told, lh_error *error) {
+  told->no_fork = lh_inject_fork(&s->stop, s->room, has_filter, &s->frozen);
+  if (s->frozen.id == 0) return LH_OK;
+  tell_stop(lh_stop_end(&s->stop), told);
+  s->stillness = LH_STILL_FORK;
+  if (lh_frozen_settle(&s->frozen)) return refresh_from_copy(s, memory, error);
+  return lh_fail(error, LH_EBUSY, "the copy of process %d was killed", (int)s->target->process_id);
+}
+
+/* }=================================================================================== */
+
+static int stop_target(lh_still *s, bool never_fork, lh_memory *memory, lh_outside_told *told,
+                       lh_error *error) {
+  int rc = LH_OK;
+  const char *hindrance = never_fork ? NULL : find_hindrance(s);
+  s->stillness = LH_STILL_STOPPED;
+  if (hindrance) told->no_fork = hindrance;
+  for (bool all_stop = false; rc == LH_OK && !all_stop;) {
+    rc = lh_stop_begin(&s->stop, (pid_t)s->target->process_id, error);
+    all_stop = rc == LH_OK && lh_stop_run_on(&s->stop, &told->was_in_system_call);
+    if (!all_stop) tell_stop(lh_stop_end(&s->stop), told);
+  }
+  if (rc == LH_OK && !never_fork && !hindrance) rc = fork_copy(s, memory, told, error);
+  if (rc != LH_OK || s->frozen.id) return rc;
+  rc = lh_process_refresh(s->target, error);
+  *memory = s->target->memory;
+  return rc;
+}
+
+static bool is_idle(lh_still *s, unsigned attempt) {
+  enum { ATTEMPTS = 2 };
+  if (attempt >= ATTEMPTS) return false;
+  if (lh_idle_begin(&s->idle, (pid_t)s->target->process_id)) return true;
+  (void)lh_idle_end(&s->idle);
+  return false;
+}
 
 int lh_still_begin(lh_target *target, unsigned attempt, bool never_fork, lh_still **still,
                    lh_memory *memory, lh_outside_told *told, lh_error *error) {
-  (void)attempt, (void)never_fork;
   sigset_t all;
+  int rc;
   lh_still *s = *still = lh_alloc_zeroed(1, sizeof *s);
   if (!s) return lh_fail_memory(error, "stopping a process");
   s->target = target;
+  s->fd = -1;
   (void)sigfillset(&all);
   (void)pthread_sigmask(SIG_SETMASK, &all, &s->signals);
-  int rc = lh_stop_begin(&s->stop, (pid_t)target->process_id, error);
-  if (rc == LH_OK) rc = lh_process_refresh(target, error);
-  told->stillness = LH_STILL_STOPPED;
-  told->was_in_system_call = false;
-  *memory = target->memory;
+  if (is_idle(s, attempt)) {
+    s->stillness = LH_STILL_IDLE;
+    told->was_in_system_call = s->idle.in_call;
+    rc = lh_process_refresh(target, error);
+    *memory = target->memory;
+  } else {
+    rc = stop_target(s, never_fork, memory, told, error);
+  }
+  told->stillness = s->stillness;
   if (rc == LH_OK) return rc;
   (void)lh_still_end(s, told);
   *still = NULL;
@@ -32,9 +149,15 @@ int lh_still_begin(lh_target *target, unsigned attempt, bool never_fork, lh_stil
 }
 
 bool lh_still_end(lh_still *s, lh_outside_told *told) {
-  uint64_t stopped_ns = lh_stop_end(&s->stop);
-  if (stopped_ns > told->stopped_ns) told->stopped_ns = stopped_ns;
+  struct sigaction on_child;
+  bool was_still = s->stillness != LH_STILL_IDLE || lh_idle_end(&s->idle);
+  if (s->stop.n > 0) tell_stop(lh_stop_end(&s->stop), told);
+  if (s->frozen.id) end_copy(s, told);
   (void)pthread_sigmask(SIG_SETMASK, &s->signals, NULL);
+  /* One that told of a child of this process may have been taken by lh_nap. */
+  bool is_handled = sigaction(SIGCHLD, NULL, &on_child) == 0 && on_child.sa_handler != SIG_IGN &&
+                    on_child.sa_handler != SIG_DFL;
+  if (is_handled && s->stillness != LH_STILL_IDLE) (void)raise(SIGCHLD);
   lh_free(s);
-  return true;
+  return was_still;
 }

@@ -26,14 +26,14 @@
 #include "process.h"
 
 enum {
-  NAP_NS = 2000000,            /* as long as no SIGCHLD comes: this process may ignore it */
-  PATIENCE_NS = 300000,        /* before it is asked whether a thread sleeps in the kernel */
+  NAP_NS = 1000000,            /* as long as no SIGCHLD comes: this process may ignore it */
+  PATIENCE_NS = 200000,        /* before it is asked whether a thread sleeps in the kernel */
   MOST_TO_STOP_NS = 1000000000 /* on a busy machine */
 };
 static const uint64_t MOST_TO_END_NS = 10000000000;
 
-/* The kernel's numbers, which libc's headers lack partly. */
-enum { EVENT_SHIFT = 8, EVENT_STOP = 128, CALL_STOP = SIGTRAP | 0x80 };
+/* How the kernel tells why a thread has stopped (man 2 ptrace). */
+enum { EVENT_SHIFT = 8, AT_CALL = SIGTRAP | 0x80 };
 
 uint64_t lh_now_ns(void) {
   struct timespec now;
@@ -41,12 +41,11 @@ uint64_t lh_now_ns(void) {
   return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-void lh_nap(uint64_t most_ns) {
+void lh_nap(void) {
   sigset_t child;
   (void)sigemptyset(&child);
   (void)sigaddset(&child, SIGCHLD);
-  struct timespec most = {.tv_nsec = most_ns < NAP_NS ? (long)most_ns : NAP_NS};
-  (void)sigtimedwait(&child, NULL, &most);
+  (void)sigtimedwait(&child, NULL, &(struct timespec){.tv_nsec = NAP_NS});
 }
 
 /* {=== One thread ==================================================================== */
@@ -57,8 +56,7 @@ static void mend_call(pid_t thread) {
     (void)lh_registers_set(thread, &registers);
 }
 
-/* 'R', 'S', 'D', ... of a thread; 'X': there is none. */
-static char find_state(pid_t process, pid_t thread) {
+char lh_thread_state(pid_t process, pid_t thread) {
   char name[64], text[512];
   (void)snprintf(name, sizeof name, "task/%d/stat", (int)thread);
   if (lh_process_text(process, name, text, sizeof text) <= 0) return 'X';
@@ -66,8 +64,9 @@ static char find_state(pid_t process, pid_t thread) {
   return end && end[1] == ' ' ? end[2] : 'X';
 }
 
-static bool hold(lh_thread *thread, lh_held held) {
+static bool hold(lh_thread *thread, lh_held held, int event) {
   thread->held = held;
+  thread->event = event;
   thread->held_ns = lh_now_ns();
   return true;
 }
@@ -76,31 +75,49 @@ static bool hold(lh_thread *thread, lh_held held) {
 static bool bury(lh_thread *thread) {
   siginfo_t info;
   (void)waitid(P_PID, (id_t)thread->id, &info, WEXITED | WNOHANG | __WALL);
-  return hold(thread, LH_HELD_GONE);
+  return hold(thread, LH_HELD_GONE, 0);
 }
 
-bool lh_thread_look(lh_thread *thread, int request) {
+static void resume(lh_thread *thread, lh_course course, int signal_number) {
+  thread->held = LH_HELD_NOT;
+  if (course != LH_COURSE_STOP) {
+    (void)ptrace(PTRACE_SYSCALL, thread->id, 0, signal_number);
+    return;
+  }
+  (void)ptrace(PTRACE_INTERRUPT, thread->id, 0, 0);
+  (void)ptrace(PTRACE_CONT, thread->id, 0, signal_number);
+}
+
+void lh_thread_go_on(lh_thread *thread, lh_course course) {
+  resume(thread, course, 0);
+}
+
+bool lh_thread_look(lh_thread *thread, lh_course course) {
   siginfo_t info = {0};
   const int changes = WEXITED | WSTOPPED | WNOHANG | WNOWAIT | __WALL;
-  if (waitid(P_PID, (id_t)thread->id, &info, changes) < 0) return hold(thread, LH_HELD_GONE);
+  if (waitid(P_PID, (id_t)thread->id, &info, changes) < 0) return hold(thread, LH_HELD_GONE, 0);
   if (info.si_pid == 0) return false;
   if (info.si_code != CLD_TRAPPED && info.si_code != CLD_STOPPED) return bury(thread);
-  if (info.si_status == CALL_STOP) return hold(thread, LH_HELD_ENTERED);
+  int event = info.si_status >> EVENT_SHIFT;
+  if (info.si_status == AT_CALL || event != 0) {
+    if (event == LH_EVENT_STOP) mend_call(thread->id);
+    return hold(thread, LH_HELD, event);
+  }
+  if (course == LH_COURSE_INJECTED) return hold(thread, LH_HELD, LH_EVENT_SIGNAL);
   mend_call(thread->id);
-  if (info.si_status >> EVENT_SHIFT != 0) return hold(thread, LH_HELD_STOPPED);
-  if (request == PTRACE_CONT) (void)ptrace(PTRACE_INTERRUPT, thread->id, 0, 0);
-  (void)ptrace(request, thread->id, 0, info.si_status);
+  resume(thread, course, info.si_status);
   return false;
 }
 
-bool lh_thread_wait(const lh_stop *stop, lh_thread *thread, int request, uint64_t until_ns) {
+bool lh_thread_wait(pid_t process, lh_thread *thread, lh_course course, uint64_t until_ns) {
   for (uint64_t start = lh_now_ns(), now = start; now < until_ns; now = lh_now_ns()) {
-    if (lh_thread_look(thread, request)) return true;
-    lh_nap(PATIENCE_NS);
-    if (now - start < PATIENCE_NS) continue;
-    char state = find_state(stop->process, thread->id);
-    if (state == 'D') return hold(thread, LH_HELD_KERNEL);
-    if (state == 'Z' || state == 'X') return bury(thread);
+    if (lh_thread_look(thread, course)) return true;
+    if (now - start >= PATIENCE_NS) {
+      char state = lh_thread_state(process, thread->id);
+      if (state == 'D' && course == LH_COURSE_STOP) return hold(thread, LH_HELD_KERNEL, 0);
+      if (state == 'Z' || state == 'X') return bury(thread);
+    }
+    lh_nap();
   }
   return false;
 }
@@ -109,6 +126,24 @@ bool lh_thread_wait(const lh_stop *stop, lh_thread *thread, int request, uint64_
 
 /* {=== All =========================================================================== */
 
+size_t lh_visit_threads(pid_t process, bool (*visit)(void *payload, pid_t thread), void *payload) {
+  char path[64];
+  (void)snprintf(path, sizeof path, "/proc/%d/task", (int)process);
+  DIR *threads = opendir(path);
+  if (!threads) return 0;
+  size_t n = 0;
+  bool goes_on = true;
+  errno = ESRCH;
+  for (struct dirent *entry; goes_on && (entry = readdir(threads));) {
+    pid_t id = (pid_t)strtol(entry->d_name, NULL, 10);
+    if (id <= 0) continue;
+    goes_on = visit(payload, id);
+    n++;
+  }
+  (void)closedir(threads);
+  return goes_on ? n : 0;
+}
+
 static bool is_known(const lh_stop *stop, pid_t id) {
   for (size_t i = 0; i < stop->n; i++) {
     if (stop->threads[i].id == id) return true;
@@ -116,39 +151,42 @@ static bool is_known(const lh_stop *stop, pid_t id) {
   return false;
 }
 
+typedef struct seizing {
+  lh_stop *stop;
+  int rc;
+  lh_error *error;
+} seizing;
+
 /* Asks a thread to stop. One that is ending cannot be asked. */
-static int seize(lh_stop *stop, pid_t id, lh_error *error) {
-  if (!lh_grow(&stop->threads, stop->n, &stop->capacity, sizeof *stop->threads))
-    return lh_fail_memory(error, "stopping a process");
-  if (ptrace(PTRACE_SEIZE, id, 0, PTRACE_O_TRACESYSGOOD) < 0) {
+static bool seize(void *payload, pid_t id) {
+  seizing *s = payload;
+  lh_stop *stop = s->stop;
+  if (is_known(stop, id)) return true;
+  if (!lh_grow(&stop->threads, stop->n, &stop->capacity, sizeof *stop->threads)) {
+    s->rc = lh_fail_memory(s->error, "stopping a process");
+  } else if (ptrace(PTRACE_SEIZE, id, 0, PTRACE_O_TRACESYSGOOD) == 0) {
+    stop->threads[stop->n++] = (lh_thread){.id = id};
+    (void)ptrace(PTRACE_INTERRUPT, id, 0, 0);
+  } else if (errno != ESRCH) {
     int reason = errno;
-    char state = reason == ESRCH ? 'X' : find_state(stop->process, id);
-    if (state == 'Z' || state == 'X') return LH_OK;
-    return lh_refuse_process(stop->process, reason, error);
+    char state = lh_thread_state(stop->process, id);
+    if (state != 'Z' && state != 'X') s->rc = lh_refuse_process(stop->process, reason, s->error);
   }
-  stop->threads[stop->n++] = (lh_thread){.id = id};
-  (void)ptrace(PTRACE_INTERRUPT, id, 0, 0);
-  return LH_OK;
+  return s->rc == LH_OK;
 }
 
 static int seize_new(lh_stop *stop, lh_error *error) {
-  char path[64];
-  (void)snprintf(path, sizeof path, "/proc/%d/task", (int)stop->process);
-  DIR *tasks = opendir(path);
-  if (!tasks) return lh_refuse_process(stop->process, errno == ENOENT ? ESRCH : errno, error);
-  int rc = LH_OK;
-  for (struct dirent *entry; rc == LH_OK && (entry = readdir(tasks));) {
-    pid_t id = (pid_t)strtol(entry->d_name, NULL, 10);
-    if (id > 0 && !is_known(stop, id)) rc = seize(stop, id, error);
-  }
-  (void)closedir(tasks);
-  return rc;
+  seizing s = {stop, LH_OK, error};
+  if (lh_visit_threads(stop->process, seize, &s) == 0 && s.rc == LH_OK)
+    return lh_refuse_process(stop->process, errno == ENOENT ? ESRCH : errno, error);
+  return s.rc;
 }
 
 static int wait_for_all(lh_stop *stop, uint64_t until_ns, lh_error *error) {
   for (size_t i = 0; i < stop->n; i++) {
     lh_thread *thread = &stop->threads[i];
-    if (thread->held == LH_HELD_NOT && !lh_thread_wait(stop, thread, PTRACE_CONT, until_ns))
+    if (thread->held == LH_HELD_NOT &&
+        !lh_thread_wait(stop->process, thread, LH_COURSE_STOP, until_ns))
       return lh_fail(error, LH_EBUSY, "thread %d of process %d does not stop", (int)thread->id,
                      (int)stop->process);
   }
@@ -176,13 +214,11 @@ int lh_stop_begin(lh_stop *stop, pid_t process, lh_error *error) {
   return rc;
 }
 
-/* False: it has not stopped yet. One that is being killed is not stopped any more. */
+/* False: it is not held yet, or it is being killed. */
 static bool detach(lh_thread *thread) {
-  if (thread->held == LH_HELD_STOPPED || thread->held == LH_HELD_ENTERED) {
-    if (ptrace(PTRACE_DETACH, thread->id, 0, 0) == 0)
-      thread->held = LH_HELD_GONE;
-    else
-      thread->held = LH_HELD_NOT;
+  if (thread->held == LH_HELD) {
+    bool is_detached = ptrace(PTRACE_DETACH, thread->id, 0, 0) == 0;
+    thread->held = is_detached ? LH_HELD_GONE : LH_HELD_NOT;
   }
   return thread->held == LH_HELD_GONE;
 }
@@ -191,17 +227,14 @@ uint64_t lh_stop_end(lh_stop *stop) {
   uint64_t first_ns = UINT64_MAX;
   for (size_t i = 0; i < stop->n; i++) {
     lh_thread *thread = &stop->threads[i];
-    if ((thread->held == LH_HELD_STOPPED || thread->held == LH_HELD_ENTERED) &&
-        thread->held_ns < first_ns)
-      first_ns = thread->held_ns;
+    if (thread->held == LH_HELD && thread->held_ns < first_ns) first_ns = thread->held_ns;
     (void)detach(thread);
   }
   uint64_t now = lh_now_ns(), until_ns = now + MOST_TO_END_NS;
   for (size_t i = 0; i < stop->n; i++) {
     lh_thread *thread = &stop->threads[i];
     while (!detach(thread) && lh_now_ns() < until_ns) {
-      thread->held = LH_HELD_NOT;
-      if (!lh_thread_look(thread, PTRACE_CONT)) lh_nap(PATIENCE_NS);
+      if (!lh_thread_look(thread, LH_COURSE_STOP)) lh_nap();
     }
   }
   lh_free(stop->threads);

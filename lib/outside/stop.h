@@ -1,5 +1,6 @@
 /*
-** stop.h - the threads of a process that are held: stop.c, calls.c, inject.c and still.c share it.
+** stop.h - the threads of a process that are held, and what is done to them: idle.c, stop.c,
+** calls.c, inject.c and still.c share it.
 */
 #ifndef LUAHEAP_OUTSIDE_STOP_H
 #define LUAHEAP_OUTSIDE_STOP_H
@@ -9,19 +10,33 @@
 #include "outside.h"
 #include "registers.h"
 
+uint64_t lh_now_ns(void);
+
+/* Waits for a child or a traced thread to change, a millisecond or two at most. All signals are
+** blocked meanwhile. */
+void lh_nap(void);
+
+/* {=== stop.c ======================================================================== */
+
 typedef enum lh_held {
-  LH_HELD_NOT,     /* it was asked to stop, or runs on to its next system call */
-  LH_HELD_STOPPED, /* before it goes on in the program, or is restarted in a system call */
-  LH_HELD_ENTERED, /* in front of a system call */
-  LH_HELD_KERNEL,  /* it sleeps in the kernel, and stops before it goes on in the program */
-  LH_HELD_GONE     /* it has ended */
+  LH_HELD_NOT,    /* it was asked to stop, or runs on to its next system call */
+  LH_HELD,        /* it is stopped: it can be looked at, and go on */
+  LH_HELD_KERNEL, /* it sleeps in the kernel, and stops before it goes on in the program */
+  LH_HELD_GONE    /* it has ended */
 } lh_held;
 
 typedef struct lh_thread {
   pid_t id;
   lh_held held;
-  uint64_t held_ns; /* when it stopped */
+  int event;        /* of those that are held: PTRACE_EVENT_..., or one of LH_EVENT_... */
+  uint64_t held_ns; /* since when */
 } lh_thread;
+
+enum { LH_EVENT_CALL = 0, LH_EVENT_STOP = 128, LH_EVENT_SIGNAL = -1 };
+
+/* Calls `visit` for each thread until it is false of one. How many there are; 0: it was false, or
+** there is none, and errno tells why. */
+size_t lh_visit_threads(pid_t process, bool (*visit)(void *payload, pid_t thread), void *payload);
 
 /* All threads of a process, traced by this thread. */
 typedef struct lh_stop {
@@ -30,11 +45,6 @@ typedef struct lh_stop {
   size_t n, capacity;
 } lh_stop;
 
-uint64_t lh_now_ns(void);
-
-/* Waits for a child or a traced thread to change, so many ns at most; signals are blocked. */
-void lh_nap(uint64_t most_ns);
-
 /* Stops all threads. On failure the process goes on. LH_EIO: it has ended, or must not be traced.
 ** LH_EBUSY: a thread did not stop. */
 int lh_stop_begin(lh_stop *stop, pid_t process, lh_error *error);
@@ -42,19 +52,85 @@ int lh_stop_begin(lh_stop *stop, pid_t process, lh_error *error);
 /* Lets them go on as if nothing had been. How long the first of them was held. */
 uint64_t lh_stop_end(lh_stop *stop);
 
-/* What a thread has come to; false: nothing yet. Signals that it is about to get it gets, and goes
-** on by `request`, PTRACE_CONT or PTRACE_SYSCALL. */
-bool lh_thread_look(lh_thread *thread, int request);
+/* How a thread goes on. */
+typedef enum lh_course {
+  LH_COURSE_STOP,    /* it stops before it goes on in the program */
+  LH_COURSE_CALL,    /* it stops in front of its next system call, and behind it */
+  LH_COURSE_INJECTED /* the same, and is not ready to handle a signal: held at LH_EVENT_SIGNAL */
+} lh_course;
 
-/* Waits until the thread has stopped, or has ended, or cannot go on in the program. */
-bool lh_thread_wait(const lh_stop *stop, lh_thread *thread, int request, uint64_t until_ns);
+/* Is it held, or has it ended, by now? A signal that it is about to get it gets. */
+bool lh_thread_look(lh_thread *thread, lh_course course);
 
-/* calls.c: runs threads on to a system call at which Lua is amid no change, 200 ms at the most.
-** Is each of them at one? */
-bool lh_stop_run_on(lh_stop *stop);
+/* Waits until that is so, or it sleeps in the kernel. False: neither until then. */
+bool lh_thread_wait(pid_t process, lh_thread *thread, lh_course course, uint64_t until_ns);
 
-/* calls.c: is Lua amid no change while a thread is in this system call? Of futex the second
-** argument tells. */
+void lh_thread_go_on(lh_thread *thread, lh_course course);
+
+/* 'R', 'S', 'D', ... of a thread; 'X': there is none. */
+char lh_thread_state(pid_t process, pid_t thread);
+
+void lh_thread_go_on(lh_thread *thread, lh_course course);
+
+/* }=================================================================================== */
+
+/* {=== calls.c ======================================================================= */
+
+/* Runs threads on to a system call at which Lua is amid no change, 200 ms at the most. Is each of
+** them at one? False: one does not stop any more. */
+bool lh_stop_run_on(lh_stop *stop, bool *all_quiet);
+
+/* Is Lua amid no change while a thread is in this system call? Of futex the second argument tells.
+** -1: it is in none. */
 bool lh_call_is_quiet(long call, uint64_t second_argument);
+
+/* What /proc/PID/task/TID/syscall tells of a thread that does not run. False: it runs. */
+bool lh_call_of_sleeper(pid_t process, pid_t thread, long *call, uint64_t *second_argument);
+
+/* }=================================================================================== */
+
+/* {=== idle.c ======================================================================== */
+
+/* When each thread of a process ran, as of some moment. */
+typedef struct lh_idle {
+  pid_t process;
+  struct lh_idle_thread *threads;
+  size_t n, capacity;
+  bool in_call; /* each is in a system call at which Lua is amid no change */
+} lh_idle;
+
+/* False: a thread runs, or it cannot be told. lh_idle_end is to be called in any case. */
+bool lh_idle_begin(lh_idle *idle, pid_t process);
+
+/* Has none run since? */
+bool lh_idle_end(lh_idle *idle);
+
+/* }=================================================================================== */
+
+/* {=== inject.c ====================================================================== */
+
+/* A copy of a process, which has not run since it was forked. */
+typedef struct lh_frozen {
+  pid_t id, own_id; /* for this process, and for the one that was copied */
+} lh_frozen;
+
+/* Where a few instructions of ours have room in the target, as it is mapped by now; 0: nowhere. */
+uint64_t lh_inject_find_room(const lh_target *target);
+
+/* Lets a held thread, that `has_filter` is not true of, fork a copy of the process. Why it could
+** not, and frozen->id is 0; else NULL. */
+const char *lh_inject_fork(lh_stop *stop, uint64_t room,
+                           bool (*has_filter)(pid_t process, pid_t thread), lh_frozen *frozen);
+
+/* Waits until it is frozen. False: it is not, and is to be killed. */
+bool lh_frozen_settle(const lh_frozen *frozen);
+
+/* Kills a frozen copy, and waits until nothing is left but its number. */
+void lh_frozen_kill(const lh_frozen *frozen);
+
+/* Lets a held thread take away what is left of a copy that was killed. False: not now. */
+bool lh_inject_reap(lh_stop *stop, uint64_t room, const lh_frozen *frozen);
+
+/* }=================================================================================== */
 
 #endif

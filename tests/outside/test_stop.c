@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -13,7 +14,7 @@
 
 #include <cmocka.h>
 
-#include "outside/outside.h"
+#include "outside/stop.h"
 #include "subject.h"
 
 enum { N_THREADS = 3 };
@@ -33,19 +34,22 @@ static void nap(void) {
   (void)nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
 }
 
-static void *count(void *of) {
-  for (volatile uint64_t *n = of; of; ++*n)
+static _Noreturn void count(volatile uint64_t *n) {
+  for (;; ++*n)
     if (*n % 1024 == 0) (void)getppid();
-  return NULL;
+}
+
+static void *count_in_thread(void *n) {
+  count(n);
 }
 
 static void count_in_threads(const subject *self) {
   counts *c = self->shared;
   pthread_t thread;
   for (int i = 1; i < N_THREADS; i++)
-    if (pthread_create(&thread, NULL, count, (void *)&c->of[i])) _exit(1);
+    if (pthread_create(&thread, NULL, count_in_thread, (void *)&c->of[i])) _exit(1);
   if (write(self->answers, "", 1) != 1) _exit(1);
-  (void)count((void *)&c->of[0]);
+  count(&c->of[0]);
 }
 
 static void wait_until_all_count(counts *c) {
@@ -54,30 +58,93 @@ static void wait_until_all_count(counts *c) {
     while (c->of[i] == before.of[i]) nap();
 }
 
+typedef struct attach {
+  lh_target *target;
+  lh_still *still;
+  lh_memory memory;
+  lh_outside_told told;
+} attach;
+
+static void begin(attach *a, bool never_fork) {
+  lh_error error;
+  enum { ATTEMPT_WITHOUT_IDLENESS = 10 };
+  a->told = (lh_outside_told){0};
+  if (lh_still_begin(a->target, ATTEMPT_WITHOUT_IDLENESS, never_fork, &a->still, &a->memory,
+                     &a->told, &error) < 0)
+    fail_msg("%s", error.message);
+}
+
+static void end(attach *a) {
+  assert_true(lh_still_end(a->still, &a->told));
+}
+
 /* What is counted in shared memory stands still meanwhile, and counting goes on afterwards. */
 static void test_all_threads_are_held(void **state) {
   (void)state;
   counts *c = subject_share(sizeof *c);
   subject s = subject_start(count_in_threads, c);
-  lh_target *target = open_subject(&s);
+  attach a = {.target = open_subject(&s)};
   for (int i = 0; i < 20; i++) {
-    lh_error error;
-    lh_still *still;
-    lh_memory memory;
-    lh_outside_told told = {0};
     wait_until_all_count(c);
-    if (lh_still_begin(target, 0, true, &still, &memory, &told, &error) < 0)
-      fail_msg("%s", error.message);
+    begin(&a, true);
     counts before = *c;
     nap();
     assert_memory_equal(&before, (const void *)c, sizeof before);
-    assert_int_equal(told.stillness, LH_STILL_STOPPED);
-    assert_int_equal(memory.process_id, s.id);
-    assert_true(lh_still_end(still, &told));
-    assert_true(told.stopped_ns >= 1000000);
+    assert_int_equal(a.told.stillness, LH_STILL_STOPPED);
+    assert_int_equal(a.memory.process_id, s.id);
+    end(&a);
+    assert_true(a.told.stopped_ns >= 1000000);
   }
   wait_until_all_count(c);
-  lh_target_free(target);
+  lh_target_free(a.target);
+  subject_end(&s);
+}
+
+static bool has_children(pid_t process) {
+  char path[64], list[64];
+  (void)snprintf(path, sizeof path, "/proc/%d/task/%d/children", (int)process, (int)process);
+  FILE *file = fopen(path, "r");
+  assert_non_null(file);
+  bool has = fgets(list, sizeof list, file) != NULL;
+  (void)fclose(file);
+  return has;
+}
+
+static volatile uint64_t own_count; /* of the subject: in its own memory */
+
+static void count_in_own_memory(const subject *self) {
+  counts *c = self->shared;
+  if (write(self->answers, "", 1) != 1) _exit(1);
+  for (;; c->of[0] = ++own_count)
+    if (own_count % 1024 == 0) (void)getppid();
+}
+
+static uint64_t read_own_count(const lh_memory *memory) {
+  uint64_t count;
+  assert_true(memory->read(memory, (uintptr_t)&own_count, &count, sizeof count));
+  return count;
+}
+
+/* The copy stands still, and the process does not. Nothing is left of it. */
+static void test_a_copy_is_frozen(void **state) {
+  (void)state;
+  if (!LH_CAN_INJECT) skip();
+  counts *c = subject_share(sizeof *c);
+  subject s = subject_start(count_in_own_memory, c);
+  attach a = {.target = open_subject(&s)};
+  for (int i = 0; i < 100; i++) {
+    begin(&a, false);
+    if (a.told.stillness != LH_STILL_FORK) fail_msg("%s", a.told.no_fork);
+    assert_true(a.told.was_in_system_call);
+    assert_null(a.told.no_fork);
+    uint64_t frozen = read_own_count(&a.memory);
+    assert_true(frozen <= c->of[0] + 1);
+    while (c->of[0] <= frozen + 1000) nap();
+    assert_int_equal(read_own_count(&a.memory), frozen);
+    end(&a);
+    assert_false(has_children(s.id));
+  }
+  lh_target_free(a.target);
   subject_end(&s);
 }
 
@@ -99,6 +166,7 @@ static void test_an_ended_process_is_refused(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_all_threads_are_held),
+      cmocka_unit_test(test_a_copy_is_frozen),
       cmocka_unit_test(test_an_ended_process_is_refused),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
