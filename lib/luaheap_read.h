@@ -429,7 +429,7 @@ typedef struct lh_c_code {
   uint64_t address;
   const char *symbol;  /* "": none is known */
   const char *library; /* name of the file that it is in, without folders */
-  uint64_t offset;     /* in that file's memory, from its lowest address */
+  uint64_t offset;     /* the address that the file gives it, for addr2line: no run's own */
 } lh_c_code;
 
 /* Of a closure's or a light C function's address. False: not known, as in all snapshots that a

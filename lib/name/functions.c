@@ -3,7 +3,9 @@
 **
 ** A Lua function has the name that the enclosing code gives it (the writer found it in the
 ** bytecode), else the key or variable under which a closure of it is found; a C function the key
-** under which a loaded module or _G has it, with the module's name in front.
+** under which a loaded module or _G has it, with the module's name in front, else, where the
+** snapshot knows it (one from outside), the symbol and the place of its code. No address is in a
+** name, so that it is the same in all runs.
 */
 #include "names.h"
 
@@ -168,18 +170,42 @@ static lh_text_id name_of_wrapped(lh_namer *namer, lh_id closure) {
   return namer->failed ? LH_NO_NUMBER : name;
 }
 
+/* Symbols may be anything, and long. */
+static void add_bounded(lh_text *text, const char *name) {
+  size_t n = strnlen(name, LH_NAME_BYTES);
+  if (n == LH_NAME_BYTES) n = lh_text_cut(name, n);
+  lh_text_escaped(text, name, n, false);
+}
+
+bool lh_add_c_code(lh_text *text, const lh_snapshot *snapshot, uint64_t function) {
+  lh_c_code code;
+  if (!lh_c_function_at(snapshot, function, &code)) return false;
+  bool has_symbol = code.symbol[0] != '\0';
+  lh_text_string(text, "C function ");
+  if (has_symbol) {
+    add_bounded(text, code.symbol);
+    lh_text_string(text, " (");
+  }
+  add_bounded(text, code.library);
+  lh_text_format(text, "+0x%llx%s", (unsigned long long)code.offset, has_symbol ? ")" : "");
+  return true;
+}
+
 lh_text_id lh_c_function_name(lh_namer *namer, lh_id id) {
   lh_text text = {0};
+  lh_object closure;
   const lh_candidate *candidate = lh_candidate_of(namer, id);
   lh_text_id wrapped = name_of_wrapped(namer, id);
   if (wrapped != LH_NO_NUMBER) return wrapped;
-  lh_text_string(&text, "function ");
+  lh_object_at(namer->snapshot, id, &closure);
   if (candidate && !candidate->ambiguous) {
+    lh_text_string(&text, "function ");
     if (candidate->rank == LH_NAME_MODULE_FIELD && candidate->qualifier != LH_NO_NUMBER)
       lh_text_format(&text, "%s.", lh_namer_chars(namer, candidate->qualifier));
-    lh_text_format(&text, "%s ", lh_namer_chars(namer, candidate->text));
+    lh_text_format(&text, "%s [C]", lh_namer_chars(namer, candidate->text));
+  } else if (!lh_add_c_code(&text, namer->snapshot, closure.as.closure.function)) {
+    lh_text_string(&text, "function [C]");
   }
-  lh_text_string(&text, "[C]");
   return lh_namer_text(namer, &text);
 }
 

@@ -207,9 +207,10 @@ static void add_numbered(lh_text *text, const lh_snapshot *snapshot, const char 
 static void add_c_function(lh_text *text, const lh_snapshot *snapshot, uint64_t function) {
   uint32_t name =
       snapshot->classes ? lh_map_get(&snapshot->classes->c_functions, function) : LH_NO_NUMBER;
-  lh_text_string(text, "function ");
-  if (name != LH_NO_NUMBER) lh_text_format(text, "%s ", snapshot->classes->texts.texts[name]);
-  lh_text_string(text, "[C]");
+  if (name != LH_NO_NUMBER)
+    lh_text_format(text, "function %s [C]", snapshot->classes->texts.texts[name]);
+  else if (!lh_add_c_code(text, snapshot, function))
+    lh_text_string(text, "function [C]");
 }
 
 /* The function of a stack frame. A light C function is no object: the edge has its address. */
@@ -264,8 +265,9 @@ char *lh_frame_text(const lh_snapshot *snapshot, const lh_frame *frame) {
   else
     lh_text_string(&function, "the host program");
   char *name = lh_text_finish(&function);
+  bool has_code = name && strncmp(name, "C function ", 11) == 0; /* "[C]" says that it is in C */
   if (name)
-    add_function(&text, strcmp(name, "function [C]") == 0 ? "a function" : name);
+    add_function(&text, strcmp(name, "function [C]") == 0 ? "a function" : name + 2 * has_code);
   else
     text.failed = true;
   lh_free(name);

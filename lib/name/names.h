@@ -271,6 +271,10 @@ void lh_add_holder(lh_text *text, const lh_snapshot *snapshot, lh_id holder, boo
 /* The object's class; before lh_classify the object. */
 void lh_add_class(lh_text *text, const lh_snapshot *snapshot, lh_id id);
 
+/* functions.c: "C function on_packet (libgame.so+0x1a2b)", without a symbol "C function
+** libgame.so+0x1a2b". False, and nothing: the snapshot does not know where its code is. */
+bool lh_add_c_code(lh_text *text, const lh_snapshot *snapshot, uint64_t function);
+
 /* An LH_EDGE_ROOT, and what stands in a stack frame: "local x in function f @app.lua:1". */
 void lh_add_root(lh_text *text, const lh_snapshot *snapshot, const lh_edge *edge);
 void lh_add_slot(lh_text *text, const lh_snapshot *snapshot, const lh_edge *edge);

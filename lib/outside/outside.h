@@ -19,8 +19,8 @@
 **     running.c     which thread of a state runs, and what of its stack lives
 **     sound.c       whether what was mirrored is a heap that no change was under way in
 **     shot.c        walks the mirror in a child and writes the file
-**     symbols.c     what C functions are called: symbol_table.c by symbols, registered.c by luaL_Reg
-**                   tables                                        symbols.h tells what they share
+**     symbols.c     what C functions are called: symbol_table.c by symbols, registered.c by
+**                   luaL_Reg tables                               symbols.h tells what they share
 **     take.c        the order of all that (lh_take_outside)
 **
 ** Addresses of the target are uint64_t as long as they may not be followed; in the mirror they are

@@ -34,7 +34,7 @@ void lh_symbol_table_free(lh_symbol_table *table); /* may be NULL */
 
 /* {=== registered.c ================================================================== */
 
-/* The functions that the luaL_Reg tables of a mapped file name, by their addresses in the target. */
+/* The functions that a mapped file names in luaL_Reg tables, by their addresses in the target. */
 typedef struct lh_registered lh_registered;
 
 /* `fd`: the file, for what of it a core lacks; -1: it is not known. NULL: none is registered, or

@@ -1,0 +1,137 @@
+/*
+** test_c_functions.c - what C functions are called that nothing in the heap names, where a snapshot
+** from outside knows their code:
+**
+**     root -registry-> {1, 2, 3, 4}     four C functions, each under its number
+**     root -main thread-> thread        in a light C function, under another
+*/
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "forged_file.h"
+#include "luaheap_graph.h"
+
+enum { FUNCTIONS = 4 };
+enum { AT_MARK = 0x100, AT_FINOBJ_MARK = 0x200, AT_TABLE = 0x1000 };
+enum { AT_FUNCTIONS = 0x2000, AT_THREAD = 0x3000 };
+
+static const struct {
+  const char *symbol, *library;
+  uint64_t offset;
+} codes[FUNCTIONS + 1] = {{"on_packet", "libgame.so", 0x1a2b},
+                          {"", "libgame.so", 0x1b00},
+                          {"\x1b[31m<b>\n@x [C]", "lib\xff.so", 1},
+                          {NULL, NULL, 0}, /* not known */
+                          {"tick", "game", 0x401136}};
+
+static uint64_t at(int i) {
+  return AT_FUNCTIONS + 0x40 * (uint64_t)i;
+}
+
+static void frame(forge *f, unsigned tag, uint64_t function) {
+  forge_u8(f, tag);
+  if (tag == LH_VAL_CFUNCTION) forge_uvarint(f, function);
+  forge_uvarint(f, 0); /* line */
+  forge_uvarint(f, 0); /* slots */
+}
+
+/* The program's code is from `base` on. */
+static lh_snapshot *take(forge *f, uint64_t base, bool is_outside) {
+  lh_snapshot *s;
+  lh_error error = {0};
+  forge_begin(f);
+  if (is_outside) forge_outside(f, LH_STILL_FORK, 0);
+  forge_mark(f, AT_MARK, LH_MARK_BY_SNAPSHOT, 1, "a");
+  forge_table(f, AT_TABLE, 0, 0, FUNCTIONS);
+  for (int i = 0; i < FUNCTIONS; i++) {
+    forge_tags(f, LH_VAL_INTEGER, LH_VAL_OBJECT);
+    forge_svarint(f, i + 1);
+    forge_reference(f, at(i));
+  }
+  for (int i = 0; i < FUNCTIONS; i++) {
+    forge_record(f, LH_REC_C_CLOSURE, at(i), 32);
+    forge_uvarint(f, base + 0x10 * (uint64_t)i);
+    forge_uvarint(f, 0);
+  }
+  forge_record(f, LH_REC_THREAD | LH_FLAG_MAIN, AT_THREAD, 1000);
+  forge_u8(f, LH_THREAD_NORMAL);
+  forge_uvarint(f, 45);
+  forge_uvarint(f, 2);
+  frame(f, LH_VAL_NIL, 0);
+  frame(f, LH_VAL_CFUNCTION, base + 0x10 * FUNCTIONS);
+  forge_uvarint(f, 0); /* open upvalues */
+  forge_next_list(f);
+  forge_mark(f, AT_FINOBJ_MARK, LH_MARK_BY_SNAPSHOT, 1, "a");
+  forge_root(f, LH_ROOT_REGISTRY, 0, AT_TABLE);
+  forge_root(f, LH_ROOT_MAIN_THREAD, 0, AT_THREAD);
+  for (int i = 0; is_outside && i <= FUNCTIONS; i++)
+    if (codes[i].symbol)
+      forge_c_function(f, base + 0x10 * (uint64_t)i, codes[i].symbol, codes[i].library,
+                       codes[i].offset);
+  forge_finish(f);
+  int code = lh_open_memory(&s, f->data, f->size, "f", &error);
+  if (code == LH_OK) code = lh_analyse(s, &error);
+  if (code == LH_OK) code = lh_classify(s, &error);
+  if (code < 0) fail_msg("%s", error.message);
+  return s;
+}
+
+static const char *class_of(const lh_snapshot *s, int i) {
+  return lh_class_at(s, lh_class_of(s, lh_find_address(s, at(i))))->name;
+}
+
+/* What the main thread is in. */
+static char *innermost(const lh_snapshot *s) {
+  lh_edges it;
+  lh_frame f;
+  char *text = NULL;
+  for (lh_frames_begin(s, lh_find_address(s, AT_THREAD), &it); lh_frames_next(&it, &f);) {
+    lh_free(text);
+    text = lh_frame_text(s, &f);
+  }
+  return text;
+}
+
+static void assert_innermost(const lh_snapshot *s, const char *expected) {
+  char *text = innermost(s);
+  assert_string_equal(text, expected);
+  lh_free(text);
+}
+
+static void from_outside_by_their_code(void **state) {
+  static const uint64_t bases[] = {0x55501230, 0x7f0012340000}; /* of two runs */
+  (void)state;
+  for (size_t i = 0; i < 2; i++) {
+    forge f;
+    lh_snapshot *s = take(&f, bases[i], true);
+    assert_string_equal(class_of(s, 0), "C function on_packet (libgame.so+0x1a2b)");
+    assert_string_equal(class_of(s, 1), "C function libgame.so+0x1b00");
+    assert_string_equal(class_of(s, 2), "C function \\x1B[31m<b>\\n@x [C] (lib\\xFF.so+0x1)");
+    assert_string_equal(class_of(s, 3), "function [C]");
+    assert_innermost(s, "[C] in function tick (game+0x401136)");
+    lh_close(s);
+    forge_free(&f);
+  }
+}
+
+static void from_inside_by_nothing(void **state) {
+  forge f;
+  (void)state;
+  lh_snapshot *s = take(&f, 0x55501230, false);
+  for (int i = 0; i < FUNCTIONS; i++) assert_string_equal(class_of(s, i), "function [C]");
+  assert_innermost(s, "[C] in a function");
+  lh_close(s);
+  forge_free(&f);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(from_outside_by_their_code),
+      cmocka_unit_test(from_inside_by_nothing),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
