@@ -18,7 +18,8 @@
 **     marks.c       marks, linked into the mirror; matched.c where those of an older snapshot go
 **     running.c     which thread of a state runs, and what of its stack lives
 **     sound.c       whether what was mirrored is a heap that no change was under way in
-**     shot.c        walks the mirror in a child and writes the file
+**     shot.c        walks the mirror in a child and writes the file; mirrored.h has its parts
+**     functions.c   the C functions that were met on the way
 **     symbols.c     what C functions are called: symbol_table.c by symbols, registered.c by
 **                   luaL_Reg tables                               symbols.h tells what they share
 **     take.c        the order of all that (lh_take_outside)
@@ -187,6 +188,7 @@ typedef struct lh_mirrored {
   const lh_outside_options *options;
   lh_stillness stillness;
   bool was_in_system_call;
+  bool accepts_unaccounted; /* bytes that belong to no object, if a function is being loaded */
 } lh_mirrored;
 
 /* LH_OK: it is sound, and the file has its name. LH_EBUSY: it is amid a change. LH_EHOST: no state

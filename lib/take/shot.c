@@ -144,11 +144,15 @@ bool lh_shot_may_fit(const lh_shot *shot, lh_file *file) {
   return lh_file_has_room(file, lh_out_shortest(shot->short_strings), true);
 }
 
-bool lh_shot_save(lh_shot *shot, lh_file *file, lh_taken *taken) {
+bool lh_shot_put(lh_shot *shot, lh_file *file, lh_taken *taken) {
   if (file->room < shot->longest_bytes && !lh_file_has_room(file, measure_file(shot), false)) {
     return false;
   }
-  return lh_shot_write(shot, taken, NULL) == LH_OK && lh_file_finish(file);
+  return lh_shot_write(shot, taken, NULL) == LH_OK;
+}
+
+bool lh_shot_save(lh_shot *shot, lh_file *file, lh_taken *taken) {
+  return lh_shot_put(shot, file, taken) && lh_file_finish(file);
 }
 
 /* }=================================================================================== */

@@ -58,9 +58,12 @@ int lh_shot_write(lh_shot *shot, lh_taken *taken, lh_error *error);
 /* Is there room for as much as any such heap needs? O(1). False and file->failure where not. */
 bool lh_shot_may_fit(const lh_shot *shot, lh_file *file);
 
-/* Writes the file that is the shot's payload, and gives it its name; false and file->failure where
-** that fails. Unless there is room for more than any such heap needs, the file's size is measured
-** first, by a walk whose bytes go nowhere. Async-signal-safe. */
+/* Writes the file that is the shot's payload; false and file->failure where that fails. Unless
+** there is room for more than any such heap needs, the file's size is measured first, by a walk
+** whose bytes go nowhere. Async-signal-safe. */
+bool lh_shot_put(lh_shot *shot, lh_file *file, lh_taken *taken);
+
+/* The same, and gives it its name. */
 bool lh_shot_save(lh_shot *shot, lh_file *file, lh_taken *taken);
 
 void lh_shot_free(lh_shot *shot);

@@ -13,7 +13,7 @@ static uint64_t thread_bytes(const lh_layout *layout, const void *main_thread,
   bytes += raw_stack_slots(layout, thread) * sizeof(raw_value);
   if (!raw_stack(layout, thread)) return bytes;
   /* Lua's own count of calls has 16 bits and wraps in deep recursion: count the list instead. Each
-  ** call has had a slot of a stack of 1,000,000: more than twice as many are a list that is broken. */
+  ** call has had a slot of a stack of 1,000,000: a list of more than twice as many is broken. */
   uint64_t most = bytes + (sizeof(raw_call) << 21);
   for (const raw_call *c = raw_base_call(layout, thread)->next; c && bytes < most; c = c->next) {
     bytes += sizeof(raw_call);

@@ -87,8 +87,9 @@ struct lh_walk {
   const char *global; /* global state */
   const void *thread; /* running: lua_State of the caller */
   const void *main_thread;
-  const lh_recorder *recorder;             /* NULL: the program is not tracked */
-  const lh_walk_more *more;                /* may be NULL */
+  const lh_recorder *recorder; /* NULL: the program is not tracked */
+  const lh_walk_more *more;    /* may be NULL */
+  void *more_payload;
   uint64_t string_bytes;                   /* to keep of each string */
   uint64_t hash_seed;                      /* of strings that are not kept whole */
   uint64_t previous;                       /* address of the record before */

@@ -1,0 +1,214 @@
+/*
+** marks.c - marks, linked into the mirror of a heap that nobody marked.
+**
+** A snapshot's objects have an age because a mark lies among them on the collector's lists. From
+** outside none can be planted in the program, but in the mirror: userdata in memory of ours, which
+** look like those that luaheap leaves inside (take/state.h), linked where they belong. So the
+** walk, the file and all that reads it need no change. The collector's count grows by their bytes.
+**
+**     registry   state userdata --> own mark, finobj half --> allgc half --> carried marks ...
+**                                                 ... --> newest mark of the program's own luaheap
+**
+** Where luaheap was loaded into the program its userdata of the state is the one that is used, and
+** its marks are on the lists already.
+*/
+#include "mirrored.h"
+#include "take/state.h"
+
+/* {=== What luaheap left ============================================================= */
+
+/* The content of a value that luaheap registered: by its key the userdata is known to be what it
+** says. */
+static raw_userdata *registered_userdata(const raw_slot *slot) {
+  if (slot->key_type != RAW_LIGHT_USERDATA ||
+      slot->value_type != (RAW_USERDATA | RAW_COLLECTABLE)) {
+    return NULL;
+  }
+  raw_userdata *u = (raw_userdata *)(uintptr_t)slot->value.object;
+  const lh_own_content *content = lh_walk_own_content(u);
+  bool ours = content && content->kind == LH_MARK_STATE && content->tag == slot->key.pointer;
+  return ours && u->n_user_values > 0 ? u : NULL;
+}
+
+static const void *user_value(const raw_userdata *u, unsigned i, uint8_t type) {
+  const raw_value *v = &u->user_values[i];
+  return i < u->n_user_values && v->type == (type | RAW_COLLECTABLE) ? v->as.object : NULL;
+}
+
+void lh_find_own(lh_mirrored_state *state) {
+  const raw_value *registry = &RAW_FIELD(state->global, RAW_GLOBAL_REGISTRY, raw_value);
+  const raw_table *t = (const raw_table *)registry->as.object;
+  uint64_t slots = raw_hash_slots(t);
+  for (uint64_t i = 0; i < slots; i++) {
+    raw_userdata *u = registered_userdata(&t->slots[i]);
+    if (!u) continue;
+    if (lh_walk_own_content(u)->state_id == 0) { /* a watcher's or a recorder's */
+      const void *thread = user_value(u, 0, RAW_THREAD);
+      if (thread) state->own_thread = thread;
+    } else if (u->n_user_values == LH_STATE_USER_VALUES) {
+      state->ours = u;
+      state->metatable = user_value(u, LH_STATE_METATABLE - 1, RAW_TABLE);
+    }
+  }
+}
+
+/* The state of this luaheap's version knows of marks that are gone, too. */
+uint32_t lh_newest_serial(const lh_mirrored_state *state) {
+  const lh_own_content *content = lh_mirrored_content(state);
+  if (!content) return 0;
+  lh_chain chain = {.last = state->ours};
+  uint32_t newest = lh_chain_next(&chain) ? chain.content->serial : 0;
+  if (state->ours->length != sizeof(lh_state)) return newest;
+  uint32_t last = ((const lh_state *)(const void *)content)->last_serial;
+  return last > newest ? last : newest;
+}
+
+/* }=================================================================================== */
+
+/* {=== Userdata of ours ============================================================== */
+
+static uint64_t bytes_of(unsigned n_user_values, uint64_t content_bytes) {
+  return offsetof(raw_userdata, user_values) + n_user_values * sizeof(raw_value) + content_bytes;
+}
+
+static void *writable(const void *p) {
+  return (void *)(uintptr_t)p;
+}
+
+static void refer(raw_userdata *from, const raw_userdata *to) {
+  from->user_values[0] = (raw_value){.as.object = (const raw_object *)to,
+                                     .type = to ? RAW_USERDATA | RAW_COLLECTABLE : RAW_NIL};
+}
+
+/* One that is white, on no list, with the content and its name; it is counted. NULL: no memory. */
+static raw_userdata *make_userdata(lh_mirrored_state *state, unsigned n_user_values,
+                                   const lh_own_content *content, const char *name) {
+  uint64_t content_bytes = sizeof *content + content->name_length;
+  uint64_t bytes = bytes_of(n_user_values, content_bytes);
+  raw_userdata *u = lh_alloc_zeroed(1, bytes);
+  if (!u) return NULL;
+  u->type = RAW_USERDATA;
+  u->marked = RAW_FIELD(state->global, RAW_GLOBAL_WHITE, uint8_t) & RAW_WHITES;
+  u->n_user_values = (uint16_t)n_user_values;
+  u->length = content_bytes;
+  char *at = (char *)u + raw_content_offset(u);
+  memcpy(at, content, sizeof *content);
+  if (content->name_length > 0) memcpy(at + sizeof *content, name, content->name_length);
+  *(int64_t *)(void *)(state->global + RAW_GLOBAL_TOTAL_BYTES) += (int64_t)bytes;
+  return u;
+}
+
+/* Where the address of a list's first object is. */
+static const raw_object **head_of(const lh_mirrored_state *state, lh_list list) {
+  size_t at = list == LH_LIST_ALLGC ? RAW_GLOBAL_ALLGC : RAW_GLOBAL_FINOBJ;
+  return (const raw_object **)(void *)(state->global + at);
+}
+
+/* In front of what the link leads to. Returns the link behind it. */
+static const raw_object **insert(raw_userdata *u, const raw_object **link) {
+  u->next = *link;
+  *link = (const raw_object *)u;
+  return &u->next;
+}
+
+/* The two halves of a mark, by list: they are not linked, but the one on finobj refers to the other
+** as in any program. */
+static bool make_halves(lh_mirrored_state *state, const lh_own_content *content, const char *name,
+                        raw_userdata *halves[2]) {
+  for (int i = 0; i < 2; i++) {
+    halves[i] = make_userdata(state, 1, content, name);
+    if (!halves[i]) return false;
+  }
+  halves[LH_LIST_FINOBJ]->marked |= RAW_FINALIZED;
+  refer(halves[LH_LIST_FINOBJ], halves[LH_LIST_ALLGC]);
+  return true;
+}
+
+static const raw_userdata *newest_mark(const lh_mirrored_state *state) {
+  return user_value(state->ours, LH_STATE_NEWEST_MARK - 1, RAW_USERDATA);
+}
+
+/* }=================================================================================== */
+
+int lh_link_own_mark(lh_mirrored_state *state, lh_own_content content, const char *name,
+                     lh_error *error) {
+  raw_userdata *halves[2];
+  content.magic = LH_OWN_MAGIC;
+  if (!state->ours) {
+    lh_own_content own = {
+        .magic = LH_OWN_MAGIC, .kind = LH_MARK_STATE, .state_id = content.state_id};
+    state->ours = make_userdata(state, LH_STATE_USER_VALUES, &own, NULL);
+    if (!state->ours) return lh_fail_memory(error, "linking a mark");
+    (void)insert(state->ours, head_of(state, LH_LIST_ALLGC));
+  }
+  if (!make_halves(state, &content, name, halves)) return lh_fail_memory(error, "linking a mark");
+  refer(halves[LH_LIST_ALLGC], newest_mark(state));
+  refer(state->ours, halves[LH_LIST_FINOBJ]);
+  for (lh_list list = LH_LIST_ALLGC; list <= LH_LIST_FINOBJ; list++) {
+    (void)insert(halves[list], head_of(state, list));
+  }
+  return LH_OK;
+}
+
+/* {=== Marks of an older snapshot ==================================================== */
+
+/* Has the program left it itself? Its marks come behind `newer`. */
+static bool has_mark(const raw_userdata *newer, const lh_carried_mark *mark) {
+  for (lh_chain c = {.last = newer}; lh_chain_next(&c);) {
+    if (c.content->serial == mark->serial && c.content->time_ns == mark->time_ns) return true;
+  }
+  return false;
+}
+
+/* How many are left of the marks: those that the program has not left itself. */
+static size_t keep_unknown(const raw_userdata *newer, lh_carried_mark *marks, size_t n) {
+  size_t kept = 0;
+  for (size_t i = 0; i < n; i++) {
+    bool fits = marks[i].name_length <= LH_MARK_NAME_BYTES;
+    if (fits && !has_mark(newer, &marks[i])) marks[kept++] = marks[i];
+  }
+  return kept;
+}
+
+/* The link to the youngest object that is older; NULL: it is not on the list from `link` on. */
+static const raw_object **find_place(const raw_object **link, uint64_t older) {
+  while (*link && (uintptr_t)*link != older) link = (const raw_object **)writable(&(*link)->next);
+  return *link || older == 0 ? link : NULL;
+}
+
+/* Behind `newer`, in the chain: the marks that the program has come last, whatever their age, since
+** that is only what keeps them. */
+static void chain_behind(raw_userdata *newer, raw_userdata *const halves[2]) {
+  refer(halves[LH_LIST_ALLGC], user_value(newer, 0, RAW_USERDATA));
+  refer(newer, halves[LH_LIST_FINOBJ]);
+}
+
+int lh_link_carried_marks(lh_mirrored_state *state, uint64_t state_id, lh_carried_mark *marks,
+                          size_t *n_marks, lh_error *error) {
+  const raw_object **links[2] = {head_of(state, LH_LIST_ALLGC), head_of(state, LH_LIST_FINOBJ)};
+  raw_userdata *newer = writable(user_value(newest_mark(state), 0, RAW_USERDATA));
+  *n_marks = keep_unknown(newer, marks, *n_marks);
+  for (size_t i = *n_marks; i-- > 0;) { /* the youngest first, as on the lists */
+    const lh_carried_mark *mark = &marks[i];
+    lh_own_content content = {.magic = LH_OWN_MAGIC,
+                              .state_id = state_id,
+                              .time_ns = mark->time_ns,
+                              .serial = mark->serial,
+                              .kind = mark->kind,
+                              .name_length = (uint16_t)mark->name_length};
+    raw_userdata *halves[2];
+    if (!make_halves(state, &content, mark->name, halves)) {
+      return lh_fail_memory(error, "linking a mark");
+    }
+    for (lh_list list = LH_LIST_ALLGC; list <= LH_LIST_FINOBJ; list++) {
+      const raw_object **link = find_place(links[list], mark->older[list]);
+      if (!link) return lh_fail(error, LH_EBUSY, "a mark has lost its place among the objects");
+      links[list] = insert(halves[list], link);
+    }
+    chain_behind(newer, halves);
+    newer = halves[LH_LIST_ALLGC];
+  }
+  return LH_OK;
+}
+
+/* }=================================================================================== */

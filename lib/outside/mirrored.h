@@ -1,0 +1,95 @@
+/*
+** mirrored.h - a Lua state in a mirror: what the parts of a shot (shot.c) hand to each other.
+**
+** Pointers into the mirror are followed as they are, and some of its memory is changed, in a child
+** of this process that has a copy of its own. What is there may have been amid a change: then the
+** child is lost, or sees it.
+*/
+#ifndef LUAHEAP_MIRRORED_H
+#define LUAHEAP_MIRRORED_H
+
+#include "outside.h"
+#include "take/take.h"
+
+typedef struct lh_mirrored_state {
+  lh_layout layout; /* with the sizes of this build */
+  char *global;
+  const char *main_thread;
+  uint32_t seed;
+  /* What luaheap left in it, where it was loaded; NULL: nothing. */
+  raw_userdata *ours;
+  const void *metatable, *own_thread; /* of its marks; of its watcher */
+} lh_mirrored_state;
+
+static inline const lh_own_content *lh_mirrored_content(const lh_mirrored_state *state) {
+  return state->ours ? lh_walk_own_content(state->ours) : NULL;
+}
+
+/* {=== marks.c ======================================================================= */
+
+/* Looks into the registry for what luaheap left. */
+void lh_find_own(lh_mirrored_state *state);
+
+/* The greatest serial that is known in the state itself. */
+uint32_t lh_newest_serial(const lh_mirrored_state *state);
+
+/* Links a mark of the snapshot itself, younger than all objects, and a userdata of the state if
+** there is none. `content` needs no magic. LH_EMEMORY. */
+int lh_link_own_mark(lh_mirrored_state *state, lh_own_content content, const char *name,
+                     lh_error *error);
+
+/* Links older marks, the oldest first, where they belong; those that the state has are taken out of
+** them. After lh_link_own_mark. LH_EMEMORY; LH_EBUSY: there is no such place. */
+int lh_link_carried_marks(lh_mirrored_state *state, uint64_t state_id, lh_carried_mark *marks,
+                          size_t *n_marks, lh_error *error);
+
+/* }=================================================================================== */
+
+/* {=== running.c ===================================================================== */
+
+/* The thread whose code runs, or has called what runs. O(resumes), but where the main thread is in
+** no call: O(objects). */
+const void *lh_running_thread(const lh_mirrored_state *state);
+
+/* A Lua function that runs keeps `top` to itself: lets the thread say what its frame may use. */
+void lh_raise_top(const lh_layout *layout, const void *thread);
+
+/* }=================================================================================== */
+
+/* {=== functions.c =================================================================== */
+
+/* C functions that were met, the first LH_MOST_C_FUNCTIONS. */
+enum { LH_FUNCTION_SLOTS = 2 * LH_MOST_C_FUNCTIONS };
+typedef struct lh_function_set {
+  size_t n;
+  uint64_t slots[LH_FUNCTION_SLOTS]; /* 0: free */
+} lh_function_set;
+
+void lh_function_add(lh_function_set *set, uint64_t function);
+
+/* Moves them to the front, ascending; nothing can be added any more. */
+void lh_function_sort(lh_function_set *set);
+
+/* }=================================================================================== */
+
+/* {=== sound.c ======================================================================= */
+
+/* What is known while objects are looked at. */
+typedef struct lh_doubt {
+  const lh_layout *layout;
+  uint64_t most_bytes; /* of all objects together */
+  uint8_t dead_white;
+  bool spares_keys;                      /* keys may dangle: 5.4.0 in generational mode */
+  bool masks_integers, divides_integers; /* how keys are hashed, as far as no table says else */
+  bool is_loading;                       /* a function is half made, as while a chunk is loaded */
+  lh_function_set functions;             /* that were met */
+} lh_doubt;
+
+void lh_doubt_begin(lh_doubt *doubt, const lh_mirrored_state *state);
+
+/* Can it be an object that no change is under way in? O(its size). */
+bool lh_is_sound(lh_doubt *doubt, const raw_object *object);
+
+/* }=================================================================================== */
+
+#endif

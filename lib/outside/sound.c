@@ -1,0 +1,228 @@
+/*
+** sound.c - can this be an object of a heap that nobody is changing?
+**
+** A process may be stopped anywhere, also in the middle of Lua's own code. Most of what that leaves
+** half done shows in the sum of all bytes, which shot.c compares with the collector's count: Lua
+** takes the memory first, then links it. What shows nowhere else is a key that is just being put
+** into a table: Lua moves another out of its way in four stores, between which that one is not
+** found where it hashes to. So each key must be reached from there, along the chain that Lua
+** follows. All else here keeps the walk inside the object, and lets it end: types of values, the
+** lists of a thread.
+**
+** A key is looked for where Lua puts it (main position): strings by their hash, pointers and
+** numbers by a remainder. Integers are masked up to 5.4.3 and divided from 5.4.4 on; the release is
+** not always known, but all tables agree. Looking costs a quarter of the walk, most of it the
+** cache misses on keys.
+*/
+#include <limits.h>
+#include <math.h>
+
+#include "mirrored.h"
+
+void lh_doubt_begin(lh_doubt *doubt, const lh_mirrored_state *state) {
+  *doubt = (lh_doubt){.layout = &state->layout,
+                      .most_bytes = lh_gc_bytes(state->global),
+                      .dead_white = raw_dead_white(state->global),
+                      .masks_integers = true,
+                      .divides_integers = true};
+  bool generational = RAW_FIELD(state->global, RAW_GLOBAL_GC_KIND, uint8_t) == 1;
+  doubt->spares_keys = state->layout.may_dangle && generational;
+}
+
+/* {=== Values ======================================================================== */
+
+enum { PLAIN = 1, FUNCTION, OBJECT };
+
+/* Of a type byte with the variant that means nothing for nil taken away. */
+static const uint8_t kinds[0x80] = {[RAW_NIL] = PLAIN,
+                                    [0x10] = PLAIN, /* an empty slot */
+                                    [0x20] = PLAIN, /* an absent key */
+                                    [RAW_FALSE] = PLAIN,
+                                    [RAW_TRUE] = PLAIN,
+                                    [RAW_INTEGER] = PLAIN,
+                                    [RAW_FLOAT] = PLAIN,
+                                    [RAW_LIGHT_USERDATA] = PLAIN,
+                                    [RAW_LIGHT_C_FUNCTION] = FUNCTION,
+                                    [RAW_SHORT_STRING | RAW_COLLECTABLE] = OBJECT,
+                                    [RAW_LONG_STRING | RAW_COLLECTABLE] = OBJECT,
+                                    [RAW_TABLE | RAW_COLLECTABLE] = OBJECT,
+                                    [RAW_LUA_CLOSURE | RAW_COLLECTABLE] = OBJECT,
+                                    [RAW_C_CLOSURE | RAW_COLLECTABLE] = OBJECT,
+                                    [RAW_USERDATA | RAW_COLLECTABLE] = OBJECT,
+                                    [RAW_THREAD | RAW_COLLECTABLE] = OBJECT};
+
+static bool is_object(const void *object) {
+  return object && ((uintptr_t)object & 7) == 0;
+}
+
+static inline bool is_value(lh_doubt *doubt, raw_payload payload, uint8_t type) {
+  switch (type < sizeof kinds ? kinds[type] : 0) {
+    case PLAIN: return true;
+    case FUNCTION: lh_function_add(&doubt->functions, (uint64_t)payload.integer); return true;
+    case OBJECT: return is_object(payload.object);
+    default: return false;
+  }
+}
+
+static bool are_values(lh_doubt *doubt, const raw_value *values, uint64_t n) {
+  for (uint64_t i = 0; i < n; i++) {
+    if (!is_value(doubt, values[i].as, values[i].type)) return false;
+  }
+  return true;
+}
+
+/* }=================================================================================== */
+
+/* {=== Tables ======================================================================== */
+
+static uint64_t masked(uint64_t hash, uint64_t slots) {
+  return hash & (slots - 1);
+}
+
+static uint64_t divided(uint64_t hash, uint64_t slots) {
+  return hash % ((slots - 1) | 1);
+}
+
+static uint32_t hash_float(double number) {
+  int exponent;
+  double fraction = frexp(number, &exponent) * -(double)INT_MIN;
+  if (!(fraction >= (double)INT64_MIN && fraction < -(double)INT64_MIN)) return 0;
+  uint32_t hash = (uint32_t)exponent + (uint32_t)(int64_t)fraction;
+  return hash <= INT_MAX ? hash : ~hash;
+}
+
+/* Along the chain from slot `from`. Chains are short; where a program has made them long they are
+** not followed to their ends, which would take the square of the table's size. */
+static bool reaches(const raw_table *t, uint64_t slots, uint64_t from, uint64_t to) {
+  enum { LONG = 256 };
+  uint64_t at = from;
+  for (unsigned steps = 0; at != to; steps++) {
+    int32_t next = t->slots[at].next;
+    if (steps == LONG) return true;
+    at += (uint64_t)(int64_t)next;
+    if (next == 0 || at >= slots) return false;
+  }
+  return true;
+}
+
+static bool reaches_integer(lh_doubt *doubt, const raw_table *t, uint64_t slots, uint64_t at) {
+  uint64_t key = (uint64_t)t->slots[at].key.integer;
+  if (doubt->divides_integers && !reaches(t, slots, divided(key, slots), at)) {
+    doubt->divides_integers = false;
+  }
+  if (doubt->masks_integers && !reaches(t, slots, masked(key, slots), at)) {
+    doubt->masks_integers = false;
+  }
+  return doubt->divides_integers || doubt->masks_integers;
+}
+
+/* Is it a key, and found where it hashes to? */
+static bool is_key(lh_doubt *doubt, const raw_table *t, uint64_t slots, uint64_t at) {
+  const raw_slot *slot = &t->slots[at];
+  uint64_t from;
+  if (raw_is_empty(slot->key_type) || !is_value(doubt, slot->key, slot->key_type)) return false;
+  switch (slot->key_type) {
+    case RAW_SHORT_STRING | RAW_COLLECTABLE:
+    case RAW_LONG_STRING | RAW_COLLECTABLE:
+      if (doubt->spares_keys) return true;
+      from = masked(((const raw_string *)slot->key.object)->hash, slots);
+      break;
+    case RAW_INTEGER: return reaches_integer(doubt, t, slots, at);
+    case RAW_FLOAT: from = divided(hash_float(slot->key.number), slots); break;
+    case RAW_FALSE: from = 0; break;
+    case RAW_TRUE: from = masked(1, slots); break;
+    default: from = divided((uint32_t)slot->key.integer, slots); break;
+  }
+  return reaches(t, slots, from, at);
+}
+
+static bool is_sound_table(lh_doubt *doubt, const raw_table *t) {
+  uint64_t slots = raw_hash_slots(t);
+  if (t->metatable && !is_object(t->metatable)) return false;
+  if (!are_values(doubt, t->array, raw_array_slots(doubt->layout, t))) return false;
+  for (uint64_t i = 0; i < slots; i++) {
+    const raw_slot *slot = &t->slots[i];
+    if (raw_is_empty(slot->value_type)) continue; /* its key may be dead */
+    if (!is_value(doubt, slot->value, slot->value_type) || !is_key(doubt, t, slots, i))
+      return false;
+  }
+  return true;
+}
+
+/* }=================================================================================== */
+
+/* {=== Threads ======================================================================= */
+
+/* The list is doubly linked, so it is no circle; the current call is on it, and so are those that
+** it came from. All have their slots in the stack. */
+static bool are_calls(const lh_layout *layout, const raw_object *thread) {
+  const raw_call *base = raw_base_call(layout, thread);
+  const raw_call *current = RAW_FIELD(thread, RAW_THREAD_CALL, const raw_call *);
+  const raw_value *stack = raw_stack(layout, thread);
+  const raw_value *end = stack + raw_stack_slots(layout, thread);
+  bool is_used = true, found = false;
+  if (base->previous) return false;
+  for (const raw_call *c = base, *before = NULL; c; before = c, c = c->next) {
+    if (c->previous != before) return false;
+    if (is_used && (c->function < stack || c->function >= end)) return false;
+    if (c == current) found = true, is_used = false;
+  }
+  return found;
+}
+
+/* They are listed by their places on the stack, the highest first. */
+static bool are_open_upvalues(const lh_layout *layout, const raw_object *thread) {
+  const raw_value *stack = raw_stack(layout, thread);
+  const raw_value *above = stack + raw_stack_slots(layout, thread);
+  const raw_upvalue *u = RAW_FIELD(thread, layout->open_upvalues, const raw_upvalue *);
+  for (; u; u = u->u.next_open) {
+    if (u->type != RAW_UPVALUE || u->value < stack || u->value >= above) return false;
+    above = u->value;
+  }
+  return true;
+}
+
+static bool is_sound_thread(lh_doubt *doubt, const raw_object *thread) {
+  const lh_layout *layout = doubt->layout;
+  const raw_value *stack = raw_stack(layout, thread);
+  const raw_value *top = RAW_FIELD(thread, RAW_THREAD_TOP, const raw_value *);
+  if (!stack) return true; /* it is just being made */
+  if (top < stack || top > stack + raw_stack_slots(layout, thread)) return false;
+  if (!are_calls(layout, thread) || !are_open_upvalues(layout, thread)) return false;
+  lh_raise_top(layout, thread);
+  top = RAW_FIELD(thread, RAW_THREAD_TOP, const raw_value *);
+  return are_values(doubt, stack, (uint64_t)(top - stack));
+}
+
+/* }=================================================================================== */
+
+static bool is_sound_closure(lh_doubt *doubt, const raw_lua_closure *c) {
+  bool is_made = c->proto != NULL;
+  for (unsigned i = 0; i < c->n_upvalues && is_made; i++) is_made = c->upvalues[i] != NULL;
+  doubt->is_loading |= !is_made;
+  return true;
+}
+
+bool lh_is_sound(lh_doubt *doubt, const raw_object *object) {
+  if (!is_object(object)) return false;
+  if (object->marked & doubt->dead_white) return true;
+  switch (object->type) {
+    case RAW_TABLE: return is_sound_table(doubt, (const raw_table *)object);
+    case RAW_THREAD: return is_sound_thread(doubt, object);
+    case RAW_LUA_CLOSURE: return is_sound_closure(doubt, (const raw_lua_closure *)object);
+    case RAW_C_CLOSURE: {
+      const raw_c_closure *c = (const raw_c_closure *)object;
+      lh_function_add(&doubt->functions, (uintptr_t)c->function);
+      return are_values(doubt, c->upvalues, c->n_upvalues);
+    }
+    case RAW_UPVALUE: {
+      const raw_upvalue *u = (const raw_upvalue *)object;
+      return is_value(doubt, u->value->as, u->value->type);
+    }
+    case RAW_USERDATA: {
+      const raw_userdata *u = (const raw_userdata *)object;
+      return are_values(doubt, u->user_values, u->n_user_values);
+    }
+    default: return true;
+  }
+}

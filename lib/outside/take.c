@@ -1,0 +1,116 @@
+/*
+** take.c - the order of a snapshot from outside (lh_take_outside).
+**
+**     reserve the mirror
+**     20 times at most:  stand still, fill the mirror, go on
+**                        for each request that is left: walk and write in a child (shot.c)
+**
+** What a stop finds amid a change is found otherwise a moment later: between two tries there are
+** some milliseconds, each time more, and not evenly many, so that no rhythm of the program's is
+** kept.
+*/
+#include <time.h>
+
+#include "outside.h"
+
+enum {
+  MOST_ATTEMPTS = 20,
+  STRICT_ATTEMPTS = 5 /* in these all bytes belong to objects; then a parser may be at work */
+};
+
+typedef struct taking {
+  lh_target *target;
+  const lh_outside_options *options;
+  lh_outside_told *told;
+  lh_mirror *mirror;
+  lh_outside_request *requests;
+  bool *done; /* by request */
+  size_t n, n_done;
+} taking;
+
+static void wait_before(unsigned attempt) {
+  uint64_t longest_ns = (uint64_t)attempt * 2000000;
+  struct timespec pause = {.tv_nsec = (long)(lh_random_seed() % (longest_ns + 1))};
+  (void)nanosleep(&pause, NULL);
+}
+
+/* Those that are left. LH_EBUSY in `error` alone: one of them has to be tried again. */
+static int shoot_all(taking *t, const lh_mirrored *mirrored, lh_error *error) {
+  for (size_t i = 0; i < t->n; i++) {
+    if (t->done[i]) continue;
+    int rc = lh_shoot_mirrored(mirrored, &t->requests[i], error);
+    if (rc < 0 && rc != LH_EBUSY) return rc;
+    t->done[i] = rc == LH_OK;
+    t->n_done += t->done[i];
+  }
+  return LH_OK;
+}
+
+/* The mirror is filled, and the target goes on. *still: nothing has changed meanwhile. */
+static int fill_mirror(taking *t, unsigned attempt, lh_memory *memory, bool *still,
+                       lh_error *error) {
+  lh_still *stillness;
+  uint64_t copied_bytes = 0;
+  bool never_fork = t->options && t->options->never_fork;
+  int rc = lh_still_begin(t->target, attempt, never_fork, &stillness, memory, t->told, error);
+  if (rc < 0) return rc;
+  rc = lh_mirror_fill(t->mirror, memory, &copied_bytes, error);
+  *still = lh_still_end(stillness, t->told);
+  t->told->copied_bytes = copied_bytes;
+  return rc;
+}
+
+static int try_once(taking *t, unsigned attempt, lh_error *error) {
+  lh_memory memory;
+  bool still = false;
+  int rc = fill_mirror(t, attempt, &memory, &still, error);
+  if (rc < 0) return rc;
+  if (!still) {
+    (void)lh_fail(error, LH_EBUSY, "the program did not stand still");
+    return LH_OK;
+  }
+  lh_mirrored mirrored = {.target = t->target,
+                          .memory = &t->target->memory,
+                          .mirror = t->mirror,
+                          .options = t->options,
+                          .stillness = t->told->stillness,
+                          .was_in_system_call = t->told->was_in_system_call,
+                          .accepts_unaccounted = attempt >= STRICT_ATTEMPTS};
+  return shoot_all(t, &mirrored, error);
+}
+
+static int try_often(taking *t, lh_error *error) {
+  lh_error last = {0};
+  unsigned most = t->target->is_core ? 1 : MOST_ATTEMPTS;
+  for (unsigned attempt = 0; attempt < most; attempt++) {
+    t->told->attempts = attempt + 1;
+    wait_before(attempt);
+    int rc = try_once(t, attempt, &last);
+    if (rc == LH_OK && t->n_done == t->n) return rc;
+    if (rc < 0 && rc != LH_EBUSY) {
+      if (error) *error = last;
+      return rc;
+    }
+  }
+  return lh_fail(error, LH_EBUSY, "no sound snapshot in %u %s: %s", most,
+                 most == 1 ? "try" : "tries", last.message);
+}
+
+int lh_take_outside(lh_target *target, lh_outside_request *requests, size_t n,
+                    const lh_outside_options *options, lh_outside_told *told, lh_error *error) {
+  lh_outside_told ignored;
+  taking t = {.target = target,
+              .options = options,
+              .told = told ? told : &ignored,
+              .requests = requests,
+              .n = n};
+  *t.told = (lh_outside_told){0};
+  t.done = lh_alloc_zeroed(n + 1, sizeof *t.done);
+  if (!t.done) return lh_fail_memory(error, "preparing a snapshot from outside");
+  int rc = target->is_core ? LH_OK : lh_process_refresh(target, error);
+  if (rc == LH_OK) rc = lh_mirror_reserve(&target->memory, &t.mirror, error);
+  if (rc == LH_OK) rc = try_often(&t, error);
+  lh_mirror_free(t.mirror);
+  lh_free(t.done);
+  return rc;
+}
