@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -72,6 +73,24 @@ static void test_who_it_is(void **state) {
   assert_null(info.doubt);
   /* A forked child has those of its parent. */
   assert_memory_equal(target->random, (const void *)getauxval(AT_RANDOM), 16);
+  lh_target_free(target);
+  subject_end(&s);
+}
+
+static void test_namespace_of_its_own(void **state) {
+  (void)state;
+  int before = open("/proc/self/ns/pid", O_RDONLY | O_CLOEXEC);
+  if (before < 0 || unshare(CLONE_NEWPID)) {
+    print_message("skipped: no namespace of processes can be made here\n");
+    (void)close(before);
+    skip();
+  }
+  subject s = subject_start(only_wait, NULL);
+  assert_int_equal(setns(before, CLONE_NEWPID), 0);
+  (void)close(before);
+  lh_target *target = open_subject(&s);
+  assert_int_equal(target->process_id, s.id);
+  assert_int_equal(lh_describe_target(target).process_id, 1);
   lh_target_free(target);
   subject_end(&s);
 }
@@ -285,13 +304,10 @@ static void test_without_memory(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_who_it_is),
-      cmocka_unit_test(test_state_id),
-      cmocka_unit_test(test_regions),
-      cmocka_unit_test(test_many_regions),
-      cmocka_unit_test(test_memory_that_goes),
-      cmocka_unit_test(test_process_that_ends),
-      cmocka_unit_test(test_process_that_becomes_another),
+      cmocka_unit_test(test_who_it_is),         cmocka_unit_test(test_namespace_of_its_own),
+      cmocka_unit_test(test_state_id),          cmocka_unit_test(test_regions),
+      cmocka_unit_test(test_many_regions),      cmocka_unit_test(test_memory_that_goes),
+      cmocka_unit_test(test_process_that_ends), cmocka_unit_test(test_process_that_becomes_another),
       cmocka_unit_test(test_without_memory),
   };
   return folder_run(tests);
