@@ -290,13 +290,15 @@ static int tell_doubt(const lh_core *core, lh_target *target, lh_error *error) {
 }
 
 static int describe(const lh_core *core, lh_target *target, lh_error *error) {
+  char program[MOST_PATH];
   target->process_id = (int64_t)core->process_id;
   target->own_process_id = core->process_id;
   target->signal = core->signal;
   if (!core->random_at ||
       !target->memory.read(&target->memory, core->random_at, target->random, sizeof target->random))
     memset(target->random, 0, sizeof target->random);
-  target->program = lh_copy_text(core->program);
+  bool has_all = lh_core_arguments(core, &target->memory, program, sizeof program);
+  target->program = lh_copy_text(has_all ? program : core->program);
   target->executable = find_executable(core, &target->memory);
   if (!target->program || !target->executable) return lh_fail_memory(error, "opening a core");
   return tell_doubt(core, target, error);

@@ -54,6 +54,10 @@ int lh_core_read_notes(lh_core *core, lh_error *error);
 /* mapped.c: opens the files that the regions are of, and counts those that are not there. */
 int lh_core_open_files(lh_core *core, const lh_memory *memory, lh_error *error);
 
+/* arguments.c: the command line, with blanks between its words; false: it is not where it should
+** be. */
+bool lh_core_arguments(const lh_core *core, const lh_memory *memory, char *out, size_t size);
+
 /* foreign.c: what it is, by its first n bytes, and what to do with it. Never LH_OK. */
 int lh_refuse_foreign(const char *name, const uint8_t *head, size_t n, lh_error *error);
 

@@ -4,8 +4,8 @@
 ** A core lacks what can be read from them again. Since then they may have been replaced, or the
 ** core is read on another machine. Their first page is in the core, and in it the build id, which
 ** linkers make of the content: where it is equal, so is the file, whatever its name and time. Of
-** files that have none the first pages are compared. Another file is not read, and the user is told,
-** since the release of Lua and the names of C functions are then not known.
+** files that have none the first pages are compared. Another file is not read, and the user is
+** told, since the release of Lua and the names of C functions are then not known.
 */
 #include <errno.h>
 #include <fcntl.h>
@@ -83,8 +83,8 @@ static bool are_same(const page *a, const page *b) {
 
 /* }=================================================================================== */
 
-/* Opens the file at `path`, and reads its first page. The path is the core's word: a device must not
-** even be opened, since for some that starts something. */
+/* Opens the file at `path`, and reads its first page. The path is the core's word: a device must
+** not even be opened, since for some that starts something. */
 static int open_first_page(const char *path, page *first) {
   struct stat status;
   if (stat(path, &status) != 0 || !S_ISREG(status.st_mode)) return -1;

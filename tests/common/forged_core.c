@@ -154,3 +154,22 @@ void forge_elf_page(uint8_t page[4096], uint8_t value, size_t n) {
   memcpy(page + notes.p_offset + sizeof head, "GNU", 4);
   memset(page + notes.p_offset + sizeof head + 4, value, n);
 }
+
+void forge_stack(uint8_t page[4096], const char *const *arguments) {
+  enum { VECTOR = FORGED_RANDOM - FORGED_STACK - 24 - 6 * 8 };
+  uint64_t words[64], n = 0, text = FORGED_RANDOM - FORGED_STACK + 16;
+  Elf64_auxv_t vector[3] = {{AT_PAGESZ, {4096}}, {AT_RANDOM, {FORGED_RANDOM}}, {AT_NULL, {0}}};
+  memset(page, 0, 4096);
+  for (size_t i = 0; arguments[i]; i++) words[0] = ++n;
+  for (size_t i = 0; arguments[i]; i++) {
+    words[1 + i] = FORGED_STACK + text;
+    memcpy(page + text, arguments[i], strlen(arguments[i]) + 1);
+    text += strlen(arguments[i]) + 1;
+  }
+  words[1 + n] = 0;
+  words[2 + n] = words[3 + n] = FORGED_STACK + text; /* the environment */
+  words[4 + n] = 0;
+  memcpy(page + VECTOR - (5 + n) * 8, words, (5 + n) * 8);
+  memcpy(page + VECTOR, vector, sizeof vector);
+  for (size_t i = 0; i < 16; i++) page[FORGED_RANDOM - FORGED_STACK + i] = (uint8_t)(0xA0 + i);
+}

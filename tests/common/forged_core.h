@@ -22,7 +22,12 @@
 #include <stdint.h>
 #include <sys/procfs.h>
 
-enum { FORGED_SEGMENTS = 32, FORGED_BYTES = 1 << 16, FORGED_RANDOM = 0x7ffd0000 };
+enum {
+  FORGED_SEGMENTS = 32,
+  FORGED_BYTES = 1 << 16,
+  FORGED_STACK = 0x7ffd0000,
+  FORGED_RANDOM = 0x7ffd0238
+};
 
 typedef struct forged_core {
   bool by_gdb;         /* segments anywhere in the file; notes behind them */
@@ -58,5 +63,9 @@ void forge_core_file(const forged_core *c, const char *path);
 
 /* The first page of an ELF file with a build id of so many bytes, all of that value; 0: none. */
 void forge_elf_page(uint8_t page[4096], uint8_t value, size_t n);
+
+/* A page of the stack as the kernel leaves it, for FORGED_STACK: these arguments (NULL ends them),
+** an environment of two, the auxiliary vector, and the random bytes A0, A1 and so on. */
+void forge_stack(uint8_t page[4096], const char *const *arguments);
 
 #endif

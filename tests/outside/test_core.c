@@ -22,20 +22,21 @@
 enum { HEAP = 0x10000, PROGRAM = 0x400000, PAGE = 4096 };
 
 static uint8_t heap_page[PAGE], program_page[PAGE];
-static uint8_t stack_page[PAGE]; /* with the random bytes at its start */
+static uint8_t stack_page[PAGE];
+static const char *const arguments[] = {"lua5.4", "server.lua", "--port=80", NULL};
 
 /* A process with a heap of two pages, of which the second was left out, and a program of three. */
 static void forge_process(forged_core *c) {
   forge_core(c);
   for (size_t i = 0; i < PAGE; i++) heap_page[i] = (uint8_t)(i * 7 + i / 256);
-  for (size_t i = 0; i < 16; i++) stack_page[i] = (uint8_t)(0xA0 + i);
+  forge_stack(stack_page, arguments);
   forge_elf_page(program_page, 0x42, 20);
 }
 
 static void forge_memory(forged_core *c) {
   forge_segment(c, PROGRAM, PAGE, PF_R, program_page, PAGE);
   if (!c->by_gdb) forge_segment(c, PROGRAM + PAGE, 2 * PAGE, PF_R | PF_X, NULL, 0);
-  forge_segment(c, FORGED_RANDOM, PAGE, PF_R | PF_W, stack_page, PAGE);
+  forge_segment(c, FORGED_STACK, PAGE, PF_R | PF_W, stack_page, PAGE);
   forge_segment(c, HEAP, 2 * PAGE, PF_R | PF_W, heap_page, PAGE); /* not in order */
   forge_mapping(c, PROGRAM, PROGRAM + PAGE, 0, "program");
   forge_mapping(c, PROGRAM + PAGE, PROGRAM + 3 * PAGE, 1, "program");
@@ -96,10 +97,10 @@ static void check_process(bool by_gdb) {
   assert_true(info.is_core);
   assert_int_equal(info.process_id, 4711);
   assert_int_equal(info.signal, 6);
-  assert_string_equal(info.program, "lua5.4 server.lua");
+  assert_string_equal(info.program, "lua5.4 server.lua --port=80");
   assert_string_equal(info.executable, "program");
   assert_null(info.doubt);
-  assert_memory_equal(target->random, stack_page, 16);
+  for (int i = 0; i < 16; i++) assert_int_equal(target->random[i], 0xA0 + i);
 
   assert_int_equal(target->memory.n, 4);
   assert_int_equal(target->memory.regions[0].start, HEAP);
@@ -175,6 +176,26 @@ static void what_lies_across_segments_is_read(void **state) {
   assert_memory_equal(bytes, stack_page + PAGE - 100, 100);
   assert_memory_equal(bytes + 100, heap_page, 100);
   lh_target_free(target);
+}
+
+/* Where the stack is not as the kernel leaves it, the note tells the command line. */
+static void a_command_line_that_is_overwritten_is_the_notes(void **state) {
+  enum { VECTOR = FORGED_RANDOM - FORGED_STACK - 72 };
+  static const size_t words[] = {
+      VECTOR + 16,    /* the vector's pair that tells where the random bytes are */
+      VECTOR - 8,     /* the zero behind the environment */
+      VECTOR - 8 * 8, /* the number of arguments */
+  };
+  static forged_core c;
+  (void)state;
+  for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+    forge_process(&c);
+    stack_page[words[i]] ^= 0x55;
+    forge_memory(&c);
+    lh_target *target = open_core();
+    assert_string_equal(lh_describe_target(target).program, "lua5.4 server.lua");
+    lh_target_free(target);
+  }
 }
 
 /* No list of mapped files, no auxiliary vector, no NT_PRPSINFO. */
@@ -528,6 +549,7 @@ int main(void) {
       cmocka_unit_test_teardown(another_program_is_not_read_and_told, clean),
       cmocka_unit_test_teardown(a_long_core_is_read, clean),
       cmocka_unit_test_teardown(what_lies_across_segments_is_read, clean),
+      cmocka_unit_test_teardown(a_command_line_that_is_overwritten_is_the_notes, clean),
       cmocka_unit_test_teardown(what_no_note_tells_is_not_known, clean),
       cmocka_unit_test_teardown(what_is_no_core_is_told, clean),
       cmocka_unit_test_teardown(pipes_and_folders_are_not_read, clean),
