@@ -433,7 +433,7 @@ typedef struct lh_c_code {
 } lh_c_code;
 
 /* Of a closure's or a light C function's address. False: not known, as in all snapshots that a
-** program took itself. O(log functions). */
+** program took itself, unless lh_diff_snapshots found it in another one. O(log functions). */
 bool lh_c_function_at(const lh_snapshot *snapshot, uint64_t address, lh_c_code *out);
 
 /* ==== 6. Numbers as people read them ================================================ */

@@ -198,6 +198,16 @@ static int weigh(const lh_three *t, lh_diff *diff, lh_error *error) {
   return code;
 }
 
+/* What one snapshot of a process has of its C functions holds for the others, which a program took
+** itself and could not know it: so a function has one name in all. */
+static int share_c_functions(lh_snapshot *const snapshots[3], lh_error *error) {
+  for (int to = 0; to < 3; to++)
+    for (int from = 0; from < 3; from++)
+      if (snapshots[to] && snapshots[from] && !lh_lend_c_functions(snapshots[from], snapshots[to]))
+        return lh_fail_memory(error, "naming C functions");
+  return LH_OK;
+}
+
 static int compare(lh_snapshot *a, lh_snapshot *b, lh_snapshot *c, lh_diff *diff, lh_error *error) {
   uint64_t state_id = lh_snapshot_info(c)->state_id;
   lh_three three = {.a = a, .b = b, .c = c};
@@ -206,6 +216,7 @@ static int compare(lh_snapshot *a, lh_snapshot *b, lh_snapshot *c, lh_diff *diff
                      (!b || lh_snapshot_info(b)->state_id == state_id);
   bool by_class = !b || !diff->same_state;
   if (diff->same_state) code = find_marks(&three, error);
+  if (!code && diff->same_state) code = share_c_functions((lh_snapshot *[]){a, b, c}, error);
   if (!code) code = prepare(c, error);
   if (!code && by_class) code = prepare(a, error);
   if (!code && b && by_class) code = prepare(b, error);

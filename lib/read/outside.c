@@ -135,3 +135,22 @@ bool lh_c_function_at(const lh_snapshot *s, uint64_t address, lh_c_code *out) {
   *out = s->c_functions[low];
   return true;
 }
+
+bool lh_lend_c_functions(const lh_snapshot *from, lh_snapshot *to) {
+  uint32_t n = from->outside.c_functions;
+  if (n == 0 || to->c_functions) return true;
+  const char *last = from->c_functions[n - 1].library;
+  size_t n_texts = (size_t)(last - from->c_texts) + strlen(last) + 1;
+  to->c_functions = lh_alloc(n, sizeof *to->c_functions);
+  to->c_texts = lh_alloc(n_texts, 1);
+  if (!to->c_functions || !to->c_texts) return false;
+  memcpy(to->c_functions, from->c_functions, n * sizeof *to->c_functions);
+  memcpy(to->c_texts, from->c_texts, n_texts);
+  for (uint32_t i = 0; i < n; i++) {
+    lh_c_code *code = &to->c_functions[i];
+    code->symbol = to->c_texts + (code->symbol - from->c_texts);
+    code->library = to->c_texts + (code->library - from->c_texts);
+  }
+  to->outside.c_functions = n;
+  return true;
+}

@@ -13,7 +13,7 @@
 #include <cmocka.h>
 
 #include "forged_file.h"
-#include "luaheap_graph.h"
+#include "luaheap_compare.h"
 
 enum { FUNCTIONS = 4 };
 enum { AT_MARK = 0x100, AT_FINOBJ_MARK = 0x200, AT_TABLE = 0x1000 };
@@ -39,13 +39,17 @@ static void frame(forge *f, unsigned tag, uint64_t function) {
   forge_uvarint(f, 0); /* slots */
 }
 
+static void marks(forge *f, uint64_t address) {
+  if (f->footer.serial == 2) forge_mark(f, address, LH_MARK_BY_SNAPSHOT, 2, "b");
+  forge_mark(f, address + 0x40, LH_MARK_BY_SNAPSHOT, 1, "a");
+}
+
 /* The program's code is from `base` on. */
-static lh_snapshot *take(forge *f, uint64_t base, bool is_outside) {
-  lh_snapshot *s;
-  lh_error error = {0};
+static void forge_program(forge *f, uint64_t serial, uint64_t base, bool is_outside) {
   forge_begin(f);
+  f->footer.serial = serial;
   if (is_outside) forge_outside(f, LH_STILL_FORK, 0);
-  forge_mark(f, AT_MARK, LH_MARK_BY_SNAPSHOT, 1, "a");
+  marks(f, AT_MARK);
   forge_table(f, AT_TABLE, 0, 0, FUNCTIONS);
   for (int i = 0; i < FUNCTIONS; i++) {
     forge_tags(f, LH_VAL_INTEGER, LH_VAL_OBJECT);
@@ -65,7 +69,7 @@ static lh_snapshot *take(forge *f, uint64_t base, bool is_outside) {
   frame(f, LH_VAL_CFUNCTION, base + 0x10 * FUNCTIONS);
   forge_uvarint(f, 0); /* open upvalues */
   forge_next_list(f);
-  forge_mark(f, AT_FINOBJ_MARK, LH_MARK_BY_SNAPSHOT, 1, "a");
+  marks(f, AT_FINOBJ_MARK);
   forge_root(f, LH_ROOT_REGISTRY, 0, AT_TABLE);
   forge_root(f, LH_ROOT_MAIN_THREAD, 0, AT_THREAD);
   for (int i = 0; is_outside && i <= FUNCTIONS; i++)
@@ -73,8 +77,20 @@ static lh_snapshot *take(forge *f, uint64_t base, bool is_outside) {
       forge_c_function(f, base + 0x10 * (uint64_t)i, codes[i].symbol, codes[i].library,
                        codes[i].offset);
   forge_finish(f);
-  int code = lh_open_memory(&s, f->data, f->size, "f", &error);
-  if (code == LH_OK) code = lh_analyse(s, &error);
+}
+
+static lh_snapshot *open_forged(const forge *f) {
+  lh_snapshot *s;
+  lh_error error = {0};
+  if (lh_open_memory(&s, f->data, f->size, "f", &error) < 0) fail_msg("%s", error.message);
+  return s;
+}
+
+static lh_snapshot *take(forge *f, uint64_t base, bool is_outside) {
+  lh_error error = {0};
+  forge_program(f, 1, base, is_outside);
+  lh_snapshot *s = open_forged(f);
+  int code = lh_analyse(s, &error);
   if (code == LH_OK) code = lh_classify(s, &error);
   if (code < 0) fail_msg("%s", error.message);
   return s;
@@ -128,10 +144,36 @@ static void from_inside_by_nothing(void **state) {
   forge_free(&f);
 }
 
+/* Compared with one from outside, a snapshot that the program took itself has the names of that. */
+static void from_another_of_the_process(void **state) {
+  (void)state;
+  for (int outside = 0; outside < 2; outside++) {
+    forge f[2];
+    lh_snapshot *s[2];
+    lh_diff *diff;
+    lh_error error = {0};
+    for (int i = 0; i < 2; i++) {
+      forge_program(&f[i], (uint64_t)i + 1, 0x55501230, i == outside);
+      s[i] = open_forged(&f[i]);
+    }
+    if (lh_diff_snapshots(s[0], NULL, s[1], &diff, &error) < 0) fail_msg("%s", error.message);
+    assert_true(diff->same_state);
+    lh_diff_free(diff);
+    lh_close(s[outside]);
+    assert_string_equal(class_of(s[!outside], 0), "C function on_packet (libgame.so+0x1a2b)");
+    assert_string_equal(class_of(s[!outside], 3), "function [C]");
+    assert_innermost(s[!outside], "[C] in function tick (game+0x401136)");
+    assert_null(lh_snapshot_outside(s[!outside]));
+    lh_close(s[!outside]);
+    for (int i = 0; i < 2; i++) forge_free(&f[i]);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(from_outside_by_their_code),
       cmocka_unit_test(from_inside_by_nothing),
+      cmocka_unit_test(from_another_of_the_process),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
