@@ -64,6 +64,9 @@ uint64_t lh_test_fail_allocation(uint64_t n);
 uint64_t lh_test_peak_bytes(void);
 #endif
 
+/* Of a clock that never goes back. */
+uint64_t lh_now_ns(void);
+
 /* XXH64 (Yann Collet's xxHash, specification of doc/xxhash_spec.md), one shot. About 10 GB/s. */
 uint64_t lh_hash(const void *data, size_t n, uint64_t seed);
 

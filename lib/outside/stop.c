@@ -35,12 +35,6 @@ static const uint64_t MOST_TO_END_NS = 10000000000;
 /* How the kernel tells why a thread has stopped (man 2 ptrace). */
 enum { EVENT_SHIFT = 8, AT_CALL = SIGTRAP | 0x80 };
 
-uint64_t lh_now_ns(void) {
-  struct timespec now;
-  (void)clock_gettime(CLOCK_MONOTONIC, &now);
-  return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
 void lh_nap(void) {
   sigset_t child;
   (void)sigemptyset(&child);

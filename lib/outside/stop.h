@@ -10,8 +10,6 @@
 #include "outside.h"
 #include "registers.h"
 
-uint64_t lh_now_ns(void);
-
 /* Waits for a child or a traced thread to change, a millisecond or two at most. All signals are
 ** blocked meanwhile. */
 void lh_nap(void);

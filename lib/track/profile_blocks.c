@@ -2,16 +2,9 @@
 ** profile_blocks.c - blocks, and what all files have (see profile_out.h).
 */
 #include <string.h>
-#include <time.h>
 
 #include "profile_out.h"
 #include "take/take.h"
-
-uint64_t lh_now_ns(void) {
-  struct timespec now;
-  (void)clock_gettime(CLOCK_MONOTONIC, &now);
-  return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
 
 /* {=== Blocks ======================================================================== */
 

@@ -49,8 +49,6 @@ void lh_table_end(lh_profile_blocks *to);
 void lh_blocks_end(lh_profile_blocks *to, const lh_profile_out *out, uint64_t n_events,
                    bool is_final);
 
-uint64_t lh_now_ns(void);
-
 /* }=================================================================================== */
 
 /* {=== profile_file.c ================================================================ */
