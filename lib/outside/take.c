@@ -46,11 +46,17 @@ static int shoot_all(taking *t, const lh_mirrored *mirrored, lh_error *error) {
   return LH_OK;
 }
 
-/* The mirror is filled, and the target goes on. *still: nothing has changed meanwhile. */
+/* The mirror is filled, and the target goes on. *still: nothing has changed meanwhile, which in a
+** core nothing can. */
 static int fill_mirror(taking *t, unsigned attempt, lh_memory *memory, bool *still,
                        lh_error *error) {
   lh_still *stillness;
   uint64_t copied_bytes = 0;
+  if (t->target->is_core) {
+    *still = true;
+    t->told->stillness = LH_STILL_CORE;
+    return lh_mirror_fill(t->mirror, &t->target->memory, &t->told->copied_bytes, error);
+  }
   bool never_fork = t->options && t->options->never_fork;
   int rc = lh_still_begin(t->target, attempt, never_fork, &stillness, memory, t->told, error);
   if (rc < 0) return rc;
