@@ -2,7 +2,7 @@
 ** states.c - finds Lua states in memory, by structure.
 **
 ** A main thread is known by two words of its own: a type byte, and a pointer to the global state
-** that follows it at one of two distances. All memory in which one can be, private and written, is
+** that follows it. All memory in which one can be, private and written, is
 ** read in pieces of 1 MiB, and each word that can be a thread's is looked at: the type byte first,
 ** as pointers near themselves are common (363,000 in a GB of lists), and a thread's type byte
 ** before one is not. What passes is looked at closely by lh_see_state. Some 0.3 s for a GB.
@@ -132,7 +132,7 @@ static int search_piece(search *s, uint64_t start, size_t n, lh_error *error) {
   for (size_t i = 0; i + HEAD <= n / 8; i++) {
     if ((uint8_t)words[i + TYPE] != LH_MAIN_THREAD_TYPE) continue;
     uint64_t address = start + 8 * i, distance = words[i + GLOBAL] - address;
-    if (distance != LH_GLOBAL_NEAR && distance != LH_GLOBAL_FAR) continue;
+    if (distance < LH_GLOBAL_NEAREST || distance > LH_GLOBAL_FARTHEST) continue;
     int rc = look_closely(s, address, error);
     if (rc < 0) return rc;
   }

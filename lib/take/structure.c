@@ -20,7 +20,7 @@
 
 #include "raw.h"
 
-enum { BLOCK_BYTES = 768, CACHED_STRINGS = 106, EXTRA_BYTES = 8 };
+enum { BLOCK_BYTES = 832, CACHED_STRINGS = 106, EXTRA_BYTES = 8 };
 _Static_assert((int)LH_MAIN_THREAD_TYPE == RAW_THREAD, "a thread's type byte");
 _Static_assert((int)LH_TYPE_OFFSET == offsetof(raw_object, type), "a thread's type byte");
 _Static_assert((int)LH_GLOBAL_OFFSET == RAW_THREAD_GLOBAL, "a thread's global state");
@@ -39,21 +39,37 @@ typedef struct block {
 } block;
 
 static const char *global_of(const block *b) {
-  return b->bytes + b->layout->global_from_main;
+  return b->bytes + (b->global - b->main_thread);
+}
+
+/* Fields of the host's own may follow those of the thread (tup's). */
+static bool may_be_of(const lh_layout *layout, uint64_t distance) {
+  enum { MOST_APPENDED = LH_GLOBAL_FARTHEST - 200 };
+  return distance >= layout->global_from_main && distance % sizeof(void *) == 0 &&
+         distance <= layout->global_from_main + (uint64_t)MOST_APPENDED;
 }
 
 static bool copy_block(const lh_peek *p, const lh_layout *layout, uint64_t main_thread, block *b) {
-  size_t bytes = layout->global_from_main + layout->type_metatables;
   b->layout = layout;
   b->main_thread = main_thread;
-  b->global = main_thread + layout->global_from_main;
+  if (!peek(p, main_thread + RAW_THREAD_GLOBAL, &b->global, sizeof b->global)) return false;
+  if (!may_be_of(layout, b->global - main_thread)) b->global = main_thread;
+  size_t bytes = b->global - main_thread + layout->type_metatables;
   assert(bytes <= sizeof b->bytes);
   return peek(p, main_thread, b->bytes, bytes);
 }
 
+/* The first call of a thread is the host's, a C function's, and has none before it: which tells
+** layouts apart that have it elsewhere. */
+static bool has_base_call(const block *b) {
+  const raw_call *base = raw_base_call(b->layout, b->bytes);
+  return !base->previous && (base->status & RAW_CALL_IS_C);
+}
+
 static bool is_main_thread(const block *b) {
-  return RAW_FIELD(b->bytes, RAW_THREAD_GLOBAL, uint64_t) == b->global &&
-         RAW_FIELD(b->bytes, LH_TYPE_OFFSET, uint8_t) == RAW_THREAD &&
+  return b->global != b->main_thread &&
+         RAW_FIELD(b->bytes, RAW_THREAD_GLOBAL, uint64_t) == b->global &&
+         RAW_FIELD(b->bytes, LH_TYPE_OFFSET, uint8_t) == RAW_THREAD && has_base_call(b) &&
          RAW_FIELD(global_of(b), b->layout->main_thread, uint64_t) == b->main_thread;
 }
 
@@ -149,11 +165,12 @@ static uint64_t extra_bytes(const lh_peek *p, const block *b, uint64_t other_byt
 
 static void measure(const lh_peek *p, const block *b, lh_seen_state *seen) {
   size_t strings = cached_strings(p, b);
-  seen->main_thread_bytes = b->layout->main_thread_bytes - EXTRA_BYTES;
+  uint64_t appended = b->global - b->main_thread - b->layout->global_from_main;
+  seen->main_thread_bytes = b->layout->main_thread_bytes + appended - EXTRA_BYTES;
   if (strings > 0) seen->main_thread_bytes += (strings - CACHED_STRINGS) * sizeof(void *);
   uint64_t extra = extra_bytes(p, b, seen->main_thread_bytes);
   seen->main_thread_bytes += extra;
-  seen->thread_bytes = b->layout->thread_bytes - EXTRA_BYTES + extra;
+  seen->thread_bytes = b->layout->thread_bytes + appended - EXTRA_BYTES + extra;
 }
 
 /* }=================================================================================== */

@@ -28,10 +28,15 @@ typedef struct lh_seen_state {
   uint32_t seed;     /* of its strings */
 } lh_seen_state;
 
-enum { LH_MAIN_THREAD_TYPE = 8 }; /* the byte at LH_TYPE_OFFSET of every main thread */
+enum { LH_MAIN_THREAD_TYPE = 8 }; /* the byte at LH_TYPE_OFFSET of every thread */
 
-/* The two distances from a main thread to its global state; its address is at LH_GLOBAL_OFFSET. */
-enum { LH_TYPE_OFFSET = 8, LH_GLOBAL_OFFSET = 24, LH_GLOBAL_NEAR = 192, LH_GLOBAL_FAR = 200 };
+/* The distance from a main thread to its global state, whose address is at LH_GLOBAL_OFFSET. */
+enum {
+  LH_TYPE_OFFSET = 8,
+  LH_GLOBAL_OFFSET = 24,
+  LH_GLOBAL_NEAREST = 192,
+  LH_GLOBAL_FARTHEST = 264
+};
 
 /* Is there an open state whose main thread is at this address? `release` is "5.4.4" or the like, or
 ** "5.4" where it is not known; it only tells 5.4.1 from 5.4.2. LH_EHOST: no, and the message says

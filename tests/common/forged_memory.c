@@ -130,6 +130,8 @@ void image_thread(image *m, char *thread, char **stack) {
   put_pointer(base, s);
   put_pointer(base + 16, NULL);
   put_pointer(base + 24, NULL);
+  base[62] = 2; /* a C function's */
+  base[63] = 0;
 }
 
 static void put_global(image *m) {

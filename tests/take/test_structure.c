@@ -78,6 +78,8 @@ typedef struct corruption {
 CORRUPTION(no_global, put_pointer(m->main + 24, m->main + 8))
 CORRUPTION(no_thread, m->main[8] = 5)
 CORRUPTION(other_main, put_pointer(m->global + m->r->main_thread, m->registry))
+CORRUPTION(other_base, put_pointer(m->main + m->r->base_call + 16, m->main))
+CORRUPTION(lua_base, m->main[m->r->base_call + 62] = 0)
 CORRUPTION(no_registry, m->global[72] = 5)
 CORRUPTION(not_built, m->global[88] = 3)
 CORRUPTION(odd_strings, put32(m->global + 60, 127))
@@ -100,6 +102,8 @@ static const corruption corruptions[] = {
     {"no main thread with its global state is there", no_global},
     {"no main thread with its global state is there", no_thread},
     {"no main thread with its global state is there", other_main},
+    {"no main thread with its global state is there", other_base},
+    {"no main thread with its global state is there", lua_base},
     {"a global state is not built yet, or overwritten", no_registry},
     {"a global state is not built yet, or overwritten", not_built},
     {"a global state is not built yet, or overwritten", odd_strings},
@@ -163,6 +167,33 @@ static char *chosen_thread(image *m, size_t extra, size_t cached, uint64_t note)
   put_pointer(end, NULL);
   put_pointer(end + 8, main_thread);
   return main_thread;
+}
+
+/* A host's own fields at the end of the thread, with which one layout has the distance of another. */
+static void sees_appended_fields(void **state) {
+  (void)state;
+  for (size_t i = 0; i < N_RELEASES; i++) {
+    for (size_t more = 0; more <= 64; more += 4) {
+      image m;
+      lh_seen_state seen;
+      lh_error error = {0};
+      image_begin(&m, &image_releases[i], true);
+      char *thread = image_block(&m, 4096), *global = thread + m.r->global + more;
+      memcpy(thread, m.main, m.r->global);
+      memcpy(global, m.global, m.r->block_bytes - m.r->thread_bytes);
+      put_pointer(thread + 24, global);
+      put_pointer(global + m.r->main_thread, thread);
+      if (more % 8) {
+        refused(thread, "5.4", "no main thread with its global state is there");
+      } else {
+        if (see(thread, "5.4", &seen, &error) < 0) fail_msg("%s", error.message);
+        assert_string_equal(seen.layout->releases, m.r->releases);
+        assert_int_equal(seen.thread_bytes, m.r->thread_bytes + more);
+        assert_int_equal(seen.main_thread_bytes, m.r->block_bytes + more);
+      }
+      image_end(&m);
+    }
+  }
 }
 
 /* The cache ends where there is no string; and malloc notes how big the block is, or 16 bytes more,
@@ -327,6 +358,7 @@ int main(void) {
       cmocka_unit_test(refuses_every_wrong_field),
       cmocka_unit_test(refuses_what_is_nowhere),
       cmocka_unit_test(tells_541_from_542),
+      cmocka_unit_test(sees_appended_fields),
       cmocka_unit_test(measures_what_the_build_chose),
       cmocka_unit_test(sees_a_real_state),
       cmocka_unit_test(sees_what_a_state_runs),
