@@ -179,7 +179,7 @@ static void add_bounded(lh_text *text, const char *name) {
 
 bool lh_add_c_code(lh_text *text, const lh_snapshot *snapshot, uint64_t function) {
   lh_c_code code;
-  if (!lh_c_function_at(snapshot, function, &code)) return false;
+  if (!lh_c_function_at(snapshot, function, &code) || code.library[0] == '\0') return false;
   bool has_symbol = code.symbol[0] != '\0';
   lh_text_string(text, "C function ");
   if (has_symbol) {

@@ -25,7 +25,7 @@ static const struct {
 } codes[FUNCTIONS + 1] = {{"on_packet", "libgame.so", 0x1a2b},
                           {"", "libgame.so", 0x1b00},
                           {"\x1b[31m<b>\n@x [C]", "lib\xff.so", 1},
-                          {NULL, NULL, 0}, /* not known */
+                          {"", "", 0}, /* in no file */
                           {"tick", "game", 0x401136}};
 
 static uint64_t at(int i) {
@@ -73,9 +73,8 @@ static void forge_program(forge *f, uint64_t serial, uint64_t base, bool is_outs
   forge_root(f, LH_ROOT_REGISTRY, 0, AT_TABLE);
   forge_root(f, LH_ROOT_MAIN_THREAD, 0, AT_THREAD);
   for (int i = 0; is_outside && i <= FUNCTIONS; i++)
-    if (codes[i].symbol)
-      forge_c_function(f, base + 0x10 * (uint64_t)i, codes[i].symbol, codes[i].library,
-                       codes[i].offset);
+    forge_c_function(f, base + 0x10 * (uint64_t)i, codes[i].symbol, codes[i].library,
+                     codes[i].offset);
   forge_finish(f);
 }
 
