@@ -82,6 +82,11 @@ CLI_CFLAGS = $(shell $(PKG_CONFIG) --cflags jansson sqlite3 libmicrohttpd libgvc
 LIB_LIBS = $(shell $(PKG_CONFIG) --libs libcgraph) -lm
 CLI_LIBS = $(shell $(PKG_CONFIG) --libs jansson) $(LIB_LIBS)
 SQL_LIBS = $(shell $(PKG_CONFIG) --libs sqlite3)
+# Where heapattach's code and heap are: addresses at which no target has any. Libraries and PIE
+# programs are above 0x2aaaaaaab000; others count up from 0x400000, for gigabytes if need be. So it
+# is compiled as for PIE, and linked as none. (A kernel for aarch64 may have only 2^39 addresses.)
+PLACE_AT = $(if $(findstring aarch64,$(shell $(CC) -dumpmachine)),0x1000000000,0x180000000000)
+PLACE = -pie -Wl,-no-pie,--no-relax,-Ttext-segment=$(PLACE_AT)
 OUTSIDE_LIBS = $(shell $(PKG_CONFIG) --libs libelf liblzma)
 VIEW_LIBS = $(shell $(PKG_CONFIG) --libs libmicrohttpd libgvc zlib) -pthread
 TEST_LIBS = $(shell $(PKG_CONFIG) --libs cmocka) $(LUA_LIBS) $(LIB_LIBS) -ldl
@@ -158,7 +163,7 @@ $$(TOOLS:%=$(1)/bin/%): $(1)/bin/%: $$$$(call tool_objects,$(1),$$$$*) $(1)/libl
 
 # Loaded where no target's memory is, so that it can have that at its own addresses.
 $(1)/bin/heapattach: $(1)/liboutside.a
-$(1)/bin/heapattach: LDFLAGS += -no-pie -Wl,-Ttext-segment=0x70000000
+$(1)/bin/heapattach: LDFLAGS += $(PLACE)
 $(1)/bin/heapattach: CLI_LIBS := $(1)/liboutside.a $(1)/libluaheap.a $$(CLI_LIBS) $$(OUTSIDE_LIBS)
 
 $(1)/cli/heapview/page.o: CLI_CFLAGS += -Ibuild/page
@@ -194,7 +199,7 @@ $(1)/tests/test_answers: $$(filter-out $(1)/cli/heapview.o %/server.o %/browser.
 $(1)/tests/test_answers: TEST_LIBS += $$(CLI_LIBS) $$(SQL_LIBS) $$(VIEW_LIBS)
 $(OUTSIDE_TESTS:%=$(1)/tests/%): $(1)/liboutside.a
 $(OUTSIDE_TESTS:%=$(1)/tests/%): TEST_LIBS += $(1)/liboutside.a $(1)/libluaheap.a $$(OUTSIDE_LIBS)
-$(OUTSIDE_TESTS:%=$(1)/tests/%): LDFLAGS += -no-pie -Wl,-Ttext-segment=0x70000000
+$(OUTSIDE_TESTS:%=$(1)/tests/%): LDFLAGS += $(PLACE)
 $(1)/tests/test_page: $(1)/cli/heapview/page.o
 $(1)/tests/test_requests: $(1)/cli/heapview/requests.o
 $(1)/tests/test_guests: $(1)/cli/heapview/guests.o

@@ -1,7 +1,7 @@
 /*
 ** way.c - runs this program again where its memory is not in the way of a target's.
 **
-** The program is linked at an address of its own (the Makefile has it), where no other has its code
+** The program is linked at an address of its own (PLACE in the Makefile), where no other has code
 ** or heap. Its libraries, though, the kernel places at random in the same terabyte as a target's.
 ** With ADDR_COMPAT_LAYOUT they are elsewhere. That counts from the next execve on, so the program
 ** executes itself, with the same arguments and environment.
