@@ -4,9 +4,10 @@
 ** The interpreter tells it in arg[0], and so it does for programs that begin with #!/usr/bin/lua
 ** (prosody). A host that runs scripts of its own has none. Then it is the source of a function: of
 ** the outermost one that runs, else of one that lies ready to be called on the main thread's stack
-** (each script of lighttpd has a state) or in the registry (haproxy's actions), else of what was
-** loaded last. A source is the name of a file behind an @, a name behind a =, or the program itself,
-** of which the first line is enough.
+** (each script of lighttpd has a state), in the registry (haproxy's actions) or as a global
+** variable; else of what was loaded last, which may be another one each time. A source is the name
+** of a file behind an @, a name behind a =, or the program itself, of which the first line is
+** enough.
 */
 #include <string.h>
 

@@ -152,13 +152,19 @@ static bool read_registry(const lh_peek *p, const lh_seen_state *seen, raw_table
 
 /* {=== What it runs ================================================================== */
 
-bool lh_glance_argument(const lh_peek *p, const lh_seen_state *seen, char *out, size_t size) {
+static bool read_globals(const lh_peek *p, const lh_seen_state *seen, raw_table *globals) {
   enum { GLOBALS = 2 }; /* LUA_RIDX_GLOBALS */
+  raw_table registry;
+  raw_value values[GLOBALS];
+  return read_registry(p, seen, &registry) &&
+         read_array(p, seen->layout, &registry, values, GLOBALS) == GLOBALS &&
+         read_table(p, &values[GLOBALS - 1], globals);
+}
+
+bool lh_glance_argument(const lh_peek *p, const lh_seen_state *seen, char *out, size_t size) {
   raw_table table;
-  raw_value values[GLOBALS], value;
-  return read_registry(p, seen, &table) &&
-         read_array(p, seen->layout, &table, values, GLOBALS) == GLOBALS &&
-         read_table(p, &values[GLOBALS - 1], &table) && find_text(p, &table, "arg", &value) &&
+  raw_value value;
+  return read_globals(p, seen, &table) && find_text(p, &table, "arg", &value) &&
          read_table(p, &value, &table) && find_zero(p, &table, &value) &&
          (value.type & RAW_BASIC_TYPE) == RAW_SHORT_STRING &&
          read_text(p, address_of(value.as.object), out, size);
@@ -205,6 +211,19 @@ static size_t read_registered(const lh_peek *p, const lh_seen_state *seen, raw_v
   return MOST_VALUES;
 }
 
+static size_t read_global_functions(const lh_peek *p, const lh_seen_state *seen,
+                                    raw_value *values) {
+  raw_table globals;
+  slots it;
+  size_t n = 0;
+  if (!read_globals(p, seen, &globals)) return 0;
+  slots_begin(&it, p, &globals);
+  for (const raw_slot *s; n < MOST_VALUES && (s = slots_next(&it));) {
+    if (s->value_type == (RAW_LUA_CLOSURE | RAW_COLLECTABLE)) values[n++] = value_of(s);
+  }
+  return n;
+}
+
 /* The source of the prototype that is the first on the list of all objects. */
 static bool read_newest_source(const lh_peek *p, const lh_seen_state *seen, char *out,
                                size_t size) {
@@ -231,6 +250,8 @@ bool lh_glance_source(const lh_peek *p, const lh_seen_state *seen, lh_glance_at 
       return read_first_source(p, values, read_stack(p, seen, values), out, size);
     case LH_GLANCE_REGISTERED:
       return read_first_source(p, values, read_registered(p, seen, values), out, size);
+    case LH_GLANCE_GLOBAL:
+      return read_first_source(p, values, read_global_functions(p, seen, values), out, size);
     case LH_GLANCE_NEWEST: return read_newest_source(p, seen, out, size);
     default: return false;
   }

@@ -56,6 +56,7 @@ typedef enum lh_glance_at {
   LH_GLANCE_RUNNING,    /* the outermost that the main thread is in */
   LH_GLANCE_ON_STACK,   /* the lowest on the main thread's stack */
   LH_GLANCE_REGISTERED, /* the first that C code keeps in the registry (luaL_ref) */
+  LH_GLANCE_GLOBAL,     /* one that is a global variable */
   LH_GLANCE_NEWEST      /* the one that was loaded last */
 } lh_glance_at;
 bool lh_glance_source(const lh_peek *peek, const lh_seen_state *seen, lh_glance_at at, char *out,

@@ -169,7 +169,7 @@ static char *chosen_thread(image *m, size_t extra, size_t cached, uint64_t note)
   return main_thread;
 }
 
-/* A host's own fields at the end of the thread, with which one layout has the distance of another. */
+/* A host's own fields at the end of the thread, so that one layout has the distance of another. */
 static void sees_appended_fields(void **state) {
   (void)state;
   for (size_t i = 0; i < N_RELEASES; i++) {
@@ -279,6 +279,10 @@ static void sees_what_a_state_runs(void **state) {
   source_is(&seen, LH_GLANCE_REGISTERED, NULL);
   (void)luaL_ref(L, LUA_REGISTRYINDEX);
   source_is(&seen, LH_GLANCE_REGISTERED, "@a file");
+  run(L, "x = 1 f = load('return 1', 'f')", "@one");
+  source_is(&seen, LH_GLANCE_GLOBAL, "f");
+  run(L, "function g() end", "@a global");
+  source_is(&seen, LH_GLANCE_GLOBAL, "@a global");
   lua_close(L);
 }
 
