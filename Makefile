@@ -200,6 +200,9 @@ $(1)/tests/test_answers: TEST_LIBS += $$(CLI_LIBS) $$(SQL_LIBS) $$(VIEW_LIBS)
 $(OUTSIDE_TESTS:%=$(1)/tests/%): $(1)/liboutside.a
 $(OUTSIDE_TESTS:%=$(1)/tests/%): TEST_LIBS += $(1)/liboutside.a $(1)/libluaheap.a $$(OUTSIDE_LIBS)
 $(OUTSIDE_TESTS:%=$(1)/tests/%): LDFLAGS += $(PLACE)
+# Something happens between their requests (tests/common/requests.h).
+$(1)/tests/test_signals $(1)/tests/test_killed: \
+  TEST_LIBS += -Wl,--wrap=ptrace,--wrap=waitid,--wrap=kill
 $(1)/tests/test_page: $(1)/cli/heapview/page.o
 $(1)/tests/test_requests: $(1)/cli/heapview/requests.o
 $(1)/tests/test_guests: $(1)/cli/heapview/guests.o

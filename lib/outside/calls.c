@@ -53,6 +53,13 @@ static bool is_at_quiet_call(const lh_thread *thread) {
          lh_call_is_quiet(lh_registers_call(&r), lh_registers_second_argument(&r));
 }
 
+/* Is the instruction before the next one a system call? */
+static bool is_call(pid_t process, const lh_registers *r) {
+  uint8_t code[2];
+  return lh_process_read(process, lh_registers_call_address(r), code, sizeof code) &&
+         lh_registers_is_call(code);
+}
+
 /* Of a thread that is held where it was found: may it stay there? It may in a system call, or just
 ** behind one, at which Lua is amid no change; where it sleeps in the kernel; and where it waits for
 ** a lock, which it would not get while others are held. */
@@ -60,12 +67,9 @@ static bool may_stay(const lh_stop *stop, const lh_thread *thread, bool *is_quie
   long call = -1;
   uint64_t second_argument = 0;
   lh_registers r;
-  uint8_t code[2];
   if (thread->held == LH_HELD_KERNEL) {
     (void)lh_call_of_sleeper(stop->process, thread->id, &call, &second_argument);
-  } else if (lh_registers_get(thread->id, &r) &&
-             lh_process_read(stop->process, lh_registers_call_address(&r), code, sizeof code) &&
-             lh_registers_is_call(code)) {
+  } else if (lh_registers_get(thread->id, &r) && is_call(stop->process, &r)) {
     call = lh_registers_call(&r);
     second_argument = lh_registers_second_argument(&r);
   }
@@ -106,10 +110,29 @@ static bool stop_runners(lh_stop *stop) {
   return all;
 }
 
+/* A thread that was let go in front of a call would find itself interrupted in it, and some calls
+** would fail with EINTR. So it goes back by an instruction, and makes the call again. */
+static bool step_back(const lh_stop *stop, lh_thread *thread) {
+  lh_registers r;
+  uint64_t held_ns = thread->held_ns;
+  if (thread->held != LH_HELD || thread->event != LH_EVENT_CALL ||
+      !lh_registers_get(thread->id, &r) || !lh_registers_is_in_front(&r) ||
+      !is_call(stop->process, &r))
+    return true;
+  lh_registers_step_back(&r);
+  (void)lh_registers_set(thread->id, &r);
+  lh_thread_go_on(thread, LH_COURSE_STOP);
+  bool is_held =
+      lh_thread_wait(stop->process, thread, LH_COURSE_STOP, lh_now_ns() + MOST_TO_STOP_NS);
+  thread->held_ns = held_ns;
+  return is_held;
+}
+
 bool lh_stop_run_on(lh_stop *stop, bool *all_quiet) {
   size_t n_running = 0;
   bool others = false, is_quiet;
-  *all_quiet = true;
+  *all_quiet = LH_CAN_INJECT;
+  if (!LH_CAN_INJECT) return true;
   for (size_t i = 0; i < stop->n; i++) {
     lh_thread *thread = &stop->threads[i];
     if (thread->held == LH_HELD_GONE) continue;
@@ -127,5 +150,7 @@ bool lh_stop_run_on(lh_stop *stop, bool *all_quiet) {
     if (n_running > 0) lh_nap();
   }
   *all_quiet &= n_running == 0;
-  return stop_runners(stop);
+  bool all_held = stop_runners(stop);
+  for (size_t i = 0; i < stop->n; i++) all_held &= step_back(stop, &stop->threads[i]);
+  return all_held;
 }

@@ -136,23 +136,17 @@ static bool find_way_back(const lh_stop *stop, const lh_thread *thread, way_back
   enum { CODE_OF_64_BITS = 0x33 };
   lh_registers *r = &back->exact;
   uint8_t code[2];
-  bool is_in_call = thread->event == LH_EVENT_CALL;
-  if (thread->held != LH_HELD || !lh_registers_get(thread->id, r) || r->cs != CODE_OF_64_BITS)
-    return false;
-  if (thread->event != LH_EVENT_CALL && thread->event != LH_EVENT_STOP) return false;
-  if ((is_in_call && lh_registers_is_in_front(r)) || lh_registers_is_interrupted(r)) {
-    if (!lh_process_read(stop->process, r->rip - 2, code, sizeof code) ||
-        !lh_registers_is_call(code))
-      return false;
+  bool is_at_call = thread->event == LH_EVENT_CALL;
+  if (thread->held != LH_HELD || (!is_at_call && thread->event != LH_EVENT_STOP)) return false;
+  if (!lh_registers_get(thread->id, r) || r->cs != CODE_OF_64_BITS) return false;
+  if (is_at_call && lh_registers_is_in_front(r)) return false; /* of 32 bits: calls.c left it */
+  if (lh_registers_is_interrupted(r)) {
     back->by_code = *r;
-    back->by_code.rip -= 2;
-    back->by_code.rax = (long)r->rax == -LH_RESTART_REST ? SYS_restart_syscall : r->orig_rax;
-    back->by_code.orig_rax = (unsigned long long)-1;
-    if (is_in_call) back->exact = back->by_code;
-    return true;
+    lh_registers_step_back(&back->by_code);
+    return lh_process_read(stop->process, back->by_code.rip, code, sizeof code) &&
+           lh_registers_is_call(code);
   }
-  if (!is_in_call && (long)r->orig_rax < 0 && is_in_sequence(stop->process, thread->id))
-    return false;
+  if ((long)r->orig_rax < 0 && is_in_sequence(stop->process, thread->id)) return false;
   r->orig_rax = (unsigned long long)-1;
   back->by_code = *r;
   return true;

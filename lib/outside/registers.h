@@ -67,6 +67,13 @@ static inline bool lh_registers_is_interrupted(const lh_registers *r) {
   return (long)r->orig_rax >= 0 && result >= LH_RESTART_FIRST && result <= LH_RESTART_REST;
 }
 
+/* From a call, in front of it or interrupted, to the instruction that makes it. */
+static inline void lh_registers_step_back(lh_registers *r) {
+  r->rip -= 2;
+  r->rax = (long)r->rax == -LH_RESTART_REST ? SYS_restart_syscall : r->orig_rax;
+  r->orig_rax = (unsigned long long)-1;
+}
+
 /* Some calls (epoll_wait, semtimedop, a recv that has a timeout) are not restarted by the kernel
 ** when a thread was stopped and goes on, but fail with EINTR. This makes them be restarted, too,
 ** unless a handler runs. False: it is none of them. close() has closed, and must not be. */
@@ -77,21 +84,23 @@ static inline bool lh_registers_mend(lh_registers *r) {
   return true;
 }
 
-#elif defined __aarch64__
+#else /* threads stop and go on where they are, no more */
 
 enum { LH_CAN_INJECT = 0 };
 
-/* The kernel has prepared the restart when the thread can be seen, and tells of no call. */
 static inline long lh_registers_call(const lh_registers *r) {
-  return r->regs[7] == 0 ? (long)r->regs[8] : -1;
+  (void)r;
+  return -1;
 }
 
 static inline uint64_t lh_registers_second_argument(const lh_registers *r) {
-  return r->regs[1];
+  (void)r;
+  return 0;
 }
 
 static inline uint64_t lh_registers_call_address(const lh_registers *r) {
-  return r->pc - 4;
+  (void)r;
+  return 0;
 }
 
 static inline bool lh_registers_is_call(const uint8_t code[2]) {
@@ -100,17 +109,20 @@ static inline bool lh_registers_is_call(const uint8_t code[2]) {
 }
 
 static inline bool lh_registers_is_in_front(const lh_registers *r) {
-  return r->regs[7] == 0;
+  (void)r;
+  return false;
 }
 
-/* The first argument is overwritten when the thread can be seen: such calls fail with EINTR here,
-** as when a process is stopped from a terminal. */
+static inline void lh_registers_step_back(lh_registers *r) {
+  (void)r;
+}
+
+/* On aarch64 the first argument is overwritten when the thread can be seen: such calls fail with
+** EINTR there, as when a process is stopped from a terminal. */
 static inline bool lh_registers_mend(lh_registers *r) {
   (void)r;
   return false;
 }
 
-#else
-#error "only x86-64 and aarch64 are known"
 #endif
 #endif

@@ -14,7 +14,7 @@
 
 #include <cmocka.h>
 
-#include "outside/stop.h"
+#include "attach.h"
 #include "subject.h"
 
 enum { N_THREADS = 3 };
@@ -22,17 +22,6 @@ enum { N_THREADS = 3 };
 typedef struct counts {
   volatile uint64_t of[N_THREADS];
 } counts;
-
-static lh_target *open_subject(const subject *s) {
-  lh_target *target;
-  lh_error error;
-  if (lh_open_process(s->id, &target, &error) < 0) fail_msg("%s", error.message);
-  return target;
-}
-
-static void nap(void) {
-  (void)nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
-}
 
 static _Noreturn void count(volatile uint64_t *n) {
   for (;; ++*n)
@@ -55,27 +44,7 @@ static void count_in_threads(const subject *self) {
 static void wait_until_all_count(counts *c) {
   counts before = *c;
   for (int i = 0; i < N_THREADS; i++)
-    while (c->of[i] == before.of[i]) nap();
-}
-
-typedef struct attach {
-  lh_target *target;
-  lh_still *still;
-  lh_memory memory;
-  lh_outside_told told;
-} attach;
-
-static void begin(attach *a, bool never_fork) {
-  lh_error error;
-  enum { ATTEMPT_WITHOUT_IDLENESS = 10 };
-  a->told = (lh_outside_told){0};
-  if (lh_still_begin(a->target, ATTEMPT_WITHOUT_IDLENESS, never_fork, &a->still, &a->memory,
-                     &a->told, &error) < 0)
-    fail_msg("%s", error.message);
-}
-
-static void end(attach *a) {
-  assert_true(lh_still_end(a->still, &a->told));
+    while (c->of[i] == before.of[i]) attach_nap();
 }
 
 /* What is counted in shared memory stands still meanwhile, and counting goes on afterwards. */
@@ -83,31 +52,22 @@ static void test_all_threads_are_held(void **state) {
   (void)state;
   counts *c = subject_share(sizeof *c);
   subject s = subject_start(count_in_threads, c);
-  attach a = {.target = open_subject(&s)};
+  attach a;
+  attach_open(&a, s.id);
   for (int i = 0; i < 20; i++) {
     wait_until_all_count(c);
-    begin(&a, true);
+    attach_begin(&a, true);
     counts before = *c;
-    nap();
+    attach_nap();
     assert_memory_equal(&before, (const void *)c, sizeof before);
     assert_int_equal(a.told.stillness, LH_STILL_STOPPED);
     assert_int_equal(a.memory.process_id, s.id);
-    end(&a);
+    attach_end(&a);
     assert_true(a.told.stopped_ns >= 1000000);
   }
   wait_until_all_count(c);
-  lh_target_free(a.target);
+  attach_close(&a);
   subject_end(&s);
-}
-
-static bool has_children(pid_t process) {
-  char path[64], list[64];
-  (void)snprintf(path, sizeof path, "/proc/%d/task/%d/children", (int)process, (int)process);
-  FILE *file = fopen(path, "r");
-  assert_non_null(file);
-  bool has = fgets(list, sizeof list, file) != NULL;
-  (void)fclose(file);
-  return has;
 }
 
 static volatile uint64_t own_count; /* of the subject: in its own memory */
@@ -131,36 +91,38 @@ static void test_a_copy_is_frozen(void **state) {
   if (!LH_CAN_INJECT) skip();
   counts *c = subject_share(sizeof *c);
   subject s = subject_start(count_in_own_memory, c);
-  attach a = {.target = open_subject(&s)};
+  attach a;
+  attach_open(&a, s.id);
   for (int i = 0; i < 100; i++) {
-    begin(&a, false);
+    attach_begin(&a, false);
     if (a.told.stillness != LH_STILL_FORK) fail_msg("%s", a.told.no_fork);
     assert_true(a.told.was_in_system_call);
     assert_null(a.told.no_fork);
     uint64_t frozen = read_own_count(&a.memory);
     assert_true(frozen <= c->of[0] + 1);
-    while (c->of[0] <= frozen + 1000) nap();
+    while (c->of[0] <= frozen + 1000) attach_nap();
     assert_int_equal(read_own_count(&a.memory), frozen);
-    end(&a);
-    assert_false(has_children(s.id));
+    attach_end(&a);
+    assert_int_equal(attach_children(s.id), 0);
   }
-  lh_target_free(a.target);
+  attach_close(&a);
   subject_end(&s);
 }
 
 static void test_an_ended_process_is_refused(void **state) {
   (void)state;
-  counts *c = subject_share(sizeof *c);
-  subject s = subject_start(count_in_threads, c);
-  lh_target *target = open_subject(&s);
-  subject_end(&s);
   lh_error error;
-  lh_still *still;
-  lh_memory memory;
-  lh_outside_told told = {0};
-  assert_int_equal(lh_still_begin(target, 0, true, &still, &memory, &told, &error), LH_EIO);
-  assert_null(still);
-  lh_target_free(target);
+  attach a;
+  subject s = subject_start(count_in_threads, subject_share(sizeof(counts)));
+  attach_open(&a, s.id);
+  subject_end(&s);
+  for (unsigned attempt = 0; attempt < 4; attempt++) {
+    assert_int_equal(lh_still_begin(a.target, attempt, false, &a.still, &a.memory, &a.told, &error),
+                     LH_EIO);
+    assert_int_equal(error.os_errno, ESRCH);
+    assert_null(a.still);
+  }
+  attach_close(&a);
 }
 
 int main(void) {

@@ -1,0 +1,82 @@
+/*
+** attach.c - a process that is held still from outside, in tests of what that does to it.
+*/
+#include "attach.h"
+
+#include <dirent.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include <cmocka.h>
+
+enum { WHEN_IDLENESS_IS_NOT_ASKED = 10 };
+
+void attach_open(attach *a, pid_t process) {
+  lh_error error;
+  *a = (attach){0};
+  if (lh_open_process(process, &a->target, &error) < 0) fail_msg("%s", error.message);
+}
+
+void attach_close(attach *a) {
+  lh_target_free(a->target);
+}
+
+static int begin(attach *a, bool never_fork, lh_error *error) {
+  a->told = (lh_outside_told){0};
+  return lh_still_begin(a->target, WHEN_IDLENESS_IS_NOT_ASKED, never_fork, &a->still, &a->memory,
+                        &a->told, error);
+}
+
+void attach_begin(attach *a, bool never_fork) {
+  lh_error error;
+  if (begin(a, never_fork, &error) < 0) fail_msg("%s", error.message);
+}
+
+void attach_end(attach *a) {
+  assert_true(lh_still_end(a->still, &a->told));
+}
+
+bool attach_try(attach *a, bool never_fork) {
+  if (begin(a, never_fork, NULL) < 0) return false;
+  (void)lh_still_end(a->still, &a->told);
+  return true;
+}
+
+void attach_nap(void) {
+  (void)nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+}
+
+bool attach_wait_until(bool (*holds)(const void *of), const void *of) {
+  enum { MOST_NAPS = 20000 };
+  for (int i = 0; i < MOST_NAPS; i++) {
+    if (holds(of)) return true;
+    attach_nap();
+  }
+  return false;
+}
+
+int attach_children(pid_t process) {
+  char path[64], list[4096] = "";
+  int n = 0;
+  (void)snprintf(path, sizeof path, "/proc/%d/task/%d/children", (int)process, (int)process);
+  FILE *file = fopen(path, "r");
+  assert_non_null(file);
+  (void)!fgets(list, sizeof list, file);
+  (void)fclose(file);
+  for (const char *p = list; *p; p++) n += *p == ' ';
+  return n;
+}
+
+int attach_descriptors(pid_t process) {
+  char path[64];
+  int n = 0;
+  (void)snprintf(path, sizeof path, "/proc/%d/fd", (int)process);
+  DIR *descriptors = opendir(path);
+  assert_non_null(descriptors);
+  while (readdir(descriptors)) n++;
+  (void)closedir(descriptors);
+  return n;
+}
