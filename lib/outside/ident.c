@@ -103,7 +103,7 @@ static void search_piece(const char *from, const char *end, const char *path, fo
 }
 
 /* The pieces overlap by what is looked at around a name; around the whole are zeros. What cannot be
-** read is passed over. */
+** read is passed over; a core has no more behind it, whatever length it claims. */
 static void search_region(const lh_memory *memory, const lh_region *r, found_luas *luas) {
   enum { MOST = 1 << 16 };
   char piece[BEFORE + MOST + BEHIND] = {0};
@@ -113,7 +113,9 @@ static void search_region(const lh_memory *memory, const lh_region *r, found_lua
     char *from = piece + (is_first ? BEFORE : 2 * BEFORE);
     char *end = piece + BEFORE + n - (is_last ? 0 : BEHIND);
     if (is_last) memset(end, 0, BEHIND);
-    if (memory->read(memory, at, piece + BEFORE, n)) search_piece(from, end, r->path, luas);
+    bool was_read = memory->read(memory, at, piece + BEFORE, n);
+    if (was_read) search_piece(from, end, r->path, luas);
+    if (!was_read && memory->process_id == 0) return;
     at = is_last ? r->end : at + n - BEFORE - BEHIND;
   }
 }

@@ -39,6 +39,10 @@ struct lh_mirror {
   char likely_victim[16]; /* how likely this process was to be killed, before */
 };
 
+static bool is_process(const lh_memory *memory) {
+  return memory->process_id > 0;
+}
+
 /* {=== Room ========================================================================== */
 
 static void *pointer(uint64_t address) {
@@ -61,13 +65,17 @@ static bool is_in_stacks_way(const lh_region *region) {
   return region->start < top && region->end > bottom - STILL_TO_BE_USED;
 }
 
+/* What a core lacks gets no room, and gaps neither: zeros there would pass for what the process
+** had, where the walk has to fault. */
 static bool list_rooms(const lh_memory *memory, lh_spans *mirrored, lh_spans *rooms) {
   enum { SMALL_GAP = 1 << 20 };
+  uint64_t gap = is_process(memory) ? SMALL_GAP : 0;
   for (size_t i = 0; i < memory->n; i++) {
     const lh_region *r = &memory->regions[i];
-    if (!lh_region_is_mirrored(r) || is_in_stacks_way(r)) continue;
-    if (!lh_spans_add(mirrored, r->start, r->end, 0) ||
-        !lh_spans_add(rooms, round_down(r->start), round_up(r->end), SMALL_GAP))
+    uint64_t end = r->start + r->present_bytes;
+    if (!lh_region_is_mirrored(r) || r->present_bytes == 0 || is_in_stacks_way(r)) continue;
+    if (!lh_spans_add(mirrored, r->start, end, 0) ||
+        !lh_spans_add(rooms, round_down(r->start), round_up(end), gap))
       return false;
   }
   return true;
@@ -219,10 +227,6 @@ static int get_memory(const lh_mirror *mirror, const lh_memory *memory, lh_error
       (long long)memory->process_id);
 }
 
-static bool is_process(const lh_memory *memory) {
-  return memory->process_id > 0;
-}
-
 int lh_mirror_reserve(const lh_memory *memory, lh_mirror **out, lh_error *error) {
   lh_mirror *mirror = *out = lh_alloc_zeroed(1, sizeof *mirror);
   if (!mirror) return lh_fail_memory(error, "mirroring a target");
@@ -310,7 +314,7 @@ static int fill_from_core(const lh_mirror *mirror, const lh_memory *memory, uint
   for (size_t i = 0; i < memory->n; i++) {
     const lh_region *r = &memory->regions[i];
     uint64_t head, tail, end = r->start + r->present_bytes;
-    if (!lh_region_is_mirrored(r) || !lh_mirror_has(mirror, r->start, r->end - r->start)) continue;
+    if (!lh_region_is_mirrored(r) || !lh_mirror_has(mirror, r->start, r->present_bytes)) continue;
     map_segment(memory, r, &head, &tail);
     uint64_t copied = copy(memory, r->start, head) + copy(memory, tail, end);
     if (copied != head - r->start + (end - tail))

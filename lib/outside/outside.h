@@ -3,9 +3,9 @@
 **
 **     target.c      a process or a core, behind the public calls           target.h tells the two
 **     process.c     /proc of a process: mappings, memory, status; rights.c says why it may not be
-**     core.c        a core file: its segments; notes.c what its notes tell; mapped.c the files that
-**                   were mapped, if they are still the same; arguments.c its command line; foreign.c
-**                   what is no core
+**     core.c        a core file: its segments; notes.c what its notes tell, arguments.c its command
+**                   line; mapped.c the files that were mapped, if they are still the same;
+**                   foreign.c what is no core
 **     states.c      finds Lua states in memory, by structure; script.c what they run; ident.c which
 **                   release, and which other Luas are there
 **     still.c       makes sure that nothing changes meanwhile: idle, else fork, else stop

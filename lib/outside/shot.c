@@ -382,7 +382,7 @@ static void confine(const lh_mirrored *m) {
   uint64_t bytes = 0;
   for (size_t i = 0; i < m->memory->n; i++) {
     const lh_region *region = &m->memory->regions[i];
-    if (lh_region_is_mirrored(region)) bytes += region->end - region->start;
+    if (lh_region_is_mirrored(region)) bytes += region->present_bytes;
   }
   rlim_t seconds = 10 + (bytes >> 24);
   (void)setrlimit(RLIMIT_CPU, &(struct rlimit){seconds, seconds});

@@ -58,7 +58,7 @@ lh_target_info lh_describe_target(const lh_target *target) {
                          .doubt = target->doubt};
   for (size_t i = 0; i < target->memory.n; i++) {
     const lh_region *region = &target->memory.regions[i];
-    if (lh_region_is_mirrored(region)) info.private_bytes += region->end - region->start;
+    if (lh_region_is_mirrored(region)) info.private_bytes += region->present_bytes;
   }
   return info;
 }

@@ -5,10 +5,12 @@
 #include <dirent.h>
 #include <limits.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -19,7 +21,7 @@
 #include "forged_core.h"
 #include "outside/outside.h"
 
-enum { HEAP = 0x10000, PROGRAM = 0x400000, PAGE = 4096 };
+enum { HEAP = 0x200000, PROGRAM = 0x400000, PAGE = 4096 };
 
 static uint8_t heap_page[PAGE], program_page[PAGE];
 static uint8_t stack_page[PAGE];
@@ -146,6 +148,35 @@ static void another_program_is_not_read_and_told(void **state) {
     assert_false(can_read(target, PROGRAM + PAGE, 1));
     lh_target_free(target);
   }
+}
+
+/* Zeros in place of what the core lacks would be a heap, too, but another one. */
+static void what_a_core_lacks_is_no_memory_of_the_mirror(void **state) {
+  static forged_core c;
+  lh_mirror *mirror;
+  lh_error error;
+  uint64_t copied;
+  int status;
+  (void)state;
+  forge_process(&c);
+  forge_memory(&c);
+  lh_target *target = open_core();
+  assert_int_equal(lh_describe_target(target).private_bytes, 2 * PAGE);
+  assert_int_equal(lh_mirror_reserve(&target->memory, &mirror, &error), LH_OK);
+  assert_int_equal(lh_mirror_fill(mirror, &target->memory, &copied, &error), LH_OK);
+  const volatile uint8_t *heap = (const uint8_t *)(uintptr_t)HEAP;
+  assert_memory_equal((const void *)(uintptr_t)HEAP, heap_page, PAGE);
+  assert_true(lh_mirror_has(mirror, HEAP, PAGE));
+  assert_false(lh_mirror_has(mirror, HEAP, PAGE + 1));
+  pid_t child = fork();
+  if (child == 0) {
+    (void)signal(SIGSEGV, SIG_DFL);
+    _exit(heap[PAGE]);
+  }
+  assert_int_equal(waitpid(child, &status, 0), child);
+  assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGSEGV);
+  lh_mirror_free(mirror);
+  lh_target_free(target);
 }
 
 /* More than 65,534 segments are counted elsewhere. */
@@ -423,7 +454,7 @@ static void segments_that_cannot_be_are_refused(void **state) {
   refuse_segments(spoil_address, " at byte 120: a segment that no memory has");
   refuse_segments(spoil_length, " at byte 120: a segment that no memory has");
   refuse_segments(spoil_offset, " at byte 120: a segment behind the end of all files");
-  refuse_segments(spoil_overlap, ": two segments have address 0x11000");
+  refuse_segments(spoil_overlap, ": two segments have address 0x201000");
   refuse_segments(spoil_shared, " at byte 64: segments that share their bytes");
 }
 
@@ -547,6 +578,7 @@ int main(void) {
       cmocka_unit_test_teardown(a_kernels_core_is_read, clean),
       cmocka_unit_test_teardown(a_core_of_gcore_is_read, clean),
       cmocka_unit_test_teardown(another_program_is_not_read_and_told, clean),
+      cmocka_unit_test_teardown(what_a_core_lacks_is_no_memory_of_the_mirror, clean),
       cmocka_unit_test_teardown(a_long_core_is_read, clean),
       cmocka_unit_test_teardown(what_lies_across_segments_is_read, clean),
       cmocka_unit_test_teardown(a_command_line_that_is_overwritten_is_the_notes, clean),

@@ -446,7 +446,7 @@ static lh_region segment(size_t offset, size_t bytes, size_t present, size_t cor
 
 static void test_core(void **state) {
   (void)state;
-  static char bytes[1 << 20], zeros[4096];
+  static char bytes[1 << 20], in_file;
   fill_bytes(bytes, sizeof bytes, 5);
   lh_region regions[] = {
       segment(0, 300 * 1024, 300 * 1024, 8 * PAGE),        /* mapped */
@@ -467,14 +467,15 @@ static void test_core(void **state) {
     assert_int_equal(copied, 299 * 1024 + 7 + 3 * PAGE + PAGE);
     for (size_t k = 0; k < 6; k++) {
       const char *here = PLACE + (regions[k].start - (uintptr_t)PLACE);
-      assert_true(has(mirror, here, regions[k].end - regions[k].start));
+      assert_int_equal(has(mirror, here, regions[k].end - regions[k].start),
+                       regions[k].start + regions[k].present_bytes == regions[k].end);
+      assert_int_equal(has(mirror, here, regions[k].present_bytes), regions[k].present_bytes > 0);
       assert_memory_equal(here, bytes + regions[k].core_offset, regions[k].present_bytes);
     }
-    assert_memory_equal(PLACE + MIB + 200 * 1024, zeros, PAGE);
     PLACE[5] = 0; /* the file is not written */
   }
-  assert_int_equal(pread(memory.fd, zeros, 1, 8 * PAGE + 5), 1);
-  assert_int_equal(zeros[0], bytes[8 * PAGE + 5]);
+  assert_int_equal(pread(memory.fd, &in_file, 1, 8 * PAGE + 5), 1);
+  assert_int_equal(in_file, bytes[8 * PAGE + 5]);
   lh_mirror_free(mirror);
   /* It cannot be read: that is an error, since nothing can have changed it. */
   regions[2].core_offset = MIB - 10;
