@@ -21,7 +21,7 @@ typedef struct found_lua {
   const char *path; /* of the region */
 } found_lua;
 
-enum { MOST_LUAS = 8 };
+enum { LUA = 4 /* of a name that begins with "Lua " */, MOST_LUAS = 8 };
 typedef struct found_luas {
   found_lua of[MOST_LUAS];
   size_t n;
@@ -72,7 +72,7 @@ static void read_name(const char *text, char *name, size_t size) {
 /* The same Lua, more exactly: LuaJIT says that it is 5.1, too. */
 static bool tells_more(const char *name, const char *than) {
   return strncmp(name, than, strlen(than)) == 0 ||
-         (strncmp(name, "LuaJIT", 6) == 0 && strcmp(than, "Lua 5.1") == 0);
+         (strncmp(name, "LuaJIT", 6) == 0 && strcmp(than + LUA, "5.1") == 0);
 }
 
 static void add(found_luas *luas, const char *name, const char *path) {
@@ -150,10 +150,8 @@ static void search_target(const lh_memory *memory, const lh_region *only, found_
   }
 }
 
-static const char *const ours = "Lua 5.4";
-
 static bool is_ours(const found_lua *lua) {
-  return strncmp(lua->name, ours, strlen(ours)) == 0;
+  return strncmp(lua->name, "Lua ", LUA) == 0 && strncmp(lua->name + LUA, "5.4", 3) == 0;
 }
 
 void lh_identify_release(const lh_memory *memory, uint64_t library,
@@ -168,8 +166,7 @@ void lh_identify_release(const lh_memory *memory, uint64_t library,
     several = found && strcmp(found, luas.of[i].name) != 0;
     found = luas.of[i].name;
   }
-  if (!found || several) found = ours;
-  (void)snprintf(release, LH_RELEASE_BYTES, "%s", found + strlen("Lua "));
+  (void)snprintf(release, LH_RELEASE_BYTES, "%s", found && !several ? found + LUA : "5.4");
 }
 
 static const char *base_name(const char *path) {
