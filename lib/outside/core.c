@@ -335,6 +335,15 @@ int lh_core_open(const char *path, lh_target *target, lh_error *error) {
   return code;
 }
 
+uint64_t lh_core_lacks(const lh_target *target) {
+  uint64_t bytes = 0;
+  for (size_t i = 0; i < target->memory.n; i++) {
+    const lh_region *r = &target->memory.regions[i];
+    if (lh_region_is_mirrored(r)) bytes += r->end - r->start - r->present_bytes;
+  }
+  return bytes;
+}
+
 void lh_core_close(lh_target *target) {
   lh_core *core = target->core;
   if (!core) return;

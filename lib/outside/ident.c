@@ -187,17 +187,23 @@ static void list_luas(const found_luas *luas, char *out, size_t size) {
 }
 
 int lh_refuse_other_luas(const lh_target *target, lh_error *error) {
+  enum { LEAST_STATE = 16 * 1024 }; /* bytes of one that has just been opened, or somewhat less */
   found_luas luas;
-  char list[256], who[48] = "the process of this core";
+  char list[256], who[48] = "the process of this core", left_out[128] = "";
   bool has_ours = false;
   search_target(&target->memory, NULL, &luas);
   for (size_t i = 0; i < luas.n; i++) has_ours = has_ours || is_ours(&luas.of[i]);
   list_luas(&luas, list, sizeof list);
   if (!target->is_core) (void)snprintf(who, sizeof who, "process %" PRId64, target->process_id);
+  if (target->is_core && lh_core_lacks(target) >= LEAST_STATE)
+    (void)snprintf(left_out, sizeof left_out,
+                   ", or it was in %s that were left out (coredump_filter, MADV_DONTDUMP)",
+                   lh_size_text(lh_core_lacks(target), false).text);
   if (luas.n == 0)
     return lh_fail(error, LH_EHOST, "%s runs no Lua: no state of Lua 5.4 was found in it", who);
   if (has_ours)
-    return lh_fail(error, LH_EHOST, "%s has %s, but no state of Lua 5.4 is open in it", who, list);
+    return lh_fail(error, LH_EHOST, "%s has %s, but no state of Lua 5.4 is open in it%s", who, list,
+                   left_out);
   return lh_fail(error, LH_EHOST, "%s runs %s, and luaheap reads 5.4", who, list);
 }
 

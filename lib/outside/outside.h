@@ -104,6 +104,10 @@ void lh_found_texts_free(struct lh_found_texts *found);
 /* states.c: the release of a state that lh_find_states has found; "5.4" of any other. */
 const char *lh_release_of(const lh_target *target, uint64_t state);
 
+/* core.c: bytes of writable memory that a core names but does not have: what was never touched, or
+** was left out. */
+uint64_t lh_core_lacks(const lh_target *target);
+
 /* process.c: reads what is mapped now. LH_EIO: it has ended (os_errno ESRCH). */
 int lh_process_refresh(lh_target *target, lh_error *error);
 

@@ -85,6 +85,20 @@ static int try_once(taking *t, unsigned attempt, lh_error *error) {
   return shoot_all(t, &mirrored, error);
 }
 
+/* There is no other try. */
+static int fail_in_core(const lh_target *target, const lh_error *last, lh_error *error) {
+  uint64_t lacks = lh_core_lacks(target);
+  if (lacks == 0)
+    return lh_fail(error, LH_EDAMAGED,
+                   "the heap in this core is not sound: the process ended amid a change of it, or "
+                   "memory was left out of the core (MADV_DONTDUMP): %s",
+                   last->message);
+  return lh_fail(error, LH_EDAMAGED,
+                 "the heap in this core is not sound: %s of the process's memory were left out "
+                 "(coredump_filter, MADV_DONTDUMP), or it ended amid a change of its heap",
+                 lh_size_text(lacks, false).text);
+}
+
 static int try_often(taking *t, lh_error *error) {
   lh_error last = {0};
   unsigned most = t->target->is_core ? 1 : MOST_ATTEMPTS;
@@ -98,8 +112,8 @@ static int try_often(taking *t, lh_error *error) {
       return rc;
     }
   }
-  return lh_fail(error, LH_EBUSY, "no sound snapshot in %u %s: %s", most,
-                 most == 1 ? "try" : "tries", last.message);
+  if (t->target->is_core) return fail_in_core(t->target, &last, error);
+  return lh_fail(error, LH_EBUSY, "no sound snapshot in %u tries: %s", most, last.message);
 }
 
 int lh_take_outside(lh_target *target, lh_outside_request *requests, size_t n,

@@ -162,6 +162,7 @@ static void what_a_core_lacks_is_no_memory_of_the_mirror(void **state) {
   forge_memory(&c);
   lh_target *target = open_core();
   assert_int_equal(lh_describe_target(target).private_bytes, 2 * PAGE);
+  assert_int_equal(lh_core_lacks(target), PAGE);
   assert_int_equal(lh_mirror_reserve(&target->memory, &mirror, &error), LH_OK);
   assert_int_equal(lh_mirror_fill(mirror, &target->memory, &copied, &error), LH_OK);
   const volatile uint8_t *heap = (const uint8_t *)(uintptr_t)HEAP;
