@@ -232,6 +232,12 @@ static const char *reason_of(long result) {
   return "a signal came";
 }
 
+static bool is_only_thread(const lh_stop *stop) {
+  size_t n = 0;
+  for (size_t i = 0; i < stop->n; i++) n += stop->threads[i].held != LH_HELD_GONE;
+  return n == 1;
+}
+
 const char *lh_inject_fork(lh_stop *stop, uint64_t room,
                            bool (*has_filter)(pid_t process, pid_t thread), lh_frozen *frozen) {
   way_back back;
@@ -248,6 +254,8 @@ const char *lh_inject_fork(lh_stop *stop, uint64_t room,
   (void)ptrace(PTRACE_SETOPTIONS, thread->id, 0, PTRACE_O_TRACESYSGOOD);
   if (frozen->id == 0) return reason_of(result);
   frozen->own_id = (pid_t)result;
+  frozen->own = back.by_code;
+  frozen->is_alone = is_only_thread(stop);
   return NULL;
 }
 

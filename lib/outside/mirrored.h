@@ -9,6 +9,7 @@
 #define LUAHEAP_MIRRORED_H
 
 #include "outside.h"
+#include "take/structure.h"
 #include "take/take.h"
 
 typedef struct lh_mirrored_state {
@@ -46,6 +47,10 @@ int lh_link_carried_marks(lh_mirrored_state *state, uint64_t state_id, lh_carrie
 /* }=================================================================================== */
 
 /* {=== running.c ===================================================================== */
+
+/* From a thread on along those that have been resumed, to the one that has resumed none. 0: it is
+** in no call. */
+uint64_t lh_innermost_thread(const lh_peek *peek, const lh_layout *layout, uint64_t thread);
 
 /* The thread whose code runs, or has called what runs. O(resumes), but where the main thread is in
 ** no call: O(objects). */

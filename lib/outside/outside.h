@@ -12,6 +12,7 @@
 **     idle.c        whether the target ran at all; stop.c stops all threads and lets them go on;
 **                   calls.c runs to the next system call; inject.c makes the target do one;
 **                   stop.h tells them, registers.h is what is the machine's own
+**     run_on.c      lets a frozen copy run on to where Lua is amid no change
 **     pages.c       which pages a process has written
 **     mirror.c      the target's memory at its own addresses in this process; spans.c: lists of
 **                   addresses
@@ -137,6 +138,10 @@ typedef struct lh_still lh_still;
 int lh_still_begin(lh_target *target, unsigned attempt, bool never_fork, lh_still **still,
                    lh_memory *memory, lh_outside_told *told, lh_error *error);
 
+/* Lets a frozen copy that was forked anywhere run on to where a state is amid no change (run_on.c).
+** False: there is no copy, or it came to no such place. */
+bool lh_still_run_on(lh_still *still, const lh_memory *memory, uint64_t state);
+
 /* Everything was copied: lets the target go on, if it does not yet; ends the copy. False: it
 ** was not still at all (LH_STILL_IDLE). Leaves no zombie, signal or descriptor. */
 bool lh_still_end(lh_still *still, lh_outside_told *told);
@@ -193,6 +198,7 @@ typedef struct lh_mirrored {
   const lh_outside_options *options;
   lh_stillness stillness;
   bool was_in_system_call;
+  bool is_quiet;            /* it was, or has run on to where Lua is amid no change */
   bool accepts_unaccounted; /* bytes that belong to no object, if a function is being loaded */
 } lh_mirrored;
 

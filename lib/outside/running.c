@@ -9,30 +9,89 @@
 */
 #include "mirrored.h"
 
+/* {=== In any memory ================================================================= */
+
 /* C calls nest 200 deep. */
 enum { MOST_RESUMES = 256 };
+
+/* Of a thread, what the way goes by. */
+typedef struct stance {
+  bool stands; /* in a call */
+  raw_call call;
+  uint64_t top;
+} stance;
+
+static bool peek(const lh_peek *p, uint64_t address, void *out, size_t n) {
+  return p->read(p->memory, address, out, n);
+}
+
+static bool read_stance(const lh_peek *p, const lh_layout *layout, uint64_t thread, stance *s) {
+  enum { HEAD_BYTES = RAW_THREAD_CALL + sizeof(uint64_t) };
+  _Alignas(8) char head[HEAD_BYTES];
+  if (!peek(p, thread, head, sizeof head) || ((raw_object *)(void *)head)->type != RAW_THREAD) {
+    return false;
+  }
+  uint64_t call = RAW_FIELD(head, RAW_THREAD_CALL, uint64_t);
+  s->stands = RAW_FIELD(head, RAW_THREAD_STATUS, uint8_t) == 0 && call != 0 &&
+              call != thread + layout->base_call;
+  s->top = RAW_FIELD(head, RAW_THREAD_TOP, uint64_t);
+  return !s->stands || peek(p, call, &s->call, sizeof s->call);
+}
+
+/* The thread in a value, if it stands in a call; else 0. */
+static uint64_t standing_thread(const lh_peek *p, const lh_layout *layout, uint64_t value_at) {
+  raw_value value;
+  stance s;
+  if (!peek(p, value_at, &value, sizeof value) || value.type != (RAW_THREAD | RAW_COLLECTABLE)) {
+    return 0;
+  }
+  uint64_t thread = (uintptr_t)value.as.object;
+  return read_stance(p, layout, thread, &s) && s.stands ? thread : 0;
+}
+
+/* What the C function that a thread is in may have resumed; 0: nothing. */
+static uint64_t resumed_thread(const lh_peek *p, const lh_layout *layout, const stance *s) {
+  raw_value function;
+  raw_c_closure closure;
+  uint64_t slot = (uintptr_t)s->call.function;
+  if (!(s->call.status & RAW_CALL_IS_C)) return 0;
+  uint64_t argument = slot + sizeof(raw_value);
+  uint64_t resumed = argument < s->top ? standing_thread(p, layout, argument) : 0;
+  if (resumed || !peek(p, slot, &function, sizeof function)) return resumed;
+  uint64_t c = (uintptr_t)function.as.object;
+  if (function.type != (RAW_C_CLOSURE | RAW_COLLECTABLE) || !peek(p, c, &closure, sizeof closure) ||
+      closure.n_upvalues == 0) {
+    return 0;
+  }
+  return standing_thread(p, layout, c + offsetof(raw_c_closure, upvalues));
+}
+
+uint64_t lh_innermost_thread(const lh_peek *p, const lh_layout *layout, uint64_t thread) {
+  uint64_t path[MOST_RESUMES] = {thread};
+  for (size_t n = 1; n < MOST_RESUMES; n++) {
+    stance s;
+    if (!read_stance(p, layout, path[n - 1], &s)) return 0;
+    uint64_t next = s.stands ? resumed_thread(p, layout, &s) : 0;
+    bool known = next == 0; /* or it is only asked for its status: it has resumed this one */
+    for (size_t i = 0; i < n && !known; i++) known = path[i] == next;
+    if (known) return s.stands ? path[n - 1] : 0;
+    path[n] = next;
+  }
+  return path[MOST_RESUMES - 1];
+}
+
+/* }=================================================================================== */
+
+/* {=== In the mirror ================================================================= */
 
 static const raw_call *current_call(const void *thread) {
   return RAW_FIELD(thread, RAW_THREAD_CALL, const raw_call *);
 }
 
-/* The thread in a value, if it stands in a call; else NULL. */
-static const void *standing_thread(const lh_layout *layout, const raw_value *value) {
-  if (value->type != (RAW_THREAD | RAW_COLLECTABLE)) return NULL;
-  const raw_object *thread = value->as.object;
-  return thread->type == RAW_THREAD && raw_stands_in_call(layout, thread) ? thread : NULL;
-}
-
-/* What the C function that the thread is in may have resumed; NULL: nothing. */
-static const void *resumed_thread(const lh_layout *layout, const void *thread) {
-  const raw_call *call = current_call(thread);
-  if (!(call->status & RAW_CALL_IS_C)) return NULL;
-  const raw_value *function = raw_call_slot(layout, thread, call);
-  const raw_value *top = RAW_FIELD(thread, RAW_THREAD_TOP, const raw_value *);
-  const void *resumed = function + 1 < top ? standing_thread(layout, function + 1) : NULL;
-  if (resumed || function->type != (RAW_C_CLOSURE | RAW_COLLECTABLE)) return resumed;
-  const raw_c_closure *closure = (const raw_c_closure *)function->as.object;
-  return closure->n_upvalues > 0 ? standing_thread(layout, &closure->upvalues[0]) : NULL;
+static bool follow(const void *memory, uint64_t address, void *out, size_t n) {
+  (void)memory;
+  memcpy(out, (const void *)(uintptr_t)address, n);
+  return true;
 }
 
 /* Threads are on allgc alone. The list may be a circle: it is left when more was seen than there
@@ -53,18 +112,12 @@ static const void *deepest_thread(const lh_mirrored_state *state) {
 }
 
 const void *lh_running_thread(const lh_mirrored_state *state) {
-  const lh_layout *layout = &state->layout;
-  const void *path[MOST_RESUMES] = {state->main_thread};
-  if (!raw_stands_in_call(layout, path[0])) path[0] = deepest_thread(state);
-  if (!path[0]) return state->main_thread;
-  for (size_t n = 1; n < MOST_RESUMES; n++) {
-    const void *next = resumed_thread(layout, path[n - 1]);
-    bool known = next == NULL; /* or it is only asked for its status: it has resumed this one */
-    for (size_t i = 0; i < n && !known; i++) known = path[i] == next;
-    if (known) return path[n - 1];
-    path[n] = next;
-  }
-  return path[MOST_RESUMES - 1];
+  const lh_peek peek_mirror = {.read = follow};
+  const void *thread = state->main_thread;
+  if (!raw_stands_in_call(&state->layout, thread)) thread = deepest_thread(state);
+  if (!thread) return state->main_thread;
+  uint64_t innermost = lh_innermost_thread(&peek_mirror, &state->layout, (uintptr_t)thread);
+  return (const void *)(uintptr_t)innermost;
 }
 
 /* Between calls `top` is where the last one left it, and registers above it live. Those that do not
@@ -78,3 +131,5 @@ void lh_raise_top(const lh_layout *layout, const void *thread) {
   uint64_t slots = raw_stack_slots(layout, thread);
   if (call->top > *top && call->top <= stack + slots) *top = call->top;
 }
+
+/* }=================================================================================== */

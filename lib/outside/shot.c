@@ -8,7 +8,7 @@
 ** name before it is known to be sound (file.h).
 **
 ** It is sound when all bytes add up to what the collector counts and every key is found where it
-** hashes to (sound.c). Where the process was not stopped in a system call lh_verify reads the file,
+** hashes to (sound.c). Where Lua may have been amid a change all the same lh_verify reads the file,
 ** too: what a change leaves half done looks like an object, but refers to something that is none,
 ** or is referred to by something that is freed.
 **
@@ -29,7 +29,6 @@
 
 #include "mirrored.h"
 #include "take/state.h"
-#include "take/structure.h"
 
 /* What the child tells. */
 typedef struct report {
@@ -286,7 +285,7 @@ static void close_written(written *w) {
 static int verify(const shooting *s, int fd, lh_error *error) {
   written w;
   lh_error fault = {0};
-  if (s->mirrored->was_in_system_call && s->report->unaccounted_bytes == 0) return LH_OK;
+  if (s->mirrored->is_quiet && s->report->unaccounted_bytes == 0) return LH_OK;
   int rc = open_written(fd, s->request->path, &w, &fault);
   if (rc == LH_OK) rc = lh_verify(w.snapshot, NULL, &fault);
   close_written(&w);

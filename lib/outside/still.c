@@ -148,6 +148,11 @@ int lh_still_begin(lh_target *target, unsigned attempt, bool never_fork, lh_stil
   return rc;
 }
 
+bool lh_still_run_on(lh_still *s, const lh_memory *memory, uint64_t state) {
+  return s->frozen.id && s->frozen.is_alone &&
+         lh_frozen_run_on(&s->frozen, s->target, memory, state);
+}
+
 bool lh_still_end(lh_still *s, lh_outside_told *told) {
   struct sigaction on_child;
   bool was_still = s->stillness != LH_STILL_IDLE || lh_idle_end(&s->idle);

@@ -46,43 +46,47 @@ static int shoot_all(taking *t, const lh_mirrored *mirrored, lh_error *error) {
   return LH_OK;
 }
 
+/* A copy that was forked anywhere runs on to where the state that is asked for is amid no change;
+** several cannot all be. */
+static bool is_quiet(const taking *t, lh_still *still, const lh_memory *memory) {
+  if (t->told->was_in_system_call) return true;
+  return t->n == 1 && lh_still_run_on(still, memory, t->requests[0].state);
+}
+
 /* The mirror is filled, and the target goes on. *still: nothing has changed meanwhile, which in a
 ** core nothing can. */
-static int fill_mirror(taking *t, unsigned attempt, lh_memory *memory, bool *still,
+static int fill_mirror(taking *t, unsigned attempt, lh_mirrored *mirrored, bool *still,
                        lh_error *error) {
   lh_still *stillness;
-  uint64_t copied_bytes = 0;
+  lh_memory frozen;
+  bool never_fork = t->options && t->options->never_fork;
+  *still = true;
+  t->told->stillness = LH_STILL_CORE;
   if (t->target->is_core) {
-    *still = true;
-    t->told->stillness = LH_STILL_CORE;
     return lh_mirror_fill(t->mirror, &t->target->memory, &t->told->copied_bytes, error);
   }
-  bool never_fork = t->options && t->options->never_fork;
-  int rc = lh_still_begin(t->target, attempt, never_fork, &stillness, memory, t->told, error);
+  int rc = lh_still_begin(t->target, attempt, never_fork, &stillness, &frozen, t->told, error);
   if (rc < 0) return rc;
-  rc = lh_mirror_fill(t->mirror, memory, &copied_bytes, error);
+  mirrored->is_quiet = is_quiet(t, stillness, &frozen);
+  rc = lh_mirror_fill(t->mirror, &frozen, &t->told->copied_bytes, error);
   *still = lh_still_end(stillness, t->told);
-  t->told->copied_bytes = copied_bytes;
   return rc;
 }
 
 static int try_once(taking *t, unsigned attempt, lh_error *error) {
-  lh_memory memory;
   bool still = false;
-  int rc = fill_mirror(t, attempt, &memory, &still, error);
-  if (rc < 0) return rc;
-  if (!still) {
-    (void)lh_fail(error, LH_EBUSY, "the program did not stand still");
-    return LH_OK;
-  }
   lh_mirrored mirrored = {.target = t->target,
                           .memory = &t->target->memory,
                           .mirror = t->mirror,
                           .options = t->options,
-                          .stillness = t->told->stillness,
-                          .was_in_system_call = t->told->was_in_system_call,
                           .accepts_unaccounted = attempt >= STRICT_ATTEMPTS};
-  return shoot_all(t, &mirrored, error);
+  int rc = fill_mirror(t, attempt, &mirrored, &still, error);
+  if (rc < 0) return rc;
+  mirrored.stillness = t->told->stillness;
+  mirrored.was_in_system_call = t->told->was_in_system_call;
+  if (still) return shoot_all(t, &mirrored, error);
+  (void)lh_fail(error, LH_EBUSY, "the program did not stand still");
+  return LH_OK;
 }
 
 /* There is no other try. */

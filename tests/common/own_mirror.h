@@ -23,7 +23,8 @@ static inline lh_mirrored in_call(void) {
   return (lh_mirrored){.target = &own_target,
                        .memory = &own_memory,
                        .stillness = LH_STILL_FORK,
-                       .was_in_system_call = true};
+                       .was_in_system_call = true,
+                       .is_quiet = true};
 }
 
 /* Needs a slot of L's stack. */
