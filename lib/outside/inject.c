@@ -57,7 +57,13 @@ static const uint8_t instructions[] = {
     0xb8, 0x3c, 0x00, 0x00, 0x00,                   /*copy: mov $SYS_exit, %eax */
     0x0f, 0x05                                      /*      syscall */
 };
-enum { AT_WAIT = 36, AT_BACK = 38, AT_NEXT = 114, ROOM = (sizeof instructions + 7) / 8 * 8 };
+enum {
+  AT_WAIT = 36,
+  AT_BACK = 38,
+  AT_JUMP = 108,
+  AT_NEXT = 114,
+  ROOM = (sizeof instructions + 7) / 8 * 8
+};
 
 static void put_value(uint8_t *code, size_t at, uint64_t value) {
   memcpy(code + at, &value, sizeof value);
@@ -74,23 +80,59 @@ static void make_code(uint8_t code[ROOM], const lh_registers *back) {
   put_value(code, AT_NEXT, back->rip);
 }
 
-/* Into memory that cannot be written, as debuggers do: the process gets a page of its own. */
+/* The same instructions, with the values that `made` has. */
+static void make_code_like(uint8_t code[ROOM], const uint8_t made[ROOM]) {
+  memset(code, 0, ROOM);
+  memcpy(code, instructions, sizeof instructions);
+  for (size_t at = AT_BACK + 2; at < AT_JUMP; at += 10) memcpy(code + at, made + at, 8);
+  memcpy(code + AT_NEXT, made + AT_NEXT, 8);
+}
+
+static bool put_word(pid_t thread, uint64_t address, const uint8_t *code) {
+  long word;
+  memcpy(&word, code, sizeof word);
+  return ptrace(PTRACE_POKEDATA, thread, address, word) == 0;
+}
+
+/* Into memory that cannot be written, as debuggers do: the process gets a page of its own. What is
+** left when this process is killed is a beginning of the instructions, with zeros behind it. */
 static bool put_code(pid_t thread, uint64_t room, const uint8_t code[ROOM]) {
-  for (size_t at = 0; at < ROOM; at += sizeof(long)) {
-    long word;
-    memcpy(&word, code + at, sizeof word);
-    if (ptrace(PTRACE_POKEDATA, thread, room + at, word) < 0) return false;
+  for (size_t at = 0; at < ROOM; at += 8) {
+    if (!put_word(thread, room + at, code + at)) return false;
   }
   return true;
 }
 
-static bool has_room(pid_t process, uint64_t room) {
-  uint8_t code[ROOM];
-  if (!lh_process_read(process, room, code, sizeof code)) return false;
-  for (size_t i = 0; i < sizeof code; i++) {
-    if (code[i]) return false;
+static void clear_code(pid_t thread, uint64_t room) {
+  static const uint8_t zeros[8];
+  for (size_t at = ROOM; at > 0; at -= 8) (void)put_word(thread, room + at - 8, zeros);
+}
+
+/* What is there: zeros, or what somebody left who was killed; else it is no room. */
+typedef enum room_kind { ROOM_NONE, ROOM_FREE, ROOM_LEFT } room_kind;
+
+static room_kind look_at_room(pid_t process, uint64_t room) {
+  uint8_t code[ROOM], as_made[ROOM];
+  static const uint8_t zeros[ROOM];
+  if (!lh_process_read(process, room, code, sizeof code)) return ROOM_NONE;
+  if (memcmp(code, zeros, sizeof code) == 0) return ROOM_FREE;
+  size_t begun = ROOM;
+  while (memcmp(code + begun - 8, zeros, 8) == 0) begun -= 8;
+  make_code_like(as_made, code);
+  return memcmp(code, as_made, begun) == 0 ? ROOM_LEFT : ROOM_NONE;
+}
+
+/* Instructions that were left may still be on their way to bring a thread back. */
+static bool may_use_room(const lh_stop *stop, uint64_t room) {
+  room_kind kind = look_at_room(stop->process, room);
+  for (size_t i = 0; kind == ROOM_LEFT && i < stop->n; i++) {
+    lh_registers r;
+    const lh_thread *thread = &stop->threads[i];
+    if (thread->held == LH_HELD_GONE) continue;
+    if (thread->held != LH_HELD || !lh_registers_get(thread->id, &r)) return false;
+    if (r.rip - room < ROOM) return false;
   }
-  return true;
+  return kind != ROOM_NONE;
 }
 
 uint64_t lh_inject_find_room(const lh_target *target) {
@@ -101,7 +143,7 @@ uint64_t lh_inject_find_room(const lh_target *target) {
     bool is_vdso = strcmp(region->path, "[vdso]") == 0;
     uint64_t room = region->end - ROOM;
     if (region->access != kind) continue;
-    if ((found && !is_vdso) || !has_room((pid_t)target->process_id, room)) continue;
+    if ((found && !is_vdso) || look_at_room((pid_t)target->process_id, room) == ROOM_NONE) continue;
     found = room;
   }
   return found;
@@ -199,21 +241,20 @@ static bool run_call(pid_t process, lh_thread *thread, uint64_t behind, pid_t *f
 static long inject(const lh_stop *stop, lh_thread *thread, const way_back *back, uint64_t room,
                    uint64_t at, lh_registers *call, pid_t *forked) {
   uint8_t code[ROOM];
-  static const uint8_t zeros[ROOM];
   uint64_t held_ns = thread->held_ns;
   lh_registers r;
   long result = -EINTR;
   make_code(code, &back->by_code);
   call->rip = room + at;
   call->orig_rax = (unsigned long long)-1;
-  if (!has_room(stop->process, room)) return result;
+  if (!may_use_room(stop, room)) return result;
   if (put_code(thread->id, room, code) && lh_registers_set(thread->id, call)) {
     if (run_call(stop->process, thread, call->rip + 2, forked) && lh_registers_get(thread->id, &r))
       result = (long)r.rax;
     (void)ptrace(PTRACE_INTERRUPT, thread->id, 0, 0); /* so that its call is restarted */
     (void)lh_registers_set(thread->id, &back->exact);
   }
-  (void)put_code(thread->id, room, zeros);
+  clear_code(thread->id, room);
   if (thread->held == LH_HELD && thread->event == LH_EVENT_SIGNAL)
     (void)lh_thread_wait(stop->process, thread, LH_COURSE_STOP, lh_now_ns() + MOST_TO_CALL_NS);
   thread->held_ns = held_ns;
@@ -291,7 +332,7 @@ void lh_frozen_kill(const lh_frozen *frozen) {
 bool lh_inject_reap(lh_stop *stop, uint64_t room, const lh_frozen *frozen) {
   way_back back;
   lh_thread *thread = find_thread(stop, &back);
-  if (!thread || !has_room(stop->process, room)) return false;
+  if (!thread || !may_use_room(stop, room)) return false;
   siginfo_t info;
   (void)waitid(P_PID, (id_t)frozen->id, &info, WEXITED | WNOHANG | __WALL); /* its parent's now */
   lh_registers call = back.exact;

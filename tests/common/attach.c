@@ -58,7 +58,7 @@ bool attach_wait_until(bool (*holds)(const void *of), const void *of) {
   return false;
 }
 
-int attach_children(pid_t process) {
+static int count_children(pid_t process, bool zombies_too) {
   char path[64], list[4096] = "";
   int n = 0;
   (void)snprintf(path, sizeof path, "/proc/%d/task/%d/children", (int)process, (int)process);
@@ -66,8 +66,21 @@ int attach_children(pid_t process) {
   assert_non_null(file);
   (void)!fgets(list, sizeof list, file);
   (void)fclose(file);
-  for (const char *p = list; *p; p++) n += *p == ' ';
+  for (char *p = list, *end; *p; p = end) {
+    pid_t child = (pid_t)strtol(p, &end, 10);
+    if (end == p) break;
+    char state = lh_thread_state(child, child);
+    n += state != 'X' && (zombies_too || state != 'Z');
+  }
   return n;
+}
+
+int attach_children(pid_t process) {
+  return count_children(process, true);
+}
+
+int attach_live_children(pid_t process) {
+  return count_children(process, false);
 }
 
 int attach_descriptors(pid_t process) {

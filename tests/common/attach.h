@@ -29,8 +29,9 @@ bool attach_try(attach *a, bool never_fork);
 void attach_nap(void);
 bool attach_wait_until(bool (*holds)(const void *of), const void *of);
 
-/* Children that a process has, zombies with them. */
+/* Children that a process has, zombies with them; and without. */
 int attach_children(pid_t process);
+int attach_live_children(pid_t process);
 
 /* Open descriptors of a process. */
 int attach_descriptors(pid_t process);

@@ -1,0 +1,277 @@
+/*
+** test_killed.c - whoever holds a process still from outside is killed or interrupted, at each
+** request that it makes of the kernel and at random moments: the process goes on with all its
+** registers, and no copy of it runs.
+*/
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "attach.h"
+#include "requests.h"
+#include "subject.h"
+
+typedef struct checks {
+  volatile uint64_t n;
+  volatile int wrong;     /* registers */
+  volatile int intruders; /* copies that ran */
+  volatile int n_steps;   /* of who was to be killed, and was not */
+} checks;
+
+/* {=== Registers ===================================================================== */
+
+#if defined __x86_64__
+
+/* Puts a value into each register, flag and the red zone, idles or makes system calls for a while,
+** and compares. 0: all are the same. */
+int keep_while_idling(void);
+int keep_in_calls(void);
+
+/* clang-format off */
+#define EACH_KEPT(DO) \
+  DO(rbx, 1001) DO(rdx, 1002) DO(rsi, 1003) DO(rdi, 1004) DO(rbp, 1005) DO(r8, 1006) \
+  DO(r9, 1007) DO(r10, 1008) DO(r12, 1009) DO(r13, 1010) DO(r14, 1011) DO(r15, 1012)
+#define PUT(name, value) "mov $-" #value ", %" #name "\n"
+#define COMPARE(name, value) "cmp $-" #value ", %" #name "\n jne 9f\n"
+#define PUSH "push %rbx\n push %rbp\n push %r12\n push %r13\n push %r14\n push %r15\n"
+#define POP "pop %r15\n pop %r14\n pop %r13\n pop %r12\n pop %rbp\n pop %rbx\n"
+#define PUT_REST \
+  "mov $-2001, %rax\n mov %rax, -8(%rsp)\n mov %rax, -128(%rsp)\n movq %rax, %xmm0\n" \
+  "movq %rax, %xmm15\n mov $0x7fffffff, %eax\n add $1, %eax\n" /* overflow, sign; no carry */
+#define COMPARE_REST \
+  "jno 9f\n jns 9f\n jc 9f\n jz 9f\n" EACH_KEPT(COMPARE) \
+  "cmpq $-2001, -8(%rsp)\n jne 9f\n cmpq $-2001, -128(%rsp)\n jne 9f\n" \
+  "movq %xmm0, %rax\n cmp $-2001, %rax\n jne 9f\n" \
+  "movq %xmm15, %rax\n cmp $-2001, %rax\n jne 9f\n" \
+  "xor %eax, %eax\n jmp 8f\n 9: mov $1, %eax\n 8:\n"
+
+__asm__(
+  ".text\n keep_while_idling:\n" PUSH EACH_KEPT(PUT) PUT_REST
+  "mov $-1013, %rax\n mov $-1014, %rcx\n mov $-1015, %r11\n"
+  ".rept 5000\n nop\n .endr\n"
+  "jno 9f\n jns 9f\n jc 9f\n jz 9f\n"
+  COMPARE(rax, 1013) COMPARE(rcx, 1014) COMPARE(r11, 1015)
+  "mov $0x7fffffff, %eax\n add $1, %eax\n" COMPARE_REST POP "ret\n"
+  "keep_in_calls:\n" PUSH EACH_KEPT(PUT) PUT_REST
+  ".rept 8\n mov $110, %eax\n syscall\n .endr\n" /* getppid */
+  COMPARE_REST POP "ret\n");
+/* clang-format on */
+
+#else
+
+static int keep_while_idling(void) {
+  return 0;
+}
+
+static int keep_in_calls(void) {
+  (void)getppid();
+  return 0;
+}
+
+#endif
+
+/* }=================================================================================== */
+
+/* {=== Who is looked at ============================================================== */
+
+static checks *begin_life(const subject *self) {
+  (void)prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY);
+  if (write(self->answers, "", 1) != 1) _exit(1);
+  return self->shared;
+}
+
+/* A copy would be another process. */
+static void tell(checks *c, pid_t process, int wrong) {
+  c->wrong += wrong;
+  c->intruders += getpid() != process;
+  c->n++;
+}
+
+static void idle_on(const subject *self) {
+  pid_t process = getpid();
+  for (checks *c = begin_life(self);;) tell(c, process, keep_while_idling());
+}
+
+static void make_calls(const subject *self) {
+  pid_t process = getpid();
+  for (checks *c = begin_life(self);;) tell(c, process, keep_in_calls());
+}
+
+static void sleep_briefly(const subject *self) {
+  pid_t process = getpid();
+  checks *c = begin_life(self);
+  for (int fd = epoll_create1(0);;) {
+    struct epoll_event event;
+    int n = epoll_wait(fd, &event, 1, 5);
+    tell(c, process, n != 0 && (n > 0 || errno != EINTR));
+  }
+}
+
+static void (*const lives[])(const subject *self) = {idle_on, make_calls, sleep_briefly};
+
+typedef struct victim {
+  subject subject;
+  checks *checks;
+  int zombies;
+  uint64_t before;
+} victim;
+
+static victim start_victim(void (*life)(const subject *self)) {
+  victim v = {.checks = subject_share(sizeof(checks))};
+  v.subject = subject_start(life, v.checks);
+  return v;
+}
+
+static void end_victim(victim *v) {
+  subject_end(&v->subject);
+  (void)munmap(v->checks, sizeof *v->checks);
+}
+
+static bool goes_on(const void *of) {
+  const victim *v = of;
+  return v->checks->n > v->before + 3;
+}
+
+static bool copies_are_dead(const void *of) {
+  const victim *v = of;
+  return attach_live_children(v->subject.id) == 0;
+}
+
+static void expect_sound(victim *v, const char *when, int step) {
+  v->before = v->checks->n;
+  if (!attach_wait_until(goes_on, v)) fail_msg("%s %d: it does not go on", when, step);
+  if (!attach_wait_until(copies_are_dead, v)) fail_msg("%s %d: a copy lives", when, step);
+  if (v->checks->wrong) fail_msg("%s %d: a register is wrong", when, step);
+  if (v->checks->intruders) fail_msg("%s %d: a copy ran", when, step);
+  v->zombies = attach_children(v->subject.id);
+}
+
+/* }=================================================================================== */
+
+/* {=== Who is killed ================================================================= */
+
+static void die(void *payload) {
+  (void)payload;
+  (void)syscall(SYS_kill, getpid(), SIGKILL); /* which is not counted */
+}
+
+static void attach_and_die(const victim *v, bool never_fork, int step) {
+  attach a;
+  attach_open(&a, v->subject.id);
+  requests_begin(step, die, NULL);
+  attach_begin(&a, never_fork);
+  attach_end(&a);
+  v->checks->n_steps = requests_end();
+}
+
+/* How many times it was killed. */
+static int kill_at_each_step(void (*life)(const subject *self), bool never_fork, int *zombies) {
+  victim v = start_victim(life);
+  v.checks->n_steps = 0;
+  int step = 0;
+  while (v.checks->n_steps == 0) {
+    int status;
+    step++;
+    pid_t tool = fork();
+    if (tool == 0) {
+      attach_and_die(&v, never_fork, step);
+      _exit(0);
+    }
+    assert_int_equal(waitpid(tool, &status, 0), tool);
+    assert_true(WIFSIGNALED(status) || v.checks->n_steps > 0);
+    expect_sound(&v, "killed at step", step);
+  }
+  *zombies += v.zombies;
+  end_victim(&v);
+  return step - 1;
+}
+
+static void test_killed_at_each_step(void **state) {
+  (void)state;
+  int n = 0, zombies = 0, none = 0;
+  for (size_t i = 0; i < sizeof lives / sizeof *lives; i++) {
+    n += kill_at_each_step(lives[i], false, &zombies);
+    n += kill_at_each_step(lives[i], true, &none);
+  }
+  print_message("killed %d times, %d zombies\n", n, zombies);
+  assert_true(n > 100);
+  assert_int_equal(none, 0);
+}
+
+static void attach_for_ever(const victim *v) {
+  attach a;
+  attach_open(&a, v->subject.id);
+  for (;;) {
+    attach_begin(&a, false);
+    attach_end(&a);
+  }
+}
+
+static void test_killed_at_random_moments(void **state) {
+  (void)state;
+  enum { TIMES = 200 };
+  srandom(14);
+  for (int i = 0; i < TIMES; i++) {
+    victim v = start_victim(lives[i % 3]);
+    pid_t tool = fork();
+    if (tool == 0) attach_for_ever(&v);
+    struct timespec moment = {.tv_nsec = 500000 + random() % 5000000};
+    (void)nanosleep(&moment, NULL);
+    (void)kill(tool, SIGKILL);
+    assert_int_equal(waitpid(tool, NULL, 0), tool);
+    expect_sound(&v, "killed at time", i);
+    end_victim(&v);
+  }
+}
+
+/* Ctrl-C: it dies of that, but not before nothing of it is left. */
+static void test_interrupted(void **state) {
+  (void)state;
+  for (int i = 0; i < 20; i++) {
+    victim v = start_victim(lives[i % 3]);
+    int status, ends[2];
+    char byte;
+    assert_int_equal(pipe(ends), 0);
+    pid_t tool = fork();
+    if (tool == 0) {
+      attach a;
+      attach_open(&a, v.subject.id);
+      attach_begin(&a, i % 2);
+      if (write(ends[1], "", 1) != 1) _exit(1);
+      for (int k = 0; k < 10; k++) attach_nap();
+      attach_end(&a);
+      _exit(0);
+    }
+    assert_int_equal(read(ends[0], &byte, 1), 1);
+    (void)kill(tool, SIGINT);
+    assert_int_equal(waitpid(tool, &status, 0), tool);
+    assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGINT);
+    expect_sound(&v, "interrupted", i);
+    assert_int_equal(v.zombies, 0);
+    (void)close(ends[0]);
+    (void)close(ends[1]);
+    end_victim(&v);
+  }
+}
+
+/* }=================================================================================== */
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_killed_at_each_step),
+      cmocka_unit_test(test_killed_at_random_moments),
+      cmocka_unit_test(test_interrupted),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
