@@ -7,6 +7,7 @@
 #include <dlfcn.h>
 #include <elf.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <lzma.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -86,7 +87,10 @@ static const char source[] =
     "  {\"send\", l_send}, {\"version\", 0}, {0, 0}};\n"
     "static const luaL_Reg cut[] = {{\"cut\", on_packet}, {\"not a name\", on_packet}, {0, 0}};\n"
     "int game_open(void *L) { return 6 + (L != 0); }\n"
-    "const void *game[] = {l_send, l_close, on_packet, tick, game_open, methods, cut};\n";
+    "const void *game[] = {l_send, l_close, on_packet, tick, game_open, methods, cut};\n"
+    "#ifdef PROGRAM\n#include <stdio.h>\n#include <unistd.h>\n"
+    "int main(void) { for (int i = 0; i < 5; i++) printf(\"%p\\n\", game[i]);\n"
+    "  fflush(stdout); for (;;) pause(); }\n#endif\n";
 
 enum { SEND, CLOSE, ON_PACKET, TICK, OPEN };
 
@@ -99,12 +103,16 @@ static void sh(const char *format, ...) {
   if (system(command) != 0) fail_msg("%s", command);
 }
 
-static void compile(const char *name, const char *options) {
+static void write_source(void) {
   FILE *file = fopen("game.c", "w");
   assert_non_null(file);
   (void)fputs(source, file);
   (void)fclose(file);
+}
+
+static void compile(const char *name, const char *options) {
   const char *cc = getenv("CC");
+  write_source();
   sh("%s -O1 -shared -fPIC -Wl,--build-id -Wl,-z,relro,-z,now %s -o %s game.c && rm game.c",
      cc ? cc : "cc", options, name);
 }
@@ -209,6 +217,63 @@ static void test_stripped(void **state) {
   sh("rm libgame.so whole.so");
 }
 
+/* Runs ./game, which tells where its functions are. */
+static lh_target *open_program(uint64_t at[OPEN + 1]) {
+  int ends[2];
+  lh_target *target;
+  lh_error error;
+  assert_int_equal(pipe(ends), 0);
+  child = fork();
+  if (child == 0) {
+    (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+    (void)dup2(ends[1], STDOUT_FILENO);
+    (void)execl("./game", "game", (char *)NULL);
+    _exit(127);
+  }
+  (void)close(ends[1]);
+  FILE *told = fdopen(ends[0], "r");
+  assert_non_null(told);
+  for (int i = 0; i <= OPEN; i++) assert_int_equal(fscanf(told, "%" SCNx64, &at[i]), 1);
+  (void)fclose(told);
+  if (lh_open_process(child, &target, &error) < 0) fail_msg("%s", error.message);
+  return target;
+}
+
+/* Stripped programs, however they are linked: what they register is known. */
+static void try_program(const char *cc, const char *options) {
+  static const struct {
+    int function;
+    const char *linked, *told;
+  } cases[] = {{SEND, "l_send", "send"}, {CLOSE, "l_close", "close"}, {TICK, "tick", ""}};
+  uint64_t at[OPEN + 1];
+  lh_function_name name;
+  write_source();
+  sh("%s -O1 -DPROGRAM %s -o whole game.c && strip -o game whole && rm game.c", cc, options);
+  lh_target *target = open_program(at);
+  lh_symbols *symbols = lh_symbols_open(target);
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    assert_true(lh_symbols_find(symbols, at[cases[i].function], &name));
+    assert_string_equal(name.symbol, cases[i].told);
+    assert_string_equal(name.library, "game");
+    assert_int_equal(name.offset, linked_at("whole", cases[i].linked));
+  }
+  lh_symbols_close(symbols);
+  close_copy(target);
+  sh("rm game whole");
+}
+
+static void test_programs(void **state) {
+  static const char *const options[] = {"-pie",
+                                        "-no-pie",
+                                        "-static -no-pie",
+                                        "-static-pie",
+                                        "-no-pie -Wl,-z,noseparate-code",
+                                        "-pie -Wl,-z,norelro -Wl,--hash-style=sysv"};
+  (void)state;
+  for (size_t i = 0; i < sizeof options / sizeof *options; i++) try_program("cc", options[i]);
+  if (system("command -v musl-gcc >/dev/null") == 0) try_program("musl-gcc", "-static");
+}
+
 /* Only root may open what was deleted. What it registers is in memory. */
 static void test_deleted(void **state) {
   (void)state;
@@ -226,6 +291,34 @@ static void test_deleted(void **state) {
   }
   (void)dlclose(library);
   sh("rm libgame.so");
+}
+
+/* Of a core the constants are in the file alone; without that, only what was written is known. */
+static void test_core(void **state) {
+  static const char *const told[] = {"send", ""};
+  lh_function_name name;
+  lh_error error;
+  (void)state;
+  compile("whole.so", "");
+  sh("strip -o libgame.so whole.so");
+  void *library = load("libgame.so");
+  const uint64_t send = (uint64_t)(uintptr_t)function_of(library, SEND);
+  lh_target *target = open_copy(), *core;
+  sh("gcore -o core %d >/dev/null 2>&1 && mv core.%d core", (int)child, (int)child);
+  for (int i = 0; i < 2; i++) {
+    if (lh_open_core("core", &core, &error) < 0) fail_msg("%s", error.message);
+    lh_symbols *symbols = lh_symbols_open(core);
+    assert_true(lh_symbols_find(symbols, send, &name));
+    assert_string_equal(name.symbol, told[i]);
+    assert_string_equal(name.library, "libgame.so");
+    assert_int_equal(name.offset, linked_at("whole.so", "l_send"));
+    lh_symbols_close(symbols);
+    lh_target_free(core);
+    sh("rm -f libgame.so");
+  }
+  close_copy(target);
+  (void)dlclose(library);
+  sh("rm core whole.so");
 }
 
 /* Another version lends it no names. */
@@ -443,8 +536,9 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_program),       cmocka_unit_test(test_no_code),
       cmocka_unit_test(test_library),       cmocka_unit_test(test_linked_elsewhere),
-      cmocka_unit_test(test_stripped),      cmocka_unit_test(test_deleted),
-      cmocka_unit_test(test_other_version), cmocka_unit_test(test_separate),
+      cmocka_unit_test(test_stripped),      cmocka_unit_test(test_programs),
+      cmocka_unit_test(test_deleted),       cmocka_unit_test(test_other_version),
+      cmocka_unit_test(test_core),          cmocka_unit_test(test_separate),
       cmocka_unit_test(test_packed),        cmocka_unit_test(test_bomb),
       cmocka_unit_test(test_broken),        cmocka_unit_test(test_no_file),
       cmocka_unit_test(test_out_of_memory),
