@@ -62,6 +62,21 @@ static bool read_mirror(const void *memory, uint64_t address, void *out, size_t 
   return true;
 }
 
+static uint64_t mirrored_bytes(const lh_mirrored *m) {
+  uint64_t bytes = 0;
+  for (size_t i = 0; i < m->memory->n; i++) {
+    const lh_region *region = &m->memory->regions[i];
+    if (lh_region_is_mirrored(region)) bytes += region->present_bytes;
+  }
+  return bytes;
+}
+
+static int amid_change(lh_error *error) {
+  return lh_fail(error, LH_EBUSY, "the program was changing its heap");
+}
+
+/* A collector that counts more bytes than there are counts wrong: it would let the walk go in
+** circles for as long. */
 static int see_state(shooting *s, lh_error *error) {
   const lh_mirrored *m = s->mirrored;
   lh_peek peek = {.read = read_mirror, .memory = m->mirror};
@@ -69,6 +84,7 @@ static int see_state(shooting *s, lh_error *error) {
   const char *release = lh_release_of(m->target, s->request->state);
   int rc = lh_see_state(&peek, s->request->state, release, &seen, error);
   if (rc < 0) return rc;
+  if (seen.gc_bytes > mirrored_bytes(m)) return amid_change(error);
   (void)snprintf(s->release, sizeof s->release, "%s", release);
   s->state = (lh_mirrored_state){.layout = *seen.layout,
                                  .global = (char *)(uintptr_t)seen.global,
@@ -242,10 +258,6 @@ static int begin_shot(shooting *s, lh_writer writer, void *payload, lh_error *er
   return lh_out_open(&shot->out, longest, writer, payload, error);
 }
 
-static int amid_change(lh_error *error) {
-  return lh_fail(error, LH_EBUSY, "the program was changing its heap");
-}
-
 static bool may_have_more(const shooting *s) {
   if (s->mirrored->stillness == LH_STILL_CORE) return true;
   return s->mirrored->accepts_unaccounted && s->doubt.is_loading;
@@ -378,12 +390,7 @@ static int shoot(shooting *s, lh_file *file, lh_error *error) {
 /* The child has what the program kept secret: no core of it is left. What it may take is far more
 ** than it needs, ten seconds and a minute for each GB. */
 static void confine(const lh_mirrored *m) {
-  uint64_t bytes = 0;
-  for (size_t i = 0; i < m->memory->n; i++) {
-    const lh_region *region = &m->memory->regions[i];
-    if (lh_region_is_mirrored(region)) bytes += region->present_bytes;
-  }
-  rlim_t seconds = 10 + (bytes >> 24);
+  rlim_t seconds = 10 + (mirrored_bytes(m) >> 24);
   (void)setrlimit(RLIMIT_CPU, &(struct rlimit){seconds, seconds});
   (void)setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0});
   (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
