@@ -126,3 +126,33 @@ bool lh_pages_next(lh_pages *pages, lh_span *span) {
 void lh_pages_end(lh_pages *pages) {
   if (pages->fd >= 0) (void)close(pages->fd);
 }
+
+/* {=== Shared pages ================================================================== */
+
+static bool read_entry(const lh_pages *pages, uint64_t address, uint64_t *entry) {
+  uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+  return pread(pages->fd, entry, sizeof *entry, (off_t)(address / page * 8)) == sizeof *entry;
+}
+
+bool lh_pages_are_shared(const lh_memory *memory) {
+  enum { STEP = 1 << 20, FEW = 32 }; /* bytes; one in so many */
+  uint64_t entry, left = 0;          /* until the next look */
+  size_t looked = 0, shared = 0;
+  lh_pages pages;
+  lh_span span;
+  lh_pages_begin(&pages, memory);
+  while (pages.fd >= 0 && lh_pages_next(&pages, &span)) {
+    for (; span.end - span.start > left; left = STEP) {
+      span.start += left;
+      if (!read_entry(&pages, span.start, &entry)) continue;
+      bool is_present = entry >> 63, is_exclusive = entry >> 56 & 1;
+      looked += is_present;
+      shared += is_present && !is_exclusive;
+    }
+    left -= span.end - span.start;
+  }
+  lh_pages_end(&pages);
+  return shared > looked / FEW;
+}
+
+/* }=================================================================================== */

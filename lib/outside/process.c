@@ -5,7 +5,9 @@
 ** Nothing here stops or changes the process; its mappings may change while they are read, and are
 ** then those of some moment each. Memory is read by process_vm_readv, 4 to 8 GB a second, which
 ** needs the rights of a debugger; where a filter for system calls forbids that one (containers),
-** through /proc/PID/mem.
+** through /proc/PID/mem, at half that speed. So is a process that has its pages in common with its
+** parent or its children: since Linux 6.0 process_vm_readv first makes it pages of its own, which
+** would take all that memory.
 **
 ** A process may end, and its number become another's, or go on as another program (exec). So the
 ** random bytes that the kernel gave it at its start are compared whenever it is looked at anew.
@@ -21,6 +23,8 @@
 #include <sys/auxv.h>
 #include <sys/uio.h>
 #include <unistd.h>
+
+#include "pages.h"
 
 enum { PROGRAM_BYTES = 4096 };
 
@@ -132,6 +136,11 @@ static bool read_process(const lh_memory *memory, uint64_t address, void *out, s
   if (lh_process_read(memory->process_id, address, out, n)) return true;
   bool is_forbidden = errno == ENOSYS || errno == EPERM;
   return is_forbidden && memory->fd >= 0 && read_through_file(memory->fd, address, out, n);
+}
+
+bool lh_process_read_copy(const lh_memory *memory, uint64_t address, void *out, size_t n) {
+  return memory->fd >= 0 ? read_through_file(memory->fd, address, out, n)
+                         : lh_process_read(memory->process_id, address, out, n);
 }
 
 /* }=================================================================================== */
@@ -339,7 +348,9 @@ int lh_process_open(int64_t process_id, lh_target *target, lh_error *error) {
   if (target->memory.fd < 0) return lh_refuse_process(process_id, errno, error);
   if (!read_names(target)) return lh_fail_memory(error, "looking at a process");
   code = read_regions(target, error);
-  return code < 0 ? code : read_random(target, target->random, error);
+  if (code == 0) code = read_random(target, target->random, error);
+  if (code == 0 && lh_pages_are_shared(&target->memory)) target->memory.read = lh_process_read_copy;
+  return code;
 }
 
 void lh_process_close(lh_target *target) {

@@ -21,6 +21,10 @@ typedef struct lh_process_status {
 /* False: there is no such process. */
 bool lh_process_status_of(int64_t process_id, lh_process_status *status);
 
+/* The lh_memory.read of a process that has pages in common with others, such as a forked copy,
+** whose /proc/PID/mem is memory->fd: so they stay common. */
+bool lh_process_read_copy(const lh_memory *memory, uint64_t address, void *out, size_t n);
+
 /* The process's part of lh_target_free, after a failed lh_process_open, too. */
 void lh_process_close(lh_target *target);
 

@@ -82,6 +82,7 @@ static int refresh_from_copy(lh_still *s, lh_memory *memory, lh_error *error) {
   *memory = s->target->memory;
   memory->process_id = s->frozen.id;
   memory->fd = s->fd;
+  memory->read = lh_process_read_copy;
   return rc;
 }
 

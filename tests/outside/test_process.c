@@ -11,6 +11,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
@@ -21,7 +22,7 @@
 #include <cmocka.h>
 
 #include "folder.h"
-#include "outside/outside.h"
+#include "outside/process.h"
 #include "subject.h"
 
 #define KIB ((size_t)1024)
@@ -213,12 +214,16 @@ static void change(const subject *self) {
   subject_wait(self);
 }
 
-static void test_memory_that_goes(void **state) {
-  (void)state;
+static bool read_directly(const lh_memory *memory, uint64_t address, void *out, size_t n) {
+  return lh_process_read(memory->process_id, address, out, n);
+}
+
+static void expect_memory_that_goes(bool is_direct) {
   static char copy[64 * KIB];
   char **memory = subject_share(sizeof *memory);
   subject s = subject_start(change, memory);
   lh_target *target = open_subject(&s);
+  target->memory.read = is_direct ? read_directly : lh_process_read_copy;
   assert_true(reads(target, *memory, copy, sizeof copy));
   for (size_t i = 0; i < sizeof copy; i++) assert_int_equal(copy[i], (char)(i * 7));
   subject_go_on(&s);
@@ -236,6 +241,51 @@ static void test_memory_that_goes(void **state) {
   assert_true(region_of(target, *memory)->end >= (uintptr_t)*memory + 256 * KIB);
   lh_target_free(target);
   subject_end(&s);
+}
+
+static void test_memory_that_goes(void **state) {
+  (void)state;
+  expect_memory_that_goes(true);
+  expect_memory_that_goes(false);
+}
+
+/* Of memory, each page divided by how many processes have it. */
+static uint64_t share_kib(const subject *s) {
+  char text[4096];
+  assert_true(lh_process_text(s->id, "smaps_rollup", text, sizeof text) > 0);
+  const char *line = strstr(text, "\nPss:");
+  assert_non_null(line);
+  return strtoull(line + strlen("\nPss:"), NULL, 10);
+}
+
+/* What a child has from its parent stays the same memory when it is read. */
+static void test_forked_copy(void **state) {
+  (void)state;
+  enum { BYTES = 16 << 20 };
+  char path[64], *memory = map(BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE);
+  char *out = map(BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE);
+  for (size_t i = 0; i < BYTES; i += 64) memory[i] = (char)(i >> 6);
+  subject s = subject_start(only_wait, NULL);
+  lh_target *target = open_subject(&s);
+  assert_ptr_equal(target->memory.read, lh_process_read_copy);
+  lh_target_free(target);
+  lh_memory copy = {.process_id = s.id, .read = lh_process_read_copy};
+  (void)snprintf(path, sizeof path, "/proc/%d/mem", s.id);
+  copy.fd = open(path, O_RDONLY | O_CLOEXEC);
+  assert_true(copy.fd >= 0);
+  uint64_t before = share_kib(&s);
+  assert_true(copy.read(&copy, (uintptr_t)memory, out, BYTES));
+  assert_memory_equal(out, memory, BYTES);
+  assert_in_range(share_kib(&s), before / 2, before + 2048); /* pages of its own: twice as much */
+  assert_false(copy.read(&copy, 4096, out, 1));
+  (void)close(copy.fd);
+  copy.fd = -1;
+  out[5] = (char)~memory[5];
+  assert_true(copy.read(&copy, (uintptr_t)memory, out, BYTES));
+  assert_memory_equal(out, memory, BYTES);
+  subject_end(&s);
+  (void)munmap(memory, BYTES);
+  (void)munmap(out, BYTES);
 }
 
 static void expect_ended(const subject *s, lh_target *target) {
@@ -277,6 +327,10 @@ static void test_process_that_becomes_another(void **state) {
   assert_int_equal(lh_process_refresh(target, &error), LH_EIO);
   assert_int_equal(error.os_errno, ESRCH);
   lh_target_free(target);
+  /* It has nothing in common with this process any more. */
+  target = open_subject(&s);
+  assert_ptr_not_equal(target->memory.read, lh_process_read_copy);
+  lh_target_free(target);
   subject_end(&s);
 }
 
@@ -308,7 +362,7 @@ int main(void) {
       cmocka_unit_test(test_state_id),          cmocka_unit_test(test_regions),
       cmocka_unit_test(test_many_regions),      cmocka_unit_test(test_memory_that_goes),
       cmocka_unit_test(test_process_that_ends), cmocka_unit_test(test_process_that_becomes_another),
-      cmocka_unit_test(test_without_memory),
+      cmocka_unit_test(test_forked_copy),       cmocka_unit_test(test_without_memory),
   };
   return folder_run(tests);
 }
