@@ -65,10 +65,10 @@ static bool hold(lh_thread *thread, lh_held held, int event) {
   return true;
 }
 
-/* A thread that ended is ours to be waited for. */
+/* A thread that ended is to be waited for by who traced it. */
 static bool bury(lh_thread *thread) {
   siginfo_t info;
-  (void)waitid(P_PID, (id_t)thread->id, &info, WEXITED | WNOHANG | __WALL);
+  if (!thread->is_child) (void)waitid(P_PID, (id_t)thread->id, &info, WEXITED | WNOHANG | __WALL);
   return hold(thread, LH_HELD_GONE, 0);
 }
 
@@ -159,7 +159,8 @@ static bool seize(void *payload, pid_t id) {
   if (!lh_grow(&stop->threads, stop->n, &stop->capacity, sizeof *stop->threads)) {
     s->rc = lh_fail_memory(s->error, "stopping a process");
   } else if (ptrace(PTRACE_SEIZE, id, 0, PTRACE_O_TRACESYSGOOD) == 0) {
-    stop->threads[stop->n++] = (lh_thread){.id = id};
+    stop->threads[stop->n++] =
+        (lh_thread){.id = id, .is_child = stop->is_child && id == stop->process};
     (void)ptrace(PTRACE_INTERRUPT, id, 0, 0);
   } else if (errno != ESRCH) {
     int reason = errno;
@@ -195,7 +196,9 @@ static bool has_ended(const lh_stop *stop) {
 }
 
 int lh_stop_begin(lh_stop *stop, pid_t process, lh_error *error) {
+  siginfo_t info;
   *stop = (lh_stop){.process = process};
+  stop->is_child = waitid(P_PID, (id_t)process, &info, WEXITED | WNOHANG | WNOWAIT | __WALL) == 0;
   uint64_t until_ns = lh_now_ns() + MOST_TO_STOP_NS;
   int rc = LH_OK;
   for (size_t n_before = SIZE_MAX; rc == LH_OK && stop->n != n_before;) {

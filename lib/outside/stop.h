@@ -28,6 +28,7 @@ typedef struct lh_thread {
   lh_held held;
   int event;        /* of those that are held: PTRACE_EVENT_..., or one of LH_EVENT_... */
   uint64_t held_ns; /* since when */
+  bool is_child;    /* of this process, which wants to know of its end by itself */
 } lh_thread;
 
 enum { LH_EVENT_CALL = 0, LH_EVENT_STOP = 128, LH_EVENT_SIGNAL = -1 };
@@ -39,6 +40,7 @@ size_t lh_visit_threads(pid_t process, bool (*visit)(void *payload, pid_t thread
 /* All threads of a process, traced by this thread. */
 typedef struct lh_stop {
   pid_t process;
+  bool is_child; /* of this one */
   lh_thread *threads;
   size_t n, capacity;
 } lh_stop;
