@@ -8,7 +8,9 @@
 ** thread runs. No stack is touched. Should this process be killed at any instant, the instructions
 ** themselves do the rest: they give the thread its registers back and jump to where it was. A copy
 ** that nobody holds ends by itself, by the instruction behind clone(), so it never runs one of the
-** program's; and the thread waits for that.
+** program's (run_on.c lets it, and it is killed with this process then); and the thread waits for
+** that. If this process is killed later, while it reads the copy, a zombie of that stays in the
+** program until it ends: nobody else can take it away.
 **
 ** The copy shares the table of open files, so what the program closes is closed although the copy
 ** lives. It has no exit signal. Its parent could see it by wait4(__WALL) only, and not once it has

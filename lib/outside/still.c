@@ -149,8 +149,17 @@ int lh_still_begin(lh_target *target, unsigned attempt, bool never_fork, lh_stil
   return rc;
 }
 
+/* What a copy does to memory that it shares is done to the process, and to others. */
+static bool shares_memory(const lh_target *target) {
+  const unsigned kind = LH_REGION_WRITE | LH_REGION_SHARED;
+  for (size_t i = 0; i < target->memory.n; i++) {
+    if ((target->memory.regions[i].access & kind) == kind) return true;
+  }
+  return false;
+}
+
 bool lh_still_run_on(lh_still *s, const lh_memory *memory, uint64_t state) {
-  return s->frozen.id && s->frozen.is_alone &&
+  return s->frozen.id && s->frozen.is_alone && !shares_memory(s->target) &&
          lh_frozen_run_on(&s->frozen, s->target, memory, state);
 }
 
