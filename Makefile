@@ -87,7 +87,7 @@ SQL_LIBS = $(shell $(PKG_CONFIG) --libs sqlite3)
 # is compiled as for PIE, and linked as none. (A kernel for aarch64 may have only 2^39 addresses.)
 PLACE_AT = $(if $(findstring aarch64,$(shell $(CC) -dumpmachine)),0x1000000000,0x180000000000)
 PLACE = -pie -Wl,-no-pie,--no-relax,-Ttext-segment=$(PLACE_AT)
-OUTSIDE_LIBS = $(shell $(PKG_CONFIG) --libs libelf liblzma)
+OUTSIDE_LIBS = $(shell $(PKG_CONFIG) --libs libelf liblzma) -pthread
 VIEW_LIBS = $(shell $(PKG_CONFIG) --libs libmicrohttpd libgvc zlib) -pthread
 TEST_LIBS = $(shell $(PKG_CONFIG) --libs cmocka) $(LUA_LIBS) $(LIB_LIBS) -ldl
 

@@ -8,7 +8,7 @@
 ** small gaps between them become one, and the gaps are never used.
 **
 ** A process that was stopped waits for lh_mirror_fill. So the memory is had before: the kernel
-** clears it when it is asked for, 0.4 s a GB, and then a copy takes 0.2 s. It is also made sure
+** clears it when it is asked for, 0.4 s a GB, and then it is only copied. It is also made sure
 ** that there is enough, and that this process and no other is killed should the system run out.
 ** Huge pages are not used: around one page that the target has written they would fill two
 ** megabytes.
@@ -25,6 +25,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "copy.h"
 #include "pages.h"
 #include "process.h"
 
@@ -258,21 +259,6 @@ bool lh_mirror_has(const lh_mirror *mirror, uint64_t address, uint64_t n) {
 
 /* {=== Copies ======================================================================== */
 
-/* Bytes that can be read; the others are left, page by page: a guard in a mapping, or memory that
-** is gone, where the process runs. */
-static uint64_t copy(const lh_memory *memory, uint64_t start, uint64_t end) {
-  uint64_t copied = 0;
-  if (memory->read(memory, start, pointer(start), (size_t)(end - start))) return end - start;
-  for (uint64_t next; start < end; start = next) {
-    next = round_up(start + 1) < end ? round_up(start + 1) : end;
-    if (memory->read(memory, start, pointer(start), (size_t)(next - start)))
-      copied += next - start;
-    else
-      lh_take_memory(pointer(start), (size_t)(next - start)); /* what an older copy left there */
-  }
-  return copied;
-}
-
 static int fill_from_process(lh_mirror *mirror, const lh_memory *memory, uint64_t *copied_bytes,
                              lh_error *error) {
   lh_spans written = {0};
@@ -282,8 +268,7 @@ static int fill_from_process(lh_mirror *mirror, const lh_memory *memory, uint64_
     lh_spans_free(&written);
     return lh_fail_memory(error, "mirroring a process");
   }
-  for (size_t i = 0; i < written.n; i++)
-    *copied_bytes += copy(memory, written.all[i].start, written.all[i].end);
+  *copied_bytes = lh_copy_spans(memory, &written);
   /* What was written, copied and given back. */
   while (mirror->is_used && lh_spans_next_missing(&mirror->rooms, &written, &at, &unused)) {
     lh_take_memory(pointer(unused.start), (size_t)(unused.end - unused.start));
@@ -316,7 +301,7 @@ static int fill_from_core(const lh_mirror *mirror, const lh_memory *memory, uint
     uint64_t head, tail, end = r->start + r->present_bytes;
     if (!lh_region_is_mirrored(r) || !lh_mirror_has(mirror, r->start, r->present_bytes)) continue;
     map_segment(memory, r, &head, &tail);
-    uint64_t copied = copy(memory, r->start, head) + copy(memory, tail, end);
+    uint64_t copied = lh_copy(memory, r->start, head) + lh_copy(memory, tail, end);
     if (copied != head - r->start + (end - tail))
       return lh_fail(error, LH_EIO, "cannot read the memory of the core at 0x%llx",
                      (unsigned long long)r->start);

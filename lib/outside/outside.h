@@ -14,8 +14,8 @@
 **                   stop.h tells them, registers.h is what is the machine's own
 **     run_on.c      lets a frozen copy run on to where Lua is amid no change
 **     pages.c       which pages a process has written
-**     mirror.c      the target's memory at its own addresses in this process; spans.c: lists of
-**                   addresses
+**     mirror.c      the target's memory at its own addresses in this process; copy.c copies it;
+**                   spans.c: lists of addresses
 **     way.c         runs this program again where its memory is not in the way
 **     marks.c       marks, linked into the mirror; matched.c where those of an older snapshot go
 **     running.c     which thread of a state runs, and what of its stack lives

@@ -144,6 +144,29 @@ static void test_bytes_are_at_their_addresses(void **state) {
   expect_bytes_at_their_addresses(false);
 }
 
+enum { MUCH = 50 << 20 };
+
+static void write_much(const subject *self) {
+  fill_bytes(map_at(0, MUCH, ACCESS, PRIVATE, -1), MUCH, 6);
+  fill_bytes(map_at(100 * MIB + PAGE, 3 * PAGE, ACCESS, PRIVATE, -1), 3 * PAGE, 7);
+  fill_bytes(map_at(200 * MIB, MUCH, ACCESS, PRIVATE, -1), MUCH, 8);
+  subject_wait(self);
+}
+
+static void test_several_threads_copy(void **state) {
+  (void)state;
+  subject s = subject_start(write_much, NULL);
+  lh_target *target = open_subject(&s);
+  lh_mirror *mirror = reserve(target);
+  assert_int_equal(fill(mirror, target), 2 * MUCH + 3 * PAGE);
+  assert_bytes(PLACE, MUCH, 6);
+  assert_bytes(PLACE + 100 * MIB + PAGE, 3 * PAGE, 7);
+  assert_bytes(PLACE + 200 * MIB, MUCH, 8);
+  lh_mirror_free(mirror);
+  lh_target_free(target);
+  subject_end(&s);
+}
+
 static void test_only_private_writable_memory_is_mirrored(void **state) {
   (void)state;
   subject s = subject_start(write_some, NULL);
@@ -531,6 +554,7 @@ int main(int argc, char **arguments) {
   lh_make_way(arguments);
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_bytes_are_at_their_addresses),
+      cmocka_unit_test(test_several_threads_copy),
       cmocka_unit_test(test_only_private_writable_memory_is_mirrored),
       cmocka_unit_test(test_40_gb_of_which_1600_kb_are_used),
       cmocka_unit_test(test_many_mappings),

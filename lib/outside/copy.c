@@ -1,0 +1,89 @@
+/*
+** copy.c - copies memory of a target, by several threads.
+**
+** A process may be stopped meanwhile, or have a frozen copy, while which each page that it writes
+** costs it a fault: so it must be fast. For each page the kernel looks up where it is, and copies
+** it; half of that is waiting for memory. One thread takes 0.2 s for a GB, 2.5 times as long as a
+** copy inside of a process.
+*/
+#include "copy.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <unistd.h>
+
+enum { MOST_THREADS = 4, PIECE_BYTES = 1 << 20, WORTH_A_THREAD = 8 << 20 };
+
+static uint64_t next_page(uint64_t address) {
+  uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+  return (address | (page - 1)) + 1;
+}
+
+uint64_t lh_copy(const lh_memory *memory, uint64_t start, uint64_t end) {
+  uint64_t copied = 0;
+  char *here = (char *)(uintptr_t)start;
+  if (memory->read(memory, start, here, (size_t)(end - start))) return end - start;
+  for (uint64_t next; start < end; start = next, here = (char *)(uintptr_t)start) {
+    next = next_page(start) < end ? next_page(start) : end;
+    if (memory->read(memory, start, here, (size_t)(next - start)))
+      copied += next - start;
+    else
+      lh_take_memory(here, (size_t)(next - start)); /* what an older copy left there */
+  }
+  return copied;
+}
+
+/* {=== Threads ======================================================================= */
+
+typedef struct copying {
+  const lh_memory *memory;
+  const lh_spans *spans;
+  pthread_mutex_t lock; /* of what follows */
+  size_t span;
+  uint64_t from; /* in it */
+  uint64_t copied;
+} copying;
+
+/* The next piece that nobody has taken, after one of which so much was copied. */
+static bool take_piece(copying *c, uint64_t copied, lh_span *piece) {
+  (void)pthread_mutex_lock(&c->lock);
+  c->copied += copied;
+  if (c->span < c->spans->n && c->from >= c->spans->all[c->span].end) c->span++;
+  bool is_one = c->span < c->spans->n;
+  if (is_one) {
+    const lh_span *span = &c->spans->all[c->span];
+    piece->start = c->from > span->start ? c->from : span->start;
+    bool is_last = span->end - piece->start <= PIECE_BYTES;
+    piece->end = c->from = is_last ? span->end : piece->start + PIECE_BYTES;
+  }
+  (void)pthread_mutex_unlock(&c->lock);
+  return is_one;
+}
+
+static void *copy_pieces(void *payload) {
+  copying *c = payload;
+  lh_span piece;
+  for (uint64_t copied = 0; take_piece(c, copied, &piece);)
+    copied = lh_copy(c->memory, piece.start, piece.end);
+  return NULL;
+}
+
+static size_t count_processors(void) {
+  cpu_set_t processors;
+  if (sched_getaffinity(0, sizeof processors, &processors) < 0) return 1;
+  return (size_t)CPU_COUNT(&processors);
+}
+
+uint64_t lh_copy_spans(const lh_memory *memory, const lh_spans *spans) {
+  copying c = {.memory = memory, .spans = spans, .lock = PTHREAD_MUTEX_INITIALIZER};
+  pthread_t threads[MOST_THREADS];
+  size_t n = 0, most = count_processors(), worth = lh_spans_bytes(spans) / WORTH_A_THREAD;
+  if (most > MOST_THREADS) most = MOST_THREADS;
+  if (most > worth) most = worth;
+  while (n + 1 < most && pthread_create(&threads[n], NULL, copy_pieces, &c) == 0) n++;
+  (void)copy_pieces(&c);
+  while (n > 0) (void)pthread_join(threads[--n], NULL);
+  return c.copied;
+}
+
+/* }=================================================================================== */
