@@ -20,7 +20,6 @@
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -52,34 +51,6 @@ static node *first_node(void) {
   return atomic_load_explicit(&watchers.first, memory_order_acquire);
 }
 
-/* {=== Names of signals ============================================================== */
-
-static const struct {
-  const char *name;
-  int number;
-} names[] = {{"HUP", SIGHUP},     {"INT", SIGINT},   {"QUIT", SIGQUIT},     {"USR1", SIGUSR1},
-             {"USR2", SIGUSR2},   {"PIPE", SIGPIPE}, {"ALRM", SIGALRM},     {"TERM", SIGTERM},
-             {"CHLD", SIGCHLD},   {"CONT", SIGCONT}, {"TSTP", SIGTSTP},     {"TTIN", SIGTTIN},
-             {"TTOU", SIGTTOU},   {"URG", SIGURG},   {"VTALRM", SIGVTALRM}, {"PROF", SIGPROF},
-             {"WINCH", SIGWINCH}, {"IO", SIGIO},     {"KILL", SIGKILL},     {"STOP", SIGSTOP},
-             {"SEGV", SIGSEGV},   {"BUS", SIGBUS},   {"FPE", SIGFPE},       {"ILL", SIGILL},
-             {"TRAP", SIGTRAP},   {"ABRT", SIGABRT}, {"SYS", SIGSYS}};
-enum { N_NAMES = sizeof names / sizeof names[0] };
-
-const char *lh_signal_name(int number) {
-  for (size_t i = 0; i < N_NAMES; i++) {
-    if (names[i].number == number) return names[i].name;
-  }
-  return NULL;
-}
-
-int lh_signal_number(const char *name) {
-  for (size_t i = 0; i < N_NAMES; i++) {
-    if (strcmp(names[i].name, name) == 0) return names[i].number;
-  }
-  return 0;
-}
-
 lh_signal_text lh_text_of_signal(int number) {
   lh_signal_text text;
   const char *name = lh_signal_name(number);
@@ -90,8 +61,6 @@ lh_signal_text lh_text_of_signal(int number) {
   }
   return text;
 }
-
-/* }=================================================================================== */
 
 /* {=== The handler =================================================================== */
 
