@@ -88,6 +88,7 @@ bool lh_process_status_of(int64_t process_id, lh_process_status *status) {
   status->tracer = strtoll(find_value(text, "TracerPid"), NULL, 10);
   status->own_id = find_last_number(find_value(text, "NSpid"));
   status->capabilities = strtoull(find_value(text, "CapEff"), NULL, 16);
+  status->threads = strtoull(find_value(text, "Threads"), NULL, 10);
   status->state = *find_value(text, "State");
   status->is_of_kernel =
       *find_value(text, "Kthread") == '1' || (status->state != 'Z' && !*find_value(text, "VmSize"));

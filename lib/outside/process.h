@@ -13,6 +13,7 @@ typedef struct lh_process_status {
   uint64_t own_id;        /* in its own namespace */
   uint32_t users[4];      /* real, effective, saved, of the file system */
   uint64_t capabilities;  /* CapEff */
+  uint64_t threads;       /* how many it has */
   char state;             /* 'R', 'S', 'Z', ... */
   bool is_of_kernel;      /* a thread of the kernel's own */
   unsigned system_filter; /* Seccomp: 0: none */

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <pwd.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -24,8 +25,19 @@ static int is_gone(int code, lh_error *error) {
   return code;
 }
 
+/* Where /proc shows only one's own processes (hidepid). */
+static bool is_unseen(int64_t id) {
+  return id > 0 && id <= INT32_MAX && kill((pid_t)id, 0) < 0 && errno == EPERM;
+}
+
 /* That there is nothing to look at. 0: there is. */
 static int refuse_kind(int64_t id, bool is_there, const lh_process_status *it, lh_error *error) {
+  if (!is_there && is_unseen(id))
+    return lh_fail(error, LH_EIO,
+                   "process %" PRId64
+                   " belongs to another user, and /proc shows only one's own: "
+                   "run this as root",
+                   id);
   if (!is_there) return is_gone(lh_fail(error, LH_EIO, "there is no process %" PRId64, id), error);
   if (it->leader != id)
     return lh_fail(error, LH_EIO,
@@ -33,6 +45,11 @@ static int refuse_kind(int64_t id, bool is_there, const lh_process_status *it, l
                    it->leader, it->leader);
   if (id == getpid())
     return lh_fail(error, LH_EIO, "process %" PRId64 " is this one, which cannot look at itself",
+                   id);
+  if (it->state == 'Z' && it->threads > 1)
+    return lh_fail(error, LH_EIO,
+                   "process %" PRId64
+                   " goes on without its first thread, through which alone it can be looked at",
                    id);
   if (it->state == 'Z')
     return is_gone(lh_fail(error, LH_EIO,

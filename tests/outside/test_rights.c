@@ -147,6 +147,35 @@ static void test_zombie(void **state) {
   subject_end(&s);
 }
 
+static void *wait_in_last_thread(void *self) {
+  const subject *s = self;
+  char text[4096];
+  do { /* until the first one has ended */
+    (void)usleep(1000);
+    (void)lh_process_text(getpid(), "status", text, sizeof text);
+  } while (!strstr(text, "State:\tZ"));
+  only_wait(s);
+  return NULL;
+}
+
+static void end_first_thread(const subject *self) {
+  static subject copy;
+  pthread_t thread;
+  copy = *self;
+  if (pthread_create(&thread, NULL, wait_in_last_thread, &copy)) _exit(1);
+  (void)syscall(SYS_exit, 0);
+}
+
+static void test_without_its_first_thread(void **state) {
+  (void)state;
+  subject s = subject_start(end_first_thread, NULL);
+  assert_refused(ask_as(NULL, s.id, false),
+                 "process %d goes on without its first thread, through which alone it can be "
+                 "looked at",
+                 s.id);
+  subject_end(&s);
+}
+
 static void test_thread_of_the_kernel(void **state) {
   (void)state;
   char name[64];
@@ -247,6 +276,25 @@ static void test_another_user(void **state) {
                  "process %d belongs to user root, and this is run by user nobody: run it as root",
                  s.id);
   subject_end(&s);
+}
+
+/* /proc as some systems mount it, for this process and its children only. */
+static bool see_own_processes_only(void) {
+  return unshare(CLONE_NEWNS) == 0 && mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0 &&
+         mount("none", "/proc", "proc", 0, "hidepid=2") == 0 && become_nobody();
+}
+
+static void test_unseen(void **state) {
+  (void)state;
+  skip_unless_root();
+  subject s = subject_start(only_wait, NULL);
+  answer a = ask_as(see_own_processes_only, s.id, false);
+  subject_end(&s);
+  skip_unless(a.could_become, "nothing can be mounted here");
+  assert_refused(a,
+                 "process %d belongs to another user, and /proc shows only one's own: run this as "
+                 "root",
+                 s.id);
 }
 
 static void test_hidden_from_its_own_user(void **state) {
@@ -445,11 +493,13 @@ int main(void) {
       cmocka_unit_test(test_no_process),
       cmocka_unit_test(test_thread),
       cmocka_unit_test(test_zombie),
+      cmocka_unit_test(test_without_its_first_thread),
       cmocka_unit_test(test_thread_of_the_kernel),
       cmocka_unit_test(test_this_process),
       cmocka_unit_test(test_program_of_32_bits),
       cmocka_unit_test(test_same_user),
       cmocka_unit_test(test_another_user),
+      cmocka_unit_test(test_unseen),
       cmocka_unit_test(test_hidden_from_its_own_user),
       cmocka_unit_test(test_root_without_the_capability),
       cmocka_unit_test(test_from_within_a_user_namespace),
