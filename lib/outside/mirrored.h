@@ -52,9 +52,12 @@ int lh_link_carried_marks(lh_mirrored_state *state, uint64_t state_id, lh_carrie
 ** in no call. */
 uint64_t lh_innermost_thread(const lh_peek *peek, const lh_layout *layout, uint64_t thread);
 
-/* The thread whose code runs, or has called what runs. O(resumes), but where the main thread is in
-** no call: O(objects). */
+/* The thread whose code runs, or has called what runs, as far as the main thread leads to it; the
+** main thread itself where it is in no call. O(resumes). */
 const void *lh_running_thread(const lh_mirrored_state *state);
+
+/* Which of the two was resumed last, if they run at all. */
+const void *lh_deeper_thread(const lh_layout *layout, const void *thread, const void *other);
 
 /* A Lua function that runs keeps `top` to itself: lets the thread say what its frame may use. */
 void lh_raise_top(const lh_layout *layout, const void *thread);

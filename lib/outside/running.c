@@ -4,8 +4,10 @@
 ** Lua keeps no list of the coroutines that have resumed each other. But who resumes one stands in a
 ** call of coroutine.resume, whose first argument it is, or of what coroutine.wrap made, of which it
 ** is the first upvalue. So the way leads from the main thread to one that has resumed nothing. A
-** host resumes coroutines from C, with its main thread in no call: there the one that was resumed
-** last is the one whose protected call lies deepest on the C stack, which grows down.
+** host may resume coroutines from C, with its main thread in no call. Where there are such shows
+** when the walk comes to them: of all that stand in a call the one that was resumed last is the one
+** whose protected call lies deepest on the C stack, which grows down. To look for them before would
+** take as long as the walk.
 */
 #include "mirrored.h"
 
@@ -94,30 +96,21 @@ static bool follow(const void *memory, uint64_t address, void *out, size_t n) {
   return true;
 }
 
-/* Threads are on allgc alone. The list may be a circle: it is left when more was seen than there
-** can be. */
-static const void *deepest_thread(const lh_mirrored_state *state) {
-  uint64_t most = lh_gc_bytes(state->global) / sizeof(raw_object);
-  const void *found = NULL;
-  uintptr_t deepest = UINTPTR_MAX;
-  const raw_object *o = raw_list(state->global, LH_LIST_ALLGC);
-  for (; o && most > 0; o = o->next, most--) {
-    if (o->type != RAW_THREAD || !raw_stands_in_call(&state->layout, o)) continue;
-    uintptr_t depth = raw_protected_call(&state->layout, o);
-    if (depth >= deepest) continue;
-    deepest = depth;
-    found = o;
-  }
-  return found;
-}
-
 const void *lh_running_thread(const lh_mirrored_state *state) {
   const lh_peek peek_mirror = {.read = follow};
   const void *thread = state->main_thread;
-  if (!raw_stands_in_call(&state->layout, thread)) thread = deepest_thread(state);
-  if (!thread) return state->main_thread;
   uint64_t innermost = lh_innermost_thread(&peek_mirror, &state->layout, (uintptr_t)thread);
-  return (const void *)(uintptr_t)innermost;
+  return innermost ? (const void *)(uintptr_t)innermost : thread;
+}
+
+/* Only the main thread may do without a protected call. */
+static uintptr_t depth_of(const lh_layout *layout, const void *thread) {
+  uintptr_t depth = raw_stands_in_call(layout, thread) ? raw_protected_call(layout, thread) : 0;
+  return depth ? depth : UINTPTR_MAX;
+}
+
+const void *lh_deeper_thread(const lh_layout *layout, const void *thread, const void *other) {
+  return depth_of(layout, other) < depth_of(layout, thread) ? other : thread;
 }
 
 /* Between calls `top` is where the last one left it, and registers above it live. Those that do not

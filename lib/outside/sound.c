@@ -11,8 +11,7 @@
 **
 ** A key is looked for where Lua puts it (main position): strings by their hash, pointers and
 ** numbers by a remainder. Integers are masked up to 5.4.3 and divided from 5.4.4 on; the release is
-** not always known, but all tables agree. Looking costs a quarter of the walk, most of it the
-** cache misses on keys.
+** not always known, but all tables agree. This is a third of the instructions of the walk.
 */
 #include <limits.h>
 #include <math.h>

@@ -19,6 +19,7 @@
 
 #include "folder.h"
 #include "own_mirror.h"
+#include "take/raw.h"
 
 int lh_match_marks(const lh_snapshot *after, const lh_snapshot *now, lh_carried_mark **marks,
                    size_t *n, lh_error *error) {
@@ -156,8 +157,160 @@ static void test_not_attached(void **unused) {
   remove_files();
 }
 
+/* {=== Threads ======================================================================= */
+
+/* How each thread of a snapshot of this state stands, by its address. */
+static lh_thread_status status_in(const lh_snapshot *s, const void *thread) {
+  lh_object o;
+  lh_id id = lh_find_address(s, (uintptr_t)thread);
+  assert_true(id != LH_NO_OBJECT);
+  lh_object_at(s, id, &o);
+  assert_int_equal(o.type, LH_TYPE_THREAD);
+  return o.as.thread.status;
+}
+
+static uint64_t running_root(const lh_snapshot *s) {
+  lh_edges it;
+  lh_edge e;
+  lh_object o;
+  lh_edges_begin(s, LH_ROOT, &it);
+  while (lh_edges_next(&it, &e)) {
+    if (e.index != LH_ROOT_RUNNING_THREAD) continue;
+    lh_object_at(s, e.target, &o);
+    return o.address;
+  }
+  return 0;
+}
+
+/* In Lua: is the thread that calls the only one that runs? */
+static int look_at_threads(lua_State *L) {
+  lh_mirrored m = in_call();
+  lh_snapshot *s = snapshot_from(L, &m, "a");
+  lh_object o;
+  unsigned n_running = 0;
+  for (lh_id id = 1; id <= lh_snapshot_info(s)->objects; id++) {
+    lh_object_at(s, id, &o);
+    n_running += o.type == LH_TYPE_THREAD && o.as.thread.status == LH_THREAD_RUNNING;
+  }
+  assert_int_equal(n_running, 1);
+  assert_int_equal(status_in(s, L), LH_THREAD_RUNNING);
+  assert_int_equal(running_root(s), (uintptr_t)L);
+  lh_close(s);
+  remove_files();
+  lua_pushboolean(L, 1);
+  return 1;
+}
+
+/* One that is resumed by the host, which gives it no argument that leads there. */
+static int resume_hidden(lua_State *L) {
+  int n;
+  lua_State *thread = lua_newthread(L);
+  lua_rawsetp(L, LUA_REGISTRYINDEX, thread);
+  lua_pushvalue(L, 1);
+  lua_xmove(L, thread, 1);
+  assert_int_equal(lua_resume(thread, L, 0, &n), LUA_OK);
+  return 0;
+}
+
+static const char threads[] =
+    "local look, hidden = ...\n"
+    "local function all() look()\n"
+    "  coroutine.wrap(function() look()\n"
+    "    local co = coroutine.create(function() look() pcall(look) end)\n"
+    "    coroutine.resume(co) look() end)()\n"
+    "  local parent = coroutine.running()\n"
+    "  coroutine.wrap(function() coroutine.status(parent) coroutine.resume(parent) look() end)()\n"
+    "  local t <close> = setmetatable({}, {__close = function() look() end})\n"
+    "  look()\n"
+    "end\n"
+    "all() coroutine.wrap(all)() hidden(all)\n"
+    "coroutine.wrap(function() hidden(all) all() end)()\n";
+
+static void test_threads(void **unused) {
+  (void)unused;
+  lua_State *L = new_state();
+  assert_int_equal(luaL_loadstring(L, threads), LUA_OK);
+  lua_pushcfunction(L, look_at_threads);
+  lua_pushcfunction(L, resume_hidden);
+  if (lua_pcall(L, 2, 0, 0) != LUA_OK) fail_msg("%s", lua_tostring(L, -1));
+  int n;
+  lua_State *thread = lua_newthread(L); /* as in a host whose main thread calls nothing */
+  lua_pushcfunction(thread, look_at_threads);
+  assert_int_equal(lua_resume(thread, L, 0, &n), LUA_OK);
+  lua_close(L);
+}
+
+/* In the middle of a Lua function. An allocation sees `top` where it should be: between those it is
+** where the last call has left it, which is here where the function's first local is. */
+typedef struct watcher {
+  lua_State *L;
+  bool armed;
+} watcher;
+
+static void *allocate(void *data, void *block, size_t old_bytes, size_t bytes) {
+  watcher *w = data;
+  (void)old_bytes;
+  if (bytes == 0) {
+    free(block);
+    return NULL;
+  }
+  if (w->armed) {
+    lh_mirrored m = in_call();
+    lh_outside_request request = {.state = (uintptr_t)w->L, .path = "a"};
+    const raw_value **top = (const raw_value **)(void *)((char *)w->L + RAW_THREAD_TOP),
+                    *own = *top;
+    w->armed = false;
+    *top = RAW_FIELD(w->L, RAW_THREAD_CALL, const raw_call *)->function + 1;
+    assert_int_equal(lh_shoot_mirrored(&m, &request, NULL), LH_OK);
+    *top = own;
+  }
+  return realloc(block, bytes);
+}
+
+static int arm(lua_State *L) {
+  ((watcher *)lua_touserdata(L, lua_upvalueindex(1)))->armed = true;
+  return 0;
+}
+
+static void test_running_function(void **unused) {
+  (void)unused;
+  watcher w = {0};
+  lua_State *L = w.L = lua_newstate(allocate, &w);
+  lua_pushlightuserdata(L, &w);
+  lua_pushcclosure(L, arm, 1);
+  lua_setglobal(L, "arm");
+  static const char chunk[] =
+      "local one, two = {}, {} T = two\n"
+      "return (function() arm() local first, second = one, two\n"
+      "  return function() return first end end)()";
+  if (luaL_dostring(L, chunk) != LUA_OK) fail_msg("%s", lua_tostring(L, -1));
+  assert_false(w.armed);
+  lua_getglobal(L, "T");
+  lh_snapshot *s;
+  assert_int_equal(lh_open(&s, "a", NULL), LH_OK);
+  lh_edges it;
+  lh_edge e;
+  unsigned found = 0;
+  lh_edges_begin(s, lh_find_address(s, (uintptr_t)L), &it);
+  while (lh_edges_next(&it, &e)) {
+    lh_object o, name;
+    if (e.kind != LH_EDGE_LOCAL || e.name == LH_NO_OBJECT) continue;
+    lh_object_at(s, e.target, &o);
+    lh_object_at(s, e.name, &name);
+    bool is_second = name.as.string.length == 6 && memcmp(name.as.string.bytes, "second", 6) == 0;
+    found += is_second && o.address == (uintptr_t)lua_topointer(L, -1);
+  }
+  assert_int_equal(found, 1);
+  lh_close(s);
+  lua_close(L);
+  remove_files();
+}
+
+/* }=================================================================================== */
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_attached),
-                                     cmocka_unit_test(test_not_attached)};
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_attached), cmocka_unit_test(test_not_attached),
+      cmocka_unit_test(test_threads), cmocka_unit_test(test_running_function)};
   return folder_run(tests);
 }
