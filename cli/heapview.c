@@ -102,11 +102,6 @@ static void check(opening *o, int code, const char *file, const lh_error *error)
   exit(CLI_FAILURE);
 }
 
-static bool is_older(const lh_snapshot *a, const lh_snapshot *b) {
-  const lh_info *x = lh_snapshot_info(a), *y = lh_snapshot_info(b);
-  return x->state_id == y->state_id ? x->serial < y->serial : x->time_ns < y->time_ns;
-}
-
 /* In the order of time, however they were named: a shell has run-10 in front of run-9. Others than
 ** the last are analysed when they are first asked about: so several take little more memory than
 ** one. */
@@ -118,13 +113,14 @@ static lh_snapshot **open_snapshots(opening *o) {
     const char *file = o->files[i];
     check(o, cli_try_open(o->c, file, &snapshot, &error), NULL, &error);
     size_t at = i;
-    for (; at > 0 && is_older(snapshot, snapshots[at - 1]); at--) {
+    for (; at > 0 && lh_is_earlier(snapshot, snapshots[at - 1]); at--) {
       snapshots[at] = snapshots[at - 1];
       o->files[at] = o->files[at - 1];
     }
     snapshots[at] = snapshot;
     o->files[at] = file;
   }
+  check(o, lh_place_marks(snapshots, n, &error), NULL, &error);
   if (n > 0)
     check(o, cli_try_analyse(o->c, o->files[n - 1], snapshots[n - 1], &error), o->files[n - 1],
           &error);

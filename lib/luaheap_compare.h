@@ -72,6 +72,7 @@ typedef struct lh_class_change {
 typedef struct lh_diff {
   bool same_state; /* false: different processes or states, compared by class only */
   uint64_t objects, shallow_bytes;   /* new and still reachable */
+  lh_count passed_as_old[2];         /* of one state: lh_passed_as_old of a and b, in c */
   uint64_t left_objects, left_bytes; /* of luaheap's module, and of the call: not counted above */
   uint64_t retained_bytes;           /* bytes that would go if all of them went */
   uint64_t gone_objects, gone_bytes; /* two snapshots: reachable in a, not there or garbage in b */
@@ -127,11 +128,20 @@ typedef struct lh_string_changes {
 ** both. O(n log n). */
 int lh_compare_strings(lh_snapshot *a, lh_snapshot *c, lh_string_changes *out, lh_error *error);
 
-/* Are they of one Lua state? */
+/* Are they of one Lua state? And was a taken before b? Inside of a program its marks are counted;
+** from outside clocks must do. */
 bool lh_is_same_state(const lh_snapshot *a, const lh_snapshot *b);
+bool lh_is_earlier(const lh_snapshot *a, const lh_snapshot *b);
+
+/* Snapshots leave marks in the heap, by which objects of later ones are told to be older or
+** younger. Those from outside leave none, and a program may clear its registry: where a snapshot of
+** the same state lacks the mark of an earlier one, this gives it a place, by a comparison of what
+** is in both (see lh_passed_as_old). lh_mark_at tells of it then, too; what it told before is not
+** to be used any more. O(objects) for each mark that is placed. */
+int lh_place_marks(lh_snapshot *const *snapshots, size_t n, lh_error *error);
 
 /* What an object is in another snapshot of the same state, an earlier or a later one; LH_NO_OBJECT:
-** it is not there. Exact, though memory is reused. O(marks). */
+** it is not there. Exact, though memory is reused, where marks are in the heap. O(marks). */
 lh_id lh_same_object(const lh_snapshot *snapshot, lh_id id, const lh_snapshot *other);
 
 /* ==== 2. Growth over many snapshots ================================================= */

@@ -1,10 +1,11 @@
 /*
 ** compare.h - what the files that compare snapshots share. Private to the library.
 **
-** Two or three snapshots of one process, or the marks in one: age.c (which object is new, which the
-** same), groups.c (the new ones by place), joint.c (what several places hold together), made.c (how
-** many were made where these were), grown.c (containers), changes.c (classes), strings.c (strings
-** by content) and diff.c, which puts the parts of a diff together.
+** Two or three snapshots of one process, or the marks in one: matched.c (where a mark would be that
+** a snapshot lacks), age.c (which object is new, which the same), groups.c (the new ones by place),
+** joint.c (what several places hold together), made.c (how many were made where these were),
+** grown.c (containers), changes.c (classes), strings.c (strings by content) and diff.c, which puts
+** the parts of a diff together.
 **
 ** Any number of snapshots, of one process or several: census.c (what each has, by class and place),
 ** trie.c (the tree that this is), view.c (the same tree by path alone), main_class.c (of what class
@@ -22,6 +23,7 @@
 #define LUAHEAP_COMPARE_H
 
 #include "luaheap_compare.h"
+#include "matched.h"
 #include "name/place.h"
 #include "read/snapshot.h"
 

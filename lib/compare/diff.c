@@ -40,23 +40,11 @@ static int fail_named(lh_error *error, int code, const char *format, const char 
   return code;
 }
 
-/* The number of a snapshot's own mark in a later one. */
-static int find_mark(const lh_snapshot *earlier, const lh_snapshot *later, uint32_t *mark,
-                     lh_error *error) {
-  const lh_info *old = lh_snapshot_info(earlier), *new = lh_snapshot_info(later);
-  if (old->serial >= new->serial)
-    return fail_named(
-        error, LH_EARGUMENT,
-        "snapshots must be given in the order of time: '%s' was not taken before '%s'", old->name,
-        new->name);
-  for (uint32_t i = 0; i < lh_mark_count(later); i++) {
-    if (lh_mark_at(later, i)->serial != old->serial) continue;
-    *mark = i;
-    return 0;
-  }
-  return fail_named(error, LH_ENOTFOUND,
-                    "'%s' has lost the mark that '%s' left in the heap (was the registry cleared?)",
-                    new->name, old->name);
+static int check_order(const lh_snapshot *earlier, const lh_snapshot *later, lh_error *error) {
+  if (lh_is_earlier(earlier, later)) return LH_OK;
+  return fail_named(error, LH_EARGUMENT,
+                    "snapshots must be given in the order of time: '%s' was not taken before '%s'",
+                    earlier->info.name, later->info.name);
 }
 
 /* By its name, or by the text that a message shows of it. */
@@ -137,12 +125,17 @@ static int prepare(lh_snapshot *snapshot, lh_error *error) {
   return code ? code : lh_classify(snapshot, error);
 }
 
-/* The marks of the older snapshots in the younger ones; cheap, and where a wrong order shows. */
+/* The marks of the older snapshots in the younger ones. */
 static int find_marks(lh_three *t, lh_error *error) {
-  int code = 0;
-  if (t->b) code = find_mark(t->a, t->b, &t->a_in_b, error);
-  if (!code && t->b) code = find_mark(t->b, t->c, &t->b_in_c, error);
-  return code ? code : find_mark(t->a, t->c, &t->a_in_c, error);
+  lh_snapshot *all[3] = {t->a, t->c, t->b};
+  int code = check_order(t->a, t->b ? t->b : t->c, error);
+  if (!code && t->b) code = check_order(t->b, t->c, error);
+  if (!code) code = lh_place_marks(all, t->b ? 3 : 2, error);
+  if (code) return code;
+  (void)lh_find_own_mark(t->a, t->c, &t->a_in_c);
+  if (t->b) (void)lh_find_own_mark(t->a, t->b, &t->a_in_b);
+  if (t->b) (void)lh_find_own_mark(t->b, t->c, &t->b_in_c);
+  return LH_OK;
 }
 
 static void add_counts(lh_at_place *to, const lh_at_place *from) {
@@ -224,6 +217,8 @@ static int compare(lh_snapshot *a, lh_snapshot *b, lh_snapshot *c, lh_diff *diff
     lh_window window = {.a = a, .b = b, .c = c, .since = three.a_in_c};
     window.until = b ? three.b_in_c : lh_mark_count(c);
     lh_find_call(c, window.call);
+    diff->passed_as_old[0] = lh_passed_as_old(c, three.a_in_c);
+    if (b) diff->passed_as_old[1] = lh_passed_as_old(c, three.b_in_c);
     code = add_groups(c, &window, diff, error);
     if (!code && b) code = lh_diff_grown(&three, diff, error);
     if (!code && b) code = weigh(&three, diff, error);

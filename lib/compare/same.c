@@ -4,22 +4,12 @@
 */
 #include "compare.h"
 
-bool lh_is_same_state(const lh_snapshot *a, const lh_snapshot *b) {
-  return lh_snapshot_info(a)->state_id == lh_snapshot_info(b)->state_id;
-}
-
-/* The number that the mark of `earlier` has in `later`; UINT32_MAX: it is lost. */
-static uint32_t mark_of(const lh_snapshot *earlier, const lh_snapshot *later) {
-  uint32_t serial = lh_snapshot_info(earlier)->serial;
-  for (uint32_t i = 0; i < lh_mark_count(later); i++)
-    if (lh_mark_at(later, i)->serial == serial) return i;
-  return UINT32_MAX;
-}
-
 lh_id lh_same_object(const lh_snapshot *snapshot, lh_id id, const lh_snapshot *other) {
-  bool is_later = lh_snapshot_info(other)->serial > lh_snapshot_info(snapshot)->serial;
-  uint32_t mark = is_later ? mark_of(snapshot, other) : mark_of(other, snapshot);
-  if (!lh_is_same_state(snapshot, other) || mark == UINT32_MAX) return LH_NO_OBJECT;
+  bool is_later = lh_is_earlier(snapshot, other);
+  uint32_t mark;
+  if (!lh_is_same_state(snapshot, other)) return LH_NO_OBJECT;
+  if (!lh_find_own_mark(is_later ? snapshot : other, is_later ? other : snapshot, &mark))
+    return LH_NO_OBJECT;
   if (id == LH_ROOT || id > snapshot->n || lh_is_dead(snapshot, id)) return LH_NO_OBJECT;
   if (!is_later) return lh_earlier_self(snapshot, id, other, mark);
   lh_id found = lh_find_address(other, lh_address_of(snapshot, id));

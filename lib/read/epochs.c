@@ -119,6 +119,73 @@ out:
   return code;
 }
 
+/* {=== Marks that the heap has not =================================================== */
+
+static int grow_marks(lh_snapshot *s, lh_error *error) {
+  size_t n = (size_t)s->n_marks + 1;
+  lh_mark_info *marks = lh_realloc(s->marks, n, sizeof *marks);
+  if (marks) s->marks = marks;
+  lh_id(*ids)[2] = lh_realloc(s->mark_ids, n, sizeof *ids);
+  if (ids) s->mark_ids = ids;
+  lh_placed *placed =
+      s->placed ? lh_realloc(s->placed, n, sizeof *placed) : lh_alloc_zeroed(n, sizeof *placed);
+  if (placed) s->placed = placed;
+  return marks && ids && placed ? LH_OK : lh_fail_memory(error, "placing a mark");
+}
+
+/* All names are in one block. */
+static int keep_name(lh_snapshot *s, lh_mark_info *info, lh_error *error) {
+  size_t n = 0;
+  for (uint32_t i = 0; i < s->n_marks; i++) n += s->marks[i].name_length + 1;
+  char *names = lh_alloc(n + info->name_length + 1, 1), *at = names;
+  if (!names) return lh_fail_memory(error, "placing a mark");
+  for (uint32_t i = 0; i <= s->n_marks; i++) {
+    lh_mark_info *mark = i < s->n_marks ? &s->marks[i] : info;
+    memcpy(at, mark->name, mark->name_length);
+    at[mark->name_length] = 0;
+    mark->name = at;
+    at += mark->name_length + 1;
+  }
+  lh_free(s->mark_names);
+  s->mark_names = names;
+  return LH_OK;
+}
+
+/* How many marks are older: the snapshot's own never is. */
+static uint32_t older_marks(const lh_snapshot *s, const lh_mark_info *info, lh_id on_allgc) {
+  uint32_t i = s->n_marks - 1;
+  while (i > 0 && (s->mark_ids[i - 1][0] < on_allgc ||
+                   (s->mark_ids[i - 1][0] == on_allgc && s->marks[i - 1].time_ns > info->time_ns)))
+    i--;
+  return i;
+}
+
+int lh_add_mark(lh_snapshot *s, const lh_mark_info *info, const lh_id ids[2],
+                const lh_placed *placed, uint32_t *mark, lh_error *error) {
+  lh_mark_info copy = *info;
+  int code = grow_marks(s, error);
+  if (!code) code = keep_name(s, &copy, error);
+  if (code) return code;
+  uint32_t at = *mark = older_marks(s, info, ids[0]);
+  lh_id kept[2]; /* between those of the marks beside it, as a search takes it */
+  for (lh_list list = LH_LIST_ALLGC; list <= LH_LIST_FINOBJ; list++) {
+    kept[list] = ids[list];
+    if (at > 0 && kept[list] > s->mark_ids[at - 1][list]) kept[list] = s->mark_ids[at - 1][list];
+    if (kept[list] < s->mark_ids[at][list]) kept[list] = s->mark_ids[at][list];
+  }
+  size_t behind = s->n_marks - at;
+  memmove(&s->marks[at + 1], &s->marks[at], behind * sizeof *s->marks);
+  memmove(&s->mark_ids[at + 1], &s->mark_ids[at], behind * sizeof *s->mark_ids);
+  memmove(&s->placed[at + 1], &s->placed[at], behind * sizeof *s->placed);
+  s->marks[at] = copy;
+  memcpy(s->mark_ids[at], kept, sizeof kept);
+  s->placed[at] = *placed;
+  s->n_marks++;
+  return LH_OK;
+}
+
+/* }=================================================================================== */
+
 uint32_t lh_mark_count(const lh_snapshot *s) {
   return s->n_marks;
 }

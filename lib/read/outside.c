@@ -89,12 +89,13 @@ int lh_read_outside(lh_snapshot *s, uint64_t *end, lh_error *error) {
 /* Both are in the order of age; one that is no mark of the file counts for nothing. */
 int lh_collect_passed(lh_snapshot *s, lh_error *error) {
   if (s->n_matched == 0) return LH_OK;
-  s->passed = lh_alloc_zeroed(s->n_marks, sizeof *s->passed);
-  if (!s->passed) return lh_fail_memory(error, "reading marks");
+  s->placed = lh_alloc_zeroed(s->n_marks, sizeof *s->placed);
+  if (!s->placed) return lh_fail_memory(error, "reading marks");
   for (uint32_t i = 0, k = 0; i < s->n_marks && k < s->n_matched; i++) {
     const lh_matched_mark *matched = &s->matched[k];
     if (!lh_is_mark(&s->marks[i], matched->serial, matched->time_ns)) continue;
-    memcpy(s->passed[i], matched->passed, sizeof matched->passed);
+    s->placed[i].is_placed = true;
+    memcpy(s->placed[i].passed, matched->passed, sizeof matched->passed);
     k++;
   }
   return LH_OK;
@@ -107,10 +108,10 @@ const lh_outside_info *lh_snapshot_outside(const lh_snapshot *s) {
 /* Those of finobj may be fewer than were counted, where a half of the mark is gone. */
 lh_count lh_passed_as_old(const lh_snapshot *s, uint32_t mark) {
   lh_count count = {0, 0};
-  if (!s->passed || mark >= s->n_marks) return count;
+  if (!s->placed || mark >= s->n_marks) return count;
   for (lh_list list = LH_LIST_ALLGC; list <= LH_LIST_FINOBJ; list++) {
     lh_id id = s->mark_ids[mark][list];
-    uint32_t left = s->passed[mark][list];
+    uint32_t left = s->placed[mark].passed[list];
     if (id < s->list_first[list]) continue;
     for (; left > 0 && id < s->list_first[list + 1]; id++) {
       if (lh_is_own(s, id)) continue;

@@ -166,7 +166,7 @@ void lh_close(lh_snapshot *s) {
       s->text,       s->upvalue_names, s->first_edge,   s->edge,         s->ephemerons,
       s->distance,   s->parent,        s->idom,         s->retained,     s->name,
       s->own_data,   s->keys,          s->stack_counts, s->weak_sources, s->clusters,
-      s->passed,     s->matched,       s->c_functions,  s->c_texts};
+      s->placed,     s->matched,       s->c_functions,  s->c_texts};
   for (size_t i = 0; i < sizeof owned / sizeof *owned; i++) lh_free(owned[i]);
   lh_free(s);
 }

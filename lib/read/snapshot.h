@@ -57,11 +57,18 @@ typedef struct lh_upvalue_names {
   lh_id proto;
 } lh_upvalue_names;
 
-/* A mark that got its place by a comparison of objects. */
+/* Of a mark: whether it stands in the heap, or got its place by a comparison of objects, and then
+** how many that are younger may pass as older, on allgc and finobj. */
+typedef struct lh_placed {
+  bool is_placed;
+  uint32_t passed[2];
+} lh_placed;
+
+/* What a file says of one. */
 typedef struct lh_matched_mark {
   uint64_t time_ns;
   uint32_t serial;
-  uint32_t passed[2]; /* see lh_passed_as_old */
+  uint32_t passed[2];
 } lh_matched_mark;
 
 /* Numbers alone do not tell marks apart: those from outside have them without those inside. */
@@ -110,8 +117,8 @@ struct lh_snapshot {
   lh_id (*mark_ids)[2]; /* of each mark: the object on allgc, the place on finobj */
   uint32_t n_marks;
   char *mark_names;
-  uint32_t (*passed)[2]; /* of each mark, on allgc and finobj: lh_passed_as_old. NULL: 0 of all */
-  char *text;            /* the strings of info */
+  lh_placed *placed; /* of each mark; NULL: none was placed by a comparison */
+  char *text;        /* the strings of info */
   bool is_tracked;
   uint64_t sites_offset; /* of the section; where the program was tracked, as all below */
   lh_tracking tracking;
@@ -188,5 +195,11 @@ struct lh_snapshot {
 /* outside.c: lets a snapshot know what another of the same process has of its C functions, unless it
 ** knows some itself. False: out of memory. */
 bool lh_lend_c_functions(const lh_snapshot *from, lh_snapshot *to);
+
+/* epochs.c: one more mark, that the heap has not: behind it are the objects from ids[list] on. It
+** gets its place among those that there are; *mark is its number then, and those of younger ones
+** are one more than they were. */
+int lh_add_mark(lh_snapshot *s, const lh_mark_info *info, const lh_id ids[2],
+                const lh_placed *placed, uint32_t *mark, lh_error *error);
 
 #endif

@@ -297,12 +297,14 @@ static void tell(lh_teller *t, lh_report *report) {
 ** is in it, too, is no more new. */
 static lh_snapshot *find_before(const lh_snapshot *s, const lh_request *request, uint32_t *mark) {
   const lh_info *info = lh_snapshot_info(s);
-  for (uint32_t at = lh_mark_count(s); at-- > 0;) {
-    uint32_t serial = lh_mark_at(s, at)->serial;
-    for (size_t i = 0; serial != info->serial && i < request->n_opened; i++) {
+  for (uint32_t at = lh_mark_count(s) - 1; at-- > 0;) {
+    const lh_mark_info *its = lh_mark_at(s, at);
+    for (size_t i = 0; i < request->n_opened; i++) {
       const lh_info *other = lh_snapshot_info(request->opened[i]);
       *mark = at;
-      if (other->state_id == info->state_id && other->serial == serial) return request->opened[i];
+      if (other->state_id == info->state_id && other->serial == its->serial &&
+          other->time_ns == its->time_ns)
+        return request->opened[i];
     }
   }
   return NULL;

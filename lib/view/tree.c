@@ -46,7 +46,8 @@ static const lh_group_tree *groups_of(lh_snapshot *snapshot, bool of_places) {
 static bool find_new(const lh_snapshot *snapshot, const lh_snapshot *first, lh_interval *out) {
   uint32_t mark = 0, n = lh_mark_count(snapshot);
   if (first && first != snapshot && first->info.state_id == snapshot->info.state_id)
-    while (mark < n && lh_mark_at(snapshot, mark)->serial != first->info.serial) mark++;
+    while (mark < n && !lh_is_mark(&snapshot->marks[mark], first->info.serial, first->info.time_ns))
+      mark++;
   if (mark + 1 >= n) return false;
   *out = (lh_interval){lh_mark_position(snapshot, mark), UINT64_MAX};
   return true;

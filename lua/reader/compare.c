@@ -33,17 +33,12 @@ int hr_since(lua_State *L) {
   return hr_answer_of(L, 1, "diff", &request);
 }
 
-static bool is_before(const hr_snapshot *a, const hr_snapshot *b) {
-  const lh_info *x = lh_snapshot_info(a->snapshot), *y = lh_snapshot_info(b->snapshot);
-  if (x->state_id == y->state_id) return x->serial < y->serial;
-  return x->time_ns < y->time_ns;
-}
-
 /* Brings the n snapshots at index 1 and behind into the order of their time. */
 static void sort_by_time(lua_State *L, int n) {
   for (int i = 2; i <= n; i++) {
     for (int k = i; k > 1; k--) {
-      if (!is_before(hr_check_snapshot(L, k), hr_check_snapshot(L, k - 1))) break;
+      if (!lh_is_earlier(hr_check_snapshot(L, k)->snapshot, hr_check_snapshot(L, k - 1)->snapshot))
+        break;
       lua_pushvalue(L, k);
       lua_copy(L, k - 1, k);
       lua_replace(L, k - 1);

@@ -421,6 +421,7 @@ static void compare(lh_snapshot *a, const uint8_t *data, size_t size) {
   for (uint32_t i = 0; ok && i < 2; i++) {
     ok = lh_open_memory(&others[i], data, size, "later", NULL) == LH_OK;
     if (ok) others[i]->info.serial += i + 1;
+    if (ok) others[i]->info.time_ns += i + 1;
   }
   for (int i = 0; ok && i < 2; i++) {
     if (lh_diff_snapshots(a, NULL, others[1], &diff, NULL) == LH_OK) lh_diff_free(diff);

@@ -20,7 +20,6 @@ require "heap.text".MOST_ROWS = MOST
 -- of the file are taken for expressions.
 local expected = {
   "snapshots must be given in the order of time",
-  "has lost the mark that",
   "was not set before the mark",
   "is no heap of a program: its names take",
   "no object is named in",
