@@ -9,9 +9,10 @@
 ** function), and so on to the nulls. What else looks like that, the commands of a shell for one,
 ** does no harm, since only what Lua has is asked for.
 **
-** A core lacks what no program changes, which is taken from the file then. If a function has
-** several names the first by its letters is it, but those of metamethods come last. One pass, some
-** 1 GB a second; of a file's mappings at most LH_MOST_TABLE bytes are read.
+** What no program changes is taken from the file: cores lack it, and a process whose memory is read
+** there has more of it from then on. Of several names of a function the first by its letters is it,
+** but those of metamethods come last. One pass, some 1 GB a second; of a file's mappings at most
+** LH_MOST_TABLE bytes are read.
 */
 #include <stdlib.h>
 #include <string.h>
@@ -43,19 +44,34 @@ struct lh_registered {
 
 /* {=== Pieces ======================================================================== */
 
-static bool read_piece(const lh_memory *memory, const lh_region *r, int fd, char *bytes) {
+/* Is what the file has there mapped as it is? Other parts the loader writes to, and may protect
+** then. */
+static bool is_constant(const lh_first_page *first, uint64_t file_offset) {
+  Elf64_Phdr p;
+  bool found = false;
+  for (unsigned i = 0; lh_program_header(first, i, &p); i++) {
+    bool is_in = p.p_type == PT_LOAD && file_offset >= p.p_offset / 4096 * 4096 &&
+                 file_offset < p.p_offset + p.p_filesz;
+    if (is_in && p.p_flags & PF_W) return false;
+    found |= is_in;
+  }
+  return found;
+}
+
+static bool read_piece(const lh_memory *memory, const lh_region *r, const lh_first_page *first,
+                       int fd, char *bytes) {
   size_t n = (size_t)(r->end - r->start);
-  if (memory->read(memory, r->start, bytes, n)) return true;
-  return fd >= 0 && !(r->access & LH_REGION_WRITE) &&
-         pread(fd, bytes, n, (off_t)r->file_offset) > 0;
+  bool is_file = fd >= 0 && !(r->access & LH_REGION_WRITE) && is_constant(first, r->file_offset);
+  return is_file ? pread(fd, bytes, n, (off_t)r->file_offset) > 0
+                 : memory->read(memory, r->start, bytes, n);
 }
 
 static void add_piece(lh_registered *registered, const lh_memory *memory, const lh_region *r,
-                      int fd, uint64_t *room) {
+                      const lh_first_page *first, int fd, uint64_t *room) {
   uint64_t n = r->end - r->start;
   if (registered->n_pieces == MOST_PIECES || n > *room) return;
   char *bytes = lh_alloc_zeroed((size_t)n, 1);
-  if (bytes && read_piece(memory, r, fd, bytes)) {
+  if (bytes && read_piece(memory, r, first, fd, bytes)) {
     registered->pieces[registered->n_pieces++] = (piece){r->start, r->end, bytes};
     *room -= n;
   } else {
@@ -64,7 +80,7 @@ static void add_piece(lh_registered *registered, const lh_memory *memory, const 
 }
 
 static void add_pieces(lh_registered *registered, const lh_memory *memory, const char *path,
-                       int fd) {
+                       const lh_first_page *first, int fd) {
   uint64_t room = LH_MOST_TABLE;
   for (size_t i = 0; i < memory->n; i++) {
     const lh_region *r = &memory->regions[i];
@@ -74,7 +90,7 @@ static void add_pieces(lh_registered *registered, const lh_memory *memory, const
       registered->code_end = r->end;
     }
     /* Older linkers put constants beside the code. */
-    if (r->access & LH_REGION_READ) add_piece(registered, memory, r, fd, &room);
+    if (r->access & LH_REGION_READ) add_piece(registered, memory, r, first, fd, &room);
   }
 }
 
@@ -138,10 +154,11 @@ static int compare(const void *a, const void *b) {
 
 /* }=================================================================================== */
 
-lh_registered *lh_registered_read(const lh_memory *memory, const char *path, int fd) {
+lh_registered *lh_registered_read(const lh_memory *memory, const char *path,
+                                  const lh_first_page *first, int fd) {
   lh_registered *registered = lh_alloc_zeroed(1, sizeof *registered);
   if (!registered) return NULL;
-  add_pieces(registered, memory, path, fd);
+  add_pieces(registered, memory, path, first, fd);
   for (unsigned i = 0; i < registered->n_pieces; i++)
     add_arrays(registered, &registered->pieces[i]);
   if (registered->n > 0) qsort(registered->list, registered->n, sizeof *registered->list, compare);

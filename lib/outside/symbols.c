@@ -10,24 +10,17 @@
 */
 #include "symbols.h"
 
-#include <elf.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { PAGE = 4096 };
-
 /* A mapped file. */
 typedef struct module {
   const char *path; /* of its regions */
-  bool is_elf;
-  size_t n_headers; /* bytes of its first page that are in the file, and the same in memory */
-  union {
-    Elf64_Ehdr header;
-    uint8_t bytes[PAGE];
-  } first;
+  lh_first_page
+      first; /* what is in the file, and the same in memory; n is 0 of what is no ELF file */
   lh_symbol_table *table;
   lh_registered *registered; /* read when a symbol was lacking first */
   bool has_registered;
@@ -41,46 +34,46 @@ struct lh_symbols {
 
 /* {=== Headers ======================================================================= */
 
-/* The i-th one; false: it is not in the first page. */
-static bool program_header(const module *m, unsigned i, Elf64_Phdr *header) {
-  const Elf64_Ehdr *file = &m->first.header;
+bool lh_program_header(const lh_first_page *first, unsigned i, Elf64_Phdr *header) {
+  const Elf64_Ehdr *file = &first->header;
   uint64_t at = file->e_phoff + (uint64_t)i * sizeof *header;
-  if (file->e_phoff > PAGE || i >= file->e_phnum || at + sizeof *header > m->n_headers)
+  if (file->e_phoff > sizeof first->bytes || i >= file->e_phnum || at + sizeof *header > first->n)
     return false;
-  memcpy(header, m->first.bytes + at, sizeof *header);
+  memcpy(header, first->bytes + at, sizeof *header);
   return true;
 }
 
-/* Reads the first page where memory has it; of a file that is no longer so little of it as no
-** program changes. */
-static void read_headers(const lh_memory *memory, module *m) {
-  const lh_region *first = NULL;
-  for (size_t i = 0; i < memory->n && !first; i++) {
+static bool is_elf(const Elf64_Ehdr *header) {
+  return memcmp(header->e_ident, ELFMAG, SELFMAG) == 0 && header->e_ident[EI_CLASS] == ELFCLASS64 &&
+         header->e_phentsize == sizeof(Elf64_Phdr);
+}
+
+/* Reads the first page where memory has it. If a program may write to it, so much remains of it as
+** none does. */
+static void read_first_page(const lh_memory *memory, const char *path, lh_first_page *first) {
+  const lh_region *region = NULL;
+  for (size_t i = 0; i < memory->n && !region; i++) {
     const lh_region *r = &memory->regions[i];
-    if (r->file_offset == 0 && strcmp(r->path, m->path) == 0) first = r;
+    if (r->file_offset == 0 && strcmp(r->path, path) == 0) region = r;
   }
-  const Elf64_Ehdr *header = &m->first.header;
-  if (!first || first->end - first->start < PAGE ||
-      !memory->read(memory, first->start, m->first.bytes, PAGE) ||
-      memcmp(header->e_ident, ELFMAG, SELFMAG) != 0 || header->e_ident[EI_CLASS] != ELFCLASS64 ||
-      header->e_phentsize != sizeof(Elf64_Phdr))
+  if (!region || region->end - region->start < sizeof first->bytes ||
+      !memory->read(memory, region->start, first->bytes, sizeof first->bytes) ||
+      !is_elf(&first->header))
     return;
-  m->n_headers = PAGE;
-  m->is_elf = true;
   Elf64_Phdr p;
-  for (unsigned i = 0; program_header(m, i, &p); i++) {
+  first->n = sizeof first->bytes;
+  for (unsigned i = 0; lh_program_header(first, i, &p); i++) {
     if (p.p_type != PT_LOAD || p.p_offset != 0) continue;
-    bool is_constant = !(p.p_flags & PF_W);
-    uint64_t headers = header->e_phoff + (uint64_t)header->e_phnum * sizeof p;
-    uint64_t n = is_constant ? p.p_filesz : headers;
-    if (n < PAGE) m->n_headers = (size_t)n;
+    uint64_t headers = first->header.e_phoff + (uint64_t)first->header.e_phnum * sizeof p;
+    uint64_t n = p.p_flags & PF_W ? headers : p.p_filesz;
+    if (n < first->n) first->n = (size_t)n;
   }
 }
 
 /* The file's own address of what is mapped from a place in it, which is code. */
-static bool find_address(const module *m, uint64_t file_offset, uint64_t *address) {
+static bool find_address(const lh_first_page *first, uint64_t file_offset, uint64_t *address) {
   Elf64_Phdr p;
-  for (unsigned i = 0; program_header(m, i, &p); i++) {
+  for (unsigned i = 0; lh_program_header(first, i, &p); i++) {
     if (p.p_type != PT_LOAD || !(p.p_flags & PF_X) || file_offset < p.p_offset ||
         file_offset - p.p_offset >= p.p_filesz)
       continue;
@@ -97,12 +90,12 @@ static bool find_address(const module *m, uint64_t file_offset, uint64_t *addres
 /* A file that begins with what memory has; -1: it is none, or not to be had. */
 static int open_same(const module *m, const char *path) {
   struct stat status;
-  uint8_t bytes[PAGE];
+  uint8_t bytes[sizeof m->first.bytes];
   if (stat(path, &status) != 0 || !S_ISREG(status.st_mode)) return -1;
   int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
   if (fd < 0) return -1;
-  if (pread(fd, bytes, m->n_headers, 0) == (ssize_t)m->n_headers &&
-      memcmp(bytes, m->first.bytes, m->n_headers) == 0)
+  if (pread(fd, bytes, m->first.n, 0) == (ssize_t)m->first.n &&
+      memcmp(bytes, m->first.bytes, m->first.n) == 0)
     return fd;
   (void)close(fd);
   return -1;
@@ -143,7 +136,7 @@ static const char *registered_name(const lh_target *target, module *m, const lh_
                                    uint64_t function) {
   if (!m->has_registered) {
     int fd = open_module(target, m, region);
-    m->registered = lh_registered_read(&target->memory, m->path, fd);
+    m->registered = lh_registered_read(&target->memory, m->path, &m->first, fd);
     m->has_registered = true;
     if (fd >= 0) (void)close(fd);
   }
@@ -161,8 +154,8 @@ static module *module_of(lh_symbols *symbols, const lh_region *region) {
   }
   symbols->modules[symbols->n++] = m;
   m->path = region->path;
-  read_headers(&symbols->target->memory, m);
-  if (m->is_elf) read_symbols(symbols->target, m, region);
+  read_first_page(&symbols->target->memory, m->path, &m->first);
+  if (m->first.n > 0) read_symbols(symbols->target, m, region);
   return m;
 }
 
@@ -197,7 +190,7 @@ bool lh_symbols_find(lh_symbols *symbols, uint64_t function, lh_function_name *n
   *name = (lh_function_name){.symbol = ""};
   if (!region || region->path[0] != '/') return false;
   module *m = module_of(symbols, region);
-  if (!m || !find_address(m, function - region->start + region->file_offset, &name->offset))
+  if (!m || !find_address(&m->first, function - region->start + region->file_offset, &name->offset))
     return false;
   size_t n = 0;
   const char *symbol = lh_symbol_at(m->table, name->offset, &n);

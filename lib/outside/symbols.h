@@ -10,10 +10,28 @@
 #ifndef LUAHEAP_SYMBOLS_H
 #define LUAHEAP_SYMBOLS_H
 
+#include <elf.h>
+
 #include "outside.h"
 
 /* Chromium's symbols take 60 MB. */
 #define LH_MOST_TABLE (256u << 20)
+
+/* {=== symbols.c ===================================================================== */
+
+/* The first page of a mapped ELF file, as far as it is known: its headers. */
+typedef struct lh_first_page {
+  size_t n;
+  union {
+    Elf64_Ehdr header;
+    uint8_t bytes[4096];
+  };
+} lh_first_page;
+
+/* The i-th program header; false: it is not in that page. */
+bool lh_program_header(const lh_first_page *first, unsigned i, Elf64_Phdr *header);
+
+/* }=================================================================================== */
 
 /* {=== symbol_table.c ================================================================ */
 
@@ -37,9 +55,10 @@ void lh_symbol_table_free(lh_symbol_table *table); /* may be NULL */
 /* The functions that a mapped file names in luaL_Reg tables, by their addresses in the target. */
 typedef struct lh_registered lh_registered;
 
-/* `fd`: the file, for what of it a core lacks; -1: it is not known. NULL: none is registered, or
-** memory runs out. */
-lh_registered *lh_registered_read(const lh_memory *memory, const char *path, int fd);
+/* Of a mapped file with this path and these headers. `fd`: the file itself, for what of it no
+** program changes; -1: it is not known. NULL: memory runs out. */
+lh_registered *lh_registered_read(const lh_memory *memory, const char *path,
+                                  const lh_first_page *first, int fd);
 const char *lh_registered_at(const lh_registered *registered, uint64_t function);
 void lh_registered_free(lh_registered *registered); /* may be NULL */
 

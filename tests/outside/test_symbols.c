@@ -89,6 +89,7 @@ static const char source[] =
     "int game_open(void *L) { return 6 + (L != 0); }\n"
     "const void *game[] = {l_send, l_close, on_packet, tick, game_open, methods, cut};\n"
     "#ifdef PROGRAM\n#include <stdio.h>\n#include <unistd.h>\n"
+    "const char constants[1 << 20] = {1};\n"
     "int main(void) { for (int i = 0; i < 5; i++) printf(\"%p\\n\", game[i]);\n"
     "  fflush(stdout); for (;;) pause(); }\n#endif\n";
 
@@ -239,7 +240,21 @@ static lh_target *open_program(uint64_t at[OPEN + 1]) {
   return target;
 }
 
-/* Stripped programs, however they are linked: what they register is known. */
+/* Pages of files that a process has mapped and touched, in KB. */
+static long touched(void) {
+  char path[64], line[256];
+  long kilobytes = -1;
+  (void)snprintf(path, sizeof path, "/proc/%d/status", (int)child);
+  FILE *status = fopen(path, "r");
+  assert_non_null(status);
+  while (kilobytes < 0 && fgets(line, sizeof line, status))
+    (void)sscanf(line, "RssFile: %ld", &kilobytes);
+  (void)fclose(status);
+  return kilobytes;
+}
+
+/* Stripped programs, however they are linked: what they register is known. A megabyte of constants
+** that they never read is none of their memory afterwards. */
 static void try_program(const char *cc, const char *options) {
   static const struct {
     int function;
@@ -250,6 +265,7 @@ static void try_program(const char *cc, const char *options) {
   write_source();
   sh("%s -O1 -DPROGRAM %s -o whole game.c && strip -o game whole && rm game.c", cc, options);
   lh_target *target = open_program(at);
+  long before = touched();
   lh_symbols *symbols = lh_symbols_open(target);
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     assert_true(lh_symbols_find(symbols, at[cases[i].function], &name));
@@ -258,6 +274,7 @@ static void try_program(const char *cc, const char *options) {
     assert_int_equal(name.offset, linked_at("whole", cases[i].linked));
   }
   lh_symbols_close(symbols);
+  assert_in_range(touched(), before, before + 512);
   close_copy(target);
   sh("rm game whole");
 }
