@@ -96,7 +96,8 @@ static void describe(search *s, const lh_seen_state *seen, found *f) {
     lh_identify_release(&s->target->memory, library, s->release);
     s->library = library;
   }
-  memcpy(f->release, s->release, sizeof f->release);
+  bool is_known = strcmp(s->release, "5.4") != 0;
+  (void)snprintf(f->release, sizeof f->release, "%s", is_known ? s->release : seen->release);
   lh_name_script(&peek, seen, f->script);
   bool has_luaheap = lh_glance_luaheap(&peek, seen, &id);
   f->told = (lh_found_state){

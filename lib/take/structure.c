@@ -226,6 +226,7 @@ int lh_see_state(const lh_peek *p, uint64_t main_thread, const char *release, lh
     if (reached > furthest) furthest = reached;
     if (reached < FITS) continue;
     *seen = (lh_seen_state){.layout = l,
+                            .release = strchr(l->releases, ' ') ? "5.4" : l->releases,
                             .main_thread = main_thread,
                             .global = b.global,
                             .alloc = RAW_FIELD(global_of(&b), RAW_GLOBAL_ALLOC, uint64_t),

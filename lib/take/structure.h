@@ -22,6 +22,7 @@ typedef struct lh_peek {
 typedef struct lh_seen_state {
   const struct lh_layout *layout;         /* of its release (raw.h), but for these two: */
   size_t thread_bytes, main_thread_bytes; /* as this build allocates them */
+  const char *release;                    /* "5.4.2", or "5.4" where several have its layout */
   uint64_t main_thread, global;
   uint64_t alloc;    /* its allocation function */
   uint64_t gc_bytes; /* collectgarbage("count") * 1024 */

@@ -282,6 +282,7 @@ typedef struct forged {
   lh_target target;
   lh_region regions[2];
   uint64_t lacks, lacks_end; /* cannot be read */
+  const char *release;
 } forged;
 
 static bool read_own(const lh_memory *memory, uint64_t address, void *out, size_t n) {
@@ -297,7 +298,7 @@ static lh_region region(const void *start, size_t bytes, unsigned access) {
 }
 
 static void forge(forged *f, const void *start, size_t bytes) {
-  *f = (forged){.target.is_core = true};
+  *f = (forged){.target.is_core = true, .release = "5.4"}; /* no file is mapped */
   f->regions[0] = region(start, bytes, LH_REGION_READ | LH_REGION_WRITE);
   f->target.memory = (lh_memory){.regions = f->regions, .n = 1, .read = read_own, .fd = -1};
 }
@@ -308,6 +309,7 @@ static size_t count_states(forged *f) {
   lh_found_state *states;
   int rc = lh_find_states(&f->target, &states, &n, &error);
   assert_int_equal(rc, n ? LH_OK : LH_EHOST);
+  for (size_t i = 0; i < n; i++) assert_string_equal(states[i].release, f->release);
   lh_free_states(states);
   lh_found_texts_free(f->target.found);
   f->target.found = NULL;
@@ -322,6 +324,7 @@ static void finds_forged_states_of_every_layout(void **state) {
     forged f;
     image_begin(&m, &image_releases[i], false);
     forge(&f, m.main - 8, m.r->block_bytes);
+    if (!strchr(m.r->releases, ' ')) f.release = m.r->releases;
     assert_int_equal(count_states(&f), 1);
     f.regions[1] = region((void *)0x7000, 0x1000, LH_REGION_READ | LH_REGION_EXECUTE);
     lh_region last = f.regions[0];
@@ -351,6 +354,35 @@ static void passes_over_what_cannot_be_read(void **state) {
   }
   f.lacks_end += PAGE;
   assert_int_equal(count_states(&f), 0);
+  lua_close(L);
+  (void)munmap(a.memory, a.bytes);
+}
+
+/* All that is followed may be anything. */
+static void survives_any_content(void **state) {
+  (void)state;
+  forged f;
+  arena a = {map(PIECE / 8), 0, PIECE / 8};
+  uint64_t random = 1;
+  lua_State *L = new_state(&a);
+  run(L, "arg = {[0] = 'a.lua'} function f() end", "@a.lua");
+  char *sound = malloc(a.bytes);
+  memcpy(sound, a.memory, a.bytes);
+  forge(&f, a.memory, a.bytes);
+  for (int i = 0; i < 300; i++) {
+    for (int k = 0; k < i; k++) {
+      random = random * 6364136223846793005u + 1442695040888963407u;
+      a.memory[(random >> 33) % a.used] = (char)(random >> 24);
+    }
+    lh_found_state *states;
+    size_t n;
+    int rc = lh_find_states(&f.target, &states, &n, NULL);
+    assert_true(rc == LH_OK ? n == 1 : rc == LH_EHOST && !states);
+    lh_free_states(states);
+    memcpy(a.memory, sound, a.bytes);
+  }
+  assert_int_equal(count_states(&f), 1);
+  free(sound);
   lua_close(L);
   (void)munmap(a.memory, a.bytes);
 }
@@ -447,6 +479,7 @@ int main(void) {
       cmocka_unit_test(finds_a_state_at_work),
       cmocka_unit_test(finds_forged_states_of_every_layout),
       cmocka_unit_test(passes_over_what_cannot_be_read),
+      cmocka_unit_test(survives_any_content),
       cmocka_unit_test(needs_memory),
       cmocka_unit_test(refuses_other_numbers),
       cmocka_unit_test(names_other_luas),

@@ -55,6 +55,7 @@ static void sees_every_layout(void **state) {
       lh_layout_release(m.host.ident, known);
       if (see(m.main, known, &seen, &error) < 0) fail_msg("%s", error.message);
       assert_string_equal(seen.layout->releases, image_releases[i].releases);
+      assert_string_equal(seen.release, i < 3 ? image_releases[i].releases : "5.4");
       assert_int_equal(seen.main_thread_bytes, image_releases[i].block_bytes);
       assert_int_equal(seen.thread_bytes, image_releases[i].thread_bytes);
       assert_int_equal(seen.gc_bytes, GC_BYTES);
