@@ -48,6 +48,7 @@ static void marks(forge *f, uint64_t address) {
 static void forge_program(forge *f, uint64_t serial, uint64_t base, bool is_outside) {
   forge_begin(f);
   f->footer.serial = serial;
+  f->footer.time_ns += serial;
   if (is_outside) forge_outside(f, LH_STILL_FORK, 0);
   marks(f, AT_MARK);
   forge_table(f, AT_TABLE, 0, 0, FUNCTIONS);
