@@ -142,6 +142,9 @@ void cli_progress(cli *c, const char *format, ...) __attribute__((format(printf,
 /* How many rows a table did not show, if any. */
 void cli_print_hidden(cli *c, uint64_t hidden, const char *one, const char *many);
 
+/* Writes what stdout has, or ends the process if anything was not written. */
+void cli_flush(const cli *c);
+
 /* Writes what is left of stdout; returns `status`, or ends the process if anything was not
 ** written. */
 int cli_finish(cli *c, int status);

@@ -4,9 +4,6 @@
 ** read there. A bad file does not keep the next from being checked. Four million objects take a
 ** second and a half.
 */
-#include <errno.h>
-#include <string.h>
-
 #include "cli.h"
 
 static const cli_option options[] = {
@@ -103,8 +100,7 @@ static void print_sound(cli *c, const char *file, const finding *f) {
     print_snapshot(c, lh_snapshot_info(f->snapshot), f->edges);
   putchar('\n');
   free(name);
-  if (fflush(stdout) != 0) /* each in its place between the lines on stderr */
-    cli_die(c, NULL, "cannot write the results: %s", strerror(errno));
+  cli_flush(c); /* each in its place between the lines on stderr */
 }
 
 static void json_snapshot(cli_json *w, const lh_info *info, uint64_t edges) {

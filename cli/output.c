@@ -137,6 +137,10 @@ void cli_print_hidden(cli *c, uint64_t hidden, const char *one, const char *many
          lh_count_text(hidden).text, hidden == 1 ? one : many, cli_style_off(c));
 }
 
+void cli_flush(const cli *c) {
+  if (fflush(stdout) != 0) cli_die(c, NULL, "cannot write the results: %s", strerror(errno));
+}
+
 int cli_finish(cli *c, int status) {
   bool failed = ferror(stdout) != 0;
   cli_progress(c, NULL);
