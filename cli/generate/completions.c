@@ -27,6 +27,10 @@ static bool is_file(const cli_option *option) {
   return strcmp(option->argument, "FILE") == 0 || strcmp(option->argument, "A [B]") == 0;
 }
 
+static bool is_directory(const cli_option *option) {
+  return strcmp(option->argument, "DIR") == 0;
+}
+
 /* The words that the argument may be, with blanks between them. */
 static void put_words(const cli_option *option) {
   const char *words = strchr(option->argument, '=') + 1;
@@ -40,6 +44,12 @@ static void put_bash_case(const cli_option *option) {
   printf("    ");
   if (has_letter(option)) printf("-%c | ", option->key);
   printf("--%s) ", option->name);
+  if (is_directory(option)) {
+    puts(
+        "\n      mapfile -t COMPREPLY < <(compgen -d -- \"$current\")\n"
+        "      return\n      ;;");
+    return;
+  }
   if (strchr(option->argument, '=') == NULL) {
     puts("return ;;");
     return;
@@ -136,7 +146,10 @@ static void put_zsh_argument(const cli_option *option) {
   const char *argument = option->argument;
   int n = (int)strcspn(argument, ",= ");
   if (strchr(argument, '=') == NULL) {
-    printf(":%.*s:%s", n, argument, is_file(option) ? "_files" : "");
+    printf(":%.*s:%s", n, argument,
+           is_file(option)        ? "_files"
+           : is_directory(option) ? "_files -/"
+                                  : "");
     return;
   }
   printf("'\\\n':%.*s:%s", n, argument, is_list(option) ? "_values -s , type " : "(");
