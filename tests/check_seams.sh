@@ -75,11 +75,20 @@ check_sources() {
   flow="$flow|lib/usage/.*($writes|profile|read|graph|compare|analyses|view|report)"
   flow="$flow|lib/view/.*($writes|profile|usage|report)"
   flow="$flow|lib/report/.*($writes|profile|read|graph|compare|analyses|usage|view)"
+  flow="$flow|lib/outside/.*(track|read|profile|graph|$up)|lib/[a-np-z].*outside"
   report "data flows one way through lib's folders" "$(
     grep -E "${include}\"" "$sources" | grep -E "^($flow)/[a-z_]+\.h\"")"
   rule "what is below the analyses does not see them" \
     "${include}\"luaheap(_(take|track|analyses|compare|usage|tally|view|report))?\.h\"" \
     'lib/(read|profile|graph|name)/.*' "$none"
+  rule "a snapshot from outside asks for no analysis" \
+    "${include}\"luaheap(_(graph|analyses|usage|tally|view|report|profile|tracked))?\.h\"" \
+    'lib/outside/.*' "$none"
+  rule "only heapattach looks from outside" "${include}\"luaheap_outside\.h\"" '.*' \
+    'lib/outside/[a-z_]+\.[ch]|cli/heapattach(/[a-z_]+)?\.[ch]'
+  rule "only what looks from outside sees ptrace and ELF" \
+    "${include}[<\"](sys/(ptrace|user|procfs)|(lib|g)?elf|elfutils/|lzma)" '.*' \
+    'lib/outside/[a-z_]+\.[ch]'
   rule "only files that write see Lua's headers" \
     "${include}[<\"](lua|lauxlib|lualib|luaconf)\.h" '.*' "$writing|lib/weak_lua\.h|lua/.*"
   rule "the analyses never see the file format" \
@@ -129,8 +138,9 @@ check_header() {
 
 # Calls of the library that lead to its own floor's neighbours or upwards: what is undefined in an
 # object, and in which folder it is defined. Files that lie in lib/ itself are below all folders,
-# but for the picture, which is above. Objects of a capture are handed out as values by the one file
-# that looks both at the state and at the capture. What writes is one floor of two folders.
+# but for the picture, which is above; what looks from outside calls what takes, reads and compares.
+# Objects of a capture are handed out as values by the one file that looks both at the state and at
+# the capture. What writes is one floor of two folders.
 calls_upwards() { # build
   # shellcheck disable=SC2016 # awk's own dollars
   for source in lib/*.c lib/*/*.c; do
@@ -158,7 +168,8 @@ calls_upwards() { # build
         to = home[callee[i]]
         fine = from == to || to == "base" || (from in height && to in height &&
           height[to] < height[from]) || (caller[i] ~ /take\/values\.o/ && to == "read") ||
-          (from ~ /^(take|track)$/ && to ~ /^(take|track)$/)
+          (from ~ /^(take|track)$/ && to ~ /^(take|track)$/) ||
+          (from == "outside" && to ~ /^(take|read|compare)$/)
         if (!fine) print caller[i] " calls " callee[i] " of lib/" to
       }
     }'
@@ -190,6 +201,11 @@ check_built() { # build
     for tool in "$1"/bin/*; do
       readelf -d "$tool" | grep NEEDED | grep -i lua
       nm -D --undefined-only "$tool" | grep -E ' luaL?_'
+    done)"
+  report "only heapattach is linked to what reads ELF" "$(
+    for file in "$1"/*.so* "$1"/heap/dot.so "$1"/bin/*; do
+      [ "$file" = "$1/bin/heapattach" ] || readelf -d "$file" | grep NEEDED |
+        grep -E 'libelf|liblzma' | sed "s|^|$file |"
     done)"
   report "the library has no globals but the lists of watchers and of open profiles" "$(
     size -A "$1"/lib/*.o "$1"/lib/*/*.o | awk '$NF ~ /:$/ || /\.o  *:$/ { file = $1 }
@@ -225,6 +241,11 @@ lib/usage/usage.c|#include "report/report.h"|data flows one way through lib's fo
 lib/read/reader.c|  #  include "take/writer.h"|data flows one way through lib's folders
 lib/graph/flow.c|#include "name/text.h"|data flows one way through lib's folders
 lib/graph/flow.c|#include "luaheap_analyses.h"|what is below the analyses does not see them
+lib/outside/stop.c|#include "graph/graph.h"|data flows one way through lib's folders
+lib/take/take.c|#include "outside/outside.h"|data flows one way through lib's folders
+lib/outside/shot.c|#include "luaheap_report.h"|a snapshot from outside asks for no analysis
+cli/heaptop.c|#include "luaheap_outside.h"|only heapattach looks from outside
+lib/take/walk.c|#include <sys/ptrace.h>|only what looks from outside sees ptrace and ELF
 lib/name/names.c|#include <lua.h>|only files that write see Lua's headers
 cli/heaptop.c|#include "lauxlib.h"|only files that write see Lua's headers
 lib/take/mark.c|#include "read/snapshot.h"|data flows one way through lib's folders
