@@ -73,8 +73,8 @@ static const char *what_to_do(const lh_error *error, bool with_profile) {
     case LH_EFOREIGN:
       return with_profile ? "Give it a file that heap.track{file = \"run.prof\"} wrote; for a "
                             "snapshot there is heaptop."
-                          : "Give it a file that heap.snapshot(\"file\") wrote; for a profile "
-                            "there is heapprof.";
+                          : "Give it a file that heap.snapshot(\"file\") or heapattach wrote; for "
+                            "a profile there is heapprof.";
     case LH_EVERSION: return "Update luaheap on this machine: this is version " LH_VERSION ".";
     case LH_EDAMAGED:
       return "The file was cut or changed after it was written: copy it again or take it again.";

@@ -144,8 +144,8 @@ describe("a profile", function()
                  "is heaptop.\n", err)
     _, err = run({"heaptop", "run.prof"}, {cwd = dir})
     assert.equal("heaptop: 'run.prof' is not a snapshot of luaheap\n" ..
-                 'Give it a file that heap.snapshot("file") wrote; for a profile there is ' ..
-                 "heapprof.\n", err)
+                 'Give it a file that heap.snapshot("file") or heapattach wrote; for a profile ' ..
+                 "there is heapprof.\n", err)
   end)
 
   it("is one, or two for a comparison", function()
