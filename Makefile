@@ -70,7 +70,8 @@ READER_TESTS = test_corpus test_memory test_reader_memory
 OUTSIDE_TESTS = $(basename $(notdir $(wildcard tests/outside/test_*.c)))
 # Lua modules in C that only the specs use.
 TEST_MODULES = $(patsubst tests/common/%.c,%.so,$(wildcard tests/common/lua_*.c))
-BUILT = heap.so heap/dot.so heapsnap.so $(TOOLS:%=bin/%) $(TEST_MODULES:%=tests/%) tests/ask_view
+BUILT = heap.so heap/dot.so heapsnap.so $(TOOLS:%=bin/%) $(TEST_MODULES:%=tests/%) tests/ask_view \
+  tests/heapattach
 
 # Asked for when a recipe runs, since `make packages` may have to install them first.
 LUA_NAME = $(firstword $(shell for n in lua5.4 lua-5.4 lua54 lua; do \
@@ -164,7 +165,7 @@ $$(TOOLS:%=$(1)/bin/%): $(1)/bin/%: $$$$(call tool_objects,$(1),$$$$*) $(1)/libl
 # Loaded where no target's memory is, so that it can have that at its own addresses.
 $(1)/bin/heapattach: $(1)/liboutside.a
 $(1)/bin/heapattach: LDFLAGS += $(PLACE)
-$(1)/bin/heapattach: CLI_LIBS := $(1)/liboutside.a $(1)/libluaheap.a $$(CLI_LIBS) $$(OUTSIDE_LIBS)
+$(1)/bin/heapattach: CLI_LIBS += $(1)/liboutside.a $(1)/libluaheap.a $$(OUTSIDE_LIBS)
 
 $(1)/cli/heapview/page.o: CLI_CFLAGS += -Ibuild/page
 $(1)/cli/heapview/page.o: build/page/built_page.h
@@ -183,6 +184,11 @@ $(1)/tests/%.so: $(1)/tests/common/%.o $(1)/tests/libcommon.a $(1)/libluaheap.a
 # heapview without its server, for specs.
 $(1)/tests/ask_view: $(1)/tests/heapview/ask_view.o $(1)/libluaheap.a \
   $$(filter-out $(1)/cli/heapview.o %/server.o,$(call tool_objects,$(1),heapview))
+	$$(Q)$$(CC) $$(CFLAGS) $(2) $$(LDFLAGS) -o $$@ $$(filter %.o,$$^) $$(filter %.a,$$^) $$(CLI_LIBS)
+
+# heapattach where there is no process.
+$(1)/tests/heapattach: $(1)/tests/cli/stand_in.o $(call tool_objects,$(1),heapattach) \
+  $(1)/libluaheap.a
 	$$(Q)$$(CC) $$(CFLAGS) $(2) $$(LDFLAGS) -o $$@ $$(filter %.o,$$^) $$(filter %.a,$$^) $$(CLI_LIBS)
 
 # An archive, so that a test with fakes in place of the library is linked with no more than it uses.
@@ -344,6 +350,8 @@ build/generate/columns: build/cli/generate/columns.o build/libluaheap.a
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LIB_LIBS)
 
+build/generate/heapattach: build/liboutside.a
+build/generate/heapattach: CLI_LIBS += build/liboutside.a build/libluaheap.a $(OUTSIDE_LIBS)
 $(TOOLS:%=build/generate/%): build/generate/%: $$(call tool_objects,build,$$*) \
   build/cli/generate/completions.o build/libluaheap.a
 	@mkdir -p $(@D)
@@ -392,7 +400,8 @@ MAN = $(PREFIX)/share/man/man1
 BASH_COMPLETIONS = $(PREFIX)/share/bash-completion/completions
 ZSH_COMPLETIONS = $(PREFIX)/share/zsh/site-functions
 LUA_FILES = $(wildcard lua/heap/*.lua)
-HEADERS = $(wildcard lib/luaheap*.h)
+# What looks into other processes is heapattach's.
+HEADERS = $(filter-out %_outside.h,$(wildcard lib/luaheap*.h))
 
 # put <mode> <folder> <files>: the folder is made.
 put = install -d $(DESTDIR)$(2) && install -m $(1) $(3) $(DESTDIR)$(2)

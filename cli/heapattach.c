@@ -1,10 +1,151 @@
 /*
-** heapattach.c - snapshots from outside, of a running process or of a core file.
+** heapattach - snapshots from outside: of a running process that knows nothing of luaheap, or of a
+** core file. Here are its options; what it does is in cli/heapattach/, and how, in lib/outside/.
 */
-#include "luaheap_outside.h"
+#include <string.h>
+
+#include "heapattach/heapattach.h"
+
+enum {
+  KEY_AFTER = CLI_FIRST_KEY,
+  KEY_STATE,
+  KEY_LIST,
+  KEY_WATCH,
+  KEY_EVERY,
+  KEY_MAX,
+  KEY_STRINGS,
+  KEY_STOP
+};
+
+static const cli_option options[] = {
+    {'o', "output", "FILE", "where it goes; of all states FILE-1, FILE-2"},
+    {KEY_AFTER, "after", "FILE", "an older one: what is newer than that will be known"},
+    {KEY_STATE, "state", "STATE", "which one: its number in --list, its script, or all"},
+    {KEY_LIST, "list", NULL, "show the Lua states that there are"},
+    {KEY_EVERY, "every", "TIME", "a snapshot each time so long has passed: 30s, 10m, 1h"},
+    {KEY_MAX, "max", "N", "so many snapshots (default 10); with --watch so many lines"},
+    {'d', "directory", "DIR", "with --every: where the files go"},
+    {KEY_WATCH, "watch", NULL, "a line each second: heap, growth, objects by type"},
+    {KEY_STRINGS, "strings", "SIZE", "bytes of each string to keep (default 256); 0: no secrets"},
+    {KEY_STOP, "stop", NULL, "stop the process while it is copied: never fork it"},
+    CLI_COMMON_OPTIONS};
+
+static const cli_tool tool = {
+    "heapattach",
+    "Takes snapshots of the Lua heap of a running process, or of a core file.",
+    {"[options] -o FILE PID|CORE", "[options] --after OLDER -o FILE PID",
+     "[options] --every TIME [--max N] [-d DIR] PID", "[options] --watch PID",
+     "[options] --list PID|CORE"},
+    options,
+    sizeof options / sizeof *options,
+    "The process needs nothing of luaheap. It is stopped for a moment, or not at all.\n"
+    "Example: heapattach -o a 4711; heapattach --after a -o b 4711; heapdiff a b\n"
+    "Exit status: 0 done, 1 there is no Lua 5.4, 2 wrong usage or failure.\n"};
+
+/* "10m", "1.5h", "30s", "30". */
+static uint64_t time_argument(const cli *c) {
+  static const double least = 0.1, most = 1e9;
+  char *end;
+  double n = strtod(optarg, &end);
+  size_t digits = strspn(optarg, "0123456789.");
+  if (digits == (size_t)(end - optarg)) {
+    bool has_unit = *end != '\0' && end[1] == '\0';
+    double unit = *end == '\0'                 ? 1
+                  : !has_unit                  ? 0
+                  : strchr("sS", *end) != NULL ? 1
+                  : strchr("mM", *end) != NULL ? 60
+                  : strchr("hH", *end) != NULL ? 3600
+                                               : 0;
+    if (n * unit >= least && n * unit <= most) return (uint64_t)(n * unit * 1e9);
+  }
+  cli_usage_error(c, "--every needs a time such as 30s, 10m or 1h, and at least 0.1s, not '%s'",
+                  optarg);
+}
+
+static void choose_mode(const cli *c, request *r, mode chosen) {
+  if (r->mode != MODE_TAKE && r->mode != chosen)
+    cli_usage_error(c, "it is either --list or --watch");
+  r->mode = chosen;
+}
+
+static void parse_options(cli *c, request *r, int argc, char **argv) {
+  int key;
+  while ((key = cli_next_option(c, argc, argv)) != -1) {
+    switch (key) {
+      case 'o': r->file = optarg; break;
+      case 'd': r->directory = optarg; break;
+      case KEY_AFTER: r->after = optarg; break;
+      case KEY_STATE: r->state = optarg; break;
+      case KEY_LIST: choose_mode(c, r, MODE_LIST); break;
+      case KEY_WATCH: choose_mode(c, r, MODE_WATCH); break;
+      case KEY_EVERY:
+        r->every = optarg;
+        r->every_ns = time_argument(c);
+        break;
+      case KEY_MAX:
+        r->max = cli_number_argument(c, "--max");
+        if (r->max == 0) cli_usage_error(c, "--max needs a number of at least 1");
+        break;
+      case KEY_STRINGS:
+        r->strings = optarg;
+        r->options.string_bytes = cli_size_argument(c, "--strings");
+        break;
+      default: r->options.never_fork = true; break;
+    }
+  }
+  if (r->mode == MODE_TAKE && r->every_ns > 0) r->mode = MODE_SERIES;
+}
+
+/* What does not go together. */
+static void check(const cli *c, const request *r) {
+  bool writes = r->mode == MODE_TAKE || r->mode == MODE_SERIES;
+  if (!writes && (r->file != NULL || r->directory != NULL || r->after != NULL))
+    cli_usage_error(c, "%s writes no file: leave out -o, -d and --after",
+                    r->mode == MODE_LIST ? "--list" : "--watch");
+  if (r->file != NULL && r->directory != NULL)
+    cli_usage_error(c, "it is either -o FILE, or --every TIME with -d DIR");
+  if (r->mode == MODE_SERIES && r->file != NULL)
+    cli_usage_error(c, "a series has a file for each snapshot: -d DIR in place of -o");
+  if (r->mode == MODE_TAKE && r->directory != NULL)
+    cli_usage_error(c, "-d goes with --every TIME; for one snapshot there is -o FILE");
+  if (r->mode == MODE_TAKE && r->file == NULL)
+    cli_usage_error(c, "where to? Give it -o FILE, or --list or --watch");
+  if (r->max > 0 && r->mode != MODE_SERIES && r->mode != MODE_WATCH)
+    cli_usage_error(c, "--max goes with --every or --watch only");
+  if (r->every_ns > 0 && r->mode == MODE_LIST) cli_usage_error(c, "--list goes with no --every");
+  if (r->mode == MODE_LIST && r->state != NULL) cli_usage_error(c, "--list shows all states");
+  if (r->mode == MODE_WATCH && is_all(r)) cli_usage_error(c, "--watch shows one state at a time");
+}
+
+static void check_target(const cli *c, request *r, int n, char **names) {
+  if (n != 1)
+    cli_usage_error(c,
+                    n == 0 ? "of what? Name the number of a process, or a core file"
+                           : "one process or core at a time: '%s' is too many",
+                    names[1]);
+  r->target = names[0];
+  bool repeats = r->mode == MODE_SERIES || r->mode == MODE_WATCH;
+  if (repeats && !subject_is_process(r->target))
+    cli_usage_error(c, "%s needs the number of a process, not '%s'",
+                    r->mode == MODE_SERIES ? "--every" : "--watch", r->target);
+}
+
+static int run(cli *c, const request *r) {
+  switch (r->mode) {
+    case MODE_LIST: return list_states(c, r);
+    case MODE_SERIES: return take_series(c, r);
+    case MODE_WATCH: return watch_state(c, r);
+    default: return take_once(c, r);
+  }
+}
 
 int main(int argc, char **argv) {
-  (void)argc;
+  cli c;
+  request r = {.options.string_bytes = LH_DEFAULT_STRING_BYTES};
   lh_make_way(argv);
-  return 2;
+  cli_begin(&c, &tool);
+  parse_options(&c, &r, argc, argv);
+  check(&c, &r);
+  check_target(&c, &r, argc - optind, argv + optind);
+  return cli_finish(&c, run(&c, &r));
 }

@@ -7,7 +7,8 @@ local lfs = require "lfs"
 local support = require "tests.common.support"
 
 local run, lines = support.run, support.lines
-local tools = {"heaptop", "heapdiff", "heappath", "heapprof", "heapcheck", "heapsql", "heapview"}
+local tools = {"heaptop", "heapdiff", "heappath", "heapprof", "heapcheck", "heapsql", "heapview",
+               "heapattach"}
 
 local dir, in_dir
 setup(function() dir, in_dir = support.take_leaking() end)
@@ -177,6 +178,33 @@ describe("a usage error", function()
     {"heapview", "--listen"},
     {"heapview", "-o", "report.html", "--port", "8000", "a"},
     {"heapview", "-o", "report.html", "--open", "never", "a"},
+    {"heapattach"},
+    {"heapattach", "4711"},
+    {"heapattach", "-o", "x"},
+    {"heapattach", "-o", "x", "4711", "4712"},
+    {"heapattach", "-o", "x", "-d", ".", "4711"},
+    {"heapattach", "-o", "x", "0"},
+    {"heapattach", "-o", "x", "--every", "1m", "4711"},
+    {"heapattach", "-o", "x", "--max", "2", "4711"},
+    {"heapattach", "-o", "x", "--list", "4711"},
+    {"heapattach", "-o", "x", "--strings", "many", "4711"},
+    {"heapattach", "-d", ".", "4711"},
+    {"heapattach", "--every", "1m", "core"},
+    {"heapattach", "--every", "1m", "--after", "a", "--state", "all", "4711"},
+    {"heapattach", "--every", "10x", "4711"},
+    {"heapattach", "--every", "10ms", "4711"},
+    {"heapattach", "--every", "-1", "4711"},
+    {"heapattach", "--every", "0", "4711"},
+    {"heapattach", "--every", "1e3", "4711"},
+    {"heapattach", "--every", ".", "4711"},
+    {"heapattach", "--every", "1m", "--max", "0", "4711"},
+    {"heapattach", "--list", "--watch", "4711"},
+    {"heapattach", "--list", "--every", "1s", "4711"},
+    {"heapattach", "--list", "--state", "1", "4711"},
+    {"heapattach", "--list", "--max", "1", "4711"},
+    {"heapattach", "--watch", "core"},
+    {"heapattach", "--watch", "--state", "all", "4711"},
+    {"heapattach", "--watch", "--after", "a", "4711"},
   }
   for _, words in ipairs(cases) do
     it("is said with a hint: " .. table.concat(words, " "), function()

@@ -5,7 +5,7 @@ local lfs = require "lfs"
 local profiles = require "tests.common.profiles"
 local support = require "tests.common.support"
 
--- All that the examples of the pages name.
+-- All that the examples of the pages name; those of heapattach are run in heapattach_spec.lua.
 local program = [[
   local heap = require "heap"
   local Listener = {__name = "Listener"}
@@ -80,7 +80,8 @@ end)
 
 -- On a macro's line double quotes may be eaten; the reader's page must show what was run.
 describe("rendered, the examples of", function()
-  for _, tool in ipairs {"heaptop", "heapdiff", "heappath", "heapprof", "heapcheck", "heapsql"} do
+  for _, tool in ipairs {"heaptop", "heapdiff", "heappath", "heapprof", "heapcheck", "heapsql",
+                         "heapattach"} do
     it(tool .. " are as they are run", function()
       local page = support.read_file(("%s/cli/man/%s.1"):format(support.root, tool))
       for line in page:match("\n%.Sh EXAMPLES\n(.-)\n%.Sh "):gmatch("[^\n]+") do

@@ -69,12 +69,14 @@ describe("make install", function()
 
   it("is for the programs of all languages", function()
     local found = files(prefix)
-    for _, file in ipairs {"bin/heaptop", "include/luaheap.h", "include/luaheap_report.h",
-                           "lib/libluaheap.a", "lib/libluaheap.so", "lib/lua/5.4/heap.so",
-                           "lib/lua/5.4/heap/dot.so", "lib/luaheap/heapsnap.so",
+    for _, file in ipairs {"bin/heaptop", "bin/heapattach", "include/luaheap.h",
+                           "include/luaheap_report.h", "lib/libluaheap.a", "lib/libluaheap.so",
+                           "lib/lua/5.4/heap.so", "lib/lua/5.4/heap/dot.so",
+                           "lib/luaheap/heapsnap.so",
                            "share/lua/5.4/heap/auto.lua", "share/man/man1/heaptop.1"} do
       assert.is_true(found["./" .. file], file)
     end
+    assert.is_nil(found["./include/luaheap_outside.h"]) -- which is heapattach's
     assert.matches("^libluaheap%.so%.%d+$", lfs.symlinkattributes(prefix .. "/lib/libluaheap.so",
                                                                   "target"))
   end)

@@ -1,0 +1,143 @@
+/*
+** heapattach.h - what the parts of heapattach share:
+**
+**     target.c    what was named: a process or a core, its states, and which of them is meant
+**     take.c      snapshots of one instant: files, ages, and what is told of them
+**     tell.c      the words for a snapshot, and the commands to type next
+**     beside.c    an older snapshot that --after might have named
+**     list.c      --list
+**     series.c    --every
+**     watch.c     --watch
+**     wait.c      waiting that ends with the process, or by Control-C
+**
+** All addresses and memory of the target are the library's (luaheap_outside.h). What fails here ends
+** the process, as it does elsewhere in the commands, unless it is said that it does not.
+*/
+#ifndef HEAPATTACH_H
+#define HEAPATTACH_H
+
+#include "cli.h"
+#include "luaheap_outside.h"
+
+typedef enum mode { MODE_TAKE, MODE_LIST, MODE_SERIES, MODE_WATCH } mode;
+
+typedef struct request {
+  mode mode;
+  const char *target; /* as it was given: the number of a process, or a core file */
+  const char *file, *directory, *after;
+  const char *state; /* NULL: the only one */
+  const char *every; /* as it was given; NULL: not said */
+  uint64_t every_ns;
+  uint64_t max;        /* 0: not said */
+  const char *strings; /* as it was given; NULL: not said */
+  lh_outside_options options;
+} request;
+
+/* The command line of a request, as a shell takes it. */
+void print_request(FILE *out, const request *r);
+
+/* {=== What was named ================================================================ */
+
+typedef struct subject {
+  cli *c;
+  const char *name;    /* as it was given */
+  char *shown;         /* the same for a terminal */
+  uint64_t process_id; /* as it was given; 0: it is a core */
+  lh_target *target;
+  lh_target_info info;
+  lh_found_state *states;
+  size_t n_states;
+} subject;
+
+bool subject_is_process(const char *name);
+
+/* Where there is no Lua, it says so and ends with CLI_NO. */
+void subject_open(subject *s, cli *c, const char *name);
+void subject_close(subject *s);
+
+/* Looks for states again. Fails with what the library says. */
+int subject_look(subject *s, lh_error *error);
+
+/* The one that is meant by --state or is of `after` (may be NULL), from 0 on. */
+size_t subject_choose(const subject *s, const request *r, const lh_snapshot *after);
+
+bool is_all(const request *r); /* are all states meant? */
+
+/* "server.lua, Lua 5.4.4, 1.2 MB". Freed by free. */
+char *state_text(const lh_found_state *state, bool exact);
+
+/* The process has ended, or the state was closed: no more can be had of it. */
+bool is_over(const lh_error *error);
+
+/* }=================================================================================== */
+
+/* {=== Snapshots ====================================================================== */
+
+/* A state, its file, and the older one. */
+typedef struct shot {
+  size_t state; /* from 0 on, among those of the subject */
+  char *path;
+  char *after_path; /* NULL: none */
+  lh_snapshot *after;
+  lh_outside_request done; /* once it was taken */
+} shot;
+
+/* Can a file be made there? Said before anything is done to a process. */
+void check_writable(cli *c, const char *path);
+
+/* Takes all of them at one instant. Fails with what the library says. */
+int take_shots(const subject *s, const request *r, shot *shots, size_t n, lh_outside_told *told,
+               lh_error *error);
+
+int take_once(cli *c, const request *r);
+
+/* What was taken, by whom where that is not known yet; and what holds for all that may be taken of this subject. */
+void tell_shots(const subject *s, const request *r, const shot *shots, size_t n,
+                const lh_outside_told *told, bool is_first);
+void tell_once(const subject *s, const request *r, const lh_outside_told *told);
+
+/* What to ask of a snapshot, and how to take the next one. */
+void tell_next_steps(const subject *s, const request *r, const shot *first);
+
+/* The newest other snapshot of a state in the directory of a file. NULL: none was found. Freed by
+** free. */
+char *older_beside(const char *path, uint64_t state_id);
+
+/* A JSON object; compact, it is a line. */
+void json_shots(const subject *s, const shot *shots, size_t n, const lh_outside_told *told,
+                bool is_compact);
+void json_state(cli_json *w, const lh_found_state *state);
+
+/* "What appeared and what went: heapdiff a b", of files of one state in the order of time. */
+void tell_questions(const char *const *files, size_t n);
+
+/* }=================================================================================== */
+
+/* {=== Waiting ======================================================================= */
+
+typedef enum wait_end { WAIT_DUE, WAIT_ENDED, WAIT_LEFT } wait_end;
+
+typedef struct waiter {
+  int process; /* a descriptor that tells when it ends; -1: the system has none */
+} waiter;
+
+/* From now on Control-C ends a wait, and no more than that; twice, the process. */
+void wait_begin(waiter *w, uint64_t process_id);
+void wait_close(waiter *w);
+bool wait_is_left(void);
+
+uint64_t clock_ns(void);
+
+/* Until clock_ns() is `ns`, the process has ended, or somebody does not want any more. */
+wait_end wait_until(const waiter *w, uint64_t ns);
+
+/* The next multiple of `every_ns` since `start` that is yet to come. */
+uint64_t next_tick(uint64_t start, uint64_t every_ns);
+
+/* }=================================================================================== */
+
+int list_states(cli *c, const request *r);
+int take_series(cli *c, const request *r);
+int watch_state(cli *c, const request *r);
+
+#endif

@@ -1,0 +1,225 @@
+/*
+** series.c - --every: a snapshot each time so long has passed, each with the marks of those before.
+** The files are called as heap.auto calls its own, PROGRAM-PID-N.heap, with the first four digits of
+** the state's id in front of N where there are several. It ends after --max rounds, by Control-C or
+** with the process, and says then how to compare what there is.
+**
+** What fails for a while does not end it: a full disk, or a process that is never found between two
+** changes of its heap.
+*/
+#include <inttypes.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+
+#include "heapattach/heapattach.h"
+
+/* A state, and its files. */
+typedef struct member {
+  uint64_t id, address;
+  char **files;
+  size_t n_files, capacity;
+  uint64_t number;   /* of the last file */
+  lh_snapshot *last; /* NULL: none yet */
+  char *last_path;
+} member;
+
+typedef struct series {
+  cli *c;
+  const request *r;
+  subject subject;
+  member *members;
+  size_t n_members;
+  size_t n_written;
+} series;
+
+/* {=== Members ======================================================================= */
+
+static member *member_of(series *s, const lh_found_state *state) {
+  for (size_t i = 0; i < s->n_members; i++)
+    if (s->members[i].id == state->id && s->members[i].address == state->address)
+      return &s->members[i];
+  s->members = cli_must(realloc(s->members, (s->n_members + 1) * sizeof *s->members));
+  member *m = &s->members[s->n_members++];
+  *m = (member){.id = state->id, .address = state->address};
+  return m;
+}
+
+/* The older snapshot is the new one now. */
+static void keep_last(member *m, lh_snapshot *snapshot, const char *path) {
+  lh_close(m->last);
+  free(m->last_path);
+  m->last = snapshot;
+  m->last_path = cli_must(strdup(path));
+}
+
+static void add_file(member *m, const char *path) {
+  if (m->n_files == m->capacity) {
+    m->capacity = m->capacity * 2 + 8;
+    m->files = cli_must(realloc(m->files, m->capacity * sizeof *m->files));
+  }
+  m->files[m->n_files++] = cli_must(strdup(path));
+}
+
+static void free_member(member *m) {
+  for (size_t i = 0; i < m->n_files; i++) free(m->files[i]);
+  free(m->files);
+  lh_close(m->last);
+  free(m->last_path);
+}
+
+/* }=================================================================================== */
+
+/* {=== Names ========================================================================= */
+
+/* Of the script that a state runs, else of the program; as a part of a file's name that no terminal
+** and no command takes for more than that. Freed by free. */
+static char *program_name(const subject *s, const lh_found_state *state) {
+  enum { MOST_BYTES = 120 };
+  const char *text = *state->script != '\0' ? state->script : s->info.executable;
+  const char *slash = strrchr(text, '/');
+  char *name = cli_must(strndup(slash != NULL ? slash + 1 : text, MOST_BYTES));
+  for (char *p = name; *p != '\0'; p++)
+    if ((p == name && *p == '-') || (unsigned char)*p < ' ' || *p == 0x7F) *p = '_';
+  return name;
+}
+
+static const char *directory_of(const request *r, const char **slash) {
+  *slash = r->directory != NULL ? "/" : "";
+  return r->directory != NULL ? r->directory : "";
+}
+
+/* The next name that no file has. Freed by free. */
+static char *next_file(const series *s, const lh_found_state *state, member *m) {
+  char id[8] = "", *path = NULL, *name = program_name(&s->subject, state);
+  const char *slash, *directory = directory_of(s->r, &slash);
+  struct stat info;
+  if (is_all(s->r) && s->subject.n_states > 1)
+    (void)snprintf(id, sizeof id, "-%04x", (unsigned)(state->id >> 48));
+  do {
+    free(path);
+    m->number++;
+    int n = asprintf(&path, "%s%s%s-%s%s-%" PRIu64 ".heap", directory, slash, name, s->r->target,
+                     id, m->number);
+    cli_must(n >= 0 ? path : NULL);
+  } while (lstat(path, &info) == 0);
+  free(name);
+  return path;
+}
+
+/* }=================================================================================== */
+
+/* {=== Rounds ======================================================================== */
+
+static void keep(series *s, const shot *shots, size_t n) {
+  for (size_t i = 0; i < n; i++) {
+    member *m = member_of(s, &s->subject.states[shots[i].state]);
+    add_file(m, shots[i].path);
+    keep_last(m, cli_open(s->c, shots[i].path), shots[i].path);
+  }
+  s->n_written += n;
+}
+
+static void tell(const series *s, const shot *shots, size_t n, const lh_outside_told *told) {
+  bool is_first = s->n_written == 0;
+  if (s->c->json) {
+    json_shots(&s->subject, shots, n, told, true);
+  } else {
+    tell_shots(&s->subject, s->r, shots, n, told, is_first);
+    if (is_first) tell_once(&s->subject, s->r, told);
+  }
+  cli_flush(s->c);
+}
+
+/* One, or all that there are now. */
+static int take_round(series *s, size_t chosen, lh_error *error) {
+  subject *of = &s->subject;
+  bool all = is_all(s->r);
+  lh_outside_told told = {0};
+  int code = all && s->n_written > 0 ? subject_look(of, error) : LH_OK;
+  if (code != LH_OK) return code;
+  size_t n = all ? of->n_states : 1;
+  shot *shots = cli_must(calloc(n, sizeof *shots));
+  for (size_t i = 0; i < n; i++) {
+    size_t state = all ? i : chosen;
+    member *m = member_of(s, &of->states[state]);
+    shots[i] = (shot){.state = state,
+                      .path = next_file(s, &of->states[state], m),
+                      .after = m->last,
+                      .after_path = m->last_path};
+  }
+  code = take_shots(of, s->r, shots, n, &told, error);
+  if (code == LH_OK) {
+    tell(s, shots, n, &told);
+    keep(s, shots, n);
+  }
+  for (size_t i = 0; i < n; i++) free(shots[i].path);
+  free(shots);
+  return code;
+}
+
+/* False: it is over. */
+static bool try_round(series *s, size_t chosen) {
+  lh_error error;
+  int code = take_round(s, chosen, &error);
+  if (code == LH_OK) return true;
+  cli_say(s->c, "%s", error.message);
+  if (s->n_written == 0 && code != LH_EBUSY) exit(CLI_FAILURE);
+  return !is_over(&error);
+}
+
+static void show_next(const series *s, uint64_t ns) {
+  struct timespec now;
+  clock_gettime(CLOCK_REALTIME, &now);
+  uint64_t time_ns = (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+  cli_progress(s->c, "the next one at %s; Control-C ends the series",
+               lh_time_text(time_ns + ns - clock_ns()).text);
+}
+
+static void take_rounds(series *s, size_t chosen) {
+  uint64_t start = clock_ns(), most = s->r->max > 0 ? s->r->max : LH_DEFAULT_MAX_FILES;
+  waiter w;
+  wait_begin(&w, s->subject.process_id);
+  for (uint64_t round = 0; try_round(s, chosen) && ++round < most;) {
+    uint64_t next = next_tick(start, s->r->every_ns);
+    show_next(s, next);
+    wait_end end = wait_until(&w, next);
+    cli_progress(s->c, NULL);
+    if (end == WAIT_ENDED) cli_say(s->c, "%s has ended", s->subject.name);
+    if (end != WAIT_DUE) break;
+  }
+  wait_close(&w);
+}
+
+/* }=================================================================================== */
+
+static void check_directory(cli *c, const request *r) {
+  const char *slash, *directory = directory_of(r, &slash);
+  char *path;
+  cli_must(asprintf(&path, "%s%s.heapattach", directory, slash) >= 0 ? path : NULL);
+  check_writable(c, path);
+  free(path);
+}
+
+int take_series(cli *c, const request *r) {
+  series s = {.c = c, .r = r};
+  if (r->after != NULL && is_all(r))
+    cli_usage_error(c, "a series of all states begins without --after");
+  lh_snapshot *after = r->after != NULL ? cli_open(c, r->after) : NULL;
+  check_directory(c, r);
+  subject_open(&s.subject, c, r->target);
+  size_t chosen = is_all(r) ? 0 : subject_choose(&s.subject, r, after);
+  if (after != NULL) {
+    member *m = member_of(&s, &s.subject.states[chosen]);
+    add_file(m, r->after);
+    keep_last(m, after, r->after);
+  }
+  take_rounds(&s, chosen);
+  for (size_t i = 0; i < s.n_members; i++) {
+    if (!c->json) tell_questions((const char *const *)s.members[i].files, s.members[i].n_files);
+    free_member(&s.members[i]);
+  }
+  free(s.members);
+  subject_close(&s.subject);
+  return s.n_written > 0 ? CLI_DONE : CLI_FAILURE;
+}

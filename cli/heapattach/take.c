@@ -1,0 +1,131 @@
+/*
+** take.c - snapshots of one instant: of one state into the file that was named, or of all states
+** into FILE-1, FILE-2 and so on. What can be known to fail is said before the process is touched.
+*/
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "heapattach/heapattach.h"
+
+/* {=== Files ========================================================================== */
+
+static char *numbered(const char *path, size_t number) {
+  char *text;
+  return cli_must(asprintf(&text, "%s-%zu", path, number) >= 0 ? text : NULL);
+}
+
+void check_writable(cli *c, const char *path) {
+  lh_file *file;
+  lh_error error;
+  if (lh_create_file(&file, path, &error) != LH_OK) cli_die(c, NULL, "%s", error.message);
+  lh_discard_file(file); /* it had no name yet */
+}
+
+static void check_output(cli *c, const request *r) {
+  char *first = is_all(r) ? numbered(r->file, 1) : NULL;
+  check_writable(c, first != NULL ? first : r->file);
+  free(first);
+}
+
+static bool is_same_file(const char *a, const char *b) {
+  struct stat one, other;
+  return stat(a, &one) == 0 && stat(b, &other) == 0 && one.st_dev == other.st_dev &&
+         one.st_ino == other.st_ino;
+}
+
+/* The snapshot must not replace what it is made of, or compared with. */
+static void check_names(cli *c, const request *r) {
+  if (!subject_is_process(r->target) && is_same_file(r->file, r->target))
+    cli_usage_error(c, "-o would replace the core file: give it another name");
+  if (r->after != NULL && is_same_file(r->file, r->after))
+    cli_usage_error(c, "-o would replace '%s', which it is compared with: give it another name",
+                    r->after);
+}
+
+/* }=================================================================================== */
+
+/* {=== Taking ======================================================================== */
+
+int take_shots(const subject *s, const request *r, shot *shots, size_t n, lh_outside_told *told,
+               lh_error *error) {
+  lh_outside_request *requests = cli_must(calloc(n, sizeof *requests));
+  for (size_t i = 0; i < n; i++)
+    requests[i] = (lh_outside_request){
+        .state = s->states[shots[i].state].address, .path = shots[i].path, .after = shots[i].after};
+  cli_progress(s->c, "taking %s", n == 1 ? shots[0].path : "snapshots");
+  int code = lh_take_outside(s->target, requests, n, &r->options, told, error);
+  cli_progress(s->c, NULL);
+  for (size_t i = 0; i < n; i++) shots[i].done = requests[i];
+  free(requests);
+  return code;
+}
+
+/* With --state all an older file is that of the same state, whatever its number is now. */
+static void take_older_files(const subject *s, const request *r, shot *shots) {
+  bool any = false;
+  for (size_t number = 1;; number++) {
+    char *path = numbered(r->after, number);
+    bool is_taken = false;
+    if (access(path, F_OK) != 0 && number > 1) {
+      free(path);
+      break;
+    }
+    lh_snapshot *after = cli_open(s->c, path);
+    for (size_t i = 0; i < s->n_states && !is_taken; i++) {
+      is_taken = s->states[i].id == lh_snapshot_info(after)->state_id && shots[i].after == NULL;
+      if (is_taken) shots[i].after = after, shots[i].after_path = path;
+    }
+    any |= is_taken;
+    if (is_taken) continue;
+    lh_close(after);
+    free(path);
+  }
+  if (!any) cli_die(s->c, NULL, "none of '%s-1' and so on is of a state of %s", r->after, s->name);
+}
+
+static shot *plan_all(const subject *s, const request *r) {
+  shot *shots = cli_must(calloc(s->n_states, sizeof *shots));
+  for (size_t i = 0; i < s->n_states; i++)
+    shots[i] = (shot){.state = i, .path = numbered(r->file, i + 1)};
+  if (r->after != NULL) take_older_files(s, r, shots);
+  return shots;
+}
+
+static shot *plan_one(const subject *s, const request *r, lh_snapshot *after) {
+  shot *shots = cli_must(calloc(1, sizeof *shots));
+  shots[0] = (shot){
+      .state = subject_choose(s, r, after), .path = cli_must(strdup(r->file)), .after = after};
+  if (after != NULL) shots[0].after_path = cli_must(strdup(r->after));
+  return shots;
+}
+
+int take_once(cli *c, const request *r) {
+  subject s;
+  lh_error error;
+  lh_outside_told told = {0};
+  check_names(c, r);
+  lh_snapshot *after = r->after != NULL && !is_all(r) ? cli_open(c, r->after) : NULL;
+  check_output(c, r);
+  subject_open(&s, c, r->target);
+  size_t n = is_all(r) ? s.n_states : 1;
+  shot *shots = is_all(r) ? plan_all(&s, r) : plan_one(&s, r, after);
+  if (take_shots(&s, r, shots, n, &told, &error) != LH_OK) cli_die(c, NULL, "%s", error.message);
+  if (c->json) {
+    json_shots(&s, shots, n, &told, false);
+  } else {
+    tell_shots(&s, r, shots, n, &told, true);
+    tell_once(&s, r, &told);
+    tell_next_steps(&s, r, &shots[0]);
+  }
+  for (size_t i = 0; i < n; i++) {
+    lh_close(shots[i].after);
+    free(shots[i].path);
+    free(shots[i].after_path);
+  }
+  free(shots);
+  subject_close(&s);
+  return CLI_DONE;
+}
+
+/* }=================================================================================== */

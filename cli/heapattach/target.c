@@ -1,0 +1,177 @@
+/*
+** target.c - what was named on the command line: a process by its number, or a core file; its Lua
+** states, and which of them is meant.
+**
+** Digits alone are a process, even where a file is called so: that is ./4711. Of several states one
+** has to be chosen, by its number in --list, by the script that it runs, or by an older snapshot of
+** it: with none of these the command lines are told from which to choose.
+*/
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "heapattach/heapattach.h"
+
+bool is_all(const request *r) {
+  return r->state != NULL && strcmp(r->state, "all") == 0;
+}
+
+bool subject_is_process(const char *name) {
+  return *name != '\0' && name[strspn(name, "0123456789")] == '\0';
+}
+
+bool is_over(const lh_error *error) {
+  return (error->code == LH_EIO && error->os_errno == ESRCH) || error->code == LH_EHOST;
+}
+
+/* {=== Opening ======================================================================= */
+
+static void open_process(subject *s) {
+  lh_error error;
+  bool has_file = access(s->name, F_OK) == 0;
+  if (!cli_read_number(s->name, &s->process_id) || s->process_id == 0 || s->process_id > INT32_MAX)
+    cli_usage_error(s->c, "no process has the number %s", s->name);
+  if (lh_open_process((int64_t)s->process_id, &s->target, &error) == LH_OK) {
+    if (has_file) cli_say(s->c, "%s is the process; the file is ./%s", s->name, s->name);
+    return;
+  }
+  char *hint = NULL;
+  if (has_file && asprintf(&hint, "For the file of this name type ./%s.", s->name) < 0)
+    cli_must(NULL);
+  cli_die(s->c, hint, "%s", error.message);
+}
+
+static void open_core(subject *s) {
+  lh_error error;
+  if (lh_open_core(s->name, &s->target, &error) == LH_OK) return;
+  const char *hint = NULL;
+  if (error.code == LH_EIO && error.os_errno == ENOENT)
+    hint = "Give it the number of a process, which pgrep NAME tells, or a core file.";
+  cli_die(s->c, hint, "%s", error.message);
+}
+
+int subject_look(subject *s, lh_error *error) {
+  enum { SLOW_BYTES = 64 << 20 };
+  lh_free_states(s->states);
+  s->states = NULL;
+  s->n_states = 0;
+  if (s->info.private_bytes > SLOW_BYTES) cli_progress(s->c, "looking for Lua in %s", s->name);
+  int code = lh_find_states(s->target, &s->states, &s->n_states, error);
+  cli_progress(s->c, NULL);
+  return code;
+}
+
+void subject_open(subject *s, cli *c, const char *name) {
+  lh_error error;
+  *s = (subject){.c = c, .name = name, .shown = cli_escape(name)};
+  if (subject_is_process(name))
+    open_process(s);
+  else
+    open_core(s);
+  s->info = lh_describe_target(s->target);
+  if (s->info.doubt != NULL) cli_say(c, "%s: %s", name, s->info.doubt);
+  int code = subject_look(s, &error);
+  if (code == LH_OK) return;
+  cli_say(c, "%s", error.message);
+  lh_target_free(s->target);
+  exit(cli_finish(c, code == LH_EHOST ? CLI_NO : CLI_FAILURE));
+}
+
+void subject_close(subject *s) {
+  lh_free_states(s->states);
+  lh_target_free(s->target);
+  lh_free(s->shown);
+}
+
+/* }=================================================================================== */
+
+/* {=== Which state =================================================================== */
+
+char *state_text(const lh_found_state *state, bool exact) {
+  char *text, *script = cli_escape(state->script);
+  int n = asprintf(&text, "%s%sLua %s, %s", script, *script != '\0' ? ", " : "", state->release,
+                   lh_size_text(state->gc_bytes, exact).text);
+  cli_must(n >= 0 ? text : NULL);
+  lh_free(script);
+  return text;
+}
+
+/* The command line that asks the same of a state. */
+static void print_choice(const request *r, const char *state, const char *what) {
+  request chosen = *r;
+  chosen.state = state;
+  fputs("    ", stderr);
+  print_request(stderr, &chosen);
+  fprintf(stderr, "    %s\n", what);
+}
+
+/* Too many to choose from are those that --list shows. */
+static _Noreturn void ask_which(const subject *s, const request *r) {
+  enum { MOST_SHOWN = 10 };
+  size_t shown = s->n_states > MOST_SHOWN ? MOST_SHOWN : s->n_states;
+  cli_say(s->c, "%s has %s Lua states: which one?", s->name, lh_count_text(s->n_states).text);
+  for (size_t i = 0; i < shown; i++) {
+    const lh_found_state *state = &s->states[i];
+    char number[24], *text = state_text(state, s->c->exact_bytes);
+    (void)snprintf(number, sizeof number, "%zu", i + 1);
+    print_choice(r, number, text);
+    free(text);
+  }
+  if (shown < s->n_states)
+    fprintf(stderr, "and %s more: --list shows all\n", lh_count_text(s->n_states - shown).text);
+  if (r->mode == MODE_TAKE) print_choice(r, "all", "a file for each, with its number");
+  if (r->mode == MODE_SERIES) print_choice(r, "all", "files for each");
+  exit(CLI_FAILURE);
+}
+
+static const char *base_name(const char *path) {
+  const char *slash = strrchr(path, '/');
+  return slash != NULL ? slash + 1 : path;
+}
+
+/* By its number, or its script, with or without folders. */
+static size_t choose_named(const subject *s, const char *name) {
+  size_t found = 0, n = 0;
+  uint64_t number;
+  if (cli_read_number(name, &number)) {
+    if (number >= 1 && number <= s->n_states) return (size_t)number - 1;
+    cli_usage_error(s->c, "%s has %s, and no state %s: --list shows them", s->name,
+                    lh_count_of(s->n_states, "Lua state", "Lua states").text, name);
+  }
+  for (size_t i = 0; i < s->n_states; i++) {
+    const char *script = s->states[i].script;
+    if (strcmp(script, name) != 0 && strcmp(base_name(script), name) != 0) continue;
+    found = i;
+    n++;
+  }
+  if (n == 1) return found;
+  if (n == 0)
+    cli_usage_error(s->c, "%s has no Lua state that runs '%s': --list shows them", s->name, name);
+  cli_usage_error(s->c, "%s has %zu Lua states that run '%s': choose one by its number in --list",
+                  s->name, n, name);
+}
+
+static size_t choose_by_age(const subject *s, const request *r, const lh_snapshot *after) {
+  const lh_info *info = lh_snapshot_info(after);
+  for (size_t i = 0; i < s->n_states; i++)
+    if (s->states[i].id == info->state_id) return i;
+  cli_die(s->c, NULL,
+          "'%s' is of another Lua state: it was taken of process %" PRIu64 " (%s), at %s", r->after,
+          info->process_id, info->program, lh_time_text(info->time_ns).text);
+}
+
+size_t subject_choose(const subject *s, const request *r, const lh_snapshot *after) {
+  size_t chosen = 0;
+  if (r->state != NULL)
+    chosen = choose_named(s, r->state);
+  else if (s->n_states > 1 && after == NULL)
+    ask_which(s, r);
+  if (after == NULL) return chosen;
+  size_t aged = choose_by_age(s, r, after);
+  if (r->state != NULL && aged != chosen)
+    cli_die(s->c, NULL, "'%s' is of state %zu, not of '%s'", r->after, aged + 1, r->state);
+  return aged;
+}
+
+/* }=================================================================================== */

@@ -1,0 +1,317 @@
+/*
+** tell.c - what is told of snapshots that were taken: how much is in them, what the process saw of
+** it, what is not known for certain, and what to type next. Nothing is told that is as always.
+*/
+#include <ctype.h>
+#include <inttypes.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "heapattach/heapattach.h"
+
+/* {=== Text =========================================================================== */
+
+/* A command line may be long. */
+static char *program_text(const char *program) {
+  enum { MOST_BYTES = 60 };
+  char *escaped = cli_escape(program);
+  size_t n = strlen(escaped);
+  if (n <= MOST_BYTES) return escaped;
+  for (n = MOST_BYTES - 3; (escaped[n] & 0xC0) == 0x80; n--) continue;
+  memcpy(escaped + n, "...", 4);
+  return escaped;
+}
+
+/* Pauses are short: to a tenth of a millisecond. */
+static lh_number pause_text(uint64_t ns) {
+  enum { TENTH_NS = 100000, MOST_TENTHS = 100 };
+  uint64_t tenths = (ns + TENTH_NS / 2) / TENTH_NS;
+  lh_number number;
+  if (tenths >= MOST_TENTHS) return lh_duration_text(ns);
+  (void)snprintf(number.text, sizeof number.text, tenths == 0 ? "less than 0.1 ms" : "%d.%d ms",
+                 (int)tenths / 10, (int)tenths % 10);
+  return number;
+}
+
+/* What the process saw of it, or what it ended by: the end of a line. */
+static void print_stillness(const subject *s, const lh_outside_told *told) {
+  const char *signal = s->info.is_core ? lh_signal_name(s->info.signal) : NULL;
+  if (signal != NULL)
+    printf("; ended by SIG%s", signal);
+  else if (told->stillness == LH_STILL_IDLE)
+    printf("; not stopped: it was idle");
+  else if (!s->info.is_core)
+    printf("; stopped for %s", pause_text(told->stopped_ns).text);
+  putchar('\n');
+}
+
+static void print_size(const subject *s, const shot *taken) {
+  const lh_taken *is = &taken->done.taken;
+  char *path = cli_escape(taken->path);
+  printf("%s%s: %s, %s%s", cli_style_on(s->c, CLI_BOLD), path,
+         lh_count_of(is->objects, "object", "objects").text,
+         lh_size_text(is->bytes, s->c->exact_bytes).text, cli_style_off(s->c));
+  lh_free(path);
+}
+
+static void print_growth(const subject *s, const shot *taken) {
+  if (taken->after == NULL) return;
+  const lh_info *info = lh_snapshot_info(taken->after);
+  char *after = cli_escape(taken->after_path);
+  printf(", %s objects and %s since %s",
+         lh_count_change(info->objects, taken->done.taken.objects).text,
+         lh_size_change(info->object_bytes + info->string_table_bytes, taken->done.taken.bytes,
+                        s->c->exact_bytes)
+             .text,
+         after);
+  lh_free(after);
+}
+
+static void print_doubts(const subject *s, const shot *taken) {
+  const lh_outside_request *done = &taken->done;
+  int64_t missing = done->unaccounted_bytes;
+  if (missing != 0)
+    printf("%s in it belong to no object: a parser or other C code was at work\n",
+           missing > 0 ? lh_size_text((uint64_t)missing, s->c->exact_bytes).text
+                       : lh_size_change((uint64_t)-missing, 0, s->c->exact_bytes).text);
+  if (done->passed_as_old > 0) {
+    char *after = cli_escape(taken->after_path);
+    printf("Of what is newer than %s at most %s for older\n", after,
+           lh_count_of(done->passed_as_old, "object is taken", "objects are taken").text);
+    lh_free(after);
+  }
+}
+
+static void tell_one(const subject *s, const shot *taken, const lh_outside_told *told,
+                     bool is_first) {
+  const lh_found_state *state = &s->states[taken->state];
+  char *program = program_text(s->info.program);
+  print_size(s, taken);
+  if (is_first) printf(" of %s (%s, Lua %s)", s->shown, program, state->release);
+  print_growth(s, taken);
+  print_stillness(s, told);
+  print_doubts(s, taken);
+  lh_free(program);
+}
+
+/* Of several a line each, below what they have in common. */
+static void tell_several(const subject *s, const shot *shots, size_t n,
+                         const lh_outside_told *told) {
+  char *program = program_text(s->info.program);
+  printf("%s of %s (%s)", lh_count_of(n, "Lua state", "Lua states").text, s->shown, program);
+  print_stillness(s, told);
+  for (size_t i = 0; i < n; i++) {
+    const lh_found_state *state = &s->states[shots[i].state];
+    char *script = cli_escape(state->script);
+    print_size(s, &shots[i]);
+    printf(" (%s%sLua %s)", script, *script != '\0' ? ", " : "", state->release);
+    print_growth(s, &shots[i]);
+    putchar('\n');
+    print_doubts(s, &shots[i]);
+    lh_free(script);
+  }
+  lh_free(program);
+}
+
+void tell_shots(const subject *s, const request *r, const shot *shots, size_t n,
+                const lh_outside_told *told, bool is_first) {
+  enum { FEW_ATTEMPTS = 3 };
+  if (is_all(r))
+    tell_several(s, shots, n, told);
+  else
+    tell_one(s, &shots[0], told, is_first);
+  if (told->attempts > FEW_ATTEMPTS)
+    printf("It took %u attempts to find it between two changes of its heap\n", told->attempts);
+}
+
+void tell_once(const subject *s, const request *r, const lh_outside_told *told) {
+  struct stat info;
+  if (told->no_fork != NULL && told->stillness == LH_STILL_STOPPED && !r->options.never_fork)
+    printf("It was stopped for the time of a copy, since it could not be forked: %s\n",
+           told->no_fork);
+  if (s->info.is_core && stat(s->name, &info) == 0 && (info.st_mode & 077) != 0) {
+    char *core = cli_shell_word(s->name);
+    printf(
+        "The core has all that was in the program's memory, and others can read it: "
+        "chmod 600 %s\n",
+        core);
+    free(core);
+  }
+}
+
+/* }=================================================================================== */
+
+/* {=== What to type next ============================================================= */
+
+static void print_word(FILE *out, const char *option, const char *text) {
+  if (text == NULL) return;
+  char *word = cli_shell_word(text);
+  fprintf(out, " %s%s", option, word);
+  free(word);
+}
+
+void print_request(FILE *out, const request *r) {
+  static const char *const modes[] = {
+      [MODE_TAKE] = "", [MODE_SERIES] = "", [MODE_LIST] = " --list", [MODE_WATCH] = " --watch"};
+  fprintf(out, "heapattach%s", modes[r->mode]);
+  print_word(out, "--state ", r->state);
+  print_word(out, "--every ", r->every);
+  if (r->max > 0) fprintf(out, " --max %" PRIu64, r->max);
+  print_word(out, "--strings ", r->strings);
+  if (r->options.never_fork) fputs(" --stop", out);
+  print_word(out, "--after ", r->after);
+  print_word(out, "-o ", r->file);
+  print_word(out, "-d ", r->directory);
+  print_word(out, "", r->target);
+}
+
+static void print_command(const char *what, const char *command, const char *const *files,
+                          size_t n) {
+  printf("%s: %s", what, command);
+  for (size_t i = 0; i < n; i++) {
+    char *file = cli_shell_word(files[i]);
+    printf("%s %s", i == 0 && *files[i] == '-' ? " --" : "", file);
+    free(file);
+  }
+  putchar('\n');
+}
+
+void tell_questions(const char *const *files, size_t n) {
+  switch (n) {
+    case 0: break;
+    case 1: print_command("What leaks or is big", "heaptop", files, n); break;
+    case 2: print_command("What appeared and what went", "heapdiff", files, n); break;
+    case 3:
+      print_command("What was made between the first two and stays", "heapdiff", files, n);
+      break;
+    default: print_command("What grows at every step", "heapdiff", files, n); break;
+  }
+}
+
+/* "b" behind "a", "s10" behind "s9", else NAME-2; one that no file has. Freed by free. */
+static char *next_name(const char *path) {
+  enum { MOST_TRIES = 100, MOST_DIGITS = 8 };
+  char *name = cli_must(strdup(path)), *next = NULL;
+  for (int tries = 0; tries < MOST_TRIES && (tries == 0 || access(name, F_OK) == 0); tries++) {
+    size_t n = strlen(name), digits = 0;
+    bool is_letter = n > 0 && isalpha((unsigned char)name[n - 1]) &&
+                     tolower((unsigned char)name[n - 1]) != 'z' && (n == 1 || name[n - 2] == '/');
+    while (digits < n && digits < MOST_DIGITS && isdigit((unsigned char)name[n - digits - 1]))
+      digits++;
+    int made = is_letter    ? asprintf(&next, "%.*s%c", (int)n - 1, name, name[n - 1] + 1)
+               : digits > 0 ? asprintf(&next, "%.*s%lu", (int)(n - digits), name,
+                                       strtoul(name + n - digits, NULL, 10) + 1)
+                            : asprintf(&next, "%s-2", name);
+    cli_must(made >= 0 ? next : NULL);
+    free(name);
+    name = next;
+  }
+  return name;
+}
+
+/* The snapshot before `after`, if its mark names a file that is there. */
+static const char *file_before(const lh_snapshot *after) {
+  uint32_t n = lh_mark_count(after);
+  if (n < 2) return NULL;
+  const lh_mark_info *mark = lh_mark_at(after, n - 2);
+  bool is_file = mark->is_snapshot && strlen(mark->name) == mark->name_length;
+  return is_file && access(mark->name, R_OK) == 0 ? mark->name : NULL;
+}
+
+static void tell_questions_after(const shot *taken) {
+  const char *files[3];
+  size_t n = 0;
+  if (taken->after != NULL) {
+    const char *before = file_before(taken->after);
+    if (before != NULL) files[n++] = before;
+    files[n++] = taken->after_path;
+  }
+  files[n++] = taken->path;
+  tell_questions(files, n);
+}
+
+static void tell_next_snapshot(const request *r) {
+  char *name = next_name(r->file);
+  request next = *r;
+  next.after = r->file;
+  next.file = name;
+  printf("Another one, to compare with it: ");
+  print_request(stdout, &next);
+  putchar('\n');
+  free(name);
+}
+
+/* It could have been asked for what is newer than another one. */
+static void tell_older(const subject *s, const request *r, const shot *taken) {
+  if (taken->after != NULL) return;
+  char *older = older_beside(taken->path, s->states[taken->state].id);
+  if (older == NULL) return;
+  char *word = cli_shell_word(older);
+  request again = *r;
+  again.after = older;
+  printf("%s is an older one of the same state; to tell what is newer than that: ", word);
+  print_request(stdout, &again);
+  putchar('\n');
+  free(word);
+  free(older);
+}
+
+void tell_next_steps(const subject *s, const request *r, const shot *first) {
+  tell_questions_after(first);
+  if (!is_all(r)) tell_older(s, r, first);
+  if (!s->info.is_core) tell_next_snapshot(r);
+}
+
+/* }=================================================================================== */
+
+/* {=== JSON =========================================================================== */
+
+void json_state(cli_json *w, const lh_found_state *state) {
+  char address[24];
+  (void)snprintf(address, sizeof address, "0x%llx", (unsigned long long)state->address);
+  cli_json_value(w, "script", cli_json_text(state->script));
+  cli_json_value(w, "lua", json_string(state->release));
+  cli_json_value(w, "address", json_string(address));
+  cli_json_value(w, "state_id", cli_json_size(state->id));
+}
+
+static void json_shot(cli_json *w, const subject *s, const shot *taken) {
+  const lh_outside_request *done = &taken->done;
+  cli_json_open(w, NULL, '{');
+  cli_json_value(w, "file", cli_json_text(taken->path));
+  cli_json_value(w, "state", cli_json_size(taken->state + 1));
+  json_state(w, &s->states[taken->state]);
+  cli_json_value(w, "objects", cli_json_size(done->taken.objects));
+  cli_json_value(w, "bytes", cli_json_size(done->taken.bytes));
+  cli_json_value(w, "unaccounted_bytes", json_integer(done->unaccounted_bytes));
+  cli_json_value(w, "after",
+                 taken->after_path != NULL ? cli_json_text(taken->after_path) : json_null());
+  cli_json_value(w, "passed_as_old",
+                 taken->after != NULL ? cli_json_size(done->passed_as_old) : json_null());
+  cli_json_close(w, '}');
+}
+
+void json_shots(const subject *s, const shot *shots, size_t n, const lh_outside_told *told,
+                bool is_compact) {
+  static const char *const words[] = {[LH_STILL_IDLE] = "idle",
+                                      [LH_STILL_FORK] = "fork",
+                                      [LH_STILL_STOPPED] = "stopped",
+                                      [LH_STILL_CORE] = "core"};
+  cli_json w = {.is_compact = is_compact};
+  cli_json_open(&w, NULL, '{');
+  cli_json_value(&w, "process", cli_json_size(s->info.process_id));
+  cli_json_value(&w, "program", cli_json_text(s->info.program));
+  cli_json_value(&w, "stillness", json_string(words[told->stillness]));
+  cli_json_value(&w, "stopped_ns", cli_json_size(told->stopped_ns));
+  cli_json_value(&w, "copied_bytes", cli_json_size(told->copied_bytes));
+  cli_json_value(&w, "in_system_call", json_boolean(told->was_in_system_call));
+  cli_json_value(&w, "attempts", cli_json_size(told->attempts));
+  cli_json_value(&w, "no_fork", told->no_fork != NULL ? cli_json_text(told->no_fork) : json_null());
+  cli_json_open(&w, "snapshots", '[');
+  for (size_t i = 0; i < n; i++) json_shot(&w, s, &shots[i]);
+  cli_json_close(&w, ']');
+  cli_json_close(&w, '}');
+}
+
+/* }=================================================================================== */

@@ -1,0 +1,232 @@
+/*
+** watch.c - --watch: a line each second: the heap, by how much it grew, and its objects by type.
+**
+** The heap's size is read from the running process, which costs and stops nothing. To count objects
+** takes as long as a snapshot that is not written, 0.1 s for 20 MB: so they are counted each time
+** while that takes less than a fifth of the time between two lines, and while the process is not
+** stopped for more than a hundredth of it; else less often, which is said.
+*/
+#include <string.h>
+#include <time.h>
+
+#include "heapattach/heapattach.h"
+
+enum { SHARE_OF_COUNTING = 5, SHARE_OF_STOPPING = 100, LINES_UNDER_A_HEADING = 20 };
+
+#define SECOND_NS 1000000000ull
+
+/* What a line shows. */
+typedef struct look {
+  uint64_t time_ns; /* since 1970, UTC */
+  uint64_t bytes;
+  bool has_counts;
+  lh_counts counts;
+  uint64_t stopped_ns; /* for the counts */
+} look;
+
+typedef struct watch {
+  cli *c;
+  const request *r;
+  subject subject;
+  uint64_t state;
+  uint64_t every_ns, start;
+  uint64_t next_count; /* clock_ns() from which on objects are counted again */
+  uint64_t lines_to_a_count;
+  look first, last;
+  uint64_t n_lines;
+  char failure[sizeof((lh_error *)NULL)->message]; /* why they could not be counted, as was said */
+} watch;
+
+static uint64_t real_time_ns(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_REALTIME, &now);
+  return (uint64_t)now.tv_sec * SECOND_NS + (uint64_t)now.tv_nsec;
+}
+
+/* {=== Looking ======================================================================= */
+
+/* After a count that took and stopped for so long. */
+static void plan_next_count(watch *w, uint64_t now, uint64_t took_ns, uint64_t stopped_ns) {
+  uint64_t rest = took_ns * SHARE_OF_COUNTING, other = stopped_ns * SHARE_OF_STOPPING;
+  uint64_t lines = ((rest > other ? rest : other) + w->every_ns - 1) / w->every_ns;
+  if (lines < 1) lines = 1;
+  w->next_count = now + lines * w->every_ns - w->every_ns / 2;
+  if (lines > w->lines_to_a_count)
+    cli_say(w->c, "counting the objects of %s takes %s: they are counted every %s", w->subject.name,
+            lh_duration_text(took_ns).text, lh_duration_text(lines * w->every_ns).text);
+  if (lines > w->lines_to_a_count) w->lines_to_a_count = lines;
+}
+
+/* LH_OK too where they cannot be counted for now. */
+static int count(watch *w, look *l, lh_error *error) {
+  lh_outside_request counted = {.state = w->state};
+  lh_outside_told told = {0};
+  uint64_t before = clock_ns();
+  int code = lh_take_outside(w->subject.target, &counted, 1, &w->r->options, &told, error);
+  uint64_t now = clock_ns();
+  plan_next_count(w, before, now - before, told.stopped_ns);
+  if (code != LH_OK && is_over(error)) return code;
+  if (code != LH_OK && code != LH_EBUSY && strcmp(w->failure, error->message) != 0) {
+    strcpy(w->failure, error->message);
+    cli_say(w->c, "its objects cannot be counted: %s", error->message);
+  }
+  l->has_counts = code == LH_OK;
+  l->counts = counted.counts;
+  l->stopped_ns = told.stopped_ns;
+  return LH_OK;
+}
+
+static int take_look(watch *w, look *l, lh_error *error) {
+  *l = (look){.time_ns = real_time_ns()};
+  int code = lh_outside_bytes(w->subject.target, w->state, &l->bytes, error);
+  if (code == LH_OK && clock_ns() >= w->next_count) code = count(w, l, error);
+  return code;
+}
+
+/* }=================================================================================== */
+
+/* {=== Text =========================================================================== */
+
+static const struct column {
+  lh_type type;
+  const char *heading;
+  bool is_wide; /* not on a terminal of 80 columns */
+} columns[] = {{LH_TYPE_TABLE, "tables", false},    {LH_TYPE_STRING, "strings", false},
+               {LH_TYPE_CLOSURE, "closures", true}, {LH_TYPE_USERDATA, "userdata", true},
+               {LH_TYPE_THREAD, "threads", true},   {LH_TYPE_UPVALUE, "upvalues", true},
+               {LH_TYPE_PROTO, "protos", true}};
+
+enum { N_COLUMNS = sizeof columns / sizeof *columns, TIME_WIDTH = 8, COUNT_WIDTH = 11 };
+
+static bool is_shown(const watch *w, const struct column *column) {
+  return !column->is_wide || !cli_is_narrow(w->c);
+}
+
+static int size_width(const watch *w) {
+  return w->c->exact_bytes ? 18 : 12;
+}
+
+static void print_heading(const watch *w) {
+  int width = size_width(w);
+  printf("%s%*s%*s%*s%*s%*s", cli_style_on(w->c, CLI_BOLD), -TIME_WIDTH, "UTC", width, "heap",
+         width, "change", width, "since start", COUNT_WIDTH, "objects");
+  for (const struct column *column = columns; column < columns + N_COLUMNS; column++)
+    if (is_shown(w, column)) printf("%*s", COUNT_WIDTH, column->heading);
+  printf("%s\n", cli_style_off(w->c));
+}
+
+static void print_time(uint64_t time_ns) {
+  time_t seconds = (time_t)(time_ns / SECOND_NS);
+  struct tm parts;
+  char text[16];
+  strftime(text, sizeof text, "%H:%M:%S", gmtime_r(&seconds, &parts));
+  printf("%*s", -TIME_WIDTH, text);
+}
+
+static void print_counts(const watch *w, const lh_counts *counts) {
+  printf("%*s", COUNT_WIDTH, lh_count_text(counts->all.objects).text);
+  for (const struct column *column = columns; column < columns + N_COLUMNS; column++)
+    if (is_shown(w, column))
+      printf("%*s", COUNT_WIDTH, lh_count_text(counts->by_type[column->type].objects).text);
+}
+
+/* The first line has no change, and says so. */
+static void print_look(const watch *w, const look *l) {
+  bool exact = w->c->exact_bytes, is_first = w->n_lines == 0;
+  int width = size_width(w);
+  lh_number change = lh_size_change(w->last.bytes, l->bytes, exact);
+  lh_number all = lh_size_change(w->first.bytes, l->bytes, exact);
+  print_time(l->time_ns);
+  printf("%*s%*s%*s", width, lh_size_text(l->bytes, exact).text, width,
+         is_first ? "-" : change.text, width, is_first ? "-" : all.text);
+  if (l->has_counts) print_counts(w, &l->counts);
+  putchar('\n');
+}
+
+/* }=================================================================================== */
+
+/* {=== JSON =========================================================================== */
+
+static void print_json(const watch *w, const look *l) {
+  cli_json j = {.is_compact = true};
+  cli_json_open(&j, NULL, '{');
+  cli_json_value(&j, "time_ns", cli_json_size(l->time_ns));
+  cli_json_value(&j, "gc_bytes", cli_json_size(l->bytes));
+  cli_json_value(&j, "change_bytes",
+                 json_integer(w->n_lines > 0 ? (json_int_t)(l->bytes - w->last.bytes) : 0));
+  cli_json_value(&j, "since_start_bytes",
+                 json_integer(w->n_lines > 0 ? (json_int_t)(l->bytes - w->first.bytes) : 0));
+  if (l->has_counts) {
+    cli_json_value(&j, "stopped_ns", cli_json_size(l->stopped_ns));
+    cli_json_value(&j, "objects", cli_json_size(l->counts.all.objects));
+    cli_json_open(&j, "by_type", '{');
+    for (lh_type type = LH_TYPE_ROOT + 1; type < LH_TYPE_COUNT; type++)
+      cli_json_value(&j, lh_type_name(type), cli_json_size(l->counts.by_type[type].objects));
+    cli_json_close(&j, '}');
+  }
+  cli_json_close(&j, '}');
+}
+
+/* }=================================================================================== */
+
+static void show(watch *w, const look *l) {
+  if (w->c->json) {
+    print_json(w, l);
+  } else {
+    bool has_heading =
+        w->c->stdout_terminal ? w->n_lines % LINES_UNDER_A_HEADING == 0 : w->n_lines == 0;
+    if (has_heading) print_heading(w);
+    print_look(w, l);
+  }
+  cli_flush(w->c);
+  if (w->n_lines++ == 0) w->first = *l;
+  w->last = *l;
+}
+
+/* False: it is over. */
+static bool look_once(watch *w) {
+  lh_error error;
+  look l;
+  if (take_look(w, &l, &error) == LH_OK) {
+    show(w, &l);
+    return true;
+  }
+  cli_say(w->c, "%s", error.message);
+  if (!is_over(&error) || w->n_lines == 0) exit(CLI_FAILURE);
+  return false;
+}
+
+/* What grew, three snapshots tell. */
+static void tell_end(const watch *w) {
+  if (w->c->json || w->n_lines < 2) return;
+  request next = {.mode = MODE_SERIES,
+                  .target = w->r->target,
+                  .state = w->r->state,
+                  .every = "30s",
+                  .max = 3,
+                  .options = {.never_fork = w->r->options.never_fork}};
+  printf("%s in %s\n", lh_size_change(w->first.bytes, w->last.bytes, w->c->exact_bytes).text,
+         lh_duration_text(w->last.time_ns - w->first.time_ns).text);
+  if (w->last.bytes <= w->first.bytes) return;
+  fputs("What of it stays: ", stdout);
+  print_request(stdout, &next);
+  putchar('\n');
+}
+
+int watch_state(cli *c, const request *r) {
+  watch w = {.c = c, .r = r, .every_ns = r->every_ns > 0 ? r->every_ns : SECOND_NS};
+  waiter ending;
+  wait_end end = WAIT_DUE;
+  subject_open(&w.subject, c, r->target);
+  w.state = w.subject.states[subject_choose(&w.subject, r, NULL)].address;
+  w.start = clock_ns();
+  w.lines_to_a_count = 1;
+  wait_begin(&ending, w.subject.process_id);
+  while (end == WAIT_DUE && look_once(&w) && (r->max == 0 || w.n_lines < r->max))
+    end = wait_until(&ending, next_tick(w.start, w.every_ns));
+  if (end == WAIT_ENDED) cli_say(c, "%s has ended", w.subject.name);
+  tell_end(&w);
+  wait_close(&ending);
+  subject_close(&w.subject);
+  return CLI_DONE;
+}

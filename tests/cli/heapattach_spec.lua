@@ -1,0 +1,565 @@
+-- heapattach_spec.lua - what heapattach says and asks, with a stand-in for processes (stand_in.c):
+-- which file, which state, which age, and what is told of it. That snapshots from outside are right
+-- is tested in tests/outside/.
+
+local cjson = require "cjson"
+local lfs = require "lfs"
+local support = require "tests.common.support"
+
+local lines = support.lines
+local tool = support.build .. "/tests/heapattach"
+
+-- Of one state; and `p2` of another.
+local program = [[
+  local heap = require "heap"
+  list = {}
+  heap.snapshot "a"
+  for i = 1, 500 do list[i] = {id = i} end
+  heap.snapshot "b"
+]]
+
+local dir
+setup(function()
+  dir = select(2, support.lua(program))
+  local other = select(2, support.lua(program))
+  support.run {"cp", other .. "/a", dir .. "/p2"}
+end)
+
+local one = {"program lua5.4 server.lua", "state b 1400000 no server.lua", "still fork 700000"}
+local two = {"program haproxy -f haproxy.cfg", "state b 1400000 no /etc/haproxy/a.lua",
+             "state p2 2048 yes b.lua", "still stopped 120000000", "no_fork a seccomp filter"}
+
+-- Runs it where there is what these lines tell, and `...` of it else.
+local function attach(there, words, more)
+  local text = table.concat(there, "\n") .. "\n" .. table.concat(more or {}, "\n")
+  support.write_file(dir .. "/there", text .. "\n")
+  local out, err, code = support.run({tool, table.unpack(words)},
+                                     {cwd = dir, env = {STAND_IN = "there"}})
+  return out, err, code
+end
+
+-- What it prints where all is well.
+local function answer(there, words, more)
+  local out, err, code = attach(there, words, more)
+  assert.same({"", 0}, {err, code}, out)
+  return out
+end
+
+local function refuses(message, there, words, more)
+  local out, err, code = attach(there, words, more)
+  assert.equal("", out)
+  assert.equal(message, err)
+  assert.equal(2, code)
+end
+
+-- The calls that touched the process since the last question.
+local function calls()
+  local file = io.open(dir .. "/log")
+  if not file then return {} end
+  local text = file:read("a")
+  file:close()
+  os.remove(dir .. "/log")
+  return lines(text)
+end
+
+-- Sizes of Lua's own libraries differ from release to release.
+local function masked(text)
+  return (text:gsub("[%d,]+ objects, [%d.]+ KB", "N objects, N KB"))
+end
+
+-- {=== One snapshot ===================================================================
+
+describe("heapattach", function()
+  it("says what is in the file, how long the process stood, and what to type next", function()
+    lfs.mkdir(dir .. "/new")
+    local out = answer(one, {"-o", "new/x", "4711"})
+    assert.equal([[
+new/x: N objects, N KB of 4711 (lua5.4 server.lua, Lua 5.4.4); stopped for 0.7 ms
+What leaks or is big: heaptop new/x
+Another one, to compare with it: heapattach --after new/x -o new/y 4711
+]], masked(out))
+    assert.equal("", (select(2, support.run({"heapcheck", "new/x"}, {cwd = dir}))))
+  end)
+
+  it("tells with exact numbers", function()
+    local out = answer(one, {"--bytes", "-o", "x", "4711"})
+    local taken = cjson.decode(answer(one, {"--json", "-o", "x", "4711"})).snapshots[1]
+    local bytes = tonumber((out:match(", ([%d,]+) B of 4711"):gsub(",", "")))
+    assert.equal(taken.bytes, bytes)
+  end)
+
+  it("takes the next one behind it", function()
+    local out = answer(one, {"--after", "a", "-o", "b2", "4711"}, {"passed 8"})
+    assert.matches(", %+%d+ objects and %+[%d.]+ KB since a; stopped for 0%.7 ms\n", out)
+    assert.equal([[
+Of what is newer than a at most 8 objects are taken for older
+What appeared and what went: heapdiff a b2
+Another one, to compare with it: heapattach --after b2 -o b3 4711
+]], out:match("\n(.*)"))
+  end)
+
+  it("names three that belong together", function()
+    local out = answer(one, {"--after", "b", "-o", "c", "4711"})
+    assert.equal("What was made between the first two and stays: heapdiff a b c", lines(out)[2])
+  end)
+
+  it("tells what the process saw of it, and what is not as always", function()
+    local function tells(line, more)
+      assert.matches("\n" .. line .. "\n", answer(one, {"-o", "x", "4711"}, more), 1, true)
+    end
+    assert.matches("; not stopped: it was idle\n",
+                   answer(one, {"-o", "x", "4711"}, {"still idle 0"}))
+    assert.matches("; stopped for less than 0.1 ms\n",
+                   answer(one, {"-o", "x", "4711"}, {"still fork 40000"}))
+    assert.matches("; stopped for 10 ms\n",
+                   answer(one, {"-o", "x", "4711"}, {"still stopped 10400000"}))
+    tells("It was stopped for the time of a copy, since it could not be forked: a seccomp filter",
+          {"still stopped 10000000", "no_fork a seccomp filter"})
+    tells("It took 4 attempts to find it between two changes of its heap", {"attempts 4"})
+    tells("1.2 KB in it belong to no object: a parser or other C code was at work",
+          {"unaccounted 1229"})
+    assert.not_matches("attempts", answer(one, {"-o", "x", "4711"}, {"attempts 3"}))
+  end)
+
+  it("says which older one there is beside it", function()
+    local folder = support.tmpdir()
+    support.run({"cp", "a", "b", "p2", folder}, {cwd = dir})
+    local out = answer(one, {"-o", folder .. "/x", "4711"}):gsub(folder:gsub("%p", "%%%0"), "DIR")
+    assert.matches("\nDIR/b is an older one of the same state; to tell what is newer than that: " ..
+                   "heapattach --after DIR/b -o DIR/x 4711\n", out, 1, true)
+    os.remove(folder .. "/a")
+    os.remove(folder .. "/b")
+    os.remove(folder .. "/x")
+    assert.not_matches("older", answer(one, {"-o", folder .. "/x", "4711"}))
+  end)
+
+  it("hands its options on", function()
+    os.remove(dir .. "/log")
+    local out = answer(one, {"--stop", "--strings", "0", "-o", "x", "4711"}, {"log log"})
+    assert.same({"open", "find", "take 1 0 stop"}, calls())
+    assert.matches("heapattach --strings 0 --stop --after x -o y 4711\n", out, 1, true)
+    answer(one, {"--strings", "4K", "-o", "x", "4711"}, {"log log"})
+    assert.equal("take 1 4096", calls()[3])
+    answer(one, {"-o", "x", "4711"}, {"log log"})
+    assert.equal("take 1 256", calls()[3])
+  end)
+
+  it("reads a core", function()
+    support.write_file(dir .. "/core.4711", "")
+    support.run {"chmod", "600", dir .. "/core.4711"}
+    local more = {"still core 0", "signal 6"}
+    local out = answer(one, {"-o", "x", "core.4711"}, more)
+    assert.equal("x: N objects, N KB of core.4711 (lua5.4 server.lua, Lua 5.4.4); " ..
+                 "ended by SIGABRT", lines(masked(out))[1])
+    assert.not_matches("Another", out)
+    support.run {"chmod", "644", dir .. "/core.4711"}
+    assert.matches("others can read it: chmod 600 core.4711\n",
+                   answer(one, {"-o", "x", "core.4711"}, more))
+    local err = select(2, attach(one, {"-o", "x", "core.4711"}, {"doubt its program is gone"}))
+    assert.equal("heapattach: core.4711: its program is gone\n", err)
+  end)
+
+  it("answers in JSON", function()
+    local out = answer(one, {"--json", "--after", "a", "-o", "x", "4711"},
+                       {"passed 8", "unaccounted 12", "attempts 2"})
+    local taken = cjson.decode(out)
+    local snapshot = taken.snapshots[1]
+    snapshot.objects, snapshot.bytes, snapshot.state_id = nil, nil, nil
+    assert.same({process = 4711, program = "lua5.4 server.lua", stillness = "fork",
+                 stopped_ns = 700000, copied_bytes = 4096, in_system_call = false, attempts = 2,
+                 no_fork = cjson.null, snapshots = {{
+                   file = "x", state = 1, script = "server.lua", lua = "5.4.4", address = "0x1000",
+                   unaccounted_bytes = 12, after = "a", passed_as_old = 8}}}, taken)
+  end)
+
+  it("lets no name reach the terminal", function()
+    local hostile = {"program lua \27[31m", "state b 1 no \27]0;x\7", "still fork 1"}
+    support.write_file(dir .. "/core\27[1m", "")
+    for _, words in ipairs {{"-o", "x\27[1m", "4711"}, {"--list", "4711"},
+                            {"-o", "x", "core\27[1m"}, {"--list", "core\27[1m"},
+                            {"--state", "all", "-o", "x\27[1m", "4711"}} do
+      local out = answer(hostile, words)
+      assert.not_matches("%c", (out:gsub("\n", "")))
+    end
+  end)
+end)
+
+-- }===================================================================================
+
+-- {=== States =========================================================================
+
+describe("of several states heapattach", function()
+  it("asks which one, with the commands to type", function()
+    refuses([[
+heapattach: 4711 has 2 Lua states: which one?
+    heapattach --state 1 --strings 0 -o x 4711    /etc/haproxy/a.lua, Lua 5.4.4, 1.3 MB
+    heapattach --state 2 --strings 0 -o x 4711    b.lua, Lua 5.4.4, 2.0 KB
+    heapattach --state all --strings 0 -o x 4711    a file for each, with its number
+]], two, {"--strings", "0", "-o", "x", "4711"})
+    refuses([[
+heapattach: 4711 has 2 Lua states: which one?
+    heapattach --watch --state 1 4711    /etc/haproxy/a.lua, Lua 5.4.4, 1.3 MB
+    heapattach --watch --state 2 4711    b.lua, Lua 5.4.4, 2.0 KB
+]], two, {"--watch", "4711"})
+    local many = {"program x", "still fork 1"}
+    for i = 3, 14 do many[i] = "state b 1 no " .. i .. ".lua" end
+    local err = lines((select(2, attach(many, {"-o", "x", "4711"}))))
+    assert.equal(13, #err)
+    assert.equal("and 2 more: --list shows all", err[12])
+  end)
+
+  it("takes the one that is named, by number, script or age", function()
+    local function taken(...)
+      return cjson.decode(answer(two, {"--json", "-o", "x", "4711", ...})).snapshots[1].state
+    end
+    assert.equal(2, taken("--state", "2"))
+    assert.equal(1, taken("--state", "a.lua"))
+    assert.equal(1, taken("--state", "/etc/haproxy/a.lua"))
+    assert.equal(2, taken("--state", "b.lua"))
+    assert.equal(2, taken("--after", "p2"))
+    assert.equal(1, taken("--after", "a"))
+  end)
+
+  it("refuses what is none, or not that", function()
+    local function cannot(pattern, ...)
+      local out, err, code = attach(two, {"-o", "x", "4711", ...}, {"log log"})
+      assert.same({"", 2}, {out, code})
+      assert.matches(pattern, err)
+      assert.not_equal("take", (calls()[3] or ""):sub(1, 4))
+    end
+    cannot("^heapattach: 4711 has 2 Lua states, and no state 3: ", "--state", "3")
+    cannot("^heapattach: 4711 has 2 Lua states, and no state 0: ", "--state", "0")
+    cannot("^heapattach: 4711 has no Lua state that runs 'c.lua': ", "--state", "c.lua")
+    cannot("^heapattach: 'a' is of state 1, not of '2'\n$", "--state", "2", "--after", "a")
+    local twice = {"program x", "state b 1 no x.lua", "state p2 1 no y/x.lua", "still fork 1"}
+    refuses([[
+heapattach: 4711 has 2 Lua states that run 'x.lua': choose one by its number in --list
+Try 'heapattach --help'.
+]], twice, {"-o", "x", "--state", "x.lua", "4711"})
+    local err = select(2, attach(one, {"-o", "x", "--after", "p2", "4711"}))
+    assert.matches("^heapattach: 'p2' is of another Lua state: it was taken of process %d+ %(", err)
+  end)
+
+  it("takes all of one instant, each with its number, and behind its own", function()
+    local out = answer(two, {"--state", "all", "-o", "x", "4711"}, {"log log"})
+    assert.equal([[
+2 Lua states of 4711 (haproxy -f haproxy.cfg); stopped for 120 ms
+x-1: N objects, N KB (/etc/haproxy/a.lua, Lua 5.4.4)
+x-2: N objects, N KB (b.lua, Lua 5.4.4)
+It was stopped for the time of a copy, since it could not be forked: a seccomp filter
+What leaks or is big: heaptop x-1
+Another one, to compare with it: heapattach --state all --after x -o y 4711
+]], masked(out))
+    assert.equal("take 2 256", calls()[3])
+    local changed = {two[1], two[3], two[2], two[4]}
+    local taken = cjson.decode(answer(changed, {"--json", "--state", "all", "--after", "x", "-o",
+                                                "y", "4711"})).snapshots
+    assert.same({"y-1", "x-2"}, {taken[1].file, taken[1].after})
+    assert.same({"y-2", "x-1"}, {taken[2].file, taken[2].after})
+  end)
+
+  it("lists them", function()
+    assert.equal([[
+2 Lua states in 4711: haproxy -f haproxy.cfg
+
+state    heap  Lua    luaheap  script
+    1  1.3 MB  5.4.4  no       /etc/haproxy/a.lua
+    2  2.0 KB  5.4.4  loaded   b.lua
+
+A snapshot: heapattach --state 1 -o a 4711
+]], answer(two, {"--list", "4711"}))
+    local list = cjson.decode(answer(two, {"--list", "--json", "4711"}))
+    assert.same({4711, false, 12345}, {list.process, list.core, list.private_bytes})
+    local state = list.states[2]
+    state.state_id = nil
+    assert.same({state = 2, script = "b.lua", lua = "5.4.4", address = "0x2000", gc_bytes = 2048,
+                 luaheap = true}, state)
+  end)
+end)
+
+-- }===================================================================================
+
+-- {=== Refusals =======================================================================
+
+describe("before it touches the process heapattach", function()
+  local function refuses_untouched(pattern, words, there)
+    os.remove(dir .. "/log")
+    local out, err, code = attach(there or one, words, {"log log"})
+    assert.same({"", 2}, {out, code})
+    assert.matches(pattern, err)
+    assert.same({}, calls())
+  end
+
+  it("refuses a file that cannot be written", function()
+    refuses_untouched("^heapattach: cannot write 'none/x': No such file or directory\n$",
+                      {"-o", "none/x", "4711"})
+    lfs.mkdir(dir .. "/folder")
+    refuses_untouched("^heapattach: cannot write 'folder': Is a directory\n$",
+                      {"-o", "folder", "4711"})
+    refuses_untouched("^heapattach: cannot write 'none/.heapattach': ",
+                      {"--every", "1", "-d", "none", "4711"})
+    refuses_untouched("^heapattach: ", {"-o", "/dev/full", "4711"})
+  end)
+
+  it("refuses to replace what the file is made of", function()
+    support.write_file(dir .. "/core", "")
+    refuses_untouched("^heapattach: %-o would replace the core file", {"-o", "core", "core"})
+    refuses_untouched("^heapattach: %-o would replace 'a', ", {"-o", "./a", "--after", "a", "4711"})
+  end)
+
+  it("refuses an older one that is none", function()
+    refuses_untouched("^heapattach: 'there' is not a snapshot",
+                      {"-o", "x", "--after", "there", "4711"})
+    refuses_untouched("^heapattach: cannot open 'none': ", {"-o", "x", "--after", "none", "4711"})
+  end)
+
+  it("refuses what is no process", function()
+    refuses_untouched("^heapattach: no process has the number 0\n", {"-o", "x", "0"})
+    refuses_untouched("^heapattach: no process has the number 99999999999\n",
+                      {"-o", "x", "99999999999"})
+    refuses_untouched("^heapattach: there is no such file\nGive it the number of a process, ",
+                      {"-o", "x", "server"})
+  end)
+end)
+
+describe("heapattach", function()
+  it("takes digits for a process, and says where a file is called so", function()
+    support.write_file(dir .. "/4711", "")
+    local out, err, code = attach(one, {"-o", "x", "4711"})
+    assert.same({"heapattach: 4711 is the process; the file is ./4711\n", 0}, {err, code})
+    assert.matches("^x: ", out)
+    refuses("heapattach: there is no process 4711\nFor the file of this name type ./4711.\n", one,
+            {"-o", "x", "4711"}, {"fail 0 -3 3 there is no process 4711"})
+    os.remove(dir .. "/4711")
+  end)
+
+  it("says what else runs there, as an honest no", function()
+    local out, err, code = attach({"program lua5.1"}, {"--list", "4711"})
+    assert.same({"", 1}, {out, code})
+    assert.equal("heapattach: process 4711 runs Lua 5.1, and no Lua 5.4\n", err)
+  end)
+
+  it("passes on why a snapshot cannot be taken, and leaves an older file as it was", function()
+    support.write_file(dir .. "/old", "old")
+    refuses("heapattach: its heap never stood still\n", one, {"-o", "old", "4711"},
+            {"fail 1 -10 0 its heap never stood still"})
+    assert.equal("old", support.read_file(dir .. "/old"))
+  end)
+
+  it("fails where what it says cannot be written", function()
+    support.write_file(dir .. "/there", table.concat(one, "\n") .. "\n")
+    for _, words in ipairs {"-o x", "--list", "--watch --max 1", "--every 1 --max 1"} do
+      local line = ("STAND_IN=there %s %s 4711 >/dev/full"):format(support.quote(tool), words)
+      local _, err, code = support.run(line, {cwd = dir})
+      assert.equal(2, code)
+      assert.matches("^heapattach: cannot write the results: ", err)
+    end
+  end)
+end)
+
+-- }===================================================================================
+
+-- {=== Series =========================================================================
+
+describe("a series of heapattach", function()
+  local function series(there, more, ...)
+    local folder = support.tmpdir()
+    local words = {"--every", "0.1s", "-d", folder, "4711", ...}
+    local out, err, code = attach(there, words, more)
+    local files = {}
+    for name in lfs.dir(folder) do
+      if not name:find("^%.%.?$") then files[#files + 1] = name end
+    end
+    table.sort(files)
+    return masked(out):gsub(folder:gsub("%p", "%%%0"), "DIR"), err, code, files
+  end
+
+  it("is of files that heap.auto might have made, each behind the one before", function()
+    local out, err, code, files = series(one, {"passed 2"}, "--max", "3")
+    assert.same({"", 0}, {err, code})
+    local function file(n) return ("server.lua-4711-%d.heap"):format(n) end
+    assert.same({file(1), file(2), file(3)}, files)
+    local list = lines(out)
+    assert.equal("DIR/" .. file(1) .. ": N objects, N KB of 4711 (lua5.4 server.lua, Lua 5.4.4)" ..
+                 "; stopped for 0.7 ms", list[1])
+    for i = 1, 2 do
+      assert.equal(("DIR/%s: N objects, N KB, 0 objects and 0 B since DIR/%s; stopped for 0.7 ms")
+                   :format(file(i + 1), file(i)), list[2 * i])
+      assert.equal(("Of what is newer than DIR/%s at most 2 objects are taken for older")
+                   :format(file(i)), list[2 * i + 1])
+    end
+    assert.equal(("What was made between the first two and stays: heapdiff DIR/%s DIR/%s DIR/%s")
+                 :format(file(1), file(2), file(3)), list[6])
+    assert.equal(6, #list)
+  end)
+
+  it("goes on behind older files, and replaces none", function()
+    support.write_file(dir .. "/other.lua-4711-2.heap", "older")
+    local there = {one[1], "state b 1 no other.lua", one[3]}
+    local out = answer(there, {"--every", "0.1", "--max", "2", "--after", "a", "4711"})
+    assert.equal("older", support.read_file(dir .. "/other.lua-4711-2.heap"))
+    assert.matches("\nWhat was made between the first two and stays: " ..
+                   "heapdiff a other.lua%-4711%-1.heap other.lua%-4711%-3.heap\n$", out)
+    assert.matches("^other.lua%-4711%-1.heap: .- since a; ", out)
+  end)
+
+  it("has files of each state, called by the beginning of its id", function()
+    local out, err, code, files = series(two, {}, "--max", "2", "--state", "all")
+    assert.same({"", 0}, {err, code})
+    assert.equal(4, #files)
+    for i, name in ipairs {"a", "a", "b", "b"} do
+      assert.matches("^" .. name .. "%.lua%-4711%-%x%x%x%x%-[12]%.heap$", files[i])
+    end
+    assert.equal(2, select(2, out:gsub("\nWhat appeared and what went: heapdiff ", "")))
+  end)
+
+  it("calls no file like an option or a folder", function()
+    local _, err, _, files = series({"program x", "state b 1 no -rf", "still fork 1"}, {}, "--max",
+                                    "1")
+    assert.equal("", err)
+    assert.same({"_rf-4711-1.heap"}, files)
+    files = select(4, series({"program x", "state b 1 no \1/..", "still fork 1"}, {}, "--max", "1"))
+    assert.same({"..-4711-1.heap"}, files)
+  end)
+
+  it("goes on after what fails for a while", function()
+    local out, err, code, files = series(one, {"fail 2 -10 0 it never stood still"}, "--max", "3")
+    assert.same({"heapattach: it never stood still\n", 0, 2}, {err, code, #files})
+    assert.matches("\nWhat appeared and what went: heapdiff ", out)
+  end)
+
+  it("ends with the process, and keeps what there is", function()
+    local out, err, code, files = series(one, {"fail 3 -3 3 process 4711 has ended"}, "--max", "9")
+    assert.same({"heapattach: process 4711 has ended\n", 0, 2}, {err, code, #files})
+    assert.matches("\nWhat appeared and what went: heapdiff [^\n]+\n$", out)
+    out, err, code, files = series(one, {"fail 1 -3 3 process 4711 has ended"}, "--max", "9")
+    assert.same({"", "heapattach: process 4711 has ended\n", 2, 0}, {out, err, code, #files})
+    err, code = select(2, series(one, {"fail 2 -7 0 the state was closed"}, "--max", "9"))
+    assert.same({"heapattach: the state was closed\n", 0}, {err, code})
+  end)
+
+  it("ends by Control-C, and keeps what there is", function()
+    support.write_file(dir .. "/there", table.concat(one, "\n") .. "\nlog log\n")
+    -- What runs in the background of a shell ignores SIGINT, unless it is told otherwise.
+    local script = [[
+      env --default-signal=INT STAND_IN=there "$0" --every 1h 4711 >said & pid=$!
+      until [ -s said ]; do sleep 0.02; done
+      kill -INT $pid; wait $pid; echo $?]]
+    local folder = support.tmpdir()
+    support.run({"cp", "b", folder .. "/b"}, {cwd = dir})
+    support.run({"cp", "there", folder .. "/there"}, {cwd = dir})
+    local out, err = support.run({"timeout", "60", "sh", "-c", script, tool}, {cwd = folder})
+    assert.equal("0\n", out)
+    assert.equal("", err)
+    assert.matches("\nWhat leaks or is big: heaptop server.lua%-4711%-1.heap\n$",
+                   support.read_file(folder .. "/said"))
+  end)
+
+  it("is a line of JSON for each", function()
+    local list = lines(answer(one, {"--json", "--every", "0.1", "--max", "2", "-d",
+                                    support.tmpdir(), "4711"}))
+    assert.equal(2, #list)
+    local first, second = cjson.decode(list[1]).snapshots[1], cjson.decode(list[2]).snapshots[1]
+    assert.equal(cjson.null, first.after)
+    assert.equal(first.file, second.after)
+  end)
+end)
+
+-- }===================================================================================
+
+-- {=== Watching =======================================================================
+
+describe("heapattach --watch", function()
+  local function watch(more, ...)
+    return attach(one, {"--watch", "--every", "0.1", "--max", "3", "4711", ...}, more)
+  end
+
+  it("prints a line each time: heap, growth, objects by type", function()
+    local out, err, code = watch {"grow 12345"}
+    assert.same({"", 0}, {err, code})
+    local list = lines(out)
+    assert.equal("UTC             heap      change since start    objects     tables    strings" ..
+                 "   closures   userdata    threads   upvalues     protos", list[1])
+    local counts = ("         28          2          1          3          6          7" ..
+                    "          4          5")
+    local function like(i, text)
+      assert.equal(text .. counts, (list[i]:gsub("%d+:%d+:%d+", "T")))
+    end
+    like(2, "T      1.3 MB           -           -")
+    like(4, "T      1.4 MB    +12.1 KB    +24.1 KB")
+    assert.matches("^%+24.1 KB in %d+ ms$", list[5])
+    assert.equal("What of it stays: heapattach --every 30s --max 3 4711", list[6])
+    assert.equal(6, #list)
+  end)
+
+  it("is a line of JSON for each", function()
+    local list = lines((watch({"grow 100"}, "--json")))
+    assert.equal(3, #list)
+    local last = cjson.decode(list[3])
+    assert.same({1400200, 100, 200, 28, 7}, {last.gc_bytes, last.change_bytes,
+                last.since_start_bytes, last.objects, last.by_type.thread})
+  end)
+
+  it("counts less often where that stops the process for long, and says so", function()
+    local out, err = watch {"still stopped 20000000"}
+    assert.matches("^heapattach: counting the objects of 4711 takes %d+ ms: " ..
+                   "they are counted every 2%.0 s\n$", err)
+    local list = lines(out)
+    assert.is_true(#list[2] > 60)
+    assert.is_true(#list[3] < 60 and #list[4] < 60)
+  end)
+
+  it("goes on where objects cannot be counted", function()
+    local out, err, code = watch {"fail 2 -10 0 it never stood still"}
+    assert.same({"", 0}, {err, code})
+    assert.is_true(#lines(out)[3] < 60)
+    out, err, code = watch {"fail 2 -3 1 process 4711 is being traced"}
+    assert.same({"heapattach: its objects cannot be counted: process 4711 is being traced\n", 0},
+                {err, code})
+    assert.is_true(#lines(out)[3] < 60)
+  end)
+
+  it("ends with the process", function()
+    local out, err, code = watch {"fail 3 -3 3 process 4711 has ended"}
+    assert.same({"heapattach: process 4711 has ended\n", 0}, {err, code})
+    assert.equal(4, #lines(out))
+  end)
+
+  it("fits a terminal of 80 columns, in colour unless NO_COLOR says otherwise", function()
+    support.write_file(dir .. "/there", table.concat(one, "\n") .. "\n")
+    local line = "STAND_IN=there " .. support.quote(tool) .. " --watch --max 1 4711"
+    local out = support.on_terminal(line, {cwd = dir})
+    if not out then return pending("there is no script(1)") end
+    assert.matches("\27[1mUTC", out, 1, true)
+    local plain = lines((out:gsub("\27%[%d*m", "")))
+    for _, text in ipairs(plain) do assert.is_true(#text <= 80, text) end
+    out = support.on_terminal(line, {cwd = dir, env = {NO_COLOR = "1"}})
+    assert.not_matches("\27", out, 1, true)
+  end)
+end)
+
+-- }===================================================================================
+
+-- Of a series they wait less long, and they watch for one line.
+describe("the examples of heapattach's manual page", function()
+  it("can be typed", function()
+    local folder = support.tmpdir()
+    support.run({"cp", "b", folder}, {cwd = dir})
+    support.write_file(folder .. "/core.4711", "")
+    support.write_file(folder .. "/there", table.concat(one, "\n") .. "\n")
+    local page = support.read_file(support.root .. "/cli/man/heapattach.1")
+    local n = 0
+    for line in page:match("\n%.Sh EXAMPLES\n(.-)\n%.Sh "):gmatch("[^\n]+") do
+      local command = line:match("^%.Dl (heapattach .*)") or line:match("^heapattach .*")
+      if command then
+        n = n + 1
+        command = command:gsub("^heapattach", support.quote(tool)):gsub("10[ms]", "0.1")
+          :gsub("/var/tmp", "."):gsub("%-%-watch", "%0 --max 1")
+        local out, err, code = support.run(command, {cwd = folder, env = {STAND_IN = "there"}})
+        assert.same({"", 0}, {err, code}, command)
+        assert.not_equal("", out)
+      end
+    end
+    assert.equal(8, n)
+  end)
+end)

@@ -1,0 +1,242 @@
+/*
+** stand_in.c - luaheap_outside.h without a process, for what heapattach says of things that cannot
+** be had at will: a filter on system calls, a heap that is never still, a process that ends. What
+** there is, and what becomes of it, is in the file that $STAND_IN names, a word and its value a
+** line:
+**
+**     program lua5.4 server.lua
+**     state FILE BYTES no server.lua      a snapshot of this state is a copy of FILE; is luaheap loaded?
+**     still fork 700000                   idle, fork, stopped or core; for so many ns
+**     attempts 4 | no_fork TEXT | unaccounted BYTES | passed OBJECTS | doubt TEXT | signal NUMBER
+**     fail 3 -10 0 TEXT                   the third time that something is taken: code, errno, message
+**     grow 1000                           bytes at each look
+**     log FILE                            each call that touches the process is a line in it
+*/
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "luaheap.h"
+#include "luaheap_outside.h"
+
+enum { MOST_STATES = 20 };
+
+struct lh_target {
+  char *text, *program, *log, *doubt, *no_fork, *failure;
+  lh_found_state states[MOST_STATES];
+  const char *files[MOST_STATES];
+  size_t n_states;
+  bool is_core;
+  uint64_t process_id, stopped_ns, passed, grown, n_takes;
+  int64_t unaccounted;
+  int signal, fail_at, fail_code, fail_errno;
+  unsigned attempts;
+  lh_stillness stillness;
+};
+
+static int fail(lh_error *error, int code, int os_errno, const char *message) {
+  *error = (lh_error){.code = code, .os_errno = os_errno};
+  (void)snprintf(error->message, sizeof error->message, "%s", message);
+  return code;
+}
+
+static void note(const lh_target *t, const char *call) {
+  FILE *log = t->log != NULL ? fopen(t->log, "a") : NULL;
+  if (log == NULL) return;
+  fprintf(log, "%s\n", call);
+  fclose(log);
+}
+
+/* {=== What there is ================================================================= */
+
+static char *next_word(char **at) {
+  char *word = *at;
+  *at += strcspn(*at, " ");
+  if (**at != '\0') *(*at)++ = '\0';
+  return word;
+}
+
+static void add_state(lh_target *t, char *at) {
+  lh_snapshot *snapshot;
+  lh_error error;
+  lh_found_state *state = &t->states[t->n_states];
+  t->files[t->n_states] = next_word(&at);
+  if (lh_open(&snapshot, t->files[t->n_states], &error) != LH_OK) abort();
+  *state = (lh_found_state){.address = 0x1000 * ++t->n_states,
+                            .id = lh_snapshot_info(snapshot)->state_id,
+                            .release = "5.4.4"};
+  state->gc_bytes = strtoull(next_word(&at), NULL, 10);
+  state->has_luaheap = strcmp(next_word(&at), "yes") == 0;
+  state->script = at;
+  lh_close(snapshot);
+}
+
+static lh_stillness stillness_of(const char *word) {
+  return strcmp(word, "idle") == 0      ? LH_STILL_IDLE
+         : strcmp(word, "fork") == 0    ? LH_STILL_FORK
+         : strcmp(word, "stopped") == 0 ? LH_STILL_STOPPED
+                                        : LH_STILL_CORE;
+}
+
+static void take_line(lh_target *t, char *at) {
+  const char *key = next_word(&at);
+  if (strcmp(key, "program") == 0) t->program = at;
+  if (strcmp(key, "state") == 0) add_state(t, at);
+  if (strcmp(key, "still") == 0) {
+    t->stillness = stillness_of(next_word(&at));
+    t->stopped_ns = strtoull(at, NULL, 10);
+  }
+  if (strcmp(key, "attempts") == 0) t->attempts = (unsigned)atoi(at);
+  if (strcmp(key, "no_fork") == 0) t->no_fork = at;
+  if (strcmp(key, "unaccounted") == 0) t->unaccounted = strtoll(at, NULL, 10);
+  if (strcmp(key, "passed") == 0) t->passed = strtoull(at, NULL, 10);
+  if (strcmp(key, "doubt") == 0) t->doubt = at;
+  if (strcmp(key, "signal") == 0) t->signal = atoi(at);
+  if (strcmp(key, "grow") == 0) t->grown = strtoull(at, NULL, 10);
+  if (strcmp(key, "log") == 0) t->log = at;
+  if (strcmp(key, "fail") == 0) {
+    t->fail_at = atoi(next_word(&at));
+    t->fail_code = atoi(next_word(&at));
+    t->fail_errno = atoi(next_word(&at));
+    t->failure = at;
+  }
+}
+
+static int open_target(lh_target **out, lh_error *error) {
+  lh_target *t = calloc(1, sizeof *t);
+  FILE *file = fopen(getenv("STAND_IN"), "r");
+  size_t capacity = 0;
+  if (t == NULL || file == NULL) abort();
+  *out = NULL;
+  if (getdelim(&t->text, &capacity, '\0', file) < 0) abort();
+  fclose(file);
+  t->attempts = 1;
+  for (char *line = strtok(t->text, "\n"); line != NULL; line = strtok(NULL, "\n"))
+    take_line(t, line);
+  note(t, "open");
+  if (t->fail_at == 0 && t->failure != NULL) {
+    fail(error, t->fail_code, t->fail_errno, t->failure);
+    lh_target_free(t);
+    return error->code;
+  }
+  *out = t;
+  return LH_OK;
+}
+
+/* }=================================================================================== */
+
+void lh_make_way(char **arguments) {
+  (void)arguments;
+}
+
+int lh_open_process(int64_t process_id, lh_target **target, lh_error *error) {
+  int code = open_target(target, error);
+  if (code == LH_OK) (*target)->process_id = (uint64_t)process_id;
+  return code;
+}
+
+int lh_open_core(const char *path, lh_target **target, lh_error *error) {
+  FILE *file = fopen(path, "r");
+  *target = NULL;
+  if (file == NULL) return fail(error, LH_EIO, errno, "there is no such file");
+  fclose(file);
+  int code = open_target(target, error);
+  if (code == LH_OK) (*target)->is_core = true;
+  return code;
+}
+
+void lh_target_free(lh_target *t) {
+  if (t == NULL) return;
+  free(t->text);
+  free(t);
+}
+
+lh_target_info lh_describe_target(const lh_target *t) {
+  return (lh_target_info){.is_core = t->is_core,
+                          .process_id = t->is_core ? 4711 : t->process_id,
+                          .program = t->program,
+                          .executable = "/usr/bin/lua5.4",
+                          .private_bytes = 12345,
+                          .signal = t->signal,
+                          .doubt = t->doubt};
+}
+
+int lh_find_states(lh_target *t, lh_found_state **states, size_t *n, lh_error *error) {
+  note(t, "find");
+  if (t->n_states == 0)
+    return fail(error, LH_EHOST, 0, "process 4711 runs Lua 5.1, and no Lua 5.4");
+  *states = malloc(sizeof t->states);
+  if (*states == NULL) abort();
+  memcpy(*states, t->states, sizeof t->states);
+  *n = t->n_states;
+  return LH_OK;
+}
+
+void lh_free_states(lh_found_state *states) {
+  free(states);
+}
+
+static bool fails_now(lh_target *t, lh_error *error) {
+  if ((uint64_t)t->fail_at != ++t->n_takes) return false;
+  fail(error, t->fail_code, t->fail_errno, t->failure);
+  return true;
+}
+
+static size_t index_of(uint64_t state) {
+  return state / 0x1000 - 1;
+}
+
+int lh_outside_bytes(lh_target *t, uint64_t state, uint64_t *gc_bytes, lh_error *error) {
+  (void)error;
+  lh_found_state *is = &t->states[index_of(state)];
+  *gc_bytes = is->gc_bytes;
+  is->gc_bytes += t->grown;
+  return LH_OK;
+}
+
+/* Copies, and counts. */
+static int take(lh_target *t, lh_outside_request *r, lh_error *error) {
+  const char *file = t->files[index_of(r->state)];
+  lh_snapshot *snapshot;
+  char *data = NULL;
+  size_t capacity = 0;
+  FILE *in = fopen(file, "r");
+  if (in == NULL || lh_open(&snapshot, file, error) != LH_OK) abort();
+  const lh_info *info = lh_snapshot_info(snapshot);
+  r->taken = (lh_taken){info->objects, info->object_bytes + info->string_table_bytes};
+  r->unaccounted_bytes = t->unaccounted;
+  r->passed_as_old = r->after != NULL ? t->passed : 0;
+  r->counts = (lh_counts){.all.objects = 28};
+  for (unsigned type = 1; type < LH_TYPE_COUNT; type++) r->counts.by_type[type].objects = type;
+  fseek(in, 0, SEEK_END);
+  capacity = (size_t)ftell(in);
+  rewind(in);
+  data = malloc(capacity);
+  if (data == NULL || fread(data, 1, capacity, in) != capacity) abort();
+  int code = r->path != NULL ? lh_save(data, capacity, r->path, error) : LH_OK;
+  free(data);
+  fclose(in);
+  lh_close(snapshot);
+  return code;
+}
+
+int lh_take_outside(lh_target *t, lh_outside_request *requests, size_t n,
+                    const lh_outside_options *options, lh_outside_told *told, lh_error *error) {
+  char line[64];
+  (void)snprintf(line, sizeof line, "take %zu %" PRIu64 "%s", n, options->string_bytes,
+                 options->never_fork ? " stop" : "");
+  note(t, line);
+  *told = (lh_outside_told){.stillness = t->stillness,
+                            .attempts = t->attempts,
+                            .stopped_ns = t->stopped_ns,
+                            .copied_bytes = 4096,
+                            .no_fork = t->no_fork};
+  if (fails_now(t, error)) return error->code;
+  for (size_t i = 0; i < n; i++) {
+    int code = take(t, &requests[i], error);
+    if (code != LH_OK) return code;
+  }
+  return LH_OK;
+}
