@@ -122,8 +122,8 @@ define variant
 $(1)/lib/%.o: lib/%.c | needs
 	@mkdir -p $$(@D)
 	$$(Q)$$(CC) $$(BASE_CFLAGS) -Wmissing-prototypes $$(CFLAGS) $(2) $$(CPPFLAGS) -Ilib \
-	  $$(if $$(filter lib/take/% lib/track/% lib/outside/%,$$<),$$(LUA_CFLAGS),$$(LIB_CFLAGS)) -MMD -MP \
-	  -c -o $$@ $$<
+	  $$(if $$(filter lib/take/% lib/track/% lib/outside/%,$$<),$$(LUA_CFLAGS),$$(LIB_CFLAGS)) \
+	  -MMD -MP -c -o $$@ $$<
 
 $(1)/lua/%.o: lua/%.c | needs
 	@mkdir -p $$(@D)

@@ -10,8 +10,8 @@
 **     watch.c     --watch
 **     wait.c      waiting that ends with the process, or by Control-C
 **
-** All addresses and memory of the target are the library's (luaheap_outside.h). What fails here ends
-** the process, as it does elsewhere in the commands, unless it is said that it does not.
+** All addresses and memory of the target are the library's (luaheap_outside.h). What fails here
+** ends this program, as it does elsewhere in the commands, unless it is said that it does not.
 */
 #ifndef HEAPATTACH_H
 #define HEAPATTACH_H
@@ -91,7 +91,8 @@ int take_shots(const subject *s, const request *r, shot *shots, size_t n, lh_out
 
 int take_once(cli *c, const request *r);
 
-/* What was taken, by whom where that is not known yet; and what holds for all that may be taken of this subject. */
+/* What was taken, and of whom where that is not known yet; and what holds for all that is taken of
+** this subject. */
 void tell_shots(const subject *s, const request *r, const shot *shots, size_t n,
                 const lh_outside_told *told, bool is_first);
 void tell_once(const subject *s, const request *r, const lh_outside_told *told);

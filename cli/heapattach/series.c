@@ -1,8 +1,8 @@
 /*
 ** series.c - --every: a snapshot each time so long has passed, each with the marks of those before.
-** The files are called as heap.auto calls its own, PROGRAM-PID-N.heap, with the first four digits of
-** the state's id in front of N where there are several. It ends after --max rounds, by Control-C or
-** with the process, and says then how to compare what there is.
+** The files are called as heap.auto calls its own, PROGRAM-PID-N.heap, with the first four digits
+** of the state's id in front of N where there are several. It ends after --max rounds, by Control-C
+** or with the process, and says then how to compare what there is.
 **
 ** What fails for a while does not end it: a full disk, or a process that is never found between two
 ** changes of its heap.
