@@ -94,6 +94,17 @@ static void value_nowhere(forge *f) {
   end(f);
 }
 
+/* Two lies: the first one in the file is told, though the other is seen at once. */
+static void value_nowhere_and_string_with_a_finalizer(forge *f) {
+  begin(f);
+  registry(f, AT_NAME, NOWHERE);
+  forge_string(f, AT_NAME, "name");
+  thread(f, AT_THREAD, LH_FLAG_MAIN, LH_THREAD_RUNNING);
+  usual_finobj(f);
+  forge_string(f, AT_MORE, "text");
+  usual_roots(f);
+}
+
 static void key_nowhere(forge *f) {
   begin(f);
   registry(f, NOWHERE, AT_NAME);
@@ -411,6 +422,9 @@ static void another_time(forge *f) {
 static const lie lies[] = {
     {value_nowhere,
      "'f' is damaged at byte 51: object 2 of 6 (table): a value refers to 0xf000, where there is "
+     "no object"},
+    {value_nowhere_and_string_with_a_finalizer,
+     "'f' is damaged at byte 51: object 2 of 7 (table): a value refers to 0xf000, where there is "
      "no object"},
     {key_nowhere,
      "'f' is damaged at byte 51: object 2 of 6 (table): a key refers to 0xf000, where there is no "
