@@ -152,22 +152,10 @@ int lh_link_own_mark(lh_mirrored_state *state, lh_own_content content, const cha
 
 /* {=== Marks of an older snapshot ==================================================== */
 
-/* Has the program left it itself? Its marks come behind `newer`. */
-static bool has_mark(const raw_userdata *newer, const lh_carried_mark *mark) {
-  for (lh_chain c = {.last = newer}; lh_chain_next(&c);) {
-    if (c.content->serial == mark->serial && c.content->time_ns == mark->time_ns) return true;
-  }
-  return false;
-}
-
-/* How many are left of the marks: those that the program has not left itself. */
-static size_t keep_unknown(const raw_userdata *newer, lh_carried_mark *marks, size_t n) {
-  size_t kept = 0;
-  for (size_t i = 0; i < n; i++) {
-    bool fits = marks[i].name_length <= LH_MARK_NAME_BYTES;
-    if (fits && !has_mark(newer, &marks[i])) marks[kept++] = marks[i];
-  }
-  return kept;
+/* Names come from a file. */
+static uint16_t length_of_name(const lh_carried_mark *mark) {
+  return (uint16_t)(mark->name_length < LH_MARK_NAME_BYTES ? mark->name_length
+                                                           : LH_MARK_NAME_BYTES);
 }
 
 /* The link to the youngest object that is older; NULL: it is not on the list from `link` on. */
@@ -183,19 +171,18 @@ static void chain_behind(raw_userdata *newer, raw_userdata *const halves[2]) {
   refer(newer, halves[LH_LIST_FINOBJ]);
 }
 
-int lh_link_carried_marks(lh_mirrored_state *state, uint64_t state_id, lh_carried_mark *marks,
-                          size_t *n_marks, lh_error *error) {
+int lh_link_carried_marks(lh_mirrored_state *state, uint64_t state_id, const lh_carried_mark *marks,
+                          size_t n, lh_error *error) {
   const raw_object **links[2] = {head_of(state, LH_LIST_ALLGC), head_of(state, LH_LIST_FINOBJ)};
   raw_userdata *newer = writable(user_value(newest_mark(state), 0, RAW_USERDATA));
-  *n_marks = keep_unknown(newer, marks, *n_marks);
-  for (size_t i = *n_marks; i-- > 0;) { /* the youngest first, as on the lists */
-    const lh_carried_mark *mark = &marks[i];
+  while (n-- > 0) { /* the youngest first, as on the lists */
+    const lh_carried_mark *mark = &marks[n];
     lh_own_content content = {.magic = LH_OWN_MAGIC,
                               .state_id = state_id,
                               .time_ns = mark->time_ns,
                               .serial = mark->serial,
                               .kind = mark->kind,
-                              .name_length = (uint16_t)mark->name_length};
+                              .name_length = length_of_name(mark)};
     raw_userdata *halves[2];
     if (!make_halves(state, &content, mark->name, halves)) {
       return lh_fail_memory(error, "linking a mark");

@@ -39,10 +39,10 @@ uint32_t lh_newest_serial(const lh_mirrored_state *state);
 int lh_link_own_mark(lh_mirrored_state *state, lh_own_content content, const char *name,
                      lh_error *error);
 
-/* Links older marks, the oldest first, where they belong; those that the state has are taken out of
-** them. After lh_link_own_mark. LH_EMEMORY; LH_EBUSY: there is no such place. */
-int lh_link_carried_marks(lh_mirrored_state *state, uint64_t state_id, lh_carried_mark *marks,
-                          size_t *n_marks, lh_error *error);
+/* Links older marks, the oldest first, where they belong; none of them is in the heap itself. After
+** lh_link_own_mark. LH_EMEMORY; LH_EBUSY: there is no such place. */
+int lh_link_carried_marks(lh_mirrored_state *state, uint64_t state_id, const lh_carried_mark *marks,
+                          size_t n, lh_error *error);
 
 /* }=================================================================================== */
 

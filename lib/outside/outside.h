@@ -198,8 +198,8 @@ typedef struct lh_mirrored {
   const lh_outside_options *options;
   lh_stillness stillness;
   bool was_in_system_call;
-  bool is_quiet;            /* it was, or has run on to where Lua is amid no change */
-  bool accepts_unaccounted; /* bytes that belong to no object, if a function is being loaded */
+  bool is_quiet;   /* it was, or has run on to where Lua is amid no change */
+  bool is_lenient; /* there may be bytes that belong to no object, if a function is being loaded */
 } lh_mirrored;
 
 /* LH_OK: it is sound, and the file has its name. LH_EBUSY: it is amid a change. LH_EHOST: no state

@@ -265,7 +265,7 @@ static int begin_shot(shooting *s, lh_writer writer, void *payload, lh_error *er
 
 static bool may_have_more(const shooting *s) {
   if (s->mirrored->stillness == LH_STILL_CORE) return true;
-  return s->mirrored->accepts_unaccounted && s->doubt.is_loading;
+  return s->mirrored->is_lenient && s->doubt.is_loading;
 }
 
 /* Of what was walked. */
@@ -344,8 +344,16 @@ static int only_count(shooting *s, lh_error *error) {
 
 /* {=== An older snapshot's marks ===================================================== */
 
+/* Of the older snapshot's own mark; none where the program itself has left that. */
+static uint64_t passed_as_old(const shooting *s) {
+  uint64_t time_ns = lh_snapshot_info(s->request->after)->time_ns;
+  const lh_carried_mark *own = s->n_carried > 0 ? &s->carried[s->n_carried - 1] : NULL;
+  if (!own || own->time_ns != time_ns) return 0;
+  return own->passed_as_old[LH_LIST_ALLGC] + own->passed_as_old[LH_LIST_FINOBJ];
+}
+
 /* The places of its marks among the objects of a first snapshot, which has its own alone and goes
-** to memory. Where the program itself has left the mark of the older one nothing passes as old. */
+** to memory. */
 static int match_marks(shooting *s, lh_error *error) {
   written w = {.data = MAP_FAILED};
   lh_file memory = {.folder_fd = -1, .fd = memfd_create("luaheap", MFD_CLOEXEC)};
@@ -359,12 +367,9 @@ static int match_marks(shooting *s, lh_error *error) {
     rc = lh_match_marks(s->request->after, w.snapshot, &s->carried, &s->n_carried, error);
   }
   if (rc == LH_OK) {
-    rc = lh_link_carried_marks(&s->state, s->shot.facts.state_id, s->carried, &s->n_carried, error);
+    rc = lh_link_carried_marks(&s->state, s->shot.facts.state_id, s->carried, s->n_carried, error);
   }
-  if (rc == LH_OK && s->n_carried > 0) {
-    const uint64_t *passed = s->carried[s->n_carried - 1].passed_as_old;
-    s->report->passed_as_old = passed[LH_LIST_ALLGC] + passed[LH_LIST_FINOBJ];
-  }
+  if (rc == LH_OK) s->report->passed_as_old = passed_as_old(s);
   close_written(&w);
   lh_file_close(&memory);
   return rc;

@@ -21,12 +21,6 @@
 #include "own_mirror.h"
 #include "take/raw.h"
 
-int lh_match_marks(const lh_snapshot *after, const lh_snapshot *now, lh_carried_mark **marks,
-                   size_t *n, lh_error *error) {
-  (void)after, (void)now, (void)marks, (void)n, (void)error;
-  return LH_OK;
-}
-
 /* A sound snapshot from outside, opened. */
 static lh_snapshot *snapshot_from(lua_State *L, const lh_mirrored *m, const char *path) {
   lh_snapshot *s;
@@ -156,6 +150,92 @@ static void test_not_attached(void **unused) {
   lua_close(L);
   remove_files();
 }
+
+/* {=== Marks of an older snapshot ==================================================== */
+
+static const char more[] =
+    "for i = 1, 500 do T.later = {T.later, name = 'later' .. i} end\n"
+    "setmetatable({}, {__gc = function() end})\n";
+
+/* Is each object of `now` that `before` had older than the mark of that, and are the others younger,
+** but for so many as are told to pass as older? */
+static void check_ages(const lh_snapshot *before, const lh_snapshot *now, uint32_t mark) {
+  uint64_t n_wrong = 0, n_younger = 0;
+  for (lh_id id = 1; id <= lh_snapshot_info(now)->objects; id++) {
+    lh_object o;
+    lh_object_at(now, id, &o);
+    if (o.own || o.list > LH_LIST_FINOBJ) continue;
+    bool was_there = lh_find_address(before, o.address) != LH_NO_OBJECT;
+    bool is_older = lh_epoch(now, id) <= mark;
+    assert_true(is_older || !was_there);
+    n_wrong += is_older && !was_there;
+    n_younger += !is_older;
+  }
+  assert_true(n_wrong <= lh_passed_as_old(now, mark).objects);
+  assert_true(n_younger >= 500);
+}
+
+static lh_snapshot *snapshot_after(lua_State *L, const lh_snapshot *before, const char *path) {
+  lh_snapshot *s;
+  lh_error error = {0};
+  lh_mirrored m = in_call();
+  lh_outside_request request = {.path = path, .after = before};
+  if (shoot(L, &m, &request, &error) < 0) fail_msg("%s", error.message);
+  if (lh_open(&s, path, &error) < 0) fail_msg("%s", error.message);
+  if (lh_verify(s, NULL, &error) < 0) fail_msg("%s", error.message);
+  assert_int_equal(lh_snapshot_info(s)->unaccounted_bytes, 0);
+  const lh_mark_info *own = lh_mark_at(s, lh_mark_count(s) - 1);
+  uint64_t passed = lh_passed_as_old(s, lh_mark_count(s) - 2).objects;
+  assert_int_equal(passed, request.passed_as_old);
+  assert_string_equal(own->name, path);
+  return s;
+}
+
+static void test_after(void **unused) {
+  (void)unused;
+  lua_State *L = new_state();
+  lh_mirrored m = in_call();
+  lh_snapshot *a = snapshot_from(L, &m, "a");
+  assert_int_equal(luaL_dostring(L, more), LUA_OK);
+  lh_snapshot *b = snapshot_after(L, a, "b");
+  assert_int_equal(lh_mark_count(b), 2);
+  assert_string_equal(lh_mark_at(b, 0)->name, "a");
+  assert_int_equal(lh_mark_at(b, 0)->time_ns, lh_snapshot_info(a)->time_ns);
+  check_ages(a, b, 0);
+  assert_int_equal(luaL_dostring(L, more), LUA_OK);
+  lh_snapshot *c = snapshot_after(L, b, "a");
+  assert_int_equal(lh_mark_count(c), 3);
+  assert_int_equal(lh_mark_at(c, 2)->serial, 3);
+  check_ages(a, c, 0);
+  check_ages(b, c, 1);
+  lh_close(a);
+  lh_close(b);
+  lh_close(c);
+  lua_close(L);
+  remove_files();
+}
+
+/* The program itself has left the older one's mark: that one is used, and nothing passes as old. */
+static void test_after_inside(void **unused) {
+  (void)unused;
+  lh_snapshot *a;
+  lua_State *L = new_state();
+  assert_int_equal(lh_attach(L, NULL), LH_OK);
+  assert_int_equal(lh_mark(L, "first", 5, NULL), LH_OK);
+  assert_int_equal(lh_take_snapshot(L, "a", NULL, NULL, NULL), LH_OK);
+  assert_int_equal(lh_open(&a, "a", NULL), LH_OK);
+  assert_int_equal(luaL_dostring(L, more), LUA_OK);
+  lh_snapshot *b = snapshot_after(L, a, "b");
+  assert_int_equal(lh_mark_count(b), 3);
+  assert_int_equal(lh_passed_as_old(b, 1).objects, 0);
+  check_ages(a, b, 1);
+  lh_close(a);
+  lh_close(b);
+  lua_close(L);
+  remove_files();
+}
+
+/* }=================================================================================== */
 
 /* {=== Threads ======================================================================= */
 
@@ -311,6 +391,7 @@ static void test_running_function(void **unused) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_attached), cmocka_unit_test(test_not_attached),
-      cmocka_unit_test(test_threads), cmocka_unit_test(test_running_function)};
+      cmocka_unit_test(test_after),    cmocka_unit_test(test_after_inside),
+      cmocka_unit_test(test_threads),  cmocka_unit_test(test_running_function)};
   return folder_run(tests);
 }

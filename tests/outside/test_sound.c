@@ -24,12 +24,6 @@
 #include "take/raw.h"
 #include "take/state.h"
 
-int lh_match_marks(const lh_snapshot *after, const lh_snapshot *now, lh_carried_mark **marks,
-                   size_t *n, lh_error *error) {
-  (void)after, (void)now, (void)marks, (void)n, (void)error;
-  return LH_OK;
-}
-
 /* {=== A heap to be damaged ========================================================== */
 
 static lua_State *new_state(const char *program) {
@@ -291,7 +285,7 @@ static const char *read_chunk(lua_State *L, void *data, size_t *n) {
     return chunk;
   }
   l->strict = shoot(L, &m, &request, NULL);
-  m.accepts_unaccounted = true;
+  m.is_lenient = true;
   l->lenient = shoot(L, &m, &request, NULL);
   l->unaccounted_bytes = request.unaccounted_bytes;
   return NULL;

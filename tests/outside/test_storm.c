@@ -21,13 +21,7 @@
 #include <cmocka.h>
 
 #include "folder.h"
-#include "outside/outside.h"
-
-int lh_match_marks(const lh_snapshot *after, const lh_snapshot *now, lh_carried_mark **marks,
-                   size_t *n, lh_error *error) {
-  (void)after, (void)now, (void)marks, (void)n, (void)error;
-  return LH_OK;
-}
+#include "luaheap_outside.h"
 
 /* {=== The storm ===================================================================== */
 
