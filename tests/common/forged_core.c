@@ -155,7 +155,7 @@ void forge_elf_page(uint8_t page[4096], uint8_t value, size_t n) {
   memset(page + notes.p_offset + sizeof head + 4, value, n);
 }
 
-void forge_stack(uint8_t page[4096], const char *const *arguments) {
+void forge_stack_page(uint8_t page[4096], const char *const *arguments) {
   enum { VECTOR = FORGED_RANDOM - FORGED_STACK - 24 - 6 * 8 };
   uint64_t words[64], n = 0, text = FORGED_RANDOM - FORGED_STACK + 16;
   Elf64_auxv_t vector[3] = {{AT_PAGESZ, {4096}}, {AT_RANDOM, {FORGED_RANDOM}}, {AT_NULL, {0}}};

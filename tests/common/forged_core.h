@@ -66,6 +66,6 @@ void forge_elf_page(uint8_t page[4096], uint8_t value, size_t n);
 
 /* A page of the stack as the kernel leaves it, for FORGED_STACK: these arguments (NULL ends them),
 ** an environment of two, the auxiliary vector, and the random bytes A0, A1 and so on. */
-void forge_stack(uint8_t page[4096], const char *const *arguments);
+void forge_stack_page(uint8_t page[4096], const char *const *arguments);
 
 #endif

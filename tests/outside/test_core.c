@@ -31,7 +31,7 @@ static const char *const arguments[] = {"lua5.4", "server.lua", "--port=80", NUL
 static void forge_process(forged_core *c) {
   forge_core(c);
   for (size_t i = 0; i < PAGE; i++) heap_page[i] = (uint8_t)(i * 7 + i / 256);
-  forge_stack(stack_page, arguments);
+  forge_stack_page(stack_page, arguments);
   forge_elf_page(program_page, 0x42, 20);
 }
 
