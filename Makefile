@@ -18,6 +18,7 @@ PKG_CONFIG = pkg-config
 LUA = lua5.4
 BUSTED = busted
 SIZES = 0.2 1 10
+OUTSIDE_SIZES = 0.2 2
 SECONDS = 60
 FUZZ_SANITIZERS = address,undefined
 MINUTES = 10
@@ -365,7 +366,7 @@ $(TOOLS:%=build/generate/%): build/generate/%: $$(call tool_objects,build,$$*) \
 
 BENCH = LUA_CPATH="build/?.so;build/tests/?.so;;" LUA_PATH="lua/?.lua;;" LUA=$(LUA) $(LUA)
 bench: packages
-	@$(MAKE) --no-print-directory bench-built SIZES="$(SIZES)"
+	@$(MAKE) --no-print-directory bench-built SIZES="$(SIZES)" OUTSIDE_SIZES="$(OUTSIDE_SIZES)"
 
 bench-built: all build/tests/bench_read build/tests/lua_bench.so build/tests/lua_heapcheck.so \
   build/tests/lua_families.so
@@ -374,6 +375,7 @@ bench-built: all build/tests/bench_read build/tests/lua_bench.so build/tests/lua
 	@$(BENCH) tests/bench/families.lua build
 	@$(BENCH) tests/bench/track.lua build
 	@$(BENCH) tests/bench/view.lua build $(SIZES)
+	@$(BENCH) tests/bench/outside.lua build $(OUTSIDE_SIZES)
 
 build/tests/bench_read: build/tests/bench/bench_read.o build/libluaheap.a
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LIB_LIBS)
@@ -472,7 +474,8 @@ help:
 	@echo "make check-tsan    the tests with threads under ThreadSanitizer"
 	@echo "make check-seams   see that the parts are joined only where they may be"
 	@echo "make lint          compilers' warnings, formatting, linters for C, Lua, shell and man pages"
-	@echo "make bench         speed and memory; SIZES=\"0.2 1 10\" (millions of objects)"
+	@echo "make bench         speed and memory; SIZES=\"0.2 1 10\" (millions of objects), and"
+	@echo "                   OUTSIDE_SIZES=\"0.2 2\" of processes looked at from outside"
 	@echo "make fuzz          random snapshots into all that reads them, SECONDS=60 each (needs clang)"
 	@echo "make soak          a server looked at every second, for MINUTES=10"
 	@echo "make generated     write anew what is made of tables of columns and options"

@@ -1,10 +1,11 @@
 /*
 ** lua_bench.c - a small module for the benchmarks: the time on the wall, running a command with its
-** time and its memory, and what a bare fork takes, which plain Lua cannot tell.
+** time and its memory, and what a bare fork and a copy of memory take, which plain Lua cannot tell.
 */
 #include <lauxlib.h>
 #include <lua.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -67,9 +68,29 @@ static int bench_fork(lua_State *L) {
   return 1;
 }
 
+/* copy(bytes): seconds in which so many are copied, from memory to memory that is there. */
+static int bench_copy(lua_State *L) {
+  size_t bytes = (size_t)luaL_checkinteger(L, 1);
+  char *from = malloc(bytes), *to = malloc(bytes);
+  if (!from || !to) return luaL_error(L, "not enough memory");
+  memset(from, 1, bytes);
+  memset(to, 2, bytes);
+  double start = now();
+  memcpy(to, from, bytes);
+  double elapsed = now() - start;
+  lua_pushboolean(L, to[bytes / 2]); /* it is used, so it is done */
+  free(from);
+  free(to);
+  lua_pushnumber(L, elapsed);
+  return 1;
+}
+
 __attribute__((visibility("default"))) int luaopen_lua_bench(lua_State *L) {
-  static const luaL_Reg functions[] = {
-      {"now", bench_now}, {"run", bench_run}, {"fork", bench_fork}, {NULL, NULL}};
+  static const luaL_Reg functions[] = {{"now", bench_now},
+                                       {"run", bench_run},
+                                       {"fork", bench_fork},
+                                       {"copy", bench_copy},
+                                       {NULL, NULL}};
   luaL_newlib(L, functions);
   return 1;
 }
