@@ -130,12 +130,15 @@ void tell_once(const subject *s, const request *r, const lh_outside_told *told) 
   if (told->no_fork != NULL && told->stillness == LH_STILL_STOPPED && !r->options.never_fork)
     printf("It was stopped for the time of a copy, since it could not be forked: %s\n",
            told->no_fork);
-  if (s->info.is_core && stat(s->name, &info) == 0 && (info.st_mode & 077) != 0) {
-    char *core = cli_shell_word(s->name);
+  if (!s->info.is_core) return;
+  if (r->options.string_bytes > 0)
     printf(
-        "The core has all that was in the program's memory, and others can read it: "
-        "chmod 600 %s\n",
-        core);
+        "A core has the program's secrets, and so has its snapshot: --strings 0 leaves texts out "
+        "of "
+        "it\n");
+  if (stat(s->name, &info) == 0 && (info.st_mode & 077) != 0) {
+    char *core = cli_shell_word(s->name);
+    printf("Others can read this core: chmod 600 %s\n", core);
     free(core);
   }
 }

@@ -151,10 +151,14 @@ Another one, to compare with it: heapattach --after b2 -o b3 4711
     local out = answer(one, {"-o", "x", "core.4711"}, more)
     assert.equal("x: N objects, N KB of core.4711 (lua5.4 server.lua, Lua 5.4.4); " ..
                  "ended by SIGABRT", lines(masked(out))[1])
+    local told = "A core has the program's secrets, and so has its snapshot: " ..
+                 "--strings 0 leaves texts out of it"
+    assert.equal(told, lines(out)[2])
     assert.not_matches("Another", out)
+    assert.not_matches("Others", out)
     support.run {"chmod", "644", dir .. "/core.4711"}
-    assert.matches("others can read it: chmod 600 core.4711\n",
-                   answer(one, {"-o", "x", "core.4711"}, more))
+    out = answer(one, {"-o", "x", "--strings", "0", "core.4711"}, more)
+    assert.equal("Others can read this core: chmod 600 core.4711", lines(out)[2])
     local err = select(2, attach(one, {"-o", "x", "core.4711"}, {"doubt its program is gone"}))
     assert.equal("heapattach: core.4711: its program is gone\n", err)
   end)
