@@ -2,11 +2,12 @@
 ** watch.c - --watch: a line each second: the heap, by how much it grew, and its objects by type.
 **
 ** The heap's size is read from the running process, which costs and stops nothing. To count objects
-** takes as long as a snapshot that is not written, 0.1 s for 20 MB: so they are counted each time
-** while that takes less than a fifth of the time between two lines, and while the process is not
-** stopped for more than a hundredth of it; else less often, which is said.
+** costs as much as a snapshot that is not written, 0.1 s for 20 MB: so they are counted each time
+** while that takes less than a fifth of a processor, and stops the process for less than a hundredth
+** of the time; else less often, which is said.
 */
 #include <string.h>
+#include <sys/resource.h>
 #include <time.h>
 
 #include "heapattach/heapattach.h"
@@ -45,26 +46,41 @@ static uint64_t real_time_ns(void) {
 
 /* {=== Looking ======================================================================= */
 
-/* After a count that took and stopped for so long. */
-static void plan_next_count(watch *w, uint64_t now, uint64_t took_ns, uint64_t stopped_ns) {
-  uint64_t rest = took_ns * SHARE_OF_COUNTING, other = stopped_ns * SHARE_OF_STOPPING;
-  uint64_t lines = ((rest > other ? rest : other) + w->every_ns - 1) / w->every_ns;
+/* The processor time of this program and of its children that have ended. */
+static uint64_t spent_ns(void) {
+  static const int whose[] = {RUSAGE_SELF, RUSAGE_CHILDREN};
+  uint64_t us = 0;
+  for (size_t i = 0; i < sizeof whose / sizeof *whose; i++) {
+    struct rusage is;
+    getrusage(whose[i], &is);
+    us += (uint64_t)(is.ru_utime.tv_sec + is.ru_stime.tv_sec) * 1000000 +
+          (uint64_t)(is.ru_utime.tv_usec + is.ru_stime.tv_usec);
+  }
+  return us * 1000;
+}
+
+/* After a count that cost so much, and stopped the process for so long. */
+static void plan_next_count(watch *w, uint64_t now, uint64_t cost_ns, uint64_t stopped_ns) {
+  uint64_t by_cost = cost_ns * SHARE_OF_COUNTING, by_stop = stopped_ns * SHARE_OF_STOPPING;
+  bool stops = by_stop > by_cost;
+  uint64_t lines = ((stops ? by_stop : by_cost) + w->every_ns - 1) / w->every_ns;
   if (lines < 1) lines = 1;
   w->next_count = now + lines * w->every_ns - w->every_ns / 2;
-  if (lines > w->lines_to_a_count)
-    cli_say(w->c, "counting the objects of %s takes %s: they are counted every %s", w->subject.name,
-            lh_duration_text(took_ns).text, lh_duration_text(lines * w->every_ns).text);
-  if (lines > w->lines_to_a_count) w->lines_to_a_count = lines;
+  if (lines <= w->lines_to_a_count) return;
+  w->lines_to_a_count = lines;
+  cli_say(w->c, "counting the objects %s %s: that is done every %s",
+          stops ? "stops the process for" : "takes",
+          lh_duration_text(stops ? stopped_ns : cost_ns).text,
+          lh_duration_text(lines * w->every_ns).text);
 }
 
 /* LH_OK too where they cannot be counted for now. */
 static int count(watch *w, look *l, lh_error *error) {
   lh_outside_request counted = {.state = w->state};
   lh_outside_told told = {0};
-  uint64_t before = clock_ns();
+  uint64_t now = clock_ns(), before_ns = spent_ns();
   int code = lh_take_outside(w->subject.target, &counted, 1, &w->r->options, &told, error);
-  uint64_t now = clock_ns();
-  plan_next_count(w, before, now - before, told.stopped_ns);
+  plan_next_count(w, now, spent_ns() - before_ns, told.stopped_ns);
   if (code != LH_OK && is_over(error)) return code;
   if (code != LH_OK && code != LH_EBUSY && strcmp(w->failure, error->message) != 0) {
     strcpy(w->failure, error->message);

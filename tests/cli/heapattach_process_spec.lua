@@ -142,6 +142,7 @@ describe("heapattach", function()
 
   it("ends quietly where nobody reads any more", function()
     local out, err = support.run("heapattach --watch --every 0.1 " .. server.pid .. " | head -n 1")
+    err = err:gsub("^heapattach: counting the objects [^\n]+\n", "") -- which may take long here
     assert.same({1, ""}, {#lines(out), err})
   end)
 

@@ -474,8 +474,9 @@ end)
 -- {=== Watching =======================================================================
 
 describe("heapattach --watch", function()
+  -- To count costs less than a fifth of that under a sanitizer, too.
   local function watch(more, ...)
-    return attach(one, {"--watch", "--every", "0.1", "--max", "3", "4711", ...}, more)
+    return attach(one, {"--watch", "--every", "0.3", "--max", "3", "4711", ...}, more)
   end
 
   it("prints a line each time: heap, growth, objects by type", function()
@@ -506,8 +507,8 @@ describe("heapattach --watch", function()
 
   it("counts less often where that stops the process for long, and says so", function()
     local out, err = watch {"still stopped 20000000"}
-    assert.matches("^heapattach: counting the objects of 4711 takes %d+ ms: " ..
-                   "they are counted every 2%.0 s\n$", err)
+    assert.equal("heapattach: counting the objects stops the process for 20 ms: " ..
+                 "that is done every 2.1 s\n", err)
     local list = lines(out)
     assert.is_true(#list[2] > 60)
     assert.is_true(#list[3] < 60 and #list[4] < 60)
