@@ -296,7 +296,7 @@ const char *lh_inject_fork(lh_stop *stop, uint64_t room,
   long result = inject(stop, thread, &back, room, 0, &call, &frozen->id);
   (void)ptrace(PTRACE_SETOPTIONS, thread->id, 0, PTRACE_O_TRACESYSGOOD);
   if (frozen->id == 0) return reason_of(result);
-  frozen->own_id = (pid_t)result;
+  frozen->own_id = result > 0 ? (pid_t)result : 0;
   frozen->own = back.by_code;
   frozen->is_alone = is_only_thread(stop);
   return NULL;

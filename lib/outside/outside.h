@@ -9,7 +9,8 @@
 **     states.c      finds Lua states in memory, by structure; script.c what they run; ident.c which
 **                   release, and which other Luas are there
 **     still.c       makes sure that nothing changes meanwhile: idle, else fork, else stop
-**     idle.c        whether the target ran at all; stop.c stops all threads and lets them go on;
+**     idle.c        whether the target ran at all; stop.c stops all threads and lets them go on
+**                   (seize.c: without waiting for one that starts another program);
 **                   calls.c runs to the next system call; inject.c makes the target do one;
 **                   stop.h tells them, registers.h is what is the machine's own
 **     run_on.c      lets a frozen copy run on to where Lua is amid no change

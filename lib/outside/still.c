@@ -46,11 +46,23 @@ static bool has_no_filter(void *process, pid_t thread) {
   return !has_filter(*(pid_t *)process, thread);
 }
 
+/* Would a child be in the process's own namespace? The first one in another may not end: there
+** could be no other after it. */
+static bool has_children_elsewhere(pid_t process) {
+  char path[64], own[64], children[64];
+  (void)snprintf(path, sizeof path, "/proc/%d/ns/pid", (int)process);
+  ssize_t n = readlink(path, own, sizeof own);
+  (void)snprintf(path, sizeof path, "/proc/%d/ns/pid_for_children", (int)process);
+  return readlink(path, children, sizeof children) != n ||
+         (n > 0 && memcmp(own, children, (size_t)n) != 0);
+}
+
 /* Why it cannot be made to fork; NULL: it can. Asked while it still runs. */
 static const char *find_hindrance(lh_still *s) {
   pid_t process = (pid_t)s->target->process_id;
   if (!LH_CAN_INJECT) return "only known for x86-64";
   if (lh_visit_threads(process, has_no_filter, &process) == 0) return "a seccomp filter";
+  if (has_children_elsewhere(process)) return "its children have a namespace of their own";
   s->room = lh_inject_find_room(s->target);
   return s->room ? NULL : "no room for an instruction";
 }
@@ -60,7 +72,7 @@ static void end_copy(lh_still *s, lh_outside_told *told) {
   bool is_gone = false;
   if (s->fd >= 0) (void)close(s->fd);
   lh_frozen_kill(&s->frozen);
-  for (int i = 0; !is_gone && i < MOST_TIMES; i++) {
+  for (int i = 0; s->frozen.own_id > 0 && !is_gone && i < MOST_TIMES; i++) {
     if (lh_stop_begin(&s->stop, (pid_t)s->target->process_id, NULL) != LH_OK) break;
     is_gone = lh_inject_reap(&s->stop, s->room, &s->frozen);
     tell_stop(lh_stop_end(&s->stop), told);
@@ -100,15 +112,14 @@ static int fork_copy(lh_still *s, lh_memory *memory, lh_outside_told *told, lh_e
 
 static int stop_target(lh_still *s, bool never_fork, lh_memory *memory, lh_outside_told *told,
                        lh_error *error) {
-  int rc = LH_OK;
+  int rc;
+  pid_t process = (pid_t)s->target->process_id;
   const char *hindrance = never_fork ? NULL : find_hindrance(s);
   s->stillness = LH_STILL_STOPPED;
   if (hindrance) told->no_fork = hindrance;
-  for (bool all_stop = false; rc == LH_OK && !all_stop;) {
-    rc = lh_stop_begin(&s->stop, (pid_t)s->target->process_id, error);
-    all_stop = rc == LH_OK && lh_stop_run_on(&s->stop, &told->was_in_system_call);
-    if (!all_stop) tell_stop(lh_stop_end(&s->stop), told);
-  }
+  rc = lh_stop_begin(&s->stop, process, error);
+  if (rc == LH_OK && !lh_stop_run_on(&s->stop, &told->was_in_system_call))
+    rc = lh_fail(error, LH_EBUSY, "a thread of process %d does not stop", (int)process);
   if (rc == LH_OK && !never_fork && !hindrance) rc = fork_copy(s, memory, told, error);
   if (rc != LH_OK || s->frozen.id) return rc;
   rc = lh_process_refresh(s->target, error);

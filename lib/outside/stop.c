@@ -86,11 +86,20 @@ void lh_thread_go_on(lh_thread *thread, lh_course course) {
   resume(thread, course, 0);
 }
 
+/* A child of this process can be waited for although it was replaced by another of its threads, one
+** that was not traced yet and has started another program. */
+static bool is_still_traced(const lh_thread *thread) {
+  return ptrace(PTRACE_INTERRUPT, thread->id, 0, 0) == 0 || errno != ESRCH;
+}
+
 bool lh_thread_look(lh_thread *thread, lh_course course) {
   siginfo_t info = {0};
   const int changes = WEXITED | WSTOPPED | WNOHANG | WNOWAIT | __WALL;
   if (waitid(P_PID, (id_t)thread->id, &info, changes) < 0) return hold(thread, LH_HELD_GONE, 0);
-  if (info.si_pid == 0) return false;
+  if (info.si_pid == 0) {
+    bool is_traced = !thread->is_child || course != LH_COURSE_STOP || is_still_traced(thread);
+    return !is_traced && hold(thread, LH_HELD_GONE, 0);
+  }
   if (info.si_code != CLD_TRAPPED && info.si_code != CLD_STOPPED) return bury(thread);
   int event = info.si_status >> EVENT_SHIFT;
   if (info.si_status == AT_CALL || event != 0) {
@@ -158,12 +167,14 @@ static bool seize(void *payload, pid_t id) {
   if (is_known(stop, id)) return true;
   if (!lh_grow(&stop->threads, stop->n, &stop->capacity, sizeof *stop->threads)) {
     s->rc = lh_fail_memory(s->error, "stopping a process");
-  } else if (ptrace(PTRACE_SEIZE, id, 0, PTRACE_O_TRACESYSGOOD) == 0) {
+    return false;
+  }
+  int reason = lh_seize(stop, id);
+  if (reason == 0) {
     stop->threads[stop->n++] =
         (lh_thread){.id = id, .is_child = stop->is_child && id == stop->process};
     (void)ptrace(PTRACE_INTERRUPT, id, 0, 0);
-  } else if (errno != ESRCH) {
-    int reason = errno;
+  } else if (reason != ESRCH) {
     char state = lh_thread_state(stop->process, id);
     if (state != 'Z' && state != 'X') s->rc = lh_refuse_process(stop->process, reason, s->error);
   }
@@ -220,20 +231,40 @@ static bool detach(lh_thread *thread) {
   return thread->held == LH_HELD_GONE;
 }
 
+/* Waits for those that are not held yet. All in turn: one that starts another program waits for
+** those that have ended to be waited for. */
+static void detach_rest(lh_thread *threads, size_t n) {
+  uint64_t until_ns = lh_now_ns() + MOST_TO_END_NS;
+  for (size_t left = n; left > 0 && lh_now_ns() < until_ns;) {
+    left = 0;
+    for (size_t i = 0; i < n; i++) {
+      lh_thread *thread = &threads[i];
+      left += !detach(thread) && !(lh_thread_look(thread, LH_COURSE_STOP) && detach(thread));
+    }
+    if (left > 0) lh_nap();
+  }
+}
+
+/* It has got the number of the first thread, which has ended then. */
+static bool detach_renumbered(void *payload, pid_t id) {
+  const lh_stop *stop = payload;
+  lh_thread thread = {.id = id, .is_child = stop->is_child && id == stop->process};
+  if (ptrace(PTRACE_INTERRUPT, id, 0, 0) == 0) detach_rest(&thread, 1);
+  return true;
+}
+
 uint64_t lh_stop_end(lh_stop *stop) {
   uint64_t first_ns = UINT64_MAX;
+  bool has_lost = false;
   for (size_t i = 0; i < stop->n; i++) {
     lh_thread *thread = &stop->threads[i];
     if (thread->held == LH_HELD && thread->held_ns < first_ns) first_ns = thread->held_ns;
-    (void)detach(thread);
+    has_lost |= thread->held != LH_HELD;
+    has_lost |= !detach(thread);
   }
-  uint64_t now = lh_now_ns(), until_ns = now + MOST_TO_END_NS;
-  for (size_t i = 0; i < stop->n; i++) {
-    lh_thread *thread = &stop->threads[i];
-    while (!detach(thread) && lh_now_ns() < until_ns) {
-      if (!lh_thread_look(thread, LH_COURSE_STOP)) lh_nap();
-    }
-  }
+  uint64_t now = lh_now_ns();
+  if (has_lost) detach_rest(stop->threads, stop->n);
+  if (has_lost) (void)lh_visit_threads(stop->process, detach_renumbered, stop);
   lh_free(stop->threads);
   *stop = (lh_stop){0};
   return first_ns < now ? now - first_ns : 0;

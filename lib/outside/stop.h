@@ -45,6 +45,9 @@ typedef struct lh_stop {
   size_t n, capacity;
 } lh_stop;
 
+/* seize.c: traces a thread, that goes on. 0, or why not. */
+int lh_seize(lh_stop *stop, pid_t thread);
+
 /* Stops all threads. On failure the process goes on. LH_EIO: it has ended, or must not be traced.
 ** LH_EBUSY: a thread did not stop. */
 int lh_stop_begin(lh_stop *stop, pid_t process, lh_error *error);
@@ -111,7 +114,7 @@ bool lh_idle_end(lh_idle *idle);
 
 /* A copy of a process, which has not run since it was forked. */
 typedef struct lh_frozen {
-  pid_t id, own_id; /* for this process, and for the one that was copied */
+  pid_t id, own_id; /* for this process, and for the one that was copied; 0: it ended meanwhile */
   lh_registers own; /* with which the thread that was copied goes on */
   bool is_alone;    /* that thread is the only one */
 } lh_frozen;
