@@ -12,6 +12,8 @@
 #include <sched.h>
 #include <unistd.h>
 
+#include "pages.h"
+
 enum { MOST_THREADS = 4, PIECE_BYTES = 1 << 20, WORTH_A_THREAD = 8 << 20 };
 
 static uint64_t next_page(uint64_t address) {
@@ -37,24 +39,34 @@ uint64_t lh_copy(const lh_memory *memory, uint64_t start, uint64_t end) {
 
 typedef struct copying {
   const lh_memory *memory;
-  const lh_spans *spans;
+  const lh_spans *mirrored;
   pthread_mutex_t lock; /* of what follows */
-  size_t span;
-  uint64_t from; /* in it */
+  lh_pages pages;
+  lh_span span; /* what nobody has taken of the last one */
+  lh_spans *written;
+  bool lacks_memory;
   uint64_t copied;
 } copying;
+
+/* The next pages that were written, and are mirrored. */
+static bool next_span(copying *c) {
+  while (lh_pages_next(&c->pages, &c->span)) {
+    if (!lh_spans_have(c->mirrored, c->span.start, c->span.end - c->span.start)) continue;
+    c->lacks_memory = !lh_spans_add(c->written, c->span.start, c->span.end, 0);
+    return !c->lacks_memory;
+  }
+  return false;
+}
 
 /* The next piece that nobody has taken, after one of which so much was copied. */
 static bool take_piece(copying *c, uint64_t copied, lh_span *piece) {
   (void)pthread_mutex_lock(&c->lock);
   c->copied += copied;
-  if (c->span < c->spans->n && c->from >= c->spans->all[c->span].end) c->span++;
-  bool is_one = c->span < c->spans->n;
+  bool is_one = c->span.start < c->span.end || (!c->lacks_memory && next_span(c));
   if (is_one) {
-    const lh_span *span = &c->spans->all[c->span];
-    piece->start = c->from > span->start ? c->from : span->start;
-    bool is_last = span->end - piece->start <= PIECE_BYTES;
-    piece->end = c->from = is_last ? span->end : piece->start + PIECE_BYTES;
+    *piece = c->span;
+    if (piece->end - piece->start > PIECE_BYTES) piece->end = piece->start + PIECE_BYTES;
+    c->span.start = piece->end;
   }
   (void)pthread_mutex_unlock(&c->lock);
   return is_one;
@@ -74,16 +86,23 @@ static size_t count_processors(void) {
   return (size_t)CPU_COUNT(&processors);
 }
 
-uint64_t lh_copy_spans(const lh_memory *memory, const lh_spans *spans) {
-  copying c = {.memory = memory, .spans = spans, .lock = PTHREAD_MUTEX_INITIALIZER};
+bool lh_copy_written(const lh_memory *memory, const lh_spans *mirrored, lh_spans *written,
+                     uint64_t *copied) {
+  copying c = {.memory = memory,
+               .mirrored = mirrored,
+               .lock = PTHREAD_MUTEX_INITIALIZER,
+               .written = written};
   pthread_t threads[MOST_THREADS];
-  size_t n = 0, most = count_processors(), worth = lh_spans_bytes(spans) / WORTH_A_THREAD;
+  size_t n = 0, most = count_processors(), worth = lh_spans_bytes(mirrored) / WORTH_A_THREAD;
   if (most > MOST_THREADS) most = MOST_THREADS;
   if (most > worth) most = worth;
+  lh_pages_begin(&c.pages, memory);
   while (n + 1 < most && pthread_create(&threads[n], NULL, copy_pieces, &c) == 0) n++;
   (void)copy_pieces(&c);
   while (n > 0) (void)pthread_join(threads[--n], NULL);
-  return c.copied;
+  lh_pages_end(&c.pages);
+  *copied = c.copied;
+  return !c.lacks_memory;
 }
 
 /* }=================================================================================== */

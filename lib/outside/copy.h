@@ -11,7 +11,9 @@
 ** guards in a mapping, or memory that is gone. */
 uint64_t lh_copy(const lh_memory *memory, uint64_t start, uint64_t end);
 
-/* The same of several, by as many threads as there are processors, four at most. */
-uint64_t lh_copy_spans(const lh_memory *memory, const lh_spans *spans);
+/* The same of all pages that were written and are mirrored, which are added to `written`; by as
+** many threads as there are processors, four at most. False: out of memory. */
+bool lh_copy_written(const lh_memory *memory, const lh_spans *mirrored, lh_spans *written,
+                     uint64_t *copied);
 
 #endif

@@ -264,18 +264,15 @@ static int fill_from_process(lh_mirror *mirror, const lh_memory *memory, uint64_
   lh_spans written = {0};
   lh_spans_cursor at = {0};
   lh_span unused;
-  if (!list_written(mirror, memory, &written)) {
-    lh_spans_free(&written);
-    return lh_fail_memory(error, "mirroring a process");
-  }
-  *copied_bytes = lh_copy_spans(memory, &written);
+  bool is_listed = lh_copy_written(memory, &mirror->mirrored, &written, copied_bytes);
   /* What was written, copied and given back. */
-  while (mirror->is_used && lh_spans_next_missing(&mirror->rooms, &written, &at, &unused)) {
+  while (is_listed && mirror->is_used &&
+         lh_spans_next_missing(&mirror->rooms, &written, &at, &unused)) {
     lh_take_memory(pointer(unused.start), (size_t)(unused.end - unused.start));
   }
   mirror->is_used = true;
   lh_spans_free(&written);
-  return 0;
+  return is_listed ? 0 : lh_fail_memory(error, "mirroring a process");
 }
 
 /* Maps those pages of a segment that are whole pages of the file, too. What is left of it is told

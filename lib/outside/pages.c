@@ -95,8 +95,11 @@ void lh_pages_begin(lh_pages *pages, const lh_memory *memory) {
   pages->fd = open(path, O_RDONLY | O_CLOEXEC);
 }
 
-/* Looks for more in what is left of a region. */
+/* Looks for more in what is left of a region; not in too much of it, since threads that copy what
+** is found wait for more. */
 static void look_on(lh_pages *pages, uint64_t end) {
+  enum { MOST_BYTES = 64 << 20 };
+  if (end - pages->from > MOST_BYTES) end = pages->from + MOST_BYTES;
   if (pages->fd >= 0 && pages->is_asked) {
     if (ask(pages, end)) return;
     pages->is_asked = false;
@@ -134,22 +137,33 @@ static bool read_entry(const lh_pages *pages, uint64_t address, uint64_t *entry)
   return pread(pages->fd, entry, sizeof *entry, (off_t)(address / page * 8)) == sizeof *entry;
 }
 
+static uint64_t mirrored_bytes(const lh_memory *memory) {
+  uint64_t bytes = 0;
+  for (size_t i = 0; i < memory->n; i++) {
+    const lh_region *r = &memory->regions[i];
+    if (lh_region_is_mirrored(r)) bytes += r->end - r->start;
+  }
+  return bytes;
+}
+
 bool lh_pages_are_shared(const lh_memory *memory) {
-  enum { STEP = 1 << 20, FEW = 32 }; /* bytes; one in so many */
-  uint64_t entry, left = 0;          /* until the next look */
+  enum { MOST = 4096, FEW = 32 }; /* looks; one in so many */
+  uint64_t entry, left = 0;       /* bytes until the next look */
+  uint64_t step = mirrored_bytes(memory) / MOST + (1 << 20);
   size_t looked = 0, shared = 0;
   lh_pages pages;
-  lh_span span;
   lh_pages_begin(&pages, memory);
-  while (pages.fd >= 0 && lh_pages_next(&pages, &span)) {
-    for (; span.end - span.start > left; left = STEP) {
-      span.start += left;
-      if (!read_entry(&pages, span.start, &entry)) continue;
+  for (size_t i = 0; pages.fd >= 0 && i < memory->n; i++) {
+    uint64_t at = memory->regions[i].start, end = memory->regions[i].end;
+    if (!lh_region_is_mirrored(&memory->regions[i])) continue;
+    for (; end - at > left; left = step) {
+      at += left;
+      if (!read_entry(&pages, at, &entry) || !is_written(entry)) continue;
       bool is_present = entry >> 63, is_exclusive = entry >> 56 & 1;
-      looked += is_present;
+      looked++;
       shared += is_present && !is_exclusive;
     }
-    left -= span.end - span.start;
+    left -= end - at;
   }
   lh_pages_end(&pages);
   return shared > looked / FEW;

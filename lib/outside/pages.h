@@ -39,7 +39,7 @@ bool lh_pages_next(lh_pages *pages, lh_span *span);
 void lh_pages_end(lh_pages *pages);
 
 /* Has it many of them in common with other processes, as after a fork? One page of each MiB is
-** looked at: 1 ms for each GB, and 15 to find them. */
+** looked at, 4,096 at most: 1 ms for each GB. */
 bool lh_pages_are_shared(const lh_memory *memory);
 
 #endif
