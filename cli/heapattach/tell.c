@@ -132,10 +132,9 @@ void tell_once(const subject *s, const request *r, const lh_outside_told *told) 
            told->no_fork);
   if (!s->info.is_core) return;
   if (r->options.string_bytes > 0)
-    printf(
-        "A core has the program's secrets, and so has its snapshot: --strings 0 leaves texts out "
-        "of "
-        "it\n");
+    puts(
+        "A core has the program's secrets, and so has its snapshot: "
+        "--strings 0 leaves texts out of it");
   if (stat(s->name, &info) == 0 && (info.st_mode & 077) != 0) {
     char *core = cli_shell_word(s->name);
     printf("Others can read this core: chmod 600 %s\n", core);
