@@ -12,7 +12,7 @@ enum { MOST_FILES = 32, MOST_BYTES = 64 << 20 };
 
 typedef struct search {
   const char *new_path;
-  uint64_t state_id;
+  uint64_t state_id, before_ns;
   size_t n_files;
   uint64_t bytes; /* of those that were looked at */
   uint64_t time_ns;
@@ -29,7 +29,8 @@ static void look_at(search *s, char *path) {
                   s->n_files < MOST_FILES && s->bytes + (uint64_t)info.st_size <= MOST_BYTES;
   if (is_other && lh_open(&snapshot, path, NULL) == LH_OK) {
     const lh_info *is = lh_snapshot_info(snapshot);
-    is_better = is->state_id == s->state_id && is->time_ns > s->time_ns;
+    is_better =
+        is->state_id == s->state_id && is->time_ns > s->time_ns && is->time_ns < s->before_ns;
     if (is_better) s->time_ns = is->time_ns;
     s->n_files++;
     s->bytes += (uint64_t)info.st_size;
@@ -43,8 +44,8 @@ static void look_at(search *s, char *path) {
   s->found = path;
 }
 
-char *older_beside(const char *path, uint64_t state_id) {
-  search s = {.new_path = path, .state_id = state_id};
+char *older_beside(const char *path, uint64_t state_id, uint64_t before_ns) {
+  search s = {.new_path = path, .state_id = state_id, .before_ns = before_ns};
   const char *slash = strrchr(path, '/');
   size_t n = slash != NULL ? (size_t)(slash - path) + 1 : 0;
   char *folder = cli_must(n > 0 ? strndup(path, n) : strdup("./"));

@@ -100,9 +100,9 @@ void tell_once(const subject *s, const request *r, const lh_outside_told *told);
 /* What to ask of a snapshot, and how to take the next one. */
 void tell_next_steps(const subject *s, const request *r, const shot *first);
 
-/* The newest other snapshot of a state in the directory of a file. NULL: none was found. Freed by
-** free. */
-char *older_beside(const char *path, uint64_t state_id);
+/* The newest other snapshot of a state in the directory of a file that is older than so. NULL: none
+** was found. Freed by free. */
+char *older_beside(const char *path, uint64_t state_id, uint64_t before_ns);
 
 /* A JSON object; compact, it is a line. */
 void json_shots(const subject *s, const shot *shots, size_t n, const lh_outside_told *told,

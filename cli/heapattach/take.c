@@ -61,6 +61,36 @@ int take_shots(const subject *s, const request *r, shot *shots, size_t n, lh_out
   return code;
 }
 
+/* Of a core each alone, since there is no other try for a heap that its process was changing when it
+** ended. Says of which there is no sound snapshot, and puts them behind the others, whose number
+** is returned. */
+static size_t take_sound_ones(const subject *s, const request *r, shot *shots, size_t n,
+                              lh_outside_told *told) {
+  size_t n_sound = 0;
+  lh_error error;
+  for (size_t i = 0; i < n; i++) {
+    int code = take_shots(s, r, &shots[i], 1, told, &error);
+    if (code != LH_OK && code != LH_EDAMAGED) cli_die(s->c, NULL, "%s", error.message);
+    if (code != LH_OK) {
+      cli_say(s->c, "state %zu: %s", shots[i].state + 1, error.message);
+      continue;
+    }
+    shot sound = shots[i];
+    shots[i] = shots[n_sound];
+    shots[n_sound++] = sound;
+  }
+  return n_sound;
+}
+
+/* How many of them there are now. */
+static size_t take_all(const subject *s, const request *r, shot *shots, size_t n,
+                       lh_outside_told *told) {
+  lh_error error;
+  if (s->info.is_core && n > 1) return take_sound_ones(s, r, shots, n, told);
+  if (take_shots(s, r, shots, n, told, &error) != LH_OK) cli_die(s->c, NULL, "%s", error.message);
+  return n;
+}
+
 /* With --state all an older file is that of the same state, whatever its number is now. */
 static void take_older_files(const subject *s, const request *r, shot *shots) {
   bool any = false;
@@ -100,9 +130,19 @@ static shot *plan_one(const subject *s, const request *r, lh_snapshot *after) {
   return shots;
 }
 
+static void tell_all(const subject *s, const request *r, const shot *shots, size_t n,
+                     const lh_outside_told *told) {
+  if (s->c->json) {
+    json_shots(s, shots, n, told, false);
+    return;
+  }
+  tell_shots(s, r, shots, n, told, true);
+  tell_once(s, r, told);
+  tell_next_steps(s, r, &shots[0]);
+}
+
 int take_once(cli *c, const request *r) {
   subject s;
-  lh_error error;
   lh_outside_told told = {0};
   check_names(c, r);
   lh_snapshot *after = r->after != NULL && !is_all(r) ? cli_open(c, r->after) : NULL;
@@ -110,14 +150,8 @@ int take_once(cli *c, const request *r) {
   subject_open(&s, c, r->target);
   size_t n = is_all(r) ? s.n_states : 1;
   shot *shots = is_all(r) ? plan_all(&s, r) : plan_one(&s, r, after);
-  if (take_shots(&s, r, shots, n, &told, &error) != LH_OK) cli_die(c, NULL, "%s", error.message);
-  if (c->json) {
-    json_shots(&s, shots, n, &told, false);
-  } else {
-    tell_shots(&s, r, shots, n, &told, true);
-    tell_once(&s, r, &told);
-    tell_next_steps(&s, r, &shots[0]);
-  }
+  size_t n_taken = take_all(&s, r, shots, n, &told);
+  if (n_taken > 0) tell_all(&s, r, shots, n_taken, &told);
   for (size_t i = 0; i < n; i++) {
     lh_close(shots[i].after);
     free(shots[i].path);
@@ -125,7 +159,7 @@ int take_once(cli *c, const request *r) {
   }
   free(shots);
   subject_close(&s);
-  return CLI_DONE;
+  return n_taken == n ? CLI_DONE : CLI_FAILURE;
 }
 
 /* }=================================================================================== */

@@ -244,10 +244,18 @@ static void tell_next_snapshot(const request *r) {
   free(name);
 }
 
+/* A core is as old as its file. */
+static uint64_t time_of_subject(const subject *s) {
+  struct stat info;
+  if (!s->info.is_core || stat(s->name, &info) != 0) return UINT64_MAX;
+  return (uint64_t)info.st_mtim.tv_sec * 1000000000 + (uint64_t)info.st_mtim.tv_nsec;
+}
+
 /* It could have been asked for what is newer than another one. */
 static void tell_older(const subject *s, const request *r, const shot *taken) {
   if (taken->after != NULL) return;
-  char *older = older_beside(taken->path, s->states[taken->state].id);
+  uint64_t id = s->states[taken->state].id;
+  char *older = older_beside(taken->path, id, time_of_subject(s));
   if (older == NULL) return;
   char *word = cli_shell_word(older);
   request again = *r;

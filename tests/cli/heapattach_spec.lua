@@ -163,6 +163,21 @@ Another one, to compare with it: heapattach --after b2 -o b3 4711
     assert.equal("heapattach: core.4711: its program is gone\n", err)
   end)
 
+  it("takes of a core each state that is sound", function()
+    support.write_file(dir .. "/core.4711", "")
+    support.run {"chmod", "600", dir .. "/core.4711"}
+    local words = {"--state", "all", "-o", "x", "core.4711"}
+    local more = {"still core 0", "signal 6", "fail 1 -6 0 the heap is not sound"}
+    local out, err, code = attach(two, words, more)
+    assert.same({"heapattach: state 1: the heap is not sound\n", 2}, {err, code})
+    assert.equal("1 Lua state of core.4711 (haproxy -f haproxy.cfg); ended by SIGABRT",
+                 lines(out)[1])
+    assert.matches("^x%-2: ", lines(out)[2])
+    local none = {"program a", one[2], "still core 0", "fail 1 -6 0 the heap is not sound"}
+    out, err, code = attach(none, words)
+    assert.same({"", "heapattach: the heap is not sound\n", 2}, {out, err, code})
+  end)
+
   it("answers in JSON", function()
     local out = answer(one, {"--json", "--after", "a", "-o", "x", "4711"},
                        {"passed 8", "unaccounted 12", "attempts 2"})
