@@ -61,8 +61,8 @@ int take_shots(const subject *s, const request *r, shot *shots, size_t n, lh_out
   return code;
 }
 
-/* Of a core each alone, since there is no other try for a heap that its process was changing when it
-** ended. Says of which there is no sound snapshot, and puts them behind the others, whose number
+/* Of a core each alone, since there is no other try for a heap that its process was changing when
+** it ended. Says of which there is no sound snapshot, and puts them behind the others, whose number
 ** is returned. */
 static size_t take_sound_ones(const subject *s, const request *r, shot *shots, size_t n,
                               lh_outside_told *told) {

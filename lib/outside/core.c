@@ -77,11 +77,12 @@ int lh_core_damaged(const lh_core *core, uint64_t at, const char *what, lh_error
 }
 
 static int fail_cut(const lh_core *core, uint64_t needed, lh_error *error) {
-  return lh_fail_at(error, core->size,
-                    "'%s' was cut: byte %llu of %llu is missing. The limit for cores was too low "
-                    "(ulimit -c unlimited; systemd's: ProcessSizeMax and ExternalSizeMax in "
-                    "coredump.conf), or the disk was full",
-                    core->name, (unsigned long long)core->size, (unsigned long long)needed);
+  return lh_fail_at(
+      error, core->size,
+      "'%s' was cut: of at least %llu bytes those from %llu on are missing, since the "
+      "limit for cores was too low (ulimit -c unlimited; for systemd ProcessSizeMax and "
+      "ExternalSizeMax in coredump.conf) or the disk was full",
+      core->name, (unsigned long long)needed, (unsigned long long)core->size);
 }
 
 int lh_core_unreadable(const lh_core *core, lh_error *error) {

@@ -42,7 +42,9 @@ static bool is_snapshot(const char *path) {
 int lh_refuse_foreign(const char *name, const uint8_t *head, size_t n, lh_error *error) {
   if (n == 0)
     return lh_fail(error, LH_EFOREIGN,
-                   "'%s' is empty, not a core: the disk was full, or a limit 0 (ulimit -c)", name);
+                   "'%s' is empty: the disk was full, or the limit for cores was 0 (ulimit -c "
+                   "unlimited)",
+                   name);
   const beginning *found = find(compressed, sizeof compressed / sizeof *compressed, head, n);
   if (found)
     return lh_fail(error, LH_EFOREIGN,
@@ -83,10 +85,9 @@ static const char *machine_name(unsigned machine) {
 }
 
 static int fail_machine(const char *name, const char *of, lh_error *error) {
-  return lh_fail(
-      error, LH_EHOST,
-      "'%s' is of %s, and this program of %s: take the snapshot on a machine of its kind", name, of,
-      machine_name(HERE));
+  return lh_fail(error, LH_EHOST,
+                 "'%s' is of %s, and this luaheap of %s: take the snapshot on a machine like that",
+                 name, of, machine_name(HERE));
 }
 
 int lh_check_core_kind(const char *name, const Elf64_Ehdr *header, lh_error *error) {
@@ -98,8 +99,8 @@ int lh_check_core_kind(const char *name, const Elf64_Ehdr *header, lh_error *err
     return fail_machine(name, "a machine of the other byte order", error);
   if (header->e_type == ET_EXEC || header->e_type == ET_DYN)
     return lh_fail(error, LH_EFOREIGN,
-                   "'%s' is a program or a library, not a core: of a running one gcore PID makes a "
-                   "core, and a crash does after ulimit -c unlimited",
+                   "'%s' is a program or a library, not a core: a running one is named by its "
+                   "number, and one that crashes leaves a core after ulimit -c unlimited",
                    name);
   if (header->e_type != ET_CORE)
     return lh_fail(error, LH_EFOREIGN, "'%s' is an ELF file, but not a core", name);

@@ -92,16 +92,15 @@ static int try_once(taking *t, unsigned attempt, lh_error *error) {
 }
 
 /* There is no other try. */
-static int fail_in_core(const lh_target *target, const lh_error *last, lh_error *error) {
+static int fail_in_core(const lh_target *target, lh_error *error) {
   uint64_t lacks = lh_core_lacks(target);
   if (lacks == 0)
     return lh_fail(error, LH_EDAMAGED,
-                   "the heap in this core is not sound: the process ended amid a change of it, or "
-                   "memory was left out of the core (MADV_DONTDUMP): %s",
-                   last->message);
+                   "the heap in this core is not sound: the process ended while it changed it, or "
+                   "memory was left out of the core (MADV_DONTDUMP)");
   return lh_fail(error, LH_EDAMAGED,
-                 "the heap in this core is not sound: %s of the process's memory were left out "
-                 "(coredump_filter, MADV_DONTDUMP), or it ended amid a change of its heap",
+                 "the heap in this core is not sound: %s of memory were left out of the core "
+                 "(coredump_filter, MADV_DONTDUMP), or the process ended while it changed it",
                  lh_size_text(lacks, false).text);
 }
 
@@ -118,7 +117,7 @@ static int try_often(taking *t, lh_error *error) {
       return rc;
     }
   }
-  if (t->target->is_core) return fail_in_core(t->target, &last, error);
+  if (t->target->is_core) return fail_in_core(t->target, error);
   return lh_fail(error, LH_EBUSY, "no sound snapshot in %u tries: %s", most, last.message);
 }
 

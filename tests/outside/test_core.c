@@ -271,7 +271,8 @@ static void what_is_no_core_is_told(void **state) {
     size_t n;
     const char *told;
   } files[] = {
-      {"", 0, "'core' is empty, not a core: the disk was full, or a limit 0 (ulimit -c)"},
+      {"", 0,
+       "'core' is empty: the disk was full, or the limit for cores was 0 (ulimit -c unlimited)"},
       {"print(1)", 8, "'core' is not a core file"},
       {"\x7f"
        "EL",
@@ -309,6 +310,9 @@ static void pipes_and_folders_are_not_read(void **state) {
   refuse(LH_EIO, "cannot open 'core': No such file or directory");
 }
 
+#define OTHER(machine) \
+  "'core' is of " machine ", and this luaheap of x86-64: take the snapshot on a machine like that"
+
 /* Of another machine, or no core of a process. */
 static void other_elf_files_are_told(void **state) {
   static const struct {
@@ -316,29 +320,16 @@ static void other_elf_files_are_told(void **state) {
     uint8_t value, code_of;
     const char *told;
   } changes[] = {
-      {EI_CLASS, ELFCLASS32, 7,
-       "'core' is of a 32-bit machine, and this program of x86-64: take the snapshot on a machine "
-       "of "
-       "its kind"},
-      {EI_DATA, ELFDATA2MSB, 7,
-       "'core' is of a machine of the other byte order, and this program of x86-64: take the "
-       "snapshot "
-       "on a machine of its kind"},
-      {offsetof(Elf64_Ehdr, e_machine), EM_AARCH64, 7,
-       "'core' is of aarch64, and this program of x86-64: take the snapshot on a machine of its "
-       "kind"},
-      {offsetof(Elf64_Ehdr, e_machine), EM_S390, 7,
-       "'core' is of S/390, and this program of x86-64: take the snapshot on a machine of its "
-       "kind"},
-      {offsetof(Elf64_Ehdr, e_machine), 1, 7,
-       "'core' is of another machine, and this program of x86-64: take the snapshot on a machine "
-       "of "
-       "its kind"},
+      {EI_CLASS, ELFCLASS32, 7, OTHER("a 32-bit machine")},
+      {EI_DATA, ELFDATA2MSB, 7, OTHER("a machine of the other byte order")},
+      {offsetof(Elf64_Ehdr, e_machine), EM_AARCH64, 7, OTHER("aarch64")},
+      {offsetof(Elf64_Ehdr, e_machine), EM_S390, 7, OTHER("S/390")},
+      {offsetof(Elf64_Ehdr, e_machine), 1, 7, OTHER("another machine")},
       {EI_CLASS, 9, 4, "'core' is not a core file of a known kind"},
       {offsetof(Elf64_Ehdr, e_type), ET_DYN, 4,
-       "'core' is a program or a library, not a core: of a running one gcore PID makes a core, and "
-       "a "
-       "crash does after ulimit -c unlimited"},
+       "'core' is a program or a library, not a core: a running one is named by its number, and "
+       "one "
+       "that crashes leaves a core after ulimit -c unlimited"},
       {offsetof(Elf64_Ehdr, e_type), ET_REL, 4, "'core' is an ELF file, but not a core"},
   };
   static forged_core c;
@@ -399,8 +390,9 @@ static void a_cut_core_is_told_at_every_byte(void **state) {
       lh_error error;
       assert_int_equal(truncate("core", (off_t)size), 0);
       assert_int_equal(lh_open_core("core", &target, &error), LH_EDAMAGED);
-      (void)snprintf(told, sizeof told, "'core' was cut: byte %zu of ", size);
-      assert_memory_equal(error.message, told, strlen(told));
+      (void)snprintf(told, sizeof told, "bytes those from %zu on are missing, since", size);
+      assert_memory_equal(error.message, "'core' was cut: of at least ", 28);
+      assert_non_null(strstr(error.message, told));
       assert_int_equal(error.offset, size);
       forge_core_file(&c, "core");
     }
