@@ -269,7 +269,11 @@ int lh_diff_marks(lh_snapshot *snapshot, const char *since, const char *until, l
   lh_interval interval = {
       .since = lh_mark_position(snapshot, first),
       .until = until ? lh_mark_position(snapshot, last) : lh_position_count(snapshot)};
-  return lh_diff_interval(snapshot, interval, out, error);
+  lh_count passed[2] = {lh_passed_as_old(snapshot, first)};
+  if (until) passed[1] = lh_passed_as_old(snapshot, last);
+  int code = lh_diff_interval(snapshot, interval, out, error);
+  if (!code) memcpy((*out)->passed_as_old, passed, sizeof passed);
+  return code;
 }
 
 /* {=== The history in one ============================================================= */

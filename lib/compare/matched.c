@@ -153,11 +153,15 @@ static bool is_unchanged(const lh_snapshot *a, lh_id then, const lh_snapshot *b,
 typedef struct pass {
   const lh_snapshot *earlier, *later;
   lh_list list;
-  lh_id anchor_then, anchor; /* youngest mark that is in both heaps; 0: none is */
-  lh_id newest;              /* objects with lower ids are younger than a mark that is younger */
-  lh_id older;               /* youngest object that is called older */
-  lh_id behind;              /* next object of those that are called younger */
-  uint32_t n, n_certain;     /* so many are called older; those behind the anchor are */
+  lh_matched_place *places;
+  uint32_t n_placed;     /* of the earlier snapshot's marks; those before are in both heaps, too */
+  uint32_t at, at_then;  /* next marks of both that the program may have set */
+  lh_id anchor;          /* youngest mark that is in both heaps; 0: none is */
+  lh_id newest;          /* objects with lower ids are younger than a mark that is younger */
+  lh_id older;           /* youngest object that is called older */
+  lh_id behind;          /* next object of those that are called younger */
+  lh_id last;            /* what the one that was called older last was then */
+  uint32_t n, n_certain; /* so many are called older; those behind a mark that is in both are */
 } pass;
 
 /* Does a mark stand in the heap itself? */
@@ -166,21 +170,28 @@ static bool is_real(const lh_snapshot *s, uint32_t mark) {
   return !is_own && !(s->placed && s->placed[mark].is_placed);
 }
 
+/* Is a real mark of the later snapshot one of the earlier one, too? Then that is number *then;
+** which is where to look for younger ones. */
+static bool is_in_both(const pass *p, uint32_t mark, uint32_t *then) {
+  const lh_snapshot *a = p->earlier;
+  const lh_mark_info *info = &p->later->marks[mark];
+  while (*then < a->n_marks && a->marks[*then].time_ns < info->time_ns) ++*then;
+  return *then < a->n_marks && is_real(a, *then) &&
+         lh_is_mark(info, a->marks[*then].serial, a->marks[*then].time_ns) &&
+         a->mark_ids[*then][p->list] > 0;
+}
+
 /* Marks that the program has set divide both lists at the same moments. */
 static void find_anchors(pass *p) {
-  const lh_snapshot *a = p->earlier, *b = p->later;
+  const lh_snapshot *b = p->later;
   uint32_t then = 0;
   for (uint32_t i = 0; i < b->n_marks; i++) {
-    const lh_mark_info *mark = &b->marks[i];
-    if (!is_real(b, i) || b->mark_ids[i][p->list] == 0) continue;
-    while (then < a->n_marks && a->marks[then].time_ns < mark->time_ns) then++;
-    bool in_both = then < a->n_marks && is_real(a, then) &&
-                   lh_is_mark(mark, a->marks[then].serial, a->marks[then].time_ns);
-    if (in_both && a->mark_ids[then][p->list] > 0) {
-      p->anchor = b->mark_ids[i][p->list];
-      p->anchor_then = a->mark_ids[then][p->list];
-    } else if (!in_both && mark->time_ns > a->info.time_ns) {
-      p->newest = b->mark_ids[i][p->list] + 1;
+    lh_id id = b->mark_ids[i][p->list];
+    if (!is_real(b, i) || id == 0) continue;
+    if (is_in_both(p, i, &then)) {
+      p->anchor = id;
+    } else if (b->marks[i].time_ns > p->earlier->info.time_ns) {
+      p->newest = id + 1;
       return;
     }
   }
@@ -194,39 +205,50 @@ static lh_id find_then(const pass *p, lh_id now) {
   return may_be_same(p->earlier, then, p->later, now) ? then : LH_NO_OBJECT;
 }
 
-/* The earlier snapshot's marks from number *mark on that are older than `then`, where everything is
-** called older that was counted so far. */
-static void place_marks(const pass *p, uint32_t *mark, lh_id then, lh_matched_place *places) {
-  while (*mark < p->earlier->n_marks && then < p->earlier->mark_ids[*mark][p->list]) {
-    places[*mark].ids[p->list] = p->older;
-    places[*mark].n[p->list] = p->n;
-    ++*mark;
+/* The earlier snapshot's marks that are older than `then` have their places here. */
+static void place_marks(pass *p, lh_id then) {
+  const lh_snapshot *a = p->earlier;
+  while (p->n_placed < a->n_marks && then < a->mark_ids[p->n_placed][p->list]) {
+    lh_matched_place *place = &p->places[p->n_placed++];
+    place->ids[p->list] = p->older;
+    place->n[p->list] = p->n;
   }
 }
 
+static void call_older(pass *p, lh_id now, lh_id then) {
+  place_marks(p, then);
+  p->older = now;
+  p->last = then;
+}
+
+/* One of luaheap's objects: a mark that both have? */
+static void meet_own(pass *p, lh_id now) {
+  const lh_snapshot *b = p->later;
+  while (p->at < b->n_marks && b->mark_ids[p->at][p->list] > now) p->at++;
+  if (p->at == b->n_marks || b->mark_ids[p->at][p->list] != now || !is_real(b, p->at)) return;
+  if (!is_in_both(p, p->at, &p->at_then)) return;
+  call_older(p, now, p->earlier->mark_ids[p->at_then][p->list]);
+  p->n_certain = p->n;
+}
+
 /* Up to the first object that cannot be older. */
-static void follow(pass *p, lh_matched_place *places) {
-  lh_id last = p->earlier->list_first[p->list + 1];
-  uint32_t mark = 0;
+static void follow(pass *p) {
+  p->last = p->earlier->list_first[p->list + 1];
   p->older = p->later->list_first[p->list + 1];
   for (p->behind = p->older; p->behind > p->newest; p->behind--) {
     lh_id now = p->behind - 1;
-    if (now == p->anchor) {
-      p->older = now;
-      p->n_certain = p->n;
-      last = p->anchor_then;
+    if (lh_is_own(p->later, now)) {
+      meet_own(p, now);
+      continue;
     }
-    if (lh_is_own(p->later, now)) continue;
     lh_id then = find_then(p, now);
-    bool fits = then != LH_NO_OBJECT && then < last;
-    if (!fits && (p->anchor == 0 || now < p->anchor)) break;
-    if (!fits) continue;
-    place_marks(p, &mark, then, places);
-    p->older = now;
+    bool fits = then != LH_NO_OBJECT && then < p->last;
+    if (!fits && now > p->anchor && p->anchor > 0) continue;
+    if (!fits) break;
+    call_older(p, now, then);
     p->n++;
-    last = then;
   }
-  place_marks(p, &mark, 0, places);
+  place_marks(p, 0);
 }
 
 /* So many of the objects that are called younger could pass as older, one after the other. */
@@ -282,9 +304,10 @@ static uint32_t passed_behind(const pass *p, uint32_t mark, uint32_t n, uint32_t
 
 static void match_list(const lh_snapshot *earlier, const lh_snapshot *later, lh_list list,
                        lh_matched_place *places) {
-  pass p = {.earlier = earlier, .later = later, .list = list, .newest = later->list_first[list]};
+  pass p = {.earlier = earlier, .later = later, .list = list, .places = places};
+  p.newest = later->list_first[list];
   find_anchors(&p);
-  follow(&p, places);
+  follow(&p);
   uint32_t passed = passed_at_most(&p);
   for (uint32_t i = 0; i < earlier->n_marks; i++)
     places[i].passed[list] = passed_behind(&p, i, places[i].n[list], passed);

@@ -131,12 +131,24 @@ static void until_of(lh_report *report, const void *row, lh_cell *cell) {
   lh_name_asked(cell, report->request.until);
 }
 
+static bool has_doubt(const void *row) {
+  const lh_diff_found *f = row;
+  return f->may_be_newer[0] + f->may_be_newer[1] > 0;
+}
+
 #define ROW lh_diff_found
 static const lh_column answer_columns[] = {
     LH_FLAG("same_state", same_state, "the snapshots are of one Lua state"),
     LH_COUNT("objects", NULL, new.objects, "how many are new and still reachable"),
     LH_BYTES("shallow_bytes", NULL, new.shallow_bytes, "of these"),
     LH_BYTES("retained_bytes", NULL, new.retained_bytes, "that would go if all of them went"),
+    LH_COUNT_SERIES("may_be_newer", NULL, may_be_newer,
+                    "of those that are called older than the first, and than the second of three "
+                    "snapshots, or mark: how many may be newer at most; only where one of them "
+                    "was taken from outside",
+                    LH_ONLY_WHERE(has_doubt)),
+    LH_BYTES_SERIES("may_be_newer_bytes", NULL, may_be_newer_bytes, "of these",
+                    LH_ONLY_WHERE(has_doubt)),
     LH_INLINE_ROW("known", known, &sums_table, "what was left out; absent without a list of that",
                   LH_OPTIONAL, .compute = absent_unless_known),
     LH_COUNT("gone_objects", NULL, gone_objects,
@@ -219,6 +231,30 @@ static void tell_sentence(lh_teller *t, const lh_report *report) {
   lh_say_text(t, LH_BOLD, &text);
   lh_tell_known(t, report, known->groups + known->containers,
                 known->retained_bytes + known->grown_bytes, known->objects);
+}
+
+/* By what the earlier snapshots have left, of age nothing is in doubt. From outside nothing can be
+** left: its time is known by what is in both. */
+static void tell_doubt(lh_teller *t, const lh_report *report) {
+  const lh_diff_found *f = report->answer;
+  const lh_request *r = &report->request;
+  const char *const marks[] = {r->since, r->until};
+  const char *what = " was set from outside";
+  for (int i = 0; i < 2; i++) {
+    lh_text text = {0};
+    if (f->may_be_newer[i] == 0) continue;
+    if (f->n_snapshots > 0) {
+      bool outside = lh_snapshot_outside(r->snapshots[i]) != NULL;
+      lh_text_string(&text, report->names[i]);
+      what = outside ? " was taken from outside" : " has left no mark in the heap";
+    } else {
+      lh_text_escaped(&text, marks[i], strlen(marks[i]), false);
+    }
+    lh_text_format(&text, "%s: of the objects called older than it at most %s (%s) may be newer",
+                   what, lh_count_text(f->may_be_newer[i]).text,
+                   lh_told_size(t, f->may_be_newer_bytes[i]).text);
+    lh_say_text(t, LH_FAINT, &text);
+  }
 }
 
 /* }=================================================================================== */
@@ -350,6 +386,7 @@ static void tell_gone(lh_teller *t, const lh_report *report) {
 static void tell(lh_teller *t, lh_report *report) {
   const lh_diff_found *f = report->answer;
   tell_sentence(t, report);
+  tell_doubt(t, report);
   lh_tell_finalized(t, report->snapshot);
   tell_groups(t, report);
   lh_grown_table.tell(t, report, f->grown, f->new.containers);
@@ -433,6 +470,10 @@ static int tell_apart(lh_diff_found *f, lh_diff *diff, size_t n_snapshots, const
   f->n_classes = diff->n_classes;
   f->gone_objects = diff->gone_objects;
   f->gone_bytes = diff->gone_bytes;
+  for (int i = 0; i < 2; i++) {
+    f->may_be_newer[i] = diff->passed_as_old[i].objects;
+    f->may_be_newer_bytes[i] = diff->passed_as_old[i].bytes;
+  }
   (void)snprintf(f->multiple, sizeof f->multiple, "/ %s", lh_count_text(r->factor).text);
   return LH_OK;
 }

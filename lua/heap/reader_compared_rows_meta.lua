@@ -10,6 +10,8 @@
 ---@field objects integer how many are new and still reachable
 ---@field shallow_bytes integer of these
 ---@field retained_bytes integer that would go if all of them went
+---@field may_be_newer? integer[] of those that are called older than the first, and than the second of three snapshots, or mark: how many may be newer at most; only where one of them was taken from outside
+---@field may_be_newer_bytes? integer[] of these
 ---@field known? heap.known what was left out; absent without a list of that
 ---@field gone_objects integer of two snapshots: how many were reachable in the first and are not in the second
 ---@field gone_bytes integer of these
