@@ -64,7 +64,9 @@ static finding verify(cli *c, const char *file) {
   return f;
 }
 
-static void print_snapshot(const cli *c, const lh_info *info, uint64_t edges) {
+static void print_snapshot(const cli *c, const lh_snapshot *snapshot, uint64_t edges) {
+  const lh_info *info = lh_snapshot_info(snapshot);
+  const lh_outside_info *outside = lh_snapshot_outside(snapshot);
   int64_t missing = info->unaccounted_bytes;
   printf("%s, %s, %s, %s in the file", lh_count_of(info->objects, "object", "objects").text,
          lh_size_text(info->object_bytes, c->exact_bytes).text,
@@ -74,6 +76,7 @@ static void print_snapshot(const cli *c, const lh_info *info, uint64_t edges) {
     printf(", %s unaccounted", missing > 0
                                    ? lh_size_text((uint64_t)missing, c->exact_bytes).text
                                    : lh_size_change((uint64_t)-missing, 0, c->exact_bytes).text);
+  if (outside) printf(", from outside (%s)", lh_stillness_name(outside->stillness));
 }
 
 static void print_profile(const cli *c, const lh_profile *profile) {
@@ -97,19 +100,22 @@ static void print_sound(cli *c, const char *file, const finding *f) {
   if (f->profile)
     print_profile(c, f->profile);
   else
-    print_snapshot(c, lh_snapshot_info(f->snapshot), f->edges);
+    print_snapshot(c, f->snapshot, f->edges);
   putchar('\n');
   free(name);
   cli_flush(c); /* each in its place between the lines on stderr */
 }
 
-static void json_snapshot(cli_json *w, const lh_info *info, uint64_t edges) {
+static void json_snapshot(cli_json *w, const lh_snapshot *snapshot, uint64_t edges) {
+  const lh_info *info = lh_snapshot_info(snapshot);
+  const lh_outside_info *outside = lh_snapshot_outside(snapshot);
   cli_json_value(w, "objects", cli_json_size(info->objects));
   cli_json_value(w, "bytes", cli_json_size(info->object_bytes));
   cli_json_value(w, "gc_bytes", cli_json_size(info->gc_bytes));
   cli_json_value(w, "unaccounted_bytes", json_integer(info->unaccounted_bytes));
   cli_json_value(w, "edges", cli_json_size(edges));
   cli_json_value(w, "file_bytes", cli_json_size(info->file_bytes));
+  if (outside) cli_json_value(w, "outside", cli_json_text(lh_stillness_name(outside->stillness)));
 }
 
 static void json_profile(cli_json *w, const lh_profile *profile) {
@@ -133,7 +139,7 @@ static void json_file(cli_json *w, const char *file, const finding *f) {
   } else if (f->profile) {
     json_profile(w, f->profile);
   } else {
-    json_snapshot(w, lh_snapshot_info(f->snapshot), f->edges);
+    json_snapshot(w, f->snapshot, f->edges);
   }
   cli_json_close(w, '}');
 }

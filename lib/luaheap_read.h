@@ -408,6 +408,8 @@ typedef enum lh_stillness {
   LH_STILL_CORE     /* it is a core file */
 } lh_stillness;
 
+const char *lh_stillness_name(lh_stillness stillness); /* "idle", "fork", "stopped", "core" */
+
 typedef struct lh_outside_info {
   lh_stillness stillness;
   bool was_in_system_call; /* at a place where no Lua code can be amid a change */

@@ -40,3 +40,8 @@ const char *lh_edge_kind_name(lh_edge_kind kind) {
       "function",  "local",     "temporary", "vararg",    "argument",  "open-upvalue"};
   return LH_WORD_OF(words, kind);
 }
+
+const char *lh_stillness_name(lh_stillness stillness) {
+  static const char *const words[] = {"idle", "fork", "stopped", "core"};
+  return LH_WORD_OF(words, stillness);
+}

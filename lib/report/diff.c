@@ -233,28 +233,36 @@ static void tell_sentence(lh_teller *t, const lh_report *report) {
                 known->retained_bytes + known->grown_bytes, known->objects);
 }
 
-/* By what the earlier snapshots have left, of age nothing is in doubt. From outside nothing can be
-** left: its time is known by what is in both. */
+/* The earlier snapshots, or the marks: what they are called. */
+static void put_asked(lh_text *text, const lh_report *report, int i) {
+  const lh_diff_found *f = report->answer;
+  const char *mark = i == 0 ? report->request.since : report->request.until;
+  if (f->n_snapshots > 0)
+    lh_text_string(text, report->names[i]);
+  else
+    lh_text_escaped(text, mark, strlen(mark), false);
+}
+
+/* By the marks that are in a heap it is certain what is older. Who looks from outside leaves none,
+** and a program may clear its registry: then it is known by what is in both snapshots. */
 static void tell_doubt(lh_teller *t, const lh_report *report) {
   const lh_diff_found *f = report->answer;
-  const lh_request *r = &report->request;
-  const char *const marks[] = {r->since, r->until};
-  const char *what = " was set from outside";
-  for (int i = 0; i < 2; i++) {
-    lh_text text = {0};
-    if (f->may_be_newer[i] == 0) continue;
-    if (f->n_snapshots > 0) {
-      bool outside = lh_snapshot_outside(r->snapshots[i]) != NULL;
-      lh_text_string(&text, report->names[i]);
-      what = outside ? " was taken from outside" : " has left no mark in the heap";
-    } else {
-      lh_text_escaped(&text, marks[i], strlen(marks[i]), false);
-    }
-    lh_text_format(&text, "%s: of the objects called older than it at most %s (%s) may be newer",
-                   what, lh_count_text(f->may_be_newer[i]).text,
-                   lh_told_size(t, f->may_be_newer_bytes[i]).text);
-    lh_say_text(t, LH_FAINT, &text);
-  }
+  const uint64_t *n = f->may_be_newer, *bytes = f->may_be_newer_bytes;
+  int more = n[1] > n[0];
+  bool are_both = n[0] > 0 && n[1] > 0;
+  lh_text text = {0};
+  if (n[more] == 0) return;
+  put_asked(&text, report, are_both ? 0 : more);
+  if (are_both) lh_text_string(&text, " and ");
+  if (are_both) put_asked(&text, report, 1);
+  bool inside = f->n_snapshots > 0 && !lh_snapshot_outside(report->request.snapshots[more]);
+  lh_text_string(&text, inside     ? " left no mark in the heap"
+                        : are_both ? " were taken from outside"
+                                   : " was taken from outside");
+  lh_text_format(&text, ": of the objects called older than %s at most %s (%s) may be newer",
+                 are_both ? "either" : "it", lh_count_text(n[more]).text,
+                 lh_told_size(t, bytes[more]).text);
+  lh_say_text(t, LH_FAINT, &text);
 }
 
 /* }=================================================================================== */

@@ -16,11 +16,17 @@ typedef struct found {
   lh_reach reach;
   of_type types[LH_TYPE_COUNT]; /* without the root; of those that there are */
   size_t n_types;
+  bool is_outside, in_system_call; /* lh_snapshot_outside */
+  lh_stillness stillness;
 } found;
 
 static void unaccounted_of(lh_report *report, const void *row, lh_cell *cell) {
   (void)report;
   cell->as.n = (uint64_t)((const found *)row)->info.unaccounted_bytes;
+}
+
+static bool is_outside(const void *row) {
+  return ((const found *)row)->is_outside;
 }
 
 static bool has_finalized(const void *row) {
@@ -64,6 +70,12 @@ static const lh_column answer_columns[] = {
     LH_COUNT("finalized_objects", NULL, info.finalized_objects,
              "whose finalizers ran before it, as the state closed: they look youngest",
              LH_ONLY_WHERE(has_finalized)),
+    LH_WORD("outside", NULL, stillness, lh_stillness_name,
+            "how it was taken from outside: the process was idle, a frozen fork of it was read, it "
+            "was stopped, or it was a core file",
+            LH_ONLY_WHERE(is_outside)),
+    LH_FLAG("in_system_call", in_system_call, "the process was then in one",
+            LH_ONLY_WHERE(is_outside)),
     LH_INLINE_ROWS("types", types, n_types, &type_table,
                    "the reachable ones by type, most bytes first"),
     LH_END};
@@ -92,11 +104,21 @@ static void tell_program(lh_teller *t, const lh_info *info) {
   lh_say_text(t, LH_PLAIN, &text);
 }
 
+static void tell_outside(lh_teller *t, const found *f) {
+  static const char *const words[] = {"while the process was idle",
+                                      "of a frozen copy of the process",
+                                      "while the process was stopped", "of a core file"};
+  if (f->is_outside)
+    lh_say(t, LH_PLAIN, "Taken from outside, %s%s", LH_WORD_OF(words, f->stillness),
+           f->in_system_call ? ", in a system call" : "");
+}
+
 static void tell(lh_teller *t, lh_report *report) {
   const lh_info *info = &((const found *)report->answer)->info;
   const lh_reach *reach = &((const found *)report->answer)->reach;
   int64_t missing = info->unaccounted_bytes;
   tell_program(t, info);
+  tell_outside(t, report->answer);
   lh_tell_finalized(t, report->snapshot);
   tell_line(t, "objects", lh_count_text(info->objects).text, lh_told_size(t, info->object_bytes),
             "");
@@ -128,6 +150,10 @@ static int ask(lh_snapshot *snapshot, const lh_request *request, void *out, lh_e
   (void)error;
   f->info = *lh_snapshot_info(snapshot);
   lh_reach_totals(snapshot, &f->reach);
+  const lh_outside_info *outside = lh_snapshot_outside(snapshot);
+  f->is_outside = outside != NULL;
+  if (outside) f->stillness = outside->stillness;
+  if (outside) f->in_system_call = outside->was_in_system_call;
   for (lh_type t = LH_TYPE_STRING; t < LH_TYPE_COUNT; t++)
     if (f->reach.objects_of[t] > 0)
       f->types[f->n_types++] = (of_type){t, f->reach.objects_of[t], f->reach.bytes_of[t]};

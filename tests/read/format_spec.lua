@@ -3,7 +3,8 @@
 -- fixtures/versionN was written by the first luaheap that had format version N; nobody writes it
 -- anew (3, which snapshots of programs still have that are not tracked, came after 4). It was taken
 -- with {strings = 40} at the end of this program, with heap.mark("before") in front of the loop and
--- the collector stopped; that of version 4 was tracked from its second line on:
+-- the collector stopped; that of version 4 was tracked from its second line on; that of version 5
+-- was taken by heapattach --strings 40 --after before, while it waited in io.read:
 --
 --     _G -.bus-> Bus -.listeners-> array -[1..3]-> closure -> upvalue session -> {id}
 --     _G -.weak-> {__mode = "k"}, where bus is the key of {payload = 1.5, [true] = -7}
@@ -25,6 +26,7 @@ local figures = {
   {file_bytes = 6806, objects = 369, garbage = 10},
   {file_bytes = 6943, objects = 372, garbage = 10},
   {file_bytes = 7894, objects = 375, garbage = 11},
+  {file_bytes = 9284, objects = 302, garbage = 3},
 }
 
 for version, figure in ipairs(figures) do
@@ -78,5 +80,32 @@ describe("a snapshot of format version 4", function()
     assert.equal(335, made["before tracking began"])
     assert.same({"coroutine.create at @version4.lua:13 in main chunk"},
                 ask("heappath", "--json", file, "_G.worker").stack)
+  end)
+end)
+
+describe("a snapshot of format version 5", function()
+  local file = support.root .. "/tests/read/fixtures/version5"
+
+  it("says how it was taken from outside", function()
+    local snapshot = ask("heaptop", "--json", file).snapshot
+    assert.equal("idle", snapshot.outside)
+    assert.is_true(snapshot.in_system_call)
+    assert.equal("idle", ask("heapcheck", "--json", file).files[1].outside)
+    assert.matches(" in the file, from outside %(idle%)\n$", (support.run {"heapcheck", file}))
+    local inside = support.root .. "/tests/read/fixtures/version4"
+    assert.is_nil(ask("heaptop", "--json", inside).snapshot.outside)
+    assert.is_nil(ask("heapcheck", "--json", inside).files[1].outside)
+  end)
+
+  it("says how many objects may be newer than it knows", function()
+    local out = support.run {"heapdiff", "--since", "before", file}
+    local sentence = "\nbefore was taken from outside: of the objects called older than it at " ..
+                     "most (%d+) %((%d+) B%) may be newer\n"
+    local objects, bytes = out:match(sentence)
+    local diff = ask("heapdiff", "--json", "--since", "before", file)
+    assert.same({{tonumber(objects), 0}, {tonumber(bytes), 0}},
+                {diff.may_be_newer, diff.may_be_newer_bytes})
+    local inside = support.root .. "/tests/read/fixtures/version4"
+    assert.is_nil(ask("heapdiff", "--json", "--since", "before", inside).may_be_newer)
   end)
 end)
