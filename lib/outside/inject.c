@@ -257,8 +257,10 @@ static long inject(const lh_stop *stop, lh_thread *thread, const way_back *back,
     (void)lh_registers_set(thread->id, &back->exact);
   }
   clear_code(thread->id, room);
-  if (thread->held == LH_HELD && thread->event == LH_EVENT_SIGNAL)
+  if (result == -EINTR && thread->held == LH_HELD) { /* a signal, or another stop, is passed */
+    if (thread->event != LH_EVENT_SIGNAL) lh_thread_go_on(thread, LH_COURSE_STOP);
     (void)lh_thread_wait(stop->process, thread, LH_COURSE_STOP, lh_now_ns() + MOST_TO_CALL_NS);
+  }
   thread->held_ns = held_ns;
   return result;
 }
@@ -281,10 +283,13 @@ static bool is_only_thread(const lh_stop *stop) {
   return n == 1;
 }
 
-const char *lh_inject_fork(lh_stop *stop, uint64_t room,
-                           bool (*has_filter)(pid_t process, pid_t thread), lh_frozen *frozen) {
+/* What comes between is over at the next try. */
+enum { MOST_TRIES = 8 };
+
+static const char *try_to_fork(lh_stop *stop, uint64_t room,
+                               bool (*has_filter)(pid_t process, pid_t thread), lh_frozen *frozen,
+                               long *result) {
   way_back back;
-  *frozen = (lh_frozen){0};
   lh_thread *thread = find_thread(stop, &back);
   if (!thread) return "none of its threads could";
   if (has_filter(stop->process, thread->id)) return "a seccomp filter";
@@ -293,13 +298,23 @@ const char *lh_inject_fork(lh_stop *stop, uint64_t room,
   call.rdi = CLONE_FILES;
   call.rsi = 0; /* the same stack */
   (void)ptrace(PTRACE_SETOPTIONS, thread->id, 0, PTRACE_O_TRACECLONE | PTRACE_O_TRACESYSGOOD);
-  long result = inject(stop, thread, &back, room, 0, &call, &frozen->id);
+  *result = inject(stop, thread, &back, room, 0, &call, &frozen->id);
   (void)ptrace(PTRACE_SETOPTIONS, thread->id, 0, PTRACE_O_TRACESYSGOOD);
-  if (frozen->id == 0) return reason_of(result);
-  frozen->own_id = result > 0 ? (pid_t)result : 0;
+  if (frozen->id == 0) return reason_of(*result);
+  frozen->own_id = *result > 0 ? (pid_t)*result : 0;
   frozen->own = back.by_code;
   frozen->is_alone = is_only_thread(stop);
   return NULL;
+}
+
+const char *lh_inject_fork(lh_stop *stop, uint64_t room,
+                           bool (*has_filter)(pid_t process, pid_t thread), lh_frozen *frozen) {
+  const char *reason = NULL;
+  long result = -EINTR;
+  *frozen = (lh_frozen){0};
+  for (int i = 0; i < MOST_TRIES && frozen->id == 0 && result == -EINTR; i++)
+    reason = try_to_fork(stop, room, has_filter, frozen, &result);
+  return reason;
 }
 
 /* Should memory run out while the process writes to pages that it has in common with its copy, the
@@ -331,19 +346,24 @@ void lh_frozen_kill(const lh_frozen *frozen) {
     lh_nap();
 }
 
+/* Once this process has waited for it, others of its parent's threads could see it: so none goes on
+** before it is gone. */
 bool lh_inject_reap(lh_stop *stop, uint64_t room, const lh_frozen *frozen) {
   way_back back;
-  lh_thread *thread = find_thread(stop, &back);
-  if (!thread || !may_use_room(stop, room)) return false;
-  siginfo_t info;
-  (void)waitid(P_PID, (id_t)frozen->id, &info, WEXITED | WNOHANG | __WALL); /* its parent's now */
-  lh_registers call = back.exact;
-  call.rax = SYS_wait4;
-  call.rdi = (unsigned long long)frozen->own_id;
-  call.rsi = 0;
-  call.rdx = (unsigned long long)(__WALL | WNOHANG);
-  call.r10 = 0;
-  long result = inject(stop, thread, &back, room, AT_WAIT, &call, NULL);
+  long result = -EINTR;
+  for (int i = 0; i < MOST_TRIES && result == -EINTR; i++) {
+    siginfo_t info;
+    lh_thread *thread = find_thread(stop, &back);
+    if (!thread || !may_use_room(stop, room)) return false;
+    (void)waitid(P_PID, (id_t)frozen->id, &info, WEXITED | WNOHANG | __WALL);
+    lh_registers call = back.exact;
+    call.rax = SYS_wait4;
+    call.rdi = (unsigned long long)frozen->own_id;
+    call.rsi = 0;
+    call.rdx = (unsigned long long)(__WALL | WNOHANG);
+    call.r10 = 0;
+    result = inject(stop, thread, &back, room, AT_WAIT, &call, NULL);
+  }
   return result == frozen->own_id || result == -ECHILD;
 }
 

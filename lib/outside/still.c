@@ -73,7 +73,9 @@ static void end_copy(lh_still *s, lh_outside_told *told) {
   if (s->fd >= 0) (void)close(s->fd);
   lh_frozen_kill(&s->frozen);
   for (int i = 0; s->frozen.own_id > 0 && !is_gone && i < MOST_TIMES; i++) {
-    if (lh_stop_begin(&s->stop, (pid_t)s->target->process_id, NULL) != LH_OK) break;
+    int rc = lh_stop_begin(&s->stop, (pid_t)s->target->process_id, NULL);
+    if (rc == LH_EBUSY) continue;
+    if (rc != LH_OK) break;
     is_gone = lh_inject_reap(&s->stop, s->room, &s->frozen);
     tell_stop(lh_stop_end(&s->stop), told);
     if (!is_gone) lh_nap();

@@ -22,6 +22,7 @@
 #include <string.h>
 #include <sys/wait.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "process.h"
 
@@ -89,7 +90,8 @@ void lh_thread_go_on(lh_thread *thread, lh_course course) {
 /* A child of this process can be waited for although it was replaced by another of its threads, one
 ** that was not traced yet and has started another program. */
 static bool is_still_traced(const lh_thread *thread) {
-  return ptrace(PTRACE_INTERRUPT, thread->id, 0, 0) == 0 || errno != ESRCH;
+  lh_process_status status;
+  return lh_process_status_of(thread->id, &status) && status.tracer == gettid();
 }
 
 bool lh_thread_look(lh_thread *thread, lh_course course) {

@@ -92,6 +92,17 @@ static long in_pause(void) {
   return pause();
 }
 
+/* A frozen copy, too, would be a child. */
+static long in_wait(void) {
+  static pid_t child;
+  if (child == 0) child = fork();
+  if (child == 0) {
+    (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+    for (;;) (void)pause();
+  }
+  return waitpid(-1, NULL, __WALL);
+}
+
 static long in_read(void) {
   static int fd = -1;
   char byte;
@@ -117,6 +128,7 @@ static const sleeper sleepers[] = {
     {"ppoll", in_ppoll, SIGUSR1, 0, true, true},
     {"epoll_pwait", in_epoll_pwait, SIGUSR1, 0, true, true},
     {"recv with a timeout", in_recv_with_time, SIGUSR1, 0, false, true},
+    {"wait4", in_wait, SIGUSR1, 0, false, true},
     {"read", in_read, SIGUSR1, 0, false, true},
     {"read, SA_RESTART", in_read, SIGUSR1, SA_RESTART, false, false},
     {"epoll_wait, ignored", in_epoll_wait, SIGURG, -1, false, false},
