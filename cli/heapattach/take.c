@@ -70,7 +70,8 @@ static size_t take_sound_ones(const subject *s, const request *r, shot *shots, s
   lh_error error;
   for (size_t i = 0; i < n; i++) {
     int code = take_shots(s, r, &shots[i], 1, told, &error);
-    if (code != LH_OK && code != LH_EDAMAGED) cli_die(s->c, NULL, "%s", error.message);
+    if (code != LH_OK && code != LH_EDAMAGED && code != LH_EHOST)
+      cli_die(s->c, NULL, "%s", error.message);
     if (code != LH_OK) {
       cli_say(s->c, "state %zu: %s", shots[i].state + 1, error.message);
       continue;

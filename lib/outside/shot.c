@@ -20,6 +20,7 @@
 ** each costs a microsecond after a fork, 70 ms for 286 MB.
 */
 #include <errno.h>
+#include <inttypes.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -268,12 +269,26 @@ static bool may_have_more(const shooting *s) {
   return s->mirrored->is_lenient && s->doubt.is_loading;
 }
 
+/* Who sleeps in a system call and loads no function is amid no change: it counts otherwise. So does
+** a core whose objects have more than is counted, unless it was about to count. */
+static int fail_sum(const shooting *s, uint64_t bytes, lh_error *error) {
+  const lh_mirrored *m = s->mirrored;
+  bool is_core = m->stillness == LH_STILL_CORE;
+  bool was_asleep = m->stillness == LH_STILL_IDLE && m->is_quiet && !s->doubt.is_loading;
+  if (!is_core && !was_asleep) return amid_change(error);
+  return lh_fail(error, LH_EHOST,
+                 "its objects have %" PRIu64 " bytes, and its collector counts %" PRIu64
+                 ": this Lua was built with other limits than PUC Lua's%s",
+                 bytes, s->shot.gc_bytes,
+                 is_core ? ", or the process ended while it changed its heap" : "");
+}
+
 /* Of what was walked. */
 static int check_sum(shooting *s, lh_error *error) {
   uint64_t bytes = s->shot.walk.object_bytes + s->shot.string_table_bytes;
   s->report->unaccounted_bytes = (int64_t)(s->shot.gc_bytes - bytes);
   if (adds_up(s) || (bytes < s->shot.gc_bytes && may_have_more(s))) return LH_OK;
-  return amid_change(error);
+  return fail_sum(s, bytes, error);
 }
 
 /* What was written to a descriptor, opened. */
@@ -382,11 +397,8 @@ static int match_marks(shooting *s, lh_error *error) {
 static int shoot(shooting *s, lh_file *file, lh_error *error) {
   int rc = see_state(s, error);
   if (rc < 0) return rc;
-  if (!s->request->path) {
-    gather_facts(s);
-    return only_count(s, error);
-  }
   gather_facts(s);
+  if (!s->request->path) return only_count(s, error);
   lh_own_content own = {.state_id = s->shot.facts.state_id,
                         .time_ns = s->shot.facts.time_ns,
                         .serial = s->shot.facts.serial,

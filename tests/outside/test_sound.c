@@ -303,11 +303,39 @@ static void test_loading(void **unused) {
   lua_close(L);
 }
 
+/* Another EXTRA_STACK, say. Who was idle did not change it, and no other try finds anything else. */
+static void test_other_limits(void **unused) {
+  (void)unused;
+  static const struct other {
+    lh_stillness stillness;
+    int more_bytes, code;
+  } others[] = {{LH_STILL_FORK, 16, LH_EBUSY},
+                {LH_STILL_IDLE, 16, LH_EHOST},
+                {LH_STILL_IDLE, -16, LH_EHOST},
+                {LH_STILL_CORE, -16, LH_EHOST}};
+  lua_State *L = new_state("T = {}");
+  int64_t *counted = (int64_t *)(void *)(lh_global_state(L) + RAW_GLOBAL_TOTAL_BYTES);
+  for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+    lh_error error = {0};
+    lh_mirrored m = in_call();
+    lh_outside_request request = {.path = "a"};
+    m.stillness = others[i].stillness;
+    *counted += others[i].more_bytes;
+    assert_int_equal(shoot(L, &m, &request, &error), others[i].code);
+    *counted -= others[i].more_bytes;
+    bool names_limits = strstr(error.message, "bytes, and its collector counts ") != NULL;
+    assert_int_equal(names_limits, others[i].code == LH_EHOST);
+    assert_int_equal(access("a", F_OK), -1);
+  }
+  lua_close(L);
+}
+
 /* }=================================================================================== */
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_damaged), cmocka_unit_test(test_closed),
                                      cmocka_unit_test(test_all_keys),
-                                     cmocka_unit_test(test_loading)};
+                                     cmocka_unit_test(test_loading),
+                                     cmocka_unit_test(test_other_limits)};
   return folder_run(tests);
 }
