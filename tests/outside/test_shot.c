@@ -157,7 +157,7 @@ static const char more[] =
     "for i = 1, 500 do T.later = {T.later, name = 'later' .. i} end\n"
     "setmetatable({}, {__gc = function() end})\n";
 
-/* Is each object of `now` that `before` had older than the mark of that, and are the others younger,
+/* Is each object of `now` that `before` had older than its mark, and are the others younger,
 ** but for so many as are told to pass as older? */
 static void check_ages(const lh_snapshot *before, const lh_snapshot *now, uint32_t mark) {
   uint64_t n_wrong = 0, n_younger = 0;
