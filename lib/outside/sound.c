@@ -203,7 +203,6 @@ static bool is_sound_closure(lh_doubt *doubt, const raw_lua_closure *c) {
 }
 
 bool lh_is_sound(lh_doubt *doubt, const raw_object *object) {
-  if (!is_object(object)) return false;
   if (object->marked & doubt->dead_white) return true;
   switch (object->type) {
     case RAW_TABLE: return is_sound_table(doubt, (const raw_table *)object);

@@ -302,7 +302,9 @@ static void walk_object(lh_walk *walk, const raw_object *object) {
 
 /* The objects of the list `from`, written as those of `list`. */
 static void walk_list(lh_walk *walk, lh_list list, lh_list from) {
-  for (const raw_object *o = raw_list(walk->global, from); o && !walk->ended; o = o->next) {
+  for (const raw_object *o = raw_list(walk->global, from); o; o = o->next) {
+    if ((uintptr_t)o % _Alignof(raw_object) != 0) walk->ended = true;
+    if (walk->ended) return;
     walk->n_objects[list]++;
     walk_object(walk, o);
   }

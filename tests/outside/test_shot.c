@@ -58,7 +58,7 @@ static const char program[] =
     "T = t\n";
 
 static lua_State *new_state(void) {
-  lua_State *L = luaL_newstate();
+  lua_State *L = own_newstate();
   assert_non_null(L);
   luaL_openlibs(L);
   lua_gc(L, LUA_GCSTOP);
@@ -323,18 +323,14 @@ static void test_threads(void **unused) {
 /* In the middle of a Lua function. An allocation sees `top` where it should be: between those it is
 ** where the last call has left it, which is here where the function's first local is. */
 typedef struct watcher {
+  own_arena arena;
   lua_State *L;
   bool armed;
 } watcher;
 
 static void *allocate(void *data, void *block, size_t old_bytes, size_t bytes) {
   watcher *w = data;
-  (void)old_bytes;
-  if (bytes == 0) {
-    free(block);
-    return NULL;
-  }
-  if (w->armed) {
+  if (w->armed && bytes > 0) {
     lh_mirrored m = in_call();
     lh_outside_request request = {.state = (uintptr_t)w->L, .path = "a"};
     const raw_value **top = (const raw_value **)(void *)((char *)w->L + RAW_THREAD_TOP),
@@ -344,7 +340,7 @@ static void *allocate(void *data, void *block, size_t old_bytes, size_t bytes) {
     assert_int_equal(lh_shoot_mirrored(&m, &request, NULL), LH_OK);
     *top = own;
   }
-  return realloc(block, bytes);
+  return own_allocate(&w->arena, block, old_bytes, bytes);
 }
 
 static int arm(lua_State *L) {
@@ -355,6 +351,7 @@ static int arm(lua_State *L) {
 static void test_running_function(void **unused) {
   (void)unused;
   watcher w = {0};
+  own_arena_begin(&w.arena);
   lua_State *L = w.L = lua_newstate(allocate, &w);
   lua_pushlightuserdata(L, &w);
   lua_pushcclosure(L, arm, 1);

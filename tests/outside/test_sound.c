@@ -27,7 +27,7 @@
 /* {=== A heap to be damaged ========================================================== */
 
 static lua_State *new_state(const char *program) {
-  lua_State *L = luaL_newstate();
+  lua_State *L = own_newstate();
   assert_non_null(L);
   luaL_openlibs(L);
   lua_gc(L, LUA_GCSTOP);
