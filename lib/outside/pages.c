@@ -98,7 +98,7 @@ void lh_pages_begin(lh_pages *pages, const lh_memory *memory) {
 /* Looks for more in what is left of a region; not in too much of it, since threads that copy what
 ** is found wait for more. */
 static void look_on(lh_pages *pages, uint64_t end) {
-  enum { MOST_BYTES = 64 << 20 };
+  enum { MOST_BYTES = 8 << 20 };
   if (end - pages->from > MOST_BYTES) end = pages->from + MOST_BYTES;
   if (pages->fd >= 0 && pages->is_asked) {
     if (ask(pages, end)) return;
