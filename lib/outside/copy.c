@@ -15,7 +15,7 @@
 
 #include "pages.h"
 
-enum { MOST_THREADS = 4, PIECE_BYTES = 8 << 20, WORTH_A_THREAD = 8 << 20 };
+enum { MOST_THREADS = 4, SMALL_PIECE = 2 << 20, BIG_PIECE = 8 << 20, WORTH_A_THREAD = 8 << 20 };
 
 static uint64_t next_page(uint64_t address) {
   uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
@@ -41,6 +41,7 @@ uint64_t lh_copy(const lh_memory *memory, uint64_t start, uint64_t end) {
 typedef struct copying {
   const lh_memory *memory;
   const lh_spans *mirrored;
+  uint64_t piece_bytes;
   pthread_mutex_t lock; /* of what follows */
   lh_pages pages;
   lh_span span; /* what nobody has taken of the last one */
@@ -66,7 +67,7 @@ static bool take_piece(copying *c, uint64_t copied, lh_span *piece) {
   bool is_one = c->span.start < c->span.end || (!c->lacks_memory && next_span(c));
   if (is_one) {
     *piece = c->span;
-    if (piece->end - piece->start > PIECE_BYTES) piece->end = piece->start + PIECE_BYTES;
+    if (piece->end - piece->start > c->piece_bytes) piece->end = piece->start + c->piece_bytes;
     c->span.start = piece->end;
   }
   (void)pthread_mutex_unlock(&c->lock);
@@ -91,6 +92,7 @@ bool lh_copy_written(const lh_memory *memory, const lh_spans *mirrored, lh_spans
                      uint64_t *copied) {
   copying c = {.memory = memory,
                .mirrored = mirrored,
+               .piece_bytes = lh_spans_bytes(mirrored) < 8 * BIG_PIECE ? SMALL_PIECE : BIG_PIECE,
                .lock = PTHREAD_MUTEX_INITIALIZER,
                .written = written};
   pthread_t threads[MOST_THREADS];
