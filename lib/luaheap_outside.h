@@ -93,6 +93,7 @@ typedef struct lh_outside_request {
                                    whose own mark gets its place by matching; NULL: none */
   /* Filled in: */
   lh_taken taken;
+  lh_taken own;              /* of that, luaheap's: marks, which are carried from file to file */
   lh_counts counts;          /* of a request without a path */
   int64_t unaccounted_bytes; /* that belong to no object: a parser or the like was at work */
   uint64_t passed_as_old;    /* at most so many objects newer than `after` pass as older */

@@ -55,15 +55,28 @@ static void print_size(const subject *s, const shot *taken) {
   lh_free(path);
 }
 
+/* Of a snapshot, without what is luaheap's. */
+static lh_taken the_program_has(const lh_snapshot *snapshot) {
+  const lh_info *info = lh_snapshot_info(snapshot);
+  lh_taken has = {info->objects, info->object_bytes + info->string_table_bytes};
+  for (lh_id id = 1; id <= info->objects; id++) {
+    lh_object object;
+    if (!lh_is_own(snapshot, id)) continue;
+    lh_object_at(snapshot, id, &object);
+    has.objects--;
+    has.bytes -= object.shallow_bytes;
+  }
+  return has;
+}
+
 static void print_growth(const subject *s, const shot *taken) {
   if (taken->after == NULL) return;
-  const lh_info *info = lh_snapshot_info(taken->after);
+  const lh_outside_request *done = &taken->done;
+  lh_taken before = the_program_has(taken->after);
   char *after = cli_escape(taken->after_path);
   printf(", %s objects and %s since %s",
-         lh_count_change(info->objects, taken->done.taken.objects).text,
-         lh_size_change(info->object_bytes + info->string_table_bytes, taken->done.taken.bytes,
-                        s->c->exact_bytes)
-             .text,
+         lh_count_change(before.objects, done->taken.objects - done->own.objects).text,
+         lh_size_change(before.bytes, done->taken.bytes - done->own.bytes, s->c->exact_bytes).text,
          after);
   lh_free(after);
 }

@@ -38,7 +38,7 @@ typedef struct report {
   int finished; /* last, atomically */
   int code;
   lh_error error;
-  lh_taken taken;
+  lh_taken taken, own;
   lh_counts counts;
   int64_t unaccounted_bytes;
   uint64_t passed_as_old;
@@ -167,6 +167,21 @@ static void count(lh_counts *counts, const raw_object *object, bool is_dead, uin
   }
 }
 
+/* As the file tells it (lh_is_own). */
+static bool is_own(const shooting *s, const raw_object *object) {
+  if (object == s->state.metatable || object == s->state.own_thread) return true;
+  return object->type == RAW_USERDATA && lh_walk_own_content((const raw_userdata *)object) != NULL;
+}
+
+/* There may be a walk before that measures the file. */
+static void count_own(const shooting *s, const raw_object *object, uint64_t bytes) {
+  lh_taken *own = &s->report->own;
+  if (s->shot.walk.object_bytes == 0) *own = (lh_taken){0};
+  if (object->marked & s->shot.walk.dead_white || !is_own(s, object)) return;
+  own->objects++;
+  own->bytes += bytes;
+}
+
 static bool accept(const lh_walk *walk, const raw_object *object, uint64_t bytes) {
   shooting *s = shooting_of(walk);
   if (bytes > s->doubt.most_bytes || walk->object_bytes > s->doubt.most_bytes - bytes) return false;
@@ -174,6 +189,7 @@ static bool accept(const lh_walk *walk, const raw_object *object, uint64_t bytes
   if (object->type == RAW_THREAD && !(object->marked & walk->dead_white)) {
     s->shot.walk.thread = lh_deeper_thread(walk->layout, walk->thread, object);
   }
+  count_own(s, object, bytes);
   if (!s->request->path) {
     count(&s->report->counts, object, (object->marked & walk->dead_white) != 0, bytes);
   }
@@ -481,6 +497,7 @@ int lh_shoot_mirrored(const lh_mirrored *mirrored, lh_outside_request *request, 
   if (rc == LH_OK) rc = run_child(mirrored, request, &file, r, error);
   if (rc == LH_OK) {
     request->taken = r->taken;
+    request->own = r->own;
     request->counts = r->counts;
     request->unaccounted_bytes = r->unaccounted_bytes;
     request->passed_as_old = r->passed_as_old;

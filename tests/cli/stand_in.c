@@ -206,6 +206,12 @@ static int take(lh_target *t, lh_outside_request *r, lh_error *error) {
   if (in == NULL || lh_open(&snapshot, file, error) != LH_OK) abort();
   const lh_info *info = lh_snapshot_info(snapshot);
   r->taken = (lh_taken){info->objects, info->object_bytes + info->string_table_bytes};
+  for (lh_id id = 1; id <= info->objects; id++) {
+    lh_object object;
+    lh_object_at(snapshot, id, &object);
+    r->own.objects += object.own;
+    r->own.bytes += object.own ? object.shallow_bytes : 0;
+  }
   r->unaccounted_bytes = t->unaccounted;
   r->passed_as_old = r->after != NULL ? t->passed : 0;
   r->counts = (lh_counts){.all.objects = 28};

@@ -21,6 +21,17 @@
 #include "own_mirror.h"
 #include "take/raw.h"
 
+static lh_taken own_of(const lh_snapshot *s) {
+  lh_taken own = {0};
+  for (lh_id id = 1; id <= lh_snapshot_info(s)->objects; id++) {
+    lh_object o;
+    lh_object_at(s, id, &o);
+    own.objects += o.own;
+    own.bytes += o.own ? o.shallow_bytes : 0;
+  }
+  return own;
+}
+
 /* A sound snapshot from outside, opened. */
 static lh_snapshot *snapshot_from(lua_State *L, const lh_mirrored *m, const char *path) {
   lh_snapshot *s;
@@ -30,6 +41,10 @@ static lh_snapshot *snapshot_from(lua_State *L, const lh_mirrored *m, const char
   if (lh_open(&s, path, &error) < 0) fail_msg("%s", error.message);
   if (lh_verify(s, NULL, &error) < 0) fail_msg("%s", error.message);
   assert_int_equal(request.taken.objects, lh_snapshot_info(s)->objects);
+  lh_taken own = own_of(s);
+  assert_true(own.objects >= 3); /* two halves, and the state's */
+  assert_int_equal(request.own.objects, own.objects);
+  assert_int_equal(request.own.bytes, own.bytes);
   assert_int_equal(request.unaccounted_bytes, 0);
   assert_int_equal(lh_snapshot_info(s)->unaccounted_bytes, 0);
   return s;
