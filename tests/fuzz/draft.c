@@ -9,11 +9,30 @@
 
 /* {=== Taking apart ================================================================== */
 
+/* Where the footer begins, and what is in front of it. */
+static uint64_t footer_of(const lh_snapshot *s) {
+  return lh_load64(s->data + s->size - LH_TRAILER_BYTES);
+}
+
+static uint64_t end_of_sites(const lh_snapshot *s) {
+  return s->is_outside ? s->outside_offset : footer_of(s);
+}
+
+static uint64_t end_of_records(const lh_snapshot *s) {
+  return s->is_tracked ? s->sites_offset : end_of_sites(s);
+}
+
+static void keep_outside(draft *d, const lh_snapshot *s) {
+  size_t n = s->is_outside ? (size_t)(footer_of(s) - s->outside_offset) : 0;
+  d->is_outside = n > 0 && n <= sizeof d->outside;
+  d->n_outside = d->is_outside ? n : 0;
+  if (d->is_outside) memcpy(d->outside, s->data + s->outside_offset, n);
+}
+
 static void add_record(draft *d, const lh_snapshot *s, lh_id id) {
   if (d->n_records == MAX_RECORDS) return;
   const uint8_t *at = lh_record(s, id);
-  const uint8_t *end = id < s->n ? lh_record(s, id + 1) : s->data + s->size - LH_TRAILER_BYTES;
-  if (id == s->n) end = s->data + (s->is_tracked ? s->sites_offset : lh_load64(end));
+  const uint8_t *end = id < s->n ? lh_record(s, id + 1) : s->data + end_of_records(s);
   record *r = &d->records[d->n_records++];
   *r = (record){.head = *at, .address = s->address[id], .list = (uint8_t)lh_list_of(s, id)};
   r->shallow_bytes = lh_get_shallow(s, &at);
@@ -27,6 +46,7 @@ void draft_take_apart(draft *d, const lh_snapshot *s, unsigned seed) {
   d->random = seed * UINT64_C(0x9E3779B97F4A7C15) + 1;
   d->s = s;
   d->info = s->info;
+  keep_outside(d, s);
   for (uint64_t id = 1; id <= s->n; id++) add_record(d, s, (lh_id)id);
   for (size_t i = 0; i < s->n_roots && d->n_roots < MAX_ROOTS; i++) {
     bool listed = s->roots[i].kind == LH_ROOT_FIXED || s->roots[i].kind == LH_ROOT_FINALIZER;
@@ -116,16 +136,17 @@ static void fill_footer(const draft *d, forge *f) {
 
 /* The sites are those that there were. */
 static void put_sites(const lh_snapshot *s, forge *f) {
-  uint64_t end = lh_load64(s->data + s->size - LH_TRAILER_BYTES);
   forge_track(f, 0);
   f->sites.size = 0;
-  (void)forge_write(s->data + s->sites_offset, end - s->sites_offset, &f->sites);
+  (void)forge_write(s->data + s->sites_offset, end_of_sites(s) - s->sites_offset, &f->sites);
 }
 
 size_t draft_put_together(const draft *d, uint8_t *out, size_t max_size) {
   forge f;
   forge_begin(&f);
   if (d->s->is_tracked) put_sites(d->s, &f);
+  if (d->is_outside) forge_outside(&f, 0, 0);
+  if (d->is_outside) (void)forge_write(d->outside, d->n_outside, &f.outside);
   for (int list = 0; list < 4; list++) {
     for (size_t i = 0; i < d->n_records; i++) {
       const record *r = &d->records[i];

@@ -32,7 +32,10 @@ typedef struct draft {
   size_t n_roots;
   uint64_t random;
   size_t n_changed;
-  char program[MAX_TEXT], name[MAX_TEXT];  /* of `info`, where it is another */
+  char program[MAX_TEXT], name[MAX_TEXT]; /* of `info`, where it is another */
+  bool is_outside;                        /* then this is what tells of outside: */
+  uint8_t outside[MAX_FIELDS];
+  size_t n_outside;
   uint8_t changed[SPARE][MAX_FIELDS + 32]; /* fields that are not those of the file */
 } draft;
 
@@ -82,6 +85,9 @@ void lie_text(draft *d, char text[MAX_TEXT]);
 /* A record of type LH_REC_*, whose fields are those that the format asks for, and say anything.
 ** False: there is no room for it. */
 bool lie_record(draft *d, unsigned type, uint64_t address, record *out);
+
+/* The section of a snapshot from outside: marks that there are or not, in any order. */
+void lie_outside(draft *d);
 
 /* The mark that a snapshot with this `info` would leave. */
 bool lie_own_mark(draft *d, uint64_t address, record *out);

@@ -306,6 +306,42 @@ bool lie_record(draft *d, unsigned type, uint64_t address, record *out) {
   return adopt(d, &f, address, out);
 }
 
+static void put_matched(draft *d, forge *f) {
+  bool is_known = d->s->n_marks > 0 && roll(d, 8) > 0;
+  const lh_mark_info *mark = is_known ? &d->s->marks[roll(d, d->s->n_marks)] : NULL;
+  forge_uvarint(f, mark ? mark->serial : (uint32_t)lie_number(d));
+  forge_u64(f, mark ? mark->time_ns : lie_number(d) >> 1);
+  for (int list = 0; list < 2; list++) forge_uvarint(f, roll(d, 8) ? roll(d, 4) : lie_number(d));
+}
+
+static void put_c_function(draft *d, forge *f, uint64_t address) {
+  char text[MAX_TEXT];
+  forge_uvarint(f, address);
+  for (int i = 0; i < 2; i++) {
+    lie_text(d, text);
+    forge_uvarint(f, strlen(text));
+    forge_bytes_of(f, text, strlen(text));
+  }
+  forge_uvarint(f, lie_number(d));
+}
+
+void lie_outside(draft *d) {
+  forge f;
+  size_t n_marks = roll(d, 3), n_functions = roll(d, 3);
+  forge_begin(&f);
+  forge_u8(&f, (unsigned)roll(d, LH_STILL_CORE + 1));
+  forge_u8(&f, (unsigned)roll(d, 2));
+  forge_uvarint(&f, n_marks);
+  while (n_marks-- > 0) put_matched(d, &f);
+  forge_uvarint(&f, n_functions);
+  for (size_t i = 0; i < n_functions; i++) put_c_function(d, &f, i * 8 + 1 + roll(d, 8));
+  size_t n = f.out.size - LH_HEADER_BYTES;
+  d->is_outside = n <= sizeof d->outside;
+  d->n_outside = n;
+  if (d->is_outside) memcpy(d->outside, f.out.data + LH_HEADER_BYTES, n);
+  forge_free(&f);
+}
+
 bool lie_own_mark(draft *d, uint64_t address, record *out) {
   forge f;
   forge_begin(&f);

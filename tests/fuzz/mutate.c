@@ -141,11 +141,20 @@ static void change_info(draft *d) {
   }
 }
 
+static void change_outside(draft *d) {
+  if (!d->is_outside || roll(d, 2) == 0)
+    lie_outside(d);
+  else if (roll(d, 8) == 0)
+    d->is_outside = false;
+  else
+    d->n_outside = LLVMFuzzerMutate(d->outside, d->n_outside, sizeof d->outside);
+}
+
 static void change(draft *d) {
   size_t at = roll(d, d->n_records);
   record *r = &d->records[at];
   if (d->n_records == 0) return;
-  switch (roll(d, 17)) {
+  switch (roll(d, 18)) {
     case 0: (void)draft_take_out(d, at); break;
     case 1:
     case 2: copy_record(d, at); break;
@@ -155,6 +164,7 @@ static void change(draft *d) {
     case 6: change_head(d, r); break;
     case 7: r->shallow_bytes = roll(d, 4) == 0 ? d->random >> roll(d, 64) : roll(d, 4096); break;
     case 16: r->stack = draft_any_stack(d); break;
+    case 17: change_outside(d); break;
     case 8: mutate_fields(d, r); break;
     case 9: change_info(d); break;
     case 10:
@@ -180,6 +190,11 @@ static void add_marks(draft *d) {
     mark.list = (uint8_t)list;
     draft_insert(d, 0, mark);
   }
+}
+
+static void drop_marks(draft *d) {
+  for (size_t i = d->n_records; i-- > 0;)
+    if ((d->records[i].head & 15) == LH_REC_MARK) (void)draft_take_out(d, i);
 }
 
 /* A table of before gets bigger, with other entries; or another container, as it is. */
@@ -214,6 +229,7 @@ static void become_later(draft *d) {
   if (roll(d, 2)) work(d);
   d->info.serial += 1 + (uint32_t)(roll(d, 4) == 0);
   d->info.time_ns += UINT64_C(1000000000) * roll(d, 4);
+  if (roll(d, 4) == 0) drop_marks(d); /* as if that before was taken from outside */
   add_marks(d);
 }
 
@@ -221,8 +237,7 @@ static void become_other(draft *d) {
   d->info.state_id += 1 + roll(d, 2);
   d->info.process_id++;
   d->info.serial = 1;
-  for (size_t i = d->n_records; i-- > 0;)
-    if ((d->records[i].head & 15) == LH_REC_MARK) (void)draft_take_out(d, i);
+  drop_marks(d);
   add_marks(d);
   work(d);
 }
