@@ -79,6 +79,17 @@ static uint64_t find_last_number(const char *value) {
   return number;
 }
 
+/* "PID (name) state parent group session terminal group flags": by its flags the kernel knows its
+** own threads. Names may have anything in them. */
+static bool is_of_kernel(int64_t process_id) {
+  enum { FIELDS_BEFORE_FLAGS = 7, FLAG_OF_KERNEL = 0x200000 /* PF_KTHREAD */ };
+  char text[512];
+  if (lh_process_text(process_id, "stat", text, sizeof text) <= 0) return false;
+  const char *field = strrchr(text, ')');
+  for (int i = 0; field && i < FIELDS_BEFORE_FLAGS; i++) field = strchr(field + 1, ' ');
+  return field && strtoul(field, NULL, 10) & FLAG_OF_KERNEL;
+}
+
 bool lh_process_status_of(int64_t process_id, lh_process_status *status) {
   char text[4096];
   memset(status, 0, sizeof *status);
@@ -90,8 +101,8 @@ bool lh_process_status_of(int64_t process_id, lh_process_status *status) {
   status->capabilities = strtoull(find_value(text, "CapEff"), NULL, 16);
   status->threads = strtoull(find_value(text, "Threads"), NULL, 10);
   status->state = *find_value(text, "State");
-  status->is_of_kernel =
-      *find_value(text, "Kthread") == '1' || (status->state != 'Z' && !*find_value(text, "VmSize"));
+  status->has_memory = *find_value(text, "VmSize") != '\0';
+  status->is_of_kernel = !status->has_memory && is_of_kernel(process_id);
   status->system_filter = (unsigned)strtoul(find_value(text, "Seccomp"), NULL, 10);
   const char *users = find_value(text, "Uid");
   for (int i = 0; i < 4; i++) {
@@ -330,8 +341,8 @@ static int check_machine(const lh_target *target, lh_error *error) {
 static int check_kind(lh_target *target, lh_error *error) {
   lh_process_status status;
   int64_t id = target->process_id;
-  if (!lh_process_status_of(id, &status) || status.leader != id || status.state == 'Z' ||
-      status.is_of_kernel || id == getpid())
+  if (!lh_process_status_of(id, &status) || status.leader != id || !status.has_memory ||
+      id == getpid())
     return lh_refuse_process(id, ESRCH, error);
   target->own_process_id = status.own_id;
   return 0;

@@ -8,14 +8,15 @@
 
 /* What of /proc/PID/status is of use. */
 typedef struct lh_process_status {
-  int64_t leader;         /* Tgid: the process, if PID is one of its threads */
-  int64_t tracer;         /* 0: none */
-  uint64_t own_id;        /* in its own namespace */
-  uint32_t users[4];      /* real, effective, saved, of the file system */
-  uint64_t capabilities;  /* CapEff */
-  uint64_t threads;       /* how many it has */
-  char state;             /* 'R', 'S', 'Z', ... */
-  bool is_of_kernel;      /* a thread of the kernel's own */
+  int64_t leader;        /* Tgid: the process, if PID is one of its threads */
+  int64_t tracer;        /* 0: none */
+  uint64_t own_id;       /* in its own namespace */
+  uint32_t users[4];     /* real, effective, saved, of the file system */
+  uint64_t capabilities; /* CapEff */
+  uint64_t threads;      /* how many it has */
+  char state;            /* 'R', 'S', 'Z', ... */
+  bool is_of_kernel;     /* a thread of the kernel's own */
+  bool has_memory; /* not so one of the kernel, nor one that ends, though it is no zombie yet */
   unsigned system_filter; /* Seccomp: 0: none */
 } lh_process_status;
 

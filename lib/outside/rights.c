@@ -60,6 +60,8 @@ static int refuse_kind(int64_t id, bool is_there, const lh_process_status *it, l
   if (it->is_of_kernel)
     return lh_fail(error, LH_EIO,
                    "process %" PRId64 " is a thread of the kernel, in which no Lua can run", id);
+  if (!it->has_memory)
+    return is_gone(lh_fail(error, LH_EIO, "process %" PRId64 " is just ending", id), error);
   return 0;
 }
 

@@ -140,6 +140,9 @@ static void test_zombie(void **state) {
   subject s = subject_start(only_wait, NULL);
   (void)kill(s.id, SIGKILL);
   assert_int_equal(waitid(P_PID, (id_t)s.id, &info, WEXITED | WNOWAIT), 0);
+  lh_process_status it; /* as one that is just ending, of which only its state differs */
+  assert_true(lh_process_status_of(s.id, &it));
+  assert_false(it.has_memory || it.is_of_kernel);
   answer a = ask_as(NULL, s.id, false);
   assert_refused(a, "process %d has ended: it is a zombie, whose parent has not asked how it ended",
                  s.id);
