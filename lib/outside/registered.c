@@ -11,8 +11,7 @@
 **
 ** What no program changes is taken from the file: cores lack it, and a process whose memory is read
 ** there has more of it from then on. Of several names of a function the first by its letters is it,
-** but those of metamethods come last. One pass, some 1 GB a second; of a file's mappings at most
-** LH_MOST_TABLE bytes are read.
+** but those of metamethods come last. One pass, some 1 GB a second.
 */
 #include <stdlib.h>
 #include <string.h>
@@ -44,34 +43,40 @@ struct lh_registered {
 
 /* {=== Pieces ======================================================================== */
 
-/* Is what the file has there mapped as it is? Other parts the loader writes to, and may protect
-** then. */
-static bool is_constant(const lh_first_page *first, uint64_t file_offset) {
+/* What is mapped from a place in the file, by its headers. The file does not have what is in memory
+** of parts that the loader writes to, and may protect then. Code alone has no names, but older
+** linkers put constants beside it, and both behind the headers. */
+typedef struct part {
+  bool is_written, has_names;
+} part;
+
+static part part_at(const lh_first_page *first, uint64_t file_offset) {
   Elf64_Phdr p;
-  bool found = false;
+  part found = {false, false};
   for (unsigned i = 0; lh_program_header(first, i, &p); i++) {
-    bool is_in = p.p_type == PT_LOAD && file_offset >= p.p_offset / 4096 * 4096 &&
-                 file_offset < p.p_offset + p.p_filesz;
-    if (is_in && p.p_flags & PF_W) return false;
-    found |= is_in;
+    if (p.p_type != PT_LOAD || file_offset < p.p_offset / 4096 * 4096 ||
+        file_offset >= p.p_offset + p.p_filesz)
+      continue;
+    found.is_written |= (p.p_flags & PF_W) != 0;
+    found.has_names |= !(p.p_flags & PF_X) || p.p_offset == 0;
   }
   return found;
 }
 
-static bool read_piece(const lh_memory *memory, const lh_region *r, const lh_first_page *first,
-                       int fd, char *bytes) {
+static bool read_piece(const lh_memory *memory, const lh_region *r, bool is_written, int fd,
+                       char *bytes) {
   size_t n = (size_t)(r->end - r->start);
-  bool is_file = fd >= 0 && !(r->access & LH_REGION_WRITE) && is_constant(first, r->file_offset);
-  return is_file ? pread(fd, bytes, n, (off_t)r->file_offset) > 0
-                 : memory->read(memory, r->start, bytes, n);
+  return fd >= 0 && !is_written ? pread(fd, bytes, n, (off_t)r->file_offset) > 0
+                                : memory->read(memory, r->start, bytes, n);
 }
 
 static void add_piece(lh_registered *registered, const lh_memory *memory, const lh_region *r,
                       const lh_first_page *first, int fd, uint64_t *room) {
   uint64_t n = r->end - r->start;
-  if (registered->n_pieces == MOST_PIECES || n > *room) return;
+  part found = part_at(first, r->file_offset);
+  if (!found.has_names || registered->n_pieces == MOST_PIECES || n > *room) return;
   char *bytes = lh_alloc_zeroed((size_t)n, 1);
-  if (bytes && read_piece(memory, r, first, fd, bytes)) {
+  if (bytes && read_piece(memory, r, found.is_written, fd, bytes)) {
     registered->pieces[registered->n_pieces++] = (piece){r->start, r->end, bytes};
     *room -= n;
   } else {
@@ -80,8 +85,7 @@ static void add_piece(lh_registered *registered, const lh_memory *memory, const 
 }
 
 static void add_pieces(lh_registered *registered, const lh_memory *memory, const char *path,
-                       const lh_first_page *first, int fd) {
-  uint64_t room = LH_MOST_TABLE;
+                       const lh_first_page *first, int fd, uint64_t *room) {
   for (size_t i = 0; i < memory->n; i++) {
     const lh_region *r = &memory->regions[i];
     if (strcmp(r->path, path) != 0) continue;
@@ -89,8 +93,7 @@ static void add_pieces(lh_registered *registered, const lh_memory *memory, const
       if (registered->code_end == 0) registered->code_start = r->start;
       registered->code_end = r->end;
     }
-    /* Older linkers put constants beside the code. */
-    if (r->access & LH_REGION_READ) add_piece(registered, memory, r, first, fd, &room);
+    if (r->access & LH_REGION_READ) add_piece(registered, memory, r, first, fd, room);
   }
 }
 
@@ -155,10 +158,10 @@ static int compare(const void *a, const void *b) {
 /* }=================================================================================== */
 
 lh_registered *lh_registered_read(const lh_memory *memory, const char *path,
-                                  const lh_first_page *first, int fd) {
+                                  const lh_first_page *first, int fd, uint64_t *room) {
   lh_registered *registered = lh_alloc_zeroed(1, sizeof *registered);
   if (!registered) return NULL;
-  add_pieces(registered, memory, path, first, fd);
+  add_pieces(registered, memory, path, first, fd, room);
   for (unsigned i = 0; i < registered->n_pieces; i++)
     add_arrays(registered, &registered->pieces[i]);
   if (registered->n > 0) qsort(registered->list, registered->n, sizeof *registered->list, compare);

@@ -32,7 +32,7 @@ typedef struct symbol {
 } symbol;
 
 /* The file itself, what belongs to it, what was packed in one of the two. */
-enum { MOST_ELFS = 3 };
+enum { MOST_ELFS = 3, MOST_NAME = sizeof((lh_function_name *)0)->symbol };
 
 struct lh_symbol_table {
   symbol *list;
@@ -40,6 +40,7 @@ struct lh_symbol_table {
   Elf *elfs[MOST_ELFS];
   unsigned n_elfs;
   void *unpacked;
+  uint64_t *room;
 };
 
 /* {=== ELF =========================================================================== */
@@ -58,20 +59,23 @@ static bool is_bearable(const Elf64_Ehdr *header) {
          header->e_shnum > 0 && header->e_phnum < PN_XNUM;
 }
 
-/* Its contents, if they are as long as they should be; NULL: they are not. */
-static Elf_Data *section_data(Elf_Scn *section) {
+/* Its contents, if they are as long as they should be; NULL: they are not, or there is no room.
+** What is asked for twice takes room twice. */
+static Elf_Data *section_data(lh_symbol_table *table, Elf_Scn *section) {
   GElf_Shdr header;
-  if (!gelf_getshdr(section, &header) || header.sh_size > LH_MOST_TABLE ||
+  if (!gelf_getshdr(section, &header) || header.sh_size > *table->room ||
       header.sh_type == SHT_NOBITS || header.sh_flags & SHF_COMPRESSED)
     return NULL;
   Elf_Data *data = elf_rawdata(section, NULL);
-  return data && data->d_buf && data->d_size == header.sh_size ? data : NULL;
+  if (!data || !data->d_buf || data->d_size != header.sh_size) return NULL;
+  *table->room -= header.sh_size;
+  return data;
 }
 
 /* The first section of this type, and with this name if it is not NULL. */
-static Elf_Scn *find_section(Elf *elf, uint32_t type, const char *name) {
+static Elf_Scn *find_section(lh_symbol_table *table, Elf *elf, uint32_t type, const char *name) {
   size_t names = 0;
-  if (elf_getshdrstrndx(elf, &names) != 0 || (name && !section_data(elf_getscn(elf, names))))
+  if (elf_getshdrstrndx(elf, &names) != 0 || (name && !section_data(table, elf_getscn(elf, names))))
     return NULL;
   for (Elf_Scn *section = NULL; (section = elf_nextscn(elf, section));) {
     GElf_Shdr header;
@@ -121,11 +125,13 @@ static uint32_t rank_of(const Elf64_Sym *s) {
   }
 }
 
-/* Of "on_packet.constprop.0" and of "on_packet@@V1" what the source has. */
-static size_t name_length(const char *name, size_t most) {
-  size_t n = strnlen(name, most);
-  if (n == most) return 0; /* it leaves the section */
-  size_t source = strcspn(name, ".@");
+/* Of "on_packet.constprop.0" and of "on_packet@@V1" what the source has, and of longer names than
+** are told the beginning. */
+static size_t name_length(const char *name, size_t room) {
+  size_t n = strnlen(name, room < MOST_NAME ? room : MOST_NAME);
+  if (n == room) return 0; /* it leaves the section */
+  size_t source = 0;
+  while (source < n && name[source] != '.' && name[source] != '@') source++;
   return source > 0 ? source : n;
 }
 
@@ -148,10 +154,10 @@ static bool add_symbol(lh_symbol_table *table, const Elf64_Sym *s, const Elf_Dat
 /* False: it has no such symbols. */
 static bool add_symbols(lh_symbol_table *table, Elf *elf, uint32_t type, uint64_t shift) {
   GElf_Shdr header;
-  Elf_Scn *section = elf ? find_section(elf, type, NULL) : NULL;
+  Elf_Scn *section = elf ? find_section(table, elf, type, NULL) : NULL;
   if (!section || !gelf_getshdr(section, &header)) return false;
-  const Elf_Data *data = section_data(section);
-  const Elf_Data *names = section_data(elf_getscn(elf, header.sh_link));
+  const Elf_Data *data = section_data(table, section);
+  const Elf_Data *names = section_data(table, elf_getscn(elf, header.sh_link));
   if (!data || !names) return false;
   for (size_t at = 0; at + sizeof(Elf64_Sym) <= data->d_size; at += sizeof(Elf64_Sym)) {
     Elf64_Sym s;
@@ -191,31 +197,31 @@ static int open_debug(const char *folder, const uint8_t *id, size_t n) {
 }
 
 /* NULL: it has none. */
-static const uint8_t *build_id(Elf *elf, size_t *n) {
+static const uint8_t *build_id(lh_symbol_table *table, Elf *elf, size_t *n) {
   GElf_Nhdr note;
   size_t name, content;
-  Elf_Scn *section = elf ? find_section(elf, SHT_NOTE, ".note.gnu.build-id") : NULL;
-  Elf_Data *data = section ? section_data(section) : NULL;
+  Elf_Scn *section = elf ? find_section(table, elf, SHT_NOTE, ".note.gnu.build-id") : NULL;
+  Elf_Data *data = section ? section_data(table, section) : NULL;
   if (!data || gelf_getnote(data, 0, &note, &name, &content) == 0) return NULL;
   *n = note.n_descsz;
   return (const uint8_t *)data->d_buf + content;
 }
 
-static bool has_build_id(Elf *elf, const uint8_t *id, size_t n) {
+static bool has_build_id(lh_symbol_table *table, Elf *elf, const uint8_t *id, size_t n) {
   size_t own_n = 0;
-  const uint8_t *own = build_id(elf, &own_n);
+  const uint8_t *own = build_id(table, elf, &own_n);
   return own && own_n == n && memcmp(own, id, n) == 0;
 }
 
 static bool add_separate(lh_symbol_table *table, Elf *elf, const char *const *folders) {
   size_t n = 0;
-  const uint8_t *id = build_id(elf, &n);
+  const uint8_t *id = build_id(table, elf, &n);
   bool found = false;
   for (; id && *folders && !found; folders++) {
     int fd = open_debug(*folders, id, n);
     if (fd < 0) continue;
     Elf *debug = open_elf(table, fd);
-    found = has_build_id(debug, id, n) &&
+    found = has_build_id(table, debug, id, n) &&
             add_symbols(table, debug, SHT_SYMTAB, first_address(elf) - first_address(debug));
     if (debug && !found) elf_end(table->elfs[--table->n_elfs]);
     (void)close(fd);
@@ -223,11 +229,12 @@ static bool add_separate(lh_symbol_table *table, Elf *elf, const char *const *fo
   return found;
 }
 
-/* As long as its index, at the end, says that it becomes; 0: that is unbearable, or nonsense. */
-static uint64_t unpacked_bytes(const uint8_t *packed, size_t n) {
+/* As long as its index, at the end, says that it becomes; 0: it is nonsense, or there is no room.
+*/
+static uint64_t unpacked_bytes(const uint8_t *packed, size_t n, uint64_t room) {
   lzma_stream_flags flags;
   lzma_index *index = NULL;
-  uint64_t memory = LH_MOST_TABLE, bytes = 0;
+  uint64_t memory = room, bytes = 0;
   size_t at = 0;
   if (n < LZMA_STREAM_HEADER_SIZE || n % 4 != 0 ||
       lzma_stream_footer_decode(&flags, packed + n - LZMA_STREAM_HEADER_SIZE) != LZMA_OK ||
@@ -238,13 +245,14 @@ static uint64_t unpacked_bytes(const uint8_t *packed, size_t n) {
       LZMA_OK)
     bytes = lzma_index_uncompressed_size(index);
   lzma_index_end(index, NULL);
-  return bytes <= LH_MOST_TABLE ? bytes : 0;
+  return bytes <= room ? bytes : 0;
 }
 
 static Elf *unpack(lh_symbol_table *table, const Elf_Data *packed) {
-  uint64_t memory = LH_MOST_TABLE;
-  size_t in = 0, out = 0, n = (size_t)unpacked_bytes(packed->d_buf, packed->d_size);
+  uint64_t memory = *table->room;
+  size_t in = 0, out = 0, n = (size_t)unpacked_bytes(packed->d_buf, packed->d_size, memory);
   if (n < sizeof(Elf64_Ehdr)) return NULL;
+  *table->room -= n;
   table->unpacked = lh_alloc(n, 1);
   if (!table->unpacked ||
       lzma_stream_buffer_decode(&memory, 0, NULL, packed->d_buf, &in, packed->d_size,
@@ -255,8 +263,8 @@ static Elf *unpack(lh_symbol_table *table, const Elf_Data *packed) {
 }
 
 static void add_packed(lh_symbol_table *table, Elf *elf) {
-  Elf_Scn *section = find_section(elf, SHT_PROGBITS, ".gnu_debugdata");
-  const Elf_Data *packed = section ? section_data(section) : NULL;
+  Elf_Scn *section = find_section(table, elf, SHT_PROGBITS, ".gnu_debugdata");
+  const Elf_Data *packed = section ? section_data(table, section) : NULL;
   Elf *inside = packed ? unpack(table, packed) : NULL;
   if (inside)
     (void)add_symbols(table, inside, SHT_SYMTAB, first_address(elf) - first_address(inside));
@@ -264,9 +272,10 @@ static void add_packed(lh_symbol_table *table, Elf *elf) {
 
 /* }=================================================================================== */
 
-lh_symbol_table *lh_symbol_table_read(int fd, const char *const *debug_folders) {
+lh_symbol_table *lh_symbol_table_read(int fd, const char *const *debug_folders, uint64_t *room) {
   lh_symbol_table *table = lh_alloc_zeroed(1, sizeof *table);
   if (!table || elf_version(EV_CURRENT) == EV_NONE) return table;
+  table->room = room;
   Elf *elf = open_elf(table, fd);
   if (!elf) return table;
   if (!add_symbols(table, elf, SHT_SYMTAB, 0)) {

@@ -30,6 +30,7 @@ struct lh_symbols {
   const lh_target *target;
   module **modules;
   size_t n, capacity;
+  uint64_t room; /* for what is kept of files */
 };
 
 /* {=== Headers ======================================================================= */
@@ -121,22 +122,24 @@ static int open_module(const lh_target *target, const module *m, const lh_region
   return fd >= 0 ? fd : open_same(m, m->path);
 }
 
-static void read_symbols(const lh_target *target, module *m, const lh_region *region) {
+static void read_symbols(lh_symbols *symbols, module *m, const lh_region *region) {
+  const lh_target *target = symbols->target;
   char folder[64];
   const char *folders[] = {"/usr/lib/debug", target->is_core ? NULL : folder, NULL};
   (void)snprintf(folder, sizeof folder, "/proc/%lld/root/usr/lib/debug",
                  (long long)target->process_id);
   int fd = open_module(target, m, region);
   if (fd < 0) return;
-  m->table = lh_symbol_table_read(fd, folders);
+  m->table = lh_symbol_table_read(fd, folders, &symbols->room);
   (void)close(fd);
 }
 
-static const char *registered_name(const lh_target *target, module *m, const lh_region *region,
+static const char *registered_name(lh_symbols *symbols, module *m, const lh_region *region,
                                    uint64_t function) {
   if (!m->has_registered) {
-    int fd = open_module(target, m, region);
-    m->registered = lh_registered_read(&target->memory, m->path, &m->first, fd);
+    int fd = open_module(symbols->target, m, region);
+    m->registered =
+        lh_registered_read(&symbols->target->memory, m->path, &m->first, fd, &symbols->room);
     m->has_registered = true;
     if (fd >= 0) (void)close(fd);
   }
@@ -155,7 +158,7 @@ static module *module_of(lh_symbols *symbols, const lh_region *region) {
   symbols->modules[symbols->n++] = m;
   m->path = region->path;
   read_first_page(&symbols->target->memory, m->path, &m->first);
-  if (m->first.n > 0) read_symbols(symbols->target, m, region);
+  if (m->first.n > 0) read_symbols(symbols, m, region);
   return m;
 }
 
@@ -181,7 +184,7 @@ static void copy_symbol(lh_function_name *name, const char *symbol, size_t n) {
 
 lh_symbols *lh_symbols_open(const lh_target *target) {
   lh_symbols *symbols = lh_alloc_zeroed(1, sizeof *symbols);
-  if (symbols) symbols->target = target;
+  if (symbols) *symbols = (lh_symbols){.target = target, .room = LH_SYMBOLS_ROOM};
   return symbols;
 }
 
@@ -195,7 +198,7 @@ bool lh_symbols_find(lh_symbols *symbols, uint64_t function, lh_function_name *n
   size_t n = 0;
   const char *symbol = lh_symbol_at(m->table, name->offset, &n);
   if (!symbol) {
-    symbol = registered_name(symbols->target, m, region, function);
+    symbol = registered_name(symbols, m, region, function);
     n = symbol ? strlen(symbol) : 0;
   }
   if (symbol) copy_symbol(name, symbol, n);

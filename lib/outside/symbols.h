@@ -4,8 +4,8 @@
 ** by which a program registers functions in Lua.
 **
 ** Such a file may be anything: a program's author, or its owner, may have made it to mislead or to
-** harm. So all that it counts is held against its size, no more of it is read than LH_MOST_TABLE
-** bytes for each table, and one that is broken is not known.
+** harm. So all that it counts is held against its size, one that is broken is not known, and of all
+** files together so much is kept as there is room for: what does not fit is not known, either.
 */
 #ifndef LUAHEAP_SYMBOLS_H
 #define LUAHEAP_SYMBOLS_H
@@ -14,8 +14,8 @@
 
 #include "outside.h"
 
-/* Chromium's symbols take 60 MB. */
-#define LH_MOST_TABLE (256u << 20)
+/* What a program has of symbols and constants takes megabytes. */
+#define LH_SYMBOLS_ROOM (256u << 20)
 
 /* {=== symbols.c ===================================================================== */
 
@@ -40,8 +40,9 @@ typedef struct lh_symbol_table lh_symbol_table;
 
 /* Of an open ELF file of this machine's kind, which stays the caller's: its symbols, those of the
 ** separate file of debug information that belongs to it, in one of these folders (NULL ends the
-** list), or its packed ones. An empty table where there are none, or memory runs out. */
-lh_symbol_table *lh_symbol_table_read(int fd, const char *const *debug_folders);
+** list), or its packed ones. An empty table where there are none, or memory runs out. What is kept
+** takes of *room. */
+lh_symbol_table *lh_symbol_table_read(int fd, const char *const *debug_folders, uint64_t *room);
 
 /* The name of the function that begins at an address; NULL: none does. It is not ended by a zero
 ** but by *n. O(log n). */
@@ -56,9 +57,9 @@ void lh_symbol_table_free(lh_symbol_table *table); /* may be NULL */
 typedef struct lh_registered lh_registered;
 
 /* Of a mapped file with this path and these headers. `fd`: the file itself, for what of it no
-** program changes; -1: it is not known. NULL: memory runs out. */
+** program changes; -1: it is not known. NULL: memory runs out. What is kept takes of *room. */
 lh_registered *lh_registered_read(const lh_memory *memory, const char *path,
-                                  const lh_first_page *first, int fd);
+                                  const lh_first_page *first, int fd, uint64_t *room);
 const char *lh_registered_at(const lh_registered *registered, uint64_t function);
 void lh_registered_free(lh_registered *registered); /* may be NULL */
 
