@@ -141,7 +141,7 @@ static int run(cli *c, const request *r) {
 
 int main(int argc, char **argv) {
   cli c;
-  request r = {.options.string_bytes = LH_DEFAULT_STRING_BYTES};
+  request r = {.options.string_bytes = LH_DEFAULT_STRING_BYTES, .arguments = argv};
   lh_make_way(argv);
   cli_begin(&c, &tool);
   parse_options(&c, &r, argc, argv);

@@ -31,6 +31,7 @@ typedef struct request {
   uint64_t max;        /* 0: not said */
   const char *strings; /* as it was given; NULL: not said */
   lh_outside_options options;
+  char **arguments; /* of this program, to run it again */
 } request;
 
 /* The command line of a request, as a shell takes it. */
@@ -85,7 +86,8 @@ typedef struct shot {
 /* Can a file be made there? Said before anything is done to a process. */
 void check_writable(cli *c, const char *path);
 
-/* Takes all of them at one instant. Fails with what the library says. */
+/* Takes all of them at one instant. Fails with what the library says; where this program's memory
+** is in the way, and nothing was taken yet, it is run again from its start instead. */
 int take_shots(const subject *s, const request *r, shot *shots, size_t n, lh_outside_told *told,
                lh_error *error);
 

@@ -2,6 +2,7 @@
 ** take.c - snapshots of one instant: of one state into the file that was named, or of all states
 ** into FILE-1, FILE-2 and so on. What can be known to fail is said before the process is touched.
 */
+#include <errno.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -56,6 +57,9 @@ int take_shots(const subject *s, const request *r, shot *shots, size_t n, lh_out
   cli_progress(s->c, "taking %s", n == 1 ? shots[0].path : "snapshots");
   int code = lh_take_outside(s->target, requests, n, &r->options, told, error);
   cli_progress(s->c, NULL);
+  bool is_in_the_way = code == LH_EBUSY && error->os_errno == EEXIST;
+  if (is_in_the_way && (r->mode == MODE_TAKE || shots[0].after == NULL))
+    lh_make_way_again(r->arguments);
   for (size_t i = 0; i < n; i++) shots[i].done = requests[i];
   free(requests);
   return code;

@@ -11,6 +11,7 @@
 ** system call either, is not looked at but in the last tries: what shows nowhere may be wrong then
 ** (one of 100 samples of a storm that does nothing but let tables grow had such a table).
 */
+#include <errno.h>
 #include <time.h>
 
 #include "outside.h"
@@ -112,7 +113,8 @@ static int try_often(taking *t, lh_error *error) {
     wait_before(attempt);
     int rc = try_once(t, attempt, &last);
     if (rc == LH_OK && t->n_done == t->n) return rc;
-    if (rc < 0 && rc != LH_EBUSY) {
+    bool is_in_the_way = rc == LH_EBUSY && last.os_errno == EEXIST; /* and will be */
+    if (rc < 0 && (rc != LH_EBUSY || is_in_the_way)) {
       if (error) *error = last;
       return rc;
     }
