@@ -86,8 +86,11 @@ typedef struct shot {
 /* Can a file be made there? Said before anything is done to a process. */
 void check_writable(cli *c, const char *path);
 
-/* Takes all of them at one instant. Fails with what the library says; where this program's memory
-** is in the way, and nothing was taken yet, it is run again from its start instead. */
+/* After a failure, where nothing was told or written: if this program's memory was in the way, runs
+** it again from its start, with other addresses. Else it returns, and where that does not help. */
+void make_way(const request *r, const lh_error *error);
+
+/* Takes all of them at one instant. Fails with what the library says. */
 int take_shots(const subject *s, const request *r, shot *shots, size_t n, lh_outside_told *told,
                lh_error *error);
 

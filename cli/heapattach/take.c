@@ -48,6 +48,10 @@ static void check_names(cli *c, const request *r) {
 
 /* {=== Taking ======================================================================== */
 
+void make_way(const request *r, const lh_error *error) {
+  if (error->code == LH_EBUSY && error->os_errno == EEXIST) lh_make_way_again(r->arguments);
+}
+
 int take_shots(const subject *s, const request *r, shot *shots, size_t n, lh_outside_told *told,
                lh_error *error) {
   lh_outside_request *requests = cli_must(calloc(n, sizeof *requests));
@@ -57,9 +61,7 @@ int take_shots(const subject *s, const request *r, shot *shots, size_t n, lh_out
   cli_progress(s->c, "taking %s", n == 1 ? shots[0].path : "snapshots");
   int code = lh_take_outside(s->target, requests, n, &r->options, told, error);
   cli_progress(s->c, NULL);
-  bool is_in_the_way = code == LH_EBUSY && error->os_errno == EEXIST;
-  if (is_in_the_way && (r->mode == MODE_TAKE || shots[0].after == NULL))
-    lh_make_way_again(r->arguments);
+  if (code != LH_OK && (r->mode == MODE_TAKE || shots[0].after == NULL)) make_way(r, error);
   for (size_t i = 0; i < n; i++) shots[i].done = requests[i];
   free(requests);
   return code;

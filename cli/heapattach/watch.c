@@ -82,6 +82,7 @@ static int count(watch *w, look *l, lh_error *error) {
   int code = lh_take_outside(w->subject.target, &counted, 1, &w->r->options, &told, error);
   plan_next_count(w, now, spent_ns() - before_ns, told.stopped_ns);
   if (code != LH_OK && is_over(error)) return code;
+  if (code != LH_OK && w->n_lines == 0) make_way(w->r, error);
   if (code != LH_OK && code != LH_EBUSY && strcmp(w->failure, error->message) != 0) {
     strcpy(w->failure, error->message);
     cli_say(w->c, "its objects cannot be counted: %s", error->message);

@@ -178,6 +178,18 @@ Another one, to compare with it: heapattach --after b2 -o b3 4711
     assert.same({"", "heapattach: the heap is not sound\n", 2}, {out, err, code})
   end)
 
+  it("begins again with other addresses where its own memory is in the way", function()
+    local more = {"fail 1 -10 17 memory is in the way"}
+    for _, words in ipairs {{"-o", "x", "4711"}, {"--every", "1", "--max", "1", "4711"}} do
+      local _, err = attach(one, words, more)
+      assert.equal(words[1] .. " again\nheapattach: memory is in the way\n", err)
+    end
+    local watched = select(2, attach(one, {"--watch", "--max", "1", "4711"}, more))
+    assert.equal("--watch again\n", watched)
+    local other = select(2, attach(one, {"-o", "x", "4711"}, {"fail 1 -10 0 the program changes"}))
+    assert.equal("heapattach: the program changes\n", other)
+  end)
+
   it("answers in JSON", function()
     local out = answer(one, {"--json", "--after", "a", "-o", "x", "4711"},
                        {"passed 8", "unaccounted 12", "attempts 2"})

@@ -131,6 +131,10 @@ void lh_make_way(char **arguments) {
   (void)arguments;
 }
 
+void lh_make_way_again(char **arguments) {
+  fprintf(stderr, "%s again\n", arguments[1]);
+}
+
 int lh_open_process(int64_t process_id, lh_target **target, lh_error *error) {
   int code = open_target(target, error);
   if (code == LH_OK) (*target)->process_id = (uint64_t)process_id;
