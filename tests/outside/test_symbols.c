@@ -259,29 +259,28 @@ static void test_deleted(void **state) {
 /* Of a core the constants are in the file alone; without that, only what was written is known. */
 static void test_core(void **state) {
   static const char *const told[] = {"send", ""};
+  uint64_t at[OPEN + 1];
   lh_function_name name;
   lh_error error;
+  lh_target *core;
   (void)state;
-  game_compile("whole.so", "");
-  game_shell("strip -o libgame.so whole.so");
-  void *library = load("libgame.so");
-  const uint64_t send = (uint64_t)(uintptr_t)function_of(library, SEND);
-  lh_target *target = open_copy(), *core;
+  game_compile_program("whole", "cc", "-pie");
+  game_shell("strip -o game whole");
+  lh_target *target = open_program(at);
   game_shell("gcore -o core %d >/dev/null 2>&1 && mv core.%d core", (int)child, (int)child);
+  close_copy(target);
   for (int i = 0; i < 2; i++) {
     if (lh_open_core("core", &core, &error) < 0) fail_msg("%s", error.message);
     lh_symbols *symbols = lh_symbols_open(core);
-    assert_true(lh_symbols_find(symbols, send, &name));
+    assert_true(lh_symbols_find(symbols, at[SEND], &name));
     assert_string_equal(name.symbol, told[i]);
-    assert_string_equal(name.library, "libgame.so");
-    assert_int_equal(name.offset, game_linked_at("whole.so", "l_send"));
+    assert_string_equal(name.library, "game");
+    assert_int_equal(name.offset, game_linked_at("whole", "l_send"));
     lh_symbols_close(symbols);
     lh_target_free(core);
-    game_shell("rm -f libgame.so");
+    game_shell("rm -f game");
   }
-  close_copy(target);
-  (void)dlclose(library);
-  game_shell("rm core whole.so");
+  game_shell("rm core whole");
 }
 
 /* Another version lends it no names. */
