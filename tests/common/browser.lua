@@ -13,7 +13,7 @@
 -- and the driver is killed by a shell that waits for the end of this process: so whatever happens
 -- here, nothing is left. It takes half a second to start; so one browser does for many tests.
 --
--- Nothing is expected at once: what is waited for may take a minute, on a loaded machine. No name
+-- Nothing is expected at once: what is waited for may take minutes, on a loaded machine. No name
 -- is resolved but 127.0.0.1, and the faults of a page are what no page may do: write an error to
 -- the console, ask for anything elsewhere, open a dialog.
 
@@ -26,7 +26,7 @@ local support = require "tests.common.support"
 
 local browser = {}
 
-local patience_s = 60 -- for whatever is waited for
+local patience_s = 240 -- for whatever is waited for
 local element_key = "element-6066-11e4-a52e-4f735466cecf" -- the standard's
 
 http.TIMEOUT = patience_s
