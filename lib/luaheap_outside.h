@@ -114,14 +114,16 @@ typedef struct lh_outside_told {
   const char *no_fork; /* why none was tried, "a seccomp filter"; NULL: it was, or need not be */
 } lh_outside_told;
 
-/* Snapshots of states of the target, each of one instant. The target is not stopped at all if it is
-** idle, else until its next system call (200 ms at most), where it forks a frozen copy of itself by
-** one injected clone (x86-64, no seccomp filter), else for the time of a copy. A copy that was
-** forked elsewhere runs on by itself to where Lua is amid no change. A stop amid a change of a heap
-** is recognised, since bytes do not add up, a key is not reached from its place, or lh_verify finds
-** a fault, and its requests are tried again, at most 20 times: then LH_EBUSY, and their files are
-** as they were. Files are written after the target runs again. What is found about the
-** states before is looked at again, so a state that was closed meanwhile is LH_EHOST.
+/* Snapshots of states of the target, each of one instant; all of the same one, if told->attempts is
+** 1. The target is not stopped at all if it is idle, else until its next system call (200 ms at
+** most), where it forks a frozen copy of itself by one injected clone (x86-64, no seccomp filter),
+** else for the time of a copy. A copy that was forked elsewhere runs on by itself to where Lua is
+** amid no change. A stop amid a change of a heap is recognised, since bytes do not add up, a key is
+** not reached from its place, or lh_verify finds a fault, and its requests are tried again, at most
+** 20 times: then LH_EBUSY. Whatever fails, those that were sound before have their files, and
+** objects in `taken`; the files of others are as they were. Files are written after the target runs
+** again. What is found about the states before is looked at again, so a state that was closed
+** meanwhile is LH_EHOST; so is one whose bytes do not add up although nobody changes it.
 **
 ** One doubt is left, which `told` and the file tell: LH_STILL_STOPPED, and not in a system call. It
 ** is accepted after 8 tries only, of a program that is never forked and computes all the time; then

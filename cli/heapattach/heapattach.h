@@ -2,7 +2,7 @@
 ** heapattach.h - what the parts of heapattach share:
 **
 **     target.c    what was named: a process or a core, its states, and which of them is meant
-**     take.c      snapshots of one instant: files, ages, and what is told of them
+**     take.c      snapshots: files, ages, and what is told of them
 **     tell.c      the words for a snapshot, and the commands to type next
 **     beside.c    an older snapshot that --after might have named
 **     list.c      --list
@@ -90,9 +90,12 @@ void check_writable(cli *c, const char *path);
 ** it again from its start, with other addresses. Else it returns, and where that does not help. */
 void make_way(const request *r, const lh_error *error);
 
-/* Takes all of them at one instant. Fails with what the library says. */
+/* Takes all of them. Fails with what the library says; some may be taken then. */
 int take_shots(const subject *s, const request *r, shot *shots, size_t n, lh_outside_told *told,
                lh_error *error);
+
+/* Those that were taken come first. How many they are. */
+size_t put_taken_first(shot *shots, size_t n);
 
 int take_once(cli *c, const request *r);
 

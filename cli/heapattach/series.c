@@ -149,9 +149,10 @@ static int take_round(series *s, size_t chosen, lh_error *error) {
                       .after_path = m->last_path};
   }
   code = take_shots(of, s->r, shots, n, &told, error);
-  if (code == LH_OK) {
-    tell(s, shots, n, &told);
-    keep(s, shots, n);
+  size_t n_taken = put_taken_first(shots, n);
+  if (n_taken > 0) {
+    tell(s, shots, n_taken, &told);
+    keep(s, shots, n_taken);
   }
   for (size_t i = 0; i < n; i++) free(shots[i].path);
   free(shots);

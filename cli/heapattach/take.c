@@ -1,6 +1,6 @@
 /*
-** take.c - snapshots of one instant: of one state into the file that was named, or of all states
-** into FILE-1, FILE-2 and so on. What can be known to fail is said before the process is touched.
+** take.c - snapshots: of one state into the file that was named, or of all states into FILE-1,
+** FILE-2 and so on. What can be known to fail is said before the process is touched.
 */
 #include <errno.h>
 #include <string.h>
@@ -67,35 +67,41 @@ int take_shots(const subject *s, const request *r, shot *shots, size_t n, lh_out
   return code;
 }
 
-/* Of a core each alone, since there is no other try for a heap that its process was changing when
-** it ended. Says of which there is no sound snapshot, and puts them behind the others, whose number
-** is returned. */
-static size_t take_sound_ones(const subject *s, const request *r, shot *shots, size_t n,
-                              lh_outside_told *told) {
-  size_t n_sound = 0;
-  lh_error error;
+size_t put_taken_first(shot *shots, size_t n) {
+  size_t n_taken = 0;
   for (size_t i = 0; i < n; i++) {
-    int code = take_shots(s, r, &shots[i], 1, told, &error);
-    if (code != LH_OK && code != LH_EDAMAGED && code != LH_EHOST)
-      cli_die(s->c, NULL, "%s", error.message);
-    if (code != LH_OK) {
-      cli_say(s->c, "state %zu: %s", shots[i].state + 1, error.message);
-      continue;
-    }
-    shot sound = shots[i];
-    shots[i] = shots[n_sound];
-    shots[n_sound++] = sound;
+    shot it = shots[i];
+    if (it.done.taken.objects == 0) continue;
+    shots[i] = shots[n_taken];
+    shots[n_taken++] = it;
   }
-  return n_sound;
+  return n_taken;
 }
 
-/* How many of them there are now. */
+/* Of which there is none, and why. */
+static void tell_lacking(const subject *s, const shot *shots, size_t n, const char *why) {
+  for (size_t i = 0; i < n; i++)
+    if (shots[i].done.taken.objects == 0) cli_say(s->c, "state %zu: %s", shots[i].state + 1, why);
+}
+
+/* Does it fail for one state, and may others be sound? */
+static bool is_of_one(int code) {
+  return code == LH_EBUSY || code == LH_EDAMAGED || code == LH_EHOST;
+}
+
+/* All at once; but of a core each alone, since there is no other try for a heap that its process
+** was changing when it ended. How many there are, which come first now. */
 static size_t take_all(const subject *s, const request *r, shot *shots, size_t n,
                        lh_outside_told *told) {
+  size_t at_once = s->info.is_core ? 1 : n;
   lh_error error;
-  if (s->info.is_core && n > 1) return take_sound_ones(s, r, shots, n, told);
-  if (take_shots(s, r, shots, n, told, &error) != LH_OK) cli_die(s->c, NULL, "%s", error.message);
-  return n;
+  for (size_t i = 0; i < n; i += at_once) {
+    int code = take_shots(s, r, &shots[i], at_once, told, &error);
+    if (code == LH_OK) continue;
+    if (n == 1 || !is_of_one(code)) cli_die(s->c, NULL, "%s", error.message);
+    tell_lacking(s, &shots[i], at_once, error.message);
+  }
+  return put_taken_first(shots, n);
 }
 
 /* With --state all an older file is that of the same state, whatever its number is now. */

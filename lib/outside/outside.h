@@ -1,7 +1,7 @@
 /*
 ** outside.h - the parts of a snapshot from outside, and what they hand to each other.
 **
-**     target.c      a process or a core, behind the public calls           target.h tells the two
+**     target.c      a process or a core, behind the public calls
 **     process.c     /proc of a process: mappings, memory, status; rights.c says why it may not be
 **     core.c        a core file: its segments; notes.c what its notes tell, arguments.c its command
 **                   line; mapped.c the files that were mapped, if they are still the same;

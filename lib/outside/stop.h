@@ -73,8 +73,6 @@ void lh_thread_go_on(lh_thread *thread, lh_course course);
 /* 'R', 'S', 'D', ... of a thread; 'X': there is none. */
 char lh_thread_state(pid_t process, pid_t thread);
 
-void lh_thread_go_on(lh_thread *thread, lh_course course);
-
 /* }=================================================================================== */
 
 /* {=== calls.c ======================================================================= */

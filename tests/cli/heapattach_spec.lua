@@ -178,6 +178,17 @@ Another one, to compare with it: heapattach --after b2 -o b3 4711
     assert.same({"", "heapattach: the heap is not sound\n", 2}, {out, err, code})
   end)
 
+  it("keeps those that are sound where others of a process are not", function()
+    local more = {"fail 1 -10 0 it changes its heap"}
+    local out, err, code = attach(two, {"--state", "all", "-o", "sound", "4711"}, more)
+    assert.same({"heapattach: state 1: it changes its heap\n", 2}, {err, code})
+    assert.matches("^1 Lua state of 4711 .-\nsound%-2: ", out)
+    local words = {"--state", "all", "--every", "0.1", "--max", "2", "4711"}
+    out, err, code = attach(two, words, more)
+    assert.same({"heapattach: it changes its heap\n", 0}, {err, code})
+    assert.matches("^1 Lua state of 4711 .-\n2 Lua states of 4711 .* since ", out)
+  end)
+
   it("begins again with other addresses where its own memory is in the way", function()
     local more = {"fail 1 -10 17 memory is in the way"}
     for _, words in ipairs {{"-o", "x", "4711"}, {"--every", "1", "--max", "1", "4711"}} do

@@ -243,10 +243,10 @@ int lh_take_outside(lh_target *t, lh_outside_request *requests, size_t n,
                             .stopped_ns = t->stopped_ns,
                             .copied_bytes = 4096,
                             .no_fork = t->no_fork};
-  if (fails_now(t, error)) return error->code;
-  for (size_t i = 0; i < n; i++) {
+  bool fails = fails_now(t, error); /* with the first one */
+  for (size_t i = fails; i < n; i++) {
     int code = take(t, &requests[i], error);
     if (code != LH_OK) return code;
   }
-  return LH_OK;
+  return fails ? t->fail_code : LH_OK;
 }
