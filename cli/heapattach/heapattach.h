@@ -83,9 +83,6 @@ typedef struct shot {
   lh_outside_request done; /* once it was taken */
 } shot;
 
-/* Can a file be made there? Said before anything is done to a process. */
-void check_writable(cli *c, const char *path);
-
 /* After a failure, where nothing was told or written: if this program's memory was in the way, runs
 ** it again from its start, with other addresses. Else it returns, and where that does not help. */
 void make_way(const request *r, const lh_error *error);

@@ -194,11 +194,17 @@ static void take_rounds(series *s, size_t chosen) {
 
 /* }=================================================================================== */
 
+/* Said before anything is done to the process, and without a name that nobody typed. */
 static void check_directory(cli *c, const request *r) {
   const char *slash, *directory = directory_of(r, &slash);
   char *path;
+  lh_file *file;
+  lh_error error;
   cli_must(asprintf(&path, "%s%s.heapattach", directory, slash) >= 0 ? path : NULL);
-  check_writable(c, path);
+  if (lh_create_file(&file, path, &error) != LH_OK)
+    cli_die(c, NULL, "cannot write into '%s': %s", r->directory != NULL ? directory : ".",
+            error.os_errno != 0 ? strerror(error.os_errno) : error.message);
+  lh_discard_file(file); /* it had no name yet */
   free(path);
 }
 

@@ -16,7 +16,8 @@ static char *numbered(const char *path, size_t number) {
   return cli_must(asprintf(&text, "%s-%zu", path, number) >= 0 ? text : NULL);
 }
 
-void check_writable(cli *c, const char *path) {
+/* Said before anything is done to a process. */
+static void check_writable(cli *c, const char *path) {
   lh_file *file;
   lh_error error;
   if (lh_create_file(&file, path, &error) != LH_OK) cli_die(c, NULL, "%s", error.message);
