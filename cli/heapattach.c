@@ -109,7 +109,7 @@ static void check(const cli *c, const request *r) {
   if (r->mode == MODE_TAKE && r->directory != NULL)
     cli_usage_error(c, "-d goes with --every TIME; for one snapshot there is -o FILE");
   if (r->mode == MODE_TAKE && r->file == NULL)
-    cli_usage_error(c, "where to? Give it -o FILE, or --list or --watch");
+    cli_usage_error(c, "where to? Give it -o FILE, or --every TIME, --list or --watch");
   if (r->max > 0 && r->mode != MODE_SERIES && r->mode != MODE_WATCH)
     cli_usage_error(c, "--max goes with --every or --watch only");
   if (r->every_ns > 0 && r->mode == MODE_LIST) cli_usage_error(c, "--list goes with no --every");
@@ -145,7 +145,7 @@ int main(int argc, char **argv) {
   lh_make_way(argv);
   cli_begin(&c, &tool);
   parse_options(&c, &r, argc, argv);
-  check(&c, &r);
   check_target(&c, &r, argc - optind, argv + optind);
+  check(&c, &r);
   return cli_finish(&c, run(&c, &r));
 }

@@ -355,7 +355,9 @@ describe("before it touches the process heapattach", function()
     refuses_untouched("^heapattach: cannot open 'none': ", {"-o", "x", "--after", "none", "4711"})
   end)
 
-  it("refuses what is no process", function()
+  it("refuses what is no process, or nothing to do", function()
+    refuses_untouched("^heapattach: of what%? ", {})
+    refuses_untouched("^heapattach: where to%? Give it %-o FILE, or %-%-every TIME, ", {"4711"})
     refuses_untouched("^heapattach: no process has the number 0\n", {"-o", "x", "0"})
     refuses_untouched("^heapattach: no process has the number 99999999999\n",
                       {"-o", "x", "99999999999"})
