@@ -1,6 +1,6 @@
 /*
-** beside.c - is there an older snapshot of the same state in the directory of a new one, which
-** --after might have named? Looked for where that costs little: among 32 files, 64 MB in all.
+** beside.c - is there an older snapshot of the same state in the directory of a new one, with which
+** it can be compared? Looked for where that costs little: among 32 files, 64 MB in all.
 */
 #include <dirent.h>
 #include <string.h>

@@ -4,7 +4,7 @@
 **     target.c    what was named: a process or a core, its states, and which of them is meant
 **     take.c      snapshots: files, ages, and what is told of them
 **     tell.c      the words for a snapshot, and the commands to type next
-**     beside.c    an older snapshot that --after might have named
+**     beside.c    an older snapshot to compare with
 **     list.c      --list
 **     series.c    --every
 **     watch.c     --watch

@@ -264,25 +264,20 @@ static uint64_t time_of_subject(const subject *s) {
   return (uint64_t)info.st_mtim.tv_sec * 1000000000 + (uint64_t)info.st_mtim.tv_nsec;
 }
 
-/* It could have been asked for what is newer than another one. */
-static void tell_older(const subject *s, const request *r, const shot *taken) {
+/* Without --after, too, heapdiff knows what is newer. */
+static void tell_older(const subject *s, const shot *taken) {
   if (taken->after != NULL) return;
   uint64_t id = s->states[taken->state].id;
   char *older = older_beside(taken->path, id, time_of_subject(s));
   if (older == NULL) return;
-  char *word = cli_shell_word(older);
-  request again = *r;
-  again.after = older;
-  printf("%s is an older one of the same state; to tell what is newer than that: ", word);
-  print_request(stdout, &again);
-  putchar('\n');
-  free(word);
+  const char *files[] = {older, taken->path};
+  print_command("An older one of the same state is beside it", "heapdiff", files, 2);
   free(older);
 }
 
 void tell_next_steps(const subject *s, const request *r, const shot *first) {
   tell_questions_after(first);
-  if (!is_all(r)) tell_older(s, r, first);
+  if (!is_all(r)) tell_older(s, first);
   if (!s->info.is_core) tell_next_snapshot(r);
 }
 

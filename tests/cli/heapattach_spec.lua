@@ -125,8 +125,8 @@ Another one, to compare with it: heapattach --after b2 -o b3 4711
     local folder = support.tmpdir()
     support.run({"cp", "a", "b", "p2", folder}, {cwd = dir})
     local out = answer(one, {"-o", folder .. "/x", "4711"}):gsub(folder:gsub("%p", "%%%0"), "DIR")
-    assert.matches("\nDIR/b is an older one of the same state; to tell what is newer than that: " ..
-                   "heapattach --after DIR/b -o DIR/x 4711\n", out, 1, true)
+    assert.matches("\nAn older one of the same state is beside it: heapdiff DIR/b DIR/x\n", out, 1,
+                   true)
     os.remove(folder .. "/a")
     os.remove(folder .. "/b")
     os.remove(folder .. "/x")

@@ -183,9 +183,9 @@ for kind in pairs(make) do
       if not dir then return end
       local out, err, code = support.run("heapattach -o dead core", {cwd = dir})
       assert.equal(0, code, out .. err)
-      assert.matches("\nlive is an older one of the same state; ", out)
+      assert.matches("\nAn older one of the same state is beside it: heapdiff live dead\n", out)
       out = support.run("heapattach -o again core", {cwd = dir})
-      assert.matches("\nlive is an older one", out) -- dead is as old
+      assert.matches("beside it: heapdiff live again\n", out) -- dead is as old
       check_same(dir)
     end)
 
