@@ -73,6 +73,9 @@ static inline bool lh_region_is_mirrored(const lh_region *r) {
          (LH_REGION_READ | LH_REGION_WRITE);
 }
 
+/* Of all regions that are mirrored, together. */
+uint64_t lh_mirrored_bytes(const lh_memory *memory);
+
 /* }=================================================================================== */
 
 /* {=== Targets ======================================================================= */

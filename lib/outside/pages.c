@@ -137,19 +137,10 @@ static bool read_entry(const lh_pages *pages, uint64_t address, uint64_t *entry)
   return pread(pages->fd, entry, sizeof *entry, (off_t)(address / page * 8)) == sizeof *entry;
 }
 
-static uint64_t mirrored_bytes(const lh_memory *memory) {
-  uint64_t bytes = 0;
-  for (size_t i = 0; i < memory->n; i++) {
-    const lh_region *r = &memory->regions[i];
-    if (lh_region_is_mirrored(r)) bytes += r->end - r->start;
-  }
-  return bytes;
-}
-
 bool lh_pages_are_shared(const lh_memory *memory) {
   enum { MOST = 4096, FEW = 32 }; /* looks; one in so many */
   uint64_t entry, left = 0;       /* bytes until the next look */
-  uint64_t step = mirrored_bytes(memory) / MOST + (1 << 20);
+  uint64_t step = lh_mirrored_bytes(memory) / MOST + (1 << 20);
   size_t looked = 0, shared = 0;
   lh_pages pages;
   lh_pages_begin(&pages, memory);

@@ -65,15 +65,6 @@ static bool read_mirror(const void *memory, uint64_t address, void *out, size_t 
   return true;
 }
 
-static uint64_t mirrored_bytes(const lh_mirrored *m) {
-  uint64_t bytes = 0;
-  for (size_t i = 0; i < m->memory->n; i++) {
-    const lh_region *region = &m->memory->regions[i];
-    if (lh_region_is_mirrored(region)) bytes += region->present_bytes;
-  }
-  return bytes;
-}
-
 static int amid_change(lh_error *error) {
   return lh_fail(error, LH_EBUSY, "the program was changing its heap");
 }
@@ -87,7 +78,7 @@ static int see_state(shooting *s, lh_error *error) {
   const char *release = lh_release_of(m->target, s->request->state);
   int rc = lh_see_state(&peek, s->request->state, release, &seen, error);
   if (rc < 0) return rc;
-  if (seen.gc_bytes > mirrored_bytes(m)) return amid_change(error);
+  if (seen.gc_bytes > lh_mirrored_bytes(m->memory)) return amid_change(error);
   (void)snprintf(s->release, sizeof s->release, "%s", release);
   s->state = (lh_mirrored_state){.layout = *seen.layout,
                                  .global = (char *)(uintptr_t)seen.global,
@@ -360,13 +351,8 @@ static int write_file(shooting *s, lh_file *file, lh_error *error) {
   return rc;
 }
 
-static size_t take_all(const void *data, size_t n, void *payload) {
-  (void)data, (void)payload;
-  return n;
-}
-
 static int only_count(shooting *s, lh_error *error) {
-  int rc = begin_shot(s, take_all, NULL, error);
+  int rc = begin_shot(s, lh_shot_discard, NULL, error);
   if (rc == LH_OK) rc = lh_shot_write(&s->shot, &s->report->taken, error);
   return rc == LH_OK ? check_sum(s, error) : rc;
 }
@@ -428,7 +414,7 @@ static int shoot(shooting *s, lh_file *file, lh_error *error) {
 /* The child has what the program kept secret: no core of it is left. What it may take is far more
 ** than it needs, ten seconds and a minute for each GB. */
 static void confine(const lh_mirrored *m) {
-  rlim_t seconds = 10 + (mirrored_bytes(m) >> 24);
+  rlim_t seconds = 10 + (lh_mirrored_bytes(m->memory) >> 24);
   (void)setrlimit(RLIMIT_CPU, &(struct rlimit){seconds, seconds});
   (void)setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0});
   (void)prctl(PR_SET_PDEATHSIG, SIGKILL);

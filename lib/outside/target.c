@@ -50,17 +50,22 @@ void lh_target_free(lh_target *target) {
 }
 
 lh_target_info lh_describe_target(const lh_target *target) {
-  lh_target_info info = {.is_core = target->is_core,
-                         .process_id = target->own_process_id,
-                         .program = target->program,
-                         .executable = target->executable,
-                         .signal = target->signal,
-                         .doubt = target->doubt};
-  for (size_t i = 0; i < target->memory.n; i++) {
-    const lh_region *region = &target->memory.regions[i];
-    if (lh_region_is_mirrored(region)) info.private_bytes += region->present_bytes;
+  return (lh_target_info){.is_core = target->is_core,
+                          .process_id = target->own_process_id,
+                          .program = target->program,
+                          .executable = target->executable,
+                          .private_bytes = lh_mirrored_bytes(&target->memory),
+                          .signal = target->signal,
+                          .doubt = target->doubt};
+}
+
+uint64_t lh_mirrored_bytes(const lh_memory *memory) {
+  uint64_t bytes = 0;
+  for (size_t i = 0; i < memory->n; i++) {
+    const lh_region *region = &memory->regions[i];
+    if (lh_region_is_mirrored(region)) bytes += region->present_bytes;
   }
-  return info;
+  return bytes;
 }
 
 const lh_region *lh_region_at(const lh_memory *memory, uint64_t address) {

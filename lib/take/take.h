@@ -66,6 +66,9 @@ bool lh_shot_put(lh_shot *shot, lh_file *file, lh_taken *taken);
 /* The same, and gives it its name. */
 bool lh_shot_save(lh_shot *shot, lh_file *file, lh_taken *taken);
 
+/* A writer whose bytes go nowhere. */
+size_t lh_shot_discard(const void *data, size_t n, void *payload);
+
 void lh_shot_free(lh_shot *shot);
 
 /* }=================================================================================== */
