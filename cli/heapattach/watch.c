@@ -3,8 +3,8 @@
 **
 ** The heap's size is read from the running process, which costs and stops nothing. To count objects
 ** costs as much as a snapshot that is not written, 0.1 s for 20 MB: so they are counted each time
-** while that takes less than a fifth of a processor, and stops the process for less than a hundredth
-** of the time; else less often, which is said.
+** while that takes less than a fifth of a processor, and stops the process for less than a
+** hundredth of the time; else less often, which is said.
 */
 #include <string.h>
 #include <sys/resource.h>
