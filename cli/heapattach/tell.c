@@ -143,6 +143,10 @@ void tell_once(const subject *s, const request *r, const lh_outside_told *told) 
   if (told->no_fork != NULL && told->stillness == LH_STILL_STOPPED && !r->options.never_fork)
     printf("It was stopped for the time of a copy, since it could not be forked: %s\n",
            told->no_fork);
+  if (told->stillness == LH_STILL_STOPPED && !told->was_in_system_call)
+    puts(
+        "It was computing at each stop: no fault is seen in its heap, but a table that was just "
+        "growing may show values of another one");
   if (!s->info.is_core) return;
   if (r->options.string_bytes > 0)
     puts(

@@ -4,39 +4,14 @@
 
 local cjson = require "cjson"
 local lfs = require "lfs"
+local stand_in = require "tests.common.stand_in"
 local support = require "tests.common.support"
 
-local lines = support.lines
-local tool = support.build .. "/tests/heapattach"
-
--- Of one state; and `p2` of another.
-local program = [[
-  local heap = require "heap"
-  list = {}
-  heap.snapshot "a"
-  for i = 1, 500 do list[i] = {id = i} end
-  heap.snapshot "b"
-]]
+local attach, one, two = stand_in.attach, stand_in.one, stand_in.two
+local lines, tool = support.lines, stand_in.tool
 
 local dir
-setup(function()
-  dir = select(2, support.lua(program))
-  local other = select(2, support.lua(program))
-  support.run {"cp", other .. "/a", dir .. "/p2"}
-end)
-
-local one = {"program lua5.4 server.lua", "state b 1400000 no server.lua", "still fork 700000"}
-local two = {"program haproxy -f haproxy.cfg", "state b 1400000 no /etc/haproxy/a.lua",
-             "state p2 2048 yes b.lua", "still stopped 120000000", "no_fork a seccomp filter"}
-
--- Runs it where there is what these lines tell, and `...` of it else.
-local function attach(there, words, more)
-  local text = table.concat(there, "\n") .. "\n" .. table.concat(more or {}, "\n")
-  support.write_file(dir .. "/there", text .. "\n")
-  local out, err, code = support.run({tool, table.unpack(words)},
-                                     {cwd = dir, env = {STAND_IN = "there"}})
-  return out, err, code
-end
+setup(function() dir = stand_in.prepare() end)
 
 -- What it prints where all is well.
 local function answer(there, words, more)
@@ -115,6 +90,8 @@ Another one, to compare with it: heapattach --after b2 -o b3 4711
                    answer(one, {"-o", "x", "4711"}, {"still stopped 10400000"}))
     tells("It was stopped for the time of a copy, since it could not be forked: a seccomp filter",
           {"still stopped 10000000", "no_fork a seccomp filter"})
+    tells("It was computing at each stop: no fault is seen in its heap, but a table that was " ..
+          "just growing may show values of another one", {"still stopped 10000000", "computes 1"})
     tells("It took 4 attempts to find it between two changes of its heap", {"attempts 4"})
     tells("1.2 KB in it belong to no object: a parser or other C code was at work",
           {"unaccounted 1229"})
@@ -208,7 +185,7 @@ Another one, to compare with it: heapattach --after b2 -o b3 4711
     local snapshot = taken.snapshots[1]
     snapshot.objects, snapshot.bytes, snapshot.state_id = nil, nil, nil
     assert.same({process = 4711, program = "lua5.4 server.lua", stillness = "fork",
-                 stopped_ns = 700000, copied_bytes = 4096, in_system_call = false, attempts = 2,
+                 stopped_ns = 700000, copied_bytes = 4096, in_system_call = true, attempts = 2,
                  no_fork = cjson.null, snapshots = {{
                    file = "x", state = 1, script = "server.lua", lua = "5.4.4", address = "0x1000",
                    unaccounted_bytes = 12, after = "a", passed_as_old = 8}}}, taken)
@@ -506,80 +483,6 @@ describe("a series of heapattach", function()
     local first, second = cjson.decode(list[1]).snapshots[1], cjson.decode(list[2]).snapshots[1]
     assert.equal(cjson.null, first.after)
     assert.equal(first.file, second.after)
-  end)
-end)
-
--- }===================================================================================
-
--- {=== Watching =======================================================================
-
-describe("heapattach --watch", function()
-  -- To count costs less than a fifth of that under a sanitizer, too.
-  local function watch(more, ...)
-    return attach(one, {"--watch", "--every", "0.3", "--max", "3", "4711", ...}, more)
-  end
-
-  it("prints a line each time: heap, growth, objects by type", function()
-    local out, err, code = watch {"grow 12345"}
-    assert.same({"", 0}, {err, code})
-    local list = lines(out)
-    assert.equal("UTC             heap      change since start    objects     tables    strings" ..
-                 "   closures   userdata    threads   upvalues     protos", list[1])
-    local counts = ("         28          2          1          3          6          7" ..
-                    "          4          5")
-    local function like(i, text)
-      assert.equal(text .. counts, (list[i]:gsub("%d+:%d+:%d+", "T")))
-    end
-    like(2, "T      1.3 MB           -           -")
-    like(4, "T      1.4 MB    +12.1 KB    +24.1 KB")
-    assert.matches("^%+24.1 KB in %d+ ms$", list[5])
-    assert.equal("What of it stays: heapattach --every 30s --max 3 4711", list[6])
-    assert.equal(6, #list)
-  end)
-
-  it("is a line of JSON for each", function()
-    local list = lines((watch({"grow 100"}, "--json")))
-    assert.equal(3, #list)
-    local last = cjson.decode(list[3])
-    assert.same({1400200, 100, 200, 28, 7}, {last.gc_bytes, last.change_bytes,
-                last.since_start_bytes, last.objects, last.by_type.thread})
-  end)
-
-  it("counts less often where that stops the process for long, and says so", function()
-    local out, err = watch {"still stopped 20000000"}
-    assert.equal("heapattach: counting the objects stops the process for 20 ms: " ..
-                 "that is done every 2.1 s\n", err)
-    local list = lines(out)
-    assert.is_true(#list[2] > 60)
-    assert.is_true(#list[3] < 60 and #list[4] < 60)
-  end)
-
-  it("goes on where objects cannot be counted", function()
-    local out, err, code = watch {"fail 2 -10 0 it never stood still"}
-    assert.same({"", 0}, {err, code})
-    assert.is_true(#lines(out)[3] < 60)
-    out, err, code = watch {"fail 2 -3 1 process 4711 is being traced"}
-    assert.same({"heapattach: its objects cannot be counted: process 4711 is being traced\n", 0},
-                {err, code})
-    assert.is_true(#lines(out)[3] < 60)
-  end)
-
-  it("ends with the process", function()
-    local out, err, code = watch {"fail 3 -3 3 process 4711 has ended"}
-    assert.same({"heapattach: process 4711 has ended\n", 0}, {err, code})
-    assert.equal(4, #lines(out))
-  end)
-
-  it("fits a terminal of 80 columns, in colour unless NO_COLOR says otherwise", function()
-    support.write_file(dir .. "/there", table.concat(one, "\n") .. "\n")
-    local line = "STAND_IN=there " .. support.quote(tool) .. " --watch --max 1 4711"
-    local out = support.on_terminal(line, {cwd = dir})
-    if not out then return pending("there is no script(1)") end
-    assert.matches("\27[1mUTC", out, 1, true)
-    local plain = lines((out:gsub("\27%[%d*m", "")))
-    for _, text in ipairs(plain) do assert.is_true(#text <= 80, text) end
-    out = support.on_terminal(line, {cwd = dir, env = {NO_COLOR = "1"}})
-    assert.not_matches("\27", out, 1, true)
   end)
 end)
 

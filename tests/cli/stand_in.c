@@ -7,7 +7,7 @@
 **     program lua5.4 server.lua
 **     state FILE BYTES no server.lua   a snapshot of it is a copy of FILE; is luaheap loaded?
 **     still fork 700000                idle, fork, stopped or core; for so many ns
-**     attempts 4 | no_fork TEXT | unaccounted BYTES | passed OBJECTS | doubt TEXT | signal NUMBER
+**     attempts 4 | computes 1 | no_fork TEXT | unaccounted BYTES | passed OBJECTS | doubt TEXT | signal NUMBER
 **     fail 3 -10 0 TEXT                the third time that it is taken: code, errno, message
 **     grow 1000                        bytes at each look
 **     log FILE                         each call that touches the process is a line in it
@@ -33,6 +33,7 @@ struct lh_target {
   int64_t unaccounted;
   int signal, fail_at, fail_code, fail_errno;
   unsigned attempts;
+  bool computes;
   lh_stillness stillness;
 };
 
@@ -89,6 +90,7 @@ static void take_line(lh_target *t, char *at) {
     t->stopped_ns = strtoull(at, NULL, 10);
   }
   if (strcmp(key, "attempts") == 0) t->attempts = (unsigned)atoi(at);
+  if (strcmp(key, "computes") == 0) t->computes = true;
   if (strcmp(key, "no_fork") == 0) t->no_fork = at;
   if (strcmp(key, "unaccounted") == 0) t->unaccounted = strtoll(at, NULL, 10);
   if (strcmp(key, "passed") == 0) t->passed = strtoull(at, NULL, 10);
@@ -239,6 +241,7 @@ int lh_take_outside(lh_target *t, lh_outside_request *requests, size_t n,
                  options->never_fork ? " stop" : "");
   note(t, line);
   *told = (lh_outside_told){.stillness = t->stillness,
+                            .was_in_system_call = !t->computes,
                             .attempts = t->attempts,
                             .stopped_ns = t->stopped_ns,
                             .copied_bytes = 4096,
