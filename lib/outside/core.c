@@ -36,7 +36,7 @@ bool lh_core_pread(int fd, void *out, size_t n, uint64_t offset) {
 /* {=== Memory ======================================================================== */
 
 /* Reads what the core lacks from the file that was mapped. Behind its end the page is zero. */
-static bool read_mapped(const lh_region *region, uint64_t skip, void *out, size_t n) {
+static bool read_mapped(const lh_memory_region *region, uint64_t skip, void *out, size_t n) {
   struct stat status;
   uint64_t at = region->file_offset + skip;
   if (region->file < 0 || fstat(region->file, &status) != 0) return false;
@@ -51,7 +51,7 @@ static bool read_mapped(const lh_region *region, uint64_t skip, void *out, size_
 static bool read_memory(const lh_memory *memory, uint64_t address, void *out, size_t n) {
   char *to = out;
   while (n > 0) {
-    const lh_region *region = lh_region_at(memory, address);
+    const lh_memory_region *region = lh_region_at(memory, address);
     if (!region) return false;
     uint64_t skip = address - region->start, rest = region->end - address;
     bool is_present = skip < region->present_bytes;
@@ -177,7 +177,7 @@ static unsigned access_of(uint32_t flags) {
 }
 
 static int compare_starts(const void *a, const void *b) {
-  const lh_region *x = a, *y = b;
+  const lh_memory_region *x = a, *y = b;
   return x->start < y->start ? -1 : x->start > y->start;
 }
 
@@ -186,13 +186,13 @@ static int take_segments(const lh_core *core, lh_memory *memory, lh_error *error
   for (size_t i = 0; i < core->n_segments; i++) {
     const Elf64_Phdr *s = &core->segments[i];
     if (s->p_type != PT_LOAD || s->p_memsz == 0) continue;
-    memory->regions[memory->n++] = (lh_region){.start = s->p_vaddr,
-                                               .end = s->p_vaddr + s->p_memsz,
-                                               .path = "",
-                                               .access = access_of(s->p_flags),
-                                               .present_bytes = s->p_filesz,
-                                               .core_offset = s->p_offset,
-                                               .file = -1};
+    memory->regions[memory->n++] = (lh_memory_region){.start = s->p_vaddr,
+                                                      .end = s->p_vaddr + s->p_memsz,
+                                                      .path = "",
+                                                      .access = access_of(s->p_flags),
+                                                      .present_bytes = s->p_filesz,
+                                                      .core_offset = s->p_offset,
+                                                      .file = -1};
   }
   if (memory->n > 1) qsort(memory->regions, memory->n, sizeof *memory->regions, compare_starts);
   for (size_t i = 1; i < memory->n; i++)
@@ -213,11 +213,12 @@ static void add_gaps(const lh_core *core, lh_memory *memory) {
       uint64_t until =
           next < n && memory->regions[next].start < m->end ? memory->regions[next].start : m->end;
       if (at < until)
-        memory->regions[memory->n++] = (lh_region){.start = at,
-                                                   .end = until,
-                                                   .path = "",
-                                                   .access = LH_REGION_READ | LH_REGION_EXECUTE,
-                                                   .file = -1};
+        memory->regions[memory->n++] =
+            (lh_memory_region){.start = at,
+                               .end = until,
+                               .path = "",
+                               .access = LH_REGION_READ | LH_REGION_EXECUTE,
+                               .file = -1};
       at = until < m->end ? memory->regions[next].end : until;
     }
   }
@@ -228,7 +229,7 @@ static void add_gaps(const lh_core *core, lh_memory *memory) {
 static void name_regions(const lh_core *core, lh_memory *memory) {
   size_t k = 0;
   for (size_t i = 0; i < memory->n; i++) {
-    lh_region *r = &memory->regions[i];
+    lh_memory_region *r = &memory->regions[i];
     while (k < core->n_mappings && core->mappings[k].end <= r->start) k++;
     if (k == core->n_mappings) return;
     const lh_core_mapping *m = &core->mappings[k];
@@ -246,7 +247,7 @@ static int make_regions(const lh_core *core, lh_memory *memory, lh_error *error)
   int code = take_segments(core, memory, error);
   if (code != LH_OK) return code;
   for (size_t i = 0; i < memory->n; i++) {
-    const lh_region *r = &memory->regions[i];
+    const lh_memory_region *r = &memory->regions[i];
     if (!lh_region_is_mirrored(r) || r->present_bytes == 0) continue;
     add_gaps(core, memory);
     name_regions(core, memory);
@@ -266,7 +267,7 @@ static int make_regions(const lh_core *core, lh_memory *memory, lh_error *error)
 ** started. */
 static char *find_executable(const lh_core *core, const lh_memory *memory) {
   char name[MOST_PATH];
-  const lh_region *region = core->headers_at ? lh_region_at(memory, core->headers_at) : NULL;
+  const lh_memory_region *region = core->headers_at ? lh_region_at(memory, core->headers_at) : NULL;
   if (region && region->path[0]) return lh_copy_text(region->path);
   size_t n = 0;
   while (core->name_at && n + 1 < sizeof name &&
@@ -339,7 +340,7 @@ int lh_core_open(const char *path, lh_target *target, lh_error *error) {
 uint64_t lh_core_lacks(const lh_target *target) {
   uint64_t bytes = 0;
   for (size_t i = 0; i < target->memory.n; i++) {
-    const lh_region *r = &target->memory.regions[i];
+    const lh_memory_region *r = &target->memory.regions[i];
     if (lh_region_is_mirrored(r)) bytes += r->end - r->start - r->present_bytes;
   }
   return bytes;

@@ -104,7 +104,7 @@ static void search_piece(const char *from, const char *end, const char *path, fo
 
 /* The pieces overlap by what is looked at around a name; around the whole are zeros. What cannot be
 ** read is passed over; a core has no more behind it, whatever length it claims. */
-static void search_region(const lh_memory *memory, const lh_region *r, found_luas *luas) {
+static void search_region(const lh_memory *memory, const lh_memory_region *r, found_luas *luas) {
   enum { MOST = 1 << 16 };
   char piece[BEFORE + MOST + BEHIND] = {0};
   for (uint64_t at = r->start; at < r->end;) {
@@ -120,7 +120,7 @@ static void search_region(const lh_memory *memory, const lh_region *r, found_lua
   }
 }
 
-static bool may_hold_texts(const lh_region *r) {
+static bool may_hold_texts(const lh_memory_region *r) {
   unsigned not_texts = LH_REGION_WRITE | LH_REGION_SHARED;
   return (r->access & (LH_REGION_READ | not_texts)) == LH_REGION_READ;
 }
@@ -130,9 +130,9 @@ static bool may_hold_texts(const lh_region *r) {
 /* {=== In a target =================================================================== */
 
 /* The mappings of a file are beside each other, the first begins with its head. */
-static bool is_program(const lh_memory *memory, const lh_region *r) {
+static bool is_program(const lh_memory *memory, const lh_memory_region *r) {
   char magic[4];
-  const lh_region *first = r;
+  const lh_memory_region *first = r;
   if (!*r->path) return false;
   while (first > memory->regions && strcmp(first[-1].path, r->path) == 0) first--;
   return memory->read(memory, first->start, magic, sizeof magic) &&
@@ -140,10 +140,10 @@ static bool is_program(const lh_memory *memory, const lh_region *r) {
 }
 
 /* In the file that `only` is a mapping of; NULL: in all. */
-static void search_target(const lh_memory *memory, const lh_region *only, found_luas *luas) {
+static void search_target(const lh_memory *memory, const lh_memory_region *only, found_luas *luas) {
   luas->n = 0;
   for (size_t i = 0; i < memory->n; i++) {
-    const lh_region *r = &memory->regions[i];
+    const lh_memory_region *r = &memory->regions[i];
     bool is_wanted =
         only ? r == only || (*r->path && strcmp(r->path, only->path) == 0) : is_program(memory, r);
     if (is_wanted && may_hold_texts(r)) search_region(memory, r, luas);
@@ -156,7 +156,7 @@ static bool is_ours(const found_lua *lua) {
 
 void lh_identify_release(const lh_memory *memory, uint64_t library,
                          char release[LH_RELEASE_BYTES]) {
-  const lh_region *only = library ? lh_region_at(memory, library) : NULL;
+  const lh_memory_region *only = library ? lh_region_at(memory, library) : NULL;
   found_luas luas;
   const char *found = NULL;
   bool several = false;

@@ -141,7 +141,7 @@ uint64_t lh_inject_find_room(const lh_target *target) {
   uint64_t found = 0;
   const unsigned kind = LH_REGION_READ | LH_REGION_EXECUTE;
   for (size_t i = 0; i < target->memory.n; i++) {
-    const lh_region *region = &target->memory.regions[i];
+    const lh_memory_region *region = &target->memory.regions[i];
     bool is_vdso = strcmp(region->path, "[vdso]") == 0;
     uint64_t room = region->end - ROOM;
     if (region->access != kind) continue;

@@ -100,7 +100,7 @@ static int open_first_page(const char *path, page *first) {
 
 /* The file that was mapped from its beginning at the region; -1: it is another by now, or no ELF
 ** file. */
-static int open_same(lh_core *core, const lh_memory *memory, const lh_region *region) {
+static int open_same(lh_core *core, const lh_memory *memory, const lh_memory_region *region) {
   page in_core = {.n = region->present_bytes < PAGE ? (size_t)region->present_bytes : PAGE};
   page on_disk = {.n = 0};
   if (!memory->read(memory, region->start, in_core.bytes, in_core.n)) in_core.n = 0;
@@ -114,12 +114,12 @@ static int open_same(lh_core *core, const lh_memory *memory, const lh_region *re
 }
 
 int lh_core_open_files(lh_core *core, const lh_memory *memory, lh_error *error) {
-  const lh_region *first = NULL; /* of the file that was mapped last; its others follow */
+  const lh_memory_region *first = NULL; /* of the file that was mapped last; its others follow */
   uint64_t bytes = 0;
   core->files = lh_alloc(MOST_FILES, sizeof *core->files);
   if (!core->files) return lh_fail_memory(error, "opening a core");
   for (size_t i = 0; i < memory->n; i++) {
-    lh_region *r = &memory->regions[i];
+    lh_memory_region *r = &memory->regions[i];
     if (r->path[0] == '\0') continue;
     if (r->file_offset == 0 && core->n_files < MOST_FILES) {
       r->file = open_same(core, memory, r);

@@ -60,7 +60,7 @@ static uint64_t round_up(uint64_t address) {
 
 /* Where the kernel places no stacks at random, all processes have theirs at the same addresses, and
 ** this one's cannot go away. Heaps are elsewhere. */
-static bool is_in_stacks_way(const lh_region *region) {
+static bool is_in_stacks_way(const lh_memory_region *region) {
   enum { STILL_TO_BE_USED = 256 * 1024 };
   uint64_t bottom = (uintptr_t)__builtin_frame_address(0), top = getauxval(AT_EXECFN);
   return region->start < top && region->end > bottom - STILL_TO_BE_USED;
@@ -72,7 +72,7 @@ static bool list_rooms(const lh_memory *memory, lh_spans *mirrored, lh_spans *ro
   enum { SMALL_GAP = 1 << 20 };
   uint64_t gap = is_process(memory) ? SMALL_GAP : 0;
   for (size_t i = 0; i < memory->n; i++) {
-    const lh_region *r = &memory->regions[i];
+    const lh_memory_region *r = &memory->regions[i];
     uint64_t end = r->start + r->present_bytes;
     if (!lh_region_is_mirrored(r) || r->present_bytes == 0 || is_in_stacks_way(r)) continue;
     if (!lh_spans_add(mirrored, r->start, end, 0) ||
@@ -277,7 +277,7 @@ static int fill_from_process(lh_mirror *mirror, const lh_memory *memory, uint64_
 
 /* Maps those pages of a segment that are whole pages of the file, too. What is left of it is told
 ** by *head and *tail. */
-static void map_segment(const lh_memory *memory, const lh_region *r, uint64_t *head,
+static void map_segment(const lh_memory *memory, const lh_memory_region *r, uint64_t *head,
                         uint64_t *tail) {
   enum { ACCESS = PROT_READ | PROT_WRITE, WORTH_IT = 64 * 1024 };
   uint64_t first = round_up(r->start), end = round_down(r->start + r->present_bytes);
@@ -294,7 +294,7 @@ static void map_segment(const lh_memory *memory, const lh_region *r, uint64_t *h
 static int fill_from_core(const lh_mirror *mirror, const lh_memory *memory, uint64_t *copied_bytes,
                           lh_error *error) {
   for (size_t i = 0; i < memory->n; i++) {
-    const lh_region *r = &memory->regions[i];
+    const lh_memory_region *r = &memory->regions[i];
     uint64_t head, tail, end = r->start + r->present_bytes;
     if (!lh_region_is_mirrored(r) || !lh_mirror_has(mirror, r->start, r->present_bytes)) continue;
     map_segment(memory, r, &head, &tail);

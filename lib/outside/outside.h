@@ -42,7 +42,7 @@ enum { LH_REGION_READ = 1, LH_REGION_WRITE = 2, LH_REGION_EXECUTE = 4, LH_REGION
 
 /* A mapping of a target, or a segment of a core. gdb's cores have no segments for what can be read
 ** from a file: such a mapping has read and execute access, whichever of them it had. */
-typedef struct lh_region {
+typedef struct lh_memory_region {
   uint64_t start, end;    /* whole pages, but for segments of gdb's cores */
   uint64_t file_offset;   /* of start, in the file at `path` */
   const char *path;       /* of the mapped file, or "[heap]"; "": none */
@@ -51,11 +51,11 @@ typedef struct lh_region {
   uint64_t core_offset;   /* of a core: where they are */
   int file;               /* of a core: the file at `path`, opened, if it is the one that was mapped
                              (its build id tells); -1. What the core lacks is read from it */
-} lh_region;
+} lh_memory_region;
 
 /* The memory of a target: what is mapped, by ascending address, and how it is read. */
 typedef struct lh_memory {
-  lh_region *regions;
+  lh_memory_region *regions;
   size_t n;
   /* Reads n bytes; false where not all of them can be. The frozen copy of a process is another
   ** reader with the same regions. */
@@ -65,10 +65,10 @@ typedef struct lh_memory {
 } lh_memory;
 
 /* The region that holds an address; NULL: none. O(log n). */
-const lh_region *lh_region_at(const lh_memory *memory, uint64_t address);
+const lh_memory_region *lh_region_at(const lh_memory *memory, uint64_t address);
 
 /* Writable and private: where Lua's objects are. */
-static inline bool lh_region_is_mirrored(const lh_region *r) {
+static inline bool lh_region_is_mirrored(const lh_memory_region *r) {
   return (r->access & (LH_REGION_READ | LH_REGION_WRITE | LH_REGION_SHARED)) ==
          (LH_REGION_READ | LH_REGION_WRITE);
 }
@@ -215,12 +215,12 @@ int lh_shoot_mirrored(const lh_mirrored *mirrored, lh_outside_request *request, 
 /* {=== Names ========================================================================= */
 
 /* What is known of a C function's address. */
-typedef struct lh_function_name {
+typedef struct lh_code_name {
   char symbol[128]; /* or the name by which its file registers it; "": none is known */
   char library[64]; /* its file's name, without folders */
   uint64_t offset;  /* the address that its file gives it, which addr2line takes: the same in all
                        runs */
-} lh_function_name;
+} lh_code_name;
 
 typedef struct lh_symbols lh_symbols;
 
@@ -229,7 +229,7 @@ typedef struct lh_symbols lh_symbols;
 ** file is to be had, and is still the one that was mapped; it may be any bytes. At most some ms for
 ** each file that is asked for first. `symbols` may be NULL. */
 lh_symbols *lh_symbols_open(const lh_target *target);
-bool lh_symbols_find(lh_symbols *symbols, uint64_t function, lh_function_name *name);
+bool lh_symbols_find(lh_symbols *symbols, uint64_t function, lh_code_name *name);
 void lh_symbols_close(lh_symbols *symbols);
 
 /* }=================================================================================== */

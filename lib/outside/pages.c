@@ -112,7 +112,7 @@ static void look_on(lh_pages *pages, uint64_t end) {
 bool lh_pages_next(lh_pages *pages, lh_span *span) {
   const lh_memory *memory = pages->memory;
   while (pages->next == pages->n && pages->region < memory->n) {
-    const lh_region *region = &memory->regions[pages->region];
+    const lh_memory_region *region = &memory->regions[pages->region];
     uint64_t end = region->start + region->present_bytes;
     pages->n = pages->next = 0;
     if (pages->from < region->start) pages->from = region->start;

@@ -206,7 +206,7 @@ static size_t copy_path(char *out, const char *path, const char *end) {
 }
 
 /* "start-end rwxp offset device inode   path". Where the path starts; NULL: it is no such line. */
-static const char *parse_region(const char *line, lh_region *region) {
+static const char *parse_region(const char *line, lh_memory_region *region) {
   char *p;
   memset(region, 0, sizeof *region);
   region->start = strtoull(line, &p, 16);
@@ -225,10 +225,10 @@ static const char *parse_region(const char *line, lh_region *region) {
 }
 
 /* The regions, and their paths behind them, in one block. */
-static lh_region *parse_maps(const char *text, size_t text_bytes, size_t *n_regions) {
+static lh_memory_region *parse_maps(const char *text, size_t text_bytes, size_t *n_regions) {
   size_t n_lines = 0, n = 0;
   for (const char *p = text; *p; p++) n_lines += *p == '\n';
-  lh_region *regions = lh_alloc(1, n_lines * sizeof *regions + text_bytes + 1);
+  lh_memory_region *regions = lh_alloc(1, n_lines * sizeof *regions + text_bytes + 1);
   if (!regions) return NULL;
   char *paths = (char *)(regions + n_lines);
   *paths++ = '\0';
@@ -256,7 +256,7 @@ static int read_regions(lh_target *target, lh_error *error) {
   char *text = read_maps(target->process_id, &bytes, &reason);
   if (!text && reason == ENOMEM) return lh_fail_memory(error, "reading what a process has mapped");
   if (!text) return lh_refuse_process(target->process_id, reason ? reason : EACCES, error);
-  lh_region *regions = parse_maps(text, bytes, &n);
+  lh_memory_region *regions = parse_maps(text, bytes, &n);
   lh_free(text);
   if (!regions) return lh_fail_memory(error, "reading what a process has mapped");
   lh_free(target->memory.regions);

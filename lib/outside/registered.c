@@ -63,14 +63,14 @@ static part part_at(const lh_first_page *first, uint64_t file_offset) {
   return found;
 }
 
-static bool read_piece(const lh_memory *memory, const lh_region *r, bool is_written, int fd,
+static bool read_piece(const lh_memory *memory, const lh_memory_region *r, bool is_written, int fd,
                        char *bytes) {
   size_t n = (size_t)(r->end - r->start);
   return fd >= 0 && !is_written ? pread(fd, bytes, n, (off_t)r->file_offset) > 0
                                 : memory->read(memory, r->start, bytes, n);
 }
 
-static void add_piece(lh_registered *registered, const lh_memory *memory, const lh_region *r,
+static void add_piece(lh_registered *registered, const lh_memory *memory, const lh_memory_region *r,
                       const lh_first_page *first, int fd, uint64_t *room) {
   uint64_t n = r->end - r->start;
   part found = part_at(first, r->file_offset);
@@ -87,7 +87,7 @@ static void add_piece(lh_registered *registered, const lh_memory *memory, const 
 static void add_pieces(lh_registered *registered, const lh_memory *memory, const char *path,
                        const lh_first_page *first, int fd, uint64_t *room) {
   for (size_t i = 0; i < memory->n; i++) {
-    const lh_region *r = &memory->regions[i];
+    const lh_memory_region *r = &memory->regions[i];
     if (strcmp(r->path, path) != 0) continue;
     if (r->access & LH_REGION_EXECUTE) {
       if (registered->code_end == 0) registered->code_start = r->start;

@@ -20,6 +20,7 @@
 #include <sys/wait.h>
 
 #include "mirrored.h"
+#include "states.h"
 #include "stop.h"
 
 #if defined __x86_64__
@@ -32,10 +33,6 @@ typedef struct runner {
   uint64_t call_at; /* where the thread has its running call */
   uint64_t call;
 } runner;
-
-static bool read_memory(const void *memory, uint64_t address, void *out, size_t n) {
-  return ((const lh_memory *)memory)->read(memory, address, out, n);
-}
 
 /* {=== Two words ===================================================================== */
 
@@ -60,7 +57,7 @@ static unsigned words_written(pid_t id) {
 static bool watch_words(runner *r) {
   enum { BOTH = 0x5, WRITES = 0x1, OF_8_BYTES = 0x2 };
   const uint64_t each = WRITES | OF_8_BYTES << 2;
-  return read_memory(r->memory, r->call_at, &r->call, sizeof r->call) &&
+  return r->memory->read(r->memory, r->call_at, &r->call, sizeof r->call) &&
          set_debug_register(r->id, 0, r->call + offsetof(raw_call, saved_pc)) &&
          set_debug_register(r->id, 1, r->call_at) &&
          set_debug_register(r->id, N_DEBUG_CONTROL, BOTH | each << 16 | each << 20);
@@ -81,8 +78,8 @@ static bool wait_for(pid_t id, int *status, uint64_t until_ns) {
 static bool has_returned(const runner *r) {
   uint64_t call;
   raw_call before;
-  return read_memory(r->memory, r->call, &before, sizeof before) &&
-         read_memory(r->memory, r->call_at, &call, sizeof call) &&
+  return r->memory->read(r->memory, r->call, &before, sizeof before) &&
+         r->memory->read(r->memory, r->call_at, &call, sizeof call) &&
          call == (uintptr_t)before.previous;
 }
 
@@ -113,7 +110,7 @@ static void halt(pid_t id) {
 
 static bool find_call(const lh_frozen *frozen, const lh_target *target, const lh_memory *memory,
                       uint64_t state, runner *r) {
-  lh_peek peek = {.read = read_memory, .memory = memory};
+  lh_peek peek = lh_peek_of(memory);
   lh_seen_state seen;
   *r = (runner){.id = frozen->id, .memory = memory};
   if (lh_see_state(&peek, state, lh_release_of(target, state), &seen, NULL) < 0) return false;

@@ -23,28 +23,26 @@ typedef struct stance {
   uint64_t top;
 } stance;
 
-static bool peek(const lh_peek *p, uint64_t address, void *out, size_t n) {
-  return p->read(p->memory, address, out, n);
-}
-
 static bool read_stance(const lh_peek *p, const lh_layout *layout, uint64_t thread, stance *s) {
   enum { HEAD_BYTES = RAW_THREAD_CALL + sizeof(uint64_t) };
   _Alignas(8) char head[HEAD_BYTES];
-  if (!peek(p, thread, head, sizeof head) || ((raw_object *)(void *)head)->type != RAW_THREAD) {
+  if (!lh_peek_at(p, thread, head, sizeof head) ||
+      ((raw_object *)(void *)head)->type != RAW_THREAD) {
     return false;
   }
   uint64_t call = RAW_FIELD(head, RAW_THREAD_CALL, uint64_t);
   s->stands = RAW_FIELD(head, RAW_THREAD_STATUS, uint8_t) == 0 && call != 0 &&
               call != thread + layout->base_call;
   s->top = RAW_FIELD(head, RAW_THREAD_TOP, uint64_t);
-  return !s->stands || peek(p, call, &s->call, sizeof s->call);
+  return !s->stands || lh_peek_at(p, call, &s->call, sizeof s->call);
 }
 
 /* The thread in a value, if it stands in a call; else 0. */
 static uint64_t standing_thread(const lh_peek *p, const lh_layout *layout, uint64_t value_at) {
   raw_value value;
   stance s;
-  if (!peek(p, value_at, &value, sizeof value) || value.type != (RAW_THREAD | RAW_COLLECTABLE)) {
+  if (!lh_peek_at(p, value_at, &value, sizeof value) ||
+      value.type != (RAW_THREAD | RAW_COLLECTABLE)) {
     return 0;
   }
   uint64_t thread = (uintptr_t)value.as.object;
@@ -59,10 +57,10 @@ static uint64_t resumed_thread(const lh_peek *p, const lh_layout *layout, const 
   if (!(s->call.status & RAW_CALL_IS_C)) return 0;
   uint64_t argument = slot + sizeof(raw_value);
   uint64_t resumed = argument < s->top ? standing_thread(p, layout, argument) : 0;
-  if (resumed || !peek(p, slot, &function, sizeof function)) return resumed;
+  if (resumed || !lh_peek_at(p, slot, &function, sizeof function)) return resumed;
   uint64_t c = (uintptr_t)function.as.object;
-  if (function.type != (RAW_C_CLOSURE | RAW_COLLECTABLE) || !peek(p, c, &closure, sizeof closure) ||
-      closure.n_upvalues == 0) {
+  if (function.type != (RAW_C_CLOSURE | RAW_COLLECTABLE) ||
+      !lh_peek_at(p, c, &closure, sizeof closure) || closure.n_upvalues == 0) {
     return 0;
   }
   return standing_thread(p, layout, c + offsetof(raw_c_closure, upvalues));

@@ -199,7 +199,7 @@ static bool adds_up(const shooting *s) {
 /* The longest: the marks' places, and what C functions are called. */
 static uint64_t longest_section(const shooting *s) {
   return 64 + s->n_carried * 5 * LH_MAX_VARINT +
-         LH_MOST_C_FUNCTIONS * (sizeof(lh_function_name) + 4 * LH_MAX_VARINT);
+         LH_MOST_C_FUNCTIONS * (sizeof(lh_code_name) + 4 * LH_MAX_VARINT);
 }
 
 static void put_text(lh_out *out, const char *text) {
@@ -221,8 +221,8 @@ static void put_marks(lh_out *out, const shooting *s) {
 static void put_functions(lh_out *out, lh_function_set *functions, lh_symbols *symbols) {
   lh_out_uvarint(out, functions->n);
   for (size_t i = 0; i < functions->n; i++) {
-    lh_function_name name = {0};
-    if (!lh_symbols_find(symbols, functions->slots[i], &name)) name = (lh_function_name){0};
+    lh_code_name name = {0};
+    if (!lh_symbols_find(symbols, functions->slots[i], &name)) name = (lh_code_name){0};
     lh_out_uvarint(out, functions->slots[i]);
     put_text(out, name.symbol);
     put_text(out, name.library);

@@ -34,24 +34,24 @@ void lh_found_texts_free(struct lh_found_texts *texts) {
 
 /* {=== One state ===================================================================== */
 
-static bool read_target(const void *memory, uint64_t address, void *out, size_t n) {
+static bool read_peeked(const void *memory, uint64_t address, void *out, size_t n) {
   return ((const lh_memory *)memory)->read(memory, address, out, n);
 }
 
-static lh_peek peek_at(const lh_memory *memory) {
-  return (lh_peek){read_target, memory};
+lh_peek lh_peek_of(const lh_memory *memory) {
+  return (lh_peek){read_peeked, memory};
 }
 
 /* Its allocation function is code, as far as it is known what is there: a core may lack that. */
 static bool has_code(const lh_memory *memory, const lh_seen_state *seen) {
-  const lh_region *r = lh_region_at(memory, seen->alloc);
+  const lh_memory_region *r = lh_region_at(memory, seen->alloc);
   return !r || (r->access & LH_REGION_EXECUTE);
 }
 
 static int see_state(const lh_target *target, uint64_t address, const char *release,
                      lh_seen_state *seen, lh_error *error) {
   enum { TIMES = 8 };
-  lh_peek peek = peek_at(&target->memory);
+  lh_peek peek = lh_peek_of(&target->memory);
   int rc = LH_EHOST;
   for (int i = 0; i < (target->is_core ? 1 : TIMES) && rc != LH_OK; i++) {
     rc = lh_see_state(&peek, address, release, seen, error);
@@ -90,7 +90,7 @@ typedef struct search {
 } search;
 
 static void describe(search *s, const lh_seen_state *seen, found *f) {
-  lh_peek peek = peek_at(&s->target->memory);
+  lh_peek peek = lh_peek_of(&s->target->memory);
   uint64_t id = 0, library = lh_glance_library(&peek, seen);
   if (library != s->library || !*s->release) {
     lh_identify_release(&s->target->memory, library, s->release);
@@ -111,7 +111,7 @@ static void describe(search *s, const lh_seen_state *seen, found *f) {
 static int look_closely(search *s, uint64_t address, lh_error *error) {
   struct lh_found_texts *texts = s->texts;
   const lh_memory *memory = &s->target->memory;
-  lh_peek peek = peek_at(memory);
+  lh_peek peek = lh_peek_of(memory);
   lh_seen_state seen;
   if (see_state(s->target, address, "5.4", &seen, NULL) < 0 || !has_code(memory, &seen)) {
     return LH_OK;

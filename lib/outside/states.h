@@ -1,6 +1,6 @@
 /*
 ** states.h - what of a Lua state is told before it is walked, for the files that find it out:
-** states.c, script.c, ident.c.
+** states.c, script.c, ident.c, run_on.c.
 */
 #ifndef LUAHEAP_OUTSIDE_STATES_H
 #define LUAHEAP_OUTSIDE_STATES_H
@@ -9,6 +9,9 @@
 #include "take/structure.h"
 
 enum { LH_RELEASE_BYTES = 16, LH_SCRIPT_BYTES = 256 };
+
+/* states.c: how lib/take reads that memory, which is borrowed. */
+lh_peek lh_peek_of(const lh_memory *memory);
 
 /* ident.c: the release of the Lua that has its read-only data at `library` (lh_glance_library; 0:
 ** not known where): "5.4.4", or "5.4" where nothing tells. */

@@ -32,7 +32,7 @@ typedef struct symbol {
 } symbol;
 
 /* The file itself, what belongs to it, what was packed in one of the two. */
-enum { MOST_ELFS = 3, MOST_NAME = sizeof((lh_function_name *)0)->symbol };
+enum { MOST_ELFS = 3, MOST_NAME = sizeof((lh_code_name *)0)->symbol };
 
 struct lh_symbol_table {
   symbol *list;

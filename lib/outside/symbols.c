@@ -52,9 +52,9 @@ static bool is_elf(const Elf64_Ehdr *header) {
 /* Reads the first page where memory has it. If a program may write to it, so much remains of it as
 ** none does. */
 static void read_first_page(const lh_memory *memory, const char *path, lh_first_page *first) {
-  const lh_region *region = NULL;
+  const lh_memory_region *region = NULL;
   for (size_t i = 0; i < memory->n && !region; i++) {
-    const lh_region *r = &memory->regions[i];
+    const lh_memory_region *r = &memory->regions[i];
     if (r->file_offset == 0 && strcmp(r->path, path) == 0) region = r;
   }
   if (!region || region->end - region->start < sizeof first->bytes ||
@@ -104,7 +104,8 @@ static int open_same(const module *m, const char *path) {
 
 /* Where the path alone is not enough: a link that leads to the very file. Root may follow the
 ** first, whoever may trace the target the second. */
-static int open_of_process(const lh_target *target, const module *m, const lh_region *region) {
+static int open_of_process(const lh_target *target, const module *m,
+                           const lh_memory_region *region) {
   char path[PATH_MAX + 32];
   int fd;
   (void)snprintf(path, sizeof path, "/proc/%lld/map_files/%llx-%llx", (long long)target->process_id,
@@ -117,12 +118,12 @@ static int open_of_process(const lh_target *target, const module *m, const lh_re
 }
 
 /* -1: it is not to be had. */
-static int open_module(const lh_target *target, const module *m, const lh_region *region) {
+static int open_module(const lh_target *target, const module *m, const lh_memory_region *region) {
   int fd = target->is_core ? -1 : open_of_process(target, m, region);
   return fd >= 0 ? fd : open_same(m, m->path);
 }
 
-static void read_symbols(lh_symbols *symbols, module *m, const lh_region *region) {
+static void read_symbols(lh_symbols *symbols, module *m, const lh_memory_region *region) {
   const lh_target *target = symbols->target;
   char folder[64];
   const char *folders[] = {"/usr/lib/debug", target->is_core ? NULL : folder, NULL};
@@ -134,7 +135,7 @@ static void read_symbols(lh_symbols *symbols, module *m, const lh_region *region
   (void)close(fd);
 }
 
-static const char *registered_name(lh_symbols *symbols, module *m, const lh_region *region,
+static const char *registered_name(lh_symbols *symbols, module *m, const lh_memory_region *region,
                                    uint64_t function) {
   if (!m->has_registered) {
     int fd = open_module(symbols->target, m, region);
@@ -147,7 +148,7 @@ static const char *registered_name(lh_symbols *symbols, module *m, const lh_regi
 }
 
 /* NULL: out of memory. */
-static module *module_of(lh_symbols *symbols, const lh_region *region) {
+static module *module_of(lh_symbols *symbols, const lh_memory_region *region) {
   for (size_t i = 0; i < symbols->n; i++)
     if (strcmp(symbols->modules[i]->path, region->path) == 0) return symbols->modules[i];
   module *m = lh_alloc_zeroed(1, sizeof *m);
@@ -176,7 +177,7 @@ static void copy_library(char *out, size_t room, const char *path) {
   out[n] = '\0';
 }
 
-static void copy_symbol(lh_function_name *name, const char *symbol, size_t n) {
+static void copy_symbol(lh_code_name *name, const char *symbol, size_t n) {
   if (n >= sizeof name->symbol) n = sizeof name->symbol - 1;
   memcpy(name->symbol, symbol, n);
   name->symbol[n] = '\0';
@@ -188,9 +189,10 @@ lh_symbols *lh_symbols_open(const lh_target *target) {
   return symbols;
 }
 
-bool lh_symbols_find(lh_symbols *symbols, uint64_t function, lh_function_name *name) {
-  const lh_region *region = symbols ? lh_region_at(&symbols->target->memory, function) : NULL;
-  *name = (lh_function_name){.symbol = ""};
+bool lh_symbols_find(lh_symbols *symbols, uint64_t function, lh_code_name *name) {
+  const lh_memory_region *region =
+      symbols ? lh_region_at(&symbols->target->memory, function) : NULL;
+  *name = (lh_code_name){.symbol = ""};
   if (!region || region->path[0] != '/') return false;
   module *m = module_of(symbols, region);
   if (!m || !find_address(&m->first, function - region->start + region->file_offset, &name->offset))

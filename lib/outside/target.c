@@ -62,13 +62,13 @@ lh_target_info lh_describe_target(const lh_target *target) {
 uint64_t lh_mirrored_bytes(const lh_memory *memory) {
   uint64_t bytes = 0;
   for (size_t i = 0; i < memory->n; i++) {
-    const lh_region *region = &memory->regions[i];
+    const lh_memory_region *region = &memory->regions[i];
     if (lh_region_is_mirrored(region)) bytes += region->present_bytes;
   }
   return bytes;
 }
 
-const lh_region *lh_region_at(const lh_memory *memory, uint64_t address) {
+const lh_memory_region *lh_region_at(const lh_memory *memory, uint64_t address) {
   size_t low = 0, high = memory->n;
   while (low < high) {
     size_t middle = low + (high - low) / 2;

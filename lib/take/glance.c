@@ -11,10 +11,6 @@
 #include "structure.h"
 #include "walk.h"
 
-static bool peek(const lh_peek *p, uint64_t address, void *out, size_t n) {
-  return p->read(p->memory, address, out, n);
-}
-
 static uint64_t address_of(const void *pointer) {
   return (uintptr_t)pointer;
 }
@@ -22,17 +18,17 @@ static uint64_t address_of(const void *pointer) {
 /* A field of the main thread or of the global state; 0 where it cannot be read. */
 static uint64_t field(const lh_peek *p, uint64_t block, size_t offset) {
   uint64_t value;
-  return peek(p, block + offset, &value, sizeof value) ? value : 0;
+  return lh_peek_at(p, block + offset, &value, sizeof value) ? value : 0;
 }
 
 /* {=== Values ======================================================================== */
 
 static bool read_text(const lh_peek *p, uint64_t address, char *out, size_t size) {
   raw_string s;
-  if (!peek(p, address, &s, sizeof s)) return false;
+  if (!lh_peek_at(p, address, &s, sizeof s)) return false;
   if (s.type != RAW_SHORT_STRING && s.type != RAW_LONG_STRING) return false;
   uint64_t length = raw_string_length(&s), n = length < size - 1 ? length : size - 1;
-  if (!peek(p, address + offsetof(raw_string, contents), out, n)) return false;
+  if (!lh_peek_at(p, address + offsetof(raw_string, contents), out, n)) return false;
   out[n] = '\0';
   return true;
 }
@@ -48,10 +44,10 @@ static bool read_source(const lh_peek *p, const raw_value *value, char *out, siz
   raw_lua_closure closure;
   raw_proto proto;
   return value->type == (RAW_LUA_CLOSURE | RAW_COLLECTABLE) &&
-         peek(p, address_of(value->as.object), &closure, sizeof closure) &&
+         lh_peek_at(p, address_of(value->as.object), &closure, sizeof closure) &&
          closure.type == RAW_LUA_CLOSURE &&
-         peek(p, address_of(closure.proto), &proto, sizeof proto) && proto.type == RAW_PROTO &&
-         read_text(p, address_of(proto.source), out, size);
+         lh_peek_at(p, address_of(closure.proto), &proto, sizeof proto) &&
+         proto.type == RAW_PROTO && read_text(p, address_of(proto.source), out, size);
 }
 
 /* Of the first of n values that came from a file, else of the first that is a Lua function. */
@@ -71,7 +67,8 @@ static bool read_first_source(const lh_peek *p, const raw_value *values, size_t 
 
 static bool read_table(const lh_peek *p, const raw_value *value, raw_table *table) {
   return value->type == (RAW_TABLE | RAW_COLLECTABLE) &&
-         peek(p, address_of(value->as.object), table, sizeof *table) && table->type == RAW_TABLE;
+         lh_peek_at(p, address_of(value->as.object), table, sizeof *table) &&
+         table->type == RAW_TABLE;
 }
 
 /* The slots of a table that are in use, in chunks. */
@@ -98,7 +95,7 @@ static const raw_slot *slots_next(slots *it) {
       if (!raw_is_empty(slot->value_type)) return slot;
     }
     it->n = it->left < SLOTS_AT_ONCE ? it->left : SLOTS_AT_ONCE;
-    if (it->n == 0 || !peek(it->p, it->at, it->read, it->n * sizeof(raw_slot))) return NULL;
+    if (it->n == 0 || !lh_peek_at(it->p, it->at, it->read, it->n * sizeof(raw_slot))) return NULL;
     it->at += it->n * sizeof(raw_slot);
     it->left -= it->n;
     it->i = 0;
@@ -139,12 +136,12 @@ static size_t read_array(const lh_peek *p, const lh_layout *layout, const raw_ta
                          raw_value *values, size_t most) {
   uint64_t n = raw_array_slots(layout, table);
   if (n > most) n = most;
-  return n > 0 && peek(p, address_of(table->array), values, n * sizeof *values) ? n : 0;
+  return n > 0 && lh_peek_at(p, address_of(table->array), values, n * sizeof *values) ? n : 0;
 }
 
 static bool read_registry(const lh_peek *p, const lh_seen_state *seen, raw_table *registry) {
   raw_value value;
-  return peek(p, seen->global + RAW_GLOBAL_REGISTRY, &value, sizeof value) &&
+  return lh_peek_at(p, seen->global + RAW_GLOBAL_REGISTRY, &value, sizeof value) &&
          read_table(p, &value, registry);
 }
 
@@ -179,8 +176,8 @@ static size_t read_running(const lh_peek *p, const lh_seen_state *seen, raw_valu
   uint64_t at = seen->main_thread + seen->layout->base_call;
   raw_call call;
   size_t n = 0;
-  while (n < MOST_VALUES && peek(p, at, &call, sizeof call) &&
-         peek(p, address_of(call.function), &values[n], sizeof *values)) {
+  while (n < MOST_VALUES && lh_peek_at(p, at, &call, sizeof call) &&
+         lh_peek_at(p, address_of(call.function), &values[n], sizeof *values)) {
     n++;
     if (at == running) break;
     at = address_of(call.next);
@@ -193,7 +190,7 @@ static size_t read_stack(const lh_peek *p, const lh_seen_state *seen, raw_value 
   uint64_t top = field(p, seen->main_thread, RAW_THREAD_TOP);
   uint64_t n = top > stack ? (top - stack) / sizeof *values : 0;
   if (n > MOST_VALUES) n = MOST_VALUES;
-  return peek(p, stack, values, n * sizeof *values) ? n : 0;
+  return lh_peek_at(p, stack, values, n * sizeof *values) ? n : 0;
 }
 
 /* By their numbers, of which some are in the hash part. */
@@ -230,9 +227,9 @@ static bool read_newest_source(const lh_peek *p, const lh_seen_state *seen, char
   enum { MOST_OBJECTS = 1 << 14 };
   uint64_t at = field(p, seen->global, RAW_GLOBAL_ALLGC);
   raw_object object;
-  for (int i = 0; i < MOST_OBJECTS && peek(p, at, &object, sizeof object); i++) {
+  for (int i = 0; i < MOST_OBJECTS && lh_peek_at(p, at, &object, sizeof object); i++) {
     raw_proto proto;
-    if (object.type == RAW_PROTO && peek(p, at, &proto, sizeof proto) &&
+    if (object.type == RAW_PROTO && lh_peek_at(p, at, &proto, sizeof proto) &&
         read_text(p, address_of(proto.source), out, size))
       return true;
     at = address_of(object.next);
@@ -265,8 +262,8 @@ static bool read_own(const lh_peek *p, const raw_slot *slot, lh_own_content *own
   raw_userdata u;
   uint64_t at = address_of(slot->value.object);
   return slot->key_type == RAW_LIGHT_USERDATA &&
-         slot->value_type == (RAW_USERDATA | RAW_COLLECTABLE) && peek(p, at, &u, sizeof u) &&
-         u.length >= sizeof *own && peek(p, at + raw_content_offset(&u), own, sizeof *own) &&
+         slot->value_type == (RAW_USERDATA | RAW_COLLECTABLE) && lh_peek_at(p, at, &u, sizeof u) &&
+         u.length >= sizeof *own && lh_peek_at(p, at + raw_content_offset(&u), own, sizeof *own) &&
          own->magic == LH_OWN_MAGIC && own->kind == LH_MARK_STATE && own->tag == slot->key.pointer;
 }
 
@@ -303,8 +300,8 @@ uint64_t lh_glance_library(const lh_peek *p, const lh_seen_state *seen) {
   }
   uint64_t at = field(p, seen->global, RAW_GLOBAL_ALLGC);
   raw_object object;
-  for (int i = 0; i < MOST_OBJECTS && peek(p, at, &object, sizeof object); i++) {
-    if (object.type == RAW_TABLE && peek(p, at, &table, sizeof table) && shared_slot(&table))
+  for (int i = 0; i < MOST_OBJECTS && lh_peek_at(p, at, &object, sizeof object); i++) {
+    if (object.type == RAW_TABLE && lh_peek_at(p, at, &table, sizeof table) && shared_slot(&table))
       return shared_slot(&table);
     at = address_of(object.next);
   }

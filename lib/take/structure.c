@@ -25,10 +25,6 @@ _Static_assert((int)LH_MAIN_THREAD_TYPE == RAW_THREAD, "a thread's type byte");
 _Static_assert((int)LH_TYPE_OFFSET == offsetof(raw_object, type), "a thread's type byte");
 _Static_assert((int)LH_GLOBAL_OFFSET == RAW_THREAD_GLOBAL, "a thread's global state");
 
-static bool peek(const lh_peek *p, uint64_t address, void *out, size_t n) {
-  return p->read(p->memory, address, out, n);
-}
-
 /* {=== The block ===================================================================== */
 
 /* What is at the main thread's address, up to the metatables of basic types. */
@@ -52,11 +48,11 @@ static bool may_be_of(const lh_layout *layout, uint64_t distance) {
 static bool copy_block(const lh_peek *p, const lh_layout *layout, uint64_t main_thread, block *b) {
   b->layout = layout;
   b->main_thread = main_thread;
-  if (!peek(p, main_thread + RAW_THREAD_GLOBAL, &b->global, sizeof b->global)) return false;
+  if (!lh_peek_at(p, main_thread + RAW_THREAD_GLOBAL, &b->global, sizeof b->global)) return false;
   if (!may_be_of(layout, b->global - main_thread)) b->global = main_thread;
   size_t bytes = b->global - main_thread + layout->type_metatables;
   assert(bytes <= sizeof b->bytes);
-  return peek(p, main_thread, b->bytes, bytes);
+  return lh_peek_at(p, main_thread, b->bytes, bytes);
 }
 
 /* The first call of a thread is the host's, a C function's, and has none before it: which tells
@@ -93,7 +89,7 @@ static bool is_global_state(const block *b) {
 
 static bool is_table(const lh_peek *p, uint64_t address) {
   raw_object header;
-  return peek(p, address, &header, sizeof header) && header.type == RAW_TABLE;
+  return lh_peek_at(p, address, &header, sizeof header) && header.type == RAW_TABLE;
 }
 
 static bool is_short_string(const lh_peek *p, uint64_t address, const char *text) {
@@ -102,7 +98,7 @@ static bool is_short_string(const lh_peek *p, uint64_t address, const char *text
   const raw_string *s = (const raw_string *)(const void *)copy;
   size_t n = strlen(text);
   assert(n < LONGEST);
-  return peek(p, address, copy, sizeof *s + n + 1) && s->type == RAW_SHORT_STRING &&
+  return lh_peek_at(p, address, copy, sizeof *s + n + 1) && s->type == RAW_SHORT_STRING &&
          s->short_length == n && memcmp(s->contents, text, n + 1) == 0;
 }
 
@@ -123,10 +119,10 @@ static bool has_metamethod_names(const lh_peek *p, const block *b) {
 static bool is_string(const lh_peek *p, uint64_t address) {
   raw_string s;
   char end;
-  if (!peek(p, address, &s, sizeof s)) return false;
+  if (!lh_peek_at(p, address, &s, sizeof s)) return false;
   if (s.type != RAW_SHORT_STRING && s.type != RAW_LONG_STRING) return false;
   uint64_t end_at = address + sizeof s + raw_string_length(&s);
-  return end_at > address && peek(p, end_at, &end, 1) && end == '\0';
+  return end_at > address && lh_peek_at(p, end_at, &end, 1) && end == '\0';
 }
 
 /* }=================================================================================== */
@@ -139,7 +135,7 @@ static size_t cached_strings(const lh_peek *p, const block *b) {
   uint64_t at = b->global + b->layout->type_metatables + RAW_BASIC_TYPES * sizeof(void *);
   size_t n = 0;
   for (uint64_t string; n < MOST; n++, at += sizeof string) {
-    if (!peek(p, at, &string, sizeof string) || !is_string(p, string)) break;
+    if (!lh_peek_at(p, at, &string, sizeof string) || !is_string(p, string)) break;
   }
   return n;
 }
@@ -149,7 +145,7 @@ static size_t cached_strings(const lh_peek *p, const block *b) {
 static bool is_malloc_block(const lh_peek *p, const block *b, uint64_t extra, uint64_t bytes) {
   enum { FLAGS = 7, NOTE = 8, UNIT = 16 };
   uint64_t note, needed = (bytes + NOTE + UNIT - 1) / UNIT * UNIT;
-  if (!peek(p, b->main_thread - extra - NOTE, &note, NOTE)) return false;
+  if (!lh_peek_at(p, b->main_thread - extra - NOTE, &note, NOTE)) return false;
   note &= ~(uint64_t)FLAGS;
   return note == needed || note == needed + UNIT;
 }

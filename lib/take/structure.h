@@ -18,6 +18,10 @@ typedef struct lh_peek {
   const void *memory;
 } lh_peek;
 
+static inline bool lh_peek_at(const lh_peek *p, uint64_t address, void *out, size_t n) {
+  return p->read(p->memory, address, out, n);
+}
+
 /* A state that is open. */
 typedef struct lh_seen_state {
   const struct lh_layout *layout;         /* of its release (raw.h), but for these two: */

@@ -17,7 +17,7 @@ static void must(bool holds, const char *what) {
   abort();
 }
 
-static void read_region(const lh_memory *memory, const lh_region *region) {
+static void read_region(const lh_memory *memory, const lh_memory_region *region) {
   char bytes[4096];
   for (uint64_t at = region->start; at < region->end;) {
     uint64_t rest = region->end - at;
@@ -33,7 +33,7 @@ static void read_region(const lh_memory *memory, const lh_region *region) {
 static void ask_memory(const lh_memory *memory, size_t size) {
   uint64_t end = 0, present = 0;
   for (size_t i = 0; i < memory->n; i++) {
-    const lh_region *region = &memory->regions[i];
+    const lh_memory_region *region = &memory->regions[i];
     must(region->start >= end && region->end > region->start, "regions are not in order");
     must(region->present_bytes <= region->end - region->start, "more is present than there is");
     must(region->path && strlen(region->path) < size, "a path is longer than the core");

@@ -18,10 +18,10 @@ bool lh_mirror_has(const lh_mirror *mirror, uint64_t address, uint64_t n) {
 }
 
 static lh_target own_target = {.own_process_id = 4711, .program = "a program"};
-static lh_region own_region = {.end = INT64_MAX,
-                               .access = LH_REGION_READ | LH_REGION_WRITE,
-                               .present_bytes = INT64_MAX,
-                               .path = ""};
+static lh_memory_region own_region = {.end = INT64_MAX,
+                                      .access = LH_REGION_READ | LH_REGION_WRITE,
+                                      .present_bytes = INT64_MAX,
+                                      .path = ""};
 static lh_memory own_memory = {.regions = &own_region, .n = 1, .fd = -1};
 
 /* Memory for a Lua state, which is not malloc's: what looks for a state looks around it, too, which

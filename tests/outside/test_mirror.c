@@ -51,7 +51,7 @@ static lh_target *open_subject(const subject *s) {
 /* Those at PLACE only. */
 static lh_memory memory_of(lh_target *target) {
   lh_memory memory = target->memory;
-  const lh_region *end = memory.regions + memory.n;
+  const lh_memory_region *end = memory.regions + memory.n;
   while (memory.regions < end && memory.regions->start < (uintptr_t)PLACE) memory.regions++;
   memory.n = 0;
   while (memory.regions + memory.n < end && memory.regions[memory.n].end <= (uintptr_t)PLACE_END)
@@ -460,28 +460,28 @@ static void test_this_process_is_killed_first(void **state) {
 
 /* A core of 1 MiB, whose bytes are numbered; what is not in it cannot be read. */
 static bool read_core(const lh_memory *memory, uint64_t address, void *out, size_t n) {
-  const lh_region *r = lh_region_at(memory, address);
+  const lh_memory_region *r = lh_region_at(memory, address);
   if (n == 0) return true;
   uint64_t skip = address - r->start;
   return skip + n <= r->present_bytes &&
          pread(memory->fd, out, n, (off_t)(r->core_offset + skip)) == (ssize_t)n;
 }
 
-static lh_region segment(size_t offset, size_t bytes, size_t present, size_t core_offset) {
-  return (lh_region){.start = (uintptr_t)PLACE + offset,
-                     .end = (uintptr_t)PLACE + offset + bytes,
-                     .access = LH_REGION_READ | LH_REGION_WRITE,
-                     .present_bytes = present,
-                     .core_offset = core_offset,
-                     .path = "",
-                     .file = -1};
+static lh_memory_region segment(size_t offset, size_t bytes, size_t present, size_t core_offset) {
+  return (lh_memory_region){.start = (uintptr_t)PLACE + offset,
+                            .end = (uintptr_t)PLACE + offset + bytes,
+                            .access = LH_REGION_READ | LH_REGION_WRITE,
+                            .present_bytes = present,
+                            .core_offset = core_offset,
+                            .path = "",
+                            .file = -1};
 }
 
 static void test_core(void **state) {
   (void)state;
   static char bytes[1 << 20], in_file;
   fill_bytes(bytes, sizeof bytes, 5);
-  lh_region regions[] = {
+  lh_memory_region regions[] = {
       segment(0, 300 * 1024, 300 * 1024, 8 * PAGE),        /* mapped */
       segment(MIB, 300 * 1024, 200 * 1024, 8 * PAGE),      /* its end is not in the core */
       segment(2 * MIB, 300 * 1024, 299 * 1024 + 7, 12345), /* gdb's */

@@ -37,10 +37,10 @@ typedef struct told {
 /* `entries`: as on a kernel that does not know PAGEMAP_SCAN. */
 static told ask_pages(const subject *s, bool entries) {
   const seen *at = s->shared;
-  lh_region region = {.start = at->start,
-                      .end = at->start + at->bytes,
-                      .access = LH_REGION_READ | LH_REGION_WRITE,
-                      .present_bytes = at->bytes};
+  lh_memory_region region = {.start = at->start,
+                             .end = at->start + at->bytes,
+                             .access = LH_REGION_READ | LH_REGION_WRITE,
+                             .present_bytes = at->bytes};
   lh_memory memory = {.regions = &region, .n = 1, .process_id = s->id, .fd = -1};
   lh_pages pages;
   lh_span span;
@@ -189,7 +189,7 @@ static void test_huge_pages(void **state) {
 static void test_whole_regions(void **state) {
   (void)state;
   enum { MIRRORED = LH_REGION_READ | LH_REGION_WRITE };
-  lh_region regions[] = {
+  lh_memory_region regions[] = {
       {.start = 0x1000, .end = 0x3000, .access = MIRRORED, .present_bytes = 0x2000},
       {.start = 0x3000, .end = 0x5000, .access = LH_REGION_READ, .present_bytes = 0x2000},
       {.start = 0x5000, .end = 0x9000, .access = MIRRORED},

@@ -43,7 +43,7 @@ static bool reads(const lh_target *target, const void *address, void *out, size_
   return target->memory.read(&target->memory, (uintptr_t)address, out, n);
 }
 
-static const lh_region *region_of(const lh_target *target, const void *address) {
+static const lh_memory_region *region_of(const lh_target *target, const void *address) {
   return lh_region_at(&target->memory, (uintptr_t)address);
 }
 
@@ -190,7 +190,7 @@ static void test_many_regions(void **state) {
   }
   lh_target *target = open_subject(&s);
   for (size_t i = 0; i < MANY; i++) {
-    const lh_region *region = region_of(target, m->memory + i * 4 * KIB);
+    const lh_memory_region *region = region_of(target, m->memory + i * 4 * KIB);
     assert_non_null(region);
     assert_int_equal(lh_region_is_mirrored(region), i % 2);
   }
@@ -233,7 +233,7 @@ static void expect_memory_that_goes(bool is_direct) {
   assert_false(reads(target, *memory + 32 * KIB, copy, 1));
   assert_true(reads(target, *memory + 32 * KIB - 5, copy, 5));
   refresh(target);
-  const lh_region *shrunk = region_of(target, *memory);
+  const lh_memory_region *shrunk = region_of(target, *memory);
   assert_int_equal(shrunk->end, (uintptr_t)*memory + 32 * KIB);
   subject_go_on(&s);
   assert_true(reads(target, *memory, copy, 5));

@@ -280,7 +280,7 @@ static void finds_a_state_at_work(void **state) {
 /* A target whose memory is what `read` says. */
 typedef struct forged {
   lh_target target;
-  lh_region regions[2];
+  lh_memory_region regions[2];
   uint64_t lacks, lacks_end; /* cannot be read */
   const char *release;
 } forged;
@@ -291,9 +291,9 @@ static bool read_own(const lh_memory *memory, uint64_t address, void *out, size_
   return lh_process_read(getpid(), address, out, n);
 }
 
-static lh_region region(const void *start, size_t bytes, unsigned access) {
+static lh_memory_region region(const void *start, size_t bytes, unsigned access) {
   uint64_t at = (uintptr_t)start;
-  return (lh_region){
+  return (lh_memory_region){
       .start = at, .end = at + bytes, .present_bytes = bytes, .path = "", .access = access};
 }
 
@@ -327,7 +327,7 @@ static void finds_forged_states_of_every_layout(void **state) {
     if (!strchr(m.r->releases, ' ')) f.release = m.r->releases;
     assert_int_equal(count_states(&f), 1);
     f.regions[1] = region((void *)0x7000, 0x1000, LH_REGION_READ | LH_REGION_EXECUTE);
-    lh_region last = f.regions[0];
+    lh_memory_region last = f.regions[0];
     f.regions[0] = f.regions[1];
     f.regions[1] = last;
     f.target.memory.n = 2;

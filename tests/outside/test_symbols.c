@@ -50,9 +50,9 @@ static void close_copy(lh_target *target) {
   (void)waitpid(child, NULL, 0);
 }
 
-static lh_function_name name_of(const void *function, bool *is_known) {
+static lh_code_name name_of(const void *function, bool *is_known) {
   lh_target *target = open_copy();
-  lh_function_name name;
+  lh_code_name name;
   lh_symbols *symbols = lh_symbols_open(target);
   assert_non_null(symbols);
   *is_known = lh_symbols_find(symbols, (uint64_t)(uintptr_t)function, &name);
@@ -65,7 +65,7 @@ static lh_function_name name_of(const void *function, bool *is_known) {
 static const char *told(const void *function) {
   static char text[256];
   bool is_known;
-  lh_function_name name = name_of(function, &is_known);
+  lh_code_name name = name_of(function, &is_known);
   (void)snprintf(text, sizeof text, "%s (%s+0x%llx)", name.symbol, name.library,
                  (unsigned long long)name.offset);
   return is_known ? text : "";
@@ -207,7 +207,7 @@ static void try_program(const char *cc, const char *options) {
     const char *linked, *told;
   } cases[] = {{SEND, "l_send", "send"}, {CLOSE, "l_close", "close"}, {TICK, "tick", ""}};
   uint64_t at[OPEN + 1];
-  lh_function_name name;
+  lh_code_name name;
   game_compile_program("whole", cc, options);
   game_shell("strip -o game whole");
   lh_target *target = open_program(at);
@@ -260,7 +260,7 @@ static void test_deleted(void **state) {
 static void test_core(void **state) {
   static const char *const told[] = {"send", ""};
   uint64_t at[OPEN + 1];
-  lh_function_name name;
+  lh_code_name name;
   lh_error error;
   lh_target *core;
   (void)state;
@@ -292,7 +292,7 @@ static void test_other_version(void **state) {
   void *library = load("libgame.so");
   lh_target *target = open_copy();
   target->is_core = true; /* so that only the path leads to it */
-  lh_function_name name;
+  lh_code_name name;
   const uint64_t tick = (uint64_t)(uintptr_t)function_of(library, TICK);
   for (int i = 0; i < 2; i++) {
     lh_symbols *symbols = lh_symbols_open(target);
@@ -329,7 +329,7 @@ static void test_out_of_memory(void **state) {
   void *library = load("libgame.so");
   lh_target *target = open_copy();
   const uint64_t tick = (uint64_t)(uintptr_t)function_of(library, TICK);
-  lh_function_name name;
+  lh_code_name name;
   for (uint64_t n = 1;; n++) {
     (void)lh_test_fail_allocation(n);
     lh_symbols *symbols = lh_symbols_open(target);
