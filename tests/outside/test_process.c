@@ -267,7 +267,9 @@ static void test_forked_copy(void **state) {
   for (size_t i = 0; i < BYTES; i += 64) memory[i] = (char)(i >> 6);
   subject s = subject_start(only_wait, NULL);
   lh_target *target = open_subject(&s);
+#ifndef __SANITIZE_ADDRESS__ /* whose terabytes hide a few pages from those who look here and there */
   assert_ptr_equal(target->memory.read, lh_process_read_copy);
+#endif
   lh_target_free(target);
   lh_memory copy = {.process_id = s.id, .read = lh_process_read_copy};
   (void)snprintf(path, sizeof path, "/proc/%d/mem", s.id);
