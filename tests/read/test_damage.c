@@ -180,13 +180,15 @@ static uint64_t ask_copy(const uint8_t *data, size_t size) {
   return peak_bytes;
 }
 
+/* What is asked of each takes 8 ms; the records of the one from outside are the tracked one's. */
 static void flipped_and_sealed(void **state) {
   size_t n = 0;
   (void)state;
   for (int kind = UNTRACKED; kind < REAL; kind++) {
     forge f;
     forge_small(&f, kind);
-    for (size_t bit = 0; bit < f.size * 8; bit++) {
+    size_t first = kind == OUTSIDE ? f.footer.sites_offset : 0;
+    for (size_t bit = first * 8; bit < f.size * 8; bit++) {
       uint8_t *copy = malloc(f.size);
       assert_non_null(copy);
       memcpy(copy, f.data, f.size);
