@@ -192,8 +192,8 @@ struct lh_snapshot {
   void (*free_map_order)(lh_map_order *map_order);
 };
 
-/* outside.c: lets a snapshot know what another of the same process has of its C functions, unless it
-** knows some itself. False: out of memory. */
+/* outside.c: lets a snapshot know what another of the same process has of its C functions, unless
+** it knows some itself. False: out of memory. */
 bool lh_lend_c_functions(const lh_snapshot *from, lh_snapshot *to);
 
 /* epochs.c: one more mark, that the heap has not: behind it are the objects from ids[list] on. It

@@ -25,8 +25,8 @@ typedef struct lh_diff_found {
   size_t n_classes;
   uint64_t gone_objects, gone_bytes;
   uint64_t may_be_newer[2], may_be_newer_bytes[2]; /* lh_diff.passed_as_old */
-  char multiple[2 + LH_NUMBER_BYTES]; /* the heading of multiples */
-  bool is_folded;                     /* a row that is shown has several containers */
+  char multiple[2 + LH_NUMBER_BYTES];              /* the heading of multiples */
+  bool is_folded;                                  /* a row that is shown has several containers */
 } lh_diff_found;
 
 extern const lh_table lh_group_table;

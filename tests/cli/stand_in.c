@@ -7,7 +7,8 @@
 **     program lua5.4 server.lua
 **     state FILE BYTES no server.lua   a snapshot of it is a copy of FILE; is luaheap loaded?
 **     still fork 700000                idle, fork, stopped or core; for so many ns
-**     attempts 4 | computes 1 | no_fork TEXT | unaccounted BYTES | passed OBJECTS | doubt TEXT | signal NUMBER
+**     attempts 4 | computes 1 | no_fork TEXT | unaccounted BYTES | passed OBJECTS | doubt TEXT
+**     signal NUMBER
 **     fail 3 -10 0 TEXT                the third time that it is taken: code, errno, message
 **     grow 1000                        bytes at each look
 **     log FILE                         each call that touches the process is a line in it

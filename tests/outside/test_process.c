@@ -267,7 +267,7 @@ static void test_forked_copy(void **state) {
   for (size_t i = 0; i < BYTES; i += 64) memory[i] = (char)(i >> 6);
   subject s = subject_start(only_wait, NULL);
   lh_target *target = open_subject(&s);
-#ifndef __SANITIZE_ADDRESS__ /* whose terabytes hide a few pages from those who look here and there */
+#ifndef __SANITIZE_ADDRESS__ /* whose terabytes hide few pages from who looks here and there */
   assert_ptr_equal(target->memory.read, lh_process_read_copy);
 #endif
   lh_target_free(target);

@@ -303,7 +303,7 @@ static void test_loading(void **unused) {
   lua_close(L);
 }
 
-/* Another EXTRA_STACK, say. Who was idle did not change it, and no other try finds anything else. */
+/* Another EXTRA_STACK, say. Who was idle did not change it; no other try finds anything else. */
 static void test_other_limits(void **unused) {
   (void)unused;
   static const struct other {

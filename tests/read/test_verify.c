@@ -55,13 +55,6 @@ static void usual_roots(forge *f) {
   forge_root(f, LH_ROOT_RUNNING_THREAD, 0, AT_THREAD);
 }
 
-/* What stands on allgc unless a lie replaces it. */
-static void usual_objects(forge *f) {
-  registry(f, AT_NAME, AT_REGISTRY);
-  forge_string(f, AT_NAME, "name");
-  thread(f, AT_THREAD, LH_FLAG_MAIN, LH_THREAD_RUNNING);
-}
-
 static void usual_finobj(forge *f) {
   forge_next_list(f);
   forge_mark(f, 0x1100, LH_MARK_BY_SNAPSHOT, 1, "a");
@@ -78,9 +71,20 @@ static void end(forge *f) {
   usual_roots(f);
 }
 
-static void truth(forge *f) {
+static void objects_with(forge *f, uint64_t key, uint64_t value) {
+  registry(f, key, value);
+  forge_string(f, AT_NAME, "name");
+  thread(f, AT_THREAD, LH_FLAG_MAIN, LH_THREAD_RUNNING);
+}
+
+/* With what stands on allgc unless a lie replaces it. */
+static void begin_usual(forge *f) {
   begin(f);
-  usual_objects(f);
+  objects_with(f, AT_NAME, AT_REGISTRY);
+}
+
+static void truth(forge *f) {
+  begin_usual(f);
   end(f);
 }
 
@@ -88,18 +92,14 @@ static void truth(forge *f) {
 
 static void value_nowhere(forge *f) {
   begin(f);
-  registry(f, AT_NAME, NOWHERE);
-  forge_string(f, AT_NAME, "name");
-  thread(f, AT_THREAD, LH_FLAG_MAIN, LH_THREAD_RUNNING);
+  objects_with(f, AT_NAME, NOWHERE);
   end(f);
 }
 
 /* Two lies: the first one in the file is told, though the other is seen at once. */
 static void value_nowhere_and_string_with_a_finalizer(forge *f) {
   begin(f);
-  registry(f, AT_NAME, NOWHERE);
-  forge_string(f, AT_NAME, "name");
-  thread(f, AT_THREAD, LH_FLAG_MAIN, LH_THREAD_RUNNING);
+  objects_with(f, AT_NAME, NOWHERE);
   usual_finobj(f);
   forge_string(f, AT_MORE, "text");
   usual_roots(f);
@@ -107,16 +107,13 @@ static void value_nowhere_and_string_with_a_finalizer(forge *f) {
 
 static void key_nowhere(forge *f) {
   begin(f);
-  registry(f, NOWHERE, AT_NAME);
-  forge_string(f, AT_NAME, "name");
-  thread(f, AT_THREAD, LH_FLAG_MAIN, LH_THREAD_RUNNING);
+  objects_with(f, NOWHERE, AT_NAME);
   end(f);
 }
 
 /* The usual heap and one object more. */
 static void with_object(forge *f, unsigned head, uint64_t shallow_bytes) {
-  begin(f);
-  usual_objects(f);
+  begin_usual(f);
   forge_record(f, head, AT_MORE, shallow_bytes);
 }
 
@@ -135,8 +132,7 @@ static void late_in_an_array(forge *f) {
 }
 
 static void metatable_is_a_string(forge *f) {
-  begin(f);
-  usual_objects(f);
+  begin_usual(f);
   forge_table(f, AT_MORE, 0, AT_NAME, 0);
   end(f);
 }
@@ -291,8 +287,7 @@ static void proto_too_big(forge *f) {
 }
 
 static void userdata_too_small(forge *f) {
-  begin(f);
-  usual_objects(f);
+  begin_usual(f);
   forge_next_list(f);
   forge_mark(f, 0x1100, LH_MARK_BY_SNAPSHOT, 1, "a");
   userdata(f, 40);
@@ -330,16 +325,14 @@ static void unnamed_upvalues(forge *f) {
 /* {=== places, marks, totals ========================================================= */
 
 static void string_with_a_finalizer(forge *f) {
-  begin(f);
-  usual_objects(f);
+  begin_usual(f);
   usual_finobj(f);
   forge_string(f, AT_MORE, "s");
   usual_roots(f);
 }
 
 static void table_is_fixed(forge *f) {
-  begin(f);
-  usual_objects(f);
+  begin_usual(f);
   usual_finobj(f);
   forge_next_list(f);
   forge_next_list(f);
@@ -356,7 +349,7 @@ static void younger_than_the_snapshot(forge *f) {
   forge_begin(f);
   forge_table(f, AT_MORE, 0, 0, 0);
   forge_mark(f, 0x1000, LH_MARK_BY_SNAPSHOT, 1, "a");
-  usual_objects(f);
+  objects_with(f, AT_NAME, AT_REGISTRY);
   end(f);
 }
 
@@ -376,16 +369,14 @@ static void loaded_is_a_string(forge *f) {
 }
 
 static void no_registry(forge *f) {
-  begin(f);
-  usual_objects(f);
+  begin_usual(f);
   usual_finobj(f);
   forge_root(f, LH_ROOT_MAIN_THREAD, 0, AT_THREAD);
   forge_root(f, LH_ROOT_RUNNING_THREAD, 0, AT_THREAD);
 }
 
 static void two_main_threads(forge *f) {
-  begin(f);
-  usual_objects(f);
+  begin_usual(f);
   thread(f, AT_MORE, LH_FLAG_MAIN, LH_THREAD_SUSPENDED);
   end(f);
 }
@@ -403,7 +394,7 @@ static void odd_string_table(forge *f) {
 static void no_snapshot_planted_it(forge *f) {
   forge_begin(f);
   forge_mark(f, 0x1000, LH_MARK_BY_MARK, 1, "a");
-  usual_objects(f);
+  objects_with(f, AT_NAME, AT_REGISTRY);
   end(f);
 }
 
