@@ -7,7 +7,9 @@
 #     tests/run.sh --one FILE            a program or a spec, in the environment that the above made
 #
 # What takes twenty minutes hangs, and what prints no sum of its cases has not run them all:
-# both have failed.
+# both have failed. What has failed among others, which take the processor from it for as long as
+# the system likes, is run again at the end, alone. How that went is told in a line for each case,
+# which begins with `run.sh:`; what failed at first stands in the log behind `| `.
 #
 # With SANITIZED=1 BUILD is a build for AddressSanitizer. The interpreter is not linked to it, so
 # libasan is preloaded, and it may leak at exit: only our own programs are checked for leaks.
@@ -25,13 +27,32 @@ run_one() {
   timeout -k 9 1200 "$@"
 }
 
+name_of() { # of the list of a file's cases
+  printf '%s\n' "$1" | tr / :
+}
+
+# The cases that failed according to a log, a line each; one line where it does not say.
+failed_cases() { # FILE, its log
+  sed 's/\x1b\[[0-9;]*m//g' "$2" | awk -v file="$1" '
+    /^\[  FAILED  \] [^ ]+$/ && !seen[$4]++ { print file ": " $4; n++ }
+    /^(Failure|Error) → / { getline; print file ": " $0; n++ }
+    END { if (n == 0) print file }'
+}
+
 if [ "$1" = --one ]; then
   log=$(mktemp)
   echo "== $2" >"$log"
   run_one "$2" >>"$log" 2>&1 </dev/null
   status=$?
   [ $status -ne 0 ] || grep -qE 'success(es)? /|test\(s\) run' "$log" || status=1
-  [ $status -eq 0 ] || echo "$2: failed with exit code $status" >>"$log"
+  if [ $status -ne 0 ]; then
+    echo "$2: failed with exit code $status" >>"$log"
+    if [ -n "${LUAHEAP_FAILED-}" ]; then
+      echo "$2" >>"$LUAHEAP_FAILED/files"
+      failed_cases "$2" "$log" >"$LUAHEAP_FAILED/$(name_of "$2")"
+      sed -i 's/^/| /' "$log"
+    fi
+  fi
   flock "$0" cat "$log" # whole, not mixed with what another one prints
   rm -f "$log"
   [ $status -eq 0 ]
@@ -54,4 +75,15 @@ if [ "${SANITIZED-}" = 1 ]; then
   LUAHEAP_PRELOAD=$("${CC:-gcc}" -print-file-name=libasan.so)
   export LUAHEAP_PRELOAD
 fi
-printf '%s\n' "$@" | xargs -P "$(nproc)" -n 1 "$0" --one || exit 1
+LUAHEAP_FAILED=$(mktemp -d)
+export LUAHEAP_FAILED
+trap 'rm -rf "$LUAHEAP_FAILED"' EXIT
+printf '%s\n' "$@" | xargs -P "$(nproc)" -n 1 "$0" --one && exit
+[ -s "$LUAHEAP_FAILED/files" ] || exit 1 # it was not run at all
+failed=0
+while read -r file; do
+  how="failed among others, passed alone"
+  LUAHEAP_FAILED='' "$0" --one "$file" || how="failed" failed=1
+  sed "s/^/run.sh: $how: /" "$LUAHEAP_FAILED/$(name_of "$file")"
+done <"$LUAHEAP_FAILED/files"
+exit "$failed"
