@@ -55,6 +55,7 @@ typedef struct lh_target_info {
   const char *executable; /* path; "": not known */
   uint64_t private_bytes; /* writable and its own: what is mirrored, at the most */
   int signal;             /* of a core: that ended the process; 0: none, as in one that gdb made */
+  uint64_t written_ns;    /* of a core: when, since 1970; its snapshots have this time */
   const char *doubt;      /* of a core: what it lacks, or this machine, and what is not known for
                              that; NULL: nothing */
 } lh_target_info;

@@ -261,18 +261,12 @@ static void tell_next_snapshot(const request *r) {
   free(name);
 }
 
-/* A core is as old as its file. */
-static uint64_t time_of_subject(const subject *s) {
-  struct stat info;
-  if (!s->info.is_core || stat(s->name, &info) != 0) return UINT64_MAX;
-  return (uint64_t)info.st_mtim.tv_sec * 1000000000 + (uint64_t)info.st_mtim.tv_nsec;
-}
-
 /* Without --after, too, heapdiff knows what is newer. */
 static void tell_older(const subject *s, const shot *taken) {
   if (taken->after != NULL) return;
   uint64_t id = s->states[taken->state].id;
-  char *older = older_beside(taken->path, id, time_of_subject(s));
+  uint64_t before_ns = s->info.is_core ? s->info.written_ns : UINT64_MAX;
+  char *older = older_beside(taken->path, id, before_ns);
   if (older == NULL) return;
   const char *files[] = {older, taken->path};
   print_command("An older one of the same state is beside it", "heapdiff", files, 2);

@@ -18,6 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { MOST_PATH = 4096, PAGE = 4096 };
@@ -291,8 +292,19 @@ static int tell_doubt(const lh_core *core, lh_target *target, lh_error *error) {
   return target->doubt ? LH_OK : lh_fail_memory(error, "opening a core");
 }
 
+/* Of files the kernel tells the time of its last tick, by which the core may seem older than what
+** was taken of the process just before; so at the latest. 0: not known. */
+static uint64_t time_of_writing(int fd) {
+  struct stat st;
+  struct timespec tick;
+  if (fstat(fd, &st) < 0 || clock_getres(CLOCK_REALTIME_COARSE, &tick) < 0) return 0;
+  uint64_t ns = (uint64_t)(st.st_mtim.tv_nsec + tick.tv_nsec);
+  return (uint64_t)(st.st_mtim.tv_sec + tick.tv_sec) * 1000000000u + ns;
+}
+
 static int describe(const lh_core *core, lh_target *target, lh_error *error) {
   char program[MOST_PATH];
+  target->written_ns = time_of_writing(core->fd);
   target->process_id = (int64_t)core->process_id;
   target->own_process_id = core->process_id;
   target->signal = core->signal;

@@ -90,6 +90,7 @@ struct lh_target {
   uint8_t random[16];   /* what the kernel gave it at its start (AT_RANDOM): an identity that
                               process and core both have, and forked children too */
   int signal;           /* of a core: that ended the process; 0: none */
+  uint64_t written_ns;  /* of a core: when, in nanoseconds since 1970 */
   char *doubt;          /* of a core: what it lacks, or this machine; NULL: nothing */
   struct lh_core *core; /* core.h; NULL: it is a process */
   struct lh_found_texts *found; /* states.c */

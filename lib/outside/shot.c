@@ -93,9 +93,8 @@ static int see_state(shooting *s, lh_error *error) {
 /* Of a core that is when it was written. */
 static uint64_t time_of_shot(const lh_mirrored *m) {
   struct timespec now;
-  struct stat st;
+  if (m->target->is_core) return m->target->written_ns;
   (void)clock_gettime(CLOCK_REALTIME, &now);
-  if (m->stillness == LH_STILL_CORE && fstat(m->memory->fd, &st) == 0) now = st.st_mtim;
   return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 

@@ -56,6 +56,7 @@ lh_target_info lh_describe_target(const lh_target *target) {
                           .executable = target->executable,
                           .private_bytes = lh_mirrored_bytes(&target->memory),
                           .signal = target->signal,
+                          .written_ns = target->written_ns,
                           .doubt = target->doubt};
 }
 

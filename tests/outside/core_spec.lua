@@ -179,6 +179,17 @@ for kind in pairs(make) do
     local dir
     before_each(function() dir = core_of(kind) end)
 
+    it("is newer than what was taken of the process within the same tick", function()
+      if not dir then return end
+      local live = assert(reader.open(dir .. "/live"))
+      local time = live.info.time_ns - 900000 -- the shortest tick is a millisecond
+      live:close()
+      local stamp = ("@%d.%09d"):format(time // 1000000000, time % 1000000000)
+      support.answer({"touch", "-d", stamp, "core"}, dir)
+      local out = support.run("heapattach -o dead core", {cwd = dir})
+      assert.matches("\nAn older one of the same state is beside it: heapdiff live dead\n", out)
+    end)
+
     it("has the heap of the process at the same stop", function()
       if not dir then return end
       local out, err, code = support.run("heapattach -o dead core", {cwd = dir})
