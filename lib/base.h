@@ -50,6 +50,21 @@ char *lh_copy_text(const char *text);
 ** unchanged (and still owned) on failure, which is a false. */
 bool lh_grow(void *array_pointer, size_t used, size_t *capacity, size_t size);
 
+/* Binary search among n things in order: `at`, a variable, becomes the number of the first of which
+** `is_before`, said of `at`, is false; n where it is true of all. */
+#define LH_LOWER_BOUND(at, n, is_before)  \
+  do {                                    \
+    __typeof__(at) low_ = 0, high_ = (n); \
+    while (low_ < high_) {                \
+      (at) = low_ + (high_ - low_) / 2;   \
+      if (is_before)                      \
+        low_ = (at) + 1;                  \
+      else                                \
+        high_ = (at);                     \
+    }                                     \
+    (at) = low_;                          \
+  } while (false)
+
 /* What printf and strtod take for a point, which a program may change by os.setlocale. */
 static inline char lh_decimal_point(void) {
   return localeconv()->decimal_point[0];

@@ -175,21 +175,17 @@ static bool sort_modules(lh_namer *namer) {
   return true;
 }
 
+static int compare_module(const lh_namer *namer, size_t i, const char *path, size_t n) {
+  const char *name = lh_namer_chars(namer, namer->module_names[i]);
+  return compare_slashed(name, strlen(name), path, n);
+}
+
 /* The module whose file has this path, without its end. */
 static lh_text_id find_module(const lh_namer *namer, const char *path, size_t n) {
-  size_t low = 0, high = namer->n_module_names;
-  while (low < high) {
-    size_t middle = low + (high - low) / 2;
-    const char *name = lh_namer_chars(namer, namer->module_names[middle]);
-    if (compare_slashed(name, strlen(name), path, n) < 0)
-      low = middle + 1;
-    else
-      high = middle;
-  }
-  if (low == namer->n_module_names) return LH_NO_NUMBER;
-  const char *name = lh_namer_chars(namer, namer->module_names[low]);
-  return compare_slashed(name, strlen(name), path, n) == 0 ? namer->module_names[low]
-                                                           : LH_NO_NUMBER;
+  size_t at;
+  LH_LOWER_BOUND(at, namer->n_module_names, compare_module(namer, at, path, n) < 0);
+  bool found = at < namer->n_module_names && compare_module(namer, at, path, n) == 0;
+  return found ? namer->module_names[at] : LH_NO_NUMBER;
 }
 
 static lh_text_id qualifier_of_source(lh_namer *namer, lh_id source) {

@@ -169,16 +169,11 @@ lh_registered *lh_registered_read(const lh_memory *memory, const char *path,
 }
 
 const char *lh_registered_at(const lh_registered *registered, uint64_t function) {
-  size_t low = 0, high = registered ? registered->n : 0;
-  while (low < high) {
-    size_t middle = low + (high - low) / 2;
-    if (registered->list[middle].function < function)
-      low = middle + 1;
-    else
-      high = middle;
-  }
-  bool found = registered && low < registered->n && registered->list[low].function == function;
-  return found ? registered->list[low].name : NULL;
+  if (!registered) return NULL;
+  const entry *list = registered->list;
+  size_t at, n = registered->n;
+  LH_LOWER_BOUND(at, n, list[at].function < function);
+  return at < n && list[at].function == function ? list[at].name : NULL;
 }
 
 void lh_registered_free(lh_registered *registered) {

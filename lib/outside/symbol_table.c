@@ -287,17 +287,12 @@ lh_symbol_table *lh_symbol_table_read(int fd, const char *const *debug_folders, 
 }
 
 const char *lh_symbol_at(const lh_symbol_table *table, uint64_t address, size_t *n) {
-  size_t low = 0, high = table ? table->n : 0;
-  while (low < high) {
-    size_t middle = low + (high - low) / 2;
-    if (table->list[middle].address < address)
-      low = middle + 1;
-    else
-      high = middle;
-  }
-  if (!table || low == table->n || table->list[low].address != address) return NULL;
-  *n = table->list[low].n;
-  return table->list[low].name;
+  if (!table) return NULL;
+  size_t at;
+  LH_LOWER_BOUND(at, table->n, table->list[at].address < address);
+  if (at == table->n || table->list[at].address != address) return NULL;
+  *n = table->list[at].n;
+  return table->list[at].name;
 }
 
 void lh_symbol_table_free(lh_symbol_table *table) {

@@ -70,15 +70,9 @@ uint64_t lh_mirrored_bytes(const lh_memory *memory) {
 }
 
 const lh_memory_region *lh_region_at(const lh_memory *memory, uint64_t address) {
-  size_t low = 0, high = memory->n;
-  while (low < high) {
-    size_t middle = low + (high - low) / 2;
-    if (memory->regions[middle].end <= address)
-      low = middle + 1;
-    else
-      high = middle;
-  }
-  return low < memory->n && memory->regions[low].start <= address ? &memory->regions[low] : NULL;
+  size_t at;
+  LH_LOWER_BOUND(at, memory->n, memory->regions[at].end <= address);
+  return at < memory->n && memory->regions[at].start <= address ? &memory->regions[at] : NULL;
 }
 
 uint64_t lh_outside_state_id(const lh_target *target, uint64_t state, uint32_t seed) {

@@ -50,31 +50,20 @@ uint64_t lh_mark_position(const lh_snapshot *s, uint32_t mark) {
 
 /* How many of the epoch's objects on finobj are among its first `n`. */
 static uint32_t count_among(uint64_t n, uint32_t on_allgc, uint32_t on_finobj) {
-  uint32_t low = 0, high = on_finobj; /* those of ranks below `low` are */
-  while (low < high) {
-    uint32_t rank = low + (high - low) / 2;
-    if (rank + others_before(rank, on_finobj, on_allgc, LH_LIST_FINOBJ) < n)
-      low = rank + 1;
-    else
-      high = rank;
-  }
-  return low;
+  uint32_t rank;
+  LH_LOWER_BOUND(rank, on_finobj,
+                 rank + others_before(rank, on_finobj, on_allgc, LH_LIST_FINOBJ) < n);
+  return rank;
 }
 
 /* How many objects of allgc and finobj are before a position. */
 static void count_before(const lh_snapshot *s, uint64_t position, uint32_t n[2]) {
-  uint32_t low = 0, high = s->n_marks; /* the epoch of the position */
-  while (low < high) {
-    uint32_t middle = low + (high - low) / 2;
-    if (older_than_epoch(s, middle + 1) <= position)
-      low = middle + 1;
-    else
-      high = middle;
-  }
+  uint32_t epoch;
+  LH_LOWER_BOUND(epoch, s->n_marks, older_than_epoch(s, epoch + 1) <= position);
   uint32_t older[2], own[2];
   for (lh_list list = LH_LIST_ALLGC; list <= LH_LIST_FINOBJ; list++) {
-    older[list] = older_on(s, low, list);
-    own[list] = older_on(s, low + 1, list) - older[list];
+    older[list] = older_on(s, epoch, list);
+    own[list] = older_on(s, epoch + 1, list) - older[list];
   }
   uint64_t left = position - older[LH_LIST_ALLGC] - older[LH_LIST_FINOBJ];
   uint32_t on_finobj = count_among(left, own[LH_LIST_ALLGC], own[LH_LIST_FINOBJ]);

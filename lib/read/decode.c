@@ -44,16 +44,9 @@ void lh_edges_begin(const lh_snapshot *s, lh_id id, lh_edges *it) {
 /* Where the names of the upvalues of a prototype are; 0: nowhere. Skipping its constants each time
 ** would let a file with a huge prototype and many closures of it take for ever. */
 static uint64_t names_of(const lh_snapshot *s, lh_id proto) {
-  size_t low = 0, high = s->n_upvalue_names;
-  while (low < high) {
-    size_t middle = low + (high - low) / 2;
-    if (s->upvalue_names[middle].proto < proto)
-      low = middle + 1;
-    else
-      high = middle;
-  }
-  bool found_it = low < s->n_upvalue_names && s->upvalue_names[low].proto == proto;
-  return found_it ? s->upvalue_names[low].offset : 0;
+  size_t at, n = s->n_upvalue_names;
+  LH_LOWER_BOUND(at, n, s->upvalue_names[at].proto < proto);
+  return at < n && s->upvalue_names[at].proto == proto ? s->upvalue_names[at].offset : 0;
 }
 
 /* Puts c->names_at on the names of the upvalues of closure c->source: key_bits is then the proto's
@@ -124,16 +117,10 @@ static bool next_ephemeron(scan *c, const lh_snapshot *s, lh_edge *edge) {
 /* After the record: the first ephemeron with the object as key. */
 static bool begin_ephemerons(scan *c, const lh_snapshot *s) {
   if (c->source == LH_ROOT || !(s->kind[c->source] & LH_KIND_EPHEMERON_KEY)) return false;
-  size_t low = 0, high = s->n_ephemerons;
-  while (low < high) {
-    size_t middle = low + (high - low) / 2;
-    if (s->ephemerons[middle].key < c->source)
-      low = middle + 1;
-    else
-      high = middle;
-  }
+  size_t first;
+  LH_LOWER_BOUND(first, s->n_ephemerons, s->ephemerons[first].key < c->source);
   expect(c, AT_EPHEMERONS, LH_EDGE_EPHEMERON, 0);
-  c->done = low;
+  c->done = first;
   return true;
 }
 

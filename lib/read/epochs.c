@@ -197,13 +197,7 @@ const lh_mark_info *lh_mark_at(const lh_snapshot *s, uint32_t i) {
 uint32_t lh_epoch(const lh_snapshot *s, lh_id id) {
   lh_list list = lh_list_of(s, id);
   if (id == LH_ROOT || id > s->n || list > LH_LIST_FINOBJ) return 0;
-  uint32_t low = 0, high = s->n_marks; /* marks below `low` are older than the object */
-  while (low < high) {
-    uint32_t middle = low + (high - low) / 2;
-    if (s->mark_ids[middle][list] > id)
-      low = middle + 1;
-    else
-      high = middle;
-  }
-  return low;
+  uint32_t epoch; /* the first mark that is younger than the object */
+  LH_LOWER_BOUND(epoch, s->n_marks, s->mark_ids[epoch][list] > id);
+  return epoch;
 }

@@ -124,16 +124,10 @@ lh_count lh_passed_as_old(const lh_snapshot *s, uint32_t mark) {
 }
 
 bool lh_c_function_at(const lh_snapshot *s, uint64_t address, lh_c_code *out) {
-  uint32_t low = 0, high = s->outside.c_functions;
-  while (low < high) {
-    uint32_t middle = low + (high - low) / 2;
-    if (s->c_functions[middle].address < address)
-      low = middle + 1;
-    else
-      high = middle;
-  }
-  if (low == s->outside.c_functions || s->c_functions[low].address != address) return false;
-  *out = s->c_functions[low];
+  uint32_t at, n = s->outside.c_functions;
+  LH_LOWER_BOUND(at, n, s->c_functions[at].address < address);
+  if (at == n || s->c_functions[at].address != address) return false;
+  *out = s->c_functions[at];
   return true;
 }
 

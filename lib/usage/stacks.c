@@ -80,15 +80,9 @@ static bool push(tree *t, lh_usage_stack row) {
 
 /* The first of those that are shown and have this caller, or one with a greater number. */
 static size_t first_called(const tree *t, lh_stack_id caller) {
-  size_t low = 0, high = t->n_shown;
-  while (low < high) {
-    size_t middle = low + (high - low) / 2;
-    if (caller_of(t, t->shown[middle]) < caller)
-      low = middle + 1;
-    else
-      high = middle;
-  }
-  return low;
+  size_t at;
+  LH_LOWER_BOUND(at, t->n_shown, caller_of(t, t->shown[at]) < caller);
+  return at;
 }
 
 /* What a stack called goes on the pile, the one with most bytes on top. */
