@@ -6,12 +6,6 @@ local browser = require "tests.common.browser"
 local heapview = require "tests.common.heapview"
 local support = require "tests.common.support"
 
-local missing = browser.missing()
-if missing then
-  describe("heapview's pages, for everybody", function() pending(missing) end)
-  return
-end
-
 -- Texts with less contrast to what they stand on than they need: "0.5 text". Pictures have grounds
 -- of their own, which colours_spec.lua knows.
 local contrast = [[
@@ -113,6 +107,9 @@ local states = {
 local tabs = {"fields", "paths", "referrers", "dominators", "under"}
 
 describe("heapview's pages, for everybody", function()
+  local missing = browser.missing()
+  if missing then return pending(missing) end
+
   local page, view, shown
 
   setup(function()

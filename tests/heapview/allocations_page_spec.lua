@@ -9,13 +9,10 @@ local numbers = require "heap.numbers"
 local profiles = require "tests.common.profiles"
 local support = require "tests.common.support"
 
-local missing = browser.missing()
-if missing then
-  describe("the allocations page", function() pending(missing) end)
-  return
-end
-
 describe("the allocations page", function()
+  local missing = browser.missing()
+  if missing then return pending(missing) end
+
   local page, dir
 
   setup(function()

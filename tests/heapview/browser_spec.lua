@@ -47,16 +47,10 @@ local faulty = {
   {"<link rel='stylesheet' href='other.css'>", "^request: file://.*/other.css$"},
 }
 
-local missing = browser.missing()
-
-if missing then
-  describe("the browser of the specs", function()
-    pending(missing)
-  end)
-  return
-end
-
 describe("the browser of the specs #browser", function()
+  local missing = browser.missing()
+  if missing then return pending(missing) end
+
   local page, dir
 
   local function write(name, text)

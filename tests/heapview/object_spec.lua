@@ -8,12 +8,6 @@ local heapview = require "tests.common.heapview"
 local support = require "tests.common.support"
 local numbers = require "heap.numbers"
 
-local missing = browser.missing()
-if missing then
-  describe("heapview's object page", function() pending(missing) end)
-  return
-end
-
 local program = [[
   function one_line() return 1 end
   function two_lines()
@@ -33,6 +27,9 @@ local program = [[
 ]]
 
 describe("heapview's object page", function()
+  local missing = browser.missing()
+  if missing then return pending(missing) end
+
   local page, dir, view
 
   setup(function()

@@ -6,13 +6,10 @@ local heapview = require "tests.common.heapview"
 local numbers = require "heap.numbers"
 local support = require "tests.common.support"
 
-local why = browser.missing()
-
 describe("the shell of heapview", function()
-  if why then
-    pending(why)
-    return
-  end
+  local missing = browser.missing()
+  if missing then return pending(missing) end
+
   local page, dir, view
 
   setup(function()

@@ -5,13 +5,10 @@ local browser = require "tests.common.browser"
 local heapview = require "tests.common.heapview"
 local support = require "tests.common.support"
 
-local missing = browser.missing()
-if missing then
-  describe("heapview's page for queries", function() pending(missing) end)
-  return
-end
-
 describe("heapview's page for queries", function()
+  local missing = browser.missing()
+  if missing then return pending(missing) end
+
   local dir = support.take_leaking()
   local page, view
 

@@ -8,13 +8,10 @@ local heapview = require "tests.common.heapview"
 local support = require "tests.common.support"
 local numbers = require "heap.numbers"
 
-local missing = browser.missing()
-if missing then
-  describe("treemap and flame", function() pending(missing) end)
-  return
-end
-
 describe("treemap and flame", function()
+  local missing = browser.missing()
+  if missing then return pending(missing) end
+
   local page, dir
 
   setup(function()

@@ -7,13 +7,10 @@ local browser = require "tests.common.browser"
 local heapview = require "tests.common.heapview"
 local support = require "tests.common.support"
 
-local missing = browser.missing()
-if missing then
-  describe("the timeline's page", function() pending(missing) end)
-  return
-end
-
 describe("the timeline's page", function()
+  local missing = browser.missing()
+  if missing then return pending(missing) end
+
   local page, dir, view
 
   setup(function()
