@@ -3,7 +3,7 @@
 -- name leads to, counters[1] in each state.
 
 local cjson = require "cjson"
-local hosts = require "tests.outside.hosts"
+local hosts = require "tests.common.hosts"
 local support = require "tests.common.support"
 
 local dir, name

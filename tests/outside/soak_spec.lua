@@ -8,7 +8,7 @@
 -- nobody that traces it, no signal.
 
 local browser = require "tests.common.browser"
-local hosts = require "tests.outside.hosts"
+local hosts = require "tests.common.hosts"
 local lfs = require "lfs"
 local support = require "tests.common.support"
 

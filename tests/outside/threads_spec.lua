@@ -2,7 +2,7 @@
 -- as in a snapshot that it takes itself at that place, whether it waits in a system call there or
 -- runs in a loop.
 
-local hosts = require "tests.outside.hosts"
+local hosts = require "tests.common.hosts"
 local support = require "tests.common.support"
 
 local program = [[

@@ -144,7 +144,7 @@ end
 function Host:load(n)
   self.stop_file = support.tmpname()
   self.clients = browser.background {
-    os.getenv "LUA" or "lua5.4", support.root .. "/tests/outside/load.lua", self.protocol,
+    os.getenv "LUA" or "lua5.4", support.root .. "/tests/common/load.lua", self.protocol,
     self.address, n, self.stop_file}
   self.clients.wait "begun"
 end
