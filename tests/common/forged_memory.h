@@ -59,4 +59,15 @@ void put_pointer(char *at, const void *p);
 void put_value(char *at, uint64_t payload, uint8_t type);
 void put_object(char *at, const char *object);
 
+/* What is wrong in an image, as whoever refuses it says it; and a function that makes it so. */
+typedef struct corruption {
+  const char *what;
+  void (*corrupt)(image *m);
+} corruption;
+
+#define CORRUPTION(name, code) \
+  static void name(image *m) { \
+    code;                      \
+  }
+
 #endif

@@ -32,15 +32,6 @@ static void picks_the_right_layout(void **state) {
   }
 }
 
-typedef struct corruption {
-  const char *what;
-  void (*corrupt)(image *m);
-} corruption;
-
-#define CORRUPTION(name, code) \
-  static void name(image *m) { \
-    code;                      \
-  }
 CORRUPTION(no_global, put_pointer(m->main + 24, m->main + 8))
 CORRUPTION(null_global, put_pointer(m->main + 24, NULL))
 CORRUPTION(no_thread, m->main[8] = 5)

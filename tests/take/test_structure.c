@@ -67,15 +67,6 @@ static void sees_every_layout(void **state) {
   }
 }
 
-typedef struct corruption {
-  const char *what;
-  void (*corrupt)(image *m);
-} corruption;
-
-#define CORRUPTION(name, code) \
-  static void name(image *m) { \
-    code;                      \
-  }
 CORRUPTION(no_global, put_pointer(m->main + 24, m->main + 8))
 CORRUPTION(no_thread, m->main[8] = 5)
 CORRUPTION(other_main, put_pointer(m->global + m->r->main_thread, m->registry))
