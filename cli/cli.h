@@ -94,6 +94,10 @@ int cli_next_option(cli *c, int argc, char **argv);
 uint64_t cli_number_argument(const cli *c, const char *option);
 void cli_take_top(const cli *c, lh_request *asked); /* -n: so many rows */
 uint64_t cli_size_argument(const cli *c, const char *option);
+
+/* optarg as the name of a file that is written. That gets its name when it is whole, so there is no
+** way to stdout, and no file is called "-" by mistake. */
+const char *cli_file_argument(const cli *c, const char *option);
 unsigned cli_word_argument(const cli *c, int key);
 
 /* A text as a number in digits alone, or as one of words such as "this|or|that". False: it is

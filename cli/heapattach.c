@@ -72,7 +72,7 @@ static void parse_options(cli *c, request *r, int argc, char **argv) {
   int key;
   while ((key = cli_next_option(c, argc, argv)) != -1) {
     switch (key) {
-      case 'o': r->file = optarg; break;
+      case 'o': r->file = cli_file_argument(c, "-o"); break;
       case 'd': r->directory = optarg; break;
       case KEY_AFTER: r->after = optarg; break;
       case KEY_STATE: r->state = optarg; break;

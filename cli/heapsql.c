@@ -59,7 +59,7 @@ static void parse(cli *c, request *r, int argc, char **argv) {
   *r = (request){.format = HEAPSQL_TABLE, .limits = heapsql_usual_limits()};
   while ((key = cli_next_option(c, argc, argv)) != -1) {
     if (key == KEY_CSV) r->format = HEAPSQL_CSV;
-    if (key == KEY_SAVE) r->save = optarg;
+    if (key == KEY_SAVE) r->save = cli_file_argument(c, "--save");
     if (key == KEY_TIMEOUT) r->limits.seconds = cli_number_argument(c, "--timeout");
     if (key == KEY_MAX_ROWS) r->limits.rows = cli_number_argument(c, "--max-rows");
     if (key == KEY_MAX_MEMORY) r->limits.bytes = cli_size_argument(c, "--max-memory");

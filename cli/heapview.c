@@ -74,7 +74,7 @@ static void parse(opening *o, request *r, int argc, char **argv) {
   cli *c = o->c;
   int key;
   while ((key = cli_next_option(c, argc, argv)) != -1) {
-    if (key == 'o') r->report = optarg;
+    if (key == 'o') r->report = cli_file_argument(c, "-o");
     if (key == KEY_OPEN) r->open = (open_when)cli_word_argument(c, KEY_OPEN);
     if (key == KEY_LISTEN) r->listen = optarg;
     if (key == KEY_PORT) r->port = port_argument(c);

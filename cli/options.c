@@ -143,6 +143,15 @@ uint64_t cli_size_argument(const cli *c, const char *option) {
   return (uint64_t)n << shift;
 }
 
+const char *cli_file_argument(const cli *c, const char *option) {
+  if (strcmp(optarg, "-") == 0)
+    cli_usage_error(c,
+                    "%s writes a file, which gets its name when it is whole, and never to stdout; "
+                    "one that is called - is ./-",
+                    option);
+  return optarg;
+}
+
 bool cli_read_word(const char *text, const char *words, unsigned *position) {
   size_t length = strlen(text);
   *position = 0;

@@ -225,6 +225,17 @@ describe("output", function()
     for _, line in ipairs(lines(out:match "\n\n(.*)")) do assert.is_true(#line <= 140, line) end
   end)
 
+  it("is no file called - where stdout was meant", function()
+    for command, option in pairs {["heapattach -o - 1"] = "-o", ["heapview -o - c"] = "-o",
+                                  ["heapsql --save - c"] = "--save"} do
+      local out, err, code = in_dir(command)
+      assert.same({"", 2}, {out, code}, command)
+      assert.matches("^heap%l+: " .. option:gsub("%p", "%%%0") .. " writes a file, .* never to stdout",
+                     err)
+    end
+    assert.equal(2, (select(3, in_dir "ls ./-")))
+  end)
+
   it("is no half of a JSON document where a command fails", function()
     for _, command in ipairs {"heappath --json --cut nosuch c", "heappath --json --cut _G.nosuch c",
         "heappath --json --what-if --cut [ c", "heappath --json c nosuch",
