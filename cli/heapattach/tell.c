@@ -69,12 +69,13 @@ static lh_taken the_program_has(const lh_snapshot *snapshot) {
   return has;
 }
 
+/* Whatever was there at the two moments: heapdiff says what of it stays. */
 static void print_growth(const subject *s, const shot *taken) {
   if (taken->after == NULL) return;
   const lh_outside_request *done = &taken->done;
   lh_taken before = the_program_has(taken->after);
   char *after = cli_escape(taken->after_path);
-  printf(", %s objects and %s since %s",
+  printf(", %s objects and %s since %s, garbage included",
          lh_count_change(before.objects, done->taken.objects - done->own.objects).text,
          lh_size_change(before.bytes, done->taken.bytes - done->own.bytes, s->c->exact_bytes).text,
          after);
@@ -90,8 +91,8 @@ static void print_doubts(const subject *s, const shot *taken) {
                        : lh_size_change((uint64_t)-missing, 0, s->c->exact_bytes).text);
   if (done->passed_as_old > 0) {
     char *after = cli_escape(taken->after_path);
-    printf("Of what is newer than %s at most %s for older\n", after,
-           lh_count_of(done->passed_as_old, "object is taken", "objects are taken").text);
+    printf("Of the objects called older than %s at most %s may be newer\n", after,
+           lh_count_text(done->passed_as_old).text);
     lh_free(after);
   }
 }

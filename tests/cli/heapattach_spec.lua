@@ -65,9 +65,10 @@ Another one, to compare with it: heapattach --after new/x -o new/y 4711
 
   it("takes the next one behind it", function()
     local out = answer(one, {"--after", "a", "-o", "b2", "4711"}, {"passed 8"})
-    assert.matches(", %+%d+ objects and %+[%d.]+ KB since a; stopped for 0%.7 ms\n", out)
+    assert.matches(", %+%d+ objects and %+[%d.]+ KB since a, garbage included; " ..
+                   "stopped for 0%.7 ms\n", out)
     assert.equal([[
-Of what is newer than a at most 8 objects are taken for older
+Of the objects called older than a at most 8 may be newer
 What appeared and what went: heapdiff a b2
 Another one, to compare with it: heapattach --after b2 -o b3 4711
 ]], out:match("\n(.*)"))
@@ -404,9 +405,9 @@ describe("a series of heapattach", function()
     assert.equal("DIR/" .. file(1) .. ": N objects, N KB of 4711 (lua5.4 server.lua, Lua 5.4.4)" ..
                  "; stopped for 0.7 ms", list[1])
     for i = 1, 2 do
-      assert.equal(("DIR/%s: N objects, N KB, 0 objects and 0 B since DIR/%s; stopped for 0.7 ms")
-                   :format(file(i + 1), file(i)), list[2 * i])
-      assert.equal(("Of what is newer than DIR/%s at most 2 objects are taken for older")
+      assert.equal(("DIR/%s: N objects, N KB, 0 objects and 0 B since DIR/%s, garbage included" ..
+                    "; stopped for 0.7 ms"):format(file(i + 1), file(i)), list[2 * i])
+      assert.equal(("Of the objects called older than DIR/%s at most 2 may be newer")
                    :format(file(i)), list[2 * i + 1])
     end
     assert.equal(("What was made between the first two and stays: heapdiff DIR/%s DIR/%s DIR/%s")
@@ -421,7 +422,7 @@ describe("a series of heapattach", function()
     assert.equal("older", support.read_file(dir .. "/other.lua-4711-2.heap"))
     assert.matches("\nWhat was made between the first two and stays: " ..
                    "heapdiff a other.lua%-4711%-1.heap other.lua%-4711%-3.heap\n$", out)
-    assert.matches("^other.lua%-4711%-1.heap: .- since a; ", out)
+    assert.matches("^other.lua%-4711%-1.heap: .- since a, garbage included; ", out)
   end)
 
   it("has files of each state, called by the beginning of its id", function()
