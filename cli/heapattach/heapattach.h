@@ -2,6 +2,7 @@
 ** heapattach.h - what the parts of heapattach share:
 **
 **     target.c    what was named: a process or a core, its states, and which of them is meant
+**     started.c  who runs Lua of those that a process started, which runs none
 **     take.c      snapshots: files, ages, and what is told of them
 **     tell.c      the words for a snapshot, and the commands to type next
 **     beside.c    an older snapshot to compare with
@@ -34,8 +35,9 @@ typedef struct request {
   char **arguments; /* of this program, to run it again */
 } request;
 
-/* The command line of a request, as a shell takes it. */
+/* The command line of a request, as a shell takes it; and on stderr, with what it is about. */
 void print_request(FILE *out, const request *r);
+void print_choice(const request *r, const char *what);
 
 /* {=== What was named ================================================================ */
 
@@ -52,8 +54,9 @@ typedef struct subject {
 
 bool subject_is_process(const char *name);
 
-/* Where there is no Lua, it says so and ends with CLI_NO. */
-void subject_open(subject *s, cli *c, const char *name);
+/* The target of a request. Where there is no Lua, it says so and ends with CLI_NO; and asks, of the
+** processes that it started, for those that run Lua (started.c). */
+void subject_open(subject *s, cli *c, const request *r);
 void subject_close(subject *s);
 
 /* Looks for states again. Fails with what the library says. */
@@ -63,6 +66,12 @@ int subject_look(subject *s, lh_error *error);
 size_t subject_choose(const subject *s, const request *r, const lh_snapshot *after);
 
 bool is_all(const request *r); /* are all states meant? */
+
+/* On stderr: the command lines that ask the same of its children, those that run Lua 5.4. */
+void tell_started(cli *c, const request *r, uint64_t process_id);
+
+/* A command line, for a terminal; cut where it is long. Freed by lh_free. */
+char *program_text(const char *program);
 
 /* "server.lua, Lua 5.4.4, 1.2 MB". Freed by free. */
 char *state_text(const lh_found_state *state, bool exact);

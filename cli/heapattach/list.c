@@ -57,7 +57,7 @@ static void print_json(const subject *s) {
 
 int list_states(cli *c, const request *r) {
   subject s;
-  subject_open(&s, c, r->target);
+  subject_open(&s, c, r);
   if (c->json)
     print_json(&s);
   else

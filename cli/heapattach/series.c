@@ -214,7 +214,7 @@ int take_series(cli *c, const request *r) {
     cli_usage_error(c, "a series of all states begins without --after");
   lh_snapshot *after = r->after != NULL ? cli_open(c, r->after) : NULL;
   check_directory(c, r);
-  subject_open(&s.subject, c, r->target);
+  subject_open(&s.subject, c, r);
   size_t chosen = is_all(r) ? 0 : subject_choose(&s.subject, r, after);
   if (after != NULL) {
     member *m = member_of(&s, &s.subject.states[chosen]);

@@ -161,7 +161,7 @@ int take_once(cli *c, const request *r) {
   check_names(c, r);
   lh_snapshot *after = r->after != NULL && !is_all(r) ? cli_open(c, r->after) : NULL;
   check_output(c, r);
-  subject_open(&s, c, r->target);
+  subject_open(&s, c, r);
   size_t n = is_all(r) ? s.n_states : 1;
   shot *shots = is_all(r) ? plan_all(&s, r) : plan_one(&s, r, after);
   size_t n_taken = take_all(&s, r, shots, n, &told);

@@ -62,19 +62,20 @@ int subject_look(subject *s, lh_error *error) {
   return code;
 }
 
-void subject_open(subject *s, cli *c, const char *name) {
+void subject_open(subject *s, cli *c, const request *r) {
   lh_error error;
-  *s = (subject){.c = c, .name = name, .shown = cli_escape(name)};
-  if (subject_is_process(name))
+  *s = (subject){.c = c, .name = r->target, .shown = cli_escape(r->target)};
+  if (subject_is_process(s->name))
     open_process(s);
   else
     open_core(s);
   s->info = lh_describe_target(s->target);
-  if (s->info.doubt != NULL) cli_say(c, "%s: %s", name, s->info.doubt);
+  if (s->info.doubt != NULL) cli_say(c, "%s: %s", s->name, s->info.doubt);
   int code = subject_look(s, &error);
   if (code == LH_OK) return;
   cli_say(c, "%s", error.message);
   lh_target_free(s->target);
+  if (code == LH_EHOST && s->process_id > 0) tell_started(c, r, s->process_id);
   exit(cli_finish(c, code == LH_EHOST ? CLI_NO : CLI_FAILURE));
 }
 
@@ -98,12 +99,10 @@ char *state_text(const lh_found_state *state, bool exact) {
 }
 
 /* The command line that asks the same of a state. */
-static void print_choice(const request *r, const char *state, const char *what) {
+static void print_state(const request *r, const char *state, const char *what) {
   request chosen = *r;
   chosen.state = state;
-  fputs("    ", stderr);
-  print_request(stderr, &chosen);
-  fprintf(stderr, "    %s\n", what);
+  print_choice(&chosen, what);
 }
 
 /* Too many to choose from are those that --list shows. */
@@ -115,13 +114,13 @@ static _Noreturn void ask_which(const subject *s, const request *r) {
     const lh_found_state *state = &s->states[i];
     char number[24], *text = state_text(state, s->c->exact_bytes);
     (void)snprintf(number, sizeof number, "%zu", i + 1);
-    print_choice(r, number, text);
+    print_state(r, number, text);
     free(text);
   }
   if (shown < s->n_states)
     fprintf(stderr, "and %s more: --list shows all\n", lh_count_text(s->n_states - shown).text);
-  if (r->mode == MODE_TAKE) print_choice(r, "all", "a file for each, with its number");
-  if (r->mode == MODE_SERIES) print_choice(r, "all", "files for each");
+  if (r->mode == MODE_TAKE) print_state(r, "all", "a file for each, with its number");
+  if (r->mode == MODE_SERIES) print_state(r, "all", "files for each");
   exit(CLI_FAILURE);
 }
 

@@ -12,8 +12,7 @@
 
 /* {=== Text =========================================================================== */
 
-/* A command line may be long. */
-static char *program_text(const char *program) {
+char *program_text(const char *program) {
   enum { MOST_BYTES = 60 };
   char *escaped = cli_escape(program);
   size_t n = strlen(escaped);
@@ -184,6 +183,12 @@ void print_request(FILE *out, const request *r) {
   print_word(out, "-o ", r->file);
   print_word(out, "-d ", r->directory);
   print_word(out, "", r->target);
+}
+
+void print_choice(const request *r, const char *what) {
+  fputs("    ", stderr);
+  print_request(stderr, r);
+  fprintf(stderr, "    %s\n", what);
 }
 
 static void print_command(const char *what, const char *command, const char *const *files,

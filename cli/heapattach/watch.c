@@ -234,7 +234,7 @@ int watch_state(cli *c, const request *r) {
   watch w = {.c = c, .r = r, .every_ns = r->every_ns > 0 ? r->every_ns : SECOND_NS};
   waiter ending;
   wait_end end = WAIT_DUE;
-  subject_open(&w.subject, c, r->target);
+  subject_open(&w.subject, c, r);
   w.state = w.subject.states[subject_choose(&w.subject, r, NULL)].address;
   w.start = clock_ns();
   w.lines_to_a_count = 1;

@@ -2,7 +2,8 @@
 ** outside.h - the parts of a snapshot from outside, and what they hand to each other.
 **
 **     target.c      a process or a core, behind the public calls
-**     process.c     /proc of a process: mappings, memory, status; rights.c says why it may not be
+**     process.c     /proc of a process: mappings, memory, status; rights.c says why it may not be;
+**                   started.c the processes that it has started
 **     core.c        a core file: its segments; notes.c what its notes tell, arguments.c its command
 **                   line; mapped.c the files that were mapped, if they are still the same;
 **                   foreign.c what is no core

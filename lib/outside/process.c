@@ -96,6 +96,7 @@ bool lh_process_status_of(int64_t process_id, lh_process_status *status) {
   if (process_id <= 0 || lh_process_text(process_id, "status", text, sizeof text) <= 0)
     return false;
   status->leader = strtoll(find_value(text, "Tgid"), NULL, 10);
+  status->parent = strtoll(find_value(text, "PPid"), NULL, 10);
   status->tracer = strtoll(find_value(text, "TracerPid"), NULL, 10);
   status->own_id = find_last_number(find_value(text, "NSpid"));
   status->capabilities = strtoull(find_value(text, "CapEff"), NULL, 16);

@@ -9,6 +9,7 @@
 /* What of /proc/PID/status is of use. */
 typedef struct lh_process_status {
   int64_t leader;        /* Tgid: the process, if PID is one of its threads */
+  int64_t parent;        /* 0: none that can be seen here */
   int64_t tracer;        /* 0: none */
   uint64_t own_id;       /* in its own namespace */
   uint32_t users[4];     /* real, effective, saved, of the file system */

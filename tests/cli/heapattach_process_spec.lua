@@ -110,6 +110,21 @@ describe("heapattach", function()
     assert.matches("Listener%s+_G.bus.listeners.tick%[%*%]", ask "heapdiff a b c")
   end)
 
+  it("names who runs Lua of those that a process without has started", function()
+    local shell = start(source(), [[sh -c '"$@"; true' sh]])
+    local out, err, status = support.run({"heapattach", "--state", "1", "-o", "a", shell.pid},
+                                         {cwd = shell.dir})
+    local lua = err:match(" %-o a (%d+)")
+    local parent = support.read_file(("/proc/%s/status"):format(lua)):match("PPid:%s*(%d+)")
+    shell.stop()
+    assert.same({"", 1, shell.pid}, {out, status, parent})
+    assert.same({
+      ("heapattach: process %s runs no Lua: no state of Lua 5.4 was found in it"):format(shell.pid),
+      "heapattach: Lua 5.4 runs in what it has started:",
+      ("    heapattach --state 1 -o a %s    %s server.lua"):format(lua, os.getenv "LUA" or "lua5.4")
+    }, lines(err))
+  end)
+
   it("lists and watches it", function()
     local list = cjson.decode(attach("--list", "--json", server.pid))
     assert.equal(1, #list.states)

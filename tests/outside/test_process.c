@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <pthread.h>
 #include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -338,6 +339,89 @@ static void test_process_that_becomes_another(void **state) {
 
 /* }=================================================================================== */
 
+/* {=== What it has started =========================================================== */
+
+typedef struct family {
+  pid_t child, of_thread, grandchild;
+  int told[2]; /* a byte from each that is there */
+} family;
+
+static void tell_and_live(const family *f) {
+  (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (write(f->told[1], "", 1) != 1) _exit(1);
+  for (;;) pause();
+}
+
+static void hear_of_one(const family *f) {
+  char byte;
+  if (read(f->told[0], &byte, 1) != 1) _exit(1);
+}
+
+static void *start_from_thread(void *of) {
+  family *f = of;
+  pid_t child = fork();
+  if (child == 0) tell_and_live(f);
+  f->of_thread = child;
+  if (write(f->told[1], "", 1) != 1) _exit(1);
+  (void)pause();
+  return NULL;
+}
+
+/*   subject -- child -- grandchild
+**       `----- of_thread              */
+static void start_family(const subject *self) {
+  family *f = self->shared;
+  pthread_t thread;
+  if (pipe(f->told)) _exit(1);
+  pid_t child = fork();
+  if (child == 0) {
+    pid_t grandchild = fork();
+    if (grandchild == 0) tell_and_live(f);
+    f->grandchild = grandchild;
+    tell_and_live(f);
+  }
+  f->child = child;
+  hear_of_one(f);
+  hear_of_one(f);
+  if (pthread_create(&thread, NULL, start_from_thread, f)) _exit(1);
+  hear_of_one(f);
+  hear_of_one(f);
+  subject_wait(self);
+}
+
+static void test_started(void **state) {
+  (void)state;
+  family *f = subject_share(sizeof *f);
+  subject s = subject_start(start_family, f);
+  lh_error error;
+  int64_t *ids;
+  size_t n;
+  assert_int_equal(lh_find_started(s.id, &ids, &n, &error), LH_OK);
+  assert_int_equal(n, 3);
+  assert_int_equal(ids[0], f->child < f->of_thread ? f->child : f->of_thread);
+  assert_int_equal(ids[1], f->child < f->of_thread ? f->of_thread : f->child);
+  assert_int_equal(ids[2], f->grandchild);
+  lh_free(ids);
+  assert_int_equal(lh_find_started(f->grandchild, &ids, &n, &error), LH_OK);
+  assert_int_equal(n, 0);
+  lh_free(ids);
+  assert_int_equal(lh_find_started(INT32_MAX, &ids, &n, &error), LH_OK);
+  assert_int_equal(n, 0);
+  lh_free(ids);
+  int code = LH_EMEMORY;
+  for (uint64_t at = 1; code != LH_OK; at++) {
+    (void)lh_test_fail_allocation(at);
+    code = lh_find_started(s.id, &ids, &n, &error);
+    (void)lh_test_fail_allocation(0);
+    if (code != LH_OK) assert_null(ids);
+    lh_free(ids);
+  }
+  assert_int_equal(n, 3);
+  subject_end(&s);
+}
+
+/* }=================================================================================== */
+
 /* Each allocation fails in turn: one sentence, and nothing is left. */
 static void test_without_memory(void **state) {
   (void)state;
@@ -364,7 +448,8 @@ int main(void) {
       cmocka_unit_test(test_state_id),          cmocka_unit_test(test_regions),
       cmocka_unit_test(test_many_regions),      cmocka_unit_test(test_memory_that_goes),
       cmocka_unit_test(test_process_that_ends), cmocka_unit_test(test_process_that_becomes_another),
-      cmocka_unit_test(test_forked_copy),       cmocka_unit_test(test_without_memory),
+      cmocka_unit_test(test_forked_copy),       cmocka_unit_test(test_started),
+      cmocka_unit_test(test_without_memory),
   };
   return folder_run(tests);
 }
