@@ -3,6 +3,7 @@
 ** core file. Here are its options; what it does is in cli/heapattach/, and how, in lib/outside/.
 */
 #include <string.h>
+#include <unistd.h>
 
 #include "heapattach/heapattach.h"
 
@@ -96,6 +97,24 @@ static void parse_options(cli *c, request *r, int argc, char **argv) {
   if (r->mode == MODE_TAKE && r->every_ns > 0) r->mode = MODE_SERIES;
 }
 
+/* Nothing but a target: the command lines tell what can be had of it. */
+static _Noreturn void ask_what(const cli *c, const request *r) {
+  request take = *r, list = {.mode = MODE_LIST, .target = r->target};
+  request watch = {.mode = MODE_WATCH, .target = r->target};
+  if (!subject_is_process(r->target) && access(r->target, F_OK) != 0)
+    cli_usage_error(c, "there is no file '%s'; the number of a process %s tells", r->target,
+                    command_for_number(r->target));
+  char *file = unused_name("a");
+  take.file = file;
+  cli_say(c, "what of %s?", r->target);
+  print_choice(&take, "a snapshot, into this file");
+  print_choice(&list, "the Lua states that there are");
+  if (subject_is_process(r->target)) print_choice(&watch, "how its heap grows, a line each second");
+  fprintf(stderr, "Try '%s --help'.\n", c->tool->name);
+  free(file);
+  exit(CLI_FAILURE);
+}
+
 /* What does not go together. */
 static void check(const cli *c, const request *r) {
   bool writes = r->mode == MODE_TAKE || r->mode == MODE_SERIES;
@@ -108,8 +127,7 @@ static void check(const cli *c, const request *r) {
     cli_usage_error(c, "a series has a file for each snapshot: -d DIR in place of -o");
   if (r->mode == MODE_TAKE && r->directory != NULL)
     cli_usage_error(c, "-d goes with --every TIME; for one snapshot there is -o FILE");
-  if (r->mode == MODE_TAKE && r->file == NULL)
-    cli_usage_error(c, "where to? Give it -o FILE, or --every TIME, --list or --watch");
+  if (r->mode == MODE_TAKE && r->file == NULL) ask_what(c, r);
   if (r->max > 0 && r->mode != MODE_SERIES && r->mode != MODE_WATCH)
     cli_usage_error(c, "--max goes with --every or --watch only");
   if (r->every_ns > 0 && r->mode == MODE_LIST) cli_usage_error(c, "--list goes with no --every");
@@ -119,15 +137,17 @@ static void check(const cli *c, const request *r) {
 
 static void check_target(const cli *c, request *r, int n, char **names) {
   if (n != 1)
-    cli_usage_error(c,
-                    n == 0 ? "of what? Name the number of a process, or a core file"
-                           : "one process or core at a time: '%s' is too many",
-                    names[1]);
+    cli_usage_error(
+        c,
+        n == 0 ? "of what? Name the number of a process, which pgrep -af NAME tells, or a core file"
+               : "one process or core at a time: '%s' is too many",
+        names[1]);
   r->target = names[0];
   bool repeats = r->mode == MODE_SERIES || r->mode == MODE_WATCH;
   if (repeats && !subject_is_process(r->target))
-    cli_usage_error(c, "%s needs the number of a process, not '%s'",
-                    r->mode == MODE_SERIES ? "--every" : "--watch", r->target);
+    cli_usage_error(c, "%s needs the number of a process, not '%s'; %s tells it",
+                    r->mode == MODE_SERIES ? "--every" : "--watch", r->target,
+                    command_for_number(r->target));
 }
 
 static int run(cli *c, const request *r) {

@@ -35,6 +35,9 @@ typedef struct request {
   char **arguments; /* of this program, to run it again */
 } request;
 
+/* The name itself, or one like it that no file has. Freed by free. */
+char *unused_name(const char *name);
+
 /* The command line of a request, as a shell takes it; and on stderr, with what it is about. */
 void print_request(FILE *out, const request *r);
 void print_choice(const request *r, const char *what);
@@ -53,6 +56,9 @@ typedef struct subject {
 } subject;
 
 bool subject_is_process(const char *name);
+
+/* The command that tells the number of a process that is called like that. Freed by free. */
+char *command_for_number(const char *name);
 
 /* The target of a request. Where there is no Lua, it says so and ends with CLI_NO; and asks, of the
 ** processes that it started, for those that run Lua (started.c). */

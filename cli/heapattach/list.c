@@ -21,16 +21,19 @@ static void print_text(const subject *s) {
                                        {"Lua", CLI_LEFT},
                                        {"luaheap", CLI_LEFT},
                                        {"script", CLI_WRAP}};
-  char *program = cli_escape(s->info.program), *target = cli_shell_word(s->name);
+  char *program = cli_escape(s->info.program), *file = unused_name("a");
   printf("%s%s in %s: %s%s\n\n", cli_style_on(s->c, CLI_BOLD),
          lh_count_of(s->n_states, "Lua state", "Lua states").text, s->shown, program,
          cli_style_off(s->c));
   cli_table *table = cli_table_new(s->c, columns, sizeof columns / sizeof *columns);
   for (size_t i = 0; i < s->n_states; i++) print_row(table, s->c, i + 1, &s->states[i]);
   cli_table_print(table);
-  printf("\nA snapshot: heapattach %s-o a %s\n", s->n_states > 1 ? "--state 1 " : "", target);
+  request next = {.target = s->name, .state = s->n_states > 1 ? "1" : NULL, .file = file};
+  fputs("\nA snapshot: ", stdout);
+  print_request(stdout, &next);
+  putchar('\n');
   lh_free(program);
-  free(target);
+  free(file);
 }
 
 static void print_json(const subject *s) {

@@ -42,12 +42,24 @@ static void open_process(subject *s) {
   cli_die(s->c, hint, "%s", error.message);
 }
 
+char *command_for_number(const char *name) {
+  bool may_be_called_so = *name != '\0' && *name != '-' && strchr(name, '/') == NULL;
+  char *command, *word = cli_shell_word(may_be_called_so ? name : "NAME");
+  cli_must(asprintf(&command, "pgrep -af %s", word) >= 0 ? command : NULL);
+  free(word);
+  return command;
+}
+
 static void open_core(subject *s) {
   lh_error error;
   if (lh_open_core(s->name, &s->target, &error) == LH_OK) return;
-  const char *hint = NULL;
-  if (error.code == LH_EIO && error.os_errno == ENOENT)
-    hint = "Give it the number of a process, which pgrep NAME tells, or a core file.";
+  bool is_there = error.code != LH_EIO || error.os_errno != ENOENT;
+  char *hint = NULL, *command = command_for_number(s->name);
+  if (!is_there &&
+      asprintf(&hint, "Give it a core file, or the number of a process, which %s tells.", command) <
+          0)
+    cli_must(NULL);
+  free(command);
   cli_die(s->c, hint, "%s", error.message);
 }
 

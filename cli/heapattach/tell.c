@@ -235,6 +235,10 @@ static char *next_name(const char *path) {
   return name;
 }
 
+char *unused_name(const char *name) {
+  return access(name, F_OK) == 0 ? next_name(name) : cli_must(strdup(name));
+}
+
 /* The snapshot before `after`, if its mark names a file that is there. */
 static const char *file_before(const lh_snapshot *after) {
   uint32_t n = lh_mark_count(after);

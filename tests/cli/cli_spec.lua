@@ -178,7 +178,7 @@ describe("a usage error", function()
     {"heapview", "--listen"},
     {"heapview", "-o", "report.html", "--port", "8000", "a"},
     {"heapview", "-o", "report.html", "--open", "never", "a"},
-    {"heapattach"}, {"heapattach", "4711"}, {"heapattach", "-o", "x"},
+    {"heapattach"}, {"heapattach", "server"}, {"heapattach", "-o", "x"},
     {"heapattach", "-o", "x", "4711", "4712"},
     {"heapattach", "-o", "x", "-d", ".", "4711"},
     {"heapattach", "-o", "x", "0"},

@@ -42,6 +42,13 @@ local function masked(text)
   return (text:gsub("[%d,]+ objects, [%d.]+ KB", "N objects, N KB"))
 end
 
+-- A file that it proposes is one that nobody has.
+local function with_new_name(text)
+  local name = text:match("%-o (%l) ")
+  assert.is_nil(lfs.attributes(dir .. "/" .. name))
+  return (text:gsub("%-o %l ", "-o NEW "))
+end
+
 -- {=== One snapshot ===================================================================
 
 describe("heapattach", function()
@@ -286,8 +293,8 @@ state    heap  Lua    luaheap  script
     1  1.3 MB  5.4.4  no       /etc/haproxy/a.lua
     2  2.0 KB  5.4.4  loaded   b.lua
 
-A snapshot: heapattach --state 1 -o a 4711
-]], answer(two, {"--list", "4711"}))
+A snapshot: heapattach --state 1 -o NEW 4711
+]], with_new_name(answer(two, {"--list", "4711"})))
     local list = cjson.decode(answer(two, {"--list", "--json", "4711"}))
     assert.same({4711, false, 12345}, {list.process, list.core, list.private_bytes})
     local state = list.states[2]
@@ -333,14 +340,32 @@ describe("before it touches the process heapattach", function()
     refuses_untouched("^heapattach: cannot open 'none': ", {"-o", "x", "--after", "none", "4711"})
   end)
 
+  it("tells what can be had where nothing is asked for", function()
+    assert.equal([[
+heapattach: what of 4711?
+    heapattach --strings 0 -o NEW 4711    a snapshot, into this file
+    heapattach --list 4711    the Lua states that there are
+    heapattach --watch 4711    how its heap grows, a line each second
+Try 'heapattach --help'.
+]], with_new_name((select(2, attach(one, {"--strings", "0", "4711"})))))
+    support.write_file(dir .. "/core", "")
+    refuses_untouched("^heapattach: what of core%?\n    heapattach %-o %l core    [^\n]+\n" ..
+                      "    heapattach %-%-list core    [^\n]+\nTry ", {"core"})
+  end)
+
   it("refuses what is no process, or nothing to do", function()
     refuses_untouched("^heapattach: of what%? ", {})
-    refuses_untouched("^heapattach: where to%? Give it %-o FILE, or %-%-every TIME, ", {"4711"})
+    refuses_untouched("^heapattach: there is no file 'server.lua'; the number of a process " ..
+                      "pgrep %-af server.lua tells\n", {"server.lua"})
+    refuses_untouched("^heapattach: %-%-watch needs the number of a process, not 'a b'; " ..
+                      "pgrep %-af 'a b' tells it\n", {"--watch", "a b"})
     refuses_untouched("^heapattach: no process has the number 0\n", {"-o", "x", "0"})
     refuses_untouched("^heapattach: no process has the number 99999999999\n",
                       {"-o", "x", "99999999999"})
-    refuses_untouched("^heapattach: there is no such file\nGive it the number of a process, ",
-                      {"-o", "x", "server"})
+    refuses_untouched("^heapattach: there is no such file\nGive it a core file, or the number " ..
+                      "of a process, which pgrep %-af server tells.\n$", {"-o", "x", "server"})
+    refuses_untouched("^heapattach: there is no such file\n.* which pgrep %-af NAME tells.\n$",
+                      {"-o", "x", "./server"})
   end)
 end)
 

@@ -230,8 +230,8 @@ describe("output", function()
                                   ["heapsql --save - c"] = "--save"} do
       local out, err, code = in_dir(command)
       assert.same({"", 2}, {out, code}, command)
-      assert.matches("^heap%l+: " .. option:gsub("%p", "%%%0") .. " writes a file, .* never to stdout",
-                     err)
+      assert.matches("^heap%l+: " .. option:gsub("%p", "%%%0") ..
+                     " writes a file, .* never to stdout", err)
     end
     assert.equal(2, (select(3, in_dir "ls ./-")))
   end)
