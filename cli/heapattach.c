@@ -102,7 +102,7 @@ static _Noreturn void ask_what(const cli *c, const request *r) {
   request take = *r, list = {.mode = MODE_LIST, .target = r->target};
   request watch = {.mode = MODE_WATCH, .target = r->target};
   if (!subject_is_process(r->target) && access(r->target, F_OK) != 0)
-    cli_usage_error(c, "there is no file '%s'; the number of a process %s tells", r->target,
+    cli_usage_error(c, "there is no file '%s'; %s tells the number of a process", r->target,
                     command_for_number(r->target));
   char *file = unused_name("a");
   take.file = file;

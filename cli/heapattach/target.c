@@ -167,7 +167,7 @@ static size_t choose_by_age(const subject *s, const request *r, const lh_snapsho
   const lh_info *info = lh_snapshot_info(after);
   for (size_t i = 0; i < s->n_states; i++)
     if (s->states[i].id == info->state_id) return i;
-  cli_die(s->c, NULL,
+  cli_die(s->c, "For a first snapshot of this one leave --after out.",
           "'%s' is of another Lua state: it was taken of process %" PRIu64 " (%s), at %s", r->after,
           info->process_id, info->program, lh_time_text(info->time_ns).text);
 }

@@ -9,9 +9,11 @@
 
 static int check(const lh_snapshot *after, const lh_snapshot *now, lh_error *error) {
   if (!lh_is_same_state(after, now))
-    return lh_fail(error, LH_EARGUMENT, "the older snapshot is of another process or state");
+    return lh_fail(error, LH_EARGUMENT, "'%s' is of another process or state", after->info.name);
   if (!lh_is_earlier(after, now))
-    return lh_fail(error, LH_EARGUMENT, "the older snapshot was not taken before this one");
+    return lh_fail(error, LH_EARGUMENT,
+                   "'%s' was not taken before this: it is of %s, and this of %s", after->info.name,
+                   lh_time_text(after->info.time_ns).text, lh_time_text(now->info.time_ns).text);
   return LH_OK;
 }
 

@@ -210,9 +210,30 @@ static void marks_of_another_state_are_refused(void **state) {
   (void)state;
   lh_snapshot *a = from_outside(L, "a", NULL);
   lua_State *other = new_state();
-  expect_refused(other, a, "the older snapshot is of another process or state");
+  expect_refused(other, a, "'a' is of another process or state");
   lh_close(a);
   lua_close(other);
+  lua_close(L);
+  remove_files();
+}
+
+/* As of a core that is older than the snapshot. */
+static void marks_of_a_newer_snapshot_are_refused(void **state) {
+  lua_State *L = new_state();
+  lh_carried_mark *marks;
+  lh_error error = {0};
+  char told[sizeof error.message];
+  size_t n;
+  (void)state;
+  lh_snapshot *a = from_outside(L, "a", NULL), *b = from_outside(L, "b", a);
+  assert_int_equal(lh_match_marks(b, a, &marks, &n, &error), LH_EARGUMENT);
+  (void)snprintf(told, sizeof told, "'b' was not taken before this: it is of %s, and this of %s",
+                 lh_time_text(lh_snapshot_info(b)->time_ns).text,
+                 lh_time_text(lh_snapshot_info(a)->time_ns).text);
+  assert_string_equal(error.message, told);
+  assert_null(marks);
+  lh_close(a);
+  lh_close(b);
   lua_close(L);
   remove_files();
 }
@@ -223,6 +244,7 @@ int main(void) {
       cmocka_unit_test(marks_that_were_not_carried_are_found),
       cmocka_unit_test(both_kinds_can_be_mixed),
       cmocka_unit_test(marks_of_another_state_are_refused),
+      cmocka_unit_test(marks_of_a_newer_snapshot_are_refused),
   };
   return folder_run(tests);
 }
