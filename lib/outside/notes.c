@@ -147,6 +147,7 @@ int lh_core_read_notes(lh_core *core, lh_error *error) {
   }
   if (core->has_status) return LH_OK;
   return lh_fail(error, LH_EFOREIGN,
-                 "'%s' has no notes on a process: it is a core of something else, as of a kernel",
+                 "'%s' has no notes on a process: it is a core of something else, as of a kernel; "
+                 "gcore PID makes one of a process",
                  core->name);
 }

@@ -264,8 +264,8 @@ heapattach: 4711 has 2 Lua states that run 'x.lua': choose one by its number in 
 Try 'heapattach --help'.
 ]], twice, {"-o", "x", "--state", "x.lua", "4711"})
     local err = select(2, attach(one, {"-o", "x", "--after", "p2", "4711"}))
-    assert.matches("^heapattach: 'p2' is of another Lua state: it was taken of process %d+ %(.*\nFor a " ..
-                   "first snapshot of this one leave %-%-after out.\n$", err)
+    assert.matches("^heapattach: 'p2' is of another Lua state: it was taken of process %d+ %(" ..
+                   ".*\nFor a first snapshot of this one leave %-%-after out.\n$", err)
   end)
 
   it("takes all of one instant, each with its number, and behind its own", function()

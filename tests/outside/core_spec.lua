@@ -247,6 +247,19 @@ for kind in pairs(make) do
   end)
 end
 
+describe("what is to be typed of a file", function()
+  it("is no command, whatever the file is called", function()
+    local dir = support.tmpdir()
+    for name, word in pairs {["core.1"] = "core.1", ["it's; reboot"] = "FILE", ["-rf"] = "FILE",
+                             ["$(reboot)"] = "FILE"} do
+      support.write_file(dir .. "/" .. name, "\x1f\x8b\8")
+      local out, err, code = support.run({"heapattach", "-o", "x", "--", name}, {cwd = dir})
+      assert.same({"", 2}, {out, code})
+      assert.matches((": gzip -dc %s >core unpacks it "):format(word), err, 1, true)
+    end
+  end)
+end)
+
 describe("the example of a crash", function()
   -- Root may set its limits as it likes, unless that is taken from it.
   local is_root = support.run {"id", "-u"} == "0\n"

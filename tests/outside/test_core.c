@@ -263,7 +263,7 @@ static void write_text(const char *text, size_t n) {
 
 #define COMPRESSED(tool)        \
   "'core' is compressed: " tool \
-  " -dc 'core' >core unpacks it (one that systemd keeps: coredumpctl dump PID -o core)"
+  " -dc core >core unpacks it (one that systemd keeps: coredumpctl dump PID -o core)"
 
 static void what_is_no_core_is_told(void **state) {
   static const struct {
@@ -272,11 +272,17 @@ static void what_is_no_core_is_told(void **state) {
     const char *told;
   } files[] = {
       {"", 0,
-       "'core' is empty: the disk was full, or the limit for cores was 0 (ulimit -c unlimited)"},
-      {"print(1)", 8, "'core' is not a core file"},
+       "'core' is empty: the disk was full, or the limit for cores was 0; type ulimit -c unlimited "
+       "before the program starts, or gcore PID while it runs"},
+      {"print('\xc3\xa4')\n", 12,
+       "'core' is a text, and no core file: give the number of the process that runs it, or has "
+       "written it"},
+      {"\x1bLuaT", 5, "'core' is compiled Lua: give the number of the process that runs it"},
+      {"\x89LPROF\r\n", 8, "'core' is a profile: heapprof reads it"},
+      {"\xcf\xfa\xed\xfe", 4, "'core' is of another system (Mach-O): a core of Linux is needed"},
       {"\x7f"
        "EL",
-       3, "'core' is not a core file"},
+       3, "'core' is not a core file: give the number of a process, or what gcore PID makes of it"},
       {"\x28\xb5\x2f\xfd....", 8, COMPRESSED("zstd")},
       {"\x1f\x8b\x08", 3, COMPRESSED("gzip")},
       {"\xfd"
@@ -290,10 +296,8 @@ static void what_is_no_core_is_told(void **state) {
       {"ProblemType: Crash\n", 19,
        "'core' is a report of apport: apport-unpack FILE DIR makes the "
        "core DIR/CoreDump"},
-      {"KDUMP   ", 8, "'core' is a core of a kernel, not of a process"},
-      {"\x89LHEAP\r\n", 8,
-       "'core' is a snapshot already: heaptop, heapdiff and heappath "
-       "read it"},
+      {"KDUMP   ", 8, "'core' is a core of a kernel: gcore PID makes one of a process"},
+      {"\x89LHEAP\r\n", 8, "'core' is a snapshot already: heaptop core tells what is in it"},
   };
   (void)state;
   for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
@@ -325,12 +329,13 @@ static void other_elf_files_are_told(void **state) {
       {offsetof(Elf64_Ehdr, e_machine), EM_AARCH64, 7, OTHER("aarch64")},
       {offsetof(Elf64_Ehdr, e_machine), EM_S390, 7, OTHER("S/390")},
       {offsetof(Elf64_Ehdr, e_machine), 1, 7, OTHER("another machine")},
-      {EI_CLASS, 9, 4, "'core' is not a core file of a known kind"},
+      {EI_CLASS, 9, 4, "'core' is not a core file of a known kind: gcore PID makes one"},
       {offsetof(Elf64_Ehdr, e_type), ET_DYN, 4,
        "'core' is a program or a library, not a core: a running one is named by its number, and "
        "one "
        "that crashes leaves a core after ulimit -c unlimited"},
-      {offsetof(Elf64_Ehdr, e_type), ET_REL, 4, "'core' is an ELF file, but not a core"},
+      {offsetof(Elf64_Ehdr, e_type), ET_REL, 4,
+       "'core' is an ELF file, but not a core: gcore PID makes one of a process"},
   };
   static forged_core c;
   (void)state;
@@ -349,7 +354,8 @@ static void other_elf_files_are_told(void **state) {
 static void a_core_without_notes_is_told(void **state) {
   static forged_core c;
   static const char told[] =
-      "'core' has no notes on a process: it is a core of something else, as of a kernel";
+      "'core' has no notes on a process: it is a core of something else, as of a kernel; gcore PID "
+      "makes one of a process";
   (void)state;
   forge_process(&c);
   c.has_no_process = true;
