@@ -195,6 +195,18 @@ static inline lh_stack_id lh_here(lh_recorder *r, unsigned type, size_t bytes) {
   return type == LH_LIFE_PART ? lh_here_of_part(r, NULL, bytes) : lh_here_of_object(r);
 }
 
+/* Answers one, whose block is made by `make`: each of the three has its own. */
+static inline void *lh_new_special(lh_recorder *r, size_t tag, size_t bytes,
+                                   void *(*make)(lh_recorder *r, size_t tag, size_t bytes,
+                                                 lh_stack_id stack, bool is_recorded)) {
+  if (lh_is_of_another_state(r, tag, bytes)) return lh_new_for_another_state(r, tag, bytes);
+  bool is_recorded = lh_is_recorded_here(r, bytes);
+  lh_stack_id stack = is_recorded ? lh_here(r, lh_type_of_tag(tag), bytes) : 0;
+  void *block = make(r, tag, bytes, stack, is_recorded);
+  if (block) lh_note_special(r, block, tag);
+  return block;
+}
+
 /* }=================================================================================== */
 
 #endif

@@ -46,13 +46,8 @@ static inline bool is_big(size_t bytes) {
 }
 
 LH_OWN_WAY new_special(void *data, void *block, size_t tag, size_t bytes) {
-  lh_recorder *r = data;
-  if (lh_is_of_another_state(r, tag, bytes)) return lh_new_for_another_state(r, tag, bytes);
-  bool is_recorded = lh_is_recorded_here(r, bytes);
-  lh_stack_id stack = is_recorded ? lh_here(r, lh_type_of_tag(tag), bytes) : 0;
-  block = lh_host_new(r, tag, bytes, stack, is_recorded);
-  if (block) lh_note_special(r, block, tag);
-  return block;
+  (void)block;
+  return lh_new_special(data, tag, bytes, lh_host_new);
 }
 
 LH_OWN_WAY new_block(void *data, void *block, size_t tag, size_t bytes) {

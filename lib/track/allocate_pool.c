@@ -27,23 +27,19 @@ LH_OWN_WAY new_unrecorded(void *data, void *block, size_t tag, size_t bytes) {
   return begin_life(slot, bytes, lh_life_now(r, lh_type_of_tag(tag), 0));
 }
 
+/* In a slot, or by the host where it is too big for one. */
+static void *begin(lh_recorder *r, size_t tag, size_t bytes, lh_stack_id stack, bool is_recorded) {
+  unsigned type = lh_type_of_tag(tag);
+  void *slot = bytes <= LH_POOL_MOST_BYTES ? take(r, bytes) : NULL;
+  if (!slot) return lh_host_new(r, tag, bytes, stack, is_recorded);
+  lh_life life = is_recorded ? lh_note_new(r, type, stack, bytes) : lh_life_now(r, type, 0);
+  return begin_life(slot, bytes, life);
+}
+
 /* Threads, prototypes, what is too big for the pool, and what is another state's. */
 LH_OWN_WAY new_special(void *data, void *block, size_t tag, size_t bytes) {
-  lh_recorder *r = data;
-  if (lh_is_of_another_state(r, tag, bytes)) return lh_new_for_another_state(r, tag, bytes);
-  unsigned type = lh_type_of_tag(tag);
-  bool is_recorded = lh_is_recorded_here(r, bytes);
-  lh_stack_id stack = is_recorded ? lh_here(r, type, bytes) : 0;
-  block = bytes <= LH_POOL_MOST_BYTES ? take(r, bytes) : NULL;
-  if (!block) {
-    block = lh_host_new(r, tag, bytes, stack, is_recorded);
-  } else if (is_recorded) {
-    (void)begin_life(block, bytes, lh_note_new(r, type, stack, bytes));
-  } else {
-    (void)begin_life(block, bytes, lh_life_now(r, type, 0));
-  }
-  if (block) lh_note_special(r, block, tag);
-  return block;
+  (void)block;
+  return lh_new_special(data, tag, bytes, begin);
 }
 
 LH_OWN_WAY new_block(void *data, void *block, size_t tag, size_t bytes) {

@@ -32,8 +32,8 @@ static inline void begin_address(lh_recorder *r, const void *block) {
 }
 
 /* Asks the host. */
-static inline void *begin(lh_recorder *r, size_t tag, size_t bytes, bool is_recorded,
-                          lh_stack_id stack) {
+static inline void *begin(lh_recorder *r, size_t tag, size_t bytes, lh_stack_id stack,
+                          bool is_recorded) {
   lh_life life;
   unsigned type = lh_type_of_tag(tag);
   bool is_too_big = bytes > SIZE_MAX - sizeof life;
@@ -47,13 +47,8 @@ static inline void *begin(lh_recorder *r, size_t tag, size_t bytes, bool is_reco
 }
 
 LH_OWN_WAY new_special(void *data, void *block, size_t tag, size_t bytes) {
-  lh_recorder *r = data;
-  if (lh_is_of_another_state(r, tag, bytes)) return lh_new_for_another_state(r, tag, bytes);
-  bool is_recorded = lh_is_recorded_here(r, bytes);
-  lh_stack_id stack = is_recorded ? lh_here(r, lh_type_of_tag(tag), bytes) : 0;
-  block = begin(r, tag, bytes, is_recorded, stack);
-  if (block) lh_note_special(r, block, tag);
-  return block;
+  (void)block;
+  return lh_new_special(data, tag, bytes, begin);
 }
 
 LH_OWN_WAY new_block(void *data, void *block, size_t tag, size_t bytes) {
@@ -61,7 +56,7 @@ LH_OWN_WAY new_block(void *data, void *block, size_t tag, size_t bytes) {
   if (RARE(lh_is_special(r, tag))) return new_special(data, block, tag, bytes);
   bool is_recorded = lh_is_recorded_here(r, bytes);
   lh_stack_id stack = is_recorded ? lh_here(r, lh_type_of_tag(tag), bytes) : 0;
-  return begin(r, tag, bytes, is_recorded, stack);
+  return begin(r, tag, bytes, stack, is_recorded);
 }
 
 LH_OWN_WAY new_table(void *data, void *block, size_t tag, size_t bytes) {
@@ -70,9 +65,9 @@ LH_OWN_WAY new_table(void *data, void *block, size_t tag, size_t bytes) {
   (void)block;
   if (!lh_is_recorded_here(r, bytes)) {
     if (r->learns) (void)lh_position_learns(r->position, frame);
-    return begin(r, tag, bytes, false, 0);
+    return begin(r, tag, bytes, 0, false);
   }
-  return begin(r, tag, bytes, true, lh_here_of_table(r, frame));
+  return begin(r, tag, bytes, lh_here_of_table(r, frame), true);
 }
 
 LH_OWN_WAY resize_before(void *data, void *block, size_t old_bytes, size_t bytes) {
