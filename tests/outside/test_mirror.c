@@ -216,6 +216,35 @@ static void test_40_gb_of_which_1600_kb_are_used(void **state) {
   subject_end(&s);
 }
 
+/* Room for a huge page, a page in front of it and one behind it. */
+enum { RAGGED = 40, RAGGED_BYTES = (2 << 20) + 2 * 4096 };
+
+static char *ragged(size_t i) {
+  return PLACE + i * 8 * MIB + 2 * MIB - PAGE;
+}
+
+static void write_ragged(const subject *self) {
+  (void)madvise(map_at(0, RAGGED * 8 * MIB, ACCESS, PRIVATE, -1), RAGGED * 8 * MIB,
+                MADV_NOHUGEPAGE);
+  for (size_t i = 0; i < RAGGED; i++) fill_bytes(ragged(i), RAGGED_BYTES, (unsigned)i);
+  subject_wait(self);
+}
+
+/* A huge page has no page that the subject has not written. */
+static void test_huge_pages_are_written_wholly(void **state) {
+  (void)state;
+  subject s = subject_start(write_ragged, NULL);
+  lh_target *target = open_subject(&s);
+  uint64_t before = own_kib();
+  lh_mirror *mirror = reserve(target);
+  assert_int_equal(fill(mirror, target), RAGGED * RAGGED_BYTES);
+  assert_in_range(own_kib(), before, before + RAGGED * RAGGED_BYTES / 1024 + 2048);
+  for (size_t i = 0; i < RAGGED; i++) assert_bytes(ragged(i), RAGGED_BYTES, (unsigned)i);
+  lh_mirror_free(mirror);
+  lh_target_free(target);
+  subject_end(&s);
+}
+
 enum { MANY = 60000 };
 
 static void map_many(const subject *self) {
@@ -557,6 +586,7 @@ int main(int argc, char **arguments) {
       cmocka_unit_test(test_several_threads_copy),
       cmocka_unit_test(test_only_private_writable_memory_is_mirrored),
       cmocka_unit_test(test_40_gb_of_which_1600_kb_are_used),
+      cmocka_unit_test(test_huge_pages_are_written_wholly),
       cmocka_unit_test(test_many_mappings),
       cmocka_unit_test(test_mappings_that_change),
       cmocka_unit_test(test_memory_that_goes_while_it_is_copied),
