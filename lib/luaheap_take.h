@@ -66,7 +66,9 @@ int lh_stream_snapshot(lua_State *L, const char *name, lh_writer writer, void *p
 /* A snapshot that another process writes: the program pauses for a fork alone (0.01 to 0.03 times a
 ** full collection; a tenth of that where malloc uses huge pages) and goes on; the file is the heap
 ** as it was at the fork, mark included. The child is not seen by the host's wait(), raises no
-** SIGCHLD, and completes the file even if the host exits. On failure *job is NULL and no file was
+** SIGCHLD, and completes the file even if the host exits. As soon as it runs it closes all that the
+** host has open but the standard descriptors; before Linux 5.9 when it ends, and only then does the
+** peer of a connection hear that the host has closed that. On failure *job is NULL and no file was
 ** touched. The job is freed by lh_job_free. What room any such file needs is asked for before the
 ** fork, what this one needs by the child. Memory: 1 MiB, and what of the heap the program changes
 ** meanwhile. */
@@ -204,7 +206,8 @@ struct lh_watch_options {
   bool falls_back; /* where no child can be made, by lh_take_snapshot; else that is told once */
   const lh_take_options *take; /* NULL: the defaults */
   lh_reporter report;          /* may be NULL */
-  bool report_is_signal_safe;  /* it may be called in a signal handler, and in a child */
+  bool report_is_signal_safe;  /* it may be called in a signal handler, and in a child, which has
+                                  no descriptors but the standard ones */
   const char *log;             /* for the report function, in report->options */
   void *payload;
 };

@@ -40,8 +40,10 @@ local heap = {}
 ---
 ---With `background` the program pauses for a fork alone, and a child process writes the heap as it
 ---was at that instant. The program's `wait` does not see the child, and no SIGCHLD is raised. The
----child completes the file even if the program ends first. The fork takes 20 to 60 ms for each GB
----of the program; a tenth of that, with glibc, where it was started with
+---child completes the file even if the program ends first. As soon as it runs it closes its copies
+---of the files and connections that the program has open; before Linux 5.9 it does when it ends, and
+---only then does a peer hear that the program has closed a connection. The fork takes 20 to 60 ms
+---for each GB of the program; a tenth of that, with glibc, where it was started with
 ---`GLIBC_TUNABLES=glibc.malloc.hugetlb=1`, which makes `malloc` ask for huge pages.
 ---
 ---    local job = assert(heap.snapshot("a", {background = true}))

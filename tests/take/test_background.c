@@ -4,6 +4,7 @@
 */
 #include <errno.h>
 #include <lua.h>
+#include <poll.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -13,8 +14,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -252,6 +257,50 @@ static void survives_a_host_that_forks(void **state) {
   }
 }
 
+/* Has the other end been closed by all who had it? */
+static bool is_closed_for(int end) {
+  struct pollfd asked = {.fd = end};
+  enum { LONG_MS = 60000 };
+  return poll(&asked, 1, LONG_MS) == 1 && (asked.revents & POLLHUP);
+}
+
+static bool is_locked_for_others(int file) {
+  int status;
+  pid_t other = fork();
+  if (other == 0) _exit(lockf(file, F_TEST, 0) < 0);
+  assert_int_equal(waitpid(other, &status, 0), other);
+  return WEXITSTATUS(status);
+}
+
+/* While the child writes: what the host closes is closed, and what it keeps is as it was. */
+static void has_nothing_of_the_host_open(void **state) {
+  int closed[2], kept[2], epoll = epoll_create1(0), file = memfd_create("locked", 0);
+  struct epoll_event event = {.events = EPOLLIN};
+  if (syscall(SYS_close_range, 2, 1, 0) < 0 && errno != EINVAL) skip(); /* before Linux 5.9 */
+  assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, closed), 0);
+  assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, kept), 0);
+  assert_int_equal(epoll_ctl(epoll, EPOLL_CTL_ADD, closed[0], &event), 0);
+  assert_int_equal(epoll_ctl(epoll, EPOLL_CTL_ADD, kept[0], &event), 0);
+  assert_int_equal(lockf(file, F_TLOCK, 0), 0);
+  faults()->held = true;
+  lh_job *job = start(*state, "a");
+  assert_int_equal(write(closed[1], "", 1), 1);
+  assert_int_equal(epoll_wait(epoll, &event, 1, 0), 1);
+  assert_int_equal(close(closed[0]), 0);
+  assert_true(is_closed_for(closed[1]));
+  assert_int_equal(epoll_wait(epoll, &event, 1, 0), 0);
+  assert_int_equal(write(kept[1], "", 1), 1);
+  assert_int_equal(epoll_wait(epoll, &event, 1, 0), 1);
+  assert_true(is_locked_for_others(file));
+  assert_false(lh_job_done(job));
+  faults()->held = false;
+  finish(job, "a");
+  for (int i = 0; i < 2; i++) assert_int_equal(close(kept[i]), 0);
+  assert_int_equal(close(closed[1]), 0);
+  assert_int_equal(close(epoll), 0);
+  assert_int_equal(close(file), 0);
+}
+
 static atomic_bool hold_locks;
 
 static void *hold(void *unused) {
@@ -362,6 +411,7 @@ int main(void) {
       cmocka_unit_test_setup_teardown(goes_on_where_children_are_ignored, scene_big, tear_down),
       cmocka_unit_test_setup_teardown(survives_a_host_that_reaps_its_child, scene_big, tear_down),
       cmocka_unit_test_setup_teardown(survives_a_host_that_forks, scene_big, tear_down),
+      cmocka_unit_test_setup_teardown(has_nothing_of_the_host_open, scene_big, tear_down),
       cmocka_unit_test_setup_teardown(needs_no_lock_of_other_threads, scene_big, tear_down),
       cmocka_unit_test_setup_teardown(is_one_of_four_at_most, scene_set_up, tear_down),
       cmocka_unit_test_setup_teardown(falls_back_or_says_once_that_no_child_can_be_made,
