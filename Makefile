@@ -219,6 +219,8 @@ $(1)/tests/test_page: $(1)/cli/heapview/page.o
 $(1)/tests/test_requests: $(1)/cli/heapview/requests.o
 $(1)/tests/test_guests: $(1)/cli/heapview/guests.o
 $(1)/tests/test_recent: $(1)/cli/heapview/recent.o
+# Where a thread keeps a lock.
+$(1)/tests/test_track_threads: TEST_LIBS += -Wl,--wrap=pthread_mutex_unlock
 # Whose clock can be put forward (tests/common/random_program.h).
 $(1)/tests/test_profile_counts $(1)/tests/test_profile_writer: \
   TEST_LIBS += -Wl,--wrap=clock_gettime

@@ -1,7 +1,8 @@
 /*
 ** test_track_threads.c - tracking and OS threads: two states that are tracked in two of them; a
 ** state that moves from one to another; and states that are made in others with the allocation
-** function of one that is tracked meanwhile. Also for ThreadSanitizer (make check-tsan).
+** function of one that is tracked meanwhile; and forks while another one has a lock. Also for
+** ThreadSanitizer (make check-tsan).
 */
 #include <lauxlib.h>
 #include <lua.h>
@@ -9,11 +10,15 @@
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
+#include "folder.h"
 #include "luaheap.h"
 #include "track/track.h"
 
@@ -119,9 +124,65 @@ static void states_are_made_in_others(void **state) {
   }
 }
 
+/* {=== Forks ========================================================================= */
+
+/* What a thread does instead of giving back its next lock: it waits, and then does. */
+static _Thread_local bool keeps_lock;
+static atomic_bool has_lock, may_give_back;
+
+int __real_pthread_mutex_unlock(pthread_mutex_t *lock);
+int __wrap_pthread_mutex_unlock(pthread_mutex_t *lock);
+int __wrap_pthread_mutex_unlock(pthread_mutex_t *lock) {
+  if (keeps_lock) {
+    has_lock = true;
+    while (!may_give_back) (void)usleep(1000);
+    keeps_lock = false;
+  }
+  return __real_pthread_mutex_unlock(lock);
+}
+
+/* Each with a profile, which is completed at the end. */
+static lua_State *begin_profile(const char *path) {
+  return begin(&(lh_track_options){.file = path});
+}
+
+static void *begin_with_lock(void *unused) {
+  (void)unused;
+  keeps_lock = true;
+  lua_close(begin_profile("b"));
+  return NULL;
+}
+
+/* A child does without what others have locked: it ends its profile, and begins one. */
+static void a_child_is_forked_amid_a_change(void **state) {
+  (void)state;
+  enum { LONG_S = 60 };
+  pthread_t thread;
+  int status;
+  lua_State *L = begin_profile("a");
+  assert_int_equal(pthread_create(&thread, NULL, begin_with_lock, NULL), 0);
+  while (!has_lock) (void)usleep(1000);
+  pid_t child = fork();
+  if (child == 0) {
+    (void)alarm(LONG_S);
+    lua_close(L);
+    lua_close(begin_profile("c"));
+    _exit(0);
+  }
+  may_give_back = true;
+  assert_int_equal(pthread_join(thread, NULL), 0);
+  assert_int_equal(waitpid(child, &status, 0), child);
+  assert_int_equal(status, 0);
+  lua_close(L);
+  for (const char *path = "abc"; *path; path++) assert_int_equal(unlink((char[]){*path, 0}), 0);
+}
+
+/* }=================================================================================== */
+
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(two_states_in_two_threads),
                                      cmocka_unit_test(a_state_moves),
-                                     cmocka_unit_test(states_are_made_in_others)};
-  return cmocka_run_group_tests_name("track threads", tests, NULL, NULL);
+                                     cmocka_unit_test(states_are_made_in_others),
+                                     cmocka_unit_test(a_child_is_forked_amid_a_change)};
+  return folder_run(tests);
 }
