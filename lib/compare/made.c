@@ -13,8 +13,6 @@
 #include "compare.h"
 #include "name/allocated.h"
 
-#include <string.h>
-
 /* Stands for any caller. */
 #define ANY UINT32_MAX
 
@@ -25,26 +23,18 @@ typedef struct tally {
 } tally;
 
 typedef struct counting {
-  lh_strings names; /* of files and functions */
-  lh_map sites;     /* what a site is -> its number in all snapshots */
-  lh_map pairs;     /* its number, that of its caller or ANY -> index of its tally */
+  lh_shared_names names; /* of files and functions, of all snapshots */
+  lh_map sites;          /* what a site is -> its number in all snapshots */
+  lh_map pairs;          /* its number, that of its caller or ANY -> index of its tally */
   tally *tallies;
   uint32_t *number_c; /* of each site of c */
 } counting;
 
-/* Of a name: the same for equal names of all snapshots. A table has each name once, so that a long
-** one that many sites have is read once, by its address. */
-static uint32_t number_of_name(counting *k, lh_map *known, const char *name) {
-  uint32_t *number = lh_map_at(known, (uintptr_t)name);
-  if (!number || *number != LH_NO_NUMBER) return number ? *number : LH_NO_NUMBER;
-  return *number = lh_strings_add(&k->names, name ? name : "", name ? strlen(name) + 1 : 0);
-}
-
 /* LH_NO_NUMBER: out of memory. */
-static uint32_t number_of(counting *k, lh_map *known, const lh_site *site) {
-  uint32_t source = number_of_name(k, known, site->source);
-  uint32_t function = number_of_name(k, known, site->function);
-  uint32_t c_function = number_of_name(k, known, site->c_function);
+static uint32_t number_of(counting *k, const lh_site *site) {
+  uint32_t source = lh_shared_name(&k->names, site->source);
+  uint32_t function = lh_shared_name(&k->names, site->function);
+  uint32_t c_function = lh_shared_name(&k->names, site->c_function);
   const uint64_t words[] = {(uint64_t)source << 32 | function,
                             (uint64_t)c_function << 32 | (uint32_t)site->maker,
                             (uint64_t)site->first_line << 32 | site->line};
@@ -59,14 +49,12 @@ static uint32_t number_of(counting *k, lh_map *known, const lh_site *site) {
 static uint32_t *number_sites(counting *k, const lh_sites *sites) {
   uint32_t n = lh_n_sites(sites);
   uint32_t *numbers = lh_alloc((size_t)n + 1, sizeof *numbers);
-  lh_map known = {0};
   bool ok = numbers != NULL;
   if (ok) numbers[0] = LH_NO_NUMBER;
   for (lh_site_id site = 1; ok && site <= n; site++) {
-    numbers[site] = number_of(k, &known, lh_site_of(sites, site));
+    numbers[site] = number_of(k, lh_site_of(sites, site));
     ok = numbers[site] != LH_NO_NUMBER;
   }
-  lh_map_free(&known);
   if (ok) return numbers;
   lh_free(numbers);
   return NULL;
@@ -157,7 +145,7 @@ int lh_diff_made(const lh_window *w, const uint8_t *new_ones, lh_diff *diff, lh_
             (!w->a || add_made(&k, w->a, true));
   if (ok) add_staying(&k, w, new_ones);
   if (ok) fill_in(&k, sites, diff);
-  lh_strings_free(&k.names);
+  lh_shared_names_free(&k.names);
   lh_map_free(&k.sites);
   lh_map_free(&k.pairs);
   lh_free(k.tallies);
