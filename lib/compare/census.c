@@ -69,14 +69,15 @@ static uint32_t known_place_of(census *c, lh_id id, bool shared) {
 static bool make_room_for_vertex(census *c, uint32_t vertex) {
   lh_snapshot_counts *counts = c->counts;
   while (counts->n_vertices <= vertex) {
-    if (!lh_grow(&counts->of_vertex, counts->n_vertices, &c->vertex_capacity, sizeof(lh_tally)))
+    if (!lh_grow(&counts->of_vertex, counts->n_vertices, &c->vertex_capacity,
+                 sizeof(lh_census_count)))
       return false;
-    counts->of_vertex[counts->n_vertices++] = (lh_tally){0};
+    counts->of_vertex[counts->n_vertices++] = (lh_census_count){0};
   }
   return true;
 }
 
-static void count(lh_tally *count, uint64_t bytes, uint64_t entries) {
+static void count(lh_census_count *count, uint64_t bytes, uint64_t entries) {
   count->objects++;
   count->bytes += bytes;
   count->entries += entries;

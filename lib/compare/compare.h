@@ -164,17 +164,17 @@ typedef struct lh_known_place {
   bool shared; /* its immediate dominator does not hold it, but several things do that it holds */
 } lh_known_place;
 
-typedef struct lh_tally {
+typedef struct lh_census_count {
   uint64_t objects, bytes, entries;
-} lh_tally;
+} lh_census_count;
 
 /* One snapshot: the counts of all, of each vertex and of each class that was known then. */
 typedef struct lh_snapshot_counts {
   uint64_t state_id, time_ns;
   uint32_t serial;
   lh_text_id name;
-  lh_tally whole;
-  lh_tally *of_vertex, *of_class;
+  lh_census_count whole;
+  lh_census_count *of_vertex, *of_class;
   size_t n_vertices, n_classes;
 } lh_snapshot_counts;
 
@@ -201,8 +201,8 @@ typedef struct lh_view {
   bool *has_numbers; /* of each row: is it told with * for them? */
   size_t n_rows;
   lh_trie trie;
-  uint32_t *vertex_of; /* of each vertex of the ladder's tree */
-  lh_tally *counts;    /* of vertex v in snapshot k: [k * trie.n + v] */
+  uint32_t *vertex_of;     /* of each vertex of the ladder's tree */
+  lh_census_count *counts; /* of vertex v in snapshot k: [k * trie.n + v] */
 } lh_view;
 
 /* One row for each path (each stable path, where the ladder is not exact), and for all that differ

@@ -79,7 +79,7 @@ static lh_verdict judge_row(const builder *b, const lh_figures *at) {
 
 /* {=== Rows by path ================================================================== */
 
-static void add_tally(lh_figures *to, const lh_tally *own, bool is_itself) {
+static void add_tally(lh_figures *to, const lh_census_count *own, bool is_itself) {
   if (is_itself) {
     to->objects += own->objects;
     to->entries += own->entries;

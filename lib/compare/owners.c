@@ -33,7 +33,7 @@ static void fill_parts(const lh_ladder *ladder, const lh_view *view, lh_part *pa
   const size_t snapshots[2] = {0, ladder->n_snapshots - 1};
   for (int i = 0; i < 2; i++) {
     for (size_t v = 0; v < n; v++) {
-      const lh_tally *own = &view->counts[snapshots[i] * n + v];
+      const lh_census_count *own = &view->counts[snapshots[i] * n + v];
       parts[v].own_objects[i] = parts[v].objects[i] = own->objects;
       parts[v].own_bytes[i] = parts[v].bytes[i] = own->bytes;
     }

@@ -93,7 +93,7 @@ static bool add_up_counts(const lh_ladder *ladder, lh_view *view) {
   for (size_t k = 0; k < ladder->n_snapshots; k++) {
     const lh_snapshot_counts *counts = &ladder->snapshots[k];
     for (size_t v = 0; v < counts->n_vertices; v++) {
-      lh_tally *to = &view->counts[k * n + view->vertex_of[v]];
+      lh_census_count *to = &view->counts[k * n + view->vertex_of[v]];
       to->objects += counts->of_vertex[v].objects;
       to->bytes += counts->of_vertex[v].bytes;
       to->entries += counts->of_vertex[v].entries;
