@@ -37,13 +37,13 @@ static size_t write_block(const void *data, size_t n, void *payload) {
 
 /* What was in a block that could not be written is gone. */
 static void end_block(lh_profile_out *out) {
-  lh_blocks_next(&out->to, LH_BLOCK_RECORDS);
+  lh_profile_blocks_next(&out->to, LH_BLOCK_RECORDS);
   out->lost_events += out->n_events - out->n_written;
   out->n_events = out->n_written;
 }
 
 static void put_time(lh_profile_out *out, uint64_t now_ns) {
-  uint8_t *p = lh_blocks_room(&out->to, TIME_BYTES);
+  uint8_t *p = lh_profile_blocks_room(&out->to, TIME_BYTES);
   *p++ = LH_RECORD_TIME;
   out->to.at = lh_put_uvarint(p, now_ns - out->time_ns);
   out->time_ns = now_ns;
@@ -60,7 +60,7 @@ static void set_stop(lh_profile_out *out) {
 }
 
 static void define_new(lh_profile_out *out) {
-  lh_blocks_define(&out->to, out, &out->defined);
+  lh_profile_blocks_define(&out->to, out, &out->defined);
   out->n_stacks = out->defined.stacks;
 }
 
@@ -71,7 +71,7 @@ static void write_calls(lh_profile_out *out, bool is_due) {
   define_new(out);
   end_block(out);
   out->calls_at = out->to.offset;
-  lh_blocks_calls(&out->to, out, out->n_stacks);
+  lh_profile_blocks_calls(&out->to, out, out->n_stacks);
   out->calls_end = out->to.offset;
 }
 
@@ -96,7 +96,7 @@ uint8_t *lh_profile_make_room(lh_profile_out *out, lh_stack_id stack) {
   if (out->to.at >= out->stop) tick(out);
   if (stack > out->n_stacks) {
     define_new(out);
-    (void)lh_blocks_room(&out->to, LH_LONGEST_EVENT + TIME_BYTES);
+    (void)lh_profile_blocks_room(&out->to, LH_LONGEST_EVENT + TIME_BYTES);
   }
   set_stop(out);
   errno = os_errno;
@@ -112,7 +112,7 @@ static int rewrite(lh_profile_out *out, bool is_final, lh_error *error) {
   int code = lh_profile_file_open(out->file, error);
   if (code != LH_OK) return code;
   lh_profile_blocks to;
-  lh_blocks_begin(&to, out->other_buffer, write_whole, out->file);
+  lh_profile_blocks_begin(&to, out->other_buffer, write_whole, out->file);
   lh_counting_write(out, &to, is_final);
   return lh_profile_file_name(out->file, error);
 }
@@ -162,9 +162,9 @@ static void take_options(lh_profile_out *out, const lh_profile_options *options)
 static int begin_events(lh_profile_out *out, lh_error *error) {
   int code = lh_profile_file_open(out->file, error);
   if (code != LH_OK) return code;
-  lh_blocks_begin(&out->to, out->to.buffer, write_block, out);
-  lh_blocks_facts(&out->to, out, false);
-  lh_blocks_next(&out->to, LH_BLOCK_RECORDS);
+  lh_profile_blocks_begin(&out->to, out->to.buffer, write_block, out);
+  lh_profile_blocks_facts(&out->to, out, false);
+  lh_profile_blocks_next(&out->to, LH_BLOCK_RECORDS);
   return lh_profile_file_name(out->file, error);
 }
 
@@ -221,12 +221,12 @@ static int end_events(lh_profile_out *out, lh_error *error) {
   put_time(out, lh_now_ns());
   write_calls(out, true);
   end_block(out);
-  lh_blocks_end(&out->to, out, out->n_events, true);
+  lh_profile_blocks_end(&out->to, out, out->n_events, true);
   if (!out->is_open) {
     out->trouble = *lh_profile_file_error(out->file);
     lh_profile_file_retry(out->file);
     out->is_open = true;
-    lh_blocks_end(&out->to, out, out->n_events, true);
+    lh_profile_blocks_end(&out->to, out, out->n_events, true);
   }
   return tell_trouble(out, error);
 }

@@ -17,7 +17,8 @@ static void begin_block(lh_profile_blocks *to, unsigned kind) {
   to->at = content(to);
 }
 
-void lh_blocks_begin(lh_profile_blocks *to, uint8_t *buffer, lh_writer writer, void *payload) {
+void lh_profile_blocks_begin(lh_profile_blocks *to, uint8_t *buffer, lh_writer writer,
+                             void *payload) {
   *to = (lh_profile_blocks){.buffer = buffer, .writer = writer, .payload = payload};
   memcpy(buffer, LH_PROFILE_MAGIC, 8);
   lh_store32(buffer + 8, LH_PROFILE_VERSION);
@@ -26,7 +27,7 @@ void lh_blocks_begin(lh_profile_blocks *to, uint8_t *buffer, lh_writer writer, v
   begin_block(to, LH_BLOCK_FACTS);
 }
 
-void lh_blocks_next(lh_profile_blocks *to, unsigned kind) {
+void lh_profile_blocks_next(lh_profile_blocks *to, unsigned kind) {
   size_t n = (size_t)(to->at - content(to));
   if (n > 0) {
     lh_store32(to->buffer, (uint32_t)n);
@@ -38,8 +39,8 @@ void lh_blocks_next(lh_profile_blocks *to, unsigned kind) {
   begin_block(to, kind);
 }
 
-uint8_t *lh_blocks_room(lh_profile_blocks *to, size_t n) {
-  if (n > (size_t)(to->buffer + LH_PROFILE_BUFFER - to->at)) lh_blocks_next(to, to->kind);
+uint8_t *lh_profile_blocks_room(lh_profile_blocks *to, size_t n) {
+  if (n > (size_t)(to->buffer + LH_PROFILE_BUFFER - to->at)) lh_profile_blocks_next(to, to->kind);
   return to->at;
 }
 
@@ -53,7 +54,7 @@ static uint8_t *put_text(uint8_t *p, const char *text, size_t n) {
   return p + n;
 }
 
-void lh_blocks_facts(lh_profile_blocks *to, const lh_profile_out *out, bool is_aggregate) {
+void lh_profile_blocks_facts(lh_profile_blocks *to, const lh_profile_out *out, bool is_aggregate) {
   enum { PROGRAM_BYTES = 4096 };
   const lh_profile_options *options = &out->options;
   char program[PROGRAM_BYTES];
@@ -77,32 +78,33 @@ static void put_definition(const void *data, uint64_t n, void *payload) {
   const uint8_t *bytes = data;
   if (n == 0) return;
   if (!to->is_within_name)
-    (void)lh_blocks_room(to, LH_MOST_SITE_NAME_BYTES + LH_LONGEST_DEFINITION);
+    (void)lh_profile_blocks_room(to, LH_MOST_SITE_NAME_BYTES + LH_LONGEST_DEFINITION);
   to->is_within_name = !to->is_within_name && bytes[0] == LH_DEFINE_NAME && bytes[1] != 0;
   memcpy(to->at, bytes, n);
   to->at += n;
 }
 
-void lh_blocks_define(lh_profile_blocks *to, const lh_profile_out *out, lh_defined *defined) {
+void lh_profile_blocks_define(lh_profile_blocks *to, const lh_profile_out *out,
+                              lh_defined *defined) {
   out->options.define(out->options.stacks, defined, put_definition, to);
 }
 
 void lh_table_begin(lh_profile_blocks *to, unsigned kind) {
-  lh_blocks_next(to, kind);
+  lh_profile_blocks_next(to, kind);
   *to->at++ = LH_TABLE_FIRST;
 }
 
 uint8_t *lh_table_room(lh_profile_blocks *to, size_t n) {
-  if (lh_blocks_room(to, n) == content(to)) *to->at++ = 0;
+  if (lh_profile_blocks_room(to, n) == content(to)) *to->at++ = 0;
   return to->at;
 }
 
 void lh_table_end(lh_profile_blocks *to) {
   *content(to) |= LH_TABLE_LAST;
-  lh_blocks_next(to, LH_BLOCK_RECORDS);
+  lh_profile_blocks_next(to, LH_BLOCK_RECORDS);
 }
 
-void lh_blocks_calls(lh_profile_blocks *to, const lh_profile_out *out, uint32_t n_stacks) {
+void lh_profile_blocks_calls(lh_profile_blocks *to, const lh_profile_out *out, uint32_t n_stacks) {
   enum { ROW_BYTES = 6 * LH_MAX_VARINT };
   lh_table_begin(to, LH_BLOCK_CALLS);
   for (lh_stack_id stack = 1; stack <= n_stacks; stack++) {
@@ -117,14 +119,14 @@ void lh_blocks_calls(lh_profile_blocks *to, const lh_profile_out *out, uint32_t 
   lh_table_end(to);
 }
 
-void lh_blocks_end(lh_profile_blocks *to, const lh_profile_out *out, uint64_t n_events,
-                   bool is_final) {
-  lh_blocks_next(to, LH_BLOCK_END);
+void lh_profile_blocks_end(lh_profile_blocks *to, const lh_profile_out *out, uint64_t n_events,
+                           bool is_final) {
+  lh_profile_blocks_next(to, LH_BLOCK_END);
   uint8_t *p = lh_put_uvarint(to->at, lh_now_ns() - out->start_ns);
   p = lh_put_uvarint(lh_put_uvarint(p, n_events), out->lost_events);
   *p++ = is_final;
   to->at = p;
-  lh_blocks_next(to, LH_BLOCK_END);
+  lh_profile_blocks_next(to, LH_BLOCK_END);
 }
 
 /* }=================================================================================== */

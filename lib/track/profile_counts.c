@@ -229,12 +229,12 @@ static void put_rows(const lh_counting *c, lh_profile_blocks *to) {
 
 void lh_counting_write(const lh_profile_out *out, lh_profile_blocks *to, bool is_final) {
   lh_defined defined = {0, 0, 0, 0};
-  lh_blocks_facts(to, out, true);
-  lh_blocks_next(to, LH_BLOCK_RECORDS);
-  lh_blocks_define(to, out, &defined);
+  lh_profile_blocks_facts(to, out, true);
+  lh_profile_blocks_next(to, LH_BLOCK_RECORDS);
+  lh_profile_blocks_define(to, out, &defined);
   put_rows(out->counting, to);
-  if (out->options.calls) lh_blocks_calls(to, out, defined.stacks);
-  lh_blocks_end(to, out, 0, is_final);
+  if (out->options.calls) lh_profile_blocks_calls(to, out, defined.stacks);
+  lh_profile_blocks_end(to, out, 0, is_final);
 }
 
 /* }=================================================================================== */

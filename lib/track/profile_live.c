@@ -84,7 +84,7 @@ void lh_live_publish(lh_live *live, const lh_profile_out *out, uint8_t *buffer) 
   live->answered = atomic_load_explicit(live->request, memory_order_relaxed);
   int fd = make_file("luaheap-profile", 0, &status);
   if (fd < 0) return;
-  lh_blocks_begin(&to, buffer, write_file, &fd);
+  lh_profile_blocks_begin(&to, buffer, write_file, &fd);
   lh_counting_write(out, &to, false);
   if (is_ours(live->profile_fd, &live->profile_status) &&
       dup3(fd, live->profile_fd, O_CLOEXEC) >= 0)

@@ -26,19 +26,21 @@ void lh_profile_look(lh_profile_out *out, uint64_t now_ns);
 enum { LH_PROFILE_BUFFER = (int)LH_PROFILE_BLOCK_HEAD + (int)LH_PROFILE_BLOCK_BYTES };
 
 /* Puts the file's header into the buffer, which has LH_PROFILE_BUFFER bytes. */
-void lh_blocks_begin(lh_profile_blocks *to, uint8_t *buffer, lh_writer writer, void *payload);
+void lh_profile_blocks_begin(lh_profile_blocks *to, uint8_t *buffer, lh_writer writer,
+                             void *payload);
 
 /* Ends the block that was begun, if there is something in it, and begins one of this kind. */
-void lh_blocks_next(lh_profile_blocks *to, unsigned kind);
+void lh_profile_blocks_next(lh_profile_blocks *to, unsigned kind);
 
 /* Room for n bytes in the block; if need be in the next one, of the same kind. */
-uint8_t *lh_blocks_room(lh_profile_blocks *to, size_t n);
+uint8_t *lh_profile_blocks_room(lh_profile_blocks *to, size_t n);
 
-void lh_blocks_facts(lh_profile_blocks *to, const lh_profile_out *out, bool is_aggregate);
+void lh_profile_blocks_facts(lh_profile_blocks *to, const lh_profile_out *out, bool is_aggregate);
 
 /* All definitions that are not in *defined. */
-void lh_blocks_define(lh_profile_blocks *to, const lh_profile_out *out, lh_defined *defined);
-void lh_blocks_calls(lh_profile_blocks *to, const lh_profile_out *out, uint32_t n_stacks);
+void lh_profile_blocks_define(lh_profile_blocks *to, const lh_profile_out *out,
+                              lh_defined *defined);
+void lh_profile_blocks_calls(lh_profile_blocks *to, const lh_profile_out *out, uint32_t n_stacks);
 
 /* Rows of a table: each takes room by lh_table_room; all blocks between begin and end are its. */
 void lh_table_begin(lh_profile_blocks *to, unsigned kind);
@@ -46,8 +48,8 @@ uint8_t *lh_table_room(lh_profile_blocks *to, size_t n);
 void lh_table_end(lh_profile_blocks *to);
 
 /* And nothing more. */
-void lh_blocks_end(lh_profile_blocks *to, const lh_profile_out *out, uint64_t n_events,
-                   bool is_final);
+void lh_profile_blocks_end(lh_profile_blocks *to, const lh_profile_out *out, uint64_t n_events,
+                           bool is_final);
 
 /* }=================================================================================== */
 

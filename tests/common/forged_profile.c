@@ -16,7 +16,7 @@ static uint8_t *put_text(uint8_t *p, const char *text) {
 void forge_profile(forged_profile *f, const lh_profile_info *info) {
   memset(f, 0, sizeof *f);
   f->info = *info;
-  lh_blocks_begin(&f->to, f->buffer, forge_write, &f->out);
+  lh_profile_blocks_begin(&f->to, f->buffer, forge_write, &f->out);
   uint8_t *p = f->to.at;
   lh_store64(p, info->state_id);
   p = lh_put_uvarint(p + 8, info->process_id);
@@ -26,17 +26,17 @@ void forge_profile(forged_profile *f, const lh_profile_info *info) {
                    (info->is_aggregate ? LH_PROFILE_IS_AGGREGATE : 0) |
                    (info->has_calls ? LH_PROFILE_HAS_CALLS : 0));
   f->to.at = put_text(put_text(p, info->release), info->program);
-  lh_blocks_next(&f->to, LH_BLOCK_RECORDS);
+  lh_profile_blocks_next(&f->to, LH_BLOCK_RECORDS);
 }
 
 void forge_cut_profile(forged_profile *f) {
-  lh_blocks_next(&f->to, LH_BLOCK_RECORDS);
+  lh_profile_blocks_next(&f->to, LH_BLOCK_RECORDS);
   f->data = f->out.data;
   f->size = f->out.size;
 }
 
 void forge_end_profile(forged_profile *f, uint64_t duration_ns, uint64_t lost_events) {
-  lh_blocks_next(&f->to, LH_BLOCK_END);
+  lh_profile_blocks_next(&f->to, LH_BLOCK_END);
   uint8_t *p = lh_put_uvarint(lh_put_uvarint(f->to.at, duration_ns), f->n_events);
   p = lh_put_uvarint(p, lost_events);
   *p++ = 1;
@@ -58,7 +58,8 @@ void forge_drop_profile(forged_profile *f) {
 static uint32_t define_name(forged_profile *f, const char *name) {
   if (!name) return 0;
   size_t n = strlen(name);
-  uint8_t *p = lh_put_name_head(lh_blocks_room(&f->to, n + LH_LONGEST_DEFINITION), (uint32_t)n);
+  uint8_t *p =
+      lh_put_name_head(lh_profile_blocks_room(&f->to, n + LH_LONGEST_DEFINITION), (uint32_t)n);
   memcpy(p, name, n);
   f->to.at = p + n;
   return ++f->n_names;
@@ -81,12 +82,12 @@ static lh_site_id define_site(forged_profile *f, lh_site site) {
   uint32_t function = 0;
   if (site.source || site.function) {
     uint32_t source = define_name(f, site.source), name = define_name(f, site.function);
-    f->to.at = lh_put_function(lh_blocks_room(&f->to, LH_LONGEST_DEFINITION), source,
+    f->to.at = lh_put_function(lh_profile_blocks_room(&f->to, LH_LONGEST_DEFINITION), source,
                                site.first_line, name);
     function = ++f->n_functions;
   }
   uint32_t c_function = define_name(f, site.c_function);
-  f->to.at = lh_put_site(lh_blocks_room(&f->to, LH_LONGEST_DEFINITION), function, site.line,
+  f->to.at = lh_put_site(lh_profile_blocks_room(&f->to, LH_LONGEST_DEFINITION), function, site.line,
                          site.maker, c_function);
   f->sites[f->n_sites++] = site;
   return f->n_sites;
@@ -94,7 +95,7 @@ static lh_site_id define_site(forged_profile *f, lh_site site) {
 
 lh_stack_id forge_stack(forged_profile *f, lh_stack_id parent, lh_site site) {
   lh_site_id id = define_site(f, site);
-  f->to.at = lh_put_stack(lh_blocks_room(&f->to, LH_LONGEST_DEFINITION), parent, id);
+  f->to.at = lh_put_stack(lh_profile_blocks_room(&f->to, LH_LONGEST_DEFINITION), parent, id);
   return ++f->n_stacks;
 }
 
@@ -103,7 +104,7 @@ lh_stack_id forge_stack(forged_profile *f, lh_stack_id parent, lh_site site) {
 /* {=== Records ======================================================================= */
 
 void forge_time(forged_profile *f, uint64_t time_ns) {
-  uint8_t *p = lh_blocks_room(&f->to, 1 + LH_MAX_VARINT);
+  uint8_t *p = lh_profile_blocks_room(&f->to, 1 + LH_MAX_VARINT);
   *p++ = LH_RECORD_TIME;
   f->to.at = lh_put_uvarint(p, time_ns - f->time_ns);
   f->time_ns = time_ns;
@@ -117,7 +118,7 @@ static unsigned type_in_file(unsigned type) {
 }
 
 void forge_event(forged_profile *f, const lh_event *e) {
-  uint8_t *p = lh_blocks_room(&f->to, LH_LONGEST_EVENT);
+  uint8_t *p = lh_profile_blocks_room(&f->to, LH_LONGEST_EVENT);
   bool is_free = e->kind == LH_EVENT_FREE;
   uint64_t stack = is_free ? e->old_stack : e->stack;
   p = lh_put_uvarint(p, stack << LH_RECORD_STACK_SHIFT |

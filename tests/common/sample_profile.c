@@ -81,7 +81,7 @@ void forge_aggregate(forged_profile *f) {
 void forge_any(forged_profile *f, int which) {
   if (which == 0) {
     forge_sample(f, &sample_facts);
-    lh_blocks_next(&f->to, LH_BLOCK_RECORDS);
+    lh_profile_blocks_next(&f->to, LH_BLOCK_RECORDS);
     forge_made(f, LH_TYPE_TABLE, 1, 56);
   } else {
     forge_aggregate(f);

@@ -181,7 +181,7 @@ static void the_last_whole_table_counts(void **state) {
     forge_made(&f, LH_TYPE_TABLE, 1, 56);
     lh_table_begin(&f.to, LH_BLOCK_CALLS);
     forge_call(&f, &(lh_profile_call){.stack = 1, .calls = 2});
-    lh_blocks_next(&f.to, LH_BLOCK_CALLS);
+    lh_profile_blocks_next(&f.to, LH_BLOCK_CALLS);
     if (cut) {
       forge_cut_profile(&f);
     } else {

@@ -172,7 +172,7 @@ static void expect_fault(unsigned kind, const uint8_t *bytes, size_t n, size_t a
   info.has_calls = kind == LH_BLOCK_CALLS;
   forge_profile(&f, &info);
   (void)forge_stack(&f, forge_stack(&f, 0, site_main), site_f);
-  lh_blocks_next(&f.to, kind);
+  lh_profile_blocks_next(&f.to, kind);
   memcpy(f.to.at, bytes, n);
   f.to.at += n;
   uint64_t offset = f.to.offset + LH_PROFILE_BLOCK_HEAD + at;
@@ -226,7 +226,7 @@ static void expect_misplaced(unsigned kind, const char *fault) {
   forged_profile f;
   char message[256];
   forge_profile(&f, &sample_facts);
-  lh_blocks_next(&f.to, kind);
+  lh_profile_blocks_next(&f.to, kind);
   *f.to.at++ = 1;
   uint64_t offset = f.to.offset + 4;
   forge_cut_profile(&f);
@@ -250,7 +250,7 @@ static void blocks_have_their_place(void **state) {
   char message[128];
   (void)snprintf(message, sizeof message, "'f' is damaged at byte %llu: it goes on after its end",
                  (unsigned long long)end);
-  lh_blocks_next(&f.to, LH_BLOCK_RECORDS);
+  lh_profile_blocks_next(&f.to, LH_BLOCK_RECORDS);
   forge_time(&f, 800000);
   forge_cut_profile(&f);
   for (; f.size > end; f.size--) expect_failure(&f, LH_EDAMAGED, end, message);
