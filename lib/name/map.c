@@ -61,7 +61,7 @@ static inline uint32_t number_under(const lh_map *map, const uint64_t *words, si
   return number ? map->values[number - 1] : LH_NO_NUMBER;
 }
 
-static inline uint32_t *place_under(lh_map *map, const uint64_t *words, size_t n_words) {
+static inline uint32_t *value_under(lh_map *map, const uint64_t *words, size_t n_words) {
   if (map->n * 2 >= map->n_slots && !grow_slots(map, n_words)) return NULL;
   uint32_t *slot = find_slot(map, words, n_words);
   if (*slot == 0) {
@@ -78,7 +78,7 @@ uint32_t lh_map_get(const lh_map *map, uint64_t key) {
 }
 
 uint32_t *lh_map_at(lh_map *map, uint64_t key) {
-  return place_under(map, &key, 1);
+  return value_under(map, &key, 1);
 }
 
 bool lh_map_count(lh_map *map, uint64_t key) {
@@ -92,7 +92,7 @@ uint32_t lh_map_get_words(const lh_map *map, const uint64_t *words, size_t n_wor
 }
 
 uint32_t *lh_map_at_words(lh_map *map, const uint64_t *words, size_t n_words) {
-  return place_under(map, words, n_words);
+  return value_under(map, words, n_words);
 }
 
 void lh_map_free(lh_map *map) {

@@ -13,30 +13,30 @@ struct lh_thread_slots {
 static const char grave_marker = 0;
 #define GRAVE ((lua_State *)(uintptr_t)&grave_marker)
 
-static size_t first_place(const lh_thread_slots *slots, const void *thread) {
+static size_t first_slot(const lh_thread_slots *slots, const void *thread) {
   uint64_t hash = ((uintptr_t)thread >> 4) * UINT64_C(0x9E3779B97F4A7C15);
   return (size_t)(hash >> 32) & slots->mask;
 }
 
-static lua_State *thread_at(const lh_thread_slots *slots, size_t place) {
-  return atomic_load_explicit(&slots->slots[place], memory_order_relaxed);
+static lua_State *thread_at(const lh_thread_slots *slots, size_t slot) {
+  return atomic_load_explicit(&slots->slots[slot], memory_order_relaxed);
 }
 
-static void set_thread_at(lh_thread_slots *slots, size_t place, lua_State *thread) {
-  atomic_store_explicit(&slots->slots[place], thread, memory_order_relaxed);
+static void set_thread_at(lh_thread_slots *slots, size_t slot, lua_State *thread) {
+  atomic_store_explicit(&slots->slots[slot], thread, memory_order_relaxed);
 }
 
 static lh_thread_slots *current_slots(const lh_thread_set *set) {
   return atomic_load_explicit(&set->slots, memory_order_acquire);
 }
 
-/* The place of the thread, or the free one where it is missed. */
-static size_t place_of(const lh_thread_slots *slots, const void *thread) {
-  size_t place = first_place(slots, thread);
-  while (thread_at(slots, place) && thread_at(slots, place) != thread) {
-    place = (place + 1) & slots->mask;
+/* The slot of the thread, or the free one where it is missed. */
+static size_t slot_of(const lh_thread_slots *slots, const void *thread) {
+  size_t slot = first_slot(slots, thread);
+  while (thread_at(slots, slot) && thread_at(slots, slot) != thread) {
+    slot = (slot + 1) & slots->mask;
   }
-  return place;
+  return slot;
 }
 
 static lh_thread_slots *new_slots(size_t n) {
@@ -47,7 +47,7 @@ static lh_thread_slots *new_slots(size_t n) {
 
 /* There is a free slot. */
 static void insert(lh_thread_slots *slots, lua_State *thread) {
-  set_thread_at(slots, place_of(slots, thread), thread);
+  set_thread_at(slots, slot_of(slots, thread), thread);
   slots->n_used++;
   slots->n_living++;
 }
@@ -93,10 +93,10 @@ bool lh_thread_set_add(lh_thread_set *set, lua_State *thread) {
 
 bool lh_thread_set_remove(lh_thread_set *set, const void *thread) {
   lh_thread_slots *slots = current_slots(set);
-  size_t place = slots ? place_of(slots, thread) : 0;
-  if (!slots || !thread_at(slots, place)) return false;
-  bool is_last = !thread_at(slots, (place + 1) & slots->mask); /* of its chain: no grave needed */
-  set_thread_at(slots, place, is_last ? NULL : GRAVE);
+  size_t slot = slots ? slot_of(slots, thread) : 0;
+  if (!slots || !thread_at(slots, slot)) return false;
+  bool is_last = !thread_at(slots, (slot + 1) & slots->mask); /* of its chain: no grave needed */
+  set_thread_at(slots, slot, is_last ? NULL : GRAVE);
   slots->n_used -= is_last;
   slots->n_living--;
   return true;
@@ -104,13 +104,13 @@ bool lh_thread_set_remove(lh_thread_set *set, const void *thread) {
 
 bool lh_thread_set_has(const lh_thread_set *set, const void *thread) {
   const lh_thread_slots *slots = current_slots(set);
-  return slots && thread_at(slots, place_of(slots, thread)) != NULL;
+  return slots && thread_at(slots, slot_of(slots, thread)) != NULL;
 }
 
-lua_State *lh_thread_set_next(const lh_thread_set *set, size_t *place) {
+lua_State *lh_thread_set_next(const lh_thread_set *set, size_t *slot) {
   const lh_thread_slots *slots = current_slots(set);
-  while (slots && *place <= slots->mask) {
-    lua_State *thread = thread_at(slots, (*place)++);
+  while (slots && *slot <= slots->mask) {
+    lua_State *thread = thread_at(slots, (*slot)++);
     if (thread && thread != GRAVE) return thread;
   }
   return NULL;

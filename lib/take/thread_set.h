@@ -38,8 +38,8 @@ bool lh_thread_set_remove(lh_thread_set *set, const void *thread); /* was it in?
 
 bool lh_thread_set_has(const lh_thread_set *set, const void *thread);
 
-/* The next thread; *place starts at 0. NULL at the end. Async-signal-safe. */
-lua_State *lh_thread_set_next(const lh_thread_set *set, size_t *place);
+/* The next thread; *slot starts at 0. NULL at the end. Async-signal-safe. */
+lua_State *lh_thread_set_next(const lh_thread_set *set, size_t *slot);
 
 /* How many there may be before the set grows. */
 size_t lh_thread_set_room(const lh_thread_set *set);

@@ -177,8 +177,8 @@ void lh_threads_born(lh_watcher *watcher);
 /* A block of a thread's size goes. */
 void lh_threads_died(lh_watcher *watcher, const void *block);
 
-/* The next thread of the set; *place starts at 0. NULL at the end. Async-signal-safe. */
-lua_State *lh_threads_next(const lh_watcher *watcher, size_t *place);
+/* The next thread of the set; *slot starts at 0. NULL at the end. Async-signal-safe. */
+lua_State *lh_threads_next(const lh_watcher *watcher, size_t *slot);
 
 /* How many there may be before the set grows. */
 size_t lh_threads_slots(const lh_watcher *watcher);

@@ -62,7 +62,7 @@ static lh_armed *find_armed(lh_watcher *w, const lua_State *thread) {
 static lh_armed *find_or_add(lh_watcher *w, lua_State *thread) {
   lh_armed *armed = find_armed(w, thread);
   if (armed) return armed;
-  armed = find_armed(w, NULL); /* the place of one that died */
+  armed = find_armed(w, NULL); /* the slot of one that died */
   if (!armed && w->n_armed < LH_MOST_ARMED) armed = &w->armed[w->n_armed++];
   if (armed) *armed = (lh_armed){.thread = thread, .left = 1};
   return armed;
@@ -110,10 +110,10 @@ void lh_arm(lh_watcher *w) {
   if (!may_arm(w)) return;
   w->busy = 1;
   arm_thread(w, w->main_thread);
-  size_t place = 0;
+  size_t slot = 0;
   bool is_exact = lh_watch_is_installed(w); /* else we may have missed that a thread died */
-  lua_State *t = is_exact ? lh_threads_next(w, &place) : NULL;
-  for (; t; t = lh_threads_next(w, &place)) arm_thread(w, t);
+  lua_State *t = is_exact ? lh_threads_next(w, &slot) : NULL;
+  for (; t; t = lh_threads_next(w, &slot)) arm_thread(w, t);
   if (atomic_load(&w->wanted)) {
     w->room_bytes = 0; /* if it is just being counted down, the look comes after 4 KiB */
     lh_ticks_begin(w);
@@ -155,8 +155,8 @@ static void restore(lh_watcher *w, lh_armed *armed) {
 
 /* Those that had no hook, and still have ours. */
 static void restore_plain(const lh_watcher *w) {
-  size_t place = 0;
-  for (lua_State *t = lh_threads_next(w, &place); t; t = lh_threads_next(w, &place)) {
+  size_t slot = 0;
+  for (lua_State *t = lh_threads_next(w, &slot); t; t = lh_threads_next(w, &slot)) {
     if (lua_gethook(t) == on_hook) lua_sethook(t, NULL, 0, lua_gethookcount(t));
   }
 }

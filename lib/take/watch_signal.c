@@ -198,12 +198,12 @@ static void let_go(int number) {
 
 /* {=== The list ====================================================================== */
 
-/* The first watcher of the list, from *place on, that this thread owns. */
-static lh_watcher *next_own(node **place, pthread_t self) {
+/* The first watcher of the list, from *at on, that this thread owns. */
+static lh_watcher *next_own(node **at, pthread_t self) {
   lh_watcher *found = NULL;
   (void)atomic_fetch_add(&watchers.readers, 1);
-  for (; *place && !found; *place = (*place)->next) {
-    lh_watcher *w = atomic_load(&(*place)->watcher);
+  for (; *at && !found; *at = (*at)->next) {
+    lh_watcher *w = atomic_load(&(*at)->watcher);
     if (w && atomic_load(&w->owner) == self) found = w;
   }
   (void)atomic_fetch_sub(&watchers.readers, 1);
@@ -211,17 +211,17 @@ static lh_watcher *next_own(node **place, pthread_t self) {
 }
 
 static void on_exit_of_process(void) {
-  node *place = first_node();
-  for (lh_watcher *w; (w = next_own(&place, pthread_self())) != NULL;) lh_watch_exit(w);
+  node *at = first_node();
+  for (lh_watcher *w; (w = next_own(&at, pthread_self())) != NULL;) lh_watch_exit(w);
 }
 
 /* In the child, where only this thread lives on: others may have been anywhere. */
 static void on_fork_of_process(void) {
-  node *place = first_node();
+  node *at = first_node();
   (void)pthread_mutex_init(&watchers.lock, NULL);
   atomic_store(&watchers.readers, 0);
   atomic_store(&watchers.n_files, 0);
-  for (lh_watcher *w; (w = next_own(&place, pthread_self())) != NULL;) {
+  for (lh_watcher *w; (w = next_own(&at, pthread_self())) != NULL;) {
     atomic_store(&w->owner_id, (pid_t)syscall(SYS_gettid));
     w->forked = true;
     w->ticking = false;

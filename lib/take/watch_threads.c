@@ -50,8 +50,8 @@ size_t lh_threads_slots(const lh_watcher *w) {
   return lh_thread_set_room(&w->threads);
 }
 
-lua_State *lh_threads_next(const lh_watcher *w, size_t *place) {
-  return lh_thread_set_next(&w->threads, place);
+lua_State *lh_threads_next(const lh_watcher *w, size_t *slot) {
+  return lh_thread_set_next(&w->threads, slot);
 }
 
 /* A thread is resumed by a protected call, and the one that was resumed last lies deepest on the C
@@ -60,8 +60,8 @@ const void *lh_threads_running(const lh_watcher *w) {
   const lh_layout *layout = &w->layout;
   const void *running = NULL;
   uintptr_t deepest = UINTPTR_MAX;
-  size_t place = 0;
-  for (lua_State *t = lh_threads_next(w, &place); t; t = lh_threads_next(w, &place)) {
+  size_t slot = 0;
+  for (lua_State *t = lh_threads_next(w, &slot); t; t = lh_threads_next(w, &slot)) {
     uintptr_t depth = raw_protected_call(layout, t);
     if (depth == 0 && t == w->main_thread) depth = UINTPTR_MAX - 1;
     if (!raw_stands_in_call(layout, t) || depth == 0 || depth >= deepest) continue;
@@ -72,8 +72,8 @@ const void *lh_threads_running(const lh_watcher *w) {
 }
 
 bool lh_threads_has_stack(const lh_watcher *w, const void *block) {
-  size_t place = 0;
-  for (lua_State *t = lh_threads_next(w, &place); t; t = lh_threads_next(w, &place)) {
+  size_t slot = 0;
+  for (lua_State *t = lh_threads_next(w, &slot); t; t = lh_threads_next(w, &slot)) {
     if (raw_stack(&w->layout, t) == block) return true;
   }
   return false;

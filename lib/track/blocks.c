@@ -1,6 +1,6 @@
 /*
 ** blocks.c - a hash table from blocks to their lives (blocks.h). What is removed leaves no trace:
-** those behind it that would be closer to their place move up.
+** those behind it that would be closer to their home move up.
 */
 #include "blocks.h"
 
@@ -21,13 +21,13 @@ static uint8_t *filter_of(lh_blocks *b, const void *block) {
   return &b->filter[lh_block_hash(block) >> (64 - LH_FILTER_SHIFT)];
 }
 
-static size_t place_of(const lh_blocks *b, const void *block) {
+static size_t home_of(const lh_blocks *b, const void *block) {
   return (size_t)(lh_block_hash(block) >> 20) & (b->capacity - 1);
 }
 
 /* The slot of the block, or the free one where it would be. There is one. */
 static size_t slot_of(const lh_blocks *b, const void *block) {
-  size_t i = place_of(b, block);
+  size_t i = home_of(b, block);
   while (b->slots[i].address && b->slots[i].address != block) i = (i + 1) & (b->capacity - 1);
   return i;
 }
@@ -61,10 +61,10 @@ lh_life *lh_blocks_find(const lh_blocks *b, const void *block) {
   return found->address ? &found->life : NULL;
 }
 
-/* Does the block at slot `i` find its way from its place to `hole`, or is that before its place? */
+/* Does the block at slot `i` find its way from its home to `hole`, or is that before its home? */
 static bool may_move(const lh_blocks *b, size_t i, size_t hole) {
-  size_t mask = b->capacity - 1, place = place_of(b, b->slots[i].address);
-  return ((i - place) & mask) >= ((i - hole) & mask);
+  size_t mask = b->capacity - 1, home = home_of(b, b->slots[i].address);
+  return ((i - home) & mask) >= ((i - hole) & mask);
 }
 
 bool lh_blocks_remove(lh_blocks *b, const void *block, lh_life *life) {

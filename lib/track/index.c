@@ -3,7 +3,7 @@
 */
 #include "index.h"
 
-static void place(lh_index *index, lh_index_slot slot) {
+static void put(lh_index *index, lh_index_slot slot) {
   uint32_t at = slot.hash;
   while (index->slots[at & index->mask].number) at++;
   index->slots[at & index->mask] = slot;
@@ -15,7 +15,7 @@ static bool grow(lh_index *index) {
   bigger.slots = lh_alloc_zeroed((size_t)bigger.mask + 1, sizeof *bigger.slots);
   if (!bigger.slots) return false;
   for (uint32_t i = 0; index->slots && i <= index->mask; i++) {
-    if (index->slots[i].number) place(&bigger, index->slots[i]);
+    if (index->slots[i].number) put(&bigger, index->slots[i]);
   }
   lh_index_free(index);
   *index = bigger;
@@ -25,7 +25,7 @@ static bool grow(lh_index *index) {
 bool lh_index_add(lh_index *index, uint32_t hash, uint32_t number) {
   bool is_full = !index->slots || (uint64_t)index->n * 3 >= (uint64_t)index->mask * 2;
   if (is_full && !grow(index)) return false;
-  place(index, (lh_index_slot){hash, number});
+  put(index, (lh_index_slot){hash, number});
   index->n++;
   return true;
 }
