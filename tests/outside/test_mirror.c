@@ -219,14 +219,12 @@ static void test_40_gb_of_which_1600_kb_are_used(void **state) {
 /* Room for a huge page, a page in front of it and one behind it. */
 enum { RAGGED = 40, RAGGED_BYTES = (2 << 20) + 2 * 4096 };
 
-static char *ragged(size_t i) {
-  return PLACE + i * 8 * MIB + 2 * MIB - PAGE;
-}
+#define RAGGED_AT(i) (PLACE + (i)*8 * MIB + 2 * MIB - PAGE)
 
 static void write_ragged(const subject *self) {
   (void)madvise(map_at(0, RAGGED * 8 * MIB, ACCESS, PRIVATE, -1), RAGGED * 8 * MIB,
                 MADV_NOHUGEPAGE);
-  for (size_t i = 0; i < RAGGED; i++) fill_bytes(ragged(i), RAGGED_BYTES, (unsigned)i);
+  for (size_t i = 0; i < RAGGED; i++) fill_bytes(RAGGED_AT(i), RAGGED_BYTES, (unsigned)i);
   subject_wait(self);
 }
 
@@ -239,7 +237,7 @@ static void test_huge_pages_are_written_wholly(void **state) {
   lh_mirror *mirror = reserve(target);
   assert_int_equal(fill(mirror, target), RAGGED * RAGGED_BYTES);
   assert_in_range(own_kib(), before, before + RAGGED * RAGGED_BYTES / 1024 + 2048);
-  for (size_t i = 0; i < RAGGED; i++) assert_bytes(ragged(i), RAGGED_BYTES, (unsigned)i);
+  for (size_t i = 0; i < RAGGED; i++) assert_bytes(RAGGED_AT(i), RAGGED_BYTES, (unsigned)i);
   lh_mirror_free(mirror);
   lh_target_free(target);
   subject_end(&s);
