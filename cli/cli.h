@@ -126,6 +126,9 @@ void cli_check(cli *c, int code, const char *file, const lh_error *error);
 /* What cli_check says of an error, for a command that has more to do before it ends. */
 void cli_say_error(const cli *c, const char *file, const lh_error *error);
 
+/* Ends the process where no file can be made there, before work is done for one; leaves nothing. */
+void cli_check_writable(cli *c, const char *path);
+
 /* The result, which ends the process where it is NULL: out of memory. */
 void *cli_must(void *result);
 

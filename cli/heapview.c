@@ -170,6 +170,7 @@ static void print_address(cli *c, const server *s) {
 }
 
 static int write_report(opening *o, const char *path) {
+  view_check_report(o->c, path);
   open_all(o);
   view_write(&o->view, path);
   close_all(&o->view);

@@ -51,6 +51,13 @@ void cli_die(const cli *c, const char *hint, const char *format, ...) {
   exit(CLI_FAILURE);
 }
 
+void cli_check_writable(cli *c, const char *path) {
+  lh_file *file;
+  lh_error error;
+  cli_check(c, lh_create_file(&file, path, &error), NULL, &error);
+  lh_discard_file(file); /* it had no name yet */
+}
+
 void *cli_must(void *result) {
   if (result == NULL) {
     fputs("luaheap: out of memory\n", stderr);

@@ -17,16 +17,9 @@ static char *numbered(const char *path, size_t number) {
 }
 
 /* Said before anything is done to a process. */
-static void check_writable(cli *c, const char *path) {
-  lh_file *file;
-  lh_error error;
-  if (lh_create_file(&file, path, &error) != LH_OK) cli_die(c, NULL, "%s", error.message);
-  lh_discard_file(file); /* it had no name yet */
-}
-
 static void check_output(cli *c, const request *r) {
   char *first = is_all(r) ? numbered(r->file, 1) : NULL;
-  check_writable(c, first != NULL ? first : r->file);
+  cli_check_writable(c, first != NULL ? first : r->file);
   free(first);
 }
 

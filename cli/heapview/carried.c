@@ -415,18 +415,23 @@ static char *carried_text(view *v, size_t room, size_t *size) {
 }
 
 /* Nothing but a report may be replaced: `heapview -o a b c` would cost somebody a snapshot. */
-static void check_old(const view *v, const char *path) {
+static void check_old(cli *c, const char *path) {
   static const char begins[] = "<!doctype html>";
   char begin[sizeof begins] = "";
   int file = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-  if (file < 0) return; /* what that means is told when it is written */
+  if (file < 0) return; /* what that means is told by who makes the file */
   ssize_t n = read(file, begin, sizeof begin - 1);
   (void)close(file);
   if (n > 0 && strcasecmp(begin, begins) != 0)
-    cli_die(v->c, NULL,
+    cli_die(c, NULL,
             "%s: there is a file which is no report: it stays as it is; choose another "
             "name",
             path);
+}
+
+void view_check_report(cli *c, const char *path) {
+  check_old(c, path);
+  cli_check_writable(c, path);
 }
 
 /* Some answers tell more where all are analysed: so they do not depend on what was asked before. */
@@ -442,7 +447,6 @@ void view_write(view *v, const char *path) {
   char *carried, *text = NULL;
   size_t n_page, n_carried, size;
   lh_error error;
-  check_old(v, path);
   prepare_all(v);
   cli_progress(v->c, "writing %s", path);
   v->is_written = true;

@@ -254,6 +254,20 @@ describe("A report is not written", function()
     for name in lfs.dir(dir) do assert.is_nil(name:find("report.html.", 1, true), name) end
   end)
 
+  it("which is said before a snapshot is read, and nothing is left there", function()
+    local function names()
+      local list = {}
+      for name in lfs.dir(dir) do list[#list + 1] = name end
+      table.sort(list)
+      return list
+    end
+    local before = names()
+    fails("^heapview: cannot write 'no/report.html'", {}, "no/report.html", "none")
+    fails("^heapview: a: there is a file which is no report", {}, "a", "none")
+    fails("^heapview: [^\n]*none", {}, "new.html", "none")
+    assert.same(before, names())
+  end)
+
   it("of a file that is cut", function()
     support.write_file(dir .. "/cut", support.read_file(dir .. "/c"):sub(1, 9000))
     fails("^heapview: [^\n]*cut[^\n]*\n", {}, "cut.html", "cut")
