@@ -163,14 +163,15 @@ static void check(const cli *c, const request *r, const mode *m) {
   if (r->has_by && !m->takes_by) cli_usage_error(c, "--%s goes with no --by", m->name);
   if (c->json && m->has_no_json) cli_usage_error(c, "it is either --%s or --json", m->name);
   check_special(c, r, m);
-  if (r->n_files < m->least_files)
-    cli_usage_error(c, m->least_files > 1 ? "it takes the names of two profiles"
-                                          : "which profile? Name the file");
-  if (r->n_files > m->most_files)
+  if (r->n_files < m->n_files)
+    cli_usage_error(
+        c, m->n_files > 1 ? "it takes the names of two profiles" : "which profile? Name the file");
+  if (r->n_files > m->n_files)
     cli_usage_error(
         c, "%s: '%s' is too many",
-        m->most_files > 1 ? "two profiles at a time" : "one profile at a time, or --diff for two",
-        r->files[m->most_files]);
+        m->n_files > 1 ? "two profiles at a time" : "one profile at a time, or --diff for two",
+        r->files[m->n_files]);
+  if (c->json && r->format != FORMAT_TEXT) cli_usage_error(c, "it is either --format or --json");
 }
 
 static void parse(cli *c, request *r, int argc, char **argv) {
@@ -179,6 +180,9 @@ static void parse(cli *c, request *r, int argc, char **argv) {
   r->files = argv + optind;
   r->n_files = (size_t)(argc - optind);
   if (r->mode == NULL) r->mode = &overview_mode;
+  r->asked.order = r->mode->order;
+  r->query.peak = r->mode->peak;
+  r->query.to_the_end = r->mode->to_the_end;
   check(c, r, r->mode);
 }
 
@@ -191,5 +195,5 @@ int main(int argc, char **argv) {
   cli_begin(&c, &tool);
   c.reads_profiles = true;
   parse(&c, &r, argc, argv);
-  return cli_finish(&c, r.mode->run(&c, &r));
+  return cli_finish(&c, run_mode(&c, &r));
 }

@@ -2,10 +2,9 @@
 ** blueprint.c - Memory Blueprint: functions and calls, as DOT for Graphviz (boxes.c).
 */
 #include "boxes.h"
-#include "modes.h"
+#include "heapprof.h"
 
-static int run(cli *c, const request *r) {
-  lh_usage *usage = count_profile(c, r, r->files[0], false);
+static void print_blueprint(cli *c, const request *r, const lh_usage *usage) {
   size_t limit = r->asked.has_limit ? r->asked.limit : USUAL_BOXES;
   lh_calls_query query = {.c_functions = true};
   lh_usage_calls graph;
@@ -18,14 +17,11 @@ static int run(cli *c, const request *r) {
             " by -n",
             r->files[0], n_arrows, MOST_ARROWS);
   lh_usage_calls_free(&graph);
-  free_usage(usage);
-  return CLI_DONE;
 }
 
 const mode blueprint_mode = {.name = "blueprint",
                              .help = "Memory Blueprint: functions and calls, as DOT for Graphviz",
-                             .least_files = 1,
-                             .most_files = 1,
+                             .n_files = 1,
                              .takes_moments = true,
                              .has_no_json = true,
-                             .run = run};
+                             .tell_counts = print_blueprint};

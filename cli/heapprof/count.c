@@ -1,15 +1,15 @@
 /*
-** count.c - opens a profile, counts what is in it, and asks the library about that; and says
-** meanwhile what is being done if that takes longer than a person notices (a million events: a
-** tenth of a second).
+** count.c - runs a mode: opens a profile, counts what is in it, and asks the library about that;
+** and says meanwhile what is being done if that takes longer than a person notices (a million
+** events: a tenth of a second).
 */
 #include <string.h>
 
-#include "modes.h"
+#include "heapprof.h"
 
 enum { SLOW_EVENTS = 2000000 };
 
-lh_profile *open_profile(cli *c, const char *file) {
+static lh_profile *open_profile(cli *c, const char *file) {
   lh_profile *profile;
   lh_error error;
   cli_progress(c, "reading %s", file);
@@ -19,26 +19,17 @@ lh_profile *open_profile(cli *c, const char *file) {
   return profile;
 }
 
-lh_usage *count_profile(cli *c, const request *r, const char *file, bool peak) {
+lh_usage *count_profile(cli *c, const request *r, const char *file) {
   lh_profile *profile = open_profile(c, file);
-  lh_usage_query query = r->query;
   lh_usage *usage;
   lh_error error;
   uint64_t events = lh_profile_about(profile)->n_events;
-  query.peak = peak;
   if (events > SLOW_EVENTS)
     cli_progress(c, "%s: counting %s", file, lh_count_of(events, "event", "events").text);
-  int code = lh_usage_new(&usage, profile, &query, &error);
+  int code = lh_usage_new(&usage, profile, &r->query, &error);
   cli_progress(c, NULL);
   cli_check(c, code, file, &error);
   return usage;
-}
-
-int print_by(cli *c, const request *r, print_profile *print) {
-  lh_profile *profile = open_profile(c, r->files[0]);
-  print(c, profile, r);
-  lh_profile_close(profile);
-  return CLI_DONE;
 }
 
 void free_usage(lh_usage *usage) {
@@ -65,4 +56,26 @@ void begin_json(cli *c, cli_json *w, const request *r, const lh_usage *usage) {
   cli_json_open(w, "profile", '{');
   answer(c, w, r, "profile", &usage, 1);
   cli_json_close(w, '}');
+}
+
+static void tell_question(cli *c, const request *r, const lh_usage *usage) {
+  cli_json w = {0};
+  begin_json(c, &w, r, usage);
+  answer(c, &w, r, r->mode->question, &usage, 1);
+  if (c->json) cli_json_close(&w, '}');
+}
+
+int run_mode(cli *c, const request *r) {
+  const mode *m = r->mode;
+  if (m->run != NULL) return m->run(c, r);
+  if (m->tell_profile != NULL) {
+    lh_profile *profile = open_profile(c, r->files[0]);
+    m->tell_profile(c, r, profile);
+    lh_profile_close(profile);
+  } else {
+    lh_usage *usage = count_profile(c, r, r->files[0]);
+    (m->question != NULL ? tell_question : m->tell_counts)(c, r, usage);
+    free_usage(usage);
+  }
+  return CLI_DONE;
 }

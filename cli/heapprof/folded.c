@@ -36,8 +36,7 @@ static void print_stack(const lh_sites *sites, lh_stack_id stack, double bytes) 
   printf(" %.0f\n", bytes);
 }
 
-static int print_stacks(cli *c, const request *r) {
-  lh_usage *usage = count_profile(c, r, r->files[0], false);
+static void print_stacks(cli *c, const request *r, const lh_usage *usage) {
   const lh_sites *sites = lh_profile_sites(lh_usage_profile(usage));
   lh_usage_group *groups;
   lh_error error;
@@ -47,14 +46,11 @@ static int print_stacks(cli *c, const request *r) {
   if (r->asked.has_limit && r->asked.limit != 0 && n > r->asked.limit) n = r->asked.limit;
   for (size_t i = 0; i < n; i++) print_stack(sites, groups[i].stack, groups[i].ordered);
   lh_free(groups);
-  free_usage(usage);
-  return CLI_DONE;
 }
 
 const mode folded_mode = {.name = "folded",
                           .help = "all stacks, a line each with bytes, as for flame graphs",
-                          .least_files = 1,
-                          .most_files = 1,
+                          .n_files = 1,
                           .takes_moments = true,
                           .has_no_json = true,
-                          .run = print_stacks};
+                          .tell_counts = print_stacks};

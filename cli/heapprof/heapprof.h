@@ -1,6 +1,17 @@
 /*
 ** heapprof.h - what the modes of heapprof share. A mode is an option that says what is told, and a
-** file that has it as a struct; without one heapprof tells what is in a profile.
+** struct in the file that tells it; without one heapprof tells what is in a profile.
+**
+**     questions.c        what the library is asked, of one profile; and diff.c, of two
+**     folded.c           stacks, as flamegraph.pl takes them
+**     memprof.c          the report of LuaJIT's memprof (luajit-parse-memprof)
+**     lmprof.c           lmprof's flat and call-graph profile
+**     luamemprofiler.c   luamemprofiler's final report
+**     blueprint.c        Memory Blueprint, as DOT
+**     plot.c, svg.c      memory over time, by site
+**     live*.c            a running program, by type and site, looked at again and again
+**
+** What is counted is the library's (luaheap_tally.h, luaheap_usage.h).
 */
 #ifndef LUAHEAP_HEAPPROF_H
 #define LUAHEAP_HEAPPROF_H
@@ -16,12 +27,20 @@ enum { TAKES_EVERY = 1, TAKES_LEAK_ONLY = 2, TAKES_FORMAT = 4, TAKES_ONCE = 8 };
 
 typedef struct mode {
   const char *name, *argument, *help; /* of its option; an argument is in request.argument */
-  size_t least_files, most_files;
-  bool takes_moments;                   /* --since and --until */
-  bool takes_by;                        /* --by */
-  bool has_no_json;                     /* what it prints has a form of its own */
-  unsigned takes;                       /* --every and the like */
-  int (*run)(cli *c, const request *r); /* returns the exit status */
+  size_t n_files;
+  bool takes_moments; /* --since and --until */
+  bool takes_by;      /* --by */
+  bool has_no_json;   /* what it prints has a form of its own */
+  unsigned takes;     /* --every and the like */
+  lh_usage_order order;
+  bool peak, to_the_end; /* lh_usage_query */
+
+  /* One of these. Of one profile: what the library is asked of its counts; what is told of them,
+  ** and of the profile as such. Else all that is done, which returns the exit status. */
+  const char *question;
+  void (*tell_counts)(cli *c, const request *r, const lh_usage *usage);
+  void (*tell_profile)(cli *c, const request *r, lh_profile *profile);
+  int (*run)(cli *c, const request *r);
 } mode;
 
 struct request {
@@ -44,9 +63,11 @@ extern const mode overview_mode, live_mode, peak_mode, leaks_mode, calls_mode, f
     advice_mode, diff_mode, memprof_mode, lmprof_mode, luamemprofiler_mode, blueprint_mode,
     plot_mode, live_of_mode;
 
-/* A profile, opened; and what of it is counted, with the peak if that is asked for. */
-lh_profile *open_profile(cli *c, const char *file);
-lh_usage *count_profile(cli *c, const request *r, const char *file, bool peak);
+/* What the mode does; returns the exit status. */
+int run_mode(cli *c, const request *r);
+
+/* A profile, opened, and what of it is counted. */
+lh_usage *count_profile(cli *c, const request *r, const char *file);
 void free_usage(lh_usage *usage); /* and its profile */
 
 /* With --json: opens the document, with what the profile is in front. */

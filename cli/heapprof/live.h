@@ -5,8 +5,8 @@
 #ifndef LUAHEAP_HEAPPROF_LIVE_H
 #define LUAHEAP_HEAPPROF_LIVE_H
 
+#include "heapprof.h"
 #include "luaheap_tracked.h"
-#include "modes.h"
 
 /* What the events of a type or a site add up to. */
 typedef struct live_counts {

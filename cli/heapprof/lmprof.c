@@ -10,7 +10,8 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "modes.h"
+#include "heapprof.h"
+#include "names.h"
 
 enum { WIDTH = 80, HEADING_WIDTH = 63, MEMORY_WIDTH = 8, INDEX_DIGITS = 4 };
 
@@ -319,8 +320,7 @@ static void print_title(const layout *l) {
   putchar('\n');
 }
 
-static int run(cli *c, const request *r) {
-  lh_usage *usage = count_profile(c, r, r->files[0], false);
+static void print_lmprof(cli *c, const request *r, const lh_usage *usage) {
   const lh_profile *profile = lh_usage_profile(usage);
   layout l = {.has_calls = lh_profile_about(profile)->has_calls};
   lh_calls_query query = {.c_functions = true, .growth = true};
@@ -337,13 +337,10 @@ static int run(cli *c, const request *r) {
   print_graph(&l);
   end(&l);
   lh_usage_calls_free(&graph);
-  free_usage(usage);
-  return CLI_DONE;
 }
 
 const mode lmprof_mode = {.name = "lmprof",
                           .help = "lmprof's flat and call-graph profile",
-                          .least_files = 1,
-                          .most_files = 1,
+                          .n_files = 1,
                           .has_no_json = true,
-                          .run = run};
+                          .tell_counts = print_lmprof};

@@ -5,7 +5,8 @@
 */
 #include <inttypes.h>
 
-#include "modes.h"
+#include "heapprof.h"
+#include "luaheap_tally.h"
 
 /* Closures are functions; what luamemprofiler has no name for is other. */
 static uint64_t others(const lh_type_tally *tally) {
@@ -13,7 +14,7 @@ static uint64_t others(const lh_type_tally *tally) {
          tally->made_of[LH_TYPE_PROTO];
 }
 
-static void print_luamemprofiler(cli *c, lh_profile *profile, const request *r) {
+static void print_luamemprofiler(cli *c, const request *r, lh_profile *profile) {
   static const char rule[] = "===================================================================";
   lh_type_tally tally;
   lh_error error;
@@ -35,13 +36,8 @@ static void print_luamemprofiler(cli *c, lh_profile *profile, const request *r) 
   puts(rule);
 }
 
-static int run(cli *c, const request *r) {
-  return print_by(c, r, print_luamemprofiler);
-}
-
 const mode luamemprofiler_mode = {.name = "luamemprofiler",
                                   .help = "the final report of luamemprofiler",
-                                  .least_files = 1,
-                                  .most_files = 1,
+                                  .n_files = 1,
                                   .has_no_json = true,
-                                  .run = run};
+                                  .tell_profile = print_luamemprofiler};

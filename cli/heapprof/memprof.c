@@ -7,7 +7,8 @@
 */
 #include <inttypes.h>
 
-#include "modes.h"
+#include "heapprof.h"
+#include "names.h"
 
 static void print_overrides(const lh_line_tally *tally, const lh_line_events *events) {
   puts("\tOverrides:");
@@ -54,7 +55,7 @@ static void print_moment(const lh_line_tally *tally, const lh_line_moment *momen
   print_held(tally, moment);
 }
 
-static void print_memprof(cli *c, lh_profile *profile, const request *r) {
+static void print_memprof(cli *c, const request *r, lh_profile *profile) {
   lh_line_tally tally;
   lh_error error;
   cli_check(c, lh_tally_lines(profile, r->every_ns, &tally, &error), r->files[0], &error);
@@ -69,14 +70,9 @@ static void print_memprof(cli *c, lh_profile *profile, const request *r) {
   lh_line_tally_free(&tally);
 }
 
-static int run(cli *c, const request *r) {
-  return print_by(c, r, print_memprof);
-}
-
 const mode memprof_mode = {.name = "memprof",
                            .help = "the report of LuaJIT's memprof",
-                           .least_files = 1,
-                           .most_files = 1,
+                           .n_files = 1,
                            .has_no_json = true,
                            .takes = TAKES_EVERY | TAKES_LEAK_ONLY,
-                           .run = run};
+                           .tell_profile = print_memprof};

@@ -219,7 +219,7 @@ static void print_json(const lh_timeline *t) {
 
 /* }=================================================================================== */
 
-static void print_plot(cli *c, lh_profile *profile, const request *r) {
+static void print_plot(cli *c, const request *r, lh_profile *profile) {
   bool is_text = r->format == FORMAT_TEXT && !c->json;
   size_t shown = !r->asked.has_limit ? USUAL_SITES : r->asked.limit > 0 ? r->asked.limit : SIZE_MAX;
   lh_timeline t;
@@ -237,14 +237,8 @@ static void print_plot(cli *c, lh_profile *profile, const request *r) {
   lh_timeline_free(&t);
 }
 
-static int run(cli *c, const request *r) {
-  if (c->json && r->format != FORMAT_TEXT) cli_usage_error(c, "it is either --format or --json");
-  return print_by(c, r, print_plot);
-}
-
 const mode plot_mode = {.name = "plot",
                         .help = "memory over time, and who held it",
-                        .least_files = 1,
-                        .most_files = 1,
+                        .n_files = 1,
                         .takes = TAKES_FORMAT,
-                        .run = run};
+                        .tell_profile = print_plot};

@@ -4,7 +4,8 @@
 #ifndef LUAHEAP_HEAPPROF_PLOT_H
 #define LUAHEAP_HEAPPROF_PLOT_H
 
-#include "modes.h"
+#include "heapprof.h"
+#include "luaheap_tally.h"
 
 /* "@app.lua:31 in f", "12 other lines", "no Lua function". Freed by lh_free. */
 char *plot_site_text(const lh_timeline_site *site);

@@ -1,0 +1,70 @@
+/*
+** questions.c - the modes that ask the library and print the answer: what a profile is and what is
+** to be seen in it first; the tables of all that was allocated, of what lives, of what lived when
+** the heap was biggest, and of what is never freed; who called whom for it; and what could be
+** allocated less.
+*/
+#include "heapprof.h"
+
+enum { FIRST_ADVICE = 3 };
+
+static void tell_overview(cli *c, const request *r, const lh_usage *usage) {
+  request few = *r;
+  if (!few.asked.has_limit) few.asked.limit = FIRST_ADVICE;
+  cli_json w = {0};
+  begin_json(c, &w, r, usage);
+  answer(c, &w, r, "findings", &usage, 1);
+  if (!c->json) {
+    putchar('\n');
+    answer(c, &w, r, "profile", &usage, 1);
+    putchar('\n');
+  }
+  answer(c, &w, r, "allocations", &usage, 1);
+  if (!c->json) putchar('\n');
+  answer(c, &w, &few, "advice", &usage, 1);
+  if (c->json) cli_json_close(&w, '}');
+}
+
+const mode overview_mode = {.n_files = 1,
+                            .takes_moments = true,
+                            .takes_by = true,
+                            .peak = true,
+                            .tell_counts = tell_overview};
+
+const mode live_mode = {.name = "live",
+                        .help = "what lives at the end, or at --until",
+                        .n_files = 1,
+                        .takes_moments = true,
+                        .takes_by = true,
+                        .question = "allocations",
+                        .order = LH_MOST_LIVE};
+
+const mode peak_mode = {.name = "peak",
+                        .help = "what lived when the heap was biggest",
+                        .n_files = 1,
+                        .takes_moments = true,
+                        .takes_by = true,
+                        .question = "allocations",
+                        .order = LH_MOST_AT_PEAK,
+                        .peak = true};
+
+/* What was allocated in the interval has until the profile's end to be freed. */
+const mode leaks_mode = {.name = "leaks",
+                         .help = "what was allocated in the interval and never freed",
+                         .n_files = 1,
+                         .takes_moments = true,
+                         .takes_by = true,
+                         .question = "allocations",
+                         .order = LH_MOST_LIVE,
+                         .to_the_end = true};
+
+const mode calls_mode = {.name = "calls",
+                         .help = "who called whom for what was allocated",
+                         .n_files = 1,
+                         .takes_moments = true,
+                         .question = "calls"};
+
+const mode advice_mode = {.name = "advice",
+                          .help = "what could be allocated less, and how",
+                          .n_files = 1,
+                          .question = "advice"};
