@@ -30,9 +30,14 @@ static int begin(attach *a, bool never_fork, lh_error *error) {
                         &a->told, error);
 }
 
+/* As the command does, which is told by LH_EBUSY to try again: this process, or a thread, got no
+** processor for a second. */
 void attach_begin(attach *a, bool never_fork) {
+  enum { MOST_TIMES = 20 };
   lh_error error;
-  if (begin(a, never_fork, &error) < 0) fail_msg("%s", error.message);
+  int code = LH_EBUSY;
+  for (int i = 0; i < MOST_TIMES && code == LH_EBUSY; i++) code = begin(a, never_fork, &error);
+  if (code < 0) fail_msg("%s", error.message);
 }
 
 void attach_end(attach *a) {

@@ -72,6 +72,8 @@ function hosts.lighttpd()
     server.document-root = "DIR"
     server.bind = "DIR/socket"
     server.max-keep-alive-requests = 100000
+    server.max-keep-alive-idle = 600
+    server.max-read-idle = 600
     magnet.attract-raw-url-to = ("DIR/hello.lua")
   ]]):gsub("DIR", dir))
   return {words = {server, "-D", "-f", dir .. "/conf"}, protocol = "http", states = 1,

@@ -159,10 +159,12 @@ typedef struct expected {
   pid_t process;
 } expected;
 
+/* Until something comes, and not for a lock of the kernel, as in the midst of a fork. */
 static bool sleeps(pid_t process) {
   long call;
   uint64_t second_argument;
-  return lh_call_of_sleeper(process, process, &call, &second_argument) && call >= 0;
+  return lh_call_of_sleeper(process, process, &call, &second_argument) && call >= 0 &&
+         lh_thread_state(process, process) == 'S';
 }
 
 static bool has_come(const void *of) {

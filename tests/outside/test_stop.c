@@ -93,13 +93,14 @@ static void test_a_copy_is_frozen(void **state) {
   (void)state;
   if (!LH_CAN_INJECT) skip();
   counts *c = subject_share(sizeof *c);
+  int n_in_call = 0;
   subject s = subject_start(count_in_own_memory, c);
   attach a;
   attach_open(&a, s.id);
   for (int i = 0; i < 100; i++) {
     attach_begin(&a, false);
     if (a.told.stillness != LH_STILL_FORK) fail_msg("%s", a.told.no_fork);
-    assert_true(a.told.was_in_system_call);
+    n_in_call += a.told.was_in_system_call;
     assert_null(a.told.no_fork);
     uint64_t frozen = read_own_count(&a.memory);
     assert_true(frozen <= c->of[0] + 1);
@@ -108,6 +109,7 @@ static void test_a_copy_is_frozen(void **state) {
     attach_end(&a);
     assert_int_equal(attach_children(s.id), 0);
   }
+  assert_true(n_in_call > 0); /* where it has a processor within 0.2 s */
   attach_close(&a);
   subject_end(&s);
 }

@@ -220,7 +220,7 @@ static void try_program(const char *cc, const char *options) {
     assert_int_equal(name.offset, game_linked_at("whole", cases[i].linked));
   }
   lh_symbols_close(symbols);
-  assert_in_range(touched(), before, before + 512);
+  assert_true(touched() <= before + 512);
   close_copy(target);
   game_shell("rm game whole");
 }
