@@ -77,13 +77,6 @@ double lh_error_bytes(const lh_amounts *amounts);
 double lh_freed_by_age(const lh_amounts *amounts, uint64_t age_bytes);
 uint64_t lh_age_of_part(const lh_amounts *amounts, double part);
 
-typedef struct lh_usage_row {
-  lh_stack_id stack; /* 0: unattributed */
-  uint8_t type;      /* as in lh_event */
-  uint32_t next;     /* private */
-  lh_amounts amounts;
-} lh_usage_row;
-
 typedef struct lh_usage_totals {
   lh_amounts amounts;
   uint64_t since_ns, until_ns;
@@ -104,7 +97,6 @@ void lh_usage_free(lh_usage *usage);
 lh_profile *lh_usage_profile(const lh_usage *usage);
 const lh_usage_query *lh_usage_asked(const lh_usage *usage);
 const lh_usage_totals *lh_usage_total(const lh_usage *usage);
-const lh_usage_row *lh_usage_rows(const lh_usage *usage, size_t *n); /* in no order */
 
 /* Below this age an object was dead at the first collection: half of the mean heap. */
 uint64_t lh_first_collection_bytes(const lh_usage *usage);

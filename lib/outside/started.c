@@ -46,15 +46,9 @@ static bool list_all(relatives *all) {
 }
 
 static size_t first_of_parent(const relatives *all, int64_t parent) {
-  size_t low = 0, high = all->n;
-  while (low < high) {
-    size_t middle = low + (high - low) / 2;
-    if (all->of[middle].parent < parent)
-      low = middle + 1;
-    else
-      high = middle;
-  }
-  return low;
+  size_t at;
+  LH_LOWER_BOUND(at, all->n, all->of[at].parent < parent);
+  return at;
 }
 
 /* What has been found once is not found again: a number may be another's while the list is made, so

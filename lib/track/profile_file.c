@@ -79,7 +79,7 @@ static bool is_ours(const lh_profile_file *f) {
          now.st_ino == f->status.st_ino;
 }
 
-void lh_profile_file_close(lh_profile_file *f) {
+static void close_file(lh_profile_file *f) {
   if (!is_ours(f)) f->file.fd = -1;
   if (f->file.fd >= 0 && f->process_id == getpid()) (void)flock(f->file.fd, LOCK_UN);
   lh_file_end(&f->file);
@@ -88,18 +88,18 @@ void lh_profile_file_close(lh_profile_file *f) {
 
 void lh_profile_file_free(lh_profile_file *f) {
   if (!f) return;
-  lh_profile_file_close(f);
+  close_file(f);
   lh_free(f);
 }
 
 int lh_profile_file_open(lh_profile_file *f, lh_error *error) {
-  lh_profile_file_close(f);
+  close_file(f);
   f->bytes = 0;
   f->error.code = LH_OK;
   int code = lh_file_open(&f->file, f->path, error);
   if (code == LH_OK && fstat(f->file.fd, &f->status) != 0)
     code = lh_fail_errno(error, errno, "cannot write '%s'", f->path);
-  if (code != LH_OK) lh_profile_file_close(f);
+  if (code != LH_OK) close_file(f);
   return code;
 }
 
@@ -114,7 +114,7 @@ int lh_profile_file_name(lh_profile_file *f, lh_error *error) {
     fd = f->file.fd;
     f->file.fd = -1;
   }
-  lh_profile_file_close(f);
+  close_file(f);
   f->file.fd = fd;
   if (fd >= 0) (void)flock(fd, LOCK_EX | LOCK_NB); /* where the file system has none, so be it */
   return fd < 0 ? LH_EIO : LH_OK;

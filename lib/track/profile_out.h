@@ -61,10 +61,9 @@ int lh_profile_file_new(lh_profile_file **out, const char *path, lh_error *error
 void lh_profile_file_free(lh_profile_file *file);
 
 /* A file without a name is opened, written to by lh_profile_file_write, and gets its name when it
-** is whole enough, in place of an older one. It stays open until it is closed. */
+** is whole enough, in place of an older one. It stays open until the next one, or is freed. */
 int lh_profile_file_open(lh_profile_file *file, lh_error *error);
 int lh_profile_file_name(lh_profile_file *file, lh_error *error);
-void lh_profile_file_close(lh_profile_file *file);
 
 /* An lh_writer: all of it or nothing. After the first failure nothing more. */
 size_t lh_profile_file_write(const void *data, size_t n, void *file);

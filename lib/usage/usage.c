@@ -367,11 +367,6 @@ const lh_usage_totals *lh_usage_total(const lh_usage *usage) {
   return &usage->totals;
 }
 
-const lh_usage_row *lh_usage_rows(const lh_usage *usage, size_t *n) {
-  *n = usage->n;
-  return usage->rows;
-}
-
 uint64_t lh_first_collection_bytes(const lh_usage *usage) {
   return usage->totals.mean_heap_bytes / 2;
 }

@@ -18,6 +18,13 @@
 #include "luaheap_usage.h"
 #include "name/map.h"
 
+typedef struct lh_usage_row {
+  lh_stack_id stack; /* 0: unattributed */
+  uint8_t type;      /* as in lh_event */
+  uint32_t next;     /* of the same stack: as `first` below */
+  lh_amounts amounts;
+} lh_usage_row;
+
 struct lh_usage {
   lh_profile *profile;
   lh_usage_query query;
