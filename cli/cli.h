@@ -146,9 +146,6 @@ const char *cli_style_off(const cli *c);
 /* Shows on a terminal what takes so long, in place of what was shown before; NULL: nothing. */
 void cli_progress(cli *c, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* How many rows a table did not show, if any. */
-void cli_print_hidden(cli *c, uint64_t hidden, const char *one, const char *many);
-
 /* Writes what stdout has, or ends the process if anything was not written. */
 void cli_flush(const cli *c);
 

@@ -138,12 +138,6 @@ void cli_progress(cli *c, const char *format, ...) {
   lh_free(escaped);
 }
 
-void cli_print_hidden(cli *c, uint64_t hidden, const char *one, const char *many) {
-  if (hidden == 0) return;
-  printf("%sand %s more %s: -n 0 shows all%s\n", cli_style_on(c, CLI_FAINT),
-         lh_count_text(hidden).text, hidden == 1 ? one : many, cli_style_off(c));
-}
-
 void cli_flush(const cli *c) {
   if (fflush(stdout) != 0) cli_die(c, NULL, "cannot write the results: %s", strerror(errno));
 }

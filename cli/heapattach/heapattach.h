@@ -79,9 +79,6 @@ void tell_started(cli *c, const request *r, uint64_t process_id);
 /* A command line, for a terminal; cut where it is long. Freed by lh_free. */
 char *program_text(const char *program);
 
-/* "server.lua, Lua 5.4.4, 1.2 MB". Freed by free. */
-char *state_text(const lh_found_state *state, bool exact);
-
 /* The process has ended, or the state was closed: no more can be had of it. */
 bool is_over(const lh_error *error);
 
@@ -145,7 +142,6 @@ typedef struct waiter {
 /* From now on Control-C ends a wait, and no more than that; twice, the process. */
 void wait_begin(waiter *w, uint64_t process_id);
 void wait_close(waiter *w);
-bool wait_is_left(void);
 
 uint64_t clock_ns(void);
 

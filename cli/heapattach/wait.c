@@ -21,10 +21,6 @@ static void leave(int number) {
   is_left = 1;
 }
 
-bool wait_is_left(void) {
-  return is_left != 0;
-}
-
 /* A signal that is ignored, as under nohup, stays so. */
 void wait_begin(waiter *w, uint64_t process_id) {
   struct sigaction action = {.sa_handler = leave, .sa_flags = SA_RESTART | (int)SA_RESETHAND};
