@@ -54,7 +54,7 @@ void cli_die(const cli *c, const char *hint, const char *format, ...) {
 void cli_check_writable(cli *c, const char *path) {
   lh_file *file;
   lh_error error;
-  cli_check(c, lh_create_file(&file, path, &error), NULL, &error);
+  if (lh_create_file(&file, path, &error) != LH_OK) cli_die(c, NULL, "%s", error.message);
   lh_discard_file(file); /* it had no name yet */
 }
 
