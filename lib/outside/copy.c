@@ -4,8 +4,8 @@
 ** A process may be stopped meanwhile, or have a frozen copy, while which each page that it writes
 ** costs it a fault: so it must be fast. For each page the kernel looks up where it is, and copies
 ** it; half of that is waiting for memory. One thread takes 0.2 s for a GB, 2.5 times as long as a
-** copy inside of a process, and two take half of that, as long as they are 2 MiB apart: so much has
-** one lock.
+** copy inside of a process, and two take half of that, as long as each has 2 MiB of its own: so
+** much has one lock, and as much is looked at at once (pages.c).
 */
 #include "copy.h"
 
@@ -15,7 +15,7 @@
 
 #include "pages.h"
 
-enum { MOST_THREADS = 4, SMALL_PIECE = 2 << 20, BIG_PIECE = 8 << 20, WORTH_A_THREAD = 8 << 20 };
+enum { MOST_THREADS = 4, WORTH_A_THREAD = 8 << 20 };
 
 static uint64_t next_page(uint64_t address) {
   uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
@@ -41,44 +41,37 @@ uint64_t lh_copy(const lh_memory *memory, uint64_t start, uint64_t end) {
 typedef struct copying {
   const lh_memory *memory;
   const lh_spans *mirrored;
-  uint64_t piece_bytes;
   pthread_mutex_t lock; /* of what follows */
   lh_pages pages;
-  lh_span span; /* what nobody has taken of the last one */
   lh_spans *written;
   bool lacks_memory;
   uint64_t copied;
 } copying;
 
 /* The next pages that were written, and are mirrored. */
-static bool next_span(copying *c) {
-  while (lh_pages_next(&c->pages, &c->span)) {
-    if (!lh_spans_have(c->mirrored, c->span.start, c->span.end - c->span.start)) continue;
-    c->lacks_memory = !lh_spans_add(c->written, c->span.start, c->span.end, 0);
+static bool next_span(copying *c, lh_span *span) {
+  while (!c->lacks_memory && lh_pages_next(&c->pages, span)) {
+    if (!lh_spans_have(c->mirrored, span->start, span->end - span->start)) continue;
+    c->lacks_memory = !lh_spans_add(c->written, span->start, span->end, 0);
     return !c->lacks_memory;
   }
   return false;
 }
 
-/* The next piece that nobody has taken, after one of which so much was copied. */
-static bool take_piece(copying *c, uint64_t copied, lh_span *piece) {
+/* The next ones that nobody has taken, after some of which so much was copied. */
+static bool take_span(copying *c, uint64_t copied, lh_span *span) {
   (void)pthread_mutex_lock(&c->lock);
   c->copied += copied;
-  bool is_one = c->span.start < c->span.end || (!c->lacks_memory && next_span(c));
-  if (is_one) {
-    *piece = c->span;
-    if (piece->end - piece->start > c->piece_bytes) piece->end = piece->start + c->piece_bytes;
-    c->span.start = piece->end;
-  }
+  bool is_one = next_span(c, span);
   (void)pthread_mutex_unlock(&c->lock);
   return is_one;
 }
 
-static void *copy_pieces(void *payload) {
+static void *copy_spans(void *payload) {
   copying *c = payload;
-  lh_span piece;
-  for (uint64_t copied = 0; take_piece(c, copied, &piece);)
-    copied = lh_copy(c->memory, piece.start, piece.end);
+  lh_span span;
+  for (uint64_t copied = 0; take_span(c, copied, &span);)
+    copied = lh_copy(c->memory, span.start, span.end);
   return NULL;
 }
 
@@ -92,7 +85,6 @@ bool lh_copy_written(const lh_memory *memory, const lh_spans *mirrored, lh_spans
                      uint64_t *copied) {
   copying c = {.memory = memory,
                .mirrored = mirrored,
-               .piece_bytes = lh_spans_bytes(mirrored) < 8 * BIG_PIECE ? SMALL_PIECE : BIG_PIECE,
                .lock = PTHREAD_MUTEX_INITIALIZER,
                .written = written};
   pthread_t threads[MOST_THREADS];
@@ -100,8 +92,8 @@ bool lh_copy_written(const lh_memory *memory, const lh_spans *mirrored, lh_spans
   if (most > MOST_THREADS) most = MOST_THREADS;
   if (most > worth) most = worth;
   lh_pages_begin(&c.pages, memory);
-  while (n + 1 < most && pthread_create(&threads[n], NULL, copy_pieces, &c) == 0) n++;
-  (void)copy_pieces(&c);
+  while (n + 1 < most && pthread_create(&threads[n], NULL, copy_spans, &c) == 0) n++;
+  (void)copy_spans(&c);
   while (n > 0) (void)pthread_join(threads[--n], NULL);
   lh_pages_end(&c.pages);
   *copied = c.copied;

@@ -95,10 +95,10 @@ void lh_pages_begin(lh_pages *pages, const lh_memory *memory) {
   pages->fd = open(path, O_RDONLY | O_CLOEXEC);
 }
 
-/* Looks for more in what is left of a region; not in too much of it, since threads that copy what
-** is found wait for more. */
+/* Looks for more in what is left of a region; in little of it, since threads that copy what is
+** found wait for more, and at first all of them do. */
 static void look_on(lh_pages *pages, uint64_t end) {
-  enum { MOST_BYTES = 8 << 20 };
+  enum { MOST_BYTES = 2 << 20 };
   if (end - pages->from > MOST_BYTES) end = pages->from + MOST_BYTES;
   if (pages->fd >= 0 && pages->is_asked) {
     if (ask(pages, end)) return;
