@@ -211,7 +211,8 @@ $(1)/tests/test_answers: $$(filter-out $(1)/cli/heapview.o %/server.o %/browser.
 $(1)/tests/test_answers: TEST_LIBS += $$(CLI_LIBS) $$(SQL_LIBS) $$(VIEW_LIBS)
 $(OUTSIDE_TESTS:%=$(1)/tests/%): $(1)/liboutside.a
 $(OUTSIDE_TESTS:%=$(1)/tests/%): TEST_LIBS += $(1)/liboutside.a $(1)/libluaheap.a $$(OUTSIDE_LIBS)
-$(OUTSIDE_TESTS:%=$(1)/tests/%): LDFLAGS += $(PLACE)
+# ThreadSanitizer allows no code there.
+$(OUTSIDE_TESTS:%=$(1)/tests/%): LDFLAGS += $(if $(filter %/tsan,$(1)),,$(PLACE))
 # Something happens between their requests (tests/common/requests.h).
 $(1)/tests/test_signals $(1)/tests/test_killed: \
   TEST_LIBS += -Wl,--wrap=ptrace,--wrap=waitid,--wrap=kill
@@ -279,7 +280,7 @@ asan-built: $(BUILT:%=build/asan/%) $(TEST_NAMES:%=build/asan/tests/%)
 	  tests/run.sh build/asan $(TEST_NAMES:%=build/asan/tests/%)
 
 # The tests with several threads, under ThreadSanitizer.
-THREAD_TESTS = test_threads test_track_threads test_watch_process
+THREAD_TESTS = test_threads test_track_threads test_watch_process test_copy
 check-tsan: packages
 	@$(MAKE) --no-print-directory tsan-built
 
