@@ -284,8 +284,15 @@ THREAD_TESTS = test_threads test_track_threads test_watch_process test_copy
 check-tsan: packages
 	@$(MAKE) --no-print-directory tsan-built
 
-tsan-built: $(THREAD_TESTS:%=build/tsan/tests/%)
-	@for test in $^; do echo "== $$test" && $$test || exit 1; done
+tsan-built: $(THREAD_TESTS:%=build/tsan/tests/%) build/tsan/view
+	@for test in $(filter %/test_%,$^); do echo "== $$test" && $$test || exit 1; done
+	@BUSTED=$(BUSTED) LUA=$(LUA) tests/run.sh --only build/tsan/view tests/heapview/server_spec.lua
+
+# A build in which only heapview, whose server has threads, is for ThreadSanitizer.
+build/tsan/view: build/tsan/bin/heapview all
+	@rm -rf $@ && mkdir -p $@/bin
+	@ln -s $(CURDIR)/build/heap.so $(CURDIR)/build/heap $@
+	@ln -s $(filter-out %/heapview,$(TOOLS:%=$(CURDIR)/build/bin/%)) $(CURDIR)/$< $@/bin
 
 # A server under load that is looked at every second; in `make test` it runs for seconds.
 soak: packages

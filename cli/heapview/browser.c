@@ -6,6 +6,7 @@
 */
 #include <errno.h>
 #include <fcntl.h>
+#include <stdatomic.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -13,11 +14,12 @@
 
 #include "heapview.h"
 
-/* Empty: there is none. Read by a signal handler, so nothing changes it once it is there. */
+/* Read by a signal handler and by the thread of HTTP: nothing changes them once they are there. */
 static char folder[256], file[sizeof folder + 16];
+static atomic_bool is_there;
 
 void view_forget_browser(void) {
-  if (file[0] == '\0') return;
+  if (!is_there) return;
   (void)unlink(file);
   (void)rmdir(folder);
 }
@@ -28,6 +30,7 @@ static bool write_file(const char *address) {
   size_t n = (size_t)snprintf(folder, sizeof folder, "%s/heapview-XXXXXX", root);
   if (n >= sizeof folder || mkdtemp(folder) == NULL) return false;
   snprintf(file, sizeof file, "%s/open.html", folder);
+  is_there = true;
   int descriptor = open(file, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
   if (descriptor < 0) return false;
   int written = dprintf(descriptor,

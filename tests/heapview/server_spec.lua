@@ -132,11 +132,13 @@ describe("A server", function()
   setup(function() server = serve {"a", "b", "c"} end)
   teardown(function() server.stop() end)
 
-  -- It lives, and has nothing to do.
+  -- It lives, and has nothing to do, once the snapshots are read.
   after_each(function()
-    local answer = get(server, "/progress")
-    assert.equal(200, answer.status)
-    assert.is_true(cjson.decode(answer.body).ready)
+    browser.await("a server that is ready", function()
+      local answer = get(server, "/progress")
+      assert.equal(200, answer.status)
+      return cjson.decode(answer.body).ready
+    end)
   end)
 
   it("gives the page to whoever asks, with its policy and nothing of the heap", function()
