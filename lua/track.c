@@ -102,11 +102,24 @@ static int push_outcome(lua_State *L, int rc, const lh_error *error) {
   return 3;
 }
 
+/* The option that tells how a profile is made though none is; NULL: there is no such. */
+static const char *find_idle(const lh_track_options *o) {
+  if (o->file) return NULL;
+  return o->aggregate ? "aggregate" : o->time ? "time" : NULL;
+}
+
 int hl_track_and_report(lua_State *L, void (*report)(const char *trouble, const char *log),
                         const char *log) {
   lh_track_options options = {.report = report, .log = log};
   lh_error error;
   check_options(L, &options);
+  const char *idle = find_idle(&options);
+  if (idle) {
+    lua_pushnil(L);
+    lua_pushfstring(L, "'%s' is about a profile, and no file is given for one", idle);
+    lua_pushinteger(L, 0);
+    return 3;
+  }
   hr_stay_loaded();
   return push_outcome(L, lh_track(L, &options, &error), &error);
 }

@@ -200,10 +200,8 @@ local function begin(plain)
   if tracking then
     local tracked, message, errno = track(tracking, plain.log)
     if not tracked then return nil, message, errno end
-    if not watches then
-      watch.say(tracking.file and "tracked, into " .. tracking.file or "tracked", plain.log)
-      return true
-    end
+    watch.say(tracking.file and "tracked, into " .. tracking.file or "tracked", plain.log)
+    if not watches then return true end
   end
   return watch.start(plain)
 end

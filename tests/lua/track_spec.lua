@@ -79,7 +79,7 @@ describe("heap.track", function()
       for i = 1, 100 do walk(10) end
       assert(heap.untrack() and not debug.gethook())
       debug.sethook(function() end, "l")
-      local ok, message, code = heap.track{time = true}
+      local ok, message, code = heap.track{time = true, file = "x.prof"}
       debug.sethook()
       print(ok, message, code)
       assert(not heap.track{time = true, file = "no/such/file"})
@@ -110,6 +110,16 @@ describe("heap.track", function()
     assert.matches("^nil\t.*no/such/directory.*No such file or directory\t2\ntrue\n$", out)
   end)
 
+  it("takes no option about a profile where there is none", function()
+    local out = run [[
+      print(heap.track{aggregate = true})
+      print(heap.track{time = true, stacks = true, live = true})
+      print(heap.track())
+    ]]
+    local why = "is about a profile, and no file is given for one"
+    assert.equal(("nil\t'aggregate' %s\t0\nnil\t'time' %s\t0\ntrue\n"):format(why, why), out)
+  end)
+
   it("completes the profile when the program ends, however", function()
     local ways = {"", "os.exit(0)", "os.exit(0, true)", "error('x')", "os.exit(1)"}
     for _, way in ipairs(ways) do
@@ -137,6 +147,11 @@ describe("LUA_HEAP", function()
   it("tracks from the first line on", function()
     assert.equal("heap.auto: tracked\nthis Lua state is tracked already\n",
                  (auto("track,stacks,sample=64k", is_tracked)))
+  end)
+
+  it("refuses options about a profile where there is none", function()
+    assert.equal("heap.auto: LUA_HEAP: 'aggregate' is about a profile, and no file is given for " ..
+                 "one: nothing is watched\nnil\n", (auto("track,aggregate", is_tracked)))
   end)
 
   it("writes a profile with track=FILE", function()
@@ -176,8 +191,8 @@ describe("LUA_HEAP", function()
   end)
 
   it("tracks and watches together", function()
-    local out, dir = auto("exit,track,pool=no", is_tracked)
-    assert.matches("armed", out)
+    local out, dir = auto("exit,track=run.prof,pool=no", is_tracked)
+    assert.matches("^heap.auto: tracked, into run.prof\nheap.auto: armed: ", out)
     assert.matches("this Lua state is tracked already", out)
     local n = 0
     for name in lfs.dir(dir) do n = n + (name:find("%.heap$") and 1 or 0) end
