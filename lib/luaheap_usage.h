@@ -94,6 +94,10 @@ typedef struct lh_usage lh_usage;
 int lh_usage_new(lh_usage **out, lh_profile *profile, const lh_usage_query *query, lh_error *error);
 void lh_usage_free(lh_usage *usage);
 
+/* LH_EARGUMENT where nothing can be in the interval of its query: `since` is beyond the end, or
+** `until` not after it. What has none although there is time for it is LH_OK. */
+int lh_usage_check_interval(const lh_usage *usage, lh_error *error);
+
 lh_profile *lh_usage_profile(const lh_usage *usage);
 const lh_usage_query *lh_usage_asked(const lh_usage *usage);
 const lh_usage_totals *lh_usage_total(const lh_usage *usage);

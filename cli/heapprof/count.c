@@ -27,6 +27,7 @@ lh_usage *count_profile(cli *c, const request *r, const char *file) {
   if (events > SLOW_EVENTS)
     cli_progress(c, "%s: counting %s", file, lh_count_of(events, "event", "events").text);
   int code = lh_usage_new(&usage, profile, &r->query, &error);
+  if (code == LH_OK) code = lh_usage_check_interval(usage, &error);
   cli_progress(c, NULL);
   cli_check(c, code, file, &error);
   return usage;

@@ -246,6 +246,8 @@ static int replay(lh_usage *usage, lh_error *error) {
   c.peak_events = p.events;
   if (code == LH_OK) code = lh_profile_replay(usage->profile, count, &c, error);
   if (code == LH_OK && c.failed) code = lh_fail_memory(error, "counting what was allocated");
+  usage->is_begun = c.window.has_begun || c.window.has_ended;
+  usage->clock_bytes = c.window.clock;
   totals->peak_bytes = (uint64_t)p.bytes;
   totals->peak_ns = p.time_ns;
   totals->mean_heap_bytes =
@@ -354,6 +356,38 @@ void lh_usage_free(lh_usage *usage) {
   lh_free(usage->rows);
   lh_free(usage);
 }
+
+/* {=== Is anything in the interval? ================================================== */
+
+static bool is_of_time(const lh_moment *moment) {
+  return moment->unit == LH_MOMENT_TIME || moment->unit == LH_MOMENT_SHARE;
+}
+
+/* In nanoseconds or bytes. */
+static double place_of(const lh_moment *moment, double duration_ns) {
+  bool is_share = moment->unit == LH_MOMENT_SHARE;
+  return is_share ? duration_ns * (double)moment->n / LH_WHOLE_DURATION : (double)moment->n;
+}
+
+static lh_number place_text(bool is_time, double place) {
+  return is_time ? lh_duration_text((uint64_t)place) : lh_size_text((uint64_t)place, false);
+}
+
+int lh_usage_check_interval(const lh_usage *usage, lh_error *error) {
+  const lh_moment *since = &usage->query.since, *until = &usage->query.until;
+  double duration_ns = (double)lh_profile_about(usage->profile)->duration_ns;
+  bool is_time = is_of_time(since), is_like = is_time == is_of_time(until);
+  double begin = place_of(since, duration_ns), end = place_of(until, duration_ns);
+  double whole = is_time ? duration_ns : (double)usage->clock_bytes;
+  if (until->unit != LH_MOMENT_OPEN && (until->n == 0 || (is_like && end <= begin)))
+    return lh_fail(error, LH_EARGUMENT, "the interval ends at %s, which is not after its beginning",
+                   place_text(is_of_time(until), end).text);
+  if (since->unit == LH_MOMENT_OPEN || usage->is_begun || begin < whole) return LH_OK;
+  return lh_fail(error, LH_EARGUMENT, "the interval begins at %s, and the profile ends at %s",
+                 place_text(is_time, begin).text, place_text(is_time, whole).text);
+}
+
+/* }=================================================================================== */
 
 lh_profile *lh_usage_profile(const lh_usage *usage) {
   return usage->profile;

@@ -33,6 +33,8 @@ struct lh_usage {
   lh_usage_row *rows;
   size_t n, capacity;
   lh_usage_totals totals;
+  bool is_begun;        /* one of the moments has come */
+  uint64_t clock_bytes; /* that were allocated until the replay ended */
 };
 
 /* {=== amounts.c ====================================================================== */

@@ -461,9 +461,28 @@ describe("a moment", function()
     assert.equal(allocated("--until", "1s"), allocated("--until", "1000ms"))
     assert.equal(allocated(), allocated("--since", "0%"))
     assert.equal(allocated(), allocated("--until", "1h"))
-    assert.equal(0, allocated("--until", "0s"))
-    assert.equal(0, allocated("--since", "1GB"))
     local half, whole = allocated("--until", "2048KB"), 2 << 20
     assert.is_true(half >= whole - 4096 and half <= whole + 8192, half)
+  end)
+
+  it("is refused where nothing can be in the interval", function()
+    local function refused(message, ...)
+      local out, err, code = run({"heapprof", "--leaks", "run.prof", ...}, {cwd = dir})
+      assert.same({"", "heapprof: run.prof: the interval " .. message .. "\n", 2}, {out, err, code})
+    end
+    local duration = cjson.decode(answer("--json", "run.prof")).profile.duration_ns / 1e9
+    local function seconds(n) return ("%d.%d s"):format(math.floor(n), math.floor(n * 10) % 10) end
+    local ends = seconds(duration)
+    refused("begins at 100.0 s, and the profile ends at " .. ends, "--since", "100s")
+    refused("begins at " .. seconds(2 * duration) .. ", and the profile ends at " .. ends,
+            "--since", "200%")
+    refused("ends at 500 ms, which is not after its beginning", "--since", "1s", "--until", "500ms")
+    refused("ends at 1.0 s, which is not after its beginning", "--since", "1s", "--until", "1s")
+    refused("ends at 1.0 MB, which is not after its beginning", "--since", "2MB", "--until", "1MB")
+    refused("ends at 0 ms, which is not after its beginning", "--until", "0s")
+    local _, err, code = run({"heapprof", "--since", "1GB", "run.prof"}, {cwd = dir})
+    assert.matches("^heapprof: run.prof: the interval begins at 1.0 GB, and the profile ends at " ..
+                   "[%d.]+ MB\n$", err)
+    assert.equal(2, code)
   end)
 end)
