@@ -164,7 +164,8 @@ const lh_column lh_usage_columns[] = {
     LH_BYTES("error_bytes", NULL, error_bytes,
              "of a sampled profile: how far from that the truth is, up or down, in 19 of 20 cases",
              LH_HEADING(error_heading)),
-    LH_COUNT("allocations", NULL, allocations, "new blocks: objects and parts of objects",
+    LH_COUNT("allocations", NULL, allocations,
+             "new blocks: objects, and the slots, stacks and code that they own",
              LH_HEADING(allocations_heading)),
     LH_COUNT("objects", NULL, objects, "the objects among them"),
     LH_COUNT("resizes", "resized", resizes, "blocks that were resized", LH_WIDE),
@@ -190,7 +191,7 @@ const lh_column lh_usage_columns[] = {
                 "what allocates there: \"table\", \"function\", \"concatenation\", \"growth\" of a "
                 "table, \"call\", \"C function\", \"host\", \"other instruction\", "
                 "\"unattributed\"",
-                LH_HEADING(maker_heading), LH_UNBROKEN, LH_WIDE),
+                LH_HEADING(maker_heading), LH_UNBROKEN),
     LH_COMPUTED("source", NULL, LH_COLUMN_NAME, source_of, "of the function, as Lua has it",
                 LH_OPTIONAL),
     LH_COMPUTED("line", NULL, LH_COLUMN_COUNT, line_of, "0: unknown"),
@@ -253,7 +254,7 @@ const char *lh_types_name(uint8_t type) {
       [LH_TYPE_TABLE] = "tables",      [LH_TYPE_CLOSURE] = "functions",
       [LH_TYPE_UPVALUE] = "upvalues",  [LH_TYPE_PROTO] = "prototypes",
       [LH_TYPE_USERDATA] = "userdata", [LH_TYPE_THREAD] = "threads"};
-  return type < LH_TYPE_COUNT ? names[type] : "parts of objects";
+  return type < LH_TYPE_COUNT ? names[type] : "slots, stacks and code";
 }
 
 char *lh_site_of_stack_text(const lh_usage *usage, lh_stack_id stack) {

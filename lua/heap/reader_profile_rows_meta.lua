@@ -48,7 +48,7 @@
 ---@field ordered_bytes integer by which the rows are in order
 ---@field allocated_bytes integer of all blocks that were made, and of those that were resized after that
 ---@field error_bytes integer of a sampled profile: how far from that the truth is, up or down, in 19 of 20 cases
----@field allocations integer new blocks: objects and parts of objects
+---@field allocations integer new blocks: objects, and the slots, stacks and code that they own
 ---@field objects integer the objects among them
 ---@field resizes integer blocks that were resized
 ---@field freed_bytes integer of blocks that were freed

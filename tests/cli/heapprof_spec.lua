@@ -103,6 +103,21 @@ end
 local modes = {{}, {"--live"}, {"--peak"}, {"--leaks"}, {"--calls"}, {"--advice"}, {"--folded"},
                {"--by", "type"}}
 
+describe("on a terminal of 80 columns", function()
+  it("what is allocated on one line is told apart", function()
+    local p = profiles.new()
+    for maker, bytes in pairs {table = 5600, closure = 3200} do
+      p:new("table", p:stack(nil, {source = "@a.lua", name = "make", line = 2, maker = maker}),
+            bytes)
+    end
+    local out = support.on_terminal("heapprof --live " .. write(p, "one_line"), {cwd = dir})
+    if not out then return pending("there is no script(1)") end
+    out = out:gsub("\27%[%d*%a", "")
+    assert.matches("  table     @a.lua:2 in make\n", out, 1, true)
+    assert.matches("  function  @a.lua:2 in make\n", out, 1, true)
+  end)
+end)
+
 describe("a profile", function()
   it("may be empty", function()
     write(profiles.new(), "empty")
