@@ -66,16 +66,20 @@ static void print_chart(const cli *c, const lh_timeline *t) {
       put_block(stdout, c, eighths_in_row(t->heap_bytes[i], t->peak_bytes, row, CHART_HEIGHT));
     putchar('\n');
   }
-  printf("%*s 0 s%*s", LABEL_WIDTH, "", t->n_moments > 20 ? (int)t->n_moments - 12 : 1, "");
-  plot_seconds(stdout, t->interval_ns * t->n_moments);
-  puts(" s\n");
+  lh_number end = lh_duration_text(t->interval_ns * t->n_moments);
+  printf("%*s 0 s %*s\n\n", LABEL_WIDTH, "", t->n_moments > 20 ? (int)t->n_moments - 3 : 1,
+         end.text);
 }
 
-/* In a few characters: of each part of the time the most. */
-static char *small_chart(const cli *c, const uint64_t *bytes, size_t n, uint64_t most) {
+/* In a few characters: of each part of the time the most, as high as it is beside the most of all.
+** So what is small shows, too, whether it grows. */
+static char *small_chart(const cli *c, const uint64_t *bytes, size_t n) {
   char *text;
+  uint64_t most = 0;
   size_t size, width = n < LINE_WIDTH ? n : LINE_WIDTH;
   FILE *out = cli_open_text(&text, &size);
+  for (size_t i = 0; i < n; i++)
+    if (bytes[i] > most) most = bytes[i];
   for (size_t at = 0; at < width; at++) {
     uint64_t biggest = 0;
     for (size_t i = at * n / width; i < (at + 1) * n / width; i++)
@@ -93,7 +97,7 @@ typedef struct row {
 } row;
 
 static void add_row(const cli *c, cli_table *table, const lh_timeline *t, const row *r) {
-  char *chart = small_chart(c, r->bytes, t->n_moments, t->peak_bytes);
+  char *chart = small_chart(c, r->bytes, t->n_moments);
   lh_number peak = lh_size_text(r->peak_bytes, c->exact_bytes);
   lh_number share = lh_share_text(r->peak_bytes, t->peak_bytes);
   lh_number last = lh_size_text(r->end_bytes, c->exact_bytes);
@@ -113,7 +117,7 @@ static void print_sites(cli *c, const lh_timeline *t) {
   static const cli_column columns[] = {{"at the peak", CLI_RIGHT},
                                        {"share", CLI_RIGHT},
                                        {"at the end", CLI_RIGHT},
-                                       {"over time", CLI_LEFT},
+                                       {"each over time", CLI_LEFT},
                                        {"allocated at", CLI_WRAP}};
   cli_table *table = cli_table_new(c, columns, sizeof columns / sizeof *columns);
   for (size_t i = 0; i < t->n_sites; i++) {
@@ -135,16 +139,15 @@ static void print_answer(const cli *c, const lh_timeline *t) {
     if (t->sites[i].site.source != NULL &&
         (most == NULL || t->sites[i].peak_bytes > most->peak_bytes))
       most = &t->sites[i];
-  printf("the heap was biggest after ");
-  plot_seconds(stdout, t->peak_ns);
-  printf(" s: %s", lh_size_text(t->peak_bytes, c->exact_bytes).text);
+  printf("The heap was biggest after %s: %s", lh_duration_text(t->peak_ns).text,
+         lh_size_text(t->peak_bytes, c->exact_bytes).text);
   if (most != NULL && most->peak_bytes > 0) {
     char *name = plot_site_text(most);
     printf("\n%s of it, %s, was from %s", lh_share_text(most->peak_bytes, t->peak_bytes).text,
            lh_size_text(most->peak_bytes, c->exact_bytes).text, name);
     lh_free(name);
   }
-  printf("\nat the end it had %s\n\n", lh_size_text(t->end_bytes, c->exact_bytes).text);
+  printf("\nAt the end it had %s\n\n", lh_size_text(t->end_bytes, c->exact_bytes).text);
 }
 
 static void print_text(cli *c, const lh_timeline *t) {

@@ -111,8 +111,7 @@ void print_svg(const lh_timeline *t) {
   printf("<rect width=\"%d\" height=\"%zu\" fill=\"#ffffff\"/>\n", WIDTH, height);
   printf("<text x=\"%d\" y=\"24\" font-size=\"15\">%s after ", LEFT,
          lh_size_text(t->peak_bytes, false).text);
-  plot_seconds(stdout, t->peak_ns);
-  puts(" s, when the heap was biggest</text>");
+  printf("%s, when the heap was biggest</text>\n", lh_duration_text(t->peak_ns).text);
   print_areas(t);
   print_axes(t);
   print_legend(t);

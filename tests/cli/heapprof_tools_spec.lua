@@ -215,11 +215,11 @@ describe("heapprof --plot", function()
   it("begins with the answer, and has a chart and a row for each site", function()
     local out = answer("--plot --bytes", small())
     assert.equal([[
-the heap was biggest after 2.500 s: 21,209 B
+The heap was biggest after 2.5 s: 21,209 B
 4.8% of it, 1,025 B, was from string.rep at @app.lua:7 in f
-at the end it had 20,084 B]], out:match("^(.-\n.-\n.-)\n"))
+At the end it had 20,084 B]], out:match("^(.-\n.-\n.-)\n"))
     assert.matches("\n +20%.7 KB ", out)
-    assert.matches("\n +0 s +4%.000 s\n", out)
+    assert.matches("\n +0 s +4%.0 s\n", out)
     assert.matches("\n +1,025 B +4%.8%% +0 B .-string%.rep at @app%.lua:7 in f\n", out)
     assert.matches("\n +20,000 B +94%.3%% +19,900 B .-before tracking began\n", out)
   end)
@@ -247,6 +247,23 @@ at the end it had 20,084 B]], out:match("^(.-\n.-\n.-)\n"))
                  '" @app.lua:5 in main chunk"," @app.lua:3 in main chunk"', lines[1])
     assert.equal("2.500,21209,20000,1025,128,56", lines[127])
     assert.equal(201, #lines)
+  end)
+
+  it("draws each site beside its own most", function()
+    local p = profiles.new()
+    local function at(line)
+      return p:stack(nil, {source = "@a.lua", line = line, maker = "table"})
+    end
+    for _ = 1, 100 do
+      p:new("table", at(1), 10000)
+      p:new("table", at(2), 100)
+      p:tick(SECOND)
+    end
+    local out = answer("--plot", p)
+    local big = out:match "\n +976%.6 KB .* KB  (%S+)  @a.lua:1\n"
+    local small = out:match "\n +9%.8 KB .* KB  (%S+)  @a.lua:2\n"
+    assert.is_true(#big >= 20)
+    assert.equal(big, small)
   end)
 
   it("has its axis in one column, however long the figures are", function()
@@ -468,7 +485,7 @@ describe("a strange profile", function()
     assert.matches("Mallocs=0\t", answer("--luamemprofiler"))
     assert.matches("Showing 0 of 0 functions", answer("--lmprof"))
     assert.matches("^digraph heapprof {.*}\n$", answer("--blueprint"))
-    assert.matches("^the heap was biggest after 0%.000 s: 0 B\n", answer("--plot"))
+    assert.matches("^The heap was biggest after 0 ms: 0 B\n", answer("--plot"))
     assert.matches("^<svg .*</svg>\n$", answer("--plot --format svg"))
     assert.equal(0, cjson.decode(answer("--plot --json")).peak_bytes)
   end)
@@ -484,7 +501,7 @@ describe("a strange profile", function()
     assert.same({"", 2}, {out, code})
     assert.matches("it would have more than 1000 moments: ask for fewer, by a longer time", err)
     assert.matches("HEAP SUMMARY", answer("--memprof"))
-    assert.matches(" 100200000%.000 s\n", answer("--plot"))
+    assert.matches(" 27,833%.3 h\n", answer("--plot"))
   end)
 
   it("was cut, and is told up to there; damaged, it is refused", function()
