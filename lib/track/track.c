@@ -226,8 +226,15 @@ static void stop_at_end(lua_State *L, lh_recorder *r) {
   free_parts(r);
 }
 
+/* The clock goes on from a whole unit of births. So units begin where those do of whoever reads the
+** profile and counts from nothing, and tells by the age of a block when it was born. */
+static uint64_t next_unit(uint64_t clock) {
+  uint64_t unit = (uint64_t)1 << LH_BIRTH_SHIFT;
+  return (clock + unit - 1) / unit * unit;
+}
+
 static void begin_records(lua_State *L, lh_recorder *r, const lh_track_options *options) {
-  uint64_t now = lh_clock_bytes(r);
+  uint64_t now = next_unit(lh_clock_bytes(r));
   enum { ALWAYS_TOLD = 1 << RAW_THREAD | 1 << RAW_PROTO, ALL_TOLD = 0xFFFF };
   r->exact_bytes = options->exact_bytes;
   r->exact_next = now + r->exact_bytes;

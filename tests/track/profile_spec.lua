@@ -72,6 +72,28 @@ describe("a profile of a real program", function()
     assert.is_table(cjson.decode(out))
   end)
 
+  -- Each collection frees all at once, wherever the clock of births stands then.
+  it("knows of each block whether it was born in an interval", function()
+    local _, dir = support.lua [[
+      local heap = require "heap"
+      local made = 0
+      local function make() for i = 1, 37 do made = #{i} + made end end
+      heap.track{file = "run.prof"}
+      for i = 1, 300 do
+        make()
+        collectgarbage()
+      end
+      heap.untrack()
+    ]]
+    for kilobytes = 101, 701, 13 do
+      local out = support.answer({"heapprof", "--leaks", "--json", "--until", kilobytes .. "KB",
+                                  "run.prof"}, dir)
+      for _, row in ipairs(cjson.decode(out).allocations) do
+        assert.not_equal("make", row["function"], kilobytes .. " KB")
+      end
+    end
+  end)
+
   it("does not take the place of a file that is none", function()
     local dir, out = in_tmpdir [[
       local file = io.open("app.lua", "w")
