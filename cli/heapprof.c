@@ -133,7 +133,10 @@ static void parse_options(cli *c, request *r, int argc, char **argv) {
         r->asked.by = (lh_usage_by)cli_word_argument(c, KEY_BY);
         r->has_by = true;
         break;
-      case KEY_SINCE: r->query.since = moment_argument(c, "--since"); break;
+      case KEY_SINCE:
+        r->since = optarg;
+        r->query.since = moment_argument(c, "--since");
+        break;
       case KEY_UNTIL: r->query.until = moment_argument(c, "--until"); break;
       default:
         if (!take_special(c, r, key)) choose_mode(c, r, modes[key - KEY_MODE]);

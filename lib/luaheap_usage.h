@@ -102,6 +102,11 @@ lh_profile *lh_usage_profile(const lh_usage *usage);
 const lh_usage_query *lh_usage_asked(const lh_usage *usage);
 const lh_usage_totals *lh_usage_total(const lh_usage *usage);
 
+/* Was some of what is watched allocated so late that, if it was garbage at the end, no collection
+** need have freed it by then? *until_bytes: where an interval ends that has none of that; 0: none
+** does. */
+bool lh_usage_is_unsettled(const lh_usage *usage, uint64_t *until_bytes);
+
 /* Below this age an object was dead at the first collection: half of the mean heap. */
 uint64_t lh_first_collection_bytes(const lh_usage *usage);
 

@@ -59,10 +59,10 @@ void begin_json(cli *c, cli_json *w, const request *r, const lh_usage *usage) {
   cli_json_close(w, '}');
 }
 
-static void tell_question(cli *c, const request *r, const lh_usage *usage) {
+void tell_question(cli *c, const request *r, const char *question, const lh_usage *usage) {
   cli_json w = {0};
   begin_json(c, &w, r, usage);
-  answer(c, &w, r, r->mode->question, &usage, 1);
+  answer(c, &w, r, question, &usage, 1);
   if (c->json) cli_json_close(&w, '}');
 }
 
@@ -75,7 +75,10 @@ int run_mode(cli *c, const request *r) {
     lh_profile_close(profile);
   } else {
     lh_usage *usage = count_profile(c, r, r->files[0]);
-    (m->question != NULL ? tell_question : m->tell_counts)(c, r, usage);
+    if (m->question != NULL)
+      tell_question(c, r, m->question, usage);
+    else
+      m->tell_counts(c, r, usage);
     free_usage(usage);
   }
   return CLI_DONE;

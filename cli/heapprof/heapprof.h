@@ -49,7 +49,8 @@ struct request {
   char **files;
   size_t n_files;
   lh_usage_query query;
-  lh_request asked; /* limit, by */
+  const char *since; /* as it was given; NULL: not said */
+  lh_request asked;  /* limit, by */
   bool has_by;
   unsigned taken; /* of the options that only some modes take, those that were given */
   uint64_t every_ns;
@@ -72,6 +73,9 @@ void free_usage(lh_usage *usage); /* and its profile */
 
 /* With --json: opens the document, with what the profile is in front. */
 void begin_json(cli *c, cli_json *w, const request *r, const lh_usage *usage);
+
+/* All that is told by a mode that is a question. */
+void tell_question(cli *c, const request *r, const char *question, const lh_usage *usage);
 
 /* Asks a question of the library about one usage or two, as text or into what `w` has open. */
 void answer(cli *c, cli_json *w, const request *r, const char *question,

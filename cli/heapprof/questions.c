@@ -4,6 +4,8 @@
 ** the heap was biggest, and of what is never freed; who called whom for it; and what could be
 ** allocated less.
 */
+#include <inttypes.h>
+
 #include "heapprof.h"
 
 enum { FIRST_ADVICE = 3 };
@@ -48,13 +50,37 @@ const mode peak_mode = {.name = "peak",
                         .order = LH_MOST_AT_PEAK,
                         .peak = true};
 
+/* Garbage that waits for the collector is never freed either, and no leak. */
+static void tell_unsettled(const request *r, const lh_usage *usage) {
+  static const char *const bys[] = {"site", "function", "type", "file", "stack"};
+  uint64_t until;
+  bool any = lh_live_bytes(&lh_usage_total(usage)->amounts) > 0;
+  if (!any || !lh_usage_is_unsettled(usage, &until)) return;
+  printf("\nWhat was allocated last may be garbage that no collection has freed yet");
+  if (until == 0) {
+    puts(", and all of this is as new as that:\na longer interval tells what leaks");
+    return;
+  }
+  char *file = cli_shell_word(r->files[0]);
+  printf(". Without that:\n    heapprof --leaks%s%s%s%s --until %" PRIu64 "KB %s%s\n",
+         r->has_by ? " --by " : "", r->has_by ? bys[r->asked.by] : "",
+         r->since != NULL ? " --since " : "", r->since != NULL ? r->since : "", until >> 10,
+         *file == '-' ? "-- " : "", file);
+  free(file);
+}
+
+static void tell_leaks(cli *c, const request *r, const lh_usage *usage) {
+  tell_question(c, r, "allocations", usage);
+  if (!c->json) tell_unsettled(r, usage);
+}
+
 /* What was allocated in the interval has until the profile's end to be freed. */
 const mode leaks_mode = {.name = "leaks",
                          .help = "what was allocated in the interval and never freed",
                          .n_files = 1,
                          .takes_moments = true,
                          .takes_by = true,
-                         .question = "allocations",
+                         .tell_counts = tell_leaks,
                          .order = LH_MOST_LIVE,
                          .to_the_end = true};
 

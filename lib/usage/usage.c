@@ -246,8 +246,11 @@ static int replay(lh_usage *usage, lh_error *error) {
   c.peak_events = p.events;
   if (code == LH_OK) code = lh_profile_replay(usage->profile, count, &c, error);
   if (code == LH_OK && c.failed) code = lh_fail_memory(error, "counting what was allocated");
+  if (!c.window.has_begun) totals->since_ns = c.window.duration_ns;
   usage->is_begun = c.window.has_begun || c.window.has_ended;
   usage->clock_bytes = c.window.clock;
+  usage->begin_bytes = c.window.since << CLOCK_SHIFT;
+  usage->end_bytes = c.window.has_ended ? c.window.until << CLOCK_SHIFT : c.window.clock;
   totals->peak_bytes = (uint64_t)p.bytes;
   totals->peak_ns = p.time_ns;
   totals->mean_heap_bytes =
@@ -388,6 +391,15 @@ int lh_usage_check_interval(const lh_usage *usage, lh_error *error) {
 }
 
 /* }=================================================================================== */
+
+/* All that had been allocated before so much more was, as the heap had at the end, is freed by then
+** if it is garbage: in that time the collector comes round, with half of it to spare. */
+bool lh_usage_is_unsettled(const lh_usage *usage, uint64_t *until_bytes) {
+  uint64_t clock = usage->clock_bytes, lag = usage->totals.heap_bytes;
+  uint64_t settled = clock > lag ? clock - lag : 0;
+  *until_bytes = settled > usage->begin_bytes + ((uint64_t)1 << CLOCK_SHIFT) ? settled : 0;
+  return settled < usage->end_bytes;
+}
 
 lh_profile *lh_usage_profile(const lh_usage *usage) {
   return usage->profile;

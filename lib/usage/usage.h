@@ -33,8 +33,9 @@ struct lh_usage {
   lh_usage_row *rows;
   size_t n, capacity;
   lh_usage_totals totals;
-  bool is_begun;        /* one of the moments has come */
-  uint64_t clock_bytes; /* that were allocated until the replay ended */
+  bool is_begun; /* one of the moments has come */
+  /* Bytes that had been allocated when the replay ended, and when the interval began and ended. */
+  uint64_t clock_bytes, begin_bytes, end_bytes;
 };
 
 /* {=== amounts.c ====================================================================== */

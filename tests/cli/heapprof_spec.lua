@@ -458,6 +458,43 @@ describe("a comparison", function()
   end)
 end)
 
+describe("--leaks", function()
+  -- A KB of garbage a tick, which lives for eight ticks, and a leak of 100 bytes.
+  local function churn(name)
+    local p = profiles.new {start_bytes = 4096}
+    local function at(function_name, line)
+      return p:stack(nil, {source = "@a.lua", name = function_name, line = line, maker = "table"})
+    end
+    local short, long, alive = at("work", 2), at("leak", 5), {}
+    for i = 1, 200 do
+      p:new("table", long, 100)
+      alive[i] = p:new("table", short, 1024)
+      if i > 8 then p:free(alive[i - 8]) end
+      p:tick(1000000)
+    end
+    return write(p, name)
+  end
+
+  it("tells how to leave out what waits for the collector", function()
+    local out = answer("--leaks", "--since", "10%", "--by", "function", churn "churn")
+    assert.matches("\n +8%.0 KB .* @a.lua in work\n", (out:gsub(":0", "")))
+    local command = out:match("\nWhat was allocated last may be garbage that no collection has " ..
+                              "freed yet. Without that:\n    (heapprof [^\n]+)\n$")
+    assert.matches("^heapprof %-%-leaks %-%-by function %-%-since 10%% %-%-until %d+KB churn$",
+                   command)
+    out = support.answer(command, dir)
+    assert.matches(" in leak\n", out)
+    assert.not_matches("work", out)
+    assert.not_matches("garbage", out)
+  end)
+
+  it("says that all of a short interval may be garbage", function()
+    assert.matches("may be garbage that no collection has freed yet, and all of this is as new as " ..
+                   "that:\na longer interval tells what leaks\n$",
+                   answer("--leaks", "--since", "95%", churn "churn"))
+  end)
+end)
+
 describe("a moment", function()
   for _, when in ipairs {"10", "s", "10 s", "-1s", "1e3s", "10x", "", "0x10s", "..s"} do
     it("is refused: " .. when, function()
