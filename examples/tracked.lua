@@ -10,11 +10,11 @@ heap.track() on from the first line on, each object knows which one made it, and
 
     retained   shallow  objects      in each snapshot  example         class             held by
     155.9 KB  155.9 KB    1,050  21 -> 1,071 -> 1,092  0x7f827e34aac0  {at, from, text}  (local users in main chunk @tracked.lua of main thread)[*].missed[*]
-        allocated at @tracked.lua:51 in message, from @tracked.lua:64 in say (1,000 of 1,050); 1,000 of 10,000 made there stay
+        allocated at @tracked.lua:51 in message, from @tracked.lua:64 in say (1,000 of 1,050 looked at); 1,000 of 10,000 objects made there stay
      17.1 KB   17.1 KB      490      10 -> 500 -> 500  0x7f827e226bd0  string            (local users in main chunk @tracked.lua of main thread)[*].missed[*].text
-        allocated at @tracked.lua:73 in serve, from @tracked.lua:80 in main chunk (490 of 490); 500 of 1,346 made there stay
+        allocated at @tracked.lua:73 in serve, from @tracked.lua:80 in main chunk; 500 of 1,346 objects made there stay
        309 B     309 B       10        10 -> 20 -> 20  0x7f827e220330  string            (local users in main chunk @tracked.lua of main thread)[*].missed[*].from
-        allocated at @tracked.lua:73 in serve, from @tracked.lua:80 in main chunk (10 of 10); 500 of 1,346 made there stay
+        allocated at @tracked.lua:73 in serve, from @tracked.lua:80 in main chunk; 500 of 1,346 objects made there stay
 
     Containers older than a that grew until b and again until c
         grew  containers                        bytes               entries  example         class                      path

@@ -1,8 +1,8 @@
 /*
 ** allocated.c - where the objects of a row were allocated, of a program that was tracked:
 **
-**     allocated at @app/bus.lua:31 in Bus:on, from @app/session.lua:88 in connect (1,000 of
-**     1,000); 1,000 of 51,000 made there stay
+**     allocated at @app/bus.lua:31 in Bus:on, from @app/session.lua:88 in connect;
+**     1,000 of 51,000 objects made there stay
 */
 #include "name/site_text.h"
 #include "report/report.h"
@@ -54,6 +54,19 @@ const char *lh_no_site_name(const lh_snapshot *snapshot) {
   return lh_snapshot_tracking(snapshot)->sample_bytes > 0 ? "not sampled" : "before tracking began";
 }
 
+/* All that a site makes may be more than what the row is about. */
+static void put_made(lh_text *text, const lh_allocated *a, bool is_sampled) {
+  const char *verb = a->stay == 1 ? "stays" : "stay";
+  lh_number made = lh_count_of(a->made, "object", "objects");
+  if (a->stay == a->made && !is_sampled)
+    lh_text_format(text, a->made == 1 ? "; the one %s made there %s" : "; all %s made there %s",
+                   a->made == 1 ? "object" : made.text, verb);
+  else
+    lh_text_format(text, "; %s%s of %s made there %s", is_sampled ? "about " : "",
+                   lh_count_text(a->stay).text, made.text, verb);
+}
+
+/* How many agree is told where not all do. */
 const char *lh_allocated_line(lh_report *report, const lh_allocated *a) {
   const lh_sites *sites = lh_snapshot_sites(report->snapshot);
   if (a->stack == 0) return NULL;
@@ -61,11 +74,9 @@ const char *lh_allocated_line(lh_report *report, const lh_allocated *a) {
   lh_text text = {0};
   lh_text_allocated(&text, lh_site_of_stack(sites, a->stack));
   lh_text_callers(&text, sites, a->stack, a->callers);
-  lh_text_format(&text, " (%s of %s%s)", lh_count_text(a->objects).text, lh_count_text(a->of).text,
-                 is_sampled ? " sampled" : "");
-  if (a->made > 0)
-    lh_text_format(&text, "; %s%s of %s made there %s", is_sampled ? "about " : "",
-                   lh_count_text(a->stay).text, lh_count_text(a->made).text,
-                   a->stay == 1 ? "stays" : "stay");
+  if (a->objects < a->of || is_sampled)
+    lh_text_format(&text, " (%s of %s %s)", lh_count_text(a->objects).text,
+                   lh_count_text(a->of).text, is_sampled ? "sampled" : "looked at");
+  if (a->made > 0) put_made(&text, a, is_sampled);
   return lh_keep_text(report, lh_text_finish(&text));
 }

@@ -176,7 +176,7 @@ function heap.sizeof(value) end
 ---@field file? string a profile, for heapprof
 ---@field aggregate? boolean of `file`: it has counts, in place of each event: it stays small
 ---@field live? boolean heapprof --live-of shows this process
----@field time? boolean of `file`: calls and time of each function, too; by a debug hook, some 0.3 us a call
+---@field time? boolean of `file`: calls and time of each function; by a debug hook, 0.3 us a call
 ---@field exact? integer|string the collector is sent to work after so many bytes: "256K"
 ---@field pool? boolean false: each block comes from the program's own allocation function; true:
 ---small ones never do. Default: they come from a pool of luaheap's own if that function is the

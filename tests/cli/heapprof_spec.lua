@@ -489,8 +489,8 @@ describe("--leaks", function()
   end)
 
   it("says that all of a short interval may be garbage", function()
-    assert.matches("may be garbage that no collection has freed yet, and all of this is as new as " ..
-                   "that:\na longer interval tells what leaks\n$",
+    assert.matches("may be garbage that no collection has freed yet, and all of this is as new " ..
+                   "as that:\na longer interval tells what leaks\n$",
                    answer("--leaks", "--since", "95%", churn "churn"))
   end)
 end)

@@ -202,8 +202,8 @@ static void it_is_told_in_a_line(void **state) {
   char *text = lh_report_text(&report, "c");
   assert_non_null(text);
   assert_non_null(strstr(text,
-                         "\n    allocated at @app.lua:31 in on, from @app.lua:88 in connect (20 of "
-                         "20); 20 of 1,000 made there stay\n"));
+                         "\n    allocated at @app.lua:31 in on, from @app.lua:88 in connect; "
+                         "20 of 1,000 objects made there stay\n"));
   lh_free(text);
   lh_report_free(&report);
   for (int i = 0; i < 3; i++) {

@@ -181,7 +181,7 @@ end
   it("is told the line in one command", function()
     local out = support.answer({"heapdiff", "a", "b", "c"}, dir)
     assert.match("\n    allocated at @app/bus.lua:4 in Bus:on, from @app/session.lua:4 in [^\n]*"
-      .. " %(1,000 of 1,000%); 1,000 of 1,000 made there stay\n", out)
+      .. "; all 1,000 objects made there stay\n", out)
     local group = ask(dir, "heapdiff", "--json", "a", "b", "c").groups[1]
     assert.same({1000, 1000, 1000, 1000}, {group.allocated.objects, group.allocated.of,
                                            group.allocated.made, group.allocated.stay})
@@ -191,7 +191,7 @@ end
   it("is told it of one snapshot, too", function()
     local out = support.answer({"heaptop", "c"}, dir)
     assert.match("\n    allocated at @app/bus.lua:4 in Bus:on, from @app/session.lua:4 [^\n]*"
-      .. " %(1,000 of 1,000%); 2,010 of 2,010 made there stay\n", out)
+      .. "; all 2,010 objects made there stay\n", out)
   end)
 
   it("has rows for its sites", function()
