@@ -107,23 +107,21 @@ int hl_ask(lua_State *L, hl_task *task, hl_body body);
 lh_snapshot *hl_analysed(lua_State *L, hl_task *task, hl_scope scope);
 lh_snapshot *hl_opened(const hl_task *task);
 
-/* Answers about argument 1: with nil and a message, if it is no object. And then, in the body,
-** finds it in the capture, where it may also be one of heap.reader's objects; false, and nil and a
-** message pushed: it is not there. */
-int hl_ask_about(lua_State *L, hl_task *task, hl_body body);
-bool hl_find_subject(lua_State *L, hl_task *task);
+/* Puts the snapshot of heap.reader in place of the capture at `index`, which must be open. */
+void hl_to_reader(lua_State *L, int index);
+
+/* The serial of the newest mark of the state. */
+uint32_t hl_newest_mark(lua_State *L);
+
+/* }=================================================================================== */
+
+/* {=== Values and rows: values.c ===================================================== */
 
 /* What a value is in the snapshot of a capture; LH_ENOTFOUND: nothing, and `error` says why. And
 ** heap.reader's way to that. */
 int hl_find_value(lua_State *L, int index, const lh_snapshot *snapshot, bool is_fresh, lh_id *id,
                   lh_error *error);
 extern const hr_values hl_values;
-
-/* Puts the snapshot of heap.reader in place of the capture at `index`, which must be open. */
-void hl_to_reader(lua_State *L, int index);
-
-/* The serial of the newest mark of the state. */
-uint32_t hl_newest_mark(lua_State *L);
 
 /* Pushes a table with weak values, for rows: so looking at objects does not keep them alive, nor
 ** does it show in the next answer. */
@@ -150,6 +148,12 @@ int hl_path(lua_State *L); /* ways.c */
 int hl_paths(lua_State *L);
 int hl_referrers(lua_State *L);
 int hl_retained(lua_State *L);
+
+/* Answers about argument 1: with nil and a message, if it is no object. And then, in the body,
+** finds it in the capture, where it may also be one of heap.reader's objects; false, and nil and a
+** message pushed: it is not there. */
+int hl_ask_about(lua_State *L, hl_task *task, hl_body body);
+bool hl_find_subject(lua_State *L, hl_task *task);
 
 int hl_dot(lua_State *L); /* picture.c */
 int hl_show(lua_State *L);

@@ -196,9 +196,9 @@ lh_id hr_subject(lua_State *L, hr_snapshot **of);
 ** the ids. What else it has as fields is in the table at `about`; 0: nothing. */
 void hr_push_objects(lua_State *L, int index, const lh_id *ids, size_t n, int about);
 
-/* The objects that the value at `index` stands for, in the order of their ids: one of them, a list
-** of them, a stream, a fingerprint, or all that an expression may mean. *ids is in a userdata that
-** it pushes. LH_ENOTFOUND: there are none, and `error` says so. */
+/* rankings.c: the objects that the value at `index` stands for, in the order of their ids: one of
+** them, a list of them, a stream, a fingerprint, or all that an expression may mean. *ids is in a
+** userdata that it pushes. LH_ENOTFOUND: there are none, and `error` says so. */
 int hr_check_set(lua_State *L, int index, hr_snapshot *of, const lh_id **ids, size_t *n,
                  lh_error *error);
 
