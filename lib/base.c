@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <time.h>
 #include <unistd.h>
 
 static bool continues_character(char c) {
@@ -213,10 +212,4 @@ bool lh_grow(void *array_pointer, size_t used, size_t *capacity, size_t size) {
 void lh_free(void *result) {
   (void)count_bytes(block_bytes(result), NULL);
   free(result);
-}
-
-uint64_t lh_now_ns(void) {
-  struct timespec now;
-  (void)clock_gettime(CLOCK_MONOTONIC, &now);
-  return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }

@@ -8,6 +8,7 @@
 
 #include <locale.h>
 #include <stdio.h>
+#include <time.h>
 
 #include "luaheap_read.h"
 
@@ -80,7 +81,11 @@ uint64_t lh_test_peak_bytes(void);
 #endif
 
 /* Of a clock that never goes back. */
-uint64_t lh_now_ns(void);
+static inline uint64_t lh_now_ns(void) {
+  struct timespec now;
+  (void)clock_gettime(CLOCK_MONOTONIC, &now);
+  return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
 
 /* XXH64 (Yann Collet's xxHash, specification of doc/xxhash_spec.md), one shot. About 10 GB/s. */
 uint64_t lh_hash(const void *data, size_t n, uint64_t seed);

@@ -11,11 +11,6 @@ uint8_t lh_profile_type(unsigned type) {
   return types[type & 15];
 }
 
-static lh_stack_id read_stack(lh_pass *pass) {
-  return (lh_stack_id)lh_read_upto(&pass->c, lh_n_stacks(pass->profile->sites),
-                                   "a stack is not defined");
-}
-
 static uint64_t read_bytes(lh_cursor *c) {
   return lh_read_upto(c, LH_MOST_BYTES, "a block is bigger than an address space");
 }
@@ -59,7 +54,7 @@ static void read_event(lh_pass *pass) {
     event.bytes = read_bytes(c);
   }
   if (kind == LH_RECORD_RESIZE) {
-    event.old_stack = read_stack(pass);
+    event.old_stack = lh_read_stack(pass);
     event.old_bytes = read_bytes(c);
   }
   if (kind != LH_RECORD_NEW)

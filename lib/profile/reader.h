@@ -45,6 +45,11 @@ typedef struct lh_pass {
   bool out_of_memory;
 } lh_pass;
 
+static inline lh_stack_id lh_read_stack(lh_pass *pass) {
+  return (lh_stack_id)lh_read_upto(&pass->c, lh_n_stacks(pass->profile->sites),
+                                   "a stack is not defined");
+}
+
 /* events.c */
 void lh_profile_read_records(lh_pass *pass);
 

@@ -34,11 +34,6 @@ static void end_block(lh_rows *rows, unsigned flags) {
                     .new_capacity = before.capacity};
 }
 
-static lh_stack_id read_stack(lh_pass *pass) {
-  return (lh_stack_id)lh_read_upto(&pass->c, lh_n_stacks(pass->profile->sites),
-                                   "a stack is not defined");
-}
-
 /* What tells the rows of a table apart rises from row to row. */
 static void check_order(lh_cursor *c, lh_rows *rows, const uint8_t *start, uint64_t key) {
   if (key <= rows->last_key) lh_fault(c, start, "the rows of a table are not in order");
@@ -59,7 +54,7 @@ static void read_deaths(lh_cursor *c, lh_profile_count *row) {
 static lh_profile_count read_count(lh_pass *pass, lh_rows *rows) {
   lh_cursor *c = &pass->c;
   const uint8_t *start = c->at;
-  lh_profile_count row = {.stack = read_stack(pass)};
+  lh_profile_count row = {.stack = lh_read_stack(pass)};
   uint64_t *const numbers[] = {
       &row.made,     &row.made_bytes,        &row.resized, &row.resized_bytes,
       &row.replaced, &row.replaced_bytes,    &row.freed,   &row.freed_bytes,
@@ -100,7 +95,7 @@ void lh_profile_read_counts(lh_pass *pass) {
 static lh_profile_call read_call(lh_pass *pass, lh_rows *rows) {
   lh_cursor *c = &pass->c;
   const uint8_t *start = c->at;
-  lh_profile_call row = {.stack = read_stack(pass)};
+  lh_profile_call row = {.stack = lh_read_stack(pass)};
   uint64_t *const numbers[] = {&row.calls, &row.tail_calls, &row.self_ns, &row.total_ns};
   check_order(c, rows, start, row.stack);
   for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)

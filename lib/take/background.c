@@ -201,12 +201,6 @@ int64_t lh_job_process(const lh_job *job) {
   return job->pid;
 }
 
-static uint64_t now_ns(void) {
-  struct timespec now;
-  (void)clock_gettime(CLOCK_MONOTONIC, &now);
-  return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
 static int tell_result(const lh_job *job, lh_taken *taken, lh_error *error) {
   if (!is_finished(job)) {
     int signal_number = WIFSIGNALED(job->status) ? WTERMSIG(job->status) : 0;
@@ -221,9 +215,9 @@ static int tell_result(const lh_job *job, lh_taken *taken, lh_error *error) {
 
 int lh_job_wait(lh_job *job, double seconds, lh_taken *taken, lh_error *error) {
   static const struct timespec nap = {.tv_nsec = 2000000};
-  uint64_t start = now_ns();
+  uint64_t start = lh_now_ns();
   while (!lh_job_done(job)) {
-    if (seconds >= 0 && (double)(now_ns() - start) >= seconds * 1e9) {
+    if (seconds >= 0 && (double)(lh_now_ns() - start) >= seconds * 1e9) {
       return lh_fail(error, LH_EBUSY, "'%s' is still being written", job->path);
     }
     (void)nanosleep(&nap, NULL);

@@ -15,7 +15,6 @@
 #include "calls.h"
 
 #include <errno.h>
-#include <time.h>
 
 #include "running.h"
 
@@ -58,12 +57,6 @@ struct lh_calls {
   uint64_t last_ns;  /* when that ended */
   uint64_t clock_ns; /* all time between events */
 };
-
-static uint64_t now_ns(void) {
-  struct timespec now;
-  (void)clock_gettime(CLOCK_MONOTONIC, &now);
-  return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
 
 /* {=== Counts and functions ========================================================== */
 
@@ -270,7 +263,7 @@ static bool is_plain(const lh_calls *c, const void *thread, const raw_call *call
 /* Gives the time since the last event to the function that was on top; of a thread that has none
 ** left, to that of its resumer. */
 static void charge(lh_calls *c) {
-  uint64_t ns = now_ns() - c->last_ns;
+  uint64_t ns = lh_now_ns() - c->last_ns;
   uint32_t number = c->current;
   c->clock_ns += ns;
   while (number && c->threads[number].n == 0) number = c->threads[number].resumer;
@@ -302,7 +295,7 @@ static void on_call(lua_State *L, lua_Debug *event) {
   const raw_call *call = (const void *)event->i_ci;
   if (!r || !r->calls || is_plain(r->calls, L, call)) return;
   note_event(r->calls, L, event, call);
-  r->calls->last_ns = now_ns();
+  r->calls->last_ns = lh_now_ns();
   errno = os_errno;
 }
 
@@ -319,7 +312,7 @@ int lh_calls_start(lh_recorder *r, lh_calls **out, lh_error *error) {
   lh_calls *c = lh_alloc_zeroed(1, sizeof *c);
   if (!c) return lh_fail_memory(error, "counting calls");
   c->r = r;
-  c->last_ns = now_ns();
+  c->last_ns = lh_now_ns();
   for (place = 0; (t = lh_thread_set_next(&r->running->threads, &place)) != NULL;) {
     lua_sethook(t, on_call, LUA_MASKCALL | LUA_MASKRET, 0);
   }
@@ -337,7 +330,7 @@ void lh_calls_stop(lh_calls *c) {
 
 void lh_calls_complete(lh_calls *c) {
   charge(c);
-  c->last_ns = now_ns();
+  c->last_ns = lh_now_ns();
   for (uint32_t i = 1; i <= c->n_threads; i++) {
     while (c->threads[i].n > 0) close_frame(c, &c->threads[i]);
   }
