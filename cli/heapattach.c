@@ -144,6 +144,9 @@ static void check_target(const cli *c, request *r, int n, char **names) {
         names[1]);
   r->target = names[0];
   bool repeats = r->mode == MODE_SERIES || r->mode == MODE_WATCH;
+  if (repeats && !subject_is_process(r->target) && access(r->target, F_OK) == 0)
+    cli_usage_error(c, "%s needs the number of a process: the file '%s' stays as it is",
+                    r->mode == MODE_SERIES ? "--every" : "--watch", r->target);
   if (repeats && !subject_is_process(r->target))
     cli_usage_error(c, "%s needs the number of a process, not '%s'; %s tells it",
                     r->mode == MODE_SERIES ? "--every" : "--watch", r->target,

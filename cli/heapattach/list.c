@@ -65,6 +65,8 @@ int list_states(cli *c, const request *r) {
     print_json(&s);
   else
     print_text(&s);
-  subject_close(&s);
+  uint64_t process_id = c->json || s.info.is_core ? 0 : s.process_id;
+  subject_close(&s); /* one target at a time */
+  if (process_id > 0) tell_started(c, r, process_id);
   return CLI_DONE;
 }

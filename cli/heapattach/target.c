@@ -142,14 +142,23 @@ static const char *base_name(const char *path) {
   return slash != NULL ? slash + 1 : path;
 }
 
+/* Freed by free. */
+static char *list_command(const subject *s) {
+  char *command, *target = cli_shell_word(s->name);
+  cli_must(asprintf(&command, "heapattach --list %s", target) >= 0 ? command : NULL);
+  free(target);
+  return command;
+}
+
 /* By its number, or its script, with or without folders. */
 static size_t choose_named(const subject *s, const char *name) {
   size_t found = 0, n = 0;
   uint64_t number;
   if (cli_read_number(name, &number)) {
     if (number >= 1 && number <= s->n_states) return (size_t)number - 1;
-    cli_usage_error(s->c, "%s has %s, and no state %s: --list shows them", s->name,
-                    lh_count_of(s->n_states, "Lua state", "Lua states").text, name);
+    cli_usage_error(s->c, "%s has %s, and no state %s: %s shows them", s->name,
+                    lh_count_of(s->n_states, "Lua state", "Lua states").text, name,
+                    list_command(s));
   }
   for (size_t i = 0; i < s->n_states; i++) {
     const char *script = s->states[i].script;
@@ -159,7 +168,8 @@ static size_t choose_named(const subject *s, const char *name) {
   }
   if (n == 1) return found;
   if (n == 0)
-    cli_usage_error(s->c, "%s has no Lua state that runs '%s': --list shows them", s->name, name);
+    cli_usage_error(s->c, "%s has no Lua state that runs '%s': %s shows them", s->name, name,
+                    list_command(s));
   cli_usage_error(s->c, "%s has %zu Lua states that run '%s': choose one by its number in --list",
                   s->name, n, name);
 }

@@ -213,8 +213,8 @@ static bool look_once(watch *w) {
   return false;
 }
 
-/* What grew, three snapshots tell. */
-static void tell_end(const watch *w) {
+/* What grew, three snapshots tell, of a process that goes on. */
+static void tell_end(const watch *w, bool goes_on) {
   if (w->c->json || w->n_lines < 2) return;
   request next = {.mode = MODE_SERIES,
                   .target = w->r->target,
@@ -224,7 +224,7 @@ static void tell_end(const watch *w) {
                   .options = {.never_fork = w->r->options.never_fork}};
   printf("%s in %s\n", lh_size_change(w->first.bytes, w->last.bytes, w->c->exact_bytes).text,
          lh_duration_text(w->last.time_ns - w->first.time_ns).text);
-  if (w->last.bytes <= w->first.bytes) return;
+  if (w->last.bytes <= w->first.bytes || !goes_on) return;
   fputs("What of it stays: ", stdout);
   print_request(stdout, &next);
   putchar('\n');
@@ -239,10 +239,11 @@ int watch_state(cli *c, const request *r) {
   w.start = clock_ns();
   w.lines_to_a_count = 1;
   wait_begin(&ending, w.subject.process_id);
-  while (end == WAIT_DUE && look_once(&w) && (r->max == 0 || w.n_lines < r->max))
+  bool goes_on = true;
+  while (end == WAIT_DUE && (goes_on = look_once(&w)) && (r->max == 0 || w.n_lines < r->max))
     end = wait_until(&ending, next_tick(w.start, w.every_ns));
   if (end == WAIT_ENDED) cli_say(c, "%s has ended", w.subject.name);
-  tell_end(&w);
+  tell_end(&w, goes_on && end != WAIT_ENDED);
   wait_close(&ending);
   subject_close(&w.subject);
   return CLI_DONE;

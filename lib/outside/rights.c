@@ -101,7 +101,7 @@ static int refuse_traced(int64_t id, const lh_process_status *it, lh_error *erro
   if (n > 0) name[strcspn(name, "\n")] = '\0';
   return lh_fail(error, LH_EIO,
                  "process %" PRId64 " is traced already, by %s (process %" PRId64
-                 "): end that first, or make a core file with it",
+                 "): end that first, or let it make a core file if it is a debugger",
                  id, n > 0 ? name : "another", it->tracer);
 }
 
@@ -147,11 +147,12 @@ static int refuse_by_scope(int64_t id, int scope, lh_error *error) {
 }
 
 static int refuse_user(int64_t id, const lh_process_status *it, lh_error *error) {
-  char theirs[64], ours[64];
+  char theirs[64], ours[64], or_as[80] = "";
+  describe_user(it->users[0], theirs, sizeof theirs);
+  if (it->users[0] != 0) (void)snprintf(or_as, sizeof or_as, " or %s", theirs);
   return lh_fail(error, LH_EIO,
-                 "process %" PRId64 " belongs to %s, and this is run by %s: run it as root", id,
-                 describe_user(it->users[0], theirs, sizeof theirs),
-                 describe_user(geteuid(), ours, sizeof ours));
+                 "process %" PRId64 " belongs to %s, and this is run by %s: run it as root%s", id,
+                 theirs, describe_user(geteuid(), ours, sizeof ours), or_as);
 }
 
 static int refuse_rights(int64_t id, const lh_process_status *it, const lh_process_status *us,

@@ -125,6 +125,20 @@ describe("heapattach", function()
     }, lines(err))
   end)
 
+  it("lists who else runs Lua of those that a process has started", function()
+    local master = start [=[
+      local worker = [['print("ready") io.stdout:flush() io.read()']]
+      local lua = os.getenv "LUA" or "lua5.4"
+      local pipe <close> = io.popen("exec " .. lua .. " -e " .. worker, "w")
+      io.read()]=]
+    local out, err, status = support.run({"heapattach", "--list", master.pid})
+    master.stop()
+    assert.equal(0, status)
+    assert.matches("^1 Lua state in " .. master.pid .. ": ", out)
+    assert.matches("^heapattach: Lua 5.4 runs in what it has started:\n" ..
+                   "    heapattach %-%-list %d+    %S+ %-e print%(\"ready\"%) [^\n]+\n$", err)
+  end)
+
   it("lists and watches it", function()
     local list = cjson.decode(attach("--list", "--json", server.pid))
     assert.equal(1, #list.states)

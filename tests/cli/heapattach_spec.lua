@@ -256,7 +256,8 @@ heapattach: 4711 has 2 Lua states: which one?
     end
     cannot("^heapattach: 4711 has 2 Lua states, and no state 3: ", "--state", "3")
     cannot("^heapattach: 4711 has 2 Lua states, and no state 0: ", "--state", "0")
-    cannot("^heapattach: 4711 has no Lua state that runs 'c.lua': ", "--state", "c.lua")
+    cannot("^heapattach: 4711 has no Lua state that runs 'c.lua': " ..
+           "heapattach %-%-list 4711 shows them\n", "--state", "c.lua")
     cannot("^heapattach: 'a' is of state 1, not of '2'\n$", "--state", "2", "--after", "a")
     local twice = {"program x", "state b 1 no x.lua", "state p2 1 no y/x.lua", "still fork 1"}
     refuses([[
@@ -350,6 +351,8 @@ heapattach: what of 4711?
 Try 'heapattach --help'.
 ]], with_new_name((select(2, attach(one, {"--strings", "0", "4711"})))))
     support.write_file(dir .. "/core", "")
+    refuses_untouched("^heapattach: %-%-every needs the number of a process: the file 'core' " ..
+                      "stays as it is\n", {"--every", "1", "core"})
     refuses_untouched("^heapattach: what of core%?\n    heapattach %-o %l core    [^\n]+\n" ..
                       "    heapattach %-%-list core    [^\n]+\nTry ", {"core"})
   end)

@@ -62,9 +62,10 @@ describe("heapattach --watch", function()
   end)
 
   it("ends with the process", function()
-    local out, err, code = watch {"fail 3 -3 3 process 4711 has ended"}
+    local out, err, code = watch {"grow 1000", "fail 3 -3 3 process 4711 has ended"}
     assert.same({"heapattach: process 4711 has ended\n", 0}, {err, code})
-    assert.equal(4, #lines(out))
+    assert.matches("^%+1,000 B in ", lines(out)[4])
+    assert.equal(4, #lines(out)) -- and nothing to ask it for
   end)
 
   it("fits a terminal of 80 columns, in colour unless NO_COLOR says otherwise", function()

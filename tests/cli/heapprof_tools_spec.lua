@@ -261,9 +261,9 @@ At the end it had 20,084 B]], out:match("^(.-\n.-\n.-)\n"))
     end
     local out = answer("--plot", p)
     local big = out:match "\n +976%.6 KB .* KB  (%S+)  @a.lua:1\n"
-    local small = out:match "\n +9%.8 KB .* KB  (%S+)  @a.lua:2\n"
+    local little = out:match "\n +9%.8 KB .* KB  (%S+)  @a.lua:2\n"
     assert.is_true(#big >= 20)
-    assert.equal(big, small)
+    assert.equal(big, little)
   end)
 
   it("has its axis in one column, however long the figures are", function()

@@ -271,9 +271,19 @@ static void test_same_user(void **state) {
   subject_end(&s);
 }
 
+static bool become_another(void) {
+  return setgroups(0, NULL) == 0 && setgid(NOBODY - 1) == 0 && setuid(NOBODY - 1) == 0;
+}
+
 static void test_another_user(void **state) {
   (void)state;
   skip_unless_root();
+  subject of_nobody = subject_start(wait_as_nobody, NULL);
+  assert_refused(ask_as(become_another, of_nobody.id, false),
+                 "process %d belongs to user nobody, and this is run by user 65533: run it as root "
+                 "or user nobody",
+                 of_nobody.id);
+  subject_end(&of_nobody);
   subject s = subject_start(only_wait, NULL);
   assert_refused(ask_as(become_nobody, s.id, false),
                  "process %d belongs to user root, and this is run by user nobody: run it as root",
@@ -439,7 +449,7 @@ static void test_traced_already(void **state) {
   assert_allowed(read);
   assert_refused(stop,
                  "process %d is traced already, by a-debugger (process %d): end that first, or "
-                 "make a core file with it",
+                 "let it make a core file if it is a debugger",
                  s.id, tracer.id);
 }
 
