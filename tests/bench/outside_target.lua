@@ -4,7 +4,8 @@
 --
 --     work FILE      works until the file is there; the longest time in which it could not, seconds
 --     fork N         the seconds of a bare fork of it, the median and the least of N
---     copy N BYTES   the same of a copy of so much memory, and the median of one to new memory
+--     copy N BYTES   the same of a copy of so much memory, and the median of one to new memory, in
+--                    processor seconds
 --     inside N FILE  processor seconds of a snapshot, the seconds of the pause of a background one
 -- luacheck: globals LAST FUNCTIONS
 local bench = require "lua_bench"
