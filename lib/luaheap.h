@@ -18,8 +18,8 @@
 **     luaheap_compare.h   two, three and any number of snapshots: what is new, and what grows
 **     luaheap_profile.h   what a tracked program allocated and freed, in order
 **     luaheap_tracked.h   the same of a program that is running
-**     luaheap_usage.h     what a profile tells: who allocated how much, and what became of it
-**     luaheap_tally.h     what it adds up to by line, by type and over time
+**     luaheap_usage.h     what a profile tells: who allocated how much, and what became of it; its
+**                         sums by line, by type and over time
 **     luaheap_view.h      a snapshot as pictures show it: trees, the axis of time, addresses
 **     luaheap_report.h    the answers as data, and the words for them
 **
@@ -43,7 +43,6 @@
 #include "luaheap_report.h"
 #include "luaheap_sites.h"
 #include "luaheap_take.h"
-#include "luaheap_tally.h"
 #include "luaheap_track.h"
 #include "luaheap_tracked.h"
 #include "luaheap_usage.h"

@@ -80,10 +80,10 @@ check_sources() {
   report "data flows one way through lib's folders" "$(
     grep -E "${include}\"" "$sources" | grep -E "^($flow)/[a-z_]+\.h\"")"
   rule "what is below the analyses does not see them" \
-    "${include}\"luaheap(_(take|track|analyses|compare|usage|tally|view|report))?\.h\"" \
+    "${include}\"luaheap(_(take|track|analyses|compare|usage|view|report))?\.h\"" \
     'lib/(read|profile|graph|name)/.*' "$none"
   rule "a snapshot from outside asks for no analysis" \
-    "${include}\"luaheap(_(graph|analyses|usage|tally|view|report|profile|tracked))?\.h\"" \
+    "${include}\"luaheap(_(graph|analyses|usage|view|report|profile|tracked))?\.h\"" \
     'lib/outside/.*' "$none"
   rule "only heapattach looks from outside" "${include}\"luaheap_outside\.h\"" '.*' \
     'lib/outside/[a-z_]+\.[ch]|cli/heapattach(/[a-z_]+)?\.[ch]'
@@ -237,7 +237,7 @@ lua/heap.c|#include "raw.h"|only layout, walk and track know Lua's structures
 lib/profile/events.c|#include "track/profile.h"|data flows one way through lib's folders
 lib/read/reader.c|#include "profile/reader.h"|data flows one way through lib's folders
 lib/compare/made.c|#include "track/track.h"|data flows one way through lib's folders
-lib/name/names.c|#include "luaheap_tally.h"|what is below the analyses does not see them
+lib/name/names.c|#include "luaheap_usage.h"|what is below the analyses does not see them
 lib/usage/usage.c|#include "report/report.h"|data flows one way through lib's folders
 lib/read/reader.c|  #  include "take/writer.h"|data flows one way through lib's folders
 lib/graph/flow.c|#include "name/text.h"|data flows one way through lib's folders

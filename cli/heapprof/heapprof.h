@@ -11,7 +11,7 @@
 **     plot.c, svg.c      memory over time, by site
 **     live*.c            a running program, by type and site, looked at again and again
 **
-** What is counted is the library's (luaheap_tally.h, luaheap_usage.h).
+** What is counted is the library's (luaheap_usage.h).
 */
 #ifndef LUAHEAP_HEAPPROF_H
 #define LUAHEAP_HEAPPROF_H

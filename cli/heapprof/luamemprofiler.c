@@ -6,7 +6,7 @@
 #include <inttypes.h>
 
 #include "heapprof.h"
-#include "luaheap_tally.h"
+#include "luaheap_usage.h"
 
 /* Closures are functions; what luamemprofiler has no name for is other. */
 static uint64_t others(const lh_type_tally *tally) {

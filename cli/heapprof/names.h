@@ -5,7 +5,7 @@
 #define LUAHEAP_HEAPPROF_NAMES_H
 
 #include "cli.h"
-#include "luaheap_tally.h"
+#include "luaheap_usage.h"
 
 /* "@app.lua:31"; "INTERNAL" where no Lua function allocated. Freed by lh_free. */
 char *line_text(const lh_line *line);

@@ -5,7 +5,7 @@
 #define LUAHEAP_HEAPPROF_PLOT_H
 
 #include "heapprof.h"
-#include "luaheap_tally.h"
+#include "luaheap_usage.h"
 
 /* "@app.lua:31 in f", "12 other lines", "no Lua function". Freed by lh_free. */
 char *plot_site_text(const lh_timeline_site *site);

@@ -9,7 +9,7 @@
 #define LUAHEAP_TALLY_PRIVATE_H
 
 #include "base.h"
-#include "luaheap_tally.h"
+#include "luaheap_usage.h"
 #include "name/map.h"
 
 /* {=== Sums ========================================================================== */

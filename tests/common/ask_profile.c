@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "ask.h"
-#include "luaheap_tally.h"
 #include "luaheap_usage.h"
 
 static bool is_type(uint8_t type) {

@@ -12,7 +12,7 @@
 #include <cmocka.h>
 
 #include "base.h"
-#include "luaheap_tally.h"
+#include "luaheap_usage.h"
 
 /* {=== Profiles ====================================================================== */
 
