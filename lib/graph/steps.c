@@ -80,15 +80,9 @@ int lh_compare_edges(const lh_snapshot *snapshot, const lh_edge *a, const lh_edg
 /* {=== the index ===================================================================== */
 
 static const lh_edges *saved_before(const lh_steps *steps, lh_id source, uint32_t number) {
-  size_t low = 0, high = steps->n_sources - 1;
-  while (low < high) {
-    size_t middle = low + (high - low) / 2;
-    if (steps->sources[middle].id < source)
-      low = middle + 1;
-    else
-      high = middle;
-  }
-  return &steps->saved[steps->sources[low].first_saved + number / STRIDE];
+  size_t at;
+  LH_LOWER_BOUND(at, steps->n_sources - 1, steps->sources[at].id < source);
+  return &steps->saved[steps->sources[at].first_saved + number / STRIDE];
 }
 
 static lh_edge indexed_edge(const lh_steps *steps, lh_id source, lh_id target) {

@@ -21,16 +21,10 @@ uint64_t lh_spans_bytes(const lh_spans *spans) {
 }
 
 bool lh_spans_have(const lh_spans *spans, uint64_t address, uint64_t n) {
-  size_t low = 0, high = spans->n;
-  while (low < high) {
-    size_t middle = low + (high - low) / 2;
-    if (spans->all[middle].end <= address)
-      low = middle + 1;
-    else
-      high = middle;
-  }
-  const lh_span *span = &spans->all[low];
-  return low < spans->n && span->start <= address && n <= span->end - address;
+  size_t at;
+  LH_LOWER_BOUND(at, spans->n, spans->all[at].end <= address);
+  const lh_span *span = &spans->all[at];
+  return at < spans->n && span->start <= address && n <= span->end - address;
 }
 
 bool lh_spans_next_missing(const lh_spans *spans, const lh_spans *others, lh_spans_cursor *cursor,

@@ -21,15 +21,9 @@ static unsigned part_of(const lh_object *object) {
 
 /* Those with the object as key stand together: where they begin. */
 static size_t first_ephemeron(const lh_snapshot *s, lh_id key) {
-  size_t low = 0, high = s->n_ephemerons;
-  while (low < high) {
-    size_t middle = low + (high - low) / 2;
-    if (s->ephemerons[middle].key < key)
-      low = middle + 1;
-    else
-      high = middle;
-  }
-  return low;
+  size_t first;
+  LH_LOWER_BOUND(first, s->n_ephemerons, s->ephemerons[first].key < key);
+  return first;
 }
 
 void lh_field_scan_begin(const lh_snapshot *snapshot, lh_id id, lh_field_scan *scan) {
