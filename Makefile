@@ -216,6 +216,7 @@ $(OUTSIDE_TESTS:%=$(1)/tests/%): LDFLAGS += $(if $(filter %/tsan,$(1)),,$(PLACE)
 # Something happens between their requests (tests/common/requests.h).
 $(1)/tests/test_signals $(1)/tests/test_killed: \
   TEST_LIBS += -Wl,--wrap=ptrace,--wrap=waitid,--wrap=kill
+$(1)/tests/test_signals: TEST_LIBS += -Wl,--wrap=timer_delete
 $(1)/tests/test_page: $(1)/cli/heapview/page.o
 $(1)/tests/test_requests: $(1)/cli/heapview/requests.o
 $(1)/tests/test_guests: $(1)/cli/heapview/guests.o

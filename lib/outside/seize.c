@@ -20,14 +20,23 @@
 #define sigev_notify_thread_id _sigev_un._tid
 #endif
 
+/* A traced thread that has stopped is told of by the kernel, too, though nobody asks for it; and
+** not again. So what there is to be told is looked at first. */
+static void take_away(pid_t thread) {
+  siginfo_t change = {0};
+  const int changes = WEXITED | WNOHANG | __WALL;
+  bool has_ended = waitid(P_PID, (id_t)thread, &change, changes | WNOWAIT) == 0 &&
+                   (change.si_code == CLD_EXITED || change.si_code == CLD_KILLED ||
+                    change.si_code == CLD_DUMPED);
+  if (has_ended) (void)waitid(P_PID, (id_t)thread, &change, changes);
+}
+
 static void wait_for_ended(int signal_number, siginfo_t *info, void *context) {
   (void)signal_number, (void)context;
   int os_errno = errno;
   const lh_stop *stop = info->si_value.sival_ptr;
   for (size_t i = 0; info->si_code == SI_TIMER && i < stop->n; i++) {
-    siginfo_t end;
-    const lh_thread *thread = &stop->threads[i];
-    if (!thread->is_child) (void)waitid(P_PID, (id_t)thread->id, &end, WEXITED | WNOHANG | __WALL);
+    if (!stop->threads[i].is_child) take_away(stop->threads[i].id);
   }
   errno = os_errno;
 }
@@ -40,6 +49,16 @@ static bool start_timer(lh_stop *stop, int signal_number, timer_t *timer) {
   event.sigev_notify_thread_id = gettid();
   return timer_create(CLOCK_MONOTONIC, &event, timer) == 0 &&
          timer_settime(*timer, 0, &each, NULL) == 0;
+}
+
+/* Up to Linux 6.12 a signal of a timer that is no more comes nevertheless, and would end this
+** process. One of somebody else comes again. */
+static void forget_signals(int signal_number, const sigset_t *timers) {
+  siginfo_t info;
+  bool is_of_others = false;
+  while (sigtimedwait(timers, &info, &(struct timespec){0}) > 0)
+    is_of_others |= info.si_code != SI_TIMER;
+  if (is_of_others) (void)raise(signal_number);
 }
 
 int lh_seize(lh_stop *stop, pid_t thread) {
@@ -57,7 +76,8 @@ int lh_seize(lh_stop *stop, pid_t thread) {
     (void)pthread_sigmask(SIG_UNBLOCK, &timers, NULL);
     os_errno = ptrace(PTRACE_SEIZE, thread, 0, PTRACE_O_TRACESYSGOOD) == 0 ? 0 : errno;
     (void)pthread_sigmask(SIG_BLOCK, &timers, NULL);
-    (void)timer_delete(timer); /* and a signal of it that has not been handled */
+    (void)timer_delete(timer);
+    forget_signals(signal_number, &timers);
   }
   (void)sigaction(signal_number, &before, NULL);
   return os_errno;

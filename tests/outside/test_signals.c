@@ -4,6 +4,7 @@
 ** would have otherwise.
 */
 #include <poll.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -13,7 +14,9 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -324,11 +327,88 @@ static void test_signals_meet_stops(void **state) {
 
 /* }=================================================================================== */
 
+/* {=== Of a timer of ours ============================================================ */
+
+int __real_timer_delete(timer_t timer);
+int __wrap_timer_delete(timer_t timer);
+
+static bool leaves_signal; /* as Linux does up to 6.12 */
+
+int __wrap_timer_delete(timer_t timer) {
+  siginfo_t info = {.si_signo = SIGRTMAX, .si_code = SI_TIMER};
+  if (leaves_signal)
+    assert_int_equal(
+        syscall(SYS_rt_tgsigqueueinfo, getpid(), (pid_t)syscall(SYS_gettid), SIGRTMAX, &info), 0);
+  return __real_timer_delete(timer);
+}
+
+static void *compute(void *unused) {
+  for (;;) own->busy++;
+  return unused;
+}
+
+static void compute_in_threads(const subject *self) {
+  enum { MORE_THREADS = 3 };
+  pthread_t thread;
+  own = self->shared;
+  for (int i = 0; i < MORE_THREADS; i++) {
+    if (pthread_create(&thread, NULL, compute, NULL)) _exit(1);
+  }
+  if (write(self->answers, "", 1) != 1) _exit(1);
+  (void)compute(NULL);
+}
+
+static void wait_for_timer(void *unused) {
+  enum { MORE_THAN_ITS_INTERVAL = 5 };
+  (void)unused;
+  for (int i = 0; i < MORE_THAN_ITS_INTERVAL; i++) attach_nap();
+}
+
+/* Threads that have stopped by then are seen to have. */
+static void test_a_timer_at_each_step(void **state) {
+  enum { ALL_ARE_STOPPED = 40 }; /* by then */
+  (void)state;
+  counts *c = subject_share(sizeof *c);
+  attach a;
+  subject s = subject_start(compute_in_threads, c);
+  attach_open(&a, s.id);
+  for (int step = 1, n_steps = 1; step <= n_steps && step <= ALL_ARE_STOPPED; step++) {
+    requests_begin(step, wait_for_timer, NULL);
+    attach_begin(&a, true);
+    attach_end(&a);
+    n_steps = requests_end();
+  }
+  attach_close(&a);
+  subject_end(&s);
+  (void)munmap(c, sizeof *c);
+}
+
+/* It would end who attaches. */
+static void test_a_timer_that_is_late(void **state) {
+  (void)state;
+  counts *c = subject_share(sizeof *c);
+  sigset_t pending;
+  attach a;
+  subject s = subject_start(sleep_in_storm, c);
+  attach_open(&a, s.id);
+  leaves_signal = true;
+  attach_begin(&a, true);
+  leaves_signal = false;
+  assert_int_equal(sigpending(&pending), 0);
+  assert_false(sigismember(&pending, SIGRTMAX));
+  attach_end(&a);
+  attach_close(&a);
+  subject_end(&s);
+  (void)munmap(c, sizeof *c);
+}
+
+/* }=================================================================================== */
+
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_a_signal_at_each_step),
-      cmocka_unit_test(test_signals_meet_forks),
-      cmocka_unit_test(test_signals_meet_stops),
+      cmocka_unit_test(test_a_signal_at_each_step), cmocka_unit_test(test_signals_meet_forks),
+      cmocka_unit_test(test_signals_meet_stops),    cmocka_unit_test(test_a_timer_at_each_step),
+      cmocka_unit_test(test_a_timer_that_is_late),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
