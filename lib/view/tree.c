@@ -53,40 +53,40 @@ static bool find_new(const lh_snapshot *snapshot, const lh_snapshot *first, lh_i
   return true;
 }
 
-static bool make_sums(lh_wood *wood, lh_trees *trees, const lh_tiles_query *query) {
-  const lh_snapshot *s = wood->snapshot;
+static bool make_sums(lh_asked_tree *tree, lh_trees *trees, const lh_tiles_query *query) {
+  const lh_snapshot *s = tree->snapshot;
   lh_interval since;
   if (!lh_is_ever(query->interval)) {
-    wood->bytes = lh_sums_of(&trees->in, s, wood->groups, query->interval);
-    if (!wood->bytes) return false;
-  } else if (!wood->groups) {
-    wood->bytes = s->retained;
+    tree->bytes = lh_sums_of(&trees->in, s, tree->groups, query->interval);
+    if (!tree->bytes) return false;
+  } else if (!tree->groups) {
+    tree->bytes = s->retained;
   }
   if (find_new(s, query->first, &since))
-    wood->new_bytes = lh_sums_of(&trees->since, s, wood->groups, since);
+    tree->new_bytes = lh_sums_of(&trees->since, s, tree->groups, since);
   else
     return true;
-  return wood->new_bytes != NULL;
+  return tree->new_bytes != NULL;
 }
 
-static int make_wood(lh_wood *wood, lh_snapshot *snapshot, const lh_tiles_query *query,
+static int make_tree(lh_asked_tree *tree, lh_snapshot *snapshot, const lh_tiles_query *query,
                      lh_error *error) {
   bool of_places = query->by == LH_TREE_OF_PLACES;
   bool in_groups = of_places || query->by == LH_TREE_OF_CLASSES;
   lh_trees *trees = trees_of(snapshot);
-  *wood = (lh_wood){.snapshot = snapshot, .trees = trees};
-  wood->of_modules = query->by == LH_TREE_OF_MODULES;
-  wood->children = lh_find_children(snapshot);
-  if (!trees || !wood->children) return lh_fail_memory(error, "making a tree");
-  if (in_groups) wood->groups = groups_of(snapshot, of_places);
-  if (in_groups && query->before) wood->before = groups_of(query->before, of_places);
-  if (in_groups && (!wood->groups || (query->before && !wood->before)))
+  *tree = (lh_asked_tree){.snapshot = snapshot, .trees = trees};
+  tree->of_modules = query->by == LH_TREE_OF_MODULES;
+  tree->children = lh_find_children(snapshot);
+  if (!trees || !tree->children) return lh_fail_memory(error, "making a tree");
+  if (in_groups) tree->groups = groups_of(snapshot, of_places);
+  if (in_groups && query->before) tree->before = groups_of(query->before, of_places);
+  if (in_groups && (!tree->groups || (query->before && !tree->before)))
     return lh_fail_memory(error, "making a tree");
-  if (wood->of_modules) {
+  if (tree->of_modules) {
     int code = lh_trees_find_modules(trees, snapshot, error);
     if (code != LH_OK) return code;
   }
-  return make_sums(wood, trees, query) ? LH_OK : lh_fail_memory(error, "summing up a tree");
+  return make_sums(tree, trees, query) ? LH_OK : lh_fail_memory(error, "summing up a tree");
 }
 
 /* {=== The way to what was asked for ================================================== */
@@ -95,20 +95,20 @@ static int make_wood(lh_wood *wood, lh_snapshot *snapshot, const lh_tiles_query 
 enum { AT_ENDS = 12 };
 
 /* From the root down to above the vertex. */
-static bool find_above(const lh_wood *wood, uint32_t vertex, lh_tiles *out) {
+static bool find_above(const lh_asked_tree *tree, uint32_t vertex, lh_tiles *out) {
   size_t n = 0;
-  for (uint32_t at = lh_vertex_above(wood, vertex); at != UINT32_MAX; n++)
-    at = lh_vertex_above(wood, at);
+  for (uint32_t at = lh_vertex_above(tree, vertex); at != UINT32_MAX; n++)
+    at = lh_vertex_above(tree, at);
   size_t told = n > 2 * AT_ENDS ? 2 * AT_ENDS : n, i = n;
   out->above = lh_alloc(told, sizeof *out->above);
   if (!out->above) return false;
   out->n_above = told;
-  for (uint32_t at = lh_vertex_above(wood, vertex); at != UINT32_MAX;) {
-    uint32_t next = lh_vertex_above(wood, at);
+  for (uint32_t at = lh_vertex_above(tree, vertex); at != UINT32_MAX;) {
+    uint32_t next = lh_vertex_above(tree, at);
     i--;
     size_t to = i < AT_ENDS ? i : i - (n - told);
     if (i < AT_ENDS || i + AT_ENDS >= n) {
-      out->above[to] = lh_tile_of(wood, at, next);
+      out->above[to] = lh_tile_of(tree, at, next);
       out->above[to].depth = (uint32_t)i;
     }
     at = next;
@@ -121,18 +121,18 @@ static bool find_above(const lh_wood *wood, uint32_t vertex, lh_tiles *out) {
 int lh_find_tiles(lh_snapshot *snapshot, const lh_tiles_query *query, lh_tiles *out,
                   lh_error *error) {
   *out = (lh_tiles){0};
-  lh_wood wood;
+  lh_asked_tree tree;
   uint32_t top;
   bool is_classified = snapshot->retained && snapshot->classes;
   if (!is_classified || (query->before && (!query->before->retained || !query->before->classes)))
     return lh_fail(error, LH_EARGUMENT, "the snapshot has not been classified");
-  int code = make_wood(&wood, snapshot, query, error);
-  if (code == LH_OK) code = lh_vertex_of_key(&wood, query->of, &top, error);
+  int code = make_tree(&tree, snapshot, query, error);
+  if (code == LH_OK) code = lh_vertex_of_key(&tree, query->of, &top, error);
   if (code != LH_OK) return code;
-  out->whole_bytes = lh_wood_bytes(&wood, 0);
+  out->whole_bytes = lh_vertex_bytes(&tree, 0);
   out->n_positions = lh_position_count(snapshot);
-  out->before_bytes = wood.before ? wood.before->list[0].bytes : 0;
-  if (find_above(&wood, top, out) && lh_pick_tiles(&wood, top, query, out)) return LH_OK;
+  out->before_bytes = tree.before ? tree.before->list[0].bytes : 0;
+  if (find_above(&tree, top, out) && lh_pick_tiles(&tree, top, query, out)) return LH_OK;
   lh_tiles_free(out);
   return lh_fail_memory(error, "drawing a tree");
 }

@@ -112,7 +112,7 @@ struct lh_trees {
 };
 
 /* The tree that is asked for. */
-typedef struct lh_wood {
+typedef struct lh_asked_tree {
   const lh_snapshot *snapshot;
   const lh_children *children;
   const lh_trees *trees;
@@ -121,10 +121,10 @@ typedef struct lh_wood {
   const uint64_t *bytes;       /* of each object; NULL: those of the groups */
   const uint64_t *new_bytes;   /* NULL: it is not known what is new */
   const lh_group_tree *before; /* of the other snapshot, or NULL */
-} lh_wood;
+} lh_asked_tree;
 
-static inline uint64_t lh_wood_bytes(const lh_wood *wood, uint32_t vertex) {
-  return wood->bytes ? wood->bytes[vertex] : wood->groups->list[vertex].bytes;
+static inline uint64_t lh_vertex_bytes(const lh_asked_tree *tree, uint32_t vertex) {
+  return tree->bytes ? tree->bytes[vertex] : tree->groups->list[vertex].bytes;
 }
 
 /* }=================================================================================== */
@@ -149,35 +149,36 @@ typedef struct lh_below_vertex {
 
 /* Fills *below, the best as far as best.limit. False: out of memory. O(how many there are, and of a
 ** list its elements). */
-bool lh_find_below_vertex(const lh_wood *wood, uint32_t vertex, lh_below_vertex *below);
+bool lh_find_below_vertex(const lh_asked_tree *tree, uint32_t vertex, lh_below_vertex *below);
 
 /* Is there anything? O(1) but for lists. */
-bool lh_has_below(const lh_wood *wood, uint32_t vertex);
+bool lh_has_below(const lh_asked_tree *tree, uint32_t vertex);
 
 /* }=================================================================================== */
 
 /* {=== tree_pick.c ==================================================================== */
 
 /* Fills list and n: what is below a vertex. False: out of memory. */
-bool lh_pick_tiles(const lh_wood *wood, uint32_t top, const lh_tiles_query *query, lh_tiles *out);
+bool lh_pick_tiles(const lh_asked_tree *tree, uint32_t top, const lh_tiles_query *query,
+                   lh_tiles *out);
 
 /* }=================================================================================== */
 
 /* {=== tree_tile.c ==================================================================== */
 
 /* What a vertex is. `above`: the vertex of the tile above; UINT32_MAX: none. */
-lh_tile lh_tile_of(const lh_wood *wood, uint32_t vertex, uint32_t above);
+lh_tile lh_tile_of(const lh_asked_tree *tree, uint32_t vertex, uint32_t above);
 
 /* Of the other snapshot: the bytes of the same group, 0 if there is none; and of its objects
 ** alone. */
-uint64_t lh_wood_before(const lh_wood *wood, uint32_t vertex);
-uint64_t lh_own_before(const lh_wood *wood, uint32_t vertex);
+uint64_t lh_vertex_bytes_before(const lh_asked_tree *tree, uint32_t vertex);
+uint64_t lh_own_before(const lh_asked_tree *tree, uint32_t vertex);
 
 /* The vertex above; of the root UINT32_MAX. */
-uint32_t lh_vertex_above(const lh_wood *wood, uint32_t vertex);
+uint32_t lh_vertex_above(const lh_asked_tree *tree, uint32_t vertex);
 
 /* The vertex with a key. LH_EARGUMENT, LH_ENOTFOUND. */
-int lh_vertex_of_key(const lh_wood *wood, const char *key, uint32_t *vertex, lh_error *error);
+int lh_vertex_of_key(const lh_asked_tree *tree, const char *key, uint32_t *vertex, lh_error *error);
 
 /* }=================================================================================== */
 

@@ -6,23 +6,23 @@
 #include "tree.h"
 
 typedef struct taking {
-  const lh_wood *wood;
+  const lh_asked_tree *tree;
   lh_below_vertex *below;
 } taking;
 
 static bool take(const taking *t, uint32_t vertex) {
-  uint64_t bytes = lh_wood_bytes(t->wood, vertex);
+  uint64_t bytes = lh_vertex_bytes(t->tree, vertex);
   lh_ranking *best = &t->below->best;
   t->below->n++;
   t->below->bytes += bytes;
-  if (t->wood->new_bytes) t->below->new_bytes += t->wood->new_bytes[vertex];
+  if (t->tree->new_bytes) t->below->new_bytes += t->tree->new_bytes[vertex];
   if (best->limit > 0 && best->n == best->limit && bytes < best->list[0].key) return true;
   return lh_rank(best, (lh_ranked){bytes, vertex, vertex});
 }
 
 /* Is `id` in the list of which `top` is the first? */
-static bool is_element(const lh_wood *wood, lh_id id, lh_id top) {
-  return wood->trees->lists.top[id] == top && id != top;
+static bool is_element(const lh_asked_tree *tree, lh_id id, lh_id top) {
+  return tree->trees->lists.top[id] == top && id != top;
 }
 
 static bool push(lh_below_vertex *below, size_t *n, lh_id id) {
@@ -33,7 +33,7 @@ static bool push(lh_below_vertex *below, size_t *n, lh_id id) {
 
 /* Of an object that is in no list. */
 static bool take_children(const taking *t, lh_id id) {
-  const lh_children *children = t->wood->children;
+  const lh_children *children = t->tree->children;
   bool ok = true;
   for (uint32_t i = children->first[id]; ok && i < children->first[id + 1]; i++)
     ok = take(t, children->child[i]);
@@ -42,24 +42,24 @@ static bool take_children(const taking *t, lh_id id) {
 
 /* Of a list what hangs at any of its elements; of one in the middle those behind it. */
 static bool take_objects(const taking *t, lh_id id) {
-  const lh_wood *wood = t->wood;
-  const uint32_t *first = wood->children->first;
-  lh_id top = wood->trees->lists.top[id];
+  const lh_asked_tree *tree = t->tree;
+  const uint32_t *first = tree->children->first;
+  lh_id top = tree->trees->lists.top[id];
   size_t n = 0;
-  if (!lh_list_at(&wood->trees->lists, top)) return take_children(t, id);
+  if (!lh_list_at(&tree->trees->lists, top)) return take_children(t, id);
   bool ok = push(t->below, &n, id);
   while (ok && n > 0) {
     lh_id at = t->below->members[--n];
     for (uint32_t i = first[at]; ok && i < first[at + 1]; i++) {
-      lh_id child = wood->children->child[i];
-      ok = is_element(wood, child, top) ? push(t->below, &n, child) : take(t, child);
+      lh_id child = tree->children->child[i];
+      ok = is_element(tree, child, top) ? push(t->below, &n, child) : take(t, child);
     }
   }
   return ok;
 }
 
 static bool take_groups(const taking *t, uint32_t vertex) {
-  const lh_group_tree *groups = t->wood->groups;
+  const lh_group_tree *groups = t->tree->groups;
   bool ok = true;
   for (uint32_t i = groups->first[vertex]; ok && i < groups->first[vertex + 1]; i++)
     ok = take(t, groups->below[i]);
@@ -67,31 +67,31 @@ static bool take_groups(const taking *t, uint32_t vertex) {
 }
 
 static bool take_modules(const taking *t) {
-  const lh_modules *modules = &t->wood->trees->modules;
+  const lh_modules *modules = &t->tree->trees->modules;
   bool ok = true;
   for (size_t i = 0; ok && i < modules->n; i++) ok = take(t, modules->list[i].id);
   return ok;
 }
 
-bool lh_find_below_vertex(const lh_wood *wood, uint32_t vertex, lh_below_vertex *below) {
-  taking t = {wood, below};
+bool lh_find_below_vertex(const lh_asked_tree *tree, uint32_t vertex, lh_below_vertex *below) {
+  taking t = {tree, below};
   below->n = below->bytes = below->new_bytes = 0;
   below->best.n = 0;
-  bool ok = wood->groups                            ? take_groups(&t, vertex)
-            : wood->of_modules && vertex == LH_ROOT ? take_modules(&t)
+  bool ok = tree->groups                            ? take_groups(&t, vertex)
+            : tree->of_modules && vertex == LH_ROOT ? take_modules(&t)
                                                     : take_objects(&t, vertex);
   if (ok) lh_sort_ranking(&below->best);
   return ok;
 }
 
-bool lh_has_below(const lh_wood *wood, uint32_t vertex) {
-  const uint32_t *first = wood->groups ? wood->groups->first : wood->children->first;
+bool lh_has_below(const lh_asked_tree *tree, uint32_t vertex) {
+  const uint32_t *first = tree->groups ? tree->groups->first : tree->children->first;
   if (first[vertex + 1] - first[vertex] > 1) return true;
   if (first[vertex + 1] == first[vertex]) return false;
-  if (wood->groups || vertex == LH_ROOT) return true;
-  lh_id child = wood->children->child[first[vertex]];
-  const lh_linked *linked = lh_list_at(&wood->trees->lists, wood->trees->lists.top[vertex]);
-  if (!linked || !is_element(wood, child, linked->top)) return true;
+  if (tree->groups || vertex == LH_ROOT) return true;
+  lh_id child = tree->children->child[first[vertex]];
+  const lh_linked *linked = lh_list_at(&tree->trees->lists, tree->trees->lists.top[vertex]);
+  if (!linked || !is_element(tree, child, linked->top)) return true;
   /* A list without anything but itself has nothing below. */
-  return linked->top != vertex || lh_retained_bytes(wood->snapshot, vertex) > linked->shallow_bytes;
+  return linked->top != vertex || lh_retained_bytes(tree->snapshot, vertex) > linked->shallow_bytes;
 }

@@ -27,7 +27,7 @@ typedef struct shown {
 } shown;
 
 typedef struct picking {
-  const lh_wood *wood;
+  const lh_asked_tree *tree;
   const lh_tiles_query *query;
   shown *list;
   size_t n, capacity;
@@ -54,11 +54,11 @@ static bool open_tile(picking *p, uint32_t at) {
   size_t limit = p->query->limit;
   if (s->depth == p->query->depth) return true;
   p->below.best.limit = limit == 0 ? 0 : limit - (p->n - 1) + 1;
-  if (!lh_find_below_vertex(p->wood, s->vertex, &p->below)) return false;
+  if (!lh_find_below_vertex(p->tree, s->vertex, &p->below)) return false;
   s->n_below = p->below.n;
   s->below.bytes = p->below.bytes;
   s->below.new_bytes = p->below.new_bytes;
-  s->below.before_bytes = s->whole.before_bytes - lh_own_before(p->wood, s->vertex);
+  s->below.before_bytes = s->whole.before_bytes - lh_own_before(p->tree, s->vertex);
   s->next = p->n_waiting;
   for (size_t i = 0; i < p->below.best.n; i++) {
     if (!lh_grow(&p->waiting, p->n_waiting, &p->waiting_capacity, sizeof *p->waiting)) return false;
@@ -68,10 +68,10 @@ static bool open_tile(picking *p, uint32_t at) {
   return put_next(p, at);
 }
 
-static tally tally_of(const lh_wood *wood, uint32_t vertex) {
-  return (tally){.bytes = lh_wood_bytes(wood, vertex),
-                 .new_bytes = wood->new_bytes ? wood->new_bytes[vertex] : 0,
-                 .before_bytes = lh_wood_before(wood, vertex)};
+static tally tally_of(const lh_asked_tree *tree, uint32_t vertex) {
+  return (tally){.bytes = lh_vertex_bytes(tree, vertex),
+                 .new_bytes = tree->new_bytes ? tree->new_bytes[vertex] : 0,
+                 .before_bytes = lh_vertex_bytes_before(tree, vertex)};
 }
 
 static void add_tally(tally *sum, const tally *more) {
@@ -84,7 +84,7 @@ static bool show(picking *p, uint32_t vertex, uint32_t above) {
   if (!lh_grow(&p->list, p->n, &p->capacity, sizeof *p->list)) return false;
   uint32_t at = (uint32_t)p->n++;
   shown *s = &p->list[at], *up = &p->list[above];
-  *s = (shown){.vertex = vertex, .above = above, .whole = tally_of(p->wood, vertex)};
+  *s = (shown){.vertex = vertex, .above = above, .whole = tally_of(p->tree, vertex)};
   if (at == 0) return true;
   s->depth = up->depth + 1;
   up->n_shown++;
@@ -130,9 +130,9 @@ static bool add_tile(picking *p, lh_tile tile, uint32_t depth) {
 }
 
 static bool add_vertex(picking *p, const shown *s) {
-  uint32_t above = s->depth > 0 ? p->list[s->above].vertex : lh_vertex_above(p->wood, s->vertex);
-  lh_tile tile = lh_tile_of(p->wood, s->vertex, above);
-  tile.opens = s->n_shown > 0 || lh_has_below(p->wood, s->vertex);
+  uint32_t above = s->depth > 0 ? p->list[s->above].vertex : lh_vertex_above(p->tree, s->vertex);
+  lh_tile tile = lh_tile_of(p->tree, s->vertex, above);
+  tile.opens = s->n_shown > 0 || lh_has_below(p->tree, s->vertex);
   return add_tile(p, tile, s->depth);
 }
 
@@ -140,7 +140,7 @@ static bool add_vertex(picking *p, const shown *s) {
 static bool add_difference(picking *p, const shown *s, lh_tile tile, const tally *whole,
                            const tally *part) {
   tile.bytes = whole->bytes - part->bytes;
-  tile.has_new = p->wood->new_bytes != NULL;
+  tile.has_new = p->tree->new_bytes != NULL;
   tile.new_bytes = whole->new_bytes - part->new_bytes;
   if (whole->before_bytes > part->before_bytes)
     tile.before_bytes = whole->before_bytes - part->before_bytes;
@@ -152,8 +152,8 @@ static bool add_difference(picking *p, const shown *s, lh_tile tile, const tally
 static bool add_own(picking *p, const shown *s) {
   lh_tile tile = {.kind = LH_TILE_SHARED, .id = LH_NO_OBJECT, .class_index = UINT32_MAX};
   tile.position = -1;
-  if (!p->wood->of_modules || s->vertex != LH_ROOT) {
-    lh_tile whole = lh_tile_of(p->wood, s->vertex, UINT32_MAX);
+  if (!p->tree->of_modules || s->vertex != LH_ROOT) {
+    lh_tile whole = lh_tile_of(p->tree, s->vertex, UINT32_MAX);
     tile.kind = LH_TILE_OWN;
     tile.id = whole.id;
     tile.class_index = whole.class_index;
@@ -191,8 +191,9 @@ static bool add_tiles(picking *p) {
 
 /* }=================================================================================== */
 
-bool lh_pick_tiles(const lh_wood *wood, uint32_t top, const lh_tiles_query *query, lh_tiles *out) {
-  picking p = {.wood = wood, .query = query, .out = out};
+bool lh_pick_tiles(const lh_asked_tree *tree, uint32_t top, const lh_tiles_query *query,
+                   lh_tiles *out) {
+  picking p = {.tree = tree, .query = query, .out = out};
   bool ok =
       show(&p, top, 0) && open_tile(&p, 0) && show_biggest(&p) && show_single(&p) && add_tiles(&p);
   lh_free(p.list);

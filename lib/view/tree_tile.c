@@ -11,17 +11,17 @@
 
 /* How the tile above refers to the object: by its own reference, or by that of an element of the
 ** list that it is. */
-static void find_edge(const lh_wood *wood, lh_id id, uint32_t above, lh_tile *tile) {
-  const lh_snapshot *s = wood->snapshot;
-  const lh_id *top = wood->trees->lists.top;
+static void find_edge(const lh_asked_tree *tree, lh_id id, uint32_t above, lh_tile *tile) {
+  const lh_snapshot *s = tree->snapshot;
+  const lh_id *top = tree->trees->lists.top;
   lh_id source = s->parent[id];
   tile->has_edge = source == above || (above != LH_ROOT && top[source] == top[above]);
   if (tile->has_edge) tile->edge = lh_best_edge(s, source, id);
 }
 
-static lh_tile tile_of_object(const lh_wood *wood, lh_id id, uint32_t above) {
-  const lh_snapshot *s = wood->snapshot;
-  const lh_linked *linked = lh_list_at(&wood->trees->lists, id);
+static lh_tile tile_of_object(const lh_asked_tree *tree, lh_id id, uint32_t above) {
+  const lh_snapshot *s = tree->snapshot;
+  const lh_linked *linked = lh_list_at(&tree->trees->lists, id);
   lh_tile tile = {.id = id,
                   .class_index = id == LH_ROOT ? UINT32_MAX : lh_class_of(s, id),
                   .objects = id != LH_ROOT,
@@ -38,9 +38,9 @@ static lh_tile tile_of_object(const lh_wood *wood, lh_id id, uint32_t above) {
     lh_add_position(s, id, &positions, &n);
   }
   tile.position = n > 0 ? positions / (double)n : -1;
-  uint32_t module = wood->of_modules ? lh_map_get(&wood->trees->module_of, id) : LH_NO_NUMBER;
-  if (module != LH_NO_NUMBER) tile.path = wood->trees->modules.list[module].name;
-  if (above != UINT32_MAX && id != LH_ROOT) find_edge(wood, id, above, &tile);
+  uint32_t module = tree->of_modules ? lh_map_get(&tree->trees->module_of, id) : LH_NO_NUMBER;
+  if (module != LH_NO_NUMBER) tile.path = tree->trees->modules.list[module].name;
+  if (above != UINT32_MAX && id != LH_ROOT) find_edge(tree, id, above, &tile);
   (void)snprintf(tile.key, sizeof tile.key, "0x%llx", (unsigned long long)lh_pointer_of(s, id));
   return tile;
 }
@@ -75,25 +75,25 @@ char *lh_tile_steps(const lh_tile *tile) {
 
 /* The same group of the other snapshot: its fingerprint is that of all that are the same to
 ** people. */
-static const lh_tree_group *group_before(const lh_wood *wood, uint32_t vertex) {
-  if (!wood->before) return NULL;
-  if (vertex == 0) return &wood->before->list[0];
-  uint32_t at = lh_map_get(&wood->before->by_fingerprint, wood->groups->list[vertex].fingerprint);
-  return at == LH_NO_NUMBER ? NULL : &wood->before->list[at];
+static const lh_tree_group *group_before(const lh_asked_tree *tree, uint32_t vertex) {
+  if (!tree->before) return NULL;
+  if (vertex == 0) return &tree->before->list[0];
+  uint32_t at = lh_map_get(&tree->before->by_fingerprint, tree->groups->list[vertex].fingerprint);
+  return at == LH_NO_NUMBER ? NULL : &tree->before->list[at];
 }
 
-uint64_t lh_wood_before(const lh_wood *wood, uint32_t vertex) {
-  const lh_tree_group *group = group_before(wood, vertex);
+uint64_t lh_vertex_bytes_before(const lh_asked_tree *tree, uint32_t vertex) {
+  const lh_tree_group *group = group_before(tree, vertex);
   return group ? group->bytes : 0;
 }
 
-uint64_t lh_own_before(const lh_wood *wood, uint32_t vertex) {
-  const lh_tree_group *group = group_before(wood, vertex);
+uint64_t lh_own_before(const lh_asked_tree *tree, uint32_t vertex) {
+  const lh_tree_group *group = group_before(tree, vertex);
   return group ? group->shallow_bytes : 0;
 }
 
-static lh_tile tile_of_group(const lh_wood *wood, uint32_t at) {
-  const lh_group_tree *groups = wood->groups;
+static lh_tile tile_of_group(const lh_asked_tree *tree, uint32_t at) {
+  const lh_group_tree *groups = tree->groups;
   const lh_tree_group *group = &groups->list[at];
   uint64_t n = group->n_positions;
   lh_tile tile = {.kind = LH_TILE_GROUP,
@@ -114,46 +114,47 @@ static lh_tile tile_of_group(const lh_wood *wood, uint32_t at) {
 
 /* }=================================================================================== */
 
-lh_tile lh_tile_of(const lh_wood *wood, uint32_t vertex, uint32_t above) {
+lh_tile lh_tile_of(const lh_asked_tree *tree, uint32_t vertex, uint32_t above) {
   lh_tile tile;
-  if (wood->groups && vertex != 0)
-    tile = tile_of_group(wood, vertex);
+  if (tree->groups && vertex != 0)
+    tile = tile_of_group(tree, vertex);
   else
-    tile = tile_of_object(wood, vertex, above);
+    tile = tile_of_object(tree, vertex, above);
   if (vertex == 0) (void)snprintf(tile.key, sizeof tile.key, "root");
-  tile.before_bytes = lh_wood_before(wood, vertex);
-  tile.bytes = lh_wood_bytes(wood, vertex);
-  tile.has_new = wood->new_bytes != NULL;
-  tile.new_bytes = tile.has_new ? wood->new_bytes[vertex] : 0;
+  tile.before_bytes = lh_vertex_bytes_before(tree, vertex);
+  tile.bytes = lh_vertex_bytes(tree, vertex);
+  tile.has_new = tree->new_bytes != NULL;
+  tile.new_bytes = tile.has_new ? tree->new_bytes[vertex] : 0;
   return tile;
 }
 
-uint32_t lh_vertex_above(const lh_wood *wood, uint32_t vertex) {
+uint32_t lh_vertex_above(const lh_asked_tree *tree, uint32_t vertex) {
   if (vertex == 0) return UINT32_MAX;
-  if (wood->groups) return wood->groups->list[vertex].above;
-  if (wood->of_modules && lh_map_get(&wood->trees->module_of, vertex) != LH_NO_NUMBER)
+  if (tree->groups) return tree->groups->list[vertex].above;
+  if (tree->of_modules && lh_map_get(&tree->trees->module_of, vertex) != LH_NO_NUMBER)
     return LH_ROOT;
-  lh_id above = wood->snapshot->idom[vertex], top = wood->trees->lists.top[above];
-  return top == wood->trees->lists.top[vertex] ? above : top;
+  lh_id above = tree->snapshot->idom[vertex], top = tree->trees->lists.top[above];
+  return top == tree->trees->lists.top[vertex] ? above : top;
 }
 
-int lh_vertex_of_key(const lh_wood *wood, const char *key, uint32_t *vertex, lh_error *error) {
+int lh_vertex_of_key(const lh_asked_tree *tree, const char *key, uint32_t *vertex,
+                     lh_error *error) {
   *vertex = 0;
   if (!key || strcmp(key, "root") == 0) return LH_OK;
   char *end;
   unsigned long long number = strtoull(key, &end, 16);
   bool is_address = strncmp(key, "0x", 2) == 0;
   if (*end || end == key || *key == '-' || *key == '+' || *key == ' ' ||
-      is_address == !!wood->groups)
+      is_address == !!tree->groups)
     return lh_fail(error, LH_EARGUMENT, "'%s' is no key of this tree", key);
-  if (wood->groups) {
-    *vertex = lh_map_get(&wood->groups->by_fingerprint, number);
+  if (tree->groups) {
+    *vertex = lh_map_get(&tree->groups->by_fingerprint, number);
     if (*vertex != LH_NO_NUMBER) return LH_OK;
     return lh_fail(error, LH_ENOTFOUND, "there is no group %s in this tree", key);
   }
-  *vertex = lh_find_address(wood->snapshot, number);
+  *vertex = lh_find_address(tree->snapshot, number);
   if (*vertex == LH_NO_OBJECT) return lh_fail(error, LH_ENOTFOUND, "there is no object at %s", key);
-  if (!lh_is_reachable(wood->snapshot, *vertex))
+  if (!lh_is_reachable(tree->snapshot, *vertex))
     return lh_fail(error, LH_ENOTFOUND, "it is garbage: it keeps nothing alive");
   return LH_OK;
 }
