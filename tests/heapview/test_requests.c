@@ -2,7 +2,6 @@
 ** test_requests.c - which requests heapview takes: one that is right, and what may be wrong with
 ** it, one thing at a time; and what is asked in it.
 */
-#include <dirent.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -14,6 +13,7 @@
 #include <cmocka.h>
 
 #include "ask_request.h"
+#include "corpus.h"
 #include "heapview/requests.h"
 
 #define TOKEN "0123456789abcdef0123456789abcdef"
@@ -262,32 +262,9 @@ static void other_questions_are_refused(void **state) {
 
 /* }=================================================================================== */
 
-static void replay(const char *path) {
-  enum { MOST_BYTES = 1 << 16 };
-  static uint8_t data[MOST_BYTES];
-  FILE *file = fopen(path, "rb");
-  assert_non_null(file);
-  size_t size = fread(data, 1, sizeof data, file);
-  assert_int_equal(fclose(file), 0);
-  ask_request(data, size);
-}
-
-/* What libFuzzer needs clang for is so done in every run of the suite. */
 static void the_fuzzers_corpus_does_no_harm(void **state) {
-  DIR *directory = opendir("tests/fuzz/requests");
-  size_t n = 0;
   (void)state;
-  assert_non_null(directory);
-  for (struct dirent *entry; (entry = readdir(directory));) {
-    char path[512];
-    if (entry->d_name[0] == '.') continue;
-    (void)snprintf(path, sizeof path, "tests/fuzz/requests/%s", entry->d_name);
-    replay(path);
-    n++;
-  }
-  assert_int_equal(closedir(directory), 0);
-  assert_in_range(n, 3, 10000);
-  printf("faults: the fuzzer's corpus of requests, replayed: %zu cases, %zu survived\n", n, n);
+  corpus_replay("tests/fuzz/requests", "corpus of requests", 3, ask_request);
 }
 
 int main(void) {

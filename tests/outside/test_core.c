@@ -2,7 +2,6 @@
 ** test_core.c - core files, forged: what is read of them, and what is said of those that are not
 ** whole, not of this machine, or no cores at all.
 */
-#include <dirent.h>
 #include <limits.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -17,6 +16,7 @@
 
 #include "ask_core.h"
 #include "base.h"
+#include "corpus.h"
 #include "folder.h"
 #include "forged_core.h"
 #include "outside/outside.h"
@@ -550,24 +550,13 @@ static void each_allocation_may_fail(void **state) {
 
 static char corpus[PATH_MAX]; /* what the fuzz target has found, and where it begins */
 
+static void ask_about(const uint8_t *data, size_t size) {
+  (void)ask_core(data, size);
+}
+
 static void the_corpus_is_read(void **state) {
-  static uint8_t bytes[FORGED_BYTES];
-  DIR *folder = opendir(corpus);
-  size_t n = 0;
   (void)state;
-  assert_non_null(folder);
-  for (struct dirent *entry; (entry = readdir(folder));) {
-    char path[2 * PATH_MAX];
-    (void)snprintf(path, sizeof path, "%s/%s", corpus, entry->d_name);
-    FILE *file = entry->d_name[0] == '.' ? NULL : fopen(path, "rb");
-    if (!file) continue;
-    (void)ask_core(bytes, fread(bytes, 1, sizeof bytes, file));
-    assert_int_equal(fclose(file), 0);
-    n++;
-  }
-  assert_int_equal(closedir(folder), 0);
-  assert_true(n >= 3);
-  printf("faults: the fuzzer's corpus of cores, replayed: %zu cases, %zu survived\n", n, n);
+  corpus_replay(corpus, "corpus of cores", 3, ask_about);
 }
 
 /* }=================================================================================== */

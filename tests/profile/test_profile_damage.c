@@ -2,7 +2,6 @@
 ** test_profile_damage.c - profiles are read up to where they were cut; what is damaged is told with
 ** its byte; and what has right checksums and wrong contents does no harm.
 */
-#include <dirent.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -11,6 +10,7 @@
 #include <cmocka.h>
 
 #include "ask_profile.h"
+#include "corpus.h"
 #include "sample_profile.h"
 
 static bool count(const lh_event *event, void *data) {
@@ -280,30 +280,9 @@ static void what_is_no_profile_is_told(void **state) {
 
 /* }=================================================================================== */
 
-/* What libFuzzer needs clang for is so done in every run of the suite. */
 static void the_fuzzers_corpus_does_no_harm(void **state) {
-  enum { MOST_BYTES = 1 << 16 };
-  DIR *directory = opendir("tests/fuzz/profiles");
-  size_t n = 0;
   (void)state;
-  assert_non_null(directory);
-  for (struct dirent *entry; (entry = readdir(directory));) {
-    char path[512];
-    if (entry->d_name[0] == '.') continue;
-    (void)snprintf(path, sizeof path, "tests/fuzz/profiles/%s", entry->d_name);
-    FILE *file = fopen(path, "rb");
-    uint8_t *data = malloc(MOST_BYTES), *exact;
-    assert_true(file && data);
-    size_t size = fread(data, 1, MOST_BYTES, file);
-    assert_int_equal(fclose(file), 0);
-    assert_non_null(exact = realloc(data, size + 1)); /* for the sanitizer */
-    ask_profile(exact, size);
-    free(exact);
-    n++;
-  }
-  assert_int_equal(closedir(directory), 0);
-  assert_in_range(n, 3, 10000);
-  printf("faults: the fuzzer's corpus of profiles, replayed: %zu cases, %zu survived\n", n, n);
+  corpus_replay("tests/fuzz/profiles", "corpus of profiles", 3, ask_profile);
 }
 
 int main(void) {
