@@ -10,43 +10,46 @@ with it.
     200 of them retain the others; by class and by what holds them:
 
     retained   shallow  objects  in each snapshot  example         class                           held by
-    434.1 KB  218.8 KB      200   5 -> 205 -> 210  0x55c46f862e58  thread fetch @coroutine.lua:78  _G.scheduler.waiting[*]
+    434.1 KB  218.8 KB      200   5 -> 205 -> 210  0x564452175ff8  thread fetch @coroutine.lua:81  _G.scheduler.waiting[*]
 
     Containers older than a that grew until b and again until c
        grew                      bytes          entries  example         class                   path
-    +5.8 KB  248 B -> 6.1 KB -> 6.1 KB  5 -> 205 -> 210  0x55c46f7e2f80  map[integer] of thread  _G.scheduler.waiting
+    +5.8 KB  248 B -> 6.1 KB -> 6.1 KB  5 -> 205 -> 210  0x5644520e1fa0  map[integer] of thread  _G.scheduler.waiting
 
-    Why the first of them stays: heappath c 0x55c46f862e58
+    Why the first of them stays: heappath c 0x564452175ff8
 
 200 of the 2,000 tasks between a and b are still there, under the questions that nobody answered.
     $ heaptop --by class --type thread c
     Classes by retained size
     retained  share   shallow  objects  type    class
-    455.4 KB  93.0%  229.7 KB      210  thread  thread fetch @coroutine.lua:78
+    455.4 KB  93.0%  229.7 KB      210  thread  thread fetch @coroutine.lua:81
       4.8 KB   1.0%    3.2 KB        1  thread  main thread
 
     $ heappath --format text c '_G.scheduler.waiting[60]'
-    thread fetch @coroutine.lua:78 0x55c46f7eb158 is kept alive by: _G.scheduler.waiting[60]
+    thread fetch @coroutine.lua:81 0x5644520f11f8 is kept alive by: _G.scheduler.waiting[60]
 
     reference   class                                 address         shallow  retained
-    _G          globals (_G)                          0x55c46f7d8c50   1.6 KB  464.2 KB
-    .scheduler  {answer, ask, asked, spawn, waiting}  0x55c46f7e2f00    248 B  461.8 KB
-    .waiting    map[integer] of thread                0x55c46f7e2f80   6.1 KB  461.5 KB
-    [60]        thread fetch @coroutine.lua:78        0x55c46f7eb158   1.1 KB    2.1 KB
+    _G          globals (_G)                          0x5644520dec50   1.6 KB  464.2 KB
+    .scheduler  {answer, ask, asked, spawn, waiting}  0x5644520e1f20    248 B  461.8 KB
+    .waiting    map[integer] of thread                0x5644520e1fa0   6.1 KB  461.5 KB
+    [60]        thread fetch @coroutine.lua:81        0x5644520f11f8   1.1 KB    2.1 KB
+
+    To cut this path, clear _G.scheduler.waiting[60]
+        Code that names "waiting": answer @coroutine.lua:74, ask @coroutine.lua:68, main chunk @coroutine.lua
 
 Where do they wait? Those that stand at one place are one:
     $ heaptop --threads c
-    211 threads at 2 places; most is retained by 210 coroutines at coroutine.lua:68 in function ask
+    211 threads at 2 places; most is retained by 210 coroutines at coroutine.lua:71 in function ask
 
     210 coroutines, suspended: 455.4 KB, 93.0% of the heap; of that stacks 229.7 KB
         [C] in function coroutine.yield
-        coroutine.lua:68 in function ask
-        coroutine.lua:79 in function fetch
-        Why one of them stays: heappath c 0x55c46f862e58
+        coroutine.lua:71 in function ask
+        coroutine.lua:82 in function fetch
+        Why one of them stays: heappath c 0x564452175ff8
 
     The main thread, running: 4.8 KB, 1.0% of the heap; of that its stack 3.2 KB
         [C] in function heap.snapshot
-        coroutine.lua:97 in main chunk
+        coroutine.lua:100 in main chunk
         [C] in a function
 
 ]==]

@@ -119,6 +119,13 @@ const lh_class *lh_class_at(const lh_snapshot *snapshot, uint32_t class_index);
 uint32_t lh_class_of(const lh_snapshot *snapshot,
                      lh_id id); /* class index; own objects: UINT32_MAX */
 
+/* The code that names a string: prototypes of functions that have it among their constants, as the
+** name of a field or as any other text, or as the name of a variable; in the order of their ids. At
+** most `most` of them go to `protos`; *n is how many there are. Needs lh_classify. O(code) when
+** something is first asked for, then O(log); keeps 8 bytes for each of these names. */
+int lh_find_naming(lh_snapshot *snapshot, lh_id string, lh_id *protos, size_t most, size_t *n,
+                   lh_error *error);
+
 /* Is it one of the tables that stay as long as the program: _G, the registry, package.loaded, and
 ** the modules in it? Nobody takes these away to free something. Needs lh_classify. */
 bool lh_is_for_good(const lh_snapshot *snapshot, lh_id id);

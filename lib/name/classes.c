@@ -383,6 +383,7 @@ static void free_classes(lh_classes *classes) {
   lh_map_free(&classes->c_functions);
   lh_map_free(&classes->modules);
   lh_map_free(&classes->varying);
+  lh_free_naming(&classes->naming);
   lh_strings_free(&classes->texts);
   lh_free(classes);
 }

@@ -1,8 +1,8 @@
 /*
 ** names.h - what the files that name things share: classes.c (the class of every object),
 ** candidates.c (names under which things are found), metatables.c, functions.c, shapes.c, own.c,
-** one_key.c and contents.c, and the files that turn objects, edges and paths into text. Private to
-** the library.
+** one_key.c, contents.c and naming.c, and the files that turn objects, edges and paths into text.
+** Private to the library.
 **
 ** All texts live once in one set of strings (`texts`) and are passed around by their number there.
 */
@@ -36,6 +36,13 @@ typedef struct lh_class_entry {
   bool specific; /* says what the objects are for, unlike "array" or "map[string]" */
 } lh_class_entry;
 
+/* naming.c: each name with the prototype that has it, sorted. */
+typedef struct lh_naming {
+  uint64_t *pairs; /* string << 32 | prototype */
+  size_t n;
+  bool is_made;
+} lh_naming;
+
 struct lh_classes {
   lh_class_entry *list;
   size_t n, capacity;
@@ -46,9 +53,12 @@ struct lh_classes {
   lh_map c_functions; /* address of a C function -> text such as "string.format" */
   lh_map modules;     /* table -> its name in package.loaded */
   lh_map varying;     /* table, class -> do its keys vary there: what was asked for before */
+  lh_naming naming;   /* made when it is first asked for */
   uint8_t *inside;    /* a bit for each closure whose code stands inside another function's */
   lh_id registry, globals, loaded;
 };
+
+void lh_free_naming(lh_naming *naming);
 
 /* {=== classes.c ===================================================================== */
 

@@ -8,6 +8,7 @@ typedef struct told_path {
   const lh_path *path;
   lh_step steps[LH_MOST_STEPS];
   size_t n;
+  lh_where_to_cut cut;
 } told_path;
 
 typedef struct found {
@@ -38,6 +39,27 @@ static void count_steps(lh_report *report, const void *row, lh_cell *cell) {
   cell->as.n = ((const told_path *)row)->path->n_steps;
 }
 
+static bool has_cut(const void *row) {
+  return ((const told_path *)row)->cut.n_steps > 0;
+}
+
+static bool has_name(const void *row) {
+  return ((const told_path *)row)->cut.name != LH_NO_OBJECT;
+}
+
+static void cut_of(lh_report *report, const void *row, lh_cell *cell) {
+  const told_path *told = row;
+  const lh_path path = {told->cut.n_steps, told->path->steps};
+  cell->as.text = lh_keep_text(report, lh_path_text(report->snapshot, &path, false));
+}
+
+static void functions_of(lh_report *report, const void *row, lh_cell *cell) {
+  const lh_where_to_cut *cut = &((const told_path *)row)->cut;
+  (void)cell;
+  for (size_t i = 0; i < cut->n_functions && i < LH_MOST_NAMING; i++)
+    (void)lh_keep_text(report, lh_copy_text(lh_naming_text(report, cut->functions[i])));
+}
+
 #define ROW told_path
 static const lh_column path_columns[] = {
     LH_COMPUTED("text", NULL, LH_COLUMN_TEXT, text_of, "in Lua's language"),
@@ -45,7 +67,14 @@ static const lh_column path_columns[] = {
                 "who holds the function that the text begins at; null where it says so",
                 LH_OPTIONAL),
     LH_COMPUTED("total_steps", NULL, LH_COLUMN_COUNT, count_steps, "from the root on"),
-    LH_INLINE_ROWS("steps", steps, n, &lh_step_table, "of a long path both ends"), LH_END};
+    LH_INLINE_ROWS("steps", steps, n, &lh_step_table, "of a long path both ends"),
+    LH_COMPUTED("clear", NULL, LH_COLUMN_TEXT, cut_of, "what to clear for the path to go",
+                LH_WHERE(has_cut)),
+    LH_STRING("name", cut.name, "the field that this is in, as code names it", LH_WHERE(has_name)),
+    LH_COMPUTED("functions", NULL, LH_COLUMN_TEXTS, functions_of, "some that name it",
+                LH_WHERE(has_name)),
+    LH_COUNT("total_functions", NULL, cut.n_functions, "how many do", LH_WHERE(has_name)),
+    LH_END};
 #undef ROW
 
 static const lh_table path_table =
@@ -132,6 +161,8 @@ static int ask(lh_snapshot *snapshot, const lh_request *request, void *out, lh_e
   for (size_t i = 0; code == LH_OK && i < f->n; i++) {
     f->told[i].path = &f->paths[i];
     f->told[i].n = lh_told_steps(&f->paths[i], f->told[i].steps);
+    code = lh_find_where_to_cut(snapshot, &f->paths[i], &f->told[i].cut, error);
+    if (code != LH_OK) let_go(f);
   }
   return code;
 }

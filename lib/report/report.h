@@ -273,6 +273,22 @@ void lh_tell_suspect_line(lh_teller *teller, const lh_report *report, const lh_s
 void lh_tell_steps(lh_teller *teller, lh_report *report, const lh_path *path, const lh_step *steps,
                    size_t n);
 
+/* Where to cut a path (where_to_cut.c): the entry or variable to be cleared there, and code that
+** names what it is in. Not found where there is no reference that a program could clear. */
+enum { LH_MOST_NAMING = 4 };
+
+typedef struct lh_where_to_cut {
+  size_t n_steps; /* of the path up to there; 0: not found */
+  lh_id name;     /* a string; LH_NO_OBJECT: no code names it */
+  lh_id functions[LH_MOST_NAMING];
+  size_t n_functions; /* how many there are */
+} lh_where_to_cut;
+
+int lh_find_where_to_cut(lh_snapshot *snapshot, const lh_path *path, lh_where_to_cut *out,
+                         lh_error *error);
+const char *lh_naming_text(lh_report *report, lh_id function); /* "connect @app.lua:68" */
+void lh_tell_where_to_cut(lh_teller *teller, lh_report *report, const lh_path *path);
+
 /* Where an object was allocated, and who called that, of a program that was tracked. */
 void lh_tell_stack(lh_teller *teller, const lh_snapshot *snapshot, lh_id id);
 

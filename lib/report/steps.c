@@ -173,6 +173,7 @@ void lh_tell_steps(lh_teller *t, lh_report *report, const lh_path *path, const l
                    size_t n) {
   lh_tell_rows(t, report, &lh_step_table, steps, n);
   tell_never_weak(t, report->snapshot, path);
+  lh_tell_where_to_cut(t, report, path);
 }
 
 static void tell(lh_teller *t, lh_report *report) {

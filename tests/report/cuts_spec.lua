@@ -191,7 +191,7 @@ describe("paths that share their end", function()
       require "heap".snapshot "c"
     ]], {name = "module.lua"})
     local out = support.answer({"heappath", "--format", "text", "c", "{id}"}, at)
-    assert.match("\n%[3%] [^\n]+\n$", out)
+    assert.no.match("one cut does not free it", out)
     local answer = json.decode((support.run({"heappath", "--json", "c", "{id}"}, {cwd = at})))
     assert.equal(json.null, answer.independent.junction)
   end)

@@ -1,0 +1,126 @@
+/*
+** where_to_cut.c - what to change in a program for a path to go: the reference to clear, and the
+** code to look at for it.
+**
+** Of a path through a collection it is the entry that one would take out, the last of which the
+** key varies: _G.bus.listeners.tick[17] of _G.bus.listeners.tick[17].fn. Else it is the last
+** reference. The code is the functions that name the field that the collection is in; a name that
+** many have, such as "data", says nothing, and the field around it is tried.
+*/
+#include <string.h>
+
+#include "report/report.h"
+
+enum { MOST_LOOKED_AT = 8, COMMON = 16, LONG_TEXT = 100 };
+
+/* {=== Where =========================================================================== */
+
+static bool is_clearable(lh_edge_kind kind) {
+  return kind == LH_EDGE_VALUE || kind == LH_EDGE_KEY || kind == LH_EDGE_UPVALUE ||
+         kind == LH_EDGE_CONTENT || kind == LH_EDGE_LOCAL;
+}
+
+/* Does the path up to here end in [*]? */
+static int find_entry(const lh_snapshot *snapshot, const lh_path *path, size_t n, bool *is_entry,
+                      lh_error *error) {
+  static const char any[] = "[*]";
+  const lh_edge *edge = &path->steps[n - 1];
+  *is_entry = edge->kind == LH_EDGE_KEY;
+  if (edge->kind != LH_EDGE_VALUE) return LH_OK;
+  char *text = lh_path_text(snapshot, &(lh_path){n, path->steps}, true);
+  if (!text) return lh_fail_memory(error, "telling a path");
+  size_t length = strlen(text);
+  *is_entry = length >= sizeof any - 1 && strcmp(text + length - (sizeof any - 1), any) == 0;
+  lh_free(text);
+  return LH_OK;
+}
+
+/* The name of the field that a reference is, if code has it. */
+static int find_name(lh_snapshot *snapshot, const lh_edge *edge, lh_where_to_cut *out,
+                     lh_error *error) {
+  lh_id name = edge->key.kind == LH_VALUE_OBJECT ? edge->key.as.object : LH_NO_OBJECT;
+  if (name == LH_NO_OBJECT || lh_type_of(snapshot, name) != LH_TYPE_STRING) return LH_OK;
+  int code =
+      lh_find_naming(snapshot, name, out->functions, LH_MOST_NAMING, &out->n_functions, error);
+  if (code == LH_OK && out->n_functions > 0 && out->n_functions <= COMMON) out->name = name;
+  return code;
+}
+
+/* From the `n`th step towards the root; what is behind a module, a function or a stack is told by
+** their names. */
+static int find_code(lh_snapshot *snapshot, const lh_path *path, size_t n, lh_where_to_cut *out,
+                     lh_error *error) {
+  int code = LH_OK;
+  for (; n > 0 && code == LH_OK && out->name == LH_NO_OBJECT; n--) {
+    const lh_edge *edge = &path->steps[n - 1];
+    if (edge->kind != LH_EDGE_VALUE || lh_is_for_good(snapshot, edge->target)) break;
+    code = find_name(snapshot, edge, out, error);
+  }
+  return code;
+}
+
+int lh_find_where_to_cut(lh_snapshot *snapshot, const lh_path *path, lh_where_to_cut *out,
+                         lh_error *error) {
+  size_t n = path->n_steps;
+  bool is_entry = false;
+  int code = LH_OK;
+  *out = (lh_where_to_cut){.name = LH_NO_OBJECT};
+  if (n > LH_LONG_PATH || lh_is_for_good(snapshot, path->steps[n - 1].target)) return LH_OK;
+  for (; n > 0 && path->n_steps - n < MOST_LOOKED_AT && !is_entry && code == LH_OK; n--)
+    code = find_entry(snapshot, path, n, &is_entry, error);
+  if (!is_entry) n = path->n_steps - 1;
+  if (code != LH_OK || !is_clearable(path->steps[n].kind)) return code;
+  out->n_steps = n + 1;
+  return find_code(snapshot, path, is_entry ? n : n + 1, out, error);
+}
+
+/* }=================================================================================== */
+
+/* {=== The words ====================================================================== */
+
+/* Of a prototype "proto connect @app.lua:68". */
+const char *lh_naming_text(lh_report *report, lh_id function) {
+  static const char proto[] = "proto ";
+  const char *name = lh_class_name_of(report->snapshot, function);
+  return strncmp(name, proto, sizeof proto - 1) == 0 ? name + sizeof proto - 1 : name;
+}
+
+/* The path up to there; of a long one the reference alone, and of that its beginning. */
+static void put_reference(lh_text *out, const lh_snapshot *snapshot, const lh_path *path,
+                          size_t n) {
+  char *text = lh_path_text(snapshot, &(lh_path){n, path->steps}, false);
+  if (text && strlen(text) > LONG_TEXT) {
+    lh_free(text);
+    text = lh_edge_text(snapshot, &path->steps[n - 1]);
+  }
+  bool is_long = text && strlen(text) > LONG_TEXT;
+  if (is_long) text[lh_text_cut(text, LONG_TEXT)] = '\0';
+  lh_put_freed(out, text);
+  if (is_long) lh_text_string(out, "...");
+}
+
+static void tell_code(lh_teller *t, lh_report *report, const lh_where_to_cut *where) {
+  size_t told = where->n_functions < LH_MOST_NAMING ? where->n_functions : LH_MOST_NAMING;
+  lh_text text = {0};
+  lh_text_string(&text, "    Code that names ");
+  lh_put_freed(&text, lh_string_text(report->snapshot, where->name, 40));
+  for (size_t i = 0; i < told; i++)
+    lh_text_format(&text, "%s%s", i == 0 ? ": " : ", ",
+                   lh_naming_text(report, where->functions[i]));
+  if (told < where->n_functions)
+    lh_text_format(&text, " and %s more", lh_count_text(where->n_functions - told).text);
+  lh_say_text(t, LH_PLAIN, &text);
+}
+
+void lh_tell_where_to_cut(lh_teller *t, lh_report *report, const lh_path *path) {
+  lh_where_to_cut where;
+  lh_text text = {0};
+  if (lh_find_where_to_cut(report->snapshot, path, &where, NULL) != LH_OK) t->failed = true;
+  if (t->failed || where.n_steps == 0) return;
+  lh_text_string(&text, "\nTo cut this path, clear ");
+  put_reference(&text, report->snapshot, path, where.n_steps);
+  lh_say_text(t, LH_PLAIN, &text);
+  if (where.name != LH_NO_OBJECT) tell_code(t, report, &where);
+}
+
+/* }=================================================================================== */

@@ -1,0 +1,72 @@
+-- where_to_cut_spec.lua - behind each path: what to clear for it to go, and code that names what
+-- that is in.
+
+local json = require "cjson"
+
+local ask_view = require "tests.common.ask_view"
+local support = require "tests.common.support"
+
+describe("where to cut a path", function()
+  local dir
+
+  --  _G.shop.baskets -[user1..]-> {items} -.items-> {..};  _G.common -.data-> {1} (in 20 functions)
+  --  _G.marks, a table with keys;  _G.deep -.next-> {} -.next-> ..
+  setup(function()
+    local names = {}
+    for i = 1, 20 do names[i] = ("function f%d(t) return t.data end"):format(i) end
+    dir = select(2, support.lua([[
+      shop = {baskets = {}, seen = {}}
+      function put(user) shop.baskets[user] = {items = {user}} end
+      do
+        local baskets = shop.baskets
+        function drop(user) baskets[user] = nil end
+      end
+      for i = 1, 9 do put("user" .. i) end
+      shop.seen[{}] = true
+      common = {data = {inner = {}}}
+      ]] .. table.concat(names, " ") .. [[
+      local at = {}
+      deep = at
+      for i = 1, 40 do at.next = {} at = at.next end
+      last, at = setmetatable({at}, {__mode = "v"}), nil
+      require "heap".snapshot "c"
+    ]], {name = "shop.lua"}))
+  end)
+
+  local function told(object)
+    return (support.run({"heappath", "--format", "text", "c", object}, {cwd = dir}))
+  end
+
+  local function path_of(object)
+    local at = ask_view(dir, "find?of=" .. object, "c").answer.address
+    return ask_view(dir, "paths?at=" .. at, "c").answer.paths[1]
+  end
+
+  it("is the entry that varies, not what is in it, and code has its field or variable", function()
+    local out = told "_G.shop.baskets.user7.items"
+    assert.match("\nTo cut this path, clear _G%.shop%.baskets%.user7\n", out)
+    local code = out:match '\n    Code that names "baskets": ([^\n]+)\n'
+    assert.match("put @shop%.lua:2", code)
+    assert.match("drop @shop%.lua:5", code)
+    local path = path_of "_G.shop.baskets.user7.items"
+    assert.equal("_G.shop.baskets.user7", path.clear)
+    assert.equal(3, path.total_functions) -- with the main chunk
+    assert.equal(code, table.concat(path.functions, ", "))
+  end)
+
+  it("is the last reference where nothing varies", function()
+    assert.match("\nTo cut this path, clear _G%.shop%.baskets\n", told "_G.shop.baskets")
+  end)
+
+  it("has the name around one that is in code everywhere", function()
+    local out = told "_G.common.data"
+    assert.match("\nTo cut this path, clear _G%.common%.data\n", out)
+    assert.match('\n    Code that names "common": main chunk @shop%.lua\n', out)
+  end)
+
+  it("is not told of what stays for good, nor at the end of a long path", function()
+    assert.not_match("To cut", told "_G.string")
+    assert.not_match("To cut", told "_G.last[1]")
+    assert.equal(json.null, path_of "_G.last[1]".clear)
+  end)
+end)
