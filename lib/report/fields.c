@@ -113,6 +113,19 @@ static const lh_table answer = LH_TABLE("heap.fields", NULL, NULL, found, answer
 
 /* }=================================================================================== */
 
+/* Else who adds them up wonders. */
+static void tell_more(lh_teller *t, const lh_snapshot *snapshot, const found *f) {
+  uint64_t own = lh_retained_bytes(snapshot, f->id);
+  if (f->id != LH_ROOT && !lh_is_reachable(snapshot, f->id)) return;
+  for (size_t i = 0; i < f->n; i++)
+    if (f->rows[i].object != LH_NO_OBJECT && lh_retained_bytes(snapshot, f->rows[i].object) > own) {
+      lh_say(t, LH_PLAIN,
+             "What retains more than the object itself is reached by other paths, too: it would "
+             "stay\nwithout the object");
+      return;
+    }
+}
+
 static void tell(lh_teller *t, lh_report *report) {
   const found *f = report->answer;
   lh_text text = {0};
@@ -128,6 +141,7 @@ static void tell(lh_teller *t, lh_report *report) {
   lh_say_text(t, LH_BOLD, &text);
   if (f->n > 0) lh_tell_rows(t, report, &field_table, f->rows, f->n);
   if (f->from + f->n < f->matching) lh_tell_hidden(t, &field_table, f->matching - f->from - f->n);
+  tell_more(t, report->snapshot, f);
 }
 
 static int read_order(const char *sorted, lh_field_query *query, lh_error *error) {

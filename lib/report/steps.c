@@ -169,9 +169,24 @@ static void tell_never_weak(lh_teller *t, const lh_snapshot *snapshot, const lh_
   }
 }
 
+/* What an object does not dominate may be bigger than what goes with it. */
+static void tell_more(lh_teller *t, const lh_snapshot *snapshot, const lh_step *steps, size_t n) {
+  for (size_t i = 1; i < n; i++) {
+    if (steps[i - 1].skipped > 0 || steps[i].skipped > 0 ||
+        lh_retained_bytes(snapshot, steps[i].target) <=
+            lh_retained_bytes(snapshot, steps[i - 1].target))
+      continue;
+    lh_say(t, LH_PLAIN,
+           "\nWhere a row retains more than the one above it other paths lead to it, too: it would "
+           "stay\nwithout that one");
+    return;
+  }
+}
+
 void lh_tell_steps(lh_teller *t, lh_report *report, const lh_path *path, const lh_step *steps,
                    size_t n) {
   lh_tell_rows(t, report, &lh_step_table, steps, n);
+  tell_more(t, report->snapshot, steps, n);
   tell_never_weak(t, report->snapshot, path);
   lh_tell_where_to_cut(t, report, path);
 }

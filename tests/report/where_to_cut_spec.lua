@@ -1,5 +1,5 @@
 -- where_to_cut_spec.lua - behind each path: what to clear for it to go, and code that names what
--- that is in.
+-- that is in; and that a row may retain more than the one above it.
 
 local json = require "cjson"
 
@@ -29,6 +29,8 @@ describe("where to cut a path", function()
       deep = at
       for i = 1, 40 do at.next = {} at = at.next end
       last, at = setmetatable({at}, {__mode = "v"}), nil
+      shared = {owner = {big = ("x"):rep(5000)}}
+      also = {shared.owner}
       require "heap".snapshot "c"
     ]], {name = "shop.lua"}))
   end)
@@ -68,5 +70,21 @@ describe("where to cut a path", function()
     assert.not_match("To cut", told "_G.string")
     assert.not_match("To cut", told "_G.last[1]")
     assert.equal(json.null, path_of "_G.last[1]".clear)
+  end)
+
+  it("says why a row retains more than the one above it", function()
+    assert.match("\n.owner [^\n]+ 5%.%d KB\n\nWhere a row retains more than the one above it",
+      told "_G.shared.owner")
+    assert.not_match("Where a row", told "_G.common.data")
+  end)
+
+  it("says why a field retains more than its object", function()
+    local function last_line(object)
+      local at = ask_view(dir, "find?of=" .. object, "c").answer.address
+      local said = ask_view(dir, "fields?at=" .. at, "c").told
+      return said[#said].line and said[#said].line[1].text or "a table"
+    end
+    assert.match("^What retains more than the object itself is reached", last_line "_G.shared")
+    assert.equal("a table", last_line "_G.common")
   end)
 end)

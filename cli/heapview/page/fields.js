@@ -94,7 +94,7 @@
 
   async function showFields(root, state) {
     const {at, sort, filter, from} = state.parameters;
-    const {answer} = await heapview.askAbout("fields",
+    const {answer, told} = await heapview.askAbout("fields",
       {at, sort, filter, from: Number(from) || null, limit: ROWS});
     root.append(make("div", {class: "toolbar"}, filterForm(state),
       make("span", {role: "status"}, summary(answer))));
@@ -106,6 +106,7 @@
         })
       }));
     }
+    root.append(heapview.told(told.filter((item) => item.line).slice(1)));
     const line = heapview.pager({
       from: answer.from, n: answer.fields.length, total: answer.matching, size: ROWS,
       one: "field", many: "fields", go: (to) => goTo(state, {from: to})
