@@ -16,7 +16,7 @@ typedef struct kind {
 typedef struct found {
   lh_waste *waste;
   uint64_t bytes, string_table_bytes, block_bytes;
-  kind kinds[LH_WASTE_KINDS]; /* those with most bytes first */
+  kind kinds[LH_WASTE_KINDS]; /* those with most bytes first; what is not in the sum last */
   uint32_t n_kinds;
 } found;
 
@@ -106,7 +106,8 @@ static const lh_column answer_columns[] = {
     LH_BYTES("string_table_waste_bytes", NULL, string_table_bytes,
              "what collections will take off Lua's table of short strings"),
     LH_BYTES("userdata_block_bytes", NULL, block_bytes, "the blocks of all userdata"),
-    LH_INLINE_ROWS("waste", kinds, n_kinds, &kind_table, "one for each kind, most bytes first"),
+    LH_INLINE_ROWS("waste", kinds, n_kinds, &kind_table,
+                   "one for each kind, most bytes first, but small_tables last"),
     LH_END};
 #undef ROW
 
@@ -161,8 +162,9 @@ static void tell_sum(lh_teller *t, const lh_report *report) {
   }
   lh_say_text(t, LH_BOLD, &text);
   if (small->objects > 0)
-    lh_say(t, LH_PLAIN, "also: %s in %s, if they can be done without",
-           lh_told_size(t, small->bytes).text, wordings[LH_WASTE_SMALL_TABLES].name);
+    lh_say(t, LH_PLAIN, "also: %s, %s, in %s, if they can be done without",
+           lh_told_size(t, small->bytes).text, lh_share_of_heap(report, small->bytes).text,
+           wordings[LH_WASTE_SMALL_TABLES].name);
 }
 
 /* How it is known that strings are equal. */
@@ -179,9 +181,9 @@ static void tell_kind(lh_teller *t, lh_report *report, const kind *k) {
   const wording *w = &wordings[k->kind];
   const lh_waste_sum *sum = &k->sum;
   lh_text text = {0};
-  lh_text_format(&text, "\n%s, %s: %s%s", lh_told_size(t, sum->bytes).text,
-                 lh_share_of_heap(report, sum->bytes).text, w->before,
-                 lh_count_of(sum->objects, w->one, w->many).text);
+  lh_text_format(&text, "\n%s%s, %s: %s%s", k->kind == LH_WASTE_SMALL_TABLES ? "also " : "",
+                 lh_told_size(t, sum->bytes).text, lh_share_of_heap(report, sum->bytes).text,
+                 w->before, lh_count_of(sum->objects, w->one, w->many).text);
   if (sum->originals > 0)
     lh_text_format(&text, " of %s", lh_count_of(sum->originals, w->original, w->originals).text);
   lh_say_text(t, LH_BOLD, &text);
@@ -209,20 +211,32 @@ static void tell_not_counted(lh_teller *t, const lh_report *report) {
 static void tell(lh_teller *t, lh_report *report) {
   const found *f = report->answer;
   uint64_t least = report->request.has_limit ? 0 : report->whole_bytes / LEAST_PART;
-  uint32_t n = 0, told = 0;
+  const kind *first = NULL; /* of those told, else of all */
+  uint64_t n_hidden = 0;
   if (!report->request.has_limit) t->limit = USUAL_ROWS;
   tell_sum(t, report);
-  while (n < f->n_kinds && f->kinds[n].sum.objects > 0) n++;
-  for (; told < n && f->kinds[told].sum.bytes >= least; told++)
-    tell_kind(t, report, &f->kinds[told]);
-  if (n > 0) lh_say(t, LH_PLAIN, "%s", "");
-  lh_tell_hidden(t, &kind_table, n - told);
-  if (n > 0)
-    lh_tell_next(t, report, "Why one of them stays", LH_NEXT_PATHS, f->kinds[0].sum.rows->example);
+  for (const kind *k = f->kinds; k < f->kinds + f->n_kinds; k++) {
+    if (k->sum.objects == 0) continue;
+    if (!first || (first->sum.bytes < least && k->sum.bytes >= least)) first = k;
+    if (k->sum.bytes >= least)
+      tell_kind(t, report, k);
+    else
+      n_hidden++;
+  }
+  if (first) lh_say(t, LH_PLAIN, "%s", "");
+  lh_tell_hidden(t, &kind_table, n_hidden);
+  if (first)
+    lh_tell_next(t, report, "Why one of them stays", LH_NEXT_PATHS, first->sum.rows->example);
   tell_not_counted(t, report);
 }
 
 /* }=================================================================================== */
+
+static bool is_before(const kind *a, const kind *b) {
+  bool is_small = a->kind == LH_WASTE_SMALL_TABLES;
+  if (is_small || b->kind == LH_WASTE_SMALL_TABLES) return !is_small;
+  return a->sum.bytes > b->sum.bytes;
+}
 
 static int ask(lh_snapshot *snapshot, const lh_request *request, void *out, lh_error *error) {
   found *f = out;
@@ -233,10 +247,10 @@ static int ask(lh_snapshot *snapshot, const lh_request *request, void *out, lh_e
   f->string_table_bytes = f->waste->string_table_bytes;
   f->block_bytes = f->waste->block_bytes;
   for (lh_waste_kind k = 0; k < LH_WASTE_KINDS; k++) {
+    const kind next = {k, f->waste->kinds[k]};
     uint32_t at = f->n_kinds++;
-    for (; at > 0 && f->kinds[at - 1].sum.bytes < f->waste->kinds[k].bytes; at--)
-      f->kinds[at] = f->kinds[at - 1];
-    f->kinds[at] = (kind){k, f->waste->kinds[k]};
+    for (; at > 0 && is_before(&next, &f->kinds[at - 1]); at--) f->kinds[at] = f->kinds[at - 1];
+    f->kinds[at] = next;
   }
   return LH_OK;
 }

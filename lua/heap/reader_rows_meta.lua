@@ -245,7 +245,7 @@
 -- <<<
 
 -- >>> waste
----A list: one for each kind, most bytes first.
+---A list: one for each kind, most bytes first, but small_tables last.
 ---@class heap.waste: { [integer]: heap.waste_kind }
 ---@field waste_bytes integer what could be given back, all kinds together but small_tables, which a program may need
 ---@field string_table_waste_bytes integer what collections will take off Lua's table of short strings

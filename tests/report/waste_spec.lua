@@ -319,6 +319,14 @@ describe("heaptop --waste", function()
                                       found.json.string_table_waste_bytes)
   end)
 
+  it("has what is not in its sum at the end, however much that is", function()
+    local found = plant "t = {} for i = 1, 1000 do t[i] = {i} end"
+    local kinds = found.json.waste
+    assert.equal("small_tables", kinds[#kinds].kind)
+    assert.is_true(kinds[#kinds].bytes > kinds[1].bytes)
+    assert.match("\n\nalso %d[^\n]+: 1,00%d tables of at most one entry\n", ask(found.dir, "s"))
+  end)
+
   it("says first how much it is, and then what to do", function()
     local found = plant [[
       sessions = {}
@@ -333,8 +341,8 @@ describe("heaptop --waste", function()
     local out = ask(found.dir, "s")
     assert.matches("^%d+%.%d KB, %d%d%.%d%% of the heap, could be given back: " ..
                    "400%.0 KB in emptied tables, [^\n]+\n" ..
-                   "also: 21%.9 KB in tables of at most one entry, if they can be done without\n",
-                   out)
+                   "also: 21%.9 KB, %d%.%d%%, in tables of at most one entry, " ..
+                   "if they can be done without\n", out)
     assert.is_nil(out:match("^[^\n]+"):find("one entry", 1, true))
     assert.matches("\n\n400%.0 KB, %d%d%.%d%%: the slots of 200 tables without an entry\n" ..
                    "    Lua gives no slot back: [^\n]+\n" ..
