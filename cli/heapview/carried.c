@@ -43,6 +43,7 @@ static const char *const of_snapshot[] = {"treemap?by=place",
                                           "modules?limit=20",
                                           "threads?limit=20",
                                           "growing?limit=20",
+                                          "waste?limit=20",
                                           "epochs",
                                           "sites?limit=20"};
 

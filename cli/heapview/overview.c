@@ -71,12 +71,11 @@ static void put_words(cli_json *w, const char *key, const char *const *words) {
 const char *const *view_verdict(const view *v) {
   static const char *const profile[] = {"findings", "profile", "allocations?limit=20",
                                         "advice?limit=20", NULL};
-  static const char *const one[] = {"leaks?limit=20", "suspects?limit=20", "waste?limit=20", "info",
-                                    NULL};
-  static const char *const few[] = {"diff?limit=20",  "leaks?limit=20", "suspects?limit=20",
-                                    "waste?limit=20", "info",           NULL};
+  static const char *const one[] = {"leaks?limit=20", "suspects?limit=20", "waste", "info", NULL};
+  static const char *const few[] = {"diff?limit=20", "leaks?limit=20", "suspects?limit=20",
+                                    "waste",         "info",           NULL};
   static const char *const many[] = {"ladder?limit=20", "leaks?limit=20", "suspects?limit=20",
-                                     "waste?limit=20",  "info",           NULL};
+                                     "waste",           "info",           NULL};
   return v->n == 0 ? profile : v->n == 1 ? one : v->n <= 3 ? few : many;
 }
 

@@ -53,6 +53,50 @@ describe("the verdict", function()
     end)
   end
 
+  it("has a box for each cause, not for the keys and the table of one that has", function()
+    local view = open("cache", {"a", "b", "c"})
+    assert.equal(1, #page:texts ".culprit")
+    assert.matches("and 2 more below", page:texts ".culprits" [1])
+    view.stop()
+  end)
+
+  it("says which code to look at", function()
+    local view = open("listener", {"a", "b", "c"})
+    assert.matches('^code that names "tick": .*connect @listener%.lua:%d+',
+      page:texts ".culprit .code-to-look-at" [1])
+    view.stop()
+  end)
+
+  it("breaks a series only where its table is short of room", function()
+    local view = open("listener", {"a", "b", "c"})
+    for _, width in ipairs {1600, 1400, 1200, 1000, 800} do
+      page:size(width, 900)
+      page:await("series in one line", [[
+        const cells = [...document.querySelectorAll("td.series")];
+        return cells.length >= 3 && cells.every((cell) => {
+          const tops = [...cell.querySelectorAll(".step")].map((step) => step.offsetTop);
+          return cell.closest(".tight") || tops.every((top) => top === tops[0]);
+        });]])
+    end
+    page:size(1200, 900)
+    view.stop()
+  end)
+
+  it("folds what is secondary where there is little room, and says what it is", function()
+    local view = open("listener", {"a", "b", "c"})
+    local folded = "return document.querySelectorAll('details.answer:not([open])').length"
+    assert.equal(0, page:run(folded))
+    page:size(375, 800)
+    view:show "object"
+    view:show "verdict"
+    assert.equal(3, page:run(folded))
+    assert.matches("What may leak: nothing is certain", page:texts "details.leaks summary" [1])
+    page:click "details.leaks summary"
+    assert.matches("keys are 1 to 1,020", page:texts "details.leaks" [1])
+    page:size(1200, 900)
+    view.stop()
+  end)
+
   it("has the bytes of each type beside the ledger, which they add up to", function()
     local view = open("listener", {"a", "b", "c"})
     local types = page:run [[

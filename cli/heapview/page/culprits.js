@@ -1,7 +1,8 @@
 /*
 ** culprits.js - what leaks, by name, in boxes that are read within seconds: who holds it, how much
-** that is, how it grew, and where it was allocated if that is known. It is read from the answers
-** that the verdict is made of; their words are told below the boxes.
+** that is, how it grew, where it was allocated if that is known, and where to look for the line to
+** change. It is read from the answers that the verdict is made of, whose words are told below the
+** boxes, and from that about the paths of each.
 */
 (function (heapview) {
   "use strict";
@@ -9,13 +10,15 @@
   const {make, bytes, count} = heapview;
   const MOST_BOXES = 3;
   const WORTH_A_BOX = 0.05; /* of the heap, for what is not certain to leak */
+  const LEAST_OF_FIRST = 0.01; /* of what the first box has, for another one */
 
   function last(list) {
     return list[list.length - 1];
   }
 
+  /* As the answers have them. */
   function names() {
-    return heapview.overview.snapshots.map((snapshot) => snapshot.name || snapshot.file);
+    return heapview.overview.snapshots.map((snapshot) => snapshot.file);
   }
 
   function heapBytes() {
@@ -51,13 +54,10 @@
       series: row.entries};
   }
 
-  /* A container that grew by what has a box is no other leak. */
   function ofDiff(answer) {
     if (!answer.same_state) return ofLadder(answer);
-    const groups = answer.groups.map(ofGroup);
-    const grown = answer.grown.map(ofGrown).filter((row) =>
-      !groups.some((group) => group.name.includes(row.name)));
-    return groups.concat(grown).sort((a, b) => b.bytes - a.bytes);
+    return answer.groups.map(ofGroup).concat(answer.grown.map(ofGrown))
+      .sort((a, b) => b.bytes - a.bytes);
   }
 
   /* What is alive of an interval that somebody chose is not to blame for that. */
@@ -86,6 +86,32 @@
 
   /* }=================================================================================== */
 
+  /* {=== One box for each cause ========================================================= */
+
+  /* "_G.cache" of _G.cache[*], and of the keys there. */
+  function containerOf(name) {
+    return name.replace(/^key of /, "").replace(/\[\*\]$/, "");
+  }
+
+  /* Is it what has a box, its container, its keys, or a part of it? */
+  function isOfCause(one, boxed) {
+    const container = containerOf(boxed.name);
+    return one.name !== boxed.name &&
+      (containerOf(one.name) === container || one.name.startsWith(`${container}[*]`) ||
+        boxed.name.includes(one.name));
+  }
+
+  function causes(list) {
+    const boxes = [];
+    for (const one of list) {
+      const isWorth = boxes.length === 0 || one.bytes >= LEAST_OF_FIRST * boxes[0].bytes;
+      if (isWorth && !boxes.some((boxed) => isOfCause(one, boxed))) boxes.push(one);
+    }
+    return boxes.slice(0, MOST_BOXES);
+  }
+
+  /* }=================================================================================== */
+
   function actionsOf(address, name) {
     if (address) {
       return [{text: "Why it stays", link: `/object?at=${address}&tab=paths`},
@@ -102,7 +128,23 @@
       from ? `, from ${from}` : null);
   }
 
-  function box(one) {
+  /* Where to look for the line that should let go. A report that does not carry it has none. */
+  async function code(address) {
+    if (!address) return null;
+    try {
+      const {answer} = await heapview.askAbout("paths", {at: address});
+      const [path] = answer.paths;
+      if (!path || !path.functions) return null;
+      const rest = path.total_functions - path.functions.length;
+      return make("p", {class: "code-to-look-at"}, `code that names ${path.name}: `,
+        path.functions.join(", "), rest > 0 ? ` and ${count(rest)} more` : null);
+    } catch (error) {
+      if (error.aborted || error.lost) throw error;
+      return null;
+    }
+  }
+
+  async function box(one) {
     const series = (one.series || []).map(count).join(" -> ");
     return make("li", {class: one.isUncertain ? "culprit uncertain" : "culprit"},
       make("p", {class: "word"}, one.word),
@@ -110,16 +152,17 @@
         heapview.part({text: one.name, link: one.at ? `/object?at=${one.at}` : null})),
       make("p", {}, make("strong", {}, (one.isMore ? "+" : "") + bytes(one.bytes)),
         ` in ${one.what}`, series ? make("span", {class: "faint"}, ` (${series})`) : null),
-      made(one.made),
+      made(one.made), await code(one.at),
       make("p", {class: "actions"}, actionsOf(one.at, one.class).map(heapview.part)));
   }
 
-  function culprits(name, answer) {
+  async function culprits(name, answer) {
     const list = ANSWERS[name] ? ANSWERS[name](answer) : [];
     if (list.length === 0) return null;
-    const rest = list.length - MOST_BOXES;
+    const boxes = causes(list);
+    const rest = list.length - boxes.length;
     return make("div", {class: "culprits"},
-      make("ul", {}, list.slice(0, MOST_BOXES).map(box)),
+      make("ul", {}, await Promise.all(boxes.map(box))),
       rest > 0 ? make("p", {class: "faint"}, `and ${count(rest)} more below`) : null);
   }
 

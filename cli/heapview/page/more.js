@@ -17,6 +17,7 @@
     {name: "modules", title: "Modules and globals: what each keeps alive", least: 1},
     {name: "threads", title: "Coroutines: where they stand, and what they hold", least: 1},
     {name: "growing", title: "Collections that look as if they had no limit", least: 1},
+    {name: "waste", title: "All that could be given back", least: 1},
     {name: "epochs", title: "When what lives was allocated", least: 1, isWhole: true},
     {name: "sites", title: "Where objects were allocated, if that was tracked", least: 1},
     {name: "ladder", title: "Classes and places in each snapshot", least: 2, most: 3},

@@ -156,12 +156,15 @@
 
   const widths = new WeakMap(); /* at which it was looked last */
 
-  /* A table that does not fit is shown as cards. */
+  /* Where a table does not fit its series are broken; if that is not enough, it is shown as
+  ** cards. */
   function fit(box) {
     if (widths.get(box) === box.clientWidth) return;
     widths.set(box, box.clientWidth);
-    box.classList.remove("cards");
-    if (box.scrollWidth > box.clientWidth) box.classList.add("cards");
+    box.classList.remove("tight", "cards");
+    for (const way of ["tight", "cards"]) {
+      if (box.scrollWidth > box.clientWidth) box.classList.add(way);
+    }
   }
 
   const observer = new ResizeObserver((entries) => entries.forEach((entry) => fit(entry.target)));

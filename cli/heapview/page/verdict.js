@@ -9,6 +9,7 @@
   const {make, bytes, count} = heapview;
   const ENOUGH_MARKS = 4; /* to tell when a heap grew; that of the snapshot is one of them */
   const FOLDED = 120; /* letters of a command line that are shown at once */
+  const NARROW = "(max-width: 700px)"; /* what is secondary is folded there */
   const ROWS_LEAD_ON = ["diff", "ladder", "leaks", "suspects", "interval"];
   const HEADINGS = {
     diff: "What stayed", ladder: "From snapshot to snapshot", leaks: "Leaks", suspects: "Suspects",
@@ -64,13 +65,27 @@
     return HEADINGS[name] || name;
   }
 
-  function section(name, answer, isFirst) {
-    const body = name === "info" && answer.answer.gc_bytes !== undefined
-      ? [ledger(answer.answer), types(answer.answer)]
-      : heapview.told(answer.told, ROWS_LEAD_ON.includes(name) ? {actions} : {});
-    return make("section", {class: `answer ${name}`},
-      make("h3", {}, headingOf(name, isFirst)),
-      isFirst ? heapview.culprits(name, answer.answer) : null, body);
+  /* Its first line, for who has not opened it. */
+  function headline(told) {
+    const first = (told || []).find((item) => item.line);
+    return first ? make("span", {class: "headline"},
+      ` ${first.line.map((one) => one.text).join("")}`) : null;
+  }
+
+  /* What comes after the first can be folded, and is, where there is little room. */
+  async function section(name, answer, isFirst) {
+    const heading = make("h3", {}, headingOf(name, isFirst));
+    if (name === "info" && answer.answer.gc_bytes !== undefined) {
+      return make("section", {class: "answer info"}, heading, ledger(answer.answer),
+        types(answer.answer));
+    }
+    const body = heapview.told(answer.told, ROWS_LEAD_ON.includes(name) ? {actions} : {});
+    if (!isFirst) {
+      return make("details", {class: `answer ${name}`, open: !matchMedia(NARROW).matches},
+        make("summary", {}, heading, headline(answer.told)), body);
+    }
+    return make("section", {class: `answer ${name}`}, heading,
+      await heapview.culprits(name, answer.answer), body);
   }
 
   /* }=================================================================================== */
@@ -129,7 +144,8 @@
     const {page: name, parameters} = heapview.parse(`#/${key}`);
     const whole = name === "interval" ? {} : {since: null, until: null};
     try {
-      return section(name, await heapview.ask(name, Object.assign(whole, parameters)), isFirst);
+      return await section(name, await heapview.ask(name, Object.assign(whole, parameters)),
+        isFirst);
     } catch (error) {
       if (error.aborted || error.lost) throw error;
       return make("section", {class: "answer"}, make("h3", {}, headingOf(name, isFirst)),
