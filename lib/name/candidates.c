@@ -118,7 +118,7 @@ static bool is_capital(const char *name) {
   return name[0] >= 'A' && name[0] <= 'Z';
 }
 
-/* Ranks a name by where it was found: `by_place` for a special table or a variable. */
+/* Ranks a name by where it was found, which is `rank`, and by what it is like. */
 static lh_candidate weigh(lh_namer *namer, const char *name, size_t n, uint32_t rank,
                           bool of_function) {
   lh_candidate c = {LH_NAME_NONE, LH_NO_NUMBER, LH_NO_NUMBER, .container = LH_NO_OBJECT};

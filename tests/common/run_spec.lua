@@ -1,4 +1,5 @@
--- tests/run.sh: what fails, what fails among others only, and what did not run at all.
+-- run_spec.lua - tests/run.sh: what fails, what fails among others only, and what did not run at
+-- all.
 
 local support = require "tests.common.support"
 

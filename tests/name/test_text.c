@@ -224,8 +224,8 @@ static uint64_t inverse(uint64_t odd) {
   return x;
 }
 
-/* Keys that a hash without a seed puts into one slot, as lh_mix once did: 200,000 would take 20
-** seconds there. */
+/* Keys that a hash without a seed, of multiplications and shifts, puts into one slot: 200,000 would
+** take 20 seconds there. */
 static void chosen_keys_do_not_meet(void **state) {
   enum { N = 200000 };
   const uint64_t back = inverse(UINT64_C(0x9E3779B97F4A7C15));
