@@ -20,9 +20,9 @@ static int begin_edges(hs_cursor *cursor, lh_error *error) {
 /* The next that ends in the object asked for. */
 static int next_to_target(hs_cursor *cursor) {
   if (cursor->at == cursor->end || lh_is_own(cursor->file->snapshot, cursor->object)) return 0;
-  hs_place place = cursor->file->by_target.place[cursor->at++];
-  hs_edge_at(cursor->file, place, &cursor->edge);
-  cursor->position = place.position;
+  hs_edge_id id = cursor->file->by_target.item[cursor->at++];
+  hs_edge_at(cursor->file, id, &cursor->edge);
+  cursor->position = id.position;
   return 1;
 }
 

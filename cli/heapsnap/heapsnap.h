@@ -39,10 +39,10 @@ typedef struct hs_index {
 } hs_index;
 
 /* An edge: the number `position`, from 1, of those of its source. */
-typedef struct hs_place {
+typedef struct hs_edge_id {
   lh_id source;
   uint32_t position;
-} hs_place;
+} hs_edge_id;
 
 /* Behind edge `position` of the source, so that those of a big object can be found quickly. */
 typedef struct hs_checkpoint {
@@ -54,7 +54,7 @@ typedef struct hs_checkpoint {
 /* Edges by target, like hs_index; and the checkpoints in the order of source and position. */
 typedef struct hs_targets {
   uint32_t *first;
-  hs_place *place;
+  hs_edge_id *item;
   hs_checkpoint *checkpoints;
   size_t n_checkpoints;
 } hs_targets;
@@ -126,10 +126,10 @@ int hs_index_dominators(hs_file *file, lh_error *error);
 int hs_index_targets(hs_file *file, lh_error *error);
 void hs_targets_free(hs_targets *targets);
 
-/* The edge at a place of by_target. */
-void hs_edge_at(const hs_file *file, hs_place place, lh_edge *edge);
+/* The edge of an item of by_target. */
+void hs_edge_at(const hs_file *file, hs_edge_id id, lh_edge *edge);
 
-/* The places in by_class of the objects whose class has that name. */
+/* Where the items of by_class are that have a class of that name. */
 void hs_find_class(const hs_file *file, const char *name, uint32_t *first, uint32_t *end);
 
 /* }=================================================================================== */

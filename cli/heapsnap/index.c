@@ -17,7 +17,7 @@ static uint32_t *new_array(uint64_t n) {
 
 /* first[k + 1] holds how many there are of key k: afterwards where its items begin, so that putting
 ** each in its place makes it where they end, which is where those of k + 1 begin. */
-static void counts_to_places(uint32_t *first, uint32_t n_keys) {
+static void counts_to_starts(uint32_t *first, uint32_t n_keys) {
   uint32_t before = 0;
   for (uint32_t k = 0; k < n_keys; k++) {
     uint32_t count = first[k + 1];
@@ -39,7 +39,7 @@ static int index_objects(hs_file *file, hs_index *index, uint32_t n_keys, const 
   }
   for (lh_id id = 1; id <= n; id++)
     if (key_of[id] != UINT32_MAX) made.first[key_of[id] + 1]++;
-  counts_to_places(made.first, n_keys);
+  counts_to_starts(made.first, n_keys);
   for (lh_id id = 1; id <= n; id++)
     if (key_of[id] != UINT32_MAX) made.item[made.first[key_of[id] + 1]++] = id;
   *index = made;
@@ -153,20 +153,20 @@ static int count_targets(const lh_snapshot *snapshot, hs_targets *made) {
 }
 
 /* The other puts each edge in its place. */
-static void place_edges(const lh_snapshot *snapshot, hs_targets *made) {
+static void put_edges(const lh_snapshot *snapshot, hs_targets *made) {
   for (lh_id source = 0; source <= lh_object_count(snapshot); source++) {
     lh_edges iterator;
     lh_edge edge;
     if (lh_is_own(snapshot, source)) continue;
     lh_edges_begin(snapshot, source, &iterator);
     for (uint32_t position = 1; lh_edges_next(&iterator, &edge); position++)
-      made->place[made->first[edge.target + 1]++] = (hs_place){source, position};
+      made->item[made->first[edge.target + 1]++] = (hs_edge_id){source, position};
   }
 }
 
 void hs_targets_free(hs_targets *targets) {
   sqlite3_free(targets->first);
-  sqlite3_free(targets->place);
+  sqlite3_free(targets->item);
   sqlite3_free(targets->checkpoints);
   *targets = (hs_targets){0};
 }
@@ -181,10 +181,10 @@ int hs_index_targets(hs_file *file, lh_error *error) {
   made.first = new_array((uint64_t)n + 2);
   if (made.first == NULL || count_targets(snapshot, &made) != LH_OK) goto out;
   for (lh_id id = 0; id <= n; id++) n_edges += made.first[id + 1];
-  made.place = sqlite3_malloc64((n_edges + 1) * sizeof *made.place);
-  if (made.place == NULL) goto out;
-  counts_to_places(made.first, n + 1);
-  place_edges(snapshot, &made);
+  made.item = sqlite3_malloc64((n_edges + 1) * sizeof *made.item);
+  if (made.item == NULL) goto out;
+  counts_to_starts(made.first, n + 1);
+  put_edges(snapshot, &made);
   file->by_target = made;
   return LH_OK;
 out:
@@ -193,29 +193,29 @@ out:
 }
 
 /* The last checkpoint of the source before the edge at `position`, or NULL. */
-static const hs_checkpoint *checkpoint_before(const hs_targets *targets, hs_place place) {
+static const hs_checkpoint *checkpoint_before(const hs_targets *targets, hs_edge_id id) {
   size_t low = 0, high = targets->n_checkpoints;
   while (low < high) {
     size_t middle = low + (high - low) / 2;
     const hs_checkpoint *at = &targets->checkpoints[middle];
-    if (at->source < place.source || (at->source == place.source && at->position < place.position))
+    if (at->source < id.source || (at->source == id.source && at->position < id.position))
       low = middle + 1;
     else
       high = middle;
   }
-  bool found = low > 0 && targets->checkpoints[low - 1].source == place.source;
+  bool found = low > 0 && targets->checkpoints[low - 1].source == id.source;
   return found ? &targets->checkpoints[low - 1] : NULL;
 }
 
-void hs_edge_at(const hs_file *file, hs_place place, lh_edge *edge) {
-  const hs_checkpoint *checkpoint = checkpoint_before(&file->by_target, place);
+void hs_edge_at(const hs_file *file, hs_edge_id id, lh_edge *edge) {
+  const hs_checkpoint *checkpoint = checkpoint_before(&file->by_target, id);
   uint32_t position = checkpoint != NULL ? checkpoint->position : 0;
   lh_edges iterator;
   if (checkpoint != NULL)
     iterator = checkpoint->iterator;
   else
-    lh_edges_begin(file->snapshot, place.source, &iterator);
-  while (position < place.position && lh_edges_next(&iterator, edge)) position++;
+    lh_edges_begin(file->snapshot, id.source, &iterator);
+  while (position < id.position && lh_edges_next(&iterator, edge)) position++;
 }
 
 /* }=================================================================================== */
