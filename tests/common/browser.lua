@@ -209,13 +209,6 @@ function Page:run(body, ...)
   return value
 end
 
---- The same of a function that tells its value later, to the function that is its last argument.
----@param body string
----@return any
-function Page:run_until(body, ...)
-  return post(self, "/execute/async", {script = body, args = {"", ...}})
-end
-
 --- Waits until the body of a JavaScript function returns something, and returns that.
 ---@param what string
 ---@param body string
@@ -316,8 +309,6 @@ end
 function Page:back() post(self, "/back") end
 
 function Page:forward() post(self, "/forward") end
-
-function Page:reload() post(self, "/refresh") end
 
 -- }===================================================================================
 
