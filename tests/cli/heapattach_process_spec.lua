@@ -132,7 +132,9 @@ describe("heapattach", function()
       local pipe <close> = io.popen("exec " .. lua .. " -e " .. worker, "w")
       io.read()]=]
     local out, err, status = support.run({"heapattach", "--list", master.pid})
+    local both = support.run("heapattach --list " .. master.pid .. " 2>&1")
     master.stop()
+    assert.equal(out .. err, both)
     assert.equal(0, status)
     assert.matches("^1 Lua state in " .. master.pid .. ": ", out)
     assert.matches("^heapattach: Lua 5.4 runs in what it has started:\n" ..
