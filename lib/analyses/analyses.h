@@ -187,13 +187,18 @@ typedef struct lh_instances {
   lh_id *ids;
   size_t n;
   uint8_t *is_one;  /* of each object */
-  uint64_t *nested; /* of each object: what the instances retain that it dominates, the object
-                       itself being one included: no byte twice */
+  uint64_t *inside; /* of each object: what the instances retain that it dominates, itself not
+                       included: no byte twice */
 } lh_instances;
+
+/* The same, itself included. */
+static inline uint64_t lh_bytes_of_instances(const lh_instances *of, lh_id id) {
+  return of->is_one[id] ? of->snapshot->retained[id] : of->inside[id];
+}
 
 /* What an object retains without the instances that it dominates; of an instance itself, 0. */
 static inline uint64_t lh_bytes_around(const lh_instances *of, lh_id id) {
-  return of->snapshot->retained[id] - of->nested[id];
+  return of->snapshot->retained[id] - lh_bytes_of_instances(of, id);
 }
 
 /* Lua's functions have 255 upvalues at most, and no coroutine thousands of different local

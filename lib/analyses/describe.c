@@ -4,9 +4,10 @@
 ** by describe_referrers.c.
 **
 ** What one instance costs is what it retains without the other instances that it dominates: of a
-** linked list that is one element, though the first retains them all. A sweep over the tree of
-** dominators from its leaves gives, for each object, the bytes of the instances nearest below it.
-** 26 bytes an object, and 8 an instance; a million of 2.2 million objects: 1.2 s.
+** linked list that is one element, though the first retains them all. From each instance the way up
+** the tree of dominators gives, for each object, the bytes of the instances nearest below it. So
+** all that is done for each object is to look at its class. 13 bytes an object near instances, and
+** 12 an instance; a million of ten million objects: 0.6 s.
 */
 #include "analyses.h"
 
@@ -59,17 +60,20 @@ static bool list_instances(lh_instances *of, const uint8_t *matches, uint64_t n)
   return true;
 }
 
-static bool find_nested(lh_instances *of) {
-  lh_tree tree;
-  const lh_snapshot *snapshot = of->snapshot;
-  of->nested = lh_alloc_zeroed((size_t)snapshot->n + 1, sizeof *of->nested);
-  bool ok = lh_tree_make(&tree, snapshot) && of->nested;
-  for (uint32_t p = ok ? tree.n : 0; p-- > 1;) {
-    lh_id id = tree.order[p];
-    if (of->is_one[id]) of->nested[id] = snapshot->retained[id];
-    of->nested[snapshot->idom[id]] += of->nested[id];
-  }
-  lh_tree_free(&tree);
+/* Goes up the tree of dominators from each instance twice: first each object on the way learns how
+** many are to tell it their bytes, those below it and it itself if it is an instance, and then who
+** was told by all goes on. So each is passed once in each round. */
+static bool find_inside(lh_instances *of) {
+  const lh_snapshot *s = of->snapshot;
+  uint32_t *n_waiting = lh_alloc_zeroed((size_t)s->n + 1, sizeof *n_waiting);
+  of->inside = lh_alloc_zeroed((size_t)s->n + 1, sizeof *of->inside);
+  bool ok = n_waiting && of->inside;
+  for (size_t i = 0; ok && i < of->n; i++)
+    for (lh_id id = of->ids[i]; n_waiting[id]++ == 0 && id != LH_ROOT;) id = s->idom[id];
+  for (size_t i = 0; ok && i < of->n; i++)
+    for (lh_id id = of->ids[i]; --n_waiting[id] == 0 && id != LH_ROOT; id = s->idom[id])
+      of->inside[s->idom[id]] += lh_bytes_of_instances(of, id);
+  lh_free(n_waiting);
   return ok;
 }
 
@@ -77,26 +81,9 @@ static bool find_nested(lh_instances *of) {
 
 /* {=== Figures ======================================================================== */
 
-/* What an instance retains without those inside of it: nested[] of these has gone into its own,
-** which is all that it retains; so from what it dominates directly. */
-static bool find_alone(const lh_instances *of, uint64_t *alone) {
-  const lh_snapshot *snapshot = of->snapshot;
-  uint32_t *number = lh_alloc((size_t)snapshot->n + 1, sizeof *number);
-  if (!number) return false;
-  for (size_t i = 0; i < of->n; i++) {
-    number[of->ids[i]] = (uint32_t)i;
-    alone[i] = snapshot->retained[of->ids[i]];
-  }
-  for (lh_id id = 1; id <= snapshot->n; id++) {
-    lh_id above = snapshot->idom[id];
-    if (above != LH_NO_OBJECT && of->is_one[above]) alone[number[above]] -= of->nested[id];
-  }
-  lh_free(number);
-  return true;
-}
-
 /* The figure of one object; false if it has none. */
-static bool measure_of(const lh_snapshot *snapshot, lh_id id, lh_measure measure, uint64_t *value) {
+static bool measure_of(const lh_instances *of, lh_id id, lh_measure measure, uint64_t *value) {
+  const lh_snapshot *snapshot = of->snapshot;
   static const lh_type types[] = {
       [LH_MEASURE_ENTRIES] = LH_TYPE_TABLE,    [LH_MEASURE_LENGTH] = LH_TYPE_STRING,
       [LH_MEASURE_CONTENT] = LH_TYPE_USERDATA, [LH_MEASURE_UPVALUES] = LH_TYPE_CLOSURE,
@@ -104,6 +91,7 @@ static bool measure_of(const lh_snapshot *snapshot, lh_id id, lh_measure measure
   lh_object o;
   if (measure == LH_MEASURE_SHALLOW) *value = lh_shallow_bytes(snapshot, id);
   if (measure == LH_MEASURE_RETAINED) *value = lh_retained_bytes(snapshot, id);
+  if (measure == LH_MEASURE_ALONE) *value = lh_retained_bytes(snapshot, id) - of->inside[id];
   if (measure < LH_MEASURE_ENTRIES) return true;
   if (types[measure] != lh_type_of(snapshot, id) || lh_is_dead(snapshot, id)) return false;
   lh_object_at(snapshot, id, &o);
@@ -141,19 +129,14 @@ static void add_spread(lh_description *out, lh_measure measure, uint64_t *values
 
 static bool measure_instances(const lh_instances *of, lh_description *out) {
   uint64_t *values = lh_alloc(of->n, sizeof *values);
-  bool ok = values != NULL;
-  for (lh_measure m = LH_MEASURE_SHALLOW; ok && m <= LH_MEASURE_INSTRUCTIONS; m++) {
+  if (!values) return false;
+  for (lh_measure m = LH_MEASURE_SHALLOW; m <= LH_MEASURE_INSTRUCTIONS; m++) {
     size_t n = 0;
-    if (m == LH_MEASURE_ALONE) {
-      ok = find_alone(of, values);
-      n = of->n;
-    } else {
-      for (size_t i = 0; i < of->n; i++) n += measure_of(of->snapshot, of->ids[i], m, &values[n]);
-    }
-    if (ok) add_spread(out, m, values, n);
+    for (size_t i = 0; i < of->n; i++) n += measure_of(of, of->ids[i], m, &values[n]);
+    add_spread(out, m, values, n);
   }
   lh_free(values);
-  return ok;
+  return true;
 }
 
 /* Where the first string of a content is kept; NULL: out of memory. */
@@ -238,14 +221,14 @@ int lh_describe_class(lh_snapshot *snapshot, const char *name, lh_description *o
   if (ok && of.n > 0) {
     find_biggest(&of, name, out);
     ok = lh_retained_together(snapshot, of.ids, of.n, &out->retained_bytes, NULL, error) == LH_OK &&
-         find_nested(&of) && measure_instances(&of, out) && count_contents(&of, out) &&
+         find_inside(&of) && measure_instances(&of, out) && count_contents(&of, out) &&
          count_epochs(&of, out) && lh_describe_sites(&of, out) && lh_describe_fields(&of, out) &&
          lh_describe_referrers(&of, out);
   }
   lh_free(matches);
   lh_free(of.ids);
   lh_free(of.is_one);
-  lh_free(of.nested);
+  lh_free(of.inside);
   if (ok) return LH_OK;
   lh_description_free(out);
   return lh_fail_memory(error, "describing a class");

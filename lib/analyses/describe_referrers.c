@@ -2,8 +2,8 @@
 ** describe_referrers.c - who refers to the instances of a class: the references by the class of
 ** what they come from and by what they are called there, weak ones too.
 **
-** One sweep over the graph finds what refers to an instance at all; the edges of those alone are
-** decoded, and those of tables that may be weak. Keys that vary are [*]: integers and objects
+** What refers to an instance at all is known by the graph, or of weak tables by their records; the
+** edges of those alone are decoded. Keys that vary are [*]: integers and objects
 ** always, strings in maps, and where one class has more than MANY of them.
 */
 #include "analyses.h"
@@ -39,7 +39,7 @@ typedef struct collecting {
   bool too_many, again; /* names of a class: then all is counted again */
 } collecting;
 
-/* Weak references are no edges of the graph. A weak table has a metatable, which says so. */
+/* Weak references are no edges of the graph. */
 static void find_weak_source(collecting *c, lh_id table) {
   lh_references it;
   lh_reference batch[LH_REFERENCE_BATCH];
@@ -52,16 +52,10 @@ static void find_weak_source(collecting *c, lh_id table) {
 
 static bool find_sources(collecting *c) {
   const lh_snapshot *snapshot = c->snapshot;
-  const lh_graph graph = lh_graph_of(snapshot);
   c->refers = lh_alloc_zeroed((size_t)snapshot->n + 1, 1);
-  if (!c->refers) return false;
-  for (lh_id id = 0; id <= snapshot->n; id++) {
-    for (uint32_t e = graph.first_edge[id]; e < graph.first_edge[id + 1]; e++)
-      if (c->of->is_one[graph.edge[e]]) c->refers[id] = 1;
-    if (lh_type_of(snapshot, id) == LH_TYPE_TABLE && !c->refers[id] && !lh_is_dead(snapshot, id) &&
-        lh_metatable_of(snapshot, id) != LH_NO_OBJECT)
-      find_weak_source(c, id);
-  }
+  if (!c->refers || !lh_mark_sources(snapshot, c->of->ids, c->of->n, c->refers)) return false;
+  for (size_t i = 0; i < snapshot->n_weak_sources; i++)
+    find_weak_source(c, snapshot->weak_sources[i]);
   return true;
 }
 

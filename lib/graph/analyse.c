@@ -188,36 +188,3 @@ void lh_search_begin(const lh_snapshot *snapshot, lh_search *search, uint32_t *d
     if (snapshot->roots[i].kind == LH_ROOT_REGISTRY) search->registry = snapshot->roots[i].target;
   for (lh_id id = 0; id <= snapshot->n; id++) distance[id] = LH_UNREACHED;
 }
-
-/* What is reachable, but not when no path may touch the ids. */
-int lh_retained_together(lh_snapshot *snapshot, const lh_id *ids, size_t n_ids, uint64_t *bytes,
-                         uint64_t *objects, lh_error *error) {
-  int code = LH_OK;
-  uint64_t n_gone = 0, gone_bytes = 0;
-  size_t n = (size_t)snapshot->n + 1;
-  uint32_t *distance = lh_alloc(n, sizeof *distance);
-  lh_id *parent = lh_alloc(n, sizeof *parent);
-  lh_search search;
-  if (!distance || !parent) goto memory;
-  lh_search_begin(snapshot, &search, distance, parent);
-  for (size_t i = 0; i < n_ids; i++) {
-    code = lh_check_id(snapshot, ids[i], error);
-    if (code != LH_OK) goto out;
-    distance[ids[i]] = LH_AVOIDED;
-  }
-  if (!lh_search_paths(&search)) goto memory;
-  for (lh_id id = 1; id <= snapshot->n; id++) {
-    if (!lh_is_reachable(snapshot, id) || distance[id] < LH_AVOIDED) continue;
-    n_gone++;
-    gone_bytes += lh_shallow_bytes(snapshot, id);
-  }
-  *bytes = gone_bytes;
-  if (objects) *objects = n_gone;
-  goto out;
-memory:
-  code = lh_fail_memory(error, "finding what a set retains");
-out:
-  lh_free(distance);
-  lh_free(parent);
-  return code;
-}

@@ -157,6 +157,31 @@ lh_edge lh_best_edge(const lh_snapshot *snapshot, lh_id source, lh_id target);
 
 void lh_referrer_index_free(lh_referrer_index *index); /* NULL is fine */
 
+/* The sources of the edges that lead to a vertex, ascending, one for each edge: to be asked of a
+** snapshot that has them, since somebody asked it for referrers. O(1). */
+bool lh_has_graph_sources(const lh_snapshot *snapshot);
+const lh_id *lh_graph_sources(const lh_snapshot *snapshot, lh_id id, size_t *n);
+
+/* Sets refers[v] of each vertex with an edge to one of the ids. False: out of memory. O(n + m), or
+** O(edges to them) where there are the sources. */
+bool lh_mark_sources(const lh_snapshot *snapshot, const lh_id *ids, size_t n_ids, uint8_t *refers);
+
+/* }=================================================================================== */
+
+/* {=== gone.c ======================================================================== */
+
+/* What goes when all of a set go. */
+typedef struct lh_going {
+  uint8_t *goes; /* of each vertex: 0, it stays */
+  lh_id *list;   /* those that go, each once: the members that are reachable first */
+  size_t n, n_members;
+} lh_going;
+
+/* False: out of memory. To be followed by lh_going_free, whatever it returns. O(what lies behind
+** the members on shortest paths), and where the snapshot has no sources of edges O(m). */
+bool lh_find_going(lh_going *going, const lh_snapshot *snapshot, const lh_id *ids, size_t n_ids);
+void lh_going_free(lh_going *going);
+
 /* }=================================================================================== */
 
 /* {=== dominators.c ================================================================== */
