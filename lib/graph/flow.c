@@ -210,6 +210,50 @@ const lh_id *lh_flow_targets(lh_flow *flow, lh_id vertex, size_t *n) {
   return ok ? flow->targets : NULL;
 }
 
+/* How many of the references between two vertices are taken, or the other one of their unit is. */
+static size_t count_taken(const lh_flow *flow, lh_id source, lh_id target) {
+  size_t n = 0;
+  uint32_t i = flow->of_source[source] - 1;
+  for (; i != NONE; i = flow->members[i].next_of_source)
+    n += flow->members[i].target == target && taken_of(flow, i) != NONE;
+  return n;
+}
+
+/* Those with a free reference to it. */
+static bool add_free_sources(lh_flow *flow, lh_id vertex) {
+  const lh_snapshot *s = flow->snapshot;
+  size_t n, end;
+  const lh_id *sources = lh_graph_sources(s, vertex, &n);
+  for (size_t i = 0; i < n; i = end) {
+    lh_id source = sources[i];
+    for (end = i + 1; end < n && sources[end] == source;) end++;
+    bool is_free = s->distance[source] != LH_UNREACHED &&
+                   (!flow->of_source[source] || end - i > count_taken(flow, source, vertex));
+    if (is_free && !add_target(flow, source)) return false;
+  }
+  return true;
+}
+
+const lh_id *lh_flow_sources(lh_flow *flow, lh_id vertex, size_t *n) {
+  flow->n_targets = 0;
+  bool ok = add_free_sources(flow, vertex);
+  uint32_t i = flow->of_source[vertex] - 1;
+  for (; ok && i != NONE; i = flow->members[i].next_of_source) {
+    const member *m = &flow->members[i];
+    if (!m->is_taken) continue;
+    ok = add_target(flow, m->target);
+    if (ok && m->other != NONE) ok = add_target(flow, flow->members[m->other].source);
+  }
+  for (i = flow->of_target[vertex] - 1; ok && i != NONE; i = flow->members[i].next_of_target) {
+    uint32_t other = flow->members[i].other;
+    if (other != NONE && flow->members[other].is_taken)
+      ok = add_target(flow, flow->members[other].target);
+  }
+  if (ok && !flow->targets) ok = add_target(flow, vertex); /* never NULL */
+  *n = flow->n_targets;
+  return ok ? flow->targets : NULL;
+}
+
 /* }=================================================================================== */
 
 /* {=== Taking paths =================================================================== */

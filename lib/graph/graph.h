@@ -127,6 +127,10 @@ bool lh_flow_take(lh_flow *flow, const lh_id *vertices, size_t n);
 bool lh_flow_touches(const lh_flow *flow, lh_id vertex);
 const lh_id *lh_flow_targets(lh_flow *flow, lh_id vertex, size_t *n);
 
+/* The other way round: from where it may go on to this vertex. Until the next call of either; of a
+** snapshot that has the sources of edges (referrers.c). */
+const lh_id *lh_flow_sources(lh_flow *flow, lh_id vertex, size_t *n);
+
 /* Where the path begins that was taken first and was not taken out yet: at `from`, or where that
 ** is the root, behind one of its edges, which stay free. LH_NO_OBJECT: there is none. */
 lh_id lh_flow_start(const lh_flow *flow, lh_id from);

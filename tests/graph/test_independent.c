@@ -220,6 +220,72 @@ static void as_many_as_cuts_are_needed(void **state) {
   assert_true(only_seed || n_junctions > 100);
 }
 
+/* {=== With the index of referrers ====================================================== */
+
+/* What is found of each object, and where its ways come together. */
+typedef struct answers {
+  int codes[RANDOM_MOST_OBJECTS + 1][2];
+  lh_independent found[RANDOM_MOST_OBJECTS + 1][2];
+  lh_id junction[RANDOM_MOST_OBJECTS + 1];
+} answers;
+
+static void ask_all(lh_snapshot *s, size_t limit, answers *a) {
+  for (lh_id id = 1; id <= s->n; id++) {
+    a->junction[id] = LH_ROOT;
+    a->codes[id][0] = lh_find_independent(s, id, limit, &a->found[id][0], NULL);
+    a->codes[id][1] = lh_find_junction(s, id, limit + 1, &a->junction[id], &a->found[id][1], NULL);
+  }
+}
+
+static bool are_same_paths(const lh_independent *a, const lh_independent *b) {
+  if (a->n != b->n || a->from != b->from || a->is_limited != b->is_limited) return false;
+  for (size_t i = 0; i < a->n; i++) {
+    if (a->paths[i].n_steps != b->paths[i].n_steps) return false;
+    for (size_t k = 0; k < a->paths[i].n_steps; k++)
+      if (!is_same(&a->paths[i].steps[k], &b->paths[i].steps[k])) return false;
+  }
+  return true;
+}
+
+/* Frees both. */
+static bool are_same_answers(const lh_snapshot *s, answers *a, answers *b) {
+  bool ok = true;
+  for (lh_id id = 1; id <= s->n; id++) {
+    ok = ok && (a->codes[id][1] != LH_OK || a->junction[id] == b->junction[id]);
+    for (int k = 0; k < 2; k++) {
+      ok = ok && a->codes[id][k] == b->codes[id][k];
+      ok = ok && (a->codes[id][k] != LH_OK || are_same_paths(&a->found[id][k], &b->found[id][k]));
+      if (a->codes[id][k] == LH_OK) lh_independent_free(&a->found[id][k]);
+      if (b->codes[id][k] == LH_OK) lh_independent_free(&b->found[id][k]);
+    }
+  }
+  return ok;
+}
+
+/* With the index the search goes back first: the paths are the same. */
+static void the_index_finds_the_same(void **state) {
+  static answers without, with;
+  (void)state;
+  for (unsigned long seed = 1; seed <= 3000; seed++) {
+    if (only_seed && seed != only_seed) continue;
+    random_heap h = random_heap_make(seed);
+    forge file;
+    lh_edge *edges;
+    size_t n;
+    lh_snapshot *s = random_heap_open(&h, &file);
+    assert_int_equal(lh_analyse(s, NULL), LH_OK);
+    ask_all(s, 1 + seed % 4, &without);
+    assert_int_equal(lh_referrers(s, 1, &edges, &n, NULL), LH_OK);
+    lh_free(edges);
+    ask_all(s, 1 + seed % 4, &with);
+    if (!are_same_answers(s, &without, &with)) fail_msg("seed %lu", seed);
+    lh_close(s);
+    forge_free(&file);
+  }
+}
+
+/* }=================================================================================== */
+
 static void each_allocation_fails(void **state) {
   (void)state;
   random_heap h = random_heap_make(7);
@@ -258,6 +324,7 @@ static void each_allocation_fails(void **state) {
 int main(int argc, char **argv) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(as_many_as_cuts_are_needed),
+      cmocka_unit_test(the_index_finds_the_same),
       cmocka_unit_test(each_allocation_fails),
   };
   if (argc > 1) only_seed = strtoul(argv[1], NULL, 10);
