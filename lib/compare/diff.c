@@ -100,7 +100,9 @@ static void flag_new(const lh_snapshot *c, const lh_window *window, uint8_t *fla
   with_call.call[0] = with_call.call[1] = LH_NO_OBJECT;
   for (lh_id id = 1; id <= c->n; id++) {
     bool is_left = flags[id] || id == call[0] || id == call[1];
-    bool is_new = lh_is_reachable(c, id) && !lh_is_own(c, id) && lh_is_new(&with_call, id);
+    bool may_be = window->a || lh_in_ranges(window->allocated, id);
+    bool is_new =
+        may_be && lh_is_reachable(c, id) && !lh_is_own(c, id) && lh_is_new(&with_call, id);
     flags[id] = is_new && !is_left;
     if (!is_new || !is_left) continue;
     diff->left_objects++;

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "graph/graph.h"
 #include "groups.h"
 #include "name/allocated.h"
 
@@ -21,7 +22,7 @@ static lh_id *find_tops(const lh_snapshot *c, const uint8_t *new_ones) {
   memset(top, 0xFF, ((size_t)c->n + 1) * sizeof *top);
   top[LH_ROOT] = LH_ROOT;
   for (lh_id id = 1; id <= c->n; id++) {
-    if (!lh_is_reachable(c, id)) continue;
+    if (c->distance[id] == LH_UNREACHED) continue;
     lh_id at = id, highest = LH_ROOT;
     for (; top[at] == UNKNOWN; at = c->idom[at])
       if (new_ones[at]) highest = at;
@@ -222,7 +223,8 @@ static bool finish(lh_grouping *g, lh_whole_diff *whole) {
 /* Gives each top its place, and each place a group. */
 static bool place_tops(lh_grouping *g) {
   lh_id *ids = lh_alloc((size_t)g->n_tops + g->c->n, sizeof *ids);
-  bool ok = ids != NULL;
+  g->holds = lh_alloc_zeroed((size_t)g->c->n + 1, 1);
+  bool ok = ids && g->holds && lh_mark_sources(g->c, g->tops, g->n_tops, g->holds);
   if (ok) {
     if (g->n_tops > 0) memcpy(ids, g->tops, g->n_tops * sizeof *ids);
     size_t n = g->n_tops + lh_find_holders(g, ids + g->n_tops);
@@ -293,6 +295,7 @@ out:
   lh_free(ids);
   lh_free(g.top);
   lh_free(g.tops);
+  lh_free(g.holds);
   lh_free(g.groups);
   lh_free(g.n_tops_at);
   lh_free(g.into);

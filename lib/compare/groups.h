@@ -15,6 +15,7 @@ typedef struct lh_grouping {
                               dominators; LH_ROOT: none */
   lh_id *tops;
   size_t n_tops;
+  uint8_t *holds; /* of each object: does it refer to a top? */
   lh_places places;
   size_t n_groups;       /* one for each of the places of tops, which come first */
   lh_diff_group *groups; /* joint.c changes held_by, and sets also_held_by */

@@ -55,6 +55,7 @@ static bool is_other_top(const lh_grouping *g, lh_id holder, lh_id target) {
 
 static bool holds_tops(const lh_grouping *g, lh_id id) {
   const lh_snapshot *c = g->c;
+  if (!g->holds[id] || !lh_is_reachable(c, id) || lh_is_own(c, id)) return false;
   for (uint32_t e = c->first_edge[id]; e < c->first_edge[id + 1]; e++)
     if (is_other_top(g, id, c->edge[e])) return true;
   return false;
@@ -63,9 +64,7 @@ static bool holds_tops(const lh_grouping *g, lh_id id) {
 size_t lh_find_holders(const lh_grouping *g, lh_id *ids) {
   size_t n = 0;
   for (lh_id id = 1; id <= g->c->n; id++)
-    if (g->top[id] == LH_ROOT && lh_is_reachable(g->c, id) && !lh_is_own(g->c, id) &&
-        holds_tops(g, id))
-      ids[n++] = id;
+    if (g->top[id] == LH_ROOT && holds_tops(g, id)) ids[n++] = id;
   return n;
 }
 
@@ -108,7 +107,7 @@ static bool find_bonds(joint *j) {
     j->bonds[i].has_older = false;
   }
   for (lh_id id = 1; id <= g->c->n; id++) {
-    if (!lh_is_reachable(g->c, id) || lh_is_own(g->c, id) || !holds_tops(g, id)) continue;
+    if (!holds_tops(g, id)) continue;
     if (g->top[id] != LH_ROOT)
       note_new(j, id);
     else if (!note_older(j, id))

@@ -277,9 +277,10 @@ static int find_two_paths(lh_snapshot *snapshot, lh_id id, lh_independent *out) 
   const lh_path *path = &out->paths[0];
   lh_id last = path->steps[path->n_steps - 1].source;
   lh_independent_free(out);
+  if (lh_type_of(snapshot, last) != LH_TYPE_UPVALUE) return LH_ENOTFOUND;
   code = lh_find_junction(snapshot, id, 2, &junction, out, NULL);
   if (code != LH_OK) return code;
-  if (junction == last && lh_type_of(snapshot, last) == LH_TYPE_UPVALUE) return LH_OK;
+  if (junction == last) return LH_OK;
   lh_independent_free(out);
   return LH_ENOTFOUND;
 }
