@@ -284,8 +284,10 @@ bool lh_find_elsewhere(const lh_snapshot *snapshot, const lh_step_tree *tree,
 
 /* {=== merged_bytes.c ================================================================= */
 
-/* Sets the bytes of each step. False: out of memory, or of numbers for edges. */
-bool lh_divide_retained(lh_step_tree *tree, const lh_snapshot *snapshot);
+/* Sets the bytes of each step, of a tree of the paths to all `ids`; its `of` changes. False: out of
+** memory. */
+bool lh_divide_retained(lh_step_tree *tree, const lh_snapshot *snapshot, const lh_id *ids,
+                        size_t n_ids);
 
 /* }=================================================================================== */
 

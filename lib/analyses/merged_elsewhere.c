@@ -9,33 +9,18 @@
 */
 #include "analyses.h"
 
-#include <string.h>
-
 /* Nobody cuts between an upvalue and its content: the last reference is the function's. */
 static lh_id last_target(const lh_snapshot *snapshot, lh_id id) {
   lh_id parent = snapshot->parent[id];
   return parent != LH_ROOT && lh_type_of(snapshot, parent) == LH_TYPE_UPVALUE ? parent : id;
 }
 
-/* Makes loops of the last references. NULL: out of memory. */
-static lh_id *cut_last(const lh_snapshot *snapshot, const uint8_t *is_member) {
-  uint32_t n_edges = snapshot->first_edge[snapshot->n + 1];
-  lh_id *edge = lh_alloc((size_t)n_edges + 1, sizeof *edge);
+/* The objects to which a last reference leads, that from its parent. NULL: out of memory. */
+static uint8_t *find_last(const lh_snapshot *snapshot, const uint8_t *is_member) {
   uint8_t *is_last = lh_alloc_zeroed((size_t)snapshot->n + 1, 1);
-  if (!edge || !is_last) {
-    lh_free(edge);
-    edge = NULL;
-    goto out;
-  }
-  memcpy(edge, snapshot->edge, n_edges * sizeof *edge);
-  for (lh_id id = 1; id <= snapshot->n; id++)
+  for (lh_id id = 1; is_last && id <= snapshot->n; id++)
     if (is_member[id]) is_last[last_target(snapshot, id)] = 1;
-  for (lh_id source = 0; source <= snapshot->n; source++)
-    for (uint32_t e = snapshot->first_edge[source]; e < snapshot->first_edge[source + 1]; e++)
-      if (is_last[edge[e]] && snapshot->parent[edge[e]] == source) edge[e] = source;
-out:
-  lh_free(is_last);
-  return edge;
+  return is_last;
 }
 
 /* The paths of those that were reached, in a snapshot whose shortest paths they are. */
@@ -60,21 +45,22 @@ bool lh_find_elsewhere(const lh_snapshot *snapshot, const lh_step_tree *of,
   size_t n = (size_t)snapshot->n + 1, n_ids = 0;
   lh_search search;
   lh_snapshot without = *snapshot;
-  without.edge = cut_last(snapshot, of->is_member);
+  uint8_t *is_last = find_last(snapshot, of->is_member);
   without.distance = lh_alloc(n, sizeof *without.distance);
   without.parent = lh_alloc(n, sizeof *without.parent);
   lh_id *ids = lh_alloc(merged->objects + 1, sizeof *ids);
-  bool ok =
-      lh_steps_new(&without.steps) && without.edge && without.distance && without.parent && ids;
+  bool ok = lh_steps_new(&without.steps) && is_last && without.distance && without.parent && ids;
   if (!ok) goto out;
   lh_search_begin(&without, &search, without.distance, without.parent);
+  search.is_cut = is_last;
+  search.cut_from = snapshot->parent;
   ok = lh_search_paths(&search);
   for (lh_id id = 1; ok && id <= snapshot->n; id++)
     if (of->is_member[id] && without.distance[id] != LH_UNREACHED) ids[n_ids++] = id;
   ok = ok && (n_ids == 0 || tell_elsewhere(&without, ids, n_ids, merged));
 out:
   lh_steps_free(without.steps);
-  lh_free(without.edge);
+  lh_free(is_last);
   lh_free(without.distance);
   lh_free(without.parent);
   lh_free(ids);

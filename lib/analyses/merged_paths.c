@@ -289,8 +289,8 @@ static int sort_out(const lh_snapshot *snapshot, const lh_id *ids, size_t n_ids,
 static bool merge_all(writing *w, const lh_id *ids, size_t limit) {
   w->text_bytes = MOST_TEXT * (uint64_t)w->snapshot->size + (1u << 20);
   bool ok = lh_make_step_tree(&w->tree, w->snapshot, ids, w->merged->objects) &&
-            lh_divide_retained(&w->tree, w->snapshot) && sort_steps(w) && make_drafts(w) &&
-            lh_count_holders(w->snapshot, &w->tree, w->text_bytes, w->merged) &&
+            lh_divide_retained(&w->tree, w->snapshot, ids, w->merged->objects) && sort_steps(w) &&
+            make_drafts(w) && lh_count_holders(w->snapshot, &w->tree, w->text_bytes, w->merged) &&
             choose_rows(w, limit) && add_rows(w) &&
             lh_find_elsewhere(w->snapshot, &w->tree, w->merged);
   if (ok) w->merged->bytes = w->tree.list[0].bytes;

@@ -103,6 +103,9 @@ struct lh_search {
   lh_id watched;
   lh_id *found;
   size_t n_found, max_found;
+  /* Optional: the edges to each v with is_cut[v] from cut_from[v] are gone. */
+  const uint8_t *is_cut;
+  const lh_id *cut_from;
   lh_id from;    /* where it begins, LH_ROOT if not set */
   lh_flow *flow; /* optional: paths that are taken already (flow.c) */
 };

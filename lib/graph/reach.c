@@ -58,8 +58,10 @@ static bool expand(lh_search *search, frontier *front, lh_id source, unsigned pe
     targets = lh_flow_targets(search->flow, source, &n);
     if (!targets) return false;
   }
+  const uint8_t *is_cut = search->is_cut;
   for (size_t i = 0; i < n; i++) {
     lh_id target = targets[i];
+    if (is_cut && is_cut[target] && search->cut_from[target] == source) continue;
     if (search->distance[target] == LH_UNREACHED) {
       search->distance[target] = reached;
       search->parent[target] = source;
