@@ -7,10 +7,10 @@
 ** (clusters.c) are one thing.
 **
 ** Rows come in preorder from a stack of rows yet to be expanded. The objects of each stand in
-** `pool`, those of the next row last, so that they can be taken off with it. A level costs sorting
-** what is in it; the edges of an object are decoded once, to say how it refers to the rows below.
-** Clusters and children are kept with the snapshot: from the second time on it takes what is below
-** the object alone.
+** `pool`, those of the next row last, so that they can be taken off with it. A level costs a few
+** looks at what is in it; the edges of an object are decoded once, to say how it refers to the rows
+** below. Clusters and children are kept with the snapshot: from the second time on it takes what is
+** below the object alone.
 */
 #include "analyses.h"
 
@@ -32,6 +32,7 @@ typedef struct descent {
   lh_tree tree;
   lh_id *top;
   lh_gathering below;
+  size_t *first; /* of each class of a level, and one more: sort_by_class */
   lh_id *pool;
   size_t n_pool, pool_capacity;
   pending *stack;
@@ -43,15 +44,6 @@ typedef struct descent {
 } descent;
 
 /* {=== One level ====================================================================== */
-
-static int compare_by_id(const void *left, const void *right, void *payload) {
-  const lh_snapshot *s = payload;
-  lh_id a = *(const lh_id *)left, b = *(const lh_id *)right;
-  uint32_t of_a = lh_class_of(s, a), of_b = lh_class_of(s, b);
-  if (of_a != of_b) return of_a < of_b ? -1 : 1;
-  if (s->retained[a] != s->retained[b]) return s->retained[a] > s->retained[b] ? -1 : 1;
-  return (a > b) - (a < b);
-}
 
 static int compare_pending(const void *left, const void *right) {
   const lh_branch *a = &((const pending *)left)->row, *b = &((const pending *)right)->row;
@@ -83,17 +75,55 @@ static bool add_to_level(descent *d, pending p) {
   return true;
 }
 
+/* Puts the ids of each class together, by counting: a million children are nothing rare. first[i]
+** is where class i of so many begins, and behind the last is the end. False: out of memory. */
+static bool sort_by_class(descent *d, size_t *n_of_classes) {
+  lh_gathering *g = &d->below;
+  lh_id *sorted = lh_alloc(g->n_ids, sizeof *sorted);
+  size_t n_classes = 0;
+  if (!sorted) return false;
+  for (size_t i = 0; i < g->n_ids; i++) {
+    uint32_t *number = &g->row_of[lh_class_of(d->snapshot, g->ids[i])];
+    if (*number == LH_NO_NUMBER) {
+      *number = (uint32_t)n_classes;
+      d->first[n_classes++] = 0;
+    }
+    d->first[*number]++;
+  }
+  size_t end = 0;
+  for (size_t k = 0; k < n_classes; k++) d->first[k] = end += d->first[k];
+  d->first[n_classes] = end;
+  for (size_t i = g->n_ids; i-- > 0;)
+    sorted[--d->first[g->row_of[lh_class_of(d->snapshot, g->ids[i])]]] = g->ids[i];
+  for (size_t i = 0; i < g->n_ids; i++)
+    g->row_of[lh_class_of(d->snapshot, g->ids[i])] = LH_NO_NUMBER;
+  if (g->n_ids > 0) memcpy(g->ids, sorted, g->n_ids * sizeof *g->ids);
+  lh_free(sorted);
+  *n_of_classes = n_classes;
+  return true;
+}
+
+/* The one that retains most, of several the first in the heap, comes first. */
+static void put_biggest_first(const lh_snapshot *s, lh_id *ids, size_t n) {
+  for (size_t i = 1; i < n; i++) {
+    uint64_t bytes = s->retained[ids[i]], most = s->retained[ids[0]];
+    if (bytes < most || (bytes == most && ids[i] > ids[0])) continue;
+    lh_id id = ids[i];
+    ids[i] = ids[0];
+    ids[0] = id;
+  }
+}
+
 /* Rows for the clusters in below.ids: those of a class, if they are many, are one. */
 static bool make_level(descent *d, uint32_t depth) {
   lh_id *ids = d->below.ids;
-  size_t n = d->below.n_ids;
+  size_t n_classes;
   d->n_level = 0;
-  if (n > 1) qsort_r(ids, n, sizeof *ids, compare_by_id, (void *)d->snapshot);
-  for (size_t i = 0, end; i < n; i = end) {
-    uint32_t class_index = lh_class_of(d->snapshot, ids[i]);
-    for (end = i + 1; end < n && lh_class_of(d->snapshot, ids[end]) == class_index;) end++;
-    size_t step = end - i >= LEAST_GROUP ? end - i : 1;
-    for (size_t k = i; k < end; k += step)
+  if (!sort_by_class(d, &n_classes)) return false;
+  for (size_t i = 0; i < n_classes; i++) {
+    size_t end = d->first[i + 1], n = end - d->first[i], step = n >= LEAST_GROUP ? n : 1;
+    put_biggest_first(d->snapshot, ids + d->first[i], n);
+    for (size_t k = d->first[i]; k < end; k += step)
       if (!add_to_level(d, make_branch(d, ids, k, step, depth))) return false;
   }
   if (d->n_level > 1) qsort(d->level, d->n_level, sizeof *d->level, compare_pending);
@@ -176,7 +206,8 @@ static bool expand_branch(descent *d, const pending *p) {
 static bool descend(descent *d, lh_id id) {
   d->below.n_ids = 0;
   d->level = NULL;
-  bool ok = lh_grow(&d->below.ids, 0, &d->below.id_capacity, sizeof *d->below.ids);
+  d->first = lh_alloc((size_t)lh_class_count(d->snapshot) + 1, sizeof *d->first);
+  bool ok = d->first && lh_grow(&d->below.ids, 0, &d->below.id_capacity, sizeof *d->below.ids);
   if (!ok) return false;
   d->below.ids[0] = id;
   d->below.n_ids = 1;
@@ -218,6 +249,7 @@ int lh_under(lh_snapshot *snapshot, lh_id id, const lh_under_query *query, lh_br
   lh_gathering_free(&d.below);
   lh_tree_free(&d.tree);
   lh_free(d.top);
+  lh_free(d.first);
   lh_free(d.pool);
   lh_free(d.stack);
   lh_free(d.level);
