@@ -13,7 +13,9 @@
 static const char *const pictures[] = {"treemap",          /* lists, what dominates what */
                                        "timeline",         /* when objects were made */
                                        "treemap?by=place", /* and the flame graph */
-                                       "map", "treemap?by=class"};
+                                       "map",
+                                       "treemap?by=class",
+                                       "treemap?by=module"};
 
 /* Whatever is asked about, the index is of all: so the first object will do. */
 static char *referrers_key(const view *v) {

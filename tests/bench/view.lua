@@ -70,13 +70,15 @@ function Server:await()
   while not self:get("progress"):find('"ready"%s*:%s*true') do socket.sleep(0.1) end
 end
 
--- Waits until it rests: nobody asks, and all is ready.
+-- Waits until it rests: nobody asks, and all is ready. On a busy machine it may have to wait itself
+-- for a second.
 function Server:settle()
-  local before
-  repeat
-    before = self:seconds()
+  local quiet = 0
+  while quiet < 3 do
+    local before = self:seconds()
     socket.sleep(1)
-  until self:seconds() - before < 0.01
+    quiet = self:seconds() - before < 0.01 and quiet + 1 or 0
+  end
 end
 
 -- The seconds that an answer takes, and the answer.
