@@ -183,15 +183,9 @@ void lh_choose_interval(lh_snapshot *s, bool has_interval, lh_interval interval)
 
 /* The last of every 32nd object that begins before an address. */
 static uint32_t stride_before(const lh_snapshot *s, uint64_t address) {
-  uint32_t low = 0, high = s->n > 0 ? (s->n - 1) / STRIDE : 0;
-  while (low < high) {
-    uint32_t middle = low + (high - low + 1) / 2;
-    if (start_of(s, middle * STRIDE) < address)
-      low = middle;
-    else
-      high = middle - 1;
-  }
-  return low;
+  uint32_t at, n = s->n > 0 ? (s->n - 1) / STRIDE + 1 : 0;
+  LH_LOWER_BOUND(at, n, start_of(s, at * STRIDE) < address);
+  return at > 0 ? at - 1 : 0;
 }
 
 uint32_t lh_bytes_before(const lh_snapshot *s, uint64_t address, uint64_t bytes[LH_TYPE_COUNT]) {
