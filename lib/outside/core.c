@@ -21,7 +21,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { MOST_PATH = 4096, PAGE = 4096 };
+enum { MOST_PATH = 4096, BIGGEST_PAGE = 65536 }; /* of aarch64 with such a kernel */
 
 bool lh_core_pread(int fd, void *out, size_t n, uint64_t offset) {
   for (size_t done = 0; done < n;) {
@@ -41,7 +41,7 @@ static bool read_mapped(const lh_memory_region *region, uint64_t skip, void *out
   struct stat status;
   uint64_t at = region->file_offset + skip;
   if (region->file < 0 || fstat(region->file, &status) != 0) return false;
-  uint64_t size = (uint64_t)status.st_size, end = (size + PAGE - 1) / PAGE * PAGE;
+  uint64_t size = (uint64_t)status.st_size, end = (size + BIGGEST_PAGE - 1) / BIGGEST_PAGE * BIGGEST_PAGE;
   if (at > end || n > end - at) return false;
   size_t in_file = at >= size ? 0 : size - at < n ? (size_t)(size - at) : n;
   memset((char *)out + in_file, 0, n - in_file);

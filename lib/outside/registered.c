@@ -53,8 +53,9 @@ typedef struct part {
 static part part_at(const lh_first_page *first, uint64_t file_offset) {
   Elf64_Phdr p;
   part found = {false, false};
+  uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
   for (unsigned i = 0; lh_program_header(first, i, &p); i++) {
-    if (p.p_type != PT_LOAD || file_offset < p.p_offset / 4096 * 4096 ||
+    if (p.p_type != PT_LOAD || file_offset < p.p_offset / page * page ||
         file_offset >= p.p_offset + p.p_filesz)
       continue;
     found.is_written |= (p.p_flags & PF_W) != 0;

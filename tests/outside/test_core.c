@@ -21,13 +21,14 @@
 #include "forged_core.h"
 #include "outside/outside.h"
 
-enum { HEAP = 0x200000, PROGRAM = 0x400000, PAGE = 4096 };
+enum { HEAP = 0x200000, PROGRAM = 0x400000, PAGE = 4096, BIGGEST_PAGE = 64 * 1024 };
 
 static uint8_t heap_page[PAGE], program_page[PAGE];
 static uint8_t stack_page[PAGE];
 static const char *const arguments[] = {"lua5.4", "server.lua", "--port=80", NULL};
 
-/* A process with a heap of two pages, of which the second was left out, and a program of three. */
+/* A process with a heap of two pages, of which the second was left out, and a program of three, in
+** a page of the kernel's that is as big as there are. */
 static void forge_process(forged_core *c) {
   forge_core(c);
   for (size_t i = 0; i < PAGE; i++) heap_page[i] = (uint8_t)(i * 7 + i / 256);
@@ -36,12 +37,13 @@ static void forge_process(forged_core *c) {
 }
 
 static void forge_memory(forged_core *c) {
+  enum { MAPPED = BIGGEST_PAGE - PAGE };
   forge_segment(c, PROGRAM, PAGE, PF_R, program_page, PAGE);
-  if (!c->by_gdb) forge_segment(c, PROGRAM + PAGE, 2 * PAGE, PF_R | PF_X, NULL, 0);
+  if (!c->by_gdb) forge_segment(c, PROGRAM + PAGE, MAPPED, PF_R | PF_X, NULL, 0);
   forge_segment(c, FORGED_STACK, PAGE, PF_R | PF_W, stack_page, PAGE);
   forge_segment(c, HEAP, 2 * PAGE, PF_R | PF_W, heap_page, PAGE); /* not in order */
   forge_mapping(c, PROGRAM, PROGRAM + PAGE, 0, "program");
-  forge_mapping(c, PROGRAM + PAGE, PROGRAM + 3 * PAGE, 1, "program");
+  forge_mapping(c, PROGRAM + PAGE, PROGRAM + PAGE + MAPPED, 1, "program");
   forge_core_end(c);
   forge_core_file(c, "core");
 }
@@ -89,7 +91,7 @@ static bool can_read(const lh_target *target, uint64_t address, size_t n) {
 
 static void check_process(bool by_gdb) {
   static forged_core c;
-  uint8_t bytes[3 * PAGE];
+  uint8_t bytes[BIGGEST_PAGE];
   forge_process(&c);
   c.by_gdb = by_gdb;
   forge_memory(&c);
@@ -114,10 +116,11 @@ static void check_process(bool by_gdb) {
   assert_false(can_read(target, UINT64_MAX, 2));
 
   /* The first page of the program is the core's, the others are the file's, zero behind its end. */
-  assert_true(target->memory.read(&target->memory, PROGRAM, bytes, 3 * PAGE));
+  assert_true(target->memory.read(&target->memory, PROGRAM, bytes, BIGGEST_PAGE));
   assert_memory_equal(bytes, program_page, PAGE);
-  for (int i = PAGE; i < 3 * PAGE; i++) assert_int_equal(bytes[i], i < 3 * PAGE - 96 ? i % 251 : 0);
-  assert_false(can_read(target, PROGRAM + 2 * PAGE, PAGE + 1));
+  for (int i = PAGE; i < BIGGEST_PAGE; i++)
+    assert_int_equal(bytes[i], i < 3 * PAGE - 96 ? i % 251 : 0);
+  assert_false(can_read(target, PROGRAM + BIGGEST_PAGE - PAGE, PAGE + 1));
   lh_target_free(target);
 }
 
