@@ -32,7 +32,7 @@
 #include "luaheap_analyses.h"
 #include "name/place.h"
 
-/* {=== dominator_tree.c ======================================================================== */
+/* {=== dominator_tree.c ============================================================== */
 
 /* The tree of dominators in preorder: the subtree of v is order[position[v]] to
 ** order[end[position[v]] - 1], v first. For unreachable objects position is not set. */
@@ -179,7 +179,7 @@ bool lh_find_spread(const lh_tree *tree, uint64_t least_bytes, uint8_t *told, lh
 
 /* }=================================================================================== */
 
-/* {=== describe.c ==================================================================== */
+/* {=== describe*.c =================================================================== */
 
 /* The reachable instances of a class. */
 typedef struct lh_instances {
@@ -216,7 +216,7 @@ bool lh_describe_referrers(const lh_instances *of, lh_description *out);
 
 /* }=================================================================================== */
 
-/* {=== merged_steps.c ================================================================= */
+/* {=== merged_steps.c ================================================================ */
 
 /* Where paths whose texts are alike go together. */
 typedef struct lh_merged_step {
@@ -257,7 +257,7 @@ void lh_free_step_tree(lh_step_tree *tree);
 
 /* }=================================================================================== */
 
-/* {=== merged_holders.c ================================================================ */
+/* {=== merged_holders.c ============================================================== */
 
 /* The text of a piece; [*] that stood for one key is that key. */
 void lh_step_piece(lh_text *text, const lh_snapshot *snapshot, const lh_step_tree *tree,
@@ -274,7 +274,7 @@ void lh_drop_holder(lh_holder *holder);
 
 /* }=================================================================================== */
 
-/* {=== merged_elsewhere.c ============================================================== */
+/* {=== merged_elsewhere.c ============================================================ */
 
 /* Sets elsewhere and objects_elsewhere. False: out of memory. */
 bool lh_find_elsewhere(const lh_snapshot *snapshot, const lh_step_tree *tree,
@@ -329,7 +329,7 @@ lh_prospect lh_prospect_of(const lh_ages *ages, const lh_growing *g);
 
 /* }=================================================================================== */
 
-/* {=== growing.c ===================================================================== */
+/* {=== growing*.c ==================================================================== */
 
 enum { LH_LEAST_ELEMENTS = 16 };
 
