@@ -14,7 +14,8 @@
 **     children   first 4, child 4, only after somebody asked what something dominates
 **     clusters   4, only after a picture, or somebody who asked what something keeps alive
 **     trees      of pictures: view/tree.h
-**     referrers  first 4, sources 4 for each edge, only after somebody asked for referrers
+**     referrers  first 4, sources 4 for each edge (8 for each that is weak), only after somebody
+**                asked for referrers
 **     map        order 4, sums 2, only after a map was asked for
 **
 ** The dominators' scratch memory is gone when lh_analyse returns; its peak stays under 80.
