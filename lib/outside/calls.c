@@ -53,11 +53,20 @@ static bool is_at_quiet_call(const lh_thread *thread) {
          lh_call_is_quiet(lh_registers_call(&r), lh_registers_second_argument(&r));
 }
 
+static bool is_call(pid_t process, uint64_t address) {
+  uint8_t code[LH_CALL_BYTES];
+  return lh_process_read(process, address, code, sizeof code) && lh_registers_is_call(code);
+}
+
 /* Is the instruction before the next one a system call? */
-static bool is_call(pid_t process, const lh_registers *r) {
-  uint8_t code[2];
-  return lh_process_read(process, lh_registers_call_address(r), code, sizeof code) &&
-         lh_registers_is_call(code);
+static bool is_behind_call(pid_t process, const lh_registers *r) {
+  return is_call(process, lh_registers_call_address(r));
+}
+
+/* Or is it the next one, which will be made again? */
+static bool is_at_call(pid_t process, const lh_registers *r) {
+  return is_behind_call(process, r) ||
+         (LH_GOES_BACK && is_call(process, lh_registers_call_address(r) + LH_CALL_BYTES));
 }
 
 /* Of a thread that is held where it was found: may it stay there? It may in a system call, or just
@@ -69,7 +78,7 @@ static bool may_stay(const lh_stop *stop, const lh_thread *thread, bool *is_quie
   lh_registers r;
   if (thread->held == LH_HELD_KERNEL) {
     (void)lh_call_of_sleeper(stop->process, thread->id, &call, &second_argument);
-  } else if (lh_registers_get(thread->id, &r) && is_call(stop->process, &r)) {
+  } else if (lh_registers_get(thread->id, &r) && is_at_call(stop->process, &r)) {
     call = lh_registers_call(&r);
     second_argument = lh_registers_second_argument(&r);
   }
@@ -111,17 +120,15 @@ static bool stop_runners(lh_stop *stop) {
 }
 
 /* A thread that was let go in front of a call would find itself interrupted in it, and some calls
-** would fail with EINTR. So it goes back by an instruction, and makes the call again. */
+** would fail with EINTR. So it goes back, and makes the call again. */
 static bool step_back(const lh_stop *stop, lh_thread *thread) {
   lh_registers r;
   uint64_t held_ns = thread->held_ns;
   if (thread->held != LH_HELD || thread->event != LH_EVENT_CALL ||
       !lh_registers_get(thread->id, &r) || !lh_registers_is_in_front(&r) ||
-      !is_call(stop->process, &r))
+      !is_behind_call(stop->process, &r))
     return true;
-  lh_registers_step_back(&r);
-  (void)lh_registers_set(thread->id, &r);
-  lh_thread_go_on(thread, LH_COURSE_STOP);
+  lh_call_interrupt(thread);
   bool is_held =
       lh_thread_wait(stop->process, thread, LH_COURSE_STOP, lh_now_ns() + MOST_TO_STOP_NS);
   thread->held_ns = held_ns;
@@ -131,8 +138,8 @@ static bool step_back(const lh_stop *stop, lh_thread *thread) {
 bool lh_stop_run_on(lh_stop *stop, bool *all_quiet) {
   size_t n_running = 0;
   bool others = false, is_quiet;
-  *all_quiet = LH_CAN_INJECT;
-  if (!LH_CAN_INJECT) return true;
+  *all_quiet = LH_CAN_RUN_ON;
+  if (!LH_CAN_RUN_ON) return true;
   for (size_t i = 0; i < stop->n; i++) {
     lh_thread *thread = &stop->threads[i];
     if (thread->held == LH_HELD_GONE) continue;

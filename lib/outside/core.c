@@ -41,7 +41,8 @@ static bool read_mapped(const lh_memory_region *region, uint64_t skip, void *out
   struct stat status;
   uint64_t at = region->file_offset + skip;
   if (region->file < 0 || fstat(region->file, &status) != 0) return false;
-  uint64_t size = (uint64_t)status.st_size, end = (size + BIGGEST_PAGE - 1) / BIGGEST_PAGE * BIGGEST_PAGE;
+  uint64_t size = (uint64_t)status.st_size;
+  uint64_t end = (size + BIGGEST_PAGE - 1) / BIGGEST_PAGE * BIGGEST_PAGE;
   if (at > end || n > end - at) return false;
   size_t in_file = at >= size ? 0 : size - at < n ? (size_t)(size - at) : n;
   memset((char *)out + in_file, 0, n - in_file);

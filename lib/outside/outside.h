@@ -11,7 +11,8 @@
 **                   release, and which other Luas are there
 **     still.c       makes sure that nothing changes meanwhile: idle, else fork, else stop
 **     idle.c        whether the target ran at all; stop.c stops all threads and lets them go on
-**                   (seize.c: without waiting for one that starts another program);
+**                   (seize.c: without waiting for one that starts another program; restart.c:
+**                   without a call that fails for that);
 **                   calls.c runs to the next system call; inject.c makes the target do one;
 **                   stop.h tells them, registers.h is what is the machine's own
 **     run_on.c      lets a frozen copy run on to where Lua is amid no change

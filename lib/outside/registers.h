@@ -1,6 +1,7 @@
 /*
 ** registers.h - the registers of a stopped thread: what is the machine's own. On aarch64 threads
-** can be stopped and go on, no more.
+** run on to their system calls as on x86-64, and make none for others; elsewhere they can be
+** stopped and go on, no more.
 */
 #ifndef LUAHEAP_OUTSIDE_REGISTERS_H
 #define LUAHEAP_OUTSIDE_REGISTERS_H
@@ -27,15 +28,17 @@ static inline bool lh_registers_set(pid_t thread, const lh_registers *registers)
   return ptrace(PTRACE_SETREGSET, thread, NT_PRSTATUS, &all) == 0;
 }
 
+/* What a call that was interrupted returns, and no program sees (include/linux/errno.h): it is
+** restarted, but fails with EINTR where a handler of a signal was called: unless that was installed
+** with SA_RESTART, never, or always. The last is a call that goes on with the time that is left, as
+** restart_syscall. */
+enum { LH_RESTART_FIRST = 512, LH_RESTART_UNLESS_HANDLED = 514, LH_RESTART_REST = 516 };
+
 #if defined __x86_64__
 
-enum { LH_CAN_INJECT = 1 };
-
-/* What the kernel puts into rax of a call that was interrupted, before anybody can see it
-** (include/linux/errno.h): it is restarted, but fails with EINTR where a handler of a signal was
-** called: unless that was installed with SA_RESTART, never, or always. The last is a call that goes
-** on with the time that is left, as restart_syscall. */
-enum { LH_RESTART_FIRST = 512, LH_RESTART_UNLESS_HANDLED = 514, LH_RESTART_REST = 516 };
+/* Do threads stop at calls; make calls for others; and is a call that is to be restarted the next
+** instruction already? How long is that of a call? */
+enum { LH_CAN_RUN_ON = 1, LH_CAN_INJECT = 1, LH_GOES_BACK = 0, LH_CALL_BYTES = 2 };
 
 /* The system call that the thread is in, or just behind; -1: it was interrupted elsewhere. A
 ** handler of a signal that is about to run is seen as behind it, too. */
@@ -52,7 +55,7 @@ static inline uint64_t lh_registers_call_address(const lh_registers *r) {
   return r->rip - 2;
 }
 
-static inline bool lh_registers_is_call(const uint8_t code[2]) {
+static inline bool lh_registers_is_call(const uint8_t code[LH_CALL_BYTES]) {
   return code[0] == 0x0f && code[1] == 0x05; /* syscall */
 }
 
@@ -84,9 +87,39 @@ static inline bool lh_registers_mend(lh_registers *r) {
   return true;
 }
 
+#elif defined __aarch64__
+
+enum { LH_CAN_RUN_ON = 1, LH_CAN_INJECT = 0, LH_GOES_BACK = 1, LH_CALL_BYTES = 4 };
+
+/* If it is in a call at all, in front of its instruction or behind it. */
+static inline long lh_registers_call(const lh_registers *r) {
+  return (int)r->regs[8];
+}
+
+static inline uint64_t lh_registers_second_argument(const lh_registers *r) {
+  return r->regs[1];
+}
+
+static inline uint64_t lh_registers_call_address(const lh_registers *r) {
+  return r->pc - LH_CALL_BYTES;
+}
+
+static inline bool lh_registers_is_call(const uint8_t code[LH_CALL_BYTES]) {
+  return code[0] == 0x01 && code[1] == 0 && code[2] == 0 && code[3] == 0xd4; /* svc 0 */
+}
+
+static inline bool lh_registers_is_in_front(const lh_registers *r) {
+  return r->regs[7] == 0; /* as the kernel says at such a stop; it has kept what was there */
+}
+
+/* Behind a call: has it failed with EINTR? */
+static inline bool lh_registers_has_failed(const lh_registers *r) {
+  return (long)r->regs[0] == -EINTR;
+}
+
 #else /* threads stop and go on where they are, no more */
 
-enum { LH_CAN_INJECT = 0 };
+enum { LH_CAN_RUN_ON = 0, LH_CAN_INJECT = 0, LH_GOES_BACK = 0, LH_CALL_BYTES = 4 };
 
 static inline long lh_registers_call(const lh_registers *r) {
   (void)r;
@@ -103,7 +136,7 @@ static inline uint64_t lh_registers_call_address(const lh_registers *r) {
   return 0;
 }
 
-static inline bool lh_registers_is_call(const uint8_t code[2]) {
+static inline bool lh_registers_is_call(const uint8_t code[LH_CALL_BYTES]) {
   (void)code;
   return false;
 }
@@ -117,8 +150,7 @@ static inline void lh_registers_step_back(lh_registers *r) {
   (void)r;
 }
 
-/* On aarch64 the first argument is overwritten when the thread can be seen: such calls fail with
-** EINTR there, as when a process is stopped from a terminal. */
+/* Such calls fail with EINTR, as when a process is stopped from a terminal. */
 static inline bool lh_registers_mend(lh_registers *r) {
   (void)r;
   return false;

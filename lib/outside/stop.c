@@ -8,7 +8,7 @@
 ** This process may be killed at any instant; then the kernel lets all threads go on. So they are
 ** looked at by waitid(WNOWAIT), for with that the kernel still knows which signal a thread was
 ** about to get, and gives it; and no signal is kept here. A call that would fail with EINTR since
-** its thread was stopped is mended as soon as that is seen (registers.h).
+** its thread was stopped is mended as soon as that is seen (restart.c).
 **
 ** A thread that sleeps in the kernel where it cannot be interrupted, for a disk or in vfork(), is
 ** taken for stopped: it does so before it goes on in the program.
@@ -33,9 +33,6 @@ enum {
 };
 static const uint64_t MOST_TO_END_NS = 10000000000;
 
-/* How the kernel tells why a thread has stopped (man 2 ptrace). */
-enum { EVENT_SHIFT = 8, AT_CALL = SIGTRAP | 0x80 };
-
 void lh_nap(void) {
   sigset_t child;
   (void)sigemptyset(&child);
@@ -44,12 +41,6 @@ void lh_nap(void) {
 }
 
 /* {=== One thread ==================================================================== */
-
-static void mend_call(pid_t thread) {
-  lh_registers registers;
-  if (lh_registers_get(thread, &registers) && lh_registers_mend(&registers))
-    (void)lh_registers_set(thread, &registers);
-}
 
 char lh_thread_state(pid_t process, pid_t thread) {
   char name[64], text[512];
@@ -103,13 +94,11 @@ bool lh_thread_look(lh_thread *thread, lh_course course) {
     return !is_traced && hold(thread, LH_HELD_GONE, 0);
   }
   if (info.si_code != CLD_TRAPPED && info.si_code != CLD_STOPPED) return bury(thread);
-  int event = info.si_status >> EVENT_SHIFT;
-  if (info.si_status == AT_CALL || event != 0) {
-    if (event == LH_EVENT_STOP) mend_call(thread->id);
-    return hold(thread, LH_HELD, event);
-  }
-  if (course == LH_COURSE_INJECTED) return hold(thread, LH_HELD, LH_EVENT_SIGNAL);
-  mend_call(thread->id);
+  int event = info.si_status >> LH_EVENT_SHIFT;
+  bool is_signal = info.si_status != LH_AT_CALL && event == 0;
+  if (is_signal && course == LH_COURSE_INJECTED) return hold(thread, LH_HELD, LH_EVENT_SIGNAL);
+  if (lh_call_mend(thread, info.si_status, course)) return false;
+  if (!is_signal) return hold(thread, LH_HELD, event);
   resume(thread, course, info.si_status);
   return false;
 }

@@ -1,10 +1,11 @@
 /*
 ** stop.h - the threads of a process that are held, and what is done to them: idle.c, stop.c,
-** calls.c, inject.c and still.c share it.
+** restart.c, calls.c, inject.c and still.c share it.
 */
 #ifndef LUAHEAP_OUTSIDE_STOP_H
 #define LUAHEAP_OUTSIDE_STOP_H
 
+#include <signal.h>
 #include <sys/types.h>
 
 #include "outside.h"
@@ -23,15 +24,23 @@ typedef enum lh_held {
   LH_HELD_GONE    /* it has ended */
 } lh_held;
 
+/* restart.c: what a thread is let do so that its call is restarted. */
+typedef enum lh_step { LH_STEP_NONE, LH_STEP_TO_CALL, LH_STEP_BEHIND_CALL } lh_step;
+
 typedef struct lh_thread {
   pid_t id;
   lh_held held;
+  lh_step step;
   int event;        /* of those that are held: PTRACE_EVENT_..., or one of LH_EVENT_... */
   uint64_t held_ns; /* since when */
   bool is_child;    /* of this process, which wants to know of its end by itself */
 } lh_thread;
 
 enum { LH_EVENT_CALL = 0, LH_EVENT_STOP = 128, LH_EVENT_SIGNAL = -1 };
+
+/* How the kernel tells why a thread has stopped (man 2 ptrace): a signal, or at a call, or an event
+** and a signal. */
+enum { LH_EVENT_SHIFT = 8, LH_AT_CALL = SIGTRAP | 0x80 };
 
 /* Calls `visit` for each thread until it is false of one. How many there are; 0: it was false, or
 ** there is none, and errno tells why. */
@@ -72,6 +81,19 @@ void lh_thread_go_on(lh_thread *thread, lh_course course);
 
 /* 'R', 'S', 'D', ... of a thread; 'X': there is none. */
 char lh_thread_state(pid_t process, pid_t thread);
+
+/* }=================================================================================== */
+
+/* {=== restart.c ===================================================================== */
+
+/* Of a thread that has stopped, with this status: a call that would fail with EINTR since it was
+** stopped is made to be restarted. True: it goes on for that, to be stopped again. */
+bool lh_call_mend(lh_thread *thread, int status, lh_course course);
+
+/* A thread that is held in front of a call goes on to where it is made again, and stops there; a
+** call that does not sleep may be made at once. If it were let go where it is the call would fail
+** with EINTR. */
+void lh_call_interrupt(lh_thread *thread);
 
 /* }=================================================================================== */
 
