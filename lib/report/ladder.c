@@ -99,8 +99,9 @@ static void tell_sentence(lh_teller *t, const lh_report *report) {
   summary s = summarise(f);
   lh_text text = {0};
   if (s.n_steady > 0)
-    lh_text_format(&text, "%s grows steadily from %s to %s: %s a step", f->paths[0].held_by, from,
-                   to, lh_more_bytes(t, f->paths[0].bytes_per_step).text);
+    lh_text_format(&text, "%s grows steadily from %s to %s: %s a step since %s",
+                   f->paths[0].held_by, from, to, lh_more_bytes(t, f->paths[0].bytes_per_step).text,
+                   report->names[1]);
   else
     lh_text_format(&text, "Nothing grows steadily from %s to %s", from, to);
   if (s.n_steady > 1)

@@ -164,7 +164,8 @@ describe("a ladder", function()
   it("says it in a sentence and two tables", function()
     local text = run("heapdiff s1 s2 s3 s4 s5 s6 s7 s8", dir)
     local first = answer.paths[1].held_by:gsub("%p", "%%%0")
-    assert.matches("^" .. first .. " grows steadily from s1 to s8: %+[%d.]+ K?B a step; ", text)
+    assert.matches("^" .. first .. " grows steadily from s1 to s8: %+[%d.]+ K?B a step since s2; ",
+                   text)
     assert.matches("\nIn all [%d.]+ KB %-> [%d.]+ KB in 7 steps: %+[%d.]+ KB\n", text)
     assert.matches("\ngrows steadily +%+[%d.]+ K?B +[^\n]+ +5 %-> 10 %-> %.%.%. %-> 35 %-> 40 +" ..
                    "Listener +_G%.bus%.listeners%.tick%[%*%]\n", text)
