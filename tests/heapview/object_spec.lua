@@ -291,6 +291,15 @@ describe("heapview's object page", function()
     assert.matches("frees .* but not ", told "_G.odd")
   end)
 
+  it("tells whether it would go without one of its retainers", function()
+    local at, without = address_of "_G.bus.listeners.tick[8]", address_of "_G.bus.listeners"
+    view:show("object", {at = at, tab = "paths"})
+    click(("[data-key='without %s']"):format(without), "cut=" .. without)
+    local told = ask(("cut?at=%s&of=%s"):format(at, without)).told[1].line[1].text
+    assert.equal(told, table.remove(texts "#tab-panel .told p"))
+    assert.equal(0, #texts(("[data-key='without %s']"):format(at)))
+  end)
+
   it("is in a written report, too, for what is named in it", function()
     local written = heapview.written(page, dir, {"a", "b", "c"})
     written:show("object", {at = address_of "_G.bus.listeners.tick"})

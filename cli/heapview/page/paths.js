@@ -112,6 +112,20 @@
     root.append(heapview.told(told));
   }
 
+  /* One retainer after the other left out of account, as --ignore does: what is asked is the cut of
+  ** the object itself, so of all references to it. */
+  function showRetainers(root, state, path) {
+    const {at} = state.parameters;
+    const retainers = path.steps.filter((step) => step.address && step.address !== at);
+    if (heapview.isWritten() || retainers.length === 0) return;
+    const links = retainers.flatMap((step, i) => [i > 0 ? ", " : null, make("a", {
+      href: heapview.link("object", {at, tab: "paths", show: "cut", cut: step.address}),
+      "data-key": `without ${step.address}`
+    }, heapview.head(step.label, 60))]);
+    root.append(make("p", {class: "retainers"}, "Would it go without one of its retainers? ",
+      links));
+  }
+
   const WAYS = [
     {name: "picture", title: "Draw it", show: showPicture},
     {name: "cuts", title: "How many cuts free it?", show: showIndependent},
@@ -129,6 +143,7 @@
       onclick: () => heapview.go("object", Object.assign({}, state.parameters,
         {show: way.name === show ? null : way.name, cut: null}))
     }, way.title))));
+    showRetainers(root, state, answer.paths[0]);
     const chosen = WAYS.find((way) => way.name === show);
     if (chosen) await chosen.show(root, state, answer.paths[0]);
   }
