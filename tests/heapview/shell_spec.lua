@@ -119,7 +119,7 @@ describe("the shell of heapview", function()
   it("asks what else there is when somebody opens it, and has that in the address", function()
     view:show "verdict"
     assert.equal(0, page:run "return document.querySelectorAll('.more-answer[open]').length")
-    page:run "document.querySelectorAll('.more-answer summary')[1].click()"
+    page:run "document.querySelectorAll('.more-answers summary')[1].click()"
     page:await("the classes", "return document.querySelector('.more-answer[open] tbody tr')")
     assert.equal("verdict?more=classes", view:state())
     local first = page:run "return document.querySelector('.more-answer[open] tbody').innerText"

@@ -67,6 +67,21 @@ describe("the verdict", function()
     view.stop()
   end)
 
+  it("has all classes right below the first answer, and they lead on", function()
+    local view = open("listener", {"a", "b", "c"})
+    assert.equal("ladder", page:run [[
+      document.querySelector(".answer.diff + .more-answer summary").click();
+      return document.querySelector(".answer.diff + .more-answer") && "ladder";]])
+    page:await("the classes", "return document.querySelector('.more-answer[open] tbody tr')")
+    local row = page:run [[
+      return [...document.querySelectorAll(".more-answer[open] tbody tr")].map((one) =>
+        [one.textContent, (one.querySelector("a[href*='class=Listener']") || {}).hash])
+        .find(([text, hash]) => hash && !text.includes("_G."));]]
+    assert.matches("10 %-> 1,010 %-> 1,020", row[1])
+    assert.matches("/object%?class=Listener$", row[2])
+    view.stop()
+  end)
+
   it("breaks a series only where its table is short of room", function()
     local view = open("listener", {"a", "b", "c"})
     for _, width in ipairs {1600, 1400, 1200, 1000, 800} do

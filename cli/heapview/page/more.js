@@ -10,8 +10,11 @@
   const FIRST_ROWS = 20; /* which a written report carries, too */
   const MORE_ROWS = 10; /* times as many */
 
-  /* `least`: so many snapshots does it need; `most`: with more it stands above. */
+  /* `least`: so many snapshots does it need; `most`: with more it stands above. What comes `early`
+  ** stands behind the first answer: who comes from other tools looks for it at once. */
   const QUESTIONS = [
+    {name: "ladder", title: "All classes and places that changed, and how many in each snapshot",
+      least: 2, most: 3, isEarly: true},
     {name: "objects", title: "The biggest objects", least: 1},
     {name: "classes", title: "Classes: how many objects, and what they retain", least: 1},
     {name: "modules", title: "Modules and globals: what each keeps alive", least: 1},
@@ -20,7 +23,6 @@
     {name: "waste", title: "All that could be given back", least: 1},
     {name: "epochs", title: "When what lives was allocated", least: 1, isWhole: true},
     {name: "sites", title: "Where objects were allocated, if that was tracked", least: 1},
-    {name: "ladder", title: "Classes and places in each snapshot", least: 2, most: 3},
     {name: "owners", title: "Who owns the growth", least: 2},
     {name: "strings", title: "Strings that are new", least: 2}
   ];
@@ -32,7 +34,7 @@
       const parameters = question.isWhole ? all : Object.assign(all, {limit});
       const answer = await heapview.ask(question.name, parameters);
       const more = heapview.isWritten() ? null : () => fill(body, question, limit * MORE_ROWS);
-      body.replaceChildren(heapview.told(answer.told, {more}));
+      body.replaceChildren(heapview.told(answer.told, {more, linksClasses: true}));
     } catch (error) {
       if (!error.aborted) body.replaceChildren(heapview.problem(error));
     }
@@ -54,16 +56,26 @@
     return {details, loaded: details.open ? load() : null};
   }
 
-  /* The section, once what is open in it is answered. */
-  async function moreAnswers(state) {
+  function partsOf(state, isEarly) {
     const n = heapview.overview.snapshots.length;
-    const parts = QUESTIONS.filter(({least, most}) => n >= least && n <= (most || n))
-      .map((question) => part(question, state));
+    return QUESTIONS.filter((question) => n >= question.least && n <= (question.most || n) &&
+      Boolean(question.isEarly) === isEarly).map((question) => part(question, state));
+  }
+
+  /* Once what is open of them is answered. */
+  async function earlyAnswers(state) {
+    const parts = partsOf(state, true);
+    await Promise.all(parts.map((one) => one.loaded));
+    return parts.map((one) => one.details);
+  }
+
+  async function moreAnswers(state) {
+    const parts = partsOf(state, false);
     if (parts.length === 0) return null;
     await Promise.all(parts.map((one) => one.loaded));
     return make("section", {class: "more-answers"}, make("h3", {}, "More answers"),
       parts.map((one) => one.details));
   }
 
-  heapview.moreAnswers = moreAnswers;
+  Object.assign(heapview, {earlyAnswers, moreAnswers});
 })(window.heapview = window.heapview || {});

@@ -100,15 +100,16 @@
   /* }=================================================================================== */
 
   /* Where the class of a row is its name alone, it leads to that class, too. */
-  function linked(column, cell) {
-    const leads = column.key === "class" && !cell.link && cell.text && heapview.canShow("object");
+  function linked(table, column, cell) {
+    const isClass = column.key === "class" || (table.linksClasses && column.heading === "class");
+    const leads = isClass && !cell.link && cell.text && heapview.canShow("object");
     return leads ? {text: cell.text, link: `/${heapview.keyOf("object", {class: cell.text})}`}
       : cell;
   }
 
   function cellElement(table, row, at, most) {
     const column = table.columns[at];
-    const cell = linked(column, row.cells[at]);
+    const cell = linked(table, column, row.cells[at]);
     const element = make("td", {role: "cell", class: classOf(table, at),
       "data-heading": column.heading});
     const deep = row.depth > 0 && at === table.columns.length - 1;
@@ -175,7 +176,7 @@
   ** below: [part], depth}], hidden, rest, isFixed, actions(row), order: {at, turn, choose}}: a
   ** tree is not sorted, nor what is fixed; an order says by which column the rows are sorted
   ** already, and choose(at, turn) is told which is wanted. Of a row the actions are parts with
-  ** links, told under it. */
+  ** links, told under it; linksClasses: a column of that heading has names of classes alone. */
   function table(from) {
     const body = make("tbody", {role: "rowgroup"});
     const most = from.columns.map((column, at) =>

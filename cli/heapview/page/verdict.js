@@ -162,6 +162,7 @@
     const keys = questions(state);
     for (const key of keys) {
       (key === "info" ? side : main).append(await answer(key, key === keys[0]));
+      if (key === keys[0]) main.append(...await heapview.earlyAnswers(state));
     }
     side.append(further() || "");
     main.append(await heapview.moreAnswers(state) || "");
