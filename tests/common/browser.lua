@@ -209,6 +209,14 @@ function Page:run(body, ...)
   return value
 end
 
+--- The same of a function that tells its value later, to the function that is its last argument:
+--- for cli/generate/pictures.lua.
+---@param body string
+---@return any
+function Page:run_until(body, ...)
+  return post(self, "/execute/async", {script = body, args = {"", ...}})
+end
+
 --- Waits until the body of a JavaScript function returns something, and returns that.
 ---@param what string
 ---@param body string
