@@ -15,7 +15,8 @@
 ** or fails with EINTR, no worse. A handler whose signal comes between two of them finds the call
 ** failed, as it would have. What cannot be told from a call that was just interrupted is one that
 ** failed since a handler ran, of which the thread has not done the next instruction yet: it is made
-** again, too. That is a microsecond after each signal, and of these twelve only.
+** again, too. That is a moment after each signal, of these twelve only;
+** the longer where one processor is all there is, since the thread may have to wait there.
 */
 #include <inttypes.h>
 #include <stdlib.h>
