@@ -103,6 +103,7 @@ typedef struct lh_outside_request {
   lh_counts counts;          /* of a request without a path */
   int64_t unaccounted_bytes; /* that belong to no object: a parser or the like was at work */
   uint64_t passed_as_old;    /* at most so many objects newer than `after` pass as older */
+  bool is_in_doubt;          /* Lua may have been amid a change: see lh_take_outside */
 } lh_outside_request;
 
 typedef struct lh_outside_options {
@@ -113,7 +114,7 @@ typedef struct lh_outside_options {
 /* What the target saw of it. */
 typedef struct lh_outside_told {
   lh_stillness stillness;
-  bool was_in_system_call; /* at a place where no Lua code can be amid a change */
+  bool was_in_system_call; /* where no Lua code can be amid a change */
   unsigned attempts;       /* 1: sound at first sight */
   uint64_t stopped_ns;     /* the longest time for which it was stopped at once */
   uint64_t copied_bytes;
@@ -123,17 +124,19 @@ typedef struct lh_outside_told {
 /* Snapshots of states of the target, each of one instant; all of the same one, if told->attempts is
 ** 1. The target is not stopped at all if it is idle, else until its next system call (200 ms at
 ** most), where it forks a frozen copy of itself by one injected clone (x86-64, no seccomp filter),
-** else for the time of a copy. A copy that was forked elsewhere runs on by itself to where Lua is
-** amid no change. A stop amid a change of a heap is recognised, since bytes do not add up, a key is
-** not reached from its place, or lh_verify finds a fault, and its requests are tried again, at most
-** 20 times: then LH_EBUSY. Whatever fails, those that were sound before have their files, and
-** objects in `taken`; the files of others are as they were. Files are written after the target runs
-** again. What is found about the states before is looked at again, so a state that was closed
-** meanwhile is LH_EHOST; so is one whose bytes do not add up although nobody changes it.
+** else for the time of a copy. What was forked or copied elsewhere runs on, in a child of this
+** process, to where Lua is amid no change, each state by itself (x86-64). A stop amid a change of a
+** heap is recognised, since bytes do not add up, a key is not reached from its place, or lh_verify
+** finds a fault, and its requests are tried again, at most 20 times: then LH_EBUSY. Whatever fails,
+** those that were sound before have their files, and objects in `taken`; the files of others are as
+** they were. Files are written after the target runs again. What is found about the states before
+** is looked at again, so a state that was closed meanwhile is LH_EHOST; so is one whose bytes do
+** not add up although nobody changes it.
 **
-** One doubt is left, which `told` and the file tell: LH_STILL_STOPPED, and not in a system call. It
-** is accepted after 8 tries only, of a program that is never forked and computes all the time; then
-** a table that was just growing may have shown values of another one.
+** One doubt may be left, which the request tells: the program made no system call, and came to no
+** such place either, in 8 tries. Its C code computes for long, or needs memory that it shares with
+** others for that; or it is no x86-64. What is accepted then has no fault that shows, but a table
+** that was just growing may have values of another one.
 **
 ** `options` and `told` may be NULL. */
 int lh_take_outside(lh_target *target, lh_outside_request *requests, size_t n,

@@ -88,6 +88,10 @@ static void print_doubts(const subject *s, const shot *taken) {
     printf("%s in it belong to no object: a parser or other C code was at work\n",
            missing > 0 ? lh_size_text((uint64_t)missing, s->c->exact_bytes).text
                        : lh_size_change((uint64_t)-missing, 0, s->c->exact_bytes).text);
+  if (done->is_in_doubt)
+    puts(
+        "It was computing at each stop: no fault is seen in its heap, but a table that was just "
+        "growing may show values of another one");
   if (done->passed_as_old > 0) {
     char *after = cli_escape(taken->after_path);
     printf("Of the objects called older than %s at most %s may be newer\n", after,
@@ -143,10 +147,6 @@ void tell_once(const subject *s, const request *r, const lh_outside_told *told) 
   if (told->no_fork != NULL && told->stillness == LH_STILL_STOPPED && !r->options.never_fork)
     printf("It was stopped for the time of a copy, since it could not be forked: %s\n",
            told->no_fork);
-  if (told->stillness == LH_STILL_STOPPED && !told->was_in_system_call)
-    puts(
-        "It was computing at each stop: no fault is seen in its heap, but a table that was just "
-        "growing may show values of another one");
   if (!s->info.is_core) return;
   if (r->options.string_bytes > 0)
     puts(
@@ -311,6 +311,7 @@ static void json_shot(cli_json *w, const subject *s, const shot *taken) {
   cli_json_value(w, "objects", cli_json_size(done->taken.objects));
   cli_json_value(w, "bytes", cli_json_size(done->taken.bytes));
   cli_json_value(w, "unaccounted_bytes", json_integer(done->unaccounted_bytes));
+  cli_json_value(w, "in_doubt", json_boolean(done->is_in_doubt));
   cli_json_value(w, "after",
                  taken->after_path != NULL ? cli_json_text(taken->after_path) : json_null());
   cli_json_value(w, "passed_as_old",

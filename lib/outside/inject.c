@@ -8,9 +8,8 @@
 ** thread runs. No stack is touched. Should this process be killed at any instant, the instructions
 ** themselves do the rest: they give the thread its registers back and jump to where it was. A copy
 ** that nobody holds ends by itself, by the instruction behind clone(), so it never runs one of the
-** program's (run_on.c lets it, and it is killed with this process then); and the thread waits for
-** that. If this process is killed later, while it reads the copy, a zombie of that stays in the
-** program until it ends: nobody else can take it away.
+** program's; and the thread waits for that. If this process is killed later, while it reads the
+** copy, a zombie of that stays in the program until it ends: nobody else can take it away.
 **
 ** The copy shares the table of open files, so what the program closes is closed although the copy
 ** lives. It has no exit signal. Its parent could see it by wait4(__WALL) only, and not once it has
@@ -277,12 +276,6 @@ static const char *reason_of(long result) {
   return "a signal came";
 }
 
-static bool is_only_thread(const lh_stop *stop) {
-  size_t n = 0;
-  for (size_t i = 0; i < stop->n; i++) n += stop->threads[i].held != LH_HELD_GONE;
-  return n == 1;
-}
-
 /* What comes between is over at the next try. */
 enum { MOST_TRIES = 8 };
 
@@ -302,8 +295,6 @@ static const char *try_to_fork(lh_stop *stop, uint64_t room,
   (void)ptrace(PTRACE_SETOPTIONS, thread->id, 0, PTRACE_O_TRACESYSGOOD);
   if (frozen->id == 0) return reason_of(*result);
   frozen->own_id = *result > 0 ? (pid_t)*result : 0;
-  frozen->own = back.by_code;
-  frozen->is_alone = is_only_thread(stop);
   return NULL;
 }
 

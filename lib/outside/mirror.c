@@ -310,6 +310,12 @@ bool lh_mirror_has(const lh_mirror *mirror, uint64_t address, uint64_t n) {
   return lh_spans_have(&mirror->mirrored, address, n);
 }
 
+void lh_mirror_drop_gaps(const lh_mirror *mirror) {
+  lh_spans_cursor at = {0};
+  lh_span gap;
+  while (lh_spans_next_missing(&mirror->rooms, &mirror->mirrored, &at, &gap)) unmap(&gap);
+}
+
 /* }=================================================================================== */
 
 /* {=== Copies ======================================================================== */

@@ -48,6 +48,9 @@ int lh_link_carried_marks(lh_mirrored_state *state, uint64_t state_id, const lh_
 
 /* {=== running.c ===================================================================== */
 
+/* The mirror, as far as it goes. */
+lh_peek lh_peek_mirror(const lh_mirror *mirror);
+
 /* From a thread on along those that have been resumed, to the one that has resumed none. 0: it is
 ** in no call. */
 uint64_t lh_innermost_thread(const lh_peek *peek, const lh_layout *layout, uint64_t thread);

@@ -15,7 +15,8 @@
 **                   without a call that fails for that);
 **                   calls.c runs to the next system call; inject.c makes the target do one;
 **                   stop.h tells them, registers.h is what is the machine's own
-**     run_on.c      lets a frozen copy run on to where Lua is amid no change
+**     run_on.c      lets a child with the mirror run on to where Lua is amid no change; code.c gives
+**                   it the code for that                          run_on.h tells what they share
 **     pages.c       which pages a process has written
 **     mirror.c      the target's memory at its own addresses in this process; copy.c copies it;
 **                   spans.c: lists of addresses
@@ -145,9 +146,9 @@ typedef struct lh_still lh_still;
 int lh_still_begin(lh_target *target, unsigned attempt, bool never_fork, lh_still **still,
                    lh_memory *memory, lh_outside_told *told, lh_error *error);
 
-/* Lets a frozen copy that was forked anywhere run on to where a state is amid no change (run_on.c).
-** False: there is no copy, or it came to no such place. */
-bool lh_still_run_on(lh_still *still, const lh_memory *memory, uint64_t state);
+/* Of a program that was stopped, or forked, anywhere: what it needs to run on in a child of this
+** process (run_on.c), to be given back by lh_moment_free. NULL: it cannot. */
+struct lh_moment *lh_still_moment(lh_still *still, const lh_memory *memory);
 
 /* Everything was copied: lets the target go on, if it does not yet; ends the copy. False: it
 ** was not still at all (LH_STILL_IDLE). Leaves no zombie, signal or descriptor. */
@@ -172,6 +173,9 @@ int lh_mirror_reserve(const lh_memory *memory, lh_mirror **mirror, lh_error *err
 int lh_mirror_fill(lh_mirror *mirror, const lh_memory *memory, uint64_t *copied_bytes,
                    lh_error *error);
 void lh_mirror_free(lh_mirror *mirror);
+
+/* In a child: unmaps the gaps in the mirror, where the target has something else. */
+void lh_mirror_drop_gaps(const lh_mirror *mirror);
 
 /* Is it mirrored, [address, address + n)? O(log n). */
 bool lh_mirror_has(const lh_mirror *mirror, uint64_t address, uint64_t n);
@@ -205,7 +209,9 @@ typedef struct lh_mirrored {
   const lh_outside_options *options;
   lh_stillness stillness;
   bool was_in_system_call;
-  bool is_quiet;   /* it was, or has run on to where Lua is amid no change */
+  bool is_quiet; /* Lua was amid no change */
+  const struct lh_moment
+      *moment;     /* else with what it runs on to where that is so; NULL: it cannot */
   bool is_lenient; /* there may be bytes that belong to no object, if a function is being loaded */
 } lh_mirrored;
 

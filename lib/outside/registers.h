@@ -40,6 +40,27 @@ enum { LH_RESTART_FIRST = 512, LH_RESTART_UNLESS_HANDLED = 514, LH_RESTART_REST 
 ** instruction already? How long is that of a call? */
 enum { LH_CAN_RUN_ON = 1, LH_CAN_INJECT = 1, LH_GOES_BACK = 0, LH_CALL_BYTES = 2 };
 
+/* With those of its vectors, which are as many as the processor has. */
+typedef struct lh_all_registers {
+  lh_registers general;
+  size_t vector_bytes;
+  uint8_t vectors[16384];
+} lh_all_registers;
+
+static inline bool lh_registers_get_all(pid_t thread, lh_all_registers *r) {
+  struct iovec vectors = {r->vectors, sizeof r->vectors};
+  bool is_got = lh_registers_get(thread, &r->general) &&
+                ptrace(PTRACE_GETREGSET, thread, NT_X86_XSTATE, &vectors) == 0;
+  r->vector_bytes = vectors.iov_len;
+  return is_got;
+}
+
+static inline bool lh_registers_set_all(pid_t thread, const lh_all_registers *r) {
+  struct iovec vectors = {(void *)(uintptr_t)r->vectors, r->vector_bytes};
+  return lh_registers_set(thread, &r->general) &&
+         ptrace(PTRACE_SETREGSET, thread, NT_X86_XSTATE, &vectors) == 0;
+}
+
 /* The system call that the thread is in, or just behind; -1: it was interrupted elsewhere. A
 ** handler of a signal that is about to run is seen as behind it, too. */
 static inline long lh_registers_call(const lh_registers *r) {
@@ -74,6 +95,12 @@ static inline bool lh_registers_is_interrupted(const lh_registers *r) {
 static inline void lh_registers_step_back(lh_registers *r) {
   r->rip -= 2;
   r->rax = (long)r->rax == -LH_RESTART_REST ? SYS_restart_syscall : r->orig_rax;
+  r->orig_rax = (unsigned long long)-1;
+}
+
+/* To where it goes on by instructions alone, whatever call it was in. */
+static inline void lh_registers_leave_call(lh_registers *r) {
+  if (lh_registers_is_interrupted(r)) lh_registers_step_back(r);
   r->orig_rax = (unsigned long long)-1;
 }
 

@@ -84,6 +84,16 @@ uint64_t lh_innermost_thread(const lh_peek *p, const lh_layout *layout, uint64_t
 
 /* {=== In the mirror ================================================================= */
 
+static bool read_mirror(const void *memory, uint64_t address, void *out, size_t n) {
+  if (!lh_mirror_has(memory, address, n)) return false;
+  memcpy(out, (const void *)(uintptr_t)address, n);
+  return true;
+}
+
+lh_peek lh_peek_mirror(const lh_mirror *mirror) {
+  return (lh_peek){.read = read_mirror, .memory = mirror};
+}
+
 static const raw_call *current_call(const void *thread) {
   return RAW_FIELD(thread, RAW_THREAD_CALL, const raw_call *);
 }

@@ -7,6 +7,9 @@
 ** takes more time than any heap of that size can, nothing is lost but the child: the file has no
 ** name before it is known to be sound (file.h).
 **
+** Of a program that was stopped anywhere the child first becomes that program, and runs on to where
+** Lua is amid no change (run_on.c). What it looks at then it has changed itself.
+**
 ** It is sound when all bytes add up to what the collector counts and every key is found where it
 ** hashes to (sound.c). Where Lua may have been amid a change all the same lh_verify reads the file,
 ** too: what a change leaves half done looks like an object, but refers to something that is none,
@@ -31,6 +34,7 @@
 #include <unistd.h>
 
 #include "mirrored.h"
+#include "run_on.h"
 #include "take/state.h"
 
 /* What the child tells. */
@@ -42,6 +46,7 @@ typedef struct report {
   lh_counts counts;
   int64_t unaccounted_bytes;
   uint64_t passed_as_old;
+  bool is_in_doubt;
 } report;
 
 /* In the child. */
@@ -59,12 +64,6 @@ typedef struct shooting {
 
 /* {=== The state ===================================================================== */
 
-static bool read_mirror(const void *memory, uint64_t address, void *out, size_t n) {
-  if (!lh_mirror_has(memory, address, n)) return false;
-  memcpy(out, (const void *)(uintptr_t)address, n);
-  return true;
-}
-
 static int amid_change(lh_error *error) {
   return lh_fail(error, LH_EBUSY, "the program was changing its heap");
 }
@@ -73,7 +72,7 @@ static int amid_change(lh_error *error) {
 ** circles for as long. */
 static int see_state(shooting *s, lh_error *error) {
   const lh_mirrored *m = s->mirrored;
-  lh_peek peek = {.read = read_mirror, .memory = m->mirror};
+  lh_peek peek = lh_peek_mirror(m->mirror);
   lh_seen_state seen;
   const char *release = lh_release_of(m->target, s->request->state);
   int rc = lh_see_state(&peek, s->request->state, release, &seen, error);
@@ -421,9 +420,17 @@ static void confine(const lh_mirrored *m) {
   for (size_t i = 0; i < sizeof faults / sizeof *faults; i++) (void)signal(faults[i], SIG_DFL);
 }
 
+/* `gate`: what it runs on by before; -1: it does not. */
 static _Noreturn void shoot_and_exit(const lh_mirrored *m, const lh_outside_request *request,
-                                     lh_file *file, report *r) {
+                                     int gate, lh_file *file, report *r) {
+  lh_mirrored quiet = *m;
   confine(m);
+  if (gate >= 0) {
+    if (!lh_run_on_here(m, gate)) _exit(1);
+    quiet.is_quiet = true;
+    m = &quiet;
+  }
+  r->is_in_doubt = !m->is_quiet && m->stillness != LH_STILL_CORE;
   shooting *s = lh_alloc_zeroed(1, sizeof *s);
   if (s) {
     s->mirrored = m;
@@ -454,14 +461,49 @@ static int tell_end(const report *r, int status, lh_error *error) {
   return amid_change(error);
 }
 
+static int fail_to_fork(lh_error *error) {
+  return lh_fail_errno(error, errno, "cannot fork to look at the mirror of a heap");
+}
+
+static int wait_for_end(pid_t pid) {
+  int status = 0;
+  while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {}
+  return status;
+}
+
+/* A child that runs on, to where Lua is amid no change, and looks then. *pid is 0: it did not come
+** there. */
+static int start_that_runs_on(const lh_mirrored *m, const lh_outside_request *request,
+                              lh_file *file, report *r, pid_t *pid, lh_error *error) {
+  int gates[2];
+  if (!lh_run_on_open(gates)) return fail_to_fork(error);
+  *pid = fork();
+  if (*pid == 0) {
+    (void)close(gates[0]);
+    shoot_and_exit(m, request, gates[1], file, r);
+  }
+  (void)close(gates[1]);
+  int rc = *pid < 0 ? fail_to_fork(error) : LH_OK;
+  if (rc == LH_OK && !lh_run_on_there(m, request->state, *pid, gates[0])) {
+    (void)kill(*pid, SIGKILL);
+    (void)wait_for_end(*pid);
+    *pid = 0;
+  }
+  (void)close(gates[0]);
+  return rc;
+}
+
 static int run_child(const lh_mirrored *m, const lh_outside_request *request, lh_file *file,
                      report *r, lh_error *error) {
-  int status = 0;
-  pid_t pid = fork();
-  if (pid < 0) return lh_fail_errno(error, errno, "cannot fork to look at the mirror of a heap");
-  if (pid == 0) shoot_and_exit(m, request, file, r);
-  while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {}
-  int rc = tell_end(r, status, error);
+  pid_t pid = 0;
+  int rc = m->moment ? start_that_runs_on(m, request, file, r, &pid, error) : LH_OK;
+  if (rc < 0) return rc;
+  if (pid == 0 && !m->is_quiet && !m->is_lenient)
+    return lh_fail(error, LH_EBUSY, "the program was in the middle of its work");
+  if (pid == 0) pid = fork();
+  if (pid < 0) return fail_to_fork(error);
+  if (pid == 0) shoot_and_exit(m, request, -1, file, r);
+  rc = tell_end(r, wait_for_end(pid), error);
   if (request->path) {
     lh_file_leave(file);
     if (!r->finished) lh_file_remove_left(file);
@@ -486,6 +528,7 @@ int lh_shoot_mirrored(const lh_mirrored *mirrored, lh_outside_request *request, 
     request->counts = r->counts;
     request->unaccounted_bytes = r->unaccounted_bytes;
     request->passed_as_old = r->passed_as_old;
+    request->is_in_doubt = r->is_in_doubt;
   }
   if (request->path) lh_file_end(&file);
   (void)munmap(r, sizeof *r);

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "process.h"
-#include "stop.h"
+#include "run_on.h"
 
 struct lh_still {
   lh_target *target;
@@ -22,8 +22,9 @@ struct lh_still {
   lh_stop stop;
   uint64_t room; /* for instructions */
   lh_frozen frozen;
-  int fd;           /* its memory; -1 */
-  sigset_t signals; /* that were blocked before */
+  lh_moment *moment; /* of a stop anywhere; NULL */
+  int fd;            /* its memory; -1 */
+  sigset_t signals;  /* that were blocked before */
 };
 
 static void tell_stop(uint64_t stopped_ns, lh_outside_told *told) {
@@ -122,6 +123,7 @@ static int stop_target(lh_still *s, bool never_fork, lh_memory *memory, lh_outsi
   rc = lh_stop_begin(&s->stop, process, error);
   if (rc == LH_OK && !lh_stop_run_on(&s->stop, &told->was_in_system_call))
     rc = lh_fail(error, LH_EBUSY, "a thread of process %d does not stop", (int)process);
+  if (rc == LH_OK && !told->was_in_system_call) s->moment = lh_moment_begin(&s->stop);
   if (rc == LH_OK && !never_fork && !hindrance) rc = fork_copy(s, memory, told, error);
   if (rc != LH_OK || s->frozen.id) return rc;
   rc = lh_process_refresh(s->target, error);
@@ -139,14 +141,12 @@ static bool is_idle(lh_still *s, unsigned attempt) {
 
 int lh_still_begin(lh_target *target, unsigned attempt, bool never_fork, lh_still **still,
                    lh_memory *memory, lh_outside_told *told, lh_error *error) {
-  sigset_t all;
   int rc;
   lh_still *s = *still = lh_alloc_zeroed(1, sizeof *s);
   if (!s) return lh_fail_memory(error, "stopping a process");
   s->target = target;
   s->fd = -1;
-  (void)sigfillset(&all);
-  (void)pthread_sigmask(SIG_SETMASK, &all, &s->signals);
+  lh_hold_signals(&s->signals);
   if (is_idle(s, attempt)) {
     s->stillness = LH_STILL_IDLE;
     told->was_in_system_call = s->idle.in_call;
@@ -162,30 +162,19 @@ int lh_still_begin(lh_target *target, unsigned attempt, bool never_fork, lh_stil
   return rc;
 }
 
-/* What a copy does to memory that it shares is done to the process, and to others. */
-static bool shares_memory(const lh_target *target) {
-  const unsigned kind = LH_REGION_WRITE | LH_REGION_SHARED;
-  for (size_t i = 0; i < target->memory.n; i++) {
-    if ((target->memory.regions[i].access & kind) == kind) return true;
-  }
-  return false;
-}
-
-bool lh_still_run_on(lh_still *s, const lh_memory *memory, uint64_t state) {
-  return s->frozen.id && s->frozen.is_alone && !shares_memory(s->target) &&
-         lh_frozen_run_on(&s->frozen, s->target, memory, state);
+lh_moment *lh_still_moment(lh_still *s, const lh_memory *memory) {
+  lh_moment *moment = s->moment;
+  if (!moment || !lh_moment_copy_code(moment, memory)) return NULL;
+  s->moment = NULL;
+  return moment;
 }
 
 bool lh_still_end(lh_still *s, lh_outside_told *told) {
-  struct sigaction on_child;
   bool was_still = s->stillness != LH_STILL_IDLE || lh_idle_end(&s->idle);
   if (s->stop.n > 0) tell_stop(lh_stop_end(&s->stop), told);
   if (s->frozen.id) end_copy(s, told);
-  (void)pthread_sigmask(SIG_SETMASK, &s->signals, NULL);
-  /* One that told of a child of this process may have been taken by lh_nap. */
-  bool is_handled = sigaction(SIGCHLD, NULL, &on_child) == 0 && on_child.sa_handler != SIG_IGN &&
-                    on_child.sa_handler != SIG_DFL;
-  if (is_handled && s->stillness != LH_STILL_IDLE) (void)raise(SIGCHLD);
+  lh_moment_free(s->moment);
+  lh_release_signals(&s->signals);
   lh_free(s);
   return was_still;
 }

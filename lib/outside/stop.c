@@ -40,6 +40,21 @@ void lh_nap(void) {
   (void)sigtimedwait(&child, NULL, &(struct timespec){.tv_nsec = NAP_NS});
 }
 
+void lh_hold_signals(sigset_t *before) {
+  sigset_t all;
+  (void)sigfillset(&all);
+  (void)pthread_sigmask(SIG_SETMASK, &all, before);
+}
+
+/* One that told of a child of this process may have been taken by lh_nap. */
+void lh_release_signals(const sigset_t *before) {
+  struct sigaction on_child;
+  (void)pthread_sigmask(SIG_SETMASK, before, NULL);
+  bool is_handled = sigaction(SIGCHLD, NULL, &on_child) == 0 && on_child.sa_handler != SIG_IGN &&
+                    on_child.sa_handler != SIG_DFL;
+  if (is_handled) (void)raise(SIGCHLD);
+}
+
 /* {=== One thread ==================================================================== */
 
 char lh_thread_state(pid_t process, pid_t thread) {

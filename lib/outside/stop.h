@@ -15,6 +15,10 @@
 ** blocked meanwhile. */
 void lh_nap(void);
 
+/* Blocks them, and gives back what was blocked before. */
+void lh_hold_signals(sigset_t *before);
+void lh_release_signals(const sigset_t *before);
+
 /* {=== stop.c ======================================================================== */
 
 typedef enum lh_held {
@@ -135,8 +139,6 @@ bool lh_idle_end(lh_idle *idle);
 /* A copy of a process, which has not run since it was forked. */
 typedef struct lh_frozen {
   pid_t id, own_id; /* for this process, and for the one that was copied; 0: it ended meanwhile */
-  lh_registers own; /* with which the thread that was copied goes on */
-  bool is_alone;    /* that thread is the only one */
 } lh_frozen;
 
 /* Where a few instructions of ours have room in the target, as it is mapped by now; 0: nowhere. */
@@ -149,11 +151,6 @@ const char *lh_inject_fork(lh_stop *stop, uint64_t room,
 
 /* Waits until it is frozen. False: it is not, and is to be killed. */
 bool lh_frozen_settle(const lh_frozen *frozen);
-
-/* run_on.c: runs a copy that is alone on to a place where Lua is amid no change of a state. False:
-** it came to none. */
-bool lh_frozen_run_on(const lh_frozen *frozen, const lh_target *target, const lh_memory *memory,
-                      uint64_t state);
 
 /* Kills a frozen copy, and waits until nothing is left but its number. */
 void lh_frozen_kill(const lh_frozen *frozen);

@@ -228,6 +228,7 @@ static int take(lh_target *t, lh_outside_request *r, lh_error *error) {
     r->own.bytes += object.own ? object.shallow_bytes : 0;
   }
   r->unaccounted_bytes = t->unaccounted;
+  r->is_in_doubt = t->computes;
   r->passed_as_old = r->after != NULL ? t->passed : 0;
   r->counts = (lh_counts){.all.objects = 28};
   for (unsigned type = 1; type < LH_TYPE_COUNT; type++) r->counts.by_type[type].objects = type;

@@ -114,46 +114,6 @@ static void test_a_copy_is_frozen(void **state) {
   subject_end(&s);
 }
 
-/* Counts in the memory that is shared while Lua allocates, which it does all the time. */
-static void *allocate(void *of, void *block, size_t before, size_t after) {
-  counts *c = of;
-  (void)before;
-  for (int i = 0; i < 10000; i++) c->of[0]++;
-  if (after > 0) return realloc(block, after);
-  free(block);
-  return NULL;
-}
-
-static void run_lua(const subject *self) {
-  counts *c = self->shared;
-  lua_State *L = lua_newstate(allocate, self->shared);
-  if (!L || luaL_loadstring(L, "while true do local t = {} end")) _exit(1);
-  c->of[1] = (uintptr_t)L;
-  if (write(self->answers, "", 1) != 1) _exit(1);
-  (void)lua_pcall(L, 0, 0, 0);
-}
-
-/* Where the copy might count, too, it does not run. */
-static void test_a_copy_does_not_touch_shared_memory(void **state) {
-  (void)state;
-  attach a;
-  counts *c = subject_share(sizeof *c);
-  subject s = subject_start(run_lua, c);
-  attach_open(&a, s.id);
-  for (int i = 0; i < 10; i++) {
-    attach_begin(&a, false);
-    (void)kill(s.id, SIGSTOP);
-    while (lh_thread_state(s.id, s.id) != 'T') attach_nap();
-    uint64_t before = c->of[0];
-    (void)lh_still_run_on(a.still, &a.memory, c->of[1]);
-    assert_int_equal(c->of[0], before);
-    attach_end(&a);
-    (void)kill(s.id, SIGCONT);
-  }
-  attach_close(&a);
-  subject_end(&s);
-}
-
 static void test_an_ended_process_is_refused(void **state) {
   (void)state;
   lh_error error;
@@ -174,7 +134,6 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_all_threads_are_held),
       cmocka_unit_test(test_a_copy_is_frozen),
-      cmocka_unit_test(test_a_copy_does_not_touch_shared_memory),
       cmocka_unit_test(test_an_ended_process_is_refused),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -4,9 +4,12 @@
 **
 ** Each table of the storm holds one number, which no other has, under the keys 1 to n, or "a1" to
 ** "an"; and only grows. So a number of another table, or a key that is missing below the greatest
-** one, is a change that was under way. One storm makes system calls; the other makes none but those
-** of the allocator, and is sampled wherever it is.
+** one, is a change that was under way. One storm makes system calls; the others make none but those
+** of the allocator, and are sampled wherever they are: forked, stopped, with a filter, in threads.
 */
+#include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -20,17 +23,19 @@
 
 #include <cmocka.h>
 
+#include "attach.h"
 #include "folder.h"
-#include "luaheap_outside.h"
+#include "outside/process.h"
+#include "requests.h"
 
 /* {=== The storm ===================================================================== */
 
-enum { LOWEST = 1 << 20, N_TABLES = 500 };
+enum { LOWEST = 1 << 20, MOST_STATES = 2 };
 
 #define GROW(into, key) \
   "function(v, n) local t = {} for i = 1, n do " into "[" key "] = v end return t end,\n"
 
-static const char storm[] =
+static const char script[] =
     "local calls = ...\n"
     "local v, kept, random = 1 << 20, {}, 12345\n"
     "local names = {} for i = 1, 60 do names[i] = 'a' .. i end\n"
@@ -51,31 +56,75 @@ static const char storm[] =
     "  if calls and v % 100 == 0 then null:write('x') end\n"
     "end\n";
 
-static void run_storm(const char *how, int out) {
+/* How it runs: which argument the script has, whether two states of a program that has threads run
+** it, whether its system calls are filtered, so that it cannot be forked. */
+typedef struct storm {
+  const char *argument;
+  bool has_threads, has_filter;
+} storm;
+
+/* Next to this program. */
+static void find_host(char *path, size_t size) {
+  ssize_t n = readlink("/proc/self/exe", path, size - 1);
+  path[n < 0 ? 0 : n] = '\0';
+  char *name = strrchr(path, '/');
+  if (!name || (size_t)(name + sizeof "/storm_host" - path) > size) _exit(1);
+  memcpy(name, "/storm_host", sizeof "/storm_host");
+}
+
+static void filter_calls(void) {
+  struct sock_filter rule = BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
+  struct sock_fprog program = {1, &rule};
+  if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
+      prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program))
+    _exit(1);
+}
+
+static void run_storm(const storm *how, int out) {
+  char path[4096];
   const char *lua = getenv("LUA");
   FILE *f = fopen("storm.lua", "w");
-  if (!f || fputs(storm, f) < 0 || fclose(f) != 0) _exit(1);
+  if (!f || fputs(script, f) < 0 || fclose(f) != 0) _exit(1);
   (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+  (void)prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY);
   (void)dup2(out, STDOUT_FILENO);
-  (void)execlp(lua ? lua : "lua5.4", "lua", "storm.lua", how, (char *)NULL);
+  if (how->has_filter) filter_calls();
+  find_host(path, sizeof path);
+  (void)execlp(how->has_threads ? path
+               : lua            ? lua
+                                : "lua5.4",
+               "lua", "storm.lua", how->argument, (char *)NULL);
   _exit(1);
 }
 
-static pid_t start_storm(const char *how) {
+static size_t n_states(const storm *how) {
+  return how->has_threads ? MOST_STATES : 1;
+}
+
+static pid_t start_storm(const storm *how) {
   int ends[2];
-  char ready[6];
+  char ready[sizeof "ready" * MOST_STATES];
+  size_t all = strlen("ready") * n_states(how);
   assert_int_equal(pipe(ends), 0);
   pid_t pid = fork();
   assert_true(pid >= 0);
   if (pid == 0) run_storm(how, ends[1]);
   (void)close(ends[1]);
-  for (size_t n = 0; n < 5;) {
-    ssize_t more = read(ends[0], ready, 5 - n);
+  for (size_t n = 0; n < all;) {
+    ssize_t more = read(ends[0], ready, all - n);
     assert_true(more > 0);
     n += (size_t)more;
   }
   (void)close(ends[0]);
   return pid;
+}
+
+static void end_storm(pid_t pid) {
+  int status;
+  assert_int_equal(waitpid(pid, &status, WNOHANG), 0);
+  assert_int_equal(kill(pid, SIGKILL), 0);
+  assert_int_equal(waitpid(pid, &status, 0), pid);
+  assert_int_equal(unlink("storm.lua"), 0);
 }
 
 /* }=================================================================================== */
@@ -123,12 +172,12 @@ static bool check_table(const lh_snapshot *s, lh_id id) {
   return number != 0;
 }
 
-static void check_sample(void) {
+static void check_sample(const char *path) {
   lh_snapshot *s;
   lh_error error;
   lh_object o;
   uint32_t n_tables = 0;
-  if (lh_open(&s, "sample", &error) < 0) fail_msg("%s", error.message);
+  if (lh_open(&s, path, &error) < 0) fail_msg("%s", error.message);
   if (lh_verify(s, NULL, &error) < 0) fail_msg("%s", error.message);
   for (lh_id id = 1; id <= lh_snapshot_info(s)->objects; id++) {
     lh_object_at(s, id, &o);
@@ -140,48 +189,175 @@ static void check_sample(void) {
 
 /* }=================================================================================== */
 
-/* Returns how many of n samples were taken in a system call. */
-static unsigned sample(const char *how, unsigned n) {
-  lh_outside_told told;
-  unsigned n_in_call = 0;
-  lh_error error = {0};
+/* {=== Samples ======================================================================= */
+
+static const char *const paths[MOST_STATES] = {"sample", "sample-2"};
+
+typedef struct sampled {
   lh_target *target;
+  lh_outside_request requests[MOST_STATES];
+  size_t n;
+  lh_outside_told told;
+  /* Of all samples: how many were taken so, and may show what was just changing. */
+  unsigned n_taken, n_in_call, n_stopped, n_in_doubt;
+} sampled;
+
+static void open_storm(const storm *how, pid_t pid, sampled *s) {
+  lh_error error = {0};
   lh_found_state *states;
-  size_t n_states;
-  pid_t pid = start_storm(how);
-  if (lh_open_process(pid, &target, &error) < 0) fail_msg("%s", error.message);
-  if (lh_find_states(target, &states, &n_states, &error) < 0) fail_msg("%s", error.message);
-  assert_int_equal(n_states, 1);
-  for (unsigned i = 0; i < n; i++) {
-    lh_outside_request request = {.state = states[0].address, .path = "sample"};
-    if (lh_take_outside(target, &request, 1, NULL, &told, &error) < 0)
-      fail_msg("%s", error.message);
-    n_in_call += told.was_in_system_call;
-    assert_int_equal(request.unaccounted_bytes, 0);
-    check_sample();
-  }
+  *s = (sampled){0};
+  if (lh_open_process(pid, &s->target, &error) < 0) fail_msg("%s", error.message);
+  if (lh_find_states(s->target, &states, &s->n, &error) < 0) fail_msg("%s", error.message);
+  assert_int_equal(s->n, n_states(how));
+  for (size_t i = 0; i < s->n; i++)
+    s->requests[i] = (lh_outside_request){.state = states[i].address, .path = paths[i]};
   lh_free_states(states);
-  lh_target_free(target);
-  assert_int_equal(kill(pid, SIGKILL), 0);
-  assert_int_equal(waitpid(pid, NULL, 0), pid);
-  assert_int_equal(unlink("sample"), 0);
-  assert_int_equal(unlink("storm.lua"), 0);
-  return n_in_call;
+}
+
+static int take(sampled *s, bool never_fork, lh_error *error) {
+  lh_outside_options options = {.string_bytes = LH_DEFAULT_STRING_BYTES, .never_fork = never_fork};
+  return lh_take_outside(s->target, s->requests, s->n, &options, &s->told, error);
+}
+
+static void take_samples(sampled *s, bool never_fork, unsigned n) {
+  lh_error error = {0};
+  for (unsigned i = 0; i < n; i++) {
+    if (take(s, never_fork, &error) < 0) fail_msg("%s", error.message);
+    for (size_t k = 0; k < s->n; k++) {
+      assert_int_equal(s->requests[k].unaccounted_bytes, 0);
+      s->n_taken++;
+      s->n_in_call += s->told.was_in_system_call;
+      s->n_stopped += s->told.stillness == LH_STILL_STOPPED;
+      s->n_in_doubt += s->requests[k].is_in_doubt;
+      if (!s->requests[k].is_in_doubt) check_sample(s->requests[k].path);
+      (void)unlink(s->requests[k].path);
+    }
+  }
+}
+
+/* Few are in doubt: where the machine is so busy that who runs on is not let run. */
+static sampled sample(const storm *how, bool never_fork, unsigned n) {
+  sampled s;
+  pid_t pid = start_storm(how);
+  open_storm(how, pid, &s);
+  take_samples(&s, never_fork, n);
+  lh_target_free(s.target);
+  end_storm(pid);
+  if (LH_CAN_INJECT) assert_true(s.n_in_doubt * 2 < s.n_taken);
+  return s;
 }
 
 static void test_calls(void **unused) {
   (void)unused;
-  assert_true(sample("calls", 60) > 0);
+  const storm how = {.argument = "calls"};
+  assert_true(sample(&how, false, 60).n_in_call > 0);
 }
 
 static void test_no_calls(void **unused) {
   (void)unused;
-  (void)sample(NULL, 20);
+  const storm how = {0};
+  (void)sample(&how, false, 20);
+  assert_true(sample(&how, true, 20).n_stopped > 0);
 }
+
+static void test_filter(void **unused) {
+  (void)unused;
+  const storm how = {.has_filter = true};
+  assert_true(sample(&how, false, 10).n_stopped > 0);
+}
+
+/* It counts in memory that it shares with others, which whoever runs on in its place must not
+** touch: so that comes to no place that is known to be safe. */
+static void test_shared_memory(void **unused) {
+  (void)unused;
+  const storm how = {.has_threads = true, .argument = "counter"};
+  lh_error error;
+  sampled s;
+  int n_in_doubt = 0, fd = open("counter", O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+  assert_int_equal(ftruncate(fd, sizeof(uint64_t)), 0);
+  (void)close(fd);
+  pid_t pid = start_storm(&how);
+  open_storm(&how, pid, &s);
+  for (int i = 0; i < 4; i++) {
+    if (take(&s, i % 2, &error) < 0 && error.code != LH_EBUSY) fail_msg("%s", error.message);
+    for (size_t k = 0; k < s.n; k++) n_in_doubt += s.requests[k].is_in_doubt;
+  }
+  assert_true(n_in_doubt > 0);
+  lh_target_free(s.target);
+  end_storm(pid);
+  for (size_t k = 0; k < s.n; k++) (void)unlink(s.requests[k].path);
+  assert_int_equal(unlink("counter"), 0);
+}
+
+static void test_threads(void **unused) {
+  (void)unused;
+  const storm how = {.has_threads = true};
+  (void)sample(&how, false, 5);
+  (void)sample(&how, true, 5);
+}
+
+/* }=================================================================================== */
+
+/* {=== Who samples is killed ========================================================= */
+
+static void die(void *payload) {
+  (void)payload;
+  (void)syscall(SYS_kill, getpid(), SIGKILL); /* which is not counted */
+}
+
+/* Dies of the n-th request to the kernel, or ends well. */
+static void sample_and_die(const storm *how, pid_t pid, int n) {
+  sampled s;
+  lh_error error;
+  open_storm(how, pid, &s);
+  requests_begin(n, die, NULL);
+  _exit(take(&s, true, &error) < 0);
+}
+
+static bool is_alone(const void *of) {
+  (void)of;
+  return attach_live_children(getpid()) == 1;
+}
+
+static bool runs(const void *of) {
+  lh_process_status status;
+  return lh_process_status_of(*(const pid_t *)of, &status) && status.tracer == 0 &&
+         status.state == 'R';
+}
+
+/* Children that it leaves are this process's then. */
+static void test_killed(void **unused) {
+  (void)unused;
+  const storm how = {0};
+  sampled s;
+  int status = SIGKILL, n = 0;
+  pid_t pid = start_storm(&how);
+  assert_int_equal(prctl(PR_SET_CHILD_SUBREAPER, 1), 0);
+  while (WIFSIGNALED(status)) {
+    pid_t tool = fork();
+    n++;
+    if (tool == 0) sample_and_die(&how, pid, n);
+    assert_int_equal(waitpid(tool, &status, 0), tool);
+    if (!attach_wait_until(runs, &pid)) fail_msg("killed at request %d: it does not run", n);
+    if (!attach_wait_until(is_alone, NULL)) fail_msg("killed at request %d: a child lives", n);
+  }
+  assert_int_equal(status, 0);
+  print_message("killed %d times\n", n - 1);
+  assert_true(n > 10);
+  open_storm(&how, pid, &s);
+  take_samples(&s, true, 1);
+  lh_target_free(s.target);
+  end_storm(pid);
+}
+
+/* }=================================================================================== */
 
 int main(int argc, char **arguments) {
   (void)argc;
   lh_make_way(arguments);
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_calls), cmocka_unit_test(test_no_calls)};
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_calls),         cmocka_unit_test(test_no_calls),
+      cmocka_unit_test(test_filter),        cmocka_unit_test(test_threads),
+      cmocka_unit_test(test_shared_memory), cmocka_unit_test(test_killed)};
   return folder_run(tests);
 }

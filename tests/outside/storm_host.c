@@ -1,0 +1,61 @@
+/*
+** storm_host.c - a program with threads that make no system call: two of them run a Lua script
+** each, in a state of its own, and one computes something else. The first thread waits for them.
+**
+**     storm_host SCRIPT [COUNTER]    counts in that file, which it shares, whenever Lua allocates
+*/
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+
+#include <lauxlib.h>
+#include <lualib.h>
+
+static const char *script;
+static volatile uint64_t *counter;
+
+static void *allocate(void *unused, void *block, size_t before, size_t after) {
+  enum { SO_OFTEN = 10000 }; /* most of the time */
+  (void)unused, (void)before;
+  for (int i = 0; counter && i < SO_OFTEN; i++) (*counter)++;
+  if (after > 0) return realloc(block, after);
+  free(block);
+  return NULL;
+}
+
+static void map_counter(const char *path) {
+  int fd = open(path, O_RDWR | O_CLOEXEC);
+  void *shared = mmap(NULL, sizeof *counter, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+  if (shared == MAP_FAILED) exit(1);
+  counter = shared;
+}
+
+static void *run_script(void *unused) {
+  (void)unused;
+  lua_State *L = lua_newstate(allocate, NULL);
+  if (!L) exit(1);
+  luaL_openlibs(L);
+  if (luaL_loadfile(L, script) == LUA_OK) (void)lua_pcall(L, 0, 0, 0);
+  (void)fprintf(stderr, "%s\n", lua_tostring(L, -1));
+  exit(1);
+}
+
+static void *compute(void *unused) {
+  (void)unused;
+  for (volatile unsigned n = 1; n > 0;) n = n % 1000 + 1;
+  return NULL;
+}
+
+int main(int argc, char **arguments) {
+  pthread_t threads[3];
+  if (argc < 2) return 2;
+  script = arguments[1];
+  if (argc > 2) map_counter(arguments[2]);
+  for (int i = 0; i < 3; i++) {
+    if (pthread_create(&threads[i], NULL, i < 2 ? run_script : compute, NULL) != 0) return 1;
+  }
+  for (int i = 0; i < 3; i++) (void)pthread_join(threads[i], NULL);
+  return 0;
+}
