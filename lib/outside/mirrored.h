@@ -103,4 +103,24 @@ bool lh_is_sound(lh_doubt *doubt, const raw_object *object);
 
 /* }=================================================================================== */
 
+/* {=== shooting.c ==================================================================== */
+
+/* What a shot tells, as far as it came. */
+typedef struct lh_shot_answer {
+  lh_taken taken, own;
+  lh_counts counts;
+  int64_t unaccounted_bytes;
+  uint64_t passed_as_old;
+} lh_shot_answer;
+
+/* Walks the state that the request names, and writes it: as lh_shoot_mirrored, in its child. What it
+** allocates goes with that. */
+int lh_shoot_here(const lh_mirrored *mirrored, const lh_outside_request *request, lh_file *file,
+                  lh_shot_answer *answer, lh_error *error);
+
+/* LH_EBUSY: what was copied is amid a change. */
+int lh_amid_change(lh_error *error);
+
+/* }=================================================================================== */
+
 #endif

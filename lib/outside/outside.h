@@ -24,7 +24,8 @@
 **     marks.c       marks, linked into the mirror; matched.c where those of an older snapshot go
 **     running.c     which thread of a state runs, and what of its stack lives
 **     sound.c       whether what was mirrored is a heap that no change was under way in
-**     shot.c        walks the mirror in a child and writes the file; mirrored.h has its parts
+**     shot.c        a child that looks at the mirror, what it tells, and the file
+**     shooting.c    walks the mirror there and writes it; mirrored.h has its parts
 **     functions.c   the C functions that were met on the way
 **     symbols.c     what C functions are called: symbol_table.c by symbols, registered.c by
 **                   luaL_Reg tables                               symbols.h tells what they share

@@ -3,411 +3,34 @@
 **
 ** What was copied may have been amid a change, or no heap at all: then the walk follows what is no
 ** pointer. So a child does it, in a copy of the mirror that it may change: it looks at the state
-** again, links marks, walks and writes, and tells in a shared page how it ended. If it faults, or
-** takes more time than any heap of that size can, nothing is lost but the child: the file has no
-** name before it is known to be sound (file.h).
+** again, links marks, walks and writes (shooting.c), and tells in a shared page how it ended. If it
+** faults, or takes more time than any heap of that size can, nothing is lost but the child: the file
+** has no name before it is known to be sound (file.h).
 **
 ** Of a program that was stopped anywhere the child first becomes that program, and runs on to where
 ** Lua is amid no change (run_on.c). What it looks at then it has changed itself.
-**
-** It is sound when all bytes add up to what the collector counts and every key is found where it
-** hashes to (sound.c). Where Lua may have been amid a change all the same lh_verify reads the file,
-** too: what a change leaves half done looks like an object, but refers to something that is none,
-** or is referred to by something that is freed.
-**
-** Bytes that belong to no object are what a parser has while it loads a chunk. They are accepted
-** where the caller says so and a function is half made, and in cores, where there is no other try.
-**
-** The walk executes 1.5 times the instructions of a snapshot from inside, for keys and values are
-** looked at twice. It takes longer than that where the mirror has small pages: the first touch of
-** each costs a microsecond after a fork, 70 ms for 286 MB.
 */
 #include <errno.h>
-#include <inttypes.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "mirrored.h"
 #include "run_on.h"
-#include "take/state.h"
 
 /* What the child tells. */
 typedef struct report {
   int finished; /* last, atomically */
   int code;
   lh_error error;
-  lh_taken taken, own;
-  lh_counts counts;
-  int64_t unaccounted_bytes;
-  uint64_t passed_as_old;
+  lh_shot_answer answer;
   bool is_in_doubt;
 } report;
 
-/* In the child. */
-typedef struct shooting {
-  const lh_mirrored *mirrored;
-  const lh_outside_request *request;
-  report *report;
-  lh_mirrored_state state;
-  lh_doubt doubt;
-  lh_carried_mark *carried;
-  size_t n_carried;
-  char release[16];
-  lh_shot shot;
-} shooting;
-
-/* {=== The state ===================================================================== */
-
-static int amid_change(lh_error *error) {
-  return lh_fail(error, LH_EBUSY, "the program was changing its heap");
-}
-
-/* A collector that counts more bytes than there are counts wrong: it would let the walk go in
-** circles for as long. */
-static int see_state(shooting *s, lh_error *error) {
-  const lh_mirrored *m = s->mirrored;
-  lh_peek peek = lh_peek_mirror(m->mirror);
-  lh_seen_state seen;
-  const char *release = lh_release_of(m->target, s->request->state);
-  int rc = lh_see_state(&peek, s->request->state, release, &seen, error);
-  if (rc < 0) return rc;
-  if (seen.gc_bytes > lh_mirrored_bytes(m->memory)) return amid_change(error);
-  (void)snprintf(s->release, sizeof s->release, "%s", release);
-  s->state = (lh_mirrored_state){.layout = *seen.layout,
-                                 .global = (char *)(uintptr_t)seen.global,
-                                 .main_thread = (const char *)(uintptr_t)seen.main_thread,
-                                 .seed = seen.seed};
-  s->state.layout.thread_bytes = seen.thread_bytes;
-  s->state.layout.main_thread_bytes = seen.main_thread_bytes;
-  lh_find_own(&s->state);
-  return LH_OK;
-}
-
-/* Of a core that is when it was written. */
-static uint64_t time_of_shot(const lh_mirrored *m) {
-  struct timespec now;
-  if (m->target->is_core) return m->target->written_ns;
-  (void)clock_gettime(CLOCK_REALTIME, &now);
-  return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
-/* Strings that are not kept at all are told apart by a hash that reveals nothing: of a seed that is
-** the process's own secret, or the one that luaheap has in it. */
-static uint64_t secret_seed(const shooting *s) {
-  const lh_own_content *content = lh_mirrored_content(&s->state);
-  if (content && s->state.ours->length == sizeof(lh_state)) {
-    return ((const lh_state *)(const void *)content)->string_seed;
-  }
-  const lh_target *target = s->mirrored->target;
-  return lh_hash(target->random, sizeof target->random, s->shot.facts.state_id);
-}
-
-static uint32_t newest_serial(const shooting *s) {
-  const lh_snapshot *after = s->request->after;
-  uint32_t serial = lh_newest_serial(&s->state);
-  for (uint32_t i = 0; after && i < lh_mark_count(after); i++) {
-    uint32_t other = lh_mark_at(after, i)->serial;
-    if (other > serial) serial = other;
-  }
-  return serial;
-}
-
-static void gather_facts(shooting *s) {
-  const lh_mirrored *m = s->mirrored;
-  const lh_own_content *content = lh_mirrored_content(&s->state);
-  const char *path = s->request->path;
-  s->shot.facts = (lh_facts){
-      .state_id = content ? content->state_id
-                          : lh_outside_state_id(m->target, s->request->state, s->state.seed),
-      .time_ns = time_of_shot(m),
-      .process_id = m->target->own_process_id,
-      .serial = newest_serial(s) + 1,
-      .release = s->release,
-      .name = path ? path : "",
-      .program = m->target->program ? m->target->program : ""};
-}
-
-/* }=================================================================================== */
-
-/* {=== The walk ====================================================================== */
-
-static shooting *shooting_of(const lh_walk *walk) {
-  return walk->more_payload;
-}
-
-static void count(lh_counts *counts, const raw_object *object, bool is_dead, uint64_t bytes) {
-  static const uint8_t types[64] = {
-      [RAW_SHORT_STRING] = LH_TYPE_STRING, [RAW_LONG_STRING] = LH_TYPE_STRING,
-      [RAW_TABLE] = LH_TYPE_TABLE,         [RAW_LUA_CLOSURE] = LH_TYPE_CLOSURE,
-      [RAW_C_CLOSURE] = LH_TYPE_CLOSURE,   [RAW_USERDATA] = LH_TYPE_USERDATA,
-      [RAW_THREAD] = LH_TYPE_THREAD,       [RAW_UPVALUE] = LH_TYPE_UPVALUE,
-      [RAW_PROTO] = LH_TYPE_PROTO};
-  lh_count *counted[] = {&counts->all, &counts->by_type[types[object->type & 0x3F]],
-                         is_dead ? &counts->dead : &counts->all};
-  for (int i = 0; i < (is_dead ? 3 : 2); i++) {
-    counted[i]->objects++;
-    counted[i]->bytes += bytes;
-  }
-}
-
-/* As the file tells it (lh_is_own). */
-static bool is_own(const shooting *s, const raw_object *object) {
-  if (object == s->state.metatable || object == s->state.own_thread) return true;
-  return object->type == RAW_USERDATA && lh_walk_own_content((const raw_userdata *)object) != NULL;
-}
-
-/* There may be a walk before that measures the file. */
-static void count_own(const shooting *s, const raw_object *object, uint64_t bytes) {
-  lh_taken *own = &s->report->own;
-  if (s->shot.walk.object_bytes == 0) *own = (lh_taken){0};
-  if (object->marked & s->shot.walk.dead_white || !is_own(s, object)) return;
-  own->objects++;
-  own->bytes += bytes;
-}
-
-static bool accept(const lh_walk *walk, const raw_object *object, uint64_t bytes) {
-  shooting *s = shooting_of(walk);
-  if (bytes > s->doubt.most_bytes || walk->object_bytes > s->doubt.most_bytes - bytes) return false;
-  if (!lh_is_sound(&s->doubt, object)) return false;
-  if (object->type == RAW_THREAD && !(object->marked & walk->dead_white)) {
-    s->shot.walk.thread = lh_deeper_thread(walk->layout, walk->thread, object);
-  }
-  count_own(s, object, bytes);
-  if (!s->request->path) {
-    count(&s->report->counts, object, (object->marked & walk->dead_white) != 0, bytes);
-  }
-  return true;
-}
-
-static bool adds_up(const shooting *s) {
-  uint64_t bytes = s->shot.walk.object_bytes + s->shot.string_table_bytes;
-  return bytes == s->shot.gc_bytes;
-}
-
-/* }=================================================================================== */
-
-/* {=== The view from outside ========================================================= */
-
-/* The longest: the marks' places, and what C functions are called. */
-static uint64_t longest_section(const shooting *s) {
-  return 64 + s->n_carried * 5 * LH_MAX_VARINT +
-         LH_MOST_C_FUNCTIONS * (sizeof(lh_code_name) + 4 * LH_MAX_VARINT);
-}
-
-static void put_text(lh_out *out, const char *text) {
-  lh_out_uvarint(out, strlen(text));
-  lh_out_bytes(out, text, strlen(text));
-}
-
-static void put_marks(lh_out *out, const shooting *s) {
-  lh_out_uvarint(out, s->n_carried);
-  for (size_t i = 0; i < s->n_carried; i++) {
-    const lh_carried_mark *mark = &s->carried[i];
-    uint8_t *p = lh_put_uvarint(lh_out_room(out), mark->serial);
-    lh_store64(p, mark->time_ns);
-    p = lh_put_uvarint(p + 8, mark->passed_as_old[LH_LIST_ALLGC]);
-    lh_out_took(out, lh_put_uvarint(p, mark->passed_as_old[LH_LIST_FINOBJ]));
-  }
-}
-
-static void put_functions(lh_out *out, lh_function_set *functions, lh_symbols *symbols) {
-  lh_out_uvarint(out, functions->n);
-  for (size_t i = 0; i < functions->n; i++) {
-    lh_code_name name = {0};
-    if (!lh_symbols_find(symbols, functions->slots[i], &name)) name = (lh_code_name){0};
-    lh_out_uvarint(out, functions->slots[i]);
-    put_text(out, name.symbol);
-    put_text(out, name.library);
-    lh_out_uvarint(out, name.offset);
-  }
-}
-
-/* Of what will be no file nothing is asked. */
-static void put_section(lh_walk *walk) {
-  shooting *s = shooting_of(walk);
-  lh_out *out = walk->out;
-  lh_function_set functions = s->doubt.functions;
-  bool is_wanted = s->request->path && !out->refused && (adds_up(s) || s->doubt.is_loading);
-  lh_symbols *symbols = is_wanted ? lh_symbols_open(s->mirrored->target) : NULL;
-  lh_function_sort(&functions);
-  lh_out_u8(out, s->mirrored->stillness);
-  lh_out_u8(out, s->mirrored->was_in_system_call ? LH_OUTSIDE_IN_CALL : 0);
-  put_marks(out, s);
-  put_functions(out, &functions, symbols);
-  lh_symbols_close(symbols);
-}
-
-static const lh_walk_more doubting = {
-    .flags = LH_OUTSIDE, .accept = accept, .put_section = put_section};
-
-/* }=================================================================================== */
-
-/* {=== Writing ======================================================================= */
-
-static int begin_shot(shooting *s, lh_writer writer, void *payload, lh_error *error) {
-  const lh_outside_options *options = s->mirrored->options;
-  uint64_t string_bytes = options ? options->string_bytes : LH_DEFAULT_STRING_BYTES;
-  lh_shot *shot = &s->shot;
-  uint64_t section_bytes = longest_section(s);
-  uint64_t longest = lh_out_longest(lh_gc_bytes(s->state.global), section_bytes);
-  lh_doubt_begin(&s->doubt, &s->state);
-  shot->walk = (lh_walk){.thread = lh_running_thread(&s->state),
-                         .more = &doubting,
-                         .more_payload = s,
-                         .string_bytes = s->request->path ? string_bytes : 0,
-                         .hash_seed = string_bytes ? 0 : secret_seed(s)};
-  shot->facts.ours[0] = s->state.ours;
-  shot->facts.ours[1] = s->state.metatable;
-  shot->facts.ours[2] = s->state.own_thread;
-  lh_shot_aim(shot, s->state.global, &s->state.layout, section_bytes);
-  return lh_out_open(&shot->out, longest, writer, payload, error);
-}
-
-static bool may_have_more(const shooting *s) {
-  if (s->mirrored->stillness == LH_STILL_CORE) return true;
-  return s->mirrored->is_lenient && s->doubt.is_loading;
-}
-
-/* Who sleeps in a system call and loads no function is amid no change: it counts otherwise. So does
-** a core whose objects have more than is counted, unless it was about to count. */
-static int fail_sum(const shooting *s, uint64_t bytes, lh_error *error) {
-  const lh_mirrored *m = s->mirrored;
-  bool is_core = m->stillness == LH_STILL_CORE;
-  bool was_asleep = m->stillness == LH_STILL_IDLE && m->is_quiet && !s->doubt.is_loading;
-  if (!is_core && !was_asleep) return amid_change(error);
-  return lh_fail(error, LH_EHOST,
-                 "its objects have %" PRIu64 " bytes, and its collector counts %" PRIu64
-                 ": this Lua was built with other limits than PUC Lua's%s",
-                 bytes, s->shot.gc_bytes,
-                 is_core ? ", or the process ended while it changed its heap" : "");
-}
-
-/* Of what was walked. */
-static int check_sum(shooting *s, lh_error *error) {
-  uint64_t bytes = s->shot.walk.object_bytes + s->shot.string_table_bytes;
-  s->report->unaccounted_bytes = (int64_t)(s->shot.gc_bytes - bytes);
-  if (adds_up(s) || (bytes < s->shot.gc_bytes && may_have_more(s))) return LH_OK;
-  return fail_sum(s, bytes, error);
-}
-
-/* What was written to a descriptor, opened. */
-typedef struct written {
-  void *data;
-  size_t size;
-  lh_snapshot *snapshot;
-} written;
-
-static int open_written(int fd, const char *name, written *w, lh_error *error) {
-  struct stat st;
-  *w = (written){.data = MAP_FAILED};
-  if (fstat(fd, &st) < 0) return lh_fail_errno(error, errno, "cannot read '%s' again", name);
-  w->size = (size_t)st.st_size;
-  w->data = mmap(NULL, w->size, PROT_READ, MAP_SHARED, fd, 0);
-  if (w->data == MAP_FAILED) return lh_fail_errno(error, errno, "cannot read '%s' again", name);
-  return lh_open_memory(&w->snapshot, w->data, w->size, name, error);
-}
-
-static void close_written(written *w) {
-  lh_close(w->snapshot);
-  if (w->data != MAP_FAILED) (void)munmap(w->data, w->size);
-}
-
-/* Whatever is wrong with it: the program was changing it. */
-static int verify(const shooting *s, int fd, lh_error *error) {
-  written w;
-  lh_error fault = {0};
-  if (s->mirrored->is_quiet && s->report->unaccounted_bytes == 0) return LH_OK;
-  int rc = open_written(fd, s->request->path, &w, &fault);
-  if (rc == LH_OK) rc = lh_verify(w.snapshot, NULL, &fault);
-  close_written(&w);
-  if (rc == LH_OK) return rc;
-  if (rc == LH_EMEMORY || rc == LH_EIO) {
-    if (error) *error = fault;
-    return rc;
-  }
-  return lh_fail(error, LH_EBUSY, "the program was changing its heap: %s", fault.message);
-}
-
-static int write_file(shooting *s, lh_file *file, lh_error *error) {
-  int rc = begin_shot(s, lh_file_write, file, error);
-  if (rc < 0) return rc;
-  if (!lh_shot_may_fit(&s->shot, file) || !lh_shot_put(&s->shot, file, &s->report->taken)) {
-    if (s->shot.walk.ended) return amid_change(error);
-    return lh_file_fail(&file->failure, s->request->path, error);
-  }
-  rc = check_sum(s, error);
-  if (rc == LH_OK) rc = verify(s, file->fd, error);
-  if (rc == LH_OK && !lh_file_finish(file)) {
-    rc = lh_file_fail(&file->failure, s->request->path, error);
-  }
-  return rc;
-}
-
-static int only_count(shooting *s, lh_error *error) {
-  int rc = begin_shot(s, lh_shot_discard, NULL, error);
-  if (rc == LH_OK) rc = lh_shot_write(&s->shot, &s->report->taken, error);
-  return rc == LH_OK ? check_sum(s, error) : rc;
-}
-
-/* }=================================================================================== */
-
-/* {=== An older snapshot's marks ===================================================== */
-
-/* Of the older snapshot's own mark; none where the program itself has left that. */
-static uint64_t passed_as_old(const shooting *s) {
-  uint64_t time_ns = lh_snapshot_info(s->request->after)->time_ns;
-  const lh_carried_mark *own = s->n_carried > 0 ? &s->carried[s->n_carried - 1] : NULL;
-  if (!own || own->time_ns != time_ns) return 0;
-  return own->passed_as_old[LH_LIST_ALLGC] + own->passed_as_old[LH_LIST_FINOBJ];
-}
-
-/* The places of its marks among the objects of a first snapshot, which has its own alone and goes
-** to memory. */
-static int match_marks(shooting *s, lh_error *error) {
-  written w = {.data = MAP_FAILED};
-  lh_file memory = {.folder_fd = -1, .fd = memfd_create("luaheap", MFD_CLOEXEC)};
-  if (memory.fd < 0) return lh_fail_errno(error, errno, "cannot compare with the older snapshot");
-  int rc = begin_shot(s, lh_file_write, &memory, error);
-  if (rc == LH_OK) rc = lh_shot_write(&s->shot, &s->report->taken, error);
-  lh_shot_free(&s->shot);
-  if (rc == LH_OK) rc = check_sum(s, error);
-  if (rc == LH_OK) rc = open_written(memory.fd, s->request->path, &w, error);
-  if (rc == LH_OK) {
-    rc = lh_match_marks(s->request->after, w.snapshot, &s->carried, &s->n_carried, error);
-  }
-  if (rc == LH_OK) {
-    rc = lh_link_carried_marks(&s->state, s->shot.facts.state_id, s->carried, s->n_carried, error);
-  }
-  if (rc == LH_OK) s->report->passed_as_old = passed_as_old(s);
-  close_written(&w);
-  lh_file_close(&memory);
-  return rc;
-}
-
-/* }=================================================================================== */
-
 /* {=== The child ===================================================================== */
-
-static int shoot(shooting *s, lh_file *file, lh_error *error) {
-  int rc = see_state(s, error);
-  if (rc < 0) return rc;
-  gather_facts(s);
-  if (!s->request->path) return only_count(s, error);
-  lh_own_content own = {.state_id = s->shot.facts.state_id,
-                        .time_ns = s->shot.facts.time_ns,
-                        .serial = s->shot.facts.serial,
-                        .kind = LH_MARK_BY_SNAPSHOT,
-                        .name_length = (uint16_t)strlen(s->request->path)};
-  rc = lh_link_own_mark(&s->state, own, s->request->path, error);
-  if (rc == LH_OK && s->request->after) rc = match_marks(s, error);
-  return rc == LH_OK ? write_file(s, file, error) : rc;
-}
 
 /* The child has what the program kept secret: no core of it is left. What it may take is far more
 ** than it needs, ten seconds and a minute for each GB. */
@@ -431,15 +54,7 @@ static _Noreturn void shoot_and_exit(const lh_mirrored *m, const lh_outside_requ
     m = &quiet;
   }
   r->is_in_doubt = !m->is_quiet && m->stillness != LH_STILL_CORE;
-  shooting *s = lh_alloc_zeroed(1, sizeof *s);
-  if (s) {
-    s->mirrored = m;
-    s->request = request;
-    s->report = r;
-    r->code = shoot(s, file, &r->error);
-  } else {
-    r->code = lh_fail_memory(&r->error, "looking at the mirror of a heap");
-  }
+  r->code = lh_shoot_here(m, request, file, &r->answer, &r->error);
   lh_file_close(file);
   __atomic_store_n(&r->finished, 1, __ATOMIC_RELEASE);
   _exit(0);
@@ -458,7 +73,7 @@ static int tell_end(const report *r, int status, lh_error *error) {
       (WTERMSIG(status) == SIGKILL || WTERMSIG(status) == SIGINT || WTERMSIG(status) == SIGTERM)) {
     return lh_fail(error, LH_EIO, "the process that writes the snapshot was killed");
   }
-  return amid_change(error);
+  return lh_amid_change(error);
 }
 
 static int fail_to_fork(lh_error *error) {
@@ -523,11 +138,11 @@ int lh_shoot_mirrored(const lh_mirrored *mirrored, lh_outside_request *request, 
   if (request->path) rc = lh_file_open(&file, request->path, error);
   if (rc == LH_OK) rc = run_child(mirrored, request, &file, r, error);
   if (rc == LH_OK) {
-    request->taken = r->taken;
-    request->own = r->own;
-    request->counts = r->counts;
-    request->unaccounted_bytes = r->unaccounted_bytes;
-    request->passed_as_old = r->passed_as_old;
+    request->taken = r->answer.taken;
+    request->own = r->answer.own;
+    request->counts = r->answer.counts;
+    request->unaccounted_bytes = r->answer.unaccounted_bytes;
+    request->passed_as_old = r->answer.passed_as_old;
     request->is_in_doubt = r->is_in_doubt;
   }
   if (request->path) lh_file_end(&file);
