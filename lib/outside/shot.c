@@ -113,7 +113,8 @@ static int run_child(const lh_mirrored *m, const lh_outside_request *request, lh
   pid_t pid = 0;
   int rc = m->moment ? start_that_runs_on(m, request, file, r, &pid, error) : LH_OK;
   if (rc < 0) return rc;
-  if (pid == 0 && !m->is_quiet && !m->is_lenient)
+  bool may_look = m->is_quiet || m->is_lenient || m->stillness == LH_STILL_CORE;
+  if (pid == 0 && !may_look)
     return lh_fail(error, LH_EBUSY, "the program was in the middle of its work");
   if (pid == 0) pid = fork();
   if (pid < 0) return fail_to_fork(error);
