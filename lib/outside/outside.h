@@ -128,6 +128,10 @@ bool lh_process_read(int64_t process_id, uint64_t address, void *out, size_t n);
 ** ESRCH where there is no such process any more. */
 int lh_refuse_process(int64_t process_id, int os_errno, lh_error *error);
 
+/* Has it the users of this process, and all of its capabilities? So its code gains nothing if this
+** process executes it. */
+bool lh_process_may_as_much(int64_t process_id);
+
 /* The id of a state: of the target's random bytes and process id, the state's address and its
 ** string seed. The same for a process and its core. */
 uint64_t lh_outside_state_id(const lh_target *target, uint64_t state, uint32_t seed);

@@ -20,6 +20,10 @@
 ** tracer, or where it comes to none of these places: by a fault, by a call amid a change, or not at
 ** all in 300 ms.
 **
+** The program's code can change all memory of that child, what it executes afterwards included. So
+** only a program that may do what this process may runs on (lh_process_may_as_much): one of another
+** user's, or in a container, could become root by that.
+**
 ** Of several threads that one runs a state whose stack has its innermost protected call.
 */
 #include "run_on.h"
