@@ -107,7 +107,8 @@
 **
 ** Outside, where the snapshot was taken from outside (LH_OUTSIDE)
 **   u8        how it was made sure that nothing changed meanwhile (lh_stillness)
-**   u8        flags: LH_OUTSIDE_IN_CALL, the process was in a system call
+**   u8        flags: LH_OUTSIDE_IN_CALL, the process was in a system call; LH_OUTSIDE_IN_DOUBT, Lua
+**             may have been amid a change
 **   uvarint   number of marks that got their places by a comparison with an older snapshot, oldest
 **             first, for each: uvarint serial, u64 its nanoseconds since 1970, 2 uvarints: at most
 **             so many objects behind it on allgc, and on finobj, are younger than it: those that
@@ -171,7 +172,7 @@ enum { LH_TRACKED = 1, LH_OUTSIDE = 2 }; /* in the header */
 
 enum { LH_SITES_HAVE_STACKS = 1 };
 
-enum { LH_OUTSIDE_IN_CALL = 1 };
+enum { LH_OUTSIDE_IN_CALL = 1, LH_OUTSIDE_IN_DOUBT = 2 };
 enum { LH_MOST_C_FUNCTIONS = 4096 };
 
 enum {

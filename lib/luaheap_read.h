@@ -413,6 +413,8 @@ const char *lh_stillness_name(lh_stillness stillness); /* "idle", "fork", "stopp
 typedef struct lh_outside_info {
   lh_stillness stillness;
   bool was_in_system_call; /* at a place where no Lua code can be amid a change */
+  bool is_in_doubt;        /* Lua may have been amid one: a table that was just growing may have
+                              values of another one */
   uint32_t c_functions;    /* whose places are known: lh_c_function_at */
 } lh_outside_info;
 

@@ -220,6 +220,11 @@ typedef struct lh_mirrored {
   bool is_lenient; /* there may be bytes that belong to no object, if a function is being loaded */
 } lh_mirrored;
 
+/* Lua may have been amid a change that shows nowhere. */
+static inline bool lh_is_in_doubt(const lh_mirrored *m) {
+  return !m->is_quiet && m->stillness != LH_STILL_CORE;
+}
+
 /* LH_OK: it is sound, and the file has its name. LH_EBUSY: it is amid a change. LH_EHOST: no state
 ** is there any more. Others: the file could not be written. */
 int lh_shoot_mirrored(const lh_mirrored *mirrored, lh_outside_request *request, lh_error *error);

@@ -213,7 +213,8 @@ static void put_section(lh_walk *walk) {
   lh_symbols *symbols = is_wanted ? lh_symbols_open(s->mirrored->target) : NULL;
   lh_function_sort(&functions);
   lh_out_u8(out, s->mirrored->stillness);
-  lh_out_u8(out, s->mirrored->was_in_system_call ? LH_OUTSIDE_IN_CALL : 0);
+  lh_out_u8(out, (s->mirrored->was_in_system_call ? LH_OUTSIDE_IN_CALL : 0) |
+                     (lh_is_in_doubt(s->mirrored) ? LH_OUTSIDE_IN_DOUBT : 0));
   put_marks(out, s);
   put_functions(out, &functions, symbols);
   lh_symbols_close(symbols);

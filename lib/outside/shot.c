@@ -53,7 +53,7 @@ static _Noreturn void shoot_and_exit(const lh_mirrored *m, const lh_outside_requ
     quiet.is_quiet = true;
     m = &quiet;
   }
-  r->is_in_doubt = !m->is_quiet && m->stillness != LH_STILL_CORE;
+  r->is_in_doubt = lh_is_in_doubt(m);
   r->code = lh_shoot_here(m, request, file, &r->answer, &r->error);
   lh_file_close(file);
   __atomic_store_n(&r->finished, 1, __ATOMIC_RELEASE);

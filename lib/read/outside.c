@@ -13,9 +13,11 @@ static void read_how(lh_snapshot *s, lh_cursor *c) {
   unsigned stillness = lh_read_u8(c);
   if (stillness > LH_STILL_CORE) lh_fault(c, c->at - 1, "how it was taken is unknown");
   unsigned flags = lh_read_u8(c);
-  if (flags & ~(unsigned)LH_OUTSIDE_IN_CALL) lh_fault(c, c->at - 1, "it has an unknown flag");
+  if (flags & ~(unsigned)(LH_OUTSIDE_IN_CALL | LH_OUTSIDE_IN_DOUBT))
+    lh_fault(c, c->at - 1, "it has an unknown flag");
   s->outside.stillness = (lh_stillness)stillness;
   s->outside.was_in_system_call = flags & LH_OUTSIDE_IN_CALL;
+  s->outside.is_in_doubt = flags & LH_OUTSIDE_IN_DOUBT;
 }
 
 /* A count of at most so many items that take so many bytes each at least; 0 after a fault. */

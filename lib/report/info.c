@@ -16,7 +16,7 @@ typedef struct found {
   lh_reach reach;
   of_type types[LH_TYPE_COUNT]; /* without the root; of those that there are */
   size_t n_types;
-  bool is_outside, in_system_call; /* lh_snapshot_outside */
+  bool is_outside, in_system_call, in_doubt; /* lh_snapshot_outside */
   lh_stillness stillness;
 } found;
 
@@ -76,6 +76,8 @@ static const lh_column answer_columns[] = {
             LH_ONLY_WHERE(is_outside)),
     LH_FLAG("in_system_call", in_system_call, "the process was then in one",
             LH_ONLY_WHERE(is_outside)),
+    LH_FLAG("in_doubt", in_doubt, "whether it may show what was just changing",
+            LH_ONLY_WHERE(is_outside)),
     LH_INLINE_ROWS("types", types, n_types, &type_table,
                    "the reachable ones by type, most bytes first"),
     LH_END};
@@ -111,6 +113,10 @@ static void tell_outside(lh_teller *t, const found *f) {
   if (f->is_outside)
     lh_say(t, LH_PLAIN, "Taken from outside, %s%s", LH_WORD_OF(words, f->stillness),
            f->in_system_call ? ", in a system call" : "");
+  if (f->in_doubt)
+    lh_say(t, LH_PLAIN,
+           "It was computing then: no fault is seen in its heap, but a table that was just growing "
+           "may show values of another one");
 }
 
 static void tell(lh_teller *t, lh_report *report) {
@@ -154,6 +160,7 @@ static int ask(lh_snapshot *snapshot, const lh_request *request, void *out, lh_e
   f->is_outside = outside != NULL;
   if (outside) f->stillness = outside->stillness;
   if (outside) f->in_system_call = outside->was_in_system_call;
+  if (outside) f->in_doubt = outside->is_in_doubt;
   for (lh_type t = LH_TYPE_STRING; t < LH_TYPE_COUNT; t++)
     if (f->reach.objects_of[t] > 0)
       f->types[f->n_types++] = (of_type){t, f->reach.objects_of[t], f->reach.bytes_of[t]};

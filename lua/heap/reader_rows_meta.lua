@@ -30,6 +30,7 @@
 ---@field finalized_objects? integer whose finalizers ran before it, as the state closed: they look youngest
 ---@field outside? string how it was taken from outside: the process was idle, a frozen fork of it was read, it was stopped, or it was a core file
 ---@field in_system_call? boolean the process was then in one
+---@field in_doubt? boolean whether it may show what was just changing
 ---@field types heap.info_type[] the reachable ones by type, most bytes first
 ---@field text string as the command prints it
 

@@ -202,7 +202,7 @@ void sample_tracked_heap(forge *f) {
 void sample_outside_heap(forge *f) {
   forge_begin(f);
   forge_track(f, SAMPLE_STACKS);
-  forge_outside(f, LH_STILL_FORK, LH_OUTSIDE_IN_CALL);
+  forge_outside(f, LH_STILL_FORK, LH_OUTSIDE_IN_CALL | LH_OUTSIDE_IN_DOUBT);
   fill(f);
   forge_matched(f, 1, 2, 1);
   forge_c_function(f, 0xc000, "luaB_print", "liblua5.4.so.0", 0x1230);

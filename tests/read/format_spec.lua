@@ -90,6 +90,7 @@ describe("a snapshot of format version 5", function()
     local snapshot = ask("heaptop", "--json", file).snapshot
     assert.equal("idle", snapshot.outside)
     assert.is_true(snapshot.in_system_call)
+    assert.is_false(snapshot.in_doubt)
     assert.equal("idle", ask("heapcheck", "--json", file).files[1].outside)
     assert.matches(" in the file, from outside %(idle%)\n$", (support.run {"heapcheck", file}))
     local inside = support.root .. "/tests/read/fixtures/version4"

@@ -29,6 +29,7 @@ static void it_tells_how_it_was_taken(void **state) {
   assert_int_equal(lh_snapshot_info(s)->format_version, 5);
   assert_int_equal(outside->stillness, LH_STILL_FORK);
   assert_true(outside->was_in_system_call);
+  assert_true(outside->is_in_doubt);
   assert_int_equal(lh_object_count(s), SAMPLE_OBJECTS);
   for (lh_id id = 1; id <= SAMPLE_OBJECTS; id++)
     assert_int_equal(lh_object_stack(s, id), (id - 1) % (SAMPLE_STACKS + 1));
@@ -144,7 +145,7 @@ typedef struct lie {
 static const lie lies[] = {
     {SECTION("\0"), 1, "it runs over the end"},
     {SECTION("\4\0\0\0"), 0, "how it was taken is unknown"},
-    {SECTION("\0\2\0\0"), 1, "it has an unknown flag"},
+    {SECTION("\0\4\0\0"), 1, "it has an unknown flag"},
     {SECTION("\0\0\2\1" TIME "\0\0\0"), 2, "a count is greater than the bytes that are left"},
     {SECTION("\0\0\1\1" TIME "\2\0\0"), 12, "more pass as older than there are"},
     {SECTION("\0\0\1\1" TIME "\0\2\0"), 13, "more pass as older than there are"},
