@@ -253,14 +253,10 @@ describe("heap.reader answers as", function()
     local wanted = ask("heaptop", "--json", "--waste", "d")
     local list = open("d"):waste()
     check_fields(wanted, list, "waste_bytes", "string_table_waste_bytes", "userdata_block_bytes")
-    local by_kind = {}
-    for i, kind in ipairs(list) do
-      by_kind[kind.kind] = kind
-      assert.is_true(i == 1 or list[i - 1].bytes >= kind.bytes)
-    end
-    for _, kind in ipairs(wanted.waste) do
-      check_fields(kind, by_kind[kind.kind], "bytes", "objects", "originals", "by_hash")
-      check_rows(kind.places, by_kind[kind.kind].places)
+    assert.is_true(#wanted.waste > 1)
+    for i, kind in ipairs(wanted.waste) do
+      check_fields(kind, list[i], "kind", "bytes", "objects", "originals", "by_hash")
+      check_rows(kind.places, list[i].places)
     end
     local line = first_line("heaptop", "--waste", "d")
     assert.equal(line:match("^[^:]*"), headline(list):match("^[^:]*"))
