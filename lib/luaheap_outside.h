@@ -42,9 +42,9 @@ void lh_make_way_again(char **arguments);
 ** message says what to do. LH_EHOST: it is no 64-bit process of this machine's kind. */
 int lh_open_process(int64_t process_id, lh_target **target, lh_error *error);
 
-/* The processes that a process, or one of its threads, has started and those that these started: the
-** nearest first, and of these those with low numbers; this process is none. LH_OK too where there
-** are none, or no such process. LH_EMEMORY. *ids is freed by lh_free. */
+/* The processes that a process, or one of its threads, has started and those that these started:
+** the nearest first, and of these those with low numbers; this process is none. LH_OK too where
+** there are none, or no such process. LH_EMEMORY. *ids is freed by lh_free. */
 int lh_find_started(int64_t process_id, int64_t **ids, size_t *n, lh_error *error);
 
 /* A core file, from the kernel or from gdb's gcore. LH_EFOREIGN, LH_EDAMAGED (it was cut),

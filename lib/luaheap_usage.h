@@ -256,8 +256,8 @@ int lh_usage_changes(const lh_usage *before, const lh_usage *after, lh_usage_cha
 /* ==== 6. Events by line =========================================================== */
 
 /* What follows is counted as other tools count it: by line (LuaJIT's memprof), by type
-** (luamemprofiler), over time by site, and by size (memray). Each replays the events, and returns 0,
-** LH_EMEMORY, or what lh_profile_replay returned. Of a sampled profile all figures are estimates
+** (luamemprofiler), over time by site, and by size (memray). Each replays the events, and returns
+** 0, LH_EMEMORY, or what lh_profile_replay returned. Of a sampled profile all figures are estimates
 ** without bias, of any other exact. Of an aggregate, which has no order of events, there are none:
 ** LH_EARGUMENT. Names are borrowed from the profile. O(events + stacks). */
 

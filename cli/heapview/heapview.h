@@ -68,8 +68,8 @@ const char *view_policy(void);
 ** JSON is written as one, so nothing in it ends its place. */
 void view_page_write(FILE *out, const char *carried, size_t n);
 
-/* carried.c: writes a report, whole or not at all; ends the process where that fails. That it may be
-** there is checked first, since the analysis takes long. */
+/* carried.c: writes a report, whole or not at all; ends the process where that fails. That it may
+** be there is checked first, since the analysis takes long. */
 void view_check_report(cli *c, const char *path);
 void view_write(view *v, const char *path);
 

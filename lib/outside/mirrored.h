@@ -113,8 +113,8 @@ typedef struct lh_shot_answer {
   uint64_t passed_as_old;
 } lh_shot_answer;
 
-/* Walks the state that the request names, and writes it: as lh_shoot_mirrored, in its child. What it
-** allocates goes with that. */
+/* Walks the state that the request names, and writes it: as lh_shoot_mirrored, in its child. What
+** it allocates goes with that. */
 int lh_shoot_here(const lh_mirrored *mirrored, const lh_outside_request *request, lh_file *file,
                   lh_shot_answer *answer, lh_error *error);
 

@@ -4,8 +4,8 @@
 ** What was copied may have been amid a change, or no heap at all: then the walk follows what is no
 ** pointer. So a child does it, in a copy of the mirror that it may change: it looks at the state
 ** again, links marks, walks and writes (shooting.c), and tells in a shared page how it ended. If it
-** faults, or takes more time than any heap of that size can, nothing is lost but the child: the file
-** has no name before it is known to be sound (file.h).
+** faults, or takes more time than any heap of that size can, nothing is lost but the child: the
+** file has no name before it is known to be sound (file.h).
 **
 ** Of a program that was stopped anywhere the child first becomes that program, and runs on to where
 ** Lua is amid no change (run_on.c). What it looks at then it has changed itself.

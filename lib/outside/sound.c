@@ -2,9 +2,9 @@
 ** sound.c - can this be an object of a heap that nobody is changing?
 **
 ** A process may be stopped anywhere, also in the middle of Lua's own code. Most of what that leaves
-** half done shows in the sum of all bytes, which shooting.c compares with the collector's count: Lua
-** takes the memory first, then links it. What shows nowhere else is a key that is just being put
-** into a table: Lua moves another out of its way in four stores, between which that one is not
+** half done shows in the sum of all bytes, which shooting.c compares with the collector's count:
+** Lua takes the memory first, then links it. What shows nowhere else is a key that is just being
+** put into a table: Lua moves another out of its way in four stores, between which that one is not
 ** found where it hashes to. So each key must be reached from there, along the chain that Lua
 ** follows. All else here keeps the walk inside the object, and lets it end: types of values, the
 ** lists of a thread.
