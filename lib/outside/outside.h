@@ -128,10 +128,6 @@ bool lh_process_read(int64_t process_id, uint64_t address, void *out, size_t n);
 ** ESRCH where there is no such process any more. */
 int lh_refuse_process(int64_t process_id, int os_errno, lh_error *error);
 
-/* Has it the users of this process, and all of its capabilities? So its code gains nothing if this
-** process executes it. */
-bool lh_process_may_as_much(int64_t process_id);
-
 /* The id of a state: of the target's random bytes and process id, the state's address and its
 ** string seed. The same for a process and its core. */
 uint64_t lh_outside_state_id(const lh_target *target, uint64_t state, uint32_t seed);
@@ -214,9 +210,8 @@ typedef struct lh_mirrored {
   const lh_outside_options *options;
   lh_stillness stillness;
   bool was_in_system_call;
-  bool is_quiet; /* Lua was amid no change */
-  const struct lh_moment
-      *moment;     /* else with what it runs on to where that is so; NULL: it cannot */
+  bool is_quiet;            /* Lua was amid no change */
+  struct lh_moment *moment; /* else from where it runs on to where that is so; NULL: it cannot */
   bool is_lenient; /* there may be bytes that belong to no object, if a function is being loaded */
 } lh_mirrored;
 

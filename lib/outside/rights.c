@@ -84,13 +84,6 @@ static bool may_trace_all(const lh_process_status *us) {
   return us->capabilities >> CAPABILITY_SYS_PTRACE & 1;
 }
 
-bool lh_process_may_as_much(int64_t process_id) {
-  lh_process_status it, us;
-  return lh_process_status_of(process_id, &it) && lh_process_status_of(getpid(), &us) &&
-         memcmp(it.users, us.users, sizeof it.users) == 0 &&
-         (us.capabilities & ~it.capabilities) == 0;
-}
-
 /* 0: what there is without yama, the security module that has it. */
 static int read_trace_scope(void) {
   FILE *file = fopen("/proc/sys/kernel/yama/ptrace_scope", "re");

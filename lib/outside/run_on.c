@@ -12,30 +12,35 @@
 **
 ** The first two are writes to two words, of which the processor tells (debug registers): mostly
 ** after some microseconds, and no code of Lua needs to be known. The program itself must not run
-** like that: should this process be killed, nobody would answer the processor. A child that has the
-** mirror runs on instead (shot.c). It has all that the program has written, at the same addresses;
-** code.c gives it the code, and this file the registers of the thread that the state is run by.
-** Nothing that it does leaves it. Then it is given back its own registers, and walks the heap as it
-** is by then, some microseconds older than the copy. It is traced meanwhile, and killed with its
-** tracer, or where it comes to none of these places: by a fault, by a call amid a change, or not at
-** all in 300 ms.
+** like that: should this process be killed, nobody would answer the processor. A child of this
+** process runs on instead, which has the mirror, so all that the program has written, at the same
+** addresses; code.c gives it the code, and this file the registers of the thread by which the state
+** is run. It is killed with its tracer, and where it comes to none of these places: by a fault, by
+** a call amid a change, or not at all in 300 ms.
 **
-** The program's code can change all memory of that child, what it executes afterwards included. So
-** only a program that may do what this process may runs on (lh_process_may_as_much): one of another
-** user's, or in a container, could become root by that.
+** The program's code can change all memory of that child, and is not to be trusted: its user may
+** have fewer rights than ours. So the child makes no system call, neither as the program nor
+** afterwards. What it has changed of the mirror is copied from it, as from the program before, and
+** it is killed.
 **
 ** Of several threads that one runs a state whose stack has its innermost protected call.
 */
 #include "run_on.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stddef.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "mirrored.h"
+#include "pages.h"
+#include "process.h"
 #include "states.h"
 
 #if defined __x86_64__
@@ -46,6 +51,7 @@ struct lh_moment {
   lh_all_registers *threads;
   size_t n, capacity;
   lh_copied_code *code;
+  bool is_over; /* it has run on */
 };
 
 /* Where it is in a system call it makes that again. */
@@ -78,35 +84,6 @@ void lh_moment_free(lh_moment *moment) {
   lh_code_free(moment->code);
   lh_free(moment->threads);
   lh_free(moment);
-}
-
-/* }=================================================================================== */
-
-/* {=== The child ===================================================================== */
-
-/* What the two tell each other. */
-enum { IS_READY = 1, HAS_RUN_ON };
-
-bool lh_run_on_open(int gates[2]) {
-  return socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, gates) == 0;
-}
-
-static bool tell(int gate, char what) {
-  return send(gate, &what, 1, MSG_NOSIGNAL) == 1;
-}
-
-/* False: the other end is closed. */
-static bool hear(int gate, char what) {
-  char heard;
-  ssize_t n;
-  do n = read(gate, &heard, 1);
-  while (n < 0 && errno == EINTR);
-  return n == 1 && heard == what;
-}
-
-bool lh_run_on_here(const lh_mirrored *m, int gate) {
-  return lh_code_place(m->moment->code, m->memory, m->mirror) && tell(gate, IS_READY) &&
-         hear(gate, HAS_RUN_ON);
 }
 
 /* }=================================================================================== */
@@ -152,21 +129,18 @@ static bool watch_words(runner *r) {
          set_debug_register(r->id, N_DEBUG_CONTROL, BOTH | each << 16 | each << 20);
 }
 
-static bool watch_nothing(const runner *r) {
-  return set_debug_register(r->id, N_DEBUG_CONTROL, 0);
-}
-
 /* }=================================================================================== */
 
 /* {=== Running on ==================================================================== */
 
 static const uint64_t MOST_NS = 300000000;
 
-/* Waits until it stops. False: it does not. */
-static bool wait_for(pid_t id, int *status, uint64_t until_ns) {
+/* Waits until it stops. False: it does not, or has ended; then r->id is 0. */
+static bool wait_for(runner *r, int *status, uint64_t until_ns) {
   for (;;) {
-    pid_t found = waitpid(id, status, WNOHANG | __WALL);
-    if (found == id) return WIFSTOPPED(*status);
+    pid_t found = waitpid(r->id, status, WNOHANG | __WALL);
+    if (found == r->id && !WIFSTOPPED(*status)) r->id = 0;
+    if (found > 0) return r->id != 0;
     if ((found < 0 && errno != EINTR) || lh_now_ns() > until_ns) return false;
     lh_nap();
   }
@@ -201,7 +175,7 @@ static verdict run(runner *r) {
   uint64_t until_ns = lh_now_ns() + MOST_NS;
   verdict v = GO_ON;
   while (v == GO_ON) {
-    bool stops = ptrace(PTRACE_SYSEMU, r->id, 0, 0) == 0 && wait_for(r->id, &status, until_ns);
+    bool stops = ptrace(PTRACE_SYSEMU, r->id, 0, 0) == 0 && wait_for(r, &status, until_ns);
     v = stops ? judge(r, status) : LOST;
   }
   return v;
@@ -243,35 +217,109 @@ static const lh_all_registers *find_way_on(const lh_mirrored *m, uint64_t state,
   return find_thread(m->moment, m->memory, protected_call);
 }
 
-/* The child waits for what it is told meanwhile. */
-static bool stop_child(pid_t child) {
+/* It waits meanwhile. */
+static bool stop_child(runner *r) {
   const uint64_t MOST_TO_STOP_NS = 10000000000;
   const int options = PTRACE_O_EXITKILL | PTRACE_O_TRACESYSGOOD;
   int status;
-  return ptrace(PTRACE_SEIZE, child, 0, options) == 0 &&
-         ptrace(PTRACE_INTERRUPT, child, 0, 0) == 0 &&
-         wait_for(child, &status, lh_now_ns() + MOST_TO_STOP_NS) &&
-         status >> 16 == PTRACE_EVENT_STOP;
+  return ptrace(PTRACE_SEIZE, r->id, 0, options) == 0 &&
+         ptrace(PTRACE_INTERRUPT, r->id, 0, 0) == 0 &&
+         wait_for(r, &status, lh_now_ns() + MOST_TO_STOP_NS) && status >> 16 == PTRACE_EVENT_STOP;
 }
 
 static bool run_child(runner *r, const lh_all_registers *way_on) {
-  lh_all_registers own;
-  if (!stop_child(r->id) || !lh_registers_get_all(r->id, &own)) return false;
-  lh_registers_leave_call(&own.general);
-  return watch_words(r) && lh_registers_set_all(r->id, way_on) && run(r) == SAFE &&
-         watch_nothing(r) && lh_registers_set_all(r->id, &own) &&
-         ptrace(PTRACE_DETACH, r->id, 0, 0) == 0;
+  sigset_t signals;
+  lh_hold_signals(&signals);
+  bool has_run_on =
+      stop_child(r) && watch_words(r) && lh_registers_set_all(r->id, way_on) && run(r) == SAFE;
+  lh_release_signals(&signals);
+  return has_run_on;
 }
 
-bool lh_run_on_there(const lh_mirrored *m, uint64_t state, pid_t child, int gate) {
-  sigset_t signals;
-  runner r = {.id = child};
-  const lh_all_registers *way_on = find_way_on(m, state, &r.call_at);
-  if (!way_on || !hear(gate, IS_READY)) return false;
-  lh_hold_signals(&signals);
-  bool has_run_on = run_child(&r, way_on);
-  lh_release_signals(&signals);
-  return has_run_on && tell(gate, HAS_RUN_ON);
+enum { PIECE_BYTES = 256 * 1024 };
+
+/* What the child has changed is little; the rest of its pages is this process's own. */
+static void take_changed(uint64_t start, const char *changed, size_t n) {
+  enum { PIECE = 4096 };
+  for (size_t at = 0, bytes; at < n; at += bytes) {
+    bytes = n - at < PIECE ? n - at : PIECE;
+    char *own = (char *)(uintptr_t)start + at;
+    if (memcmp(own, changed + at, bytes) != 0) memcpy(own, changed + at, bytes);
+  }
+}
+
+static bool take_span(const lh_mirrored *m, const lh_memory *of_child, lh_span span, char *piece) {
+  bool is_read = true;
+  if (!lh_mirror_has(m->mirror, span.start, span.end - span.start)) return true;
+  for (uint64_t at = span.start, n; at < span.end && is_read; at += n) {
+    n = span.end - at < PIECE_BYTES ? span.end - at : PIECE_BYTES;
+    is_read = of_child->read(of_child, at, piece, (size_t)n);
+    if (is_read) take_changed(at, piece, (size_t)n);
+  }
+  return is_read;
+}
+
+/* All that it has written, into the mirror. */
+static bool take_memory(const lh_mirrored *m, pid_t child) {
+  char path[64];
+  lh_pages pages;
+  lh_span span;
+  lh_memory memory = *m->memory;
+  char *piece = lh_alloc(PIECE_BYTES, 1);
+  (void)snprintf(path, sizeof path, "/proc/%d/mem", (int)child);
+  memory.process_id = child;
+  memory.read = lh_process_read_copy;
+  memory.fd = open(path, O_RDONLY | O_CLOEXEC);
+  bool is_taken = piece && memory.fd >= 0;
+  lh_pages_begin(&pages, &memory);
+  while (is_taken && lh_pages_next(&pages, &span)) is_taken = take_span(m, &memory, span, piece);
+  lh_pages_end(&pages);
+  if (memory.fd >= 0) (void)close(memory.fd);
+  lh_free(piece);
+  return is_taken;
+}
+
+static bool hear(int gate) {
+  char heard;
+  ssize_t n;
+  do n = read(gate, &heard, 1);
+  while (n < 0 && errno == EINTR);
+  return n == 1;
+}
+
+/* In the child: is ready, and waits to be stopped, until it is killed or has no parent any more. */
+static _Noreturn void become_program(const lh_mirrored *m, int gate) {
+  (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+  (void)setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0});
+  if (lh_code_place(m->moment->code, m->memory, m->mirror) && send(gate, "", 1, MSG_NOSIGNAL) == 1)
+    (void)hear(gate);
+  _exit(1);
+}
+
+static void end_child(pid_t child) {
+  (void)kill(child, SIGKILL);
+  while (waitpid(child, NULL, __WALL) < 0 && errno == EINTR) {}
+}
+
+int lh_run_on(const lh_mirrored *m, uint64_t state, bool *has_run_on, lh_error *error) {
+  int gates[2];
+  runner r = {0};
+  const lh_all_registers *way_on =
+      m->moment && !m->moment->is_over ? find_way_on(m, state, &r.call_at) : NULL;
+  *has_run_on = false;
+  if (!way_on || socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, gates) < 0) return LH_OK;
+  r.id = fork();
+  if (r.id == 0) {
+    (void)close(gates[0]);
+    become_program(m, gates[1]);
+  }
+  (void)close(gates[1]);
+  *has_run_on = m->moment->is_over = r.id > 0 && hear(gates[0]) && run_child(&r, way_on);
+  bool is_whole = !*has_run_on || take_memory(m, r.id);
+  if (r.id > 0) end_child(r.id);
+  (void)close(gates[0]);
+  if (is_whole) return LH_OK;
+  return lh_fail(error, LH_EIO, "the process that runs on in the program's place was killed");
 }
 
 /* }=================================================================================== */
@@ -292,20 +340,10 @@ void lh_moment_free(lh_moment *moment) {
   (void)moment;
 }
 
-bool lh_run_on_open(int gates[2]) {
-  (void)gates;
-  errno = ENOSYS;
-  return false;
-}
-
-bool lh_run_on_here(const lh_mirrored *m, int gate) {
-  (void)m, (void)gate;
-  return false;
-}
-
-bool lh_run_on_there(const lh_mirrored *m, uint64_t state, pid_t child, int gate) {
-  (void)m, (void)state, (void)child, (void)gate;
-  return false;
+int lh_run_on(const lh_mirrored *m, uint64_t state, bool *has_run_on, lh_error *error) {
+  (void)m, (void)state, (void)error;
+  *has_run_on = false;
+  return LH_OK;
 }
 
 #endif

@@ -34,16 +34,11 @@ lh_moment *lh_moment_begin(const lh_stop *stop);
 bool lh_moment_copy_code(lh_moment *moment, const lh_memory *memory);
 void lh_moment_free(lh_moment *moment); /* may be NULL */
 
-/* The two ends by which this process and a child that runs on tell each other. */
-bool lh_run_on_open(int gates[2]);
-
-/* In a child of this process, which is forked with the other end of `gate`: becomes the program,
-** runs on, and is itself again. False: Lua may be amid a change in it, or there is no parent any
-** more: it is to end. */
-bool lh_run_on_here(const lh_mirrored *m, int gate);
-
-/* Meanwhile in this process. False: the child is to be killed. */
-bool lh_run_on_there(const lh_mirrored *m, uint64_t state, pid_t child, int gate);
+/* Lets a state run on from the moment of a mirror to where Lua is amid no change; the mirror is as
+** of then, and the moment is over. *has_run_on is false: there is none, or the state came to no
+** such place, and all is as before. LH_EIO: the mirror is of no use any more. Cost: as
+** lh_mirror_fill. */
+int lh_run_on(const lh_mirrored *m, uint64_t state, bool *has_run_on, lh_error *error);
 
 /* }=================================================================================== */
 

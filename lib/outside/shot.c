@@ -7,8 +7,7 @@
 ** faults, or takes more time than any heap of that size can, nothing is lost but the child: the
 ** file has no name before it is known to be sound (file.h).
 **
-** Of a program that was stopped anywhere the child first becomes that program, and runs on to where
-** Lua is amid no change (run_on.c). What it looks at then it has changed itself.
+** A program that was stopped anywhere runs on before, to where Lua is amid no change (run_on.c).
 */
 #include <errno.h>
 #include <signal.h>
@@ -43,16 +42,9 @@ static void confine(const lh_mirrored *m) {
   for (size_t i = 0; i < sizeof faults / sizeof *faults; i++) (void)signal(faults[i], SIG_DFL);
 }
 
-/* `gate`: what it runs on by before; -1: it does not. */
 static _Noreturn void shoot_and_exit(const lh_mirrored *m, const lh_outside_request *request,
-                                     int gate, lh_file *file, report *r) {
-  lh_mirrored quiet = *m;
+                                     lh_file *file, report *r) {
   confine(m);
-  if (gate >= 0) {
-    if (!lh_run_on_here(m, gate)) _exit(1);
-    quiet.is_quiet = true;
-    m = &quiet;
-  }
   r->is_in_doubt = lh_is_in_doubt(m);
   r->code = lh_shoot_here(m, request, file, &r->answer, &r->error);
   lh_file_close(file);
@@ -76,50 +68,18 @@ static int tell_end(const report *r, int status, lh_error *error) {
   return lh_amid_change(error);
 }
 
-static int fail_to_fork(lh_error *error) {
-  return lh_fail_errno(error, errno, "cannot fork to look at the mirror of a heap");
-}
-
 static int wait_for_end(pid_t pid) {
   int status = 0;
   while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {}
   return status;
 }
 
-/* A child that runs on, to where Lua is amid no change, and looks then. *pid is 0: it did not come
-** there. */
-static int start_that_runs_on(const lh_mirrored *m, const lh_outside_request *request,
-                              lh_file *file, report *r, pid_t *pid, lh_error *error) {
-  int gates[2];
-  if (!lh_run_on_open(gates)) return fail_to_fork(error);
-  *pid = fork();
-  if (*pid == 0) {
-    (void)close(gates[0]);
-    shoot_and_exit(m, request, gates[1], file, r);
-  }
-  (void)close(gates[1]);
-  int rc = *pid < 0 ? fail_to_fork(error) : LH_OK;
-  if (rc == LH_OK && !lh_run_on_there(m, request->state, *pid, gates[0])) {
-    (void)kill(*pid, SIGKILL);
-    (void)wait_for_end(*pid);
-    *pid = 0;
-  }
-  (void)close(gates[0]);
-  return rc;
-}
-
 static int run_child(const lh_mirrored *m, const lh_outside_request *request, lh_file *file,
                      report *r, lh_error *error) {
-  pid_t pid = 0;
-  int rc = m->moment ? start_that_runs_on(m, request, file, r, &pid, error) : LH_OK;
-  if (rc < 0) return rc;
-  bool may_look = m->is_quiet || m->is_lenient || m->stillness == LH_STILL_CORE;
-  if (pid == 0 && !may_look)
-    return lh_fail(error, LH_EBUSY, "the program was in the middle of its work");
-  if (pid == 0) pid = fork();
-  if (pid < 0) return fail_to_fork(error);
-  if (pid == 0) shoot_and_exit(m, request, -1, file, r);
-  rc = tell_end(r, wait_for_end(pid), error);
+  pid_t pid = fork();
+  if (pid < 0) return lh_fail_errno(error, errno, "cannot fork to look at the mirror of a heap");
+  if (pid == 0) shoot_and_exit(m, request, file, r);
+  int rc = tell_end(r, wait_for_end(pid), error);
   if (request->path) {
     lh_file_leave(file);
     if (!r->finished) lh_file_remove_left(file);
@@ -127,17 +87,12 @@ static int run_child(const lh_mirrored *m, const lh_outside_request *request, lh
   return rc;
 }
 
-int lh_shoot_mirrored(const lh_mirrored *mirrored, lh_outside_request *request, lh_error *error) {
-  lh_file file = {.folder_fd = -1, .fd = -1};
-  int rc = LH_OK;
-  if (request->path && strlen(request->path) > LH_MARK_NAME_BYTES) {
-    return lh_fail(error, LH_EARGUMENT, "the name of a file is longer than %d bytes",
-                   LH_MARK_NAME_BYTES);
-  }
+/* What the child tells stands in a page that it shares with this process, and no other child. */
+static int shoot(const lh_mirrored *m, lh_outside_request *request, lh_file *file,
+                 lh_error *error) {
   report *r = mmap(NULL, sizeof *r, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   if (r == MAP_FAILED) return lh_fail_errno(error, errno, "cannot look at the mirror of a heap");
-  if (request->path) rc = lh_file_open(&file, request->path, error);
-  if (rc == LH_OK) rc = run_child(mirrored, request, &file, r, error);
+  int rc = run_child(m, request, file, r, error);
   if (rc == LH_OK) {
     request->taken = r->answer.taken;
     request->own = r->answer.own;
@@ -146,8 +101,24 @@ int lh_shoot_mirrored(const lh_mirrored *mirrored, lh_outside_request *request, 
     request->passed_as_old = r->answer.passed_as_old;
     request->is_in_doubt = r->is_in_doubt;
   }
-  if (request->path) lh_file_end(&file);
   (void)munmap(r, sizeof *r);
+  return rc;
+}
+
+int lh_shoot_mirrored(const lh_mirrored *mirrored, lh_outside_request *request, lh_error *error) {
+  lh_file file = {.folder_fd = -1, .fd = -1};
+  lh_mirrored m = *mirrored;
+  int rc = LH_OK;
+  if (request->path && strlen(request->path) > LH_MARK_NAME_BYTES) {
+    return lh_fail(error, LH_EARGUMENT, "the name of a file is longer than %d bytes",
+                   LH_MARK_NAME_BYTES);
+  }
+  if (request->path) rc = lh_file_open(&file, request->path, error);
+  if (rc == LH_OK && !m.is_quiet) rc = lh_run_on(&m, request->state, &m.is_quiet, error);
+  if (rc == LH_OK && !m.is_quiet && !m.is_lenient && m.stillness != LH_STILL_CORE)
+    rc = lh_fail(error, LH_EBUSY, "the program was in the middle of its work");
+  if (rc == LH_OK) rc = shoot(&m, request, &file, error);
+  if (request->path) lh_file_end(&file);
   return rc;
 }
 

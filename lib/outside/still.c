@@ -118,13 +118,12 @@ static int stop_target(lh_still *s, bool never_fork, lh_memory *memory, lh_outsi
   int rc;
   pid_t process = (pid_t)s->target->process_id;
   const char *hindrance = never_fork ? NULL : find_hindrance(s);
-  bool may_run_on = lh_process_may_as_much(process);
   s->stillness = LH_STILL_STOPPED;
   if (hindrance) told->no_fork = hindrance;
   rc = lh_stop_begin(&s->stop, process, error);
   if (rc == LH_OK && !lh_stop_run_on(&s->stop, &told->was_in_system_call))
     rc = lh_fail(error, LH_EBUSY, "a thread of process %d does not stop", (int)process);
-  if (rc == LH_OK && !told->was_in_system_call && may_run_on) s->moment = lh_moment_begin(&s->stop);
+  if (rc == LH_OK && !told->was_in_system_call) s->moment = lh_moment_begin(&s->stop);
   if (rc == LH_OK && !never_fork && !hindrance) rc = fork_copy(s, memory, told, error);
   if (rc != LH_OK || s->frozen.id) return rc;
   rc = lh_process_refresh(s->target, error);

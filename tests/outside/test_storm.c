@@ -8,7 +8,6 @@
 ** of the allocator, and are sampled wherever they are: forked, stopped, with a filter, in threads.
 */
 #include <fcntl.h>
-#include <linux/capability.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <setjmp.h>
@@ -58,11 +57,10 @@ static const char script[] =
     "end\n";
 
 /* How it runs: which argument the script has, whether two states of a program that has threads run
-** it, whether its system calls are filtered, so that it cannot be forked, and whether it lacks a
-** capability of root's. */
+** it, whether its system calls are filtered, so that it cannot be forked. */
 typedef struct storm {
   const char *argument;
-  bool has_threads, has_filter, may_less;
+  bool has_threads, has_filter;
 } storm;
 
 /* Next to this program. */
@@ -91,7 +89,6 @@ static void run_storm(const storm *how, int out) {
   (void)prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY);
   (void)dup2(out, STDOUT_FILENO);
   if (how->has_filter) filter_calls();
-  if (how->may_less && prctl(PR_CAPBSET_DROP, CAP_CHOWN, 0, 0, 0)) _exit(1);
   find_host(path, sizeof path);
   (void)execlp(how->has_threads ? path
                : lua            ? lua
@@ -269,46 +266,27 @@ static void test_filter(void **unused) {
   assert_true(sample(&how, false, 10).n_stopped > 0);
 }
 
-/* Of one that comes to no place that is known to be safe, in four tries. */
-static sampled sample_doubtful(const storm *how) {
-  lh_error error;
-  sampled s;
-  pid_t pid = start_storm(how);
-  open_storm(how, pid, &s);
-  for (int i = 0; i < 4; i++) {
-    int rc = take(&s, i % 2, &error);
-    if (rc < 0 && error.code != LH_EBUSY) fail_msg("%s", error.message);
-    for (size_t k = 0; rc == LH_OK && k < s.n; k++) {
-      s.n_taken++;
-      s.n_in_doubt += s.requests[k].is_in_doubt;
-    }
-  }
-  assert_true(s.n_in_doubt > 0);
-  lh_target_free(s.target);
-  end_storm(pid);
-  for (size_t k = 0; k < s.n; k++) (void)unlink(s.requests[k].path);
-  return s;
-}
-
 /* It counts in memory that it shares with others, which whoever runs on in its place must not
-** touch. */
+** touch: so that comes to no place that is known to be safe. */
 static void test_shared_memory(void **unused) {
   (void)unused;
   const storm how = {.has_threads = true, .argument = "counter"};
-  int fd = open("counter", O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+  lh_error error;
+  sampled s;
+  int n_in_doubt = 0, fd = open("counter", O_RDWR | O_CREAT | O_CLOEXEC, 0600);
   assert_int_equal(ftruncate(fd, sizeof(uint64_t)), 0);
   (void)close(fd);
-  (void)sample_doubtful(&how);
+  pid_t pid = start_storm(&how);
+  open_storm(&how, pid, &s);
+  for (int i = 0; i < 4; i++) {
+    if (take(&s, i % 2, &error) < 0 && error.code != LH_EBUSY) fail_msg("%s", error.message);
+    for (size_t k = 0; k < s.n; k++) n_in_doubt += s.requests[k].is_in_doubt;
+  }
+  assert_true(n_in_doubt > 0);
+  lh_target_free(s.target);
+  end_storm(pid);
+  for (size_t k = 0; k < s.n; k++) (void)unlink(s.requests[k].path);
   assert_int_equal(unlink("counter"), 0);
-}
-
-/* Its code is not executed by who may more. */
-static void test_fewer_capabilities(void **unused) {
-  (void)unused;
-  const storm how = {.may_less = true};
-  if (geteuid() != 0) skip();
-  sampled s = sample_doubtful(&how);
-  assert_int_equal(s.n_in_doubt, s.n_taken);
 }
 
 static void test_threads(void **unused) {
@@ -380,7 +358,6 @@ int main(int argc, char **arguments) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_calls),         cmocka_unit_test(test_no_calls),
       cmocka_unit_test(test_filter),        cmocka_unit_test(test_threads),
-      cmocka_unit_test(test_shared_memory), cmocka_unit_test(test_fewer_capabilities),
-      cmocka_unit_test(test_killed)};
+      cmocka_unit_test(test_shared_memory), cmocka_unit_test(test_killed)};
   return folder_run(tests);
 }
