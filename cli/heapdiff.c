@@ -34,7 +34,7 @@ static const cli_option options[] = {
     {KEY_BEFORE, "before", "A [B]", "with --after: one or two snapshots before a change"},
     {KEY_AFTER, "after", "A [B]", "and as many after it: is it fixed?"},
     {KEY_FINGERPRINTS, "fingerprints", NULL, "show what --known takes, for each group"},
-    {KEY_KNOWN, "known", "FILE", "leave out what has a fingerprint listed in FILE"},
+    {KEY_KNOWN, "known", "FILE", "leave out what has a fingerprint listed in FILE, one a line"},
     {KEY_FAIL_OVER, "fail-over", "SIZE", "exit with 1 if more is retained: 512, 100KB, 2MB"},
     {KEY_FAIL_OBJECTS, "fail-objects", "N", "exit with 1 if more new objects stay"},
     CLI_COMMON_OPTIONS};

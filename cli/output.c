@@ -88,7 +88,7 @@ static const char *what_to_do(const lh_error *error, bool with_profile) {
     case LH_EMEMORY: return "Close other programs, or read the file on a bigger machine.";
     case LH_EIO:
       if (error->os_errno == ENOENT)
-        return "Check the name: without a directory it is in that of the program which wrote it.";
+        return "Check the name: what was given no directory lies where its program was started.";
       if (error->os_errno == EACCES)
         return "It can be read only by the user whose program wrote it.";
       return NULL;
