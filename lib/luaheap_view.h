@@ -159,8 +159,9 @@ const char *lh_tree_by_name(lh_tree_by by);       /* "object", "class", "place",
 /* Where objects lie. What is known of an object's memory is the block at its address: of a string,
 ** a function, an upvalue, a userdata that is all of it. The arrays of a table, the code of a
 ** prototype and the stack of a thread are blocks of their own, at addresses that no snapshot has,
-** so they are on no map. Where blocks overlap, as in a file that lies, the one that begins last has
-** what both claim. So no byte is counted twice. */
+** so they are on no map; nor are marks that were put in from outside, which are in no memory of the
+** program. Where blocks overlap, as in a file that lies, the one that begins last has what both
+** claim. So no byte is counted twice. */
 typedef struct lh_mapped {
   uint64_t objects, shallow_bytes;
   uint64_t bytes; /* of these, on the map */

@@ -31,7 +31,7 @@ static uint64_t start_of(const lh_snapshot *s, uint32_t at) {
 
 uint64_t lh_end_of_block(const lh_snapshot *s, uint32_t at) {
   uint64_t start = start_of(s, at), bytes = lh_mapped_bytes(s, s->map_order->order[at]);
-  uint64_t most = (at + 1 < s->n ? start_of(s, at + 1) : UINT64_MAX) - start;
+  uint64_t most = (at + 1 < s->map_order->n ? start_of(s, at + 1) : UINT64_MAX) - start;
   return start + (bytes < most ? bytes : most);
 }
 
@@ -39,31 +39,39 @@ uint64_t lh_end_of_block(const lh_snapshot *s, uint32_t at) {
 
 /* {=== Order ========================================================================== */
 
+/* What luaheap itself put into a snapshot from outside is in no memory of the program's. */
+static bool is_mapped(const lh_snapshot *s, lh_id id) {
+  return !s->is_outside || !lh_is_own(s, id);
+}
+
 static void sort_by_digit(const lh_snapshot *s, unsigned shift, const lh_id *from, lh_id *to,
-                          uint32_t next[DIGITS]) {
+                          uint32_t n_sorted, uint32_t next[DIGITS]) {
   memset(next, 0, DIGITS * sizeof *next);
-  for (uint32_t id = 1; id <= s->n; id++) next[s->address[id] >> shift & (DIGITS - 1)]++;
+  for (uint32_t id = 1; id <= s->n; id++)
+    if (is_mapped(s, id)) next[s->address[id] >> shift & (DIGITS - 1)]++;
   for (uint32_t digit = 0, sum = 0; digit < DIGITS; digit++) {
     uint32_t n = next[digit];
     next[digit] = sum;
     sum += n;
   }
-  for (uint32_t i = 0; i < s->n; i++) {
-    if (i + AHEAD < s->n) __builtin_prefetch(&s->address[from[i + AHEAD]]);
+  for (uint32_t i = 0; i < n_sorted; i++) {
+    if (i + AHEAD < n_sorted) __builtin_prefetch(&s->address[from[i + AHEAD]]);
     to[next[s->address[from[i]] >> shift & (DIGITS - 1)]++] = from[i];
   }
 }
 
 /* Fills one of the two, and returns which. */
-static lh_id *sort(const lh_snapshot *s, lh_id *order, lh_id *other, uint32_t next[DIGITS]) {
+static lh_id *sort(const lh_snapshot *s, lh_id *order, lh_id *other, uint32_t *n,
+                   uint32_t next[DIGITS]) {
   uint64_t differ = 0;
-  for (uint32_t i = 0; i < s->n; i++) {
-    order[i] = i + 1;
-    differ |= s->address[i + 1] ^ s->address[1];
+  for (lh_id id = 1; id <= s->n; id++) {
+    if (!is_mapped(s, id)) continue;
+    order[(*n)++] = id;
+    differ |= s->address[id] ^ s->address[order[0]];
   }
   for (unsigned shift = 3; shift < 64; shift += DIGIT_BITS) {
     if ((differ >> shift & (DIGITS - 1)) == 0) continue;
-    sort_by_digit(s, shift, order, other, next);
+    sort_by_digit(s, shift, order, other, *n, next);
     lh_id *sorted = other;
     other = order;
     order = sorted;
@@ -75,7 +83,7 @@ static bool make_order(lh_snapshot *s, lh_map_order *map_order) {
   lh_id *orders[2] = {lh_alloc(s->n, sizeof(lh_id)), lh_alloc(s->n, sizeof(lh_id))};
   uint32_t *next = lh_alloc(DIGITS, sizeof *next);
   bool fine = orders[0] && orders[1] && next;
-  if (fine) map_order->order = sort(s, orders[0], orders[1], next);
+  if (fine) map_order->order = sort(s, orders[0], orders[1], &map_order->n, next);
   for (size_t i = 0; i < 2; i++)
     if (orders[i] != map_order->order) lh_free(orders[i]);
   lh_free(next);
@@ -102,7 +110,7 @@ static uint64_t least_hole(const lh_map_order *map_order, const uint32_t gaps[64
 }
 
 static void find_holes(const lh_snapshot *s, lh_map_order *map_order) {
-  for (uint32_t i = 0; i + 1 < s->n; i++) {
+  for (uint32_t i = 0; i + 1 < map_order->n; i++) {
     uint64_t end = lh_end_of_block(s, i), next = start_of(s, i + 1);
     if (next - end >= map_order->least_hole)
       map_order->holes[map_order->n_holes++] = (lh_gap){end, next};
@@ -129,9 +137,9 @@ static void sum_up(const lh_snapshot *s, lh_map_order *map_order) {
   uint32_t gaps[64] = {0}; /* by the power of 2 that is in them */
   uint64_t end = start_of(s, 0);
   map_order->from = end;
-  for (uint32_t i = 0; i < s->n; i++) {
+  for (uint32_t i = 0; i < map_order->n; i++) {
     uint64_t gap = start_of(s, i) - end;
-    if (i + AHEAD < s->n) __builtin_prefetch(&s->address[map_order->order[i + AHEAD]]);
+    if (i + AHEAD < map_order->n) __builtin_prefetch(&s->address[map_order->order[i + AHEAD]]);
     if (i % STRIDE == 0)
       for (lh_type t = LH_TYPE_STRING; t < LH_TYPE_COUNT; t++)
         map_order->before[i / STRIDE][t] = map_order->types[t].bytes;
@@ -160,7 +168,7 @@ int lh_find_map_order(lh_snapshot *s, lh_error *error) {
   }
   s->map_order = map_order;
   s->free_map_order = free_map_order;
-  if (s->n > 0) sum_up(s, map_order);
+  if (map_order->n > 0) sum_up(s, map_order);
   find_holes(s, map_order);
   return LH_OK;
 }
@@ -174,7 +182,7 @@ void lh_choose_interval(lh_snapshot *s, bool has_interval, lh_interval interval)
   map_order->has_interval = has_interval;
   map_order->interval = interval;
   if (has_interval) lh_objects_in(s, interval, map_order->in_interval);
-  for (uint32_t i = 0; has_interval && i < s->n; i++) {
+  for (uint32_t i = 0; has_interval && i < map_order->n; i++) {
     if (i % STRIDE == 0) map_order->before[i / STRIDE][LH_TYPE_ROOT] = bytes;
     if (lh_in_ranges(map_order->in_interval, map_order->order[i]))
       bytes += lh_end_of_block(s, i) - start_of(s, i);
@@ -183,7 +191,7 @@ void lh_choose_interval(lh_snapshot *s, bool has_interval, lh_interval interval)
 
 /* The last of every 32nd object that begins before an address. */
 static uint32_t stride_before(const lh_snapshot *s, uint64_t address) {
-  uint32_t at, n = s->n > 0 ? (s->n - 1) / STRIDE + 1 : 0;
+  uint32_t at, n = (s->map_order->n + STRIDE - 1) / STRIDE;
   LH_LOWER_BOUND(at, n, start_of(s, at * STRIDE) < address);
   return at > 0 ? at - 1 : 0;
 }
@@ -192,7 +200,7 @@ uint32_t lh_bytes_before(const lh_snapshot *s, uint64_t address, uint64_t bytes[
   const lh_map_order *map_order = s->map_order;
   uint32_t i = stride_before(s, address) * STRIDE;
   memcpy(bytes, map_order->before[i / STRIDE], LH_TYPE_COUNT * sizeof *bytes);
-  for (; i < s->n && start_of(s, i) < address; i++) {
+  for (; i < map_order->n && start_of(s, i) < address; i++) {
     uint64_t start = start_of(s, i), end = lh_end_of_block(s, i);
     uint64_t here = (end < address ? end : address) - start;
     bytes[lh_type_of(s, map_order->order[i])] += here;

@@ -16,7 +16,8 @@ typedef struct lh_gap {
 } lh_gap;
 
 struct lh_map_order {
-  lh_id *order;                      /* all objects, by address */
+  lh_id *order;                      /* objects by address: all that the program has */
+  uint32_t n;                        /* of them */
   uint64_t (*before)[LH_TYPE_COUNT]; /* bytes of each type that lie before every 32nd of them;
                                         [LH_TYPE_ROOT]: of those in the interval, if there is one */
   lh_mapped all, types[LH_TYPE_COUNT];

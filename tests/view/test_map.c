@@ -279,6 +279,34 @@ static void far_objects_are_in_few_regions(void **state) {
   }
 }
 
+/* A mark from outside is in memory of who took the snapshot. */
+static void what_luaheap_puts_in_from_outside_is_on_no_map(void **state) {
+  enum { N = 100 };
+  const uint64_t start = 0x555500000000;
+  forge f;
+  lh_snapshot *s;
+  lh_memory_map map;
+  (void)state;
+  forge_begin(&f);
+  forge_outside(&f, LH_STILL_IDLE, 0);
+  forge_mark(&f, 0x180000000000, LH_MARK_BY_SNAPSHOT, f.footer.serial, "own");
+  for (uint64_t i = 0; i < N; i++)
+    forge_record(&f, LH_REC_UPVALUE | LH_FLAG_DEAD, start + 40 * i, 40);
+  forge_finish(&f);
+  assert_int_equal(lh_open_memory(&s, f.data, f.size, "outside", NULL), LH_OK);
+  const lh_map_query query = {.to = UINT64_MAX, .most_cells = 5000, .most_objects = 2 * N};
+  assert_int_equal(lh_find_memory_map(s, &query, &map, NULL), LH_OK);
+  assert_int_equal(map.n_regions, 1);
+  assert_int_equal(map.regions[0].from, start);
+  assert_int_equal(map.regions[0].to, start + 40 * N);
+  assert_int_equal(map.all.objects, N);
+  assert_int_equal(map.n_objects, N);
+  assert_int_equal(map.sum.bytes[LH_TYPE_ROOT], 40 * N);
+  lh_memory_map_free(&map);
+  lh_close(s);
+  forge_free(&f);
+}
+
 /* }=================================================================================== */
 
 /* {=== Programs ======================================================================= */
@@ -389,6 +417,7 @@ int main(int argc, char **argv) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(forged_maps_add_up),
       cmocka_unit_test(far_objects_are_in_few_regions),
+      cmocka_unit_test(what_luaheap_puts_in_from_outside_is_on_no_map),
       cmocka_unit_test(programs_are_mapped_step_by_step),
       cmocka_unit_test(a_byte_names_its_object),
       cmocka_unit_test(memory_may_run_out),
