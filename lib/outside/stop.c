@@ -128,7 +128,7 @@ bool lh_thread_wait(pid_t process, lh_thread *thread, lh_course course, uint64_t
     }
     lh_nap();
   }
-  return false;
+  return lh_thread_look(thread, course); /* this process may have had no processor */
 }
 
 /* }=================================================================================== */
