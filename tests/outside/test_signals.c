@@ -26,7 +26,8 @@
 #include "subject.h"
 
 typedef struct counts {
-  volatile int handled, in_order, returned, busy;
+  volatile int handled, in_order, returned;
+  volatile unsigned busy; /* which goes round */
 } counts;
 
 static counts *own; /* of the subject */
