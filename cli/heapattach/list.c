@@ -67,7 +67,7 @@ int list_states(cli *c, const request *r) {
     print_text(&s);
   uint64_t process_id = c->json || s.info.is_core ? 0 : s.process_id;
   subject_close(&s); /* one target at a time */
-  cli_flush(c); /* what follows is on stderr */
+  cli_flush(c);      /* what follows is on stderr */
   if (process_id > 0) tell_started(c, r, process_id);
   return CLI_DONE;
 }

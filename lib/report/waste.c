@@ -129,7 +129,8 @@ static const wording wordings[LH_WASTE_KINDS] = {
          NULL, NULL, "Lua gives no slot back: drop an empty table, make a new one when needed"},
     [LH_WASTE_SLOTS] = {"empty slots", "the empty slots of ", "table with entries",
                         "tables with entries", NULL, NULL,
-                        "Made too big, or emptied since. A copy is smaller: for k, v in pairs(old) do new[k] = v end"},
+                        "Made too big, or emptied since. A copy is smaller: for k, v in pairs(old) "
+                        "do new[k] = v end"},
     [LH_WASTE_SMALL_TABLES] =
         {"tables of at most one entry", "", "table of at most one entry",
          "tables of at most one entry", NULL, NULL,
