@@ -296,9 +296,13 @@ static _Noreturn void become_program(const lh_mirrored *m, int gate) {
   _exit(1);
 }
 
+/* A stop may be told of before. */
 static void end_child(pid_t child) {
+  int status;
+  pid_t found;
   (void)kill(child, SIGKILL);
-  while (waitpid(child, NULL, __WALL) < 0 && errno == EINTR) {}
+  do found = waitpid(child, &status, __WALL);
+  while (found < 0 ? errno == EINTR : WIFSTOPPED(status));
 }
 
 int lh_run_on(const lh_mirrored *m, uint64_t state, bool *has_run_on, lh_error *error) {
