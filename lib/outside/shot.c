@@ -26,7 +26,6 @@ typedef struct report {
   int code;
   lh_error error;
   lh_shot_answer answer;
-  bool is_in_doubt;
 } report;
 
 /* {=== The child ===================================================================== */
@@ -45,7 +44,6 @@ static void confine(const lh_mirrored *m) {
 static _Noreturn void shoot_and_exit(const lh_mirrored *m, const lh_outside_request *request,
                                      lh_file *file, report *r) {
   confine(m);
-  r->is_in_doubt = lh_is_in_doubt(m);
   r->code = lh_shoot_here(m, request, file, &r->answer, &r->error);
   lh_file_close(file);
   __atomic_store_n(&r->finished, 1, __ATOMIC_RELEASE);
@@ -99,7 +97,7 @@ static int shoot(const lh_mirrored *m, lh_outside_request *request, lh_file *fil
     request->counts = r->answer.counts;
     request->unaccounted_bytes = r->answer.unaccounted_bytes;
     request->passed_as_old = r->answer.passed_as_old;
-    request->is_in_doubt = r->is_in_doubt;
+    request->is_in_doubt = lh_is_in_doubt(m);
   }
   (void)munmap(r, sizeof *r);
   return rc;
