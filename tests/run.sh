@@ -9,7 +9,8 @@
 # What takes twenty minutes hangs, and what prints no sum of its cases has not run them all:
 # both have failed. What has failed among others, which take the processor from it for as long as
 # the system likes, is run again at the end, alone. How that went is told in a line for each case,
-# which begins with `run.sh:`; what failed at first stands in the log behind `| `.
+# which begins with `run.sh:`; what failed at first stands in the log behind `| `. The last lines
+# name the ten files that took most processor time.
 #
 # With SANITIZED=1 BUILD is a build for AddressSanitizer. The interpreter is not linked to it, so
 # libasan is preloaded, and it may leak at exit: only our own programs are checked for leaks.
@@ -44,6 +45,13 @@ if [ "$1" = --one ]; then
   echo "== $2" >"$log"
   run_one "$2" >>"$log" 2>&1 </dev/null
   status=$?
+  [ -z "${LUAHEAP_FAILED-}" ] || {
+    times >"$log.times" # in this shell: in a pipe it would be another one's
+    awk -v file="$2" 'NR == 2 { split($1 "m" $2, t, "[ms]+")
+      printf "%.1f %s\n", 60 * (t[1] + t[3]) + t[2] + t[4], file }' "$log.times" \
+      >>"$LUAHEAP_FAILED/seconds"
+    rm -f "$log.times"
+  }
   [ $status -ne 0 ] || grep -qE 'success(es)? /|test\(s\) run' "$log" || status=1
   if [ $status -ne 0 ]; then
     echo "$2: failed with exit code $status" >>"$log"
@@ -78,7 +86,11 @@ fi
 LUAHEAP_FAILED=$(mktemp -d)
 export LUAHEAP_FAILED
 trap 'rm -rf "$LUAHEAP_FAILED"' EXIT
-printf '%s\n' "$@" | xargs -P "$(nproc)" -n 1 "$0" --one && exit
+slowest() {
+  sort -rn "$LUAHEAP_FAILED/seconds" | head -10 | awk '{ printf "slowest: %6.1f s  %s\n", $1, $2 }'
+}
+
+printf '%s\n' "$@" | xargs -P "$(nproc)" -n 1 "$0" --one && slowest && exit
 [ -s "$LUAHEAP_FAILED/files" ] || exit 1 # it was not run at all
 failed=0
 while read -r file; do
@@ -86,4 +98,5 @@ while read -r file; do
   LUAHEAP_FAILED='' "$0" --one "$file" || how="failed" failed=1
   sed "s/^/run.sh: $how: /" "$LUAHEAP_FAILED/$(name_of "$file")"
 done <"$LUAHEAP_FAILED/files"
+slowest
 exit "$failed"
