@@ -22,6 +22,7 @@ OUTSIDE_SIZES = 0.2 2
 SECONDS = 60
 FUZZ_SANITIZERS = address,undefined
 MINUTES = 10
+N ?= 10
 
 CFLAGS ?= -O2 -g
 WARNINGS = -Wall -Wextra -Wshadow -Wconversion $(if $(WERROR),-Werror)
@@ -296,12 +297,17 @@ build/tsan/view: build/tsan/bin/heapview all
 	@ln -s $(CURDIR)/build/heap.so $(CURDIR)/build/heap $@
 	@ln -s $(filter-out %/heapview,$(TOOLS:%=$(CURDIR)/build/bin/%)) $(CURDIR)/$< $@/bin
 
-# A server under load that is looked at every second; in `make test` it runs for seconds.
+# A server under load that is looked at every second; in `make test` it runs for seconds. Then the
+# tests that repeat themselves, N times as often as in `make test`.
+SOAK_TESTS = test_damage test_killed
 soak: packages
-	@$(MAKE) --no-print-directory soak-built MINUTES="$(MINUTES)"
+	@.ci/packages servers || echo "servers that are missing are not tried"
+	@$(MAKE) --no-print-directory soak-built MINUTES="$(MINUTES)" N="$(N)"
 
-soak-built: all
+soak-built: all $(BUILT:%=build/%) $(SOAK_TESTS:%=build/test/tests/%)
 	@$(LUA) tests/lua/soak.lua build $$(($(MINUTES) * 60))
+	@N=$(N) BUSTED=$(BUSTED) LUA=$(LUA) tests/run.sh --only build \
+	  $(SOAK_TESTS:%=build/test/tests/%) tests/outside/soak_spec.lua
 
 check-seams:
 	@.ci/packages build seams
@@ -489,7 +495,7 @@ help:
 	@echo "make bench         speed and memory; SIZES=\"0.2 1 10\" (millions of objects), and"
 	@echo "                   OUTSIDE_SIZES=\"0.2 2\" of processes looked at from outside"
 	@echo "make fuzz          random snapshots into all that reads them, SECONDS=60 each (needs clang)"
-	@echo "make soak          a server looked at every second, for MINUTES=10"
+	@echo "make soak          a server looked at every second, for MINUTES=10; soaks N=10 times as long"
 	@echo "make generated     write anew what is made of tables of columns and options"
 	@echo "make install       PREFIX=/usr/local DESTDIR=; make uninstall takes it away again"
 	@echo "make deb           Debian packages in build/deb, seen by lintian"

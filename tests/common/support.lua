@@ -22,6 +22,8 @@ end
 support.root = root
 support.build = absolute(os.getenv("LUAHEAP_BUILD") or "build")
 support.sanitized = os.getenv("LUAHEAP_PRELOAD") ~= nil
+-- How many times as often as in `make test` a test that repeats itself does so; `make soak` sets N.
+support.soak_factor = math.tointeger(tonumber(os.getenv "N")) or 1
 package.cpath = ("%s/?.so;%s/tests/?.so;%s"):format(support.build, support.build, package.cpath)
 package.path = ("%s/lua/?.lua;%s"):format(root, package.path)
 

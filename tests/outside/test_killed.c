@@ -20,6 +20,7 @@
 
 #include "attach.h"
 #include "requests.h"
+#include "soak.h"
 #include "subject.h"
 
 typedef struct checks {
@@ -220,9 +221,9 @@ static void attach_for_ever(const victim *v) {
 
 static void test_killed_at_random_moments(void **state) {
   (void)state;
-  enum { TIMES = 200 };
+  const int times = 40 * (int)soak_factor();
   srandom(14);
-  for (int i = 0; i < TIMES; i++) {
+  for (int i = 0; i < times; i++) {
     victim v = start_victim(lives[i % 3]);
     pid_t tool = fork();
     if (tool == 0) attach_for_ever(&v);
