@@ -139,7 +139,7 @@ $(1)/cli/%.o: cli/%.c | needs
 
 $(1)/tests/%.o: tests/%.c | needs
 	@mkdir -p $$(@D)
-	$$(Q)$$(CC) $$(BASE_CFLAGS) $$(CFLAGS) $(2) $$(CPPFLAGS) -Ilib -Icli -Itests/common \
+	$$(Q)$$(CC) $$(BASE_CFLAGS) $$(CFLAGS) $(2) $$(CPPFLAGS) -Ilib -Icli -Ilua -Itests/common \
 	  $$(LUA_CFLAGS) $$(LIB_CFLAGS) $$(if $$(filter tests/heapview/%,$$<),$$(CLI_CFLAGS)) -MMD -MP \
 	  -c -o $$@ $$<
 
@@ -219,6 +219,7 @@ $(1)/tests/test_storm: | $(1)/tests/storm_host
 $(1)/tests/test_signals $(1)/tests/test_killed $(1)/tests/test_storm: \
   TEST_LIBS += -Wl,--wrap=ptrace,--wrap=waitid,--wrap=kill
 $(1)/tests/test_signals: TEST_LIBS += -Wl,--wrap=timer_delete
+$(1)/tests/test_log: $(1)/lua/log.o
 $(1)/tests/test_page: $(1)/cli/heapview/page.o
 $(1)/tests/test_requests: $(1)/cli/heapview/requests.o
 $(1)/tests/test_guests: $(1)/cli/heapview/guests.o

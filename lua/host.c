@@ -7,7 +7,8 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
+
+#include "log.h"
 
 /* Where the file that has the address begins in memory, and its name; NULL: no file has it. */
 static const void *file_of(const void *address, const char **name) {
@@ -60,9 +61,7 @@ bool hr_is_at_home(lua_State *L, const void *caller) {
                                "LD_PRELOAD=%s",
                  own, own);
   if (raise) (void)raise(L, "%s", message);
-  size_t length = strlen(message);
-  message[length] = '\n'; /* in place of the zero */
-  (void)!write(STDERR_FILENO, message, length + 1);
+  hl_write_to_stderr(message);
   return false;
 }
 

@@ -1,15 +1,30 @@
 /*
-** log.c - one line to stderr, to a file or to the system's log (log.h).
+** log.c - writes one line to stderr, to a file or to the system's log (log.h).
 **
-** To that by its socket: syslog() takes locks. A datagram needs no end of line.
+** A line must neither end the host nor make the host wait. Three signals can come from a write:
+** SIGPIPE (nobody reads any more), SIGXFSZ (the file has its greatest size) and SIGTTOU (another job
+** has the terminal). All three are blocked for the write, and one that the write has raised is taken
+** away. A write to a full pipe or a stopped terminal waits, unless the descriptor is non-blocking.
+** That flag belongs to the host and to all programs that share the pipe, so the line goes through a
+** descriptor of our own, opened by /proc/self/fd/2. Where that cannot be opened (the pipe belongs to
+** another user), poll says whether there is room for a line of PIPE_BUF bytes: no line is longer.
+**
+** syslog() takes locks, so a line goes to the socket of the system's log. A datagram needs no end of
+** line.
 */
 #include "log.h"
 
+#include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/uio.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -23,6 +38,15 @@ typedef struct line {
 
 static void add(line *l, const char *text) {
   if (l->n < MOST_PARTS) l->parts[l->n++] = (struct iovec){(char *)(uintptr_t)text, strlen(text)};
+}
+
+/* The end of a line stays. */
+static void shorten(line *l, size_t most_bytes) {
+  size_t room = most_bytes - l->parts[l->n - 1].iov_len;
+  for (int i = 0; i < l->n - 1; i++) {
+    if (l->parts[i].iov_len > room) l->parts[i].iov_len = room;
+    room -= l->parts[i].iov_len;
+  }
 }
 
 static char *number_text(char digits[DIGITS], unsigned long n) {
@@ -43,37 +67,134 @@ static line make_line(const char *before, char *digits, const char *const parts[
   if (digits) add(&l, "]");
   for (int i = 0; i < n && l.n < MOST_PARTS - 1; i++) add(&l, parts[i]);
   add(&l, after);
+  shorten(&l, PIPE_BUF);
   return l;
 }
+
+/* {=== Writes that harm nobody ========================================================= */
+
+/* Of this thread: the mask, and the signals that waited before the write. */
+typedef struct held_signals {
+  sigset_t mask, waiting;
+} held_signals;
+
+static held_signals hold_signals(void) {
+  held_signals h;
+  sigset_t of_writes;
+  (void)sigemptyset(&of_writes);
+  (void)sigaddset(&of_writes, SIGPIPE);
+  (void)sigaddset(&of_writes, SIGXFSZ);
+  (void)sigaddset(&of_writes, SIGTTOU);
+  (void)sigpending(&h.waiting);
+  (void)pthread_sigmask(SIG_BLOCK, &of_writes, &h.mask);
+  return h;
+}
+
+/* `raised` is the signal that the write has raised, or 0. Keeps errno. */
+static void release_signals(const held_signals *h, int raised) {
+  const struct timespec no_time = {0};
+  int os_errno = errno;
+  if (raised && sigismember(&h->waiting, raised) == 0) {
+    sigset_t one;
+    (void)sigemptyset(&one);
+    (void)sigaddset(&one, raised);
+    (void)sigtimedwait(&one, NULL, &no_time);
+  }
+  (void)pthread_sigmask(SIG_SETMASK, &h->mask, NULL);
+  errno = os_errno;
+}
+
+static bool write_unharmed(int fd, const line *l) {
+  held_signals h = hold_signals();
+  bool written = writev(fd, l->parts, l->n) >= 0;
+  release_signals(&h, written ? 0 : errno == EPIPE ? SIGPIPE : errno == EFBIG ? SIGXFSZ : 0);
+  return written;
+}
+
+static bool send_at_once(int fd, line *l) {
+  struct msghdr message = {.msg_iov = l->parts, .msg_iovlen = (size_t)l->n};
+  return sendmsg(fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT) >= 0;
+}
+
+/* ENXIO: the pipe has no reader. */
+static bool write_without_waiting(const line *l) {
+  int own = open("/proc/self/fd/2", O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+  bool written = false;
+  if (own >= 0) {
+    written = write_unharmed(own, l);
+    (void)close(own);
+  } else if (errno != ENXIO) {
+    struct pollfd ready = {.fd = STDERR_FILENO, .events = POLLOUT};
+    written =
+        poll(&ready, 1, 0) == 1 && ready.revents == POLLOUT && write_unharmed(STDERR_FILENO, l);
+  }
+  return written;
+}
+
+static bool write_to_stderr(line *l) {
+  struct stat status;
+  if (fstat(STDERR_FILENO, &status) < 0) return false;
+  if (S_ISSOCK(status.st_mode)) return send_at_once(STDERR_FILENO, l);
+  if (S_ISFIFO(status.st_mode) || (S_ISCHR(status.st_mode) && isatty(STDERR_FILENO)))
+    return write_without_waiting(l);
+  return write_unharmed(STDERR_FILENO, l);
+}
+
+/* }=================================================================================== */
 
 static bool write_to_file(const char *path, const line *l) {
   int fd = open(
       path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NOFOLLOW | O_NONBLOCK, 0600);
-  bool written = fd >= 0 && writev(fd, l->parts, l->n) >= 0;
+  bool written = fd >= 0 && write_unharmed(fd, l);
   if (fd >= 0) (void)close(fd);
   return written;
 }
 
 static bool write_to_system(line *l) {
   struct sockaddr_un address = {.sun_family = AF_UNIX, .sun_path = "/dev/log"};
-  struct msghdr message = {.msg_iov = l->parts, .msg_iovlen = (size_t)l->n};
   int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
   bool written = fd >= 0 && connect(fd, (const struct sockaddr *)&address, sizeof address) == 0 &&
-                 sendmsg(fd, &message, MSG_NOSIGNAL) >= 0;
+                 send_at_once(fd, l);
   if (fd >= 0) (void)close(fd);
   return written;
 }
 
-void hl_log(const char *log, const char *const parts[], int n) {
+static bool write_parts(const char *log, const char *const parts[], int n) {
   char digits[DIGITS];
-  if (strcmp(log, "quiet") == 0) return;
   if (strcmp(log, "syslog") == 0) {
     line l = make_line("<13>", digits, parts, n, ""); /* user.notice */
-    if (write_to_system(&l)) return;
+    if (write_to_system(&l)) return true;
   } else if (*log) {
     line l = make_line("", digits, parts, n, "\n");
-    if (write_to_file(log, &l)) return;
+    if (write_to_file(log, &l)) return true;
   }
   line l = make_line("", NULL, parts, n, "\n");
-  (void)!writev(STDERR_FILENO, l.parts, l.n);
+  return write_to_stderr(&l);
+}
+
+/* Of this process: lines that could be written nowhere, and were not told yet. */
+static atomic_ulong n_lost;
+
+void hl_log(const char *log, const char *const parts[], int n) {
+  char digits[DIGITS];
+  const char *all[MOST_PARTS];
+  int n_all = 0, os_errno = errno;
+  if (strcmp(log, "quiet") == 0) return;
+  unsigned long lost = atomic_exchange(&n_lost, 0);
+  while (n_all < n && n_all < MOST_PARTS - 3) all[n_all] = parts[n_all], n_all++;
+  if (lost > 0) {
+    all[n_all++] = " (lines before this one that could not be written: ";
+    all[n_all++] = number_text(digits, lost);
+    all[n_all++] = ")";
+  }
+  if (!write_parts(log, all, n_all)) (void)atomic_fetch_add(&n_lost, lost + 1);
+  errno = os_errno;
+}
+
+void hl_write_to_stderr(const char *text) {
+  line l = {.n = 0};
+  add(&l, text);
+  add(&l, "\n");
+  shorten(&l, PIPE_BUF);
+  (void)write_to_stderr(&l);
 }
