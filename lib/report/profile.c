@@ -117,11 +117,21 @@ static void tell_faults(lh_teller *t, const found *f) {
            lh_duration_text(f->info.duration_ns).text);
 }
 
+/* The program and its Lua release are texts of the file: both are escaped. */
+static void tell_program(lh_teller *t, const lh_profile_info *info) {
+  const char *program = info->program ? info->program : "";
+  const char *release = info->release ? info->release : "5.4";
+  lh_text text = {0};
+  lh_text_escaped(&text, program, strlen(program), false);
+  lh_text_string(&text, ": Lua ");
+  lh_text_escaped(&text, release, strlen(release), false);
+  lh_text_format(&text, ", process %llu, tracked from %s", (unsigned long long)info->process_id,
+                 lh_time_text(info->start_unix_ns).text);
+  lh_say_text(t, LH_FAINT, &text);
+}
+
 static void tell(lh_teller *t, lh_report *report) {
   const found *f = report->answer;
-  char *program = lh_escaped(f->info.program ? f->info.program : "",
-                             f->info.program ? strlen(f->info.program) : 0);
-  t->failed |= !program;
   tell_allocated(t, f);
   tell_heap(t, f);
   tell_known(t, f);
@@ -130,11 +140,7 @@ static void tell(lh_teller *t, lh_report *report) {
            "Death is seen when the collector frees: below %s, half of the mean heap, an age at\n"
            "death says no more than: dead at the first collection",
            lh_told_size(t, lh_first_collection_bytes(f->usage)).text);
-  if (program)
-    lh_say(t, LH_FAINT, "%s: Lua %s, process %llu, tracked from %s", program,
-           f->info.release ? f->info.release : "5.4", (unsigned long long)f->info.process_id,
-           lh_time_text(f->info.start_unix_ns).text);
-  lh_free(program);
+  tell_program(t, &f->info);
   tell_faults(t, f);
 }
 

@@ -267,14 +267,15 @@ function profile:write(path)
   assert(file:close())
 end
 
---- A profile whose program, sources, functions and C functions have these names; a profile can have
---- no zeros in them.
+--- A profile whose texts are all these names: program, Lua release, sources, functions and C
+--- functions. A profile can have no zeros in them.
 ---@param names string[]
 ---@return table profile
 function profiles.of_names(names)
   local function name(i) return (names[i]:gsub("%z", "")) end
   local p = profiles.new()
   p.program = name(2) .. name(3)
+  p.release = name(1) .. name(2) .. name(5)
   for i = 1, #names do
     local stack = p:stack(p.stacks[i // 2], {
       source = (i % 3 == 0 and "" or "@") .. name(i), name = name(i % 7 + 1), first_line = 1,
