@@ -11,6 +11,8 @@
 **
 ** Bytes that belong to no object are what a parser has while it loads a chunk. They are accepted
 ** where the caller says so and a function is half made, and in cores, where there is no other try.
+** In a core they are a doubt: a table that grows or shrinks (luaH_resize) has its new vector while
+** its old one, which belongs to no object, still has the entries.
 **
 ** The walk executes 1.5 times the instructions of a snapshot from inside, for keys and values are
 ** looked at twice. It takes longer than that where the mirror has small pages: the first touch of
@@ -175,6 +177,24 @@ static bool adds_up(const shooting *s) {
 
 /* }=================================================================================== */
 
+/* {=== Doubt ========================================================================= */
+
+/* Can they be the slots of a table, or its array? */
+static bool fit_table(uint64_t bytes) {
+  return bytes % sizeof(raw_value) == 0 || bytes == sizeof(raw_slot);
+}
+
+/* Bytes of a core that belong to no object are mostly the vector that a table had before it grew,
+** some of whose entries are in no other yet; or, if a function is half made, a parser's. */
+static bool is_in_doubt(const shooting *s) {
+  uint64_t bytes = s->shot.walk.object_bytes + s->shot.string_table_bytes;
+  if (lh_is_in_doubt(s->mirrored)) return true;
+  if (s->mirrored->stillness != LH_STILL_CORE || adds_up(s)) return false;
+  return !s->doubt.is_loading || fit_table(s->shot.gc_bytes - bytes);
+}
+
+/* }=================================================================================== */
+
 /* {=== The view from outside ========================================================= */
 
 /* The longest: the marks' places, and what C functions are called. */
@@ -221,7 +241,7 @@ static void put_section(lh_walk *walk) {
   lh_function_sort(&functions);
   lh_out_u8(out, s->mirrored->stillness);
   lh_out_u8(out, (s->mirrored->was_in_system_call ? LH_OUTSIDE_IN_CALL : 0) |
-                     (lh_is_in_doubt(s->mirrored) ? LH_OUTSIDE_IN_DOUBT : 0));
+                     (is_in_doubt(s) ? LH_OUTSIDE_IN_DOUBT : 0));
   put_marks(out, s);
   put_functions(out, &functions, symbols);
   lh_symbols_close(symbols);
@@ -276,6 +296,7 @@ static int fail_sum(const shooting *s, uint64_t bytes, lh_error *error) {
 static int check_sum(shooting *s, lh_error *error) {
   uint64_t bytes = s->shot.walk.object_bytes + s->shot.string_table_bytes;
   s->answer->unaccounted_bytes = (int64_t)(s->shot.gc_bytes - bytes);
+  s->answer->is_in_doubt = is_in_doubt(s);
   if (adds_up(s) || (bytes < s->shot.gc_bytes && may_have_more(s))) return LH_OK;
   return fail_sum(s, bytes, error);
 }
