@@ -19,11 +19,10 @@
 ** each costs a microsecond after a fork, 70 ms for 286 MB.
 **
 ** Who may profit? No code of the target is executed here, but its pointers are followed, in a child
-** that has this process's memory and rights. A forged pointer can lead to memory of this process,
-** whose bytes would be in the snapshot. The snapshot is the caller's file, mode 0600, and the
-** target cannot read it; so who gives such a file away gives away what a forged heap made the tool
-** show. sound.c checks types and alignment, not where an object is. Only marks are written, into
-** the child's own copy of the mirror.
+** that has this process's memory and rights. A forged pointer could lead to memory of this process,
+** whose bytes would be in the snapshot. So strings, and the vectors of tables, are in the mirror, or
+** the heap is refused. Other objects give the file no more than pointers and sizes. Only marks are
+** written, into the child's own copy of the mirror.
 */
 #include <errno.h>
 #include <inttypes.h>
@@ -41,6 +40,7 @@ typedef struct shooting {
   lh_shot_answer *answer;
   lh_mirrored_state state;
   lh_doubt doubt;
+  const lh_memory_region *region; /* of the last object looked at; NULL */
   lh_carried_mark *carried;
   size_t n_carried;
   char release[16];
@@ -156,10 +156,38 @@ static void count_own(const shooting *s, const raw_object *object, uint64_t byte
   own->bytes += bytes;
 }
 
+/* Not what is this process's own, to which a forged heap may point. Most objects are in the region
+** of the one before. */
+static bool is_of_target(shooting *s, const void *at, uint64_t bytes) {
+  uint64_t start = (uintptr_t)at;
+  const lh_memory_region *r = s->region;
+  if (bytes == 0) return true;
+  if (r && start >= r->start && start - r->start < r->present_bytes &&
+      bytes <= r->present_bytes - (start - r->start))
+    return true;
+  if (!lh_mirror_has(s->mirrored->mirror, start, bytes)) return false;
+  s->region = lh_region_at(s->mirrored->memory, start);
+  return true;
+}
+
+/* Strings and the values of tables are what goes into the file as it is. */
+static bool has_content_of_target(shooting *s, const raw_object *object, uint64_t bytes) {
+  const lh_layout *layout = s->doubt.layout;
+  const raw_table *t = (const raw_table *)object;
+  switch (object->type) {
+    case RAW_SHORT_STRING:
+    case RAW_LONG_STRING: return is_of_target(s, object, bytes);
+    case RAW_TABLE:
+      return is_of_target(s, t->array, raw_array_slots(layout, t) * sizeof *t->array) &&
+             is_of_target(s, t->slots, raw_hash_slots(t) * sizeof *t->slots);
+    default: return true;
+  }
+}
+
 static bool accept(const lh_walk *walk, const raw_object *object, uint64_t bytes) {
   shooting *s = shooting_of(walk);
   if (bytes > s->doubt.most_bytes || walk->object_bytes > s->doubt.most_bytes - bytes) return false;
-  if (!lh_is_sound(&s->doubt, object)) return false;
+  if (!has_content_of_target(s, object, bytes) || !lh_is_sound(&s->doubt, object)) return false;
   if (object->type == RAW_THREAD && !(object->marked & walk->dead_white)) {
     s->shot.walk.thread = lh_deeper_thread(walk->layout, walk->thread, object);
   }

@@ -400,6 +400,37 @@ static void test_running_function(void **unused) {
 
 /* }=================================================================================== */
 
+/* {=== A forged pointer ============================================================== */
+
+/* What a string, an array or slots reach is the target's, or the heap is refused: else they would
+** show what is this process's own. */
+static void test_not_mirrored(void **unused) {
+  (void)unused;
+  enum { INSIDE = 100 };
+  lua_State *L = new_state();
+  lh_mirrored m = in_call();
+  lh_outside_request request = {.path = "a"};
+  (void)luaL_dostring(L,
+                      "S = ('s'):rep(1000) A = {} for i = 1, 100 do A[i] = i A['k' .. i] = i end");
+  lua_getglobal(L, "A");
+  lua_getglobal(L, "S");
+  const raw_table *table = lua_topointer(L, -2);
+  const uintptr_t places[] = {(uintptr_t)lua_tostring(L, -1), (uintptr_t)table->array,
+                              (uintptr_t)table->slots};
+  assert_int_equal(shoot(L, &m, &request, NULL), LH_OK);
+  remove_files();
+  for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
+    own_lacks = places[i] + INSIDE;
+    own_region.end = own_region.present_bytes = own_lacks;
+    assert_int_equal(shoot(L, &m, &request, NULL), LH_EBUSY);
+  }
+  own_lacks = 0;
+  own_region.end = own_region.present_bytes = INT64_MAX;
+  lua_close(L);
+}
+
+/* }=================================================================================== */
+
 /* {=== A core amid a rehash =========================================================== */
 
 /* While Lua frees the vector of slots that a table had before it grew: all entries are in the new
@@ -518,6 +549,7 @@ int main(void) {
                                      cmocka_unit_test(test_after_inside),
                                      cmocka_unit_test(test_threads),
                                      cmocka_unit_test(test_running_function),
+                                     cmocka_unit_test(test_not_mirrored),
                                      cmocka_unit_test(test_core_amid_rehash),
                                      cmocka_unit_test(test_process_amid_rehash),
                                      cmocka_unit_test(test_sound_core)};
