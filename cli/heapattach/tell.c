@@ -84,11 +84,14 @@ static void print_growth(const subject *s, const shot *taken) {
 static void print_doubts(const subject *s, const shot *taken) {
   const lh_outside_request *done = &taken->done;
   int64_t missing = done->unaccounted_bytes;
+  bool was_amid_change = s->info.is_core && done->is_in_doubt;
   if (missing != 0)
-    printf("%s in it belong to no object: a parser or other C code was at work\n",
+    printf("%s in it belong to no object: %s\n",
            missing > 0 ? lh_size_text((uint64_t)missing, s->c->exact_bytes).text
-                       : lh_size_change((uint64_t)-missing, 0, s->c->exact_bytes).text);
-  if (done->is_in_doubt)
+                       : lh_size_change((uint64_t)-missing, 0, s->c->exact_bytes).text,
+           was_amid_change ? "a table was probably growing or shrinking, and may lack entries"
+                           : "a parser or other C code was at work");
+  if (done->is_in_doubt && !was_amid_change)
     puts(
         "It was computing at each stop: no fault is seen in its heap, but a table that was just "
         "growing may show values of another one");

@@ -12,7 +12,6 @@
 ** program that touches it is stopped by a fault, and never finds what is this process's own. Where
 ** that has something of its own among it the program does not run on.
 */
-#include <errno.h>
 #include <string.h>
 #include <sys/mman.h>
 
@@ -111,14 +110,15 @@ void lh_code_free(lh_copied_code *code) {
 /* {=== In the child ================================================================== */
 
 /* Maps what the program has mapped and the mirror has not. False: this process has something of
-** its own there. What cannot be mapped for another reason is no one's, and faults, too. */
+** its own there, or no room. Above all processes is one page of the kernel's, which is left out. */
 static bool map_rest(const lh_memory *memory, const lh_mirror *mirror) {
   enum { KIND = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE };
   for (size_t i = 0; i < memory->n; i++) {
     const lh_memory_region *r = &memory->regions[i];
     if (lh_region_is_mirrored(r) && lh_mirror_has(mirror, r->start, r->end - r->start)) continue;
+    if (r->start >= (uint64_t)1 << 63) continue;
     void *mapped = mmap(pointer(r->start), r->end - r->start, PROT_NONE, KIND, -1, 0);
-    if (mapped != pointer(r->start) && (mapped != MAP_FAILED || errno == EEXIST)) return false;
+    if (mapped != pointer(r->start)) return false;
   }
   return true;
 }

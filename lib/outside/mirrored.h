@@ -111,6 +111,7 @@ typedef struct lh_shot_answer {
   lh_counts counts;
   int64_t unaccounted_bytes;
   uint64_t passed_as_old;
+  bool is_in_doubt;
 } lh_shot_answer;
 
 /* Walks the state that the request names, and writes it: as lh_shoot_mirrored, in its child. What

@@ -16,7 +16,8 @@
 **                   calls.c runs to the next system call; inject.c makes the target do one;
 **                   stop.h tells them, registers.h is what is the machine's own
 **     run_on.c      lets a child with the mirror run on to where Lua is amid no change; code.c
-**                   gives it the code for that; run_on.h tells what they share
+**                   gives it the code for that; sandbox.c leaves it nothing of this
+**                   process; run_on.h tells what they share
 **     pages.c       which pages a process has written
 **     mirror.c      the target's memory at its own addresses in this process; copy.c copies it;
 **                   spans.c: lists of addresses

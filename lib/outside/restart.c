@@ -17,6 +17,11 @@
 ** failed since a handler ran, of which the thread has not done the next instruction yet: it is made
 ** again, too. That is a moment after each signal, of these twelve only;
 ** the longer where one processor is all there is, since the thread may have to wait there.
+**
+** Who may profit? A thread makes again, with its own rights, a call that it has made itself; the
+** first argument is the kernel's, and the number is one of the list below. A program that forges
+** its registers so that a call seems to have failed can only make a call that it could make anyway.
+** Nothing that the thread says is used as an address or a size in this process.
 */
 #include <inttypes.h>
 #include <stdlib.h>

@@ -18,10 +18,11 @@
 ** is run. It is killed with its tracer, and where it comes to none of these places: by a fault, by
 ** a call amid a change, or not at all in 300 ms.
 **
-** The program's code can change all memory of that child, and is not to be trusted: its user may
-** have fewer rights than ours. So the child makes no system call, neither as the program nor
-** afterwards. What it has changed of the mirror is copied from it, as from the program before, and
-** it is killed.
+** Who may profit? The program's code, which is an attacker's, and executes any instruction in that
+** child. So the child has nothing of this process by then: no memory, descriptor, right or system
+** call (sandbox.c). Where that cannot be had the program does not run on, and the doubt is told.
+** What the child has changed of the mirror is copied from it, as from the program before, and it is
+** killed. It can forge what stands in its own memory, as the program itself can.
 **
 ** Of several threads that one runs a state whose stack has its innermost protected call.
 */
@@ -33,7 +34,6 @@
 #include <stddef.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -51,6 +51,7 @@ struct lh_moment {
   lh_all_registers *threads;
   size_t n, capacity;
   lh_copied_code *code;
+  lh_identity identity;
   bool is_over; /* it has run on */
 };
 
@@ -65,7 +66,7 @@ static bool add_thread(lh_moment *m, const lh_thread *thread) {
 
 lh_moment *lh_moment_begin(const lh_stop *stop) {
   lh_moment *m = lh_alloc_zeroed(1, sizeof *m);
-  bool is_known = m != NULL;
+  bool is_known = m && lh_identity_of(stop->process, &m->identity);
   for (size_t i = 0; is_known && i < stop->n; i++) {
     if (stop->threads[i].held != LH_HELD_GONE) is_known = add_thread(m, &stop->threads[i]);
   }
@@ -92,6 +93,7 @@ typedef struct runner {
   pid_t id;
   uint64_t call_at; /* where the thread has its running call */
   uint64_t call;
+  uint64_t touched_before; /* pages, before it ran on */
 } runner;
 
 static bool read_word(const runner *r, uint64_t address, uint64_t *word) {
@@ -135,14 +137,25 @@ static bool watch_words(runner *r) {
 
 static const uint64_t MOST_NS = 300000000;
 
-/* Waits until it stops. False: it does not, or has ended; then r->id is 0. */
-static bool wait_for(runner *r, int *status, uint64_t until_ns) {
+/* How often the child has touched a page that it had not, or wrote to one that it has in common
+** with this process. */
+static uint64_t pages_touched(pid_t child) {
+  char text[1024];
+  unsigned long long faults;
+  if (lh_process_text(child, "stat", text, sizeof text) <= 0) return 0;
+  const char *name_end = strrchr(text, ')');
+  bool is_told =
+      name_end && sscanf(name_end + 1, " %*c %*d %*d %*d %*d %*d %*u %llu", &faults) == 1;
+  return is_told ? faults : UINT64_MAX;
+}
+
+/* Waits until it stops: false, if it takes more time or memory than any program needs. */
+static bool wait_in_limits(runner *r, int *status, uint64_t until_ns) {
+  const uint64_t MOST_PAGES = 16384, SLICE_NS = 2000000;
   for (;;) {
-    pid_t found = waitpid(r->id, status, WNOHANG | __WALL);
-    if (found == r->id && !WIFSTOPPED(*status)) r->id = 0;
-    if (found > 0) return r->id != 0;
-    if ((found < 0 && errno != EINTR) || lh_now_ns() > until_ns) return false;
-    lh_nap();
+    if (lh_sandbox_wait(&r->id, status, lh_now_ns() + SLICE_NS)) return true;
+    if (r->id == 0 || lh_now_ns() > until_ns) return false;
+    if (pages_touched(r->id) - r->touched_before > MOST_PAGES) return false;
   }
 }
 
@@ -175,7 +188,7 @@ static verdict run(runner *r) {
   uint64_t until_ns = lh_now_ns() + MOST_NS;
   verdict v = GO_ON;
   while (v == GO_ON) {
-    bool stops = ptrace(PTRACE_SYSEMU, r->id, 0, 0) == 0 && wait_for(r, &status, until_ns);
+    bool stops = ptrace(PTRACE_SYSEMU, r->id, 0, 0) == 0 && wait_in_limits(r, &status, until_ns);
     v = stops ? judge(r, status) : LOST;
   }
   return v;
@@ -224,14 +237,20 @@ static bool stop_child(runner *r) {
   int status;
   return ptrace(PTRACE_SEIZE, r->id, 0, options) == 0 &&
          ptrace(PTRACE_INTERRUPT, r->id, 0, 0) == 0 &&
-         wait_for(r, &status, lh_now_ns() + MOST_TO_STOP_NS) && status >> 16 == PTRACE_EVENT_STOP;
+         lh_sandbox_wait(&r->id, &status, lh_now_ns() + MOST_TO_STOP_NS) &&
+         status >> 16 == PTRACE_EVENT_STOP;
 }
 
-static bool run_child(runner *r, const lh_all_registers *way_on) {
+/* The registers come last, and with them the first instruction of the program. */
+static bool run_child(runner *r, uint64_t stub, const lh_mirrored *m,
+                      const lh_all_registers *way_on) {
   sigset_t signals;
   lh_hold_signals(&signals);
-  bool has_run_on =
-      stop_child(r) && watch_words(r) && lh_registers_set_all(r->id, way_on) && run(r) == SAFE;
+  bool has_run_on = stop_child(r) &&
+                    lh_sandbox_close(&r->id, stub, m->memory, &m->moment->identity) &&
+                    watch_words(r) && lh_registers_set_all(r->id, way_on);
+  r->touched_before = has_run_on ? pages_touched(r->id) : 0;
+  has_run_on = has_run_on && run(r) == SAFE;
   lh_release_signals(&signals);
   return has_run_on;
 }
@@ -279,20 +298,21 @@ static bool take_memory(const lh_mirrored *m, pid_t child) {
   return is_taken;
 }
 
-static bool hear(int gate) {
-  char heard;
+/* 0: nothing was sent. */
+static uint64_t hear(int gate) {
+  uint64_t heard;
   ssize_t n;
-  do n = read(gate, &heard, 1);
+  do n = read(gate, &heard, sizeof heard);
   while (n < 0 && errno == EINTR);
-  return n == 1;
+  return n == sizeof heard ? heard : 0;
 }
 
 /* In the child: is ready, and waits to be stopped, until it is killed or has no parent any more. */
 static _Noreturn void become_program(const lh_mirrored *m, int gate) {
   (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-  (void)setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0});
-  if (lh_code_place(m->moment->code, m->memory, m->mirror) && send(gate, "", 1, MSG_NOSIGNAL) == 1)
-    (void)hear(gate);
+  bool is_placed = lh_code_place(m->moment->code, m->memory, m->mirror);
+  uint64_t stub = is_placed ? lh_sandbox_begin(&m->moment->identity) : 0;
+  if (stub && send(gate, &stub, sizeof stub, MSG_NOSIGNAL) == sizeof stub) (void)hear(gate);
   _exit(1);
 }
 
@@ -318,7 +338,9 @@ int lh_run_on(const lh_mirrored *m, uint64_t state, bool *has_run_on, lh_error *
     become_program(m, gates[1]);
   }
   (void)close(gates[1]);
-  *has_run_on = m->moment->is_over = r.id > 0 && hear(gates[0]) && run_child(&r, way_on);
+  pid_t child = r.id;
+  uint64_t stub = child > 0 ? hear(gates[0]) : 0;
+  *has_run_on = m->moment->is_over = stub && run_child(&r, stub, m, way_on);
   bool is_whole = !*has_run_on || take_memory(m, r.id);
   if (r.id > 0) end_child(r.id);
   (void)close(gates[0]);

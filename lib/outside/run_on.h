@@ -22,6 +22,32 @@ bool lh_code_place(const lh_copied_code *code, const lh_memory *memory, const lh
 
 /* }=================================================================================== */
 
+/* {=== sandbox.c ===================================================================== */
+
+/* Real, effective, saved, and of the file system. */
+enum { LH_MOST_OTHER_GROUPS = 512 };
+typedef struct lh_identity {
+  uint32_t users[4], groups[4], others[LH_MOST_OTHER_GROUPS];
+  int n_others;
+} lh_identity;
+
+/* False: the kernel does not tell, or there are more groups than LH_MOST_OTHER_GROUPS. */
+bool lh_identity_of(pid_t process, lh_identity *identity);
+
+/* In the child, last: resets signals and limits resources. Returns where the parent can let the
+** child make system calls; 0: nowhere. */
+uint64_t lh_sandbox_begin(const lh_identity *identity);
+
+/* Of a child that is held: leaves it nothing but the regions of `memory` and the target's identity.
+** False: that cannot be had, and the child must not run. *child is 0 if it has ended. */
+bool lh_sandbox_close(pid_t *child, uint64_t stub, const lh_memory *memory,
+                      const lh_identity *identity);
+
+/* Waits until the child stops. False: it does not, or has ended; then *child is 0. */
+bool lh_sandbox_wait(pid_t *child, int *status, uint64_t until_ns);
+
+/* }=================================================================================== */
+
 /* {=== run_on.c ====================================================================== */
 
 /* Of a program that stands still: with what its threads go on, and its code. */

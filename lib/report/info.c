@@ -113,7 +113,11 @@ static void tell_outside(lh_teller *t, const found *f) {
   if (f->is_outside)
     lh_say(t, LH_PLAIN, "Taken from outside, %s%s", LH_WORD_OF(words, f->stillness),
            f->in_system_call ? ", in a system call" : "");
-  if (f->in_doubt)
+  if (f->in_doubt && f->stillness == LH_STILL_CORE)
+    lh_say(t, LH_PLAIN,
+           "The program was changing its heap then: a table that was growing or shrinking may lack "
+           "entries");
+  else if (f->in_doubt)
     lh_say(t, LH_PLAIN,
            "It was computing then: no fault is seen in its heap, but a table that was just growing "
            "may show values of another one");

@@ -400,10 +400,158 @@ static void test_running_function(void **unused) {
 
 /* }=================================================================================== */
 
+/* {=== A forged pointer ============================================================== */
+
+/* What a string, an array or slots reach is the target's, or the heap is refused: else they would
+** show what is this process's own. */
+static void test_not_mirrored(void **unused) {
+  (void)unused;
+  enum { INSIDE = 100 };
+  lua_State *L = new_state();
+  lh_mirrored m = in_call();
+  lh_outside_request request = {.path = "a"};
+  (void)luaL_dostring(L,
+                      "S = ('s'):rep(1000) A = {} for i = 1, 100 do A[i] = i A['k' .. i] = i end");
+  lua_getglobal(L, "A");
+  lua_getglobal(L, "S");
+  const raw_table *table = lua_topointer(L, -2);
+  const uintptr_t places[] = {(uintptr_t)lua_tostring(L, -1), (uintptr_t)table->array,
+                              (uintptr_t)table->slots};
+  assert_int_equal(shoot(L, &m, &request, NULL), LH_OK);
+  remove_files();
+  for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
+    own_lacks = places[i] + INSIDE;
+    own_region.end = own_region.present_bytes = own_lacks;
+    assert_int_equal(shoot(L, &m, &request, NULL), LH_EBUSY);
+  }
+  own_lacks = 0;
+  own_region.end = own_region.present_bytes = INT64_MAX;
+  lua_close(L);
+}
+
+/* }=================================================================================== */
+
+/* {=== A core amid a rehash =========================================================== */
+
+/* While Lua frees the vector of slots that a table had before it grew: all entries are in the new
+** one by then. `missing` of them are taken out again, as before Lua has put them in. */
+typedef struct rehash {
+  own_arena *arena;
+  lua_State *L;
+  const raw_table *table;
+  unsigned missing;
+  size_t of_bytes; /* only of a vector of that size */
+  lh_outside_request request;
+  int result;
+  bool is_done, is_core;
+} rehash;
+
+static void bend_and_shoot(rehash *r) {
+  lh_error error = {0};
+  lh_mirrored m = in_call();
+  raw_slot before[64], *slots = (raw_slot *)(uintptr_t)r->table->slots;
+  uint64_t n = raw_hash_slots(r->table);
+  assert_true(n <= 64);
+  memcpy(before, slots, n * sizeof *slots);
+  for (uint64_t i = 0, left = r->missing; i < n && left > 0; i++) {
+    if (raw_is_empty(slots[i].value_type)) continue;
+    slots[i].value_type = 0x10; /* an empty slot */
+    left--;
+  }
+  if (r->is_core) {
+    m.stillness = LH_STILL_CORE;
+    m.is_quiet = m.was_in_system_call = false;
+  }
+  r->request.path = "a";
+  r->result = lh_shoot_mirrored(&m, &r->request, &error);
+  memcpy(slots, before, n * sizeof *slots);
+}
+
+static void *allocate_amid(void *data, void *block, size_t old_bytes, size_t bytes) {
+  rehash *r = data;
+  bool is_old_vector = block && bytes == 0 && old_bytes == r->of_bytes && r->table && !r->is_done;
+  if (is_old_vector) {
+    r->is_done = true;
+    bend_and_shoot(r);
+  }
+  return own_allocate(r->arena, block, old_bytes, bytes);
+}
+
+static void shoot_amid_rehash(unsigned missing, bool is_core, rehash *r) {
+  enum { SLOTS = 32 };
+  own_arena arena;
+  own_arena_begin(&arena);
+  *r = (rehash){.arena = &arena, .missing = missing, .is_core = is_core};
+  lua_State *L = r->L = lua_newstate(allocate_amid, r);
+  assert_non_null(L);
+  lua_gc(L, LUA_GCSTOP);
+  luaL_openlibs(L);
+  (void)luaL_dostring(L, "T = {} for i = 1, 32 do T['k' .. i] = i end k33 = 'k33'");
+  lua_getglobal(L, "T");
+  lua_getglobal(L, "k33");
+  lua_pushinteger(L, SLOTS + 1);
+  r->request.state = (uintptr_t)L;
+  r->of_bytes = SLOTS * sizeof(raw_slot);
+  r->table = lua_topointer(L, -3);
+  lua_rawset(L, -3);
+  assert_true(r->is_done);
+  lua_close(L);
+}
+
+/* 768 bytes are the old vector: so it is in doubt, and so is the file, at each stage. */
+static void test_core_amid_rehash(void **unused) {
+  (void)unused;
+  enum { OLD_VECTOR = 32 * sizeof(raw_slot) };
+  static const unsigned stages[] = {0, 1, 16, 31, 32};
+  for (size_t i = 0; i < sizeof stages / sizeof *stages; i++) {
+    rehash r;
+    lh_snapshot *s;
+    shoot_amid_rehash(stages[i], true, &r);
+    assert_int_equal(r.result, LH_OK);
+    assert_int_equal(r.request.unaccounted_bytes, OLD_VECTOR);
+    assert_true(r.request.is_in_doubt);
+    assert_int_equal(lh_open(&s, "a", NULL), LH_OK);
+    assert_true(lh_snapshot_outside(s)->is_in_doubt);
+    lh_close(s);
+    remove_files();
+  }
+}
+
+/* Of a process there is another try. */
+static void test_process_amid_rehash(void **unused) {
+  (void)unused;
+  rehash r;
+  shoot_amid_rehash(16, false, &r);
+  assert_int_equal(r.result, LH_EBUSY);
+}
+
+/* A core of a heap that nobody changes is not in doubt. */
+static void test_sound_core(void **unused) {
+  (void)unused;
+  lh_mirrored m = in_call();
+  lh_outside_request request = {.path = "a"};
+  lua_State *L = new_state();
+  m.stillness = LH_STILL_CORE;
+  m.is_quiet = m.was_in_system_call = false;
+  assert_int_equal(shoot(L, &m, &request, NULL), LH_OK);
+  assert_int_equal(request.unaccounted_bytes, 0);
+  assert_false(request.is_in_doubt);
+  remove_files();
+  lua_close(L);
+}
+
+/* }=================================================================================== */
+
 int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_attached), cmocka_unit_test(test_not_attached),
-      cmocka_unit_test(test_after),    cmocka_unit_test(test_after_inside),
-      cmocka_unit_test(test_threads),  cmocka_unit_test(test_running_function)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_attached),
+                                     cmocka_unit_test(test_not_attached),
+                                     cmocka_unit_test(test_after),
+                                     cmocka_unit_test(test_after_inside),
+                                     cmocka_unit_test(test_threads),
+                                     cmocka_unit_test(test_running_function),
+                                     cmocka_unit_test(test_not_mirrored),
+                                     cmocka_unit_test(test_core_amid_rehash),
+                                     cmocka_unit_test(test_process_amid_rehash),
+                                     cmocka_unit_test(test_sound_core)};
   return folder_run(tests);
 }

@@ -1,0 +1,264 @@
+/*
+** sandbox.c - takes all that is the tool's from the child that runs on as the program (run_on.c).
+**
+** The code of a target is an attacker's. It may execute any instruction, so the child that executes
+** it has nothing that the target does not have. The parent holds the child and lets it make these
+** system calls, from a page of its own (the stub), before the first instruction of the target:
+**
+**     close_range        no descriptor is left
+**     rseq, set_robust_list, set_tid_address
+**                        the kernel writes to no address of the tool any more
+**     munmap             nothing is mapped but the target's regions and the stub: no code, heap,
+**                        stack, environment, vdso of the tool. The list of mappings is read again
+**     setgroups, setresgid, setresuid
+**                        the ids of the target, all of them
+**     capset, prctl      no capability, no new privileges; where the tool is root, no other process
+**                        of the target's user may read or trace the child (not dumpable)
+**     seccomp            a system call kills the child
+**
+** A call that fails ends the child, and the program does not run on. Limits hold the child's
+** processor time; watches in run_on.c hold the pages that the child writes, and the time that it
+** takes. The kernel kills the child with its tracer.
+**
+** Who may profit? A tool that is not root has the target's user already, so any process of that
+** user may read the target and the tool itself: the child gives such a process nothing new. The
+** tool's security label stays, of which no code profits that makes no system call.
+*/
+#include <errno.h>
+#include <linux/capability.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <signal.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "process.h"
+#include "run_on.h"
+
+#if defined __x86_64__
+
+/* {=== Whose it is =================================================================== */
+
+/* "\nUid:\t1000\t1000 ..." Returns how many numbers there are, at most `most`; -1: there are more,
+** or there is no such line, or the line is cut. */
+static int read_numbers(const char *text, const char *label, uint32_t *numbers, int most) {
+  const char *at = strstr(text, label);
+  int n = 0;
+  if (!at || !strchr(at + 1, '\n')) return -1;
+  for (at += strlen(label); *(at += strspn(at, " \t")) != '\n'; n++) {
+    char *end;
+    unsigned long number = strtoul(at, &end, 10);
+    if (end == at || n == most || number >= UINT32_MAX) return -1;
+    numbers[n] = (uint32_t)number;
+    at = end;
+  }
+  return n;
+}
+
+bool lh_identity_of(pid_t process, lh_identity *identity) {
+  char text[16384];
+  uint32_t *users = identity->users, *groups = identity->groups;
+  *identity = (lh_identity){0};
+  if (lh_process_text(process, "status", text, sizeof text) <= 0) return false;
+  identity->n_others = read_numbers(text, "\nGroups:\t", identity->others, LH_MOST_OTHER_GROUPS);
+  return read_numbers(text, "\nUid:\t", users, 4) == 4 &&
+         read_numbers(text, "\nGid:\t", groups, 4) == 4 && identity->n_others >= 0;
+}
+
+static bool has_groups_of(const lh_identity *a, const lh_identity *b) {
+  return a->n_others == b->n_others &&
+         memcmp(a->others, b->others, (size_t)a->n_others * sizeof *a->others) == 0;
+}
+
+/* }=================================================================================== */
+
+/* {=== In the child ================================================================== */
+
+/* What the child executes and reads before the target's first instruction. */
+typedef struct stub {
+  uint8_t code[8];
+  struct __user_cap_header_struct capabilities_of;
+  struct __user_cap_data_struct capabilities[2];
+  struct sock_filter rule;
+  struct sock_fprog filter;
+  uint32_t groups[LH_MOST_OTHER_GROUPS];
+} stub;
+
+enum { STUB_BYTES = 4096 };
+_Static_assert(sizeof(stub) <= STUB_BYTES, "the stub is one page");
+
+static void reset_signals(void) {
+  sigset_t none;
+  (void)sigemptyset(&none);
+  for (int i = 1; i < NSIG; i++) (void)signal(i, SIG_DFL);
+  (void)sigaltstack(&(stack_t){.ss_flags = SS_DISABLE}, NULL);
+  (void)pthread_sigmask(SIG_SETMASK, &none, NULL);
+}
+
+static bool limit_resources(void) {
+  enum { SECONDS = 10 }; /* the parent ends it far earlier */
+  return setrlimit(RLIMIT_CPU, &(struct rlimit){SECONDS, SECONDS}) == 0 &&
+         setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0}) == 0 &&
+         setrlimit(RLIMIT_FSIZE, &(struct rlimit){0, 0}) == 0;
+}
+
+uint64_t lh_sandbox_begin(const lh_identity *identity) {
+  static const uint8_t code[] = {0x0f, 0x05, 0xcc}; /* syscall; int3 */
+  reset_signals();
+  if (!limit_resources()) return 0;
+  stub *s = mmap(NULL, STUB_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (s == MAP_FAILED) return 0;
+  memcpy(s->code, code, sizeof code);
+  s->capabilities_of.version = _LINUX_CAPABILITY_VERSION_3;
+  s->rule = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS);
+  s->filter = (struct sock_fprog){1, &s->rule};
+  memcpy(s->groups, identity->others, (size_t)identity->n_others * sizeof *s->groups);
+  return mprotect(s, STUB_BYTES, PROT_READ | PROT_EXEC) == 0 ? (uintptr_t)s : 0;
+}
+
+/* }=================================================================================== */
+
+/* {=== The parent ==================================================================== */
+
+bool lh_sandbox_wait(pid_t *child, int *status, uint64_t until_ns) {
+  for (;;) {
+    pid_t found = waitpid(*child, status, WNOHANG | __WALL);
+    if (found == *child && !WIFSTOPPED(*status)) *child = 0;
+    if (found > 0) return *child != 0;
+    if ((found < 0 && errno != EINTR) || lh_now_ns() > until_ns) return false;
+    lh_nap();
+  }
+}
+
+typedef struct sandbox {
+  pid_t *child;
+  uint64_t stub;
+  const lh_memory *memory;
+} sandbox;
+
+#define STUB_HAS(box, field) ((box)->stub + offsetof(stub, field))
+
+/* Lets the child make a system call. False: it failed. */
+static bool call(const sandbox *box, long number, uint64_t a, uint64_t b, uint64_t c, uint64_t d) {
+  const uint64_t MOST_NS = 10000000000;
+  lh_registers r;
+  int status;
+  if (!lh_registers_get(*box->child, &r)) return false;
+  r.rax = (unsigned long long)number;
+  r.orig_rax = (unsigned long long)-1;
+  r.rip = STUB_HAS(box, code);
+  r.rdi = a, r.rsi = b, r.rdx = c, r.r10 = d, r.r8 = r.r9 = 0;
+  return lh_registers_set(*box->child, &r) && ptrace(PTRACE_CONT, *box->child, 0, 0) == 0 &&
+         lh_sandbox_wait(box->child, &status, lh_now_ns() + MOST_NS) &&
+         WSTOPSIG(status) == SIGTRAP && status >> 16 == 0 && lh_registers_get(*box->child, &r) &&
+         r.rip == STUB_HAS(box, code) + 3 && (long)r.rax >= 0;
+}
+
+/* Kernels before 5.13 do not tell: then the child faults where the kernel writes, which is no harm.
+*/
+static bool end_restartable_sequences(const sandbox *box) {
+  enum { GET_CONFIGURATION = 0x420f, UNREGISTER = 1, CALL = 334 };
+  struct {
+    uint64_t address;
+    uint32_t bytes, signature, flags, unused;
+  } rseq = {0};
+  if (syscall(SYS_ptrace, GET_CONFIGURATION, *box->child, sizeof rseq, &rseq) < 0 || !rseq.address)
+    return true;
+  return call(box, CALL, rseq.address, rseq.bytes, UNREGISTER, rseq.signature);
+}
+
+static bool leave_descriptors_and_thread(const sandbox *box) {
+  enum { CLOSE_RANGE = 436, ROBUST_LIST_BYTES = 24 };
+  return call(box, CLOSE_RANGE, 0, UINT32_MAX, 0, 0) && end_restartable_sequences(box) &&
+         call(box, SYS_set_robust_list, 0, ROBUST_LIST_BYTES, 0, 0) &&
+         call(box, SYS_set_tid_address, 0, 0, 0, 0);
+}
+
+/* Where processes have memory: above is the kernel's, with one page that all may read. */
+static const uint64_t TOP = 0x7ffffffff000;
+
+static bool unmap_but_stub(const sandbox *box, uint64_t start, uint64_t end) {
+  uint64_t stub_end = box->stub + STUB_BYTES;
+  if (start < box->stub && end > stub_end)
+    return call(box, SYS_munmap, start, box->stub - start, 0, 0) &&
+           call(box, SYS_munmap, stub_end, end - stub_end, 0, 0);
+  if (start == box->stub) start = stub_end;
+  if (end == stub_end) end = box->stub;
+  return start >= end || call(box, SYS_munmap, start, end - start, 0, 0);
+}
+
+static bool unmap_all_else(const sandbox *box) {
+  uint64_t start = 0;
+  for (size_t i = 0; i < box->memory->n; i++) {
+    const lh_memory_region *r = &box->memory->regions[i];
+    if (r->start >= TOP) break;
+    if (r->start > start && !unmap_but_stub(box, start, r->start)) return false;
+    start = r->end;
+  }
+  return start >= TOP || unmap_but_stub(box, start, TOP);
+}
+
+static bool is_the_targets(const sandbox *box, uint64_t at, uint64_t end) {
+  while (at < end && at < TOP) {
+    const lh_memory_region *r = lh_region_at(box->memory, at);
+    if (!r && at != box->stub) return false;
+    at = r ? r->end : at + STUB_BYTES;
+  }
+  return true;
+}
+
+/* What the kernel says that is mapped. */
+static bool has_only_the_targets(const sandbox *box) {
+  char path[64], line[4352];
+  unsigned long long start, end;
+  bool is_so = true, has_any = false;
+  (void)snprintf(path, sizeof path, "/proc/%d/maps", (int)*box->child);
+  FILE *maps = fopen(path, "re");
+  while (maps && is_so && fgets(line, sizeof line, maps)) {
+    is_so = sscanf(line, "%llx-%llx ", &start, &end) == 2 && is_the_targets(box, start, end);
+    has_any = true;
+  }
+  if (maps) (void)fclose(maps);
+  return is_so && has_any;
+}
+
+/* The kernel is asked afterwards: -1 would leave an id as it is. */
+static bool take_identity(const sandbox *box, const lh_identity *identity) {
+  enum { REAL_EFFECTIVE_SAVED = 3 * sizeof(uint32_t) };
+  const uint32_t *users = identity->users, *groups = identity->groups;
+  lh_identity own;
+  return lh_identity_of(*box->child, &own) &&
+         (has_groups_of(&own, identity) ||
+          call(box, SYS_setgroups, (uint64_t)identity->n_others, STUB_HAS(box, groups), 0, 0)) &&
+         call(box, SYS_setresgid, groups[0], groups[1], groups[2], 0) &&
+         call(box, SYS_setresuid, users[0], users[1], users[2], 0) &&
+         lh_identity_of(*box->child, &own) && has_groups_of(&own, identity) &&
+         memcmp(own.users, users, REAL_EFFECTIVE_SAVED) == 0 &&
+         memcmp(own.groups, groups, REAL_EFFECTIVE_SAVED) == 0;
+}
+
+static bool drop_rights(const sandbox *box) {
+  bool is_root = geteuid() == 0;
+  return call(box, SYS_capset, STUB_HAS(box, capabilities_of), STUB_HAS(box, capabilities), 0, 0) &&
+         call(box, SYS_prctl, PR_SET_NO_NEW_PRIVS, 1, 0, 0) &&
+         call(box, SYS_prctl, PR_SET_PDEATHSIG, SIGKILL, 0, 0) &&
+         (!is_root || call(box, SYS_prctl, PR_SET_DUMPABLE, 0, 0, 0)) &&
+         call(box, SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, STUB_HAS(box, filter), 0);
+}
+
+bool lh_sandbox_close(pid_t *child, uint64_t stub_address, const lh_memory *memory,
+                      const lh_identity *identity) {
+  const sandbox box = {child, stub_address, memory};
+  return leave_descriptors_and_thread(&box) && unmap_all_else(&box) && has_only_the_targets(&box) &&
+         take_identity(&box, identity) && drop_rights(&box);
+}
+
+/* }=================================================================================== */
+
+#endif
