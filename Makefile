@@ -221,6 +221,8 @@ $(1)/tests/test_signals $(1)/tests/test_killed $(1)/tests/test_storm: \
   TEST_LIBS += -Wl,--wrap=ptrace,--wrap=waitid,--wrap=kill
 $(1)/tests/test_signals: TEST_LIBS += -Wl,--wrap=timer_delete
 $(1)/tests/test_log: $(1)/lua/log.o
+$(1)/tests/test_held_up: TEST_LIBS += -Wl,--wrap=nanosleep
+$(1)/tests/test_pages: TEST_LIBS += -Wl,--wrap=ioctl
 $(1)/tests/test_page: $(1)/cli/heapview/page.o
 $(1)/tests/test_requests: $(1)/cli/heapview/requests.o
 $(1)/tests/test_guests: $(1)/cli/heapview/guests.o

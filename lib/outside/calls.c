@@ -71,7 +71,8 @@ static bool is_at_call(pid_t process, const lh_registers *r) {
 
 /* Of a thread that is held where it was found: may it stay there? It may in a system call, or just
 ** behind one, at which Lua is amid no change; where it sleeps in the kernel; and where it waits for
-** a lock, which it would not get while others are held. */
+** a lock, which it would not get while others are held. One that a signal has stopped stays there,
+** wherever that is: its stop is its user's. */
 static bool may_stay(const lh_stop *stop, const lh_thread *thread, bool *is_quiet) {
   long call = -1;
   uint64_t second_argument = 0;
@@ -83,7 +84,7 @@ static bool may_stay(const lh_stop *stop, const lh_thread *thread, bool *is_quie
     second_argument = lh_registers_second_argument(&r);
   }
   *is_quiet = lh_call_is_quiet(call, second_argument);
-  return *is_quiet || thread->held == LH_HELD_KERNEL || call == SYS_futex;
+  return *is_quiet || thread->held == LH_HELD_KERNEL || thread->is_stopped || call == SYS_futex;
 }
 
 /* Looks at those that run on. How many still do. */

@@ -23,8 +23,7 @@ static bool read_counts(pid_t process, lh_idle_thread *thread) {
          strcmp(thread->counts, "0 0 0\n") != 0;
 }
 
-/* Waits for a child that may share its memory? */
-static bool may_share_memory(long call) {
+bool lh_call_may_share_memory(long call) {
 #ifdef SYS_vfork
   if (call == SYS_vfork) return true;
 #endif
@@ -42,7 +41,7 @@ static bool note_thread(void *payload, pid_t id) {
       !lh_call_of_sleeper(idle->process, id, &call, &second_argument))
     return false;
   idle->in_call &= lh_call_is_quiet(call, second_argument);
-  return !may_share_memory(call);
+  return !lh_call_may_share_memory(call);
 }
 
 static bool is_unchanged(void *payload, pid_t id) {

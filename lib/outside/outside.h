@@ -13,6 +13,7 @@
 **     idle.c        whether the target ran at all; stop.c stops all threads and lets them go on
 **                   (seize.c: without waiting for one that starts another program; restart.c:
 **                   without a call that fails for that);
+**                   held_up.c says why it cannot be stopped;
 **                   calls.c runs to the next system call; inject.c makes the target do one;
 **                   stop.h tells them, registers.h is what is the machine's own
 **     run_on.c      lets a child with the mirror run on to where Lua is amid no change; code.c

@@ -120,7 +120,8 @@ static int stop_target(lh_still *s, bool never_fork, lh_memory *memory, lh_outsi
   const char *hindrance = never_fork ? NULL : find_hindrance(s);
   s->stillness = LH_STILL_STOPPED;
   if (hindrance) told->no_fork = hindrance;
-  rc = lh_stop_begin(&s->stop, process, error);
+  rc = lh_refuse_frozen(process, error);
+  if (rc == LH_OK) rc = lh_stop_begin(&s->stop, process, error);
   if (rc == LH_OK && !lh_stop_run_on(&s->stop, &told->was_in_system_call))
     rc = lh_fail(error, LH_EBUSY, "a thread of process %d does not stop", (int)process);
   if (rc == LH_OK && !told->was_in_system_call) s->moment = lh_moment_begin(&s->stop);
@@ -131,10 +132,12 @@ static int stop_target(lh_still *s, bool never_fork, lh_memory *memory, lh_outsi
   return rc;
 }
 
+/* A process that does not run, and is in no call, was stopped (SIGSTOP) anywhere: only what it goes
+** on with helps then, which a stop tells. */
 static bool is_idle(lh_still *s, unsigned attempt) {
   enum { ATTEMPTS = 2 };
   if (attempt >= ATTEMPTS) return false;
-  if (lh_idle_begin(&s->idle, (pid_t)s->target->process_id)) return true;
+  if (lh_idle_begin(&s->idle, (pid_t)s->target->process_id) && s->idle.in_call) return true;
   (void)lh_idle_end(&s->idle);
   return false;
 }
@@ -146,6 +149,12 @@ int lh_still_begin(lh_target *target, unsigned attempt, bool never_fork, lh_stil
   if (!s) return lh_fail_memory(error, "stopping a process");
   s->target = target;
   s->fd = -1;
+  rc = lh_wait_for_vfork((pid_t)target->process_id, error);
+  if (rc != LH_OK) {
+    lh_free(s);
+    *still = NULL;
+    return rc;
+  }
   lh_hold_signals(&s->signals);
   if (is_idle(s, attempt)) {
     s->stillness = LH_STILL_IDLE;

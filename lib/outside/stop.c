@@ -110,6 +110,8 @@ bool lh_thread_look(lh_thread *thread, lh_course course) {
   }
   if (info.si_code != CLD_TRAPPED && info.si_code != CLD_STOPPED) return bury(thread);
   int event = info.si_status >> LH_EVENT_SHIFT;
+  thread->is_stopped =
+      event == LH_EVENT_STOP && info.si_status != (LH_EVENT_STOP << LH_EVENT_SHIFT | SIGTRAP);
   bool is_signal = info.si_status != LH_AT_CALL && event == 0;
   if (is_signal && course == LH_COURSE_INJECTED) return hold(thread, LH_HELD, LH_EVENT_SIGNAL);
   if (lh_call_mend(thread, info.si_status, course)) return false;

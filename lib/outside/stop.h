@@ -37,6 +37,7 @@ typedef struct lh_thread {
   lh_step step;
   int event;        /* of those that are held: PTRACE_EVENT_..., or one of LH_EVENT_... */
   uint64_t held_ns; /* since when */
+  bool is_stopped;  /* by a signal (SIGSTOP), before it was held: it is not to run */
   bool is_child;    /* of this process, which wants to know of its end by itself */
 } lh_thread;
 
@@ -131,6 +132,22 @@ bool lh_idle_begin(lh_idle *idle, pid_t process);
 
 /* Has none run since? */
 bool lh_idle_end(lh_idle *idle);
+
+/* }=================================================================================== */
+
+/* A thread in this call may wait for a child that has its memory (vfork). */
+bool lh_call_may_share_memory(long call);
+
+/* }=================================================================================== */
+
+/* {=== held_up.c ===================================================================== */
+
+/* LH_OK: no thread waits in vfork(), or the one that did has run by now. LH_EIO: one has waited for
+** a second. No signal is blocked meanwhile, and the process is not touched. */
+int lh_wait_for_vfork(pid_t process, lh_error *error);
+
+/* LH_EIO: its cgroup is frozen, or one around that; the message says how it is thawed. */
+int lh_refuse_frozen(pid_t process, lh_error *error);
 
 /* }=================================================================================== */
 

@@ -25,6 +25,7 @@
 #include <cmocka.h>
 
 #include "attach.h"
+#include "outside/run_on.h"
 #include "subject.h"
 
 typedef struct notes {
@@ -287,10 +288,44 @@ static void test_a_stopped_process_stays_stopped(void **state) {
   assert_int_equal(n->n, before);
   lh_error error;
   assert_int_equal(lh_still_begin(a.target, 0, false, &a.still, &a.memory, &a.told, &error), LH_OK);
-  assert_int_equal(a.told.stillness, LH_STILL_IDLE);
+  assert_int_not_equal(a.told.stillness, LH_STILL_FORK); /* idle if it is in a call */
   attach_end(&a);
   count_stops(s.id);
   assert_int_equal(n_stops, 0);
+  (void)kill(s.id, SIGCONT);
+  expect_life(n);
+  attach_close(&a);
+  subject_end(&s);
+}
+
+static void compute(const subject *self) {
+  for (notes *n = begin_life(self);;) n->n++;
+}
+
+/* Only a copy of it runs on to where its heap is whole. */
+static void test_a_stopped_computation_stays_where_it_is(void **state) {
+  (void)state;
+  notes *n = subject_share(sizeof *n);
+  attach a;
+  subject s = subject_start(compute, n);
+  attach_open(&a, s.id);
+  expect_life(n); /* it has left its last call */
+  (void)kill(s.id, SIGSTOP);
+  assert_true(attach_wait_until(is_stopped, &s.id));
+  uint64_t before = n->n;
+  for (unsigned k = 0; k < 4; k++) {
+    lh_error error;
+    assert_int_equal(lh_still_begin(a.target, k, false, &a.still, &a.memory, &a.told, &error),
+                     LH_OK);
+    assert_int_equal(a.told.stillness, LH_STILL_STOPPED);
+    assert_false(a.told.was_in_system_call);
+    lh_moment *moment = lh_still_moment(a.still, &a.memory);
+    attach_end(&a);
+    assert_int_equal(moment != NULL, LH_CAN_RUN_ON);
+    lh_moment_free(moment);
+    assert_true(attach_wait_until(is_stopped, &s.id));
+    assert_int_equal(n->n, before);
+  }
   (void)kill(s.id, SIGCONT);
   expect_life(n);
   attach_close(&a);
@@ -552,6 +587,7 @@ int main(int n_arguments, char **arguments) {
       cmocka_unit_test(test_files_are_closed),
       cmocka_unit_test(test_no_descriptor_is_left),
       cmocka_unit_test(test_a_stopped_process_stays_stopped),
+      cmocka_unit_test(test_a_stopped_computation_stays_where_it_is),
       cmocka_unit_test(test_stops_meanwhile),
       cmocka_unit_test(test_a_storm_of_threads),
       cmocka_unit_test(test_a_process_that_ends),

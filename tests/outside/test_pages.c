@@ -1,6 +1,6 @@
 /*
 ** test_pages.c - only pages that were written are told, whatever the mapping is; and asking makes
-** none.
+** none. A hole costs nothing, whatever its size.
 */
 #include <fcntl.h>
 #include <setjmp.h>
@@ -21,6 +21,20 @@
 
 #define GIB ((uint64_t)1 << 30)
 #define PAGE ((uint64_t)4096)
+
+/* {=== How often the kernel is asked ================================================= */
+
+static size_t n_questions;
+
+int __real_ioctl(int fd, unsigned long request, void *payload);
+int __wrap_ioctl(int fd, unsigned long request, void *payload);
+
+int __wrap_ioctl(int fd, unsigned long request, void *payload) {
+  n_questions++;
+  return __real_ioctl(fd, request, payload);
+}
+
+/* }=================================================================================== */
 
 /* {=== One mapping of a process, and what is told of it ============================== */
 
@@ -121,6 +135,24 @@ static void test_40_gb_of_which_160_kb_are_used(void **state) {
   subject_end(&s);
 }
 
+/* As AddressSanitizer reserves memory: one page in each of the terabytes. */
+static void write_terabytes(const subject *self) {
+  map_here(self, 16384 * GIB, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1);
+  for (size_t i = 0; i < 16; i++) mapped(self)[i * 1024 * GIB + 5 * PAGE] = 1;
+  subject_wait(self);
+}
+
+/* 16 TB would be 8 million questions if each were about 2 MiB. */
+static void test_16_tb_are_few_questions(void **state) {
+  (void)state;
+  subject s = subject_start(write_terabytes, subject_share(sizeof(seen)));
+  n_questions = 0;
+  bool is_answered = ask_pages(&s, false).bytes == 16 * PAGE && n_questions > 1;
+  subject_end(&s);
+  if (!is_answered) skip(); /* a kernel before 6.7 */
+  assert_in_range(n_questions, 2, 4096);
+}
+
 static void only_read(const subject *self) {
   map_here(self, 100 * PAGE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
   volatile char sum = 0;
@@ -214,6 +246,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_every_other_page),
       cmocka_unit_test(test_40_gb_of_which_160_kb_are_used),
+      cmocka_unit_test(test_16_tb_are_few_questions),
       cmocka_unit_test(test_pages_that_were_only_read),
       cmocka_unit_test(test_pages_of_a_file),
       cmocka_unit_test(test_huge_pages),
