@@ -76,6 +76,7 @@ typedef struct lh_found_state {
   const char *release; /* "5.4.4", or "5.4" where nothing tells */
   const char *script;  /* what it runs, as its program would say: arg[0], else the source of the
                           function that its main thread is in, or was loaded last; "": unknown */
+  bool is_text;        /* the script has no name: this is its first line */
   uint64_t gc_bytes;   /* collectgarbage("count") * 1024 */
   bool has_luaheap;    /* the module was loaded into it */
 } lh_found_state;

@@ -72,11 +72,11 @@ static void free_member(member *m) {
 
 /* {=== Names ========================================================================= */
 
-/* Of the script that a state runs, else of the program; as a part of a file's name that no terminal
-** and no command takes for more than that. Freed by free. */
+/* Of the script that a state runs if that has a name, else of the program; as a part of a file's
+** name that no terminal and no command takes for more than that. Freed by free. */
 static char *program_name(const subject *s, const lh_found_state *state) {
   enum { MOST_BYTES = 120 };
-  const char *text = *state->script != '\0' ? state->script : s->info.executable;
+  const char *text = *state->script != '\0' && !state->is_text ? state->script : s->info.executable;
   const char *slash = strrchr(text, '/');
   char *name = cli_must(strndup(slash != NULL ? slash + 1 : text, MOST_BYTES));
   for (char *p = name; *p != '\0'; p++)

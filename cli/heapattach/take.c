@@ -83,18 +83,37 @@ static bool is_of_one(int code) {
   return code == LH_EBUSY || code == LH_EDAMAGED || code == LH_EHOST;
 }
 
-/* All at once; but of a core each alone, since there is no other try for a heap that its process
-** was changing when it ended. How many there are, which come first now. */
+static bool is_several(const subject *s, const request *r) {
+  return is_all(r) && s->n_states > 1;
+}
+
+/* One after the other; those that cannot be read are told by their own failures. */
+static void take_each(const subject *s, const request *r, shot *shots, size_t n,
+                      lh_outside_told *told) {
+  for (size_t i = 0; i < n; i++) {
+    lh_error error;
+    int code = take_shots(s, r, &shots[i], 1, told, &error);
+    if (code == LH_OK) continue;
+    if (!is_several(s, r) || !is_of_one(code)) cli_die(s->c, NULL, "%s", error.message);
+    tell_lacking(s, &shots[i], 1, error.message);
+  }
+}
+
+/* All at once. Of a core each alone, since there is no other try for a heap that its process was
+** changing when it ended. Where a state of a process cannot be read, those that are left are taken
+** alone, too. Returns how many were taken; these come first then. */
 static size_t take_all(const subject *s, const request *r, shot *shots, size_t n,
                        lh_outside_told *told) {
-  size_t at_once = s->info.is_core ? 1 : n;
   lh_error error;
-  for (size_t i = 0; i < n; i += at_once) {
-    int code = take_shots(s, r, &shots[i], at_once, told, &error);
-    if (code == LH_OK) continue;
-    if (n == 1 || !is_of_one(code)) cli_die(s->c, NULL, "%s", error.message);
-    tell_lacking(s, &shots[i], at_once, error.message);
-  }
+  bool one_by_one = n == 1 || s->info.is_core;
+  int code = one_by_one ? LH_EHOST : take_shots(s, r, shots, n, told, &error);
+  size_t n_taken = put_taken_first(shots, n);
+  if (code == LH_OK) return n_taken;
+  if (!is_of_one(code)) cli_die(s->c, NULL, "%s", error.message);
+  if (code == LH_EBUSY)
+    tell_lacking(s, &shots[n_taken], n - n_taken, error.message);
+  else
+    take_each(s, r, &shots[n_taken], n - n_taken, told);
   return put_taken_first(shots, n);
 }
 
@@ -166,7 +185,7 @@ int take_once(cli *c, const request *r) {
   }
   free(shots);
   subject_close(&s);
-  return n_taken == n ? CLI_DONE : CLI_FAILURE;
+  return n_taken > 0 ? CLI_DONE : CLI_FAILURE;
 }
 
 /* }=================================================================================== */

@@ -141,7 +141,9 @@ void tell_shots(const subject *s, const request *r, const shot *shots, size_t n,
     tell_several(s, shots, n, told);
   else
     tell_one(s, &shots[0], told, is_first);
-  if (told->attempts > FEW_ATTEMPTS)
+  bool is_in_doubt = false;
+  for (size_t i = 0; i < n; i++) is_in_doubt |= shots[i].done.is_in_doubt;
+  if (told->attempts > FEW_ATTEMPTS && !is_in_doubt) /* else none was found */
     printf("It took %u attempts to find it between two changes of its heap\n", told->attempts);
 }
 
@@ -297,12 +299,13 @@ void tell_next_steps(const subject *s, const request *r, const shot *first) {
 /* {=== JSON =========================================================================== */
 
 void json_state(cli_json *w, const lh_found_state *state) {
-  char address[24];
+  char address[24], id[24];
   (void)snprintf(address, sizeof address, "0x%llx", (unsigned long long)state->address);
+  (void)snprintf(id, sizeof id, "%016" PRIx64, state->id); /* greater than JSON's numbers can be */
   cli_json_value(w, "script", cli_json_text(state->script));
   cli_json_value(w, "lua", json_string(state->release));
   cli_json_value(w, "address", json_string(address));
-  cli_json_value(w, "state_id", cli_json_size(state->id));
+  cli_json_value(w, "state_id", json_string(id));
 }
 
 static void json_shot(cli_json *w, const subject *s, const shot *taken) {

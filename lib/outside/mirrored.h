@@ -112,6 +112,7 @@ typedef struct lh_shot_answer {
   int64_t unaccounted_bytes;
   uint64_t passed_as_old;
   bool is_in_doubt;
+  int64_t more_extra_bytes; /* of a shot that failed: with these (lh_mirrored) the sum comes out */
 } lh_shot_answer;
 
 /* Walks the state that the request names, and writes it: as lh_shoot_mirrored, in its child. What

@@ -215,6 +215,7 @@ typedef struct lh_mirrored {
   bool is_quiet;            /* Lua was amid no change */
   struct lh_moment *moment; /* else from where it runs on to where that is so; NULL: it cannot */
   bool is_lenient; /* there may be bytes that belong to no object, if a function is being loaded */
+  int64_t more_extra_bytes; /* in front of each thread, beyond the usual ones (structure.h) */
 } lh_mirrored;
 
 /* Lua may have been amid a change that shows nowhere. */

@@ -19,15 +19,17 @@ static void cut_first_line(char *text) {
   text[strcspn(text, "\r\n")] = '\0';
 }
 
-void lh_name_script(const lh_peek *peek, const lh_seen_state *seen, char script[LH_SCRIPT_BYTES]) {
-  if (lh_glance_argument(peek, seen, script, LH_SCRIPT_BYTES)) return;
+bool lh_name_script(const lh_peek *peek, const lh_seen_state *seen, char script[LH_SCRIPT_BYTES]) {
+  if (lh_glance_argument(peek, seen, script, LH_SCRIPT_BYTES)) return true;
   *script = '\0';
   for (lh_glance_at at = LH_GLANCE_RUNNING; at <= LH_GLANCE_NEWEST; at++) {
     if (!lh_glance_source(peek, seen, at, script, LH_SCRIPT_BYTES)) continue;
-    if (*script == '@' || *script == '=')
+    bool is_name = *script == '@' || *script == '=';
+    if (is_name)
       memmove(script, script + 1, strlen(script));
     else
       cut_first_line(script);
-    return;
+    return is_name;
   }
+  return true;
 }

@@ -87,10 +87,11 @@ static int run_child(const lh_mirrored *m, const lh_outside_request *request, lh
 
 /* What the child tells stands in a page that it shares with this process, and no other child. */
 static int shoot(const lh_mirrored *m, lh_outside_request *request, lh_file *file,
-                 lh_error *error) {
+                 int64_t *more_extra_bytes, lh_error *error) {
   report *r = mmap(NULL, sizeof *r, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   if (r == MAP_FAILED) return lh_fail_errno(error, errno, "cannot look at the mirror of a heap");
   int rc = run_child(m, request, file, r, error);
+  *more_extra_bytes = rc < 0 ? r->answer.more_extra_bytes : 0;
   if (rc == LH_OK) {
     request->taken = r->answer.taken;
     request->own = r->answer.own;
@@ -103,21 +104,31 @@ static int shoot(const lh_mirrored *m, lh_outside_request *request, lh_file *fil
   return rc;
 }
 
-int lh_shoot_mirrored(const lh_mirrored *mirrored, lh_outside_request *request, lh_error *error) {
+static int shoot_into_file(const lh_mirrored *m, lh_outside_request *request,
+                           int64_t *more_extra_bytes, lh_error *error) {
   lh_file file = {.folder_fd = -1, .fd = -1};
+  int rc = request->path ? lh_file_open(&file, request->path, error) : LH_OK;
+  if (rc == LH_OK) rc = shoot(m, request, &file, more_extra_bytes, error);
+  if (request->path) lh_file_end(&file);
+  return rc;
+}
+
+int lh_shoot_mirrored(const lh_mirrored *mirrored, lh_outside_request *request, lh_error *error) {
   lh_mirrored m = *mirrored;
   int rc = LH_OK;
   if (request->path && strlen(request->path) > LH_MARK_NAME_BYTES) {
     return lh_fail(error, LH_EARGUMENT, "the name of a file is longer than %d bytes",
                    LH_MARK_NAME_BYTES);
   }
-  if (request->path) rc = lh_file_open(&file, request->path, error);
   if (rc == LH_OK && !m.is_quiet) rc = lh_run_on(&m, request->state, &m.is_quiet, error);
   if (rc == LH_OK && !m.is_quiet && !m.is_lenient && m.stillness != LH_STILL_CORE)
     rc = lh_fail(error, LH_EBUSY, "the program was in the middle of its work");
-  if (rc == LH_OK) rc = shoot(&m, request, &file, error);
-  if (request->path) lh_file_end(&file);
-  return rc;
+  if (rc < 0) return rc;
+  int64_t more = 0;
+  rc = shoot_into_file(&m, request, &more, error);
+  if (more == 0) return rc;
+  m.more_extra_bytes = more;
+  return shoot_into_file(&m, request, &more, error);
 }
 
 /* }=================================================================================== */

@@ -98,11 +98,12 @@ static void describe(search *s, const lh_seen_state *seen, found *f) {
   }
   bool is_known = strcmp(s->release, "5.4") != 0;
   (void)snprintf(f->release, sizeof f->release, "%s", is_known ? s->release : seen->release);
-  lh_name_script(&peek, seen, f->script);
+  bool has_name = lh_name_script(&peek, seen, f->script);
   bool has_luaheap = lh_glance_luaheap(&peek, seen, &id);
   f->told = (lh_found_state){
       .address = seen->main_thread,
       .id = id ? id : lh_outside_state_id(s->target, seen->main_thread, seen->seed),
+      .is_text = !has_name,
       .gc_bytes = seen->gc_bytes,
       .has_luaheap = has_luaheap};
 }

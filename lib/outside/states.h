@@ -20,7 +20,8 @@ void lh_identify_release(const lh_memory *memory, uint64_t library, char release
 /* ident.c: why there is no state in the target: another Lua, none at all. Returns LH_EHOST. */
 int lh_refuse_other_luas(const lh_target *target, lh_error *error);
 
-/* script.c: what a state runs; "": it is not known. */
-void lh_name_script(const lh_peek *peek, const lh_seen_state *seen, char script[LH_SCRIPT_BYTES]);
+/* script.c: what a state runs; "": it is not known. Returns false where the script has no name:
+** then it is the first line of its text. */
+bool lh_name_script(const lh_peek *peek, const lh_seen_state *seen, char script[LH_SCRIPT_BYTES]);
 
 #endif

@@ -10,8 +10,9 @@
 **
 ** Two sizes that a build may choose do not show in what the block holds (measure.c has them by
 ** asking Lua). The cache of strings ends where its pointers to strings end. The extra space in
-** front of the thread is known where libc's malloc made the block, since that notes a block's size
-** in front of it; else it is taken for the usual one.
+** front of the thread is taken for the usual one. libc's malloc notes a block's size in front of
+** the block, which tells another candidate. It is no more than that: a host's allocator may put a
+** header between the note and the extra space. Only the sum of all objects decides (shooting.c).
 */
 #include "structure.h"
 
@@ -20,7 +21,7 @@
 
 #include "raw.h"
 
-enum { BLOCK_BYTES = 832, CACHED_STRINGS = 106, EXTRA_BYTES = 8 };
+enum { BLOCK_BYTES = 832, CACHED_STRINGS = 106, EXTRA_BYTES = LH_USUAL_EXTRA_BYTES };
 _Static_assert((int)LH_MAIN_THREAD_TYPE == RAW_THREAD, "a thread's type byte");
 _Static_assert((int)LH_TYPE_OFFSET == offsetof(raw_object, type), "a thread's type byte");
 _Static_assert((int)LH_GLOBAL_OFFSET == RAW_THREAD_GLOBAL, "a thread's global state");
@@ -150,10 +151,10 @@ static bool is_malloc_block(const lh_peek *p, const block *b, uint64_t extra, ui
   return note == needed || note == needed + UNIT;
 }
 
-static uint64_t extra_bytes(const lh_peek *p, const block *b, uint64_t other_bytes) {
-  enum { MOST = 1024 };
+/* The extra space that malloc's note tells, if nothing else is in front of the thread. */
+static uint64_t noted_extra_bytes(const lh_peek *p, const block *b, uint64_t other_bytes) {
   if (is_malloc_block(p, b, EXTRA_BYTES, other_bytes + EXTRA_BYTES)) return EXTRA_BYTES;
-  for (uint64_t extra = 0; extra <= MOST; extra += sizeof(void *)) {
+  for (uint64_t extra = 0; extra <= LH_MOST_EXTRA_BYTES; extra += sizeof(void *)) {
     if (is_malloc_block(p, b, extra, other_bytes + extra)) return extra;
   }
   return EXTRA_BYTES;
@@ -162,11 +163,10 @@ static uint64_t extra_bytes(const lh_peek *p, const block *b, uint64_t other_byt
 static void measure(const lh_peek *p, const block *b, lh_seen_state *seen) {
   size_t strings = cached_strings(p, b);
   uint64_t appended = b->global - b->main_thread - b->layout->global_from_main;
-  seen->main_thread_bytes = b->layout->main_thread_bytes + appended - EXTRA_BYTES;
+  seen->main_thread_bytes = b->layout->main_thread_bytes + appended;
   if (strings > 0) seen->main_thread_bytes += (strings - CACHED_STRINGS) * sizeof(void *);
-  uint64_t extra = extra_bytes(p, b, seen->main_thread_bytes);
-  seen->main_thread_bytes += extra;
-  seen->thread_bytes = b->layout->thread_bytes + appended - EXTRA_BYTES + extra;
+  seen->thread_bytes = b->layout->thread_bytes + appended;
+  seen->noted_extra_bytes = noted_extra_bytes(p, b, seen->main_thread_bytes - EXTRA_BYTES);
 }
 
 /* }=================================================================================== */

@@ -25,13 +25,17 @@ static inline bool lh_peek_at(const lh_peek *p, uint64_t address, void *out, siz
 /* A state that is open. */
 typedef struct lh_seen_state {
   const struct lh_layout *layout;         /* of its release (raw.h), but for these two: */
-  size_t thread_bytes, main_thread_bytes; /* as this build allocates them */
-  const char *release;                    /* "5.4.2", or "5.4" where several have its layout */
+  size_t thread_bytes, main_thread_bytes; /* with LH_USUAL_EXTRA_BYTES in front of each thread */
+  size_t noted_extra_bytes; /* what malloc's note tells in place of those, if it tells anything */
+  const char *release;      /* "5.4.2", or "5.4" where several have its layout */
   uint64_t main_thread, global;
   uint64_t alloc;    /* its allocation function */
   uint64_t gc_bytes; /* collectgarbage("count") * 1024 */
   uint32_t seed;     /* of its strings */
 } lh_seen_state;
+
+/* The extra space that a build puts in front of each thread (LUA_EXTRASPACE). */
+enum { LH_USUAL_EXTRA_BYTES = 8, LH_MOST_EXTRA_BYTES = 1024 };
 
 enum { LH_MAIN_THREAD_TYPE = 8 }; /* the byte at LH_TYPE_OFFSET of every thread */
 

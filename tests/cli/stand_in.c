@@ -9,6 +9,8 @@
 **     still fork 700000                idle, fork, stopped or core; for so many ns
 **     attempts 4 | computes 1 | no_fork TEXT | unaccounted BYTES | passed OBJECTS | doubt TEXT
 **     signal NUMBER
+**     text 1                           the last state's script is the text of its program
+**     lacks 2 TEXT                     the second state is one that luaheap does not know: message
 **     fail 3 -10 0 TEXT                the third time that it is taken: code, errno, message
 **     grow 1000                        bytes at each look
 **     log FILE                         each call that touches the process is a line in it
@@ -25,14 +27,14 @@
 enum { MOST_STATES = 20 };
 
 struct lh_target {
-  char *text, *program, *log, *doubt, *no_fork, *failure;
+  char *text, *program, *log, *doubt, *no_fork, *failure, *lack;
   lh_found_state states[MOST_STATES];
   const char *files[MOST_STATES];
   size_t n_states;
   bool is_core;
   uint64_t process_id, stopped_ns, passed, grown, n_takes;
   int64_t unaccounted;
-  int signal, fail_at, fail_code, fail_errno;
+  int signal, lacks, fail_at, fail_code, fail_errno;
   unsigned attempts;
   bool computes;
   lh_stillness stillness;
@@ -98,6 +100,11 @@ static void take_line(lh_target *t, char *at) {
   if (strcmp(key, "doubt") == 0) t->doubt = at;
   if (strcmp(key, "signal") == 0) t->signal = atoi(at);
   if (strcmp(key, "grow") == 0) t->grown = strtoull(at, NULL, 10);
+  if (strcmp(key, "text") == 0) t->states[t->n_states - 1].is_text = true;
+  if (strcmp(key, "lacks") == 0) {
+    t->lacks = atoi(next_word(&at));
+    t->lack = at;
+  }
   if (strcmp(key, "log") == 0) t->log = at;
   if (strcmp(key, "fail") == 0) {
     t->fail_at = atoi(next_word(&at));
@@ -214,6 +221,7 @@ int lh_outside_bytes(lh_target *t, uint64_t state, uint64_t *gc_bytes, lh_error 
 /* Copies, and counts. */
 static int take(lh_target *t, lh_outside_request *r, lh_error *error) {
   const char *file = t->files[index_of(r->state)];
+  if ((size_t)t->lacks == index_of(r->state) + 1) return fail(error, LH_EHOST, 0, t->lack);
   lh_snapshot *snapshot;
   char *data = NULL;
   size_t capacity = 0;

@@ -20,6 +20,7 @@
 #include "folder.h"
 #include "own_mirror.h"
 #include "take/raw.h"
+#include "take/state.h"
 
 static lh_taken own_of(const lh_snapshot *s) {
   lh_taken own = {0};
@@ -398,6 +399,42 @@ static void test_running_function(void **unused) {
   remove_files();
 }
 
+/* {=== Extra space in front of each thread ============================================ */
+
+static uint64_t bytes_of_thread(const lh_snapshot *s, const lua_State *thread) {
+  lh_object o;
+  lh_object_at(s, lh_find_address(s, (uintptr_t)thread), &o);
+  return o.shallow_bytes;
+}
+
+/* As a Lua that was built with more or less of it counts: by so many bytes for each thread. */
+static void test_extra_space(void **unused) {
+  (void)unused;
+  static const int64_t differences[] = {-8, 8, 24, 56, 1016};
+  lua_State *L = new_state();
+  lh_mirrored m = in_call();
+  int64_t *counted = (int64_t *)(void *)(lh_global_state(L) + RAW_GLOBAL_TOTAL_BYTES);
+  lh_snapshot *usual = snapshot_from(L, &m, "a");
+  for (size_t i = 0; i < sizeof differences / sizeof *differences; i++) {
+    enum { THREADS = 3 };
+    *counted += differences[i] * THREADS;
+    lh_snapshot *s = snapshot_from(L, &m, "b");
+    assert_int_equal(bytes_of_thread(s, L), bytes_of_thread(usual, L) + (uint64_t)differences[i]);
+    *counted += 8;
+    lh_outside_request request = {.path = "c"};
+    assert_int_equal(shoot(L, &m, &request, NULL), LH_EBUSY);
+    *counted -= 8;
+    m.is_quiet = false, m.is_lenient = true; /* then as many bytes may be what a change lacks */
+    assert_int_equal(shoot(L, &m, &request, NULL), LH_EBUSY);
+    m.is_quiet = true, m.is_lenient = false;
+    *counted -= differences[i] * THREADS;
+    lh_close(s);
+  }
+  lh_close(usual);
+  lua_close(L);
+  remove_files();
+}
+
 /* }=================================================================================== */
 
 /* {=== A forged pointer ============================================================== */
@@ -549,6 +586,7 @@ int main(void) {
                                      cmocka_unit_test(test_after_inside),
                                      cmocka_unit_test(test_threads),
                                      cmocka_unit_test(test_running_function),
+                                     cmocka_unit_test(test_extra_space),
                                      cmocka_unit_test(test_not_mirrored),
                                      cmocka_unit_test(test_core_amid_rehash),
                                      cmocka_unit_test(test_process_amid_rehash),

@@ -154,6 +154,7 @@ static void finds_states_everywhere(void **state) {
     assert_int_equal(f->gc_bytes, a->count[i]);
     assert_string_equal(f->script, scripts[i] ? scripts[i] : "");
     assert_int_equal(f->has_luaheap, i == 3);
+    assert_int_equal(f->is_text, i == 2);
     assert_string_equal(f->release, &LUA_RELEASE[strlen("Lua ")]);
     assert_string_equal(f->release, lh_release_of(s.target, f->address));
     assert_int_equal(lh_outside_bytes(s.target, f->address, &bytes, &s.error), LH_OK);
