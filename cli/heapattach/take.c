@@ -46,14 +46,27 @@ void make_way(const request *r, const lh_error *error) {
   if (error->code == LH_EBUSY && error->os_errno == EEXIST) lh_make_way_again(r->arguments);
 }
 
+typedef struct showing {
+  cli *c;
+  size_t n;
+} showing;
+
+static void show_taken(void *payload, size_t n_taken) {
+  const showing *of = payload;
+  cli_progress(of->c, "taking snapshots: %zu of %zu", n_taken, of->n);
+}
+
 int take_shots(const subject *s, const request *r, shot *shots, size_t n, lh_outside_told *told,
                lh_error *error) {
   lh_outside_request *requests = cli_must(calloc(n, sizeof *requests));
   for (size_t i = 0; i < n; i++)
     requests[i] = (lh_outside_request){
         .state = s->states[shots[i].state].address, .path = shots[i].path, .after = shots[i].after};
+  showing of = {s->c, n};
+  lh_outside_options options = r->options;
+  if (n > 1) options.progress = show_taken, options.payload = &of;
   cli_progress(s->c, "taking %s", n == 1 ? shots[0].path : "snapshots");
-  int code = lh_take_outside(s->target, requests, n, &r->options, told, error);
+  int code = lh_take_outside(s->target, requests, n, &options, told, error);
   cli_progress(s->c, NULL);
   if (code != LH_OK && (r->mode == MODE_TAKE || shots[0].after == NULL)) make_way(r, error);
   for (size_t i = 0; i < n; i++) shots[i].done = requests[i];

@@ -6,8 +6,6 @@
 ** again, links marks, walks and writes (shooting.c), and tells in a shared page how it ended. If it
 ** faults, or takes more time than any heap of that size can, nothing is lost but the child: the
 ** file has no name before it is known to be sound (file.h).
-**
-** A program that was stopped anywhere runs on before, to where Lua is amid no change (run_on.c).
 */
 #include <errno.h>
 #include <signal.h>
@@ -18,7 +16,6 @@
 #include <unistd.h>
 
 #include "mirrored.h"
-#include "run_on.h"
 
 /* What the child tells. */
 typedef struct report {
@@ -103,19 +100,17 @@ static int shoot(const lh_mirrored *m, lh_outside_request *request, lh_file *fil
   return rc;
 }
 
-int lh_shoot_mirrored(const lh_mirrored *mirrored, lh_outside_request *request, lh_error *error) {
+int lh_shoot_mirrored(const lh_mirrored *m, lh_outside_request *request, lh_error *error) {
   lh_file file = {.folder_fd = -1, .fd = -1};
-  lh_mirrored m = *mirrored;
   int rc = LH_OK;
   if (request->path && strlen(request->path) > LH_MARK_NAME_BYTES) {
     return lh_fail(error, LH_EARGUMENT, "the name of a file is longer than %d bytes",
                    LH_MARK_NAME_BYTES);
   }
   if (request->path) rc = lh_file_open(&file, request->path, error);
-  if (rc == LH_OK && !m.is_quiet) rc = lh_run_on(&m, request->state, &m.is_quiet, error);
-  if (rc == LH_OK && !m.is_quiet && !m.is_lenient && m.stillness != LH_STILL_CORE)
+  if (rc == LH_OK && !m->is_quiet && !m->is_lenient && m->stillness != LH_STILL_CORE)
     rc = lh_fail(error, LH_EBUSY, "the program was in the middle of its work");
-  if (rc == LH_OK) rc = shoot(&m, request, &file, error);
+  if (rc == LH_OK) rc = shoot(m, request, &file, error);
   if (request->path) lh_file_end(&file);
   return rc;
 }
